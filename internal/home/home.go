@@ -1,0 +1,106 @@
+// Package home is the layout of $RUNLOOP_HOME: where each thing lies, for one
+// tenant. It creates folders private to their owner and refuses a home that
+// somebody else could write to.
+package home
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// DefaultTenant is the tenant whose things lie directly in the home.
+const DefaultTenant = "default"
+
+// A Home is a home as one tenant sees it.
+type Home struct {
+	dir, tenant string
+}
+
+// Locate returns the home that flag, $RUNLOOP_HOME and the user's home
+// directory say, in this order; it touches nothing.
+func Locate(flag, runloopHome, userHome string) (string, error) {
+	for _, dir := range []string{flag, runloopHome} {
+		if dir != "" {
+			return filepath.Abs(dir)
+		}
+	}
+	if userHome == "" {
+		return "", errors.New("locating the home: neither --home, RUNLOOP_HOME nor HOME is set")
+	}
+	return filepath.Join(userHome, ".runloop"), nil
+}
+
+// Open makes the home if it is not there (0700) and checks that nobody else
+// can write to it.
+func Open(dir, tenant string) (Home, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return Home{}, fmt.Errorf("making the home: %w", err)
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return Home{}, fmt.Errorf("opening the home: %w", err)
+	}
+	info, err := os.Stat(real)
+	if err != nil {
+		return Home{}, fmt.Errorf("opening the home: %w", err)
+	}
+	if !info.IsDir() {
+		return Home{}, fmt.Errorf("opening the home: %s is not a directory", real)
+	}
+	if err := private(real, info); err != nil {
+		return Home{}, fmt.Errorf("opening the home: %w", err)
+	}
+	return Home{dir: real, tenant: tenant}, nil
+}
+
+// private refuses what another user could change.
+func private(path string, info fs.FileInfo) error {
+	if info.Mode().Perm()&0o022 != 0 {
+		return fmt.Errorf("%s is writable by others; run chmod go-w on it", path)
+	}
+	return owned(path, info)
+}
+
+// Dir is the home itself, with links resolved.
+func (h Home) Dir() string { return h.dir }
+
+// Tenant is the tenant of h.
+func (h Home) Tenant() string { return h.tenant }
+
+// Root is the folder that holds the tenant's own things.
+func (h Home) Root() string {
+	if h.tenant == DefaultTenant {
+		return h.dir
+	}
+	return filepath.Join(h.dir, "tenants", h.tenant)
+}
+
+// Config is the path of config.toml, of every tenant.
+func (h Home) Config() string { return filepath.Join(h.dir, "config.toml") }
+
+// Override is the operator's override of one agent; "_default" applies to all.
+func (h Home) Override(agent string) string {
+	return filepath.Join(h.dir, "caps", "overrides", agent+".toml")
+}
+
+// Template is the file of a named capability template.
+func (h Home) Template(name string) string {
+	return filepath.Join(h.dir, "caps", "templates", name+".toml")
+}
+
+// Cache is where compiled modules lie; Log the JSON lines of decisions.
+func (h Home) Cache() string { return filepath.Join(h.Root(), "cache") }
+
+// Log is the folder of the JSON lines.
+func (h Home) Log() string { return filepath.Join(h.Root(), "log") }
+
+// Make makes a folder of the home, private to its owner.
+func Make(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("making %s: %w", dir, err)
+	}
+	return nil
+}

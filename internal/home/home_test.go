@@ -1,0 +1,74 @@
+package home
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestLocatePrefersTheNearestSaying(t *testing.T) {
+	for _, c := range []struct{ flag, env, user, want string }{
+		{"/f", "/e", "/u", "/f"},
+		{"", "/e", "/u", "/e"},
+		{"", "", "/u", "/u/.runloop"},
+	} {
+		got, err := Locate(c.flag, c.env, c.user)
+		if err != nil || got != c.want {
+			t.Errorf("Locate(%q, %q, %q) = %q, %v, want %q", c.flag, c.env, c.user, got, err, c.want)
+		}
+	}
+	if _, err := Locate("", "", ""); err == nil {
+		t.Error("a home was made up out of nothing")
+	}
+}
+
+func TestOpenMakesAPrivateHome(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	h, err := Open(dir, DefaultTenant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(h.Dir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Mode().Perm() != 0o700 {
+		t.Errorf("mode %o, want 700", info.Mode().Perm())
+	}
+}
+
+func TestOpenRefusesAHomeThatOthersCanWrite(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := Open(dir, DefaultTenant); err != nil {
+		t.Fatalf("control: a private home is refused: %v", err)
+	}
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(dir, DefaultTenant); err == nil || !strings.Contains(err.Error(), "chmod") {
+		t.Errorf("Open = %v, want a refusal that says what to do", err)
+	}
+}
+
+func TestTenantsShareOnlyWhatTheOperatorWrites(t *testing.T) {
+	dir := t.TempDir()
+	a, err := Open(dir, DefaultTenant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := Open(dir, "acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Config() != b.Config() || a.Override("x") != b.Override("x") {
+		t.Error("the operator's files differ by tenant")
+	}
+	for name, pair := range map[string][2]string{
+		"cache": {a.Cache(), b.Cache()}, "log": {a.Log(), b.Log()}, "root": {a.Root(), b.Root()},
+	} {
+		if pair[0] == pair[1] {
+			t.Errorf("%s is shared between tenants: %s", name, pair[0])
+		}
+	}
+}

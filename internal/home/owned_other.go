@@ -1,0 +1,7 @@
+//go:build !unix
+
+package home
+
+import "io/fs"
+
+func owned(string, fs.FileInfo) error { return nil }
