@@ -132,7 +132,6 @@ func (b *builder) key(n *unstable.Node, depth int) (Entry, error) {
 	return Entry{Key: k, Pos: b.pos(off)}, b.checkControl(off, k, true)
 }
 
-
 func (b *builder) value(n *unstable.Node, depth int) (Value, error) {
 	b.skipSpace()
 	start := b.cursor
@@ -192,7 +191,6 @@ func (b *builder) scalar(v *Value, n *unstable.Node, off int) error {
 	}
 	return nil
 }
-
 
 // float reads a TOML float that is known to be well formed or will be refused.
 func float(text string) float64 {

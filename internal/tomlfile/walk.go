@@ -207,4 +207,3 @@ func editDistance(a, b string) int {
 	}
 	return last[len(b)]
 }
-
