@@ -77,7 +77,8 @@ type File interface {
 	Pread(p []byte, off int64) (int, Errno)
 	Write(p []byte) (int, Errno)
 	Pwrite(p []byte, off int64) (int, Errno)
-	Seek(off int64, whence int) (int64, Errno)
+	// Lseek is lseek(2). (A method named Seek would have to be io.Seeker's: go vet.)
+	Lseek(off int64, whence int) (int64, Errno)
 	SetSize(n int64) Errno
 	Allocate(off, n int64) Errno
 	SetTimes(t Times) Errno

@@ -1,0 +1,232 @@
+package wasi
+
+import (
+	"context"
+	"io"
+	"math"
+)
+
+// fd_read(fd, iovs, iovs_len, nread)
+func (s *System) fdRead(ctx context.Context, m memory, a []uint64) Errno {
+	d, errno := s.fds.use(a[0], rightFDRead)
+	if errno != Success {
+		return errno
+	}
+	v, nread, errno := transfer(m, a[1], a[2], a[3])
+	if errno != Success {
+		return errno
+	}
+	if d.in != nil {
+		return s.readInput(ctx, d, v, nread)
+	}
+	total := 0
+	for i := range v.len() {
+		buf, ok := v.at(i)
+		if !ok {
+			break
+		}
+		n, errno := d.file.Read(buf)
+		total += n
+		if errno != Success && total == 0 {
+			return errno
+		}
+		if errno != Success || n < len(buf) {
+			break
+		}
+	}
+	putU32(nread, uint32(total))
+	return Success
+}
+
+// readInput fills the first buffer that is not empty: one read of a stream
+// gives what is there, and the next may wait.
+func (s *System) readInput(ctx context.Context, d *descriptor, v vectors, nread []byte) Errno {
+	n := 0
+	for i := range v.len() {
+		buf, ok := v.at(i)
+		if !ok || len(buf) == 0 {
+			continue
+		}
+		var err error
+		if n, err = d.in.read(ctx, buf); err != nil {
+			if ctx.Err() != nil {
+				return s.stop(err)
+			}
+			return EIO
+		}
+		break
+	}
+	putU32(nread, uint32(n))
+	return Success
+}
+
+// fd_pread(fd, iovs, iovs_len, offset, nread)
+func (s *System) fdPread(_ context.Context, m memory, a []uint64) Errno {
+	d, errno := s.positioned(a[0], rightFDRead)
+	if errno != Success {
+		return errno
+	}
+	v, nread, errno := transfer(m, a[1], a[2], a[4])
+	if errno != Success {
+		return errno
+	}
+	return atOffset(v, a[3], nread, d.file.Pread)
+}
+
+// fd_pwrite(fd, iovs, iovs_len, offset, nwritten)
+func (s *System) fdPwrite(_ context.Context, m memory, a []uint64) Errno {
+	d, errno := s.positioned(a[0], rightFDWrite)
+	if errno != Success {
+		return errno
+	}
+	v, nwritten, errno := transfer(m, a[1], a[2], a[4])
+	if errno != Success {
+		return errno
+	}
+	return atOffset(v, a[3], nwritten, d.file.Pwrite)
+}
+
+// atOffset moves each buffer by op from offset on and stores how much went.
+func atOffset(v vectors, offset uint64, out []byte, op func([]byte, int64) (int, Errno)) Errno {
+	if offset > math.MaxInt64 {
+		return EINVAL
+	}
+	total := 0
+	for i := range v.len() {
+		buf, ok := v.at(i)
+		if !ok || offset+uint64(total) > math.MaxInt64 {
+			break
+		}
+		n, errno := op(buf, int64(offset)+int64(total))
+		total += n
+		if errno != Success && total == 0 {
+			return errno
+		}
+		if errno != Success || n < len(buf) {
+			break
+		}
+	}
+	putU32(out, uint32(total))
+	return Success
+}
+
+// fd_write(fd, iovs, iovs_len, nwritten)
+func (s *System) fdWrite(_ context.Context, m memory, a []uint64) Errno {
+	d, errno := s.fds.use(a[0], rightFDWrite)
+	if errno != Success {
+		return errno
+	}
+	v, nwritten, errno := transfer(m, a[1], a[2], a[3])
+	if errno != Success {
+		return errno
+	}
+	total := 0
+	for i := range v.len() {
+		buf, ok := v.at(i)
+		if !ok {
+			break
+		}
+		n, errno := d.write(buf)
+		total += n
+		if errno != Success && total == 0 {
+			return errno
+		}
+		if errno != Success || n < len(buf) {
+			break
+		}
+	}
+	putU32(nwritten, uint32(total))
+	return Success
+}
+
+// write sends p to the file or the stream.
+func (d *descriptor) write(p []byte) (int, Errno) {
+	if d.out == nil {
+		return d.file.Write(p)
+	}
+	n, err := d.out.Write(p)
+	if n < 0 || n > len(p) {
+		return 0, EIO
+	}
+	if err != nil {
+		return n, EIO
+	}
+	return n, Success
+}
+
+// transfer checks all that a read or write points at before anything moves.
+func transfer(m memory, ptr, n, out uint64) (vectors, []byte, Errno) {
+	v, errno := m.vectors(uint32(ptr), uint32(n))
+	if errno != Success {
+		return v, nil, errno
+	}
+	count, ok := m.at(uint32(out), 4)
+	if !ok {
+		return v, nil, EFAULT
+	}
+	return v, count, Success
+}
+
+// positioned is the descriptor of an operation that needs a place in a file:
+// streams have none, and directories are not read.
+func (s *System) positioned(fd uint64, need rights) (*descriptor, Errno) {
+	d, errno := s.fds.get(fd)
+	switch {
+	case errno != Success:
+		return nil, errno
+	case d.in != nil || d.out != nil:
+		return nil, ESPIPE
+	}
+	k, errno := d.fileType()
+	switch {
+	case errno != Success:
+		return nil, errno
+	case k == TypeDirectory:
+		return nil, EISDIR
+	}
+	return s.fds.use(fd, need)
+}
+
+// fd_seek(fd, offset, whence, newoffset)
+func (s *System) fdSeek(_ context.Context, m memory, a []uint64) Errno {
+	need := rightFDSeek
+	if int64(a[1]) == 0 && uint32(a[2]) == uint32(io.SeekCurrent) {
+		need = rightFDTell // the specification: seek implies tell, and this is one
+	}
+	d, errno := s.positioned(a[0], 0)
+	if errno != Success {
+		return errno
+	}
+	if d.base&(need|rightFDSeek) == 0 {
+		return ENOTCAPABLE
+	}
+	if uint32(a[2]) > uint32(io.SeekEnd) {
+		return EINVAL
+	}
+	return seekTo(d, m, int64(a[1]), int(uint32(a[2])), a[3])
+}
+
+// fd_tell(fd, offset)
+func (s *System) fdTell(_ context.Context, m memory, a []uint64) Errno {
+	d, errno := s.positioned(a[0], 0)
+	if errno != Success {
+		return errno
+	}
+	if d.base&(rightFDTell|rightFDSeek) == 0 {
+		return ENOTCAPABLE
+	}
+	return seekTo(d, m, 0, io.SeekCurrent, a[1])
+}
+
+func seekTo(d *descriptor, m memory, off int64, whence int, out uint64) Errno {
+	result, ok := m.at(uint32(out), 8)
+	if !ok {
+		return EFAULT
+	}
+	pos, errno := d.file.Lseek(off, whence)
+	if errno != Success {
+		return errno
+	}
+	putU64(result, uint64(pos))
+	return Success
+}
