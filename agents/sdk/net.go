@@ -1,0 +1,84 @@
+package sdk
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+	"unsafe"
+)
+
+// An HTTPRequest is one request. A header value may be a secret's handle.
+type HTTPRequest struct {
+	Method  string // "" is GET
+	URL     string
+	Headers map[string]string
+	Body    []byte
+	Timeout time.Duration // 0: the host's own
+}
+
+// An HTTPResponse is the answer, of whatever status.
+type HTTPResponse struct {
+	Status  int
+	Headers map[string]string // several values of one name are joined by ", "
+	Body    []byte
+}
+
+// HTTP makes one request. A status of 400 or more is a response, not an error.
+// The capability is net:https:host:port.
+func HTTP(req HTTPRequest) (HTTPResponse, error) {
+	text, err := json.Marshal(struct {
+		Method  string            `json:"method"`
+		URL     string            `json:"url"`
+		Headers map[string]string `json:"headers,omitempty"`
+		Timeout int64             `json:"timeout_ms,omitempty"`
+	}{method(req.Method), req.URL, req.Headers, req.Timeout.Milliseconds()})
+	if err != nil {
+		return HTTPResponse{}, err
+	}
+	response, err := call("net_http", nil, func(out unsafe.Pointer, room uint32) int64 {
+		return netHTTP(view(text), view(req.Body), out, room)
+	})
+	if err != nil {
+		return HTTPResponse{}, err
+	}
+	head, body, err := unframe("net_http", response)
+	if err != nil {
+		return HTTPResponse{}, err
+	}
+	var h struct {
+		Status  int                    `json:"status"`
+		Headers map[string]headerValue `json:"headers"`
+	}
+	if err := json.Unmarshal(head, &h); err != nil {
+		return HTTPResponse{}, malformed("net_http", err.Error())
+	}
+	r := HTTPResponse{Status: h.Status, Headers: make(map[string]string, len(h.Headers)), Body: body}
+	for name, v := range h.Headers {
+		r.Headers[name] = string(v)
+	}
+	return r, nil
+}
+
+func method(m string) string {
+	if m == "" {
+		return "GET"
+	}
+	return m
+}
+
+// A headerValue is one text or a list of them.
+type headerValue string
+
+func (v *headerValue) UnmarshalJSON(text []byte) error {
+	var one string
+	if json.Unmarshal(text, &one) == nil {
+		*v = headerValue(one)
+		return nil
+	}
+	var many []string
+	if err := json.Unmarshal(text, &many); err != nil {
+		return err
+	}
+	*v = headerValue(strings.Join(many, ", "))
+	return nil
+}
