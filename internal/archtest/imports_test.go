@@ -1,0 +1,242 @@
+package archtest
+
+import (
+	"fmt"
+	"go/ast"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+func TestEveryPackageIsDrawn(t *testing.T) { judge(t, undrawn) }
+
+func TestImportsGoThroughDoors(t *testing.T) { judge(t, wrongDoors) }
+
+func TestOutsideHasOwners(t *testing.T) { judge(t, wrongOwners) }
+
+func TestOnlyTheEdgeAsksWhereItRuns(t *testing.T) { judge(t, edgeCalls) }
+
+// TestDrawingPointsDown judges the drawing itself: doors lead to rooms of a
+// lower level, and everything has its reason.
+func TestDrawingPointsDown(t *testing.T) {
+	for from, r := range rooms {
+		for to, why := range r.doors {
+			below, ok := rooms[to]
+			switch {
+			case !ok:
+				t.Errorf("%s has a door to %s, which is not drawn", from, to)
+			case below.level >= r.level:
+				t.Errorf("%s (level %d) has a door to %s (level %d): imports point down", from, r.level, to, below.level)
+			case why == "":
+				t.Errorf("%s has a door to %s without a reason", from, to)
+			}
+		}
+	}
+	for _, table := range []map[string][]owner{outside, guarded, edge} {
+		for what, owners := range table {
+			for _, o := range owners {
+				if _, ok := rooms[o.room]; !ok && o.room != "*" || o.why == "" {
+					t.Errorf("%s: owner %q is not drawn or has no reason", what, o.room)
+				}
+			}
+		}
+	}
+}
+
+// TestPictureAndTableAgree compares the rooms of ARCHITECTURE.md with the
+// drawing in code.
+func TestPictureAndTableAgree(t *testing.T) {
+	h, err := house()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range picture(h) {
+		t.Errorf("%s: %s", c.law, c.text)
+	}
+}
+
+// picture complains about rooms that only one of the two drawings has.
+func picture(t *tree) []complaint {
+	text, err := readTable(t, "ARCHITECTURE.md", "| room |")
+	if err != nil {
+		return []complaint{{"picture", "ARCHITECTURE.md", err.Error()}}
+	}
+	var found []complaint
+	say := func(room, format string) {
+		found = append(found, complaint{"picture", room, fmt.Sprintf(format, room)})
+	}
+	for name := range rooms {
+		if !isNamed(text, name) {
+			say(name, "%s is drawn here and not in ARCHITECTURE.md")
+		}
+	}
+	for _, name := range text {
+		_, isRoom := rooms[name]
+		isElsewhere := slices.Contains([]string{"agents", "testdata", "internal/tools"}, name)
+		if !isRoom && !isElsewhere {
+			say(name, "%s is drawn in ARCHITECTURE.md and not here")
+		}
+	}
+	return found
+}
+
+// isNamed reports whether the table has a room, or one that it is part of.
+func isNamed(table []string, room string) bool {
+	for ; room != "."; room = path.Dir(room) {
+		if slices.Contains(table, room) {
+			return true
+		}
+	}
+	return false
+}
+
+// drawn returns the name that the drawing has for a directory.
+func drawn(dir string) (string, bool) {
+	if _, ok := rooms[dir]; ok {
+		return dir, true
+	}
+	wild := path.Dir(dir) + "/*"
+	if _, ok := rooms[wild]; ok {
+		return wild, true
+	}
+	return dir, false
+}
+
+// undrawn complains about packages that are not in the drawing, and about
+// rooms of the drawing that have no package.
+func undrawn(t *tree) []complaint {
+	var found []complaint
+	built := make(map[string]bool)
+	for _, dir := range t.rooms() {
+		name, ok := drawn(dir)
+		built[name] = true
+		if !ok {
+			found = append(found, complaint{"drawn", dir, dir + " is not in the drawing"})
+		}
+	}
+	for name := range rooms {
+		_, later := toBuild[name]
+		switch {
+		case later && built[name]:
+			found = append(found, complaint{"drawn", name, name + " is built: take it out of toBuild"})
+		case !later && !built[name]:
+			found = append(found, complaint{"drawn", name, name + " is drawn and has no package"})
+		}
+	}
+	return found
+}
+
+// imports calls fn for each import of the tree.
+func (t *tree) imports(fn func(f *file, spec *ast.ImportSpec, target string)) {
+	for _, f := range t.files {
+		for _, spec := range f.ast.Imports {
+			target, err := strconv.Unquote(spec.Path.Value)
+			if err == nil {
+				fn(f, spec, target)
+			}
+		}
+	}
+}
+
+// wrongDoors complains about imports of the project that the drawing lacks.
+func wrongDoors(t *tree) []complaint {
+	var found []complaint
+	t.imports(func(f *file, spec *ast.ImportSpec, target string) {
+		to, ok := strings.CutPrefix(target, t.module+"/")
+		if !ok || f.isTest && to == f.room {
+			return
+		}
+		from, _ := drawn(f.room)
+		to, _ = drawn(to)
+		_, ok = rooms[from].doors[to]
+		if f.isTest && !ok {
+			_, ok = testDoors[from][to]
+		}
+		if !ok {
+			found = append(found, complaint{"door", from + " " + to, fmt.Sprintf("%s: %s may not import %s", t.at(spec), from, to)})
+		}
+	})
+	return found
+}
+
+// wrongOwners complains about imports from outside by rooms that do not own
+// them.
+func wrongOwners(t *tree) []complaint {
+	var found []complaint
+	t.imports(func(f *file, spec *ast.ImportSpec, target string) {
+		if target == t.module || strings.HasPrefix(target, t.module+"/") {
+			return
+		}
+		owners, known := guarded[target]
+		if first, _, _ := strings.Cut(target, "/"); strings.Contains(first, ".") {
+			owners, known = ownersOf(target), true
+		} else if f.isTest {
+			return
+		}
+		if from, _ := drawn(f.room); known && !owns(owners, from, f.isTest) {
+			found = append(found, complaint{"owner", from + " " + target, fmt.Sprintf("%s: %s may not import %s", t.at(spec), from, target)})
+		}
+	})
+	return found
+}
+
+// ownersOf returns the owners of the longest prefix of an import path.
+func ownersOf(target string) []owner {
+	for p := target; p != "." && p != "/"; p = path.Dir(p) {
+		if owners, ok := outside[p]; ok {
+			return owners
+		}
+	}
+	return nil
+}
+
+// owns reports whether a room is one of the owners, for its tests or at all.
+func owns(owners []owner, room string, isTest bool) bool {
+	return slices.ContainsFunc(owners, func(o owner) bool {
+		return (o.room == room || o.room == "*") && (isTest || !o.tests)
+	})
+}
+
+// edgeCalls complains about rooms that ask the process where it runs.
+func edgeCalls(t *tree) []complaint {
+	var found []complaint
+	for _, f := range t.sources() {
+		from, _ := drawn(f.room)
+		names := importNames(f.ast)
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			sel, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			x, ok := sel.X.(*ast.Ident)
+			if !ok || names[x.Name] == "" {
+				return true
+			}
+			what := path.Base(names[x.Name]) + "." + sel.Sel.Name
+			if owners, isEdge := edge[what]; isEdge && !owns(owners, from, false) {
+				found = append(found, complaint{"edge", from + " " + what, fmt.Sprintf("%s: %s may not use %s", t.at(sel), from, what)})
+			}
+			return true
+		})
+	}
+	return found
+}
+
+// importNames returns the import path that each name of a file stands for.
+func importNames(f *ast.File) map[string]string {
+	names := make(map[string]string)
+	for _, spec := range f.Imports {
+		target, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			continue
+		}
+		name := path.Base(target)
+		if spec.Name != nil {
+			name = spec.Name.Name
+		}
+		names[name] = target
+	}
+	return names
+}

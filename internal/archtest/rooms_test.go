@@ -1,0 +1,315 @@
+package archtest
+
+// A room is one package of the drawing. Imports go from a higher level to a
+// lower one, and only through the doors that the drawing has.
+type room struct {
+	level int
+	doors doors
+}
+
+// doors are what a room may import of the project, each with the reason.
+type doors map[string]string
+
+// rooms is the drawing. A package that is not in it does not belong to the
+// house; "agents/*" stands for each folder in agents.
+var rooms = map[string]room{
+	"cmd/rlp": {6, doors{
+		"bundles":           "opens what it is told to launch",
+		"caps":              "prints grants and changes, explains requests",
+		"caps/policy":       "reads overrides, flags and what lint looks at",
+		"hostcalls":         "gives the calls their store",
+		"hostcalls/gate":    "opens the gate of a run",
+		"internal/abi":      "joins the functions of calls and WASI",
+		"internal/audit":    "tees and prints records",
+		"internal/config":   "reads the settings once",
+		"internal/guest":    "chooses the engine and its cache, and is its compiling child",
+		"internal/home":     "finds the operator's files",
+		"internal/ident":    "parses names from the command line",
+		"internal/jail":     "gives a run its files",
+		"internal/tomlfile": "prints the place of what is wrong in a file",
+		"internal/wasi":     "gives a run its clocks and streams",
+		"kb":                "picks the store",
+		"kb/journal":        "opens the journal that a run appends to",
+		"launcher":          "plans and launches",
+		"secrets":           "picks the provider",
+	}},
+	"launcher": {5, doors{
+		"bundles":           "a plan begins with a verified bundle",
+		"caps":              "base, layers, effective and limits",
+		"caps/policy":       "entries and layers of the documents in the bundle",
+		"hostcalls":         "links the table of calls",
+		"hostcalls/gate":    "one gate a run",
+		"internal/abi":      "hands functions to the engine",
+		"internal/audit":    "records start and end through a sink that it is given",
+		"internal/config":   "the operator's ceiling on limits",
+		"internal/guest":    "runs the guest",
+		"internal/ident":    "names runs, agents, tenants",
+		"internal/jail":     "the guest's files",
+		"internal/tomlfile": "places of findings",
+		"internal/wasi":     "the guest's system interface",
+	}},
+	"internal/guest": {4, doors{
+		"internal/abi": "links functions that know no engine",
+	}},
+	"internal/jail": {4, doors{
+		"caps":           "scopes of the grants that it pins",
+		"hostcalls/gate": "asks before it touches",
+		"internal/wasi":  "is its FS",
+	}},
+	"hostcalls": {3, doors{
+		"caps":           "turns arguments into requests",
+		"hostcalls/gate": "the one door",
+		"internal/abi":   "is a table of functions",
+		"internal/audit": "records what came of a call",
+	}},
+	"internal/wasi/wasitest": {4, doors{
+		"internal/abi":  "calls functions as an engine would",
+		"internal/wasi": "is an FS in memory",
+	}},
+	"internal/wasi": {3, doors{
+		"internal/abi": "is a table of functions",
+	}},
+	"hostcalls/gate": {2, doors{
+		"caps":           "decides by the set that holds now",
+		"internal/audit": "records before it answers",
+	}},
+	"bundles": {2, doors{
+		"internal/ident":    "an agent's name is checked where it is read",
+		"internal/tomlfile": "reads manifest.toml",
+	}},
+	"kb/kbtest": {4, doors{
+		"hostcalls":      "is the conformance suite of the store that the calls need",
+		"internal/audit": "makes records to keep",
+		"internal/ident": "opens a store for a tenant",
+		"kb":             "opens a store of its own for each test",
+	}},
+	"kb": {3, doors{
+		"internal/audit": "keeps records",
+		"internal/ident": "a view is bound to a tenant",
+		"kb/journal":     "takes in what runs appended",
+		"kb/wire":        "serves other processes, or asks the one that serves",
+	}},
+	"kb/journal": {2, doors{
+		"internal/audit": "is a Sink",
+	}},
+	"kb/wire": {2, doors{
+		"internal/audit": "carries records",
+		"internal/ident": "says for which tenant",
+	}},
+	"caps/policy": {1, doors{
+		"caps":              "makes entries and layers",
+		"internal/tomlfile": "reads with exact keys and places",
+	}},
+	"internal/config": {2, doors{
+		"caps":              "the ceiling is limits",
+		"caps/policy":       "limits are spelled alike everywhere",
+		"internal/tomlfile": "reads config.toml",
+	}},
+	"secrets":           {1, doors{"internal/ident": "a secret belongs to a tenant"}},
+	"internal/audit":    {1, nil},
+	"caps":              {0, nil},
+	"internal/abi":      {0, nil},
+	"internal/home":     {0, nil},
+	"internal/ident":    {0, nil},
+	"internal/tomlfile": {0, nil},
+
+	// The guest's half. The host never imports it, nor it the host.
+	"agents/*": {3, doors{
+		"agents/sdk":          "the guest half of the interface",
+		"agents/sdk/jsonlite": "small JSON, where encoding/json is most of a module",
+	}},
+	"agents/sdk/sdktest": {2, doors{
+		"agents/sdk":          "stands in for the host",
+		"agents/sdk/jsonlite": "answers as the host does",
+	}},
+	"agents/sdk":          {1, doors{"agents/sdk/jsonlite": "small JSON, where encoding/json is most of a module"}},
+	"agents/sdk/jsonlite": {0, nil},
+
+	// What judges the house is not part of it.
+	"internal/archtest":    {0, nil},
+	"internal/conformance": {0, nil},
+}
+
+// toBuild are rooms that are drawn and have no package yet.
+var toBuild = map[string]string{
+	"secrets": "providers come with the families that need them",
+}
+
+// testDoors are what the tests of a room may import beyond the room's own
+// doors. Tests stand outside the levels, never outside the drawing.
+var testDoors = map[string]doors{
+	"agents/*":      {"agents/sdk/sdktest": "an agent is tested against a host that is not there"},
+	"agents/sdk":    {"agents/sdk/sdktest": "the calls are tested against a host that is not there"},
+	"kb":            {"kb/kbtest": "every store passes one suite"},
+	"hostcalls":     {"internal/guest": "the ratio to an empty call is measured on the engine"},
+	"internal/jail": {"internal/audit": "counts what was recorded"},
+	"internal/wasi": {
+		"internal/guest":         "real guests call it",
+		"internal/wasi/wasitest": "an FS in memory",
+	},
+	"internal/guest": {
+		"internal/wasi":          "real guests need a system interface",
+		"internal/wasi/wasitest": "an FS in memory",
+	},
+	"launcher": {"internal/home": "a home of its own for each test"},
+}
+
+// An owner is a room that may import something from outside the house.
+type owner struct {
+	room  string // "*" is every room
+	tests bool   // in its tests only
+	why   string
+}
+
+// outside is who may import which module, by the longest prefix of its path.
+// A module that is not in it has not been let in.
+var outside = map[string][]owner{
+	"github.com/tetratelabs/wazero": {
+		{"internal/guest", false, "the only room that knows the engine"},
+		{"hostcalls", true, "the empty call that a checked one is measured against"},
+		{"internal/jail", true, "the engine's own directory mount is the control of each attack and the measure of each figure"},
+		{"internal/wasi", true, "the engine's own WASI is what ours is measured against"},
+	},
+	"github.com/dgraph-io/badger/v4":  {{"kb", false, "the only room that knows the database"}},
+	"github.com/pelletier/go-toml/v2": {{"internal/tomlfile", false, "one strict reader, or keys match without case somewhere"}},
+	"github.com/bits-and-blooms/bitset": {
+		{"caps", false, "a family is a bitset"},
+	},
+	"github.com/spf13/cobra": {{"cmd/rlp", false, "the command line"}},
+	"github.com/spf13/pflag": {{"cmd/rlp", false, "the command line"}},
+	"github.com/fxamacker/cbor/v2": {
+		{"internal/audit", false, "the bytes of a record"},
+		{"kb", false, "the bytes of what is stored"},
+		{"kb/wire", false, "the bytes of a message"},
+	},
+	"github.com/zeebo/blake3": {
+		{"bundles", false, "digests of a bundle's files"},
+		{"caps", false, "the digest of a set"},
+		{"internal/audit", false, "the keyed digest of arguments"},
+		{"internal/guest", false, "keys of the compile cache"},
+		{"kb", false, "digests of what is stored"},
+		{"kb/journal", false, "sums of frames, the keyed digest of arguments"},
+		{"launcher", false, "digests in the report"},
+	},
+	"github.com/google/uuid": {
+		{"internal/ident", false, "run ids"},
+		{"launcher", false, "run ids"},
+		{"cmd/rlp", false, "run ids"},
+	},
+	"golang.org/x/net/idna": {{"caps", false, "hosts are compared as A-labels"}},
+	"golang.org/x/text": {
+		{"bundles", false, "names that differ only in Unicode form"},
+		{"caps", false, "hosts in one Unicode form"},
+	},
+	"golang.org/x/sys/unix": {
+		{"bundles", false, "opens without following or waiting"},
+		{"cmd/rlp", false, "is it a terminal"},
+		{"internal/guest", false, "guest memory outside the Go heap, limits of the compiling child"},
+		{"internal/home", false, "whose file is it"},
+		{"internal/jail", false, "openat2"},
+		{"internal/tomlfile", false, "opens without following or waiting"},
+		{"kb", false, "locks, the peer of a socket"},
+		{"kb/journal", false, "the mapped journal and its lock"},
+		{"kb/wire", false, "the peer of a socket"},
+	},
+	"golang.org/x/sys/windows": {{"cmd/rlp", false, "is it a terminal"}},
+	"github.com/santhosh-tekuri/jsonschema/v6": {
+		{"caps/policy", true, "the published schema accepts what the reader accepts"},
+		{"cmd/rlp", true, "the published schema is one"},
+	},
+	"github.com/rogpeppe/go-internal/testscript": {{"cmd/rlp", true, "scripts specify the command line"}},
+	"github.com/rogpeppe/go-internal/txtar":      {{"*", true, "the corpus is txtar"}},
+	"pgregory.net/rapid":                         {{"*", true, "laws are property tests"}},
+}
+
+// guarded are packages of the standard library that only some rooms may
+// import outside tests.
+var guarded = map[string][]owner{
+	"C":      {},
+	"plugin": {},
+	"log":    {},
+	"testing": {
+		{"agents/sdk/sdktest", false, "is for tests of agents"},
+		{"kb/kbtest", false, "is a suite"},
+	},
+	"os/exec": {
+		{"agents/sdk/sdktest", false, "compiles an agent as a guest"},
+		{"internal/guest", false, "compiles what is not cached in a child"},
+		{"cmd/rlp", false, "builds an agent from source, starts the owner of the store"},
+	},
+	"net": {
+		{"internal/config", false, "splits the address to listen on"},
+		{"kb", false, "the store's private socket"},
+		{"kb/wire", false, "the store's private socket"},
+	},
+	"net/http": {},
+	"unsafe": {
+		{"agents/sdk", false, "pointers of its own memory are what the interface takes"},
+		{"hostcalls", false, "a view of guest memory as a string, valid for one call"},
+		{"internal/guest", false, "memory of the guest outside the Go heap"},
+		{"internal/jail", false, "directory entries as the kernel writes them"},
+		{"internal/wasi", false, "a view of guest memory as a string, valid for one call"},
+		{"kb/journal", false, "the mapped journal"},
+	},
+	"os": {
+		{"agents/*", false, "a guest's files, arguments and exit"},
+		{"agents/sdk", false, "a guest's files, arguments and exit"},
+		{"agents/sdk/sdktest", false, "compiles an agent as a guest"},
+		{"bundles", false, "reads a bundle once"},
+		{"caps/policy", false, "reads overrides once"},
+		{"cmd/rlp", false, "the edge"},
+		{"internal/config", false, "reads the settings once"},
+		{"internal/conformance", false, "reads the tree, writes the table"},
+		{"internal/guest", false, "the compile cache"},
+		{"internal/home", false, "makes the home"},
+		{"internal/jail", false, "handles of the grants"},
+		{"internal/tomlfile", false, "opens and checks a file"},
+		{"kb", false, "the folders of the store"},
+		{"kb/journal", false, "journals are files"},
+		{"kb/kbtest", false, "folders of its own for each test"},
+		{"launcher", false, "the working folder and the streams of a run"},
+	},
+}
+
+// edge are the functions of the standard library by which a program learns
+// where it runs, or ends. Everything else is told, by arguments.
+var edge = map[string][]owner{
+	"os.Getenv":          edgeOwners,
+	"os.LookupEnv":       edgeOwners,
+	"os.Environ":         edgeOwners,
+	"os.Setenv":          {},
+	"os.UserHomeDir":     edgeOwners,
+	"os.UserConfigDir":   {},
+	"os.UserCacheDir":    {},
+	"os.Chdir":           {},
+	"os.Args":            edgeOwners,
+	"os.Exit":            edgeOwners,
+	"os.Stdin":           edgeOwners,
+	"os.Stdout":          edgeOwners,
+	"os.Stderr":          edgeOwners,
+	"fmt.Print":          edgeOwners,
+	"fmt.Printf":         edgeOwners,
+	"fmt.Println":        edgeOwners,
+	"flag.Parse":         edgeOwners,
+	"http.DefaultClient": {},
+	"time.Now":           clockOwners,
+	"time.Since":         clockOwners,
+	"time.Until":         clockOwners,
+}
+
+var edgeOwners = []owner{
+	{"cmd/rlp", false, "the composition root"},
+	{"agents/*", false, "a program of its own"},
+	{"agents/sdk", false, "the guest's side of the system interface"},
+	{"agents/sdk/sdktest", false, "compiles an agent as a guest"},
+	{"internal/conformance", false, "a program of its own"},
+}
+
+var clockOwners = []owner{
+	{"cmd/rlp", false, "the clock is chosen here"},
+	{"agents/*", false, "asks the clock that it was granted"},
+	{"internal/guest", false, "the deadline is the host's, measured in host time"},
+	{"internal/wasi", false, "the clock of a guest that was granted time"},
+	{"kb", false, "deadlines of locks and of a stuck owner"},
+	{"kb/journal", false, "the coarse clock that records are stamped by"},
+}
