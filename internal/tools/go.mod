@@ -9,6 +9,7 @@ tool (
 	golang.org/x/tools/cmd/deadcode
 	honnef.co/go/tools/cmd/staticcheck
 	mvdan.cc/gofumpt
+	runloop.dev/rlp/internal/tools/ratio
 )
 
 require (

@@ -1,0 +1,124 @@
+# The commands of the project. `make` lists them. They need Go and make; race
+# needs a C compiler as well. Nothing is installed: tools are built from
+# internal/tools into bin/tools.
+
+GO       ?= go
+FUZZTIME ?= 5s
+BENCH    ?= .
+COUNT    ?= 5
+BENCHTIME ?= 0.5s
+TIMEOUT  ?= 20m
+
+# Go needs somewhere to keep what it downloads and builds.
+ifeq ($(strip $(HOME)),)
+export HOME := $(CURDIR)/.work/home
+endif
+
+# Where git cannot say what is checked out (none yet, another owner, no git),
+# a build carries no revision instead of failing.
+ifneq ($(shell git log -1 --format=ok 2>/dev/null),ok)
+export GOFLAGS := $(strip $(shell $(GO) env GOFLAGS) -buildvcs=false)
+endif
+
+AGENTS := $(filter-out agents/sdk,$(patsubst %/,%,$(wildcard agents/*/)))
+TOOLS  := bin/tools
+# Go files that are part of the project, for the formatter.
+GOFILES = $(shell find . -name '*.go' -not -path './.*' -not -path './bin/*' -not -path '*/testdata/*')
+# Every check but those that ask for a form of comment which docs do not need.
+STATICCHECK := $(TOOLS)/staticcheck -checks all,-ST1000,-ST1020,-ST1021,-ST1022
+
+.PHONY: help
+help: ## list the commands
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
+
+.PHONY: build
+build: ## bin/rlp
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/rlp ./cmd/rlp
+
+.PHONY: agents
+agents: build ## the sample agents, each into its agent.bundle
+	@set -e; for a in $(AGENTS); do echo "bin/rlp agent build $$a"; bin/rlp agent build $$a; done
+
+.PHONY: notes
+notes: export RUNLOOP_HOME := $(CURDIR)/.work/notes-home
+notes: build ## launch an agent on testdata/notes, see what it wrote and what was recorded
+	bin/rlp agent build agents/notes_digest
+	@rm -rf .work/notes-home .work/out && mkdir -p .work/out
+	bin/rlp launch agents/notes_digest --param notes=testdata/notes --param out=.work/out
+	cat .work/out/digest.md
+	bin/rlp audit list
+
+.PHONY: test
+test: ## vet and every test
+	$(GO) vet ./...
+	$(GO) test -timeout $(TIMEOUT) ./...
+
+.PHONY: check
+check: fmt-check vet lint dead laws ## format, vet, linters, dead code, the laws of the architecture
+
+.PHONY: fmt
+fmt: $(TOOLS)/.built ## rewrite every file as the formatter wants it
+	$(TOOLS)/gofumpt -w $(GOFILES)
+
+.PHONY: fmt-check
+fmt-check: $(TOOLS)/.built
+	@out=$$($(TOOLS)/gofumpt -l $(GOFILES)); if [ -n "$$out" ]; then echo "make fmt would change:"; echo "$$out"; exit 1; fi
+
+.PHONY: vet
+vet:
+	$(GO) vet ./...
+	GOOS=wasip1 GOARCH=wasm $(GO) vet ./agents/...
+	cd internal/tools && $(GO) vet ./...
+
+.PHONY: lint
+lint: $(TOOLS)/.built
+	$(STATICCHECK) ./...
+	GOOS=wasip1 GOARCH=wasm $(STATICCHECK) ./agents/...
+
+# Code that neither the program nor a test reaches, on the host or in a guest.
+.PHONY: dead
+dead: $(TOOLS)/.built
+	@out=$$($(TOOLS)/deadcode -test ./...); if [ -n "$$out" ]; then echo "nothing reaches:"; echo "$$out"; exit 1; fi
+
+.PHONY: laws
+laws:
+	$(GO) test -count=1 ./internal/archtest ./internal/conformance
+	cd internal/tools && $(GO) test ./...
+
+.PHONY: conformance
+conformance: ## write docs/conformance.md from what the tests say they hold
+	$(GO) run ./internal/conformance
+
+.PHONY: race
+race: ## every test under the race detector (needs a C compiler)
+	CGO_ENABLED=1 $(GO) test -race -timeout $(TIMEOUT) ./...
+
+.PHONY: fuzz
+fuzz: ## every fuzz target for FUZZTIME=5s
+	.ci/fuzz $(FUZZTIME)
+
+.PHONY: soak
+soak: ## the long forms: a million requests, a thousand kills (RLP_SOAK=1)
+	RLP_SOAK=1 $(GO) test -count=1 -timeout 3h ./...
+
+.PHONY: bench
+bench: $(TOOLS)/.built ## every benchmark, summed up, and the ratios that are promised (BENCH=, COUNT=, BENCHTIME=)
+	@mkdir -p .work
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -benchtime $(BENCHTIME) -count $(COUNT) -p 1 -timeout 3h ./... >.work/bench.txt || { cat .work/bench.txt; exit 1; }
+	$(TOOLS)/benchstat .work/bench.txt
+	$(TOOLS)/ratio <.work/bench.txt
+
+.PHONY: cross
+cross: ## build for the other systems
+	GOOS=darwin GOARCH=arm64 $(GO) build -o /dev/null ./cmd/rlp
+	GOOS=windows GOARCH=amd64 $(GO) build -o /dev/null ./cmd/rlp
+
+.PHONY: clean
+clean: ## remove what make builds
+	rm -rf bin .work agents/*/agent.bundle
+
+# The tools are built again when their versions change.
+$(TOOLS)/.built: internal/tools/go.mod internal/tools/go.sum $(wildcard internal/tools/*/*)
+	@mkdir -p $(TOOLS)
+	cd internal/tools && $(GO) build -o ../../$(TOOLS)/ tool
+	@touch $@
