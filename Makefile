@@ -115,6 +115,7 @@ cross: ## build for the other systems
 
 .PHONY: clean
 clean: ## remove what make builds
+	@if [ -d .work ]; then chmod -R u+w .work; fi # a module cache is read-only
 	rm -rf bin .work agents/*/agent.bundle
 
 # The tools are built again when their versions change.
