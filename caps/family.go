@@ -30,8 +30,8 @@ const (
 	Delete
 )
 
-// Modes of Secrets: Get is asking for a handle, Use is putting the value in
-// towards a host (scope "id@host:port").
+// Modes of Secrets: Get is asking for a handle (scope "id"), Use is putting the
+// value in towards a host (scope "id@host:port").
 const (
 	Get Mode = iota
 	Use
@@ -39,3 +39,148 @@ const (
 
 // A ModeSet is a set of modes of one family, bit m for mode m.
 type ModeSet uint32
+
+// Modes makes the set of ms.
+func Modes(ms ...Mode) ModeSet {
+	var s ModeSet
+	for _, m := range ms {
+		s |= 1 << m
+	}
+	return s
+}
+
+// Has reports whether m is in s.
+func (s ModeSet) Has(m Mode) bool { return s&(1<<m) != 0 }
+
+// AllModes is every mode of f.
+func AllModes(f Family) ModeSet {
+	if f >= NumFamilies {
+		return 0
+	}
+	return 1<<families[f].modes - 1
+}
+
+// A shape is how the scopes of a family lie within each other.
+type shape uint8
+
+const (
+	flatNames  shape = iota // "*" holds every name; names are disjoint
+	pathTree                // "/" holds every path; a path holds what is below it, by component
+	hostTree                // "*" holds "*.example.org:443" holds "a.example.org:443"
+	modelTree               // "*" holds "openai:*" holds "openai:gpt-4"
+	secretTree              // "*" holds "runloop/s/n" holds "runloop/s/n@host:port"
+	onlyRoot                // "*" is all there is
+)
+
+// A family row says everything that differs between families: keys, words,
+// audit names, denial codes and the shape of scopes all derive from it.
+type family struct {
+	key    string // in policy files
+	domain string // in capability strings
+	alias  string // a second domain word that deny lists accept
+	modes  Mode   // how many
+	shape  shape
+	raw    bool // names that end in _raw are no part of "*"
+	valid  func(name string) bool
+	// actions are the words of capability strings, in the order of printing;
+	// a scope's modes print as the fewest words that make them up.
+	actions []action
+	// audit is the name in records, by mode; the last one serves all further modes.
+	audit  []string
+	denied Code
+}
+
+type action struct {
+	word  string
+	modes ModeSet
+}
+
+var oneRead = []action{{"read", 1}}
+
+// families is the one table. The capability words of Net are made and read in
+// words_net.go, for they hold a scheme and methods as well.
+var families = [NumFamilies]family{
+	FS: {
+		key: "fs", domain: "fs", modes: 3, shape: pathTree, valid: isCleanPath,
+		actions: []action{{"read", 1 << Read}, {"write", 1 << Write}, {"delete", 1 << Delete}},
+		audit:   []string{"fs.read", "fs.write"}, denied: PathNotPermitted,
+	},
+	Net: {
+		key: "net", domain: "network", alias: "net", modes: numNetModes, shape: hostTree, valid: isHostPort,
+		audit: []string{"net.http"}, denied: HostNotPermitted,
+	},
+	Time: {
+		key: "time", domain: "time", modes: 1, shape: onlyRoot, actions: oneRead,
+		valid: func(string) bool { return false },
+		audit: []string{"time.now"}, denied: CapMissing,
+	},
+	KBRead: {
+		key: "kb_read", domain: "kb", modes: 1, shape: flatNames, raw: true, valid: isDomain,
+		actions: oneRead, audit: []string{"kb.read"}, denied: DomainNotPermitted,
+	},
+	KBWrite: {
+		key: "kb_write", domain: "kb", modes: 1, shape: flatNames, valid: isWritableDomain,
+		actions: []action{{"write", 1}}, audit: []string{"kb.write"}, denied: DomainNotPermitted,
+	},
+	Secrets: {
+		key: "secrets", domain: "secrets", modes: 2, shape: secretTree, valid: isSecretScope,
+		actions: []action{{"read", 1<<Get | 1<<Use}, {"get", 1 << Get}, {"use", 1 << Use}},
+		audit:   []string{"secrets.get"}, denied: SecretNotPermitted,
+	},
+	Model: {
+		key: "model", domain: "model", modes: 1, shape: modelTree, valid: isModel,
+		actions: []action{{"use", 1}}, audit: []string{"model.use"}, denied: ModelNotPermitted,
+	},
+	Exec: {
+		key: "exec", domain: "process", alias: "exec", modes: 1, shape: flatNames, valid: isProgram,
+		actions: []action{{"exec", 1}}, audit: []string{"exec.spawn"}, denied: ProgramNotPermitted,
+	},
+	Env: {
+		key: "env", domain: "env", modes: 1, shape: flatNames, valid: isEnvName,
+		actions: oneRead, audit: []string{"env.read"}, denied: CapMissing,
+	},
+	MCP: {
+		key: "mcp", domain: "mcp", modes: 1, shape: flatNames, valid: isPlainName,
+		actions: []action{{"call", 1}}, audit: []string{"mcp.call"}, denied: ServerNotPermitted,
+	},
+	Agents: {
+		key: "agents", domain: "agents", modes: 1, shape: flatNames, valid: isAgentName,
+		actions: []action{{"launch", 1}}, audit: []string{"agent.launch"}, denied: AgentNotPermitted,
+	},
+}
+
+// String is the key of f in policy files, such as "kb_read".
+func (f Family) String() string {
+	if f >= NumFamilies {
+		return "unknown"
+	}
+	return families[f].key
+}
+
+// FamilyOf is the family whose key in policy files is key.
+func FamilyOf(key string) (Family, bool) {
+	for f := range families {
+		if families[f].key == key {
+			return Family(f), true
+		}
+	}
+	return 0, false
+}
+
+// AuditName is what records call a request of family f in mode m, such as
+// "fs.write"; "" for what is no family.
+func AuditName(f Family, m Mode) string {
+	if f >= NumFamilies {
+		return ""
+	}
+	names := families[f].audit
+	return names[min(int(m), len(names)-1)]
+}
+
+// root is the widest scope of f.
+func (f Family) root() string {
+	if families[f].shape == pathTree {
+		return "/"
+	}
+	return "*"
+}

@@ -1,0 +1,196 @@
+package caps
+
+import (
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"github.com/bits-and-blooms/bitset"
+)
+
+// A Decision answers a [Request]. The zero Decision denies.
+type Decision struct {
+	Allow bool
+	Code  Code
+	// Layer is the first layer that refuses: 0 is the base, i the i-th that was
+	// narrowed by; -1 when the request is allowed or is no request at all.
+	Layer int16
+	// Scope is the deepest scope of the universe that holds the request, -1 when
+	// the request is no request at all.
+	Scope int32
+}
+
+var noRequest = Decision{Code: InvalidRequest, Layer: -1, Scope: -1}
+
+// Check decides r: one walk to the deepest scope that holds it, and one bit. It
+// is a pure function of s and r, and allocates nothing. A name of "*" asks for
+// the family as a whole.
+func (s Set) Check(r Request) Decision {
+	st := s.state()
+	id := st.find(r)
+	if id < 0 {
+		return noRequest
+	}
+	if id == 0 && families[r.Family].shape != pathTree && r.Name == "*" {
+		return st.checkTree(r, id)
+	}
+	if st.eff[r.Family][r.Mode].Test(uint(id)) {
+		return Decision{Allow: true, Code: Granted, Layer: -1, Scope: id}
+	}
+	return st.refuse(r, id)
+}
+
+// CheckTree decides r and everything below it at once: moving or removing a
+// directory touches what it holds. Scope of a denial is what is denied.
+func (s Set) CheckTree(r Request) Decision {
+	st := s.state()
+	id := st.find(r)
+	if id < 0 {
+		return noRequest
+	}
+	return st.checkTree(r, id)
+}
+
+// Holds reports whether scope id of f, as an earlier [Decision] of this set or
+// of one that it was narrowed from names it, allows mode m: one bit.
+func (s Set) Holds(id int32, f Family, m Mode) bool {
+	return id >= 0 && f < NumFamilies && m < families[f].modes && s.state().eff[f][m].Test(uint(id))
+}
+
+// Covers reports whether s allows all of g: every mode, everything within its
+// scope.
+func (s Set) Covers(g Grant) bool {
+	if checkGrant(g) != nil {
+		return false
+	}
+	st, t := s.state(), s.state().trees[g.Family]
+	for m := range families[g.Family].modes {
+		if !g.Modes.Has(m) {
+			continue
+		}
+		for _, p := range places(Grant{g.Family, 1 << m, g.Scope}, true) {
+			id := t.locate(p.scope)
+			if !t.all(st.eff[g.Family][m], id, t.nodes[id].name == p.scope) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// find is the deepest node that holds r, -1 when r is no request.
+func (st *state) find(r Request) int32 {
+	if r.Family >= NumFamilies {
+		return -1
+	}
+	row := &families[r.Family]
+	if r.Mode >= row.modes {
+		return -1
+	}
+	if !row.valid(r.Name) {
+		if row.shape != pathTree && r.Name == "*" || row.shape == onlyRoot && r.Name == "" {
+			return 0
+		}
+		return -1
+	}
+	if row.shape == secretTree && (r.Mode == Use) != (strings.IndexByte(r.Name, '@') >= 0) {
+		return -1
+	}
+	return st.trees[r.Family].locate(r.Name)
+}
+
+func (st *state) checkTree(r Request, id int32) Decision {
+	t, bits := st.trees[r.Family], st.eff[r.Family][r.Mode]
+	if !bits.Test(uint(id)) {
+		return st.refuse(r, id)
+	}
+	if bad := t.firstDenied(bits, id, t.nodes[id].name == r.Name); bad >= 0 {
+		return st.refuse(r, bad)
+	}
+	return Decision{Allow: true, Code: Granted, Layer: -1, Scope: id}
+}
+
+// all reports whether bits has node id, and everything below it when whole.
+func (t *tree) all(bits *bitset.BitSet, id int32, whole bool) bool {
+	return bits.Test(uint(id)) && t.firstDenied(bits, id, whole) < 0
+}
+
+// firstDenied is the first node below id whose bit is not set, -1 if there is
+// none. When the request is not the scope of id itself but within its cell,
+// nothing of the universe is below it.
+func (t *tree) firstDenied(bits *bitset.BitSet, id int32, whole bool) int32 {
+	if !whole {
+		return -1
+	}
+	for i, ok := bits.NextClear(uint(id)); ok && int(i) < len(t.nodes); i, ok = bits.NextClear(i + 1) {
+		p := int32(i)
+		for p > id {
+			p = t.nodes[p].parent
+		}
+		if p == id {
+			return int32(i)
+		}
+	}
+	return -1
+}
+
+// refuse is the denial of r, whose deepest node is id.
+func (st *state) refuse(r Request, id int32) Decision {
+	return Decision{Code: st.reason(r), Layer: st.refuser(r.Family, r.Mode, id), Scope: id}
+}
+
+// refuser is the first layer whose bit for the node is not set.
+func (st *state) refuser(f Family, m Mode, id int32) int16 {
+	if !st.base[f][m].Test(uint(id)) {
+		return 0
+	}
+	for i := range st.steps {
+		if b := st.steps[i].votes[f]; b != nil && b[m] != nil && !b[m].Test(uint(id)) {
+			return int16(i + 1)
+		}
+	}
+	return 0
+}
+
+func (st *state) reason(r Request) Code {
+	if !(Set{st}).Any(r.Family) {
+		return CapMissing
+	}
+	if r.Family == Net && r.Name != "*" {
+		return st.netReason(r)
+	}
+	return families[r.Family].denied
+}
+
+// netReason tells a method that is not granted from a scheme and from a host
+// that are not.
+func (st *state) netReason(r Request) Code {
+	scheme := r.Mode / numMethods
+	if st.anyMethod(scheme, r.Name) {
+		return MethodNotPermitted
+	}
+	if schemes[scheme] != "http" {
+		return HostNotPermitted
+	}
+	if st.anyMethod(0, r.Name) {
+		return HTTPNotPermitted
+	}
+	if host, ok := strings.CutSuffix(r.Name, ":80"); ok {
+		var buf [300]byte
+		b := strconv.AppendInt(append(append(buf[:0], host...), ':'), 443, 10)
+		if st.anyMethod(0, unsafe.String(&b[0], len(b))) {
+			return HTTPNotPermitted
+		}
+	}
+	return HostNotPermitted
+}
+
+func (st *state) anyMethod(scheme Mode, host string) bool {
+	id := uint(st.trees[Net].locateHost(0, host))
+	for _, b := range st.eff[Net][scheme*numMethods : (scheme+1)*numMethods] {
+		if b.Test(id) {
+			return true
+		}
+	}
+	return false
+}
