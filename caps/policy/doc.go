@@ -1,0 +1,122 @@
+// Package policy turns documents into capability values: policy.caps and the
+// manifest into a base, overrides into layers. It enforces nothing.
+//
+// There is one parser and two readings of what it parsed. In a base a missing
+// key grants nothing; in a layer a missing key restricts nothing; [] and false
+// take away in both. A key that is not known, a value of the wrong type, a form
+// that the document's schema does not have, a restriction that this version
+// cannot keep: each is an error with its place, and none is ever taken for
+// "nothing was said". Every function reports all that it finds, not the first.
+//
+// The package reads no file, no environment and no clock: bytes, the operator's
+// home folder and the means to look at paths come in through [Options].
+package policy
+
+import (
+	"io/fs"
+
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/internal/tomlfile"
+)
+
+// Options are what reading a document needs from outside. The zero Options
+// refuse "~/" and templates, know the built-in domains, and look at no path.
+type Options struct {
+	Home     string   // the operator's home folder, absolute, that "~/" stands for
+	Domains  []string // domains of the knowledge base beside the built-in ones
+	Stat     func(path string) (fs.FileInfo, error)
+	Template func(name string) ([]byte, error) // the bytes of a template; the name was checked
+}
+
+// A Base is what one document asks for. Entries whose path begins with a
+// placeholder are not in Entries but in Placeholders, until [Base.Resolve].
+type Base struct {
+	Schema       string // "0.1" or "0.2"
+	Entries      []caps.Entry
+	Limits       caps.Limits
+	Placeholders []Placeholder
+}
+
+// Join returns what a and b ask for together: the union of their entries and
+// the stricter of their limits. It is how a manifest's [requires] joins the
+// policy beside it.
+func Join(a, b *Base) *Base {
+	return &Base{
+		Schema:       max(a.Schema, b.Schema),
+		Entries:      append(append([]caps.Entry(nil), a.Entries...), b.Entries...),
+		Limits:       a.Limits.Min(b.Limits),
+		Placeholders: append(append([]Placeholder(nil), a.Placeholders...), b.Placeholders...),
+	}
+}
+
+// An Override is an operator's document that narrows: its layer, and the values
+// that it gives to placeholders.
+type Override struct {
+	Layer  *caps.Layer
+	Params map[string]Value
+}
+
+// ParseBase reads a policy.caps. The base is nil if a finding is an error.
+func ParseBase(file string, data []byte, opt Options) (*Base, []Finding) {
+	r := newReader(opt, false)
+	root, ok := r.parse(file, data)
+	if !ok {
+		return nil, r.findings
+	}
+	r.root(root, KindPolicy)
+	return r.result()
+}
+
+// ParseRequires reads [requires] and [limits] of a manifest as a base. Schema is
+// that of the policy.caps beside it; "" is "0.1". What else a manifest holds is
+// not looked at.
+func ParseRequires(manifest *tomlfile.Table, schema string, opt Options) (*Base, []Finding) {
+	r := newReader(opt, false)
+	r.v02 = schema == schema02
+	if e, ok := manifest.Get("requires"); ok && r.is(&e.Value, "[requires]", tomlfile.TableKind) {
+		r.capabilities(e.Value.Table, "[requires]")
+	}
+	if e, ok := manifest.Get("limits"); ok && r.is(&e.Value, "[limits]", tomlfile.TableKind) {
+		r.limitTable(e.Value.Table)
+	}
+	return r.result()
+}
+
+// ParseLayer reads a document of the operator's that narrows. Name is what
+// explanations and records call the layer, such as "override:writer.toml". The
+// override is nil if a finding is an error.
+func ParseLayer(name, file string, data []byte, opt Options) (*Override, []Finding) {
+	r := newReader(opt, true)
+	root, ok := r.parse(file, data)
+	if !ok {
+		return nil, r.findings
+	}
+	r.root(root, KindOverride)
+	if HasErrors(r.findings) {
+		return nil, r.findings
+	}
+	return &Override{
+		Layer: &caps.Layer{
+			Name: name, Bounds: r.bounds, Allow: r.allow, Deny: r.deny, Limits: r.limits,
+		},
+		Params: r.values,
+	}, r.findings
+}
+
+// ParseLimits reads a table of limits, such as [limits] of config.toml.
+func ParseLimits(t *tomlfile.Table) (caps.Limits, []Finding) {
+	r := newReader(Options{}, true)
+	r.limitTable(t)
+	return r.limits, r.findings
+}
+
+func (r *reader) result() (*Base, []Finding) {
+	if HasErrors(r.findings) {
+		return nil, r.findings
+	}
+	schema := schema01
+	if r.v02 {
+		schema = schema02
+	}
+	return &Base{Schema: schema, Entries: r.allow, Limits: r.limits, Placeholders: r.placeholders}, r.findings
+}

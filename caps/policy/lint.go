@@ -1,0 +1,112 @@
+package policy
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/internal/tomlfile"
+)
+
+// Detect tells what kind of document a file is: by its name where that is
+// fixed, else by what only one kind has. data may be nil. What nothing tells is
+// an override, the kind of which a misreading grants nothing.
+func Detect(file string, data []byte) Kind {
+	file = filepath.ToSlash(file)
+	dir, name := filepath.Split(file)
+	switch {
+	case strings.HasSuffix(name, ".caps"):
+		return KindPolicy
+	case name == "manifest.toml":
+		return KindManifest
+	case strings.HasSuffix(dir, "templates/"):
+		return KindTemplate
+	case strings.HasSuffix(dir, "overrides/"), strings.HasSuffix(dir, "profiles/"):
+		return KindOverride
+	}
+	root, err := tomlfile.ParseMax(file, data, 1<<20)
+	if err != nil {
+		return KindOverride
+	}
+	has := func(keys ...string) bool {
+		return slices.ContainsFunc(keys, func(k string) bool { _, ok := root.Get(k); return ok })
+	}
+	switch {
+	case has("agent", "requires", "entry_wasm"):
+		return KindManifest
+	case has("templates"):
+		return KindPolicy
+	}
+	return KindOverride
+}
+
+// Lint returns every finding of one document, sorted. Of a manifest it looks at
+// [requires], [limits] and [params] alone; the rest is judged where bundles are
+// read.
+func Lint(kind Kind, file string, data []byte, opt Options) []Finding {
+	var findings []Finding
+	switch kind {
+	case KindPolicy:
+		_, findings = ParseBase(file, data, opt)
+	case KindManifest:
+		findings = lintManifest(file, data, opt)
+	case KindTemplate:
+		_, findings = ParseTemplate(file, data, opt)
+	default:
+		_, findings = ParseLayer("override", file, data, opt)
+	}
+	Sort(findings)
+	return findings
+}
+
+func lintManifest(file string, data []byte, opt Options) []Finding {
+	root, err := tomlfile.ParseMax(file, data, 1<<20)
+	if err != nil {
+		var r report
+		r.syntax(err)
+		return r.findings
+	}
+	// The schema stands in the policy beside it, which is not seen from here:
+	// what both schemas take is judged, the step between them is not.
+	base, findings := ParseRequires(root, schema02, opt)
+	params, more := ParseParams(root)
+	findings = append(findings, more...)
+	if base != nil {
+		findings = append(findings, base.CheckPlaceholders(params)...)
+	}
+	return findings
+}
+
+// ParseTemplate reads a template as [ParseBase] does a policy.caps.
+func ParseTemplate(file string, data []byte, opt Options) (*Base, []Finding) {
+	r := newReader(opt, false)
+	root, ok := r.parse(file, data)
+	if !ok {
+		return nil, r.findings
+	}
+	r.root(root, KindTemplate)
+	return r.result()
+}
+
+// FileFinding is the finding for a file that could not be read.
+func FileFinding(path string, err error) Finding {
+	return Finding{Path: path, Severity: CodeFile.Severity(), Code: CodeFile, Message: err.Error()}
+}
+
+// Extras turns what a layer could not do into warnings: its entries that the
+// base does not have, and what kb_read = true quietly takes away.
+func Extras(changes []caps.Change) []Finding {
+	var r report
+	for _, c := range changes {
+		pos := tomlfile.Pos(c.Source)
+		plain, raw := strings.CutSuffix(c.Grant.Scope, rawSuffix)
+		switch {
+		case c.Kind == caps.Ignored:
+			r.add(pos, CodeCapsExtra, "an override can only take away", "%s is not in the base and is ignored", c.Grant)
+		case c.Grant.Family == caps.KBRead && raw:
+			r.add(pos, CodeRawRevoked, "to keep it, name it, or leave the key out", "this takes %s away, and with it the sight of unmasked %s", c.Grant.Scope, plain)
+		}
+	}
+	return r.findings
+}

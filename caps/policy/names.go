@@ -1,0 +1,151 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/internal/tomlfile"
+)
+
+// BuiltinDomains are the domains of the knowledge base that are always there.
+// The registry is closed: a name that is in neither this list nor
+// [Options.Domains] is an error.
+func BuiltinDomains() []string {
+	return []string{"contacts", "artifacts", "events", "runs", "drafts", "notes", "accounts", "edges"}
+}
+
+const rawSuffix = "_raw"
+
+// domains are all known domains, sorted, without the raw bits.
+func (r *reader) domains() []string {
+	all := append(BuiltinDomains(), r.opt.Domains...)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// readDomains reads kb_read and kb_write. true is every domain, written out
+// here, so that the two spellings are one; it is never a raw bit.
+func readDomains(r *reader, k key, v *tomlfile.Value) {
+	if v.Kind == tomlfile.Bool {
+		r.allDomains(k, v)
+		return
+	}
+	r.bound(k.family, 1, v)
+	var named []string
+	r.strings(k.name, v, func(item *tomlfile.Value) {
+		if !r.domain(k.family, k.name, item.Pos, item.Str) {
+			return
+		}
+		named = append(named, item.Str)
+		r.grant(item, item.Str, caps.Grant{Family: k.family, Modes: 1, Scope: item.Str})
+	})
+	for _, n := range named {
+		if plain, raw := strings.CutSuffix(n, rawSuffix); raw && !slices.Contains(named, plain) {
+			r.add(v.Pos, CodeRawAlone, "add "+plain, "%s lifts the masking of %s and gives nothing without it", n, plain)
+		}
+	}
+}
+
+func (r *reader) allDomains(k key, v *tomlfile.Value) {
+	if v.Bool && k.family == caps.KBWrite && !r.layer {
+		r.add(v.Pos, CodeKBWriteAll, "list the domains", "kb_write = true is discouraged outside trusted agents")
+	}
+	r.bound(k.family, 1, v)
+	if !v.Bool {
+		return
+	}
+	for _, d := range r.domains() {
+		r.allow = append(r.allow, caps.Entry{
+			Grant: caps.Grant{Family: k.family, Modes: 1, Scope: d}, Pos: place(v.Pos), Implied: true,
+		})
+	}
+}
+
+// domain reports whether s is a domain that the family has.
+func (r *reader) domain(f caps.Family, what string, pos tomlfile.Pos, s string) bool {
+	plain, raw := strings.CutSuffix(s, rawSuffix)
+	known := r.domains()
+	switch {
+	case raw && f != caps.KBRead && slices.Contains(known, plain):
+		r.add(pos, CodeBadDomain, "write "+plain, "%s: %q lifts masking when reading; there is nothing to write to it", what, s)
+		return false
+	case !slices.Contains(known, plain):
+		hint := tomlfile.Nearest(plain, known)
+		if !strings.HasPrefix(hint, "one of") {
+			hint += "; domains are " + strings.Join(known, ", ")
+		}
+		r.add(pos, CodeBadDomain, hint, "%s: there is no domain %q", what, s)
+		return false
+	}
+	return true
+}
+
+// readSecrets reads ids, and {id, hosts}, which lets the value go to these hosts
+// alone.
+func readSecrets(r *reader, k key, v *tomlfile.Value) {
+	r.bound(caps.Secrets, caps.AllModes(caps.Secrets), v)
+	for i := range v.Items {
+		item := &v.Items[i]
+		switch item.Kind {
+		case tomlfile.String:
+			if r.secretID(item) {
+				r.grant(item, item.Str, caps.Grant{Family: caps.Secrets, Modes: caps.AllModes(caps.Secrets), Scope: item.Str})
+			}
+		case tomlfile.TableKind:
+			r.secretTable(item)
+		default:
+			r.add(item.Pos, CodeWrongType, "", "%s must hold strings or tables, not %s", k.name, item.Kind)
+		}
+	}
+}
+
+func (r *reader) secretTable(v *tomlfile.Value) {
+	if !r.needs02(v.Pos, "a secret with hosts") {
+		return
+	}
+	r.known(v.Table, "a secret", []string{"id", "hosts"})
+	id, hasID := v.Table.Get("id")
+	hosts, hasHosts := v.Table.Get("hosts")
+	if !hasID || !hasHosts {
+		r.add(v.Pos, CodeMissing, `{ id = "runloop/mail/key", hosts = ["api.example.com"] }`, "a secret is an id with hosts, or a string")
+		return
+	}
+	if !r.is(&id.Value, "id", tomlfile.String) || !r.secretID(&id.Value) || !r.is(&hosts.Value, "hosts", tomlfile.Array) {
+		return
+	}
+	gs := []caps.Grant{{Family: caps.Secrets, Modes: caps.Modes(caps.Get), Scope: id.Value.Str}}
+	r.strings("hosts", &hosts.Value, func(item *tomlfile.Value) {
+		if scope, _, ok := r.host(item); ok {
+			gs = append(gs, caps.Grant{Family: caps.Secrets, Modes: caps.Modes(caps.Use), Scope: id.Value.Str + "@" + scope})
+		}
+	})
+	r.grant(v, "", gs...)
+}
+
+func (r *reader) secretID(item *tomlfile.Value) bool {
+	r.hidden(item)
+	if _, err := caps.SecretID(item.Str); err != nil {
+		r.add(item.Pos, CodeBadSecretID, secretHint(item.Str), "%v", err)
+		return false
+	}
+	return true
+}
+
+// secretHint is the id that somebody who wrote s should write: what stands
+// before the first separator is the scope, the rest the name.
+func secretHint(s string) string {
+	parts := strings.FieldsFunc(strings.ToLower(s), func(c rune) bool {
+		return !('a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '_' || c == '-')
+	})
+	if len(parts) > 0 && parts[0] == "runloop" {
+		parts = parts[1:]
+	}
+	switch len(parts) {
+	case 0:
+		return `such as "runloop/mail/smtp_key"`
+	case 1:
+		return `write "runloop/default/` + parts[0] + `"`
+	}
+	return `write "runloop/` + parts[0] + "/" + strings.Join(parts[1:], "_") + `"`
+}

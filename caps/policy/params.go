@@ -1,0 +1,246 @@
+package policy
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/internal/tomlfile"
+)
+
+// A Placeholder is a path of a base that begins with "{name}", which the
+// operator replaces when the agent is launched.
+type Placeholder struct {
+	Name  string
+	Rest  string // what follows: "" or "/sub/path"
+	Modes caps.ModeSet
+	Pos   caps.Pos
+}
+
+// A Param is the declaration of a placeholder in a manifest's [params].
+type Param struct {
+	Name        string
+	Kind        string // "dir" or "file"
+	Description string
+	Pos         caps.Pos
+}
+
+// EnvName returns the variable in which the guest finds the value of a
+// placeholder.
+func EnvName(param string) string { return "RLP_PARAM_" + strings.ToUpper(param) }
+
+// A Value is what somebody gave for a placeholder; Pos is where. A path that is
+// not absolute is taken from the folder that [Given] names.
+type Value struct {
+	Path string
+	Pos  caps.Pos
+}
+
+const paramPattern = `[a-z][a-z0-9_]{0,31}`
+
+var isParam = regexp.MustCompile(`^` + paramPattern + `$`).MatchString
+
+// placeholder reads "{name}" or "{name}/sub/path".
+func (r *reader) placeholder(item *tomlfile.Value, modes caps.ModeSet) {
+	name, rest, closed := strings.Cut(item.Str[1:], "}")
+	switch {
+	case r.layer:
+		r.add(item.Pos, CodeBadParam, "write the path itself", "%q: an operator's file has no placeholders", item.Str)
+	case !r.needs02(item.Pos, "the placeholder "+item.Str):
+	case !closed || !isParam(name) || rest != "" && rest[0] != '/':
+		r.add(item.Pos, CodeBadParam, `"{notes}" or "{notes}/sub"`, "%q is no placeholder", item.Str)
+	default:
+		if rest != "" {
+			clean, dotdot, err := caps.CleanPath(rest)
+			if err != nil || dotdot || clean == "/" {
+				r.add(item.Pos, CodeBadParam, `"{notes}/sub", without .. and patterns`, "%q is no placeholder with a path below it", item.Str)
+				return
+			}
+			rest = clean
+		}
+		r.placeholders = append(r.placeholders, Placeholder{Name: name, Rest: rest, Modes: modes, Pos: place(item.Pos)})
+	}
+}
+
+// ParseParams reads the [params] of a manifest: what each placeholder is for.
+// Errors among the findings refuse the manifest.
+func ParseParams(manifest *tomlfile.Table) ([]Param, []Finding) {
+	r := newReader(Options{}, false)
+	e, ok := manifest.Get("params")
+	if !ok || !r.is(&e.Value, "[params]", tomlfile.TableKind) {
+		return nil, r.findings
+	}
+	var params []Param
+	for i := range e.Value.Table.Entries {
+		p := &e.Value.Table.Entries[i]
+		if !isParam(p.Key) {
+			r.add(p.Pos, CodeBadParam, "lower-case letters, digits and _", "%q is no name of a placeholder", p.Key)
+			continue
+		}
+		if !r.is(&p.Value, p.Key, tomlfile.TableKind) {
+			continue
+		}
+		t := p.Value.Table
+		r.known(t, p.Key, []string{"kind", "description"})
+		param := Param{Name: p.Key, Pos: place(p.Pos), Kind: r.needString(t, p, "kind"), Description: r.needString(t, p, "description")}
+		if param.Kind != "" && param.Kind != "dir" && param.Kind != "file" {
+			k, _ := t.Get("kind")
+			r.add(k.Value.Pos, CodeBadParam, `"dir" or "file"`, "%q is no kind of placeholder", param.Kind)
+		}
+		params = append(params, param)
+	}
+	return params, r.findings
+}
+
+func (r *reader) needString(t *tomlfile.Table, p *tomlfile.Entry, key string) string {
+	e, ok := t.Get(key)
+	if !ok {
+		r.add(p.Pos, CodeMissing, "", "%s lacks the key %q", p.Key, key)
+		return ""
+	}
+	if !r.is(&e.Value, key, tomlfile.String) {
+		return ""
+	}
+	if e.Value.Str == "" {
+		r.add(e.Value.Pos, CodeBadParam, "", "%s of %s is empty", key, p.Key)
+	}
+	return e.Value.Str
+}
+
+// paramValues reads the [params] of an override: name = "path".
+func (r *reader) paramValues(t *tomlfile.Table) {
+	r.values = map[string]Value{}
+	for i := range t.Entries {
+		e := &t.Entries[i]
+		if !isParam(e.Key) {
+			r.add(e.Pos, CodeBadParam, "lower-case letters, digits and _", "%q is no name of a placeholder", e.Key)
+			continue
+		}
+		if !r.is(&e.Value, e.Key, tomlfile.String) {
+			continue
+		}
+		r.hidden(&e.Value)
+		if p, ok := r.path(&e.Value, e.Value.Str); ok {
+			r.values[e.Key] = Value{Path: p, Pos: place(e.Value.Pos)}
+		}
+	}
+}
+
+// Given is what the operator gives to the placeholders of a base.
+type Given struct {
+	Values map[string]Value
+	Dir    string // absolute; what relative values start from. "" refuses them
+	Home   string // what "~/" stands for. "" refuses it
+}
+
+// Resolved is a base without placeholders.
+type Resolved struct {
+	Entries []caps.Entry
+	Params  map[string]string // absolute clean paths by placeholder
+}
+
+// A ParamError says everything that is wrong with the placeholders of a launch:
+// which are missing, with their descriptions, and which values fit nothing.
+type ParamError struct {
+	Missing  []Param
+	Findings []Finding
+}
+
+// Error lists what is missing and how to give it, then the rest.
+func (e *ParamError) Error() string {
+	var lines []string
+	for _, p := range e.Missing {
+		lines = append(lines, fmt.Sprintf("missing parameter %s (%s): give it with --param %s=PATH, or in the override's [params]",
+			p.Name, p.Description, p.Name))
+	}
+	for _, f := range e.Findings {
+		if f.Code != CodeParamUnset {
+			lines = append(lines, f.String())
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// CheckPlaceholders reports placeholders that the manifest does not declare.
+func (b *Base) CheckPlaceholders(declared []Param) []Finding {
+	var r report
+	var names []string
+	for _, p := range declared {
+		names = append(names, p.Name)
+	}
+	for _, p := range b.Placeholders {
+		if !slices.Contains(names, p.Name) {
+			r.add(tomlfile.Pos(p.Pos), CodeParamUndecl, declareHint(p.Name, names), "the placeholder {%s} is not declared", p.Name)
+		}
+	}
+	return r.findings
+}
+
+func declareHint(name string, names []string) string {
+	if len(names) > 0 {
+		if hint := tomlfile.Nearest(name, names); hint != "" && !strings.HasPrefix(hint, "one of") {
+			return hint
+		}
+	}
+	return fmt.Sprintf(`add %s = { kind = "dir", description = "..." } under [params] of manifest.toml`, name)
+}
+
+// Resolve puts the operator's values in the place of placeholders. The error is
+// a [*ParamError] that lists everything.
+func (b *Base) Resolve(declared []Param, given Given) (Resolved, error) {
+	r := report{findings: b.CheckPlaceholders(declared)}
+	out := Resolved{Entries: slices.Clone(b.Entries), Params: map[string]string{}}
+	var missing []Param
+	var names []string
+	for _, p := range declared {
+		names = append(names, p.Name)
+		v, ok := given.Values[p.Name]
+		if !ok {
+			missing = append(missing, p)
+			r.add(tomlfile.Pos(p.Pos), CodeParamUnset, "--param "+p.Name+"=PATH", "the placeholder {%s} has no value: %s", p.Name, p.Description)
+			continue
+		}
+		clean, err := given.absolute(v.Path)
+		if err != nil {
+			r.add(tomlfile.Pos(v.Pos), CodeBadParam, "", "the value of %s: %v", p.Name, err)
+			continue
+		}
+		out.Params[p.Name] = clean
+	}
+	for _, name := range slices.Sorted(maps.Keys(given.Values)) {
+		if !slices.Contains(names, name) {
+			r.add(tomlfile.Pos(given.Values[name].Pos), CodeParamUndecl, tomlfile.Nearest(name, names), "there is no placeholder %s", strconv.Quote(name))
+		}
+	}
+	if len(missing) > 0 || HasErrors(r.findings) {
+		return Resolved{}, &ParamError{Missing: missing, Findings: r.findings}
+	}
+	for _, p := range b.Placeholders {
+		out.Entries = append(out.Entries, caps.Entry{
+			Pos:   p.Pos,
+			Grant: caps.Grant{Family: caps.FS, Modes: p.Modes, Scope: path.Join(out.Params[p.Name], p.Rest)},
+		})
+	}
+	return out, nil
+}
+
+// absolute makes a value an absolute clean path. ".." is resolved by the text,
+// as a shell's user expects of a relative path.
+func (g Given) absolute(s string) (string, error) {
+	switch {
+	case s == "~" || strings.HasPrefix(s, "~/"):
+		if g.Home == "" {
+			return "", fmt.Errorf("%q: no home folder is known", s)
+		}
+		s = g.Home + s[1:]
+	case s != "" && s[0] != '/' && g.Dir != "":
+		s = g.Dir + "/" + s
+	}
+	clean, _, err := caps.CleanPath(s)
+	return clean, err
+}

@@ -1,0 +1,122 @@
+package policy
+
+import (
+	"path"
+	"strings"
+	"unicode"
+
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/internal/tomlfile"
+)
+
+// pathModes are what fs, fs_ro and fs_rw give in a base.
+func pathModes(name string) caps.ModeSet {
+	if name == "fs_rw" {
+		return caps.AllModes(caps.FS)
+	}
+	return caps.Modes(caps.Read)
+}
+
+// readPaths reads fs, fs_ro and fs_rw. What the entries of a layer bound
+// depends on which keys stand beside each other: [reader.boundPaths] settles it.
+func readPaths(r *reader, k key, v *tomlfile.Value) {
+	modes := pathModes(k.name)
+	r.strings(k.name, v, func(item *tomlfile.Value) {
+		r.hidden(item)
+		if strings.HasPrefix(item.Str, "{") {
+			r.placeholder(item, modes)
+			return
+		}
+		if p, ok := r.path(item, item.Str); ok {
+			r.grant(item, item.Str, caps.Grant{Family: caps.FS, Modes: modes, Scope: p})
+		}
+	})
+	if k.name == "fs" && len(v.Items) > 0 && !r.layer {
+		r.add(v.Pos, CodeFSReadOnly, "fs_rw grants writing", "fs grants reading alone")
+	}
+}
+
+// boundPaths makes the bounds of a layer: fs alone bounds every mode, so that
+// fs = [] takes writing too; beside fs_rw it bounds reading, to what either
+// names; fs_rw alone bounds writing and deleting.
+func (r *reader) boundPaths(t *tomlfile.Table) {
+	all, changing := caps.AllModes(caps.FS), caps.Modes(caps.Write, caps.Delete)
+	fs, hasFS := t.Get("fs")
+	ro, hasRO := t.Get("fs_ro")
+	rw, hasRW := t.Get("fs_rw")
+	hasRead := hasFS || hasRO
+	if !hasFS {
+		fs = ro
+	}
+	switch {
+	case hasRead && hasRW:
+		r.bound(caps.FS, caps.Modes(caps.Read), &fs.Value)
+		r.bound(caps.FS, changing, &rw.Value)
+	case hasRead:
+		r.bound(caps.FS, all, &fs.Value)
+		r.setPathModes(all)
+	case hasRW:
+		r.bound(caps.FS, changing, &rw.Value)
+		r.setPathModes(changing)
+	}
+}
+
+func (r *reader) setPathModes(modes caps.ModeSet) {
+	for i := range r.allow {
+		if r.allow[i].Grant.Family == caps.FS {
+			r.allow[i].Grant.Modes = modes
+		}
+	}
+}
+
+// path makes an entry absolute and clean.
+func (r *reader) path(item *tomlfile.Value, s string) (string, bool) {
+	if s == "~" || strings.HasPrefix(s, "~/") {
+		if r.opt.Home == "" {
+			r.add(item.Pos, CodeBadPath, "write the absolute path", "%q: no home folder is known", s)
+			return "", false
+		}
+		s = r.opt.Home + s[1:]
+	} else if strings.HasPrefix(s, "~") {
+		r.add(item.Pos, CodeBadPath, `only "~/" stands for a home folder, the operator's own`, "%q is not an absolute path", s)
+		return "", false
+	}
+	clean, dotdot, err := caps.CleanPath(s)
+	if err != nil {
+		r.add(item.Pos, CodeBadPath, "", "%v", err)
+		return "", false
+	}
+	if dotdot {
+		r.add(item.Pos, CodePathDotDot, "write "+clean, "%q has .. in it and is read as %s", item.Str, clean)
+	}
+	r.look(item, clean)
+	return clean, true
+}
+
+// look says what the machine knows of a path, if it may be asked.
+func (r *reader) look(item *tomlfile.Value, clean string) {
+	if clean == "/" && !r.layer {
+		r.add(item.Pos, CodePathRoot, "name the folders that are needed", "%q is the whole file system", item.Str)
+		return
+	}
+	if r.opt.Stat == nil {
+		return
+	}
+	info, err := r.opt.Stat(clean)
+	switch {
+	case err != nil:
+		r.add(item.Pos, CodePathMissing, "", "%s: %v", clean, err)
+	case !info.IsDir():
+		r.add(item.Pos, CodePathIsFile, "its folder "+path.Dir(clean)+" is not granted", "%s is a file: it alone is granted", clean)
+	}
+}
+
+// hidden says when a string does not look like what it is.
+func (r *reader) hidden(item *tomlfile.Value) {
+	for _, c := range item.Str {
+		if unicode.Is(unicode.Cf, c) || c != ' ' && unicode.IsSpace(c) {
+			r.add(item.Pos, CodeHiddenChars, "", "%q contains the invisible character %U", item.Str, c)
+			return
+		}
+	}
+}

@@ -1,0 +1,193 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/internal/tomlfile"
+)
+
+const (
+	schema01 = "0.1"
+	schema02 = "0.2"
+)
+
+// A reader reads one document. What it makes are caps values; what it has to
+// say are findings.
+type reader struct {
+	report
+	opt      Options
+	layer    bool // the reading: false is a base
+	v02      bool
+
+	allow        []caps.Entry
+	bounds       []caps.Bound
+	deny         []caps.Entry
+	limits       caps.Limits
+	placeholders []Placeholder
+	values       map[string]Value
+}
+
+func newReader(opt Options, layer bool) *reader { return &reader{opt: opt, layer: layer} }
+
+func (r *reader) parse(file string, data []byte) (*tomlfile.Table, bool) {
+	root, err := tomlfile.Parse(file, data)
+	if err != nil {
+		r.syntax(err)
+		return nil, false
+	}
+	return root, true
+}
+
+// A Kind is a kind of document.
+type Kind string
+
+// The kinds. A profile is read as an override is.
+const (
+	KindPolicy   Kind = "policy"
+	KindManifest Kind = "manifest"
+	KindOverride Kind = "override"
+	KindTemplate Kind = "template"
+)
+
+// rootKeys are the keys of each kind of document that this package reads.
+func rootKeys(kind Kind) []string {
+	switch kind {
+	case KindOverride:
+		return []string{"schema", "capabilities", "deny", "limits", "params"}
+	case KindTemplate:
+		return []string{"schema", "capabilities", "limits"}
+	default:
+		return []string{"schema", "templates", "capabilities", "limits"}
+	}
+}
+
+// laterTables are what a later version will enforce. To read past one would be
+// to run without a restriction that somebody wrote down.
+func laterTables() []string { return []string{"tools", "visible", "constraints", "leases"} }
+
+func (r *reader) root(t *tomlfile.Table, kind Kind) {
+	r.schema(t)
+	for i := range t.Entries {
+		e := &t.Entries[i]
+		switch {
+		case slices.Contains(laterTables(), e.Key):
+			r.add(e.Pos, CodeNotEnforced, "remove it to run without it", "[%s] is not enforced by this version of rlp", e.Key)
+		case !slices.Contains(rootKeys(kind), e.Key):
+			r.misplaced(e, kind)
+		case e.Key == "schema":
+		case e.Key == "templates":
+			r.templates(&e.Value)
+		case r.is(&e.Value, "["+e.Key+"]", tomlfile.TableKind):
+			r.section(e.Key, e.Value.Table)
+		}
+	}
+}
+
+func (r *reader) section(key string, t *tomlfile.Table) {
+	switch key {
+	case "capabilities":
+		r.capabilities(t, "[capabilities]")
+	case "deny":
+		r.denyTable(t)
+	case "limits":
+		r.limitTable(t)
+	case "params":
+		r.paramValues(t)
+	}
+}
+
+// misplaced tells a key that is known elsewhere from one that is not known.
+func (r *reader) misplaced(e *tomlfile.Entry, kind Kind) {
+	_, isLimit, _ := limitOf(e.Key)
+	switch {
+	case isCapability(e.Key):
+		r.add(e.Pos, CodeMisplacedKey, "write [capabilities] on a line before it", "%s stands outside [capabilities]", e.Key)
+	case isLimit:
+		r.add(e.Pos, CodeMisplacedKey, "write [limits] on a line before it", "%s stands outside [limits]", e.Key)
+	case e.Key == "deny":
+		r.add(e.Pos, CodeMisplacedKey, "what is not granted is denied anyway", "[deny] has no meaning in a %s: only an operator's file takes away", kind)
+	case e.Key == "params":
+		r.add(e.Pos, CodeMisplacedKey, "placeholders are declared in manifest.toml and given values in an override", "[params] has no meaning in a %s", kind)
+	case e.Key == "templates":
+		r.add(e.Pos, CodeMisplacedKey, "name them in policy.caps", "templates has no meaning in a %s", kind)
+	case e.Key == "requires":
+		r.add(e.Pos, CodeMisplacedKey, "write [capabilities]", "[requires] belongs into manifest.toml")
+	default:
+		r.add(e.Pos, CodeUnknownKey, tomlfile.Nearest(e.Key, rootKeys(kind)), "unknown key %q", e.Key)
+	}
+}
+
+func (r *reader) schema(t *tomlfile.Table) {
+	e, ok := t.Get("schema")
+	if !ok || !r.is(&e.Value, "schema", tomlfile.String) {
+		return
+	}
+	switch e.Value.Str {
+	case schema01:
+	case schema02:
+		r.v02 = true
+	default:
+		r.add(e.Value.Pos, CodeBadSchema, `write "0.1" or "0.2"`, "schema %q is not known", e.Value.Str)
+	}
+}
+
+// needs02 reports whether the document's schema has a form, and records if not.
+func (r *reader) needs02(pos tomlfile.Pos, what string) bool {
+	if !r.v02 {
+		r.add(pos, CodeNeedsSchema02, `write schema = "0.2" on the first line`, "%s: schema 0.2 has this, 0.1 does not", what)
+	}
+	return r.v02
+}
+
+// templates reads the named capability sets and joins each to the base.
+func (r *reader) templates(v *tomlfile.Value) {
+	if !r.is(v, "templates", tomlfile.Array) || len(v.Items) > 0 && !r.needs02(v.Pos, "templates") {
+		return
+	}
+	var seen []string
+	for i := range v.Items {
+		item := &v.Items[i]
+		if !r.is(item, "templates["+strconv.Itoa(i)+"]", tomlfile.String) {
+			continue
+		}
+		if slices.Contains(seen, item.Str) {
+			r.add(item.Pos, CodeDuplicate, "", "the template %q is named already", item.Str)
+			continue
+		}
+		seen = append(seen, item.Str)
+		if !caps.IsName(caps.Agents, item.Str) {
+			r.add(item.Pos, CodeBadTemplate, "lower-case letters, digits, - and _", "%q is not the name of a template", item.Str)
+			continue
+		}
+		r.joinTemplate(item)
+	}
+}
+
+func (r *reader) joinTemplate(name *tomlfile.Value) {
+	if r.opt.Template == nil {
+		r.add(name.Pos, CodeBadTemplate, "", "the template %q: there are no templates here", name.Str)
+		return
+	}
+	data, err := r.opt.Template(name.Str)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		r.add(name.Pos, CodeBadTemplate, "put it into the home's caps/templates", "there is no template %q", name.Str)
+		return
+	case err != nil:
+		r.add(name.Pos, CodeBadTemplate, "", "the template %q: %v", name.Str, err)
+		return
+	}
+	sub := newReader(r.opt, false)
+	if t, ok := sub.parse(fmt.Sprintf("caps/templates/%s.toml", name.Str), data); ok {
+		sub.root(t, KindTemplate)
+	}
+	r.findings = append(r.findings, sub.findings...)
+	r.allow = append(r.allow, sub.allow...)
+	r.placeholders = append(r.placeholders, sub.placeholders...)
+	r.limits = r.limits.Min(sub.limits)
+}

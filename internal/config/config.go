@@ -1,0 +1,116 @@
+// Package config reads config.toml: the operator's settings, once, at the edge.
+//
+// What is not known is an error, and so is what is known but asks for a control
+// that this version does not have: a setting that is read and then not obeyed
+// would promise what nobody keeps. Sections of things that are merely not there
+// yet (model providers, MCP servers, the service) are checked and kept, as
+// nothing happens without them.
+package config
+
+import "runloop.dev/rlp/caps"
+
+// A Config is config.toml after the environment was laid over it. The zero
+// Config is not the default; [Default] is.
+type Config struct {
+	Security   Security
+	Delegation Delegation
+	KB         KB
+	Limits     caps.Limits // the operator's ceiling, a layer like others
+	Model      Model
+	Exec       Exec
+	Serve      Serve
+	MCP        map[string]MCPServer // by name
+}
+
+// Security is [security], [security.caps] and [security.secrets].
+type Security struct {
+	Profile                string // named baseline grant; "" is none
+	AllowUnsigned          bool
+	ConfirmExternalActions bool
+	PathProfile            string // "strict" or "relaxed"
+	RunGrant               string // profile that a request from outside starts from; "" is none
+	Confirm                string // "ask", "refuse" or "allow"
+	Caps                   SecurityCaps
+	SecretsProvider        string // "age", "env", "keyring" or "exec"
+}
+
+// SecurityCaps is [security.caps]. The audit switches govern what is stored;
+// every decision is logged whatever they say.
+type SecurityCaps struct {
+	AuditOnDeny  bool
+	AuditOnAllow bool
+	FailOnEmpty  bool
+	Untrusted    []string // capability strings of what taints a run
+	TrustedHosts []string // hosts whose answers do not
+}
+
+// Delegation is [delegation]: what an agent that another one launches may keep.
+type Delegation struct {
+	CapabilityDefault string            // "inherit" or "deny"
+	Bindings          map[string]string // agent to profile
+}
+
+// KB is [kb].
+type KB struct {
+	Domains    []string // beside the built-in ones
+	Durability string   // "process": what was acknowledged outlives the process; "disk": the machine too
+	Encryption bool
+}
+
+// Model is [model]: the default model, who offers which, and what it costs.
+type Model struct {
+	Default   string
+	Providers []Provider
+	Prices    map[string]Price // by model
+}
+
+// A Provider is one [[model.providers]].
+type Provider struct {
+	ID       string
+	Kind     string // "openai", "anthropic" or "local"
+	BaseURL  string
+	SecretID string
+	Models   []string
+}
+
+// A Price is in US dollars a million tokens.
+type Price struct {
+	In, Out float64
+}
+
+// Exec is [exec].
+type Exec struct {
+	Lane string // "auto", "native", "ns", "bwrap" or "container"
+}
+
+// Serve is [serve].
+type Serve struct {
+	Listen      string // host:port
+	TokenSecret string // id of the secret that holds the bearer token; "" is none
+}
+
+// An MCPServer is one [mcp.servers.<name>]: a command or a URL, never both.
+type MCPServer struct {
+	Command []string
+	URL     string
+	Env     []string
+	Secrets []string
+}
+
+// Default returns the settings of a home without config.toml.
+func Default() Config {
+	return Config{
+		Security: Security{
+			AllowUnsigned:   true,
+			PathProfile:     "strict",
+			Confirm:         "ask",
+			Caps:            SecurityCaps{AuditOnDeny: true, AuditOnAllow: true},
+			SecretsProvider: "age",
+		},
+		Delegation: Delegation{CapabilityDefault: "inherit"},
+		KB:         KB{Durability: "process"},
+		Model:      Model{Default: "local:echo"},
+		Exec:       Exec{Lane: "auto"},
+		Serve:      Serve{Listen: "127.0.0.1:8770"},
+	}
+}

@@ -1,0 +1,43 @@
+package config
+
+import (
+	"strings"
+
+	"runloop.dev/rlp/internal/tomlfile"
+)
+
+// refuse records an error for every setting that asks for a control which this
+// version does not have. To start without it would be to drop it silently.
+func refuse(w *tomlfile.Walk, root *tomlfile.Table, c *Config) {
+	for _, r := range []struct {
+		name  string
+		asked bool
+		msg   string
+	}{
+		{"security.profile", c.Security.Profile != "", "applies no named profiles yet"},
+		{"security.run_grant", c.Security.RunGrant != "", "applies no named profiles yet"},
+		{"security.allow_unsigned", !c.Security.AllowUnsigned, "verifies no signatures yet"},
+		{"security.confirm_external_actions", c.Security.ConfirmExternalActions, "asks for no confirmation yet"},
+		{"security.path_profile", c.Security.PathProfile != "strict", "has the strict path profile only"},
+		{"security.caps.untrusted", len(c.Security.Caps.Untrusted) > 0, "narrows no run after untrusted input yet"},
+		{"security.caps.trusted_hosts", len(c.Security.Caps.TrustedHosts) > 0, "narrows no run after untrusted input yet"},
+		{"kb.durability", c.KB.Durability != "process", `keeps records with durability "process" only`},
+		{"kb.encryption", c.KB.Encryption, "does not encrypt the knowledge base yet"},
+	} {
+		if r.asked {
+			w.Errorf(placeOf(root, r.name), "remove the setting to run without it", "%s: this version of rlp %s", r.name, r.msg)
+		}
+	}
+}
+
+func placeOf(t *tomlfile.Table, name string) tomlfile.Pos {
+	key, rest, more := strings.Cut(name, ".")
+	e, ok := t.Get(key)
+	switch {
+	case !ok:
+		return t.Pos
+	case more && e.Value.Table != nil:
+		return placeOf(e.Value.Table, rest)
+	}
+	return e.Value.Pos
+}

@@ -1,0 +1,187 @@
+package config
+
+import (
+	"net"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"runloop.dev/rlp/caps/policy"
+	"runloop.dev/rlp/internal/tomlfile"
+)
+
+// A setting is one key of config.toml: its dotted name and how it is taken.
+// Sections are what the names imply; the file and the environment read the same
+// table.
+type setting struct {
+	name string
+	text bool // wants a string
+	set  func(w *tomlfile.Walk, name string, v *tomlfile.Value, c *Config)
+}
+
+func settings() []setting {
+	return []setting{
+		text("security.profile", func(c *Config) *string { return &c.Security.Profile }, profileName),
+		flag("security.allow_unsigned", func(c *Config) *bool { return &c.Security.AllowUnsigned }),
+		flag("security.confirm_external_actions", func(c *Config) *bool { return &c.Security.ConfirmExternalActions }),
+		text("security.path_profile", func(c *Config) *string { return &c.Security.PathProfile }, oneOf("strict", "relaxed")),
+		text("security.run_grant", func(c *Config) *string { return &c.Security.RunGrant }, profileName),
+		text("security.confirm", func(c *Config) *string { return &c.Security.Confirm }, oneOf("ask", "refuse", "allow")),
+		flag("security.caps.audit_on_deny", func(c *Config) *bool { return &c.Security.Caps.AuditOnDeny }),
+		flag("security.caps.audit_on_allow", func(c *Config) *bool { return &c.Security.Caps.AuditOnAllow }),
+		flag("security.caps.fail_on_empty", func(c *Config) *bool { return &c.Security.Caps.FailOnEmpty }),
+		list("security.caps.untrusted", func(c *Config) *[]string { return &c.Security.Caps.Untrusted }, notEmpty),
+		list("security.caps.trusted_hosts", func(c *Config) *[]string { return &c.Security.Caps.TrustedHosts }, notEmpty),
+		text("security.secrets.provider", func(c *Config) *string { return &c.Security.SecretsProvider }, oneOf("age", "env", "keyring", "exec")),
+		text("delegation.capability_default", func(c *Config) *string { return &c.Delegation.CapabilityDefault }, oneOf("inherit", "deny")),
+		{name: "delegation.bindings", set: setBindings},
+		list("kb.domains", func(c *Config) *[]string { return &c.KB.Domains }, domainName),
+		text("kb.durability", func(c *Config) *string { return &c.KB.Durability }, oneOf("process", "disk")),
+		flag("kb.encryption", func(c *Config) *bool { return &c.KB.Encryption }),
+		{name: "limits", set: setLimits},
+		text("model.default", func(c *Config) *string { return &c.Model.Default }, notEmpty),
+		{name: "model.providers", set: setProviders},
+		{name: "model.prices", set: setPrices},
+		text("exec.lane", func(c *Config) *string { return &c.Exec.Lane }, oneOf("auto", "native", "ns", "bwrap", "container")),
+		text("serve.listen", func(c *Config) *string { return &c.Serve.Listen }, hostPort),
+		text("serve.token_secret", func(c *Config) *string { return &c.Serve.TokenSecret }, secretID),
+		{name: "mcp.servers", set: setServers},
+	}
+}
+
+// A check returns what is wrong with a string, or "".
+type check func(string) string
+
+func oneOf(words ...string) check {
+	return func(s string) string {
+		if slices.Contains(words, s) {
+			return ""
+		}
+		return "is one of " + strings.Join(words, ", ")
+	}
+}
+
+func matching(re, what string) check {
+	return func(s string) string {
+		if regexp.MustCompile(re).MatchString(s) {
+			return ""
+		}
+		return "must be " + what + " (" + re + ")"
+	}
+}
+
+func profileName(s string) string {
+	return matching(`^(_?[a-z][a-z0-9_-]{0,63})?$`, "the name of a profile")(s)
+}
+
+func agentName(s string) string {
+	return matching(`^[a-z][a-z0-9_-]{0,63}$`, "the name of an agent")(s)
+}
+
+func serverName(s string) string {
+	return matching(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`, "the name of a server")(s)
+}
+
+func domainName(s string) string {
+	if strings.HasSuffix(s, "_raw") {
+		return "must not end in _raw, which lifts masking from the domain before it"
+	}
+	return matching(`^[a-z][a-z0-9_]{0,63}$`, "the name of a domain")(s)
+}
+
+func secretID(s string) string {
+	return matching(`^(runloop/[a-z0-9][a-z0-9_-]*/[a-z0-9][a-z0-9_-]*)?$`, "a secret id, runloop/<scope>/<name>")(s)
+}
+
+func notEmpty(s string) string {
+	if strings.TrimSpace(s) == "" {
+		return "must not be empty"
+	}
+	return ""
+}
+
+func hostPort(s string) string {
+	host, port, err := net.SplitHostPort(s)
+	n, perr := strconv.ParseUint(port, 10, 16)
+	if err != nil || perr != nil || host == "" || strconv.FormatUint(n, 10) != port {
+		return `must be "address:port", such as "127.0.0.1:8770"`
+	}
+	return ""
+}
+
+func webAddress(s string) string {
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil || u.Fragment != "" {
+		return "must be an http or https URL without user, password and fragment"
+	}
+	return ""
+}
+
+func absolute(s string) string {
+	if !filepath.IsAbs(s) {
+		return "must begin with the absolute path of a program"
+	}
+	return ""
+}
+
+func text(name string, field func(*Config) *string, ok check) setting {
+	return setting{name: name, text: true, set: func(w *tomlfile.Walk, name string, v *tomlfile.Value, c *Config) {
+		if !w.Is(v, name, tomlfile.String) {
+			return
+		}
+		if msg := ok(v.Str); msg != "" {
+			w.Errorf(v.Pos, "", "%s %s, not %q", name, msg, v.Str)
+			return
+		}
+		*field(c) = v.Str
+	}}
+}
+
+func flag(name string, field func(*Config) *bool) setting {
+	return setting{name: name, set: func(w *tomlfile.Walk, name string, v *tomlfile.Value, c *Config) {
+		if w.Is(v, name, tomlfile.Bool) {
+			*field(c) = v.Bool
+		}
+	}}
+}
+
+func list(name string, field func(*Config) *[]string, ok check) setting {
+	return setting{name: name, set: func(w *tomlfile.Walk, name string, v *tomlfile.Value, c *Config) {
+		*field(c) = stringList(w, name, v, ok)
+	}}
+}
+
+func stringList(w *tomlfile.Walk, name string, v *tomlfile.Value, ok check) []string {
+	if !w.Is(v, name, tomlfile.Array) {
+		return nil
+	}
+	var out []string
+	for i := range v.Items {
+		item := &v.Items[i]
+		if !w.Is(item, name+"["+strconv.Itoa(i)+"]", tomlfile.String) {
+			continue
+		}
+		if msg := ok(item.Str); msg != "" {
+			w.Errorf(item.Pos, "", "%s[%d] %s, not %q", name, i, msg, item.Str)
+			continue
+		}
+		out = append(out, item.Str)
+	}
+	return out
+}
+
+func setLimits(w *tomlfile.Walk, name string, v *tomlfile.Value, c *Config) {
+	if !w.Is(v, "["+name+"]", tomlfile.TableKind) {
+		return
+	}
+	limits, findings := policy.ParseLimits(v.Table)
+	for _, f := range findings {
+		if f.Severity == policy.SeverityError {
+			w.Errorf(tomlfile.Pos{File: f.Path, Line: f.Line, Column: f.Column}, f.Hint, "%s", f.Message)
+		}
+	}
+	c.Limits = limits
+}
