@@ -1,0 +1,29 @@
+package jail
+
+import (
+	"golang.org/x/sys/unix"
+
+	"runloop.dev/rlp/internal/wasi"
+)
+
+// searchFlags open a handle to step through. There is no handle without the
+// right to read here, so it must not wait on a FIFO.
+const searchFlags = unix.O_RDONLY | unix.O_NONBLOCK
+
+// haveOpenat2 reports that there is no such call here.
+func haveOpenat2() bool { return false }
+
+// openBeneath opens rel beneath r without following a link: one on the way, or
+// at the end without O_NOFOLLOW, is ELOOP. "" is r's handle itself.
+func (j *Jail) openBeneath(r *root, rel string, flags int, perm uint32) (int, error) {
+	if rel == "" {
+		rel = "."
+	}
+	return walk(r.fd, r.dev, rel, flags, perm)
+}
+
+// pinPath opens the absolute path p as a handle, without following a link.
+func pinPath(p string) (int, error) { return walkFromTop(p) }
+
+// lstat is what rel beneath r is, a link at the end not followed.
+func (j *Jail) lstat(r *root, rel string, st *wasi.Stat) error { return j.lstatWalk(r, rel, st) }

@@ -1,0 +1,190 @@
+//go:build linux || darwin
+
+package jail
+
+import (
+	"path"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/internal/wasi"
+)
+
+// linkMax is more than the text of any link can hold.
+const linkMax = 4097
+
+// Sets of modes, as a [way] asks for them.
+const (
+	read caps.ModeSet = 1 << caps.Read
+	writ caps.ModeSet = 1 << caps.Write
+	del  caps.ModeSet = 1 << caps.Delete
+)
+
+// A way is one path on its way through the jail: what it is wanted for, where
+// the links met so far have led it, and what the gate said of where it is now.
+type way struct {
+	j     *Jail
+	op    Op
+	modes caps.ModeSet
+	tree  bool // ask for the whole tree
+	final bool // a link at the end is followed too
+
+	path  string
+	root  *root
+	rel   string // of path, beneath root
+	scope [caps.Delete + 1]int32
+	links int
+}
+
+// begin puts the path that the guest wrote to the gate. Nothing may be done
+// beneath w.root unless it, and every follow after it, returns 0.
+func (w *way) begin(p string) wasi.Errno {
+	if strings.IndexByte(p, 0) >= 0 {
+		return wasi.EINVAL
+	}
+	return w.judge(w.j.canonical(p))
+}
+
+// judge asks the gate for every mode on p, and finds the root to act beneath.
+func (w *way) judge(p string) wasi.Errno {
+	w.path, w.root = p, nil
+	for m := caps.Read; m <= caps.Delete; m++ {
+		w.scope[m] = -1
+		if w.modes&(1<<m) == 0 {
+			continue
+		}
+		if w.tree {
+			w.scope[m] = w.j.gate.AdmitTree(w.op, m, p)
+		} else {
+			w.scope[m] = w.j.gate.Admit(w.op, m, p)
+		}
+		if w.scope[m] < 0 {
+			return wasi.EACCES
+		}
+	}
+	if w.root = w.j.rootOf(p); w.root == nil {
+		return w.j.rootless(p)
+	}
+	w.rel = w.root.rel(p)
+	return 0
+}
+
+// rootless is the answer for a path that the gate allows and no root covers.
+func (j *Jail) rootless(p string) wasi.Errno {
+	for _, m := range j.missing {
+		if within(p, m) {
+			return wasi.ENOENT
+		}
+	}
+	return wasi.EACCES // the gate knows a grant that the jail was not given
+}
+
+// failed turns the error of a step into the guest's; 0 says that a link was
+// expanded and allowed, and the step is to be tried again where w is now.
+func (w *way) failed(err error) wasi.Errno {
+	switch err {
+	case unix.ELOOP:
+		return w.follow()
+	case unix.EXDEV: // a mount point: what is there needs a grant of its own
+		return wasi.EACCES
+	case unix.EAGAIN: // the kernel saw a rename that it could not rule out
+		if w.links++; w.links <= maxLinks {
+			return 0
+		}
+	}
+	return errnoOf(err)
+}
+
+// follow expands the first link on the way and puts the path that comes of it
+// to the gate. Where there is no link to expand, the error stands: ELOOP.
+func (w *way) follow() wasi.Errno {
+	if w.links++; w.links > maxLinks {
+		return wasi.ELOOP
+	}
+	for end := 0; end < len(w.rel); {
+		next := strings.IndexByte(w.rel[end:], '/')
+		if next < 0 {
+			next = len(w.rel) - end
+			if !w.final {
+				break
+			}
+		}
+		end += next
+		text, err := w.j.readlink(w.root, w.rel[:end])
+		if err == nil {
+			return w.judge(w.j.canonical(w.expand(end, text)))
+		}
+		if err == unix.ELOOP { // one has just been put in the way: begin again
+			end = 0
+			if w.links++; w.links > maxLinks {
+				return wasi.ELOOP
+			}
+			continue
+		}
+		if err != unix.EINVAL {
+			return w.failed(err)
+		}
+		end++
+	}
+	return wasi.ELOOP
+}
+
+// parent opens the directory that w's last component lies in, given back by
+// w.root.release. self is the answer when w is the grant's own directory.
+func (w *way) parent(self wasi.Errno) (dir int, name string, e wasi.Errno) {
+	for {
+		if w.rel == "" {
+			return -1, "", self
+		}
+		dir, name, err := w.j.parentOf(w.root, w.rel)
+		if err == nil {
+			return dir, name, 0
+		}
+		if e := w.failed(err); e != 0 {
+			return -1, "", e
+		}
+	}
+}
+
+// expand returns the path that w.path stands for when the first end bytes of
+// w.rel are a link with this text.
+func (w *way) expand(end int, text string) string {
+	head := w.path[:len(w.path)-len(w.rel)+end]
+	rest := w.rel[end:]
+	if path.IsAbs(text) {
+		return path.Clean(text + "/" + rest)
+	}
+	return path.Clean(path.Dir(head) + "/" + text + "/" + rest)
+}
+
+// readlink returns the text of the link at rel beneath r. No link is EINVAL.
+func (j *Jail) readlink(r *root, rel string) (string, error) {
+	dir, name, err := j.parentOf(r, rel)
+	if err != nil {
+		return "", err
+	}
+	defer r.release(dir)
+	var buf [linkMax]byte
+	n, err := retry(func() (int, error) { return unix.Readlinkat(dir, name, buf[:]) })
+	return string(buf[:max(n, 0)]), err
+}
+
+// parentOf opens the directory that rel's last component lies in. The handle
+// is given back by r.release. rel is not "".
+func (j *Jail) parentOf(r *root, rel string) (dir int, name string, err error) {
+	i := strings.LastIndexByte(rel, '/')
+	if i < 0 {
+		return r.fd, rel, nil
+	}
+	dir, err = j.openBeneath(r, rel[:i], searchFlags|unix.O_DIRECTORY, 0)
+	return dir, rel[i+1:], err
+}
+
+// release closes a handle that parentOf gave.
+func (r *root) release(dir int) {
+	if dir != r.fd {
+		_ = unix.Close(dir)
+	}
+}
