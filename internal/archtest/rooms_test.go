@@ -245,6 +245,7 @@ var guarded = map[string][]owner{
 	"net/http": {},
 	"unsafe": {
 		{"agents/sdk", false, "pointers of its own memory are what the interface takes"},
+		{"caps", false, "looks up a method in place, as a view of a buffer"},
 		{"hostcalls", false, "a view of guest memory as a string, valid for one call"},
 		{"internal/guest", false, "memory of the guest outside the Go heap"},
 		{"internal/jail", false, "directory entries as the kernel writes them"},
@@ -256,7 +257,6 @@ var guarded = map[string][]owner{
 		{"agents/sdk", false, "a guest's files, arguments and exit"},
 		{"agents/sdk/sdktest", false, "compiles an agent as a guest"},
 		{"bundles", false, "reads a bundle once"},
-		{"caps/policy", false, "reads overrides once"},
 		{"cmd/rlp", false, "the edge"},
 		{"internal/config", false, "reads the settings once"},
 		{"internal/conformance", false, "reads the tree, writes the table"},
@@ -309,6 +309,7 @@ var clockOwners = []owner{
 	{"cmd/rlp", false, "the clock is chosen here"},
 	{"agents/*", false, "asks the clock that it was granted"},
 	{"internal/guest", false, "the deadline is the host's, measured in host time"},
+	{"internal/jail", false, "a time of now, where the system has no word for it"},
 	{"internal/wasi", false, "the clock of a guest that was granted time"},
 	{"kb", false, "deadlines of locks and of a stuck owner"},
 	{"kb/journal", false, "the coarse clock that records are stamped by"},
