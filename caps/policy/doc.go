@@ -67,17 +67,17 @@ func ParseBase(file string, data []byte, opt Options) (*Base, []Finding) {
 	return r.result()
 }
 
-// ParseRequires reads [requires] and [limits] of a manifest as a base. Schema is
-// that of the policy.caps beside it; "" is "0.1". What else a manifest holds is
-// not looked at.
-func ParseRequires(manifest *tomlfile.Table, schema string, opt Options) (*Base, []Finding) {
+// ParseRequires reads the tables [requires] and [limits] of a manifest as a
+// base; either may be nil. Schema is that of the policy.caps beside it; "" is
+// "0.1".
+func ParseRequires(requires, limits *tomlfile.Table, schema string, opt Options) (*Base, []Finding) {
 	r := newReader(opt, false)
 	r.v02 = schema == schema02
-	if e, ok := manifest.Get("requires"); ok && r.is(&e.Value, "[requires]", tomlfile.TableKind) {
-		r.capabilities(e.Value.Table, "[requires]")
+	if requires != nil {
+		r.capabilities(requires, "[requires]")
 	}
-	if e, ok := manifest.Get("limits"); ok && r.is(&e.Value, "[limits]", tomlfile.TableKind) {
-		r.limitTable(e.Value.Table)
+	if limits != nil {
+		r.limitTable(limits)
 	}
 	return r.result()
 }

@@ -123,6 +123,16 @@ func (r *report) is(v *tomlfile.Value, key string, want tomlfile.Kind) bool {
 	return false
 }
 
+// table returns the table at a key, nil if there is none; another type is an
+// error.
+func (r *report) table(t *tomlfile.Table, key string) *tomlfile.Table {
+	e, ok := t.Get(key)
+	if !ok || !r.is(&e.Value, "["+key+"]", tomlfile.TableKind) {
+		return nil
+	}
+	return e.Value.Table
+}
+
 // known records every key of t that is not among keys.
 func (r *report) known(t *tomlfile.Table, where string, keys []string) {
 	for _, e := range t.Entries {

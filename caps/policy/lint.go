@@ -69,9 +69,11 @@ func lintManifest(file string, data []byte, opt Options) []Finding {
 	}
 	// The schema stands in the policy beside it, which is not seen from here:
 	// what both schemas take is judged, the step between them is not.
-	base, findings := ParseRequires(root, schema02, opt)
+	var r report
+	requires, limits := r.table(root, "requires"), r.table(root, "limits")
+	base, findings := ParseRequires(requires, limits, schema02, opt)
 	params, more := ParseParams(root)
-	findings = append(findings, more...)
+	findings = append(append(r.findings, findings...), more...)
 	if base != nil {
 		findings = append(findings, base.CheckPlaceholders(params)...)
 	}

@@ -41,7 +41,7 @@ type Value struct {
 	Pos  caps.Pos
 }
 
-const paramPattern = `[a-z][a-z0-9_]{0,31}`
+const paramPattern = `[a-z][a-z0-9_]{0,63}`
 
 var isParam = regexp.MustCompile(`^` + paramPattern + `$`).MatchString
 
@@ -71,13 +71,13 @@ func (r *reader) placeholder(item *tomlfile.Value, modes caps.ModeSet) {
 // Errors among the findings refuse the manifest.
 func ParseParams(manifest *tomlfile.Table) ([]Param, []Finding) {
 	r := newReader(Options{}, false)
-	e, ok := manifest.Get("params")
-	if !ok || !r.is(&e.Value, "[params]", tomlfile.TableKind) {
+	t := r.table(manifest, "params")
+	if t == nil {
 		return nil, r.findings
 	}
 	var params []Param
-	for i := range e.Value.Table.Entries {
-		p := &e.Value.Table.Entries[i]
+	for i := range t.Entries {
+		p := &t.Entries[i]
 		if !isParam(p.Key) {
 			r.add(p.Pos, CodeBadParam, "lower-case letters, digits and _", "%q is no name of a placeholder", p.Key)
 			continue
@@ -87,9 +87,10 @@ func ParseParams(manifest *tomlfile.Table) ([]Param, []Finding) {
 		}
 		t := p.Value.Table
 		r.known(t, p.Key, []string{"kind", "description"})
-		param := Param{Name: p.Key, Pos: place(p.Pos), Kind: r.needString(t, p, "kind"), Description: r.needString(t, p, "description")}
-		if param.Kind != "" && param.Kind != "dir" && param.Kind != "file" {
-			k, _ := t.Get("kind")
+		param := Param{Name: p.Key, Pos: place(p.Pos), Kind: r.text(t, "kind"), Description: r.text(t, "description")}
+		if k, ok := t.Get("kind"); !ok {
+			r.add(p.Pos, CodeMissing, `kind = "dir" or "file"`, "%s lacks its kind", p.Key)
+		} else if k.Value.Kind == tomlfile.String && param.Kind != "dir" && param.Kind != "file" {
 			r.add(k.Value.Pos, CodeBadParam, `"dir" or "file"`, "%q is no kind of placeholder", param.Kind)
 		}
 		params = append(params, param)
@@ -97,17 +98,11 @@ func ParseParams(manifest *tomlfile.Table) ([]Param, []Finding) {
 	return params, r.findings
 }
 
-func (r *reader) needString(t *tomlfile.Table, p *tomlfile.Entry, key string) string {
+// text returns the string at a key, "" if there is none.
+func (r *report) text(t *tomlfile.Table, key string) string {
 	e, ok := t.Get(key)
-	if !ok {
-		r.add(p.Pos, CodeMissing, "", "%s lacks the key %q", p.Key, key)
+	if !ok || !r.is(&e.Value, key, tomlfile.String) {
 		return ""
-	}
-	if !r.is(&e.Value, key, tomlfile.String) {
-		return ""
-	}
-	if e.Value.Str == "" {
-		r.add(e.Value.Pos, CodeBadParam, "", "%s of %s is empty", key, p.Key)
 	}
 	return e.Value.Str
 }
@@ -155,8 +150,8 @@ type ParamError struct {
 func (e *ParamError) Error() string {
 	var lines []string
 	for _, p := range e.Missing {
-		lines = append(lines, fmt.Sprintf("missing parameter %s (%s): give it with --param %s=PATH, or in the override's [params]",
-			p.Name, p.Description, p.Name))
+		lines = append(lines, fmt.Sprintf("missing parameter %s%s: give it with --param %s=PATH, or in the override's [params]",
+			p.Name, about(p), p.Name))
 	}
 	for _, f := range e.Findings {
 		if f.Code != CodeParamUnset {
@@ -164,6 +159,13 @@ func (e *ParamError) Error() string {
 		}
 	}
 	return strings.Join(lines, "\n")
+}
+
+func about(p Param) string {
+	if p.Description == "" {
+		return ""
+	}
+	return " (" + p.Description + ")"
 }
 
 // CheckPlaceholders reports placeholders that the manifest does not declare.
@@ -202,7 +204,7 @@ func (b *Base) Resolve(declared []Param, given Given) (Resolved, error) {
 		v, ok := given.Values[p.Name]
 		if !ok {
 			missing = append(missing, p)
-			r.add(tomlfile.Pos(p.Pos), CodeParamUnset, "--param "+p.Name+"=PATH", "the placeholder {%s} has no value: %s", p.Name, p.Description)
+			r.add(tomlfile.Pos(p.Pos), CodeParamUnset, "--param "+p.Name+"=PATH", "the placeholder {%s}%s has no value", p.Name, about(p))
 			continue
 		}
 		clean, err := given.absolute(v.Path)

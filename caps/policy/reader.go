@@ -20,9 +20,9 @@ const (
 // say are findings.
 type reader struct {
 	report
-	opt      Options
-	layer    bool // the reading: false is a base
-	v02      bool
+	opt   Options
+	layer bool // the reading: false is a base
+	v02   bool
 
 	allow        []caps.Entry
 	bounds       []caps.Bound

@@ -56,6 +56,8 @@ func documentSchema(kind Kind) object {
 	return s
 }
 
+const versionPattern = `^[0-9A-Za-z][0-9A-Za-z.+_-]{0,63}$`
+
 // namePattern is what agents, templates and bundles are called.
 const namePattern = `^[a-z][a-z0-9_-]{0,63}$`
 
@@ -87,7 +89,8 @@ func capabilities01(layer bool) object {
 		case k.family == caps.Net:
 			wild := object{"type": "array", "contains": object{"pattern": `^\*`}}
 			props[k.name] = object{"not": object{"anyOf": []any{
-				wild, object{"type": "object", "required": []string{"methods"}},
+				wild,
+				object{"type": "object", "required": []string{"methods"}},
 				object{"type": "object", "required": []string{"hosts"}, "properties": object{"hosts": wild}},
 			}}}
 		case k.forms&formSecret != 0:
@@ -193,7 +196,7 @@ func limitsSchema() object {
 // manifestSchema holds what a bundle's manifest says beside its policy as well,
 // so that one schema serves the whole file.
 func manifestSchema() object {
-	digest := text(`^[0-9a-f]{64}$`)
+	digest := text(`^[0-9a-fA-F]{64}$`)
 	path := object{"type": "string", "pattern": `^[^/\\:]([^\\:]*[^/\\:])?$`}
 	file := object{
 		"type": "object", "required": []string{"path"}, "additionalProperties": false,
@@ -201,31 +204,31 @@ func manifestSchema() object {
 	}
 	artifact := object{
 		"type": "object", "required": []string{"path"}, "additionalProperties": false,
-		"properties": object{"path": path, "sha256": digest, "blake3": digest, "version": object{"type": []string{"integer", "string"}}},
+		"properties": object{"path": path, "sha256": digest, "blake3": digest, "version": object{"type": "integer"}},
 	}
 	words := object{"type": "array", "items": object{"type": "string"}}
 	return object{
 		"type": "object", "required": []string{"agent"}, "additionalProperties": false,
 		"properties": object{
 			"agent": object{
-				"type": "object", "required": []string{"name"}, "additionalProperties": false,
+				"type": "object", "required": []string{"name", "kind"}, "additionalProperties": false,
 				"properties": object{
-					"name": text(namePattern), "version": object{"type": "string"}, "kind": object{"const": "wasm32-wasip1"},
-					"description": object{"type": "string"}, "variant": object{"type": "string"}, "entry_wasm": file,
+					"name": text(namePattern), "version": text(versionPattern), "kind": object{"const": "wasm32-wasip1"},
+					"description": object{"type": "string"}, "variant": text(versionPattern), "entry_wasm": file, "entry_native": object{"type": "object"},
 				},
 			},
-			"entry_wasm": file,
-			"caps":       closed(object{"file": path, "sha256": digest, "blake3": digest}),
-			"requires":   capabilitiesSchema(false),
-			"limits":     limitsSchema(),
-			"artifacts":  object{"type": "object", "additionalProperties": artifact},
-			"schemas":    object{"type": "object", "additionalProperties": object{"type": "object"}},
-			"ports":      closed(object{"in": words, "out": words}),
+			"entry_wasm": file, "entry_native": object{"type": "object"},
+			"caps":      closed(object{"file": path, "sha256": digest, "blake3": digest}),
+			"requires":  capabilitiesSchema(false),
+			"limits":    limitsSchema(),
+			"artifacts": object{"type": "object", "additionalProperties": artifact},
+			"schemas":   object{"type": "object", "additionalProperties": object{"type": "object"}},
+			"ports":     closed(object{"in": words, "out": words}),
 			"params": object{
 				"type": "object", "propertyNames": object{"pattern": "^" + paramPattern + "$"},
 				"additionalProperties": object{
-					"type": "object", "required": []string{"kind", "description"}, "additionalProperties": false,
-					"properties": object{"kind": object{"enum": []string{"dir", "file"}}, "description": object{"type": "string", "minLength": 1}},
+					"type": "object", "required": []string{"kind"}, "additionalProperties": false,
+					"properties": object{"kind": object{"enum": []string{"dir", "file"}}, "description": object{"type": "string"}},
 				},
 				"description": "The placeholders of the policy, which the operator gives at launch.",
 			},
