@@ -1,0 +1,74 @@
+package bundles
+
+import (
+	"encoding/json"
+
+	"runloop.dev/rlp/internal/ident"
+	"runloop.dev/rlp/internal/tomlfile"
+)
+
+// ManifestName is the file of a bundle that names all others.
+const ManifestName = "manifest.toml"
+
+// DefaultPolicyName is the policy of a bundle whose manifest names none.
+const DefaultPolicyName = "policy.caps"
+
+// Kind is the one kind of agent there is.
+const Kind = "wasm32-wasip1"
+
+// A Manifest is manifest.toml: what the agent is called, which files it is made
+// of, and what it asks for. It names no tenant, no place outside the bundle and
+// nothing about who may run it.
+type Manifest struct {
+	Agent       ident.Agent
+	Version     string // "" if the manifest gives none
+	Variant     string
+	Description string
+
+	Entry     File
+	Policy    *File // nil without a [caps] table
+	Artifacts map[string]Artifact
+
+	Requires *tomlfile.Table // [requires], the keys of [capabilities]; nil if absent
+	Limits   *tomlfile.Table // [limits]; nil if absent
+
+	Params  map[string]Param
+	Schemas map[string]json.RawMessage // [schemas.x] as JSON; "with" is that of the input
+	In, Out []string                   // [ports]
+
+	native *tomlfile.Pos // of an entry_native, which is not run
+}
+
+// A File is a file of the bundle that the manifest names, with the digests that
+// it gives for it: 64 lower-case hex digits or "".
+type File struct {
+	Path   string
+	SHA256 string
+	BLAKE3 string
+	Pos    tomlfile.Pos // of the path
+}
+
+// An Artifact is a file that the runtime uses beside the module and the policy.
+type Artifact struct {
+	File
+	Version int64
+}
+
+// A Param is a placeholder of the policy that the operator fills at launch.
+type Param struct {
+	Kind        string // "dir" or "file"
+	Description string
+	Pos         tomlfile.Pos
+}
+
+// Files returns every file that the manifest names, the module first.
+func (m *Manifest) Files() []File {
+	files := []File{m.Entry}
+	if m.Policy != nil {
+		files = append(files, *m.Policy)
+	}
+	for _, name := range sortedKeys(m.Artifacts) {
+		files = append(files, m.Artifacts[name].File)
+	}
+	return files
+}

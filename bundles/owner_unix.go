@@ -1,0 +1,39 @@
+//go:build unix
+
+package bundles
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// openFlags keep an open from waiting for the other end of a pipe and from
+// taking a terminal.
+const openFlags = syscall.O_NONBLOCK | syscall.O_NOCTTY
+
+// checkOwner refuses what somebody else than the operator and root could have
+// written. Folders above the bundle are not looked at: their owner could put
+// another bundle there before it is opened, and nothing after.
+func checkOwner(name string, info fs.FileInfo) error {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return &Error{File: name, Code: "owner", Message: "the owner cannot be told"}
+	}
+	if uid := os.Geteuid(); st.Uid != 0 && int64(st.Uid) != int64(uid) {
+		return &Error{
+			File: name, Code: "owner", Message: fmt.Sprintf("this belongs to user %d, not to you (%d) or root", st.Uid, uid),
+			Hint: "copy the bundle",
+		}
+	}
+	// A sticky bit is no excuse: it keeps others from what is there, not from
+	// adding a policy.caps that was not.
+	if info.Mode().Perm()&0o022 != 0 {
+		return &Error{
+			File: name, Code: "owner", Message: fmt.Sprintf("others may write to this (mode %04o)", info.Mode().Perm()),
+			Hint: "chmod -R go-w the bundle",
+		}
+	}
+	return nil
+}

@@ -1,0 +1,266 @@
+package bundles
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"runloop.dev/rlp/internal/ident"
+	"runloop.dev/rlp/internal/tomlfile"
+)
+
+// ParseManifest reads a manifest. File is used in positions alone. The error
+// wraps one [*Error] for everything that is wrong, in the order of the file's
+// sections.
+func ParseManifest(file string, data []byte) (*Manifest, error) {
+	root, err := tomlfile.ParseMax(file, data, MaxManifest)
+	if err != nil {
+		return nil, manifestErrors(err)
+	}
+	p := &manifestParser{m: &Manifest{}}
+	p.all(root)
+	if err := p.Err(); err != nil {
+		return nil, manifestErrors(err)
+	}
+	return p.m, nil
+}
+
+// manifestErrors restates the errors of a document as refusals.
+func manifestErrors(err error) error {
+	var at *tomlfile.Error
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
+		var all []error
+		for _, e := range many.Unwrap() {
+			all = append(all, manifestErrors(e))
+		}
+		return errors.Join(all...)
+	}
+	if !errors.As(err, &at) {
+		return err
+	}
+	return &Error{File: at.Pos.File, Line: at.Pos.Line, Column: at.Pos.Column, Code: "manifest", Message: at.Msg, Hint: at.Hint}
+}
+
+type manifestParser struct {
+	tomlfile.Walk
+	m *Manifest
+}
+
+func (p *manifestParser) all(root *tomlfile.Table) {
+	p.Known(root, "agent", "entry_wasm", "entry_native", "caps", "requires", "limits", "params", "artifacts", "schemas", "ports")
+	agent, ok := p.Table(root, "agent")
+	if _, there := root.Get("agent"); !there {
+		p.Errorf(root.Pos, "begin with [agent], name, version and kind", "the table [agent] is missing")
+	}
+	if ok {
+		p.agent(agent)
+	}
+	p.entry(root, agent)
+	if t, ok := p.Table(root, "caps"); ok {
+		p.caps(t)
+	}
+	p.m.Requires, _ = p.Table(root, "requires")
+	p.m.Limits, _ = p.Table(root, "limits")
+	p.each(root, "params", p.param)
+	p.each(root, "artifacts", p.artifact)
+	p.each(root, "schemas", p.schema)
+	if t, ok := p.Table(root, "ports"); ok {
+		p.Known(t, "in", "out")
+		p.m.In, _ = p.Strings(t, "in")
+		p.m.Out, _ = p.Strings(t, "out")
+	}
+}
+
+var versionForm = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z.+_-]{0,63}$`)
+
+func (p *manifestParser) agent(t *tomlfile.Table) {
+	p.Known(t, "name", "version", "kind", "description", "variant", "entry_wasm", "entry_native")
+	if e, ok := t.Get("name"); !ok {
+		p.Errorf(t.Pos, `write name = "writer"`, "[agent] has no name")
+	} else if name, ok := p.String(t, "name"); ok {
+		id, err := ident.ParseAgent(name)
+		if err != nil {
+			p.identError(e.Value.Pos, err)
+		}
+		p.m.Agent = id
+	}
+	if e, ok := t.Get("kind"); !ok {
+		p.Errorf(t.Pos, `write kind = "`+Kind+`"`, "[agent] has no kind")
+	} else if kind, ok := p.String(t, "kind"); ok && kind != Kind {
+		p.Errorf(e.Value.Pos, `write kind = "`+Kind+`"`, "kind %q is not supported", kind)
+	}
+	for key, into := range map[string]*string{"version": &p.m.Version, "variant": &p.m.Variant} {
+		s, ok := p.String(t, key)
+		if ok && !versionForm.MatchString(s) {
+			e, _ := t.Get(key)
+			p.Errorf(e.Value.Pos, `such as "0.1.0"`, "%s %q is not 1 to 64 letters, digits, dots, +, _ and -", key, s)
+		}
+		*into = s
+	}
+	p.m.Description = p.prose(t, "description")
+}
+
+func (p *manifestParser) identError(pos tomlfile.Pos, err error) {
+	var bad *ident.Error
+	if !errors.As(err, &bad) {
+		p.Errorf(pos, "", "%v", err)
+		return
+	}
+	hint := bad.Want
+	if bad.Hint != "" {
+		hint = fmt.Sprintf("write %q", bad.Hint)
+	}
+	p.Errorf(pos, hint, "%s %s is not valid", bad.Kind, quote(bad.Text))
+}
+
+// prose reads a text that will be shown to people.
+func (p *manifestParser) prose(t *tomlfile.Table, key string) string {
+	s, ok := p.String(t, key)
+	if !ok {
+		return ""
+	}
+	e, _ := t.Get(key)
+	if len(s) > 4096 {
+		p.Errorf(e.Value.Pos, "", "%s has %d bytes; at most 4096 are allowed", key, len(s))
+	}
+	if strings.ContainsFunc(s, func(r rune) bool { return unicode.Is(unicode.Bidi_Control, r) }) {
+		p.Errorf(e.Value.Pos, "", "%s contains a character that turns the reading direction", key)
+	}
+	return s
+}
+
+// entry reads the module, which stands in [agent] or at the top.
+func (p *manifestParser) entry(root, agent *tomlfile.Table) {
+	var at *tomlfile.Table
+	for _, t := range []*tomlfile.Table{agent, root} {
+		if e, ok := t.Get("entry_native"); ok {
+			p.m.native = &e.Pos
+			p.Is(&e.Value, "entry_native", tomlfile.TableKind)
+		}
+		e, ok := t.Get("entry_wasm")
+		switch {
+		case !ok:
+		case at != nil:
+			p.Errorf(e.Pos, "keep the one in [agent]", "entry_wasm is there twice")
+		default:
+			at = t
+		}
+	}
+	const example = `write entry_wasm = { path = "agent.wasm" } in [agent]`
+	if at == nil {
+		if agent != nil {
+			p.Errorf(agent.Pos, example, "the manifest names no entry_wasm")
+		}
+		return
+	}
+	t, ok := p.Table(at, "entry_wasm")
+	if !ok {
+		return
+	}
+	p.Known(t, "path", "sha256", "blake3")
+	p.m.Entry = p.file(t, "path", example)
+}
+
+func (p *manifestParser) caps(t *tomlfile.Table) {
+	p.Known(t, "file", "sha256", "blake3")
+	f := p.file(t, "file", `write file = "`+DefaultPolicyName+`"`)
+	p.m.Policy = &f
+}
+
+// file reads the name and the digests of a file of the bundle.
+func (p *manifestParser) file(t *tomlfile.Table, key, example string) File {
+	f := File{SHA256: p.digest(t, "sha256"), BLAKE3: p.digest(t, "blake3")}
+	e, ok := t.Get(key)
+	if !ok {
+		p.Errorf(t.Pos, example, "the key %q is missing", key)
+		return f
+	}
+	f.Pos = e.Value.Pos
+	if f.Path, ok = p.String(t, key); !ok {
+		return f
+	}
+	if wrong := checkName(f.Path); wrong != "" {
+		p.Errorf(f.Pos, "a path inside the bundle, such as \"bin/agent.wasm\"", "%s: %s", quote(f.Path), wrong)
+	} else if f.Path == ManifestName || f.Path == SignatureName {
+		p.Errorf(f.Pos, "", "%s cannot be listed in the manifest", f.Path)
+	}
+	return f
+}
+
+var hexDigest = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+func (p *manifestParser) digest(t *tomlfile.Table, key string) string {
+	s, ok := p.String(t, key)
+	if !ok {
+		return ""
+	}
+	s = strings.ToLower(s)
+	if !hexDigest.MatchString(s) {
+		e, _ := t.Get(key)
+		p.Errorf(e.Value.Pos, "", "%s is not 64 hexadecimal digits", key)
+	}
+	return s
+}
+
+// each calls f for every table of a table of tables.
+func (p *manifestParser) each(root *tomlfile.Table, key string, f func(name string, pos tomlfile.Pos, t *tomlfile.Table)) {
+	all, ok := p.Table(root, key)
+	if !ok {
+		return
+	}
+	for i := range all.Entries {
+		e := &all.Entries[i]
+		if p.Is(&e.Value, key+"."+e.Key, tomlfile.TableKind) {
+			f(e.Key, e.Pos, e.Value.Table)
+		}
+	}
+}
+
+var paramName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
+
+func (p *manifestParser) param(name string, pos tomlfile.Pos, t *tomlfile.Table) {
+	if !paramName.MatchString(name) {
+		p.Errorf(pos, "a lower-case letter, then at most 63 of a-z, 0-9 and _", "%s is not the name of a param", quote(name))
+	}
+	p.Known(t, "kind", "description")
+	p.Need(t, "kind")
+	param := Param{Description: p.prose(t, "description"), Pos: pos}
+	if kind, ok := p.String(t, "kind"); ok {
+		if kind != "dir" && kind != "file" {
+			e, _ := t.Get("kind")
+			p.Errorf(e.Value.Pos, `write "dir" or "file"`, "there is no kind of param %s", quote(kind))
+		}
+		param.Kind = kind
+	}
+	put(&p.m.Params, name, param)
+}
+
+func (p *manifestParser) artifact(name string, _ tomlfile.Pos, t *tomlfile.Table) {
+	p.Known(t, "path", "sha256", "blake3", "version")
+	a := Artifact{File: p.file(t, "path", `write path = "`+name+`.json"`)}
+	a.Version, _ = p.Int(t, "version")
+	put(&p.m.Artifacts, name, a)
+}
+
+func (p *manifestParser) schema(name string, pos tomlfile.Pos, t *tomlfile.Table) {
+	text, err := json.Marshal(t.Plain())
+	if err != nil {
+		p.Errorf(pos, "", "the schema %s cannot be written as JSON: %v", quote(name), err)
+		return
+	}
+	put(&p.m.Schemas, name, json.RawMessage(text))
+}
+
+func put[V any](m *map[string]V, key string, v V) {
+	if *m == nil {
+		*m = make(map[string]V)
+	}
+	(*m)[key] = v
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
