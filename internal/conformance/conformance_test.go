@@ -35,6 +35,8 @@ func TestScan(t *testing.T) {
 		"cmd/rlp/testdata/script/launch.txtar": "# holds: R2\nexec rlp\n-- a --\n# holds: nothing here\n",
 		"cmd/rlp/testdata/other/x.txtar":       "# holds: R9\n",
 		"caps/testdata/b_test.go":              testHeader + "//rlp:holds R9\nfunc TestB(t *testing.T) {}\n",
+		"internal/tools/go.mod":                "module tools\n",
+		"internal/tools/a_test.go":             testHeader + "//rlp:holds R9\nfunc TestB(t *testing.T) {}\n",
 		".work/b_test.go":                      testHeader + "//rlp:holds R9\nfunc TestB(t *testing.T) {}\n",
 	}
 	held, err := scan(tree(files), rowsOfTests)

@@ -36,7 +36,7 @@ func scan(root fs.FS, rows []row) (map[string][]holder, error) {
 		case err != nil:
 			return err
 		case d.IsDir():
-			if skipDir(name) {
+			if skipDir(root, name) {
 				return fs.SkipDir
 			}
 			return nil
@@ -78,9 +78,10 @@ func scriptsRun(root fs.FS, found []finding) error {
 	return fmt.Errorf("%s: holds rows, but no test of %s runs %s", found[i].pos, dir, rel)
 }
 
-// skipDir reports whether a directory holds nothing that `go test` runs.
-// Scripts are below a testdata directory and are walked to all the same.
-func skipDir(name string) bool {
+// skipDir reports whether a directory holds nothing that `go test` runs: a
+// module of its own among them. Scripts are below a testdata directory and are
+// walked to all the same.
+func skipDir(root fs.FS, name string) bool {
 	base := path.Base(name)
 	switch {
 	case name == "." || strings.HasPrefix(scriptDir+"/", name+"/"):
@@ -88,7 +89,8 @@ func skipDir(name string) bool {
 	case base == "testdata" || base == "bin":
 		return true
 	}
-	return base[0] == '.' || base[0] == '_'
+	_, err := fs.Stat(root, name+"/go.mod")
+	return err == nil || base[0] == '.' || base[0] == '_'
 }
 
 // scanFile returns the annotations of one file.
