@@ -199,7 +199,8 @@ func owns(owners []owner, room string, isTest bool) bool {
 	})
 }
 
-// edgeCalls complains about rooms that ask the process where it runs.
+// edgeCalls complains about rooms that ask the process where it runs, or call
+// what has its callers.
 func edgeCalls(t *tree) []complaint {
 	var found []complaint
 	for _, f := range t.sources() {
@@ -210,11 +211,10 @@ func edgeCalls(t *tree) []complaint {
 			if !ok {
 				return true
 			}
-			x, ok := sel.X.(*ast.Ident)
-			if !ok || names[x.Name] == "" {
-				return true
+			what := "." + sel.Sel.Name // a method, whoever's it is
+			if x, ok := sel.X.(*ast.Ident); ok && names[x.Name] != "" {
+				what = path.Base(names[x.Name]) + what
 			}
-			what := path.Base(names[x.Name]) + "." + sel.Sel.Name
 			if owners, isEdge := edge[what]; isEdge && !owns(owners, from, false) {
 				found = append(found, complaint{"edge", from + " " + what, fmt.Sprintf("%s: %s may not use %s", t.at(sel), from, what)})
 			}

@@ -89,8 +89,11 @@ func TestControlEdge(t *testing.T) {
 			func f(w io.Writer) { os.Getenv("x"); clock.Now(); fmt.Fprintln(w); time.Now() }`,
 		"launcher/a_test.go": `package launcher; import "os"; func f() { os.Getenv("x") }`,
 		"cmd/rlp/a.go":       `package main; import "os"; func main() { os.Exit(len(os.Args)) }`,
+		"kb/a.go":            `package kb; func f(g gate) { g.inner.Admit("x"); other.Base() }`,
+		"hostcalls/a.go":     `package hostcalls; func f(g gate) { g.Admit("x") }`,
+		"cmd/rlp/b.go":       `package main; import "example.org/m/caps"; var b = caps.Base()`,
 	}))
-	wantComplaints(t, got, "edge launcher os.Getenv", "edge launcher time.Now")
+	wantComplaints(t, got, "edge launcher os.Getenv", "edge launcher time.Now", "edge kb .Admit", "edge cmd/rlp caps.Base")
 }
 
 func TestControlPicture(t *testing.T) {
@@ -207,6 +210,7 @@ func TestControlIdleTests(t *testing.T) {
 			func helper(tb testing.TB) { if x { tb.Skipf("y") } }
 			func TestSleeps(t *testing.T) { time.Sleep(1) }
 			func FuzzX(f *testing.F) { f.Fuzz(func(t *testing.T) { t.Skip() }) }
+			func TestBubble(t *testing.T) { synctest.Test(t, func(t *testing.T) { time.Sleep(1) }) }
 			func TestWorks(t *testing.T) { w.Sleep(1); t.Log("Skip") }`,
 		"a/a.go": `package a; func f() { time.Sleep(1) }`,
 	}))

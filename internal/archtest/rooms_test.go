@@ -52,9 +52,8 @@ var rooms = map[string]room{
 		"internal/abi": "links functions that know no engine",
 	}},
 	"internal/jail": {4, doors{
-		"caps":           "scopes of the grants that it pins",
-		"hostcalls/gate": "asks before it touches",
-		"internal/wasi":  "is its FS",
+		"caps":          "scopes of the grants that it pins, requests to judge",
+		"internal/wasi": "is its FS",
 	}},
 	"hostcalls": {3, doors{
 		"caps":           "turns arguments into requests",
@@ -138,11 +137,10 @@ var toBuild = map[string]string{
 // testDoors are what the tests of a room may import beyond the room's own
 // doors. Tests stand outside the levels, never outside the drawing.
 var testDoors = map[string]doors{
-	"agents/*":      {"agents/sdk/sdktest": "an agent is tested against a host that is not there"},
-	"agents/sdk":    {"agents/sdk/sdktest": "the calls are tested against a host that is not there"},
-	"kb":            {"kb/kbtest": "every store passes one suite"},
-	"hostcalls":     {"internal/guest": "the ratio to an empty call is measured on the engine"},
-	"internal/jail": {"internal/audit": "counts what was recorded"},
+	"agents/*":   {"agents/sdk/sdktest": "an agent is tested against a host that is not there"},
+	"agents/sdk": {"agents/sdk/sdktest": "the calls are tested against a host that is not there"},
+	"kb":         {"kb/kbtest": "every store passes one suite"},
+	"hostcalls":  {"internal/guest": "the ratio to an empty call is measured on the engine"},
 	"internal/wasi": {
 		"internal/guest":         "real guests call it",
 		"internal/wasi/wasitest": "an FS in memory",
@@ -192,14 +190,12 @@ var outside = map[string][]owner{
 		{"launcher", false, "digests in the report"},
 	},
 	"github.com/google/uuid": {
-		{"internal/ident", false, "run ids"},
-		{"launcher", false, "run ids"},
-		{"cmd/rlp", false, "run ids"},
+		{"internal/ident", false, "run ids are parsed"},
+		{"cmd/rlp", false, "run ids are made"},
 	},
 	"golang.org/x/net/idna": {{"caps", false, "hosts are compared as A-labels"}},
 	"golang.org/x/text": {
 		{"bundles", false, "names that differ only in Unicode form"},
-		{"caps", false, "hosts in one Unicode form"},
 	},
 	"golang.org/x/sys/unix": {
 		{"bundles", false, "opens without following or waiting"},
@@ -212,7 +208,6 @@ var outside = map[string][]owner{
 		{"kb/journal", false, "the mapped journal and its lock"},
 		{"kb/wire", false, "the peer of a socket"},
 	},
-	"golang.org/x/sys/windows": {{"cmd/rlp", false, "is it a terminal"}},
 	"github.com/santhosh-tekuri/jsonschema/v6": {
 		{"caps/policy", true, "the published schema accepts what the reader accepts"},
 		{"cmd/rlp", true, "the published schema is one"},
@@ -234,7 +229,6 @@ var guarded = map[string][]owner{
 	},
 	"os/exec": {
 		{"agents/sdk/sdktest", false, "compiles an agent as a guest"},
-		{"internal/guest", false, "compiles what is not cached in a child"},
 		{"cmd/rlp", false, "builds an agent from source, starts the owner of the store"},
 	},
 	"net": {
@@ -243,6 +237,14 @@ var guarded = map[string][]owner{
 		{"kb/wire", false, "the store's private socket"},
 	},
 	"net/http": {},
+	"syscall": {
+		{"bundles", false, "error numbers, whose file is it"},
+		{"cmd/rlp", false, "signals"},
+		{"internal/guest", false, "locks of the compile cache, whose file is it"},
+		{"internal/home", false, "whose file is it"},
+		{"internal/jail", false, "error numbers"},
+		{"internal/tomlfile", false, "error numbers, whose file is it"},
+	},
 	"unsafe": {
 		{"agents/sdk", false, "pointers of its own memory are what the interface takes"},
 		{"caps", false, "looks up a method in place, as a view of a buffer"},
@@ -292,9 +294,14 @@ var edge = map[string][]owner{
 	"fmt.Println":        edgeOwners,
 	"flag.Parse":         edgeOwners,
 	"http.DefaultClient": {},
-	"time.Now":           clockOwners,
-	"time.Since":         clockOwners,
-	"time.Until":         clockOwners,
+	// What widens has one caller, and what judges is called where a request is
+	// at hand.
+	"caps.Base":  {{"launcher", false, "the base is made once, in the plan"}},
+	".Admit":     gateOwners,
+	".AdmitTree": gateOwners,
+	"time.Now":   clockOwners,
+	"time.Since": clockOwners,
+	"time.Until": clockOwners,
 }
 
 var edgeOwners = []owner{
@@ -303,6 +310,12 @@ var edgeOwners = []owner{
 	{"agents/sdk", false, "the guest's side of the system interface"},
 	{"agents/sdk/sdktest", false, "compiles an agent as a guest"},
 	{"internal/conformance", false, "a program of its own"},
+}
+
+var gateOwners = []owner{
+	{"hostcalls", false, "each call, before it is done"},
+	{"internal/jail", false, "each path, before it is touched"},
+	{"launcher", false, "joins the files of a run to its gate"},
 }
 
 var clockOwners = []owner{

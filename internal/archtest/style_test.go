@@ -252,7 +252,8 @@ func failedTo(t *tree) []complaint {
 }
 
 // idleTests complains about tests that skip themselves, or wait for time to
-// pass. A fuzz target may skip an input that says nothing.
+// pass. A fuzz target may skip an input that says nothing, and time in a
+// synctest bubble does not pass.
 func idleTests(t *tree) []complaint {
 	var found []complaint
 	for _, f := range t.files {
@@ -264,18 +265,19 @@ func idleTests(t *tree) []complaint {
 			if !ok || fn.Body == nil {
 				continue
 			}
-			isFuzz := strings.HasPrefix(fn.Name.Name, "Fuzz")
+			isFuzz, isBubble := strings.HasPrefix(fn.Name.Name, "Fuzz"), false
 			ast.Inspect(fn.Body, func(n ast.Node) bool {
 				sel, ok := n.(*ast.SelectorExpr)
 				if !ok {
 					return true
 				}
 				x, _ := sel.X.(*ast.Ident)
+				isBubble = isBubble || x != nil && x.Name == "synctest"
 				law := ""
 				switch {
 				case slices.Contains([]string{"Skip", "Skipf", "SkipNow"}, sel.Sel.Name) && !isFuzz:
 					law = "skip"
-				case sel.Sel.Name == "Sleep" && x != nil && x.Name == "time":
+				case sel.Sel.Name == "Sleep" && x != nil && x.Name == "time" && !isBubble:
 					law = "sleep"
 				default:
 					return true
