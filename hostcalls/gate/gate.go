@@ -1,3 +1,210 @@
 // Package gate is the one place that decides: every host call, WASI included,
 // passes [Gate.Admit], which checks, records, and only then hands out a [Permit].
+//
+// A call whose decision cannot be recorded is denied, and the gate stays shut
+// from then on: [Gate.Err] tells the caller to end the run.
 package gate
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/internal/audit"
+)
+
+// A Permit is proof that a request passed a [Gate]. Only [Gate.Admit] makes a
+// usable one, so a function that takes a Permit cannot run unchecked. The zero
+// Permit is proof of nothing.
+type Permit struct {
+	ok    bool
+	scope int32
+}
+
+// OK reports whether p permits anything.
+func (p Permit) OK() bool { return p.ok }
+
+// Scope is the id, in the run's universe, of the scope that allowed the request.
+func (p Permit) Scope() int32 { return p.scope }
+
+// An Op is one operation that the gate knows by name: an import or a WASI
+// function. Make it once a run with [Gate.Op].
+type Op struct {
+	name audit.Name
+	text string
+}
+
+// String is the operation's name in records.
+func (o Op) String() string { return o.text }
+
+// Options says which decisions are kept in the knowledge base and how many
+// calls a run may make.
+type Options struct {
+	KeepAllowed, KeepDenied bool
+	// MaxCalls is limits.hostcalls_max; negative means no limit.
+	MaxCalls int64
+}
+
+// A Denial is the last refusal, kept so that the guest can ask for its reason.
+type Denial struct {
+	Request caps.Request
+	Code    caps.Code
+	Layer   string
+}
+
+// A Count is how many calls of each audit name were allowed and denied.
+type Count struct{ Allowed, Denied int64 }
+
+// A Gate decides for one run. Its methods, but for Hold, are called by the
+// goroutine that runs the guest.
+type Gate struct {
+	now   atomic.Pointer[holding]
+	sink  audit.Sink
+	opt   Options
+	names names
+
+	rec    audit.Decision // the record being made; here, so that making one allocates nothing
+	calls  int64
+	counts [caps.NumFamilies]Count
+	denial Denial
+	asked  []byte // the name that the denial is about; denial.Request.Name views it
+	err    error
+}
+
+// holding is what the gate holds at one moment: the set, and the interned
+// names of its layers, swapped together.
+type holding struct {
+	set    caps.Set
+	layers []audit.Name
+}
+
+// names are the words that a decision can be made of, interned at the start so
+// that no call pays for it.
+type names struct {
+	caps    [caps.NumFamilies][3]audit.Name // by family and mode class; see capName
+	reasons []audit.Name
+}
+
+// New makes the gate of a run that holds set and records on sink.
+func New(set caps.Set, sink audit.Sink, opt Options) (*Gate, error) {
+	g := &Gate{sink: sink, opt: opt}
+	if err := g.internWords(); err != nil {
+		return nil, fmt.Errorf("opening the gate: %w", err)
+	}
+	h, err := g.hold(set)
+	if err != nil {
+		return nil, fmt.Errorf("opening the gate: %w", err)
+	}
+	g.now.Store(h)
+	return g, nil
+}
+
+func (g *Gate) internWords() error {
+	g.names.reasons = make([]audit.Name, caps.NumCodes)
+	for c := range g.names.reasons {
+		n, err := g.sink.Intern(caps.Code(c).String())
+		if err != nil {
+			return err
+		}
+		g.names.reasons[c] = n
+	}
+	for f := range caps.NumFamilies {
+		for m := range g.names.caps[f] {
+			n, err := g.sink.Intern(caps.AuditName(f, caps.Mode(m)))
+			if err != nil {
+				return err
+			}
+			g.names.caps[f][m] = n
+		}
+	}
+	return nil
+}
+
+func (g *Gate) hold(set caps.Set) (*holding, error) {
+	h := &holding{set: set, layers: make([]audit.Name, set.NumLayers())}
+	for i := range h.layers {
+		n, err := g.sink.Intern(set.LayerName(int16(i)))
+		if err != nil {
+			return nil, err
+		}
+		h.layers[i] = n
+	}
+	return h, nil
+}
+
+// Op interns name as an operation of this run.
+func (g *Gate) Op(name string) (Op, error) {
+	n, err := g.sink.Intern(name)
+	return Op{name: n, text: name}, err
+}
+
+// Admit decides r for op, records the decision, and returns a usable Permit if
+// it is allowed. target is what the record shows (redacted by the caller; it
+// and r.Name may be views of a reused buffer); args is the keyed digest of the
+// arguments, nil when op and target are all of them.
+func (g *Gate) Admit(op Op, r caps.Request, target string, args *[32]byte) (Permit, bool) {
+	return g.admit(op, r, g.now.Load().set.Check(r), target, args)
+}
+
+// AdmitTree is Admit for a request that reaches everything below r.Name as
+// well, such as moving a directory.
+func (g *Gate) AdmitTree(op Op, r caps.Request, target string) (Permit, bool) {
+	return g.admit(op, r, g.now.Load().set.CheckTree(r), target, nil)
+}
+
+// Holds reports whether scope still allows mode: what a descriptor that was
+// opened under it asks before each operation. It records nothing.
+func (g *Gate) Holds(scope int32, f caps.Family, m caps.Mode) bool {
+	return g.now.Load().set.Holds(scope, f, m)
+}
+
+func (g *Gate) admit(op Op, r caps.Request, d caps.Decision, target string, args *[32]byte) (Permit, bool) {
+	g.calls++
+	if g.opt.MaxCalls >= 0 && g.calls > g.opt.MaxCalls {
+		d = caps.Decision{Code: caps.BudgetExhausted}
+	}
+	if g.err != nil {
+		d = caps.Decision{Code: caps.AuditUnavailable}
+	} else if err := g.record(op, r, d, target, args); err != nil {
+		g.err = fmt.Errorf("recording %s: %w", op.text, err)
+		d = caps.Decision{Code: caps.AuditUnavailable}
+	}
+	if !d.Allow {
+		g.refuse(r, d)
+		return Permit{}, false
+	}
+	g.counts[r.Family].Allowed++
+	return Permit{ok: true, scope: d.Scope}, true
+}
+
+func (g *Gate) record(op Op, r caps.Request, d caps.Decision, target string, args *[32]byte) error {
+	g.rec = audit.Decision{
+		Cap: g.capName(r), Op: op.name, Reason: g.names.reasons[d.Code],
+		Target: target, Args: args, Keep: g.opt.KeepAllowed,
+	}
+	if !d.Allow {
+		g.rec.Deny, g.rec.Severity, g.rec.Keep = true, audit.Warn, g.opt.KeepDenied
+		if h := g.now.Load(); d.Layer > 0 && int(d.Layer) < len(h.layers) {
+			g.rec.Layer = h.layers[d.Layer]
+		}
+	}
+	return g.sink.Decide(&g.rec)
+}
+
+// capName is the audit name of what r asks. Only fs has one that differs by mode.
+func (g *Gate) capName(r caps.Request) audit.Name {
+	if r.Family == caps.FS && int(r.Mode) < len(g.names.caps[caps.FS]) {
+		return g.names.caps[caps.FS][r.Mode]
+	}
+	return g.names.caps[r.Family][0]
+}
+
+func (g *Gate) refuse(r caps.Request, d caps.Decision) {
+	g.counts[r.Family].Denied++
+	g.denial.Code, g.denial.Layer = d.Code, ""
+	if d.Layer > 0 {
+		g.denial.Layer = g.now.Load().set.LayerName(d.Layer)
+	}
+	g.asked = append(g.asked[:0], r.Name...) // r.Name may be a view
+	g.denial.Request = caps.Request{Family: r.Family, Mode: r.Mode}
+}

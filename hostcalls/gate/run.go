@@ -1,0 +1,126 @@
+package gate
+
+import (
+	"fmt"
+
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/internal/audit"
+)
+
+// Err is the error of the record that could not be written, nil while all is
+// well. Once it is set every request is denied; the run must end.
+func (g *Gate) Err() error { return g.err }
+
+// Set is what the run holds now.
+func (g *Gate) Set() caps.Set { return g.now.Load().set }
+
+// Counts returns how many requests of family f were allowed and denied so far.
+func (g *Gate) Counts(f caps.Family) Count { return g.counts[f] }
+
+// LastDenial is the newest refusal; its zero value means that there was none.
+func (g *Gate) LastDenial() Denial {
+	d := g.denial
+	d.Request.Name = string(g.asked)
+	return d
+}
+
+// Hold narrows what the run holds, for the rest of the run. There is no way
+// back within a run. The swap is recorded before it takes effect: when the
+// record fails nothing changes but the gate shuts.
+func (g *Gate) Hold(l *caps.Layer) error {
+	before := g.now.Load().set
+	after, _, err := before.Narrow(l)
+	if err != nil {
+		return fmt.Errorf("narrowing by %s: %w", l.Name, err)
+	}
+	h, err := g.hold(after)
+	if err == nil {
+		err = g.sink.Event(&audit.Event{
+			Kind: audit.KindCapsSwap, Source: l.Name,
+			Before: hexDigest(before), After: hexDigest(after),
+		})
+	}
+	if err != nil {
+		g.err = fmt.Errorf("recording caps.swap: %w", err)
+		return g.err
+	}
+	g.now.Store(h)
+	return nil
+}
+
+func hexDigest(s caps.Set) string {
+	d := s.Digest()
+	return fmt.Sprintf("%x", d[:])
+}
+
+// A Note is a record that the runtime makes of its own: caps.empty, caps.extra,
+// the environment that a guest was given.
+type Note struct {
+	Cap, Op, Target, Layer string
+	Code                   caps.Code
+	Allow                  bool
+	// Always keeps the record in the knowledge base whatever the options say:
+	// caps.empty and caps.extra are not silenced by audit_on_deny.
+	Always bool
+}
+
+// Note records n; no decision is made.
+func (g *Gate) Note(n Note) error {
+	rec := audit.Decision{Target: n.Target, Reason: g.names.reasons[n.Code], Keep: g.opt.KeepAllowed}
+	if !n.Allow {
+		rec.Deny, rec.Severity, rec.Keep = true, audit.Warn, g.opt.KeepDenied
+	}
+	rec.Keep = rec.Keep || n.Always
+	err := g.internNote(&rec, n)
+	if err == nil {
+		err = g.sink.Decide(&rec)
+	}
+	if err != nil {
+		g.err = fmt.Errorf("recording %s: %w", n.Cap, err)
+		return g.err
+	}
+	return nil
+}
+
+func (g *Gate) internNote(rec *audit.Decision, n Note) error {
+	for _, w := range []struct {
+		text string
+		name *audit.Name
+	}{{n.Cap, &rec.Cap}, {n.Op, &rec.Op}, {n.Layer, &rec.Layer}} {
+		if w.text == "" {
+			continue
+		}
+		name, err := g.sink.Intern(w.text)
+		if err != nil {
+			return err
+		}
+		*w.name = name
+	}
+	return nil
+}
+
+// Done records what came of an allowed call.
+func (g *Gate) Done(e *audit.Event) error {
+	e.Kind = audit.KindCallDone
+	if err := g.sink.Event(e); err != nil {
+		g.err = fmt.Errorf("recording what came of %s: %w", e.Verb, err)
+		return g.err
+	}
+	return nil
+}
+
+// ArgsHash is the keyed digest of op and args, as a record shows it.
+func (g *Gate) ArgsHash(op Op, args ...[]byte) [32]byte { return g.sink.ArgsHash(op.text, args...) }
+
+// Refuse records that r is not granted for a reason of the caller's (a budget,
+// a component that is not there, a request that makes no sense). When the
+// policy does not allow r either, that is the reason recorded: a guest learns
+// nothing about what it may not ask.
+func (g *Gate) Refuse(op Op, r caps.Request, target string, code caps.Code) caps.Code {
+	d := g.now.Load().set.Check(r)
+	if d.Allow || code == caps.InvalidRequest {
+		d = caps.Decision{Code: code}
+	}
+	g.admit(op, r, d, target, nil)
+	return g.denial.Code
+}

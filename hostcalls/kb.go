@@ -1,0 +1,154 @@
+package hostcalls
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/hostcalls/gate"
+)
+
+// Bounds of what a guest may store.
+const (
+	MaxKey   = 1024
+	MaxValue = 1 << 20
+)
+
+type kbReq struct {
+	domain, key string
+	value       string
+	revision    uint64
+}
+
+func (r kbReq) target() string { return r.domain + "/" + r.key }
+
+var errKey = &Fail{Errno: Inval, Hint: "a key is 1 to 1024 bytes of UTF-8 without control characters"}
+
+func kbKey(in []string) (kbReq, error) {
+	r := kbReq{domain: strings.Clone(in[0]), key: strings.Clone(in[1])}
+	if r.key == "" {
+		return r, errKey
+	}
+	return r, checkText(r.domain, r.key)
+}
+
+func kbPrefix(in []string) (kbReq, error) {
+	r := kbReq{domain: strings.Clone(in[0]), key: strings.Clone(in[1])}
+	return r, checkText(r.domain, r.key)
+}
+
+func checkText(words ...string) error {
+	for _, w := range words {
+		if len(w) > MaxKey || !utf8.ValidString(w) || strings.ContainsFunc(w, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+			return errKey
+		}
+	}
+	return nil
+}
+
+func kbValue(in []string) (kbReq, error) {
+	r, err := kbKey(in)
+	r.value = in[2]
+	if err == nil && len(r.value) > MaxValue {
+		err = &Fail{Errno: TooBig, Hint: "a value is at most 1 MiB"}
+	}
+	return r, err
+}
+
+func kbRevision(in []string) (kbReq, error) {
+	r, err := kbValue(in)
+	if err != nil {
+		return r, err
+	}
+	r.revision, err = strconv.ParseUint(in[3], 10, 64)
+	if err != nil {
+		return r, &Fail{Errno: Inval, Hint: "the revision is decimal text, 0 for a key that is not there"}
+	}
+	return r, nil
+}
+
+func kbReads(r kbReq) (caps.Request, string) {
+	return caps.Request{Family: caps.KBRead, Name: r.domain}, r.target()
+}
+
+func kbWrites(r kbReq) (caps.Request, string) {
+	return caps.Request{Family: caps.KBWrite, Name: r.domain}, r.target()
+}
+
+func kbPayload(r kbReq) [][]byte {
+	return [][]byte{[]byte(r.domain), []byte(r.key), []byte(r.value)}
+}
+
+// kbBudget refuses a write that would pass limits.kb_write_bytes.
+func kbBudget(h *Host, r kbReq) (caps.Code, bool) {
+	limit := h.cfg.KBWriteBytes
+	return caps.BudgetExhausted, limit >= 0 && h.written+int64(len(r.value)) > limit
+}
+
+var kbGet = define("kb_get", 2, caps.KBRead, gated[kbReq]{
+	decode: kbKey, touches: kbReads, done: true,
+	do: func(ctx context.Context, h *Host, _ gate.Permit, r kbReq) ([]byte, error) {
+		v, err := h.cfg.KB.Get(ctx, r.domain, r.key)
+		return v, kbError(err)
+	},
+})
+
+var kbPut = define("kb_put", 3, caps.KBWrite, gated[kbReq]{
+	decode: kbValue, touches: kbWrites, payload: kbPayload, budget: kbBudget, done: true,
+	do: func(ctx context.Context, h *Host, _ gate.Permit, r kbReq) ([]byte, error) {
+		rev, err := h.cfg.KB.Put(ctx, r.domain, r.key, []byte(r.value))
+		return h.wrote(r, rev, err)
+	},
+})
+
+var kbCAS = define("kb_cas", 4, caps.KBWrite, gated[kbReq]{
+	decode: kbRevision, touches: kbWrites, payload: kbPayload, budget: kbBudget, done: true,
+	do: func(ctx context.Context, h *Host, _ gate.Permit, r kbReq) ([]byte, error) {
+		rev, err := h.cfg.KB.CAS(ctx, r.domain, r.key, []byte(r.value), r.revision)
+		return h.wrote(r, rev, err)
+	},
+})
+
+var kbDelete = define("kb_delete", 2, caps.KBWrite, gated[kbReq]{
+	decode: kbKey, touches: kbWrites, done: true,
+	do: func(ctx context.Context, h *Host, _ gate.Permit, r kbReq) ([]byte, error) {
+		return nil, kbError(h.cfg.KB.Delete(ctx, r.domain, r.key))
+	},
+})
+
+var kbList = define("kb_list", 2, caps.KBRead, gated[kbReq]{
+	decode: kbPrefix, touches: kbReads, done: true,
+	do: func(ctx context.Context, h *Host, _ gate.Permit, r kbReq) ([]byte, error) {
+		entries, err := h.cfg.KB.List(ctx, r.domain, r.key)
+		if err != nil {
+			return nil, kbError(err)
+		}
+		if entries == nil {
+			entries = []KBEntry{}
+		}
+		return json.Marshal(entries)
+	},
+})
+
+func (h *Host) wrote(r kbReq, revision uint64, err error) ([]byte, error) {
+	if err != nil {
+		return nil, kbError(err)
+	}
+	h.written += int64(len(r.value))
+	h.out = strconv.AppendUint(h.out[:0], revision, 10)
+	return h.out, nil
+}
+
+// kbError gives a missing key its own number; what the store says otherwise is
+// either a Fail already or the host's own trouble.
+func kbError(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return &Fail{Errno: Noent, Hint: "no such key"}
+	}
+	return err
+}

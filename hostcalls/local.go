@@ -1,0 +1,62 @@
+package hostcalls
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/hostcalls/gate"
+)
+
+// MaxResult and MaxLog bound what a guest may say about itself, in bytes.
+const (
+	MaxResult = 1 << 20
+	MaxLog    = 8 << 10
+)
+
+type nothing struct{}
+
+var timeNow = define("time_now", 0, caps.Time, gated[nothing]{
+	decode:  func([]string) (nothing, error) { return nothing{}, nil },
+	touches: func(nothing) (caps.Request, string) { return caps.Request{Family: caps.Time, Name: "*"}, "" },
+	do: func(_ context.Context, h *Host, _ gate.Permit, _ nothing) ([]byte, error) {
+		h.out = strconv.AppendInt(h.out[:0], h.cfg.Now(), 10)
+		return h.out, nil
+	},
+})
+
+var logMessage = ungated("log", 2, func(h *Host, in []string) ([]byte, error) {
+	level, message := in[0], in[1]
+	switch level {
+	case "debug", "info", "warn", "error":
+	default:
+		return nil, &Fail{Errno: Inval, Hint: "level is debug, info, warn or error"}
+	}
+	if len(message) > MaxLog {
+		return nil, &Fail{Errno: TooBig, Hint: "a log message is at most 8 KiB"}
+	}
+	if !utf8.ValidString(message) {
+		return nil, &Fail{Errno: Inval, Hint: "a log message is UTF-8"}
+	}
+	h.cfg.Log(strings.Clone(level), strings.Clone(message))
+	return nil, nil
+})
+
+var setResult = ungated("result", 1, func(h *Host, in []string) ([]byte, error) {
+	if len(in[0]) > MaxResult {
+		return nil, &Fail{Errno: TooBig, Hint: "a result is at most 1 MiB"}
+	}
+	if !json.Valid([]byte(in[0])) {
+		return nil, &Fail{Errno: Inval, Hint: "a result is one JSON document"}
+	}
+	h.result = []byte(in[0])
+	return nil, nil
+})
+
+// turnNext ends the turn. A run that was given one input has no next one.
+var turnNext = ungated("turn_next", 0, func(*Host, []string) ([]byte, error) {
+	return nil, &Fail{Errno: Noent, Hint: "there is no further input"}
+})

@@ -1,0 +1,78 @@
+package launcher
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/internal/jail"
+)
+
+// A Resolver gives the canonical form of an absolute path, links resolved;
+// missing says that not all of it exists.
+type Resolver func(written string) (canonical string, missing bool, err error)
+
+// Canonical rewrites every path of p to its canonical form, so that grants and
+// layers meet on what the paths are and not on how they are spelled. The
+// aliases let a guest go on using a grant as it was written. What a layer
+// denies is denied in both spellings.
+func Canonical(p Policy, resolve Resolver) (Policy, []jail.Alias, error) {
+	var aliases []jail.Alias
+	out := p
+	out.Base = slices.Clone(p.Base)
+	for i, e := range out.Base {
+		canonical, err := canonicalEntry(e, resolve)
+		if err != nil {
+			return Policy{}, nil, err
+		}
+		if canonical.Grant.Scope != e.Grant.Scope {
+			aliases = append(aliases, jail.Alias{Written: e.Grant.Scope, Canonical: canonical.Grant.Scope})
+		}
+		out.Base[i] = canonical
+	}
+	out.Layers = make([]*caps.Layer, len(p.Layers))
+	for i, l := range p.Layers {
+		layer, err := canonicalLayer(l, resolve)
+		if err != nil {
+			return Policy{}, nil, err
+		}
+		out.Layers[i] = layer
+	}
+	slices.SortFunc(aliases, func(a, b jail.Alias) int { return strings.Compare(a.Written, b.Written) })
+	return out, slices.CompactFunc(aliases, func(a, b jail.Alias) bool { return a == b }), nil
+}
+
+func canonicalLayer(l *caps.Layer, resolve Resolver) (*caps.Layer, error) {
+	out := *l
+	out.Allow = slices.Clone(l.Allow)
+	for i, e := range out.Allow {
+		var err error
+		if out.Allow[i], err = canonicalEntry(e, resolve); err != nil {
+			return nil, err
+		}
+	}
+	out.Deny = slices.Clone(l.Deny)
+	for _, e := range l.Deny {
+		canonical, err := canonicalEntry(e, resolve)
+		if err != nil {
+			return nil, err
+		}
+		if canonical.Grant.Scope != e.Grant.Scope {
+			out.Deny = append(out.Deny, canonical)
+		}
+	}
+	return &out, nil
+}
+
+func canonicalEntry(e caps.Entry, resolve Resolver) (caps.Entry, error) {
+	if e.Grant.Family != caps.FS || e.Grant.Scope == "/" {
+		return e, nil
+	}
+	canonical, _, err := resolve(e.Grant.Scope)
+	if err != nil {
+		return e, fmt.Errorf("%s: resolving the path %s: %w", e.Pos, e.Grant.Scope, err)
+	}
+	e.Grant.Scope = canonical
+	return e, nil
+}

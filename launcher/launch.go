@@ -1,0 +1,229 @@
+package launcher
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/hostcalls"
+	"runloop.dev/rlp/hostcalls/gate"
+	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/guest"
+)
+
+// run is one launch under way.
+type run struct {
+	spec    *Spec
+	plan    Plan
+	report  *Report
+	journal Journal
+	gate    *gate.Gate
+	host    *hostcalls.Host
+	out     capture
+	err     capture
+}
+
+// Launch runs the agent under its plan and reports how it ended. It always
+// returns a report; what went wrong is in it.
+func Launch(ctx context.Context, spec *Spec) *Report {
+	plan, err := NewPlan(spec.Policy)
+	if err != nil {
+		r := newReport(spec, Plan{})
+		r.refuse(Refused, StatusInput, err.Error())
+		return r
+	}
+	r := &run{spec: spec, plan: plan, report: newReport(spec, plan)}
+	r.out = capture{max: limitOr(plan.Limits, caps.StdoutMaxBytes), live: spec.Stdout}
+	r.err = capture{max: limitOr(plan.Limits, caps.StderrMaxBytes), live: spec.Stderr}
+	if err := r.open(); err != nil {
+		r.report.refuse(AuditFailed, StatusAudit, err.Error())
+		return r.report
+	}
+	r.event("run.started", map[string]any{"agent": spec.Agent, "version": spec.Version})
+	if r.start() {
+		r.execute(ctx)
+	}
+	r.finish()
+	return r.report
+}
+
+// DryRun is the report of a launch that is not made.
+func DryRun(spec *Spec) (*Report, error) {
+	plan, err := NewPlan(spec.Policy)
+	if err != nil {
+		return nil, err
+	}
+	r := newReport(spec, plan)
+	r.DryRun = true
+	r.Outcome = OK
+	if plan.Effective.IsEmpty() && spec.FailOnEmpty {
+		r.refuse(Refused, StatusPolicy, emptyMessage)
+	}
+	return r, nil
+}
+
+// open opens the journal and the gate. Nothing happens unrecorded, so a run
+// without a journal is no run.
+func (r *run) open() error {
+	s := r.spec
+	journal, err := s.OpenJournal(audit.Head{
+		RunID: s.RunID, TraceID: s.TraceID, Tenant: s.Tenant, Agent: s.Agent, ParentRun: s.ParentRun,
+		BundleDigest: s.BundleDigest, EffectiveDigest: digestOf(r.plan.Effective),
+	})
+	if err != nil {
+		return fmt.Errorf("opening the audit journal: %w", err)
+	}
+	r.journal = journal
+	opt := gate.Options{KeepAllowed: s.KeepAllowed, KeepDenied: s.KeepDenied, MaxCalls: limitOr(r.plan.Limits, caps.HostcallsMax)}
+	if r.gate, err = gate.New(r.plan.Effective, journal, opt); err != nil {
+		return errors.Join(err, journal.Close())
+	}
+	return nil
+}
+
+const emptyMessage = "no capability is left, and security.caps.fail_on_empty is set"
+
+// start records the beginning of the run and everything that is settled before
+// the first guest instruction. It reports whether the guest may run.
+func (r *run) start() bool {
+	err := r.journal.Event(&audit.Event{
+		Kind: audit.KindRunStart, Base: r.report.Base, Effective: r.report.Effective,
+		LimitsSummary: r.report.Limits, PolicyPresent: r.spec.Policy.Present,
+	})
+	r.logSets()
+	for _, c := range r.plan.Ignored() {
+		err = errors.Join(err, r.gate.Note(gate.Note{
+			Cap: "caps.extra", Op: "_start", Target: c.Grant.String(), Layer: c.Layer, Code: caps.NotInBase, Always: true,
+		}))
+	}
+	empty := r.plan.Effective.IsEmpty()
+	if empty {
+		err = errors.Join(err, r.gate.Note(gate.Note{Cap: "caps.empty", Op: "_start", Code: caps.CapsEmpty, Always: true}))
+	}
+	if err != nil {
+		r.report.refuse(AuditFailed, StatusAudit, err.Error())
+		return false
+	}
+	if empty && r.spec.FailOnEmpty {
+		r.report.refuse(Refused, StatusPolicy, emptyMessage)
+		return false
+	}
+	if _, asked := r.plan.Limits.Get(caps.CPUFuel); asked {
+		r.report.refuse(Unsupported, StatusUnsupported, "limits.cpu_fuel cannot be enforced by this version; take it out, or bound the run by wall_time_ms")
+		return false
+	}
+	return true
+}
+
+// execute compiles and runs the guest.
+func (r *run) execute(ctx context.Context) {
+	funcs, stop, err := r.link()
+	if err != nil {
+		r.failStart(err)
+		return
+	}
+	defer stop()
+	module, err := r.compile(ctx, funcs)
+	if err != nil {
+		r.failStart(err)
+		return
+	}
+	defer module.Close()
+	r.event("run.running", nil)
+	wall, _ := r.plan.Limits.Get(caps.WallTimeMS)
+	end := module.Run(ctx, guest.RunConfig{Wall: time.Duration(wall) * time.Millisecond})
+	r.ended(end)
+}
+
+// failStart says why the guest never ran.
+func (r *run) failStart(err error) {
+	switch {
+	case r.gate.Err() != nil:
+		r.report.refuse(AuditFailed, StatusAudit, r.gate.Err().Error())
+	case errors.Is(err, context.Canceled):
+		r.report.refuse(Cancelled, StatusCancelled, "interrupted before the guest began")
+	default:
+		r.report.refuse(Refused, StatusInput, err.Error())
+	}
+}
+
+func (r *run) compile(ctx context.Context, funcs guest.Config) (*guest.Module, error) {
+	if r.spec.Slow != nil {
+		defer r.spec.Slow()()
+	}
+	start := r.spec.Now()
+	module, err := guest.Compile(ctx, funcs)
+	if err != nil {
+		return nil, err
+	}
+	r.report.Usage.CompileMS = r.spec.Now().Sub(start).Milliseconds()
+	r.report.Usage.Compiled = !module.Cached()
+	r.event("run.compiled", map[string]any{"cached": module.Cached(), "ms": r.report.Usage.CompileMS})
+	return module, nil
+}
+
+// ended writes down how the guest ended.
+func (r *run) ended(end guest.End) {
+	rep := r.report
+	rep.Outcome = outcomeOf(end)
+	if r.gate.Err() != nil {
+		rep.Outcome = AuditFailed
+	}
+	rep.Usage.WallMS = end.Wall.Milliseconds()
+	rep.Usage.MemoryBytes = end.PeakMemory
+	rep.Result = json.RawMessage(r.host.Result())
+	switch rep.Outcome {
+	case OK, Exit:
+		code := end.ExitCode
+		rep.GuestExit, rep.ExitCode = &code, statusOf(code)
+	case AuditFailed:
+		rep.ExitCode, rep.Message = StatusAudit, r.gate.Err().Error()
+	default:
+		rep.ExitCode, rep.Message = outcomes[rep.Outcome].status, endMessage(rep.Outcome, end, r.plan.Limits)
+	}
+}
+
+func endMessage(o Outcome, end guest.End, l caps.Limits) string {
+	switch o {
+	case Timeout:
+		ms, _ := l.Get(caps.WallTimeMS)
+		return fmt.Sprintf("the run passed limits.wall_time_ms = %d", ms)
+	case Memory:
+		n, _ := l.Get(caps.MemoryBytes)
+		return fmt.Sprintf("the guest asked for more than limits.memory_bytes = %d", n)
+	case Cancelled:
+		return "interrupted by the operator"
+	}
+	if end.Trap == "" && end.Err != nil {
+		return end.Err.Error()
+	}
+	return end.Trap
+}
+
+// finish records the end and completes the report.
+func (r *run) finish() {
+	r.usage()
+	kind := audit.KindRunFailed
+	switch r.report.Outcome {
+	case OK, Exit:
+		kind = audit.KindRunComplete
+	case Refused:
+		if r.report.ExitCode == StatusPolicy {
+			kind = audit.KindPolicyRejected
+		}
+	}
+	e := &audit.Event{
+		Kind: kind, Outcome: string(r.report.Outcome), ExitCode: r.report.ExitCode,
+		Message: r.report.Message, Usage: r.report.Usage.summary(),
+	}
+	if kind != audit.KindRunComplete {
+		e.Severity, e.Reason = audit.Error, string(r.report.Outcome)
+	}
+	if err := errors.Join(r.gate.Err(), r.journal.Event(e), r.journal.Close()); err != nil && r.report.Outcome != AuditFailed {
+		r.report.refuse(AuditFailed, StatusAudit, err.Error())
+	}
+	r.event("run.finished", map[string]any{"outcome": r.report.Outcome, "exit_code": r.report.ExitCode})
+}

@@ -1,0 +1,212 @@
+package launcher
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	mathrand "math/rand/v2"
+	"slices"
+	"strings"
+
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/hostcalls"
+	"runloop.dev/rlp/hostcalls/gate"
+	"runloop.dev/rlp/internal/abi"
+	"runloop.dev/rlp/internal/guest"
+	"runloop.dev/rlp/internal/jail"
+	"runloop.dev/rlp/internal/wasi"
+)
+
+// maxFiles bounds the descriptors that one guest may hold open.
+const maxFiles = 256
+
+// link makes everything that the guest can import, and what undoes it.
+func (r *run) link() (guest.Config, func(), error) {
+	fsGate, err := newPathGate(r.gate)
+	if err != nil {
+		return guest.Config{}, nil, err
+	}
+	j, err := jail.Open(jail.Config{Gate: fsGate, Roots: roots(r.plan.Base), Aliases: r.spec.Aliases})
+	if err != nil {
+		return guest.Config{}, nil, fmt.Errorf("pinning the fs grants: %w", err)
+	}
+	for _, path := range j.Missing() {
+		r.warn("the fs grant %s does not exist", path)
+	}
+	env, err := r.environment()
+	if err != nil {
+		return guest.Config{}, nil, errors.Join(err, j.Close())
+	}
+	clock, onClock := r.clock()
+	sys, err := wasi.New(wasi.Config{
+		Args: append([]string{r.spec.Agent}, r.spec.Args...), Env: env,
+		Stdin: bytes.NewReader(r.spec.Input), Stdout: &r.out, Stderr: &r.err,
+		FS: j, Clock: clock, OnClock: onClock, Random: r.random(), MaxFiles: maxFiles,
+	})
+	if err != nil {
+		return guest.Config{}, nil, errors.Join(err, j.Close())
+	}
+	stop := func() { sys.Close(); _ = j.Close() }
+	funcs, err := r.imports(sys)
+	if err != nil {
+		stop()
+		return guest.Config{}, nil, err
+	}
+	mem, _ := r.plan.Limits.Get(caps.MemoryBytes)
+	return guest.Config{
+		Module: r.spec.Module, Name: r.spec.Agent, CacheDir: r.spec.CacheDir, Funcs: funcs, MemoryBytes: mem,
+	}, stop, nil
+}
+
+func (r *run) imports(sys *wasi.System) ([]abi.Func, error) {
+	kbWrites := limitOr(r.plan.Limits, caps.KBWriteBytes)
+	r.host = hostcalls.New(hostcalls.Config{
+		Gate: r.gate, KB: r.spec.KB, KBWriteBytes: kbWrites,
+		Now: func() int64 { return r.spec.Now().UnixNano() },
+		Log: r.agentLog,
+	})
+	own, err := r.host.Funcs()
+	if err != nil {
+		return nil, err
+	}
+	funcs := sys.Funcs()
+	for i := range funcs {
+		funcs[i].Call = stopUnrecorded(r.gate, funcs[i].Call)
+	}
+	return append(funcs, own...), nil
+}
+
+type call = func(ctx context.Context, mem []byte, stack []uint64) error
+
+// stopUnrecorded ends the run after a call whose decision could not be recorded.
+func stopUnrecorded(g *gate.Gate, do call) call {
+	return func(ctx context.Context, mem []byte, stack []uint64) error {
+		if err := do(ctx, mem, stack); err != nil {
+			return err
+		}
+		return g.Err()
+	}
+}
+
+// environment is what the guest sees: granted names that are set, and the
+// values of its placeholders.
+func (r *run) environment() ([]string, error) {
+	var env []string
+	for _, g := range r.plan.Effective.Grants() {
+		if g.Family != caps.Env {
+			continue
+		}
+		v, set := r.spec.Env(g.Scope)
+		if !set || strings.HasPrefix(g.Scope, paramPrefix) {
+			continue
+		}
+		note := gate.Note{Cap: caps.AuditName(caps.Env, 0), Op: "environ_get", Target: g.Scope, Code: caps.Granted, Allow: true}
+		if err := r.gate.Note(note); err != nil {
+			return nil, err
+		}
+		env = append(env, g.Scope+"="+v)
+	}
+	for name, value := range r.spec.Params {
+		env = append(env, paramPrefix+strings.ToUpper(name)+"="+value)
+	}
+	slices.Sort(env)
+	return env, nil
+}
+
+// paramPrefix begins the names under which a guest finds its placeholders.
+const paramPrefix = "RLP_PARAM_"
+
+// clock is the real one with time, a virtual one without; either way the first
+// use is recorded, once a run.
+func (r *run) clock() (wasi.Clock, func(string) error) {
+	ask := caps.Request{Family: caps.Time, Name: "*"}
+	record := func(name string) error {
+		op, err := r.gate.Op(name)
+		if err != nil {
+			return fmt.Errorf("recording %s: %w", name, err)
+		}
+		r.gate.Admit(op, ask, "", nil)
+		return r.gate.Err()
+	}
+	if r.plan.Effective.Check(ask).Allow {
+		return wasi.NewRealClock(), record
+	}
+	return wasi.NewVirtualClock(), record
+}
+
+func (r *run) random() io.Reader {
+	if r.spec.Seed == nil {
+		return rand.Reader
+	}
+	var seed [32]byte
+	binary.LittleEndian.PutUint64(seed[:], *r.spec.Seed)
+	return mathrand.NewChaCha8(seed)
+}
+
+func limitOr(l caps.Limits, k caps.Limit) int64 {
+	if v, set := l.Get(k); set {
+		return v
+	}
+	return -1
+}
+
+// roots are the paths to pin: the fs grants of the base, which is where handles
+// are needed whatever a layer left of them.
+func roots(base caps.Set) []string {
+	var list []string
+	for _, g := range base.Grants() {
+		if g.Family == caps.FS {
+			list = append(list, g.Scope)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// pathGate is the gate as the jail asks it.
+type pathGate struct {
+	gate *gate.Gate
+	ops  []gate.Op
+}
+
+func newPathGate(g *gate.Gate) (*pathGate, error) {
+	p := &pathGate{gate: g, ops: make([]gate.Op, jail.NumOps)}
+	for i := range p.ops {
+		op, err := g.Op(jail.Op(i).String())
+		if err != nil {
+			return nil, err
+		}
+		p.ops[i] = op
+	}
+	return p, nil
+}
+
+// Admit decides mode on path for op and records the decision.
+func (p *pathGate) Admit(op jail.Op, mode caps.Mode, path string) int32 {
+	permit, ok := p.gate.Admit(p.ops[op], caps.Request{Family: caps.FS, Mode: mode, Name: path}, path, nil)
+	if !ok {
+		return -1
+	}
+	return permit.Scope()
+}
+
+// AdmitTree decides for a whole tree.
+func (p *pathGate) AdmitTree(op jail.Op, mode caps.Mode, path string) int32 {
+	permit, ok := p.gate.AdmitTree(p.ops[op], caps.Request{Family: caps.FS, Mode: mode, Name: path}, path)
+	if !ok {
+		return -1
+	}
+	return permit.Scope()
+}
+
+// Holds reports whether scope still allows mode.
+func (p *pathGate) Holds(scope int32, mode caps.Mode) bool {
+	return p.gate.Holds(scope, caps.FS, mode)
+}
+
+// Revoked records that a descriptor was refused.
+func (p *pathGate) Revoked(op jail.Op, mode caps.Mode, path string) { p.Admit(op, mode, path) }

@@ -1,0 +1,83 @@
+package launcher
+
+import (
+	"fmt"
+
+	"runloop.dev/rlp/caps"
+)
+
+// Defaults that hold when no layer says anything.
+const (
+	DefaultWallMS      = 300_000
+	DefaultMemoryBytes = 256 << 20
+	DefaultStdioBytes  = 1 << 20
+)
+
+// A Plan is what a launch would enforce: what the bundle asks for, what each
+// layer took away, and what is left. Lint, diff, explain and --dry-run print
+// the very Plan that [Launch] enforces.
+type Plan struct {
+	Base      caps.Set
+	Effective caps.Set
+	Changes   []caps.Change
+	Limits    caps.Limits
+}
+
+// Policy is what a plan is made of.
+type Policy struct {
+	// Base is what the bundle asks for: policy.caps and [requires] together.
+	Base       []caps.Entry
+	BaseLimits caps.Limits
+	// Layers narrow, in the order in which they are named in explanations.
+	Layers []*caps.Layer
+	// Present says that the bundle holds a policy.caps.
+	Present bool
+}
+
+// NewPlan intersects the base with every layer. It is pure: the same policy
+// gives the same plan.
+func NewPlan(p Policy) (Plan, error) {
+	base, err := caps.Base(p.Base, p.BaseLimits)
+	if err != nil {
+		return Plan{}, fmt.Errorf("planning: %w", err)
+	}
+	plan := Plan{Base: base, Effective: base}
+	for _, l := range p.Layers {
+		narrowed, changes, err := plan.Effective.Narrow(l)
+		if err != nil {
+			return Plan{}, fmt.Errorf("planning: applying %s: %w", l.Name, err)
+		}
+		plan.Effective = narrowed
+		plan.Changes = append(plan.Changes, changes...)
+	}
+	plan.Limits = withDefaults(plan.Effective.Limits())
+	return plan, nil
+}
+
+// Ignored are the changes that a layer asked for and that are not in the base.
+func (p Plan) Ignored() []caps.Change {
+	var list []caps.Change
+	for _, c := range p.Changes {
+		if c.Kind == caps.Ignored {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+func withDefaults(l caps.Limits) caps.Limits {
+	for _, d := range []struct {
+		limit caps.Limit
+		value int64
+	}{
+		{caps.WallTimeMS, DefaultWallMS},
+		{caps.MemoryBytes, DefaultMemoryBytes},
+		{caps.StdoutMaxBytes, DefaultStdioBytes},
+		{caps.StderrMaxBytes, DefaultStdioBytes},
+	} {
+		if _, set := l.Get(d.limit); !set {
+			l = l.With(d.limit, d.value)
+		}
+	}
+	return l
+}

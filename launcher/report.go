@@ -1,0 +1,78 @@
+package launcher
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// A Report is what rlp says of one run: the document of `rlp launch --json`.
+type Report struct {
+	RunID        string           `json:"run_id"`
+	TraceID      string           `json:"trace_id"`
+	Tenant       string           `json:"tenant"`
+	Agent        string           `json:"agent"`
+	Version      string           `json:"version"`
+	BundleDigest string           `json:"bundle_digest"`
+	Outcome      Outcome          `json:"outcome"`
+	ExitCode     int              `json:"exit_code"`
+	GuestExit    *uint32          `json:"guest_exit_code"`
+	DryRun       bool             `json:"dry_run,omitempty"`
+	Base         []string         `json:"base"`
+	Effective    []string         `json:"effective"`
+	Changes      []Change         `json:"changes"`
+	Limits       map[string]int64 `json:"limits"`
+	Usage        Usage            `json:"usage"`
+	Result       json.RawMessage  `json:"result"`
+	Stdout       string           `json:"stdout"`
+	Stderr       string           `json:"stderr"`
+
+	// Message says in one line why a run did not end well; empty when it did.
+	Message string `json:"message,omitempty"`
+	// Warnings are what the operator should know though the run went on.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// Usage is what a run used.
+type Usage struct {
+	WallMS          int64 `json:"wall_ms"`
+	CompileMS       int64 `json:"compile_ms"`
+	Compiled        bool  `json:"compiled"` // false: the module came from the cache
+	MemoryBytes     int64 `json:"memory_bytes"`
+	Hostcalls       int64 `json:"hostcalls"`
+	Allowed         int64 `json:"allowed"`
+	Denied          int64 `json:"denied"`
+	StdoutBytes     int64 `json:"stdout_bytes"`
+	StdoutTruncated bool  `json:"stdout_truncated"`
+	StderrBytes     int64 `json:"stderr_bytes"`
+	StderrTruncated bool  `json:"stderr_truncated"`
+
+	// Families counts decisions by family key, such as "fs": {"allowed", "denied"}.
+	Families map[string]FamilyUsage `json:"families"`
+}
+
+// FamilyUsage counts the decisions of one family.
+type FamilyUsage struct {
+	Allowed int64 `json:"allowed"`
+	Denied  int64 `json:"denied"`
+}
+
+// Marker is the line that comes first on stderr when a run was ended by a
+// boundary or a trap; empty otherwise.
+func (r *Report) Marker() string {
+	code := outcomes[r.Outcome].marker
+	if code == "" {
+		return ""
+	}
+	return fmt.Sprintf("RLP_WASM_ERROR code=%s exit_code=%d message=%s\n", code, r.ExitCode, oneLine(r.Message))
+}
+
+// oneLine keeps a message from forging a second line.
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r == '\u2028' || r == '\u2029' || r == 0x85 {
+			return ' '
+		}
+		return r
+	}, s)
+}

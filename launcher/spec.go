@@ -1,0 +1,64 @@
+// Package launcher launches one agent under one policy: [NewPlan] intersects,
+// [Launch] enforces the plan, runs the guest, records, and reports.
+//
+// The package parses no file and reads no environment: a [Spec] holds all that
+// a launch depends on, the clock included.
+package launcher
+
+import (
+	"io"
+	"log/slog"
+	"time"
+
+	"runloop.dev/rlp/hostcalls"
+	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/jail"
+)
+
+// A Journal keeps the records of one run until it is closed.
+type Journal interface {
+	audit.Sink
+	Close() error
+}
+
+// Identity names a run.
+type Identity struct {
+	RunID, TraceID, Tenant, Agent, Version, BundleDigest, ParentRun string
+}
+
+// Spec is everything that a launch depends on.
+type Spec struct {
+	Identity
+	Module []byte // the verified bytes; what is compiled is what was hashed
+
+	Policy Policy
+	// Aliases are granted paths as they were written, where their canonical form differs.
+	Aliases []jail.Alias
+	// Params are the values of the manifest's placeholders, as the guest sees them.
+	Params map[string]string
+
+	Args  []string
+	Input []byte
+	// Env looks up a variable of the operator's environment.
+	Env func(name string) (string, bool)
+	// Seed makes random numbers repeatable; nil: the system's.
+	Seed *uint64
+
+	KeepAllowed, KeepDenied, FailOnEmpty bool
+
+	// OpenJournal opens the run's journal; a run whose journal cannot be opened does not start.
+	OpenJournal func(audit.Head) (Journal, error)
+	// KB is the knowledge base; nothing is opened before it is used.
+	KB       hostcalls.KB
+	CacheDir string
+	Now      func() time.Time
+	Log      *slog.Logger
+	// Event receives the lifecycle of the run, in order; nil: nobody listens.
+	Event func(name string, fields map[string]any)
+	// Stdout and Stderr receive the guest's streams as they come; nil: they
+	// are held for the report.
+	Stdout, Stderr io.Writer
+	// Slow is called when compiling takes long, and the function it returns
+	// when it has ended; nil: nobody waits at a terminal.
+	Slow func() func()
+}

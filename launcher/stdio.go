@@ -1,0 +1,95 @@
+package launcher
+
+import (
+	"bytes"
+	"io"
+)
+
+// capture keeps the first max bytes of a guest's stream and counts the rest,
+// so that a guest can neither fill the host's memory nor block on its output.
+type capture struct {
+	max       int64
+	kept      bytes.Buffer
+	total     int64
+	live      io.Writer // receives what is kept as it comes; nil when held
+	truncated bool
+}
+
+// Write keeps what there is room for and always takes everything.
+func (c *capture) Write(p []byte) (int, error) {
+	c.total += int64(len(p))
+	room := c.max - int64(c.kept.Len())
+	keep := p
+	if int64(len(p)) > room {
+		keep, c.truncated = p[:max(room, 0)], true
+	}
+	c.kept.Write(keep)
+	if c.live != nil && len(keep) > 0 {
+		if _, err := c.live.Write(keep); err != nil {
+			c.live = nil // the reader has gone; the run goes on
+		}
+	}
+	return len(p), nil
+}
+
+// guestLines passes a guest's stderr on as it comes, with lines that look like
+// rlp's own prefixed, so that a streamed line cannot forge the marker.
+type guestLines struct {
+	w    io.Writer
+	line []byte // the beginning of the current line, while it may still become "RLP_"
+	mid  bool   // the current line's beginning has been passed on
+}
+
+const forged = "RLP_"
+
+func (g *guestLines) Write(p []byte) (int, error) {
+	for _, b := range p {
+		if err := g.put(b); err != nil {
+			return 0, err
+		}
+	}
+	if err := g.flush(); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+func (g *guestLines) put(b byte) error {
+	g.line = append(g.line, b)
+	if !g.mid && len(g.line) <= len(forged) {
+		if string(g.line) == forged {
+			g.line = append([]byte("guest: "), g.line...)
+			g.mid = true
+		} else if string(g.line) != forged[:len(g.line)] {
+			g.mid = true
+		}
+	}
+	if b == '\n' || b == '\r' {
+		_, err := g.w.Write(g.line)
+		g.line, g.mid = g.line[:0], false
+		return err
+	}
+	return nil
+}
+
+// flush passes on what is decided of an unfinished line.
+func (g *guestLines) flush() error {
+	if !g.mid || len(g.line) == 0 {
+		return nil
+	}
+	_, err := g.w.Write(g.line)
+	g.line = g.line[:0]
+	return err
+}
+
+// Close passes on the rest of a line that never ended.
+func (g *guestLines) Close() error {
+	_, err := g.w.Write(g.line)
+	g.line = nil
+	return err
+}
+
+// GuestLines returns a writer that passes a guest's text on to w, with every
+// line that begins like the marker of rlp prefixed "guest: ". Close passes on
+// an unfinished last line.
+func GuestLines(w io.Writer) io.WriteCloser { return &guestLines{w: w} }

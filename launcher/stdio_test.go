@@ -1,0 +1,73 @@
+package launcher
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"testing/quick"
+)
+
+func TestCaptureKeepsTheFirstBytesAndTakesAll(t *testing.T) {
+	var live bytes.Buffer
+	c := capture{max: 5, live: &live}
+	for _, s := range []string{"abc", "defg", "h"} {
+		if n, err := c.Write([]byte(s)); n != len(s) || err != nil {
+			t.Fatalf("Write(%q) = %d, %v: a guest must not see the cap", s, n, err)
+		}
+	}
+	if c.kept.String() != "abcde" || live.String() != "abcde" || !c.truncated || c.total != 8 {
+		t.Errorf("kept %q, live %q, truncated %v, total %d", c.kept.String(), live.String(), c.truncated, c.total)
+	}
+}
+
+func TestCaptureOfExactlyTheCapIsNotTruncated(t *testing.T) {
+	c := capture{max: 3}
+	_, _ = c.Write([]byte("abc"))
+	if c.truncated || c.kept.String() != "abc" {
+		t.Errorf("kept %q, truncated %v", c.kept.String(), c.truncated)
+	}
+}
+
+// A guest that prints the marker itself must not be taken for the host, however
+// it cuts its writes.
+//
+//rlp:holds K30
+func TestGuestLinesCannotLookLikeTheMarker(t *testing.T) {
+	const attack = "ok\nRLP_WASM_ERROR code=WASM_TIMEOUT exit_code=124 message=x\nRLP\nRL"
+	if !strings.Contains(attack, "\n"+forged) {
+		t.Fatal("control: the attack has no forged line")
+	}
+	for size := 1; size <= len(attack); size++ {
+		var out bytes.Buffer
+		g := &guestLines{w: &out}
+		for rest := attack; rest != ""; {
+			n := min(size, len(rest))
+			if _, err := g.Write([]byte(rest[:n])); err != nil {
+				t.Fatal(err)
+			}
+			rest = rest[n:]
+		}
+		if err := g.Close(); err != nil {
+			t.Fatal(err)
+		}
+		want := strings.ReplaceAll(attack, "\nRLP_", "\nguest: RLP_")
+		if out.String() != want {
+			t.Fatalf("in pieces of %d: %q, want %q", size, out.String(), want)
+		}
+	}
+}
+
+func TestGuestLinesLoseNothing(t *testing.T) {
+	f := func(text []byte, cut uint8) bool {
+		var out bytes.Buffer
+		g := &guestLines{w: &out}
+		k := int(cut) % (len(text) + 1)
+		_, _ = g.Write(text[:k])
+		_, _ = g.Write(text[k:])
+		_ = g.Close()
+		return bytes.Equal(bytes.ReplaceAll(out.Bytes(), []byte("guest: RLP_"), []byte("RLP_")), text)
+	}
+	if err := quick.Check(f, nil); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,109 @@
+package launcher
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+
+	"runloop.dev/rlp/caps"
+)
+
+func newReport(s *Spec, p Plan) *Report {
+	return &Report{
+		RunID: s.RunID, TraceID: s.TraceID, Tenant: s.Tenant, Agent: s.Agent, Version: s.Version,
+		BundleDigest: s.BundleDigest, Outcome: Refused,
+		Base: orEmpty(p.Base.Strings()), Effective: orEmpty(p.Effective.Strings()),
+		Changes: Flatten(p.Changes), Limits: p.Limits.Map(),
+		Usage: Usage{Families: map[string]FamilyUsage{}},
+	}
+}
+
+func orEmpty[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}
+
+func (r *Report) refuse(o Outcome, status int, message string) {
+	r.Outcome, r.ExitCode, r.Message = o, status, message
+}
+
+func digestOf(s caps.Set) string {
+	d := s.Digest()
+	return hex.EncodeToString(d[:])
+}
+
+func (r *run) event(name string, fields map[string]any) {
+	if r.spec.Event == nil {
+		return
+	}
+	if fields == nil {
+		fields = map[string]any{}
+	}
+	fields["run_id"] = r.spec.RunID
+	r.spec.Event(name, fields)
+}
+
+func (r *run) warn(format string, args ...any) {
+	w := fmt.Sprintf(format, args...)
+	r.report.Warnings = append(r.report.Warnings, w)
+	r.spec.Log.LogAttrs(context.Background(), slog.LevelWarn, w, r.who()...)
+}
+
+// logSets logs what was asked for and what is left, and each entry of a layer
+// that is not in the base.
+func (r *run) logSets() {
+	ctx := context.Background()
+	r.spec.Log.LogAttrs(ctx, slog.LevelInfo, "caps_base", append(r.who(), slog.Any("capabilities", r.report.Base))...)
+	r.spec.Log.LogAttrs(ctx, slog.LevelInfo, "caps_effective", append(r.who(), slog.Any("capabilities", r.report.Effective))...)
+	for _, c := range r.plan.Ignored() {
+		r.warn("%s: %s is not in the base and is ignored (%s)", c.Layer, c.Grant, c.Source)
+	}
+}
+
+func (r *run) agentLog(level, message string) {
+	var l slog.Level
+	switch level {
+	case "debug":
+		l = slog.LevelDebug
+	case "warn":
+		l = slog.LevelWarn
+	case "error":
+		l = slog.LevelError
+	}
+	r.spec.Log.LogAttrs(context.Background(), l, "agent_log", append(r.who(), slog.String("message", message))...)
+}
+
+func (r *run) who() []slog.Attr {
+	return []slog.Attr{
+		slog.String("run_id", r.spec.RunID), slog.String("tenant", r.spec.Tenant), slog.String("agent", r.spec.Agent),
+	}
+}
+
+// usage fills in what the run used.
+func (r *run) usage() {
+	u := &r.report.Usage
+	u.StdoutBytes, u.StdoutTruncated = r.out.total, r.out.truncated
+	u.StderrBytes, u.StderrTruncated = r.err.total, r.err.truncated
+	r.report.Stdout, r.report.Stderr = r.out.kept.String(), r.err.kept.String()
+	for f := range caps.NumFamilies {
+		c := r.gate.Counts(f)
+		if c.Allowed+c.Denied == 0 {
+			continue
+		}
+		u.Families[f.String()] = FamilyUsage{Allowed: c.Allowed, Denied: c.Denied}
+		u.Allowed += c.Allowed
+		u.Denied += c.Denied
+	}
+	u.Hostcalls = u.Allowed + u.Denied
+}
+
+// summary is usage as the end record holds it.
+func (u Usage) summary() map[string]int64 {
+	return map[string]int64{
+		"wall_ms": u.WallMS, "memory_bytes": u.MemoryBytes, "hostcalls": u.Hostcalls, "allowed": u.Allowed,
+		"denied": u.Denied, "stdout_bytes": u.StdoutBytes, "stderr_bytes": u.StderrBytes,
+	}
+}
