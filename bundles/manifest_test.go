@@ -265,7 +265,11 @@ func checkFilled(t *testing.T, text string, files map[string][]byte) {
 	must(t, err)
 	now, err := tomlfile.ParseMax("m.toml", filled, MaxManifest)
 	must(t, err)
-	if got, want := withoutDigests(now.Plain()), withoutDigests(old.Plain()); !sameJSON(got, want) {
+	got, want := withoutDigests(now.Plain()), withoutDigests(old.Plain())
+	if _, ok := want["caps"]; !ok {
+		delete(got, "caps") // added for a policy that lies there
+	}
+	if !sameJSON(got, want) {
 		t.Fatalf("filling in changed more than digests\n%s\n%s", text, filled)
 	}
 }

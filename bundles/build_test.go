@@ -1,0 +1,286 @@
+//go:build unix
+
+package bundles
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+const sourceManifest = `# The writer.
+[agent]
+name = "writer"            # who it is
+version = "0.1.0"
+kind = "wasm32-wasip1"
+entry_wasm = { path = "bin/agent.wasm" }   # built
+
+[requires]
+time = true
+
+[artifacts.tools]
+path = "tools.json" # what it calls
+version = 1
+`
+
+func source(t *testing.T) (string, tree) {
+	t.Helper()
+	tr := tree{
+		ManifestName: sourceManifest, "policy.caps": testPolicy, "tools.json": "{}", "main.go": "package main\n",
+		"schemas/a.json": "{}", "schemas/note.txt": "", "sub/x": "",
+	}
+	dir := filepath.Join(t.TempDir(), "agents", "writer")
+	tr.writeTo(t, dir)
+	return dir, tr
+}
+
+// A source folder is launched from what was built in it, and the policy that
+// holds is the folder's.
+//
+//rlp:holds R1 R2
+func TestBuild(t *testing.T) {
+	dir, _ := source(t)
+	e := wantRefused(t, dir, "module_missing")
+	if !strings.Contains(e.Hint, "rlp agent build "+dir) || !strings.Contains(e.Hint, "make agents") {
+		t.Errorf("an unbuilt folder: %v", e)
+	}
+	built, err := Build(dir, []byte(testWasm))
+	must(t, err)
+	if built != filepath.Join(dir, "agent.bundle") {
+		t.Errorf("built %s", built)
+	}
+	b := mustOpen(t, dir)
+	if b.Path != built || b.Source != dir || string(b.Wasm) != testWasm || string(b.Policy) != testPolicy || codes(b) != "" {
+		t.Errorf("%+v", b)
+	}
+	if got := strings.Join(sortedKeys(b.Files), " "); got != "bin/agent.wasm manifest.toml policy.caps schemas/a.json tools.json" {
+		t.Errorf("files %s", got)
+	}
+	if alone := mustOpen(t, built); alone.Digest != b.Digest || alone.Source != "" {
+		t.Errorf("the bundle by itself: %+v", alone)
+	}
+	want := strings.NewReplacer(
+		`"bin/agent.wasm" }`, `"bin/agent.wasm", sha256 = "`+hexSum(testWasm)+`" }`,
+		"# what it calls\n", "# what it calls\nsha256 = \""+hexSum("{}")+"\"\n",
+	).Replace(sourceManifest) + "\n[caps]\nfile = \"policy.caps\"\nsha256 = \"" + hexSum(testPolicy) + "\"\n"
+	if got := string(b.Files[ManifestName]); got != want {
+		t.Errorf("manifest\n%s\nwant\n%s", got, want)
+	}
+	left, err := filepath.Glob(filepath.Join(dir, ".agent*"))
+	if err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v %v", left, err)
+	}
+}
+
+// A policy that was tightened after the build would not hold: that refuses.
+//
+//rlp:holds R1
+func TestStaleBuild(t *testing.T) {
+	dir, tr := source(t)
+	_, err := Build(dir, []byte(testWasm))
+	must(t, err)
+	tr.with("policy.caps", "[capabilities]\ntime = false\n").writeTo(t, dir)
+	// Control: the built one by itself still has the old policy.
+	if b := mustOpen(t, filepath.Join(dir, BuiltName)); string(b.Policy) != testPolicy {
+		t.Fatalf("control: %q", b.Policy)
+	}
+	e := wantRefused(t, dir, "stale_build")
+	if e.File != filepath.Join(dir, "policy.caps") || !strings.Contains(e.Hint, "rlp agent build "+dir) {
+		t.Errorf("%v", e)
+	}
+	_, err = Build(dir, []byte(testWasm+"\x00\x01\x00"))
+	must(t, err)
+	if b := mustOpen(t, dir); string(b.Policy) != "[capabilities]\ntime = false\n" || len(b.Wasm) != len(testWasm)+3 {
+		t.Errorf("built again: %q", b.Policy)
+	}
+	must(t, os.WriteFile(filepath.Join(dir, ManifestName), []byte(sourceManifest+"# more\n"), 0o644))
+	if b := mustOpen(t, dir); codes(b) != "stale_build" || b.Findings[0].Path != filepath.Join(dir, ManifestName) {
+		t.Errorf("an edited manifest: %v", b.Findings)
+	}
+	must(t, os.Remove(filepath.Join(dir, ManifestName)))
+	must(t, os.Remove(filepath.Join(dir, "policy.caps")))
+	if b := mustOpen(t, dir); codes(b) != "" {
+		t.Errorf("a folder with the bundle alone: %v", b.Findings)
+	}
+}
+
+// A policy that appeared after a build without one.
+func TestStaleWithoutPolicy(t *testing.T) {
+	dir, _ := source(t)
+	must(t, os.Remove(filepath.Join(dir, "policy.caps")))
+	_, err := Build(dir, []byte(testWasm))
+	must(t, err)
+	if b := mustOpen(t, dir); b.PolicyPresent {
+		t.Fatal("a policy from nowhere")
+	}
+	must(t, os.WriteFile(filepath.Join(dir, "policy.caps"), []byte(testPolicy), 0o644))
+	wantRefused(t, dir, "stale_build")
+}
+
+func TestRefusedBuilds(t *testing.T) {
+	build := func(dir string, wasm string) *Error {
+		t.Helper()
+		built, err := Build(dir, []byte(wasm))
+		var e *Error
+		if built != "" || !errors.As(err, &e) {
+			t.Fatalf("%q, %v, want a refusal", built, err)
+		}
+		if left, _ := filepath.Glob(filepath.Join(dir, ".agent*")); len(left) != 0 {
+			t.Errorf("left behind: %v", left)
+		}
+		return e
+	}
+	dir, tr := source(t)
+	_, err := Build(dir, []byte(testWasm))
+	must(t, err)
+	before := mustOpen(t, dir).Digest
+
+	if e := build(dir, "MZ"); e.Code != "module" {
+		t.Errorf("%v", e)
+	}
+	must(t, os.Remove(filepath.Join(dir, "tools.json")))
+	if e := build(dir, testWasm); e.Code != "file_missing" || e.Line != 12 || e.Column != 8 {
+		t.Errorf("%v", e)
+	}
+	must(t, os.Symlink("main.go", filepath.Join(dir, "tools.json")))
+	if e := build(dir, testWasm); e.Code != "entry_type" {
+		t.Errorf("%v", e)
+	}
+	must(t, os.Remove(filepath.Join(dir, "tools.json")))
+	must(t, syscall.Mkfifo(filepath.Join(dir, "tools.json"), 0o644))
+	if e := build(dir, testWasm); e.Code != "entry_type" {
+		t.Errorf("%v", e)
+	}
+	must(t, os.Remove(filepath.Join(dir, "tools.json")))
+	tr.with(ManifestName, strings.Replace(sourceManifest, "writer\"", "Writer\"", 1)).writeTo(t, dir)
+	if e := build(dir, testWasm); e.Code != "manifest" {
+		t.Errorf("%v", e)
+	}
+	tr.writeTo(t, dir)
+	if after := mustOpen(t, dir).Digest; after != before {
+		t.Error("a refused build changed the bundle")
+	}
+	if _, err := Build(t.TempDir(), []byte(testWasm)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("without a manifest: %v", err)
+	}
+}
+
+// Whatever the umask of the builder, the bundle can be opened and nobody else
+// can write it.
+func TestBuildUnderAnyUmask(t *testing.T) {
+	dir, _ := source(t)
+	old := syscall.Umask(0)
+	defer syscall.Umask(old)
+	_, err := Build(dir, []byte(testWasm))
+	must(t, err)
+	mustOpen(t, filepath.Join(dir, BuiltName))
+}
+
+// Somebody opens the folder while it is built over and over: what comes out is
+// the old bundle or the new one, whole.
+func TestBuildIsOneStep(t *testing.T) {
+	dir, _ := source(t)
+	modules := []string{testWasm, testWasm + "\x00\x01\x00"}
+	_, err := Build(dir, []byte(modules[0]))
+	must(t, err)
+	var builder sync.WaitGroup
+	builder.Go(func() {
+		for i := range 300 {
+			if _, err := Build(dir, []byte(modules[i%2])); err != nil {
+				t.Errorf("building: %v", err)
+				return
+			}
+		}
+	})
+	done := make(chan struct{})
+	go func() { builder.Wait(); close(done) }()
+	for running := true; running; {
+		select {
+		case <-done:
+			running = false
+		default:
+		}
+		b, err := Open(dir)
+		var e *Error
+		switch {
+		case err == nil:
+			if w := string(b.Wasm); w != modules[0] && w != modules[1] {
+				t.Fatalf("module %q", w)
+			}
+		case !errors.As(err, &e):
+			if !errors.Is(err, fs.ErrNotExist) { // the old one went away while it was read
+				t.Fatal(err)
+			}
+		case e.Code != codeNoModule && e.Code != codeNoManifest && e.Code != "file_missing":
+			t.Fatalf("a mixture: %v", err)
+		case runtime.GOOS == "linux" && !strings.Contains(e.File, BuiltName):
+			t.Fatalf("there was no bundle for a moment: %v", err)
+		}
+	}
+}
+
+func TestReplaceByMoving(t *testing.T) {
+	dir := t.TempDir()
+	temp, built := filepath.Join(dir, "temp"), filepath.Join(dir, "built")
+	for _, text := range []string{"1", "2"} {
+		tree{"x": text}.writeTo(t, temp)
+		must(t, replaceByMoving(temp, built))
+		if got, err := os.ReadFile(filepath.Join(built, "x")); err != nil || string(got) != text {
+			t.Fatalf("%q, %v", got, err)
+		}
+	}
+	if err := replaceByMoving(filepath.Join(dir, "missing"), built); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v", err)
+	}
+	if got, err := os.ReadFile(filepath.Join(built, "x")); err != nil || string(got) != "2" {
+		t.Errorf("after a failure: %q, %v", got, err)
+	}
+	if list, _ := os.ReadDir(dir); len(list) != 1 {
+		t.Errorf("left behind: %v", list)
+	}
+}
+
+// Digests go into every way of writing the tables, or the place is named where
+// they cannot.
+func TestFillDigests(t *testing.T) {
+	files := map[string][]byte{"a.wasm": []byte(testWasm), "p.caps": []byte(testPolicy), "t.json": []byte("{}")}
+	head := strings.TrimPrefix(agentHead, "[agent]\n")
+	for _, text := range []string{
+		agentHead + "entry_wasm = { path = \"a.wasm\" }\n[caps]\nfile = \"p.caps\"\n",
+		agentHead + "entry_wasm = { path = 'a.wasm' }\n[caps]\nfile = 'p.caps'",
+		agentHead + "entry_wasm = {path=\"a.wasm\",sha256=\"" + strings.Repeat("0", 64) + "\"}\n[caps]\nblake3 = '" + strings.Repeat("0", 64) + "'\nfile='p.caps' # x",
+		agentHead + "entry_wasm = { sha256 = \"" + strings.Repeat("0", 64) + "\", blake3 = \"" + strings.Repeat("1", 64) + "\", path = \"\\u0061.wasm\" }\n",
+		agentHead + "entry_wasm.path = \"a.wasm\"\n",
+		agentHead + "[agent.entry_wasm]\n  path = \"a.wasm\"  # é\n\n[artifacts]\nt = { path = \"t.json\" }\n",
+		agentHead + "[entry_wasm]\npath = \"a.wasm\"\n[artifacts.\"é # [\"]\n\tpath = \"t.json\"",
+		"artifacts.t.path = \"t.json\"\ncaps . file = \"p.caps\"\nentry_wasm.path = \"a.wasm\"\n" + agentHead,
+		strings.ReplaceAll(agentHead+"entry_wasm = { path = \"a.wasm\" }\n[caps]\nfile = \"p.caps\"\n", "\n", "\r\n"),
+		"agent = { " + strings.ReplaceAll(strings.TrimSpace(head), "\n", ", ") + ", entry_wasm = { path = \"a.wasm\" } }\n",
+	} {
+		filled, err := fillDigests("m.toml", []byte(text), files)
+		if err != nil {
+			t.Errorf("%v\n%s", err, text)
+			continue
+		}
+		checkFilled(t, text, files)
+		if ends := bytes.Count(filled, []byte("\n")); strings.Contains(text, "\r\n") && bytes.Count(filled, []byte("\r\n")) != ends {
+			t.Errorf("line ends were mixed: %q", filled)
+		}
+	}
+	for _, text := range []string{
+		agentHead + "entry_wasm = { path = \"\"\"a.wasm\"\"\" }\n",
+		"agent = { " + strings.ReplaceAll(strings.TrimSpace(head), "\n", ", ") + ", entry_wasm.path = \"a.wasm\" }\n",
+	} {
+		var e *Error
+		if _, err := fillDigests("m.toml", []byte(text), files); !errors.As(err, &e) || e.Line == 0 || e.Hint == "" {
+			t.Errorf("%v\n%s", err, text)
+		}
+	}
+}
