@@ -11,8 +11,9 @@ import (
 	"runloop.dev/rlp/agents/sdk/sdktest"
 )
 
-// moduleMax is the largest that the module may be: every launch decodes it.
-const moduleMax = 3_000_000
+// moduleMax is the largest that the module may be, in bytes: every launch decodes
+// and validates it.
+const moduleMax = 3 << 20
 
 // The module imports what it calls and nothing else: no reading of the
 // knowledge base, no network, no clock of the host.

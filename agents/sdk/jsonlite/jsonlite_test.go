@@ -39,6 +39,18 @@ func TestWriterCompactAndIndented(t *testing.T) {
 	}
 }
 
+func TestWriterEscapesWhatSteersATerminal(t *testing.T) {
+	for in, want := range map[string]string{
+		"\x1b[2J\x7f": `"\u001b[2J\u007f"`, "\u009b": `"\u009b"`, "a\u202eb\u2066": `"a\u202eb\u2066"`, "\u2028\u200f\u061c": `"\u2028\u200f\u061c"`, "é\u00a0\u2030": "\"é\u00a0\u2030\"",
+	} {
+		var w jsonlite.Writer
+		w.String(in)
+		if got := string(w.Bytes()); got != want {
+			t.Errorf("%q: %s, want %s", in, got, want)
+		}
+	}
+}
+
 func TestObjects(t *testing.T) {
 	for _, c := range []struct {
 		name, in string

@@ -54,7 +54,8 @@ func (w *Writer) Key(name string) *Writer {
 	return w
 }
 
-// String writes a text. What is not UTF-8 becomes U+FFFD.
+// String writes a text. What is not UTF-8 becomes U+FFFD; control and bidi
+// characters are escaped.
 func (w *Writer) String(s string) {
 	w.next()
 	w.buf = appendString(w.buf, s)
@@ -126,11 +127,18 @@ func appendString(buf []byte, s string) []byte {
 			buf = append(buf, '\\', 'n')
 		case r == '\t':
 			buf = append(buf, '\\', 't')
-		case r < 0x20 || r == 0x7f:
-			buf = append(buf, '\\', 'u', '0', '0', hex[r>>4], hex[r&15])
+		case unprintable(r):
+			buf = append(buf, '\\', 'u', hex[r>>12], hex[r>>8&15], hex[r>>4&15], hex[r&15])
 		default:
 			buf = utf8.AppendRune(buf, r)
 		}
 	}
 	return append(buf, '"')
+}
+
+// unprintable reports whether r is a control character, a line separator or a
+// bidi control: what is written is often shown on a terminal, which they steer.
+func unprintable(r rune) bool {
+	return r < 0x20 || r >= 0x7f && r <= 0x9f || r == 0x61c || r == 0x200e || r == 0x200f ||
+		r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }
