@@ -61,6 +61,9 @@ func (f *file) Read(p []byte) (int, wasi.Errno) {
 	if e := f.may(FdRead, caps.Read); e != 0 {
 		return 0, e
 	}
+	if f.dir { // which not every file system says
+		return 0, wasi.EISDIR
+	}
 	for {
 		n, err := unix.Read(f.fd, p)
 		if err != unix.EINTR {
@@ -73,6 +76,9 @@ func (f *file) Read(p []byte) (int, wasi.Errno) {
 func (f *file) Pread(p []byte, off int64) (int, wasi.Errno) {
 	if e := f.may(FdPread, caps.Read); e != 0 {
 		return 0, e
+	}
+	if f.dir { // which not every file system says
+		return 0, wasi.EISDIR
 	}
 	for {
 		n, err := unix.Pread(f.fd, p, off)

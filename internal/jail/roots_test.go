@@ -1,0 +1,201 @@
+package jail
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"syscall"
+	"testing"
+
+	"runloop.dev/rlp/internal/wasi"
+)
+
+// TestNothingAboveAGrant: what lies above and beside a grant is refused and
+// recorded, and never said not to exist.
+//
+//rlp:holds K13 K15
+func TestNothingAboveAGrant(t *testing.T) {
+	p := newPlace(t)
+	j, g := open(t, false, rule{p.grant, all})
+	for _, path := range []string{"/", p.base, p.out, p.grant + "-evil/secret.txt", "/nowhere", p.base + "/nowhere/x"} {
+		before := g.denied()
+		_, e := j.Stat(path, false, true)
+		want(t, "stat "+path, e, wasi.EACCES)
+		want(t, "open "+path, opened(j, path, wasi.OpenFlags{Read: true, Directory: true}), wasi.EACCES)
+		want(t, "mkdir "+path, j.Mkdir(path), wasi.EACCES)
+		if g.denied() != before+3 {
+			t.Errorf("%s: %d of 3 refusals recorded", path, g.denied()-before)
+		}
+	}
+	none, _ := open(t, false)
+	want(t, "with no grant at all", opened(none, p.grant, wasi.OpenFlags{Read: true}), wasi.EACCES)
+}
+
+// TestOwnRoot: a grant's own directory, and what holds one, stays where it is.
+func TestOwnRoot(t *testing.T) {
+	eachResolver(t, func(t *testing.T, walk bool) {
+		p := newPlace(t)
+		inner := p.grant + "/a/inner"
+		must(t, os.MkdirAll(inner, 0o755))
+		must(t, os.Mkdir(p.grant+"/empty", 0o755))
+		j, _ := open(t, walk, rule{p.grant, all}, rule{inner, all})
+		want(t, "rmdir", j.Rmdir(p.grant), wasi.EBUSY)
+		want(t, "rmdir inner", j.Rmdir(inner), wasi.EBUSY)
+		want(t, "unlink", j.Unlink(p.grant, false), wasi.EISDIR)
+		want(t, "rename", j.Rename(p.grant, p.grant+"/x", false), wasi.EBUSY)
+		want(t, "rename what holds one", j.Rename(p.grant+"/a", p.grant+"/b", false), wasi.EBUSY)
+		want(t, "rename onto one", j.Rename(p.grant+"/empty", inner, false), wasi.EBUSY)
+		want(t, "mkdir", j.Mkdir(p.grant), wasi.EEXIST)
+		want(t, "symlink", j.Symlink("a", p.grant), wasi.EEXIST)
+		want(t, "times", j.SetTimes(p.grant, false, true, wasi.Times{Mtim: 5e9, OmitAtim: true}), 0)
+		if st, e := j.Stat(p.grant, true, true); e != 0 || st.Mtim != 5e9 || st.Type != wasi.TypeDirectory {
+			t.Errorf("stat %+v, errno %d", st, e)
+		}
+		_, e := j.Readlink(p.grant, nil)
+		want(t, "readlink", e, wasi.EINVAL)
+		want(t, "from one grant to another", j.Rename(p.grant+"/empty", inner+"/e", true), 0)
+	})
+}
+
+// TestFileGrant: a granted file is that name in its directory, and nothing
+// beside it, however often the file is replaced.
+//
+//rlp:holds R17
+func TestFileGrant(t *testing.T) {
+	eachResolver(t, func(t *testing.T, walk bool) {
+		p := newPlace(t)
+		name := p.grant + "/f"
+		put(t, name, "one")
+		put(t, p.grant+"/g", "beside")
+		j, g := open(t, walk, rule{name, all})
+		refused(t, j, g, p.grant+"/g")
+		_, e := j.Stat(p.grant, true, true)
+		want(t, "its directory", e, wasi.EACCES)
+		want(t, "below it", opened(j, name+"/x", wasi.OpenFlags{Read: true}), wasi.ENOTDIR)
+		put(t, p.grant+"/new", "two")
+		must(t, os.Rename(p.grant+"/new", name))
+		if text, e := slurp(j, name); e != 0 || text != "two" {
+			t.Errorf("replaced: %q, errno %d", text, e)
+		}
+		want(t, "unlink", j.Unlink(name, false), 0)
+		want(t, "create", spill(j, name, "three", wasi.OpenFlags{Create: true}), 0)
+		must(t, os.Remove(name))
+		must(t, os.Symlink(p.out+"/secret.txt", name))
+		leaks(t, name)
+		refused(t, j, g, name)
+	})
+}
+
+// TestMissing: a grant that is not there is told, and is ENOENT rather than
+// EACCES; one whose directory is there can be made.
+func TestMissing(t *testing.T) {
+	eachResolver(t, func(t *testing.T, walk bool) {
+		p := newPlace(t)
+		far, near, under := p.grant+"/no/way", p.grant+"/later", p.grant+"/file/x"
+		put(t, p.grant+"/file", "")
+		j, _ := open(t, walk, rule{far, all}, rule{near, all})
+		if !slices.Equal(j.Missing(), []string{far, near}) {
+			t.Errorf("missing %v", j.Missing())
+		}
+		_, e := slurp(j, far+"/f")
+		want(t, "read below the far one", e, wasi.ENOENT)
+		want(t, "make the far one", j.Mkdir(far), wasi.ENOENT)
+		_, e = slurp(j, near)
+		want(t, "read the near one", e, wasi.ENOENT)
+		want(t, "make the near one", j.Mkdir(near), 0)
+		want(t, "write in it", spill(j, near+"/f", "x", wasi.OpenFlags{Create: true}), 0)
+		_, e = slurp(j, p.grant+"/file")
+		want(t, "read beside it", e, wasi.EACCES)
+		if _, err := Open(Config{Gate: &walker{}, Roots: []string{under}, walk: walk}); !errors.Is(err, syscall.ENOTDIR) {
+			t.Errorf("a grant below a file: %v", err)
+		}
+	})
+}
+
+// TestOpenRefuses: roots that are not canonical, or nothing to hold.
+func TestOpenRefuses(t *testing.T) {
+	p := newPlace(t)
+	must(t, os.Symlink("../out", p.grant+"/l"))
+	must(t, syscall.Mkfifo(p.grant+"/fifo", 0o644))
+	for root, want := range map[string]error{
+		"":                 ErrPath,
+		"grant":            ErrPath,
+		p.grant + "/":      ErrPath,
+		p.grant + "/../x":  ErrPath,
+		p.grant + "/\x00":  ErrPath,
+		p.grant + "/l":     ErrMoved,
+		p.grant + "/l/sub": ErrMoved,
+		p.grant + "/l/no":  ErrMoved,
+		p.grant + "/fifo":  ErrKind,
+		"/dev/null":        ErrKind,
+	} {
+		eachResolver(t, func(t *testing.T, walk bool) {
+			j, err := Open(Config{Gate: &walker{}, Roots: []string{p.grant, root}, walk: walk})
+			if !errors.Is(err, want) || j != nil {
+				t.Errorf("root %q: %v, want %v", root, err, want)
+			}
+		})
+	}
+	if _, err := Open(Config{Gate: &walker{}, Aliases: []Alias{{"/a/../b", "/c"}}}); !errors.Is(err, ErrPath) {
+		t.Errorf("unclean alias: %v", err)
+	}
+}
+
+// TestAliases: a grant written through a link is reached by both names, and
+// judged by one.
+func TestAliases(t *testing.T) {
+	p := newPlace(t)
+	must(t, os.MkdirAll(p.grant+"/deep", 0o755))
+	put(t, p.grant+"/deep/f", "text")
+	alias := p.base + "/alias"
+	must(t, os.Symlink("grant", alias))
+	must(t, os.Symlink(alias+"/deep/f", p.grant+"/l")) // absolute, by the other name
+	g := &walker{rules: []rule{{p.grant, all}}}
+	j, err := Open(Config{Gate: g, Roots: []string{p.grant}, Aliases: []Alias{
+		{alias, p.grant}, {alias + "/deep/longer", p.grant + "/deep"},
+	}})
+	must(t, err)
+	defer j.Close()
+	for _, path := range []string{alias + "/deep/f", alias + "/deep/longer/f", p.grant + "/deep/f"} {
+		if text, e := slurp(j, path); e != 0 || text != "text" {
+			t.Errorf("%s: %q, errno %d", path, text, e)
+		}
+	}
+	if text, e := slurp(j, alias+"/l"); e != 0 || text != "text" {
+		t.Errorf("absolute link: %q, errno %d", text, e)
+	}
+	want(t, "link by the other name", j.Symlink(alias+"/deep/f", alias+"/new"), 0)
+	_, e := slurp(j, p.base+"/aliased")
+	want(t, "a name that begins alike", e, wasi.EACCES)
+	for _, a := range g.asked {
+		if within(a.path, alias) {
+			t.Errorf("judged under the other name: %s", a.path)
+		}
+	}
+}
+
+// TestGateKnowsMore: what the gate allows and no root covers is refused.
+func TestGateKnowsMore(t *testing.T) {
+	p := newPlace(t)
+	j, err := Open(Config{Gate: &walker{rules: []rule{{"/", all}}}, Roots: []string{p.grant}})
+	must(t, err)
+	defer j.Close()
+	_, e := slurp(j, p.out+"/secret.txt")
+	want(t, "read", e, wasi.EACCES)
+}
+
+// TestNUL: a name is not cut where C would cut it.
+func TestNUL(t *testing.T) {
+	p := newPlace(t)
+	put(t, p.grant+"/f", "text")
+	j, _ := open(t, false, rule{p.grant, all})
+	bad := p.grant + "/f\x00g"
+	_, e := slurp(j, bad)
+	want(t, "open", e, wasi.EINVAL)
+	_, e = j.Stat(bad, false, true)
+	want(t, "stat", e, wasi.EINVAL)
+	want(t, "unlink", j.Unlink(bad, false), wasi.EINVAL)
+	want(t, "rename to", j.Rename(p.grant+"/f", bad, false), wasi.EINVAL)
+	want(t, "link text", j.Symlink("f\x00", p.grant+"/l"), wasi.EINVAL)
+	want(t, "empty link text", j.Symlink("", p.grant+"/l"), wasi.ENOENT)
+}
