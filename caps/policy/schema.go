@@ -157,8 +157,10 @@ func (k key) item(layer bool) object {
 		return text(namePattern)
 	case caps.Model:
 		return text(`^(\*|[A-Za-z0-9._/:@+-]+(:\*)?)$`)
+	case caps.MCP:
+		return text(`^[A-Za-z0-9_.-]{1,64}$`)
 	default:
-		return object{"type": "string", "minLength": 1, "pattern": `^[^\s*=]+$`}
+		return text(`^[^\s*=]+$`)
 	}
 }
 
