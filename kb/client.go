@@ -1,0 +1,142 @@
+package kb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/kb/wire"
+)
+
+// errLost says that the owner went away before it answered.
+var errLost = errors.New("the store's owner has gone")
+
+// A client asks the store's owner. Each request has a connection for itself;
+// connections are kept for the next.
+type client struct {
+	path  string
+	codec *audit.Codec
+
+	mu   sync.Mutex
+	idle []*clientConn
+	gone bool
+}
+
+type clientConn struct {
+	*net.UnixConn
+	wire *wire.Conn
+}
+
+// dial reaches the owner and greets it, to see that it answers.
+func dial(ctx context.Context, path string) (*client, error) {
+	codec, err := audit.NewCodec()
+	if err != nil {
+		return nil, err
+	}
+	c := &client{path: path, codec: codec}
+	conn, err := c.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c.release(conn)
+	return c, nil
+}
+
+func (c *client) connect(ctx context.Context) (*clientConn, error) {
+	u, err := dialUnix(ctx, c.path)
+	if err != nil {
+		return nil, err
+	}
+	conn := &clientConn{u, wire.NewConn(u, c.codec)}
+	if err := greet(u, conn.wire); err != nil {
+		u.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+// take returns a connection that nobody uses.
+func (c *client) take(ctx context.Context) (*clientConn, error) {
+	c.mu.Lock()
+	if n := len(c.idle); n > 0 {
+		conn := c.idle[n-1]
+		c.idle = c.idle[:n-1]
+		c.mu.Unlock()
+		return conn, nil
+	}
+	c.mu.Unlock()
+	return c.connect(ctx)
+}
+
+func (c *client) release(conn *clientConn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.gone || len(c.idle) >= 16 {
+		conn.Close()
+		return
+	}
+	c.idle = append(c.idle, conn)
+}
+
+func (c *client) close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.gone = true
+	for _, conn := range c.idle {
+		conn.Close()
+	}
+	c.idle = nil
+	return nil
+}
+
+// do asks the owner. An error that is errLost leaves open whether the request was done.
+func (c *client) do(ctx context.Context, q *request) (*response, error) {
+	conn, err := c.take(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if errors.Is(err, ErrVersion) {
+			return nil, err
+		}
+		return nil, fmt.Errorf("%w: %w", errLost, err)
+	}
+	conn.SetDeadline(time.Now().Add(answerWithin)) //nolint:errcheck // a closed connection fails at the write
+	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
+	r := new(response)
+	if err = conn.wire.Send(q); err == nil {
+		err = conn.wire.Receive(r)
+	}
+	if !stop() || err != nil {
+		conn.Close()
+		if ctx.Err() != nil && err != nil {
+			return nil, ctx.Err()
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errLost, err)
+	}
+	conn.SetDeadline(time.Time{}) //nolint:errcheck // a closed connection fails at the next use
+	if ctx.Err() == nil {
+		c.release(conn)
+	}
+	return r.result()
+}
+
+// pidOf reads who says to hold the lock, for messages; 0: not known.
+func pidOf(lock string) int {
+	p, err := os.ReadFile(lock)
+	if err != nil || len(p) > 20 {
+		return 0
+	}
+	var pid int
+	if _, err := fmt.Sscan(string(p), &pid); err != nil {
+		return 0
+	}
+	return pid
+}

@@ -1,0 +1,126 @@
+package kb
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/dgraph-io/badger/v4"
+	"github.com/dgraph-io/badger/v4/options"
+)
+
+const (
+	maxValue = 1 << 20
+	maxKey   = 1 << 10
+
+	memTable = 8 << 20
+	// batchBytes and batchItems keep a transaction below what badger takes at
+	// once with a table of that size (15 % of it).
+	batchBytes = 256 << 10
+	batchItems = 512
+)
+
+// databaseOptions is badger made small and strict. Every commit is synced, and
+// a table whose bytes have changed keeps the database from opening: with the
+// defaults one flipped bit gives other values or loses keys, without a word.
+func databaseOptions(dir string) badger.Options {
+	return badger.DefaultOptions(dir).
+		WithLogger(nil).
+		WithMetricsEnabled(false).
+		WithSyncWrites(true).
+		WithVerifyValueChecksum(true).
+		WithChecksumVerificationMode(options.OnTableRead).
+		WithDetectConflicts(false). // one goroutine writes each part of the key space
+		WithCompression(options.None).
+		WithBlockCacheSize(0).
+		WithMemTableSize(memTable).
+		WithNumMemtables(2).
+		WithNumCompactors(2).
+		WithNumGoroutines(2).
+		WithValueLogFileSize(32 << 20)
+}
+
+// openDatabase opens the database in dir. The caller holds the store's lock.
+func openDatabase(dir string) (*badger.DB, error) {
+	// A process that died between making a file and giving it a length leaves an
+	// empty one, on which badger's first opening fails, and clears it away.
+	retry := leftEmpty(dir)
+	db, err := badger.Open(databaseOptions(dir))
+	if err != nil && retry {
+		var again error
+		if db, again = badger.Open(databaseOptions(dir)); again == nil {
+			return db, nil
+		}
+		err = errors.Join(err, again)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("opening the database %s: %w: %w", dir, ErrUnavailable, err)
+	}
+	return db, nil
+}
+
+// leftEmpty reports whether there is a memtable or value log of no length.
+func leftEmpty(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return false
+	}
+	for _, e := range entries {
+		if ext := filepath.Ext(e.Name()); ext != ".mem" && ext != ".vlog" {
+			continue
+		}
+		if info, err := e.Info(); err == nil && info.Size() == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// makeDir makes a directory for its owner alone; others must not be able to enter it.
+func makeDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("making %s: %w", dir, err)
+	}
+	info, err := os.Lstat(dir)
+	switch {
+	case err != nil:
+		return fmt.Errorf("making %s: %w", dir, err)
+	case !info.IsDir():
+		return &notFitError{dir, "it is not a directory"}
+	case info.Mode().Perm()&0o077 != 0:
+		return &notFitError{dir, fmt.Sprintf("it must be open to its owner alone (mode 0700, it has %#o)", info.Mode().Perm())}
+	}
+	return nil
+}
+
+// get reads one key; absent is nil, nil.
+func get(txn *badger.Txn, key []byte) ([]byte, error) {
+	item, err := txn.Get(key)
+	if errors.Is(err, badger.ErrKeyNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	v, err := item.ValueCopy(nil)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	if v == nil {
+		v = []byte{}
+	}
+	return v, nil
+}
+
+// getNumber reads a counter; absent is 0.
+func getNumber(txn *badger.Txn, key []byte) (uint64, error) {
+	v, err := get(txn, key)
+	if err != nil || v == nil {
+		return 0, err
+	}
+	if len(v) != 8 {
+		return 0, fmt.Errorf("%w: a counter of %d bytes", ErrDamaged, len(v))
+	}
+	return tailNumber(v), nil
+}

@@ -1,0 +1,284 @@
+package kb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/dgraph-io/badger/v4"
+
+	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/kb/journal"
+)
+
+// keepJournal is how long a journal stays after its last change, though all of
+// it is in the log, so that whoever follows journals has time to see it.
+const keepJournal = 2 * time.Second
+
+// ingestStep is how long one request takes in journals, so that it is answered
+// soon; the asker asks again while something is left.
+const ingestStep = 2 * time.Second
+
+// Reasons of the end record that the store gives a run which has none.
+const (
+	reasonKilled  = "killed"
+	reasonDamaged = "journal_damaged"
+)
+
+// A journalState is how far the log is with one journal.
+type journalState struct {
+	State journal.State `cbor:"1,keyasint"`
+	Done  bool          `cbor:"2,keyasint,omitempty"` // nothing more will come from it
+}
+
+// ingest takes what the journals hold into the log. What is wrong with one
+// journal is reported and does not keep the others out.
+func (e *engine) ingest(ctx context.Context) (Ingested, error) {
+	var done Ingested
+	select {
+	case e.ingesting <- struct{}{}:
+		defer func() { <-e.ingesting }()
+	case <-ctx.Done():
+		done.Left = 1 // at least: somebody else is still at it
+		return done, nil
+	case <-e.quit:
+		return done, ErrClosed
+	}
+	files, err := journal.List(e.journal)
+	if err != nil {
+		return done, err
+	}
+	for i, f := range files {
+		if i > 0 && ctx.Err() != nil {
+			done.Left = len(files) - i
+			return done, nil
+		}
+		if err := e.ingestFile(ctx, f, &done); err != nil {
+			if errors.Is(err, errInterrupted) {
+				done.Left = len(files) - i
+				return done, nil
+			}
+			if errors.Is(err, errStoreWrite) {
+				return done, err
+			}
+			done.Damaged = append(done.Damaged, err.Error())
+		}
+	}
+	if len(files) > 0 {
+		err = journal.Sweep(e.journal, e.opt.Now())
+	}
+	return done, err
+}
+
+var (
+	// errStoreWrite says that the log, not the journal, is the trouble.
+	errStoreWrite = errors.New("writing to the log")
+	// errInterrupted says that time did not suffice for a journal.
+	errInterrupted = errors.New("taking in a journal was interrupted")
+)
+
+// ingestFile takes in one journal. An error is about that journal alone,
+// unless it is errStoreWrite.
+func (e *engine) ingestFile(ctx context.Context, f journal.File, done *Ingested) error {
+	was, err := e.journalState(f.Run)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errStoreWrite, err)
+	}
+	r, err := journal.OpenReader(e.journal, f.Run, was.State)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, missing := os.Lstat(filepath.Join(e.journal, f.Run)); errors.Is(missing, fs.ErrNotExist) {
+			return nil // someone has put it away since it was listed
+		}
+	}
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	// Asked first: a writer that is gone now has added nothing since.
+	gone, err := r.WriterGone()
+	if err != nil {
+		return fmt.Errorf("asking for the writer of %s: %w", f.Run, err)
+	}
+	if was.Done {
+		return e.afterDone(f, r, gone)
+	}
+	b := &intake{engine: e, ctx: ctx, run: f.Run}
+	defer func() { done.Records += b.taken }()
+	damage := b.all(r)
+	if damage != nil && !errors.Is(damage, journal.ErrDamaged) {
+		return damage
+	}
+	state := r.State()
+	if gone {
+		damage = b.finish(r)
+	}
+	if err := b.flush(journalState{state, gone}); err != nil || !gone {
+		return errors.Join(err, damage)
+	}
+	done.Runs++
+	return e.putAway(f, damage)
+}
+
+// afterDone treats a journal that was finished with before.
+func (e *engine) afterDone(f journal.File, r *journal.Reader, gone bool) error {
+	if !gone {
+		return fmt.Errorf("journal of run %s: someone writes to it after its end", f.Run)
+	}
+	_, err := r.Tail()
+	return e.putAway(f, err)
+}
+
+// putAway deletes a journal whose records are durable in the log, or puts it
+// aside when there is something wrong with it.
+func (e *engine) putAway(f journal.File, damage error) error {
+	if damage != nil {
+		_, err := journal.Quarantine(e.journal, f.Run)
+		return errors.Join(damage, err)
+	}
+	if e.opt.Now().Sub(f.Time) < keepJournal {
+		return nil
+	}
+	return journal.Remove(e.journal, f.Run)
+}
+
+func (e *engine) journalState(run string) (journalState, error) {
+	txn := e.db.NewTransaction(false)
+	defer txn.Discard()
+	var s journalState
+	p, err := get(txn, keyState(run))
+	if err != nil || p == nil {
+		return s, err
+	}
+	if err := e.codec.Unmarshal(p, &s); err != nil {
+		return s, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return s, nil
+}
+
+// An intake carries the records of one journal into the log, a transaction at
+// a time, each with the state of the journal after it.
+type intake struct {
+	*engine
+	ctx   context.Context
+	run   string
+	batch []*audit.Record
+	size  int
+	taken int
+}
+
+// all takes in everything that the journal holds now.
+func (b *intake) all(r *journal.Reader) error {
+	for {
+		rec, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if !rec.Kept {
+			continue
+		}
+		b.add(rec)
+		if len(b.batch) >= batchItems/4 || b.size >= batchBytes/2 {
+			if err := b.flush(journalState{State: r.State()}); err != nil {
+				return err
+			}
+			if b.ctx.Err() != nil {
+				return errInterrupted
+			}
+		}
+	}
+}
+
+func (b *intake) add(rec *audit.Record) {
+	b.batch = append(b.batch, rec)
+	b.size += 512
+	if d := rec.Decision; d != nil {
+		b.size += len(d.Target)
+		return
+	}
+	if p, err := b.codec.Marshal(rec.Event); err == nil {
+		b.size += len(p) // a large one makes its transaction the last that it is added to
+	}
+}
+
+// finish judges the end of a journal that will not grow any more, and gives
+// its run an end record if it has none. It returns what is wrong with the
+// journal; a last record that its writer died in is not.
+func (b *intake) finish(r *journal.Reader) error {
+	torn, damage := r.Tail()
+	s := r.State()
+	if s.Ended {
+		return damage
+	}
+	end := &audit.Event{Kind: audit.KindRunFailed, Severity: audit.Error, Outcome: reasonKilled, ExitCode: 1, Reason: reasonKilled}
+	switch {
+	case damage != nil:
+		end.Outcome, end.Reason, end.Message = reasonDamaged, reasonDamaged, damage.Error()
+	case torn:
+		end.Message = "the process ended while it wrote a record, which is not kept"
+	default:
+		end.Message = "the process ended without a last record"
+	}
+	head := s.Head
+	head.RunID = b.run
+	b.add(&audit.Record{Time: b.opt.Now().UTC(), Head: head, Kept: true, RunSeq: s.RunSeq + 1, Event: end})
+	return damage
+}
+
+// flush commits the batch and the state together.
+func (b *intake) flush(s journalState) error {
+	txn := b.db.NewTransaction(true)
+	defer txn.Discard()
+	if err := b.write(txn, s); err != nil {
+		return fmt.Errorf("%w: %w", errStoreWrite, err)
+	}
+	if err := txn.Commit(); err != nil {
+		return fmt.Errorf("%w: %w", errStoreWrite, err)
+	}
+	b.taken += len(b.batch)
+	b.batch, b.size = b.batch[:0], 0
+	return nil
+}
+
+func (b *intake) write(txn *badger.Txn, s journalState) error {
+	seq, err := getNumber(txn, keySeq())
+	if err != nil {
+		return err
+	}
+	for _, rec := range b.batch {
+		seq++
+		rec.Seq = seq
+		p, err := b.codec.Encode(rec)
+		if err != nil {
+			return err
+		}
+		errs := []error{
+			txn.Set(keyRecord(seq), p),
+			txn.Set(keyRun(b.run, rec.RunSeq), number(nil, seq)),
+			txn.Set(keyAgent(rec.Head.Agent, seq), nil),
+		}
+		if !rec.Allowed() {
+			errs = append(errs, txn.Set(keyOther(seq), nil))
+		}
+		if err := errors.Join(errs...); err != nil {
+			return err
+		}
+	}
+	if len(b.batch) > 0 {
+		if err := txn.Set(keySeq(), number(nil, seq)); err != nil {
+			return err
+		}
+	}
+	p, err := b.codec.Marshal(s)
+	if err != nil {
+		return err
+	}
+	return txn.Set(keyState(b.run), p)
+}

@@ -1,0 +1,102 @@
+package journal
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/zeebo/blake3"
+)
+
+// secretName is the file in a journal directory that holds its key.
+const secretName = ".args_key"
+
+// A secret keys the digests of arguments, so that they cannot be guessed from
+// the log alone, and the sums of frames.
+type secret [32]byte
+
+// loadSecret reads the key of a journal directory, making one when there is none.
+// Whoever comes first makes it, and all others see the whole of that one.
+func loadSecret(dir string) (*secret, error) {
+	path := filepath.Join(dir, secretName)
+	s, err := readSecret(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return s, err
+	}
+	f, err := os.CreateTemp(dir, ".args_key-*") // 0600
+	if err != nil {
+		return nil, fmt.Errorf("making the audit key: %w", err)
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	var fresh secret
+	rand.Read(fresh[:])
+	if _, err := f.Write(fresh[:]); err != nil {
+		return nil, fmt.Errorf("making the audit key: %w", err)
+	}
+	if err := f.Sync(); err != nil {
+		return nil, fmt.Errorf("making the audit key: %w", err)
+	}
+	if err := renameNew(f.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("making the audit key: %w", err)
+	}
+	return readSecret(path)
+}
+
+func readSecret(path string) (*secret, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|oNoFollow, 0)
+	if err != nil {
+		return nil, fmt.Errorf("reading the audit key: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("reading the audit key: %w", err)
+	}
+	if !info.Mode().IsRegular() || info.Mode().Perm()&0o077 != 0 || info.Size() != int64(len(secret{})) {
+		return nil, fmt.Errorf("reading the audit key: %s must be a file of %d bytes that its owner alone can read", path, len(secret{}))
+	}
+	var s secret
+	if _, err := f.ReadAt(s[:], 0); err != nil {
+		return nil, fmt.Errorf("reading the audit key: %w", err)
+	}
+	return &s, nil
+}
+
+// hasher returns a keyed BLAKE3.
+func (s *secret) hasher() *blake3.Hasher {
+	h, err := blake3.NewKeyed(s[:])
+	if err != nil {
+		panic(err) // the key has the one length that there is
+	}
+	return h
+}
+
+// seed is the sums' seed for one run.
+func (s *secret) seed(run string) uint64 {
+	h := s.hasher()
+	h.WriteString("journal sum\x00")
+	h.WriteString(run)
+	var out [32]byte
+	return binary.LittleEndian.Uint64(h.Sum(out[:0]))
+}
+
+// hashArgs returns the keyed digest of op and args, each length-prefixed.
+func hashArgs(h *blake3.Hasher, op string, args ...[]byte) (out [32]byte) {
+	h.Reset()
+	var n [8]byte
+	binary.LittleEndian.PutUint64(n[:], uint64(len(op)))
+	h.Write(n[:])
+	h.WriteString(op)
+	for _, a := range args {
+		binary.LittleEndian.PutUint64(n[:], uint64(len(a)))
+		h.Write(n[:])
+		h.Write(a)
+	}
+	h.Sum(out[:0])
+	return out
+}

@@ -1,0 +1,150 @@
+package kb
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"time"
+
+	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/kb/journal"
+)
+
+// Ingest takes what the journals hold into the log, those of running agents up
+// to where they are. What is wrong with a journal is in Damaged.
+func (s *Store) Ingest(ctx context.Context) (Ingested, error) {
+	var all Ingested
+	for {
+		r, err := s.do(ctx, &request{Op: opIngest})
+		if err != nil {
+			return all, fmt.Errorf("taking in journals: %w", err)
+		}
+		all.Records += r.Ingested.Records
+		all.Runs += r.Ingested.Runs
+		all.Left = r.Ingested.Left
+		all.Damaged = append(all.Damaged, r.Ingested.Damaged...)
+		if all.Left == 0 || ctx.Err() != nil {
+			return all, nil
+		}
+	}
+}
+
+// Audit returns the records that f asks for, oldest first, after taking in
+// what the journals hold, so that every record whose call has returned is
+// there. It ends after the first error.
+func (s *Store) Audit(ctx context.Context, f Filter) iter.Seq2[audit.Record, error] {
+	return func(yield func(audit.Record, error) bool) {
+		if err := s.audit(ctx, f, yield); err != nil {
+			yield(audit.Record{}, fmt.Errorf("reading the audit log: %w", err))
+		}
+	}
+}
+
+func (s *Store) audit(ctx context.Context, f Filter, yield func(audit.Record, error) bool) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	codec, err := audit.NewCodec()
+	if err != nil {
+		return err
+	}
+	if _, err := s.Ingest(ctx); err != nil {
+		return err
+	}
+	q, err := s.begin(ctx, f)
+	if err != nil || q == nil {
+		return err
+	}
+	for {
+		r, err := s.do(ctx, q)
+		if err != nil {
+			return err
+		}
+		for _, p := range r.Records {
+			rec, err := codec.Decode(p)
+			if err != nil {
+				return fmt.Errorf("%w: %w", ErrDamaged, err)
+			}
+			if !yield(rec, nil) {
+				return nil
+			}
+		}
+		if !r.More {
+			return nil
+		}
+		q.From = r.Next
+	}
+}
+
+// begin finds the first page of an answer; nil: there is nothing to answer.
+func (s *Store) begin(ctx context.Context, f Filter) (*request, error) {
+	q := &request{Op: opSeek, Filter: f}
+	found := uint64(0)
+	for {
+		r, err := s.do(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		if r.From != 0 {
+			found = r.From
+		}
+		if !r.More {
+			if found == 0 {
+				return nil, nil
+			}
+			f.Limit = 0
+			return &request{Op: opPage, Filter: f, From: found, UpTo: r.UpTo}, nil
+		}
+		q.From, q.UpTo, q.Filter.Limit = r.Next, r.UpTo, r.Left
+	}
+}
+
+// A Backlog is what journals hold that is not yet known to be in the log.
+type Backlog struct {
+	Journals    int
+	Bytes       int64    // as long as the files are, what is allocated ahead included
+	Quarantined []string // paths of damaged journals that were put aside
+}
+
+// Large reports whether a process that ends should take it in, if it has the time.
+func (b Backlog) Large() bool { return b.Journals > 512 || b.Bytes > 64<<20 }
+
+// BacklogOf counts a tenant's journals without opening its store; "" is DefaultTenant.
+func BacklogOf(home, tenant string) (Backlog, error) {
+	var b Backlog
+	dir, err := JournalDir(home, tenant)
+	if err != nil {
+		return b, err
+	}
+	files, err := journal.List(dir)
+	if err != nil {
+		return b, err
+	}
+	for _, f := range files {
+		b.Journals++
+		b.Bytes += f.Bytes
+	}
+	b.Quarantined, err = journal.Quarantined(dir)
+	return b, err
+}
+
+// IngestBacklog opens the store, takes in journals for as long as budget, and
+// closes it again.
+func IngestBacklog(ctx context.Context, o Options, budget time.Duration) (done Ingested, err error) {
+	ctx, cancel := context.WithTimeout(ctx, budget)
+	defer cancel()
+	s, err := Open(ctx, o)
+	if err != nil {
+		return done, err
+	}
+	defer func() {
+		if closeErr := s.Close(); err == nil {
+			err = closeErr
+		}
+	}()
+	done, err = s.Ingest(ctx)
+	if ctx.Err() != nil {
+		return done, nil
+	}
+	return done, err
+}

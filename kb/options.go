@@ -1,0 +1,126 @@
+package kb
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// DefaultTenant is the tenant whose files lie in the home itself.
+const DefaultTenant = "default"
+
+// Options says which store [Open] opens.
+type Options struct {
+	Home    string   // the home, an absolute path; it is made if it is not there
+	Tenant  string   // "" is DefaultTenant
+	Domains []string // added to BuiltinDomains
+
+	// Wait is how long an owner that does not answer is waited for; 0 means 10 s.
+	Wait time.Duration
+	// Now is the clock of what is stored; nil is the system's.
+	Now func() time.Time
+}
+
+// BuiltinDomains returns the domains that every store has.
+func BuiltinDomains() []string {
+	return []string{"accounts", "artifacts", "contacts", "drafts", "edges", "events", "notes", "runs"}
+}
+
+// A layout is where the files of one tenant are.
+type layout struct {
+	root, kb, journal string // of the tenant
+	run               string // of the home: sockets and locks
+	lock, socket      string
+}
+
+// withDefaults checks o and fills in what was left out.
+func (o Options) withDefaults() (Options, error) {
+	if o.Tenant == "" {
+		o.Tenant = DefaultTenant
+	}
+	if o.Wait == 0 {
+		o.Wait = 10 * time.Second
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if !filepath.IsAbs(o.Home) {
+		return o, invalidf("the home %q is not an absolute path", o.Home)
+	}
+	if !validTenant(o.Tenant) {
+		return o, invalidf("the tenant %q is not 1 to 64 letters, digits, _ or -", o.Tenant)
+	}
+	domains := BuiltinDomains()
+	for _, d := range o.Domains {
+		if !validDomain(d) {
+			return o, invalidf("the domain %q is not a lower-case name of at most 64 letters, digits, _ or -, or it ends in _raw", d)
+		}
+		domains = append(domains, d)
+	}
+	slices.Sort(domains)
+	o.Domains = slices.Compact(domains)
+	return o, nil
+}
+
+// JournalDir returns the directory of a tenant's journals; "" is DefaultTenant.
+func JournalDir(home, tenant string) (string, error) {
+	o, err := Options{Home: home, Tenant: tenant}.withDefaults()
+	if err != nil {
+		return "", err
+	}
+	return o.layout().journal, nil
+}
+
+func (o Options) layout() layout {
+	root := o.Home
+	if o.Tenant != DefaultTenant {
+		root = filepath.Join(o.Home, "tenants", o.Tenant)
+	}
+	// The name is short, for the path of a socket may not be long.
+	sum := sha256.Sum256([]byte(o.Tenant))
+	name := "kb-" + hex.EncodeToString(sum[:6])
+	if o.Tenant == DefaultTenant {
+		name = "kb"
+	}
+	run := filepath.Join(o.Home, "run")
+	return layout{
+		root: root, kb: filepath.Join(root, "kb"), journal: filepath.Join(root, "journal"),
+		run: run, lock: filepath.Join(run, name+".lock"), socket: filepath.Join(run, name+".sock"),
+	}
+}
+
+func validTenant(s string) bool {
+	return len(s) >= 1 && len(s) <= 64 && only(s, func(c byte) bool {
+		return isLower(c) || c >= 'A' && c <= 'Z' || isDigit(c) || c == '_' || c == '-'
+	})
+}
+
+func validDomain(s string) bool {
+	if len(s) > 4 && s[len(s)-4:] == "_raw" {
+		return false // X_raw is a bit beside X, no domain
+	}
+	return len(s) >= 1 && len(s) <= 64 && isLower(s[0]) && only(s, func(c byte) bool {
+		return isLower(c) || isDigit(c) || c == '_' || c == '-'
+	})
+}
+
+func isLower(c byte) bool { return c >= 'a' && c <= 'z' }
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+func only(s string, ok func(byte) bool) bool {
+	for i := range len(s) {
+		if !ok(s[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// A notFitError says which rule of the home's place is broken.
+type notFitError struct{ what, why string }
+
+func (e *notFitError) Error() string { return fmt.Sprintf("%s: %s", e.what, e.why) }
+func (e *notFitError) Unwrap() error { return ErrUnavailable }

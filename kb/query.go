@@ -1,0 +1,197 @@
+package kb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/dgraph-io/badger/v4"
+
+	"runloop.dev/rlp/internal/audit"
+)
+
+// An index is a stretch of keys that end in a number and lead to records in
+// the order of the log.
+type index struct {
+	prefix []byte
+	// seq finds the record number of an entry; nil: the key's number is it.
+	seq func(*badger.Item) (uint64, error)
+}
+
+// indexFor picks the narrowest index for a filter.
+func indexFor(f *Filter) index {
+	switch {
+	case f.Run != "":
+		return index{named(spaceRun, f.Run), func(it *badger.Item) (uint64, error) {
+			v, err := it.ValueCopy(nil)
+			return tailNumber(v), err
+		}}
+	case f.Agent != "":
+		return index{prefix: named(spaceAgent, f.Agent)}
+	case f.Decision == "deny":
+		return index{prefix: []byte{spaceOther}}
+	}
+	return index{prefix: []byte{spaceRecord}}
+}
+
+// stepItems is how many entries one request looks at, so that it is answered
+// soon; the asker goes on from there.
+const stepItems = 20000
+
+// seek walks back from q.From (0: the end) and finds where an answer begins:
+// at the Limit-th match from the end, or at the first record. More says that
+// Next is where to go on, for what is left of the limit.
+func (e *engine) seek(ctx context.Context, q *request) (*response, error) {
+	txn := e.db.NewTransaction(false)
+	defer txn.Discard()
+	last, err := getNumber(txn, keySeq())
+	if err != nil {
+		return nil, err
+	}
+	r := &response{From: 1, UpTo: last}
+	if q.Filter.Limit == 0 {
+		return r, nil
+	}
+	s := span{from: q.From, upTo: last, back: true}
+	if s.from == 0 {
+		s.from = math.MaxUint64
+	} else {
+		r.UpTo = q.UpTo
+	}
+	r.From = 0
+	left := q.Filter.Limit
+	r.Next, r.More, err = e.walk(ctx, txn, &q.Filter, s, func(at uint64, _ []byte) bool {
+		r.From = at
+		left--
+		return left > 0
+	})
+	if left == 0 {
+		r.More = false
+	}
+	r.Left = left
+	return r, err
+}
+
+// page answers matching records from q.From to q.UpTo, as many as fit. More
+// says that Next is where the next page begins.
+func (e *engine) page(ctx context.Context, q *request) (*response, error) {
+	txn := e.db.NewTransaction(false)
+	defer txn.Discard()
+	r, size := &response{}, 0
+	var err error
+	r.Next, r.More, err = e.walk(ctx, txn, &q.Filter, span{q.From, q.UpTo, false}, func(_ uint64, p []byte) bool {
+		r.Records = append(r.Records, p)
+		size += len(p)
+		return len(r.Records) < pageItems && size < pageBytes
+	})
+	return r, err
+}
+
+// A span is where a walk begins in its index, the last record number that it
+// may show, and its direction.
+type span struct {
+	from, upTo uint64
+	back       bool
+}
+
+// walk visits the matching records of a span until visit says no or it has
+// looked at stepItems; more says that there may be others, from next on. A
+// number that leads to no record, or one left out, is damage.
+func (e *engine) walk(ctx context.Context, txn *badger.Txn, f *Filter, s span, visit func(at uint64, p []byte) bool) (next uint64, more bool, err error) {
+	ix := indexFor(f)
+	whole := ix.prefix[0] == spaceRecord
+	gaps := gapless{on: whole || f.Run != "", back: s.back}
+	if gaps.on && s.from != math.MaxUint64 {
+		gaps.want = s.from
+	}
+	it := txn.NewIterator(badger.IteratorOptions{Prefix: ix.prefix, PrefetchValues: whole, PrefetchSize: 100, Reverse: s.back})
+	defer it.Close()
+	steps := 0
+	for it.Seek(number(ix.prefix[:len(ix.prefix):len(ix.prefix)], s.from)); it.Valid(); it.Next() {
+		at := tailNumber(it.Item().Key())
+		if more {
+			return at, true, nil
+		}
+		if err := errors.Join(ctx.Err(), gaps.check(at)); err != nil {
+			return 0, false, err
+		}
+		seq, err := ix.number(it.Item(), at)
+		if err != nil {
+			return 0, false, err
+		}
+		if seq > s.upTo && !s.back {
+			return 0, false, nil
+		}
+		if seq > s.upTo {
+			continue
+		}
+		p, match, err := e.record(txn, it.Item(), seq, f)
+		if err != nil {
+			return 0, false, err
+		}
+		steps++
+		more = match && !visit(at, p) || steps >= stepItems
+	}
+	if whole && !s.back && gaps.want != 0 && gaps.want <= s.upTo {
+		return 0, false, fmt.Errorf("%w: record %d is missing from the log", ErrDamaged, gaps.want)
+	}
+	return 0, false, nil
+}
+
+// number finds the record number of an entry.
+func (ix *index) number(item *badger.Item, at uint64) (uint64, error) {
+	if ix.seq == nil {
+		return at, nil
+	}
+	seq, err := ix.seq(item)
+	if err != nil {
+		return 0, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return seq, nil
+}
+
+// gapless checks numbers that must follow each other.
+type gapless struct {
+	on, back bool
+	want     uint64 // 0: any
+}
+
+func (g *gapless) check(at uint64) error {
+	if !g.on {
+		return nil
+	}
+	if g.want != 0 && at != g.want {
+		return fmt.Errorf("%w: record %d is missing from the log", ErrDamaged, g.want)
+	}
+	g.want = at + 1
+	if g.back {
+		g.want = at - 1
+	}
+	return nil
+}
+
+// record reads one record in its stored form and says whether f asks for it.
+func (e *engine) record(txn *badger.Txn, item *badger.Item, seq uint64, f *Filter) ([]byte, bool, error) {
+	var p []byte
+	var err error
+	if item.Key()[0] == spaceRecord {
+		p, err = item.ValueCopy(nil)
+	} else {
+		p, err = get(txn, keyRecord(seq))
+	}
+	if err == nil && p == nil {
+		err = fmt.Errorf("record %d is missing from the log", seq)
+	}
+	var rec audit.Record
+	if err == nil {
+		rec, err = e.codec.Decode(p)
+	}
+	if err == nil && rec.Seq != seq {
+		err = fmt.Errorf("record %d stands where record %d belongs", rec.Seq, seq)
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return p, f.Match(&rec), nil
+}

@@ -1,0 +1,235 @@
+package kb
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A backend answers requests: the engine of this process, or the owner's.
+type backend interface {
+	do(ctx context.Context, q *request) (*response, error)
+	close() error
+}
+
+// A Store is one tenant's knowledge base and audit log. Whether this process
+// owns it or asks the process that does makes no difference to what its methods
+// do, and may change from one call to the next. It is safe for use by several
+// goroutines.
+type Store struct {
+	opt    Options
+	layout layout
+
+	mu      sync.Mutex // held while a backend is found
+	backend backend    // nil: to be found
+	closed  bool
+	using   sync.WaitGroup
+}
+
+// owned is the backend of the process that holds the store's lock.
+type owned struct {
+	*engine
+	server *server
+	lock   *os.File
+}
+
+// close ends service, then the engine, then the claim.
+func (o *owned) close() error {
+	return errors.Join(o.server.close(), o.engine.close(), o.lock.Truncate(0), o.lock.Close())
+}
+
+// Open opens a tenant's store: as its owner if nobody is, through its owner
+// otherwise. It waits Options.Wait at most for an owner that does not answer.
+func Open(ctx context.Context, o Options) (*Store, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("opening the store: %w", err)
+	}
+	s := &Store{opt: o, layout: o.layout()}
+	if err := s.prepare(); err != nil {
+		return nil, fmt.Errorf("opening the store: %w", err)
+	}
+	if _, err := s.find(ctx, nil); err != nil {
+		return nil, fmt.Errorf("opening the store: %w", err)
+	}
+	s.using.Done()
+	return s, nil
+}
+
+// prepare makes the directories and refuses places where the store cannot be safe.
+func (s *Store) prepare() error {
+	for _, dir := range []string{s.opt.Home, s.layout.root, s.layout.run} {
+		if err := makeDir(dir); err != nil {
+			return err
+		}
+	}
+	name, err := networkFileSystem(s.layout.root)
+	if err != nil {
+		return err
+	}
+	if name != "" {
+		return &notFitError{s.layout.root, "it lies on " + name + ", where locks and shared memory cannot be relied on; choose a home on a local disk"}
+	}
+	return nil
+}
+
+// Domains returns the domains of the store, sorted.
+func (s *Store) Domains() []string { return append([]string(nil), s.opt.Domains...) }
+
+// Owner reports whether this process owns the store now.
+func (s *Store) Owner() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.backend.(*owned)
+	return ok
+}
+
+// Close gives the store up. An owner first answers what is under way; its
+// clients then settle who comes next.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	b := s.backend
+	s.backend = nil
+	s.mu.Unlock()
+	s.using.Wait()
+	if b == nil {
+		return nil
+	}
+	return b.close()
+}
+
+// do answers q, from owner to owner until one answers.
+func (s *Store) do(ctx context.Context, q *request) (*response, error) {
+	if q.Op == opPut || q.Op == opDelete {
+		q.ID = make([]byte, 16)
+		rand.Read(q.ID)
+	}
+	deadline := time.Now().Add(s.opt.Wait)
+	var lost backend
+	for {
+		b, err := s.find(ctx, lost)
+		if err != nil {
+			return nil, err
+		}
+		r, err := b.do(ctx, q)
+		s.using.Done()
+		if !errors.Is(err, errLost) {
+			return r, err
+		}
+		if time.Now().After(deadline) {
+			return nil, fmt.Errorf("%w: %s", ErrUnavailable, s.silence(err))
+		}
+		lost = b
+	}
+}
+
+// find returns a backend other than lost, counted in using.
+func (s *Store) find(ctx context.Context, lost backend) (backend, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, ErrClosed
+	}
+	if s.backend != nil && s.backend != lost {
+		s.using.Add(1)
+		return s.backend, nil
+	}
+	if s.backend != nil {
+		s.backend.close() //nolint:errcheck // its owner is gone
+		s.backend = nil
+	}
+	b, err := s.settle(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.backend = b
+	s.using.Add(1)
+	return b, nil
+}
+
+// settle becomes the owner or finds the one there is.
+func (s *Store) settle(ctx context.Context) (backend, error) {
+	deadline := time.Now().Add(s.opt.Wait)
+	pause := time.Millisecond
+	for {
+		b, err := s.own()
+		if b != nil || err != nil {
+			return b, err
+		}
+		c, err := dial(ctx, s.layout.socket)
+		switch {
+		case err == nil:
+			return c, nil
+		case errors.Is(err, ErrVersion), errors.Is(err, ErrUnavailable), ctx.Err() != nil:
+			return nil, errors.Join(ctx.Err(), err)
+		case time.Now().After(deadline):
+			return nil, fmt.Errorf("%w: %s", ErrUnavailable, s.silence(err))
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(pause):
+			pause = min(2*pause, 20*time.Millisecond)
+		}
+	}
+}
+
+// silence describes an owner that does not answer.
+func (s *Store) silence(err error) string {
+	who := "its owner"
+	if pid := pidOf(s.layout.lock); pid != 0 {
+		who = "process " + strconv.Itoa(pid) + ", which owns it,"
+	}
+	return fmt.Sprintf("%s has not answered for %s (%v)", who, s.opt.Wait, err)
+}
+
+// own takes the store's lock and opens it, or returns nil, nil when somebody has it.
+func (s *Store) own() (backend, error) {
+	f, err := os.OpenFile(s.layout.lock, os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) || errors.Is(err, unix.EINTR) {
+		return nil, f.Close()
+	}
+	if err != nil {
+		return nil, errors.Join(os.NewSyscallError("flock", err), f.Close())
+	}
+	b, err := s.start(f)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return b, nil
+}
+
+// start opens the engine and serves it, with the lock in hand.
+func (s *Store) start(lock *os.File) (*owned, error) {
+	if err := lock.Truncate(0); err != nil {
+		return nil, err
+	}
+	if _, err := lock.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0); err != nil {
+		return nil, err
+	}
+	e, err := openEngine(s.opt, s.layout)
+	if err != nil {
+		return nil, err
+	}
+	srv, err := serve(e, s.layout.socket)
+	if err != nil {
+		return nil, errors.Join(err, e.close())
+	}
+	return &owned{e, srv, lock}, nil
+}

@@ -1,0 +1,65 @@
+//go:build unix && !linux
+
+package kb
+
+import (
+	"context"
+	"fmt"
+	"net"
+
+	"golang.org/x/sys/unix"
+)
+
+const maxSocketPath = 103
+
+func fits(path string) error {
+	if len(path) > maxSocketPath {
+		return &notFitError{path, fmt.Sprintf("a socket's path has at most %d bytes here; choose a shorter home", maxSocketPath)}
+	}
+	return nil
+}
+
+func listenUnix(path string) (*net.UnixListener, error) {
+	if err := fits(path); err != nil {
+		return nil, err
+	}
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		return nil, err
+	}
+	l.SetUnlinkOnClose(false)
+	return l, nil
+}
+
+func dialUnix(ctx context.Context, path string) (*net.UnixConn, error) {
+	if err := fits(path); err != nil {
+		return nil, err
+	}
+	d := net.Dialer{Timeout: greetWithin}
+	c, err := d.DialContext(ctx, "unix", path)
+	if err != nil {
+		return nil, err
+	}
+	return c.(*net.UnixConn), nil
+}
+
+func networkFileSystem(string) (string, error) { return "", nil }
+
+// peerUID asks the kernel who is at the other end.
+func peerUID(c *net.UnixConn) (int, error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var uid int
+	var credErr error
+	if err := raw.Control(func(fd uintptr) {
+		cred, err := unix.GetsockoptXucred(int(fd), unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
+		if credErr = err; err == nil {
+			uid = int(cred.Uid)
+		}
+	}); err != nil {
+		return 0, err
+	}
+	return uid, credErr
+}

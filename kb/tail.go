@@ -1,0 +1,149 @@
+package kb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"slices"
+	"time"
+
+	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/kb/journal"
+)
+
+// tailEvery is how often journals are looked at by who follows them.
+const tailEvery = 40 * time.Millisecond
+
+// Tail follows the journals of a tenant and returns the kept records that f
+// asks for as they are made, until ctx ends; it needs no store and disturbs no
+// writer. It begins now, or, when f names a run or a time, with what the
+// journals still hold of it. The Seq of its records is 0: they get their
+// number when they enter the log. Limit is not used.
+func Tail(ctx context.Context, o Options, f Filter) iter.Seq2[audit.Record, error] {
+	return func(yield func(audit.Record, error) bool) {
+		if err := tail(ctx, o, f, yield); err != nil {
+			yield(audit.Record{}, fmt.Errorf("following the audit log: %w", err))
+		}
+	}
+}
+
+// Tail is the package's Tail on this store's journals.
+func (s *Store) Tail(ctx context.Context, f Filter) iter.Seq2[audit.Record, error] {
+	return Tail(ctx, s.opt, f)
+}
+
+// A follower is where Tail is in each journal.
+type follower struct {
+	dir     string
+	filter  Filter
+	readers map[string]*journal.Reader // nil: not followed any more
+}
+
+func tail(ctx context.Context, o Options, f Filter, yield func(audit.Record, error) bool) error {
+	o, err := o.withDefaults()
+	if err != nil {
+		return err
+	}
+	if err := f.check(); err != nil {
+		return err
+	}
+	fo := &follower{dir: o.layout().journal, filter: f, readers: map[string]*journal.Reader{}}
+	defer fo.close()
+	if err := fo.discover(); err != nil {
+		return err
+	}
+	if f.Run == "" && f.SinceMS == 0 {
+		if _, err := fo.look(); err != nil {
+			return err
+		}
+	}
+	tick := time.NewTicker(tailEvery)
+	defer tick.Stop()
+	for {
+		recs, err := fo.look()
+		for _, r := range recs {
+			if !yield(*r, nil) {
+				return nil
+			}
+		}
+		if err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if err := fo.discover(); err != nil {
+			return err
+		}
+	}
+}
+
+func (fo *follower) close() {
+	for _, r := range fo.readers {
+		if r != nil {
+			r.Close()
+		}
+	}
+}
+
+// discover opens journals that were not there before and forgets those that
+// are gone.
+func (fo *follower) discover() error {
+	names, err := journal.Names(fo.dir)
+	if err != nil {
+		return err
+	}
+	there := make(map[string]bool, len(names))
+	for _, run := range names {
+		there[run] = true
+		if _, known := fo.readers[run]; known || fo.filter.Run != "" && fo.filter.Run != run {
+			continue
+		}
+		r, err := journal.OpenReader(fo.dir, run, journal.State{})
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		fo.readers[run] = r
+	}
+	for run, r := range fo.readers {
+		if r == nil && !there[run] {
+			delete(fo.readers, run)
+		}
+	}
+	return nil
+}
+
+// look reads what is new in all journals, in the order of time.
+func (fo *follower) look() ([]*audit.Record, error) {
+	var recs []*audit.Record
+	for run, r := range fo.readers {
+		if r == nil {
+			continue
+		}
+		gone, err := r.WriterGone()
+		for err == nil {
+			var rec *audit.Record
+			if rec, err = r.Next(); err == nil && rec.Kept && fo.filter.Match(rec) {
+				recs = append(recs, rec)
+			}
+		}
+		// What is damaged or torn is reported by who takes the journal into the log.
+		if gone || !errors.Is(err, io.EOF) {
+			r.Close()
+			fo.readers[run] = nil
+			if !errors.Is(err, io.EOF) && !errors.Is(err, journal.ErrDamaged) {
+				return recs, err
+			}
+		}
+	}
+	slices.SortStableFunc(recs, func(a, b *audit.Record) int { return a.Time.Compare(b.Time) })
+	return recs, nil
+}
