@@ -58,8 +58,18 @@ func (f *FS) newNode(k wasi.FileType) *node {
 	return n
 }
 
-// Deny makes everything at p and below EACCES.
-func (f *FS) Deny(p string) { f.deny = append(f.deny, p) }
+// Deny makes everything at p and below EACCES, by whatever links it is reached.
+func (f *FS) Deny(p string) { f.deny = append(f.deny, strings.TrimSuffix(p, "/")) }
+
+func (f *FS) denied(components []string) bool {
+	p := "/" + strings.Join(components, "/")
+	for _, d := range f.deny {
+		if p == d || strings.HasPrefix(p, d+"/") {
+			return true
+		}
+	}
+	return false
+}
 
 // WriteFile puts a file at p, with the directories above it.
 func (f *FS) WriteFile(p, text string) {
@@ -115,12 +125,11 @@ type found struct {
 
 // walk follows links on the way, and the last one too when follow says so.
 func (f *FS) walk(p string, follow bool) (found, wasi.Errno) {
-	for _, d := range f.deny {
-		if p == d || strings.HasPrefix(p, d+"/") {
-			return found{}, wasi.EACCES
-		}
-	}
 	rest := strings.Split(strings.Trim(p, "/"), "/")
+	if f.denied(rest) {
+		return found{}, wasi.EACCES
+	}
+	var real []string // where the way has led so far
 	w := found{dir: f.root, name: ".", node: f.root}
 	links := 0
 	for len(rest) > 0 {
@@ -139,12 +148,16 @@ func (f *FS) walk(p string, follow bool) (found, wasi.Errno) {
 			return w, wasi.ENAMETOOLONG
 		}
 		if c == ".." {
+			real = real[:max(len(real)-1, 0)]
 			w = found{dir: w.node.parent, name: ".", node: w.node.parent}
 			continue
 		}
 		dir := w.node
 		w = found{dir: dir, name: strings.Clone(c), node: dir.children[c]}
 		if w.node == nil || w.node.kind != wasi.TypeSymlink || len(rest) == 0 && !follow {
+			if real = append(real, c); f.denied(real) {
+				return found{}, wasi.EACCES
+			}
 			continue
 		}
 		if links++; links > maxLinks {
@@ -154,7 +167,7 @@ func (f *FS) walk(p string, follow bool) (found, wasi.Errno) {
 		rest = append(strings.Split(target, "/"), rest...)
 		w = found{dir: dir, name: ".", node: dir}
 		if strings.HasPrefix(target, "/") {
-			w = found{dir: f.root, name: ".", node: f.root}
+			real, w = nil, found{dir: f.root, name: ".", node: f.root}
 		}
 	}
 	return w, wasi.Success

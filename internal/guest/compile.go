@@ -1,0 +1,212 @@
+// Package guest runs one WebAssembly module: compiled, cached, linked to the
+// functions it imports and nothing else, and ended at its limits.
+//
+// A guest ends in one way, the first that happened, and that is known from
+// what this package did or saw itself, never from a code or a text that a
+// guest can produce.
+//
+// No other package knows the engine, and this one knows no policy.
+package guest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
+
+	"runloop.dev/rlp/internal/abi"
+)
+
+// entry is the function that a guest is run by.
+const entry = "_start"
+
+// compileWorkers halve the first compilation of a large module.
+const compileWorkers = 2
+
+// Config is a module and what it is linked to.
+type Config struct {
+	Module []byte     // the core module, as it was verified
+	Name   string     // for messages
+	Funcs  []abi.Func // all that may be imported
+
+	// MemoryBytes caps the linear memory. 0 is none at all.
+	MemoryBytes int64
+
+	// CacheDir is where native code is kept between processes; the caller has
+	// scoped it to a tenant. "" keeps none.
+	CacheDir string
+}
+
+// Module is a module ready to run. It is for one run at a time.
+type Module struct {
+	cfg      Config
+	shape    *shape
+	runtime  wazero.Runtime
+	compiled wazero.CompiledModule
+	cache    *cache
+
+	run       *run // the run under way
+	abandoned bool
+}
+
+// ErrNoStart refuses a module that is no program.
+var ErrNoStart = fmt.Errorf("%w: it exports no function %s of type () -> ()", ErrModule, entry)
+
+// Compile checks and compiles a module and links it. Errors that are the
+// module's own wrap [ErrModule]; an [ImportError] names an import.
+func Compile(ctx context.Context, cfg Config) (*Module, error) {
+	if err := context.Cause(ctx); err != nil {
+		return nil, fmt.Errorf("compiling %s: %w", cfg.Name, err)
+	}
+	s, err := scan(cfg.Module)
+	if err != nil {
+		return nil, fmt.Errorf("compiling %s: %w", cfg.Name, err)
+	}
+	funcs, err := link(s.imports, cfg.Funcs)
+	if err != nil {
+		return nil, fmt.Errorf("linking %s: %w", cfg.Name, err)
+	}
+	m := &Module{cfg: cfg, shape: s, cache: openCache(cfg.CacheDir, cfg.Module)}
+	if err := m.compile(ctx); err != nil {
+		_ = m.Close()
+		return nil, fmt.Errorf("compiling %s: %w", cfg.Name, err)
+	}
+	if err := m.export(ctx, funcs); err != nil {
+		_ = m.Close()
+		return nil, fmt.Errorf("linking %s: %w", cfg.Name, err)
+	}
+	return m, nil
+}
+
+// compile makes native code, or takes it from the cache. Code that the engine
+// cannot read is thrown away and made anew, once.
+func (m *Module) compile(ctx context.Context) error {
+	err := m.compileOnce(ctx)
+	if err != nil && m.cache.hit() {
+		m.cache.discard()
+		m.closeRuntime()
+		err = m.compileOnce(ctx)
+	}
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			return cause
+		}
+		return fmt.Errorf("%w: %w", ErrModule, err)
+	}
+	m.cache.settle()
+	start, ok := m.compiled.ExportedFunctions()[entry]
+	if !ok || len(start.ParamTypes())+len(start.ResultTypes()) > 0 {
+		return ErrNoStart
+	}
+	return nil
+}
+
+func (m *Module) compileOnce(ctx context.Context) error {
+	m.runtime = wazero.NewRuntimeWithConfig(ctx, runtimeConfig(m.cache))
+	compiled, err := m.runtime.CompileModule(
+		experimental.WithCompilationWorkers(ctx, compileWorkers), m.shape.bounded(m.cfg.Module))
+	if err != nil {
+		return err
+	}
+	m.compiled = compiled
+	return nil
+}
+
+// runtimeConfig is how every guest is compiled. It is also the one place that
+// says how computing is interrupted: the engine looks at the context at each
+// loop header. Whatever replaces that replaces this line and [run.watch].
+func runtimeConfig(c *cache) wazero.RuntimeConfig {
+	cfg := wazero.NewRuntimeConfigCompiler().
+		WithCoreFeatures(api.CoreFeaturesV2). // what Go, Rust and C compile to; no threads, tail calls, exceptions
+		WithDebugInfoEnabled(false).          // DWARF makes the cache larger and slower, for traces nobody reads
+		WithCloseOnContextDone(true)
+	if c.engine != nil {
+		cfg = cfg.WithCompilationCache(c.engine)
+	}
+	return cfg
+}
+
+// export makes the functions that are imported, and only those, known to the
+// engine.
+func (m *Module) export(ctx context.Context, funcs []abi.Func) error {
+	builders := map[string]wazero.HostModuleBuilder{}
+	for _, f := range funcs {
+		b, ok := builders[f.Module]
+		if !ok {
+			b = m.runtime.NewHostModuleBuilder(f.Module)
+			builders[f.Module] = b
+		}
+		b.NewFunctionBuilder().
+			WithGoFunction(m.hostFunc(f), valueTypes(f.Params), valueTypes(f.Results)).
+			Export(f.Name)
+	}
+	for _, b := range builders {
+		if _, err := b.Instantiate(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func valueTypes(list []abi.Type) []api.ValueType {
+	out := make([]api.ValueType, len(list))
+	for i, t := range list {
+		out[i] = api.ValueType(t)
+	}
+	return out
+}
+
+// hostFunc is f as the engine calls it. The engine hands over its stack, so no
+// value is copied; the memory is the run's own, so none is asked for.
+func (m *Module) hostFunc(f abi.Func) api.GoFunc {
+	call := f.Call
+	return func(ctx context.Context, stack []uint64) {
+		r := m.run
+		if r.over.Load() {
+			panic(errOver)
+		}
+		r.inHost = true
+		err := call(ctx, r.mem.view, stack)
+		r.inHost = false
+		if err != nil {
+			r.hostEnd(err)
+			panic(errOver)
+		}
+	}
+}
+
+// errOver unwinds a guest whose end is known already.
+var errOver = errors.New("the run is over")
+
+// Imports is what the module imports, in its order.
+func (m *Module) Imports() []Import { return m.shape.imports }
+
+// Cached reports whether the native code came from the cache.
+func (m *Module) Cached() bool { return m.cache.used }
+
+// CacheErr is why the cache was not used although there was a directory.
+func (m *Module) CacheErr() error { return m.cache.err }
+
+// Close frees the module, unless a guest that could not be stopped still runs
+// in it.
+func (m *Module) Close() error {
+	if m.abandoned {
+		return nil
+	}
+	return m.closeRuntime()
+}
+
+func (m *Module) closeRuntime() error {
+	if m.runtime == nil {
+		return nil
+	}
+	err := m.runtime.Close(context.Background())
+	m.runtime = nil
+	if m.cache.engine != nil {
+		err = errors.Join(err, m.cache.engine.Close(context.Background()))
+	}
+	return err
+}

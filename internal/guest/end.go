@@ -1,0 +1,60 @@
+package guest
+
+import (
+	"strings"
+	"time"
+	"unicode"
+)
+
+// Kind is how a run ended.
+type Kind uint8
+
+// The ends of a run. The zero Kind is none.
+const (
+	OK        Kind = iota + 1 // _start returned, or the guest exited with 0
+	Exit                      // the guest exited with another code
+	Timeout                   // the wall-clock time was over
+	Memory                    // the memory cap refused a growth, or the declared minimum
+	Trap                      // the guest did what it cannot
+	Cancelled                 // the caller's context ended
+	HostError                 // a host function gave up, or failed
+)
+
+func (k Kind) String() string {
+	names := [...]string{"none", "ok", "exit", "timeout", "memory", "trap", "cancelled", "host_error"}
+	if int(k) < len(names) {
+		return names[k]
+	}
+	return "invalid"
+}
+
+// End is how a run ended and what it took.
+type End struct {
+	Kind     Kind
+	ExitCode uint32 // the guest's own, whatever it is; only for Exit
+	Trap     string // what the trap was, one line; only for Trap
+	Err      error  // the cause: a host function's error, the context's, a trap with its trace
+
+	Wall       time.Duration // from the guest's first instruction on
+	PeakMemory int64         // bytes of linear memory
+
+	// Abandoned says that the guest did not stop. It still runs, and its
+	// memory is still there: the process should end.
+	Abandoned bool
+}
+
+// oneLine is the first line of text, printable and not long.
+func oneLine(text string) string {
+	const most = 200
+	text, _, _ = strings.Cut(text, "\n")
+	text = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, text)
+	if runes := []rune(text); len(runes) > most {
+		text = string(runes[:most])
+	}
+	return text
+}

@@ -1,0 +1,53 @@
+package guest
+
+import (
+	"errors"
+
+	"github.com/tetratelabs/wazero/experimental"
+)
+
+var errMemoryLimit = errors.New("memory limit exceeded")
+
+// memory is the guest's linear memory and its cap. The engine asks it for every
+// growth, so it alone knows that one was refused; and as it hands out the
+// bytes, host functions need not ask the engine for them.
+type memory struct {
+	limit   uint64
+	refused func() // records the end, before the guest can see anything
+
+	reserved []byte // address space up to the cap, or nil where growing copies
+	view     []byte // what the guest has now
+	peak     uint64
+}
+
+// Allocate implements experimental.MemoryAllocator.
+func (m *memory) Allocate(_, most uint64) experimental.LinearMemory {
+	m.reserved = reserve(min(m.limit, most))
+	return m
+}
+
+// Reallocate implements experimental.LinearMemory. A growth over the cap ends
+// the run here and now: the panic unwinds the guest, which gets no chance to
+// make something else of it.
+func (m *memory) Reallocate(size uint64) []byte {
+	if size > m.limit {
+		m.refused()
+		panic(errMemoryLimit)
+	}
+	if size <= uint64(len(m.reserved)) {
+		m.view = m.reserved[:size:size]
+	} else {
+		grown := make([]byte, size)
+		copy(grown, m.view)
+		m.view = grown
+	}
+	m.peak = max(m.peak, size)
+	return m.view
+}
+
+// Free implements experimental.LinearMemory. It may be called twice.
+func (m *memory) Free() {
+	m.view = nil
+	release(m.reserved)
+	m.reserved = nil
+}

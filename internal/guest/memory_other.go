@@ -1,0 +1,7 @@
+//go:build !linux
+
+package guest
+
+func reserve(uint64) []byte { return nil }
+
+func release([]byte) {}

@@ -1,0 +1,202 @@
+package guest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/experimental"
+
+	"runloop.dev/rlp/internal/abi"
+)
+
+// DefaultGrace is how long a guest may take to stop once it was told to.
+const DefaultGrace = time.Second
+
+// RunConfig bounds one run.
+type RunConfig struct {
+	Wall  time.Duration // from the first instruction, a start section's included; 0 is none at all
+	Grace time.Duration // 0 is [DefaultGrace]
+}
+
+var errAbandoned = errors.New("running the guest: an earlier run of it never stopped")
+
+// run is one run of a module. What ended it is written once, by whoever was
+// first.
+type run struct {
+	mem    memory
+	inHost bool // the guest's goroutine alone
+	cancel context.CancelFunc
+
+	over    atomic.Bool // an end is known: host functions refuse
+	stopped chan struct{}
+
+	mu  sync.Mutex
+	end End
+}
+
+// finish records an end and makes the guest stop, unless there is one already.
+func (r *run) finish(e End) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.end.Kind != 0 {
+		return
+	}
+	r.end = e
+	r.over.Store(true)
+	close(r.stopped)
+	r.cancel()
+}
+
+// hostEnd records the error of a host function.
+func (r *run) hostEnd(err error) {
+	var exit *abi.Exit
+	switch {
+	case !errors.As(err, &exit):
+		r.finish(End{Kind: HostError, Err: err})
+	case exit.Code == 0:
+		r.finish(End{Kind: OK})
+	default:
+		r.finish(End{Kind: Exit, ExitCode: exit.Code})
+	}
+}
+
+// Run instantiates the module and calls _start. It returns when the guest has
+// ended, or is abandoned. The next run may begin after that.
+func (m *Module) Run(ctx context.Context, cfg RunConfig) End {
+	if m.abandoned {
+		return End{Kind: HostError, Err: errAbandoned}
+	}
+	r := &run{stopped: make(chan struct{})}
+	// The guest's context is ended by finish alone, so that the end is on
+	// record before anything can notice.
+	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	r.cancel = cancel
+	r.mem.limit = uint64(max(m.cfg.MemoryBytes, 0))
+	r.mem.refused = func() { r.finish(End{Kind: Memory, Err: errMemoryLimit}) }
+	m.run = r
+
+	switch {
+	case context.Cause(ctx) != nil:
+		r.finish(End{Kind: Cancelled, Err: context.Cause(ctx)})
+	case m.shape.minPages*pageSize > r.mem.limit:
+		r.mem.refused()
+	case cfg.Wall <= 0:
+		r.finish(End{Kind: Timeout})
+	}
+	if r.over.Load() {
+		return r.end
+	}
+	return m.supervise(ctx, inner, cfg)
+}
+
+// supervise runs the guest beside the watch over it.
+func (m *Module) supervise(ctx, inner context.Context, cfg RunConfig) End {
+	r := m.run
+	began := time.Now()
+	stopWatching := r.watch(ctx, cfg.Wall)
+	defer stopWatching()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		m.enter(inner, r)
+	}()
+	abandoned := false
+	select {
+	case <-done:
+	case <-r.stopped:
+		abandoned = !within(done, cfg.Grace)
+	}
+	m.abandoned = m.abandoned || abandoned
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := r.end
+	e.Wall, e.Abandoned = time.Since(began), abandoned
+	if !abandoned { // else the guest still writes to it
+		e.PeakMemory = int64(r.mem.peak)
+	}
+	return e
+}
+
+// watch ends the run when its time is over or the caller gives up. Ending
+// cancels the guest's context, which is what the engine and host functions
+// that wait look at.
+func (r *run) watch(ctx context.Context, wall time.Duration) (stop func()) {
+	timer := time.AfterFunc(wall, func() {
+		r.finish(End{Kind: Timeout, Err: fmt.Errorf("the wall-clock limit of %s is over", wall)})
+	})
+	release := context.AfterFunc(ctx, func() {
+		r.finish(End{Kind: Cancelled, Err: context.Cause(ctx)})
+	})
+	return func() {
+		timer.Stop()
+		release()
+	}
+}
+
+// within reports whether done happens in time.
+func within(done <-chan struct{}, grace time.Duration) bool {
+	if grace <= 0 {
+		grace = DefaultGrace
+	}
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+// enter is the guest's goroutine. Its end, when no one recorded another, is
+// that it returned, or that the engine stopped it.
+func (m *Module) enter(ctx context.Context, r *run) {
+	defer r.mem.Free()
+	defer func() {
+		// The engine recovers what happens inside the guest; this is what
+		// happens around it, such as a memory that cannot be had.
+		if p := recover(); p != nil {
+			r.finish(End{Kind: HostError, Err: fmt.Errorf("running the guest: %v", p)})
+		}
+	}()
+	err := m.start(ctx, r)
+	switch {
+	case err == nil:
+		r.finish(End{Kind: OK})
+	case r.inHost:
+		r.finish(End{Kind: HostError, Err: err})
+	default:
+		r.finish(End{Kind: Trap, Trap: oneLine(innermost(err).Error()), Err: err})
+	}
+}
+
+// start instantiates the module, which runs its start section, and calls its
+// entry.
+func (m *Module) start(ctx context.Context, r *run) error {
+	ctx = experimental.WithMemoryAllocator(ctx, &r.mem)
+	config := wazero.NewModuleConfig().WithName("").WithStartFunctions()
+	instance, err := m.runtime.InstantiateModule(ctx, m.compiled, config)
+	if err != nil {
+		return err
+	}
+	defer instance.Close(context.WithoutCancel(ctx))
+	_, err = instance.ExportedFunction(entry).Call(ctx)
+	return err
+}
+
+// innermost is the error that all the others wrap.
+func innermost(err error) error {
+	for {
+		next := errors.Unwrap(err)
+		if next == nil {
+			return err
+		}
+		err = next
+	}
+}

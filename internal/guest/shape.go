@@ -1,0 +1,202 @@
+package guest
+
+import (
+	"errors"
+	"fmt"
+
+	"runloop.dev/rlp/internal/abi"
+)
+
+// ErrModule is wrapped by every refusal of a module: nothing of it has run.
+var ErrModule = errors.New("module refused")
+
+// ErrComponent refuses a component-model binary.
+var ErrComponent = fmt.Errorf("%w: this is a WebAssembly component; build a core module instead "+
+	"(Rust: --target wasm32-wasip1, Go: GOOS=wasip1 GOARCH=wasm, C: clang --target=wasm32-wasi)", ErrModule)
+
+const (
+	pageSize = 1 << 16
+
+	// maxTables and maxTableSize bound what a guest can have of tables, which
+	// no memory limit covers: 8 bytes of the host for each element.
+	maxTables    = 8
+	maxTableSize = 1 << 20
+
+	sectionType   = 1
+	sectionImport = 2
+	sectionTable  = 4
+	sectionMemory = 5
+	sectionStart  = 8
+	sectionLast   = 11 // data; what follows it by number has no vector
+)
+
+// shape is what has to be known of a module before an engine sees it.
+type shape struct {
+	types    []funcType
+	imports  []Import
+	minPages uint64 // what its memory starts with
+
+	// tables is a table section that bounds what the module left unbounded, to
+	// stand in place of the bytes from tableStart to tableEnd; nil: leave it.
+	tables               []byte
+	tableStart, tableEnd int
+}
+
+type funcType struct{ params, results []abi.Type }
+
+// scan reads the outer structure of a module: the sections and, of them, types,
+// imports, tables and memory. All else is the engine's to validate. A count
+// that its section has no bytes for is refused here, before anyone allocates
+// for it.
+func scan(wasm []byte) (*shape, error) {
+	r := &reader{b: wasm}
+	if string(r.take(4)) != "\x00asm" {
+		return nil, fmt.Errorf("%w: not a WebAssembly binary", ErrModule)
+	}
+	switch v := string(r.take(4)); v {
+	case "\x01\x00\x00\x00":
+	case "\x0d\x00\x01\x00":
+		return nil, ErrComponent
+	default:
+		return nil, fmt.Errorf("%w: unknown binary version %x", ErrModule, v)
+	}
+	s := &shape{}
+	seen := [256]bool{}
+	for r.err == nil && len(r.b) > 0 {
+		start := len(wasm) - len(r.b)
+		id := r.byte()
+		body := &reader{b: r.take(r.u32())}
+		if r.err != nil {
+			break
+		}
+		if id != 0 && seen[id] {
+			return nil, fmt.Errorf("%w: two sections %d", ErrModule, id)
+		}
+		seen[id] = true
+		if err := s.section(id, body); err != nil {
+			return nil, fmt.Errorf("%w: section %d at byte %d: %w", ErrModule, id, start, err)
+		}
+		if id == sectionTable {
+			s.tableStart, s.tableEnd = start, len(wasm)-len(r.b)
+		}
+	}
+	if r.err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrModule, r.err)
+	}
+	return s, nil
+}
+
+func (s *shape) section(id byte, r *reader) error {
+	if id == 0 || id > sectionLast || id == sectionStart {
+		return nil
+	}
+	size := len(r.b)
+	n := r.u32()
+	if r.err != nil {
+		return r.err
+	}
+	if int64(n) > int64(size) {
+		return fmt.Errorf("claims %d entries in %d bytes", n, size)
+	}
+	switch id {
+	case sectionType:
+		s.readTypes(r, n)
+	case sectionImport:
+		s.readImports(r, n)
+	case sectionTable:
+		return s.readTables(r, n)
+	case sectionMemory:
+		if n > 0 {
+			r.byte()
+			s.minPages = uint64(r.u32())
+		}
+	}
+	return r.err
+}
+
+func (s *shape) readTypes(r *reader, n uint32) {
+	for range n {
+		if r.byte() != 0x60 {
+			r.fail("not a function type")
+		}
+		t := funcType{params: r.valueTypes(), results: r.valueTypes()}
+		if r.err != nil {
+			return
+		}
+		s.types = append(s.types, t)
+	}
+}
+
+func (s *shape) readImports(r *reader, n uint32) {
+	for range n {
+		i := Import{Module: r.name(), Name: r.name()}
+		switch k := r.byte(); k {
+		case 0:
+			i.Kind = "function"
+			t := r.u32()
+			if int64(t) >= int64(len(s.types)) {
+				r.fail("unknown type")
+				return
+			}
+			i.Params, i.Results = s.types[t].params, s.types[t].results
+		case 1:
+			i.Kind = "table"
+			r.byte()
+			r.limits()
+		case 2:
+			i.Kind = "memory"
+			r.limits()
+		case 3:
+			i.Kind = "global"
+			r.take(2)
+		default:
+			r.fail("unknown kind of import")
+		}
+		if r.err != nil {
+			return
+		}
+		s.imports = append(s.imports, i)
+	}
+}
+
+// readTables refuses tables that begin too large, and gives the others a
+// maximum where they have none.
+func (s *shape) readTables(r *reader, n uint32) error {
+	if n > maxTables {
+		return fmt.Errorf("%d tables, at most %d are allowed", n, maxTables)
+	}
+	body := appendU32(nil, n)
+	changed := false
+	for range n {
+		kind := r.byte()
+		low, high, bounded := r.limits()
+		if r.err != nil {
+			return r.err
+		}
+		if low > maxTableSize {
+			return fmt.Errorf("a table of %d elements, at most %d are allowed", low, maxTableSize)
+		}
+		changed = changed || !bounded || high > maxTableSize
+		body = append(body, kind, 1)
+		body = appendU32(body, low)
+		body = appendU32(body, min(high, maxTableSize))
+	}
+	if len(r.b) > 0 {
+		return errors.New("bytes after the last table")
+	}
+	if changed {
+		s.tables = append(appendU32([]byte{sectionTable}, uint32(len(body))), body...)
+	}
+	return nil
+}
+
+// bounded is the module with its tables bounded.
+func (s *shape) bounded(wasm []byte) []byte {
+	if s.tables == nil {
+		return wasm
+	}
+	out := make([]byte, 0, len(wasm)+len(s.tables))
+	out = append(out, wasm[:s.tableStart]...)
+	out = append(out, s.tables...)
+	return append(out, wasm[s.tableEnd:]...)
+}
