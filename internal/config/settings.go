@@ -89,7 +89,7 @@ func domainName(s string) string {
 	if strings.HasSuffix(s, "_raw") {
 		return "must not end in _raw, which lifts masking from the domain before it"
 	}
-	return matching(`^[a-z][a-z0-9_]{0,63}$`, "the name of a domain")(s)
+	return matching(`^[a-z][a-z0-9_-]{0,63}$`, "the name of a domain")(s)
 }
 
 func secretID(s string) string {
