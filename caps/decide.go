@@ -68,11 +68,13 @@ func (s Set) Covers(g Grant) bool {
 		if !g.Modes.Has(m) {
 			continue
 		}
-		for _, p := range places(Grant{g.Family, 1 << m, g.Scope}, true) {
-			id := t.locate(p.scope)
-			if !t.all(st.eff[g.Family][m], id, t.nodes[id].name == p.scope) {
-				return false
-			}
+		scope := g.Scope
+		if g.Family == Secrets && m == Get {
+			scope, _, _ = strings.Cut(scope, "@") // the handle knows no host
+		}
+		id := t.locate(scope)
+		if !t.all(st.eff[g.Family][m], id, t.nodes[id].name == scope) {
+			return false
 		}
 	}
 	return true

@@ -37,12 +37,24 @@ func (s Set) Explain(r Request) Explanation {
 		if b := st.steps[i].votes[r.Family]; b != nil && b[r.Mode] != nil {
 			v.Allow = b[r.Mode].Test(uint(d.Scope))
 		}
-		if p := st.place(r.Family, st.steps[i].layer); p != nil && !v.Allow {
-			v.Pos, _ = p.source(d.Scope, r.Mode)
+		if !v.Allow {
+			v.Pos = st.sourceOf(st.steps[i].layer, r, d.Scope)
 		}
 		e.Votes = append(e.Votes, v)
 	}
 	return e
+}
+
+// sourceOf is the place in l that refuses r, whose deepest node is id.
+func (st *state) sourceOf(l *Layer, r Request, id int32) Pos {
+	ids, _, err := st.ids(l)
+	if err != nil {
+		return Pos{}
+	}
+	if p := st.place(l, ids)[r.Family]; p != nil {
+		return p.source(id, r.Mode)
+	}
+	return Pos{}
 }
 
 // baseVote names the deepest entry of the base that holds the node.
@@ -57,8 +69,8 @@ func (st *state) baseVote(r Request, id int32) Vote {
 			if e.Grant.Family != r.Family || !e.Grant.Modes.Has(r.Mode) {
 				continue
 			}
-			for _, p := range places(e.Grant, true) {
-				if p.modes.Has(r.Mode) && p.scope == t.nodes[up].name {
+			for _, p := range t.spots(e.Grant, t.exact(e.Grant.Scope), true) {
+				if p.modes.Has(r.Mode) && p.id == up {
 					v.Pos = e.Pos
 					return v
 				}

@@ -47,7 +47,13 @@ func (g Grant) Strings() []string {
 func (g Grant) String() string { return strings.Join(g.Strings(), " ") }
 
 func compareGrants(a, b Grant) int {
-	return cmp.Or(cmp.Compare(a.Family, b.Family), strings.Compare(a.Scope, b.Scope), cmp.Compare(a.Modes, b.Modes))
+	if a.Family != b.Family {
+		return cmp.Compare(a.Family, b.Family)
+	}
+	if c := strings.Compare(a.Scope, b.Scope); c != 0 {
+		return c
+	}
+	return cmp.Compare(a.Modes, b.Modes)
 }
 
 // printSecret leaves out a port that the spelling implies.

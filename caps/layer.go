@@ -48,8 +48,13 @@ func (c Change) MarshalJSON() ([]byte, error) {
 }
 
 func compareChanges(a, b Change) int {
+	if a.Kind != b.Kind {
+		return cmp.Compare(a.Kind, b.Kind)
+	}
+	if c := compareGrants(a.Grant, b.Grant); c != 0 {
+		return c
+	}
 	return cmp.Or(
-		cmp.Compare(a.Kind, b.Kind), compareGrants(a.Grant, b.Grant),
 		strings.Compare(a.Source.File, b.Source.File),
 		cmp.Compare(a.Source.Line, b.Source.Line), cmp.Compare(a.Source.Column, b.Source.Column),
 	)
@@ -61,21 +66,25 @@ func compareChanges(a, b Change) int {
 // A layer that cannot be applied (a scope that is not canonical, too many
 // scopes) is an error, and the Set that comes with it grants nothing.
 func (s Set) Narrow(l *Layer) (Set, []Change, error) {
-	st, err := s.state().intern(l)
+	st, ids, err := s.state().intern(l)
 	if err != nil {
 		return s.state().close(l, err)
 	}
 	next := *st
 	next.limits = st.limits.Min(l.Limits)
 	applied := step{layer: l.clone()}
-	var changes []Change
-	for f := range NumFamilies {
-		p := st.place(f, l)
+	var changes, ignored []Change
+	for f, p := range st.place(applied.layer, ids) {
+		if p == nil {
+			continue
+		}
+		f := Family(f)
 		applied.votes[f] = p.votes()
 		next.eff[f] = meet(st.eff[f], applied.votes[f])
 		changes = append(changes, p.revoked(st.eff[f], next.eff[f])...)
-		changes = append(changes, p.ignored(st.base[f])...)
+		ignored = append(ignored, p.ignored(st.base[f])...)
 	}
+	changes = append(changes, ignored...)
 	next.steps = append(slices.Clip(st.steps), applied)
 	slices.SortFunc(changes, compareChanges)
 	return Set{&next}, slices.CompactFunc(changes, func(a, b Change) bool { return a == b }), nil
@@ -86,7 +95,7 @@ func (s Set) Narrow(l *Layer) (Set, []Change, error) {
 func (s Set) Intern(layers ...*Layer) (Set, error) {
 	st := s.state()
 	for _, l := range layers {
-		next, err := st.intern(l)
+		next, _, err := st.intern(l)
 		if err != nil {
 			closed, _, err := st.close(l, err)
 			return closed, err
@@ -128,11 +137,20 @@ func meet(a, b []*bitset.BitSet) []*bitset.BitSet {
 	return out
 }
 
-// entries calls do for every entry of l.
-func (l *Layer) entries(do func(e Entry) error) error {
-	for _, list := range [][]Entry{l.Allow, l.Deny, l.Spare} {
-		for _, e := range list {
-			if err := do(e); err != nil {
+// A role is which list of a layer an entry is in.
+type role uint8
+
+const (
+	allows role = iota
+	denies
+	spares
+)
+
+// entries calls do for every entry of l, in a fixed order.
+func (l *Layer) entries(do func(e *Entry, r role) error) error {
+	for r, list := range [][]Entry{allows: l.Allow, denies: l.Deny, spares: l.Spare} {
+		for i := range list {
+			if err := do(&list[i], role(r)); err != nil {
 				return err
 			}
 		}
@@ -140,32 +158,38 @@ func (l *Layer) entries(do func(e Entry) error) error {
 	return nil
 }
 
-// intern is st with a universe that has every scope of l: st itself when it has
-// them already.
-func (st *state) intern(l *Layer) (*state, error) {
-	if st.closed != nil {
-		return nil, st.closed
+// ids are the nodes of l's entries, -1 for scopes that are not in the universe,
+// and how many of those there are of each family.
+func (st *state) ids(l *Layer) (ids []int32, missing [NumFamilies]int, err error) {
+	ids = make([]int32, 0, len(l.Allow)+len(l.Deny)+len(l.Spare))
+	for _, b := range l.Bounds {
+		if b.Family >= NumFamilies {
+			return nil, missing, fmt.Errorf("bound of family %d, which there is not%s", b.Family, at(b.Pos))
+		}
 	}
-	var missing [NumFamilies]int
-	err := l.entries(func(e Entry) error {
+	err = l.entries(func(e *Entry, _ role) error {
 		if err := checkGrant(e.Grant); err != nil {
 			return fmt.Errorf("%w%s", err, at(e.Pos))
 		}
-		if st.trees[e.Grant.Family].exact(e.Grant.Scope) < 0 {
+		id := st.trees[e.Grant.Family].exact(e.Grant.Scope)
+		if id < 0 {
 			missing[e.Grant.Family]++
 		}
+		ids = append(ids, id)
 		return nil
 	})
-	if err != nil {
-		return nil, err
+	return ids, missing, err
+}
+
+// intern is st with a universe that has every scope of l, and the nodes of its
+// entries: st itself when it has them already.
+func (st *state) intern(l *Layer) (*state, []int32, error) {
+	if st.closed != nil {
+		return nil, nil, st.closed
 	}
-	for _, b := range l.Bounds {
-		if b.Family >= NumFamilies {
-			return nil, fmt.Errorf("bound of family %d, which there is not%s", b.Family, at(b.Pos))
-		}
-	}
-	if missing == ([NumFamilies]int{}) {
-		return st, nil
+	ids, missing, err := st.ids(l)
+	if err != nil || missing == ([NumFamilies]int{}) {
+		return st, ids, err
 	}
 	next := *st
 	for f, n := range missing {
@@ -173,14 +197,18 @@ func (st *state) intern(l *Layer) (*state, error) {
 			next.trees[f] = st.trees[f].clone(n)
 		}
 	}
-	_ = l.entries(func(e Entry) error {
-		if f := e.Grant.Family; missing[f] > 0 {
-			next.name(next.trees[f], next.trees[f].intern(e.Grant.Scope))
+	i := 0
+	_ = l.entries(func(e *Entry, _ role) error {
+		if ids[i] < 0 {
+			t := next.trees[e.Grant.Family]
+			ids[i] = t.intern(e.Grant.Scope)
+			next.name(t, ids[i])
 		}
+		i++
 		return nil
 	})
 	if next.full() {
-		return nil, ErrTooManyScopes
+		return nil, nil, ErrTooManyScopes
 	}
 	next.steps = slices.Clone(st.steps)
 	for f, n := range missing {
@@ -188,7 +216,7 @@ func (st *state) intern(l *Layer) (*state, error) {
 			next.extend(Family(f), len(st.trees[f].nodes))
 		}
 	}
-	return &next, nil
+	return &next, ids, nil
 }
 
 // extend gives the nodes of f from the old one on their bits: a new scope splits
@@ -219,25 +247,19 @@ func (st *state) extend(f Family, old int) {
 	}
 }
 
-// A spot is where in a tree a grant lies.
-type spot struct {
-	scope string
-	modes ModeSet
-}
-
-// places is where g lies. Only secrets have two: asking for a handle knows no
-// host, so that "id@host" gives Get of the id, and takes none of it away.
-func places(g Grant, gives bool) []spot {
-	if g.Family != Secrets {
-		return []spot{{g.Scope, g.Modes}}
+// Layer is s as a layer: what is narrowed by it keeps what s allows as well,
+// and the lesser limits. It is how a set bounds the sets made from it.
+func (s Set) Layer(name string) *Layer {
+	l := &Layer{Name: name, Limits: s.Limits()}
+	for f := range NumFamilies {
+		l.Bounds = append(l.Bounds, Bound{Family: f, Modes: AllModes(f)})
 	}
-	id, _, bound := strings.Cut(g.Scope, "@")
-	if !bound {
-		return []spot{{g.Scope, g.Modes}}
+	for _, g := range s.Grants() {
+		l.Allow = append(l.Allow, Entry{Grant: g, Implied: true})
+		l.Spare = append(l.Spare, Entry{Grant: g})
 	}
-	list := []spot{{g.Scope, g.Modes &^ (1 << Get)}}
-	if gives && g.Modes.Has(Get) {
-		list = append(list, spot{id, 1 << Get})
+	for _, g := range s.Except() {
+		l.Deny = append(l.Deny, Entry{Grant: g})
 	}
-	return list
+	return l
 }

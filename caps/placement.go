@@ -1,80 +1,118 @@
 package caps
 
 import (
+	"math/bits"
+	"strings"
+
 	"github.com/bits-and-blooms/bitset"
 )
 
-// A placement is what a layer says about one family, laid out over its tree:
-// for each node the modes in which an entry names that very node.
+// A spot is where in a tree a grant lies.
+type spot struct {
+	id    int32
+	modes ModeSet
+}
+
+// spots is where g lies in t, whose node id is its scope; the second one is
+// empty but for secrets. Asking for a handle knows no host, so that "id@host"
+// gives Get of the id, and takes none of it away.
+func (t *tree) spots(g Grant, id int32, gives bool) [2]spot {
+	if g.Family != Secrets || strings.IndexByte(g.Scope, '@') < 0 {
+		return [2]spot{{id, g.Modes}}
+	}
+	list := [2]spot{{id, g.Modes &^ (1 << Get)}}
+	if gives {
+		for t.nodes[id].parent != 0 {
+			id = t.nodes[id].parent
+		}
+		list[1] = spot{id, g.Modes & (1 << Get)}
+	}
+	return list
+}
+
+// A placement is what a layer says about one family, laid out over its tree.
 type placement struct {
 	layer *Layer
 	tree  *tree
 	bound ModeSet // modes that have a Bound
-	deny  ModeSet // modes that any Deny names
-	own   []said
+	taken ModeSet // modes that any Deny names
+	own   []said  // for each node, what entries name that very node
+	allow []placed
+	deny  []placed
 }
 
 type said struct{ allow, deny, spare ModeSet }
 
-// place lays l out over the tree of f; every scope of l is in the universe. It
-// is nil when l says nothing about f.
-func (st *state) place(f Family, l *Layer) *placement {
-	p := &placement{layer: l, tree: st.trees[f]}
-	for _, b := range l.Bounds {
-		if b.Family == f {
-			p.bound |= b.Modes
-		}
-	}
-	p.put(l.Allow, true, func(s *said, m ModeSet) { s.allow |= m })
-	p.put(l.Spare, false, func(s *said, m ModeSet) { s.spare |= m })
-	p.put(l.Deny, false, func(s *said, m ModeSet) { s.deny |= m; p.deny |= m })
-	if p.own == nil && p.bound == 0 {
-		return nil
-	}
-	if p.own == nil {
-		p.own = make([]said, len(p.tree.nodes))
-	}
-	if families[f].raw {
-		p.own[rawRoot].deny |= p.own[0].deny // a Deny of the widest scope takes the family
-		p.own[rawRoot].spare |= p.own[0].spare
-	}
-	return p
+type placed struct {
+	*Entry
+	id int32
 }
 
-func (p *placement) put(list []Entry, gives bool, add func(s *said, m ModeSet)) {
-	for i := range list {
-		g := list[i].Grant
-		if g.Family != p.tree.family {
-			continue
+// place lays l out over the trees. ids are the nodes of its entries, as
+// [state.ids] lists them. It is nil for the families that l says nothing about.
+func (st *state) place(l *Layer, ids []int32) [NumFamilies]*placement {
+	var all [NumFamilies]*placement
+	of := func(f Family) *placement {
+		if all[f] == nil {
+			t := st.trees[f]
+			all[f] = &placement{layer: l, tree: t, own: make([]said, len(t.nodes))}
 		}
-		if p.own == nil {
-			p.own = make([]said, len(p.tree.nodes))
+		return all[f]
+	}
+	for _, b := range l.Bounds {
+		of(b.Family).bound |= b.Modes
+	}
+	i := 0
+	_ = l.entries(func(e *Entry, r role) error {
+		of(e.Grant.Family).put(placed{e, ids[i]}, r)
+		i++
+		return nil
+	})
+	return all
+}
+
+// put lays one entry out.
+func (p *placement) put(e placed, r role) {
+	spots := p.tree.spots(e.Grant, e.id, r == allows)
+	if r == allows {
+		p.allow = append(p.allow, e)
+		for _, s := range spots {
+			p.own[s.id].allow |= s.modes
 		}
-		for _, s := range places(g, gives) {
-			add(&p.own[p.tree.exact(s.scope)], s.modes)
+		return
+	}
+	modes := spots[0].modes
+	own := []*said{&p.own[e.id]}
+	if e.id == 0 && families[p.tree.family].raw {
+		own = append(own, &p.own[rawRoot]) // the widest scope is the whole family
+	}
+	for _, o := range own {
+		if r == denies {
+			o.deny |= modes
+		} else {
+			o.spare |= modes
 		}
+	}
+	if r == denies {
+		p.deny = append(p.deny, e)
+		p.taken |= modes
 	}
 }
 
 // votes is one bit for each cell that lies inside what the layer leaves; nil
 // for a mode, or for them all, that it does not restrict.
 func (p *placement) votes() []*bitset.BitSet {
-	if p == nil || p.bound|p.deny == 0 {
+	if p.bound|p.taken == 0 {
 		return nil
 	}
 	leaves := p.leaves()
 	out := make([]*bitset.BitSet, families[p.tree.family].modes)
 	for m := range out {
-		if !(p.bound | p.deny).Has(Mode(m)) {
-			continue
+		if (p.bound | p.taken).Has(Mode(m)) {
+			out[m] = bitset.New(uint(len(leaves)))
 		}
-		b := bitset.New(uint(len(leaves)))
-		words := b.Words()
-		for id, set := range leaves {
-			words[id>>6] |= uint64(set>>m&1) << (id & 63)
-		}
-		out[m] = b
 	}
+	spread(out, leaves)
 	return out
 }
 
@@ -84,7 +122,7 @@ func (p *placement) leaves() []ModeSet {
 	n := len(p.own)
 	allow, denied := make([]ModeSet, n), make([]ModeSet, n)
 	for id := range n {
-		s := p.own[id]
+		s := &p.own[id]
 		if up := p.tree.nodes[id].parent; up >= 0 {
 			allow[id], denied[id] = allow[up], denied[up]
 		}
@@ -97,37 +135,28 @@ func (p *placement) leaves() []ModeSet {
 	return allow
 }
 
-// source is the entry that takes node id in mode m away: the deny entry that
-// decides, or the bound; false when the layer leaves it.
-func (p *placement) source(id int32, m Mode) (Pos, bool) {
-	for up := id; up >= 0; up = p.tree.nodes[up].parent {
+// source is the place in the layer that takes node id in mode m away: the deny
+// entry that decides, or the bound; no place when the layer leaves it.
+func (p *placement) source(id int32, m Mode) Pos {
+	for up := id; up >= 0 && p.taken.Has(m); up = p.tree.nodes[up].parent {
 		if p.own[up].deny.Has(m) {
-			return p.denyAt(up, m), true
+			return p.denyAt(up, m)
 		}
 		if p.own[up].spare.Has(m) {
 			break
 		}
 	}
-	for up := id; up >= 0; up = p.tree.nodes[up].parent {
-		if p.own[up].allow.Has(m) {
-			return Pos{}, false
-		}
-	}
 	for _, b := range p.layer.Bounds {
 		if b.Family == p.tree.family && b.Modes.Has(m) {
-			return b.Pos, true
+			return b.Pos
 		}
 	}
-	return Pos{}, false
+	return Pos{}
 }
 
 func (p *placement) denyAt(id int32, m Mode) Pos {
-	for _, e := range p.layer.Deny {
-		if e.Grant.Family != p.tree.family || !e.Grant.Modes.Has(m) {
-			continue
-		}
-		at := p.tree.exact(e.Grant.Scope)
-		if at == id || at == 0 && id == rawRoot {
+	for _, e := range p.deny {
+		if e.Grant.Modes.Has(m) && (e.id == id || e.id == 0 && id == rawRoot && families[p.tree.family].raw) {
 			return e.Pos
 		}
 	}
@@ -136,29 +165,30 @@ func (p *placement) denyAt(id int32, m Mode) Pos {
 
 // revoked is the widest scopes whose cells went from before to after.
 func (p *placement) revoked(before, after []*bitset.BitSet) []Change {
-	if p == nil {
-		return nil
-	}
 	lost := make([]*bitset.BitSet, len(before))
 	any := false
 	for m := range lost {
-		lost[m] = before[m].Difference(after[m])
-		any = any || lost[m].Any()
+		if before[m] != after[m] {
+			lost[m] = before[m].Difference(after[m])
+			any = any || lost[m].Any()
+		}
 	}
 	if !any {
 		return nil
 	}
-	n := len(p.tree.nodes)
-	held := gather(lost, n)
-	var out []Change
-	for id := range n {
-		top := held[id]
+	held := gather(lost, len(p.tree.nodes))
+	tops := make([]spot, 0, 64)
+	for id, top := range held {
 		if up := p.tree.nodes[id].parent; up >= 0 {
 			top &^= held[up]
 		}
 		if top != 0 {
-			out = p.revoke(out, int32(id), top)
+			tops = append(tops, spot{int32(id), top})
 		}
+	}
+	out := make([]Change, 0, len(tops))
+	for _, top := range tops {
+		out = p.revoke(out, top.id, top.modes)
 	}
 	return out
 }
@@ -167,14 +197,12 @@ func (p *placement) revoked(before, after []*bitset.BitSet) []Change {
 func (p *placement) revoke(out []Change, id int32, modes ModeSet) []Change {
 	first := len(out)
 next:
-	for m := range families[p.tree.family].modes {
-		if !modes.Has(m) {
-			continue
-		}
-		pos, _ := p.source(id, m)
-		for i := range out[first:] {
-			if out[first+i].Source == pos {
-				out[first+i].Grant.Modes |= 1 << m
+	for ; modes != 0; modes &= modes - 1 {
+		m := Mode(bits.TrailingZeros32(uint32(modes)))
+		pos := p.source(id, m)
+		for i := first; i < len(out); i++ {
+			if out[i].Source == pos {
+				out[i].Grant.Modes |= 1 << m
 				continue next
 			}
 		}
@@ -186,34 +214,24 @@ next:
 
 // ignored is the allow entries that do not meet the base at all.
 func (p *placement) ignored(base []*bitset.BitSet) []Change {
-	if p == nil {
+	if p.allow == nil {
 		return nil
 	}
-	var list []Entry
-	for _, e := range p.layer.Allow {
-		if e.Grant.Family == p.tree.family {
-			list = append(list, e)
-		}
-	}
-	if list == nil {
-		return nil
-	}
-	n := len(p.tree.nodes)
-	inside := gather(base, n)
-	for id := n - 1; id > 0; id-- {
+	inside := gather(base, len(p.tree.nodes))
+	for id := len(inside) - 1; id > 0; id-- {
 		if up := p.tree.nodes[id].parent; up >= 0 {
 			inside[up] |= inside[id]
 		}
 	}
-	met := make(map[Pos]bool)
-	var out []Change
-	for _, e := range list {
-		if p.meets(e, inside) {
-			met[e.Pos] = true
+	met := make([]bool, len(p.allow))
+	for i, e := range p.allow {
+		for _, s := range p.tree.spots(e.Grant, e.id, true) {
+			met[i] = met[i] || inside[s.id]&s.modes != 0
 		}
 	}
-	for _, e := range list {
-		if met[e.Pos] && e.Pos != (Pos{}) || e.Implied || p.meets(e, inside) {
+	var out []Change
+	for i, e := range p.allow {
+		if met[i] || e.Implied || p.metElsewhere(e.Pos, met) {
 			continue
 		}
 		out = append(out, Change{Layer: p.layer.Name, Source: e.Pos, Grant: e.Grant, Kind: Ignored})
@@ -221,9 +239,13 @@ func (p *placement) ignored(base []*bitset.BitSet) []Change {
 	return out
 }
 
-func (p *placement) meets(e Entry, inside []ModeSet) bool {
-	for _, s := range places(e.Grant, true) {
-		if inside[p.tree.exact(s.scope)]&s.modes != 0 {
+// metElsewhere reports whether another entry of the same place meets the base.
+func (p *placement) metElsewhere(pos Pos, met []bool) bool {
+	if pos == (Pos{}) {
+		return false
+	}
+	for i, e := range p.allow {
+		if met[i] && e.Pos == pos {
 			return true
 		}
 	}

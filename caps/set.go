@@ -2,6 +2,7 @@ package caps
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 
 	"github.com/bits-and-blooms/bitset"
@@ -71,7 +72,9 @@ func Base(entries []Entry, limits Limits) (Set, error) {
 	st := newState()
 	st.limits = limits
 	st.entries = slices.Clone(entries)
-	if err := st.fill(entries); err != nil {
+	// Ids in the order of names leave little to sort whenever grants are listed.
+	slices.SortStableFunc(st.entries, func(a, b Entry) int { return compareGrants(a.Grant, b.Grant) })
+	if err := st.fill(st.entries); err != nil {
 		closed := newState()
 		closed.limits, closed.closed = limits, err
 		return Set{closed}, fmt.Errorf("making the base: %w", err)
@@ -85,10 +88,10 @@ func (st *state) fill(entries []Entry) error {
 			return fmt.Errorf("%w%s", err, at(e.Pos))
 		}
 		t := st.trees[e.Grant.Family]
-		for _, p := range places(e.Grant, true) {
-			id := t.intern(p.scope)
-			st.name(t, id)
-			t.nodes[id].base |= p.modes
+		id := t.intern(e.Grant.Scope)
+		st.name(t, id)
+		for _, p := range t.spots(e.Grant, id, true) {
+			t.nodes[p.id].base |= p.modes
 		}
 		if st.full() {
 			return ErrTooManyScopes
@@ -132,9 +135,12 @@ func (t *tree) inherit(held []ModeSet) {
 	}
 }
 
-// spread sets the bit of every mode that held has.
-func spread(bits []*bitset.BitSet, held []ModeSet) {
-	for m, b := range bits {
+// spread sets the bit of every mode that held has, where there is a bitset.
+func spread(list []*bitset.BitSet, held []ModeSet) {
+	for m, b := range list {
+		if b == nil {
+			continue
+		}
 		words := b.Words()
 		for id, set := range held {
 			words[id>>6] |= uint64(set>>m&1) << (id & 63)
@@ -142,12 +148,17 @@ func spread(bits []*bitset.BitSet, held []ModeSet) {
 	}
 }
 
-// gather is the inverse of spread.
-func gather(bits []*bitset.BitSet, n int) []ModeSet {
+// gather is the inverse of spread, for n nodes.
+func gather(list []*bitset.BitSet, n int) []ModeSet {
 	held := make([]ModeSet, n)
-	for m, b := range bits {
-		for id, ok := b.NextSet(0); ok && int(id) < n; id, ok = b.NextSet(id + 1) {
-			held[id] |= 1 << m
+	for m, b := range list {
+		if b == nil {
+			continue
+		}
+		for i, w := range b.Words() {
+			for ; w != 0; w &= w - 1 {
+				held[i<<6+bits.TrailingZeros64(w)] |= 1 << m
+			}
 		}
 	}
 	return held
