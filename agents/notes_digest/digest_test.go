@@ -234,7 +234,7 @@ func TestEverythingMayBeRefused(t *testing.T) {
 }
 
 func denied(capability string) *sdk.Error {
-	return &sdk.Error{Errno: sdk.ErrDenied, Message: "denied", Capability: capability, Reason: "domain_not_permitted"}
+	return &sdk.Error{Errno: sdk.ErrDenied, Capability: capability, Reason: "domain_not_permitted"}
 }
 
 // A denied domain is asked once, not once a contact; an error that the next

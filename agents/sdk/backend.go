@@ -51,7 +51,7 @@ func (s *standIn) call(out unsafe.Pointer, room uint32, op string, args ...strin
 	s.pending = nil
 	s.mu.Unlock()
 	var response []byte
-	err := error(&Error{Op: op, Errno: ErrUnavailable, Message: "not run by a host"})
+	err := error(&Error{Op: op, Errno: ErrUnavailable, Hint: "not run by a host"})
 	if b != nil {
 		for i, a := range args {
 			args[i] = strings.Clone(a) // what the agent lent ends with the call
@@ -63,7 +63,7 @@ func (s *standIn) call(out unsafe.Pointer, room uint32, op string, args ...strin
 	if err != nil {
 		e, ok := errors.AsType[*Error](err)
 		if !ok {
-			e = &Error{Errno: ErrIO, Message: err.Error()}
+			e = &Error{Errno: ErrIO, Hint: err.Error()}
 		}
 		s.pending = account(e)
 		return -int64(e.Errno)
@@ -88,7 +88,7 @@ func (s *standIn) read(out unsafe.Pointer, room uint32) int32 {
 func account(e *Error) []byte {
 	var w jsonlite.Writer
 	w.Object()
-	w.Key("error").String(e.Message)
+	w.Key("error").String(e.Errno.Error())
 	w.Key("capability").String(e.Capability)
 	w.Key("reason").String(e.Reason)
 	w.Key("hint").String(e.Hint)

@@ -92,7 +92,7 @@ func errnoOf(n int64) Errno {
 }
 
 func malformed(op, what string) *Error {
-	return &Error{Op: op, Errno: ErrIO, Message: what}
+	return &Error{Op: op, Errno: ErrIO, Hint: what}
 }
 
 // view lends b to a call as a string: the interface takes both as (ptr, len).

@@ -80,7 +80,6 @@ func (e Errno) Is(target error) bool {
 type Error struct {
 	Op         string // the import, such as "kb_put"
 	Errno      Errno
-	Message    string // what happened, in words
 	Capability string // the capability string that was required, such as "kb:write:contacts"
 	Reason     string // the audit log's reason, such as "domain_not_permitted"
 	Hint       string // what the operator could do about it
@@ -98,13 +97,16 @@ func (e *Error) Error() string {
 // Unwrap returns the error number.
 func (e *Error) Unwrap() error { return e.Errno }
 
+// why tells a refusal by its reason, which is in the operator's records as well,
+// and anything else by what to do about it.
 func (e *Error) why() string {
 	s := e.Errno.Error()
-	if e.Message != "" && e.Message != s {
-		s += ": " + e.Message
-	}
-	if e.Reason != "" {
-		s += " (" + e.Reason + ")"
+	refused := e.Errno == ErrDenied || e.Errno == ErrBudget
+	switch {
+	case e.Hint != "" && !refused:
+		return s + ": " + e.Hint
+	case e.Reason != "":
+		return s + " (" + e.Reason + ")"
 	}
 	return s
 }
@@ -140,6 +142,6 @@ func parseError(op string, errno Errno, account []byte) *Error {
 		return e
 	}
 	o := objects[0]
-	e.Message, e.Capability, e.Reason, e.Hint = o["error"], o["capability"], o["reason"], o["hint"]
+	e.Capability, e.Reason, e.Hint = o["capability"], o["reason"], o["hint"] // "error" names the number
 	return e
 }

@@ -25,7 +25,7 @@ const (
 // manifest's [params] table, and whether there is one. A parameter of kind
 // "dir" or "file" is an absolute path of the host.
 func Param(name string) (string, bool) {
-	return os.LookupEnv("RLP_PARAM_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_")))
+	return os.LookupEnv("RLP_PARAM_" + strings.ToUpper(name))
 }
 
 // Log puts a message in the operator's log. It needs no capability.

@@ -120,7 +120,7 @@ func (echo) Call(_ string, args ...string) ([]byte, error) { return []byte(args[
 func TestDenialSaysWhatAndWhy(t *testing.T) {
 	h := sdktest.New(t)
 	h.Deny("kb_put", "contacts", &sdk.Error{
-		Errno: sdk.ErrDenied, Message: "denied", Capability: "kb:write:contacts",
+		Errno: sdk.ErrDenied, Capability: "kb:write:contacts",
 		Reason: "domain_not_permitted", Hint: strings.Repeat("long ", 2000),
 	})
 	_, err := sdk.KBPut("contacts", "a", nil)
@@ -164,8 +164,8 @@ func TestErrnosMatchTheStandardLibrary(t *testing.T) {
 func TestWhy(t *testing.T) {
 	for want, err := range map[string]error{
 		"":                                   nil,
-		"denied (lease_expired)":             &sdk.Error{Op: "kb_get", Errno: sdk.ErrDenied, Message: "denied", Reason: "lease_expired"},
-		"i/o error: disk on fire":            &sdk.Error{Errno: sdk.ErrIO, Message: "disk on fire"},
+		"denied (lease_expired)":             &sdk.Error{Op: "kb_get", Errno: sdk.ErrDenied, Hint: "renew it", Reason: "lease_expired"},
+		"i/o error: disk on fire":            &sdk.Error{Errno: sdk.ErrIO, Reason: "io", Hint: "disk on fire"},
 		"denied":                             &fs.PathError{Op: "open", Path: "/x", Err: fs.ErrPermission},
 		"does not exist":                     &fs.PathError{Op: "open", Path: "/x", Err: fs.ErrNotExist},
 		fs.ErrClosed.Error():                 &fs.PathError{Op: "read", Path: "/x", Err: fs.ErrClosed},
@@ -191,8 +191,8 @@ func TestParam(t *testing.T) {
 	if v, ok := sdk.Param("notes"); !ok || v != "/home/u/notes" {
 		t.Errorf("notes: %q, %v", v, ok)
 	}
-	if v, ok := sdk.Param("out-dir"); !ok || v != "" {
-		t.Errorf("out-dir: %q, %v", v, ok)
+	if v, ok := sdk.Param("out_dir"); !ok || v != "" {
+		t.Errorf("out_dir: %q, %v", v, ok)
 	}
 	if v, ok := sdk.Param("tree"); ok {
 		t.Errorf("tree: %q", v)

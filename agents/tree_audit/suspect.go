@@ -83,8 +83,14 @@ func byContent(name string, content []byte) []finding {
 
 func executable(content []byte) string {
 	for _, f := range [...]struct{ magic, name string }{
-		{"\x7fELF", "ELF"}, {"MZ\x90\x00", "PE"}, {"\x00asm", "WebAssembly"}, {"!<arch>\n", "ar archive"},
-		{"\xfe\xed\xfa\xce", "Mach-O"}, {"\xfe\xed\xfa\xcf", "Mach-O"}, {"\xce\xfa\xed\xfe", "Mach-O"}, {"\xcf\xfa\xed\xfe", "Mach-O"},
+		{"\x7fELF", "ELF"},
+		{"MZ\x90\x00", "PE"},
+		{"\x00asm", "WebAssembly"},
+		{"!<arch>\n", "ar archive"},
+		{"\xfe\xed\xfa\xce", "Mach-O"},
+		{"\xfe\xed\xfa\xcf", "Mach-O"},
+		{"\xce\xfa\xed\xfe", "Mach-O"},
+		{"\xcf\xfa\xed\xfe", "Mach-O"},
 		{"\xca\xfe\xba\xbe", "Java class or universal Mach-O"},
 	} {
 		if bytes.HasPrefix(content, []byte(f.magic)) {
