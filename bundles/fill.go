@@ -5,8 +5,9 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"regexp"
 	"slices"
+	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/zeebo/blake3"
@@ -126,9 +127,6 @@ func (f *filler) fill(t *tomlfile.Table, key string) error {
 	return f.insert(t, named, sha256Hex(data))
 }
 
-// dottedKey is what stands before the last part of a key on a line of its own.
-var dottedKey = regexp.MustCompile(`^[ \t]*(?:[A-Za-z0-9_-]+[ \t]*\.[ \t]*)*$`)
-
 // insert adds a digest behind the name of the file: in braces on the same line,
 // elsewhere on the next.
 func (f *filler) insert(t *tomlfile.Table, named *tomlfile.Entry, sum string) error {
@@ -142,7 +140,7 @@ func (f *filler) insert(t *tomlfile.Table, named *tomlfile.Entry, sum string) er
 		return nil
 	}
 	before := f.text[f.lines[named.Pos.Line-1]:f.offset(named.Pos)]
-	if !dottedKey.Match(before) {
+	if !isKeyStart(string(before)) {
 		return f.cannot(named.Value.Pos)
 	}
 	at, nl := len(f.text), f.lineEnd(named.Value.Pos.Line-1)
@@ -151,6 +149,21 @@ func (f *filler) insert(t *tomlfile.Table, named *tomlfile.Entry, sum string) er
 	}
 	f.edits = append(f.edits, edit{at, at, nl + string(before) + `sha256 = "` + sum + `"`})
 	return nil
+}
+
+// isKeyStart reports whether a text can stand before the last part of a key on
+// a line of its own: nothing, or bare parts that end in dots.
+func isKeyStart(s string) bool {
+	for s = strings.TrimLeft(s, " \t"); s != ""; {
+		part, rest, ok := strings.Cut(s, ".")
+		if !ok || strings.ContainsFunc(strings.TrimSpace(part), func(r rune) bool {
+			return r != '_' && r != '-' && (r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r))
+		}) {
+			return false
+		}
+		s = strings.TrimLeft(rest, " \t")
+	}
+	return true
 }
 
 func (f *filler) cannot(pos tomlfile.Pos) error {

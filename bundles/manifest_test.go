@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/quick"
@@ -292,6 +293,27 @@ func sameJSON(a, b any) bool {
 	x, errX := json.Marshal(a)
 	y, errY := json.Marshal(b)
 	return errX != nil && errY != nil || string(x) == string(y)
+}
+
+func TestTextForms(t *testing.T) {
+	version := regexp.MustCompile(`\A[0-9A-Za-z][0-9A-Za-z.+_-]{0,63}\z`)
+	param := regexp.MustCompile(`\A[a-z][a-z0-9_]{0,63}\z`)
+	texts := []string{"", strings.Repeat("a", 64), strings.Repeat("a", 65), "1.0", "a_b", "a-b", "A", "é", "a\n"}
+	for a := range 256 {
+		texts = append(texts, string([]byte{byte(a)}), string([]byte{'a', byte(a)}), string([]byte{'a', byte(a), 'b'}))
+	}
+	for _, s := range texts {
+		if isVersion(s) != version.MatchString(s) || isParam(s) != param.MatchString(s) {
+			t.Errorf("%q: version %v, param %v", s, isVersion(s), isParam(s))
+		}
+	}
+	for s, want := range map[string]bool{
+		"": true, "  \t": true, "a.": true, " a . b-1_ . ": true, "a": false, "{ ": false, "a.b": false, "x = { a.": false, "\"a\".": false,
+	} {
+		if isKeyStart(s) != want {
+			t.Errorf("isKeyStart(%q) = %v", s, !want)
+		}
+	}
 }
 
 func TestErrorText(t *testing.T) {

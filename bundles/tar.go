@@ -17,8 +17,8 @@ const firstAlloc = 4 << 20
 
 // A tarReader reads an archive into memory. It is not archive/tar: that package
 // accepts what a usual archive may hold, and this one only what every reader
-// takes for the same files. In fuzzing whatever this one accepts is read by
-// archive/tar as the same names and bytes.
+// takes for the same files. Fuzzing holds it to that: what this one accepts,
+// archive/tar does not read as other names or bytes.
 type tarReader struct {
 	r       io.Reader
 	names   nameSet
