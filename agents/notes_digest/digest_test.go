@@ -92,20 +92,22 @@ func mustJSON(t *testing.T, v any) string {
 // A second run over the same notes writes the same bytes, and reads nothing of
 // what the first one wrote though it lies among the notes.
 func TestRepeatable(t *testing.T) {
-	sdktest.New(t)
-	dir := tree(t, map[string]string{"a.md": "- [ ] one\nada@example.org\n", "sub/b.md": "due 2026-01-02\n"})
-	j := jail{read: map[string]string{"/n": dir}, write: map[string]string{"/n/out": filepath.Join(dir, "out")}}
-	first := run(j, "/n", "/n/out")
-	before, err := os.ReadFile(filepath.Join(dir, "out", "digest.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if second := run(j, "/n/", "/n/out/"); second != first {
-		t.Errorf("first:\n%s\nsecond:\n%s", first, second)
-	}
-	after, err := os.ReadFile(filepath.Join(dir, "out", "digest.json"))
-	if err != nil || !bytes.Equal(before, after) {
-		t.Errorf("digests differ (%v)", err)
+	for _, out := range []string{"/n/out", "/n"} {
+		sdktest.New(t)
+		dir := tree(t, map[string]string{"a.md": "- [ ] one\nada@example.org\n", "sub/b.md": "due 2026-01-02\n"})
+		j := jail{read: map[string]string{"/n": dir}, write: map[string]string{"/n": dir}}
+		digest := filepath.Join(dir, strings.TrimPrefix(out, "/n"), "digest.json")
+		first := run(j, "/n", out)
+		before, err := os.ReadFile(digest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if second := run(j, "/n/", out+"/"); second != first {
+			t.Errorf("first:\n%s\nsecond:\n%s", first, second)
+		}
+		if after, err := os.ReadFile(digest); err != nil || !bytes.Equal(before, after) {
+			t.Errorf("digests differ (%v)", err)
+		}
 	}
 }
 

@@ -47,7 +47,7 @@ func (c *collector) walk(dir string, depth int) {
 	for _, e := range entries {
 		p := path.Join(dir, e.Name())
 		switch {
-		case strings.HasPrefix(e.Name(), "."), p == c.out:
+		case strings.HasPrefix(e.Name(), "."), p == c.out, p == path.Join(c.out, "digest.md"):
 		case e.IsDir() && depth == depthMax:
 			c.digest.problem("list", c.name(p), errors.New("too deep"))
 		case e.IsDir():

@@ -5,6 +5,9 @@ import (
 	"go/parser"
 	"go/token"
 	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -75,6 +78,38 @@ func TestNativeStandInsMatchImports(t *testing.T) {
 	}
 	if !maps.Equal(imports, native) {
 		t.Errorf("signatures differ:\n guest  %v\n native %v", imports, native)
+	}
+}
+
+// The table for authors names every import and every function that reaches one,
+// and the program above it builds.
+func TestREADME(t *testing.T) {
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := regexp.MustCompile("(?m)^\\| (`[^|]*`) \\| `([a-z_]+)` \\|").FindAllStringSubmatch(string(text), -1)
+	listed := map[string]bool{}
+	for _, row := range calls {
+		listed[row[2]] = true
+	}
+	if len(calls) != len(contract) || len(listed) != len(contract) {
+		t.Errorf("%d rows of %d imports, want %d", len(calls), len(listed), len(contract))
+	}
+	for name := range contract {
+		if !listed[name] {
+			t.Errorf("%s is not listed", name)
+		}
+	}
+	_, program, _ := strings.Cut(string(text), "```go\n")
+	program, _, _ = strings.Cut(program, "```")
+	dir := filepath.Join("testdata", "readme")
+	if got, err := os.ReadFile(filepath.Join(dir, "main.go")); err != nil || string(got) != program {
+		t.Errorf("testdata/readme/main.go is not the program of README.md (%v)", err)
+	}
+	imports, err := sdktest.Imports(sdktest.Build(t, dir))
+	if names := sdktest.Names(imports); err != nil || !slices.Contains(names, "runloop_v1.kb_put") {
+		t.Errorf("imports %v, %v", names, err)
 	}
 }
 
