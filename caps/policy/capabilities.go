@@ -113,16 +113,19 @@ func (f form) String() string {
 	return "an array"
 }
 
-// grant adds an entry; one that is there already is said and counts once.
-func (r *reader) grant(v *tomlfile.Value, what string, gs ...caps.Grant) {
+// grant adds what one item names; what is there already is said, and counts
+// once. What is the item's text, "" where repetition is worth no word.
+func (r *reader) grant(item *tomlfile.Value, what string, gs ...caps.Grant) {
+	if r.seen == nil {
+		r.seen = make(map[caps.Grant]bool)
+	}
 	for _, g := range gs {
-		e := caps.Entry{Grant: g, Pos: place(v.Pos)}
-		twice := func(o caps.Entry) bool { return o.Grant == g && o.Pos != e.Pos && !o.Implied }
-		if what != "" && slices.ContainsFunc(r.allow, twice) {
-			r.add(v.Pos, CodeDuplicate, "", "%q is there already", what)
+		if what != "" && r.seen[g] {
+			r.add(item.Pos, CodeDuplicate, "", "%q is there already", what)
 			return
 		}
-		r.allow = append(r.allow, e)
+		r.seen[g] = true
+		r.allow = append(r.allow, caps.Entry{Grant: g, Pos: place(item.Pos)})
 	}
 }
 

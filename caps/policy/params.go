@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,7 +42,15 @@ type Value struct {
 
 const paramPattern = `[a-z][a-z0-9_]{0,63}`
 
-var isParam = regexp.MustCompile(`^` + paramPattern + `$`).MatchString
+// isParam is paramPattern by hand: compiling it would cost every start.
+func isParam(s string) bool {
+	if s == "" || len(s) > 64 || s[0] < 'a' || s[0] > 'z' {
+		return false
+	}
+	return !strings.ContainsFunc(s, func(c rune) bool {
+		return !('a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '_')
+	})
+}
 
 // placeholder reads "{name}" or "{name}/sub/path".
 func (r *reader) placeholder(item *tomlfile.Value, modes caps.ModeSet) {

@@ -25,6 +25,7 @@ type reader struct {
 	v02   bool
 
 	allow        []caps.Entry
+	seen         map[caps.Grant]bool // what allow holds
 	bounds       []caps.Bound
 	deny         []caps.Entry
 	limits       caps.Limits
