@@ -145,7 +145,11 @@ type Request struct {
 	Name   string
 }
 
-// String is the capability string that would allow r.
+// String is the capability string that would allow r, as a policy would say it.
 func (r Request) String() string {
-	return Grant{Family: r.Family, Modes: 1 << r.Mode, Scope: r.Name}.String()
+	g := Grant{Family: r.Family, Modes: 1 << r.Mode, Scope: r.Name}
+	if r.Family == Secrets {
+		g.Modes = AllModes(Secrets) // policies grant both at once
+	}
+	return g.String()
 }
