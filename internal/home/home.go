@@ -6,7 +6,6 @@ package home
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -43,21 +42,30 @@ func Open(dir, tenant string) (Home, error) {
 	if err != nil {
 		return Home{}, fmt.Errorf("opening the home: %w", err)
 	}
-	info, err := os.Stat(real)
-	if err != nil {
+	h := Home{dir: real, tenant: tenant}
+	// The folder of overrides is always there, so that an override that is not
+	// in it is the only way in which there is none.
+	overrides := filepath.Dir(h.Override(""))
+	if err := os.MkdirAll(overrides, 0o700); err != nil {
 		return Home{}, fmt.Errorf("opening the home: %w", err)
 	}
-	if !info.IsDir() {
-		return Home{}, fmt.Errorf("opening the home: %s is not a directory", real)
+	for _, dir := range []string{real, filepath.Dir(overrides), overrides} {
+		if err := private(dir); err != nil {
+			return Home{}, fmt.Errorf("opening the home: %w", err)
+		}
 	}
-	if err := private(real, info); err != nil {
-		return Home{}, fmt.Errorf("opening the home: %w", err)
-	}
-	return Home{dir: real, tenant: tenant}, nil
+	return h, nil
 }
 
-// private refuses what another user could change.
-func private(path string, info fs.FileInfo) error {
+// private refuses a folder that another user could change.
+func private(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("%s is not a directory", path)
+	}
 	if info.Mode().Perm()&0o022 != 0 {
 		return fmt.Errorf("%s is writable by others; run chmod go-w on it", path)
 	}

@@ -72,3 +72,31 @@ func TestTenantsShareOnlyWhatTheOperatorWrites(t *testing.T) {
 		}
 	}
 }
+
+// Deleting the folder of overrides is not a way to make them unreadable and be
+// launched without them, and neither is letting others write to it.
+//
+//rlp:holds R7
+func TestOpenHoldsTheFolderOfOverrides(t *testing.T) {
+	dir := t.TempDir()
+	h, err := Open(dir, DefaultTenant)
+	if err != nil {
+		t.Fatalf("control: %v", err)
+	}
+	overrides := filepath.Dir(h.Override("x"))
+	if err := os.Chmod(overrides, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(dir, DefaultTenant); err == nil {
+		t.Error("others may write overrides")
+	}
+	if err := os.RemoveAll(filepath.Join(dir, "caps")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/nowhere/at/all", filepath.Join(dir, "caps")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(dir, DefaultTenant); err == nil {
+		t.Error("a dangling link stands for no overrides")
+	}
+}

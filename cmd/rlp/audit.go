@@ -1,0 +1,253 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/config"
+	"runloop.dev/rlp/internal/home"
+	"runloop.dev/rlp/kb"
+	"runloop.dev/rlp/launcher"
+)
+
+type auditFlags struct {
+	run, agent, family, decision, since string
+	limit                               int
+}
+
+func (f *auditFlags) register(fs *pflag.FlagSet) {
+	fs.StringVar(&f.run, "run", "", "only this run (`ID`)")
+	fs.StringVar(&f.agent, "agent", "", "only this agent (`NAME`)")
+	fs.StringVar(&f.family, "family", "", "only this family or capability, such as fs or fs.write")
+	fs.StringVar(&f.decision, "decision", "", "only `allow|deny`")
+	fs.StringVar(&f.since, "since", "", "only from then on: a time (2026-01-02T15:04:05Z) or an age (90m, 24h, 7d)")
+	fs.IntVar(&f.limit, "limit", 0, "only the last `N`; 0: all")
+}
+
+func (f *auditFlags) filter(now time.Time) (kb.Filter, error) {
+	if f.decision != "" && f.decision != "allow" && f.decision != "deny" {
+		return kb.Filter{}, usagef("--decision %s: allow or deny", f.decision)
+	}
+	if f.limit < 0 {
+		return kb.Filter{}, usagef("--limit %d: a whole number from 0 on", f.limit)
+	}
+	since, err := parseSince(f.since, now)
+	if err != nil {
+		return kb.Filter{}, err
+	}
+	return kb.Filter{Run: f.run, Agent: f.agent, Cap: f.family, Decision: f.decision, SinceMS: since, Limit: f.limit}, nil
+}
+
+func parseSince(text string, now time.Time) (int64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	if t, err := time.Parse(time.RFC3339, text); err == nil {
+		return t.UnixMilli(), nil
+	}
+	unit := text
+	var days time.Duration
+	if n, rest, ok := strings.Cut(text, "d"); ok && rest == "" {
+		unit, days = n+"h", 24
+	}
+	d, err := time.ParseDuration(unit)
+	if err != nil || d < 0 {
+		return 0, usagef("--since %s: a time such as 2026-01-02T15:04:05Z, or an age such as 90m, 24h, 7d", text)
+	}
+	if days > 0 {
+		d *= days
+	}
+	return now.Add(-d).UnixMilli(), nil
+}
+
+func (a *app) auditCommand() *cobra.Command {
+	c := &cobra.Command{Use: "audit", Short: "Read what agents did", Args: cobra.NoArgs, RunE: showHelp}
+	c.AddCommand(a.auditListCommand(), a.auditShowCommand(), a.auditTailCommand())
+	return c
+}
+
+func (a *app) auditListCommand() *cobra.Command {
+	var f auditFlags
+	c := &cobra.Command{
+		Use: "list", Short: "Print records, oldest first", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.withStore(c.Context(), f, func(ctx context.Context, s *kb.Store, filter kb.Filter) error {
+				return a.printRecords(s.Audit(ctx, filter))
+			})
+		},
+	}
+	f.register(c.Flags())
+	return c
+}
+
+func (a *app) auditShowCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "show RUN", Short: "Print everything of one run", Args: exactly("a RUN"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.withStore(c.Context(), auditFlags{run: args[0]}, func(ctx context.Context, s *kb.Store, filter kb.Filter) error {
+				found := false
+				err := a.printRecords(func(yield func(audit.Record, error) bool) {
+					for r, err := range s.Audit(ctx, filter) {
+						found = true
+						if !yield(r, err) {
+							return
+						}
+					}
+				})
+				if err == nil && !found {
+					return inputErr(fmt.Errorf("no run %s in the audit log; rlp audit list shows all", args[0]))
+				}
+				return err
+			})
+		},
+	}
+}
+
+func (a *app) auditTailCommand() *cobra.Command {
+	var f auditFlags
+	c := &cobra.Command{
+		Use: "tail", Short: "Print records as they are made, until interrupted", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			filter, err := f.filter(time.Now())
+			if err != nil {
+				return err
+			}
+			h, err := a.home()
+			if err != nil {
+				return err
+			}
+			err = a.printRecords(kb.Tail(c.Context(), kb.Options{Home: h.Dir(), Tenant: h.Tenant()}, filter))
+			if errors.Is(err, context.Canceled) {
+				return nil
+			}
+			return err
+		},
+	}
+	f.register(c.Flags())
+	return c
+}
+
+// withStore opens the store for one question.
+func (a *app) withStore(ctx context.Context, f auditFlags, ask func(context.Context, *kb.Store, kb.Filter) error) (err error) {
+	filter, err := f.filter(time.Now())
+	if err != nil {
+		return err
+	}
+	h, cfg, err := a.settings()
+	if err != nil {
+		return err
+	}
+	s, err := kb.Open(ctx, kb.Options{Home: h.Dir(), Tenant: h.Tenant(), Domains: cfg.KB.Domains})
+	if err != nil {
+		return &statusError{launcher.StatusUnavailable, err}
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	return ask(ctx, s, filter)
+}
+
+// settings opens the home and reads config.toml.
+func (a *app) settings() (home.Home, config.Config, error) {
+	h, err := a.home()
+	if err != nil {
+		return home.Home{}, config.Config{}, err
+	}
+	cfg, err := config.Load(h.Config(), a.env)
+	if err != nil {
+		return home.Home{}, config.Config{}, inputErr(err)
+	}
+	return h, cfg, nil
+}
+
+func (a *app) printRecords(records iter.Seq2[audit.Record, error]) error {
+	for r, err := range records {
+		if err != nil {
+			return err
+		}
+		line, err := a.recordLine(&r)
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintln(a.stdout, line); err != nil {
+			return fmt.Errorf("printing: %w", err)
+		}
+	}
+	return nil
+}
+
+func (a *app) recordLine(r *audit.Record) (string, error) {
+	if a.json {
+		line, err := json.Marshal(r)
+		return string(line), err
+	}
+	head := fmt.Sprintf("%6d %s %s %-12s", r.Seq, r.Time.Local().Format("15:04:05.000"), shortRun(r.Head.RunID), r.Head.Agent)
+	if d := r.Decision; d != nil {
+		return head + " " + a.decisionLine(d), nil
+	}
+	return head + " " + eventLine(r.Event), nil
+}
+
+// shortRun is enough of a run id to tell runs of one day apart: UUIDv7 begins
+// with the time.
+func shortRun(id string) string {
+	if len(id) < 13 {
+		return id
+	}
+	return id[:13]
+}
+
+func (a *app) decisionLine(d *audit.DecisionRecord) string {
+	word := "allow"
+	if d.Deny {
+		word = "deny "
+		if a.color(a.stdout) {
+			word = "\x1b[31m" + word + "\x1b[0m"
+		}
+	}
+	line := fmt.Sprintf("%s %-10s %-22s %s", word, d.Cap, d.Op, printable(d.Target))
+	if d.Deny {
+		line += "  " + d.Reason
+		if d.Layer != "" {
+			line += " (" + d.Layer + ")"
+		}
+	}
+	return line
+}
+
+func eventLine(e *audit.Event) string {
+	switch e.Kind {
+	case audit.KindRunStart:
+		return fmt.Sprintf("start base=%d effective=%d", len(e.Base), len(e.Effective))
+	case audit.KindCallDone:
+		line := fmt.Sprintf("done  %s %s", e.Verb, e.Status)
+		if e.ErrorSummary != "" {
+			line += " " + printable(e.ErrorSummary)
+		}
+		return line
+	case audit.KindCapsSwap:
+		return "swap  " + e.Source
+	}
+	line := fmt.Sprintf("end   %s exit=%d", e.Outcome, e.ExitCode)
+	if e.Message != "" {
+		line += " " + printable(e.Message)
+	}
+	return line
+}
+
+// printable keeps a guest's words from steering the terminal.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 || r == '\u2028' || r == '\u2029' || r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069' {
+			return '?'
+		}
+		return r
+	}, s)
+}

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"strconv"
+	"strings"
+
+	"runloop.dev/rlp/caps"
+)
+
+// callerLayer is what the flags of this invocation take away.
+func callerLayer(f policyFlags) (*caps.Layer, error) {
+	l := &caps.Layer{Name: "caller"}
+	for _, text := range f.allow {
+		g, err := caps.ParseGrant(text)
+		if err != nil {
+			return nil, usagef("--allow %s: %w", text, err)
+		}
+		pos := caps.Pos{File: "--allow " + text}
+		l.Allow = append(l.Allow, caps.Entry{Grant: g, Pos: pos})
+		l.Bounds = append(l.Bounds, caps.Bound{Family: g.Family, Modes: g.Modes, Pos: pos})
+	}
+	for _, text := range f.deny {
+		grants, err := caps.ParseDeny(text)
+		if err != nil {
+			return nil, usagef("--deny %s: %w", text, err)
+		}
+		for _, g := range grants {
+			l.Deny = append(l.Deny, caps.Entry{Grant: g, Pos: caps.Pos{File: "--deny " + text}})
+		}
+	}
+	for _, text := range f.limits {
+		if err := addLimit(l, text); err != nil {
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+func addLimit(l *caps.Layer, text string) error {
+	key, value, ok := strings.Cut(text, "=")
+	n, err := strconv.ParseInt(strings.ReplaceAll(value, "_", ""), 10, 64)
+	if !ok || err != nil {
+		return usagef("--limit %s: write it as KEY=N, such as wall_time_ms=1000", text)
+	}
+	limit, v, err := caps.ParseLimit(key, n)
+	if err != nil {
+		return usagef("--limit %s: %w", text, err)
+	}
+	l.Limits = l.Limits.Min(caps.Limits{}.With(limit, v))
+	return nil
+}

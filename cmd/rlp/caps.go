@@ -1,0 +1,226 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/caps/policy"
+	"runloop.dev/rlp/launcher"
+)
+
+func (a *app) capsCommand() *cobra.Command {
+	c := &cobra.Command{Use: "caps", Short: "See what an agent asks for, what is left of it, and why", Args: cobra.NoArgs, RunE: showHelp}
+	c.AddCommand(a.capsLintCommand(), a.capsShowCommand(), a.capsDiffCommand(), a.capsExplainCommand(), a.capsSchemaCommand())
+	return c
+}
+
+func (a *app) capsShowCommand() *cobra.Command {
+	var f policyFlags
+	c := &cobra.Command{
+		Use: "show BUNDLE", Short: "Print base, layers and what is left", Args: exactly("a BUNDLE"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			c, plan, err := a.plan(args[0], f)
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(showDocument(c, plan))
+			}
+			a.unsetNote(c)
+			return a.printPlan(c.policy)
+		},
+	}
+	f.register(c.Flags())
+	return c
+}
+
+func (a *app) capsDiffCommand() *cobra.Command {
+	var f policyFlags
+	c := &cobra.Command{
+		Use: "diff BUNDLE", Short: "Print what each layer took away, or asked for in vain", Args: exactly("a BUNDLE"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			c, plan, err := a.plan(args[0], f)
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(map[string]any{
+					"agent": c.bundle.Manifest.Agent.String(), "kept": orEmpty(plan.Effective.Strings()),
+					"changes": launcher.Flatten(plan.Changes),
+				})
+			}
+			a.unsetNote(c)
+			a.printDiff(plan)
+			return nil
+		},
+	}
+	f.register(c.Flags())
+	return c
+}
+
+func (a *app) capsExplainCommand() *cobra.Command {
+	var f policyFlags
+	c := &cobra.Command{
+		Use:   "explain BUNDLE REQUEST",
+		Short: "Say why a request would be allowed or denied: every layer's vote",
+		Example: `  rlp caps explain agents/notes_digest kb:write:contacts
+  rlp caps explain agents/notes_digest fs:write:/tmp/out/x --deny fs:write:/tmp`,
+		Args: exactly("a BUNDLE", "a REQUEST"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			requests, err := caps.ParseRequest(args[1])
+			if err != nil {
+				return usagef("%w", err)
+			}
+			c, plan, err := a.plan(args[0], f)
+			if err != nil {
+				return err
+			}
+			return a.explain(c, plan, requests)
+		},
+	}
+	f.register(c.Flags())
+	return c
+}
+
+func (a *app) capsSchemaCommand() *cobra.Command {
+	kinds := []string{string(policy.KindPolicy), string(policy.KindManifest), string(policy.KindOverride)}
+	return &cobra.Command{
+		Use: "schema [" + strings.Join(kinds, "|") + "]", Short: "Print the JSON Schema of a document, for editors",
+		ValidArgs: kinds, Args: cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
+		RunE: func(_ *cobra.Command, args []string) error {
+			kind := policy.KindPolicy
+			if len(args) == 1 {
+				kind = policy.Kind(args[0])
+			}
+			_, err := a.stdout.Write(policy.Schema(kind))
+			return err
+		},
+	}
+}
+
+// plan composes and plans: what these commands print is what launch enforces.
+func (a *app) plan(path string, f policyFlags) (*composition, launcher.Plan, error) {
+	c, err := a.compose(path, f)
+	if err != nil {
+		return nil, launcher.Plan{}, err
+	}
+	plan, err := launcher.NewPlan(c.policy)
+	if err != nil {
+		return nil, launcher.Plan{}, inputErr(err)
+	}
+	return c, plan, nil
+}
+
+// unsetNote says on stderr which placeholders are left out of what is printed.
+func (a *app) unsetNote(c *composition) {
+	for _, p := range c.unset {
+		fmt.Fprintf(a.stderr, "rlp: left out, for it has no value: {%s}, %s; give it with --param %s=PATH\n", p.Name, p.Description, p.Name)
+	}
+}
+
+type layerDocument struct {
+	Name    string            `json:"name"`
+	Changes []launcher.Change `json:"changes"`
+	Limits  map[string]int64  `json:"limits"`
+}
+
+func showDocument(c *composition, plan launcher.Plan) map[string]any {
+	layers := []layerDocument{}
+	changes := launcher.Flatten(plan.Changes)
+	for _, l := range c.policy.Layers {
+		d := layerDocument{Name: l.Name, Changes: []launcher.Change{}, Limits: l.Limits.Map()}
+		for _, ch := range changes {
+			if ch.Layer == l.Name {
+				d.Changes = append(d.Changes, ch)
+			}
+		}
+		layers = append(layers, d)
+	}
+	unset := []string{}
+	for _, p := range c.unset {
+		unset = append(unset, p.Name)
+	}
+	return map[string]any{
+		"agent": c.bundle.Manifest.Agent.String(), "version": c.bundle.Manifest.Version, "bundle_digest": c.bundle.Digest,
+		"base": orEmpty(plan.Base.Strings()), "layers": layers, "effective": orEmpty(plan.Effective.Strings()),
+		"except": launcher.GrantStrings(plan.Effective.Except()), "limits": plan.Limits.Map(), "params_unset": unset,
+	}
+}
+
+func orEmpty(s []string) []string {
+	if s == nil {
+		return []string{}
+	}
+	return s
+}
+
+// printPlan prints a plan for a person.
+func (a *app) printPlan(p launcher.Policy) error {
+	plan, err := launcher.NewPlan(p)
+	if err != nil {
+		return inputErr(err)
+	}
+	fmt.Fprintln(a.stdout, "base")
+	a.list(plan.Base.Strings())
+	for _, l := range p.Layers {
+		var lines []string
+		for _, ch := range launcher.Flatten(plan.Changes) {
+			if ch.Layer == l.Name {
+				lines = append(lines, changeLine(ch))
+			}
+		}
+		if len(lines) > 0 {
+			fmt.Fprintln(a.stdout, l.Name)
+			a.list(lines)
+		}
+	}
+	fmt.Fprintln(a.stdout, "effective")
+	a.list(plan.Effective.Strings())
+	for _, s := range launcher.GrantStrings(plan.Effective.Except()) {
+		fmt.Fprintf(a.stdout, "  except %s\n", s)
+	}
+	fmt.Fprintln(a.stdout, "limits")
+	limits := plan.Limits.Map()
+	for l := range caps.NumLimits {
+		if v, ok := limits[l.String()]; ok {
+			fmt.Fprintf(a.stdout, "  %s = %d\n", l, v)
+		}
+	}
+	return nil
+}
+
+func (a *app) list(lines []string) {
+	if len(lines) == 0 {
+		lines = []string{"nothing"}
+	}
+	for _, l := range lines {
+		fmt.Fprintf(a.stdout, "  %s\n", l)
+	}
+}
+
+func changeLine(c launcher.Change) string {
+	s := fmt.Sprintf("%-8s %s", c.Kind, c.Capability)
+	if c.Source != "" {
+		s += "  (" + c.Source + ")"
+	}
+	return s
+}
+
+func (a *app) printDiff(plan launcher.Plan) {
+	for _, s := range plan.Effective.Strings() {
+		fmt.Fprintf(a.stdout, "%-8s %s\n", "kept", s)
+	}
+	for _, c := range launcher.Flatten(plan.Changes) {
+		line := fmt.Sprintf("%-8s %s  (%s", c.Kind, c.Capability, c.Layer)
+		if c.Source != "" {
+			line += " " + c.Source
+		}
+		if c.Kind == caps.Ignored.String() {
+			line += ": not in the base"
+		}
+		fmt.Fprintln(a.stdout, line+")")
+	}
+}

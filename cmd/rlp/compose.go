@@ -1,0 +1,241 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"runloop.dev/rlp/bundles"
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/caps/policy"
+	"runloop.dev/rlp/internal/config"
+	"runloop.dev/rlp/internal/home"
+	"runloop.dev/rlp/internal/jail"
+	"runloop.dev/rlp/internal/tomlfile"
+	"runloop.dev/rlp/launcher"
+)
+
+// policyFlags are the flags by which one invocation narrows, and fills in the
+// placeholders.
+type policyFlags struct {
+	overrides, allow, deny, limits, params []string
+}
+
+func (f *policyFlags) register(fs *pflag.FlagSet) {
+	fs.StringArrayVar(&f.overrides, "override", nil, "a further override `FILE`; narrows only")
+	fs.StringArrayVar(&f.allow, "allow", nil, "bound the families named to these capabilities, such as fs:read:/tmp (`CAP`)")
+	fs.StringArrayVar(&f.deny, "deny", nil, "take a capability away, such as kb:write:* (`CAP`)")
+	fs.StringArrayVar(&f.limits, "limit", nil, "lower a limit, such as wall_time_ms=1000 (`KEY=N`)")
+	fs.StringArrayVar(&f.params, "param", nil, "fill in a placeholder of the policy (`NAME=PATH`)")
+}
+
+// A composition is a bundle and everything that narrows it, read and parsed:
+// what a plan is made of.
+type composition struct {
+	home     home.Home
+	config   config.Config
+	bundle   *bundles.Bundle
+	policy   launcher.Policy
+	aliases  []jail.Alias
+	params   map[string]string
+	unset    []policy.Param // placeholders without a value
+	findings []policy.Finding
+}
+
+// compose reads all that decides what an agent may do. A placeholder without a
+// value is left in unset; whoever launches refuses it.
+func (a *app) compose(path string, f policyFlags) (*composition, error) {
+	h, err := a.home()
+	if err != nil {
+		return nil, err
+	}
+	c := &composition{home: h}
+	if c.config, err = config.Load(h.Config(), a.env); err != nil {
+		return nil, inputErr(err)
+	}
+	if c.bundle, err = bundles.Open(path); err != nil {
+		return nil, inputErr(err)
+	}
+	base, err := a.base(c)
+	if err != nil {
+		return nil, err
+	}
+	given := policy.Given{Values: map[string]policy.Value{}, Home: a.getenv("HOME")}
+	if given.Dir, err = os.Getwd(); err != nil {
+		return nil, inputErr(err)
+	}
+	if c.policy.Layers, err = a.layers(c, f, &given); err != nil {
+		return nil, err
+	}
+	if err := c.resolve(base, given); err != nil {
+		return nil, err
+	}
+	c.policy, c.aliases, err = launcher.Canonical(c.policy, jail.Canonical)
+	if err != nil {
+		return nil, inputErr(err)
+	}
+	return c, nil
+}
+
+func (a *app) options(h home.Home, cfg config.Config) policy.Options {
+	return policy.Options{
+		Home: a.getenv("HOME"), Domains: cfg.KB.Domains, Stat: os.Stat,
+		Template: func(name string) ([]byte, error) { return tomlfile.ReadFile(h.Template(name), 0) },
+	}
+}
+
+// base is policy.caps joined with the manifest's [requires].
+func (a *app) base(c *composition) (*policy.Base, error) {
+	opt := a.options(c.home, c.config)
+	base := &policy.Base{}
+	m := c.bundle.Manifest
+	if c.bundle.PolicyPresent {
+		b, findings := policy.ParseBase(c.bundle.PolicyPath, c.bundle.Policy, opt)
+		c.findings = append(c.findings, findings...)
+		if b != nil {
+			base = b
+		}
+		c.policy.Present = true
+	}
+	requires, findings := policy.ParseRequires(m.Requires, m.Limits, base.Schema, opt)
+	c.findings = append(c.findings, findings...)
+	if requires != nil {
+		base = policy.Join(base, requires)
+	}
+	c.findings = append(c.findings, base.CheckPlaceholders(declared(m))...)
+	if err := policy.AsError(c.findings); err != nil {
+		return nil, inputErr(err)
+	}
+	c.policy.BaseLimits = base.Limits
+	return base, nil
+}
+
+func declared(m *bundles.Manifest) []policy.Param {
+	var list []policy.Param
+	for name, p := range m.Params {
+		list = append(list, policy.Param{Name: name, Kind: p.Kind, Description: p.Description, Pos: caps.Pos(p.Pos)})
+	}
+	slices.SortFunc(list, func(a, b policy.Param) int { return strings.Compare(a.Name, b.Name) })
+	return list
+}
+
+// layers are everything that narrows, in the order in which explanations name
+// it. Values of placeholders in override files end up in given; flags win.
+func (a *app) layers(c *composition, f policyFlags, given *policy.Given) ([]*caps.Layer, error) {
+	layers := []*caps.Layer{policy.Protected(c.home.Dir(), c.home.Tenant()), {Name: "config", Limits: c.config.Limits}}
+	agent := c.bundle.Manifest.Agent.String()
+	files := []struct {
+		path     string
+		optional bool
+	}{{c.home.Override("_default"), true}, {c.home.Override(agent), true}}
+	for _, path := range f.overrides {
+		files = append(files, struct {
+			path     string
+			optional bool
+		}{path, false})
+	}
+	for _, file := range files {
+		layer, err := a.overrideLayer(c, file.path, file.optional, given)
+		if err != nil {
+			return nil, err
+		}
+		if layer != nil {
+			layers = append(layers, layer)
+		}
+	}
+	caller, err := callerLayer(f)
+	if err != nil {
+		return nil, err
+	}
+	return append(layers, caller), paramFlags(f.params, given)
+}
+
+// overrideLayer reads one override. Only a file that is not there at all is no
+// override; whatever else stands in the way of reading it refuses.
+func (a *app) overrideLayer(c *composition, path string, optional bool, given *policy.Given) (*caps.Layer, error) {
+	data, err := tomlfile.ReadFile(path, 0)
+	if errors.Is(err, fs.ErrNotExist) && optional {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, inputErr(fmt.Errorf("reading an override: %w", err))
+	}
+	o, findings := policy.ParseLayer("override:"+filepath.Base(path), path, data, a.options(c.home, c.config))
+	c.findings = append(c.findings, findings...)
+	if err := policy.AsError(findings); err != nil {
+		return nil, inputErr(err)
+	}
+	for name, v := range o.Params {
+		given.Values[name] = v
+	}
+	return o.Layer, nil
+}
+
+func paramFlags(params []string, given *policy.Given) error {
+	for _, p := range params {
+		name, path, ok := strings.Cut(p, "=")
+		if !ok || name == "" || path == "" {
+			return usagef("--param %s: write it as NAME=PATH", p)
+		}
+		given.Values[name] = policy.Value{Path: path, Pos: caps.Pos{File: "--param"}}
+	}
+	return nil
+}
+
+// resolve puts values in the place of placeholders, as far as there are any.
+func (c *composition) resolve(base *policy.Base, given policy.Given) error {
+	params := declared(c.bundle.Manifest)
+	resolved, err := base.Resolve(params, given)
+	var pe *policy.ParamError
+	if errors.As(err, &pe) && len(pe.Missing) > 0 {
+		c.unset, c.policy.Base = pe.Missing, base.Entries
+		return nil
+	}
+	if err != nil {
+		return inputErr(err)
+	}
+	c.params, c.policy.Base = resolved.Params, resolved.Entries
+	return c.checkKinds(params)
+}
+
+// checkKinds refuses a value that is not there, or not what the manifest asks
+// for: the operator named it a moment ago, so it is a slip.
+func (c *composition) checkKinds(params []policy.Param) error {
+	for _, p := range params {
+		path := c.params[p.Name]
+		info, err := os.Stat(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return inputErr(fmt.Errorf("the %s for {%s} does not exist: %s; make it first, or give another with --param %s=PATH", p.Kind, p.Name, path, p.Name))
+		case err != nil:
+			return inputErr(fmt.Errorf("looking at the value of {%s}: %w", p.Name, err))
+		case (p.Kind == "dir") != info.IsDir():
+			return inputErr(fmt.Errorf("{%s} takes a %s, and %s is none", p.Name, p.Kind, path))
+		}
+	}
+	return nil
+}
+
+// mustBeSet refuses a launch whose placeholders have no value, and says which
+// and how to give them.
+func (c *composition) mustBeSet(command string) error {
+	if len(c.unset) == 0 {
+		return nil
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s needs to know:", c.bundle.Manifest.Agent)
+	example := ""
+	for _, p := range c.unset {
+		fmt.Fprintf(&b, "\n  --param %s=%-6s %s", p.Name, strings.ToUpper(p.Kind), p.Description)
+		example += " --param " + p.Name + "=" + strings.ToUpper(p.Kind)
+	}
+	fmt.Fprintf(&b, "\nfor example: rlp %s %s%s\nor write them under [params] in %s", command, c.bundle.Path, example,
+		c.home.Override(c.bundle.Manifest.Agent.String()))
+	return usagef("%s", b.String())
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"fmt"
+	"sort"
+
+	"github.com/spf13/cobra"
+
+	"runloop.dev/rlp/bundles"
+	"runloop.dev/rlp/hostcalls"
+	"runloop.dev/rlp/internal/guest"
+)
+
+type importDocument struct {
+	Module string `json:"module"`
+	Name   string `json:"name"`
+	Family string `json:"family,omitempty"`
+}
+
+func (a *app) agentInspectCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "inspect BUNDLE", Short: "Print what a bundle is made of and every host function that it could ever call",
+		Args: exactly("a BUNDLE"),
+		RunE: func(_ *cobra.Command, args []string) error { return a.inspect(args[0]) },
+	}
+}
+
+func (a *app) inspect(path string) error {
+	b, err := bundles.Open(path)
+	if err != nil {
+		return inputErr(err)
+	}
+	imports, err := guest.Imports(b.Wasm)
+	if err != nil {
+		return inputErr(err)
+	}
+	list := importList(imports)
+	m := b.Manifest
+	if a.json {
+		return a.printJSON(map[string]any{
+			"agent": m.Agent.String(), "version": m.Version, "description": m.Description, "bundle_digest": b.Digest,
+			"entry_wasm": m.Entry.Path, "wasm_sha256": b.WasmSHA256, "wasm_bytes": len(b.Wasm), "imports": list,
+			"policy": string(b.Policy), "signed": b.Signed, "findings": orNone(b.Findings),
+		})
+	}
+	fmt.Fprintf(a.stdout, "%s %s\n%s\n", m.Agent, m.Version, m.Description)
+	fmt.Fprintf(a.stdout, "bundle  %s\nmodule  %s, %d bytes, sha256 %s\n", b.Digest, m.Entry.Path, len(b.Wasm), b.WasmSHA256)
+	fmt.Fprintln(a.stdout, "imports")
+	for _, im := range list {
+		line := "  " + im.Module + "." + im.Name
+		if im.Family != "" {
+			line += "  (needs " + im.Family + ")"
+		}
+		fmt.Fprintln(a.stdout, line)
+	}
+	for _, f := range b.Findings {
+		fmt.Fprintln(a.stdout, f)
+	}
+	return nil
+}
+
+func importList(imports []guest.Import) []importDocument {
+	families := map[string]string{}
+	for _, known := range hostcalls.Imports() {
+		if known.Gated {
+			families[known.Name] = known.Family.String()
+		}
+	}
+	list := []importDocument{}
+	for _, im := range imports {
+		d := importDocument{Module: im.Module, Name: im.Name}
+		if im.Module == hostcalls.ImportModule {
+			d.Family = families[im.Name]
+		}
+		list = append(list, d)
+	}
+	sort.Slice(list, func(i, j int) bool {
+		if list[i].Module != list[j].Module {
+			return list[i].Module < list[j].Module
+		}
+		return list[i].Name < list[j].Name
+	})
+	return list
+}
+
+func orNone(f []bundles.Finding) []bundles.Finding {
+	if f == nil {
+		return []bundles.Finding{}
+	}
+	return f
+}

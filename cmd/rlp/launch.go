@@ -1,0 +1,272 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"runloop.dev/rlp/internal/ident"
+	"runloop.dev/rlp/launcher"
+)
+
+type launchFlags struct {
+	policyFlags
+	input                              string
+	stream, dryRun, auditAllow, events bool
+	seed                               string
+}
+
+func (a *app) launchCommand() *cobra.Command {
+	var f launchFlags
+	c := &cobra.Command{
+		Use:   "launch BUNDLE [-- ARGS...]",
+		Short: "Launch an agent with the capabilities that are left of its policy",
+		Example: `  rlp launch agents/notes_digest --param notes=testdata/notes --param out=/tmp/out
+  rlp launch agent.tar.gz --deny kb:write:* --limit wall_time_ms=5000 -- --verbose`,
+		Args: func(c *cobra.Command, args []string) error {
+			if n := c.ArgsLenAtDash(); len(args) == 0 || n == 0 || n > 1 || n < 0 && len(args) > 1 {
+				return usagef("rlp launch takes one BUNDLE; arguments for the agent follow --")
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error { return a.launch(c.Context(), args[0], args[1:], f) },
+	}
+	fs := c.Flags()
+	f.register(fs)
+	fs.StringVar(&f.input, "input", "", "the agent's stdin: `JSON`, @FILE, or - for this stdin")
+	fs.BoolVar(&f.stream, "stream", false, "pass the agent's output on as it comes")
+	fs.BoolVar(&f.dryRun, "dry-run", false, "say what would be enforced, and launch nothing")
+	fs.StringVar(&f.seed, "seed", "", "make random numbers repeatable (`N`)")
+	fs.BoolVar(&f.auditAllow, "audit-allow", false, "store allowed calls in the audit log whatever config.toml says")
+	fs.BoolVar(&f.events, "events", false, "print the life of the run as NDJSON on stderr")
+	return c
+}
+
+func (a *app) launch(ctx context.Context, path string, args []string, f launchFlags) error {
+	input, err := a.readInput(f.input)
+	if err != nil {
+		return err
+	}
+	seed, err := parseSeed(f.seed)
+	if err != nil {
+		return err
+	}
+	c, err := a.compose(path, f.policyFlags)
+	if err != nil {
+		return err
+	}
+	if err := c.mustBeSet("launch"); err != nil {
+		return err
+	}
+	spec, err := a.spec(c)
+	if err != nil {
+		return err
+	}
+	spec.Args, spec.Input, spec.Seed = args, input, seed
+	a.warnings(c)
+	if f.dryRun {
+		return a.dryRun(spec)
+	}
+	return a.run(ctx, c, spec, f)
+}
+
+func (a *app) dryRun(spec *launcher.Spec) error {
+	report, err := launcher.DryRun(spec)
+	if err != nil {
+		return inputErr(err)
+	}
+	if a.json {
+		err = a.printJSON(report)
+	} else {
+		err = a.printPlan(spec.Policy)
+	}
+	if err == nil && report.ExitCode != 0 {
+		fmt.Fprintf(a.stderr, "rlp: %s\n", report.Message)
+		return exitWith(report.ExitCode)
+	}
+	return err
+}
+
+// run launches for real: the journal, the log and the knowledge base are opened
+// here and nowhere else.
+func (a *app) run(ctx context.Context, c *composition, spec *launcher.Spec, f launchFlags) error {
+	var verbose io.Writer
+	if a.verbose {
+		verbose = a.stderr
+	}
+	log := openLog(c.home, time.Now, verbose)
+	store := newStore(ctx, c.home, c.config)
+	clock := journalClock()
+	defer clock.Stop()
+	spec.Log, spec.KB = log.Logger, store.as(spec.Identity)
+	spec.OpenJournal = journalOpener(c.home, clock, log)
+	spec.KeepAllowed = c.config.Security.Caps.AuditOnAllow || f.auditAllow
+	spec.KeepDenied = c.config.Security.Caps.AuditOnDeny
+	if f.events {
+		spec.Event = a.printEvent
+	}
+	streams := a.streams(spec, f.stream)
+	spec.Slow = progress(a.stderr, "compiling "+spec.Agent+" (the first launch takes longest) ...")
+	report := launcher.Launch(ctx, spec)
+	streams()
+	err := a.tell(report, spec)
+	if closeErr := store.Close(); closeErr != nil && err == nil {
+		err = closeErr
+	}
+	if logErr := log.Close(); logErr != nil {
+		fmt.Fprintf(a.stderr, "rlp: writing the log: %v\n", logErr)
+	}
+	return err
+}
+
+// streams decides where the guest's output goes as it comes, and returns what
+// ends it. With --json it is held for the report; otherwise stdout streams, and
+// stderr does on a terminal or when asked for.
+func (a *app) streams(spec *launcher.Spec, stream bool) func() {
+	if a.json {
+		return func() {}
+	}
+	spec.Stdout = a.stdout
+	if !stream && !isTerminal(a.stderr) {
+		return func() {}
+	}
+	lines := launcher.GuestLines(a.stderr)
+	spec.Stderr = lines
+	return func() { _ = lines.Close() }
+}
+
+// tell prints what came of the run: the marker first, then what was held.
+func (a *app) tell(r *launcher.Report, spec *launcher.Spec) error {
+	fmt.Fprint(a.stderr, r.Marker())
+	if spec.Stderr == nil && !a.json {
+		lines := launcher.GuestLines(a.stderr)
+		_, _ = io.WriteString(lines, r.Stderr)
+		_ = lines.Close()
+	}
+	if r.Marker() == "" && r.Message != "" {
+		fmt.Fprintf(a.stderr, "rlp: %s\n", r.Message)
+	}
+	a.truncations(r)
+	if a.json {
+		if err := a.printJSON(r); err != nil {
+			return err
+		}
+	}
+	if r.ExitCode == 0 {
+		return nil
+	}
+	return exitWith(r.ExitCode)
+}
+
+func (a *app) truncations(r *launcher.Report) {
+	if a.quiet {
+		return
+	}
+	for _, s := range []struct {
+		name string
+		cut  bool
+	}{{"stdout", r.Usage.StdoutTruncated}, {"stderr", r.Usage.StderrTruncated}} {
+		if s.cut {
+			fmt.Fprintf(a.stderr, "rlp: the agent's %s was cut at limits.%s_max_bytes\n", s.name, s.name)
+		}
+	}
+}
+
+func (a *app) printEvent(name string, fields map[string]any) {
+	fields["event"], fields["ts"] = name, time.Now().UTC().Format("2006-01-02T15:04:05.000Z")
+	if line, err := json.Marshal(fields); err == nil {
+		fmt.Fprintf(a.stderr, "%s\n", line)
+	}
+}
+
+// warnings tells of what a layer asked for in vain and the like.
+func (a *app) warnings(c *composition) {
+	if a.quiet || a.json {
+		return
+	}
+	if !a.verbose {
+		return
+	}
+	for _, f := range c.findings {
+		fmt.Fprintf(a.stderr, "rlp: %s\n", f)
+	}
+	for _, f := range c.bundle.Findings {
+		fmt.Fprintf(a.stderr, "rlp: %s\n", f)
+	}
+}
+
+// spec is the launch of what was composed, without what only a real launch opens.
+func (a *app) spec(c *composition) (*launcher.Spec, error) {
+	runID, err := ident.NewRun()
+	if err != nil {
+		return nil, fmt.Errorf("naming the run: %w", err)
+	}
+	m := c.bundle.Manifest
+	return &launcher.Spec{
+		Identity: launcher.Identity{
+			RunID: runID.String(), TraceID: strings.ReplaceAll(uuid.NewString(), "-", ""), Tenant: c.home.Tenant(),
+			Agent: m.Agent.String(), Version: m.Version, BundleDigest: c.bundle.Digest,
+		},
+		Module: c.bundle.Wasm, Policy: c.policy, Aliases: c.aliases, Params: c.params,
+		Env: a.lookup, FailOnEmpty: c.config.Security.Caps.FailOnEmpty,
+		CacheDir: c.home.Cache(), Now: time.Now,
+	}, nil
+}
+
+// readInput is the agent's stdin. It is one JSON document.
+func (a *app) readInput(flag string) ([]byte, error) {
+	var data []byte
+	var err error
+	switch {
+	case flag == "":
+		return nil, nil
+	case flag == "-":
+		data, err = io.ReadAll(io.LimitReader(a.stdin, maxInput+1))
+	case strings.HasPrefix(flag, "@"):
+		data, err = readAtMost(flag[1:])
+	default:
+		data = []byte(flag)
+	}
+	if err != nil {
+		return nil, inputErr(fmt.Errorf("reading --input: %w", err))
+	}
+	if len(data) > maxInput {
+		return nil, inputErr(fmt.Errorf("reading --input: more than %d MiB", maxInput>>20))
+	}
+	if !json.Valid(data) {
+		return nil, inputErr(fmt.Errorf("--input is not one JSON document; write @FILE for a file, and quote strings as JSON does"))
+	}
+	return data, nil
+}
+
+// maxInput bounds what an agent is given to read.
+const maxInput = 64 << 20
+
+func readAtMost(path string) ([]byte, error) {
+	f, err := os.Open(filepath.Clean(path))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxInput+1))
+}
+
+func parseSeed(text string) (*uint64, error) {
+	if text == "" {
+		return nil, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return nil, usagef("--seed %s: a whole number from 0 on", text)
+	}
+	return &n, nil
+}

@@ -1,0 +1,244 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"runloop.dev/rlp/bundles"
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/caps/policy"
+	"runloop.dev/rlp/hostcalls"
+	"runloop.dev/rlp/internal/config"
+	"runloop.dev/rlp/internal/guest"
+	"runloop.dev/rlp/internal/home"
+	"runloop.dev/rlp/internal/ident"
+	"runloop.dev/rlp/internal/tomlfile"
+	"runloop.dev/rlp/launcher"
+)
+
+func (a *app) capsLintCommand() *cobra.Command {
+	var agent string
+	var strict bool
+	c := &cobra.Command{
+		Use:   "lint PATH...",
+		Short: "Check policies, manifests, overrides and bundles, and show what overrides change",
+		Long: `Lint checks each PATH: a bundle or agent folder (with the overrides that apply to
+it), a policy.caps, a manifest.toml, or an override file. With --agent, override
+files are held against that installed agent.
+
+It exits with 1 when there are errors (with --strict, warnings too), and with 65
+when a file cannot be read.`,
+		Args: atLeastOne("PATH"),
+		RunE: func(_ *cobra.Command, paths []string) error { return a.lint(paths, agent, strict) },
+	}
+	c.Flags().StringVar(&agent, "agent", "", "hold override files against this installed agent (`ID`)")
+	c.Flags().BoolVar(&strict, "strict", false, "let warnings fail too")
+	return c
+}
+
+// A linter gathers what is found in all paths.
+type linter struct {
+	app      *app
+	home     home.Home
+	opt      policy.Options
+	findings []policy.Finding
+	plans    []launcher.Plan
+	unread   bool
+}
+
+func (a *app) lint(paths []string, agent string, strict bool) error {
+	h, err := a.home()
+	if err != nil {
+		return err
+	}
+	cfg, err := config.Load(h.Config(), a.env)
+	if err != nil {
+		return inputErr(err)
+	}
+	l := &linter{app: a, home: h, opt: a.options(h, cfg)}
+	installed, err := installedAgent(h, agent)
+	if err != nil {
+		return err
+	}
+	for _, path := range paths {
+		l.path(path, installed)
+	}
+	policy.Sort(l.findings)
+	if err := l.print(); err != nil {
+		return err
+	}
+	return l.status(strict)
+}
+
+func installedAgent(h home.Home, agent string) (string, error) {
+	if agent == "" {
+		return "", nil
+	}
+	id, err := ident.ParseAgent(agent)
+	if err != nil {
+		return "", usagef("--agent: %w", err)
+	}
+	dir := filepath.Join(h.Root(), "agents", id.String())
+	if _, err := os.Stat(dir); err != nil {
+		return "", inputErr(fmt.Errorf("--agent %s: no such installed agent: %w", id, err))
+	}
+	return dir, nil
+}
+
+func (l *linter) path(path, installed string) {
+	info, err := os.Stat(path)
+	if err == nil && (info.IsDir() || isArchive(path)) {
+		l.bundle(path, nil)
+		return
+	}
+	data, err := tomlfile.ReadFile(path, lintMax(path))
+	if err != nil {
+		l.findings = append(l.findings, policy.FileFinding(path, err))
+		l.unread = true
+		return
+	}
+	kind := policy.Detect(path, data)
+	if kind == policy.KindOverride && installed != "" {
+		l.bundle(installed, []string{path})
+		return
+	}
+	l.findings = append(l.findings, policy.Lint(kind, path, data, l.opt)...)
+	if kind == policy.KindManifest {
+		if _, err := bundles.ParseManifest(path, data); err != nil {
+			l.refusal(path, err)
+		}
+	}
+}
+
+func lintMax(path string) int64 {
+	if filepath.Base(path) == bundles.ManifestName {
+		return bundles.MaxManifest
+	}
+	return 0
+}
+
+func isArchive(path string) bool {
+	for _, end := range []string{".tar", ".tar.gz", ".tgz", ".zip"} {
+		if strings.HasSuffix(path, end) {
+			return true
+		}
+	}
+	return false
+}
+
+// bundle lints a bundle with everything that applies to it. A source folder
+// that was not built yet is linted by its files.
+func (l *linter) bundle(path string, overrides []string) {
+	c, plan, err := l.app.plan(path, policyFlags{overrides: overrides})
+	var be *bundles.Error
+	if err != nil && errors.As(err, &be) && l.source(path) {
+		return
+	}
+	if err != nil {
+		l.refusal(path, err)
+		return
+	}
+	l.findings = append(l.findings, c.findings...)
+	for _, f := range c.bundle.Findings {
+		l.findings = append(l.findings, policy.Finding{
+			Path: f.Path, Line: f.Line, Column: f.Column, Severity: policy.Severity(f.Severity),
+			Code: policy.Code(f.Code), Message: f.Message, Hint: f.Hint,
+		})
+	}
+	l.findings = append(l.findings, policy.Extras(plan.Changes)...)
+	l.findings = append(l.findings, unaskedImports(c, plan)...)
+	l.plans = append(l.plans, plan)
+}
+
+// source lints the files of a folder that holds no bundle yet.
+func (l *linter) source(dir string) bool {
+	found := false
+	for _, name := range []string{bundles.ManifestName, bundles.DefaultPolicyName} {
+		path := filepath.Join(dir, name)
+		if _, err := os.Lstat(path); err == nil {
+			found = true
+			l.path(path, "")
+		}
+	}
+	return found
+}
+
+// unaskedImports warns of functions that the module imports and whose family
+// the bundle does not ask for: they would be denied at every call.
+func unaskedImports(c *composition, plan launcher.Plan) []policy.Finding {
+	imports, err := guest.Imports(c.bundle.Wasm)
+	if err != nil {
+		return []policy.Finding{{Path: c.bundle.Path, Severity: policy.SeverityError, Code: "module", Message: err.Error()}}
+	}
+	var findings []policy.Finding
+	for _, known := range hostcalls.Imports() {
+		if !known.Gated || plan.Base.Any(known.Family) || len(c.unset) > 0 && known.Family == caps.FS {
+			continue
+		}
+		for _, im := range imports {
+			if im.Module == hostcalls.ImportModule && im.Name == known.Name {
+				findings = append(findings, policy.Finding{
+					Path: c.bundle.PolicyPath, Severity: policy.SeverityWarning, Code: "import_not_asked",
+					Message: fmt.Sprintf("the module imports %s, and the policy asks for no %s", im.Name, known.Family),
+					Hint:    fmt.Sprintf("add %s to [capabilities], or build without the call", known.Family),
+				})
+			}
+		}
+	}
+	return findings
+}
+
+// refusal turns an error into findings.
+func (l *linter) refusal(path string, err error) {
+	var pe *policy.Error
+	if errors.As(err, &pe) {
+		l.findings = append(l.findings, pe.Findings...)
+		return
+	}
+	p := problemOf(err)
+	if p.Path == "" {
+		p.Path = path
+	}
+	if p.Line == 0 && errors.Is(err, tomlfile.ErrFile) {
+		l.unread = true
+	}
+	l.findings = append(l.findings, policy.Finding{
+		Path: p.Path, Line: p.Line, Column: p.Column, Severity: policy.SeverityError, Code: "bundle", Message: p.Message, Hint: p.Hint,
+	})
+}
+
+func (l *linter) print() error {
+	if l.app.json {
+		if l.findings == nil {
+			l.findings = []policy.Finding{}
+		}
+		return l.app.printJSON(l.findings)
+	}
+	for _, f := range l.findings {
+		fmt.Fprintln(l.app.stdout, f)
+	}
+	for _, p := range l.plans {
+		l.app.printDiff(p)
+	}
+	if len(l.findings) == 0 && !l.app.quiet {
+		fmt.Fprintln(l.app.stdout, "no findings")
+	}
+	return nil
+}
+
+func (l *linter) status(strict bool) error {
+	if l.unread {
+		return exitWith(launcher.StatusInput)
+	}
+	for _, f := range l.findings {
+		if f.Severity == policy.SeverityError || strict && f.Severity == policy.SeverityWarning {
+			return exitWith(launcher.StatusFinding)
+		}
+	}
+	return nil
+}

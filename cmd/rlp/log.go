@@ -1,0 +1,137 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/home"
+)
+
+// A runLog is the JSON lines of one invocation: log/<day>.jsonl, shared by all
+// runs of that day. Lines are gathered and appended whole, so that two runs
+// never mix theirs.
+type runLog struct {
+	*slog.Logger
+	file *lineFile
+}
+
+// openLog opens the log of the tenant. The file is made at the first line.
+func openLog(h home.Home, now func() time.Time, verbose io.Writer) *runLog {
+	f := &lineFile{path: filepath.Join(h.Log(), now().UTC().Format(time.DateOnly)+".jsonl")}
+	opt := &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: utc}
+	var handler slog.Handler = slog.NewJSONHandler(f, opt)
+	if verbose != nil {
+		handler = both{handler, slog.NewTextHandler(verbose, &slog.HandlerOptions{Level: slog.LevelInfo})}
+	}
+	return &runLog{Logger: slog.New(handler), file: f}
+}
+
+func utc(groups []string, a slog.Attr) slog.Attr {
+	if len(groups) == 0 && a.Key == slog.TimeKey {
+		a.Value = slog.StringValue(a.Value.Time().UTC().Format("2006-01-02T15:04:05.000Z"))
+	}
+	return a
+}
+
+// observe writes a decision as cap_allow or cap_deny, whatever is kept of it in
+// the knowledge base.
+func (l *runLog) observe(r *audit.Record) {
+	d := r.Decision
+	if d == nil {
+		return
+	}
+	name, level, word := "cap_allow", slog.LevelDebug, "allow"
+	if d.Deny {
+		name, level, word = "cap_deny", slog.LevelInfo, "deny"
+	}
+	l.LogAttrs(context.Background(), level, name,
+		slog.String("run_id", r.Head.RunID), slog.String("tenant", r.Head.Tenant), slog.String("agent", r.Head.Agent),
+		slog.String("cap", d.Cap), slog.String("op", d.Op), slog.String("target", d.Target),
+		slog.String("decision", word), slog.String("reason", d.Reason), slog.String("layer", d.Layer))
+}
+
+// Close writes what is left.
+func (l *runLog) Close() error { return l.file.flush() }
+
+// flushAt is how many bytes of lines are gathered before they are appended.
+const flushAt = 32 << 10
+
+// lineFile gathers lines and appends them to a file in whole batches.
+type lineFile struct {
+	mu   sync.Mutex
+	path string
+	buf  bytes.Buffer
+	file *os.File
+}
+
+func (f *lineFile) Write(line []byte) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.buf.Write(line)
+	if f.buf.Len() < flushAt {
+		return len(line), nil
+	}
+	return len(line), f.append()
+}
+
+func (f *lineFile) flush() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.buf.Len() == 0 && f.file == nil {
+		return nil
+	}
+	err := f.append()
+	if f.file != nil {
+		err = errors.Join(err, f.file.Close())
+	}
+	return err
+}
+
+func (f *lineFile) append() error {
+	if f.file == nil {
+		if err := home.Make(filepath.Dir(f.path)); err != nil {
+			return err
+		}
+		file, err := os.OpenFile(f.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			return err
+		}
+		f.file = file
+	}
+	_, err := f.file.Write(f.buf.Bytes())
+	f.buf.Reset()
+	return err
+}
+
+// both hands each line to two handlers.
+type both struct{ a, b slog.Handler }
+
+func (h both) Enabled(ctx context.Context, l slog.Level) bool {
+	return h.a.Enabled(ctx, l) || h.b.Enabled(ctx, l)
+}
+
+func (h both) Handle(ctx context.Context, r slog.Record) error {
+	var err error
+	for _, one := range []slog.Handler{h.a, h.b} {
+		if one.Enabled(ctx, r.Level) {
+			err = errors.Join(err, one.Handle(ctx, r.Clone()))
+		}
+	}
+	return err
+}
+
+func (h both) WithAttrs(as []slog.Attr) slog.Handler {
+	return both{h.a.WithAttrs(as), h.b.WithAttrs(as)}
+}
+
+func (h both) WithGroup(name string) slog.Handler {
+	return both{h.a.WithGroup(name), h.b.WithGroup(name)}
+}

@@ -1,0 +1,22 @@
+// Command rlp launches untrusted WASM agents with exactly the capabilities that
+// their operator left them, and records what they did.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() { os.Exit(Main()) }
+
+// Main is the program: it returns the exit status. Tests run it as a command.
+func Main() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return run(ctx, environment{
+		args: os.Args[1:], env: os.Environ(),
+		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
+	})
+}

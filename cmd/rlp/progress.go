@@ -1,0 +1,40 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+// slowAfter is how long something may take before a person is told of it.
+const slowAfter = time.Second
+
+// progress tells a person at a terminal what takes so long, once it does; the
+// line is gone when it has ended. Elsewhere it is silent.
+func progress(w io.Writer, what string) func() func() {
+	if !isTerminal(w) {
+		return nil
+	}
+	return func() func() {
+		var mu sync.Mutex
+		shown, ended := false, false
+		t := time.AfterFunc(slowAfter, func() {
+			mu.Lock()
+			defer mu.Unlock()
+			if !ended {
+				shown = true
+				fmt.Fprint(w, what)
+			}
+		})
+		return func() {
+			t.Stop()
+			mu.Lock()
+			defer mu.Unlock()
+			ended = true
+			if shown {
+				fmt.Fprint(w, "\r\x1b[2K")
+			}
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"runloop.dev/rlp/internal/home"
+	"runloop.dev/rlp/internal/ident"
+)
+
+// environment is everything that the program takes from the process; no other
+// file reads the process's own.
+type environment struct {
+	args   []string
+	env    []string
+	stdin  io.Reader
+	stdout io.Writer
+	stderr io.Writer
+}
+
+func (e environment) getenv(name string) string {
+	v, _ := e.lookup(name)
+	return v
+}
+
+func (e environment) lookup(name string) (string, bool) {
+	for _, kv := range e.env {
+		if k, v, ok := strings.Cut(kv, "="); ok && k == name {
+			return v, true
+		}
+	}
+	return "", false
+}
+
+// app is one invocation: the environment and the flags that every command has.
+type app struct {
+	environment
+	json, quiet, verbose bool
+	homeFlag, tenant     string
+}
+
+// run does one invocation and returns its exit status.
+func run(ctx context.Context, env environment) int {
+	a := &app{environment: env}
+	root := a.rootCommand()
+	root.SetArgs(env.args)
+	root.SetIn(env.stdin)
+	root.SetOut(env.stdout)
+	root.SetErr(env.stderr)
+	err := root.ExecuteContext(ctx)
+	return a.finish(err)
+}
+
+func (a *app) rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "rlp",
+		Short: "Launch untrusted WASM agents with exactly the capabilities you left them",
+		Long: `rlp launches untrusted WASM agents with exactly the capabilities that their
+operator left them, and records every decision.
+
+A bundle says what it needs (policy.caps); you may only take away
+(~/.runloop/caps/overrides/<agent>.toml). Everything else is denied, and says why.`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	f := root.PersistentFlags()
+	f.BoolVar(&a.json, "json", false, "print one JSON document (or NDJSON) on stdout")
+	f.BoolVarP(&a.quiet, "quiet", "q", false, "print nothing but results and errors")
+	f.BoolVarP(&a.verbose, "verbose", "v", false, "print logs and warnings on stderr")
+	f.StringVar(&a.homeFlag, "home", "", "the home folder (default $RUNLOOP_HOME, else ~/.runloop)")
+	f.StringVar(&a.tenant, "tenant", home.DefaultTenant, "the tenant whose store, agents and log are used")
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usagef("%w; see %s --help", err, c.CommandPath())
+	})
+	root.AddCommand(a.launchCommand(), a.capsCommand(), a.auditCommand(), a.agentCommand(), a.versionCommand())
+	return root
+}
+
+// home opens the home of this invocation.
+func (a *app) home() (home.Home, error) {
+	tenant, err := ident.ParseTenant(a.tenant)
+	if err != nil {
+		return home.Home{}, usagef("--tenant: %w", err)
+	}
+	dir, err := home.Locate(a.homeFlag, a.getenv("RUNLOOP_HOME"), a.getenv("HOME"))
+	if err != nil {
+		return home.Home{}, inputErr(err)
+	}
+	h, err := home.Open(dir, tenant.String())
+	if err != nil {
+		return home.Home{}, inputErr(err)
+	}
+	return h, nil
+}
+
+// printJSON prints v as one document on stdout.
+func (a *app) printJSON(v any) error {
+	enc := json.NewEncoder(a.stdout)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(v); err != nil {
+		return fmt.Errorf("printing: %w", err)
+	}
+	return nil
+}
+
+// color reports whether w may be given colour: a terminal, and NO_COLOR unset.
+func (a *app) color(w io.Writer) bool {
+	if v, set := a.lookup("NO_COLOR"); set && v != "" {
+		return false
+	}
+	return isTerminal(w)
+}
+
+func isTerminal(w any) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0 && isTTY(f)
+}
+
+var errSilent = errors.New("already told")
