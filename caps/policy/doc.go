@@ -72,7 +72,7 @@ func ParseBase(file string, data []byte, opt Options) (*Base, []Finding) {
 // "0.1".
 func ParseRequires(requires, limits *tomlfile.Table, schema string, opt Options) (*Base, []Finding) {
 	r := newReader(opt, false)
-	r.v02 = schema == schema02
+	r.requires, r.v02 = true, schema == schema02
 	if requires != nil {
 		r.capabilities(requires, "[requires]")
 	}

@@ -96,8 +96,9 @@ func FileFinding(path string, err error) Finding {
 	return Finding{Path: path, Severity: CodeFile.Severity(), Code: CodeFile, Message: err.Error()}
 }
 
-// Extras turns what a layer could not do into warnings: its entries that the
-// base does not have, and what kb_read = true quietly takes away.
+// Extras turns what a layer could not do into warnings, one for each thing that
+// was written: its entries that the base does not have, and what kb_read = true
+// quietly takes away.
 func Extras(changes []caps.Change) []Finding {
 	var r report
 	for _, c := range changes {
@@ -110,5 +111,11 @@ func Extras(changes []caps.Change) []Finding {
 			r.add(pos, CodeRawRevoked, "to keep it, name it, or leave the key out", "this takes %s away, and with it the sight of unmasked %s", c.Grant.Scope, plain)
 		}
 	}
-	return r.findings
+	seen := map[Finding]bool{}
+	return slices.DeleteFunc(r.findings, func(f Finding) bool {
+		f.Message = ""
+		twice := seen[f] && f.Line > 0
+		seen[f] = true
+		return twice
+	})
 }

@@ -20,9 +20,10 @@ const (
 // say are findings.
 type reader struct {
 	report
-	opt   Options
-	layer bool // the reading: false is a base
-	v02   bool
+	opt      Options
+	layer    bool // the reading: false is a base
+	requires bool // of a manifest, whose schema stands in another file
+	v02      bool
 
 	allow        []caps.Entry
 	seen         map[caps.Grant]bool // what allow holds
@@ -140,7 +141,11 @@ func (r *reader) schema(t *tomlfile.Table) {
 // needs02 reports whether the document's schema has a form, and records if not.
 func (r *reader) needs02(pos tomlfile.Pos, what string) bool {
 	if !r.v02 {
-		r.add(pos, CodeNeedsSchema02, `write schema = "0.2" on the first line`, "%s: schema 0.2 has this, 0.1 does not", what)
+		where := "on the first line"
+		if r.requires {
+			where = "on the first line of policy.caps"
+		}
+		r.add(pos, CodeNeedsSchema02, `write schema = "0.2" `+where, "%s: schema 0.2 has this, 0.1 does not", what)
 	}
 	return r.v02
 }
