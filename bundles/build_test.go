@@ -57,7 +57,7 @@ func TestBuild(t *testing.T) {
 		t.Errorf("built %s", built)
 	}
 	b := mustOpen(t, dir)
-	if b.Path != built || b.Source != dir || string(b.Wasm) != testWasm || string(b.Policy) != testPolicy || codes(b) != "" {
+	if b.Path != built || b.Source != dir || string(b.Wasm) != testWasm || string(b.Policy) != testPolicy || codes(b) != "artifact_unused" {
 		t.Errorf("%+v", b)
 	}
 	if got := strings.Join(sortedKeys(b.Files), " "); got != "bin/agent.wasm manifest.toml policy.caps schemas/a.json tools.json" {
@@ -101,12 +101,12 @@ func TestStaleBuild(t *testing.T) {
 		t.Errorf("built again: %q", b.Policy)
 	}
 	must(t, os.WriteFile(filepath.Join(dir, ManifestName), []byte(sourceManifest+"# more\n"), 0o644))
-	if b := mustOpen(t, dir); codes(b) != "stale_build" || b.Findings[0].Path != filepath.Join(dir, ManifestName) {
+	if b := mustOpen(t, dir); codes(b) != "artifact_unused stale_build" || b.Findings[1].Path != filepath.Join(dir, ManifestName) {
 		t.Errorf("an edited manifest: %v", b.Findings)
 	}
 	must(t, os.Remove(filepath.Join(dir, ManifestName)))
 	must(t, os.Remove(filepath.Join(dir, "policy.caps")))
-	if b := mustOpen(t, dir); codes(b) != "" {
+	if b := mustOpen(t, dir); codes(b) != "artifact_unused" {
 		t.Errorf("a folder with the bundle alone: %v", b.Findings)
 	}
 }
@@ -122,6 +122,44 @@ func TestStaleWithoutPolicy(t *testing.T) {
 	}
 	must(t, os.WriteFile(filepath.Join(dir, "policy.caps"), []byte(testPolicy), 0o644))
 	wantRefused(t, dir, "stale_build")
+}
+
+// What was built in a folder is a directory in it, not a link out of it.
+func TestBuiltIsALink(t *testing.T) {
+	dir, _ := source(t)
+	built, other := filepath.Join(dir, BuiltName), goodTree().dir(t)
+	must(t, os.Symlink(other, built))
+	mustOpen(t, other) // control: what the link leads to is a bundle
+	wantRefused(t, dir, "entry_type")
+	_, err := Build(dir, []byte(testWasm)) // takes the place of the link, not of what it leads to
+	must(t, err)
+	if b := mustOpen(t, dir); string(b.Wasm) != testWasm {
+		t.Errorf("%q", b.Wasm)
+	}
+	mustOpen(t, other)
+
+	// A link that is put there after the look is noticed by what it opens.
+	info, err := os.Lstat(built)
+	must(t, err)
+	var e *Error
+	if _, err := readDir(other, info); !errors.As(err, &e) || e.Code != "entry_type" {
+		t.Errorf("another directory than the one looked at: %v", err)
+	}
+}
+
+// The source policy is read without waiting and without following it out.
+func TestSourcePolicyIsAFile(t *testing.T) {
+	dir, _ := source(t)
+	_, err := Build(dir, []byte(testWasm))
+	must(t, err)
+	mustOpen(t, dir)
+	policy := filepath.Join(dir, "policy.caps")
+	must(t, os.Rename(policy, filepath.Join(dir, "real.caps")))
+	must(t, os.Symlink("real.caps", policy))
+	wantRefused(t, dir, "entry_type")
+	must(t, os.Remove(policy))
+	must(t, syscall.Mkfifo(policy, 0o644))
+	within10s(t, func() { wantRefused(t, dir, "entry_type") })
 }
 
 func TestRefusedBuilds(t *testing.T) {
@@ -192,7 +230,7 @@ func TestBuildIsOneStep(t *testing.T) {
 	must(t, err)
 	var builder sync.WaitGroup
 	builder.Go(func() {
-		for i := range 300 {
+		for i := range 60 {
 			if _, err := Build(dir, []byte(modules[i%2])); err != nil {
 				t.Errorf("building: %v", err)
 				return

@@ -21,15 +21,19 @@ type dirReader struct {
 	anyOwner bool // who may write a file is not looked at
 }
 
-// readDir reads everything below a directory. The path itself is the
-// operator's and may be a link; below it there are none. Errors about what is
-// there are [*Error] whose File is the name inside the directory.
-func readDir(path string) (map[string][]byte, error) {
+// readDir reads everything below the directory that info is about. How one gets
+// there is the operator's business and may be by links; below it there are none.
+// Errors about what is there are [*Error] whose File is the name inside the
+// directory.
+func readDir(path string, info fs.FileInfo) (map[string][]byte, error) {
 	root, err := os.OpenRoot(path)
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
+	if err := stillThat(root, "", info); err != nil {
+		return nil, err
+	}
 	d := &dirReader{files: make(map[string][]byte), left: MaxTotal}
 	if err := d.folder(root, ""); err != nil {
 		return nil, err
@@ -103,12 +107,8 @@ func (d *dirReader) entry(root *os.Root, folder, base string) error {
 			return err
 		}
 		defer sub.Close()
-		now, err := sub.Stat(".")
-		if err != nil {
+		if err := stillThat(sub, name, info); err != nil {
 			return err
-		}
-		if !os.SameFile(info, now) {
-			return changed(name)
 		}
 		return d.folder(sub, name)
 	case info.Mode().IsRegular():
@@ -181,6 +181,16 @@ func readSized(r io.Reader, size, most int64) ([]byte, error) {
 			data = append(data, 0)[:len(data)]
 		}
 	}
+}
+
+// stillThat checks that an opened folder is the one that was looked at, and not
+// what a link put in its place leads to.
+func stillThat(root *os.Root, name string, info fs.FileInfo) error {
+	now, err := root.Stat(".")
+	if err == nil && !os.SameFile(info, now) {
+		err = changed(name)
+	}
+	return err
 }
 
 func changed(name string) error {

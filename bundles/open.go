@@ -57,7 +57,7 @@ func Open(path string) (*Bundle, error) {
 	}
 	switch {
 	case info.IsDir():
-		return openDir(path)
+		return openDir(path, info)
 	case !info.Mode().IsRegular(): // opening a device may do something
 		return nil, noArchive(path, info)
 	}
@@ -101,19 +101,20 @@ func noArchive(path string, info fs.FileInfo) error {
 	}
 }
 
-func openDir(path string) (*Bundle, error) {
+// openDir reads the bundle that a directory is, or holds.
+func openDir(path string, info fs.FileInfo) (*Bundle, error) {
 	dir, source := path, ""
 	built := filepath.Join(path, BuiltName)
-	info, err := os.Lstat(built)
+	inner, err := os.Lstat(built)
 	switch {
-	case err == nil && !info.IsDir():
-		return nil, &Error{File: built, Code: "entry_type", Message: "this is " + modeWord(info.Mode()) + ", not a directory"}
+	case err == nil && !inner.IsDir():
+		return nil, &Error{File: built, Code: "entry_type", Message: "this is " + modeWord(inner.Mode()) + ", not a directory"}
 	case err == nil:
-		dir, source = built, path
+		dir, source, info = built, path, inner
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, pathError(path, err)
 	}
-	files, err := readDir(dir)
+	files, err := readDir(dir, info)
 	if err != nil {
 		return nil, locate(err, within(dir))
 	}

@@ -161,6 +161,10 @@ func (v *verifier) remarks() {
 	if m.Version == "" {
 		v.warn(tomlfile.Pos{File: v.path(ManifestName)}, "version_missing", "[agent] has no version", `write version = "0.1.0"`)
 	}
+	for _, name := range sortedKeys(m.Artifacts) {
+		v.warn(m.Artifacts[name].Pos, "artifact_unused", quote(name)+" is verified and then not used by this version", "")
+		v.b.Findings[len(v.b.Findings)-1].Severity = Info
+	}
 	listed := m.Files()
 	for name, how := range map[string]string{DefaultPolicyName: "[caps] file", toolsName: "[artifacts.tools]"} {
 		_, there := v.b.Files[name]

@@ -207,7 +207,7 @@ func TestPublicBundle(t *testing.T) {
 	filled, err := fillDigests(ManifestName, []byte(tr[ManifestName]), files)
 	must(t, err)
 	b := mustOpen(t, tr.with(ManifestName, string(filled)).dir(t))
-	if codes(b) != "" || string(b.Wasm) != testWasm || b.Manifest.Agent.String() != "writer" {
+	if codes(b) != "artifact_unused" || b.Findings[0].Severity != Info || string(b.Wasm) != testWasm || b.Manifest.Agent.String() != "writer" {
 		t.Errorf("%v", b.Findings)
 	}
 	if !maps.Equal(map[string]bool{"with": true}, map[string]bool{sortedKeys(b.Manifest.Schemas)[0]: true}) {
