@@ -15,9 +15,13 @@ import (
 )
 
 const (
-	// cacheFormat changes whenever the same module would be compiled to
-	// something else by this package.
-	cacheFormat = "v1"
+	// engineVersion is the engine's, which knows its own version only in a
+	// binary with build information.
+	engineVersion = "v1.12.0"
+
+	// cacheFormat names what a module is compiled to: its first part changes
+	// whenever this package would make something else of the same module.
+	cacheFormat = "1-wazero-" + engineVersion
 
 	// cacheLeast is the size under which compiling is faster than looking.
 	cacheLeast = 1 << 10
@@ -56,7 +60,7 @@ func openCache(root string, module []byte) *cache {
 	digest := sha256.Sum256(module)
 	c.dir = filepath.Join(root, cacheFormat, hex.EncodeToString(digest[:]))
 	if err := c.open(); err != nil {
-		c.err = fmt.Errorf("%w: %w", ErrCache, err)
+		c.giveUp(err)
 	}
 	return c
 }
@@ -95,8 +99,9 @@ func (c *cache) sweep() (map[string]fs.FileInfo, error) {
 			return ignoreMissing(err)
 		}
 		temporary := strings.HasSuffix(p, ".tmp")
+		misplaced := d.IsDir() != (filepath.Dir(p) == c.dir) // the engine's directory, and files in it
 		switch {
-		case distrust(info) != "", temporary && time.Since(info.ModTime()) > staleAfter:
+		case distrust(info) != "", misplaced, temporary && time.Since(info.ModTime()) > staleAfter:
 			if err := os.RemoveAll(p); err != nil {
 				return err
 			}
@@ -121,17 +126,25 @@ func ignoreMissing(err error) error {
 // hit reports whether there was something for the engine to read.
 func (c *cache) hit() bool { return len(c.found) > 0 }
 
-// discard throws the module's native code away.
+// discard throws the module's native code away. Only files are removed: another
+// process may be about to put a good one beside them.
 func (c *cache) discard() {
+	for p := range c.found {
+		if err := os.Remove(p); ignoreMissing(err) != nil {
+			c.giveUp(err)
+			return
+		}
+	}
 	c.found = nil
-	c.engine = nil
-	if err := os.RemoveAll(c.dir); err != nil {
-		c.err = fmt.Errorf("%w: %w", ErrCache, err)
-		return
-	}
 	if err := c.open(); err != nil {
-		c.err = fmt.Errorf("%w: %w", ErrCache, err)
+		c.giveUp(err)
 	}
+}
+
+// giveUp goes on without a cache.
+func (c *cache) giveUp(err error) {
+	c.engine, c.found = nil, nil
+	c.err = fmt.Errorf("%w: %w", ErrCache, err)
 }
 
 // settle finds out, after compiling, whether the cache served: a file that was

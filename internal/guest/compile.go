@@ -82,12 +82,18 @@ func Compile(ctx context.Context, cfg Config) (*Module, error) {
 }
 
 // compile makes native code, or takes it from the cache. Code that the engine
-// cannot read is thrown away and made anew, once.
+// cannot read is thrown away and made anew, and a cache that does not work at
+// all is done without: then what is wrong is the module.
 func (m *Module) compile(ctx context.Context) error {
 	err := m.compileOnce(ctx)
 	if err != nil && m.cache.hit() {
+		_ = m.closeRuntime()
 		m.cache.discard()
-		m.closeRuntime()
+		err = m.compileOnce(ctx)
+	}
+	if err != nil && m.cache.engine != nil {
+		_ = m.closeRuntime()
+		m.cache.giveUp(err)
 		err = m.compileOnce(ctx)
 	}
 	if err != nil {
