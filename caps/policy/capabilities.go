@@ -79,6 +79,8 @@ func (r *reader) capabilities(t *tomlfile.Table, where string) {
 	}
 	if r.layer {
 		r.boundPaths(t)
+	} else {
+		r.tellReadOnly(t)
 	}
 }
 

@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"errors"
+	"io/fs"
 	"path"
 	"strings"
 	"unicode"
@@ -31,8 +33,14 @@ func readPaths(r *reader, k key, v *tomlfile.Value) {
 			r.grant(item, item.Str, caps.Grant{Family: caps.FS, Modes: modes, Scope: p})
 		}
 	})
-	if k.name == "fs" && len(v.Items) > 0 && !r.layer {
-		r.add(v.Pos, CodeFSReadOnly, "fs_rw grants writing", "fs grants reading alone")
+}
+
+// tellReadOnly says it to those who may expect otherwise: authors of a policy
+// in the first schema who grant no writing anywhere else.
+func (r *reader) tellReadOnly(t *tomlfile.Table) {
+	e, ok := t.Get("fs")
+	if _, writes := t.Get("fs_rw"); ok && !writes && !r.v02 && len(e.Value.Items) > 0 {
+		r.add(e.Value.Pos, CodeFSReadOnly, "fs_rw grants writing", "fs grants reading alone")
 	}
 }
 
@@ -41,19 +49,19 @@ func readPaths(r *reader, k key, v *tomlfile.Value) {
 // names; fs_rw alone bounds writing and deleting.
 func (r *reader) boundPaths(t *tomlfile.Table) {
 	all, changing := caps.AllModes(caps.FS), caps.Modes(caps.Write, caps.Delete)
-	fs, hasFS := t.Get("fs")
+	read, hasFS := t.Get("fs")
 	ro, hasRO := t.Get("fs_ro")
 	rw, hasRW := t.Get("fs_rw")
 	hasRead := hasFS || hasRO
 	if !hasFS {
-		fs = ro
+		read = ro
 	}
 	switch {
 	case hasRead && hasRW:
-		r.bound(caps.FS, caps.Modes(caps.Read), &fs.Value)
+		r.bound(caps.FS, caps.Modes(caps.Read), &read.Value)
 		r.bound(caps.FS, changing, &rw.Value)
 	case hasRead:
-		r.bound(caps.FS, all, &fs.Value)
+		r.bound(caps.FS, all, &read.Value)
 		r.setPathModes(all)
 	case hasRW:
 		r.bound(caps.FS, changing, &rw.Value)
@@ -104,8 +112,10 @@ func (r *reader) look(item *tomlfile.Value, clean string) {
 	}
 	info, err := r.opt.Stat(clean)
 	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		r.add(item.Pos, CodePathMissing, "", "%s does not exist on this machine", clean)
 	case err != nil:
-		r.add(item.Pos, CodePathMissing, "", "%s: %v", clean, err)
+		r.add(item.Pos, CodePathMissing, "", "%s cannot be looked at: %v", clean, err)
 	case !info.IsDir():
 		r.add(item.Pos, CodePathIsFile, "its folder "+path.Dir(clean)+" is not granted", "%s is a file: it alone is granted", clean)
 	}

@@ -238,7 +238,7 @@ func TestWarnings(t *testing.T) {
 		}
 	}
 	// A quiet policy has nothing to say, and a path is not looked at unasked.
-	for _, text := range []string{capabilities(`kb_read = ["contacts"]`), capabilities(`fs_rw = ["/gone"]`)} {
+	for _, text := range []string{capabilities(`kb_read = ["contacts"]`), capabilities(`fs_rw = ["/gone"]`), capabilities("fs = [\"/a\"]\nfs_rw = [\"/b\"]"), "schema = \"0.2\"\n" + capabilities(`fs = ["/a"]`)} {
 		if _, f := policy.ParseBase("f", []byte(text), options); len(f) != 0 {
 			t.Errorf("%q: %v", text, f)
 		}
