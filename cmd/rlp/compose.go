@@ -38,6 +38,7 @@ func (f *policyFlags) register(fs *pflag.FlagSet) {
 // A composition is a bundle and everything that narrows it, read and parsed:
 // what a plan is made of.
 type composition struct {
+	path     string // of the bundle, as the operator wrote it
 	home     home.Home
 	config   config.Config
 	bundle   *bundles.Bundle
@@ -55,7 +56,7 @@ func (a *app) compose(path string, f policyFlags) (*composition, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &composition{home: h}
+	c := &composition{path: path, home: h}
 	if c.config, err = config.Load(h.Config(), a.env); err != nil {
 		return nil, inputErr(err)
 	}
@@ -232,10 +233,10 @@ func (c *composition) mustBeSet(command string) error {
 	fmt.Fprintf(&b, "%s needs to know:", c.bundle.Manifest.Agent)
 	example := ""
 	for _, p := range c.unset {
-		fmt.Fprintf(&b, "\n  --param %s=%-6s %s", p.Name, strings.ToUpper(p.Kind), p.Description)
+		fmt.Fprintf(&b, "\n  --param %-20s %s", p.Name+"="+strings.ToUpper(p.Kind), p.Description)
 		example += " --param " + p.Name + "=" + strings.ToUpper(p.Kind)
 	}
-	fmt.Fprintf(&b, "\nfor example: rlp %s %s%s\nor write them under [params] in %s", command, c.bundle.Path, example,
+	fmt.Fprintf(&b, "\nfor example: rlp %s %s%s\nor write them under [params] in %s", command, c.path, example,
 		c.home.Override(c.bundle.Manifest.Agent.String()))
 	return usagef("%s", b.String())
 }

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
-	"sort"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -74,13 +76,10 @@ func importList(imports []guest.Import) []importDocument {
 		}
 		list = append(list, d)
 	}
-	sort.Slice(list, func(i, j int) bool {
-		if list[i].Module != list[j].Module {
-			return list[i].Module < list[j].Module
-		}
-		return list[i].Name < list[j].Name
+	slices.SortFunc(list, func(a, b importDocument) int {
+		return cmp.Or(strings.Compare(a.Module, b.Module), strings.Compare(a.Name, b.Name))
 	})
-	return list
+	return slices.Compact(list) // a module may import one function twice
 }
 
 func orNone(f []bundles.Finding) []bundles.Finding {

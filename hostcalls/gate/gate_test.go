@@ -246,3 +246,16 @@ func BenchmarkAdmit(b *testing.B) {
 		g.Admit(op, readNote, readNote.Name, nil)
 	}
 }
+
+func BenchmarkAdmitName(b *testing.B) {
+	g, err := New(baseOf(b, "kb:read:notes", "kb:read:contacts"), nullSink{}, keepAll)
+	if err != nil {
+		b.Fatal(err)
+	}
+	op := opOf(b, g, "kb_get")
+	r := caps.Request{Family: caps.KBRead, Name: "notes"}
+	b.ReportAllocs()
+	for b.Loop() {
+		g.Admit(op, r, r.Name, nil)
+	}
+}

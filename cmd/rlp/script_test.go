@@ -1,0 +1,123 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+var update = flag.Bool("update", false, "rewrite the wanted outputs in testdata/script")
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"rlp": func() { os.Exit(Main()) },
+	})
+}
+
+// The scripts are the specification of the command line. Each gets an empty
+// home and a bundle "probe": an agent that does what its arguments say, under
+// the policy.caps that the script writes.
+func TestScripts(t *testing.T) {
+	probe := buildProbe(t)
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script", UpdateScripts: *update, RequireExplicitExec: true,
+		Setup: func(env *testscript.Env) error {
+			home := filepath.Join(env.WorkDir, "home")
+			if err := os.MkdirAll(home, 0o700); err != nil {
+				return err
+			}
+			env.Setenv("HOME", home)
+			env.Setenv("RUNLOOP_HOME", "")
+			env.Setenv("OVERRIDES", filepath.Join(home, ".runloop", "caps", "overrides"))
+			env.Setenv("PROBE", probe)
+			env.Setenv("REPO", repository(t))
+			return nil
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"bundle":  makeBundle,
+			"status":  status,
+			"private": private,
+		},
+	})
+}
+
+// buildProbe compiles the tests' agent once.
+func buildProbe(t *testing.T) string {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "probe.wasm")
+	cmd := exec.Command("go", "build", "-buildvcs=false", "-trimpath", "-ldflags=-s -w", "-o", out, "./testdata/probe")
+	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
+	if text, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("building the probe: %v\n%s", err, text)
+	}
+	return out
+}
+
+func repository(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// makeBundle makes a folder a bundle around the probe: bundle DIR [NAME]. A
+// policy.caps or manifest.toml that is there already stays.
+func makeBundle(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 || len(args) > 2 {
+		ts.Fatalf("usage: bundle DIR [NAME]")
+	}
+	dir, name := ts.MkAbs(args[0]), "probe"
+	if len(args) == 2 {
+		name = args[1]
+	}
+	ts.Check(os.MkdirAll(dir, 0o700))
+	wasm, err := os.ReadFile(ts.Getenv("PROBE"))
+	ts.Check(err)
+	ts.Check(os.WriteFile(filepath.Join(dir, "probe.wasm"), wasm, 0o600))
+	manifest := fmt.Sprintf("[agent]\nname = %q\nversion = \"1.0.0\"\nkind = \"wasm32-wasip1\"\nentry_wasm = { path = \"probe.wasm\" }\n", name)
+	if _, err := os.Stat(filepath.Join(dir, "policy.caps")); err == nil {
+		manifest += "[caps]\nfile = \"policy.caps\"\n"
+		private(ts, false, []string{filepath.Join(dir, "policy.caps")})
+	}
+	if _, err := os.Stat(filepath.Join(dir, "manifest.toml")); err != nil {
+		ts.Check(os.WriteFile(filepath.Join(dir, "manifest.toml"), []byte(manifest), 0o600))
+	}
+}
+
+// status runs a command and wants its exit status: status N COMMAND ARGS...
+func status(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: status N COMMAND ARGS...")
+	}
+	err := ts.Exec(args[1], args[2:]...)
+	got := 0
+	if exit, ok := err.(*exec.ExitError); ok {
+		got = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if fmt.Sprint(got) != args[0] {
+		ts.Fatalf("exit status %d, want %s", got, args[0])
+	}
+}
+
+// private makes files readable and writable by their owner alone, as rlp
+// wants an operator's files to be, and puts the script's folder for $WORK.
+func private(ts *testscript.TestScript, neg bool, args []string) {
+	for _, name := range args {
+		path := ts.MkAbs(name)
+		text, err := os.ReadFile(path)
+		ts.Check(err)
+		text = bytes.ReplaceAll(text, []byte("$WORK"), []byte(ts.Getenv("WORK")))
+		ts.Check(os.WriteFile(path, text, 0o600))
+		ts.Check(os.Chmod(path, 0o600))
+	}
+}
