@@ -270,6 +270,32 @@ func TestLinkCount(t *testing.T) {
 	})
 }
 
+// TestLongWay: links at the end of a way as long as the system takes, each of
+// which leads to its beginning, are found and end.
+func TestLongWay(t *testing.T) {
+	eachResolver(t, func(t *testing.T, walk bool) {
+		p := newPlace(t)
+		deep := p.grant + strings.Repeat("/x", 1500)
+		must(t, os.MkdirAll(deep, 0o755))
+		must(t, os.Symlink(p.grant, deep+"/l"))
+		put(t, p.grant+"/f", "text")
+		j, g := open(t, walk, rule{p.grant, all})
+		if text, e := slurp(j, deep+"/l/f"); e != 0 || text != "text" {
+			t.Errorf("%q, errno %d", text, e)
+		}
+		must(t, os.Symlink(strings.Repeat("x/", 100)+"again", p.grant+"/again"))
+		_, e := slurp(j, p.grant+"/again")
+		want(t, "a link to nothing", e, wasi.ENOENT)
+		must(t, os.Symlink("grows/"+strings.Repeat("y/", 1000), p.grant+"/grows"))
+		before := len(g.asked)
+		_, e = slurp(j, p.grant+"/grows")
+		want(t, "a link that grows", e, wasi.ENAMETOOLONG)
+		if n := len(g.asked) - before; n > 3 {
+			t.Errorf("asked %d times", n)
+		}
+	})
+}
+
 // TestNoFollow: a link at the end is ELOOP where the guest does not follow, one
 // on the way is followed all the same.
 func TestNoFollow(t *testing.T) {

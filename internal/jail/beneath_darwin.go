@@ -13,13 +13,11 @@ const searchFlags = unix.O_RDONLY | unix.O_NONBLOCK
 // haveOpenat2 reports that there is no such call here.
 func haveOpenat2() bool { return false }
 
-// openBeneath opens rel beneath r without following a link: one on the way, or
-// at the end without O_NOFOLLOW, is ELOOP. "" is r's handle itself.
-func (j *Jail) openBeneath(r *root, rel string, flags int, perm uint32) (int, error) {
-	if rel == "" {
-		rel = "."
-	}
-	return walk(r.fd, r.dev, rel, flags, perm)
+// openAt opens rel beneath the directory at, which is on the device dev,
+// without following a link: one on the way, or at the end without O_NOFOLLOW,
+// is ELOOP.
+func (j *Jail) openAt(at int, dev uint64, rel string, flags int, perm uint32) (int, error) {
+	return walk(at, dev, rel, flags, perm)
 }
 
 // pinPath opens the absolute path p as a handle, without following a link.

@@ -30,17 +30,15 @@ var haveOpenat2 = sync.OnceValue(func() bool {
 	return true
 })
 
-// openBeneath opens rel beneath r without following a link: one on the way, or
-// at the end without O_NOFOLLOW, is ELOOP. "" is r's handle itself.
-func (j *Jail) openBeneath(r *root, rel string, flags int, perm uint32) (int, error) {
-	if rel == "" {
-		rel = "."
-	}
+// openAt opens rel beneath the directory at, which is on the device dev,
+// without following a link: one on the way, or at the end without O_NOFOLLOW,
+// is ELOOP.
+func (j *Jail) openAt(at int, dev uint64, rel string, flags int, perm uint32) (int, error) {
 	if j.walk {
-		return walk(r.fd, r.dev, rel, flags, perm)
+		return walk(at, dev, rel, flags, perm)
 	}
 	for {
-		fd, err := openat2(r.fd, rel, flags, perm, resolveBeneath)
+		fd, err := openat2(at, rel, flags, perm, resolveBeneath)
 		if err != unix.EINTR {
 			return fd, err
 		}

@@ -72,18 +72,13 @@ func (j *Jail) Readlink(p string, buf []byte) (int, wasi.Errno) {
 	if e := w.begin(p); e != 0 {
 		return 0, e
 	}
-	for {
-		if w.rel == "" {
-			return 0, wasi.EINVAL
-		}
-		text, err := j.readlink(w.root, w.rel)
-		if err == nil {
-			return copy(buf, text), 0
-		}
-		if e := w.failed(err); e != 0 {
-			return 0, e
-		}
+	dir, name, e := w.parent(wasi.EINVAL)
+	if e != 0 {
+		return 0, e
 	}
+	defer w.root.release(dir)
+	text, err := linkIn(dir, name)
+	return copy(buf, text), errnoOf(err)
 }
 
 // lstatWalk is lstat for systems without openat2.

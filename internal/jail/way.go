@@ -12,8 +12,8 @@ import (
 	"runloop.dev/rlp/internal/wasi"
 )
 
-// linkMax is more than the text of any link can hold.
-const linkMax = 4097
+// pathMax bounds a path, and the text of a link, as Linux does.
+const pathMax = 4096
 
 // Sets of modes, as a [way] asks for them.
 const (
@@ -103,32 +103,52 @@ func (w *way) follow() wasi.Errno {
 	if w.links++; w.links > maxLinks {
 		return wasi.ELOOP
 	}
-	for end := 0; end < len(w.rel); {
-		next := strings.IndexByte(w.rel[end:], '/')
-		if next < 0 {
-			next = len(w.rel) - end
-			if !w.final {
-				break
-			}
-		}
-		end += next
-		text, err := w.j.readlink(w.root, w.rel[:end])
-		if err == nil {
-			return w.judge(w.j.canonical(w.expand(end, text)))
-		}
-		if err == unix.ELOOP { // one has just been put in the way: begin again
-			end = 0
-			if w.links++; w.links > maxLinks {
-				return wasi.ELOOP
-			}
-			continue
-		}
-		if err != unix.EINVAL {
-			return w.failed(err)
-		}
-		end++
+	end, text, err := w.firstLink()
+	if err != nil {
+		return w.failed(err)
 	}
-	return wasi.ELOOP
+	if text == "" {
+		return wasi.ELOOP
+	}
+	to := w.j.canonical(w.expand(end, text))
+	if len(to) >= pathMax {
+		return wasi.ENAMETOOLONG
+	}
+	return w.judge(to)
+}
+
+// firstLink returns the text of the first link in w.rel and where its name
+// ends, or "". It goes one component at a time, so that a deep path costs what
+// it is long and not the square of it.
+func (w *way) firstLink() (end int, text string, err error) {
+	dir := w.root.fd
+	defer func() { w.root.release(dir) }()
+	for start := 0; start < len(w.rel); start = end + 1 {
+		end = len(w.rel)
+		if i := strings.IndexByte(w.rel[start:], '/'); i >= 0 {
+			end = start + i
+		} else if !w.final {
+			break
+		}
+		name := w.rel[start:end]
+		text, err = linkIn(dir, name)
+		if err == nil {
+			return end, text, nil
+		}
+		if err != unix.EINVAL || end == len(w.rel) {
+			break
+		}
+		next, err := w.j.openAt(dir, w.root.dev, name, searchFlags|unix.O_DIRECTORY, 0)
+		if err != nil {
+			return 0, "", err
+		}
+		w.root.release(dir)
+		dir = next
+	}
+	if err == unix.EINVAL { // the last one is no link either
+		err = nil
+	}
+	return 0, "", err
 }
 
 // parent opens the directory that w's last component lies in, given back by
@@ -159,16 +179,19 @@ func (w *way) expand(end int, text string) string {
 	return path.Clean(path.Dir(head) + "/" + text + "/" + rest)
 }
 
-// readlink returns the text of the link at rel beneath r. No link is EINVAL.
-func (j *Jail) readlink(r *root, rel string) (string, error) {
-	dir, name, err := j.parentOf(r, rel)
-	if err != nil {
-		return "", err
-	}
-	defer r.release(dir)
-	var buf [linkMax]byte
+// linkIn returns the text of the link name in dir. No link is EINVAL.
+func linkIn(dir int, name string) (string, error) {
+	var buf [pathMax + 1]byte
 	n, err := retry(func() (int, error) { return unix.Readlinkat(dir, name, buf[:]) })
 	return string(buf[:max(n, 0)]), err
+}
+
+// openBeneath is openAt for what lies beneath r; "" is r's handle itself.
+func (j *Jail) openBeneath(r *root, rel string, flags int, perm uint32) (int, error) {
+	if rel == "" {
+		rel = "."
+	}
+	return j.openAt(r.fd, r.dev, rel, flags, perm)
 }
 
 // parentOf opens the directory that rel's last component lies in. The handle
