@@ -45,7 +45,7 @@ func setProviders(w *tomlfile.Walk, name string, v *tomlfile.Value, c *Config) {
 			SecretID: checked(w, t, "secret_id", secretID),
 		}
 		if e, ok := t.Get("models"); ok {
-			p.Models = stringList(w, "models", &e.Value, notEmpty)
+			p.Models = stringList(w, "models", &e.Value, modelName)
 		}
 		if ids[p.ID] {
 			w.Errorf(t.Pos, "", "the provider %q is there already", p.ID)
@@ -129,7 +129,7 @@ func server(w *tomlfile.Walk, t *tomlfile.Table) MCPServer {
 	}
 	s.URL = checked(w, t, "url", webAddress)
 	if e, ok := t.Get("env"); ok {
-		s.Env = stringList(w, "env", &e.Value, matching(`^[A-Za-z_][A-Za-z0-9_]*$`, "the name of a variable"))
+		s.Env = stringList(w, "env", &e.Value, variableName)
 	}
 	if e, ok := t.Get("secrets"); ok {
 		s.Secrets = stringList(w, "secrets", &e.Value, func(id string) string {

@@ -4,11 +4,11 @@ import (
 	"net"
 	"net/url"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/internal/tomlfile"
 )
@@ -42,7 +42,7 @@ func settings() []setting {
 		text("kb.durability", func(c *Config) *string { return &c.KB.Durability }, oneOf("process", "disk")),
 		flag("kb.encryption", func(c *Config) *bool { return &c.KB.Encryption }),
 		{name: "limits", set: setLimits},
-		text("model.default", func(c *Config) *string { return &c.Model.Default }, notEmpty),
+		text("model.default", func(c *Config) *string { return &c.Model.Default }, modelName),
 		{name: "model.providers", set: setProviders},
 		{name: "model.prices", set: setPrices},
 		text("exec.lane", func(c *Config) *string { return &c.Exec.Lane }, oneOf("auto", "native", "ns", "bwrap", "container")),
@@ -64,36 +64,55 @@ func oneOf(words ...string) check {
 	}
 }
 
-func matching(re, what string) check {
+// nameOf is the check of a name that a family of capabilities has: config and
+// policies speak of the same things.
+func nameOf(f caps.Family, what string) check {
 	return func(s string) string {
-		if regexp.MustCompile(re).MatchString(s) {
+		if caps.IsName(f, s) {
 			return ""
 		}
-		return "must be " + what + " (" + re + ")"
+		return "must be " + what
 	}
 }
 
 func profileName(s string) string {
-	return matching(`^(_?[a-z][a-z0-9_-]{0,63})?$`, "the name of a profile")(s)
+	if s == "" {
+		return ""
+	}
+	return nameOf(caps.Agents, "the name of a profile: a letter, then letters, digits, - and _, all lower-case")(strings.TrimPrefix(s, "_"))
 }
 
 func agentName(s string) string {
-	return matching(`^[a-z][a-z0-9_-]{0,63}$`, "the name of an agent")(s)
+	return nameOf(caps.Agents, "the name of an agent: a letter, then letters, digits, - and _, all lower-case")(s)
 }
 
 func serverName(s string) string {
-	return matching(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`, "the name of a server")(s)
+	return nameOf(caps.MCP, "the name of a server: letters, digits, - _ and .")(s)
 }
 
 func domainName(s string) string {
 	if strings.HasSuffix(s, "_raw") {
 		return "must not end in _raw, which lifts masking from the domain before it"
 	}
-	return matching(`^[a-z][a-z0-9_-]{0,63}$`, "the name of a domain")(s)
+	return nameOf(caps.KBWrite, "the name of a domain: a letter, then letters, digits, - and _, all lower-case")(s)
+}
+
+func modelName(s string) string {
+	return nameOf(caps.Model, `the name of a model, such as "openai:gpt"`)(s)
+}
+
+func variableName(s string) string {
+	return nameOf(caps.Env, "the name of a variable")(s)
 }
 
 func secretID(s string) string {
-	return matching(`^(runloop/[a-z0-9][a-z0-9_-]*/[a-z0-9][a-z0-9_-]*)?$`, "a secret id, runloop/<scope>/<name>")(s)
+	if s == "" {
+		return ""
+	}
+	if _, err := caps.SecretID(s); err != nil {
+		return "must be a secret id, runloop/<scope>/<name>"
+	}
+	return ""
 }
 
 func notEmpty(s string) string {

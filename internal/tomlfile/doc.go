@@ -106,6 +106,33 @@ func (t *Table) Get(key string) (*Entry, bool) {
 	return &t.Entries[i], true
 }
 
+// Set puts a value at a path of keys, in place of what was there, making the
+// tables on the way. It is for laying settings from elsewhere over a document,
+// and refuses to descend into what is no table.
+func (t *Table) Set(path []string, v Value) error {
+	key := path[0]
+	if key == "" {
+		return &Error{Pos: v.Pos, Msg: "the name has an empty part"}
+	}
+	e, ok := t.Get(key)
+	if len(path) == 1 {
+		if ok {
+			e.Pos, e.Value = v.Pos, v
+		} else {
+			t.add(Entry{Key: key, Pos: v.Pos, Value: v})
+		}
+		return nil
+	}
+	if !ok {
+		sub := &Table{Pos: v.Pos}
+		e = t.add(Entry{Key: key, Pos: v.Pos, Value: Value{Kind: TableKind, Pos: v.Pos, Table: sub}})
+	}
+	if e.Value.Kind != TableKind {
+		return &Error{Pos: v.Pos, Msg: fmt.Sprintf("%s is %s, not a table", key, e.Value.Kind)}
+	}
+	return e.Value.Table.Set(path[1:], v)
+}
+
 // Plain returns the table as maps, slices and scalars, the way a JSON decoder
 // would have made it. Integers are int64; dates are strings.
 func (t *Table) Plain() map[string]any {

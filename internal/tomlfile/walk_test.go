@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-//rlp:holds R36 R37 R38
+//rlp:holds R38
 func TestWalkCollects(t *testing.T) {
 	tab := mustParse(t, `
 name = 1
