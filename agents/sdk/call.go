@@ -85,7 +85,7 @@ func (m *machine) account() []byte {
 func room(b []byte) uint32 { return uint32(min(uint64(len(b)), math.MaxInt32)) }
 
 func errnoOf(n int64) Errno {
-	if n < math.MinInt32 {
+	if n <= math.MinInt32 {
 		return ErrIO
 	}
 	return Errno(-n)
