@@ -115,7 +115,8 @@ type Bound struct {
 // are equally deep. A Deny of a family's widest scope takes the whole family.
 //
 // Entries of one Pos are one thing that was written (a host, over https and
-// over http): none of them counts as ignored while one is in the base.
+// over http): none of them counts as ignored while one is in the base, and when
+// none is the first stands for them all.
 //
 // The zero Layer restricts nothing.
 type Layer struct {

@@ -8,8 +8,6 @@ import (
 	"runloop.dev/rlp/caps"
 )
 
-const fsAll = 1<<caps.Read | 1<<caps.Write | 1<<caps.Delete
-
 // get, head, the seven that change things
 const (
 	httpsRead  = 0x03

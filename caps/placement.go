@@ -234,6 +234,9 @@ func (p *placement) ignored(base []*bitset.BitSet) []Change {
 		if met[i] || e.Implied || p.metElsewhere(e.Pos, met) {
 			continue
 		}
+		if n := len(out); n > 0 && out[n-1].Source == e.Pos && e.Pos != (Pos{}) {
+			continue // written once, told once
+		}
 		out = append(out, Change{Layer: p.layer.Name, Source: e.Pos, Grant: e.Grant, Kind: Ignored})
 	}
 	return out

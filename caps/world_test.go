@@ -5,22 +5,16 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"runloop.dev/rlp/caps"
 )
 
-// A pick chooses one of n; where the choice comes from (a seeded generator,
-// rapid, the bytes of a fuzzer) is its own affair.
+// A pick chooses one of n; where the choice comes from (a seeded generator, the
+// bytes of a fuzzer) is its own affair.
 type pick func(n int) int
 
 func seeded(seed uint64) pick {
 	r := rand.New(rand.NewPCG(seed, 2))
 	return func(n int) int { return r.IntN(n) }
-}
-
-func drawn(t *rapid.T) pick {
-	return func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") }
 }
 
 // bytewise takes its choices from data, and 0 for ever after.
