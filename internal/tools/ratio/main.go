@@ -19,7 +19,8 @@ import (
 )
 
 // promises are lines of: what is promised, TAB, the benchmark, TAB, the one
-// that it is measured against or a unit, TAB, the most that it may be.
+// that it is measured against or a unit, TAB, the most that it may be. A
+// benchmark that reports another time than ns/op has it behind an @.
 //
 //go:embed promises.tsv
 var promises string
@@ -95,19 +96,24 @@ func report(w io.Writer, ps []promise, bench io.Reader) (bool, error) {
 
 // measured returns the figure that a promise is about.
 func measured(p promise, figures map[string][]float64) (float64, bool) {
-	unit, against := "ns/op", p.against
 	if p.isUnit() {
-		unit, against = p.against, ""
-	}
-	have, ok := figures[p.bench+" "+unit]
-	if !ok || against == "" {
+		have, ok := figures[p.bench+" "+p.against]
 		return median(have), ok
 	}
-	base, ok := figures[against+" "+unit]
-	if !ok || median(base) == 0 {
+	have, base := figures[key(p.bench)], figures[key(p.against)]
+	if len(have) == 0 || median(base) == 0 {
 		return 0, false
 	}
 	return median(have) / median(base), true
+}
+
+// key returns "name unit" of "name@unit", where the unit may be left out.
+func key(bench string) string {
+	name, unit, ok := strings.Cut(bench, "@")
+	if !ok {
+		unit = "ns/op"
+	}
+	return name + " " + unit
 }
 
 // readFigures returns the figures by "name unit"; a name has its package and

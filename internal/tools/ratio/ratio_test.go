@@ -14,6 +14,7 @@ BenchmarkCall/checked-2 	1000	  50.0 ns/op	 0 B/op	 1 allocs/op
 PASS
 pkg: runloop.dev/rlp/hostcalls/gate
 BenchmarkCall/checked-2 	1000	  500.0 ns/op
+BenchmarkCall/many-2 	1000	  9000.0 ns/op	 60.0 ns/call
 `
 
 func TestReport(t *testing.T) {
@@ -24,6 +25,7 @@ func TestReport(t *testing.T) {
 		"kept ratio":   {"a\thostcalls.Call/checked\thostcalls.Call/empty\t1.5", "1.25  at most 1.5", true},
 		"broken ratio": {"a\thostcalls.Call/checked\thostcalls.Call/empty\t1.2", "BROKEN", false},
 		"other room":   {"a\thostcalls/gate.Call/checked\thostcalls.Call/empty\t20", "12.50", true},
+		"other unit":   {"a\thostcalls/gate.Call/many@ns/call\thostcalls.Call/empty\t1.5", "1.50  at most 1.5", true},
 		"time":         {"a\thostcalls.Call/checked\tns/op\t50", "50.00  at most 50 ns/op: kept", true},
 		"allocations":  {"a\thostcalls.Call/checked\tallocs/op\t0", "BROKEN", false},
 		"not measured": {"a\tcaps.Check\tns/op\t50", "not measured", true},
