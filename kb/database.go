@@ -15,10 +15,11 @@ const (
 	maxKey   = 1 << 10
 
 	memTable = 8 << 20
-	// batchBytes and batchItems keep a transaction below what badger takes at
-	// once with a table of that size (15 % of it).
-	batchBytes = 256 << 10
-	batchItems = 512
+	// What one transaction carries: badger takes 15 % of a table at once, 1.2 MiB.
+	batchBytes  = 256 << 10 // of values, and one more value
+	batchItems  = 128
+	intakeBytes = 400 << 10 // of records, and one more record
+	intakeItems = 1000
 )
 
 // databaseOptions is badger made small and strict. Every commit is synced, and
@@ -38,7 +39,7 @@ func databaseOptions(dir string) badger.Options {
 		WithNumMemtables(2).
 		WithNumCompactors(2).
 		WithNumGoroutines(2).
-		WithValueLogFileSize(32 << 20)
+		WithValueLogFileSize(8 << 20)
 }
 
 // openDatabase opens the database in dir. The caller holds the store's lock.

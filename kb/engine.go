@@ -152,7 +152,7 @@ func (e *engine) commitLoop() {
 func (e *engine) take(first *change) []*change {
 	batch := []*change{first}
 	size := len(first.req.Value)
-	for len(batch) < batchItems/4 && size < batchBytes {
+	for len(batch) < batchItems && size < batchBytes {
 		select {
 		case c := <-e.changes:
 			batch = append(batch, c)

@@ -185,7 +185,7 @@ func (b *intake) all(r *journal.Reader) error {
 			continue
 		}
 		b.add(rec)
-		if len(b.batch) >= batchItems/4 || b.size >= batchBytes/2 {
+		if len(b.batch) >= intakeItems || b.size >= intakeBytes {
 			if err := b.flush(journalState{State: r.State()}); err != nil {
 				return err
 			}
@@ -198,7 +198,7 @@ func (b *intake) all(r *journal.Reader) error {
 
 func (b *intake) add(rec *audit.Record) {
 	b.batch = append(b.batch, rec)
-	b.size += 512
+	b.size += 400
 	if d := rec.Decision; d != nil {
 		b.size += len(d.Target)
 		return

@@ -306,9 +306,16 @@ func (r *Reader) Tail() (torn bool, err error) {
 		}
 		torn = true
 		f, _, need, err := parseFrame(buf[at:], r.seed)
-		if err == nil && need == 0 && f.index > r.state.Frame && int64(f.index-r.state.Frame) <= int64(at/8)+1 {
+		if err == nil && need == 0 && r.follows(f, at) {
 			return true, r.damaged(fmt.Errorf("frame %d follows at byte %d, and what lies before it is not readable", f.index, r.state.Offset+int64(at)))
 		}
 	}
 	return torn, nil
+}
+
+// follows reports whether f, found at bytes after the reader's place, is a
+// frame of the writer's. A frame of one word has a short sum, which something
+// else can have by chance, so that its index must be near as well.
+func (r *Reader) follows(f frame, at int) bool {
+	return f.index > r.state.Frame && (f.kind != kindRepeat || int(f.index-r.state.Frame) <= at/8+4096)
 }
