@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/net/idna"
+
 	"runloop.dev/rlp/caps"
 )
 
@@ -130,19 +132,43 @@ func oracleLayerFS(c doc, a ask) bool {
 	return true
 }
 
+// oraclePath cleans by its text.
+func oraclePath(s string) string {
+	if rest, home := strings.CutPrefix(s, "~"); home {
+		s = "/home/op" + rest
+	}
+	var parts []string
+	for _, p := range strings.Split(s, "/") {
+		switch {
+		case p == "..":
+			parts = parts[:max(0, len(parts)-1)]
+		case p != "" && p != ".":
+			parts = append(parts, p)
+		}
+	}
+	return "/" + strings.Join(parts, "/")
+}
+
 func underAny(list []string, p string) bool {
 	return slices.ContainsFunc(list, func(s string) bool {
-		s = strings.TrimRight(s, "/")
+		s = strings.TrimRight(oraclePath(s), "/")
 		return p == s || strings.HasPrefix(p, s+"/")
 	})
 }
 
 func hostIn(list []string, a ask) bool {
 	return slices.ContainsFunc(list, func(s string) bool {
-		s = strings.ToLower(s)
-		if !strings.Contains(s, ":") {
-			s += map[string]string{"https": ":443", "http": ":80"}[a.scheme]
+		host, port, has := strings.Cut(strings.ToLower(s), ":")
+		if !has {
+			port = map[string]string{"https": "443", "http": "80"}[a.scheme]
 		}
+		labels := strings.Split(strings.TrimSuffix(host, "."), ".")
+		for i, l := range labels {
+			if ascii, err := idna.Punycode.ToASCII(l); err == nil {
+				labels[i] = ascii
+			}
+		}
+		s = strings.Join(labels, ".") + ":" + port
 		if rest, wild := strings.CutPrefix(s, "*"); wild {
 			label, below := strings.CutSuffix(a.name, rest)
 			return below && !strings.Contains(label, ".")
@@ -188,16 +214,36 @@ func oracleDenies(s string, a ask) bool {
 	if p[0] == "net" {
 		return a.family == caps.Net && hostIn([]string{strings.TrimPrefix(s, "net:")}, a)
 	}
+	if p[0] == "network" {
+		return a.family == caps.Net && oracleDeniesNet(p[1], p[2], a)
+	}
 	switch p[0] {
 	case "kb":
 		f := map[string]caps.Family{"read": caps.KBRead, "write": caps.KBWrite}[p[1]]
 		return a.family == f && (p[2] == "*" || p[2] == a.name)
 	case "secrets":
-		id, _, _ := strings.Cut(a.name, "@")
-		return a.family == caps.Secrets && (p[2] == "*" || p[2] == id)
+		id, host, _ := strings.Cut(a.name, "@")
+		denied, at, bound := strings.Cut(p[2], "@")
+		return a.family == caps.Secrets && (p[2] == "*" || denied == id && (!bound || a.verb == "use" && hostIn([]string{at}, ask{scheme: "https", name: host})))
 	case "fs":
 		return a.family == caps.FS && (p[1] == "*" || p[1] == a.verb) && (p[2] == "*" || underAny(p[2:], a.name))
 	}
 	f, known := denyWords[p[0]]
 	return known && a.family == f && (p[2] == "*" || p[2] == a.name)
+}
+
+// oracleDeniesNet knows "https:[method@]host", "read:host" and "write:host".
+func oracleDeniesNet(action, scope string, a ask) bool {
+	method, host, both := strings.Cut(scope, "@")
+	if !both {
+		host = scope
+	}
+	reading := a.method == "GET" || a.method == "HEAD"
+	switch action {
+	case "read":
+		return reading && hostIn([]string{host}, a)
+	case "write":
+		return !reading && hostIn([]string{host}, a)
+	}
+	return action == a.scheme && (!both || strings.ToUpper(method) == a.method) && hostIn([]string{host}, a)
 }
