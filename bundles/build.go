@@ -34,6 +34,9 @@ func Build(dir string, wasm []byte) (string, error) {
 	if err := writeTree(temp, tree); err != nil {
 		return "", buildError(dir, err)
 	}
+	if err := verifyWritten(temp, within(dir)); err != nil {
+		return "", err
+	}
 	built := filepath.Join(dir, BuiltName)
 	if err := replace(temp, built); err != nil {
 		return "", buildError(dir, err)
@@ -45,7 +48,7 @@ func buildError(dir string, err error) error {
 	return fmt.Errorf("building the bundle of %s: %w", dir, err)
 }
 
-// sourceTree reads what a source folder ships and verifies it as a bundle.
+// sourceTree reads what a source folder ships, and fills in the digests.
 func sourceTree(dir string, wasm []byte) (map[string][]byte, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -82,11 +85,23 @@ func sourceTree(dir string, wasm []byte) (map[string][]byte, error) {
 		return nil, err
 	}
 	tree[m.Entry.Path] = wasm
-	if tree[ManifestName], err = fillDigests(in(ManifestName), text, tree); err != nil {
-		return nil, err
-	}
-	_, err = verify(tree, in)
+	tree[ManifestName], err = fillDigests(in(ManifestName), text, tree)
 	return tree, err
+}
+
+// verifyWritten reads a bundle back the way it will be opened, so that nothing
+// is built that does not open. Errors name the files of the source.
+func verifyWritten(temp string, in func(string) string) error {
+	info, err := os.Lstat(temp)
+	if err != nil {
+		return buildError(in(""), err)
+	}
+	files, err := readDir(temp, info)
+	if err != nil {
+		return locate(err, in)
+	}
+	_, err = verify(files, in)
+	return err
 }
 
 func addOptional(root *os.Root, tree map[string][]byte, in func(string) string) error {

@@ -120,8 +120,10 @@ func TestStaleWithoutPolicy(t *testing.T) {
 	if b := mustOpen(t, dir); b.PolicyPresent {
 		t.Fatal("a policy from nowhere")
 	}
-	must(t, os.WriteFile(filepath.Join(dir, "policy.caps"), []byte(testPolicy), 0o644))
-	wantRefused(t, dir, "stale_build")
+	for _, text := range []string{testPolicy, ""} { // an empty one asks for nothing, none leaves [requires] alone
+		must(t, os.WriteFile(filepath.Join(dir, "policy.caps"), []byte(text), 0o644))
+		wantRefused(t, dir, "stale_build")
+	}
 }
 
 // What was built in a folder is a directory in it, not a link out of it.
@@ -200,6 +202,12 @@ func TestRefusedBuilds(t *testing.T) {
 	tr.with(ManifestName, strings.Replace(sourceManifest, "writer\"", "Writer\"", 1)).writeTo(t, dir)
 	if e := build(dir, testWasm); e.Code != "manifest" {
 		t.Errorf("%v", e)
+	}
+	tr.writeTo(t, dir)
+	twice := tr.with(ManifestName, strings.Replace(sourceManifest, "tools.json", "Tools.json", 1)).with("Tools.json", "[]")
+	twice.writeTo(t, dir)
+	if e := build(dir, testWasm); e.Code != "entry_duplicate" {
+		t.Errorf("two names of one file: %v", e)
 	}
 	tr.writeTo(t, dir)
 	if after := mustOpen(t, dir).Digest; after != before {

@@ -249,6 +249,28 @@ func TestReplacedWhileOpening(t *testing.T) {
 	swapper.Wait()
 }
 
+// What was looked at and what was opened are two things: a file that another
+// one, a link or a pipe took the place of in between is not read.
+func TestReplacedBetweenLookAndOpen(t *testing.T) {
+	dir := t.TempDir()
+	tree{"a": "1", "b": "2"}.writeTo(t, dir)
+	must(t, syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o644))
+	must(t, os.Symlink("b", filepath.Join(dir, "link")))
+	root, err := os.OpenRoot(dir)
+	must(t, err)
+	defer root.Close()
+	info, err := root.Lstat("a")
+	must(t, err)
+	for _, name := range []string{"a", "b", "pipe", "link"} {
+		d := &dirReader{files: map[string][]byte{}, left: MaxTotal}
+		var err error
+		within10s(t, func() { err = d.file(root, "x", name, info) })
+		if want := name == "a"; (err == nil) != want || (d.files["x"] != nil) != want {
+			t.Errorf("%s in the place of a: %q, %v", name, d.files["x"], err)
+		}
+	}
+}
+
 func TestUnreadable(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "missing")
 	if _, err := Open(missing); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), missing) {
