@@ -104,7 +104,7 @@ soak: ## the long forms: a million requests, a thousand kills (RLP_SOAK=1)
 .PHONY: bench
 bench: $(TOOLS)/.built ## every benchmark, summed up, and the ratios that are promised (BENCH=, COUNT=, BENCHTIME=)
 	@mkdir -p .work
-	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -benchtime $(BENCHTIME) -count $(COUNT) -p 1 -timeout 3h ./... >.work/bench.txt || { cat .work/bench.txt; exit 1; }
+	$(GO) test -run '^$$' -bench '$(value BENCH)' -benchmem -benchtime $(BENCHTIME) -count $(COUNT) -p 1 -timeout 3h ./... >.work/bench.txt || { cat .work/bench.txt; exit 1; }
 	$(TOOLS)/benchstat .work/bench.txt
 	$(TOOLS)/ratio <.work/bench.txt
 
