@@ -122,8 +122,6 @@ func (m module) bytes() []byte {
 	return out
 }
 
-var noType []abi.Type
-
 // host is a function without parameters or results, under the name it is
 // imported by.
 func host(name string, f func(ctx context.Context, mem []byte) error) abi.Func {
