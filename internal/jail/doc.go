@@ -32,5 +32,6 @@
 // crossing). Elsewhere, and where openat2 is missing, each component is opened
 // by itself and never as a link, which confines as well, and mounts are told
 // apart by device number alone. On a volume that ignores case, a denial inside
-// a broad grant does not cover the other spellings of its name.
+// a broad grant does not cover the other spellings of its name. Systems other
+// than Linux and macOS have no jail: [Open] refuses.
 package jail
