@@ -97,6 +97,8 @@ func TestParseHost(t *testing.T) {
 		{in: "[2001:DB8:0:0:0:0:0:1]", https: "[2001:db8::1]:443"},
 		{in: "3com.com", https: "3com.com:443"},
 		{in: "", refusal: "empty"},
+		{in: "0\x8f", refusal: "UTF-8"},
+		{in: "0\ufffd", refusal: "no host name"},
 		{in: "example.com..", refusal: "no host name"},
 		{in: ".example.com", refusal: "no host name"},
 		{in: "a..b", refusal: "no host name"},

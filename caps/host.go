@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/net/idna"
 )
@@ -20,6 +21,9 @@ import (
 func ParseHost(s string) (host string, port int, err error) {
 	if s == "" {
 		return "", 0, errors.New("the host is empty: write a host such as \"api.example.com\"")
+	}
+	if !utf8.ValidString(s) {
+		return "", 0, fmt.Errorf("the host %q is not UTF-8", s)
 	}
 	if i := strings.IndexFunc(s, func(r rune) bool { return r <= ' ' || strings.ContainsRune("/@\\*%?#\"<>^`{|}\x7f", r) }); i >= 0 {
 		return "", 0, fmt.Errorf("the host %q has %q in it: write only host or host:port", s, s[i:i+1])
@@ -73,6 +77,10 @@ func canonicalName(whole, name string) (string, error) {
 	// Lookup maps full-width forms first, so that what it gives is judged, not
 	// what was written.
 	ascii, err := idna.Lookup.ToASCII(strings.TrimSuffix(name, "."))
+	if err == nil {
+		// what it gives must be what it takes, or two spellings would be two hosts
+		_, err = idna.Lookup.ToASCII(ascii)
+	}
 	if err != nil {
 		return "", fmt.Errorf("the host %q is no host name: %w", whole, err)
 	}
