@@ -115,7 +115,7 @@ func (e *engine) ingestFile(ctx context.Context, f journal.File, done *Ingested)
 	}
 	state := r.State()
 	if gone {
-		damage = b.finish(r)
+		damage = b.finish(r, damage)
 	}
 	if err := b.flush(journalState{state, gone}); err != nil || !gone {
 		return errors.Join(err, damage)
@@ -209,10 +209,14 @@ func (b *intake) add(rec *audit.Record) {
 }
 
 // finish judges the end of a journal that will not grow any more, and gives
-// its run an end record if it has none. It returns what is wrong with the
-// journal; a last record that its writer died in is not.
-func (b *intake) finish(r *journal.Reader) error {
+// its run an end record if it has none. found is what kept the reader from
+// going on. It returns what is wrong with the journal; a last record that its
+// writer died in is not.
+func (b *intake) finish(r *journal.Reader, found error) error {
 	torn, damage := r.Tail()
+	if damage != nil && found != nil {
+		damage = found
+	}
 	s := r.State()
 	if s.Ended {
 		return damage

@@ -86,7 +86,7 @@ type (
 )
 
 // MarshalJSON returns the record as the contract exports it.
-func (r *Record) MarshalJSON() ([]byte, error) { return r.AppendJSON(nil) }
+func (r Record) MarshalJSON() ([]byte, error) { return r.AppendJSON(nil) }
 
 // AppendJSON appends the exported form of r to dst, without a line end and
 // without the escapes that JSON inside HTML needs. It refuses a record whose

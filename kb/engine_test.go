@@ -1,0 +1,263 @@
+package kb
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dgraph-io/badger/v4"
+
+	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/kb/journal"
+	"runloop.dev/rlp/kb/wire"
+)
+
+func testEngine(t *testing.T) *engine {
+	t.Helper()
+	o, err := Options{Home: filepath.Join(t.TempDir(), "home")}.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := openEngine(o, o.layout())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return e
+}
+
+// A change that is asked for again under its ID is answered as before and not
+// made again, whatever has happened in between.
+func TestChangeIsAppliedOnce(t *testing.T) {
+	e := testEngine(t)
+	ask := func(q request) (*response, error) { q.Domain, q.Key = "notes", "a"; return e.do(t.Context(), &q) }
+	id := func(b byte) []byte { return slices.Repeat([]byte{b}, 16) }
+	put := request{Op: opPut, ID: id(1), Value: []byte("1")}
+	first, err := ask(put)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := ask(request{Op: opPut, ID: id(2), Value: []byte("2")})
+	if err != nil || other.Revision == first.Revision {
+		t.Fatal(other, err)
+	}
+	again, err := ask(put)
+	if err != nil || again.Revision != first.Revision {
+		t.Errorf("asked again: %+v %v", again, err)
+	}
+	if got, err := ask(request{Op: opGet}); err != nil || string(got.Value) != "2" {
+		t.Errorf("the change was made again: %+v %v", got, err)
+	}
+	del := request{Op: opDelete, ID: id(3)}
+	for range 2 {
+		if _, err := ask(del); err != nil {
+			t.Errorf("delete: %v", err)
+		}
+	}
+	swap := request{Op: opPut, ID: id(4), Compare: true, Value: []byte("3")}
+	for range 2 {
+		if _, err := ask(swap); err != nil {
+			t.Errorf("swap: %v", err)
+		}
+	}
+}
+
+// A record that is gone from the log, at whatever place, is an error that says which.
+func TestMissingRecord(t *testing.T) {
+	for _, gone := range []uint64{1, 5, 10} {
+		e := testEngine(t)
+		j, err := journal.Create(journal.Options{Dir: e.journal, Head: audit.Head{RunID: "run1", Agent: "a"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 10 {
+			if err := j.Decide(&audit.Decision{Keep: true, Deny: true}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		defer j.Close()
+		if _, err := e.do(t.Context(), &request{Op: opIngest}); err != nil {
+			t.Fatal(err)
+		}
+		queries := []request{
+			{Op: opPage, From: 1, UpTo: 10}, {Op: opPage, From: 1, UpTo: 10, Filter: Filter{Run: "run1"}},
+			{Op: opPage, From: 1, UpTo: 10, Filter: Filter{Agent: "a"}}, {Op: opSeek, Filter: Filter{Limit: 10, Decision: "deny"}},
+		}
+		for _, q := range queries {
+			if _, err := e.do(t.Context(), &q); err != nil { // the control
+				t.Fatal(err)
+			}
+		}
+		if err := e.db.Update(func(txn *badger.Txn) error { return txn.Delete(keyRecord(gone)) }); err != nil {
+			t.Fatal(err)
+		}
+		for _, q := range queries {
+			if _, err := e.do(t.Context(), &q); !errors.Is(err, ErrDamaged) {
+				t.Errorf("record %d is gone, %+v: %v", gone, q, err)
+			}
+		}
+	}
+}
+
+// A journal that carries on after a gap in its numbers is refused.
+func TestGapIsRefused(t *testing.T) {
+	e := testEngine(t)
+	j, err := journal.Create(journal.Options{Dir: e.journal, Head: audit.Head{RunID: "run1", Agent: "a"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 4 {
+		if err := j.Decide(&audit.Decision{Keep: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := e.do(t.Context(), &request{Op: opIngest}); err != nil {
+		t.Fatal(err)
+	}
+	s, err := e.journalState("run1")
+	if err != nil || s.State.RunSeq != 4 {
+		t.Fatal(s, err)
+	}
+	s.State.RunSeq = 2 // as if two records had been lost on the way in
+	b := &intake{engine: e, ctx: t.Context(), run: "run1"}
+	if err := b.flush(s); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Decide(&audit.Decision{Keep: true, Target: "after"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := e.do(t.Context(), &request{Op: opIngest})
+	if err != nil || len(r.Ingested.Damaged) != 1 || !strings.Contains(r.Ingested.Damaged[0], "record 5 is where record 3 belongs") {
+		t.Fatalf("%+v %v", r, err)
+	}
+}
+
+// No two keys of the database are one, whatever names hold.
+func TestKeysAreDistinct(t *testing.T) {
+	seen := map[string]string{}
+	names := []string{"", "a", "aa", "a\x00", "\x00a", "\x00\x01a", "run", "r\x00\x00\x00\x00\x00\x00\x00\x01"}
+	add := func(k []byte, what string) {
+		if before, ok := seen[string(k)]; ok {
+			t.Errorf("%s and %s have one key", before, what)
+		}
+		seen[string(k)] = what
+	}
+	add(keyRev(), "rev")
+	add(keySeq(), "seq")
+	for n := range uint64(3) {
+		add(keyRecord(n), "record")
+		add(keyOther(n), "other")
+		for _, a := range names {
+			add(keyRun(a, n), "run "+a)
+			add(keyAgent(a, n), "agent "+a)
+		}
+	}
+	for _, a := range names {
+		for _, b := range names {
+			add(keyMeta(a, b), "meta "+a+"|"+b)
+			add(keyData(a, b), "data "+a+"|"+b)
+		}
+	}
+}
+
+func TestNetworkFileSystems(t *testing.T) {
+	for magic, want := range map[uint32]string{0x6969: "NFS", 0xFF534D42: "CIFS", 0x01021997: "9P", 0xEF53: "", 0x01021994: "", 0x9123683E: ""} {
+		if got := networkName(magic); got != want {
+			t.Errorf("%#x is %q, want %q", magic, got, want)
+		}
+	}
+	if name, err := networkFileSystem(t.TempDir()); err != nil || name != "" {
+		t.Errorf("the test's own directory lies on %q (%v)", name, err)
+	}
+}
+
+// A client says of an owner of another version that it is one.
+func TestOwnerOfAnotherVersion(t *testing.T) {
+	o, err := Options{Home: filepath.Join(t.TempDir(), "home"), Wait: 10 * time.Second}.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Store{opt: o, layout: o.layout()}
+	if err := s.prepare(); err != nil {
+		t.Fatal(err)
+	}
+	claim, err := s.own() // so that nobody else owns it
+	if err != nil || claim == nil {
+		t.Fatal(claim, err)
+	}
+	defer claim.close()
+	owner := claim.(*owned)
+	if err := os.Remove(s.layout.socket); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("unix", s.layout.socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		w := wire.NewConn(c, owner.codec)
+		w.Send(hello{magic, protocolVersion + 1, 4711})
+		w.Receive(new(hello))
+	}()
+	if _, err := Open(t.Context(), o); !errors.Is(err, ErrVersion) || !strings.Contains(err.Error(), "4711") {
+		t.Errorf("opening: %v", err)
+	}
+}
+
+// FuzzRequest: whatever a client sends is answered or refused, and the store
+// goes on.
+func FuzzRequest(f *testing.F) {
+	o, err := Options{Home: filepath.Join(f.TempDir(), "home")}.withDefaults()
+	if err != nil {
+		f.Fatal(err)
+	}
+	e, err := openEngine(o, o.layout())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { e.close() })
+	for _, q := range []request{
+		{Op: opGet, Domain: "notes", Key: "a"}, {Op: opPut, ID: []byte("0123456789abcdef"), Domain: "notes", Key: "a", Value: []byte("v")},
+		{Op: opList, Domain: "notes"}, {Op: opSeek, Filter: Filter{Limit: 3}}, {Op: opPage, From: 1, UpTo: 9}, {Op: opIngest},
+	} {
+		p, err := e.codec.Marshal(q)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(p)
+	}
+	f.Fuzz(func(t *testing.T, p []byte) {
+		q := new(request)
+		if e.codec.Unmarshal(p, q) != nil {
+			return
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		r, err := e.do(ctx, q)
+		if errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("%+v is not answered", q)
+		}
+		if _, err := e.codec.Marshal(answer(r, err)); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
