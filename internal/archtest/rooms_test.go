@@ -140,7 +140,11 @@ var testDoors = map[string]doors{
 	"agents/*":   {"agents/sdk/sdktest": "an agent is tested against a host that is not there"},
 	"agents/sdk": {"agents/sdk/sdktest": "the calls are tested against a host that is not there"},
 	"kb":         {"kb/kbtest": "every store passes one suite"},
-	"hostcalls":  {"internal/guest": "the ratio to an empty call is measured on the engine"},
+	"hostcalls": {
+		"internal/guest": "the ratio to an empty call is measured on the engine",
+		"kb/journal":     "a recorded call is measured with the journal that runs use",
+	},
+	"internal/jail": {"internal/wasi/wasitest": "every FS passes one suite"},
 	"internal/wasi": {
 		"internal/guest":         "real guests call it",
 		"internal/wasi/wasitest": "an FS in memory",
@@ -193,7 +197,10 @@ var outside = map[string][]owner{
 		{"internal/ident", false, "run ids are parsed"},
 		{"cmd/rlp", false, "run ids are made"},
 	},
-	"golang.org/x/net/idna": {{"caps", false, "hosts are compared as A-labels"}},
+	"golang.org/x/net/idna": {
+		{"caps", false, "hosts are compared as A-labels"},
+		{"caps/policy", true, "the oracle reads hosts on its own"},
+	},
 	"golang.org/x/text": {
 		{"bundles", false, "names that differ only in Unicode form"},
 	},
@@ -225,6 +232,7 @@ var guarded = map[string][]owner{
 	"log":    {},
 	"testing": {
 		{"agents/sdk/sdktest", false, "is for tests of agents"},
+		{"internal/wasi/wasitest", false, "is a suite"},
 		{"kb/kbtest", false, "is a suite"},
 	},
 	"os/exec": {
