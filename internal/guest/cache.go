@@ -26,6 +26,8 @@ const (
 	// cacheLeast is the size under which compiling is faster than looking.
 	cacheLeast = 1 << 10
 
+	temporarySuffix = ".tmp" // the engine's, too
+
 	// staleAfter is how long a temporary file may belong to someone.
 	staleAfter = time.Hour
 )
@@ -40,8 +42,8 @@ var ErrCache = errors.New("compilation cache not used")
 // beside and renamed, so that two processes may do so at once.
 //
 // Native code is run as it is read. So before the engine looks, everything
-// that is there must be of this user and writable by no other; what is not is
-// removed.
+// that is there must be of this user, writable by no other, and as it was
+// written; what is not is removed.
 type cache struct {
 	root   string // as given
 	dir    string // the module's own
@@ -89,6 +91,18 @@ func (c *cache) open() error {
 // sweep removes what cannot be trusted and what was left behind, and returns
 // the files that remain.
 func (c *cache) sweep() (map[string]fs.FileInfo, error) {
+	found, err := c.list()
+	for p := range found {
+		if err == nil && !intact(p) {
+			delete(found, p)
+			err = ignoreMissing(os.Remove(p))
+		}
+	}
+	return found, err
+}
+
+// list is the files that belong to this user alone; others are removed.
+func (c *cache) list() (map[string]fs.FileInfo, error) {
 	found := map[string]fs.FileInfo{}
 	err := filepath.WalkDir(c.dir, func(p string, d fs.DirEntry, err error) error {
 		if err != nil || p == c.dir {
@@ -98,7 +112,7 @@ func (c *cache) sweep() (map[string]fs.FileInfo, error) {
 		if err != nil {
 			return ignoreMissing(err)
 		}
-		temporary := strings.HasSuffix(p, ".tmp")
+		temporary := strings.HasSuffix(p, temporarySuffix)
 		misplaced := d.IsDir() != (filepath.Dir(p) == c.dir) // the engine's directory, and files in it
 		switch {
 		case distrust(info) != "", misplaced, temporary && time.Since(info.ModTime()) > staleAfter:
@@ -108,7 +122,7 @@ func (c *cache) sweep() (map[string]fs.FileInfo, error) {
 			if d.IsDir() {
 				return fs.SkipDir
 			}
-		case !d.IsDir() && !temporary:
+		case !d.IsDir() && !temporary && !strings.HasSuffix(p, sumSuffix):
 			found[p] = info
 		}
 		return nil
@@ -148,20 +162,24 @@ func (c *cache) giveUp(err error) {
 }
 
 // settle finds out, after compiling, whether the cache served: a file that was
-// there is there untouched, and none was added.
+// there is there untouched, and none was added. What was added gets its
+// checksum; without one it will not be used, which is no error.
 func (c *cache) settle() {
-	if !c.hit() {
+	if c.engine == nil {
 		return
 	}
-	now, err := c.sweep()
-	if err != nil || len(now) != len(c.found) {
+	now, err := c.list()
+	if err != nil {
 		return
 	}
+	used := c.hit() && len(now) == len(c.found)
 	for p, info := range now {
 		before, ok := c.found[p]
-		if !ok || !os.SameFile(before, info) || !before.ModTime().Equal(info.ModTime()) {
-			return
+		if ok && os.SameFile(before, info) && before.ModTime().Equal(info.ModTime()) {
+			continue
 		}
+		used = false
+		_ = writeSum(p)
 	}
-	c.used = true
+	c.used = used
 }

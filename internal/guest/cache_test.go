@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tetratelabs/wazero"
+
 	"runloop.dev/rlp/internal/guest"
 )
 
@@ -28,12 +30,12 @@ func compileCached(t *testing.T, dir string, m module) (*guest.Module, bool) {
 	return mod, mod.Cached()
 }
 
-// entries is every file below dir.
+// entries is every file below dir, without the checksums.
 func entries(t *testing.T, dir string) []string {
 	t.Helper()
 	var out []string
 	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() {
+		if err == nil && !d.IsDir() && !strings.HasSuffix(p, ".sum") {
 			out = append(out, p)
 		}
 		return err
@@ -101,7 +103,7 @@ func TestFilesThatCannotBeTrusted(t *testing.T) {
 		"group can write":  func(p string) error { return os.Chmod(p, 0o660) },
 		"others can write": func(p string) error { return os.Chmod(p, 0o602) },
 		"symlink":          func(p string) error { return swap(p, func(m string) error { return os.Symlink(m, p) }) },
-		"hard link":        func(p string) error { return os.Link(p, p+".moved") },
+		"hard link":        func(p string) error { return os.Link(p, filepath.Join(filepath.Dir(p), "second")) },
 		"directory":        func(p string) error { return swap(p, func(string) error { return os.Mkdir(p, 0o700) }) },
 		"open directory":   func(p string) error { return os.Chmod(filepath.Dir(p), 0o755) },
 		"truncated":        func(p string) error { return os.Truncate(p, 20) },
@@ -109,6 +111,10 @@ func TestFilesThatCannotBeTrusted(t *testing.T) {
 		"another version":  func(p string) error { return change(p, 8) },
 		"not native code":  func(p string) error { return change(p, 0) },
 		"flipped bit":      flipCode,
+		"moved function":   flipOffset,
+		"no checksum":      func(p string) error { return os.Remove(p + ".sum") },
+		"open checksum":    func(p string) error { return os.Chmod(p+".sum", 0o666) },
+		"other checksum":   func(p string) error { return change(p+".sum", 0) },
 	} {
 		dir := newCache(t)
 		compileCached(t, dir, cachedModule())
@@ -149,6 +155,38 @@ func flipCode(p string) error {
 		return err
 	}
 	return change(p, int(info.Size())/2)
+}
+
+// flipOffset makes the first function begin a byte later.
+func flipOffset(p string) error {
+	b, err := os.ReadFile(p)
+	if err != nil {
+		return err
+	}
+	const tag, count = 6, 4
+	return change(p, tag+1+int(b[tag])+count)
+}
+
+// The engine itself takes a file whose functions begin elsewhere.
+func TestControlTheEngineDoesNotSeeAMovedFunction(t *testing.T) {
+	dir := newCache(t)
+	m := cachedModule()
+	compileCached(t, dir, m)
+	p := onlyEntry(t, dir)
+	if err := flipOffset(p); err != nil {
+		t.Fatal(err)
+	}
+	cache, err := wazero.NewCompilationCacheWithDir(filepath.Dir(filepath.Dir(p)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cache.Close(t.Context())
+	rt := wazero.NewRuntimeWithConfig(t.Context(), wazero.NewRuntimeConfigCompiler().WithCloseOnContextDone(true).WithCompilationCache(cache))
+	defer rt.Close(t.Context())
+	if _, err := rt.CompileModule(t.Context(), m.bytes()); err != nil {
+		t.Errorf("the engine refused it: %v", err)
+	}
+	onlyEntry(t, dir) // and it was this file that it took
 }
 
 func TestDirectoriesThatCannotBeTrustedAreNotUsed(t *testing.T) {
