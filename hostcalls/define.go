@@ -68,7 +68,7 @@ func (g *gated[R]) call(ctx context.Context, h *Host, op gate.Op, f caps.Family,
 	}
 	permit, ok := h.cfg.Gate.Admit(op, req, target, args)
 	if !ok {
-		return nil, h.denied(h.cfg.Gate.LastDenial().Code)
+		return nil, h.denied(h.cfg.Gate.LastCode())
 	}
 	if !g.done {
 		return g.do(ctx, h, permit, r)
@@ -110,7 +110,7 @@ func (d def) link(h *Host, op gate.Op) abi.Func {
 	return abi.Func{
 		Module: ImportModule, Name: d.name, Params: params, Results: []abi.Type{abi.I64},
 		Call: func(ctx context.Context, mem []byte, stack []uint64) error {
-			h.pending = nil
+			h.pending, h.failed = nil, nil
 			dst, ok := view(mem, stack[2*d.args], stack[2*d.args+1])
 			if !ok || !h.copyIn(mem, stack, in) {
 				stack[0] = answer(Fault)

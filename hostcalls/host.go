@@ -60,6 +60,7 @@ type Host struct {
 	in      []byte // this call's arguments, copied from the guest once
 	out     []byte // this call's response
 	pending []byte // what response_read has still to give
+	failed  error  // why the last call failed, for response_read
 }
 
 // New makes the imports of a run.

@@ -43,9 +43,8 @@ func (h *Host) respond(dst, resp []byte, err error) uint64 {
 		}
 		return uint64(len(resp))
 	}
-	errno := h.errno(err)
-	h.pending = h.explain(errno, err)
-	return answer(errno)
+	h.failed = err
+	return answer(h.errno(err))
 }
 
 func (h *Host) errno(err error) Errno {
@@ -132,6 +131,9 @@ func (h *Host) responseRead() abi.Func {
 			if !ok {
 				stack[0] = uint64(uint32(answer(Fault)))
 				return nil
+			}
+			if h.failed != nil { // spelled out only for who asks
+				h.pending, h.failed = h.explain(h.errno(h.failed), h.failed), nil
 			}
 			n := copy(dst, h.pending)
 			h.pending = h.pending[n:]

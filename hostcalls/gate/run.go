@@ -24,6 +24,9 @@ func (g *Gate) LastDenial() Denial {
 	return d
 }
 
+// LastCode is the code of the newest refusal.
+func (g *Gate) LastCode() caps.Code { return g.denial.Code }
+
 // Hold narrows what the run holds, for the rest of the run. There is no way
 // back within a run. The swap is recorded before it takes effect: when the
 // record fails nothing changes but the gate shuts.

@@ -1,0 +1,397 @@
+package hostcalls
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/hostcalls/gate"
+	"runloop.dev/rlp/internal/abi"
+	"runloop.dev/rlp/internal/audit"
+)
+
+// rig is a host with everything in memory, and a guest's memory to call it from.
+type rig struct {
+	t     testing.TB
+	log   *audit.Memory
+	gate  *gate.Gate
+	host  *Host
+	funcs map[string]abi.Func
+	kb    memoryKB
+	mem   []byte
+	lines []string
+}
+
+type memoryKB map[string]string
+
+func (m memoryKB) Get(_ context.Context, domain, key string) ([]byte, error) {
+	v, ok := m[domain+"/"+key]
+	if !ok {
+		return nil, fs.ErrNotExist
+	}
+	return []byte(v), nil
+}
+
+func (m memoryKB) Put(_ context.Context, domain, key string, v []byte) (uint64, error) {
+	m[domain+"/"+key] = string(v)
+	return 1, nil
+}
+
+func (m memoryKB) CAS(_ context.Context, _, _ string, _ []byte, _ uint64) (uint64, error) {
+	return 0, &Fail{Errno: Again, Hint: "another"}
+}
+
+func (m memoryKB) Delete(_ context.Context, domain, key string) error {
+	delete(m, domain+"/"+key)
+	return nil
+}
+
+func (m memoryKB) List(context.Context, string, string) ([]KBEntry, error) {
+	return nil, errors.New("disk on fire at /secret/path")
+}
+
+func newRig(t testing.TB, grants ...string) *rig {
+	t.Helper()
+	r := &rig{t: t, log: audit.NewMemory(), kb: memoryKB{}, mem: make([]byte, 1<<17), funcs: map[string]abi.Func{}}
+	var entries []caps.Entry
+	for _, text := range grants {
+		g, err := caps.ParseGrant(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries = append(entries, caps.Entry{Grant: g})
+	}
+	set, err := caps.Base(entries, caps.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.gate, err = gate.New(set, r.log, gate.Options{KeepAllowed: true, KeepDenied: true, MaxCalls: -1}); err != nil {
+		t.Fatal(err)
+	}
+	r.host = New(Config{
+		Gate: r.gate, KB: r.kb, KBWriteBytes: -1, Now: func() int64 { return 42 },
+		Log: func(level, message string) { r.lines = append(r.lines, level+": "+message) },
+	})
+	funcs, err := r.host.Funcs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range funcs {
+		r.funcs[f.Name] = f
+	}
+	return r
+}
+
+const outAt, outRoom = 1 << 16, 64
+
+// call passes args as a guest would and returns the number and the response.
+func (r *rig) call(name string, args ...string) (int64, string) {
+	r.t.Helper()
+	f, ok := r.funcs[name]
+	if !ok {
+		r.t.Fatalf("no import %s", name)
+	}
+	stack := make([]uint64, 0, 2*len(args)+2)
+	at := 16
+	for _, a := range args {
+		copy(r.mem[at:], a)
+		stack = append(stack, uint64(at), uint64(len(a)))
+		at += len(a) + 1
+	}
+	stack = append(stack, outAt, outRoom)
+	if len(stack) != len(f.Params) {
+		r.t.Fatalf("%s takes %d parameters, not %d", name, len(f.Params), len(stack))
+	}
+	if err := f.Call(context.Background(), r.mem, stack); err != nil {
+		r.t.Fatalf("%s: %v", name, err)
+	}
+	n := int64(stack[0])
+	if n >= 0 && n <= outRoom {
+		return n, string(r.mem[outAt : outAt+n])
+	}
+	return n, r.rest()
+}
+
+// rest reads what did not fit, eleven bytes at a time.
+func (r *rig) rest() string {
+	var b strings.Builder
+	for {
+		stack := []uint64{outAt, 11}
+		if err := r.funcs["response_read"].Call(context.Background(), r.mem, stack); err != nil {
+			r.t.Fatal(err)
+		}
+		n := int32(stack[0])
+		if n <= 0 {
+			return b.String()
+		}
+		b.Write(r.mem[outAt : outAt+n])
+	}
+}
+
+type answerJSON struct{ Error, Capability, Reason, Hint string }
+
+func (r *rig) denial(name string, args ...string) (int64, answerJSON) {
+	r.t.Helper()
+	n, text := r.call(name, args...)
+	var a answerJSON
+	if err := json.Unmarshal([]byte(text), &a); err != nil {
+		r.t.Fatalf("%s: %q is no JSON: %v", name, text, err)
+	}
+	return n, a
+}
+
+// Everything that a guest may import is gated, or is one of the few that touch
+// nothing; what is gated can only have come from define.
+//
+//rlp:holds C14
+func TestEveryImportIsGatedOrKnown(t *testing.T) {
+	free := []string{"response_read", "turn_next", "log", "result"}
+	for _, im := range Imports() {
+		if im.Gated == slices.Contains(free, im.Name) {
+			t.Errorf("%s: gated %v", im.Name, im.Gated)
+		}
+	}
+	source, err := os.ReadFile("define.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(regexp.MustCompile(`Gate\.Admit\(`).FindAll(source, -1)); n != 1 {
+		t.Errorf("define.go asks the gate at %d places, want one", n)
+	}
+}
+
+// Every import that the contract names is there, with its signature.
+func TestTheTableIsTheContracts(t *testing.T) {
+	r := newRig(t)
+	for name, pairs := range map[string]int{
+		"net_http": 3, "kb_get": 3, "kb_put": 4, "kb_cas": 5, "kb_delete": 3, "kb_list": 3, "kb_search": 3,
+		"secret_handle": 2, "model_complete": 2, "model_embed": 2, "exec_run": 3, "mcp_call": 2, "agent_launch": 2,
+		"turn_next": 1, "time_now": 1, "log": 3, "result": 2,
+	} {
+		f, ok := r.funcs[name]
+		if !ok || len(f.Params) != 2*pairs || len(f.Results) != 1 || f.Results[0] != abi.I64 || f.Module != "runloop_v1" {
+			t.Errorf("%s: %+v", name, f)
+		}
+	}
+	if len(r.funcs) != 18 {
+		t.Errorf("%d imports", len(r.funcs))
+	}
+}
+
+// A denial is a number and a reason; the guest goes on, and nothing was done.
+//
+//rlp:holds R75 C10
+func TestDeniedCallsDoNothing(t *testing.T) {
+	r := newRig(t, "kb:write:drafts")
+	if n, _ := r.call("kb_put", "drafts", "a", "x"); n < 0 {
+		t.Fatal("control: the granted domain is denied")
+	}
+	n, a := r.denial("kb_put", "contacts", "a", "x")
+	want := answerJSON{"acces", "kb:write:contacts", "domain_not_permitted", `policy.caps does not ask for it; it would need kb_write = ["contacts"]`}
+	if n != -2 || a != want {
+		t.Errorf("kb_put = %d, %+v", n, a)
+	}
+	if _, put := r.kb["contacts/a"]; put {
+		t.Error("a denied write was done")
+	}
+	if n, _ := r.call("kb_put", "drafts", "b", "x"); n < 0 {
+		t.Error("the run does not go on after a denial")
+	}
+}
+
+// Families that this version has no component for are checked and recorded all
+// the same, and a guest that may not ask learns no more than that.
+func TestUnavailableFamiliesAreCheckedFirst(t *testing.T) {
+	for _, c := range []struct{ name, grant, first, second string }{
+		{"net_http", "network:https:api.example.com", `{"url":"https://api.example.com/x?token=s3cret"}`, ""},
+		{"kb_search", "kb:read:notes", "notes", `{"text":"x","k":1}`},
+		{"secret_handle", "secrets:read:runloop/mail/key", "runloop/mail/key", "-"},
+		{"model_complete", "model:use:*", `{"model":"local:echo"}`, "-"},
+		{"model_embed", "model:use:*", `{}`, "-"},
+		{"exec_run", "process:exec:/usr/bin/grep", `{"argv":["/usr/bin/grep","x"]}`, ""},
+		{"mcp_call", "mcp:call:github", `{"server":"github"}`, "-"},
+		{"agent_launch", "agents:launch:critic", `{"agent":"critic"}`, "-"},
+	} {
+		args := []string{c.first, c.second}
+		if c.second == "-" {
+			args = args[:1]
+		}
+		with, without := newRig(t, c.grant), newRig(t)
+		if n, a := with.denial(c.name, args...); n != -58 || a.Reason != "unavailable" {
+			t.Errorf("%s granted: %d %+v", c.name, n, a)
+		}
+		if n, a := without.denial(c.name, args...); n != -2 || a.Reason != "cap_missing" {
+			t.Errorf("%s not granted: %d %+v", c.name, n, a)
+		}
+		if len(with.log.Decisions) != 1 || len(without.log.Decisions) != 1 {
+			t.Errorf("%s: %d and %d records", c.name, len(with.log.Decisions), len(without.log.Decisions))
+		}
+		if n, _ := with.call(c.name, append([]string{"{"}, args[1:]...)...); n >= 0 {
+			t.Errorf("%s took nonsense: %d", c.name, n)
+		}
+	}
+}
+
+// Neither a secret's name nor a query is in a record.
+//
+//rlp:holds R73
+func TestRecordsHoldNoSecretNamesAndNoQueries(t *testing.T) {
+	r := newRig(t)
+	r.call("secret_handle", "runloop/bank/pin")
+	r.call("net_http", `{"url":"https://api.example.com/p?token=s3cret"}`, "")
+	r.call("net_http", `{"url":"https://me:s3cret@api.example.com/p"}`, "")
+	if len(r.log.Decisions) != 3 {
+		t.Fatalf("%d records", len(r.log.Decisions))
+	}
+	for _, d := range r.log.Decisions {
+		if strings.Contains(d.Target, "bank") || strings.Contains(d.Target, "s3cret") {
+			t.Errorf("target %q", d.Target)
+		}
+	}
+	if got := r.log.Decisions[1].Target; got != "https://api.example.com/p" {
+		t.Errorf("target %q: what is no secret should be there", got)
+	}
+}
+
+// A decision is recorded before the effect; what came of it is a second record.
+//
+//rlp:holds R70
+func TestTheRecordComesBeforeTheEffect(t *testing.T) {
+	r := newRig(t, "kb:write:drafts")
+	r.log.Room = 0
+	stack := []uint64{16, 6, 22, 1, 22, 1, outAt, outRoom}
+	copy(r.mem[16:], "draftsx")
+	if err := r.funcs["kb_put"].Call(context.Background(), r.mem, stack); !errors.Is(err, audit.ErrFull) {
+		t.Errorf("the run goes on without a record: %v", err)
+	}
+	if len(r.kb) != 0 {
+		t.Error("done before it was recorded")
+	}
+	r = newRig(t, "kb:write:drafts")
+	r.call("kb_put", "drafts", "k", "v")
+	if len(r.log.Decisions) != 1 || len(r.log.Events) != 1 || r.log.Events[0].Verb != "kb_put" || r.log.Events[0].Status != "ok" {
+		t.Errorf("decisions %+v, events %+v", r.log.Decisions, r.log.Events)
+	}
+	if r.log.Decisions[0].Args == nil {
+		t.Error("the value is not in the arguments' digest")
+	}
+}
+
+// What the host itself cannot do is a number to the guest, and a line to the
+// operator.
+func TestHostTroubleIsNotSpelledOut(t *testing.T) {
+	r := newRig(t, "kb:read:notes")
+	n, a := r.denial("kb_list", "notes", "")
+	if n != -29 || strings.Contains(a.Hint, "secret") {
+		t.Errorf("%d %+v", n, a)
+	}
+	if e := r.log.Events[0]; e.Status != "error" || !strings.Contains(e.ErrorSummary, "disk on fire") {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestResponsesThatDoNotFitAreReadInPieces(t *testing.T) {
+	r := newRig(t, "kb:read:notes")
+	long := strings.Repeat("0123456789", 100)
+	r.kb["notes/long"], r.kb["notes/short"] = long, "s"
+	if n, got := r.call("kb_get", "notes", "long"); n != 1000 || got != long {
+		t.Errorf("%d, %q", n, got)
+	}
+	if r.rest() != "" {
+		t.Error("more than all")
+	}
+	r.call("kb_get", "notes", "long")
+	if n, got := r.call("kb_get", "notes", "short"); n != 1 || got != "s" || r.rest() != "" {
+		t.Errorf("%d, %q: an earlier response came through", n, got)
+	}
+	stack := []uint64{uint64(len(r.mem)), 1}
+	if err := r.funcs["response_read"].Call(context.Background(), r.mem, stack); err != nil || int32(stack[0]) != -21 {
+		t.Errorf("bad range: %d, %v", int32(stack[0]), err)
+	}
+}
+
+func TestLocalCalls(t *testing.T) {
+	r := newRig(t, "time:read:*")
+	if n, got := r.call("time_now"); n != 2 || got != "42" {
+		t.Errorf("time_now = %d %q", n, got)
+	}
+	if n, _ := r.call("log", "info", "hello"); n != 0 || len(r.lines) != 1 || r.lines[0] != "info: hello" {
+		t.Errorf("log: %v", r.lines)
+	}
+	if n, _ := r.call("log", "loud", "hello"); n != -28 {
+		t.Errorf("log loud = %d", n)
+	}
+	if n, _ := r.call("result", `{"a":1}`); n != 0 || string(r.host.Result()) != `{"a":1}` {
+		t.Errorf("result: %s", r.host.Result())
+	}
+	if n, _ := r.call("result", `{"a":`); n != -28 || string(r.host.Result()) != `{"a":1}` {
+		t.Errorf("a bad result replaced a good one: %s", r.host.Result())
+	}
+	if n, _ := r.call("turn_next"); n != -44 {
+		t.Errorf("turn_next = %d", n)
+	}
+	if n, _ := newRig(t).call("time_now"); n != -2 {
+		t.Errorf("time_now without time = %d", n)
+	}
+}
+
+func TestKeysAndBudgets(t *testing.T) {
+	r := newRig(t, "kb:write:drafts", "kb:read:drafts")
+	for _, key := range []string{"", "a\x00b", "a\nb", strings.Repeat("k", MaxKey+1), "\xff"} {
+		if n, _ := r.call("kb_put", "drafts", key, "v"); n != -28 {
+			t.Errorf("key %q: %d", key, n)
+		}
+	}
+	if n, _ := r.call("kb_get", "drafts", "none"); n != -44 {
+		t.Errorf("absent: %d", n)
+	}
+	if n, _ := r.call("kb_cas", "drafts", "k", "v", "-1"); n != -28 {
+		t.Errorf("revision -1: %d", n)
+	}
+	if n, _ := r.call("kb_cas", "drafts", "k", "v", "7"); n != -6 {
+		t.Errorf("lost compare-and-swap: %d", n)
+	}
+	r.host.cfg.KBWriteBytes = 3
+	if n, _ := r.call("kb_put", "drafts", "k", "abc"); n < 0 {
+		t.Errorf("within the budget: %d", n)
+	}
+	if n, a := r.denial("kb_put", "drafts", "k", "d"); n != -19 || a.Reason != "budget_exhausted" {
+		t.Errorf("over the budget: %d %+v", n, a)
+	}
+}
+
+// Whatever a guest passes, nothing panics and nothing outside its response is written.
+func FuzzCalls(f *testing.F) {
+	f.Add(uint8(2), []byte("draftskeyvalue"), uint32(16), uint32(6), uint32(22), uint32(3), uint32(25), uint32(5))
+	f.Add(uint8(0), []byte(`{"url":"https://h/"}`), uint32(0), uint32(20), uint32(0xfffffff0), uint32(0x20), uint32(1), uint32(1<<31))
+	f.Fuzz(func(t *testing.T, pick uint8, text []byte, a, b, c, d, out, room uint32) {
+		r := newRig(t, "kb:read:drafts", "kb:write:drafts", "network:https:*", "model:use:*", "time:read:*")
+		copy(r.mem[16:], text)
+		before := slices.Clone(r.mem)
+		def := all[int(pick)%len(all)]
+		fn := r.funcs[def.name]
+		stack := make([]uint64, len(fn.Params))
+		words := []uint32{a, b, c, d}
+		for i := range stack {
+			stack[i] = uint64(words[i%4])
+		}
+		stack[len(stack)-2], stack[len(stack)-1] = uint64(out), uint64(room)
+		if err := fn.Call(context.Background(), r.mem, stack); err != nil {
+			t.Fatal(err)
+		}
+		n := int64(stack[0])
+		for i := range r.mem {
+			inside := n > 0 && n <= int64(room) && uint64(i) >= uint64(out) && uint64(i) < uint64(out)+uint64(n)
+			if r.mem[i] != before[i] && !inside {
+				t.Fatalf("%s wrote at %d, outside its response %d+%d (%d)", def.name, i, out, room, n)
+			}
+		}
+	})
+}
