@@ -177,6 +177,7 @@ func TestExtras(t *testing.T) {
 		{capabilities(`kb_read = true`), []string{"raw_revoked 2:11"}},
 		{capabilities(`kb_write = true`), nil},
 		{capabilities("fs = [\"/ro\"]\nfs_rw = [\"/data\"]"), nil},
+		{capabilities(`fs_rw = ["/ro"]`), []string{"caps_extra 2:10"}},
 		{capabilities(`agents = ["e"]`), []string{"caps_extra 2:11"}},
 		{capabilities(`fs = ["/"]`), nil},
 		{capabilities(`fs = []`), nil},

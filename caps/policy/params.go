@@ -226,7 +226,7 @@ func (b *Base) Resolve(declared []Param, given Given) (Resolved, error) {
 			r.add(tomlfile.Pos(given.Values[name].Pos), CodeParamUndecl, tomlfile.Nearest(name, names), "there is no placeholder %s", strconv.Quote(name))
 		}
 	}
-	if len(missing) > 0 || HasErrors(r.findings) {
+	if HasErrors(r.findings) {
 		return Resolved{}, &ParamError{Missing: missing, Findings: r.findings}
 	}
 	for _, p := range b.Placeholders {
