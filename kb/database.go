@@ -8,6 +8,7 @@ import (
 
 	"github.com/dgraph-io/badger/v4"
 	"github.com/dgraph-io/badger/v4/options"
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -76,6 +77,21 @@ func leftEmpty(dir string) bool {
 		}
 	}
 	return false
+}
+
+// minRoom is what must be free where the database is. Badger maps files that
+// are not allocated, and a process that touches one on a full disk dies.
+const minRoom = 48 << 20
+
+func roomLeft(dir string) error {
+	var s unix.Statfs_t
+	if err := unix.Statfs(dir, &s); err != nil {
+		return &os.PathError{Op: "statfs", Path: dir, Err: err}
+	}
+	if free := uint64(s.Bavail) * uint64(s.Bsize); free < minRoom { //nolint:unconvert // their types differ by system
+		return &notFitError{dir, fmt.Sprintf("the disk has %d MiB left; the store needs %d", free>>20, minRoom>>20)}
+	}
+	return nil
 }
 
 // makeDir makes a directory for its owner alone; others must not be able to enter it.

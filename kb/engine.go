@@ -42,6 +42,9 @@ func openEngine(o Options, l layout) (*engine, error) {
 	if err := makeDir(l.kb); err != nil {
 		return nil, err
 	}
+	if err := roomLeft(l.kb); err != nil {
+		return nil, err
+	}
 	db, err := openDatabase(l.kb)
 	if err != nil {
 		return nil, err
@@ -70,7 +73,8 @@ func (e *engine) close() error {
 func (e *engine) do(ctx context.Context, q *request) (*response, error) {
 	switch q.Op {
 	case opGet, opPut, opDelete, opList:
-		if !slices.Contains(e.opt.Domains, q.Domain) {
+		// Which domains there are is said by the settings of who asks.
+		if !validDomain(q.Domain) {
 			return nil, fmt.Errorf("%w: %q", ErrDomain, q.Domain)
 		}
 	case opSeek, opPage:

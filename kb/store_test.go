@@ -231,3 +231,28 @@ func TestFlippedBitInStore(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The settings of who asks say which domains there are, not those of who owns the store.
+func TestDomains(t *testing.T) {
+	home := filepath.Join(t.TempDir(), "home")
+	plain := openStore(t, home)
+	more, err := kb.Open(t.Context(), kb.Options{Home: home, Domains: []string{"invoices"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer more.Close()
+	if _, err := more.View(kb.Origin{}).Put(t.Context(), "invoices", "a", nil); err != nil {
+		t.Error(err)
+	}
+	if _, err := plain.View(kb.Origin{}).Get(t.Context(), "invoices", "a"); !errors.Is(err, kb.ErrDomain) {
+		t.Errorf("a domain that is not in the settings: %v", err)
+	}
+	if d := more.Domains(); len(d) != len(plain.Domains())+1 {
+		t.Errorf("domains %v", d)
+	}
+	for _, bad := range []string{"Invoices", "contacts_raw", "", "a b"} {
+		if _, err := kb.Open(t.Context(), kb.Options{Home: home, Domains: []string{bad}}); !errors.Is(err, kb.ErrInvalid) {
+			t.Errorf("domain %q: %v", bad, err)
+		}
+	}
+}

@@ -40,6 +40,7 @@ type follower struct {
 	dir     string
 	filter  Filter
 	readers map[string]*journal.Reader // nil: not followed any more
+	found   []*audit.Record            // and not yet returned
 }
 
 func tail(ctx context.Context, o Options, f Filter, yield func(audit.Record, error) bool) error {
@@ -52,32 +53,28 @@ func tail(ctx context.Context, o Options, f Filter, yield func(audit.Record, err
 	}
 	fo := &follower{dir: o.layout().journal, filter: f, readers: map[string]*journal.Reader{}}
 	defer fo.close()
-	if err := fo.discover(); err != nil {
+	if err := fo.look(); err != nil {
 		return err
 	}
 	if f.Run == "" && f.SinceMS == 0 {
-		if _, err := fo.look(); err != nil {
-			return err
-		}
+		fo.found = nil
 	}
 	tick := time.NewTicker(tailEvery)
 	defer tick.Stop()
 	for {
-		recs, err := fo.look()
-		for _, r := range recs {
+		slices.SortStableFunc(fo.found, func(a, b *audit.Record) int { return a.Time.Compare(b.Time) })
+		for _, r := range fo.found {
 			if !yield(*r, nil) {
 				return nil
 			}
 		}
-		if err != nil {
-			return err
-		}
+		fo.found = fo.found[:0]
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
 		}
-		if err := fo.discover(); err != nil {
+		if err := fo.look(); err != nil {
 			return err
 		}
 	}
@@ -91,9 +88,9 @@ func (fo *follower) close() {
 	}
 }
 
-// discover opens journals that were not there before and forgets those that
-// are gone.
-func (fo *follower) discover() error {
+// look finds what is new in the journals that are there, and forgets those
+// that are not.
+func (fo *follower) look() error {
 	names, err := journal.Names(fo.dir)
 	if err != nil {
 		return err
@@ -101,49 +98,63 @@ func (fo *follower) discover() error {
 	there := make(map[string]bool, len(names))
 	for _, run := range names {
 		there[run] = true
-		if _, known := fo.readers[run]; known || fo.filter.Run != "" && fo.filter.Run != run {
+		if fo.filter.Run != "" && fo.filter.Run != run {
 			continue
 		}
-		r, err := journal.OpenReader(fo.dir, run, journal.State{})
-		if errors.Is(err, fs.ErrNotExist) {
+		if err := fo.read(run); err != nil {
+			return err
+		}
+	}
+	for run, r := range fo.readers {
+		if there[run] {
 			continue
+		}
+		if r != nil { // deleted since the last look, and still to be read through its descriptor
+			if err := fo.read(run); err != nil {
+				return err
+			}
+		}
+		delete(fo.readers, run)
+		if r != nil {
+			r.Close()
+		}
+	}
+	return nil
+}
+
+// read finds what is new in one journal. One that will not grow is closed at
+// its end, so that finished runs, however many, take no descriptors.
+func (fo *follower) read(run string) error {
+	r, known := fo.readers[run]
+	if known && r == nil {
+		return nil
+	}
+	if !known {
+		var err error
+		r, err = journal.OpenReader(fo.dir, run, journal.State{})
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
 		}
 		if err != nil {
 			return err
 		}
 		fo.readers[run] = r
 	}
-	for run, r := range fo.readers {
-		if r == nil && !there[run] {
-			delete(fo.readers, run)
+	gone, err := r.WriterGone()
+	for err == nil {
+		var rec *audit.Record
+		if rec, err = r.Next(); err == nil && rec.Kept && fo.filter.Match(rec) {
+			fo.found = append(fo.found, rec)
 		}
 	}
-	return nil
-}
-
-// look reads what is new in all journals, in the order of time.
-func (fo *follower) look() ([]*audit.Record, error) {
-	var recs []*audit.Record
-	for run, r := range fo.readers {
-		if r == nil {
-			continue
-		}
-		gone, err := r.WriterGone()
-		for err == nil {
-			var rec *audit.Record
-			if rec, err = r.Next(); err == nil && rec.Kept && fo.filter.Match(rec) {
-				recs = append(recs, rec)
-			}
-		}
-		// What is damaged or torn is reported by who takes the journal into the log.
-		if gone || !errors.Is(err, io.EOF) {
-			r.Close()
-			fo.readers[run] = nil
-			if !errors.Is(err, io.EOF) && !errors.Is(err, journal.ErrDamaged) {
-				return recs, err
-			}
-		}
+	if errors.Is(err, io.EOF) && !gone {
+		return nil
 	}
-	slices.SortStableFunc(recs, func(a, b *audit.Record) int { return a.Time.Compare(b.Time) })
-	return recs, nil
+	r.Close()
+	fo.readers[run] = nil
+	// What is damaged or torn is reported by who takes the journal into the log.
+	if errors.Is(err, io.EOF) || errors.Is(err, journal.ErrDamaged) {
+		return nil
+	}
+	return err
 }

@@ -2,7 +2,9 @@ package kb
 
 import (
 	"context"
+	"fmt"
 	"iter"
+	"slices"
 )
 
 // A View is the knowledge base as one run, or one operator, uses it: what it
@@ -18,6 +20,9 @@ func (s *Store) View(o Origin) *View { return &View{s, o} }
 // Get returns the value at key. It is [fs.ErrNotExist] when there is none and
 // [ErrDomain] when there is no such domain.
 func (v *View) Get(ctx context.Context, domain, key string) (Value, error) {
+	if err := v.checkDomain(domain); err != nil {
+		return Value{}, err
+	}
 	r, err := v.store.do(ctx, &request{Op: opGet, Domain: domain, Key: key})
 	if err != nil {
 		return Value{}, err
@@ -47,7 +52,18 @@ func (v *View) Delete(ctx context.Context, domain, key string) error {
 	return err
 }
 
+// checkDomain refuses a domain that the settings do not name.
+func (v *View) checkDomain(domain string) error {
+	if !slices.Contains(v.store.opt.Domains, domain) {
+		return fmt.Errorf("%w: %q", ErrDomain, domain)
+	}
+	return nil
+}
+
 func (v *View) change(ctx context.Context, q *request) (uint64, error) {
+	if err := v.checkDomain(q.Domain); err != nil {
+		return 0, err
+	}
 	if err := checkKey(q.Key); err != nil {
 		return 0, err
 	}
@@ -66,6 +82,10 @@ func (v *View) change(ctx context.Context, q *request) (uint64, error) {
 // bytes. It ends after the first error.
 func (v *View) List(ctx context.Context, domain, prefix string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
+		if err := v.checkDomain(domain); err != nil {
+			yield(Entry{}, err)
+			return
+		}
 		q := &request{Op: opList, Domain: domain, Key: prefix}
 		for {
 			r, err := v.store.do(ctx, q)
