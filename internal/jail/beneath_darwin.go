@@ -21,7 +21,7 @@ func (j *Jail) openAt(at int, dev uint64, rel string, flags int, perm uint32) (i
 }
 
 // pinPath opens the absolute path p as a handle, without following a link.
-func pinPath(p string) (int, error) { return walkFromTop(p) }
+func (j *Jail) pinPath(p string) (int, error) { return walkFromTop(p) }
 
 // lstat is what rel beneath r is, a link at the end not followed.
 func (j *Jail) lstat(r *root, rel string, st *wasi.Stat) error { return j.lstatWalk(r, rel, st) }

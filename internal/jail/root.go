@@ -40,7 +40,7 @@ func (j *Jail) pin(p string) error {
 	if j.roots[p] != nil {
 		return nil
 	}
-	fd, err := pinPath(p)
+	fd, err := j.pinPath(p)
 	if err == nil {
 		kind, err := kindOf(fd)
 		if kind == unix.S_IFDIR && err == nil {
@@ -61,7 +61,7 @@ func (j *Jail) pin(p string) error {
 		return err
 	}
 	// A file, or what may become one: its parent is what there is to stand on.
-	switch fd, err = pinPath(path.Dir(p)); err {
+	switch fd, err = j.pinPath(path.Dir(p)); err {
 	case nil:
 		return j.keep(&root{path: p, fd: fd})
 	case unix.ENOENT:
