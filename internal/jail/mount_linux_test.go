@@ -67,3 +67,19 @@ func mountOwn(dir string) error {
 	}
 	return unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1m")
 }
+
+// TestNoHandleIsLeft: whatever way an operation ends, it gives its handles back.
+func TestNoHandleIsLeft(t *testing.T) {
+	count := func() int {
+		open, err := os.ReadDir("/proc/self/fd")
+		must(t, err)
+		return len(open)
+	}
+	before := count()
+	for seed := range uint64(20) {
+		t.Run("", func(t *testing.T) { play(t, noise(seed), seed%2 == 1) })
+	}
+	if after := count(); after != before {
+		t.Errorf("%d descriptors before, %d after", before, after)
+	}
+}

@@ -140,16 +140,21 @@ func TestNothingOutsideChanges(t *testing.T) {
 		rounds = 40
 	}
 	for seed := range uint64(rounds) {
-		r := rand.New(rand.NewPCG(seed, 1))
-		data := make([]byte, 400)
-		for i := range data {
-			data[i] = byte(r.Uint32())
-		}
-		play(t, data, seed%2 == 1)
+		play(t, noise(seed), seed%2 == 1)
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}
 	}
+}
+
+// noise is a random script, the same for a seed.
+func noise(seed uint64) []byte {
+	r := rand.New(rand.NewPCG(seed, 1))
+	data := make([]byte, 400)
+	for i := range data {
+		data[i] = byte(r.Uint32())
+	}
+	return data
 }
 
 // FuzzOperations plays whatever scripts the fuzzer finds.
