@@ -11,7 +11,7 @@ import (
 	"strconv"
 )
 
-// packing is what the first bytes of a file say it is. The name of the file
+// packings are what the first bytes of a file say it is. The name of the file
 // says nothing.
 var packings = [...]struct{ magic, what, hint string }{
 	{"PK\x03\x04", "a zip file", hintTar},

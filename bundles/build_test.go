@@ -144,7 +144,7 @@ func TestBuiltIsALink(t *testing.T) {
 	info, err := os.Lstat(built)
 	must(t, err)
 	var e *Error
-	if _, err := readDir(other, info); !errors.As(err, &e) || e.Code != "entry_type" {
+	if _, err := readDir(other, info); !errors.As(err, &e) || e.Code != codeReplaced {
 		t.Errorf("another directory than the one looked at: %v", err)
 	}
 }
@@ -245,6 +245,7 @@ func TestBuildIsOneStep(t *testing.T) {
 			}
 		}
 	})
+	defer builder.Wait()
 	done := make(chan struct{})
 	go func() { builder.Wait(); close(done) }()
 	for running := true; running; {
@@ -264,7 +265,7 @@ func TestBuildIsOneStep(t *testing.T) {
 			if !errors.Is(err, fs.ErrNotExist) { // the old one went away while it was read
 				t.Fatal(err)
 			}
-		case e.Code != codeNoModule && e.Code != codeNoManifest && e.Code != "file_missing":
+		case e.Code != codeReplaced && e.Code != codeNoModule && e.Code != codeNoManifest && e.Code != "file_missing":
 			t.Fatalf("a mixture: %v", err)
 		case runtime.GOOS == "linux" && !strings.Contains(e.File, BuiltName):
 			t.Fatalf("there was no bundle for a moment: %v", err)

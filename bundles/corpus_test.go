@@ -70,7 +70,7 @@ func corpusArchive(t *testing.T, file string) (entries []byte, repack func([]byt
 		}
 		return raw(more...), zip
 	case "bomb.tar.gz":
-		return raw(rawEntry{name: "zeros", kind: '0', data: strings.Repeat("\x00", 64<<20)}), zip
+		return raw(rawEntry{name: "zeros", kind: '0', data: strings.Repeat("\x00", 32<<20)}), zip
 	}
 	data, err := os.ReadFile(filepath.Join("testdata", "archives", file))
 	must(t, err)
@@ -149,7 +149,7 @@ func TestBombIsRefusedEarly(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	// A growing buffer copies itself: four times what may come out at all.
 	most := uint64(4*MaxRatio*info.Size()) + firstAlloc
-	if got := after.TotalAlloc - before.TotalAlloc; got > most || most > 64<<20 {
+	if got := after.TotalAlloc - before.TotalAlloc; got > most || most > 32<<20 {
 		t.Errorf("%d bytes allocated for an archive of %d, want at most %d", got, info.Size(), most)
 	}
 }

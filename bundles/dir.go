@@ -193,8 +193,11 @@ func stillThat(root *os.Root, name string, info fs.FileInfo) error {
 	return err
 }
 
+// codeReplaced refuses what does not stand still, as during a build.
+const codeReplaced = "replaced"
+
 func changed(name string) error {
-	return &Error{File: name, Code: "entry_type", Message: "the file was replaced while it was read", Hint: "try again"}
+	return &Error{File: name, Code: codeReplaced, Message: "this was replaced by something else while it was read", Hint: "try again"}
 }
 
 func modeWord(m fs.FileMode) string {
