@@ -62,14 +62,11 @@ func (st *state) baseVote(r Request, id int32) Vote {
 	v := Vote{Layer: "base", Allow: st.base[r.Family][r.Mode].Test(uint(id))}
 	t := st.trees[r.Family]
 	for up := id; up >= 0 && v.Allow; up = t.nodes[up].parent {
-		if !t.nodes[up].base.Has(r.Mode) {
-			continue
-		}
 		for _, e := range st.entries {
 			if e.Grant.Family != r.Family || !e.Grant.Modes.Has(r.Mode) {
 				continue
 			}
-			for _, p := range t.spots(e.Grant, t.exact(e.Grant.Scope), true) {
+			for _, p := range t.spots(e.Grant, t.exact(e.Grant.Scope)) {
 				if p.modes.Has(r.Mode) && p.id == up {
 					v.Pos = e.Pos
 					return v

@@ -184,7 +184,7 @@ func TestChanges(t *testing.T) {
 			entry(3, "kb:write:drafts"),
 			entry(5, "network:https:x.org"), entry(5, "network:http:x.org"), // one host, written once
 			entry(6, "network:https:y.org"), entry(6, "network:http:y.org"),
-			{Grant: caps.Grant{Family: caps.KBRead, Modes: 1, Scope: "events"}, Pos: pos(7), Implied: true},
+			{Grant: caps.Grant{Family: caps.KBRead, Modes: 1, Scope: "events"}, Pos: pos(8), Implied: true},
 			{Grant: caps.Grant{Family: caps.KBRead, Modes: 1, Scope: "contacts"}, Pos: pos(7), Implied: true},
 		},
 		Deny: []caps.Entry{denied},
@@ -334,5 +334,39 @@ func TestExplain(t *testing.T) {
 	j, err := json.Marshal(s.Explain(caps.Request{Family: caps.FS, Name: "/etc"}))
 	if err != nil || !strings.Contains(string(j), `"reason":"path_not_permitted"`) {
 		t.Errorf("%s, %v", j, err)
+	}
+}
+
+// TestNarrowedTwice holds that two sets made from one are apart, explanations
+// included.
+//
+//rlp:holds C13
+func TestNarrowedTwice(t *testing.T) {
+	s := set(t, "fs:read:/a", "fs:read:/b")
+	for _, name := range []string{"one", "two", "three"} { // until the steps have room to spare
+		s = narrow(t, s, &caps.Layer{Name: name})
+	}
+	before := s.Digest()
+	left := narrow(t, s, &caps.Layer{Name: "left", Deny: denies(t, "fs:*:/a")})
+	right := narrow(t, s, &caps.Layer{Name: "right", Deny: denies(t, "fs:*:/b")})
+	for _, c := range []struct {
+		set     caps.Set
+		name    string
+		allowed map[string]bool
+	}{
+		{left, "left", map[string]bool{"fs:read:/a": false, "fs:read:/b": true}},
+		{right, "right", map[string]bool{"fs:read:/a": true, "fs:read:/b": false}},
+	} {
+		if c.set.LayerName(4) != c.name {
+			t.Errorf("the layer of %s is %q", c.name, c.set.LayerName(4))
+		}
+		for asked, want := range c.allowed {
+			if allowed(t, c.set, asked) != want {
+				t.Errorf("%s: %s is not %v", c.name, asked, want)
+			}
+		}
+	}
+	if s.Digest() != before || !allowed(t, s, "fs:read:/a") {
+		t.Error("narrowing changed the set that it started from")
 	}
 }

@@ -14,19 +14,17 @@ type spot struct {
 }
 
 // spots is where g lies in t, whose node id is its scope; the second one is
-// empty but for secrets. Asking for a handle knows no host, so that "id@host"
-// gives Get of the id, and takes none of it away.
-func (t *tree) spots(g Grant, id int32, gives bool) [2]spot {
+// empty but for secrets. Asking for a handle knows no host, so that giving
+// "id@host" gives Get of the id as well; taking it takes the first spot alone.
+func (t *tree) spots(g Grant, id int32) [2]spot {
 	if g.Family != Secrets || strings.IndexByte(g.Scope, '@') < 0 {
 		return [2]spot{{id, g.Modes}}
 	}
 	list := [2]spot{{id, g.Modes &^ (1 << Get)}}
-	if gives {
-		for t.nodes[id].parent != 0 {
-			id = t.nodes[id].parent
-		}
-		list[1] = spot{id, g.Modes & (1 << Get)}
+	for t.nodes[id].parent != 0 {
+		id = t.nodes[id].parent
 	}
+	list[1] = spot{id, g.Modes & (1 << Get)}
 	return list
 }
 
@@ -73,7 +71,7 @@ func (st *state) place(l *Layer, ids []int32) [NumFamilies]*placement {
 
 // put lays one entry out.
 func (p *placement) put(e placed, r role) {
-	spots := p.tree.spots(e.Grant, e.id, r == allows)
+	spots := p.tree.spots(e.Grant, e.id)
 	if r == allows {
 		p.allow = append(p.allow, e)
 		for _, s := range spots {
@@ -225,7 +223,7 @@ func (p *placement) ignored(base []*bitset.BitSet) []Change {
 	}
 	met := make([]bool, len(p.allow))
 	for i, e := range p.allow {
-		for _, s := range p.tree.spots(e.Grant, e.id, true) {
+		for _, s := range p.tree.spots(e.Grant, e.id) {
 			met[i] = met[i] || inside[s.id]&s.modes != 0
 		}
 	}

@@ -24,8 +24,8 @@ type state struct {
 	steps  []step
 	limits Limits
 	named  int // scopes that policies name
-	// entries are the base's, for explanations; blanket is the error of a set
-	// that was closed because a step failed.
+	// entries are the base's, for explanations; closed is why a step could not
+	// be taken, in a set that grants nothing for that.
 	entries []Entry
 	closed  error
 }
@@ -90,7 +90,7 @@ func (st *state) fill(entries []Entry) error {
 		t := st.trees[e.Grant.Family]
 		id := t.intern(e.Grant.Scope)
 		st.name(t, id)
-		for _, p := range t.spots(e.Grant, id, true) {
+		for _, p := range t.spots(e.Grant, id) {
 			t.nodes[p.id].base |= p.modes
 		}
 		if st.full() {
