@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"runloop.dev/rlp/internal/wasi"
+	"runloop.dev/rlp/internal/wasi/wasitest"
 )
 
 func TestReadAndWriteFiles(t *testing.T) {
@@ -63,6 +64,41 @@ func TestShortReadsStopAtTheFirstShortBuffer(t *testing.T) {
 	g.ok("fd_read", fd, ptr, n, atOut)
 	if g.u32(atOut) != 0 {
 		t.Errorf("read %d at the end", g.u32(atOut))
+	}
+}
+
+// slowFS gives and takes a byte at a time.
+type slowFS struct{ *wasitest.FS }
+
+type slowFile struct{ wasi.File }
+
+func (s slowFS) Open(p string, mustDir bool, o wasi.OpenFlags) (wasi.File, wasi.Errno) {
+	f, errno := s.FS.Open(p, mustDir, o)
+	return slowFile{f}, errno
+}
+
+func (f slowFile) Read(p []byte) (int, wasi.Errno)            { return f.File.Read(p[:1]) }
+func (f slowFile) Write(p []byte) (int, wasi.Errno)           { return f.File.Write(p[:1]) }
+func (f slowFile) Pread(p []byte, o int64) (int, wasi.Errno)  { return f.File.Pread(p[:1], o) }
+func (f slowFile) Pwrite(p []byte, o int64) (int, wasi.Errno) { return f.File.Pwrite(p[:1], o) }
+
+// What is short is the end of the call: going on with the next buffer would
+// leave a hole in this one.
+func TestNoBufferIsSkipped(t *testing.T) {
+	files := wasitest.NewFS()
+	files.WriteFile("/f", "abcdef")
+	g := newGuest(t, wasi.Config{FS: slowFS{files}})
+	fd := g.open(open{path: "f", base: rAll})
+	for name, args := range map[string][]uint64{
+		"fd_read": {fd, 0, 0, atOut}, "fd_write": {fd, 0, 0, atOut},
+		"fd_pread": {fd, 0, 0, 0, atOut}, "fd_pwrite": {fd, 0, 0, 0, atOut},
+	} {
+		args[1], args[2] = g.vectors(atData, 2, atData+8, 2)
+		clear(g.mem[atData : atData+16])
+		g.ok(name, args...)
+		if n := g.u32(atOut); n != 1 || g.mem[atData+8] != 0 {
+			t.Errorf("%s moved %d", name, n)
+		}
 	}
 }
 
