@@ -3,6 +3,7 @@ package kb
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -94,8 +95,9 @@ func roomLeft(dir string) error {
 	return nil
 }
 
-// makeDir makes a directory for its owner alone; others must not be able to enter it.
-func makeDir(dir string) error {
+// makeDir makes a directory for its owner alone; one that is there must give
+// others none of the forbidden permissions.
+func makeDir(dir string, forbidden fs.FileMode) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("making %s: %w", dir, err)
 	}
@@ -105,8 +107,8 @@ func makeDir(dir string) error {
 		return fmt.Errorf("making %s: %w", dir, err)
 	case !info.IsDir():
 		return &notFitError{dir, "it is not a directory"}
-	case info.Mode().Perm()&0o077 != 0:
-		return &notFitError{dir, fmt.Sprintf("it must be open to its owner alone (mode 0700, it has %#o)", info.Mode().Perm())}
+	case info.Mode().Perm()&forbidden != 0:
+		return &notFitError{dir, fmt.Sprintf("it is open to others (mode %#o); run chmod 700 on it", info.Mode().Perm())}
 	}
 	return nil
 }

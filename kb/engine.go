@@ -39,7 +39,7 @@ func openEngine(o Options, l layout) (*engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := makeDir(l.kb); err != nil {
+	if err := makeDir(l.kb, 0o077); err != nil {
 		return nil, err
 	}
 	if err := roomLeft(l.kb); err != nil {

@@ -90,8 +90,10 @@ func TestMissingRecord(t *testing.T) {
 			t.Fatal(err)
 		}
 		queries := []request{
-			{Op: opPage, From: 1, UpTo: 10}, {Op: opPage, From: 1, UpTo: 10, Filter: Filter{Run: "run1"}},
-			{Op: opPage, From: 1, UpTo: 10, Filter: Filter{Agent: "a"}}, {Op: opSeek, Filter: Filter{Limit: 10, Decision: "deny"}},
+			{Op: opPage, From: 1, UpTo: 10},
+			{Op: opPage, From: 1, UpTo: 10, Filter: Filter{Run: "run1"}},
+			{Op: opPage, From: 1, UpTo: 10, Filter: Filter{Agent: "a"}},
+			{Op: opSeek, Filter: Filter{Limit: 10, Decision: "deny"}},
 		}
 		for _, q := range queries {
 			if _, err := e.do(t.Context(), &q); err != nil { // the control
@@ -236,8 +238,12 @@ func FuzzRequest(f *testing.F) {
 	}
 	f.Cleanup(func() { e.close() })
 	for _, q := range []request{
-		{Op: opGet, Domain: "notes", Key: "a"}, {Op: opPut, ID: []byte("0123456789abcdef"), Domain: "notes", Key: "a", Value: []byte("v")},
-		{Op: opList, Domain: "notes"}, {Op: opSeek, Filter: Filter{Limit: 3}}, {Op: opPage, From: 1, UpTo: 9}, {Op: opIngest},
+		{Op: opGet, Domain: "notes", Key: "a"},
+		{Op: opPut, ID: []byte("0123456789abcdef"), Domain: "notes", Key: "a", Value: []byte("v")},
+		{Op: opList, Domain: "notes"},
+		{Op: opSeek, Filter: Filter{Limit: 3}},
+		{Op: opPage, From: 1, UpTo: 9},
+		{Op: opIngest},
 	} {
 		p, err := e.codec.Marshal(q)
 		if err != nil {

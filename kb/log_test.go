@@ -222,9 +222,20 @@ func TestFilters(t *testing.T) {
 	}
 	mid := all[len(all)/2].Time.UnixMilli()
 	for _, f := range []kb.Filter{
-		{}, {Run: "run3"}, {Run: "run"}, {Agent: "writer"}, {Agent: "writer2"}, {Cap: "fs"}, {Cap: "fs.read"}, {Cap: "f"},
-		{Decision: "deny"}, {Decision: "allow"}, {Decision: "deny", Agent: "writer"}, {Run: "run1", Cap: "fs.write", Decision: "allow"},
-		{SinceMS: mid}, {Run: "run2", Agent: "nobody"},
+		{},
+		{Run: "run3"},
+		{Run: "run"},
+		{Agent: "writer"},
+		{Agent: "writer2"},
+		{Cap: "fs"},
+		{Cap: "fs.read"},
+		{Cap: "f"},
+		{Decision: "deny"},
+		{Decision: "allow"},
+		{Decision: "deny", Agent: "writer"},
+		{Run: "run1", Cap: "fs.write", Decision: "allow"},
+		{SinceMS: mid},
+		{Run: "run2", Agent: "nobody"},
 	} {
 		var want []uint64
 		for _, r := range all {

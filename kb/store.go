@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strconv"
 	"sync"
@@ -65,8 +66,13 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 
 // prepare makes the directories and refuses places where the store cannot be safe.
 func (s *Store) prepare() error {
-	for _, dir := range []string{s.opt.Home, s.layout.root, s.layout.run} {
-		if err := makeDir(dir); err != nil {
+	// The home is often made by hand, and then others may look into it; what is
+	// private lies below.
+	for _, dir := range []struct {
+		path      string
+		forbidden fs.FileMode
+	}{{s.opt.Home, 0o022}, {s.layout.root, 0o022}, {s.layout.run, 0o077}} {
+		if err := makeDir(dir.path, dir.forbidden); err != nil {
 			return err
 		}
 	}
