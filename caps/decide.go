@@ -89,8 +89,11 @@ func (st *state) find(r Request) int32 {
 	if r.Mode >= row.modes {
 		return -1
 	}
+	if row.shape == pathTree {
+		return st.trees[r.Family].locatePath(r.Name) // which checks as it walks
+	}
 	if !row.valid(r.Name) {
-		if row.shape != pathTree && r.Name == "*" || row.shape == onlyRoot && r.Name == "" {
+		if r.Name == "*" || row.shape == onlyRoot && r.Name == "" {
 			return 0
 		}
 		return -1

@@ -73,7 +73,7 @@ func (s Set) Narrow(l *Layer) (Set, []Change, error) {
 	next := *st
 	next.limits = st.limits.Min(l.Limits)
 	applied := step{layer: l.clone()}
-	var changes, ignored []Change
+	var revoked, ignored [][]Change
 	for f, p := range st.place(applied.layer, ids) {
 		if p == nil {
 			continue
@@ -81,10 +81,10 @@ func (s Set) Narrow(l *Layer) (Set, []Change, error) {
 		f := Family(f)
 		applied.votes[f] = p.votes()
 		next.eff[f] = meet(st.eff[f], applied.votes[f])
-		changes = append(changes, p.revoked(st.eff[f], next.eff[f])...)
-		ignored = append(ignored, p.ignored(st.base[f])...)
+		revoked = append(revoked, p.revoked(st.eff[f], next.eff[f]))
+		ignored = append(ignored, p.ignored(st.base[f]))
 	}
-	changes = append(changes, ignored...)
+	changes := slices.Concat(slices.Concat(revoked, ignored)...)
 	next.steps = append(slices.Clip(st.steps), applied)
 	slices.SortFunc(changes, compareChanges)
 	return Set{&next}, slices.CompactFunc(changes, func(a, b Change) bool { return a == b }), nil

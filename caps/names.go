@@ -47,31 +47,25 @@ func isText(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r >= 0x7f && r < 0xa0 })
 }
 
-// isCleanPath reports whether s is absolute and clean. It is what every path
-// request passes through, so it scans by component and allocates nothing. Any
-// byte but NUL may be in a file's name.
+// isCleanPath reports whether s is absolute and clean. Any byte but NUL may be
+// in a file's name.
 func isCleanPath(s string) bool {
-	if len(s) <= 1 {
-		return s == "/"
+	if s == "/" {
+		return true
 	}
-	if s[0] != '/' || len(s) > MaxPath || strings.IndexByte(s, 0) >= 0 {
+	if s == "" || s[0] != '/' || len(s) > MaxPath || strings.IndexByte(s, 0) >= 0 {
 		return false
 	}
-	for rest := s[1:]; ; {
-		end := strings.IndexByte(rest, '/')
-		part := rest
-		if end >= 0 {
-			part = rest[:end]
-		}
-		if len(part) <= 2 && (part == "" || part == "." || part == "..") {
+	for part := range strings.SplitSeq(s[1:], "/") {
+		if !isPart(part) {
 			return false
 		}
-		if end < 0 {
-			return true
-		}
-		rest = rest[end+1:]
 	}
+	return true
 }
+
+// isPart reports whether s, which has no slash, is a name within a folder.
+func isPart(s string) bool { return len(s) > 2 || s != "" && s != "." && s != ".." }
 
 // isWord reports whether s is 1 to max bytes, each of which ok accepts.
 func isWord(s string, limit int, ok func(c byte) bool) bool {

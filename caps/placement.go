@@ -232,6 +232,9 @@ func (p *placement) ignored(base []*bitset.BitSet) []Change {
 		if met[i] || e.Implied || p.metElsewhere(e.Pos, met) {
 			continue
 		}
+		if out == nil {
+			out = make([]Change, 0, len(p.allow)-i)
+		}
 		if n := len(out); n > 0 && out[n-1].Source == e.Pos && e.Pos != (Pos{}) {
 			continue // written once, told once
 		}

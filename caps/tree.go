@@ -57,7 +57,7 @@ func newTree(f Family) *tree {
 // clone copies t with room for more.
 func (t *tree) clone(more int) *tree {
 	c := *t
-	c.nodes = append(make([]node, 0, len(t.nodes)+4*more), t.nodes...)
+	c.nodes = append(make([]node, 0, len(t.nodes)+2*more), t.nodes...)
 	c.slots = slices.Clone(t.slots)
 	return &c
 }
@@ -160,22 +160,37 @@ func (t *tree) rootOf(name string) int32 {
 	return 0
 }
 
+// locatePath walks and checks in one scan: it is -1 for a path that is not
+// clean, as [isCleanPath] says.
 func (t *tree) locatePath(path string) int32 {
-	at := int32(0)
-	for rest := path[1:]; rest != ""; {
+	if path == "/" {
+		return 0
+	}
+	if path == "" || path[0] != '/' || len(path) > MaxPath || strings.IndexByte(path, 0) >= 0 {
+		return -1
+	}
+	at, inside := int32(0), true
+	for rest := path[1:]; ; {
+		end := strings.IndexByte(rest, '/')
 		part := rest
-		if end := strings.IndexByte(rest, '/'); end >= 0 {
-			part, rest = rest[:end], rest[end+1:]
-		} else {
-			rest = ""
+		if end >= 0 {
+			part = rest[:end]
 		}
-		next := t.child(at, part)
-		if next < 0 {
+		if !isPart(part) {
+			return -1
+		}
+		if inside {
+			if next := t.child(at, part); next >= 0 {
+				at = next
+			} else {
+				inside = false
+			}
+		}
+		if end < 0 {
 			return at
 		}
-		at = next
+		rest = rest[end+1:]
 	}
-	return at
 }
 
 // locateHost finds "a.example.org:443" below root: by way of its wildcard,
