@@ -78,7 +78,7 @@ func (a *app) capsExplainCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.explain(c, plan, requests)
+			return a.explain(c, plan, args[1], requests)
 		},
 	}
 	f.register(c.Flags())

@@ -194,7 +194,7 @@ func (c *composition) resolve(base *policy.Base, given policy.Given) error {
 	params := declared(c.bundle.Manifest)
 	resolved, err := base.Resolve(params, given)
 	var pe *policy.ParamError
-	if errors.As(err, &pe) && len(pe.Missing) > 0 {
+	if errors.As(err, &pe) && len(pe.Missing) > 0 && !policy.HasErrors(unlike(pe.Findings, policy.CodeParamUnset)) {
 		c.unset, c.policy.Base = pe.Missing, base.Entries
 		return nil
 	}
@@ -239,4 +239,9 @@ func (c *composition) mustBeSet(command string) error {
 	fmt.Fprintf(&b, "\nfor example: rlp %s %s%s\nor write them under [params] in %s", command, c.path, example,
 		c.home.Override(c.bundle.Manifest.Agent.String()))
 	return usagef("%s", b.String())
+}
+
+// unlike are the findings of another code.
+func unlike(findings []policy.Finding, code policy.Code) []policy.Finding {
+	return slices.DeleteFunc(slices.Clone(findings), func(f policy.Finding) bool { return f.Code == code })
 }

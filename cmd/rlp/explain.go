@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/internal/jail"
@@ -10,7 +11,7 @@ import (
 
 // explain prints the decision on each request and every layer's vote. A denial
 // is an answer, not a failure: the exit status is 0.
-func (a *app) explain(c *composition, plan launcher.Plan, requests []caps.Request) error {
+func (a *app) explain(c *composition, plan launcher.Plan, asked string, requests []caps.Request) error {
 	a.unsetNote(c)
 	var documents []explanation
 	for _, r := range requests {
@@ -21,7 +22,20 @@ func (a *app) explain(c *composition, plan launcher.Plan, requests []caps.Reques
 		e := plan.Effective.Explain(r)
 		documents = append(documents, explanation{Explanation: e, Decision: verdict(e.Allow), Layer: refuser(e)})
 	}
-	return a.printExplanations(documents)
+	return a.printExplanations(together(asked, documents))
+}
+
+// together makes one document of requests that are answered alike, as the
+// methods of a host mostly are.
+func together(asked string, documents []explanation) []explanation {
+	for _, d := range documents[1:] {
+		first := documents[0]
+		if d.Code != first.Code || d.Scope != first.Scope || !slices.Equal(d.Votes, first.Votes) {
+			return documents
+		}
+	}
+	documents[0].Asked = asked
+	return documents[:1]
 }
 
 // An explanation is what explain prints of one request.

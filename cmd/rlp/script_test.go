@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -40,6 +41,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"await":   await,
 			"bundle":  makeBundle,
 			"status":  status,
 			"private": private,
@@ -120,4 +122,19 @@ func private(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(os.WriteFile(path, text, 0o600))
 		ts.Check(os.Chmod(path, 0o600))
 	}
+}
+
+// await waits until a file is there: what a background command is known by.
+func await(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: await FILE")
+	}
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for until := time.Now().Add(time.Minute); time.Now().Before(until); <-tick.C {
+		if _, err := os.Stat(ts.MkAbs(args[0])); err == nil {
+			return
+		}
+	}
+	ts.Fatalf("%s never came", args[0])
 }

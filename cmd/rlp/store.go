@@ -19,11 +19,10 @@ import (
 // A store is the knowledge base of one invocation, opened at its first use: a
 // run that asks nothing of it opens no database.
 type store struct {
-	ctx  context.Context
-	opt  kb.Options
-	mu   sync.Mutex
-	kb   *kb.Store
-	used bool
+	ctx context.Context
+	opt kb.Options
+	mu  sync.Mutex
+	kb  *kb.Store
 }
 
 func newStore(ctx context.Context, h home.Home, cfg config.Config) *store {

@@ -81,6 +81,7 @@ var commands = map[string]command{
 	"spin":   {0, func([]string) (string, error) { return spin(), nil }},
 	"grow":   {1, grow},
 	"flood":  {1, flood},
+	"wait":   {1, wait},
 	"exit":   {1, func(a []string) (string, error) { n, err := strconv.Atoi(a[0]); os.Exit(n); return "", err }},
 	"panic":  {0, func([]string) (string, error) { panic("probe") }},
 	"repeat": {2, repeat},
@@ -209,4 +210,15 @@ func repeat(a []string) (string, error) {
 		}
 	}
 	return fmt.Sprintf("%d failed", failed), err
+}
+
+// wait looks for a file until it is there. Without time its clock is virtual,
+// and it looks without a pause.
+func wait(a []string) (string, error) {
+	for {
+		if _, err := os.Stat(a[0]); !errors.Is(err, os.ErrNotExist) {
+			return "there", err
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
 }
