@@ -13,7 +13,7 @@ import (
 
 // TestOverrideSemantics holds what an override leaves, family by family.
 //
-//rlp:holds R12 R24 R25 R27 R28 R30 R32 R33 R34 R42 R43 R44 R45 R46 R49 R50 R51 R52 R53 R57
+//rlp:holds R25 R27 R42 R43 R44 R45 R46 R49 R50 R53
 func TestOverrideSemantics(t *testing.T) {
 	fs, net, kbr, kbw := caps.FS, caps.Net, caps.KBRead, caps.KBWrite
 	for _, c := range []struct {

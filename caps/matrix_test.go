@@ -9,7 +9,7 @@ import (
 // TestMatrix has policies as rows and operations as columns: every policy
 // answers every operation, + for allowed and a reason's initial otherwise.
 //
-//rlp:holds R12 R19 R20 R23 R26 R27 R30 R32 R33 C7
+//rlp:holds R20 R27 C7
 func TestMatrix(t *testing.T) {
 	columns := []string{
 		"fs:read:/data/a", "fs:write:/data/a", "fs:delete:/data/a", "fs:read:/database",
