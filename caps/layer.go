@@ -47,7 +47,7 @@ func (c Change) MarshalJSON() ([]byte, error) {
 	}{c.Layer, c.Source.String(), c.Grant.String(), c.Kind.String()})
 }
 
-func compareChanges(a, b Change) int {
+func compareChanges(a, b *Change) int {
 	if a.Kind != b.Kind {
 		return cmp.Compare(a.Kind, b.Kind)
 	}
@@ -84,10 +84,28 @@ func (s Set) Narrow(l *Layer) (Set, []Change, error) {
 		revoked = append(revoked, p.revoked(st.eff[f], next.eff[f]))
 		ignored = append(ignored, p.ignored(st.base[f]))
 	}
-	changes := slices.Concat(slices.Concat(revoked, ignored)...)
 	next.steps = append(slices.Clip(st.steps), applied)
-	slices.SortFunc(changes, compareChanges)
-	return Set{&next}, slices.CompactFunc(changes, func(a, b Change) bool { return a == b }), nil
+	return Set{&next}, sorted(slices.Concat(revoked, ignored)), nil
+}
+
+// sorted is all of lists in order, each change once. Pointers are sorted, for a
+// Change is large.
+func sorted(lists [][]Change) []Change {
+	var order []*Change
+	for _, list := range lists {
+		order = slices.Grow(order, len(list))
+		for i := range list {
+			order = append(order, &list[i])
+		}
+	}
+	slices.SortFunc(order, compareChanges)
+	out := make([]Change, 0, len(order))
+	for _, c := range order {
+		if n := len(out); n == 0 || out[n-1] != *c {
+			out = append(out, *c)
+		}
+	}
+	return slices.Clip(out)
 }
 
 // Intern makes room in the universe for what layers name, so that a later

@@ -3,6 +3,7 @@ package caps
 import (
 	"errors"
 	"hash/maphash"
+	"math/bits"
 	"slices"
 	"strings"
 )
@@ -54,12 +55,28 @@ func newTree(f Family) *tree {
 	return t
 }
 
-// clone copies t with room for more.
+// clone copies t with room for what more scopes lead to, as paths go.
 func (t *tree) clone(more int) *tree {
 	c := *t
-	c.nodes = append(make([]node, 0, len(t.nodes)+2*more), t.nodes...)
-	c.slots = slices.Clone(t.slots)
+	room := len(t.nodes) + 4*more
+	c.nodes = append(make([]node, 0, room), t.nodes...)
+	if 2*room < len(t.slots) {
+		c.slots = slices.Clone(t.slots)
+	} else {
+		c.resize(2 * room)
+	}
 	return &c
+}
+
+// resize gives t a table of at least n slots.
+func (t *tree) resize(n int) {
+	old := t.slots
+	t.slots = make([]uint64, max(len(old), 1<<bits.Len(uint(n))))
+	for _, s := range old {
+		if s != 0 {
+			t.put(s)
+		}
+	}
 }
 
 func (t *tree) hash(parent int32, key string) uint32 {
@@ -91,13 +108,7 @@ func (t *tree) grow(parent int32, key, name string) int32 {
 		return id
 	}
 	if 2*len(t.nodes) >= len(t.slots) {
-		old := t.slots
-		t.slots = make([]uint64, 2*len(old))
-		for _, s := range old {
-			if s != 0 {
-				t.put(s)
-			}
-		}
+		t.resize(len(t.slots))
 	}
 	id := int32(len(t.nodes))
 	t.nodes = append(t.nodes, node{name: name, key: key, parent: parent})
