@@ -175,17 +175,6 @@ func TestKeysAreDistinct(t *testing.T) {
 	}
 }
 
-func TestNetworkFileSystems(t *testing.T) {
-	for magic, want := range map[uint32]string{0x6969: "NFS", 0xFF534D42: "CIFS", 0x01021997: "9P", 0xEF53: "", 0x01021994: "", 0x9123683E: ""} {
-		if got := networkName(magic); got != want {
-			t.Errorf("%#x is %q, want %q", magic, got, want)
-		}
-	}
-	if name, err := networkFileSystem(t.TempDir()); err != nil || name != "" {
-		t.Errorf("the test's own directory lies on %q (%v)", name, err)
-	}
-}
-
 // A client says of an owner of another version that it is one.
 func TestOwnerOfAnotherVersion(t *testing.T) {
 	o, err := Options{Home: filepath.Join(t.TempDir(), "home"), Wait: 10 * time.Second}.withDefaults()

@@ -116,6 +116,7 @@ func (e *engine) ingestFile(ctx context.Context, f journal.File, done *Ingested)
 	state := r.State()
 	if gone {
 		damage = b.finish(r, damage)
+		state.Names, state.Last = nil, nil // nobody will go on from here
 	}
 	if err := b.flush(journalState{state, gone}); err != nil || !gone {
 		return errors.Join(err, damage)

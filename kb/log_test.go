@@ -61,7 +61,7 @@ func end(t testing.TB, j *journal.Journal) {
 // The log is complete at any moment, while a run goes on and after it, asked
 // by the owner or by a client, and asking twice changes nothing.
 //
-//rlp:holds R65 R66 R68 R72 C15
+//rlp:holds R68 R72
 func TestLogIsComplete(t *testing.T) {
 	home := filepath.Join(t.TempDir(), "home")
 	owner, client := openStore(t, home), openStore(t, home)

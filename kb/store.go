@@ -118,16 +118,16 @@ func (s *Store) Close() error {
 
 // do answers q, from owner to owner until one answers.
 func (s *Store) do(ctx context.Context, q *request) (*response, error) {
-	if q.Op == opPut || q.Op == opDelete {
-		q.ID = make([]byte, 16)
-		rand.Read(q.ID)
-	}
 	deadline := time.Now().Add(s.opt.Wait)
 	var lost backend
 	for {
 		b, err := s.find(ctx, lost)
 		if err != nil {
 			return nil, err
+		}
+		if _, remote := b.(*client); remote && q.ID == nil && (q.Op == opPut || q.Op == opDelete) {
+			q.ID = make([]byte, 16) // from now on it may be asked for twice
+			rand.Read(q.ID)
 		}
 		r, err := b.do(ctx, q)
 		s.using.Done()

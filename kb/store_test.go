@@ -107,12 +107,33 @@ func TestModes(t *testing.T) {
 			t.Errorf("%q has mode %v (%v), want %v", path, info.Mode(), err, want)
 		}
 	}
-	open := t.TempDir()
-	if err := os.Chmod(open, 0o750); err != nil {
+	for mode, ok := range map[os.FileMode]bool{0o700: true, 0o755: true, 0o770: false, 0o702: false} {
+		hand := t.TempDir() // made by hand: others may look into it, and may not write
+		if err := os.Chmod(hand, mode); err != nil {
+			t.Fatal(err)
+		}
+		s, err := kb.Open(t.Context(), kb.Options{Home: hand})
+		switch {
+		case err == nil && ok:
+			if info, err := os.Lstat(filepath.Join(hand, "kb")); err != nil || info.Mode().Perm() != 0o700 {
+				t.Errorf("in a home of mode %#o the database has mode %v (%v)", mode, info.Mode(), err)
+			}
+		case ok || !errors.Is(err, kb.ErrUnavailable) || !strings.Contains(err.Error(), "chmod 700"):
+			t.Errorf("a home of mode %#o: %v", mode, err)
+		}
+		if err == nil {
+			s.Close()
+		}
+	}
+	shut := filepath.Join(t.TempDir(), "home")
+	if err := os.MkdirAll(filepath.Join(shut, "run"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := kb.Open(t.Context(), kb.Options{Home: open}); !errors.Is(err, kb.ErrUnavailable) || !strings.Contains(err.Error(), "0700") {
-		t.Errorf("a home that others can enter: %v", err)
+	if err := os.Chmod(filepath.Join(shut, "run"), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := kb.Open(t.Context(), kb.Options{Home: shut}); !errors.Is(err, kb.ErrUnavailable) {
+		t.Errorf("sockets where others can look: %v", err)
 	}
 	if _, err := kb.Open(t.Context(), kb.Options{Home: "relative"}); !errors.Is(err, kb.ErrInvalid) {
 		t.Errorf("a relative home: %v", err)

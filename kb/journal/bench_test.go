@@ -2,7 +2,9 @@ package journal
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"runloop.dev/rlp/internal/audit"
@@ -111,6 +113,20 @@ func BenchmarkCreateClose(b *testing.B) {
 		if err := j.Close(); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// BenchmarkCreateFloor is the system's part of BenchmarkCreateClose: a file made and closed.
+func BenchmarkCreateFloor(b *testing.B) {
+	d := b.TempDir()
+	i := 0
+	for b.Loop() {
+		i++
+		f, err := os.OpenFile(filepath.Join(d, strconv.Itoa(i)), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+		if err != nil {
+			b.Fatal(err)
+		}
+		f.Close()
 	}
 }
 

@@ -55,7 +55,7 @@ func decide(t testing.TB, j *Journal, d *audit.Decision) {
 // A record is readable, by anyone, the moment Decide returns: before the guest
 // sees the result of the call.
 //
-//rlp:holds R70 R74
+//rlp:holds R70
 func TestDecideIsReadableAtOnce(t *testing.T) {
 	d := dir(t)
 	j := create1(t, Options{Dir: d, Head: testHead("run1")})
