@@ -306,19 +306,15 @@ func TestTenants(t *testing.T) {
 	}
 }
 
-// Who follows the log sees each record of a running agent soon, without the
-// store, which somebody else has.
-func TestTail(t *testing.T) {
-	home := filepath.Join(t.TempDir(), "home")
-	openStore(t, home)
-	dir := journalDir(t, home, "")
-	old := writeRun(t, dir, "old", 5) // was there before, and goes on
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	type seen struct {
-		rec audit.Record
-		at  time.Time
-	}
+// A seen record is one that was shown, and when.
+type seen struct {
+	rec audit.Record
+	at  time.Time
+}
+
+// follow shows the denials of a home; started is closed at the first, which is
+// not sent.
+func follow(ctx context.Context, t *testing.T, home string) (<-chan seen, <-chan struct{}) {
 	ch, started := make(chan seen, 1), make(chan struct{})
 	go func() {
 		defer close(ch)
@@ -333,9 +329,26 @@ func TestTail(t *testing.T) {
 				first = false
 				continue
 			}
-			ch <- seen{rec, time.Now()}
+			select {
+			case ch <- seen{rec, time.Now()}:
+			case <-ctx.Done():
+				return
+			}
 		}
 	}()
+	return ch, started
+}
+
+// Who follows the log sees each record of a running agent soon, without the
+// store, which somebody else has.
+func TestTail(t *testing.T) {
+	home := filepath.Join(t.TempDir(), "home")
+	openStore(t, home)
+	dir := journalDir(t, home, "")
+	old := writeRun(t, dir, "old", 5) // was there before, and goes on
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	ch, started := follow(ctx, t, home)
 	// The follower is at work once it shows something.
 	d := decision(t, old)
 	for waiting := true; waiting; {

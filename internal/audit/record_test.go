@@ -96,8 +96,6 @@ func TestDecisionProperties(t *testing.T) {
 }
 
 // Every kind has the head and the fields that are its own.
-//
-//rlp:holds R63
 func TestEventJSON(t *testing.T) {
 	for kind, want := range map[string]string{
 		KindRunStart:  `"base":[],"effective":["fs:read:/x"],"limits_summary":{"cpu_fuel":5},"policy_present":true`,
