@@ -18,7 +18,7 @@ type def struct {
 	args   int
 	gated  bool
 	family caps.Family
-	bind   func(h *Host, op gate.Op) body
+	bind   func(h *Host, op *gate.Op) body
 }
 
 // body is an import bound to a run: arguments in, response (a part of h.out or
@@ -44,12 +44,12 @@ type gated[R any] struct {
 // define makes a gated import of family f. It is the only way into the table
 // for a call that touches anything.
 func define[R any](name string, args int, f caps.Family, g gated[R]) def {
-	return def{name: name, args: args, gated: true, family: f, bind: func(h *Host, op gate.Op) body {
+	return def{name: name, args: args, gated: true, family: f, bind: func(h *Host, op *gate.Op) body {
 		return func(ctx context.Context, in []string) ([]byte, error) { return g.call(ctx, h, op, f, in) }
 	}}
 }
 
-func (g *gated[R]) call(ctx context.Context, h *Host, op gate.Op, f caps.Family, in []string) ([]byte, error) {
+func (g *gated[R]) call(ctx context.Context, h *Host, op *gate.Op, f caps.Family, in []string) ([]byte, error) {
 	r, err := g.decode(in)
 	if err != nil {
 		h.cfg.Gate.Refuse(op, caps.Request{Family: f}, "", caps.InvalidRequest)
@@ -77,7 +77,7 @@ func (g *gated[R]) call(ctx context.Context, h *Host, op gate.Op, f caps.Family,
 }
 
 // recorded runs do and records what came of it.
-func (h *Host) recorded(op gate.Op, do func() ([]byte, error)) ([]byte, error) {
+func (h *Host) recorded(op *gate.Op, do func() ([]byte, error)) ([]byte, error) {
 	start := h.cfg.Now()
 	out, err := do()
 	e := audit.Event{Verb: op.String(), Status: "ok", DurationMS: float64(h.cfg.Now()-start) / 1e6, Bytes: int64(len(out))}
@@ -94,14 +94,14 @@ func (h *Host) recorded(op gate.Op, do func() ([]byte, error)) ([]byte, error) {
 
 // ungated is an import that touches nothing beyond the run itself.
 func ungated(name string, args int, do func(h *Host, in []string) ([]byte, error)) def {
-	return def{name: name, args: args, bind: func(h *Host, _ gate.Op) body {
+	return def{name: name, args: args, bind: func(h *Host, _ *gate.Op) body {
 		return func(_ context.Context, in []string) ([]byte, error) { return do(h, in) }
 	}}
 }
 
 // link makes the host function: every argument is an i32 pair, and so is the
 // place for the response.
-func (d def) link(h *Host, op gate.Op) abi.Func {
+func (d def) link(h *Host, op *gate.Op) abi.Func {
 	params := make([]abi.Type, 2*d.args+2)
 	for i := range params {
 		params[i] = abi.I32
@@ -129,18 +129,22 @@ func (d def) link(h *Host, op gate.Op) abi.Func {
 // copyIn copies the arguments out of guest memory once; what is judged is what
 // is used, whatever the guest writes there later.
 func (h *Host) copyIn(mem []byte, stack []uint64, in []string) bool {
-	h.in = h.in[:0]
+	total := 0
 	for i := range in {
 		v, ok := view(mem, stack[2*i], stack[2*i+1])
 		if !ok {
 			return false
 		}
-		h.in = append(h.in, v...)
+		total += len(v)
 	}
-	rest := h.in
+	if cap(h.in) < total {
+		h.in = make([]byte, total)
+	}
+	rest := h.in[:total]
 	for i := range in {
-		n := uint32(stack[2*i+1])
-		in[i] = unsafe.String(unsafe.SliceData(rest), int(n))
+		v, _ := view(mem, stack[2*i], stack[2*i+1])
+		n := copy(rest, v)
+		in[i] = unsafe.String(unsafe.SliceData(rest), n)
 		rest = rest[n:]
 	}
 	return true

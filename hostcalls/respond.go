@@ -48,16 +48,18 @@ func (h *Host) respond(dst, resp []byte, err error) uint64 {
 }
 
 func (h *Host) errno(err error) Errno {
+	switch err { // refusals of the gate come as they are, and often
+	case errDenied:
+		return Acces
+	case errBudget:
+		return Dquot
+	case errUnavailable:
+		return Notsup
+	}
 	var f *Fail
 	switch {
 	case errors.As(err, &f):
 		return f.Errno
-	case errors.Is(err, errDenied):
-		return Acces
-	case errors.Is(err, errBudget):
-		return Dquot
-	case errors.Is(err, errUnavailable):
-		return Notsup
 	case errors.Is(err, context.DeadlineExceeded):
 		return TimedOut
 	}

@@ -170,11 +170,11 @@ func roots(base caps.Set) []string {
 // pathGate is the gate as the jail asks it.
 type pathGate struct {
 	gate *gate.Gate
-	ops  []gate.Op
+	ops  []*gate.Op
 }
 
 func newPathGate(g *gate.Gate) (*pathGate, error) {
-	p := &pathGate{gate: g, ops: make([]gate.Op, jail.NumOps)}
+	p := &pathGate{gate: g, ops: make([]*gate.Op, jail.NumOps)}
 	for i := range p.ops {
 		op, err := g.Op(jail.Op(i).String())
 		if err != nil {

@@ -35,7 +35,7 @@ type Op struct {
 }
 
 // String is the operation's name in records.
-func (o Op) String() string { return o.text }
+func (o *Op) String() string { return o.text }
 
 // Options says which decisions are kept in the knowledge base and how many
 // calls a run may make.
@@ -64,6 +64,7 @@ type Gate struct {
 	names names
 
 	rec    audit.Decision // the record being made; here, so that making one allocates nothing
+	memo   memo
 	calls  int64
 	counts [caps.NumFamilies]Count
 	denial Denial
@@ -78,10 +79,22 @@ type holding struct {
 	layers []audit.Name
 }
 
+// memo is one request and its answer under one holding. It owns its name.
+type memo struct {
+	held     *holding
+	family   caps.Family
+	mode     caps.Mode
+	name     []byte
+	decision caps.Decision
+}
+
+// maxMode is the highest mode that may have an audit name of its own.
+const maxMode = caps.Delete
+
 // names are the words that a decision can be made of, interned at the start so
 // that no call pays for it.
 type names struct {
-	caps    [caps.NumFamilies][3]audit.Name // by family and mode class; see capName
+	caps    [caps.NumFamilies][maxMode + 1]audit.Name // the name of the last mode stands for all after it
 	reasons []audit.Name
 }
 
@@ -133,23 +146,35 @@ func (g *Gate) hold(set caps.Set) (*holding, error) {
 }
 
 // Op interns name as an operation of this run.
-func (g *Gate) Op(name string) (Op, error) {
+func (g *Gate) Op(name string) (*Op, error) {
 	n, err := g.sink.Intern(name)
-	return Op{name: n, text: name}, err
+	return &Op{name: n, text: name}, err
 }
 
 // Admit decides r for op, records the decision, and returns a usable Permit if
 // it is allowed. target is what the record shows (redacted by the caller; it
 // and r.Name may be views of a reused buffer); args is the keyed digest of the
 // arguments, nil when op and target are all of them.
-func (g *Gate) Admit(op Op, r caps.Request, target string, args *[32]byte) (Permit, bool) {
-	return g.admit(op, r, g.now.Load().set.Check(r), target, args)
+func (g *Gate) Admit(op *Op, r caps.Request, target string, args *[32]byte) (Permit, bool) {
+	return g.admit(op, &r, g.check(&r), target, args)
+}
+
+// check decides r, and knows the newest answer by heart: the same set gives the
+// same request the same answer, and guests ask the same thing many times.
+func (g *Gate) check(r *caps.Request) caps.Decision {
+	h, m := g.now.Load(), &g.memo
+	if m.held == h && m.family == r.Family && m.mode == r.Mode && string(m.name) == r.Name {
+		return m.decision
+	}
+	m.decision = h.set.Check(*r)
+	m.held, m.family, m.mode, m.name = h, r.Family, r.Mode, append(m.name[:0], r.Name...)
+	return m.decision
 }
 
 // AdmitTree is Admit for a request that reaches everything below r.Name as
 // well, such as moving a directory.
-func (g *Gate) AdmitTree(op Op, r caps.Request, target string) (Permit, bool) {
-	return g.admit(op, r, g.now.Load().set.CheckTree(r), target, nil)
+func (g *Gate) AdmitTree(op *Op, r caps.Request, target string) (Permit, bool) {
+	return g.admit(op, &r, g.now.Load().set.CheckTree(r), target, nil)
 }
 
 // Holds reports whether scope still allows mode: what a descriptor that was
@@ -158,14 +183,14 @@ func (g *Gate) Holds(scope int32, f caps.Family, m caps.Mode) bool {
 	return g.now.Load().set.Holds(scope, f, m)
 }
 
-func (g *Gate) admit(op Op, r caps.Request, d caps.Decision, target string, args *[32]byte) (Permit, bool) {
+func (g *Gate) admit(op *Op, r *caps.Request, d caps.Decision, target string, args *[32]byte) (Permit, bool) {
 	g.calls++
 	if g.opt.MaxCalls >= 0 && g.calls > g.opt.MaxCalls {
 		d = caps.Decision{Code: caps.BudgetExhausted}
 	}
 	if g.err != nil {
 		d = caps.Decision{Code: caps.AuditUnavailable}
-	} else if err := g.record(op, r, d, target, args); err != nil {
+	} else if err := g.record(op, r, &d, target, args); err != nil {
 		g.err = fmt.Errorf("recording %s: %w", op.text, err)
 		d = caps.Decision{Code: caps.AuditUnavailable}
 	}
@@ -177,29 +202,23 @@ func (g *Gate) admit(op Op, r caps.Request, d caps.Decision, target string, args
 	return Permit{ok: true, scope: d.Scope}, true
 }
 
-func (g *Gate) record(op Op, r caps.Request, d caps.Decision, target string, args *[32]byte) error {
-	g.rec = audit.Decision{
-		Cap: g.capName(r), Op: op.name, Reason: g.names.reasons[d.Code],
-		Target: target, Args: args, Keep: g.opt.KeepAllowed,
-	}
+// record sets every field of the one record that there is, so that making it
+// neither allocates nor clears what is written again at once.
+func (g *Gate) record(op *Op, r *caps.Request, d *caps.Decision, target string, args *[32]byte) error {
+	rec := &g.rec
+	rec.Cap, rec.Op, rec.Reason = g.names.caps[r.Family][min(r.Mode, maxMode)], op.name, g.names.reasons[d.Code]
+	rec.Layer, rec.Target, rec.Args = 0, target, args
+	rec.Deny, rec.Severity, rec.Keep = false, audit.Info, g.opt.KeepAllowed
 	if !d.Allow {
-		g.rec.Deny, g.rec.Severity, g.rec.Keep = true, audit.Warn, g.opt.KeepDenied
+		rec.Deny, rec.Severity, rec.Keep = true, audit.Warn, g.opt.KeepDenied
 		if h := g.now.Load(); d.Layer > 0 && int(d.Layer) < len(h.layers) {
-			g.rec.Layer = h.layers[d.Layer]
+			rec.Layer = h.layers[d.Layer]
 		}
 	}
-	return g.sink.Decide(&g.rec)
+	return g.sink.Decide(rec)
 }
 
-// capName is the audit name of what r asks. Only fs has one that differs by mode.
-func (g *Gate) capName(r caps.Request) audit.Name {
-	if r.Family == caps.FS && int(r.Mode) < len(g.names.caps[caps.FS]) {
-		return g.names.caps[caps.FS][r.Mode]
-	}
-	return g.names.caps[r.Family][0]
-}
-
-func (g *Gate) refuse(r caps.Request, d caps.Decision) {
+func (g *Gate) refuse(r *caps.Request, d caps.Decision) {
 	g.counts[r.Family].Denied++
 	g.denial.Code, g.denial.Layer = d.Code, ""
 	if d.Layer > 0 {

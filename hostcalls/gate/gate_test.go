@@ -3,6 +3,7 @@ package gate
 import (
 	"errors"
 	"testing"
+	"unsafe"
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/internal/audit"
@@ -40,7 +41,7 @@ func open(t testing.TB, set caps.Set, opt Options) (*Gate, *audit.Memory) {
 	return g, log
 }
 
-func opOf(t testing.TB, g *Gate, name string) Op {
+func opOf(t testing.TB, g *Gate, name string) *Op {
 	t.Helper()
 	op, err := g.Op(name)
 	if err != nil {
@@ -257,5 +258,40 @@ func BenchmarkAdmitName(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		g.Admit(op, r, r.Name, nil)
+	}
+}
+
+// The gate remembers its newest answer; it never takes it for the answer to
+// something else.
+//
+//rlp:holds C20
+func TestRememberedAnswersAreTheRightOnes(t *testing.T) {
+	set := baseOf(t, "fs:read:/notes", "fs:write:/out", "kb:read:notes")
+	g, _ := open(t, set, keepAll)
+	op := opOf(t, g, "op")
+	name := []byte("/notes/a")
+	requests := []caps.Request{
+		readNote, writeNote, readNote,
+		{Family: caps.FS, Mode: caps.Read, Name: "/out/a"},
+		{Family: caps.FS, Mode: caps.Write, Name: "/out/a"},
+		{Family: caps.KBRead, Name: "notes"}, {Family: caps.KBWrite, Name: "notes"}, {Family: caps.KBRead, Name: "note"},
+	}
+	for range 3 {
+		for _, r := range requests {
+			if _, ok := g.Admit(op, r, "", nil); ok != set.Check(r).Allow {
+				t.Errorf("%v: allowed %v", r, ok)
+			}
+		}
+	}
+	// A name that views a buffer is another name once the buffer changed.
+	view := func() caps.Request {
+		return caps.Request{Family: caps.FS, Mode: caps.Read, Name: unsafe.String(&name[0], len(name))}
+	}
+	if _, ok := g.Admit(op, view(), "", nil); !ok {
+		t.Fatal("control: denied")
+	}
+	copy(name, "/other/a")
+	if _, ok := g.Admit(op, view(), "", nil); ok {
+		t.Error("the answer to another name")
 	}
 }

@@ -113,17 +113,17 @@ func (g *Gate) Done(e *audit.Event) error {
 }
 
 // ArgsHash is the keyed digest of op and args, as a record shows it.
-func (g *Gate) ArgsHash(op Op, args ...[]byte) [32]byte { return g.sink.ArgsHash(op.text, args...) }
+func (g *Gate) ArgsHash(op *Op, args ...[]byte) [32]byte { return g.sink.ArgsHash(op.text, args...) }
 
 // Refuse records that r is not granted for a reason of the caller's (a budget,
 // a component that is not there, a request that makes no sense). When the
 // policy does not allow r either, that is the reason recorded: a guest learns
 // nothing about what it may not ask.
-func (g *Gate) Refuse(op Op, r caps.Request, target string, code caps.Code) caps.Code {
+func (g *Gate) Refuse(op *Op, r caps.Request, target string, code caps.Code) caps.Code {
 	d := g.now.Load().set.Check(r)
 	if d.Allow || code == caps.InvalidRequest {
 		d = caps.Decision{Code: code}
 	}
-	g.admit(op, r, d, target, nil)
+	g.admit(op, &r, d, target, nil)
 	return g.denial.Code
 }
