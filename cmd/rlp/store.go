@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"os"
 	"sync"
 	"time"
 
@@ -57,12 +60,37 @@ func (s *store) Close() error {
 		s.kb = nil
 		return err
 	}
-	backlog, err := kb.BacklogOf(s.opt.Home, s.opt.Tenant)
-	if err != nil || !backlog.Large() {
+	few, err := fewJournals(s.opt)
+	if err != nil || few {
 		return err
 	}
 	_, err = kb.IngestBacklog(s.ctx, s.opt, ingestBudget)
 	return err
+}
+
+// maxJournals is how many journals may lie there before a run that ends takes
+// them in.
+const maxJournals = 512
+
+// fewJournals counts names alone: it is asked at the end of every launch.
+func fewJournals(opt kb.Options) (bool, error) {
+	path, err := kb.JournalDir(opt.Home, opt.Tenant)
+	if err != nil {
+		return false, err
+	}
+	dir, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("counting journals: %w", err)
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(maxJournals + 1)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return false, fmt.Errorf("counting journals: %w", err)
+	}
+	return len(names) <= maxJournals, nil
 }
 
 // as is the knowledge base as one run writes it.

@@ -9,9 +9,10 @@ import (
 	"runloop.dev/rlp/internal/audit"
 )
 
-// observeEvery is how long an observer rests between two looks at the journal
-// of a busy run, so that waking it costs the run nothing that can be measured.
-const observeEvery = 2 * time.Millisecond
+// observeEvery is how long an observer rests before it looks at the journal, so
+// that waking it costs a busy run nothing that can be measured and a short run
+// is looked at once, at its end.
+const observeEvery = 20 * time.Millisecond
 
 // An observer reads the journal behind its writer and tells of each record.
 type observer struct {
@@ -53,16 +54,16 @@ func (o *observer) run() {
 	for {
 		select {
 		case <-o.wake:
-			o.dirty.Store(false)
-			if err := o.look(); err != nil {
-				<-o.quit
-				o.done <- err
-				return
-			}
 			select {
 			case <-time.After(observeEvery):
 			case <-o.quit:
 				o.done <- o.look()
+				return
+			}
+			o.dirty.Store(false)
+			if err := o.look(); err != nil {
+				<-o.quit
+				o.done <- err
 				return
 			}
 		case <-o.quit:
