@@ -110,7 +110,9 @@ func (d def) link(h *Host, op *gate.Op) abi.Func {
 	return abi.Func{
 		Module: ImportModule, Name: d.name, Params: params, Results: []abi.Type{abi.I64},
 		Call: func(ctx context.Context, mem []byte, stack []uint64) error {
-			h.pending, h.failed = nil, nil
+			if h.pending != nil || h.failed != nil {
+				h.pending, h.failed = nil, nil
+			}
 			dst, ok := view(mem, stack[2*d.args], stack[2*d.args+1])
 			if !ok || !h.copyIn(mem, stack, in) {
 				stack[0] = answer(Fault)
