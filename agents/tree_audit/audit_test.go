@@ -173,13 +173,16 @@ func TestLargeAndDuplicates(t *testing.T) {
 		t.Errorf("sha256 %s", second.sha256)
 	}
 	var report struct {
-		Totals struct{ Files, Bytes, Large, Duplicates, Wasted_bytes int }
+		Totals struct {
+			Files, Bytes, Large, Duplicates int
+			Wasted                          int `json:"wasted_bytes"`
+		}
 		Large  []any
 	}
 	if err := json.Unmarshal(r.json(""), &report); err != nil {
 		t.Fatal(err)
 	}
-	if tt := report.Totals; tt.Files != 9 || tt.Bytes != 412 || tt.Large != 4 || tt.Duplicates != 2 || tt.Wasted_bytes != 205 || len(report.Large) != 2 {
+	if tt := report.Totals; tt.Files != 9 || tt.Bytes != 412 || tt.Large != 4 || tt.Duplicates != 2 || tt.Wasted != 205 || len(report.Large) != 2 {
 		t.Errorf("report %+v", report)
 	}
 }

@@ -274,7 +274,9 @@ func TestRememberedAnswersAreTheRightOnes(t *testing.T) {
 		readNote, writeNote, readNote,
 		{Family: caps.FS, Mode: caps.Read, Name: "/out/a"},
 		{Family: caps.FS, Mode: caps.Write, Name: "/out/a"},
-		{Family: caps.KBRead, Name: "notes"}, {Family: caps.KBWrite, Name: "notes"}, {Family: caps.KBRead, Name: "note"},
+		{Family: caps.KBRead, Name: "notes"},
+		{Family: caps.KBWrite, Name: "notes"},
+		{Family: caps.KBRead, Name: "note"},
 	}
 	for range 3 {
 		for _, r := range requests {
