@@ -177,7 +177,7 @@ func TestLargeAndDuplicates(t *testing.T) {
 			Files, Bytes, Large, Duplicates int
 			Wasted                          int `json:"wasted_bytes"`
 		}
-		Large  []any
+		Large []any
 	}
 	if err := json.Unmarshal(r.json(""), &report); err != nil {
 		t.Fatal(err)
