@@ -99,16 +99,22 @@ func ungated(name string, args int, do func(h *Host, in []string) ([]byte, error
 	}}
 }
 
-// link makes the host function: every argument is an i32 pair, and so is the
-// place for the response.
-func (d def) link(h *Host, op *gate.Op) abi.Func {
+// params are the parameters of an import: an i32 pair for each argument, and
+// one for the response.
+func (d def) params() []abi.Type {
 	params := make([]abi.Type, 2*d.args+2)
 	for i := range params {
 		params[i] = abi.I32
 	}
+	return params
+}
+
+// link makes the host function: every argument is an i32 pair, and so is the
+// place for the response.
+func (d def) link(h *Host, op *gate.Op) abi.Func {
 	run, in := d.bind(h, op), make([]string, d.args)
 	return abi.Func{
-		Module: ImportModule, Name: d.name, Params: params, Results: []abi.Type{abi.I64},
+		Module: ImportModule, Name: d.name, Params: d.params(), Results: []abi.Type{abi.I64},
 		Call: func(ctx context.Context, mem []byte, stack []uint64) error {
 			if h.pending != nil || h.failed != nil {
 				h.pending, h.failed = nil, nil

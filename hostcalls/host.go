@@ -82,6 +82,16 @@ func (h *Host) Funcs() ([]abi.Func, error) {
 	return funcs, nil
 }
 
+// Signatures is the table without anything behind it, for checking what a
+// module imports.
+func Signatures() []abi.Func {
+	funcs := []abi.Func{(&Host{}).responseRead()}
+	for _, d := range all {
+		funcs = append(funcs, abi.Func{Module: ImportModule, Name: d.name, Params: d.params(), Results: []abi.Type{abi.I64}})
+	}
+	return funcs
+}
+
 // all is the table, in the order of the contract.
 var all = []def{
 	netHTTP, kbGet, kbPut, kbCAS, kbDelete, kbList, kbSearch, secretHandle, modelComplete, modelEmbed,

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"runloop.dev/rlp/caps"
@@ -12,6 +13,7 @@ import (
 	"runloop.dev/rlp/hostcalls/gate"
 	"runloop.dev/rlp/internal/audit"
 	"runloop.dev/rlp/internal/guest"
+	"runloop.dev/rlp/internal/wasi"
 )
 
 // run is one launch under way.
@@ -50,19 +52,45 @@ func Launch(ctx context.Context, spec *Spec) *Report {
 	return r.report
 }
 
-// DryRun is the report of a launch that is not made.
+// DryRun is the report of a launch that is not made: refused for every reason
+// that is known before the module is compiled.
 func DryRun(spec *Spec) (*Report, error) {
 	plan, err := NewPlan(spec.Policy)
 	if err != nil {
 		return nil, err
 	}
 	r := newReport(spec, plan)
-	r.DryRun = true
-	r.Outcome = OK
+	r.DryRun, r.Outcome = true, OK
+	if err := CheckModule(spec.Agent, spec.Module); err != nil {
+		r.refuse(Refused, StatusInput, err.Error())
+		return r, nil
+	}
+	r.settled(spec, plan)
+	return r, nil
+}
+
+// CheckModule refuses a module that could not be linked.
+func CheckModule(name string, module []byte) error {
+	sys, err := wasi.New(wasi.Config{})
+	if err != nil {
+		return err
+	}
+	defer sys.Close()
+	return guest.Check(guest.Config{Module: module, Name: name, Funcs: append(sys.Funcs(), hostcalls.Signatures()...)})
+}
+
+// settled refuses what the plan itself refuses. It reports whether the guest
+// may run.
+func (r *Report) settled(spec *Spec, plan Plan) bool {
 	if plan.Effective.IsEmpty() && spec.FailOnEmpty {
 		r.refuse(Refused, StatusPolicy, emptyMessage)
+		return false
 	}
-	return r, nil
+	if _, asked := plan.Limits.Get(caps.CPUFuel); asked {
+		r.refuse(Unsupported, StatusUnsupported, "limits.cpu_fuel cannot be enforced by this version; take it out, or bound the run by wall_time_ms")
+		return false
+	}
+	return true
 }
 
 // open opens the journal and the gate. Nothing happens unrecorded, so a run
@@ -90,7 +118,7 @@ const emptyMessage = "no capability is left, and security.caps.fail_on_empty is 
 // the first guest instruction. It reports whether the guest may run.
 func (r *run) start() bool {
 	err := r.journal.Event(&audit.Event{
-		Kind: audit.KindRunStart, Base: r.report.Base, Effective: r.report.Effective,
+		Kind: audit.KindRunStart, Base: r.report.Base, Effective: r.report.Effective, Except: r.report.Except,
 		LimitsSummary: r.report.Limits, PolicyPresent: r.spec.Policy.Present,
 	})
 	r.logSets()
@@ -99,23 +127,14 @@ func (r *run) start() bool {
 			Cap: "caps.extra", Op: "_start", Target: c.Grant.String(), Layer: c.Layer, Code: caps.NotInBase, Always: true,
 		}))
 	}
-	empty := r.plan.Effective.IsEmpty()
-	if empty {
+	if r.plan.Effective.IsEmpty() {
 		err = errors.Join(err, r.gate.Note(gate.Note{Cap: "caps.empty", Op: "_start", Code: caps.CapsEmpty, Always: true}))
 	}
 	if err != nil {
 		r.report.refuse(AuditFailed, StatusAudit, err.Error())
 		return false
 	}
-	if empty && r.spec.FailOnEmpty {
-		r.report.refuse(Refused, StatusPolicy, emptyMessage)
-		return false
-	}
-	if _, asked := r.plan.Limits.Get(caps.CPUFuel); asked {
-		r.report.refuse(Unsupported, StatusUnsupported, "limits.cpu_fuel cannot be enforced by this version; take it out, or bound the run by wall_time_ms")
-		return false
-	}
-	return true
+	return r.report.settled(r.spec, r.plan)
 }
 
 // execute compiles and runs the guest.
@@ -133,9 +152,14 @@ func (r *run) execute(ctx context.Context) {
 	}
 	defer module.Close()
 	r.event("run.running", nil)
-	wall, _ := r.plan.Limits.Get(caps.WallTimeMS)
-	end := module.Run(ctx, guest.RunConfig{Wall: time.Duration(wall) * time.Millisecond})
+	end := module.Run(ctx, guest.RunConfig{Wall: wallTime(r.plan.Limits)})
 	r.ended(end)
+}
+
+// wallTime is the deadline; what is longer than any clock counts is the longest.
+func wallTime(l caps.Limits) time.Duration {
+	ms, _ := l.Get(caps.WallTimeMS)
+	return time.Duration(min(ms, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
 }
 
 // failStart says why the guest never ran.

@@ -50,7 +50,7 @@ func NewPlan(p Policy) (Plan, error) {
 		plan.Effective = narrowed
 		plan.Changes = append(plan.Changes, changes...)
 	}
-	plan.Limits = withDefaults(plan.Effective.Limits())
+	plan.Limits = withDefaults(plan.Effective.Limits(), p.Layers)
 	return plan, nil
 }
 
@@ -65,7 +65,9 @@ func (p Plan) Ignored() []caps.Change {
 	return list
 }
 
-func withDefaults(l caps.Limits) caps.Limits {
+// withDefaults holds the defaults. A bundle may stay below one; only a layer,
+// which is the operator's, may go above it.
+func withDefaults(l caps.Limits, layers []*caps.Layer) caps.Limits {
 	for _, d := range []struct {
 		limit caps.Limit
 		value int64
@@ -75,9 +77,18 @@ func withDefaults(l caps.Limits) caps.Limits {
 		{caps.StdoutMaxBytes, DefaultStdioBytes},
 		{caps.StderrMaxBytes, DefaultStdioBytes},
 	} {
-		if _, set := l.Get(d.limit); !set {
-			l = l.With(d.limit, d.value)
+		if !setByLayer(layers, d.limit) {
+			l = l.Min(caps.Limits{}.With(d.limit, d.value))
 		}
 	}
 	return l
+}
+
+func setByLayer(layers []*caps.Layer, k caps.Limit) bool {
+	for _, l := range layers {
+		if _, set := l.Limits.Get(k); set {
+			return true
+		}
+	}
+	return false
 }

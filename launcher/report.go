@@ -20,6 +20,7 @@ type Report struct {
 	DryRun       bool             `json:"dry_run,omitempty"`
 	Base         []string         `json:"base"`
 	Effective    []string         `json:"effective"`
+	Except       []string         `json:"except,omitempty"` // taken out of the middle of effective
 	Changes      []Change         `json:"changes"`
 	Limits       map[string]int64 `json:"limits"`
 	Usage        Usage            `json:"usage"`

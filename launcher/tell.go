@@ -13,7 +13,7 @@ func newReport(s *Spec, p Plan) *Report {
 	return &Report{
 		RunID: s.RunID, TraceID: s.TraceID, Tenant: s.Tenant, Agent: s.Agent, Version: s.Version,
 		BundleDigest: s.BundleDigest, Outcome: Refused,
-		Base: orEmpty(p.Base.Strings()), Effective: orEmpty(p.Effective.Strings()),
+		Base: orEmpty(p.Base.Strings()), Effective: orEmpty(p.Effective.Strings()), Except: GrantStrings(p.Effective.Except()),
 		Changes: Flatten(p.Changes), Limits: p.Limits.Map(),
 		Usage: Usage{Families: map[string]FamilyUsage{}},
 	}

@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/internal/audit"
 	"runloop.dev/rlp/internal/config"
 	"runloop.dev/rlp/internal/home"
@@ -44,7 +46,33 @@ func (f *auditFlags) filter(now time.Time) (kb.Filter, error) {
 	if err != nil {
 		return kb.Filter{}, err
 	}
-	return kb.Filter{Run: f.run, Agent: f.agent, Cap: f.family, Decision: f.decision, SinceMS: since, Limit: f.limit}, nil
+	capability, err := capOf(f.family)
+	if err != nil {
+		return kb.Filter{}, err
+	}
+	return kb.Filter{Run: f.run, Agent: f.agent, Cap: capability, Decision: f.decision, SinceMS: since, Limit: f.limit}, nil
+}
+
+// capOf is the audit name, or the first word of some, that a family, its key
+// in policies or an audit name itself means.
+func capOf(family string) (string, error) {
+	if f, ok := caps.FamilyOf(family); ok {
+		if f == caps.FS {
+			return "fs", nil
+		}
+		return caps.AuditName(f, 0), nil
+	}
+	known := []string{"caps", "caps.empty", "caps.extra", "kb"}
+	for f := range caps.NumFamilies {
+		for m := range caps.Delete + 1 {
+			known = append(known, caps.AuditName(f, m))
+		}
+	}
+	if family == "" || slices.Contains(known, family) {
+		return family, nil
+	}
+	slices.Sort(known)
+	return "", usagef("--family %s: a family such as fs or kb_read, or one of %s", family, strings.Join(slices.Compact(known), ", "))
 }
 
 func parseSince(text string, now time.Time) (int64, error) {
@@ -151,7 +179,41 @@ func (a *app) withStore(ctx context.Context, f auditFlags, ask func(context.Cont
 		return &statusError{launcher.StatusUnavailable, err}
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
+	taken, err := s.Ingest(ctx)
+	if err != nil {
+		return err
+	}
+	for _, d := range taken.Damaged {
+		fmt.Fprintf(a.stderr, "rlp: a damaged journal was put aside: %v\n", d)
+	}
+	if filter.Run, err = wholeRun(ctx, s, filter.Run); err != nil {
+		return err
+	}
 	return ask(ctx, s, filter)
+}
+
+// wholeRun finds the run that the beginning of an id means.
+func wholeRun(ctx context.Context, s *kb.Store, id string) (string, error) {
+	const whole = 36
+	if id == "" || len(id) >= whole {
+		return id, nil
+	}
+	found := ""
+	for r, err := range s.Audit(ctx, kb.Filter{}) {
+		if err != nil {
+			return "", err
+		}
+		if run := r.Head.RunID; run != found && strings.HasPrefix(run, id) {
+			if found != "" {
+				return "", usagef("more than one run begins with %s: %s, %s", id, found, run)
+			}
+			found = run
+		}
+	}
+	if found == "" {
+		return "", inputErr(fmt.Errorf("no run in the audit log begins with %s; rlp audit list shows all", id))
+	}
+	return found, nil
 }
 
 // settings opens the home and reads config.toml.

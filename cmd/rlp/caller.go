@@ -1,23 +1,29 @@
 package main
 
 import (
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"runloop.dev/rlp/caps"
 )
 
-// callerLayer is what the flags of this invocation take away.
-func callerLayer(f policyFlags) (*caps.Layer, error) {
+// callerLayer is what the flags of this invocation take away. A family that
+// --allow names is bounded as a whole: what is not allowed in it is gone.
+func callerLayer(f policyFlags, domains []string) (*caps.Layer, error) {
 	l := &caps.Layer{Name: "caller"}
 	for _, text := range f.allow {
 		g, err := caps.ParseGrant(text)
 		if err != nil {
 			return nil, usagef("--allow %s: %w", text, err)
 		}
+		if err := knownDomain(g, domains); err != nil {
+			return nil, usagef("--allow %s: %w", text, err)
+		}
 		pos := caps.Pos{File: "--allow " + text}
 		l.Allow = append(l.Allow, caps.Entry{Grant: g, Pos: pos})
-		l.Bounds = append(l.Bounds, caps.Bound{Family: g.Family, Modes: g.Modes, Pos: pos})
+		l.Bounds = append(l.Bounds, caps.Bound{Family: g.Family, Modes: caps.AllModes(g.Family), Pos: pos})
 	}
 	for _, text := range f.deny {
 		grants, err := caps.ParseDeny(text)
@@ -25,6 +31,9 @@ func callerLayer(f policyFlags) (*caps.Layer, error) {
 			return nil, usagef("--deny %s: %w", text, err)
 		}
 		for _, g := range grants {
+			if err := knownDomain(g, domains); err != nil {
+				return nil, usagef("--deny %s: %w", text, err)
+			}
 			l.Deny = append(l.Deny, caps.Entry{Grant: g, Pos: caps.Pos{File: "--deny " + text}})
 		}
 	}
@@ -48,4 +57,14 @@ func addLimit(l *caps.Layer, text string) error {
 	}
 	l.Limits = l.Limits.Min(caps.Limits{}.With(limit, v))
 	return nil
+}
+
+// knownDomain refuses a domain that there is not: a slip in --deny would take
+// nothing away.
+func knownDomain(g caps.Grant, domains []string) error {
+	name := strings.TrimSuffix(g.Scope, "_raw")
+	if g.Family != caps.KBRead && g.Family != caps.KBWrite || name == "*" || slices.Contains(domains, name) {
+		return nil
+	}
+	return fmt.Errorf("there is no domain %q; the domains are %s", name, strings.Join(domains, ", "))
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -89,7 +90,12 @@ func (a *app) capsSchemaCommand() *cobra.Command {
 	kinds := []string{string(policy.KindPolicy), string(policy.KindManifest), string(policy.KindOverride)}
 	return &cobra.Command{
 		Use: "schema [" + strings.Join(kinds, "|") + "]", Short: "Print the JSON Schema of a document, for editors",
-		ValidArgs: kinds, Args: cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
+		ValidArgs: kinds, Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 || len(args) == 1 && !slices.Contains(kinds, args[0]) {
+				return usagef("rlp caps schema takes one of %s", strings.Join(kinds, ", "))
+			}
+			return nil
+		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			kind := policy.KindPolicy
 			if len(args) == 1 {

@@ -56,6 +56,9 @@ func (a *app) compose(path string, f policyFlags) (*composition, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := unsupported(h); err != nil {
+		return nil, err
+	}
 	c := &composition{path: path, home: h}
 	if c.config, err = config.Load(h.Config(), a.env); err != nil {
 		return nil, inputErr(err)
@@ -129,20 +132,18 @@ func declared(m *bundles.Manifest) []policy.Param {
 // layers are everything that narrows, in the order in which explanations name
 // it. Values of placeholders in override files end up in given; flags win.
 func (a *app) layers(c *composition, f policyFlags, given *policy.Given) ([]*caps.Layer, error) {
-	layers := []*caps.Layer{policy.Protected(c.home.Dir(), c.home.Tenant()), {Name: "config", Limits: c.config.Limits}}
-	agent := c.bundle.Manifest.Agent.String()
-	files := []struct {
-		path     string
-		optional bool
-	}{{c.home.Override("_default"), true}, {c.home.Override(agent), true}}
-	for _, path := range f.overrides {
-		files = append(files, struct {
-			path     string
-			optional bool
-		}{path, false})
+	protected, err := a.protected(c, f.overrides)
+	if err != nil {
+		return nil, err
 	}
-	for _, file := range files {
-		layer, err := a.overrideLayer(c, file.path, file.optional, given)
+	layers := []*caps.Layer{protected, {Name: "config", Limits: c.config.Limits}}
+	agent := c.bundle.Manifest.Agent.String()
+	if err := mistaken(c.home, agent); err != nil {
+		return nil, err
+	}
+	own := []string{c.home.Override("_default"), c.home.Override(agent)}
+	for i, path := range append(own, f.overrides...) {
+		layer, err := a.overrideLayer(c, path, i < len(own), given)
 		if err != nil {
 			return nil, err
 		}
@@ -150,7 +151,7 @@ func (a *app) layers(c *composition, f policyFlags, given *policy.Given) ([]*cap
 			layers = append(layers, layer)
 		}
 	}
-	caller, err := callerLayer(f)
+	caller, err := callerLayer(f, append(policy.BuiltinDomains(), c.config.KB.Domains...))
 	if err != nil {
 		return nil, err
 	}
@@ -178,13 +179,19 @@ func (a *app) overrideLayer(c *composition, path string, optional bool, given *p
 	return o.Layer, nil
 }
 
+// fromFlag is the place of what a flag gave.
+const fromFlag = "--param"
+
 func paramFlags(params []string, given *policy.Given) error {
 	for _, p := range params {
 		name, path, ok := strings.Cut(p, "=")
 		if !ok || name == "" || path == "" {
 			return usagef("--param %s: write it as NAME=PATH", p)
 		}
-		given.Values[name] = policy.Value{Path: path, Pos: caps.Pos{File: "--param"}}
+		if given.Values[name].Pos.File == fromFlag {
+			return usagef("--param %s is given twice", name)
+		}
+		given.Values[name] = policy.Value{Path: path, Pos: caps.Pos{File: fromFlag}}
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/internal/jail"
 	"runloop.dev/rlp/launcher"
 )
@@ -19,23 +20,33 @@ func (a *app) explain(c *composition, plan launcher.Plan, asked string, requests
 		if err != nil {
 			return inputErr(err)
 		}
+		domains := append(policy.BuiltinDomains(), c.config.KB.Domains...)
+		if err := knownDomain(caps.Grant{Family: r.Family, Scope: r.Name}, domains); err != nil {
+			return usagef("%s: %w", asked, err)
+		}
 		e := plan.Effective.Explain(r)
 		documents = append(documents, explanation{Explanation: e, Decision: verdict(e.Allow), Layer: refuser(e)})
 	}
-	return a.printExplanations(together(asked, documents))
+	return a.printExplanation(together(asked, documents))
 }
 
-// together makes one document of requests that are answered alike, as the
-// methods of a host mostly are.
-func together(asked string, documents []explanation) []explanation {
+// together makes one document of what was asked: the first refusal, when there
+// is one, is the answer. Requests that are answered alike, as the methods of a
+// host mostly are, need no parts.
+func together(asked string, documents []explanation) explanation {
+	whole, alike := documents[0], true
 	for _, d := range documents[1:] {
-		first := documents[0]
-		if d.Code != first.Code || d.Scope != first.Scope || !slices.Equal(d.Votes, first.Votes) {
-			return documents
+		if whole.Allow && !d.Allow {
+			whole = d
 		}
+		first := documents[0]
+		alike = alike && d.Code == first.Code && d.Scope == first.Scope && slices.Equal(d.Votes, first.Votes)
 	}
-	documents[0].Asked = asked
-	return documents[:1]
+	whole.Asked = asked
+	if !alike {
+		whole.Parts = documents
+	}
+	return whole
 }
 
 // An explanation is what explain prints of one request.
@@ -45,27 +56,27 @@ type explanation struct {
 	// Layer is the first that refuses; empty when none does, "base" when the
 	// bundle never asked for it.
 	Layer string `json:"layer,omitempty"`
+	// Parts are the single requests, where they are answered differently.
+	Parts []explanation `json:"parts,omitempty"`
 }
 
-func (a *app) printExplanations(documents []explanation) error {
+func (a *app) printExplanation(d explanation) error {
 	if a.json {
-		if len(documents) == 1 {
-			return a.printJSON(documents[0])
-		}
-		return a.printJSON(documents)
+		return a.printJSON(d)
 	}
-	for _, d := range documents {
-		fmt.Fprintf(a.stdout, "%s %s: %s\n", d.Decision, d.Asked, d.Code)
-		if d.Scope != "" {
-			fmt.Fprintf(a.stdout, "  the deepest scope that holds it: %s\n", d.Scope)
+	fmt.Fprintf(a.stdout, "%s %s: %s\n", d.Decision, d.Asked, d.Code)
+	if d.Scope != "" {
+		fmt.Fprintf(a.stdout, "  the deepest scope that holds it: %s\n", d.Scope)
+	}
+	for _, v := range d.Votes {
+		line := fmt.Sprintf("  %-5s %s", verdict(v.Allow), v.Layer)
+		if p := v.Pos.String(); p != "" {
+			line += "  " + p
 		}
-		for _, v := range d.Votes {
-			line := fmt.Sprintf("  %-5s %s", verdict(v.Allow), v.Layer)
-			if p := v.Pos.String(); p != "" {
-				line += "  " + p
-			}
-			fmt.Fprintln(a.stdout, line)
-		}
+		fmt.Fprintln(a.stdout, line)
+	}
+	for _, part := range d.Parts {
+		fmt.Fprintf(a.stdout, "  of these %s %s: %s\n", part.Decision, part.Asked, part.Code)
 	}
 	return nil
 }

@@ -103,6 +103,7 @@ func (l *linter) path(path, installed string) {
 		return
 	}
 	kind := policy.Detect(path, data)
+	l.name(path)
 	if kind == policy.KindOverride && installed != "" {
 		l.bundle(installed, []string{path})
 		return
@@ -113,6 +114,22 @@ func (l *linter) path(path, installed string) {
 			l.refusal(path, err)
 		}
 	}
+}
+
+// name refuses a file among the overrides that no agent's id leads to.
+func (l *linter) name(path string) {
+	abs, err := filepath.Abs(path)
+	if err != nil || filepath.Dir(abs) != filepath.Dir(l.home.Override("x")) {
+		return
+	}
+	stem, isTOML := strings.CutSuffix(filepath.Base(abs), ".toml")
+	if _, err := ident.ParseAgent(stem); isTOML && (err == nil || stem == "_default") {
+		return
+	}
+	l.findings = append(l.findings, policy.Finding{
+		Path: path, Severity: policy.SeverityError, Code: "override_name", Message: "no agent's override is called so; nothing reads this file",
+		Hint: "<agent_id>.toml, in lower case, or _default.toml",
+	})
 }
 
 func lintMax(path string) int64 {
@@ -135,8 +152,7 @@ func isArchive(path string) bool {
 // that was not built yet is linted by its files.
 func (l *linter) bundle(path string, overrides []string) {
 	c, plan, err := l.app.plan(path, policyFlags{overrides: overrides})
-	var be *bundles.Error
-	if err != nil && errors.As(err, &be) && l.source(path) {
+	if err != nil && !isBuilt(path) && l.source(path) {
 		return
 	}
 	if err != nil {
@@ -151,8 +167,38 @@ func (l *linter) bundle(path string, overrides []string) {
 		})
 	}
 	l.findings = append(l.findings, policy.Extras(plan.Changes)...)
+	l.findings = append(l.findings, uselessDenies(c, plan)...)
 	l.findings = append(l.findings, unaskedImports(c, plan)...)
 	l.plans = append(l.plans, plan)
+}
+
+// isBuilt reports whether a source folder holds a bundle.
+func isBuilt(path string) bool {
+	_, err := os.Lstat(filepath.Join(path, bundles.BuiltName))
+	return err == nil
+}
+
+// uselessDenies warns of what an operator denies and the base never had: a
+// slip there takes nothing away.
+func uselessDenies(c *composition, plan launcher.Plan) []policy.Finding {
+	var findings []policy.Finding
+	for _, layer := range c.policy.Layers {
+		for _, e := range layer.Deny {
+			if e.Pos.Line == 0 {
+				continue
+			}
+			_, changes, err := plan.Base.Narrow(&caps.Layer{Name: layer.Name, Deny: []caps.Entry{e}})
+			if err != nil || len(changes) > 0 {
+				continue
+			}
+			findings = append(findings, policy.Finding{
+				Path: e.Pos.File, Line: e.Pos.Line, Column: e.Pos.Column, Severity: policy.SeverityWarning, Code: "deny_without_effect",
+				Message: fmt.Sprintf("%s is not in the base, so denying it takes nothing away", e.Grant),
+				Hint:    "rlp caps show prints what the base holds",
+			})
+		}
+	}
+	return findings
 }
 
 // source lints the files of a folder that holds no bundle yet.
@@ -171,9 +217,15 @@ func (l *linter) source(dir string) bool {
 // unaskedImports warns of functions that the module imports and whose family
 // the bundle does not ask for: they would be denied at every call.
 func unaskedImports(c *composition, plan launcher.Plan) []policy.Finding {
+	bad := func(err error) []policy.Finding {
+		return []policy.Finding{{Path: c.bundle.Path, Severity: policy.SeverityError, Code: "module", Message: err.Error()}}
+	}
+	if err := launcher.CheckModule(c.bundle.Manifest.Agent.String(), c.bundle.Wasm); err != nil {
+		return bad(err)
+	}
 	imports, err := guest.Imports(c.bundle.Wasm)
 	if err != nil {
-		return []policy.Finding{{Path: c.bundle.Path, Severity: policy.SeverityError, Code: "module", Message: err.Error()}}
+		return bad(err)
 	}
 	var findings []policy.Finding
 	for _, known := range hostcalls.Imports() {

@@ -44,6 +44,7 @@ type app struct {
 	environment
 	json, quiet, verbose bool
 	homeFlag, tenant     string
+	homeSet              bool
 }
 
 // run does one invocation and returns its exit status.
@@ -81,12 +82,16 @@ A bundle says what it needs (policy.caps); you may only take away
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usagef("%w; see %s --help", err, c.CommandPath())
 	})
+	root.PersistentPreRun = func(c *cobra.Command, _ []string) { a.homeSet = c.Flags().Changed("home") }
 	root.AddCommand(a.launchCommand(), a.capsCommand(), a.auditCommand(), a.agentCommand(), a.versionCommand())
 	return root
 }
 
 // home opens the home of this invocation.
 func (a *app) home() (home.Home, error) {
+	if a.homeSet && a.homeFlag == "" {
+		return home.Home{}, usagef("--home is empty; leave it out for the usual home")
+	}
 	tenant, err := ident.ParseTenant(a.tenant)
 	if err != nil {
 		return home.Home{}, usagef("--tenant: %w", err)

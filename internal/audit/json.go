@@ -49,6 +49,7 @@ type (
 		Severity      string           `json:"severity"`
 		Base          []string         `json:"base"`
 		Effective     []string         `json:"effective"`
+		Except        []string         `json:"except,omitempty"`
 		LimitsSummary map[string]int64 `json:"limits_summary"`
 		PolicyPresent bool             `json:"policy_present"`
 		digestShape
@@ -125,7 +126,7 @@ func (r *Record) shape() (any, error) {
 	sev := e.Severity.String()
 	switch {
 	case e.Kind == KindRunStart:
-		return startShape{head, sev, list(e.Base), list(e.Effective), counts(e.LimitsSummary), e.PolicyPresent, digests}, nil
+		return startShape{head, sev, list(e.Base), list(e.Effective), e.Except, counts(e.LimitsSummary), e.PolicyPresent, digests}, nil
 	case e.Kind == KindCallDone:
 		return doneShape{head, sev, e.Verb, e.Status, finite(e.DurationMS), e.Bytes, e.ResultHash, e.ErrorSummary, digests}, nil
 	case e.Kind == KindCapsSwap:

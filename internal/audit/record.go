@@ -46,6 +46,8 @@ type Event struct {
 	Effective     []string         `cbor:"4,keyasint,omitempty"`
 	LimitsSummary map[string]int64 `cbor:"5,keyasint,omitempty"`
 	PolicyPresent bool             `cbor:"6,keyasint,omitempty"`
+	// Except is what a layer took out of the middle of Effective.
+	Except []string `cbor:"22,keyasint,omitempty"`
 	// call.done
 	Verb         string  `cbor:"7,keyasint,omitempty"`
 	Status       string  `cbor:"8,keyasint,omitempty"` // "ok" or "error"

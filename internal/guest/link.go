@@ -26,6 +26,19 @@ func (e *ImportError) Error() string {
 // Unwrap is [ErrModule].
 func (e *ImportError) Unwrap() error { return ErrModule }
 
+// Check refuses what [Compile] would refuse of cfg without compiling anything:
+// a binary that is none, a component, an import that is not there.
+func Check(cfg Config) error {
+	s, err := scan(cfg.Module)
+	if err != nil {
+		return fmt.Errorf("checking %s: %w", cfg.Name, err)
+	}
+	if _, err := link(s.imports, cfg.Funcs); err != nil {
+		return fmt.Errorf("checking %s: %w", cfg.Name, err)
+	}
+	return nil
+}
+
 // link finds the function behind each import. The result holds each once, in
 // the order of the first use.
 func link(imports []Import, known []abi.Func) ([]abi.Func, error) {

@@ -6,6 +6,7 @@ package home
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -49,19 +50,36 @@ func Open(dir, tenant string) (Home, error) {
 	if err := os.MkdirAll(overrides, 0o700); err != nil {
 		return Home{}, fmt.Errorf("opening the home: %w", err)
 	}
-	for _, dir := range []string{real, filepath.Dir(overrides), overrides} {
-		if err := private(dir); err != nil {
+	for _, dir := range append(h.parts(), real, filepath.Dir(overrides), overrides) {
+		if err := private(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return Home{}, fmt.Errorf("opening the home: %w", err)
 		}
 	}
 	return h, nil
 }
 
-// private refuses a folder that another user could change.
+// parts are the folders of the home that hold what decides, records or runs.
+func (h Home) parts() []string {
+	var list []string
+	for _, name := range []string{"caps/templates", "caps/profiles", "run", "tenants"} {
+		list = append(list, filepath.Join(h.dir, filepath.FromSlash(name)))
+	}
+	for _, name := range []string{"", "agents", "kb", "journal", "secrets", "cache", "log"} {
+		list = append(list, filepath.Join(h.Root(), name))
+	}
+	return list
+}
+
+// private refuses what is no folder, or one that another user could change. A
+// link is no folder: what lies behind it is outside the home, where an agent
+// may have been given the right to write.
 func private(path string) error {
-	info, err := os.Stat(path)
+	info, err := os.Lstat(path)
 	if err != nil {
 		return err
+	}
+	if info.Mode()&fs.ModeSymlink != 0 {
+		return fmt.Errorf("%s is a symbolic link; the home keeps its folders itself", path)
 	}
 	if !info.IsDir() {
 		return fmt.Errorf("%s is not a directory", path)

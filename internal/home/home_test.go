@@ -100,3 +100,32 @@ func TestOpenHoldsTheFolderOfOverrides(t *testing.T) {
 		t.Error("a dangling link stands for no overrides")
 	}
 }
+
+// A folder of the home that is a link lies somewhere else, perhaps where an
+// agent may write: it would lift its own override.
+//
+//rlp:holds Y35
+func TestOpenRefusesLinkedFolders(t *testing.T) {
+	for _, name := range []string{"caps", "caps/overrides", "caps/templates", "log", "run", "kb", "journal", "cache", "tenants"} {
+		dir, elsewhere := t.TempDir(), t.TempDir()
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.MkdirAll(filepath.Join(elsewhere, "overrides"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(elsewhere, path); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(dir, DefaultTenant); err == nil || !strings.Contains(err.Error(), "symbolic link") {
+			t.Errorf("%s may be a link: %v", name, err)
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(dir, DefaultTenant); err != nil {
+			t.Errorf("control: %s: %v", name, err)
+		}
+	}
+}
