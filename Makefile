@@ -109,9 +109,8 @@ bench: $(TOOLS)/.built ## every benchmark, summed up, and the ratios that are pr
 	$(TOOLS)/ratio <.work/bench.txt
 
 .PHONY: cross
-cross: ## build for the other systems
+cross: ## build for the other system
 	GOOS=darwin GOARCH=arm64 $(GO) build -o /dev/null ./cmd/rlp
-	GOOS=windows GOARCH=amd64 $(GO) build -o /dev/null ./cmd/rlp
 
 .PHONY: clean
 clean: ## remove what make builds
