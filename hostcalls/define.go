@@ -120,8 +120,12 @@ func (d def) link(h *Host, op *gate.Op) abi.Func {
 				h.pending, h.failed = nil, nil
 			}
 			dst, ok := view(mem, stack[2*d.args], stack[2*d.args+1])
-			if !ok || !h.copyIn(mem, stack, in) {
-				stack[0] = answer(Fault)
+			errno := h.copyIn(mem, stack, in)
+			if !ok {
+				errno = Fault
+			}
+			if errno != 0 {
+				stack[0] = answer(errno)
 				return h.cfg.Gate.Err()
 			}
 			resp, err := run(ctx, in)
@@ -134,16 +138,22 @@ func (d def) link(h *Host, op *gate.Op) abi.Func {
 	}
 }
 
+// MaxArguments bounds what one call may pass, in bytes: a largest value and
+// whatever names it. More is not even copied.
+const MaxArguments = MaxValue + 64<<10
+
 // copyIn copies the arguments out of guest memory once; what is judged is what
 // is used, whatever the guest writes there later.
-func (h *Host) copyIn(mem []byte, stack []uint64, in []string) bool {
+func (h *Host) copyIn(mem []byte, stack []uint64, in []string) Errno {
 	total := 0
 	for i := range in {
 		v, ok := view(mem, stack[2*i], stack[2*i+1])
 		if !ok {
-			return false
+			return Fault
 		}
-		total += len(v)
+		if total += len(v); total > MaxArguments {
+			return TooBig
+		}
 	}
 	if cap(h.in) < total {
 		h.in = make([]byte, total)
@@ -155,7 +165,7 @@ func (h *Host) copyIn(mem []byte, stack []uint64, in []string) bool {
 		in[i] = unsafe.String(unsafe.SliceData(rest), n)
 		rest = rest[n:]
 	}
-	return true
+	return 0
 }
 
 // view is mem[ptr:ptr+n], or false when that is not all inside.

@@ -49,8 +49,8 @@ var setResult = ungated("result", 1, func(h *Host, in []string) ([]byte, error) 
 	if len(in[0]) > MaxResult {
 		return nil, &Fail{Errno: TooBig, Hint: "a result is at most 1 MiB"}
 	}
-	if !json.Valid([]byte(in[0])) {
-		return nil, &Fail{Errno: Inval, Hint: "a result is one JSON document"}
+	if !json.Valid([]byte(in[0])) || !utf8.ValidString(in[0]) {
+		return nil, &Fail{Errno: Inval, Hint: "a result is one JSON document in UTF-8"}
 	}
 	h.result = []byte(in[0])
 	return nil, nil

@@ -27,6 +27,10 @@ func orEmpty[T any](s []T) []T {
 }
 
 func (r *Report) refuse(o Outcome, status int, message string) {
+	const most = 4096 // a message may quote what a bundle made up
+	if len(message) > most {
+		message = message[:most] + "..."
+	}
 	r.Outcome, r.ExitCode, r.Message = o, status, message
 }
 

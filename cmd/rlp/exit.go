@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 
 	"runloop.dev/rlp/bundles"
 	"runloop.dev/rlp/caps/policy"
@@ -44,11 +45,14 @@ func (a *app) finish(err error) int {
 	if errors.Is(err, errSilent) {
 		return status
 	}
+	if errors.Is(err, syscall.EPIPE) {
+		return launcher.StatusOK // whoever read has seen enough
+	}
 	p := problemOf(err)
 	p.ExitCode = status
-	fmt.Fprintf(a.stderr, "rlp: %s\n", p.text())
+	fmt.Fprintf(a.stderr, "rlp: %s\n", printableLines(p.text()))
 	if p.Hint != "" {
-		fmt.Fprintf(a.stderr, "  hint: %s\n", p.Hint)
+		fmt.Fprintf(a.stderr, "  hint: %s\n", printable(p.Hint))
 	}
 	if a.json {
 		if err := a.printJSON(map[string]any{"error": p}); err != nil {

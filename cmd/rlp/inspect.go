@@ -49,7 +49,7 @@ func (a *app) inspect(path string) error {
 	fmt.Fprintf(a.stdout, "bundle  %s\nmodule  %s, %d bytes, sha256 %s\n", b.Digest, m.Entry.Path, len(b.Wasm), b.WasmSHA256)
 	fmt.Fprintln(a.stdout, "imports")
 	for _, im := range list {
-		line := "  " + im.Module + "." + im.Name
+		line := "  " + printable(im.Module+"."+im.Name)
 		if im.Family != "" {
 			line += "  (needs " + im.Family + ")"
 		}

@@ -90,7 +90,7 @@ func (a *app) dryRun(spec *launcher.Spec) error {
 		err = a.printPlan(spec.Policy)
 	}
 	if err == nil && report.ExitCode != 0 {
-		fmt.Fprintf(a.stderr, "rlp: %s\n", report.Message)
+		fmt.Fprintf(a.stderr, "rlp: %s\n", printable(report.Message))
 		return exitWith(report.ExitCode)
 	}
 	return err
@@ -153,7 +153,7 @@ func (a *app) tell(r *launcher.Report, spec *launcher.Spec) error {
 		_ = lines.Close()
 	}
 	if r.Marker() == "" && r.Message != "" {
-		fmt.Fprintf(a.stderr, "rlp: %s\n", r.Message)
+		fmt.Fprintf(a.stderr, "rlp: %s\n", printable(r.Message))
 	}
 	a.truncations(r)
 	if a.json {

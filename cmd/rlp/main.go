@@ -13,8 +13,8 @@ func main() { os.Exit(Main()) }
 
 // Main is the program: it returns the exit status. Tests run it as a command.
 func Main() int {
-	ignoreFileSizeSignal() // a file that may not grow is an error to report, not an end
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	handleWriteSignals()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	return run(ctx, environment{
 		args: os.Args[1:], env: os.Environ(),

@@ -16,11 +16,27 @@ type ImportError struct {
 }
 
 func (e *ImportError) Error() string {
-	text := fmt.Sprintf("import %s.%s: %s", e.Module, e.Name, e.Reason)
+	text := fmt.Sprintf("import %s.%s: %s", word(e.Module), word(e.Name), e.Reason)
 	if e.Nearest != "" {
 		text += fmt.Sprintf(" (nearest known: %s)", e.Nearest)
 	}
 	return text
+}
+
+// word is a name that a module made up, as a message may show it: as it is when
+// it is an ordinary one, quoted and cut otherwise.
+func word(name string) string {
+	const most = 80
+	ordinary := strings.IndexFunc(name, func(r rune) bool {
+		return r > '~' || r <= ' ' || r == '"' || r == '\\'
+	}) < 0
+	if ordinary && len(name) <= most && name != "" {
+		return name
+	}
+	if len(name) > most {
+		return fmt.Sprintf("%.*q...", most, name)
+	}
+	return fmt.Sprintf("%q", name)
 }
 
 // Unwrap is [ErrModule].

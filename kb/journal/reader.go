@@ -114,7 +114,7 @@ func (r *Reader) Next() (*audit.Record, error) {
 
 // frame returns the frame at the reader's place.
 func (r *Reader) frame() (frame, int, error) {
-	fresh := false
+	fresh, asked := false, 0
 	for {
 		f, length, need, err := parseFrame(r.buf, r.seed)
 		if err == nil && need == 0 && f.index != r.state.Frame+1 {
@@ -124,7 +124,7 @@ func (r *Reader) frame() (frame, int, error) {
 			return f, length, nil
 		}
 		// What was read before the frame was committed may be old: look at the file itself.
-		if fresh {
+		if fresh && (err != nil || need <= asked) {
 			switch {
 			case errors.Is(err, errNoFrame), err == nil && need <= 8:
 				return f, 0, io.EOF
@@ -136,7 +136,7 @@ func (r *Reader) frame() (frame, int, error) {
 		if err := r.fill(need); err != nil {
 			return f, 0, err
 		}
-		fresh = true
+		fresh, asked = true, max(need, readChunk)
 	}
 }
 

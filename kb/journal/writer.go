@@ -197,7 +197,7 @@ func (j *Journal) Close() error {
 	if err := j.broken.Load(); err != nil {
 		errs = append(errs, *err)
 	} else {
-		errs = append(errs, j.file.Truncate(j.off))
+		errs = append(errs, j.file.Truncate(j.off), stillThere(j.file, j.path))
 	}
 	errs = append(errs, j.file.Close())
 	if j.own != nil {
@@ -205,6 +205,20 @@ func (j *Journal) Close() error {
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("closing the journal: %w", err)
+	}
+	return nil
+}
+
+// stillThere reports an error when path is no longer the file f: what was
+// written into a file that was removed is recorded nowhere.
+func stillThere(f *os.File, path string) error {
+	mine, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	there, err := os.Lstat(path)
+	if err != nil || !os.SameFile(mine, there) {
+		return fmt.Errorf("%w: it was removed under its writer", ErrBroken)
 	}
 	return nil
 }
