@@ -26,7 +26,7 @@ var idle = define("idle", 1, caps.KBRead, gated[string]{
 
 // benchCalls is how many calls one run of a guest makes: few enough that the
 // journal's file stays small, many enough that starting costs nothing.
-const benchCalls = 1 << 20
+const benchCalls = 1 << 19
 
 // BenchmarkHostCall compares, in one run and one runtime configuration, a host
 // function that is given to the engine directly and does nothing with one that

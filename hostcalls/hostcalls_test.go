@@ -395,3 +395,29 @@ func FuzzCalls(f *testing.F) {
 		}
 	})
 }
+
+// Four times all the memory that a guest has is not copied to be refused.
+func TestArgumentsAreBoundedBeforeTheyAreCopied(t *testing.T) {
+	r := newRig(t, "kb:write:drafts")
+	r.mem = make([]byte, 8<<20)
+	stack := make([]uint64, 10)
+	for i := range 4 {
+		stack[2*i+1] = uint64(len(r.mem))
+	}
+	f := r.funcs["kb_cas"]
+	n := testing.AllocsPerRun(1, func() {
+		clear(stack[:1])
+		if err := f.Call(context.Background(), r.mem, stack); err != nil || int64(stack[0]) != -1 {
+			t.Fatalf("%d, %v", int64(stack[0]), err)
+		}
+	})
+	if n != 0 || cap(r.host.in) > MaxArguments {
+		t.Errorf("%v allocations, %d bytes copied", n, cap(r.host.in))
+	}
+	// control: a largest value is taken
+	copy(r.mem[16:], "draftskey")
+	big := []uint64{16, 6, 22, 3, 1024, MaxValue, 4 << 20, 64}
+	if err := r.funcs["kb_put"].Call(context.Background(), r.mem, big); err != nil || int64(big[0]) < 0 {
+		t.Errorf("a value of 1 MiB: %d, %v", int64(big[0]), err)
+	}
+}

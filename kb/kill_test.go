@@ -48,7 +48,7 @@ func childRun(home, run string) error {
 	if err != nil {
 		return err
 	}
-	j, err := journal.Create(journal.Options{Dir: dir, Head: audit.Head{RunID: run, Tenant: "default", Agent: "killed"}, Observe: func(*audit.Record) {}})
+	j, err := journal.Create(journal.Options{Dir: dir, Head: audit.Head{RunID: run, Tenant: "default", Agent: "killed"}, Observe: func(*audit.Record) bool { return true }})
 	if err != nil {
 		return err
 	}

@@ -38,6 +38,7 @@ type guestLines struct {
 	w    io.Writer
 	line []byte // the beginning of the current line, while it may still become "RLP_"
 	mid  bool   // the current line's beginning has been passed on
+	end  bool   // Close ends an unfinished line
 }
 
 const forged = "RLP_"
@@ -82,14 +83,18 @@ func (g *guestLines) flush() error {
 	return err
 }
 
-// Close passes on the rest of a line that never ended.
+// Close passes on the rest of a line that never ended, and ends it when asked:
+// what the host says next begins a line of its own.
 func (g *guestLines) Close() error {
+	if g.end && (g.mid || len(g.line) > 0) {
+		g.line = append(g.line, '\n')
+	}
 	_, err := g.w.Write(g.line)
-	g.line = nil
+	g.line, g.mid = nil, false
 	return err
 }
 
 // GuestLines returns a writer that passes a guest's text on to w, with every
 // line that begins like the marker of rlp prefixed "guest: ". Close passes on
-// an unfinished last line.
-func GuestLines(w io.Writer) io.WriteCloser { return &guestLines{w: w} }
+// an unfinished last line, and ends it if end is set.
+func GuestLines(w io.Writer, end bool) io.WriteCloser { return &guestLines{w: w, end: end} }

@@ -108,7 +108,7 @@ func (a *app) run(ctx context.Context, c *composition, spec *launcher.Spec, f la
 	clock := journalClock()
 	defer clock.Stop()
 	spec.Log, spec.KB = log.Logger, store.as(spec.Identity)
-	spec.OpenJournal = journalOpener(c.home, clock, log)
+	spec.OpenJournal = journalOpener(c.home, clock, log, mostDecisions(c.policy.Layers))
 	spec.KeepAllowed = c.config.Security.Caps.AuditOnAllow || f.auditAllow
 	spec.KeepDenied = c.config.Security.Caps.AuditOnDeny
 	if f.events {
@@ -139,7 +139,7 @@ func (a *app) streams(spec *launcher.Spec, stream bool) func() {
 	if !stream && !isTerminal(a.stderr) {
 		return func() {}
 	}
-	lines := launcher.GuestLines(a.stderr)
+	lines := launcher.GuestLines(a.stderr, true)
 	spec.Stderr = lines
 	return func() { _ = lines.Close() }
 }
@@ -148,7 +148,7 @@ func (a *app) streams(spec *launcher.Spec, stream bool) func() {
 func (a *app) tell(r *launcher.Report, spec *launcher.Spec) error {
 	fmt.Fprint(a.stderr, r.Marker())
 	if spec.Stderr == nil && !a.json {
-		lines := launcher.GuestLines(a.stderr)
+		lines := launcher.GuestLines(a.stderr, false)
 		_, _ = io.WriteString(lines, r.Stderr)
 		_ = lines.Close()
 	}

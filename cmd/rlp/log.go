@@ -21,6 +21,11 @@ import (
 type runLog struct {
 	*slog.Logger
 	file *lineFile
+
+	// Of observe alone, which one goroutine calls.
+	last     *audit.Record // the newest decision that has a line
+	repeated int64         // how often it came again since
+	seen     int64
 }
 
 // openLog opens the log of the tenant. The file is made at the first line.
@@ -41,25 +46,77 @@ func utc(groups []string, a slog.Attr) slog.Attr {
 	return a
 }
 
+// Bounds of what one run may write into the log. The audit log is bounded by
+// the journal and has what is left out here.
+const (
+	maxLogBytes     = 64 << 20
+	maxLogDecisions = 4_000_000
+)
+
 // observe writes a decision as cap_allow or cap_deny, whatever is kept of it in
-// the knowledge base.
-func (l *runLog) observe(r *audit.Record) {
+// the knowledge base. The same decision again is counted, and its line written
+// once more with the count when another comes.
+func (l *runLog) observe(r *audit.Record) bool {
 	d := r.Decision
 	if d == nil {
-		return
+		return true
 	}
+	l.seen++
+	if l.last != nil && sameDecision(l.last.Decision, d) {
+		l.repeated++
+		return l.within(r)
+	}
+	l.flushRepeated()
+	l.decision(r, 0)
+	l.last = r
+	return l.within(r)
+}
+
+// within reports whether the run may go on writing, and says when it may not.
+func (l *runLog) within(r *audit.Record) bool {
+	if l.seen < maxLogDecisions && l.file.size() < maxLogBytes {
+		return true
+	}
+	l.flushRepeated()
+	l.LogAttrs(context.Background(), slog.LevelWarn, "log_full", slog.String("run_id", r.Head.RunID),
+		slog.String("message", "this run has written as much as it may; its further decisions are in the audit log"))
+	return false
+}
+
+func sameDecision(a, b *audit.DecisionRecord) bool {
+	return a.Deny == b.Deny && a.Cap == b.Cap && a.Op == b.Op && a.Target == b.Target && a.Reason == b.Reason &&
+		a.Layer == b.Layer && a.ArgsHash == b.ArgsHash
+}
+
+func (l *runLog) flushRepeated() {
+	if l.repeated > 0 {
+		l.decision(l.last, l.repeated)
+	}
+	l.repeated = 0
+}
+
+func (l *runLog) decision(r *audit.Record, repeated int64) {
+	d := r.Decision
 	name, level, word := "cap_allow", slog.LevelDebug, "allow"
 	if d.Deny {
 		name, level, word = "cap_deny", slog.LevelInfo, "deny"
 	}
-	l.LogAttrs(context.Background(), level, name,
+	attrs := []slog.Attr{
 		slog.String("run_id", r.Head.RunID), slog.String("tenant", r.Head.Tenant), slog.String("agent", r.Head.Agent),
 		slog.String("cap", d.Cap), slog.String("op", d.Op), slog.String("target", d.Target),
-		slog.String("decision", word), slog.String("reason", d.Reason), slog.String("layer", d.Layer))
+		slog.String("decision", word), slog.String("reason", d.Reason), slog.String("layer", d.Layer),
+	}
+	if repeated > 0 {
+		attrs = append(attrs, slog.Int64("repeated", repeated))
+	}
+	l.LogAttrs(context.Background(), level, name, attrs...)
 }
 
 // Close writes what is left.
-func (l *runLog) Close() error { return l.file.flush() }
+func (l *runLog) Close() error {
+	l.flushRepeated()
+	return l.file.flush()
+}
 
 // flushAt is how many bytes of lines are gathered before they are appended.
 const flushAt = 32 << 10
@@ -70,11 +127,22 @@ type lineFile struct {
 	path string
 	buf  bytes.Buffer
 	file *os.File
+	all  int64 // bytes of lines so far
+}
+
+func (f *lineFile) size() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.all
 }
 
 func (f *lineFile) Write(line []byte) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.all += int64(len(line))
+	if f.all > maxLogBytes+flushAt { // the agent's own lines count as well
+		return len(line), nil
+	}
 	f.buf.Write(line)
 	if f.buf.Len() < flushAt {
 		return len(line), nil

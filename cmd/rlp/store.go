@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"sync"
 	"time"
 
+	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls"
 	"runloop.dev/rlp/internal/audit"
 	"runloop.dev/rlp/internal/config"
@@ -181,14 +183,26 @@ func asFail(err error) error {
 // journalClock is the clock that records are stamped by.
 func journalClock() *journal.Clock { return journal.NewClock(time.Now) }
 
+// mostDecisions is how many decisions a run may record: more than the usual
+// only when the operator allows it more calls.
+func mostDecisions(layers []*caps.Layer) uint32 {
+	most := int64(journal.MaxDecisions)
+	for _, l := range layers {
+		if n, set := l.Limits.Get(caps.HostcallsMax); set {
+			most = max(most, n)
+		}
+	}
+	return uint32(min(most, math.MaxUint32/2))
+}
+
 // journalOpener opens the journal of a run; each decision goes to the log too.
-func journalOpener(h home.Home, clock *journal.Clock, log *runLog) func(audit.Head) (launcher.Journal, error) {
+func journalOpener(h home.Home, clock *journal.Clock, log *runLog, most uint32) func(audit.Head) (launcher.Journal, error) {
 	return func(head audit.Head) (launcher.Journal, error) {
 		dir, err := kb.JournalDir(h.Dir(), h.Tenant())
 		if err != nil {
 			return nil, err
 		}
-		j, err := journal.Create(journal.Options{Dir: dir, Head: head, Clock: clock, Observe: log.observe})
+		j, err := journal.Create(journal.Options{Dir: dir, Head: head, Clock: clock, Observe: log.observe, MaxDecisions: most})
 		if err != nil {
 			return nil, fmt.Errorf("creating the journal: %w", err)
 		}

@@ -44,10 +44,10 @@ type shape struct {
 
 type funcType struct{ params, results []abi.Type }
 
-// scan reads the outer structure of a module: the sections and, of them, types,
-// imports, tables and memory. All else is the engine's to validate. A count
-// that its section has no bytes for is refused here, before anyone allocates
-// for it.
+// scan reads the structure of a module: the sections and, of them, types,
+// imports, tables and memory. All else is the engine's to validate, but for
+// every count on the way: one that its section has no bytes for is refused
+// here, before anyone allocates for it.
 func scan(wasm []byte) (*shape, error) {
 	r := &reader{b: wasm}
 	if string(r.take(4)) != "\x00asm" {
@@ -87,7 +87,11 @@ func scan(wasm []byte) (*shape, error) {
 }
 
 func (s *shape) section(id byte, r *reader) error {
-	if id == 0 || id > sectionLast || id == sectionStart {
+	if id == 0 {
+		readCustom(r)
+		return r.err
+	}
+	if id > sectionLast || id == sectionStart {
 		return nil
 	}
 	size := len(r.b)
@@ -110,6 +114,8 @@ func (s *shape) section(id byte, r *reader) error {
 			r.byte()
 			s.minPages = uint64(r.u32())
 		}
+	default:
+		readInner(id, r, n)
 	}
 	return r.err
 }
@@ -120,6 +126,9 @@ func (s *shape) readTypes(r *reader, n uint32) {
 			r.fail("not a function type")
 		}
 		t := funcType{params: r.valueTypes(), results: r.valueTypes()}
+		if r.err == nil && max(len(t.params), len(t.results)) > maxParams {
+			r.fail(fmt.Sprintf("a type of more than %d parameters or results", maxParams))
+		}
 		if r.err != nil {
 			return
 		}

@@ -57,9 +57,9 @@ func BenchmarkDecide(b *testing.B) {
 		{"target32_observed", "/home/user/work/notes/2026-01.md", nil, true},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			o := Options{Dir: dir(b), Head: testHead("run1"), MaxBytes: 64 << 30}
+			o := Options{Dir: dir(b), Head: testHead("run1"), MaxBytes: 64 << 30, MaxDecisions: 1 << 31}
 			if c.observe {
-				o.Observe = func(*audit.Record) {}
+				o.Observe = func(*audit.Record) bool { return true }
 			}
 			j := create1(b, o)
 			d := words(b, j)
@@ -80,7 +80,7 @@ func BenchmarkDecideHot(b *testing.B) {
 	targets := [2]string{"/home/user/work/notes/2026-01.md", "/home/user/work/notes/2026-02.md"}
 	for _, n := range []int{1, 2} {
 		b.Run([]string{"repeated", "alternating"}[n-1], func(b *testing.B) {
-			j := create1(b, Options{Dir: dir(b), Head: testHead("run1")})
+			j := create1(b, Options{Dir: dir(b), Head: testHead("run1"), MaxBytes: 64 << 30, MaxDecisions: 1 << 31})
 			d := words(b, j)
 			off, index, runSeq := j.off, j.index, j.runSeq
 			b.ReportAllocs()

@@ -73,6 +73,10 @@ func create(o Options) (*Journal, error) {
 		names: map[string]audit.Name{}, secret: key, hasher: key.hasher(),
 		seed: key.seed(o.Head.RunID), clock: o.Clock,
 	}
+	j.most = o.MaxDecisions
+	if j.most == 0 {
+		j.most = MaxDecisions
+	}
 	if j.max == 0 {
 		j.max = MaxBytes
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"runloop.dev/rlp/internal/audit"
@@ -304,4 +305,61 @@ func sealed(p []byte, seed uint64) []byte {
 		off += n
 	}
 	return p
+}
+
+// A run may record so many decisions and no more; its end is recorded all the same.
+func TestDecisionsAreBounded(t *testing.T) {
+	d := dir(t)
+	j := create1(t, Options{Dir: d, Head: testHead("run1"), MaxDecisions: 100})
+	dec := words(t, j)
+	n := 0
+	for ; n < 1000; n++ {
+		if err := j.Decide(&dec); err != nil {
+			if !errors.Is(err, ErrFull) {
+				t.Fatal(err)
+			}
+			break
+		}
+	}
+	if n == 0 || n > 100 {
+		t.Errorf("%d decisions of 100", n)
+	}
+	if err := j.Event(&audit.Event{Kind: audit.KindRunFailed, Outcome: "audit_failed"}); err != nil {
+		t.Errorf("the end cannot be recorded: %v", err)
+	}
+}
+
+// A journal that is removed under its writer is noticed at the end.
+func TestRemovedJournalIsAnError(t *testing.T) {
+	j := create1(t, Options{Dir: dir(t), Head: testHead("run1")})
+	if err := os.Remove(j.Path()); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Close(); !errors.Is(err, ErrBroken) {
+		t.Errorf("Close() = %v", err)
+	}
+}
+
+// Frames of any size are read back whole.
+func TestLargeFramesAreRead(t *testing.T) {
+	for _, size := range []int{60 << 10, 64 << 10, 66 << 10, 200 << 10, 700 << 10} {
+		d := dir(t)
+		j := create1(t, Options{Dir: d, Head: testHead("run1")})
+		message := strings.Repeat("m", size)
+		if err := j.Event(&audit.Event{Kind: audit.KindRunFailed, Message: message}); err != nil {
+			t.Fatal(err)
+		}
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+		r, err := OpenReader(d, "run1", State{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rec, err := r.Next()
+		if err != nil || rec.Event == nil || rec.Event.Message != message {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+		r.Close()
+	}
 }

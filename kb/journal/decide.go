@@ -22,6 +22,9 @@ func (j *Journal) Decide(d *audit.Decision) error {
 	if n > maxTarget {
 		return j.decideLong(d)
 	}
+	if j.index >= j.most {
+		return fmt.Errorf("recording a decision: %w", ErrFull)
+	}
 	if j.off+int64(size) > j.soft || j.broken.Load() != nil {
 		if err := j.more(int64(size), reserve); err != nil {
 			return fmt.Errorf("recording a decision: %w", err)

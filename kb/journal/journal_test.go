@@ -115,7 +115,7 @@ func TestMixture(t *testing.T) {
 	clock := &Clock{stop: make(chan struct{})}
 	clock.ms.Store(1767323045678)
 	var seen []*audit.Record
-	j := create1(t, Options{Dir: d, Head: testHead("run1"), Clock: clock, Observe: func(r *audit.Record) { seen = append(seen, r) }})
+	j := create1(t, Options{Dir: d, Head: testHead("run1"), Clock: clock, Observe: func(r *audit.Record) bool { seen = append(seen, r); return true }})
 	rnd := seeded(t, 1)
 	ops := make([]audit.Name, 5)
 	for i := range ops {
@@ -212,7 +212,7 @@ func TestResume(t *testing.T) {
 }
 
 func TestDecideAllocatesNothing(t *testing.T) {
-	j := create1(t, Options{Dir: dir(t), Head: testHead("run1"), Observe: func(*audit.Record) {}})
+	j := create1(t, Options{Dir: dir(t), Head: testHead("run1"), Observe: func(*audit.Record) bool { return true }})
 	dec := words(t, j)
 	args := [32]byte{1}
 	i := 0

@@ -17,14 +17,15 @@ const observeEvery = 20 * time.Millisecond
 // An observer reads the journal behind its writer and tells of each record.
 type observer struct {
 	reader *Reader
-	tell   func(*audit.Record)
+	tell   func(*audit.Record) bool
 	dirty  atomic.Bool // something was written since the last look began
+	enough bool        // nobody wants to hear more
 	wake   chan struct{}
 	quit   chan struct{}
 	done   chan error
 }
 
-func startObserver(j *Journal, tell func(*audit.Record)) *observer {
+func startObserver(j *Journal, tell func(*audit.Record) bool) *observer {
 	o := &observer{
 		reader: newReader(j.file, j.path, j.secret, j.codec, State{}),
 		tell:   tell,
@@ -75,7 +76,7 @@ func (o *observer) run() {
 
 // look tells of everything that is committed.
 func (o *observer) look() error {
-	for {
+	for !o.enough {
 		rec, err := o.reader.Next()
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -83,8 +84,11 @@ func (o *observer) look() error {
 		if err != nil {
 			return err
 		}
-		o.tell(rec)
+		if !o.tell(rec) {
+			o.enough = true
+		}
 	}
+	return nil
 }
 
 // drain ends the observer when it has told everything.

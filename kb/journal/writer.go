@@ -27,7 +27,10 @@ var (
 
 const (
 	// MaxBytes is how large a journal may become when Options says nothing.
-	MaxBytes = 4 << 30
+	MaxBytes = 1 << 30
+	// MaxDecisions is how many decisions one run may record when Options says
+	// nothing: what a store takes in within some 20 seconds.
+	MaxDecisions = 1_000_000
 	// maxTarget is how much of a target is kept; the digest covers all of it.
 	maxTarget = 8 << 10
 	// maxName is the longest word that can be interned.
@@ -44,10 +47,13 @@ type Options struct {
 	Clock *Clock     // nil: a clock of its own
 
 	// Observe is called with every record, kept or not, in order, by one
-	// goroutine, some milliseconds after the record was made. Nil: nobody is told.
-	Observe func(*audit.Record)
+	// goroutine, some milliseconds after the record was made, until it returns
+	// false. Nil: nobody is told.
+	Observe func(*audit.Record) (more bool)
 	// MaxBytes bounds the file; 0 means [MaxBytes].
 	MaxBytes int64
+	// MaxDecisions bounds the decisions; 0 means [MaxDecisions].
+	MaxDecisions uint32
 }
 
 // A Journal is the [audit.Sink] of one run. Its methods are called by one
@@ -59,6 +65,7 @@ type Journal struct {
 	off    int64 // where the next frame goes, in the file
 	soft   int64 // up to where Decide may write without asking more()
 	index  uint32
+	most   uint32 // frames after which Decide refuses
 	runSeq uint32
 	seed   uint64
 	last   lastDecision
