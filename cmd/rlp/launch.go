@@ -72,7 +72,6 @@ func (a *app) launch(ctx context.Context, path string, args []string, f launchFl
 		return err
 	}
 	spec.Args, spec.Input, spec.Seed = args, input, seed
-	a.warnings(c)
 	if f.dryRun {
 		return a.dryRun(spec)
 	}
@@ -104,6 +103,7 @@ func (a *app) run(ctx context.Context, c *composition, spec *launcher.Spec, f la
 		verbose = a.stderr
 	}
 	log := openLog(c.home, time.Now, verbose)
+	c.logFindings(log, spec.Identity)
 	store := newStore(ctx, c.home, c.config)
 	clock := journalClock()
 	defer clock.Stop()
@@ -188,19 +188,14 @@ func (a *app) printEvent(name string, fields map[string]any) {
 	}
 }
 
-// warnings tells of what a layer asked for in vain and the like.
-func (a *app) warnings(c *composition) {
-	if a.quiet || a.json {
-		return
-	}
-	if !a.verbose {
-		return
-	}
+// logFindings puts what was found in bundle and policy into the log, and so on
+// stderr with -v.
+func (c *composition) logFindings(log *runLog, id launcher.Identity) {
 	for _, f := range c.findings {
-		fmt.Fprintf(a.stderr, "rlp: %s\n", f)
+		log.Warn("finding", "run_id", id.RunID, "agent", id.Agent, "code", string(f.Code), "message", f.String())
 	}
 	for _, f := range c.bundle.Findings {
-		fmt.Fprintf(a.stderr, "rlp: %s\n", f)
+		log.Warn("finding", "run_id", id.RunID, "agent", id.Agent, "code", f.Code, "message", f.String())
 	}
 }
 
