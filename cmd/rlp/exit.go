@@ -55,7 +55,11 @@ func (a *app) finish(err error) int {
 		fmt.Fprintf(a.stderr, "  hint: %s\n", printable(p.Hint))
 	}
 	if a.json {
-		if err := a.printJSON(map[string]any{"error": p}); err != nil {
+		document := map[string]any{"error": p}
+		if a.launching { // who reads reports finds what a report has
+			document["outcome"], document["exit_code"], document["message"] = launcher.Refused, status, p.text()
+		}
+		if err := a.printJSON(document); err != nil {
 			return launcher.StatusFinding
 		}
 	}

@@ -52,6 +52,7 @@ func (a *app) launchCommand() *cobra.Command {
 }
 
 func (a *app) launch(ctx context.Context, path string, args []string, f launchFlags) error {
+	a.launching = true
 	input, err := a.readInput(f.input)
 	if err != nil {
 		return err

@@ -45,6 +45,7 @@ type app struct {
 	json, quiet, verbose bool
 	homeFlag, tenant     string
 	homeSet              bool
+	launching            bool // what is printed as JSON is a report
 }
 
 // run does one invocation and returns its exit status.
