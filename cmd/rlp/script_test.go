@@ -124,15 +124,17 @@ func private(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// await waits until a file is there: what a background command is known by.
+// await waits until a file is there, and holds a text if one is given: what a
+// background command is known by.
 func await(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: await FILE")
+	if neg || len(args) < 1 || len(args) > 2 {
+		ts.Fatalf("usage: await FILE [TEXT]")
 	}
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for until := time.Now().Add(time.Minute); time.Now().Before(until); <-tick.C {
-		if _, err := os.Stat(ts.MkAbs(args[0])); err == nil {
+		text, err := os.ReadFile(ts.MkAbs(args[0]))
+		if err == nil && (len(args) == 1 || bytes.Contains(text, []byte(args[1]))) {
 			return
 		}
 	}
