@@ -41,6 +41,7 @@ func (a *app) finish(err error) int {
 		status = se.status
 	} else if isUsage(err) {
 		status = launcher.StatusUsage
+		err = fmt.Errorf("%w; see rlp --help", err)
 	}
 	if errors.Is(err, errSilent) {
 		return status
