@@ -80,6 +80,9 @@ func (a *app) compose(path string, f policyFlags) (*composition, error) {
 	if err := c.resolve(base, given); err != nil {
 		return nil, err
 	}
+	if err := protectGrants(c.policy.Layers[0], c.policy.Base); err != nil {
+		return nil, err
+	}
 	c.policy, c.aliases, err = launcher.Canonical(c.policy, jail.Canonical)
 	if err != nil {
 		return nil, inputErr(err)

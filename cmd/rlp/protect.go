@@ -24,7 +24,7 @@ func (a *app) protected(c *composition, overrides []string) (*caps.Layer, error)
 	if err != nil {
 		return nil, inputErr(err)
 	}
-	decisive := append([]string{written, c.bundle.Path}, overrides...)
+	decisive := append([]string{written, c.path, c.bundle.Path}, overrides...)
 	if user := a.getenv("HOME"); filepath.IsAbs(user) {
 		usual := filepath.Join(user, ".runloop")
 		decisive = append(decisive, usual)
@@ -35,47 +35,93 @@ func (a *app) protected(c *composition, overrides []string) (*caps.Layer, error)
 			l.Deny = append(l.Deny, protect(usual, caps.AllModes(caps.FS)))
 		}
 	}
-	for i, path := range decisive {
-		abs, err := filepath.Abs(path)
+	if self, err := os.Executable(); err == nil {
+		decisive = append(decisive, self)
+	}
+	for _, path := range decisive {
+		w, err := walk(path)
 		if err != nil {
 			return nil, inputErr(fmt.Errorf("protecting %s: %w", path, err))
 		}
-		guard := links(abs)
-		if i > 0 && path != written { // the home itself is denied altogether
-			guard = append(guard, abs)
+		guard := w.links
+		if w.end != c.home.Dir() { // the home itself is denied altogether
+			guard = append(guard, w.end)
 		}
-		for _, g := range guard {
-			l.Deny = append(l.Deny, protect(g, caps.Modes(caps.Write, caps.Delete)))
-		}
+		l.Deny = append(l.Deny, guarded(guard)...)
 	}
 	return l, nil
 }
 
-// links are the symbolic links on the way along path and along what they lead
-// to, each by the real name of the folder that holds it.
-func links(path string) []string {
-	var found []string
-	at, rest := "/", strings.Split(strings.Trim(filepath.Clean(path), "/"), "/")
-	for steps := 0; len(rest) > 0 && steps < 255; steps++ {
+// protectGrants guards the links by which granted paths were written: who
+// replaces one moves what the next launch grants.
+func protectGrants(l *caps.Layer, base []caps.Entry) error {
+	for _, e := range base {
+		if e.Grant.Family != caps.FS {
+			continue
+		}
+		w, err := walk(e.Grant.Scope)
+		if err != nil {
+			return inputErr(fmt.Errorf("%s: protecting %s: %w", e.Pos, e.Grant.Scope, err))
+		}
+		l.Deny = append(l.Deny, guarded(w.links)...)
+	}
+	return nil
+}
+
+func guarded(paths []string) []caps.Entry {
+	var list []caps.Entry
+	for _, path := range paths {
+		list = append(list, protect(path, caps.Modes(caps.Write, caps.Delete)))
+	}
+	return list
+}
+
+// A way is what the kernel meets on a path: the symbolic links, each by the
+// real name of the folder that holds it, and where the path ends.
+type way struct {
+	links []string
+	end   string
+}
+
+// maxLinks bounds the links of one path; the kernel follows fewer.
+const maxLinks = 255
+
+// walk goes along a path as the kernel does: nothing is cleaned as text, for a
+// ".." behind a link leaves the folder that the link leads to.
+func walk(path string) (way, error) {
+	if !filepath.IsAbs(path) {
+		dir, err := os.Getwd()
+		if err != nil {
+			return way{}, err
+		}
+		path = dir + "/" + path
+	}
+	w := way{end: "/"}
+	for rest := strings.Split(path, "/"); len(rest) > 0; {
 		name := rest[0]
 		rest = rest[1:]
-		if name == ".." {
-			at = filepath.Dir(at)
+		switch name {
+		case "", ".":
+			continue
+		case "..":
+			w.end = filepath.Dir(w.end)
 			continue
 		}
-		here := filepath.Join(at, name)
+		here := filepath.Join(w.end, name)
 		target, err := os.Readlink(here)
 		if err != nil {
-			at = here
+			w.end = here
 			continue
 		}
-		found = append(found, here)
-		if filepath.IsAbs(target) {
-			at = "/"
+		if w.links = append(w.links, here); len(w.links) > maxLinks {
+			return way{}, fmt.Errorf("more than %d symbolic links", maxLinks)
 		}
-		rest = append(strings.Split(strings.Trim(filepath.Clean(target), "/"), "/"), rest...)
+		if filepath.IsAbs(target) {
+			w.end = "/"
+		}
+		rest = append(strings.Split(target, "/"), rest...)
 	}
-	return found
+	return w, nil
 }
 
 func protect(path string, modes caps.ModeSet) caps.Entry {
