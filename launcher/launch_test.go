@@ -128,7 +128,8 @@ func TestOrderOfLayersDoesNotMatter(t *testing.T) {
 	}
 	p.Layers = []*caps.Layer{
 		deny("a", "fs:read:/home/u/.ssh"), deny("b", "kb:read:notes"), deny("c", "fs:read:/home/u/.ssh/keys"),
-		{Name: "d", Limits: caps.Limits{}.With(caps.WallTimeMS, 5)}, {Name: "e", Limits: caps.Limits{}.With(caps.WallTimeMS, 9)},
+		{Name: "d", Limits: caps.Limits{}.With(caps.WallTimeMS, 5)},
+		{Name: "e", Limits: caps.Limits{}.With(caps.WallTimeMS, 9)},
 	}
 	first, err := NewPlan(p)
 	if err != nil {
