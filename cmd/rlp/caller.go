@@ -51,6 +51,13 @@ func addLimit(l *caps.Layer, text string) error {
 	if !ok || err != nil {
 		return usagef("--limit %s: write it as KEY=N, such as wall_time_ms=1000", text)
 	}
+	if _, _, known := caps.LimitOf(key); !known {
+		var keys []string
+		for l := range caps.NumLimits {
+			keys = append(keys, l.String())
+		}
+		return usagef("--limit %s: there is no limit %q; the limits are %s", text, key, strings.Join(keys, ", "))
+	}
 	limit, v, err := caps.ParseLimit(key, n)
 	if err != nil {
 		return usagef("--limit %s: %w", text, err)
