@@ -99,12 +99,25 @@ func fold(name string) string {
 		ascii = ascii && name[i] < utf8.RuneSelf
 	}
 	if ascii {
-		return strings.ToLower(name)
+		return strings.ToUpper(name) // as oneCase does
 	}
 	// Folding can leave the normal form and the normal form can be foldable
 	// again: once around is the form that Unicode defines for this (D147).
 	folder := cases.Fold()
-	return norm.NFKC.String(folder.String(norm.NFKC.String(folder.String(norm.NFD.String(name)))))
+	once := norm.NFKC.String(folder.String(oneCase(norm.NFD.String(name))))
+	return norm.NFKC.String(oneCase(folder.String(once)))
+}
+
+// oneCase puts the first of all letters that differ only in case in the place
+// of each: the folding above leaves out some scripts, Cherokee among them.
+func oneCase(name string) string {
+	return strings.Map(func(r rune) rune {
+		first := r
+		for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {
+			first = min(first, other)
+		}
+		return first
+	}, name)
 }
 
 // A nameSet is the names of a bundle so far: what its entries are called and

@@ -72,7 +72,7 @@ func perTurn(b *testing.B) {
 }
 
 func jailed(b *testing.B, wasm []byte, dir string) {
-	j, err := journal.Create(journal.Options{Dir: filepath.Join(b.TempDir(), "journal"), Head: audit.Head{RunID: "bench"}})
+	j, err := journal.Create(journal.Options{Dir: filepath.Join(b.TempDir(), "journal"), Head: audit.Head{RunID: "bench"}, MaxBytes: 64 << 30, MaxDecisions: 1 << 31})
 	if err != nil {
 		b.Fatal(err)
 	}
