@@ -159,6 +159,7 @@ func (l *linter) bundle(path string, overrides []string) {
 		l.refusal(path, err)
 		return
 	}
+	l.app.unsetNote(c)
 	l.findings = append(l.findings, c.findings...)
 	for _, f := range c.bundle.Findings {
 		l.findings = append(l.findings, policy.Finding{
