@@ -20,6 +20,7 @@ var errLost = errors.New("the store's owner has gone")
 // connections are kept for the next.
 type client struct {
 	path  string
+	index string // the rules that this end indexes by
 	codec *audit.Codec
 
 	mu   sync.Mutex
@@ -33,12 +34,12 @@ type clientConn struct {
 }
 
 // dial reaches the owner and greets it, to see that it answers.
-func dial(ctx context.Context, path string) (*client, error) {
+func dial(ctx context.Context, path, index string) (*client, error) {
 	codec, err := audit.NewCodec()
 	if err != nil {
 		return nil, err
 	}
-	c := &client{path: path, codec: codec}
+	c := &client{path: path, index: index, codec: codec}
 	conn, err := c.connect(ctx)
 	if err != nil {
 		return nil, err
@@ -53,7 +54,7 @@ func (c *client) connect(ctx context.Context) (*clientConn, error) {
 		return nil, err
 	}
 	conn := &clientConn{u, wire.NewConn(u, c.codec)}
-	if err := greet(u, conn.wire); err != nil {
+	if err := greet(u, conn.wire, c.index); err != nil {
 		u.Close()
 		return nil, err
 	}

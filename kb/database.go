@@ -16,8 +16,11 @@ const (
 	maxValue = 1 << 20
 	maxKey   = 1 << 10
 
-	memTable = 8 << 20
-	// What one transaction carries: badger takes 15 % of a table at once, 1.2 MiB.
+	// What one transaction carries: badger takes 15 % of a table at once, 4.8 MiB.
+	// The largest value changes with its index in one: 1 MiB, and for each of
+	// maxTerms words in two indexes a chunk of at most 361 bytes that it leaves
+	// and one that it enters.
+	memTable    = 32 << 20
 	batchBytes  = 256 << 10 // of values, and one more value
 	batchItems  = 128
 	intakeBytes = 400 << 10 // of records, and one more record
@@ -49,6 +52,9 @@ func openDatabase(dir string) (*badger.DB, error) {
 	// A process that died between making a file and giving it a length leaves an
 	// empty one, on which badger's first opening fails, and clears it away.
 	retry := leftEmpty(dir)
+	if err := checkTables(dir); err != nil {
+		return nil, fmt.Errorf("opening the database: %w", err)
+	}
 	db, err := badger.Open(databaseOptions(dir))
 	if err != nil && retry {
 		var again error
@@ -58,6 +64,9 @@ func openDatabase(dir string) (*badger.DB, error) {
 		err = errors.Join(err, again)
 	}
 	if err != nil {
+		if damaged := damagedFile(dir, err); damaged != nil {
+			return nil, fmt.Errorf("opening the database: %w", damaged)
+		}
 		return nil, fmt.Errorf("opening the database %s: %w: %w", dir, ErrUnavailable, err)
 	}
 	return db, nil

@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dgraph-io/badger/v4"
@@ -26,15 +27,34 @@ type engine struct {
 	quit    chan struct{}
 
 	ingesting chan struct{} // holds one token while somebody takes in journals
+	writing   sync.Mutex    // held by who commits changes to values
+	shut      atomic.Bool   // a restore is under way, or was interrupted
+	snapshots snapshots
+	reads     reads
 }
 
 // A change is a request that waits for the committer.
 type change struct {
 	req  *request
+	doc  *document      // of a put: what the index takes from it
 	done chan *response // takes one without a reader
 }
 
+// openEngine opens a store and brings it to the layout of this program.
 func openEngine(o Options, l layout) (*engine, error) {
+	e, err := newEngine(o, l)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.begin(); err != nil {
+		return nil, errors.Join(err, e.db.Close())
+	}
+	go e.commitLoop()
+	return e, nil
+}
+
+// newEngine opens a store as it is.
+func newEngine(o Options, l layout) (*engine, error) {
 	codec, err := audit.NewCodec()
 	if err != nil {
 		return nil, err
@@ -49,13 +69,24 @@ func openEngine(o Options, l layout) (*engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &engine{
+	return &engine{
 		db: db, codec: codec, opt: o, journal: l.journal,
 		changes: make(chan *change, 256), stopped: make(chan struct{}), quit: make(chan struct{}),
 		ingesting: make(chan struct{}, 1),
+	}, nil
+}
+
+// begin sees to it that the database is as this program wants it.
+func (e *engine) begin() error {
+	_, under, err := e.restoring()
+	if err != nil {
+		return err
 	}
-	go e.commitLoop()
-	return e, nil
+	e.shut.Store(under)
+	if under {
+		return nil
+	}
+	return e.migrate()
 }
 
 // close commits what is waiting and closes the database.
@@ -63,16 +94,29 @@ func (e *engine) close() error {
 	close(e.quit)
 	<-e.stopped
 	e.ingesting <- struct{}{}
+	e.snapshots.endAll()
+	e.reads.changed()
 	if err := e.db.Close(); err != nil {
 		return fmt.Errorf("closing the store: %w", err)
 	}
 	return nil
 }
 
+// mayServe is an error while a restore is under way.
+func (e *engine) mayServe() error {
+	if e.shut.Load() {
+		return fmt.Errorf("%w: a restore is under way or was interrupted; rlp kb restore begins it again", ErrUnavailable)
+	}
+	return nil
+}
+
 // do answers one request.
 func (e *engine) do(ctx context.Context, q *request) (*response, error) {
+	if err := e.mayServe(); err != nil && q.Op != opRestore {
+		return nil, err
+	}
 	switch q.Op {
-	case opGet, opPut, opDelete, opList:
+	case opGet, opPut, opDelete, opList, opSearch, opWhy, opPutAll:
 		// Which domains there are is said by the settings of who asks.
 		if !validDomain(q.Domain) {
 			return nil, fmt.Errorf("%w: %q", ErrDomain, q.Domain)
@@ -87,8 +131,22 @@ func (e *engine) do(ctx context.Context, q *request) (*response, error) {
 		return e.get(q)
 	case opPut, opDelete:
 		return e.submit(ctx, q)
+	case opPutAll:
+		return e.submitAll(ctx, q)
 	case opList:
 		return e.list(q)
+	case opSearch:
+		return e.search(ctx, q)
+	case opWhy:
+		return e.why(q)
+	case opTally:
+		return e.tallies()
+	case opVerify:
+		return e.verify(ctx, q)
+	case opBackup:
+		return e.backup(ctx, q)
+	case opRestore:
+		return e.restore(ctx, q)
 	case opIngest:
 		ctx, cancel := context.WithTimeout(ctx, ingestStep)
 		defer cancel()
@@ -104,20 +162,52 @@ func (e *engine) do(ctx context.Context, q *request) (*response, error) {
 
 // submit hands a change to the committer and waits for its answer.
 func (e *engine) submit(ctx context.Context, q *request) (*response, error) {
+	c, err := e.prepare(q)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.queue(ctx, c); err != nil {
+		return nil, err
+	}
+	return e.await(c)
+}
+
+// prepare does of a change what the committer need not.
+func (e *engine) prepare(q *request) (*change, error) {
 	if err := checkKey(q.Key); err != nil {
 		return nil, err
 	}
 	if len(q.Value) > maxValue {
 		return nil, invalidf("a value of %d bytes is more than 1 MiB", len(q.Value))
 	}
-	c := &change{q, make(chan *response, 1)}
+	if err := q.Origin.check(); err != nil {
+		return nil, err
+	}
+	c := &change{req: q, done: make(chan *response, 1)}
+	if q.Op == opPut {
+		doc, err := e.document(q.Domain, q.Value)
+		if err != nil {
+			return nil, err
+		}
+		c.doc = doc
+	}
+	return c, nil
+}
+
+// queue hands a change to the committer.
+func (e *engine) queue(ctx context.Context, c *change) error {
 	select {
 	case e.changes <- c:
+		return nil
 	case <-e.quit:
-		return nil, ErrClosed
+		return ErrClosed
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return ctx.Err()
 	}
+}
+
+// await waits for the answer to a change that was handed over.
+func (e *engine) await(c *change) (*response, error) {
 	select {
 	case r := <-c.done:
 		return r.result()
@@ -168,23 +258,42 @@ func (e *engine) take(first *change) []*change {
 	return batch
 }
 
-// commit applies a batch in order, in one transaction, and answers when it is durable.
+// commit applies a batch in order, in one transaction, and answers when it is
+// durable. What does not fit into one is divided.
 func (e *engine) commit(batch []*change) {
-	if len(batch) > 1 && len(batch[len(batch)-1].req.Value) > batchBytes {
-		// One large value at the end would make the transaction too large.
-		e.commit(batch[:len(batch)-1])
-		batch = batch[len(batch)-1:]
+	answers, err := e.transact(batch)
+	if errors.Is(err, badger.ErrTxnTooBig) && len(batch) > 1 {
+		half := len(batch) / 2
+		e.commit(batch[:half])
+		e.commit(batch[half:])
+		return
 	}
+	for i, c := range batch {
+		if err != nil {
+			answers[i] = answer(nil, fmt.Errorf("writing to the store: %w", err))
+		}
+		c.done <- answers[i]
+	}
+}
+
+// transact applies a batch; an error means that nothing was changed.
+func (e *engine) transact(batch []*change) ([]*response, error) {
+	answers := make([]*response, len(batch))
+	e.writing.Lock()
+	defer e.writing.Unlock()
+	if err := e.mayServe(); err != nil {
+		return answers, err
+	}
+	defer e.reads.changed()
 	txn := e.db.NewTransaction(true)
 	defer txn.Discard()
-	answers := make([]*response, len(batch))
 	rev, err := getNumber(txn, keyRev())
 	for i, c := range batch {
 		if err != nil {
-			break
+			return answers, err
 		}
 		var r *response
-		r, err = e.apply(txn, c.req, &rev)
+		r, err = e.apply(txn, c, &rev)
 		if f := failureOf(err); f == failNotExist || f == failConflict {
 			r, err = answer(nil, err), nil // refused before it changed anything
 		}
@@ -196,12 +305,7 @@ func (e *engine) commit(batch []*change) {
 	if err == nil {
 		err = txn.Commit()
 	}
-	for i, c := range batch {
-		if err != nil {
-			answers[i] = answer(nil, fmt.Errorf("writing to the store: %w", err))
-		}
-		c.done <- answers[i]
-	}
+	return answers, err
 }
 
 // keepAnswer is how long the answer of a change is remembered for a client
@@ -210,7 +314,8 @@ const keepAnswer = 10 * time.Minute
 
 // apply makes one change within txn. An error that is fs.ErrNotExist or
 // ErrConflict means that nothing was changed.
-func (e *engine) apply(txn *badger.Txn, q *request, rev *uint64) (*response, error) {
+func (e *engine) apply(txn *badger.Txn, c *change, rev *uint64) (*response, error) {
+	q := c.req
 	if q.ID != nil {
 		if before, err := getNumber(txn, keyOp(q.ID)); err != nil || before != 0 {
 			return &response{Revision: before}, err
@@ -227,24 +332,45 @@ func (e *engine) apply(txn *badger.Txn, q *request, rev *uint64) (*response, err
 		return nil, fmt.Errorf("%w: %s/%s has revision %d, not %d", ErrConflict, q.Domain, q.Key, meta.Revision, q.Revision)
 	}
 	*rev++
-	if q.Op == opDelete {
-		err = errors.Join(txn.Delete(keyMeta(q.Domain, q.Key)), txn.Delete(keyData(q.Domain, q.Key)))
-	} else {
-		err = e.set(txn, q, *rev)
-	}
-	if err == nil && q.ID != nil {
+	if err = e.replace(txn, c, meta, *rev); err == nil && q.ID != nil {
 		err = txn.SetEntry(badger.NewEntry(keyOp(q.ID), number(nil, *rev)).WithTTL(keepAnswer))
 	}
 	return &response{Revision: *rev}, err
 }
 
-// set stores a value and its meta.
-func (e *engine) set(txn *badger.Txn, q *request, rev uint64) error {
-	o := q.Origin
-	o.Tenant, o.UnixMS = e.opt.Tenant, e.opt.Now().UnixMilli()
-	meta, err := e.codec.Marshal(Entry{Revision: rev, Size: len(q.Value), Origin: o})
+// replace puts a change in the place of the value whose meta is was, with all
+// that is known of it: value, index, chain and tally change together.
+func (e *engine) replace(txn *badger.Txn, c *change, was meta, rev uint64) error {
+	q := c.req
+	t, err := readTally(txn, q.Domain)
 	if err != nil {
 		return err
 	}
-	return errors.Join(txn.Set(keyMeta(q.Domain, q.Key), meta), txn.Set(keyData(q.Domain, q.Key), slices.Clone(q.Value)))
+	if was.Revision != 0 {
+		masked, raw, err := e.removeDoc(txn, q.Domain, was.Revision)
+		if err != nil {
+			return err
+		}
+		t.count(masked, raw, ^uint64(0))
+		t.values--
+		t.bytes -= uint64(was.Size)
+	}
+	step := Step{Revision: rev, Deleted: q.Op == opDelete, Size: len(q.Value), Origin: e.opt.stamped(q.Origin)}
+	if step.Deleted {
+		err = errors.Join(txn.Delete(keyMeta(q.Domain, q.Key)), txn.Delete(keyData(q.Domain, q.Key)))
+	} else {
+		t.add(c.doc, len(q.Value))
+		err = errors.Join(e.set(txn, c, rev, step.Origin), e.addDoc(txn, q.Domain, q.Key, rev, c.doc))
+	}
+	return errors.Join(err, e.addStep(txn, q.Domain, q.Key, step), txn.Set(keyTally(q.Domain), t.encode()))
+}
+
+// set stores a value and its meta.
+func (e *engine) set(txn *badger.Txn, c *change, rev uint64, o Origin) error {
+	q := c.req
+	m, err := e.codec.Marshal(meta{Revision: rev, Size: len(q.Value), Origin: o, Sum: sumOf(q.Domain, q.Key, rev, q.Value)})
+	if err != nil {
+		return err
+	}
+	return errors.Join(txn.Set(keyMeta(q.Domain, q.Key), m), txn.Set(keyData(q.Domain, q.Key), joinData(rev, m, q.Value, c.doc.plain)))
 }

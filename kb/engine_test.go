@@ -18,9 +18,14 @@ import (
 	"runloop.dev/rlp/kb/wire"
 )
 
-func testEngine(t *testing.T) *engine {
+func testEngine(t testing.TB) *engine {
 	t.Helper()
-	o, err := Options{Home: filepath.Join(t.TempDir(), "home")}.withDefaults()
+	return testEngineOf(t, Options{Home: filepath.Join(t.TempDir(), "home")})
+}
+
+func testEngineOf(t testing.TB, o Options) *engine {
+	t.Helper()
+	o, err := o.withDefaults()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,6 +68,14 @@ func TestChangeIsAppliedOnce(t *testing.T) {
 		if _, err := ask(del); err != nil {
 			t.Errorf("delete: %v", err)
 		}
+	}
+	many := request{Op: opPutAll, ID: id(5), Items: []Item{{Key: "m", Value: []byte("1")}, {Key: "n"}}}
+	one, err := ask(many)
+	if err != nil || len(one.Revisions) != 2 {
+		t.Fatal(one, err)
+	}
+	if two, err := ask(many); err != nil || !slices.Equal(two.Revisions, one.Revisions) {
+		t.Errorf("many asked for again: %+v %v", two, err)
 	}
 	swap := request{Op: opPut, ID: id(4), Compare: true, Value: []byte("3")}
 	for range 2 {
@@ -157,8 +170,9 @@ func TestKeysAreDistinct(t *testing.T) {
 		}
 		seen[string(k)] = what
 	}
-	add(keyRev(), "rev")
-	add(keySeq(), "seq")
+	for _, k := range [][]byte{keyRev(), keySeq(), keySchema(), keyIndex(), keyRestore()} {
+		add(k, string(k))
+	}
 	for n := range uint64(3) {
 		add(keyRecord(n), "record")
 		add(keyOther(n), "other")
@@ -168,9 +182,16 @@ func TestKeysAreDistinct(t *testing.T) {
 		}
 	}
 	for _, a := range names {
+		add(keyTally(a), "tally "+a)
+		add(keyDoc(a, 1), "document of "+a)
 		for _, b := range names {
 			add(keyMeta(a, b), "meta "+a+"|"+b)
 			add(keyData(a, b), "data "+a+"|"+b)
+			add(keyChain(a, b), "chain "+a+"|"+b)
+			for _, index := range []byte{indexMasked, indexRaw} {
+				add(keyChunk(a, index, b, 0), string(index)+" chunk "+a+"|"+b)
+				add(keyChunk(a, index, b, chunkDocs), string(index)+" next chunk "+a+"|"+b)
+			}
 		}
 	}
 }
@@ -233,6 +254,11 @@ func FuzzRequest(f *testing.F) {
 		{Op: opSeek, Filter: Filter{Limit: 3}},
 		{Op: opPage, From: 1, UpTo: 9},
 		{Op: opIngest},
+		{Op: opSearch, Domain: "notes", Key: "a text", Limit: 3},
+		{Op: opPutAll, Domain: "notes", Items: []Item{{Key: "b", Value: []byte("text")}}},
+		{Op: opWhy, Domain: "notes", Key: "a"},
+		{Op: opVerify, Cursor: []byte("k")},
+		{Op: opBackup},
 	} {
 		p, err := e.codec.Marshal(q)
 		if err != nil {

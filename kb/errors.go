@@ -37,13 +37,14 @@ const (
 	failInvalid
 	failUnavailable
 	failDamaged
+	failNotEmpty
 )
 
 // sentinels gives each failure the error that it wraps.
 func (f failure) sentinel() error {
 	return [...]error{
-		nil, errors.New("store failed"), fs.ErrNotExist, ErrConflict, ErrDomain, ErrInvalid, ErrUnavailable, ErrDamaged,
-	}[min(int(f), int(failDamaged))]
+		nil, errors.New("store failed"), fs.ErrNotExist, ErrConflict, ErrDomain, ErrInvalid, ErrUnavailable, ErrDamaged, ErrNotEmpty,
+	}[min(int(f), int(failNotEmpty))]
 }
 
 // failureOf finds the number of an error.
@@ -51,7 +52,7 @@ func failureOf(err error) failure {
 	if err == nil {
 		return failNone
 	}
-	for f := failNotExist; f <= failDamaged; f++ {
+	for f := failNotExist; f <= failNotEmpty; f++ {
 		if errors.Is(err, f.sentinel()) {
 			return f
 		}

@@ -264,15 +264,7 @@ func (b *intake) write(txn *badger.Txn, s journalState) error {
 		if err != nil {
 			return err
 		}
-		errs := []error{
-			txn.Set(keyRecord(seq), p),
-			txn.Set(keyRun(b.run, rec.RunSeq), number(nil, seq)),
-			txn.Set(keyAgent(rec.Head.Agent, seq), nil),
-		}
-		if !rec.Allowed() {
-			errs = append(errs, txn.Set(keyOther(seq), nil))
-		}
-		if err := errors.Join(errs...); err != nil {
+		if err := setRecord(txn, b.run, rec, p); err != nil {
 			return err
 		}
 	}
@@ -286,4 +278,17 @@ func (b *intake) write(txn *badger.Txn, s journalState) error {
 		return err
 	}
 	return txn.Set(keyState(b.run), p)
+}
+
+// setRecord puts a record of run, whose stored form is p, in place with what leads to it.
+func setRecord(txn *badger.Txn, run string, rec *audit.Record, p []byte) error {
+	errs := []error{
+		txn.Set(keyRecord(rec.Seq), p),
+		txn.Set(keyRun(run, rec.RunSeq), number(nil, rec.Seq)),
+		txn.Set(keyAgent(rec.Head.Agent, rec.Seq), nil),
+	}
+	if !rec.Allowed() {
+		errs = append(errs, txn.Set(keyOther(rec.Seq), nil))
+	}
+	return errors.Join(errs...)
 }

@@ -9,7 +9,14 @@ import (
 //
 //	m rev                     last revision given out
 //	m seq                     last record number given out
-//	k <domain> key            meta of a value            d <domain> key   the value
+//	m schema                  the version of all this
+//	m index                   by which rules the indexes are made; absent: to be made
+//	m restore                 a restore is under way
+//	k <domain> key            meta of a value            v <domain> key   meta and value
+//	h <domain> key            who wrote it, and what was there before
+//	x <domain> doc            what the indexes know of a value; doc is its revision
+//	i <domain> index <term> chunk   in which documents a term is
+//	t <domain>                tally of a domain
 //	o id                      what a client's operation answered, for ten minutes
 //	a seq                     a record
 //	r <run> run_seq           its number, by run
@@ -18,7 +25,12 @@ import (
 //	j run                     how far a journal was read
 const (
 	spaceMeta   = 'k'
-	spaceData   = 'd'
+	spaceData   = 'v'
+	spaceData1  = 'd' // the value alone, in schema 1
+	spaceChain  = 'h'
+	spaceDoc    = 'x'
+	spaceIndex  = 'i'
+	spaceTally  = 't'
 	spaceOp     = 'o'
 	spaceRecord = 'a'
 	spaceRun    = 'r'
@@ -27,8 +39,11 @@ const (
 	spaceState  = 'j'
 )
 
-func keyRev() []byte { return []byte("mrev") }
-func keySeq() []byte { return []byte("mseq") }
+func keyRev() []byte     { return []byte("mrev") }
+func keySeq() []byte     { return []byte("mseq") }
+func keySchema() []byte  { return []byte("mschema") }
+func keyIndex() []byte   { return []byte("mindex") }
+func keyRestore() []byte { return []byte("mrestore") }
 
 // named is the prefix of a space under a name of at most 65535 bytes.
 func named(space byte, name string) []byte {
@@ -40,8 +55,37 @@ func named(space byte, name string) []byte {
 
 func keyMeta(domain, key string) []byte { return append(named(spaceMeta, domain), key...) }
 func keyData(domain, key string) []byte { return append(named(spaceData, domain), key...) }
-func keyOp(id []byte) []byte            { return append([]byte{spaceOp}, id...) }
-func keyState(run string) []byte        { return append([]byte{spaceState}, run...) }
+func keyChain(domain, key string) []byte {
+	return append(named(spaceChain, domain), key...)
+}
+
+func keyDoc(domain string, doc uint64) []byte { return number(named(spaceDoc, domain), doc) }
+func keyTally(domain string) []byte           { return named(spaceTally, domain) }
+
+// keyTerm is the prefix of a term's chunks; a term has at most 255 bytes.
+func keyTerm(domain string, index byte, term string) []byte {
+	k := append(named(spaceIndex, domain), index, byte(len(term)))
+	return append(k, term...)
+}
+
+func keyChunk(domain string, index byte, term string, doc uint64) []byte {
+	return number(keyTerm(domain, index, term), doc>>chunkBits)
+}
+
+// splitNamed takes the name and what follows it out of a key.
+func splitNamed(k []byte) (name string, rest []byte, ok bool) {
+	if len(k) < 3 {
+		return "", nil, false
+	}
+	n := int(binary.BigEndian.Uint16(k[1:]))
+	if len(k) < 3+n {
+		return "", nil, false
+	}
+	return string(k[3 : 3+n]), k[3+n:], true
+}
+
+func keyOp(id []byte) []byte     { return append([]byte{spaceOp}, id...) }
+func keyState(run string) []byte { return append([]byte{spaceState}, run...) }
 
 func keyRecord(seq uint64) []byte { return number([]byte{spaceRecord}, seq) }
 func keyOther(seq uint64) []byte  { return number([]byte{spaceOther}, seq) }

@@ -79,6 +79,10 @@ func childUser(home, name string) error {
 		if err != nil {
 			return err
 		}
+		// What a word leads to changes in the same moment as the value.
+		if _, err := v.Put(ctx, "drafts", "shared", []byte("words of "+key)); err != nil {
+			return err
+		}
 		fmt.Println(key, rev)
 		if i%5 == 0 {
 			if got, err := s.Ingest(ctx); err != nil || len(got.Damaged) > 0 {
@@ -211,6 +215,9 @@ func TestKilledAnywhere(t *testing.T) {
 		}
 	}
 	checkLog(t, s, records)
+	if v, err := s.Verify(t.Context()); err != nil || v.Values < puts {
+		t.Errorf("%d puts were acknowledged, %+v were verified: %v", puts, v, err)
+	}
 	t.Logf("%d records and %d puts acknowledged or made", records, puts)
 }
 

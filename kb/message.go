@@ -6,7 +6,7 @@ import (
 
 // protocolVersion is what both ends of the socket must agree on. It changes
 // whenever a message or the meaning of a key does.
-const protocolVersion = 1
+const protocolVersion = 2
 
 // A hello opens a connection, from both ends.
 type hello struct {
@@ -16,6 +16,11 @@ type hello struct {
 }
 
 const magic = "rlp-kb"
+
+// An agreement follow the hello, between ends of one version.
+type agreement struct {
+	Index string `cbor:"1,keyasint"` // by which rules values are masked and indexed
+}
 
 // An opcode is one thing that a store can be asked.
 type opcode uint8
@@ -28,6 +33,13 @@ const (
 	opIngest
 	opSeek
 	opPage
+	opSearch
+	opWhy
+	opTally
+	opVerify
+	opBackup
+	opRestore
+	opPutAll
 )
 
 // A request asks the engine for one thing, from this process or another.
@@ -44,6 +56,14 @@ type request struct {
 	Filter   Filter `cbor:"10,keyasint"`
 	From     uint64 `cbor:"11,keyasint,omitempty"` // a page begins here
 	UpTo     uint64 `cbor:"12,keyasint,omitempty"` // and ends at this record number
+	Bare     bool   `cbor:"13,keyasint,omitempty"` // a get that wants the value alone
+	Raw      bool   `cbor:"14,keyasint,omitempty"` // a search of what is not masked
+	Limit    int    `cbor:"15,keyasint,omitempty"` // of a search
+	Cursor   []byte `cbor:"16,keyasint,omitempty"` // where to go on
+	Stage    stage  `cbor:"17,keyasint,omitempty"` // of a restore
+	Pairs    []pair `cbor:"18,keyasint,omitempty"` // to be restored
+	Replace  bool   `cbor:"19,keyasint,omitempty"` // a restore may take what is there away
+	Items    []Item `cbor:"20,keyasint,omitempty"` // of a put of many
 }
 
 // A response answers one request.
@@ -61,6 +81,23 @@ type response struct {
 	Ingested Ingested `cbor:"11,keyasint"`
 	Next     uint64   `cbor:"12,keyasint,omitempty"` // where to go on, if More
 	Left     int      `cbor:"13,keyasint,omitempty"` // of the limit
+	Hits     []Hit    `cbor:"14,keyasint,omitempty"`
+	Chain    Chain    `cbor:"15,keyasint"`
+	Tallies  []Tally  `cbor:"16,keyasint,omitempty"`
+	Cursor   []byte   `cbor:"17,keyasint,omitempty"` // where to go on, if More
+	Pairs    []pair   `cbor:"18,keyasint,omitempty"` // of a backup
+	Verified Verified `cbor:"19,keyasint"`
+	LogKept  bool     `cbor:"20,keyasint,omitempty"` // a restore leaves the log that is there
+	Plain    bool     `cbor:"21,keyasint,omitempty"` // masks change nothing of Value
+
+	Revisions []uint64 `cbor:"22,keyasint,omitempty"` // of a put of many, as far as it came
+	Stopped   failure  `cbor:"23,keyasint,omitempty"` // what Text says of the next one
+}
+
+// A pair is one key of the database and what is stored there.
+type pair struct {
+	Key   []byte `cbor:"1,keyasint"`
+	Value []byte `cbor:"2,keyasint"`
 }
 
 // answer makes the response that carries err.
@@ -77,31 +114,6 @@ func (r *response) result() (*response, error) {
 		return nil, &remoteError{r.Failure, r.Text}
 	}
 	return r, nil
-}
-
-// An Origin says where a value comes from.
-type Origin struct {
-	Agent  string `cbor:"1,keyasint,omitempty"`
-	Run    string `cbor:"2,keyasint,omitempty"`
-	Tenant string `cbor:"3,keyasint,omitempty"` // set by the store
-	UnixMS int64  `cbor:"4,keyasint,omitempty"` // set by the store
-	Source string `cbor:"5,keyasint,omitempty"` // what the writer says it has the value from
-	Label  string `cbor:"6,keyasint,omitempty"` // such as the taint of the run
-}
-
-// A Value is what is stored at a key.
-type Value struct {
-	Bytes    []byte
-	Revision uint64
-	Origin   Origin
-}
-
-// An Entry describes a stored value.
-type Entry struct {
-	Key      string `cbor:"1,keyasint"`
-	Revision uint64 `cbor:"2,keyasint"`
-	Size     int    `cbor:"3,keyasint"` // of the value, in bytes
-	Origin   Origin `cbor:"4,keyasint"`
 }
 
 // An Ingested says what taking in journals did.

@@ -18,6 +18,14 @@ type Options struct {
 	Tenant  string   // "" is DefaultTenant
 	Domains []string // added to BuiltinDomains
 
+	// Mask returns a value as it is shown to who may not see it raw, and
+	// MaskVersion names the rules that it follows: when they change the index of
+	// masked words is made again. Mask must give equal values equal masks and may
+	// be called by several goroutines; nil from it means that it cannot mask now,
+	// and refuses what needs it. A nil Mask: nothing is masked.
+	Mask        func(domain string, value []byte) []byte
+	MaskVersion string
+
 	// Wait is how long an owner that does not answer is waited for; 0 means 10 s.
 	Wait time.Duration
 	// Now is the clock of what is stored; nil is the system's.

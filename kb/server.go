@@ -116,7 +116,7 @@ func (s *server) converse(c *net.UnixConn) {
 		c.Close()
 	}()
 	w := wire.NewConn(c, s.engine.codec)
-	if err := greet(c, w); err != nil {
+	if err := greet(c, w, s.engine.opt.indexVersion()); err != nil {
 		return
 	}
 	for !s.isClosed() {
@@ -143,9 +143,9 @@ func (s *server) isClosed() bool {
 	return s.closed
 }
 
-// greet checks that the other end is of this user and this version, and says
-// the same of this end.
-func greet(c *net.UnixConn, w *wire.Conn) error {
+// greet checks that the other end is of this user and this version and indexes
+// by the same rules, masks included, and says the same of this end.
+func greet(c *net.UnixConn, w *wire.Conn, index string) error {
 	uid, err := peerUID(c)
 	if err != nil {
 		return fmt.Errorf("asking who is at the store's socket: %w", err)
@@ -163,6 +163,16 @@ func greet(c *net.UnixConn, w *wire.Conn) error {
 	}
 	if h.Magic != magic || h.Version != protocolVersion {
 		return fmt.Errorf("%w: process %d speaks version %d, this one %d", ErrVersion, h.PID, h.Version, protocolVersion)
+	}
+	if err := w.Send(agreement{index}); err != nil {
+		return err
+	}
+	var a agreement
+	if err := w.Receive(&a); err != nil {
+		return err
+	}
+	if a.Index != index {
+		return fmt.Errorf("%w: process %d masks values by other rules", ErrVersion, h.PID)
 	}
 	return c.SetDeadline(time.Time{})
 }

@@ -125,7 +125,7 @@ func (s *Store) do(ctx context.Context, q *request) (*response, error) {
 		if err != nil {
 			return nil, err
 		}
-		if _, remote := b.(*client); remote && q.ID == nil && (q.Op == opPut || q.Op == opDelete) {
+		if _, remote := b.(*client); remote && q.ID == nil && (q.Op == opPut || q.Op == opDelete || q.Op == opPutAll) {
 			q.ID = make([]byte, 16) // from now on it may be asked for twice
 			rand.Read(q.ID)
 		}
@@ -174,7 +174,7 @@ func (s *Store) settle(ctx context.Context) (backend, error) {
 		if b != nil || err != nil {
 			return b, err
 		}
-		c, err := dial(ctx, s.layout.socket)
+		c, err := dial(ctx, s.layout.socket, s.opt.indexVersion())
 		switch {
 		case err == nil:
 			return c, nil

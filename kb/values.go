@@ -1,12 +1,15 @@
 package kb
 
 import (
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/dgraph-io/badger/v4"
+	"github.com/zeebo/blake3"
 )
 
 const (
@@ -29,44 +32,125 @@ func checkKey(key string) error {
 	return nil
 }
 
+// A meta is what is stored of a value beside it.
+type meta struct {
+	Key      string `cbor:"1,keyasint"` // empty: the key of the database says it
+	Revision uint64 `cbor:"2,keyasint"`
+	Size     int    `cbor:"3,keyasint"`
+	Origin   Origin `cbor:"4,keyasint"`
+	Sum      []byte `cbor:"5,keyasint,omitempty"` // see sumOf
+}
+
+func (m *meta) entry(key string) Entry {
+	if m.Origin.Label == "" {
+		m.Origin.Label = Untrusted
+	}
+	return Entry{Key: key, Revision: m.Revision, Size: m.Size, Origin: m.Origin}
+}
+
+// sumOf is a digest of a value at its place and revision.
+func sumOf(domain, key string, revision uint64, value []byte) []byte {
+	h := blake3.New()
+	h.Write(number(keyData(domain, key), revision)) //nolint:errcheck // a hash takes everything
+	h.Write(value)                                  //nolint:errcheck // the same
+	return h.Sum(nil)[:16]
+}
+
 // meta reads the meta of a value; absent is fs.ErrNotExist.
-func (e *engine) meta(txn *badger.Txn, domain, key string) (Entry, error) {
+func (e *engine) meta(txn *badger.Txn, domain, key string) (meta, error) {
 	p, err := get(txn, keyMeta(domain, key))
 	if err != nil {
-		return Entry{}, err
+		return meta{}, err
 	}
 	if p == nil {
-		return Entry{}, fmt.Errorf("%s/%s: %w", domain, key, fs.ErrNotExist)
+		return meta{}, absent(domain, key)
 	}
 	return e.decodeMeta(p)
 }
 
-func (e *engine) decodeMeta(p []byte) (Entry, error) {
-	var m Entry
+func absent(domain, key string) error { return fmt.Errorf("%s/%s: %w", domain, key, fs.ErrNotExist) }
+
+func (e *engine) decodeMeta(p []byte) (meta, error) {
+	var m meta
 	if err := e.codec.Unmarshal(p, &m); err != nil {
 		return m, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	return m, nil
 }
 
+// dataHead is what stands before meta and value in the stored form of a value:
+// its revision and the length of the meta, below a bit that says that masks
+// change nothing of the value. It is right for the masks of the index.
+const (
+	dataHead = 8 + 2
+	plainBit = 0x80 // of the byte behind the revision
+)
+
+// joinData is the stored form of a value.
+func joinData(revision uint64, meta, value []byte, plain bool) []byte {
+	p := make([]byte, 0, dataHead+len(meta)+len(value))
+	p = number(p, revision)
+	p = binary.BigEndian.AppendUint16(p, uint16(len(meta)))
+	if plain {
+		p[8] |= plainBit
+	}
+	return append(append(p, meta...), value...)
+}
+
+// isPlain reports whether masks change nothing of a value, of which p is the
+// stored form.
+func isPlain(p []byte) bool { return len(p) >= dataHead && p[8]&plainBit != 0 }
+
+// splitData takes the stored form of a value apart.
+func splitData(p []byte) (revision uint64, meta, value []byte, err error) {
+	if len(p) < dataHead {
+		return 0, nil, nil, fmt.Errorf("%w: a value without a head", ErrDamaged)
+	}
+	n := dataHead + int(binary.BigEndian.Uint16(p[8:])&^(plainBit<<8))
+	if len(p) < n {
+		return 0, nil, nil, fmt.Errorf("%w: a value that is cut", ErrDamaged)
+	}
+	return binary.BigEndian.Uint64(p), p[dataHead:n:n], p[n:], nil
+}
+
+// get answers a value: one key of the database is read, and with q.Bare nothing
+// is decoded.
 func (e *engine) get(q *request) (*response, error) {
 	if err := checkKey(q.Key); err != nil {
 		return nil, err
 	}
 	txn := e.db.NewTransaction(false)
 	defer txn.Discard()
-	m, err := e.meta(txn, q.Domain, q.Key)
+	item, err := txn.Get(keyData(q.Domain, q.Key))
+	if errors.Is(err, badger.ErrKeyNotFound) {
+		return nil, absent(q.Domain, q.Key)
+	}
+	r := &response{}
+	if err == nil {
+		err = item.Value(func(p []byte) error { return e.answerValue(q, r, p) })
+	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: reading %s/%s: %w", ErrDamaged, q.Domain, q.Key, err)
 	}
-	v, err := get(txn, keyData(q.Domain, q.Key))
+	return r, nil
+}
+
+func (e *engine) answerValue(q *request, r *response, p []byte) error {
+	revision, head, value, err := splitData(p)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if v == nil || len(v) != m.Size {
-		return nil, fmt.Errorf("%w: the value of %s/%s is not the one that was stored", ErrDamaged, q.Domain, q.Key)
+	r.Plain = isPlain(p)
+	r.Revision, r.Value = revision, append(make([]byte, 0, len(value)), value...)
+	if q.Bare {
+		return nil
 	}
-	return &response{Revision: m.Revision, Value: v, Origin: m.Origin}, nil
+	m, err := e.decodeMeta(head)
+	if err == nil && (m.Size != len(value) || m.Revision != revision) {
+		err = fmt.Errorf("%w: it is not the one that was stored", ErrDamaged)
+	}
+	r.Origin = m.entry("").Origin
+	return err
 }
 
 // list answers a page of entries whose keys have the prefix q.Key, after q.After.
@@ -95,8 +179,7 @@ func (e *engine) list(q *request) (*response, error) {
 		if err != nil {
 			return nil, err
 		}
-		m.Key = key
-		r.Entries = append(r.Entries, m)
+		r.Entries = append(r.Entries, m.entry(key))
 		size += len(key) + len(p)
 	}
 	return r, nil

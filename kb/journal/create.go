@@ -88,7 +88,7 @@ func create(o Options) (*Journal, error) {
 		j.clock = j.own
 	}
 	if o.Observe != nil {
-		j.obs = startObserver(j, o.Observe)
+		j.obs = newObserver(j, o.Observe)
 	}
 	return j, nil
 }

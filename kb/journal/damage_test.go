@@ -120,7 +120,7 @@ func closedJournal(t testing.TB, d string, n int) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p
+	return p[:j.off] // what follows is room that was not used
 }
 
 // verdict reads the bytes as a journal whose writer is gone.

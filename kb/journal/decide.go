@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
-	"sync/atomic"
 	"unsafe"
 
 	"runloop.dev/rlp/internal/audit"
@@ -67,10 +66,7 @@ func (j *Journal) put(d *audit.Decision, size int) (err error) {
 	l := &j.last
 	if since := uint64(now - l.ms); since < repeatMax && l.head == head && l.capOp == capOp && l.rest == rest &&
 		d.Args == nil && string(l.target) == d.Target {
-		word := repeatWord(j.seed, j.index+1, since)
-		atomic.StoreUint64((*uint64)(unsafe.Pointer(&j.win[at])), toLittle(word))
-		j.index++
-		j.off += repeatLen
+		j.again(at, since)
 		return nil
 	}
 	p := j.win[at : at+int64(size)]
@@ -91,6 +87,35 @@ func (j *Journal) put(d *audit.Decision, size int) (err error) {
 	return nil
 }
 
+// Again appends the last decision once more. It is false, and nothing is
+// appended, when that takes more than one word. Unlike Decide it does not look
+// out for a fault in the mapping: the goroutine that calls it must panic on one
+// (debug.SetPanicOnFault), which ends what it was about to allow.
+func (j *Journal) Again() bool {
+	l := &j.last
+	since := uint64(j.clock.ms.Load() - l.ms)
+	if l.head == 0 || l.head&(flagArgs<<40) != 0 || since >= repeatMax ||
+		j.index >= j.most || j.off+repeatLen > j.soft || j.broken.Load() != nil {
+		return false
+	}
+	j.again(j.off-j.base, since)
+	if l.head&(flagKeep<<40) != 0 {
+		j.runSeq++
+	}
+	if j.obs != nil {
+		j.obs.nudge()
+	}
+	return true
+}
+
+// again stores the one word that repeats the last decision, made since
+// milliseconds ago, at byte at of the window.
+func (j *Journal) again(at int64, since uint64) {
+	storeWord(j.win[at:at+repeatLen], repeatWord(j.seed, j.index+1, since))
+	j.index++
+	j.off += repeatLen
+}
+
 // lastDecision is the decision that a repeat frame would repeat. Its target is
 // a view of the mapping.
 type lastDecision struct {
@@ -104,16 +129,9 @@ type lastDecision struct {
 func (j *Journal) commit(p []byte, head uint64) {
 	word := uint64(len(p)) | uint64(j.index+1)<<32
 	binary.LittleEndian.PutUint64(p[8:], head|uint64(sum(j.seed, word, head, p[headerLen:])))
-	atomic.StoreUint64((*uint64)(unsafe.Pointer(&p[0])), toLittle(word))
+	storeWord(p, word)
 	j.index++
 	j.off += int64(len(p))
-}
-
-// toLittle returns the word that is stored as x's little-endian bytes.
-func toLittle(x uint64) uint64 {
-	var b [8]byte
-	binary.LittleEndian.PutUint64(b[:], x)
-	return binary.NativeEndian.Uint64(b[:])
 }
 
 // decideLong records a target that is too long to be kept whole: its

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -360,10 +362,45 @@ func TestEnd(t *testing.T) {
 	if err != nil || len(recs) != 2 || !r.State().Ended {
 		t.Fatalf("%d records, %v, state %+v", len(recs), err, r.State())
 	}
-	if info, err := os.Stat(j.Path()); err != nil || info.Size() != r.State().Offset {
+	if info, err := os.Stat(j.Path()); err != nil || info.Size() > firstChunk {
 		t.Errorf("the closed file has %d bytes, %d are used (%v)", info.Size(), r.State().Offset, err)
 	}
 	if err := j.Decide(&dec); !errors.Is(err, ErrEnded) {
 		t.Errorf("a decision after closing: %v", err)
+	}
+}
+
+// What a large journal did not use is given back.
+func TestUnusedRoomIsGivenBack(t *testing.T) {
+	j := create1(t, Options{Dir: dir(t), Head: testHead("run1")})
+	dec := words(t, j)
+	for i := range 4 * firstChunk / 64 {
+		dec.Target = "/t/" + strconv.Itoa(i)
+		decide(t, j, &dec)
+	}
+	if info, err := os.Stat(j.Path()); err != nil || info.Size() <= j.off {
+		t.Fatalf("control: %d bytes are allocated for %d (%v)", info.Size(), j.off, err)
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(j.Path()); err != nil || info.Size() != j.off {
+		t.Errorf("the closed file has %d bytes, %d are used (%v)", info.Size(), j.off, err)
+	}
+}
+
+// The digest of a result is that of its bytes under a key of the home: the same
+// in each run of one home, another in another, and not one that can be guessed.
+func TestResultsAreDigestedUnderAKey(t *testing.T) {
+	home := dir(t)
+	one := create1(t, Options{Dir: home, Head: testHead("run1")})
+	next := create1(t, Options{Dir: home, Head: testHead("run2")})
+	other := create1(t, Options{Dir: dir(t), Head: testHead("run1")})
+	sum := one.ResultHash([]byte("result"))
+	switch {
+	case sum != one.ResultHash([]byte("result")), sum != next.ResultHash([]byte("result")):
+		t.Error("the same result has two digests")
+	case sum == one.ResultHash([]byte("resul")), sum == other.ResultHash([]byte("result")), sum == sha256.Sum256([]byte("result")):
+		t.Error("different things have one digest")
 	}
 }

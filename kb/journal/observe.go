@@ -3,6 +3,7 @@ package journal
 import (
 	"errors"
 	"io"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,24 +16,22 @@ import (
 const observeEvery = 20 * time.Millisecond
 
 // An observer reads the journal behind its writer and tells of each record.
+// It has no goroutine of its own: a timer looks while the run goes on, and a run
+// that ends before it is looked at by whoever closes it.
 type observer struct {
 	reader *Reader
 	tell   func(*audit.Record) bool
 	dirty  atomic.Bool // something was written since the last look began
-	enough bool        // nobody wants to hear more
-	wake   chan struct{}
-	quit   chan struct{}
-	done   chan error
+	timer  *time.Timer // the writer's alone; nil before its first record
+
+	mu     sync.Mutex // held while it looks
+	enough bool       // under mu: nobody wants to hear more
+	ended  bool       // under mu: drained
+	err    error      // under mu: what a look failed with; there is none after it
 }
 
-func startObserver(j *Journal, tell func(*audit.Record) bool) *observer {
-	o := &observer{
-		reader: newReader(j.file, j.path, j.secret, j.codec, State{}),
-		tell:   tell,
-		wake:   make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan error, 1),
-	}
-	go o.run()
-	return o
+func newObserver(j *Journal, tell func(*audit.Record) bool) *observer {
+	return &observer{reader: newReader(j.file, j.path, j.secret, j.codec, State{}), tell: tell}
 }
 
 // nudge says that a frame was committed. All but the first after a look cost one load.
@@ -45,36 +44,24 @@ func (o *observer) nudge() {
 //go:noinline
 func (o *observer) raise() {
 	o.dirty.Store(true)
-	select {
-	case o.wake <- struct{}{}:
-	default:
+	if o.timer == nil {
+		o.timer = time.AfterFunc(observeEvery, o.onTime)
+		return
 	}
+	o.timer.Reset(observeEvery)
 }
 
-func (o *observer) run() {
-	for {
-		select {
-		case <-o.wake:
-			select {
-			case <-time.After(observeEvery):
-			case <-o.quit:
-				o.done <- o.look()
-				return
-			}
-			o.dirty.Store(false)
-			if err := o.look(); err != nil {
-				<-o.quit
-				o.done <- err
-				return
-			}
-		case <-o.quit:
-			o.done <- o.look()
-			return
-		}
+func (o *observer) onTime() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.ended || o.err != nil {
+		return
 	}
+	o.dirty.Store(false)
+	o.err = o.look()
 }
 
-// look tells of everything that is committed.
+// look tells of everything that is committed. The caller holds the lock.
 func (o *observer) look() error {
 	for !o.enough {
 		rec, err := o.reader.Next()
@@ -91,8 +78,16 @@ func (o *observer) look() error {
 	return nil
 }
 
-// drain ends the observer when it has told everything.
+// drain tells of everything and ends the observer.
 func (o *observer) drain() error {
-	close(o.quit)
-	return <-o.done
+	if o.timer != nil {
+		o.timer.Stop()
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.ended = true
+	if o.err != nil {
+		return o.err
+	}
+	return o.look()
 }

@@ -85,6 +85,13 @@ func (s *secret) seed(run string) uint64 {
 	return binary.LittleEndian.Uint64(h.Sum(out[:0]))
 }
 
+// resultKey is the key of the digests of results.
+func (s *secret) resultKey() []byte {
+	h := s.hasher()
+	h.WriteString("journal result\x00")
+	return h.Sum(nil)
+}
+
 // hashArgs returns the keyed digest of op and args, each length-prefixed.
 func hashArgs(h *blake3.Hasher, op string, args ...[]byte) (out [32]byte) {
 	h.Reset()

@@ -1,0 +1,110 @@
+package kb
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/dgraph-io/badger/v4"
+	"github.com/dgraph-io/badger/v4/table"
+)
+
+// A damagedFileError says which file of the database is not as it was written.
+// It is [ErrDamaged], and [ErrUnavailable], because nothing can be read.
+type damagedFileError struct{ path, how string }
+
+func (e *damagedFileError) Error() string {
+	return fmt.Sprintf("%v: %s is not as it was written (%s)", ErrDamaged, e.path, e.how)
+}
+
+func (e *damagedFileError) Unwrap() []error { return []error{ErrUnavailable, ErrDamaged} }
+
+// damagedFile finds in what badger says the file that it could not use, or nil.
+// Badger wraps nothing: its text is all there is.
+func damagedFile(dir string, err error) error {
+	text := err.Error()
+	if _, table, ok := strings.Cut(text, `Opening table: "`); ok {
+		path, how, _ := strings.Cut(table, `"`)
+		return &damagedFileError{path, strings.TrimPrefix(how, " err: ")}
+	}
+	for _, mark := range []string{"manifest has", "MANIFEST"} {
+		if strings.Contains(text, mark) {
+			return &damagedFileError{filepath.Join(dir, "MANIFEST"), text}
+		}
+	}
+	return nil
+}
+
+// checkTables looks at the ends of the tables of the database in dir, by which
+// badger finds the rest before it has checked them: a wrong one ends the whole
+// process. A table that the manifest does not name was being written when its
+// process died, and badger clears it away.
+func checkTables(dir string) error {
+	manifest, err := os.Open(filepath.Join(dir, badger.ManifestFilename))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // no database yet
+	}
+	if err != nil {
+		return err
+	}
+	defer manifest.Close()
+	opt := databaseOptions(dir)
+	named, _, err := badger.ReplayManifestFile(manifest, opt.ExternalMagicVersion, opt)
+	if err != nil {
+		return &damagedFileError{manifest.Name(), err.Error()}
+	}
+	for id := range named.Tables {
+		path := table.NewFilename(id, dir)
+		how, err := checkTableEnd(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			how, err = "it is gone", nil
+		}
+		if err != nil {
+			return err
+		}
+		if how != "" {
+			return &damagedFileError{path, how}
+		}
+	}
+	return nil
+}
+
+// maxTableSum is more than the sum at a table's end takes.
+const maxTableSum = 16
+
+// checkTableEnd says what is wrong with a table's end, or "". It holds the index,
+// its length, the sum of the index and its length.
+func checkTableEnd(path string) (how string, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	end := make([]byte, min(4+maxTableSum+4, info.Size()))
+	if _, err := f.ReadAt(end, info.Size()-int64(len(end))); err != nil && !errors.Is(err, io.EOF) {
+		return "", err
+	}
+	if len(end) < 8 {
+		return "it is cut", nil
+	}
+	sum := int64(binary.BigEndian.Uint32(end[len(end)-4:]))
+	if sum > int64(len(end))-8 {
+		return "its end makes no sense", nil
+	}
+	at := len(end) - 4 - int(sum)
+	index := int64(binary.BigEndian.Uint32(end[at-4:]))
+	// A sum begins with its field's number, as no other kind of sum is used.
+	if index == 0 || index > info.Size()-8-sum || sum > 0 && end[at] != 0x10 {
+		return "its end makes no sense", nil
+	}
+	return "", nil
+}

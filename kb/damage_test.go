@@ -1,0 +1,105 @@
+package kb
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A table that is cut or whose end is another is found before it is used: the
+// database would end the process. The file is named.
+func TestDamagedTable(t *testing.T) {
+	home := filepath.Join(t.TempDir(), "home")
+	s, err := Open(t.Context(), Options{Home: home})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.View(Origin{}).Put(t.Context(), "notes", "a", []byte("text")); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	tables, err := filepath.Glob(filepath.Join(s.layout.kb, "*.sst"))
+	if err != nil || len(tables) == 0 {
+		t.Fatal(tables, err)
+	}
+	path := tables[0]
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flip := func(back int) []byte {
+		p := append([]byte(nil), whole...)
+		p[len(p)-back] ^= 1
+		return p
+	}
+	try := func(p []byte) error {
+		if err := os.WriteFile(path, p, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, err := Open(t.Context(), Options{Home: home})
+		if err != nil {
+			return err
+		}
+		return s.Close()
+	}
+	changed := map[string][]byte{"empty": {}, "cut": whole[:len(whole)-1], "half": whole[:len(whole)/2], "in a block": nil}
+	for _, back := range []int{1, 2, 3, 4, 5, 8, 12, 14, 16, 20} {
+		changed["end "+string(rune('a'+back))] = flip(back)
+	}
+	changed["in a block"] = flip(len(whole) - strings.Index(string(whole), "text") - 1)
+	for name, p := range changed {
+		if err := try(p); !errors.Is(err, ErrDamaged) || !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := try(whole); err != nil { // the control
+		t.Error(err)
+	}
+}
+
+// A process that dies while it writes a table leaves a part of one, of which the
+// manifest knows nothing: it is cleared away and nothing is missing.
+func TestTableHalfWritten(t *testing.T) {
+	home := filepath.Join(t.TempDir(), "home")
+	s, err := Open(t.Context(), Options{Home: home})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.View(Origin{}).Put(t.Context(), "notes", "a", []byte("text")); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	tables, err := filepath.Glob(filepath.Join(s.layout.kb, "*.sst"))
+	if err != nil || len(tables) == 0 {
+		t.Fatal(tables, err)
+	}
+	half := filepath.Join(s.layout.kb, "000099.sst")
+	if err := os.WriteFile(half, make([]byte, 1<<16), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = Open(t.Context(), Options{Home: home}); err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if value, err := s.View(Origin{}).Get(t.Context(), "notes", "a"); err != nil || string(value.Bytes) != "text" {
+		t.Errorf("%q, %v", value.Bytes, err)
+	}
+	if _, err := os.Stat(half); !errors.Is(err, os.ErrNotExist) {
+		t.Error(half, "is still there:", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(tables[0]); err != nil { // the control: one that is named
+		t.Fatal(err)
+	}
+	if _, err := Open(t.Context(), Options{Home: home}); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), tables[0]) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,87 @@
+package kb
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"fmt"
+)
+
+// Bounds of one [View.PutAll].
+const (
+	MaxItems     = 128
+	MaxItemBytes = 2 << 20 // of all values together
+)
+
+// An Item is one value to be stored.
+type Item struct {
+	Key    string `cbor:"1,keyasint"`
+	Value  []byte `cbor:"2,keyasint"`
+	Origin Origin `cbor:"3,keyasint"`
+	// Revision is the one that must be stored now, 0 meaning that there is none.
+	Revision uint64 `cbor:"4,keyasint,omitempty"`
+}
+
+// PutAll stores items in their order, each as [View.CAS] would and with an
+// origin of its own, at the cost of little more than one. An error is about the
+// first that was refused, and the revisions are of those before it; what comes
+// after it may be stored or not.
+func (v *View) PutAll(ctx context.Context, domain string, items []Item) ([]uint64, error) {
+	if err := v.checkDomain(domain); err != nil {
+		return nil, err
+	}
+	if len(items) == 0 {
+		return nil, nil
+	}
+	r, err := v.store.do(ctx, &request{Op: opPutAll, Domain: domain, Items: items})
+	if err != nil {
+		return nil, err
+	}
+	if r.Stopped != failNone {
+		return r.Revisions, fmt.Errorf("storing %s/%s: %w", domain, items[min(len(r.Revisions), len(items)-1)].Key, &remoteError{r.Stopped, r.Text})
+	}
+	return r.Revisions, nil
+}
+
+// submitAll hands all items to the committer in their order, then waits.
+func (e *engine) submitAll(ctx context.Context, q *request) (*response, error) {
+	total := 0
+	for _, it := range q.Items {
+		total += len(it.Value)
+	}
+	if len(q.Items) > MaxItems || total > MaxItemBytes {
+		return nil, invalidf("%d items of %d bytes are too many at once", len(q.Items), total)
+	}
+	changes := make([]*change, len(q.Items))
+	for i, it := range q.Items {
+		one := &request{Op: opPut, Domain: q.Domain, Key: it.Key, Value: it.Value, Compare: true, Revision: it.Revision, Origin: it.Origin}
+		if q.ID != nil { // of its own, and the same when it is asked for again
+			one.ID = binary.BigEndian.AppendUint16(append([]byte(nil), q.ID...), uint16(i))
+		}
+		c, err := e.prepare(one)
+		if err != nil {
+			return nil, err // nothing is under way yet
+		}
+		changes[i] = c
+	}
+	for i, c := range changes {
+		if err := e.queue(ctx, c); err != nil {
+			changes = changes[:i]
+			break
+		}
+	}
+	r := &response{}
+	for _, c := range changes {
+		one, err := e.await(c)
+		if err != nil && r.Stopped == failNone {
+			r.Stopped, r.Text = failureOf(err), err.Error()
+		}
+		if r.Stopped == failNone {
+			r.Revisions = append(r.Revisions, one.Revision)
+		}
+	}
+	if r.Stopped == failNone && len(r.Revisions) < len(q.Items) {
+		return nil, cmp.Or(ctx.Err(), ErrClosed)
+	}
+	return r, nil
+}

@@ -1,0 +1,441 @@
+package kb
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/dgraph-io/badger/v4"
+
+	"runloop.dev/rlp/internal/audit"
+)
+
+// hide masks what looks like a number of three digits or more.
+var hide = regexp.MustCompile(`[0-9]{3,}`)
+
+func testMask(_ string, value []byte) []byte { return hide.ReplaceAll(value, []byte("masked number")) }
+
+// A slow is the same search done slowly: it keeps texts and counts words anew
+// for each question.
+type slow struct {
+	mask bool
+	docs map[string]slowDoc
+}
+
+type slowDoc struct {
+	text     string
+	revision uint64
+}
+
+func slowWords(text string) []string {
+	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
+		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyz0123456789äéß", r)
+	})
+}
+
+func (s *slow) search(query string, k int) []Hit {
+	asked := slowWords(query)
+	slices.Sort(asked)
+	asked = slices.Compact(asked)
+	words := map[string][]string{}
+	total := 0
+	for key, d := range s.docs {
+		text := d.text
+		if s.mask {
+			text = string(testMask("", []byte(text)))
+		}
+		if w := slowWords(text); len(w) > 0 {
+			words[key] = w
+			total += len(w)
+		}
+	}
+	n, mean := float64(len(words)), float64(total)/float64(len(words))
+	var hits []Hit
+	for key, list := range words {
+		score := 0.0
+		for _, a := range asked {
+			df := 0
+			for _, other := range words {
+				if slices.Contains(other, a) {
+					df++
+				}
+			}
+			tf := 0.0
+			for _, w := range list {
+				if w == a {
+					tf++
+				}
+			}
+			idf := math.Log1p((n - float64(df) + 0.5) / (float64(df) + 0.5))
+			score += idf * tf * 2.2 / (tf + 1.2*(0.25+0.75*float64(len(list))/mean))
+		}
+		if score > 0 {
+			hits = append(hits, Hit{Key: key, Score: score})
+		}
+	}
+	slices.SortFunc(hits, func(a, b Hit) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(s.docs[b.Key].revision, s.docs[a.Key].revision))
+	})
+	return hits[:min(k, len(hits))]
+}
+
+func mustDo(t testing.TB, e *engine, q request) *response {
+	t.Helper()
+	r, err := e.do(t.Context(), &q)
+	if err != nil {
+		t.Fatalf("%+v: %v", q, err)
+	}
+	return r
+}
+
+var vocabulary = strings.Fields("the the the the a a a of of and ada grace alan turing lovelace hopper note mail 555 5551234 7 Äpfel maß é x1")
+
+func randomText(r *rand.Rand) string {
+	var b strings.Builder
+	for range r.IntN(12) {
+		b.WriteString(vocabulary[r.IntN(len(vocabulary))])
+		b.WriteString([]string{" ", ", ", "-", "\n", "  "}[r.IntN(5)])
+	}
+	return b.String()
+}
+
+// Whatever was put, replaced and deleted, a search finds what the slow search
+// finds, in that order and with those scores, masked and raw.
+func TestSearchIsTheSlowSearch(t *testing.T) {
+	e := testEngineOf(t, Options{Home: filepath.Join(t.TempDir(), "home"), Mask: testMask, MaskVersion: "test"})
+	seed := uint64(20260102)
+	rnd := rand.New(rand.NewPCG(seed, seed))
+	docs := map[string]slowDoc{}
+	masked, raw := &slow{true, docs}, &slow{false, docs}
+	differ := 0
+	for i := range 400 {
+		key := fmt.Sprint("k", rnd.IntN(60))
+		if _, there := docs[key]; there && rnd.IntN(4) == 0 {
+			mustDo(t, e, request{Op: opDelete, Domain: "notes", Key: key})
+			delete(docs, key)
+		} else {
+			text := randomText(rnd)
+			r := mustDo(t, e, request{Op: opPut, Domain: "notes", Key: key, Value: []byte(text)})
+			docs[key] = slowDoc{text, r.Revision}
+		}
+		if i%4 != 0 {
+			continue
+		}
+		query, k := randomText(rnd), 1+rnd.IntN(20)
+		a := mustDo(t, e, request{Op: opSearch, Domain: "notes", Key: query, Limit: k})
+		b := mustDo(t, e, request{Op: opSearch, Domain: "notes", Key: query, Limit: k, Raw: true})
+		same(t, query, a.Hits, masked.search(query, k))
+		same(t, query, b.Hits, raw.search(query, k))
+		if len(a.Hits) != len(b.Hits) {
+			differ++
+		}
+		for _, h := range a.Hits {
+			if hide.MatchString(h.Snippet) {
+				t.Fatalf("%q is shown in a masked snippet", h.Snippet)
+			}
+		}
+	}
+	if differ == 0 {
+		t.Error("masked and raw search never differed: the test shows nothing")
+	}
+}
+
+func same(t *testing.T, query string, got, want []Hit) {
+	t.Helper()
+	equal := slices.EqualFunc(got, want, func(a, b Hit) bool { return a.Key == b.Key && math.Abs(a.Score-b.Score) < 1e-9*b.Score })
+	// Equal scores may differ in their last digit, and then the order of the two.
+	if !equal && !slices.EqualFunc(got, want, func(a, b Hit) bool { return math.Abs(a.Score-b.Score) < 1e-9*b.Score }) {
+		t.Fatalf("%q:\n got %v\nwant %v", query, got, want)
+	}
+}
+
+// What is masked cannot be found without raw, nor does it change any answer: two
+// stores that differ in it alone answer alike, byte for byte.
+//
+//rlp:holds R26
+func TestMaskedSearchIsNoOracle(t *testing.T) {
+	answers := make([][]Hit, 2)
+	for i, secrets := range [][2]string{{"5551234", "777"}, {"99999", "99999"}} {
+		e := testEngineOf(t, Options{Home: filepath.Join(t.TempDir(), "home"), Mask: testMask, MaskVersion: "test"})
+		mustDo(t, e, request{Op: opPut, Domain: "contacts", Key: "ada", Value: []byte("call ada at " + secrets[0])})
+		mustDo(t, e, request{Op: opPut, Domain: "contacts", Key: "alan", Value: []byte("call alan at " + secrets[1])})
+		for _, query := range []string{"5551234", "99999", "777 99999", "call", "ada 5551234", "ada 99999", "masked number"} {
+			answers[i] = append(answers[i], mustDo(t, e, request{Op: opSearch, Domain: "contacts", Key: query}).Hits...)
+		}
+		if raw := mustDo(t, e, request{Op: opSearch, Domain: "contacts", Key: secrets[0], Raw: true}); len(raw.Hits) != i+1 { // the control
+			t.Errorf("with raw %d are found", len(raw.Hits))
+		}
+	}
+	if !slices.Equal(answers[0], answers[1]) || len(answers[0]) == 0 {
+		t.Errorf("answers differ:\n%v\n%v", answers[0], answers[1])
+	}
+}
+
+// After any changes the database is, byte for byte, what an index made anew
+// from the values gives.
+func TestIndexIsWhatARebuildGives(t *testing.T) {
+	e := testEngineOf(t, Options{Home: filepath.Join(t.TempDir(), "home"), Mask: testMask, MaskVersion: "test"})
+	rnd := rand.New(rand.NewPCG(7, 7))
+	for range 5 {
+		for range 100 {
+			domain, key := []string{"notes", "contacts"}[rnd.IntN(2)], fmt.Sprint("k", rnd.IntN(40))
+			q := request{Op: opPut, Domain: domain, Key: key, Value: []byte(randomText(rnd))}
+			if rnd.IntN(3) == 0 {
+				q = request{Op: opDelete, Domain: domain, Key: key}
+			}
+			if _, err := e.do(t.Context(), &q); err != nil && failureOf(err) != failNotExist {
+				t.Fatal(err)
+			}
+		}
+		before := dump(t, e, spaceDoc, spaceIndex, spaceTally)
+		if err := e.reindex(); err != nil {
+			t.Fatal(err)
+		}
+		after := dump(t, e, spaceDoc, spaceIndex, spaceTally)
+		for k, v := range before {
+			if !bytes.Equal(v, after[k]) && k[0] != spaceTally {
+				t.Fatalf("%q is %x, and %x made anew", k, v, after[k])
+			}
+			delete(after, k)
+		}
+		if len(after) > 0 || len(before) == 0 {
+			t.Fatalf("made anew it has %d keys more", len(after))
+		}
+		if _, err := verifyAll(t, e); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func dump(t testing.TB, e *engine, spaces ...byte) map[string][]byte {
+	t.Helper()
+	all := map[string][]byte{}
+	err := e.db.View(func(txn *badger.Txn) error {
+		it := txn.NewIterator(badger.DefaultIteratorOptions)
+		defer it.Close()
+		for it.Rewind(); it.Valid(); it.Next() {
+			v, err := it.Item().ValueCopy(nil)
+			if err != nil {
+				return err
+			}
+			if k := it.Item().KeyCopy(nil); slices.Contains(spaces, k[0]) {
+				all[string(k)] = v
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// The strings of a document are found, and its names, numbers and anything that
+// is no text are not.
+func TestWhatIsSearched(t *testing.T) {
+	for value, want := range map[string]string{
+		`{"name":"Ada \"L\"","age":36,"tags":["math\u00e9matiques",{"x":"deep"}],"e":""}`: `Ada "L"|mathématiques|deep`,
+		`["a"] trailing`: `["a"] trailing`, `"one"`: "one", "plain text": "plain text", "": "", "\xff\xfe": "", "a\x00b": "",
+		`{"k" : "v", "s":"\ud800x"}`: "v|\ufffdx", "[1,2]": "", "{broken": "{broken",
+	} {
+		if got := strings.Join(textOf([]byte(value)), "|"); got != want {
+			t.Errorf("%q: %q, want %q", value, got, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"Hello, WORLD-2!": "hello world 2", "Straße ÄPFEL Σίσυφος ΣΊΣΥΦΟΣ": "straße äpfel σίσυφοσ σίσυφοσ", "K k": "k k",
+		"東京 tower": "東 京 tower", "e\u0301a": "e\u0301a", "\u0301": "", "x東y": "x 東 y", "a_b.c@d": "a b c d",
+		strings.Repeat("ab", 40): strings.Repeat("ab", 24), strings.Repeat("é", 25): strings.Repeat("é", 24),
+	} {
+		var words []string
+		eachTerm(text, func(w []byte, _, _ int) bool { words = append(words, string(w)); return true })
+		if got := strings.Join(words, " "); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// A snippet is one line of whole signs around the first word that was found.
+func TestSnippets(t *testing.T) {
+	long := strings.Repeat("é\n", 100) + "needle " + strings.Repeat("東", 100)
+	for text, want := range map[string]string{
+		"a needle here": "a needle here", "a\x1b[31m\r\n needle\u202e\tz": "a [31m needle z", "nothing": "",
+	} {
+		if got := snippet([]string{text}, map[string]bool{"needle": true}); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+	got := snippet([]string{"first", long}, map[string]bool{"needle": true})
+	if !strings.Contains(got, "needle") || !strings.HasPrefix(got, "…") || !strings.HasSuffix(got, "…") || len(got) > snippetBytes+6 || !utf8.ValidString(got) {
+		t.Errorf("%q", got)
+	}
+}
+
+// The largest value, with as many long words as count, in both indexes, among
+// others with the same words, is one transaction, whatever it replaces.
+func TestLargestChange(t *testing.T) {
+	e := testEngineOf(t, Options{
+		Home: filepath.Join(t.TempDir(), "home"), Domains: []string{strings.Repeat("d", 64)}, MaskVersion: "test",
+		Mask: func(_ string, v []byte) []byte { return bytes.ReplaceAll(v, []byte("x"), []byte("y")) },
+	})
+	value := func(prefix byte) []byte {
+		var b bytes.Buffer
+		for i := 0; b.Len() < maxValue-64; i++ {
+			fmt.Fprintf(&b, "%c%046dx ", prefix, i)
+		}
+		return b.Bytes()
+	}
+	for i := range chunkDocs - 2 {
+		mustDo(t, e, request{Op: opPut, Domain: strings.Repeat("d", 64), Key: fmt.Sprint(i), Value: value('a' + byte(i%2))})
+	}
+	big := Origin{Agent: strings.Repeat("a", 256), Run: strings.Repeat("r", 256), Source: strings.Repeat("s", 4096), ETag: strings.Repeat("e", 256)}
+	for i := range 3 { // in this chunk and in the next
+		mustDo(t, e, request{Op: opPut, Domain: strings.Repeat("d", 64), Key: "1", Value: value('a' + byte(i%2)), Origin: big})
+	}
+	word := fmt.Sprintf("%c%046dx", 'a', 0)
+	if r := mustDo(t, e, request{Op: opSearch, Domain: strings.Repeat("d", 64), Key: word, Raw: true, Limit: MaxHits}); len(r.Hits) != chunkDocs/2 {
+		t.Errorf("%d values have the word", len(r.Hits))
+	}
+}
+
+// One search reads a bounded part of large values for its snippets, and finds
+// the others all the same.
+func TestSnippetsAreBounded(t *testing.T) {
+	e := testEngine(t)
+	const values = snippetWork>>20 + 2
+	for i := range values {
+		mustDo(t, e, request{Op: opPut, Domain: "notes", Key: fmt.Sprint(i), Value: bytes.Repeat([]byte("word "), maxValue/5)})
+	}
+	with := 0
+	r := mustDo(t, e, request{Op: opSearch, Domain: "notes", Key: "word", Limit: MaxHits})
+	for _, h := range r.Hits {
+		if h.Snippet != "" {
+			with++
+		}
+	}
+	if len(r.Hits) != values || with != values-2 {
+		t.Errorf("%d found, %d with a snippet", len(r.Hits), with)
+	}
+}
+
+// A value is plain only while there are masks and they change nothing of it: as
+// it is put, when masks change, when it is restored, and for a client.
+//
+//rlp:holds R26
+func TestPlainValues(t *testing.T) {
+	home := filepath.Join(t.TempDir(), "home")
+	plain := func(t *testing.T, s *Store, key string, want bool) {
+		t.Helper()
+		if _, got, err := s.View(Origin{}).Bytes(t.Context(), "notes", key); err != nil || got != want {
+			t.Errorf("%s is plain: %v, %v", key, got, err)
+		}
+	}
+	with := func(mask func(string, []byte) []byte, version string, f func(s, client *Store)) {
+		t.Helper()
+		s, err := Open(t.Context(), Options{Home: home, Mask: mask, MaskVersion: version})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		client, err := Open(t.Context(), s.opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		f(s, client)
+	}
+	with(testMask, "1", func(s, client *Store) {
+		for key, text := range map[string]string{"clear": "nobody", "number": "call 5551234", "empty": ""} {
+			if _, err := client.View(Origin{}).Put(t.Context(), "notes", key, []byte(text)); err != nil {
+				t.Fatal(err)
+			}
+			plain(t, s, key, key != "number")
+			plain(t, client, key, key != "number")
+		}
+	})
+	with(nil, "", func(s, client *Store) {
+		plain(t, s, "clear", false)
+		plain(t, client, "number", false)
+	})
+	everything := func(_ string, v []byte) []byte { return append([]byte("x"), v...) }
+	with(everything, "2", func(s, client *Store) { plain(t, client, "clear", false) })
+	with(testMask, "1", func(s, client *Store) {
+		plain(t, s, "clear", true)
+		plain(t, s, "number", false)
+		var file bytes.Buffer
+		if _, err := s.Backup(t.Context(), &file); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := client.Restore(t.Context(), bytes.NewReader(file.Bytes()), true); err != nil {
+			t.Fatal(err)
+		}
+		plain(t, s, "clear", true)
+		plain(t, s, "number", false)
+	})
+}
+
+// FuzzTerms: words lie within their text, in order, are whole and short, and
+// are found again in themselves.
+func FuzzTerms(f *testing.F) {
+	for _, s := range []string{"Hello, wörld 東京", "\xff\x00a", "ǅ İ ſ K Å", strings.Repeat("a", 100), `{"a":"b\u00e9"}`} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		last := 0
+		eachTerm(text, func(w []byte, from, to int) bool {
+			if from < last || to <= from || to > len(text) || len(w) == 0 || len(w) > maxTerm || !utf8.Valid(w) {
+				t.Fatalf("%q: %q at %d:%d", text, w, from, to)
+			}
+			last = to
+			again := queryWords(string(w))
+			if len(again) != 1 || again[0] != string(w) {
+				t.Fatalf("%q: %q is %q when it is looked for", text, w, again)
+			}
+			return true
+		})
+		for _, piece := range textOf([]byte(text)) {
+			if !utf8.ValidString(piece) {
+				t.Fatalf("%q: %q", text, piece)
+			}
+		}
+		words := map[string]bool{}
+		for _, w := range queryWords(text) {
+			words[w] = true
+		}
+		if s := snippet(textOf([]byte(text)), words); !utf8.ValidString(s) || strings.ContainsAny(s, "\n\r\x1b") {
+			t.Fatalf("%q: snippet %q", text, s)
+		}
+	})
+}
+
+// FuzzStored: no stored bytes make reading the index panic.
+func FuzzStored(f *testing.F) {
+	d := docRecord{key: "a", masked: docTerms{2, []string{"x", "y"}}, raw: &docTerms{1, []string{"z"}}}
+	f.Add(d.encode())
+	f.Add(appendPosting(nil, posting{3, 1, 2, true}))
+	f.Fuzz(func(t *testing.T, p []byte) {
+		if d, err := decodeDoc(p); err == nil {
+			if again, err := decodeDoc(d.encode()); err != nil || again.key != d.key {
+				t.Fatal(again, err)
+			}
+		}
+		list, err := readChunk(nil, 7, p)
+		if err == nil && !slices.IsSortedFunc(list, func(a, b posting) int { return cmp.Compare(a.doc, b.doc) }) {
+			t.Fatal(list)
+		}
+		decodeTally(p)
+		if codec, err := audit.NewCodec(); err == nil {
+			decodeChain(codec, p)
+		}
+		dropSecond(p)
+		splitData(p)
+	})
+}

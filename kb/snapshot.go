@@ -1,0 +1,127 @@
+package kb
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/dgraph-io/badger/v4"
+)
+
+const (
+	maxSnapshots = 4
+	keepSnapshot = time.Minute // that nobody reads from
+)
+
+// snapshots are the views of one moment that backups read from.
+type snapshots struct {
+	mu   sync.Mutex
+	last uint64
+	open map[uint64]*snapshot
+}
+
+// A snapshot is one of them, and where its reader is.
+type snapshot struct {
+	txn   *badger.Txn
+	space int    // index into backedUp
+	from  []byte // the next key there; nil: the first
+	page  uint64
+	used  time.Time
+}
+
+// backedUp are the spaces that a backup holds; all others follow from them.
+var backedUp = [...]byte{spaceData, spaceChain, spaceRecord, spaceState}
+
+// backup answers the page q.UpTo of the snapshot q.From; 0: a new one.
+func (e *engine) backup(ctx context.Context, q *request) (*response, error) {
+	s := &e.snapshots
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	for id, snap := range s.open {
+		if now.Sub(snap.used) > keepSnapshot {
+			s.end(id)
+		}
+	}
+	if q.From == 0 {
+		if len(s.open) >= maxSnapshots {
+			return nil, fmt.Errorf("%w: %d backups are under way", ErrUnavailable, len(s.open))
+		}
+		if s.open == nil {
+			s.open = map[uint64]*snapshot{}
+		}
+		s.last++
+		q.From = s.last
+		s.open[q.From] = &snapshot{txn: e.db.NewTransaction(false)}
+	}
+	snap := s.open[q.From]
+	if snap == nil || snap.page != q.UpTo {
+		return nil, fmt.Errorf("%w: what was backed up is out of reach; begin again", ErrUnavailable)
+	}
+	snap.used = now
+	snap.page++
+	r := &response{Next: q.From}
+	err := snap.read(ctx, r)
+	if err != nil || !r.More {
+		s.end(q.From)
+	}
+	return r, err
+}
+
+// end gives a snapshot up; the caller holds s.mu.
+func (s *snapshots) end(id uint64) {
+	s.open[id].txn.Discard()
+	delete(s.open, id)
+}
+
+// endAll gives all snapshots up.
+func (s *snapshots) endAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id := range s.open {
+		s.end(id)
+	}
+}
+
+// read puts the next page into r.
+func (s *snapshot) read(ctx context.Context, r *response) error {
+	size := 0
+	for ; s.space < len(backedUp); s.space++ {
+		full, err := s.readSpace(ctx, r, &size)
+		if err != nil {
+			return err
+		}
+		if full {
+			r.More = true
+			return nil
+		}
+		s.from = nil
+	}
+	return nil
+}
+
+func (s *snapshot) readSpace(ctx context.Context, r *response, size *int) (full bool, err error) {
+	space := backedUp[s.space]
+	it := s.txn.NewIterator(badger.IteratorOptions{Prefix: []byte{space}, PrefetchValues: true, PrefetchSize: 100})
+	defer it.Close()
+	if s.from == nil {
+		s.from = []byte{space}
+	}
+	for it.Seek(s.from); it.Valid(); it.Next() {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		p := pair{Key: it.Item().KeyCopy(nil)}
+		if len(r.Pairs) >= pageItems || *size > pageBytes {
+			s.from = p.Key
+			return true, nil
+		}
+		if p.Value, err = it.Item().ValueCopy(nil); err != nil {
+			return false, fmt.Errorf("%w: %w", ErrDamaged, err)
+		}
+		r.Pairs = append(r.Pairs, p)
+		*size += len(p.Key) + len(p.Value)
+	}
+	return false, nil
+}

@@ -1,0 +1,90 @@
+package kb
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/dgraph-io/badger/v4"
+)
+
+func verifyAll(t testing.TB, e *engine) (Verified, error) {
+	t.Helper()
+	var all Verified
+	q := &request{Op: opVerify}
+	for {
+		r, err := e.do(t.Context(), q)
+		if err != nil {
+			return all, err
+		}
+		all.Values += r.Verified.Values
+		all.Postings += r.Verified.Postings
+		if !r.More {
+			return all, nil
+		}
+		q.Cursor = r.Cursor
+	}
+}
+
+// Whatever is changed behind the store's back is found, and the key is named.
+func TestVerifyFindsDamage(t *testing.T) {
+	o := Options{Home: filepath.Join(t.TempDir(), "home"), Mask: testMask, MaskVersion: "test"}
+	e := testEngineOf(t, o)
+	for _, key := range []string{"a", "b", "c"} {
+		mustDo(t, e, request{Op: opPut, Domain: "notes", Key: key, Value: []byte(key + " word 5551234")})
+	}
+	mustDo(t, e, request{Op: opPut, Domain: "notes", Key: "gone", Value: []byte("x")})
+	mustDo(t, e, request{Op: opDelete, Domain: "notes", Key: "gone"})
+	if v, err := verifyAll(t, e); err != nil || v.Values != 3 || v.Postings == 0 { // the control
+		t.Fatal(v, err)
+	}
+	whole := dump(t, e, []byte("kvhxitm")...)
+	flip := func(at int) func([]byte) []byte {
+		return func(p []byte) []byte { p[(at+len(p))%len(p)] ^= 1; return p }
+	}
+	gone := func([]byte) []byte { return nil }
+	for name, c := range map[string]struct {
+		key    []byte
+		change func([]byte) []byte
+		says   string
+	}{
+		"a value":           {keyData("notes", "b"), flip(-1), "notes/b"},
+		"a revision":        {keyData("notes", "b"), flip(7), "notes/b"},
+		"a value gone":      {keyData("notes", "b"), gone, "notes/b"},
+		"a meta gone":       {keyMeta("notes", "b"), gone, "notes/b"},
+		"a meta":            {keyMeta("notes", "b"), flip(-1), "notes/b"},
+		"a chain":           {keyChain("notes", "b"), gone, "notes/b"},
+		"a chain of others": {keyChain("notes", "gone"), func([]byte) []byte { return whole[string(keyChain("notes", "a"))] }, "notes/gone"},
+		"a document":        {keyDoc("notes", 2), gone, "notes/b"},
+		"a document's key":  {keyDoc("notes", 2), func(p []byte) []byte { p[2] = 'c'; return p }, "notes/b"},
+		"a posting":         {keyChunk("notes", indexMasked, "b", 2), gone, "notes/b"},
+		"a raw posting":     {keyChunk("notes", indexRaw, "5551234", 2), flip(0), "notes/"},
+		"a posting more":    {keyChunk("notes", indexMasked, "secret", 2), func([]byte) []byte { return appendPosting(nil, posting{2, 1, 4, true}) }, "b, which does not have it"},
+		"a raw word masked": {keyChunk("notes", indexMasked, "5551234", 2), func([]byte) []byte { return appendPosting(nil, posting{2, 1, 4, true}) }, "b, which does not have it"},
+		"a posting to none": {keyChunk("notes", indexMasked, "word", 999), func([]byte) []byte { return appendPosting(nil, posting{999, 1, 4, true}) }, "document 999"},
+		"a tally":           {keyTally("notes"), flip(0), "the tally of notes"},
+		"a tally gone":      {keyTally("notes"), gone, "the tally"},
+	} {
+		set := func(p []byte) {
+			err := e.db.Update(func(txn *badger.Txn) error {
+				if p == nil {
+					return txn.Delete(c.key)
+				}
+				return txn.Set(c.key, p)
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		was := whole[string(c.key)]
+		set(c.change(append([]byte(nil), was...)))
+		if _, err := verifyAll(t, e); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v", name, err)
+		}
+		set(was)
+	}
+	if _, err := verifyAll(t, e); err != nil {
+		t.Error(err)
+	}
+}
