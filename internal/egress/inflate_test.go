@@ -1,0 +1,112 @@
+package egress
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// zipped is a server that says that everything is gzip.
+func zipped(t *testing.T, body []byte) *httptest.Server {
+	s := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		rw.Header().Set("Content-Encoding", "GZIP")
+		if r.Method != http.MethodHead && r.URL.Path != "/empty" {
+			_, _ = rw.Write(body)
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func compressed(t *testing.T, text string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	if _, err := io.WriteString(z, text); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// What comes as gzip is decompressed when the request says that it takes gzip,
+// over one connection and with one reader; otherwise it is passed on.
+func TestInflate(t *testing.T) {
+	text := strings.Repeat("again and ", 1000)
+	body := compressed(t, text)
+	dial, dialed := through(zipped(t, body))
+	client := New(Config{Resolve: fixed(somewhere), Dial: dial})
+	defer client.Close()
+	for _, c := range []struct{ method, path, accept, want, encoding string }{
+		{"GET", "/", "gzip", text, ""},
+		{"GET", "/", "", string(body), "GZIP"},
+		{"GET", "/", "gzip, br", string(body), "GZIP"},
+		{"GET", "/empty", "gzip", "", "GZIP"},
+		{"HEAD", "/", "gzip", "", "GZIP"},
+		{"GET", "/", "gzip", text, ""},
+	} {
+		req := request(t, "http://api.example.com"+c.path)
+		req.Method = c.method
+		if c.accept != "" {
+			req.Header.Set("Accept-Encoding", c.accept)
+		}
+		resp, err := client.Send(req, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(resp.Body)
+		if err != nil || string(got) != c.want || resp.Header.Get("Content-Encoding") != c.encoding {
+			t.Errorf("%+v: %d bytes, %v, %v", c, len(got), err, resp.Header)
+		}
+		if c.encoding == "" && (resp.ContentLength != -1 || resp.Header.Get("Content-Length") != "") {
+			t.Errorf("%+v: says that it has %d bytes", c, resp.ContentLength)
+		}
+		_ = resp.Body.Close()
+		if n, err := resp.Body.Read(make([]byte, 1)); n != 0 || err == nil {
+			t.Errorf("%+v: read after it was closed: %d, %v", c, n, err)
+		}
+	}
+	if len(*dialed) != 1 {
+		t.Errorf("dialled %v", *dialed)
+	}
+}
+
+// What says that it is gzip and is not, or breaks off, is an error, and the
+// reader that met it serves the next answer.
+func TestInflateBroken(t *testing.T) {
+	body := compressed(t, strings.Repeat("again and ", 1000))
+	client := New(Config{Resolve: fixed(somewhere)})
+	defer client.Close()
+	for _, c := range []struct {
+		body []byte
+		want error
+	}{
+		{[]byte("no gzip, long enough for its header"), gzip.ErrHeader},
+		{body[:5], io.ErrUnexpectedEOF},
+		{body[:len(body)-2], io.ErrUnexpectedEOF},
+		{append(bytes.Clone(body), "junk after its end"...), gzip.ErrHeader},
+		{body, nil},
+	} {
+		client.cfg.Dial, _ = through(zipped(t, c.body))
+		req := request(t, "http://api.example.com/")
+		req.Header.Set("Accept-Encoding", "gzip")
+		resp, err := client.Send(req, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = io.ReadAll(resp.Body)
+		_, again := resp.Body.Read(make([]byte, 1))
+		if !errors.Is(err, c.want) || c.want != nil && !errors.Is(again, c.want) {
+			t.Errorf("%.20q: %v, then %v", c.body, err, again)
+		}
+		_ = resp.Body.Close()
+		client.transport.CloseIdleConnections()
+	}
+}
