@@ -1,0 +1,239 @@
+package model
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"unicode/utf8"
+)
+
+// A FieldError says what is wrong with which field of a request. Path is as in
+// "messages[2].content"; "" is the request itself.
+type FieldError struct{ Path, Problem string }
+
+func (e *FieldError) Error() string {
+	if e.Path == "" {
+		return "the request " + e.Problem
+	}
+	return e.Path + " " + e.Problem
+}
+
+func wrong(path, format string, args ...any) error {
+	return &FieldError{path, fmt.Sprintf(format, args...)}
+}
+
+// An object is a JSON object whose fields are taken one by one, each by its
+// exact name; what is left at the end is unknown. The first problem stays.
+// A field that is null counts as one that is not there.
+type object struct {
+	path   string
+	fields map[string]json.RawMessage
+	err    error
+}
+
+// parseObject reads text, the whole request.
+func parseObject(text []byte) *object {
+	if !utf8.Valid(text) {
+		return &object{err: wrong("", "is not UTF-8")}
+	}
+	if !json.Valid(text) {
+		return &object{err: wrong("", "is not one JSON object")}
+	}
+	return newObject("", text)
+}
+
+// newObject splits an object of valid JSON into its fields. encoding/json alone
+// would match names without case and let the last of two equal ones win.
+func newObject(path string, raw json.RawMessage) *object {
+	o := &object{path: path, fields: map[string]json.RawMessage{}}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		o.err = wrong(path, "must be a JSON object")
+		return o
+	}
+	for dec.More() {
+		t, err := dec.Token()
+		name, ok := t.(string)
+		var value json.RawMessage
+		if err == nil {
+			err = dec.Decode(&value)
+		}
+		if err != nil || !ok {
+			o.err = wrong(path, "must be a JSON object")
+			return o
+		}
+		if _, twice := o.fields[name]; twice {
+			o.err = wrong(o.at(name), "is there twice")
+			return o
+		}
+		o.fields[name] = value
+	}
+	return o
+}
+
+func (o *object) at(name string) string {
+	if len(name) > 64 {
+		name = name[:64] + "..."
+	}
+	if o.path == "" {
+		return name
+	}
+	return o.path + "." + name
+}
+
+// take is the field called name, nil when it is not there or null.
+func (o *object) take(name string) json.RawMessage {
+	raw, ok := o.fields[name]
+	delete(o.fields, name)
+	if !ok || o.err != nil || string(bytes.TrimSpace(raw)) == "null" {
+		return nil
+	}
+	return raw
+}
+
+func (o *object) fail(path, format string, args ...any) {
+	if o.err == nil {
+		o.err = wrong(path, format, args...)
+	}
+}
+
+// done complains about a field that nobody took.
+func (o *object) done() error {
+	if o.err == nil && len(o.fields) > 0 {
+		o.fail(o.at(slices.Min(slices.Collect(maps.Keys(o.fields)))), "is not a field that this call knows")
+	}
+	return o.err
+}
+
+// need is take of a field that must be there.
+func (o *object) need(name string) json.RawMessage {
+	raw := o.take(name)
+	if raw == nil {
+		o.fail(o.at(name), "is missing")
+	}
+	return raw
+}
+
+func (o *object) text(name string) string { return asText(o, name, o.take(name)) }
+
+func asText(o *object, name string, raw json.RawMessage) (s string) {
+	if raw != nil && json.Unmarshal(raw, &s) != nil {
+		o.fail(o.at(name), "must be a string")
+	}
+	return s
+}
+
+// oneOf is a text that is one of words; "" when it is not there.
+func (o *object) oneOf(name string, words ...string) string {
+	s := o.text(name)
+	if s != "" && !slices.Contains(words, s) {
+		o.fail(o.at(name), "is one of %v", words)
+	}
+	return s
+}
+
+func (o *object) bool(name string) (b bool) {
+	if raw := o.take(name); raw != nil && json.Unmarshal(raw, &b) != nil {
+		o.fail(o.at(name), "must be true or false")
+	}
+	return b
+}
+
+// whole is an integer within [low, high]; 0 when it is not there.
+func (o *object) whole(name string, low, high int64) int64 {
+	n := o.integer(name)
+	if n == nil {
+		return 0
+	}
+	if *n < low || *n > high {
+		o.fail(o.at(name), "must be a whole number from %d to %d", low, high)
+	}
+	return *n
+}
+
+func (o *object) integer(name string) *int64 {
+	raw := o.take(name)
+	if raw == nil {
+		return nil
+	}
+	var n int64
+	if json.Unmarshal(raw, &n) != nil {
+		o.fail(o.at(name), "must be a whole number")
+		return nil
+	}
+	return &n
+}
+
+// number is a number within [low, high].
+func (o *object) number(name string, low, high float64) *float64 {
+	raw := o.take(name)
+	if raw == nil {
+		return nil
+	}
+	var n float64
+	if json.Unmarshal(raw, &n) != nil || n < low || n > high {
+		o.fail(o.at(name), "must be a number from %g to %g", low, high)
+		return nil
+	}
+	return &n
+}
+
+// list is an array of at most most items.
+func (o *object) list(name string, raw json.RawMessage, most int) []json.RawMessage {
+	if raw == nil {
+		return nil
+	}
+	var items []json.RawMessage
+	switch {
+	case json.Unmarshal(raw, &items) != nil:
+		o.fail(o.at(name), "must be an array")
+	case len(items) > most:
+		o.fail(o.at(name), "has %d items, at most %d", len(items), most)
+	default:
+		return items
+	}
+	return nil
+}
+
+// each takes an array of objects, one after the other.
+func (o *object) each(name string, raw json.RawMessage, most int, one func(i int, item *object)) {
+	for i, item := range o.list(name, raw, most) {
+		if o.err != nil {
+			return
+		}
+		child := newObject(fmt.Sprintf("%s[%d]", o.at(name), i), item)
+		if child.err == nil {
+			one(i, child)
+		}
+		o.err = child.done()
+	}
+}
+
+// child takes an object.
+func (o *object) child(name string, one func(c *object)) {
+	raw := o.take(name)
+	if raw == nil {
+		return
+	}
+	c := newObject(o.at(name), raw)
+	if c.err == nil {
+		one(c)
+	}
+	o.err = c.done()
+}
+
+// schema takes a JSON Schema as it stands.
+func (o *object) schema(name string) json.RawMessage {
+	raw := o.take(name)
+	if raw == nil {
+		return nil
+	}
+	var b bytes.Buffer
+	if bytes.TrimSpace(raw)[0] != '{' || json.Compact(&b, raw) != nil {
+		o.fail(o.at(name), "must be a JSON Schema, an object")
+		return nil
+	}
+	return b.Bytes()
+}
