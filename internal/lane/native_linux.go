@@ -1,0 +1,224 @@
+package lane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// native runs programs as the operator's own processes. It takes from them what
+// can be taken without privileges and without a start of their own: see harden.
+// They still see the operator's files. Orphans come to the process as a whole,
+// so that a process has at most one native lane in which a program runs.
+type native struct {
+	cfg NativeConfig
+
+	mu      sync.Mutex // one program at a time
+	opened  bool
+	spawner *spawner
+	work    *os.File
+	group   *group // nil where there is none to be had
+	groups  int    // made so far
+	wake    int    // an eventfd: ctx has ended
+	null    *os.File
+	buf     []byte
+}
+
+// Native is the native lane of one run. It opens nothing before the first Run.
+func Native(cfg NativeConfig) (Lane, error) {
+	return &native{cfg: cfg, wake: -1}, nil
+}
+
+func (*native) Name() string { return "native" }
+
+func (*native) Level() Level { return BestEffort }
+
+// Run implements [Lane].
+func (n *native) Run(ctx context.Context, c *Command) (*Result, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := n.open(); err != nil {
+		return nil, err
+	}
+	program, err := pin(c.Program)
+	if err != nil {
+		return nil, err
+	}
+	defer program.close()
+	dir, err := n.dir(c.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(dir)
+	before, err := others()
+	if err != nil {
+		return nil, err
+	}
+	ch, err := n.start(program, dir, c)
+	if err != nil {
+		return nil, errors.Join(err, n.sweep(before))
+	}
+	r, err := ch.watch(ctx, c)
+	return r, errors.Join(err, n.sweep(before), ch.close())
+}
+
+// open makes what every program of the run needs, once.
+func (n *native) open() (err error) {
+	if n.opened {
+		return nil
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("opening the native lane: %w", err), n.release())
+		}
+	}()
+	if err := prepareProcess(); err != nil {
+		return err
+	}
+	if n.work, err = makeWork(n.cfg.Work); err != nil {
+		return err
+	}
+	if n.null, err = os.Open(os.DevNull); err != nil {
+		return err
+	}
+	if n.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
+		return err
+	}
+	if !n.cfg.noGroup {
+		n.newGroup()
+	}
+	n.spawner = newSpawner()
+	n.buf = make([]byte, 64<<10)
+	n.opened = true
+	return nil
+}
+
+// prepareProcess is what concerns rlp as a whole: descriptors that it inherited
+// stay its own, whoever loses his parent comes to it, and no program dumps its
+// memory, nor does rlp.
+func prepareProcess() error {
+	if err := keepDescriptors(); err != nil {
+		return fmt.Errorf("keeping inherited descriptors: %w", err)
+	}
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("becoming the parent of orphans: %w", err)
+	}
+	return unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
+}
+
+// keepDescriptors marks every descriptor but the first three as one that no
+// program gets. What rlp opens is marked when it is opened.
+func keepDescriptors() error {
+	err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
+	if !isOf(err, unix.ENOSYS, unix.EINVAL) { // before Linux 5.11
+		return err
+	}
+	return keepListed()
+}
+
+func keepListed() error {
+	entries, err := os.ReadDir("/proc/self/fd")
+	for _, e := range entries {
+		if fd, err := strconv.Atoi(e.Name()); err == nil && fd > 2 {
+			unix.CloseOnExec(fd)
+		}
+	}
+	return err
+}
+
+// makeWork makes the working folder of the run, and a handle of it.
+func makeWork(path string) (*os.File, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("making the working folder: %w", err)
+	}
+	if err := os.Mkdir(path, 0o700); err != nil {
+		return nil, fmt.Errorf("making the working folder: %w", err)
+	}
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("opening the working folder: %w", err)
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
+
+// dir is a handle of a folder within the working folder. Links are not
+// followed: a program of an earlier call may have made them.
+func (n *native) dir(rel string) (int, error) {
+	if filepath.IsAbs(rel) {
+		var err error
+		if rel, err = filepath.Rel(n.cfg.Work, rel); err != nil {
+			return -1, ErrDir
+		}
+	}
+	if rel == "" {
+		rel = "."
+	}
+	if !filepath.IsLocal(rel) {
+		return -1, ErrDir
+	}
+	fd, err := unix.Openat2(int(n.work.Fd()), rel, &unix.OpenHow{
+		Flags:   unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_XDEV,
+	})
+	if err != nil {
+		return -1, fmt.Errorf("%w: %w", ErrDir, err)
+	}
+	return fd, nil
+}
+
+// Close implements [Lane].
+func (n *native) Close() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !n.opened {
+		return nil
+	}
+	n.opened = false
+	return n.release()
+}
+
+func (n *native) release() error {
+	var errs []error
+	if n.spawner != nil {
+		n.spawner.close()
+	}
+	if n.group != nil {
+		errs = append(errs, n.group.close())
+	}
+	if n.wake >= 0 {
+		errs = append(errs, unix.Close(n.wake))
+	}
+	if n.null != nil {
+		errs = append(errs, n.null.Close())
+	}
+	if n.work != nil {
+		errs = append(errs, n.work.Close(), n.tidy())
+	}
+	n.spawner, n.group, n.null, n.work, n.wake = nil, nil, nil, nil, -1
+	return errors.Join(errs...)
+}
+
+// tidy takes the working folder away when nothing is in it, and the agent's
+// when that was the last.
+func (n *native) tidy() error {
+	for _, dir := range []string{n.cfg.Work, filepath.Dir(n.cfg.Work)} {
+		err := unix.Rmdir(dir)
+		if errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, syscall.ENOENT) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("removing the empty folder %s: %w", dir, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,12 @@
+//go:build !linux
+
+package lane
+
+// Native says that the native lane is for Linux: elsewhere nothing finds the
+// processes that left their group.
+func Native(NativeConfig) (Lane, error) {
+	return nil, &UnsupportedError{"native", "it needs Linux"}
+}
+
+// Interpreter is what interprets the script at path; nothing is run here.
+func Interpreter(string) string { return "" }

@@ -1,0 +1,131 @@
+package lane
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+)
+
+// A Found is where a path leads.
+type Found struct {
+	// Named is the path with every link on the way to its last part resolved:
+	// the one name that the last part has in its folder.
+	Named string
+	// File is where Named leads: the path of what is no link.
+	File string
+	// Via are the links that were followed, by the real names of the folders
+	// that hold them; [Find] adds what interprets the file. Who replaces one of
+	// them, or File, replaces the program.
+	Via []string
+}
+
+// maxLinks bounds the links of one path; the kernel follows fewer.
+const maxLinks = 40
+
+// Resolve follows every link of an absolute clean path. It opens nothing: what
+// it says was so when it was asked.
+func Resolve(written string) (Found, error) { return resolve(written, nil) }
+
+// resolve is Resolve that does not look into closed folders: a path that leads
+// there is ErrClosed.
+func resolve(written string, closed []string) (Found, error) {
+	if !path.IsAbs(written) || path.Clean(written) != written || strings.IndexByte(written, 0) >= 0 {
+		return Found{}, fmt.Errorf("resolving %q: %w", written, fs.ErrInvalid)
+	}
+	dir, err := walk("/", path.Dir(written), nil, closed)
+	if err != nil {
+		return Found{}, err
+	}
+	f := Found{Named: path.Join(dir.File, path.Base(written))}
+	end, err := walk(dir.File, path.Base(written), dir.Via, closed)
+	f.File, f.Via = end.File, end.Via
+	return f, err
+}
+
+// walk follows the links of p, in a folder that no link leads to, as the kernel
+// does. What is missing is an error.
+func walk(dir, p string, via, closed []string) (Found, error) {
+	f := Found{File: dir, Via: slices.Clone(via)}
+	for rest := p; ; {
+		var name string
+		name, rest, _ = strings.Cut(strings.TrimLeft(rest, "/"), "/")
+		switch name {
+		case "":
+			if rest == "" {
+				return f, nil
+			}
+			continue
+		case ".":
+			continue
+		case "..": // out of a link's text; File is free of links, so this is its parent
+			f.File = path.Dir(f.File)
+			continue
+		}
+		here := path.Join(f.File, name)
+		if isIn(here, closed) {
+			return f, ErrClosed
+		}
+		target, err := os.Readlink(here)
+		if err != nil {
+			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+				return f, fmt.Errorf("resolving %s: %w", p, err)
+			}
+			f.File = here // EINVAL: no link
+			continue
+		}
+		if f.Via = append(f.Via, here); len(f.Via) > maxLinks {
+			return f, fmt.Errorf("resolving %s: more than %d links", p, maxLinks)
+		}
+		if path.IsAbs(target) {
+			f.File = "/"
+		}
+		rest = target + "/" + rest
+	}
+}
+
+// maxInterpreters bounds scripts that are interpreted by scripts; the kernel
+// follows no more.
+const maxInterpreters = 5
+
+// isIn reports whether a clean path is one of the folders, or below it.
+func isIn(p string, folders []string) bool {
+	for _, dir := range folders {
+		if rest, ok := strings.CutPrefix(p, dir); ok && (rest == "" || rest[0] == '/') {
+			return true
+		}
+	}
+	return false
+}
+
+// Find is [Resolve] for a program: of a script it follows the interpreters too.
+// Nothing is a program, and nothing is looked at, in the kernel's folders (/proc
+// leads to whatever rlp has open) and in the closed ones; these are clean and
+// free of links.
+func Find(written string, closed ...string) (Found, error) {
+	closed = append([]string{"/proc", "/sys", "/dev"}, closed...)
+	f, err := resolve(written, closed)
+	if err != nil {
+		return f, err
+	}
+	file := f.File
+	for range maxInterpreters {
+		by := Interpreter(file)
+		if by == "" {
+			return f, nil
+		}
+		if !path.IsAbs(by) {
+			return f, fmt.Errorf("the interpreter %q of %s: %w", by, file, ErrNotProgram)
+		}
+		g, err := resolve(path.Clean(by), closed)
+		if err != nil {
+			return f, fmt.Errorf("the interpreter of %s: %w", file, err)
+		}
+		f.Via = append(append(f.Via, g.Via...), g.File)
+		file = g.File
+	}
+	return f, fmt.Errorf("%s: %w: scripts that interpret scripts", written, ErrNotProgram)
+}

@@ -1,0 +1,130 @@
+package lane
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+//rlp:holds C18
+func TestResolve(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range []string{"/real/bin", "/other"} {
+		if err := os.MkdirAll(dir+d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(dir+"/real/bin/box", nil, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for link, target := range map[string]string{
+		"/bin": "real/bin", "/real/bin/ls": "box", "/real/bin/sh": dir + "/bin/ls", "/up": "real/../bin",
+		"/loop": "loop", "/gone": "nowhere", "/other/x": "../bin/sh", "/dots": ".//real/./bin",
+	} {
+		if err := os.Symlink(target, dir+link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	box := dir + "/real/bin/box"
+	for _, c := range []struct {
+		path, named, file string
+		via               []string
+	}{
+		{"/real/bin/box", "/real/bin/box", box, nil},
+		{"/bin/box", "/real/bin/box", box, []string{"/bin"}},
+		{"/bin/ls", "/real/bin/ls", box, []string{"/bin", "/real/bin/ls"}},
+		{"/bin/sh", "/real/bin/sh", box, []string{"/bin", "/real/bin/sh", "/bin", "/real/bin/ls"}},
+		{"/up/box", "/real/bin/box", box, []string{"/up", "/bin"}},
+		{"/dots/box", "/real/bin/box", box, []string{"/dots"}},
+		{"/other/x", "/other/x", box, []string{"/other/x", "/bin", "/real/bin/sh", "/bin", "/real/bin/ls"}},
+	} {
+		f, err := Resolve(dir + c.path)
+		for i := range c.via {
+			c.via[i] = dir + c.via[i]
+		}
+		if err != nil || f.Named != dir+c.named || f.File != c.file || !slices.Equal(f.Via, c.via) {
+			t.Errorf("%s: %+v, %v", c.path, f, err)
+		}
+		if real, err := filepath.EvalSymlinks(dir + c.path); err != nil || real != f.File {
+			t.Errorf("%s: the system says %s, %v", c.path, real, err)
+		}
+	}
+	for _, path := range []string{"/missing", "/gone", "/loop", "/missing/x", "/real/bin/box/x"} {
+		if f, err := Resolve(dir + path); err == nil && path != "/real/bin/box/x" {
+			t.Errorf("%s: %+v", path, f)
+		} else if path == "/gone" && !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	for _, path := range []string{"", "x", "/a/../b", "/a//b", "/a/", "/a\x00"} {
+		if f, err := Resolve(path); !errors.Is(err, fs.ErrInvalid) {
+			t.Errorf("%q: %+v, %v", path, f, err)
+		}
+	}
+}
+
+// What rlp has open, devices and its home are no programs, and no path into
+// them is looked at, whoever's link leads there.
+//
+//rlp:holds C18
+func TestFoldersWithoutPrograms(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range []string{"/home/bin", "/homely"} {
+		if err := os.MkdirAll(dir+d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, text := range map[string]string{"/home/bin/x": "", "/homely/x": "", "/script": "#!" + dir + "/home/bin/x\n"} {
+		if err := os.WriteFile(dir+name, []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, target := range map[string]string{"/self": "/proc/self", "/h": "home", "/out": "homely/../home/bin/x", "/home/away": "../homely/x"} {
+		if err := os.Symlink(target, dir+link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, path := range []string{
+		"/proc/self/cwd", "/proc/self/exe", "/proc", "/proc/none", "/sys/kernel", "/dev/fd/0", "/dev/null", dir + "/self/exe", dir + "/self",
+		dir + "/home/bin/x", dir + "/home/none", dir + "/h/bin/x", dir + "/out", dir + "/home/away", dir + "/home", dir + "/script",
+	} {
+		f, err := Find(path, dir+"/home")
+		if !errors.Is(err, ErrClosed) && (path != dir+"/script" || err == nil) {
+			t.Errorf("%s: %+v, %v", path, f, err)
+		}
+		for _, at := range []string{f.Named, f.File} {
+			if isIn(at, []string{"/proc/self", dir + "/home/bin"}) {
+				t.Errorf("%s: it was looked at: %+v", path, f)
+			}
+		}
+	}
+	for _, path := range []string{dir + "/homely/x", dir + "/home/bin/x"} { // controls: a like name, and not closed
+		if f, err := Find(path, dir+"/hom"); err != nil || f.File != path {
+			t.Errorf("%s: %+v, %v", path, f, err)
+		}
+	}
+}
+
+//rlp:holds K52
+func TestLanesThatAreNotHere(t *testing.T) {
+	for _, name := range []string{"auto", "ns", "bwrap", "container", "", "Native"} {
+		var e *UnsupportedError
+		if l, err := Open(name, NativeConfig{}); !errors.As(err, &e) || l != nil || e.Lane != name || e.Error() == "" {
+			t.Errorf("%s: %v, %v", name, l, err)
+		}
+	}
+	for level, word := range map[Level]string{Unsupported: "unsupported", BestEffort: "best_effort", Enforced: "enforced"} {
+		if level.String() != word {
+			t.Errorf("%d: %s", level, level)
+		}
+	}
+}

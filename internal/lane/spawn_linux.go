@@ -1,0 +1,107 @@
+package lane
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// A spawner is a thread of rlp that has given up what programs shall not have,
+// for good, and starts them: what a thread gives up its children do not get.
+// The rest of rlp keeps what it has. The thread ends with the spawner.
+type spawner struct {
+	orders chan *order
+}
+
+// An order is one program to start; the answer is in it when done is closed.
+type order struct {
+	path  string
+	argv  []string
+	attr  *syscall.ProcAttr
+	pid   int
+	err   error
+	ready chan struct{}
+}
+
+func newSpawner() *spawner {
+	s := &spawner{orders: make(chan *order)}
+	go s.serve()
+	return s
+}
+
+// serve is the thread. It is never given back: a thread that is locked when its
+// goroutine ends is ended by the runtime.
+func (s *spawner) serve() {
+	runtime.LockOSThread()
+	if unix.Gettid() == unix.Getpid() { // the first thread speaks for the process and never ends
+		moved := make(chan struct{})
+		go func() {
+			close(moved)
+			s.serve()
+		}()
+		<-moved
+		runtime.UnlockOSThread()
+		return
+	}
+	err := harden()
+	for o := range s.orders {
+		if o.err = err; err == nil {
+			o.pid, o.err = syscall.ForkExec(o.path, o.argv, o.attr)
+		}
+		close(o.ready)
+	}
+}
+
+// do starts a program and returns its process id.
+func (s *spawner) do(o *order) (int, error) {
+	o.ready = make(chan struct{})
+	s.orders <- o
+	<-o.ready
+	return o.pid, o.err
+}
+
+func (s *spawner) close() { close(s.orders) }
+
+// harden takes from this thread, and so from every program that it starts:
+// files that others may read or write, privileges to be gained by executing a
+// file, capabilities, sockets, and power over other processes. What the kernel does not know is left out;
+// what it knows and refuses is an error.
+func harden() error {
+	switch err := unix.Unshare(unix.CLONE_FS); {
+	case err == nil:
+		unix.Umask(0o077)
+	case !errors.Is(err, unix.EPERM): // some containers forbid the call; the umask stays rlp's there
+		return fmt.Errorf("giving programs a umask of their own: %w", err)
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("taking new privileges from programs: %w", err)
+	}
+	if err := dropCapabilities(); err != nil {
+		return fmt.Errorf("taking capabilities from programs: %w", err)
+	}
+	if err := fence(); err != nil {
+		return fmt.Errorf("taking other processes from programs: %w", err)
+	}
+	if err := filterCalls(); err != nil {
+		return fmt.Errorf("taking sockets and limits of others from programs: %w", err)
+	}
+	return nil
+}
+
+// dropCapabilities leaves this thread none, and so its programs: who may gain no
+// privileges has after executing a file at most those of before, root too. The
+// bounding set is emptied as well where this thread may.
+func dropCapabilities() error {
+	_ = unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) // old kernels have no ambient set
+	for c := uintptr(0); c <= 63; c++ {
+		if unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0) != nil { // EINVAL: the kernel has no more; EPERM: no right to
+			break
+		}
+	}
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var none [2]unix.CapUserData
+	return unix.Capset(&header, &none[0])
+}

@@ -1,0 +1,145 @@
+package lane
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// sweep ends what a program left behind: whoever is in the control group, and
+// whoever has come to rlp as the next living ancestor. A process leaves its group
+// and its session at will, but not the place where it was born.
+func (n *native) sweep(before map[int]bool) error {
+	var err error
+	if n.group != nil {
+		var used bool
+		if used, err = n.group.empty(); used {
+			err = errors.Join(err, n.group.close())
+			n.newGroup()
+		}
+	}
+	return errors.Join(err, endOrphans(before))
+}
+
+// newGroup makes the control group of the programs to come, where one is to be
+// had.
+func (n *native) newGroup() {
+	n.groups++
+	n.group = makeGroup(n.cfg.ID + "-" + strconv.Itoa(n.groups))
+}
+
+// hasChildren reports whether this process has any child at all, ended or not.
+func hasChildren() bool {
+	err := unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT|unix.WALL, nil)
+	return !errors.Is(err, unix.ECHILD)
+}
+
+// others are the children of this process that no program of this lane is the
+// ancestor of: those that were there before it was started.
+func others() (map[int]bool, error) {
+	if !hasChildren() {
+		return nil, nil
+	}
+	list, err := children()
+	known := make(map[int]bool, len(list))
+	for _, pid := range list {
+		known[pid] = true
+	}
+	return known, err
+}
+
+// endOrphans ends every child that is not in known, until there is none: who
+// ends leaves us his own children.
+func endOrphans(known map[int]bool) error {
+	for until := time.Now().Add(killTime); hasChildren(); {
+		list, err := children()
+		if err != nil {
+			return err
+		}
+		found := false
+		for _, pid := range list {
+			if known[pid] || !hardened(pid) {
+				continue
+			}
+			found = true
+			_ = unix.Kill(pid, unix.SIGKILL)
+			_, _ = unix.Wait4(pid, nil, unix.WNOHANG|unix.WALL, nil)
+		}
+		if !found {
+			return nil
+		}
+		if time.Now().After(until) {
+			return ErrStray
+		}
+		pause()
+	}
+	return nil
+}
+
+// hardened reports whether a process may come from the spawner: it has no new
+// privileges, which nobody who has lost them gets back. Where this process has
+// none itself, everybody may.
+func hardened(pid int) bool {
+	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	if err != nil || !bytes.Contains(status, []byte("NoNewPrivs:\t0")) {
+		return true
+	}
+	own, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0)
+	return err != nil || own != 0
+}
+
+// pause gives what was killed a moment to end.
+func pause() { _, _ = unix.Poll(nil, 1) }
+
+// children lists the children of every thread of this process.
+func children() ([]int, error) {
+	tasks, err := filepath.Glob("/proc/self/task/*/children")
+	if err != nil || len(tasks) == 0 { // a kernel that does not list them
+		return childrenOf(unix.Getpid())
+	}
+	var list []int
+	for _, task := range tasks {
+		text, err := os.ReadFile(task)
+		if err != nil {
+			continue // the thread has ended, and another has its children
+		}
+		for _, word := range strings.Fields(string(text)) {
+			if pid, err := strconv.Atoi(word); err == nil {
+				list = append(list, pid)
+			}
+		}
+	}
+	return list, nil
+}
+
+// childrenOf finds the children of parent among all processes.
+func childrenOf(parent int) ([]int, error) {
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil || len(stats) == 0 {
+		return nil, fmt.Errorf("listing processes: /proc is not there")
+	}
+	var list []int
+	for _, path := range stats {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		// pid (name) state ppid ...; a name may hold anything, ")" too
+		_, rest, _ := strings.Cut(string(text[max(0, strings.LastIndexByte(string(text), ')')):]), ") ")
+		fields := strings.Fields(rest)
+		if len(fields) < 2 || fields[1] != strconv.Itoa(parent) {
+			continue
+		}
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil {
+			list = append(list, pid)
+		}
+	}
+	return list, nil
+}
