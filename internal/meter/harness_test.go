@@ -1,0 +1,87 @@
+package meter_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+
+	"runloop.dev/rlp/internal/meter"
+)
+
+// engines are the two of the engine, as guests run in it.
+func engines() map[string]wazero.RuntimeConfig {
+	return map[string]wazero.RuntimeConfig{
+		"compiler":    features(wazero.NewRuntimeConfigCompiler()),
+		"interpreter": features(wazero.NewRuntimeConfigInterpreter()),
+	}
+}
+
+func features(c wazero.RuntimeConfig) wazero.RuntimeConfig {
+	return c.WithCoreFeatures(api.CoreFeaturesV2).WithMemoryLimitPages(1024).WithDebugInfoEnabled(false)
+}
+
+func newRuntime(t testing.TB, cfg wazero.RuntimeConfig) wazero.Runtime {
+	t.Helper()
+	rt := wazero.NewRuntimeWithConfig(t.Context(), cfg)
+	t.Cleanup(func() { _ = rt.Close(context.Background()) })
+	return rt
+}
+
+var errExhausted = errors.New("no fuel is left")
+
+// plenty is a budget that no test uses up by accident.
+const plenty = 1 << 50
+
+// serve gives rt the host's half.
+func serve(t testing.TB, rt wazero.Runtime, tank *meter.Tank) {
+	t.Helper()
+	refill := func(_ context.Context, mod api.Module, stack []uint64) {
+		old := int64(stack[0])
+		next, ok := tank.Refill(old)
+		if !ok {
+			panic(errExhausted)
+		}
+		counter := counterOf(mod)
+		counter.Set(counter.Get() + uint64(next-old))
+		stack[0] = uint64(next)
+	}
+	i64 := []api.ValueType{api.ValueTypeI64}
+	_, err := rt.NewHostModuleBuilder(meter.ImportModule).NewFunctionBuilder().
+		WithGoModuleFunction(api.GoModuleFunc(refill), i64, i64).Export(meter.ImportName).Instantiate(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func counterOf(mod api.Module) api.MutableGlobal {
+	return mod.ExportedGlobal(meter.CounterName).(api.MutableGlobal)
+}
+
+func rewrite(t testing.TB, wasm []byte) []byte {
+	t.Helper()
+	out, err := meter.Rewrite(wasm, meter.Option{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// outcome is what came of a call, in words that do not depend on where
+// functions are.
+func outcome(err error) string {
+	if err == nil {
+		return ""
+	}
+	if errors.Is(err, errExhausted) {
+		return errExhausted.Error()
+	}
+	first, _, _ := strings.Cut(err.Error(), "\n")
+	if _, why, ok := strings.Cut(first, "] failed: "); ok {
+		return why // of a start function, whose number is before
+	}
+	return first
+}

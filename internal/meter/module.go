@@ -1,0 +1,330 @@
+package meter
+
+import "slices"
+
+// Sections by their numbers, and the order they come in.
+const (
+	secCustom = iota
+	secType
+	secImport
+	secFunction
+	secTable
+	secMemory
+	secGlobal
+	secExport
+	secStart
+	secElement
+	secCode
+	secData
+	secDataCount
+	numSections
+)
+
+// Kinds of what is imported and exported.
+const (
+	kindFunc = iota
+	kindTable
+	kindMemory
+	kindGlobal
+)
+
+// place is where a section belongs among the others.
+func place(id byte) int {
+	switch id {
+	case secDataCount:
+		return 2*secElement + 1
+	default:
+		return 2 * int(id)
+	}
+}
+
+type funcType struct{ params, results []byte }
+
+// rewriter holds what has been read of a module and what is to be written of
+// it. A section is written as its vector's count and content, apart.
+type rewriter struct {
+	opt Option
+
+	types   []funcType
+	funcs   []uint32 // types of functions, imported ones first
+	imports uint32   // how many functions are imported
+	globals uint32
+	counts  [numSections]uint32 // of vectors
+	content [numSections][]byte
+	present [numSections]bool
+	code    []byte // what is in the code section, not yet rewritten
+	names   names
+
+	added   []byte // types behind the module's own
+	newType map[string]uint32
+	body    function
+	scratch []byte // of one body at a time
+}
+
+// refill is the index of the added import; the guest's own functions move up
+// by one behind it.
+func (m *rewriter) refill() uint32 { return m.imports }
+
+func (m *rewriter) shift(f uint32) uint32 {
+	if f >= m.imports {
+		return f + 1
+	}
+	return f
+}
+
+func (m *rewriter) read(module []byte) error {
+	r := &reader{b: module}
+	if string(r.take(4)) != "\x00asm" || string(r.take(4)) != "\x01\x00\x00\x00" {
+		r.fail(ErrMalformed, "not a core module of version 1")
+	}
+	last := 0
+	for r.err == nil && r.left() > 0 {
+		id := r.byte()
+		body := reader{b: r.take(r.u32())}
+		switch {
+		case r.err != nil:
+		case id == secCustom:
+			m.readCustom(&body)
+		case id >= numSections:
+			r.fail(ErrUnsupported, "section %d", id)
+		case place(id) <= last:
+			r.fail(ErrMalformed, "section %d out of order", id)
+		default:
+			last = place(id)
+			m.present[id] = true
+			m.readSection(id, &body)
+			body.done()
+		}
+		if body.err != nil {
+			return body.err
+		}
+	}
+	if r.err != nil {
+		return r.err
+	}
+	return m.readCode()
+}
+
+func (m *rewriter) readSection(id byte, r *reader) {
+	switch id {
+	case secStart:
+		m.content[id] = appendU32(nil, m.shift(r.index("function", m.numFuncs())))
+		return
+	case secDataCount:
+		m.counts[id] = r.u32()
+		return
+	}
+	n := r.count()
+	m.counts[id] = n
+	start := r.p
+	switch id {
+	case secType:
+		m.readTypes(r, n)
+	case secImport:
+		m.readImports(r, n)
+	case secFunction:
+		for range n {
+			m.funcs = append(m.funcs, r.index("type", m.numTypes()))
+		}
+	case secTable:
+		for range n {
+			r.refType()
+			r.limits()
+		}
+	case secMemory:
+		if n > 1 {
+			r.fail(ErrUnsupported, "%d memories", n)
+		}
+		for range n {
+			r.limits()
+		}
+	case secGlobal:
+		m.readGlobals(r, n)
+		return
+	case secExport:
+		m.readExports(r, n)
+		return
+	case secElement:
+		m.readElements(r, n)
+		return
+	case secCode:
+		m.code = r.take(uint32(r.left()))
+		return
+	case secData:
+		m.readData(r, n)
+	}
+	m.content[id] = r.b[start:r.p]
+}
+
+func (m *rewriter) numTypes() uint32 { return uint32(len(m.types)) }
+func (m *rewriter) numFuncs() uint32 { return uint32(len(m.funcs)) }
+
+func (m *rewriter) readTypes(r *reader, n uint32) {
+	m.types = make([]funcType, 0, n)
+	for range n {
+		if c := r.byte(); c != typeFunc {
+			r.fail(ErrUnsupported, "type of kind %#x", c)
+			return
+		}
+		m.types = append(m.types, funcType{valueTypes(r), valueTypes(r)})
+	}
+}
+
+func valueTypes(r *reader) []byte {
+	list := r.take(r.u32())
+	for _, c := range list {
+		if !isValueType(c) {
+			r.fail(ErrUnsupported, "value type %#x", c)
+		}
+	}
+	return list
+}
+
+func (m *rewriter) readImports(r *reader, n uint32) {
+	for range n {
+		if string(r.name()) == ImportModule {
+			r.fail(ErrReserved, "import from %q", ImportModule)
+		}
+		r.name()
+		switch kind := r.byte(); kind {
+		case kindFunc:
+			m.funcs = append(m.funcs, r.index("type", m.numTypes()))
+			m.imports++
+		case kindTable:
+			r.refType()
+			r.limits()
+		case kindMemory:
+			r.limits()
+		case kindGlobal:
+			r.valueType()
+			r.flag("mutability")
+			m.globals++
+		default:
+			r.fail(ErrUnsupported, "import of kind %d", kind)
+		}
+		if r.err != nil {
+			return
+		}
+	}
+}
+
+func (m *rewriter) readGlobals(r *reader, n uint32) {
+	m.globals += n
+	out := make([]byte, 0, r.left()+r.left()/8)
+	for range n {
+		out = append(out, r.valueType(), r.byte())
+		if out = m.constant(r, out); r.err != nil {
+			return
+		}
+	}
+	m.content[secGlobal] = out
+}
+
+func (m *rewriter) readExports(r *reader, n uint32) {
+	out := make([]byte, 0, r.left()+r.left()/8)
+	for range n {
+		start := r.p
+		if string(r.name()) == CounterName {
+			r.fail(ErrReserved, "export of %q", CounterName)
+		}
+		kind := r.byte()
+		out = append(out, r.b[start:r.p]...)
+		switch kind {
+		case kindFunc:
+			out = appendU32(out, m.shift(r.index("function", m.numFuncs())))
+		case kindGlobal:
+			out = appendU32(out, r.index("global", m.globals))
+		case kindTable, kindMemory:
+			out = appendU32(out, r.u32())
+		default:
+			r.fail(ErrUnsupported, "export of kind %d", kind)
+		}
+		if r.err != nil {
+			return
+		}
+	}
+	m.content[secExport] = out
+}
+
+// readCode rewrites the bodies, now that all is known that they may name.
+func (m *rewriter) readCode() error {
+	own := m.funcs[m.imports:]
+	if int(m.counts[secCode]) != len(own) {
+		return malformed("%d functions, %d bodies", len(own), m.counts[secCode])
+	}
+	m.newType = map[string]uint32{}
+	r := &reader{b: m.code}
+	out := make([]byte, 0, len(m.code)+len(m.code)/3+64)
+	for _, t := range own {
+		if out = m.body.rewrite(m, m.types[t], r.take(r.u32()), out); m.body.err != nil {
+			return m.body.err
+		}
+	}
+	r.done()
+	m.content[secCode] = out
+	return r.err
+}
+
+// resultType is the block type of no parameters and these results.
+func (m *rewriter) resultType(results []byte) []byte {
+	switch len(results) {
+	case 0:
+		return []byte{typeNone}
+	case 1:
+		return results
+	}
+	i, ok := m.newType[string(results)]
+	if !ok {
+		i = m.addType(nil, results)
+		m.newType[string(results)] = i
+	}
+	return appendS64(nil, int64(i))
+}
+
+// addType puts a type behind the module's own.
+func (m *rewriter) addType(params, results []byte) uint32 {
+	m.added = append(append(appendU32(append(m.added, typeFunc), uint32(len(params))), params...), appendU32(nil, uint32(len(results)))...)
+	m.added = append(m.added, results...)
+	m.counts[secType]++
+	return m.counts[secType] - 1
+}
+
+// bytes writes the module, with what is added to it.
+func (m *rewriter) bytes() []byte {
+	t := m.addType([]byte{typeI64}, []byte{typeI64})
+	m.content[secType] = slices.Concat(m.content[secType], m.added)
+	m.append(secImport, appendU32(append(appendName(appendName(nil, ImportModule), ImportName), kindFunc), t))
+	m.append(secGlobal, []byte{typeI64, 1, opI64Const, 0, opEnd})
+	m.append(secExport, appendU32(append(appendName(nil, CounterName), kindGlobal), m.globals))
+	m.present[secType] = true
+
+	size := 64
+	for _, c := range m.content {
+		size += len(c) + 10
+	}
+	out := append(make([]byte, 0, size+m.names.size()), "\x00asm\x01\x00\x00\x00"...)
+	for _, id := range [...]byte{
+		secType, secImport, secFunction, secTable, secMemory, secGlobal, secExport, secStart, secElement, secDataCount, secCode, secData,
+	} {
+		if m.present[id] {
+			out = m.section(out, id)
+		}
+	}
+	return m.names.write(out, m)
+}
+
+// append puts one more entry behind those of a vector.
+func (m *rewriter) append(id byte, entry []byte) {
+	m.content[id] = append(slices.Clip(m.content[id]), entry...)
+	m.counts[id]++
+	m.present[id] = true
+}
+
+func (m *rewriter) section(out []byte, id byte) []byte {
+	var count []byte
+	if id != secStart {
+		count = appendU32(nil, m.counts[id])
+	}
+	out = appendU32(append(out, id), uint32(len(count)+len(m.content[id])))
+	return append(append(out, count...), m.content[id]...)
+}

@@ -1,0 +1,91 @@
+package meter_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
+	"github.com/tetratelabs/wazero/sys"
+
+	"runloop.dev/rlp/internal/meter"
+)
+
+// goGuest builds a package as a guest.
+func goGuest(t testing.TB, pkg string) []byte {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "guest.wasm")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", out, pkg)
+	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0")
+	if text, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("building a Go guest: %v\n%s", err, text)
+	}
+	wasm, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return wasm
+}
+
+// program is a guest with a system interface that is the same in each run:
+// its clock stands still unless asked, its randomness is not random.
+type program struct {
+	rt       wazero.Runtime
+	compiled wazero.CompiledModule
+	tank     *meter.Tank
+}
+
+// ended is how a run went.
+type ended struct {
+	out, err string
+	left     int64 // of the budget, if it was metered
+}
+
+func newProgram(t testing.TB, cfg wazero.RuntimeConfig, wasm []byte) *program {
+	t.Helper()
+	p := &program{rt: newRuntime(t, cfg), tank: &meter.Tank{}}
+	wasi_snapshot_preview1.MustInstantiate(t.Context(), p.rt)
+	serve(t, p.rt, p.tank)
+	var err error
+	if p.compiled, err = p.rt.CompileModule(t.Context(), wasm); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func (p *program) run(t testing.TB, tank *meter.Tank, args ...string) ended {
+	t.Helper()
+	*p.tank = *tank
+	var out bytes.Buffer
+	cfg := wazero.NewModuleConfig().WithName("").WithArgs(append([]string{"guest"}, args...)...).WithStdout(&out).WithStderr(&out).WithStartFunctions()
+	mod, err := p.rt.InstantiateModule(t.Context(), p.compiled, cfg)
+	if err != nil {
+		return ended{out.String(), outcome(err), 0}
+	}
+	defer mod.Close(context.Background())
+	_, err = mod.ExportedFunction("_start").Call(t.Context())
+	if exit := (*sys.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() == 0 {
+		err = nil
+	}
+	e := ended{out: out.String(), err: outcome(err)}
+	if counter, ok := mod.ExportedGlobal(meter.CounterName).(api.MutableGlobal); ok {
+		e.left = p.tank.Left(int64(counter.Get()))
+	}
+	return e
+}
+
+// The agents of this project are valid rewritten.
+func TestAgents(t *testing.T) {
+	rt := newRuntime(t, features(wazero.NewRuntimeConfigInterpreter()))
+	for _, agent := range []string{"notes_digest", "repo_janitor"} {
+		if valid, refused := sameValidity(t, rt, goGuest(t, "../../agents/"+agent)); !valid || refused {
+			t.Errorf("%s: valid %v, refused %v", agent, valid, refused)
+		}
+	}
+}
