@@ -220,7 +220,6 @@ func TestUncleanRequests(t *testing.T) {
 		{Family: caps.Secrets, Name: "mail/key"},
 		{Family: caps.Secrets, Name: "runloop/../key"},
 		{Family: caps.Secrets, Name: "runloop/a/b@h:443"},
-		{Family: caps.Secrets, Mode: caps.Use, Name: "runloop/a/b"},
 		{Family: caps.Model, Name: "openai:"},
 		{Family: caps.Model, Name: ":x"},
 		{Family: caps.Model, Name: "openai:*"},

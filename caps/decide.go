@@ -98,7 +98,7 @@ func (st *state) find(r Request) int32 {
 		}
 		return -1
 	}
-	if row.shape == secretTree && (r.Mode == Use) != (strings.IndexByte(r.Name, '@') >= 0) {
+	if row.shape == secretTree && r.Mode == Get && strings.IndexByte(r.Name, '@') >= 0 {
 		return -1
 	}
 	return st.trees[r.Family].locate(r.Name)

@@ -31,7 +31,8 @@ const (
 )
 
 // Modes of Secrets: Get is asking for a handle (scope "id"), Use is putting the
-// value in towards a host (scope "id@host:port").
+// value in, towards a host (scope "id@host:port") or towards what is no host, a
+// program (scope "id").
 const (
 	Get Mode = iota
 	Use

@@ -144,6 +144,10 @@ func defaultPort(scheme string) int {
 	return 0
 }
 
+// IsHostPort reports whether s is a canonical "host:port", as [HostPort] makes
+// it, but for labels of other alphabets, "xn--...", which it does not decode.
+func IsHostPort(s string) bool { return isHostPort(s) }
+
 // isHostPort reports whether s is a canonical "host:port". It is what every
 // request passes through, and allocates nothing for what is canonical.
 func isHostPort(s string) bool {

@@ -170,7 +170,7 @@ func wellFormed(r caps.Request) bool {
 		if !reSecret.MatchString(id) || path.Clean(id) != id {
 			return false
 		}
-		return bound == (r.Mode == caps.Use) && (!bound || wellFormedHost(host))
+		return !bound || r.Mode == caps.Use && wellFormedHost(host)
 	case caps.Model:
 		return reModel.MatchString(n) && !strings.HasSuffix(n, ":")
 	case caps.Env:

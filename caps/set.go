@@ -251,8 +251,15 @@ func (s Set) Parent(f Family, id int32) int32 {
 
 // InBase reports whether the base grants scope id of f by an entry of its own,
 // in whatever mode.
-func (s Set) InBase(f Family, id int32) bool {
-	return id >= 0 && int(id) < s.NumScopes(f) && s.state().trees[f].nodes[id].base != 0
+func (s Set) InBase(f Family, id int32) bool { return s.BaseModes(f, id) != 0 }
+
+// BaseModes is the modes in which the base grants scope id of f by an entry of
+// its own, not by one that holds it among others.
+func (s Set) BaseModes(f Family, id int32) ModeSet {
+	if id < 0 || int(id) >= s.NumScopes(f) {
+		return 0
+	}
+	return s.state().trees[f].nodes[id].base
 }
 
 // Enclosing is the first of scope id of f and the scopes that hold it, from the

@@ -72,7 +72,7 @@ func (p pick) name(f caps.Family, m caps.Mode) string {
 		return one(p, append([]string{"other"}, domains...)...)
 	case caps.Secrets:
 		if m == caps.Use {
-			return one(p, ids...) + "@" + p.host()
+			return one(p, ids...) + one(p, "", "@"+p.host(), "@"+p.host())
 		}
 		return one(p, ids...)
 	case caps.Model:
