@@ -42,10 +42,12 @@ func BenchmarkHostCall(b *testing.B) {
 			}
 		})
 	})
-	for name, domain := range map[string]string{"allowed": "notes", "denied": "other"} {
-		b.Run("checked="+name, func(b *testing.B) {
+	for _, c := range []struct{ name, domains string }{
+		{"allowed", "notes\x00\x00\x00notes"}, {"denied", "other\x00\x00\x00other"}, {"changing", "notes\x00\x00\x00tasks"},
+	} {
+		b.Run("checked="+c.name, func(b *testing.B) {
 			perCall(b, func() func() {
-				module, end := checkedGuest(b, domain)
+				module, end := checkedGuest(b, c.domains)
 				return func() {
 					if e := module.Run(b.Context(), guest.RunConfig{Wall: time.Minute}); e.Kind != guest.OK {
 						b.Fatalf("%+v", e)
@@ -71,12 +73,15 @@ func perCall(b *testing.B, prepare func() func()) {
 	b.ReportMetric(float64(b.Elapsed())/float64(b.N)/benchCalls, "ns/call")
 }
 
-func checkedGuest(b *testing.B, domain string) (*guest.Module, func()) {
+func checkedGuest(b *testing.B, domains string) (*guest.Module, func()) {
 	j, err := journal.Create(journal.Options{Dir: b.TempDir() + "/journal", Head: audit.Head{RunID: "bench"}})
 	if err != nil {
 		b.Fatal(err)
 	}
-	set, err := caps.Base([]caps.Entry{{Grant: caps.Grant{Family: caps.KBRead, Modes: 1, Scope: "notes"}}}, caps.Limits{})
+	set, err := caps.Base([]caps.Entry{
+		{Grant: caps.Grant{Family: caps.KBRead, Modes: 1, Scope: "notes"}},
+		{Grant: caps.Grant{Family: caps.KBRead, Modes: 1, Scope: "tasks"}},
+	}, caps.Limits{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -84,13 +89,13 @@ func checkedGuest(b *testing.B, domain string) (*guest.Module, func()) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	h := New(Config{Gate: g, KBWriteBytes: -1})
+	h := New(Config{Gate: g})
 	op, err := g.Op(idle.name)
 	if err != nil {
 		b.Fatal(err)
 	}
 	m, err := guest.Compile(b.Context(), guest.Config{
-		Module: loopingModule(domain), Name: "bench", Funcs: []abi.Func{idle.link(h, op)}, MemoryBytes: 1 << 20,
+		Module: loopingModule(domains), Name: "bench", Funcs: []abi.Func{idle.link(h, op)}, MemoryBytes: 1 << 20,
 	})
 	if err != nil {
 		b.Fatal(err)
@@ -115,21 +120,23 @@ func rawGuest(b *testing.B) api.Module {
 	if err != nil {
 		b.Fatal(err)
 	}
-	instance, err := rt.InstantiateWithConfig(b.Context(), loopingModule("notes"), wazero.NewModuleConfig().WithStartFunctions())
+	instance, err := rt.InstantiateWithConfig(b.Context(), loopingModule("notes\x00\x00\x00notes"), wazero.NewModuleConfig().WithStartFunctions())
 	if err != nil {
 		b.Fatal(err)
 	}
 	return instance
 }
 
-// loopingModule calls idle(name, 5, 64, 16) benchCalls times; name lies at 0.
-func loopingModule(name string) []byte {
+// loopingModule calls idle(name, 5, 64, 16) benchCalls times; names lies at 0,
+// two names of 5 bytes, 8 bytes apart, which take turns.
+func loopingModule(names string) []byte {
 	section := func(id byte, body []byte) []byte { return append([]byte{id, byte(len(body))}, body...) }
 	str := func(s string) []byte { return append([]byte{byte(len(s))}, s...) }
 	const n = benchCalls
 	code := []byte{1, 1, 0x7f, 0x41} // one i32 local; i32.const n
 	code = append(code, leb(n)...)
-	code = append(code, 0x21, 0, 0x03, 0x40, 0x41, 0, 0x41, byte(len(name)), 0x41, 0xc0, 0, 0x41, 16, 0x10, 0, 0x1a)
+	code = append(code, 0x21, 0, 0x03, 0x40, 0x20, 0, 0x41, 1, 0x71, 0x41, 3, 0x74) // loop: (local & 1) << 3
+	code = append(code, 0x41, 5, 0x41, 0xc0, 0, 0x41, 16, 0x10, 0, 0x1a)
 	code = append(code, 0x20, 0, 0x41, 1, 0x6b, 0x22, 0, 0x0d, 0, 0x0b, 0x0b)
 	m := binary.LittleEndian.AppendUint32([]byte("\x00asm"), 1)
 	m = append(m, section(1, []byte{2, 0x60, 4, 0x7f, 0x7f, 0x7f, 0x7f, 1, 0x7e, 0x60, 0, 0})...)
@@ -138,7 +145,7 @@ func loopingModule(name string) []byte {
 	m = append(m, section(5, []byte{1, 0, 1})...)
 	m = append(m, section(7, append(append([]byte{2}, append(str("_start"), 0, 1)...), append(str("memory"), 2, 0)...))...)
 	m = append(m, section(10, append([]byte{1, byte(len(code))}, code...))...)
-	return append(m, section(11, append([]byte{1, 0, 0x41, 0, 0x0b}, str(name)...))...)
+	return append(m, section(11, append([]byte{1, 0, 0x41, 0, 0x0b}, str(names)...))...)
 }
 
 // leb is v in signed LEB128.

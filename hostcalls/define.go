@@ -3,6 +3,7 @@ package hostcalls
 import (
 	"context"
 	"errors"
+	"fmt"
 	"unsafe"
 
 	"runloop.dev/rlp/caps"
@@ -17,25 +18,46 @@ type def struct {
 	name   string
 	args   int
 	gated  bool
+	framed bool
 	family caps.Family
+	most   int // what it may pass, in bytes, when that is more than MaxArguments
 	bind   func(h *Host, op *gate.Op) body
 }
 
-// body is an import bound to a run: arguments in, response (a part of h.out or
-// memory of its own) out.
-type body func(ctx context.Context, in []string) ([]byte, error)
+// A body is an import bound to a run: arguments in, response (a part of h.out
+// or memory of its own) out.
+type body struct {
+	// call also leaves the gate's answer, when it judged what was asked.
+	call func(ctx context.Context, in []string, a *gate.Answer) ([]byte, error)
+	// redo does what call did last, once more, with the gate's permit; nil when
+	// the same arguments may get another answer.
+	redo func(ctx context.Context, p gate.Permit) ([]byte, error)
+}
 
 // gated is an import that touches something: decode makes the one value that
 // the gate judges and do uses; touches says what it would touch; do runs only
 // with the gate's permit.
 type gated[R any] struct {
-	decode  func(in []string) (R, error)
+	decode func(in []string) (R, error)
+	// resolve completes r by what the machine says; nil: decode has all. A word
+	// of why refuses r with a code of the family's own, if the policy allows it:
+	// who may not ask learns nothing.
+	resolve func(h *Host, r *R) (own caps.Code, why string)
 	touches func(r R) (req caps.Request, target string)
+	// target is what the record shows where that depends on the run; nil: what
+	// touches says.
+	target func(h *Host, r R) string
+	// asked is the name that the guest gave, where the one that is judged is not
+	// for it to know: refusals speak of this one. nil: touches says.
+	asked func(r R) string
 	// payload is what the record's args_hash covers beyond the target; nil
 	// when the target is all there is.
 	payload func(r R) [][]byte
 	// budget refuses what is over a limit, before anything happens; nil: none.
 	budget func(h *Host, r R) (caps.Code, bool)
+	// framed says that the response has parts, each of which do has taken the
+	// values of secrets out of.
+	framed bool
 	// done asks for a second record that says what came of the call.
 	done bool
 	do   func(ctx context.Context, h *Host, p gate.Permit, r R) ([]byte, error)
@@ -44,21 +66,53 @@ type gated[R any] struct {
 // define makes a gated import of family f. It is the only way into the table
 // for a call that touches anything.
 func define[R any](name string, args int, f caps.Family, g gated[R]) def {
-	return def{name: name, args: args, gated: true, family: f, bind: func(h *Host, op *gate.Op) body {
-		return func(ctx context.Context, in []string) ([]byte, error) { return g.call(ctx, h, op, f, in) }
+	return def{name: name, args: args, gated: true, framed: g.framed, family: f, bind: func(h *Host, op *gate.Op) body {
+		repeats := g.payload == nil && g.budget == nil
+		var last R
+		do := g.do
+		if g.done {
+			do = func(ctx context.Context, h *Host, p gate.Permit, r R) ([]byte, error) {
+				return h.recorded(op, func() ([]byte, error) { return g.do(ctx, h, p, r) })
+			}
+		}
+		b := body{call: func(ctx context.Context, in []string, a *gate.Answer) ([]byte, error) {
+			r, permit, err := g.admit(h, op, f, in, a)
+			if err != nil {
+				return nil, err
+			}
+			if repeats {
+				last = r
+			}
+			return do(ctx, h, permit, r)
+		}}
+		if repeats {
+			b.redo = func(ctx context.Context, p gate.Permit) ([]byte, error) { return do(ctx, h, p, last) }
+		}
+		return b
 	}}
 }
 
-func (g *gated[R]) call(ctx context.Context, h *Host, op *gate.Op, f caps.Family, in []string) ([]byte, error) {
+// admit makes the request and has it judged.
+func (g *gated[R]) admit(h *Host, op *gate.Op, f caps.Family, in []string, a *gate.Answer) (R, gate.Permit, error) {
 	r, err := g.decode(in)
 	if err != nil {
 		h.cfg.Gate.Refuse(op, caps.Request{Family: f}, "", caps.InvalidRequest)
-		return nil, invalid(err)
+		return r, gate.Permit{}, invalid(err)
+	}
+	if g.resolve != nil {
+		if own, why := g.resolve(h, &r); why != "" {
+			if req, target := g.touches(r); h.cfg.Gate.Set().Check(req).Allow {
+				return r, gate.Permit{}, g.denied(h, r, h.because(h.cfg.Gate.Refuse(op, req, target, own), own, why))
+			}
+		}
 	}
 	req, target := g.touches(r)
+	if g.target != nil {
+		target = g.target(h, r)
+	}
 	if g.budget != nil {
 		if code, over := g.budget(h, r); over {
-			return nil, h.denied(h.cfg.Gate.Refuse(op, req, target, code))
+			return r, gate.Permit{}, g.denied(h, r, h.denied(h.cfg.Gate.Refuse(op, req, target, code)))
 		}
 	}
 	var args *[32]byte
@@ -67,35 +121,49 @@ func (g *gated[R]) call(ctx context.Context, h *Host, op *gate.Op, f caps.Family
 		args = &sum
 	}
 	permit, ok := h.cfg.Gate.Admit(op, req, target, args)
+	*a = h.cfg.Gate.LastAnswer()
 	if !ok {
-		return nil, h.denied(h.cfg.Gate.LastCode())
+		return r, permit, g.denied(h, r, h.denied(h.cfg.Gate.LastCode()))
 	}
-	if !g.done {
-		return g.do(ctx, h, permit, r)
+	return r, permit, nil
+}
+
+// denied is a refusal in the words of who asked.
+func (g *gated[R]) denied(h *Host, r R, err error) error {
+	if g.asked == nil {
+		return err
 	}
-	return h.recorded(op, func() ([]byte, error) { return g.do(ctx, h, permit, r) })
+	return h.inWordsOf(g.asked(r), err)
 }
 
 // recorded runs do and records what came of it.
 func (h *Host) recorded(op *gate.Op, do func() ([]byte, error)) ([]byte, error) {
 	start := h.cfg.Now()
+	h.remark = ""
 	out, err := do()
-	e := audit.Event{Verb: op.String(), Status: "ok", DurationMS: float64(h.cfg.Now()-start) / 1e6, Bytes: int64(len(out))}
+	e := &h.done
+	*e = audit.Event{Verb: op.String(), Status: "ok", DurationMS: float64(h.cfg.Now()-start) / 1e6, Bytes: int64(len(out))}
 	if err != nil {
-		e.Status, e.Severity, e.ErrorSummary, e.Bytes = "error", audit.Warn, summary(err), 0
+		e.Status, e.Severity, e.ErrorSummary, e.Bytes = "error", audit.Warn, summary(h.scrubText(err.Error())), 0
 	} else {
-		e.ResultHash = hexSum(h.cfg.Gate.ArgsHash(op, out))
+		e.ResultHash, e.ErrorSummary = hexSum(h.cfg.Gate.ResultHash(out)), h.remark
 	}
-	if err := h.cfg.Gate.Done(&e); err != nil {
+	if err := h.cfg.Gate.Done(e); err != nil {
 		return nil, err
 	}
 	return out, err
 }
 
+// taking is d with room for so many bytes of arguments.
+func (d def) taking(most int) def {
+	d.most = most
+	return d
+}
+
 // ungated is an import that touches nothing beyond the run itself.
 func ungated(name string, args int, do func(h *Host, in []string) ([]byte, error)) def {
 	return def{name: name, args: args, bind: func(h *Host, _ *gate.Op) body {
-		return func(_ context.Context, in []string) ([]byte, error) { return do(h, in) }
+		return body{call: func(_ context.Context, in []string, _ *gate.Answer) ([]byte, error) { return do(h, in) }}
 	}}
 }
 
@@ -112,57 +180,130 @@ func (d def) params() []abi.Type {
 // link makes the host function: every argument is an i32 pair, and so is the
 // place for the response.
 func (d def) link(h *Host, op *gate.Op) abi.Func {
-	run, in := d.bind(h, op), make([]string, d.args)
+	l := &linked{h: h, gate: h.cfg.Gate, op: op, def: d, body: d.bind(h, op), in: make([]string, d.args)}
 	return abi.Func{
-		Module: ImportModule, Name: d.name, Params: d.params(), Results: []abi.Type{abi.I64},
-		Call: func(ctx context.Context, mem []byte, stack []uint64) error {
-			if h.pending != nil || h.failed != nil {
-				h.pending, h.failed = nil, nil
-			}
-			dst, ok := view(mem, stack[2*d.args], stack[2*d.args+1])
-			errno := h.copyIn(mem, stack, in)
-			if !ok {
-				errno = Fault
-			}
-			if errno != 0 {
-				stack[0] = answer(errno)
-				return h.cfg.Gate.Err()
-			}
-			resp, err := run(ctx, in)
-			if gateErr := h.cfg.Gate.Err(); gateErr != nil {
-				return gateErr
-			}
-			stack[0] = h.respond(dst, resp, err)
-			return nil
-		},
+		Module: ImportModule, Name: d.name, Params: d.params(), Results: []abi.Type{abi.I64}, Call: l.respondTo,
 	}
 }
 
+// A linked import has its own copy of the arguments of its last call.
+type linked struct {
+	body
+	def    def
+	h      *Host
+	gate   *gate.Gate
+	op     *gate.Op
+	answer gate.Answer // the gate's to the last call
+	in     []string
+	own    []byte // what in views
+}
+
+func (l *linked) respondTo(ctx context.Context, mem []byte, stack []uint64) error {
+	h := l.h
+	if h.cfg.Secrets != nil {
+		h.calling = l.def.name
+	}
+	if h.unread {
+		h.pending, h.failed, h.unread = nil, nil, false
+	}
+	n := len(l.in)
+	dst, ok := view(mem, stack[2*n], stack[2*n+1])
+	// A guest that asks the same thing in a loop: the request is decoded, gate
+	// and journal know it, and it is judged and recorded like any other.
+	if ok && l.redo != nil && l.same(mem, stack) {
+		if permit, known := l.gate.Again(&l.answer); known {
+			if !permit.OK() {
+				stack[0] = h.respond(nil, nil, h.denied(l.gate.LastCode()))
+				return l.gate.Err()
+			}
+			resp, err := l.redo(ctx, permit)
+			return l.respond(dst, stack, resp, err)
+		}
+	}
+	l.answer = gate.Answer{}
+	errno := l.copyIn(mem, stack)
+	if !ok {
+		errno = Fault
+	}
+	if errno != 0 {
+		return l.respond(dst, stack, nil, l.refuse(errno))
+	}
+	if !l.def.gated && !l.gate.Spend() {
+		return l.respond(dst, stack, nil, &Fail{Errno: Dquot, Reason: caps.BudgetExhausted, Hint: "limits.hostcalls_max is used up"})
+	}
+	if h.cfg.Secrets != nil && l.def.gated {
+		for i := range l.in { // a guest hands on handles, never values
+			l.in[i] = h.scrubText(l.in[i])
+		}
+	}
+	resp, err := l.call(ctx, l.in, &l.answer)
+	if len(l.own) > MaxArguments {
+		l.own = nil
+		clear(l.in)
+	}
+	return l.respond(dst, stack, resp, err)
+}
+
+// refuse records a call whose arguments are not even copied.
+func (l *linked) refuse(errno Errno) error {
+	if l.def.gated {
+		l.gate.Refuse(l.op, caps.Request{Family: l.def.family}, "", caps.InvalidRequest)
+	}
+	if errno == TooBig {
+		return &Fail{Errno: errno, Hint: fmt.Sprintf("the arguments of %s are at most %d bytes together", l.def.name, max(MaxArguments, l.def.most))}
+	}
+	return &Fail{Errno: errno, Hint: "a pointer and its length reach beyond the memory"}
+}
+
+func (l *linked) respond(dst []byte, stack []uint64, resp []byte, err error) error {
+	if err == nil && len(resp) == 0 {
+		stack[0] = 0
+		return l.gate.Err()
+	}
+	if l.h.cfg.Secrets != nil && !l.def.framed {
+		resp = l.h.scrub(resp)
+	}
+	stack[0] = l.h.respond(dst, resp, err)
+	return l.gate.Err()
+}
+
+// same reports whether the arguments are those of the last call.
+func (l *linked) same(mem []byte, stack []uint64) bool {
+	for i, last := range l.in {
+		v, ok := view(mem, stack[2*i], stack[2*i+1])
+		if !ok || string(v) != last {
+			return false
+		}
+	}
+	return true
+}
+
 // MaxArguments bounds what one call may pass, in bytes: a largest value and
-// whatever names it. More is not even copied.
+// whatever names it. More is not even copied. A call whose def says so takes
+// more, and gives up the copy when it is over.
 const MaxArguments = MaxValue + 64<<10
 
 // copyIn copies the arguments out of guest memory once; what is judged is what
 // is used, whatever the guest writes there later.
-func (h *Host) copyIn(mem []byte, stack []uint64, in []string) Errno {
+func (l *linked) copyIn(mem []byte, stack []uint64) Errno {
 	total := 0
-	for i := range in {
+	for i := range l.in {
 		v, ok := view(mem, stack[2*i], stack[2*i+1])
 		if !ok {
 			return Fault
 		}
-		if total += len(v); total > MaxArguments {
+		if total += len(v); total > max(MaxArguments, l.def.most) {
 			return TooBig
 		}
 	}
-	if cap(h.in) < total {
-		h.in = make([]byte, total)
+	if cap(l.own) < total {
+		l.own = make([]byte, total)
 	}
-	rest := h.in[:total]
-	for i := range in {
+	rest := l.own[:total]
+	for i := range l.in {
 		v, _ := view(mem, stack[2*i], stack[2*i+1])
 		n := copy(rest, v)
-		in[i] = unsafe.String(unsafe.SliceData(rest), n)
+		l.in[i] = unsafe.String(unsafe.SliceData(rest), n)
 		rest = rest[n:]
 	}
 	return 0

@@ -1,5 +1,7 @@
 package hostcalls
 
+import "runloop.dev/rlp/caps"
+
 // An Errno is an error number of the guest interface: WASI's own, so that libc
 // and Go know them. A guest receives minus its value.
 type Errno int32
@@ -33,6 +35,8 @@ type Fail struct {
 	Errno Errno
 	// Hint says what to do instead.
 	Hint string
+	// Reason is a word of the log for it, where one fits; the zero value is none.
+	Reason caps.Code
 }
 
 func (f *Fail) Error() string { return f.Errno.String() + ": " + f.Hint }

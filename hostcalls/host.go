@@ -14,6 +14,7 @@ import (
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls/gate"
 	"runloop.dev/rlp/internal/abi"
+	"runloop.dev/rlp/internal/audit"
 )
 
 // ImportModule is the name under which guests import these functions.
@@ -36,18 +37,46 @@ type KB interface {
 	CAS(ctx context.Context, domain, key string, value []byte, revision uint64) (uint64, error)
 	Delete(ctx context.Context, domain, key string) error
 	List(ctx context.Context, domain, prefix string) ([]KBEntry, error)
+	// Search returns the values that suit a text best.
+	Search(ctx context.Context, q KBQuery) ([]KBHit, error)
+}
+
+// A PlainKB is a KB that remembers whether a value holds anything to mask, by
+// the same masks as the run's.
+type PlainKB interface {
+	// GetPlain is Get; plain says that the value is its own masked form. In doubt
+	// it is not.
+	GetPlain(ctx context.Context, domain, key string) (value []byte, plain bool, err error)
+}
+
+// Components do the work of the families once the gate has permitted it. A
+// family whose component is nil is checked and recorded, and answers notsup.
+type Components struct {
+	KB KB
+	// Masks hide what a run may not see raw; nil: nothing is shown that is not.
+	Masks   Masks
+	HTTP    HTTP
+	Secrets Secrets
+	Model   Model
+	Exec    Exec
 }
 
 // Config is what one run's imports work with.
 type Config struct {
+	Components
 	Gate *gate.Gate
-	KB   KB
 	// Now is the time in nanoseconds since 1970, for time_now.
 	Now func() int64
 	// Log receives what the guest logs.
 	Log func(level, message string)
-	// KBWriteBytes is limits.kb_write_bytes; negative means no limit.
-	KBWriteBytes int64
+	// Warn receives what the operator should know though the run goes on; nil:
+	// nobody does.
+	Warn func(message string)
+	// Replaced is told that a value of the secret id was taken out of what the
+	// import passed to or from the guest; nil: nobody is.
+	Replaced func(id, op string)
+	// Limits are the run's; the families enforce those that are theirs.
+	Limits caps.Limits
 }
 
 // A Host answers the imports of one run. It is used by the goroutine that runs
@@ -56,22 +85,36 @@ type Host struct {
 	cfg     Config
 	result  []byte
 	written int64 // bytes put into the knowledge base
+	net     netState
+	remark  string      // what the record of this call's end should say beside "ok"
+	done    audit.Event // the record of the last call's end; here, so that making one allocates nothing
+	exec    execState
+	readKey [2]string // domain and key that were read last and are no personal data
+	// realKeys are the stored keys of masked ones, by domain; "" where several
+	// have one mask.
+	realKeys map[string]map[string]string
+	raws     []rawDomain // that were asked for
+	calling  string      // the import that is being answered, where there are secrets
 
-	in      []byte // this call's arguments, copied from the guest once
 	out     []byte // this call's response
 	pending []byte // what response_read has still to give
 	failed  error  // why the last call failed, for response_read
+	unread  bool   // one of the two is there
 }
 
 // New makes the imports of a run.
 func New(cfg Config) *Host { return &Host{cfg: cfg} }
 
 // Result is the JSON that the guest gave to result, nil if it gave none.
-func (h *Host) Result() []byte { return h.result }
+func (h *Host) Result() []byte {
+	h.calling = "result"
+	return h.scrubResult(h.result)
+}
 
 // Funcs is the table of imports, ready to be linked.
 func (h *Host) Funcs() ([]abi.Func, error) {
 	funcs := []abi.Func{h.responseRead()}
+	h.exec.atLaunch = h.cfg.Gate.Set()
 	for _, d := range all {
 		op, err := h.cfg.Gate.Op(d.name)
 		if err != nil {

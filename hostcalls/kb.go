@@ -2,7 +2,6 @@ package hostcalls
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"strconv"
@@ -86,22 +85,47 @@ func kbPayload(r kbReq) [][]byte {
 
 // kbBudget refuses a write that would pass limits.kb_write_bytes.
 func kbBudget(h *Host, r kbReq) (caps.Code, bool) {
-	limit := h.cfg.KBWriteBytes
-	return caps.BudgetExhausted, limit >= 0 && h.written+int64(len(r.value)) > limit
+	limit, set := h.cfg.Limits.Get(caps.KBWriteBytes)
+	return caps.BudgetExhausted, set && h.written+int64(len(r.value)) > limit
 }
 
 var kbGet = define("kb_get", 2, caps.KBRead, gated[kbReq]{
 	decode: kbKey, touches: kbReads, done: true,
 	do: func(ctx context.Context, h *Host, _ gate.Permit, r kbReq) ([]byte, error) {
-		v, err := h.cfg.KB.Get(ctx, r.domain, r.key)
-		return v, kbError(err)
+		raw, err := h.seesRaw("kb_get", r.domain)
+		if err != nil {
+			return nil, err
+		}
+		key, err := h.keyToRead(ctx, r, raw)
+		if err != nil {
+			return nil, err
+		}
+		v, plain, err := h.getPlain(ctx, r.domain, key)
+		if err != nil || raw || plain && h.cfg.Masks != nil {
+			return v, kbError(err)
+		}
+		return h.mask(r.domain, h.scrubFirst(v))
 	},
 })
+
+// getPlain reads a value, and whether masks change nothing of it as far as the
+// store knows.
+func (h *Host) getPlain(ctx context.Context, domain, key string) (value []byte, plain bool, err error) {
+	if store, knows := h.cfg.KB.(PlainKB); knows {
+		return store.GetPlain(ctx, domain, key)
+	}
+	value, err = h.cfg.KB.Get(ctx, domain, key)
+	return value, false, err
+}
 
 var kbPut = define("kb_put", 3, caps.KBWrite, gated[kbReq]{
 	decode: kbValue, touches: kbWrites, payload: kbPayload, budget: kbBudget, done: true,
 	do: func(ctx context.Context, h *Host, _ gate.Permit, r kbReq) ([]byte, error) {
-		rev, err := h.cfg.KB.Put(ctx, r.domain, r.key, []byte(r.value))
+		key, err := h.place(ctx, "kb_put", r)
+		if err != nil {
+			return nil, err
+		}
+		rev, err := h.cfg.KB.Put(ctx, r.domain, key, []byte(r.value))
 		return h.wrote(r, rev, err)
 	},
 })
@@ -109,7 +133,11 @@ var kbPut = define("kb_put", 3, caps.KBWrite, gated[kbReq]{
 var kbCAS = define("kb_cas", 4, caps.KBWrite, gated[kbReq]{
 	decode: kbRevision, touches: kbWrites, payload: kbPayload, budget: kbBudget, done: true,
 	do: func(ctx context.Context, h *Host, _ gate.Permit, r kbReq) ([]byte, error) {
-		rev, err := h.cfg.KB.CAS(ctx, r.domain, r.key, []byte(r.value), r.revision)
+		key, err := h.place(ctx, "kb_cas", r)
+		if err != nil {
+			return nil, err
+		}
+		rev, err := h.cfg.KB.CAS(ctx, r.domain, key, []byte(r.value), r.revision)
 		return h.wrote(r, rev, err)
 	},
 })
@@ -117,23 +145,49 @@ var kbCAS = define("kb_cas", 4, caps.KBWrite, gated[kbReq]{
 var kbDelete = define("kb_delete", 2, caps.KBWrite, gated[kbReq]{
 	decode: kbKey, touches: kbWrites, done: true,
 	do: func(ctx context.Context, h *Host, _ gate.Permit, r kbReq) ([]byte, error) {
-		return nil, kbError(h.cfg.KB.Delete(ctx, r.domain, r.key))
+		key, err := h.keyToWrite(ctx, "kb_delete", r)
+		if err != nil {
+			return nil, err
+		}
+		return nil, kbError(h.cfg.KB.Delete(ctx, r.domain, key))
 	},
 })
 
 var kbList = define("kb_list", 2, caps.KBRead, gated[kbReq]{
 	decode: kbPrefix, touches: kbReads, done: true,
 	do: func(ctx context.Context, h *Host, _ gate.Permit, r kbReq) ([]byte, error) {
-		entries, err := h.cfg.KB.List(ctx, r.domain, r.key)
+		raw, err := h.seesRaw("kb_list", r.domain)
 		if err != nil {
-			return nil, kbError(err)
+			return nil, err
 		}
-		if entries == nil {
-			entries = []KBEntry{}
+		list := h.listMasked
+		if raw {
+			list = h.listRaw
 		}
-		return json.Marshal(entries)
+		entries, err := list(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		return encodeList(entries)
 	},
 })
+
+func (h *Host) listRaw(ctx context.Context, r kbReq) ([]KBEntry, error) {
+	entries, err := h.cfg.KB.List(ctx, r.domain, r.key)
+	if entries == nil {
+		entries = []KBEntry{}
+	}
+	return entries, kbError(err)
+}
+
+// place is the stored key that a value goes to, once it may.
+func (h *Host) place(ctx context.Context, op string, r kbReq) (string, error) {
+	key, err := h.keyToWrite(ctx, op, r)
+	if err != nil {
+		return "", err
+	}
+	return key, h.keepsData(ctx, r, key)
+}
 
 func (h *Host) wrote(r kbReq, revision uint64, err error) ([]byte, error) {
 	if err != nil {

@@ -41,7 +41,7 @@ var logMessage = ungated("log", 2, func(h *Host, in []string) ([]byte, error) {
 	if !utf8.ValidString(message) {
 		return nil, &Fail{Errno: Inval, Hint: "a log message is UTF-8"}
 	}
-	h.cfg.Log(strings.Clone(level), strings.Clone(message))
+	h.cfg.Log(strings.Clone(level), h.scrubText(strings.Clone(message)))
 	return nil, nil
 })
 

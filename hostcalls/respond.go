@@ -27,9 +27,40 @@ func (h *Host) denied(code caps.Code) error {
 	case caps.Unavailable:
 		return errUnavailable
 	case caps.InvalidRequest:
-		return &Fail{Errno: Inval, Hint: "the request makes no sense to the gate"}
+		return &Fail{Errno: Inval, Hint: noName(h.cfg.Gate.LastDenial().Request)}
 	}
 	return errDenied
+}
+
+// An explained refusal has a hint of its family's own, or speaks of what was
+// asked for by the name that the guest gave it.
+type explained struct {
+	error
+	hint  string // "": the usual one
+	asked string // "": the name that was judged
+}
+
+func (e *explained) Unwrap() error { return e.error }
+
+// because is [Host.denied] with a hint, when own is what it was refused for.
+func (h *Host) because(code, own caps.Code, hint string) error {
+	if code != own {
+		return h.denied(code)
+	}
+	return &explained{error: h.denied(code), hint: hint}
+}
+
+// inWordsOf is a refusal of the gate that does not say by which name it judged.
+func (h *Host) inWordsOf(asked string, err error) error {
+	if f := (*Fail)(nil); errors.As(err, &f) {
+		req := h.cfg.Gate.LastDenial().Request
+		req.Name = asked
+		return &Fail{Errno: f.Errno, Hint: noName(req)}
+	}
+	if x := (*explained)(nil); errors.As(err, &x) {
+		return &explained{error: x.error, hint: x.hint, asked: asked}
+	}
+	return &explained{error: err, asked: asked}
 }
 
 // respond gives the guest its answer: the response when there is room, its
@@ -39,11 +70,11 @@ func (h *Host) respond(dst, resp []byte, err error) uint64 {
 		if len(resp) <= len(dst) {
 			copy(dst, resp)
 		} else {
-			h.pending = resp
+			h.pending, h.unread = resp, true
 		}
 		return uint64(len(resp))
 	}
-	h.failed = err
+	h.failed, h.unread = err, true
 	return answer(h.errno(err))
 }
 
@@ -60,6 +91,12 @@ func (h *Host) errno(err error) Errno {
 	switch {
 	case errors.As(err, &f):
 		return f.Errno
+	case errors.Is(err, errDenied):
+		return Acces
+	case errors.Is(err, errBudget):
+		return Dquot
+	case errors.Is(err, errUnavailable):
+		return Notsup
 	case errors.Is(err, context.DeadlineExceeded):
 		return TimedOut
 	}
@@ -82,10 +119,23 @@ func (h *Host) explain(errno Errno, err error) []byte {
 		if f.Errno != Inval {
 			d.Reason = f.Errno.String()
 		}
+		if f.Reason != 0 {
+			d.Reason = f.Reason.String()
+		}
 	case errors.Is(err, errDenied), errors.Is(err, errBudget), errors.Is(err, errUnavailable):
 		den := h.cfg.Gate.LastDenial()
+		x := (*explained)(nil)
+		if errors.As(err, &x) && x.asked != "" {
+			den.Request.Name = x.asked
+		}
 		d.Capability, d.Reason = den.Request.String(), den.Code.String()
 		d.Hint = hint(den.Request, den.Code, den.Layer)
+		if den.Code == caps.BudgetExhausted && h.cfg.Gate.Spent() {
+			d.Hint = "limits.hostcalls_max of this run is used up; the operator raises it under [limits]"
+		}
+		if x != nil && x.hint != "" {
+			d.Hint = x.hint
+		}
 	default:
 		d.Hint = "the host could not do it; its log says why"
 	}
@@ -102,13 +152,47 @@ func hint(r caps.Request, code caps.Code, layer string) string {
 	case caps.Unavailable:
 		return "this version of rlp has no " + r.Family.String() + " component"
 	case caps.BudgetExhausted, caps.RateLimited:
-		return "a limit of this run is used up"
+		return limitHint(r.Family, code)
+	case caps.AddressNotPermitted:
+		return addressHint(r)
+	case caps.SecretUnknown:
+		return unknownSecretHint(r)
 	}
 	line := policyLine(r)
+	if code == caps.MethodNotPermitted {
+		line = methodLine(r)
+	}
 	if layer == "" {
 		return fmt.Sprintf("policy.caps does not ask for it; it would need %s", line)
 	}
 	return fmt.Sprintf("%s takes it away; it would have to leave %s", layer, line)
+}
+
+// limitHint names the limit of family f that is used up.
+func limitHint(f caps.Family, code caps.Code) string {
+	limit := "a limit"
+	switch f {
+	case caps.Net:
+		return netLimitHint(code)
+	case caps.Exec:
+		limit = "limits.exec_spawns"
+	case caps.KBWrite:
+		limit = "limits.kb_write_bytes"
+	}
+	return limit + " of this run is used up; the operator raises it under [limits]"
+}
+
+// noName says what is wrong with a request whose name is none of its family.
+func noName(r caps.Request) string {
+	switch r.Family {
+	case caps.KBRead, caps.KBWrite:
+		return fmt.Sprintf("domain: %q is not the name of one: a letter, then letters, digits, - and _, all lower-case; X_raw is a grant beside X and no domain", printable(r.Name))
+	case caps.MCP:
+		return fmt.Sprintf("server: %q is not the name of one: letters, digits, - _ and .", printable(r.Name))
+	case caps.Agents:
+		return fmt.Sprintf("agent: %q is not the name of one: a letter, then letters, digits, - and _, all lower-case", printable(r.Name))
+	}
+	return fmt.Sprintf("%q cannot be asked for in %s", printable(r.Name), r.Family)
 }
 
 // policyLine is the line of a policy that would grant r.
@@ -117,6 +201,10 @@ func policyLine(r caps.Request) string {
 	switch {
 	case r.Family == caps.Time:
 		return "time = true"
+	case r.Family == caps.Net:
+		return netLine(r)
+	case r.Family == caps.Secrets && r.Mode == caps.Use:
+		return secretLine(r.Name)
 	case r.Family == caps.FS && r.Mode != caps.Read:
 		key = "fs_rw"
 	}
@@ -135,7 +223,7 @@ func (h *Host) responseRead() abi.Func {
 				return nil
 			}
 			if h.failed != nil { // spelled out only for who asks
-				h.pending, h.failed = h.explain(h.errno(h.failed), h.failed), nil
+				h.pending, h.failed = h.scrub(h.explain(h.errno(h.failed), h.failed)), nil
 			}
 			n := copy(dst, h.pending)
 			h.pending = h.pending[n:]
@@ -145,13 +233,17 @@ func (h *Host) responseRead() abi.Func {
 	}
 }
 
-// summary is an error as the log may show it: at most 200 bytes.
-func summary(err error) string {
-	s := err.Error()
+// summary is what the log may show of an error, without the values of secrets:
+// at most 200 bytes.
+func summary(s string) string {
 	if len(s) > 200 {
 		s = s[:200]
 	}
 	return s
 }
 
-func hexSum(sum [32]byte) string { return hex.EncodeToString(sum[:]) }
+func hexSum(sum [32]byte) string {
+	var text [2 * len(sum)]byte
+	hex.Encode(text[:], sum[:])
+	return string(text[:])
+}

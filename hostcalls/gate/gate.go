@@ -63,6 +63,10 @@ type Gate struct {
 	opt   Options
 	names names
 
+	serial uint64         // of the last decision that was recorded
+	last   *holding       // what decided it; nil when it cannot serve again
+	permit Permit         // what it gave
+	family caps.Family    // whose it is
 	rec    audit.Decision // the record being made; here, so that making one allocates nothing
 	memo   memo
 	calls  int64
@@ -183,8 +187,37 @@ func (g *Gate) Holds(scope int32, f caps.Family, m caps.Mode) bool {
 	return g.now.Load().set.Holds(scope, f, m)
 }
 
+// An Answer is the gate's last one, to be asked for again. The zero Answer is
+// the answer to nothing.
+type Answer struct{ serial uint64 }
+
+// LastAnswer is the answer to the last request.
+func (g *Gate) LastAnswer() Answer { return Answer{g.serial} }
+
+// Again decides once more the request that a is the answer to, and records it
+// like any other. It is not known, and nothing has happened, when anything was
+// decided since, the run holds something else now, or the record has to be
+// written whole: then ask [Gate.Admit]. A Permit that is not OK is a denial.
+func (g *Gate) Again(a *Answer) (p Permit, known bool) {
+	if a.serial != g.serial || g.last == nil || g.last != g.now.Load() {
+		return Permit{}, false
+	}
+	if g.opt.MaxCalls >= 0 && g.calls >= g.opt.MaxCalls || !g.sink.Again() {
+		return Permit{}, false
+	}
+	g.calls++
+	if g.permit.ok {
+		g.counts[g.family].Allowed++
+	} else {
+		g.counts[g.family].Denied++
+	}
+	return g.permit, true
+}
+
 func (g *Gate) admit(op *Op, r *caps.Request, d caps.Decision, target string, args *[32]byte) (Permit, bool) {
 	g.calls++
+	g.serial++
+	g.last = nil
 	if g.opt.MaxCalls >= 0 && g.calls > g.opt.MaxCalls {
 		d = caps.Decision{Code: caps.BudgetExhausted}
 	}
@@ -194,12 +227,17 @@ func (g *Gate) admit(op *Op, r *caps.Request, d caps.Decision, target string, ar
 		g.err = fmt.Errorf("recording %s: %w", op.text, err)
 		d = caps.Decision{Code: caps.AuditUnavailable}
 	}
+	if args == nil && g.err == nil {
+		g.last, g.family = g.now.Load(), r.Family
+	}
 	if !d.Allow {
+		g.permit = Permit{}
 		g.refuse(r, d)
 		return Permit{}, false
 	}
 	g.counts[r.Family].Allowed++
-	return Permit{ok: true, scope: d.Scope}, true
+	g.permit = Permit{ok: true, scope: d.Scope}
+	return g.permit, true
 }
 
 // record sets every field of the one record that there is, so that making it

@@ -17,6 +17,22 @@ func (g *Gate) Set() caps.Set { return g.now.Load().set }
 // Counts returns how many requests of family f were allowed and denied so far.
 func (g *Gate) Counts(f caps.Family) Count { return g.counts[f] }
 
+// Spend counts a call that nothing has to be decided about. It is false when
+// limits.hostcalls_max leaves no more.
+func (g *Gate) Spend() bool {
+	if g.opt.MaxCalls >= 0 && g.calls >= g.opt.MaxCalls {
+		return false
+	}
+	g.calls++
+	return true
+}
+
+// Spent reports whether limits.hostcalls_max is used up.
+func (g *Gate) Spent() bool { return g.opt.MaxCalls >= 0 && g.calls > g.opt.MaxCalls }
+
+// Calls is how many calls were counted.
+func (g *Gate) Calls() int64 { return g.calls }
+
 // LastDenial is the newest refusal; its zero value means that there was none.
 func (g *Gate) LastDenial() Denial {
 	d := g.denial
@@ -69,6 +85,7 @@ type Note struct {
 
 // Note records n; no decision is made.
 func (g *Gate) Note(n Note) error {
+	g.serial++ // what the journal would repeat is this, from here on
 	rec := audit.Decision{Target: n.Target, Reason: g.names.reasons[n.Code], Keep: g.opt.KeepAllowed}
 	if !n.Allow {
 		rec.Deny, rec.Severity, rec.Keep = true, audit.Warn, g.opt.KeepDenied
@@ -112,16 +129,19 @@ func (g *Gate) Done(e *audit.Event) error {
 	return nil
 }
 
+// ResultHash is the keyed digest of what a call gave back, as a record shows it.
+func (g *Gate) ResultHash(result []byte) [32]byte { return g.sink.ResultHash(result) }
+
 // ArgsHash is the keyed digest of op and args, as a record shows it.
 func (g *Gate) ArgsHash(op *Op, args ...[]byte) [32]byte { return g.sink.ArgsHash(op.text, args...) }
 
 // Refuse records that r is not granted for a reason of the caller's (a budget,
 // a component that is not there, a request that makes no sense). When the
 // policy does not allow r either, that is the reason recorded: a guest learns
-// nothing about what it may not ask.
+// nothing about what it may not ask. What names nothing at all is told so.
 func (g *Gate) Refuse(op *Op, r caps.Request, target string, code caps.Code) caps.Code {
 	d := g.now.Load().set.Check(r)
-	if d.Allow || code == caps.InvalidRequest {
+	if d.Allow || code == caps.InvalidRequest || code == caps.SecretUnknown {
 		d = caps.Decision{Code: code}
 	}
 	g.admit(op, &r, d, target, nil)

@@ -1,0 +1,222 @@
+package hostcalls
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/hostcalls/gate"
+)
+
+// Exec starts programs, one at a time, in the working folder of the run.
+type Exec interface {
+	// Find says what is started when a guest names path, absolute and clean.
+	// Errors are a [*Fail], path is judged all the same; or [ErrNoPrograms].
+	Find(path string) (Program, error)
+	// Run runs the program to its end. Errors that a guest should see are a
+	// [*Fail]; the end of ctx is ctx's.
+	Run(ctx context.Context, c *Command) (*Ended, error)
+}
+
+// ErrNoPrograms is what [Exec.Find] says of a path into a folder in which no
+// file is a program, whatever grants it.
+var ErrNoPrograms = errors.New("no folder for programs")
+
+// A Program is what a path leads to.
+type Program struct {
+	// File is the canonical path of the file that is executed: what is judged.
+	File string
+	// Name is what the program is told that it is called: File, or the link by
+	// which the policy grants it. "" is a link that no policy names, to a file
+	// that is granted by another: some programs do what their name says.
+	Name string
+	// Via are the paths whose replacement would replace the program, File too.
+	Via []string
+}
+
+// A Command is one program to start; nothing in it is a handle any more.
+type Command struct {
+	File    string // a [Program.File]
+	Argv    []string
+	Env     []string // NAME=value, beside what the lane says of the run
+	Dir     string   // in the working folder; "" is that folder
+	Stdin   []byte
+	Timeout time.Duration
+	// MaxOutput is what is kept of each stream, in bytes.
+	MaxOutput int
+}
+
+// Ended is how a program ended.
+type Ended struct {
+	ExitCode       int // 128 and the signal, where one ended it
+	TimedOut       bool
+	Stdout, Stderr []byte
+	// StdoutCut and StderrCut say that there was more than MaxOutput.
+	StdoutCut, StderrCut bool
+}
+
+// Bounds of a request and of what comes back.
+const (
+	MaxExecRequest = 1 << 20 // bytes of JSON
+	MaxExecArgs    = 4096
+	// MaxExecOutput is what the guest gets of each stream, in bytes.
+	MaxExecOutput = 1 << 20
+	// maxSecret is more than the longest value of a secret, encoded.
+	maxSecret = 64 << 10
+)
+
+// An execState is what a run has done with programs.
+type execState struct {
+	op       *gate.Op
+	started  int64
+	atLaunch caps.Set // what the run held before its first instruction
+}
+
+const execRunName = "exec_run"
+
+var execRun = define(execRunName, 2, caps.Exec, gated[execReq]{
+	decode:  decodeExec,
+	resolve: resolveExec,
+	touches: func(r execReq) (caps.Request, string) {
+		return caps.Request{Family: caps.Exec, Name: r.program.File}, r.program.File
+	},
+	asked:   func(r execReq) string { return r.asked },
+	payload: func(r execReq) [][]byte { return [][]byte{bytesOf(r.text), bytesOf(r.stdin)} },
+	budget: func(h *Host, _ execReq) (caps.Code, bool) {
+		most, set := h.cfg.Limits.Get(caps.ExecSpawns)
+		switch {
+		case h.cfg.Exec == nil:
+			return caps.Unavailable, true
+		case set && h.exec.started >= most:
+			return caps.BudgetExhausted, true
+		}
+		return 0, false
+	},
+	done: true, framed: true,
+	do: func(ctx context.Context, h *Host, _ gate.Permit, r execReq) ([]byte, error) {
+		return h.runProgram(ctx, &r)
+	},
+})
+
+// resolveExec finds what would be started, before it is judged. A file that
+// the agent could have written, or a link that it could have moved, is nothing
+// that a policy can have meant.
+func resolveExec(h *Host, r *execReq) (caps.Code, string) {
+	if h.cfg.Exec == nil || !h.cfg.Gate.Set().Any(caps.Exec) { // nothing can be granted: nothing is looked at
+		return 0, ""
+	}
+	p, err := h.cfg.Exec.Find(r.asked)
+	if errors.Is(err, ErrNoPrograms) {
+		return caps.ProgramNotPermitted, "nothing is started from /proc, /sys and /dev, nor from rlp's home; name the program by its own path"
+	}
+	if err != nil {
+		r.missing = err // told to who may start it, and to nobody else
+		return 0, ""
+	}
+	r.program = p
+	if p.Name == "" {
+		return caps.ProgramNotPermitted, "the policy grants this file by another name, and a program may do what its name says; " +
+			"grant the name that is called, or call the one that is granted"
+	}
+	for _, path := range p.Via {
+		for _, mode := range []caps.Mode{caps.Write, caps.Delete} {
+			if h.exec.atLaunch.Check(caps.Request{Family: caps.FS, Mode: mode, Name: path}).Allow {
+				return caps.ProgramNotPermitted, "the agent may write " + path + ", so that it is no program but the agent's own code; " +
+					"take it out of fs_rw, or have the program elsewhere"
+			}
+		}
+	}
+	return 0, ""
+}
+
+// runProgram starts what was permitted.
+func (h *Host) runProgram(ctx context.Context, r *execReq) ([]byte, error) {
+	if r.missing != nil {
+		return nil, r.missing
+	}
+	env, err := h.childEnv(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	argv := slices.Clone(r.argv)
+	argv[0] = r.program.Name
+	h.exec.started++
+	e, err := h.cfg.Exec.Run(ctx, &Command{
+		File: r.program.File, Argv: argv, Env: env, Dir: r.dir, Stdin: bytesOf(r.stdin), Timeout: r.timeout,
+		MaxOutput: MaxExecOutput + maxSecret,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return h.ended(e)
+}
+
+// childEnv is the part of a program's environment that the request names: each
+// name passes the gate, and each value is looked through for handles.
+func (h *Host) childEnv(ctx context.Context, r *execReq) ([]string, error) {
+	if h.exec.op == nil {
+		op, err := h.cfg.Gate.Op(execRunName)
+		if err != nil {
+			return nil, fmt.Errorf("naming %s: %w", execRunName, err)
+		}
+		h.exec.op = op
+	}
+	env := make([]string, 0, len(r.env))
+	for _, v := range r.env {
+		ask := caps.Request{Family: caps.Env, Name: v.name}
+		if _, ok := h.cfg.Gate.Admit(h.exec.op, ask, v.name, nil); !ok {
+			return nil, h.denied(h.cfg.Gate.LastCode())
+		}
+	}
+	for _, v := range r.env {
+		value, err := h.fill(ctx, h.exec.op, v.value, Destination{Program: r.program.File})
+		if err != nil {
+			return nil, err
+		}
+		if strings.IndexByte(value, 0) >= 0 {
+			return nil, &Fail{Errno: Inval, Hint: "env." + v.name + ": the secret has a NUL in it"}
+		}
+		env = append(env, v.name+"="+value)
+	}
+	return env, nil
+}
+
+// ended is the response: a head's length, the head, both streams, without this
+// run's secrets.
+func (h *Host) ended(e *Ended) ([]byte, error) {
+	stdout, cutOut := h.output(e.Stdout, e.StdoutCut)
+	stderr, cutErr := h.output(e.Stderr, e.StderrCut)
+	head, err := json.Marshal(struct {
+		ExitCode    int  `json:"exit_code"`
+		TimedOut    bool `json:"timed_out"`
+		StdoutBytes int  `json:"stdout_bytes"`
+		StderrBytes int  `json:"stderr_bytes"`
+		StdoutCut   bool `json:"stdout_truncated,omitempty"`
+		StderrCut   bool `json:"stderr_truncated,omitempty"`
+	}{e.ExitCode, e.TimedOut, len(stdout), len(stderr), cutOut, cutErr})
+	if err != nil {
+		return nil, fmt.Errorf("answering: %w", err)
+	}
+	out := make([]byte, 0, 4+len(head)+len(stdout)+len(stderr))
+	out = binary.LittleEndian.AppendUint32(out, uint32(len(head)))
+	return append(append(append(out, head...), stdout...), stderr...), nil
+}
+
+// output is what the guest gets of a stream. Where the stream was cut, what may
+// be the beginning of a secret's value is cut off as well.
+func (h *Host) output(p []byte, cut bool) (kept []byte, truncated bool) {
+	p = h.scrub(p)
+	if cut {
+		p = p[:max(0, len(p)-maxSecret)]
+	}
+	if len(p) > MaxExecOutput {
+		return p[:MaxExecOutput], true
+	}
+	return p, cut
+}

@@ -1,0 +1,132 @@
+package hostcalls
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"runloop.dev/rlp/caps"
+)
+
+// An execReq is one program to start as the gate judges it.
+type execReq struct {
+	asked   string  // the path as it was given
+	program Program // before it is found: asked
+	missing error   // why it was not found
+	argv    []string
+	env     []envVar // by name
+	dir     string
+	timeout time.Duration
+	stdin   string // a view, valid for the call
+	text    string // the request as it came: a view as well
+}
+
+type envVar struct{ name, value string }
+
+// decodeExec reads the two arguments of exec_run.
+func decodeExec(in []string) (execReq, error) {
+	r := execReq{timeout: defaultTimeout, text: in[0], stdin: in[1]}
+	if len(in[0]) > MaxExecRequest {
+		return r, &Fail{Errno: TooBig, Hint: "the request, without stdin, is at most 1 MiB"}
+	}
+	if err := readObject(in[0], r.field); err != nil {
+		return r, err
+	}
+	if len(r.argv) == 0 {
+		return r, errors.New("argv: missing; its first is the absolute path of a program")
+	}
+	program := r.argv[0]
+	if !path.IsAbs(program) || path.Clean(program) != program || program == "/" {
+		return r, errors.New("argv[0]: must be the absolute path of a program, without . and .. and doubled slashes")
+	}
+	r.asked, r.program = program, Program{File: program, Name: program}
+	return r, nil
+}
+
+// field reads the value of one key of the request.
+func (r *execReq) field(d *jsonText, key string) (err error) {
+	switch key {
+	case "argv":
+		return r.arguments(d)
+	case "env":
+		return r.variables(d)
+	case "cwd":
+		if r.dir, err = readWord(d, key); err != nil {
+			return err
+		}
+		if slices.Contains(strings.Split(r.dir, "/"), "..") {
+			return errors.New("cwd: lies in the run's working folder, and has no .. in it; give other folders as arguments, such as git -C")
+		}
+	case "timeout_ms":
+		r.timeout, err = d.timeout(key)
+	default:
+		err = fmt.Errorf("%s: no key of a request; argv, env, cwd and timeout_ms are", printable(key))
+	}
+	return err
+}
+
+func (r *execReq) arguments(d *jsonText) error {
+	if !d.eat('[') {
+		return errors.New("argv: a list of texts is wanted")
+	}
+	return d.items("argv", func() error {
+		if len(r.argv) == MaxExecArgs {
+			return fmt.Errorf("argv: more than %d", MaxExecArgs)
+		}
+		arg, err := readWord(d, fmt.Sprintf("argv[%d]", len(r.argv)))
+		r.argv = append(r.argv, arg)
+		return err
+	})
+}
+
+func (r *execReq) variables(d *jsonText) error {
+	err := d.members("env", func(d *jsonText, name string) error {
+		at := "env." + printable(name)
+		if !caps.IsName(caps.Env, name) {
+			return fmt.Errorf("%s: no name of a variable", at)
+		}
+		if isSteering(name) {
+			return fmt.Errorf("%s: decides what code a program runs, and is never taken from a request", at)
+		}
+		value, err := readWord(d, at)
+		r.env = append(r.env, envVar{strings.Clone(name), value})
+		return err
+	})
+	slices.SortFunc(r.env, func(a, b envVar) int { return strings.Compare(a.name, b.name) })
+	return err
+}
+
+// readWord reads a text as a program can be given one.
+func readWord(d *jsonText, at string) (string, error) {
+	s, err := d.text(at)
+	if err == nil && strings.IndexByte(s, 0) >= 0 {
+		err = fmt.Errorf("%s: has a NUL in it", at)
+	}
+	return s, err
+}
+
+// isSteering reports whether a variable makes programs load, run or trust
+// something else, whatever grants it. Those that the host sets are among them.
+func isSteering(name string) bool {
+	switch name {
+	case "PATH", "HOME", "TMPDIR", "ENV", "BASH_ENV", "PROMPT_COMMAND", "SHELLOPTS", "BASHOPTS", "IFS", "PS4", "CDPATH", "GLOBIGNORE", "SHELL",
+		"NODE_OPTIONS", "NODE_PATH", "NODE_EXTRA_CA_CERTS", "CLASSPATH", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS",
+		"GCONV_PATH", "LOCPATH", "NLSPATH", "GLIBC_TUNABLES", "HOSTALIASES", "TERMINFO", "TERMINFO_DIRS", "TERMCAP",
+		"PAGER", "MANPAGER", "EDITOR", "VISUAL", "BROWSER", "SUDO_EDITOR", "LESSOPEN", "LESSCLOSE", "SSH_ASKPASS", "SUDO_ASKPASS",
+		"AWKPATH", "AWKLIBPATH", "MAKEFLAGS", "MAKEFILES", "GNUMAKEFLAGS", "OPENSSL_CONF", "OPENSSL_MODULES", "OPENSSL_ENGINES",
+		"SSL_CERT_FILE", "SSL_CERT_DIR", "LUA_PATH", "LUA_CPATH", "LUA_INIT", "PHPRC", "PHP_INI_SCAN_DIR", "R_PROFILE", "ERL_AFLAGS", "ERL_FLAGS",
+		"TAR_OPTIONS", "RSYNC_RSH", "GOFLAGS", "RUSTC_WRAPPER", "VIMINIT", "EXINIT", "GCC_EXEC_PREFIX", "COMPILER_PATH", "ZDOTDIR", "FPATH":
+		return true
+	}
+	for _, prefix := range []string{
+		"LD_", "DYLD_", "PYTHON", "RUBY", "PERL", "BASH_FUNC_", "GIT_", "MALLOC_", "GEM_", "BUNDLE_", "NPM_CONFIG_", "XDG_", "DOTNET_", "CORECLR_", "RLP_",
+	} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,321 @@
+package hostcalls
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"runloop.dev/rlp/caps"
+)
+
+// Masks put masks in the place of personal data in what a run may not see raw.
+// A mask says what kind of datum it stands for and is the same for the same
+// datum, wherever in the tenant's domains that occurs.
+type Masks interface {
+	// Mask is value masked as one of the domain; value itself when there is
+	// nothing to mask.
+	Mask(domain string, value []byte) ([]byte, error)
+	// MaskKey is key masked; Marks finds a mask in it if it is not key itself.
+	MaskKey(domain, key string) (string, error)
+	// Marks are the masks in text.
+	Marks(text []byte) []string
+}
+
+// A rawDomain is a domain as the bit that lifts its masking.
+type rawDomain struct {
+	domain, name string
+	isRecorded   bool
+}
+
+// rawOf is the bit that lifts the masking of a domain.
+func (h *Host) rawOf(domain string) *rawDomain {
+	for i := range h.raws {
+		if h.raws[i].domain == domain {
+			return &h.raws[i]
+		}
+	}
+	h.raws = append(h.raws, rawDomain{domain: strings.Clone(domain), name: domain + "_raw"})
+	return &h.raws[len(h.raws)-1]
+}
+
+// holdsRaw reports whether the run may see the domain unmasked now.
+func (h *Host) holdsRaw(r *rawDomain) bool {
+	return h.cfg.Gate.Set().Check(caps.Request{Family: caps.KBRead, Name: r.name}).Allow
+}
+
+// errNoKB is what a run without a knowledge base is told.
+var errNoKB = &Fail{Errno: Notsup, Hint: "there is no knowledge base here"}
+
+// seesRaw reports whether the call op sees the domain unmasked. That it does is
+// a decision of its own and recorded once a run, as that of the clock is; that
+// it does not takes nothing from what was permitted, which is to see masks.
+func (h *Host) seesRaw(op, domain string) (bool, error) {
+	r := h.rawOf(domain)
+	switch {
+	case h.cfg.KB == nil:
+		return false, errNoKB
+	case !h.holdsRaw(r):
+		return false, nil
+	case r.isRecorded:
+		return true, nil
+	}
+	o, err := h.cfg.Gate.Op(op)
+	if err != nil {
+		return false, err
+	}
+	if _, ok := h.cfg.Gate.Admit(o, caps.Request{Family: caps.KBRead, Name: r.name}, r.name, nil); !ok {
+		return false, h.denied(h.cfg.Gate.LastCode())
+	}
+	r.isRecorded = true
+	return true, nil
+}
+
+// mayRead reports whether the run may read the domain, masked at least.
+func (h *Host) mayRead(domain string) bool {
+	return h.cfg.Gate.Set().Check(caps.Request{Family: caps.KBRead, Name: domain}).Allow
+}
+
+// errNoMasks keeps a store without masks from being read raw.
+var errNoMasks = &Fail{Errno: Notsup, Hint: "values cannot be masked here, so they are not shown"}
+
+func (h *Host) mask(domain string, value []byte) ([]byte, error) {
+	if h.cfg.Masks == nil {
+		return nil, errNoMasks
+	}
+	return h.cfg.Masks.Mask(domain, value)
+}
+
+func (h *Host) maskKey(domain, key string) (string, error) {
+	if h.cfg.Masks == nil {
+		return "", errNoMasks
+	}
+	return h.cfg.Masks.MaskKey(domain, key)
+}
+
+// rawHint is what a run would need to see a domain unmasked.
+func rawHint(what, domain string) *Fail {
+	return &Fail{Errno: Inval, Hint: what + `, or kb_read = ["` + domain + `", "` + domain + `_raw"]`}
+}
+
+// keyToRead is the stored key that r names: as it is, or by its mask. A run that
+// sees masks names what is masked by its mask alone, or it could try out who is
+// stored here.
+func (h *Host) keyToRead(ctx context.Context, r kbReq, raw bool) (string, error) {
+	if h.hasMark(r.key) {
+		return h.unmasked(ctx, r.domain, r.key)
+	}
+	if raw {
+		return r.key, nil
+	}
+	if h.readKey == [2]string{r.domain, r.key} {
+		return r.key, nil
+	}
+	masked, err := h.maskKey(r.domain, r.key)
+	if err == nil && masked != r.key {
+		err = rawHint("this key is personal: name it as kb_list does, by its mask", r.domain)
+	}
+	if err == nil {
+		h.readKey = [2]string{r.domain, r.key}
+	}
+	return r.key, err
+}
+
+// keyToWrite is the same for what changes a value. To put one under a personal
+// key is answered alike whether it is there; comparing and deleting would tell.
+func (h *Host) keyToWrite(ctx context.Context, op string, r kbReq) (string, error) {
+	if h.cfg.KB == nil {
+		return "", errNoKB
+	}
+	if h.hasMark(r.key) {
+		if !h.mayRead(r.domain) {
+			return "", rawHint("a mask names what may be read", r.domain)
+		}
+		return h.unmasked(ctx, r.domain, r.key)
+	}
+	if op == "kb_put" || h.cfg.Masks == nil {
+		return r.key, nil
+	}
+	masked, err := h.maskKey(r.domain, r.key)
+	if err != nil || masked == r.key {
+		return r.key, err
+	}
+	raw := false
+	if h.mayRead(r.domain) {
+		raw, err = h.seesRaw(op, r.domain)
+	}
+	if err == nil && !raw {
+		err = rawHint("this key is personal: name it as kb_list does, by its mask", r.domain)
+	}
+	return r.key, err
+}
+
+func (h *Host) hasMark(key string) bool {
+	return h.cfg.Masks != nil && strings.Contains(key, "<") && len(h.cfg.Masks.Marks([]byte(key))) > 0
+}
+
+// unmasked is the stored key of which masked is the masked form.
+func (h *Host) unmasked(ctx context.Context, domain, masked string) (string, error) {
+	key, ok := h.realKeys[domain][masked]
+	if !ok {
+		if _, err := h.maskedKeys(ctx, domain, ""); err != nil {
+			return "", err
+		}
+		key, ok = h.realKeys[domain][masked]
+	}
+	switch {
+	case !ok:
+		return "", &Fail{Errno: Noent, Hint: "no such key"}
+	case key == "":
+		return "", &Fail{Errno: Inval, Hint: "several keys have this mask; only their own names tell them apart"}
+	}
+	return key, nil
+}
+
+// A maskedEntry is an entry under the name that the run sees.
+type maskedEntry struct {
+	KBEntry
+	real string
+}
+
+// maskedKeys lists the entries whose stored keys begin with prefix, and
+// remembers which masks stand for which of them. A key that is shared by
+// several is remembered as none.
+func (h *Host) maskedKeys(ctx context.Context, domain, prefix string) ([]maskedEntry, error) {
+	entries, err := h.cfg.KB.List(ctx, domain, prefix)
+	if err != nil {
+		return nil, kbError(err)
+	}
+	real := map[string]string{}
+	list := make([]maskedEntry, len(entries))
+	for i, e := range entries {
+		masked, err := h.maskKey(domain, e.Key)
+		if err != nil {
+			return nil, err
+		}
+		if masked != e.Key {
+			if _, shared := real[masked]; shared {
+				real[masked] = ""
+			} else {
+				real[masked] = e.Key
+			}
+		}
+		list[i] = maskedEntry{KBEntry{masked, e.Revision, e.Size}, e.Key}
+	}
+	if prefix == "" {
+		if h.realKeys == nil {
+			h.realKeys = map[string]map[string]string{}
+		}
+		h.realKeys[domain] = real
+	}
+	return list, nil
+}
+
+// listMasked is what kb_list shows a run that sees masks: the prefix, the order
+// and the sizes are those of what it sees.
+func (h *Host) listMasked(ctx context.Context, r kbReq) ([]KBEntry, error) {
+	stored, _, _ := strings.Cut(r.key, "<") // what stands before a mask is stored as it is
+	entries, err := h.maskedKeys(ctx, r.domain, stored)
+	if err != nil {
+		return nil, err
+	}
+	list := []KBEntry{}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Key, r.key) {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		value, plain, err := h.getPlain(ctx, r.domain, e.real)
+		if err = kbError(err); err != nil {
+			if f := (*Fail)(nil); errors.As(err, &f) && f.Errno == Noent {
+				continue // deleted since
+			}
+			return nil, err
+		}
+		if !plain {
+			if value, err = h.mask(r.domain, value); err != nil {
+				return nil, err
+			}
+		}
+		e.Size = len(value)
+		list = append(list, e.KBEntry)
+	}
+	slices.SortFunc(list, func(a, b KBEntry) int {
+		if c := strings.Compare(a.Key, b.Key); c != 0 {
+			return c
+		}
+		return cmp.Compare(a.Revision, b.Revision)
+	})
+	return list, nil
+}
+
+// maskHits masks the names of what a search found.
+func (h *Host) maskHits(domain string, hits []KBHit) ([]KBHit, error) {
+	for i := range hits {
+		key, err := h.maskKey(domain, hits[i].Key)
+		if err != nil {
+			return nil, err
+		}
+		hits[i].Key = key
+	}
+	return hits, nil
+}
+
+// keepsData refuses a value that would put masks where the stored one holds
+// what they stand for: an agent that changes a value which it saw masked would
+// destroy the rest of it. Where the run names a personal key by itself it is
+// refused such a value whatever is stored, or it could try out who is, and with
+// what data.
+func (h *Host) keepsData(ctx context.Context, r kbReq, key string) error {
+	domain, named, value := r.domain, r.key, r.value
+	if h.cfg.Masks == nil || !h.mayRead(domain) || h.holdsRaw(h.rawOf(domain)) {
+		return nil
+	}
+	marks := h.cfg.Masks.Marks([]byte(value))
+	if len(marks) == 0 {
+		return nil
+	}
+	if named == key {
+		masked, err := h.maskKey(domain, key)
+		if err == nil && masked != key {
+			err = rawHint("this key is personal: a value with masks is stored under its mask", domain)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	stored, err := h.cfg.KB.Get(ctx, domain, key)
+	if err = kbError(err); err != nil {
+		if f := (*Fail)(nil); errors.As(err, &f) && f.Errno == Noent {
+			return nil
+		}
+		return err
+	}
+	literal := h.cfg.Masks.Marks(stored)
+	masked, err := h.mask(domain, bytes.Clone(stored))
+	if err != nil {
+		return err
+	}
+	for _, m := range h.cfg.Masks.Marks(masked) {
+		if slices.Contains(marks, m) && !slices.Contains(literal, m) {
+			return rawHint("the value holds the mask "+m+" of what is stored here, which would be lost: store yours under another key", domain)
+		}
+	}
+	return nil
+}
+
+// encodeList is JSON with the brackets of masks as they are.
+func encodeList(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}

@@ -1,0 +1,183 @@
+package hostcalls
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/hostcalls/gate"
+	"runloop.dev/rlp/internal/model"
+)
+
+// Model answers model_complete and model_embed for one run.
+type Model interface {
+	// Bound lowers what all calls of the run may cost together.
+	Bound(l model.Limits)
+	// Prepare puts the name that is really used into r, and says why r would not
+	// be asked for now; nil if it would be. Nothing is asked or reserved by it.
+	Prepare(r model.Request) *model.Refusal
+	// Complete and Embed ask. Errors are a [*model.Refusal] or a [*model.Failure].
+	Complete(ctx context.Context, r *model.CompleteRequest) (*model.Answer, error)
+	Embed(ctx context.Context, r *model.EmbedRequest) (*model.Embeddings, error)
+}
+
+var (
+	modelComplete = defineModel("model_complete", model.ParseComplete, (*Host).complete)
+	modelEmbed    = defineModel("model_embed", model.ParseEmbed, (*Host).embed)
+)
+
+// A modelReq is a request, and the text that it was read from.
+type modelReq[R model.Request] struct {
+	ask  R
+	text string
+}
+
+// defineModel makes one of the two calls: they differ in what is read, asked
+// and answered, and in nothing that is decided.
+func defineModel[R model.Request](name string, parse func(string) (R, error), ask func(*Host, context.Context, R) (any, error)) def {
+	return define(name, 1, caps.Model, gated[modelReq[R]]{
+		decode: func(in []string) (modelReq[R], error) {
+			r, err := parse(in[0])
+			if err == nil && r.Name() != "" && !caps.IsName(caps.Model, r.Name()) {
+				err = &model.FieldError{Path: "model", Problem: `is not the name of a model, such as "openai:gpt-4o"`}
+			}
+			return modelReq[R]{r, in[0]}, err
+		},
+		resolve: func(h *Host, r *modelReq[R]) (caps.Code, string) { return h.prepare(r.ask) },
+		touches: func(r modelReq[R]) (caps.Request, string) {
+			return caps.Request{Family: caps.Model, Name: r.ask.Name()}, r.ask.Name()
+		},
+		payload: func(r modelReq[R]) [][]byte { return [][]byte{bytesOf(r.text)} },
+		budget:  func(h *Host, _ modelReq[R]) (caps.Code, bool) { return caps.Unavailable, h.cfg.Model == nil },
+		done:    true,
+		do: func(ctx context.Context, h *Host, _ gate.Permit, r modelReq[R]) ([]byte, error) {
+			answer, err := ask(h, ctx, r.ask)
+			if err != nil {
+				return nil, h.modelError(r.ask.Name(), err)
+			}
+			return json.Marshal(answer)
+		},
+	})
+}
+
+// prepare gives r the name that is judged: the operator's default where the
+// guest named none. What a limit does not leave is refused here.
+func (h *Host) prepare(r model.Request) (caps.Code, string) {
+	if h.cfg.Model == nil {
+		if r.Name() == "" {
+			r.Use(model.Echo)
+		}
+		return 0, ""
+	}
+	h.cfg.Model.Bound(model.Limits{
+		Tokens:          h.limit(caps.ModelTokens),
+		TokensPerMinute: h.limit(caps.ModelTokensPerMinute),
+		MicroUSD:        h.limit(caps.ModelUSD),
+	})
+	refusal := h.cfg.Model.Prepare(r)
+	if refusal == nil {
+		return 0, ""
+	}
+	return refusalCode(refusal.Reason), refusal.Hint
+}
+
+// limit is a limit of the run, and the largest number where there is none.
+func (h *Host) limit(l caps.Limit) int64 {
+	if v, set := h.cfg.Limits.Get(l); set {
+		return v
+	}
+	return math.MaxInt64
+}
+
+func refusalCode(r model.Reason) caps.Code {
+	switch r {
+	case model.OverRate:
+		return caps.RateLimited
+	case model.OverBudget:
+		return caps.BudgetExhausted
+	}
+	return caps.Unavailable
+}
+
+func (h *Host) complete(ctx context.Context, r *model.CompleteRequest) (any, error) {
+	got, err := h.cfg.Model.Complete(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	a := *got // what is remembered for the next call is not changed
+	a.Text = h.scrubText(a.Text)
+	a.ToolCalls = make([]model.ToolCall, len(got.ToolCalls))
+	for i, c := range got.ToolCalls {
+		c.ID, c.Function.Name, c.Function.Arguments = h.scrubText(c.ID), h.scrubText(c.Function.Name), h.scrubText(c.Function.Arguments)
+		a.ToolCalls[i] = c
+	}
+	return a, nil
+}
+
+func (h *Host) embed(ctx context.Context, r *model.EmbedRequest) (any, error) {
+	return h.cfg.Model.Embed(ctx, r)
+}
+
+// A modelFailure is a call that did not go well: the guest may read why in the
+// provider's words, records show its kind alone.
+type modelFailure struct {
+	error
+	fail *Fail
+}
+
+func (f *modelFailure) Unwrap() error { return f.fail }
+
+func (h *Host) modelError(name string, err error) error {
+	var refusal *model.Refusal
+	if errors.As(err, &refusal) {
+		errno := Notsup
+		if refusal.Reason != model.NoProvider {
+			errno = Dquot
+		}
+		h.warn(fmt.Errorf("%s: %w", name, errors.Join(refusal, refusal.Cause)))
+		return &modelFailure{err, &Fail{Errno: errno, Hint: refusal.Hint, Reason: refusalCode(refusal.Reason)}}
+	}
+	var f *model.Failure
+	if !errors.As(err, &f) {
+		return err
+	}
+	errno, hint := failureWords(f)
+	if f.Kind == model.Refused {
+		h.warn(fmt.Errorf("%s: the provider does not take the operator's key (status %d)", name, f.Status))
+	}
+	if f.Detail != "" {
+		hint += ": " + h.scrubText(f.Detail)
+	}
+	fail := &Fail{Errno: errno, Hint: hint}
+	switch f.Kind {
+	case model.RateLimited:
+		fail.Reason = caps.RateLimited
+	case model.Refused, model.Unavailable:
+		fail.Reason = caps.Unavailable
+	}
+	return &modelFailure{err, fail}
+}
+
+// failureWords are the number and the sentence for each kind of failure.
+func failureWords(f *model.Failure) (Errno, string) {
+	switch f.Kind {
+	case model.Invalid:
+		return Inval, "the provider does not take this request"
+	case model.Refused:
+		return Notsup, "the provider does not take the operator's key"
+	case model.NotFound:
+		return Noent, "the provider has no such model"
+	case model.RateLimited:
+		return Dquot, "the provider's own limit is reached; ask again later"
+	case model.TooLarge:
+		return TooBig, "the request or its answer is too large"
+	case model.TimedOut, model.Cancelled:
+		return TimedOut, "no answer in time; timeout_ms gives it longer"
+	case model.Broken:
+		return IO, "the answer broke off"
+	}
+	return IO, "the provider is not available"
+}

@@ -1,0 +1,104 @@
+package hostcalls
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/hostcalls/gate"
+)
+
+// HTTP sends what net_http was permitted to. It knows addresses; which hosts
+// may be reached is the gate's word.
+type HTTP interface {
+	// Vet reports why host, a canonical host:port, must not be reached whatever
+	// it resolves to; nil for a name. named says that a grant has exactly this
+	// host in it, which is what an address that is not public needs.
+	Vet(host string, named bool) error
+	// Send sends one request and returns its answer, following no redirect; it
+	// decompresses what comes as gzip when the request says that it takes gzip. An
+	// error with a method AddressNotPermitted() is a refusal for the address
+	// that the host has; no error holds anything of request or answer.
+	Send(req *http.Request, named bool) (*http.Response, error)
+}
+
+// Bounds of a request and its answer.
+const (
+	MaxRequestHead  = 64 << 10 // bytes of JSON
+	MaxRequestBody  = 64 << 20 // bytes
+	MaxResponseBody = 64 << 20 // bytes, after decompression
+	MaxRedirects    = 5
+
+	defaultTimeout = 30 * time.Second
+	longestTimeout = 10 * time.Minute
+)
+
+// An httpReq is one request as the gate judges it and the component sends it.
+type httpReq struct {
+	place
+	method  string
+	mode    caps.Mode
+	header  []httpField
+	timeout time.Duration
+	body    string // a view, valid for the call
+	text    string // the request as it came: a view as well
+}
+
+// An httpField is one header of a request, by its canonical name.
+type httpField struct {
+	name   string
+	values []string
+}
+
+// netHTTPName is the import's name.
+const netHTTPName = "net_http"
+
+var netHTTP = define(netHTTPName, 2, caps.Net, gated[httpReq]{
+	decode: decodeHTTP,
+	touches: func(r httpReq) (caps.Request, string) {
+		return caps.Request{Family: caps.Net, Mode: r.mode, Name: r.host}, r.shown
+	},
+	payload: func(r httpReq) [][]byte { return [][]byte{bytesOf(r.text), bytesOf(r.body)} },
+	budget: func(h *Host, r httpReq) (caps.Code, bool) {
+		return h.net.over(h, r.mode, r.host, r.size())
+	},
+	done: true, framed: true,
+	do: func(ctx context.Context, h *Host, p gate.Permit, r httpReq) ([]byte, error) {
+		x, err := h.exchange(h.net.deadline.start(ctx, r.timeout), &r)
+		defer h.net.deadline.stop()
+		if err != nil {
+			return nil, err
+		}
+		defer x.end()
+		resp, err := x.follow(p)
+		if err != nil {
+			return nil, err
+		}
+		defer resp.Body.Close()
+		return x.answer(resp)
+	},
+}).taking(MaxRequestHead + MaxRequestBody)
+
+// size is what the request counts for net_bytes: all that the guest chose.
+func (r *httpReq) size() int64 {
+	n := len(r.method) + r.place.size() + len(r.body)
+	for _, f := range r.header {
+		for _, v := range f.values {
+			n += len(f.name) + len(v)
+		}
+	}
+	return int64(n)
+}
+
+// isForm reports whether the body is a form, whose values may be handles.
+func (r *httpReq) isForm() bool {
+	for _, f := range r.header {
+		if f.name == "Content-Type" && len(f.values) == 1 {
+			kind, _, _ := strings.Cut(f.values[0], ";")
+			return strings.EqualFold(strings.TrimSpace(kind), "application/x-www-form-urlencoded")
+		}
+	}
+	return false
+}

@@ -1,0 +1,163 @@
+package hostcalls
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"unsafe"
+	"weak"
+
+	"runloop.dev/rlp/caps"
+)
+
+// smallAnswer is how far an answer's memory grows by doubling, in bytes. Beyond,
+// there is one piece that holds the largest, of which only what is written is
+// ever touched.
+const smallAnswer = 1 << 20
+
+// answer is the response of the call: a head's length, the head, the body,
+// without this run's secrets. The body is read to where it stays.
+func (x *exchange) answer(resp *http.Response) ([]byte, error) {
+	if resp.StatusCode >= 400 {
+		x.h.remark = "answered " + strconv.Itoa(resp.StatusCode)
+	}
+	out := x.appendHead(append(x.h.out[:0], 0, 0, 0, 0), resp)
+	binary.LittleEndian.PutUint32(out, uint32(len(out)-4))
+	skip := len(out)
+	room, limited := x.h.net.room(x.h.cfg.Limits)
+	if resp.Body != http.NoBody && x.method != http.MethodHead {
+		if resp.ContentLength > room {
+			return nil, x.tooLarge(limited)
+		}
+		var err error
+		out, err = x.h.net.read(out, resp, room)
+		x.h.net.bytes += int64(len(out) - skip)
+		switch {
+		case errors.Is(err, errTooLarge):
+			return nil, x.tooLarge(limited)
+		case err != nil:
+			return nil, x.broken(err)
+		}
+	}
+	if cap(out) <= 2*smallAnswer {
+		x.h.out = out
+	}
+	if body := x.h.scrub(out[skip:]); len(body) != len(out)-skip || len(body) > 0 && &body[0] != &out[skip] {
+		out = append(out[:skip:skip], body...)
+	}
+	return out, nil
+}
+
+// tooLarge refuses a body: by net_bytes, or because no guest is given so much.
+func (x *exchange) tooLarge(limited bool) error {
+	if limited {
+		return x.refuse(caps.BudgetExhausted)
+	}
+	return &Fail{Errno: TooBig, Hint: fmt.Sprintf("the body of an answer is at most %d MiB", MaxResponseBody>>20)}
+}
+
+// broken is what the guest is told when an answer ends before its end.
+func (x *exchange) broken(err error) error {
+	if x.ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) {
+		return x.failed(err)
+	}
+	return x.failed(errBroken)
+}
+
+var (
+	errBroken   = errors.New("the answer broke off")
+	errTooLarge = errors.New("the answer is too large")
+)
+
+// appendHead appends the JSON of an answer's status and headers. A header is a
+// text; one that came several times is a list.
+func (x *exchange) appendHead(out []byte, resp *http.Response) []byte {
+	out = append(strconv.AppendInt(append(out, `{"status":`...), int64(resp.StatusCode), 10), `,"headers":{`...)
+	names := x.h.net.names[:0]
+	for name := range resp.Header {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	x.h.net.names = names
+	for i, name := range names {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(appendJSON(out, x.h.scrubText(name)), ':')
+		values := resp.Header[name]
+		if len(values) == 1 {
+			out = appendJSON(out, x.h.scrubText(values[0])) // before it is escaped
+			continue
+		}
+		for i, v := range values {
+			out = appendJSON(append(out, "[,"[min(i, 1)]), x.h.scrubText(v))
+		}
+		out = append(out, ']')
+	}
+	return append(out, "}}"...)
+}
+
+// read appends the body, which must not be longer than room.
+func (n *netState) read(out []byte, resp *http.Response, room int64) ([]byte, error) {
+	first := int64(4 << 10)
+	if resp.ContentLength >= 0 {
+		room, first = resp.ContentLength, min(resp.ContentLength, smallAnswer)
+	}
+	most := len(out) + int(room)
+	out = slices.Grow(out, int(first)+1) // and one, so that the end is seen without growing
+	for {
+		if len(out) == cap(out) {
+			out = n.grow(out, most+1)
+		}
+		got, err := resp.Body.Read(out[len(out):cap(out)])
+		out = out[:len(out)+got]
+		switch {
+		case len(out) > most:
+			return out[:most], errTooLarge
+		case err == io.EOF:
+			return out, nil
+		case err != nil:
+			return out, err
+		}
+	}
+}
+
+// grow makes room, by doubling while out is small, and then once for the
+// largest: a second copy of a large body is never made.
+func (n *netState) grow(out []byte, most int) []byte {
+	if len(out) < smallAnswer {
+		return slices.Grow(out, len(out))
+	}
+	large := n.spare.slice(most)
+	if large == nil {
+		large = make([]byte, 0, most)
+		n.spare = spareOf(large)
+	}
+	return append(large, out...)
+}
+
+// A spare is memory of an earlier answer, which nobody needs by the time of the
+// next one. It is there as long as no collection has taken it.
+type spare struct {
+	first weak.Pointer[byte]
+	room  int
+}
+
+func spareOf(b []byte) spare { return spare{weak.Make(unsafe.SliceData(b)), cap(b)} }
+
+// slice is the memory, empty, if it is there and large enough.
+func (s spare) slice(room int) []byte {
+	if s.room < room {
+		return nil
+	}
+	first := s.first.Value()
+	if first == nil {
+		return nil
+	}
+	return unsafe.Slice(first, s.room)[:0]
+}

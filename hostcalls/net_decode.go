@@ -1,0 +1,115 @@
+package hostcalls
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"runloop.dev/rlp/caps"
+)
+
+// maxHeaders bounds the headers of a request; their size is bounded by the
+// head's.
+const maxHeaders = 100
+
+// decodeHTTP reads the two arguments of net_http. It copies what it keeps, but
+// for the body and the text.
+func decodeHTTP(in []string) (httpReq, error) {
+	r := httpReq{method: http.MethodGet, timeout: defaultTimeout, text: in[0], body: in[1]}
+	if len(in[0]) > MaxRequestHead {
+		return r, &Fail{Errno: TooBig, Hint: "the request, without its body, is at most 64 KiB"}
+	}
+	if len(in[1]) > MaxRequestBody {
+		return r, &Fail{Errno: TooBig, Hint: "the body of a request is at most 64 MiB"}
+	}
+	if err := readObject(in[0], r.field); err != nil {
+		return r, err
+	}
+	if r.url == nil {
+		return r, errors.New("url: missing")
+	}
+	mode, ok := caps.NetMode(r.scheme, r.method)
+	if !ok || strings.EqualFold(r.method, http.MethodConnect) || strings.EqualFold(r.method, http.MethodTrace) {
+		return r, errors.New("method: not one that can be sent; GET, HEAD, POST, PUT, PATCH, DELETE and OPTIONS are")
+	}
+	r.mode = mode
+	return r, nil
+}
+
+// field reads the value of one key of the request.
+func (r *httpReq) field(d *jsonText, key string) (err error) {
+	switch key {
+	case "method":
+		r.method, err = d.text(key)
+	case "url":
+		var raw string
+		if raw, err = d.text(key); err != nil {
+			return err
+		}
+		if r.place, err = parsePlace(raw); err != nil {
+			err = fmt.Errorf("url: %w", err)
+		}
+	case "headers":
+		err = r.headers(d)
+	case "timeout_ms":
+		r.timeout, err = d.timeout(key)
+	default:
+		err = fmt.Errorf("%s: no key of a request; method, url, headers and timeout_ms are", printable(key))
+	}
+	return err
+}
+
+func (r *httpReq) headers(d *jsonText) error {
+	return d.members("headers", func(d *jsonText, key string) error {
+		values, err := d.texts("headers." + printable(key))
+		if err != nil {
+			return err
+		}
+		name := http.CanonicalHeaderKey(strings.Clone(key))
+		if slices.ContainsFunc(r.header, func(f httpField) bool { return f.name == name }) {
+			return fmt.Errorf("headers.%s: given twice; write a list for several values", printable(key))
+		}
+		if len(r.header) == maxHeaders {
+			return fmt.Errorf("headers: more than %d", maxHeaders)
+		}
+		if err := checkHeader(name, values); err != nil {
+			return fmt.Errorf("headers.%s: %w", printable(key), err)
+		}
+		if name != acceptEncoding { // the host's own
+			r.header = append(r.header, httpField{name, values})
+		}
+		return nil
+	})
+}
+
+// checkHeader refuses what would end one header and begin another, and the
+// headers by which a message is framed and routed: they are the host's.
+func checkHeader(name string, values []string) error {
+	if name == "" || strings.ContainsFunc(name, func(c rune) bool { return !isTokenChar(c) }) {
+		return errors.New("a header's name is letters, digits and -")
+	}
+	switch name {
+	case "Host", "Connection", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
+		"Content-Length", "Expect", "Http2-Settings", "Via", "Alt-Svc":
+		return errors.New("set by the host alone")
+	}
+	if strings.HasPrefix(name, "Proxy-") {
+		return errors.New("for a proxy, and there is none")
+	}
+	for _, v := range values {
+		if !isHeaderValue(v) {
+			return errors.New("a header's value has no line breaks and no control characters")
+		}
+	}
+	return nil
+}
+
+func isTokenChar(c rune) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", c)
+}
+
+func isHeaderValue(v string) bool {
+	return strings.IndexFunc(v, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }) < 0
+}

@@ -1,0 +1,168 @@
+package hostcalls
+
+import (
+	"encoding/json"
+	"net/netip"
+	"net/url"
+	"strings"
+	"testing"
+
+	"runloop.dev/rlp/caps"
+)
+
+// A request that is not exactly what the call takes is refused with the place
+// of what is wrong, recorded, and not sent.
+func TestMalformedRequestsNameTheirPlace(t *testing.T) {
+	w := apiWorld(t)
+	r := netRig(t, w, apiPolicy)
+	if n, _ := r.call("net_http", ` { "url" : "https://api.example.com/" , "headers" : {} , "timeout_ms" : 0 } `, ""); n < 0 {
+		t.Fatalf("control: %d", n)
+	}
+	const u = `"url":"https://api.example.com/"`
+	for text, place := range map[string]string{
+		``:                                 "the request: an object",
+		`[]`:                               "the request: an object",
+		`{`:                                "the request: not JSON",
+		`{"url"}`:                          "the request: not JSON",
+		`{` + u + `} x`:                    "the request is one JSON object",
+		`{` + u + `}{}`:                    "the request is one JSON object",
+		`{}`:                               "url: missing",
+		`{` + u + `,` + u + `}`:            "url: given twice",
+		`{"URL":"https://h/"}`:             "URL: no key",
+		`{` + u + `,"body":"x"}`:           "body: no key",
+		`{"url":1}`:                        "url: a text",
+		`{"url":null}`:                     "url: a text",
+		`{"url":"https://h/","method":1}`:  "method: a text",
+		`{` + u + `,"method":"TRACE"}`:     "method: not one",
+		`{` + u + `,"method":"trace"}`:     "method: not one",
+		`{` + u + `,"method":"CONNECT"}`:   "method: not one",
+		`{` + u + `,"method":""}`:          "method: not one",
+		`{` + u + `,"method":"G ET"}`:      "method: not one",
+		`{` + u + `,"method":"GET\r\nX:"}`: "method: not one",
+		`{` + u + `,"timeout_ms":-1}`:      "timeout_ms: a whole number",
+		`{` + u + `,"timeout_ms":1.5}`:     "timeout_ms: a whole number",
+		`{` + u + `,"timeout_ms":"1"}`:     "timeout_ms: a whole number",
+		`{` + u + `,"timeout_ms":99999999999999999999}`:                     "timeout_ms: a whole number",
+		`{` + u + `,"headers":[]}`:                                          "headers: an object",
+		`{` + u + `,"headers":{"A":1}}`:                                     "headers.A: a text or a list",
+		`{` + u + `,"headers":{"A":[]}}`:                                    "headers.A: a text or a list",
+		`{` + u + `,"headers":{"A":["x",{}]}}`:                              "headers.A: a text",
+		`{` + u + `,"headers":{"A":"x","a":"y"}}`:                           "headers.a: given twice",
+		`{` + u + `,"headers":{"":"x"}}`:                                    "headers.: a header's name",
+		`{` + u + `,"headers":{"A B":"x"}}`:                                 "headers.A B: a header's name",
+		`{` + u + `,"headers":{"A":"x\r\nHost: evil"}}`:                     "headers.A: a header's value",
+		`{` + u + `,"headers":{"A":"x\u0000"}}`:                             "headers.A: a header's value",
+		`{` + u + `,"headers":{"A\r\nB":"x"}}`:                              `headers.A\r\nB: a header's name`,
+		`{` + u + `,"headers":{"host":"evil"}}`:                             "headers.host: set by the host alone",
+		`{` + u + `,"headers":{"Connection":"close"}}`:                      "headers.Connection: set by",
+		`{` + u + `,"headers":{"Content-Length":"0"}}`:                      "headers.Content-Length: set by",
+		`{` + u + `,"headers":{"TRANSFER-ENCODING":"x"}}`:                   "headers.TRANSFER-ENCODING: set by",
+		`{` + u + `,"headers":{"TE":"x"}}`:                                  "headers.TE: set by",
+		`{` + u + `,"headers":{"Upgrade":"h2c"}}`:                           "headers.Upgrade: set by",
+		`{` + u + `,"headers":{"Expect":"100-continue"}}`:                   "headers.Expect: set by",
+		`{` + u + `,"headers":{"Proxy-Authorization":"x"}}`:                 "headers.Proxy-Authorization: for a proxy",
+		`{"url":"https://me:pw@api.example.com/"}`:                          "url: user information",
+		`{"url":"https://@api.example.com/"}`:                               "url: user information",
+		`{"url":"/relative"}`:                                               "url: not an absolute URL",
+		`{"url":"ftp://api.example.com/"}`:                                  "url: not an absolute URL",
+		`{"url":"https:api.example.com"}`:                                   "url: not an absolute URL",
+		`{"url":"https://api.example.com/a b"}`:                             "url: a URL has no blanks",
+		`{"url":"https://api.example.com\\@evil/"}`:                         "url: a URL has no blanks",
+		`{"url":"https://0x7f.1/"}`:                                         "url: the host \"0x7f.1\" is a number in disguise",
+		`{"url":"https://\uff11\uff12\uff17.0.0.1/"}`:                       "url: an address is written",
+		`{"url":"https://[fe80::1%25eth0]/"}`:                               "url: the host",
+		`{"url":"https://api.example.com:/"}`:                               "url: the port",
+		`{"url":"https://` + strings.Repeat("a", maxURL) + `/"}`:            "url: not an absolute URL",
+		`{` + u + `,"headers":{` + strings.Repeat(`"x":{},`, 3) + `"y":1}}`: "headers.x: a text",
+		`{` + u + `,"` + strings.Repeat("k", 200) + `":1}`:                  strings.Repeat("k", 64) + ": no key",
+		"{" + u + ",\"headers\":{\"A\":\"\xff\"}}":                          "the request is not UTF-8",
+		`{` + u + `,"headers":` + strings.Repeat("[", 10_000) + `}`:         "headers: an object",
+		`{` + u + `,"headers":{"A":` + strings.Repeat(`[`, 10_000) + `}}`:   "headers.A: a text",
+	} {
+		n, a := r.denial("net_http", text, "")
+		if n != -28 || a.Reason != "invalid_request" || !strings.HasPrefix(a.Hint, place) {
+			t.Errorf("%.80s: %d %+v, want %q", text, n, a, place)
+		}
+		if d := r.log.Decisions[len(r.log.Decisions)-1]; !d.Deny || d.Reason != "invalid_request" || d.Target != "" {
+			t.Errorf("%.80s: recorded %+v", text, d)
+		}
+	}
+	many := map[string]string{}
+	for i := range maxHeaders + 1 {
+		many["X-"+strings.Repeat("a", i+1)] = ""
+	}
+	text, err := json.Marshal(map[string]any{"url": "https://api.example.com/", "headers": many})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, a := r.denial("net_http", string(text), ""); n != -28 || !strings.HasPrefix(a.Hint, "headers: more than") {
+		t.Errorf("many headers: %d %+v", n, a)
+	}
+	r.mem = make([]byte, 1<<20)
+	if n, _ := r.call("net_http", strings.Repeat(" ", MaxRequestHead+1), ""); n != -1 {
+		t.Errorf("a large head: %d", n)
+	}
+	if got := w.requests(); len(got) != 1 {
+		t.Errorf("sent %v", got)
+	}
+}
+
+// Whatever spelling a URL has, what is judged is what is sent: the place reads
+// the same once more, its host is canonical, and nothing of the query is shown.
+func FuzzPlace(f *testing.F) {
+	for _, s := range []string{
+		"https://api.example.com/", "http://[::ffff:127.0.0.1]:8080/a?b=c#d", "https://EXAMPLE.com.:443", "https://ä.example/%2f/ü?%zz=<>",
+		"https://127.0.0.1:80/", "https://h/?secret", "http://0177.1/", "https://h:0443/", "https://h//evil/..//\xff", "https://ａ.example/",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, raw string) {
+		p, err := parsePlace(raw)
+		if err != nil {
+			return
+		}
+		again, err := parsePlace(p.url.String())
+		if err != nil || again.host != p.host || again.shown != p.shown || again.url.String() != p.url.String() {
+			t.Fatalf("%q is %+v, which is %+v, %v", raw, p, again, err)
+		}
+		if host, err := caps.HostPort(p.scheme, p.url.Host); err != nil || host != p.host {
+			t.Fatalf("%q: sent to %q, judged as %q (%v)", raw, host, p.host, err)
+		}
+		if p.url.User != nil || p.url.Opaque != "" || strings.ContainsAny(p.shown, "?# \r\n\\") {
+			t.Fatalf("%q: %q", raw, p.shown)
+		}
+		if u, err := url.Parse(p.url.String()); err != nil || u.RequestURI() != p.url.RequestURI() || strings.ContainsFunc(u.RequestURI(), func(c rune) bool { return c <= ' ' || c > '~' }) {
+			t.Fatalf("%q: %q, %v", raw, p.url.RequestURI(), err)
+		}
+		name := strings.Trim(p.host[:strings.LastIndexByte(p.host, ':')], "[]")
+		if a, err := netip.ParseAddr(name); err == nil && a.Is4In6() {
+			t.Fatalf("%q: %s in disguise", raw, a)
+		}
+	})
+}
+
+// Whatever a guest passes, net_http answers, and sends nothing that the policy
+// does not name.
+func FuzzNetHTTP(f *testing.F) {
+	f.Add([]byte(`{"url":"https://api.example.com/","headers":{"A":["b"]},"timeout_ms":50,"method":"POST"}`), []byte("body"), uint32(16), uint32(90), uint32(64))
+	f.Add([]byte(`{"url":"http://127.0.0.1/"}`), []byte{}, uint32(0xfffffff0), uint32(1<<30), uint32(1<<31))
+	w := apiWorld(f)
+	f.Fuzz(func(t *testing.T, req, body []byte, at, n, room uint32) {
+		r := netRig(t, w, "[capabilities]\nnet = [\"api.example.com\"]\n")
+		copy(r.mem[16:], req)
+		copy(r.mem[1<<15:], body)
+		stack := []uint64{16, uint64(len(req)), 1 << 15, uint64(len(body)), outAt, uint64(room)}
+		if at%3 == 0 {
+			stack[0], stack[1] = uint64(at), uint64(n)
+		}
+		if err := r.funcs["net_http"].Call(t.Context(), r.mem, stack); err != nil {
+			t.Fatal(err)
+		}
+		r.rest()
+		for _, sent := range w.requests() {
+			if !strings.Contains(sent, "https://api.example.com/") {
+				t.Fatalf("sent %s", sent)
+			}
+		}
+	})
+}

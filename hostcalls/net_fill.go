@@ -1,0 +1,127 @@
+package hostcalls
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+)
+
+// userAgent is what a request calls itself when the guest gives it no name.
+const userAgent = "rlp"
+
+// acceptEncoding is the host's header: it must see what it takes secrets out of.
+const acceptEncoding = "Accept-Encoding"
+
+// fill makes the headers and the body that are sent: those of the request, with
+// the values of secrets in the place of handles.
+func (x *exchange) fill(r *httpReq) error {
+	if len(r.header) == 0 && r.method != http.MethodHead { // nobody writes to what is sent
+		if x.h.net.plain == nil {
+			x.h.net.plain = http.Header{"User-Agent": {userAgent}, acceptEncoding: {"gzip"}}
+		}
+		x.header = x.h.net.plain
+		return nil
+	}
+	dst := Destination{Host: x.host}
+	x.header = make(http.Header, len(r.header)+2)
+	for _, f := range r.header {
+		values := make([]string, len(f.values))
+		for i, v := range f.values {
+			full, err := x.h.fill(x.ctx, x.op, v, dst)
+			switch {
+			case err != nil:
+				return err
+			case !isHeaderValue(full):
+				return &Fail{Errno: Inval, Hint: "the secret for the header " + f.name + " has a line break or a control character in it"}
+			case full != v:
+				x.filled = append(x.filled, f.name)
+			}
+			values[i] = full
+		}
+		x.header[f.name] = values
+	}
+	if _, given := x.header["User-Agent"]; !given {
+		x.header["User-Agent"] = []string{userAgent}
+	}
+	// A part of a compressed answer cannot be decompressed, and HEAD has none.
+	if _, part := x.header["Range"]; !part && r.method != http.MethodHead {
+		x.header[acceptEncoding] = []string{"gzip"}
+	}
+	if r.isForm() {
+		return x.fillForm(dst)
+	}
+	return nil
+}
+
+// fillForm puts secrets into the values of a form. What holds no handle is sent
+// as it was written.
+func (x *exchange) fillForm(dst Destination) error {
+	if x.h.cfg.Secrets == nil || len(x.h.cfg.Secrets.Named(x.body)) == 0 {
+		return nil
+	}
+	pairs := strings.Split(x.body, "&")
+	for i, pair := range pairs {
+		key, raw, ok := strings.Cut(pair, "=")
+		if !ok {
+			continue
+		}
+		value, err := url.QueryUnescape(raw)
+		if err != nil {
+			continue // as the guest wrote it; no value goes there
+		}
+		full, err := x.h.fill(x.ctx, x.op, value, dst)
+		if err != nil {
+			return err
+		}
+		if full != value {
+			pairs[i], x.secret = key+"="+url.QueryEscape(full), true
+		}
+	}
+	if x.secret {
+		x.body = strings.Join(pairs, "&")
+	}
+	return nil
+}
+
+// A loan is a text that others may read until it ends: a connection can go on
+// reading a body after the call that sent it is over.
+type loan struct {
+	mu   sync.Mutex
+	text string
+	over bool
+}
+
+func (l *loan) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text, l.over = "", true
+}
+
+var errLoanOver = errors.New("reading a body: the call is over")
+
+// lent reads a loan from its beginning.
+type lent struct {
+	loan *loan
+	at   int
+}
+
+// Read copies: nobody holds a view once it has returned.
+func (r *lent) Read(p []byte) (int, error) {
+	r.loan.mu.Lock()
+	defer r.loan.mu.Unlock()
+	if r.loan.over {
+		return 0, errLoanOver
+	}
+	if r.at == len(r.loan.text) {
+		return 0, io.EOF
+	}
+	n := copy(p, r.loan.text[r.at:])
+	r.at += n
+	return n, nil
+}
+
+// Close does nothing: the loan ends with the call.
+func (r *lent) Close() error { return nil }

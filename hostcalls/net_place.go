@@ -1,0 +1,146 @@
+package hostcalls
+
+import (
+	"errors"
+	"net/netip"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"runloop.dev/rlp/caps"
+)
+
+// maxURL bounds a URL, in bytes.
+const maxURL = 8 << 10
+
+// A place is a URL in its one spelling: what the gate judges is what is
+// connected to.
+type place struct {
+	url    *url.URL // scheme, host, path and query, nothing else
+	scheme string   // "https" or "http"
+	host   string   // host:port, as the gate knows it
+	shown  string   // for records: no query
+}
+
+// size is how long the URL is, in bytes.
+func (p *place) size() int { return len(p.shown) + len(p.url.RawQuery) }
+
+var (
+	errURL      = errors.New("not an absolute URL of https or http")
+	errUserInfo = errors.New("user information does not belong in a URL; use a header")
+	errChars    = errors.New("a URL has no blanks, control characters or backslashes")
+	errDisguise = errors.New("an address is written as four decimal parts, or in brackets")
+)
+
+// parsePlace reads an absolute URL. It refuses what programs read differently
+// from each other: user info, opaque forms, backslashes, numbers in disguise.
+func parsePlace(raw string) (place, error) {
+	if err := checkURL(raw); err != nil {
+		return place{}, err
+	}
+	u, err := url.Parse(raw)
+	if err != nil {
+		return place{}, errURL
+	}
+	return canonicalPlace(u)
+}
+
+func checkURL(raw string) error {
+	if len(raw) > maxURL || !utf8.ValidString(raw) {
+		return errURL
+	}
+	if strings.ContainsFunc(raw, func(c rune) bool { return c <= ' ' || c == 0x7f || c == '\\' }) {
+		return errChars
+	}
+	return nil
+}
+
+// canonicalPlace makes u canonical; it is the caller's no more.
+func canonicalPlace(u *url.URL) (place, error) {
+	switch {
+	case u.User != nil:
+		return place{}, errUserInfo
+	case u.Scheme != "https" && u.Scheme != "http", u.Opaque != "", u.Host == "":
+		return place{}, errURL
+	}
+	host, err := hostPort(u)
+	if err != nil {
+		return place{}, err
+	}
+	authority := strings.TrimSuffix(host, standardPort(u.Scheme))
+	u.Host, u.RawPath, u.RawQuery = authority, escape(u.RawPath), escape(u.RawQuery)
+	u.Fragment, u.RawFragment = "", ""
+	if u.Path == "" {
+		u.Path = "/"
+	}
+	return place{u, u.Scheme, host, u.Scheme + "://" + authority + u.EscapedPath()}, nil
+}
+
+func standardPort(scheme string) string {
+	if scheme == "http" {
+		return ":80"
+	}
+	return ":443"
+}
+
+// hostPort is the canonical host:port of u. Most are written so, and need not be
+// made so; a label with "--" in it may be one of another alphabet.
+func hostPort(u *url.URL) (string, error) {
+	if !strings.Contains(u.Host, "--") {
+		host := u.Host
+		if u.Port() == "" {
+			host += standardPort(u.Scheme)
+		}
+		if caps.IsHostPort(host) {
+			return host, nil
+		}
+	}
+	written := unmap(u.Host)
+	host, err := caps.HostPort(u.Scheme, written)
+	if err != nil {
+		return "", err
+	}
+	name := host[:strings.LastIndexByte(host, ':')]
+	if _, err := netip.ParseAddr(name); err == nil && !strings.HasPrefix(written, name) {
+		return "", errDisguise // full-width digits, for one
+	}
+	return host, nil
+}
+
+// unmap writes the authority [::ffff:192.0.2.1]:80 as 192.0.2.1:80: it is the
+// same address.
+func unmap(authority string) string {
+	inside, rest, ok := strings.Cut(strings.TrimPrefix(authority, "["), "]")
+	if !ok || authority[0] != '[' {
+		return authority
+	}
+	if a, err := netip.ParseAddr(inside); err == nil && a.Is4In6() && a.Zone() == "" {
+		return a.Unmap().String() + rest
+	}
+	return authority
+}
+
+// escape escapes what has no place in a path or query as it is; what is escaped
+// already stays.
+func escape(q string) string {
+	plain := func(c byte) bool { return c > ' ' && c < 0x7f && !strings.ContainsRune("\"<>`{}|^", rune(c)) }
+	n := 0
+	for i := range len(q) {
+		if !plain(q[i]) {
+			n++
+		}
+	}
+	if n == 0 {
+		return q
+	}
+	const hex = "0123456789ABCDEF"
+	b := make([]byte, 0, len(q)+2*n)
+	for i := range len(q) {
+		if c := q[i]; plain(c) {
+			b = append(b, c)
+		} else {
+			b = append(b, '%', hex[c>>4], hex[c&15])
+		}
+	}
+	return string(b)
+}

@@ -1,0 +1,324 @@
+package hostcalls
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// fakeSecrets knows one secret: key, of which the handle is rlsec_key.
+type fakeSecrets struct{}
+
+const (
+	keyValue  = "s3cr3t&value"
+	keyPolicy = "schema = \"0.2\"\n[capabilities]\nnet = [\"api.example.com\", \"other.example\"]\n" +
+		"secrets = [{ id = \"runloop/mail/key\", hosts = [\"api.example.com\"] }]\n"
+)
+
+func (fakeSecrets) Handle(context.Context, string) (string, error) { return "rlsec_key", nil }
+
+func (fakeSecrets) Named(text string) []string {
+	if strings.Contains(text, "rlsec_key") {
+		return []string{"rlsec_key"}
+	}
+	return nil
+}
+
+func (fakeSecrets) Fill(text string, admit func(string) error) (string, error) {
+	if strings.Contains(text, "rlsec_nobody") {
+		return "", fs.ErrNotExist
+	}
+	if strings.Contains(text, "rlsec_key") {
+		if err := admit("runloop/mail/key"); err != nil {
+			return "", err
+		}
+	}
+	return strings.ReplaceAll(text, "rlsec_key", keyValue), nil
+}
+
+func (fakeSecrets) Scrub(p []byte, _ func(string)) []byte {
+	if strings.Contains(string(p), keyValue) {
+		return []byte(strings.ReplaceAll(string(p), keyValue, "[gone]"))
+	}
+	return p
+}
+
+func (fakeSecrets) Stream(func(string)) func([]byte, bool) []byte { return nil }
+
+func secretRig(t testing.TB, w *world) *rig {
+	r := netRig(t, w, keyPolicy)
+	r.host.cfg.Secrets = fakeSecrets{}
+	return r
+}
+
+// A secret is put into headers and form values by the host, and taken out of
+// what comes back. No other body is touched.
+func TestSecretsGoInAndDoNotComeBack(t *testing.T) {
+	w := apiWorld(t)
+	var got, form string
+	w.handler = func(rw http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		got, form = r.Header.Get("X-Key"), string(body)
+		rw.Header().Set("X-Echo", "it is "+got)
+		fmt.Fprintf(rw, "%s %s", got, form)
+	}
+	r := secretRig(t, w)
+	n, a := r.http(map[string]any{
+		"method": "POST", "url": "https://api.example.com/",
+		"headers": map[string]string{"X-Key": "Bearer rlsec_key", "Content-Type": "Application/X-WWW-Form-Urlencoded; charset=utf-8"},
+	}, "a=1&rlsec_key=2&token=rlsec_key&c=%zz")
+	if got != "Bearer "+keyValue || form != "a=1&rlsec_key=2&token="+url.QueryEscape(keyValue)+"&c=%zz" {
+		t.Errorf("sent %q, %q", got, form)
+	}
+	if n < 0 || a.Headers["X-Echo"] != "it is Bearer [gone]" || strings.Contains(a.Body, keyValue) || !strings.HasPrefix(a.Body, "Bearer [gone] ") {
+		t.Errorf("%d %+v", n, a)
+	}
+	r.http(map[string]any{"method": "POST", "url": "https://api.example.com/", "headers": map[string]string{"Content-Type": "text/plain"}}, "token=rlsec_key")
+	if form != "token=rlsec_key" {
+		t.Errorf("a body that is no form was sent as %q", form)
+	}
+	for _, d := range r.log.Decisions {
+		if strings.Contains(d.Target, keyValue) {
+			t.Errorf("recorded %+v", d)
+		}
+	}
+}
+
+// A secret goes to the hosts that it is bound to, a made-up handle nowhere, and
+// what was refused was not sent.
+func TestSecretsAreBoundToHosts(t *testing.T) {
+	w := apiWorld(t)
+	r := secretRig(t, w)
+	key := map[string]string{"X-Key": "rlsec_key"}
+	if n, _ := r.http(map[string]any{"url": "https://api.example.com/", "headers": key}, ""); n < 0 {
+		t.Fatalf("control: %d", n)
+	}
+	r.refused(map[string]any{"url": "https://other.example/", "headers": key}, "", -2, "secret_not_permitted")
+	r.refused(map[string]any{"url": "https://api.example.com/", "headers": map[string]string{"X-Key": "rlsec_nobody"}}, "", -2, "secret_unknown")
+	if got := w.requests(); len(got) != 1 {
+		t.Errorf("sent %v", got)
+	}
+}
+
+// hops are servers that redirect from api.example.com to what a test says, and
+// note what each was sent.
+func hops(w *world, status int, location string) *[]string {
+	seen := new([]string)
+	w.handler = func(rw http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		var names []string
+		for name := range r.Header {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		*seen = append(*seen, fmt.Sprintf("%s %s%s %s %q", r.Method, r.Host, r.URL.Path, strings.Join(names, " "), body))
+		if len(*seen) == 1 {
+			rw.Header().Set("Location", location)
+			rw.WriteHeader(status)
+		}
+	}
+	return seen
+}
+
+var guestHeaders = map[string]string{
+	"Authorization": "Bearer mine", "Cookie": "a=b", "X-Key": "rlsec_key", "X-Custom": "1", "Accept": "text/plain", "User-Agent": "me",
+}
+
+// Credentials do not go to another host, nor to another port or scheme of the
+// same one; the client of the standard library takes some of them along.
+//
+//rlp:holds R80
+func TestCredentialsStayWithTheirHost(t *testing.T) {
+	const all = "Accept Accept-Encoding Authorization Cookie User-Agent X-Custom X-Key"
+	for _, c := range []struct{ location, want string }{
+		{"/b", "GET api.example.com/b " + all + ` ""`},
+		{"https://api.example.com/b", "GET api.example.com/b " + all + ` ""`},
+		{"https://other.example/b", `GET other.example/b Accept Accept-Encoding User-Agent ""`},
+		{"https://a.api.example.com/b", `GET a.api.example.com/b Accept Accept-Encoding User-Agent ""`},
+		{"https://api.example.com:8443/b", `GET api.example.com:8443/b Accept Accept-Encoding User-Agent ""`},
+		{"http://api.example.com/b", `GET api.example.com/b Accept Accept-Encoding User-Agent ""`},
+	} {
+		w := apiWorld(t)
+		w.name("a.api.example.com", []netip.Addr{publicAddr})
+		seen := hops(w, http.StatusFound, c.location)
+		policy := strings.Replace(keyPolicy, `net = ["api.example.com", "other.example"]`,
+			`net = { hosts = ["api.example.com", "other.example", "a.api.example.com", "api.example.com:8443"], allow_http = true }`, 1)
+		r := netRig(t, w, policy)
+		r.host.cfg.Secrets = fakeSecrets{}
+		n, _ := r.http(map[string]any{"url": "https://api.example.com/a", "headers": guestHeaders}, "")
+		if n < 0 || len(*seen) != 2 || (*seen)[1] != c.want {
+			t.Errorf("%s: %d, sent %q", c.location, n, *seen)
+		}
+		if len(r.log.Decisions) != 3 { // the request, the secret, the redirect
+			t.Errorf("%s: recorded %+v", c.location, r.log.Decisions)
+		}
+	}
+	// control: an own header of a secret goes everywhere with the standard client
+	w := apiWorld(t)
+	seen := hops(w, http.StatusFound, "https://other.example/b")
+	attack := ssrfCase{URL: "https://api.example.com/a", Headers: guestHeaders}
+	if err := attack.attack(w.plainClient()); err != nil || len(*seen) != 2 || !strings.Contains((*seen)[1], "X-Key") {
+		t.Errorf("control: %v, %q", err, *seen)
+	}
+}
+
+// Over HTTP/2 the same holds, and it is spoken where a server offers it.
+func TestHTTP2(t *testing.T) {
+	w := apiWorld(t)
+	w.protos = []string{"h2", "http/1.1"}
+	var last http.Header
+	w.handler = func(rw http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		last = r.Header
+		switch r.URL.Path {
+		case "/away":
+			http.Redirect(rw, r, "https://other.example/", http.StatusTemporaryRedirect)
+		default:
+			fmt.Fprintf(rw, "%s %d", r.Proto, len(body))
+		}
+	}
+	r := secretRig(t, w)
+	body := strings.Repeat("x", 30_000)
+	for range 3 {
+		if n, a := r.http(map[string]any{"method": "POST", "url": "https://api.example.com/", "headers": guestHeaders}, body); n < 0 || a.Body != "HTTP/2.0 30000" {
+			t.Errorf("%d %+v", n, a)
+		}
+	}
+	if last.Get("X-Key") != keyValue || len(w.dials()) != 1 {
+		t.Errorf("sent %v over %v", last, w.dials())
+	}
+	n, a := r.http(map[string]any{"method": "POST", "url": "https://api.example.com/away", "headers": guestHeaders}, body)
+	if n < 0 || a.Body != "HTTP/2.0 30000" || last.Get("X-Key") != "" || last.Get("Authorization") != "" {
+		t.Errorf("%d %+v, sent %v", n, a, last)
+	}
+	if got := w.dials(); len(got) != 2 {
+		t.Errorf("dialled %v: a connection is for one host, whatever its address and certificate", got)
+	}
+}
+
+// Credentials that were dropped on the way do not come back.
+func TestDroppedCredentialsStayDropped(t *testing.T) {
+	w := apiWorld(t)
+	var last http.Header
+	w.handler = func(rw http.ResponseWriter, r *http.Request) {
+		last = r.Header
+		switch r.Host + r.URL.Path {
+		case "api.example.com/a":
+			rw.Header().Set("Location", "https://other.example/b")
+			rw.WriteHeader(http.StatusFound)
+		case "other.example/b":
+			rw.Header().Set("Location", "https://api.example.com/c")
+			rw.WriteHeader(http.StatusFound)
+		}
+	}
+	r := secretRig(t, w)
+	n, _ := r.http(map[string]any{"url": "https://api.example.com/a", "headers": guestHeaders}, "")
+	if n < 0 || len(w.requests()) != 3 || last.Get("Authorization") != "" || last.Get("X-Key") != "" {
+		t.Errorf("%d, %v, %v", n, w.requests(), last)
+	}
+}
+
+// Method and body go along as HTTP says, and a body with a secret in it goes to
+// no other host.
+func TestBodiesOfRedirects(t *testing.T) {
+	const form = "application/x-www-form-urlencoded"
+	for _, c := range []struct {
+		status               int
+		location, body, then string
+		number               int64
+		reason               string
+	}{
+		{302, "/b", "a=1", `GET api.example.com/b ""`, 0, ""},
+		{303, "https://other.example/b", "a=1", `GET other.example/b ""`, 0, ""},
+		{303, "https://other.example/b", "a=rlsec_key", `GET other.example/b ""`, 0, ""},
+		{307, "/b", "a=rlsec_key", `POST api.example.com/b "a=` + url.QueryEscape(keyValue) + `"`, 0, ""},
+		{308, "https://other.example/b", "a=1", `POST other.example/b "a=1"`, 0, ""},
+		{307, "https://other.example/b", "a=rlsec_key", "", -2, "secret_not_permitted"},
+	} {
+		w := apiWorld(t)
+		seen := hops(w, c.status, c.location)
+		r := secretRig(t, w)
+		req := map[string]any{"method": "POST", "url": "https://api.example.com/a", "headers": map[string]string{"Content-Type": form}}
+		if c.reason != "" {
+			if hint := r.refused(req, c.body, c.number, c.reason); !strings.Contains(hint, "redirected to another host") {
+				t.Errorf("hint %q", hint)
+			}
+			if len(*seen) != 1 {
+				t.Errorf("%v: sent %q", c, *seen)
+			}
+			continue
+		}
+		if n, _ := r.http(req, c.body); n < 0 || len(*seen) != 2 {
+			t.Errorf("%v: %d, sent %q", c, n, *seen)
+			continue
+		}
+		words := strings.Fields((*seen)[1])
+		if got := words[0] + " " + words[1] + " " + words[len(words)-1]; got != c.then {
+			t.Errorf("%v: sent %s", c, got)
+		}
+	}
+}
+
+// Each hop is the gate's decision: its host, its scheme, its method; and there
+// are at most five.
+//
+//rlp:holds R80 C20
+func TestEveryRedirectIsJudged(t *testing.T) {
+	for _, c := range []struct{ location, reason string }{
+		{"https://api.example.com/b", ""},
+		{"https://evil.example/", "host_not_permitted"},
+		{"http://api.example.com/", "http_not_permitted"},
+		{"https://api.example.com:8443/", "host_not_permitted"},
+		{"//evil.example/", "host_not_permitted"},
+		{"http://169.254.169.254/latest/", "host_not_permitted"},
+	} {
+		w := apiWorld(t)
+		w.name("evil.example", []netip.Addr{publicAddr})
+		seen := hops(w, http.StatusFound, c.location)
+		r := netRig(t, w, apiPolicy)
+		req := map[string]any{"url": "https://api.example.com/a"}
+		if c.reason == "" {
+			if n, _ := r.http(req, ""); n < 0 || len(*seen) != 2 {
+				t.Errorf("control: %d, %q", n, *seen)
+			}
+			continue
+		}
+		r.refused(req, "", -2, c.reason)
+		if last := r.log.Decisions[len(r.log.Decisions)-1]; len(*seen) != 1 || len(r.log.Decisions) != 2 || !last.Deny || last.Reason != c.reason {
+			t.Errorf("%s: sent %q, recorded %+v", c.location, *seen, r.log.Decisions)
+		}
+	}
+	w := apiWorld(t)
+	left := MaxRedirects
+	w.handler = func(rw http.ResponseWriter, r *http.Request) {
+		if left--; left >= 0 {
+			http.Redirect(rw, r, "/next", http.StatusFound)
+		}
+	}
+	r := netRig(t, w, apiPolicy)
+	if n, a := r.get("https://api.example.com/"); n < 0 || a.Status != 200 {
+		t.Errorf("control: %d redirects: %d %+v", MaxRedirects, n, a)
+	}
+	left = MaxRedirects + 1
+	if n, a := r.denial("net_http", `{"url":"https://api.example.com/"}`, ""); n != -29 || !strings.Contains(a.Hint, "5 times") {
+		t.Errorf("%d %+v", n, a)
+	}
+}
+
+// A redirect that is no redirect is an answer.
+func TestRedirectsWithoutALocation(t *testing.T) {
+	for _, status := range []int{300, 302, 304, 305} {
+		w := apiWorld(t)
+		w.handler = func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(status) }
+		if n, a := netRig(t, w, apiPolicy).get("https://api.example.com/"); n < 0 || a.Status != status {
+			t.Errorf("%d: %d %+v", status, n, a)
+		}
+	}
+}

@@ -1,0 +1,245 @@
+package hostcalls
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/hostcalls/gate"
+)
+
+// An exchange is one net_http: a request, and those that redirects make of it.
+type exchange struct {
+	ctx  context.Context
+	h    *Host
+	op   *gate.Op
+	loan loan // of the body
+
+	place
+	method string
+	mode   caps.Mode
+	header http.Header
+	body   string
+	filled []string // the headers that a secret was put into
+	secret bool     // a secret was put into the body
+}
+
+// exchange prepares what was admitted: secrets are put in now, and for this
+// host alone.
+func (h *Host) exchange(ctx context.Context, r *httpReq) (*exchange, error) {
+	if h.net.op == nil {
+		op, err := h.cfg.Gate.Op(netHTTPName)
+		if err != nil {
+			return nil, fmt.Errorf("naming a request: %w", err)
+		}
+		h.net.op = op
+	}
+	x := &exchange{
+		ctx: ctx, h: h, op: h.net.op, place: r.place, method: r.method, mode: r.mode, body: r.body,
+	}
+	if err := x.fill(r); err != nil {
+		return nil, err
+	}
+	x.loan.text = x.body
+	return x, nil
+}
+
+// end takes the body back: the arguments of this call are the guest's again,
+// whatever a connection may still want to read of them.
+func (x *exchange) end() { x.loan.end() }
+
+// follow sends the request and what redirects make of it, each admitted by the
+// gate like the first, and returns the last answer.
+func (x *exchange) follow(p gate.Permit) (*http.Response, error) {
+	for hop := 0; ; hop++ {
+		resp, err := x.send(p)
+		if err != nil {
+			return nil, err
+		}
+		location := redirect(resp)
+		if location == "" {
+			return resp, nil
+		}
+		drain(resp)
+		if hop == MaxRedirects {
+			return nil, &Fail{Errno: IO, Hint: fmt.Sprintf("redirected more than %d times", MaxRedirects)}
+		}
+		if err := x.turn(resp.StatusCode, location); err != nil {
+			return nil, err
+		}
+		if p, err = x.admit(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// send sends one request, which p permits.
+func (x *exchange) send(p gate.Permit) (*http.Response, error) {
+	if !p.OK() {
+		return nil, errDenied
+	}
+	req := (&http.Request{
+		Method: x.method, URL: x.url, Host: x.url.Host, Header: x.header,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}).WithContext(x.ctx)
+	if x.body != "" {
+		req.ContentLength = int64(len(x.body))
+		req.GetBody = func() (io.ReadCloser, error) { return &lent{loan: &x.loan}, nil }
+		req.Body = &lent{loan: &x.loan}
+	}
+	x.h.net.take(x.h, x.size())
+	resp, err := x.h.cfg.HTTP.Send(req, x.h.net.named)
+	if err != nil {
+		return nil, x.failed(err)
+	}
+	x.h.net.bytes += headerSize(resp.Header)
+	if most, set := x.h.cfg.Limits.Get(caps.NetBytes); set && x.h.net.bytes > most {
+		_ = resp.Body.Close()
+		return nil, x.refuse(caps.BudgetExhausted)
+	}
+	return resp, nil
+}
+
+// size is what the request counts for net_bytes.
+func (x *exchange) size() int64 {
+	return int64(len(x.method)+x.place.size()+len(x.body)) + headerSize(x.header)
+}
+
+func headerSize(h http.Header) int64 {
+	n := 0
+	for name, values := range h {
+		for _, v := range values {
+			n += len(name) + len(v)
+		}
+	}
+	return int64(n)
+}
+
+// request is what the gate is asked.
+func (x *exchange) request() caps.Request {
+	return caps.Request{Family: caps.Net, Mode: x.mode, Name: x.host}
+}
+
+// refuse records that the request is refused after all, and why.
+func (x *exchange) refuse(code caps.Code) error {
+	return x.h.denied(x.h.cfg.Gate.Refuse(x.op, x.request(), x.shown, code))
+}
+
+// failed is what the guest is told of an error of the component's. Which
+// address a name led to is for the operator's record.
+func (x *exchange) failed(err error) error {
+	var address interface{ AddressNotPermitted() }
+	switch {
+	case errors.As(err, &address):
+		return fmt.Errorf("%w: %w", x.refuse(caps.AddressNotPermitted), err)
+	case context.Cause(x.ctx) == context.DeadlineExceeded, errors.Is(err, context.DeadlineExceeded):
+		return &Fail{Errno: TimedOut, Hint: "no answer in time; timeout_ms says how long to wait"}
+	case x.ctx.Err() != nil:
+		return x.ctx.Err()
+	}
+	return &Fail{Errno: IO, Hint: err.Error()}
+}
+
+// redirect is where resp leads on to, "" when it is an answer itself.
+func redirect(resp *http.Response) string {
+	switch resp.StatusCode {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,
+		http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		return resp.Header.Get("Location")
+	}
+	return ""
+}
+
+// drain reads the little that a redirect has to say, so that its connection can
+// be used again.
+func drain(resp *http.Response) {
+	_, _ = io.CopyN(io.Discard, resp.Body, 2<<10)
+	_ = resp.Body.Close()
+}
+
+// turn makes of the request what a redirect by status to location asks for.
+func (x *exchange) turn(status int, location string) error {
+	next, err := x.resolve(location)
+	if refused := x.carry(location, next); refused != nil {
+		return refused
+	}
+	if err != nil {
+		x.h.cfg.Gate.Refuse(x.op, caps.Request{Family: caps.Net}, "", caps.InvalidRequest)
+		return &Fail{Errno: Inval, Hint: "redirected to what net_http does not take: " + err.Error()}
+	}
+	x.header = x.header.Clone() // a connection may still read what was sent
+	keep := status == http.StatusTemporaryRedirect || status == http.StatusPermanentRedirect
+	if !keep && x.method != http.MethodGet && x.method != http.MethodHead {
+		x.method, x.body, x.secret = http.MethodGet, "", false
+		for _, name := range []string{"Content-Type", "Content-Language", "Content-Encoding", "Content-Location"} {
+			x.header.Del(name)
+		}
+	}
+	from := x.place
+	x.place = next
+	x.shown = x.h.scrubText(x.shown) // a server can put into a path what it was sent
+	x.mode, _ = caps.NetMode(x.scheme, x.method)
+	if from.scheme == x.scheme && from.host == x.host {
+		return nil
+	}
+	if x.secret {
+		code := x.h.cfg.Gate.Refuse(x.op, x.request(), x.shown, caps.SecretNotPermitted)
+		return x.h.because(code, caps.SecretNotPermitted, "the server redirected to another host, where a body with a secret in it does not go")
+	}
+	x.forget()
+	return nil
+}
+
+func (x *exchange) resolve(location string) (place, error) {
+	if err := checkURL(location); err != nil {
+		return place{}, err
+	}
+	ref, err := url.Parse(location)
+	if err != nil {
+		return place{}, errURL
+	}
+	return canonicalPlace(x.url.ResolveReference(ref))
+}
+
+// forget drops the headers that another host has no business with: all but
+// those that are known to hold no credentials. They do not come back.
+func (x *exchange) forget() {
+	for name := range x.header {
+		if !harmless(name) || slices.Contains(x.filled, name) {
+			delete(x.header, name)
+		}
+	}
+	if _, kept := x.header["User-Agent"]; !kept {
+		x.header["User-Agent"] = []string{userAgent} // or the transport names itself
+	}
+}
+
+// harmless reports whether a header is known to hold no credentials.
+func harmless(name string) bool {
+	switch name {
+	case "Accept", "Accept-Charset", acceptEncoding, "Accept-Language", "Cache-Control", "Content-Encoding", "Content-Language",
+		"Content-Type", "If-Match", "If-Modified-Since", "If-None-Match", "If-Range", "If-Unmodified-Since",
+		"Pragma", "Range", "User-Agent":
+		return true
+	}
+	return false
+}
+
+// admit asks for a request that a redirect made: limits, then the gate, as
+// define does for the first.
+func (x *exchange) admit() (gate.Permit, error) {
+	if code, over := x.h.net.over(x.h, x.mode, x.host, x.size()); over {
+		return gate.Permit{}, x.refuse(code)
+	}
+	args := x.h.cfg.Gate.ArgsHash(x.op, []byte(x.method), []byte(x.url.String()), bytesOf(x.body))
+	p, ok := x.h.cfg.Gate.Admit(x.op, x.request(), x.shown, &args)
+	if !ok {
+		return p, x.h.denied(x.h.cfg.Gate.LastCode())
+	}
+	return p, nil
+}
