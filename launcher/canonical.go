@@ -13,9 +13,9 @@ import (
 // missing says that not all of it exists.
 type Resolver func(written string) (canonical string, missing bool, err error)
 
-// Canonical rewrites every path of p to its canonical form, so that grants and
-// layers meet on what the paths are and not on how they are spelled. The
-// aliases let a guest go on using a grant as it was written. What a layer
+// Canonical rewrites every path of p, of files and of programs, to its canonical
+// form, so that grants and layers meet on what the paths are and not on how they
+// are spelled. The aliases let a guest go on using a grant as it was written. What a layer
 // denies is denied in both spellings.
 func Canonical(p Policy, resolve Resolver) (Policy, []jail.Alias, error) {
 	var aliases []jail.Alias
@@ -26,7 +26,7 @@ func Canonical(p Policy, resolve Resolver) (Policy, []jail.Alias, error) {
 		if err != nil {
 			return Policy{}, nil, err
 		}
-		if canonical.Grant.Scope != e.Grant.Scope {
+		if e.Grant.Family == caps.FS && canonical.Grant.Scope != e.Grant.Scope {
 			aliases = append(aliases, jail.Alias{Written: e.Grant.Scope, Canonical: canonical.Grant.Scope})
 		}
 		out.Base[i] = canonical
@@ -66,7 +66,8 @@ func canonicalLayer(l *caps.Layer, resolve Resolver) (*caps.Layer, error) {
 }
 
 func canonicalEntry(e caps.Entry, resolve Resolver) (caps.Entry, error) {
-	if e.Grant.Family != caps.FS || e.Grant.Scope == "/" {
+	switch {
+	case e.Grant.Family != caps.FS && e.Grant.Family != caps.Exec, e.Grant.Scope == "/", e.Grant.Scope == "*":
 		return e, nil
 	}
 	canonical, _, err := resolve(e.Grant.Scope)

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls"
 	"runloop.dev/rlp/hostcalls/gate"
+	"runloop.dev/rlp/internal/abi"
 	"runloop.dev/rlp/internal/audit"
 	"runloop.dev/rlp/internal/guest"
 	"runloop.dev/rlp/internal/wasi"
@@ -26,6 +28,7 @@ type run struct {
 	host    *hostcalls.Host
 	out     capture
 	err     capture
+	leaks   []leak // values that were taken out, each secret and place once
 }
 
 // Launch runs the agent under its plan and reports how it ended. It always
@@ -40,13 +43,18 @@ func Launch(ctx context.Context, spec *Spec) *Report {
 	r := &run{spec: spec, plan: plan, report: newReport(spec, plan)}
 	r.out = capture{max: limitOr(plan.Limits, caps.StdoutMaxBytes), live: spec.Stdout}
 	r.err = capture{max: limitOr(plan.Limits, caps.StderrMaxBytes), live: spec.Stderr}
+	r.watch()
+	compiling := r.compile(ctx)
 	if err := r.open(); err != nil {
 		r.report.refuse(AuditFailed, StatusAudit, err.Error())
+		(<-compiling).close()
 		return r.report
 	}
 	r.event("run.started", map[string]any{"agent": spec.Agent, "version": spec.Version})
 	if r.start() {
-		r.execute(ctx)
+		r.execute(ctx, compiling)
+	} else {
+		(<-compiling).close()
 	}
 	r.finish()
 	return r.report
@@ -71,26 +79,45 @@ func DryRun(spec *Spec) (*Report, error) {
 
 // CheckModule refuses a module that could not be linked.
 func CheckModule(name string, module []byte) error {
-	sys, err := wasi.New(wasi.Config{})
+	funcs, err := signatures()
 	if err != nil {
 		return err
 	}
+	return guest.Check(guest.Config{Module: module, Name: name, Funcs: funcs})
+}
+
+// signatures are all that a guest may import, without anything behind it.
+func signatures() ([]abi.Func, error) {
+	sys, err := wasi.New(wasi.Config{})
+	if err != nil {
+		return nil, err
+	}
 	defer sys.Close()
-	return guest.Check(guest.Config{Module: module, Name: name, Funcs: append(sys.Funcs(), hostcalls.Signatures()...)})
+	return append(sys.Funcs(), hostcalls.Signatures()...), nil
 }
 
 // settled refuses what the plan itself refuses. It reports whether the guest
 // may run.
 func (r *Report) settled(spec *Spec, plan Plan) bool {
+	outcome, status, why := refusal(spec, plan)
+	if why != "" {
+		r.refuse(outcome, status, why)
+	}
+	return why == ""
+}
+
+// refusal is what the plan itself refuses, and why; "" if nothing.
+func refusal(spec *Spec, plan Plan) (Outcome, int, string) {
 	if plan.Effective.IsEmpty() && spec.FailOnEmpty {
-		r.refuse(Refused, StatusPolicy, emptyMessage)
-		return false
+		return Refused, StatusPolicy, emptyMessage
 	}
 	if _, asked := plan.Limits.Get(caps.CPUFuel); asked {
-		r.refuse(Unsupported, StatusUnsupported, "limits.cpu_fuel cannot be enforced by this version; take it out, or bound the run by wall_time_ms")
-		return false
+		return Unsupported, StatusUnsupported, "limits.cpu_fuel cannot be enforced by this version; take it out, or bound the run by wall_time_ms"
 	}
-	return true
+	if spec.ExecRefused != "" && holds(plan.Effective, caps.Exec) {
+		return Unsupported, StatusUnsupported, spec.ExecRefused
+	}
+	return OK, 0, ""
 }
 
 // open opens the journal and the gate. Nothing happens unrecorded, so a run
@@ -104,6 +131,9 @@ func (r *run) open() error {
 	if err != nil {
 		return fmt.Errorf("opening the audit journal: %w", err)
 	}
+	if s.Components.Secrets != nil {
+		journal = &discreetJournal{journal, r}
+	}
 	r.journal = journal
 	opt := gate.Options{KeepAllowed: s.KeepAllowed, KeepDenied: s.KeepDenied, MaxCalls: limitOr(r.plan.Limits, caps.HostcallsMax)}
 	if r.gate, err = gate.New(r.plan.Effective, journal, opt); err != nil {
@@ -114,6 +144,11 @@ func (r *run) open() error {
 
 const emptyMessage = "no capability is left, and security.caps.fail_on_empty is set"
 
+// holds reports whether anything of a family is left.
+func holds(s caps.Set, f caps.Family) bool {
+	return slices.ContainsFunc(s.Grants(), func(g caps.Grant) bool { return g.Family == f })
+}
+
 // start records the beginning of the run and everything that is settled before
 // the first guest instruction. It reports whether the guest may run.
 func (r *run) start() bool {
@@ -122,6 +157,9 @@ func (r *run) start() bool {
 		LimitsSummary: r.report.Limits, PolicyPresent: r.spec.Policy.Present,
 	})
 	r.logSets()
+	if r.spec.ExecCaveat != "" && holds(r.plan.Effective, caps.Exec) {
+		r.warn("%s", r.spec.ExecCaveat)
+	}
 	for _, c := range r.plan.Ignored() {
 		err = errors.Join(err, r.gate.Note(gate.Note{
 			Cap: "caps.extra", Op: "_start", Target: c.Grant.String(), Layer: c.Layer, Code: caps.NotInBase, Always: true,
@@ -137,22 +175,28 @@ func (r *run) start() bool {
 	return r.report.settled(r.spec, r.plan)
 }
 
-// execute compiles and runs the guest.
-func (r *run) execute(ctx context.Context) {
+// execute links and runs the guest.
+func (r *run) execute(ctx context.Context, compiling <-chan compiled) {
 	funcs, stop, err := r.link()
+	c := <-compiling
 	if err != nil {
+		c.close()
 		r.failStart(err)
 		return
 	}
 	defer stop()
-	module, err := r.compile(ctx, funcs)
-	if err != nil {
-		r.failStart(err)
+	if c.err == nil {
+		c.err = c.module.Link(ctx, funcs)
+	}
+	if c.err != nil {
+		r.failStart(c.err)
 		return
 	}
-	defer module.Close()
+	defer c.close()
+	r.report.Usage.CompileMS, r.report.Usage.Compiled = c.took.Milliseconds(), !c.module.Cached()
+	r.event("run.compiled", map[string]any{"cached": c.module.Cached(), "ms": r.report.Usage.CompileMS})
 	r.event("run.running", nil)
-	end := module.Run(ctx, guest.RunConfig{Wall: wallTime(r.plan.Limits)})
+	end := c.module.Run(ctx, guest.RunConfig{Wall: wallTime(r.plan.Limits)})
 	r.ended(end)
 }
 
@@ -174,19 +218,45 @@ func (r *run) failStart(err error) {
 	}
 }
 
-func (r *run) compile(ctx context.Context, funcs guest.Config) (*guest.Module, error) {
+// compiled is a module ready to be linked, or why there is none.
+type compiled struct {
+	module *guest.Module
+	took   time.Duration
+	err    error
+}
+
+func (c compiled) close() {
+	if c.module != nil {
+		_ = c.module.Close()
+	}
+}
+
+// compile begins to compile the guest, which needs nothing of what is opened
+// for the run meanwhile. Nothing is compiled for a run that the plan refuses.
+func (r *run) compile(ctx context.Context) <-chan compiled {
+	done := make(chan compiled, 1)
+	if _, _, why := refusal(r.spec, r.plan); why != "" {
+		done <- compiled{}
+		return done
+	}
+	go func() { done <- r.compileNow(ctx) }()
+	return done
+}
+
+func (r *run) compileNow(ctx context.Context) compiled {
 	if r.spec.Slow != nil {
 		defer r.spec.Slow()()
 	}
-	start := r.spec.Now()
-	module, err := guest.Compile(ctx, funcs)
+	funcs, err := signatures()
 	if err != nil {
-		return nil, err
+		return compiled{err: err}
 	}
-	r.report.Usage.CompileMS = r.spec.Now().Sub(start).Milliseconds()
-	r.report.Usage.Compiled = !module.Cached()
-	r.event("run.compiled", map[string]any{"cached": module.Cached(), "ms": r.report.Usage.CompileMS})
-	return module, nil
+	start := r.spec.Now()
+	mem, _ := r.plan.Limits.Get(caps.MemoryBytes)
+	module, err := guest.Prepare(ctx, guest.Config{
+		Module: r.spec.Module, Name: r.spec.Agent, CacheDir: r.spec.CacheDir, Funcs: funcs, MemoryBytes: mem,
+	})
+	return compiled{module, r.spec.Now().Sub(start), err}
 }
 
 // ended writes down how the guest ended.
@@ -229,6 +299,9 @@ func endMessage(o Outcome, end guest.End, l caps.Limits) string {
 
 // finish records the end and completes the report.
 func (r *run) finish() {
+	r.out.flush()
+	r.err.flush()
+	r.report.Message = r.scrubText(r.report.Message, "the report")
 	r.usage()
 	kind := audit.KindRunFailed
 	switch r.report.Outcome {

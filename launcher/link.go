@@ -16,7 +16,6 @@ import (
 	"runloop.dev/rlp/hostcalls"
 	"runloop.dev/rlp/hostcalls/gate"
 	"runloop.dev/rlp/internal/abi"
-	"runloop.dev/rlp/internal/guest"
 	"runloop.dev/rlp/internal/jail"
 	"runloop.dev/rlp/internal/wasi"
 )
@@ -25,21 +24,21 @@ import (
 const maxFiles = 256
 
 // link makes everything that the guest can import, and what undoes it.
-func (r *run) link() (guest.Config, func(), error) {
+func (r *run) link() ([]abi.Func, func(), error) {
 	fsGate, err := newPathGate(r.gate)
 	if err != nil {
-		return guest.Config{}, nil, err
+		return nil, nil, err
 	}
 	j, err := jail.Open(jail.Config{Gate: fsGate, Roots: roots(r.plan.Base), Aliases: r.spec.Aliases})
 	if err != nil {
-		return guest.Config{}, nil, fmt.Errorf("pinning the fs grants: %w", err)
+		return nil, nil, fmt.Errorf("pinning the fs grants: %w", err)
 	}
 	for _, path := range j.Missing() {
 		r.warn("the fs grant %s does not exist", path)
 	}
 	env, err := r.environment()
 	if err != nil {
-		return guest.Config{}, nil, errors.Join(err, j.Close())
+		return nil, nil, errors.Join(err, j.Close())
 	}
 	clock, onClock := r.clock()
 	sys, err := wasi.New(wasi.Config{
@@ -48,26 +47,23 @@ func (r *run) link() (guest.Config, func(), error) {
 		FS: j, Clock: clock, OnClock: onClock, Random: r.random(), MaxFiles: maxFiles,
 	})
 	if err != nil {
-		return guest.Config{}, nil, errors.Join(err, j.Close())
+		return nil, nil, errors.Join(err, j.Close())
 	}
 	stop := func() { sys.Close(); _ = j.Close() }
 	funcs, err := r.imports(sys)
 	if err != nil {
 		stop()
-		return guest.Config{}, nil, err
+		return nil, nil, err
 	}
-	mem, _ := r.plan.Limits.Get(caps.MemoryBytes)
-	return guest.Config{
-		Module: r.spec.Module, Name: r.spec.Agent, CacheDir: r.spec.CacheDir, Funcs: funcs, MemoryBytes: mem,
-	}, stop, nil
+	return funcs, stop, nil
 }
 
 func (r *run) imports(sys *wasi.System) ([]abi.Func, error) {
-	kbWrites := limitOr(r.plan.Limits, caps.KBWriteBytes)
 	r.host = hostcalls.New(hostcalls.Config{
-		Gate: r.gate, KB: r.spec.KB, KBWriteBytes: kbWrites,
+		Gate: r.gate, Components: r.spec.Components, Limits: r.plan.Limits,
 		Now: func() int64 { return r.spec.Now().UnixNano() },
-		Log: r.agentLog,
+		Log: r.agentLog, Warn: func(message string) { r.warnOnce(message) },
+		Replaced: func(id, op string) { r.replaced(id, op, op) },
 	})
 	own, err := r.host.Funcs()
 	if err != nil {

@@ -47,6 +47,9 @@ type Usage struct {
 	StdoutTruncated bool  `json:"stdout_truncated"`
 	StderrBytes     int64 `json:"stderr_bytes"`
 	StderrTruncated bool  `json:"stderr_truncated"`
+	// SecretsReplaced counts values of secrets that were taken out of what the
+	// guest printed, returned, logged, stored or was given.
+	SecretsReplaced int64 `json:"secrets_replaced,omitempty"`
 
 	// Families counts decisions by family key, such as "fs": {"allowed", "denied"}.
 	Families map[string]FamilyUsage `json:"families"`

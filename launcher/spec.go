@@ -48,8 +48,13 @@ type Spec struct {
 
 	// OpenJournal opens the run's journal; a run whose journal cannot be opened does not start.
 	OpenJournal func(audit.Head) (Journal, error)
-	// KB is the knowledge base; nothing is opened before it is used.
-	KB       hostcalls.KB
+	// Components do the families' work; each opens what it needs at its first use.
+	Components hostcalls.Components
+	// ExecRefused says why programs cannot be kept from what they must be kept
+	// from here: a run that holds exec is refused with 78. ExecCaveat is what
+	// the report and the log say of a run that holds exec. Either may be empty.
+	ExecRefused, ExecCaveat string
+
 	CacheDir string
 	Now      func() time.Time
 	Log      *slog.Logger

@@ -13,11 +13,28 @@ type capture struct {
 	total     int64
 	live      io.Writer // receives what is kept as it comes; nil when held
 	truncated bool
+	scrub     func(p []byte, end bool) []byte // takes values of secrets out; nil: there are none
 }
 
 // Write keeps what there is room for and always takes everything.
 func (c *capture) Write(p []byte) (int, error) {
 	c.total += int64(len(p))
+	if c.scrub == nil {
+		c.keep(p)
+	} else {
+		c.keep(c.scrub(p, false))
+	}
+	return len(p), nil
+}
+
+// flush passes on what was held back; nothing is written after it.
+func (c *capture) flush() {
+	if c.scrub != nil {
+		c.keep(c.scrub(nil, true))
+	}
+}
+
+func (c *capture) keep(p []byte) {
 	room := c.max - int64(c.kept.Len())
 	keep := p
 	if int64(len(p)) > room {
@@ -29,7 +46,6 @@ func (c *capture) Write(p []byte) (int, error) {
 			c.live = nil // the reader has gone; the run goes on
 		}
 	}
-	return len(p), nil
 }
 
 // guestLines passes a guest's stderr on as it comes, with lines that look like

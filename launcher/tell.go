@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"runloop.dev/rlp/caps"
 )
@@ -50,6 +51,14 @@ func (r *run) event(name string, fields map[string]any) {
 	r.spec.Event(name, fields)
 }
 
+// warnOnce warns of what the guest may cause as often as it likes.
+func (r *run) warnOnce(message string) {
+	const most = 100
+	if len(r.report.Warnings) < most && !slices.Contains(r.report.Warnings, message) {
+		r.warn("%s", message)
+	}
+}
+
 func (r *run) warn(format string, args ...any) {
 	w := fmt.Sprintf(format, args...)
 	r.report.Warnings = append(r.report.Warnings, w)
@@ -91,7 +100,8 @@ func (r *run) usage() {
 	u := &r.report.Usage
 	u.StdoutBytes, u.StdoutTruncated = r.out.total, r.out.truncated
 	u.StderrBytes, u.StderrTruncated = r.err.total, r.err.truncated
-	r.report.Stdout, r.report.Stderr = r.out.kept.String(), r.err.kept.String()
+	r.report.Stdout = r.scrubText(r.out.kept.String(), "stdout") // with what was learned since
+	r.report.Stderr = r.scrubText(r.err.kept.String(), "stderr")
 	for f := range caps.NumFamilies {
 		c := r.gate.Counts(f)
 		if c.Allowed+c.Denied == 0 {
@@ -101,13 +111,17 @@ func (r *run) usage() {
 		u.Allowed += c.Allowed
 		u.Denied += c.Denied
 	}
-	u.Hostcalls = u.Allowed + u.Denied
+	u.Hostcalls = r.gate.Calls()
 }
 
 // summary is usage as the end record holds it.
 func (u Usage) summary() map[string]int64 {
-	return map[string]int64{
+	m := map[string]int64{
 		"wall_ms": u.WallMS, "memory_bytes": u.MemoryBytes, "hostcalls": u.Hostcalls, "allowed": u.Allowed,
 		"denied": u.Denied, "stdout_bytes": u.StdoutBytes, "stderr_bytes": u.StderrBytes,
 	}
+	if u.SecretsReplaced > 0 {
+		m["secrets_replaced"] = u.SecretsReplaced
+	}
+	return m
 }
