@@ -9,18 +9,20 @@ import (
 // An ExecRequest is one program to run. An environment value may be a secret's
 // handle.
 type ExecRequest struct {
-	Argv    []string // Argv[0] is an absolute path of the host
-	Env     map[string]string
-	Dir     string // "": a working folder that the host makes
+	Argv    []string          // Argv[0] is an absolute path of the host
+	Env     map[string]string // each name is a capability of its own: env:read:NAME
+	Dir     string            // in the working folder that the host makes; "": that folder
 	Stdin   []byte
-	Timeout time.Duration // 0: the host's own
+	Timeout time.Duration // 0: the host's own; to the millisecond
 }
 
 // An ExecResult is how a program ended.
 type ExecResult struct {
-	ExitCode       int
-	TimedOut       bool
+	ExitCode       int  // 128 and the signal's number, where one ended it
+	TimedOut       bool // the host ended it: its time was over
 	Stdout, Stderr []byte
+	// StdoutCut and StderrCut say that there was more than the host keeps.
+	StdoutCut, StderrCut bool
 }
 
 // ExecRun runs a program to its end. An exit code other than 0 is a result, not
@@ -50,6 +52,8 @@ func ExecRun(req ExecRequest) (ExecResult, error) {
 		TimedOut bool   `json:"timed_out"`
 		Stdout   uint64 `json:"stdout_bytes"`
 		Stderr   uint64 `json:"stderr_bytes"`
+		OutCut   bool   `json:"stdout_truncated"`
+		ErrCut   bool   `json:"stderr_truncated"`
 	}
 	if err := json.Unmarshal(head, &h); err != nil {
 		return ExecResult{}, malformed("exec_run", err.Error())
@@ -59,7 +63,7 @@ func ExecRun(req ExecRequest) (ExecResult, error) {
 	}
 	return ExecResult{
 		ExitCode: h.ExitCode, TimedOut: h.TimedOut,
-		Stdout: body[:h.Stdout:h.Stdout], Stderr: body[h.Stdout:],
+		Stdout: body[:h.Stdout:h.Stdout], Stderr: body[h.Stdout:], StdoutCut: h.OutCut, StderrCut: h.ErrCut,
 	}, nil
 }
 

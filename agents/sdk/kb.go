@@ -93,8 +93,9 @@ func KBList(domain, prefix string) ([]KBEntry, error) {
 	return entries, nil
 }
 
-// KBSearch returns up to k texts of a domain that match text, best first. The
-// capability is kb:read:domain.
+// KBSearch returns up to k values of a domain, 1 to 100, that suit text best, best
+// first. The capability is kb:read:domain; without kb:read:domain_raw personal
+// data can neither be found nor seen.
 func KBSearch(domain, text string, k int) ([]KBHit, error) {
 	var query jsonlite.Writer
 	query.Object()

@@ -7,28 +7,50 @@ import (
 
 // A Message is one part of a conversation with a model.
 type Message struct {
-	Role    string `json:"role"` // "system", "user", "assistant" or "tool"
-	Content string `json:"content"`
+	Role       string     `json:"role"` // "system", "developer", "user", "assistant" or "tool"
+	Content    string     `json:"content"`
+	ToolCalls  []ToolCall `json:"tool_calls,omitempty"`   // the assistant's, as they were answered
+	ToolCallID string     `json:"tool_call_id,omitempty"` // which call a tool's message answers
+}
+
+// A ToolCall is what a model wants done: put it into the conversation with what
+// came of it in a message of role "tool".
+type ToolCall struct {
+	ID       string       `json:"id"`
+	Type     string       `json:"type"` // "function"
+	Function FunctionCall `json:"function"`
+}
+
+// A FunctionCall names a tool; Arguments is a JSON document.
+type FunctionCall struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
 }
 
 // A CompletionRequest asks a model for text. The zero value of a field leaves
 // it to the operator's configuration.
 type CompletionRequest struct {
-	Model       string          `json:"model,omitempty"` // such as "local:echo"
-	Messages    []Message       `json:"messages"`
-	MaxTokens   int             `json:"max_tokens,omitempty"`
-	Temperature *float64        `json:"temperature,omitempty"`
-	Tools       json.RawMessage `json:"tools,omitempty"`
+	Model          string          `json:"model,omitempty"` // such as "local:echo"
+	Messages       []Message       `json:"messages"`
+	MaxTokens      int             `json:"max_tokens,omitempty"`
+	Temperature    *float64        `json:"temperature,omitempty"`
+	TopP           *float64        `json:"top_p,omitempty"`
+	Stop           []string        `json:"stop,omitempty"`
+	Seed           *int64          `json:"seed,omitempty"`
+	Tools          json.RawMessage `json:"tools,omitempty"`           // [{"type":"function","function":{"name","description","parameters"}}]
+	ToolChoice     json.RawMessage `json:"tool_choice,omitempty"`     // "auto", "none", "required", or {"type":"function","function":{"name"}}
+	ResponseFormat json.RawMessage `json:"response_format,omitempty"` // {"type":"json_schema","json_schema":{"name","schema"}}
+	TimeoutMS      int64           `json:"timeout_ms,omitempty"`
 }
 
 // A Completion is what a model answered.
 type Completion struct {
-	Text         string          `json:"text"`
-	ToolCalls    json.RawMessage `json:"tool_calls"`
-	Usage        Usage           `json:"usage"`
-	Model        string          `json:"model"`
-	FinishReason string          `json:"finish_reason"`
-	Cached       bool            `json:"cached"`
+	Text         string     `json:"text"`
+	ToolCalls    []ToolCall `json:"tool_calls"`
+	Usage        Usage      `json:"usage"`
+	Model        string     `json:"model"`         // the one that answered, with its provider
+	FinishReason string     `json:"finish_reason"` // "stop", "length", "tool_calls" or "content_filter"
+	Cached       bool       `json:"cached"`        // the answer to an earlier request, for nothing
 }
 
 // Usage is what a call to a model cost.
@@ -42,6 +64,8 @@ type Usage struct {
 type Embeddings struct {
 	Vectors [][]float32 `json:"vectors"`
 	Usage   Usage       `json:"usage"`
+	Model   string      `json:"model"`
+	Cached  bool        `json:"cached"`
 }
 
 // ModelComplete asks a model. The capability is model:use:<model>.

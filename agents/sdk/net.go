@@ -13,25 +13,26 @@ type HTTPRequest struct {
 	URL     string
 	Headers map[string]string
 	Body    []byte
-	Timeout time.Duration // 0: the host's own
+	Timeout time.Duration // 0: the host's own; counted in milliseconds, and at least one
 }
 
 // An HTTPResponse is the answer, of whatever status.
 type HTTPResponse struct {
 	Status  int
-	Headers map[string]string // several values of one name are joined by ", "
+	Headers map[string]string // by names such as Content-Type; several values of one are joined by ", "
 	Body    []byte
 }
 
-// HTTP makes one request. A status of 400 or more is a response, not an error.
-// The capability is net:https:host:port.
+// HTTP makes one request and follows up to five redirects. A status of 400 or
+// more is a response, not an error. The capability is network:https:host:port,
+// of each host on the way; the body of a response comes decompressed.
 func HTTP(req HTTPRequest) (HTTPResponse, error) {
 	text, err := json.Marshal(struct {
 		Method  string            `json:"method"`
 		URL     string            `json:"url"`
 		Headers map[string]string `json:"headers,omitempty"`
 		Timeout int64             `json:"timeout_ms,omitempty"`
-	}{method(req.Method), req.URL, req.Headers, req.Timeout.Milliseconds()})
+	}{method(req.Method), req.URL, req.Headers, milliseconds(req.Timeout)})
 	if err != nil {
 		return HTTPResponse{}, err
 	}
@@ -64,6 +65,11 @@ func method(m string) string {
 		return "GET"
 	}
 	return m
+}
+
+// milliseconds rounds up: less than one would ask for the host's own time.
+func milliseconds(d time.Duration) int64 {
+	return (max(d, 0) + time.Millisecond - 1).Milliseconds()
 }
 
 // A headerValue is one text or a list of them.

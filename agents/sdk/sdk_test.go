@@ -243,7 +243,7 @@ func TestHTTP(t *testing.T) {
 		return framed(`{"status":404,"headers":{"a":"b","c":["d","e"]}}`, "gone"), nil
 	})
 	r, err := sdk.HTTP(sdk.HTTPRequest{
-		Method: "POST", URL: "https://api.example.com/v1", Timeout: 1500 * time.Millisecond,
+		Method: "POST", URL: "https://api.example.com/v1", Timeout: 1499*time.Millisecond + 1,
 		Headers: map[string]string{"Authorization": "Bearer rlsec_1"}, Body: []byte("body"),
 	})
 	if err != nil || r.Status != 404 || string(r.Body) != "gone" || !maps.Equal(r.Headers, map[string]string{"a": "b", "c": "d, e"}) {
