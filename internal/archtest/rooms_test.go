@@ -14,24 +14,32 @@ type doors map[string]string
 // house; "agents/*" stands for each folder in agents.
 var rooms = map[string]room{
 	"cmd/rlp": {6, doors{
-		"bundles":           "opens what it is told to launch",
-		"caps":              "prints grants and changes, explains requests",
-		"caps/policy":       "reads overrides, flags and what lint looks at",
-		"hostcalls":         "gives the calls their store",
-		"hostcalls/gate":    "opens the gate of a run",
-		"internal/abi":      "joins the functions of calls and WASI",
-		"internal/audit":    "tees and prints records",
-		"internal/config":   "reads the settings once",
-		"internal/guest":    "chooses the engine and its cache, and is its compiling child",
-		"internal/home":     "finds the operator's files",
-		"internal/ident":    "parses names from the command line",
-		"internal/jail":     "gives a run its files",
-		"internal/tomlfile": "prints the place of what is wrong in a file",
-		"internal/wasi":     "gives a run its clocks and streams",
-		"kb":                "picks the store",
-		"kb/journal":        "opens the journal that a run appends to",
-		"launcher":          "plans and launches",
-		"secrets":           "picks the provider",
+		"bundles":                  "opens what it is told to launch",
+		"caps":                     "prints grants and changes, explains requests",
+		"caps/policy":              "reads overrides, flags and what lint looks at",
+		"hostcalls":                "gives the calls their store",
+		"hostcalls/gate":           "opens the gate of a run",
+		"internal/abi":             "joins the functions of calls and WASI",
+		"internal/audit":           "tees and prints records",
+		"internal/companion":       "hands what is not for the small program to the whole one",
+		"internal/config":          "reads the settings once",
+		"internal/guest":           "chooses the engine and its cache, and is its compiling child",
+		"internal/home":            "finds the operator's files",
+		"internal/ident":           "parses names from the command line",
+		"internal/egress":          "gives the calls their way out",
+		"internal/jail":            "gives a run its files",
+		"internal/lane":            "gives the calls a place where programs run",
+		"internal/model":           "gives the calls their models",
+		"internal/model/providers": "is the process that speaks to providers",
+		"internal/model/remote":    "starts that process, or is it",
+		"internal/pii":             "masks what leaves the store",
+		"internal/tomlfile":        "prints the place of what is wrong in a file",
+		"internal/wasi":            "gives a run its clocks and streams",
+		"kb":                       "picks the store",
+		"kb/journal":               "opens the journal that a run appends to",
+		"kb/source":                "reads what is imported",
+		"launcher":                 "plans and launches",
+		"secrets":                  "picks the provider",
 	}},
 	"launcher": {5, doors{
 		"bundles":           "a plan begins with a verified bundle",
@@ -56,6 +64,7 @@ var rooms = map[string]room{
 		"internal/wasi": "is its FS",
 	}},
 	"hostcalls": {3, doors{
+		"internal/model": "the words of a request to a model, read once and judged",
 		"caps":           "turns arguments into requests",
 		"hostcalls/gate": "the one door",
 		"internal/abi":   "is a table of functions",
@@ -91,6 +100,7 @@ var rooms = map[string]room{
 	"kb/journal": {2, doors{
 		"internal/audit": "is a Sink",
 	}},
+	"kb/source": {1, nil},
 	"kb/wire": {2, doors{
 		"internal/audit": "carries records",
 		"internal/ident": "says for which tenant",
@@ -104,13 +114,32 @@ var rooms = map[string]room{
 		"caps/policy":       "limits are spelled alike everywhere",
 		"internal/tomlfile": "reads config.toml",
 	}},
-	"secrets":           {1, doors{"internal/ident": "a secret belongs to a tenant"}},
-	"internal/audit":    {1, nil},
-	"caps":              {0, nil},
-	"internal/abi":      {0, nil},
-	"internal/home":     {0, nil},
-	"internal/ident":    {0, nil},
-	"internal/tomlfile": {0, nil},
+	"internal/egress": {2, doors{
+		"caps": "hosts and ports are canonical on both sides",
+	}},
+	"internal/model/providers": {3, doors{
+		"internal/model": "is its providers",
+	}},
+	"internal/model/remote": {3, doors{
+		"internal/model": "carries its requests and answers",
+	}},
+	"internal/model":           {2, nil},
+	"internal/model/modeltest": {0, nil},
+	"internal/lane":            {1, nil},
+	"internal/meter":           {0, nil},
+	"internal/pii":             {0, nil},
+	"secrets": {1, doors{
+		"caps":           "a secret's id has one form",
+		"internal/ident": "a secret belongs to a tenant",
+	}},
+	"internal/audit":          {1, nil},
+	"caps":                    {0, nil},
+	"internal/abi":            {0, nil},
+	"internal/companion":      {0, nil},
+	"internal/companion/pack": {6, doors{"internal/companion": "writes what the small program finds"}},
+	"internal/home":           {0, nil},
+	"internal/ident":          {0, nil},
+	"internal/tomlfile":       {0, nil},
 
 	// The guest's half. The host never imports it, nor it the host.
 	"agents/*": {3, doors{
@@ -127,22 +156,37 @@ var rooms = map[string]room{
 	// What judges the house is not part of it.
 	"internal/archtest":    {0, nil},
 	"internal/conformance": {0, nil},
+	"internal/demo":        {0, nil},
 }
 
 // toBuild are rooms that are drawn and have no package yet.
-var toBuild = map[string]string{
-	"secrets": "providers come with the families that need them",
-}
+var toBuild = map[string]string{}
 
 // testDoors are what the tests of a room may import beyond the room's own
 // doors. Tests stand outside the levels, never outside the drawing.
 var testDoors = map[string]doors{
+	"cmd/rlp": {"internal/model/modeltest": "scripts ask servers on loopback"},
+	"internal/model/providers": {
+		"internal/model/modeltest": "providers are servers on loopback",
+		"internal/model/remote":    "what the process between costs is measured",
+	},
 	"agents/*":   {"agents/sdk/sdktest": "an agent is tested against a host that is not there"},
 	"agents/sdk": {"agents/sdk/sdktest": "the calls are tested against a host that is not there"},
-	"kb":         {"kb/kbtest": "every store passes one suite"},
+	"kb": {
+		"kb/kbtest":      "every store passes one suite",
+		"caps":           "a get is measured from inside a guest",
+		"hostcalls":      "the same",
+		"hostcalls/gate": "the same",
+		"internal/guest": "the same, on the engine",
+		"internal/pii":   "the same, masked",
+	},
 	"hostcalls": {
-		"internal/guest": "the ratio to an empty call is measured on the engine",
-		"kb/journal":     "a recorded call is measured with the journal that runs use",
+		"internal/guest":  "the ratio to an empty call is measured on the engine",
+		"kb/journal":      "a recorded call is measured with the journal that runs use",
+		"secrets":         "handles and values are those that runs have",
+		"internal/ident":  "the secrets of a tenant",
+		"internal/egress": "attacks on net_http go through the whole of it",
+		"caps/policy":     "policies are written as operators write them",
 	},
 	"internal/jail": {
 		"internal/wasi/wasitest": "every FS passes one suite",
@@ -175,6 +219,7 @@ var outside = map[string][]owner{
 	"github.com/tetratelabs/wazero": {
 		{"internal/guest", false, "the only room that knows the engine"},
 		{"hostcalls", true, "the empty call that a checked one is measured against"},
+		{"internal/meter", true, "both of the engine's engines run what was rewritten"},
 		{"internal/jail", true, "the engine's own directory mount is the control of each attack and the measure of each figure"},
 		{"internal/wasi", true, "the engine's own WASI is what ours is measured against"},
 	},
@@ -182,6 +227,12 @@ var outside = map[string][]owner{
 	"github.com/pelletier/go-toml/v2": {{"internal/tomlfile", false, "one strict reader, or keys match without case somewhere"}},
 	"github.com/bits-and-blooms/bitset": {
 		{"caps", false, "a family is a bitset"},
+	},
+	"github.com/openai/openai-go/v3": {
+		{"internal/model/providers", false, "asks those who speak its protocol; what linking it costs, others do not pay"},
+	},
+	"github.com/anthropics/anthropic-sdk-go": {
+		{"internal/model/providers", false, "asks those who speak its protocol; what linking it costs, others do not pay"},
 	},
 	"github.com/spf13/cobra": {{"cmd/rlp", false, "the command line"}},
 	"github.com/spf13/pflag": {{"cmd/rlp", false, "the command line"}},
@@ -197,6 +248,7 @@ var outside = map[string][]owner{
 		{"internal/guest", false, "keys of the compile cache"},
 		{"kb", false, "digests of what is stored"},
 		{"kb/journal", false, "sums of frames, the keyed digest of arguments"},
+		{"kb/source", false, "digests of documents"},
 		{"launcher", false, "digests in the report"},
 	},
 	"github.com/google/uuid": {
@@ -211,16 +263,23 @@ var outside = map[string][]owner{
 		{"bundles", false, "names that differ only in Unicode form"},
 	},
 	"golang.org/x/sys/unix": {
+		{"internal/model/remote", false, "a child inherits no descriptor"},
 		{"bundles", false, "opens without following or waiting"},
 		{"cmd/rlp", false, "is it a terminal"},
+		{"internal/companion", false, "a program in memory"},
 		{"internal/guest", false, "guest memory outside the Go heap, limits of the compiling child"},
 		{"internal/home", false, "whose file is it"},
 		{"internal/jail", false, "openat2"},
+		{"internal/lane", false, "descriptors, control groups, filters"},
 		{"internal/tomlfile", false, "opens without following or waiting"},
 		{"kb", false, "locks, the peer of a socket"},
 		{"kb/journal", false, "the mapped journal and its lock"},
+		{"kb/source", false, "opens without waiting"},
 		{"kb/wire", false, "the peer of a socket"},
+		{"secrets", false, "opens without following, locks of the vault"},
 	},
+	"filippo.io/age":                {{"secrets", false, "the vault"}},
+	"github.com/zalando/go-keyring": {{"secrets", false, "the keyring of the desktop"}},
 	"github.com/santhosh-tekuri/jsonschema/v6": {
 		{"caps/policy", true, "the published schema accepts what the reader accepts"},
 		{"cmd/rlp", true, "the published schema is one"},
@@ -235,29 +294,47 @@ var outside = map[string][]owner{
 var guarded = map[string][]owner{
 	"C":      {},
 	"plugin": {},
-	"log":    {},
+	"log":    {{"cmd/rlp", false, "keeps what libraries print away from stderr"}},
 	"testing": {
+		{"internal/model/modeltest", false, "is for tests of what asks providers"},
 		{"agents/sdk/sdktest", false, "is for tests of agents"},
 		{"internal/wasi/wasitest", false, "is a suite"},
 		{"kb/kbtest", false, "is a suite"},
 	},
 	"os/exec": {
+		{"internal/model/remote", false, "starts the process that asks providers"},
 		{"agents/sdk/sdktest", false, "compiles an agent as a guest"},
 		{"cmd/rlp", false, "builds an agent from source, starts the owner of the store"},
+		{"internal/demo", false, "runs what it shows"},
+		{"secrets", false, "the helper program that the operator named"},
 	},
 	"net": {
+		{"internal/model/providers", false, "bounds the time to get a connection"},
 		{"internal/config", false, "splits the address to listen on"},
+		{"internal/demo", false, "listens on loopback"},
+		{"internal/egress", false, "resolves and dials"},
 		{"kb", false, "the store's private socket"},
 		{"kb/wire", false, "the store's private socket"},
 	},
-	"net/http": {},
+	"net/http": {
+		{"internal/model/modeltest", false, "is a server"},
+		{"internal/model/providers", false, "asks providers"},
+		{"hostcalls", false, "requests and answers have its types; only egress sends"},
+		{"internal/demo", false, "the servers that it shows agents with"},
+		{"internal/egress", false, "the one transport"},
+	},
 	"syscall": {
+		{"internal/model/remote", false, "ends a child with its parent"},
 		{"bundles", false, "error numbers, whose file is it"},
 		{"cmd/rlp", false, "signals"},
+		{"internal/companion", false, "whose file is it"},
+		{"internal/egress", false, "error numbers"},
 		{"internal/guest", false, "locks of the compile cache, whose file is it"},
 		{"internal/home", false, "whose file is it"},
 		{"internal/jail", false, "error numbers"},
+		{"internal/lane", false, "starts programs, error numbers"},
 		{"internal/tomlfile", false, "error numbers, whose file is it"},
+		{"secrets", false, "whose file is it, ends the helper program with all that it started"},
 	},
 	"unsafe": {
 		{"agents/sdk", false, "pointers of its own memory are what the interface takes"},
@@ -265,25 +342,33 @@ var guarded = map[string][]owner{
 		{"hostcalls", false, "a view of guest memory as a string, valid for one call"},
 		{"internal/guest", false, "memory of the guest outside the Go heap"},
 		{"internal/jail", false, "directory entries as the kernel writes them"},
+		{"internal/lane", false, "what the kernel reads: filters, rule sets"},
 		{"internal/wasi", false, "a view of guest memory as a string, valid for one call"},
 		{"kb/journal", false, "the mapped journal"},
 	},
 	"os": {
+		{"internal/model/remote", false, "the pipe that a child answers on"},
 		{"agents/*", false, "a guest's files, arguments and exit"},
 		{"agents/sdk", false, "a guest's files, arguments and exit"},
 		{"agents/sdk/sdktest", false, "compiles an agent as a guest"},
 		{"bundles", false, "reads a bundle once"},
 		{"cmd/rlp", false, "the edge"},
+		{"internal/companion", false, "finds and extracts a program"},
+		{"internal/companion/pack", false, "writes a program"},
 		{"internal/config", false, "reads the settings once"},
 		{"internal/conformance", false, "reads the tree, writes the table"},
+		{"internal/demo", false, "writes the home that it shows"},
 		{"internal/guest", false, "the compile cache"},
 		{"internal/home", false, "makes the home"},
 		{"internal/jail", false, "handles of the grants"},
+		{"internal/lane", false, "the working folder of a run, links, /proc"},
 		{"internal/tomlfile", false, "opens and checks a file"},
 		{"kb", false, "the folders of the store"},
 		{"kb/journal", false, "journals are files"},
+		{"kb/source", false, "reads what is imported"},
 		{"kb/kbtest", false, "folders of its own for each test"},
 		{"launcher", false, "the working folder and the streams of a run"},
+		{"secrets", false, "the files of the vault"},
 	},
 }
 
@@ -323,7 +408,9 @@ var edgeOwners = []owner{
 	{"agents/*", false, "a program of its own"},
 	{"agents/sdk", false, "the guest's side of the system interface"},
 	{"agents/sdk/sdktest", false, "compiles an agent as a guest"},
+	{"internal/companion/pack", false, "a program of its own"},
 	{"internal/conformance", false, "a program of its own"},
+	{"internal/demo", false, "a program of its own"},
 }
 
 var gateOwners = []owner{
@@ -333,10 +420,13 @@ var gateOwners = []owner{
 }
 
 var clockOwners = []owner{
+	{"internal/model/providers", false, "no wait that ends after the deadline"},
+	{"internal/model/remote", false, "tells the child what is left of the deadline"},
 	{"cmd/rlp", false, "the clock is chosen here"},
 	{"agents/*", false, "asks the clock that it was granted"},
 	{"internal/guest", false, "the deadline is the host's, measured in host time"},
 	{"internal/jail", false, "a time of now, where the system has no word for it"},
+	{"internal/lane", false, "deadlines of programs are the host's"},
 	{"internal/wasi", false, "the clock of a guest that was granted time"},
 	{"kb", false, "deadlines of locks and of a stuck owner"},
 	{"kb/journal", false, "the coarse clock that records are stamped by"},

@@ -47,9 +47,15 @@ type Sink interface {
 	// Decide appends a decision. When it returns nil the record survives the
 	// death of this process. It must not allocate.
 	Decide(d *Decision) error
+	// Again appends the last decision once more. It is false, and nothing is
+	// appended, when there is none or it has to be written whole: then call
+	// Decide, which also says what is wrong. It must not allocate.
+	Again() bool
 	// Event appends a record of another kind (run.start, call.done, caps.swap,
 	// run.complete, run.failed, policy.rejected).
 	Event(e *Event) error
 	// ArgsHash returns the keyed digest of op and args, each length-prefixed.
 	ArgsHash(op string, args ...[]byte) [32]byte
+	// ResultHash returns the keyed digest of what a call gave back.
+	ResultHash(result []byte) [32]byte
 }

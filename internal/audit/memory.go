@@ -68,6 +68,16 @@ func (m *Memory) Decide(d *Decision) error {
 	return nil
 }
 
+// Again keeps the last decision once more.
+func (m *Memory) Again() bool {
+	n := len(m.Decisions)
+	if n == 0 || m.take() != nil {
+		return false
+	}
+	m.Decisions = append(m.Decisions, m.Decisions[n-1])
+	return true
+}
+
 // Event keeps e.
 func (m *Memory) Event(e *Event) error {
 	if err := m.take(); err != nil {
@@ -89,6 +99,9 @@ func (m *Memory) ArgsHash(op string, args ...[]byte) [32]byte {
 	}
 	return [32]byte(h.Sum(nil))
 }
+
+// ResultHash is a digest without a key as well.
+func (m *Memory) ResultHash(result []byte) [32]byte { return sha256.Sum256(result) }
 
 // Close does nothing.
 func (m *Memory) Close() error { return nil }

@@ -32,6 +32,9 @@ type Security struct {
 	Confirm                string // "ask", "refuse" or "allow"
 	Caps                   SecurityCaps
 	SecretsProvider        string // "age", "env", "keyring" or "exec"
+	// SecretsCommand is the program of "exec" and its arguments; SecretsEnv are
+	// the names of the variables that it is given.
+	SecretsCommand, SecretsEnv []string
 }
 
 // SecurityCaps is [security.caps]. The audit switches govern what is stored;
@@ -61,7 +64,10 @@ type KB struct {
 type Model struct {
 	Default   string
 	Providers []Provider
-	Prices    map[string]Price // by model
+	Prices    map[string]Price // by "provider:model", by model, or by the beginning of the former and "*"
+	// Cache keeps the answers to requests that always get the same one, for the
+	// rest of a run.
+	Cache bool
 }
 
 // A Provider is one [[model.providers]].
@@ -70,7 +76,7 @@ type Provider struct {
 	Kind     string // "openai", "anthropic" or "local"
 	BaseURL  string
 	SecretID string
-	Models   []string
+	Models   []string // what it offers, "*" at an end standing for the rest; none is all
 }
 
 // A Price is in US dollars a million tokens.

@@ -30,6 +30,8 @@ untrusted = []
 trusted_hosts = []
 [security.secrets]
 provider = "env"
+command = ["/usr/bin/pass", "show", "{id}"]
+env = ["HOME"]
 [delegation]
 capability_default = "deny"
 [delegation.bindings]
@@ -44,18 +46,22 @@ max_steps = 2
 model_usd = 0.5
 [model]
 default = "openai:gpt"
+cache = true
 [[model.providers]]
 id = "openai"
 kind = "openai"
 base_url = "https://api.openai.com/v1"
 secret_id = "runloop/openai/key"
-models = ["gpt"]
+models = ["gpt", "o3-*"]
 [[model.providers]]
 id = "here"
 kind = "local"
 [model.prices."openai:gpt"]
 in = 1
 out = 2.5
+[model.prices."openai:*"]
+in = 2
+out = 3
 [exec]
 lane = "bwrap"
 [serve]
@@ -98,17 +104,18 @@ func TestEverySetting(t *testing.T) {
 		Security: config.Security{
 			AllowUnsigned: true, PathProfile: "strict", Confirm: "refuse",
 			Caps: config.SecurityCaps{FailOnEmpty: true}, SecretsProvider: "env",
+			SecretsCommand: []string{"/usr/bin/pass", "show", "{id}"}, SecretsEnv: []string{"HOME"},
 		},
 		Delegation: config.Delegation{CapabilityDefault: "deny", Bindings: map[string]string{"critic": "reader"}},
 		KB:         config.KB{Domains: []string{"recipes"}, Durability: "process"},
 		Limits:     caps.Limits{}.With(caps.WallTimeMS, 1000).With(caps.CPUFuel, 2*1_000_000/64).With(caps.ModelUSD, 500_000),
 		Model: config.Model{
-			Default: "openai:gpt",
+			Default: "openai:gpt", Cache: true,
 			Providers: []config.Provider{
-				{ID: "openai", Kind: "openai", BaseURL: "https://api.openai.com/v1", SecretID: "runloop/openai/key", Models: []string{"gpt"}},
+				{ID: "openai", Kind: "openai", BaseURL: "https://api.openai.com/v1", SecretID: "runloop/openai/key", Models: []string{"gpt", "o3-*"}},
 				{ID: "here", Kind: "local"},
 			},
-			Prices: map[string]config.Price{"openai:gpt": {In: 1, Out: 2.5}},
+			Prices: map[string]config.Price{"openai:gpt": {In: 1, Out: 2.5}, "openai:*": {In: 2, Out: 3}},
 		},
 		Exec:  config.Exec{Lane: "bwrap"},
 		Serve: config.Serve{Listen: "127.0.0.1:9000", TokenSecret: "runloop/serve/token"},
@@ -135,6 +142,10 @@ func TestRefused(t *testing.T) {
 		{"[security]\nconfirm = \"never\"\n", `2:11: security.confirm is one of ask, refuse, allow, not "never"`},
 		{"[security.secrets]\nprovider = \"stub\"\n", `not "stub"`},
 		{"[security.secrets]\nprovider = \"AGE\"\n", `not "AGE"`},
+		{"[security.secrets]\nprovider = \"exec\"\n", `2:12: security.secrets.provider = "exec" needs security.secrets.command`},
+		{"[security.secrets]\ncommand = [\"pass\"]\n", "absolute path of a program"},
+		{"[security.secrets]\ncommand = \"/usr/bin/pass\"\n", "must be an array"},
+		{"[security.secrets]\nenv = [\"A=B\"]\n", "name of a variable"},
 		{"[delegation]\ncapability_default = \"allow\"\n", "inherit, deny"},
 		{"[delegation.bindings]\nCritic = \"x\"\n", "name of an agent"},
 		{"[delegation.bindings]\ncritic = \"../x\"\n", "name a profile"},
@@ -156,6 +167,12 @@ func TestRefused(t *testing.T) {
 		{"[model.prices.x]\nin = nan\nout = 0\n", "0 or more"},
 		{"[model.prices.x]\nin = 1\n", `"out" is missing`},
 		{"[[model.providers]]\nid = \"a\"\nkind = \"openai\"\nmodels = [\"a b\"]\n", "name of a model"},
+		{"[[model.providers]]\nid = \"a\"\nkind = \"openai\"\nmodels = [\"a*b\"]\n", "name of a model"},
+		{"[[model.providers]]\nid = \"local\"\nkind = \"openai\"\n", "is this process"},
+		{"[[model.providers]]\nid = \"a\"\nkind = \"local\"\nbase_url = \"http://127.0.0.1:1\"\n", "4:1: a provider of kind \"local\" is this process and has no base_url"},
+		{"[[model.providers]]\nid = \"a\"\nkind = \"local\"\nsecret_id = \"runloop/a/b\"\n", "has no secret_id"},
+		{"[model.prices.\"a b\"]\nin = 1\nout = 0\n", "name of a model"},
+		{"[model]\ncache = 1\n", "must be a boolean"},
 		{"[mcp.servers.a]\ncommand = [\"/x\"]\nenv = [\"A=B\"]\n", "name of a variable"},
 		{"[exec]\nlane = \"wasm\"\n", "auto, native"},
 		{"[serve]\nlisten = \"8770\"\n", "address:port"},

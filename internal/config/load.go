@@ -35,6 +35,7 @@ func Parse(file string, data []byte, env []string) (Config, error) {
 	fromEnv(w, root, env)
 	read(w, root, "", &c)
 	refuse(w, root, &c)
+	helperProgram(w, root, &c)
 	if err := w.Err(); err != nil {
 		return Config{}, err
 	}

@@ -45,13 +45,27 @@ func setProviders(w *tomlfile.Walk, name string, v *tomlfile.Value, c *Config) {
 			SecretID: checked(w, t, "secret_id", secretID),
 		}
 		if e, ok := t.Get("models"); ok {
-			p.Models = stringList(w, "models", &e.Value, modelName)
+			p.Models = stringList(w, "models", &e.Value, modelPattern)
 		}
+		checkLocal(w, t, p)
 		if ids[p.ID] {
 			w.Errorf(t.Pos, "", "the provider %q is there already", p.ID)
 		}
 		ids[p.ID] = true
 		c.Model.Providers = append(c.Model.Providers, p)
+	}
+}
+
+// checkLocal refuses what would make "local" mean something else than this
+// process: a run that asks local:echo is to reach no network.
+func checkLocal(w *tomlfile.Walk, t *tomlfile.Table, p Provider) {
+	if p.Kind != "local" && p.ID == "local" {
+		w.Errorf(t.Pos, "", `the provider "local" is this process; give yours another id`)
+	}
+	for _, key := range []string{"base_url", "secret_id"} {
+		if e, ok := t.Get(key); ok && p.Kind == "local" {
+			w.Errorf(e.Pos, "", `a provider of kind "local" is this process and has no %s`, key)
+		}
 	}
 }
 
@@ -75,6 +89,10 @@ func setPrices(w *tomlfile.Walk, name string, v *tomlfile.Value, c *Config) {
 	c.Model.Prices = map[string]Price{}
 	for i := range v.Table.Entries {
 		e := &v.Table.Entries[i]
+		if msg := modelPattern(e.Key); msg != "" {
+			w.Errorf(e.Pos, "", "%q in [%s] %s", e.Key, name, msg)
+			continue
+		}
 		if !w.Is(&e.Value, "["+name+"."+e.Key+"]", tomlfile.TableKind) {
 			continue
 		}

@@ -30,6 +30,18 @@ func refuse(w *tomlfile.Walk, root *tomlfile.Table, c *Config) {
 	}
 }
 
+// helperProgram refuses the exec provider of secrets without a program.
+func helperProgram(w *tomlfile.Walk, root *tomlfile.Table, c *Config) {
+	command := c.Security.SecretsCommand
+	const example = `command = ["/usr/bin/pass", "show", "{id}"]`
+	switch {
+	case len(command) == 0 && c.Security.SecretsProvider == "exec":
+		w.Errorf(placeOf(root, "security.secrets.provider"), example, "security.secrets.provider = \"exec\" needs security.secrets.command")
+	case len(command) > 0 && absolute(command[0]) != "":
+		w.Errorf(placeOf(root, "security.secrets.command"), example, "security.secrets.command %s", absolute(command[0]))
+	}
+}
+
 func placeOf(t *tomlfile.Table, name string) tomlfile.Pos {
 	key, rest, more := strings.Cut(name, ".")
 	e, ok := t.Get(key)

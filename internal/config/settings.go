@@ -36,6 +36,8 @@ func settings() []setting {
 		list("security.caps.untrusted", func(c *Config) *[]string { return &c.Security.Caps.Untrusted }, notEmpty),
 		list("security.caps.trusted_hosts", func(c *Config) *[]string { return &c.Security.Caps.TrustedHosts }, notEmpty),
 		text("security.secrets.provider", func(c *Config) *string { return &c.Security.SecretsProvider }, oneOf("age", "env", "keyring", "exec")),
+		list("security.secrets.command", func(c *Config) *[]string { return &c.Security.SecretsCommand }, notEmpty),
+		list("security.secrets.env", func(c *Config) *[]string { return &c.Security.SecretsEnv }, variableName),
 		text("delegation.capability_default", func(c *Config) *string { return &c.Delegation.CapabilityDefault }, oneOf("inherit", "deny")),
 		{name: "delegation.bindings", set: setBindings},
 		list("kb.domains", func(c *Config) *[]string { return &c.KB.Domains }, domainName),
@@ -43,6 +45,7 @@ func settings() []setting {
 		flag("kb.encryption", func(c *Config) *bool { return &c.KB.Encryption }),
 		{name: "limits", set: setLimits},
 		text("model.default", func(c *Config) *string { return &c.Model.Default }, modelName),
+		flag("model.cache", func(c *Config) *bool { return &c.Model.Cache }),
 		{name: "model.providers", set: setProviders},
 		{name: "model.prices", set: setPrices},
 		text("exec.lane", func(c *Config) *string { return &c.Exec.Lane }, oneOf("auto", "native", "ns", "bwrap", "container")),
@@ -99,6 +102,15 @@ func domainName(s string) string {
 
 func modelName(s string) string {
 	return nameOf(caps.Model, `the name of a model, such as "openai:gpt"`)(s)
+}
+
+// modelPattern is the name of a model, or the beginning of one and "*".
+func modelPattern(s string) string {
+	begin, wild := strings.CutSuffix(s, "*")
+	if begin = strings.TrimSuffix(begin, ":"); wild && begin == "" {
+		return ""
+	}
+	return nameOf(caps.Model, `the name of a model, such as "gpt-4o", or the beginning of one and "*"`)(begin)
 }
 
 func variableName(s string) string {

@@ -30,7 +30,7 @@ const compileWorkers = 2
 type Config struct {
 	Module []byte     // the core module, as it was verified
 	Name   string     // for messages
-	Funcs  []abi.Func // all that may be imported
+	Funcs  []abi.Func // all that may be imported; [Module.Link] may be given others of the same types
 
 	// MemoryBytes caps the linear memory. 0 is none at all.
 	MemoryBytes int64
@@ -58,6 +58,18 @@ var ErrNoStart = fmt.Errorf("%w: it exports no function %s of type () -> ()", Er
 // Compile checks and compiles a module and links it. Errors that are the
 // module's own wrap [ErrModule]; an [ImportError] names an import.
 func Compile(ctx context.Context, cfg Config) (*Module, error) {
+	m, err := Prepare(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.Link(ctx, cfg.Funcs); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// Prepare is Compile without linking: of cfg.Funcs it looks at the types alone.
+func Prepare(ctx context.Context, cfg Config) (*Module, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, fmt.Errorf("compiling %s: %w", cfg.Name, err)
 	}
@@ -65,8 +77,7 @@ func Compile(ctx context.Context, cfg Config) (*Module, error) {
 	if err != nil {
 		return nil, fmt.Errorf("compiling %s: %w", cfg.Name, err)
 	}
-	funcs, err := link(s.imports, cfg.Funcs)
-	if err != nil {
+	if _, err := link(s.imports, cfg.Funcs); err != nil {
 		return nil, fmt.Errorf("linking %s: %w", cfg.Name, err)
 	}
 	m := &Module{cfg: cfg, shape: s, cache: openCache(cfg.CacheDir, cfg.Module)}
@@ -74,11 +85,20 @@ func Compile(ctx context.Context, cfg Config) (*Module, error) {
 		_ = m.Close()
 		return nil, fmt.Errorf("compiling %s: %w", cfg.Name, err)
 	}
-	if err := m.export(ctx, funcs); err != nil {
-		_ = m.Close()
-		return nil, fmt.Errorf("linking %s: %w", cfg.Name, err)
-	}
 	return m, nil
+}
+
+// Link gives a prepared module its functions. It is closed when that fails.
+func (m *Module) Link(ctx context.Context, known []abi.Func) error {
+	funcs, err := link(m.shape.imports, known)
+	if err == nil {
+		err = m.export(ctx, funcs)
+	}
+	if err != nil {
+		_ = m.Close()
+		return fmt.Errorf("linking %s: %w", m.cfg.Name, err)
+	}
+	return nil
 }
 
 // compile makes native code, or takes it from the cache. Code that the engine

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -157,6 +158,9 @@ func within(done <-chan struct{}, grace time.Duration) bool {
 // enter is the guest's goroutine. Its end, when no one recorded another, is
 // that it returned, or that the engine stopped it.
 func (m *Module) enter(ctx context.Context, r *run) {
+	// A fault in memory that is mapped from a file, such as a journal that
+	// somebody cut, ends the run and not the process.
+	debug.SetPanicOnFault(true)
 	defer r.mem.Free()
 	defer func() {
 		// The engine recovers what happens inside the guest; this is what

@@ -64,7 +64,7 @@ func (h Home) parts() []string {
 	for _, name := range []string{"caps/templates", "caps/profiles", "run", "tenants"} {
 		list = append(list, filepath.Join(h.dir, filepath.FromSlash(name)))
 	}
-	for _, name := range []string{"", "agents", "kb", "journal", "secrets", "cache", "log"} {
+	for _, name := range []string{"", "agents", "kb", "journal", "secrets", "cache", "log", "work"} {
 		list = append(list, filepath.Join(h.Root(), name))
 	}
 	return list
@@ -117,8 +117,14 @@ func (h Home) Template(name string) string {
 	return filepath.Join(h.dir, "caps", "templates", name+".toml")
 }
 
+// Work is the working folder of one run, where its programs start.
+func (h Home) Work(agent, run string) string { return filepath.Join(h.Root(), "work", agent, run) }
+
 // Cache is where compiled modules lie; Log the JSON lines of decisions.
 func (h Home) Cache() string { return filepath.Join(h.Root(), "cache") }
+
+// Journal is where the runs of the tenant append their records.
+func (h Home) Journal() string { return filepath.Join(h.Root(), "journal") }
 
 // Log is the folder of the JSON lines.
 func (h Home) Log() string { return filepath.Join(h.Root(), "log") }
