@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -45,8 +46,14 @@ type composition struct {
 	policy   launcher.Policy
 	aliases  []jail.Alias
 	params   map[string]string
+	programs [][]string     // exec as it was written, by each policy that bounds it
 	unset    []policy.Param // placeholders without a value
 	findings []policy.Finding
+
+	// secret is the value of a secret for the host's own use in this run, such
+	// as the key of a model provider: it is kept out of all that the run gives
+	// away. Nil where no grant and no setting asks for secrets.
+	secret func(ctx context.Context, id string) (string, error)
 }
 
 // compose reads all that decides what an agent may do. A placeholder without a
@@ -83,6 +90,7 @@ func (a *app) compose(path string, f policyFlags) (*composition, error) {
 	if err := protectGrants(c.policy.Layers[0], c.policy.Base); err != nil {
 		return nil, err
 	}
+	c.programs = programsNamed(c.policy)
 	c.policy, c.aliases, err = launcher.Canonical(c.policy, jail.Canonical)
 	if err != nil {
 		return nil, inputErr(err)

@@ -1,3 +1,5 @@
+//go:build !slim
+
 package main
 
 import (
@@ -97,9 +99,9 @@ func refuser(e caps.Explanation) string {
 	return ""
 }
 
-// canonicalRequest resolves the links of a path, as the grants were.
+// canonicalRequest resolves the links of a path or a program, as the grants were.
 func canonicalRequest(r caps.Request) (caps.Request, error) {
-	if r.Family != caps.FS {
+	if r.Family != caps.FS && r.Family != caps.Exec || r.Name == "*" {
 		return r, nil
 	}
 	path, _, err := jail.Canonical(r.Name)

@@ -53,15 +53,18 @@ func (a *app) launchCommand() *cobra.Command {
 
 func (a *app) launch(ctx context.Context, path string, args []string, f launchFlags) error {
 	a.launching = true
-	input, err := a.readInput(f.input)
-	if err != nil {
-		return err
-	}
 	seed, err := parseSeed(f.seed)
 	if err != nil {
 		return err
 	}
 	c, err := a.compose(path, f.policyFlags)
+	if err != nil {
+		return err
+	}
+	if err := a.fit(c, f.dryRun); err != nil {
+		return err
+	}
+	input, err := a.readInput(f.input)
 	if err != nil {
 		return err
 	}
@@ -105,10 +108,13 @@ func (a *app) run(ctx context.Context, c *composition, spec *launcher.Spec, f la
 	}
 	log := openLog(c.home, time.Now, verbose)
 	c.logFindings(log, spec.Identity)
-	store := newStore(ctx, c.home, c.config)
 	clock := journalClock()
 	defer clock.Stop()
-	spec.Log, spec.KB = log.Logger, store.as(spec.Identity)
+	spec.Log = log.Logger
+	release, err := a.components(ctx, c, spec)
+	if err != nil {
+		return err
+	}
 	spec.OpenJournal = journalOpener(c.home, clock, log, mostDecisions(c.policy.Layers))
 	spec.KeepAllowed = c.config.Security.Caps.AuditOnAllow || f.auditAllow
 	spec.KeepDenied = c.config.Security.Caps.AuditOnDeny
@@ -119,11 +125,13 @@ func (a *app) run(ctx context.Context, c *composition, spec *launcher.Spec, f la
 	spec.Slow = progress(a.stderr, "compiling "+spec.Agent+" (the first launch takes longest) ...")
 	report := launcher.Launch(ctx, spec)
 	streams()
-	err := a.tell(report, spec)
-	if closeErr := store.Close(); closeErr != nil && err == nil {
+	err = a.tell(report, spec)
+	if closeErr := release(); closeErr != nil && err == nil {
 		err = closeErr
 	}
-	if logErr := log.Close(); logErr != nil {
+	if logErr := log.Close(); logErr != nil && err == nil {
+		return &statusError{launcher.StatusAudit, fmt.Errorf("writing the log: %w", logErr)}
+	} else if logErr != nil {
 		fmt.Fprintf(a.stderr, "rlp: writing the log: %v\n", logErr)
 	}
 	return err
@@ -207,13 +215,15 @@ func (a *app) spec(c *composition) (*launcher.Spec, error) {
 		return nil, fmt.Errorf("naming the run: %w", err)
 	}
 	m := c.bundle.Manifest
+	refused, caveat := c.execFit()
 	return &launcher.Spec{
 		Identity: launcher.Identity{
 			RunID: runID.String(), TraceID: strings.ReplaceAll(uuid.NewString(), "-", ""), Tenant: c.home.Tenant(),
 			Agent: m.Agent.String(), Version: m.Version, BundleDigest: c.bundle.Digest,
 		},
 		Module: c.bundle.Wasm, Policy: c.policy, Aliases: c.aliases, Params: c.params,
-		Env: a.lookup, FailOnEmpty: c.config.Security.Caps.FailOnEmpty,
+		Env: a.guestVariable, FailOnEmpty: c.config.Security.Caps.FailOnEmpty,
+		ExecRefused: refused, ExecCaveat: caveat,
 		CacheDir: c.home.Cache(), Now: time.Now,
 	}, nil
 }

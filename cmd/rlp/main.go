@@ -7,7 +7,13 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
+
+// sameSignal is how long after a signal another one is taken for the same: who
+// ends a group of processes often signals each of them twice. After that a signal
+// ends the program at once, whatever it waits for.
+const sameSignal = 500 * time.Millisecond
 
 func main() { os.Exit(Main()) }
 
@@ -16,6 +22,7 @@ func Main() int {
 	handleWriteSignals()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
+	context.AfterFunc(ctx, func() { time.AfterFunc(sameSignal, stop) })
 	return run(ctx, environment{
 		args: os.Args[1:], env: os.Environ(),
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,

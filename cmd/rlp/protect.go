@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"runloop.dev/rlp/caps"
@@ -14,30 +15,23 @@ import (
 )
 
 // protected is the layer that no file can lift: the home, /proc, /sys and /dev;
-// the home that would be used without --home; and, against writing, what decides
+// the homes that would be used without --home or RUNLOOP_HOME; and, against writing, what decides
 // about this agent, so that it cannot loosen its own next launch. The links on
 // the way to these are protected too: who replaces a link replaces what is
 // behind it.
 func (a *app) protected(c *composition, overrides []string) (*caps.Layer, error) {
 	l := policy.Protected(c.home.Dir(), c.home.Tenant())
-	written, err := home.Locate(a.homeFlag, a.getenv("RUNLOOP_HOME"), a.getenv("HOME"))
-	if err != nil {
-		return nil, inputErr(err)
-	}
-	decisive := append([]string{written, c.path, c.bundle.Path}, overrides...)
-	if user := a.getenv("HOME"); filepath.IsAbs(user) {
-		usual := filepath.Join(user, ".runloop")
-		decisive = append(decisive, usual)
-		if real, err := filepath.EvalSymlinks(usual); err == nil {
-			usual = real
+	decisive := append([]string{c.path, c.bundle.Path}, overrides...)
+	for _, dir := range a.homes() {
+		decisive = append(decisive, dir)
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			dir = real
 		}
-		if usual != c.home.Dir() {
-			l.Deny = append(l.Deny, protect(usual, caps.AllModes(caps.FS)))
+		if dir != c.home.Dir() {
+			l.Deny = append(l.Deny, protect(dir, caps.AllModes(caps.FS)))
 		}
 	}
-	if self, err := os.Executable(); err == nil {
-		decisive = append(decisive, self)
-	}
+	decisive = append(decisive, a.programs()...)
 	for _, path := range decisive {
 		w, err := walk(path)
 		if err != nil {
@@ -50,6 +44,41 @@ func (a *app) protected(c *composition, overrides []string) (*caps.Layer, error)
 		l.Deny = append(l.Deny, guarded(guard)...)
 	}
 	return l, nil
+}
+
+// homes are the homes that this invocation, and the next without its flags or
+// without its environment, would use, as they are written.
+func (a *app) homes() []string {
+	var list []string
+	runloop, user := a.getenv("RUNLOOP_HOME"), a.getenv("HOME")
+	for _, from := range [][3]string{{a.homeFlag, runloop, user}, {"", runloop, user}, {"", "", user}} {
+		dir, err := home.Locate(from[0], from[1], from[2])
+		if err == nil {
+			dir, err = filepath.Abs(dir) // HOME may be relative
+		}
+		if err == nil && !slices.Contains(list, dir) {
+			list = append(list, dir)
+		}
+	}
+	return list
+}
+
+// programVariable says where the file is that the whole program came out of.
+const programVariable = "RLP_PROGRAM"
+
+// programs are the files that this program is.
+func (a *app) programs() []string {
+	var list []string
+	if self, err := os.Executable(); err == nil {
+		list = append(list, self)
+	}
+	if file := a.getenv(programVariable); filepath.IsAbs(file) {
+		list = append(list, file)
+	}
+	return slices.DeleteFunc(list, func(path string) bool {
+		_, err := os.Lstat(path)
+		return err != nil
+	})
 }
 
 // protectGrants guards the links by which granted paths were written: who

@@ -51,6 +51,9 @@ type app struct {
 // run does one invocation and returns its exit status.
 func run(ctx context.Context, env environment) int {
 	a := &app{environment: env}
+	if code, done := a.elsewhere(); done {
+		return code
+	}
 	root := a.rootCommand()
 	root.SetArgs(env.args)
 	root.SetIn(env.stdin)
@@ -84,7 +87,7 @@ A bundle says what it needs (policy.caps); you may only take away
 		return usagef("%w; see %s --help", err, c.CommandPath())
 	})
 	root.PersistentPreRun = func(c *cobra.Command, _ []string) { a.homeSet = c.Flags().Changed("home") }
-	root.AddCommand(a.launchCommand(), a.capsCommand(), a.auditCommand(), a.agentCommand(), a.versionCommand())
+	root.AddCommand(a.commands()...)
 	return root
 }
 

@@ -26,8 +26,12 @@ func TestMain(m *testing.M) {
 // the policy.caps that the script writes.
 func TestScripts(t *testing.T) {
 	probe := buildProbe(t)
+	dir, files := "testdata/script", []string(nil)
+	if testing.Short() {
+		dir, files = "", several()
+	}
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata/script", UpdateScripts: *update, RequireExplicitExec: true,
+		Dir: dir, Files: files, UpdateScripts: *update, RequireExplicitExec: true,
 		Setup: func(env *testscript.Env) error {
 			home := filepath.Join(env.WorkDir, "home")
 			if err := os.MkdirAll(home, 0o700); err != nil {
@@ -41,12 +45,29 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"await":   await,
-			"bundle":  makeBundle,
-			"status":  status,
-			"private": private,
+			"await":       await,
+			"bundle":      makeBundle,
+			"nowhere":     nowhere,
+			"echoserver":  echoServer,
+			"seen":        seen,
+			"webserver":   webServer,
+			"status":      status,
+			"modelserver": modelServer,
+			"private":     private,
 		},
 	})
+}
+
+// several are the scripts in which a process does several things at once: what
+// the race detector looks at, which compiles each guest twenty times slower.
+func several() []string {
+	var list []string
+	for _, name := range []string{
+		"audit_tail", "exec_run", "kb_live", "kb_search", "launch_ends", "launch_together", "model_openai", "net_http", "secrets_run",
+	} {
+		list = append(list, filepath.Join("testdata", "script", name+".txtar"))
+	}
+	return list
 }
 
 // buildProbe compiles the tests' agent once.

@@ -1,37 +1,41 @@
+//go:build !slim
+
 package main
 
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
-	"io/fs"
-	"math"
-	"os"
 	"sync"
 	"time"
 
-	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls"
-	"runloop.dev/rlp/internal/audit"
 	"runloop.dev/rlp/internal/config"
 	"runloop.dev/rlp/internal/home"
 	"runloop.dev/rlp/kb"
-	"runloop.dev/rlp/kb/journal"
 	"runloop.dev/rlp/launcher"
 )
 
 // A store is the knowledge base of one invocation, opened at its first use: a
 // run that asks nothing of it opens no database.
 type store struct {
-	ctx context.Context
-	opt kb.Options
-	mu  sync.Mutex
-	kb  *kb.Store
+	ctx  context.Context
+	home home.Home
+	opt  kb.Options
+	mu   sync.Mutex
+	kb   *kb.Store
 }
 
 func newStore(ctx context.Context, h home.Home, cfg config.Config) *store {
-	return &store{ctx: ctx, opt: kb.Options{Home: h.Dir(), Tenant: h.Tenant(), Domains: cfg.KB.Domains}}
+	return &store{ctx: ctx, home: h, opt: storeOptions(h, cfg)}
+}
+
+// storeOptions are the options of every opening of a store: all processes mask
+// alike, or the index would be made again by each.
+func storeOptions(h home.Home, cfg config.Config) kb.Options {
+	return kb.Options{
+		Home: h.Dir(), Tenant: h.Tenant(), Domains: cfg.KB.Domains,
+		Mask: newMasks(h).index, MaskVersion: maskVersion,
+	}
 }
 
 func (s *store) open() (*kb.Store, error) {
@@ -62,7 +66,7 @@ func (s *store) Close() error {
 		s.kb = nil
 		return err
 	}
-	few, err := fewJournals(s.opt)
+	few, err := fewJournals(s.home)
 	if err != nil || few {
 		return err
 	}
@@ -70,34 +74,9 @@ func (s *store) Close() error {
 	return err
 }
 
-// maxJournals is how many journals may lie there before a run that ends takes
-// them in.
-const maxJournals = 512
-
-// fewJournals counts names alone: it is asked at the end of every launch.
-func fewJournals(opt kb.Options) (bool, error) {
-	path, err := kb.JournalDir(opt.Home, opt.Tenant)
-	if err != nil {
-		return false, err
-	}
-	dir, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return true, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("counting journals: %w", err)
-	}
-	defer dir.Close()
-	names, err := dir.Readdirnames(maxJournals + 1)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return false, fmt.Errorf("counting journals: %w", err)
-	}
-	return len(names) <= maxJournals, nil
-}
-
 // as is the knowledge base as one run writes it.
 func (s *store) as(id launcher.Identity) hostcalls.KB {
-	return &runKB{store: s, origin: kb.Origin{Agent: id.Agent, Run: id.RunID, Source: "agent"}}
+	return &runKB{store: s, origin: kb.Origin{Agent: id.Agent, Run: id.RunID, Source: "agent", Label: kb.Untrusted}}
 }
 
 // runKB is a kb.View behind the interface that the host calls want.
@@ -124,8 +103,19 @@ func (r *runKB) Get(ctx context.Context, domain, key string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	value, err := v.Get(ctx, domain, key)
-	return value.Bytes, asFail(err)
+	value, _, err := v.Bytes(ctx, domain, key)
+	return value, asFail(err)
+}
+
+// GetPlain is Get for who would mask the value: the store knows of most values
+// that there is nothing to mask in them.
+func (r *runKB) GetPlain(ctx context.Context, domain, key string) (value []byte, plain bool, err error) {
+	v, err := r.open()
+	if err != nil {
+		return nil, false, err
+	}
+	value, plain, err = v.Bytes(ctx, domain, key)
+	return value, plain, asFail(err)
 }
 
 func (r *runKB) Put(ctx context.Context, domain, key string, value []byte) (uint64, error) {
@@ -169,6 +159,19 @@ func (r *runKB) List(ctx context.Context, domain, prefix string) ([]hostcalls.KB
 	return list, nil
 }
 
+func (r *runKB) Search(ctx context.Context, q hostcalls.KBQuery) ([]hostcalls.KBHit, error) {
+	v, err := r.open()
+	if err != nil {
+		return nil, err
+	}
+	hits, err := v.Search(ctx, kb.Query(q))
+	list := make([]hostcalls.KBHit, len(hits))
+	for i, h := range hits {
+		list[i] = hostcalls.KBHit(h)
+	}
+	return list, asFail(err)
+}
+
 // asFail gives what a guest may know of a store's refusal its error number.
 func asFail(err error) error {
 	switch {
@@ -178,34 +181,4 @@ func asFail(err error) error {
 		return &hostcalls.Fail{Errno: hostcalls.Inval, Hint: err.Error()}
 	}
 	return err
-}
-
-// journalClock is the clock that records are stamped by.
-func journalClock() *journal.Clock { return journal.NewClock(time.Now) }
-
-// mostDecisions is how many decisions a run may record: more than the usual
-// only when the operator allows it more calls.
-func mostDecisions(layers []*caps.Layer) uint32 {
-	most := int64(journal.MaxDecisions)
-	for _, l := range layers {
-		if n, set := l.Limits.Get(caps.HostcallsMax); set {
-			most = max(most, n)
-		}
-	}
-	return uint32(min(most, math.MaxUint32/2))
-}
-
-// journalOpener opens the journal of a run; each decision goes to the log too.
-func journalOpener(h home.Home, clock *journal.Clock, log *runLog, most uint32) func(audit.Head) (launcher.Journal, error) {
-	return func(head audit.Head) (launcher.Journal, error) {
-		dir, err := kb.JournalDir(h.Dir(), h.Tenant())
-		if err != nil {
-			return nil, err
-		}
-		j, err := journal.Create(journal.Options{Dir: dir, Head: head, Clock: clock, Observe: log.observe, MaxDecisions: most})
-		if err != nil {
-			return nil, fmt.Errorf("creating the journal: %w", err)
-		}
-		return j, nil
-	}
 }

@@ -21,7 +21,7 @@ func main() {
 	args := os.Args[1:]
 	for len(args) > 0 {
 		name := args[0]
-		c, ok := commands[name]
+		c, ok := find(name)
 		if !ok || len(args) <= c.args {
 			fmt.Fprintf(os.Stderr, "probe: bad command %q\n", name)
 			os.Exit(3)
@@ -33,6 +33,16 @@ func main() {
 		fmt.Printf("%s %s: %s\n", name, strings.Join(args[1:1+c.args], " "), text)
 		args = args[1+c.args:]
 	}
+}
+
+// find looks name up in the tables of all families.
+func find(name string) (command, bool) {
+	for _, table := range []map[string]command{commands, netCommands, secretCommands, modelCommands, execCommands, kbCommands, maskCommands} {
+		if c, ok := table[name]; ok {
+			return c, true
+		}
+	}
+	return command{}, false
 }
 
 func why(err error) string {
@@ -72,8 +82,6 @@ var commands = map[string]command{
 	"del":     {2, func(a []string) (string, error) { return "ok", sdk.KBDelete(a[0], a[1]) }},
 	"cas":     {4, cas},
 	"list":    {2, kbList},
-	"http":    {1, http},
-	"secret":  {1, sdkSecret},
 	"log":     {2, func(a []string) (string, error) { return "ok", sdk.Log(sdk.Level(a[0]), a[1]) }},
 	"result":  {1, func(a []string) (string, error) { return "ok", sdk.Result([]byte(a[0])) }},
 	"stderr":  {1, func(a []string) (string, error) { _, err := fmt.Fprintln(os.Stderr, a[0]); return "ok", err }},
@@ -158,13 +166,6 @@ func kbList(a []string) (string, error) {
 	}
 	return strings.Join(keys, " "), err
 }
-
-func http(a []string) (string, error) {
-	_, err := sdk.HTTP(sdk.HTTPRequest{Method: "GET", URL: a[0]})
-	return "ok", err
-}
-
-func sdkSecret(a []string) (string, error) { return sdk.SecretHandle(a[0]) }
 
 func sleep(a []string) (string, error) {
 	d, err := time.ParseDuration(a[0])

@@ -1,0 +1,42 @@
+//go:build !slim
+
+package main
+
+import (
+	"context"
+	"errors"
+
+	"runloop.dev/rlp/launcher"
+)
+
+// A part makes one component of a run and returns what gives it up again; nil
+// when there is nothing to give up. It opens nothing that the run may not need.
+type part func(a *app, c *composition, spec *launcher.Spec) (release func() error, err error)
+
+// parts are the components in the order in which they are made: those that
+// others ask for come first.
+var parts = []part{maskPart, secretsPart, netPart, modelPart, execPart}
+
+// components puts together what does the families' work for one run.
+func (a *app) components(ctx context.Context, c *composition, spec *launcher.Spec) (release func() error, err error) {
+	s := newStore(ctx, c.home, c.config)
+	spec.Components.KB = s.as(spec.Identity)
+	releases := []func() error{s.Close}
+	release = func() error {
+		var errs []error
+		for i := len(releases) - 1; i >= 0; i-- {
+			errs = append(errs, releases[i]())
+		}
+		return errors.Join(errs...)
+	}
+	for _, make := range parts {
+		r, err := make(a, c, spec)
+		if r != nil {
+			releases = append(releases, r)
+		}
+		if err != nil {
+			return nil, errors.Join(err, release())
+		}
+	}
+	return release, nil
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"time"
+
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/home"
+	"runloop.dev/rlp/kb/journal"
+	"runloop.dev/rlp/launcher"
+)
+
+// journalClock is the clock that records are stamped by.
+func journalClock() *journal.Clock { return journal.NewClock(time.Now) }
+
+// mostDecisions is how many decisions a run may record: more than the usual
+// only when the operator allows it more calls.
+func mostDecisions(layers []*caps.Layer) uint32 {
+	most := int64(journal.MaxDecisions)
+	for _, l := range layers {
+		if n, set := l.Limits.Get(caps.HostcallsMax); set {
+			most = max(most, n)
+		}
+	}
+	return uint32(min(most, math.MaxUint32/2))
+}
+
+// journalOpener opens the journal of a run; each decision goes to the log too.
+func journalOpener(h home.Home, clock *journal.Clock, log *runLog, most uint32) func(audit.Head) (launcher.Journal, error) {
+	return func(head audit.Head) (launcher.Journal, error) {
+		j, err := journal.Create(journal.Options{Dir: h.Journal(), Head: head, Clock: clock, Observe: log.observe, MaxDecisions: most})
+		if err != nil {
+			return nil, fmt.Errorf("creating the journal: %w", err)
+		}
+		return j, nil
+	}
+}
+
+// maxJournals is how many journals may lie there before a run that ends takes
+// them in.
+const maxJournals = 512
+
+// fewJournals counts names alone: it is asked at the end of every launch.
+func fewJournals(h home.Home) (bool, error) {
+	dir, err := os.Open(h.Journal())
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("counting journals: %w", err)
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(maxJournals + 1)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return false, fmt.Errorf("counting journals: %w", err)
+	}
+	return len(names) <= maxJournals, nil
+}

@@ -1,0 +1,39 @@
+//go:build !slim
+
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"runloop.dev/rlp/internal/model/providers"
+	"runloop.dev/rlp/internal/model/remote"
+)
+
+const modelHostName = "model-host"
+
+// modelHostCommand is the program that asks providers: this one.
+func modelHostCommand() (path string, args []string, err error) {
+	path, err = os.Executable()
+	if err != nil {
+		return "", nil, fmt.Errorf("finding the program that asks providers: %w", err)
+	}
+	if _, err := os.Stat(path); err != nil { // it was removed, or never had a name
+		path = "/proc/self/exe"
+	}
+	return path, []string{"rlp", modelHostName}, nil
+}
+
+// modelHostCommands are the commands that speak to providers. They are for rlp
+// itself, and not shown.
+func (a *app) modelHostCommands() []*cobra.Command {
+	return []*cobra.Command{{
+		Use: modelHostName, Hidden: true, Args: cobra.NoArgs,
+		Short: "Ask providers for rlp, on stdin and stdout",
+		RunE: func(c *cobra.Command, _ []string) error {
+			return remote.Serve(c.Context(), a.stdin, a.stdout, providers.New(providers.Options{}))
+		},
+	}}
+}

@@ -1,0 +1,53 @@
+//go:build !slim
+
+package main
+
+import (
+	"slices"
+
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/internal/model"
+	"runloop.dev/rlp/internal/model/remote"
+	"runloop.dev/rlp/launcher"
+)
+
+// modelPart gives a run its models, where the bundle asks for any. Providers
+// are asked by a process of its own: their libraries would cost every launch
+// more than all the rest of it. That process is started by the first call that
+// needs it.
+func modelPart(a *app, c *composition, spec *launcher.Spec) (func() error, error) {
+	if !slices.ContainsFunc(spec.Policy.Base, func(e caps.Entry) bool { return e.Grant.Family == caps.Model }) {
+		return nil, nil
+	}
+	cfg := c.config.Model
+	host := remote.New(a.modelHost)
+	broker := model.Config{
+		Default: cfg.Default, Cache: cfg.Cache, Backend: host, Key: c.secret, Now: spec.Now,
+		Prices: make(map[string]model.Price, len(cfg.Prices)),
+	}
+	for name, p := range cfg.Prices {
+		broker.Prices[name] = model.Price(p)
+	}
+	for _, p := range cfg.Providers {
+		broker.Providers = append(broker.Providers, model.Provider(p))
+	}
+	spec.Components.Model = model.New(broker)
+	return host.Close, nil
+}
+
+// modelHost is how the process that asks providers is started. It knows where
+// the certificates are that the operator trusts, and nothing else of the
+// environment: no proxy, no key, no home.
+func (a *app) modelHost() (remote.Command, error) {
+	path, args, err := modelHostCommand()
+	if err != nil {
+		return remote.Command{}, err
+	}
+	cmd := remote.Command{Path: path, Args: args}
+	for _, name := range []string{"SSL_CERT_FILE", "SSL_CERT_DIR"} {
+		if v, set := a.lookup(name); set {
+			cmd.Env = append(cmd.Env, name+"="+v)
+		}
+	}
+	return cmd, nil
+}

@@ -1,0 +1,21 @@
+//go:build !slim
+
+package main
+
+import (
+	"io"
+	"log"
+
+	"runloop.dev/rlp/internal/egress"
+	"runloop.dev/rlp/launcher"
+)
+
+// netPart gives a run its way out: nothing of it can be configured, so that
+// nothing can weaken it. What net/http prints by itself, it prints by the log
+// package, and parts of what servers said are in it: stderr is not for them.
+func netPart(_ *app, _ *composition, spec *launcher.Spec) (func() error, error) {
+	log.SetOutput(io.Discard)
+	client := egress.New(egress.Config{})
+	spec.Components.HTTP = client
+	return func() error { client.Close(); return nil }, nil
+}
