@@ -31,9 +31,16 @@ STATICCHECK := $(TOOLS)/staticcheck -checks all,-ST1000,-ST1020,-ST1021,-ST1022
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
 
+# bin/rlp is two programs in one file: a small one, which starts in half the
+# time and launches agents that ask for files and time alone, and the whole one,
+# which it becomes for everything else. `go build ./cmd/rlp` is the whole one.
+BUILD := CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w'
 .PHONY: build
 build: ## bin/rlp
-	CGO_ENABLED=0 $(GO) build -trimpath -o bin/rlp ./cmd/rlp
+	@mkdir -p bin .work
+	$(BUILD) -o .work/rlp-whole ./cmd/rlp
+	$(BUILD) -tags slim -o .work/rlp-small ./cmd/rlp
+	$(GO) run ./internal/companion/pack .work/rlp-small .work/rlp-whole bin/rlp
 
 .PHONY: agents
 agents: build ## the sample agents, each into its agent.bundle
@@ -47,6 +54,11 @@ notes: build ## launch an agent on testdata/notes, see what it wrote and what wa
 	bin/rlp launch agents/notes_digest --param notes=testdata/notes --param out=.work/out
 	cat .work/out/digest.md
 	bin/rlp audit list
+
+.PHONY: demo
+demo: agents ## run every agent with a mail server and a model server on loopback, and show what was allowed and denied
+	@mkdir -p .work
+	$(GO) run ./internal/demo bin/rlp .work/demo
 
 .PHONY: test
 test: ## vet and every test
@@ -67,6 +79,7 @@ fmt-check: $(TOOLS)/.built
 .PHONY: vet
 vet:
 	$(GO) vet ./...
+	$(GO) build -tags slim -o /dev/null ./cmd/rlp
 	GOOS=wasip1 GOARCH=wasm $(GO) build ./agents/...
 	cd internal/tools && $(GO) vet ./...
 
@@ -90,16 +103,17 @@ conformance: ## write docs/conformance.md from what the tests say they hold
 	$(GO) run ./internal/conformance
 
 .PHONY: race
-race: ## every test under the race detector (needs a C compiler)
-	CGO_ENABLED=1 $(GO) test -race -timeout $(TIMEOUT) ./...
+race: ## every test under the race detector, of scripts those with something to race (needs a C compiler; all of them: make soak)
+	CGO_ENABLED=1 $(GO) test -race -short -timeout $(TIMEOUT) ./...
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME=5s
 	.ci/fuzz $(FUZZTIME)
 
 .PHONY: soak
-soak: ## the long forms: a million requests, a thousand kills (RLP_SOAK=1)
+soak: ## the long forms: a million requests, a thousand kills (RLP_SOAK=1), every script under the race detector
 	RLP_SOAK=1 $(GO) test -count=1 -timeout 3h ./...
+	CGO_ENABLED=1 $(GO) test -race -count=1 -timeout 3h ./cmd/rlp
 
 .PHONY: bench
 bench: $(TOOLS)/.built ## every benchmark, summed up, and the ratios that are promised (BENCH=, COUNT=, BENCHTIME=)
@@ -111,6 +125,7 @@ bench: $(TOOLS)/.built ## every benchmark, summed up, and the ratios that are pr
 .PHONY: cross
 cross: ## build for the other system
 	GOOS=darwin GOARCH=arm64 $(GO) build -o /dev/null ./cmd/rlp
+	GOOS=darwin GOARCH=arm64 $(GO) build -tags slim -o /dev/null ./cmd/rlp
 
 .PHONY: clean
 clean: ## remove what make builds
