@@ -60,8 +60,12 @@ demo: agents ## run every agent with a mail server and a model server on loopbac
 	@mkdir -p .work
 	$(GO) run ./internal/demo bin/rlp .work/demo
 
+.PHONY: setup
+setup: ## install what tests use beside Go and make (as root; otherwise it says what is missing)
+	.ci/setup
+
 .PHONY: test
-test: ## vet and every test
+test: setup ## vet and every test
 	$(GO) vet ./...
 	$(GO) test -timeout $(TIMEOUT) ./...
 
