@@ -84,11 +84,6 @@ type Price struct {
 	In, Out float64
 }
 
-// Exec is [exec].
-type Exec struct {
-	Lane string // "auto", "native", "ns", "bwrap" or "container"
-}
-
 // Serve is [serve].
 type Serve struct {
 	Listen      string // host:port
@@ -116,7 +111,7 @@ func Default() Config {
 		Delegation: Delegation{CapabilityDefault: "inherit"},
 		KB:         KB{Durability: "process"},
 		Model:      Model{Default: "local:echo"},
-		Exec:       Exec{Lane: "auto"},
+		Exec:       defaultExec(),
 		Serve:      Serve{Listen: "127.0.0.1:8770"},
 	}
 }

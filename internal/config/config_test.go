@@ -117,7 +117,7 @@ func TestEverySetting(t *testing.T) {
 			},
 			Prices: map[string]config.Price{"openai:gpt": {In: 1, Out: 2.5}, "openai:*": {In: 2, Out: 3}},
 		},
-		Exec:  config.Exec{Lane: "bwrap"},
+		Exec:  laneOnly("bwrap"),
 		Serve: config.Serve{Listen: "127.0.0.1:9000", TokenSecret: "runloop/serve/token"},
 		MCP: map[string]config.MCPServer{
 			"github": {Command: []string{"/usr/bin/gh-mcp", "stdio"}, Env: []string{"PATH"}, Secrets: []string{"runloop/github/token"}},
@@ -127,6 +127,12 @@ func TestEverySetting(t *testing.T) {
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("got  %+v\nwant %+v", c, want)
 	}
+}
+
+func laneOnly(name string) config.Exec {
+	x := config.Default().Exec
+	x.Lane = name
+	return x
 }
 
 func TestRefused(t *testing.T) {

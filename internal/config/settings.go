@@ -23,7 +23,7 @@ type setting struct {
 }
 
 func settings() []setting {
-	return []setting{
+	return append([]setting{
 		text("security.profile", func(c *Config) *string { return &c.Security.Profile }, profileName),
 		flag("security.allow_unsigned", func(c *Config) *bool { return &c.Security.AllowUnsigned }),
 		flag("security.confirm_external_actions", func(c *Config) *bool { return &c.Security.ConfirmExternalActions }),
@@ -48,11 +48,10 @@ func settings() []setting {
 		flag("model.cache", func(c *Config) *bool { return &c.Model.Cache }),
 		{name: "model.providers", set: setProviders},
 		{name: "model.prices", set: setPrices},
-		text("exec.lane", func(c *Config) *string { return &c.Exec.Lane }, oneOf("auto", "native", "ns", "bwrap", "container")),
 		text("serve.listen", func(c *Config) *string { return &c.Serve.Listen }, hostPort),
 		text("serve.token_secret", func(c *Config) *string { return &c.Serve.TokenSecret }, secretID),
 		{name: "mcp.servers", set: setServers},
-	}
+	}, execSettings()...)
 }
 
 // A check returns what is wrong with a string, or "".
