@@ -57,7 +57,8 @@ var rooms = map[string]room{
 		"internal/wasi":     "the guest's system interface",
 	}},
 	"internal/guest": {4, doors{
-		"internal/abi": "links functions that know no engine",
+		"internal/abi":   "links functions that know no engine",
+		"internal/meter": "what it compiles meters itself",
 	}},
 	"internal/jail": {4, doors{
 		"caps":          "scopes of the grants that it pins, requests to judge",
@@ -125,6 +126,7 @@ var rooms = map[string]room{
 	}},
 	"internal/model":           {2, nil},
 	"internal/model/modeltest": {0, nil},
+	"internal/guest/hostiletest": {0, nil},
 	"internal/lane":            {1, nil},
 	"internal/meter":           {0, nil},
 	"internal/pii":             {0, nil},

@@ -77,7 +77,7 @@ func BenchmarkHostCall(b *testing.B) {
 
 // rawInstance is m in the engine alone, configured as this package does it.
 func rawInstance(b *testing.B, m module) api.Module {
-	rt := wazero.NewRuntimeWithConfig(b.Context(), wazero.NewRuntimeConfigCompiler().WithCloseOnContextDone(true))
+	rt := wazero.NewRuntimeWithConfig(b.Context(), wazero.NewRuntimeConfigCompiler())
 	b.Cleanup(func() { _ = rt.Close(context.Background()) })
 	raw := api.GoModuleFunc(func(_ context.Context, _ api.Module, stack []uint64) { stack[0] = 0 })
 	types := []api.ValueType{api.ValueTypeI32, api.ValueTypeI32}

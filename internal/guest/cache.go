@@ -12,16 +12,14 @@ import (
 	"time"
 
 	"github.com/tetratelabs/wazero"
+
+	"runloop.dev/rlp/internal/meter"
 )
 
 const (
 	// engineVersion is the engine's, which knows its own version only in a
 	// binary with build information.
 	engineVersion = "v1.12.0"
-
-	// cacheFormat names what a module is compiled to: its first part changes
-	// whenever this package would make something else of the same module.
-	cacheFormat = "1-wazero-" + engineVersion
 
 	// cacheLeast is the size under which compiling is faster than looking.
 	cacheLeast = 1 << 10
@@ -31,6 +29,11 @@ const (
 	// staleAfter is how long a temporary file may belong to someone.
 	staleAfter = time.Hour
 )
+
+// cacheFormat names what a module is compiled to: its first part changes
+// whenever this package would make something else of the same module, its
+// second whenever the metering would.
+func cacheFormat() string { return fmt.Sprintf("2-meter-%d-wazero-%s", meter.Version, engineVersion) }
 
 // ErrCache says that a cache directory cannot be trusted. The module was
 // compiled without it.
@@ -60,7 +63,7 @@ func openCache(root string, module []byte) *cache {
 		return c
 	}
 	digest := sha256.Sum256(module)
-	c.dir = filepath.Join(root, cacheFormat, hex.EncodeToString(digest[:]))
+	c.dir = filepath.Join(root, cacheFormat(), hex.EncodeToString(digest[:]))
 	if err := c.open(); err != nil {
 		c.giveUp(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/tetratelabs/wazero"
 
 	"runloop.dev/rlp/internal/guest"
+	"runloop.dev/rlp/internal/meter"
 )
 
 // cachedModule is large enough to be worth caching.
@@ -181,9 +182,13 @@ func TestControlTheEngineDoesNotSeeAMovedFunction(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer cache.Close(t.Context())
-	rt := wazero.NewRuntimeWithConfig(t.Context(), wazero.NewRuntimeConfigCompiler().WithCloseOnContextDone(true).WithCompilationCache(cache))
+	rt := wazero.NewRuntimeWithConfig(t.Context(), wazero.NewRuntimeConfigCompiler().WithCompilationCache(cache))
 	defer rt.Close(t.Context())
-	if _, err := rt.CompileModule(t.Context(), m.bytes()); err != nil {
+	metered, err := meter.Rewrite(m.bytes(), meter.Option{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := rt.CompileModule(t.Context(), metered); err != nil {
 		t.Errorf("the engine refused it: %v", err)
 	}
 	onlyEntry(t, dir) // and it was this file that it took

@@ -18,6 +18,7 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 
 	"runloop.dev/rlp/internal/abi"
+	"runloop.dev/rlp/internal/meter"
 )
 
 // entry is the function that a guest is run by.
@@ -131,9 +132,12 @@ func (m *Module) compile(ctx context.Context) error {
 }
 
 func (m *Module) compileOnce(ctx context.Context) error {
+	metered, err := meter.Rewrite(m.shape.bounded(m.cfg.Module), meter.Option{})
+	if err != nil {
+		return err
+	}
 	m.runtime = wazero.NewRuntimeWithConfig(ctx, runtimeConfig(m.cache))
-	compiled, err := m.runtime.CompileModule(
-		experimental.WithCompilationWorkers(ctx, compileWorkers), m.shape.bounded(m.cfg.Module))
+	compiled, err := m.runtime.CompileModule(experimental.WithCompilationWorkers(ctx, compileWorkers), metered)
 	if err != nil {
 		return err
 	}
@@ -141,14 +145,13 @@ func (m *Module) compileOnce(ctx context.Context) error {
 	return nil
 }
 
-// runtimeConfig is how every guest is compiled. It is also the one place that
-// says how computing is interrupted: the engine looks at the context at each
-// loop header. Whatever replaces that replaces this line and [run.watch].
+// runtimeConfig is how every guest is compiled. The engine has nothing to
+// interrupt it by, which would make guests many times slower: the module meters
+// itself, and [Module.refill] ends it.
 func runtimeConfig(c *cache) wazero.RuntimeConfig {
 	cfg := wazero.NewRuntimeConfigCompiler().
 		WithCoreFeatures(api.CoreFeaturesV2). // what Go, Rust and C compile to; no threads, tail calls, exceptions
-		WithDebugInfoEnabled(false).          // DWARF makes the cache larger and slower, for traces nobody reads
-		WithCloseOnContextDone(true)
+		WithDebugInfoEnabled(false)           // DWARF makes the cache larger and slower, for traces nobody reads
 	if c.engine != nil {
 		cfg = cfg.WithCompilationCache(c.engine)
 	}
@@ -156,8 +159,11 @@ func runtimeConfig(c *cache) wazero.RuntimeConfig {
 }
 
 // export makes the functions that are imported, and only those, known to the
-// engine.
+// engine, and what the metering imports.
 func (m *Module) export(ctx context.Context, funcs []abi.Func) error {
+	if err := m.exportRefill(ctx); err != nil {
+		return err
+	}
 	builders := map[string]wazero.HostModuleBuilder{}
 	for _, f := range funcs {
 		b, ok := builders[f.Module]

@@ -18,10 +18,11 @@ const (
 	Trap                      // the guest did what it cannot
 	Cancelled                 // the caller's context ended
 	HostError                 // a host function gave up, or failed
+	Fuel                      // the fuel was used up
 )
 
 func (k Kind) String() string {
-	names := [...]string{"none", "ok", "exit", "timeout", "memory", "trap", "cancelled", "host_error"}
+	names := [...]string{"none", "ok", "exit", "timeout", "memory", "trap", "cancelled", "host_error", "fuel"}
 	if int(k) < len(names) {
 		return names[k]
 	}
@@ -37,6 +38,7 @@ type End struct {
 
 	Wall       time.Duration // from the guest's first instruction on
 	PeakMemory int64         // bytes of linear memory
+	Fuel       int64         // instructions, charges of host calls included
 
 	// Abandoned says that the guest did not stop. It still runs, and its
 	// memory is still there: the process should end.

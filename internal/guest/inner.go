@@ -2,19 +2,7 @@ package guest
 
 import "fmt"
 
-// Bounds of the specification's own list of limits, by which engines go: what
-// is above them is made to attack a decoder.
 const (
-	maxParams = 1000
-	maxLocals = 50_000
-)
-
-const (
-	sectionExport  = 7
-	sectionElement = 9
-	sectionCode    = 10
-	sectionData    = 11
-
 	subFunctionNames = 1
 	subLocalNames    = 2
 )
@@ -31,7 +19,7 @@ func (r *reader) count(what string) uint32 {
 }
 
 // readInner walks the sections whose entries hold counts of their own.
-func readInner(id byte, r *reader, n uint32) {
+func (s *shape) readInner(id byte, r *reader, n uint32) {
 	for i := uint32(0); i < n && r.err == nil; i++ {
 		switch id {
 		case sectionExport:
@@ -39,9 +27,9 @@ func readInner(id byte, r *reader, n uint32) {
 			r.byte()
 			r.u32()
 		case sectionElement:
-			r.element()
+			s.element(r)
 		case sectionCode:
-			r.body()
+			s.body(r)
 		case sectionData:
 			r.data()
 		}
@@ -50,7 +38,7 @@ func readInner(id byte, r *reader, n uint32) {
 
 // element skips one element segment. Bit 0 of its flags says that it is not
 // active, bit 1 that it names a table or a kind, bit 2 that it holds expressions.
-func (r *reader) element() {
+func (s *shape) element(r *reader) {
 	flags := r.u32()
 	if flags > 7 {
 		r.fail("unknown kind of element segment")
@@ -65,7 +53,9 @@ func (r *reader) element() {
 	if flags&3 != 0 {
 		r.byte()
 	}
-	for n := r.count("elements"); n > 0 && r.err == nil; n-- {
+	n := r.count("elements")
+	r.add(&s.items, uint64(n), "elements in all segments", maxItems)
+	for ; n > 0 && r.err == nil; n-- {
 		if flags&4 != 0 {
 			r.constant()
 		} else {
@@ -116,9 +106,12 @@ func (r *reader) constant() {
 }
 
 // body skips one function body, and bounds what it declares.
-func (r *reader) body() {
+func (s *shape) body(r *reader) {
 	b := &reader{b: r.take(r.u32())}
 	if r.err != nil {
+		return
+	}
+	if r.err = over(uint64(len(b.b)), "bytes in a function", maxBody); r.err != nil {
 		return
 	}
 	total := uint64(0)
@@ -126,14 +119,15 @@ func (r *reader) body() {
 		total += uint64(b.u32())
 		b.byte()
 	}
-	if b.err == nil && total > maxLocals {
-		b.fail(fmt.Sprintf("a function of %d locals, at most %d are allowed", total, maxLocals))
+	if b.err == nil {
+		b.err = over(total, "locals in a function", maxLocals)
 	}
+	b.add(&s.locals, total, "locals in all functions", maxAllLocals)
 	r.err = b.err
 }
 
 // readCustom walks a custom section: the names are the one that engines read.
-func readCustom(r *reader) {
+func (s *shape) readCustom(r *reader) {
 	if r.name() != "name" {
 		return
 	}
@@ -147,20 +141,22 @@ func readCustom(r *reader) {
 		case 0:
 			sub.name()
 		case subFunctionNames:
-			sub.names()
+			s.readNames(sub)
 		case subLocalNames:
 			for n := sub.count("functions"); n > 0 && sub.err == nil; n-- {
 				sub.u32()
-				sub.names()
+				s.readNames(sub)
 			}
 		}
 		r.err = sub.err
 	}
 }
 
-// names skips a vector of indices and names.
-func (r *reader) names() {
-	for n := r.count("names"); n > 0 && r.err == nil; n-- {
+// readNames skips a vector of indices and names.
+func (s *shape) readNames(r *reader) {
+	n := r.count("names")
+	r.add(&s.names, uint64(n), "names", maxNames)
+	for ; n > 0 && r.err == nil; n-- {
 		r.u32()
 		r.name()
 	}

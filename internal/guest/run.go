@@ -21,6 +21,7 @@ const DefaultGrace = time.Second
 // RunConfig bounds one run.
 type RunConfig struct {
 	Wall  time.Duration // from the first instruction, a start section's included; 0 is none at all
+	Fuel  *int64        // instructions, as internal/meter counts them; 0 is none at all, nil no bound
 	Grace time.Duration // 0 is [DefaultGrace]
 }
 
@@ -30,8 +31,13 @@ var errAbandoned = errors.New("running the guest: an earlier run of it never sto
 // first.
 type run struct {
 	mem    memory
+	fuel   fuel
 	inHost bool // the guest's goroutine alone
 	cancel context.CancelFunc
+
+	caller context.Context // who may give up on the run
+	began  time.Time
+	wall   time.Duration
 
 	over    atomic.Bool // an end is known: host functions refuse
 	stopped chan struct{}
@@ -72,7 +78,7 @@ func (m *Module) Run(ctx context.Context, cfg RunConfig) End {
 	if m.abandoned {
 		return End{Kind: HostError, Err: errAbandoned}
 	}
-	r := &run{stopped: make(chan struct{})}
+	r := &run{stopped: make(chan struct{}), caller: ctx, wall: cfg.Wall, fuel: newFuel(cfg.Fuel)}
 	// The guest's context is ended by finish alone, so that the end is on
 	// record before anything can notice.
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -88,7 +94,9 @@ func (m *Module) Run(ctx context.Context, cfg RunConfig) End {
 	case m.shape.minPages*pageSize > r.mem.limit:
 		r.mem.refused()
 	case cfg.Wall <= 0:
-		r.finish(End{Kind: Timeout})
+		r.finish(timedOut(cfg.Wall))
+	case r.fuel.budget == 0:
+		r.finish(End{Kind: Fuel, Err: errFuel})
 	}
 	if r.over.Load() {
 		return r.end
@@ -99,8 +107,8 @@ func (m *Module) Run(ctx context.Context, cfg RunConfig) End {
 // supervise runs the guest beside the watch over it.
 func (m *Module) supervise(ctx, inner context.Context, cfg RunConfig) End {
 	r := m.run
-	began := time.Now()
-	stopWatching := r.watch(ctx, cfg.Wall)
+	r.began = time.Now()
+	stopWatching := r.watch(ctx)
 	defer stopWatching()
 	done := make(chan struct{})
 	go func() {
@@ -117,20 +125,18 @@ func (m *Module) supervise(ctx, inner context.Context, cfg RunConfig) End {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e := r.end
-	e.Wall, e.Abandoned = time.Since(began), abandoned
+	e.Wall, e.Abandoned = time.Since(r.began), abandoned
 	if !abandoned { // else the guest still writes to it
-		e.PeakMemory = int64(r.mem.peak)
+		e.PeakMemory, e.Fuel = int64(r.mem.peak), r.fuel.used()
 	}
 	return e
 }
 
-// watch ends the run when its time is over or the caller gives up. Ending
-// cancels the guest's context, which is what the engine and host functions
-// that wait look at.
-func (r *run) watch(ctx context.Context, wall time.Duration) (stop func()) {
-	timer := time.AfterFunc(wall, func() {
-		r.finish(End{Kind: Timeout, Err: fmt.Errorf("the wall-clock limit of %s is over", wall)})
-	})
+// watch ends the run when its time is over or the caller gives up, whatever
+// the guest is doing. Ending cancels the guest's context, which host functions
+// that wait look at; a guest that computes is ended by [Module.refill].
+func (r *run) watch(ctx context.Context) (stop func()) {
+	timer := time.AfterFunc(r.wall, func() { r.finish(timedOut(r.wall)) })
 	release := context.AfterFunc(ctx, func() {
 		r.finish(End{Kind: Cancelled, Err: context.Cause(ctx)})
 	})

@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
-	"os/exec"
-	"runtime/debug"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -256,40 +253,38 @@ func TestAModuleRunsAgainFromTheStart(t *testing.T) {
 	}
 }
 
-const abandonEnv = "RLP_TEST_ABANDON"
+// Recursion without loops looks at the deadline at each function's entry.
+//
+//rlp:holds K23
+func TestDeadlineEndsRecursion(t *testing.T) {
+	for _, name := range []string{"recurse_exponential", "recurse_exponential_indirect", "start_section_recurse"} {
+		wasm, err := os.ReadFile("testdata/hostile/" + name + ".wasm")
+		if err != nil {
+			t.Fatal(err)
+		}
+		end := runWith(t, guest.Config{Module: wasm, MemoryBytes: 1 << 20}, quick)
+		if end.Kind != guest.Timeout || end.Abandoned {
+			t.Errorf("%s: %+v", name, end)
+		}
+	}
+}
 
-// Recursion without loops never looks at the deadline. Run returns all the
-// same, and says that the guest is still there. It runs in a process of its
-// own, as nothing but that process's end will stop it.
+// A host function that does not look at its context is the one thing that
+// cannot be ended. Run returns all the same, and says so.
 //
 //rlp:holds K23
 func TestAGuestThatDoesNotStopIsAbandoned(t *testing.T) {
-	if name := os.Getenv(abandonEnv); name != "" {
-		debug.SetGCPercent(-1) // a collection would wait for the guest
-		wasm, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		mod, err := guest.Compile(t.Context(), guest.Config{Module: wasm, MemoryBytes: 1 << 20})
-		if err != nil {
-			t.Fatal(err)
-		}
-		end := mod.Run(t.Context(), guest.RunConfig{Wall: quick, Grace: quick})
-		again := mod.Run(t.Context(), guest.RunConfig{Wall: quick})
-		if end.Kind == guest.Timeout && end.Abandoned && end.Wall < wide && again.Kind == guest.HostError && mod.Close() == nil {
-			os.Exit(42)
-		}
-		os.Exit(1)
+	release := make(chan struct{})
+	deaf := host("deaf", func(context.Context, []byte) error { <-release; return nil })
+	m := module{imports: []imported{importOf(deaf)}, code: call(0)}
+	mod, err := guest.Compile(t.Context(), guest.Config{Module: m.bytes(), Funcs: []abi.Func{deaf}, MemoryBytes: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, name := range []string{"recurse_exponential", "recurse_exponential_indirect", "start_section_recurse"} {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestAGuestThatDoesNotStopIsAbandoned$")
-		cmd.Env = append(os.Environ(), abandonEnv+"=testdata/hostile/"+name+".wasm", "GOMAXPROCS=2")
-		out, err := cmd.CombinedOutput()
-		cancel()
-		var exit *exec.ExitError
-		if !errors.As(err, &exit) || exit.ExitCode() != 42 {
-			t.Errorf("%s: %v\n%s", name, err, strings.TrimSpace(string(out)))
-		}
+	end := mod.Run(t.Context(), guest.RunConfig{Wall: quick, Grace: quick})
+	again := mod.Run(t.Context(), guest.RunConfig{Wall: quick})
+	close(release)
+	if end.Kind != guest.Timeout || !end.Abandoned || again.Kind != guest.HostError || mod.Close() != nil {
+		t.Errorf("%+v, then %+v", end, again)
 	}
 }

@@ -17,17 +17,17 @@ var ErrComponent = fmt.Errorf("%w: this is a WebAssembly component; build a core
 const (
 	pageSize = 1 << 16
 
-	// maxTables and maxTableSize bound what a guest can have of tables, which
-	// no memory limit covers: 8 bytes of the host for each element.
-	maxTables    = 8
-	maxTableSize = 1 << 20
-
-	sectionType   = 1
-	sectionImport = 2
-	sectionTable  = 4
-	sectionMemory = 5
-	sectionStart  = 8
-	sectionLast   = 11 // data; what follows it by number has no vector
+	sectionType     = 1
+	sectionImport   = 2
+	sectionFunction = 3
+	sectionTable    = 4
+	sectionMemory   = 5
+	sectionGlobal   = 6
+	sectionExport   = 7
+	sectionStart    = 8
+	sectionElement  = 9
+	sectionCode     = 10
+	sectionData     = 11 // the last one that is a vector
 )
 
 // shape is what has to be known of a module before an engine sees it.
@@ -35,6 +35,8 @@ type shape struct {
 	types    []funcType
 	imports  []Import
 	minPages uint64 // what its memory starts with
+
+	params, items, names, locals uint64 // in all, so far
 
 	// tables is a table section that bounds what the module left unbounded, to
 	// stand in place of the bytes from tableStart to tableEnd; nil: leave it.
@@ -46,9 +48,12 @@ type funcType struct{ params, results []abi.Type }
 
 // scan reads the structure of a module: the sections and, of them, types,
 // imports, tables and memory. All else is the engine's to validate, but for
-// every count on the way: one that its section has no bytes for is refused
-// here, before anyone allocates for it.
+// every count on the way: one that its section has no bytes for, or that is
+// over its bound, is refused here, before anyone allocates for it.
 func scan(wasm []byte) (*shape, error) {
+	if err := over(uint64(len(wasm)), "bytes", maxModule); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrModule, err)
+	}
 	r := &reader{b: wasm}
 	if string(r.take(4)) != "\x00asm" {
 		return nil, fmt.Errorf("%w: not a WebAssembly binary", ErrModule)
@@ -88,10 +93,10 @@ func scan(wasm []byte) (*shape, error) {
 
 func (s *shape) section(id byte, r *reader) error {
 	if id == 0 {
-		readCustom(r)
+		s.readCustom(r)
 		return r.err
 	}
-	if id > sectionLast || id == sectionStart {
+	if id > sectionData || id == sectionStart {
 		return nil
 	}
 	size := len(r.b)
@@ -101,6 +106,10 @@ func (s *shape) section(id byte, r *reader) error {
 	}
 	if int64(n) > int64(size) {
 		return fmt.Errorf("claims %d entries in %d bytes", n, size)
+	}
+	what, bound := most(id)
+	if err := over(uint64(n), what, uint64(bound)); err != nil {
+		return err
 	}
 	switch id {
 	case sectionType:
@@ -115,7 +124,7 @@ func (s *shape) section(id byte, r *reader) error {
 			s.minPages = uint64(r.u32())
 		}
 	default:
-		readInner(id, r, n)
+		s.readInner(id, r, n)
 	}
 	return r.err
 }
@@ -129,6 +138,7 @@ func (s *shape) readTypes(r *reader, n uint32) {
 		if r.err == nil && max(len(t.params), len(t.results)) > maxParams {
 			r.fail(fmt.Sprintf("a type of more than %d parameters or results", maxParams))
 		}
+		r.add(&s.params, uint64(len(t.params)+len(t.results)), "parameters and results in all types", maxAllParams)
 		if r.err != nil {
 			return
 		}
@@ -171,9 +181,6 @@ func (s *shape) readImports(r *reader, n uint32) {
 // readTables refuses tables that begin too large, and gives the others a
 // maximum where they have none.
 func (s *shape) readTables(r *reader, n uint32) error {
-	if n > maxTables {
-		return fmt.Errorf("%d tables, at most %d are allowed", n, maxTables)
-	}
 	body := appendU32(nil, n)
 	changed := false
 	for range n {

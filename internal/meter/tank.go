@@ -37,6 +37,9 @@ func (t *Tank) Refill(counter int64) (next int64, ok bool) {
 	return next, true
 }
 
+// Return takes back what a refill gave and the guest will not use.
+func (t *Tank) Return(n int64) { t.reserve += n }
+
 // Left is what is left of the budget when the exported counter is counter. It
 // is negative when the budget was passed after the last place that looks.
 //

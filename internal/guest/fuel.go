@@ -1,0 +1,99 @@
+package guest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/tetratelabs/wazero/api"
+
+	"runloop.dev/rlp/internal/meter"
+)
+
+// unlimited is the budget of a guest that is metered and not bounded: no
+// machine executes as much.
+const unlimited = math.MaxInt64 / 2
+
+var errFuel = errors.New("the fuel is used up")
+
+// fuel is what a run may still compute, and what it has. It belongs to the
+// guest's goroutine.
+type fuel struct {
+	budget  int64
+	tank    *meter.Tank
+	counter api.MutableGlobal // the module's; nil until it is first asked to refill
+}
+
+func newFuel(limit *int64) fuel {
+	budget := int64(unlimited)
+	if limit != nil {
+		budget = min(max(*limit, 0), unlimited)
+	}
+	return fuel{budget: budget, tank: meter.NewTank(budget, 0)}
+}
+
+// used is how many instructions were charged. A charge that passed the budget
+// ended the run and is not counted beyond it.
+func (f *fuel) used() int64 {
+	counter := int64(0)
+	if f.counter != nil {
+		counter = int64(f.counter.Get())
+	}
+	return f.budget - max(f.tank.Left(counter), 0)
+}
+
+// exportRefill links the one function that a metered module imports besides
+// its own. It is no host function of the bundle's: no import of that name gets
+// past the rewriting.
+func (m *Module) exportRefill(ctx context.Context) error {
+	i64 := []api.ValueType{api.ValueTypeI64}
+	_, err := m.runtime.NewHostModuleBuilder(meter.ImportModule).NewFunctionBuilder().
+		WithGoModuleFunction(api.GoModuleFunc(m.refill), i64, i64).Export(meter.ImportName).Instantiate(ctx)
+	return err
+}
+
+// refill is called at the end of each slice: where the host gets a word in. It
+// looks whether the run is to end, and gives the guest another slice if not.
+func (m *Module) refill(_ context.Context, mod api.Module, stack []uint64) {
+	r := m.run
+	f := &r.fuel
+	if f.counter == nil {
+		f.counter = mod.ExportedGlobal(meter.CounterName).(api.MutableGlobal)
+	}
+	counter := int64(stack[0])
+	next, ok := f.tank.Refill(counter)
+	if !ok {
+		r.finish(End{Kind: Fuel, Err: errFuel})
+	}
+	if r.look(); r.over.Load() {
+		f.counter.Set(uint64(counter)) // what was used is known exactly
+		if ok {
+			f.tank.Return(next - counter)
+		}
+		panic(errOver)
+	}
+	f.counter.Set(f.counter.Get() + uint64(next-counter))
+	stack[0] = uint64(next)
+}
+
+// look ends the run if its time is over or the caller gave up. The watch does
+// the same, but may come late while guests keep every processor busy.
+func (r *run) look() {
+	if r.over.Load() {
+		return
+	}
+	select {
+	case <-r.caller.Done():
+		r.finish(End{Kind: Cancelled, Err: context.Cause(r.caller)})
+	default:
+		if time.Since(r.began) >= r.wall {
+			r.finish(timedOut(r.wall))
+		}
+	}
+}
+
+func timedOut(wall time.Duration) End {
+	return End{Kind: Timeout, Err: fmt.Errorf("the wall-clock limit of %s is over", wall)}
+}
