@@ -20,7 +20,7 @@ var errLost = errors.New("the store's owner has gone")
 // connections are kept for the next.
 type client struct {
 	path  string
-	index string // the rules that this end indexes by
+	us    agreement
 	codec *audit.Codec
 
 	mu   sync.Mutex
@@ -34,12 +34,12 @@ type clientConn struct {
 }
 
 // dial reaches the owner and greets it, to see that it answers.
-func dial(ctx context.Context, path, index string) (*client, error) {
+func dial(ctx context.Context, path string, us agreement) (*client, error) {
 	codec, err := audit.NewCodec()
 	if err != nil {
 		return nil, err
 	}
-	c := &client{path: path, index: index, codec: codec}
+	c := &client{path: path, us: us, codec: codec}
 	conn, err := c.connect(ctx)
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func (c *client) connect(ctx context.Context) (*clientConn, error) {
 		return nil, err
 	}
 	conn := &clientConn{u, wire.NewConn(u, c.codec)}
-	if err := greet(u, conn.wire, c.index); err != nil {
+	if err := greet(u, conn.wire, c.us); err != nil {
 		u.Close()
 		return nil, err
 	}

@@ -89,7 +89,7 @@ func TestChangeIsAppliedOnce(t *testing.T) {
 func TestMissingRecord(t *testing.T) {
 	for _, gone := range []uint64{1, 5, 10} {
 		e := testEngine(t)
-		j, err := journal.Create(journal.Options{Dir: e.journal, Head: audit.Head{RunID: "run1", Agent: "a"}})
+		j, err := journal.Create(journal.Options{Dir: e.journal, Head: audit.Head{RunID: "run1", Tenant: DefaultTenant, Agent: "a"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +127,7 @@ func TestMissingRecord(t *testing.T) {
 // A journal that carries on after a gap in its numbers is refused.
 func TestGapIsRefused(t *testing.T) {
 	e := testEngine(t)
-	j, err := journal.Create(journal.Options{Dir: e.journal, Head: audit.Head{RunID: "run1", Agent: "a"}})
+	j, err := journal.Create(journal.Options{Dir: e.journal, Head: audit.Head{RunID: "run1", Tenant: DefaultTenant, Agent: "a"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,6 +232,33 @@ func TestOwnerOfAnotherVersion(t *testing.T) {
 	}()
 	if _, err := Open(t.Context(), o); !errors.Is(err, ErrVersion) || !strings.Contains(err.Error(), "4711") {
 		t.Errorf("opening: %v", err)
+	}
+}
+
+// The name of a socket is a short digest of the tenant's: who finds another
+// tenant's owner behind it is refused, and asks nothing.
+//
+//rlp:holds K4
+func TestASocketOfAnotherTenantIsRefused(t *testing.T) {
+	o, err := Options{Home: filepath.Join(t.TempDir(), "home"), Tenant: "acme"}.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for tenant, refused := range map[string]bool{"acme": false, "acme_co": true, "Acme": true} {
+		other := o
+		other.Tenant = tenant
+		c, err := dial(t.Context(), o.layout().socket, other.agreement())
+		if errors.Is(err, ErrUnavailable) != refused {
+			t.Errorf("%s at the socket of acme: %v", tenant, err)
+		}
+		if c != nil {
+			c.close()
+		}
 	}
 }
 

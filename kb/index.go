@@ -38,6 +38,9 @@ func (o *Options) indexVersion() string {
 	return version + "/" + hex.EncodeToString(sum[:8])
 }
 
+// agreement is what both ends of the socket must have alike.
+func (o *Options) agreement() agreement { return agreement{o.indexVersion(), o.Tenant} }
+
 // A document is a value made ready for the index.
 type document struct {
 	masked terms

@@ -80,6 +80,9 @@ var (
 	errStoreWrite = errors.New("writing to the log")
 	// errInterrupted says that time did not suffice for a journal.
 	errInterrupted = errors.New("taking in a journal was interrupted")
+	// errForeign says that a journal lies among those of another tenant: what it
+	// holds is not for this log.
+	errForeign = errors.New("journal of another tenant")
 )
 
 // ingestFile takes in one journal. An error is about that journal alone,
@@ -110,6 +113,10 @@ func (e *engine) ingestFile(ctx context.Context, f journal.File, done *Ingested)
 	b := &intake{engine: e, ctx: ctx, run: f.Run}
 	defer func() { done.Records += b.taken }()
 	damage := b.all(r)
+	if errors.Is(damage, errForeign) && gone {
+		_, err := journal.Quarantine(e.journal, f.Run)
+		return errors.Join(damage, err)
+	}
 	if damage != nil && !errors.Is(damage, journal.ErrDamaged) {
 		return damage
 	}
@@ -181,6 +188,9 @@ func (b *intake) all(r *journal.Reader) error {
 		}
 		if err != nil {
 			return err
+		}
+		if rec.Head.Tenant != b.opt.Tenant {
+			return fmt.Errorf("%w: run %s is one of %q", errForeign, b.run, rec.Head.Tenant)
 		}
 		if !rec.Kept {
 			continue

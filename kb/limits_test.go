@@ -42,7 +42,7 @@ func childLimited(dir string) error {
 	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 300 << 10, Max: 300 << 10}); err != nil {
 		return err
 	}
-	j, err := journal.Create(journal.Options{Dir: dir, Head: audit.Head{RunID: "run1"}})
+	j, err := journal.Create(journal.Options{Dir: dir, Head: audit.Head{RunID: "run1", Tenant: "default"}})
 	if err != nil {
 		return err
 	}

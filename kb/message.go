@@ -6,7 +6,7 @@ import (
 
 // protocolVersion is what both ends of the socket must agree on. It changes
 // whenever a message or the meaning of a key does.
-const protocolVersion = 2
+const protocolVersion = 3
 
 // A hello opens a connection, from both ends.
 type hello struct {
@@ -19,7 +19,8 @@ const magic = "rlp-kb"
 
 // An agreement follow the hello, between ends of one version.
 type agreement struct {
-	Index string `cbor:"1,keyasint"` // by which rules values are masked and indexed
+	Index  string `cbor:"1,keyasint"` // by which rules values are masked and indexed
+	Tenant string `cbor:"2,keyasint"` // whose store it is: the name of the socket is a short digest of it
 }
 
 // An opcode is one thing that a store can be asked.

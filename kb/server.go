@@ -116,7 +116,7 @@ func (s *server) converse(c *net.UnixConn) {
 		c.Close()
 	}()
 	w := wire.NewConn(c, s.engine.codec)
-	if err := greet(c, w, s.engine.opt.indexVersion()); err != nil {
+	if err := greet(c, w, s.engine.opt.agreement()); err != nil {
 		return
 	}
 	for !s.isClosed() {
@@ -144,8 +144,9 @@ func (s *server) isClosed() bool {
 }
 
 // greet checks that the other end is of this user and this version and indexes
-// by the same rules, masks included, and says the same of this end.
-func greet(c *net.UnixConn, w *wire.Conn, index string) error {
+// by the same rules, masks included, for the same tenant, and says the same of
+// this end.
+func greet(c *net.UnixConn, w *wire.Conn, us agreement) error {
 	uid, err := peerUID(c)
 	if err != nil {
 		return fmt.Errorf("asking who is at the store's socket: %w", err)
@@ -164,14 +165,17 @@ func greet(c *net.UnixConn, w *wire.Conn, index string) error {
 	if h.Magic != magic || h.Version != protocolVersion {
 		return fmt.Errorf("%w: process %d speaks version %d, this one %d", ErrVersion, h.PID, h.Version, protocolVersion)
 	}
-	if err := w.Send(agreement{index}); err != nil {
+	if err := w.Send(us); err != nil {
 		return err
 	}
 	var a agreement
 	if err := w.Receive(&a); err != nil {
 		return err
 	}
-	if a.Index != index {
+	if a.Tenant != us.Tenant {
+		return fmt.Errorf("%w: process %d has the store of another tenant", ErrUnavailable, h.PID)
+	}
+	if a.Index != us.Index {
 		return fmt.Errorf("%w: process %d masks values by other rules", ErrVersion, h.PID)
 	}
 	return c.SetDeadline(time.Time{})

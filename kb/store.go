@@ -174,7 +174,7 @@ func (s *Store) settle(ctx context.Context) (backend, error) {
 		if b != nil || err != nil {
 			return b, err
 		}
-		c, err := dial(ctx, s.layout.socket, s.opt.indexVersion())
+		c, err := dial(ctx, s.layout.socket, s.opt.agreement())
 		switch {
 		case err == nil:
 			return c, nil

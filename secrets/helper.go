@@ -30,6 +30,9 @@ func newHelper(c Config) (*helper, error) {
 	if len(c.Command) == 0 || !filepath.IsAbs(c.Command[0]) || strings.Contains(c.Command[0], "{") {
 		return nil, errors.New(`opening the secrets: the exec provider needs security.secrets.command, such as ["/usr/bin/pass", "show", "{id}"]`)
 	}
+	if err := names(c.Command, c.Tenant.String()); err != nil {
+		return nil, err
+	}
 	h := &helper{tenant: c.Tenant.String(), command: c.Command, timeout: c.Timeout}
 	if h.timeout <= 0 {
 		h.timeout = helperTimeout
@@ -40,6 +43,19 @@ func newHelper(c Config) (*helper, error) {
 		}
 	}
 	return h, nil
+}
+
+// defaultTenant is the one whose command need not say for whom it asks.
+const defaultTenant = "default"
+
+// names refuses a command that would be the same for every tenant, and so give
+// each of them the values of all.
+func names(command []string, tenant string) error {
+	says := func(arg string) bool { return strings.Contains(arg, "{tenant}") }
+	if tenant == defaultTenant || slices.ContainsFunc(command[1:], says) {
+		return nil
+	}
+	return fmt.Errorf("opening the secrets: security.secrets.command does not say for which tenant it asks, so %s would be given the secrets of every other; put {tenant} into it", tenant)
 }
 
 // argv is the command for id. A word of an id that would be taken for an option

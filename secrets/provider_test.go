@@ -400,3 +400,24 @@ func TestHelperHasNoShell(t *testing.T) {
 		t.Errorf("an id became an option: %q", got)
 	}
 }
+
+// A command that does not say for which tenant it asks would give each tenant
+// the values of all.
+//
+//rlp:holds K9
+func TestTheCommandOfTenantsNamesThem(t *testing.T) {
+	for tenant, refused := range map[string]bool{"default": false, "acme": true} {
+		id, err := ident.ParseTenant(tenant)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := Config{Provider: "exec", Tenant: id, Command: []string{"/usr/bin/pass", "show", "{id}"}}
+		if _, err := Open(c); (err != nil) != refused || refused && !strings.Contains(err.Error(), "put {tenant} into it") {
+			t.Errorf("%s: %v", tenant, err)
+		}
+		c.Command[2] = "{tenant}/{id}"
+		if _, err := Open(c); err != nil {
+			t.Errorf("%s, named: %v", tenant, err)
+		}
+	}
+}

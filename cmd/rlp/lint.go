@@ -85,7 +85,7 @@ func installedAgent(h home.Home, agent string) (string, error) {
 	if err != nil {
 		return "", usagef("--agent: %w", err)
 	}
-	dir := filepath.Join(h.Root(), "agents", id.String())
+	dir := filepath.Join(h.Agents(), id.String())
 	if _, err := os.Stat(dir); err != nil {
 		return "", inputErr(fmt.Errorf("--agent %s: no such installed agent: %w", id, err))
 	}

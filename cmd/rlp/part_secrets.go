@@ -3,7 +3,6 @@
 package main
 
 import (
-	"path/filepath"
 	"slices"
 
 	"runloop.dev/rlp/caps"
@@ -36,7 +35,7 @@ func (a *app) secretProvider(h home.Home, cfg config.Config) (secrets.Provider, 
 		return nil, usagef("--tenant: %w", err)
 	}
 	p, err := secrets.Open(secrets.Config{
-		Provider: cfg.Security.SecretsProvider, Tenant: tenant, Dir: secretsDir(h), Env: a.env,
+		Provider: cfg.Security.SecretsProvider, Tenant: tenant, Dir: h.Secrets(), Env: a.env,
 		Command: cfg.Security.SecretsCommand, CommandEnv: cfg.Security.SecretsEnv,
 	})
 	if err != nil {
@@ -44,5 +43,3 @@ func (a *app) secretProvider(h home.Home, cfg config.Config) (secrets.Provider, 
 	}
 	return p, nil
 }
-
-func secretsDir(h home.Home) string { return filepath.Join(h.Root(), "secrets") }

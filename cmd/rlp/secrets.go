@@ -64,7 +64,7 @@ func (a *app) secretsInit() error {
 	if name := cfg.Security.SecretsProvider; name != "age" {
 		return usagef("security.secrets.provider is %q: only the age vault has to be made", name)
 	}
-	dir := secretsDir(h)
+	dir := h.Secrets()
 	created, err := secrets.Init(dir)
 	if err != nil {
 		return inputErr(err)

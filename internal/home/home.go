@@ -44,6 +44,9 @@ func Open(dir, tenant string) (Home, error) {
 		return Home{}, fmt.Errorf("opening the home: %w", err)
 	}
 	h := Home{dir: real, tenant: tenant}
+	if err := h.own(); err != nil {
+		return Home{}, fmt.Errorf("opening the home: %w", err)
+	}
 	// The folder of overrides is always there, so that an override that is not
 	// in it is the only way in which there is none.
 	overrides := filepath.Dir(h.Override(""))
@@ -64,11 +67,14 @@ func (h Home) parts() []string {
 	for _, name := range []string{"caps/templates", "caps/profiles", "run", "tenants"} {
 		list = append(list, filepath.Join(h.dir, filepath.FromSlash(name)))
 	}
-	for _, name := range []string{"", "agents", "kb", "journal", "secrets", "cache", "log", "work"} {
+	for _, name := range append([]string{""}, kept...) {
 		list = append(list, filepath.Join(h.Root(), name))
 	}
 	return list
 }
+
+// kept are the folders of a tenant that no agent is ever granted.
+var kept = []string{"agents", "kb", "journal", "secrets", "cache", "log", "work"}
 
 // private refuses what is no folder, or one that another user could change. A
 // link is no folder: what lies behind it is outside the home, where an agent
@@ -119,6 +125,15 @@ func (h Home) Template(name string) string {
 
 // Work is the working folder of one run, where its programs start.
 func (h Home) Work(agent, run string) string { return filepath.Join(h.Root(), "work", agent, run) }
+
+// Artifacts is what of the home the tenant's agents may be granted, and the only such place.
+func (h Home) Artifacts() string { return filepath.Join(h.Root(), artifacts) }
+
+// Agents is where the tenant's installed bundles lie.
+func (h Home) Agents() string { return filepath.Join(h.Root(), "agents") }
+
+// Secrets is where the tenant's secrets lie.
+func (h Home) Secrets() string { return filepath.Join(h.Root(), "secrets") }
 
 // Cache is where compiled modules lie; Log the JSON lines of decisions.
 func (h Home) Cache() string { return filepath.Join(h.Root(), "cache") }
