@@ -111,8 +111,8 @@ func refusal(spec *Spec, plan Plan) (Outcome, int, string) {
 	if plan.Effective.IsEmpty() && spec.FailOnEmpty {
 		return Refused, StatusPolicy, emptyMessage
 	}
-	if _, asked := plan.Limits.Get(caps.CPUFuel); asked {
-		return Unsupported, StatusUnsupported, "limits.cpu_fuel cannot be enforced by this version; take it out, or bound the run by wall_time_ms"
+	if why := unresolved(spec, plan); why != "" {
+		return Refused, StatusPolicy, why
 	}
 	if spec.ExecRefused != "" && holds(plan.Effective, caps.Exec) {
 		return Unsupported, StatusUnsupported, spec.ExecRefused
@@ -196,7 +196,7 @@ func (r *run) execute(ctx context.Context, compiling <-chan compiled) {
 	r.report.Usage.CompileMS, r.report.Usage.Compiled = c.took.Milliseconds(), !c.module.Cached()
 	r.event("run.compiled", map[string]any{"cached": c.module.Cached(), "ms": r.report.Usage.CompileMS})
 	r.event("run.running", nil)
-	end := c.module.Run(ctx, guest.RunConfig{Wall: wallTime(r.plan.Limits)})
+	end := c.module.Run(ctx, guest.RunConfig{Wall: wallTime(r.plan.Limits), Fuel: instructions(r.plan.Limits)})
 	r.ended(end)
 }
 
@@ -206,11 +206,25 @@ func wallTime(l caps.Limits) time.Duration {
 	return time.Duration(min(ms, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
 }
 
+// fuelUnit is how many metered instructions one of cpu_fuel is.
+const fuelUnit = 64
+
+// instructions is the fuel in what the guest counts; nil when nothing bounds it.
+func instructions(l caps.Limits) *int64 {
+	if units, set := l.Get(caps.CPUFuel); set {
+		return new(units * fuelUnit)
+	}
+	return nil
+}
+
 // failStart says why the guest never ran.
 func (r *run) failStart(err error) {
+	var gone *goneError
 	switch {
 	case r.gate.Err() != nil:
 		r.report.refuse(AuditFailed, StatusAudit, r.gate.Err().Error())
+	case errors.As(err, &gone):
+		r.report.refuse(Refused, StatusPolicy, err.Error())
 	case errors.Is(err, context.Canceled):
 		r.report.refuse(Cancelled, StatusCancelled, "interrupted before the guest began")
 	default:
@@ -267,6 +281,7 @@ func (r *run) ended(end guest.End) {
 		rep.Outcome = AuditFailed
 	}
 	rep.Usage.WallMS = end.Wall.Milliseconds()
+	rep.Usage.Fuel = (end.Fuel + fuelUnit - 1) / fuelUnit
 	rep.Usage.MemoryBytes = end.PeakMemory
 	rep.Result = json.RawMessage(r.host.Result())
 	switch rep.Outcome {
@@ -285,6 +300,9 @@ func endMessage(o Outcome, end guest.End, l caps.Limits) string {
 	case Timeout:
 		ms, _ := l.Get(caps.WallTimeMS)
 		return fmt.Sprintf("the run passed limits.wall_time_ms = %d", ms)
+	case Fuel:
+		n, _ := l.Get(caps.CPUFuel)
+		return fmt.Sprintf("the run used up limits.cpu_fuel = %d", n)
 	case Memory:
 		n, _ := l.Get(caps.MemoryBytes)
 		return fmt.Sprintf("the guest asked for more than limits.memory_bytes = %d", n)

@@ -92,7 +92,7 @@ func TestNothingRunsUnrecorded(t *testing.T) {
 // What the plan refuses is refused before the module is looked at: the module
 // here is none.
 //
-//rlp:holds K5 K72
+//rlp:holds K5 K31 K67 K72
 func TestRefusalsComeBeforeTheModule(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -102,7 +102,9 @@ func TestRefusalsComeBeforeTheModule(t *testing.T) {
 	}{
 		{"control", func(*Spec) {}, Refused, StatusInput},
 		{"empty", func(s *Spec) { s.Policy.Base, s.FailOnEmpty = nil, true }, Refused, StatusPolicy},
-		{"fuel", func(s *Spec) { s.Policy.BaseLimits = caps.Limits{}.With(caps.CPUFuel, 1) }, Unsupported, StatusUnsupported},
+		{"lane", func(s *Spec) {
+			s.Policy.Base, s.ExecRefused = []caps.Entry{entryOf(t, "process:exec:/bin/true")}, "no lane keeps programs from the network"
+		}, Unsupported, StatusUnsupported},
 	} {
 		log := audit.NewMemory()
 		s := specOf(t, log, "kb:read:notes")
@@ -202,7 +204,7 @@ func TestPathsMeetInTheirCanonicalForm(t *testing.T) {
 			Allow: []caps.Entry{entryOf(t, "fs:read:"+real+"/sub")}, Deny: []caps.Entry{entryOf(t, "fs:read:"+link+"/sub/shut")},
 		}},
 	}
-	canonical, aliases, err := Canonical(p, resolve)
+	canonical, paths, err := Canonical(p, resolve)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -82,6 +82,8 @@ func outcomeOf(end guest.End) Outcome {
 		return Exit
 	case guest.Timeout:
 		return Timeout
+	case guest.Fuel:
+		return Fuel
 	case guest.Memory:
 		return Memory
 	case guest.Cancelled:

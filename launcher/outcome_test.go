@@ -30,6 +30,7 @@ func TestEndsAreToldByTheHostsOwnState(t *testing.T) {
 		{guest.End{Kind: guest.Exit, ExitCode: 124}, Exit},
 		{guest.End{Kind: guest.Exit, ExitCode: 0xefffffff}, Exit},
 		{guest.End{Kind: guest.Timeout}, Timeout},
+		{guest.End{Kind: guest.Fuel}, Fuel},
 		{guest.End{Kind: guest.Memory}, Memory},
 		{guest.End{Kind: guest.Trap}, Trap},
 		{guest.End{Kind: guest.Cancelled}, Cancelled},

@@ -37,6 +37,7 @@ type Report struct {
 // Usage is what a run used.
 type Usage struct {
 	WallMS          int64 `json:"wall_ms"`
+	Fuel            int64 `json:"fuel"` // in units of cpu_fuel, rounded up
 	CompileMS       int64 `json:"compile_ms"`
 	Compiled        bool  `json:"compiled"` // false: the module came from the cache
 	MemoryBytes     int64 `json:"memory_bytes"`

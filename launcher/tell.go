@@ -117,7 +117,7 @@ func (r *run) usage() {
 // summary is usage as the end record holds it.
 func (u Usage) summary() map[string]int64 {
 	m := map[string]int64{
-		"wall_ms": u.WallMS, "memory_bytes": u.MemoryBytes, "hostcalls": u.Hostcalls, "allowed": u.Allowed,
+		"wall_ms": u.WallMS, "fuel": u.Fuel, "memory_bytes": u.MemoryBytes, "hostcalls": u.Hostcalls, "allowed": u.Allowed,
 		"denied": u.Denied, "stdout_bytes": u.StdoutBytes, "stderr_bytes": u.StderrBytes,
 	}
 	if u.SecretsReplaced > 0 {
