@@ -55,7 +55,7 @@ func execImport(t testing.TB, grants ...string) func(req string) int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := lane.Open("native", lane.NativeConfig{Work: filepath.Join(dir, "a", "r"), ID: "bench-" + filepath.Base(filepath.Dir(dir))})
+	l, err := lane.Open(t.Context(), "native", lane.Config{Work: filepath.Join(dir, "a", "r"), ID: "bench-" + filepath.Base(filepath.Dir(dir))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ func execPart(_ *app, c *composition, spec *launcher.Spec) (func() error, error)
 		return nil, nil
 	}
 	work := c.home.Work(spec.Agent, spec.RunID)
-	l, err := lane.Open(c.config.Exec.Lane, lane.NativeConfig{Work: work, ID: spec.RunID})
+	l, err := lane.Open(context.Background(), c.config.Exec.Lane, lane.Config{Work: work, ID: spec.RunID})
 	if err != nil {
 		return nil, nil //nolint:nilerr // execFit said it, and the launch refuses
 	}
@@ -37,7 +37,7 @@ func (c *composition) execFit() (refused, caveat string) {
 	if len(c.programs) == 0 {
 		return "", ""
 	}
-	l, err := lane.Open(c.config.Exec.Lane, lane.NativeConfig{})
+	l, err := lane.Open(context.Background(), c.config.Exec.Lane, lane.Config{})
 	var unsupported *lane.UnsupportedError
 	switch {
 	case errors.As(err, &unsupported):
@@ -45,8 +45,8 @@ func (c *composition) execFit() (refused, caveat string) {
 			unsupported.Lane, unsupported.Why, c.home.Config()), ""
 	case err != nil:
 		return err.Error(), ""
-	case l.Level() != lane.Enforced:
-		caveat = fmt.Sprintf("exec: the lane %s is %s: programs run as you do, and see what you see; nothing but their sockets is taken from them for certain", l.Name(), l.Level())
+	case l.Controls()[lane.Filesystem].Level != lane.Enforced:
+		caveat = fmt.Sprintf("exec: the lane %s is best_effort: programs run as you do, and see what you see; nothing but their sockets is taken from them for certain", l.Name())
 	}
 	return "", caveat
 }

@@ -104,10 +104,9 @@ func (n *native) spawn(ch *child, o *order) error {
 	switch {
 	case err == nil && ch.pidfd < 0:
 		ch.kill()
-		return &UnsupportedError{"native", "the kernel has no pidfd"}
+		return &UnsupportedError{Lane: "native", Why: "the kernel has no pidfd"}
 	case err == nil:
-		// Best effort: the program has begun.
-		_ = unix.Prlimit(pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: MaxData, Max: MaxData}, nil)
+		n.limitData(pid)
 		return nil
 	case errors.Is(err, unix.E2BIG):
 		return ErrTooBig
@@ -115,6 +114,16 @@ func (n *native) spawn(ch *child, o *order) error {
 		return fmt.Errorf("%w: %w", ErrNotProgram, err)
 	}
 	return fmt.Errorf("starting the program: %w", err)
+}
+
+// limitData bounds the memory of a process where no group bounds that of all.
+// It is best effort: the program has begun, and each that it starts gets as much.
+func (n *native) limitData(pid int) {
+	if n.boundsMemory() {
+		return
+	}
+	most := uint64(n.cfg.Bounds.orDefault().Memory)
+	_ = unix.Prlimit(pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: most, Max: most}, nil)
 }
 
 func isOf(err error, list ...syscall.Errno) bool {

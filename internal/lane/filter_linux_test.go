@@ -231,7 +231,7 @@ func within(work string) string {
 	if err != nil {
 		return err.Error()
 	}
-	l, err := Open("native", NativeConfig{Work: work, ID: "within-" + strconv.Itoa(os.Getpid())})
+	l, err := Open(context.Background(), "native", Config{Work: work, ID: "within-" + strconv.Itoa(os.Getpid())})
 	if err != nil {
 		return err.Error()
 	}

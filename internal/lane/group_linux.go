@@ -17,8 +17,10 @@ import (
 // started in it stays in it, whatever sessions it makes, and ends with it.
 type group struct {
 	path   string
-	dir    int // a handle of it
+	dir    int // a handle of it, locked as long as its maker lives
 	events int // cgroup.events
+
+	memory, pids bool // it bounds them
 }
 
 // unified are the usual places of the second version's hierarchy.
@@ -26,7 +28,7 @@ func unified() []string { return []string{"/sys/fs/cgroup", "/sys/fs/cgroup/unif
 
 // makeGroup makes a group below our own, or nil where we may not, or where a
 // group cannot be ended as one (before Linux 5.14).
-func makeGroup(id string) *group {
+func makeGroup(id string, b Bounds) *group {
 	own, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
 		return nil
@@ -37,8 +39,8 @@ func makeGroup(id string) *group {
 			continue
 		}
 		parent := filepath.Join(mount, ownGroup(string(own)))
-		if g := makeGroupIn(parent, id); g != nil {
-			removeLeft(parent)
+		removeLeft(parent)
+		if g := makeGroupIn(parent, id, b); g != nil {
 			return g
 		}
 	}
@@ -59,14 +61,15 @@ func ownGroup(text string) string {
 // group, and the run.
 const groupPrefix = "rlp-"
 
-func makeGroupIn(parent, id string) *group {
-	name := groupPrefix + strconv.Itoa(unix.Getpid()) + "-" + id
-	g := &group{path: filepath.Join(parent, name), dir: -1, events: -1}
+func groupName(id string) string { return groupPrefix + strconv.Itoa(unix.Getpid()) + "-" + id }
+
+func makeGroupIn(parent, id string, b Bounds) *group {
+	g := &group{path: filepath.Join(parent, groupName(id)), dir: -1, events: -1}
 	if unix.Mkdir(g.path, 0o700) != nil {
 		return nil
 	}
 	var err error
-	if g.dir, err = unix.Open(g.path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err == nil {
+	if g.dir, err = lockGroup(g.path); err == nil {
 		g.events, err = unix.Openat(g.dir, "cgroup.events", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	}
 	if err == nil {
@@ -76,12 +79,26 @@ func makeGroupIn(parent, id string) *group {
 		_ = g.close()
 		return nil
 	}
-	limitGroup(g.path)
+	g.limit(b)
 	return g
 }
 
-// removeLeft takes away what an rlp left that was killed: groups whose maker is
-// gone and in which nothing lives (the system refuses any other).
+// lockGroup is a handle of a group that says that its maker lives: by a lock,
+// for a number of a process is given again, and means nothing elsewhere.
+func lockGroup(path string) (int, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, fmt.Errorf("opening a control group: %w", err)
+	}
+	if err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		_ = unix.Close(fd)
+		return -1, fmt.Errorf("locking a control group: %w", err)
+	}
+	return fd, nil
+}
+
+// removeLeft ends and takes away what an rlp left that was killed: groups that
+// nobody has locked and whose maker is gone.
 func removeLeft(parent string) {
 	left, err := filepath.Glob(filepath.Join(parent, groupPrefix+"*"))
 	if err != nil {
@@ -89,20 +106,60 @@ func removeLeft(parent string) {
 	}
 	for _, path := range left {
 		maker, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(path), groupPrefix), "-")
-		if pid, err := strconv.Atoi(maker); err == nil && errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
-			_ = unix.Rmdir(path)
+		pid, err := strconv.Atoi(maker)
+		if err != nil || !errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
+			continue
+		}
+		if lock, err := lockGroup(path); err == nil {
+			_ = endGroup(path)
+			_ = unix.Close(lock)
 		}
 	}
 }
 
-// limitGroup bounds memory and processes where the group has the controllers.
-func limitGroup(dir string) {
-	for name, value := range map[string]int{"memory.max": MaxData, "memory.swap.max": 0, "pids.max": MaxProcesses} {
-		if fd, err := unix.Open(filepath.Join(dir, name), unix.O_WRONLY|unix.O_CLOEXEC, 0); err == nil {
-			_, _ = unix.Write(fd, strconv.AppendInt(nil, int64(value), 10))
-			_ = unix.Close(fd)
+// endGroup ends all that lives in a group of either version, and takes it away.
+func endGroup(path string) error {
+	err := removeGroup(path, 0)
+	for until := time.Now().Add(killTime); errors.Is(err, unix.EBUSY) && time.Now().Before(until); err = removeGroup(path, 0) {
+		if writeNumber(filepath.Join(path, "cgroup.kill"), 1) != nil {
+			killListed(path)
+		}
+		pause()
+	}
+	return err
+}
+
+// killListed ends who is in a group of the first version.
+func killListed(path string) {
+	text, err := os.ReadFile(filepath.Join(path, "cgroup.procs"))
+	if err != nil {
+		return
+	}
+	for _, word := range strings.Fields(string(text)) {
+		if pid, err := strconv.Atoi(word); err == nil && pid > 1 && pid != unix.Getpid() {
+			_ = unix.Kill(pid, unix.SIGKILL)
 		}
 	}
+}
+
+// limit bounds memory and processes where the group has the controllers.
+func (g *group) limit(b Bounds) {
+	g.memory = writeNumber(filepath.Join(g.path, "memory.max"), b.Memory) == nil
+	if err := writeNumber(filepath.Join(g.path, "memory.swap.max"), 0); err != nil && !errors.Is(err, unix.ENOENT) {
+		g.memory = false
+	}
+	g.pids = writeNumber(filepath.Join(g.path, "pids.max"), b.Pids) == nil
+}
+
+// bounds reports whether the group bounds both.
+func (g *group) bounds() bool { return g != nil && g.memory && g.pids }
+
+// oomKills counts what the kernel has ended for want of memory.
+func (g *group) oomKills() int64 {
+	if g == nil || !g.memory {
+		return 0
+	}
+	return countIn(filepath.Join(g.path, "memory.events"), "oom_kill")
 }
 
 // populated reports whether anything lives in the group.

@@ -3,18 +3,18 @@
 // started before [Lane.Run] returns.
 //
 // A lane does not decide: which program may run was judged before. What a lane
-// can keep a program from, and how well, it says itself: [Lane.Level].
+// can keep a program from, and how well, it says itself: [Lane.Controls].
 package lane
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
-// A Level is how well a lane keeps programs from the network and from
-// everything of the machine that the run was not given.
+// A Level is how well a lane keeps a control.
 type Level uint8
 
 // The levels, as `rlp lanes` names them.
@@ -39,8 +39,11 @@ func (l Level) String() string {
 type Lane interface {
 	// Name is the lane's word in config.toml.
 	Name() string
-	// Level is what the lane promises.
-	Level() Level
+	// Check tries whether the lane works here, without a program, before a run
+	// begins. What is missing is an [UnsupportedError].
+	Check(ctx context.Context) error
+	// Controls are what the lane promises. They are known after Check.
+	Controls() Controls
 	// Run starts the program and waits for its end, at the latest until the
 	// command's timeout is over or ctx ends; then it and all that it started
 	// are ended. The end of ctx is an error, the end of the time a result.
@@ -57,6 +60,9 @@ type Command struct {
 	Argv []string
 	// Env is the whole environment but for what the lane says of itself, NAME=value.
 	Env []string
+	// Folders are what the agent holds of the operator's files now, by path: a
+	// lane that enforces the control Filesystem shows programs at most that.
+	Folders []Folder
 	// Dir is where the program starts, relative to the working folder of the
 	// run or an absolute path in it; "" is that folder.
 	Dir string
@@ -74,7 +80,10 @@ type Result struct {
 	// ExitCode is the program's own, or 128 and the signal that ended it.
 	ExitCode int
 	// TimedOut says that the time was over, and the program was ended.
-	TimedOut       bool
+	TimedOut bool
+	// OutOfMemory says that the program, or something that it started, was ended
+	// because together they had all the memory that they get.
+	OutOfMemory    bool
 	Stdout, Stderr Output
 }
 
@@ -84,16 +93,86 @@ type Output struct {
 	Cut  bool // there was more than the lane keeps
 }
 
-// Open is the lane that config.toml names, for one run. It starts nothing. The
-// lane "auto" is the one that enforces what programs must be kept from.
-func Open(name string, cfg NativeConfig) (Lane, error) {
+// A Config is what a lane of one run works with.
+type Config struct {
+	// Work is the working folder of the run. The first Run makes it, so it is
+	// not there before; Close takes it away when nothing is in it.
+	Work string
+	// ID names the run's control group: letters, digits and "-".
+	ID string
+	// Self is the command that becomes [Confined] when it is started: a path
+	// and the arguments, the first of them its name.
+	Self []string
+	// Bounds are asked for by the operator: a lane that cannot enforce them is
+	// not taken.
+	Bounds Bounds
+
+	noGroup bool // for tests: as where no control group can be made
+}
+
+// Open is the lane that config.toml names, for one run, checked: what it is
+// asked for is enforced, or there is none. "auto" is the first of the ranking that
+// is. The lane "native" is taken at the operator's word, whatever it promises.
+func Open(ctx context.Context, name string, cfg Config) (Lane, error) {
+	if name == "auto" {
+		return automatic(ctx, cfg)
+	}
+	l, err := open(name, cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := checked(ctx, l, cfg.Bounds); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}
+
+// open is a lane by its name, unchecked.
+func open(name string, cfg Config) (Lane, error) {
 	switch name {
 	case "native":
 		return Native(cfg)
-	case "auto":
-		return nil, &UnsupportedError{name, "no lane of this version enforces that programs have no network"}
 	}
-	return nil, &UnsupportedError{name, "this version does not have it"}
+	return nil, &UnsupportedError{Lane: name, Why: "this version does not have it"}
+}
+
+// ranking is how "auto" looks for a lane, the strongest first, by what the probes
+// of docs/lanes.md found. The lane "native" is none that it takes.
+var ranking = [...]string{"ns", "bwrap", "container"}
+
+func automatic(ctx context.Context, cfg Config) (Lane, error) {
+	var why []string
+	for _, name := range ranking {
+		l, err := Open(ctx, name, cfg)
+		if err == nil {
+			return l, nil
+		}
+		if ctx.Err() != nil {
+			return nil, err
+		}
+		var u *UnsupportedError
+		if !errors.As(err, &u) {
+			return nil, err
+		}
+		why = append(why, u.Lane+": "+u.text())
+	}
+	return nil, &UnsupportedError{Lane: "auto", Why: "no lane here enforces all that is asked for (" + strings.Join(why, "; ") + ")"}
+}
+
+// checked tries l, and looks whether it enforces what it must.
+func checked(ctx context.Context, l Lane, bounds Bounds) error {
+	if err := l.Check(ctx); err != nil {
+		return err
+	}
+	controls := l.Controls()
+	for _, c := range asked(bounds) {
+		label := controls[c]
+		if label.Level == Enforced || l.Name() == "native" && c != Memory && c != Pids {
+			continue
+		}
+		return &UnsupportedError{Lane: l.Name(), Why: fmt.Sprintf("%s is %s: %s", c, label.Level, label.Why), Remedy: label.Remedy}
+	}
+	return nil
 }
 
 // What a program can be refused for.
@@ -106,9 +185,17 @@ var (
 	ErrStray      = errors.New("processes that do not end")
 )
 
-// An UnsupportedError says that a lane is not to be had here.
-type UnsupportedError struct{ Lane, Why string }
+// An UnsupportedError says that a lane is not to be had here, and what the
+// operator can do about it, where there is anything.
+type UnsupportedError struct{ Lane, Why, Remedy string }
 
 func (e *UnsupportedError) Error() string {
-	return fmt.Sprintf("the lane %s is not available: %s", e.Lane, e.Why)
+	return fmt.Sprintf("the lane %s is not available: %s", e.Lane, e.text())
+}
+
+func (e *UnsupportedError) text() string {
+	if e.Remedy == "" {
+		return e.Why
+	}
+	return e.Why + " (" + e.Remedy + ")"
 }

@@ -18,7 +18,7 @@ import (
 // They still see the operator's files. Orphans come to the process as a whole,
 // so that a process has at most one native lane in which a program runs.
 type native struct {
-	cfg NativeConfig
+	cfg Config
 
 	mu      sync.Mutex // one program at a time
 	opened  bool
@@ -26,19 +26,32 @@ type native struct {
 	work    *os.File
 	group   *group // nil where there is none to be had
 	groups  int    // made so far
-	wake    int    // an eventfd: ctx has ended
+	ration  *ration
+	wake    int // an eventfd: ctx has ended
 	null    *os.File
 	buf     []byte
 }
 
 // Native is the native lane of one run. It opens nothing before the first Run.
-func Native(cfg NativeConfig) (Lane, error) {
+func Native(cfg Config) (Lane, error) {
 	return &native{cfg: cfg, wake: -1}, nil
 }
 
 func (*native) Name() string { return "native" }
 
-func (*native) Level() Level { return BestEffort }
+// Check implements [Lane]: what is missing shows when a program is started.
+func (*native) Check(context.Context) error { return nil }
+
+// Controls implements [Lane]. Programs run as the operator, in his own view of
+// the machine.
+func (n *native) Controls() Controls {
+	c := all(BestEffort, "programs run as you do", `[exec] lane = "auto"`)
+	c[Filesystem] = Label{Unsupported, "programs see your files", `[exec] lane = "auto"`}
+	for _, kept := range []Control{Descriptors, WallTime, OutputCaps} {
+		c[kept] = Label{Level: Enforced}
+	}
+	return c
+}
 
 // Run implements [Lane].
 func (n *native) Run(ctx context.Context, c *Command) (*Result, error) {
@@ -64,11 +77,15 @@ func (n *native) Run(ctx context.Context, c *Command) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	starved := n.oomKills()
 	ch, err := n.start(program, dir, c)
 	if err != nil {
 		return nil, errors.Join(err, n.sweep(before))
 	}
 	r, err := ch.watch(ctx, c)
+	if r != nil {
+		r.OutOfMemory = n.oomKills() > starved
+	}
 	return r, errors.Join(err, n.sweep(before), ch.close())
 }
 
@@ -94,10 +111,14 @@ func (n *native) open() (err error) {
 	if n.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
 		return err
 	}
+	n.ration = &ration{}
 	if !n.cfg.noGroup {
 		n.newGroup()
+		if !n.group.bounds() {
+			n.ration = makeRation(n.cfg.ID, n.cfg.Bounds.orDefault())
+		}
 	}
-	n.spawner = newSpawner()
+	n.spawner = newSpawner(n.ration.enter)
 	n.buf = make([]byte, 64<<10)
 	n.opened = true
 	return nil
@@ -195,6 +216,9 @@ func (n *native) release() error {
 	if n.group != nil {
 		errs = append(errs, n.group.close())
 	}
+	if n.ration != nil {
+		errs = append(errs, n.ration.close())
+	}
 	if n.wake >= 0 {
 		errs = append(errs, unix.Close(n.wake))
 	}
@@ -204,7 +228,7 @@ func (n *native) release() error {
 	if n.work != nil {
 		errs = append(errs, n.work.Close(), n.tidy())
 	}
-	n.spawner, n.group, n.null, n.work, n.wake = nil, nil, nil, nil, -1
+	n.spawner, n.group, n.ration, n.null, n.work, n.wake = nil, nil, nil, nil, nil, -1
 	return errors.Join(errs...)
 }
 

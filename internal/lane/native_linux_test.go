@@ -20,6 +20,10 @@ func TestMain(m *testing.M) {
 		fmt.Println(reach(os.Args[1], os.Args[2]))
 		os.Exit(0)
 	}
+	if len(os.Args) == 3 && os.Args[1] == "leave-groups" {
+		fmt.Println(leaveGroups(os.Args[2]))
+		os.Exit(1)
+	}
 	os.Exit(m.Run())
 }
 
@@ -75,17 +79,17 @@ func reach(what, at string) string {
 	return "reached"
 }
 
-func newNative(t testing.TB, change ...func(*NativeConfig)) *native {
+func newNative(t testing.TB, change ...func(*Config)) *native {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := NativeConfig{Work: filepath.Join(dir, "agent", "run"), ID: fmt.Sprintf("test-%d-%d", os.Getpid(), time.Now().UnixNano())}
+	cfg := Config{Work: filepath.Join(dir, "agent", "run"), ID: fmt.Sprintf("test-%d-%d", os.Getpid(), time.Now().UnixNano())}
 	for _, c := range change {
 		c(&cfg)
 	}
-	l, err := Open("native", cfg)
+	l, err := Open(t.Context(), "native", cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,10 +250,10 @@ func TestWhatProgramsCannotReach(t *testing.T) {
 func TestProgramsHaveNoPrivileges(t *testing.T) {
 	// the bound of memory comes a moment after the program has begun
 	script := `until [ "$(ulimit -d)" != unlimited ]; do :; done; cat /proc/self/status; umask; ulimit -c; ulimit -d`
-	r := mustRun(t, newNative(t), shell(t, script))
+	r := mustRun(t, newNative(t, func(c *Config) { c.noGroup = true }), shell(t, script))
 	for _, line := range []string{
 		"CapEff:\t0000000000000000", "CapPrm:\t0000000000000000", "CapInh:\t0000000000000000", "NoNewPrivs:\t1", "Seccomp:\t2",
-		"0077\n0\n" + strconv.Itoa(MaxData>>10),
+		"0077\n0\n" + strconv.FormatInt(MaxData>>10, 10),
 	} {
 		if !strings.Contains(string(r.Stdout.Data), line+"\n") {
 			t.Errorf("%q is missing:\n%s", line, r.Stdout.Data)

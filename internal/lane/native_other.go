@@ -4,8 +4,8 @@ package lane
 
 // Native says that the native lane is for Linux: elsewhere nothing finds the
 // processes that left their group.
-func Native(NativeConfig) (Lane, error) {
-	return nil, &UnsupportedError{"native", "it needs Linux"}
+func Native(Config) (Lane, error) {
+	return nil, &UnsupportedError{Lane: "native", Why: "it needs Linux"}
 }
 
 // Interpreter is what interprets the script at path; nothing is run here.

@@ -238,8 +238,8 @@ func TestGroups(t *testing.T) {
 	for _, name := range []string{"memory.max", "pids.max"} {
 		put(t, filepath.Join(dir, name), "")
 	}
-	limitGroup(dir)
-	for name, want := range map[string]string{"memory.max": "2147483648", "pids.max": "512"} {
+	(&group{path: dir}).limit(Bounds{}.orDefault())
+	for name, want := range map[string]string{"memory.max": "1073741824", "pids.max": "256"} {
 		if text, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(text) != want {
 			t.Errorf("%s: %q, %v", name, text, err)
 		}
@@ -252,7 +252,7 @@ func TestGroups(t *testing.T) {
 			t.Errorf("%q: %q", text, got)
 		}
 	}
-	if g := makeGroupIn(dir, "x"); g != nil { // no control group: nothing can be ended in it
+	if g := makeGroupIn(dir, "x", Bounds{}); g != nil { // no control group: nothing can be ended in it
 		t.Error("a folder is taken for a control group")
 	}
 	if left, err := filepath.Glob(dir + "/rlp-*"); err != nil || len(left) != 0 {

@@ -14,6 +14,9 @@ import (
 // The rest of rlp keeps what it has. The thread ends with the spawner.
 type spawner struct {
 	orders chan *order
+	// enter puts the thread where programs are to be; then entered is closed.
+	enter   func()
+	entered chan struct{}
 }
 
 // An order is one program to start; the answer is in it when done is closed.
@@ -26,9 +29,10 @@ type order struct {
 	ready chan struct{}
 }
 
-func newSpawner() *spawner {
-	s := &spawner{orders: make(chan *order)}
+func newSpawner(enter func()) *spawner {
+	s := &spawner{orders: make(chan *order), enter: enter, entered: make(chan struct{})}
 	go s.serve()
+	<-s.entered
 	return s
 }
 
@@ -46,6 +50,8 @@ func (s *spawner) serve() {
 		runtime.UnlockOSThread()
 		return
 	}
+	s.enter()
+	close(s.entered)
 	err := harden()
 	for o := range s.orders {
 		if o.err = err; err == nil {

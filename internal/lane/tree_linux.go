@@ -32,7 +32,7 @@ func (n *native) sweep(before map[int]bool) error {
 // had.
 func (n *native) newGroup() {
 	n.groups++
-	n.group = makeGroup(n.cfg.ID + "-" + strconv.Itoa(n.groups))
+	n.group = makeGroup(n.cfg.ID+"-"+strconv.Itoa(n.groups), n.cfg.Bounds.orDefault())
 }
 
 // hasChildren reports whether this process has any child at all, ended or not.

@@ -20,7 +20,7 @@ import (
 func lanes(t *testing.T, test func(t *testing.T, n *native)) {
 	for _, none := range []bool{false, true} {
 		t.Run(fmt.Sprintf("group=%v", !none), func(t *testing.T) {
-			test(t, newNative(t, func(c *NativeConfig) { c.noGroup = none }))
+			test(t, newNative(t, func(c *Config) { c.noGroup = none }))
 		})
 	}
 }
