@@ -13,18 +13,28 @@ import (
 // missing says that not all of it exists.
 type Resolver func(written string) (canonical string, missing bool, err error)
 
+// Paths is what was learnt of the paths of a policy when they were resolved.
+type Paths struct {
+	// Aliases are granted paths as they were written, where their canonical form differs.
+	Aliases []jail.Alias
+	// Missing are the canonical paths that do not exist, each with the place
+	// that named it first.
+	Missing map[string]caps.Pos
+}
+
 // Canonical rewrites every path of p, of files and of programs, to its canonical
 // form, so that grants and layers meet on what the paths are and not on how they
 // are spelled. The aliases let a guest go on using a grant as it was written. What a layer
 // denies is denied in both spellings.
-func Canonical(p Policy, resolve Resolver) (Policy, []jail.Alias, error) {
+func Canonical(p Policy, resolve Resolver) (Policy, Paths, error) {
 	var aliases []jail.Alias
+	missing := map[string]caps.Pos{}
 	out := p
 	out.Base = slices.Clone(p.Base)
 	for i, e := range out.Base {
-		canonical, err := canonicalEntry(e, resolve)
+		canonical, err := canonicalEntry(e, resolve, missing)
 		if err != nil {
-			return Policy{}, nil, err
+			return Policy{}, Paths{}, err
 		}
 		if e.Grant.Family == caps.FS && canonical.Grant.Scope != e.Grant.Scope {
 			aliases = append(aliases, jail.Alias{Written: e.Grant.Scope, Canonical: canonical.Grant.Scope})
@@ -33,28 +43,28 @@ func Canonical(p Policy, resolve Resolver) (Policy, []jail.Alias, error) {
 	}
 	out.Layers = make([]*caps.Layer, len(p.Layers))
 	for i, l := range p.Layers {
-		layer, err := canonicalLayer(l, resolve)
+		layer, err := canonicalLayer(l, resolve, missing)
 		if err != nil {
-			return Policy{}, nil, err
+			return Policy{}, Paths{}, err
 		}
 		out.Layers[i] = layer
 	}
 	slices.SortFunc(aliases, func(a, b jail.Alias) int { return strings.Compare(a.Written, b.Written) })
-	return out, slices.CompactFunc(aliases, func(a, b jail.Alias) bool { return a == b }), nil
+	return out, Paths{slices.CompactFunc(aliases, func(a, b jail.Alias) bool { return a == b }), missing}, nil
 }
 
-func canonicalLayer(l *caps.Layer, resolve Resolver) (*caps.Layer, error) {
+func canonicalLayer(l *caps.Layer, resolve Resolver, missing map[string]caps.Pos) (*caps.Layer, error) {
 	out := *l
 	out.Allow = slices.Clone(l.Allow)
 	for i, e := range out.Allow {
 		var err error
-		if out.Allow[i], err = canonicalEntry(e, resolve); err != nil {
+		if out.Allow[i], err = canonicalEntry(e, resolve, missing); err != nil {
 			return nil, err
 		}
 	}
 	out.Deny = slices.Clone(l.Deny)
 	for _, e := range l.Deny {
-		canonical, err := canonicalEntry(e, resolve)
+		canonical, err := canonicalEntry(e, resolve, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -65,14 +75,19 @@ func canonicalLayer(l *caps.Layer, resolve Resolver) (*caps.Layer, error) {
 	return &out, nil
 }
 
-func canonicalEntry(e caps.Entry, resolve Resolver) (caps.Entry, error) {
+// canonicalEntry resolves the path of e, and notes in missing, unless that is
+// nil, that a path of files does not exist.
+func canonicalEntry(e caps.Entry, resolve Resolver, missing map[string]caps.Pos) (caps.Entry, error) {
 	switch {
 	case e.Grant.Family != caps.FS && e.Grant.Family != caps.Exec, e.Grant.Scope == "/", e.Grant.Scope == "*":
 		return e, nil
 	}
-	canonical, _, err := resolve(e.Grant.Scope)
+	canonical, absent, err := resolve(e.Grant.Scope)
 	if err != nil {
 		return e, fmt.Errorf("%s: resolving the path %s: %w", e.Pos, e.Grant.Scope, err)
+	}
+	if _, known := missing[canonical]; absent && !known && missing != nil && e.Grant.Family == caps.FS {
+		missing[canonical] = e.Pos
 	}
 	e.Grant.Scope = canonical
 	return e, nil

@@ -208,8 +208,8 @@ func TestPathsMeetInTheirCanonicalForm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []jail.Alias{{Written: link, Canonical: real}}; !slices.Equal(aliases, want) {
-		t.Errorf("aliases %v", aliases)
+	if want := []jail.Alias{{Written: link, Canonical: real}}; !slices.Equal(paths.Aliases, want) {
+		t.Errorf("aliases %v", paths.Aliases)
 	}
 	plan, err := NewPlan(canonical)
 	if err != nil {

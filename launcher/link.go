@@ -29,12 +29,12 @@ func (r *run) link() ([]abi.Func, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	j, err := jail.Open(jail.Config{Gate: fsGate, Roots: roots(r.plan.Base), Aliases: r.spec.Aliases})
+	j, err := jail.Open(jail.Config{Gate: fsGate, Roots: roots(r.plan.Base), Aliases: r.spec.Paths.Aliases})
 	if err != nil {
 		return nil, nil, fmt.Errorf("pinning the fs grants: %w", err)
 	}
-	for _, path := range j.Missing() {
-		r.warn("the fs grant %s does not exist", path)
+	if err := r.absent(j.Missing()); err != nil {
+		return nil, nil, errors.Join(err, j.Close())
 	}
 	env, err := r.environment()
 	if err != nil {

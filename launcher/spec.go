@@ -12,7 +12,6 @@ import (
 
 	"runloop.dev/rlp/hostcalls"
 	"runloop.dev/rlp/internal/audit"
-	"runloop.dev/rlp/internal/jail"
 )
 
 // A Journal keeps the records of one run until it is closed.
@@ -32,8 +31,11 @@ type Spec struct {
 	Module []byte // the verified bytes; what is compiled is what was hashed
 
 	Policy Policy
-	// Aliases are granted paths as they were written, where their canonical form differs.
-	Aliases []jail.Alias
+	// Paths is what [Canonical] learnt of the policy's paths.
+	Paths Paths
+	// KeepMissing launches with a granted path that does not exist, and leaves
+	// it to the run what comes of it; otherwise such a path refuses.
+	KeepMissing bool
 	// Params are the values of the manifest's placeholders, as the guest sees them.
 	Params map[string]string
 

@@ -44,7 +44,7 @@ type composition struct {
 	config   config.Config
 	bundle   *bundles.Bundle
 	policy   launcher.Policy
-	aliases  []jail.Alias
+	paths    launcher.Paths
 	params   map[string]string
 	programs [][]string     // exec as it was written, by each policy that bounds it
 	unset    []policy.Param // placeholders without a value
@@ -64,6 +64,9 @@ func (a *app) compose(path string, f policyFlags) (*composition, error) {
 		return nil, err
 	}
 	if err := unsupported(h); err != nil {
+		return nil, err
+	}
+	if err := own(h, append([]string{path}, f.overrides...)...); err != nil {
 		return nil, err
 	}
 	c := &composition{path: path, home: h}
@@ -91,11 +94,11 @@ func (a *app) compose(path string, f policyFlags) (*composition, error) {
 		return nil, err
 	}
 	c.programs = programsNamed(c.policy)
-	c.policy, c.aliases, err = launcher.Canonical(c.policy, jail.Canonical)
+	c.policy, c.paths, err = launcher.Canonical(c.policy, jail.Canonical)
 	if err != nil {
 		return nil, inputErr(err)
 	}
-	return c, nil
+	return c, c.makeArtifacts()
 }
 
 func (a *app) options(h home.Home, cfg config.Config) policy.Options {
@@ -228,6 +231,9 @@ func (c *composition) resolve(base *policy.Base, given policy.Given) error {
 func (c *composition) checkKinds(params []policy.Param) error {
 	for _, p := range params {
 		path := c.params[p.Name]
+		if err := own(c.home, path); err != nil {
+			return err
+		}
 		info, err := os.Stat(path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):

@@ -61,6 +61,9 @@ func (a *app) launch(ctx context.Context, path string, args []string, f launchFl
 	if err != nil {
 		return err
 	}
+	if err := c.strict(); err != nil {
+		return err
+	}
 	if err := a.fit(c, f.dryRun); err != nil {
 		return err
 	}
@@ -221,7 +224,7 @@ func (a *app) spec(c *composition) (*launcher.Spec, error) {
 			RunID: runID.String(), TraceID: strings.ReplaceAll(uuid.NewString(), "-", ""), Tenant: c.home.Tenant(),
 			Agent: m.Agent.String(), Version: m.Version, BundleDigest: c.bundle.Digest,
 		},
-		Module: c.bundle.Wasm, Policy: c.policy, Aliases: c.aliases, Params: c.params,
+		Module: c.bundle.Wasm, Policy: c.policy, Paths: c.paths, KeepMissing: c.config.Security.PathProfile == "relaxed", Params: c.params,
 		Env: a.guestVariable, FailOnEmpty: c.config.Security.Caps.FailOnEmpty,
 		ExecRefused: refused, ExecCaveat: caveat,
 		CacheDir: c.home.Cache(), Now: time.Now,

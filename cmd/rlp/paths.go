@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"runloop.dev/rlp/caps/policy"
+	"runloop.dev/rlp/internal/home"
+	"runloop.dev/rlp/launcher"
+)
+
+// makeArtifacts makes the tenant's folder of artifacts when a policy names it:
+// the home makes its folders itself, so that a first launch finds it there.
+func (c *composition) makeArtifacts() error {
+	dir := c.home.Artifacts()
+	for path := range maps.Clone(c.paths.Missing) {
+		if path != dir && !strings.HasPrefix(path, dir+"/") {
+			continue
+		}
+		if err := home.Make(dir); err != nil {
+			return inputErr(err)
+		}
+		delete(c.paths.Missing, dir)
+	}
+	return nil
+}
+
+// strict refuses, under the strict path profile, a policy whose paths are not
+// written as they are meant.
+func (c *composition) strict() error {
+	if c.config.Security.PathProfile != "strict" {
+		return nil
+	}
+	dotted := slices.DeleteFunc(slices.Clone(c.findings), func(f policy.Finding) bool { return f.Code != policy.CodePathDotDot })
+	if len(dotted) == 0 {
+		return nil
+	}
+	lines := make([]string, len(dotted))
+	for i, f := range dotted {
+		lines[i] = f.String()
+	}
+	return inputErr(fmt.Errorf(`%s; path_profile = "strict" takes no .. in a grant`, strings.Join(lines, "\n")))
+}
+
+// own refuses a path that lies among what is another tenant's.
+func own(h home.Home, paths ...string) error {
+	for _, path := range paths {
+		if h.Foreign(path) {
+			return &statusError{launcher.StatusPolicy, fmt.Errorf("%s belongs to another tenant than %s", path, h.Tenant())}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,76 @@
+package launcher
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"runloop.dev/rlp/caps"
+)
+
+// unresolved says why paths that are left in the plan and do not exist refuse
+// the launch, each with the place that named it; "" if nothing does. What a
+// layer took away altogether need not exist.
+func unresolved(spec *Spec, plan Plan) string {
+	if spec.KeepMissing || len(spec.Paths.Missing) == 0 {
+		return ""
+	}
+	var parts []string
+	for _, scope := range left(plan, caps.FS) {
+		if pos, missing := spec.Paths.Missing[scope]; missing {
+			parts = append(parts, describe(scope, pos.String()))
+		}
+	}
+	return strictly(parts)
+}
+
+// left are the scopes of a family that are left in the plan.
+func left(plan Plan, f caps.Family) []string {
+	var list []string
+	for _, g := range plan.Effective.Grants() {
+		if g.Family == f {
+			list = append(list, g.Scope)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+func describe(path, place string) string {
+	if place == "" {
+		return path
+	}
+	return fmt.Sprintf("%s (%s)", path, place)
+}
+
+func strictly(paths []string) string {
+	if len(paths) == 0 {
+		return ""
+	}
+	first, _, _ := strings.Cut(paths[0], " (")
+	return fmt.Sprintf(`granted and not there: %s; make it, take it out (--deny fs:*:%s), or leave it to the run by path_profile = "relaxed" under [security]`,
+		strings.Join(paths, ", "), first)
+}
+
+// A goneError says that a granted path went away while the launch was under way.
+type goneError struct{ why string }
+
+func (e *goneError) Error() string { return e.why }
+
+// absent warns of granted paths that are not there, and refuses them unless
+// they are to be kept.
+func (r *run) absent(paths []string) error {
+	var gone []string
+	granted := left(r.plan, caps.FS)
+	for _, p := range paths {
+		if !slices.Contains(granted, p) {
+			continue
+		}
+		r.warn("the fs grant %s does not exist", p)
+		gone = append(gone, describe(p, r.spec.Paths.Missing[p].String()))
+	}
+	if r.spec.KeepMissing || len(gone) == 0 {
+		return nil
+	}
+	return &goneError{strictly(gone)}
+}
