@@ -124,12 +124,12 @@ var rooms = map[string]room{
 	"internal/model/remote": {3, doors{
 		"internal/model": "carries its requests and answers",
 	}},
-	"internal/model":           {2, nil},
-	"internal/model/modeltest": {0, nil},
+	"internal/model":             {2, nil},
+	"internal/model/modeltest":   {0, nil},
 	"internal/guest/hostiletest": {0, nil},
-	"internal/lane":            {1, nil},
-	"internal/meter":           {0, nil},
-	"internal/pii":             {0, nil},
+	"internal/lane":              {1, nil},
+	"internal/meter":             {0, nil},
+	"internal/pii":               {0, nil},
 	"secrets": {1, doors{
 		"caps":           "a secret's id has one form",
 		"internal/ident": "a secret belongs to a tenant",
@@ -167,7 +167,10 @@ var toBuild = map[string]string{}
 // testDoors are what the tests of a room may import beyond the room's own
 // doors. Tests stand outside the levels, never outside the drawing.
 var testDoors = map[string]doors{
-	"cmd/rlp": {"internal/model/modeltest": "scripts ask servers on loopback"},
+	"cmd/rlp": {
+		"internal/model/modeltest":   "scripts ask servers on loopback",
+		"internal/guest/hostiletest": "modules that attack the launch",
+	},
 	"internal/model/providers": {
 		"internal/model/modeltest": "providers are servers on loopback",
 		"internal/model/remote":    "what the process between costs is measured",
@@ -202,8 +205,9 @@ var testDoors = map[string]doors{
 		"internal/wasi/wasitest": "an FS in memory",
 	},
 	"internal/guest": {
-		"internal/wasi":          "real guests need a system interface",
-		"internal/wasi/wasitest": "an FS in memory",
+		"internal/guest/hostiletest": "modules that attack it",
+		"internal/wasi":              "real guests need a system interface",
+		"internal/wasi/wasitest":     "an FS in memory",
 	},
 	"launcher": {"internal/home": "a home of its own for each test"},
 }
@@ -304,6 +308,7 @@ var guarded = map[string][]owner{
 		{"kb/kbtest", false, "is a suite"},
 	},
 	"os/exec": {
+		{"internal/guest", false, "starts the process that compiles"},
 		{"internal/model/remote", false, "starts the process that asks providers"},
 		{"agents/sdk/sdktest", false, "compiles an agent as a guest"},
 		{"cmd/rlp", false, "builds an agent from source, starts the owner of the store"},

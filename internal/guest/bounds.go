@@ -20,7 +20,7 @@ const (
 	maxSegments  = 100_000   // element or data segments
 	maxItems     = 1_000_000 // functions or expressions in all element segments
 	maxNames     = 1_000_000 // of functions, or of locals in all of them
-	maxBody      = 7_654_321 // bytes of one function
+	maxBody      = 4 << 20   // bytes of one function
 	maxLocals    = 50_000    // of one function
 	maxAllLocals = 4_000_000 // of all functions
 

@@ -191,28 +191,6 @@ func valueTypes(list []abi.Type) []api.ValueType {
 	return out
 }
 
-// hostFunc is f as the engine calls it. The engine hands over its stack, so no
-// value is copied; the memory is the run's own, so none is asked for.
-func (m *Module) hostFunc(f abi.Func) api.GoFunc {
-	call := f.Call
-	return func(ctx context.Context, stack []uint64) {
-		r := m.run
-		if r.over.Load() {
-			panic(errOver)
-		}
-		r.inHost = true
-		err := call(ctx, r.mem.view, stack)
-		r.inHost = false
-		if err != nil {
-			r.hostEnd(err)
-			panic(errOver)
-		}
-	}
-}
-
-// errOver unwinds a guest whose end is known already.
-var errOver = errors.New("the run is over")
-
 // Imports is what the module imports, in its order.
 func (m *Module) Imports() []Import { return m.shape.imports }
 

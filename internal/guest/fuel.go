@@ -21,8 +21,9 @@ var errFuel = errors.New("the fuel is used up")
 // fuel is what a run may still compute, and what it has. It belongs to the
 // guest's goroutine.
 type fuel struct {
+	tank    meter.Tank
+	bounded bool
 	budget  int64
-	tank    *meter.Tank
 	counter api.MutableGlobal // the module's; nil until it is first asked to refill
 }
 
@@ -31,7 +32,31 @@ func newFuel(limit *int64) fuel {
 	if limit != nil {
 		budget = min(max(*limit, 0), unlimited)
 	}
-	return fuel{budget: budget, tank: meter.NewTank(budget, 0)}
+	return fuel{budget: budget, bounded: limit != nil, tank: *meter.NewTank(budget, 0)}
+}
+
+// charge takes n instructions in a call of the host's. It is false when the
+// budget is passed.
+func (f *fuel) charge(n int64) bool {
+	if f.bounded {
+		return f.spend(n)
+	}
+	f.tank.Charge(n)
+	return true
+}
+
+// spend is charge under a budget: an exact one, so it has to know the counter.
+func (f *fuel) spend(n int64) bool {
+	if f.counter == nil { // nothing of the guest's has run
+		_, ok := f.tank.Spend(n, 0)
+		return ok
+	}
+	counter := int64(f.counter.Get())
+	next, ok := f.tank.Spend(n, counter)
+	if next != counter {
+		f.counter.Set(uint64(next))
+	}
+	return ok
 }
 
 // used is how many instructions were charged. A charge that passed the budget

@@ -22,6 +22,9 @@ func (r *reader) count(what string) uint32 {
 func (s *shape) readInner(id byte, r *reader, n uint32) {
 	for i := uint32(0); i < n && r.err == nil; i++ {
 		switch id {
+		case sectionGlobal:
+			r.take(2)
+			r.constant()
 		case sectionExport:
 			r.name()
 			r.byte()
@@ -143,7 +146,9 @@ func (s *shape) readCustom(r *reader) {
 		case subFunctionNames:
 			s.readNames(sub)
 		case subLocalNames:
-			for n := sub.count("functions"); n > 0 && sub.err == nil; n-- {
+			n := sub.count("functions")
+			sub.add(&s.names, uint64(n), "names", maxNames)
+			for ; n > 0 && sub.err == nil; n-- {
 				sub.u32()
 				s.readNames(sub)
 			}

@@ -43,13 +43,17 @@ func word(name string) string {
 func (e *ImportError) Unwrap() error { return ErrModule }
 
 // Check refuses what [Compile] would refuse of cfg without compiling anything:
-// a binary that is none, a component, an import that is not there.
+// a binary that is none, a component, an import that is not there, too much of
+// anything.
 func Check(cfg Config) error {
 	s, err := scan(cfg.Module)
 	if err != nil {
 		return fmt.Errorf("checking %s: %w", cfg.Name, err)
 	}
 	if _, err := link(s.imports, cfg.Funcs); err != nil {
+		return fmt.Errorf("checking %s: %w", cfg.Name, err)
+	}
+	if _, err := s.metered(cfg.Module); err != nil {
 		return fmt.Errorf("checking %s: %w", cfg.Name, err)
 	}
 	return nil

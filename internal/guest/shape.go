@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"runloop.dev/rlp/internal/abi"
+	"runloop.dev/rlp/internal/meter"
 )
 
 // ErrModule is wrapped by every refusal of a module: nothing of it has run.
@@ -16,6 +17,7 @@ var ErrComponent = fmt.Errorf("%w: this is a WebAssembly component; build a core
 
 const (
 	pageSize = 1 << 16
+	maxPages = 1 << 16 // 4 GiB, all that 32 bits can name
 
 	sectionType     = 1
 	sectionImport   = 2
@@ -27,7 +29,9 @@ const (
 	sectionStart    = 8
 	sectionElement  = 9
 	sectionCode     = 10
-	sectionData     = 11 // the last one that is a vector
+	sectionData     = 11
+
+	sectionDataCount = 12 // a number alone
 )
 
 // shape is what has to be known of a module before an engine sees it.
@@ -96,7 +100,7 @@ func (s *shape) section(id byte, r *reader) error {
 		s.readCustom(r)
 		return r.err
 	}
-	if id > sectionData || id == sectionStart {
+	if id > sectionDataCount || id == sectionStart {
 		return nil
 	}
 	size := len(r.b)
@@ -104,7 +108,7 @@ func (s *shape) section(id byte, r *reader) error {
 	if r.err != nil {
 		return r.err
 	}
-	if int64(n) > int64(size) {
+	if int64(n) > int64(size) && id != sectionDataCount {
 		return fmt.Errorf("claims %d entries in %d bytes", n, size)
 	}
 	what, bound := most(id)
@@ -120,8 +124,9 @@ func (s *shape) section(id byte, r *reader) error {
 		return s.readTables(r, n)
 	case sectionMemory:
 		if n > 0 {
-			r.byte()
-			s.minPages = uint64(r.u32())
+			low, _, _ := r.limits()
+			s.minPages = uint64(low)
+			return errors.Join(r.err, over(s.minPages, "pages of memory", maxPages))
 		}
 	default:
 		s.readInner(id, r, n)
@@ -204,6 +209,16 @@ func (s *shape) readTables(r *reader, n uint32) error {
 		s.tables = append(appendU32([]byte{sectionTable}, uint32(len(body))), body...)
 	}
 	return nil
+}
+
+// metered is what is compiled of a module: its tables bounded, and metering
+// itself.
+func (s *shape) metered(wasm []byte) ([]byte, error) {
+	out, err := meter.Rewrite(s.bounded(wasm), meter.Option{MaxNesting: maxNesting, MaxLocals: maxLocals})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrModule, err)
+	}
+	return out, nil
 }
 
 // bounded is the module with its tables bounded.

@@ -1,6 +1,9 @@
 package hostiletest
 
-import "slices"
+import (
+	"slices"
+	"strconv"
+)
 
 // Instructions, types and sections that the attacks are made of.
 const (
@@ -63,7 +66,8 @@ func binary(sections ...[]byte) []byte { return cat([]byte(header), cat(sections
 // a program is a module that starts at its first function: the sections that
 // most attacks need, and a place for the one that the attack is in.
 type program struct {
-	types   [][]byte // after () -> ()
+	types   []byte // after () -> ()
+	ntypes  int
 	imports []byte
 	tables  []byte
 	memory  []byte // limits
@@ -88,16 +92,12 @@ func (p program) bytes() []byte {
 	if locals == nil {
 		locals = u(0)
 	}
-	exports := text("_start")
-	exports = cat(exports, op(0), u(0))
+	exports := append(text("_start"), 0, 0)
 	for i := range p.exports {
-		exports = cat(exports, text(string(s(i))), op(0), u(0))
+		exports = append(append(exports, text(strconv.Itoa(i))...), 0, 0)
 	}
-	code := cat(body(locals, p.code))
-	for _, m := range p.more {
-		code = append(code, m...)
-	}
-	out := binary(section(secType, u(1+len(p.types)), op(0x60, 0, 0), cat(p.types...)))
+	code := append(body(locals, p.code), cat(p.more...)...)
+	out := binary(section(secType, u(1+p.ntypes), op(0x60, 0, 0), p.types))
 	if p.imports != nil {
 		out = cat(out, p.imports)
 	}

@@ -1,8 +1,10 @@
 package hostiletest
 
+import "slices"
+
 // Bombs are modules that are small, or say little, and keep a compiler busy or
 // take all the memory that there is.
-func Bombs() []Attack { return append(nestingBombs(), countBombs()...) }
+func Bombs() []Attack { return slices.Concat(nestingBombs(), countBombs(), lineBombs()) }
 
 func bomb(name, what string, slow bool, bytes func() []byte) Attack {
 	return Attack{Name: "bomb_" + name, What: what, Ends: Bounded, Slow: slow, Bytes: bytes}
@@ -25,7 +27,7 @@ func Nested(kind string, n int) []byte {
 func Phi(n int) []byte {
 	code := op(opLoop, void)
 	for i := range n {
-		code = cat(code, op(opLocalGet), u(i), op(opIf, void), constant(i), op(opLocalSet), u((i+1)%n), op(opEnd))
+		code = append(code, cat(op(opLocalGet), u(i), op(opIf, void), constant(i), op(opLocalSet), u((i+1)%n), op(opEnd))...)
 	}
 	code = cat(code, op(opLocalGet, 0, opBrIf, 0, opEnd))
 	return program{locals: localsOf(n, i32), code: code}.bytes()
@@ -56,15 +58,15 @@ func nestingBombs() []Attack {
 		bomb("switch_values", "a br_table of 60,000 targets that carry 900 values each", true, func() []byte {
 			values := rep(900, op(opLocalGet, 0))
 			code := cat(op(opBlock), s(1), values, op(opLocalGet, 0, opBrTable), u(60_000), rep(60_000, op(0)), op(0, opEnd), rep(900, op(opDrop)))
-			return program{types: [][]byte{of(i32, 0, 900)}, locals: localsOf(1, i32), code: code}.bytes()
+			return program{ntypes: 1, types: of(i32, 0, 900), locals: localsOf(1, i32), code: code}.bytes()
 		}),
 		bomb("results", "1,000 nested blocks of 1,000 results", true, func() []byte {
-			return program{types: [][]byte{of(i32, 0, 1000)}, code: cat(nested(1000, cat(op(opBlock), s(1)), rep(1000, constant(1))), rep(1000, op(opDrop)))}.bytes()
+			return program{ntypes: 1, types: of(i32, 0, 1000), code: cat(nested(1000, cat(op(opBlock), s(1)), rep(1000, constant(1))), rep(1000, op(opDrop)))}.bytes()
 		}),
 		bomb("loop_params", "loops of 1,000 parameters in a row, each a phi", true, func() []byte {
 			one := cat(op(opLoop), s(1), op(opLocalGet, 0, opBrIf, 0, opEnd))
 			return program{
-				types: [][]byte{of(i32, 1000, 1000)}, locals: localsOf(1, i32),
+				ntypes: 1, types: of(i32, 1000, 1000), locals: localsOf(1, i32),
 				code: cat(rep(1000, constant(1)), rep(1000, one), rep(1000, op(opDrop))),
 			}.bytes()
 		}),
@@ -74,7 +76,7 @@ func nestingBombs() []Attack {
 		bomb("loops_locals", "1,000 loops within each other over 10,000 locals", true, func() []byte {
 			var set []byte
 			for i := range 10_000 {
-				set = cat(set, op(opLocalGet), u(i), constant(1), op(opI32Add, opLocalSet), u(i))
+				set = append(set, cat(op(opLocalGet), u(i), constant(1), op(opI32Add, opLocalSet), u(i))...)
 			}
 			return program{locals: localsOf(10_000, i32), code: nested(1000, op(opLoop, void), cat(set, op(opLocalGet, 0, opBrIf), u(500)))}.bytes()
 		}),

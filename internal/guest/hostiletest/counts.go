@@ -1,8 +1,12 @@
 package hostiletest
 
+import "slices"
+
 // countBombs are modules with a great deal of one thing.
 func countBombs() []Attack {
-	many := func(n int, entry ...[]byte) func() []byte { return func() []byte { return cat(u(n), rep(n, entry...)) } }
+	many := func(n int, entry ...[]byte) func() []byte {
+		return func() []byte { return cat(u(n), rep(n, entry...)) }
+	}
 	with := func(set func(p *program)) func() []byte {
 		return func() []byte {
 			var p program
@@ -11,21 +15,15 @@ func countBombs() []Attack {
 		}
 	}
 	in := func(id byte, entries func() []byte) []byte { return section(id, entries()) }
-	line := func(n int, code ...[]byte) func() []byte {
-		return with(func(p *program) { p.locals, p.code = localsOf(2, i32), rep(n, code...) })
-	}
 	global := cat(op(i32, 1, opI32Const, 0, opEnd))
 	return []Attack{
-		bomb("types", "a million types", false, with(func(p *program) { p.types = [][]byte{rep(1_000_000, op(0x60, 0, 0))} })),
-		bomb("type_params", "10,000 types of 1,000 parameters and results", true, with(func(p *program) { p.types = [][]byte{rep(10_000, of(i64, 1000, 1000))} })),
+		bomb("types", "a million types", false, with(func(p *program) { p.ntypes, p.types = 1_000_000, rep(1_000_000, op(0x60, 0, 0)) })),
+		bomb("type_params", "10,000 types of 1,000 parameters and results", true, with(func(p *program) { p.ntypes, p.types = 10_000, rep(10_000, of(i64, 1000, 1000)) })),
 		bomb("imports", "100,000 imports of one function", false, with(func(p *program) {
 			p.imports = in(secImport, many(100_000, text("wasi_snapshot_preview1"), text("sched_yield"), op(0, 0)))
 		})),
 		bomb("functions", "500,000 empty functions", true, with(func(p *program) {
-			p.more = [][]byte{}
-			for range 500_000 {
-				p.more = append(p.more, op(2, 0, opEnd))
-			}
+			p.more = slices.Repeat([][]byte{op(2, 0, opEnd)}, 500_000)
 		})),
 		bomb("locals", "200 functions of 49,000 locals", true, with(func(p *program) {
 			for range 200 {
@@ -62,6 +60,15 @@ func countBombs() []Attack {
 		})),
 		bomb("custom", "200,000 custom sections", false, with(func(p *program) { p.last = rep(200_000, section(0, text("x"))) })),
 		bomb("size", "a custom section of 80 MiB", false, with(func(p *program) { p.last = section(0, text("x"), make([]byte, 80<<20)) })),
+	}
+}
+
+// lineBombs are modules with one function that goes on and on.
+func lineBombs() []Attack {
+	line := func(n int, code ...[]byte) func() []byte {
+		return program{locals: localsOf(2, i32), code: rep(n, code...)}.bytes
+	}
+	return []Attack{
 		bomb("adds", "one function of a million additions", true, line(1_000_000, op(opLocalGet, 0, opLocalGet, 1, opI32Add, opLocalSet, 0))),
 		bomb("calls", "one function of 300,000 calls", true, line(300_000, op(opCall, 0))),
 		bomb("stack", "an expression with a million operands", true, line(1, rep(1_000_000, op(opLocalGet, 0)), rep(999_999, op(opI32Add)), op(opDrop))),
