@@ -111,7 +111,7 @@ func checkedGuest(b *testing.B, domains string) (*guest.Module, func()) {
 }
 
 func rawGuest(b *testing.B) api.Module {
-	rt := wazero.NewRuntimeWithConfig(b.Context(), wazero.NewRuntimeConfigCompiler().WithCloseOnContextDone(true))
+	rt := wazero.NewRuntimeWithConfig(b.Context(), wazero.NewRuntimeConfigCompiler())
 	b.Cleanup(func() { _ = rt.Close(context.Background()) })
 	raw := api.GoModuleFunc(func(_ context.Context, _ api.Module, stack []uint64) { stack[0] = 0 })
 	i32, i64 := api.ValueTypeI32, api.ValueTypeI64

@@ -26,6 +26,13 @@ type Func struct {
 	// after Call returns. A non-nil error ends the run (an [Exit], a deadline,
 	// a record that could not be written); what a guest may survive is a result.
 	Call func(ctx context.Context, mem []byte, stack []uint64) error
+
+	// Cost is what a call is charged before it is made, in metered
+	// instructions. Moved is where Call adds the bytes that it took from the
+	// guest or gave it, each of which is charged as one more instruction; who
+	// calls it takes them out. nil: none are counted.
+	Cost  int64
+	Moved *int64
 }
 
 // Exit is how a guest ends itself (proc_exit).

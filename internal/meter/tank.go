@@ -40,9 +40,23 @@ func (t *Tank) Refill(counter int64) (next int64, ok bool) {
 // Return takes back what a refill gave and the guest will not use.
 func (t *Tank) Return(n int64) { t.reserve += n }
 
+// Charge takes n instructions for work of the host's own, in a call of it. It
+// is for budgets that no run uses up: it does not look. See [Tank.Spend].
+func (t *Tank) Charge(n int64) { t.reserve -= n }
+
+// Spend takes n instructions for work of the host's own, in a call of it,
+// where the exported counter is counter and has to be next afterwards. Without
+// ok the budget is passed and the guest must not go on. As it looks at what is
+// left of the whole, its answer does not depend on the size of the slices.
+func (t *Tank) Spend(n, counter int64) (next int64, ok bool) {
+	t.reserve -= n
+	if t.reserve < 0 {
+		counter += t.reserve
+		t.reserve = 0
+	}
+	return counter, t.reserve+counter >= 0
+}
+
 // Left is what is left of the budget when the exported counter is counter. It
 // is negative when the budget was passed after the last place that looks.
-//
-// The host charges its own work by taking it off the exported counter during
-// the call, and ends the guest if Left is then negative.
 func (t *Tank) Left(counter int64) int64 { return t.reserve + counter }
