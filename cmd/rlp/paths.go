@@ -39,6 +39,7 @@ func (c *composition) strict() error {
 	}
 	lines := make([]string, len(dotted))
 	for i, f := range dotted {
+		f.Severity = policy.SeverityError
 		lines[i] = f.String()
 	}
 	return inputErr(fmt.Errorf(`%s; path_profile = "strict" takes no .. in a grant`, strings.Join(lines, "\n")))
