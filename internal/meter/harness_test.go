@@ -3,6 +3,7 @@ package meter_test
 import (
 	"context"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 
@@ -32,6 +33,19 @@ func newRuntime(t testing.TB, cfg wazero.RuntimeConfig) wazero.Runtime {
 }
 
 var errExhausted = errors.New("no fuel is left")
+
+// size is how much of something a test does: usual; short, where the race
+// detector slows everything and has nothing to find, since the package starts
+// no goroutine; or long, where there is time (RLP_SOAK=1).
+func size(usual, short, long int) int {
+	switch {
+	case testing.Short():
+		return short
+	case os.Getenv("RLP_SOAK") != "":
+		return long
+	}
+	return usual
+}
 
 // plenty is a budget that no test uses up by accident.
 const plenty = 1 << 50

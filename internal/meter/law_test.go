@@ -65,7 +65,7 @@ func bothEngines(t testing.TB) map[string]*bench {
 // The law of fuel, on random programs.
 func TestRandomPrograms(t *testing.T) {
 	benches := bothEngines(t)
-	ended, n := 0, uint64(250)
+	ended, n := 0, uint64(size(250, 30, 20_000))
 	for seed := range n {
 		slice := []int64{1, 2, 5, 17, 100, 999, 1_000_000}[seed%7]
 		if lawful(t, benches, seed, slice) {
@@ -89,7 +89,7 @@ func FuzzPrograms(f *testing.F) {
 
 // Every computation without an end comes to one, where the budget is.
 func TestEndlessComputations(t *testing.T) {
-	const budget = 3_000_000
+	budget := int64(size(3_000_000, 400_000, 30_000_000))
 	endless := map[string]string{
 		"loop":             "loop; br 0; end; get 0",
 		"loops":            "loop; loop; get 0; br_if 1; br 0; end; end; get 0",
@@ -148,21 +148,32 @@ func TestHostWork(t *testing.T) {
 
 // Real guests do the same rewritten, and cost the same wherever they run.
 func TestRealGuests(t *testing.T) {
-	wasm := goGuest(t, "./testdata/kernels")
+	c, ok := cGuest(t)
+	if ok {
+		sameGuest(t, c, 1.5, kernels[:size(len(kernels), 2, len(kernels))], "strings")
+	}
+	if !ok || !testing.Short() {
+		sameGuest(t, goGuest(t, "./testdata/kernels"), 1.25, []string{"fib", "sha256", "json", "none"}, "none")
+	}
+}
+
+// sameGuest runs a guest both ways, and one kernel of it on the interpreter.
+func sameGuest(t *testing.T, wasm []byte, most float64, kernels []string, slowly string) {
+	t.Helper()
 	out := rewrite(t, wasm)
-	if growth := float64(len(out)) / float64(len(wasm)); growth > 1.25 {
+	if growth := float64(len(out)) / float64(len(wasm)); growth > most {
 		t.Errorf("it grew to %.3f of its size", growth)
 	}
 	plain := newProgram(t, features(wazero.NewRuntimeConfigCompiler()), wasm)
 	metered := newProgram(t, features(wazero.NewRuntimeConfigCompiler()), out)
-	for _, kernel := range []string{"fib", "sha256", "json", "none"} {
+	for _, kernel := range kernels {
 		want := plain.run(t, meter.NewTank(0, 0), kernel)
 		first := metered.run(t, meter.NewTank(plenty, 0), kernel)
 		again := metered.run(t, meter.NewTank(plenty, 1234), kernel)
 		if first.out != want.out || first.err != want.err || first != again || first.left == plenty {
 			t.Errorf("%s: %.300v, rewritten %.300v, by slices %.300v", kernel, want, first, again)
 		}
-		if kernel == "none" {
+		if kernel == slowly && !testing.Short() {
 			slow := newProgram(t, features(wazero.NewRuntimeConfigInterpreter()), out)
 			if e := slow.run(t, meter.NewTank(plenty, 0), kernel); e != first {
 				t.Errorf("%s: %.300v, by the interpreter %.300v", kernel, first, e)

@@ -230,13 +230,13 @@ func TestSpecBehaviour(t *testing.T) {
 	}
 	for name, cfg := range engines() {
 		steps := 0
-		for _, file := range specFiles(t, "v2/testdata/*.json") {
+		for _, file := range specFiles(t, "v2/testdata/"+[]string{"*", "b*"}[size(0, 1, 0)]+".json") {
 			a, b := newStage(t, cfg, spectest, false), newStage(t, cfg, spectest, true)
 			steps += play(t, file, a, b)
 			_, _ = a.rt.Close(context.Background()), b.rt.Close(context.Background())
 		}
 		t.Logf("%s: %d steps", name, steps)
-		if steps < 10_000 {
+		if steps < size(10_000, 500, 10_000) {
 			t.Errorf("%s: only %d steps", name, steps)
 		}
 	}
