@@ -34,7 +34,7 @@ type run struct {
 // Launch runs the agent under its plan and reports how it ended. It always
 // returns a report; what went wrong is in it.
 func Launch(ctx context.Context, spec *Spec) *Report {
-	plan, err := NewPlan(spec.Policy)
+	plan, err := spec.plan()
 	if err != nil {
 		r := newReport(spec, Plan{})
 		r.refuse(Refused, StatusInput, err.Error())
@@ -63,7 +63,7 @@ func Launch(ctx context.Context, spec *Spec) *Report {
 // DryRun is the report of a launch that is not made: refused for every reason
 // that is known before the module is compiled.
 func DryRun(spec *Spec) (*Report, error) {
-	plan, err := NewPlan(spec.Policy)
+	plan, err := spec.plan()
 	if err != nil {
 		return nil, err
 	}

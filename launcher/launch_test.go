@@ -19,6 +19,9 @@ import (
 // empty is a module whose _start does nothing.
 const empty = "\x00asm\x01\x00\x00\x00\x01\x04\x01\x60\x00\x00\x03\x02\x01\x00\x07\x0a\x01\x06_start\x00\x00\x0a\x04\x01\x02\x00\x0b"
 
+// aRun is the id of a run.
+const aRun = "0190b1d2-7c4e-7a55-8f00-000000000001"
+
 func entryOf(t *testing.T, text string) caps.Entry {
 	t.Helper()
 	g, err := caps.ParseGrant(text)
@@ -31,7 +34,7 @@ func entryOf(t *testing.T, text string) caps.Entry {
 func specOf(t *testing.T, log *audit.Memory, grants ...string) *Spec {
 	t.Helper()
 	s := &Spec{
-		Identity: Identity{RunID: "run", Agent: "agent", Tenant: "default"}, Module: []byte(empty),
+		Identity: Identity{RunID: aRun, Agent: "agent", Tenant: "default"}, Module: []byte(empty),
 		Env: func(string) (string, bool) { return "", false }, KeepAllowed: true, KeepDenied: true,
 		OpenJournal: func(audit.Head) (Journal, error) { return log, nil },
 		Now:         time.Now, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
