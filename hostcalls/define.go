@@ -183,6 +183,7 @@ func (d def) link(h *Host, op *gate.Op) abi.Func {
 	l := &linked{h: h, gate: h.cfg.Gate, op: op, def: d, body: d.bind(h, op), in: make([]string, d.args)}
 	return abi.Func{
 		Module: ImportModule, Name: d.name, Params: d.params(), Results: []abi.Type{abi.I64}, Call: l.respondTo,
+		Cost: d.cost(), Moved: &h.moved,
 	}
 }
 
@@ -195,6 +196,7 @@ type linked struct {
 	op     *gate.Op
 	answer gate.Answer // the gate's to the last call
 	in     []string
+	total  int64  // bytes of in, as the guest passed them
 	own    []byte // what in views
 }
 
@@ -212,6 +214,7 @@ func (l *linked) respondTo(ctx context.Context, mem []byte, stack []uint64) erro
 	// and journal know it, and it is judged and recorded like any other.
 	if ok && l.redo != nil && l.same(mem, stack) {
 		if permit, known := l.gate.Again(&l.answer); known {
+			h.moved += l.total
 			if !permit.OK() {
 				stack[0] = h.respond(nil, nil, h.denied(l.gate.LastCode()))
 				return l.gate.Err()
@@ -263,6 +266,7 @@ func (l *linked) respond(dst []byte, stack []uint64, resp []byte, err error) err
 	if l.h.cfg.Secrets != nil && !l.def.framed {
 		resp = l.h.scrub(resp)
 	}
+	l.h.moved += int64(len(resp))
 	stack[0] = l.h.respond(dst, resp, err)
 	return l.gate.Err()
 }
@@ -296,6 +300,8 @@ func (l *linked) copyIn(mem []byte, stack []uint64) Errno {
 			return TooBig
 		}
 	}
+	l.total = int64(total)
+	l.h.moved += l.total
 	if cap(l.own) < total {
 		l.own = make([]byte, total)
 	}

@@ -100,6 +100,7 @@ type Host struct {
 	pending []byte // what response_read has still to give
 	failed  error  // why the last call failed, for response_read
 	unread  bool   // one of the two is there
+	moved   int64  // bytes, of the calls that were not charged for yet
 }
 
 // New makes the imports of a run.

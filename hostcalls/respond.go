@@ -216,6 +216,7 @@ func (h *Host) responseRead() abi.Func {
 	return abi.Func{
 		Module: ImportModule, Name: "response_read",
 		Params: []abi.Type{abi.I32, abi.I32}, Results: []abi.Type{abi.I32},
+		Cost: costCall, Moved: &h.moved,
 		Call: func(_ context.Context, mem []byte, stack []uint64) error {
 			dst, ok := view(mem, stack[0], stack[1])
 			if !ok {
@@ -227,6 +228,7 @@ func (h *Host) responseRead() abi.Func {
 			}
 			n := copy(dst, h.pending)
 			h.pending = h.pending[n:]
+			h.moved += int64(n)
 			stack[0] = uint64(uint32(n))
 			return nil
 		},

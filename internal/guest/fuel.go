@@ -24,7 +24,7 @@ type fuel struct {
 	tank    meter.Tank
 	bounded bool
 	budget  int64
-	counter api.MutableGlobal // the module's; nil until it is first asked to refill
+	counter api.MutableGlobal // the module's; nil until it asks for fuel, or has started
 }
 
 func newFuel(limit *int64) fuel {
@@ -33,6 +33,13 @@ func newFuel(limit *int64) fuel {
 		budget = min(max(*limit, 0), unlimited)
 	}
 	return fuel{budget: budget, bounded: limit != nil, tank: *meter.NewTank(budget, 0)}
+}
+
+// metered makes the counter of mod known.
+func (f *fuel) metered(mod api.Module) {
+	if f.counter == nil {
+		f.counter = mod.ExportedGlobal(meter.CounterName).(api.MutableGlobal)
+	}
 }
 
 // charge takes n instructions in a call of the host's. It is false when the
@@ -59,15 +66,20 @@ func (f *fuel) spend(n int64) bool {
 	return ok
 }
 
+// left is what is left of the budget when the guest is in a call of the
+// host's, or has ended. It is negative when the budget was passed.
+func (f *fuel) left() int64 {
+	if f.counter == nil {
+		return f.tank.Left(0)
+	}
+	return f.tank.Left(int64(f.counter.Get()))
+}
+
+func (f *fuel) passed() bool { return f.left() < 0 }
+
 // used is how many instructions were charged. A charge that passed the budget
 // ended the run and is not counted beyond it.
-func (f *fuel) used() int64 {
-	counter := int64(0)
-	if f.counter != nil {
-		counter = int64(f.counter.Get())
-	}
-	return f.budget - max(f.tank.Left(counter), 0)
-}
+func (f *fuel) used() int64 { return f.budget - max(f.left(), 0) }
 
 // exportRefill links the one function that a metered module imports besides
 // its own. It is no host function of the bundle's: no import of that name gets
@@ -84,9 +96,7 @@ func (m *Module) exportRefill(ctx context.Context) error {
 func (m *Module) refill(_ context.Context, mod api.Module, stack []uint64) {
 	r := m.run
 	f := &r.fuel
-	if f.counter == nil {
-		f.counter = mod.ExportedGlobal(meter.CounterName).(api.MutableGlobal)
-	}
+	f.metered(mod)
 	counter := int64(stack[0])
 	next, ok := f.tank.Refill(counter)
 	if !ok {

@@ -177,6 +177,8 @@ func (m *Module) enter(ctx context.Context, r *run) {
 	}()
 	err := m.start(ctx, r)
 	switch {
+	case r.fuel.passed(): // after the last place that looks
+		r.finish(End{Kind: Fuel, Err: errFuel})
 	case err == nil:
 		r.finish(End{Kind: OK})
 	case r.inHost:
@@ -196,6 +198,7 @@ func (m *Module) start(ctx context.Context, r *run) error {
 		return err
 	}
 	defer instance.Close(context.WithoutCancel(ctx))
+	r.fuel.metered(instance)
 	_, err = instance.ExportedFunction(entry).Call(ctx)
 	return err
 }

@@ -19,23 +19,48 @@ func (s *System) fdRead(ctx context.Context, m memory, a []uint64) Errno {
 	if d.in != nil {
 		return s.readInput(ctx, d, v, nread)
 	}
+	return s.each(ctx, v, nread, func(p []byte, _ int) (int, Errno) { return d.file.Read(p) })
+}
+
+// ioChunk is how much is moved between two looks at the deadline.
+const ioChunk = 1 << 20
+
+// each moves the buffers by op, which is also told how much went before, and
+// stores how much went in all. It stops at the first that does not go whole.
+func (s *System) each(ctx context.Context, v vectors, count []byte, op func(p []byte, before int) (int, Errno)) Errno {
 	total := 0
 	for i := range v.len() {
 		buf, ok := v.at(i)
 		if !ok {
 			break
 		}
-		n, errno := d.file.Read(buf)
+		n, errno := s.whole(ctx, buf, total, op)
 		total += n
-		if errno != Success && total == 0 {
+		if s.end != nil || errno != Success && total == 0 {
 			return errno
 		}
 		if errno != Success || n < len(buf) {
 			break
 		}
 	}
-	putU32(nread, uint32(total))
+	s.move(total)
+	putU32(count, uint32(total))
 	return Success
+}
+
+// whole moves one buffer, chunk by chunk. The end of the run ends it.
+func (s *System) whole(ctx context.Context, buf []byte, before int, op func(p []byte, before int) (int, Errno)) (int, Errno) {
+	for done := 0; ; {
+		part := buf[done:min(len(buf), done+ioChunk)]
+		n, errno := op(part, before+done)
+		done += n
+		if errno != Success || n < len(part) || done == len(buf) {
+			return done, errno
+		}
+		if ctx.Err() != nil {
+			return done, s.stop(context.Cause(ctx))
+		}
+	}
 }
 
 // readInput fills the first buffer that is not empty: one read of a stream
@@ -56,12 +81,13 @@ func (s *System) readInput(ctx context.Context, d *descriptor, v vectors, nread 
 		}
 		break
 	}
+	s.move(n)
 	putU32(nread, uint32(n))
 	return Success
 }
 
 // fd_pread(fd, iovs, iovs_len, offset, nread)
-func (s *System) fdPread(_ context.Context, m memory, a []uint64) Errno {
+func (s *System) fdPread(ctx context.Context, m memory, a []uint64) Errno {
 	d, errno := s.positioned(a[0], rightFDRead)
 	if errno != Success {
 		return errno
@@ -70,11 +96,11 @@ func (s *System) fdPread(_ context.Context, m memory, a []uint64) Errno {
 	if errno != Success {
 		return errno
 	}
-	return atOffset(v, a[3], nread, d.file.Pread)
+	return s.atOffset(ctx, v, a[3], nread, d.file.Pread)
 }
 
 // fd_pwrite(fd, iovs, iovs_len, offset, nwritten)
-func (s *System) fdPwrite(_ context.Context, m memory, a []uint64) Errno {
+func (s *System) fdPwrite(ctx context.Context, m memory, a []uint64) Errno {
 	d, errno := s.positioned(a[0], rightFDWrite)
 	if errno != Success {
 		return errno
@@ -83,35 +109,24 @@ func (s *System) fdPwrite(_ context.Context, m memory, a []uint64) Errno {
 	if errno != Success {
 		return errno
 	}
-	return atOffset(v, a[3], nwritten, d.file.Pwrite)
+	return s.atOffset(ctx, v, a[3], nwritten, d.file.Pwrite)
 }
 
-// atOffset moves each buffer by op from offset on and stores how much went.
-func atOffset(v vectors, offset uint64, out []byte, op func([]byte, int64) (int, Errno)) Errno {
+// atOffset is each for an op that takes its place in the file.
+func (s *System) atOffset(ctx context.Context, v vectors, offset uint64, out []byte, op func([]byte, int64) (int, Errno)) Errno {
 	if offset > math.MaxInt64 {
 		return EINVAL
 	}
-	total := 0
-	for i := range v.len() {
-		buf, ok := v.at(i)
-		if !ok || offset+uint64(total) > math.MaxInt64 {
-			break
+	return s.each(ctx, v, out, func(p []byte, before int) (int, Errno) {
+		if offset+uint64(before) > math.MaxInt64 {
+			return 0, EINVAL
 		}
-		n, errno := op(buf, int64(offset)+int64(total))
-		total += n
-		if errno != Success && total == 0 {
-			return errno
-		}
-		if errno != Success || n < len(buf) {
-			break
-		}
-	}
-	putU32(out, uint32(total))
-	return Success
+		return op(p, int64(offset)+int64(before))
+	})
 }
 
 // fd_write(fd, iovs, iovs_len, nwritten)
-func (s *System) fdWrite(_ context.Context, m memory, a []uint64) Errno {
+func (s *System) fdWrite(ctx context.Context, m memory, a []uint64) Errno {
 	d, errno := s.fds.use(a[0], rightFDWrite)
 	if errno != Success {
 		return errno
@@ -120,23 +135,7 @@ func (s *System) fdWrite(_ context.Context, m memory, a []uint64) Errno {
 	if errno != Success {
 		return errno
 	}
-	total := 0
-	for i := range v.len() {
-		buf, ok := v.at(i)
-		if !ok {
-			break
-		}
-		n, errno := d.write(buf)
-		total += n
-		if errno != Success && total == 0 {
-			return errno
-		}
-		if errno != Success || n < len(buf) {
-			break
-		}
-	}
-	putU32(nwritten, uint32(total))
-	return Success
+	return s.each(ctx, v, nwritten, func(p []byte, _ int) (int, Errno) { return d.write(p) })
 }
 
 // write sends p to the file or the stream.

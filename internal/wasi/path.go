@@ -42,6 +42,7 @@ func (s *System) pathAt(m memory, fd uint64, need rights, ptr, n uint64) (place,
 	if !ok {
 		return place{}, EFAULT
 	}
+	s.move(len(text))
 	return s.resolve(&s.path, fd, need, text)
 }
 

@@ -93,6 +93,7 @@ func (s *System) secondPath(m memory, fd uint64, need rights, ptr, n uint64) (pl
 	if !ok {
 		return place{}, EFAULT
 	}
+	s.move(len(text))
 	return s.resolve(&s.path2, fd, need, text)
 }
 
@@ -126,6 +127,7 @@ func (s *System) pathReadlink(_ context.Context, m memory, a []uint64) Errno {
 	if errno != Success {
 		return errno
 	}
+	s.move(n)
 	putU32(used, uint32(n))
 	return Success
 }

@@ -45,6 +45,7 @@ func (s *System) pollOneoff(ctx context.Context, m memory, a []uint64) Errno {
 	if !ok1 || !ok2 || !ok3 {
 		return EFAULT
 	}
+	s.move(len(subs) + len(out))
 	s.events = s.events[:0]
 	for ; len(subs) > 0; subs = subs[subscriptionSize:] {
 		e := s.subscribe(subs)

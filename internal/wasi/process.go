@@ -35,17 +35,17 @@ func newStringTable(what string, list []string) (stringTable, error) {
 }
 
 // get writes the pointers and the text.
-func (t *stringTable) get(m memory, a []uint64) Errno {
+func (t *stringTable) get(m memory, a []uint64) (moved int, errno Errno) {
 	ptrs, ok1 := m.span(uint32(a[0]), 4*uint64(len(t.starts)))
 	text, ok2 := m.span(uint32(a[1]), uint64(len(t.text)))
 	if !ok1 || !ok2 {
-		return EFAULT
+		return 0, EFAULT
 	}
 	copy(text, t.text)
 	for i, start := range t.starts {
 		putU32(ptrs[4*i:], uint32(a[1])+start)
 	}
-	return Success
+	return len(text) + len(ptrs), Success
 }
 
 // sizes writes how many strings there are and how many bytes.
@@ -61,7 +61,11 @@ func (t *stringTable) sizes(m memory, a []uint64) Errno {
 }
 
 // args_get(argv, argv_buf)
-func (s *System) argsGet(_ context.Context, m memory, a []uint64) Errno { return s.args.get(m, a) }
+func (s *System) argsGet(_ context.Context, m memory, a []uint64) Errno {
+	n, errno := s.args.get(m, a)
+	s.move(n)
+	return errno
+}
 
 // args_sizes_get(argc, argv_buf_size)
 func (s *System) argsSizesGet(_ context.Context, m memory, a []uint64) Errno {
@@ -69,7 +73,11 @@ func (s *System) argsSizesGet(_ context.Context, m memory, a []uint64) Errno {
 }
 
 // environ_get(environ, environ_buf)
-func (s *System) environGet(_ context.Context, m memory, a []uint64) Errno { return s.env.get(m, a) }
+func (s *System) environGet(_ context.Context, m memory, a []uint64) Errno {
+	n, errno := s.env.get(m, a)
+	s.move(n)
+	return errno
+}
 
 // environ_sizes_get(count, buf_size)
 func (s *System) environSizesGet(_ context.Context, m memory, a []uint64) Errno {
@@ -96,6 +104,7 @@ func (s *System) randomGet(ctx context.Context, m memory, a []uint64) Errno {
 	if !ok {
 		return EFAULT
 	}
+	s.move(len(buf))
 	for len(buf) > 0 {
 		if ctx.Err() != nil {
 			return s.stop(context.Cause(ctx))

@@ -10,7 +10,7 @@ const (
 
 // fd_readdir(fd, buf, buf_len, cookie, bufused): entries from the cookie on, as
 // many as fit, the last one cut. A buffer that is not filled says the end.
-func (s *System) fdReaddir(_ context.Context, m memory, a []uint64) Errno {
+func (s *System) fdReaddir(ctx context.Context, m memory, a []uint64) Errno {
 	d, errno := s.fds.get(a[0])
 	if errno != Success {
 		return errno
@@ -28,10 +28,14 @@ func (s *System) fdReaddir(_ context.Context, m memory, a []uint64) Errno {
 	if errno := s.openPreopen(d); errno != Success {
 		return errno
 	}
-	n, errno := fillDirents(d.file, buf, a[3])
+	n, errno := fillDirents(ctx, d.file, buf, a[3])
+	if ctx.Err() != nil {
+		return s.stop(context.Cause(ctx))
+	}
 	if errno != Success {
 		return errno
 	}
+	s.move(n)
 	putU32(used, uint32(n))
 	return Success
 }
@@ -50,10 +54,10 @@ func (s *System) openPreopen(d *descriptor) Errno {
 	return Success
 }
 
-// fillDirents encodes entries until buf is full or the directory ends.
-func fillDirents(f File, buf []byte, cookie uint64) (int, Errno) {
+// fillDirents encodes entries until buf is full, the directory ends, or the run.
+func fillDirents(ctx context.Context, f File, buf []byte, cookie uint64) (int, Errno) {
 	used := 0
-	for used < len(buf) {
+	for used < len(buf) && ctx.Err() == nil {
 		want := min(max((len(buf)-used)/direntMean, 1), direntMax)
 		entries, errno := f.Readdir(cookie, want)
 		if errno != Success {

@@ -54,6 +54,8 @@ type System struct {
 	path, path2 []byte  // scratch of resolve; an FS sees views of them
 	events      []event // scratch of poll_oneoff
 
+	moved int64 // bytes, of the calls that were not charged for yet
+
 	// end is why the run must end; a call that sets it has no other result.
 	end error
 }
@@ -127,7 +129,7 @@ func (s *System) Funcs() []abi.Func {
 		out[i] = abi.Func{
 			Module: Module, Name: f.name,
 			Params: f.params(), Results: f.results(),
-			Call: s.bind(f.call),
+			Call: s.bind(f.call), Cost: costOf(f.name), Moved: &s.moved,
 		}
 	}
 	return out
