@@ -44,6 +44,9 @@ manifest.toml, and writes DIR/agent.bundle.`,
 }
 
 func (a *app) buildAgent(ctx context.Context, dir string) error {
+	if err := a.ownPaths(dir); err != nil {
+		return err
+	}
 	wasm, err := a.compileAgent(ctx, dir)
 	if err != nil {
 		return err

@@ -30,6 +30,9 @@ func (a *app) agentInspectCommand() *cobra.Command {
 }
 
 func (a *app) inspect(path string) error {
+	if err := a.ownPaths(path); err != nil {
+		return err
+	}
 	b, err := bundles.Open(path)
 	if err != nil {
 		return inputErr(err)

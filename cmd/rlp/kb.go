@@ -117,6 +117,9 @@ func (a *app) readValue(arg string) ([]byte, error) {
 	case arg == "-":
 		p, err = io.ReadAll(io.LimitReader(a.stdin, most+1))
 	case strings.HasPrefix(arg, "@"):
+		if err := a.ownPaths(arg[1:]); err != nil {
+			return nil, err
+		}
 		p, err = readAtMost(arg[1:])
 	default:
 		p = []byte(arg)

@@ -30,6 +30,9 @@ is stored and is no more in the source stays.`,
 			if domain == "" {
 				return usagef("rlp kb import needs --domain; rlp kb domains shows which there are")
 			}
+			if err := a.ownPaths(args[0]); err != nil {
+				return err
+			}
 			return a.withKB(c.Context(), kb.Origin{}, func(s *kbSession) error {
 				im := &kbImport{kbSession: s, domain: domain, Tenant: s.tenant, Domain: domain, Records: []importedJSON{}, Skipped: []source.Skipped{}}
 				skipped, err := source.Read(c.Context(), args[0], o, func(d source.Document) error { return im.take(c.Context(), d) })

@@ -51,6 +51,9 @@ func (a *app) kbBackupCommand() *cobra.Command {
 moment, to a file that must not be there yet. Personal data is in it unmasked, so
 the file is readable by you alone. Running agents are not disturbed.`,
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := a.ownPaths(args[0]); err != nil {
+				return err
+			}
 			return a.withKB(c.Context(), kb.Origin{}, func(s *kbSession) error {
 				info, err := writeBackup(c.Context(), s.store, args[0])
 				if err != nil {
@@ -95,6 +98,9 @@ func (a *app) kbRestoreCommand() *cobra.Command {
 values is left alone unless you say --replace. An audit log that has records is
 never changed: then the backup's stays out.`,
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := a.ownPaths(args[0]); err != nil {
+				return err
+			}
 			f, err := source.Open(args[0])
 			if err != nil {
 				return inputErr(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"runloop.dev/rlp/internal/home"
 	"runloop.dev/rlp/internal/ident"
 	"runloop.dev/rlp/launcher"
 )
@@ -67,7 +68,7 @@ func (a *app) launch(ctx context.Context, path string, args []string, f launchFl
 	if err := a.fit(c, f.dryRun); err != nil {
 		return err
 	}
-	input, err := a.readInput(f.input)
+	input, err := a.readInput(c.home, f.input)
 	if err != nil {
 		return err
 	}
@@ -232,7 +233,7 @@ func (a *app) spec(c *composition) (*launcher.Spec, error) {
 }
 
 // readInput is the agent's stdin. It is one JSON document.
-func (a *app) readInput(flag string) ([]byte, error) {
+func (a *app) readInput(h home.Home, flag string) ([]byte, error) {
 	var data []byte
 	var err error
 	switch {
@@ -241,6 +242,9 @@ func (a *app) readInput(flag string) ([]byte, error) {
 	case flag == "-":
 		data, err = io.ReadAll(io.LimitReader(a.stdin, maxInput+1))
 	case strings.HasPrefix(flag, "@"):
+		if err := own(h, flag[1:]); err != nil {
+			return nil, err
+		}
 		data, err = readAtMost(flag[1:])
 	default:
 		data = []byte(flag)

@@ -67,6 +67,9 @@ func (a *app) lint(paths []string, agent string, strict bool) error {
 	if err != nil {
 		return err
 	}
+	if err := own(h, paths...); err != nil {
+		return err
+	}
 	for _, path := range paths {
 		l.path(path, installed)
 	}

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 
@@ -43,6 +46,23 @@ func (c *composition) strict() error {
 		lines[i] = f.String()
 	}
 	return inputErr(fmt.Errorf(`%s; path_profile = "strict" takes no .. in a grant`, strings.Join(lines, "\n")))
+}
+
+// ownPaths refuses what is another tenant's, for commands that need no home
+// otherwise: where there is none, nothing is anybody's.
+func (a *app) ownPaths(paths ...string) error {
+	dir, err := home.Locate(a.homeFlag, a.getenv("RUNLOOP_HOME"), a.getenv("HOME"))
+	if err != nil {
+		return nil //nolint:nilerr // no home
+	}
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	h, err := a.home()
+	if err != nil {
+		return err
+	}
+	return own(h, paths...)
 }
 
 // own refuses a path that lies among what is another tenant's.
