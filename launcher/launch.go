@@ -227,6 +227,8 @@ func (r *run) failStart(err error) {
 		r.report.refuse(Refused, StatusPolicy, err.Error())
 	case errors.Is(err, context.Canceled):
 		r.report.refuse(Cancelled, StatusCancelled, "interrupted before the guest began")
+	case errors.Is(err, guest.ErrCompiler):
+		r.report.refuse(Refused, StatusUnavailable, err.Error())
 	default:
 		r.report.refuse(Refused, StatusInput, err.Error())
 	}
@@ -268,7 +270,7 @@ func (r *run) compileNow(ctx context.Context) compiled {
 	start := r.spec.Now()
 	mem, _ := r.plan.Limits.Get(caps.MemoryBytes)
 	module, err := guest.Prepare(ctx, guest.Config{
-		Module: r.spec.Module, Name: r.spec.Agent, CacheDir: r.spec.CacheDir, Funcs: funcs, MemoryBytes: mem,
+		Module: r.spec.Module, Name: r.spec.Agent, CacheDir: r.spec.CacheDir, Compiler: r.spec.Compiler, Funcs: funcs, MemoryBytes: mem,
 	})
 	return compiled{module, r.spec.Now().Sub(start), err}
 }

@@ -58,6 +58,8 @@ type Spec struct {
 	ExecRefused, ExecCaveat string
 
 	CacheDir string
+	// Compiler finds the program that compiles guests: see [guest.Config].
+	Compiler func() (path string, err error)
 	Now      func() time.Time
 	Log      *slog.Logger
 	// Event receives the lifecycle of the run, in order; nil: nobody listens.

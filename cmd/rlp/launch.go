@@ -228,7 +228,7 @@ func (a *app) spec(c *composition) (*launcher.Spec, error) {
 		Module: c.bundle.Wasm, Policy: c.policy, Paths: c.paths, KeepMissing: c.config.Security.PathProfile == "relaxed", Params: c.params,
 		Env: a.guestVariable, FailOnEmpty: c.config.Security.Caps.FailOnEmpty,
 		ExecRefused: refused, ExecCaveat: caveat,
-		CacheDir: c.home.Cache(), Now: time.Now,
+		CacheDir: c.home.Cache(), Compiler: selfPath, Now: time.Now,
 	}, nil
 }
 

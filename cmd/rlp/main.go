@@ -8,6 +8,8 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"runloop.dev/rlp/internal/guest"
 )
 
 // sameSignal is how long after a signal another one is taken for the same: who
@@ -20,6 +22,9 @@ func main() { os.Exit(Main()) }
 // Main is the program: it returns the exit status. Tests run it as a command.
 func Main() int {
 	handleWriteSignals()
+	if status, done := guest.BeCompiler(os.Args, os.Stdin, os.Stdout); done {
+		return status
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	context.AfterFunc(ctx, func() { time.AfterFunc(sameSignal, stop) })

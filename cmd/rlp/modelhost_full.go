@@ -3,9 +3,6 @@
 package main
 
 import (
-	"fmt"
-	"os"
-
 	"github.com/spf13/cobra"
 
 	"runloop.dev/rlp/internal/model/providers"
@@ -16,14 +13,8 @@ const modelHostName = "model-host"
 
 // modelHostCommand is the program that asks providers: this one.
 func modelHostCommand() (path string, args []string, err error) {
-	path, err = os.Executable()
-	if err != nil {
-		return "", nil, fmt.Errorf("finding the program that asks providers: %w", err)
-	}
-	if _, err := os.Stat(path); err != nil { // it was removed, or never had a name
-		path = "/proc/self/exe"
-	}
-	return path, []string{"rlp", modelHostName}, nil
+	path, err = selfPath()
+	return path, []string{"rlp", modelHostName}, err
 }
 
 // modelHostCommands are the commands that speak to providers. They are for rlp

@@ -3,6 +3,7 @@ package guest_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"testing"
 	"time"
 
@@ -105,7 +106,7 @@ func BenchmarkLaunch(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				mod, err := guest.Compile(b.Context(), guest.Config{Module: wasm, Funcs: sys.Funcs(), MemoryBytes: 64 << 20, CacheDir: cache})
+				mod, err := guest.Compile(b.Context(), guest.Config{Compiler: os.Executable, Module: wasm, Funcs: sys.Funcs(), MemoryBytes: 64 << 20, CacheDir: cache})
 				if err != nil {
 					b.Fatal(err)
 				}

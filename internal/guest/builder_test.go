@@ -2,6 +2,7 @@ package guest_test
 
 import (
 	"context"
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -160,6 +161,9 @@ func runWith(t *testing.T, cfg guest.Config, wall time.Duration) guest.End {
 
 func compile(t testing.TB, cfg guest.Config) *guest.Module {
 	t.Helper()
+	if cfg.Compiler == nil {
+		cfg.Compiler = os.Executable
+	}
 	mod, err := guest.Compile(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -7,15 +7,13 @@ import (
 	"errors"
 	"io"
 	"os"
-	"path/filepath"
 )
 
 // The engine guards the native code of a file by a checksum of its own, and
 // nothing else of it: not where each function begins. A wrong bit there is a
-// jump to anywhere. So what lies around the code has a checksum here, in a file
-// beside, which costs little as it is small.
+// jump to anywhere. So what lies around the code has a checksum here, which
+// costs little as it is small.
 const (
-	sumSuffix = ".sum"
 	engineTag = "WAZEVO"
 
 	// maxEdges bounds what is read around the code.
@@ -69,34 +67,4 @@ func edges(name string) ([sha256.Size]byte, error) {
 		return none, err
 	}
 	return [sha256.Size]byte(h.Sum(nil)), nil
-}
-
-// intact reports whether a file is what it was when its checksum was written.
-func intact(name string) bool {
-	want, err := os.ReadFile(name + sumSuffix)
-	if err != nil {
-		return false
-	}
-	got, err := edges(name)
-	return err == nil && bytes.Equal(got[:], want)
-}
-
-// writeSum puts the checksum of a file beside it.
-func writeSum(name string) error {
-	sum, err := edges(name)
-	if err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+sumSuffix+".*"+temporarySuffix)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(sum[:])
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), name+sumSuffix)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
-	return err
 }

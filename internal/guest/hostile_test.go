@@ -50,7 +50,7 @@ func runHostile(t *testing.T, file string, clock wasi.Clock) ending {
 		t.Fatal(err)
 	}
 	defer sys.Close()
-	mod, err := guest.Compile(t.Context(), guest.Config{Module: wasm, Funcs: sys.Funcs(), MemoryBytes: hostileMemory})
+	mod, err := guest.Compile(t.Context(), guest.Config{Compiler: os.Executable, Module: wasm, Funcs: sys.Funcs(), MemoryBytes: hostileMemory})
 	if err != nil {
 		e.refused = err
 		return e

@@ -1,0 +1,105 @@
+package guest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/zeebo/blake3"
+)
+
+// The files of what is kept of a module, beside the folder in which the engine
+// has the native code.
+const (
+	moduleFile = "outline.wasm"
+	sumFile    = "sum"
+)
+
+// errDamaged is what is found in place of what was written.
+var errDamaged = errors.New("not as it was written")
+
+// readEntry reads the outline of a folder's module, once it is clear that all
+// that is in it may be trusted and is as it was written.
+func readEntry(dir string) ([]byte, error) {
+	native, err := look(dir)
+	if err != nil {
+		return nil, err
+	}
+	short, err := os.ReadFile(filepath.Join(dir, moduleFile))
+	if err != nil {
+		return nil, err
+	}
+	want, err := os.ReadFile(filepath.Join(dir, sumFile))
+	if err != nil {
+		return nil, err
+	}
+	got, err := sum(native, short)
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(got, want) {
+		return nil, fmt.Errorf("%s: %w", dir, errDamaged)
+	}
+	return short, nil
+}
+
+// look finds the one file of native code in a folder that holds nothing but
+// what belongs there and to this user alone.
+func look(dir string) (native string, err error) {
+	found := 0
+	err = filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		if why := distrust(info); why != "" {
+			return fmt.Errorf("%s: %s", p, why)
+		}
+		parent := filepath.Dir(p)
+		switch {
+		case p == dir, d.IsDir() && parent == dir:
+			return nil
+		case !d.IsDir() && parent == dir && (d.Name() == moduleFile || d.Name() == sumFile):
+			return nil
+		case !d.IsDir() && filepath.Dir(parent) == dir:
+			native = p
+			found++
+			return nil
+		}
+		return fmt.Errorf("%s: does not belong there", p)
+	})
+	if err == nil && found != 1 {
+		err = fmt.Errorf("%s: %d files of native code", dir, found)
+	}
+	return native, err
+}
+
+// sum is what a folder must agree with: the digest of the outline, and
+// of what lies around the native code, which the engine does not guard.
+func sum(native string, short []byte) ([]byte, error) {
+	edge, err := edges(native)
+	if err != nil {
+		return nil, err
+	}
+	digest := blake3.Sum256(short)
+	return append(edge[:], digest[:]...), nil
+}
+
+// writeSum puts the sum of a folder into it: from then on it is whole.
+func writeSum(dir string, short []byte) error {
+	native, err := look(dir)
+	if err != nil {
+		return err
+	}
+	s, err := sum(native, short)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, sumFile), s, 0o600)
+}

@@ -1,0 +1,111 @@
+package guest_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"runloop.dev/rlp/internal/guest"
+	"runloop.dev/rlp/internal/guest/hostiletest"
+)
+
+// leftovers is all below dir, without dir and the folder of the format.
+func leftovers(t *testing.T, dir string) []string {
+	t.Helper()
+	list, err := filepath.Glob(filepath.Join(dir, "*", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// attack compiles a module under a bound, in a cache that must be empty after.
+func attack(t *testing.T, ctx context.Context, wasm []byte, b guest.Bound) (error, time.Duration) {
+	t.Helper()
+	dir := newCache(t)
+	began := time.Now()
+	mod, err := guest.Compile(ctx, guest.Config{Module: wasm, Name: "agent", Compiler: os.Executable, CacheDir: dir, Bound: b})
+	took := time.Since(began)
+	if mod != nil {
+		_ = mod.Close()
+		t.Error("it was compiled")
+	}
+	if list := leftovers(t, dir); len(list) != 0 {
+		t.Errorf("left %v", list)
+	}
+	return err, took
+}
+
+// What takes too long to compile is ended and refused.
+//
+//rlp:holds K73
+func TestCompilingHasADeadline(t *testing.T) {
+	err, took := attack(t, t.Context(), hostiletest.Nested("loops_left", 9000), guest.Bound{Time: 300 * time.Millisecond})
+	if !errors.Is(err, guest.ErrModule) || !strings.Contains(err.Error(), "compiling it takes more than 300ms") {
+		t.Error(err)
+	}
+	if took > 5*time.Second {
+		t.Errorf("it took %s", took)
+	}
+}
+
+// What takes too much memory to compile ends the compiler and not this process.
+//
+//rlp:holds K73
+func TestCompilingHasAMemory(t *testing.T) {
+	err, _ := attack(t, t.Context(), hostiletest.Switch(1000, 200_000), guest.Bound{Memory: 128 << 20, Time: time.Minute})
+	if !errors.Is(err, guest.ErrModule) || !strings.Contains(err.Error(), "compiling it takes more than 128 MiB of memory") {
+		t.Error(err)
+	}
+}
+
+// Who gives up while a module is compiled does not wait for it.
+func TestCompilingEndsWithTheContext(t *testing.T) {
+	cause := errors.New("interrupted")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	time.AfterFunc(100*time.Millisecond, func() { cancel(cause) })
+	err, took := attack(t, ctx, hostiletest.Nested("loops_left", 9000), guest.Bound{Time: time.Minute})
+	if !errors.Is(err, cause) || took > 5*time.Second {
+		t.Errorf("%v after %s", err, took)
+	}
+}
+
+// Without a program that compiles, or with one that does not answer as it
+// should, what is large is not compiled at all.
+func TestNothingLargeIsCompiledHere(t *testing.T) {
+	wasm := cachedModule().bytes()
+	for name, c := range map[string]func() (string, error){
+		"none":    nil,
+		"error":   func() (string, error) { return "", errors.New("nothing there") },
+		"missing": func() (string, error) { return "/nonexistent/rlp", nil },
+		"another": func() (string, error) { return "/bin/true", nil },
+	} {
+		_, err := guest.Compile(t.Context(), guest.Config{Module: wasm, Compiler: c})
+		if !errors.Is(err, guest.ErrCompiler) || errors.Is(err, guest.ErrModule) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A cache that is none leaves the system's temporary folder as it was.
+func TestCompilingWithoutACacheLeavesNothing(t *testing.T) {
+	tmp := t.TempDir()
+	t.Setenv("TMPDIR", tmp)
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"", file} {
+		mod, cached := compileCached(t, dir, cachedModule())
+		if cached || (mod.CacheErr() == nil) != (dir == "") {
+			t.Errorf("%q: %t, %v", dir, cached, mod.CacheErr())
+		}
+		if list, err := os.ReadDir(tmp); err != nil || len(list) != 0 {
+			t.Errorf("%q: left %v, %v", dir, list, err)
+		}
+	}
+}
