@@ -42,18 +42,11 @@ func (f *fuel) metered(mod api.Module) {
 	}
 }
 
-// charge takes n instructions in a call of the host's. It is false when the
-// budget is passed.
-func (f *fuel) charge(n int64) bool {
-	if f.bounded {
-		return f.spend(n)
-	}
-	f.tank.Charge(n)
-	return true
-}
-
-// spend is charge under a budget: an exact one, so it has to know the counter.
-func (f *fuel) spend(n int64) bool {
+// spend takes from the budget what is counted in tally: exactly, so it has to
+// know the counter. It is false when the budget is passed.
+func (f *fuel) spend(tally *int64) bool {
+	n := *tally
+	*tally = 0
 	if f.counter == nil { // nothing of the guest's has run
 		_, ok := f.tank.Spend(n, 0)
 		return ok
@@ -77,9 +70,16 @@ func (f *fuel) left() int64 {
 
 func (f *fuel) passed() bool { return f.left() < 0 }
 
-// used is how many instructions were charged. A charge that passed the budget
-// ended the run and is not counted beyond it.
-func (f *fuel) used() int64 { return f.budget - max(f.left(), 0) }
+// used is how many instructions were charged, with what the tallies still
+// hold. A charge that passed the budget ended the run and is not counted
+// beyond it.
+func (f *fuel) used(tallies []*int64) int64 {
+	for _, t := range tallies {
+		f.tank.Charge(*t)
+		*t = 0
+	}
+	return f.budget - max(f.left(), 0)
+}
 
 // exportRefill links the one function that a metered module imports besides
 // its own. It is no host function of the bundle's: no import of that name gets

@@ -127,7 +127,7 @@ func (m *Module) supervise(ctx, inner context.Context, cfg RunConfig) End {
 	e := r.end
 	e.Wall, e.Abandoned = time.Since(r.began), abandoned
 	if !abandoned { // else the guest still writes to it
-		e.PeakMemory, e.Fuel = int64(r.mem.peak), r.fuel.used()
+		e.PeakMemory, e.Fuel = int64(r.mem.peak), r.fuel.used(m.tallies)
 	}
 	return e
 }

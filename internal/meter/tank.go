@@ -40,8 +40,8 @@ func (t *Tank) Refill(counter int64) (next int64, ok bool) {
 // Return takes back what a refill gave and the guest will not use.
 func (t *Tank) Return(n int64) { t.reserve += n }
 
-// Charge takes n instructions for work of the host's own, in a call of it. It
-// is for budgets that no run uses up: it does not look. See [Tank.Spend].
+// Charge takes n instructions for work of the host's own and does not look
+// whether there are as many.
 func (t *Tank) Charge(n int64) { t.reserve -= n }
 
 // Spend takes n instructions for work of the host's own, in a call of it,
