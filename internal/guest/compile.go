@@ -12,13 +12,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/experimental"
 
 	"runloop.dev/rlp/internal/abi"
-	"runloop.dev/rlp/internal/meter"
 )
 
 // entry is the function that a guest is run by.
@@ -39,6 +39,12 @@ type Config struct {
 	// CacheDir is where native code is kept between processes; the caller has
 	// scoped it to a tenant. "" keeps none.
 	CacheDir string
+
+	// Compiler finds the program that compiles what is not yet cached: one whose
+	// main hands its arguments to [BeCompiler]. Without one only the smallest
+	// modules are compiled at all.
+	Compiler func() (path string, err error)
+	Bound    Bound // what compiling may take
 }
 
 // Module is a module ready to run. It is for one run at a time.
@@ -47,6 +53,7 @@ type Module struct {
 	shape    *shape
 	runtime  wazero.Runtime
 	compiled wazero.CompiledModule
+	engine   wazero.CompilationCache
 	cache    *cache
 
 	run       *run     // the run under way
@@ -103,28 +110,19 @@ func (m *Module) Link(ctx context.Context, known []abi.Func) error {
 	return nil
 }
 
-// compile makes native code, or takes it from the cache. Code that the engine
-// cannot read is thrown away and made anew, and a cache that does not work at
-// all is done without: then what is wrong is the module.
+// compile makes native code: of a module that is small here and now, of another
+// in a process of its own, unless there is some in the cache.
 func (m *Module) compile(ctx context.Context) error {
-	err := m.compileOnce(ctx)
-	if err != nil && m.cache.hit() {
-		_ = m.closeRuntime()
-		m.cache.discard()
-		err = m.compileOnce(ctx)
-	}
-	if err != nil && m.cache.engine != nil {
-		_ = m.closeRuntime()
-		m.cache.giveUp(err)
-		err = m.compileOnce(ctx)
+	var err error
+	switch {
+	case len(m.cfg.Module) <= compileHere:
+		err = m.compileSmall(ctx)
+	default:
+		err = m.compileLarge(ctx)
 	}
 	if err != nil {
-		if cause := context.Cause(ctx); cause != nil {
-			return cause
-		}
-		return fmt.Errorf("%w: %w", ErrModule, err)
+		return err
 	}
-	m.cache.settle()
 	start, ok := m.compiled.ExportedFunctions()[entry]
 	if !ok || len(start.ParamTypes())+len(start.ResultTypes()) > 0 {
 		return ErrNoStart
@@ -132,29 +130,84 @@ func (m *Module) compile(ctx context.Context) error {
 	return nil
 }
 
-func (m *Module) compileOnce(ctx context.Context) error {
-	metered, err := meter.Rewrite(m.shape.bounded(m.cfg.Module), meter.Option{})
+func (m *Module) compileSmall(ctx context.Context) error {
+	metered, err := m.shape.metered(m.cfg.Module)
 	if err != nil {
 		return err
 	}
-	m.runtime = wazero.NewRuntimeWithConfig(ctx, runtimeConfig(m.cache))
-	compiled, err := m.runtime.CompileModule(experimental.WithCompilationWorkers(ctx, compileWorkers), metered)
-	if err != nil {
-		return err
+	m.runtime = wazero.NewRuntimeWithConfig(ctx, runtimeConfig(nil))
+	if m.compiled, err = m.runtime.CompileModule(ctx, metered); err != nil {
+		return fmt.Errorf("%w: %w", ErrModule, err)
 	}
-	m.compiled = compiled
 	return nil
+}
+
+// compileLarge takes native code from the cache, or has it made. Where the
+// cache cannot be written it is done without.
+func (m *Module) compileLarge(ctx context.Context) error {
+	if m.cache.exists() {
+		if m.load(m.cache.dir) == nil {
+			m.cache.used = true
+			return nil
+		}
+		m.cache.discard()
+	}
+	err := m.build(ctx)
+	if errors.Is(err, ErrCompiler) && m.cache.base != "" {
+		m.cache.giveUp(err)
+		err = m.build(ctx)
+	}
+	return err
+}
+
+// build has the module compiled, loads it, and keeps it if there is a cache.
+func (m *Module) build(ctx context.Context) error {
+	dir, err := m.cache.workshop()
+	if err != nil {
+		return err
+	}
+	if err = compileInto(ctx, &m.cfg, dir); err == nil {
+		if err = m.load(dir); err != nil {
+			err = fmt.Errorf("%w: %w", ErrCompiler, err)
+		}
+	}
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(dir))
+	}
+	m.cache.keep(dir)
+	return nil
+}
+
+// load reads what was compiled into a folder. It never compiles: what the
+// engine does not find there it would have to make, and the context in which
+// it is asked to is over.
+func (m *Module) load(dir string) error {
+	short, err := readEntry(dir)
+	if err != nil {
+		return err
+	}
+	if m.engine, err = wazero.NewCompilationCacheWithDir(dir); err != nil {
+		return err
+	}
+	m.runtime = wazero.NewRuntimeWithConfig(context.Background(), runtimeConfig(m.engine))
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	m.compiled, err = m.runtime.CompileModule(experimental.WithCompilationWorkers(over, compileWorkers), short)
+	if err != nil {
+		_ = m.closeRuntime()
+	}
+	return err
 }
 
 // runtimeConfig is how every guest is compiled. The engine has nothing to
 // interrupt it by, which would make guests many times slower: the module meters
 // itself, and [Module.refill] ends it.
-func runtimeConfig(c *cache) wazero.RuntimeConfig {
+func runtimeConfig(engine wazero.CompilationCache) wazero.RuntimeConfig {
 	cfg := wazero.NewRuntimeConfigCompiler().
 		WithCoreFeatures(api.CoreFeaturesV2). // what Go, Rust and C compile to; no threads, tail calls, exceptions
 		WithDebugInfoEnabled(false)           // DWARF makes the cache larger and slower, for traces nobody reads
-	if c.engine != nil {
-		cfg = cfg.WithCompilationCache(c.engine)
+	if engine != nil {
+		cfg = cfg.WithCompilationCache(engine)
 	}
 	return cfg
 }
@@ -216,8 +269,9 @@ func (m *Module) closeRuntime() error {
 	}
 	err := m.runtime.Close(context.Background())
 	m.runtime = nil
-	if m.cache.engine != nil {
-		err = errors.Join(err, m.cache.engine.Close(context.Background()))
+	if m.engine != nil {
+		err = errors.Join(err, m.engine.Close(context.Background()))
+		m.engine = nil
 	}
 	return err
 }
