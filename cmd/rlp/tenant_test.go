@@ -42,7 +42,7 @@ func (h *house) in(tenant, stdin string, args ...string) (status int, text strin
 		ctx = c
 	}
 	status = run(ctx, environment{
-		args: append(slices.Clip(args), "--home", h.dir, "--tenant", tenant), env: []string{"HOME=" + h.out, "PATH=" + os.Getenv("PATH")},
+		args: append([]string{"--home", h.dir, "--tenant", tenant}, args...), env: []string{"HOME=" + h.out, "PATH=" + os.Getenv("PATH"), "RLP_SECRET_acme_0canary_0key=" + canary},
 		stdin: strings.NewReader(stdin), stdout: &out, stderr: &out,
 	})
 	return status, out.String()
