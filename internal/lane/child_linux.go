@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"syscall"
 	"time"
 
@@ -16,6 +17,7 @@ type child struct {
 	pid   int
 	pidfd int
 	ended bool // and reaped
+	said  int  // what stands between rlp and the program reports here; -1: nothing does
 
 	in       int // -1: closed
 	pending  []byte
@@ -43,7 +45,7 @@ func (e *ends) close() {
 
 // start starts the program.
 func (n *native) start(p *pinned, dir int, c *Command) (*child, error) {
-	ch := &child{lane: n, pidfd: -1, in: -1, pending: c.Stdin}
+	ch := &child{lane: n, pidfd: -1, said: -1, in: -1, pending: c.Stdin}
 	ch.out, ch.err = stream{fd: -1, max: c.MaxOutput}, stream{fd: -1, max: c.MaxOutput}
 	theirs := ends{-1, -1, -1}
 	defer theirs.close()
@@ -54,18 +56,42 @@ func (n *native) start(p *pinned, dir int, c *Command) (*child, error) {
 	if theirs[0] >= 0 {
 		stdin = uintptr(theirs[0])
 	}
-	files, path := []uintptr{stdin, uintptr(theirs[1]), uintptr(theirs[2])}, p.path()
-	if p.script { // its interpreter opens it again, by the descriptor that it gets
-		files, path = append(files, uintptr(p.fd)), "/proc/self/fd/3"
+	files := []uintptr{stdin, uintptr(theirs[1]), uintptr(theirs[2])}
+	var o *order
+	var err error
+	if n.outer != nil {
+		var theirs []*os.File
+		if o, theirs, err = n.outer.order(ch, p, c, files); err == nil {
+			defer closeAll(theirs)
+		}
+	} else {
+		o = direct(p, dir, c, files)
 	}
-	attr := &syscall.ProcAttr{
-		Dir: fmt.Sprintf("/proc/self/fd/%d", dir), Env: c.Env, Files: files,
-		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL, PidFD: &ch.pidfd},
+	if err == nil {
+		o.attr.Sys.Setsid, o.attr.Sys.Pdeathsig, o.attr.Sys.PidFD = true, syscall.SIGKILL, &ch.pidfd
+		err = n.spawn(ch, o)
 	}
-	if err := n.spawn(ch, &order{path: path, argv: c.Argv, attr: attr}); err != nil {
+	if err != nil {
 		return nil, errors.Join(err, ch.close())
 	}
 	return ch, nil
+}
+
+// direct is the order for a program that nothing stands before.
+func direct(p *pinned, dir int, c *Command, files []uintptr) *order {
+	path := p.path()
+	if p.script { // its interpreter opens it again, by the descriptor that it gets
+		files, path = append(files, uintptr(p.fd)), "/proc/self/fd/3"
+	}
+	return &order{path: path, argv: c.Argv, attr: &syscall.ProcAttr{
+		Dir: fmt.Sprintf("/proc/self/fd/%d", dir), Env: c.Env, Files: files, Sys: &syscall.SysProcAttr{},
+	}}
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		_ = f.Close()
+	}
 }
 
 // pipes makes the pipes of a child. Our ends never block, its own do.
@@ -104,7 +130,9 @@ func (n *native) spawn(ch *child, o *order) error {
 	switch {
 	case err == nil && ch.pidfd < 0:
 		ch.kill()
-		return &UnsupportedError{Lane: "native", Why: "the kernel has no pidfd"}
+		return &UnsupportedError{Lane: n.Name(), Why: "the kernel has no pidfd"}
+	case n.outer != nil:
+		return n.outer.started(err)
 	case err == nil:
 		n.limitData(pid)
 		return nil
@@ -162,6 +190,9 @@ func (ch *child) watch(ctx context.Context, c *Command) (*Result, error) {
 	}
 	ch.out.drain(ch.lane.buf)
 	ch.err.drain(ch.lane.buf)
+	if err := ch.refused(status); err != nil {
+		return nil, err
+	}
 	r := &Result{ExitCode: status.ExitStatus(), Stdout: ch.out.Output, Stderr: ch.err.Output}
 	if status.Signaled() {
 		r.ExitCode = 128 + int(status.Signal())
@@ -281,12 +312,12 @@ func (ch *child) close() error {
 			ch.ended = status.Exited() || status.Signaled()
 		}
 	}
-	for _, fd := range []int{ch.pidfd, ch.in, ch.out.fd, ch.err.fd} {
+	for _, fd := range []int{ch.pidfd, ch.said, ch.in, ch.out.fd, ch.err.fd} {
 		if fd >= 0 {
 			_ = unix.Close(fd)
 		}
 	}
-	ch.pidfd, ch.in, ch.out.fd, ch.err.fd = -1, -1, -1, -1
+	ch.pidfd, ch.said, ch.in, ch.out.fd, ch.err.fd = -1, -1, -1, -1, -1
 	return nil
 }
 

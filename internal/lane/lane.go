@@ -106,6 +106,8 @@ type Config struct {
 	// Bounds are asked for by the operator: a lane that cannot enforce them is
 	// not taken.
 	Bounds Bounds
+	// Container is what the operator says of containers.
+	Container ContainerConfig
 
 	noGroup bool // for tests: as where no control group can be made
 }
@@ -132,6 +134,12 @@ func open(name string, cfg Config) (Lane, error) {
 	switch name {
 	case "native":
 		return Native(cfg)
+	case "ns":
+		return newNS(cfg)
+	case "bwrap":
+		return newBwrap(cfg)
+	case "container":
+		return Container(cfg)
 	}
 	return nil, &UnsupportedError{Lane: name, Why: "this version does not have it"}
 }

@@ -18,7 +18,8 @@ import (
 // They still see the operator's files. Orphans come to the process as a whole,
 // so that a process has at most one native lane in which a program runs.
 type native struct {
-	cfg Config
+	cfg   Config
+	outer outer // nil: programs are started by rlp itself
 
 	mu      sync.Mutex // one program at a time
 	opened  bool
@@ -37,7 +38,13 @@ func Native(cfg Config) (Lane, error) {
 	return &native{cfg: cfg, wake: -1}, nil
 }
 
-func (*native) Name() string { return "native" }
+// Name implements [Lane].
+func (n *native) Name() string {
+	if n.outer != nil {
+		return n.outer.name()
+	}
+	return "native"
+}
 
 // Check implements [Lane]: what is missing shows when a program is started.
 func (*native) Check(context.Context) error { return nil }
@@ -96,7 +103,7 @@ func (n *native) open() (err error) {
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(fmt.Errorf("opening the native lane: %w", err), n.release())
+			err = errors.Join(fmt.Errorf("opening the lane %s: %w", n.Name(), err), n.release())
 		}
 	}()
 	if err := prepareProcess(); err != nil {
@@ -118,7 +125,11 @@ func (n *native) open() (err error) {
 			n.ration = makeRation(n.cfg.ID, n.cfg.Bounds.orDefault())
 		}
 	}
-	n.spawner = newSpawner(n.ration.enter)
+	give := harden
+	if n.outer != nil { // it gives up more, and needs some of it until then
+		give = func() error { return nil }
+	}
+	n.spawner = newSpawner(n.ration.enter, give)
 	n.buf = make([]byte, 64<<10)
 	n.opened = true
 	return nil
@@ -174,18 +185,10 @@ func makeWork(path string) (*os.File, error) {
 
 // dir is a handle of a folder within the working folder. Links are not
 // followed: a program of an earlier call may have made them.
-func (n *native) dir(rel string) (int, error) {
-	if filepath.IsAbs(rel) {
-		var err error
-		if rel, err = filepath.Rel(n.cfg.Work, rel); err != nil {
-			return -1, ErrDir
-		}
-	}
-	if rel == "" {
-		rel = "."
-	}
-	if !filepath.IsLocal(rel) {
-		return -1, ErrDir
+func (n *native) dir(dir string) (int, error) {
+	rel, err := n.within(dir)
+	if err != nil {
+		return -1, err
 	}
 	fd, err := unix.Openat2(int(n.work.Fd()), rel, &unix.OpenHow{
 		Flags:   unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC,
@@ -195,6 +198,23 @@ func (n *native) dir(rel string) (int, error) {
 		return -1, fmt.Errorf("%w: %w", ErrDir, err)
 	}
 	return fd, nil
+}
+
+// within is dir relative to the working folder.
+func (n *native) within(dir string) (string, error) {
+	if filepath.IsAbs(dir) {
+		var err error
+		if dir, err = filepath.Rel(n.cfg.Work, dir); err != nil {
+			return "", ErrDir
+		}
+	}
+	if dir == "" {
+		dir = "."
+	}
+	if !filepath.IsLocal(dir) {
+		return "", ErrDir
+	}
+	return dir, nil
 }
 
 // Close implements [Lane].

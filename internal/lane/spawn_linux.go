@@ -17,6 +17,7 @@ type spawner struct {
 	// enter puts the thread where programs are to be; then entered is closed.
 	enter   func()
 	entered chan struct{}
+	give    func() error // gives up what programs shall not have
 }
 
 // An order is one program to start; the answer is in it when done is closed.
@@ -29,8 +30,8 @@ type order struct {
 	ready chan struct{}
 }
 
-func newSpawner(enter func()) *spawner {
-	s := &spawner{orders: make(chan *order), enter: enter, entered: make(chan struct{})}
+func newSpawner(enter func(), give func() error) *spawner {
+	s := &spawner{orders: make(chan *order), enter: enter, entered: make(chan struct{}), give: give}
 	go s.serve()
 	<-s.entered
 	return s
@@ -52,7 +53,7 @@ func (s *spawner) serve() {
 	}
 	s.enter()
 	close(s.entered)
-	err := harden()
+	err := s.give()
 	for o := range s.orders {
 		if o.err = err; err == nil {
 			o.pid, o.err = syscall.ForkExec(o.path, o.argv, o.attr)

@@ -1,0 +1,185 @@
+package lane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// bwrap is the lane in which bubblewrap builds what programs see. Inside it rlp
+// is started once more: it gives up what bubblewrap leaves, and becomes the
+// program.
+type bwrap struct {
+	*native
+	path string
+}
+
+// bwrapPlaces are where bubblewrap is looked for: not where an environment says.
+func bwrapPlaces() []string {
+	return []string{"/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap"}
+}
+
+func newBwrap(cfg Config) (Lane, error) {
+	if len(cfg.Self) == 0 {
+		return nil, &UnsupportedError{Lane: "bwrap", Why: "rlp does not know where its own program is"}
+	}
+	n := &native{cfg: cfg, wake: -1}
+	l := &bwrap{native: n}
+	n.outer = l
+	for _, p := range bwrapPlaces() {
+		if unix.Access(p, unix.X_OK) == nil {
+			l.path = p
+			return l, nil
+		}
+	}
+	return nil, &UnsupportedError{Lane: "bwrap", Why: "bubblewrap is not installed", Remedy: "apt-get install bubblewrap"}
+}
+
+func (*bwrap) name() string { return "bwrap" }
+
+func (l *bwrap) order(ch *child, p *pinned, c *Command, files []uintptr) (*order, []*os.File, error) {
+	plan, err := l.plan(p, c)
+	if err != nil {
+		return nil, nil, err
+	}
+	plan.inside = true
+	files, theirs, err := ch.wired(plan, files)
+	if err != nil {
+		return nil, nil, err
+	}
+	argv, more, err := l.command(plan, len(files))
+	if err != nil {
+		closeAll(theirs)
+		return nil, nil, err
+	}
+	for _, f := range more {
+		files = append(files, f.Fd())
+	}
+	return &order{path: l.path, argv: argv, attr: &syscall.ProcAttr{Env: confinedEnv(), Files: files, Sys: &syscall.SysProcAttr{}}}, append(theirs, more...), nil
+}
+
+// command is what bubblewrap is told. The files follow those that it has
+// already, of which there are next.
+func (l *bwrap) command(p *plan, next int) ([]string, []*os.File, error) {
+	self, err := os.Open(l.cfg.Self[0])
+	if err != nil {
+		return nil, nil, fmt.Errorf("opening rlp's own program: %w", err)
+	}
+	files := []*os.File{self}
+	id := strconv.Itoa(insideID)
+	argv := []string{
+		"bwrap", "--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try",
+		"--uid", id, "--gid", id, "--cap-drop", "ALL", "--die-with-parent",
+	}
+	var last []string
+	etc := true
+	for _, s := range p.spots {
+		args, after, err := s.told(p)
+		if err != nil {
+			closeAll(files)
+			return nil, nil, err
+		}
+		argv, last = append(argv, args...), append(last, after...)
+		etc = etc && s.path != "/" && s.path != "/etc"
+	}
+	for name, text := range etcFiles(p.work) {
+		if !etc { // it is the operator's own
+			break
+		}
+		f, err := inMemory(name, text)
+		if err != nil {
+			closeAll(files)
+			return nil, nil, err
+		}
+		argv = append(argv, "--perms", "0444", "--ro-bind-data", strconv.Itoa(next+len(files)), "/etc/"+name)
+		files = append(files, f)
+	}
+	argv = append(append(argv, last...), "--remount-ro", "/", "--chdir", "/", "--", "/proc/self/fd/"+strconv.Itoa(next))
+	return append(argv, l.cfg.Self[2:]...), files, nil
+}
+
+// told is a spot in bubblewrap's words, and what comes after all others. It
+// follows links where they are; what is no link now was none when it was decided.
+func (s spot) told(p *plan) (args, after []string, err error) {
+	size := strconv.FormatInt(p.scratch, 10)
+	switch s.kind {
+	case private:
+		return []string{"--perms", "1777", "--size", size, "--tmpfs", s.path}, nil, nil
+	case procs:
+		return []string{"--proc", s.path}, nil, nil
+	case devices:
+		args = []string{"--size", small, "--tmpfs", s.path}
+		for _, name := range []string{"null", "zero", "full", "random", "urandom"} {
+			args = append(args, "--dev-bind-try", "/dev/"+name, "/dev/"+name)
+		}
+		for name, to := range deviceLinks() {
+			args = append(args, "--symlink", to, "/dev/"+name)
+		}
+		return args, []string{"--remount-ro", s.path}, nil
+	}
+	c := prop{spot: s, tree: -1, folder: true}
+	fd, err := c.look()
+	if err != nil {
+		if s.must {
+			return nil, nil, &UnsupportedError{Lane: "bwrap", Why: fmt.Sprintf("%s: %v: %v", s.path, errSpot, err)}
+		}
+		return nil, nil, nil
+	}
+	_ = unix.Close(fd)
+	switch {
+	case c.link != "":
+		return []string{"--symlink", c.link, s.path}, nil, nil
+	case s.kind == nothing && c.folder:
+		return []string{"--size", small, "--tmpfs", s.path}, []string{"--remount-ro", s.path}, nil
+	case s.kind == nothing:
+		return []string{"--ro-bind", "/dev/null", s.path}, nil, nil
+	case s.access == ReadWrite:
+		return []string{"--bind", s.path, s.path}, nil, nil
+	}
+	return []string{"--ro-bind", s.path, s.path}, nil, nil
+}
+
+func inMemory(name, text string) (*os.File, error) {
+	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("keeping %s: %w", name, err)
+	}
+	f := os.NewFile(uintptr(fd), name)
+	if _, err := f.WriteAt([]byte(text), 0); err != nil {
+		return nil, errors.Join(fmt.Errorf("keeping %s: %w", name, err), f.Close())
+	}
+	return f, nil
+}
+
+func (l *bwrap) started(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &UnsupportedError{Lane: "bwrap", Why: "bubblewrap cannot be started: " + err.Error()}
+}
+
+// Check implements [Lane].
+func (l *bwrap) Check(ctx context.Context) error {
+	return l.prove(ctx, func(p *plan) (*order, []*os.File, error) {
+		p.inside = true
+		argv, files, err := l.command(p, reportFile+1)
+		return &order{path: l.path, argv: argv, attr: &syscall.ProcAttr{}}, files, err
+	})
+}
+
+// Controls implements [Lane].
+func (l *bwrap) Controls() Controls { return rooted() }
+
+// bwrapRemedy is what an operator can do about what bubblewrap says.
+func bwrapRemedy(says string) string {
+	if strings.Contains(says, "Unknown option") {
+		return "bubblewrap 0.8 or newer"
+	}
+	return nsRemedy(unix.EPERM)
+}

@@ -1,0 +1,273 @@
+package lane
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// ConfineName is the argument by which rlp is told to be [Confined].
+const ConfineName = "confine"
+
+// What a confined rlp is given beside the program's own streams.
+const (
+	planFile   = 3
+	reportFile = 4
+	scriptFile = 3 // where a script is for its interpreter, later
+)
+
+// insideID is the user and the group that programs are within their namespace.
+const insideID = 65532
+
+// How a confined rlp ends that has started nothing; the report says why. With
+// proof, it is how it ends well.
+const (
+	confineFailed = 125
+	confineProved = 0
+)
+
+// Confined is the life of an rlp that was started to run one program: it builds
+// what the program sees, gives up what the program shall not have, starts it and
+// ends with it. It returns the exit status.
+func Confined() int {
+	runtime.LockOSThread()
+	p, err := readPlan()
+	if err != nil {
+		return report(err)
+	}
+	if err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		return report(fmt.Errorf("closing descriptors: %w", err))
+	}
+	unix.Umask(0)
+	if !p.inside {
+		if err := p.build(); err != nil {
+			return report(err)
+		}
+	}
+	unix.Umask(0o077)
+	return p.act()
+}
+
+// act starts the program in what was built.
+func (p *plan) act() int {
+	program, dir, err := p.find()
+	if err == nil {
+		err = p.give()
+	}
+	if err != nil {
+		return report(err)
+	}
+	begun()
+	if p.proof {
+		return confineProved
+	}
+	if p.inside {
+		return report(p.become(program, dir))
+	}
+	attr := &syscall.ProcAttr{Dir: dir, Env: p.env, Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true}}
+	path := "/proc/self/fd/" + strconv.Itoa(program)
+	if p.script {
+		attr.Files, path = append(attr.Files, uintptr(program)), "/proc/self/fd/"+strconv.Itoa(scriptFile)
+	}
+	pid, err := syscall.ForkExec(path, p.argv, attr)
+	if err != nil {
+		return report(notProgram(err))
+	}
+	for fd := range 3 { // they are the program's now, and end with it
+		_ = unix.Close(fd)
+	}
+	_ = unix.Close(program)
+	return until(pid)
+}
+
+// become makes this process the program, where somebody else waits for it. It
+// returns only what went wrong.
+func (p *plan) become(program int, dir string) error {
+	if err := unix.Chdir(dir); err != nil {
+		return fmt.Errorf("entering the folder to start in: %w", err)
+	}
+	path := "/proc/self/fd/" + strconv.Itoa(program)
+	if p.script {
+		if err := unix.Dup3(program, scriptFile, 0); err != nil {
+			return fmt.Errorf("handing over the script: %w", err)
+		}
+		path = "/proc/self/fd/" + strconv.Itoa(scriptFile)
+	}
+	return notProgram(syscall.Exec(path, p.argv, p.env))
+}
+
+// notProgram marks the errors that speak of the program: no format that is
+// known, or an interpreter that is not there.
+func notProgram(err error) error {
+	if isOf(err, unix.ENOEXEC, unix.ENOENT, unix.EACCES) {
+		return fmt.Errorf("%w: %w", errProgram, err)
+	}
+	return err
+}
+
+// until takes in whoever ends, until that is pid; then it is how pid ended.
+func until(pid int) int {
+	for {
+		var status unix.WaitStatus
+		ended, err := unix.Wait4(-1, &status, 0, nil)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return confineFailed
+		case ended == pid && status.Signaled():
+			return 128 + int(status.Signal())
+		case ended == pid && status.Exited():
+			return status.ExitStatus()
+		}
+	}
+}
+
+// find opens the program, which must be the file that was decided about, and
+// names the folder where it starts.
+func (p *plan) find() (program int, dir string, err error) {
+	if p.proof {
+		return -1, "", nil
+	}
+	open := func(at int, path string, flags uint64) (int, error) {
+		return unix.Openat2(at, path, &unix.OpenHow{Flags: flags | unix.O_PATH | unix.O_CLOEXEC, Resolve: keepLinks})
+	}
+	if program, err = open(unix.AT_FDCWD, p.file, 0); err != nil {
+		return -1, "", fmt.Errorf("%w: %w", errProgram, err)
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(program, &st); err != nil || st.Dev != p.dev || st.Ino != p.ino {
+		return -1, "", fmt.Errorf("%w: it has become another file", errProgram)
+	}
+	work, err := open(unix.AT_FDCWD, p.work, unix.O_DIRECTORY)
+	if err != nil {
+		return -1, "", fmt.Errorf("opening the working folder: %w", err)
+	}
+	at, err := open(work, p.dir, unix.O_DIRECTORY)
+	if err != nil {
+		return -1, "", fmt.Errorf("opening the folder to start in: %w", err)
+	}
+	return program, "/proc/self/fd/" + strconv.Itoa(at), nil
+}
+
+var errProgram = errors.New("finding the program")
+
+// give gives up what the program shall not have: this thread's, and so its own.
+func (p *plan) give() error {
+	limits := []struct {
+		what int
+		most int64
+	}{{unix.RLIMIT_CORE, 0}, {unix.RLIMIT_NOFILE, 4096}, {unix.RLIMIT_MEMLOCK, 64 << 10}, {unix.RLIMIT_MSGQUEUE, 0}}
+	if p.memory > 0 {
+		limits = append(limits, struct {
+			what int
+			most int64
+		}{unix.RLIMIT_DATA, p.memory})
+	}
+	if p.pids > 0 { // counted within the user namespace
+		limits = append(limits, struct {
+			what int
+			most int64
+		}{unix.RLIMIT_NPROC, p.pids})
+	}
+	for _, l := range limits {
+		if err := lower(l.what, uint64(l.most)); err != nil {
+			return fmt.Errorf("bounding what programs use: %w", err)
+		}
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("taking new privileges from programs: %w", err)
+	}
+	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) // nobody looks into this process
+	if err := fenceFiles(p.writable()); err != nil {
+		return fmt.Errorf("fencing programs in: %w", err)
+	}
+	if err := dropCapabilities(); err != nil {
+		return fmt.Errorf("taking capabilities from programs: %w", err)
+	}
+	if err := filterStrictly(); err != nil {
+		return fmt.Errorf("taking system calls from programs: %w", err)
+	}
+	return nil
+}
+
+// writable are the places where programs may write.
+func (p *plan) writable() []string {
+	var list []string
+	for _, s := range p.spots {
+		if s.access == ReadWrite {
+			list = append(list, s.path)
+		}
+	}
+	return list
+}
+
+// lower sets a limit, unless it is lower already.
+func lower(what int, most uint64) error {
+	var had unix.Rlimit
+	if err := unix.Getrlimit(what, &had); err != nil {
+		return err
+	}
+	had.Max = min(had.Max, most)
+	had.Cur = min(had.Cur, had.Max)
+	if what == unix.RLIMIT_NOFILE {
+		return syscall.Setrlimit(what, &syscall.Rlimit{Cur: had.Cur, Max: had.Max})
+	}
+	return unix.Setrlimit(what, &had)
+}
+
+func readPlan() (*plan, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(planFile, &st); err != nil || st.Size <= 0 || st.Size > maxPlan {
+		return nil, errPlan
+	}
+	data := make([]byte, st.Size)
+	if n, err := unix.Pread(planFile, data, 0); err != nil || n != len(data) {
+		return nil, errPlan
+	}
+	return decodePlan(data)
+}
+
+// maxPlan bounds a plan: more than arguments, environment and grants can be.
+const maxPlan = 64 << 20
+
+// begun reports that everything is as it should be.
+func begun() { _, _ = unix.Write(reportFile, []byte(beginning)) }
+
+const beginning = "begun\n"
+
+// report says why nothing was started, in a way that rlp can tell apart.
+func report(err error) int {
+	kind := "lane"
+	switch {
+	case errors.Is(err, unix.E2BIG):
+		kind = "big"
+	case errors.Is(err, errProgram):
+		kind = "program"
+	}
+	text := kind + "\n" + strings.ToValidUTF8(err.Error(), "?")
+	if _, err := unix.Write(reportFile, []byte(text[:min(len(text), 4096)])); err != nil {
+		fmt.Fprintln(os.Stderr, text)
+	}
+	return confineFailed
+}
+
+// reported is what a report means to the lane, and whether there was any.
+func reported(lane, text string) (begun bool, err error) {
+	text, begun = strings.CutPrefix(text, beginning)
+	kind, why, any := strings.Cut(text, "\n")
+	switch {
+	case !any:
+		return begun, nil
+	case kind == "big":
+		return begun, ErrTooBig
+	case kind == "program":
+		return begun, fmt.Errorf("%w: %s", ErrNotProgram, why)
+	}
+	return begun, &UnsupportedError{Lane: lane, Why: why}
+}

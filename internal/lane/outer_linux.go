@@ -1,0 +1,195 @@
+package lane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// An outer is what stands between rlp and its programs, in the lanes that have
+// something: it is started instead of a program, and given a [plan].
+type outer interface {
+	name() string
+	// order is how c is started: these files are the program's streams. What it
+	// returns beside is to be closed when the order was carried out.
+	order(ch *child, p *pinned, c *Command, files []uintptr) (*order, []*os.File, error)
+	// started is what an error of the order's means.
+	started(err error) error
+}
+
+// plan is what a confined rlp shall do for c, p being its program.
+func (n *native) plan(p *pinned, c *Command) (*plan, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(p.fd, &st); err != nil {
+		return nil, fmt.Errorf("looking at the program: %w", err)
+	}
+	dir, err := n.within(c.Dir)
+	if err != nil {
+		return nil, err
+	}
+	s := scene{folders: c.Folders, work: n.cfg.Work, program: c.Program}
+	if s.mounts, err = mountsWithin(c.Folders); err != nil {
+		return nil, err
+	}
+	pl := &plan{
+		spots: s.spots(), work: n.cfg.Work, file: c.Program, dev: st.Dev, ino: st.Ino, script: p.script, dir: dir,
+		argv: c.Argv, env: c.Env, scratch: scratchBytes,
+	}
+	n.bound(pl)
+	return pl, nil
+}
+
+// scratchBytes is what a private /tmp takes.
+const scratchBytes = 64 << 20
+
+// bound says what the confined rlp must bound itself, no group doing it.
+func (n *native) bound(p *plan) {
+	most := n.cfg.Bounds.orDefault()
+	if !n.boundsMemory() {
+		p.memory = most.Memory
+	}
+	if !n.boundsPids() {
+		p.pids = most.Pids + ownThreads
+	}
+}
+
+// ownThreads are those of a confined rlp, and more.
+const ownThreads = 16
+
+// mountsWithin are the places below what the agent holds where something else is
+// mounted: its own files end there, and so do its programs'.
+func mountsWithin(folders []Folder) ([]string, error) {
+	var held []string
+	for _, f := range folders {
+		if f.Access > Hidden {
+			held = append(held, strings.TrimSuffix(f.Path, "/"))
+		}
+	}
+	if len(held) == 0 {
+		return nil, nil
+	}
+	text, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil, fmt.Errorf("looking for mounts: %w", err)
+	}
+	var list []string
+	for line := range strings.Lines(string(text)) { // 36 35 0:31 root mount options ...
+		fields := strings.SplitN(line, " ", 6)
+		if len(fields) < 6 {
+			continue
+		}
+		if at := unescaped(fields[4]); at != "/" && isIn(at, held) {
+			list = append(list, at)
+		}
+	}
+	return list, nil
+}
+
+// unescaped is a path as mountinfo writes it, where four bytes are octal.
+func unescaped(s string) string {
+	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
+}
+
+// wired makes what a confined rlp is given beside the program's streams: the
+// plan, and where it reports to.
+func (ch *child) wired(p *plan, files []uintptr) ([]uintptr, []*os.File, error) {
+	fd, err := unix.MemfdCreate("plan", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, nil, fmt.Errorf("keeping the plan: %w", err)
+	}
+	plan := os.NewFile(uintptr(fd), "plan")
+	if _, err := plan.Write(p.encode()); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("keeping the plan: %w", err), plan.Close())
+	}
+	var pipe [2]int
+	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("making a pipe: %w", err), plan.Close())
+	}
+	ch.said = pipe[0]
+	report := os.NewFile(uintptr(pipe[1]), "report")
+	return append(files, plan.Fd(), report.Fd()), []*os.File{plan, report}, nil
+}
+
+// refused is why a confined rlp started nothing, nil when it did. Whoever was
+// killed before he could begin says nothing.
+func (ch *child) refused(status unix.WaitStatus) error {
+	if ch.said < 0 {
+		return nil
+	}
+	var buf [8192]byte
+	n, err := unix.Read(ch.said, buf[:])
+	if err != nil {
+		n = 0
+	}
+	lane := ch.lane.Name()
+	begun, err := reported(lane, string(buf[:n]))
+	if err != nil || begun || status.Signaled() {
+		return err
+	}
+	says := strings.TrimSpace(string(ch.err.Data[:min(len(ch.err.Data), 500)]))
+	if says == "" {
+		says = fmt.Sprintf("exit status %d", status.ExitStatus())
+	}
+	return &UnsupportedError{Lane: lane, Why: "it did not come to start a program: " + says, Remedy: remedyFor(lane, says)}
+}
+
+func remedyFor(lane, says string) string {
+	if lane == "bwrap" {
+		return bwrapRemedy(says)
+	}
+	return ""
+}
+
+// prove tries a lane: what o says does all that is done for a program, but
+// starts none.
+func (n *native) prove(ctx context.Context, order func(p *plan) (*order, []*os.File, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	defer cancel()
+	ch := &child{lane: n, pidfd: -1, said: -1, in: -1, out: stream{fd: -1}, err: stream{fd: -1, max: 4096}}
+	defer ch.close()
+	s := scene{}
+	p := &plan{proof: true, spots: s.spots(), scratch: scratchBytes}
+	o, files, err := order(p)
+	if err != nil {
+		return err
+	}
+	defer closeAll(files)
+	_, theirs, err := ch.wired(p, nil)
+	if err != nil {
+		return err
+	}
+	defer closeAll(theirs)
+	before, err := others()
+	if err != nil {
+		return err
+	}
+	var says strings.Builder
+	cmd := exec.CommandContext(ctx, o.path)
+	cmd.Args, cmd.Env, cmd.Stderr, cmd.SysProcAttr = o.argv, confinedEnv(), &says, o.attr.Sys
+	cmd.ExtraFiles = append(theirs, files...)
+	err = cmd.Run()
+	if cmd.ProcessState == nil {
+		return n.outer.started(err)
+	}
+	ch.err.Data = []byte(says.String())
+	return errors.Join(ch.refused(unix.WaitStatus(cmd.ProcessState.Sys().(syscall.WaitStatus))), endOrphans(before))
+}
+
+// checkTime is how long a try of a lane may take.
+const checkTime = 10 * time.Second
+
+// confinedEnv makes a confined rlp a small process.
+func confinedEnv() []string { return []string{"GOGC=off", "GOMAXPROCS=1"} }
+
+// mapped is the one user and group that there is in a user namespace: ours,
+// under a number that is nobody's.
+func mapped(id int) []syscall.SysProcIDMap {
+	return []syscall.SysProcIDMap{{ContainerID: insideID, HostID: id, Size: 1}}
+}

@@ -1,0 +1,444 @@
+package lane
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// A stage is a root folder of its own that is put together from spots, in a
+// mount namespace that nobody else is in. Every path is opened without following
+// links: what became a link since it was decided is not what was decided.
+type stage struct {
+	root    int      // a mount, not yet the root
+	closing []int    // private mounts that become read-only at the end
+	own     []uint64 // the file systems that are the stage's own
+	size    string   // of each of them that stays open for writing
+}
+
+// errSpot says that something which a program must be kept from cannot be kept.
+var errSpot = errors.New("cannot be kept from programs")
+
+const (
+	keepLinks = unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS
+	still     = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
+)
+
+// A prop is a spot and what was opened for it.
+type prop struct {
+	spot
+	tree   int // a mount of what is there; -1 where there is none
+	folder bool
+	link   string // a link of the system's, to be made again
+}
+
+// build makes the root folder and moves this process into it.
+func (p *plan) build() error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("parting from the mounts of others: %w", err)
+	}
+	s := &stage{root: -1, size: strconv.FormatInt(p.scratch, 10)}
+	var props []prop
+	for _, spot := range p.spots {
+		c, err := s.open(spot)
+		if err != nil {
+			return err
+		}
+		props = append(props, c)
+	}
+	if err := s.begin(props); err != nil {
+		return err
+	}
+	for _, c := range props {
+		if err := s.set(&c); err != nil {
+			return fmt.Errorf("showing %s: %w", c.path, err)
+		}
+	}
+	if err := s.words(p.work); err != nil {
+		return fmt.Errorf("writing /etc: %w", err)
+	}
+	return s.enter()
+}
+
+// open opens what a spot shows, where it is now.
+func (s *stage) open(spot spot) (prop, error) {
+	c := prop{spot: spot, tree: -1, folder: true}
+	var err error
+	switch spot.kind {
+	case private:
+		c.tree, err = s.scratch(s.size, "1777")
+	case devices:
+		c.tree, err = s.scratch(small, "755")
+	case procs:
+		c.tree, err = processes()
+	default:
+		err = c.clone(s)
+	}
+	if err != nil && spot.must {
+		return c, fmt.Errorf("%s: %w: %w", spot.path, errSpot, err)
+	}
+	if spot.kind == private || spot.kind == devices || spot.kind == procs {
+		return c, err
+	}
+	return c, nil // what is not there is not shown
+}
+
+// clone makes a mount of what is at the spot's own path.
+func (c *prop) clone(s *stage) error {
+	fd, err := c.look()
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if c.link != "" {
+		return nil
+	}
+	if c.kind == nothing {
+		c.tree, err = c.empty(s)
+		return err
+	}
+	attr := unix.MountAttr{Attr_set: still}
+	if c.access < ReadWrite {
+		attr.Attr_set |= unix.MOUNT_ATTR_RDONLY
+	}
+	c.tree, err = cloned(fd, attr)
+	return err
+}
+
+// look opens what is at the spot's own path and says what it is.
+func (c *prop) look() (int, error) {
+	fd, err := unix.Openat2(unix.AT_FDCWD, c.path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW, Resolve: unix.RESOLVE_NO_MAGICLINKS | c.strict()})
+	if err != nil {
+		return -1, err
+	}
+	if err := c.is(fd); err != nil {
+		_ = unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+func (c *prop) is(fd int) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFDIR:
+		return nil
+	case unix.S_IFREG:
+		c.folder = false
+		return nil
+	case unix.S_IFLNK:
+		if c.kind != system {
+			return unix.ELOOP
+		}
+		var text [unix.PathMax]byte
+		n, err := unix.Readlinkat(fd, "", text[:])
+		c.link = string(text[:n])
+		return err
+	}
+	return unix.ENOENT // grants hold folders and regular files
+}
+
+// strict refuses links on the way; the system's own paths may have them.
+func (c *prop) strict() uint64 {
+	if c.kind == system {
+		return 0
+	}
+	return unix.RESOLVE_NO_SYMLINKS
+}
+
+// cloned is a mount of what fd is, and of what is mounted below it.
+func cloned(fd int, attr unix.MountAttr) (int, error) {
+	tree, err := unix.OpenTree(fd, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH|unix.AT_RECURSIVE)
+	if err != nil {
+		return -1, fmt.Errorf("open_tree: %w", err)
+	}
+	if err := unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr); err != nil {
+		return -1, errors.Join(fmt.Errorf("mount_setattr: %w", err), unix.Close(tree))
+	}
+	return tree, nil
+}
+
+// scratch is a file system in memory, of this many bytes.
+func (s *stage) scratch(size, mode string) (int, error) {
+	fs, err := unix.Fsopen("tmpfs", unix.FSOPEN_CLOEXEC)
+	if err != nil {
+		return -1, fmt.Errorf("fsopen: %w", err)
+	}
+	defer unix.Close(fs)
+	for _, option := range [][2]string{{"size", size}, {"nr_inodes", "65536"}, {"mode", mode}} {
+		if err := unix.FsconfigSetString(fs, option[0], option[1]); err != nil {
+			return -1, fmt.Errorf("fsconfig %s: %w", option[0], err)
+		}
+	}
+	if err := unix.FsconfigCreate(fs); err != nil {
+		return -1, fmt.Errorf("making a file system in memory: %w", err)
+	}
+	fd, err := unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, still)
+	if err != nil {
+		return -1, fmt.Errorf("mounting a file system in memory: %w", err)
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return -1, errors.Join(err, unix.Close(fd))
+	}
+	s.own = append(s.own, st.Dev)
+	return fd, nil
+}
+
+// isOwn reports whether a folder is in a file system of the stage's own: nothing
+// is made in those of others.
+func (s *stage) isOwn(dir int) bool {
+	var st unix.Stat_t
+	return unix.Fstat(dir, &st) == nil && slices.Contains(s.own, st.Dev)
+}
+
+// processes is /proc of this process's own namespace, with nothing in it but
+// processes: no settings of the machine.
+func processes() (int, error) {
+	fs, err := unix.Fsopen("proc", unix.FSOPEN_CLOEXEC)
+	if err != nil {
+		return -1, fmt.Errorf("fsopen: %w", err)
+	}
+	defer unix.Close(fs)
+	if err := unix.FsconfigSetString(fs, "subset", "pid"); err != nil {
+		return -1, fmt.Errorf("a /proc of processes alone: %w", err)
+	}
+	if err := unix.FsconfigCreate(fs); err != nil {
+		return -1, fmt.Errorf("making a /proc: %w", err)
+	}
+	fd, err := unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, still|unix.MOUNT_ATTR_NOEXEC)
+	if err != nil {
+		return -1, fmt.Errorf("mounting a /proc: %w", err)
+	}
+	return fd, nil
+}
+
+// empty is a mount with nothing in it: a folder, or a device that may not be
+// opened.
+func (c *prop) empty(s *stage) (int, error) {
+	if c.folder {
+		return s.scratch(small, "755")
+	}
+	fd, err := unix.Open("/dev/null", unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(fd)
+	return cloned(fd, unix.MountAttr{Attr_set: still | unix.MOUNT_ATTR_NOEXEC | unix.MOUNT_ATTR_RDONLY})
+}
+
+// small is enough for folders without files.
+const small = "1048576"
+
+// begin makes the root: a folder in memory, or the operator's own where the
+// agent holds that.
+func (s *stage) begin(props []prop) error {
+	if len(props) > 0 && props[0].path == "/" && props[0].tree >= 0 {
+		s.root = props[0].tree
+	} else {
+		var err error
+		if s.root, err = s.scratch(small, "755"); err != nil {
+			return err
+		}
+		s.closing = append(s.closing, s.root)
+	}
+	// Any folder will do: nothing is opened by a path any more.
+	if err := unix.MoveMount(s.root, "", unix.AT_FDCWD, "/proc", unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+		return fmt.Errorf("placing the root: %w", err)
+	}
+	return nil
+}
+
+// set puts one prop into its place.
+func (s *stage) set(c *prop) error {
+	if c.path == "/" || c.tree < 0 && c.link == "" {
+		return nil
+	}
+	dir, err := s.folder(path.Dir(c.path))
+	if err != nil {
+		return s.unset(c, err)
+	}
+	defer unix.Close(dir)
+	name := path.Base(c.path)
+	if c.link != "" {
+		if !s.isOwn(dir) {
+			return nil
+		}
+		if err := unix.Symlinkat(c.link, dir, name); err != nil && !errors.Is(err, unix.EEXIST) {
+			return err
+		}
+		return nil
+	}
+	at, err := s.place(dir, name, c.folder)
+	if err != nil {
+		return s.unset(c, err)
+	}
+	defer unix.Close(at)
+	if err := unix.MoveMount(c.tree, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH); err != nil {
+		return s.unset(c, err)
+	}
+	switch c.kind {
+	case nothing:
+		if c.folder {
+			s.closing = append(s.closing, c.tree)
+		}
+	case devices:
+		s.closing = append(s.closing, c.tree)
+		return s.devices(c.tree)
+	}
+	return nil
+}
+
+// unset is what a prop means that has no place: the way to it is a link now, or
+// is not there.
+func (s *stage) unset(c *prop, err error) error {
+	if !c.must && isOf(err, unix.ENOENT, unix.ELOOP, unix.EACCES, unix.ENOTDIR, unix.EROFS) && (c.kind == bind || c.kind == system || c.kind == nothing) {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", errSpot, err)
+}
+
+// folder opens a folder of the stage, and makes what is missing on the way.
+func (s *stage) folder(p string) (int, error) {
+	at, err := unix.Openat(s.root, ".", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	for name := range strings.SplitSeq(strings.Trim(p, "/"), "/") {
+		if err != nil || name == "" {
+			break
+		}
+		var next int
+		next, err = s.place(at, name, true)
+		_ = unix.Close(at)
+		at = next
+	}
+	return at, err
+}
+
+// place opens what is in a folder by a name, or makes it.
+func (s *stage) place(dir int, name string, folder bool) (int, error) {
+	how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW, Resolve: keepLinks}
+	if folder {
+		how.Flags |= unix.O_DIRECTORY
+	}
+	fd, err := unix.Openat2(dir, name, how)
+	if !errors.Is(err, unix.ENOENT) || !s.isOwn(dir) {
+		return fd, err
+	}
+	if folder {
+		err = unix.Mkdirat(dir, name, 0o755)
+	} else if fd, err = unix.Openat(dir, name, unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o444); err == nil {
+		err = unix.Close(fd)
+	}
+	if err != nil {
+		return -1, err
+	}
+	return unix.Openat2(dir, name, how)
+}
+
+// devices are the few that act on nothing but the program itself.
+func (s *stage) devices(dev int) error {
+	for _, name := range []string{"null", "zero", "full", "random", "urandom"} {
+		fd, err := unix.Open("/dev/"+name, unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+		if err != nil {
+			continue
+		}
+		tree, err := unix.OpenTree(fd, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH)
+		_ = unix.Close(fd)
+		if err == nil {
+			err = unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC | unix.MOUNT_ATTR_RDONLY})
+		}
+		if err != nil {
+			return fmt.Errorf("/dev/%s: %w", name, err)
+		}
+		at, err := s.place(dev, name, false)
+		if err == nil {
+			err = unix.MoveMount(tree, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
+			_ = unix.Close(at)
+		}
+		_ = unix.Close(tree)
+		if err != nil {
+			return fmt.Errorf("/dev/%s: %w", name, err)
+		}
+	}
+	for name, to := range deviceLinks() {
+		if err := unix.Symlinkat(to, dev, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func deviceLinks() map[string]string {
+	return map[string]string{"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2", "shm": "/tmp"}
+}
+
+// words are the files in which programs look up names. Where the operator's own
+// are shown they stay.
+func (s *stage) words(work string) error {
+	etc, err := s.folder("/etc")
+	if isOf(err, unix.ENOENT, unix.EACCES) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer unix.Close(etc)
+	if !s.isOwn(etc) {
+		return nil
+	}
+	for name, text := range etcFiles(work) {
+		fd, err := unix.Openat(etc, name, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_CLOEXEC, 0o444)
+		if errors.Is(err, unix.EEXIST) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		_, err = unix.Write(fd, []byte(text))
+		_ = unix.Close(fd)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// etcFiles are the files in /etc that a lane writes itself.
+func etcFiles(work string) map[string]string {
+	if work == "" {
+		work = "/"
+	}
+	return map[string]string{
+		"passwd":        fmt.Sprintf("root:x:0:0::/:/usr/sbin/nologin\nagent:x:%d:%d::%s:/bin/sh\n", insideID, insideID, work),
+		"group":         fmt.Sprintf("root:x:0:\nagent:x:%d:\n", insideID),
+		"hosts":         "127.0.0.1 localhost\n::1 localhost\n",
+		"nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
+	}
+}
+
+// enter makes the stage the root of this process, and the old one nobody's.
+func (s *stage) enter() error {
+	for _, m := range s.closing {
+		attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
+		if err := unix.MountSetattr(m, "", unix.AT_EMPTY_PATH, &attr); err != nil {
+			return fmt.Errorf("closing a folder: %w", err)
+		}
+	}
+	if err := unix.Fchdir(s.root); err != nil {
+		return err
+	}
+	if err := unix.PivotRoot(".", "."); err != nil {
+		return fmt.Errorf("pivot_root: %w", err)
+	}
+	if err := unix.Unmount(".", unix.MNT_DETACH); err != nil {
+		return fmt.Errorf("leaving the old root: %w", err)
+	}
+	return unix.Chdir("/")
+}

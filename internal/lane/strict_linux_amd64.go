@@ -1,0 +1,8 @@
+package lane
+
+import "golang.org/x/sys/unix"
+
+// ofArchitecture are the calls that this architecture alone has.
+func ofArchitecture() []uint32 {
+	return []uint32{unix.SYS_IOPL, unix.SYS_IOPERM, unix.SYS_MODIFY_LDT, unix.SYS_USELIB, unix.SYS__SYSCTL, unix.SYS_KEXEC_FILE_LOAD}
+}
