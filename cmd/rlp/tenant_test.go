@@ -31,6 +31,9 @@ type house struct {
 
 const canary = "CANARY"
 
+// emptyModule is a module whose _start does nothing.
+const emptyModule = "\x00asm\x01\x00\x00\x00\x01\x04\x01\x60\x00\x00\x03\x02\x01\x00\x07\x0a\x01\x06_start\x00\x00\x0a\x04\x01\x02\x00\x0b"
+
 // in runs one command for a tenant and returns its status and all that it printed.
 func (h *house) in(tenant, stdin string, args ...string) (status int, text string) {
 	h.t.Helper()
@@ -79,7 +82,7 @@ entry_wasm = { path = "a.wasm" }
 [params]
 x = { kind = "dir", description = "a folder" }
 `)
-	h.write(filepath.Join(dir, "a.wasm"), "\x00asm\x01\x00\x00\x00\x01\x04\x01\x60\x00\x00\x03\x02\x01\x00\x07\x0a\x01\x06_start\x00\x00\x0a\x04\x01\x02\x00\x0b")
+	h.write(filepath.Join(dir, "a.wasm"), emptyModule)
 	h.write(filepath.Join(dir, "policy.caps"), "schema = \"0.2\"\n[capabilities]\nkb_read = [\"notes\"]\nfs = [\"{x}\"]\n")
 	return dir
 }
