@@ -21,8 +21,9 @@ const (
 	engineVersion = "v1.12.0"
 
 	// compileHere is up to which size a module is compiled in this process and
-	// not kept. No module of that size keeps the engine busy for longer than
-	// starting another process takes, and a module that is larger might.
+	// not kept. The worst that we know of that size takes the engine 40 ms and
+	// 50 MB (of 4 KiB: 700 ms and 500 MB); an honest one takes less than looking
+	// into the cache does.
 	compileHere = 1 << 10
 
 	temporarySuffix = ".tmp"

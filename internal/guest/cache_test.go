@@ -127,10 +127,12 @@ func TestFilesThatCannotBeTrusted(t *testing.T) {
 		"flipped module":   func(p string) error { return flipCode(beside(p, outlineFile)) },
 		"short module":     func(p string) error { return os.Truncate(beside(p, outlineFile), 100) },
 		"original module":  func(p string) error { return os.WriteFile(beside(p, outlineFile), cachedModule().bytes(), 0o600) },
-		"linked module":    func(p string) error { return swap(beside(p, outlineFile), func(m string) error { return os.Symlink(m, beside(p, outlineFile)) }) },
-		"something else":   func(p string) error { return os.WriteFile(beside(p, "else"), nil, 0o600) },
-		"another's code":   func(p string) error { return os.Rename(p, filepath.Join(filepath.Dir(p), "other")) },
-		"open to all":      func(p string) error { return os.Chmod(beside(p, "."), 0o755) },
+		"linked module": func(p string) error {
+			return swap(beside(p, outlineFile), func(m string) error { return os.Symlink(m, beside(p, outlineFile)) })
+		},
+		"something else": func(p string) error { return os.WriteFile(beside(p, "else"), nil, 0o600) },
+		"another's code": func(p string) error { return os.Rename(p, filepath.Join(filepath.Dir(p), "other")) },
+		"open to all":    func(p string) error { return os.Chmod(beside(p, "."), 0o755) },
 	} {
 		dir := newCache(t)
 		compileCached(t, dir, cachedModule())

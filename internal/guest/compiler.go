@@ -107,7 +107,7 @@ func verdict(status int, said, cry string, b Bound) error {
 	case compiledStatus:
 		return nil
 	case refusedStatus:
-		return fmt.Errorf("%w: %s", ErrModule, oneLine(said))
+		return fmt.Errorf("%w: %s", ErrModule, oneLine(strings.TrimPrefix(said, ErrModule.Error()+": ")))
 	case brokenStatus:
 		return fmt.Errorf("%w: %s", ErrCompiler, oneLine(said))
 	}

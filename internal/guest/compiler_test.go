@@ -24,7 +24,7 @@ func leftovers(t *testing.T, dir string) []string {
 }
 
 // attack compiles a module under a bound, in a cache that must be empty after.
-func attack(t *testing.T, ctx context.Context, wasm []byte, b guest.Bound) (error, time.Duration) {
+func attack(ctx context.Context, t *testing.T, wasm []byte, b guest.Bound) (time.Duration, error) {
 	t.Helper()
 	dir := newCache(t)
 	began := time.Now()
@@ -37,14 +37,14 @@ func attack(t *testing.T, ctx context.Context, wasm []byte, b guest.Bound) (erro
 	if list := leftovers(t, dir); len(list) != 0 {
 		t.Errorf("left %v", list)
 	}
-	return err, took
+	return took, err
 }
 
 // What takes too long to compile is ended and refused.
 //
 //rlp:holds K73
 func TestCompilingHasADeadline(t *testing.T) {
-	err, took := attack(t, t.Context(), hostiletest.Nested("loops_left", 9000), guest.Bound{Time: 300 * time.Millisecond})
+	took, err := attack(t.Context(), t, hostiletest.Nested("loops_left", 9000), guest.Bound{Time: 300 * time.Millisecond})
 	if !errors.Is(err, guest.ErrModule) || !strings.Contains(err.Error(), "compiling it takes more than 300ms") {
 		t.Error(err)
 	}
@@ -57,7 +57,7 @@ func TestCompilingHasADeadline(t *testing.T) {
 //
 //rlp:holds K73
 func TestCompilingHasAMemory(t *testing.T) {
-	err, _ := attack(t, t.Context(), hostiletest.Switch(1000, 200_000), guest.Bound{Memory: 128 << 20, Time: time.Minute})
+	_, err := attack(t.Context(), t, hostiletest.Switch(1000, 200_000), guest.Bound{Memory: 128 << 20, Time: time.Minute})
 	if !errors.Is(err, guest.ErrModule) || !strings.Contains(err.Error(), "compiling it takes more than 128 MiB of memory") {
 		t.Error(err)
 	}
@@ -68,7 +68,7 @@ func TestCompilingEndsWithTheContext(t *testing.T) {
 	cause := errors.New("interrupted")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	time.AfterFunc(100*time.Millisecond, func() { cancel(cause) })
-	err, took := attack(t, ctx, hostiletest.Nested("loops_left", 9000), guest.Bound{Time: time.Minute})
+	took, err := attack(ctx, t, hostiletest.Nested("loops_left", 9000), guest.Bound{Time: time.Minute})
 	if !errors.Is(err, cause) || took > 5*time.Second {
 		t.Errorf("%v after %s", err, took)
 	}
