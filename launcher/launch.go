@@ -184,11 +184,11 @@ func (r *run) execute(ctx context.Context, compiling <-chan compiled) {
 		r.failStart(err)
 		return
 	}
-	defer stop()
 	if c.err == nil {
 		c.err = c.module.Link(ctx, funcs)
 	}
 	if c.err != nil {
+		stop()
 		r.failStart(c.err)
 		return
 	}
@@ -197,6 +197,11 @@ func (r *run) execute(ctx context.Context, compiling <-chan compiled) {
 	r.event("run.compiled", map[string]any{"cached": c.module.Cached(), "ms": r.report.Usage.CompileMS})
 	r.event("run.running", nil)
 	end := c.module.Run(ctx, guest.RunConfig{Wall: wallTime(r.plan.Limits), Fuel: instructions(r.plan.Limits)})
+	if end.Abandoned {
+		r.warn("a call that the guest made did not end with the run and was left behind")
+	} else {
+		stop()
+	}
 	r.ended(end)
 }
 
@@ -285,7 +290,9 @@ func (r *run) ended(end guest.End) {
 	rep.Usage.WallMS = end.Wall.Milliseconds()
 	rep.Usage.Fuel = (end.Fuel + fuelUnit - 1) / fuelUnit
 	rep.Usage.MemoryBytes = end.PeakMemory
-	rep.Result = json.RawMessage(r.host.Result())
+	if !end.Abandoned { // or it may be about to change
+		rep.Result = json.RawMessage(r.host.Result())
+	}
 	switch rep.Outcome {
 	case OK, Exit:
 		code := end.ExitCode

@@ -3,11 +3,16 @@ package launcher
 import (
 	"bytes"
 	"io"
+	"sync"
 )
 
 // capture keeps the first max bytes of a guest's stream and counts the rest,
 // so that a guest can neither fill the host's memory nor block on its output.
+// A guest that was left behind may still write; once flushed, nothing is taken.
 type capture struct {
+	mu      sync.Mutex
+	flushed bool
+
 	max       int64
 	kept      bytes.Buffer
 	total     int64
@@ -18,6 +23,11 @@ type capture struct {
 
 // Write keeps what there is room for and always takes everything.
 func (c *capture) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.flushed {
+		return len(p), nil
+	}
 	c.total += int64(len(p))
 	if c.scrub == nil {
 		c.keep(p)
@@ -27,8 +37,14 @@ func (c *capture) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// flush passes on what was held back; nothing is written after it.
+// flush passes on what was held back; nothing is taken after it. A guest that
+// was left behind because nobody reads what it writes is not waited for.
 func (c *capture) flush() {
+	if !c.mu.TryLock() {
+		return
+	}
+	defer c.mu.Unlock()
+	c.flushed = true
 	if c.scrub != nil {
 		c.keep(c.scrub(nil, true))
 	}

@@ -2,6 +2,7 @@ package launcher
 
 import (
 	"bytes"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/quick"
@@ -69,5 +70,30 @@ func TestGuestLinesLoseNothing(t *testing.T) {
 	}
 	if err := quick.Check(f, nil); err != nil {
 		t.Error(err)
+	}
+}
+
+// stuck is a reader that went away without closing.
+type stuck chan struct{}
+
+func (s stuck) Write(p []byte) (int, error) { <-s; return len(p), nil }
+
+// Output that nobody reads holds up the guest, and neither the end of its run
+// nor what is told of it; what comes after the end is dropped.
+func TestOutputThatNobodyReads(t *testing.T) {
+	c := capture{max: 100, live: stuck(make(chan struct{}))}
+	wrote := make(chan struct{})
+	go func() { _, _ = c.Write([]byte("one")); close(wrote) }()
+	for c.mu.TryLock() { // until the writer has it
+		c.mu.Unlock()
+		runtime.Gosched()
+	}
+	c.flush()
+	close(c.live.(stuck))
+	<-wrote
+	c.flush()
+	_, _ = c.Write([]byte("two"))
+	if c.kept.String() != "one" || c.total != 3 {
+		t.Errorf("kept %q of %d bytes", &c.kept, c.total)
 	}
 }
