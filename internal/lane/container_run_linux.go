@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -111,11 +112,10 @@ func (k *container) serve(ctx context.Context, s *start, c *Command) (*Result, e
 	if s.stdin {
 		cmd.Stdin = bytes.NewReader(c.Stdin)
 	}
-	if err := cmd.Start(); err != nil {
+	ended, err := tied(cmd)
+	if err != nil {
 		return nil, fmt.Errorf("starting %s: %w", k.engine.path, err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
 	killed, err := k.await(ctx, s, cmd, ended, c.Timeout)
 	k.collect()
 	if err == nil {
@@ -130,6 +130,25 @@ func (k *container) serve(ctx context.Context, s *start, c *Command) (*Result, e
 		return r, nil
 	}
 	return r, k.began(r)
+}
+
+// tied starts a client that dies with rlp: one that is killed while it makes a
+// container does not start it. What ends with its parent ends with the thread
+// that started it, which therefore waits.
+func tied(cmd *exec.Cmd) (ended chan error, err error) {
+	cmd.SysProcAttr.Pdeathsig = unix.SIGKILL
+	started := make(chan error, 1)
+	ended = make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			ended <- cmd.Wait()
+		}
+	}()
+	return ended, <-started
 }
 
 // await waits for the client, until the time is over or ctx ends; then it ends
