@@ -245,6 +245,8 @@ func TestProtected(t *testing.T) {
 
 // Limits: the least of what is set, aliases are one key with their own name,
 // and 0 is none at all.
+//
+//rlp:holds A7 A8
 func TestLimits(t *testing.T) {
 	set := base(t, "[limits]\nwall_time_ms = 100\nmax_steps = 10\nmodel_usd = 1.25\nmodel_tokens_per_minute = 60\nnet_bytes = 0\n")
 	l := layer(t, "[limits]\nmax_time_ms = 200\ncpu_fuel = 100\nmodel_usd = 2\nmodel_tokens_per_minute = 30\nmax_adapter_calls = 0\n")

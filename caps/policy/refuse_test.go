@@ -142,6 +142,8 @@ func refusals() []refusal {
 		{"limit negative", "[limits]\ncpu_fuel = -1\n", "bl", policy.CodeBadLimit, "2:12", "0 for none"},
 		{"limit decimal", "[limits]\ncpu_fuel = 1.0\n", "bl", policy.CodeWrongType, "2:12", ""},
 		{"limit a string", "[limits]\ncpu_fuel = \"1\"\n", "bl", policy.CodeWrongType, "2:12", ""},
+		{"limit a boolean", "[limits]\nhostcalls_max = true\n", "bl", policy.CodeWrongType, "2:17", ""},
+		{"limit not a number", "[limits]\nwall_time_ms = nan\n", "bl", policy.CodeWrongType, "2:16", ""},
 		{"limit overflows", "[limits]\ncpu_fuel = 9223372036854775808\n", "bl", policy.CodeSyntax, "2:12", ""},
 		{"limit overflows in its unit", "[limits]\nmax_steps = 9223372036854775807\n", "bl", policy.CodeBadLimit, "2:13", ""},
 		{"limit under two names", "[limits]\nmax_steps = 1\ncpu_fuel = 1\n", "bl", policy.CodeTwoSpellings, "3:1", ""},
@@ -156,7 +158,7 @@ func refusals() []refusal {
 // Nothing that is not understood is passed over: the document is refused by
 // both readings that know it, with one error, in its place, with a hint.
 //
-//rlp:holds R10 R14 R15 R16 R21 R31 R36 R37 R38 R39 R47
+//rlp:holds R10 R14 R15 R16 R21 R31 R36 R37 R38 R39 R47 A9 A10
 func TestRefusals(t *testing.T) {
 	for _, c := range refusals() {
 		for _, reading := range c.readings {

@@ -17,6 +17,13 @@ var linkCommands = map[string]command{
 	"rmdir":    {1, func(a []string) (string, error) { return "ok", syscall.Rmdir(a[0]) }},
 	"touch":    {1, func(a []string) (string, error) { return "ok", os.Chtimes(a[0], time.Unix(1, 0), time.Unix(1, 0)) }},
 	"environ":  {0, func([]string) (string, error) { return strings.Join(os.Environ(), " "), nil }},
+	"putwhy": {3, func(a []string) (string, error) {
+		_, err := sdk.KBPut(a[0], a[1], []byte(a[2]))
+		if err != nil {
+			return "", hinted(err)
+		}
+		return "ok", nil
+	}},
 	"mcp": {2, func(a []string) (string, error) {
 		r, err := sdk.MCPCall(a[0], a[1], nil)
 		return string(r), err
