@@ -50,6 +50,8 @@ type Command struct {
 	Timeout time.Duration
 	// MaxOutput is what is kept of each stream, in bytes.
 	MaxOutput int
+	// Holds is what the run holds now: programs get no more of its files.
+	Holds caps.Set
 }
 
 // Ended is how a program ended.
@@ -149,7 +151,7 @@ func (h *Host) runProgram(ctx context.Context, r *execReq) ([]byte, error) {
 	h.exec.started++
 	e, err := h.cfg.Exec.Run(ctx, &Command{
 		File: r.program.File, Argv: argv, Env: env, Dir: r.dir, Stdin: bytesOf(r.stdin), Timeout: r.timeout,
-		MaxOutput: MaxExecOutput + maxSecret,
+		MaxOutput: MaxExecOutput + maxSecret, Holds: h.cfg.Gate.Set(),
 	})
 	if err != nil {
 		return nil, err

@@ -85,6 +85,7 @@ func TestExecRunStartsWhatWasJudged(t *testing.T) {
 	want := Command{
 		File: "/usr/bin/dash", Argv: []string{"/usr/bin/sh", "-c", "x y"}, Env: []string{"LANG=C", "TERM=dumb"}, Dir: "sub",
 		Stdin: []byte("input"), Timeout: 1500 * time.Millisecond, MaxOutput: MaxExecOutput + maxSecret,
+		Holds: r.host.cfg.Gate.Set(),
 	}
 	if len(f.ran) != 1 || fmt.Sprint(f.ran[0]) != fmt.Sprint(want) {
 		t.Errorf("ran %v\nwant %v", f.ran, want)

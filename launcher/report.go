@@ -28,10 +28,35 @@ type Report struct {
 	Stdout       string           `json:"stdout"`
 	Stderr       string           `json:"stderr"`
 
+	// Lane is where the code of the run executed, and what was enforced there:
+	// the lane of its programs where it holds exec, wasm otherwise.
+	Lane *Lane `json:"lane"`
+
 	// Message says in one line why a run did not end well; empty when it did.
 	Message string `json:"message,omitempty"`
 	// Warnings are what the operator should know though the run went on.
 	Warnings []string `json:"warnings,omitempty"`
+}
+
+// A Lane is where code executes, and how well each control is kept there:
+// "enforced", "best_effort" or "unsupported".
+type Lane struct {
+	Name     string            `json:"name"`
+	Controls map[string]string `json:"controls"`
+}
+
+// wasm is the lane of the agent itself: it has no way out but the calls.
+func wasm() *Lane {
+	l := &Lane{Name: "wasm", Controls: map[string]string{}}
+	for _, c := range WasmControls() {
+		l.Controls[c] = "enforced"
+	}
+	return l
+}
+
+// WasmControls are the controls of the lane wasm, each enforced everywhere.
+func WasmControls() []string {
+	return []string{"filesystem", "network", "processes", "memory", "privileges", "wall_time", "output_caps"}
 }
 
 // Usage is what a run used.

@@ -56,6 +56,8 @@ type Spec struct {
 	// from here: a run that holds exec is refused with 78. ExecCaveat is what
 	// the report and the log say of a run that holds exec. Either may be empty.
 	ExecRefused, ExecCaveat string
+	// Lane is where the programs of a run that holds exec run; nil: there is none.
+	Lane *Lane
 
 	CacheDir string
 	// Compiler finds the program that compiles guests: see [guest.Config].

@@ -17,7 +17,17 @@ func newReport(s *Spec, p Plan) *Report {
 		Base: orEmpty(p.Base.Strings()), Effective: orEmpty(p.Effective.Strings()), Except: GrantStrings(p.Effective.Except()),
 		Changes: Flatten(p.Changes), Limits: p.Limits.Map(),
 		Usage: Usage{Families: map[string]FamilyUsage{}},
+		Lane:  laneOf(s, p),
 	}
+}
+
+// laneOf is the lane of a run's programs, or of the agent itself where it has
+// none.
+func laneOf(s *Spec, p Plan) *Lane {
+	if s.Lane != nil && holds(p.Effective, caps.Exec) {
+		return s.Lane
+	}
+	return wasm()
 }
 
 func orEmpty[T any](s []T) []T {

@@ -47,6 +47,7 @@ type composition struct {
 	paths    launcher.Paths
 	params   map[string]string
 	programs [][]string     // exec as it was written, by each policy that bounds it
+	lane     execLane       // where they run; nil where there is none, or no need
 	unset    []policy.Param // placeholders without a value
 	findings []policy.Finding
 

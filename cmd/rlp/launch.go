@@ -80,10 +80,19 @@ func (a *app) launch(ctx context.Context, path string, args []string, f launchFl
 		return err
 	}
 	spec.Args, spec.Input, spec.Seed = args, input, seed
-	if f.dryRun {
-		return a.dryRun(spec)
+	release, err := a.execFit(ctx, c, spec)
+	if err != nil {
+		return err
 	}
-	return a.run(ctx, c, spec, f)
+	if f.dryRun {
+		err = a.dryRun(spec)
+	} else {
+		err = a.run(ctx, c, spec, f)
+	}
+	if closeErr := release(); err == nil {
+		err = closeErr
+	}
+	return err
 }
 
 func (a *app) dryRun(spec *launcher.Spec) error {
@@ -219,7 +228,6 @@ func (a *app) spec(c *composition) (*launcher.Spec, error) {
 		return nil, fmt.Errorf("naming the run: %w", err)
 	}
 	m := c.bundle.Manifest
-	refused, caveat := c.execFit()
 	return &launcher.Spec{
 		Identity: launcher.Identity{
 			RunID: runID.String(), TraceID: strings.ReplaceAll(uuid.NewString(), "-", ""), Tenant: c.home.Tenant(),
@@ -227,7 +235,6 @@ func (a *app) spec(c *composition) (*launcher.Spec, error) {
 		},
 		Module: c.bundle.Wasm, Policy: c.policy, Paths: c.paths, KeepMissing: c.config.Security.PathProfile == "relaxed", Params: c.params,
 		Env: a.guestVariable, FailOnEmpty: c.config.Security.Caps.FailOnEmpty,
-		ExecRefused: refused, ExecCaveat: caveat,
 		CacheDir: c.home.Cache(), Compiler: selfPath, Now: time.Now,
 	}, nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"runloop.dev/rlp/internal/guest"
+	"runloop.dev/rlp/internal/lane"
 )
 
 // sameSignal is how long after a signal another one is taken for the same: who
@@ -21,6 +22,9 @@ func main() { os.Exit(Main()) }
 
 // Main is the program: it returns the exit status. Tests run it as a command.
 func Main() int {
+	if len(os.Args) == 2 && os.Args[1] == lane.ConfineName {
+		return lane.Confined()
+	}
 	handleWriteSignals()
 	if status, done := guest.BeCompiler(os.Args, os.Stdin, os.Stdout); done {
 		return status

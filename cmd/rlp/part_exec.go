@@ -7,48 +7,112 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 
+	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls"
 	"runloop.dev/rlp/internal/lane"
 	"runloop.dev/rlp/launcher"
 )
 
-// execPart gives a run whose bundle asks for exec the lane that config.toml
-// names. Where that lane is not to be had, the run was refused before.
+// execLane is where the programs of a run run.
+type execLane = lane.Lane
+
+// execPart gives a run whose bundle asks for exec the lane that was found for
+// it. Where there is none, the run is refused.
 func execPart(_ *app, c *composition, spec *launcher.Spec) (func() error, error) {
-	if len(c.programs) == 0 {
+	if c.lane == nil {
 		return nil, nil
 	}
 	work := c.home.Work(spec.Agent, spec.RunID)
-	l, err := lane.Open(context.Background(), c.config.Exec.Lane, lane.Config{Work: work, ID: spec.RunID})
-	if err != nil {
-		return nil, nil //nolint:nilerr // execFit said it, and the launch refuses
-	}
-	spec.Components.Exec = &programs{lane: l, named: c.programs, home: c.home.Dir(), env: []string{
+	spec.Components.Exec = &programs{lane: c.lane, named: c.programs, home: c.home.Dir(), env: []string{
 		"PATH=/usr/bin:/bin", "HOME=" + work, "TMPDIR=" + work, "RLP_TENANT=" + spec.Tenant, "RLP_RUN_ID=" + spec.RunID,
 	}}
+	return nil, nil
+}
+
+// execFit finds the lane of a run that holds exec, tries it, and says in spec
+// why there is none, what the lane is, and what its operator must know of it. It
+// returns what gives the lane up.
+func (a *app) execFit(ctx context.Context, c *composition, spec *launcher.Spec) (release func() error, err error) {
+	release = func() error { return nil }
+	if len(c.programs) == 0 {
+		return release, nil
+	}
+	plan, err := launcher.NewPlan(c.policy)
+	if err != nil || !plan.Effective.Any(caps.Exec) {
+		return release, nil //nolint:nilerr // the launch itself says what is wrong with the policy
+	}
+	cfg := a.laneConfig(c, spec.Identity)
+	cfg.Folders = folders(plan.Effective)
+	name := c.config.Exec.Lane
+	if name == "auto" && len(c.config.Exec.Asked) > 0 {
+		name = "container" // nothing else keeps what was asked for
+	}
+	l, err := lane.Open(ctx, name, cfg)
+	var unsupported *lane.UnsupportedError
+	if errors.As(err, &unsupported) {
+		spec.ExecRefused = fmt.Sprintf(`exec: lane = %q: %s; take exec away (--deny process:exec:*), or accept best effort by [exec] lane = "native" in %s`,
+			c.config.Exec.Lane, unsupported.Text(), c.home.Config())
+		return release, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("finding a lane for programs: %w", err)
+	}
+	c.lane = l
+	controls := l.Controls()
+	spec.Lane = laneReport(l.Name(), controls)
+	if controls[lane.Filesystem].Level != lane.Enforced {
+		spec.ExecCaveat = fmt.Sprintf("exec: the lane %s is best_effort: programs run as you do, and see what you see; nothing but their sockets is taken from them for certain", l.Name())
+	}
 	return l.Close, nil
 }
 
-// execFit says why a run that holds exec must be refused under the lane that
-// config.toml names, or what its operator must know of the lane.
-func (c *composition) execFit() (refused, caveat string) {
-	if len(c.programs) == 0 {
-		return "", ""
+// laneReport is what a report says of a lane: the word for each control.
+func laneReport(name string, controls lane.Controls) *launcher.Lane {
+	r := &launcher.Lane{Name: name, Controls: make(map[string]string, len(controls))}
+	for i, label := range controls {
+		r.Controls[lane.Control(i).String()] = label.Level.String()
 	}
-	l, err := lane.Open(context.Background(), c.config.Exec.Lane, lane.Config{})
-	var unsupported *lane.UnsupportedError
-	switch {
-	case errors.As(err, &unsupported):
-		return fmt.Sprintf(`exec: lane = %q: %s; take exec away (--deny process:exec:*), or accept best effort by [exec] lane = "native" in %s`,
-			unsupported.Lane, unsupported.Why, c.home.Config()), ""
-	case err != nil:
-		return err.Error(), ""
-	case l.Controls()[lane.Filesystem].Level != lane.Enforced:
-		caveat = fmt.Sprintf("exec: the lane %s is best_effort: programs run as you do, and see what you see; nothing but their sockets is taken from them for certain", l.Name())
+	return r
+}
+
+// laneConfig is what config.toml says of lanes.
+func (a *app) laneConfig(c *composition, id launcher.Identity) lane.Config {
+	x := c.config.Exec
+	return lane.Config{
+		Work: c.home.Work(id.Agent, id.RunID), ID: id.RunID, Self: a.confineCommand(), Bounds: bounds(x), Container: a.containerConfig(x),
 	}
-	return "", caveat
+}
+
+// confineCommand is this program, as one that confines another one. What starts
+// first is the small program, where this is the second in its file.
+func (a *app) confineCommand() []string {
+	path := a.getenv(programVariable)
+	if info, err := os.Stat(path); !filepath.IsAbs(path) || err != nil || !info.Mode().IsRegular() {
+		path = "/proc/self/exe"
+	}
+	return []string{path, "rlp", lane.ConfineName}
+}
+
+// folders are what a run may do with the operator's files, as far as a program
+// can be given it: a folder where it may write is one where it may read, write
+// and delete.
+func folders(set caps.Set) []lane.Folder {
+	list := make([]lane.Folder, 0, set.NumScopes(caps.FS))
+	for id := range int32(set.NumScopes(caps.FS)) {
+		f := lane.Folder{Path: set.Scope(caps.FS, id)}
+		if set.Holds(id, caps.FS, caps.Read) {
+			f.Access = lane.ReadOnly
+			if set.Holds(id, caps.FS, caps.Write) && set.Holds(id, caps.FS, caps.Delete) {
+				f.Access = lane.ReadWrite
+			}
+		}
+		list = append(list, f)
+	}
+	return list
 }
 
 // programs is a lane as the calls need it.
@@ -112,7 +176,7 @@ func (p *programs) allName(name string) bool {
 func (p *programs) Run(ctx context.Context, c *hostcalls.Command) (*hostcalls.Ended, error) {
 	r, err := p.lane.Run(ctx, &lane.Command{
 		Program: c.File, Argv: c.Argv, Env: append(slices.Clip(p.env), c.Env...), Dir: c.Dir,
-		Stdin: c.Stdin, Timeout: c.Timeout, MaxOutput: c.MaxOutput,
+		Stdin: c.Stdin, Timeout: c.Timeout, MaxOutput: c.MaxOutput, Folders: folders(c.Holds),
 	})
 	if err != nil {
 		return nil, laneError(err)

@@ -2,22 +2,30 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"runloop.dev/rlp/internal/lane"
 )
 
 var update = flag.Bool("update", false, "rewrite the wanted outputs in testdata/script")
 
 func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == lane.ConfineName { // by a descriptor, which is not called rlp
+		os.Exit(lane.Confined())
+	}
 	testscript.Main(m, map[string]func(){
-		"rlp": func() { os.Exit(Main()) },
+		"rlp":     func() { os.Exit(Main()) },
+		"nousers": noUsers,
 	})
 }
 
@@ -44,6 +52,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("REPO", repository(t))
 			return nil
 		},
+		Condition: condition,
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"await":       await,
 			"bundle":      makeBundle,
@@ -56,6 +65,27 @@ func TestScripts(t *testing.T) {
 			"private":     private,
 		},
 	})
+}
+
+// condition is [ns]: whether this machine has the lane, by its own try.
+func condition(cond string) (bool, error) {
+	if cond != "ns" {
+		return false, fmt.Errorf("unknown condition")
+	}
+	_, err := lane.Open(context.Background(), "ns", lane.Config{Self: []string{"/proc/self/exe", "rlp", lane.ConfineName}})
+	return err == nil, nil
+}
+
+// noUsers becomes a command where nobody can make a user namespace: in one that
+// allows none.
+func noUsers() {
+	args := append([]string{"unshare", "--user", "--map-root-user", "--", "sh", "-c", `echo 0 >/proc/sys/user/max_user_namespaces; exec "$@"`, "sh"}, os.Args[1:]...)
+	path, err := exec.LookPath(args[0])
+	if err == nil {
+		err = syscall.Exec(path, args, os.Environ())
+	}
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
 }
 
 // several are the scripts in which a process does several things at once: what

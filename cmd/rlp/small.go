@@ -117,4 +117,9 @@ func (a *app) components(context.Context, *composition, *launcher.Spec) (release
 }
 
 // execFit has nothing to say: no agent that asks for exec comes here.
-func (c *composition) execFit() (refused, caveat string) { return "", "" }
+func (a *app) execFit(context.Context, *composition, *launcher.Spec) (release func() error, err error) {
+	return func() error { return nil }, nil
+}
+
+// execLane is the whole program's.
+type execLane any

@@ -103,6 +103,9 @@ type Config struct {
 	// Self is the command that becomes [Confined] when it is started: a path
 	// and the arguments, the first of them its name.
 	Self []string
+	// Folders are what the agent holds when the run begins: what a lane cannot
+	// keep of that is known before.
+	Folders []Folder
 	// Bounds are asked for by the operator: a lane that cannot enforce them is
 	// not taken.
 	Bounds Bounds
@@ -162,7 +165,7 @@ func automatic(ctx context.Context, cfg Config) (Lane, error) {
 		if !errors.As(err, &u) {
 			return nil, err
 		}
-		why = append(why, u.Lane+": "+u.text())
+		why = append(why, u.Lane+": "+u.Text())
 	}
 	return nil, &UnsupportedError{Lane: "auto", Why: "no lane here enforces all that is asked for (" + strings.Join(why, "; ") + ")"}
 }
@@ -198,10 +201,11 @@ var (
 type UnsupportedError struct{ Lane, Why, Remedy string }
 
 func (e *UnsupportedError) Error() string {
-	return fmt.Sprintf("the lane %s is not available: %s", e.Lane, e.text())
+	return fmt.Sprintf("the lane %s is not available: %s", e.Lane, e.Text())
 }
 
-func (e *UnsupportedError) text() string {
+// Text is the error without the lane's name.
+func (e *UnsupportedError) Text() string {
 	if e.Remedy == "" {
 		return e.Why
 	}

@@ -154,7 +154,11 @@ func (n *native) prove(ctx context.Context, order func(p *plan) (*order, []*os.F
 	defer cancel()
 	ch := &child{lane: n, pidfd: -1, said: -1, in: -1, out: stream{fd: -1}, err: stream{fd: -1, max: 4096}}
 	defer ch.close()
-	s := scene{}
+	s := scene{folders: n.cfg.Folders}
+	var err error
+	if s.mounts, err = mountsWithin(s.folders); err != nil {
+		return err
+	}
 	p := &plan{proof: true, spots: s.spots(), scratch: scratchBytes}
 	o, files, err := order(p)
 	if err != nil {

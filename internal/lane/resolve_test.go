@@ -116,7 +116,7 @@ func TestFoldersWithoutPrograms(t *testing.T) {
 
 //rlp:holds K52
 func TestLanesThatAreNotHere(t *testing.T) {
-	for _, name := range []string{"bwrap", "container", "", "Native"} {
+	for _, name := range []string{"ns", "bwrap", "", "Native", "docker"} {
 		var e *UnsupportedError
 		if l, err := Open(t.Context(), name, Config{}); !errors.As(err, &e) || l != nil || e.Lane != name || e.Error() == "" {
 			t.Errorf("%s: %v, %v", name, l, err)

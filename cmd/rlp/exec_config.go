@@ -1,0 +1,30 @@
+//go:build !slim
+
+package main
+
+import (
+	"runloop.dev/rlp/internal/config"
+	"runloop.dev/rlp/internal/lane"
+)
+
+// bounds are what the operator asked for of programs: who wrote nothing gets
+// the usual ones as well as the lane can keep them.
+func bounds(x config.Exec) (b lane.Bounds) {
+	usual := config.Default().Exec
+	if x.MemoryBytes != usual.MemoryBytes {
+		b.Memory = x.MemoryBytes
+	}
+	if x.Pids != usual.Pids {
+		b.Pids = x.Pids
+	}
+	return b
+}
+
+// containerConfig is what config.toml says of containers.
+func (a *app) containerConfig(x config.Exec) lane.ContainerConfig {
+	return lane.ContainerConfig{
+		Engine: x.Engine, Image: x.Image, Rootfs: x.Rootfs, User: x.User, Tmpfs: x.Tmpfs, Seccomp: x.SeccompText, AppArmor: x.AppArmor,
+		Nofile: [2]int64{x.UlimitNofile.Soft, x.UlimitNofile.Hard}, Nproc: [2]int64{x.UlimitNproc.Soft, x.UlimitNproc.Hard},
+		CPUs: x.CPUs, Env: a.env,
+	}
+}
