@@ -195,6 +195,7 @@ func (e *engine) watch(s *state, name string) (*watcher, error) {
 	line := append([]string{"-c", `read -r word || exec "$@"`, "sh", e.path}, e.ending(s, name)...)
 	cmd := exec.Command("/bin/sh", line...)
 	cmd.Env, cmd.Dir, cmd.Stdin = e.env(s), "/", theirs
+	cmd.ExtraFiles = []*os.File{s.lock} // nobody else ends it meanwhile
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("watching over a container: %w", err), ours.Close())
