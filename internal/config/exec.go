@@ -21,6 +21,7 @@ type Exec struct {
 	// Of every lane.
 	MemoryBytes                    int64 // of all processes of a program together
 	Pids                           int64 // how many these are, threads too
+	AskedMemory, AskedPids         bool  // the two were given: what cannot keep them is refused
 	StdoutMaxBytes, StderrMaxBytes int64
 
 	// Of the lane "container" alone.
@@ -61,8 +62,8 @@ func execSettings() []setting {
 	const mib = 1 << 20
 	return []setting{
 		text("exec.lane", func(c *Config) *string { return &c.Exec.Lane }, oneOf("auto", "native", "ns", "bwrap", "container")),
-		count("exec.memory_bytes", func(c *Config) *int64 { return &c.Exec.MemoryBytes }, 16*mib, 1<<46),
-		count("exec.pids", func(c *Config) *int64 { return &c.Exec.Pids }, 1, 1<<16),
+		count("exec.memory_bytes", func(c *Config) *int64 { c.Exec.AskedMemory = true; return &c.Exec.MemoryBytes }, 16*mib, 1<<46),
+		count("exec.pids", func(c *Config) *int64 { c.Exec.AskedPids = true; return &c.Exec.Pids }, 1, 1<<16),
 		count("exec.stdout_max_bytes", func(c *Config) *int64 { return &c.Exec.StdoutMaxBytes }, 1, MaxExecStream),
 		count("exec.stderr_max_bytes", func(c *Config) *int64 { return &c.Exec.StderrMaxBytes }, 1, MaxExecStream),
 		contained(text("exec.engine", func(c *Config) *string { return &c.Exec.Engine }, engineName)),
@@ -166,8 +167,13 @@ func setSeccomp(w *tomlfile.Walk, name string, v *tomlfile.Value, c *Config) {
 	var profile struct {
 		DefaultAction string `json:"defaultAction"`
 	}
+	const example = `{"defaultAction": "SCMP_ACT_ERRNO", "syscalls": [...]}`
 	if err := json.Unmarshal(data, &profile); err != nil || !strings.HasPrefix(profile.DefaultAction, "SCMP_ACT_") {
-		w.Errorf(v.Pos, `{"defaultAction": "SCMP_ACT_ERRNO", "syscalls": [...]}`, "%s: %s is no seccomp profile in JSON", name, v.Str)
+		w.Errorf(v.Pos, example, "%s: %s is no seccomp profile in JSON", name, v.Str)
+		return
+	}
+	if profile.DefaultAction != "SCMP_ACT_ERRNO" && !strings.HasPrefix(profile.DefaultAction, "SCMP_ACT_KILL") {
+		w.Errorf(v.Pos, example, "%s: %s allows what it does not name: its defaultAction is %q", name, v.Str, profile.DefaultAction)
 		return
 	}
 	c.Exec.Seccomp, c.Exec.SeccompText = v.Str, data

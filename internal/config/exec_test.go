@@ -38,7 +38,7 @@ const denyAll = `{"defaultAction": "SCMP_ACT_ERRNO"}`
 func TestEveryControlOfPrograms(t *testing.T) {
 	d := config.Default().Exec
 	if d.MemoryBytes != 1073741824 || d.Pids != 256 || d.User != "65532:65532" || len(d.Tmpfs) != 1 || !strings.HasPrefix(d.Tmpfs[0], "/tmp:") ||
-		d.StdoutMaxBytes+d.StderrMaxBytes != 2048<<10 || d.Asked != nil {
+		d.StdoutMaxBytes+d.StderrMaxBytes != 2048<<10 || d.Asked != nil || d.AskedMemory || d.AskedPids {
 		t.Errorf("defaults: %+v", d)
 	}
 	seccomp, rootfs := profile(t, denyAll, 0o600), t.TempDir()
@@ -65,7 +65,7 @@ cpus = 0.5
 	asked := got.Asked
 	got.Asked = nil
 	want := config.Exec{
-		Lane: "container", MemoryBytes: 512 << 20, Pids: 65, StdoutMaxBytes: 1000, StderrMaxBytes: 2000,
+		Lane: "container", MemoryBytes: 512 << 20, Pids: 65, AskedMemory: true, AskedPids: true, StdoutMaxBytes: 1000, StderrMaxBytes: 2000,
 		Engine: "/usr/bin/podman", Rootfs: rootfs, User: "1000:1001", Tmpfs: []string{"/tmp", "/var/tmp:rw,exec,nosuid,nodev,size=8m,mode=1777"},
 		Seccomp: seccomp, SeccompText: []byte(denyAll), AppArmor: "rlp-default",
 		UlimitNofile: config.Ulimit{Soft: 256, Hard: 256}, UlimitNproc: config.Ulimit{Soft: 32, Hard: 64}, CPUs: 0.5,
@@ -81,6 +81,7 @@ cpus = 0.5
 //rlp:holds K51 K64
 func TestMalformedControlsAreRefused(t *testing.T) {
 	open, text, array := profile(t, denyAll, 0o622), profile(t, "not json", 0o600), profile(t, `[]`, 0o600)
+	loose := profile(t, `{"defaultAction": "SCMP_ACT_ALLOW"}`, 0o600)
 	link := filepath.Join(filepath.Dir(text), "link.json")
 	if err := os.Symlink(profile(t, denyAll, 0o600), link); err != nil {
 		t.Fatal(err)
@@ -124,6 +125,7 @@ func TestMalformedControlsAreRefused(t *testing.T) {
 		{fmt.Sprintf(`seccomp = %q`, open), "only the operator or root may write"},
 		{fmt.Sprintf(`seccomp = %q`, link), "exec.seccomp:"},
 		{fmt.Sprintf(`seccomp = %q`, text), "no seccomp profile in JSON"},
+		{fmt.Sprintf(`seccomp = %q`, loose), "allows what it does not name"},
 		{fmt.Sprintf(`seccomp = %q`, array), "no seccomp profile in JSON"},
 		{`apparmor = "unconfined"`, `config.toml:3:12: exec.apparmor must be the name of a profile, and not "unconfined"`},
 		{`apparmor = "a b"`, "name of a profile"},
