@@ -63,8 +63,14 @@ func TestHostWorkIsCharged(t *testing.T) {
 		kind  guest.Kind
 		calls int
 	}{
-		{free.Fuel, guest.OK, 3}, {free.Fuel - 1, guest.Fuel, 3}, {2*2500 + 400, guest.Fuel, 2}, {2*2500 - 100, guest.Fuel, 2},
-		{2500 + 400, guest.Fuel, 1}, {500, guest.Fuel, 0}, {1, guest.Fuel, 0}, {0, guest.Fuel, 0},
+		{free.Fuel, guest.OK, 3},
+		{free.Fuel - 1, guest.Fuel, 3},
+		{2*2500 + 400, guest.Fuel, 2},
+		{2*2500 - 100, guest.Fuel, 2},
+		{2500 + 400, guest.Fuel, 1},
+		{500, guest.Fuel, 0},
+		{1, guest.Fuel, 0},
+		{0, guest.Fuel, 0},
 	} {
 		end, calls := run(&c.fuel)
 		if end.Kind != c.kind || end.Fuel != c.fuel || calls != c.calls {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -20,6 +21,7 @@ func main() {
 		"hello": hello, "files": files, "clock": clock, "sleep": sleep, "spin": spin,
 		"panic": func([]string) error { panic("on purpose") },
 		"hog":   hog, "exit": exit, "descriptors": descriptors, "network": network,
+		"work": work,
 	}
 	if err := verbs[os.Args[1]](os.Args[2:]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -142,5 +144,33 @@ func descriptors([]string) error {
 func network([]string) error {
 	_, err := net.Dial("tcp", "127.0.0.1:1")
 	fmt.Println(err != nil)
+	return nil
+}
+
+// work does what depends on the machine wherever it can: goroutines, maps, the
+// collector, the clock, and random numbers.
+func work(args []string) error {
+	rounds, err := strconv.Atoi(args[0])
+	if err != nil {
+		return err
+	}
+	for round := range rounds {
+		parts, seen := make(chan uint64), map[uint64]int{}
+		for range 8 {
+			go func() {
+				time.Sleep(time.Duration(rand.IntN(1000)))
+				parts <- rand.Uint64()
+			}()
+		}
+		for range 8 {
+			seen[<-parts] = round
+		}
+		sum, garbage := uint64(0), 0
+		for n := range seen {
+			sum = sum*31 + n
+			garbage += len(make([]byte, n%50_000))
+		}
+		fmt.Printf("%d %x %d %d\n", round, sum, garbage, time.Now().UnixNano())
+	}
 	return nil
 }
