@@ -194,6 +194,9 @@ func (r *run) execute(ctx context.Context, compiling <-chan compiled) {
 	}
 	defer c.close()
 	r.report.Usage.CompileMS, r.report.Usage.Compiled = c.took.Milliseconds(), !c.module.Cached()
+	if err := c.module.CacheErr(); err != nil {
+		r.warn("%v", err) // each launch compiles anew until somebody sees to it
+	}
 	r.event("run.compiled", map[string]any{"cached": c.module.Cached(), "ms": r.report.Usage.CompileMS})
 	r.event("run.running", nil)
 	end := c.module.Run(ctx, guest.RunConfig{Wall: wallTime(r.plan.Limits), Fuel: instructions(r.plan.Limits)})

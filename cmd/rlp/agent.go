@@ -51,6 +51,9 @@ func (a *app) buildAgent(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
+	if err := launcher.CheckModule(dir, wasm); err != nil {
+		return inputErr(err)
+	}
 	out, err := bundles.Build(dir, wasm)
 	if err != nil {
 		return inputErr(err)

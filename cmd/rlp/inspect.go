@@ -13,6 +13,7 @@ import (
 	"runloop.dev/rlp/bundles"
 	"runloop.dev/rlp/hostcalls"
 	"runloop.dev/rlp/internal/guest"
+	"runloop.dev/rlp/launcher"
 )
 
 type importDocument struct {
@@ -43,11 +44,15 @@ func (a *app) inspect(path string) error {
 	}
 	list := importList(imports)
 	m := b.Manifest
+	refused := ""
+	if err := launcher.CheckModule(m.Agent.String(), b.Wasm); err != nil {
+		refused = err.Error()
+	}
 	if a.json {
 		return a.printJSON(map[string]any{
 			"agent": m.Agent.String(), "version": m.Version, "description": m.Description, "bundle_digest": b.Digest,
 			"entry_wasm": m.Entry.Path, "wasm_sha256": b.WasmSHA256, "wasm_bytes": len(b.Wasm), "imports": list,
-			"policy": string(b.Policy), "signed": b.Signed, "findings": orNone(b.Findings),
+			"policy": string(b.Policy), "signed": b.Signed, "findings": orNone(b.Findings), "refused": refused,
 		})
 	}
 	fmt.Fprintf(a.stdout, "%s %s\n%s\n", m.Agent, m.Version, m.Description)
@@ -62,6 +67,9 @@ func (a *app) inspect(path string) error {
 	}
 	for _, f := range b.Findings {
 		fmt.Fprintln(a.stdout, f)
+	}
+	if refused != "" {
+		fmt.Fprintln(a.stdout, "a launch would refuse it: "+printable(refused))
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ const (
 
 	// staleAfter is how long a temporary folder may belong to someone: many
 	// times what compiling may take.
-	staleAfter = 5 * time.Minute
+	staleAfter = time.Minute * slack
 )
 
 // cacheFormat names what a module is compiled to: its first part changes
@@ -131,7 +131,7 @@ func (c *cache) workshop() (string, error) {
 	sweep(os.TempDir(), "rlp-compile-*"+temporarySuffix)
 	dir, err := os.MkdirTemp("", "rlp-compile-*"+temporarySuffix)
 	if err != nil {
-		return "", fmt.Errorf("%w: there is nowhere to put native code: %w", ErrCompiler, err)
+		return "", fmt.Errorf("%w: there is nowhere to put native code (set TMPDIR to a folder that can be written): %w", ErrCompiler, err)
 	}
 	return dir, nil
 }
