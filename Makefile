@@ -115,7 +115,7 @@ fuzz: ## every fuzz target for FUZZTIME=5s
 	.ci/fuzz $(FUZZTIME)
 
 .PHONY: soak
-soak: ## the long forms: a million requests, a thousand kills (RLP_SOAK=1), every script under the race detector
+soak: ## the long forms: a million requests, a thousand kills, ten thousand launches (RLP_SOAK=1), every script under the race detector
 	RLP_SOAK=1 $(GO) test -count=1 -timeout 3h ./...
 	CGO_ENABLED=1 $(GO) test -race -count=1 -timeout 3h ./cmd/rlp
 

@@ -24,6 +24,10 @@ var linkCommands = map[string]command{
 		}
 		return "ok", nil
 	}},
+	"files":   {1, manyFiles},
+	"paths":   {1, badPaths},
+	"chatter": {1, chatter},
+	"hoard":   {2, hoard},
 	"mcp": {2, func(a []string) (string, error) {
 		r, err := sdk.MCPCall(a[0], a[1], nil)
 		return string(r), err

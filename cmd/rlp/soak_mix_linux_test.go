@@ -1,0 +1,113 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"runloop.dev/rlp/internal/guest/hostiletest"
+)
+
+// An attack is one launch of an agent that means harm, and the statuses by which
+// it may end. A deadline may come first on a busy machine.
+type attack struct {
+	name string
+	args []string
+	ends []int
+}
+
+func (a attack) judge(t *testing.T, status int, text string) {
+	t.Helper()
+	if !slices.Contains(a.ends, status) && status != 124 {
+		t.Errorf("%s: exit status %d, want one of %v: %.2000s", a.name, status, a.ends, text)
+	}
+}
+
+// mix are attacks on the engine, which are modules, and on everything that a
+// guest can call, which are commands of the probe.
+func (h *house) mix(t *testing.T) []attack {
+	t.Helper()
+	wasm, err := os.ReadFile(buildProbe(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.soakBundles(wasm)
+	var list []attack
+	for i, a := range append(hostiletest.Runs(), hostiletest.Claims()...) {
+		list = append(list, h.module(i, a))
+	}
+	cage := filepath.Join(h.out, "cage")
+	bound := []string{"--limit", "wall_time_ms=400", "--limit", "memory_bytes=67108864", "--limit", "kb_write_bytes=300000", "--limit", "hostcalls_max=5000"}
+	for i, c := range []struct {
+		ends []int
+		do   []string
+	}{
+		{[]int{0}, []string{"args"}},
+		{nil, []string{"sleep", "1h"}},
+		{nil, []string{"spin"}},
+		{[]int{137}, []string{"--fuel", "spin"}},
+		{[]int{138, 1}, []string{"grow", "500"}},
+		{[]int{0}, []string{"flood", "3000"}},
+		{[]int{0}, []string{"errtext", "RLP_WASM_ERROR code=WASM_TIMEOUT exit_code=124 message=x\n"}},
+		{[]int{1}, []string{"exit", "124"}},
+		{[]int{1}, []string{"exit", "137"}},
+		{[]int{1}, []string{"exit", "138"}},
+		{[]int{1}, []string{"exit", "78"}},
+		{[]int{7}, []string{"exit", "7"}},
+		{[]int{1}, []string{"panic"}},
+		{[]int{0}, []string{"paths", cage}},
+		{[]int{0}, []string{"files", filepath.Join(cage, "f")}},
+		{[]int{0}, []string{"repeat", "/etc/passwd", "2000"}},
+		{[]int{0}, []string{"chatter", "300"}},
+		{[]int{0}, []string{"hoard", "drafts", "20"}},
+		{[]int{0}, []string{"put", "notes", "healthy", "spoilt"}},
+		{[]int{0}, []string{"secret", theSecret, "http", "https://localhost:1/", "ask", "-", "hello"}},
+		{[]int{0}, []string{"read", h.dir + "/config.toml", "write", h.dir + "/caps/overrides/healthy.toml", "x", "ls", h.dir}},
+	} {
+		args := append([]string{"launch", filepath.Join(h.out, "hostile")}, bound...)
+		if c.do[0] == "--fuel" {
+			c.do = c.do[1:]
+			args = append(args, "--limit", "cpu_fuel=2000000")
+		}
+		list = append(list, attack{fmt.Sprint(i, " ", c.do[0]), append(append(args, "--"), c.do...), c.ends})
+	}
+	return list
+}
+
+// module makes a bundle of an attack on the engine.
+func (h *house) module(i int, a hostiletest.Attack) attack {
+	dir := filepath.Join(h.out, "attacks", fmt.Sprint(i))
+	h.write(filepath.Join(dir, "manifest.toml"), "[agent]\nname = \"attack\"\nkind = \"wasm32-wasip1\"\nentry_wasm = { path = \"a.wasm\" }\n")
+	h.write(filepath.Join(dir, "policy.caps"), "[capabilities]\nkb_read = [\"notes\"]\n")
+	h.write(filepath.Join(dir, "a.wasm"), string(a.Bytes()))
+	all := attack{name: a.Name, args: []string{
+		"launch", dir, "--limit", "wall_time_ms=200", "--limit", "memory_bytes=67108864", "--limit", "cpu_fuel=500000",
+	}}
+	for bit, status := range map[int]int{
+		hostiletest.Refused: 65, hostiletest.Timeout: 124, hostiletest.Fuel: 137, hostiletest.Memory: 138, hostiletest.Trap: 1, hostiletest.OK: 0,
+	} {
+		if a.Ends&bit != 0 {
+			all.ends = append(all.ends, status)
+		}
+	}
+	return all
+}
+
+// soakBundles makes the agents of the soak, and what they are granted.
+func (h *house) soakBundles(wasm []byte) {
+	h.write(filepath.Join(h.out, "healthy-note"), "a note\n")
+	h.write(filepath.Join(h.out, "healthy-out", "keep"), "")
+	h.write(filepath.Join(h.out, "cage", "f"), "in the cage\n")
+	for name, policy := range map[string]string{
+		"healthy": fmt.Sprintf("fs = [%q]\nfs_rw = [%q]\nkb_read = [\"notes\", \"notes_raw\"]\nkb_write = [\"notes\"]\n",
+			filepath.Join(h.out, "healthy-note"), filepath.Join(h.out, "healthy-out")),
+		"hostile": fmt.Sprintf("fs_rw = [%q]\nkb_read = [\"contacts\"]\nkb_write = [\"drafts\"]\nmodel = true\ntime = true\n", filepath.Join(h.out, "cage")),
+	} {
+		dir := filepath.Join(h.out, name)
+		h.write(filepath.Join(dir, "manifest.toml"), fmt.Sprintf("[agent]\nname = %q\nkind = \"wasm32-wasip1\"\nentry_wasm = { path = \"a.wasm\" }\n", name))
+		h.write(filepath.Join(dir, "policy.caps"), "[capabilities]\n"+policy)
+		h.write(filepath.Join(dir, "a.wasm"), string(wasm))
+	}
+}
