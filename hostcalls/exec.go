@@ -58,9 +58,12 @@ type Command struct {
 type Ended struct {
 	ExitCode       int // 128 and the signal, where one ended it
 	TimedOut       bool
+	OutOfMemory    bool // it, or something that it started, was ended for want of memory
 	Stdout, Stderr []byte
 	// StdoutCut and StderrCut say that there was more than MaxOutput.
 	StdoutCut, StderrCut bool
+	// StdoutMax and StderrMax are what the guest gets; 0 is [MaxExecOutput].
+	StdoutMax, StderrMax int
 }
 
 // Bounds of a request and of what comes back.
@@ -192,8 +195,8 @@ func (h *Host) childEnv(ctx context.Context, r *execReq) ([]string, error) {
 // ended is the response: a head's length, the head, both streams, without this
 // run's secrets.
 func (h *Host) ended(e *Ended) ([]byte, error) {
-	stdout, cutOut := h.output(e.Stdout, e.StdoutCut)
-	stderr, cutErr := h.output(e.Stderr, e.StderrCut)
+	stdout, cutOut := h.output(e.Stdout, e.StdoutCut, e.StdoutMax)
+	stderr, cutErr := h.output(e.Stderr, e.StderrCut, e.StderrMax)
 	head, err := json.Marshal(struct {
 		ExitCode    int  `json:"exit_code"`
 		TimedOut    bool `json:"timed_out"`
@@ -201,7 +204,8 @@ func (h *Host) ended(e *Ended) ([]byte, error) {
 		StderrBytes int  `json:"stderr_bytes"`
 		StdoutCut   bool `json:"stdout_truncated,omitempty"`
 		StderrCut   bool `json:"stderr_truncated,omitempty"`
-	}{e.ExitCode, e.TimedOut, len(stdout), len(stderr), cutOut, cutErr})
+		OutOfMemory bool `json:"out_of_memory,omitempty"`
+	}{e.ExitCode, e.TimedOut, len(stdout), len(stderr), cutOut, cutErr, e.OutOfMemory})
 	if err != nil {
 		return nil, fmt.Errorf("answering: %w", err)
 	}
@@ -212,13 +216,16 @@ func (h *Host) ended(e *Ended) ([]byte, error) {
 
 // output is what the guest gets of a stream. Where the stream was cut, what may
 // be the beginning of a secret's value is cut off as well.
-func (h *Host) output(p []byte, cut bool) (kept []byte, truncated bool) {
+func (h *Host) output(p []byte, cut bool, most int) (kept []byte, truncated bool) {
 	p = h.scrub(p)
 	if cut {
 		p = p[:max(0, len(p)-maxSecret)]
 	}
-	if len(p) > MaxExecOutput {
-		return p[:MaxExecOutput], true
+	if most <= 0 || most > MaxExecOutput {
+		most = MaxExecOutput
+	}
+	if len(p) > most {
+		return p[:most], true
 	}
 	return p, cut
 }

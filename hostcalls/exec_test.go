@@ -411,3 +411,22 @@ func FuzzExecRun(f *testing.F) {
 		}
 	})
 }
+
+// The operator says how much of each stream an agent gets, at most.
+//
+//rlp:holds K64
+func TestStreamsAreAsLongAsTheOperatorSays(t *testing.T) {
+	r, f := execRig(t, "process:exec:/usr/bin/grep")
+	for _, c := range []struct {
+		most, out, err int
+		cutOut, cutErr any
+	}{{0, 3000, 2000, nil, nil}, {1000, 1000, 2000, true, nil}, {2 * MaxExecOutput, 3000, 2000, nil, nil}} {
+		f.answers = Ended{ExitCode: 137, OutOfMemory: true, Stdout: bytes.Repeat([]byte("x"), 3000), Stderr: make([]byte, 2000), StdoutMax: c.most}
+		_, response := r.call(execRunName, `{"argv":["/bin/grep"]}`, "")
+		head, body := execAnswer(t, response)
+		if len(body) < c.out || head["stdout_bytes"] != float64(c.out) || head["stderr_bytes"] != float64(c.err) ||
+			head["stdout_truncated"] != c.cutOut || head["stderr_truncated"] != c.cutErr || head["out_of_memory"] != true {
+			t.Errorf("%+v: %v, %d bytes", c, head, len(body))
+		}
+	}
+}

@@ -10,11 +10,10 @@ import (
 // bounds are what the operator asked for of programs: who wrote nothing gets
 // the usual ones as well as the lane can keep them.
 func bounds(x config.Exec) (b lane.Bounds) {
-	usual := config.Default().Exec
-	if x.MemoryBytes != usual.MemoryBytes {
+	if x.AskedMemory {
 		b.Memory = x.MemoryBytes
 	}
-	if x.Pids != usual.Pids {
+	if x.AskedPids {
 		b.Pids = x.Pids
 	}
 	return b

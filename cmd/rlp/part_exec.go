@@ -27,7 +27,8 @@ func execPart(_ *app, c *composition, spec *launcher.Spec) (func() error, error)
 		return nil, nil
 	}
 	work := c.home.Work(spec.Agent, spec.RunID)
-	spec.Components.Exec = &programs{lane: c.lane, named: c.programs, home: c.home.Dir(), env: []string{
+	x := c.config.Exec
+	spec.Components.Exec = &programs{lane: c.lane, named: c.programs, home: c.home.Dir(), stdout: x.StdoutMaxBytes, stderr: x.StderrMaxBytes, env: []string{
 		"PATH=/usr/bin:/bin", "HOME=" + work, "TMPDIR=" + work, "RLP_TENANT=" + spec.Tenant, "RLP_RUN_ID=" + spec.RunID,
 	}}
 	return nil, nil
@@ -122,12 +123,22 @@ type programs struct {
 	home  string     // no program is looked for there
 	found bool
 	env   []string
+
+	stdout, stderr int64 // what an agent gets of each stream at most; 0 is all that is kept
+}
+
+// find looks for a program where the lane has its programs.
+func (p *programs) find(path string) (lane.Found, error) {
+	if l, ok := p.lane.(lane.Finder); ok {
+		return l.Find(path, p.home)
+	}
+	return lane.Find(path, p.home)
 }
 
 // Find implements [hostcalls.Exec].
 func (p *programs) Find(path string) (hostcalls.Program, error) {
 	p.prepare()
-	f, err := lane.Find(path, p.home)
+	f, err := p.find(path)
 	if errors.Is(err, lane.ErrClosed) {
 		return hostcalls.Program{}, hostcalls.ErrNoPrograms
 	}
@@ -182,8 +193,9 @@ func (p *programs) Run(ctx context.Context, c *hostcalls.Command) (*hostcalls.En
 		return nil, laneError(err)
 	}
 	return &hostcalls.Ended{
-		ExitCode: r.ExitCode, TimedOut: r.TimedOut,
-		Stdout: r.Stdout.Data, StdoutCut: r.Stdout.Cut, Stderr: r.Stderr.Data, StderrCut: r.Stderr.Cut,
+		ExitCode: r.ExitCode, TimedOut: r.TimedOut, OutOfMemory: r.OutOfMemory,
+		Stdout: r.Stdout.Data, StdoutCut: r.Stdout.Cut, StdoutMax: int(p.stdout),
+		Stderr: r.Stderr.Data, StderrCut: r.Stderr.Cut, StderrMax: int(p.stderr),
 	}, nil
 }
 
