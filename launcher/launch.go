@@ -352,5 +352,6 @@ func (r *run) finish() {
 	if err := errors.Join(r.gate.Err(), r.journal.Event(e), r.journal.Close()); err != nil && r.report.Outcome != AuditFailed {
 		r.report.refuse(AuditFailed, StatusAudit, err.Error())
 	}
+	r.logEnd()
 	r.event("run.finished", map[string]any{"outcome": r.report.Outcome, "exit_code": r.report.ExitCode})
 }

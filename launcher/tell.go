@@ -79,11 +79,21 @@ func (r *run) warn(format string, args ...any) {
 // that is not in the base.
 func (r *run) logSets() {
 	ctx := context.Background()
+	r.spec.Log.LogAttrs(ctx, slog.LevelInfo, "run_start", append(r.who(), slog.Any("limits", r.report.Limits))...)
 	r.spec.Log.LogAttrs(ctx, slog.LevelInfo, "caps_base", append(r.who(), slog.Any("capabilities", r.report.Base))...)
 	r.spec.Log.LogAttrs(ctx, slog.LevelInfo, "caps_effective", append(r.who(), slog.Any("capabilities", r.report.Effective))...)
 	for _, c := range r.plan.Ignored() {
 		r.warn("%s: %s is not in the base and is ignored (%s)", c.Layer, c.Grant, c.Source)
 	}
+}
+
+// logEnd logs how the run ended.
+func (r *run) logEnd() {
+	rep := r.report
+	r.spec.Log.LogAttrs(context.Background(), slog.LevelInfo, "run_end", append(
+		r.who(), slog.String("outcome", string(rep.Outcome)), slog.Int("exit_code", rep.ExitCode), slog.Bool("timed_out", rep.Outcome == Timeout),
+		slog.Int64("denied", rep.Usage.Denied), slog.Bool("refused_by_policy", rep.ExitCode == StatusPolicy && rep.Outcome == Refused),
+	)...)
 }
 
 func (r *run) agentLog(level, message string) {

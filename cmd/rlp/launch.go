@@ -214,10 +214,10 @@ func (a *app) printEvent(name string, fields map[string]any) {
 // stderr with -v.
 func (c *composition) logFindings(log *runLog, id launcher.Identity) {
 	for _, f := range c.findings {
-		log.Warn("finding", "run_id", id.RunID, "agent", id.Agent, "code", string(f.Code), "message", f.String())
+		log.Warn("finding", "run_id", id.RunID, "tenant", id.Tenant, "agent", id.Agent, "code", string(f.Code), "message", f.String())
 	}
 	for _, f := range c.bundle.Findings {
-		log.Warn("finding", "run_id", id.RunID, "agent", id.Agent, "code", f.Code, "message", f.String())
+		log.Warn("finding", "run_id", id.RunID, "tenant", id.Tenant, "agent", id.Agent, "code", f.Code, "message", f.String())
 	}
 }
 

@@ -36,6 +36,7 @@ func openLog(h home.Home, now func() time.Time, verbose io.Writer) *runLog {
 	if verbose != nil {
 		handler = both{handler, slog.NewTextHandler(verbose, &slog.HandlerOptions{Level: slog.LevelInfo})}
 	}
+	handler = handler.WithAttrs([]slog.Attr{slog.String("surface", "launch"), slog.String("lane", "wasm")})
 	return &runLog{Logger: slog.New(handler), file: f}
 }
 
