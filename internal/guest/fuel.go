@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"time"
 
 	"github.com/tetratelabs/wazero/api"
@@ -16,6 +17,12 @@ import (
 // machine executes as much.
 const unlimited = math.MaxInt64 / 2
 
+// turn is after how many slices a guest lets others have the processor: about a
+// millisecond. The scheduler would take it from the guest after ten, and who
+// waits behind several guests, the collector and the watch over a deadline too,
+// would wait for all of them.
+const turn = 8
+
 var errFuel = errors.New("the fuel is used up")
 
 // fuel is what a run may still compute, and what it has. It belongs to the
@@ -24,6 +31,7 @@ type fuel struct {
 	tank    meter.Tank
 	bounded bool
 	budget  int64
+	slices  uint
 	counter api.MutableGlobal // the module's; nil until it asks for fuel, or has started
 }
 
@@ -97,6 +105,9 @@ func (m *Module) refill(_ context.Context, mod api.Module, stack []uint64) {
 	r := m.run
 	f := &r.fuel
 	f.metered(mod)
+	if f.slices++; f.slices%turn == 0 {
+		runtime.Gosched()
+	}
 	counter := int64(stack[0])
 	next, ok := f.tank.Refill(counter)
 	if !ok {
@@ -109,7 +120,7 @@ func (m *Module) refill(_ context.Context, mod api.Module, stack []uint64) {
 		}
 		panic(errOver)
 	}
-	f.counter.Set(f.counter.Get() + uint64(next-counter))
+	f.counter.Set(uint64(next))
 	stack[0] = uint64(next)
 }
 
