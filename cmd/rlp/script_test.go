@@ -15,6 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"runloop.dev/rlp/internal/lane"
+	"runloop.dev/rlp/internal/lane/probe"
 )
 
 var update = flag.Bool("update", false, "rewrite the wanted outputs in testdata/script")
@@ -22,6 +23,9 @@ var update = flag.Bool("update", false, "rewrite the wanted outputs in testdata/
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == lane.ConfineName { // by a descriptor, which is not called rlp
 		os.Exit(lane.Confined())
+	}
+	if len(os.Args) > 1 && os.Args[1] == probe.Name { // by /proc/self/exe
+		os.Exit(probe.Main(os.Args[2:], os.Stdout))
 	}
 	testscript.Main(m, map[string]func(){
 		"rlp":     func() { os.Exit(Main()) },
@@ -67,13 +71,17 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// condition is [ns]: whether this machine has the lane, by its own try.
+// condition is [ns] or [podman]: whether this machine has the lane, by its own try.
 func condition(cond string) (bool, error) {
-	if cond != "ns" {
+	name, known := map[string]string{"ns": "ns", "podman": "container"}[cond]
+	if !known {
 		return false, fmt.Errorf("unknown condition")
 	}
-	_, err := lane.Open(context.Background(), "ns", lane.Config{Self: []string{"/proc/self/exe", "rlp", lane.ConfineName}})
-	return err == nil, nil
+	l, err := lane.Open(context.Background(), name, lane.Config{Self: []string{"/proc/self/exe", "rlp", lane.ConfineName}})
+	if err != nil {
+		return false, nil //nolint:nilerr // this is the answer
+	}
+	return true, l.Close()
 }
 
 // noUsers becomes a command where nobody can make a user namespace: in one that

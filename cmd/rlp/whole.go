@@ -2,17 +2,26 @@
 
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+
+	"runloop.dev/rlp/internal/lane/probe"
+)
 
 // commands are all there are.
 func (a *app) commands() []*cobra.Command {
-	all := []*cobra.Command{a.launchCommand(), a.capsCommand(), a.auditCommand(), a.agentCommand(), a.secretsCommand(), a.kbCommand(), a.versionCommand()}
+	all := []*cobra.Command{a.launchCommand(), a.capsCommand(), a.auditCommand(), a.agentCommand(), a.secretsCommand(), a.kbCommand(), a.lanesCommand(), a.versionCommand()}
 	return append(all, a.modelHostCommands()...)
 }
 
 // elsewhere says that another program has done this invocation. The whole
-// program does each itself.
-func (a *app) elsewhere() (code int, done bool) { return 0, false }
+// program does each itself, and is also the one that tries lanes from inside.
+func (a *app) elsewhere() (code int, done bool) {
+	if len(a.args) > 0 && a.args[0] == probe.Name {
+		return probe.Main(a.args[1:], a.stdout), true
+	}
+	return 0, false
+}
 
 // fit says that another program must launch what was composed.
 func (a *app) fit(*composition, bool) error { return nil }

@@ -3,7 +3,6 @@ package lane
 import (
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
 	"strconv"
 	"strings"
@@ -251,8 +250,8 @@ func report(err error) int {
 		kind = "program"
 	}
 	text := kind + "\n" + strings.ToValidUTF8(err.Error(), "?")
-	if _, err := unix.Write(reportFile, []byte(text[:min(len(text), 4096)])); err != nil {
-		fmt.Fprintln(os.Stderr, text)
+	if _, err := unix.Write(reportFile, []byte(text[:min(len(text), 4096)])); err != nil { // nobody listens: it was started by hand
+		_, _ = unix.Write(2, []byte("rlp "+ConfineName+": "+text+"\n"))
 	}
 	return confineFailed
 }

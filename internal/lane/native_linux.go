@@ -57,6 +57,7 @@ func (n *native) Controls() Controls {
 	for _, kept := range []Control{Descriptors, WallTime, OutputCaps} {
 		c[kept] = Label{Level: Enforced}
 	}
+	c[Memory], c[Pids] = BoundLabels()
 	return c
 }
 
