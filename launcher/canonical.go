@@ -13,6 +13,9 @@ import (
 // missing says that not all of it exists.
 type Resolver func(written string) (canonical string, missing bool, err error)
 
+// resolvers are of the two kinds of paths: programs may be those of a container.
+type resolvers struct{ files, programs Resolver }
+
 // Paths is what was learnt of the paths of a policy when they were resolved.
 type Paths struct {
 	// Aliases are granted paths as they were written, where their canonical form differs.
@@ -23,10 +26,11 @@ type Paths struct {
 }
 
 // Canonical rewrites every path of p, of files and of programs, to its canonical
-// form, so that grants and layers meet on what the paths are and not on how they
+// form by the resolver of each, so that grants and layers meet on what the paths are and not on how they
 // are spelled. The aliases let a guest go on using a grant as it was written. What a layer
 // denies is denied in both spellings.
-func Canonical(p Policy, resolve Resolver) (Policy, Paths, error) {
+func Canonical(p Policy, files, programs Resolver) (Policy, Paths, error) {
+	resolve := resolvers{files, programs}
 	var aliases []jail.Alias
 	missing := map[string]caps.Pos{}
 	out := p
@@ -53,7 +57,7 @@ func Canonical(p Policy, resolve Resolver) (Policy, Paths, error) {
 	return out, Paths{slices.CompactFunc(aliases, func(a, b jail.Alias) bool { return a == b }), missing}, nil
 }
 
-func canonicalLayer(l *caps.Layer, resolve Resolver, missing map[string]caps.Pos) (*caps.Layer, error) {
+func canonicalLayer(l *caps.Layer, resolve resolvers, missing map[string]caps.Pos) (*caps.Layer, error) {
 	out := *l
 	out.Allow = slices.Clone(l.Allow)
 	for i, e := range out.Allow {
@@ -77,12 +81,16 @@ func canonicalLayer(l *caps.Layer, resolve Resolver, missing map[string]caps.Pos
 
 // canonicalEntry resolves the path of e, and notes in missing, unless that is
 // nil, that a path of files does not exist.
-func canonicalEntry(e caps.Entry, resolve Resolver, missing map[string]caps.Pos) (caps.Entry, error) {
+func canonicalEntry(e caps.Entry, resolve resolvers, missing map[string]caps.Pos) (caps.Entry, error) {
 	switch {
 	case e.Grant.Family != caps.FS && e.Grant.Family != caps.Exec, e.Grant.Scope == "/", e.Grant.Scope == "*":
 		return e, nil
 	}
-	canonical, absent, err := resolve(e.Grant.Scope)
+	of := resolve.files
+	if e.Grant.Family == caps.Exec {
+		of = resolve.programs
+	}
+	canonical, absent, err := of(e.Grant.Scope)
 	if err != nil {
 		return e, fmt.Errorf("%s: resolving the path %s: %w", e.Pos, e.Grant.Scope, err)
 	}

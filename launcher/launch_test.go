@@ -207,7 +207,7 @@ func TestPathsMeetInTheirCanonicalForm(t *testing.T) {
 			Allow: []caps.Entry{entryOf(t, "fs:read:"+real+"/sub")}, Deny: []caps.Entry{entryOf(t, "fs:read:"+link+"/sub/shut")},
 		}},
 	}
-	canonical, paths, err := Canonical(p, resolve)
+	canonical, paths, err := Canonical(p, resolve, resolve)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +223,7 @@ func TestPathsMeetInTheirCanonicalForm(t *testing.T) {
 			t.Errorf("%s: allowed %v", path, got)
 		}
 	}
-	if _, _, err := Canonical(p, func(string) (string, bool, error) { return "", false, errors.New("loop") }); err == nil {
+	if _, _, err := Canonical(p, func(string) (string, bool, error) { return "", false, errors.New("loop") }, resolve); err == nil {
 		t.Error("a path that cannot be resolved is passed over")
 	}
 }

@@ -44,7 +44,7 @@ func TestAPathThatGoesAwayRefuses(t *testing.T) {
 		s := specOf(t, audit.NewMemory(), "fs:read:"+granted)
 		s.KeepMissing = c.relaxed
 		remove("before")
-		if s.Policy, s.Paths, err = Canonical(s.Policy, jail.Canonical); err != nil {
+		if s.Policy, s.Paths, err = Canonical(s.Policy, jail.Canonical, jail.Canonical); err != nil {
 			t.Fatal(err)
 		}
 		remove("after")

@@ -95,7 +95,7 @@ func (a *app) compose(path string, f policyFlags) (*composition, error) {
 		return nil, err
 	}
 	c.programs = programsNamed(c.policy)
-	c.policy, c.paths, err = launcher.Canonical(c.policy, jail.Canonical)
+	c.policy, c.paths, err = launcher.Canonical(c.policy, jail.Canonical, c.canonicalProgram)
 	if err != nil {
 		return nil, inputErr(err)
 	}

@@ -3,7 +3,10 @@
 package main
 
 import (
+	"path/filepath"
+
 	"runloop.dev/rlp/internal/config"
+	"runloop.dev/rlp/internal/jail"
 	"runloop.dev/rlp/internal/lane"
 )
 
@@ -26,4 +29,17 @@ func (a *app) containerConfig(x config.Exec) lane.ContainerConfig {
 		Nofile: [2]int64{x.UlimitNofile.Soft, x.UlimitNofile.Hard}, Nproc: [2]int64{x.UlimitNproc.Soft, x.UlimitNproc.Hard},
 		CPUs: x.CPUs, Env: a.env,
 	}
+}
+
+// canonicalProgram is the path of a program without links, where programs are:
+// on this machine, or in the root that containers have. What is in an image is
+// not known before it runs.
+func (c *composition) canonicalProgram(written string) (string, bool, error) {
+	switch x := c.config.Exec; {
+	case x.Image != "":
+		return filepath.Clean(written), false, nil
+	case x.Rootfs != "":
+		return lane.CanonicalBelow(x.Rootfs, written)
+	}
+	return jail.Canonical(written)
 }

@@ -35,7 +35,7 @@ func execImport(t testing.TB, grants ...string) func(req string) int64 {
 		p.Base = append(p.Base, caps.Entry{Grant: g})
 	}
 	named := programsNamed(p)
-	p, _, err := launcher.Canonical(p, jail.Canonical)
+	p, _, err := launcher.Canonical(p, jail.Canonical, jail.Canonical)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ func (a *app) explain(c *composition, plan launcher.Plan, asked string, requests
 	a.unsetNote(c)
 	var documents []explanation
 	for _, r := range requests {
-		r, err := canonicalRequest(r)
+		r, err := c.canonicalRequest(r)
 		if err != nil {
 			return inputErr(err)
 		}
@@ -100,11 +100,15 @@ func refuser(e caps.Explanation) string {
 }
 
 // canonicalRequest resolves the links of a path or a program, as the grants were.
-func canonicalRequest(r caps.Request) (caps.Request, error) {
+func (c *composition) canonicalRequest(r caps.Request) (caps.Request, error) {
 	if r.Family != caps.FS && r.Family != caps.Exec || r.Name == "*" {
 		return r, nil
 	}
-	path, _, err := jail.Canonical(r.Name)
+	resolve := jail.Canonical
+	if r.Family == caps.Exec {
+		resolve = c.canonicalProgram
+	}
+	path, _, err := resolve(r.Name)
 	if err != nil {
 		return r, fmt.Errorf("resolving %s: %w", r.Name, err)
 	}

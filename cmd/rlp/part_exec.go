@@ -127,6 +127,14 @@ type programs struct {
 	stdout, stderr int64 // what an agent gets of each stream at most; 0 is all that is kept
 }
 
+// resolve is [lane.Resolve] where the lane has its programs.
+func (p *programs) resolve(written string) (lane.Found, error) {
+	if l, ok := p.lane.(lane.Finder); ok {
+		return l.Find(written)
+	}
+	return lane.Resolve(written)
+}
+
 // find looks for a program where the lane has its programs.
 func (p *programs) find(path string) (lane.Found, error) {
 	if l, ok := p.lane.(lane.Finder); ok {
@@ -166,7 +174,7 @@ func (p *programs) prepare() {
 	}
 	for _, list := range p.named {
 		for i, written := range list {
-			if f, err := lane.Resolve(written); err == nil {
+			if f, err := p.resolve(written); err == nil {
 				list[i] = f.Named
 			}
 		}

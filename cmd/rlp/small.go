@@ -17,6 +17,7 @@ import (
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/internal/companion"
 	"runloop.dev/rlp/internal/home"
+	"runloop.dev/rlp/internal/jail"
 	"runloop.dev/rlp/launcher"
 )
 
@@ -123,3 +124,8 @@ func (a *app) execFit(context.Context, *composition, *launcher.Spec) (release fu
 
 // execLane is the whole program's.
 type execLane any
+
+// canonicalProgram is the path of a program without links.
+func (c *composition) canonicalProgram(written string) (string, bool, error) {
+	return jail.Canonical(written)
+}

@@ -162,6 +162,16 @@ func findBelow(root, written string, closed []string) (Found, error) {
 	return f, nil
 }
 
+// CanonicalBelow is a path without links, in a root; missing says that there is
+// no such file, and the path is as it was written.
+func CanonicalBelow(root, written string) (canonical string, missing bool, err error) {
+	written = filepath.Clean(written)
+	if canonical, err = realBelow(root, written); errors.Is(err, ErrNotExist) {
+		return written, true, nil
+	}
+	return canonical, false, err
+}
+
 // realBelow is a path without links, in a root.
 func realBelow(root, p string) (string, error) {
 	at, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
