@@ -273,6 +273,7 @@ var outside = map[string][]owner{
 		{"bundles", false, "names that differ only in Unicode form"},
 	},
 	"golang.org/x/sys/unix": {
+		{"internal/meter", true, "what a guest costs is measured in its thread's processor time"},
 		{"internal/model/remote", false, "a child inherits no descriptor"},
 		{"bundles", false, "opens without following or waiting"},
 		{"cmd/rlp", false, "is it a terminal"},

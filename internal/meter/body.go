@@ -1,5 +1,7 @@
 package meter
 
+import "slices"
+
 const (
 	// leafCost bounds what a function without calls, loops and bulk operations
 	// may cost in all to go unchecked: its caller is checked.
@@ -21,19 +23,31 @@ const (
 type function struct {
 	reader
 	m      *rewriter
+	params uint32 // of the guest's; behind them is the counter
 	locals uint32 // parameters and locals of the guest's
+	types  []byte // of as many of them as are tracked
 	out    []byte
 	holes  []hole
 	frames []frame
+	debts  debts
 	open   uint32 // labels that are open in out, without one around the body
+	depth  uint32 // loops around here
 	at     int32  // hole that pays for what comes next, or dead
+	debt   int32  // node of here
 	cost   uint64 // of the whole body, once
 	calls  bool
-	loops  bool
+	picks  bool // calls by a table
 	bulk   bool
 	long   bool
 	exits  bool // something other than a plain branch leaves to the end
+	simple bool // no block, call or bulk operation came yet
 	early  bool // a loop header comes before anything that could need a check
+
+	events []event
+	loops  []loop
+	around [maxAround + 1]*loop
+	labels []arms
+	spare  int // how many locals may yet be copied
 }
 
 // frame is a block of the guest's that is open.
@@ -44,16 +58,21 @@ type frame struct {
 	then   bool   // the end of its first arm is reached
 	others bool   // it has a second arm
 	at     int32  // hole that pays for what is around it
-	head   int32  // of a loop: the hole at its header
+	loop   int32  // which loop it is, or dead
 	low    int32  // outermost frame that something within leaves to
+	debt   int32  // node of its label
+	before int32  // node before it
 	label  uint32 // open labels when its own was opened, with it
+	depth  uint32 // loops around its label
 }
 
 func (f *function) rewrite(m *rewriter, t funcType, body, out []byte) []byte {
-	*f = function{reader: reader{b: body}, m: m, out: f.out[:0], holes: f.holes[:0], frames: f.frames[:0], long: len(body) > longBody}
-	declared := f.readLocals(uint32(len(t.params)))
-	f.frames = append(f.frames, frame{live: true})
-	f.at = f.hole(hole{})
+	f.reset(m, body)
+	f.params = uint32(len(t.params))
+	f.types = append(f.types, t.params[:min(len(t.params), maxTracked)]...)
+	declared := f.readLocals(f.params)
+	f.frames = append(f.frames, frame{live: true, loop: dead, debt: f.debts.node()})
+	f.at = f.begin(hole{from: settled})
 	for f.err == nil && len(f.frames) > 0 {
 		f.instruction()
 	}
@@ -61,7 +80,19 @@ func (f *function) rewrite(m *rewriter, t funcType, body, out []byte) []byte {
 	if f.err != nil {
 		return out
 	}
+	f.settle()
+	f.findLive()
 	return f.write(declared, m.resultType(t.results), out)
+}
+
+// reset forgets all but the memory.
+func (f *function) reset(m *rewriter, body []byte) {
+	*f = function{
+		reader: reader{b: body}, m: m, debts: f.debts, simple: true, long: len(body) > longBody, spare: len(body) / 2,
+		types: f.types[:0], out: slices.Grow(f.out[:0], len(body)+len(body)/2), holes: f.holes[:0], frames: f.frames[:0],
+		events: f.events[:0], loops: f.loops[:0], labels: f.labels[:0],
+	}
+	f.debts.reset()
 }
 
 // readLocals reads the declarations and gives back their bytes, from the
@@ -70,27 +101,77 @@ func (f *function) readLocals(params uint32) []byte {
 	start := f.p
 	total := uint64(params)
 	for range f.count() {
-		total += uint64(f.u32())
-		f.valueType()
+		n := f.u32()
+		total += uint64(n)
+		t := f.valueType()
 		if total > uint64(f.m.opt.MaxLocals) {
 			f.fail(ErrLimit, "%d locals in a function, at most %d are allowed", total, f.m.opt.MaxLocals)
 		}
 		if f.err != nil {
 			return nil
 		}
+		for ; n > 0 && len(f.types) < maxTracked; n-- {
+			f.types = append(f.types, t)
+		}
 	}
 	f.locals = uint32(total)
 	return f.b[start:f.p]
 }
 
+// room makes s twice as long when it is full. The language's own growth, of
+// long slices, would ask for five times what is needed in the end.
+func room[T any](s []T) []T {
+	if len(s) == cap(s) {
+		s = slices.Grow(s, len(s)+8)
+	}
+	return s
+}
+
 func (f *function) hole(h hole) int32 {
-	h.pos = len(f.out)
-	f.holes = append(f.holes, h)
+	h.pos = int32(len(f.out))
+	f.holes = append(room(f.holes), h)
 	return int32(len(f.holes) - 1)
 }
 
+// begin makes a hole and a node behind it.
+func (f *function) begin(h hole) int32 {
+	h.to = f.debts.node()
+	f.debt = h.to
+	return f.hole(h)
+}
+
 // fresh begins a metered block here.
-func (f *function) fresh() { f.at = f.hole(hole{}) }
+func (f *function) fresh() {
+	f.at = f.begin(hole{from: f.debt, weight: f.weight(f.depth, weighCost)})
+}
+
+// weight is how much a hole within that many loops is to be kept empty.
+func (f *function) weight(depth uint32, kind uint8) uint8 {
+	return uint8(min(depth, maxWeight))*weights + kind
+}
+
+// owe lets code that goes on at a frame's label owe what is owed there.
+func (f *function) owe(fr *frame) {
+	f.hole(hole{from: f.debt, to: fr.debt, weight: f.weight(min(f.depth, fr.depth), weighFree)})
+	f.debt = fr.debt
+}
+
+// square lets nothing be owed here.
+func (f *function) square() {
+	f.hole(hole{from: f.debt, to: settled, weight: f.weight(f.depth, weighFree)})
+	f.debt = settled
+}
+
+// pass leaves the counter on the stack, for whoever is to have it, with
+// nothing owed.
+func (f *function) pass() {
+	if f.at == dead {
+		f.local(opLocalGet, f.counter())
+		return
+	}
+	f.hole(hole{kind: holePass, from: f.debt, to: settled, weight: f.weight(f.depth, weighFree)})
+	f.debt = settled
+}
 
 func (f *function) charge(op byte) {
 	if f.at != dead {
@@ -115,17 +196,20 @@ func (f *function) instruction() {
 		f.branch(op)
 	case opUnreachable:
 		f.out = append(f.out, op)
+		f.event(eventStop, 0)
 		f.at = dead
 	case opCall, opCallIndirect:
 		f.call(op)
 	case opLocalGet, opLocalSet, opLocalTee:
-		f.index("local", f.locals)
-		f.out = append(f.out, f.b[start:f.p]...)
+		f.variable(op, f.index("local", f.locals))
 	case opGlobalGet, opGlobalSet:
 		f.index("global", f.m.globals)
 		f.out = append(f.out, f.b[start:f.p]...)
 	case opRefFunc:
-		f.out = appendU32(append(f.out, op), f.m.shift(f.index("function", f.m.numFuncs())))
+		if callee := f.index("function", f.m.numFuncs()); f.err == nil {
+			f.out = appendU32(append(f.out, op), f.m.reference(callee))
+			f.m.refers = true
+		}
 	case opMemoryGrow:
 		zero(&f.reader)
 		f.grow(f.b[start:f.p], pageShift)
@@ -137,11 +221,35 @@ func (f *function) instruction() {
 	}
 }
 
+// moved is where a local of the guest's is now.
+func (f *function) moved(i uint32) uint32 {
+	if i >= f.params {
+		return i + 1
+	}
+	return i
+}
+
+// variable copies an instruction on a local.
+func (f *function) variable(op byte, i uint32) {
+	f.local(op, f.moved(i))
+	switch {
+	case i >= maxTracked || f.at == dead:
+	case op == opLocalGet:
+		f.event(eventGet, i)
+	default:
+		f.event(eventSet, i)
+	}
+}
+
 // misc is an instruction of the second table, whose number is written in its
 // one short form.
 func (f *function) misc() {
 	op := f.u32()
 	start := f.p
+	if op == miscTableInit || op == miscElemDrop {
+		f.index("element segment", f.m.counts[secElement]) // one more may be added
+		f.p = start
+	}
 	misc(&f.reader, op)
 	code := append([]byte{opMisc, byte(op)}, f.b[start:f.p]...)
 	switch op {
@@ -162,43 +270,57 @@ func (f *function) leaves(i int32) {
 	top.low = min(top.low, i)
 }
 
-// call copies a call. Around it the counter is in the global, where the
-// callee finds it and leaves it.
+// call copies a call. A function of the guest's takes the counter and gives it
+// back; one of the host's finds it in the global.
 func (f *function) call(op byte) {
-	start := f.p
-	var callee uint32
 	if op == opCall {
-		callee = f.m.shift(f.index("function", f.m.numFuncs()))
+		f.callDirect()
 	} else {
-		f.index("type", f.m.numTypes())
-		f.u32()
+		f.callPicked()
 	}
-	if f.at != dead {
-		f.store()
-	}
-	f.out = append(f.out, op)
-	if op == opCall {
-		f.out = appendU32(f.out, callee)
-	} else {
-		f.out = append(f.out, f.b[start:f.p]...)
-	}
+	f.local(opLocalSet, f.counter())
 	if f.at == dead {
 		return
 	}
-	f.load()
-	f.calls = true
+	f.calls, f.simple = true, false
 	f.leaves(0)
 	if f.long {
-		f.at = f.hole(hole{kind: holeChecked})
+		f.at = f.hole(hole{kind: holeChecked, from: settled, to: settled})
 	}
+}
+
+func (f *function) callDirect() {
+	callee := f.index("function", f.m.numFuncs())
+	f.pass()
+	if callee >= f.m.imports {
+		f.out = appendU32(append(f.out, opCall), f.m.shift(callee))
+		return
+	}
+	f.out = appendU32(append(f.out, opGlobalSet), f.m.globals)
+	f.out = appendU32(append(f.out, opCall), callee)
+	f.out = appendU32(append(f.out, opGlobalGet), f.m.globals)
+}
+
+func (f *function) callPicked() {
+	t := f.index("type", f.m.numTypes())
+	table := f.u32()
+	if f.err != nil {
+		return
+	}
+	f.picks = true
+	f.local(opLocalSet, f.scratch(0))
+	f.pass()
+	f.local(opLocalGet, f.scratch(0))
+	f.out = appendU32(appendU32(append(f.out, opCallIndirect), f.m.counted(t)), table)
 }
 
 // move copies an operation on as much as the number on top of the stack says,
 // and charges for it before.
 func (f *function) move(code []byte, shift byte) {
 	if f.at != dead {
-		f.bulk = true
+		f.bulk, f.simple = true, false
 		f.leaves(0)
+		f.square()
 		f.local(opLocalTee, f.scratch(0))
 		f.local(opLocalGet, f.counter())
 		f.local(opLocalGet, f.scratch(0))
@@ -208,7 +330,7 @@ func (f *function) move(code []byte, shift byte) {
 		}
 		f.out = append(f.out, opI64Sub)
 		f.local(opLocalTee, f.counter())
-		f.check()
+		f.check(0)
 	}
 	f.out = append(f.out, code...)
 }
@@ -220,8 +342,9 @@ func (f *function) grow(code []byte, shift byte) {
 		f.out = append(f.out, code...)
 		return
 	}
-	f.bulk = true
+	f.bulk, f.simple = true, false
 	f.leaves(0)
+	f.square()
 	f.local(opLocalTee, f.scratch(0))
 	f.out = append(f.out, code...)
 	f.local(opLocalTee, f.scratch(1))
@@ -235,5 +358,5 @@ func (f *function) grow(code []byte, shift byte) {
 	}
 	f.out = append(f.out, opI64Sub)
 	f.local(opLocalTee, f.counter())
-	f.check()
+	f.check(0)
 }

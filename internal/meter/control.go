@@ -24,35 +24,51 @@ func (f *function) blockType() []byte {
 //	  if counter >= 0
 //	    what was in the loop
 //	  else
+//	    locals = copies of locals
 //	    counter = refill(counter) + cost
 //	    br loop
 //	  end
 //	end
 //
-// which keeps the call of refill, and all that it would make the engine save,
-// out of the way of the others.
+// which keeps the call, and all that it would make the engine save, out of the
+// way of the others.
 func (f *function) block(op byte) {
 	t := f.blockType()
 	if len(f.frames) > f.m.opt.MaxNesting {
 		f.fail(ErrLimit, "more than %d blocks within each other", f.m.opt.MaxNesting)
 		return
 	}
+	fr := frame{op: op, live: f.at != dead, at: f.at, loop: dead, low: math.MaxInt32, debt: f.debts.node(), before: f.debt, depth: f.depth}
+	if fr.live && op == opLoop {
+		f.depth++
+		fr.depth = f.depth
+		f.owe(&fr)
+	}
 	f.out = append(append(f.out, op), t...)
 	f.open++
-	fr := frame{op: op, live: f.at != dead, at: f.at, head: dead, low: math.MaxInt32, label: f.open}
-	if fr.live {
-		switch op {
-		case opLoop:
-			f.early = f.early || len(f.holes) == 1 && !f.calls && !f.bulk
-			f.loops = true
-			f.at = f.hole(hole{kind: holeLoop, block: t})
-			fr.head = f.at
-			f.open++
-		case opIf:
+	fr.label = f.open
+	switch {
+	case fr.live && op == opLoop:
+		f.early = f.early || f.simple
+		f.enterLoop(&fr, t)
+	case op == opIf:
+		f.event(eventIf, 0)
+		if fr.live {
 			f.fresh()
 		}
+	default:
+		f.event(eventOpen, 0)
 	}
+	f.simple = f.simple && !fr.live
 	f.frames = append(f.frames, fr)
+}
+
+func (f *function) enterLoop(fr *frame, t []byte) {
+	fr.loop = int32(len(f.loops))
+	f.event(eventLoop, uint32(fr.loop))
+	f.at = f.begin(hole{kind: holeLoop, loop: fr.loop, from: fr.debt, weight: f.weight(f.depth, weighHeader)})
+	f.loops = append(f.loops, loop{nested: f.depth > 1, block: t, head: f.at})
+	f.open++
 }
 
 func (f *function) otherwise() {
@@ -63,9 +79,14 @@ func (f *function) otherwise() {
 	}
 	fr.others = true
 	fr.then = f.at != dead
+	if fr.then {
+		f.owe(fr)
+	}
+	f.event(eventElse, 0)
 	f.out = append(f.out, opElse)
 	f.at = dead
 	if fr.live {
+		f.debt = fr.before
 		f.fresh()
 	}
 }
@@ -77,23 +98,33 @@ func (f *function) end() {
 	fr := f.frames[len(f.frames)-1]
 	f.frames = f.frames[:len(f.frames)-1]
 	if len(f.frames) == 0 {
-		return // the end of the function is written with what is around it
+		f.last(&fr)
+		return
 	}
 	f.open = fr.label - 1
-	if fr.head != dead {
-		f.hole(hole{kind: holeSlow, head: fr.head})
-		fr.low = 0
+	if fr.loop != dead {
+		f.leaveLoop(&fr)
+	} else {
+		f.event(eventEnd, 0)
+	}
+	meets := fr.live && (fr.op == opIf || fr.op == opBlock && fr.target)
+	if meets {
+		if f.at != dead {
+			f.owe(&fr)
+		}
+		if fr.op == opIf && !fr.others {
+			f.debts.join(fr.before, fr.debt, 0)
+		}
+		f.debt = fr.debt
 	}
 	f.out = append(f.out, opEnd)
 	f.leaves(fr.low)
-	if fr.op == opLoop || !fr.live {
+	if !meets {
 		return
 	}
 	reached := fr.target || f.at != dead
 	if fr.op == opIf {
 		reached = reached || fr.then || !fr.others
-	} else if !fr.target {
-		return
 	}
 	switch {
 	case !reached:
@@ -105,59 +136,103 @@ func (f *function) end() {
 	}
 }
 
-// label reads where a branch goes and writes where that is now.
-func (f *function) label() {
-	depth := f.index("label", uint32(len(f.frames)))
-	if f.err != nil {
-		return
+func (f *function) leaveLoop(fr *frame) {
+	f.loops[fr.loop].back = fr.target
+	f.event(eventLoopEnd, uint32(fr.loop))
+	f.depth--
+	f.hole(hole{kind: holeSlow, loop: fr.loop})
+	fr.low = 0
+}
+
+// last ends the function: what leaves to its end by a label meets what comes
+// to it, and the counter is given back.
+func (f *function) last(fr *frame) {
+	if f.exits {
+		if f.at != dead {
+			f.owe(fr)
+		}
+		f.debt = fr.debt
+		f.at = 0
+		f.out = append(f.out, opEnd)
 	}
-	i := len(f.frames) - 1 - int(depth)
+	f.pass()
+	f.out = append(f.out, opEnd)
+}
+
+// label writes where a branch goes, which is i blocks from the outermost, is
+// now.
+func (f *function) label(i int) {
 	f.out = appendU32(f.out, f.open-f.frames[i].label)
 	if f.at != dead {
 		f.exits = f.exits || i == 0
 		f.frames[i].target = true
 		f.leaves(int32(i))
+		f.event(eventJump, uint32(i))
 	}
 }
 
-// leave ends the function here, with the counter put back.
+// target reads where a branch goes.
+func (f *function) target() int {
+	depth := f.index("label", uint32(len(f.frames)))
+	return len(f.frames) - 1 - int(depth)
+}
+
+// leave ends the function here.
 func (f *function) leave() {
+	f.pass()
 	if f.at != dead {
-		f.store()
 		f.leaves(0)
 		f.at = dead
 	}
+	f.event(eventStop, 0)
 	f.out = append(f.out, opReturn)
 }
 
 // branch copies a branch. One to the end of the function is a return.
 func (f *function) branch(op byte) {
-	if op == opBr {
-		start := f.p
-		if depth := f.u32(); depth == uint32(len(f.frames)-1) {
-			op = opReturn
-		} else {
-			f.p = start
-		}
-	}
-	if op == opReturn {
+	switch op {
+	case opReturn:
 		f.leave()
-		return
-	}
-	f.out = append(f.out, op)
-	if op == opBrTable {
-		n := f.count()
-		f.out = appendU32(f.out, n)
-		for i := uint32(0); i < n && f.err == nil; i++ {
-			f.label()
+	case opBr:
+		i := f.target()
+		switch {
+		case f.err != nil:
+		case i == 0:
+			f.leave()
+		default:
+			if f.at != dead {
+				f.owe(&f.frames[i])
+			}
+			f.out = append(f.out, op)
+			f.label(i)
+			f.event(eventStop, 0)
+			f.at = dead
 		}
-	}
-	f.label()
-	switch {
-	case f.at == dead || f.err != nil:
-	case op == opBrIf:
-		f.fresh()
-	default:
+	case opBrIf:
+		f.out = append(f.out, op)
+		f.split()
+		if f.at != dead {
+			f.fresh()
+		}
+	case opBrTable:
+		n := f.count()
+		f.out = appendU32(append(f.out, op), n)
+		for i := uint32(0); i <= n && f.err == nil; i++ {
+			f.split()
+		}
+		f.event(eventStop, 0)
 		f.at = dead
 	}
+}
+
+// split copies a label that is left to from where nothing can be charged.
+func (f *function) split() {
+	i := f.target()
+	if f.err != nil {
+		return
+	}
+	if f.at != dead {
+		f.debts.join(f.debt, f.frames[i].debt, 0)
+	}
+	f.label(i)
 }

@@ -57,10 +57,10 @@ func serve(t testing.TB, rt wazero.Runtime, tank *meter.Tank) {
 		old := int64(stack[0])
 		next, ok := tank.Refill(old)
 		if !ok {
+			counterOf(mod).Set(uint64(old))
 			panic(errExhausted)
 		}
-		counter := counterOf(mod)
-		counter.Set(counter.Get() + uint64(next-old))
+		counterOf(mod).Set(uint64(next))
 		stack[0] = uint64(next)
 	}
 	i64 := []api.ValueType{api.ValueTypeI64}

@@ -16,8 +16,9 @@ import (
 
 // reaching is code that names what only the rewritten module has, by the index
 // that it has there. Module: 1 import, 1 function (i32) -> i32, 1 global,
-// 1 local besides the parameter, 2 types; the counter's local is 2, its global
-// 1, the refill function 1, which has moved the guest's own to 2.
+// 1 local besides the parameter, 2 types; the counter's local is 1, which has
+// moved the guest's own to 2, its global 1, the refill function 1, which has
+// moved the guest's own to 2.
 var reaching = map[string]string{
 	"reads the counter":       "global.get 1; drop; get 0",
 	"resets the counter":      "i64 99; global.set 1; get 0",
@@ -59,7 +60,7 @@ func TestInvalidWouldBeValid(t *testing.T) {
 	for name, c := range map[string]struct{ code, from, to string }{
 		"global":   {"global.get 0; drop; get 0", "\x23\x00\x1a", "\x23\x01\x1a"},
 		"function": {"i64 5; nop; nop; drop; get 0", "\x01\x01\x1a", "\x10\x01\x1a"},
-		"local":    {"i64 99; nop; nop; drop; get 0", "\x01\x01\x1a", "\x22\x02\x1a"},
+		"local":    {"i64 99; nop; nop; drop; get 0", "\x01\x01\x1a", "\x22\x01\x1a"},
 	} {
 		wasm := testModule{fns: []fn{{sig: sig{i32, i32}, locals: i32, code: c.code}}}.bytes()
 		out := rewrite(t, wasm)

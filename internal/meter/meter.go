@@ -7,11 +7,16 @@
 // module and its input alone, never on the engine, the machine or how often
 // the host was asked.
 //
-// The counter is in a local of each function and, around calls and exits, in a
-// global that no instruction of the guest can name. Where it is found below
-// zero (at function entries, loop headers and bulk operations, which every
-// unbounded computation passes) the module calls its one added import, and the
-// host gives it another slice or ends it. See [Tank] for the host's half.
+// The counter is handed from function to function, in a register for the most
+// part, and is in a global that no instruction of the guest can name whenever
+// the host has its turn. Where it is found below zero (at function entries, loop
+// headers and bulk operations, which every unbounded computation passes) the
+// module calls its one added import, and the host gives it another slice or ends
+// it. See [Tank] for the host's half.
+//
+// Between those places the counter may be off by a number known beforehand, so
+// that a loop is charged for once, wherever that is cheapest, and what is
+// compared with is that number instead of zero.
 //
 // Every index of the guest is checked against the index spaces that the guest
 // itself has: what is added is out of its reach, whatever its bytes say. All
@@ -34,12 +39,12 @@ const (
 	ImportName = "refill"
 
 	// CounterName is the exported mutable i64 that holds the counter whenever
-	// the guest is in a call of the host, and after it has ended.
+	// the guest is in a call of the host, and after it has ended by itself.
 	CounterName = "rlp:meter/counter"
 
 	// Version changes whenever the same module would be rewritten otherwise, or
 	// charged otherwise. It belongs into the key of whatever keeps a result.
-	Version = 1
+	Version = 2
 )
 
 var (
@@ -67,6 +72,9 @@ type Option struct {
 	MaxLocals  int // locals and parameters of one function; 0 is 50,000
 }
 
+// maxModule keeps places in what is written in 31 bits.
+const maxModule = 1 << 26
+
 func (o Option) orDefault() Option {
 	if o.MaxNesting <= 0 {
 		o.MaxNesting = 10_000
@@ -85,7 +93,13 @@ func (o Option) orDefault() Option {
 // [ErrReserved]. A module without an error may still be invalid; then the
 // engine refuses it as it would have refused the original.
 func Rewrite(module []byte, opt Option) ([]byte, error) {
-	m := &rewriter{opt: opt.orDefault()}
+	m := &rewriter{
+		opt: opt.orDefault(), newType: map[string]uint32{},
+		outside: map[uint32]uint32{}, inside: map[uint32]uint32{},
+	}
+	if len(module) > maxModule {
+		return nil, fmt.Errorf("metering a module: %w: %d bytes, at most %d are allowed", ErrLimit, len(module), maxModule)
+	}
 	if err := m.read(module); err != nil {
 		return nil, fmt.Errorf("metering a module: %w", err)
 	}

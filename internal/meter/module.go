@@ -55,8 +55,17 @@ type rewriter struct {
 	code    []byte // what is in the code section, not yet rewritten
 	names   names
 
-	added   []byte // types behind the module's own
-	newType map[string]uint32
+	added        []byte // types behind the module's own
+	newType      map[string]uint32
+	countedTypes []uint32          // by the module's own, as far as they are added
+	addedFuncs   []byte            // types of functions behind the module's own
+	addedCode    []byte            // and their bodies
+	numAdded     uint32            // and how many they are
+	outside      map[uint32]uint32 // added functions by what they call
+	inside       map[uint32]uint32
+	declared     []uint32 // functions that are exported
+	refers       bool     // code refers to functions
+
 	body    function
 	scratch []byte // of one body at a time
 }
@@ -108,7 +117,9 @@ func (m *rewriter) read(module []byte) error {
 func (m *rewriter) readSection(id byte, r *reader) {
 	switch id {
 	case secStart:
-		m.content[id] = appendU32(nil, m.shift(r.index("function", m.numFuncs())))
+		if f := r.index("function", m.numFuncs()); r.err == nil {
+			m.content[id] = appendU32(nil, m.outer(f))
+		}
 		return
 	case secDataCount:
 		m.counts[id] = r.u32()
@@ -123,9 +134,8 @@ func (m *rewriter) readSection(id byte, r *reader) {
 	case secImport:
 		m.readImports(r, n)
 	case secFunction:
-		for range n {
-			m.funcs = append(m.funcs, r.index("type", m.numTypes()))
-		}
+		m.readFunctions(r, n)
+		return
 	case secTable:
 		for range n {
 			r.refType()
@@ -160,7 +170,7 @@ func (m *rewriter) numTypes() uint32 { return uint32(len(m.types)) }
 func (m *rewriter) numFuncs() uint32 { return uint32(len(m.funcs)) }
 
 func (m *rewriter) readTypes(r *reader, n uint32) {
-	m.types = make([]funcType, 0, n)
+	m.types, m.countedTypes = make([]funcType, 0, n), make([]uint32, n)
 	for range n {
 		if c := r.byte(); c != typeFunc {
 			r.fail(ErrUnsupported, "type of kind %#x", c)
@@ -208,6 +218,19 @@ func (m *rewriter) readImports(r *reader, n uint32) {
 	}
 }
 
+func (m *rewriter) readFunctions(r *reader, n uint32) {
+	out := make([]byte, 0, n+n/4)
+	for range n {
+		t := r.index("type", m.numTypes())
+		if r.err != nil {
+			return
+		}
+		m.funcs = append(m.funcs, t)
+		out = appendU32(out, m.counted(t))
+	}
+	m.content[secFunction] = out
+}
+
 func (m *rewriter) readGlobals(r *reader, n uint32) {
 	m.globals += n
 	out := make([]byte, 0, r.left()+r.left()/8)
@@ -231,7 +254,12 @@ func (m *rewriter) readExports(r *reader, n uint32) {
 		out = append(out, r.b[start:r.p]...)
 		switch kind {
 		case kindFunc:
-			out = appendU32(out, m.shift(r.index("function", m.numFuncs())))
+			f := r.index("function", m.numFuncs())
+			if r.err != nil {
+				return
+			}
+			m.declared = append(m.declared, f)
+			out = appendU32(out, m.outer(f))
 		case kindGlobal:
 			out = appendU32(out, r.index("global", m.globals))
 		case kindTable, kindMemory:
@@ -252,7 +280,6 @@ func (m *rewriter) readCode() error {
 	if int(m.counts[secCode]) != len(own) {
 		return malformed("%d functions, %d bodies", len(own), m.counts[secCode])
 	}
-	m.newType = map[string]uint32{}
 	r := &reader{b: m.code}
 	out := make([]byte, 0, len(m.code)+len(m.code)/3+64)
 	for _, t := range own {
@@ -291,6 +318,9 @@ func (m *rewriter) addType(params, results []byte) uint32 {
 
 // bytes writes the module, with what is added to it.
 func (m *rewriter) bytes() []byte {
+	m.declare()
+	m.appendAll(secFunction, m.addedFuncs, m.numAdded)
+	m.appendAll(secCode, m.addedCode, m.numAdded)
 	t := m.addType([]byte{typeI64}, []byte{typeI64})
 	m.content[secType] = slices.Concat(m.content[secType], m.added)
 	m.append(secImport, appendU32(append(appendName(appendName(nil, ImportModule), ImportName), kindFunc), t))
@@ -314,10 +344,15 @@ func (m *rewriter) bytes() []byte {
 }
 
 // append puts one more entry behind those of a vector.
-func (m *rewriter) append(id byte, entry []byte) {
-	m.content[id] = append(slices.Clip(m.content[id]), entry...)
-	m.counts[id]++
-	m.present[id] = true
+func (m *rewriter) append(id byte, entry []byte) { m.appendAll(id, entry, 1) }
+
+// appendAll puts n entries there.
+func (m *rewriter) appendAll(id byte, entries []byte, n uint32) {
+	if n > 0 {
+		m.content[id] = append(slices.Clip(m.content[id]), entries...)
+		m.counts[id] += n
+		m.present[id] = true
+	}
 }
 
 func (m *rewriter) section(out []byte, id byte) []byte {

@@ -44,11 +44,17 @@ const (
 	opI64ShrU      = 0x88
 	opI64ExtendU   = 0xad
 	opNumericLast  = 0xc4
-	opRefNull      = 0xd0
-	opRefIsNull    = 0xd1
-	opRefFunc      = 0xd2
-	opMisc         = 0xfc
-	opVector       = 0xfd
+
+	opI32ReinterpretF32 = 0xbc
+	opI64ReinterpretF64 = 0xbd
+	opF32ReinterpretI32 = 0xbe
+	opF64ReinterpretI64 = 0xbf
+
+	opRefNull   = 0xd0
+	opRefIsNull = 0xd1
+	opRefFunc   = 0xd2
+	opMisc      = 0xfc
+	opVector    = 0xfd
 
 	miscTruncLast  = 0x07
 	miscMemoryInit = 0x08
@@ -75,6 +81,8 @@ const (
 
 	typeI32       = 0x7f
 	typeI64       = 0x7e
+	typeF32       = 0x7d
+	typeF64       = 0x7c
 	typeV128      = 0x7b
 	typeFuncref   = 0x70
 	typeExternref = 0x6f

@@ -25,7 +25,10 @@ func (m *rewriter) constant(r *reader, out []byte) []byte {
 		case opGlobalGet:
 			out = appendU32(append(out, op), r.index("global", m.globals))
 		case opRefFunc:
-			out = appendU32(append(out, op), m.shift(r.index("function", m.numFuncs())))
+			out = append(out, op)
+			if f := r.index("function", m.numFuncs()); r.err == nil {
+				out = appendU32(out, m.reference(f))
+			}
 		case opVector:
 			if c := r.byte(); c != vectorConst {
 				r.fail(ErrMalformed, "instruction 0xfd %#x in a constant", c)
@@ -77,8 +80,8 @@ func (m *rewriter) element(r *reader, out []byte) []byte {
 	for range n {
 		if kind&elemExprs != 0 {
 			out = m.constant(r, out)
-		} else {
-			out = appendU32(out, m.shift(r.index("function", m.numFuncs())))
+		} else if f := r.index("function", m.numFuncs()); r.err == nil {
+			out = appendU32(out, m.reference(f))
 		}
 		if r.err != nil {
 			break

@@ -24,9 +24,9 @@ func NewTank(budget, slice int64) *Tank {
 // Refill is what the import does: counter is its argument, next its result.
 // Without ok the budget is used up and the guest must not go on.
 //
-// The exported counter, which a running function has taken a copy of, has to
-// grow by as much, next - counter, for [Tank.Left] to stay true if a trap ends
-// the function before it writes its copy back.
+// The exported counter, of which the running functions hold what it is by now,
+// is to be set to next, or to counter if the guest does not go on: if a trap
+// ends the guest, [Tank.Left] is what was left when it last asked, or called.
 func (t *Tank) Refill(counter int64) (next int64, ok bool) {
 	left := t.reserve + counter
 	if left < 0 {

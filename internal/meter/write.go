@@ -1,78 +1,88 @@
 package meter
 
+import "slices"
+
 // Kinds of holes.
 const (
 	holePlain   = iota // charge
+	holePass           // charge, and leave the counter on the stack
 	holeChecked        // charge, and ask if there is no more
 	holeLoop           // the header of a loop
 	holeSlow           // what happens when there is no more at such a header
 )
 
-// hole is a place in a body where a charge goes.
+// hole is a place in a body where a charge goes. Hostile code has as many as
+// it has bytes, so they are small.
 type hole struct {
-	kind  byte
-	head  int32 // of holeSlow: its header
-	pos   int
-	cost  uint64
-	block []byte // of holeLoop: the type of the loop
+	cost   uint64
+	pos    int32
+	from   int32 // node before it
+	to     int32 // node behind it
+	next   int32 // of the same weight
+	loop   int32 // of holeLoop and holeSlow
+	kind   byte
+	weight uint8
 }
 
-// The locals that are added: the counter, and two for bulk operations.
-func (f *function) counter() uint32         { return f.locals }
+// The counter is in the local behind the parameters. Behind the guest's own
+// are up to two more, for what is on top of the stack.
+func (f *function) counter() uint32         { return f.params }
 func (f *function) scratch(i uint32) uint32 { return f.locals + 1 + i }
 
 func (f *function) local(op byte, i uint32) { f.out = appendU32(append(f.out, op), i) }
 
-// store puts the counter into the global.
-func (f *function) store() {
+// add adds n to the number on top of the stack.
+func (f *function) add(n int64) {
+	if n != 0 {
+		f.out = append(appendS64(append(f.out, opI64Const), n), opI64Add)
+	}
+}
+
+// compare compares the counter, on top of the stack, to what it must be at
+// least when that much is owed.
+func (f *function) compare(owed int64, op byte) {
+	f.out = append(appendS64(append(f.out, opI64Const), -owed), op)
+}
+
+// check asks for more if the number on top of the stack, the counter, is too
+// low.
+func (f *function) check(owed int64) {
+	f.compare(owed, opI64GeS)
+	f.out = append(f.out, opIf, typeNone, opElse)
 	f.local(opLocalGet, f.counter())
-	f.out = appendU32(append(f.out, opGlobalSet), f.m.globals)
-}
-
-// load takes it from there.
-func (f *function) load() {
-	f.out = appendU32(append(f.out, opGlobalGet), f.m.globals)
-	f.local(opLocalSet, f.counter())
-}
-
-// check asks for more if the number on top of the stack, the counter, is below
-// zero.
-func (f *function) check() {
-	f.out = append(f.out, opI64Const, 0, opI64LtS, opIf, typeNone)
-	f.ask()
+	f.add(owed)
+	f.out = appendU32(append(f.out, opCall), f.m.refill())
+	f.add(-owed)
 	f.local(opLocalSet, f.counter())
 	f.out = append(f.out, opEnd)
 }
 
-// ask leaves the new counter on the stack.
-func (f *function) ask() {
-	f.local(opLocalGet, f.counter())
-	f.out = appendU32(append(f.out, opCall), f.m.refill())
-}
-
 // less leaves the counter on the stack, less cost.
-func (f *function) less(cost uint64) {
+func (f *function) less(cost int64) {
 	f.local(opLocalGet, f.counter())
-	if cost > 0 {
-		f.out = append(appendS64(append(f.out, opI64Const), int64(cost)), opI64Sub)
+	if cost != 0 {
+		f.out = append(appendS64(append(f.out, opI64Const), cost), opI64Sub)
 	}
 }
 
-// enter takes cost off the counter and goes into the block of type t if there
-// is enough.
-func (f *function) enter(cost uint64, t []byte) {
+// charged leaves the counter on the stack, less cost, which it has now.
+func (f *function) charged(cost int64) {
 	f.less(cost)
-	f.local(opLocalTee, f.counter())
-	f.out = append(append(f.out, opI64Const, 0, opI64GeS, opIf), t...)
+	if cost != 0 {
+		f.local(opLocalTee, f.counter())
+	}
 }
 
-// again asks for more and goes back to before enter.
-func (f *function) again(cost uint64) {
+// again asks for more and goes back to before the header of a loop.
+func (f *function) again(l *loop) {
+	head := &f.holes[l.head]
+	owed := f.debts.at(head.to)
 	f.out = append(f.out, opElse)
-	f.ask()
-	if cost > 0 {
-		f.out = append(appendS64(append(f.out, opI64Const), int64(cost)), opI64Add)
-	}
+	f.copies(l)
+	f.local(opLocalGet, f.counter())
+	f.add(owed)
+	f.out = appendU32(append(f.out, opCall), f.m.refill())
+	f.add(f.due(head) - owed)
 	f.local(opLocalSet, f.counter())
 	f.out = append(f.out, opBr, 1, opEnd)
 }
@@ -82,29 +92,23 @@ func (f *function) again(cost uint64) {
 // end: one that nobody needs would still cost, in how the engine lays out code.
 func (f *function) write(declared, t, out []byte) []byte {
 	body := f.out
-	f.out = f.m.scratch[:0]
+	f.out = slices.Grow(f.m.scratch[:0], 2*len(body))
 	f.declare(declared)
-	checked := (f.loops || f.calls || f.bulk || f.cost > leafCost) && !f.early
-	f.load()
-	if checked {
+	if (len(f.loops) > 0 || f.calls || f.bulk || f.cost > leafCost) && !f.early {
 		f.holes[0].kind = holeChecked
 	}
-	f.fill(f.holes[0])
+	f.fill(&f.holes[0])
 	if f.exits {
 		f.out = append(append(f.out, opBlock), t...)
 	}
-	from := 0
-	for _, h := range f.holes[1:] {
+	from := int32(0)
+	for i := 1; i < len(f.holes); i++ {
+		h := &f.holes[i]
 		f.out = append(f.out, body[from:h.pos]...)
 		from = h.pos
 		f.fill(h)
 	}
 	f.out = append(f.out, body[from:]...)
-	if f.exits {
-		f.out = append(f.out, opEnd)
-	}
-	f.store()
-	f.out = append(f.out, opEnd)
 	out = append(appendU32(out, uint32(len(f.out))), f.out...)
 	f.m.scratch, f.out = f.out, body
 	return out
@@ -114,31 +118,39 @@ func (f *function) write(declared, t, out []byte) []byte {
 func (f *function) declare(declared []byte) {
 	r := &reader{b: declared}
 	groups := r.u32()
-	if f.bulk {
-		f.out = append(appendU32(f.out, groups+2), declared[r.p:]...)
-		f.out = append(f.out, 1, typeI64, 2, typeI32)
+	scratch := byte(0)
+	switch {
+	case f.bulk:
+		scratch = 2
+	case f.picks:
+		scratch = 1
+	default:
+		f.out = append(f.out, declared...)
 		return
 	}
 	f.out = append(appendU32(f.out, groups+1), declared[r.p:]...)
-	f.out = append(f.out, 1, typeI64)
+	f.out = append(f.out, scratch, typeI32)
 }
 
-func (f *function) fill(h hole) {
+func (f *function) fill(h *hole) {
 	switch h.kind {
 	case holePlain:
-		if h.cost > 0 {
-			f.less(h.cost)
+		if due := f.due(h); due != 0 {
+			f.less(due)
 			f.local(opLocalSet, f.counter())
 		}
+	case holePass:
+		f.less(f.due(h))
 	case holeChecked:
 		if h.cost > 0 || h.pos == 0 {
-			f.less(h.cost)
-			f.local(opLocalTee, f.counter())
-			f.check()
+			f.charged(f.due(h))
+			f.check(f.debts.at(h.to))
 		}
 	case holeLoop:
-		f.enter(h.cost, h.block)
+		f.charged(f.due(h))
+		f.compare(f.debts.at(h.to), opI64GeS)
+		f.out = append(append(f.out, opIf), f.loops[h.loop].block...)
 	case holeSlow:
-		f.again(f.holes[h.head].cost)
+		f.again(&f.loops[h.loop])
 	}
 }

@@ -1,0 +1,99 @@
+package meter
+
+// settled is the node where nothing is owed: what was charged is what ran.
+const settled = 0
+
+// debts says how much more was charged than ran, at each place of a function:
+// a number known when it is rewritten. Between the places that look at the
+// counter it may be what it likes, so code is charged for where that is
+// cheapest. Nodes are places that must owe the same; what holes lie between
+// them decides the rest.
+type debts struct {
+	parent []int32
+	more   []int64 // than the parent
+}
+
+func (d *debts) reset() {
+	d.parent, d.more = append(d.parent[:0], settled), append(d.more[:0], 0)
+}
+
+func (d *debts) node() int32 {
+	n := int32(len(d.parent))
+	d.parent, d.more = append(room(d.parent), n), append(room(d.more), 0)
+	return n
+}
+
+// root returns the node that stands for those known relative to n, and how
+// much more n owes than it.
+func (d *debts) root(n int32) (root int32, more int64) {
+	for root = n; d.parent[root] != root; root = d.parent[root] {
+		more += d.more[root]
+	}
+	for left := more; d.parent[n] != n; {
+		next, step := d.parent[n], d.more[n]
+		d.parent[n], d.more[n] = root, left
+		n, left = next, left-step
+	}
+	return root, more
+}
+
+// join lets b owe by less than a, if neither is known relative to the other.
+func (d *debts) join(a, b int32, by int64) {
+	rootA, moreA := d.root(a)
+	rootB, moreB := d.root(b)
+	if rootA != rootB {
+		d.parent[rootB], d.more[rootB] = rootA, moreA-by-moreB
+	}
+}
+
+// at is what n owes.
+func (d *debts) at(n int32) int64 {
+	_, more := d.root(n)
+	_, zero := d.root(settled)
+	return more - zero
+}
+
+// Of holes within as many loops, those that cost nothing are kept empty first:
+// there are the most of them. Then those at headers, which several ways lead
+// back to.
+const (
+	weighCost = iota
+	weighHeader
+	weighFree
+	weights = 4
+)
+
+// maxWeight is how many loops around a hole count.
+const maxWeight = 7
+
+// settle chooses what is owed where so that as many holes as possible have
+// nothing to charge, those in the most loops first: a maximum spanning tree of
+// the nodes, after Knuth.
+func (f *function) settle() {
+	var lists [weights * (maxWeight + 1)]int32
+	for i := range lists {
+		lists[i] = -1
+	}
+	for i := len(f.holes) - 1; i >= 0; i-- {
+		h := &f.holes[i]
+		if h.kind == holeSlow {
+			continue
+		}
+		weight := h.weight
+		if h.cost == 0 {
+			weight |= weighFree
+		}
+		h.next, lists[weight] = lists[weight], int32(i)
+	}
+	for weight := len(lists) - 1; weight >= 0; weight-- {
+		for i := lists[weight]; i >= 0; i = f.holes[i].next {
+			h := &f.holes[i]
+			f.debts.join(h.from, h.to, int64(h.cost))
+		}
+	}
+}
+
+// due is what is left to be charged at a hole.
+func (f *function) due(h *hole) int64 {
+	return int64(h.cost) + f.debts.at(h.to) - f.debts.at(h.from)
+}

@@ -1,0 +1,171 @@
+package meter
+
+import "math/bits"
+
+// A call in a loop makes the engine keep what lives across it in memory, and
+// write it there wherever it changes: at each turn, called or not. So the slow
+// path of a loop makes copies of what changes in it, which live instead. For
+// that one has to know what changes, and what of it lives.
+
+// maxTracked is how many locals are looked at; those behind are kept in memory.
+const maxTracked = 256
+
+type localSet [maxTracked / 64]uint64
+
+func (s *localSet) add(i uint32)    { s[i/64] |= 1 << (i % 64) }
+func (s *localSet) remove(i uint32) { s[i/64] &^= 1 << (i % 64) }
+
+func (s *localSet) union(t *localSet) {
+	for i := range s {
+		s[i] |= t[i]
+	}
+}
+
+// event is what of an instruction matters to what lives.
+type event uint32
+
+const (
+	eventGet = iota << 28
+	eventSet
+	eventStop // nothing goes on here
+	eventJump // to the frame of that number, or on
+	eventOpen
+	eventIf
+	eventElse
+	eventEnd
+	eventLoop
+	eventLoopEnd
+	eventKinds = 15 << 28
+)
+
+// loop is a loop that is reached.
+type loop struct {
+	written localSet // where the header is reached again from
+	live    localSet // at its header
+	outer   uint8    // loops around it that go on from its header
+	back    bool     // something leads back to it
+	nested  bool     // it is in another
+	head    int32    // the hole at its header
+	block   []byte   // its type
+}
+
+// flow is what is known of a place: what lives there, and which of the loops
+// around it, a bit for each from the outermost on, can go on from it.
+type flow struct {
+	live localSet
+	on   uint8
+}
+
+func (p *flow) union(q *flow) {
+	p.live.union(&q.live)
+	p.on |= q.on
+}
+
+// arms are what is known behind a label, and at the other arm of an if.
+type arms struct{ after, other flow }
+
+func (f *function) event(kind, n uint32) { f.events = append(room(f.events), event(kind|n)) }
+
+// findLive fills in what lives at the headers of loops, from the end of the
+// function to its beginning; twice if loops are in loops, for what leads back
+// to an outer one is known only when its header was seen.
+func (f *function) findLive() {
+	needed, again := false, false
+	for i := range f.loops {
+		needed = needed || f.loops[i].back
+		again = again || f.loops[i].nested
+	}
+	if needed {
+		f.backwards()
+	}
+	if needed && again {
+		f.backwards()
+	}
+}
+
+func (f *function) backwards() {
+	labels := append(f.labels[:0], arms{})
+	var here flow
+	depth := 0
+	for i := len(f.events) - 1; i >= 0; i-- {
+		kind, n := f.events[i]&eventKinds, uint32(f.events[i]&^eventKinds)
+		top := &labels[len(labels)-1]
+		switch kind {
+		case eventGet:
+			here.live.add(n)
+		case eventSet:
+			here.live.remove(n)
+			f.wrote(n, here.on)
+		case eventStop:
+			here = flow{}
+		case eventJump:
+			here.union(&labels[n].after)
+		case eventEnd:
+			labels = append(labels, arms{here, here})
+		case eventLoopEnd:
+			l := &f.loops[n]
+			f.around[min(depth, maxAround)] = l
+			labels = append(labels, arms{after: flow{l.live, l.outer | bit(depth)}})
+			depth++
+		case eventElse:
+			top.other, here = here, top.after
+		case eventIf:
+			here.union(&top.other)
+			labels = labels[:len(labels)-1]
+		case eventLoop:
+			depth--
+			here.on &^= bit(depth)
+			f.loops[n].live, f.loops[n].outer = here.live, here.on
+			labels = labels[:len(labels)-1]
+		case eventOpen:
+			labels = labels[:len(labels)-1]
+		}
+	}
+	f.labels = labels
+}
+
+// maxAround is how many loops around a place are told apart; what is in more
+// is not looked at.
+const maxAround = 8
+
+func bit(depth int) uint8 {
+	if depth >= maxAround {
+		return 0
+	}
+	return 1 << depth
+}
+
+// wrote notes that a local changes where those loops can go on from.
+func (f *function) wrote(local uint32, on uint8) {
+	for ; on != 0; on &= on - 1 {
+		f.around[bits.TrailingZeros8(on)].written.add(local)
+	}
+}
+
+// copies writes code that gives new values to what a loop's slow path must
+// keep: the same ones, by way of another type, which the engine takes to be new.
+// There are no more of them than the function has code.
+func (f *function) copies(l *loop) {
+	if !l.back {
+		return
+	}
+	for w := range l.live {
+		for rest := l.live[w] & l.written[w]; rest != 0 && f.spare > 0; rest &= rest - 1 {
+			i := uint32(w*64 + bits.TrailingZeros64(rest))
+			if there := f.types[i]; there >= typeF64 && there <= typeI32 {
+				f.local(opLocalGet, f.moved(i))
+				f.out = append(f.out, reinterpretations[typeI32-there][:]...)
+				f.local(opLocalSet, f.moved(i))
+				f.spare--
+			}
+		}
+	}
+}
+
+// reinterpretations are to another type and back, by the type.
+var reinterpretations = [...][2]byte{
+	{opF32ReinterpretI32, opI32ReinterpretF32},
+	{opF64ReinterpretI64, opI64ReinterpretF64},
+	{opI32ReinterpretF32, opF32ReinterpretI32},
+	{opI64ReinterpretF64, opF64ReinterpretI64},
+}
