@@ -88,7 +88,7 @@ func TestAttacks(t *testing.T) {
 				if a.Ends&hostiletest.Refused == 0 || !errors.Is(err, guest.ErrModule) {
 					t.Errorf("%s: %v", a.What, err)
 				}
-				t.Logf("%s: %v", time.Since(began).Round(time.Millisecond), err)
+				t.Logf("%s: %s: %v", a.Name, time.Since(began).Round(time.Millisecond), err)
 				return
 			}
 			defer mod.Close()
@@ -99,7 +99,7 @@ func TestAttacks(t *testing.T) {
 			if took := time.Since(began); took > 20*time.Second {
 				t.Errorf("%s: it took %s", a.What, took)
 			}
-			t.Logf("%s: %s", time.Since(began).Round(time.Millisecond), end.Kind)
+			t.Logf("%s: %s, %s of it as a guest: %s", a.Name, time.Since(began).Round(time.Millisecond), end.Wall.Round(time.Millisecond), end.Kind)
 		})
 	}
 	t.Run("after", func(t *testing.T) {
