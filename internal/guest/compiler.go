@@ -17,7 +17,7 @@ import (
 // A Bound is what compiling one module may take. What is over it is refused as
 // a module that is wrong: none that is right comes near.
 type Bound struct {
-	Time   time.Duration // 0 is 10 s
+	Time   time.Duration // 0 is 10 s; longer where others have the processor, see [patience]
 	Memory int64         // bytes beside what the process begins with; 0 is 1 GiB
 }
 
@@ -40,6 +40,7 @@ var ErrCompiler = errors.New("the compiler is not available")
 const (
 	compiledStatus = 0
 	refusedStatus  = 65
+	overStatus     = 66
 	brokenStatus   = 74
 )
 
@@ -64,7 +65,7 @@ func compileInto(ctx context.Context, cfg *Config, dir string) error {
 		return fmt.Errorf("%w: %w", ErrCompiler, err)
 	}
 	bound := cfg.Bound.orDefault()
-	limited, cancel := context.WithTimeout(ctx, bound.Time)
+	limited, cancel := context.WithTimeout(ctx, patience*bound.Time)
 	defer cancel()
 	var said, cry said
 	child := exec.CommandContext(limited, path)
@@ -106,6 +107,8 @@ func verdict(status int, said, cry string, b Bound) error {
 	switch status {
 	case compiledStatus:
 		return nil
+	case overStatus:
+		return overTime(b)
 	case refusedStatus:
 		return fmt.Errorf("%w: %s", ErrModule, oneLine(strings.TrimPrefix(said, ErrModule.Error()+": ")))
 	case brokenStatus:

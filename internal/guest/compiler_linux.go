@@ -51,6 +51,15 @@ func limitProcess(b Bound) error {
 	return nil
 }
 
+// processorTime is what this process has used.
+func processorTime() time.Duration {
+	var used unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &used); err != nil {
+		return math.MaxInt64
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
 // writable is how much memory of its own this process can write, as the limit
 // counts it.
 func writable() uint64 {

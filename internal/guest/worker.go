@@ -27,12 +27,11 @@ func BeCompiler(args []string, in io.Reader, out io.Writer) (status int, done bo
 	memory, err := strconv.ParseInt(args[3], 10, 64)
 	ms, timeErr := strconv.ParseInt(args[4], 10, 64)
 	if err = errors.Join(err, timeErr); err == nil {
-		err = confine(Bound{Time: time.Duration(ms) * time.Millisecond, Memory: memory}.orDefault())
-	}
-	if err == nil {
-		err = compileTo(args[2], in)
+		err = Bound{Time: time.Duration(ms) * time.Millisecond, Memory: memory}.orDefault().compileTo(args[2], in)
 	}
 	switch {
+	case errors.Is(err, errSlow):
+		return overStatus, true
 	case err == nil:
 		return compiledStatus, true
 	case errors.Is(err, errBroken):
@@ -44,8 +43,38 @@ func BeCompiler(args []string, in io.Reader, out io.Writer) (status int, done bo
 	return status, true
 }
 
-// errBroken is wrapped by what is not the module's fault.
-var errBroken = errors.New("compiling")
+// patience is how many times its bound a compiler may take when it hardly ever
+// had a processor: a busy machine is no fault of the module's.
+const patience = 6
+
+var (
+	// errBroken is wrapped by what is not the module's fault.
+	errBroken = errors.New("compiling")
+	// errSlow says that the time is over.
+	errSlow = errors.New("compiling takes too long")
+)
+
+// compileTo compiles what in holds into dir within b. The time is over when the
+// process had a processor for at least half of it.
+func (b Bound) compileTo(dir string, in io.Reader) error {
+	if err := confine(b); err != nil {
+		return err
+	}
+	done := make(chan error, 1)
+	go func() { done <- compileTo(dir, in) }()
+	began, tick := time.Now(), time.NewTicker(max(b.Time/50, time.Millisecond))
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-done:
+			return err
+		case <-tick.C:
+			if time.Since(began) >= b.Time && processorTime() >= b.Time/2 {
+				return errSlow
+			}
+		}
+	}
+}
 
 // maxStack is what one goroutine may have of stack.
 const maxStack = 256 << 20
