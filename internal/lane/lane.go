@@ -178,7 +178,7 @@ func checked(ctx context.Context, l Lane, bounds Bounds) error {
 	controls := l.Controls()
 	for _, c := range asked(bounds) {
 		label := controls[c]
-		if label.Level == Enforced || l.Name() == "native" && c != Memory && c != Pids {
+		if label.Level == Enforced || l.Name() == "native" && (label.Level == BestEffort || c != Memory && c != Pids) {
 			continue
 		}
 		return &UnsupportedError{Lane: l.Name(), Why: fmt.Sprintf("%s is %s: %s", c, label.Level, label.Why), Remedy: label.Remedy}

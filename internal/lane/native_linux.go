@@ -58,6 +58,11 @@ func (n *native) Controls() Controls {
 		c[kept] = Label{Level: Enforced}
 	}
 	c[Memory], c[Pids] = BoundLabels()
+	for _, bound := range []Control{Memory, Pids} {
+		if c[bound].Level == Enforced { // whoever may make a group may leave it
+			c[bound] = Label{BestEffort, "a program that runs as you may leave its control group", `[exec] lane = "auto"`}
+		}
+	}
 	return c
 }
 

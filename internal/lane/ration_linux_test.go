@@ -3,6 +3,7 @@ package lane
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -190,4 +191,39 @@ func TestOldGroups(t *testing.T) {
 	if got := oldGroup(mounts, "4:memory:/elsewhere\n", "memory"); got != "" {
 		t.Errorf("a group that is not to be seen: %q", got)
 	}
+}
+
+// leave is how a program gets out of its groups, where it can.
+const leave = `for f in $(find /sys/fs/cgroup -maxdepth 2 -name cgroup.procs 2>/dev/null); do echo $$ >$f; done 2>/dev/null; cat /proc/self/cgroup; `
+
+// A program in a room cannot leave what bounds it. One that runs as the
+// operator can, where he may make groups: its lane does not promise more.
+//
+//rlp:holds K45
+func TestRoomsBoundMemoryAndProcesses(t *testing.T) {
+	byMemory, byPids := enforced()
+	n := newNative(t)
+	r := mustRun(t, n, shell(t, leave))
+	left := !strings.Contains(string(r.Stdout.Data), groupPrefix)
+	c := n.Controls()
+	if byMemory && os.Getuid() == 0 && !left || c[Memory].Level == Enforced || c[Pids].Level == Enforced || c[Memory].Why == "" {
+		t.Errorf("native: %+v %+v, left: %v\n%s", c[Memory], c[Pids], left, r.Stdout.Data)
+	}
+	rooms(t, func(t *testing.T, name string) {
+		if !byMemory || !byPids {
+			var u *UnsupportedError
+			if _, err := Open(t.Context(), name, Config{Self: []string{self(t), "rlp", ConfineName}, Bounds: Bounds{Memory: 1 << 30}}); !errors.As(err, &u) {
+				t.Errorf("a bound that is asked for and not kept: %v", err)
+			}
+			return
+		}
+		l := newLane(t, name, func(c *Config) { c.Bounds = Bounds{Memory: 48 << 20, Pids: 30} })
+		r := run(t, l, shell(t, leave+`x=$(head -c 100000000 /dev/zero | tr '\0' x); echo ${#x}; i=0; while [ $i -lt 60 ]; do sleep 1000 & i=$((i+1)); done; echo all`))
+		if out := string(r.Stdout.Data); strings.Contains(out, "100000000") || strings.Contains(out, "all") || !r.OutOfMemory {
+			t.Errorf("%+v %s%s", r, out, r.Stderr.Data)
+		}
+		if r := run(t, l, shell(t, "echo again")); string(r.Stdout.Data) != "again\n" || r.OutOfMemory {
+			t.Errorf("the next program: %+v", r)
+		}
+	})
 }
