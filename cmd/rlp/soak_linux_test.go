@@ -61,6 +61,7 @@ func TestHostileMix(t *testing.T) {
 type state struct {
 	goroutines, files, threads, maps, children, temporary, working, journals int
 	rss, home                                                                int64
+	links                                                                    []string // of the descriptors
 }
 
 func (s state) String() string {
@@ -73,8 +74,8 @@ func (h *house) measure(tmp string) state {
 	h.t.Helper()
 	debug.FreeOSMemory()
 	s := state{goroutines: runtime.NumGoroutine(), children: children(h.t), maps: bytes.Count(slurp(h.t, "/proc/self/maps"), []byte("\n"))}
-	s.files, _ = count(h.t, "/proc/self/fd")
-	s.threads, _ = count(h.t, "/proc/self/task")
+	s.links = links(h.t, "/proc/self/fd")
+	s.files, s.threads = len(s.links), len(links(h.t, "/proc/self/task"))
 	s.temporary, _ = tree(h.t, tmp)
 	s.working, _ = tree(h.t, filepath.Join(h.dir, "work"))
 	s.journals, _ = tree(h.t, filepath.Join(h.dir, "journal"))
@@ -122,7 +123,7 @@ func (s state) held(t *testing.T, before state) {
 		{"MiB of memory", int(before.rss >> 20), int(s.rss >> 20), 48},
 	} {
 		if c.is > c.was+c.m {
-			t.Errorf("%s: %d, and %d before", c.what, c.is, c.was)
+			t.Errorf("%s: %d, and %d before (descriptors %q, %q before)", c.what, c.is, c.was, s.links, before.links)
 		}
 	}
 }
@@ -136,13 +137,19 @@ func slurp(t *testing.T, path string) []byte {
 	return data
 }
 
-func count(t *testing.T, dir string) (int, int64) {
+// links are the names in dir, with what they lead to.
+func links(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return len(entries), 0
+	list := make([]string, len(entries))
+	for i, e := range entries {
+		target, _ := os.Readlink(filepath.Join(dir, e.Name()))
+		list[i] = e.Name() + " " + target
+	}
+	return list
 }
 
 // tree counts what lies below dir, and its bytes.
