@@ -113,7 +113,7 @@ func (r *reader) look(item *tomlfile.Value, clean string) {
 	info, err := r.opt.Stat(clean)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		r.add(item.Pos, CodePathMissing, "", "%s does not exist on this machine", clean)
+		r.add(item.Pos, CodePathMissing, `make it: a launch that is left it refuses, unless security.path_profile is "relaxed"`, "%s does not exist on this machine", clean)
 	case err != nil:
 		r.add(item.Pos, CodePathMissing, "", "%s cannot be looked at: %v", clean, err)
 	case !info.IsDir():
