@@ -119,7 +119,8 @@ func (n *native) spawn(ch *child, o *order) error {
 		o.attr.Sys.UseCgroupFD, o.attr.Sys.CgroupFD = true, n.group.dir
 	}
 	pid, err := n.spawner.do(o)
-	if err != nil && n.group != nil && isOf(err, unix.EACCES, unix.EPERM, unix.EBUSY, unix.ENOSYS, unix.EINVAL, unix.EOPNOTSUPP, unix.ENODEV) {
+	promised := n.outer != nil && n.group != nil && (n.group.memory || n.group.pids) // what it bounds is enforced, or nothing is started
+	if err != nil && n.group != nil && !promised && isOf(err, unix.EACCES, unix.EPERM, unix.EBUSY, unix.ENOSYS, unix.EINVAL, unix.EOPNOTSUPP, unix.ENODEV) {
 		o.attr.Sys.UseCgroupFD = false
 		if pid, err = n.spawner.do(o); err == nil {
 			err = n.group.close()

@@ -40,11 +40,49 @@ func makeGroup(id string, b Bounds) *group {
 		}
 		parent := filepath.Join(mount, ownGroup(string(own)))
 		removeLeft(parent)
-		if g := makeGroupIn(parent, id, b); g != nil {
+		g := makeGroupIn(parent, id, b)
+		if g.bounds() {
+			return g
+		}
+		if beside := makeGroupBeside(parent, mount, id, b); beside != nil {
+			if g != nil {
+				_ = g.close()
+			}
+			return beside
+		}
+		if g != nil {
 			return g
 		}
 	}
 	return nil
+}
+
+// makeGroupBeside makes a group beside our own that bounds, or none: a group in
+// which processes are gives no controllers to groups below it, so that below our
+// own they are rarely had. A group that is itself bounded is not left in this way.
+func makeGroupBeside(own, mount, id string, b Bounds) *group {
+	above := filepath.Dir(own)
+	if own == mount || !unbounded(own) || unix.Access(filepath.Join(above, "cgroup.procs"), unix.W_OK) != nil {
+		return nil
+	}
+	removeLeft(above)
+	g := makeGroupIn(above, id, b)
+	if g != nil && !g.bounds() {
+		_ = g.close()
+		return nil
+	}
+	return g
+}
+
+// unbounded reports whether nobody has bounded a group.
+func unbounded(group string) bool {
+	for _, name := range []string{"memory.max", "memory.high", "memory.swap.max", "pids.max", "cpu.max"} {
+		text, err := os.ReadFile(filepath.Join(group, name))
+		if err != nil && !errors.Is(err, os.ErrNotExist) || err == nil && !strings.HasPrefix(string(text), "max") {
+			return false
+		}
+	}
+	return true
 }
 
 // ownGroup is the path of the second version's group in /proc/self/cgroup.

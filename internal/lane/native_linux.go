@@ -90,6 +90,9 @@ func (n *native) Run(ctx context.Context, c *Command) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := n.keeps(); err != nil {
+		return nil, err
+	}
 	starved := n.oomKills()
 	ch, err := n.start(program, dir, c)
 	if err != nil {

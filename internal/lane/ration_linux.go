@@ -107,6 +107,17 @@ func (n *native) boundsPids() bool {
 	return n.group != nil && n.group.pids || n.ration.pids != ""
 }
 
+// keeps refuses to start a program whose bounds were asked for, in a lane that
+// promises to keep them, where no group does: one that could be made when the
+// lane was tried may not be there now.
+func (n *native) keeps() error {
+	asked := n.cfg.Bounds
+	if n.outer == nil || (asked.Memory == 0 || n.boundsMemory()) && (asked.Pids == 0 || n.boundsPids()) {
+		return nil
+	}
+	return &UnsupportedError{Lane: n.Name(), Why: "no control group that bounds memory and processes can be made any more"}
+}
+
 // oomKills counts, until something else is started, what was ended for want of
 // memory.
 func (n *native) oomKills() int64 { return n.group.oomKills() + n.ration.oomKills() }

@@ -227,3 +227,44 @@ func TestRoomsBoundMemoryAndProcesses(t *testing.T) {
 		}
 	})
 }
+
+// A bound that was asked for is not lost between the try and the start.
+//
+//rlp:holds K45 K52
+func TestABoundThatIsGoneStartsNothing(t *testing.T) {
+	if m, p := enforced(); !m || !p {
+		return // such a lane is not opened: TestRoomsBoundMemoryAndProcesses
+	}
+	l := newLane(t, "ns", func(c *Config) { c.Bounds = Bounds{Memory: 64 << 20} })
+	if r := run(t, l, shell(t, "echo in")); string(r.Stdout.Data) != "in\n" {
+		t.Fatalf("control: %+v", r)
+	}
+	n := l.(*ns).native
+	kept := *n.ration
+	if n.ration.memory = ""; n.group != nil {
+		n.group.memory = false
+	}
+	var u *UnsupportedError
+	if r, err := l.Run(t.Context(), shell(t, "echo out")); !errors.As(err, &u) {
+		t.Errorf("%+v, %v", r, err)
+	}
+	*n.ration = kept
+}
+
+// A group beside our own is made only where ours is not bounded itself.
+func TestBoundedGroupsAreNotLeft(t *testing.T) {
+	dir := t.TempDir()
+	if !unbounded(dir) {
+		t.Error("no controllers")
+	}
+	for name, text := range map[string]string{"memory.max": "max\n", "pids.max": "max\n", "cpu.max": "max 100000\n"} {
+		put(t, filepath.Join(dir, name), text)
+	}
+	if !unbounded(dir) {
+		t.Error("controllers without bounds")
+	}
+	put(t, filepath.Join(dir, "pids.max"), "5\n")
+	if unbounded(dir) || makeGroupBeside(dir, filepath.Dir(dir), "x", Bounds{}) != nil {
+		t.Error("a bound is left behind")
+	}
+}
