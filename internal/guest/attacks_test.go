@@ -72,7 +72,11 @@ func TestAttacks(t *testing.T) {
 		return
 	}
 	cache := newCache(t)
-	for _, a := range hostiletest.All() {
+	list := hostiletest.All()
+	if testing.Short() {
+		list = hostiletest.Runs()
+	}
+	for _, a := range list {
 		t.Run(a.Name, func(t *testing.T) {
 			t.Parallel()
 			sys, err := wasi.New(wasi.Config{Args: []string{"attack"}, Stdout: io.Discard})
@@ -151,6 +155,9 @@ func engineAlone(name string) {
 
 // What is compiled in this process keeps it busy for a moment only.
 func TestSmallModulesAreCheap(t *testing.T) {
+	if testing.Short() {
+		return // it is about time
+	}
 	for _, a := range hostiletest.Small(1 << 10) {
 		began := time.Now()
 		n := allocated(func() {

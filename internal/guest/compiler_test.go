@@ -57,6 +57,9 @@ func TestCompilingHasADeadline(t *testing.T) {
 //
 //rlp:holds K73
 func TestCompilingHasAMemory(t *testing.T) {
+	if guest.Slack > 1 {
+		return // under the race detector a process needs many times its memory
+	}
 	_, err := attack(t.Context(), t, hostiletest.Switch(1000, 200_000), guest.Bound{Memory: 128 << 20, Time: time.Minute})
 	if !errors.Is(err, guest.ErrModule) || !strings.Contains(err.Error(), "compiling it takes more than 128 MiB of memory") {
 		t.Error(err)
