@@ -61,6 +61,7 @@ func (r *run) finish(e End) {
 
 // hostEnd records the error of a host function.
 func (r *run) hostEnd(err error) {
+	r.look() // first
 	var exit *abi.Exit
 	switch {
 	case !errors.As(err, &exit):
@@ -176,6 +177,7 @@ func (m *Module) enter(ctx context.Context, r *run) {
 		}
 	}()
 	err := m.start(ctx, r)
+	r.look() // first: the guest may have been faster than the watch
 	switch {
 	case r.fuel.passed(): // after the last place that looks
 		r.finish(End{Kind: Fuel, Err: errFuel})

@@ -173,6 +173,16 @@ func (f *function) pass() {
 	f.debt = settled
 }
 
+// passBack is pass to who called. A function that calls others asks if there is
+// no more: a stack of frames that still have much to do when they are returned
+// to would go on for minutes otherwise.
+func (f *function) passBack() {
+	f.pass()
+	if f.at != dead {
+		f.holes[len(f.holes)-1].kind = holeBack
+	}
+}
+
 func (f *function) charge(op byte) {
 	if f.at != dead {
 		p := price(op)

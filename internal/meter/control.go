@@ -155,7 +155,7 @@ func (f *function) last(fr *frame) {
 		f.at = 0
 		f.out = append(f.out, opEnd)
 	}
-	f.pass()
+	f.passBack()
 	f.out = append(f.out, opEnd)
 }
 
@@ -179,7 +179,7 @@ func (f *function) target() int {
 
 // leave ends the function here.
 func (f *function) leave() {
-	f.pass()
+	f.passBack()
 	if f.at != dead {
 		f.leaves(0)
 		f.at = dead

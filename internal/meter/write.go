@@ -6,6 +6,7 @@ import "slices"
 const (
 	holePlain   = iota // charge
 	holePass           // charge, and leave the counter on the stack
+	holeBack           // the same at the end, and ask if there is no more
 	holeChecked        // charge, and ask if there is no more
 	holeLoop           // the header of a loop
 	holeSlow           // what happens when there is no more at such a header
@@ -141,6 +142,13 @@ func (f *function) fill(h *hole) {
 		}
 	case holePass:
 		f.less(f.due(h))
+	case holeBack:
+		f.less(f.due(h))
+		if f.calls {
+			f.local(opLocalTee, f.counter())
+			f.check(0)
+			f.local(opLocalGet, f.counter())
+		}
 	case holeChecked:
 		if h.cost > 0 || h.pos == 0 {
 			f.charged(f.due(h))
