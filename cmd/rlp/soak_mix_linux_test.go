@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -64,9 +65,16 @@ func (h *house) mix(t *testing.T) []attack {
 		{[]int{0}, []string{"hoard", "drafts", "20"}},
 		{[]int{0}, []string{"put", "notes", "healthy", "spoilt"}},
 		{[]int{0}, []string{"secret", theSecret, "http", "https://localhost:1/", "ask", "-", "hello"}},
+		{[]int{0, 78}, []string{"script", "sleep " + forever + " & setsid sleep " + forever + " & echo begun"}},
+		{[]int{0, 78}, []string{"script", "mkfifo pipe; (cat pipe &) ; rm pipe; kill -9 $$"}},
+		{[]int{0, 78}, []string{"script", "while :; do (sleep " + forever + " &) ; done"}},
 		{[]int{0}, []string{"read", h.dir + "/config.toml", "write", h.dir + "/caps/overrides/healthy.toml", "x", "ls", h.dir}},
 	} {
-		args := append([]string{"launch", filepath.Join(h.out, "hostile")}, bound...)
+		agent := "hostile"
+		if c.do[0] == "script" {
+			agent = "runner"
+		}
+		args := append([]string{"launch", filepath.Join(h.out, agent)}, bound...)
 		if c.do[0] == "--fuel" {
 			c.do = c.do[1:]
 			args = append(args, "--limit", "cpu_fuel=2000000")
@@ -74,6 +82,27 @@ func (h *house) mix(t *testing.T) []attack {
 		list = append(list, attack{fmt.Sprint(i, " ", c.do[0]), append(append(args, "--"), c.do...), c.ends})
 	}
 	return list
+}
+
+// forever is a time that no other program sleeps for: who sleeps for it is a
+// program of the mix that was left over.
+const forever = "31415926"
+
+// sleepers counts the programs of the mix that are left.
+func sleepers(t *testing.T) int {
+	t.Helper()
+	lists, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, path := range lists {
+		data, err := os.ReadFile(path)
+		if err == nil && bytes.Equal(data, []byte("sleep\x00"+forever+"\x00")) { // a process may be gone
+			n++
+		}
+	}
+	return n
 }
 
 // module makes a bundle of an attack on the engine.
@@ -103,6 +132,7 @@ func (h *house) soakBundles(wasm []byte) {
 	for name, policy := range map[string]string{
 		"healthy": fmt.Sprintf("fs = [%q]\nfs_rw = [%q]\nkb_read = [\"notes\", \"notes_raw\"]\nkb_write = [\"notes\"]\n",
 			filepath.Join(h.out, "healthy-note"), filepath.Join(h.out, "healthy-out")),
+		"runner":  "exec = true\n",
 		"hostile": fmt.Sprintf("fs_rw = [%q]\nkb_read = [\"contacts\"]\nkb_write = [\"drafts\"]\nmodel = true\ntime = true\n", filepath.Join(h.out, "cage")),
 	} {
 		dir := filepath.Join(h.out, name)

@@ -206,6 +206,7 @@ var harmless = map[string]string{
 	"completion fish":       "prints what is the same for all",
 	"completion powershell": "prints what is the same for all",
 	"model-host":            "opens no home",
+	"lanes":                 "says what the machine can keep programs from, and takes names of lanes alone",
 }
 
 // commandsOf are the names of all commands that do something.
