@@ -221,19 +221,22 @@ func TestAContainerEndsOnTime(t *testing.T) {
 	if left := running(mark); len(left) != 0 {
 		t.Errorf("left: %v", left)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() {
-		for len(running(mark)) == 0 {
-			pause()
+	for _, begun := range []func(string) []int{starting, running} { // while it is made, and while it runs
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			for len(begun(mark)) == 0 && ctx.Err() == nil {
+				pause()
+			}
+			cancel()
+		}()
+		c := &Command{Program: file(t, "/bin/sleep"), Argv: []string{"/bin/sleep", mark}, Timeout: time.Minute}
+		if r, err := k.Run(ctx, c); !errors.Is(err, context.Canceled) {
+			t.Errorf("%+v, %v", r, err)
 		}
 		cancel()
-	}()
-	c.Timeout = time.Minute
-	if r, err := k.Run(ctx, c); !errors.Is(err, context.Canceled) {
-		t.Errorf("%+v, %v", r, err)
-	}
-	if left := running(mark); len(left) != 0 {
-		t.Errorf("left: %v", left)
+		if left := starting(mark); len(left) != 0 {
+			t.Errorf("left: %v", left)
+		}
 	}
 }
 

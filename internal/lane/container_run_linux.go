@@ -132,11 +132,12 @@ func (k *container) serve(ctx context.Context, s *start, c *Command) (*Result, e
 	return r, k.began(r)
 }
 
-// tied starts a client that dies with rlp: one that is killed while it makes a
-// container does not start it. What ends with its parent ends with the thread
-// that started it, which therefore waits.
+// tied starts a client that is told to end when rlp does. It is not killed: it
+// ends when no container is half made, which nobody could take away. What is
+// told with the end of its parent is told with the end of the thread that
+// started it, which therefore waits.
 func tied(cmd *exec.Cmd) (ended chan error, err error) {
-	cmd.SysProcAttr.Pdeathsig = unix.SIGKILL
+	cmd.SysProcAttr.Pdeathsig = unix.SIGTERM
 	started := make(chan error, 1)
 	ended = make(chan error, 1)
 	go func() {
@@ -163,17 +164,28 @@ func (k *container) await(ctx context.Context, s *start, cmd *exec.Cmd, ended ch
 	case <-timer.C:
 	}
 	if k.killFirst() {
-		wait := time.NewTimer(time.Second)
-		defer wait.Stop()
-		select {
-		case err := <-ended:
+		if err, over := endsWithin(ended, time.Second); over {
 			return true, clientError(err)
-		case <-wait.C:
 		}
 	}
-	_ = cmd.Process.Kill() // it may not have begun; nobody begins it now
-	<-ended
+	_ = cmd.Process.Signal(unix.SIGTERM) // it has not begun, and ends when nothing is half made
+	if _, over := endsWithin(ended, killTime); !over {
+		_ = cmd.Process.Kill()
+		<-ended
+	}
 	return true, k.engine.end(ctx, k.state, s.name)
+}
+
+// endsWithin waits for a client, not longer than it may take.
+func endsWithin(ended chan error, most time.Duration) (err error, over bool) {
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case err := <-ended:
+		return err, true
+	case <-timer.C:
+		return nil, false
+	}
 }
 
 // clientError is an error of waiting; how the client exited is none.
