@@ -2,18 +2,7 @@ package meter
 
 import "slices"
 
-const (
-	// leafCost bounds what a function without calls, loops and bulk operations
-	// may cost in all to go unchecked: its caller is checked.
-	leafCost = 256
-
-	// longBody is from how many bytes on a function is checked after each call
-	// too. A stack of frames that still have much to do after their calls would
-	// go long without a check otherwise.
-	longBody = 4096
-
-	dead = -1 // in place of a hole: what follows is never reached
-)
+const dead = -1 // in place of a hole: what follows is never reached
 
 // function rewrites bodies, one after the other.
 //
@@ -34,44 +23,45 @@ type function struct {
 	depth  uint32 // loops around here
 	at     int32  // hole that pays for what comes next, or dead
 	debt   int32  // node of here
-	cost   uint64 // of the whole body, once
-	calls  bool
-	picks  bool // calls by a table
+	picks  bool   // calls by a table
 	bulk   bool
-	long   bool
 	exits  bool // something other than a plain branch leaves to the end
-	simple bool // no block, call or bulk operation came yet
+	simple bool // nothing came yet that is not always executed, or needs a check
 	early  bool // a loop header comes before anything that could need a check
 
-	events []event
-	loops  []loop
-	around [maxAround + 1]*loop
-	labels []arms
-	spare  int // how many locals may yet be copied
+	unseen   unseen
+	returned int64 // what is unseen behind a call, if its function can be unchecked
+	events   []event
+	loops    []loop
+	around   [maxAround + 1]*loop
+	labels   []arms
+	spare    int // how many locals may yet be copied
 }
 
 // frame is a block of the guest's that is open.
 type frame struct {
-	op     byte
-	live   bool   // its beginning is reached
-	target bool   // something that is reached leaves to its label
-	then   bool   // the end of its first arm is reached
-	others bool   // it has a second arm
-	at     int32  // hole that pays for what is around it
-	loop   int32  // which loop it is, or dead
-	low    int32  // outermost frame that something within leaves to
-	debt   int32  // node of its label
-	before int32  // node before it
-	label  uint32 // open labels when its own was opened, with it
-	depth  uint32 // loops around its label
+	op      byte
+	live    bool   // its beginning is reached
+	target  bool   // something that is reached leaves to its label
+	then    bool   // the end of its first arm is reached
+	others  bool   // it has a second arm
+	at      int32  // hole that pays for what is around it
+	loop    int32  // which loop it is, or dead
+	low     int32  // outermost frame that something within leaves to
+	debt    int32  // node of its label
+	before  int32  // node before it
+	outside int64  // what is unseen before it
+	unseen  int64  // and at its label
+	label   uint32 // open labels when its own was opened, with it
+	depth   uint32 // loops around its label
 }
 
-func (f *function) rewrite(m *rewriter, t funcType, body, out []byte) []byte {
+func (f *function) rewrite(m *rewriter, t funcType, body, out []byte, checked bool) []byte {
 	f.reset(m, body)
 	f.params = uint32(len(t.params))
 	f.types = append(f.types, t.params[:min(len(t.params), maxTracked)]...)
 	declared := f.readLocals(f.params)
-	f.frames = append(f.frames, frame{live: true, loop: dead, debt: f.debts.node()})
+	f.frames = append(f.frames, frame{live: true, loop: dead, debt: f.debts.node(), unseen: noCall})
 	f.at = f.begin(hole{from: settled})
 	for f.err == nil && len(f.frames) > 0 {
 		f.instruction()
@@ -80,15 +70,19 @@ func (f *function) rewrite(m *rewriter, t funcType, body, out []byte) []byte {
 	if f.err != nil {
 		return out
 	}
+	f.fold()
 	f.settle()
 	f.findLive()
+	if checked && !f.early {
+		f.holes[0].kind = holeChecked
+	}
 	return f.write(declared, m.resultType(t.results), out)
 }
 
 // reset forgets all but the memory.
 func (f *function) reset(m *rewriter, body []byte) {
 	*f = function{
-		reader: reader{b: body}, m: m, debts: f.debts, simple: true, long: len(body) > longBody, spare: len(body) / 2,
+		reader: reader{b: body}, m: m, debts: f.debts, simple: true, unseen: unseen{before: noCall}, spare: len(body) / 2,
 		types: f.types[:0], out: slices.Grow(f.out[:0], len(body)+len(body)/2), holes: f.holes[:0], frames: f.frames[:0],
 		events: f.events[:0], loops: f.loops[:0], labels: f.labels[:0],
 	}
@@ -143,6 +137,8 @@ func (f *function) begin(h hole) int32 {
 // fresh begins a metered block here.
 func (f *function) fresh() {
 	f.at = f.begin(hole{from: f.debt, weight: f.weight(f.depth, weighCost)})
+	f.simple = false
+	f.stop(f.at)
 }
 
 // weight is how much a hole within that many loops is to be kept empty.
@@ -173,21 +169,11 @@ func (f *function) pass() {
 	f.debt = settled
 }
 
-// passBack is pass to who called. A function that calls others asks if there is
-// no more: a stack of frames that still have much to do when they are returned
-// to would go on for minutes otherwise.
-func (f *function) passBack() {
-	f.pass()
-	if f.at != dead {
-		f.holes[len(f.holes)-1].kind = holeBack
-	}
-}
-
 func (f *function) charge(op byte) {
 	if f.at != dead {
 		p := price(op)
 		f.holes[f.at].cost += p
-		f.cost += p
+		f.see(p)
 	}
 }
 
@@ -283,6 +269,7 @@ func (f *function) leaves(i int32) {
 // call copies a call. A function of the guest's takes the counter and gives it
 // back; one of the host's finds it in the global.
 func (f *function) call(op byte) {
+	f.returned = noCall
 	if op == opCall {
 		f.callDirect()
 	} else {
@@ -292,11 +279,12 @@ func (f *function) call(op byte) {
 	if f.at == dead {
 		return
 	}
-	f.calls, f.simple = true, false
+	f.simple = false
 	f.leaves(0)
-	if f.long {
-		f.at = f.hole(hole{kind: holeChecked, from: settled, to: settled})
+	if f.returned >= 0 {
+		f.meet(f.returned)
 	}
+	f.spot()
 }
 
 func (f *function) callDirect() {
@@ -304,6 +292,7 @@ func (f *function) callDirect() {
 	f.pass()
 	if callee >= f.m.imports {
 		f.out = appendU32(append(f.out, opCall), f.m.shift(callee))
+		f.called(f.m.checked(callee))
 		return
 	}
 	f.out = appendU32(append(f.out, opGlobalSet), f.m.globals)
@@ -322,6 +311,7 @@ func (f *function) callPicked() {
 	f.pass()
 	f.local(opLocalGet, f.scratch(0))
 	f.out = appendU32(appendU32(append(f.out, opCallIndirect), f.m.counted(t)), table)
+	f.called(false)
 }
 
 // move copies an operation on as much as the number on top of the stack says,
@@ -341,6 +331,7 @@ func (f *function) move(code []byte, shift byte) {
 		f.out = append(f.out, opI64Sub)
 		f.local(opLocalTee, f.counter())
 		f.check(0)
+		f.seen()
 	}
 	f.out = append(f.out, code...)
 }
@@ -369,4 +360,5 @@ func (f *function) grow(code []byte, shift byte) {
 	f.out = append(f.out, opI64Sub)
 	f.local(opLocalTee, f.counter())
 	f.check(0)
+	f.seen()
 }

@@ -38,7 +38,7 @@ func (f *function) block(op byte) {
 		f.fail(ErrLimit, "more than %d blocks within each other", f.m.opt.MaxNesting)
 		return
 	}
-	fr := frame{op: op, live: f.at != dead, at: f.at, loop: dead, low: math.MaxInt32, debt: f.debts.node(), before: f.debt, depth: f.depth}
+	fr := frame{op: op, live: f.at != dead, at: f.at, loop: dead, low: math.MaxInt32, debt: f.debts.node(), before: f.debt, depth: f.depth, outside: f.unseen.total(), unseen: noCall}
 	if fr.live && op == opLoop {
 		f.depth++
 		fr.depth = f.depth
@@ -59,7 +59,6 @@ func (f *function) block(op byte) {
 	default:
 		f.event(eventOpen, 0)
 	}
-	f.simple = f.simple && !fr.live
 	f.frames = append(f.frames, fr)
 }
 
@@ -69,6 +68,8 @@ func (f *function) enterLoop(fr *frame, t []byte) {
 	f.at = f.begin(hole{kind: holeLoop, loop: fr.loop, from: fr.debt, weight: f.weight(f.depth, weighHeader)})
 	f.loops = append(f.loops, loop{nested: f.depth > 1, block: t, head: f.at})
 	f.open++
+	f.simple = false
+	f.meet(min(f.unseen.total(), 0))
 }
 
 func (f *function) otherwise() {
@@ -80,13 +81,14 @@ func (f *function) otherwise() {
 	fr.others = true
 	fr.then = f.at != dead
 	if fr.then {
-		f.owe(fr)
+		f.goOn(fr)
 	}
 	f.event(eventElse, 0)
 	f.out = append(f.out, opElse)
 	f.at = dead
 	if fr.live {
 		f.debt = fr.before
+		f.meet(fr.outside)
 		f.fresh()
 	}
 }
@@ -110,12 +112,14 @@ func (f *function) end() {
 	meets := fr.live && (fr.op == opIf || fr.op == opBlock && fr.target)
 	if meets {
 		if f.at != dead {
-			f.owe(&fr)
+			f.goOn(&fr)
 		}
 		if fr.op == opIf && !fr.others {
 			f.debts.join(fr.before, fr.debt, 0)
+			fr.unseen = max(fr.unseen, fr.outside)
 		}
 		f.debt = fr.debt
+		f.meet(fr.unseen)
 	}
 	f.out = append(f.out, opEnd)
 	f.leaves(fr.low)
@@ -133,7 +137,14 @@ func (f *function) end() {
 		f.fresh()
 	default:
 		f.at = fr.at
+		f.spot()
 	}
+}
+
+// goOn goes on at a frame's label.
+func (f *function) goOn(fr *frame) {
+	f.owe(fr)
+	fr.unseen = max(fr.unseen, f.unseen.total())
 }
 
 func (f *function) leaveLoop(fr *frame) {
@@ -149,13 +160,18 @@ func (f *function) leaveLoop(fr *frame) {
 func (f *function) last(fr *frame) {
 	if f.exits {
 		if f.at != dead {
-			f.owe(fr)
+			f.goOn(fr)
 		}
 		f.debt = fr.debt
 		f.at = 0
 		f.out = append(f.out, opEnd)
+		f.meet(fr.unseen)
+		f.spot()
 	}
-	f.passBack()
+	if f.at != dead {
+		f.atMost(tailCost)
+	}
+	f.pass()
 	f.out = append(f.out, opEnd)
 }
 
@@ -179,7 +195,10 @@ func (f *function) target() int {
 
 // leave ends the function here.
 func (f *function) leave() {
-	f.passBack()
+	if f.at != dead {
+		f.atMost(tailCost)
+	}
+	f.pass()
 	if f.at != dead {
 		f.leaves(0)
 		f.at = dead
@@ -201,7 +220,7 @@ func (f *function) branch(op byte) {
 			f.leave()
 		default:
 			if f.at != dead {
-				f.owe(&f.frames[i])
+				f.goOn(&f.frames[i])
 			}
 			f.out = append(f.out, op)
 			f.label(i)
@@ -233,6 +252,7 @@ func (f *function) split() {
 	}
 	if f.at != dead {
 		f.debts.join(f.debt, f.frames[i].debt, 0)
+		f.frames[i].unseen = max(f.frames[i].unseen, f.unseen.total())
 	}
 	f.label(i)
 }

@@ -19,15 +19,17 @@ type bench struct {
 	rt      wazero.Runtime
 	tank    *meter.Tank
 	outputs []uint32
+	refills int   // since the last output
 	hostFee int64 // what env.out costs besides
 }
 
 func newBench(t testing.TB, cfg wazero.RuntimeConfig) *bench {
 	t.Helper()
 	b := &bench{rt: newRuntime(t, cfg), tank: &meter.Tank{}}
-	serve(t, b.rt, b.tank)
+	serve(t, b.rt, b.tank, func() { b.refills++ })
 	out := func(_ context.Context, mod api.Module, stack []uint64) {
 		b.outputs = append(b.outputs, uint32(stack[0]))
+		b.refills = 0
 		if b.hostFee > 0 {
 			counter := counterOf(mod)
 			counter.Set(counter.Get() - uint64(b.hostFee))

@@ -50,10 +50,13 @@ func size(usual, short, long int) int {
 // plenty is a budget that no test uses up by accident.
 const plenty = 1 << 50
 
-// serve gives rt the host's half.
-func serve(t testing.TB, rt wazero.Runtime, tank *meter.Tank) {
+// serve gives rt the host's half, which calls asked whenever it is asked.
+func serve(t testing.TB, rt wazero.Runtime, tank *meter.Tank, asked ...func()) {
 	t.Helper()
 	refill := func(_ context.Context, mod api.Module, stack []uint64) {
+		for _, f := range asked {
+			f()
+		}
 		old := int64(stack[0])
 		next, ok := tank.Refill(old)
 		if !ok {

@@ -119,6 +119,30 @@ func TestEndlessComputations(t *testing.T) {
 	}
 }
 
+// A guest that calls itself as deep as it can, with much to do behind the call,
+// asks for fuel on its way back as often as on any other.
+func TestUnwinding(t *testing.T) {
+	const depth, tail, slice = 1000, 400, 4000
+	after := strings.Repeat("get 0; i32 3; mul; set 0; ", tail/4)
+	down := "get 0; i32 1; sub; call 1; drop; "
+	for name, code := range map[string]string{
+		"straight on":      "get 0; if; " + down + "else; get 0; call 0; end; " + after + "get 0",
+		"in an arm":        "get 0; if; " + down + "get 0; if; " + after + "end; else; get 0; call 0; end; get 0",
+		"and returns":      "get 0; eqz; if; get 0; call 0; i32 1; return; end; " + down + after + "get 0; return",
+		"by a table":       "get 0; if; get 0; i32 1; sub; i32 0; call_indirect 2; drop; else; get 0; call 0; end; " + after + "get 0",
+		"and calls leaves": "get 0; if; " + down + "else; get 0; call 0; end; " + strings.Repeat("get 0; call 2; drop; ", tail/20) + "get 0",
+	} {
+		leaf := strings.Repeat("get 0; i32 3; mul; set 0; ", 5) + "get 0"
+		wasm := testModule{fns: []fn{{sig: sig{i32, i32}, code: code}, {sig: sig{i32, i32}, code: leaf}}}.bytes()
+		for engine, p := range bothEngines(t) {
+			s, _ := p.play(t, rewrite(t, wasm), plenty, slice, "1", depth)
+			if p.refills < depth*tail/slice/2 || s.outputs != "[0]" {
+				t.Errorf("%s: %s: asked %d times on its way back, %+v", engine, name, p.refills, s)
+			}
+		}
+	}
+}
+
 // A start function is metered like any other.
 func TestStartFunction(t *testing.T) {
 	wasm := testModule{start: 2, fns: []fn{{sig: sig{"", i32}, code: "i32 1"}, {sig: sig{"", ""}, code: "i32 5; call 0; loop; br 0; end"}}}.bytes()

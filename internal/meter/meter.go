@@ -10,10 +10,9 @@
 // The counter is handed from function to function, in a register for the most
 // part, and is in a global that no instruction of the guest can name whenever
 // the host has its turn. Where it is found below zero (at function entries, loop
-// headers, bulk operations, and where a function returns that has called another:
-// every unbounded computation passes them) the module calls its one added
-// import, and the host gives it another slice or ends it. See [Tank] for the
-// host's half.
+// headers, bulk operations, and behind calls that much comes after: every
+// unbounded computation passes them) the module calls its one added import, and
+// the host gives it another slice or ends it. See [Tank] for the host's half.
 //
 // Between those places the counter may be off by a number known beforehand, so
 // that a loop is charged for once, wherever that is cheapest, and what is
@@ -45,7 +44,7 @@ const (
 
 	// Version changes whenever the same module would be rewritten otherwise, or
 	// charged otherwise. It belongs into the key of whatever keeps a result.
-	Version = 3
+	Version = 4
 )
 
 var (

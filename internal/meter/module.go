@@ -66,6 +66,7 @@ type rewriter struct {
 	declared     []uint32 // functions that are exported
 	refers       bool     // code refers to functions
 
+	leaves  []bool // which functions of its own go unchecked
 	body    function
 	scratch []byte // of one body at a time
 }
@@ -282,8 +283,14 @@ func (m *rewriter) readCode() error {
 	}
 	r := &reader{b: m.code}
 	out := make([]byte, 0, len(m.code)+len(m.code)/3+64)
-	for _, t := range own {
-		if out = m.body.rewrite(m, m.types[t], r.take(r.u32()), out); m.body.err != nil {
+	bodies := make([][]byte, len(own))
+	m.leaves = make([]bool, len(own))
+	for i := range own {
+		bodies[i] = r.take(r.u32())
+		m.leaves[i] = isLeaf(bodies[i])
+	}
+	for i, t := range own {
+		if out = m.body.rewrite(m, m.types[t], bodies[i], out, !m.leaves[i]); m.body.err != nil {
 			return m.body.err
 		}
 	}

@@ -6,7 +6,6 @@ import "slices"
 const (
 	holePlain   = iota // charge
 	holePass           // charge, and leave the counter on the stack
-	holeBack           // the same at the end, and ask if there is no more
 	holeChecked        // charge, and ask if there is no more
 	holeLoop           // the header of a loop
 	holeSlow           // what happens when there is no more at such a header
@@ -21,6 +20,7 @@ type hole struct {
 	to     int32 // node behind it
 	next   int32 // of the same weight
 	loop   int32 // of holeLoop and holeSlow
+	into   int32 // behind the hole that pays for this one, unless there is a check here; 0 is none
 	kind   byte
 	weight uint8
 }
@@ -95,9 +95,6 @@ func (f *function) write(declared, t, out []byte) []byte {
 	body := f.out
 	f.out = slices.Grow(f.m.scratch[:0], 2*len(body))
 	f.declare(declared)
-	if (len(f.loops) > 0 || f.calls || f.bulk || f.cost > leafCost) && !f.early {
-		f.holes[0].kind = holeChecked
-	}
 	f.fill(&f.holes[0])
 	if f.exits {
 		f.out = append(append(f.out, opBlock), t...)
@@ -142,18 +139,9 @@ func (f *function) fill(h *hole) {
 		}
 	case holePass:
 		f.less(f.due(h))
-	case holeBack:
-		f.less(f.due(h))
-		if f.calls {
-			f.local(opLocalTee, f.counter())
-			f.check(0)
-			f.local(opLocalGet, f.counter())
-		}
 	case holeChecked:
-		if h.cost > 0 || h.pos == 0 {
-			f.charged(f.due(h))
-			f.check(f.debts.at(h.to))
-		}
+		f.charged(f.due(h))
+		f.check(f.debts.at(h.to))
 	case holeLoop:
 		f.charged(f.due(h))
 		f.compare(f.debts.at(h.to), opI64GeS)
