@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -12,39 +11,6 @@ import (
 
 	"runloop.dev/rlp/internal/guest/hostiletest"
 )
-
-// bundleOf is a bundle of a module.
-func bundleOf(t *testing.T, wasm []byte) string {
-	t.Helper()
-	dir := filepath.Join(t.TempDir(), "bomb")
-	if err := os.MkdirAll(filepath.Join(dir, "bin"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range map[string]string{
-		"manifest.toml": "[agent]\nname = \"bomb\"\nversion = \"1.0.0\"\nkind = \"wasm32-wasip1\"\ndescription = \"a bomb\"\n" +
-			"entry_wasm = { path = \"bin/bomb.wasm\" }\n\n[caps]\nfile = \"policy.caps\"\n",
-		"policy.caps":   "[capabilities]\ntime = true\n",
-		"bin/bomb.wasm": string(wasm),
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
-
-// rlpCommand is rlp as the tests' own program.
-func rlpCommand(t *testing.T, home string, args ...string) *exec.Cmd {
-	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(self)
-	cmd.Args = append([]string{"rlp"}, args...)
-	cmd.Env = []string{"HOME=" + home, "RLP_SECRET_x=hidden"}
-	return cmd
-}
 
 // compilers are the processes that compile for a home: their folders in /proc.
 func compilers(t *testing.T, home string) []string {
@@ -86,7 +52,7 @@ func TestTheCompilerEndsWithRlp(t *testing.T) {
 		code   int
 	}{"interrupted": {syscall.SIGINT, 130}, "killed": {syscall.SIGKILL, -1}} {
 		home := t.TempDir()
-		cmd := rlpCommand(t, home, "launch", bundle)
+		cmd := self(t, home, "launch", bundle)
 		inherited, err := os.Open(bundle)
 		if err != nil {
 			t.Fatal(err)
@@ -139,7 +105,7 @@ func TestTooMuchIsRefusedEverywhere(t *testing.T) {
 		{[]string{"caps", "lint", bundle}, 1},
 		{[]string{"agent", "inspect", bundle}, 0},
 	} {
-		cmd := rlpCommand(t, home, c.args...)
+		cmd := self(t, home, c.args...)
 		out, err := cmd.CombinedOutput()
 		if cmd.ProcessState == nil {
 			t.Fatal(err)

@@ -38,6 +38,7 @@ func TestMain(m *testing.M) {
 // the policy.caps that the script writes.
 func TestScripts(t *testing.T) {
 	probe := buildProbe(t)
+	cache := compiledProbe(t, probe)
 	dir, files := "testdata/script", []string(nil)
 	if testing.Short() {
 		dir, files = "", several()
@@ -54,7 +55,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("OVERRIDES", filepath.Join(home, ".runloop", "caps", "overrides"))
 			env.Setenv("PROBE", probe)
 			env.Setenv("REPO", repository(t))
-			return nil
+			return warm(env.WorkDir, home, cache)
 		},
 		Condition: condition,
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
