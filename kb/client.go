@@ -54,9 +54,10 @@ func (c *client) connect(ctx context.Context) (*clientConn, error) {
 		return nil, err
 	}
 	conn := &clientConn{u, wire.NewConn(u, c.codec)}
-	if err := greet(u, conn.wire, c.us); err != nil {
+	stop := context.AfterFunc(ctx, func() { u.SetDeadline(time.Unix(1, 0)) }) //nolint:errcheck // a closed connection fails at the greeting
+	if err := greet(u, conn.wire, c.us); err != nil || !stop() {
 		u.Close()
-		return nil, err
+		return nil, errors.Join(ctx.Err(), err)
 	}
 	return conn, nil
 }

@@ -315,6 +315,12 @@ func TestStuckOwner(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
+	began := time.Now()
+	if _, err := kb.Open(ctx, kb.Options{Home: home}); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > time.Second {
+		t.Errorf("opening for a while beside a stuck owner: %v after %s", err, time.Since(began))
+	}
+	ctx, cancel = context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
 	if _, err := s.View(kb.Origin{}).Get(ctx, "notes", "a"); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("asking a stuck owner: %v", err)
 	}

@@ -38,13 +38,15 @@ func storeOptions(h home.Home, cfg config.Config) kb.Options {
 	}
 }
 
-func (s *store) open() (*kb.Store, error) {
+// open opens the store, or gives up with ctx: what a run waits for here ends
+// with the run.
+func (s *store) open(ctx context.Context) (*kb.Store, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.kb != nil {
 		return s.kb, nil
 	}
-	opened, err := kb.Open(s.ctx, s.opt)
+	opened, err := kb.Open(ctx, s.opt)
 	if err != nil {
 		return nil, err
 	}
@@ -86,11 +88,11 @@ type runKB struct {
 	view   *kb.View
 }
 
-func (r *runKB) open() (*kb.View, error) {
+func (r *runKB) open(ctx context.Context) (*kb.View, error) {
 	if r.view != nil {
 		return r.view, nil
 	}
-	s, err := r.store.open()
+	s, err := r.store.open(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +101,7 @@ func (r *runKB) open() (*kb.View, error) {
 }
 
 func (r *runKB) Get(ctx context.Context, domain, key string) ([]byte, error) {
-	v, err := r.open()
+	v, err := r.open(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +112,7 @@ func (r *runKB) Get(ctx context.Context, domain, key string) ([]byte, error) {
 // GetPlain is Get for who would mask the value: the store knows of most values
 // that there is nothing to mask in them.
 func (r *runKB) GetPlain(ctx context.Context, domain, key string) (value []byte, plain bool, err error) {
-	v, err := r.open()
+	v, err := r.open(ctx)
 	if err != nil {
 		return nil, false, err
 	}
@@ -119,7 +121,7 @@ func (r *runKB) GetPlain(ctx context.Context, domain, key string) (value []byte,
 }
 
 func (r *runKB) Put(ctx context.Context, domain, key string, value []byte) (uint64, error) {
-	v, err := r.open()
+	v, err := r.open(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -128,7 +130,7 @@ func (r *runKB) Put(ctx context.Context, domain, key string, value []byte) (uint
 }
 
 func (r *runKB) CAS(ctx context.Context, domain, key string, value []byte, revision uint64) (uint64, error) {
-	v, err := r.open()
+	v, err := r.open(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -137,7 +139,7 @@ func (r *runKB) CAS(ctx context.Context, domain, key string, value []byte, revis
 }
 
 func (r *runKB) Delete(ctx context.Context, domain, key string) error {
-	v, err := r.open()
+	v, err := r.open(ctx)
 	if err != nil {
 		return err
 	}
@@ -145,7 +147,7 @@ func (r *runKB) Delete(ctx context.Context, domain, key string) error {
 }
 
 func (r *runKB) List(ctx context.Context, domain, prefix string) ([]hostcalls.KBEntry, error) {
-	v, err := r.open()
+	v, err := r.open(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +162,7 @@ func (r *runKB) List(ctx context.Context, domain, prefix string) ([]hostcalls.KB
 }
 
 func (r *runKB) Search(ctx context.Context, q hostcalls.KBQuery) ([]hostcalls.KBHit, error) {
-	v, err := r.open()
+	v, err := r.open(ctx)
 	if err != nil {
 		return nil, err
 	}
