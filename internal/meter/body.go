@@ -165,7 +165,7 @@ func (f *function) pass() {
 		f.local(opLocalGet, f.counter())
 		return
 	}
-	f.hole(hole{kind: holePass, from: f.debt, to: settled, weight: f.weight(f.depth, weighFree)})
+	f.hole(hole{kind: holePass, from: f.debt, to: settled, weight: f.weight(f.depth, weighPass)})
 	f.debt = settled
 }
 
@@ -280,6 +280,7 @@ func (f *function) call(op byte) {
 		return
 	}
 	f.simple = false
+	f.event(eventCall, 0)
 	f.leaves(0)
 	if f.returned >= 0 {
 		f.meet(f.returned)

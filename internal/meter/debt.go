@@ -55,9 +55,10 @@ func (d *debts) at(n int32) int64 {
 
 // Of holes within as many loops, those that cost nothing are kept empty first:
 // there are the most of them. Then those at headers, which several ways lead
-// back to.
+// back to. Where the counter is taken anyway, to be handed on, a charge is short.
 const (
-	weighCost = iota
+	weighPass = iota
+	weighCost
 	weighHeader
 	weighFree
 	weights = 4
@@ -80,7 +81,7 @@ func (f *function) settle() {
 			continue
 		}
 		weight := h.weight
-		if h.cost == 0 {
+		if h.cost == 0 && h.kind != holePass {
 			weight |= weighFree
 		}
 		h.next, lists[weight] = lists[weight], int32(i)

@@ -175,7 +175,7 @@ func TestHostWork(t *testing.T) {
 func TestRealGuests(t *testing.T) {
 	c, ok := cGuest(t)
 	if ok {
-		sameGuest(t, c, 1.5, kernels[:size(len(kernels), 2, len(kernels))], "strings")
+		sameGuest(t, c, 1.4, kernels[:size(len(kernels), 2, len(kernels))], "strings")
 	}
 	if !ok || !testing.Short() {
 		sameGuest(t, goGuest(t, "./testdata/kernels"), 1.25, []string{"fib", "sha256", "json", "none"}, "none")

@@ -35,6 +35,7 @@ const (
 	eventEnd
 	eventLoop
 	eventLoopEnd
+	eventCall
 	eventKinds = 15 << 28
 )
 
@@ -42,6 +43,7 @@ const (
 type loop struct {
 	written localSet // where the header is reached again from
 	live    localSet // at its header
+	across  localSet // lives across a call of the guest's within
 	outer   uint8    // loops around it that go on from its header
 	back    bool     // something leads back to it
 	nested  bool     // it is in another
@@ -96,6 +98,10 @@ func (f *function) backwards() {
 		case eventSet:
 			here.live.remove(n)
 			f.wrote(n, here.on)
+		case eventCall:
+			for i := range min(depth, maxAround) {
+				f.around[i].across.union(&here.live)
+			}
 		case eventStop:
 			here = flow{}
 		case eventJump:
@@ -144,13 +150,14 @@ func (f *function) wrote(local uint32, on uint8) {
 
 // copies writes code that gives new values to what a loop's slow path must
 // keep: the same ones, by way of another type, which the engine takes to be new.
-// There are no more of them than the function has code.
+// What lives across a call of the guest's is in memory anyway. There are no more
+// copies than the function has code.
 func (f *function) copies(l *loop) {
 	if !l.back {
 		return
 	}
 	for w := range l.live {
-		for rest := l.live[w] & l.written[w]; rest != 0 && f.spare > 0; rest &= rest - 1 {
+		for rest := l.live[w] & l.written[w] &^ l.across[w]; rest != 0 && f.spare > 0; rest &= rest - 1 {
 			i := uint32(w*64 + bits.TrailingZeros64(rest))
 			if there := f.types[i]; there >= typeF64 && there <= typeI32 {
 				f.local(opLocalGet, f.moved(i))

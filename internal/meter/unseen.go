@@ -12,7 +12,7 @@ const (
 
 	// tailCost is how much may go unseen behind a call when a function returns,
 	// and stretchCost when it does not.
-	tailCost    = 16
+	tailCost    = 32
 	stretchCost = 4096
 
 	// noCall is in place of what is unseen where no call can come before.

@@ -32,10 +32,14 @@ func (f *function) scratch(i uint32) uint32 { return f.locals + 1 + i }
 
 func (f *function) local(op byte, i uint32) { f.out = appendU32(append(f.out, op), i) }
 
-// add adds n to the number on top of the stack.
+// add adds n to the number on top of the stack. The engine has no short form
+// for a constant below zero.
 func (f *function) add(n int64) {
-	if n != 0 {
+	switch {
+	case n > 0:
 		f.out = append(appendS64(append(f.out, opI64Const), n), opI64Add)
+	case n < 0:
+		f.out = append(appendS64(append(f.out, opI64Const), -n), opI64Sub)
 	}
 }
 
@@ -61,9 +65,7 @@ func (f *function) check(owed int64) {
 // less leaves the counter on the stack, less cost.
 func (f *function) less(cost int64) {
 	f.local(opLocalGet, f.counter())
-	if cost != 0 {
-		f.out = append(appendS64(append(f.out, opI64Const), cost), opI64Sub)
-	}
+	f.add(-cost)
 }
 
 // charged leaves the counter on the stack, less cost, which it has now.
