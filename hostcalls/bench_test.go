@@ -42,14 +42,18 @@ func BenchmarkHostCall(b *testing.B) {
 			}
 		})
 	})
-	for _, c := range []struct{ name, domains string }{
-		{"allowed", "notes\x00\x00\x00notes"}, {"denied", "other\x00\x00\x00other"}, {"changing", "notes\x00\x00\x00tasks"},
+	for _, c := range []struct {
+		name, domains string
+		fuel          *int64
+	}{
+		{name: "allowed", domains: "notes\x00\x00\x00notes"}, {name: "denied", domains: "other\x00\x00\x00other"},
+		{name: "changing", domains: "notes\x00\x00\x00tasks"}, {name: "budget", domains: "notes\x00\x00\x00notes", fuel: new(int64(1 << 40))},
 	} {
 		b.Run("checked="+c.name, func(b *testing.B) {
 			perCall(b, func() func() {
 				module, end := checkedGuest(b, c.domains)
 				return func() {
-					if e := module.Run(b.Context(), guest.RunConfig{Wall: time.Minute}); e.Kind != guest.OK {
+					if e := module.Run(b.Context(), guest.RunConfig{Wall: time.Minute, Fuel: c.fuel}); e.Kind != guest.OK {
 						b.Fatalf("%+v", e)
 					}
 					b.StopTimer()
