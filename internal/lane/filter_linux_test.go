@@ -114,6 +114,8 @@ func answerOf(t *testing.T, filter []unix.SockFilter, arch, call uint32, args ..
 			yes = a == f.K
 		case unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K:
 			yes = a >= f.K
+		case unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K:
+			yes = a&f.K != 0
 		default:
 			t.Fatalf("instruction %d: %+v", at, f)
 		}

@@ -59,6 +59,8 @@ func reach(what, at string) string {
 		return bounded(at)
 	case "within":
 		return within(at)
+	case "room":
+		return inRoom(at)
 	case "signal":
 		pid, _ := strconv.Atoi(at)
 		err = unix.Kill(pid, 0)

@@ -11,6 +11,7 @@ type spot struct {
 	path   string
 	kind   spotKind
 	access Access
+	named  bool // what the agent holds there is said of this very path
 	mount  bool // something is mounted there
 	must   bool // without it the program would get more than the agent has: refuse
 }
@@ -31,8 +32,8 @@ const (
 func systemPaths() []string {
 	return []string{
 		"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store",
-		"/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime", "/etc/timezone", "/etc/magic",
-		"/etc/mime.types", "/etc/terminfo", "/etc/locale.alias", "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/pki/tls/certs", "/etc/pki/ca-trust/extracted",
+		"/etc/alternatives", "/etc/ld.so.cache", "/etc/localtime", "/etc/timezone", "/etc/ssl/certs", "/etc/ssl/openssl.cnf",
+		"/etc/pki/tls/certs", "/etc/pki/ca-trust/extracted",
 	}
 }
 
@@ -75,8 +76,10 @@ func (s *scene) candidates() []spot {
 		switch {
 		case taken && f.Access <= ReadOnly && was.kind != nothing: // hidden or not, it is needed
 			if was.kind == private && f.Access == ReadOnly {
-				of[f.Path] = spot{path: f.Path, kind: bind, access: ReadOnly}
+				was = spot{path: f.Path, kind: bind, access: ReadOnly}
 			}
+			was.named = true
+			of[f.Path] = was
 		case f.Access == Hidden:
 			of[f.Path] = spot{path: f.Path, kind: nothing}
 		default:
@@ -106,7 +109,7 @@ type builder struct {
 // place makes one spot, unless it is what is there already.
 func (b *builder) place(c spot) {
 	inherited := b.above(c.path)
-	if c.kind == system {
+	if c.kind == system && !c.named {
 		c.access = max(c.access, inherited)
 	}
 	b.decided[c.path] = c.access

@@ -1,0 +1,68 @@
+package lane
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"testing"
+	"time"
+)
+
+// BenchmarkLanes compares a program in each lane with the same one started by
+// os/exec, and by bubblewrap as one would by hand. All take turns, so that the
+// machine is the same for each, and the figures are medians. RLP_SELF is the
+// program that confines, bin/rlp; the tests' own starts more slowly.
+func BenchmarkLanes(b *testing.B) {
+	own := os.Getenv("RLP_SELF")
+	if own == "" {
+		own = self(b)
+	}
+	path := file(b, "/bin/true")
+	took := map[string][]time.Duration{}
+	timed := func(name string, f func() error) {
+		began := time.Now()
+		if err := f(); err != nil {
+			b.Fatal(name, err)
+		}
+		took[name] = append(took[name], time.Since(began))
+	}
+	lanes := map[string]Lane{}
+	for _, name := range []string{"native", "ns", "bwrap"} {
+		lanes[name] = newLane(b, name, func(c *Config) { c.Self = []string{own, "rlp", ConfineName} })
+	}
+	for b.Loop() {
+		timed("plain", exec.Command(path).Run)
+		timed("by_hand", exec.Command("/usr/bin/bwrap", byHand(path)...).Run)
+		if err := endOrphans(nil); err != nil { // bubblewrap ends before its first process has
+			b.Fatal(err)
+		}
+		for name, l := range lanes {
+			timed(name, func() error {
+				r, err := l.Run(b.Context(), &Command{Program: path, Argv: []string{"true"}, Timeout: time.Minute, MaxOutput: 1 << 10})
+				if err == nil && r.ExitCode != 0 {
+					err = fmt.Errorf("%+v", r)
+				}
+				return err
+			})
+		}
+	}
+	median := func(name string) float64 {
+		slices.Sort(took[name])
+		return float64(took[name][len(took[name])/2].Microseconds()) / 1000
+	}
+	for _, name := range []string{"plain", "by_hand", "native", "ns", "bwrap"} {
+		b.ReportMetric(median(name), "ms/"+name)
+	}
+	b.ReportMetric(median("ns")-median("plain"), "ms/ns_over_plain")
+	b.ReportMetric(median("bwrap")/median("by_hand"), "bwrap_times_by_hand")
+}
+
+// byHand is what somebody writes who wants a program to see the system and a
+// folder, and nothing of the network.
+func byHand(path string) []string {
+	return []string{
+		"--unshare-all", "--ro-bind", "/usr", "/usr", "--symlink", "usr/bin", "/bin", "--symlink", "usr/lib", "/lib", "--symlink", "usr/lib64", "/lib64",
+		"--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--die-with-parent", "--", path,
+	}
+}
