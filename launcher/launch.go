@@ -202,6 +202,10 @@ func (r *run) execute(ctx context.Context, compiling <-chan compiled) {
 	end := c.module.Run(ctx, guest.RunConfig{Wall: wallTime(r.plan.Limits), Fuel: instructions(r.plan.Limits)})
 	if end.Abandoned {
 		r.warn("a call that the guest made did not end with the run and was left behind")
+		go func() {
+			<-end.Stopped
+			stop()
+		}()
 	} else {
 		stop()
 	}

@@ -58,7 +58,7 @@ type Module struct {
 
 	run       *run     // the run under way
 	tallies   []*int64 // where host functions count their charges
-	abandoned bool
+	abandoned <-chan struct{} // closed when the guest that did not stop has; nil: there is none
 }
 
 // ErrNoStart refuses a module that is no program.
@@ -254,10 +254,14 @@ func (m *Module) Cached() bool { return m.cache.used }
 // CacheErr is why the cache was not used although there was a directory.
 func (m *Module) CacheErr() error { return m.cache.err }
 
-// Close frees the module, unless a guest that could not be stopped still runs
-// in it.
+// Close frees the module; where a guest that could not be stopped still runs in
+// it, as soon as that has.
 func (m *Module) Close() error {
-	if m.abandoned {
+	if m.abandoned != nil {
+		go func() {
+			<-m.abandoned
+			_ = m.closeRuntime()
+		}()
 		return nil
 	}
 	return m.closeRuntime()

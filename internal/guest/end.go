@@ -41,8 +41,9 @@ type End struct {
 	Fuel       int64         // instructions, charges of host calls included
 
 	// Abandoned says that the guest did not stop. It still runs, and its
-	// memory is still there: the process should end.
+	// memory is still there, until Stopped is closed; that may be never.
 	Abandoned bool
+	Stopped   <-chan struct{} // nil unless Abandoned
 }
 
 // oneLine is the first line of text, printable and not long.

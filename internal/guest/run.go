@@ -76,7 +76,7 @@ func (r *run) hostEnd(err error) {
 // Run instantiates the module and calls _start. It returns when the guest has
 // ended, or is abandoned. The next run may begin after that.
 func (m *Module) Run(ctx context.Context, cfg RunConfig) End {
-	if m.abandoned {
+	if m.abandoned != nil {
 		return End{Kind: HostError, Err: errAbandoned}
 	}
 	r := &run{stopped: make(chan struct{}), caller: ctx, wall: cfg.Wall, fuel: newFuel(cfg.Fuel)}
@@ -122,12 +122,16 @@ func (m *Module) supervise(ctx, inner context.Context, cfg RunConfig) End {
 	case <-r.stopped:
 		abandoned = !within(done, cfg.Grace)
 	}
-	m.abandoned = m.abandoned || abandoned
+	if abandoned {
+		m.abandoned = done
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e := r.end
 	e.Wall, e.Abandoned = time.Since(r.began), abandoned
-	if !abandoned { // else the guest still writes to it
+	if abandoned {
+		e.Stopped = done
+	} else { // else the guest still writes to it
 		e.PeakMemory, e.Fuel = int64(r.mem.peak), r.fuel.used(m.tallies)
 	}
 	return e

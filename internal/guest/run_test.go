@@ -283,7 +283,13 @@ func TestAGuestThatDoesNotStopIsAbandoned(t *testing.T) {
 	}
 	end := mod.Run(t.Context(), guest.RunConfig{Wall: quick, Grace: quick})
 	again := mod.Run(t.Context(), guest.RunConfig{Wall: quick})
+	select {
+	case <-end.Stopped:
+		t.Error("it is said to have stopped")
+	default:
+	}
 	close(release)
+	<-end.Stopped
 	if end.Kind != guest.Timeout || !end.Abandoned || again.Kind != guest.HostError || mod.Close() != nil {
 		t.Errorf("%+v, then %+v", end, again)
 	}

@@ -1,0 +1,80 @@
+package launcher
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/internal/audit"
+)
+
+// writes is a module that writes one byte to stdout.
+const writes = "\x00asm\x01\x00\x00\x00" +
+	"\x01\x0c\x02\x60\x04\x7f\x7f\x7f\x7f\x01\x7f\x60\x00\x00" +
+	"\x02\x23\x01\x16wasi_snapshot_preview1\x08fd_write\x00\x00" +
+	"\x03\x02\x01\x01\x05\x03\x01\x00\x01" +
+	"\x07\x13\x02\x06memory\x02\x00\x06_start\x00\x01" +
+	"\x0a\x0f\x01\x0d\x00\x41\x01\x41\x00\x41\x01\x41\x10\x10\x00\x1a\x0b" +
+	"\x0b\x0f\x01\x00\x41\x00\x0b\x09\x08\x00\x00\x00\x01\x00\x00\x00x"
+
+// unread is where nobody reads what is written until it is let go.
+type unread struct {
+	once  sync.Once
+	begun chan struct{}
+	let   chan struct{}
+}
+
+func (s *unread) Write(p []byte) (int, error) {
+	s.once.Do(func() { close(s.begun) })
+	<-s.let
+	return len(p), nil
+}
+
+// A guest that a call holds up beyond its deadline is left behind; when the call
+// ends, what was opened for the guest is closed after all.
+func TestWhatWasLeftBehindIsClosedLater(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := &unread{begun: make(chan struct{}), let: make(chan struct{})}
+	s := specOf(t, audit.NewMemory(), "fs:read:"+dir)
+	s.Module, s.Stdout = []byte(writes), out
+	s.Policy.BaseLimits = caps.Limits{}.With(caps.WallTimeMS, 100)
+	r := Launch(t.Context(), s)
+	<-out.begun
+	if r.Outcome != Timeout || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "left behind") {
+		t.Fatalf("%s %v %s", r.Outcome, r.Warnings, r.Message)
+	}
+	if held(t, dir) != 1 {
+		t.Errorf("control: %d handles of the grant", held(t, dir))
+	}
+	close(out.let)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for until := time.Now().Add(20 * time.Second); held(t, dir) > 0; <-tick.C {
+		if time.Now().After(until) {
+			t.Fatal("the handle of the grant is never closed")
+		}
+	}
+}
+
+// held counts this process's descriptors of dir.
+func held(t *testing.T, dir string) int {
+	t.Helper()
+	links, err := filepath.Glob("/proc/self/fd/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, l := range links {
+		if target, err := os.Readlink(l); err == nil && target == dir {
+			n++
+		}
+	}
+	return n
+}
