@@ -56,8 +56,8 @@ type Module struct {
 	engine   wazero.CompilationCache
 	cache    *cache
 
-	run       *run     // the run under way
-	tallies   []*int64 // where host functions count their charges
+	run       *run            // the run under way
+	tallies   []*int64        // where host functions count their charges
 	abandoned <-chan struct{} // closed when the guest that did not stop has; nil: there is none
 }
 
