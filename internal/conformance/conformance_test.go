@@ -145,16 +145,27 @@ func TestParseRows(t *testing.T) {
 
 func TestRender(t *testing.T) {
 	held := map[string][]holder{"R2": {{"caps.TestA", "caps/a_test.go"}, {"script x", "s/x.txtar"}}}
-	got := string(render(rowsOfTests, held))
+	got := string(render(rowsOfTests, held, map[string]string{"K3": "Plan 9"}))
 	for _, line := range []string{
-		"| R | 2 | 1 | 1 |",
-		"| K | 1 | 0 | 1 |",
+		"| R | 2 | 1 | 0 | 1 |",
+		"| K | 1 | 0 | 1 | 0 |",
 		"| R1 | one | open |",
 		"| R2 | two | [caps.TestA](../caps/a_test.go), [script x](../s/x.txtar) |",
-		"| K3 | three | open |",
+		"| K3 | three | unsupported: Plan 9 |",
 	} {
 		if !strings.Contains(got, "\n"+line+"\n") {
 			t.Errorf("no line %q in\n%s", line, got)
+		}
+	}
+}
+
+// What is said to be unsupported is a row, and one that nothing holds.
+func TestUnsupported(t *testing.T) {
+	held := map[string][]holder{"R2": {{"caps.TestA", "caps/a_test.go"}}}
+	for id, ok := range map[string]bool{"R1": true, "R2": false, "R9": false} {
+		where, err := unsupportedOf([]row{{id, "Plan 9"}}, "file", rowsOfTests, held)
+		if (err == nil) != ok || ok && where[id] != "Plan 9" {
+			t.Errorf("%s: %v, %v", id, where, err)
 		}
 	}
 }
@@ -165,7 +176,7 @@ func TestEveryLetterHasATable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	doc := string(render(rows, nil))
+	doc := string(render(rows, nil, nil))
 	for _, r := range rows {
 		if strings.Count(doc, "\n| "+r.id+" | ") != 1 {
 			t.Errorf("row %s is not in the document exactly once", r.id)

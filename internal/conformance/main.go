@@ -6,6 +6,9 @@
 //
 //	//rlp:holds R7 R36
 //
+// A row that needs a platform which the project does not have is in
+// docs/unsupported.tsv instead, with the platform that would hold it.
+//
 // A script of cmd/rlp/testdata/script says it with "# holds: R1 R2". An
 // annotation that could be overlooked is refused: an unknown row, a row named
 // twice, a line that stands above no test function or in a file that
@@ -68,5 +71,9 @@ func table(root string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return render(rows, held), nil
+	unsupported, err := readUnsupported(filepath.Join(root, "docs", "unsupported.tsv"), rows, held)
+	if err != nil {
+		return nil, err
+	}
+	return render(rows, held, unsupported), nil
 }

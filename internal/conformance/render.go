@@ -12,6 +12,7 @@ const preface = `# Conformance
 What the project promises, row by row, and the tests that hold each row: tests that would fail were the row broken.
 The rows are ` + "`docs/rows.tsv`" + `; a test claims one with ` + "`//rlp:holds R7 R36`" + ` directly above its function, a script of
 ` + "`cmd/rlp/testdata/script`" + ` with ` + "`# holds: R1 R2`" + `. This file is written by ` + "`make conformance`" + `, and ` + "`make test`" + ` fails while it is stale.
+A row that no platform of this project could hold is in ` + "`docs/unsupported.tsv`" + `, with the platform that would.
 
 `
 
@@ -27,33 +28,38 @@ var tables = []struct{ letter, title string }{
 }
 
 // render writes the document.
-func render(rows []row, held map[string][]holder) []byte {
+func render(rows []row, held map[string][]holder, unsupported map[string]string) []byte {
 	var b bytes.Buffer
 	b.WriteString(preface)
-	b.WriteString("| table | rows | held | open |\n|---|---|---|---|\n")
+	b.WriteString("| table | rows | held | unsupported | open |\n|---|---|---|---|---|\n")
 	for _, t := range tables {
-		all, n := 0, 0
+		all, n, not := 0, 0, 0
 		for _, r := range rows {
 			if strings.HasPrefix(r.id, t.letter) {
 				all++
 				n += min(1, len(held[r.id]))
+				not += min(1, len(unsupported[r.id]))
 			}
 		}
-		fmt.Fprintf(&b, "| %s | %d | %d | %d |\n", t.letter, all, n, all-n)
+		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d |\n", t.letter, all, n, not, all-n-not)
 	}
 	for _, t := range tables {
 		fmt.Fprintf(&b, "\n## %s. %s\n\n| row | statement | held by |\n|---|---|---|\n", t.letter, t.title)
 		for _, r := range rows {
 			if strings.HasPrefix(r.id, t.letter) {
-				fmt.Fprintf(&b, "| %s | %s | %s |\n", r.id, r.statement, cell(held[r.id]))
+				fmt.Fprintf(&b, "| %s | %s | %s |\n", r.id, r.statement, cell(held[r.id], unsupported[r.id]))
 			}
 		}
 	}
 	return b.Bytes()
 }
 
-// cell names the holders of one row, each with a link to its file.
-func cell(hs []holder) string {
+// cell names the holders of one row, each with a link to its file, or says
+// where it could be held.
+func cell(hs []holder, where string) string {
+	if where != "" {
+		return "unsupported: " + where
+	}
 	if len(hs) == 0 {
 		return "open"
 	}

@@ -41,3 +41,31 @@ func parseRows(text, name string) ([]row, error) {
 	}
 	return rows, nil
 }
+
+// readUnsupported reads lines of "id TAB the platform that would hold it": rows
+// that there are and that no test holds.
+func readUnsupported(path string, rows []row, held map[string][]holder) (map[string]string, error) {
+	list, err := readRows(path)
+	if err != nil {
+		return nil, err
+	}
+	return unsupportedOf(list, path, rows, held)
+}
+
+func unsupportedOf(list []row, name string, rows []row, held map[string][]holder) (map[string]string, error) {
+	known := make(map[string]bool, len(rows))
+	for _, r := range rows {
+		known[r.id] = true
+	}
+	where := make(map[string]string, len(list))
+	for _, r := range list {
+		switch {
+		case !known[r.id]:
+			return nil, fmt.Errorf("%s: there is no row %q", name, r.id)
+		case len(held[r.id]) > 0:
+			return nil, fmt.Errorf("%s: %s is held by %s", name, r.id, held[r.id][0].name)
+		}
+		where[r.id] = r.statement
+	}
+	return where, nil
+}
