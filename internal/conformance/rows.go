@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"regexp"
 	"strings"
@@ -43,9 +45,12 @@ func parseRows(text, name string) ([]row, error) {
 }
 
 // readUnsupported reads lines of "id TAB the platform that would hold it": rows
-// that there are and that no test holds.
+// that there are and that no test holds. Without the file there are none.
 func readUnsupported(path string, rows []row, held map[string][]holder) (map[string]string, error) {
 	list, err := readRows(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}
