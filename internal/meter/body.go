@@ -333,6 +333,10 @@ func (f *function) move(code []byte, shift byte) {
 		f.local(opLocalTee, f.counter())
 		f.check(0)
 		f.seen()
+		if code[1] == miscMemoryCopy || code[1] == miscMemoryFill {
+			f.inPieces(code)
+			return
+		}
 	}
 	f.out = append(f.out, code...)
 }

@@ -57,10 +57,11 @@ type rewriter struct {
 
 	added        []byte // types behind the module's own
 	newType      map[string]uint32
-	countedTypes []uint32          // by the module's own, as far as they are added
-	addedFuncs   []byte            // types of functions behind the module's own
-	addedCode    []byte            // and their bodies
-	numAdded     uint32            // and how many they are
+	countedTypes []uint32 // by the module's own, as far as they are added
+	addedFuncs   []byte   // types of functions behind the module's own
+	addedCode    []byte   // and their bodies
+	numAdded     uint32   // and how many they are
+	pieces       pieces
 	outside      map[uint32]uint32 // added functions by what they call
 	inside       map[uint32]uint32
 	declared     []uint32 // functions that are exported

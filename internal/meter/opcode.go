@@ -35,8 +35,14 @@ const (
 	opF64Const     = 0x44
 	opNumericFirst = 0x45
 	opI32Ne        = 0x47
+	opI32GtU       = 0x4b
+	opI32LeU       = 0x4d
 	opI64LtS       = 0x53
+	opI64GtU       = 0x56
 	opI64GeS       = 0x59
+	opI32Add       = 0x6a
+	opI32Sub       = 0x6b
+	opI32Or        = 0x72
 	opI64Add       = 0x7c
 	opI64Sub       = 0x7d
 	opI64Mul       = 0x7e
