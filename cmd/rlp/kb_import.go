@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -23,8 +24,8 @@ func (a *app) kbImportCommand() *cobra.Command {
 JSONL file under its "id" (without one: under its digest). Documents are parsed
 and never executed, and are labelled untrusted. What has the same version as what
 is stored is left as it is: its "meta.etag", or its digest. Links, special files,
-what begins with a dot and what is larger than 1 MiB are left out, and said. What
-is stored and is no more in the source stays.`,
+what begins with a dot, what is larger than 1 MiB and the home of rlp are left
+out, and said. What is stored and is no more in the source stays.`,
 		Example: "  rlp kb import ~/notes --domain notes\n  rlp kb import export.jsonl --domain contacts --prefix crm/",
 		RunE: func(c *cobra.Command, args []string) error {
 			if domain == "" {
@@ -32,6 +33,13 @@ is stored and is no more in the source stays.`,
 			}
 			if err := a.ownPaths(args[0]); err != nil {
 				return err
+			}
+			h, err := a.home()
+			if err != nil {
+				return err
+			}
+			if o.Home, err = os.Stat(h.Dir()); err != nil {
+				return inputErr(err)
 			}
 			return a.withKB(c.Context(), kb.Origin{}, func(s *kbSession) error {
 				im := &kbImport{kbSession: s, domain: domain, Tenant: s.tenant, Domain: domain, Records: []importedJSON{}, Skipped: []source.Skipped{}}

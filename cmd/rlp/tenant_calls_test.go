@@ -111,7 +111,7 @@ func (h *house) probe(wasm []byte) string {
 	h.write(filepath.Join(dir, "a.wasm"), string(wasm))
 	h.write(filepath.Join(dir, "policy.caps"), `[capabilities]
 fs = ["/"]
-fs_rw = ["`+filepath.Dir(h.dir)+`"]
+fs_rw = ["`+filepath.Dir(h.dir)+`", "`+h.out+`"]
 time = true
 kb_read = ["notes", "notes_raw", "contacts"]
 kb_write = true

@@ -96,7 +96,7 @@ const (
 // newHouse makes a home and what its owner has there.
 func newHouse(t *testing.T, tenant string) *house {
 	t.Helper()
-	h := &house{t: t, dir: t.TempDir(), out: t.TempDir()}
+	h := &house{t: t, dir: filepath.Join(t.TempDir(), "home"), out: t.TempDir()}
 	var err error
 	if h.owner, err = home.Open(h.dir, tenant); err != nil {
 		t.Fatal(err)
@@ -192,7 +192,10 @@ func (h *house) crossings() map[string][]crossing {
 		"kb verify":  {cross(0, "kb", "verify")},
 		"kb backup":  {cross(77, "kb", "backup", filepath.Join(art, "backup"))},
 		"kb restore": {cross(65, "kb", "restore", h.own("backup")), cross(65, "kb", "restore", h.own("backup"), "--replace"), cross(77, "kb", "restore", filepath.Join(art, "f.md"))},
-		"kb import":  {cross(77, "kb", "import", art, "--domain", "notes"), cross(77, "kb", "import", filepath.Join(h.owner.Root(), "kb"), "--domain", "notes")},
+		"kb import": {
+			cross(77, "kb", "import", art, "--domain", "notes"), cross(77, "kb", "import", filepath.Join(h.owner.Root(), "kb"), "--domain", "notes"),
+			cross(65, "kb", "import", h.dir, "--domain", "notes", "--hidden"), cross(0, "kb", "import", filepath.Dir(h.dir), "--domain", "notes", "--hidden"),
+		},
 	}
 }
 

@@ -89,6 +89,14 @@ func (w *walker) folder(path string) error {
 		w.skip(path, "on "+kind)
 		return fs.SkipDir
 	}
+	switch info, err := f.Stat(); {
+	case err != nil:
+		w.skip(path, reasonOf(err))
+		return fs.SkipDir
+	case w.opt.isHome(info):
+		w.skip(path, "the home of rlp")
+		return fs.SkipDir
+	}
 	return nil
 }
 

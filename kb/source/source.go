@@ -11,6 +11,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -51,6 +53,10 @@ type Skipped struct {
 type Options struct {
 	Prefix string // of every key
 	Hidden bool   // what begins with a dot too
+	// Home is a folder that is never entered and never read itself, whatever
+	// leads to it: the one that keeps secrets, stores and what is other tenants'.
+	// nil: there is none.
+	Home fs.FileInfo
 }
 
 // Read gives each document of path, a folder or a JSONL file, to visit, and
@@ -64,6 +70,8 @@ func Read(ctx context.Context, path string, o Options, visit func(Document) erro
 	}
 	defer f.Close()
 	switch {
+	case info.IsDir() && o.isHome(info):
+		return nil, fmt.Errorf("%w: %s is the home of rlp; name a folder in it, such as artifacts", ErrInput, path)
 	case info.IsDir():
 		w := &walker{ctx: ctx, opt: o, visit: visit}
 		err := w.walk(untrailed(path), info)
@@ -73,6 +81,8 @@ func Read(ctx context.Context, path string, o Options, visit func(Document) erro
 	}
 	return nil, fmt.Errorf("%w: %s is neither a folder nor a regular file", ErrInput, path)
 }
+
+func (o *Options) isHome(info fs.FileInfo) bool { return o.Home != nil && os.SameFile(info, o.Home) }
 
 // badKey says why s cannot be a key, or "".
 func badKey(s string) string {
