@@ -46,8 +46,10 @@ func BenchmarkHostCall(b *testing.B) {
 		name, domains string
 		fuel          *int64
 	}{
-		{name: "allowed", domains: "notes\x00\x00\x00notes"}, {name: "denied", domains: "other\x00\x00\x00other"},
-		{name: "changing", domains: "notes\x00\x00\x00tasks"}, {name: "budget", domains: "notes\x00\x00\x00notes", fuel: new(int64(1 << 40))},
+		{name: "allowed", domains: "notes\x00\x00\x00notes"},
+		{name: "denied", domains: "other\x00\x00\x00other"},
+		{name: "changing", domains: "notes\x00\x00\x00tasks"},
+		{name: "budget", domains: "notes\x00\x00\x00notes", fuel: new(int64(1 << 40))},
 	} {
 		b.Run("checked="+c.name, func(b *testing.B) {
 			perCall(b, func() func() {

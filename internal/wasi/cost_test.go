@@ -1,0 +1,72 @@
+package wasi_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"runloop.dev/rlp/internal/wasi"
+)
+
+// What a call is charged for besides its price are the bytes that it moved.
+//
+//rlp:holds K35
+func TestCallsAreChargedByTheirLengths(t *testing.T) {
+	g := newGuest(t, wasi.Config{Args: []string{"agent", "x"}, Stdin: strings.NewReader("input")})
+	g.fs.MkdirAll("/work")
+	g.fs.WriteFile("/work/file", strings.Repeat("f", 500))
+	path, n := g.put(atPath, "work/file")
+	fd := uint64(4)
+	for _, c := range []struct {
+		name string
+		args []uint64
+		want int64
+	}{
+		{"args_get", []uint64{atOut, atData}, int64(len("agent\x00x\x00")) + 2*4},
+		{"path_filestat_get", []uint64{3, 0, path, n, atOut}, int64(n)},
+		{"path_open", []uint64{3, 0, path, n, 0, 1 << 1, 0, 0, atOut}, int64(n)},
+		{"fd_read", []uint64{fd, atVectors, 1, atOut}, 300},
+		{"fd_read", []uint64{fd, atVectors, 1, atOut}, 200},
+		{"fd_read", []uint64{0, atVectors, 1, atOut}, 5},
+		{"fd_write", []uint64{1, atVectors, 1, atOut}, 300},
+		{"random_get", []uint64{atData, 1000}, 1000},
+		{"random_get", []uint64{far, 1000}, 0},
+		{"clock_time_get", []uint64{0, 0, atOut}, 0},
+		{"fd_close", []uint64{fd}, 0},
+	} {
+		g.vectors(atData, 300)
+		f := g.funcs[c.name]
+		*f.Moved = 0
+		if _, err := g.try(c.name, c.args...); err != nil || *f.Moved != c.want {
+			t.Errorf("%s%v: %v, moved %d, want %d", c.name, c.args, err, *f.Moved, c.want)
+		}
+	}
+	for name, f := range g.funcs {
+		if least := int64(64); f.Cost < least || strings.HasPrefix(name, "path_") && f.Cost <= least {
+			t.Errorf("%s costs %d", name, f.Cost)
+		}
+	}
+}
+
+// A read or write of much looks at the end of the run between its chunks.
+func TestMuchIsMovedInChunks(t *testing.T) {
+	over := errors.New("over")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	taken := 0
+	g := newGuest(t, wasi.Config{Stdout: writerFunc(func(p []byte) (int, error) {
+		if taken += len(p); taken >= 2<<20 {
+			cancel(over)
+		}
+		return len(p), nil
+	})})
+	g.ctx, g.mem = ctx, make([]byte, 5<<20)
+	ptr, n := g.vectors(atData, 4<<20)
+	if _, err := g.try("fd_write", 1, ptr, n, atOut); !errors.Is(err, over) || taken != 2<<20 {
+		t.Errorf("%v after %d bytes", err, taken)
+	}
+}
+
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
