@@ -56,7 +56,7 @@ func wasm() *Lane {
 
 // WasmControls are the controls of the lane wasm, each enforced everywhere.
 func WasmControls() []string {
-	return []string{"filesystem", "network", "processes", "memory", "privileges", "wall_time", "output_caps"}
+	return []string{"filesystem", "network", "processes", "memory", "privileges", "wall_time", "cpu_fuel", "output_caps"}
 }
 
 // Usage is what a run used.
