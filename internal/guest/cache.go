@@ -28,7 +28,7 @@ const (
 
 	temporarySuffix = ".tmp"
 
-	// staleAfter is how long a temporary folder may belong to someone: many
+	// staleAfter is how long what is temporary may belong to someone: many
 	// times what compiling may take.
 	staleAfter = time.Minute * slack
 )
@@ -153,7 +153,7 @@ func sweep(dir, pattern string) {
 	}
 	for _, p := range list {
 		info, err := os.Lstat(p)
-		if err == nil && info.IsDir() && distrust(info) == "" && time.Since(info.ModTime()) > staleAfter {
+		if err == nil && distrust(info) == "" && time.Since(info.ModTime()) > staleAfter {
 			_ = os.RemoveAll(p)
 		}
 	}

@@ -264,8 +264,12 @@ func TestLeftoversAreRemovedWhenOld(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	claim := filepath.Join(base, "1.claim.tmp")
+	if err := os.WriteFile(claim, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	past := time.Now().Add(-time.Hour)
-	if err := os.Chtimes(old, past, past); err != nil {
+	if err := errors.Join(os.Chtimes(old, past, past), os.Chtimes(claim, past, past)); err != nil {
 		t.Fatal(err)
 	}
 	other := cachedModule()

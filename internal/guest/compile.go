@@ -145,19 +145,37 @@ func (m *Module) compileSmall(ctx context.Context) error {
 // compileLarge takes native code from the cache, or has it made. Where the
 // cache cannot be written it is done without.
 func (m *Module) compileLarge(ctx context.Context) error {
-	if m.cache.exists() {
-		if m.load(m.cache.dir) == nil {
-			m.cache.used = true
-			return nil
-		}
-		m.cache.discard()
+	if m.fromCache() {
+		return nil
 	}
-	err := m.build(ctx)
+	t, err := m.cache.claim(ctx)
+	if err != nil {
+		return err
+	}
+	if m.fromCache() { // what another process made meanwhile
+		t.end(nil)
+		return nil
+	}
+	err = m.build(ctx)
 	if errors.Is(err, ErrCompiler) && m.cache.base != "" {
 		m.cache.giveUp(err)
 		err = m.build(ctx)
 	}
+	t.end(err)
 	return err
+}
+
+// fromCache loads what is kept of the module, or throws it away.
+func (m *Module) fromCache() bool {
+	if !m.cache.exists() {
+		return false
+	}
+	if m.load(m.cache.dir) != nil {
+		m.cache.discard()
+		return false
+	}
+	m.cache.used = true
+	return true
 }
 
 // build has the module compiled, loads it, and keeps it if there is a cache.

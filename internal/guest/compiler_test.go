@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -110,5 +111,54 @@ func TestCompilingWithoutACacheLeavesNothing(t *testing.T) {
 		if list, err := os.ReadDir(tmp); err != nil || len(list) != 0 {
 			t.Errorf("%q: left %v, %v", dir, list, err)
 		}
+	}
+}
+
+// Of those who launch a module for the first time at once, one compiles it.
+func TestOneCompilesForAll(t *testing.T) {
+	dir := newCache(t)
+	asked := make(chan struct{}, 8)
+	compiler := func() (string, error) {
+		asked <- struct{}{}
+		return os.Executable()
+	}
+	var wg sync.WaitGroup
+	for range cap(asked) {
+		wg.Go(func() {
+			mod, err := guest.Compile(t.Context(), guest.Config{Module: cachedModule().bytes(), Compiler: compiler, CacheDir: dir})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_ = mod.Close()
+		})
+	}
+	wg.Wait()
+	if len(asked) != 1 {
+		t.Errorf("%d compiled", len(asked))
+	}
+	onlyEntry(t, dir)
+}
+
+// Those who wait for a module that is refused are told so, and do not try it
+// one after the other.
+func TestOneRefusalIsForAll(t *testing.T) {
+	bomb, began := hostiletest.Nested("loops_left", 9000), time.Now()
+	dir := newCache(t)
+	var wg sync.WaitGroup
+	for range 6 {
+		wg.Go(func() {
+			_, err := guest.Compile(t.Context(), guest.Config{Module: bomb, Compiler: os.Executable, CacheDir: dir, Bound: guest.Bound{Time: time.Second}})
+			if !errors.Is(err, guest.ErrModule) || strings.Count(err.Error(), "module refused: compiling it takes more than 1s") != 1 {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if took := time.Since(began); took > 4*time.Second*guest.Slack {
+		t.Errorf("it took %s", took)
+	}
+	if list := leftovers(t, dir); len(list) != 0 {
+		t.Errorf("left %v", list)
 	}
 }
