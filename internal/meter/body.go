@@ -21,6 +21,7 @@ type function struct {
 	debts  debts
 	open   uint32 // labels that are open in out, without one around the body
 	depth  uint32 // loops around here
+	arms   uint32 // of ifs around here, within the innermost loop
 	at     int32  // hole that pays for what comes next, or dead
 	debt   int32  // node of here
 	picks  bool   // calls by a table
@@ -53,7 +54,8 @@ type frame struct {
 	outside int64  // what is unseen before it
 	unseen  int64  // and at its label
 	label   uint32 // open labels when its own was opened, with it
-	depth   uint32 // loops around its label
+	arms    uint32 // around it
+	often   uint8  // how often its label is come to
 }
 
 func (f *function) rewrite(m *rewriter, t funcType, body, out []byte, checked bool) []byte {
@@ -136,25 +138,29 @@ func (f *function) begin(h hole) int32 {
 
 // fresh begins a metered block here.
 func (f *function) fresh() {
-	f.at = f.begin(hole{from: f.debt, weight: f.weight(f.depth, weighCost)})
+	f.at = f.begin(hole{from: f.debt, weight: f.weight(weighCost)})
 	f.simple = false
 	f.stop(f.at)
 }
 
-// weight is how much a hole within that many loops is to be kept empty.
-func (f *function) weight(depth uint32, kind uint8) uint8 {
-	return uint8(min(depth, maxWeight))*weights + kind
+// often is how often code here is thought to run, of what there is in the
+// function: by the loops around it, and the arms of ifs within those.
+func (f *function) often() uint8 {
+	return uint8(min(f.depth, mostLoops)*(mostArms+1) + mostArms - min(f.arms, mostArms))
 }
+
+// weight is how much a hole here is to be kept empty.
+func (f *function) weight(kind uint8) uint8 { return f.often()*weights + kind }
 
 // owe lets code that goes on at a frame's label owe what is owed there.
 func (f *function) owe(fr *frame) {
-	f.hole(hole{from: f.debt, to: fr.debt, weight: f.weight(min(f.depth, fr.depth), weighFree)})
+	f.hole(hole{from: f.debt, to: fr.debt, weight: min(f.often(), fr.often)*weights + weighFree})
 	f.debt = fr.debt
 }
 
 // square lets nothing be owed here.
 func (f *function) square() {
-	f.hole(hole{from: f.debt, to: settled, weight: f.weight(f.depth, weighFree)})
+	f.hole(hole{from: f.debt, to: settled, weight: f.weight(weighFree)})
 	f.debt = settled
 }
 
@@ -165,7 +171,7 @@ func (f *function) pass() {
 		f.local(opLocalGet, f.counter())
 		return
 	}
-	f.hole(hole{kind: holePass, from: f.debt, to: settled, weight: f.weight(f.depth, weighPass)})
+	f.hole(hole{kind: holePass, from: f.debt, to: settled, weight: f.weight(weighPass)})
 	f.debt = settled
 }
 

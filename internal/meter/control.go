@@ -38,11 +38,12 @@ func (f *function) block(op byte) {
 		f.fail(ErrLimit, "more than %d blocks within each other", f.m.opt.MaxNesting)
 		return
 	}
-	fr := frame{op: op, live: f.at != dead, at: f.at, loop: dead, low: math.MaxInt32, debt: f.debts.node(), before: f.debt, depth: f.depth, outside: f.unseen.total(), unseen: noCall}
+	fr := frame{op: op, live: f.at != dead, at: f.at, loop: dead, low: math.MaxInt32, debt: f.debts.node(), before: f.debt, arms: f.arms, often: f.often(), outside: f.unseen.total(), unseen: noCall}
 	if fr.live && op == opLoop {
-		f.depth++
-		fr.depth = f.depth
 		f.owe(&fr)
+		f.depth++
+		f.arms = 0
+		fr.often = f.often()
 	}
 	f.out = append(append(f.out, op), t...)
 	f.open++
@@ -52,6 +53,7 @@ func (f *function) block(op byte) {
 		f.early = f.early || f.simple
 		f.enterLoop(&fr, t)
 	case op == opIf:
+		f.arms++
 		f.event(eventIf, 0)
 		if fr.live {
 			f.fresh()
@@ -65,7 +67,7 @@ func (f *function) block(op byte) {
 func (f *function) enterLoop(fr *frame, t []byte) {
 	fr.loop = int32(len(f.loops))
 	f.event(eventLoop, uint32(fr.loop))
-	f.at = f.begin(hole{kind: holeLoop, loop: fr.loop, from: fr.debt, weight: f.weight(f.depth, weighHeader)})
+	f.at = f.begin(hole{kind: holeLoop, loop: fr.loop, from: fr.debt, weight: f.weight(weighHeader)})
 	f.loops = append(f.loops, loop{nested: f.depth > 1, block: t, head: f.at})
 	f.open++
 	f.simple = false
@@ -121,6 +123,7 @@ func (f *function) end() {
 		f.debt = fr.debt
 		f.meet(fr.unseen)
 	}
+	f.arms = fr.arms
 	f.out = append(f.out, opEnd)
 	f.leaves(fr.low)
 	if !meets {

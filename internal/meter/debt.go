@@ -53,7 +53,7 @@ func (d *debts) at(n int32) int64 {
 	return more - zero
 }
 
-// Of holes within as many loops, those that cost nothing are kept empty first:
+// Of holes that run as often, those that cost nothing are kept empty first:
 // there are the most of them. Then those at headers, which several ways lead
 // back to. Where the counter is taken anyway, to be handed on, a charge is short.
 const (
@@ -64,14 +64,17 @@ const (
 	weights = 4
 )
 
-// maxWeight is how many loops around a hole count.
-const maxWeight = 7
+// mostLoops and mostArms are how many loops and arms count.
+const (
+	mostLoops = 7
+	mostArms  = 3
+)
 
 // settle chooses what is owed where so that as many holes as possible have
-// nothing to charge, those in the most loops first: a maximum spanning tree of
+// nothing to charge, those that run the most first: a maximum spanning tree of
 // the nodes, after Knuth.
 func (f *function) settle() {
-	var lists [weights * (maxWeight + 1)]int32
+	var lists [weights * (mostLoops + 1) * (mostArms + 1)]int32
 	for i := range lists {
 		lists[i] = -1
 	}
