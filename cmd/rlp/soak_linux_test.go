@@ -72,7 +72,7 @@ func (s state) String() string {
 func (h *house) measure(tmp string) state {
 	h.t.Helper()
 	debug.FreeOSMemory()
-	s := state{goroutines: runtime.NumGoroutine(), children: children(h.t) + sleepers(h.t), maps: bytes.Count(slurp(h.t, "/proc/self/maps"), []byte("\n"))}
+	s := state{goroutines: runtime.NumGoroutine(), children: children(h.t) + h.leftovers(), maps: bytes.Count(slurp(h.t, "/proc/self/maps"), []byte("\n"))}
 	s.links = links(h.t, "/proc/self/fd")
 	s.files, s.threads = len(s.links), len(links(h.t, "/proc/self/task"))
 	s.temporary, _ = tree(h.t, tmp)

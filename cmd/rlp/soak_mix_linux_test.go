@@ -92,8 +92,10 @@ func (h *house) mix(t *testing.T) []attack {
 // program of this mix that was left over.
 func forever() string { return fmt.Sprint(3_000_000_000 + os.Getpid()) }
 
-// sleepers counts the programs of the mix that are left.
-func sleepers(t *testing.T) int {
+// leftovers counts the programs of the mix that are left, and the processes that
+// rlp started for this home: the compiler, and rlp itself.
+func (h *house) leftovers() int {
+	t := h.t
 	t.Helper()
 	lists, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
@@ -102,7 +104,10 @@ func sleepers(t *testing.T) int {
 	n := 0
 	for _, path := range lists {
 		data, err := os.ReadFile(path)
-		if err == nil && bytes.Equal(data, []byte("sleep\x00"+forever()+"\x00")) { // a process may be gone
+		if err != nil { // it is gone
+			continue
+		}
+		if bytes.Equal(data, []byte("sleep\x00"+forever()+"\x00")) || bytes.Contains(data, []byte(h.dir)) {
 			n++
 		}
 	}
