@@ -31,14 +31,16 @@ STATICCHECK := $(TOOLS)/staticcheck -checks all,-ST1000,-ST1020,-ST1021,-ST1022
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
 
-# bin/rlp is two programs in one file: a small one, which starts in half the
+# bin/rlp is three programs in one file: a small one, which starts in half the
 # time and launches agents that ask for files and time alone, and the whole one,
 # which it becomes for everything else. `go build ./cmd/rlp` is the whole one.
 BUILD := CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w'
 .PHONY: build
 build: ## bin/rlp
 	@mkdir -p bin .work
-	$(BUILD) -o .work/rlp-whole ./cmd/rlp
+	$(BUILD) -o .work/rlp-confine ./internal/lane/confined
+	$(BUILD) -o .work/rlp-alone ./cmd/rlp
+	$(GO) run ./internal/companion/pack .work/rlp-alone .work/rlp-confine .work/rlp-whole
 	$(BUILD) -tags slim -o .work/rlp-small ./cmd/rlp
 	$(GO) run ./internal/companion/pack .work/rlp-small .work/rlp-whole bin/rlp
 

@@ -103,7 +103,7 @@ func (a *app) lanes(ctx context.Context, names []string) (err error) {
 	of := func() lane.Config {
 		id := uuid.NewString()
 		return lane.Config{
-			Work: filepath.Join(dir, id, "run"), ID: id, Self: a.confineCommand(), Bounds: bounds(cfg.Exec), Container: a.containerConfig(cfg.Exec),
+			Work: filepath.Join(dir, id, "run"), ID: id, Self: a.confineCommand(h), Bounds: bounds(cfg.Exec), Container: a.containerConfig(cfg.Exec),
 		}
 	}
 	for _, name := range names {

@@ -14,21 +14,23 @@ import (
 func program(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	build := func(out string, tags ...string) string {
+	build := func(out, of string, tags ...string) string {
 		out = filepath.Join(dir, out)
 		args := append([]string{"build", "-buildvcs=false", "-trimpath", "-ldflags=-s -w", "-o", out}, tags...)
-		if text, err := exec.Command("go", append(args, ".")...).CombinedOutput(); err != nil {
+		if text, err := exec.Command("go", append(args, of)...).CombinedOutput(); err != nil {
 			t.Fatalf("building: %v\n%s", err, text)
 		}
 		return out
 	}
-	rlp := filepath.Join(dir, "rlp")
-	small, whole := build("small", "-tags", "slim"), build("whole")
-	pack := exec.Command("go", "run", "../../internal/companion/pack", small, whole, rlp)
-	if text, err := pack.CombinedOutput(); err != nil {
-		t.Fatalf("packing: %v\n%s", err, text)
+	pack := func(out, first, second string) string {
+		out = filepath.Join(dir, out)
+		if text, err := exec.Command("go", "run", "../../internal/companion/pack", first, second, out).CombinedOutput(); err != nil {
+			t.Fatalf("packing: %v\n%s", err, text)
+		}
+		return out
 	}
-	return rlp
+	whole := pack("whole", build("alone", "."), build("confine", "../../internal/lane/confined"))
+	return pack("rlp", build("small", ".", "-tags", "slim"), whole)
 }
 
 // ran is what came of one invocation.
@@ -54,7 +56,8 @@ func TestTwoProgramsAreOne(t *testing.T) {
 	rlp, work := program(t), t.TempDir()
 	whole := filepath.Join(filepath.Dir(rlp), "whole")
 	home := filepath.Join(work, "home")
-	files, store := filepath.Join(work, "files"), filepath.Join(work, "store")
+	files, store, programs := filepath.Join(work, "files"), filepath.Join(work, "store"), filepath.Join(work, "programs")
+	smallBundle(t, programs, "[capabilities]\nexec = true\n")
 	smallBundle(t, files, "[capabilities]\nfs = [\""+work+"\"]\n")
 	smallBundle(t, store, "[capabilities]\nkb_write = [\"notes\"]\nkb_read = [\"notes\"]\n")
 	env := []string{"HOME=" + work, "RUNLOOP_HOME=" + home, "PATH=" + os.Getenv("PATH")}
@@ -69,6 +72,7 @@ func TestTwoProgramsAreOne(t *testing.T) {
 		"no bundle":   {"launch", work + "/none"},
 		"dry run":     {"launch", files, "--dry-run", "--input", "-"},
 		"store":       {"launch", store, "--", "put", "notes", "k", "v", "get", "notes", "k"},
+		"programs":    {"launch", programs, "--", "exec", "/bin/true"},
 		"store input": {"launch", store, "--input", "-", "--", "stdin"},
 		"version":     {"version"},
 		"help":        {"--help"},
@@ -85,6 +89,9 @@ func TestTwoProgramsAreOne(t *testing.T) {
 				t.Errorf("control: %+v", one)
 			}
 		})
+	}
+	if third, err := filepath.Glob(home + "/cache/bin/confine/rlp-*"); err != nil || len(third) != 1 {
+		t.Errorf("the program that confines: %v, %v", third, err)
 	}
 	list := start(t, env, rlp, "audit", "list", "--json")
 	if list.code != 0 || strings.Count(list.stdout, `"run.complete"`) < 6 {

@@ -129,6 +129,9 @@ var rooms = map[string]room{
 	"internal/model/modeltest":   {0, nil},
 	"internal/guest/hostiletest": {0, nil},
 	"internal/lane":              {1, nil},
+	"internal/lane/confined": {2, doors{
+		"internal/lane": "is the part of it that confines",
+	}},
 	"internal/lane/probe": {2, doors{
 		"internal/lane": "opens the lanes that it tries",
 	}},
@@ -380,6 +383,7 @@ var guarded = map[string][]owner{
 		{"internal/home", false, "makes the home"},
 		{"internal/jail", false, "handles of the grants"},
 		{"internal/lane", false, "the working folder of a run, links, /proc"},
+		{"internal/lane/confined", false, "a program of its own"},
 		{"internal/lane/probe", false, "files outside of a lane"},
 		{"internal/tomlfile", false, "opens and checks a file"},
 		{"kb", false, "the folders of the store"},
@@ -428,6 +432,7 @@ var edgeOwners = []owner{
 	{"agents/sdk", false, "the guest's side of the system interface"},
 	{"agents/sdk/sdktest", false, "compiles an agent as a guest"},
 	{"internal/companion/pack", false, "a program of its own"},
+	{"internal/lane/confined", false, "a program of its own"},
 	{"internal/conformance", false, "a program of its own"},
 	{"internal/demo", false, "a program of its own"},
 }

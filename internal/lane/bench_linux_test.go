@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // BenchmarkLanes compares a program in each lane with the same one started by
@@ -19,9 +21,17 @@ func BenchmarkLanes(b *testing.B) {
 		own = self(b)
 	}
 	path := file(b, "/bin/true")
-	took := map[string][]time.Duration{}
+	took, spent := map[string][]time.Duration{}, map[string]time.Duration{}
+	used := func() time.Duration { // by what was started: a busy machine counts little
+		var u unix.Rusage
+		if err := unix.Getrusage(unix.RUSAGE_CHILDREN, &u); err != nil {
+			b.Fatal(err)
+		}
+		return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	}
 	timed := func(name string, f func() error) {
-		began := time.Now()
+		before, began := used(), time.Now()
+		defer func() { spent[name] += used() - before }()
 		if err := f(); err != nil {
 			b.Fatal(name, err)
 		}
@@ -53,6 +63,7 @@ func BenchmarkLanes(b *testing.B) {
 	}
 	for _, name := range []string{"plain", "by_hand", "native", "ns", "bwrap"} {
 		b.ReportMetric(median(name), "ms/"+name)
+		b.ReportMetric(float64(spent[name].Microseconds())/float64(len(took[name]))/1000, "cpu_ms/"+name)
 	}
 	b.ReportMetric(median("ns")-median("plain"), "ms/ns_over_plain")
 	b.ReportMetric(median("bwrap")/median("by_hand"), "bwrap_times_by_hand")

@@ -13,8 +13,8 @@ import (
 )
 
 // bwrap is the lane in which bubblewrap builds what programs see. Inside it rlp
-// is started once more: it gives up what bubblewrap leaves, and becomes the
-// program.
+// is started once more, as its first process: it gives up what bubblewrap leaves,
+// and starts the program.
 type bwrap struct {
 	*native
 	path string
@@ -74,7 +74,7 @@ func (l *bwrap) command(p *plan, next int) ([]string, []*os.File, error) {
 	files := []*os.File{self}
 	id := strconv.Itoa(insideID)
 	argv := []string{
-		"bwrap", "--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try",
+		"bwrap", "--as-pid-1", "--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try",
 		"--uid", id, "--gid", id, "--cap-drop", "ALL", "--die-with-parent",
 	}
 	var last []string

@@ -66,9 +66,6 @@ func (p *plan) act() int {
 	if p.proof {
 		return confineProved
 	}
-	if p.inside {
-		return report(p.become(program, dir))
-	}
 	attr := &syscall.ProcAttr{Dir: dir, Env: p.env, Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true}}
 	path := "/proc/self/fd/" + strconv.Itoa(program)
 	if p.script {
@@ -83,22 +80,6 @@ func (p *plan) act() int {
 	}
 	_ = unix.Close(program)
 	return until(pid)
-}
-
-// become makes this process the program, where somebody else waits for it. It
-// returns only what went wrong.
-func (p *plan) become(program int, dir string) error {
-	if err := unix.Chdir(dir); err != nil {
-		return fmt.Errorf("entering the folder to start in: %w", err)
-	}
-	path := "/proc/self/fd/" + strconv.Itoa(program)
-	if p.script {
-		if err := unix.Dup3(program, scriptFile, 0); err != nil {
-			return fmt.Errorf("handing over the script: %w", err)
-		}
-		path = "/proc/self/fd/" + strconv.Itoa(scriptFile)
-	}
-	return notProgram(syscall.Exec(path, p.argv, p.env))
 }
 
 // notProgram marks the errors that speak of the program: no format that is

@@ -114,8 +114,9 @@ func counts(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	groups, _ := filepath.Glob("/sys/fs/cgroup/*/rlp-*")
-	more, _ := filepath.Glob("/sys/fs/cgroup/rlp-*")
+	own := fmt.Sprintf("rlp-%d-*", os.Getpid())
+	groups, _ := filepath.Glob("/sys/fs/cgroup/*/" + own)
+	more, _ := filepath.Glob("/sys/fs/cgroup/" + own)
 	list, err := children()
 	if err != nil {
 		t.Fatal(err)
