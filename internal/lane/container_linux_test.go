@@ -284,8 +284,11 @@ func TestAContainerDoesNotOutliveRlp(t *testing.T) {
 		if left := starting(mark); len(left) != 0 {
 			t.Errorf("left: %v", left)
 		}
+		if err := k.Close(); err != nil {
+			t.Error(err)
+		}
+		eventually(t, "all that came to us has ended", func() bool { reapAny(); return !hasChildren() })
 	}
-	reapAny()
 }
 
 // reapAny waits for podman's own processes: they come to us, and not to the rlp
