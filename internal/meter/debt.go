@@ -24,12 +24,17 @@ func (d *debts) node() int32 {
 }
 
 // root returns the node that stands for those known relative to n, and how
-// much more n owes than it.
+// much more n owes than it. It is settled for all that are known relative to
+// that.
 func (d *debts) root(n int32) (root int32, more int64) {
-	for root = n; d.parent[root] != root; root = d.parent[root] {
+	root, more = d.parent[n], d.more[n]
+	if d.parent[root] == root {
+		return root, more
+	}
+	for ; d.parent[root] != root; root = d.parent[root] {
 		more += d.more[root]
 	}
-	for left := more; d.parent[n] != n; {
+	for left := more; d.parent[n] != root; {
 		next, step := d.parent[n], d.more[n]
 		d.parent[n], d.more[n] = root, left
 		n, left = next, left-step
@@ -41,16 +46,19 @@ func (d *debts) root(n int32) (root int32, more int64) {
 func (d *debts) join(a, b int32, by int64) {
 	rootA, moreA := d.root(a)
 	rootB, moreB := d.root(b)
-	if rootA != rootB {
+	switch {
+	case rootA == rootB:
+	case rootB == settled:
+		d.parent[rootA], d.more[rootA] = rootB, moreB+by-moreA
+	default:
 		d.parent[rootB], d.more[rootB] = rootA, moreA-by-moreB
 	}
 }
 
-// at is what n owes.
+// at is what n owes, once that is known of all.
 func (d *debts) at(n int32) int64 {
 	_, more := d.root(n)
-	_, zero := d.root(settled)
-	return more - zero
+	return more
 }
 
 // Of holes that run as often, those that cost nothing are kept empty first:
