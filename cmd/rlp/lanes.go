@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -95,7 +96,7 @@ func (a *app) lanes(ctx context.Context, names []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
-	program, err := ownFile()
+	program, err := ownFile(dir)
 	if err != nil {
 		return err
 	}
@@ -112,8 +113,11 @@ func (a *app) lanes(ctx context.Context, names []string) (err error) {
 			continue
 		}
 		s, err := probe.Of(ctx, name, of(), b, program)
-		if err != nil {
-			return err
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil { // it opened, and its programs do not start
+			s = probe.Survey{Name: name, Missing: &lane.UnsupportedError{Lane: name, Why: err.Error()}}
 		}
 		doc.Lanes = append(doc.Lanes, surveyed(s))
 	}
@@ -127,13 +131,28 @@ func (a *app) lanes(ctx context.Context, names []string) (err error) {
 	return a.printLanes(doc)
 }
 
-// ownFile is where this program's file is, by a name that is no link.
-func ownFile() (string, error) {
-	path, err := os.Executable()
+// ownFile is this program as a file in dir that anybody may start: programs in
+// containers are somebody else.
+func ownFile(dir string) (string, error) {
+	dir, err := filepath.EvalSymlinks(dir)
 	if err == nil {
-		path, err = filepath.EvalSymlinks(path)
+		err = os.Chmod(dir, 0o755) //nolint:gosec // what is in it is private, or this
 	}
 	if err != nil {
+		return "", unavailableLane(err)
+	}
+	from, err := os.Open("/proc/self/exe")
+	if err != nil {
+		return "", unavailableLane(err)
+	}
+	defer from.Close()
+	path := filepath.Join(dir, "rlp")
+	to, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755) //nolint:gosec // the same
+	if err != nil {
+		return "", unavailableLane(err)
+	}
+	_, err = io.Copy(to, from)
+	if err = errors.Join(err, to.Chmod(0o755), to.Close()); err != nil {
 		return "", unavailableLane(err)
 	}
 	return path, nil
