@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -98,5 +99,26 @@ func (l *ns) Controls() Controls { return rooted() }
 func rooted() Controls {
 	c := all(Enforced, "", "")
 	c[Memory], c[Pids] = BoundLabels()
+	if countsOwn() {
+		c[Pids] = Label{Level: Enforced}
+	}
 	return c
+}
+
+// countsOwn reports whether the kernel counts the processes of a user namespace
+// by itself, so that a limit bounds those of a program: since Linux 5.14, and not
+// those of root.
+func countsOwn() bool {
+	if os.Geteuid() == 0 {
+		return false
+	}
+	var u unix.Utsname
+	if unix.Uname(&u) != nil {
+		return false
+	}
+	major, rest, _ := strings.Cut(unix.ByteSliceToString(u.Release[:]), ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	m, err1 := strconv.Atoi(major)
+	n, err2 := strconv.Atoi(minor)
+	return err1 == nil && err2 == nil && (m > 5 || m == 5 && n >= 14)
 }

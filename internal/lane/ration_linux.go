@@ -112,7 +112,7 @@ func (n *native) boundsPids() bool {
 // lane was tried may not be there now.
 func (n *native) keeps() error {
 	asked := n.cfg.Bounds
-	if n.outer == nil || (asked.Memory == 0 || n.boundsMemory()) && (asked.Pids == 0 || n.boundsPids()) {
+	if n.outer == nil || (asked.Memory == 0 || n.boundsMemory()) && (asked.Pids == 0 || n.boundsPids() || countsOwn()) {
 		return nil
 	}
 	return &UnsupportedError{Lane: n.Name(), Why: "no control group that bounds memory and processes can be made any more"}

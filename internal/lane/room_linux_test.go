@@ -282,15 +282,24 @@ func TestRoomsOfAnyUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { endAll(t) })
+	nobody := &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	c := exec.Command("/bin/sh", "-c", many)
+	c.SysProcAttr = nobody
+	if out, err := c.Output(); err != nil || string(out) != "unbounded\n" {
+		t.Errorf("control: %v, %s", err, out)
+	}
 	rooms(t, func(t *testing.T, name string) {
 		c := exec.Command(own, "reach-room", name+":"+dir+"/w")
-		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		c.SysProcAttr = nobody
 		c.Dir = "/"
-		if out, err := c.CombinedOutput(); err != nil || !strings.HasPrefix(string(out), "65532\n0000000000000000\nwritten\n") {
+		if out, err := c.CombinedOutput(); err != nil || !strings.HasPrefix(string(out), "65532\n0000000000000000\nwritten\n") || strings.Contains(string(out), "unbounded") {
 			t.Errorf("%v\n%s", err, out)
 		}
 	})
 }
+
+// many are more processes than a program gets.
+const many = `i=0; while [ $i -lt 400 ]; do sleep 1 >/dev/null & i=$((i+1)); done; echo unbounded`
 
 // inRoom is what such a user's program says.
 func inRoom(at string) string {
@@ -305,7 +314,7 @@ func inRoom(at string) string {
 	}
 	r, err := l.Run(context.Background(), &Command{
 		Program: sh.File, Timeout: time.Minute, MaxOutput: 1 << 10,
-		Argv:    []string{"sh", "-c", "id -u; sed -n 's/CapBnd:.//p' /proc/self/status; echo written >" + dir + "/file; cat " + dir + "/file; cat /etc/shadow"},
+		Argv:    []string{"sh", "-c", "id -u; sed -n 's/CapBnd:.//p' /proc/self/status; echo written >" + dir + "/file; cat " + dir + "/file; cat /etc/shadow; " + many},
 		Folders: []Folder{{dir, ReadWrite}},
 	})
 	if err != nil {
