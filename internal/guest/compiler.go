@@ -70,7 +70,7 @@ func compileInto(ctx context.Context, cfg *Config, dir string) error {
 	var said, cry said
 	child := exec.CommandContext(limited, path)
 	child.Args = []string{"rlp", compilerName, dir, strconv.FormatInt(bound.Memory, 10), strconv.FormatInt(bound.Time.Milliseconds(), 10)}
-	child.Env, child.Dir, child.SysProcAttr = []string{}, "/", childAttributes()
+	child.Env, child.Dir, child.SysProcAttr = childEnv(), "/", childAttributes()
 	child.Stdin, child.Stdout, child.Stderr = bytes.NewReader(cfg.Module), &said, &cry
 	child.WaitDelay = time.Second
 	err = runLocked(child)
