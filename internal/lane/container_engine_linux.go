@@ -169,6 +169,7 @@ func (k *container) trial(ctx context.Context) error {
 	var said bytes.Buffer
 	cmd.Stderr, cmd.ExtraFiles = &said, []*os.File{env}
 	err = cmd.Run()
+	k.collect()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() == 127 {
 		return nil

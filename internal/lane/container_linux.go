@@ -51,6 +51,9 @@ func (k *container) Check(ctx context.Context) error {
 	if err := k.engine.fits(&k.own); err != nil {
 		return err
 	}
+	if err := prepareProcess(); err != nil { // what the engine leaves comes to us, and is waited for
+		return err
+	}
 	k.engine.endLeft(ctx, k.own.State)
 	if err := k.prepare(); err != nil {
 		return err
@@ -209,8 +212,8 @@ func (k *container) Close() error {
 	if k.watcher != nil {
 		errs = append(errs, k.watcher.dismiss())
 	}
-	k.reap(killTime)
 	if k.state != nil {
+		k.reap(killTime)
 		errs = append(errs, k.state.remove())
 	}
 	if k.host != nil {

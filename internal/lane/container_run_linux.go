@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -268,24 +269,27 @@ func (k *container) collect() {
 	k.reap(0)
 }
 
-// reap waits for processes of podman that have ended, or will within the time.
+// reap waits for processes of podman that have ended, or will within the time,
+// and those that they left to us: they write into the state.
 func (k *container) reap(within time.Duration) {
-	until := time.Now().Add(within)
-	left := k.conmons[:0]
-	for _, pid := range k.conmons {
-		for {
+	for until := time.Now().Add(within); ; pause() {
+		if list, err := children(); err == nil && within > 0 {
+			k.conmons = append(k.conmons, slices.DeleteFunc(list, func(pid int) bool { return !k.state.isOf(pid) })...)
+		}
+		k.conmons = slices.DeleteFunc(k.conmons, func(pid int) bool {
 			got, err := unix.Wait4(pid, nil, unix.WNOHANG, nil)
-			if got == pid || errors.Is(err, unix.ECHILD) {
-				break
-			}
-			if !time.Now().Before(until) {
-				left = append(left, pid)
-				break
-			}
-			pause()
+			return got == pid || errors.Is(err, unix.ECHILD)
+		})
+		if len(k.conmons) == 0 || !time.Now().Before(until) {
+			return
 		}
 	}
-	k.conmons = left
+}
+
+// isOf reports whether a process was started for what is in the state.
+func (s *state) isOf(pid int) bool {
+	line, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
+	return err == nil && bytes.Contains(line, []byte(s.dir+"/"))
 }
 
 // A keeper keeps the beginning of what is written to it, and takes all.

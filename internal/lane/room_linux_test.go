@@ -57,7 +57,9 @@ func TestNothingOutlivesARoom(t *testing.T) {
 			l := newLane(t, name)
 			c := shell(t, "cd "+dir+leaving+end)
 			c.Folders = []Folder{{dir, ReadWrite}}
-			c.Timeout = time.Second
+			if want != 0 {
+				c.Timeout = 2 * time.Second
+			}
 			began := time.Now()
 			r := run(t, l, c)
 			if r.ExitCode != want || r.TimedOut != (want != 0) || string(r.Stdout.Data) != "begun\n" || time.Since(began) > 30*time.Second {
