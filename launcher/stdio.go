@@ -10,55 +10,66 @@ import (
 // so that a guest can neither fill the host's memory nor block on its output.
 // A guest that was left behind may still write; once flushed, nothing is taken.
 type capture struct {
-	mu      sync.Mutex
-	flushed bool
+	passing sync.Mutex // held while live takes something, which may be for ever
+	live    io.Writer  // receives what is kept as it comes; nil when held
 
+	mu        sync.Mutex // held for a moment
+	flushed   bool
 	max       int64
 	kept      bytes.Buffer
 	total     int64
-	live      io.Writer // receives what is kept as it comes; nil when held
 	truncated bool
 	scrub     func(p []byte, end bool) []byte // takes values of secrets out; nil: there are none
 }
 
 // Write keeps what there is room for and always takes everything.
 func (c *capture) Write(p []byte) (int, error) {
+	c.passing.Lock()
+	defer c.passing.Unlock()
+	c.pass(c.take(p))
+	return len(p), nil
+}
+
+// take keeps what there is room for, and returns that.
+func (c *capture) take(p []byte) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.flushed {
-		return len(p), nil
+		return nil
 	}
 	c.total += int64(len(p))
-	if c.scrub == nil {
-		c.keep(p)
-	} else {
-		c.keep(c.scrub(p, false))
+	if c.scrub != nil {
+		p = c.scrub(p, false)
 	}
-	return len(p), nil
+	return c.keep(p)
 }
 
 // flush passes on what was held back; nothing is taken after it. A guest that
 // was left behind because nobody reads what it writes is not waited for.
 func (c *capture) flush() {
-	if !c.mu.TryLock() {
-		return
+	idle := c.passing.TryLock()
+	if idle {
+		defer c.passing.Unlock()
 	}
+	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.flushed = true
-	if c.scrub != nil {
-		c.keep(c.scrub(nil, true))
+	if idle && !c.flushed && c.scrub != nil {
+		c.pass(c.keep(c.scrub(nil, true)))
 	}
+	c.flushed = true
 }
 
-func (c *capture) keep(p []byte) {
-	room := c.max - int64(c.kept.Len())
-	keep := p
-	if int64(len(p)) > room {
-		keep, c.truncated = p[:max(room, 0)], true
+func (c *capture) keep(p []byte) []byte {
+	if room := c.max - int64(c.kept.Len()); int64(len(p)) > room {
+		p, c.truncated = p[:max(room, 0)], true
 	}
-	c.kept.Write(keep)
-	if c.live != nil && len(keep) > 0 {
-		if _, err := c.live.Write(keep); err != nil {
+	c.kept.Write(p)
+	return p
+}
+
+func (c *capture) pass(p []byte) {
+	if c.live != nil && len(p) > 0 {
+		if _, err := c.live.Write(p); err != nil {
 			c.live = nil // the reader has gone; the run goes on
 		}
 	}

@@ -84,9 +84,10 @@ func TestOutputThatNobodyReads(t *testing.T) {
 	c := capture{max: 100, live: stuck(make(chan struct{}))}
 	wrote := make(chan struct{})
 	go func() { _, _ = c.Write([]byte("one")); close(wrote) }()
-	for c.mu.TryLock() { // until the writer has it
+	for kept := 0; kept == 0; runtime.Gosched() { // until the writer is there
+		c.mu.Lock()
+		kept = c.kept.Len()
 		c.mu.Unlock()
-		runtime.Gosched()
 	}
 	c.flush()
 	close(c.live.(stuck))
