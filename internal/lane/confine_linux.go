@@ -3,6 +3,8 @@ package lane
 import (
 	"errors"
 	"fmt"
+	"os"
+	"os/signal"
 	"runtime"
 	"strconv"
 	"strings"
@@ -71,15 +73,28 @@ func (p *plan) act() int {
 	if p.script {
 		attr.Files, path = append(attr.Files, uintptr(program)), "/proc/self/fd/"+strconv.Itoa(scriptFile)
 	}
+	signal.Notify(make(chan os.Signal, 1)) // the program does not end us: what is caught here is its own to decide there
 	pid, err := syscall.ForkExec(path, p.argv, attr)
 	if err != nil {
 		return report(notProgram(err))
 	}
-	for fd := range 3 { // they are the program's now, and end with it
-		_ = unix.Close(fd)
-	}
-	_ = unix.Close(program)
+	letGo()
 	return until(pid)
+}
+
+// letGo closes what was open: the streams are the program's now, and end with
+// it. What the runtime waits by is not a file.
+func letGo() {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		to, err := os.Readlink("/proc/self/fd/" + e.Name())
+		if fd, bad := strconv.Atoi(e.Name()); err == nil && bad == nil && !strings.HasPrefix(to, "anon_inode:[event") {
+			_ = unix.Close(fd)
+		}
+	}
 }
 
 // notProgram marks the errors that speak of the program: no format that is
