@@ -33,6 +33,15 @@ func arguments(n int) []byte {
 	return code
 }
 
+// handOn is [arguments], of which the module may have as many as bytes: a type
+// is written once, however many functions of it are added.
+func (m *rewriter) handOn(n int) []byte {
+	if m.handed += n; m.handed > m.most {
+		return nil
+	}
+	return arguments(n)
+}
+
 // outer is the index of a function for those outside.
 func (m *rewriter) outer(f uint32) uint32 {
 	if f < m.imports {
@@ -41,7 +50,7 @@ func (m *rewriter) outer(f uint32) uint32 {
 	w, ok := m.outside[f]
 	if !ok {
 		t := m.funcs[f]
-		code := append(arguments(len(m.types[t].params)), opGlobalGet)
+		code := append(m.handOn(len(m.types[t].params)), opGlobalGet)
 		code = appendU32(append(appendU32(code, m.globals), opCall), m.shift(f))
 		w = m.addFunc(t, appendU32(append(code, opGlobalSet), m.globals))
 		m.outside[f] = w
@@ -59,7 +68,7 @@ func (m *rewriter) reference(f uint32) uint32 {
 	if !ok {
 		t := m.funcs[f]
 		n := len(m.types[t].params)
-		code := append(arguments(n), opLocalGet)
+		code := append(m.handOn(n), opLocalGet)
 		code = appendU32(append(appendU32(code, uint32(n)), opGlobalSet), m.globals)
 		code = appendU32(append(code, opCall), f)
 		w = m.addFunc(m.counted(t), appendU32(append(code, opGlobalGet), m.globals))

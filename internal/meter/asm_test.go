@@ -18,11 +18,12 @@ var opcodes = map[string]struct{ code, follows string }{
 	"and": {"\x71", ""}, "xor": {"\x73", ""}, "rotl": {"\x77", ""}, "wrap": {"\xa7", ""}, "ref.null": {"\xd0\x70", ""}, "ref.func": {"\xd2", "u"},
 	"is_null": {"\xd1", ""}, "memory.init": {"\xfc\x08", "u0"}, "memory.copy": {"\xfc\x0a", "00"}, "memory.fill": {"\xfc\x0b", "0"},
 	"table.copy": {"\xfc\x0e", "00"}, "table.grow": {"\xfc\x0f", "0"}, "table.fill": {"\xfc\x11", "0"}, "table.init": {"\xfc\x0c", "u0"},
+	"i64.add": {"\x7c", ""}, "i32.bits": {"\xbc", ""}, "i64.bits": {"\xbd", ""}, "f32.bits": {"\xbe", ""}, "f64.bits": {"\xbf", ""},
 	"v128": {"\xfd\x0c", "16"}, "i32x4.add": {"\xfd\xae\x01", ""}, "i32x4.lane0": {"\xfd\x1b", "0"}, "f64.floor": {"\x9c", ""}, "i32.sat": {"\xfc\x02", ""},
 }
 
 const (
-	i32, i64, f64, funcref = "\x7f", "\x7e", "\x7c", "\x70"
+	i32, i64, f32, f64, funcref = "\x7f", "\x7e", "\x7d", "\x7c", "\x70"
 )
 
 func leb(v int64) []byte {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -148,6 +150,34 @@ func TestLimits(t *testing.T) {
 		if _, err := meter.Rewrite(build(limit+1), opt); !errors.Is(err, meter.ErrLimit) {
 			t.Errorf("%s over its limit: %v", name, err)
 		}
+	}
+}
+
+// A type is written once, and a function that is added for an export has code
+// for each of its parameters: that is bounded too.
+func TestManyParameters(t *testing.T) {
+	exported := func(functions, params int) []byte {
+		one := fn{sig: sig{strings.Repeat(i32, params), i32}, code: "i32 1"}
+		wasm := testModule{fns: []fn{one}}.bytes()
+		funcs, exports, codes := uleb(functions), uleb(functions), uleb(functions)
+		for i := range functions {
+			funcs = append(funcs, 1)
+			exports = slices.Concat(exports, sized([]byte(strconv.Itoa(i))), []byte{0}, uleb(1+i))
+			codes = append(codes, 4, 0, 0x41, 1, 0x0b)
+		}
+		head := wasm[:bytes.Index(wasm, []byte("env"))+9] // to the end of the imports
+		return slices.Concat(head, section(3, funcs), section(7, exports), section(10, codes))
+	}
+	rt := newRuntime(t, features(wazero.NewRuntimeConfigInterpreter()))
+	for functions, params := range map[int]int{10: 100, 200: 8} {
+		if err := compiles(rt, rewrite(t, exported(functions, params))); err != nil {
+			t.Error(err)
+		}
+	}
+	wasm := exported(1000, 10_000)
+	out, err := meter.Rewrite(wasm, meter.Option{})
+	if !errors.Is(err, meter.ErrLimit) || len(out) > 0 || compiles(rt, wasm) != nil {
+		t.Errorf("%d bytes of %d, %v, as it is %v", len(out), len(wasm), err, compiles(rt, wasm))
 	}
 }
 

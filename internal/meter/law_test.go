@@ -2,6 +2,7 @@ package meter_test
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -138,6 +139,28 @@ func TestUnwinding(t *testing.T) {
 			s, _ := p.play(t, rewrite(t, wasm), plenty, slice, "1", depth)
 			if p.refills < depth*tail/slice/2 || s.outputs != "[0]" {
 				t.Errorf("%s: %s: asked %d times on its way back, %+v", engine, name, p.refills, s)
+			}
+		}
+	}
+}
+
+// What a loop changes is the same behind a refill, of whatever type it is and
+// to the bit: these floats are signalling.
+func TestLocalsSurviveRefills(t *testing.T) {
+	code := "i32 2141192193; f32.bits; set 2; i64 9221120237041090577; f64.bits; set 3; " +
+		"loop; " +
+		"get 1; i64 4294967297; i64.add; set 1; " +
+		"get 2; i32.bits; i32 3; add; f32.bits; set 2; " +
+		"get 3; i64.bits; i64 5; i64.add; f64.bits; set 3; " +
+		"get 0; i32 1; sub; tee 0; br_if 0; end; " +
+		"get 1; wrap; call 0; get 2; i32.bits; call 0; get 3; i64.bits; wrap; call 0; i32 0"
+	wasm := testModule{fns: []fn{{sig: sig{i32, i32}, locals: i64 + f32 + f64, code: code}}}.bytes()
+	const n = 50
+	want := fmt.Sprint([]uint32{n, 2141192193 + 3*n, uint32(9221120237041090577&0xffffffff) + 5*n})
+	for engine, p := range bothEngines(t) {
+		for _, slice := range []int64{1, 10, 100, 0} {
+			if s, _ := p.play(t, rewrite(t, wasm), plenty, slice, "1", n); s.err != "" || s.outputs != want {
+				t.Errorf("%s: by slices of %d: %+v, want %s", engine, slice, s, want)
 			}
 		}
 	}

@@ -1,6 +1,9 @@
 package meter
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // Sections by their numbers, and the order they come in.
 const (
@@ -64,6 +67,8 @@ type rewriter struct {
 	pieces       pieces
 	outside      map[uint32]uint32 // added functions by what they call
 	inside       map[uint32]uint32
+	handed       int      // parameters of those functions
+	most         int      // and how many there may be
 	declared     []uint32 // functions that are exported
 	refers       bool     // code refers to functions
 
@@ -84,6 +89,7 @@ func (m *rewriter) shift(f uint32) uint32 {
 }
 
 func (m *rewriter) read(module []byte) error {
+	m.most = len(module) + 1000
 	r := &reader{b: module}
 	if string(r.take(4)) != "\x00asm" || string(r.take(4)) != "\x01\x00\x00\x00" {
 		r.fail(ErrMalformed, "not a core module of version 1")
@@ -113,7 +119,13 @@ func (m *rewriter) read(module []byte) error {
 	if r.err != nil {
 		return r.err
 	}
-	return m.readCode()
+	if err := m.readCode(); err != nil {
+		return err
+	}
+	if m.handed > m.most {
+		return fmt.Errorf("%w: %d parameters of functions that are exported or referred to", ErrLimit, m.handed)
+	}
+	return nil
 }
 
 func (m *rewriter) readSection(id byte, r *reader) {
