@@ -221,7 +221,7 @@ func (h *house) launchAll(mix []attack, n, workers int) *tally {
 		group.Go(func() {
 			for i := next.Add(1); i <= int64(n); i = next.Add(1) {
 				a := mix[int(i)%len(mix)]
-				if i%16 == 0 {
+				if a.programs || i%16 == 0 {
 					h.process(a, random, &count)
 					continue
 				}

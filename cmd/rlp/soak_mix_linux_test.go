@@ -17,6 +17,9 @@ type attack struct {
 	name string
 	args []string
 	ends []int
+	// programs says that it starts some: a lane ends whatever comes to its process
+	// as an orphan, so that there is one run with programs in a process.
+	programs bool
 }
 
 func (a attack) judge(t *testing.T, status int, text string) {
@@ -83,7 +86,7 @@ func (h *house) mix(t *testing.T) []attack {
 			c.do = c.do[1:]
 			args = append(args, "--limit", "cpu_fuel=2000000")
 		}
-		list = append(list, attack{fmt.Sprint(i, " ", c.do[0]), append(append(args, "--"), c.do...), c.ends})
+		list = append(list, attack{fmt.Sprint(i, " ", c.do[0]), append(append(args, "--"), c.do...), c.ends, c.do[0] == "script"})
 	}
 	return list
 }
