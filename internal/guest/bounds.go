@@ -11,8 +11,8 @@ import "fmt"
 const (
 	maxModule    = 64 << 20 // bytes
 	maxTypes     = 100_000
-	maxParams    = 1000      // parameters or results of one type
-	maxAllParams = 1_000_000 // of all types
+	maxParams    = 1000    // parameters or results of one type
+	maxAllParams = 100_000 // of all types
 	maxImports   = 10_000
 	maxFunctions = 300_000
 	maxGlobals   = 100_000

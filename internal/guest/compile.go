@@ -5,6 +5,9 @@
 // what this package did or saw itself, never from a code or a text that a
 // guest can produce.
 //
+// Decoding and compiling are a guest's input too: what a module has is counted
+// before the engine sees it, and the engine compiles it in another process.
+//
 // No other package knows the engine, and this one knows no policy.
 package guest
 

@@ -77,10 +77,10 @@ func compileInto(ctx context.Context, cfg *Config, dir string) error {
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case child.ProcessState == nil:
-		return fmt.Errorf("%w: %w", ErrCompiler, err)
 	case limited.Err() != nil:
 		return overTime(bound)
+	case child.ProcessState == nil:
+		return fmt.Errorf("%w: %w", ErrCompiler, err)
 	}
 	return verdict(child.ProcessState.ExitCode(), said.String(), cry.String(), bound)
 }

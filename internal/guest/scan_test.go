@@ -42,7 +42,7 @@ func TestClaimsAreRefusedBeforeTheEngine(t *testing.T) {
 func TestBombsAreMeasuredBeforeTheEngine(t *testing.T) {
 	want := map[string]string{
 		"bomb_types":             "1000001 types, at most 100000 are allowed",
-		"bomb_type_params":       "parameters and results in all types, at most 1000000",
+		"bomb_type_params":       "parameters and results in all types, at most 100000",
 		"bomb_imports":           "100000 imports, at most 10000",
 		"bomb_functions":         "500001 functions, at most 300000",
 		"bomb_locals":            "locals in all functions, at most 4000000",

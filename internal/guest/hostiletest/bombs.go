@@ -4,7 +4,7 @@ import "slices"
 
 // Bombs are modules that are small, or say little, and keep a compiler busy or
 // take all the memory that there is.
-func Bombs() []Attack { return slices.Concat(nestingBombs(), countBombs(), lineBombs()) }
+func Bombs() []Attack { return slices.Concat(nestingBombs(), countBombs(), fullBombs(), lineBombs()) }
 
 func bomb(name, what string, slow bool, bytes func() []byte) Attack {
 	return Attack{Name: "bomb_" + name, What: what, Ends: Bounded, Slow: slow, Bytes: bytes}

@@ -63,6 +63,46 @@ func countBombs() []Attack {
 	}
 }
 
+// fullBombs are modules that have as much of one thing as is let in.
+func fullBombs() []Attack {
+	full := func(name, what string, set func(p *program)) Attack {
+		return bomb("full_"+name, what, false, func() []byte {
+			var p program
+			set(&p)
+			return p.bytes()
+		})
+	}
+	sections := func(id byte, n int, entry ...[]byte) []byte { return vector(id, n, entry...) }
+	return []Attack{
+		full("types", "99,999 types", func(p *program) { p.ntypes, p.types = 99_999, rep(99_999, op(0x60, 0, 0)) }),
+		full("type_params", "49 types of 1,000 parameters and results", func(p *program) { p.ntypes, p.types = 49, rep(49, of(i64, 1000, 1000)) }),
+		full("imports", "10,000 imports", func(p *program) {
+			p.imports = sections(secImport, 10_000, text("wasi_snapshot_preview1"), text("sched_yield"), op(0, 0))
+		}),
+		full("functions", "299,999 empty functions", func(p *program) { p.more = slices.Repeat([][]byte{op(2, 0, opEnd)}, 299_998) }),
+		full("globals", "100,000 globals", func(p *program) { p.globals = sections(secGlobal, 100_000, op(i32, 1, opI32Const, 0, opEnd)) }),
+		full("exports", "100,000 exports", func(p *program) { p.exports = 99_999 }),
+		full("elements", "100,000 element segments", func(p *program) {
+			p.tables, p.elems = section(secTable, u(1), op(funcref, 0, 1)), sections(secElement, 100_000, op(0, opI32Const, 0, opEnd, 1, 0))
+		}),
+		full("element_items", "a million elements", func(p *program) {
+			p.elems = section(secElement, u(1), op(1, 0), u(1_000_000), make([]byte, 1_000_000))
+		}),
+		full("data", "100,000 data segments", func(p *program) { p.data = sections(secData, 100_000, op(0, opI32Const, 0, opEnd, 0)) }),
+		full("names", "a million names", func(p *program) {
+			part := cat(u(1_000_000), rep(1_000_000, op(0, 0)))
+			p.last = section(0, text("name"), op(1), u(len(part)), part)
+		}),
+		full("locals", "79 functions of 50,000 locals", func(p *program) {
+			p.more = slices.Repeat([][]byte{body(localsOf(50_000, i64), nil)}, 79)
+		}),
+		full("size", "60 MiB of data", func(p *program) {
+			p.memory = cat(op(0), u(1000))
+			p.data = section(secData, u(1), op(0, opI32Const, 0, opEnd), u(60<<20), make([]byte, 60<<20))
+		}),
+	}
+}
+
 // lineBombs are modules with one function that goes on and on.
 func lineBombs() []Attack {
 	line := func(n int, code ...[]byte) func() []byte {
