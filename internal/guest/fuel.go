@@ -32,6 +32,7 @@ type fuel struct {
 	bounded bool
 	budget  int64
 	slices  uint
+	last    int64             // what was left at the last refill
 	counter api.MutableGlobal // the module's; nil until it asks for fuel, or has started
 }
 
@@ -40,7 +41,7 @@ func newFuel(limit *int64) fuel {
 	if limit != nil {
 		budget = min(max(*limit, 0), unlimited)
 	}
-	return fuel{budget: budget, bounded: limit != nil, tank: *meter.NewTank(budget, 0)}
+	return fuel{budget: budget, bounded: limit != nil, tank: *meter.NewTank(budget, 0), last: budget}
 }
 
 // metered makes the counter of mod known.
@@ -80,13 +81,14 @@ func (f *fuel) passed() bool { return f.left() < 0 }
 
 // used is how many instructions were charged, with what the tallies still
 // hold. A charge that passed the budget ended the run and is not counted
-// beyond it.
+// beyond it. A trap loses what the guest had counted since its last turn.
 func (f *fuel) used(tallies []*int64) int64 {
 	for _, t := range tallies {
 		f.tank.Charge(*t)
+		f.last -= *t
 		*t = 0
 	}
-	return f.budget - max(f.left(), 0)
+	return f.budget - max(min(f.left(), f.last), 0)
 }
 
 // exportRefill links the one function that a metered module imports besides
@@ -109,6 +111,7 @@ func (m *Module) refill(_ context.Context, mod api.Module, stack []uint64) {
 		runtime.Gosched()
 	}
 	counter := int64(stack[0])
+	f.last = f.tank.Left(counter)
 	next, ok := f.tank.Refill(counter)
 	if !ok {
 		r.finish(End{Kind: Fuel, Err: errFuel})

@@ -7,6 +7,7 @@ import (
 
 	"runloop.dev/rlp/internal/abi"
 	"runloop.dev/rlp/internal/guest"
+	"runloop.dev/rlp/internal/meter"
 )
 
 // Fuel ends a run that would not end, always at the same instruction.
@@ -86,6 +87,21 @@ func TestTheEndIsALookToo(t *testing.T) {
 		mod := compile(t, guest.Config{Module: m.bytes(), Funcs: []abi.Func{exit()}})
 		if end := mod.Run(t.Context(), guest.RunConfig{Wall: wide, Fuel: new(int64(10))}); end.Kind != guest.Fuel || end.Fuel != 10 {
 			t.Errorf("%s: %+v", name, end)
+		}
+	}
+}
+
+// A trap loses what was counted since the guest last asked for more, and no
+// more than that.
+func TestATrapIsCountedUpToTheLastSlice(t *testing.T) {
+	code := slices.Concat(counting(10_000_000).code, []byte{opUnreachable})
+	mod := compile(t, guest.Config{Module: module{locals: 1, code: code}.bytes()})
+	whole := compile(t, guest.Config{Module: counting(10_000_000).bytes()})
+	want := whole.Run(t.Context(), guest.RunConfig{Wall: wide}).Fuel
+	for range 2 {
+		end := mod.Run(t.Context(), guest.RunConfig{Wall: wide})
+		if end.Kind != guest.Trap || end.Fuel > want+10 || end.Fuel < want-meter.DefaultSlice-10 || want < 10_000_000 {
+			t.Errorf("%+v, and %d without the trap", end, want)
 		}
 	}
 }
