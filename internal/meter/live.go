@@ -122,12 +122,28 @@ func (f *function) backwards() {
 			depth--
 			here.on &^= bit(depth)
 			f.loops[n].live, f.loops[n].outer = here.live, here.on
+			f.loops[n].keeps(f.around[:min(depth, maxAround)])
 			labels = labels[:len(labels)-1]
 		case eventOpen:
 			labels = labels[:len(labels)-1]
 		}
 	}
 	f.labels = labels
+}
+
+// keeps notes that what a loop's own slow path does not copy lives across the
+// call there, in the loops around it.
+func (l *loop) keeps(around []*loop) {
+	if !l.back {
+		return
+	}
+	kept := l.live
+	for i := range kept {
+		kept[i] &^= l.written[i] &^ l.across[i]
+	}
+	for _, outer := range around {
+		outer.across.union(&kept)
+	}
 }
 
 // maxAround is how many loops around a place are told apart; what is in more

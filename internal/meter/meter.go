@@ -44,7 +44,7 @@ const (
 
 	// Version changes whenever the same module would be rewritten otherwise, or
 	// charged otherwise. It belongs into the key of whatever keeps a result.
-	Version = 8
+	Version = 9
 )
 
 var (
