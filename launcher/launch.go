@@ -69,7 +69,7 @@ func DryRun(spec *Spec) (*Report, error) {
 	}
 	r := newReport(spec, plan)
 	r.DryRun, r.Outcome = true, OK
-	if err := CheckModule(spec.Agent, spec.Module); err != nil {
+	if err := CheckModule(spec.Agent, spec.Module, spec.Compiler); err != nil {
 		r.refuse(Refused, StatusInput, err.Error())
 		return r, nil
 	}
@@ -77,13 +77,14 @@ func DryRun(spec *Spec) (*Report, error) {
 	return r, nil
 }
 
-// CheckModule refuses a module that could not be linked.
-func CheckModule(name string, module []byte) error {
+// CheckModule refuses a module that could not be linked, or has too much of
+// something.
+func CheckModule(name string, module []byte, compiler func() (path string, err error)) error {
 	funcs, err := signatures()
 	if err != nil {
 		return err
 	}
-	return guest.Check(guest.Config{Module: module, Name: name, Funcs: funcs})
+	return guest.Check(guest.Config{Module: module, Name: name, Funcs: funcs, Compiler: compiler})
 }
 
 // signatures are all that a guest may import, without anything behind it.

@@ -51,7 +51,7 @@ func (a *app) buildAgent(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := launcher.CheckModule(dir, wasm); err != nil {
+	if err := launcher.CheckModule(dir, wasm, selfPath); err != nil {
 		return inputErr(err)
 	}
 	out, err := bundles.Build(dir, wasm)

@@ -45,7 +45,7 @@ func (a *app) inspect(path string) error {
 	list := importList(imports)
 	m := b.Manifest
 	refused := ""
-	if err := launcher.CheckModule(m.Agent.String(), b.Wasm); err != nil {
+	if err := launcher.CheckModule(m.Agent.String(), b.Wasm, selfPath); err != nil {
 		refused = err.Error()
 	}
 	if a.json {

@@ -226,7 +226,7 @@ func unaskedImports(c *composition, plan launcher.Plan) []policy.Finding {
 	bad := func(err error) []policy.Finding {
 		return []policy.Finding{{Path: c.bundle.Path, Severity: policy.SeverityError, Code: "module", Message: err.Error()}}
 	}
-	if err := launcher.CheckModule(c.bundle.Manifest.Agent.String(), c.bundle.Wasm); err != nil {
+	if err := launcher.CheckModule(c.bundle.Manifest.Agent.String(), c.bundle.Wasm, selfPath); err != nil {
 		return bad(err)
 	}
 	imports, err := guest.Imports(c.bundle.Wasm)

@@ -53,7 +53,7 @@ func Check(cfg Config) error {
 	if _, err := link(s.imports, cfg.Funcs); err != nil {
 		return fmt.Errorf("checking %s: %w", cfg.Name, err)
 	}
-	if _, err := s.metered(cfg.Module); err != nil {
+	if err := s.check(&cfg); err != nil {
 		return fmt.Errorf("checking %s: %w", cfg.Name, err)
 	}
 	return nil

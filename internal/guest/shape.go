@@ -135,6 +135,7 @@ func (s *shape) section(id byte, r *reader) error {
 }
 
 func (s *shape) readTypes(r *reader, n uint32) {
+	s.types = make([]funcType, 0, n)
 	for range n {
 		if r.byte() != 0x60 {
 			r.fail("not a function type")

@@ -90,7 +90,7 @@ func confine(b Bound) error {
 	return nil
 }
 
-// compileTo compiles what in holds into dir.
+// compileTo compiles what in holds into dir, if it is one.
 func compileTo(dir string, in io.Reader) error {
 	wasm, err := io.ReadAll(io.LimitReader(in, maxModule+1))
 	if err != nil {
@@ -101,7 +101,7 @@ func compileTo(dir string, in io.Reader) error {
 		return err
 	}
 	metered, err := s.metered(wasm)
-	if err != nil {
+	if err != nil || dir == nowhere {
 		return err
 	}
 	return compileMetered(dir, metered)
