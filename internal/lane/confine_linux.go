@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -73,13 +73,25 @@ func (p *plan) act() int {
 	if p.script {
 		attr.Files, path = append(attr.Files, uintptr(program)), "/proc/self/fd/"+strconv.Itoa(scriptFile)
 	}
-	signal.Notify(make(chan os.Signal, 1)) // the program does not end us: what is caught here is its own to decide there
 	pid, err := syscall.ForkExec(path, p.argv, attr)
 	if err != nil {
 		return report(notProgram(err))
 	}
+	deaf()
 	letGo()
 	return until(pid)
+}
+
+// deaf makes this process ignore what the program could send it to end both; of
+// its children's ends it must hear. The program was started before, and decides
+// for itself.
+func deaf() {
+	ignore := [8]uintptr{1} // SIG_IGN, no flags
+	for s := uintptr(1); s <= 64; s++ {
+		if s != uintptr(unix.SIGCHLD) {
+			_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, s, uintptr(unsafe.Pointer(&ignore)), 0, 8, 0, 0)
+		}
+	}
 }
 
 // letGo closes what was open: the streams are the program's now, and end with
