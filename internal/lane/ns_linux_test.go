@@ -38,7 +38,11 @@ func newLane(t testing.TB, name string, change ...func(*Config)) Lane {
 
 // rooms are the lanes in which a program has a root of its own.
 func rooms(t *testing.T, test func(t *testing.T, name string)) {
-	for _, name := range []string{"ns", "bwrap"} {
+	names := []string{"ns", "bwrap"}
+	if testing.Short() {
+		names = names[:1]
+	}
+	for _, name := range names {
 		t.Run(name, func(t *testing.T) { test(t, name) })
 	}
 }
