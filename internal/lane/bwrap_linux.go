@@ -127,7 +127,7 @@ func (s spot) told(p *plan) (args, after []string, err error) {
 	fd, err := c.look()
 	if err != nil {
 		if s.must {
-			return nil, nil, &UnsupportedError{Lane: "bwrap", Why: fmt.Sprintf("%s: %v: %v", s.path, errSpot, err)}
+			return nil, nil, unkeepable("bwrap", fmt.Sprintf("%s: %v: %v", s.path, errSpot, err))
 		}
 		return nil, nil, nil
 	}

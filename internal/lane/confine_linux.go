@@ -256,6 +256,8 @@ func report(err error) int {
 		kind = "big"
 	case errors.Is(err, errProgram):
 		kind = "program"
+	case errors.Is(err, errSpot):
+		kind = "spot"
 	}
 	text := kind + "\n" + strings.ToValidUTF8(err.Error(), "?")
 	if _, err := unix.Write(reportFile, []byte(text[:min(len(text), 4096)])); err != nil { // nobody listens: it was started by hand
@@ -275,6 +277,13 @@ func reported(lane, text string) (begun bool, err error) {
 		return begun, ErrTooBig
 	case kind == "program":
 		return begun, fmt.Errorf("%w: %s", ErrNotProgram, why)
+	case kind == "spot":
+		return begun, unkeepable(lane, why)
 	}
 	return begun, &UnsupportedError{Lane: lane, Why: why}
+}
+
+// unkeepable says what a lane cannot keep from programs.
+func unkeepable(lane, why string) error {
+	return &UnsupportedError{Lane: lane, Why: why, Remedy: "make it first, or take the folder in which it lies from the agent"}
 }
