@@ -69,12 +69,7 @@ func define[R any](name string, args int, f caps.Family, g gated[R]) def {
 	return def{name: name, args: args, gated: true, framed: g.framed, family: f, bind: func(h *Host, op *gate.Op) body {
 		repeats := g.payload == nil && g.budget == nil
 		var last R
-		do := g.do
-		if g.done {
-			do = func(ctx context.Context, h *Host, p gate.Permit, r R) ([]byte, error) {
-				return h.recorded(op, func() ([]byte, error) { return g.do(ctx, h, p, r) })
-			}
-		}
+		do := g.doer(op)
 		b := body{call: func(ctx context.Context, in []string, a *gate.Answer) ([]byte, error) {
 			r, permit, err := g.admit(h, op, f, in, a)
 			if err != nil {
@@ -90,6 +85,16 @@ func define[R any](name string, args int, f caps.Family, g gated[R]) def {
 		}
 		return b
 	}}
+}
+
+// doer is do, with a record of what came of it when that is asked for.
+func (g *gated[R]) doer(op *gate.Op) func(ctx context.Context, h *Host, p gate.Permit, r R) ([]byte, error) {
+	if !g.done {
+		return g.do
+	}
+	return func(ctx context.Context, h *Host, p gate.Permit, r R) ([]byte, error) {
+		return h.recorded(op, func() ([]byte, error) { return g.do(ctx, h, p, r) })
+	}
 }
 
 // admit makes the request and has it judged.
@@ -220,6 +225,10 @@ func (l *linked) respondTo(ctx context.Context, mem []byte, stack []uint64) erro
 				return l.gate.Err()
 			}
 			resp, err := l.redo(ctx, permit)
+			if err == nil && len(resp) == 0 {
+				stack[0] = 0
+				return l.gate.Err()
+			}
 			return l.respond(dst, stack, resp, err)
 		}
 	}
