@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"bytes"
 	"context"
 	"flag"
@@ -80,9 +81,9 @@ func condition(cond string) (bool, error) {
 	}
 	l, err := lane.Open(context.Background(), name, lane.Config{Self: []string{"/proc/self/exe", "rlp", lane.ConfineName}})
 	if err != nil {
-		return false, nil //nolint:nilerr // this is the answer
+		return false, adoptNobody() // the error is the answer
 	}
-	return true, l.Close()
+	return true, errors.Join(l.Close(), adoptNobody())
 }
 
 // noUsers becomes a command where nobody can make a user namespace: in one that
