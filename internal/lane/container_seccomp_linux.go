@@ -103,7 +103,7 @@ func refusals() []seccompCall {
 	yes := func(name string, args []seccompArg) seccompCall {
 		return seccompCall{Names: []string{name}, Action: "SCMP_ACT_ALLOW", Args: args}
 	}
-	return []seccompCall{
+	return append(setIDCalls(),
 		no(unix.EACCES, "socket", "socketcall"),
 		yes("socketpair", masked(1, socketTypes, unix.SOCK_STREAM)),
 		yes("socketpair", masked(1, socketTypes, unix.SOCK_SEQPACKET)),
@@ -117,5 +117,5 @@ func refusals() []seccompCall {
 			"settimeofday", "clock_settime", "sethostname", "setdomainname", "open_by_handle_at", "name_to_handle_at", "lookup_dcookie",
 			"iopl", "ioperm", "modify_ldt", "uselib", "migrate_pages", "move_pages"),
 		yes("ioctl", []seccompArg{{1, unix.TIOCSTI, 0, "SCMP_CMP_NE"}}), // a second condition on one argument would be an alternative
-	}
+	)
 }

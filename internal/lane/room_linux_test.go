@@ -377,6 +377,18 @@ func TestTheStricterFilter(t *testing.T) {
 		{unix.SYS_PERSONALITY, 0, []uint64{0}},
 		{unix.SYS_PERSONALITY, 0, []uint64{0xffffffff}},
 		{unix.SYS_PERSONALITY, unix.EPERM, []uint64{0x40000}},
+		{unix.SYS_FCHMOD, 0, []uint64{3, 0o1777}},
+		{unix.SYS_FCHMOD, unix.EPERM, []uint64{3, 0o4755}},
+		{unix.SYS_FCHMOD, unix.EPERM, []uint64{3, 0o2755}},
+		{unix.SYS_FCHMODAT, unix.EPERM, []uint64{3, 0, 0o4755}},
+		{unix.SYS_FCHMODAT2, unix.EPERM, []uint64{3, 0, 0o4755}},
+		{unix.SYS_MKNODAT, unix.EPERM, []uint64{3, 0, unix.S_IFREG | 0o4755}},
+		{unix.SYS_OPENAT, 0, []uint64{3, 0, unix.O_RDONLY, 0o4755}}, // nobody looks at it
+		{unix.SYS_OPENAT, 0, []uint64{3, 0, unix.O_CREAT, 0o755}},
+		{unix.SYS_OPENAT, unix.EPERM, []uint64{3, 0, unix.O_CREAT, 0o4755}},
+		{unix.SYS_OPENAT, unix.EPERM, []uint64{3, 0, unix.O_TMPFILE, 0o4755}},
+		{unix.SYS_OPENAT, 0, []uint64{3, 0, unix.O_DIRECTORY, 0o4755}},
+		{unix.SYS_OPENAT2, unix.ENOSYS, nil},
 	} {
 		want := uint32(unix.SECCOMP_RET_ALLOW)
 		if c.want != 0 {

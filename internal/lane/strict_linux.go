@@ -30,7 +30,7 @@ func strictFilter(arch string) []unix.SockFilter {
 	if loose == nil {
 		return nil
 	}
-	return slices.Concat(loose[:len(loose)-1], kernelRules(), namespaceRules(), oddRules(), loose[len(loose)-1:])
+	return slices.Concat(loose[:len(loose)-1], kernelRules(), namespaceRules(), oddRules(), setIDRules(), loose[len(loose)-1:])
 }
 
 // newNamespaces are the flags that make namespaces.

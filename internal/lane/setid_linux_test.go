@@ -1,0 +1,50 @@
+package lane
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// makingSetID makes files that run as their owner, in all ways that a shell and
+// perl have, and says which came to be.
+const makingSetID = `cd "$1" && cp /bin/true a && for mode in u+s g+s 4755; do chmod $mode a; done
+perl -e 'sysopen(F, "b", 65, 04755); syscall(85, "c", 04755); chmod(06755, "a"); open(G, "<", "a") and chmod(04755, *G)'
+find . -type f -perm /6000; mkdir d && chmod 1777 d && chmod 755 a && echo ordinary`
+
+// Programs in a room are the operator out here: a file that they made and that
+// runs as its owner would run as the operator, whoever starts it.
+//
+//rlp:holds K44
+func TestNoProgramMakesFilesThatRunAsTheirOwner(t *testing.T) {
+	command := func(dir string) *Command {
+		c := shell(t, makingSetID)
+		c.Argv = append(c.Argv, "sh", dir)
+		c.Folders = []Folder{{dir, ReadWrite}}
+		return c
+	}
+	test := func(t *testing.T, l Lane) {
+		dir := openDir(t, 0o777)
+		r := run(t, l, command(dir))
+		if got := string(r.Stdout.Data); got != "ordinary\n" {
+			t.Errorf("%d: %s%s", r.ExitCode, got, r.Stderr.Data)
+		}
+		for _, name := range []string{"a", "b", "c"} {
+			if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.Mode()&(os.ModeSetuid|os.ModeSetgid) != 0 {
+				t.Errorf("%s: %v", name, info.Mode())
+			}
+		}
+	}
+	rooms(t, func(t *testing.T, name string) { test(t, newLane(t, name)) })
+	t.Run("container", func(t *testing.T) {
+		if k := newContainer(t); k != nil {
+			test(t, k)
+		}
+	})
+	out, err := exec.Command("/bin/sh", "-c", makingSetID, "sh", openDir(t, 0o777)).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "./a\n") || !strings.Contains(string(out), "./b\n") {
+		t.Errorf("control: %v: %s", err, out)
+	}
+}
