@@ -75,7 +75,8 @@ func (l *bwrap) command(p *plan, next int) ([]string, []*os.File, error) {
 	id := strconv.Itoa(insideID)
 	argv := []string{
 		"bwrap", "--as-pid-1", "--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try",
-		"--uid", id, "--gid", id, "--cap-drop", "ALL", "--die-with-parent",
+		"--uid", id, "--gid", id, "--die-with-parent",
+		"--cap-drop", "ALL", "--cap-add", "CAP_SYS_ADMIN", "--cap-add", "CAP_SETPCAP", // until [plan.complete] is done
 	}
 	var last []string
 	etc := true
@@ -115,7 +116,7 @@ func (s spot) told(p *plan) (args, after []string, err error) {
 		return []string{"--proc", s.path}, nil, nil
 	case devices:
 		args = []string{"--size", small, "--tmpfs", s.path}
-		for _, name := range []string{"null", "zero", "full", "random", "urandom"} {
+		for _, name := range deviceNames() {
 			args = append(args, "--dev-bind-try", "/dev/"+name, "/dev/"+name)
 		}
 		for name, to := range deviceLinks() {
@@ -143,6 +144,29 @@ func (s spot) told(p *plan) (args, after []string, err error) {
 		return []string{"--bind", s.path, s.path}, nil, nil
 	}
 	return []string{"--ro-bind", s.path, s.path}, nil, nil
+}
+
+// complete does what bubblewrap has no words for: devices are the machine's own,
+// and a program that is their owner would change their modes; and how many files
+// a private folder holds is bounded as in the lane ns.
+func (p *plan) complete() error {
+	for _, name := range deviceNames() {
+		attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOEXEC}
+		err := unix.MountSetattr(unix.AT_FDCWD, "/dev/"+name, unix.AT_SYMLINK_NOFOLLOW, &attr)
+		if err != nil && !errors.Is(err, unix.ENOENT) {
+			return fmt.Errorf("closing /dev/%s: %w", name, err)
+		}
+	}
+	for _, s := range p.spots {
+		if s.kind != private {
+			continue
+		}
+		options := "nr_inodes=" + mostFiles + ",size=" + strconv.FormatInt(p.scratch, 10)
+		if err := unix.Mount("", s.path, "", unix.MS_REMOUNT|unix.MS_NOSUID|unix.MS_NODEV, options); err != nil {
+			return fmt.Errorf("bounding %s: %w", s.path, err)
+		}
+	}
+	return nil
 }
 
 func inMemory(name, text string) (*os.File, error) {

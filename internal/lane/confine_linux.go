@@ -46,10 +46,12 @@ func Confined() int {
 		return report(fmt.Errorf("closing descriptors: %w", err))
 	}
 	unix.Umask(0)
-	if !p.inside {
-		if err := p.build(); err != nil {
-			return report(err)
-		}
+	view := p.build
+	if p.inside {
+		view = p.complete
+	}
+	if err := view(); err != nil {
+		return report(err)
 	}
 	unix.Umask(0o077)
 	return p.act()

@@ -173,7 +173,7 @@ func (s *stage) scratch(size, mode string) (int, error) {
 		return -1, fmt.Errorf("fsopen: %w", err)
 	}
 	defer unix.Close(fs)
-	for _, option := range [][2]string{{"size", size}, {"nr_inodes", "65536"}, {"mode", mode}} {
+	for _, option := range [][2]string{{"size", size}, {"nr_inodes", mostFiles}, {"mode", mode}} {
 		if err := unix.FsconfigSetString(fs, option[0], option[1]); err != nil {
 			return -1, fmt.Errorf("fsconfig %s: %w", option[0], err)
 		}
@@ -234,6 +234,10 @@ func (c *prop) empty(s *stage) (int, error) {
 	defer unix.Close(fd)
 	return cloned(fd, unix.MountAttr{Attr_set: still | unix.MOUNT_ATTR_NOEXEC | unix.MOUNT_ATTR_RDONLY})
 }
+
+// mostFiles is how many files a file system in memory holds: each takes memory
+// that no size bounds.
+const mostFiles = "65536"
 
 // small is enough for folders without files.
 const small = "1048576"
@@ -344,7 +348,7 @@ func (s *stage) place(dir int, name string, folder bool) (int, error) {
 
 // devices are the few that act on nothing but the program itself.
 func (s *stage) devices(dev int) error {
-	for _, name := range []string{"null", "zero", "full", "random", "urandom"} {
+	for _, name := range deviceNames() {
 		fd, err := unix.Open("/dev/"+name, unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 		if err != nil {
 			continue
@@ -374,6 +378,9 @@ func (s *stage) devices(dev int) error {
 	}
 	return nil
 }
+
+// deviceNames are the devices that programs get.
+func deviceNames() []string { return []string{"null", "zero", "full", "random", "urandom"} }
 
 func deviceLinks() map[string]string {
 	return map[string]string{"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2", "shm": "/tmp"}
