@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // A start is one program as the command line of an engine starts it. Whatever
@@ -163,6 +165,12 @@ func (s *start) view(sc *scene, exists func(string) bool) error {
 		if strings.ContainsAny(p.path, ",\"\\\n\r") {
 			return fmt.Errorf("%w: the path %q cannot be given to a container", ErrView, p.path)
 		}
+		if !p.stays() {
+			if p.must {
+				return fmt.Errorf("%w: %s has become something else than what was granted", ErrView, p.path)
+			}
+			continue
+		}
 		taken[p.path] = true
 		s.mounts = append(s.mounts, s.mount(p))
 	}
@@ -172,6 +180,18 @@ func (s *start) view(sc *scene, exists func(string) bool) error {
 		}
 	}
 	return nil
+}
+
+// stays reports whether what is at the spot's path is there without a link on
+// the way: an engine would follow one that came after the path was decided about.
+func (s spot) stays() bool {
+	c := prop{spot: s, tree: -1, folder: true}
+	fd, err := c.look()
+	if err != nil {
+		return false
+	}
+	_ = unix.Close(fd)
+	return true
 }
 
 func (s *start) mount(p spot) string {
