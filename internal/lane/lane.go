@@ -172,6 +172,9 @@ func automatic(ctx context.Context, cfg Config) (Lane, error) {
 
 // checked tries l, and looks whether it enforces what it must.
 func checked(ctx context.Context, l Lane, bounds Bounds) error {
+	if err := bounds.roomFor(l.Name()); err != nil {
+		return err
+	}
 	if err := l.Check(ctx); err != nil {
 		return err
 	}

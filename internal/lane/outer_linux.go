@@ -60,9 +60,6 @@ func (n *native) bound(p *plan) {
 	}
 }
 
-// ownThreads are those of a confined rlp, and more.
-const ownThreads = 16
-
 // mountsWithin are the places below what the agent holds where something else is
 // mounted: its own files end there, and so do its programs'.
 func mountsWithin(folders []Folder) ([]string, error) {

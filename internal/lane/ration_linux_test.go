@@ -268,3 +268,23 @@ func TestBoundedGroupsAreNotLeft(t *testing.T) {
 		t.Error("a bound is left behind")
 	}
 }
+
+// A bound so low that rlp could not start a program is refused before the run.
+//
+//rlp:holds K52
+func TestTooFewProcessesAreRefused(t *testing.T) {
+	rooms(t, func(t *testing.T, name string) {
+		cfg := Config{Self: []string{self(t), "rlp", ConfineName}, Bounds: Bounds{Pids: ownThreads - 1}}
+		var u *UnsupportedError
+		if l, err := Open(t.Context(), name, cfg); !errors.As(err, &u) || !strings.Contains(u.Text(), "pids = 16 or more") {
+			t.Errorf("%v, %v", l, err)
+		}
+		if _, pids := enforced(); !pids {
+			return
+		}
+		l := newLane(t, name, func(c *Config) { c.Bounds.Pids = ownThreads })
+		if r := run(t, l, shell(t, "echo begun")); string(r.Stdout.Data) != "begun\n" {
+			t.Errorf("%+v", r)
+		}
+	})
+}
