@@ -110,7 +110,7 @@ conformance: ## write docs/conformance.md from what the tests say they hold
 
 .PHONY: race
 race: ## every test under the race detector, of scripts those with something to race (needs a C compiler; all of them: make soak)
-	CGO_ENABLED=1 $(GO) test -race -short -timeout $(TIMEOUT) ./...
+	GORACE=atexit_sleep_ms=0 CGO_ENABLED=1 $(GO) test -race -short -timeout $(TIMEOUT) ./...
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME=5s
@@ -119,7 +119,7 @@ fuzz: ## every fuzz target for FUZZTIME=5s
 .PHONY: soak
 soak: ## the long forms: a million requests, a thousand kills, ten thousand launches (RLP_SOAK=1), every script under the race detector
 	RLP_SOAK=1 $(GO) test -count=1 -timeout 3h ./...
-	CGO_ENABLED=1 $(GO) test -race -count=1 -timeout 3h ./cmd/rlp
+	GORACE=atexit_sleep_ms=0 CGO_ENABLED=1 $(GO) test -race -count=1 -timeout 3h ./cmd/rlp
 
 .PHONY: bench
 bench: $(TOOLS)/.built ## every benchmark, summed up, and the ratios that are promised (BENCH=, COUNT=, BENCHTIME=)

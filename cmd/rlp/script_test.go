@@ -56,6 +56,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("OVERRIDES", filepath.Join(home, ".runloop", "caps", "overrides"))
 			env.Setenv("PROBE", probe)
 			env.Setenv("REPO", repository(t))
+			env.Setenv("GORACE", os.Getenv("GORACE")) // under the race detector each program waits a second before it ends
 			return warm(env.WorkDir, home, cache)
 		},
 		Condition: condition,
