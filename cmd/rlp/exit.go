@@ -30,6 +30,19 @@ func inputErr(err error) error { return &statusError{launcher.StatusInput, err} 
 // exitWith ends the program with status and prints nothing more.
 func exitWith(status int) error { return &statusError{status, errSilent} }
 
+// ending ends with status after a document was printed, if it was: nobody who
+// stops reading, and no full disk, makes another status of one that says what
+// went wrong.
+func ending(status int, printed error) error {
+	switch {
+	case status == launcher.StatusOK:
+		return printed
+	case printed == nil || errors.Is(printed, syscall.EPIPE):
+		return exitWith(status)
+	}
+	return &statusError{status, printed}
+}
+
 // finish prints what went wrong, if anything, and returns the exit status.
 func (a *app) finish(err error) int {
 	if err == nil {
@@ -46,7 +59,7 @@ func (a *app) finish(err error) int {
 	if errors.Is(err, errSilent) {
 		return status
 	}
-	if errors.Is(err, syscall.EPIPE) {
+	if se == nil && errors.Is(err, syscall.EPIPE) {
 		return launcher.StatusOK // whoever read has seen enough
 	}
 	p := problemOf(err)
@@ -58,11 +71,13 @@ func (a *app) finish(err error) int {
 	if a.json {
 		document := map[string]any{"error": p}
 		if a.launching { // who reads reports finds what a report has
-			document["outcome"], document["exit_code"], document["message"] = launcher.Refused, status, p.text()
+			outcome := launcher.Refused
+			if status == launcher.StatusCancelled {
+				outcome = launcher.Cancelled
+			}
+			document["outcome"], document["exit_code"], document["message"] = outcome, status, p.text()
 		}
-		if err := a.printJSON(document); err != nil {
-			return launcher.StatusFinding
-		}
+		_ = a.printJSON(document) // the status says it too
 	}
 	return status
 }

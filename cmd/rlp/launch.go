@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -68,7 +69,7 @@ func (a *app) launch(ctx context.Context, path string, args []string, f launchFl
 	if err := a.fit(c, f.dryRun); err != nil {
 		return err
 	}
-	input, err := a.readInput(c.home, f.input)
+	input, err := a.readInput(ctx, c.home, f.input)
 	if err != nil {
 		return err
 	}
@@ -105,11 +106,10 @@ func (a *app) dryRun(spec *launcher.Spec) error {
 	} else {
 		err = a.printPlan(spec.Policy)
 	}
-	if err == nil && report.ExitCode != 0 {
+	if report.ExitCode != 0 {
 		fmt.Fprintf(a.stderr, "rlp: %s\n", printable(report.Message))
-		return exitWith(report.ExitCode)
 	}
-	return err
+	return ending(report.ExitCode, err)
 }
 
 // run launches for real: the journal, the log and the knowledge base are opened
@@ -178,15 +178,10 @@ func (a *app) tell(r *launcher.Report, spec *launcher.Spec) error {
 		fmt.Fprintf(a.stderr, "rlp: %s\n", printable(r.Message))
 	}
 	a.truncations(r)
-	if a.json {
-		if err := a.printJSON(r); err != nil {
-			return err
-		}
+	if !a.json {
+		return ending(r.ExitCode, nil)
 	}
-	if r.ExitCode == 0 {
-		return nil
-	}
-	return exitWith(r.ExitCode)
+	return ending(r.ExitCode, a.printJSON(r))
 }
 
 func (a *app) truncations(r *launcher.Report) {
@@ -240,21 +235,24 @@ func (a *app) spec(c *composition) (*launcher.Spec, error) {
 }
 
 // readInput is the agent's stdin. It is one JSON document.
-func (a *app) readInput(h home.Home, flag string) ([]byte, error) {
+func (a *app) readInput(ctx context.Context, h home.Home, flag string) ([]byte, error) {
 	var data []byte
 	var err error
 	switch {
 	case flag == "":
 		return nil, nil
 	case flag == "-":
-		data, err = io.ReadAll(io.LimitReader(a.stdin, maxInput+1))
+		data, err = unlessOver(ctx, func() ([]byte, error) { return io.ReadAll(io.LimitReader(a.stdin, maxInput+1)) })
 	case strings.HasPrefix(flag, "@"):
 		if err := own(h, flag[1:]); err != nil {
 			return nil, err
 		}
-		data, err = readAtMost(flag[1:])
+		data, err = unlessOver(ctx, func() ([]byte, error) { return readAtMost(flag[1:]) })
 	default:
 		data = []byte(flag)
+	}
+	if ctx.Err() != nil {
+		return nil, &statusError{launcher.StatusCancelled, errors.New("interrupted before the guest began")}
 	}
 	if err != nil {
 		return nil, inputErr(fmt.Errorf("reading --input: %w", err))
@@ -266,6 +264,24 @@ func (a *app) readInput(h home.Home, flag string) ([]byte, error) {
 		return nil, inputErr(fmt.Errorf("--input is not one JSON document; write @FILE for a file, and quote strings as JSON does"))
 	}
 	return data, nil
+}
+
+// unlessOver reads, and waits no longer when ctx is over: a terminal or a FIFO
+// that nobody writes to has no end.
+func unlessOver(ctx context.Context, read func() ([]byte, error)) ([]byte, error) {
+	var data []byte
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		data, err = read()
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		return data, err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // maxInput bounds what an agent is given to read.

@@ -74,10 +74,7 @@ func (a *app) lint(paths []string, agent string, strict bool) error {
 		l.path(path, installed)
 	}
 	policy.Sort(l.findings)
-	if err := l.print(); err != nil {
-		return err
-	}
-	return l.status(strict)
+	return ending(l.status(strict), l.print())
 }
 
 func installedAgent(h home.Home, agent string) (string, error) {
@@ -289,14 +286,14 @@ func (l *linter) print() error {
 	return nil
 }
 
-func (l *linter) status(strict bool) error {
+func (l *linter) status(strict bool) int {
 	if l.unread {
-		return exitWith(launcher.StatusInput)
+		return launcher.StatusInput
 	}
 	for _, f := range l.findings {
 		if f.Severity == policy.SeverityError || strict && f.Severity == policy.SeverityWarning {
-			return exitWith(launcher.StatusFinding)
+			return launcher.StatusFinding
 		}
 	}
-	return nil
+	return launcher.StatusOK
 }

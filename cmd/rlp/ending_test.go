@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"io"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"runloop.dev/rlp/launcher"
+)
+
+// unread is standard output that takes nothing, and why.
+type unread struct{ err error }
+
+func (u unread) Write([]byte) (int, error) { return 0, u.err }
+
+// traps is a module whose first instruction is a trap.
+const traps = "\x00asm\x01\x00\x00\x00\x01\x04\x01\x60\x00\x00\x03\x02\x01\x00\x07\x0a\x01\x06_start\x00\x00\x0a\x05\x01\x03\x00\x00\x0b"
+
+// Nobody who stops reading makes a success of a run that went wrong, and no
+// full disk makes another end of it than the marker says.
+//
+//rlp:holds K36
+func TestTheStatusIsTheRunsWhoeverReads(t *testing.T) {
+	bundle, home := bundleOf(t, []byte(traps)), t.TempDir()
+	broken := bundleOf(t, []byte("no module"))
+	for _, c := range []struct {
+		args   []string
+		status int
+	}{
+		{[]string{"launch", bundle, "--limit", "cpu_fuel=0"}, launcher.StatusFuel},
+		{[]string{"launch", bundle}, launcher.StatusFinding},
+		{[]string{"launch", bundle, "--limit", "cpu_fuel=-1"}, launcher.StatusUsage},
+		{[]string{"launch", bundle, "--deny", "fs:*:*", "--dry-run"}, launcher.StatusOK}, // control: nothing is wrong
+		{[]string{"launch", broken, "--dry-run"}, launcher.StatusInput},
+		{[]string{"launch", filepath.Join(home, "none")}, launcher.StatusInput},
+		{[]string{"caps", "lint", filepath.Join(home, "none")}, launcher.StatusInput},
+	} {
+		for _, why := range []error{nil, syscall.EPIPE, syscall.ENOSPC} {
+			want := c.status
+			if want == launcher.StatusOK && why == syscall.ENOSPC {
+				want = launcher.StatusFinding // what was to be printed is lost
+			}
+			var said strings.Builder
+			env := environment{args: append([]string{"--home", home, "--json"}, c.args...), stdout: unread{why}, stderr: &said}
+			if why == nil {
+				env.stdout = io.Discard
+			}
+			if got := run(t.Context(), env); got != want {
+				t.Errorf("%v, stdout %v: exit %d, want %d\n%s", c.args, why, got, want, said.String())
+			}
+		}
+	}
+}
+
+// silent is input that never comes: it tells who reads.
+type silent struct{ read func() }
+
+func (s silent) Read([]byte) (int, error) {
+	s.read()
+	select {}
+}
+
+// Who waits for input that does not come is interrupted by the first signal.
+func TestWaitingForInputIsInterrupted(t *testing.T) {
+	bundle := bundleOf(t, []byte(traps))
+	ctx, interrupt := context.WithCancel(t.Context())
+	var report, said strings.Builder
+	status := run(ctx, environment{
+		args: []string{"launch", bundle, "--home", t.TempDir(), "--input", "-", "--json"},
+		stdin: silent{interrupt}, stdout: &report, stderr: &said,
+	})
+	if status != launcher.StatusCancelled || !strings.Contains(report.String(), `"outcome": "cancelled"`) {
+		t.Errorf("exit %d: %s%s", status, said.String(), report.String())
+	}
+}
