@@ -118,11 +118,11 @@ func (n *native) spawn(ch *child, o *order) error {
 	if n.group != nil {
 		o.attr.Sys.UseCgroupFD, o.attr.Sys.CgroupFD = true, n.group.dir
 	}
-	pid, err := n.spawner.do(o)
+	pid, err := n.launch(o)
 	promised := n.outer != nil && n.group != nil && (n.group.memory || n.group.pids) // what it bounds is enforced, or nothing is started
 	if err != nil && n.group != nil && !promised && isOf(err, unix.EACCES, unix.EPERM, unix.EBUSY, unix.ENOSYS, unix.EINVAL, unix.EOPNOTSUPP, unix.ENODEV) {
 		o.attr.Sys.UseCgroupFD = false
-		if pid, err = n.spawner.do(o); err == nil {
+		if pid, err = n.launch(o); err == nil {
 			err = n.group.close()
 			n.group = nil
 		}

@@ -113,6 +113,7 @@ type Config struct {
 	Container ContainerConfig
 
 	noGroup bool // for tests: as where no control group can be made
+	noScope bool // for tests: as where Landlock does not bound signals
 }
 
 // Open is the lane that config.toml names, for one run, checked: what it is

@@ -15,8 +15,7 @@ import (
 
 // native runs programs as the operator's own processes. It takes from them what
 // can be taken without privileges and without a start of their own: see harden.
-// They still see the operator's files. Orphans come to the process as a whole,
-// so that a process has at most one native lane in which a program runs.
+// They still see the operator's files. The lanes with rooms are built on it.
 type native struct {
 	cfg   Config
 	outer outer // nil: programs are started by rlp itself
@@ -28,6 +27,7 @@ type native struct {
 	group   *group // nil where there is none to be had
 	groups  int    // made so far
 	ration  *ration
+	leader  int // what was started for a room, until it is swept
 	wake    int // an eventfd: ctx has ended
 	null    *os.File
 	buf     []byte
@@ -86,10 +86,11 @@ func (n *native) Run(ctx context.Context, c *Command) (*Result, error) {
 		return nil, err
 	}
 	defer unix.Close(dir)
-	before, err := others()
+	before, over, err := n.turn(ctx)
 	if err != nil {
 		return nil, err
 	}
+	defer over()
 	if err := n.keeps(); err != nil {
 		return nil, err
 	}

@@ -167,20 +167,20 @@ func (n *native) prove(ctx context.Context, order func(p *plan) (*order, []*os.F
 		return err
 	}
 	defer closeAll(theirs)
-	before, err := others()
-	if err != nil {
-		return err
-	}
 	var says strings.Builder
 	cmd := exec.CommandContext(ctx, o.path)
-	cmd.Args, cmd.Env, cmd.Stderr, cmd.SysProcAttr = o.argv, confinedEnv(), &says, o.attr.Sys
+	cmd.Args, cmd.Env, cmd.Stderr, cmd.SysProcAttr = o.argv, confinedEnv(), &says, &syscall.SysProcAttr{}
+	if o.attr.Sys != nil {
+		cmd.SysProcAttr = o.attr.Sys
+	}
+	cmd.SysProcAttr.Setpgid = true // by its group is found what it leaves
 	cmd.ExtraFiles = append(theirs, files...)
 	err = cmd.Run()
 	if cmd.ProcessState == nil {
 		return n.outer.started(err)
 	}
 	ch.err.Data = []byte(says.String())
-	return errors.Join(ch.refused(unix.WaitStatus(cmd.ProcessState.Sys().(syscall.WaitStatus))), endOrphans(before))
+	return errors.Join(ch.refused(unix.WaitStatus(cmd.ProcessState.Sys().(syscall.WaitStatus))), endLed(cmd.Process.Pid))
 }
 
 // checkTime is how long a try of a lane may take.

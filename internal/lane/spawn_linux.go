@@ -25,6 +25,7 @@ type order struct {
 	path  string
 	argv  []string
 	attr  *syscall.ProcAttr
+	end   int // instead: a process to end
 	pid   int
 	err   error
 	ready chan struct{}
@@ -55,7 +56,11 @@ func (s *spawner) serve() {
 	close(s.entered)
 	err := s.give()
 	for o := range s.orders {
-		if o.err = err; err == nil {
+		switch o.err = err; {
+		case err != nil:
+		case o.end > 0:
+			o.err = unix.Kill(o.end, unix.SIGKILL)
+		default:
 			o.pid, o.err = syscall.ForkExec(o.path, o.argv, o.attr)
 		}
 		close(o.ready)
@@ -68,6 +73,13 @@ func (s *spawner) do(o *order) (int, error) {
 	s.orders <- o
 	<-o.ready
 	return o.pid, o.err
+}
+
+// kill ends a process, if it is one of those that this thread can signal: what
+// it has started, where it is fenced in.
+func (s *spawner) kill(pid int) error {
+	_, err := s.do(&order{end: pid})
+	return err
 }
 
 func (s *spawner) close() { close(s.orders) }

@@ -1,7 +1,6 @@
 package lane
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -25,7 +24,7 @@ func (n *native) sweep(before map[int]bool) error {
 			n.newGroup()
 		}
 	}
-	return errors.Join(err, endOrphans(before))
+	return errors.Join(err, n.endOrphans(before))
 }
 
 // newGroup makes the control group of the programs to come, where one is to be
@@ -41,23 +40,9 @@ func hasChildren() bool {
 	return !errors.Is(err, unix.ECHILD)
 }
 
-// others are the children of this process that no program of this lane is the
-// ancestor of: those that were there before it was started.
-func others() (map[int]bool, error) {
-	if !hasChildren() {
-		return nil, nil
-	}
-	list, err := children()
-	known := make(map[int]bool, len(list))
-	for _, pid := range list {
-		known[pid] = true
-	}
-	return known, err
-}
-
-// endOrphans ends every child that is not in known, until there is none: who
-// ends leaves us his own children.
-func endOrphans(known map[int]bool) error {
+// endOrphans ends every child of this process that end wants to, until there is
+// none: who ends leaves us his own children.
+func endOrphans(end func(pid int) bool) error {
 	for until := time.Now().Add(killTime); hasChildren(); {
 		list, err := children()
 		if err != nil {
@@ -65,12 +50,10 @@ func endOrphans(known map[int]bool) error {
 		}
 		found := false
 		for _, pid := range list {
-			if known[pid] || !hardened(pid) {
-				continue
+			if end(pid) {
+				found = true
+				_, _ = unix.Wait4(pid, nil, unix.WNOHANG|unix.WALL, nil)
 			}
-			found = true
-			_ = unix.Kill(pid, unix.SIGKILL)
-			_, _ = unix.Wait4(pid, nil, unix.WNOHANG|unix.WALL, nil)
 		}
 		if !found {
 			return nil
@@ -81,18 +64,6 @@ func endOrphans(known map[int]bool) error {
 		pause()
 	}
 	return nil
-}
-
-// hardened reports whether a process may come from the spawner: it has no new
-// privileges, which nobody who has lost them gets back. Where this process has
-// none itself, everybody may.
-func hardened(pid int) bool {
-	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
-	if err != nil || !bytes.Contains(status, []byte("NoNewPrivs:\t0")) {
-		return true
-	}
-	own, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0)
-	return err != nil || own != 0
 }
 
 // pause gives what was killed a moment to end.
