@@ -69,7 +69,7 @@ func TestWaitingForInputIsInterrupted(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	var report, said strings.Builder
 	status := run(ctx, environment{
-		args: []string{"launch", bundle, "--home", t.TempDir(), "--input", "-", "--json"},
+		args:  []string{"launch", bundle, "--home", t.TempDir(), "--input", "-", "--json"},
 		stdin: silent{interrupt}, stdout: &report, stderr: &said,
 	})
 	if status != launcher.StatusCancelled || !strings.Contains(report.String(), `"outcome": "cancelled"`) {

@@ -19,9 +19,10 @@ import (
 // that is in order would be over its time.
 type claim struct{ file *os.File }
 
-// claim waits for the others. It gives back what they said of the module if
-// they refused it. A claim that cannot be had is done without.
-func (c *cache) claim(ctx context.Context) (claim, error) {
+// claim waits for the others, as long as compiling may take: who was stopped by
+// the terminal keeps its claim and nobody. It gives back what they said of the
+// module if they refused it. A claim that cannot be had is done without.
+func (c *cache) claim(ctx context.Context, b Bound) (claim, error) {
 	if c.base == "" {
 		return claim{}, nil
 	}
@@ -31,6 +32,8 @@ func (c *cache) claim(ctx context.Context) (claim, error) {
 	}
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
+	late := time.NewTimer(patience * b.orDefault().Time)
+	defer late.Stop()
 	for {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
@@ -41,6 +44,8 @@ func (c *cache) claim(ctx context.Context) (claim, error) {
 		}
 		select {
 		case <-tick.C:
+		case <-late.C:
+			return claim{}, f.Close()
 		case <-ctx.Done():
 			return claim{}, errors.Join(context.Cause(ctx), f.Close())
 		}

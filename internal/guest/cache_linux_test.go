@@ -6,6 +6,7 @@ import (
 	"os/signal"
 	"syscall"
 	"testing"
+	"time"
 
 	"runloop.dev/rlp/internal/guest"
 )
@@ -35,4 +36,26 @@ func TestNowhereToCompile(t *testing.T) {
 	if list := leftovers(t, dir); len(list) != 0 {
 		t.Errorf("left %v", list)
 	}
+}
+
+// Whoever was stopped as it compiled holds up the next for as long as compiling
+// may take, and not for ever.
+func TestAClaimIsWaitedForAWhile(t *testing.T) {
+	dir, wasm := newCache(t), cachedModule().bytes()
+	stopped, free, err := guest.Claim(t.Context(), dir, wasm, guest.Bound{})
+	if err != nil || !stopped {
+		t.Fatalf("the first has no claim: %v", err)
+	}
+	defer free()
+	for range 2 { // the second finds nothing that the first left
+		if has, _, err := guest.Claim(t.Context(), dir, wasm, guest.Bound{Time: time.Millisecond}); has || err != nil {
+			t.Errorf("beside the one that has it: %t, %v", has, err)
+		}
+	}
+	free()
+	has, free, err := guest.Claim(t.Context(), dir, wasm, guest.Bound{})
+	if !has || err != nil {
+		t.Errorf("control: after it: %t, %v", has, err)
+	}
+	free()
 }

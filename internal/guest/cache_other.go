@@ -13,6 +13,6 @@ func distrust(fs.FileInfo) string { return "ownership cannot be checked on this 
 // claim is nothing here: there is no cache to wait for.
 type claim struct{}
 
-func (*cache) claim(context.Context) (claim, error) { return claim{}, nil }
+func (*cache) claim(context.Context, Bound) (claim, error) { return claim{}, nil }
 
 func (claim) end(error) {}

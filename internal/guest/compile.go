@@ -151,7 +151,7 @@ func (m *Module) compileLarge(ctx context.Context) error {
 	if m.fromCache() {
 		return nil
 	}
-	t, err := m.cache.claim(ctx)
+	t, err := m.cache.claim(ctx, m.cfg.Bound)
 	if err != nil {
 		return err
 	}
