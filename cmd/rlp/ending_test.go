@@ -19,6 +19,9 @@ func (u unread) Write([]byte) (int, error) { return 0, u.err }
 // traps is a module whose first instruction is a trap.
 const traps = "\x00asm\x01\x00\x00\x00\x01\x04\x01\x60\x00\x00\x03\x02\x01\x00\x07\x0a\x01\x06_start\x00\x00\x0a\x05\x01\x03\x00\x00\x0b"
 
+// prints is a module that prints a line.
+const prints = "\x00asm\x01\x00\x00\x00\x01\x0c\x02`\x04\x7f\x7f\x7f\x7f\x01\x7f`\x00\x00\x02#\x01\x16wasi_snapshot_preview1\x08fd_write\x00\x00\x03\x02\x01\x01\x05\x03\x01\x00\x01\x07\x13\x02\x06memory\x02\x00\x06_start\x00\x01\x0a\x0f\x01\x0d\x00A\x01A\x00A\x01A\x10\x10\x00\x1a\x0b\x0b\x11\x01\x00A\x00\x0b\x0b\x08\x00\x00\x00\x03\x00\x00\x00hi\x0a"
+
 // Nobody who stops reading makes a success of a run that went wrong, and no
 // full disk makes another end of it than the marker says.
 //
@@ -51,6 +54,20 @@ func TestTheStatusIsTheRunsWhoeverReads(t *testing.T) {
 			if got := run(t.Context(), env); got != want {
 				t.Errorf("%v, stdout %v: exit %d, want %d\n%s", c.args, why, got, want, said.String())
 			}
+		}
+	}
+}
+
+// What an agent printed and nobody could write is no success; that nobody wanted
+// it is.
+func TestOutputThatIsLostIsTold(t *testing.T) {
+	bundle := bundleOf(t, []byte(prints))
+	for why, want := range map[error]int{nil: launcher.StatusOK, syscall.EPIPE: launcher.StatusOK, syscall.ENOSPC: launcher.StatusFinding} {
+		var said strings.Builder
+		env := environment{args: []string{"launch", bundle, "--home", t.TempDir()}, stdout: unread{why}, stderr: &said}
+		status := run(t.Context(), env)
+		if told := strings.Contains(said.String(), "rlp: writing the agent's stdout: no space left on device"); status != want || told != (want != 0) {
+			t.Errorf("%v: exit %d: %s", why, status, said.String())
 		}
 	}
 }

@@ -157,7 +157,8 @@ func (a *app) streams(spec *launcher.Spec, stream bool) func() {
 	if a.json {
 		return func() {}
 	}
-	spec.Stdout = a.stdout
+	a.guestOut = &witness{w: a.stdout}
+	spec.Stdout = a.guestOut
 	if !stream && !isTerminal(a.stderr) {
 		return func() {}
 	}
@@ -179,7 +180,7 @@ func (a *app) tell(r *launcher.Report, spec *launcher.Spec) error {
 	}
 	a.truncations(r)
 	if !a.json {
-		return ending(r.ExitCode, nil)
+		return ending(r.ExitCode, a.guestOut.lost())
 	}
 	return ending(r.ExitCode, a.printJSON(r))
 }

@@ -46,6 +46,7 @@ type app struct {
 	homeFlag, tenant     string
 	homeSet              bool
 	launching            bool // what is printed as JSON is a report
+	guestOut             *witness
 }
 
 // run does one invocation and returns its exit status.
