@@ -24,16 +24,23 @@ import (
 //     native run one at a time in the whole process, and what is not one of them
 //     is known by its session, or was there before.
 
-// alone is held while a program runs whose orphans cannot be told from those of
-// another.
-var alone = make(chan struct{}, 1)
+// A crowd is what lanes of one process must know of one another, whoever made
+// them: its children are not a lane's, or a run's, but the process's.
+type crowd struct {
+	// alone is held while a program runs whose orphans cannot be told from
+	// those of another.
+	alone chan struct{}
 
-// started is what was started for programs in rooms. Whoever starts one holds
-// the lock until it is known.
-var started struct {
+	// leaders are what was started for programs in rooms. Whoever starts one
+	// holds the lock until it is known.
 	sync.Mutex
 	leaders map[int]bool
 }
+
+// everybody is the crowd of this process: like its children, one.
+var everybody = sync.OnceValue(func() *crowd {
+	return &crowd{alone: make(chan struct{}, 1), leaders: map[int]bool{}}
+})
 
 // scoped reports whether the kernel itself tells which orphans are this lane's.
 func (n *native) scoped() bool { return !n.cfg.noScope && landlock() >= landlockScope }
@@ -45,11 +52,11 @@ func (n *native) turn(ctx context.Context) (before map[int]bool, over func(), er
 		return nil, func() {}, nil
 	}
 	select {
-	case alone <- struct{}{}:
+	case everybody().alone <- struct{}{}:
 	case <-ctx.Done():
 		return nil, nil, ctx.Err()
 	}
-	over = func() { <-alone }
+	over = func() { <-everybody().alone }
 	if before, err = others(); err != nil {
 		over()
 		return nil, nil, err
@@ -75,9 +82,10 @@ func (n *native) endOrphans(before map[int]bool) error {
 	switch {
 	case n.outer != nil:
 		err := endLed(n.leader)
-		started.Lock()
-		defer started.Unlock()
-		delete(started.leaders, n.leader)
+		all := everybody()
+		all.Lock()
+		defer all.Unlock()
+		delete(all.leaders, n.leader)
 		n.leader = 0
 		return err
 	case before == nil:
@@ -87,15 +95,16 @@ func (n *native) endOrphans(before map[int]bool) error {
 	if err != nil {
 		return err
 	}
+	all := everybody()
 	return endOrphans(func(pid int) bool {
-		started.Lock() // and what is being started is known, or not there
-		defer started.Unlock()
+		all.Lock() // and what is being started is known, or not there
+		defer all.Unlock()
 		if before[pid] || !hardened(pid) {
 			return false
 		}
 		// A program begins a session, and nobody joins another's.
 		session, err := unix.Getsid(pid)
-		if err != nil || session == own || started.leaders[session] {
+		if err != nil || session == own || all.leaders[session] {
 			return false
 		}
 		_ = unix.Kill(pid, unix.SIGKILL)
@@ -131,16 +140,14 @@ func (n *native) launch(o *order) (int, error) {
 	if n.outer == nil {
 		return n.spawner.do(o)
 	}
-	started.Lock()
-	defer started.Unlock()
+	all := everybody()
+	all.Lock()
+	defer all.Unlock()
 	pid, err := n.spawner.do(o)
 	if err != nil {
 		return 0, err
 	}
-	if started.leaders == nil {
-		started.leaders = map[int]bool{}
-	}
-	n.leader, started.leaders[pid] = pid, true
+	n.leader, all.leaders[pid] = pid, true
 	return pid, nil
 }
 
