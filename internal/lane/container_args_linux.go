@@ -3,6 +3,7 @@ package lane
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -175,8 +176,12 @@ func (s *start) view(sc *scene, exists func(string) bool) error {
 		s.mounts = append(s.mounts, s.mount(p))
 	}
 	for _, written := range s.cfg.Tmpfs {
-		if dir, _, _ := strings.Cut(written, ":"); !taken[dir] {
+		dir, _, _ := strings.Cut(written, ":")
+		switch {
+		case !taken[dir]:
 			s.tmpfs = append(s.tmpfs, s.engine.tmpfsOptions(written))
+		case host && slices.Contains(systemPaths(), dir): // what was asked for is not left out unsaid
+			return fmt.Errorf("%w: exec.tmpfs names %s, where system programs are", ErrView, dir)
 		}
 	}
 	return nil

@@ -339,3 +339,17 @@ func leaveContainer(arg string) error {
 	_, err = k.Run(context.Background(), &Command{Program: sleep.File, Argv: []string{"/bin/sleep", mark}, Timeout: time.Hour, MaxOutput: 1})
 	return err
 }
+
+// A folder of the operator's that cannot be is refused before the run.
+//
+//rlp:holds K51
+func TestAPrivateFolderOverSystemPrograms(t *testing.T) {
+	if newContainer(t) == nil {
+		return
+	}
+	var u *UnsupportedError
+	l, err := Open(t.Context(), "container", Config{Container: ContainerConfig{Tmpfs: []string{"/tmp", "/usr:size=1m"}}})
+	if !errors.As(err, &u) || !strings.Contains(u.Why, "/usr") {
+		t.Errorf("%v, %v", l, err)
+	}
+}
