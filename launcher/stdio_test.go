@@ -2,6 +2,7 @@ package launcher
 
 import (
 	"bytes"
+	"io"
 	"runtime"
 	"strings"
 	"testing"
@@ -56,6 +57,48 @@ func TestGuestLinesCannotLookLikeTheMarker(t *testing.T) {
 			t.Fatalf("in pieces of %d: %q, want %q", size, out.String(), want)
 		}
 	}
+}
+
+// What is not seen on a terminal, what a shell drops and where a language breaks
+// lines does not make a line begin otherwise.
+//
+//rlp:holds K30
+func TestGuestLinesHaveNoHiddenBeginnings(t *testing.T) {
+	for _, before := range []string{
+		"", "\n", "x\n", "x\r", "\x00", "x\b", "\x7f", "\v", "\f", "\x1c", "\u0085", "\u2028", "\ufeff", "\u200b", "  ", "\t", "\x1b[31m", "\x1b[1;1H", "x\x1b[2K\x1b[1G",
+		"\x1bc", "\x1b]0;x\a", "\x1b]0;x\x1b\\", "\x1b[\n", "R\n", "RLP\n", "RL\x00", "\x1b\x1b[m",
+	} {
+		if got := guestText(t, before+"RLP_X", true); got != before+"guest: RLP_X\n" {
+			t.Errorf("after %q: %q", before, got)
+		}
+	}
+	for _, plain := range []string{"the RLP_X", "RRLP_X", "R RLP_X", "RLPRLP_X", "RLP X", "\x1b[31mx RLP_X"} {
+		if got := guestText(t, plain, false); got != plain {
+			t.Errorf("control: %q became %q", plain, got)
+		}
+	}
+}
+
+// What comes after the guest's text is a line of its own, however that ended.
+func TestGuestLinesEnd(t *testing.T) {
+	for text, want := range map[string]string{"": "", "x\n": "x\n", "x": "x\n", "50%\r": "50%\r\n", "RL": "RL\n", "\x1b[": "\x1b[\n"} {
+		if got := guestText(t, text, true); got != want {
+			t.Errorf("%q became %q", text, got)
+		}
+	}
+}
+
+func guestText(t *testing.T, text string, end bool) string {
+	t.Helper()
+	var out bytes.Buffer
+	g := GuestLines(&out, end)
+	if _, err := io.WriteString(g, text); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
 }
 
 func TestGuestLinesLoseNothing(t *testing.T) {
