@@ -33,12 +33,12 @@ func newBwrap(cfg Config) (Lane, error) {
 	l := &bwrap{native: n}
 	n.outer = l
 	for _, p := range bwrapPlaces() {
-		if unix.Access(p, unix.X_OK) == nil {
+		if isTool(p) {
 			l.path = p
 			return l, nil
 		}
 	}
-	return nil, &UnsupportedError{Lane: "bwrap", Why: "bubblewrap is not installed", Remedy: "apt-get install bubblewrap"}
+	return nil, &UnsupportedError{Lane: "bwrap", Why: "bubblewrap is not installed, or others may write it", Remedy: "apt-get install bubblewrap"}
 }
 
 func (*bwrap) name() string { return "bwrap" }

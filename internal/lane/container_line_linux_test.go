@@ -254,3 +254,30 @@ func TestSeccompProfiles(t *testing.T) {
 		}
 	}
 }
+
+// What somebody else can have written is nothing to build a lane by.
+func TestToolsThatOthersMayWriteAreNone(t *testing.T) {
+	dir := t.TempDir()
+	at := filepath.Join(dir, "podman")
+	copyTo(t, "/bin/true", at, 0o755)
+	for mode, want := range map[os.FileMode]string{0o755: at, 0o775: "", 0o757: "", 0o644: ""} {
+		if err := os.Chmod(at, mode); err != nil {
+			t.Fatal(err)
+		}
+		if got := lookIn(dir, "podman"); got != want {
+			t.Errorf("%v: %q", mode, got)
+		}
+		var u *UnsupportedError
+		if _, err := findEngine(&ContainerConfig{Engine: at}); (err == nil) != (want != "") || err != nil && (!errors.As(err, &u) || !strings.Contains(u.Why, "others may write it")) {
+			t.Errorf("%v: %v", mode, err)
+		}
+	}
+	if os.Geteuid() == 0 {
+		if err := errors.Join(os.Chmod(at, 0o755), os.Chown(at, 65532, 0)); err != nil {
+			t.Fatal(err)
+		}
+		if got := lookIn(dir, "podman"); got != "" {
+			t.Errorf("somebody else's: %q", got)
+		}
+	}
+}
