@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -43,8 +44,10 @@ func BenchmarkLanes(b *testing.B) {
 	}
 	for b.Loop() {
 		timed("plain", exec.Command(path).Run)
-		timed("by_hand", exec.Command("/usr/bin/bwrap", byHand(path)...).Run)
-		if err := endOrphans(func(pid int) bool { return unix.Kill(pid, unix.SIGKILL) == nil }); err != nil { // bubblewrap ends before its first process has
+		hand := exec.Command("/usr/bin/bwrap", byHand(path)...)
+		hand.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		timed("by_hand", hand.Run)
+		if err := endLed(hand.Process.Pid); err != nil { // bubblewrap ends before its first process has
 			b.Fatal(err)
 		}
 		for name, l := range lanes {

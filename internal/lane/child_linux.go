@@ -18,6 +18,10 @@ type child struct {
 	pidfd int
 	ended bool // and reaped
 	said  int  // what stands between rlp and the program reports here; -1: nothing does
+	words []byte
+	mute  bool // it has said all
+	code  int
+	over  bool // nothing of the program is left: what stood before it ends by itself
 
 	in       int // -1: closed
 	pending  []byte
@@ -182,7 +186,7 @@ func (ch *child) watch(ctx context.Context, c *Command) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	status, err := ch.reap()
+	status, err := ch.end()
 	if err != nil {
 		return nil, err
 	}
@@ -205,7 +209,7 @@ func (ch *child) watch(ctx context.Context, c *Command) (*Result, error) {
 // serve moves bytes until the child has ended; over says that it has not, and
 // that the time is over or ctx has ended.
 func (ch *child) serve(ctx context.Context, deadline time.Time) (over bool, err error) {
-	fds := make([]unix.PollFd, 5)
+	fds := make([]unix.PollFd, 6)
 	for {
 		left := time.Until(deadline)
 		if left <= 0 || ctx.Err() != nil {
@@ -216,6 +220,9 @@ func (ch *child) serve(ctx context.Context, deadline time.Time) (over bool, err 
 		fds[2] = unix.PollFd{Fd: int32(ch.in), Events: unix.POLLOUT} // a negative one is left out
 		fds[3] = unix.PollFd{Fd: int32(ch.out.fd), Events: unix.POLLIN}
 		fds[4] = unix.PollFd{Fd: int32(ch.err.fd), Events: unix.POLLIN}
+		if fds[5] = (unix.PollFd{Fd: int32(ch.said), Events: unix.POLLIN}); ch.mute {
+			fds[5].Fd = -1
+		}
 		ms := min(left, time.Hour)/time.Millisecond + 1
 		if _, err := unix.Poll(fds, int(ms)); err != nil && !errors.Is(err, unix.EINTR) {
 			return false, fmt.Errorf("waiting for a program: %w", err)
@@ -232,7 +239,10 @@ func (ch *child) serve(ctx context.Context, deadline time.Time) (over bool, err 
 		if fds[4].Revents != 0 {
 			ch.err.read(ch.lane.buf)
 		}
-		if fds[0].Revents != 0 {
+		if fds[5].Revents != 0 {
+			ch.listen()
+		}
+		if fds[0].Revents != 0 || ch.over {
 			return false, nil
 		}
 	}

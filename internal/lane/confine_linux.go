@@ -81,8 +81,28 @@ func (p *plan) act() int {
 	}
 	deaf()
 	letGo()
-	return until(pid)
+	status := until(pid)
+	endRest(status)
+	return status
 }
+
+// endRest ends what the program left here, and says so: from then on nobody is
+// left but this process, and what it takes to take the room down nobody waits for.
+func endRest(status int) {
+	if unix.Getpid() != 1 { // started by hand: all others are not the program's
+		return
+	}
+	_ = unix.Kill(-1, unix.SIGKILL) // all at once, and whoever is being made
+	for {
+		_, err := unix.Wait4(-1, nil, unix.WALL, nil)
+		if errors.Is(err, unix.ECHILD) {
+			_, _ = unix.Write(reportFile, []byte(ending+strconv.Itoa(status)+"\n"))
+			return
+		}
+	}
+}
+
+const ending = "ended "
 
 // deaf makes this process ignore what the program could send it to end both; of
 // its children's ends it must hear. The program was started before, and decides
@@ -97,7 +117,7 @@ func deaf() {
 }
 
 // letGo closes what was open: the streams are the program's now, and end with
-// it. What the runtime waits by is not a file.
+// it. What the runtime waits by is not a file, and there is more to report.
 func letGo() {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -105,7 +125,7 @@ func letGo() {
 	}
 	for _, e := range entries {
 		to, err := os.Readlink("/proc/self/fd/" + e.Name())
-		if fd, bad := strconv.Atoi(e.Name()); err == nil && bad == nil && !strings.HasPrefix(to, "anon_inode:[event") {
+		if fd, bad := strconv.Atoi(e.Name()); err == nil && bad == nil && fd != reportFile && !strings.HasPrefix(to, "anon_inode:[event") {
 			_ = unix.Close(fd)
 		}
 	}

@@ -27,8 +27,9 @@ type native struct {
 	group   *group // nil where there is none to be had
 	groups  int    // made so far
 	ration  *ration
-	leader  int // what was started for a room, until it is swept
-	wake    int // an eventfd: ctx has ended
+	leader  int    // what was started for a room, until it is swept
+	leaving *child // what stood before the last program, and ends by itself
+	wake    int    // an eventfd: ctx has ended
 	null    *os.File
 	buf     []byte
 }
@@ -76,6 +77,9 @@ func (n *native) Run(ctx context.Context, c *Command) (*Result, error) {
 	if err := n.open(); err != nil {
 		return nil, err
 	}
+	if err := n.settle(); err != nil {
+		return nil, err
+	}
 	program, err := pin(c.Program)
 	if err != nil {
 		return nil, err
@@ -102,6 +106,9 @@ func (n *native) Run(ctx context.Context, c *Command) (*Result, error) {
 	r, err := ch.watch(ctx, c)
 	if r != nil {
 		r.OutOfMemory = n.oomKills() > starved
+	}
+	if n.leaving != nil {
+		return r, err
 	}
 	return r, errors.Join(err, n.sweep(before), ch.close())
 }
@@ -239,7 +246,7 @@ func (n *native) Close() error {
 }
 
 func (n *native) release() error {
-	var errs []error
+	errs := []error{n.settle()}
 	if n.spawner != nil {
 		n.spawner.close()
 	}

@@ -120,13 +120,9 @@ func (ch *child) refused(status unix.WaitStatus) error {
 	if ch.said < 0 {
 		return nil
 	}
-	var buf [8192]byte
-	n, err := unix.Read(ch.said, buf[:])
-	if err != nil {
-		n = 0
-	}
+	ch.listen()
 	lane := ch.lane.Name()
-	begun, err := reported(lane, string(buf[:n]))
+	begun, err := reported(lane, string(ch.words))
 	if err != nil || begun || status.Signaled() {
 		return err
 	}
