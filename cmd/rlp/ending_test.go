@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
@@ -91,5 +93,30 @@ func TestWaitingForInputIsInterrupted(t *testing.T) {
 	})
 	if status != launcher.StatusCancelled || !strings.Contains(report.String(), `"outcome": "cancelled"`) {
 		t.Errorf("exit %d: %s%s", status, said.String(), report.String())
+	}
+}
+
+// What is interrupted while it waits says that, and nothing of what it waited for.
+func TestWhatIsInterruptedSaysSo(t *testing.T) {
+	over, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	waited := &statusError{launcher.StatusUnavailable, fmt.Errorf("opening the store: %w", errors.Join(context.Canceled, io.EOF))}
+	for _, c := range []struct {
+		ctx    context.Context
+		err    error
+		status int
+	}{
+		{over, waited, launcher.StatusCancelled},
+		{t.Context(), waited, launcher.StatusUnavailable}, // somebody else gave up
+		{over, inputErr(io.EOF), launcher.StatusInput},
+		{over, exitWith(launcher.StatusTimeout), launcher.StatusTimeout},
+		{over, nil, launcher.StatusOK},
+	} {
+		var said strings.Builder
+		a := &app{environment: environment{stdout: io.Discard, stderr: &said}}
+		status := a.finish(interrupted(c.ctx, c.err))
+		if told := said.String() == "rlp: interrupted by the operator\n"; status != c.status || told != (status == launcher.StatusCancelled) {
+			t.Errorf("%v: exit %d: %s", c.err, status, said.String())
+		}
 	}
 }

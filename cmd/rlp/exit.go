@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -29,6 +30,14 @@ func inputErr(err error) error { return &statusError{launcher.StatusInput, err} 
 
 // exitWith ends the program with status and prints nothing more.
 func exitWith(status int) error { return &statusError{status, errSilent} }
+
+// interrupted is err, unless that came of the operator's interrupting.
+func interrupted(ctx context.Context, err error) error {
+	if ctx.Err() == nil || !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return &statusError{launcher.StatusCancelled, errors.New("interrupted by the operator")}
+}
 
 // ending ends with status after a document was printed, if it was: nobody who
 // stops reading, and no full disk, makes another status of one that says what

@@ -60,8 +60,7 @@ func run(ctx context.Context, env environment) int {
 	root.SetIn(env.stdin)
 	root.SetOut(env.stdout)
 	root.SetErr(env.stderr)
-	err := root.ExecuteContext(ctx)
-	return a.finish(err)
+	return a.finish(interrupted(ctx, root.ExecuteContext(ctx)))
 }
 
 func (a *app) rootCommand() *cobra.Command {
