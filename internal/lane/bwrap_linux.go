@@ -78,8 +78,18 @@ func (l *bwrap) command(p *plan, next int) ([]string, []*os.File, error) {
 		"--uid", id, "--gid", id, "--die-with-parent",
 		"--cap-drop", "ALL", "--cap-add", "CAP_SYS_ADMIN", "--cap-add", "CAP_SETPCAP", // until [plan.complete] is done
 	}
+	// Before anything else is there: none of these is written through to a file of
+	// the operator's, who sees his own in their place where the agent holds it.
+	for name, text := range p.ownEtc() {
+		f, err := inMemory(name, text)
+		if err != nil {
+			closeAll(files)
+			return nil, nil, err
+		}
+		argv = append(argv, "--perms", "0444", "--file", strconv.Itoa(next+len(files)), "/etc/"+name)
+		files = append(files, f)
+	}
 	var last []string
-	etc := true
 	for _, s := range p.spots {
 		args, after, err := s.told(p)
 		if err != nil {
@@ -87,22 +97,22 @@ func (l *bwrap) command(p *plan, next int) ([]string, []*os.File, error) {
 			return nil, nil, err
 		}
 		argv, last = append(argv, args...), append(last, after...)
-		etc = etc && s.path != "/" && s.path != "/etc"
-	}
-	for name, text := range etcFiles(p.work) {
-		if !etc { // it is the operator's own
-			break
-		}
-		f, err := inMemory(name, text)
-		if err != nil {
-			closeAll(files)
-			return nil, nil, err
-		}
-		argv = append(argv, "--perms", "0444", "--ro-bind-data", strconv.Itoa(next+len(files)), "/etc/"+name)
-		files = append(files, f)
 	}
 	argv = append(append(argv, last...), "--remount-ro", "/", "--chdir", "/", "--", "/proc/self/fd/"+strconv.Itoa(next))
 	return append(argv, l.cfg.Self[2:]...), files, nil
+}
+
+// ownEtc are the files in /etc that are neither the operator's nor in a folder of
+// his: in memory, and read-only with the root.
+func (p *plan) ownEtc() map[string]string {
+	files := etcFiles(p.work)
+	for _, s := range p.spots {
+		if s.path == "/" || s.path == "/etc" {
+			return nil
+		}
+		delete(files, strings.TrimPrefix(s.path, "/etc/"))
+	}
+	return files
 }
 
 // told is a spot in bubblewrap's words, and what comes after all others. It
