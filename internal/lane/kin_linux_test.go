@@ -77,6 +77,9 @@ func TestTwoRunsLeaveEachOtherAlone(t *testing.T) {
 		if r := mustRun(t, other, c); !r.TimedOut {
 			t.Errorf("%+v", r)
 		}
+		if alive := living(escaped(t, other.cfg.Work)); len(alive) != 0 {
+			t.Errorf("after its time: %v live on", alive)
+		}
 		if !stay.leave(t) {
 			t.Error("the other run ended it, or what it had started")
 		}

@@ -9,8 +9,6 @@ import (
 
 // What says that nothing of a program is left is the first process of its room,
 // which no program can speak for.
-//
-//rlp:holds K42
 func TestAProgramCannotSayThatItHasEnded(t *testing.T) {
 	rooms(t, func(t *testing.T, name string) {
 		l := newLane(t, name)
