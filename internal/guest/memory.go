@@ -6,7 +6,10 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 )
 
-var errMemoryLimit = errors.New("memory limit exceeded")
+var (
+	errMemoryLimit = errors.New("memory limit exceeded")
+	errNoMemory    = errors.New("the machine has no memory left for the guest")
+)
 
 // memory is the guest's linear memory and its cap. The engine asks it for every
 // growth, so it alone knows that one was refused; and as it hands out the
@@ -14,6 +17,7 @@ var errMemoryLimit = errors.New("memory limit exceeded")
 type memory struct {
 	limit   uint64
 	refused func() // records the end, before the guest can see anything
+	missing func() // the same where the machine has less than the limit
 
 	reserved []byte // address space up to the cap, or nil where growing copies
 	view     []byte // what the guest has now
@@ -37,12 +41,30 @@ func (m *memory) Reallocate(size uint64) []byte {
 	if size <= uint64(len(m.reserved)) {
 		m.view = m.reserved[:size:size]
 	} else {
-		grown := make([]byte, size)
-		copy(grown, m.view)
-		m.view = grown
+		m.move(size)
 	}
 	m.peak = max(m.peak, size)
 	return m.view
+}
+
+// move makes a larger memory where there was no room for all that it may have. A
+// program in Go ends if it asks for memory that is not there, so it is the
+// system that is asked, where that can say no.
+func (m *memory) move(size uint64) {
+	if !reserves {
+		grown := make([]byte, size)
+		copy(grown, m.view)
+		m.view = grown
+		return
+	}
+	grown := reserve(size)
+	if grown == nil {
+		m.missing()
+		panic(errNoMemory)
+	}
+	copy(grown, m.view)
+	release(m.reserved)
+	m.reserved, m.view = grown, grown[:size:size]
 }
 
 // Free implements experimental.LinearMemory. It may be called twice.

@@ -2,6 +2,9 @@ package guest
 
 import "syscall"
 
+// reserves says that reserve is nil only where there is no memory.
+const reserves = true
+
 // reserve maps n bytes that cost nothing until they are touched, so that a
 // memory grows in place. It is nil when the system will not: then growing
 // copies.

@@ -87,6 +87,7 @@ func (m *Module) Run(ctx context.Context, cfg RunConfig) End {
 	r.cancel = cancel
 	r.mem.limit = uint64(max(m.cfg.MemoryBytes, 0))
 	r.mem.refused = func() { r.finish(End{Kind: Memory, Err: errMemoryLimit}) }
+	r.mem.missing = func() { r.finish(End{Kind: HostError, Err: errNoMemory}) }
 	m.run = r
 
 	switch {
