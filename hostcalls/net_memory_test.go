@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strconv"
 	"testing"
+	"time"
 )
 
 // A large body is in the host's memory once, whether or not the server says how
@@ -51,6 +52,7 @@ func TestALargeBodyIsInMemoryOnce(t *testing.T) {
 // The largest body is sent from one copy of it, which the call gives up; a
 // larger one is not copied at all.
 func TestALargeBodyIsSentFromOneCopy(t *testing.T) {
+	const mostLive = 4 << 20
 	w := apiWorld(t)
 	got := int64(0)
 	w.handler = func(_ http.ResponseWriter, r *http.Request) { got, _ = io.Copy(io.Discard, r.Body) }
@@ -68,11 +70,17 @@ func TestALargeBodyIsSentFromOneCopy(t *testing.T) {
 		}
 		runtime.ReadMemStats(&after)
 		allocated = after.TotalAlloc - before.TotalAlloc
-		runtime.GC()
-		runtime.ReadMemStats(&after)
-		return int64(stack[0]), allocated, after.HeapAlloc - min(before.HeapAlloc, after.HeapAlloc)
+		until := time.Now().Add(10 * time.Second)
+		for { // the connection's own goroutine lets go of what it sent a moment after the answer
+			runtime.GC()
+			runtime.ReadMemStats(&after)
+			live = after.HeapAlloc - min(before.HeapAlloc, after.HeapAlloc)
+			if live <= mostLive || time.Now().After(until) {
+				return int64(stack[0]), allocated, live
+			}
+		}
 	}
-	if n, allocated, live := send(MaxRequestBody); n < 0 || got != MaxRequestBody || allocated > MaxRequestBody+32<<20 || live > 4<<20 {
+	if n, allocated, live := send(MaxRequestBody); n < 0 || got != MaxRequestBody || allocated > MaxRequestBody+32<<20 || live > mostLive {
 		t.Errorf("%d, %d bytes arrived, %d allocated, %d live", n, got, allocated, live)
 	}
 	if n, allocated, _ := send(MaxRequestBody + MaxRequestHead + 1); n != -1 || allocated > 1<<20 {
