@@ -66,7 +66,7 @@ func execImport(t testing.TB, grants ...string) func(req string) int64 {
 		_ = j.Close()
 	})
 	h := hostcalls.New(hostcalls.Config{
-		Components: hostcalls.Components{Exec: &programs{lane: l, named: named}}, Gate: g, Now: func() int64 { return time.Now().UnixNano() },
+		Components: hostcalls.Components{Exec: &programs{lane: l, named: named, home: filepath.Join(dir, "home")}}, Gate: g, Now: func() int64 { return time.Now().UnixNano() },
 	})
 	return calling(t, h)
 }
@@ -136,6 +136,9 @@ func FuzzExecImport(f *testing.F) {
 		f.Fatal(err)
 	}
 	run := execImport(f, "process:exec:"+granted)
+	if n := run(`{"argv":["` + granted + `"]}`); n < 0 { // the control
+		f.Fatal(n)
+	}
 	for _, s := range []string{`{"argv":["DIR/granted"]}`, `{"argv":["DIR/link","x"]}`, `{"argv":["/bin/true"]}`, `{"argv":["DIR"],"cwd":"DIR"}`, `{"argv":["DIR/granted"],"timeout_ms":1}`} {
 		f.Add(s)
 	}
