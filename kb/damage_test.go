@@ -11,21 +11,7 @@ import (
 // A table that is cut or whose end is another is found before it is used: the
 // database would end the process. The file is named.
 func TestDamagedTable(t *testing.T) {
-	home := filepath.Join(t.TempDir(), "home")
-	s, err := Open(t.Context(), Options{Home: home})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.View(Origin{}).Put(t.Context(), "notes", "a", []byte("text")); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	tables, err := filepath.Glob(filepath.Join(s.layout.kb, "*.sst"))
-	if err != nil || len(tables) == 0 {
-		t.Fatal(tables, err)
-	}
+	home, _, tables := withTable(t)
 	path := tables[0]
 	whole, err := os.ReadFile(path)
 	if err != nil {
@@ -64,26 +50,13 @@ func TestDamagedTable(t *testing.T) {
 // A process that dies while it writes a table leaves a part of one, of which the
 // manifest knows nothing: it is cleared away and nothing is missing.
 func TestTableHalfWritten(t *testing.T) {
-	home := filepath.Join(t.TempDir(), "home")
-	s, err := Open(t.Context(), Options{Home: home})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.View(Origin{}).Put(t.Context(), "notes", "a", []byte("text")); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	tables, err := filepath.Glob(filepath.Join(s.layout.kb, "*.sst"))
-	if err != nil || len(tables) == 0 {
-		t.Fatal(tables, err)
-	}
-	half := filepath.Join(s.layout.kb, "000099.sst")
+	home, dir, tables := withTable(t)
+	half := filepath.Join(dir, "000099.sst")
 	if err := os.WriteFile(half, make([]byte, 1<<16), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if s, err = Open(t.Context(), Options{Home: home}); err != nil {
+	s, err := Open(t.Context(), Options{Home: home})
+	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
@@ -102,4 +75,24 @@ func TestTableHalfWritten(t *testing.T) {
 	if _, err := Open(t.Context(), Options{Home: home}); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), tables[0]) {
 		t.Error(err)
 	}
+}
+
+// withTable is a home whose store holds one value, in a table, and is closed.
+func withTable(t *testing.T) (home, dir string, tables []string) {
+	t.Helper()
+	home = filepath.Join(t.TempDir(), "home")
+	s, err := Open(t.Context(), Options{Home: home})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.View(Origin{}).Put(t.Context(), "notes", "a", []byte("text")); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if tables, err = filepath.Glob(filepath.Join(s.layout.kb, "*.sst")); err != nil || len(tables) == 0 {
+		t.Fatal(tables, err)
+	}
+	return home, s.layout.kb, tables
 }
