@@ -47,7 +47,7 @@ func damagedFile(dir string, err error) error {
 func checkTables(dir string) error {
 	manifest, err := os.Open(filepath.Join(dir, badger.ManifestFilename))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // no database yet
+		return checkNoTables(dir)
 	}
 	if err != nil {
 		return err
@@ -72,6 +72,21 @@ func checkTables(dir string) error {
 		}
 	}
 	return nil
+}
+
+// checkNoTables finds a database that has lost its manifest, which is made before
+// any table: badger would begin a new one and clear every table away.
+func checkNoTables(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if _, is := table.ParseFileID(e.Name()); is {
+			return &damagedFileError{filepath.Join(dir, badger.ManifestFilename), "it is gone, and tables are there"}
+		}
+	}
+	return nil // no database yet
 }
 
 // maxTableSum is more than the sum at a table's end takes.

@@ -77,6 +77,33 @@ func TestTableHalfWritten(t *testing.T) {
 	}
 }
 
+// Without its manifest no table is the database's, and badger would clear all of
+// them away: that is damage, and nothing is touched.
+func TestManifestIsGone(t *testing.T) {
+	home, dir, tables := withTable(t)
+	manifest := filepath.Join(dir, "MANIFEST")
+	if err := os.Rename(manifest, manifest+".aside"); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := Open(t.Context(), Options{Home: home}); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), manifest) {
+		t.Errorf("%v, %v", s, err)
+	}
+	if _, err := os.Stat(tables[0]); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(manifest+".aside", manifest); err != nil { // the control
+		t.Fatal(err)
+	}
+	s, err := Open(t.Context(), Options{Home: home})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if value, err := s.View(Origin{}).Get(t.Context(), "notes", "a"); err != nil || string(value.Bytes) != "text" {
+		t.Errorf("%q, %v", value.Bytes, err)
+	}
+}
+
 // withTable is a home whose store holds one value, in a table, and is closed.
 func withTable(t *testing.T) (home, dir string, tables []string) {
 	t.Helper()
