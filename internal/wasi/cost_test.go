@@ -14,9 +14,9 @@ import (
 //rlp:holds K35
 func TestCallsAreChargedByTheirLengths(t *testing.T) {
 	g := newGuest(t, wasi.Config{Args: []string{"agent", "x"}, Stdin: strings.NewReader("input")})
-	g.fs.MkdirAll("/work")
-	g.fs.WriteFile("/work/file", strings.Repeat("f", 500))
-	path, n := g.put(atPath, "work/file")
+	g.fs.MkdirAll("/data")
+	g.fs.WriteFile("/data/file", strings.Repeat("f", 500))
+	path, n := g.put(atPath, "data/file")
 	fd := uint64(4)
 	for _, c := range []struct {
 		name string
