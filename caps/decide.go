@@ -54,7 +54,7 @@ func (s Set) CheckTree(r Request) Decision {
 // Holds reports whether scope id of f, as an earlier [Decision] of this set or
 // of one that it was narrowed from names it, allows mode m: one bit.
 func (s Set) Holds(id int32, f Family, m Mode) bool {
-	return id >= 0 && f < NumFamilies && m < families[f].modes && s.state().eff[f][m].Test(uint(id))
+	return id >= 0 && f < numUniverses && m < families[f].modes && s.state().eff[f][m].Test(uint(id))
 }
 
 // Covers reports whether s allows all of g: every mode, everything within its
@@ -82,7 +82,7 @@ func (s Set) Covers(g Grant) bool {
 
 // find is the deepest node that holds r, -1 when r is no request.
 func (st *state) find(r Request) int32 {
-	if r.Family >= NumFamilies {
+	if r.Family >= numUniverses {
 		return -1
 	}
 	row := &families[r.Family]
@@ -141,7 +141,15 @@ func (t *tree) firstDenied(bits *bitset.BitSet, id int32, whole bool) int32 {
 
 // refuse is the denial of r, whose deepest node is id.
 func (st *state) refuse(r Request, id int32) Decision {
-	return Decision{Code: st.reason(r), Layer: st.refuser(r.Family, r.Mode, id), Scope: id}
+	layer := st.refuser(r.Family, r.Mode, id)
+	code := Code(0)
+	if layer > 0 {
+		code = st.steps[layer-1].layer.Because
+	}
+	if code == 0 {
+		code = st.reason(r)
+	}
+	return Decision{Code: code, Layer: layer, Scope: id}
 }
 
 // refuser is the first layer whose bit for the node is not set.

@@ -19,6 +19,15 @@ const (
 	NumFamilies
 )
 
+// Tool is the axis of host calls by name, beside the families: by which call
+// something may be done, whatever it touches. Its scopes are "*", a category
+// "web:*" and a tool "web:net_http". Every base has all of it and no policy
+// grants it, so it is no capability: only layers speak of it.
+const (
+	Tool         = NumFamilies
+	numUniverses = NumFamilies + 1
+)
+
 // A Mode is one independent axis of a family: a grant in one mode says nothing
 // about another. Each (family, mode) has a bitset of its own.
 type Mode uint8
@@ -55,7 +64,7 @@ func (s ModeSet) Has(m Mode) bool { return s&(1<<m) != 0 }
 
 // AllModes is every mode of f.
 func AllModes(f Family) ModeSet {
-	if f >= NumFamilies {
+	if f >= numUniverses {
 		return 0
 	}
 	return 1<<families[f].modes - 1
@@ -89,6 +98,12 @@ type family struct {
 	// audit is the name in records, by mode; the last one serves all further modes.
 	audit  []string
 	denied Code
+
+	category string // of its tools
+	tier     Tier
+	effects  []EffectSet // by mode; the last one serves all further modes
+	flags    flag
+	tools    []string // the host calls that are of this family, as records call them
 }
 
 type action struct {
@@ -100,59 +115,79 @@ var oneRead = []action{{"read", 1}}
 
 // families is the one table. The capability words of Net are made and read in
 // words_net.go, for they hold a scheme and methods as well.
-var families = [NumFamilies]family{
+var families = [numUniverses]family{
 	FS: {
 		key: "fs", domain: "fs", modes: 3, shape: pathTree, valid: isCleanPath,
 		actions: []action{{"read", 1 << Read}, {"write", 1 << Write}, {"delete", 1 << Delete}},
 		audit:   []string{"fs.read", "fs.write"}, denied: PathNotPermitted,
+		category: "file", tier: LocalState, effects: []EffectSet{IORead, IOWrite}, flags: destructive | sandboxSafe,
+		tools: []string{
+			"path_open", "path_filestat_get", "path_filestat_set_times", "path_create_directory", "path_remove_directory",
+			"path_unlink_file", "path_rename", "path_link", "path_symlink", "path_readlink",
+		},
 	},
 	Net: {
 		key: "net", domain: "network", alias: "net", modes: numNetModes, shape: hostTree, valid: isHostPort,
 		audit: []string{"net.http"}, denied: HostNotPermitted,
+		category: "web", tier: Network, effects: netEffects(), flags: networkFacing, tools: []string{"net_http"},
 	},
 	Time: {
 		key: "time", domain: "time", modes: 1, shape: onlyRoot, actions: oneRead,
 		valid: func(string) bool { return false },
 		audit: []string{"time.now"}, denied: CapMissing,
+		category: "time", tier: Pure, effects: []EffectSet{IORead}, flags: sandboxSafe, tools: []string{"clock_time_get", "time_now"},
 	},
 	KBRead: {
 		key: "kb_read", domain: "kb", modes: 1, shape: flatNames, raw: true, valid: isDomain,
 		actions: oneRead, audit: []string{"kb.read"}, denied: DomainNotPermitted,
+		category: "memory", tier: LocalState, effects: []EffectSet{IORead}, flags: sandboxSafe, tools: []string{"kb_get", "kb_list", "kb_search"},
 	},
 	KBWrite: {
 		key: "kb_write", domain: "kb", modes: 1, shape: flatNames, valid: isWritableDomain,
 		actions: []action{{"write", 1}}, audit: []string{"kb.write"}, denied: DomainNotPermitted,
+		category: "memory", tier: LocalState, effects: []EffectSet{IOWrite}, flags: destructive | sandboxSafe, tools: []string{"kb_put", "kb_cas", "kb_delete"},
 	},
 	Secrets: {
 		key: "secrets", domain: "secrets", modes: 2, shape: secretTree, valid: isSecretScope,
 		actions: []action{{"read", 1<<Get | 1<<Use}, {"get", 1 << Get}, {"use", 1 << Use}},
 		audit:   []string{"secrets.get"}, denied: SecretNotPermitted,
+		category: "secrets", tier: OperatorSensitive, effects: []EffectSet{IORead}, tools: []string{"secret_handle"},
 	},
 	Model: {
 		key: "model", domain: "model", modes: 1, shape: modelTree, valid: isModel,
 		actions: []action{{"use", 1}}, audit: []string{"model.use"}, denied: ModelNotPermitted,
+		category: "model", tier: Network, effects: []EffectSet{IORead | IOWrite}, flags: networkFacing, tools: []string{"model_complete", "model_embed"},
 	},
 	Exec: {
 		key: "exec", domain: "process", alias: "exec", modes: 1, shape: flatNames, valid: isProgram,
 		actions: []action{{"exec", 1}}, audit: []string{"exec.spawn"}, denied: ProgramNotPermitted,
+		category: "exec", tier: OperatorSensitive, effects: []EffectSet{IORead | IOWrite}, flags: destructive, tools: []string{"exec_run"},
 	},
 	Env: {
 		key: "env", domain: "env", modes: 1, shape: flatNames, valid: isEnvName,
 		actions: oneRead, audit: []string{"env.read"}, denied: CapMissing,
+		category: "env", tier: LocalState, effects: []EffectSet{IORead}, flags: sandboxSafe, tools: []string{"environ_get"},
 	},
 	MCP: {
 		key: "mcp", domain: "mcp", modes: 1, shape: flatNames, valid: isPlainName,
 		actions: []action{{"call", 1}}, audit: []string{"mcp.call"}, denied: ServerNotPermitted,
+		category: "mcp", tier: OperatorSensitive, effects: []EffectSet{IORead | IOWrite}, flags: destructive | networkFacing, tools: []string{"mcp_call"},
 	},
 	Agents: {
 		key: "agents", domain: "agents", modes: 1, shape: flatNames, valid: isAgentName,
 		actions: []action{{"launch", 1}}, audit: []string{"agent.launch"}, denied: AgentNotPermitted,
+		category: "multi_agent", tier: OperatorSensitive, effects: []EffectSet{Control}, flags: destructive, tools: []string{"agent_launch"},
+	},
+	Tool: {
+		key: "tools", domain: "tool", modes: 1, shape: modelTree, valid: isTool,
+		actions: []action{{"call", 1}}, audit: []string{"tool.call"}, denied: ToolHidden,
+		category: "session", tier: Pure, effects: []EffectSet{Control}, flags: sandboxSafe, tools: []string{"turn_next"},
 	},
 }
 
 // String is the key of f in policy files, such as "kb_read".
 func (f Family) String() string {
-	if f >= NumFamilies {
+	if f >= numUniverses {
 		return "unknown"
 	}
 	return families[f].key
@@ -160,9 +195,9 @@ func (f Family) String() string {
 
 // FamilyOf is the family whose key in policy files is key.
 func FamilyOf(key string) (Family, bool) {
-	for f := range families {
+	for f := range NumFamilies {
 		if families[f].key == key {
-			return Family(f), true
+			return f, true
 		}
 	}
 	return 0, false
@@ -171,7 +206,7 @@ func FamilyOf(key string) (Family, bool) {
 // AuditName is what records call a request of family f in mode m, such as
 // "fs.write"; "" for what is no family.
 func AuditName(f Family, m Mode) string {
-	if f >= NumFamilies {
+	if f >= numUniverses {
 		return ""
 	}
 	names := families[f].audit

@@ -19,7 +19,7 @@ type Grant struct {
 // Strings is g as capability strings, one for each mode where the spelling
 // demands it. Parsed, they are g again.
 func (g Grant) Strings() []string {
-	if g.Family >= NumFamilies {
+	if g.Family >= numUniverses {
 		return nil
 	}
 	if g.Family == Net {
@@ -126,12 +126,20 @@ type Layer struct {
 	Deny   []Entry
 	Spare  []Entry
 	Limits Limits
+
+	Constraints Constraints
+	// Leases bound what is left of the scopes that they name, by time and by
+	// how often; they grant nothing.
+	Leases []Lease
+	// Because is the reason of what this layer refuses; zero: the family's own.
+	Because Code
 }
 
 func (l *Layer) clone() *Layer {
 	return &Layer{
 		Name: l.Name, Limits: l.Limits, Bounds: slices.Clone(l.Bounds),
 		Allow: slices.Clone(l.Allow), Deny: slices.Clone(l.Deny), Spare: slices.Clone(l.Spare),
+		Constraints: l.Constraints, Leases: slices.Clone(l.Leases), Because: l.Because,
 	}
 }
 

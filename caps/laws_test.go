@@ -161,7 +161,16 @@ func TestPrintedSetIsTheSet(t *testing.T) {
 			list = append(list, caps.Entry{Grant: g})
 		}
 		holes := s.Layer("holes")
-		again := narrow(t, mustBase(t, list, s.Limits()), &caps.Layer{Deny: holes.Deny, Spare: holes.Spare})
+		again := narrow(t, mustBase(t, list, s.Limits()), &caps.Layer{
+			Deny: holes.Deny, Spare: holes.Spare, Constraints: holes.Constraints, Leases: holes.Leases,
+		})
+		if left, hidden := s.Tools(); len(left)+len(hidden) > 0 {
+			tools := &caps.Layer{Bounds: []caps.Bound{{Family: caps.Tool, Modes: 1}}}
+			for _, g := range left {
+				tools.Allow = append(tools.Allow, caps.Entry{Grant: g})
+			}
+			again = narrow(t, again, tools)
+		}
 		same(t, "printed", again, s)
 	})
 }

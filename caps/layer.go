@@ -72,6 +72,8 @@ func (s Set) Narrow(l *Layer) (Set, []Change, error) {
 	}
 	next := *st
 	next.limits = st.limits.Min(l.Limits)
+	next.terms = st.terms.Meet(l.Constraints)
+	next.leases = st.lease(l)
 	applied := step{layer: l.clone()}
 	var revoked, ignored [][]Change
 	for f, p := range st.place(applied.layer, ids) {
@@ -128,7 +130,7 @@ func (st *state) close(l *Layer, err error) (Set, []Change, error) {
 	next := *st
 	applied := step{layer: &Layer{Name: l.Name}}
 	var changes []Change
-	for f := range NumFamilies {
+	for f := range numUniverses {
 		next.eff[f] = emptyVotes(f, 1)
 		applied.votes[f] = next.eff[f]
 	}
@@ -162,6 +164,7 @@ const (
 	allows role = iota
 	denies
 	spares
+	leases // names a scope; what it says of it is no bit
 )
 
 // entries calls do for every entry of l, in a fixed order.
@@ -173,15 +176,20 @@ func (l *Layer) entries(do func(e *Entry, r role) error) error {
 			}
 		}
 	}
+	for i := range l.Leases {
+		if err := do(&l.Leases[i].Entry, leases); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
 // ids are the nodes of l's entries, -1 for scopes that are not in the universe,
 // and how many of those there are of each family.
-func (st *state) ids(l *Layer) (ids []int32, missing [NumFamilies]int, err error) {
-	ids = make([]int32, 0, len(l.Allow)+len(l.Deny)+len(l.Spare))
+func (st *state) ids(l *Layer) (ids []int32, missing [numUniverses]int, err error) {
+	ids = make([]int32, 0, len(l.Allow)+len(l.Deny)+len(l.Spare)+len(l.Leases))
 	for _, b := range l.Bounds {
-		if b.Family >= NumFamilies {
+		if b.Family >= numUniverses {
 			return nil, missing, fmt.Errorf("bound of family %d, which there is not%s", b.Family, at(b.Pos))
 		}
 	}
@@ -206,7 +214,7 @@ func (st *state) intern(l *Layer) (*state, []int32, error) {
 		return nil, nil, st.closed
 	}
 	ids, missing, err := st.ids(l)
-	if err != nil || missing == ([NumFamilies]int{}) {
+	if err != nil || missing == ([numUniverses]int{}) {
 		return st, ids, err
 	}
 	next := *st
@@ -268,15 +276,19 @@ func (st *state) extend(f Family, old int) {
 // Layer is s as a layer: what is narrowed by it keeps what s allows as well,
 // and the lesser limits. It is how a set bounds the sets made from it.
 func (s Set) Layer(name string) *Layer {
-	l := &Layer{Name: name, Limits: s.Limits()}
-	for f := range NumFamilies {
+	l := &Layer{Name: name, Limits: s.Limits(), Constraints: s.Constraints(), Leases: s.Leases()}
+	tools, hidden := s.Tools()
+	for f := range numUniverses {
+		if f == Tool && len(tools)+len(hidden) == 0 {
+			continue
+		}
 		l.Bounds = append(l.Bounds, Bound{Family: f, Modes: AllModes(f)})
 	}
-	for _, g := range s.Grants() {
+	for _, g := range append(s.Grants(), tools...) {
 		l.Allow = append(l.Allow, Entry{Grant: g, Implied: true})
 		l.Spare = append(l.Spare, Entry{Grant: g})
 	}
-	for _, g := range s.Except() {
+	for _, g := range append(s.Except(), hidden...) {
 		l.Deny = append(l.Deny, Entry{Grant: g})
 	}
 	return l

@@ -257,8 +257,8 @@ func TestFailsClosed(t *testing.T) {
 		"no port":          {Name: "bad", Deny: entriesOf([]caps.Grant{{Family: caps.Net, Modes: 1, Scope: "x.org"}})},
 		"no such mode":     {Name: "bad", Deny: entriesOf([]caps.Grant{{Family: caps.Time, Modes: 2, Scope: "*"}})},
 		"no mode":          {Name: "bad", Spare: entriesOf([]caps.Grant{{Family: caps.Time, Scope: "*"}})},
-		"no such family":   {Name: "bad", Allow: entriesOf([]caps.Grant{{Family: caps.NumFamilies, Modes: 1, Scope: "*"}})},
-		"bound of nothing": {Name: "bad", Bounds: []caps.Bound{{Family: caps.NumFamilies, Modes: 1}}},
+		"no such family":   {Name: "bad", Allow: entriesOf([]caps.Grant{{Family: caps.NumFamilies + 1, Modes: 1, Scope: "*"}})},
+		"bound of nothing": {Name: "bad", Bounds: []caps.Bound{{Family: caps.NumFamilies + 1, Modes: 1}}},
 	} {
 		s, changes, err := base.Narrow(l)
 		if err == nil || !s.IsEmpty() || len(changes) != 2 || s.String() != "∅" {

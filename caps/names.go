@@ -135,4 +135,4 @@ func SecretID(s string) (string, error) {
 
 // IsName reports whether name is a well-formed scope of f other than its widest
 // one and its patterns: what a request may ask for.
-func IsName(f Family, name string) bool { return f < NumFamilies && families[f].valid(name) }
+func IsName(f Family, name string) bool { return f < numUniverses && families[f].valid(name) }

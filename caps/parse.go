@@ -121,9 +121,9 @@ func parseParts(domain, action, scope string, k kind) ([]Grant, error) {
 	var out []Grant
 	var words []string
 	known := false
-	for f := range NumFamilies {
+	for f := range numUniverses {
 		row := &families[f]
-		if domain != row.domain && (k != deny || domain != row.alias && domain != "*") {
+		if domain != row.domain && (k != deny || domain != row.alias && (domain != "*" || f == Tool)) {
 			continue
 		}
 		known = true

@@ -48,8 +48,8 @@ type placed struct {
 
 // place lays l out over the trees. ids are the nodes of its entries, as
 // [state.ids] lists them. It is nil for the families that l says nothing about.
-func (st *state) place(l *Layer, ids []int32) [NumFamilies]*placement {
-	var all [NumFamilies]*placement
+func (st *state) place(l *Layer, ids []int32) [numUniverses]*placement {
+	var all [numUniverses]*placement
 	of := func(f Family) *placement {
 		if all[f] == nil {
 			t := st.trees[f]
@@ -62,7 +62,9 @@ func (st *state) place(l *Layer, ids []int32) [NumFamilies]*placement {
 	}
 	i := 0
 	_ = l.entries(func(e *Entry, r role) error {
-		of(e.Grant.Family).put(placed{e, ids[i]}, r)
+		if r != leases {
+			of(e.Grant.Family).put(placed{e, ids[i]}, r)
+		}
 		i++
 		return nil
 	})

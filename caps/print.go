@@ -30,6 +30,19 @@ func (s Set) Except() []Grant {
 	return out
 }
 
+// Tools is what layers left of the host calls by name, and what is denied
+// within; both are empty when no layer speaks of them.
+func (s Set) Tools() (left, hidden []Grant) {
+	left, hidden = s.state().edges(Tool, s.state().eff[Tool])
+	switch {
+	case len(left) == 0:
+		return nil, []Grant{{Tool, 1, "*"}}
+	case len(left) == 1 && left[0].Scope == "*" && len(hidden) == 0:
+		return nil, nil
+	}
+	return left, hidden
+}
+
 func (st *state) tops(v votes) []Grant {
 	var out []Grant
 	for f := range NumFamilies {
@@ -123,7 +136,28 @@ func (s Set) Digest() [32]byte {
 			b = binary.BigEndian.AppendUint64(append(b, l.String()...), uint64(v))
 		}
 	}
-	return blake3.Sum256(b)
+	return blake3.Sum256(st.appendTerms(b))
+}
+
+// appendTerms adds what most sets have none of: nothing then.
+func (st *state) appendTerms(b []byte) []byte {
+	if left, hidden := (Set{st}).Tools(); len(left)+len(hidden) > 0 && !(Set{st}).IsEmpty() {
+		b = append(b, Tool.String()...)
+		b = appendGrants(append(b, '+'), left)
+		b = appendGrants(append(b, '-'), hidden)
+	}
+	for c := range NumConstraints {
+		if v, ok := st.terms.Get(c); ok {
+			table, key := c.Key()
+			b = binary.BigEndian.AppendUint64(append(b, table+"."+key...), uint64(v))
+		}
+	}
+	for _, l := range st.leases {
+		b = appendGrants(append(b, "lease"...), []Grant{l.Grant})
+		b = binary.BigEndian.AppendUint64(b, uint64(l.Expires))
+		b = binary.BigEndian.AppendUint64(b, uint64(l.MaxUses))
+	}
+	return b
 }
 
 func appendGrants(b []byte, list []Grant) []byte {

@@ -15,15 +15,17 @@ type Set struct{ in *state }
 
 // votes is one bitset for each family and mode, bit i for node i of the
 // family's tree. In a step nil says "no restriction".
-type votes [NumFamilies][]*bitset.BitSet
+type votes [numUniverses][]*bitset.BitSet
 
 type state struct {
-	trees  [NumFamilies]*tree
+	trees  [numUniverses]*tree
 	base   votes
 	eff    votes
 	steps  []step
 	limits Limits
-	named  int // scopes that policies name
+	terms  Constraints
+	leases []Lease // of the layers, as [state.lease] joined them
+	named  int     // scopes that policies name
 	// entries are the base's, for explanations; closed is why a step could not
 	// be taken, in a set that grants nothing for that.
 	entries []Entry
@@ -38,7 +40,7 @@ type step struct {
 
 func newState() *state {
 	st := new(state)
-	for f := range NumFamilies {
+	for f := range numUniverses {
 		st.trees[f] = newTree(f)
 		st.base[f] = emptyVotes(f, 1)
 		st.eff[f] = st.base[f]
@@ -97,6 +99,7 @@ func (st *state) fill(entries []Entry) error {
 			return ErrTooManyScopes
 		}
 	}
+	st.trees[Tool].nodes[0].base = 1 // what a run may do is narrowed by tool, never granted by it
 	for f, t := range st.trees {
 		held := make([]ModeSet, len(t.nodes))
 		for id := range t.nodes {
@@ -173,7 +176,7 @@ func at(p Pos) string {
 
 func checkGrant(g Grant) error {
 	switch {
-	case g.Family >= NumFamilies:
+	case g.Family >= numUniverses:
 		return fmt.Errorf("grant of family %d, which there is not", g.Family)
 	case g.Modes == 0 || g.Modes&^AllModes(g.Family) != 0:
 		return fmt.Errorf("grant %s:%s has no mode, or one that there is not", g.Family, g.Scope)
@@ -185,6 +188,9 @@ func checkGrant(g Grant) error {
 
 // Limits are the bounds of the base met with those of every layer.
 func (s Set) Limits() Limits { return s.state().limits }
+
+// Constraints are those of every layer, met.
+func (s Set) Constraints() Constraints { return s.state().terms }
 
 // IsEmpty reports whether s grants nothing at all.
 func (s Set) IsEmpty() bool {
@@ -198,7 +204,7 @@ func (s Set) IsEmpty() bool {
 
 // Any reports whether s grants anything of family f.
 func (s Set) Any(f Family) bool {
-	if f >= NumFamilies {
+	if f >= numUniverses {
 		return false
 	}
 	for _, b := range s.state().eff[f] {
@@ -226,7 +232,7 @@ func (s Set) LayerName(i int16) string {
 
 // NumScopes is how many scopes the universe of f has; ids run from 0.
 func (s Set) NumScopes(f Family) int {
-	if f >= NumFamilies {
+	if f >= numUniverses {
 		return 0
 	}
 	return len(s.state().trees[f].nodes)

@@ -161,7 +161,32 @@ func (p pick) layer(name string) *caps.Layer {
 	if p(3) > 0 {
 		l.Deny, l.Spare = p.entries(3), p.entries(2)
 	}
+	if p(3) == 0 {
+		p.terms(l)
+	}
 	return l
+}
+
+// terms adds what is no scope of a family: tools, constraints and leases.
+func (p pick) terms(l *caps.Layer) {
+	tool := func() caps.Entry {
+		return caps.Entry{Grant: caps.Grant{Family: caps.Tool, Modes: 1, Scope: one(p, "*", "web:*", "web:net_http", "memory:kb_put", "mcp:x/y")}}
+	}
+	if p(2) == 0 {
+		l.Bounds = append(l.Bounds, caps.Bound{Family: caps.Tool, Modes: 1})
+		l.Allow = append(l.Allow, tool(), tool())
+	}
+	if p(2) == 0 {
+		l.Deny = append(l.Deny, tool())
+	}
+	for range p(3) {
+		l.Constraints = l.Constraints.With(caps.Constraint(p(int(caps.NumConstraints))), int64(p(4)))
+	}
+	for range p(3) {
+		f := p.family()
+		lease := caps.Lease{Entry: caps.Entry{Grant: p.grant(f)}, Expires: int64(p(1000)), MaxUses: int64(p(5))}
+		l.Leases = append(l.Leases, lease)
+	}
 }
 
 func (p pick) request() caps.Request {

@@ -1,0 +1,77 @@
+package caps
+
+import (
+	"math"
+	"slices"
+)
+
+// Forever and Unbounded are what a lease says that bounds only the other thing.
+const (
+	Forever   = math.MaxInt64
+	Unbounded = math.MaxInt64
+)
+
+// A Lease bounds what is left of a scope: until Expires, in milliseconds since
+// 1970, and for MaxUses allowed requests within it. The zero Lease is over.
+type Lease struct {
+	Entry
+	Expires int64
+	MaxUses int64
+}
+
+// A Held is a lease as a set holds it: with the first layer that says so, as
+// [Decision.Layer] counts.
+type Held struct {
+	Lease
+	Layer int16
+}
+
+// Leases are those of every layer, sorted; of one scope the earliest end and
+// the fewest uses.
+func (s Set) Leases() []Lease { return slices.Clone(s.state().leases) }
+
+// HeldLeases are the leases with the layer whose word each one is.
+func (s Set) HeldLeases() []Held {
+	st := s.state()
+	var list []Held
+	for _, l := range st.leases {
+		h := Held{Lease: l}
+		for i := range st.steps {
+			if slices.ContainsFunc(st.steps[i].layer.Leases, func(x Lease) bool {
+				return x.Grant == l.Grant && (x.Expires == l.Expires || x.MaxUses == l.MaxUses)
+			}) {
+				h.Layer = int16(i + 1)
+				break
+			}
+		}
+		list = append(list, h)
+	}
+	return list
+}
+
+// ScopeID is the id of a scope of f, -1 when the universe does not have it.
+func (s Set) ScopeID(f Family, scope string) int32 {
+	if f >= numUniverses || !isScope(f, scope) {
+		return -1
+	}
+	return s.state().trees[f].exact(scope)
+}
+
+// lease is the leases of st met with those of l.
+func (st *state) lease(l *Layer) []Lease {
+	if len(l.Leases) == 0 {
+		return st.leases
+	}
+	list := slices.Clone(st.leases)
+	for _, more := range l.Leases {
+		i := slices.IndexFunc(list, func(have Lease) bool { return have.Grant == more.Grant })
+		if i < 0 {
+			list = append(list, more)
+			continue
+		}
+		list[i].Expires = min(list[i].Expires, more.Expires)
+		list[i].MaxUses = min(list[i].MaxUses, more.MaxUses)
+	}
+	slices.SortFunc(list, func(a, b Lease) int { return compareGrants(a.Grant, b.Grant) })
+	return list
+}

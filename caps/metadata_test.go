@@ -1,0 +1,198 @@
+package caps_test
+
+import (
+	"slices"
+	"testing"
+
+	"runloop.dev/rlp/caps"
+)
+
+// What nothing is known of is of the highest tier and has every effect.
+//
+//rlp:holds A42 A43
+func TestTiers(t *testing.T) {
+	if m := caps.MetadataOf(caps.NumFamilies + 1); m.Tier != caps.OperatorSensitive || m.SandboxSafe {
+		t.Errorf("an unknown family: %+v", m)
+	}
+	if e := caps.EffectOf(caps.NumFamilies+1, 0); e&caps.IOWrite == 0 || e&caps.Control == 0 {
+		t.Errorf("an unknown family does %v", e.Words())
+	}
+	if got := caps.TierNames(); !slices.Equal(got, []string{"pure", "local_state", "network", "operator_sensitive"}) {
+		t.Errorf("tiers %v", got)
+	}
+	for f, want := range map[caps.Family]caps.Tier{
+		caps.Time: caps.Pure, caps.FS: caps.LocalState, caps.KBWrite: caps.LocalState, caps.Net: caps.Network, caps.Model: caps.Network,
+		caps.Exec: caps.OperatorSensitive, caps.Secrets: caps.OperatorSensitive, caps.Agents: caps.OperatorSensitive,
+	} {
+		if got := caps.MetadataOf(f).Tier; got != want {
+			t.Errorf("%s is %s, want %s", f, got, want)
+		}
+	}
+	if _, ok := caps.ParseTier("root"); ok {
+		t.Error("a tier that there is not")
+	}
+	// Every family is of exactly one tier, and denying them all leaves nothing.
+	s, deny := everything(t), &caps.Layer{Name: "tiers"}
+	for _, word := range caps.TierNames() {
+		tier, _ := caps.ParseTier(word)
+		for _, g := range caps.TierGrants(tier) {
+			deny.Deny = append(deny.Deny, caps.Entry{Grant: g})
+		}
+	}
+	if left := narrow(t, s, deny); !left.IsEmpty() {
+		t.Errorf("without any tier there is %v", left)
+	}
+}
+
+// Effects take the modes that have them, and no others.
+func TestEffects(t *testing.T) {
+	deny := &caps.Layer{Name: "effects"}
+	e, _ := caps.ParseEffect("io-write")
+	for _, g := range caps.EffectGrants(e) {
+		deny.Deny = append(deny.Deny, caps.Entry{Grant: g})
+	}
+	left := narrow(t, everything(t), deny)
+	post, _ := caps.NetMode("https", "POST")
+	get, _ := caps.NetMode("https", "GET")
+	for _, c := range []struct {
+		r    caps.Request
+		want bool
+	}{
+		{caps.Request{Family: caps.FS, Mode: caps.Read, Name: "/a"}, true},
+		{caps.Request{Family: caps.FS, Mode: caps.Write, Name: "/a"}, false},
+		{caps.Request{Family: caps.FS, Mode: caps.Delete, Name: "/a"}, false},
+		{caps.Request{Family: caps.Net, Mode: get, Name: "x.org:443"}, true},
+		{caps.Request{Family: caps.Net, Mode: post, Name: "x.org:443"}, false},
+		{caps.Request{Family: caps.KBRead, Name: "notes"}, true},
+		{caps.Request{Family: caps.KBWrite, Name: "notes"}, false},
+		{caps.Request{Family: caps.Exec, Name: "/bin/ls"}, false},
+	} {
+		if got := left.Check(c.r).Allow; got != c.want {
+			t.Errorf("%v: %v", c.r, got)
+		}
+	}
+}
+
+// Every spelling of a tool is one scope, derived from one table.
+//
+//rlp:holds Y20
+func TestToolSpellings(t *testing.T) {
+	for _, tool := range caps.Tools() {
+		for _, spelling := range []string{tool.Name, tool.Qualified(), tool.Scope()} {
+			if scope, known := caps.ToolScope(spelling); scope != tool.Scope() || !known {
+				t.Errorf("%s is %q, %v; want %q", spelling, scope, known, tool.Scope())
+			}
+		}
+	}
+	for spelling, want := range map[string]string{
+		"mcp__github__search": "mcp:github/search", "mcp:github/search": "mcp:github/search", "tools:send_mail": "tools:send_mail",
+		"tools__send_mail": "tools:send_mail", "web:*": "web:*",
+	} {
+		if scope, known := caps.ToolScope(spelling); scope != want || !known {
+			t.Errorf("%s is %q, %v; want %q", spelling, scope, known, want)
+		}
+	}
+	for spelling, want := range map[string]string{"send_mail": "tools:send_mail", "web__nothing": "web:nothing", "a b": "", "*": "", "": ""} {
+		if scope, known := caps.ToolScope(spelling); scope != want || known {
+			t.Errorf("%s is %q, %v; want %q", spelling, scope, known, want)
+		}
+	}
+}
+
+func toolEntry(scope string) caps.Entry {
+	return caps.Entry{Grant: caps.Grant{Family: caps.Tool, Modes: 1, Scope: scope}}
+}
+
+// The tool axis narrows by the same step as everything else: deny wins over
+// allow, none is no restriction, an empty list is nothing, and what a layer
+// leaves is no more than what the one before it left.
+//
+//rlp:holds Y7 Y8 Y9 Y10 Y12
+func TestToolAxis(t *testing.T) {
+	base := everything(t)
+	ask := func(s caps.Set, scope string) caps.Decision {
+		return s.Check(caps.Request{Family: caps.Tool, Name: scope})
+	}
+	if !ask(base, "web:net_http").Allow {
+		t.Fatal("control: hidden without a layer")
+	}
+	bound := []caps.Bound{{Family: caps.Tool, Modes: 1}}
+	both := narrow(t, base, &caps.Layer{
+		Name: "both", Bounds: bound, Allow: []caps.Entry{toolEntry("web:*"), toolEntry("exec:exec_run")}, Deny: []caps.Entry{toolEntry("exec:exec_run")},
+	})
+	for scope, want := range map[string]bool{"web:net_http": true, "exec:exec_run": false, "memory:kb_put": false, "mcp:a/b": false} {
+		if d := ask(both, scope); d.Allow != want || !want && d.Code != caps.ToolHidden {
+			t.Errorf("%s: %+v", scope, d)
+		}
+	}
+	if none := narrow(t, base, &caps.Layer{Name: "none", Bounds: bound}); ask(none, "web:net_http").Allow {
+		t.Error("an empty list leaves a tool")
+	}
+	if again := narrow(t, both, &caps.Layer{Name: "more", Bounds: bound, Allow: []caps.Entry{toolEntry("*")}}); again.Digest() != both.Digest() {
+		t.Error("a wider list changed what was left")
+	}
+	if got := narrow(t, base, both.Layer("parent")); got.Digest() != both.Digest() {
+		t.Error("the layer of a set does not hold its tools")
+	}
+	if both.Digest() == base.Digest() || both.IsEmpty() {
+		t.Error("what tools are left is no part of the digest, or of what is granted")
+	}
+}
+
+// The reason of a layer is the reason of its refusals, and of no others.
+func TestBecause(t *testing.T) {
+	floor := &caps.Layer{Name: "_untrusted", Because: caps.UntrustedContext, Deny: denies(t, "kb:write:*", "exec:*:*")}
+	s := narrow(t, set(t, "kb:write:drafts", "kb:read:notes"), floor)
+	for name, c := range map[string]struct {
+		r    caps.Request
+		want caps.Code
+	}{
+		"the whole family":  {caps.Request{Family: caps.KBWrite, Name: "drafts"}, caps.UntrustedContext},
+		"not in the base":   {caps.Request{Family: caps.Exec, Name: "/bin/ls"}, caps.CapMissing},
+		"another's refusal": {caps.Request{Family: caps.KBRead, Name: "drafts"}, caps.DomainNotPermitted},
+	} {
+		if d := s.Check(c.r); d.Allow || d.Code != c.want {
+			t.Errorf("%s: %+v", name, d)
+		}
+	}
+}
+
+// Constraints meet by the polarity that their registry declares.
+//
+//rlp:holds A12 A13 A16 A17
+func TestConstraintsMeet(t *testing.T) {
+	a := caps.Constraints{}.With(caps.NetMaxResponseBytes, 10).With(caps.NetAllowRedirects, 1).With(caps.NetMinTLS, 12)
+	b := caps.Constraints{}.With(caps.NetMaxResponseBytes, 20).With(caps.NetAllowRedirects, 0).With(caps.NetMinTLS, 13).With(caps.KBMaxValueBytes, 0)
+	want := caps.Constraints{}.With(caps.NetMaxResponseBytes, 10).With(caps.NetAllowRedirects, 0).With(caps.NetMinTLS, 13).With(caps.KBMaxValueBytes, 0)
+	if a.Meet(b) != want || b.Meet(a) != want || want.Meet(want) != want || a.Meet(caps.Constraints{}) != a {
+		t.Errorf("%v and %v meet at %v", a.Map(), b.Map(), a.Meet(b).Map())
+	}
+	for c := range caps.NumConstraints {
+		table, key := c.Key()
+		if back, ok := caps.ConstraintOf(table, key); !ok || back != c {
+			t.Errorf("%s.%s is %v", table, key, back)
+		}
+	}
+	if got := (caps.Constraints{}).With(caps.NetMinTLS, -1); got == (caps.Constraints{}).With(caps.NetMinTLS, 0) {
+		t.Error("a minimum that makes no sense demands nothing")
+	}
+}
+
+// Of two leases of one scope the earliest end and the fewest uses hold.
+func TestLeasesMeet(t *testing.T) {
+	lease := func(expires, uses int64) *caps.Layer {
+		return &caps.Layer{Name: "lease", Leases: []caps.Lease{{Entry: entriesOf([]caps.Grant{{Family: caps.FS, Modes: 2, Scope: "/out"}})[0], Expires: expires, MaxUses: uses}}}
+	}
+	base := set(t, "fs:write:/out")
+	one, two := lease(100, caps.Unbounded), lease(caps.Forever, 3)
+	ab, ba := narrow(t, narrow(t, base, one), two), narrow(t, narrow(t, base, two), one)
+	if ab.Digest() != ba.Digest() || ab.Digest() == base.Digest() {
+		t.Error("the order of leases matters, or they do not")
+	}
+	if got := ab.Leases(); len(got) != 1 || got[0].Expires != 100 || got[0].MaxUses != 3 {
+		t.Errorf("leases %+v", got)
+	}
+	if !ab.Check(caps.Request{Family: caps.FS, Mode: caps.Write, Name: "/out/x"}).Allow {
+		t.Error("a lease takes away by itself")
+	}
+}
