@@ -36,7 +36,8 @@ type End struct {
 	Trap     string // what the trap was, one line; only for Trap
 	Err      error  // the cause: a host function's error, the context's, a trap with its trace
 
-	Wall       time.Duration // from the guest's first instruction on
+	Wall       time.Duration // from the guest's first instruction on, without Waited
+	Waited     time.Duration // for a person, while the clock was stopped
 	PeakMemory int64         // bytes of linear memory
 	Fuel       int64         // instructions, charges of host calls included
 

@@ -137,9 +137,7 @@ func (r *run) look() {
 	case <-r.caller.Done():
 		r.finish(End{Kind: Cancelled, Err: context.Cause(r.caller)})
 	default:
-		if time.Since(r.began) >= r.wall {
-			r.finish(timedOut(r.wall))
-		}
+		r.clock.look()
 	}
 }
 

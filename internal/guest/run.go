@@ -36,8 +36,7 @@ type run struct {
 	cancel context.CancelFunc
 
 	caller context.Context // who may give up on the run
-	began  time.Time
-	wall   time.Duration
+	clock  stopwatch
 
 	over    atomic.Bool // an end is known: host functions refuse
 	stopped chan struct{}
@@ -79,7 +78,9 @@ func (m *Module) Run(ctx context.Context, cfg RunConfig) End {
 	if m.abandoned != nil {
 		return End{Kind: HostError, Err: errAbandoned}
 	}
-	r := &run{stopped: make(chan struct{}), caller: ctx, wall: cfg.Wall, fuel: newFuel(cfg.Fuel)}
+	r := &run{stopped: make(chan struct{}), caller: ctx, fuel: newFuel(cfg.Fuel)}
+	r.clock.wall = cfg.Wall
+	r.clock.over = func(wall time.Duration) { r.finish(timedOut(wall)) }
 	// The guest's context is ended by finish alone, so that the end is on
 	// record before anything can notice.
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -109,13 +110,12 @@ func (m *Module) Run(ctx context.Context, cfg RunConfig) End {
 // supervise runs the guest beside the watch over it.
 func (m *Module) supervise(ctx, inner context.Context, cfg RunConfig) End {
 	r := m.run
-	r.began = time.Now()
 	stopWatching := r.watch(ctx)
 	defer stopWatching()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		m.enter(inner, r)
+		m.enter(abi.WithClock(inner, &r.clock), r)
 	}()
 	abandoned := false
 	select {
@@ -129,7 +129,8 @@ func (m *Module) supervise(ctx, inner context.Context, cfg RunConfig) End {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e := r.end
-	e.Wall, e.Abandoned = time.Since(r.began), abandoned
+	e.Wall, e.Waited = r.clock.read()
+	e.Abandoned = abandoned
 	if abandoned {
 		e.Stopped = done
 	} else { // else the guest still writes to it
@@ -142,12 +143,12 @@ func (m *Module) supervise(ctx, inner context.Context, cfg RunConfig) End {
 // the guest is doing. Ending cancels the guest's context, which host functions
 // that wait look at; a guest that computes is ended by [Module.refill].
 func (r *run) watch(ctx context.Context) (stop func()) {
-	timer := time.AfterFunc(r.wall, func() { r.finish(timedOut(r.wall)) })
+	r.clock.start()
 	release := context.AfterFunc(ctx, func() {
 		r.finish(End{Kind: Cancelled, Err: context.Cause(ctx)})
 	})
 	return func() {
-		timer.Stop()
+		r.clock.end()
 		release()
 	}
 }

@@ -294,3 +294,24 @@ func TestAGuestThatDoesNotStopIsAbandoned(t *testing.T) {
 		t.Errorf("%+v, then %+v", end, again)
 	}
 }
+
+// A host function that waits for a person takes none of the guest's time, and
+// what the guest does then is under the same deadline.
+//
+//rlp:holds K23
+func TestWaitingForAPersonTakesNoWallTime(t *testing.T) {
+	wait := host("wait", func(ctx context.Context, _ []byte) error {
+		defer abi.ClockOf(ctx).Stop()()
+		select {
+		case <-time.After(3 * quick):
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	})
+	m := module{imports: []imported{importOf(wait)}, code: slices.Concat(call(0), spin())}
+	end := runWith(t, guest.Config{Module: m.bytes(), Funcs: []abi.Func{wait}}, quick)
+	if end.Kind != guest.Timeout || end.Waited < 3*quick || end.Wall < quick {
+		t.Errorf("%+v", end)
+	}
+}
