@@ -54,12 +54,13 @@ const (
 	DateTime
 	Array
 	TableKind
+	Null // of JSON alone
 )
 
 // String returns what an operator calls the kind, with its article.
 func (k Kind) String() string {
 	return [...]string{
-		"a string", "an integer", "a decimal number", "a boolean", "a date", "an array", "a table",
+		"a string", "an integer", "a decimal number", "a boolean", "a date", "an array", "a table", "null",
 	}[k]
 }
 
@@ -160,6 +161,8 @@ func (v *Value) Plain() any {
 		return items
 	case TableKind:
 		return v.Table.Plain()
+	case Null:
+		return nil
 	default:
 		return v.Str
 	}
