@@ -53,7 +53,7 @@ func (n *native) start(p *pinned, dir int, c *Command) (*child, error) {
 	ch.out, ch.err = stream{fd: -1, max: c.MaxOutput}, stream{fd: -1, max: c.MaxOutput}
 	theirs := ends{-1, -1, -1}
 	defer theirs.close()
-	if err := ch.pipes(&theirs); err != nil {
+	if err := ch.pipes(&theirs, c.pipes == nil); err != nil {
 		return nil, errors.Join(err, ch.close())
 	}
 	stdin := n.null.Fd()
@@ -61,6 +61,10 @@ func (n *native) start(p *pinned, dir int, c *Command) (*child, error) {
 		stdin = uintptr(theirs[0])
 	}
 	files := []uintptr{stdin, uintptr(theirs[1]), uintptr(theirs[2])}
+	if c.pipes != nil {
+		files[0], files[1] = c.pipes.stdin.Fd(), c.pipes.stdout.Fd()
+		defer c.pipes.close()
+	}
 	var o *order
 	var err error
 	if n.outer != nil {
@@ -98,8 +102,9 @@ func closeAll(files []*os.File) {
 	}
 }
 
-// pipes makes the pipes of a child. Our ends never block, its own do.
-func (ch *child) pipes(theirs *ends) error {
+// pipes makes the pipes of a child: with inner all three, else the one of its
+// stderr. Our ends never block, its own do.
+func (ch *child) pipes(theirs *ends, inner bool) error {
 	pipe := func(ours, their *int, writing int) error {
 		var p [2]int
 		if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
@@ -107,6 +112,9 @@ func (ch *child) pipes(theirs *ends) error {
 		}
 		*ours, *their = p[writing], p[1-writing]
 		return unix.SetNonblock(*ours, true)
+	}
+	if !inner {
+		return pipe(&ch.err.fd, &theirs[2], 0)
 	}
 	if len(ch.pending) > 0 {
 		if err := pipe(&ch.in, &theirs[0], 1); err != nil {

@@ -65,7 +65,7 @@ func (k *container) look(c *Command) error {
 func (k *container) begin(name string, c *Command) (*start, error) {
 	s := &start{
 		engine: k.engine, cfg: &k.own, bounds: k.cfg.Bounds.orDefault(), name: name, label: "dev.runloop.rlp=" + k.cfg.ID, state: k.state,
-		workdir: "/", lifetime: int64(c.Timeout/time.Second) + 30, stdin: len(c.Stdin) > 0, program: c.Program,
+		workdir: "/", lifetime: int64(c.Timeout/time.Second) + 30, stdin: len(c.Stdin) > 0 || c.pipes != nil, program: c.Program,
 	}
 	sc := &scene{folders: c.Folders}
 	if k.host != nil {
@@ -110,15 +110,20 @@ func (k *container) serve(ctx context.Context, s *start, c *Command) (*Result, e
 	out, errs := &keeper{max: c.MaxOutput}, &keeper{max: c.MaxOutput}
 	cmd := k.engine.command(context.WithoutCancel(ctx), k.state, s.line()...)
 	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = out, errs, []*os.File{env}
-	if s.stdin {
+	switch {
+	case c.pipes != nil:
+		cmd.Stdin, cmd.Stdout = c.pipes.stdin, c.pipes.stdout
+	case s.stdin:
 		cmd.Stdin = bytes.NewReader(c.Stdin)
 	}
 	ended, err := tied(cmd)
+	c.pipes.close() // or its end would not show
 	if err != nil {
 		return nil, fmt.Errorf("starting %s: %w", k.engine.path, err)
 	}
 	killed, err := k.await(ctx, s, cmd, ended, c.Timeout)
 	k.collect()
+	c.pipes.keep(errs.Output)
 	if err == nil {
 		err = ctx.Err()
 	}

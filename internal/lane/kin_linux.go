@@ -45,6 +45,9 @@ var everybody = sync.OnceValue(func() *crowd {
 // scoped reports whether the kernel itself tells which orphans are this lane's.
 func (n *native) scoped() bool { return !n.cfg.noScope && landlock() >= landlockScope }
 
+// alone implements [waiter].
+func (n *native) alone() bool { return n.outer == nil && !n.scoped() }
+
 // turn waits until a program of this lane may run. before are the children that
 // are none of its own, where that has to be known.
 func (n *native) turn(ctx context.Context) (before map[int]bool, over func(), err error) {

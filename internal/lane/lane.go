@@ -73,6 +73,8 @@ type Command struct {
 	// MaxOutput is what is kept of each stream, in bytes; what comes after it is
 	// read and thrown away.
 	MaxOutput int
+
+	pipes *pipes // what [Start] gives the program for stdin and stdout
 }
 
 // A Result is how a program ended.

@@ -104,6 +104,7 @@ func (n *native) Run(ctx context.Context, c *Command) (*Result, error) {
 		return nil, errors.Join(err, n.sweep(before))
 	}
 	r, err := ch.watch(ctx, c)
+	c.pipes.keep(ch.err.Output)
 	if r != nil {
 		r.OutOfMemory = n.oomKills() > starved
 	}

@@ -1,0 +1,130 @@
+package lane
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// lanesOfProcesses are the lanes in which a program can be spoken with.
+func lanesOfProcesses(t *testing.T, test func(t *testing.T, l Lane)) {
+	rooms(t, func(t *testing.T, name string) { test(t, newLane(t, name)) })
+	t.Run("native", func(t *testing.T) { test(t, newNative(t)) })
+	t.Run("container", func(t *testing.T) {
+		if k := newContainer(t); k != nil {
+			test(t, k)
+		}
+	})
+}
+
+func started(t *testing.T, ctx context.Context, l Lane, c *Command) *Process {
+	t.Helper()
+	p, err := Start(ctx, l, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = p.End() })
+	return p
+}
+
+func TestAProcessIsSpokenWith(t *testing.T) {
+	lanesOfProcesses(t, func(t *testing.T, l Lane) {
+		c := shell(t, `echo begun >&2; while read line; do echo "heard $line"; done; echo over; exit 3`)
+		c.MaxOutput = 4
+		p := started(t, t.Context(), l, c)
+		out := bufio.NewReader(p.Stdout)
+		for i := range 3 {
+			fmt.Fprintf(p.Stdin, "word %d\n", i)
+			if line, err := out.ReadString('\n'); err != nil || line != fmt.Sprintf("heard word %d\n", i) {
+				t.Fatalf("%q %v", line, err)
+			}
+		}
+		if err := p.Stdin.Close(); err != nil {
+			t.Fatal(err)
+		}
+		rest, err := io.ReadAll(out)
+		if err != nil || string(rest) != "over\n" {
+			t.Errorf("%q %v", rest, err)
+		}
+		<-p.Done()
+		r, err := p.End()
+		if err != nil || r.ExitCode != 3 || string(p.Stderr().Data) != "begu" || !p.Stderr().Cut {
+			t.Errorf("%+v %v %+v", r, err, p.Stderr())
+		}
+	})
+}
+
+// Whatever a program does to live on, it and what it started end with
+// [Process.End], and with the context that it was started in.
+//
+//rlp:holds K42 K74
+func TestAProcessEndsWithAllThatItStarted(t *testing.T) {
+	lanesOfProcesses(t, func(t *testing.T, l Lane) {
+		if l.Name() == "container" {
+			return // as the programs of the lane do, which other tests look at
+		}
+		for _, how := range []string{"End", "context"} {
+			dir := shared(t)
+			c := shell(t, "cd "+dir+leaving+"\ntrap '' TERM HUP INT; sleep 1000")
+			c.Folders, c.Timeout = []Folder{{dir, ReadWrite}}, time.Hour
+			ctx, cancel := context.WithCancel(t.Context())
+			p := started(t, ctx, l, c)
+			if line, err := bufio.NewReader(p.Stdout).ReadString('\n'); err != nil || line != "begun\n" {
+				t.Fatalf("%q %v", line, err)
+			}
+			if !locked(t, filepath.Join(dir, "l1")) || !locked(t, filepath.Join(dir, "l2")) {
+				t.Error("control: nothing lives")
+			}
+			if how == "context" {
+				cancel()
+				<-p.Done()
+			}
+			if _, err := p.End(); err != nil {
+				t.Error(how, err)
+			}
+			cancel()
+			for _, lock := range []string{"l1", "l2", "l3"} {
+				if locked(t, filepath.Join(dir, lock)) {
+					t.Errorf("%s: %s lives", how, lock)
+				}
+			}
+		}
+	})
+}
+
+// What is no program, or cannot be started, shows as the end of its output.
+func TestAProcessThatDoesNotBegin(t *testing.T) {
+	lanesOfProcesses(t, func(t *testing.T, l Lane) {
+		if l.Name() == "container" {
+			return // looks before, like the others
+		}
+		p := started(t, t.Context(), l, &Command{Program: "/nowhere/at/all", Argv: []string{"x"}, Timeout: time.Hour})
+		if rest, err := io.ReadAll(p.Stdout); err != nil || len(rest) > 0 {
+			t.Errorf("%q %v", rest, err)
+		}
+		if _, err := p.End(); !errors.Is(err, ErrNotExist) {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+// Where programs of the lane native can be told apart by nothing, one that stays
+// would keep all others from running.
+func TestAProcessIsRefusedWhereProgramsTakeTurns(t *testing.T) {
+	n := newNative(t, func(c *Config) { c.noScope = true })
+	_, err := Start(t.Context(), n, shell(t, "cat"))
+	var u *UnsupportedError
+	if !errors.As(err, &u) || !strings.Contains(u.Text(), "one runs at a time") {
+		t.Errorf("%v", err)
+	}
+	p := started(t, t.Context(), newNative(t), shell(t, "cat")) // control
+	if _, err := p.End(); err != nil {
+		t.Error(err)
+	}
+}
