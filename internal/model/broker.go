@@ -22,19 +22,26 @@ type Config struct {
 	Key func(ctx context.Context, id string) (string, error)
 	// Now is the clock of the limit by the minute.
 	Now func() time.Time
+	// Above is the broker of the run that launched this one: what is spent here
+	// is spent there too. nil: nobody did.
+	Above *Broker
 }
 
 // A Broker answers the calls of one run, or of one tenant.
 type Broker struct {
 	cfg    Config
-	ledger ledger
+	ledger *ledger
 	mu     sync.Mutex // guards cache
 	cache  cache
 }
 
 // New makes a broker that nothing bounds yet. It opens and starts nothing.
 func New(cfg Config) *Broker {
-	return &Broker{cfg: cfg, ledger: ledger{limits: Unlimited()}}
+	var up *ledger
+	if cfg.Above != nil {
+		up = cfg.Above.ledger
+	}
+	return &Broker{cfg: cfg, ledger: newLedger(up)}
 }
 
 // Bound lowers what all calls together may cost. It never raises it.

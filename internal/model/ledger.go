@@ -17,13 +17,24 @@ type Limits struct {
 // Unlimited bounds nothing.
 func Unlimited() Limits { return Limits{math.MaxInt64, math.MaxInt64, math.MaxInt64} }
 
-// A ledger knows what was spent and what is reserved.
+// A ledger knows what was spent and what is reserved. What is entered in the
+// ledger of a run that another one launched is entered in the other's as well.
 type ledger struct {
-	mu     sync.Mutex
+	up     *ledger
+	mu     *sync.Mutex // one for the whole tree
 	limits Limits
 	tokens int64 // spent or reserved
 	nanos  int64
 	minute window
+}
+
+// newLedger is a ledger that bounds nothing yet, under up, which may be nil.
+func newLedger(up *ledger) *ledger {
+	l := &ledger{up: up, mu: new(sync.Mutex), limits: Unlimited()}
+	if up != nil {
+		l.mu = up.mu
+	}
+	return l
 }
 
 // A wish is what a call may cost: in tokens at most, and out tokens if it said
@@ -84,9 +95,21 @@ func (l *ledger) settle(h hold, tokens, nanos int64) {
 }
 
 func (l *ledger) spend(h hold, tokens, nanos int64) {
-	l.tokens = plus(l.tokens, tokens)
-	l.nanos = plus(l.nanos, nanos)
-	l.minute.add(h.at, tokens)
+	for ; l != nil; l = l.up {
+		l.tokens = plus(l.tokens, tokens)
+		l.nanos = plus(l.nanos, nanos)
+		l.minute.add(h.at, tokens)
+	}
+}
+
+// unlimited reports whether nothing bounds l, nor what is above it.
+func (l *ledger) unlimited() bool {
+	for ; l != nil; l = l.up {
+		if l.limits != Unlimited() {
+			return false
+		}
+	}
+	return true
 }
 
 // plus adds without passing the end.
@@ -101,17 +124,19 @@ func plus(a, b int64) int64 {
 func (l *ledger) room(now time.Time, w wish) (int64, *Refusal) {
 	out := w.out
 	if out == 0 && !w.noOutput {
-		if l.limits == Unlimited() {
+		if l.unlimited() {
 			return 0, nil // the provider's own bound
 		}
 		out = DefaultMaxTokens
 	}
-	for _, bound := range []func(time.Time, wish) (int64, *Refusal){l.byTokens, l.byUSD, l.byMinute} {
-		left, refusal := bound(now, w)
-		if refusal != nil {
-			return 0, refusal
+	for ; l != nil; l = l.up {
+		for _, bound := range []func(time.Time, wish) (int64, *Refusal){l.byTokens, l.byUSD, l.byMinute} {
+			left, refusal := bound(now, w)
+			if refusal != nil {
+				return 0, refusal
+			}
+			out = min(out, left)
 		}
-		out = min(out, left)
 	}
 	return out, nil
 }

@@ -8,7 +8,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-func limited(l Limits) *ledger { return &ledger{limits: l} }
+func limited(l Limits) *ledger {
+	made := newLedger(nil)
+	made.bound(l)
+	return made
+}
 
 // Whatever is asked, in whatever order it is settled: as long as nobody takes
 // more than was reserved for it, no limit is passed, in sum or in any minute.
@@ -160,5 +164,53 @@ func TestPrices(t *testing.T) {
 	}
 	if got := (Price{0.0001, 0}).cost(1, 0); got != 1 {
 		t.Errorf("what costs something costs nothing: %d", got)
+	}
+}
+
+// However deep runs launch one another, what one of them spends is gone for all
+// above it, and what was not granted above is not there below. Each ledger alone
+// would let its run spend it all: the control.
+//
+//rlp:holds P18
+func TestATreeSpendsWhatItsRootHas(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		now := time.Unix(1_000_000, 0)
+		root := limited(Limits{rapid.Int64Range(0, 300).Draw(t, "tokens"), rapid.Int64Range(0, 300).Draw(t, "minute"), math.MaxInt64})
+		tree := []*ledger{root}
+		for range rapid.IntRange(1, 6).Draw(t, "runs") {
+			l := newLedger(tree[rapid.IntRange(0, len(tree)-1).Draw(t, "under")])
+			l.bound(Limits{rapid.Int64Range(0, 300).Draw(t, "own"), math.MaxInt64, math.MaxInt64})
+			tree = append(tree, l)
+		}
+		spent := map[*ledger]int64{}
+		for range rapid.IntRange(1, 40).Draw(t, "calls") {
+			who := tree[rapid.IntRange(0, len(tree)-1).Draw(t, "who")]
+			h, refusal := who.reserve(now, wish{in: rapid.Int64Range(1, 40).Draw(t, "in"), noOutput: true})
+			if refusal != nil {
+				continue
+			}
+			used := rapid.Int64Range(0, h.in).Draw(t, "used")
+			who.settle(h, used, 0)
+			for l := who; l != nil; l = l.up {
+				spent[l] += used
+			}
+		}
+		for _, l := range tree {
+			if spent[l] > l.limits.Tokens || spent[l] > l.limits.TokensPerMinute || spent[l] != l.tokens {
+				t.Fatalf("%d spent, the ledger says %d of %+v", spent[l], l.tokens, l.limits)
+			}
+		}
+	})
+	alone, under := limited(Limits{10, math.MaxInt64, math.MaxInt64}), newLedger(limited(Limits{5, math.MaxInt64, math.MaxInt64}))
+	under.bound(Limits{10, math.MaxInt64, math.MaxInt64})
+	now := time.Unix(1_000_000, 0)
+	if _, refusal := alone.reserve(now, wish{in: 10, noOutput: true}); refusal != nil {
+		t.Errorf("control: %v", refusal)
+	}
+	if _, refusal := under.reserve(now, wish{in: 10, noOutput: true}); refusal == nil || refusal.Reason != OverBudget {
+		t.Errorf("what is above has 5, and 10 were given: %v", refusal)
+	}
+	if h, refusal := under.reserve(now, wish{in: 1, out: 0}); refusal != nil || h.out != 4 {
+		t.Errorf("the output may have %d, want the 4 that are left above (%v)", h.out, refusal)
 	}
 }
