@@ -2,9 +2,8 @@
 //
 // What is not known is an error, and so is what is known but asks for a control
 // that this version does not have: a setting that is read and then not obeyed
-// would promise what nobody keeps. Sections of things that are merely not there
-// yet (model providers, MCP servers, the service) are checked and kept, as
-// nothing happens without them.
+// would promise what nobody keeps. The section of what is merely not there yet,
+// the service, is checked and kept, as nothing happens without it.
 package config
 
 import "runloop.dev/rlp/caps"
@@ -94,9 +93,14 @@ type Serve struct {
 type MCPServer struct {
 	Command []string
 	URL     string
-	Env     []string
-	Secrets []string
+	Env     []string // names of variables of rlp's own that the command gets
+	// Secrets are variables of the command that have a secret's value; of a URL
+	// there is at most one, without a name: the bearer token.
+	Secrets []MCPSecret
 }
+
+// An MCPSecret is a secret that a server is given, and the variable that has it.
+type MCPSecret struct{ Variable, ID string }
 
 // Default returns the settings of a home without config.toml.
 func Default() Config {

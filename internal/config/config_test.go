@@ -120,7 +120,7 @@ func TestEverySetting(t *testing.T) {
 		Exec:  laneOnly("bwrap"),
 		Serve: config.Serve{Listen: "127.0.0.1:9000", TokenSecret: "runloop/serve/token"},
 		MCP: map[string]config.MCPServer{
-			"github": {Command: []string{"/usr/bin/gh-mcp", "stdio"}, Env: []string{"PATH"}, Secrets: []string{"runloop/github/token"}},
+			"github": {Command: []string{"/usr/bin/gh-mcp", "stdio"}, Env: []string{"PATH"}, Secrets: []config.MCPSecret{{"GITHUB_TOKEN", "runloop/github/token"}}},
 			"web":    {URL: "https://mcp.example.com/x"},
 		},
 	}
@@ -188,6 +188,16 @@ func TestRefused(t *testing.T) {
 		{"[mcp.servers.a]\ncommand = [\"x\"]\n", "absolute path"},
 		{"[mcp.servers.a]\ncommand = []\n", "absolute path"},
 		{"[mcp.servers.a]\ncommand = [\"/x\"]\nsecrets = [\"x\"]\n", "runloop/<scope>/<name>"},
+		{"[mcp.servers.tools]\ncommand = [\"/x\"]\n", "1:14: \"tools\" in [mcp.servers] is what a bundle's own tools"},
+		{"[mcp.servers.\"..\"]\ncommand = [\"/x\"]\n", "begin with a dot"},
+		{"[mcp.servers.a]\nurl = \"https://x.example\"\nenv = [\"A\"]\n", "3:1: a server at a url has no env"},
+		{"[mcp.servers.a]\nurl = \"https://x.example\"\nsecrets = [\"runloop/a/b\", \"runloop/a/c\"]\n", "one secret"},
+		{"[mcp.servers.a]\nurl = \"https://x.example\"\nsecrets = { A = \"runloop/a/b\" }\n", "must be an array"},
+		{"[mcp.servers.a]\nurl = \"https://X.example\"\n", "lower-case"},
+		{"[mcp.servers.a]\ncommand = [\"/x\"]\nsecrets = { \"A=\" = \"runloop/a/b\" }\n", "name of a variable"},
+		{"[mcp.servers.a]\ncommand = [\"/x\"]\nsecrets = { A = \"sk-live-key\" }\n", "3:17: secrets.A must be a secret id"},
+		{"[mcp.servers.a]\ncommand = [\"/x\"]\nsecrets = [\"runloop/a/b-c\", \"runloop/a/b.c\"]\n", "two values for the variable A_B_C"},
+		{"[mcp.servers.a]\ncommand = [\"/x\"]\nenv = [\"A_B\"]\nsecrets = [\"runloop/a/b\"]\n", "two values for the variable A_B"},
 		{"[mcp.servers.\"a/b\"]\nurl = \"https://x.example\"\n", "name of a server"},
 
 		// What asks for a control that is not there refuses.
