@@ -79,7 +79,6 @@ const (
 // An execState is what a run has done with programs.
 type execState struct {
 	op       *gate.Op
-	started  int64
 	atLaunch caps.Set // what the run held before its first instruction
 }
 
@@ -94,11 +93,10 @@ var execRun = define(execRunName, 2, caps.Exec, gated[execReq]{
 	asked:   func(r execReq) string { return r.asked },
 	payload: func(r execReq) [][]byte { return [][]byte{bytesOf(r.text), bytesOf(r.stdin)} },
 	budget: func(h *Host, _ execReq) (caps.Code, bool) {
-		most, set := h.cfg.Limits.Get(caps.ExecSpawns)
 		switch {
 		case h.cfg.Exec == nil:
 			return caps.Unavailable, true
-		case set && h.exec.started >= most:
+		case !h.budget.allows(caps.ExecSpawns, 1):
 			return caps.BudgetExhausted, true
 		}
 		return 0, false
@@ -151,11 +149,14 @@ func (h *Host) runProgram(ctx context.Context, r *execReq) ([]byte, error) {
 	}
 	argv := slices.Clone(r.argv)
 	argv[0] = r.program.Name
-	h.exec.started++
+	h.budget.take(caps.ExecSpawns, 1)
 	e, err := h.cfg.Exec.Run(ctx, &Command{
 		File: r.program.File, Argv: argv, Env: env, Dir: r.dir, Stdin: bytesOf(r.stdin), Timeout: r.timeout,
 		MaxOutput: MaxExecOutput + maxSecret, Holds: h.cfg.Gate.Set(),
 	})
+	if err == nil {
+		err = h.takeInOutput(r)
+	}
 	if err != nil {
 		return nil, err
 	}

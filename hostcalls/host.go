@@ -77,6 +77,8 @@ type Config struct {
 	Replaced func(id, op string)
 	// Limits are the run's; the families enforce those that are theirs.
 	Limits caps.Limits
+	// Above is the budget of the run that launched this one; nil: nobody did.
+	Above *Budget
 }
 
 // A Host answers the imports of one run. It is used by the goroutine that runs
@@ -84,7 +86,7 @@ type Config struct {
 type Host struct {
 	cfg     Config
 	result  []byte
-	written int64 // bytes put into the knowledge base
+	budget  *Budget
 	net     netState
 	remark  string      // what the record of this call's end should say beside "ok"
 	done    audit.Event // the record of the last call's end; here, so that making one allocates nothing
@@ -104,7 +106,7 @@ type Host struct {
 }
 
 // New makes the imports of a run.
-func New(cfg Config) *Host { return &Host{cfg: cfg} }
+func New(cfg Config) *Host { return &Host{cfg: cfg, budget: NewBudget(cfg.Limits, cfg.Above)} }
 
 // Result is the JSON that the guest gave to result, nil if it gave none.
 func (h *Host) Result() []byte {

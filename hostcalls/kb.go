@@ -85,8 +85,7 @@ func kbPayload(r kbReq) [][]byte {
 
 // kbBudget refuses a write that would pass limits.kb_write_bytes.
 func kbBudget(h *Host, r kbReq) (caps.Code, bool) {
-	limit, set := h.cfg.Limits.Get(caps.KBWriteBytes)
-	return caps.BudgetExhausted, set && h.written+int64(len(r.value)) > limit
+	return caps.BudgetExhausted, !h.budget.allows(caps.KBWriteBytes, int64(len(r.value)))
 }
 
 var kbGet = define("kb_get", 2, caps.KBRead, gated[kbReq]{
@@ -193,7 +192,7 @@ func (h *Host) wrote(r kbReq, revision uint64, err error) ([]byte, error) {
 	if err != nil {
 		return nil, kbError(err)
 	}
-	h.written += int64(len(r.value))
+	h.budget.take(caps.KBWriteBytes, int64(len(r.value)))
 	h.out = strconv.AppendUint(h.out[:0], revision, 10)
 	return h.out, nil
 }

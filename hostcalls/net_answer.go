@@ -29,14 +29,14 @@ func (x *exchange) answer(resp *http.Response) ([]byte, error) {
 	out := x.appendHead(append(x.h.out[:0], 0, 0, 0, 0), resp)
 	binary.LittleEndian.PutUint32(out, uint32(len(out)-4))
 	skip := len(out)
-	room, limited := x.h.net.room(x.h.cfg.Limits)
+	room, limited := x.h.budget.room()
 	if resp.Body != http.NoBody && x.method != http.MethodHead {
 		if resp.ContentLength > room {
 			return nil, x.tooLarge(limited)
 		}
 		var err error
 		out, err = x.h.net.read(out, resp, room)
-		x.h.net.bytes += int64(len(out) - skip)
+		x.h.budget.take(caps.NetBytes, int64(len(out)-skip))
 		switch {
 		case errors.Is(err, errTooLarge):
 			return nil, x.tooLarge(limited)

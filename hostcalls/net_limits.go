@@ -10,8 +10,6 @@ import (
 // A netState is what a run has used of the network.
 type netState struct {
 	op    *gate.Op
-	bytes int64 // sent and received
-	rate  window
 	named bool     // the host that was asked for last is named by the base
 	names []string // of the headers of the last answer
 	spare spare
@@ -26,10 +24,10 @@ func (n *netState) over(h *Host, mode caps.Mode, host string, size int64) (caps.
 	if h.cfg.HTTP == nil {
 		return caps.Unavailable, true
 	}
-	if most, set := h.cfg.Limits.Get(caps.NetRequestsPerMinute); set && n.rate.count(h.cfg.Now()) >= most {
+	if h.budget.busy(h.cfg.Now()) {
 		return caps.RateLimited, true
 	}
-	if most, set := h.cfg.Limits.Get(caps.NetBytes); set && n.bytes+size > most {
+	if !h.budget.allows(caps.NetBytes, size) {
 		return caps.BudgetExhausted, true
 	}
 	n.named = h.named(mode, host)
@@ -39,18 +37,16 @@ func (n *netState) over(h *Host, mode caps.Mode, host string, size int64) (caps.
 	return 0, false
 }
 
-// take counts a request that is about to be sent.
-func (n *netState) take(h *Host, size int64) {
-	if _, set := h.cfg.Limits.Get(caps.NetRequestsPerMinute); set {
-		n.rate.add(h.cfg.Now())
-	}
-	n.bytes += size
+// sending counts a request that is about to be sent.
+func (h *Host) sending(size int64) {
+	h.budget.request(h.cfg.Now())
+	h.budget.take(caps.NetBytes, size)
 }
 
 // room is how many more bytes may be received, and whether a limit says so.
-func (n *netState) room(l caps.Limits) (int64, bool) {
-	if most, set := l.Get(caps.NetBytes); set && most-n.bytes < MaxResponseBody {
-		return max(most-n.bytes, 0), true
+func (b *Budget) room() (int64, bool) {
+	if left, bounded := b.Left(caps.NetBytes); bounded && left < MaxResponseBody {
+		return max(left, 0), true
 	}
 	return MaxResponseBody, false
 }

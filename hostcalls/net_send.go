@@ -92,13 +92,17 @@ func (x *exchange) send(p gate.Permit) (*http.Response, error) {
 		req.GetBody = func() (io.ReadCloser, error) { return &lent{loan: &x.loan}, nil }
 		req.Body = &lent{loan: &x.loan}
 	}
-	x.h.net.take(x.h, x.size())
+	x.h.sending(x.size())
 	resp, err := x.h.cfg.HTTP.Send(req, x.h.net.named)
 	if err != nil {
 		return nil, x.failed(err)
 	}
-	x.h.net.bytes += headerSize(resp.Header)
-	if most, set := x.h.cfg.Limits.Get(caps.NetBytes); set && x.h.net.bytes > most {
+	if err := x.takeInAnswer(); err != nil {
+		_ = resp.Body.Close()
+		return nil, err
+	}
+	x.h.budget.take(caps.NetBytes, headerSize(resp.Header))
+	if !x.h.budget.allows(caps.NetBytes, 0) {
 		_ = resp.Body.Close()
 		return nil, x.refuse(caps.BudgetExhausted)
 	}

@@ -407,7 +407,7 @@ func TestNetLimits(t *testing.T) {
 	if n, _ := free.http(req, "x"); n < 0 {
 		t.Fatalf("control: %d", n)
 	}
-	each := free.host.net.bytes // what one request and its answer come to
+	each := free.host.budget.used[caps.NetBytes] // what one request and its answer come to
 	if each < 100+1 || each > 1000 {
 		t.Errorf("an answer of 100 bytes counts %d", each)
 	}
