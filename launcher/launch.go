@@ -136,7 +136,10 @@ func (r *run) open() error {
 		journal = &discreetJournal{journal, r}
 	}
 	r.journal = journal
-	opt := gate.Options{KeepAllowed: s.KeepAllowed, KeepDenied: s.KeepDenied, MaxCalls: limitOr(r.plan.Limits, caps.HostcallsMax)}
+	opt := gate.Options{
+		KeepAllowed: s.KeepAllowed, KeepDenied: s.KeepDenied, MaxCalls: limitOr(r.plan.Limits, caps.HostcallsMax),
+		Now: func() int64 { return s.Now().UnixMilli() },
+	}
 	if r.gate, err = gate.New(r.plan.Effective, journal, opt); err != nil {
 		return errors.Join(err, journal.Close())
 	}

@@ -30,8 +30,10 @@ func (p Permit) Scope() int32 { return p.scope }
 // An Op is one operation that the gate knows by name: an import or a WASI
 // function. Make it once a run with [Gate.Op].
 type Op struct {
-	name audit.Name
-	text string
+	name  audit.Name
+	text  string
+	tool  audit.Name // of an attached tool or an MCP server's; 0: the operation is the tool
+	scope string     // on the axis of tools; "" is on none
 }
 
 // String is the operation's name in records.
@@ -43,6 +45,11 @@ type Options struct {
 	KeepAllowed, KeepDenied bool
 	// MaxCalls is limits.hostcalls_max; negative means no limit.
 	MaxCalls int64
+	// Floor is what [Gate.Taint] narrows by; nil: it narrows by nothing.
+	Floor *caps.Layer
+	// Now is the time in milliseconds since 1970, for leases that expire; nil:
+	// they are over.
+	Now func() int64
 }
 
 // A Denial is the last refusal, kept so that the guest can ask for its reason.
@@ -50,15 +57,17 @@ type Denial struct {
 	Request caps.Request
 	Code    caps.Code
 	Layer   string
+	Label   string // the input that it follows from; "" when none
 }
 
 // A Count is how many calls of each audit name were allowed and denied.
 type Count struct{ Allowed, Denied int64 }
 
-// A Gate decides for one run. Its methods, but for Hold, are called by the
+// A Gate decides for one run. Its methods, but for Set, are called by the
 // goroutine that runs the guest.
 type Gate struct {
 	now   atomic.Pointer[holding]
+	slots slots
 	sink  audit.Sink
 	opt   Options
 	names names
@@ -70,7 +79,7 @@ type Gate struct {
 	rec    audit.Decision // the record being made; here, so that making one allocates nothing
 	memo   memo
 	calls  int64
-	counts [caps.NumFamilies]Count
+	counts [caps.Tool + 1]Count
 	denial Denial
 	asked  []byte // the name that the denial is about; denial.Request.Name views it
 	err    error
@@ -81,6 +90,10 @@ type Gate struct {
 type holding struct {
 	set    caps.Set
 	layers []audit.Name
+	digest string // of set, once somebody asked
+	tools  bool   // some layer speaks of tools
+	leases []held
+	floor  int16 // the layer of the taint, 0 without one
 }
 
 // memo is one request and its answer under one holding. It owns its name.
@@ -98,7 +111,7 @@ const maxMode = caps.Delete
 // names are the words that a decision can be made of, interned at the start so
 // that no call pays for it.
 type names struct {
-	caps    [caps.NumFamilies][maxMode + 1]audit.Name // the name of the last mode stands for all after it
+	caps    [caps.Tool + 1][maxMode + 1]audit.Name // the name of the last mode stands for all after it
 	reasons []audit.Name
 }
 
@@ -108,11 +121,9 @@ func New(set caps.Set, sink audit.Sink, opt Options) (*Gate, error) {
 	if err := g.internWords(); err != nil {
 		return nil, fmt.Errorf("opening the gate: %w", err)
 	}
-	h, err := g.hold(set)
-	if err != nil {
+	if err := g.open(set); err != nil {
 		return nil, fmt.Errorf("opening the gate: %w", err)
 	}
-	g.now.Store(h)
 	return g, nil
 }
 
@@ -125,7 +136,7 @@ func (g *Gate) internWords() error {
 		}
 		g.names.reasons[c] = n
 	}
-	for f := range caps.NumFamilies {
+	for f := range caps.Tool + 1 {
 		for m := range g.names.caps[f] {
 			n, err := g.sink.Intern(caps.AuditName(f, caps.Mode(m)))
 			if err != nil {
@@ -138,7 +149,9 @@ func (g *Gate) internWords() error {
 }
 
 func (g *Gate) hold(set caps.Set) (*holding, error) {
-	h := &holding{set: set, layers: make([]audit.Name, set.NumLayers())}
+	h := &holding{set: set, layers: make([]audit.Name, set.NumLayers()), leases: leasesOf(set)}
+	left, hidden := set.Tools()
+	h.tools = len(left)+len(hidden) > 0
 	for i := range h.layers {
 		n, err := g.sink.Intern(set.LayerName(int16(i)))
 		if err != nil {
@@ -149,10 +162,23 @@ func (g *Gate) hold(set caps.Set) (*holding, error) {
 	return h, nil
 }
 
-// Op interns name as an operation of this run.
+// Op interns name as an operation of this run. A host call is the tool of that
+// name, too.
 func (g *Gate) Op(name string) (*Op, error) {
 	n, err := g.sink.Intern(name)
-	return &Op{name: n, text: name}, err
+	op := &Op{name: n, text: name}
+	if scope, known := caps.ToolScope(name); known {
+		op.scope = scope
+	}
+	return op, err
+}
+
+// ToolOp is op as it is used by an attached tool or one of an MCP server: its
+// requests are judged as that tool's, whose scope is such as "mcp:github/search",
+// and records name it. Tools are few: one that a guest made up is none.
+func (g *Gate) ToolOp(op *Op, scope, tool string) (*Op, error) {
+	n, err := g.sink.Intern(tool)
+	return &Op{name: op.name, text: op.text, tool: n, scope: scope}, err
 }
 
 // Admit decides r for op, records the decision, and returns a usable Permit if
@@ -166,6 +192,7 @@ func (g *Gate) Admit(op *Op, r caps.Request, target string, args *[32]byte) (Per
 // check decides r, and knows the newest answer by heart: the same set gives the
 // same request the same answer, and guests ask the same thing many times.
 func (g *Gate) check(r *caps.Request) caps.Decision {
+	g.expire()
 	h, m := g.now.Load(), &g.memo
 	if m.held == h && m.family == r.Family && m.mode == r.Mode && string(m.name) == r.Name {
 		return m.decision
@@ -178,12 +205,14 @@ func (g *Gate) check(r *caps.Request) caps.Decision {
 // AdmitTree is Admit for a request that reaches everything below r.Name as
 // well, such as moving a directory.
 func (g *Gate) AdmitTree(op *Op, r caps.Request, target string) (Permit, bool) {
+	g.expire()
 	return g.admit(op, &r, g.now.Load().set.CheckTree(r), target, nil)
 }
 
 // Holds reports whether scope still allows mode: what a descriptor that was
 // opened under it asks before each operation. It records nothing.
 func (g *Gate) Holds(scope int32, f caps.Family, m caps.Mode) bool {
+	g.expire()
 	return g.now.Load().set.Holds(scope, f, m)
 }
 
@@ -218,6 +247,10 @@ func (g *Gate) admit(op *Op, r *caps.Request, d caps.Decision, target string, ar
 	g.calls++
 	g.serial++
 	g.last = nil
+	h := g.now.Load()
+	if d.Allow && (h.tools || h.leases != nil) {
+		d = g.judge(h, op, r, d)
+	}
 	if g.opt.MaxCalls >= 0 && g.calls > g.opt.MaxCalls {
 		d = caps.Decision{Code: caps.BudgetExhausted}
 	}
@@ -227,13 +260,16 @@ func (g *Gate) admit(op *Op, r *caps.Request, d caps.Decision, target string, ar
 		g.err = fmt.Errorf("recording %s: %w", op.text, err)
 		d = caps.Decision{Code: caps.AuditUnavailable}
 	}
-	if args == nil && g.err == nil {
-		g.last, g.family = g.now.Load(), r.Family
+	if args == nil && g.err == nil && h.leases == nil {
+		g.last, g.family = h, r.Family
 	}
 	if !d.Allow {
 		g.permit = Permit{}
 		g.refuse(r, d)
 		return Permit{}, false
+	}
+	if h.leases != nil {
+		g.use(h, r, d.Scope)
 	}
 	g.counts[r.Family].Allowed++
 	g.permit = Permit{ok: true, scope: d.Scope}
@@ -245,12 +281,15 @@ func (g *Gate) admit(op *Op, r *caps.Request, d caps.Decision, target string, ar
 func (g *Gate) record(op *Op, r *caps.Request, d *caps.Decision, target string, args *[32]byte) error {
 	rec := &g.rec
 	rec.Cap, rec.Op, rec.Reason = g.names.caps[r.Family][min(r.Mode, maxMode)], op.name, g.names.reasons[d.Code]
-	rec.Layer, rec.Target, rec.Args = 0, target, args
+	rec.Layer, rec.Target, rec.Args, rec.Tool, rec.Label = 0, target, args, op.tool, 0
 	rec.Deny, rec.Severity, rec.Keep = false, audit.Info, g.opt.KeepAllowed
 	if !d.Allow {
 		rec.Deny, rec.Severity, rec.Keep = true, audit.Warn, g.opt.KeepDenied
 		if h := g.now.Load(); d.Layer > 0 && int(d.Layer) < len(h.layers) {
 			rec.Layer = h.layers[d.Layer]
+			if d.Layer == h.floor {
+				rec.Label = g.slots.label
+			}
 		}
 	}
 	return g.sink.Decide(rec)
@@ -258,9 +297,13 @@ func (g *Gate) record(op *Op, r *caps.Request, d *caps.Decision, target string, 
 
 func (g *Gate) refuse(r *caps.Request, d caps.Decision) {
 	g.counts[r.Family].Denied++
-	g.denial.Code, g.denial.Layer = d.Code, ""
+	g.denial.Code, g.denial.Layer, g.denial.Label = d.Code, "", ""
 	if d.Layer > 0 {
-		g.denial.Layer = g.now.Load().set.LayerName(d.Layer)
+		h := g.now.Load()
+		g.denial.Layer = h.set.LayerName(d.Layer)
+		if d.Layer == h.floor {
+			g.denial.Label = g.slots.cause
+		}
 	}
 	g.asked = append(g.asked[:0], r.Name...) // r.Name may be a view
 	g.denial.Request = caps.Request{Family: r.Family, Mode: r.Mode}

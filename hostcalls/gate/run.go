@@ -43,35 +43,6 @@ func (g *Gate) LastDenial() Denial {
 // LastCode is the code of the newest refusal.
 func (g *Gate) LastCode() caps.Code { return g.denial.Code }
 
-// Hold narrows what the run holds, for the rest of the run. There is no way
-// back within a run. The swap is recorded before it takes effect: when the
-// record fails nothing changes but the gate shuts.
-func (g *Gate) Hold(l *caps.Layer) error {
-	before := g.now.Load().set
-	after, _, err := before.Narrow(l)
-	if err != nil {
-		return fmt.Errorf("narrowing by %s: %w", l.Name, err)
-	}
-	h, err := g.hold(after)
-	if err == nil {
-		err = g.sink.Event(&audit.Event{
-			Kind: audit.KindCapsSwap, Source: l.Name,
-			Before: hexDigest(before), After: hexDigest(after),
-		})
-	}
-	if err != nil {
-		g.err = fmt.Errorf("recording caps.swap: %w", err)
-		return g.err
-	}
-	g.now.Store(h)
-	return nil
-}
-
-func hexDigest(s caps.Set) string {
-	d := s.Digest()
-	return fmt.Sprintf("%x", d[:])
-}
-
 // A Note is a record that the runtime makes of its own: caps.empty, caps.extra,
 // the environment that a guest was given.
 type Note struct {
@@ -140,7 +111,9 @@ func (g *Gate) ArgsHash(op *Op, args ...[]byte) [32]byte { return g.sink.ArgsHas
 // policy does not allow r either, that is the reason recorded: a guest learns
 // nothing about what it may not ask. What names nothing at all is told so.
 func (g *Gate) Refuse(op *Op, r caps.Request, target string, code caps.Code) caps.Code {
-	d := g.now.Load().set.Check(r)
+	g.expire()
+	h := g.now.Load()
+	d := g.judge(h, op, &r, h.set.Check(r))
 	if d.Allow || code == caps.InvalidRequest || code == caps.SecretUnknown {
 		d = caps.Decision{Code: code}
 	}

@@ -69,6 +69,7 @@ type (
 		headShape
 		Severity string `json:"severity"`
 		Source   string `json:"source"`
+		Label    string `json:"label,omitempty"`
 		Before   string `json:"before"`
 		After    string `json:"after"`
 		digestShape
@@ -130,7 +131,7 @@ func (r *Record) shape() (any, error) {
 	case e.Kind == KindCallDone:
 		return doneShape{head, sev, e.Verb, e.Status, finite(e.DurationMS), e.Bytes, e.ResultHash, e.ErrorSummary, digests}, nil
 	case e.Kind == KindCapsSwap:
-		return swapShape{head, sev, e.Source, e.Before, e.After, digests}, nil
+		return swapShape{head, sev, e.Source, e.Label, e.Before, e.After, digests}, nil
 	case Ends(e.Kind):
 		return endShape{head, sev, e.Outcome, e.ExitCode, e.Reason, e.Message, e.Violations, e.Usage, digests}, nil
 	}

@@ -21,10 +21,11 @@ type Memory struct {
 
 // Kept is a decision with its words spelled out.
 type Kept struct {
-	Cap, Op, Reason, Layer, Target string
-	Deny, Keep                     bool
-	Severity                       Severity
-	Args                           *[32]byte
+	Cap, Op, Reason, Layer, Target, Tool, Label string
+
+	Deny, Keep bool
+	Severity   Severity
+	Args       *[32]byte
 }
 
 // NewMemory returns a log that takes any number of records.
@@ -58,7 +59,7 @@ func (m *Memory) Decide(d *Decision) error {
 	}
 	k := Kept{
 		Cap: m.words[d.Cap], Op: m.words[d.Op], Reason: m.words[d.Reason], Layer: m.words[d.Layer],
-		Target: string([]byte(d.Target)), Deny: d.Deny, Keep: d.Keep, Severity: d.Severity,
+		Tool: m.words[d.Tool], Label: m.words[d.Label], Target: string([]byte(d.Target)), Deny: d.Deny, Keep: d.Keep, Severity: d.Severity,
 	}
 	if d.Args != nil {
 		sum := *d.Args

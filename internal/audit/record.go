@@ -59,6 +59,8 @@ type Event struct {
 	Source string `cbor:"13,keyasint,omitempty"`
 	Before string `cbor:"14,keyasint,omitempty"`
 	After  string `cbor:"15,keyasint,omitempty"`
+	// Label is what a swap was made for, such as the input that it follows.
+	Label string `cbor:"24,keyasint,omitempty"`
 	// run.complete, run.failed, policy.rejected
 	Outcome    string           `cbor:"16,keyasint,omitempty"`
 	ExitCode   int              `cbor:"17,keyasint,omitempty"`

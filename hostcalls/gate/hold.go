@@ -1,0 +1,180 @@
+package gate
+
+import (
+	"fmt"
+
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/internal/audit"
+)
+
+// slots are what narrows a run after its launch, each kind in its place: what
+// the run holds is the launch's set narrowed by all of them, and so it is never
+// above that. Ids of scopes stay valid, for root only grows.
+type slots struct {
+	root   caps.Set      // what the launch left, with room for every scope that was ever named
+	held   []*caps.Layer // for good
+	reload []*caps.Layer // what the last reload found
+	over   []*caps.Layer // leases that expired, for good
+	cause  string        // of the taint; "" without one
+	label  audit.Name    // cause, interned
+	ready  *holding      // what the taint will make of what is held now
+	expiry int64         // when the next lease ends
+	used   map[caps.Grant]int64
+}
+
+// open holds set as the launch left it.
+func (g *Gate) open(set caps.Set) error {
+	g.slots = slots{root: set, expiry: caps.Forever, used: map[caps.Grant]int64{}}
+	h, ready, err := g.compose(&g.slots)
+	if err != nil {
+		return err
+	}
+	g.take(h, ready)
+	return nil
+}
+
+// compose is what s makes the run hold, and what the taint would make of it.
+func (g *Gate) compose(s *slots) (now, ready *holding, err error) {
+	layers := make([]*caps.Layer, 0, len(s.held)+len(s.reload)+len(s.over)+1)
+	layers = append(append(append(layers, s.held...), s.reload...), s.over...)
+	if g.opt.Floor != nil {
+		layers = append(layers, g.opt.Floor)
+	}
+	if s.root, err = s.root.Intern(layers...); err != nil {
+		return nil, nil, err
+	}
+	set, floor := s.root, g.opt.Floor
+	for _, l := range layers {
+		if l == floor {
+			break
+		}
+		if set, _, err = set.Narrow(l); err != nil {
+			return nil, nil, err
+		}
+	}
+	if now, err = g.hold(set); err != nil || floor == nil {
+		return now, now, err
+	}
+	if set, _, err = set.Narrow(floor); err != nil {
+		return nil, nil, err
+	}
+	if ready, err = g.hold(set); err != nil {
+		return nil, nil, err
+	}
+	ready.floor = int16(set.NumLayers() - 1)
+	now.digest, ready.digest = hexDigest(now.set), hexDigest(ready.set) // a taint is to cost nothing
+	if s.cause != "" {
+		now = ready
+	}
+	return now, ready, nil
+}
+
+// take puts what was composed in the place of what is held.
+func (g *Gate) take(now, ready *holding) {
+	g.slots.ready = ready
+	g.slots.expiry = nextExpiry(now, g.slots.over)
+	g.now.Store(now)
+}
+
+// swap makes the run hold what s says. The swap is recorded before it takes
+// effect: when the record fails nothing changes but the gate shuts. It reports
+// whether anything is another now.
+func (g *Gate) swap(s slots, e audit.Event) (changed bool, err error) {
+	now, ready, err := g.compose(&s)
+	if err != nil {
+		return false, fmt.Errorf("narrowing by %s: %w", e.Source, err)
+	}
+	if before := g.now.Load(); before.sum() != now.sum() {
+		changed = true
+		if err := g.recordSwap(&e, before, now); err != nil {
+			return false, err
+		}
+	}
+	s.label = g.slots.label
+	g.slots = s
+	g.take(now, ready)
+	return changed, nil
+}
+
+func (g *Gate) recordSwap(e *audit.Event, before, after *holding) error {
+	e.Kind, e.Before, e.After = audit.KindCapsSwap, before.sum(), after.sum()
+	g.serial++ // what the journal would repeat is this, from here on
+	g.last = nil
+	if err := g.sink.Event(e); err != nil {
+		g.err = fmt.Errorf("recording caps.swap: %w", err)
+		return g.err
+	}
+	return nil
+}
+
+// Hold narrows what the run holds, for the rest of the run.
+func (g *Gate) Hold(l *caps.Layer) error {
+	s := g.slots
+	s.held = append(s.held[:len(s.held):len(s.held)], l)
+	_, err := g.swap(s, audit.Event{Source: l.Name})
+	return err
+}
+
+// Reload narrows what the launch left by layers, in the place of those that an
+// earlier Reload applied: what one took away comes back when the next one does
+// not say it, up to what the launch left and no further. Everything else that
+// narrowed the run since stays. source is what the record names. It reports
+// whether the run holds something else now; after an error it does not.
+func (g *Gate) Reload(source string, layers []*caps.Layer) (changed bool, err error) {
+	s := g.slots
+	s.reload = layers
+	return g.swap(s, audit.Event{Source: source})
+}
+
+// Taint says that the guest is about to see content from outside, and which:
+// from here on the run holds no more than the floor leaves, to its end. The
+// first cause is the one that denials name; further ones change nothing.
+func (g *Gate) Taint(cause string) error {
+	if g.slots.cause != "" {
+		return nil
+	}
+	if cause == "" {
+		cause = "unknown"
+	}
+	label, err := g.sink.Intern(cause)
+	if err != nil {
+		g.err = fmt.Errorf("recording %s: %w", cause, err)
+		return g.err
+	}
+	next := g.slots.ready
+	if err := g.recordSwap(&audit.Event{Source: "_untrusted", Label: cause}, g.now.Load(), next); err != nil {
+		return err
+	}
+	g.slots.cause, g.slots.label = cause, label
+	g.take(next, next)
+	return nil
+}
+
+// Tainted is the first content from outside that the run has seen, if any.
+func (g *Gate) Tainted() (cause string, ok bool) { return g.slots.cause, g.slots.cause != "" }
+
+// Layer is what the run holds now as a layer, with what is left of its leases:
+// what a run that this one starts is bounded by.
+func (g *Gate) Layer(name string) *caps.Layer {
+	g.expire()
+	l := g.now.Load().set.Layer(name)
+	for i := range l.Leases {
+		if lease := &l.Leases[i]; lease.MaxUses != caps.Unbounded {
+			lease.MaxUses = max(0, lease.MaxUses-g.slots.used[lease.Grant])
+		}
+	}
+	return l
+}
+
+// sum is the digest of what is held.
+func (h *holding) sum() string {
+	if h.digest == "" {
+		h.digest = hexDigest(h.set)
+	}
+	return h.digest
+}
+
+func hexDigest(s caps.Set) string {
+	d := s.Digest()
+	return fmt.Sprintf("%x", d[:])
+}
