@@ -6,15 +6,16 @@ import (
 )
 
 // A Clock is what a run's wall time is counted by, as a host function may touch
-// it: it can say that a while is not the guest's, and leave it less time, never
-// more.
+// it: it can say that a while is not the guest's, and leave it less time than its
+// launch did, never more.
 type Clock interface {
 	// Stop stops the clock until the function that it returns is called: for as
 	// long as the host waits for a person. What a guest can cause by itself is no
 	// reason to stop it, or the guest would be without a deadline.
 	Stop() (goOn func())
-	// Lower makes the run's wall time wall from its beginning on, if that is less.
-	Lower(wall time.Duration)
+	// Bound makes the run's wall time wall, from its beginning on, but never more
+	// than it was given at its launch.
+	Bound(wall time.Duration)
 }
 
 type clockKey struct{}
@@ -35,5 +36,5 @@ func ClockOf(ctx context.Context) Clock {
 
 type uncounted struct{}
 
-func (uncounted) Stop() (goOn func())      { return func() {} }
-func (uncounted) Lower(wall time.Duration) {}
+func (uncounted) Stop() (goOn func()) { return func() {} }
+func (uncounted) Bound(time.Duration) {}

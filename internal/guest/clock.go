@@ -11,7 +11,8 @@ type stopwatch struct {
 	over func(wall time.Duration) // may be called more than once
 
 	mu      sync.Mutex
-	wall    time.Duration
+	given   time.Duration
+	wall    time.Duration // given, or less
 	began   time.Time // zero: not yet
 	stopped time.Time // zero: it goes
 	waited  time.Duration
@@ -23,7 +24,7 @@ type stopwatch struct {
 func (w *stopwatch) start() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.began = time.Now()
+	w.began, w.wall = time.Now(), w.given
 	w.timer = time.AfterFunc(w.wall, w.ring)
 }
 
@@ -106,14 +107,11 @@ func (w *stopwatch) goOn() {
 	}
 }
 
-// Lower makes the wall time wall if that is less.
-func (w *stopwatch) Lower(wall time.Duration) {
+// Bound makes the wall time wall, but never more than the run was given.
+func (w *stopwatch) Bound(wall time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if wall >= w.wall {
-		return
-	}
-	w.wall = wall
+	w.wall = min(wall, w.given)
 	if w.stopped.IsZero() && !w.ended {
 		w.timer.Reset(max(w.left(), 0))
 	}

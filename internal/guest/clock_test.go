@@ -22,7 +22,7 @@ func TestWaitingForAPersonIsNotTheGuestsTime(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began, rang := time.Now(), atomic.Int64{}
-				w := &stopwatch{wall: 10 * time.Second, over: func(time.Duration) { rang.CompareAndSwap(0, int64(time.Since(began))) }}
+				w := &stopwatch{given: 10 * time.Second, over: func(time.Duration) { rang.CompareAndSwap(0, int64(time.Since(began))) }}
 				w.start()
 				time.Sleep(4 * time.Second)
 				if c.stop {
@@ -46,28 +46,34 @@ func TestWaitingForAPersonIsNotTheGuestsTime(t *testing.T) {
 	}
 }
 
-// A wall time is lowered and never raised, whether the clock goes or not.
+// A wall time is lowered, and raised again to what it was and no further, whether
+// the clock goes or not.
 func TestALowerWallTimeHolds(t *testing.T) {
 	for name, c := range map[string]struct {
 		to, rang time.Duration
 		waiting  bool
+		then     time.Duration
 	}{
 		"less":                {to: 6 * time.Second, rang: 6 * time.Second},
 		"less than is over":   {to: time.Second, rang: 4 * time.Second},
 		"more":                {to: time.Hour, rang: 10 * time.Second},
+		"less and back again": {to: 6 * time.Second, then: time.Hour, rang: 10 * time.Second},
 		"less while it waits": {to: 5 * time.Second, rang: 6 * time.Second, waiting: true}, // a second of waiting
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began, rang := time.Now(), atomic.Int64{}
-				w := &stopwatch{wall: 10 * time.Second, over: func(time.Duration) { rang.CompareAndSwap(0, int64(time.Since(began))) }}
+				w := &stopwatch{given: 10 * time.Second, over: func(time.Duration) { rang.CompareAndSwap(0, int64(time.Since(began))) }}
 				w.start()
 				time.Sleep(4 * time.Second)
 				goOn := func() {}
 				if c.waiting {
 					goOn = w.Stop()
 				}
-				w.Lower(c.to)
+				w.Bound(c.to)
+				if c.then > 0 {
+					w.Bound(c.then)
+				}
 				if c.waiting {
 					time.Sleep(time.Second)
 				}
