@@ -43,6 +43,14 @@ const (
 	CodeDuplicate     Code = "duplicate_entry"
 	CodeFSReadOnly    Code = "fs_read_only"
 	CodeCapsExtra     Code = "caps_extra"
+	CodeBadTier       Code = "bad_tier"
+	CodeBadEffect     Code = "bad_effect"
+	CodeBadConstraint Code = "bad_constraint"
+	CodeBadLease      Code = "bad_lease"
+	CodeUnknownTool   Code = "unknown_tool"
+
+	CodeUnknownCategory Code = "unknown_category"
+	CodeUnknownAdapter  Code = "unknown_adapter"
 )
 
 // A CodeInfo is a row of the table of codes.
@@ -92,6 +100,13 @@ func Codes() []CodeInfo {
 		{CodeExecAny, SeverityWarning, "exec = true lets the agent start every program"},
 		{CodeDuplicate, SeverityInfo, "an entry that is there already; it counts once"},
 		{CodeFSReadOnly, SeverityInfo, "fs grants reading alone; writing needs fs_rw"},
+		{CodeBadTier, SeverityError, "not a privilege tier"},
+		{CodeBadEffect, SeverityError, "not an effect"},
+		{CodeBadConstraint, SeverityError, "not a value that the constraint takes"},
+		{CodeBadLease, SeverityError, "not an end in a time zone, or not a number of uses"},
+		{CodeUnknownTool, SeverityWarning, "a tool that there is not: denied all the same, and allowed in vain"},
+		{CodeUnknownCategory, SeverityWarning, "a category of tools that there is not; it shows nothing"},
+		{CodeUnknownAdapter, SeverityWarning, "an adapter that there is not: forbidden all the same, and allowed in vain"},
 		{CodeCapsExtra, SeverityWarning, "an entry of a layer that the base does not have; it is ignored"},
 	}
 }

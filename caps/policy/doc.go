@@ -8,7 +8,8 @@
 // cannot keep: each is an error with its place, and none is ever taken for
 // "nothing was said". Every function reports all that it finds, not the first.
 //
-// The package reads no file, no environment and no clock: bytes, the operator's
+// The package reads no environment and no clock, and no file but those of the
+// operator's that [Floor] and [LoadProfile] are told of: bytes, the operator's
 // home folder and the means to look at paths come in through [Options].
 package policy
 
@@ -34,6 +35,7 @@ type Base struct {
 	Schema       string // "0.1" or "0.2"
 	Entries      []caps.Entry
 	Limits       caps.Limits
+	Leases       []caps.Lease // bound what is granted; a launch applies them as a layer
 	Placeholders []Placeholder
 }
 
@@ -45,6 +47,7 @@ func Join(a, b *Base) *Base {
 		Schema:       max(a.Schema, b.Schema),
 		Entries:      append(append([]caps.Entry(nil), a.Entries...), b.Entries...),
 		Limits:       a.Limits.Min(b.Limits),
+		Leases:       append(append([]caps.Lease(nil), a.Leases...), b.Leases...),
 		Placeholders: append(append([]Placeholder(nil), a.Placeholders...), b.Placeholders...),
 	}
 }
@@ -86,21 +89,31 @@ func ParseRequires(requires, limits *tomlfile.Table, schema string, opt Options)
 // explanations and records call the layer, such as "override:writer.toml". The
 // override is nil if a finding is an error.
 func ParseLayer(name, file string, data []byte, opt Options) (*Override, []Finding) {
-	r := newReader(opt, true)
-	root, ok := r.parse(file, data)
+	r, ok := readLayer(file, data, KindOverride, opt)
 	if !ok {
 		return nil, r.findings
 	}
-	r.root(root, KindOverride)
-	if HasErrors(r.findings) {
-		return nil, r.findings
+	return &Override{Layer: r.narrowing(name), Params: r.values}, r.findings
+}
+
+// readLayer reads a document that narrows; not ok says that a finding refuses
+// it.
+func readLayer(file string, data []byte, kind Kind, opt Options) (r *reader, ok bool) {
+	r = newReader(opt, true)
+	root, ok := r.parse(file, data)
+	if !ok {
+		return r, false
 	}
-	return &Override{
-		Layer: &caps.Layer{
-			Name: name, Bounds: r.bounds, Allow: r.allow, Deny: r.deny, Limits: r.limits,
-		},
-		Params: r.values,
-	}, r.findings
+	r.root(root, kind)
+	return r, !HasErrors(r.findings)
+}
+
+// narrowing is the layer that was read.
+func (r *reader) narrowing(name string) *caps.Layer {
+	return &caps.Layer{
+		Name: name, Bounds: r.bounds, Allow: r.allow, Deny: r.deny,
+		Limits: r.limits, Constraints: r.conditions, Leases: r.leases,
+	}
 }
 
 // ParseLimits reads a table of limits, such as [limits] of config.toml.
@@ -118,5 +131,5 @@ func (r *reader) result() (*Base, []Finding) {
 	if r.v02 {
 		schema = schema02
 	}
-	return &Base{Schema: schema, Entries: r.allow, Limits: r.limits, Placeholders: r.placeholders}, r.findings
+	return &Base{Schema: schema, Entries: r.allow, Limits: r.limits, Leases: r.leases, Placeholders: r.placeholders}, r.findings
 }

@@ -22,8 +22,10 @@ func Detect(file string, data []byte) Kind {
 		return KindManifest
 	case strings.HasSuffix(dir, "templates/"):
 		return KindTemplate
-	case strings.HasSuffix(dir, "overrides/"), strings.HasSuffix(dir, "profiles/"):
+	case strings.HasSuffix(dir, "overrides/"):
 		return KindOverride
+	case strings.HasSuffix(dir, "profiles/"):
+		return KindProfile
 	}
 	root, err := tomlfile.ParseMax(file, data, 1<<20)
 	if err != nil {
@@ -53,6 +55,8 @@ func Lint(kind Kind, file string, data []byte, opt Options) []Finding {
 		findings = lintManifest(file, data, opt)
 	case KindTemplate:
 		_, findings = ParseTemplate(file, data, opt)
+	case KindProfile:
+		_, findings = ParseProfile(stemOf(file), file, data, opt)
 	default:
 		_, findings = ParseLayer("override", file, data, opt)
 	}

@@ -30,8 +30,14 @@ type reader struct {
 	bounds       []caps.Bound
 	deny         []caps.Entry
 	limits       caps.Limits
+	conditions   caps.Constraints
+	leases       []caps.Lease
 	placeholders []Placeholder
 	values       map[string]Value
+
+	about     About
+	bounded   map[string]bool // keys of [capabilities] that are there
+	restricts bool            // says anything that could narrow
 }
 
 func newReader(opt Options, layer bool) *reader { return &reader{opt: opt, layer: layer} }
@@ -48,11 +54,12 @@ func (r *reader) parse(file string, data []byte) (*tomlfile.Table, bool) {
 // A Kind is a kind of document.
 type Kind string
 
-// The kinds. A profile is read as an override is.
+// The kinds. A profile is an override without values for placeholders.
 const (
 	KindPolicy   Kind = "policy"
 	KindManifest Kind = "manifest"
 	KindOverride Kind = "override"
+	KindProfile  Kind = "profile"
 	KindTemplate Kind = "template"
 )
 
@@ -60,34 +67,47 @@ const (
 func rootKeys(kind Kind) []string {
 	switch kind {
 	case KindOverride:
-		return []string{"schema", "capabilities", "deny", "limits", "params"}
+		return append(rootKeys(KindProfile), "params")
+	case KindProfile:
+		return append([]string{"schema", "capabilities", "deny", "tools", "visible", "constraints", "leases", "limits"}, metaKeys()...)
 	case KindTemplate:
 		return []string{"schema", "capabilities", "limits"}
 	default:
-		return []string{"schema", "templates", "capabilities", "limits"}
+		return []string{"schema", "templates", "capabilities", "leases", "limits"}
 	}
 }
 
-// laterTables are what a later version will enforce. To read past one would be
-// to run without a restriction that somebody wrote down.
-func laterTables() []string { return []string{"tools", "visible", "constraints", "leases"} }
-
 func (r *reader) root(t *tomlfile.Table, kind Kind) {
 	r.schema(t)
+	r.bounded = boundedKeys(t)
 	for i := range t.Entries {
 		e := &t.Entries[i]
 		switch {
-		case slices.Contains(laterTables(), e.Key):
-			r.add(e.Pos, CodeNotEnforced, "remove it to run without it", "[%s] is not enforced by this version of rlp", e.Key)
 		case !slices.Contains(rootKeys(kind), e.Key):
 			r.misplaced(e, kind)
 		case e.Key == "schema":
+		case slices.Contains(metaKeys(), e.Key):
+			r.meta(e)
 		case e.Key == "templates":
 			r.templates(&e.Value)
 		case r.is(&e.Value, "["+e.Key+"]", tomlfile.TableKind):
+			r.restricts = r.restricts || e.Key != "params" && len(e.Value.Table.Entries) > 0
 			r.section(e.Key, e.Value.Table)
 		}
 	}
+}
+
+// boundedKeys are the keys of [capabilities].
+func boundedKeys(root *tomlfile.Table) map[string]bool {
+	e, ok := root.Get("capabilities")
+	if !ok || e.Value.Table == nil {
+		return nil
+	}
+	m := make(map[string]bool, len(e.Value.Table.Entries))
+	for _, e := range e.Value.Table.Entries {
+		m[e.Key] = true
+	}
+	return m
 }
 
 func (r *reader) section(key string, t *tomlfile.Table) {
@@ -96,6 +116,14 @@ func (r *reader) section(key string, t *tomlfile.Table) {
 		r.capabilities(t, "[capabilities]")
 	case "deny":
 		r.denyTable(t)
+	case "tools":
+		r.toolsTable(t)
+	case "visible":
+		r.visibleTable(t)
+	case "constraints":
+		r.constraintsTable(t)
+	case "leases":
+		r.leaseTable(t)
 	case "limits":
 		r.limitTable(t)
 	case "params":
@@ -111,8 +139,12 @@ func (r *reader) misplaced(e *tomlfile.Entry, kind Kind) {
 		r.add(e.Pos, CodeMisplacedKey, "write [capabilities] on a line before it", "%s stands outside [capabilities]", e.Key)
 	case isLimit:
 		r.add(e.Pos, CodeMisplacedKey, "write [limits] on a line before it", "%s stands outside [limits]", e.Key)
-	case e.Key == "deny":
-		r.add(e.Pos, CodeMisplacedKey, "what is not granted is denied anyway", "[deny] has no meaning in a %s: only an operator's file takes away", kind)
+	case foreignKeys()[e.Key] != "":
+		r.add(e.Pos, CodeMisplacedKey, "here it is written "+foreignKeys()[e.Key], "%s is another system's word", e.Key)
+	case slices.Contains([]string{"deny", "tools", "visible", "constraints", "leases"}, e.Key):
+		r.add(e.Pos, CodeMisplacedKey, "what is not granted is denied anyway", "[%s] has no meaning in a %s: only an operator's file takes away", e.Key, kind)
+	case slices.Contains(metaKeys(), e.Key):
+		r.add(e.Pos, CodeMisplacedKey, "a bundle says it in manifest.toml", "%s has no meaning in a %s", e.Key, kind)
 	case e.Key == "params":
 		r.add(e.Pos, CodeMisplacedKey, "placeholders are declared in manifest.toml and given values in an override", "[params] has no meaning in a %s", kind)
 	case e.Key == "templates":

@@ -18,7 +18,7 @@ func Schema(kind Kind) []byte {
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	s["$id"] = "https://runloop.dev/schema/" + string(kind) + ".json"
 	s["title"] = map[Kind]string{
-		KindPolicy: "policy.caps", KindManifest: "manifest.toml", KindOverride: "override", KindTemplate: "template",
+		KindPolicy: "policy.caps", KindManifest: "manifest.toml", KindOverride: "override", KindProfile: "profile", KindTemplate: "template",
 	}[kind]
 	data, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
@@ -29,8 +29,9 @@ func Schema(kind Kind) []byte {
 
 func documentSchema(kind Kind) object {
 	schemaKey := object{"enum": []string{schema01, schema02}, "default": schema01, "description": "What version of the format the document is written in."}
-	layer := kind == KindOverride
-	all := object{
+	layer := kind == KindOverride || kind == KindProfile
+	all := layerSchemas()
+	for k, v := range (object{
 		"schema":       schemaKey,
 		"templates":    object{"type": "array", "items": object{"type": "string", "pattern": namePattern}, "description": "Named capability sets that join this one (schema 0.2)."},
 		"capabilities": capabilitiesSchema(layer),
@@ -40,6 +41,8 @@ func documentSchema(kind Kind) object {
 			"type": "object", "propertyNames": object{"pattern": "^" + paramPattern + "$"},
 			"additionalProperties": object{"type": "string", "pattern": "^(/|~)"}, "description": "Values for the placeholders of the agent's policy.",
 		},
+	}) {
+		all[k] = v
 	}
 	if kind == KindManifest {
 		return manifestSchema()
@@ -51,7 +54,10 @@ func documentSchema(kind Kind) object {
 	s := closed(props)
 	if slices.Contains(rootKeys(kind), "schema") {
 		s["if"] = object{"not": object{"properties": object{"schema": object{"const": schema02}}, "required": []string{"schema"}}}
-		s["then"] = object{"properties": object{"capabilities": object{"properties": capabilities01(layer)}, "templates": object{"maxItems": 0}}}
+		s["then"] = object{"properties": object{
+			"capabilities": object{"properties": capabilities01(layer)}, "templates": object{"maxItems": 0}, "leases": object{"not": object{}},
+			"constraints": object{"properties": object{"net": constraints01()}},
+		}}
 	}
 	return s
 }
@@ -75,6 +81,14 @@ func capabilitiesSchema(layer bool) object {
 		props[k.name] = s
 	}
 	return closed(props)
+}
+
+// constraints01 is the same of [constraints.net].
+func constraints01() object {
+	return object{
+		"not":        object{"type": "object", "required": []string{"methods"}},
+		"properties": object{"hosts": object{"not": object{"type": "array", "contains": object{"pattern": `^\*`}}}},
+	}
 }
 
 // capabilities01 is what schema 0.1 takes away from the forms of 0.2.
@@ -173,10 +187,24 @@ func domainSchema(pattern string) object {
 }
 
 func denySchema() object {
-	return closed(object{"capabilities": object{
-		"type": "array", "items": text(`^(net:.+|[a-z*_]+:[a-z*]+:.+)$`),
-		"description": "Capability strings, domain:action:scope, that are taken away.",
-	}})
+	return closed(object{
+		"capabilities": object{
+			"type": "array", "items": text(`^(net:.+|[a-z*_]+:[a-z*]+:.+)$`),
+			"description": "Capability strings, domain:action:scope, that are taken away.",
+		},
+		"tools": object{
+			"type": "array", "items": text(toolPattern),
+			"description": "Tools that may not be called, by any of their names.",
+		},
+		"tiers": object{
+			"type": "array", "items": object{"enum": caps.TierNames()},
+			"description": "Privilege tiers of which nothing is left.",
+		},
+		"effects": object{
+			"type": "array", "items": object{"enum": caps.EffectNames()},
+			"description": "Effects that nothing left may have.",
+		},
+	})
 }
 
 func limitsSchema() object {

@@ -62,7 +62,8 @@ func TestSchemaAgrees(t *testing.T) {
 	schemas := map[byte]*jsonschema.Schema{'b': compiled(t, policy.KindPolicy), 'l': compiled(t, policy.KindOverride)}
 	unseen := []string{
 		"line end in a path", "port too high", "number in disguise", "limit overflows in its unit", "money too little",
-		"placeholder escapes", "deny no capability", "limit decimal", // JSON knows no difference between 1.0 and 1
+		"placeholder escapes", "deny no capability", "another's name", "lease of no capability", "lease without a zone", "lease that ends in a string",
+		"constraints beside capabilities", "limit decimal", // JSON knows no difference between 1.0 and 1
 	}
 	seen := 0
 	for _, c := range refusals() {
@@ -90,7 +91,9 @@ func TestSchemaAgrees(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"", "[capabilities]\nfs=false\nnet={allow_http=false}\ntime=true\n[deny]\ncapabilities=[\"exec:*:*\",\"kb:write:*\",\"net:a.example:443\"]\n[params]\nnotes=\"~/n\"\n",
+		"", "schema=\"0.2\"\nschema_version=\"1.0\"\nname=\"f\"\n[deny]\ntools=[\"*\",\"web:*\"]\ntiers=[\"network\"]\neffects=[\"io\"]\n[tools]\nallow=[\"mcp__a__b\"]\n" +
+			"[visible]\ncategories=[\"nonsense\"]\n[constraints.net]\nhosts=[\"*.a.example\"]\nmin_tls=\"1.3\"\nallow_redirects=false\n[leases]\n\"fs:read:/a\"={max_uses=0}\n",
+		"[capabilities]\nfs=false\nnet={allow_http=false}\ntime=true\n[deny]\ncapabilities=[\"exec:*:*\",\"kb:write:*\",\"net:a.example:443\"]\n[params]\nnotes=\"~/n\"\n",
 	} {
 		v, _ := plain(t, text)
 		if err := schemas['l'].Validate(v); err != nil {
@@ -161,7 +164,7 @@ func TestSchemaIsComplete(t *testing.T) {
 	if n := len(doc.Properties.Limits.Properties); n != int(caps.NumLimits)+3 {
 		t.Errorf("%d limits", n)
 	}
-	for _, k := range []policy.Kind{policy.KindPolicy, policy.KindManifest, policy.KindOverride, policy.KindTemplate} {
+	for _, k := range []policy.Kind{policy.KindPolicy, policy.KindManifest, policy.KindOverride, policy.KindProfile, policy.KindTemplate} {
 		if !bytes.Equal(policy.Schema(k), policy.Schema(k)) {
 			t.Errorf("%s is not stable", k)
 		}
@@ -195,7 +198,7 @@ func TestCodes(t *testing.T) {
 func TestDetectAndLint(t *testing.T) {
 	for file, want := range map[string]policy.Kind{
 		"a/policy.caps": policy.KindPolicy, "x.caps": policy.KindPolicy, "b/manifest.toml": policy.KindManifest,
-		"/h/caps/overrides/a.toml": policy.KindOverride, "/h/caps/profiles/_untrusted.toml": policy.KindOverride,
+		"/h/caps/overrides/a.toml": policy.KindOverride, "/h/caps/profiles/_untrusted.toml": policy.KindProfile,
 		"/h/caps/templates/a.toml": policy.KindTemplate, "x.toml": policy.KindOverride,
 	} {
 		if got := policy.Detect(file, nil); got != want {

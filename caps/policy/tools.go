@@ -1,0 +1,96 @@
+package policy
+
+import (
+	"slices"
+
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/internal/tomlfile"
+)
+
+// denyTools reads the tools of [deny]. One that is not known is kept: it may be
+// there tomorrow, and was to be denied.
+func (r *reader) denyTools(v *tomlfile.Value) {
+	r.strings("tools", v, func(item *tomlfile.Value) {
+		scope, known, ok := r.tool(item)
+		if !ok {
+			return
+		}
+		if !known {
+			r.unknownTool(item, "it is denied all the same")
+		}
+		r.deny = append(r.deny, caps.Entry{Grant: toolGrant(scope), Pos: place(item.Pos)})
+	})
+}
+
+// toolsTable reads [tools]. A name that is not known allows nothing.
+func (r *reader) toolsTable(t *tomlfile.Table) {
+	r.known(t, "[tools]", []string{"allow"})
+	e, ok := t.Get("allow")
+	if !ok || !r.is(&e.Value, "allow", tomlfile.Array) {
+		return
+	}
+	r.bound(caps.Tool, 1, &e.Value)
+	r.strings("allow", &e.Value, func(item *tomlfile.Value) {
+		scope, known, ok := r.tool(item)
+		switch {
+		case !ok:
+		case !known:
+			r.unknownTool(item, "allowing it does nothing")
+		default:
+			r.allow = append(r.allow, caps.Entry{Grant: toolGrant(scope), Pos: place(item.Pos)})
+		}
+	})
+}
+
+// visibleTable reads [visible]: every category that is not listed is hidden,
+// and what is hidden is refused by name too. It is read as a deny list, so that
+// it meets [tools] instead of joining it. A category that there is not lists
+// nothing.
+func (r *reader) visibleTable(t *tomlfile.Table) {
+	r.known(t, "[visible]", []string{"categories"})
+	e, ok := t.Get("categories")
+	if !ok || !r.is(&e.Value, "categories", tomlfile.Array) {
+		return
+	}
+	all := caps.Categories()
+	var shown []string
+	r.strings("categories", &e.Value, func(item *tomlfile.Value) {
+		if !slices.Contains(all, item.Str) {
+			r.add(item.Pos, CodeUnknownCategory, tomlfile.Nearest(item.Str, all), "there is no category %q; it shows nothing", item.Str)
+		}
+		shown = append(shown, item.Str)
+	})
+	for _, c := range all {
+		if !slices.Contains(shown, c) {
+			r.deny = append(r.deny, caps.Entry{Grant: toolGrant(c + ":*"), Pos: place(e.Value.Pos), Implied: true})
+		}
+	}
+}
+
+func toolGrant(scope string) caps.Grant { return caps.Grant{Family: caps.Tool, Modes: 1, Scope: scope} }
+
+// tool reads the name of one tool, in any of its spellings.
+func (r *reader) tool(item *tomlfile.Value) (scope string, known, ok bool) {
+	r.hidden(item)
+	if item.Str == "*" {
+		return "*", true, true
+	}
+	scope, known = caps.ToolScope(item.Str)
+	if scope == "" {
+		r.add(item.Pos, CodeBadName, `such as "net_http", "web__net_http", "web:*", "tools:weather", "mcp__github__search"`, "%q can be no tool's name", item.Str)
+		return "", false, false
+	}
+	return scope, known, true
+}
+
+func (r *reader) unknownTool(item *tomlfile.Value, so string) {
+	var names []string
+	for _, t := range caps.Tools() {
+		names = append(names, t.Name)
+	}
+	hint := tomlfile.Nearest(item.Str, names)
+	if hint == "" {
+		hint = `a tool that the bundle brings is "tools:NAME", one of an MCP server "mcp:SERVER/NAME"`
+	}
+	r.add(item.Pos, CodeUnknownTool, hint, "there is no tool %q; %s", item.Str, so)
+}
