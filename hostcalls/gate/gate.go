@@ -79,6 +79,7 @@ type Gate struct {
 	rec    audit.Decision // the record being made; here, so that making one allocates nothing
 	memo   memo
 	calls  int64
+	swaps  int64
 	counts [caps.Tool + 1]Count
 	denial Denial
 	asked  []byte // the name that the denial is about; denial.Request.Name views it

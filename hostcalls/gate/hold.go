@@ -104,6 +104,7 @@ func (g *Gate) recordSwap(e *audit.Event, before, after *holding) error {
 		g.err = fmt.Errorf("recording caps.swap: %w", err)
 		return g.err
 	}
+	g.swaps++
 	return nil
 }
 

@@ -30,6 +30,12 @@ func (g *Gate) Spend() bool {
 // Spent reports whether limits.hostcalls_max is used up.
 func (g *Gate) Spent() bool { return g.opt.MaxCalls >= 0 && g.calls > g.opt.MaxCalls }
 
+// Bound makes limits.hostcalls_max of this run most; negative means no limit.
+func (g *Gate) Bound(most int64) { g.opt.MaxCalls = most }
+
+// Generation is 1 for what the launch left, and one more for each caps.swap.
+func (g *Gate) Generation() int64 { return 1 + g.swaps }
+
 // Calls is how many calls were counted.
 func (g *Gate) Calls() int64 { return g.calls }
 
