@@ -33,7 +33,7 @@ version = 1
 func source(t *testing.T) (string, tree) {
 	t.Helper()
 	tr := tree{
-		ManifestName: sourceManifest, "policy.caps": testPolicy, "tools.json": "{}", "main.go": "package main\n",
+		ManifestName: sourceManifest, "policy.caps": testPolicy, "tools.json": noTools, "main.go": "package main\n",
 		"schemas/a.json": "{}", "schemas/note.txt": "", "sub/x": "",
 	}
 	dir := filepath.Join(t.TempDir(), "agents", "writer")
@@ -57,7 +57,7 @@ func TestBuild(t *testing.T) {
 		t.Errorf("built %s", built)
 	}
 	b := mustOpen(t, dir)
-	if b.Path != built || b.Source != dir || string(b.Wasm) != testWasm || string(b.Policy) != testPolicy || codes(b) != "artifact_unused" {
+	if b.Path != built || b.Source != dir || string(b.Wasm) != testWasm || string(b.Policy) != testPolicy || codes(b) != "" {
 		t.Errorf("%+v", b)
 	}
 	if got := strings.Join(sortedKeys(b.Files), " "); got != "bin/agent.wasm manifest.toml policy.caps schemas/a.json tools.json" {
@@ -68,7 +68,7 @@ func TestBuild(t *testing.T) {
 	}
 	want := strings.NewReplacer(
 		`"bin/agent.wasm" }`, `"bin/agent.wasm", sha256 = "`+hexSum(testWasm)+`" }`,
-		"# what it calls\n", "# what it calls\nsha256 = \""+hexSum("{}")+"\"\n",
+		"# what it calls\n", "# what it calls\nsha256 = \""+hexSum(noTools)+"\"\n",
 	).Replace(sourceManifest) + "\n[caps]\nfile = \"policy.caps\"\nsha256 = \"" + hexSum(testPolicy) + "\"\n"
 	if got := string(b.Files[ManifestName]); got != want {
 		t.Errorf("manifest\n%s\nwant\n%s", got, want)
@@ -95,18 +95,23 @@ func TestStaleBuild(t *testing.T) {
 	if e.File != filepath.Join(dir, "policy.caps") || !strings.Contains(e.Hint, "rlp agent build "+dir) {
 		t.Errorf("%v", e)
 	}
+	tr.with("tools.json", noTools+"\n").writeTo(t, dir)
+	if e := wantRefused(t, dir, "stale_build"); e.File != filepath.Join(dir, "tools.json") {
+		t.Errorf("%v", e)
+	}
+	tr.with("policy.caps", "[capabilities]\ntime = false\n").writeTo(t, dir)
 	_, err = Build(dir, []byte(testWasm+"\x00\x01\x00"))
 	must(t, err)
 	if b := mustOpen(t, dir); string(b.Policy) != "[capabilities]\ntime = false\n" || len(b.Wasm) != len(testWasm)+3 {
 		t.Errorf("built again: %q", b.Policy)
 	}
 	must(t, os.WriteFile(filepath.Join(dir, ManifestName), []byte(sourceManifest+"# more\n"), 0o644))
-	if b := mustOpen(t, dir); codes(b) != "artifact_unused stale_build" || b.Findings[1].Path != filepath.Join(dir, ManifestName) {
+	if b := mustOpen(t, dir); codes(b) != "stale_build" || b.Findings[0].Path != filepath.Join(dir, ManifestName) {
 		t.Errorf("an edited manifest: %v", b.Findings)
 	}
 	must(t, os.Remove(filepath.Join(dir, ManifestName)))
 	must(t, os.Remove(filepath.Join(dir, "policy.caps")))
-	if b := mustOpen(t, dir); codes(b) != "artifact_unused" {
+	if b := mustOpen(t, dir); codes(b) != "" {
 		t.Errorf("a folder with the bundle alone: %v", b.Findings)
 	}
 }

@@ -8,8 +8,8 @@ import (
 )
 
 // checkFresh compares a built bundle with the source folder around it. A policy
-// that was changed in the source would not hold, so that is a refusal; a
-// manifest that was changed is a remark.
+// that was changed in the source would not hold, nor would what was changed of
+// the tools, so that is a refusal; a manifest that was changed is a remark.
 func (b *Bundle) checkFresh() error {
 	root, err := os.OpenRoot(b.Source)
 	if err != nil {
@@ -31,6 +31,16 @@ func (b *Bundle) checkFresh() error {
 		return &Error{
 			File: in(name), Code: "stale_build", Message: "this is not the policy that " + BuiltName + " was built with",
 			Hint: rebuild,
+		}
+	}
+	if a, ok := b.Manifest.Artifacts[toolsArtifact]; ok {
+		text, err = readIn(root, a.Path, in)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return err
+		case !bytes.Equal(text, b.Files[a.Path]):
+			return &Error{File: in(a.Path), Code: "stale_build", Message: "these are not the tools that " + BuiltName + " was built with", Hint: rebuild}
 		}
 	}
 	text, err = readIn(root, ManifestName, in)

@@ -17,6 +17,7 @@ import (
 const (
 	testWasm   = "\x00asm\x01\x00\x00\x00"
 	testPolicy = "[capabilities]\ntime = true\n"
+	noTools    = `{"version":1,"tools":[]}`
 )
 
 func hexSum(data string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(data))) }

@@ -28,6 +28,8 @@ type Bundle struct {
 	PolicyName    string // inside the bundle
 	PolicyPath    string // for positions
 
+	Tools []Tool // of the tools.json that the manifest names, in its order
+
 	// Digest names what is run, however it was packed: hex SHA-256 over a
 	// listing of the manifest and the files that the runtime uses.
 	Digest     string

@@ -124,13 +124,21 @@ func (p *manifestParser) prose(t *tomlfile.Table, key string) string {
 		return ""
 	}
 	e, _ := t.Get(key)
-	if len(s) > 4096 {
-		p.Errorf(e.Value.Pos, "", "%s has %d bytes; at most 4096 are allowed", key, len(s))
-	}
-	if strings.ContainsFunc(s, func(r rune) bool { return unicode.Is(unicode.Bidi_Control, r) }) {
-		p.Errorf(e.Value.Pos, "", "%s contains a character that turns the reading direction", key)
+	if wrong := proseProblem(s); wrong != "" {
+		p.Errorf(e.Value.Pos, "", "%s %s", key, wrong)
 	}
 	return s
+}
+
+// proseProblem is what is wrong with a text that will be shown to people, or "".
+func proseProblem(s string) string {
+	if len(s) > 4096 {
+		return fmt.Sprintf("has %d bytes; at most 4096 are allowed", len(s))
+	}
+	if strings.ContainsFunc(s, func(r rune) bool { return unicode.Is(unicode.Bidi_Control, r) }) {
+		return "contains a character that turns the reading direction"
+	}
+	return ""
 }
 
 // entry reads the module, which stands in [agent] or at the top.

@@ -23,6 +23,8 @@ type verifier struct {
 	b    *Bundle
 	path func(name string) string // of a file, for people
 	sums map[string]string        // sha256 by name
+
+	schemas []string // files that the tools refer to
 }
 
 // verify checks a tree against its manifest. Nothing is read but files.
@@ -48,6 +50,9 @@ func verify(files map[string][]byte, path func(name string) string) (*Bundle, er
 	}
 	v.b.Wasm = files[m.Entry.Path]
 	if err := v.policy(); err != nil {
+		return nil, err
+	}
+	if err := v.tools(); err != nil {
 		return nil, err
 	}
 	v.remarks()
@@ -162,6 +167,9 @@ func (v *verifier) remarks() {
 		v.warn(tomlfile.Pos{File: v.path(ManifestName)}, "version_missing", "[agent] has no version", `write version = "0.1.0"`)
 	}
 	for _, name := range sortedKeys(m.Artifacts) {
+		if name == toolsArtifact || slices.Contains(v.schemas, m.Artifacts[name].Path) {
+			continue
+		}
 		v.warn(m.Artifacts[name].Pos, "artifact_unused", quote(name)+" is verified and then not used by this version", "")
 		v.b.Findings[len(v.b.Findings)-1].Severity = Info
 	}
@@ -187,6 +195,7 @@ func (v *verifier) digest(manifest []byte) string {
 	if v.b.PolicyPresent {
 		names = append(names, v.b.PolicyName)
 	}
+	names = append(names, v.schemas...)
 	slices.Sort(names)
 	h := sha256.New()
 	sum := sha256.Sum256(manifest)

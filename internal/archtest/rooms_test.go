@@ -27,6 +27,7 @@ var rooms = map[string]room{
 		"internal/home":            "finds the operator's files",
 		"internal/ident":           "parses names from the command line",
 		"internal/egress":          "gives the calls their way out",
+		"internal/foresight":       "prints what it learns of records",
 		"internal/jail":            "gives a run its files",
 		"internal/lane":            "gives the calls a place where programs run, or is what confines one",
 		"internal/lane/probe":      "tries lanes, from outside and from inside",
@@ -84,6 +85,7 @@ var rooms = map[string]room{
 		"internal/audit": "records before it answers",
 	}},
 	"bundles": {2, doors{
+		"caps":              "what a tool needs is written as capabilities",
 		"internal/ident":    "an agent's name is checked where it is read",
 		"internal/tomlfile": "reads manifest.toml",
 	}},
@@ -115,6 +117,9 @@ var rooms = map[string]room{
 		"caps":              "the ceiling is limits",
 		"caps/policy":       "limits are spelled alike everywhere",
 		"internal/tomlfile": "reads config.toml",
+	}},
+	"internal/foresight": {1, doors{
+		"caps": "asks again what records say, and writes grants of it",
 	}},
 	"internal/egress": {2, doors{
 		"caps": "hosts and ports are canonical on both sides",
@@ -217,6 +222,11 @@ var testDoors = map[string]doors{
 		"internal/wasi/wasitest":     "an FS in memory",
 	},
 	"launcher": {"internal/home": "a home of its own for each test"},
+	"internal/foresight": {
+		"caps/policy":    "what it writes is read as operators' files are",
+		"hostcalls/gate": "records are those of a real gate",
+		"internal/audit": "the same",
+	},
 }
 
 // An owner is a room that may import something from outside the house.
