@@ -154,6 +154,9 @@ func (h *Host) runProgram(ctx context.Context, r *execReq) ([]byte, error) {
 		File: r.program.File, Argv: argv, Env: env, Dir: r.dir, Stdin: bytesOf(r.stdin), Timeout: r.timeout,
 		MaxOutput: MaxExecOutput + maxSecret, Holds: h.cfg.Gate.Set(),
 	})
+	if err == nil {
+		err = h.takeInOutput(r)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -25,28 +25,35 @@ type KBEntry struct {
 	Key      string `json:"key"`
 	Revision uint64 `json:"revision"`
 	Size     int    `json:"size"`
+	Trusted  bool   `json:"-"` // as of a [KBValue]
+}
+
+// A KBValue is a stored value and what its store knows of it.
+type KBValue struct {
+	Bytes []byte
+	// Plain says that the value is its own masked form. In doubt it is not.
+	Plain bool
+	// Trusted says that the operator wrote it, or a run that had taken in nothing
+	// untrusted. In doubt it does not.
+	Trusted bool
 }
 
 // KB is what the kb calls need of a knowledge base. Implementations are bound
 // to one tenant: no method takes a tenant, so none can name another's. Errors
 // that a guest should see are a [*Fail]; any other is answered as io.
+//
+// What changes a value says why it is not to be trusted: because of what the
+// run has taken in before, "" if that was nothing untrusted. The store keeps
+// that with the value, and says so to whoever reads it.
 type KB interface {
-	Get(ctx context.Context, domain, key string) ([]byte, error)
-	Put(ctx context.Context, domain, key string, value []byte) (revision uint64, err error)
+	Get(ctx context.Context, domain, key string) (KBValue, error)
+	Put(ctx context.Context, domain, key string, value []byte, because string) (revision uint64, err error)
 	// CAS writes only if the stored revision is this one (0: absent).
-	CAS(ctx context.Context, domain, key string, value []byte, revision uint64) (uint64, error)
-	Delete(ctx context.Context, domain, key string) error
+	CAS(ctx context.Context, domain, key string, value []byte, revision uint64, because string) (uint64, error)
+	Delete(ctx context.Context, domain, key, because string) error
 	List(ctx context.Context, domain, prefix string) ([]KBEntry, error)
 	// Search returns the values that suit a text best.
 	Search(ctx context.Context, q KBQuery) ([]KBHit, error)
-}
-
-// A PlainKB is a KB that remembers whether a value holds anything to mask, by
-// the same masks as the run's.
-type PlainKB interface {
-	// GetPlain is Get; plain says that the value is its own masked form. In doubt
-	// it is not.
-	GetPlain(ctx context.Context, domain, key string) (value []byte, plain bool, err error)
 }
 
 // Components do the work of the families once the gate has permitted it. A
@@ -65,6 +72,8 @@ type Components struct {
 type Config struct {
 	Components
 	Gate *gate.Gate
+	// Sources say which inputs mark the run.
+	Sources Sources
 	// Now is the time in nanoseconds since 1970, for time_now.
 	Now func() int64
 	// Log receives what the guest logs.

@@ -34,24 +34,24 @@ type rig struct {
 
 type memoryKB map[string]string
 
-func (m memoryKB) Get(_ context.Context, domain, key string) ([]byte, error) {
+func (m memoryKB) Get(_ context.Context, domain, key string) (KBValue, error) {
 	v, ok := m[domain+"/"+key]
 	if !ok {
-		return nil, fs.ErrNotExist
+		return KBValue{}, fs.ErrNotExist
 	}
-	return []byte(v), nil
+	return KBValue{Bytes: []byte(v), Trusted: true}, nil
 }
 
-func (m memoryKB) Put(_ context.Context, domain, key string, v []byte) (uint64, error) {
+func (m memoryKB) Put(_ context.Context, domain, key string, v []byte, _ string) (uint64, error) {
 	m[domain+"/"+key] = string(v)
 	return 1, nil
 }
 
-func (m memoryKB) CAS(_ context.Context, _, _ string, _ []byte, _ uint64) (uint64, error) {
+func (m memoryKB) CAS(_ context.Context, _, _ string, _ []byte, _ uint64, _ string) (uint64, error) {
 	return 0, &Fail{Errno: Again, Hint: "another"}
 }
 
-func (m memoryKB) Delete(_ context.Context, domain, key string) error {
+func (m memoryKB) Delete(_ context.Context, domain, key, _ string) error {
 	delete(m, domain+"/"+key)
 	return nil
 }
@@ -90,7 +90,7 @@ func newRig(t testing.TB, grants ...string) *rig {
 		t.Fatal(err)
 	}
 	r.host = New(Config{
-		Gate: r.gate, Components: Components{KB: r.kb, Masks: r.masks}, Now: func() int64 { return 42 },
+		Gate: r.gate, Components: Components{KB: r.kb, Masks: r.masks}, Now: func() int64 { return 42 }, Sources: trusting(t),
 		Log: func(level, message string) { r.lines = append(r.lines, level+": "+message) },
 	})
 	funcs, err := r.host.Funcs()
@@ -101,6 +101,17 @@ func newRig(t testing.TB, grants ...string) *rig {
 		r.funcs[f.Name] = f
 	}
 	return r
+}
+
+// trusting are sources by which no answer of a host marks the run.
+func trusting(t testing.TB) Sources {
+	t.Helper()
+	every := caps.Grant{Family: caps.Net, Modes: caps.HTTPS | caps.HTTP, Scope: "*"}
+	all, err := caps.Base([]caps.Entry{{Grant: every}}, caps.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Sources{Trusted: all}
 }
 
 const outAt, outRoom = 1 << 16, 64

@@ -99,23 +99,16 @@ var kbGet = define("kb_get", 2, caps.KBRead, gated[kbReq]{
 		if err != nil {
 			return nil, err
 		}
-		v, plain, err := h.getPlain(ctx, r.domain, key)
-		if err != nil || raw || plain && h.cfg.Masks != nil {
-			return v, kbError(err)
+		v, err := h.cfg.KB.Get(ctx, r.domain, key)
+		if err == nil {
+			err = h.takeInValue(r, v)
 		}
-		return h.mask(r.domain, h.scrubFirst(v))
+		if err != nil || raw || v.Plain && h.cfg.Masks != nil {
+			return v.Bytes, kbError(err)
+		}
+		return h.mask(r.domain, h.scrubFirst(v.Bytes))
 	},
 })
-
-// getPlain reads a value, and whether masks change nothing of it as far as the
-// store knows.
-func (h *Host) getPlain(ctx context.Context, domain, key string) (value []byte, plain bool, err error) {
-	if store, knows := h.cfg.KB.(PlainKB); knows {
-		return store.GetPlain(ctx, domain, key)
-	}
-	value, err = h.cfg.KB.Get(ctx, domain, key)
-	return value, false, err
-}
 
 var kbPut = define("kb_put", 3, caps.KBWrite, gated[kbReq]{
 	decode: kbValue, touches: kbWrites, payload: kbPayload, budget: kbBudget, done: true,
@@ -124,7 +117,7 @@ var kbPut = define("kb_put", 3, caps.KBWrite, gated[kbReq]{
 		if err != nil {
 			return nil, err
 		}
-		rev, err := h.cfg.KB.Put(ctx, r.domain, key, []byte(r.value))
+		rev, err := h.cfg.KB.Put(ctx, r.domain, key, []byte(r.value), h.taintedBy())
 		return h.wrote(r, rev, err)
 	},
 })
@@ -136,7 +129,7 @@ var kbCAS = define("kb_cas", 4, caps.KBWrite, gated[kbReq]{
 		if err != nil {
 			return nil, err
 		}
-		rev, err := h.cfg.KB.CAS(ctx, r.domain, key, []byte(r.value), r.revision)
+		rev, err := h.cfg.KB.CAS(ctx, r.domain, key, []byte(r.value), r.revision, h.taintedBy())
 		return h.wrote(r, rev, err)
 	},
 })
@@ -148,7 +141,7 @@ var kbDelete = define("kb_delete", 2, caps.KBWrite, gated[kbReq]{
 		if err != nil {
 			return nil, err
 		}
-		return nil, kbError(h.cfg.KB.Delete(ctx, r.domain, key))
+		return nil, kbError(h.cfg.KB.Delete(ctx, r.domain, key, h.taintedBy()))
 	},
 })
 
@@ -165,6 +158,9 @@ var kbList = define("kb_list", 2, caps.KBRead, gated[kbReq]{
 		}
 		entries, err := list(ctx, r)
 		if err != nil {
+			return nil, err
+		}
+		if err := h.takeInKeys(r.domain, entries); err != nil {
 			return nil, err
 		}
 		return encodeList(entries)

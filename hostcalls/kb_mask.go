@@ -203,7 +203,7 @@ func (h *Host) maskedKeys(ctx context.Context, domain, prefix string) ([]maskedE
 				real[masked] = e.Key
 			}
 		}
-		list[i] = maskedEntry{KBEntry{masked, e.Revision, e.Size}, e.Key}
+		list[i] = maskedEntry{KBEntry{masked, e.Revision, e.Size, e.Trusted}, e.Key}
 	}
 	if prefix == "" {
 		if h.realKeys == nil {
@@ -230,19 +230,19 @@ func (h *Host) listMasked(ctx context.Context, r kbReq) ([]KBEntry, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		value, plain, err := h.getPlain(ctx, r.domain, e.real)
+		stored, err := h.cfg.KB.Get(ctx, r.domain, e.real)
 		if err = kbError(err); err != nil {
 			if f := (*Fail)(nil); errors.As(err, &f) && f.Errno == Noent {
 				continue // deleted since
 			}
 			return nil, err
 		}
-		if !plain {
-			if value, err = h.mask(r.domain, value); err != nil {
+		if !stored.Plain {
+			if stored.Bytes, err = h.mask(r.domain, stored.Bytes); err != nil {
 				return nil, err
 			}
 		}
-		e.Size = len(value)
+		e.Size = len(stored.Bytes)
 		list = append(list, e.KBEntry)
 	}
 	slices.SortFunc(list, func(a, b KBEntry) int {
@@ -296,8 +296,8 @@ func (h *Host) keepsData(ctx context.Context, r kbReq, key string) error {
 		}
 		return err
 	}
-	literal := h.cfg.Masks.Marks(stored)
-	masked, err := h.mask(domain, bytes.Clone(stored))
+	literal := h.cfg.Masks.Marks(stored.Bytes)
+	masked, err := h.mask(domain, bytes.Clone(stored.Bytes))
 	if err != nil {
 		return err
 	}

@@ -48,25 +48,25 @@ func (m sortedKB) List(_ context.Context, domain, prefix string) ([]KBEntry, err
 	var list []KBEntry
 	for k, v := range m.memoryKB {
 		if key, ok := strings.CutPrefix(k, domain+"/"); ok && strings.HasPrefix(key, prefix) {
-			list = append(list, KBEntry{key, 1, len(v)})
+			list = append(list, KBEntry{key, 1, len(v), true})
 		}
 	}
 	slices.SortFunc(list, func(a, b KBEntry) int { return strings.Compare(a.Key, b.Key) })
 	return list, nil
 }
 
-func (m sortedKB) CAS(ctx context.Context, domain, key string, v []byte, revision uint64) (uint64, error) {
+func (m sortedKB) CAS(ctx context.Context, domain, key string, v []byte, revision uint64, because string) (uint64, error) {
 	if _, err := m.Get(ctx, domain, key); (revision == 0) != errors.Is(err, fs.ErrNotExist) {
 		return 0, &Fail{Errno: Again, Hint: "another"}
 	}
-	return m.Put(ctx, domain, key, v)
+	return m.Put(ctx, domain, key, v, because)
 }
 
-func (m sortedKB) Delete(ctx context.Context, domain, key string) error {
+func (m sortedKB) Delete(ctx context.Context, domain, key, because string) error {
 	if _, err := m.Get(ctx, domain, key); err != nil {
 		return err
 	}
-	return m.memoryKB.Delete(ctx, domain, key)
+	return m.memoryKB.Delete(ctx, domain, key, because)
 }
 
 func (m sortedKB) Search(context.Context, KBQuery) ([]KBHit, error) {

@@ -97,6 +97,10 @@ func (x *exchange) send(p gate.Permit) (*http.Response, error) {
 	if err != nil {
 		return nil, x.failed(err)
 	}
+	if err := x.takeInAnswer(); err != nil {
+		_ = resp.Body.Close()
+		return nil, err
+	}
 	x.h.budget.take(caps.NetBytes, headerSize(resp.Header))
 	if !x.h.budget.allows(caps.NetBytes, 0) {
 		_ = resp.Body.Close()

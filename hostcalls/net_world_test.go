@@ -254,7 +254,7 @@ func netRig(t testing.TB, w *world, text string) *rig {
 	t.Cleanup(c.Close)
 	r.host = New(Config{
 		Gate: r.gate, Components: Components{HTTP: c}, Now: func() int64 { return time.Now().UnixNano() },
-		Limits: base.Limits,
+		Limits: base.Limits, Sources: trusting(t),
 	})
 	funcs, err := r.host.Funcs()
 	if err != nil {

@@ -22,6 +22,7 @@ type KBHit struct {
 	Key     string  `json:"key"`
 	Score   float64 `json:"score"`
 	Snippet string  `json:"snippet"`
+	Trusted bool    `json:"-"` // as of a [KBValue]
 }
 
 // A KBQuery is what a run searches for.
@@ -70,6 +71,9 @@ var kbSearch = define("kb_search", 2, caps.KBRead, gated[searchReq]{
 			if hits, err = h.maskHits(r.domain, hits); err != nil {
 				return nil, err
 			}
+		}
+		if err := h.takeInHits(r.domain, hits); err != nil {
+			return nil, err
 		}
 		if hits == nil {
 			hits = []KBHit{}

@@ -190,9 +190,10 @@ type plainKB struct {
 	plain bool
 }
 
-func (k plainKB) GetPlain(ctx context.Context, domain, key string) ([]byte, bool, error) {
-	v, err := k.Get(ctx, domain, key)
-	return v, k.plain, err
+func (k plainKB) Get(ctx context.Context, domain, key string) (KBValue, error) {
+	v, err := k.memoryKB.Get(ctx, domain, key)
+	v.Plain = k.plain
+	return v, err
 }
 
 // starMasks puts stars in the place of everything.

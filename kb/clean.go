@@ -51,12 +51,13 @@ func (v *View) clean(ctx context.Context, q *Query, hits []Hit, want int) ([]Hit
 			break
 		}
 		if h.Snippet != "" {
-			value, plain, err := v.Bytes(ctx, q.Domain, h.Key)
+			c, err := v.Content(ctx, q.Domain, h.Key)
 			if errors.Is(err, fs.ErrNotExist) {
 				continue // deleted since
 			}
 			if err == nil {
-				h.Snippet, err = v.cleanSnippet(q, value, plain, words)
+				h.Trusted = c.Trusted // it may be another value by now
+				h.Snippet, err = v.cleanSnippet(q, c.Bytes, c.Plain, words)
 			}
 			if err != nil {
 				return nil, err

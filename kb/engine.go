@@ -372,5 +372,5 @@ func (e *engine) set(txn *badger.Txn, c *change, rev uint64, o Origin) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(txn.Set(keyMeta(q.Domain, q.Key), m), txn.Set(keyData(q.Domain, q.Key), joinData(rev, m, q.Value, c.doc.plain)))
+	return errors.Join(txn.Set(keyMeta(q.Domain, q.Key), m), txn.Set(keyData(q.Domain, q.Key), joinData(rev, m, q.Value, c.doc.plain, o.Label == Trusted)))
 }

@@ -62,7 +62,7 @@ func BenchmarkGuestGet(b *testing.B) {
 	})
 	b.Run("view", func(b *testing.B) {
 		for b.Loop() {
-			if _, _, err := v.Bytes(ctx, "notes", "key00500"); err != nil {
+			if _, err := v.Content(ctx, "notes", "key00500"); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -93,13 +93,9 @@ type benchKB struct {
 	view *View
 }
 
-func (k benchKB) Get(ctx context.Context, domain, key string) ([]byte, error) {
-	value, _, err := k.view.Bytes(ctx, domain, key)
-	return value, err
-}
-
-func (k benchKB) GetPlain(ctx context.Context, domain, key string) ([]byte, bool, error) {
-	return k.view.Bytes(ctx, domain, key)
+func (k benchKB) Get(ctx context.Context, domain, key string) (hostcalls.KBValue, error) {
+	c, err := k.view.Content(ctx, domain, key)
+	return hostcalls.KBValue(c), err
 }
 
 // benchMasks are the masks that runs see.

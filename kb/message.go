@@ -6,7 +6,7 @@ import (
 
 // protocolVersion is what both ends of the socket must agree on. It changes
 // whenever a message or the meaning of a key does.
-const protocolVersion = 3
+const protocolVersion = 4
 
 // A hello opens a connection, from both ends.
 type hello struct {
@@ -90,6 +90,8 @@ type response struct {
 	Verified Verified `cbor:"19,keyasint"`
 	LogKept  bool     `cbor:"20,keyasint,omitempty"` // a restore leaves the log that is there
 	Plain    bool     `cbor:"21,keyasint,omitempty"` // masks change nothing of Value
+
+	Trusted bool `cbor:"24,keyasint,omitempty"` // the label of Value, where Origin is not asked for
 
 	Revisions []uint64 `cbor:"22,keyasint,omitempty"` // of a put of many, as far as it came
 	Stopped   failure  `cbor:"23,keyasint,omitempty"` // what Text says of the next one

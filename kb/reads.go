@@ -48,31 +48,35 @@ func (r *reads) changed() {
 	}
 }
 
-// bytes reads a value and whether it is plain, and nothing else.
-func (e *engine) bytes(domain, key string) (value []byte, plain bool, err error) {
+// content reads a value and what decides how it may be shown, nothing else.
+func (e *engine) content(domain, key string) (c Content, err error) {
 	if err := e.mayServe(); err != nil {
-		return nil, false, err
+		return c, err
 	}
 	if err := checkKey(key); err != nil {
-		return nil, false, err
+		return c, err
 	}
 	r := e.reader()
 	defer e.release(r)
 	item, err := r.txn.Get(keyData(domain, key))
 	if errors.Is(err, badger.ErrKeyNotFound) {
-		return nil, false, absent(domain, key)
+		return c, absent(domain, key)
 	}
 	if err == nil {
 		err = item.Value(func(p []byte) error {
-			_, _, v, err := splitData(p)
-			value, plain = append(make([]byte, 0, len(v)), v...), isPlain(p)
+			_, head, v, err := splitData(p)
+			if err != nil {
+				return err
+			}
+			c.Bytes, c.Plain = append(make([]byte, 0, len(v)), v...), isPlain(p)
+			c.Trusted, err = e.isTrusted(p, head)
 			return err
 		})
 	}
 	if err != nil {
-		return nil, false, fmt.Errorf("%w: reading %s/%s: %w", ErrDamaged, domain, key, err)
+		return Content{}, fmt.Errorf("%w: reading %s/%s: %w", ErrDamaged, domain, key, err)
 	}
-	return value, plain, nil
+	return c, nil
 }
 
 // local is the engine, counted in using, if this process owns the store; else nil.

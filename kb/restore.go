@@ -280,7 +280,7 @@ func (e *engine) restoreValue(txn *badger.Txn, s restoring, r *restorable) error
 	t.add(d, len(r.value))
 	return errors.Join(
 		txn.Set(keyMeta(r.domain, r.key), head),
-		txn.Set(keyData(r.domain, r.key), joinData(m.Revision, head, r.value, d.plain)),
+		txn.Set(keyData(r.domain, r.key), joinData(m.Revision, head, r.value, d.plain, m.Origin.Label == Trusted)),
 		txn.Set(keyTally(r.domain), t.encode()),
 		e.addDoc(txn, r.domain, r.key, m.Revision, d),
 	)

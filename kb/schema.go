@@ -10,8 +10,9 @@ import (
 // schema is the version of the database's layout that this program writes.
 //
 //	1  meta and value apart, no index, no chain; it does not say so itself
-//	2  as keys.go has it
-const schema = 2
+//	2  no value has the bit that says that it is trusted
+//	3  as keys.go has it
+const schema = 3
 
 // ErrSchema says that the store was written by a newer version of rlp.
 var ErrSchema = errors.New("store was written by a newer version of rlp")
@@ -155,7 +156,7 @@ func (e *engine) joinSchema1(txn *badger.Txn, domain, key string) error {
 	step := Step{Revision: m.Revision, Size: m.Size, Origin: m.Origin}
 	return errors.Join(
 		txn.Set(keyMeta(domain, key), p),
-		txn.Set(keyData(domain, key), joinData(m.Revision, p, value, false)),
+		txn.Set(keyData(domain, key), joinData(m.Revision, p, value, false, m.Origin.Label == Trusted)),
 		txn.Delete(old),
 		e.addStep(txn, domain, key, step),
 	)
@@ -205,8 +206,12 @@ func (e *engine) reindexKey(txn *badger.Txn, k []byte) error {
 		return err
 	}
 	t.add(d, len(value))
+	trusted, err := e.isTrusted(p, head)
+	if err != nil {
+		return fmt.Errorf("%s/%s: %w", domain, key, err)
+	}
 	if d.plain != isPlain(p) {
-		err = txn.Set(k, joinData(revision, head, value, d.plain))
+		err = txn.Set(k, joinData(revision, head, value, d.plain, trusted))
 	}
 	return errors.Join(err, e.addDoc(txn, domain, string(key), revision, d), txn.Set(keyTally(domain), t.encode()))
 }

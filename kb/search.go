@@ -28,6 +28,7 @@ type Hit struct {
 	Key     string  `cbor:"1,keyasint"`
 	Score   float64 `cbor:"2,keyasint"` // above 0; comparable within one answer
 	Snippet string  `cbor:"3,keyasint"` // of the text around a word, in one line
+	Trusted bool    `cbor:"4,keyasint"` // the value's label is [Trusted]
 }
 
 // Search returns the values of a domain that suit a text best, by BM25 over
@@ -193,22 +194,27 @@ func (s *searcher) hit(b scored, words map[string]bool) (Hit, error) {
 	if err != nil {
 		return Hit{}, fmt.Errorf("%w: document %d of %s: %w", ErrDamaged, b.doc, s.domain, err)
 	}
-	revision, _, value, err := splitData(stored)
+	revision, head, value, err := splitData(stored)
 	if err == nil && revision != b.doc {
 		err = fmt.Errorf("%w: the index of %s leads to another revision of %s", ErrDamaged, s.domain, key)
 	}
 	if err != nil {
 		return Hit{}, err
 	}
+	h := Hit{Key: key, Score: b.score}
+	if h.Trusted, err = s.isTrusted(stored, head); err != nil {
+		return Hit{}, err
+	}
 	if s.work -= len(value); s.work < 0 {
-		return Hit{Key: key, Score: b.score}, nil
+		return h, nil
 	}
 	if !s.raw {
 		if value, err = s.opt.masked(s.domain, value); err != nil {
 			return Hit{}, err
 		}
 	}
-	return Hit{Key: key, Score: b.score, Snippet: snippet(textOf(value), words)}, nil
+	h.Snippet = snippet(textOf(value), words)
+	return h, nil
 }
 
 // bm25 is the usual way to say how well a document suits: rare words count

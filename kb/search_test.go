@@ -334,8 +334,8 @@ func TestPlainValues(t *testing.T) {
 	home := filepath.Join(t.TempDir(), "home")
 	plain := func(t *testing.T, s *Store, key string, want bool) {
 		t.Helper()
-		if _, got, err := s.View(Origin{}).Bytes(t.Context(), "notes", key); err != nil || got != want {
-			t.Errorf("%s is plain: %v, %v", key, got, err)
+		if got, err := s.View(Origin{}).Content(t.Context(), "notes", key); err != nil || got.Plain != want {
+			t.Errorf("%s is plain: %v, %v", key, got.Plain, err)
 		}
 	}
 	with := func(mask func(string, []byte) []byte, version string, f func(s, client *Store)) {

@@ -79,20 +79,27 @@ func (e *engine) decodeMeta(p []byte) (meta, error) {
 }
 
 // dataHead is what stands before meta and value in the stored form of a value:
-// its revision and the length of the meta, below a bit that says that masks
-// change nothing of the value. It is right for the masks of the index.
+// its revision and the length of the meta, below two bits. One says that masks
+// change nothing of the value, and is right for the masks of the index. The
+// other says that the meta's label is [Trusted], so that who reads a value need
+// not decode the rest; where it is not set, the meta says what the label is.
 const (
-	dataHead = 8 + 2
-	plainBit = 0x80 // of the byte behind the revision
+	dataHead   = 8 + 2
+	plainBit   = 0x80 // of the byte behind the revision
+	trustedBit = 0x40 // the same
+	headBits   = (plainBit | trustedBit) << 8
 )
 
 // joinData is the stored form of a value.
-func joinData(revision uint64, meta, value []byte, plain bool) []byte {
+func joinData(revision uint64, meta, value []byte, plain, trusted bool) []byte {
 	p := make([]byte, 0, dataHead+len(meta)+len(value))
 	p = number(p, revision)
 	p = binary.BigEndian.AppendUint16(p, uint16(len(meta)))
 	if plain {
 		p[8] |= plainBit
+	}
+	if trusted {
+		p[8] |= trustedBit
 	}
 	return append(append(p, meta...), value...)
 }
@@ -101,12 +108,22 @@ func joinData(revision uint64, meta, value []byte, plain bool) []byte {
 // stored form.
 func isPlain(p []byte) bool { return len(p) >= dataHead && p[8]&plainBit != 0 }
 
+// isTrusted reports whether the label of a value is [Trusted]; p is its stored
+// form and head the meta in it. Values of earlier versions have no bit for it.
+func (e *engine) isTrusted(p, head []byte) (bool, error) {
+	if len(p) >= dataHead && p[8]&trustedBit != 0 {
+		return true, nil
+	}
+	m, err := e.decodeMeta(head)
+	return m.Origin.Label == Trusted, err
+}
+
 // splitData takes the stored form of a value apart.
 func splitData(p []byte) (revision uint64, meta, value []byte, err error) {
 	if len(p) < dataHead {
 		return 0, nil, nil, fmt.Errorf("%w: a value without a head", ErrDamaged)
 	}
-	n := dataHead + int(binary.BigEndian.Uint16(p[8:])&^(plainBit<<8))
+	n := dataHead + int(binary.BigEndian.Uint16(p[8:])&^headBits)
 	if len(p) < n {
 		return 0, nil, nil, fmt.Errorf("%w: a value that is cut", ErrDamaged)
 	}
@@ -143,7 +160,8 @@ func (e *engine) answerValue(q *request, r *response, p []byte) error {
 	r.Plain = isPlain(p)
 	r.Revision, r.Value = revision, append(make([]byte, 0, len(value)), value...)
 	if q.Bare {
-		return nil
+		r.Trusted, err = e.isTrusted(p, head)
+		return err
 	}
 	m, err := e.decodeMeta(head)
 	if err == nil && (m.Size != len(value) || m.Revision != revision) {

@@ -183,6 +183,9 @@ func (v *verifier) checkData(domain, key string, p []byte) error {
 	if isPlain(p) != d.plain {
 		return damagedf("what is said of its masks is not so")
 	}
+	if trusted, err := v.isTrusted(p, head); err != nil || trusted && m.Origin.Label != Trusted {
+		return errors.Join(err, damagedf("it is called trusted and its label is %s", m.entry("").Origin.Label))
+	}
 	return v.checkWords(domain, key, revision, d)
 }
 

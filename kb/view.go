@@ -34,24 +34,30 @@ func (v *View) Get(ctx context.Context, domain, key string) (Value, error) {
 	return Value{r.Value, r.Revision, r.Origin}, nil
 }
 
-// Bytes is [View.Get] without the provenance, and quicker. plain says that
-// masks change nothing of the value.
-func (v *View) Bytes(ctx context.Context, domain, key string) (value []byte, plain bool, err error) {
+// Content is a value and what decides how it may be shown, and to whom.
+type Content struct {
+	Bytes   []byte
+	Plain   bool // masks change nothing of it
+	Trusted bool // its label is [Trusted]
+}
+
+// Content is [View.Get] without the rest of the provenance, and quicker.
+func (v *View) Content(ctx context.Context, domain, key string) (Content, error) {
 	if err := v.checkDomain(domain); err != nil {
-		return nil, false, err
+		return Content{}, err
 	}
 	if e := v.store.local(); e != nil {
 		defer v.store.using.Done()
-		return e.bytes(domain, key)
+		return e.content(domain, key)
 	}
 	r, err := v.store.do(ctx, &request{Op: opGet, Domain: domain, Key: key, Bare: true})
 	if err != nil {
-		return nil, false, err
+		return Content{}, err
 	}
 	if r.Value == nil {
 		r.Value = []byte{}
 	}
-	return r.Value, r.Plain, nil
+	return Content{r.Value, r.Plain, r.Trusted}, nil
 }
 
 // Put stores value at key, at most 1 MiB at a key of at most 1 KiB of UTF-8

@@ -255,6 +255,7 @@ func (a *app) kbSearchCommand() *cobra.Command {
 					Key     string  `json:"key"`
 					Score   float64 `json:"score"`
 					Snippet string  `json:"snippet"`
+					Label   string  `json:"label"`
 				}
 				list := []hit{}
 				for _, h := range hits {
@@ -263,7 +264,11 @@ func (a *app) kbSearchCommand() *cobra.Command {
 							return err
 						}
 					}
-					list = append(list, hit(h))
+					label := kb.Untrusted
+					if h.Trusted {
+						label = kb.Trusted
+					}
+					list = append(list, hit{h.Key, h.Score, h.Snippet, label})
 				}
 				if a.json {
 					return a.printJSON(list)

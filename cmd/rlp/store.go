@@ -78,14 +78,30 @@ func (s *store) Close() error {
 
 // as is the knowledge base as one run writes it.
 func (s *store) as(id launcher.Identity) hostcalls.KB {
-	return &runKB{store: s, origin: kb.Origin{Agent: id.Agent, Run: id.RunID, Source: "agent", Label: kb.Untrusted}}
+	return &runKB{store: s, origin: kb.Origin{Agent: id.Agent, Run: id.RunID, Source: "agent", Label: kb.Trusted}}
 }
 
-// runKB is a kb.View behind the interface that the host calls want.
+// runKB is a kb.View behind the interface that the host calls want. What a run
+// writes is trusted until it has taken in something that is not.
 type runKB struct {
 	store  *store
 	origin kb.Origin
 	view   *kb.View
+}
+
+// writer is the view for a change. The label is that of the moment, and the
+// source of what is not to be trusted is what the run has taken in.
+func (r *runKB) writer(ctx context.Context, because string) (*kb.View, error) {
+	if because == "" {
+		return r.open(ctx)
+	}
+	s, err := r.store.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	from := r.origin
+	from.Source, from.Label = because, kb.Untrusted
+	return s.View(from), nil
 }
 
 func (r *runKB) open(ctx context.Context) (*kb.View, error) {
@@ -100,28 +116,17 @@ func (r *runKB) open(ctx context.Context) (*kb.View, error) {
 	return r.view, nil
 }
 
-func (r *runKB) Get(ctx context.Context, domain, key string) ([]byte, error) {
+func (r *runKB) Get(ctx context.Context, domain, key string) (hostcalls.KBValue, error) {
 	v, err := r.open(ctx)
 	if err != nil {
-		return nil, err
+		return hostcalls.KBValue{}, err
 	}
-	value, _, err := v.Bytes(ctx, domain, key)
-	return value, asFail(err)
+	c, err := v.Content(ctx, domain, key)
+	return hostcalls.KBValue(c), asFail(err)
 }
 
-// GetPlain is Get for who would mask the value: the store knows of most values
-// that there is nothing to mask in them.
-func (r *runKB) GetPlain(ctx context.Context, domain, key string) (value []byte, plain bool, err error) {
-	v, err := r.open(ctx)
-	if err != nil {
-		return nil, false, err
-	}
-	value, plain, err = v.Bytes(ctx, domain, key)
-	return value, plain, asFail(err)
-}
-
-func (r *runKB) Put(ctx context.Context, domain, key string, value []byte) (uint64, error) {
-	v, err := r.open(ctx)
+func (r *runKB) Put(ctx context.Context, domain, key string, value []byte, because string) (uint64, error) {
+	v, err := r.writer(ctx, because)
 	if err != nil {
 		return 0, err
 	}
@@ -129,8 +134,8 @@ func (r *runKB) Put(ctx context.Context, domain, key string, value []byte) (uint
 	return rev, asFail(err)
 }
 
-func (r *runKB) CAS(ctx context.Context, domain, key string, value []byte, revision uint64) (uint64, error) {
-	v, err := r.open(ctx)
+func (r *runKB) CAS(ctx context.Context, domain, key string, value []byte, revision uint64, because string) (uint64, error) {
+	v, err := r.writer(ctx, because)
 	if err != nil {
 		return 0, err
 	}
@@ -138,8 +143,8 @@ func (r *runKB) CAS(ctx context.Context, domain, key string, value []byte, revis
 	return rev, asFail(err)
 }
 
-func (r *runKB) Delete(ctx context.Context, domain, key string) error {
-	v, err := r.open(ctx)
+func (r *runKB) Delete(ctx context.Context, domain, key, because string) error {
+	v, err := r.writer(ctx, because)
 	if err != nil {
 		return err
 	}
@@ -156,7 +161,7 @@ func (r *runKB) List(ctx context.Context, domain, prefix string) ([]hostcalls.KB
 		if err != nil {
 			return nil, asFail(err)
 		}
-		list = append(list, hostcalls.KBEntry{Key: e.Key, Revision: e.Revision, Size: e.Size})
+		list = append(list, hostcalls.KBEntry{Key: e.Key, Revision: e.Revision, Size: e.Size, Trusted: e.Origin.Label == kb.Trusted})
 	}
 	return list, nil
 }

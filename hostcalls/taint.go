@@ -1,0 +1,138 @@
+package hostcalls
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"runloop.dev/rlp/caps"
+)
+
+// Sources say which inputs are untrusted, beside those that always are: what
+// MCP servers and other agents answer, and stored values that are labelled so.
+// The zero Sources trust no host, and every file, program and launch input.
+//
+// The first thing of an untrusted source marks the run, before the guest sees a
+// byte of it; from then on the run holds no more than its floor leaves, to its
+// end: what a guest has read, it knows.
+type Sources struct {
+	// Untrusted holds the files, programs and domains that mark a run.
+	Untrusted caps.Set
+	// Trusted holds the hosts whose answers do not.
+	Trusted caps.Set
+	// Input says that what the agent is given to do marks it as well.
+	Input bool
+}
+
+// marks reports whether what comes of r is untrusted.
+func (s *Sources) marks(r caps.Request) bool {
+	if r.Family == caps.Net {
+		return !s.Trusted.Check(r).Allow
+	}
+	return s.Untrusted.Check(r).Allow
+}
+
+// takeIn marks the run as holding what came of r, which is not to be trusted:
+// source is its name, as records may show it. Nothing of it may reach the guest
+// unless this returns nil.
+func (h *Host) takeIn(f caps.Family, source string) error {
+	if h.taintedBy() != "" {
+		return nil
+	}
+	return h.cfg.Gate.Taint(Cause(caps.SourceWord(f), h.scrubText(source)))
+}
+
+// takeInKeys marks the run when one of the keys that it is about to be shown was
+// chosen by somebody who is not to be trusted: a key is text like any other.
+func (h *Host) takeInKeys(domain string, entries []KBEntry) error {
+	marks := h.marksDomain(domain)
+	for i := range entries {
+		if e := &entries[i]; marks || !e.Trusted {
+			return h.takeIn(caps.KBRead, domain+"/"+e.Key)
+		}
+	}
+	return nil
+}
+
+// takeInHits is the same for what a search found: keys, and words of values.
+func (h *Host) takeInHits(domain string, hits []KBHit) error {
+	marks := h.marksDomain(domain)
+	for i := range hits {
+		if hit := &hits[i]; marks || !hit.Trusted {
+			return h.takeIn(caps.KBRead, domain+"/"+hit.Key)
+		}
+	}
+	return nil
+}
+
+// takeInValue is the same for one value.
+func (h *Host) takeInValue(r kbReq, v KBValue) error {
+	if v.Trusted && !h.marksDomain(r.domain) {
+		return nil
+	}
+	return h.takeIn(caps.KBRead, r.target())
+}
+
+func (h *Host) marksDomain(domain string) bool {
+	return h.cfg.Sources.marks(caps.Request{Family: caps.KBRead, Name: domain})
+}
+
+// takeInAnswer marks the run when an answer comes from a host that is not
+// trusted, whatever its status: an error's text is written by the same hand.
+// Each answer on the way of a redirect counts, since it chose the next one.
+func (x *exchange) takeInAnswer() error {
+	if x.h.cfg.Sources.marks(x.request()) {
+		return x.h.takeIn(caps.Net, x.shown)
+	}
+	return nil
+}
+
+// takeInOutput marks the run when what a program printed is not to be trusted.
+func (h *Host) takeInOutput(r *execReq) error {
+	for _, name := range append(r.program.Via, r.program.File, r.asked) {
+		if h.cfg.Sources.marks(caps.Request{Family: caps.Exec, Name: name}) {
+			return h.takeIn(caps.Exec, r.program.File)
+		}
+	}
+	return nil
+}
+
+// TakeInInput marks the run when what the agent is given to do is not to be
+// trusted; it is called before the guest has it.
+func (h *Host) TakeInInput() error {
+	if !h.cfg.Sources.Input || h.taintedBy() != "" {
+		return nil
+	}
+	return h.cfg.Gate.Taint(caps.SourceInput)
+}
+
+// taintedBy is the untrusted input that marked the run, "" if none has.
+func (h *Host) taintedBy() string {
+	cause, _ := h.cfg.Gate.Tainted()
+	return cause
+}
+
+// MaxCause bounds the name of an input that marked a run, in bytes.
+const MaxCause = 1024
+
+// Cause is how records and labels name an input: "http:https://host/path",
+// "kb:drafts/x", "fs:/downloads/a.txt", or the word alone where a source has no
+// name. It is one line of UTF-8.
+func Cause(word, name string) string {
+	if name == "" {
+		return word
+	}
+	text := word + ":" + strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 || r == '\u2028' || r == '\u2029' {
+			return utf8.RuneError
+		}
+		return r
+	}, strings.ToValidUTF8(name, "\ufffd"))
+	if len(text) <= MaxCause {
+		return text
+	}
+	cut := MaxCause - len("...")
+	for !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + "..."
+}
