@@ -16,7 +16,7 @@ import (
 
 func (a *app) capsCommand() *cobra.Command {
 	c := &cobra.Command{Use: "caps", Short: "See what an agent asks for, what is left of it, and why", Args: cobra.NoArgs, RunE: showHelp}
-	c.AddCommand(a.capsLintCommand(), a.capsShowCommand(), a.capsDiffCommand(), a.capsExplainCommand(), a.capsSchemaCommand())
+	c.AddCommand(a.capsLintCommand(), a.capsShowCommand(), a.capsDiffCommand(), a.capsExplainCommand(), a.capsSuggestCommand(), a.capsSchemaCommand())
 	return c
 }
 
@@ -89,7 +89,7 @@ func (a *app) capsExplainCommand() *cobra.Command {
 }
 
 func (a *app) capsSchemaCommand() *cobra.Command {
-	kinds := []string{string(policy.KindPolicy), string(policy.KindManifest), string(policy.KindOverride)}
+	kinds := []string{string(policy.KindPolicy), string(policy.KindManifest), string(policy.KindOverride), string(policy.KindProfile)}
 	return &cobra.Command{
 		Use: "schema [" + strings.Join(kinds, "|") + "]", Short: "Print the JSON Schema of a document, for editors",
 		ValidArgs: kinds, Args: func(_ *cobra.Command, args []string) error {

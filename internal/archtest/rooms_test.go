@@ -31,6 +31,7 @@ var rooms = map[string]room{
 		"internal/jail":            "gives a run its files",
 		"internal/lane":            "gives the calls a place where programs run, or is what confines one",
 		"internal/lane/probe":      "tries lanes, from outside and from inside",
+		"internal/mcpclient":       "speaks with servers of tools, as it is told where they are",
 		"internal/model":           "gives the calls their models",
 		"internal/model/providers": "is the process that speaks to providers",
 		"internal/model/remote":    "starts that process, or is it",
@@ -130,6 +131,8 @@ var rooms = map[string]room{
 	"internal/model/remote": {3, doors{
 		"internal/model": "carries its requests and answers",
 	}},
+	"internal/mcpclient":         {0, nil},
+	"internal/mcpclient/mcptest": {0, nil},
 	"internal/model":             {2, nil},
 	"internal/model/modeltest":   {0, nil},
 	"internal/guest/hostiletest": {0, nil},
@@ -182,7 +185,9 @@ var testDoors = map[string]doors{
 	"cmd/rlp": {
 		"internal/model/modeltest":   "scripts ask servers on loopback",
 		"internal/guest/hostiletest": "modules that attack the launch",
+		"internal/mcpclient/mcptest": "scripts ask servers of tools, hostile ones too",
 	},
+	"internal/mcpclient": {"internal/mcpclient/mcptest": "servers of tools, hostile ones too"},
 	"internal/model/providers": {
 		"internal/model/modeltest": "providers are servers on loopback",
 		"internal/model/remote":    "what the process between costs is measured",
@@ -256,6 +261,10 @@ var outside = map[string][]owner{
 	},
 	"github.com/anthropics/anthropic-sdk-go": {
 		{"internal/model/providers", false, "asks those who speak its protocol; what linking it costs, others do not pay"},
+	},
+	"github.com/modelcontextprotocol/go-sdk": {
+		{"internal/mcpclient", false, "the only room that speaks with servers of tools"},
+		{"internal/mcpclient/mcptest", false, "is such a server"},
 	},
 	"github.com/spf13/cobra": {{"cmd/rlp", false, "the command line"}},
 	"github.com/spf13/pflag": {{"cmd/rlp", false, "the command line"}},
@@ -346,6 +355,8 @@ var guarded = map[string][]owner{
 		{"kb/wire", false, "the store's private socket"},
 	},
 	"net/http": {
+		{"internal/mcpclient", false, "the protocol's library speaks it; only egress sends"},
+		{"internal/mcpclient/mcptest", false, "is a server"},
 		{"internal/model/modeltest", false, "is a server"},
 		{"internal/model/providers", false, "asks providers"},
 		{"hostcalls", false, "requests and answers have its types; only egress sends"},
@@ -378,6 +389,7 @@ var guarded = map[string][]owner{
 		{"kb/journal", false, "the mapped journal"},
 	},
 	"os": {
+		{"internal/mcpclient/mcptest", false, "shows what a server is given, and exits"},
 		{"internal/model/remote", false, "the pipe that a child answers on"},
 		{"agents/*", false, "a guest's files, arguments and exit"},
 		{"agents/sdk", false, "a guest's files, arguments and exit"},

@@ -1,0 +1,293 @@
+package foresight_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/caps/policy"
+	"runloop.dev/rlp/hostcalls/gate"
+	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/foresight"
+)
+
+var paths = []string{"/", "/a", "/a/b", "/a/b/c", "/a/bc", "/tmp", "/tmp/x", "/tmpfoo/y", "/tmp/x/z", "/w/1", "/w/2", "/w/3", "/odd/\"q\"\\", "/odd/[x]", "/odd/\u202ename"}
+
+// universe is every request that the tests know of.
+func universe() []caps.Request {
+	var all []caps.Request
+	add := func(f caps.Family, names ...string) {
+		for m := range caps.Mode(32) {
+			for _, n := range names {
+				if caps.AllModes(f).Has(m) {
+					all = append(all, caps.Request{Family: f, Mode: m, Name: n})
+				}
+			}
+		}
+	}
+	add(caps.FS, paths...)
+	add(caps.Net, "a.example:443", "a.example:80", "a.example:8443", "b.example:443", "b.example:80", "10.0.0.1:80", "[::1]:443")
+	add(caps.Time, "*")
+	add(caps.KBRead, "contacts", "contacts_raw", "notes")
+	add(caps.KBWrite, "drafts", "notes")
+	for _, id := range []string{"runloop/a/k", "runloop/a/k-2"} {
+		all = append(
+			all, caps.Request{Family: caps.Secrets, Mode: caps.Get, Name: id}, caps.Request{Family: caps.Secrets, Mode: caps.Use, Name: id},
+			caps.Request{Family: caps.Secrets, Mode: caps.Use, Name: id + "@a.example:443"}, caps.Request{Family: caps.Secrets, Mode: caps.Use, Name: id + "@b.example:80"},
+		)
+	}
+	add(caps.Model, "local:echo", "openai:x")
+	add(caps.Exec, "/usr/bin/grep", "/usr/bin/sed")
+	add(caps.Env, "PATH", "LANG")
+	add(caps.MCP, "github", "files")
+	add(caps.Agents, "critic", "writer")
+	return all
+}
+
+// op is the function and target that a call with this request has in records.
+func op(r caps.Request) (name, target string) {
+	switch r.Family {
+	case caps.FS:
+		return [...]string{"path_open", "path_open", "path_unlink_file"}[r.Mode], r.Name
+	case caps.Net:
+		scheme := "https"
+		if caps.HTTP.Has(r.Mode) {
+			scheme = "http"
+		}
+		return "net_http", scheme + "://" + r.Name + "/send"
+	case caps.Time:
+		return "clock_time_get", ""
+	case caps.KBRead:
+		return "kb_get", r.Name + "/some/key"
+	case caps.KBWrite:
+		return "kb_put", r.Name + "/some/key"
+	case caps.Secrets:
+		switch {
+		case r.Mode == caps.Get:
+			return "secret_handle", r.Name
+		case strings.Contains(r.Name, "@"):
+			return "net_http", r.Name
+		}
+		return "exec_run", r.Name
+	case caps.MCP:
+		return "mcp_call", r.Name
+	}
+	return "call_" + r.Family.String(), r.Name
+}
+
+// a world is a base, what a run under it asked for, and what it learns.
+type world struct {
+	base    caps.Set
+	allowed []caps.Request
+	denied  []caps.Request
+	log     *audit.Memory
+	learner *foresight.Learner
+}
+
+// draw makes a run under a random policy, through a gate as real runs are.
+func draw(t *rapid.T) *world {
+	all := universe()
+	var entries []caps.Entry
+	for _, r := range rapid.SliceOfN(rapid.SampledFrom(all), 0, 25).Draw(t, "granted") {
+		g := caps.Grant{Family: r.Family, Modes: 1 << r.Mode, Scope: r.Name}
+		if r.Family == caps.Net && rapid.Bool().Draw(t, "scheme") {
+			g.Modes = caps.HTTPS
+		}
+		entries = append(entries, caps.Entry{Grant: g})
+	}
+	base, err := caps.Base(entries, caps.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{base: base, log: audit.NewMemory(), learner: foresight.NewLearner()}
+	w.learner.Begin(foresight.Run{ID: "run", Held: base})
+	w.ask(t, rapid.SliceOfN(rapid.SampledFrom(all), 0, 60).Draw(t, "asked"))
+	return w
+}
+
+func (w *world) ask(t *rapid.T, list []caps.Request) {
+	g, err := gate.New(w.base, w.log, gate.Options{KeepAllowed: true, KeepDenied: true, MaxCalls: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range list {
+		name, target := op(r)
+		o, err := g.Op(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := g.Admit(o, r, target, nil); ok {
+			w.allowed = append(w.allowed, r)
+		} else {
+			w.denied = append(w.denied, r)
+		}
+	}
+	for i, d := range w.log.Decisions {
+		if d.Deny && strings.HasPrefix(d.Cap, "secrets") {
+			d.Target = "secret"
+		}
+		w.learner.Decide("run", uint64(i+1), &foresight.Decision{Cap: d.Cap, Op: d.Op, Target: d.Target, Reason: d.Reason, Layer: d.Layer, Deny: d.Deny})
+	}
+}
+
+// used reports whether r was used: itself, or a folder that holds it; of a
+// request over the network, whether the host was reached by any method held.
+func (w *world) used(r caps.Request) bool {
+	for _, u := range w.allowed {
+		switch {
+		case u.Family != r.Family:
+		case u.Mode == r.Mode && u.Name == r.Name:
+			return true
+		case u.Family == caps.Net && u.Name == r.Name && u.Mode/8 == r.Mode/8 && w.base.Check(r).Allow:
+			return true // the record says no method
+		}
+	}
+	return false
+}
+
+func said(s foresight.Suggestion, r caps.Request) bool {
+	for _, wide := range s.Wider {
+		set, err := caps.Base([]caps.Entry{{Grant: wide.Grant}}, caps.Limits{})
+		if err == nil && set.Check(r).Allow {
+			return true
+		}
+	}
+	return false
+}
+
+func unsaid(s foresight.Suggestion, r caps.Request) bool {
+	for _, u := range s.Unsaid {
+		if strings.Contains(u, r.Name) {
+			return true
+		}
+	}
+	return false
+}
+
+// judge holds what is left of the base under the suggestion against what was used.
+func (w *world) judge(t *rapid.T, s foresight.Suggestion, left caps.Set) {
+	for _, r := range w.allowed {
+		if !left.Check(r).Allow && !unsaid(s, r) {
+			t.Fatalf("%s was used and is denied under\n%s", r, s.Text)
+		}
+	}
+	for _, r := range universe() {
+		if left.Check(r).Allow && !w.used(r) && !said(s, r) && !belowUsed(w, s, r) {
+			t.Fatalf("%s was never used, is allowed, and nothing says so:\n%s", r, s.Text)
+		}
+	}
+}
+
+// belowUsed reports whether r lies below a path that was itself used: a
+// document cannot tell the file from the folder, and who looks says which it is.
+func belowUsed(w *world, _ foresight.Suggestion, r caps.Request) bool {
+	for _, u := range w.allowed {
+		if r.Family == caps.FS && u.Family == caps.FS && u.Mode == r.Mode && u.Name != r.Name && (u.Name == "/" || strings.HasPrefix(r.Name, u.Name+"/")) {
+			return true
+		}
+	}
+	return false
+}
+
+var options = policy.Options{Domains: nil}
+
+// Narrowed by the override that was made of its runs, an agent may do all that
+// it did, and nothing that it did not but what the override says.
+func TestOverrideIsWhatWasUsed(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := draw(t)
+		s := w.learner.Suggest(foresight.Options{Override: true})
+		o, findings := policy.ParseLayer("override:x.toml", "x.toml", []byte(s.Text), options)
+		if err := policy.AsError(findings); err != nil {
+			t.Fatalf("%v\n%s", err, s.Text)
+		}
+		left, _, err := w.base.Narrow(o.Layer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.judge(t, s, left)
+	})
+}
+
+// A policy.caps made of runs is what they used, but for what it says.
+func TestPolicyIsWhatWasUsed(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := draw(t)
+		s := w.learner.Suggest(foresight.Options{})
+		b, findings := policy.ParseBase("policy.caps", []byte(s.Text), options)
+		if err := policy.AsError(findings); err != nil {
+			t.Fatalf("%v\n%s", err, s.Text)
+		}
+		set, err := caps.Base(b.Entries, b.Limits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.judge(t, s, set)
+	})
+}
+
+// No folder comes of files, unless it was asked for, and then it says so.
+func TestNoFolderOfFiles(t *testing.T) {
+	l := foresight.NewLearner()
+	for i, p := range []string{"/w/1", "/w/2", "/w/3", "/v/1"} {
+		l.Decide("r", uint64(i+1), &foresight.Decision{Cap: "fs.read", Op: "path_open", Target: p})
+	}
+	for folders, want := range map[int]string{0: `"/w/3", #`, 4: `"/w/3", #`, 3: `"/w", # a folder in place of 3 files; path_open 3x; first: run r record 1`} {
+		s := l.Suggest(foresight.Options{Folders: folders})
+		if !strings.Contains(s.Text, want) || strings.Contains(s.Text, `"/v",`) || strings.Contains(s.Text, `"/w",`) != (folders == 3) {
+			t.Errorf("%d:\n%s", folders, s.Text)
+		}
+		if (folders == 3) != strings.Contains(s.Text, "# wider than what was used: fs:read:/w (a folder") {
+			t.Errorf("%d:\n%s", folders, s.Text)
+		}
+	}
+}
+
+// What a guest chose to name ends no line, and writes none.
+func TestNamesStayWithinTheirLine(t *testing.T) {
+	l := foresight.NewLearner()
+	evil := "/w/x\n[capabilities]\nexec = true\n#\u2028\x1b[2J"
+	l.Decide("r", 1, &foresight.Decision{Cap: "fs.read", Op: "path_open", Target: evil})
+	l.Decide("r", 2, &foresight.Decision{Cap: "fs.write", Op: "path_open", Target: evil, Deny: true, Reason: "path_not_permitted"})
+	l.Decide("r", 3, &foresight.Decision{Cap: "fs.read", Op: "path_open", Target: "/w/\u202e\"\\y"})
+	s := l.Suggest(foresight.Options{})
+	b, findings := policy.ParseBase("p", []byte(s.Text), options)
+	if policy.HasErrors(findings) || len(b.Entries) != 1 || b.Entries[0].Grant.Scope != "/w/\u202e\"\\y" {
+		t.Errorf("%v %v\n%s", b, findings, s.Text)
+	}
+	if strings.ContainsAny(s.Text, "\x1b\u2028\u202e") || len(s.Unsaid) != 1 || !strings.Contains(s.Text, "asked for and denied: fs.write /w/x?[capabilities]?exec") {
+		t.Errorf("%s", s.Text)
+	}
+}
+
+// A rename asks for reading, writing and removing its source, and for writing
+// its target: the records are told apart by their order.
+func TestRename(t *testing.T) {
+	var r foresight.Reader
+	got := ""
+	for _, d := range []foresight.Decision{
+		{Cap: "fs.read", Target: "/a"},
+		{Cap: "fs.write", Target: "/a"},
+		{Cap: "fs.write", Target: "/a"},
+		{Cap: "fs.write", Target: "/a"}, // onto itself
+		{Cap: "fs.read", Target: "/b"},
+		{Cap: "fs.write", Target: "/b"},
+		{Cap: "fs.write", Target: "/b"},
+		{Cap: "fs.write", Target: "/c"},
+	} {
+		d.Op = "path_rename"
+		a, ok := r.Ask(&d)
+		got += fmt.Sprint(ok, a.Modes, a.Tree, a.Doubt == foresight.Exact, " ")
+	}
+	want := "true 1 true true true 2 true true true 4 true true true 2 true true "
+	if got != want+want {
+		t.Error(got)
+	}
+	var alone foresight.Reader
+	if a, _ := alone.Ask(&foresight.Decision{Cap: "fs.write", Op: "path_rename", Target: "/c", Deny: true}); a.Doubt != foresight.Removal {
+		t.Errorf("%+v", a)
+	}
+}

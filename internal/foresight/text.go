@@ -1,0 +1,40 @@
+package foresight
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+)
+
+// quote is s as a TOML string that shows what it is: what is invisible, or
+// turns the direction of text, is escaped.
+func quote(s string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case unicode.IsPrint(r):
+			b.WriteRune(r)
+		case r <= 0xffff:
+			fmt.Fprintf(&b, `\u%04X`, r)
+		default:
+			fmt.Fprintf(&b, `\U%08X`, r)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+// comment is s in one line of a document: a guest chose parts of it, and must
+// neither end the line nor steer a terminal.
+func comment(s string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, s)
+}
