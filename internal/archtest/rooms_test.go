@@ -36,6 +36,7 @@ var rooms = map[string]room{
 		"internal/model/providers": "is the process that speaks to providers",
 		"internal/model/remote":    "starts that process, or is it",
 		"internal/pii":             "masks what leaves the store",
+		"internal/schema":          "checks what goes to attached tools and comes back",
 		"internal/tomlfile":        "prints the place of what is wrong in a file",
 		"internal/wasi":            "gives a run its clocks and streams",
 		"kb":                       "picks the store",
@@ -143,7 +144,8 @@ var rooms = map[string]room{
 	"internal/lane/probe": {2, doors{
 		"internal/lane": "opens the lanes that it tries",
 	}},
-	"internal/meter": {0, nil},
+	"internal/meter":  {0, nil},
+	"internal/schema": {0, nil},
 	"internal/pii":   {0, nil},
 	"secrets": {1, doors{
 		"caps":           "a secret's id has one form",
@@ -317,6 +319,7 @@ var outside = map[string][]owner{
 	"github.com/santhosh-tekuri/jsonschema/v6": {
 		{"caps/policy", true, "the published schema accepts what the reader accepts"},
 		{"cmd/rlp", true, "the published schema is one"},
+		{"internal/schema", true, "what another reader of schemas says of the same documents"},
 	},
 	"github.com/rogpeppe/go-internal/testscript": {{"cmd/rlp", true, "scripts specify the command line"}},
 	"github.com/rogpeppe/go-internal/txtar":      {{"*", true, "the corpus is txtar"}},
