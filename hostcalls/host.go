@@ -66,6 +66,7 @@ type Components struct {
 	Secrets Secrets
 	Model   Model
 	Exec    Exec
+	Agents  Agents
 }
 
 // Config is what one run's imports work with.
@@ -86,6 +87,9 @@ type Config struct {
 	Replaced func(id, op string)
 	// Limits are the run's; the families enforce those that are theirs.
 	Limits caps.Limits
+	// Left says what is left of time and fuel to a call that is under way; nil:
+	// nothing that is known.
+	Left Left
 	// Above is the budget of the run that launched this one; nil: nobody did.
 	Above *Budget
 }
@@ -93,14 +97,15 @@ type Config struct {
 // A Host answers the imports of one run. It is used by the goroutine that runs
 // the guest.
 type Host struct {
-	cfg     Config
-	result  []byte
-	budget  *Budget
-	net     netState
-	remark  string      // what the record of this call's end should say beside "ok"
-	done    audit.Event // the record of the last call's end; here, so that making one allocates nothing
-	exec    execState
-	readKey [2]string // domain and key that were read last and are no personal data
+	cfg      Config
+	result   []byte
+	budget   *Budget
+	children []Child
+	net      netState
+	remark   string      // what the record of this call's end should say beside "ok"
+	done     audit.Event // the record of the last call's end; here, so that making one allocates nothing
+	exec     execState
+	readKey  [2]string // domain and key that were read last and are no personal data
 	// realKeys are the stored keys of masked ones, by domain; "" where several
 	// have one mask.
 	realKeys map[string]map[string]string

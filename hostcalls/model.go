@@ -72,16 +72,23 @@ func (h *Host) prepare(r model.Request) (caps.Code, string) {
 		}
 		return 0, ""
 	}
-	h.cfg.Model.Bound(model.Limits{
-		Tokens:          h.limit(caps.ModelTokens),
-		TokensPerMinute: h.limit(caps.ModelTokensPerMinute),
-		MicroUSD:        h.limit(caps.ModelUSD),
-	})
+	h.boundModel()
 	refusal := h.cfg.Model.Prepare(r)
 	if refusal == nil {
 		return 0, ""
 	}
 	return refusalCode(refusal.Reason), refusal.Hint
+}
+
+// boundModel makes the limits of the run those of its models, where it has any.
+func (h *Host) boundModel() {
+	if h.cfg.Model != nil {
+		h.cfg.Model.Bound(model.Limits{
+			Tokens:          h.limit(caps.ModelTokens),
+			TokensPerMinute: h.limit(caps.ModelTokensPerMinute),
+			MicroUSD:        h.limit(caps.ModelUSD),
+		})
+	}
 }
 
 // limit is a limit of the run, and the largest number where there is none.

@@ -178,6 +178,8 @@ func limitHint(f caps.Family, code caps.Code) string {
 		limit = "limits.exec_spawns"
 	case caps.KBWrite:
 		limit = "limits.kb_write_bytes"
+	case caps.Agents:
+		limit = "limits.max_depth"
 	}
 	return limit + " of this run is used up; the operator raises it under [limits]"
 }

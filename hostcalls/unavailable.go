@@ -28,10 +28,7 @@ func unavailable(name string, args int, f caps.Family, decode func(in []string) 
 	})
 }
 
-var (
-	mcpCall     = unavailable("mcp_call", 1, caps.MCP, decodeMCP)
-	agentLaunch = unavailable("agent_launch", 1, caps.Agents, decodeAgent)
-)
+var mcpCall = unavailable("mcp_call", 1, caps.MCP, decodeMCP)
 
 func decodeJSON(text string, into any) error {
 	if err := json.Unmarshal([]byte(text), into); err != nil {
@@ -48,16 +45,6 @@ func decodeMCP(in []string) (asked, error) {
 		return asked{}, err
 	}
 	return named(caps.MCP, r.Server)
-}
-
-func decodeAgent(in []string) (asked, error) {
-	var r struct {
-		Agent string `json:"agent"`
-	}
-	if err := decodeJSON(in[0], &r); err != nil {
-		return asked{}, err
-	}
-	return named(caps.Agents, r.Agent)
 }
 
 func named(f caps.Family, name string) (asked, error) {

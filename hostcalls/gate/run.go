@@ -27,6 +27,9 @@ func (g *Gate) Spend() bool {
 	return true
 }
 
+// Charge counts n calls that were made on this run's account elsewhere.
+func (g *Gate) Charge(n int64) { g.calls += max(n, 0) }
+
 // Spent reports whether limits.hostcalls_max is used up.
 func (g *Gate) Spent() bool { return g.opt.MaxCalls >= 0 && g.calls > g.opt.MaxCalls }
 

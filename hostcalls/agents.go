@@ -1,0 +1,275 @@
+package hostcalls
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/hostcalls/gate"
+)
+
+// Agents launch other agents on behalf of a run, one at a time.
+type Agents interface {
+	// Launch runs an installed agent to its end. What went wrong with it is in
+	// what it returns; an error says that there is no such agent, or that it was
+	// asked in a way that makes no sense (a [*Fail]), or is ctx's.
+	Launch(ctx context.Context, d *Delegation) (*Delegated, error)
+}
+
+// A Delegation is one run that another one asks for, and what the asking run
+// has to give.
+type Delegation struct {
+	Agent       string
+	Input       []byte // JSON; nil: none
+	Allow, Deny []string
+	Limits      map[string]int64
+
+	// Within bounds the launched run: what the asking run holds at this moment,
+	// and what is left of its limits.
+	Within *caps.Layer
+	// Above is the budget of the asking run.
+	Above *Budget
+	// Tainted is the input that marked the asking run; "" if none has.
+	Tainted string
+}
+
+// Delegated is what came of a delegation.
+type Delegated struct {
+	// Report is the JSON document that the guest gets, without secrets of the
+	// launched run; Less is the same without anything that the agent said.
+	Report, Less   []byte
+	RunID, Outcome string
+	// Ran says that the agent executed at least one instruction.
+	Ran bool
+	// Calls and Instructions are what it used of hostcalls_max and of cpu_fuel,
+	// LeaseUses of its leases.
+	Calls, Instructions int64
+	LeaseUses           map[caps.Grant]int64
+}
+
+// A Child is one line of a report about the runs that a run launched.
+type Child struct {
+	RunID   string `json:"run_id"`
+	Agent   string `json:"agent"`
+	Outcome string `json:"outcome"`
+}
+
+// DefaultDepth is max_depth where nothing says anything: how many runs may stand
+// below one another under one that nobody launched.
+const DefaultDepth = 8
+
+// Bounds of a delegation.
+const (
+	MaxAgentInput  = 1 << 20 // bytes of JSON
+	MaxAgentWords  = 1024    // in each of allow, deny and limits
+	MaxAgentReport = 4 << 20 // bytes of JSON
+	MaxChildren    = 1024    // that a report lists
+)
+
+// A delegateReq is one delegation as the gate judges it.
+type delegateReq struct {
+	Delegation
+	text string // as it came: a view
+}
+
+const agentLaunchName = "agent_launch"
+
+var agentLaunch = define(agentLaunchName, 1, caps.Agents, gated[delegateReq]{
+	decode: decodeLaunch,
+	touches: func(r delegateReq) (caps.Request, string) {
+		return caps.Request{Family: caps.Agents, Name: r.Agent}, r.Agent
+	},
+	payload: func(r delegateReq) [][]byte { return [][]byte{bytesOf(r.text)} },
+	budget: func(h *Host, _ delegateReq) (caps.Code, bool) {
+		switch {
+		case h.cfg.Agents == nil:
+			return caps.Unavailable, true
+		case h.depth() == 0:
+			return caps.BudgetExhausted, true
+		}
+		return 0, false
+	},
+	done: true,
+	do: func(ctx context.Context, h *Host, _ gate.Permit, r delegateReq) ([]byte, error) {
+		return h.delegate(ctx, &r.Delegation)
+	},
+})
+
+// decodeLaunch reads the argument of agent_launch.
+func decodeLaunch(in []string) (delegateReq, error) {
+	r := delegateReq{text: in[0]}
+	if err := readObject(in[0], r.field); err != nil {
+		return r, err
+	}
+	if !caps.IsName(caps.Agents, r.Agent) || r.Agent == "*" {
+		return r, errors.New("agent: the name of an installed agent is wanted: a letter, then letters, digits, - and _, all lower-case; never a path")
+	}
+	return r, nil
+}
+
+// field reads the value of one key of the request.
+func (r *delegateReq) field(d *jsonText, key string) (err error) {
+	switch key {
+	case "agent":
+		r.Agent, err = d.text(key)
+	case "input":
+		r.Input, err = d.raw(key)
+	case "allow":
+		r.Allow, err = d.capabilities(key, func(s string) error { _, err := caps.ParseGrant(s); return err })
+	case "deny":
+		r.Deny, err = d.capabilities(key, func(s string) error { _, err := caps.ParseDeny(s); return err })
+	case "limits":
+		err = r.limits(d)
+	default:
+		err = fmt.Errorf("%s: no key of a request; agent, input, allow, deny and limits are", printable(key))
+	}
+	return err
+}
+
+func (r *delegateReq) limits(d *jsonText) error {
+	r.Limits = map[string]int64{}
+	return d.members("limits", func(d *jsonText, key string) error {
+		at := "limits." + printable(key)
+		n, ok := d.whole()
+		if !ok {
+			return fmt.Errorf("%s: a whole number is wanted, 0 for none at all", at)
+		}
+		if _, _, err := caps.ParseLimit(key, int64(n)); err != nil {
+			return fmt.Errorf("%s: %w", at, err)
+		}
+		r.Limits[strings.Clone(key)] = int64(n)
+		return nil
+	})
+}
+
+// raw reads one JSON value whole.
+func (d *jsonText) raw(path string) ([]byte, error) {
+	d.space()
+	dec := json.NewDecoder(strings.NewReader(d.s[d.at:]))
+	var v json.RawMessage
+	if err := dec.Decode(&v); err != nil {
+		return nil, fmt.Errorf("%s: not JSON", path)
+	}
+	if d.at += int(dec.InputOffset()); len(v) > MaxAgentInput {
+		return nil, &Fail{Errno: TooBig, Hint: fmt.Sprintf("%s: more than %d bytes", path, MaxAgentInput)}
+	}
+	return v, nil
+}
+
+// capabilities reads a list of capability strings.
+func (d *jsonText) capabilities(path string, check func(string) error) (list []string, err error) {
+	if !d.eat('[') {
+		return nil, fmt.Errorf("%s: a list of capabilities is wanted", path)
+	}
+	list = []string{}
+	return list, d.items(path, func() error {
+		at := fmt.Sprintf("%s[%d]", path, len(list))
+		if len(list) == MaxAgentWords {
+			return fmt.Errorf("%s: more than %d", path, MaxAgentWords)
+		}
+		s, err := d.text(at)
+		if err == nil {
+			err = check(s)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", at, err)
+		}
+		list = append(list, s)
+		return nil
+	})
+}
+
+// depth is how many runs may still stand below this one.
+func (h *Host) depth() int64 {
+	if d, set := h.cfg.Limits.Get(caps.MaxDepth); set {
+		return d
+	}
+	return DefaultDepth
+}
+
+// delegate has the agent run, and takes what it used from this run, whatever
+// came of it.
+func (h *Host) delegate(ctx context.Context, d *Delegation) ([]byte, error) {
+	d.Within, d.Above = h.within(), h.budget
+	d.Tainted, _ = h.cfg.Gate.Tainted()
+	h.boundModel()
+	got, err := h.cfg.Agents.Launch(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	h.cfg.Gate.Charge(got.Calls)
+	h.cfg.Gate.SpendLeases(got.LeaseUses)
+	h.moved += got.Instructions
+	h.launched(Child{RunID: got.RunID, Agent: d.Agent, Outcome: got.Outcome})
+	h.remark = strings.TrimSpace(got.Outcome + " " + got.RunID)
+	if got.Ran {
+		if err := h.cfg.Gate.Taint(agentCause + d.Agent); err != nil {
+			return nil, err
+		}
+	}
+	return h.discreet(got), nil
+}
+
+// agentCause begins the name of an agent whose answer marked the run.
+const agentCause = "agent:"
+
+// within is what bounds a run that this one launches: what this one holds now,
+// and what is left of its limits. A limit that the budget shares is there too,
+// so that the report of the launched run says what it had.
+func (h *Host) within() *caps.Layer {
+	l := h.cfg.Gate.Layer("parent")
+	l.Limits = h.cfg.Limits.With(caps.MaxDepth, h.depth()-1)
+	if most, set := h.cfg.Limits.Get(caps.HostcallsMax); set {
+		l.Limits = l.Limits.With(caps.HostcallsMax, most-h.cfg.Gate.Calls())
+	}
+	for _, k := range []caps.Limit{caps.NetBytes, caps.ExecSpawns, caps.KBWriteBytes} {
+		if left, bounded := h.budget.Left(k); bounded {
+			l.Limits = l.Limits.With(k, left)
+		}
+	}
+	for _, k := range []caps.Limit{caps.StdoutMaxBytes, caps.StderrMaxBytes} {
+		most, set := h.cfg.Limits.Get(k)
+		if !set {
+			most = math.MaxInt64
+		}
+		l.Limits = l.Limits.With(k, min(most, MaxAgentReport/4))
+	}
+	if h.cfg.Left != nil {
+		wall, fuel, bounded := h.cfg.Left()
+		l.Limits = l.Limits.With(caps.WallTimeMS, wall.Milliseconds())
+		if bounded {
+			l.Limits = l.Limits.With(caps.CPUFuel, fuel)
+		}
+	}
+	return l
+}
+
+// launched keeps the line of the report.
+func (h *Host) launched(c Child) {
+	if len(h.children) < MaxChildren {
+		h.children = append(h.children, c)
+	}
+}
+
+// Children are the runs that the run launched, the first [MaxChildren] of them.
+func (h *Host) Children() []Child { return h.children }
+
+// discreet is the report without the secrets of this run. Where one stands so
+// that what is left is no JSON, what the agent said is left out altogether.
+func (h *Host) discreet(got *Delegated) []byte {
+	for _, report := range [][]byte{got.Report, got.Less} {
+		if clean := h.scrub(report); json.Valid(clean) {
+			return clean
+		}
+	}
+	return nil
+}
+
+// Left is what is left to a run of its wall-clock time, and of its fuel in units
+// of cpu_fuel, where that is bounded.
+type Left = func() (wall time.Duration, fuel int64, bounded bool)

@@ -1,0 +1,168 @@
+package hostcalls
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"runloop.dev/rlp/caps"
+)
+
+// fakeAgents answers every delegation, and keeps what it was given.
+type fakeAgents struct {
+	asked  []*Delegation
+	answer Delegated
+	err    error
+}
+
+func (f *fakeAgents) Launch(_ context.Context, d *Delegation) (*Delegated, error) {
+	f.asked = append(f.asked, d)
+	got := f.answer
+	return &got, f.err
+}
+
+func agentRig(t *testing.T, grants ...string) (*rig, *fakeAgents) {
+	t.Helper()
+	r := newRig(t, grants...)
+	f := &fakeAgents{answer: Delegated{
+		Report: []byte(`{"run_id":"r1","outcome":"ok","stdout":"hello"}`), Less: []byte(`{"run_id":"r1"}`),
+		RunID: "r1", Outcome: "ok", Ran: true, Calls: 3, Instructions: 640,
+	}}
+	r.host.cfg.Agents = f
+	return r, f
+}
+
+// A delegation is asked for by name alone, in an object of known keys.
+func TestRequestsForAgentsAreReadStrictly(t *testing.T) {
+	r, f := agentRig(t, "agents:launch:critic")
+	if n, got := r.call("agent_launch", ` {"agent":"critic","input":{"a":[1,"}"]},"allow":["fs:read:/tmp"],"deny":["kb:write:*"],"limits":{"max_steps":2}} `); n < 0 || !strings.Contains(got, "hello") {
+		t.Fatalf("control: %d %s", n, got)
+	}
+	d := f.asked[0]
+	if string(d.Input) != `{"a":[1,"}"]}` || !slices.Equal(d.Allow, []string{"fs:read:/tmp"}) || !slices.Equal(d.Deny, []string{"kb:write:*"}) || d.Limits["max_steps"] != 2 {
+		t.Errorf("%+v", d)
+	}
+	for _, text := range []string{
+		``, `{}`, `[]`, `{"agent":""}`, `{"agent":"*"}`, `{"agent":"/srv/critic"}`, `{"agent":"../critic"}`, `{"agent":"Critic"}`, `{"agent":1}`,
+		`{"agent":"critic","agent":"critic"}`, `{"Agent":"critic"}`, `{"agent":"critic","tenant":"x"}`, `{"agent":"critic"}{}`, `{"agent":"critic","input":}`,
+		`{"agent":"critic","input":1 2}`, `{"agent":"critic","allow":"fs:read:/tmp"}`, `{"agent":"critic","allow":["nonsense"]}`, `{"agent":"critic","deny":["fs:eat:/"]}`,
+		`{"agent":"critic","limits":{"wall_time_ms":-1}}`, `{"agent":"critic","limits":{"wall_time_ms":1.5}}`, `{"agent":"critic","limits":{"walls":1}}`, `{"agent":"critic","limits":[]}`,
+	} {
+		if n, _ := r.call("agent_launch", text); n != -28 {
+			t.Errorf("%s: %d", text, n)
+		}
+	}
+	r.mem = make([]byte, 4<<20)
+	if n, _ := r.call("agent_launch", `{"agent":"critic","input":"`+strings.Repeat("x", MaxAgentInput)+`"}`); n != -1 {
+		t.Errorf("an input beyond the bound: %d", n)
+	}
+	if len(f.asked) != 1 {
+		t.Errorf("%d launches", len(f.asked))
+	}
+}
+
+// What was not granted is not launched, and neither is anything that is too deep.
+//
+//rlp:holds A58 A59
+func TestDepthAndGrantBoundDelegation(t *testing.T) {
+	r, f := agentRig(t, "agents:launch:critic")
+	if n, a := r.denial("agent_launch", `{"agent":"other"}`); n != -2 || a.Reason != "agent_not_permitted" {
+		t.Errorf("%d %+v", n, a)
+	}
+	for _, c := range []struct {
+		depth int64 // -1: nothing said
+		below int64 // what the launched run has; -1: nothing is launched
+	}{{-1, DefaultDepth - 1}, {3, 2}, {1, 0}, {0, -1}} {
+		r, f = agentRig(t, "agents:launch:critic")
+		if c.depth >= 0 {
+			r.host.cfg.Limits = caps.Limits{}.With(caps.MaxDepth, c.depth)
+		}
+		if c.below < 0 {
+			if n, a := r.denial("agent_launch", `{"agent":"critic"}`); n != -19 || a.Reason != "budget_exhausted" || !strings.Contains(a.Hint, "max_depth") || len(f.asked) > 0 {
+				t.Errorf("depth %d: %d %+v", c.depth, n, a)
+			}
+			continue
+		}
+		if n, _ := r.call("agent_launch", `{"agent":"critic"}`); n < 0 {
+			t.Fatalf("depth %d: %d", c.depth, n)
+		}
+		if below, set := f.asked[0].Within.Limits.Get(caps.MaxDepth); !set || below != c.below {
+			t.Errorf("depth %d leaves %d", c.depth, below)
+		}
+	}
+}
+
+// A run gives on what it has left and no more, and pays for what was used,
+// whatever came of it.
+func TestTheRestIsGivenOnAndPaidFor(t *testing.T) {
+	r, f := agentRig(t, "agents:launch:critic", "fs:read:/work")
+	f.answer.Outcome = "trap"
+	r.host.cfg.Limits = caps.Limits{}.With(caps.HostcallsMax, 10).With(caps.NetBytes, 100).With(caps.MemoryBytes, 1<<20).With(caps.StdoutMaxBytes, 1<<40)
+	r.host.budget.Bound(r.host.cfg.Limits)
+	r.host.budget.take(caps.NetBytes, 30)
+	r.host.cfg.Left = func() (time.Duration, int64, bool) { return 1500 * time.Millisecond, 7, true }
+	r.host.moved = 0
+	if n, _ := r.call("agent_launch", `{"agent":"critic"}`); n < 0 {
+		t.Fatal(n)
+	}
+	got := f.asked[0].Within.Limits.Map()
+	for key, want := range map[string]int64{
+		"hostcalls_max": 9, "net_bytes": 70, "memory_bytes": 1 << 20, "wall_time_ms": 1500, "cpu_fuel": 7, "stdout_max_bytes": MaxAgentReport / 4,
+	} {
+		if got[key] != want {
+			t.Errorf("%s: %d, want %d", key, got[key], want)
+		}
+	}
+	if r.gate.Calls() != 4 || r.host.moved < 640 {
+		t.Errorf("%d calls and %d instructions are charged for", r.gate.Calls(), r.host.moved)
+	}
+	if got := r.host.Children(); !slices.Equal(got, []Child{{"r1", "critic", "trap"}}) {
+		t.Errorf("%v", got)
+	}
+	if s, _, err := r.gate.Set().Narrow(f.asked[0].Within); err != nil || s.String() != r.gate.Set().String() {
+		t.Errorf("what bounds the launched run is not what this one holds: %s (%v)", s, err)
+	}
+	if done := r.log.Events[len(r.log.Events)-1]; done.Verb != "agent_launch" || done.ErrorSummary != "trap r1" {
+		t.Errorf("recorded %+v", done)
+	}
+}
+
+// What another agent answers is content from outside; what never ran says
+// nothing.
+//
+//rlp:holds Y28
+func TestAnAnswerMarksTheRun(t *testing.T) {
+	for _, ran := range []bool{true, false} {
+		r, f := agentRig(t, "agents:launch:critic")
+		f.answer.Ran = ran
+		if n, _ := r.call("agent_launch", `{"agent":"critic"}`); n < 0 {
+			t.Fatal(n)
+		}
+		if cause, tainted := r.gate.Tainted(); tainted != ran || ran && cause != "agent:critic" {
+			t.Errorf("ran %v: %q %v", ran, cause, tainted)
+		}
+		if r.call("agent_launch", `{"agent":"critic"}`); len(f.asked) == 2 && f.asked[1].Tainted != "" != ran {
+			t.Errorf("a run that is marked launches one that is not: %q", f.asked[1].Tainted)
+		}
+	}
+}
+
+// A report never has a secret of this run in it, and stays JSON.
+func TestReportsAreWithoutThisRunsSecrets(t *testing.T) {
+	for _, c := range []struct{ secret, report, want string }{
+		{"open sesame", `{"stdout":"a open sesame b"}`, "a [secret] b"},
+		{"nothing of it", `{"stdout":"open sesame"}`, "open sesame"}, // control
+		{`","result`, `{"stdout":"open","result":"sesame"}`, "r1"},   // across two texts
+	} {
+		r, f := agentRig(t, "agents:launch:critic")
+		r.host.cfg.Secrets = oneSecret{"rlsec_abc", c.secret, "runloop/door/word"}
+		f.answer.Report = []byte(c.report)
+		n, got := r.call("agent_launch", `{"agent":"critic"}`)
+		if n < 0 || strings.Contains(got, c.secret) || !json.Valid([]byte(got)) || !strings.Contains(got, c.want) {
+			t.Errorf("%s: %d %s", c.report, n, got)
+		}
+	}
+}
