@@ -163,6 +163,10 @@ func (r *run) start() bool {
 	r.logSets()
 	if r.spec.ExecCaveat != "" && holds(r.plan.Effective, caps.Exec) {
 		r.warn("%s", r.spec.ExecCaveat)
+	r.logFloor()
+	if cause := r.spec.Taint.Cause; cause != "" {
+		err = errors.Join(err, r.gate.Taint(cause))
+	}
 	}
 	for _, c := range r.plan.Ignored() {
 		err = errors.Join(err, r.gate.Note(gate.Note{
@@ -343,6 +347,7 @@ func (r *run) finish() {
 	r.usage()
 	kind := audit.KindRunFailed
 	switch r.report.Outcome {
+	r.report.Untrusted = r.untrusted()
 	case OK, Exit:
 		kind = audit.KindRunComplete
 	case Refused:

@@ -25,7 +25,7 @@ const maxFiles = 256
 
 // link makes everything that the guest can import, and what undoes it.
 func (r *run) link() ([]abi.Func, func(), error) {
-	fsGate, err := newPathGate(r.gate)
+	fsGate, err := newPathGate(r.gate, r.spec.Taint.folders())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -59,8 +59,12 @@ func (r *run) link() ([]abi.Func, func(), error) {
 }
 
 func (r *run) imports(sys *wasi.System) ([]abi.Func, error) {
+	sources, err := r.spec.Taint.sources()
+	if err != nil {
+		return nil, err
+	}
 	r.host = hostcalls.New(hostcalls.Config{
-		Gate: r.gate, Components: r.spec.Components, Limits: r.plan.Limits,
+		Gate: r.gate, Sources: sources, Components: r.spec.Components, Limits: r.plan.Limits,
 		Now: func() int64 { return r.spec.Now().UnixNano() },
 		Log: r.agentLog, Warn: func(message string) { r.warnOnce(message) },
 		Replaced: func(id, op string) { r.replaced(id, op, op) },
@@ -70,6 +74,11 @@ func (r *run) imports(sys *wasi.System) ([]abi.Func, error) {
 		return nil, err
 	}
 	funcs := sys.Funcs()
+	if len(r.spec.Input) > 0 {
+		if err := r.host.TakeInInput(); err != nil {
+			return nil, err
+		}
+	}
 	for i := range funcs {
 		funcs[i].Call = stopUnrecorded(r.gate, funcs[i].Call)
 	}
@@ -165,12 +174,13 @@ func roots(base caps.Set) []string {
 
 // pathGate is the gate as the jail asks it.
 type pathGate struct {
-	gate *gate.Gate
-	ops  []*gate.Op
+	gate      *gate.Gate
+	ops       []*gate.Op
+	untrusted []string // what is below these marks the run
 }
 
-func newPathGate(g *gate.Gate) (*pathGate, error) {
-	p := &pathGate{gate: g, ops: make([]*gate.Op, jail.NumOps)}
+func newPathGate(g *gate.Gate, untrusted []string) (*pathGate, error) {
+	p := &pathGate{gate: g, ops: make([]*gate.Op, jail.NumOps), untrusted: untrusted}
 	for i := range p.ops {
 		op, err := g.Op(jail.Op(i).String())
 		if err != nil {
@@ -184,7 +194,7 @@ func newPathGate(g *gate.Gate) (*pathGate, error) {
 // Admit decides mode on path for op and records the decision.
 func (p *pathGate) Admit(op jail.Op, mode caps.Mode, path string) int32 {
 	permit, ok := p.gate.Admit(p.ops[op], caps.Request{Family: caps.FS, Mode: mode, Name: path}, path, nil)
-	if !ok {
+	if !ok || !p.takeIn(op, mode, path, false) {
 		return -1
 	}
 	return permit.Scope()
@@ -193,7 +203,7 @@ func (p *pathGate) Admit(op jail.Op, mode caps.Mode, path string) int32 {
 // AdmitTree decides for a whole tree.
 func (p *pathGate) AdmitTree(op jail.Op, mode caps.Mode, path string) int32 {
 	permit, ok := p.gate.AdmitTree(p.ops[op], caps.Request{Family: caps.FS, Mode: mode, Name: path}, path)
-	if !ok {
+	if !ok || !p.takeIn(op, mode, path, true) {
 		return -1
 	}
 	return permit.Scope()

@@ -63,5 +63,6 @@ func (j *discreetJournal) Event(e *audit.Event) error {
 	clean := *e
 	clean.ErrorSummary = j.run.scrubText(e.ErrorSummary, "the audit log")
 	clean.Message = j.run.scrubText(e.Message, "the audit log")
+	clean.Label = j.run.scrubText(e.Label, "the audit log")
 	return j.Journal.Event(&clean)
 }

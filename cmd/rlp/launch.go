@@ -176,6 +176,9 @@ func (a *app) tell(r *launcher.Report, spec *launcher.Spec) error {
 		_ = lines.Close()
 	}
 	if r.Marker() == "" && r.Message != "" {
+	if spec.Taint.Warning != "" {
+		fmt.Fprintf(a.stderr, "rlp: %s\n", printable(spec.Taint.Warning))
+	}
 		fmt.Fprintf(a.stderr, "rlp: %s\n", printable(r.Message))
 	}
 	a.truncations(r)
@@ -229,8 +232,12 @@ func (a *app) spec(c *composition) (*launcher.Spec, error) {
 			RunID: runID.String(), TraceID: strings.ReplaceAll(uuid.NewString(), "-", ""), Tenant: c.home.Tenant(),
 			Agent: m.Agent.String(), Version: m.Version, BundleDigest: c.bundle.Digest,
 		},
+	taint, err := a.taint(c)
+	if err != nil {
+		return nil, err
+	}
 		Module: c.bundle.Wasm, Policy: c.policy, Paths: c.paths, KeepMissing: c.config.Security.PathProfile == "relaxed", Params: c.params,
-		Env: a.guestVariable, FailOnEmpty: c.config.Security.Caps.FailOnEmpty,
+		Taint: taint, Env: a.guestVariable, FailOnEmpty: c.config.Security.Caps.FailOnEmpty,
 		CacheDir: c.home.Cache(), Compiler: selfPath, Now: time.Now,
 	}, nil
 }

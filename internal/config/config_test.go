@@ -205,8 +205,6 @@ func TestRefused(t *testing.T) {
 		{"[security]\nrun_grant = \"reader\"\n", "profiles"},
 		{"[security]\nallow_unsigned = false\n", "signatures"},
 		{"[security]\nconfirm_external_actions = true\n", "confirmation"},
-		{"[security.caps]\nuntrusted = [\"fs:/downloads\"]\n", "untrusted"},
-		{"[security.caps]\ntrusted_hosts = [\"a.example\"]\n", "untrusted"},
 		{"[kb]\nencryption = true\n", "2:14: kb.encryption: this version"},
 		{"[kb]\ndurability = \"disk\"\n", "durability"},
 

@@ -36,6 +36,7 @@ func Parse(file string, data []byte, env []string) (Config, error) {
 	read(w, root, "", &c)
 	refuse(w, root, &c)
 	helperProgram(w, root, &c)
+	knownDomains(w, root, &c)
 	combine(w, &c)
 	if err := w.Err(); err != nil {
 		return Config{}, err

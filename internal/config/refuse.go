@@ -18,8 +18,6 @@ func refuse(w *tomlfile.Walk, root *tomlfile.Table, c *Config) {
 		{"security.run_grant", c.Security.RunGrant != "", "applies no named profiles yet"},
 		{"security.allow_unsigned", !c.Security.AllowUnsigned, "verifies no signatures yet"},
 		{"security.confirm_external_actions", c.Security.ConfirmExternalActions, "asks for no confirmation yet"},
-		{"security.caps.untrusted", len(c.Security.Caps.Untrusted) > 0, "narrows no run after untrusted input yet"},
-		{"security.caps.trusted_hosts", len(c.Security.Caps.TrustedHosts) > 0, "narrows no run after untrusted input yet"},
 		{"kb.durability", c.KB.Durability != "process", `keeps records with durability "process" only`},
 		{"kb.encryption", c.KB.Encryption, "does not encrypt the knowledge base yet"},
 	} {
