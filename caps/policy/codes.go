@@ -49,6 +49,8 @@ const (
 	CodeBadLease      Code = "bad_lease"
 	CodeUnknownTool   Code = "unknown_tool"
 
+	CodeNoRestriction   Code = "no_restriction"
+	CodeFloorKept       Code = "floor_kept"
 	CodeUnknownCategory Code = "unknown_category"
 	CodeUnknownAdapter  Code = "unknown_adapter"
 )
@@ -104,6 +106,8 @@ func Codes() []CodeInfo {
 		{CodeBadEffect, SeverityError, "not an effect"},
 		{CodeBadConstraint, SeverityError, "not a value that the constraint takes"},
 		{CodeBadLease, SeverityError, "not an end in a time zone, or not a number of uses"},
+		{CodeNoRestriction, SeverityError, "a profile that restricts nothing at all: something is missing in it"},
+		{CodeFloorKept, SeverityWarning, "a file that was to replace a built-in floor cannot be used; the built-in one holds"},
 		{CodeUnknownTool, SeverityWarning, "a tool that there is not: denied all the same, and allowed in vain"},
 		{CodeUnknownCategory, SeverityWarning, "a category of tools that there is not; it shows nothing"},
 		{CodeUnknownAdapter, SeverityWarning, "an adapter that there is not: forbidden all the same, and allowed in vain"},

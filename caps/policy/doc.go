@@ -85,7 +85,8 @@ func ParseRequires(requires, limits *tomlfile.Table, schema string, opt Options)
 	return r.result()
 }
 
-// ParseLayer reads a document of the operator's that narrows. Name is what
+// ParseLayer reads a document of the operator's that narrows, or a grant, which
+// [ParseGrant] describes. Name is what
 // explanations and records call the layer, such as "override:writer.toml". The
 // override is nil if a finding is an error.
 func ParseLayer(name, file string, data []byte, opt Options) (*Override, []Finding) {
@@ -100,11 +101,15 @@ func ParseLayer(name, file string, data []byte, opt Options) (*Override, []Findi
 // it.
 func readLayer(file string, data []byte, kind Kind, opt Options) (r *reader, ok bool) {
 	r = newReader(opt, true)
-	root, ok := r.parse(file, data)
+	root, ok := r.parseEither(file, data)
 	if !ok {
 		return r, false
 	}
-	r.root(root, kind)
+	if r.isGrant(root) {
+		r.grantDocument(root)
+	} else {
+		r.root(root, kind)
+	}
 	return r, !HasErrors(r.findings)
 }
 

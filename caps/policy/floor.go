@@ -72,9 +72,6 @@ func ownFloor(name, file string, opt Options) (*caps.Layer, error) {
 	if err := AsError(findings); err != nil {
 		return nil, err
 	}
-	if !p.restricts {
-		return nil, errors.New("it restricts nothing; to have no floor at all write [deny] and capabilities = []")
-	}
 	p.Layer.Name, p.Layer.Because = name, because(name)
 	return p.Layer, nil
 }
@@ -100,15 +97,19 @@ func readOptional(file string, opt Options) ([]byte, error) {
 	return nil, err
 }
 
+func floorAbout(name string) string {
+	if name == Delegate {
+		return "What holds for an agent that another one launched and that no binding names."
+	}
+	return "What holds once a run has taken in what nobody of trust wrote."
+}
+
 // FloorText is the built-in floor in the format of the file that replaces it,
 // to copy and to edit.
 func FloorText(name string) string {
 	var b strings.Builder
-	about := "holds once a run has taken in what nobody of trust wrote"
-	if name == Delegate {
-		about = "holds for an agent that another one launched and that no binding names"
-	}
-	fmt.Fprintf(&b, "# The built-in floor %s. Its copy in caps/profiles/%s.toml replaces it.\nschema_version = \"1.0\"\nname = %q\ndescription = \"What %s.\"\n\n[deny]\ncapabilities = [\n", name, name, name, about)
+	fmt.Fprintf(&b, "# The built-in floor %s. Its copy in caps/profiles/%s.toml replaces it.\nschema_version = \"1.0\"\nname = %q\ndescription = %q\n\n[deny]\ncapabilities = [\n",
+		name, name, name, floorAbout(name))
 	for _, d := range Dangers() {
 		for _, f := range d.Families {
 			for _, s := range (caps.Grant{Family: f, Modes: caps.AllModes(f), Scope: "*"}).Strings() {

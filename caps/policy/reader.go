@@ -38,6 +38,7 @@ type reader struct {
 	about     About
 	bounded   map[string]bool // keys of [capabilities] that are there
 	restricts bool            // says anything that could narrow
+	json      bool
 }
 
 func newReader(opt Options, layer bool) *reader { return &reader{opt: opt, layer: layer} }

@@ -118,6 +118,11 @@ func (h Home) Override(agent string) string {
 	return filepath.Join(h.dir, "caps", "overrides", agent+".toml")
 }
 
+// Profile is the file of a named profile.
+func (h Home) Profile(name string) string {
+	return filepath.Join(h.dir, "caps", "profiles", name+".toml")
+}
+
 // Template is the file of a named capability template.
 func (h Home) Template(name string) string {
 	return filepath.Join(h.dir, "caps", "templates", name+".toml")

@@ -134,6 +134,9 @@ func (t *Table) Set(path []string, v Value) error {
 	return e.Value.Table.Set(path[1:], v)
 }
 
+// Put adds an entry whose key t does not have.
+func (t *Table) Put(e Entry) { t.add(e) }
+
 // Plain returns the table as maps, slices and scalars, the way a JSON decoder
 // would have made it. Integers are int64; dates are strings.
 func (t *Table) Plain() map[string]any {

@@ -1,0 +1,239 @@
+package policy
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+	"strings"
+
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/internal/tomlfile"
+)
+
+// grantKeys are the seven fields of a grant, as callers of the service and
+// their tools write it. Each of them can only take away.
+func grantKeys() []string {
+	return []string{
+		"allowed_adapters", "forbidden_adapters", "forbidden_effects", "forbidden_effect_tiers",
+		"forbidden_privilege_tiers", "limits", "adapter_constraints",
+	}
+}
+
+// ParseGrant reads a grant in JSON or in TOML. A field that is null or not there
+// restricts nothing, [] is nothing at all, 0 is none; what is not understood is
+// an error with the path of its field. The layer is nil if a finding is an
+// error.
+//
+// There is no merging of grants but the meet of layers: an adapter list is the
+// denial of every family that is not on it.
+func ParseGrant(name, file string, data []byte, opt Options) (*caps.Layer, []Finding) {
+	r := newReader(opt, true)
+	root, ok := r.parseEither(file, data)
+	if !ok {
+		return nil, r.findings
+	}
+	r.grantDocument(root)
+	if HasErrors(r.findings) {
+		return nil, r.findings
+	}
+	return r.narrowing(name), r.findings
+}
+
+// parseEither parses JSON, which begins with a brace as no TOML does, or TOML.
+func (r *reader) parseEither(file string, data []byte) (*tomlfile.Table, bool) {
+	if !bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) {
+		return r.parse(file, data)
+	}
+	root, err := tomlfile.ParseJSON(file, data, tomlfile.DefaultMax)
+	if err != nil {
+		r.syntax(err)
+		return nil, false
+	}
+	r.json = true
+	return root, true
+}
+
+// isGrant tells a grant from the other documents that narrow: by a field that
+// only grants have, and by being JSON.
+func (r *reader) isGrant(root *tomlfile.Table) bool {
+	return r.json || slices.ContainsFunc(grantKeys(), func(k string) bool {
+		_, ok := root.Get(k)
+		return ok && k != "limits"
+	})
+}
+
+// grantDocument reads a grant and gives its findings the paths of their fields.
+func (r *reader) grantDocument(root *tomlfile.Table) {
+	r.v02 = true // a grant has no schema: it has every form
+	first := len(r.findings)
+	for i := range root.Entries {
+		e := &root.Entries[i]
+		switch {
+		case e.Value.Kind == tomlfile.Null && slices.Contains(grantKeys(), e.Key):
+		case slices.Contains(grantKeys(), e.Key):
+			r.restricts = true
+			r.grantField(e.Key, &e.Value)
+		case !r.json && slices.Contains(metaKeys(), e.Key):
+			r.meta(e)
+		case slices.Contains(rootKeys(KindOverride), e.Key):
+			r.add(e.Pos, CodeMisplacedKey, "write it in a file of its own", "%s is no field of a grant, which has %s", e.Key, strings.Join(grantKeys(), ", "))
+		default:
+			r.add(e.Pos, CodeUnknownKey, tomlfile.Nearest(e.Key, grantKeys()), "unknown field %q of a grant", e.Key)
+		}
+	}
+	fields := map[tomlfile.Pos]string{}
+	fieldsOf("", root, fields)
+	for i := first; i < len(r.findings); i++ {
+		f := &r.findings[i]
+		f.Field = fields[tomlfile.Pos{File: f.Path, Line: f.Line, Column: f.Column}]
+	}
+}
+
+// fieldsOf notes the path of every key and value below t by its place.
+func fieldsOf(prefix string, t *tomlfile.Table, fields map[tomlfile.Pos]string) {
+	for i := range t.Entries {
+		e := &t.Entries[i]
+		name := prefix + e.Key
+		fields[e.Pos] = name
+		fieldOf(name, &e.Value, fields)
+	}
+}
+
+func fieldOf(name string, v *tomlfile.Value, fields map[tomlfile.Pos]string) {
+	if v.Kind == tomlfile.TableKind {
+		fieldsOf(name+".", v.Table, fields)
+	}
+	if _, told := fields[v.Pos]; !told {
+		fields[v.Pos] = name
+	}
+	for i := range v.Items {
+		fieldOf(name+"["+strconv.Itoa(i)+"]", &v.Items[i], fields)
+	}
+}
+
+func (r *reader) grantField(key string, v *tomlfile.Value) {
+	want := tomlfile.Array
+	switch {
+	case key == "allowed_adapters" && v.Kind == tomlfile.String && v.Str == "operator_defined":
+		return // what null says, where there is no null
+	case key == "limits" || key == "adapter_constraints":
+		want = tomlfile.TableKind
+	}
+	if !r.is(v, key, want) {
+		return
+	}
+	switch key {
+	case "allowed_adapters":
+		r.allowedAdapters(v)
+	case "forbidden_adapters":
+		r.strings(key, v, r.forbidAdapter)
+	case "forbidden_effects", "forbidden_effect_tiers":
+		r.denyEffects(key, v)
+	case "forbidden_privilege_tiers":
+		r.denyTiers(key, v)
+	case "limits":
+		r.limitTable(v.Table)
+	case "adapter_constraints":
+		r.adapterConstraints(v.Table)
+	}
+}
+
+// allowedAdapters denies every family that no adapter of the list is. Denials
+// meet whatever else the grant says; an allow list of families would join it.
+func (r *reader) allowedAdapters(v *tomlfile.Value) {
+	var families []caps.Family
+	tools := false
+	r.strings("allowed_adapters", v, func(item *tomlfile.Value) {
+		a, ok := adapterOf(item.Str)
+		if !ok {
+			r.add(item.Pos, CodeUnknownAdapter, tomlfile.Nearest(item.Str, adapterNames()), "there is no adapter %q; allowing it does nothing", item.Str)
+		}
+		families, tools = append(families, a.families...), tools || a.tools
+	})
+	for f := range caps.NumFamilies {
+		if !slices.Contains(families, f) {
+			r.deny = append(r.deny, caps.Entry{Grant: wholeFamily(f), Pos: place(v.Pos), Implied: true})
+		}
+	}
+	if !tools {
+		r.deny = append(r.deny, caps.Entry{Grant: toolGrant("tools:*"), Pos: place(v.Pos), Implied: true})
+	}
+}
+
+// forbidAdapter denies what an adapter is. One that is not known is kept as the
+// tool of that name, which may be there tomorrow.
+func (r *reader) forbidAdapter(item *tomlfile.Value) {
+	a, ok := adapterOf(item.Str)
+	deny := func(g caps.Grant) {
+		r.deny = append(r.deny, caps.Entry{Grant: g, Pos: place(item.Pos), Implied: true})
+	}
+	for _, f := range a.families {
+		deny(wholeFamily(f))
+	}
+	if a.tools {
+		deny(toolGrant("tools:*"))
+	}
+	if ok {
+		return
+	}
+	scope, known := caps.ToolScope(item.Str)
+	if scope == "" {
+		r.add(item.Pos, CodeBadName, tomlfile.Nearest(item.Str, adapterNames()), "%q can be no adapter's name", item.Str)
+		return
+	}
+	if !known {
+		r.add(item.Pos, CodeUnknownAdapter, tomlfile.Nearest(item.Str, adapterNames()), "there is no adapter %q; it is forbidden all the same", item.Str)
+	}
+	deny(toolGrant(scope))
+}
+
+func wholeFamily(f caps.Family) caps.Grant {
+	scope := "*"
+	if f == caps.FS {
+		scope = "/"
+	}
+	return caps.Grant{Family: f, Modes: caps.AllModes(f), Scope: scope}
+}
+
+// adapterConstraints reads, for each adapter, what [constraints] has for its
+// families.
+func (r *reader) adapterConstraints(t *tomlfile.Table) {
+	given := map[string]string{}
+	for i := range t.Entries {
+		e := &t.Entries[i]
+		a, ok := adapterOf(e.Key)
+		switch {
+		case !ok || a.table == "":
+			r.add(e.Pos, CodeUnknownKey, tomlfile.Nearest(e.Key, adapterNames()), "there is nothing to constrain of an adapter %q", e.Key)
+			continue
+		case given[a.table] != "":
+			r.add(e.Pos, CodeTwoSpellings, "keep one", "%s and %s are one adapter here", e.Key, given[a.table])
+			continue
+		}
+		given[a.table] = e.Key
+		if e.Value.Kind != tomlfile.Null && r.is(&e.Value, e.Key, tomlfile.TableKind) {
+			v := e.Value
+			v.Table = r.ourFields(a.table, v.Table)
+			r.constrain(a.table, e.Key, &v)
+		}
+	}
+}
+
+// ourFields is t with "allow_hosts" and its like under the names that
+// [constraints] has for them.
+func (r *reader) ourFields(table string, t *tomlfile.Table) *tomlfile.Table {
+	out := &tomlfile.Table{Pos: t.Pos}
+	lists := constraintFields(table)
+	for _, e := range t.Entries {
+		name := e.Key
+		if rest, ok := strings.CutPrefix(name, "allow_"); ok && slices.Contains(lists, rest) && !slices.Contains(lists, name) {
+			name = rest
+		}
+		if _, twice := out.Get(name); twice {
+			r.add(e.Pos, CodeTwoSpellings, "keep one", "%s and %s are one field", e.Key, name)
+			continue
+		}
+		out.Put(tomlfile.Entry{Key: name, Pos: e.Pos, Value: e.Value})
+	}
+	return out
+}
