@@ -25,24 +25,44 @@ type Explanation struct {
 
 // Explain decides r as [Set.Check] does and says why.
 func (s Set) Explain(r Request) Explanation {
-	st, d := s.state(), s.Check(r)
+	d := s.Check(r)
 	e := Explanation{Request: r, Asked: r.String(), Decision: d, Allow: d.Allow, Code: d.Code}
 	if d.Scope < 0 {
 		return e
 	}
-	e.Scope = s.Scope(r.Family, d.Scope)
-	e.Votes = append(e.Votes, st.baseVote(r, d.Scope))
+	st := s.state().rebuilt()
+	id := st.find(r)
+	e.Scope = Set{st}.Scope(r.Family, id)
+	e.Votes = append(e.Votes, st.baseVote(r, id))
 	for i := range st.steps {
 		v := Vote{Layer: st.steps[i].layer.Name, Allow: true}
 		if b := st.steps[i].votes[r.Family]; b != nil && b[r.Mode] != nil {
-			v.Allow = b[r.Mode].Test(uint(d.Scope))
+			v.Allow = b[r.Mode].Test(uint(id))
 		}
 		if !v.Allow {
-			v.Pos = st.sourceOf(st.steps[i].layer, r, d.Scope)
+			v.Pos = st.sourceOf(st.steps[i].layer, r, id)
 		}
 		e.Votes = append(e.Votes, v)
 	}
 	return e
+}
+
+// rebuilt is st with all in its universe that any layer names, so that each
+// layer says what it would say of a request that the base refuses.
+func (st *state) rebuilt() *state {
+	whole := newState()
+	whole.whole, whole.limits, whole.entries = true, st.limits, st.entries
+	if st.closed != nil || whole.fill(st.entries) != nil {
+		return st
+	}
+	for i := range st.steps {
+		next, _, err := Set{whole}.Narrow(st.steps[i].layer)
+		if err != nil {
+			return st
+		}
+		whole = next.in
+	}
+	return whole
 }
 
 // sourceOf is the place in l that refuses r, whose deepest node is id.

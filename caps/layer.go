@@ -185,7 +185,9 @@ func (l *Layer) entries(do func(e *Entry, r role) error) error {
 }
 
 // ids are the nodes of l's entries, -1 for scopes that are not in the universe,
-// and how many of those there are of each family.
+// and how many of those there are of each family that the universe has to make
+// room for. A scope that is not there has nothing below it; one that lies where
+// the base grants nothing can change no decision, and stays out.
 func (st *state) ids(l *Layer) (ids []int32, missing [numUniverses]int, err error) {
 	ids = make([]int32, 0, len(l.Allow)+len(l.Deny)+len(l.Spare)+len(l.Leases))
 	for _, b := range l.Bounds {
@@ -197,14 +199,36 @@ func (st *state) ids(l *Layer) (ids []int32, missing [numUniverses]int, err erro
 		if err := checkGrant(e.Grant); err != nil {
 			return fmt.Errorf("%w%s", err, at(e.Pos))
 		}
-		id := st.trees[e.Grant.Family].exact(e.Grant.Scope)
-		if id < 0 {
-			missing[e.Grant.Family]++
+		id, exact := st.trees[e.Grant.Family].place(e.Grant.Scope)
+		if !exact {
+			if st.whole || st.inBase(e.Grant, id) {
+				missing[e.Grant.Family]++
+				id = absent
+			} else {
+				id = outside
+			}
 		}
 		ids = append(ids, id)
 		return nil
 	})
 	return ids, missing, err
+}
+
+// What is no node: a scope that there is room to make for, and one that no
+// request can reach.
+const (
+	absent  int32 = -1
+	outside int32 = -2
+)
+
+// inBase reports whether the base grants the cell of node id in a mode of g.
+func (st *state) inBase(g Grant, id int32) bool {
+	for m := range families[g.Family].modes {
+		if g.Modes.Has(m) && st.base[g.Family][m].Test(uint(id)) {
+			return true
+		}
+	}
+	return false
 }
 
 // intern is st with a universe that has every scope of l, and the nodes of its
@@ -225,7 +249,7 @@ func (st *state) intern(l *Layer) (*state, []int32, error) {
 	}
 	i := 0
 	_ = l.entries(func(e *Entry, _ role) error {
-		if ids[i] < 0 {
+		if ids[i] == absent {
 			t := next.trees[e.Grant.Family]
 			ids[i] = t.intern(e.Grant.Scope)
 			next.name(t, ids[i])

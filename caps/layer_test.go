@@ -285,6 +285,7 @@ func TestTooManyScopes(t *testing.T) {
 	for i := range list {
 		list[i].Grant = caps.Grant{Family: caps.Env, Modes: 1, Scope: fmt.Sprintf("V%d", i)}
 	}
+	list[0].Grant.Scope = "*" // or the layer below would name what is not in the base
 	full, err := caps.Base(list[:caps.MaxScopes], caps.Limits{})
 	if err != nil || !full.Check(caps.Request{Family: caps.Env, Name: "V77"}).Allow {
 		t.Fatalf("as many as there may be: %v", err)
@@ -294,6 +295,17 @@ func TestTooManyScopes(t *testing.T) {
 	}
 	if s, _, err := full.Narrow(&caps.Layer{Name: "l", Deny: list[caps.MaxScopes:]}); !errors.Is(err, caps.ErrTooManyScopes) || !s.IsEmpty() {
 		t.Errorf("a layer with one more: %v", err)
+	}
+	outside, err := caps.Base(list[1:caps.MaxScopes], caps.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &caps.Layer{Name: "l", Bounds: []caps.Bound{{Family: caps.FS, Modes: 1}}}
+	for i := range list {
+		l.Allow = append(l.Allow, caps.Entry{Grant: caps.Grant{Family: caps.FS, Modes: 1, Scope: fmt.Sprintf("/%d", i)}})
+	}
+	if s, changes, err := outside.Narrow(l); err != nil || s.IsEmpty() || len(changes) != len(list) {
+		t.Errorf("what the base does not have takes room: %v, %d changes", err, len(changes))
 	}
 }
 

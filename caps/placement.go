@@ -2,6 +2,7 @@ package caps
 
 import (
 	"math/bits"
+	"slices"
 	"strings"
 
 	"github.com/bits-and-blooms/bitset"
@@ -73,6 +74,12 @@ func (st *state) place(l *Layer, ids []int32) [numUniverses]*placement {
 
 // put lays one entry out.
 func (p *placement) put(e placed, r role) {
+	if e.id == outside {
+		if r == allows {
+			p.allow = append(p.allow, e)
+		}
+		return
+	}
 	spots := p.tree.spots(e.Grant, e.id)
 	if r == allows {
 		p.allow = append(p.allow, e)
@@ -225,13 +232,20 @@ func (p *placement) ignored(base []*bitset.BitSet) []Change {
 	}
 	met := make([]bool, len(p.allow))
 	for i, e := range p.allow {
+		if e.id == outside {
+			continue
+		}
 		for _, s := range p.tree.spots(e.Grant, e.id) {
 			met[i] = met[i] || inside[s.id]&s.modes != 0
 		}
 	}
+	if !slices.Contains(met, false) {
+		return nil
+	}
+	written := p.placesMet(met)
 	var out []Change
 	for i, e := range p.allow {
-		if met[i] || e.Implied || p.metElsewhere(e.Pos, met) {
+		if met[i] || e.Implied || written[e.Pos] {
 			continue
 		}
 		if out == nil {
@@ -245,15 +259,13 @@ func (p *placement) ignored(base []*bitset.BitSet) []Change {
 	return out
 }
 
-// metElsewhere reports whether another entry of the same place meets the base.
-func (p *placement) metElsewhere(pos Pos, met []bool) bool {
-	if pos == (Pos{}) {
-		return false
-	}
+// placesMet are the places that have an entry which meets the base.
+func (p *placement) placesMet(met []bool) map[Pos]bool {
+	places := make(map[Pos]bool)
 	for i, e := range p.allow {
-		if met[i] && e.Pos == pos {
-			return true
+		if met[i] && e.Pos != (Pos{}) {
+			places[e.Pos] = true
 		}
 	}
-	return false
+	return places
 }

@@ -26,6 +26,7 @@ type state struct {
 	terms  Constraints
 	leases []Lease // of the layers, as [state.lease] joined them
 	named  int     // scopes that policies name
+	whole  bool    // the universe has what can change no decision as well
 	// entries are the base's, for explanations; closed is why a step could not
 	// be taken, in a set that grants nothing for that.
 	entries []Entry

@@ -278,8 +278,14 @@ func (t *tree) internHost(root int32, prefix, host string) int32 {
 // exact is the node whose scope is scope, -1 if there is none. A pattern leads
 // to its own node, for no name has a "*" in it.
 func (t *tree) exact(scope string) int32 {
-	if id := t.locate(scope); t.nodes[id].name == scope {
+	if id, exact := t.place(scope); exact {
 		return id
 	}
 	return -1
+}
+
+// place is the deepest node that holds scope, and whether it is scope's own.
+func (t *tree) place(scope string) (id int32, exact bool) {
+	id = t.locate(scope)
+	return id, t.nodes[id].name == scope
 }
