@@ -161,12 +161,12 @@ func (r *run) start() bool {
 		LimitsSummary: r.report.Limits, PolicyPresent: r.spec.Policy.Present,
 	})
 	r.logSets()
-	if r.spec.ExecCaveat != "" && holds(r.plan.Effective, caps.Exec) {
-		r.warn("%s", r.spec.ExecCaveat)
 	r.logFloor()
 	if cause := r.spec.Taint.Cause; cause != "" {
 		err = errors.Join(err, r.gate.Taint(cause))
 	}
+	if r.spec.ExecCaveat != "" && holds(r.plan.Effective, caps.Exec) {
+		r.warn("%s", r.spec.ExecCaveat)
 	}
 	for _, c := range r.plan.Ignored() {
 		err = errors.Join(err, r.gate.Note(gate.Note{
@@ -345,9 +345,9 @@ func (r *run) finish() {
 	r.err.flush()
 	r.report.Message = r.scrubText(r.report.Message, "the report")
 	r.usage()
+	r.report.Untrusted = r.untrusted()
 	kind := audit.KindRunFailed
 	switch r.report.Outcome {
-	r.report.Untrusted = r.untrusted()
 	case OK, Exit:
 		kind = audit.KindRunComplete
 	case Refused:

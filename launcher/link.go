@@ -73,12 +73,12 @@ func (r *run) imports(sys *wasi.System) ([]abi.Func, error) {
 	if err != nil {
 		return nil, err
 	}
-	funcs := sys.Funcs()
 	if len(r.spec.Input) > 0 {
 		if err := r.host.TakeInInput(); err != nil {
 			return nil, err
 		}
 	}
+	funcs := sys.Funcs()
 	for i := range funcs {
 		funcs[i].Call = stopUnrecorded(r.gate, funcs[i].Call)
 	}

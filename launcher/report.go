@@ -34,10 +34,10 @@ type Report struct {
 
 	// Message says in one line why a run did not end well; empty when it did.
 	Message string `json:"message,omitempty"`
-	// Warnings are what the operator should know though the run went on.
 	// Untrusted says what marked the run as holding untrusted content; nil:
 	// nothing did.
 	Untrusted *Untrusted `json:"untrusted,omitempty"`
+	// Warnings are what the operator should know though the run went on.
 	Warnings []string `json:"warnings,omitempty"`
 }
 

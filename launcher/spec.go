@@ -46,6 +46,9 @@ type Spec struct {
 	// Seed makes random numbers repeatable; nil: the system's.
 	Seed *uint64
 
+	// Taint says which inputs are untrusted, and what a run holds that had one.
+	Taint Taint
+
 	KeepAllowed, KeepDenied, FailOnEmpty bool
 
 	// OpenJournal opens the run's journal; a run whose journal cannot be opened does not start.
@@ -53,9 +56,6 @@ type Spec struct {
 	// Components do the families' work; each opens what it needs at its first use.
 	Components hostcalls.Components
 	// ExecRefused says why programs cannot be kept from what they must be kept
-	// Taint says which inputs are untrusted, and what a run holds that had one.
-	Taint Taint
-
 	// from here: a run that holds exec is refused with 78. ExecCaveat is what
 	// the report and the log say of a run that holds exec. Either may be empty.
 	ExecRefused, ExecCaveat string

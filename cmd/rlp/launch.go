@@ -170,15 +170,15 @@ func (a *app) streams(spec *launcher.Spec, stream bool) func() {
 // tell prints what came of the run: the marker first, then what was held.
 func (a *app) tell(r *launcher.Report, spec *launcher.Spec) error {
 	fmt.Fprint(a.stderr, r.Marker())
+	if spec.Taint.Warning != "" {
+		fmt.Fprintf(a.stderr, "rlp: %s\n", printable(spec.Taint.Warning))
+	}
 	if spec.Stderr == nil && !a.json {
 		lines := launcher.GuestLines(a.stderr, false)
 		_, _ = io.WriteString(lines, r.Stderr)
 		_ = lines.Close()
 	}
 	if r.Marker() == "" && r.Message != "" {
-	if spec.Taint.Warning != "" {
-		fmt.Fprintf(a.stderr, "rlp: %s\n", printable(spec.Taint.Warning))
-	}
 		fmt.Fprintf(a.stderr, "rlp: %s\n", printable(r.Message))
 	}
 	a.truncations(r)
@@ -226,16 +226,16 @@ func (a *app) spec(c *composition) (*launcher.Spec, error) {
 	if err != nil {
 		return nil, fmt.Errorf("naming the run: %w", err)
 	}
+	taint, err := a.taint(c)
+	if err != nil {
+		return nil, err
+	}
 	m := c.bundle.Manifest
 	return &launcher.Spec{
 		Identity: launcher.Identity{
 			RunID: runID.String(), TraceID: strings.ReplaceAll(uuid.NewString(), "-", ""), Tenant: c.home.Tenant(),
 			Agent: m.Agent.String(), Version: m.Version, BundleDigest: c.bundle.Digest,
 		},
-	taint, err := a.taint(c)
-	if err != nil {
-		return nil, err
-	}
 		Module: c.bundle.Wasm, Policy: c.policy, Paths: c.paths, KeepMissing: c.config.Security.PathProfile == "relaxed", Params: c.params,
 		Taint: taint, Env: a.guestVariable, FailOnEmpty: c.config.Security.Caps.FailOnEmpty,
 		CacheDir: c.home.Cache(), Compiler: selfPath, Now: time.Now,
