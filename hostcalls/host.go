@@ -85,6 +85,8 @@ type Config struct {
 	// Replaced is told that a value of the secret id was taken out of what the
 	// import passed to or from the guest; nil: nobody is.
 	Replaced func(id, op string)
+	// Turns are the run's; nil: it has one.
+	Turns Turns
 	// Limits are the run's; the families enforce those that are theirs.
 	Limits caps.Limits
 	// Left says what is left of time and fuel to a call that is under way; nil:
@@ -160,7 +162,9 @@ var all = []def{
 
 // An Import is one line of the table, for lint, inspect and the docs.
 type Import struct {
-	Name  string
+	Name string
+	// Gated says that it needs a capability. Every layer can hide one that does
+	// not, but for log, result and response_read.
 	Gated bool
 	// Family is what the import needs; meaningless unless Gated.
 	Family caps.Family
@@ -170,7 +174,7 @@ type Import struct {
 func Imports() []Import {
 	list := []Import{{Name: "response_read"}}
 	for _, d := range all {
-		list = append(list, Import{Name: d.name, Gated: d.gated, Family: d.family})
+		list = append(list, Import{Name: d.name, Gated: d.gated && d.family != caps.Tool, Family: d.family})
 	}
 	return list
 }

@@ -55,8 +55,3 @@ var setResult = ungated("result", 1, func(h *Host, in []string) ([]byte, error) 
 	h.result = []byte(in[0])
 	return nil, nil
 })
-
-// turnNext ends the turn. A run that was given one input has no next one.
-var turnNext = ungated("turn_next", 0, func(*Host, []string) ([]byte, error) {
-	return nil, &Fail{Errno: Noent, Hint: "there is no further input"}
-})

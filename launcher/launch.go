@@ -26,6 +26,7 @@ type run struct {
 	journal Journal
 	gate    *gate.Gate
 	host    *hostcalls.Host
+	turn    int64 // the one under way
 	out     capture
 	err     capture
 	leaks   []leak // values that were taken out, each secret and place once
@@ -138,7 +139,8 @@ func (r *run) open() error {
 	r.journal = journal
 	opt := gate.Options{
 		KeepAllowed: s.KeepAllowed, KeepDenied: s.KeepDenied, MaxCalls: limitOr(r.plan.Limits, caps.HostcallsMax),
-		Now: func() int64 { return s.Now().UnixMilli() },
+		Floor: s.Taint.Floor,
+		Now:   func() int64 { return s.Now().UnixMilli() },
 	}
 	if r.gate, err = gate.New(r.plan.Effective, journal, opt); err != nil {
 		return errors.Join(err, journal.Close())
@@ -302,7 +304,7 @@ func (r *run) ended(end guest.End) {
 	if r.gate.Err() != nil {
 		rep.Outcome = AuditFailed
 	}
-	rep.Usage.WallMS = end.Wall.Milliseconds()
+	rep.Usage.WallMS, rep.Usage.WaitedMS = end.Wall.Milliseconds(), end.Waited.Milliseconds()
 	rep.Usage.Fuel = (end.Fuel + fuelUnit - 1) / fuelUnit
 	rep.Usage.MemoryBytes = end.PeakMemory
 	if !end.Abandoned { // or it may be about to change

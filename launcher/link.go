@@ -68,6 +68,7 @@ func (r *run) imports(sys *wasi.System) ([]abi.Func, error) {
 		Now: func() int64 { return r.spec.Now().UnixNano() },
 		Log: r.agentLog, Warn: func(message string) { r.warnOnce(message) },
 		Replaced: func(id, op string) { r.replaced(id, op, op) },
+		Turns:    r.turns(),
 	})
 	own, err := r.host.Funcs()
 	if err != nil {

@@ -23,6 +23,7 @@ type Report struct {
 	Except       []string         `json:"except,omitempty"` // taken out of the middle of effective
 	Changes      []Change         `json:"changes"`
 	Limits       map[string]int64 `json:"limits"`
+	Generation   int64            `json:"generation"` // 1, and one more for each time that the run was given another set
 	Usage        Usage            `json:"usage"`
 	Result       json.RawMessage  `json:"result"`
 	Stdout       string           `json:"stdout"`
@@ -65,7 +66,9 @@ func WasmControls() []string {
 // Usage is what a run used.
 type Usage struct {
 	WallMS          int64 `json:"wall_ms"`
-	Fuel            int64 `json:"fuel"` // in units of cpu_fuel, rounded up
+	WaitedMS        int64 `json:"waited_ms,omitempty"` // for the operator, beside wall_ms
+	Turns           int64 `json:"turns,omitempty"`     // of a run that is given several inputs
+	Fuel            int64 `json:"fuel"`                // in units of cpu_fuel, rounded up
 	CompileMS       int64 `json:"compile_ms"`
 	Compiled        bool  `json:"compiled"` // false: the module came from the cache
 	MemoryBytes     int64 `json:"memory_bytes"`

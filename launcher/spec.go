@@ -41,6 +41,13 @@ type Spec struct {
 
 	Args  []string
 	Input []byte
+	// Inputs are those of the turns after the first; nil: there are none, and
+	// nothing is read again.
+	Inputs Inputs
+	// Look reads the operator's files again at the end of a turn; edited is false
+	// when they say what they said before. An error says why what they say now
+	// is not taken, any of it. nil: there is nothing to read.
+	Look func() (l Look, edited bool, err error)
 	// Env looks up a variable of the operator's environment.
 	Env func(name string) (string, bool)
 	// Seed makes random numbers repeatable; nil: the system's.

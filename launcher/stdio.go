@@ -59,6 +59,13 @@ func (c *capture) flush() {
 	c.flushed = true
 }
 
+// bound makes most the bytes that are kept.
+func (c *capture) bound(most int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.max = most
+}
+
 func (c *capture) keep(p []byte) []byte {
 	if room := c.max - int64(c.kept.Len()); int64(len(p)) > room {
 		p, c.truncated = p[:max(room, 0)], true

@@ -16,8 +16,8 @@ func newReport(s *Spec, p Plan) *Report {
 		BundleDigest: s.BundleDigest, Outcome: Refused,
 		Base: orEmpty(p.Base.Strings()), Effective: orEmpty(p.Effective.Strings()), Except: GrantStrings(p.Effective.Except()),
 		Changes: Flatten(p.Changes), Limits: p.Limits.Map(),
-		Usage: Usage{Families: map[string]FamilyUsage{}},
-		Lane:  laneOf(s, p),
+		Generation: 1, Usage: Usage{Families: map[string]FamilyUsage{}},
+		Lane: laneOf(s, p),
 	}
 }
 
@@ -132,6 +132,10 @@ func (r *run) usage() {
 		u.Denied += c.Denied
 	}
 	u.Hostcalls = r.gate.Calls()
+	r.report.Generation = r.gate.Generation()
+	if r.spec.Inputs != nil {
+		u.Turns = r.turn
+	}
 }
 
 // summary is usage as the end record holds it.

@@ -39,17 +39,18 @@ func (f *policyFlags) register(fs *pflag.FlagSet) {
 // A composition is a bundle and everything that narrows it, read and parsed:
 // what a plan is made of.
 type composition struct {
-	path     string // of the bundle, as the operator wrote it
-	home     home.Home
-	config   config.Config
-	bundle   *bundles.Bundle
-	policy   launcher.Policy
-	paths    launcher.Paths
-	params   map[string]string
-	programs [][]string     // exec as it was written, by each policy that bounds it
-	lane     execLane       // where they run; nil where there is none, or no need
-	unset    []policy.Param // placeholders without a value
-	findings []policy.Finding
+	path       string // of the bundle, as the operator wrote it
+	home       home.Home
+	config     config.Config
+	bundle     *bundles.Bundle
+	policy     launcher.Policy
+	paths      launcher.Paths
+	params     map[string]string
+	programs   [][]string     // exec as it was written, by each policy that bounds it
+	lane       execLane       // where they run; nil where there is none, or no need
+	unset      []policy.Param // placeholders without a value
+	findings   []policy.Finding
+	narrowings []narrowing // the files that narrow, to be read again between turns
 
 	// secret is the value of a secret for the host's own use in this run, such
 	// as the key of a model provider: it is kept out of all that the run gives
@@ -176,14 +177,25 @@ func (a *app) layers(c *composition, f policyFlags, given *policy.Given) ([]*cap
 // overrideLayer reads one override. Only a file that is not there at all is no
 // override; whatever else stands in the way of reading it refuses.
 func (a *app) overrideLayer(c *composition, path string, optional bool, given *policy.Given) (*caps.Layer, error) {
+	parse := func(data []byte) (*policy.Override, []policy.Finding) {
+		return policy.ParseLayer("override:"+filepath.Base(path), path, data, a.options(c.home, c.config))
+	}
+	again := narrowing{path: path, parse: func(data []byte) (*caps.Layer, []policy.Finding) {
+		o, findings := parse(data)
+		if o == nil {
+			return nil, findings
+		}
+		return o.Layer, findings
+	}}
 	data, err := tomlfile.ReadFile(path, 0)
 	if errors.Is(err, fs.ErrNotExist) && optional {
+		c.narrowedBy(again)
 		return nil, nil
 	}
 	if err != nil {
 		return nil, inputErr(fmt.Errorf("reading an override: %w", err))
 	}
-	o, findings := policy.ParseLayer("override:"+filepath.Base(path), path, data, a.options(c.home, c.config))
+	o, findings := parse(data)
 	c.findings = append(c.findings, findings...)
 	if err := policy.AsError(findings); err != nil {
 		return nil, inputErr(err)
@@ -191,6 +203,8 @@ func (a *app) overrideLayer(c *composition, path string, optional bool, given *p
 	for name, v := range o.Params {
 		given.Values[name] = v
 	}
+	again.data, again.layer = data, o.Layer
+	c.narrowedBy(again)
 	return o.Layer, nil
 }
 

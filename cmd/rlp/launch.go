@@ -24,6 +24,7 @@ type launchFlags struct {
 	policyFlags
 	input                              string
 	stream, dryRun, auditAllow, events bool
+	turns                              bool
 	seed                               string
 }
 
@@ -49,12 +50,16 @@ func (a *app) launchCommand() *cobra.Command {
 	fs.BoolVar(&f.dryRun, "dry-run", false, "say what would be enforced, and launch nothing")
 	fs.StringVar(&f.seed, "seed", "", "make random numbers repeatable (`N`)")
 	fs.BoolVar(&f.auditAllow, "audit-allow", false, "store allowed calls in the audit log whatever config.toml says")
+	fs.BoolVar(&f.turns, "turns", false, "give the agent each line of this stdin as the input of a turn")
 	fs.BoolVar(&f.events, "events", false, "print the life of the run as NDJSON on stderr")
 	return c
 }
 
 func (a *app) launch(ctx context.Context, path string, args []string, f launchFlags) error {
 	a.launching = true
+	if err := f.oneReader(); err != nil {
+		return err
+	}
 	seed, err := parseSeed(f.seed)
 	if err != nil {
 		return err
@@ -134,6 +139,7 @@ func (a *app) run(ctx context.Context, c *composition, spec *launcher.Spec, f la
 	if f.events {
 		spec.Event = a.printEvent
 	}
+	a.turns(c, spec, f)
 	streams := a.streams(spec, f.stream)
 	spec.Slow = progress(a.stderr, "compiling "+spec.Agent+" (the first launch takes longest) ...")
 	report := launcher.Launch(ctx, spec)

@@ -13,8 +13,8 @@ type stopwatch struct {
 	mu      sync.Mutex
 	given   time.Duration
 	wall    time.Duration // given, or less
-	began   time.Time // zero: not yet
-	stopped time.Time // zero: it goes
+	began   time.Time     // zero: not yet
+	stopped time.Time     // zero: it goes
 	waited  time.Duration
 	timer   *time.Timer
 	ended   bool

@@ -1,0 +1,38 @@
+//go:build unix
+
+package main
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A fileState tells one state of a file from another without reading it. The zero
+// one is that of no file.
+type fileState struct {
+	dev, inode     uint64
+	size           int64
+	mode, uid      uint32
+	mtime, changed time.Duration
+}
+
+// settled is how long after a change a file may still change without its times
+// telling: clocks of file systems are coarse.
+const settled = time.Second
+
+func fileStateOf(path string) fileState {
+	var st unix.Stat_t
+	if unix.Lstat(path, &st) != nil {
+		return fileState{}
+	}
+	return fileState{
+		dev: uint64(st.Dev), inode: st.Ino, size: st.Size, mode: uint32(st.Mode), uid: st.Uid, //nolint:unconvert // of other types elsewhere
+		mtime: time.Duration(st.Mtim.Nano()), changed: time.Duration(st.Ctim.Nano()),
+	}
+}
+
+// sure reports whether an equal fileState means an equal file.
+func (s fileState) sure() bool {
+	return s != fileState{} && time.Duration(time.Now().UnixNano())-s.changed > settled
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/caps/policy"
+	"runloop.dev/rlp/internal/home"
+	"runloop.dev/rlp/internal/jail"
+	"runloop.dev/rlp/internal/tomlfile"
+	"runloop.dev/rlp/launcher"
+)
+
+// A narrowing is a file that narrows the run: what it says may change between turns.
+// One that the launch did not find may come and go; one that it found may not go,
+// for then nobody could tell what it says.
+type narrowing struct {
+	path  string
+	data  []byte // as the launch read it; nil: it was not there
+	layer *caps.Layer
+	parse func(data []byte) (*caps.Layer, []policy.Finding)
+}
+
+// narrowedBy remembers a file that the launch read, or looked for in vain.
+func (c *composition) narrowedBy(n narrowing) { c.narrowings = append(c.narrowings, n) }
+
+// A watcher reads the narrowings of a run again. What it knows of them changes only
+// when all of them could be read and make sense.
+type watcher struct {
+	home       home.Home
+	agent      string
+	resolve    func([]*caps.Layer) ([]*caps.Layer, error)
+	narrowings []narrowing
+	now        []reading
+}
+
+// A reading is what is known of one narrowing.
+type reading struct {
+	state fileState
+	data  []byte // nil: it is not there
+	layer *caps.Layer
+}
+
+func newWatcher(c *composition) *watcher {
+	w := &watcher{home: c.home, agent: c.bundle.Manifest.Agent.String(), narrowings: c.narrowings}
+	for _, s := range c.narrowings {
+		w.now = append(w.now, reading{data: s.data, layer: s.layer})
+	}
+	w.resolve = func(layers []*caps.Layer) ([]*caps.Layer, error) {
+		p, _, err := launcher.Canonical(launcher.Policy{Layers: layers}, jail.Canonical, c.canonicalProgram)
+		return p.Layers, err
+	}
+	return w
+}
+
+// look is [launcher.Spec.Look].
+func (w *watcher) look() (launcher.Look, bool, error) {
+	if err := mistaken(w.home, w.agent); err != nil {
+		return launcher.Look{}, false, err
+	}
+	next, edited, err := w.read()
+	if err != nil || len(edited) == 0 {
+		if err == nil {
+			w.now = next // with newer times
+		}
+		return launcher.Look{}, false, err
+	}
+	if _, err := home.Open(w.home.Dir(), w.home.Tenant()); err != nil {
+		return launcher.Look{}, false, err
+	}
+	look := launcher.Look{}
+	for _, i := range edited {
+		findings, err := w.parse(i, &next[i])
+		if err != nil {
+			return launcher.Look{}, false, err
+		}
+		for _, f := range findings {
+			look.Notes = append(look.Notes, f.String())
+		}
+		look.Components = append(look.Components, w.narrowings[i].path)
+	}
+	for _, r := range next {
+		if r.layer != nil {
+			look.Layers = append(look.Layers, r.layer)
+		}
+	}
+	if look.Layers, err = w.resolve(look.Layers); err != nil {
+		return launcher.Look{}, false, err
+	}
+	w.now = next
+	return look, true, nil
+}
+
+// read reads what may have changed, and says which of the narrowings did.
+func (w *watcher) read() (next []reading, edited []int, err error) {
+	next = slices.Clone(w.now)
+	for i, s := range w.narrowings {
+		r := &next[i]
+		seen := fileStateOf(s.path)
+		if seen.sure() && seen == r.state {
+			continue
+		}
+		data, err := tomlfile.ReadFile(s.path, 0)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && s.data == nil:
+			data = nil
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, nil, fmt.Errorf("%s was there when the run was launched and is gone: put it back, or launch again without it", s.path)
+		case err != nil:
+			return nil, nil, fmt.Errorf("reading again: %w", err)
+		case data == nil:
+			data = []byte{}
+		}
+		if (data == nil) != (r.data == nil) || !bytes.Equal(data, r.data) {
+			edited = append(edited, i)
+		}
+		r.state, r.data = seen, data
+	}
+	return next, edited, nil
+}
+
+// parse makes the layer of narrowing i out of what was read.
+func (w *watcher) parse(i int, r *reading) ([]policy.Finding, error) {
+	if r.layer = nil; r.data == nil {
+		return nil, nil
+	}
+	layer, findings := w.narrowings[i].parse(r.data)
+	r.layer = layer
+	return findings, policy.AsError(findings)
+}
