@@ -25,6 +25,7 @@ import (
 
 func (a *app) capsLintCommand() *cobra.Command {
 	var agent string
+	var profiles []string
 	var strict bool
 	c := &cobra.Command{
 		Use:   "lint PATH...",
@@ -36,8 +37,9 @@ files are held against that installed agent.
 It exits with 1 when there are errors (with --strict, warnings too), and with 65
 when a file cannot be read.`,
 		Args: atLeastOne("PATH"),
-		RunE: func(_ *cobra.Command, paths []string) error { return a.lint(paths, agent, strict) },
+		RunE: func(_ *cobra.Command, paths []string) error { return a.lint(paths, profiles, agent, strict) },
 	}
+	c.Flags().StringArrayVar(&profiles, "profile", nil, "apply a named profile to bundles (`NAME`)")
 	c.Flags().StringVar(&agent, "agent", "", "hold override files against this installed agent (`ID`)")
 	c.Flags().BoolVar(&strict, "strict", false, "let warnings fail too")
 	return c
@@ -48,12 +50,13 @@ type linter struct {
 	app      *app
 	home     home.Home
 	opt      policy.Options
+	profiles []string
 	findings []policy.Finding
 	plans    []launcher.Plan
 	unread   bool
 }
 
-func (a *app) lint(paths []string, agent string, strict bool) error {
+func (a *app) lint(paths, profiles []string, agent string, strict bool) error {
 	h, err := a.home()
 	if err != nil {
 		return err
@@ -62,7 +65,7 @@ func (a *app) lint(paths []string, agent string, strict bool) error {
 	if err != nil {
 		return inputErr(err)
 	}
-	l := &linter{app: a, home: h, opt: a.options(h, cfg)}
+	l := &linter{app: a, home: h, profiles: profiles, opt: a.options(h, cfg)}
 	installed, err := installedAgent(h, agent)
 	if err != nil {
 		return err
@@ -153,7 +156,7 @@ func isArchive(path string) bool {
 // bundle lints a bundle with everything that applies to it. A source folder
 // that was not built yet is linted by its files.
 func (l *linter) bundle(path string, overrides []string) {
-	c, plan, err := l.app.plan(path, policyFlags{overrides: overrides})
+	c, plan, err := l.app.plan(path, policyFlags{overrides: overrides, profiles: l.profiles})
 	if err != nil && !isBuilt(path) && l.source(path) {
 		return
 	}
@@ -187,7 +190,7 @@ func uselessDenies(c *composition, plan launcher.Plan) []policy.Finding {
 	var findings []policy.Finding
 	for _, layer := range c.policy.Layers {
 		for _, e := range layer.Deny {
-			if e.Pos.Line == 0 {
+			if e.Pos.Line == 0 || e.Implied || e.Grant.Family == caps.Tool {
 				continue
 			}
 			_, changes, err := plan.Base.Narrow(&caps.Layer{Name: layer.Name, Deny: []caps.Entry{e}})

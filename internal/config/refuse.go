@@ -14,8 +14,6 @@ func refuse(w *tomlfile.Walk, root *tomlfile.Table, c *Config) {
 		asked bool
 		msg   string
 	}{
-		{"security.profile", c.Security.Profile != "", "applies no named profiles yet"},
-		{"security.run_grant", c.Security.RunGrant != "", "applies no named profiles yet"},
 		{"security.allow_unsigned", !c.Security.AllowUnsigned, "verifies no signatures yet"},
 		{"security.confirm_external_actions", c.Security.ConfirmExternalActions, "asks for no confirmation yet"},
 		{"kb.durability", c.KB.Durability != "process", `keeps records with durability "process" only`},

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/caps/policy"
+	"runloop.dev/rlp/internal/home"
+)
+
+// profileLayers are the layers of the profiles that apply: the settings' own,
+// which every launch has, and those that this invocation names. Neither their
+// order nor a name given twice means anything, so they are sorted.
+func (a *app) profileLayers(c *composition, named []string) ([]*caps.Layer, error) {
+	for _, name := range named {
+		if !policy.IsProfileName(name) {
+			return nil, usagef("--profile %s: the name of a profile is lower-case letters, digits, - and _", name)
+		}
+	}
+	names := slices.Clone(named)
+	if p := c.config.Security.Profile; p != "" {
+		names = append(names, p)
+	}
+	slices.Sort(names)
+	var layers []*caps.Layer
+	for _, name := range slices.Compact(names) {
+		p, err := a.profile(c, name)
+		if err != nil {
+			return nil, err
+		}
+		layers = append(layers, p.Layer)
+	}
+	// What requests from outside will start from is judged before the first one.
+	if name := c.config.Security.RunGrant; name != "" {
+		if _, err := a.profile(c, name); err != nil {
+			return nil, fmt.Errorf("security.run_grant: %w", err)
+		}
+	}
+	return layers, nil
+}
+
+// profile is the profile of a name. One that is unknown or malformed refuses:
+// to start without it would be to start with more than was meant.
+func (a *app) profile(c *composition, name string) (*policy.Profile, error) {
+	p, findings, err := policy.LoadProfile(name, c.home.Profile(name), a.options(c.home, c.config))
+	if err != nil {
+		return nil, inputErr(fmt.Errorf("reading the profile %s: %w", name, err))
+	}
+	c.findings = append(c.findings, findings...)
+	a.tellFloor(findings)
+	if err := policy.AsError(findings); err != nil {
+		return nil, inputErr(fmt.Errorf("the profile %s is refused: %w", name, err))
+	}
+	if p == nil {
+		names, err := profileNames(c.home)
+		if err != nil {
+			return nil, inputErr(err)
+		}
+		return nil, inputErr(fmt.Errorf("there is no profile %q; the profiles are %s", name, strings.Join(names, ", ")))
+	}
+	return p, nil
+}
+
+// tellFloor says on stderr that a floor's file is not used, whatever is asked
+// of this program: its author believes that it is.
+func (a *app) tellFloor(findings []policy.Finding) {
+	for _, f := range findings {
+		if f.Code == policy.CodeFloorKept {
+			fmt.Fprintf(a.stderr, "rlp: %s\n", printable(f.Message))
+		}
+	}
+}
+
+// profileNames are the names of all profiles, the home's and the built-in ones,
+// sorted.
+func profileNames(h home.Home) ([]string, error) {
+	names := policy.BuiltinProfiles()
+	entries, err := os.ReadDir(filepath.Dir(h.Profile("x")))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("reading the profiles: %w", err)
+	}
+	for _, e := range entries {
+		if name, ok := strings.CutSuffix(e.Name(), ".toml"); ok {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
