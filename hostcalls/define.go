@@ -39,6 +39,10 @@ type body struct {
 // with the gate's permit.
 type gated[R any] struct {
 	decode func(in []string) (R, error)
+	// prepare is what has to be admitted and done before r can be judged, and the
+	// operation that r is judged as; nil: nothing, and the import's own. It records
+	// its refusals itself.
+	prepare func(ctx context.Context, h *Host, op *gate.Op, r *R) (*gate.Op, error)
 	// resolve completes r by what the machine says; nil: decode has all. A word
 	// of why refuses r with a code of the family's own, if the policy allows it:
 	// who may not ask learns nothing.
@@ -71,7 +75,7 @@ func define[R any](name string, args int, f caps.Family, g gated[R]) def {
 		var last R
 		do := g.doer(op)
 		b := body{call: func(ctx context.Context, in []string, a *gate.Answer) ([]byte, error) {
-			r, permit, err := g.admit(h, op, f, in, a)
+			r, permit, err := g.admit(ctx, h, op, f, in, a)
 			if err != nil {
 				return nil, err
 			}
@@ -98,11 +102,16 @@ func (g *gated[R]) doer(op *gate.Op) func(ctx context.Context, h *Host, p gate.P
 }
 
 // admit makes the request and has it judged.
-func (g *gated[R]) admit(h *Host, op *gate.Op, f caps.Family, in []string, a *gate.Answer) (R, gate.Permit, error) {
+func (g *gated[R]) admit(ctx context.Context, h *Host, op *gate.Op, f caps.Family, in []string, a *gate.Answer) (R, gate.Permit, error) {
 	r, err := g.decode(in)
 	if err != nil {
 		h.cfg.Gate.Refuse(op, caps.Request{Family: f}, "", caps.InvalidRequest)
 		return r, gate.Permit{}, invalid(err)
+	}
+	if g.prepare != nil {
+		if op, err = g.prepare(ctx, h, op, &r); err != nil {
+			return r, gate.Permit{}, err
+		}
 	}
 	if g.resolve != nil {
 		if own, why := g.resolve(h, &r); why != "" {

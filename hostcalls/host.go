@@ -66,6 +66,7 @@ type Components struct {
 	Secrets Secrets
 	Model   Model
 	Exec    Exec
+	MCP     MCP
 	Agents  Agents
 }
 
@@ -107,7 +108,8 @@ type Host struct {
 	remark   string      // what the record of this call's end should say beside "ok"
 	done     audit.Event // the record of the last call's end; here, so that making one allocates nothing
 	exec     execState
-	readKey  [2]string // domain and key that were read last and are no personal data
+	mcpOps   map[string]*gate.Op // of tools of servers, by scope
+	readKey  [2]string           // domain and key that were read last and are no personal data
 	// realKeys are the stored keys of masked ones, by domain; "" where several
 	// have one mask.
 	realKeys map[string]map[string]string

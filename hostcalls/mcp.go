@@ -1,0 +1,267 @@
+package hostcalls
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/hostcalls/gate"
+)
+
+// MCP is the operator's servers of tools.
+type MCP interface {
+	// Server is the one of that name; nil where none is configured.
+	Server(name string) MCPServer
+}
+
+// An MCPServer is one server, for one run. Errors that a guest should see are a
+// [*Fail]; what the server itself says is an [*MCPError].
+type MCPServer interface {
+	// Stale reports whether Tools would ask the server, starting it if need be.
+	Stale() bool
+	// Tools are what the server offers; [ErrServerChanged] when that is not what
+	// the operator knows of it, from then on to the end of the run.
+	Tools(ctx context.Context) (MCPTools, error)
+	// Call calls a tool with a JSON object and returns one.
+	Call(ctx context.Context, tool string, arguments json.RawMessage) (json.RawMessage, error)
+}
+
+// MCPTools are the tools of a server, by name.
+type MCPTools struct {
+	List []MCPTool
+	// Pinned is the digest by which the server is known from here on, when it was
+	// not known before.
+	Pinned string
+}
+
+// An MCPTool is what a server says of a tool.
+type MCPTool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	InputSchema json.RawMessage `json:"inputSchema"`
+}
+
+// ErrServerChanged is a server whose tools are not those that it was pinned with.
+var ErrServerChanged = errors.New("the server's tools are not those that it is known by")
+
+// An MCPError is an error in a server's own words.
+type MCPError struct{ Text string }
+
+func (e *MCPError) Error() string { return "the server answers with an error: " + e.Text }
+
+const mcpCallName = "mcp_call"
+
+// An mcpReq asks a server for a tool, or, without one, for what it has.
+type mcpReq struct {
+	server, tool string
+	arguments    json.RawMessage
+	tools        MCPTools // what the server offers, once it was asked
+}
+
+func (r mcpReq) request() caps.Request { return caps.Request{Family: caps.MCP, Name: r.server} }
+
+// target is what records show: the server, or the server and its tool.
+func (r mcpReq) target() string {
+	if r.tool == "" {
+		return r.server
+	}
+	return r.server + "/" + r.tool
+}
+
+var mcpCall = define(mcpCallName, 1, caps.MCP, gated[mcpReq]{
+	decode:  decodeMCP,
+	prepare: prepareMCP,
+	touches: func(r mcpReq) (caps.Request, string) { return r.request(), r.target() },
+	payload: func(r mcpReq) [][]byte { return [][]byte{r.arguments} },
+	budget:  func(h *Host, _ mcpReq) (caps.Code, bool) { return caps.Unavailable, h.cfg.MCP == nil },
+	done:    true,
+	do: func(ctx context.Context, h *Host, _ gate.Permit, r mcpReq) ([]byte, error) {
+		if r.tool == "" {
+			return h.listTools(&r)
+		}
+		return h.callTool(ctx, &r)
+	},
+})
+
+func decodeMCP(in []string) (mcpReq, error) {
+	var keys map[string]json.RawMessage
+	r := mcpReq{arguments: json.RawMessage("{}")}
+	if err := json.Unmarshal([]byte(in[0]), &keys); err != nil {
+		return r, fmt.Errorf("the request is not the JSON object that this call takes: %w", err)
+	}
+	for key, value := range keys {
+		var err error
+		switch key {
+		case "server":
+			err = json.Unmarshal(value, &r.server)
+		case "tool":
+			err = json.Unmarshal(value, &r.tool)
+		case "arguments":
+			if !bytes.Equal(value, []byte("null")) {
+				r.arguments = value
+			}
+			if r.arguments[0] != '{' {
+				err = errors.New("an object is wanted")
+			}
+		default:
+			err = errors.New("no key of a request; server, tool and arguments are")
+		}
+		if err != nil {
+			return r, fmt.Errorf("%s: %w", printable(key), err)
+		}
+	}
+	if r.server == "" {
+		return r, errors.New("server: no name given")
+	}
+	if _, known := caps.ToolScope(mcpScope(&r)); r.tool != "" && !known {
+		return r, errors.New("tool: no name of a tool: letters, digits, - _ . and /")
+	}
+	return r, checkText(r.server)
+}
+
+// mcpScope is the scope of a server's tool on the axis of tools.
+func mcpScope(r *mcpReq) string { return "mcp:" + r.server + "/" + r.tool }
+
+// prepareMCP has the server say what it offers, when it has to be asked, and
+// finds the operation that the call is judged as. Asking is a use of the server
+// like any other: it is admitted and recorded before anything is started.
+func prepareMCP(ctx context.Context, h *Host, op *gate.Op, r *mcpReq) (*gate.Op, error) {
+	set := h.cfg.Gate.Set()
+	allowed := func(scope string) bool { return set.Check(caps.Request{Family: caps.Tool, Name: scope}).Allow }
+	if h.cfg.MCP == nil || !set.Check(r.request()).Allow || !allowed("mcp:"+mcpCallName) {
+		return op, nil // it is refused as it is
+	}
+	server := h.cfg.MCP.Server(r.server)
+	if server == nil {
+		return op, h.refuseMCP(op, r, caps.Unavailable, "config.toml has no [mcp.servers."+r.server+"]; the operator says there how the server is reached")
+	}
+	asked := op
+	if r.tool != "" {
+		var err error
+		if asked, err = h.toolOp(op, r); err != nil {
+			return op, err
+		}
+		if !allowed(mcpScope(r)) {
+			return asked, nil
+		}
+	}
+	err := h.askTools(ctx, op, r, server)
+	if errors.Is(err, ErrServerChanged) {
+		return op, h.refuseMCP(asked, r, caps.ServerChanged, "what the server says of its tools is not what it was pinned with; the operator sees the difference and accepts it by rlp mcp accept "+r.server)
+	}
+	if err == nil && r.tool != "" && !r.has(r.tool) {
+		err = h.refuseMCP(asked, r, caps.ToolHidden, "the server has no such tool; a call without a tool lists those that there are")
+	}
+	return asked, err
+}
+
+func (r *mcpReq) has(tool string) bool {
+	return slices.ContainsFunc(r.tools.List, func(t MCPTool) bool { return t.Name == tool })
+}
+
+// refuseMCP records why r is refused, though the policy allows it.
+func (h *Host) refuseMCP(op *gate.Op, r *mcpReq, own caps.Code, why string) error {
+	return h.because(h.cfg.Gate.Refuse(op, r.request(), r.target(), own), own, why)
+}
+
+// maxToolOps bounds how many tools of servers one run has records of by name.
+const maxToolOps = 4096
+
+// toolOp is op as the tool of a server that r names.
+func (h *Host) toolOp(op *gate.Op, r *mcpReq) (*gate.Op, error) {
+	scope := mcpScope(r)
+	if known := h.mcpOps[scope]; known != nil {
+		return known, nil
+	}
+	if len(h.mcpOps) >= maxToolOps {
+		return nil, h.refuseMCP(op, r, caps.ToolHidden, "the run has asked for too many tools that there are not")
+	}
+	made, err := h.cfg.Gate.ToolOp(op, scope, scope)
+	if err != nil {
+		return nil, fmt.Errorf("naming %s: %w", scope, err)
+	}
+	if h.mcpOps == nil {
+		h.mcpOps = map[string]*gate.Op{}
+	}
+	h.mcpOps[strings.Clone(scope)] = made
+	return made, nil
+}
+
+// askTools puts what the server offers into r.
+func (h *Host) askTools(ctx context.Context, op *gate.Op, r *mcpReq, server MCPServer) (err error) {
+	if !server.Stale() {
+		r.tools, err = server.Tools(ctx)
+		return err
+	}
+	if _, ok := h.cfg.Gate.Admit(op, r.request(), r.server, nil); !ok {
+		return h.denied(h.cfg.Gate.LastCode())
+	}
+	_, err = h.recorded(op, func() ([]byte, error) {
+		var err error
+		r.tools, err = server.Tools(ctx)
+		return nil, err
+	})
+	if err != nil {
+		return h.mcpError(r, err)
+	}
+	if r.tools.Pinned == "" {
+		return nil
+	}
+	h.warn(fmt.Errorf("the server %s is known by its %d tools from now on: %s", r.server, len(r.tools.List), r.tools.Pinned))
+	return h.cfg.Gate.Note(gate.Note{
+		Cap: "mcp.call", Op: mcpCallName, Target: r.server + " " + r.tools.Pinned, Code: caps.Granted, Allow: true, Always: true,
+	})
+}
+
+// listTools are the tools that the run sees: those that it may call.
+func (h *Host) listTools(r *mcpReq) ([]byte, error) {
+	set := h.cfg.Gate.Set()
+	visible := []MCPTool{}
+	for _, t := range r.tools.List {
+		scope, known := caps.ToolScope("mcp:" + r.server + "/" + t.Name)
+		if known && set.Check(caps.Request{Family: caps.Tool, Name: scope}).Allow {
+			visible = append(visible, t)
+		}
+	}
+	text, err := json.Marshal(struct {
+		Tools []MCPTool `json:"tools"`
+	}{visible})
+	if err == nil {
+		err = h.takeIn(caps.MCP, r.target())
+	}
+	return text, err
+}
+
+// callTool has the tool called. Whatever it says marks the run first.
+func (h *Host) callTool(ctx context.Context, r *mcpReq) ([]byte, error) {
+	result, err := h.cfg.MCP.Server(r.server).Call(ctx, r.tool, r.arguments)
+	if err != nil {
+		return nil, h.mcpError(r, err)
+	}
+	return result, h.takeIn(caps.MCP, r.target())
+}
+
+// An mcpFailure is an error of a server: the guest may read it in the server's
+// words, records show that there was one.
+type mcpFailure struct{ fail *Fail }
+
+func (f *mcpFailure) Error() string { return "the server answers with an error" }
+func (f *mcpFailure) Unwrap() error { return f.fail }
+
+// mcpError marks the run when an error has a server's words in it: they are
+// content like any other.
+func (h *Host) mcpError(r *mcpReq, err error) error {
+	var said *MCPError
+	if !errors.As(err, &said) {
+		return err
+	}
+	if err := h.takeIn(caps.MCP, r.target()); err != nil {
+		return err
+	}
+	return &mcpFailure{&Fail{Errno: IO, Hint: h.scrubText(said.Error())}}
+}
