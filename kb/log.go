@@ -34,18 +34,38 @@ func (s *Store) Ingest(ctx context.Context) (Ingested, error) {
 // there. It ends after the first error.
 func (s *Store) Audit(ctx context.Context, f Filter) iter.Seq2[audit.Record, error] {
 	return func(yield func(audit.Record, error) bool) {
-		if err := s.audit(ctx, f, yield); err != nil {
+		codec, err := audit.NewCodec()
+		if err == nil {
+			err = s.stored(ctx, f, false, func(p []byte) (bool, error) {
+				rec, err := codec.Decode(p)
+				return err == nil && yield(rec, nil), err
+			})
+		}
+		if err != nil {
 			yield(audit.Record{}, fmt.Errorf("reading the audit log: %w", err))
 		}
 	}
 }
 
-func (s *Store) audit(ctx context.Context, f Filter, yield func(audit.Record, error) bool) error {
-	if err := f.check(); err != nil {
-		return err
+// Glances is Audit for who asks the same of very many records: what it yields
+// is valid until the next, and was not decoded whole.
+func (s *Store) Glances(ctx context.Context, f Filter) iter.Seq2[*audit.Glance, error] {
+	return func(yield func(*audit.Glance, error) bool) {
+		var g audit.Glance
+		err := s.stored(ctx, f, true, func(p []byte) (bool, error) {
+			err := g.Read(p)
+			return err == nil && yield(&g, nil), err
+		})
+		if err != nil {
+			yield(nil, fmt.Errorf("reading the audit log: %w", err))
+		}
 	}
-	codec, err := audit.NewCodec()
-	if err != nil {
+}
+
+// stored calls visit with the stored form of the records that f asks for, until
+// it says no.
+func (s *Store) stored(ctx context.Context, f Filter, glance bool, visit func(p []byte) (bool, error)) error {
+	if err := f.check(); err != nil {
 		return err
 	}
 	if _, err := s.Ingest(ctx); err != nil {
@@ -55,17 +75,18 @@ func (s *Store) audit(ctx context.Context, f Filter, yield func(audit.Record, er
 	if err != nil || q == nil {
 		return err
 	}
+	q.Bare = glance
 	for {
 		r, err := s.do(ctx, q)
 		if err != nil {
 			return err
 		}
 		for _, p := range r.Records {
-			rec, err := codec.Decode(p)
+			more, err := visit(p)
 			if err != nil {
 				return fmt.Errorf("%w: %w", ErrDamaged, err)
 			}
-			if !yield(rec, nil) {
+			if !more {
 				return nil
 			}
 		}

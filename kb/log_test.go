@@ -263,6 +263,16 @@ func TestFilters(t *testing.T) {
 				if !slices.Equal(got, part) {
 					t.Fatalf("%+v (client %d): %d records, want %d", f, i, len(got), len(part))
 				}
+				got = got[:0]
+				for g, err := range s.Glances(t.Context(), f) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					got = append(got, g.Seq)
+				}
+				if !slices.Equal(got, part) {
+					t.Fatalf("%+v (client %d): %d glances, want %d", f, i, len(got), len(part))
+				}
 			}
 		}
 	}

@@ -57,7 +57,7 @@ type request struct {
 	Filter   Filter `cbor:"10,keyasint"`
 	From     uint64 `cbor:"11,keyasint,omitempty"` // a page begins here
 	UpTo     uint64 `cbor:"12,keyasint,omitempty"` // and ends at this record number
-	Bare     bool   `cbor:"13,keyasint,omitempty"` // a get that wants the value alone
+	Bare     bool   `cbor:"13,keyasint,omitempty"` // a get that wants the value alone; a page that is not decoded whole
 	Raw      bool   `cbor:"14,keyasint,omitempty"` // a search of what is not masked
 	Limit    int    `cbor:"15,keyasint,omitempty"` // of a search
 	Cursor   []byte `cbor:"16,keyasint,omitempty"` // where to go on

@@ -80,7 +80,7 @@ func (e *engine) page(ctx context.Context, q *request) (*response, error) {
 	defer txn.Discard()
 	r, size := &response{}, 0
 	var err error
-	r.Next, r.More, err = e.walk(ctx, txn, &q.Filter, span{q.From, q.UpTo, false}, func(_ uint64, p []byte) bool {
+	r.Next, r.More, err = e.walk(ctx, txn, &q.Filter, span{from: q.From, upTo: q.UpTo, glance: q.Bare}, func(_ uint64, p []byte) bool {
 		r.Records = append(r.Records, p)
 		size += len(p)
 		return len(r.Records) < pageItems && size < pageBytes
@@ -93,6 +93,7 @@ func (e *engine) page(ctx context.Context, q *request) (*response, error) {
 type span struct {
 	from, upTo uint64
 	back       bool
+	glance     bool // records are not decoded whole
 }
 
 // walk visits the matching records of a span until visit says no or it has
@@ -126,7 +127,7 @@ func (e *engine) walk(ctx context.Context, txn *badger.Txn, f *Filter, s span, v
 		if seq > s.upTo {
 			continue
 		}
-		p, match, err := e.record(txn, it.Item(), seq, f)
+		p, match, err := e.record(txn, it.Item(), seq, f, s.glance)
 		if err != nil {
 			return 0, false, err
 		}
@@ -172,7 +173,7 @@ func (g *gapless) check(at uint64) error {
 }
 
 // record reads one record in its stored form and says whether f asks for it.
-func (e *engine) record(txn *badger.Txn, item *badger.Item, seq uint64, f *Filter) ([]byte, bool, error) {
+func (e *engine) record(txn *badger.Txn, item *badger.Item, seq uint64, f *Filter, glance bool) ([]byte, bool, error) {
 	var p []byte
 	var err error
 	if item.Key()[0] == spaceRecord {
@@ -183,15 +184,23 @@ func (e *engine) record(txn *badger.Txn, item *badger.Item, seq uint64, f *Filte
 	if err == nil && p == nil {
 		err = fmt.Errorf("record %d is missing from the log", seq)
 	}
-	var rec audit.Record
-	if err == nil {
+	is, match := uint64(0), false
+	switch {
+	case err != nil:
+	case glance:
+		var g audit.Glance
+		err = g.Read(p)
+		is, match = g.Seq, f.glance(&g)
+	default:
+		var rec audit.Record
 		rec, err = e.codec.Decode(p)
+		is, match = rec.Seq, f.Match(&rec)
 	}
-	if err == nil && rec.Seq != seq {
-		err = fmt.Errorf("record %d stands where record %d belongs", rec.Seq, seq)
+	if err == nil && is != seq {
+		err = fmt.Errorf("record %d stands where record %d belongs", is, seq)
 	}
 	if err != nil {
 		return nil, false, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	return p, f.Match(&rec), nil
+	return p, match, nil
 }
