@@ -111,7 +111,9 @@ var execRun = define(execRunName, 2, caps.Exec, gated[execReq]{
 // the agent could have written, or a link that it could have moved, is nothing
 // that a policy can have meant.
 func resolveExec(h *Host, r *execReq) (caps.Code, string) {
-	if h.cfg.Exec == nil || !h.cfg.Gate.Set().Any(caps.Exec) { // nothing can be granted: nothing is looked at
+	// Where nothing was ever granted nothing is looked at. What a run has lost
+	// since is refused by its own name, as what took it away.
+	if h.cfg.Exec == nil || !h.exec.atLaunch.Any(caps.Exec) {
 		return 0, ""
 	}
 	p, err := h.cfg.Exec.Find(r.asked)

@@ -130,6 +130,9 @@ func (h *Host) explain(errno Errno, err error) []byte {
 		}
 		d.Capability, d.Reason = den.Request.String(), den.Code.String()
 		d.Hint = hint(den.Request, den.Code, den.Layer)
+		if den.Label != "" {
+			d.Hint = taintHint(den)
+		}
 		if den.Code == caps.BudgetExhausted && h.cfg.Gate.Spent() {
 			d.Hint = "limits.hostcalls_max of this run is used up; the operator raises it under [limits]"
 		}

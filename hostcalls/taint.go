@@ -1,10 +1,12 @@
 package hostcalls
 
 import (
+	"fmt"
 	"strings"
 	"unicode/utf8"
 
 	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/hostcalls/gate"
 )
 
 // Sources say which inputs are untrusted, beside those that always are: what
@@ -109,6 +111,14 @@ func (h *Host) TakeInInput() error {
 func (h *Host) taintedBy() string {
 	cause, _ := h.cfg.Gate.Tainted()
 	return cause
+}
+
+// taintHint says which input a refusal follows from, what would have had to be
+// otherwise, and when it is over.
+func taintHint(d gate.Denial) string {
+	return fmt.Sprintf("this run has taken in %s, which is not to be trusted, and the floor %s takes %s away for the rest of it; "+
+		"the next launch begins without. If the source can be trusted the operator says so under [security.caps], or leaves %s in caps/profiles/%s.toml",
+		d.Label, d.Layer, d.Request.Family, d.Request, d.Layer)
 }
 
 // MaxCause bounds the name of an input that marked a run, in bytes.
