@@ -96,7 +96,7 @@ var execRun = define(execRunName, 2, caps.Exec, gated[execReq]{
 		switch {
 		case h.cfg.Exec == nil:
 			return caps.Unavailable, true
-		case !h.budget.allows(caps.ExecSpawns, 1):
+		case !h.budget.allows(caps.ExecSpawns, 1) || h.none(caps.ExecTimeoutMS):
 			return caps.BudgetExhausted, true
 		}
 		return 0, false
@@ -153,7 +153,7 @@ func (h *Host) runProgram(ctx context.Context, r *execReq) ([]byte, error) {
 	argv[0] = r.program.Name
 	h.budget.take(caps.ExecSpawns, 1)
 	e, err := h.cfg.Exec.Run(ctx, &Command{
-		File: r.program.File, Argv: argv, Env: env, Dir: r.dir, Stdin: bytesOf(r.stdin), Timeout: r.timeout,
+		File: r.program.File, Argv: argv, Env: env, Dir: r.dir, Stdin: bytesOf(r.stdin), Timeout: h.timeLeft(caps.ExecTimeoutMS, r.timeout),
 		MaxOutput: MaxExecOutput + maxSecret, Holds: h.cfg.Gate.Set(),
 	})
 	if err == nil {

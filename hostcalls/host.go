@@ -106,6 +106,7 @@ type Host struct {
 	children []Child
 	net      netState
 	remark   string      // what the record of this call's end should say beside "ok"
+	unmetBy  string      // the condition that this call does not meet
 	done     audit.Event // the record of the last call's end; here, so that making one allocates nothing
 	exec     execState
 	mcpOps   map[string]*gate.Op // of tools of servers, by scope

@@ -83,9 +83,10 @@ func kbPayload(r kbReq) [][]byte {
 	return [][]byte{[]byte(r.domain), []byte(r.key), []byte(r.value)}
 }
 
-// kbBudget refuses a write that would pass limits.kb_write_bytes.
+// kbBudget refuses a write that would pass limits.kb_write_bytes, or a value
+// that is longer than a condition leaves.
 func kbBudget(h *Host, r kbReq) (caps.Code, bool) {
-	return caps.BudgetExhausted, !h.budget.allows(caps.KBWriteBytes, int64(len(r.value)))
+	return caps.BudgetExhausted, h.over(caps.KBMaxValueBytes, int64(len(r.value))) || !h.budget.allows(caps.KBWriteBytes, int64(len(r.value)))
 }
 
 var kbGet = define("kb_get", 2, caps.KBRead, gated[kbReq]{

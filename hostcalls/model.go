@@ -72,6 +72,9 @@ func (h *Host) prepare(r model.Request) (caps.Code, string) {
 		}
 		return 0, ""
 	}
+	if code, why := h.boundAnswer(r); why != "" {
+		return code, why
+	}
 	h.boundModel()
 	refusal := h.cfg.Model.Prepare(r)
 	if refusal == nil {

@@ -20,7 +20,8 @@ type HTTP interface {
 	// Send sends one request and returns its answer, following no redirect; it
 	// decompresses what comes as gzip when the request says that it takes gzip. An
 	// error with a method AddressNotPermitted() is a refusal for the address
-	// that the host has; no error holds anything of request or answer.
+	// that the host has; no error holds anything of request or answer. Where
+	// req.TLS is set, nothing is sent over a connection of a lower version.
 	Send(req *http.Request, named bool) (*http.Response, error)
 }
 
@@ -62,11 +63,14 @@ var netHTTP = define(netHTTPName, 2, caps.Net, gated[httpReq]{
 	},
 	payload: func(r httpReq) [][]byte { return [][]byte{bytesOf(r.text), bytesOf(r.body)} },
 	budget: func(h *Host, r httpReq) (caps.Code, bool) {
+		if code, unmet := h.unmet(r.scheme, r.body); unmet {
+			return code, true
+		}
 		return h.net.over(h, r.mode, r.host, r.size())
 	},
 	done: true, framed: true,
 	do: func(ctx context.Context, h *Host, p gate.Permit, r httpReq) ([]byte, error) {
-		x, err := h.exchange(h.net.deadline.start(ctx, r.timeout), &r)
+		x, err := h.exchange(h.net.deadline.start(ctx, h.timeLeft(caps.NetTimeoutMS, r.timeout)), &r)
 		defer h.net.deadline.stop()
 		if err != nil {
 			return nil, err

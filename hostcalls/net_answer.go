@@ -29,7 +29,7 @@ func (x *exchange) answer(resp *http.Response) ([]byte, error) {
 	out := x.appendHead(append(x.h.out[:0], 0, 0, 0, 0), resp)
 	binary.LittleEndian.PutUint32(out, uint32(len(out)-4))
 	skip := len(out)
-	room, limited := x.h.budget.room()
+	room, limited := x.h.room()
 	if resp.Body != http.NoBody && x.method != http.MethodHead {
 		if resp.ContentLength > room {
 			return nil, x.tooLarge(limited)
@@ -56,6 +56,9 @@ func (x *exchange) answer(resp *http.Response) ([]byte, error) {
 // tooLarge refuses a body: by net_bytes, or because no guest is given so much.
 func (x *exchange) tooLarge(limited bool) error {
 	if limited {
+		if _, bounded := x.h.budget.room(); !bounded {
+			x.h.over(caps.NetMaxResponseBytes, MaxResponseBody)
+		}
 		return x.refuse(caps.BudgetExhausted)
 	}
 	return &Fail{Errno: TooBig, Hint: fmt.Sprintf("the body of an answer is at most %d MiB", MaxResponseBody>>20)}

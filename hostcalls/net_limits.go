@@ -51,6 +51,15 @@ func (b *Budget) room() (int64, bool) {
 	return MaxResponseBody, false
 }
 
+// room is what the budget and the conditions of the run leave of an answer.
+func (h *Host) room() (int64, bool) {
+	room, limited := h.budget.room()
+	if most, set := h.condition(caps.NetMaxResponseBytes); set && most < room {
+		return most, true
+	}
+	return room, limited
+}
+
 // named reports whether the base grants exactly this host, not one of many by
 // a wildcard: what an address that is not public needs.
 func (h *Host) named(mode caps.Mode, host string) bool {

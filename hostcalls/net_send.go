@@ -62,7 +62,7 @@ func (x *exchange) follow(p gate.Permit) (*http.Response, error) {
 			return nil, err
 		}
 		location := redirect(resp)
-		if location == "" {
+		if location == "" || !x.h.mayFollow() {
 			return resp, nil
 		}
 		drain(resp)
@@ -85,7 +85,7 @@ func (x *exchange) send(p gate.Permit) (*http.Response, error) {
 	}
 	req := (&http.Request{
 		Method: x.method, URL: x.url, Host: x.url.Host, Header: x.header,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, TLS: x.h.minTLS(),
 	}).WithContext(x.ctx)
 	if x.body != "" {
 		req.ContentLength = int64(len(x.body))
@@ -237,7 +237,11 @@ func harmless(name string) bool {
 // admit asks for a request that a redirect made: limits, then the gate, as
 // define does for the first.
 func (x *exchange) admit() (gate.Permit, error) {
-	if code, over := x.h.net.over(x.h, x.mode, x.host, x.size()); over {
+	code, over := x.h.unmet(x.scheme, x.body)
+	if !over {
+		code, over = x.h.net.over(x.h, x.mode, x.host, x.size())
+	}
+	if over {
 		return gate.Permit{}, x.refuse(code)
 	}
 	args := x.h.cfg.Gate.ArgsHash(x.op, []byte(x.method), []byte(x.url.String()), bytesOf(x.body))

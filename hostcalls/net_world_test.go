@@ -40,6 +40,7 @@ type world struct {
 	plain, secure string // where the listeners are
 	handler       http.HandlerFunc
 	protos        []string // that the server with TLS speaks
+	maxTLS        uint16   // and its latest version; 0: whatever there is
 
 	mu      sync.Mutex
 	answers map[string][][]netip.Addr // by name, successive
@@ -59,7 +60,7 @@ func newWorld(t testing.TB) *world {
 	w.plain = w.listen(func(l net.Listener) net.Listener { return l })
 	w.secure = w.listen(func(l net.Listener) net.Listener {
 		return tls.NewListener(l, &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
-			return &tls.Config{GetCertificate: ca.issue, NextProtos: w.protos}, nil
+			return &tls.Config{GetCertificate: ca.issue, NextProtos: w.protos, MaxVersion: w.maxTLS}, nil
 		}})
 	})
 	return w

@@ -136,6 +136,9 @@ func (h *Host) explain(errno Errno, err error) []byte {
 		if den.Code == caps.BudgetExhausted && h.cfg.Gate.Spent() {
 			d.Hint = "limits.hostcalls_max of this run is used up; the operator raises it under [limits]"
 		}
+		if by := h.conditionHint(den.Code); by != "" {
+			d.Hint = by
+		}
 		if x != nil && x.hint != "" {
 			d.Hint = x.hint
 		}

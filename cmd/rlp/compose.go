@@ -25,11 +25,12 @@ import (
 // policyFlags are the flags by which one invocation narrows, and fills in the
 // placeholders.
 type policyFlags struct {
-	overrides, allow, deny, limits, params []string
+	overrides, profiles, allow, deny, limits, params []string
 }
 
 func (f *policyFlags) register(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&f.overrides, "override", nil, "a further override `FILE`; narrows only")
+	fs.StringArrayVar(&f.profiles, "profile", nil, "apply a named profile; rlp caps profiles lists them (`NAME`)")
 	fs.StringArrayVar(&f.allow, "allow", nil, "bound the families named to these capabilities, such as fs:read:/tmp (`CAP`)")
 	fs.StringArrayVar(&f.deny, "deny", nil, "take a capability away, such as kb:write:* (`CAP`)")
 	fs.StringArrayVar(&f.limits, "limit", nil, "lower a limit, such as wall_time_ms=1000 (`KEY=N`)")
@@ -46,6 +47,7 @@ type composition struct {
 	policy     launcher.Policy
 	paths      launcher.Paths
 	params     map[string]string
+	leases     []caps.Lease   // of the bundle's own policy
 	programs   [][]string     // exec as it was written, by each policy that bounds it
 	lane       execLane       // where they run; nil where there is none, or no need
 	unset      []policy.Param // placeholders without a value
@@ -132,7 +134,7 @@ func (a *app) base(c *composition) (*policy.Base, error) {
 	if err := policy.AsError(c.findings); err != nil {
 		return nil, inputErr(err)
 	}
-	c.policy.BaseLimits = base.Limits
+	c.policy.BaseLimits, c.leases = base.Limits, base.Leases
 	return base, nil
 }
 
@@ -153,6 +155,9 @@ func (a *app) layers(c *composition, f policyFlags, given *policy.Given) ([]*cap
 		return nil, err
 	}
 	layers := []*caps.Layer{protected, {Name: "config", Limits: c.config.Limits}}
+	if len(c.leases) > 0 {
+		layers = append(layers, &caps.Layer{Name: "policy.caps", Leases: c.leases})
+	}
 	agent := c.bundle.Manifest.Agent.String()
 	if err := mistaken(c.home, agent); err != nil {
 		return nil, err
@@ -167,6 +172,11 @@ func (a *app) layers(c *composition, f policyFlags, given *policy.Given) ([]*cap
 			layers = append(layers, layer)
 		}
 	}
+	profiles, err := a.profileLayers(c, f.profiles)
+	if err != nil {
+		return nil, err
+	}
+	layers = append(layers, profiles...)
 	caller, err := callerLayer(f, append(policy.BuiltinDomains(), c.config.KB.Domains...))
 	if err != nil {
 		return nil, err

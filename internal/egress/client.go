@@ -43,7 +43,8 @@ type Client struct {
 	cfg       Config
 	once      sync.Once
 	transport *http.Transport
-	inflaters sync.Pool // of *gzip.Reader
+	strict    *http.Transport // of TLS 1.3 and nothing below
+	inflaters sync.Pool       // of *gzip.Reader
 }
 
 // New makes a client. Nothing is opened before the first request.
@@ -62,6 +63,7 @@ func (c *Client) Close() {
 	c.once.Do(func() {})
 	if c.transport != nil {
 		c.transport.CloseIdleConnections()
+		c.strict.CloseIdleConnections()
 	}
 }
 
@@ -90,7 +92,8 @@ func vetLiteral(host string, named bool) error {
 // caller closes its body. The URL is absolute, its host canonical. named is as
 // in [Client.Vet]. A request says itself what encodings it takes; an answer to
 // one that takes gzip is decompressed as it is read. Errors hold nothing of what
-// was sent or received.
+// was sent or received. A request whose TLS names a version goes over no
+// connection of a lower one: nothing of it is sent before that is settled.
 func (c *Client) Send(req *http.Request, named bool) (*http.Response, error) {
 	host, err := target(req.URL)
 	if err != nil {
@@ -103,7 +106,11 @@ func (c *Client) Send(req *http.Request, named bool) (*http.Response, error) {
 	if c.transport == nil {
 		return nil, errors.New("sending a request: the client is closed")
 	}
-	resp, err := c.transport.RoundTrip(req)
+	pool, err := c.pool(req)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := pool.RoundTrip(req)
 	if err != nil {
 		return nil, plain(err)
 	}
@@ -140,11 +147,26 @@ func target(u *url.URL) (string, error) {
 	return host, nil
 }
 
+// pool is the connections that a request may go over.
+func (c *Client) pool(req *http.Request) (*http.Transport, error) {
+	switch {
+	case req.TLS == nil || req.TLS.Version <= tls.VersionTLS12:
+		return c.transport, nil
+	case req.TLS.Version == tls.VersionTLS13 && req.URL.Scheme == "https":
+		return c.strict, nil
+	}
+	return nil, errTLS
+}
+
 func (c *Client) open() {
-	c.transport = &http.Transport{
+	c.transport, c.strict = c.connections(tls.VersionTLS12), c.connections(tls.VersionTLS13)
+}
+
+func (c *Client) connections(least uint16) *http.Transport {
+	return &http.Transport{
 		Proxy:                  nil, // the environment has no say
 		DialContext:            c.dial,
-		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: c.cfg.Roots},
+		TLSClientConfig:        &tls.Config{MinVersion: least, RootCAs: c.cfg.Roots},
 		TLSHandshakeTimeout:    tlsTimeout,
 		ForceAttemptHTTP2:      true,
 		DisableCompression:     true, // what a request takes is in its headers, which are made once
