@@ -67,6 +67,7 @@ func TestScripts(t *testing.T) {
 			"echoserver":  echoServer,
 			"seen":        seen,
 			"webserver":   webServer,
+			"pages":       servePages,
 			"status":      status,
 			"modelserver": modelServer,
 			"private":     private,

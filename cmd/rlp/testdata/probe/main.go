@@ -37,7 +37,7 @@ func main() {
 
 // find looks name up in the tables of all families.
 func find(name string) (command, bool) {
-	for _, table := range []map[string]command{commands, netCommands, secretCommands, modelCommands, execCommands, kbCommands, maskCommands, linkCommands, limitCommands} {
+	for _, table := range []map[string]command{commands, turnCommands, taintCommands, netCommands, secretCommands, modelCommands, execCommands, kbCommands, maskCommands, linkCommands, limitCommands} {
 		if c, ok := table[name]; ok {
 			return c, true
 		}
