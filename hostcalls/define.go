@@ -59,6 +59,8 @@ type gated[R any] struct {
 	payload func(r R) [][]byte
 	// budget refuses what is over a limit, before anything happens; nil: none.
 	budget func(h *Host, r R) (caps.Code, bool)
+	// confirm is what a person is asked before it happens, and whether; nil: nobody is.
+	confirm func(h *Host, r R) (Question, bool)
 	// framed says that the response has parts, each of which do has taken the
 	// values of secrets out of.
 	framed bool
@@ -71,7 +73,7 @@ type gated[R any] struct {
 // for a call that touches anything.
 func define[R any](name string, args int, f caps.Family, g gated[R]) def {
 	return def{name: name, args: args, gated: true, framed: g.framed, family: f, bind: func(h *Host, op *gate.Op) body {
-		repeats := g.payload == nil && g.budget == nil
+		repeats := g.payload == nil && g.budget == nil && g.confirm == nil
 		var last R
 		do := g.doer(op)
 		b := body{call: func(ctx context.Context, in []string, a *gate.Answer) ([]byte, error) {
@@ -113,20 +115,35 @@ func (g *gated[R]) admit(ctx context.Context, h *Host, op *gate.Op, f caps.Famil
 			return r, gate.Permit{}, err
 		}
 	}
+	permit, err := g.judge(ctx, h, op, &r, a)
+	return r, permit, err
+}
+
+// judge has a request judged that was made of what was decoded.
+func (g *gated[R]) judge(ctx context.Context, h *Host, op *gate.Op, made *R, a *gate.Answer) (gate.Permit, error) {
 	if g.resolve != nil {
-		if own, why := g.resolve(h, &r); why != "" {
-			if req, target := g.touches(r); h.cfg.Gate.Set().Check(req).Allow {
-				return r, gate.Permit{}, g.denied(h, r, h.because(h.cfg.Gate.Refuse(op, req, target, own), own, why))
+		if own, why := g.resolve(h, made); why != "" {
+			if req, target := g.touches(*made); h.cfg.Gate.Set().Check(req).Allow {
+				return gate.Permit{}, g.denied(h, *made, h.because(h.cfg.Gate.Refuse(op, req, target, own), own, why))
 			}
 		}
 	}
+	r := *made
 	req, target := g.touches(r)
 	if g.target != nil {
 		target = g.target(h, r)
 	}
 	if g.budget != nil {
 		if code, over := g.budget(h, r); over {
-			return r, gate.Permit{}, g.denied(h, r, h.denied(h.cfg.Gate.Refuse(op, req, target, code)))
+			return gate.Permit{}, g.denied(h, r, h.denied(h.cfg.Gate.Refuse(op, req, target, code)))
+		}
+	}
+	h.consent = ""
+	if g.confirm != nil {
+		if q, ask := g.confirm(h, r); ask && h.cfg.Gate.Would(op, req) { // nobody is asked about what the policy refuses
+			if why := h.unconfirmed(ctx, q); why != "" {
+				return gate.Permit{}, g.denied(h, r, h.because(h.cfg.Gate.Refuse(op, req, target, caps.NotConfirmed), caps.NotConfirmed, why))
+			}
 		}
 	}
 	var args *[32]byte
@@ -137,9 +154,9 @@ func (g *gated[R]) admit(ctx context.Context, h *Host, op *gate.Op, f caps.Famil
 	permit, ok := h.cfg.Gate.Admit(op, req, target, args)
 	*a = h.cfg.Gate.LastAnswer()
 	if !ok {
-		return r, permit, g.denied(h, r, h.denied(h.cfg.Gate.LastCode()))
+		return permit, g.denied(h, r, h.denied(h.cfg.Gate.LastCode()))
 	}
-	return r, permit, nil
+	return permit, nil
 }
 
 // denied is a refusal in the words of who asked.
@@ -153,7 +170,7 @@ func (g *gated[R]) denied(h *Host, r R, err error) error {
 // recorded runs do and records what came of it.
 func (h *Host) recorded(op *gate.Op, do func() ([]byte, error)) ([]byte, error) {
 	start := h.cfg.Now()
-	h.remark = ""
+	h.remark, h.consent = h.consent, ""
 	out, err := do()
 	e := &h.done
 	*e = audit.Event{Verb: op.String(), Status: "ok", DurationMS: float64(h.cfg.Now()-start) / 1e6, Bytes: int64(len(out))}

@@ -1,6 +1,7 @@
 package hostcalls
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -84,7 +85,11 @@ type execState struct {
 
 const execRunName = "exec_run"
 
-var execRun = define(execRunName, 2, caps.Exec, gated[execReq]{
+var execRun = define(execRunName, 2, caps.Exec, execCall)
+
+// execCall is how a program is judged and started, for whoever asks: exec_run,
+// and the attached tools that are programs.
+var execCall = gated[execReq]{
 	decode:  decodeExec,
 	resolve: resolveExec,
 	touches: func(r execReq) (caps.Request, string) {
@@ -101,11 +106,21 @@ var execRun = define(execRunName, 2, caps.Exec, gated[execReq]{
 		}
 		return 0, false
 	},
-	done: true, framed: true,
-	do: func(ctx context.Context, h *Host, _ gate.Permit, r execReq) ([]byte, error) {
-		return h.runProgram(ctx, &r)
+	confirm: func(h *Host, r execReq) (Question, bool) {
+		if !h.cfg.ConfirmExternal {
+			return Question{}, false
+		}
+		return Question{Tool: execRunName, Target: strings.Join(r.argv, " "), Arguments: r.stdin}, true
 	},
-})
+	done: true, framed: true,
+	do: func(ctx context.Context, h *Host, p gate.Permit, r execReq) ([]byte, error) {
+		e, err := h.runProgram(ctx, p, &r)
+		if err != nil {
+			return nil, err
+		}
+		return h.ended(e)
+	},
+}
 
 // resolveExec finds what would be started, before it is judged. A file that
 // the agent could have written, or a link that it could have moved, is nothing
@@ -141,7 +156,10 @@ func resolveExec(h *Host, r *execReq) (caps.Code, string) {
 }
 
 // runProgram starts what was permitted.
-func (h *Host) runProgram(ctx context.Context, r *execReq) ([]byte, error) {
+func (h *Host) runProgram(ctx context.Context, p gate.Permit, r *execReq) (*Ended, error) {
+	if !p.OK() {
+		return nil, errDenied
+	}
 	if r.missing != nil {
 		return nil, r.missing
 	}
@@ -149,41 +167,41 @@ func (h *Host) runProgram(ctx context.Context, r *execReq) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	holds := h.cfg.Gate.Set()
+	if r.within != nil {
+		if holds, _, err = holds.Narrow(r.within); err != nil {
+			return nil, fmt.Errorf("narrowing by %s: %w", r.within.Name, err)
+		}
+	}
 	argv := slices.Clone(r.argv)
 	argv[0] = r.program.Name
 	h.budget.take(caps.ExecSpawns, 1)
 	e, err := h.cfg.Exec.Run(ctx, &Command{
 		File: r.program.File, Argv: argv, Env: env, Dir: r.dir, Stdin: bytesOf(r.stdin), Timeout: h.timeLeft(caps.ExecTimeoutMS, r.timeout),
-		MaxOutput: MaxExecOutput + maxSecret, Holds: h.cfg.Gate.Set(),
+		MaxOutput: MaxExecOutput + maxSecret, Holds: holds,
 	})
 	if err == nil {
 		err = h.takeInOutput(r)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return h.ended(e)
+	return e, err
 }
 
 // childEnv is the part of a program's environment that the request names: each
 // name passes the gate, and each value is looked through for handles.
 func (h *Host) childEnv(ctx context.Context, r *execReq) ([]string, error) {
-	if h.exec.op == nil {
-		op, err := h.cfg.Gate.Op(execRunName)
-		if err != nil {
-			return nil, fmt.Errorf("naming %s: %w", execRunName, err)
-		}
-		h.exec.op = op
+	op, err := h.execOp(r)
+	if err != nil {
+		return nil, err
 	}
 	env := make([]string, 0, len(r.env))
 	for _, v := range r.env {
 		ask := caps.Request{Family: caps.Env, Name: v.name}
-		if _, ok := h.cfg.Gate.Admit(h.exec.op, ask, v.name, nil); !ok {
+		if _, ok := h.cfg.Gate.Admit(op, ask, v.name, nil); !ok {
 			return nil, h.denied(h.cfg.Gate.LastCode())
 		}
 	}
 	for _, v := range r.env {
-		value, err := h.fill(ctx, h.exec.op, v.value, Destination{Program: r.program.File})
+		value, err := h.fill(ctx, op, v.value, Destination{Program: r.program.File})
 		if err != nil {
 			return nil, err
 		}
@@ -193,6 +211,18 @@ func (h *Host) childEnv(ctx context.Context, r *execReq) ([]string, error) {
 		env = append(env, v.name+"="+value)
 	}
 	return env, nil
+}
+
+// execOp is what records of r name.
+func (h *Host) execOp(r *execReq) (*gate.Op, error) {
+	if r.op == nil && h.exec.op == nil {
+		op, err := h.cfg.Gate.Op(execRunName)
+		if err != nil {
+			return nil, fmt.Errorf("naming %s: %w", execRunName, err)
+		}
+		h.exec.op = op
+	}
+	return cmp.Or(r.op, h.exec.op), nil
 }
 
 // ended is the response: a head's length, the head, both streams, without this

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/hostcalls/gate"
 )
 
 // An execReq is one program to start as the gate judges it.
@@ -22,6 +23,9 @@ type execReq struct {
 	timeout time.Duration
 	stdin   string // a view, valid for the call
 	text    string // the request as it came: a view as well
+
+	op     *gate.Op    // of the attached tool that asks; nil: exec_run
+	within *caps.Layer // the program gets no more of the run's files than this leaves; nil: all
 }
 
 type envVar struct{ name, value string }

@@ -67,7 +67,14 @@ type Components struct {
 	Model   Model
 	Exec    Exec
 	MCP     MCP
-	Agents  Agents
+	// Tools are those that the bundle attaches.
+	Tools []Tool
+	// Confirm asks before what a person has to say yes to; nil: nobody can be asked.
+	Confirm Confirm
+	// ConfirmExternal has it asked before everything that changes something outside:
+	// attached tools, programs, tools of servers, requests that are no mere reading.
+	ConfirmExternal bool
+	Agents          Agents
 }
 
 // Config is what one run's imports work with.
@@ -110,6 +117,9 @@ type Host struct {
 	done     audit.Event // the record of the last call's end; here, so that making one allocates nothing
 	exec     execState
 	mcpOps   map[string]*gate.Op // of tools of servers, by scope
+	tools    []*attachedTool     // nil before the first is asked for
+	noes     map[string]int      // of the person who was asked, by call and by tool
+	consent  string              // what the record of this call's end says of it
 	readKey  [2]string           // domain and key that were read last and are no personal data
 	// realKeys are the stored keys of masked ones, by domain; "" where several
 	// have one mask.

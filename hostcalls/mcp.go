@@ -73,20 +73,23 @@ func (r mcpReq) target() string {
 	return r.server + "/" + r.tool
 }
 
-var mcpCall = define(mcpCallName, 1, caps.MCP, gated[mcpReq]{
+var mcpCall = attachedFirst(define(mcpCallName, 1, caps.MCP, gated[mcpReq]{
 	decode:  decodeMCP,
 	prepare: prepareMCP,
 	touches: func(r mcpReq) (caps.Request, string) { return r.request(), r.target() },
 	payload: func(r mcpReq) [][]byte { return [][]byte{r.arguments} },
 	budget:  func(h *Host, _ mcpReq) (caps.Code, bool) { return caps.Unavailable, h.cfg.MCP == nil },
-	done:    true,
+	confirm: func(h *Host, r mcpReq) (Question, bool) {
+		return Question{Tool: mcpCallName, Target: r.target(), Arguments: string(r.arguments)}, h.cfg.ConfirmExternal && r.tool != ""
+	},
+	done: true,
 	do: func(ctx context.Context, h *Host, _ gate.Permit, r mcpReq) ([]byte, error) {
 		if r.tool == "" {
 			return h.listTools(&r)
 		}
 		return h.callTool(ctx, &r)
 	},
-})
+}))
 
 func decodeMCP(in []string) (mcpReq, error) {
 	var keys map[string]json.RawMessage

@@ -45,6 +45,8 @@ type httpReq struct {
 	timeout time.Duration
 	body    string // a view, valid for the call
 	text    string // the request as it came: a view as well
+
+	op *gate.Op // of the attached tool that asks; nil: net_http
 }
 
 // An httpField is one header of a request, by its canonical name.
@@ -56,7 +58,11 @@ type httpField struct {
 // netHTTPName is the import's name.
 const netHTTPName = "net_http"
 
-var netHTTP = define(netHTTPName, 2, caps.Net, gated[httpReq]{
+var netHTTP = define(netHTTPName, 2, caps.Net, httpCall).taking(MaxRequestHead + MaxRequestBody)
+
+// httpCall is how a request is judged and sent, for whoever asks: net_http, and
+// the attached tools that are requests.
+var httpCall = gated[httpReq]{
 	decode: decodeHTTP,
 	touches: func(r httpReq) (caps.Request, string) {
 		return caps.Request{Family: caps.Net, Mode: r.mode, Name: r.host}, r.shown
@@ -68,22 +74,36 @@ var netHTTP = define(netHTTPName, 2, caps.Net, gated[httpReq]{
 		}
 		return h.net.over(h, r.mode, r.host, r.size())
 	},
+	confirm: func(h *Host, r httpReq) (Question, bool) {
+		if !h.cfg.ConfirmExternal || !writes(r.mode) {
+			return Question{}, false
+		}
+		return Question{Tool: netHTTPName, Target: r.method + " " + r.url.String(), Arguments: r.body}, true
+	},
 	done: true, framed: true,
 	do: func(ctx context.Context, h *Host, p gate.Permit, r httpReq) ([]byte, error) {
-		x, err := h.exchange(h.net.deadline.start(ctx, h.timeLeft(caps.NetTimeoutMS, r.timeout)), &r)
-		defer h.net.deadline.stop()
-		if err != nil {
-			return nil, err
-		}
-		defer x.end()
-		resp, err := x.follow(p)
-		if err != nil {
-			return nil, err
-		}
-		defer resp.Body.Close()
-		return x.answer(resp)
+		out, _, err := h.send(ctx, p, &r)
+		return out, err
 	},
-}).taking(MaxRequestHead + MaxRequestBody)
+}
+
+// send sends what p permits, and returns the response of the call and the
+// status of the answer.
+func (h *Host) send(ctx context.Context, p gate.Permit, r *httpReq) (out []byte, status int, err error) {
+	x, err := h.exchange(h.net.deadline.start(ctx, h.timeLeft(caps.NetTimeoutMS, r.timeout)), r)
+	defer h.net.deadline.stop()
+	if err != nil {
+		return nil, 0, err
+	}
+	defer x.end()
+	resp, err := x.follow(p)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer resp.Body.Close()
+	out, err = x.answer(resp)
+	return out, resp.StatusCode, err
+}
 
 // size is what the request counts for net_bytes: all that the guest chose.
 func (r *httpReq) size() int64 {

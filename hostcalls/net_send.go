@@ -1,6 +1,7 @@
 package hostcalls
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,7 @@ type exchange struct {
 	body   string
 	filled []string // the headers that a secret was put into
 	secret bool     // a secret was put into the body
+	fixed  bool     // to this host and to no other, wherever it redirects
 }
 
 // exchange prepares what was admitted: secrets are put in now, and for this
@@ -40,7 +42,7 @@ func (h *Host) exchange(ctx context.Context, r *httpReq) (*exchange, error) {
 		h.net.op = op
 	}
 	x := &exchange{
-		ctx: ctx, h: h, op: h.net.op, place: r.place, method: r.method, mode: r.mode, body: r.body,
+		ctx: ctx, h: h, op: cmp.Or(r.op, h.net.op), fixed: r.op != nil, place: r.place, method: r.method, mode: r.mode, body: r.body,
 	}
 	if err := x.fill(r); err != nil {
 		return nil, err
@@ -191,6 +193,10 @@ func (x *exchange) turn(status int, location string) error {
 	if from.scheme == x.scheme && from.host == x.host {
 		return nil
 	}
+	if x.fixed {
+		code := x.h.cfg.Gate.Refuse(x.op, x.request(), x.shown, caps.HostNotPermitted)
+		return x.h.because(code, caps.HostNotPermitted, "the server redirected to another host, where this tool does not go")
+	}
 	if x.secret {
 		code := x.h.cfg.Gate.Refuse(x.op, x.request(), x.shown, caps.SecretNotPermitted)
 		return x.h.because(code, caps.SecretNotPermitted, "the server redirected to another host, where a body with a secret in it does not go")
@@ -243,6 +249,12 @@ func (x *exchange) admit() (gate.Permit, error) {
 	}
 	if over {
 		return gate.Permit{}, x.refuse(code)
+	}
+	if x.h.cfg.ConfirmExternal && !x.fixed && writes(x.mode) && x.h.cfg.Gate.Would(x.op, x.request()) {
+		q := Question{Tool: netHTTPName, Target: x.method + " " + x.url.String() + ", to which the server redirected", Arguments: x.body}
+		if why := x.h.unconfirmed(x.ctx, q); why != "" {
+			return gate.Permit{}, x.h.because(x.h.cfg.Gate.Refuse(x.op, x.request(), x.shown, caps.NotConfirmed), caps.NotConfirmed, why)
+		}
 	}
 	args := x.h.cfg.Gate.ArgsHash(x.op, []byte(x.method), []byte(x.url.String()), bytesOf(x.body))
 	p, ok := x.h.cfg.Gate.Admit(x.op, x.request(), x.shown, &args)

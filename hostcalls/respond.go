@@ -38,6 +38,7 @@ type explained struct {
 	error
 	hint  string // "": the usual one
 	asked string // "": the name that was judged
+	tool  string // the attached tool that needed it; "": none
 }
 
 func (e *explained) Unwrap() error { return e.error }
@@ -111,6 +112,7 @@ func (h *Host) explain(errno Errno, err error) []byte {
 		Capability string `json:"capability"`
 		Reason     string `json:"reason"`
 		Hint       string `json:"hint"`
+		Tool       string `json:"tool,omitempty"`
 	}{Error: errno.String(), Reason: errno.String()}
 	var f *Fail
 	switch {
@@ -141,6 +143,9 @@ func (h *Host) explain(errno Errno, err error) []byte {
 		}
 		if x != nil && x.hint != "" {
 			d.Hint = x.hint
+		}
+		if x != nil && x.tool != "" {
+			d.Tool = x.tool
 		}
 	default:
 		d.Hint = "the host could not do it; its log says why"

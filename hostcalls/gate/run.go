@@ -115,6 +115,15 @@ func (g *Gate) ResultHash(result []byte) [32]byte { return g.sink.ResultHash(res
 // ArgsHash is the keyed digest of op and args, as a record shows it.
 func (g *Gate) ArgsHash(op *Op, args ...[]byte) [32]byte { return g.sink.ArgsHash(op.text, args...) }
 
+// Would reports whether r would be allowed for op now. It records and counts
+// nothing, and permits nothing: it is for what is only worth doing for a call
+// that can pass, such as asking a person.
+func (g *Gate) Would(op *Op, r caps.Request) bool {
+	g.expire()
+	h := g.now.Load()
+	return g.judge(h, op, &r, h.set.Check(r)).Allow
+}
+
 // Refuse records that r is not granted for a reason of the caller's (a budget,
 // a component that is not there, a request that makes no sense). When the
 // policy does not allow r either, that is the reason recorded: a guest learns

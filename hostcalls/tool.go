@@ -1,0 +1,263 @@
+package hostcalls
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/hostcalls/gate"
+)
+
+// ToolServer is the server by whose name a guest calls the tools that its bundle
+// attaches: mcp_call {"server": "tools", "tool": ..., "arguments": ...}. No MCP
+// server can be called so.
+const ToolServer = "tools"
+
+// A Tool is one that the bundle attaches. It has no way of its own: a program is
+// started as exec_run starts it, a request is sent as net_http sends it, after
+// everything else that the tool needs was admitted.
+type Tool struct {
+	ID          string
+	Description string
+	InputSchema json.RawMessage // for the guest
+
+	// Needs are admitted before each call, in this order and each with all that
+	// is within it; the program or the request itself comes last, and is not
+	// among them.
+	Needs   []caps.Request
+	Program *ToolProgram // one of the two
+	Request *ToolRequest
+
+	// Input and Result say what is wrong with the arguments of a call and with
+	// what came of it, and give it back in one spelling.
+	Input, Result func(text []byte) ([]byte, error)
+	// Tokens and MicroUSD bound all calls of a run together; negative: no bound.
+	Tokens, MicroUSD int64
+	// Confirm has a person asked before each call.
+	Confirm bool
+	// Files is what the program gets of the run's files; nil: all that it has.
+	Files *caps.Layer
+}
+
+// A ToolProgram is a program with fixed arguments: the arguments of a call are
+// its stdin, as JSON.
+type ToolProgram struct {
+	Command string // absolute
+	Args    []string
+	Env     []ToolField
+	Timeout time.Duration // 0: the usual
+}
+
+// A ToolRequest is a request to a fixed place: the arguments of a call are its
+// body, or its query where the method has no body.
+type ToolRequest struct {
+	Method, URL string
+	Headers     []ToolField
+	Timeout     time.Duration
+}
+
+// A ToolField is a header or variable, made of parts.
+type ToolField struct {
+	Name  string
+	Parts []ToolPart
+}
+
+// A ToolPart is a text, or a secret by its id.
+type ToolPart struct{ Text, Secret string }
+
+// Check refuses a tool that could never be called, for what no policy can grant.
+func (t *Tool) Check() error {
+	if t.Program != nil {
+		for _, f := range t.Program.Env {
+			if isSteering(f.Name) {
+				return fmt.Errorf("env.%s: decides what code a program runs, and is never taken from a tool", f.Name)
+			}
+		}
+		return nil
+	}
+	_, err := t.request("")
+	return err
+}
+
+// Own is the program or the request itself, as the gate is asked for it.
+func (t *Tool) Own() caps.Request {
+	if t.Program != nil {
+		return caps.Request{Family: caps.Exec, Name: t.Program.Command}
+	}
+	r, err := t.request("")
+	if err != nil {
+		return caps.Request{Family: caps.Net}
+	}
+	return caps.Request{Family: caps.Net, Mode: r.mode, Name: r.host}
+}
+
+// Scope is the tool's on the axis of tools.
+func (t *Tool) Scope() string { return ToolServer + ":" + t.ID }
+
+// request is what is sent, with query added to the URL and without secrets.
+func (t *Tool) request(query string) (httpReq, error) {
+	raw := t.Request.URL
+	if query != "" {
+		sep := "?"
+		if strings.Contains(raw, sep) {
+			sep = "&"
+		}
+		raw += sep + query
+	}
+	r := httpReq{method: t.Request.Method, timeout: t.Request.Timeout}
+	if r.timeout == 0 {
+		r.timeout = defaultTimeout
+	}
+	var err error
+	if r.place, err = parsePlace(raw); err != nil {
+		return r, fmt.Errorf("url: %w", err)
+	}
+	var ok bool
+	if r.mode, ok = caps.NetMode(r.scheme, r.method); !ok {
+		return r, fmt.Errorf("method: %q cannot be sent", r.method)
+	}
+	for _, f := range t.Request.Headers {
+		name := http.CanonicalHeaderKey(f.Name)
+		if err := checkHeader(name, texts(f)); err != nil {
+			return r, fmt.Errorf("headers.%s: %w", f.Name, err)
+		}
+		r.header = append(r.header, httpField{name: name})
+	}
+	return r, nil
+}
+
+func texts(f ToolField) []string {
+	list := make([]string, 0, len(f.Parts))
+	for _, p := range f.Parts {
+		list = append(list, p.Text)
+	}
+	return list
+}
+
+// An attachedTool is a tool in a run.
+type attachedTool struct {
+	*Tool
+	op       *gate.Op
+	tokens   int64 // that its calls took
+	microUSD int64
+}
+
+// attachedFirst is mcp_call as it is: what is asked of the server "tools" goes to
+// the tools that the bundle attaches, and the rest to d.
+func attachedFirst(d def) def {
+	bind := d.bind
+	d.bind = func(h *Host, op *gate.Op) body {
+		b := bind(h, op)
+		others := b.call
+		b.call = func(ctx context.Context, in []string, a *gate.Answer) ([]byte, error) {
+			r, err := decodeMCP(in)
+			if err != nil || r.server != ToolServer {
+				return others(ctx, in, a)
+			}
+			return h.attached(ctx, op, &r)
+		}
+		return b
+	}
+	return d
+}
+
+// attached answers what is asked of the attached tools: a call, or, without the
+// name of a tool, which there are.
+func (h *Host) attached(ctx context.Context, op *gate.Op, r *mcpReq) ([]byte, error) {
+	if err := h.nameTools(op); err != nil {
+		return nil, err
+	}
+	if r.tool == "" {
+		return h.listAttached()
+	}
+	i := slices.IndexFunc(h.tools, func(t *attachedTool) bool { return t.ID == r.tool })
+	if i < 0 {
+		h.cfg.Gate.Refuse(op, caps.Request{Family: caps.MCP, Name: ToolServer}, r.target(), caps.InvalidRequest)
+		return nil, &Fail{Errno: Noent, Hint: "the bundle attaches no such tool; a call without a tool lists those that there are"}
+	}
+	out, err := h.callAttached(ctx, h.tools[i], r.arguments)
+	if err != nil {
+		return nil, ofTool(h.tools[i], err)
+	}
+	return out, nil
+}
+
+// nameTools gives each tool its place in the records.
+func (h *Host) nameTools(op *gate.Op) error {
+	if h.tools != nil {
+		return nil
+	}
+	tools := make([]*attachedTool, 0, len(h.cfg.Tools))
+	for i := range h.cfg.Tools {
+		t := &attachedTool{Tool: &h.cfg.Tools[i]}
+		var err error
+		if t.op, err = h.cfg.Gate.ToolOp(op, t.Scope(), t.ID); err != nil {
+			return fmt.Errorf("naming the tool %s: %w", t.ID, err)
+		}
+		tools = append(tools, t)
+	}
+	h.tools = tools
+	return nil
+}
+
+// listAttached are the tools that a call would reach: what is listed is what is
+// allowed.
+func (h *Host) listAttached() ([]byte, error) {
+	if !h.cfg.Gate.Spend() {
+		return nil, &Fail{Errno: Dquot, Reason: caps.BudgetExhausted, Hint: "limits.hostcalls_max is used up"}
+	}
+	visible := []MCPTool{}
+	for _, t := range h.tools {
+		if h.reaches(t) {
+			visible = append(visible, MCPTool{Name: t.ID, Description: t.Description, InputSchema: t.InputSchema})
+		}
+	}
+	return json.Marshal(struct {
+		Tools []MCPTool `json:"tools"`
+	}{visible})
+}
+
+// reaches reports whether the gate would let a call of t pass now.
+func (h *Host) reaches(t *attachedTool) bool {
+	_, missing := Missing(h.cfg.Gate.Set(), t.Tool)
+	return !missing
+}
+
+// Missing is the first of what t needs that set does not hold, and whether there
+// is any: why a tool is not attached. The tool's own name is among it.
+func Missing(set caps.Set, t *Tool) (Denied, bool) {
+	asks := append(slices.Clone(t.Needs), t.Own())
+	for _, r := range asks {
+		if d := set.CheckTree(r); !d.Allow {
+			return Denied{r, d}, true
+		}
+	}
+	hidden := caps.Request{Family: caps.Tool, Name: t.Scope()}
+	d := set.Check(hidden)
+	return Denied{hidden, d}, !d.Allow
+}
+
+// Denied is a request and why it is not allowed.
+type Denied struct {
+	Request  caps.Request
+	Decision caps.Decision
+}
+
+// ofTool is a refusal that says for which tool it was needed.
+func ofTool(t *attachedTool, err error) error {
+	if x, ok := err.(*explained); ok {
+		named := *x
+		named.tool = t.ID
+		return &named
+	}
+	switch err {
+	case errDenied, errBudget, errUnavailable:
+		return &explained{error: err, tool: t.ID}
+	}
+	return err
+}

@@ -1,0 +1,229 @@
+package hostcalls
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/hostcalls/gate"
+)
+
+// callAttached has everything that t needs admitted, one by one, and then the
+// program started or the request sent. The first that is missing ends the call.
+func (h *Host) callAttached(ctx context.Context, t *attachedTool, arguments []byte) ([]byte, error) {
+	input, err := t.Input(arguments)
+	if err != nil && h.reaches(t) { // who may not call it learns nothing of it
+		h.cfg.Gate.Refuse(t.op, t.Own(), t.Scope(), caps.InvalidRequest)
+		return nil, invalid(fmt.Errorf("arguments: %w", err))
+	}
+	for _, need := range t.Needs {
+		target := need.Name
+		if need.Family == caps.Secrets {
+			target = h.shownSecret(need)
+		}
+		if _, ok := h.cfg.Gate.AdmitTree(t.op, need, target); !ok {
+			return nil, h.denied(h.cfg.Gate.LastCode())
+		}
+	}
+	if t.Program != nil {
+		return h.startTool(ctx, t, input)
+	}
+	return h.sendTool(ctx, t, input)
+}
+
+// startTool starts the program of t as exec_run starts one.
+func (h *Host) startTool(ctx context.Context, t *attachedTool, input []byte) ([]byte, error) {
+	h.moved += costProcess - costEffect // what the price of mcp_call leaves out
+	p := t.Program
+	r := execReq{
+		asked: p.Command, program: Program{File: p.Command, Name: p.Command}, argv: append([]string{p.Command}, p.Args...),
+		stdin: string(input), text: t.ID, timeout: p.Timeout, op: t.op, within: t.Files,
+	}
+	if r.timeout == 0 {
+		r.timeout = defaultTimeout
+	}
+	target := strings.Join(r.argv, " ")
+	permit, err := judgeTool(ctx, h, t, execCall, &r, target, input)
+	if err != nil {
+		return nil, err
+	}
+	return h.recorded(t.op, func() ([]byte, error) {
+		for _, f := range p.Env {
+			value, err := h.placed(ctx, t, f)
+			if err != nil {
+				return nil, err
+			}
+			r.env = append(r.env, envVar{f.Name, value})
+		}
+		e, err := h.runProgram(ctx, permit, &r)
+		if err != nil {
+			return nil, err
+		}
+		return h.printed(t, input, e)
+	})
+}
+
+// printed is the result of a program.
+func (h *Host) printed(t *attachedTool, input []byte, e *Ended) ([]byte, error) {
+	stdout, cut := h.output(e.Stdout, e.StdoutCut, e.StdoutMax)
+	stderr, _ := h.output(e.Stderr, e.StderrCut, e.StderrMax)
+	switch {
+	case e.TimedOut:
+		return nil, &Fail{Errno: TimedOut, Hint: "the tool did not end in time"}
+	case e.ExitCode != 0:
+		return nil, &toolFailure{"the tool ended with exit code " + strconv.Itoa(e.ExitCode), string(stderr)}
+	case cut:
+		return nil, &Fail{Errno: TooBig, Hint: "the tool printed more than a guest is given"}
+	}
+	return t.result(input, stdout)
+}
+
+// sendTool sends the request of t as net_http sends one.
+func (h *Host) sendTool(ctx context.Context, t *attachedTool, input []byte) ([]byte, error) {
+	query, body := "", string(input)
+	if m := t.Request.Method; m == http.MethodGet || m == http.MethodHead {
+		values, err := queryOf(input)
+		if err != nil {
+			h.cfg.Gate.Refuse(t.op, t.Own(), t.Scope(), caps.InvalidRequest)
+			return nil, invalid(err)
+		}
+		query, body = values.Encode(), ""
+	}
+	r, err := t.request(query)
+	if err != nil {
+		h.cfg.Gate.Refuse(t.op, t.Own(), t.Scope(), caps.InvalidRequest)
+		return nil, invalid(err)
+	}
+	r.body, r.text, r.op = body, t.ID+"\n"+query, t.op
+	permit, err := judgeTool(ctx, h, t, httpCall, &r, r.method+" "+r.shown, input)
+	if err != nil {
+		return nil, err
+	}
+	return h.recorded(t.op, func() ([]byte, error) {
+		for i, f := range t.Request.Headers {
+			value, err := h.placed(ctx, t, f)
+			if err != nil {
+				return nil, err
+			}
+			r.header[i].values = []string{value}
+		}
+		if body != "" && !slices.ContainsFunc(r.header, func(f httpField) bool { return f.name == "Content-Type" }) {
+			r.header = append(r.header, httpField{"Content-Type", []string{"application/json"}})
+		}
+		out, status, err := h.send(ctx, permit, &r)
+		if err != nil {
+			return nil, err
+		}
+		said := out[4+binary.LittleEndian.Uint32(out):]
+		if status < 200 || status > 299 {
+			return nil, &toolFailure{"the tool's server answers with status " + strconv.Itoa(status), string(said)}
+		}
+		return t.result(input, said)
+	})
+}
+
+// judgeTool has the program or request itself judged by the very rules of the
+// call that it is made of, and by what the tool says of its cost and of who has
+// to be asked.
+func judgeTool[R any](ctx context.Context, h *Host, t *attachedTool, g gated[R], r *R, target string, input []byte) (gate.Permit, error) {
+	within := g.budget
+	why := ""
+	g.budget = func(h *Host, r R) (caps.Code, bool) {
+		if code, over := within(h, r); over {
+			return code, over
+		}
+		if over := t.over(input); over != "" {
+			why = over
+			return caps.BudgetExhausted, true
+		}
+		return 0, false
+	}
+	g.confirm = func(h *Host, _ R) (Question, bool) {
+		return Question{Tool: t.ID, Description: t.Description, Target: target, Arguments: string(input)}, t.Confirm || h.cfg.ConfirmExternal
+	}
+	permit, err := g.judge(ctx, h, t.op, r, new(gate.Answer))
+	if err != nil && why != "" && h.cfg.Gate.LastCode() == caps.BudgetExhausted {
+		err = &explained{error: err, hint: why}
+	}
+	return permit, err
+}
+
+// placed is a header or variable of t, with handles where secrets belong. The
+// values are put in by what sends or starts, each after the gate has let it.
+func (h *Host) placed(ctx context.Context, t *attachedTool, f ToolField) (string, error) {
+	var b strings.Builder
+	for _, p := range f.Parts {
+		if p.Secret == "" {
+			b.WriteString(p.Text)
+			continue
+		}
+		r := secretReq{p.Secret}
+		if h.cfg.Secrets == nil {
+			return "", h.denied(h.cfg.Gate.Refuse(t.op, r.request(), hiddenSecret, caps.Unavailable))
+		}
+		handle, err := h.cfg.Secrets.Handle(ctx, p.Secret)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return "", h.denied(h.cfg.Gate.Refuse(t.op, r.request(), hiddenSecret, caps.SecretUnknown))
+		case err != nil:
+			h.warn(err)
+			return "", h.denied(h.cfg.Gate.Refuse(t.op, r.request(), hiddenSecret, caps.Unavailable))
+		}
+		b.WriteString(handle)
+	}
+	return b.String(), nil
+}
+
+// queryOf is the arguments of a call as the query of a request.
+func queryOf(input []byte) (url.Values, error) {
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(input, &object); err != nil {
+		return nil, errors.New("arguments: an object is wanted")
+	}
+	values := url.Values{}
+	for name, raw := range object {
+		list := []json.RawMessage{raw}
+		if raw[0] == '[' {
+			if err := json.Unmarshal(raw, &list); err != nil {
+				return nil, fmt.Errorf("arguments: %w", err)
+			}
+		}
+		for _, item := range list {
+			text := string(item)
+			switch item[0] {
+			case '"':
+				if err := json.Unmarshal(item, &text); err != nil {
+					return nil, fmt.Errorf("arguments: %w", err)
+				}
+			case '{', '[':
+				return nil, fmt.Errorf("arguments.%s: goes into a query, where there are texts, numbers and lists of them", printable(name))
+			}
+			values.Add(name, text)
+		}
+	}
+	return values, nil
+}
+
+// A toolFailure is a tool that did not do what it was called for: the guest may
+// read what it said, records show that it failed.
+type toolFailure struct{ what, said string }
+
+func (f *toolFailure) Error() string { return f.what }
+
+func (f *toolFailure) Unwrap() error {
+	const most = 400
+	said := strings.ToValidUTF8(f.said[:min(len(f.said), most)], "\ufffd")
+	if said = strings.TrimSpace(said); said != "" {
+		said = ": " + said
+	}
+	return &Fail{Errno: IO, Hint: f.what + said}
+}

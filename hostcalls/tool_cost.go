@@ -1,0 +1,58 @@
+package hostcalls
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+)
+
+// perToken is how many bytes of arguments or result stand for a token, where a
+// tool does not say what it took.
+const perToken = 4
+
+func tokensOf(text []byte) int64 { return int64(len(text)+perToken-1) / perToken }
+
+// over says why the budget of t leaves no call with this input; "" if it does.
+func (t *attachedTool) over(input []byte) string {
+	switch {
+	case t.Tokens >= 0 && t.tokens+tokensOf(input) > t.Tokens:
+		return fmt.Sprintf("the tool's own budget of %d tokens a run is used up", t.Tokens)
+	case t.MicroUSD >= 0 && t.microUSD >= t.MicroUSD:
+		return fmt.Sprintf("the tool's own budget of %g USD a run is used up", float64(t.MicroUSD)/1e6)
+	}
+	return ""
+}
+
+// result is what a call gives the guest: JSON as it is, anything else as a text.
+// It is charged first: what the tool says it took, and never less tokens than
+// its words are.
+func (t *attachedTool) result(input, output []byte) ([]byte, error) {
+	t.tokens += tokensOf(input) + tokensOf(output)
+	result, err := t.Result(output)
+	if err != nil {
+		return nil, &toolFailure{"the tool's result is not what its result_schema says", err.Error()}
+	}
+	var said struct {
+		Usage struct {
+			TokensIn  float64 `json:"tokens_in"`
+			TokensOut float64 `json:"tokens_out"`
+			Tokens    float64 `json:"tokens"`
+			USD       float64 `json:"usd"`
+		} `json:"usage"`
+	}
+	if err := json.Unmarshal(result, &said); err == nil || errors.As(err, new(*json.UnmarshalTypeError)) {
+		u := said.Usage
+		t.tokens += max(0, whole(max(u.Tokens, u.TokensIn+u.TokensOut))-tokensOf(input)-tokensOf(output))
+		t.microUSD += whole(u.USD * 1e6)
+	}
+	return result, nil
+}
+
+// whole is n as a count: rounded up, and never negative.
+func whole(n float64) int64 {
+	if !(n > 0) {
+		return 0
+	}
+	return int64(math.Ceil(min(n, 1<<53)))
+}
