@@ -2,6 +2,7 @@ package gate
 
 import (
 	"fmt"
+	"slices"
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/internal/audit"
@@ -86,6 +87,7 @@ func (g *Gate) swap(s slots, e audit.Event) (changed bool, err error) {
 	}
 	if before := g.now.Load(); before.sum() != now.sum() {
 		changed = true
+		e.Layers = Recorded(s.root, slices.Concat(s.held, s.reload, s.over))
 		if err := g.recordSwap(&e, before, now); err != nil {
 			return false, err
 		}

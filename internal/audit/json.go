@@ -52,6 +52,8 @@ type (
 		Except        []string         `json:"except,omitempty"`
 		LimitsSummary map[string]int64 `json:"limits_summary"`
 		PolicyPresent bool             `json:"policy_present"`
+		Layers        []Layer          `json:"layers,omitempty"`
+		Floor         *Layer           `json:"floor,omitempty"`
 		digestShape
 	}
 	doneShape struct {
@@ -67,11 +69,12 @@ type (
 	}
 	swapShape struct {
 		headShape
-		Severity string `json:"severity"`
-		Source   string `json:"source"`
-		Label    string `json:"label,omitempty"`
-		Before   string `json:"before"`
-		After    string `json:"after"`
+		Severity string  `json:"severity"`
+		Source   string  `json:"source"`
+		Label    string  `json:"label,omitempty"`
+		Before   string  `json:"before"`
+		After    string  `json:"after"`
+		Layers   []Layer `json:"layers,omitempty"`
 		digestShape
 	}
 	endShape struct {
@@ -127,11 +130,11 @@ func (r *Record) shape() (any, error) {
 	sev := e.Severity.String()
 	switch {
 	case e.Kind == KindRunStart:
-		return startShape{head, sev, list(e.Base), list(e.Effective), e.Except, counts(e.LimitsSummary), e.PolicyPresent, digests}, nil
+		return startShape{head, sev, list(e.Base), list(e.Effective), e.Except, counts(e.LimitsSummary), e.PolicyPresent, e.Layers, e.Floor, digests}, nil
 	case e.Kind == KindCallDone:
 		return doneShape{head, sev, e.Verb, e.Status, finite(e.DurationMS), e.Bytes, e.ResultHash, e.ErrorSummary, digests}, nil
 	case e.Kind == KindCapsSwap:
-		return swapShape{head, sev, e.Source, e.Label, e.Before, e.After, digests}, nil
+		return swapShape{head, sev, e.Source, e.Label, e.Before, e.After, e.Layers, digests}, nil
 	case Ends(e.Kind):
 		return endShape{head, sev, e.Outcome, e.ExitCode, e.Reason, e.Message, e.Violations, e.Usage, digests}, nil
 	}

@@ -48,6 +48,11 @@ type Event struct {
 	PolicyPresent bool             `cbor:"6,keyasint,omitempty"`
 	// Except is what a layer took out of the middle of Effective.
 	Except []string `cbor:"22,keyasint,omitempty"`
+	// Layers are what Base was narrowed by; of a caps.swap, all that narrows
+	// beside them from then on but the floor. Floor is what holds once the run
+	// has seen content from outside; without entries, the built-in one.
+	Layers []Layer `cbor:"30,keyasint,omitempty"`
+	Floor  *Layer  `cbor:"31,keyasint,omitempty"`
 	// call.done
 	Verb         string  `cbor:"7,keyasint,omitempty"`
 	Status       string  `cbor:"8,keyasint,omitempty"` // "ok" or "error"
