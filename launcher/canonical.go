@@ -66,6 +66,14 @@ func canonicalLayer(l *caps.Layer, resolve resolvers, missing map[string]caps.Po
 			return nil, err
 		}
 	}
+	out.Leases = slices.Clone(l.Leases)
+	for i, lease := range out.Leases {
+		e, err := canonicalEntry(lease.Entry, resolve, nil)
+		if err != nil {
+			return nil, err
+		}
+		out.Leases[i].Entry = e
+	}
 	out.Deny = slices.Clone(l.Deny)
 	for _, e := range l.Deny {
 		canonical, err := canonicalEntry(e, resolve, nil)

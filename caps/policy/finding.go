@@ -30,7 +30,8 @@ type Finding struct {
 	Code     Code     `json:"code"`
 	Message  string   `json:"message"`
 	Hint     string   `json:"hint"` // what to write instead; may be empty
-	// Field is the path of a field of a grant, such as "limits.max_steps".
+	// Field is the path of a field of a grant, such as "limits.max_steps". The
+	// message begins with it.
 	Field string `json:"field,omitempty"`
 }
 
@@ -40,11 +41,7 @@ func (f Finding) String() string {
 	if p := (tomlfile.Pos{File: f.Path, Line: f.Line, Column: f.Column}).String(); p != "" {
 		b.WriteString(p + ": ")
 	}
-	fmt.Fprintf(&b, "%s: ", f.Severity)
-	if f.Field != "" {
-		b.WriteString(f.Field + ": ")
-	}
-	b.WriteString(f.Message)
+	fmt.Fprintf(&b, "%s: %s", f.Severity, f.Message)
 	if f.Hint != "" {
 		b.WriteString(" (" + f.Hint + ")")
 	}

@@ -85,7 +85,9 @@ func (r *reader) grantDocument(root *tomlfile.Table) {
 	fieldsOf("", root, fields)
 	for i := first; i < len(r.findings); i++ {
 		f := &r.findings[i]
-		f.Field = fields[tomlfile.Pos{File: f.Path, Line: f.Line, Column: f.Column}]
+		if f.Field = fields[tomlfile.Pos{File: f.Path, Line: f.Line, Column: f.Column}]; f.Field != "" {
+			f.Message = f.Field + ": " + f.Message
+		}
 	}
 }
 

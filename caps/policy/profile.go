@@ -17,6 +17,7 @@ import (
 type Profile struct {
 	About
 	Source string // the file, or [Builtin]
+	Data   []byte // of the file; nil for a built-in one
 	Layer  *caps.Layer
 
 	restricts bool
@@ -86,6 +87,9 @@ func LoadProfile(name, file string, opt Options) (*Profile, []Finding, error) {
 		return nil, nil, err
 	case data != nil:
 		p, findings := ParseProfile(name, file, data, opt)
+		if p != nil {
+			p.Data = data
+		}
 		return p, findings, nil
 	}
 	text, ok := ProfileText(name)

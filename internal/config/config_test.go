@@ -201,8 +201,8 @@ func TestRefused(t *testing.T) {
 		{"[mcp.servers.\"a/b\"]\nurl = \"https://x.example\"\n", "name of a server"},
 
 		// What asks for a control that is not there refuses.
-		{"[security]\nprofile = \"reader\"\n", "2:11: security.profile: this version"},
-		{"[security]\nrun_grant = \"reader\"\n", "profiles"},
+		{"[security]\nprofile = \"Reader\"\n", "2:11: security.profile must be the name of a profile"},
+		{"[security]\nrun_grant = \"a/b\"\n", "name of a profile"},
 		{"[security]\nallow_unsigned = false\n", "signatures"},
 		{"[security]\nconfirm_external_actions = true\n", "confirmation"},
 		{"[kb]\nencryption = true\n", "2:14: kb.encryption: this version"},
