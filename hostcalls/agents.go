@@ -44,6 +44,10 @@ type Delegated struct {
 	// launched run; Less is the same without anything that the agent said.
 	Report, Less   []byte
 	RunID, Outcome string
+	// Why says why the run was refused, for the record; Warnings are what the
+	// operator must know of how it was bound. Either may be empty.
+	Why      string
+	Warnings []string
 	// Ran says that the agent executed at least one instruction.
 	Ran bool
 	// Calls and Instructions are what it used of hostcalls_max and of cpu_fuel,
@@ -196,7 +200,7 @@ func (h *Host) depth() int64 {
 // came of it.
 func (h *Host) delegate(ctx context.Context, d *Delegation) ([]byte, error) {
 	d.Within, d.Above = h.within(), h.budget
-	d.Tainted, _ = h.cfg.Gate.Tainted()
+	d.Tainted = h.taintedBy()
 	h.boundModel()
 	got, err := h.cfg.Agents.Launch(ctx, d)
 	if err != nil {
@@ -207,16 +211,19 @@ func (h *Host) delegate(ctx context.Context, d *Delegation) ([]byte, error) {
 	h.moved += got.Instructions
 	h.launched(Child{RunID: got.RunID, Agent: d.Agent, Outcome: got.Outcome})
 	h.remark = strings.TrimSpace(got.Outcome + " " + got.RunID)
+	if got.RunID == "" {
+		h.remark = summary(h.scrubText(got.Outcome + ": " + got.Why))
+	}
+	for _, w := range got.Warnings {
+		h.warn(errors.New(w))
+	}
 	if got.Ran {
-		if err := h.cfg.Gate.Taint(agentCause + d.Agent); err != nil {
+		if err := h.takeIn(caps.Agents, d.Agent); err != nil {
 			return nil, err
 		}
 	}
 	return h.discreet(got), nil
 }
-
-// agentCause begins the name of an agent whose answer marked the run.
-const agentCause = "agent:"
 
 // within is what bounds a run that this one launches: what this one holds now,
 // and what is left of its limits. A limit that the budget shares is there too,

@@ -26,7 +26,8 @@ type run struct {
 	journal Journal
 	gate    *gate.Gate
 	host    *hostcalls.Host
-	turn    int64 // the one under way
+	turn    int64         // the one under way
+	module  *guest.Module // that runs
 	out     capture
 	err     capture
 	leaks   []leak // values that were taken out, each secret and place once
@@ -210,6 +211,7 @@ func (r *run) execute(ctx context.Context, compiling <-chan compiled) {
 	}
 	r.event("run.compiled", map[string]any{"cached": c.module.Cached(), "ms": r.report.Usage.CompileMS})
 	r.event("run.running", nil)
+	r.module = c.module
 	end := c.module.Run(ctx, guest.RunConfig{Wall: wallTime(r.plan.Limits), Fuel: instructions(r.plan.Limits)})
 	if end.Abandoned {
 		r.warn("a call that the guest made did not end with the run and was left behind")
@@ -308,8 +310,10 @@ func (r *run) ended(end guest.End) {
 	rep.Usage.WallMS, rep.Usage.WaitedMS = end.Wall.Milliseconds(), end.Waited.Milliseconds()
 	rep.Usage.Fuel = (end.Fuel + fuelUnit - 1) / fuelUnit
 	rep.Usage.MemoryBytes = end.PeakMemory
+	r.spend(end)
 	if !end.Abandoned { // or it may be about to change
 		rep.Result = json.RawMessage(r.host.Result())
+		rep.Children = r.host.Children()
 	}
 	switch rep.Outcome {
 	case OK, Exit:

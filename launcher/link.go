@@ -65,6 +65,7 @@ func (r *run) imports(sys *wasi.System) ([]abi.Func, error) {
 	}
 	r.host = hostcalls.New(hostcalls.Config{
 		Gate: r.gate, Sources: sources, Components: r.spec.Components, Limits: r.plan.Limits,
+		Above: r.spec.Above, Left: r.left,
 		Now: func() int64 { return r.spec.Now().UnixNano() },
 		Log: r.agentLog, Warn: func(message string) { r.warnOnce(message) },
 		Replaced: func(id, op string) { r.replaced(id, op, op) },

@@ -30,6 +30,10 @@ type Policy struct {
 	BaseLimits caps.Limits
 	// Layers narrow, in the order in which they are named in explanations.
 	Layers []*caps.Layer
+	// Within is what the run that launches this one holds and has left; nil:
+	// nobody launches it but the operator. Its paths are those of a set already,
+	// and are never resolved again: the launching run may have moved a link since.
+	Within *caps.Layer
 	// Present says that the bundle holds a policy.caps.
 	Present bool
 }
@@ -42,7 +46,7 @@ func NewPlan(p Policy) (Plan, error) {
 		return Plan{}, fmt.Errorf("planning: %w", err)
 	}
 	plan := Plan{Base: base, Effective: base}
-	for _, l := range p.Layers {
+	for _, l := range p.all() {
 		narrowed, changes, err := plan.Effective.Narrow(l)
 		if err != nil {
 			return Plan{}, fmt.Errorf("planning: applying %s: %w", l.Name, err)
@@ -52,6 +56,14 @@ func NewPlan(p Policy) (Plan, error) {
 	}
 	plan.Limits = withDefaults(plan.Effective.Limits(), p.Layers)
 	return plan, nil
+}
+
+// all is every layer, that of the launching run last.
+func (p *Policy) all() []*caps.Layer {
+	if p.Within == nil {
+		return p.Layers
+	}
+	return append(p.Layers[:len(p.Layers):len(p.Layers)], p.Within)
 }
 
 // Ignored are the changes that a layer asked for and that are not in the base.

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"runloop.dev/rlp/hostcalls"
 )
 
 // A Report is what rlp says of one run: the document of `rlp launch --json`.
@@ -32,6 +34,11 @@ type Report struct {
 	// Lane is where the code of the run executed, and what was enforced there:
 	// the lane of its programs where it holds exec, wasm otherwise.
 	Lane *Lane `json:"lane"`
+
+	// Children are the runs that this one launched.
+	Children []hostcalls.Child `json:"children,omitempty"`
+	// Spent is for the run that launched this one.
+	Spent Spent `json:"-"`
 
 	// Message says in one line why a run did not end well; empty when it did.
 	Message string `json:"message,omitempty"`

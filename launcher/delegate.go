@@ -1,0 +1,126 @@
+package launcher
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/hostcalls"
+	"runloop.dev/rlp/internal/guest"
+)
+
+// A Parent is the run that launches another one, as far as the other is bound
+// by it. It is one more layer, and what it pays for.
+type Parent struct {
+	Identity
+	*hostcalls.Delegation
+}
+
+// Bind makes the run of s one that p launches: it is met with what p holds, has
+// p's trace, and begins marked if p is.
+func (p Parent) Bind(s *Spec) {
+	s.ParentRun, s.TraceID = p.RunID, p.TraceID
+	s.Policy.Within, s.Above = p.Layer(), p.Above
+	if p.Tainted != "" {
+		s.Taint.Cause = p.Tainted
+	}
+}
+
+// Layer is what p holds, under the name by which reports and records know it.
+func (p Parent) Layer() *caps.Layer {
+	l := *p.Within
+	l.Name = "parent:" + p.Agent()
+	l.Bounds = append([]caps.Bound(nil), l.Bounds...)
+	for i := range l.Bounds {
+		if l.Bounds[i].Pos == (caps.Pos{}) {
+			l.Bounds[i].Pos.File = "run " + p.RunID
+		}
+	}
+	return &l
+}
+
+// Agent is the agent that launches, not the one that is launched.
+func (p Parent) Agent() string { return p.Identity.Agent }
+
+// Spent is what a run used of what the run that launched it has: it is paid for
+// there, and no part of a report.
+type Spent struct {
+	Ran                 bool // the guest was started
+	Calls, Instructions int64
+	LeaseUses           map[caps.Grant]int64
+}
+
+// spend writes down what the run used. One that was left behind may still be
+// using something: it is taken to have used all that it had.
+func (r *run) spend(end guest.End) {
+	s := &r.report.Spent
+	s.Ran, s.Instructions = true, end.Fuel
+	if !end.Abandoned {
+		s.Calls, s.LeaseUses = r.gate.Calls(), r.gate.LeaseUses()
+		return
+	}
+	s.Calls, s.LeaseUses = r.gate.Calls(), map[caps.Grant]int64{}
+	if most, set := r.plan.Limits.Get(caps.HostcallsMax); set {
+		s.Calls = most
+	}
+	if all := instructions(r.plan.Limits); all != nil {
+		s.Instructions = *all
+	}
+	for _, l := range r.plan.Effective.Leases() {
+		if l.MaxUses != caps.Unbounded {
+			s.LeaseUses[l.Grant] = l.MaxUses
+		}
+	}
+}
+
+// left is what the guest that is under way has left of time, and of fuel in
+// whole units.
+func (r *run) left() (wall time.Duration, fuel int64, bounded bool) {
+	wall, instructions, bounded := r.module.Left()
+	return wall, instructions / fuelUnit, bounded
+}
+
+// Delegated is the report as the run that launched this one is given it, and
+// what it pays. The document is at most [hostcalls.MaxAgentReport] long.
+func (r *Report) Delegated() (*hostcalls.Delegated, error) {
+	d := &hostcalls.Delegated{
+		RunID: r.RunID, Outcome: string(r.Outcome), Why: r.Message, Ran: r.Spent.Ran,
+		Calls: r.Spent.Calls, Instructions: r.Spent.Instructions, LeaseUses: r.Spent.LeaseUses,
+	}
+	var err error
+	if d.Report, err = r.within(hostcalls.MaxAgentReport); err != nil {
+		return nil, err
+	}
+	less := &Report{
+		RunID: r.RunID, TraceID: r.TraceID, Tenant: r.Tenant, Agent: r.Agent, Outcome: r.Outcome, ExitCode: r.ExitCode, GuestExit: r.GuestExit,
+		Usage: r.Usage, Lane: r.Lane, Message: "the rest of the report would show a secret of this run",
+	}
+	d.Less, err = json.Marshal(less)
+	return d, err
+}
+
+// within is the report as JSON of at most so many bytes: what is said at length
+// is left out first, and the report says so.
+func (r *Report) within(most int) ([]byte, error) {
+	cut := *r
+	for _, drop := range []func(){
+		func() {},
+		func() { cut.Changes = []Change{} },
+		func() { cut.Base, cut.Except, cut.Warnings = []string{}, nil, nil },
+		func() { cut.Stderr, cut.Usage.StderrTruncated = "", true },
+		func() { cut.Effective, cut.Children = []string{}, nil },
+		func() { cut.Stdout, cut.Usage.StdoutTruncated = "", true },
+		func() { cut.Result = nil },
+	} {
+		drop()
+		text, err := json.Marshal(&cut)
+		if err != nil || len(text) <= most {
+			return text, err
+		}
+		if len(cut.Warnings) == 0 {
+			cut.Warnings = []string{fmt.Sprintf("the report is longer than %d bytes; some of it is left out", most)}
+		}
+	}
+	return nil, fmt.Errorf("the report is longer than %d bytes", most)
+}
