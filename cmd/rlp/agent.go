@@ -17,8 +17,8 @@ import (
 )
 
 func (a *app) agentCommand() *cobra.Command {
-	c := &cobra.Command{Use: "agent", Short: "Build and inspect agents", Args: cobra.NoArgs, RunE: showHelp}
-	c.AddCommand(a.agentBuildCommand(), a.agentInspectCommand())
+	c := &cobra.Command{Use: "agent", Short: "Build, install and inspect agents", Args: cobra.NoArgs, RunE: showHelp}
+	c.AddCommand(a.agentBuildCommand(), a.agentInstallCommand(), a.agentListCommand(), a.agentInspectCommand(), a.agentRemoveCommand())
 	return c
 }
 

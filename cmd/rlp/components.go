@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 
+	"runloop.dev/rlp/internal/model"
 	"runloop.dev/rlp/launcher"
 )
 
@@ -15,13 +16,25 @@ type part func(a *app, c *composition, spec *launcher.Spec) (release func() erro
 
 // parts are the components in the order in which they are made: those that
 // others ask for come first.
-var parts = []part{maskPart, secretsPart, netPart, modelPart, execPart}
+var parts = []part{maskPart, secretsPart, netPart, modelPart, execPart, agentsPart}
+
+// shared is what of its components a run shares with those that it launches: one
+// process opens the knowledge base once, and what models cost is one account.
+type shared struct {
+	store  *store
+	broker *model.Broker
+}
 
 // components puts together what does the families' work for one run.
 func (a *app) components(ctx context.Context, c *composition, spec *launcher.Spec) (release func() error, err error) {
-	s := newStore(ctx, c.home, c.config)
-	spec.Components.KB = s.as(spec.Identity)
-	releases := []func() error{s.Close}
+	var releases []func() error
+	if c.by != nil {
+		c.common.store = c.by.from.common.store
+	} else {
+		c.common.store = newStore(ctx, c.home, c.config)
+		releases = append(releases, c.common.store.Close)
+	}
+	spec.Components.KB = c.common.store.as(spec.Identity)
 	release = func() error {
 		var errs []error
 		for i := len(releases) - 1; i >= 0; i-- {

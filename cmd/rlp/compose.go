@@ -54,6 +54,9 @@ type composition struct {
 	findings   []policy.Finding
 	narrowings []narrowing // the files that narrow, to be read again between turns
 
+	by     *delegation // of the run that launches it; nil: the operator does
+	common common
+
 	// secret is the value of a secret for the host's own use in this run, such
 	// as the key of a model provider: it is kept out of all that the run gives
 	// away. Nil where no grant and no setting asks for secrets.
@@ -63,6 +66,11 @@ type composition struct {
 // compose reads all that decides what an agent may do. A placeholder without a
 // value is left in unset; whoever launches refuses it.
 func (a *app) compose(path string, f policyFlags) (*composition, error) {
+	return a.composeFor(nil, path, f)
+}
+
+// composeFor is compose for another run that launches this one, unless by is nil.
+func (a *app) composeFor(by *delegation, path string, f policyFlags) (*composition, error) {
 	h, err := a.home()
 	if err != nil {
 		return nil, err
@@ -73,7 +81,7 @@ func (a *app) compose(path string, f policyFlags) (*composition, error) {
 	if err := own(h, append([]string{path}, f.overrides...)...); err != nil {
 		return nil, err
 	}
-	c := &composition{path: path, home: h}
+	c := &composition{path: path, home: h, by: by}
 	if c.config, err = config.Load(h.Config(), a.env); err != nil {
 		return nil, inputErr(err)
 	}
@@ -91,6 +99,7 @@ func (a *app) compose(path string, f policyFlags) (*composition, error) {
 	if c.policy.Layers, err = a.layers(c, f, &given); err != nil {
 		return nil, err
 	}
+	a.bind(c)
 	if err := c.resolve(base, given); err != nil {
 		return nil, err
 	}
@@ -102,6 +111,7 @@ func (a *app) compose(path string, f policyFlags) (*composition, error) {
 	if err != nil {
 		return nil, inputErr(err)
 	}
+	c.within()
 	return c, c.makeArtifacts()
 }
 

@@ -78,18 +78,11 @@ func (a *app) launch(ctx context.Context, path string, args []string, f launchFl
 	if err != nil {
 		return err
 	}
-	if err := c.mustBeSet("launch"); err != nil {
-		return err
-	}
-	spec, err := a.spec(c)
+	spec, release, err := a.ready(ctx, c)
 	if err != nil {
 		return err
 	}
 	spec.Args, spec.Input, spec.Seed = args, input, seed
-	release, err := a.execFit(ctx, c, spec)
-	if err != nil {
-		return err
-	}
 	if f.dryRun {
 		err = a.dryRun(spec)
 	} else {
@@ -117,25 +110,13 @@ func (a *app) dryRun(spec *launcher.Spec) error {
 	return ending(report.ExitCode, err)
 }
 
-// run launches for real: the journal, the log and the knowledge base are opened
-// here and nowhere else.
+// run launches for the operator, and tells what comes of it.
 func (a *app) run(ctx context.Context, c *composition, spec *launcher.Spec, f launchFlags) error {
-	var verbose io.Writer
-	if a.verbose {
-		verbose = a.stderr
-	}
-	log := openLog(c.home, time.Now, verbose)
-	c.logFindings(log, spec.Identity)
-	clock := journalClock()
-	defer clock.Stop()
-	spec.Log = log.Logger
-	release, err := a.components(ctx, c, spec)
+	c.common.keepAllowed = f.auditAllow
+	log, release, err := a.equip(ctx, c, spec)
 	if err != nil {
 		return err
 	}
-	spec.OpenJournal = journalOpener(c.home, clock, log, mostDecisions(c.policy.Layers))
-	spec.KeepAllowed = c.config.Security.Caps.AuditOnAllow || f.auditAllow
-	spec.KeepDenied = c.config.Security.Caps.AuditOnDeny
 	if f.events {
 		spec.Event = a.printEvent
 	}

@@ -31,7 +31,11 @@ func modelPart(a *app, c *composition, spec *launcher.Spec) (func() error, error
 	for _, p := range cfg.Providers {
 		broker.Providers = append(broker.Providers, model.Provider(p))
 	}
-	spec.Components.Model = model.New(broker)
+	if c.by != nil {
+		broker.Above = c.by.from.common.broker
+	}
+	c.common.broker = model.New(broker)
+	spec.Components.Model = c.common.broker
 	return host.Close, nil
 }
 

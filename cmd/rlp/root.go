@@ -47,6 +47,7 @@ type app struct {
 	homeSet              bool
 	launching            bool // what is printed as JSON is a report
 	guestOut             *witness
+	warned               []string // what was said on stderr and is not said again
 }
 
 // run does one invocation and returns its exit status.

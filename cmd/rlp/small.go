@@ -122,6 +122,9 @@ func (a *app) execFit(context.Context, *composition, *launcher.Spec) (release fu
 	return func() error { return nil }, nil
 }
 
+// shared is nothing: no agent that launches others comes here.
+type shared struct{}
+
 // execLane is the whole program's.
 type execLane any
 

@@ -19,6 +19,9 @@ import (
 
 func main() {
 	args := os.Args[1:]
+	if len(args) == 0 {
+		args = given()
+	}
 	for len(args) > 0 {
 		name := args[0]
 		c, ok := find(name)
@@ -37,7 +40,7 @@ func main() {
 
 // find looks name up in the tables of all families.
 func find(name string) (command, bool) {
-	for _, table := range []map[string]command{commands, turnCommands, taintCommands, netCommands, secretCommands, modelCommands, execCommands, kbCommands, maskCommands, linkCommands, limitCommands} {
+	for _, table := range []map[string]command{commands, turnCommands, taintCommands, netCommands, secretCommands, modelCommands, execCommands, kbCommands, maskCommands, linkCommands, limitCommands, delegateCommands} {
 		if c, ok := table[name]; ok {
 			return c, true
 		}

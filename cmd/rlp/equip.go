@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"runloop.dev/rlp/kb/journal"
+	"runloop.dev/rlp/launcher"
+)
+
+// common is what a run shares with those that it launches.
+type common struct {
+	clock       *journal.Clock
+	keepAllowed bool
+	shared
+}
+
+// ready is the launch of c once nothing is left to ask of the operator, and
+// what gives its lane up.
+func (a *app) ready(ctx context.Context, c *composition) (*launcher.Spec, func() error, error) {
+	if err := c.mustBeSet("launch"); err != nil {
+		return nil, nil, err
+	}
+	spec, err := a.spec(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	release, err := a.execFit(ctx, c, spec)
+	return spec, release, err
+}
+
+// equip gives a run what only a real launch has: the journal, the log and the
+// components are opened here and nowhere else, whoever launches. It returns what
+// gives them up again.
+func (a *app) equip(ctx context.Context, c *composition, spec *launcher.Spec) (*runLog, func() error, error) {
+	var verbose io.Writer
+	if a.verbose {
+		verbose = a.stderr
+	}
+	log := openLog(c.home, time.Now, verbose)
+	c.logFindings(log, spec.Identity)
+	spec.Log = log.Logger
+	clock, stop := c.journalClock()
+	release, err := a.components(ctx, c, spec)
+	if err != nil {
+		stop()
+		return nil, nil, errors.Join(err, log.Close())
+	}
+	spec.OpenJournal = journalOpener(c.home, clock, log, mostDecisions(c.policy.Layers))
+	spec.KeepAllowed = c.config.Security.Caps.AuditOnAllow || c.common.keepAllowed
+	spec.KeepDenied = c.config.Security.Caps.AuditOnDeny
+	return log, func() error { defer stop(); return release() }, nil
+}
+
+// journalClock is the clock that the records of a run are stamped by: that of
+// the run which launches it, or its own.
+func (c *composition) journalClock() (clock *journal.Clock, stop func()) {
+	if c.by != nil {
+		c.common.clock = c.by.from.common.clock
+		return c.common.clock, func() {}
+	}
+	c.common.clock = journalClock()
+	return c.common.clock, c.common.clock.Stop
+}
