@@ -197,10 +197,11 @@ func (a *app) layers(c *composition, f policyFlags, given *policy.Given) ([]*cap
 // overrideLayer reads one override. Only a file that is not there at all is no
 // override; whatever else stands in the way of reading it refuses.
 func (a *app) overrideLayer(c *composition, path string, optional bool, given *policy.Given) (*caps.Layer, error) {
+	name := "override:" + filepath.Base(path)
 	parse := func(data []byte) (*policy.Override, []policy.Finding) {
-		return policy.ParseLayer("override:"+filepath.Base(path), path, data, a.options(c.home, c.config))
+		return policy.ParseLayer(name, path, data, a.options(c.home, c.config))
 	}
-	again := narrowing{path: path, parse: func(data []byte) (*caps.Layer, []policy.Finding) {
+	again := narrowing{name: name, path: path, parse: func(data []byte) (*caps.Layer, []policy.Finding) {
 		o, findings := parse(data)
 		if o == nil {
 			return nil, findings

@@ -32,7 +32,8 @@ func fileStateOf(path string) fileState {
 	}
 }
 
-// sure reports whether an equal fileState means an equal file.
-func (s fileState) sure() bool {
-	return s != fileState{} && time.Duration(time.Now().UnixNano())-s.changed > settled
+// sure reports whether a file that is read at now, or later, can be told from
+// what is read by another state.
+func (s fileState) sure(now time.Time) bool {
+	return s != fileState{} && time.Duration(now.UnixNano())-s.changed > settled
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"time"
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
@@ -19,6 +20,7 @@ import (
 // One that the launch did not find may come and go; one that it found may not go,
 // for then nobody could tell what it says.
 type narrowing struct {
+	name  string // of its layer
 	path  string
 	data  []byte // as the launch read it; nil: it was not there
 	layer *caps.Layer
@@ -36,17 +38,18 @@ type watcher struct {
 	resolve    func([]*caps.Layer) ([]*caps.Layer, error)
 	narrowings []narrowing
 	now        []reading
+	clock      func() time.Time
 }
 
 // A reading is what is known of one narrowing.
 type reading struct {
-	state fileState
-	data  []byte // nil: it is not there
+	state fileState // before it was read; the zero one when that may be another's
+	data  []byte    // nil: it is not there
 	layer *caps.Layer
 }
 
 func newWatcher(c *composition) *watcher {
-	w := &watcher{home: c.home, agent: c.bundle.Manifest.Agent.String(), narrowings: c.narrowings}
+	w := &watcher{home: c.home, agent: c.bundle.Manifest.Agent.String(), narrowings: c.narrowings, clock: time.Now}
 	for _, s := range c.narrowings {
 		w.now = append(w.now, reading{data: s.data, layer: s.layer})
 	}
@@ -81,7 +84,7 @@ func (w *watcher) look() (launcher.Look, bool, error) {
 		for _, f := range findings {
 			look.Notes = append(look.Notes, f.String())
 		}
-		look.Components = append(look.Components, w.narrowings[i].path)
+		look.Components = append(look.Components, w.narrowings[i].name)
 	}
 	for _, r := range next {
 		if r.layer != nil {
@@ -101,8 +104,11 @@ func (w *watcher) read() (next []reading, edited []int, err error) {
 	for i, s := range w.narrowings {
 		r := &next[i]
 		seen := fileStateOf(s.path)
-		if seen.sure() && seen == r.state {
+		if seen == r.state && seen != (fileState{}) {
 			continue
+		}
+		if !seen.sure(w.clock()) {
+			seen = fileState{}
 		}
 		data, err := tomlfile.ReadFile(s.path, 0)
 		switch {

@@ -51,6 +51,7 @@ func TestScripts(t *testing.T) {
 			if err := os.MkdirAll(home, 0o700); err != nil {
 				return err
 			}
+			env.Values[conversations{}] = map[string]*os.File{}
 			env.Setenv("HOME", home)
 			env.Setenv("RUNLOOP_HOME", "")
 			env.Setenv("OVERRIDES", filepath.Join(home, ".runloop", "caps", "overrides"))
@@ -71,6 +72,7 @@ func TestScripts(t *testing.T) {
 			"status":      status,
 			"modelserver": modelServer,
 			"private":     private,
+			"say":         say,
 		},
 	})
 }
