@@ -1,6 +1,7 @@
 package hostcalls
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -29,7 +30,10 @@ type Tool struct {
 	// Needs are admitted before each call, in this order and each with all that
 	// is within it; the program or the request itself comes last, and is not
 	// among them.
-	Needs   []caps.Request
+	Needs []caps.Request
+	// Later are asked for by the very start or sending: variables, and the secrets
+	// that are put in. A tool that lacks one of them is not attached either.
+	Later   []caps.Request
 	Program *ToolProgram // one of the two
 	Request *ToolRequest
 
@@ -48,6 +52,7 @@ type Tool struct {
 // its stdin, as JSON.
 type ToolProgram struct {
 	Command string // absolute
+	File    string // what the command leads to, as policies know it; "": the command
 	Args    []string
 	Env     []ToolField
 	Timeout time.Duration // 0: the usual
@@ -87,7 +92,7 @@ func (t *Tool) Check() error {
 // Own is the program or the request itself, as the gate is asked for it.
 func (t *Tool) Own() caps.Request {
 	if t.Program != nil {
-		return caps.Request{Family: caps.Exec, Name: t.Program.Command}
+		return caps.Request{Family: caps.Exec, Name: cmp.Or(t.Program.File, t.Program.Command)}
 	}
 	r, err := t.request("")
 	if err != nil {
@@ -95,6 +100,9 @@ func (t *Tool) Own() caps.Request {
 	}
 	return caps.Request{Family: caps.Net, Mode: r.mode, Name: r.host}
 }
+
+// All is everything that a call of the tool asks for.
+func (t *Tool) All() []caps.Request { return append(slices.Concat(t.Needs, t.Later), t.Own()) }
 
 // Scope is the tool's on the axis of tools.
 func (t *Tool) Scope() string { return ToolServer + ":" + t.ID }
@@ -231,9 +239,13 @@ func (h *Host) reaches(t *attachedTool) bool {
 // Missing is the first of what t needs that set does not hold, and whether there
 // is any: why a tool is not attached. The tool's own name is among it.
 func Missing(set caps.Set, t *Tool) (Denied, bool) {
-	asks := append(slices.Clone(t.Needs), t.Own())
-	for _, r := range asks {
+	for _, r := range append(slices.Clone(t.Needs), t.Own()) {
 		if d := set.CheckTree(r); !d.Allow {
+			return Denied{r, d}, true
+		}
+	}
+	for _, r := range t.Later {
+		if d := set.Check(r); !d.Allow {
 			return Denied{r, d}, true
 		}
 	}

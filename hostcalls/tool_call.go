@@ -148,7 +148,7 @@ func judgeTool[R any](ctx context.Context, h *Host, t *attachedTool, g gated[R],
 		return 0, false
 	}
 	g.confirm = func(h *Host, _ R) (Question, bool) {
-		return Question{Tool: t.ID, Description: t.Description, Target: target, Arguments: string(input)}, t.Confirm || h.cfg.ConfirmExternal
+		return Question{Tool: t.ID, Description: t.Description, Target: target, Arguments: string(input)}, (t.Confirm || h.cfg.ConfirmExternal) && h.reaches(t)
 	}
 	permit, err := g.judge(ctx, h, t.op, r, new(gate.Answer))
 	if err != nil && why != "" && h.cfg.Gate.LastCode() == caps.BudgetExhausted {

@@ -31,6 +31,9 @@ type Report struct {
 	Stdout       string           `json:"stdout"`
 	Stderr       string           `json:"stderr"`
 
+	// Tools are those of the bundle, attached or not.
+	Tools []Attachment `json:"tools,omitempty"`
+
 	// Lane is where the code of the run executed, and what was enforced there:
 	// the lane of its programs where it holds exec, wasm otherwise.
 	Lane *Lane `json:"lane"`

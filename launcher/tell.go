@@ -17,7 +17,7 @@ func newReport(s *Spec, p Plan) *Report {
 		Base: orEmpty(p.Base.Strings()), Effective: orEmpty(p.Effective.Strings()), Except: GrantStrings(p.Effective.Except()),
 		Changes: Flatten(p.Changes), Limits: p.Limits.Map(),
 		Generation: 1, Usage: Usage{Families: map[string]FamilyUsage{}},
-		Lane: laneOf(s, p),
+		Lane: laneOf(s, p), Tools: Attachments(p.Effective, s.Components.Tools),
 	}
 }
 
@@ -82,6 +82,7 @@ func (r *run) logSets() {
 	r.spec.Log.LogAttrs(ctx, slog.LevelInfo, "run_start", append(r.who(), slog.Any("limits", r.report.Limits))...)
 	r.spec.Log.LogAttrs(ctx, slog.LevelInfo, "caps_base", append(r.who(), slog.Any("capabilities", r.report.Base))...)
 	r.spec.Log.LogAttrs(ctx, slog.LevelInfo, "caps_effective", append(r.who(), slog.Any("capabilities", r.report.Effective))...)
+	r.logTools()
 	for _, c := range r.plan.Ignored() {
 		r.warn("%s: %s is not in the base and is ignored (%s)", c.Layer, c.Grant, c.Source)
 	}

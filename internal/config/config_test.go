@@ -204,7 +204,7 @@ func TestRefused(t *testing.T) {
 		{"[security]\nprofile = \"Reader\"\n", "2:11: security.profile must be the name of a profile"},
 		{"[security]\nrun_grant = \"a/b\"\n", "name of a profile"},
 		{"[security]\nallow_unsigned = false\n", "signatures"},
-		{"[security]\nconfirm_external_actions = true\n", "confirmation"},
+		{"[security]\nconfirm_external_actions = \"yes\"\n", "must be a boolean"},
 		{"[kb]\nencryption = true\n", "2:14: kb.encryption: this version"},
 		{"[kb]\ndurability = \"disk\"\n", "durability"},
 

@@ -15,7 +15,6 @@ func refuse(w *tomlfile.Walk, root *tomlfile.Table, c *Config) {
 		msg   string
 	}{
 		{"security.allow_unsigned", !c.Security.AllowUnsigned, "verifies no signatures yet"},
-		{"security.confirm_external_actions", c.Security.ConfirmExternalActions, "asks for no confirmation yet"},
 		{"kb.durability", c.KB.Durability != "process", `keeps records with durability "process" only`},
 		{"kb.encryption", c.KB.Encryption, "does not encrypt the knowledge base yet"},
 	} {
