@@ -49,7 +49,7 @@ func (h *Host) takeInKeys(domain string, entries []KBEntry) error {
 	marks := h.marksDomain(domain)
 	for i := range entries {
 		if e := &entries[i]; marks || !e.Trusted {
-			return h.takeIn(caps.KBRead, domain+"/"+e.Key)
+			return h.takeInKey(domain, e.Key)
 		}
 	}
 	return nil
@@ -60,7 +60,7 @@ func (h *Host) takeInHits(domain string, hits []KBHit) error {
 	marks := h.marksDomain(domain)
 	for i := range hits {
 		if hit := &hits[i]; marks || !hit.Trusted {
-			return h.takeIn(caps.KBRead, domain+"/"+hit.Key)
+			return h.takeInKey(domain, hit.Key)
 		}
 	}
 	return nil
@@ -71,7 +71,21 @@ func (h *Host) takeInValue(r kbReq, v KBValue) error {
 	if v.Trusted && !h.marksDomain(r.domain) {
 		return nil
 	}
-	return h.takeIn(caps.KBRead, r.target())
+	return h.takeInKey(r.domain, r.key)
+}
+
+// takeInKey marks the run because of what is stored at key, or of the key. The
+// label is shown to whoever looks at what the run writes, so that it is masked
+// whatever this run may see.
+func (h *Host) takeInKey(domain, key string) error {
+	if h.cfg.Masks != nil && h.taintedBy() == "" {
+		masked, err := h.cfg.Masks.MaskKey(domain, key)
+		if err != nil {
+			return err
+		}
+		key = masked
+	}
+	return h.takeIn(caps.KBRead, domain+"/"+key)
 }
 
 func (h *Host) marksDomain(domain string) bool {

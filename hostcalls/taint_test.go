@@ -402,3 +402,22 @@ func FuzzCause(f *testing.F) {
 		}
 	})
 }
+
+// The label that a run passes on is masked, also where the run sees what is
+// stored: who reads it later may not.
+//
+//rlp:holds R27
+func TestCausesAreMasked(t *testing.T) {
+	r := newRig(t, "kb:read:notes", "kb:read:notes_raw")
+	r.kb["notes/bob@x"] = "y"
+	r.host.cfg.Masks = upperMasks{}
+	r.host.cfg.KB = labelledKB{r.kb, map[string]bool{"notes/bob@x": true}, map[string]string{}}
+	masked, err := upperMasks{}.MaskKey("notes", "bob@x")
+	if err != nil || masked == "bob@x" {
+		t.Fatal(masked, err)
+	}
+	if n, v := r.call("kb_get", "notes", "bob@x"); n != 1 || v != "y" {
+		t.Errorf("%d %q", n, v)
+	}
+	r.marked("a personal key", "kb:notes/"+masked)
+}
