@@ -11,7 +11,7 @@ const SourceInput = "input"
 
 // sourceWords name the families as what comes of them is named: by settings
 // that call it untrusted and by the records of what marked a run.
-var sourceWords = [NumFamilies]string{FS: "fs", Net: "http", KBRead: "kb", Exec: "exec", MCP: "mcp", Agents: "agent"}
+var sourceWords = [NumFamilies]string{FS: "fs", Net: "http", KBRead: "kb", Exec: "exec", MCP: "mcp", Agents: "agents"}
 
 // SourceWord is the word for what comes of f, such as "http"; the family's key
 // where it has none of its own.
