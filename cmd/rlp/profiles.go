@@ -35,6 +35,9 @@ func (a *app) profileLayers(c *composition, named []string) ([]*caps.Layer, erro
 			return nil, err
 		}
 		layers = append(layers, p.Layer)
+		if p.Data != nil {
+			c.narrowedBy(a.profileAgain(c, p))
+		}
 	}
 	// What requests from outside will start from is judged before the first one.
 	if name := c.config.Security.RunGrant; name != "" {
@@ -43,6 +46,18 @@ func (a *app) profileLayers(c *composition, named []string) ([]*caps.Layer, erro
 		}
 	}
 	return layers, nil
+}
+
+// profileAgain is how the file of a profile is read between turns.
+func (a *app) profileAgain(c *composition, p *policy.Profile) narrowing {
+	path := c.home.Profile(p.Name)
+	return narrowing{name: p.Layer.Name, path: path, data: p.Data, layer: p.Layer, parse: func(data []byte) (*caps.Layer, []policy.Finding) {
+		again, findings := policy.ParseProfile(p.Name, path, data, a.options(c.home, c.config))
+		if again == nil {
+			return nil, findings
+		}
+		return again.Layer, findings
+	}}
 }
 
 // profile is the profile of a name. One that is unknown or malformed refuses:

@@ -130,6 +130,10 @@ func narrows(l *caps.Layer) []string {
 		}
 	}
 	for _, e := range l.Deny {
+		if e.Grant.Family == caps.Tool {
+			say("not the tool " + e.Grant.Scope)
+			continue
+		}
 		for _, s := range e.Grant.Strings() {
 			say("not " + s)
 		}
