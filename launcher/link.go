@@ -127,24 +127,6 @@ func (r *run) environment() ([]string, error) {
 // paramPrefix begins the names under which a guest finds its placeholders.
 const paramPrefix = "RLP_PARAM_"
 
-// clock is the real one with time, a virtual one without; either way the first
-// use is recorded, once a run.
-func (r *run) clock() (wasi.Clock, func(string) error) {
-	ask := caps.Request{Family: caps.Time, Name: "*"}
-	record := func(name string) error {
-		op, err := r.gate.Op(name)
-		if err != nil {
-			return fmt.Errorf("recording %s: %w", name, err)
-		}
-		r.gate.Admit(op, ask, "", nil)
-		return r.gate.Err()
-	}
-	if r.plan.Effective.Check(ask).Allow {
-		return wasi.NewRealClock(), record
-	}
-	return wasi.NewVirtualClock(), record
-}
-
 func (r *run) random() io.Reader {
 	if r.spec.Seed == nil {
 		return rand.Reader

@@ -37,12 +37,21 @@ const (
 )
 
 // virtualClock tells time by what the guest does and nothing else.
-type virtualClock struct{ elapsed uint64 }
+type virtualClock struct{ start, elapsed uint64 }
 
 // NewVirtualClock is a clock that tells nothing about the host: it starts at
 // 2022-01-01T00:00:00Z, goes on by a microsecond at each reading and by the
 // whole of each sleep, which takes no time. The same run reads the same times.
-func NewVirtualClock() Clock { return &virtualClock{} }
+func NewVirtualClock() Clock { return &virtualClock{start: virtualStart} }
+
+// NewVirtualClockAt is a virtual clock that goes on from what another one said
+// last: realtime, or 0 if it was never asked, and monotonic.
+func NewVirtualClockAt(realtime, monotonic uint64) Clock {
+	if realtime == 0 {
+		realtime = virtualStart
+	}
+	return &virtualClock{start: realtime - min(monotonic, realtime), elapsed: min(monotonic, virtualEnd)}
+}
 
 func (c *virtualClock) advance(d uint64) { c.elapsed += min(d, virtualEnd-c.elapsed) }
 
@@ -52,7 +61,7 @@ func (c *virtualClock) Now(id ClockID) (uint64, Errno) {
 	}
 	c.advance(virtualTick)
 	if id == Realtime {
-		return virtualStart + c.elapsed, Success
+		return c.start + c.elapsed, Success
 	}
 	return c.elapsed, Success
 }
