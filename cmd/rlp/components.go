@@ -16,7 +16,7 @@ type part func(a *app, c *composition, spec *launcher.Spec) (release func() erro
 
 // parts are the components in the order in which they are made: those that
 // others ask for come first.
-var parts = []part{maskPart, secretsPart, netPart, modelPart, execPart, agentsPart}
+var parts = []part{maskPart, secretsPart, netPart, modelPart, execPart, mcpPart, agentsPart}
 
 // shared is what of its components a run shares with those that it launches: one
 // process opens the knowledge base once, and what models cost is one account.

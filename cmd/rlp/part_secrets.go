@@ -13,19 +13,29 @@ import (
 	"runloop.dev/rlp/secrets"
 )
 
-// secretsPart gives a run its secrets, where the bundle asks for any or a
-// provider of models has a key. The vault is opened when a handle is asked for.
+// secretsPart gives a run its secrets, where the bundle asks for any, or a
+// provider of models or a server of tools is given one. The vault is opened when a handle is asked for.
 func secretsPart(a *app, c *composition, spec *launcher.Spec) (func() error, error) {
 	asks := func(f caps.Family) bool {
 		return slices.ContainsFunc(spec.Policy.Base, func(e caps.Entry) bool { return e.Grant.Family == f })
 	}
 	keys := slices.ContainsFunc(c.config.Model.Providers, func(p config.Provider) bool { return p.SecretID != "" })
-	if !asks(caps.Secrets) && !(keys && asks(caps.Model)) {
+	servers := asks(caps.MCP) && givesServersSecrets(c.config)
+	if !asks(caps.Secrets) && !(keys && asks(caps.Model)) && !servers {
 		return nil, nil
 	}
 	run := secrets.NewRun(func() (secrets.Provider, error) { return a.secretProvider(c.home, c.config) })
 	spec.Components.Secrets, c.secret = run, run.Reveal
 	return func() error { run.Close(); return nil }, nil
+}
+
+func givesServersSecrets(cfg config.Config) bool {
+	for _, s := range cfg.MCP {
+		if len(s.Secrets) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // secretProvider is where the secrets of the tenant are kept.

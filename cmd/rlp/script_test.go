@@ -17,6 +17,7 @@ import (
 
 	"runloop.dev/rlp/internal/lane"
 	"runloop.dev/rlp/internal/lane/probe"
+	"runloop.dev/rlp/internal/mcpclient/mcptest"
 )
 
 var update = flag.Bool("update", false, "rewrite the wanted outputs in testdata/script")
@@ -31,6 +32,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"rlp":     func() { os.Exit(Main()) },
 		"nousers": noUsers,
+		"mcptool": func() { os.Exit(mcptest.Main(os.Args[1])) },
 	})
 }
 
@@ -62,6 +64,7 @@ func TestScripts(t *testing.T) {
 		},
 		Condition: condition,
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"asked":       asked,
 			"await":       await,
 			"bundle":      makeBundle,
 			"nowhere":     nowhere,
@@ -71,6 +74,7 @@ func TestScripts(t *testing.T) {
 			"pages":       servePages,
 			"status":      status,
 			"modelserver": modelServer,
+			"mcpserver":   mcpServerCommand,
 			"private":     private,
 			"say":         say,
 		},

@@ -108,6 +108,7 @@ func newHouse(t *testing.T, tenant string) *house {
 	h.bundle(filepath.Join(h.owner.Agents(), victimAgent), victimAgent)
 	h.bundle(filepath.Join(h.out, "own"), "own")
 	h.write(filepath.Join(h.out, "extra.toml"), "[capabilities]\nfs = [\"/"+canary+"\"]\n")
+	h.pins()
 	h.must("", "launch", filepath.Join(h.owner.Agents(), victimAgent), "--param", "x="+h.owner.Artifacts(), "--override", filepath.Join(h.out, "extra.toml"))
 	h.must("", "kb", "put", "notes", theKey, canary+" value")
 	h.must("", "secrets", "init")
@@ -195,6 +196,8 @@ func (h *house) crossings() map[string][]crossing {
 		"kb verify":  {cross(0, "kb", "verify")},
 		"kb backup":  {cross(77, "kb", "backup", filepath.Join(art, "backup"))},
 		"kb restore": {cross(65, "kb", "restore", h.own("backup")), cross(65, "kb", "restore", h.own("backup"), "--replace"), cross(77, "kb", "restore", filepath.Join(art, "f.md"))},
+		"mcp list":   {cross(0, "mcp", "list").showing()},
+		"mcp accept": {cross(2, "mcp", "accept", theServer, "--yes").showing()},
 		"kb import": {
 			cross(77, "kb", "import", art, "--domain", "notes"), cross(77, "kb", "import", filepath.Join(h.owner.Root(), "kb"), "--domain", "notes"),
 			cross(65, "kb", "import", h.dir, "--domain", "notes", "--hidden"), cross(0, "kb", "import", filepath.Dir(h.dir), "--domain", "notes", "--hidden"),

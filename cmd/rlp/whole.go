@@ -10,7 +10,7 @@ import (
 
 // commands are all there are.
 func (a *app) commands() []*cobra.Command {
-	all := []*cobra.Command{a.launchCommand(), a.capsCommand(), a.auditCommand(), a.agentCommand(), a.secretsCommand(), a.kbCommand(), a.lanesCommand(), a.versionCommand()}
+	all := []*cobra.Command{a.launchCommand(), a.capsCommand(), a.auditCommand(), a.agentCommand(), a.secretsCommand(), a.kbCommand(), a.lanesCommand(), a.mcpCommand(), a.versionCommand()}
 	return append(all, a.modelHostCommands()...)
 }
 

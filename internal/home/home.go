@@ -74,7 +74,7 @@ func (h Home) parts() []string {
 }
 
 // kept are the folders of a tenant that no agent is ever granted.
-var kept = []string{"agents", "kb", "journal", "secrets", "cache", "log", "work"}
+var kept = []string{"agents", "kb", "journal", "secrets", "cache", "log", "work", "caps/mcp"}
 
 // private refuses what is no folder, or one that another user could change. A
 // link is no folder: what lies behind it is outside the home, where an agent

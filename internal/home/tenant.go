@@ -89,7 +89,8 @@ func (h Home) Foreign(path string) bool {
 	if is(tenants) {
 		return len(parts) == 1 || parts[1] != h.tenant
 	}
-	return h.tenant != DefaultTenant && (is(artifacts) || slices.ContainsFunc(kept, is))
+	pins := is("caps") && len(parts) > 1 && strings.EqualFold(parts[1], "mcp")
+	return h.tenant != DefaultTenant && (is(artifacts) || pins || slices.ContainsFunc(kept, is))
 }
 
 // resolved is path with the links of the part that exists resolved.

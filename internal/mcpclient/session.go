@@ -39,7 +39,7 @@ func (e *RemoteError) Error() string { return "the server answers with an error:
 
 // Connect opens a session, within ctx.
 func Connect(ctx context.Context, t Transport) (*Session, error) {
-	s := &Session{end: t.end, gone: make(chan struct{}), changed: &atomic.Bool{}}
+	s := &Session{end: t.end, gone: make(chan struct{}), changed: t.changed}
 	client := mcp.NewClient(&mcp.Implementation{Name: "rlp", Version: "1"}, &mcp.ClientOptions{
 		Capabilities:   &mcp.ClientCapabilities{}, // none: no roots, no sampling, no questions
 		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},

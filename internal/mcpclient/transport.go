@@ -1,11 +1,14 @@
 package mcpclient
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"sync/atomic"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -14,17 +17,48 @@ const MaxMessage = 8 << 20
 
 // A Transport is a way to a server, for one [Connect].
 type Transport struct {
-	sdk mcp.Transport
-	end func() // makes every reading and writing end
+	sdk     mcp.Transport
+	end     func()       // makes every reading and writing end
+	changed *atomic.Bool // the server said that its tools are others
 }
 
 // Stdio is the way to a server that reads one message a line and writes one a
 // line.
 func Stdio(in io.WriteCloser, out io.ReadCloser) Transport {
+	changed := &atomic.Bool{}
 	return Transport{
-		sdk: &mcp.IOTransport{Reader: out, Writer: in, MaxLineLength: MaxMessage},
-		end: func() { _, _ = in.Close(), out.Close() },
+		sdk: &watched{&mcp.IOTransport{Reader: out, Writer: in, MaxLineLength: MaxMessage}, changed},
+		end: func() { _, _ = in.Close(), out.Close() }, changed: changed,
 	}
+}
+
+// watched is a way on which is seen, before any answer that comes after it, that
+// the server's tools are others.
+type watched struct {
+	mcp.Transport
+	changed *atomic.Bool
+}
+
+// Connect implements [mcp.Transport].
+func (w *watched) Connect(ctx context.Context) (mcp.Connection, error) {
+	c, err := w.Transport.Connect(ctx)
+	return &watchedConn{c, w.changed}, err
+}
+
+type watchedConn struct {
+	mcp.Connection
+	changed *atomic.Bool
+}
+
+const listChanged = "notifications/tools/list_changed"
+
+// Read implements [mcp.Connection].
+func (w *watchedConn) Read(ctx context.Context) (jsonrpc.Message, error) {
+	m, err := w.Connection.Read(ctx)
+	if r, ok := m.(*jsonrpc.Request); ok && r.Method == listChanged {
+		w.changed.Store(true)
+	}
+	return m, err
 }
 
 // HTTP is the way to a server at a URL, by streamable HTTP. send sends one
@@ -37,7 +71,7 @@ func HTTP(url, bearer string, send func(*http.Request) (*http.Response, error)) 
 		sdk: &mcp.StreamableClientTransport{
 			Endpoint: url, HTTPClient: client, MaxRetries: -1, DisableStandaloneSSE: true, MaxEventSize: MaxMessage,
 		},
-		end: r.end,
+		end: r.end, changed: &atomic.Bool{},
 	}
 }
 

@@ -32,6 +32,13 @@ var linkCommands = map[string]command{
 		r, err := sdk.MCPCall(a[0], a[1], nil)
 		return string(r), err
 	}},
+	"tool": {3, func(a []string) (string, error) {
+		r, err := sdk.MCPCall(a[0], a[1], []byte(a[2]))
+		if err != nil {
+			return "", hinted(err)
+		}
+		return string(r), nil
+	}},
 	"agent": {1, func(a []string) (string, error) {
 		r, err := sdk.AgentLaunch(sdk.LaunchRequest{Agent: a[0]})
 		return string(r.Result), err

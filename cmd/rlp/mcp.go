@@ -1,0 +1,272 @@
+//go:build !slim
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"runloop.dev/rlp/internal/config"
+	"runloop.dev/rlp/internal/home"
+	"runloop.dev/rlp/internal/mcpclient"
+)
+
+func (a *app) mcpCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "mcp",
+		Short: "See the servers of tools that agents may call, and what they are known by",
+		Long: `Agents that are granted a server of config.toml, [mcp.servers.<name>], call its tools.
+What a server says of its tools (names, descriptions, schemas) is kept when it is first
+used. From then on a server that says anything else is refused until you have seen the
+difference and accepted it.`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return usagef("rlp mcp alone is to serve MCP on stdio, which this version does not do yet; there are rlp mcp list and rlp mcp accept NAME")
+		},
+	}
+	c.AddCommand(a.mcpListCommand(), a.mcpAcceptCommand())
+	return c
+}
+
+func (a *app) mcpListCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List servers, and what they are known by", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return a.mcpList() },
+	}
+}
+
+// A serverLine is one server as it is listed.
+type serverLine struct {
+	Name    string     `json:"name"`
+	Command []string   `json:"command,omitempty"`
+	URL     string     `json:"url,omitempty"`
+	State   string     `json:"state"` // "unused", "known", "changed", "damaged" or "not_configured"
+	Digest  string     `json:"digest,omitempty"`
+	Tools   int        `json:"tools"`
+	Since   *time.Time `json:"since,omitempty"`
+	Problem string     `json:"problem,omitempty"`
+}
+
+func (a *app) mcpList() error {
+	h, cfg, err := a.servers()
+	if err != nil {
+		return err
+	}
+	lines := []serverLine{}
+	for _, name := range serverNames(h, cfg) {
+		lines = append(lines, lineOf(h, cfg, name))
+	}
+	if a.json {
+		return a.printJSON(lines)
+	}
+	if len(lines) == 0 && !a.quiet {
+		fmt.Fprintf(a.stdout, "no servers: write [mcp.servers.<name>] in %s\n", h.Config())
+	}
+	for _, l := range lines {
+		way := l.URL
+		if way == "" {
+			way = strings.Join(l.Command, " ")
+		}
+		fmt.Fprintf(a.stdout, "%-16s %-14s %s\n", l.Name, l.State, printable(way))
+		if l.Since != nil && !a.quiet {
+			fmt.Fprintf(a.stdout, "%-16s %d tools since %s, %s\n", "", l.Tools, l.Since.Format(time.RFC3339), l.Digest)
+		}
+		if l.State == "changed" {
+			fmt.Fprintf(a.stdout, "%-16s says something else now and is refused: rlp mcp accept %s\n", "", l.Name)
+		}
+		if l.Problem != "" {
+			fmt.Fprintf(a.stdout, "%-16s %s\n", "", printable(l.Problem))
+		}
+	}
+	return nil
+}
+
+// servers are the home of this invocation and its settings.
+func (a *app) servers() (home.Home, config.Config, error) {
+	h, err := a.home()
+	if err != nil {
+		return h, config.Config{}, err
+	}
+	cfg, err := config.Load(h.Config(), a.env)
+	if err != nil {
+		return h, cfg, inputErr(err)
+	}
+	return h, cfg, nil
+}
+
+// serverNames are those that are configured, and those that are known and are
+// not any more.
+func serverNames(h home.Home, cfg config.Config) []string {
+	names := map[string]bool{}
+	for name := range cfg.MCP {
+		names[name] = true
+	}
+	entries, _ := os.ReadDir(h.Pins()) // none: nothing is known yet
+	for _, e := range entries {
+		name, pinned := strings.CutSuffix(e.Name(), ".json")
+		if pinned && !strings.HasPrefix(name, ".") && !strings.HasSuffix(name, ".seen") {
+			names[name] = true
+		}
+	}
+	list := make([]string, 0, len(names))
+	for name := range names {
+		list = append(list, name)
+	}
+	slices.Sort(list)
+	return list
+}
+
+func lineOf(h home.Home, cfg config.Config, name string) serverLine {
+	server, configured := cfg.MCP[name]
+	l := serverLine{Name: name, Command: server.Command, URL: server.URL, State: "unused"}
+	known, err := readPin(pinPath(h, name), name)
+	if known != nil {
+		l.State, l.Digest, l.Tools, l.Since = "known", known.Digest, len(known.Tools), &known.At
+		var seen *pin
+		if seen, err = readPin(seenPath(h, name), name); seen != nil && seen.Digest != known.Digest {
+			l.State = "changed"
+		}
+	}
+	if err != nil {
+		l.State, l.Problem = "damaged", err.Error()
+	}
+	if !configured {
+		l.State = "not_configured"
+	}
+	return l
+}
+
+func (a *app) mcpAcceptCommand() *cobra.Command {
+	var yes bool
+	c := &cobra.Command{
+		Use:   "accept NAME",
+		Short: "See what a server says that is not what it is known by, and accept it",
+		Long: `Accept shows how the names, descriptions and schemas of a server's tools differ from
+those that it is known by, as the run saw them that was refused, and takes the new ones in
+their place. It asks at a terminal; elsewhere --yes is needed. Nothing is accepted but what
+is shown: a server that has changed once more is refused once more.`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("rlp mcp accept takes the NAME of one server; rlp mcp list shows them")
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error { return a.mcpAccept(args[0], yes) },
+	}
+	c.Flags().BoolVar(&yes, "yes", false, "accept without being asked")
+	return c
+}
+
+func (a *app) mcpAccept(name string, yes bool) error {
+	h, cfg, err := a.servers()
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(serverNames(h, cfg), name) {
+		return usagef("there is no server %q; rlp mcp list shows those that there are", name)
+	}
+	known, err := readPin(pinPath(h, name), name)
+	if err != nil {
+		return inputErr(err)
+	}
+	seen, err := readPin(seenPath(h, name), name)
+	if err != nil {
+		return inputErr(err)
+	}
+	if known == nil || seen == nil || seen.Digest == known.Digest {
+		return a.nothingToAccept(name)
+	}
+	changes := mcpclient.Diff(known.Tools, seen.Tools)
+	if !a.json {
+		a.printChanges(name, known, seen, changes)
+	}
+	if !yes {
+		if yes, err = a.agreed(name); err != nil || !yes {
+			return err
+		}
+	}
+	if err := seen.write(pinPath(h, name), false); err != nil {
+		return inputErr(fmt.Errorf("keeping what the server %s says: %w", name, err))
+	}
+	if err := os.Remove(seenPath(h, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return inputErr(err)
+	}
+	if a.json {
+		return a.printJSON(map[string]any{"server": name, "before": known.Digest, "after": seen.Digest, "changes": changes, "accepted": true})
+	}
+	if !a.quiet {
+		fmt.Fprintf(a.stdout, "accepted: %s is known by %s\n", name, seen.Digest)
+	}
+	return nil
+}
+
+func (a *app) nothingToAccept(name string) error {
+	if a.json {
+		return a.printJSON(map[string]any{"server": name, "changes": []any{}, "accepted": false})
+	}
+	if !a.quiet {
+		fmt.Fprintf(a.stdout, "nothing to accept: no run has heard %s say anything else than it is known by\n", name)
+	}
+	return nil
+}
+
+// agreed asks at a terminal.
+func (a *app) agreed(name string) (bool, error) {
+	if !isTerminal(a.stdin) {
+		return false, usagef("nobody can be asked here: rlp mcp accept %s --yes accepts what is shown above", name)
+	}
+	fmt.Fprintf(a.stderr, "accept? [y/N] ")
+	line, err := bufio.NewReader(io.LimitReader(a.stdin, 64)).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return false, inputErr(err)
+	}
+	word := strings.ToLower(strings.TrimSpace(line))
+	return word == "y" || word == "yes", nil
+}
+
+// printChanges shows a difference. Every word of it is the server's, and none
+// reaches the terminal as anything but a word.
+func (a *app) printChanges(name string, known, seen *pin, changes []mcpclient.Change) {
+	fmt.Fprintf(a.stdout, "%s\n- known since %s\n+ seen on     %s\n", name, known.At.Format(time.RFC3339), seen.At.Format(time.RFC3339))
+	for _, c := range changes {
+		fmt.Fprintf(a.stdout, "\n%s tool %s\n", c.Kind, printable(c.Tool))
+		show := func(sign, what, text string) {
+			for line := range strings.Lines(text) {
+				fmt.Fprintf(a.stdout, "  %s %s: %s\n", sign, what, printable(strings.TrimRight(line, "\r\n")))
+			}
+		}
+		for _, side := range []struct {
+			sign string
+			tool *mcpclient.Tool
+		}{{"-", c.Before}, {"+", c.After}} {
+			if t := side.tool; t != nil {
+				if c.Kind != "changed" || c.Before.Description != c.After.Description {
+					show(side.sign, "description", t.Description)
+				}
+				if c.Kind != "changed" || !bytes.Equal(c.Before.Schema, c.After.Schema) {
+					show(side.sign, "schema", indented(t.Schema))
+				}
+			}
+		}
+	}
+	fmt.Fprintln(a.stdout)
+}
+
+func indented(schema json.RawMessage) string {
+	var b bytes.Buffer
+	if err := json.Indent(&b, schema, "", "  "); err != nil {
+		return string(schema)
+	}
+	return b.String()
+}

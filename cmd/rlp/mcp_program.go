@@ -1,0 +1,169 @@
+//go:build !slim
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/internal/lane"
+	"runloop.dev/rlp/launcher"
+)
+
+// send sends one request to the server of a configured URL: an address that is
+// written there is the operator's word, a name leads to public ones alone.
+func (s *mcpServers) send(req *http.Request) (*http.Response, error) { return s.http.Send(req, true) }
+
+// An mcpProgram is a server that rlp has started, in a lane of its own.
+type mcpProgram struct {
+	*lane.Process
+	lane lane.Lane
+}
+
+// Bounds of a server's program.
+const (
+	mcpStderr = 16 << 10 // bytes that are kept for the log
+	mcpBow    = 300 * time.Millisecond
+)
+
+// start starts the configured command: nothing of it comes from the agent, and
+// it is given nothing of the agent's.
+func (m *mcpServer) start(secrets []string) (*mcpProgram, error) {
+	c, spec := m.all.c, m.all.spec
+	m.started++
+	suffix := fmt.Sprintf("-%s-%d", m.name, m.started)
+	work := c.home.Work(spec.Agent, spec.RunID+suffix)
+	cfg := m.all.app.laneConfig(c, spec.Identity)
+	cfg.Work, cfg.ID = work, spec.RunID+"-m"+strconv.Itoa(m.all.starts)
+	name := c.config.Exec.Lane
+	if name == "auto" && len(c.config.Exec.Asked) > 0 {
+		name = "container"
+	}
+	l, err := lane.Open(context.Background(), name, cfg)
+	if err != nil {
+		return nil, &mcpTrouble{"no lane here confines it", err}
+	}
+	p, err := m.startIn(l, work, secrets)
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return &mcpProgram{p, l}, nil
+}
+
+func (m *mcpServer) startIn(l lane.Lane, work string, secrets []string) (*lane.Process, error) {
+	spec := m.all.spec
+	found, folders, err := m.seen(l)
+	if err != nil {
+		return nil, err
+	}
+	env := []string{"PATH=/usr/bin:/bin", "HOME=" + work, "TMPDIR=" + work, "RLP_TENANT=" + spec.Tenant, "RLP_RUN_ID=" + spec.RunID}
+	for _, name := range m.cfg.Env {
+		if value, set := m.all.app.guestVariable(name); set {
+			env = withVariable(env, name, value)
+		}
+	}
+	for i, s := range m.cfg.Secrets {
+		env = withVariable(env, s.Variable, secrets[i])
+	}
+	p, err := lane.Start(context.Background(), l, &lane.Command{
+		Program: found.File, Argv: m.cfg.Command, Env: env, Folders: folders, Timeout: m.all.lifetime(), MaxOutput: mcpStderr,
+	})
+	if err != nil {
+		return nil, &mcpTrouble{"its program cannot be started", err}
+	}
+	return p, nil
+}
+
+func withVariable(env []string, name, value string) []string {
+	env = slices.DeleteFunc(env, func(kv string) bool { return strings.HasPrefix(kv, name+"=") })
+	return append(env, name+"="+value)
+}
+
+// lifetime is longer than the run: a server ends with it.
+func (s *mcpServers) lifetime() time.Duration {
+	if plan, err := launcher.NewPlan(s.spec.Policy); err == nil {
+		if ms, set := plan.Limits.Get(caps.WallTimeMS); set {
+			return time.Duration(min(ms, int64(24*time.Hour/time.Millisecond)))*time.Millisecond + time.Minute
+		}
+	}
+	return 24 * time.Hour
+}
+
+// seen is the program, and what it sees of the operator's files: those that the
+// command names by absolute paths, to be read. What the agent may write is no
+// server but the agent's own code, and rlp's home is nobody's.
+func (m *mcpServer) seen(l lane.Lane) (lane.Found, []lane.Folder, error) {
+	plan, err := launcher.NewPlan(m.all.spec.Policy)
+	if err != nil {
+		return lane.Found{}, nil, err
+	}
+	programs := &programs{lane: l, home: m.all.c.home.Dir()}
+	found, err := programs.find(m.cfg.Command[0])
+	if err != nil {
+		return found, nil, &mcpTrouble{"its program is not there, or is none", err}
+	}
+	var folders []lane.Folder
+	paths := append(found.Via, found.File)
+	for _, arg := range m.cfg.Command[1:] {
+		if !filepath.IsAbs(arg) || filepath.Clean(arg) != arg {
+			continue
+		}
+		at, err := lane.Resolve(arg)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return found, nil, &mcpTrouble{"a path of its command leads nowhere: " + arg, err}
+		}
+		if dir := m.all.c.home.Dir(); within(at.File, dir) || within(dir, at.File) {
+			return found, nil, &mcpTrouble{"its command names " + arg + ", where rlp's home is", nil}
+		}
+		folders = append(folders, lane.Folder{Path: at.File, Access: lane.ReadOnly})
+		paths = append(append(paths, at.Via...), at.File)
+	}
+	for _, path := range paths {
+		for _, mode := range []caps.Mode{caps.Write, caps.Delete} {
+			if plan.Effective.Check(caps.Request{Family: caps.FS, Mode: mode, Name: path}).Allow {
+				return found, nil, &mcpTrouble{"the agent may write " + path + ", which is part of the server; take it out of fs_rw", nil}
+			}
+		}
+	}
+	slices.SortFunc(folders, func(a, b lane.Folder) int { return strings.Compare(a.Path, b.Path) })
+	return found, slices.Compact(folders), nil
+}
+
+// within reports whether a clean path is dir or below it.
+func within(path, dir string) bool {
+	return path == dir || dir == "/" || strings.HasPrefix(path, dir+"/")
+}
+
+// end ends the program: it is told that there is no more, and a moment later
+// ended with all that it started. What it said on stderr goes into the log.
+func (p *mcpProgram) end(s *mcpServers, name string) error {
+	_ = p.Stdin.Close()
+	late := time.NewTimer(mcpBow)
+	defer late.Stop()
+	select {
+	case <-p.Done():
+	case <-late.C:
+	}
+	r, err := p.End()
+	said := p.Stderr()
+	if r != nil || err != nil || len(said.Data) > 0 {
+		status := -1
+		if r != nil {
+			status = r.ExitCode
+		}
+		s.spec.Log.Info("mcp server ended", "server", name, "exit_code", status, "stderr", string(said.Data), "stderr_cut", said.Cut)
+	}
+	return errors.Join(err, p.lane.Close())
+}
