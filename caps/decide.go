@@ -166,7 +166,7 @@ func (st *state) refuser(f Family, m Mode, id int32) int16 {
 }
 
 func (st *state) reason(r Request) Code {
-	if !(Set{st}).Any(r.Family) {
+	if r.Family != Tool && !(Set{st}).Any(r.Family) {
 		return CapMissing
 	}
 	if r.Family == Net && r.Name != "*" {
