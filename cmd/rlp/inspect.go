@@ -53,6 +53,7 @@ func (a *app) inspect(path string) error {
 			"agent": m.Agent.String(), "version": m.Version, "description": m.Description, "bundle_digest": b.Digest,
 			"entry_wasm": m.Entry.Path, "wasm_sha256": b.WasmSHA256, "wasm_bytes": len(b.Wasm), "imports": list,
 			"policy": string(b.Policy), "signed": b.Signed, "findings": orNone(b.Findings), "refused": refused,
+			"tools": toolDocuments(b.Tools),
 		})
 	}
 	fmt.Fprintf(a.stdout, "%s %s\n%s\n", m.Agent, m.Version, m.Description)
@@ -65,6 +66,7 @@ func (a *app) inspect(path string) error {
 		}
 		fmt.Fprintln(a.stdout, line)
 	}
+	a.inspectTools(b.Tools)
 	for _, f := range b.Findings {
 		fmt.Fprintln(a.stdout, f)
 	}

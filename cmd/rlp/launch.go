@@ -103,6 +103,7 @@ func (a *app) dryRun(spec *launcher.Spec) error {
 		err = a.printJSON(report)
 	} else {
 		err = a.printPlan(spec.Policy)
+		a.printTools(report.Tools)
 	}
 	if report.ExitCode != 0 {
 		fmt.Fprintf(a.stderr, "rlp: %s\n", printable(report.Message))
@@ -218,7 +219,7 @@ func (a *app) spec(c *composition) (*launcher.Spec, error) {
 		return nil, err
 	}
 	m := c.bundle.Manifest
-	return &launcher.Spec{
+	spec := &launcher.Spec{
 		Identity: launcher.Identity{
 			RunID: runID.String(), TraceID: strings.ReplaceAll(uuid.NewString(), "-", ""), Tenant: c.home.Tenant(),
 			Agent: m.Agent.String(), Version: m.Version, BundleDigest: c.bundle.Digest,
@@ -226,7 +227,8 @@ func (a *app) spec(c *composition) (*launcher.Spec, error) {
 		Module: c.bundle.Wasm, Policy: c.policy, Paths: c.paths, KeepMissing: c.config.Security.PathProfile == "relaxed", Params: c.params,
 		Taint: taint, Env: a.guestVariable, FailOnEmpty: c.config.Security.Caps.FailOnEmpty,
 		CacheDir: c.home.Cache(), Compiler: selfPath, Now: time.Now,
-	}, nil
+	}
+	return spec, a.attach(c, spec)
 }
 
 // readInput is the agent's stdin. It is one JSON document.

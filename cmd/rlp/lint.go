@@ -175,6 +175,7 @@ func (l *linter) bundle(path string, overrides []string) {
 	l.findings = append(l.findings, policy.Extras(plan.Changes)...)
 	l.findings = append(l.findings, uselessDenies(c, plan)...)
 	l.findings = append(l.findings, unaskedImports(c, plan)...)
+	l.findings = append(l.findings, lintTools(c, plan)...)
 	l.plans = append(l.plans, plan)
 }
 
@@ -235,6 +236,9 @@ func unaskedImports(c *composition, plan launcher.Plan) []policy.Finding {
 	}
 	var findings []policy.Finding
 	for _, known := range hostcalls.Imports() {
+		if known.Family == caps.MCP && len(c.bundle.Tools) > 0 {
+			continue // its own tools are called by it
+		}
 		if !known.Gated || plan.Base.Any(known.Family) || len(c.unset) > 0 && known.Family == caps.FS {
 			continue
 		}

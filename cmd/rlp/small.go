@@ -52,11 +52,17 @@ func (a *app) fit(c *composition, dryRun bool) error {
 		return true
 	})
 	few, err := fewJournals(c.home)
-	if err == nil && !more && few && !dryRun {
+	if err == nil && !more && few && !dryRun && len(c.bundle.Tools) == 0 {
 		return nil
 	}
 	return a.become(c.home.Dir())
 }
+
+// attach has nothing to attach: no agent with tools comes here.
+func (a *app) attach(*composition, *launcher.Spec) error { return nil }
+
+// printTools is the whole program's, as the plan is.
+func (a *app) printTools([]launcher.Attachment) {}
 
 // printPlan is the whole program's.
 func (a *app) printPlan(launcher.Policy) error { return a.become("") }

@@ -1,0 +1,108 @@
+//go:build !slim
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"runloop.dev/rlp/hostcalls"
+)
+
+// A screen is where a person can be asked.
+type screen interface {
+	io.ReadWriteCloser
+	SetReadDeadline(t time.Time) error
+}
+
+// longestQuestion is how long a person has to answer; after that it is a no.
+const longestQuestion = 5 * time.Minute
+
+// mostShown bounds what a question shows of arguments, in characters.
+const mostShown = 4000
+
+// confirm answers for the operator as security.confirm says: by asking at the
+// terminal of this process, or without.
+func (a *app) confirm(how, agent string) hostcalls.Confirm {
+	switch how {
+	case "allow":
+		return func(context.Context, hostcalls.Question) (bool, string) { return true, `by security.confirm = "allow"` }
+	case "ask":
+		return func(ctx context.Context, q hostcalls.Question) (bool, string) {
+			tty, err := openTerminal()
+			if err != nil {
+				return false, "there is no terminal to ask at (" + err.Error() + `); the operator may write confirm = "allow" under [security]`
+			}
+			defer tty.Close()
+			return askAt(ctx, tty, agent, q)
+		}
+	}
+	return func(context.Context, hostcalls.Question) (bool, string) { return false, `security.confirm = "refuse"` }
+}
+
+// askAt asks at a terminal. Only a yes that is typed after the question is one.
+func askAt(ctx context.Context, tty screen, agent string, q hostcalls.Question) (bool, string) {
+	if _, err := io.WriteString(tty, question(agent, q)); err != nil {
+		return false, "the question could not be shown"
+	}
+	if err := tty.SetReadDeadline(time.Now().Add(longestQuestion)); err != nil {
+		return false, "the terminal cannot be waited for"
+	}
+	stop := context.AfterFunc(ctx, func() { _ = tty.SetReadDeadline(time.Unix(1, 0)) })
+	defer stop()
+	line, err := readLine(tty)
+	switch word := strings.ToLower(strings.TrimSpace(line)); {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		_, _ = io.WriteString(tty, "\r\nrlp: no answer, so it is a no\r\n")
+		return false, "nobody answered in time"
+	case err == nil && (word == "y" || word == "yes"):
+		return true, "by the operator at the terminal"
+	}
+	return false, "the operator said no"
+}
+
+// question is what is shown. Nothing of the bundle's or the guest's words can
+// steer the terminal, or begin a line of its own.
+func question(agent string, q hostcalls.Question) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\r\nrlp: %s wants to use %s\r\n", printable(agent), printable(q.Tool))
+	if q.Description != "" {
+		fmt.Fprintf(&b, "  it says    %s\r\n", clipped(q.Description))
+	}
+	fmt.Fprintf(&b, "  reaches    %s\r\n", clipped(q.Target))
+	if q.Arguments != "" {
+		fmt.Fprintf(&b, "  arguments  %s\r\n", clipped(q.Arguments))
+	}
+	b.WriteString("Allow it this once? [y/N] ")
+	return b.String()
+}
+
+func clipped(s string) string {
+	text := []rune(printable(s))
+	if len(text) <= mostShown {
+		return string(text)
+	}
+	return fmt.Sprintf("%s ... and %d characters more that are not shown", string(text[:mostShown]), len(text)-mostShown)
+}
+
+// readLine reads to the end of a line, and no further than an answer can be long.
+func readLine(r io.Reader) (string, error) {
+	var line []byte
+	one := make([]byte, 1)
+	for len(line) < 64 {
+		n, err := r.Read(one)
+		if n == 1 && (one[0] == '\n' || one[0] == '\r') {
+			return string(line), nil
+		}
+		if err != nil {
+			return "", err
+		}
+		line = append(line, one[:n]...)
+	}
+	return "", errors.New("too long for an answer")
+}

@@ -1,0 +1,175 @@
+//go:build !slim
+
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"runloop.dev/rlp/bundles"
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/hostcalls"
+	"runloop.dev/rlp/internal/jail"
+	"runloop.dev/rlp/internal/schema"
+	"runloop.dev/rlp/launcher"
+)
+
+// attach gives a run the tools of its bundle, and who is asked before they, or
+// whatever else the operator wants to be asked about, are used.
+func (a *app) attach(c *composition, spec *launcher.Spec) error {
+	tools, err := c.tools()
+	if err != nil {
+		return inputErr(err)
+	}
+	spec.Components.Tools = tools
+	spec.Components.Confirm = a.confirm(c.config.Security.Confirm, spec.Agent)
+	spec.Components.ConfirmExternal = c.config.Security.ConfirmExternalActions
+	return nil
+}
+
+// tools are those of the bundle, ready to be judged. One that could never be
+// called as it stands refuses the bundle.
+func (c *composition) tools() ([]hostcalls.Tool, error) {
+	list := make([]hostcalls.Tool, 0, len(c.bundle.Tools))
+	for i := range c.bundle.Tools {
+		from := &c.bundle.Tools[i]
+		t, err := c.tool(from)
+		if err == nil {
+			err = t.Check()
+		}
+		if err != nil {
+			return nil, &bundles.Error{
+				File: from.Pos.File, Line: from.Pos.Line, Column: from.Pos.Column, Code: "tools", Message: "the tool " + from.ID + ": " + err.Error(),
+			}
+		}
+		list = append(list, t)
+	}
+	return list, nil
+}
+
+func (c *composition) tool(from *bundles.Tool) (hostcalls.Tool, error) {
+	t := hostcalls.Tool{
+		ID: from.ID, Description: from.Description, InputSchema: from.Input, Tokens: from.Budget.Tokens, MicroUSD: from.Budget.MicroUSD, Confirm: from.Confirm,
+	}
+	if t.InputSchema == nil {
+		t.InputSchema = []byte(`{"type":"object"}`)
+	}
+	use := caps.Request{Family: caps.Secrets, Mode: caps.Use}
+	dst := ""
+	if x := from.Exec; x != nil {
+		file, _, err := c.canonicalProgram(x.Command)
+		if err != nil {
+			return t, err
+		}
+		t.Program = &hostcalls.ToolProgram{Command: x.Command, File: file, Args: x.Args, Env: toolFields(x.Env), Timeout: x.Timeout}
+		for _, v := range x.Env {
+			t.Later = append(t.Later, caps.Request{Family: caps.Env, Name: v.Name})
+		}
+	} else {
+		t.Request = &hostcalls.ToolRequest{Method: from.HTTP.Method, URL: from.HTTP.URL, Headers: toolFields(from.HTTP.Headers), Timeout: from.HTTP.Timeout}
+		dst = "@" + from.HTTP.Host
+	}
+	if err := c.needs(&t, from.Capabilities); err != nil {
+		return t, err
+	}
+	for _, id := range from.Secrets {
+		t.Needs = append(t.Needs, caps.Request{Family: caps.Secrets, Mode: caps.Get, Name: id})
+		use.Name = id + dst
+		t.Later = append(t.Later, use)
+	}
+	return t, c.schemas(&t, from)
+}
+
+// needs are the capabilities that a tool declares, paths as policies know them.
+// The host of its own request is not asked for in every method: there is one
+// that the tool has.
+func (c *composition) needs(t *hostcalls.Tool, declared []caps.Entry) error {
+	canonical, _, err := launcher.Canonical(launcher.Policy{Base: declared}, jail.Canonical, c.canonicalProgram)
+	if err != nil {
+		return err
+	}
+	own := t.Own()
+	files := &caps.Layer{Name: "tool:" + t.ID, Bounds: []caps.Bound{{Family: caps.FS, Modes: caps.AllModes(caps.FS)}}}
+	for _, e := range canonical.Base {
+		if e.Grant.Family == caps.FS {
+			files.Allow = append(files.Allow, e)
+		}
+		if e.Grant.Family == own.Family && e.Grant.Scope == own.Name && e.Grant.Modes.Has(own.Mode) {
+			continue
+		}
+		requests, err := caps.ParseRequest(e.Grant.String())
+		if err != nil {
+			return err
+		}
+		t.Needs = append(t.Needs, requests...)
+	}
+	t.Files = files
+	return nil
+}
+
+// schemas give the tool its two checks. Without a schema everything is right
+// that is JSON, and a result may be a text as well.
+func (c *composition) schemas(t *hostcalls.Tool, from *bundles.Tool) error {
+	files := make(map[string][]byte, len(from.Schemas))
+	for _, name := range from.Schemas {
+		files[name] = c.bundle.Files[name]
+	}
+	input, err := compiled("input_schema", from.Input, files)
+	if err != nil {
+		return err
+	}
+	result, err := compiled("result_schema", from.Result, files)
+	if err != nil {
+		return err
+	}
+	t.Input = func(text []byte) ([]byte, error) {
+		v, err := schema.Decode(text)
+		if err != nil {
+			return nil, err
+		}
+		return checked(input, v)
+	}
+	t.Result = func(text []byte) ([]byte, error) {
+		v, err := schema.Decode(text)
+		if err != nil {
+			v = strings.ToValidUTF8(string(text), "\ufffd")
+		}
+		return checked(result, v)
+	}
+	return nil
+}
+
+func compiled(what string, text []byte, files map[string][]byte) (*schema.Schema, error) {
+	if text == nil {
+		return &schema.Schema{}, nil
+	}
+	s, err := schema.Compile(text, files)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	return s, nil
+}
+
+func checked(s *schema.Schema, v any) ([]byte, error) {
+	if err := s.Check(v); err != nil {
+		return nil, err
+	}
+	return schema.Encode(v)
+}
+
+// toolFields are headers or variables with the places of secrets cut out.
+func toolFields(from []bundles.ToolField) []hostcalls.ToolField {
+	list := make([]hostcalls.ToolField, 0, len(from))
+	for _, f := range from {
+		field := hostcalls.ToolField{Name: f.Name}
+		rest := f.Value
+		for _, id := range f.Secrets {
+			before, after, _ := strings.Cut(rest, bundles.SecretMark(id))
+			field.Parts = append(field.Parts, hostcalls.ToolPart{Text: before}, hostcalls.ToolPart{Secret: id})
+			rest = after
+		}
+		field.Parts = append(field.Parts, hostcalls.ToolPart{Text: rest})
+		list = append(list, field)
+	}
+	return list
+}
