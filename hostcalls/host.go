@@ -38,19 +38,25 @@ type KBValue struct {
 	Trusted bool
 }
 
+// A KBChange is what becomes of the value at a key.
+type KBChange struct {
+	Domain, Key string
+	Value       []byte
+	// Because is the untrusted input that the run had taken in before, "" for
+	// none. The store keeps it with the value, and says to whoever reads that
+	// whether it is to be trusted.
+	Because string
+}
+
 // KB is what the kb calls need of a knowledge base. Implementations are bound
 // to one tenant: no method takes a tenant, so none can name another's. Errors
 // that a guest should see are a [*Fail]; any other is answered as io.
-//
-// What changes a value says why it is not to be trusted: because of what the
-// run has taken in before, "" if that was nothing untrusted. The store keeps
-// that with the value, and says so to whoever reads it.
 type KB interface {
 	Get(ctx context.Context, domain, key string) (KBValue, error)
-	Put(ctx context.Context, domain, key string, value []byte, because string) (revision uint64, err error)
+	Put(ctx context.Context, c KBChange) (revision uint64, err error)
 	// CAS writes only if the stored revision is this one (0: absent).
-	CAS(ctx context.Context, domain, key string, value []byte, revision uint64, because string) (uint64, error)
-	Delete(ctx context.Context, domain, key, because string) error
+	CAS(ctx context.Context, c KBChange, revision uint64) (uint64, error)
+	Delete(ctx context.Context, c KBChange) error
 	List(ctx context.Context, domain, prefix string) ([]KBEntry, error)
 	// Search returns the values that suit a text best.
 	Search(ctx context.Context, q KBQuery) ([]KBHit, error)

@@ -42,17 +42,17 @@ func (m memoryKB) Get(_ context.Context, domain, key string) (KBValue, error) {
 	return KBValue{Bytes: []byte(v), Trusted: true}, nil
 }
 
-func (m memoryKB) Put(_ context.Context, domain, key string, v []byte, _ string) (uint64, error) {
-	m[domain+"/"+key] = string(v)
+func (m memoryKB) Put(_ context.Context, c KBChange) (uint64, error) {
+	m[c.Domain+"/"+c.Key] = string(c.Value)
 	return 1, nil
 }
 
-func (m memoryKB) CAS(_ context.Context, _, _ string, _ []byte, _ uint64, _ string) (uint64, error) {
+func (m memoryKB) CAS(context.Context, KBChange, uint64) (uint64, error) {
 	return 0, &Fail{Errno: Again, Hint: "another"}
 }
 
-func (m memoryKB) Delete(_ context.Context, domain, key, _ string) error {
-	delete(m, domain+"/"+key)
+func (m memoryKB) Delete(_ context.Context, c KBChange) error {
+	delete(m, c.Domain+"/"+c.Key)
 	return nil
 }
 

@@ -118,7 +118,7 @@ var kbPut = define("kb_put", 3, caps.KBWrite, gated[kbReq]{
 		if err != nil {
 			return nil, err
 		}
-		rev, err := h.cfg.KB.Put(ctx, r.domain, key, []byte(r.value), h.taintedBy())
+		rev, err := h.cfg.KB.Put(ctx, h.change(r, key))
 		return h.wrote(r, rev, err)
 	},
 })
@@ -130,7 +130,7 @@ var kbCAS = define("kb_cas", 4, caps.KBWrite, gated[kbReq]{
 		if err != nil {
 			return nil, err
 		}
-		rev, err := h.cfg.KB.CAS(ctx, r.domain, key, []byte(r.value), r.revision, h.taintedBy())
+		rev, err := h.cfg.KB.CAS(ctx, h.change(r, key), r.revision)
 		return h.wrote(r, rev, err)
 	},
 })
@@ -142,7 +142,7 @@ var kbDelete = define("kb_delete", 2, caps.KBWrite, gated[kbReq]{
 		if err != nil {
 			return nil, err
 		}
-		return nil, kbError(h.cfg.KB.Delete(ctx, r.domain, key, h.taintedBy()))
+		return nil, kbError(h.cfg.KB.Delete(ctx, h.change(r, key)))
 	},
 })
 
@@ -174,6 +174,11 @@ func (h *Host) listRaw(ctx context.Context, r kbReq) ([]KBEntry, error) {
 		entries = []KBEntry{}
 	}
 	return entries, kbError(err)
+}
+
+// change is what r makes of the stored key.
+func (h *Host) change(r kbReq, key string) KBChange {
+	return KBChange{Domain: r.domain, Key: key, Value: []byte(r.value), Because: h.taintedBy()}
 }
 
 // place is the stored key that a value goes to, once it may.

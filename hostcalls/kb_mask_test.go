@@ -55,18 +55,18 @@ func (m sortedKB) List(_ context.Context, domain, prefix string) ([]KBEntry, err
 	return list, nil
 }
 
-func (m sortedKB) CAS(ctx context.Context, domain, key string, v []byte, revision uint64, because string) (uint64, error) {
-	if _, err := m.Get(ctx, domain, key); (revision == 0) != errors.Is(err, fs.ErrNotExist) {
+func (m sortedKB) CAS(ctx context.Context, c KBChange, revision uint64) (uint64, error) {
+	if _, err := m.Get(ctx, c.Domain, c.Key); (revision == 0) != errors.Is(err, fs.ErrNotExist) {
 		return 0, &Fail{Errno: Again, Hint: "another"}
 	}
-	return m.Put(ctx, domain, key, v, because)
+	return m.Put(ctx, c)
 }
 
-func (m sortedKB) Delete(ctx context.Context, domain, key, because string) error {
-	if _, err := m.Get(ctx, domain, key); err != nil {
+func (m sortedKB) Delete(ctx context.Context, c KBChange) error {
+	if _, err := m.Get(ctx, c.Domain, c.Key); err != nil {
 		return err
 	}
-	return m.memoryKB.Delete(ctx, domain, key, because)
+	return m.memoryKB.Delete(ctx, c)
 }
 
 func (m sortedKB) Search(context.Context, KBQuery) ([]KBHit, error) {

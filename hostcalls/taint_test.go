@@ -161,21 +161,21 @@ func (k labelledKB) Get(ctx context.Context, domain, key string) (KBValue, error
 	return v, err
 }
 
-func (k labelledKB) Put(ctx context.Context, domain, key string, v []byte, because string) (uint64, error) {
-	k.because["put "+domain+"/"+key] = because
-	return k.memoryKB.Put(ctx, domain, key, v, because)
+func (k labelledKB) Put(ctx context.Context, c KBChange) (uint64, error) {
+	k.because["put "+c.Domain+"/"+c.Key] = c.Because
+	return k.memoryKB.Put(ctx, c)
 }
 
-func (k labelledKB) CAS(_ context.Context, domain, key string, _ []byte, revision uint64, because string) (uint64, error) {
-	k.because["cas "+domain+"/"+key] = because
+func (k labelledKB) CAS(_ context.Context, c KBChange, revision uint64) (uint64, error) {
+	k.because["cas "+c.Domain+"/"+c.Key] = c.Because
 	if revision != 1 {
 		return 0, &Fail{Errno: Again, Hint: "another"}
 	}
 	return 2, nil
 }
 
-func (k labelledKB) Delete(_ context.Context, domain, key, because string) error {
-	k.because["delete "+domain+"/"+key] = because
+func (k labelledKB) Delete(_ context.Context, c KBChange) error {
+	k.because["delete "+c.Domain+"/"+c.Key] = c.Because
 	return nil
 }
 

@@ -125,30 +125,30 @@ func (r *runKB) Get(ctx context.Context, domain, key string) (hostcalls.KBValue,
 	return hostcalls.KBValue(c), asFail(err)
 }
 
-func (r *runKB) Put(ctx context.Context, domain, key string, value []byte, because string) (uint64, error) {
-	v, err := r.writer(ctx, because)
+func (r *runKB) Put(ctx context.Context, c hostcalls.KBChange) (uint64, error) {
+	v, err := r.writer(ctx, c.Because)
 	if err != nil {
 		return 0, err
 	}
-	rev, err := v.Put(ctx, domain, key, value)
+	rev, err := v.Put(ctx, c.Domain, c.Key, c.Value)
 	return rev, asFail(err)
 }
 
-func (r *runKB) CAS(ctx context.Context, domain, key string, value []byte, revision uint64, because string) (uint64, error) {
-	v, err := r.writer(ctx, because)
+func (r *runKB) CAS(ctx context.Context, c hostcalls.KBChange, revision uint64) (uint64, error) {
+	v, err := r.writer(ctx, c.Because)
 	if err != nil {
 		return 0, err
 	}
-	rev, err := v.CAS(ctx, domain, key, value, revision)
+	rev, err := v.CAS(ctx, c.Domain, c.Key, c.Value, revision)
 	return rev, asFail(err)
 }
 
-func (r *runKB) Delete(ctx context.Context, domain, key, because string) error {
-	v, err := r.writer(ctx, because)
+func (r *runKB) Delete(ctx context.Context, c hostcalls.KBChange) error {
+	v, err := r.writer(ctx, c.Because)
 	if err != nil {
 		return err
 	}
-	return asFail(v.Delete(ctx, domain, key))
+	return asFail(v.Delete(ctx, c.Domain, c.Key))
 }
 
 func (r *runKB) List(ctx context.Context, domain, prefix string) ([]hostcalls.KBEntry, error) {

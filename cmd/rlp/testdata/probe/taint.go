@@ -12,8 +12,8 @@ import (
 
 var taintCommands = map[string]command{
 	"obey":     {1, func(a []string) (string, error) { return obey(sdk.HTTP(sdk.HTTPRequest{URL: a[0]})) }}, // URL
-	"recall":   {2, recall},                                                                                   // DOMAIN KEY
-	"holdkey":  {2, holdKey},                                                                                  // SECRET URL
+	"recall":   {2, recall},                                                                                 // DOMAIN KEY
+	"holdkey":  {2, holdKey},                                                                                // SECRET URL
 	"readlink": {1, func(a []string) (string, error) { return os.Readlink(a[0]) }},
 }
 
