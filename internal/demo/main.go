@@ -76,7 +76,7 @@ func run(ctx context.Context, program, dir string) (err error) {
 	}
 	defer stopModel()
 	d.modelURL = "http://" + address + "/v1"
-	for _, step := range []func() error{d.prepare, d.notes, d.write, d.send, d.tidy, d.narrow, d.log, d.search} {
+	for _, step := range []func() error{d.prepare, d.notes, d.talk, d.write, d.send, d.tidy, d.narrow, d.log, d.search} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -193,6 +193,11 @@ func (d *demo) notes() error {
 	}
 	d.say("tree_audit looks for what should not lie there")
 	return d.rlp("", "launch", "agents/tree_audit", "--param", "tree=testdata/notes")
+}
+
+func (d *demo) talk() error {
+	d.say("chat_notes answers questions, one a line of its stdin: who sells the boat? when is the harbour meeting?")
+	return d.rlp("who sells the boat?\nwhen is the harbour meeting?\n", "launch", "agents/chat_notes", "--param", "notes=testdata/notes", "--turns")
 }
 
 func (d *demo) write() error {
