@@ -212,6 +212,30 @@ func TestGrantsRefused(t *testing.T) {
 	}
 }
 
+// There is one reader: the same text is the same layer, whoever brings it.
+//
+//rlp:holds A60 Y2
+func TestOneReader(t *testing.T) {
+	b := base(t, broad)
+	for _, text := range layerFiles() {
+		o, findings := policy.ParseLayer("override:f", "f", []byte(text), options)
+		p, more := policy.ParseProfile("f", "f", []byte(text), options)
+		if o == nil || p == nil {
+			t.Fatalf("%v %v\n%s", findings, more, text)
+		}
+		one, _ := narrow(t, b, o.Layer)
+		two, _ := narrow(t, b, p.Layer)
+		if one.Digest() != two.Digest() {
+			t.Errorf("as an override %s, as a profile %s\n%s", one, two, text)
+		}
+		if l, _ := policy.ParseGrant("f", "f", []byte(text), options); l != nil {
+			if three, _ := narrow(t, b, l); three.Digest() != one.Digest() {
+				t.Errorf("as a grant %s, as an override %s\n%s", three, one, text)
+			}
+		}
+	}
+}
+
 // Names that are not known are told: allowed in vain, forbidden all the same.
 func TestUnknownAdapters(t *testing.T) {
 	l, findings := policy.ParseGrant("grant", "g", []byte(`{"allowed_adapters":["fs","tiktok"],"forbidden_adapters":["calendar","net_http"]}`), options)

@@ -165,6 +165,8 @@ func refusals() []refusal {
 		{"another's name", "name = \"other\"\n", "l", policy.CodeBadName, "1:8", "called"},
 		{"schema_version unknown", "schema_version = \"2\"\n", "l", policy.CodeBadSchema, "1:18", "1.0"},
 		{"description a number", "description = 1\n", "l", policy.CodeWrongType, "1:15", ""},
+		{"profile in a base", "profile = \"operator_full\"\n", "b", policy.CodeUnknownKey, "1:1", ""},
+		{"adapters in a base", "allowed_adapters = [\"http\"]\n", "b", policy.CodeUnknownKey, "1:1", ""},
 		{"description in a base", "description = \"x\"\n", "b", policy.CodeMisplacedKey, "1:1", "manifest"},
 		{"param by number", "[params]\nnotes = 1\n", "l", policy.CodeWrongType, "2:9", ""},
 		{"param relative", "[params]\nnotes = \"a/b\"\n", "l", policy.CodeBadPath, "2:9", ""},
@@ -189,7 +191,7 @@ func refusals() []refusal {
 // Nothing that is not understood is passed over: the document is refused by
 // both readings that know it, with one error, in its place, with a hint.
 //
-//rlp:holds R10 R14 R15 R16 R21 R31 R36 R37 R38 R39 R47 A9 A10 Y14 Y17 Y19
+//rlp:holds R10 R14 R15 R16 R21 R31 R36 R37 R38 R39 R47 A9 A10 A61 Y14 Y17 Y19
 func TestRefusals(t *testing.T) {
 	for _, c := range refusals() {
 		for _, reading := range c.readings {

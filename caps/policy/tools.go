@@ -2,6 +2,7 @@ package policy
 
 import (
 	"slices"
+	"strings"
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/internal/tomlfile"
@@ -22,7 +23,8 @@ func (r *reader) denyTools(v *tomlfile.Value) {
 	})
 }
 
-// toolsTable reads [tools]. A name that is not known allows nothing.
+// toolsTable reads [tools]. A name that is not known allows nothing; a tool of an
+// MCP server allows the host call that calls it.
 func (r *reader) toolsTable(t *tomlfile.Table) {
 	r.known(t, "[tools]", []string{"allow"})
 	e, ok := t.Get("allow")
@@ -38,6 +40,9 @@ func (r *reader) toolsTable(t *tomlfile.Table) {
 			r.unknownTool(item, "allowing it does nothing")
 		default:
 			r.allow = append(r.allow, caps.Entry{Grant: toolGrant(scope), Pos: place(item.Pos)})
+			if strings.HasPrefix(scope, "mcp:") && strings.Contains(scope, "/") { // is called by it
+				r.allow = append(r.allow, caps.Entry{Grant: toolGrant("mcp:mcp_call"), Pos: place(item.Pos), Implied: true})
+			}
 		}
 	})
 }
