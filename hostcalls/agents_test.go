@@ -141,7 +141,7 @@ func TestAnAnswerMarksTheRun(t *testing.T) {
 		if n, _ := r.call("agent_launch", `{"agent":"critic"}`); n < 0 {
 			t.Fatal(n)
 		}
-		if cause, tainted := r.gate.Tainted(); tainted != ran || ran && cause != "agents:critic" {
+		if cause, tainted := r.gate.Tainted(); tainted != ran || ran && cause != Cause(caps.SourceWord(caps.Agents), "critic") {
 			t.Errorf("ran %v: %q %v", ran, cause, tainted)
 		}
 		if r.call("agent_launch", `{"agent":"critic"}`); len(f.asked) == 2 && f.asked[1].Tainted != "" != ran {

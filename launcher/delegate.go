@@ -21,10 +21,7 @@ type Parent struct {
 // p's trace, and begins marked if p is.
 func (p Parent) Bind(s *Spec) {
 	s.ParentRun, s.TraceID = p.RunID, p.TraceID
-	s.Policy.Within, s.Above = p.Layer(), p.Above
-	if p.Tainted != "" {
-		s.Taint.Cause = p.Tainted
-	}
+	s.Policy.Within, s.Above, s.Taint.Cause = p.Layer(), p.Above, p.Tainted
 }
 
 // Layer is what p holds, under the name by which reports and records know it.

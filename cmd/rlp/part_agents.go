@@ -20,7 +20,7 @@ import (
 // agentsPart lets a run launch others, where its bundle asks for any.
 func agentsPart(a *app, c *composition, spec *launcher.Spec) (func() error, error) {
 	if slices.ContainsFunc(spec.Policy.Base, func(e caps.Entry) bool { return e.Grant.Family == caps.Agents }) {
-		spec.Components.Agents = &delegates{a, c, spec}
+		spec.Components.Agents = &delegates{app: a, from: c, spec: spec}
 	}
 	return nil, nil
 }
@@ -31,6 +31,18 @@ type delegates struct {
 	app  *app
 	from *composition
 	spec *launcher.Spec
+	made uint64 // how many were launched
+}
+
+// pass hands on what is no capability: who listens to the life of runs, and
+// random numbers that come again when those of the launching run do.
+func (d *delegates) pass(spec *launcher.Spec) {
+	spec.Event = d.spec.Event
+	d.made++
+	if d.spec.Seed != nil {
+		const odd = 0x9e3779b97f4a7c15 // any two runs of a tree have other numbers
+		spec.Seed = new((*d.spec.Seed + d.made) * odd)
+	}
 }
 
 // Launch implements [hostcalls.Agents]. A run that is refused is a report like
@@ -40,7 +52,8 @@ func (d *delegates) Launch(ctx context.Context, asked *hostcalls.Delegation) (*h
 	if err != nil {
 		return nil, err
 	}
-	by := &delegation{Parent: launcher.Parent{Identity: d.spec.Identity, Delegation: asked}, from: d.from}
+	by := &delegation{Parent: launcher.Parent{Identity: d.spec.Identity, Delegation: asked}, from: d.from, pass: d.pass}
+	by.unnamed = func(base []caps.Entry) []caps.Entry { return d.unnamed(base, asked.Named) }
 	flags := requested(&by.Parent)
 	if _, err := callerLayer(flags, append(policy.BuiltinDomains(), d.from.config.KB.Domains...)); err != nil {
 		return nil, &hostcalls.Fail{Errno: hostcalls.Inval, Hint: err.Error()}
@@ -68,6 +81,23 @@ func (d *delegates) installed(agent string) (string, error) {
 	return path, err
 }
 
+// unnamed are the hosts in base that may be reached only by who names them, and
+// that the launching run may not reach so.
+func (d *delegates) unnamed(base []caps.Entry, named func(m caps.Mode, host string) bool) []caps.Entry {
+	var list []caps.Entry
+	for _, e := range base {
+		if e.Grant.Family != caps.Net || !caps.IsHostPort(e.Grant.Scope) || d.spec.Components.HTTP != nil && d.spec.Components.HTTP.Vet(e.Grant.Scope, false) == nil {
+			continue
+		}
+		for m := caps.Mode(0); caps.AllModes(caps.Net).Has(m); m++ {
+			if e.Grant.Modes.Has(m) && !named(m, e.Grant.Scope) {
+				list = append(list, caps.Entry{Grant: caps.Grant{Family: caps.Net, Modes: caps.Modes(m), Scope: e.Grant.Scope}, Pos: e.Pos})
+			}
+		}
+	}
+	return list
+}
+
 // delegate launches an agent for another one: composed, equipped and run as by
 // rlp launch, with what it says held for the report.
 func (a *app) delegate(ctx context.Context, by *delegation, path string, f policyFlags) (*launcher.Report, error) {
@@ -90,7 +120,10 @@ func (a *app) delegate(ctx context.Context, by *delegation, path string, f polic
 		return nil, err
 	}
 	report, err := a.delegated(ctx, c, spec)
-	return report, errors.Join(err, release())
+	if closeErr := release(); closeErr != nil && report != nil {
+		report.Warnings = append(report.Warnings, closeErr.Error())
+	}
+	return report, err
 }
 
 // delegated makes the launch.
@@ -98,6 +131,7 @@ func (a *app) delegated(ctx context.Context, c *composition, spec *launcher.Spec
 	by := c.by
 	spec.Input = by.Input
 	by.Bind(spec)
+	by.pass(spec)
 	c.common.keepAllowed = by.from.common.keepAllowed
 	log, release, err := a.equip(ctx, c, spec)
 	if err != nil {
@@ -108,8 +142,8 @@ func (a *app) delegated(ctx context.Context, c *composition, spec *launcher.Spec
 	}
 	report := launcher.Launch(ctx, spec)
 	report.Warnings = append(by.warnings, report.Warnings...)
-	if err := errors.Join(release(), log.Close()); err != nil {
-		return nil, &statusError{launcher.StatusAudit, err}
+	if err := errors.Join(release(), log.Close()); err != nil { // what it used is paid for all the same
+		report.Outcome, report.ExitCode, report.Message = launcher.AuditFailed, launcher.StatusAudit, err.Error()
 	}
 	return report, nil
 }

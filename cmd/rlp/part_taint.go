@@ -15,6 +15,9 @@ import (
 // nothing here, not even a look for the file.
 func (a *app) taint(c *composition) (launcher.Taint, error) {
 	t, err := sourcesOf(c.config.Security.Caps.Untrusted, c.config.Security.Caps.TrustedHosts)
+	if c.by != nil {
+		t.Cause = c.by.Tainted
+	}
 	if err != nil || !t.Possible(c.policy.Base) {
 		return t, err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -28,8 +29,8 @@ var delegateCommands = map[string]command{
 	"delegate": {2, func(a []string) (string, error) {
 		return delegate(sdk.LaunchRequest{Agent: a[0], Input: json.RawMessage(a[1])})
 	}},
-	// request JSON is all that can be asked for.
-	"request": {1, func(a []string) (string, error) {
+	// launch JSON is all that can be asked for.
+	"launch": {1, func(a []string) (string, error) {
 		var r sdk.LaunchRequest
 		if err := json.Unmarshal([]byte(a[0]), &r); err != nil {
 			return "", err
@@ -59,6 +60,9 @@ var delegateCommands = map[string]command{
 
 func delegate(r sdk.LaunchRequest) (string, error) {
 	got, err := sdk.AgentLaunch(r)
+	if e := (*sdk.Error)(nil); errors.As(err, &e) && !strings.Contains(err.Error(), e.Hint) {
+		return "", fmt.Errorf("%w [%s]", err, e.Hint)
+	}
 	if err != nil {
 		return "", err
 	}
