@@ -80,7 +80,7 @@ func asked(ts *testscript.TestScript, neg bool, args []string) {
 				screen <- all
 				return
 			}
-			if bytes.HasSuffix(all, []byte("[y/N] ")) {
+			if bytes.HasSuffix(all, []byte("\nAllow it this once? [y/N] ")) {
 				_, _ = keyboard.WriteString(args[0] + "\n")
 			}
 		}

@@ -208,6 +208,7 @@ func (h *house) crossings() map[string][]crossing {
 // harmless are the commands that take nothing which could be a tenant's, and why.
 var harmless = map[string]string{
 	"caps schema":           "prints what is the same for all",
+	"caps families":         "prints what is the same for all",
 	"caps profiles":         "the operator's profiles are the same for all tenants",
 	"version":               "prints what is the same for all",
 	"help":                  "prints what is the same for all",
