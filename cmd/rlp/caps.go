@@ -16,7 +16,7 @@ import (
 
 func (a *app) capsCommand() *cobra.Command {
 	c := &cobra.Command{Use: "caps", Short: "See what an agent asks for, what is left of it, and why", Args: cobra.NoArgs, RunE: showHelp}
-	c.AddCommand(a.capsLintCommand(), a.capsShowCommand(), a.capsDiffCommand(), a.capsExplainCommand(), a.capsSuggestCommand(), a.capsWhatifCommand(), a.capsProfilesCommand(), a.capsSchemaCommand())
+	c.AddCommand(a.capsLintCommand(), a.capsShowCommand(), a.capsDiffCommand(), a.capsExplainCommand(), a.capsSuggestCommand(), a.capsWhatifCommand(), a.capsProfilesCommand(), a.capsFamiliesCommand(), a.capsSchemaCommand())
 	return c
 }
 
@@ -29,11 +29,19 @@ func (a *app) capsShowCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			tools, err := c.attachments(plan)
+			if err != nil {
+				return err
+			}
 			if a.json {
-				return a.printJSON(showDocument(c, plan))
+				return a.printJSON(showDocument(c, plan, tools))
 			}
 			a.unsetNote(c)
-			return a.printPlan(c.policy)
+			if err := a.printPlan(c.policy); err != nil {
+				return err
+			}
+			a.printTools(tools)
+			return nil
 		},
 	}
 	f.register(c.Flags())
@@ -135,7 +143,7 @@ type layerDocument struct {
 	Limits  map[string]int64  `json:"limits"`
 }
 
-func showDocument(c *composition, plan launcher.Plan) map[string]any {
+func showDocument(c *composition, plan launcher.Plan, tools []launcher.Attachment) map[string]any {
 	layers := []layerDocument{}
 	changes := launcher.Flatten(plan.Changes)
 	for _, l := range c.policy.Layers {
@@ -154,7 +162,7 @@ func showDocument(c *composition, plan launcher.Plan) map[string]any {
 	return map[string]any{
 		"agent": c.bundle.Manifest.Agent.String(), "version": c.bundle.Manifest.Version, "bundle_digest": c.bundle.Digest,
 		"base": orEmpty(plan.Base.Strings()), "layers": layers, "effective": orEmpty(plan.Effective.Strings()),
-		"except": launcher.GrantStrings(plan.Effective.Except()), "limits": plan.Limits.Map(), "params_unset": unset,
+		"except": launcher.GrantStrings(plan.Effective.Except()), "limits": plan.Limits.Map(), "params_unset": unset, "tools": tools,
 	}
 }
 
