@@ -151,6 +151,12 @@ func (r *reader) allowedAdapters(v *tomlfile.Value) {
 			r.add(item.Pos, CodeUnknownAdapter, tomlfile.Nearest(item.Str, adapterNames()), "there is no adapter %q; allowing it does nothing", item.Str)
 		}
 		families, tools = append(families, a.families...), tools || a.tools
+		// Without a bound these allow nothing; one that the base does not have is
+		// told as any other extra is, but for one of two families, of which the
+		// base may have either.
+		for _, f := range a.families {
+			r.allow = append(r.allow, caps.Entry{Grant: wholeFamily(f), Pos: place(item.Pos), Implied: len(a.families) > 1})
+		}
 	})
 	for f := range caps.NumFamilies {
 		if !slices.Contains(families, f) {

@@ -212,6 +212,24 @@ func TestGrantsRefused(t *testing.T) {
 	}
 }
 
+// A caller's adapter that the base does not have stays out, and is told.
+//
+//rlp:holds A37
+func TestGrantExtras(t *testing.T) {
+	small := base(t, "[capabilities]\nfs = [\"/data\"]\nkb_read = [\"notes\", \"contacts\", \"contacts_raw\"]\n")
+	set, changes := narrow(t, small, grant(t, `{"allowed_adapters":["core","http","fs","sqlite"]}`))
+	if left(set) != "fs kb_read" || set.String() != small.String() {
+		t.Errorf("%s is left", set)
+	}
+	changes = slices.DeleteFunc(changes, func(c caps.Change) bool { return c.Kind != caps.Ignored })
+	if len(changes) != 1 || changes[0].Kind != caps.Ignored || changes[0].Grant.Family != caps.Net {
+		t.Errorf("%v", changes)
+	}
+	if f := policy.Extras(changes); len(f) != 1 || f[0].Code != policy.CodeCapsExtra {
+		t.Errorf("%v", f)
+	}
+}
+
 // There is one reader: the same text is the same layer, whoever brings it.
 //
 //rlp:holds A60 Y2
