@@ -162,7 +162,7 @@ func (r *run) start() bool {
 	err := r.journal.Event(&audit.Event{
 		Kind: audit.KindRunStart, Base: r.report.Base, Effective: r.report.Effective, Except: r.report.Except,
 		LimitsSummary: r.report.Limits, PolicyPresent: r.spec.Policy.Present,
-		Layers: gate.Recorded(r.plan.Base, r.spec.Policy.Layers), Floor: gate.RecordedFloor(r.spec.Taint.Floor),
+		Layers: gate.Recorded(r.plan.Base, r.spec.Policy.recorded()), Floor: gate.RecordedFloor(r.spec.Taint.Floor),
 	})
 	r.logSets()
 	r.logFloor()

@@ -38,6 +38,15 @@ type Policy struct {
 	Present bool
 }
 
+// recorded is what the record of a run says of all that narrowed it: the limits
+// of the base stand there as a layer's, by its name.
+func (p Policy) recorded() []*caps.Layer {
+	if p.BaseLimits == (caps.Limits{}) {
+		return p.all()
+	}
+	return append([]*caps.Layer{{Name: "base", Limits: p.BaseLimits}}, p.all()...)
+}
+
 // NewPlan intersects the base with every layer. It is pure: the same policy
 // gives the same plan.
 func NewPlan(p Policy) (Plan, error) {

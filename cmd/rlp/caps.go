@@ -74,25 +74,48 @@ func (a *app) capsDiffCommand() *cobra.Command {
 
 func (a *app) capsExplainCommand() *cobra.Command {
 	var f policyFlags
+	var ask requestFlags
+	var run string
+	var at uint64
 	c := &cobra.Command{
 		Use:   "explain BUNDLE REQUEST",
 		Short: "Say why a request would be allowed or denied: every layer's vote",
+		Long: `Explain prints the decision on a REQUEST, the scope that holds it, every layer's
+vote with file and line, and the smallest edit that would change the decision,
+which was tried on a copy of the policy.
+
+With --run it does so for a run that was recorded, from the layers in its record,
+as they held at its end, or at one of its records (--at): taint, reloads and
+leases narrow a run while it goes on.
+
+A REQUEST is ` + requestForms + `.`,
 		Example: `  rlp caps explain agents/notes_digest kb:write:contacts
-  rlp caps explain agents/notes_digest fs:write:/tmp/out/x --deny fs:write:/tmp`,
+  rlp caps explain agents/notes_digest /tmp/out/x --write --deny fs:write:/tmp
+  rlp caps explain agents/mailer https://api.example.com/send --method POST
+  rlp caps explain agents/notes_digest 'kb_put drafts' --run 0198d2c4-7f1e --at 12`,
 		Args: exactly("a BUNDLE", "a REQUEST"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			requests, err := caps.ParseRequest(args[1])
+		RunE: func(cmd *cobra.Command, args []string) error {
+			requests, err := readRequest(args[1], ask)
 			if err != nil {
-				return usagef("%w", err)
+				return err
+			}
+			if at > 0 && run == "" {
+				return usagef("--at is a record of a run: say which with --run")
 			}
 			c, plan, err := a.plan(args[0], f)
 			if err != nil {
 				return err
 			}
-			return a.explain(c, plan, args[1], requests)
+			if run != "" {
+				return a.explainPast(cmd.Context(), c, args[1], requests, run, at)
+			}
+			return a.explain(c, plan, c.policy, args[1], requests, nil)
 		},
 	}
 	f.register(c.Flags())
+	ask.register(c.Flags())
+	c.Flags().StringVar(&run, "run", "", "explain what this recorded run was answered (`ID`)")
+	c.Flags().Uint64Var(&at, "at", 0, "as it held at this record of the run (`RUN_SEQ`)")
 	return c
 }
 

@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
@@ -12,10 +13,13 @@ import (
 	"runloop.dev/rlp/launcher"
 )
 
-// explain prints the decision on each request and every layer's vote. A denial
-// is an answer, not a failure: the exit status is 0.
-func (a *app) explain(c *composition, plan launcher.Plan, asked string, requests []caps.Request) error {
-	a.unsetNote(c)
+// explain prints the decision on each request, every layer's vote, and the
+// smallest edit that would change it. A denial is an answer, not a failure: the
+// exit status is 0. past is nil for a launch that is not made yet.
+func (a *app) explain(c *composition, plan launcher.Plan, p launcher.Policy, asked string, requests []caps.Request, past *pastRun) error {
+	if past == nil {
+		a.unsetNote(c)
+	}
 	var documents []explanation
 	for _, r := range requests {
 		r, err := c.canonicalRequest(r)
@@ -27,9 +31,45 @@ func (a *app) explain(c *composition, plan launcher.Plan, asked string, requests
 			return usagef("%s: %w", asked, err)
 		}
 		e := plan.Effective.Explain(r)
-		documents = append(documents, explanation{Explanation: e, Decision: verdict(e.Allow), Layer: refuser(e)})
+		d := explanation{Explanation: e, Decision: verdict(e.Allow), Layer: refuser(e), Kind: about(r), Leases: leasesOn(plan.Effective, r)}
+		d.Edits, d.Verified = smallest(p, r, togetherModes(requests, r), c.home.Override(c.bundle.Manifest.Agent.String()))
+		documents = append(documents, d)
 	}
-	return a.printExplanation(together(asked, documents))
+	whole := together(asked, documents)
+	whole.Past = past.document()
+	return a.printExplanation(whole)
+}
+
+// togetherModes are the modes of what was asked about one name at once.
+func togetherModes(requests []caps.Request, r caps.Request) caps.ModeSet {
+	modes := caps.Modes(r.Mode)
+	for _, q := range requests {
+		if q.Family == r.Family && r.Family == caps.Net {
+			modes |= 1 << q.Mode
+		}
+	}
+	return modes
+}
+
+// leasesOn says what bounds a request that is allowed, by time or by how often.
+func leasesOn(s caps.Set, r caps.Request) []string {
+	list := []string{}
+	for _, l := range s.HeldLeases() {
+		held := l.Grant.Family == r.Family && l.Grant.Modes.Has(r.Mode)
+		id := s.Check(r).Scope
+		if !held || s.Enclosing(r.Family, id, func(up int32) bool { return s.Scope(r.Family, up) == l.Grant.Scope }) < 0 {
+			continue
+		}
+		text := l.Grant.String()
+		if l.Expires != caps.Forever {
+			text += " until " + time.UnixMilli(l.Expires).UTC().Format(time.RFC3339)
+		}
+		if l.MaxUses != caps.Unbounded {
+			text += fmt.Sprintf(" at most %d times", l.MaxUses)
+		}
+		list = append(list, text+" by "+s.LayerName(l.Layer)+" "+l.Pos.String())
+	}
+	return list
 }
 
 // together makes one document of what was asked: the first refusal, when there
@@ -37,7 +77,10 @@ func (a *app) explain(c *composition, plan launcher.Plan, asked string, requests
 // host mostly are, need no parts.
 func together(asked string, documents []explanation) explanation {
 	whole, alike := documents[0], true
-	for _, d := range documents[1:] {
+	if len(documents) > 1 && whole.Request.Family == caps.Tool {
+		whole = documents[1] // what is touched says more than by which call
+	}
+	for _, d := range documents {
 		if whole.Allow && !d.Allow {
 			whole = d
 		}
@@ -58,29 +101,125 @@ type explanation struct {
 	// Layer is the first that refuses; empty when none does, "base" when the
 	// bundle never asked for it.
 	Layer string `json:"layer,omitempty"`
+	// Kind is what the family is beside its scopes; Leases are what bounds the
+	// request by time or by how often.
+	Kind   string   `json:"kind"`
+	Leases []string `json:"leases"`
+	// Edits are the smallest set of edits that would change the decision;
+	// Verified says that a plan with all of them was made, and decides otherwise.
+	Edits    []edit `json:"edits"`
+	Verified bool   `json:"verified"`
+	// Past is what the records of a run say, where one was asked about.
+	Past *pastDocument `json:"run,omitempty"`
 	// Parts are the single requests, where they are answered differently.
 	Parts []explanation `json:"parts,omitempty"`
+}
+
+// A pastDocument is what the records of a run say of what it held, and of when
+// it asked the same.
+type pastDocument struct {
+	Run   string      `json:"run_id"`
+	At    uint64      `json:"at,omitempty"`
+	Swaps []swapped   `json:"swaps"`
+	Notes []string    `json:"notes"`
+	Asked []askedThen `json:"asked"`
+}
+
+func (p *pastRun) document() *pastDocument {
+	if p == nil {
+		return nil
+	}
+	d := &pastDocument{Run: p.id, At: p.at, Swaps: p.swaps, Notes: orEmpty(p.notes), Asked: p.asked}
+	if d.Swaps == nil {
+		d.Swaps = []swapped{}
+	}
+	if d.Asked == nil {
+		d.Asked = []askedThen{}
+	}
+	return d
 }
 
 func (a *app) printExplanation(d explanation) error {
 	if a.json {
 		return a.printJSON(d)
 	}
-	fmt.Fprintf(a.stdout, "%s %s: %s\n", d.Decision, d.Asked, d.Code)
+	say := func(format string, args ...any) { fmt.Fprintln(a.stdout, printable(fmt.Sprintf(format, args...))) }
+	say("%s %s: %s", d.Decision, d.Asked, d.Code)
+	if p := d.Past; p != nil {
+		printPast(say, p)
+	}
+	if d.Kind != "" {
+		say("  it is %s", d.Kind)
+	}
 	if d.Scope != "" {
-		fmt.Fprintf(a.stdout, "  the deepest scope that holds it: %s\n", d.Scope)
+		say("  the deepest scope that holds it: %s", d.Scope)
 	}
 	for _, v := range d.Votes {
 		line := fmt.Sprintf("  %-5s %s", verdict(v.Allow), v.Layer)
 		if p := v.Pos.String(); p != "" {
 			line += "  " + p
 		}
-		fmt.Fprintln(a.stdout, line)
+		say("%s", line)
 	}
+	for _, l := range d.Leases {
+		say("  leased: %s", l)
+	}
+	printEdits(say, d)
 	for _, part := range d.Parts {
-		fmt.Fprintf(a.stdout, "  of these %s %s: %s\n", part.Decision, part.Asked, part.Code)
+		say("  of these %s %s: %s", part.Decision, part.Explanation.Asked, part.Code)
 	}
 	return nil
+}
+
+func printPast(say func(string, ...any), p *pastDocument) {
+	when := "at its end"
+	if p.At > 0 {
+		when = fmt.Sprintf("at its record %d", p.At)
+	}
+	say("  in run %s, %s", p.Run, when)
+	for _, s := range p.Swaps {
+		line := fmt.Sprintf("  since record %d narrowed by %s", s.RunSeq, s.Source)
+		if s.Label != "" {
+			line += " (" + s.Label + ")"
+		}
+		say("%s", line)
+	}
+	for _, q := range p.Asked {
+		line := fmt.Sprintf("  record %d: %s %s %s", q.RunSeq, q.Decision, q.Op, q.Reason)
+		if q.Layer != "" {
+			line += " (" + q.Layer + ")"
+		}
+		say("%s", line)
+	}
+	for _, n := range p.Notes {
+		say("  note: %s", n)
+	}
+}
+
+// printEdits prints what would change the decision. Where layers refuse
+// together, one edit is not enough.
+func printEdits(say func(string, ...any), d explanation) {
+	other := "deny"
+	if !d.Allow {
+		other = "allow"
+	}
+	switch {
+	case len(d.Edits) == 0:
+		return
+	case len(d.Edits) == 1 && d.Edits[0].Do == "nothing":
+		say("  to %s it: %s", other, d.Edits[0].Text)
+		return
+	case len(d.Edits) == 1:
+		say("  to %s it, %s", other, d.Edits[0].Text)
+	default:
+		say("  to %s it, all of:", other)
+		for _, e := range d.Edits {
+			say("    %s", e.Text)
+		}
+	}
+	if !d.Verified {
+		say("  which is not enough, or could not be tried")
+	}
 }
 
 func verdict(allow bool) string {

@@ -1,0 +1,246 @@
+//go:build !slim
+
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/caps/policy"
+	"runloop.dev/rlp/launcher"
+)
+
+// An edit is one change of one document, or flag, that would change a decision
+// together with the others that are listed with it.
+type edit struct {
+	Layer string `json:"layer"`
+	// Do is "remove", "add", "leave_out", or "nothing" where nothing can.
+	Do     string   `json:"do"`
+	What   string   `json:"what,omitempty"`
+	Source caps.Pos `json:"source"`
+	Text   string   `json:"text"`
+}
+
+// An editor finds the smallest set of edits by making them, in memory.
+type editor struct {
+	policy  launcher.Policy
+	request caps.Request
+	modes   caps.ModeSet // those that were asked about together
+	own     string       // the operator's override of this agent
+	edits   []edit
+}
+
+// smallest is the edits that turn the decision on r around, and whether a plan
+// with all of them was made and decides so.
+func smallest(p launcher.Policy, r caps.Request, modes caps.ModeSet, own string) ([]edit, bool) {
+	ed := &editor{policy: launcher.Policy{Base: slices.Clone(p.Base), BaseLimits: p.BaseLimits, Within: p.Within}, request: r, modes: modes, own: own}
+	for _, l := range p.Layers {
+		c := *l
+		ed.policy.Layers = append(ed.policy.Layers, &c)
+	}
+	e, ok := ed.explain()
+	switch {
+	case !ok:
+		return nil, false
+	case e.Allow:
+		return ed.deny()
+	}
+	for i, v := range e.Votes {
+		if v.Allow {
+			continue
+		}
+		if i == 0 {
+			ed.grant()
+		} else {
+			ed.free(i-1, v)
+		}
+	}
+	if i := slices.IndexFunc(ed.edits, func(e edit) bool { return e.Do == "nothing" }); i >= 0 {
+		return ed.edits[i : i+1], true // whatever else is edited
+	}
+	e, ok = ed.explain()
+	return ed.edits, ok && e.Allow
+}
+
+// explain is the decision as the policy is now.
+func (ed *editor) explain() (caps.Explanation, bool) {
+	plan, err := launcher.NewPlan(ed.policy)
+	if err != nil {
+		return caps.Explanation{}, false
+	}
+	e := plan.Effective.Explain(ed.request)
+	return e, len(e.Votes) == len(ed.layers())+1
+}
+
+// layers are all that narrow, in the order of votes.
+func (ed *editor) layers() []*caps.Layer {
+	if ed.policy.Within != nil {
+		return append(slices.Clip(ed.policy.Layers), ed.policy.Within)
+	}
+	return ed.policy.Layers
+}
+
+// deny takes what is allowed away: by the operator's own override.
+func (ed *editor) deny() ([]edit, bool) {
+	g := ed.asked()
+	ed.policy.Layers = append(ed.policy.Layers, &caps.Layer{Name: "edit", Deny: []caps.Entry{{Grant: g}}})
+	e, ok := ed.explain()
+	key, words := "capabilities", g.Strings()
+	if g.Family == caps.Tool {
+		key, words = "tools", []string{g.Scope}
+	}
+	what := "[deny] " + key + " = [" + quoted(words) + "]"
+	return []edit{{Layer: "override", Do: "add", What: what, Text: "write " + what + " into " + ed.own}}, ok && !e.Allow
+}
+
+// asked is the grant of exactly what is asked.
+func (ed *editor) asked() caps.Grant {
+	return caps.Grant{Family: ed.request.Family, Modes: ed.modes, Scope: ed.request.Name}
+}
+
+func quoted(words []string) string {
+	list := make([]string, len(words))
+	for i, w := range words {
+		list[i] = fmt.Sprintf("%q", w)
+	}
+	return strings.Join(list, ", ")
+}
+
+// grant adds to the base what it never asked for.
+func (ed *editor) grant() {
+	ed.policy.Base = append(ed.policy.Base, caps.Entry{Grant: ed.asked()})
+	what := policyLine(ed.request)
+	ed.edits = append(ed.edits, edit{Layer: "base", Do: "add", What: what, Text: "add " + what + " to policy.caps: only the bundle's author can, for nothing else widens"})
+}
+
+// policyLine is the line of [capabilities] that grants r.
+func policyLine(r caps.Request) string {
+	key, value := r.Family.String(), fmt.Sprintf("[%q]", r.Name)
+	switch r.Family {
+	case caps.FS:
+		if r.Mode != caps.Read {
+			key = "fs_rw"
+		}
+	case caps.Time:
+		value = "true"
+	case caps.Net:
+		scheme, host := "https", strings.TrimSuffix(r.Name, ":443")
+		if caps.HTTP.Has(r.Mode) {
+			scheme, host = "http", strings.TrimSuffix(r.Name, ":80")
+		}
+		value = fmt.Sprintf("[%q]", host)
+		if scheme == "http" {
+			value = fmt.Sprintf("{ hosts = [%q], allow_http = true }", host)
+		}
+	case caps.Secrets:
+		if id, host, bound := strings.Cut(r.Name, "@"); bound {
+			value = fmt.Sprintf("[{ id = %q, hosts = [%q] }]", id, strings.TrimSuffix(host, ":443"))
+		}
+	}
+	return key + " = " + value
+}
+
+// free makes layer i allow the request, as far as anybody can: it removes each
+// entry that denies it, and adds it to what bounds it.
+func (ed *editor) free(i int, v caps.Vote) {
+	layers := ed.layers()
+	l := layers[i]
+	const most = 64
+	for range most {
+		switch name, isProfile := strings.CutPrefix(l.Name, "profile:"); {
+		case v.Allow:
+			return
+		case builtinLayer(l, v.Pos):
+			ed.edits = append(ed.edits, edit{Layer: l.Name, Do: "nothing", Source: v.Pos, Text: ed.builtinText(l)})
+			return
+		case isProfile && v.Pos.File == name+".toml": // is in no file that could be edited
+			*l = caps.Layer{Name: l.Name}
+			ed.edits = append(ed.edits, edit{
+				Layer: l.Name, Do: "leave_out", What: name, Source: v.Pos, Text: fmt.Sprintf("leave out the profile %s, which is built in (%s)", name, v.Pos),
+			})
+		case !ed.remove(l, v.Pos):
+			ed.allow(l, v.Pos)
+		}
+		e, ok := ed.explain()
+		if !ok {
+			return
+		}
+		v = e.Votes[i+1]
+	}
+}
+
+// builtinLayer reports whether what refuses was written by nobody.
+func builtinLayer(l *caps.Layer, pos caps.Pos) bool {
+	return pos == caps.Pos{} || policy.IsFloor(l.Name) && strings.HasSuffix(pos.File, "(built-in)")
+}
+
+func (ed *editor) builtinText(l *caps.Layer) string {
+	switch {
+	case l == ed.policy.Within:
+		return "the run that launches this one does not hold it: nothing here can give it"
+	case l.Name == policy.Untrusted:
+		return "the run has seen content from outside; a new run has not, and what the floor " + l.Name + " leaves is the operator's to say, in caps/profiles/" + l.Name + ".toml, as is whose content is trusted, in security.caps.trusted_hosts"
+	case l.Name == policy.Delegate:
+		return "the floor " + l.Name + " holds for an agent that another one launched; the operator's caps/profiles/" + l.Name + ".toml or a binding under [delegation.bindings] says otherwise"
+	}
+	return "built-in protection: nothing can"
+}
+
+// remove takes out the entries that were written at pos and deny the request.
+func (ed *editor) remove(l *caps.Layer, pos caps.Pos) bool {
+	var words []string
+	kept := slices.Clone(l.Deny)
+	kept = slices.DeleteFunc(kept, func(e caps.Entry) bool {
+		if e.Pos != pos || e.Grant.Family != ed.request.Family {
+			return false
+		}
+		words = append(words, wordsOf(e.Grant)...)
+		return true
+	})
+	if len(words) == 0 {
+		return false
+	}
+	// One place is one thing that was written: all of it goes.
+	l.Deny = slices.DeleteFunc(kept, func(e caps.Entry) bool { return e.Pos == pos })
+	ed.say(l, pos, "remove", quoted(slices.Compact(words)))
+	return true
+}
+
+func wordsOf(g caps.Grant) []string {
+	if g.Family == caps.Tool {
+		return []string{g.Scope}
+	}
+	return g.Strings()
+}
+
+// allow adds the request to what bounds it.
+func (ed *editor) allow(l *caps.Layer, pos caps.Pos) {
+	l.Allow = append(slices.Clip(l.Allow), caps.Entry{Grant: ed.asked(), Pos: pos})
+	what := policyLine(ed.request)
+	if ed.request.Family == caps.Tool {
+		what = fmt.Sprintf("allow = [%q]", ed.request.Name)
+	}
+	ed.say(l, pos, "add", what)
+}
+
+// say is the edit in words: of a line of a file, or of a flag.
+func (ed *editor) say(l *caps.Layer, pos caps.Pos, do, what string) {
+	e := edit{Layer: l.Name, Do: do, What: what, Source: pos}
+	profile, isProfile := strings.CutPrefix(l.Name, "profile:")
+	switch {
+	case pos.Line == 0 && strings.HasPrefix(pos.File, "--"):
+		e.Do, e.Text = "leave_out", "leave out "+pos.File
+	case pos.Line == 0:
+		e.Do, e.Text = "leave_out", "have another layer than "+l.Name+" ("+pos.File+")"
+	case do == "remove":
+		e.Text = fmt.Sprintf("remove from line %d of %s: %s", pos.Line, pos.File, what)
+	default:
+		e.Text = fmt.Sprintf("add to line %d of %s: %s", pos.Line, pos.File, what)
+	}
+	if isProfile {
+		e.Text += ", or use another --profile than " + profile
+	}
+	ed.edits = append(ed.edits, e)
+}
