@@ -38,6 +38,7 @@ type body struct {
 // the gate judges and do uses; touches says what it would touch; do runs only
 // with the gate's permit.
 type gated[R any] struct {
+	family caps.Family // what define was told
 	decode func(in []string) (R, error)
 	// prepare is what has to be admitted and done before r can be judged, and the
 	// operation that r is judged as; nil: nothing, and the import's own. It records
@@ -72,12 +73,13 @@ type gated[R any] struct {
 // define makes a gated import of family f. It is the only way into the table
 // for a call that touches anything.
 func define[R any](name string, args int, f caps.Family, g gated[R]) def {
+	g.family = f
 	return def{name: name, args: args, gated: true, framed: g.framed, family: f, bind: func(h *Host, op *gate.Op) body {
 		repeats := g.payload == nil && g.budget == nil && g.confirm == nil
 		var last R
 		do := g.doer(op)
 		b := body{call: func(ctx context.Context, in []string, a *gate.Answer) ([]byte, error) {
-			r, permit, err := g.admit(ctx, h, op, f, in, a)
+			r, permit, err := g.admit(ctx, h, op, in, a)
 			if err != nil {
 				return nil, err
 			}
@@ -104,10 +106,10 @@ func (g *gated[R]) doer(op *gate.Op) func(ctx context.Context, h *Host, p gate.P
 }
 
 // admit makes the request and has it judged.
-func (g *gated[R]) admit(ctx context.Context, h *Host, op *gate.Op, f caps.Family, in []string, a *gate.Answer) (R, gate.Permit, error) {
+func (g *gated[R]) admit(ctx context.Context, h *Host, op *gate.Op, in []string, a *gate.Answer) (R, gate.Permit, error) {
 	r, err := g.decode(in)
 	if err != nil {
-		h.cfg.Gate.Refuse(op, caps.Request{Family: f}, "", caps.InvalidRequest)
+		h.cfg.Gate.Refuse(op, caps.Request{Family: g.family}, "", caps.InvalidRequest)
 		return r, gate.Permit{}, invalid(err)
 	}
 	if g.prepare != nil {

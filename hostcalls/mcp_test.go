@@ -163,8 +163,8 @@ func TestWhatLayersLeaveOfServers(t *testing.T) {
 		{"all of the category denied", []string{"[deny]\ntools = [\"mcp:*\"]\n"}, "-", "tool_hidden"},
 		{"its category hidden", []string{"[visible]\ncategories = [\"file\"]\n"}, "-", "tool_hidden"},
 		{"its category visible", []string{"[visible]\ncategories = [\"mcp\"]\n"}, "search write", ""},
-		{"one tool allowed", []string{"[tools]\nallow = [\"mcp_call\", \"mcp__github__search\"]\n"}, "search", ""},
-		{"no tool allowed", []string{"[tools]\nallow = []\n"}, "-", "cap_missing"},
+		{"one tool allowed", []string{"[tools]\nallow = [\"mcp__github__search\"]\n"}, "search", ""},
+		{"no tool allowed", []string{"[tools]\nallow = []\n"}, "-", "tool_hidden"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r, f := mcpRig(t, github, c.layers...)

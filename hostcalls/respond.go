@@ -169,6 +169,9 @@ func hint(r caps.Request, code caps.Code, layer string) string {
 	case caps.SecretUnknown:
 		return unknownSecretHint(r)
 	}
+	if code == caps.ToolHidden {
+		return hiddenHint(layer)
+	}
 	line := policyLine(r)
 	if code == caps.MethodNotPermitted {
 		line = methodLine(r)
@@ -177,6 +180,14 @@ func hint(r caps.Request, code caps.Code, layer string) string {
 		return fmt.Sprintf("policy.caps does not ask for it; it would need %s", line)
 	}
 	return fmt.Sprintf("%s takes it away; it would have to leave %s", layer, line)
+}
+
+// hiddenHint says who hides a tool.
+func hiddenHint(layer string) string {
+	if layer == "" {
+		return "there is no such tool for this run"
+	}
+	return layer + " hides the tool; its [tools] allow, [visible] categories and [deny] tools would have to leave it"
 }
 
 // limitHint names the limit of family f that is used up.

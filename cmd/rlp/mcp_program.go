@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,10 +17,6 @@ import (
 	"runloop.dev/rlp/internal/lane"
 	"runloop.dev/rlp/launcher"
 )
-
-// send sends one request to the server of a configured URL: an address that is
-// written there is the operator's word, a name leads to public ones alone.
-func (s *mcpServers) send(req *http.Request) (*http.Response, error) { return s.http.Send(req, true) }
 
 // An mcpProgram is a server that rlp has started, in a lane of its own.
 type mcpProgram struct {

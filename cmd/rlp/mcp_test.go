@@ -1,15 +1,20 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"runloop.dev/rlp/internal/egress"
 	"runloop.dev/rlp/internal/mcpclient"
 	"runloop.dev/rlp/internal/mcpclient/mcptest"
 )
@@ -48,4 +53,27 @@ func (h *house) pins() {
 			h.t.Fatal(err)
 		}
 	}
+}
+
+// A name that leads to this machine, or into its network, is not reached for a
+// server of tools either; an address that the operator wrote is.
+//
+//rlp:holds K53
+func TestAServersNameLeadsNowherePrivate(t *testing.T) {
+	srv := httptest.NewServer(mcptest.Handler("good"))
+	defer srv.Close()
+	port := srv.URL[strings.LastIndexByte(srv.URL, ':'):]
+	client := egress.New(egress.Config{Resolve: func(context.Context, string) ([]netip.Addr, error) {
+		return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, nil
+	}})
+	defer client.Close()
+	var refused *egress.AddressError
+	if _, err := mcpclient.Connect(t.Context(), mcpclient.HTTP("http://mcp.example.com"+port, "", client)); !errors.As(err, &refused) {
+		t.Errorf("a name that leads to loopback: %v", err)
+	}
+	s, err := mcpclient.Connect(t.Context(), mcpclient.HTTP(srv.URL, "", client)) // control
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
 }

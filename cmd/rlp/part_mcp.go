@@ -182,7 +182,7 @@ func (m *mcpServer) way(ctx context.Context) (mcpclient.Transport, error) {
 		if len(secrets) > 0 {
 			bearer = secrets[0]
 		}
-		return mcpclient.HTTP(m.cfg.URL, bearer, m.all.send), nil
+		return mcpclient.HTTP(m.cfg.URL, bearer, m.all.http), nil
 	}
 	if m.all.starts++; m.all.starts > maxMCPStarts {
 		return mcpclient.Transport{}, &mcpTrouble{"servers were started too often in this run", nil}
@@ -229,6 +229,7 @@ func (t *mcpTrouble) Unwrap() error { return t.err }
 func (m *mcpServer) said(ctx context.Context, err error) error {
 	var remote *mcpclient.RemoteError
 	var trouble *mcpTrouble
+	var way *mcpclient.WayError
 	fail := func(number hostcalls.Errno, text string) error {
 		return &hostcalls.Fail{Errno: number, Hint: "the server " + m.name + ": " + text}
 	}
@@ -251,7 +252,10 @@ func (m *mcpServer) said(ctx context.Context, err error) error {
 	case errors.Is(err, mcpclient.ErrGone), errors.Is(err, mcpclient.ErrTwice):
 		return fail(hostcalls.IO, err.Error())
 	}
-	return fail(hostcalls.IO, "it cannot be reached; the operator's log says why")
+	if errors.As(err, &way) {
+		return fail(hostcalls.IO, "it cannot be reached; the operator's log says why")
+	}
+	return fail(hostcalls.IO, "it cannot be used now; the operator's log says why")
 }
 
 func (m *mcpServer) log(err error) {

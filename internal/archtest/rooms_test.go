@@ -339,6 +339,7 @@ var guarded = map[string][]owner{
 		{"kb/kbtest", false, "is a suite"},
 	},
 	"os/exec": {
+		{"internal/mcpclient/mcptest", false, "starts what would outlive it"},
 		{"internal/guest", false, "starts the process that compiles"},
 		{"internal/lane", false, "asks a lane's own program whether it works here"},
 		{"internal/lane/probe", false, "starts what would outlive a lane"},
@@ -367,6 +368,7 @@ var guarded = map[string][]owner{
 		{"internal/egress", false, "the one transport"},
 	},
 	"syscall": {
+		{"internal/mcpclient/mcptest", false, "a session of its own for what it starts"},
 		{"internal/model/remote", false, "ends a child with its parent"},
 		{"bundles", false, "error numbers, whose file is it"},
 		{"cmd/rlp", false, "signals"},
@@ -460,6 +462,7 @@ var edgeOwners = []owner{
 	{"internal/lane/confined", false, "a program of its own"},
 	{"internal/conformance", false, "a program of its own"},
 	{"internal/demo", false, "a program of its own"},
+	{"internal/mcpclient/mcptest", false, "a program of its own"},
 }
 
 var gateOwners = []owner{

@@ -138,11 +138,14 @@ func (s *Session) within(ctx context.Context, do func(context.Context) error) er
 // have spoken the protocol is in none of them.
 func plain(ctx context.Context, err error) error {
 	var remote *jsonrpc.Error
+	var way *WayError
 	switch {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
+	case errors.As(err, &way):
+		return way
 	case errors.Is(err, ErrTooLarge):
 		return ErrTooLarge
 	case errors.As(err, &remote):

@@ -40,6 +40,13 @@ func connected(t *testing.T, way mcpclient.Transport) *mcpclient.Session {
 	return s
 }
 
+// direct sends without any guard.
+type direct struct{}
+
+func (direct) Send(r *http.Request, _ bool) (*http.Response, error) {
+	return http.DefaultTransport.RoundTrip(r)
+}
+
 // overHTTP is a session with a server of the kind at a URL; heard has each
 // request that it got.
 func overHTTP(t *testing.T, kind, bearer string, heard func(*http.Request)) *mcpclient.Session {
@@ -52,7 +59,7 @@ func overHTTP(t *testing.T, kind, bearer string, heard func(*http.Request)) *mcp
 		handler.ServeHTTP(w, r)
 	}))
 	t.Cleanup(srv.Close)
-	return connected(t, mcpclient.HTTP(srv.URL, bearer, http.DefaultTransport.RoundTrip))
+	return connected(t, mcpclient.HTTP(srv.URL, bearer, direct{}))
 }
 
 func both(t *testing.T, kind string, test func(t *testing.T, s *mcpclient.Session)) {
@@ -93,6 +100,15 @@ func TestTheBearerGoesWithEveryRequest(t *testing.T) {
 	}
 }
 
+func TestAServerThatIsNotThere(t *testing.T) {
+	srv := httptest.NewServer(nil)
+	srv.Close()
+	var way *mcpclient.WayError
+	if _, err := mcpclient.Connect(t.Context(), mcpclient.HTTP(srv.URL, "", direct{})); !errors.As(err, &way) {
+		t.Errorf("%v", err)
+	}
+}
+
 // Another URL is another server, and gets no token of this one.
 func TestNoRedirectIsFollowed(t *testing.T) {
 	handler := mcptest.Handler("good")
@@ -101,11 +117,11 @@ func TestNoRedirectIsFollowed(t *testing.T) {
 	defer other.Close()
 	srv := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
 	defer srv.Close()
-	way := mcpclient.HTTP(srv.URL, "token-of-mine", http.DefaultTransport.RoundTrip)
+	way := mcpclient.HTTP(srv.URL, "token-of-mine", direct{})
 	if _, err := mcpclient.Connect(t.Context(), way); err == nil || asked {
 		t.Errorf("%v, asked %v", err, asked)
 	}
-	connected(t, mcpclient.HTTP(other.URL, "", http.DefaultTransport.RoundTrip)) // control
+	connected(t, mcpclient.HTTP(other.URL, "", direct{})) // control
 	if !asked {
 		t.Error("control: nobody asked")
 	}
@@ -172,7 +188,7 @@ func TestTooMuchIsNotTaken(t *testing.T) {
 				}
 			}
 		}))
-		way := mcpclient.HTTP(srv.URL, "", http.DefaultTransport.RoundTrip)
+		way := mcpclient.HTTP(srv.URL, "", direct{})
 		if _, err := mcpclient.Connect(ctx, way); err == nil || ctx.Err() != nil {
 			t.Errorf("%s: taken", kind)
 		}

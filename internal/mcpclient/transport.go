@@ -61,11 +61,17 @@ func (w *watchedConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	return m, err
 }
 
-// HTTP is the way to a server at a URL, by streamable HTTP. send sends one
-// request to it; no redirect is followed, since another URL is another server.
-// A bearer that is not "" goes with every request.
-func HTTP(url, bearer string, send func(*http.Request) (*http.Response, error)) Transport {
-	r := &round{send: send, bearer: bearer, closed: make(chan struct{})}
+// A Sender sends one request. named says that the address that is written in its
+// URL, if one is, was named by the operator.
+type Sender interface {
+	Send(req *http.Request, named bool) (*http.Response, error)
+}
+
+// HTTP is the way to a server at a URL that the operator wrote, by streamable
+// HTTP. No redirect is followed, since another URL is another server. A bearer
+// that is not "" goes with every request.
+func HTTP(url, bearer string, by Sender) Transport {
+	r := &round{by: by, bearer: bearer, closed: make(chan struct{})}
 	client := &http.Client{Transport: r, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return Transport{
 		sdk: &mcp.StreamableClientTransport{
@@ -78,7 +84,7 @@ func HTTP(url, bearer string, send func(*http.Request) (*http.Response, error)) 
 // A round sends the requests of one session, each with the bearer, and bounds
 // what comes back.
 type round struct {
-	send   func(*http.Request) (*http.Response, error)
+	by     Sender
 	bearer string
 	closed chan struct{}
 }
@@ -104,13 +110,20 @@ func (r *round) RoundTrip(req *http.Request) (*http.Response, error) {
 		req = req.Clone(req.Context())
 		req.Header.Set("Authorization", "Bearer "+r.bearer)
 	}
-	resp, err := r.send(req)
+	resp, err := r.by.Send(req, true)
 	if err != nil {
-		return nil, err
+		return nil, &WayError{err}
 	}
 	resp.Body = &bounded{r: resp.Body, left: MaxMessage}
 	return resp, nil
 }
+
+// A WayError is a request that did not reach the server, or had no answer, in
+// the words of who sent it.
+type WayError struct{ Err error }
+
+func (e *WayError) Error() string { return "it cannot be reached: " + e.Err.Error() }
+func (e *WayError) Unwrap() error { return e.Err }
 
 // bounded is a body that is an error where it is too long.
 type bounded struct {

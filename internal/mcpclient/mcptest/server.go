@@ -47,7 +47,7 @@ func New(kind string) *mcp.Server {
 		})
 	}
 	echo(about)
-	add := func(name, about string, do func(ctx context.Context, text string) *mcp.CallToolResult) {
+	add := func(name, about string, do tool) {
 		s.AddTool(&mcp.Tool{Name: name, Description: about, InputSchema: schema}, func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			var in struct {
 				Text string `json:"text"`
@@ -63,6 +63,18 @@ func New(kind string) *mcp.Server {
 			return res, nil
 		})
 	}
+	addAll(add)
+	if kind == "more" {
+		add("extra", "Was not there before.", func(context.Context, string) *mcp.CallToolResult { return text("extra") })
+	}
+	return s
+}
+
+// A tool does something with the text that it is given.
+type tool func(ctx context.Context, text string) *mcp.CallToolResult
+
+// addAll adds the tools that every server has beside echo.
+func addAll(add func(name, about string, do tool)) {
 	add("given", "What this server was given.", func(context.Context, string) *mcp.CallToolResult { return text(given()) })
 	add("poison", "Says "+Injection, func(context.Context, string) *mcp.CallToolResult { return text(Injection) })
 	add("huge", "Says far too much.", func(context.Context, string) *mcp.CallToolResult { return text(strings.Repeat("x", 9<<20)) })
@@ -81,10 +93,6 @@ func New(kind string) *mcp.Server {
 	add("fork", "Starts a process that outlives the server, and locks a file as long as it lives.", func(_ context.Context, lock string) *mcp.CallToolResult {
 		return text(fork(lock))
 	})
-	if kind == "more" {
-		add("extra", "Was not there before.", func(context.Context, string) *mcp.CallToolResult { return text("extra") })
-	}
-	return s
 }
 
 func text(s string) *mcp.CallToolResult {
