@@ -51,8 +51,7 @@ func (h *Host) startTool(ctx context.Context, t *attachedTool, input []byte) ([]
 	if r.timeout == 0 {
 		r.timeout = defaultTimeout
 	}
-	target := strings.Join(r.argv, " ")
-	permit, err := judgeTool(ctx, h, t, execCall, &r, target, input)
+	permit, err := judgeTool(ctx, h, toolCall{t, strings.Join(r.argv, " "), input}, execCall, &r)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +103,7 @@ func (h *Host) sendTool(ctx context.Context, t *attachedTool, input []byte) ([]b
 		return nil, invalid(err)
 	}
 	r.body, r.text, r.op = body, t.ID+"\n"+query, t.op
-	permit, err := judgeTool(ctx, h, t, httpCall, &r, r.method+" "+r.shown, input)
+	permit, err := judgeTool(ctx, h, toolCall{t, r.method + " " + r.shown, input}, httpCall, &r)
 	if err != nil {
 		return nil, err
 	}
@@ -131,24 +130,31 @@ func (h *Host) sendTool(ctx context.Context, t *attachedTool, input []byte) ([]b
 	})
 }
 
+// A toolCall is one call of a tool: what it reaches, and with what.
+type toolCall struct {
+	*attachedTool
+	target string
+	input  []byte
+}
+
 // judgeTool has the program or request itself judged by the very rules of the
 // call that it is made of, and by what the tool says of its cost and of who has
 // to be asked.
-func judgeTool[R any](ctx context.Context, h *Host, t *attachedTool, g gated[R], r *R, target string, input []byte) (gate.Permit, error) {
+func judgeTool[R any](ctx context.Context, h *Host, t toolCall, g gated[R], r *R) (gate.Permit, error) {
 	within := g.budget
 	why := ""
 	g.budget = func(h *Host, r R) (caps.Code, bool) {
 		if code, over := within(h, r); over {
 			return code, over
 		}
-		if over := t.over(input); over != "" {
+		if over := t.over(t.input); over != "" {
 			why = over
 			return caps.BudgetExhausted, true
 		}
 		return 0, false
 	}
 	g.confirm = func(h *Host, _ R) (Question, bool) {
-		return Question{Tool: t.ID, Description: t.Description, Target: target, Arguments: string(input)}, (t.Confirm || h.cfg.ConfirmExternal) && h.reaches(t)
+		return Question{Tool: t.ID, Description: t.Description, Target: t.target, Arguments: string(t.input)}, (t.Confirm || h.cfg.ConfirmExternal) && h.reaches(t.attachedTool)
 	}
 	permit, err := g.judge(ctx, h, t.op, r, new(gate.Answer))
 	if err != nil && why != "" && h.cfg.Gate.LastCode() == caps.BudgetExhausted {
