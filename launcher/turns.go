@@ -24,6 +24,9 @@ type Look struct {
 	// Layers are what all of them say now, with canonical paths; those that were
 	// there at the launch and still say the same are among them.
 	Layers []*caps.Layer
+	// Floor is what the operator's floor says now, if there is one: what is
+	// untrusted leaves no more than it and the launch's do.
+	Floor []*caps.Layer
 	// Components are the names of the layers that say something else than before.
 	Components []string
 	// Notes are findings that refuse nothing.
@@ -122,7 +125,7 @@ func (t *turns) reload(ctx context.Context) error {
 		return nil
 	}
 	source := reloadSource + " " + strings.Join(look.Components, ", ")
-	changed, err := r.gate.Reload(source, look.Layers)
+	changed, err := r.gate.Reload(source, look.Layers, look.Floor...)
 	if r.gate.Err() != nil {
 		return r.gate.Err()
 	}

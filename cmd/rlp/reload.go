@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -24,6 +26,7 @@ type narrowing struct {
 	path  string
 	data  []byte // as the launch read it; nil: it was not there
 	layer *caps.Layer
+	floor bool // what it says is what untrusted content leaves, and not what the run holds
 	parse func(data []byte) (*caps.Layer, []policy.Finding)
 }
 
@@ -86,16 +89,43 @@ func (w *watcher) look() (launcher.Look, bool, error) {
 		}
 		look.Components = append(look.Components, w.narrowings[i].name)
 	}
-	for _, r := range next {
-		if r.layer != nil {
-			look.Layers = append(look.Layers, r.layer)
-		}
-	}
-	if look.Layers, err = w.resolve(look.Layers); err != nil {
+	if look.Layers, look.Floor, err = w.layers(next); err != nil {
 		return launcher.Look{}, false, err
 	}
 	w.now = next
 	return look, true, nil
+}
+
+// layers are what the narrowings say, and those of them that are floors.
+func (w *watcher) layers(next []reading) (layers, floors []*caps.Layer, err error) {
+	for i, r := range next {
+		switch {
+		case r.layer == nil:
+		case w.narrowings[i].floor:
+			floors = append(floors, r.layer)
+		default:
+			layers = append(layers, r.layer)
+		}
+	}
+	if layers, err = w.resolve(layers); err == nil {
+		floors, err = w.resolve(floors)
+	}
+	return layers, floors, err
+}
+
+// readNarrowing reads a file of the operator's; the error wraps [fs.ErrNotExist]
+// if there is none, be it that its folder is not there either.
+func readNarrowing(path string) ([]byte, error) {
+	data, err := tomlfile.ReadFile(path, 0)
+	if err == nil && data == nil {
+		data = []byte{}
+	}
+	if err != nil {
+		if _, none := os.Lstat(filepath.Dir(path)); errors.Is(none, fs.ErrNotExist) {
+			return nil, none
+		}
+	}
+	return data, err
 }
 
 // read reads what may have changed, and says which of the narrowings did.
@@ -110,7 +140,7 @@ func (w *watcher) read() (next []reading, edited []int, err error) {
 		if !seen.sure(w.clock()) {
 			seen = fileState{}
 		}
-		data, err := tomlfile.ReadFile(s.path, 0)
+		data, err := readNarrowing(s.path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && s.data == nil:
 			data = nil
@@ -118,8 +148,6 @@ func (w *watcher) read() (next []reading, edited []int, err error) {
 			return nil, nil, fmt.Errorf("%s was there when the run was launched and is gone: put it back, or launch again without it", s.path)
 		case err != nil:
 			return nil, nil, fmt.Errorf("reading again: %w", err)
-		case data == nil:
-			data = []byte{}
 		}
 		if (data == nil) != (r.data == nil) || !bytes.Equal(data, r.data) {
 			edited = append(edited, i)
@@ -137,4 +165,25 @@ func (w *watcher) parse(i int, r *reading) ([]policy.Finding, error) {
 	layer, findings := w.narrowings[i].parse(r.data)
 	r.layer = layer
 	return findings, policy.AsError(findings)
+}
+
+// floorAgain is how the operator's floor is read between turns. What it says is
+// met with the floor of the launch, so a file that was not used then, or was not
+// there, counts for nothing until it is edited.
+func (a *app) floorAgain(c *composition) narrowing {
+	path := c.home.Profile(policy.Untrusted)
+	again := narrowing{name: policy.Untrusted, path: path, floor: true, parse: func(data []byte) (*caps.Layer, []policy.Finding) {
+		p, findings := policy.ParseProfile(policy.Untrusted, path, data, a.options(c.home, c.config))
+		if p == nil {
+			return nil, findings
+		}
+		l := *p.Layer
+		l.Name, l.Because = policy.Untrusted, caps.UntrustedContext
+		return &l, findings
+	}}
+	if data, err := readNarrowing(path); err == nil {
+		again.data = data
+		again.layer, _ = again.parse(data)
+	}
+	return again
 }

@@ -143,3 +143,41 @@ func TestEditsOneAfterTheOther(t *testing.T) {
 		}
 	}
 }
+
+// The operator's floor is read between turns like all else that narrows; it is
+// met with the floor of the launch, and is no layer of the run itself.
+//
+//rlp:holds Y57 Y34
+func TestTheFloorIsReadAgain(t *testing.T) {
+	dir := t.TempDir()
+	a := &app{environment: environment{stdout: io.Discard, stderr: io.Discard}, homeFlag: dir, homeSet: true, tenant: "default"}
+	c, err := a.compose(bundleOf(t, []byte(prints)), policyFlags{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.narrowedBy(a.floorAgain(c)) // where there is no folder of profiles yet
+	w := newWatcher(c)
+	if _, edited, err := w.look(); edited || err != nil {
+		t.Fatalf("control: %v, %v", edited, err)
+	}
+	floor := filepath.Join(dir, "caps", "profiles", "_untrusted.toml")
+	if err := os.MkdirAll(filepath.Dir(floor), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		text  string
+		taken bool
+	}{
+		{"schema_version = \"1.0\"\nname = \"_untrusted\"\n[deny]\ncapabilities = [\"time:read:*\"]\n", true},
+		{"schema_version = \"1.0\"\nname = \"_untrusted\"\n[denny]\n", false},
+		{"", false},
+	} {
+		if err := os.WriteFile(floor, []byte(step.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		look, edited, err := w.look()
+		if edited != step.taken || (err == nil) != step.taken || step.taken && (len(look.Floor) != 1 || len(look.Layers) != 0 || look.Floor[0].Because == 0) {
+			t.Errorf("%q: %+v, %v, %v", step.text, look, edited, err)
+		}
+	}
+}

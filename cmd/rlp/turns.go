@@ -17,6 +17,9 @@ func (a *app) turns(c *composition, spec *launcher.Spec, f launchFlags) {
 	if !f.turns {
 		return
 	}
+	if spec.Taint.Floor != nil {
+		c.narrowedBy(a.floorAgain(c))
+	}
 	spec.Inputs = &lines{r: bufio.NewReaderSize(a.stdin, 64<<10)}
 	spec.Look = newWatcher(c).look
 }

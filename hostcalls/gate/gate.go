@@ -94,7 +94,7 @@ type holding struct {
 	digest string // of set, once somebody asked
 	tools  bool   // some layer speaks of tools
 	leases []held
-	floor  int16 // the layer of the taint, 0 without one
+	floor  int16 // the first layer of the taint, which are the last ones; 0 without one
 }
 
 // memo is one request and its answer under one holding. It owns its name.
@@ -288,7 +288,7 @@ func (g *Gate) record(op *Op, r *caps.Request, d *caps.Decision, target string, 
 		rec.Deny, rec.Severity, rec.Keep = true, audit.Warn, g.opt.KeepDenied
 		if h := g.now.Load(); d.Layer > 0 && int(d.Layer) < len(h.layers) {
 			rec.Layer = h.layers[d.Layer]
-			if d.Layer == h.floor {
+			if h.floor > 0 && d.Layer >= h.floor {
 				rec.Label = g.slots.label
 			}
 		}
@@ -302,7 +302,7 @@ func (g *Gate) refuse(r *caps.Request, d caps.Decision) {
 	if d.Layer > 0 {
 		h := g.now.Load()
 		g.denial.Layer = h.set.LayerName(d.Layer)
-		if d.Layer == h.floor {
+		if h.floor > 0 && d.Layer >= h.floor {
 			g.denial.Label = g.slots.cause
 		}
 	}

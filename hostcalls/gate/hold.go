@@ -15,6 +15,7 @@ type slots struct {
 	root   caps.Set      // what the launch left, with room for every scope that was ever named
 	held   []*caps.Layer // for good
 	reload []*caps.Layer // what the last reload found
+	floor  []*caps.Layer // what the taint narrows by beside Options.Floor, as the last reload found it
 	over   []*caps.Layer // leases that expired, for good
 	cause  string        // of the taint; "" without one
 	label  audit.Name    // cause, interned
@@ -36,38 +37,47 @@ func (g *Gate) open(set caps.Set) error {
 
 // compose is what s makes the run hold, and what the taint would make of it.
 func (g *Gate) compose(s *slots) (now, ready *holding, err error) {
-	layers := make([]*caps.Layer, 0, len(s.held)+len(s.reload)+len(s.over)+1)
-	layers = append(append(append(layers, s.held...), s.reload...), s.over...)
-	if g.opt.Floor != nil {
-		layers = append(layers, g.opt.Floor)
-	}
-	if s.root, err = s.root.Intern(layers...); err != nil {
+	layers, floors := slices.Concat(s.held, s.reload, s.over), g.floors(s)
+	if s.root, err = s.root.Intern(slices.Concat(layers, floors)...); err != nil {
 		return nil, nil, err
 	}
-	set, floor := s.root, g.opt.Floor
-	for _, l := range layers {
-		if l == floor {
-			break
-		}
-		if set, _, err = set.Narrow(l); err != nil {
-			return nil, nil, err
-		}
+	set, err := narrowed(s.root, layers)
+	if err != nil {
+		return nil, nil, err
 	}
-	if now, err = g.hold(set); err != nil || floor == nil {
+	if now, err = g.hold(set); err != nil || len(floors) == 0 {
 		return now, now, err
 	}
-	if set, _, err = set.Narrow(floor); err != nil {
+	if set, err = narrowed(set, floors); err != nil {
 		return nil, nil, err
 	}
 	if ready, err = g.hold(set); err != nil {
 		return nil, nil, err
 	}
-	ready.floor = int16(set.NumLayers() - 1)
+	ready.floor = int16(set.NumLayers() - len(floors))
 	now.digest, ready.digest = hexDigest(now.set), hexDigest(ready.set) // a taint is to cost nothing
 	if s.cause != "" {
 		now = ready
 	}
 	return now, ready, nil
+}
+
+// floors are what the taint narrows by: nothing, for a run that nothing marks.
+func (g *Gate) floors(s *slots) []*caps.Layer {
+	if g.opt.Floor == nil {
+		return nil
+	}
+	return append([]*caps.Layer{g.opt.Floor}, s.floor...)
+}
+
+func narrowed(set caps.Set, layers []*caps.Layer) (caps.Set, error) {
+	var err error
+	for _, l := range layers {
+		if set, _, err = set.Narrow(l); err != nil {
+			return set, err
+		}
+	}
+	return set, nil
 }
 
 // take puts what was composed in the place of what is held.
@@ -87,7 +97,11 @@ func (g *Gate) swap(s slots, e audit.Event) (changed bool, err error) {
 	}
 	if before := g.now.Load(); before.sum() != now.sum() {
 		changed = true
-		e.Layers = Recorded(s.root, slices.Concat(s.held, s.reload, s.over))
+		layers := slices.Concat(s.held, s.reload, s.over)
+		if s.cause != "" {
+			layers = append(layers, s.floor...)
+		}
+		e.Layers = Recorded(s.root, layers)
 		if err := g.recordSwap(&e, before, now); err != nil {
 			return false, err
 		}
@@ -121,11 +135,12 @@ func (g *Gate) Hold(l *caps.Layer) error {
 // Reload narrows what the launch left by layers, in the place of those that an
 // earlier Reload applied: what one took away comes back when the next one does
 // not say it, up to what the launch left and no further. Everything else that
-// narrowed the run since stays. source is what the record names. It reports
+// narrowed the run since stays. floor narrows what the taint leaves, beside the
+// launch's. source is what the record names. It reports
 // whether the run holds something else now; after an error it does not.
-func (g *Gate) Reload(source string, layers []*caps.Layer) (changed bool, err error) {
+func (g *Gate) Reload(source string, layers []*caps.Layer, floor ...*caps.Layer) (changed bool, err error) {
 	s := g.slots
-	s.reload = layers
+	s.reload, s.floor = layers, floor
 	return g.swap(s, audit.Event{Source: source})
 }
 

@@ -112,7 +112,7 @@ func TestReloadsMeetTheLaunch(t *testing.T) {
 		opt.Floor = &caps.Layer{Name: "_untrusted", Because: caps.UntrustedContext, Deny: []caps.Entry{entry(t, "kb:write:drafts"), entry(t, "process:exec:/usr/bin/grep")}}
 		g, log := open(t, launch, opt)
 		atLaunch := decisions(launch, requests)
-		var valid, good []*caps.Layer
+		var valid, good, floor []*caps.Layer
 		for step := range 20 {
 			before, was := decisions(g.Set(), requests), g.Generation()
 			switch rng.IntN(8) {
@@ -135,17 +135,23 @@ func TestReloadsMeetTheLaunch(t *testing.T) {
 					t.Fatalf("seed %d, step %d: %v %v", seed, step, changed, err)
 				}
 			default:
-				valid = nil
+				valid, floor = nil, nil
 				for i := range rng.IntN(3) {
 					valid = append(valid, someLayer(t, rng, fmt.Sprint("override:", i)))
 				}
-				changed, err := g.Reload("turn", valid)
+				if rng.IntN(2) == 0 {
+					floor = append(floor, someLayer(t, rng, "_untrusted"))
+				}
+				changed, err := g.Reload("turn", valid, floor...)
 				if err != nil || changed != (g.Generation() != was) {
 					t.Fatalf("seed %d, step %d: changed %v, generation %d after %d: %v", seed, step, changed, g.Generation(), was, err)
 				}
 			}
-			now := decisions(g.Set(), requests)
-			if want := answers(t, base, slices.Concat(launchLayers, valid, good), requests); now != want {
+			now, all := decisions(g.Set(), requests), slices.Concat(valid, good)
+			if _, tainted := g.Tainted(); tainted {
+				all = append(all, floor...)
+			}
+			if want := answers(t, base, slices.Concat(launchLayers, all), requests); now != want {
 				t.Fatalf("seed %d, step %d: holds\n%s, want\n%s", seed, step, now, want)
 			}
 			if above(now, atLaunch) {
@@ -154,7 +160,7 @@ func TestReloadsMeetTheLaunch(t *testing.T) {
 			if above(now, before) {
 				back++
 			}
-			if above(answers(t, base, slices.Concat(valid, good), requests), now) {
+			if above(answers(t, base, all, requests), now) {
 				wider++ // the control: without the launch among them the files would give more
 			}
 		}
