@@ -182,10 +182,12 @@ func showDocument(c *composition, plan launcher.Plan, tools []launcher.Attachmen
 	for _, p := range c.unset {
 		unset = append(unset, p.Name)
 	}
+	terms := termsOf(plan.Effective)
 	return map[string]any{
 		"agent": c.bundle.Manifest.Agent.String(), "version": c.bundle.Manifest.Version, "bundle_digest": c.bundle.Digest,
 		"base": orEmpty(plan.Base.Strings()), "layers": layers, "effective": orEmpty(plan.Effective.Strings()),
 		"except": launcher.GrantStrings(plan.Effective.Except()), "limits": plan.Limits.Map(), "params_unset": unset, "tools": tools,
+		"hidden_tools": terms.Hidden, "constraints": terms.Constraints, "leases": terms.Leases,
 	}
 }
 
@@ -228,6 +230,7 @@ func (a *app) printPlan(p launcher.Policy) error {
 			fmt.Fprintf(a.stdout, "  %s = %d\n", l, v)
 		}
 	}
+	a.printTerms(plan.Effective)
 	return nil
 }
 
