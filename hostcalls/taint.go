@@ -2,6 +2,7 @@ package hostcalls
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -104,7 +105,7 @@ func (x *exchange) takeInAnswer() error {
 
 // takeInOutput marks the run when what a program printed is not to be trusted.
 func (h *Host) takeInOutput(r *execReq) error {
-	for _, name := range append(r.program.Via, r.program.File, r.asked) {
+	for _, name := range slices.Concat(r.program.Via, []string{r.program.File, r.asked}) {
 		if h.cfg.Sources.marks(caps.Request{Family: caps.Exec, Name: name}) {
 			return h.takeIn(caps.Exec, r.program.File)
 		}

@@ -99,6 +99,7 @@ func (a *app) dryRun(spec *launcher.Spec) error {
 	if err != nil {
 		return inputErr(err)
 	}
+	a.floorWarning(spec)
 	if a.json {
 		err = a.printJSON(report)
 	} else {
@@ -158,9 +159,7 @@ func (a *app) streams(spec *launcher.Spec, stream bool) func() {
 // tell prints what came of the run: the marker first, then what was held.
 func (a *app) tell(r *launcher.Report, spec *launcher.Spec) error {
 	fmt.Fprint(a.stderr, r.Marker())
-	if spec.Taint.Warning != "" {
-		fmt.Fprintf(a.stderr, "rlp: %s\n", printable(spec.Taint.Warning))
-	}
+	a.floorWarning(spec)
 	if spec.Stderr == nil && !a.json {
 		lines := launcher.GuestLines(a.stderr, false)
 		_, _ = io.WriteString(lines, r.Stderr)

@@ -37,6 +37,14 @@ func (a *app) taint(c *composition) (launcher.Taint, error) {
 	return t, nil
 }
 
+// floorWarning says that the operator's floor is not used, if it is not: also to
+// who reads no log.
+func (a *app) floorWarning(spec *launcher.Spec) {
+	if spec.Taint.Warning != "" {
+		fmt.Fprintf(a.stderr, "rlp: %s\n", printable(spec.Taint.Warning))
+	}
+}
+
 // sourcesOf reads the two settings, which were checked where they were read.
 // Files and programs are known by their canonical paths, and as they are
 // written: what becomes a link later leads to neither unseen.
