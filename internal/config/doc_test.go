@@ -24,3 +24,20 @@ func TestModelSettingsInTheDocs(t *testing.T) {
 		t.Errorf("%+v", c.Model)
 	}
 }
+
+// The servers that docs/mcp.md shows can be configured as they stand there.
+func TestMCPSettingsInTheDocs(t *testing.T) {
+	text, err := os.ReadFile("../../docs/mcp.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "    # config.toml\n")
+	rest, _, _ = strings.Cut(rest, "\n`secrets = ")
+	c, err := config.Parse("docs/mcp.md", []byte(rest), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.MCP) != 2 || len(c.MCP["github"].Secrets) != 1 || c.MCP["search"].URL == "" {
+		t.Errorf("%+v", c.MCP)
+	}
+}
