@@ -19,6 +19,10 @@ import (
 // server can be called so.
 const ToolServer = "tools"
 
+// MaxToolResult bounds what a tool may answer, in bytes: all of it is read before
+// any is passed on.
+const MaxToolResult = 4 << 20
+
 // A Tool is one that the bundle attaches. It has no way of its own: a program is
 // started as exec_run starts it, a request is sent as net_http sends it, after
 // everything else that the tool needs was admitted.
@@ -44,6 +48,7 @@ type Tool struct {
 	Tokens, MicroUSD int64
 	// Confirm has a person asked before each call.
 	Confirm bool
+	Tags    []string // for reports
 	// Files is what the program gets of the run's files; nil: all that it has.
 	Files *caps.Layer
 }

@@ -34,10 +34,27 @@ func (h *Host) callAttached(ctx context.Context, t *attachedTool, arguments []by
 			return nil, h.denied(h.cfg.Gate.LastCode())
 		}
 	}
-	if t.Program != nil {
+	for _, r := range t.Later { // those that are held are admitted by what starts or sends
+		if !h.cfg.Gate.Would(t.op, r) {
+			return nil, h.lacks(t, r)
+		}
+	}
+	switch {
+	case err != nil:
+		return nil, h.lacks(t, t.Own())
+	case t.Program != nil:
 		return h.startTool(ctx, t, input)
 	}
 	return h.sendTool(ctx, t, input)
+}
+
+// lacks is the refusal of a call that lacks r, for the policy's reason.
+func (h *Host) lacks(t *attachedTool, r caps.Request) error {
+	target := r.Name
+	if r.Family == caps.Secrets {
+		target = h.shownSecret(r)
+	}
+	return h.denied(h.cfg.Gate.Refuse(t.op, r, target, caps.Unavailable))
 }
 
 // startTool starts the program of t as exec_run starts one.
@@ -125,6 +142,9 @@ func (h *Host) sendTool(ctx context.Context, t *attachedTool, input []byte) ([]b
 		said := out[4+binary.LittleEndian.Uint32(out):]
 		if status < 200 || status > 299 {
 			return nil, &toolFailure{"the tool's server answers with status " + strconv.Itoa(status), string(said)}
+		}
+		if len(said) > MaxToolResult {
+			return nil, &Fail{Errno: TooBig, Hint: "the result of a tool is at most 4 MiB"}
 		}
 		return t.result(input, said)
 	})

@@ -118,6 +118,16 @@ func TestAttachedToolNeedsEverything(t *testing.T) {
 	if n, _ := r.use("count", `{}`); n < 0 || len(f.ran) != 1 {
 		t.Error("control: not run with everything")
 	}
+	// what it would only be asked for later is asked for before anything, arguments included
+	for _, later := range []caps.Request{{Family: caps.Env, Name: "LANG"}, {Family: caps.Secrets, Mode: caps.Use, Name: mailKey}} {
+		tool := grepTool()
+		tool.Later = []caps.Request{later}
+		tool.Input = func([]byte) ([]byte, error) { return nil, errors.New("never right") }
+		r, f := toolRig(t, tool, grepGrants...)
+		if n, d := r.useDenied("count", `{}`); n != -2 || d.Reason != "cap_missing" || d.Tool != "count" || len(f.ran) != 0 {
+			t.Errorf("without %s: %d %+v, ran %d", later, n, d, len(f.ran))
+		}
+	}
 	// A hole in what it needs is not everything, and what is taken during the run is gone.
 	hole := &caps.Layer{Name: "override:x", Deny: []caps.Entry{{Grant: caps.Grant{Family: caps.FS, Modes: 1, Scope: "/data/private"}}}}
 	if err := r.gate.Hold(hole); err != nil {
@@ -380,6 +390,12 @@ func TestAttachedRequestIsHeld(t *testing.T) {
 		}
 	}
 	r, w = webRig(t, webPolicy, webTool())
+	w.handler = func(rw http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(rw, strings.Repeat(" ", MaxToolResult+1))
+	}
+	if n, d := r.useDenied("send", `{}`); n != -1 || !strings.Contains(d.Hint, "at most 4 MiB") {
+		t.Errorf("%d %+v", n, d)
+	}
 	w.handler = func(rw http.ResponseWriter, _ *http.Request) { http.Error(rw, "out of paper", http.StatusTeapot) }
 	if n, d := r.useDenied("send", `{}`); n != -29 || !strings.Contains(d.Hint, "status 418: out of paper") {
 		t.Errorf("%d %+v", n, d)

@@ -25,6 +25,7 @@ type Attachment struct {
 	NetworkFacing        bool     `json:"network_facing"`
 	SandboxSafe          bool     `json:"sandbox_safe"`
 	RequiresConfirmation bool     `json:"requires_confirmation"`
+	Tags                 []string `json:"tags,omitempty"`
 }
 
 // Attachments says which of tools a run attaches that holds set: those whose
@@ -47,7 +48,7 @@ func Attachments(set caps.Set, tools []hostcalls.Tool) []Attachment {
 
 // attachment is what t can do, by the columns of the families that it needs.
 func attachment(t *hostcalls.Tool) Attachment {
-	a := Attachment{ID: t.ID, Attached: true, RequiresConfirmation: t.Confirm, SandboxSafe: true}
+	a := Attachment{ID: t.ID, Attached: true, RequiresConfirmation: t.Confirm, Tags: t.Tags, SandboxSafe: true}
 	tier, effects := caps.Pure, caps.EffectSet(0)
 	for _, r := range t.All() {
 		if need := r.String(); !slices.Contains(a.Needs, need) {

@@ -49,7 +49,7 @@ func (c *composition) tools() ([]hostcalls.Tool, error) {
 
 func (c *composition) tool(from *bundles.Tool) (hostcalls.Tool, error) {
 	t := hostcalls.Tool{
-		ID: from.ID, Description: from.Description, InputSchema: from.Input, Tokens: from.Budget.Tokens, MicroUSD: from.Budget.MicroUSD, Confirm: from.Confirm,
+		ID: from.ID, Description: from.Description, InputSchema: from.Input, Tokens: from.Budget.Tokens, MicroUSD: from.Budget.MicroUSD, Confirm: from.Confirm, Tags: from.Tags,
 	}
 	if t.InputSchema == nil {
 		t.InputSchema = []byte(`{"type":"object"}`)
