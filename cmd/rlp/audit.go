@@ -282,6 +282,9 @@ func (a *app) decisionLine(d *audit.DecisionRecord) string {
 		if d.Layer != "" {
 			line += " (" + d.Layer + ")"
 		}
+		if d.Label != "" {
+			line += "  because of " + printable(d.Label)
+		}
 	}
 	return line
 }
@@ -297,7 +300,11 @@ func eventLine(e *audit.Event) string {
 		}
 		return line
 	case audit.KindCapsSwap:
-		return "swap  " + e.Source
+		line := "swap  " + e.Source
+		if e.Label != "" {
+			line += "  because of " + printable(e.Label)
+		}
+		return line
 	}
 	line := fmt.Sprintf("end   %s exit=%d", e.Outcome, e.ExitCode)
 	if e.Message != "" {
