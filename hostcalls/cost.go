@@ -19,7 +19,7 @@ func (d def) cost() int64 {
 		return costCall
 	}
 	switch d.family {
-	case caps.Time, caps.Tool:
+	case caps.Time:
 		return costCall
 	case caps.KBRead, caps.Secrets:
 		return costLookUp

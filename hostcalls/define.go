@@ -268,6 +268,9 @@ func (l *linked) respondTo(ctx context.Context, mem []byte, stack []uint64) erro
 	if errno != 0 {
 		return l.respond(dst, stack, nil, l.refuse(errno))
 	}
+	if !l.def.gated && l.gate.Hidden(l.op) {
+		return l.respond(dst, stack, nil, h.denied(l.gate.LastCode()))
+	}
 	if !l.def.gated && !l.gate.Spend() {
 		return l.respond(dst, stack, nil, &Fail{Errno: Dquot, Reason: caps.BudgetExhausted, Hint: "limits.hostcalls_max is used up"})
 	}

@@ -193,7 +193,7 @@ type Import struct {
 func Imports() []Import {
 	list := []Import{{Name: "response_read"}}
 	for _, d := range all {
-		list = append(list, Import{Name: d.name, Gated: d.gated && d.family != caps.Tool, Family: d.family})
+		list = append(list, Import{Name: d.name, Gated: d.gated, Family: d.family})
 	}
 	return list
 }

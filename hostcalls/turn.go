@@ -21,12 +21,10 @@ type Turns interface {
 	Next(ctx context.Context) ([]byte, error)
 }
 
-// turnNext touches nothing beyond the run, so no family has a say in it; it is
-// judged by its name alone, and what a layer hides ends no turn.
-var turnNext = define("turn_next", 0, caps.Tool, gated[nothing]{
-	decode:  func([]string) (nothing, error) { return nothing{}, nil },
-	touches: func(nothing) (caps.Request, string) { return caps.Request{Family: caps.Tool, Name: turnScope}, "" },
-	do: func(ctx context.Context, h *Host, _ gate.Permit, _ nothing) ([]byte, error) {
+// turnNext touches nothing beyond the run, so nothing is asked for; a layer can
+// hide it, and then it ends no turn.
+var turnNext = def{name: "turn_next", bind: func(h *Host, _ *gate.Op) body {
+	return body{call: func(ctx context.Context, _ []string, _ *gate.Answer) ([]byte, error) {
 		if h.cfg.Turns == nil {
 			return nil, errNoInput()
 		}
@@ -34,15 +32,9 @@ var turnNext = define("turn_next", 0, caps.Tool, gated[nothing]{
 		if errors.Is(err, io.EOF) {
 			return nil, errNoInput()
 		}
-		if err == nil {
-			err = h.TakeInInput()
-		}
 		return input, err
-	},
-})
-
-// turnScope is turn_next on the axis of host calls.
-const turnScope = "session:turn_next"
+	}}
+}}
 
 func errNoInput() error { return &Fail{Errno: Noent, Hint: "there is no further input"} }
 

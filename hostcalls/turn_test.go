@@ -95,9 +95,15 @@ func TestAHiddenTurnEndsNothing(t *testing.T) {
 			}
 			r.gate.Bound(c.most)
 			n, text := r.call("turn_next")
-			rec := r.log.Decisions[len(r.log.Decisions)-1]
-			if rec.Op != "turn_next" || rec.Cap != "tool.call" || rec.Deny != (c.reason != "") || rec.Deny && rec.Reason != c.reason {
-				t.Errorf("recorded as %+v", rec)
+			if c.layer != nil && c.reason != "" {
+				if rec := r.log.Decisions; len(rec) != 1 || rec[0].Op != "turn_next" || !rec[0].Deny || rec[0].Reason != c.reason || rec[0].Layer != "override:a.toml" {
+					t.Errorf("recorded as %+v", rec)
+				}
+			} else if len(r.log.Decisions) != 0 { // nothing was touched
+				t.Errorf("recorded as %+v", r.log.Decisions)
+			}
+			if r.gate.Calls() != 1 && c.most < 0 {
+				t.Errorf("%d calls were counted", r.gate.Calls())
 			}
 			if c.reason == "" {
 				if text != "one" || in.asked != 1 {

@@ -27,6 +27,21 @@ func (g *Gate) Spend() bool {
 	return true
 }
 
+// Hidden reports whether a layer hides op, by which nothing is touched, from the
+// run. It is recorded and counted as the denial that it is.
+func (g *Gate) Hidden(op *Op) bool {
+	h := g.now.Load()
+	if !h.tools || op.scope == "" {
+		return false
+	}
+	r := caps.Request{Family: caps.Tool, Name: op.scope}
+	d := h.set.Check(r)
+	if !d.Allow {
+		g.admit(op, &r, d, "", nil)
+	}
+	return !d.Allow
+}
+
 // Charge counts n calls that were made on this run's account elsewhere.
 func (g *Gate) Charge(n int64) { g.calls += max(n, 0) }
 
