@@ -178,9 +178,9 @@ var families = [numUniverses]family{
 		actions: []action{{"launch", 1}}, audit: []string{"agent.launch"}, denied: AgentNotPermitted,
 		category: "multi_agent", tier: OperatorSensitive, effects: []EffectSet{Control}, flags: destructive, tools: []string{"agent_launch"},
 	},
-	Tool: {
+	Tool: { // in records a call of a tool is that of a server's: their words are a closed list
 		key: "tools", domain: "tool", modes: 1, shape: modelTree, valid: isTool,
-		actions: []action{{"call", 1}}, audit: []string{"tool.call"}, denied: ToolHidden,
+		actions: []action{{"call", 1}}, audit: []string{"mcp.call"}, denied: ToolHidden,
 		category: "session", tier: Pure, effects: []EffectSet{Control}, flags: sandboxSafe, tools: []string{"turn_next"},
 	},
 }
