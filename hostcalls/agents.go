@@ -34,9 +34,6 @@ type Delegation struct {
 	Within *caps.Layer
 	// Above is the budget of the asking run.
 	Above *Budget
-	// Named reports whether the asking run may reach exactly this host by name,
-	// as an address that is not public has to be.
-	Named func(m caps.Mode, host string) bool
 	// Tainted is the input that marked the asking run; "" if none has.
 	Tainted string
 }
@@ -202,7 +199,7 @@ func (h *Host) depth() int64 {
 // delegate has the agent run, and takes what it used from this run, whatever
 // came of it.
 func (h *Host) delegate(ctx context.Context, d *Delegation) ([]byte, error) {
-	d.Within, d.Above, d.Named = h.within(), h.budget, h.named
+	d.Within, d.Above = h.within(), h.budget
 	d.Tainted = h.taintedBy()
 	h.boundModel()
 	got, err := h.cfg.Agents.Launch(ctx, d)

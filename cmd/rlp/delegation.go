@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/launcher"
 )
@@ -14,9 +13,8 @@ import (
 type delegation struct {
 	launcher.Parent
 	from     *composition // of the run that launches
-	unnamed  func(base []caps.Entry) []caps.Entry
 	pass     func(spec *launcher.Spec)
-	warnings []string     // what the operator must know of how it was bound
+	warnings []string // what the operator must know of how it was bound
 }
 
 // bind adds what being launched by another agent takes away by itself:
@@ -46,14 +44,12 @@ func (a *app) bind(c *composition) {
 }
 
 // within meets c with what the launching run holds. A program is called by no
-// name that the launching run could not call it by, and an address that is not
-// public is reached only if the policy of that run names it too.
+// name that the launching run could not call it by.
 func (c *composition) within() {
 	if c.by == nil {
 		return
 	}
 	c.policy.Within = c.by.Layer()
-	c.policy.Within.Deny = slices.Concat(c.policy.Within.Deny, c.by.unnamed(c.policy.Base))
 	if c.programs != nil {
 		for _, list := range c.by.from.programs {
 			c.programs = append(c.programs, slices.Clone(list))

@@ -53,7 +53,6 @@ func (d *delegates) Launch(ctx context.Context, asked *hostcalls.Delegation) (*h
 		return nil, err
 	}
 	by := &delegation{Parent: launcher.Parent{Identity: d.spec.Identity, Delegation: asked}, from: d.from, pass: d.pass}
-	by.unnamed = func(base []caps.Entry) []caps.Entry { return d.unnamed(base, asked.Named) }
 	flags := requested(&by.Parent)
 	if _, err := callerLayer(flags, append(policy.BuiltinDomains(), d.from.config.KB.Domains...)); err != nil {
 		return nil, &hostcalls.Fail{Errno: hostcalls.Inval, Hint: err.Error()}
@@ -79,23 +78,6 @@ func (d *delegates) installed(agent string) (string, error) {
 		return "", &hostcalls.Fail{Errno: hostcalls.Noent, Hint: "no agent of that name is installed; the operator installs one with rlp agent install BUNDLE"}
 	}
 	return path, err
-}
-
-// unnamed are the hosts in base that may be reached only by who names them, and
-// that the launching run may not reach so.
-func (d *delegates) unnamed(base []caps.Entry, named func(m caps.Mode, host string) bool) []caps.Entry {
-	var list []caps.Entry
-	for _, e := range base {
-		if e.Grant.Family != caps.Net || !caps.IsHostPort(e.Grant.Scope) || d.spec.Components.HTTP != nil && d.spec.Components.HTTP.Vet(e.Grant.Scope, false) == nil {
-			continue
-		}
-		for m := caps.Mode(0); caps.AllModes(caps.Net).Has(m); m++ {
-			if e.Grant.Modes.Has(m) && !named(m, e.Grant.Scope) {
-				list = append(list, caps.Entry{Grant: caps.Grant{Family: caps.Net, Modes: caps.Modes(m), Scope: e.Grant.Scope}, Pos: e.Pos})
-			}
-		}
-	}
-	return list
 }
 
 // delegate launches an agent for another one: composed, equipped and run as by
