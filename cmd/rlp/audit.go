@@ -101,7 +101,7 @@ func parseSince(text string, now time.Time) (int64, error) {
 
 func (a *app) auditCommand() *cobra.Command {
 	c := &cobra.Command{Use: "audit", Short: "Read what agents did", Args: cobra.NoArgs, RunE: showHelp}
-	c.AddCommand(a.auditListCommand(), a.auditShowCommand(), a.auditTailCommand())
+	c.AddCommand(a.auditListCommand(), a.auditShowCommand(), a.auditTailCommand(), a.auditScanCommand())
 	return c
 }
 

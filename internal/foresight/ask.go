@@ -22,14 +22,15 @@ const (
 	Method               // the HTTP method: every one is considered
 	Removal              // whether it was writing or removing: both are considered
 	Name                 // what was named: cut, hidden, or not text
+	Use                  // whether a secret's handle was asked for, or its value put in
 )
 
 // String is the doubt as a person is told of it; "" when there is none.
 func (d Doubt) String() string {
 	return [...]string{
 		"", "depends on the method, which is not in the record", "the record does not say whether this was writing or removing",
-		"the record does not hold the whole name",
-	}[d&3]
+		"the record does not hold the whole name", "the record does not say whether the secret was put in",
+	}[min(d, Use)]
 }
 
 // An Ask is the request behind a record, as far as it is known: Name in one of
@@ -64,6 +65,10 @@ func (r *Reader) Ask(d *Decision) (Ask, bool) {
 	case caps.FS:
 		r.path(&a, d)
 	case caps.Net:
+		if d.Tool != "" && caps.IsName(caps.Net, d.Target) { // what a tool declares has no scheme
+			a.Modes, a.Doubt = caps.AllModes(caps.Net), Method
+			return a, true
+		}
 		return a, a.url(d.Target)
 	case caps.Time:
 		a.Name = "*"
@@ -113,9 +118,10 @@ func known(target string) bool {
 // function removing from writing. A rename asks of its source for reading,
 // writing and removing, in this order, and then of its target for writing.
 func (r *Reader) path(a *Ask, d *Decision) {
-	a.Tree = d.Op == "path_rename"
+	renames := d.Op == "path_rename"
+	a.Tree = renames || d.Tool != ""
 	if d.Cap == caps.AuditName(caps.FS, caps.Read) {
-		if a.Tree {
+		if renames {
 			r.moving, r.step = strings.Clone(d.Target), 1
 		}
 		return
@@ -124,11 +130,11 @@ func (r *Reader) path(a *Ask, d *Decision) {
 	switch {
 	case d.Op == "path_unlink_file" || d.Op == "path_remove_directory":
 		a.Modes = caps.Modes(caps.Delete)
-	case a.Tree && r.step > 0 && r.step < 3 && r.moving == d.Target:
+	case renames && r.step > 0 && r.step < 3 && r.moving == d.Target:
 		if r.step++; r.step == 3 {
 			a.Modes = caps.Modes(caps.Delete)
 		}
-	case a.Tree && r.step != 3 || !strings.HasPrefix(d.Op, "path_") && !strings.HasPrefix(d.Op, "fd_"):
+	case renames && r.step != 3 || !strings.HasPrefix(d.Op, "path_") && !strings.HasPrefix(d.Op, "fd_"):
 		a.Modes, a.Doubt = caps.Modes(caps.Write, caps.Delete), Removal
 	}
 }
@@ -156,6 +162,8 @@ func (a *Ask) secret(d *Decision) bool {
 		return true
 	case d.Deny:
 		return false
+	case d.Tool != "" && !strings.Contains(d.Target, "@"): // for its headers, or for its program
+		a.Modes, a.Doubt = caps.AllModes(caps.Secrets), Use
 	case strings.Contains(d.Target, "@") || d.Op != "secret_handle":
 		a.Modes = caps.Modes(caps.Use)
 	default:

@@ -133,7 +133,7 @@ func TestWhatIfDependsOnTheMethod(t *testing.T) {
 
 // A tool that a candidate takes away is refused whatever it touches.
 func TestWhatIfTools(t *testing.T) {
-	f := foresight.New(under(t, "[deny]\ntools = [\"kb_delete\", \"mcp:github/search\"]\n"))
+	f := foresight.New(under(t, "[deny]\ntools = [\"kb_delete\", \"mcp:github/search\", \"send_mail\"]\ncapabilities = [\"fs:delete:/out\"]\n"))
 	for i, c := range []struct {
 		d    foresight.Decision
 		want foresight.Verdict
@@ -141,6 +141,10 @@ func TestWhatIfTools(t *testing.T) {
 		{foresight.Decision{Cap: "kb.write", Op: "kb_delete", Target: "notes/k"}, foresight.Blocked},
 		{foresight.Decision{Cap: "kb.write", Op: "kb_put", Target: "notes/k"}, foresight.Stays},
 		{foresight.Decision{Cap: "mcp.call", Op: "mcp_call", Target: "github/search", Tool: "mcp:github/search"}, foresight.Blocked},
+		{foresight.Decision{Cap: "net.http", Op: "mcp_call", Target: "api.example.com:443", Tool: "send_mail"}, foresight.Blocked},
+		{foresight.Decision{Cap: "net.http", Op: "mcp_call", Target: "api.example.com:443", Tool: "weather"}, foresight.Stays},
+		{foresight.Decision{Cap: "secrets.get", Op: "mcp_call", Target: "runloop/a/k", Tool: "weather"}, foresight.Stays},
+		{foresight.Decision{Cap: "fs.write", Op: "mcp_call", Target: "/out", Tool: "weather"}, foresight.Depends},
 		{foresight.Decision{Cap: "mcp.call", Op: "mcp_call", Target: "github/read", Tool: "mcp:github/read"}, foresight.Stays},
 	} {
 		if got := f.Decide(&foresight.Record{Run: "r", Seq: uint64(i), Decision: c.d}); got != c.want {
