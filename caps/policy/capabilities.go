@@ -143,7 +143,7 @@ func (r *reader) bound(f caps.Family, modes caps.ModeSet, v *tomlfile.Value) {
 func (r *reader) strings(name string, v *tomlfile.Value, do func(item *tomlfile.Value)) {
 	for i := range v.Items {
 		item := &v.Items[i]
-		if r.is(item, name+"["+strconv.Itoa(i)+"]", tomlfile.String) {
+		if item.Kind == tomlfile.String || r.is(item, name+"["+strconv.Itoa(i)+"]", tomlfile.String) {
 			do(item)
 		}
 	}

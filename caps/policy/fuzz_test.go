@@ -43,6 +43,9 @@ func FuzzParseLayer(f *testing.F) {
 	for seed := range uint64(20) {
 		f.Add([]byte(newGen(seed).text(50, true).String()))
 	}
+	for _, text := range layerFiles() {
+		f.Add([]byte(text))
+	}
 	all := asks()
 	f.Fuzz(func(t *testing.T, data []byte) {
 		o, findings := policy.ParseLayer("l", "f", data, options)

@@ -124,6 +124,9 @@ func (r *reader) look(item *tomlfile.Value, clean string) {
 // hidden says when a string does not look like what it is.
 func (r *reader) hidden(item *tomlfile.Value) {
 	for _, c := range item.Str {
+		if ' ' <= c && c < 0x7f {
+			continue
+		}
 		if unicode.Is(unicode.Cf, c) || c != ' ' && unicode.IsSpace(c) {
 			r.add(item.Pos, CodeHiddenChars, "", "%q contains the invisible character %U", item.Str, c)
 			return

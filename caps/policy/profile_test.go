@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"runloop.dev/rlp/caps"
@@ -14,7 +15,7 @@ import (
 // The built-in profiles are the four of the model of grants, as grants describe
 // them: the same set is left, with the same limits.
 //
-//rlp:holds A26 A30 A32 A35
+//rlp:holds A26 A35
 func TestBuiltinProfiles(t *testing.T) {
 	want := []string{"_delegate", "_untrusted", "local_minimal", "operator_full", "sandbox_compute_and_store", "sandbox_network_restricted"}
 	if got := policy.BuiltinProfiles(); !slices.Equal(got, want) {
@@ -94,6 +95,33 @@ func TestProfilesAreReplaced(t *testing.T) {
 	}
 	if p, _, err := policy.LoadProfile("local_minimal", file("[deny]\ntiers = []\n", 0o622), options); p != nil || err == nil {
 		t.Errorf("a file that others may write: %v %v", p, err)
+	}
+}
+
+// The example of a profile loads: two categories are kept, three tools denied by
+// their names with a category, and no word is said of MCP servers.
+//
+//rlp:holds Y16
+func TestProfileExample(t *testing.T) {
+	const name = "read-only-researcher"
+	data, err := os.ReadFile("../../testdata/profiles/" + name + ".toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, findings := policy.ParseProfile(name, name+".toml", data, options)
+	if p == nil || len(findings) > 0 || p.Description != "Read and reason; no writes, delegation, or execution." {
+		t.Fatalf("%+v %v", p, findings)
+	}
+	if got := denied(t, p.Layer); got != "" {
+		t.Errorf("the axes of families are narrowed: %s", got)
+	}
+	const all = "path_open net_http kb_get kb_put exec_run agent_launch mcp_call clock_time_get"
+	if got := calls(t, all, p.Layer); got != "path_open net_http" {
+		t.Errorf("%s may be called", got)
+	}
+	seen := strings.Replace(string(data), "[visible]\ncategories = [\"file\", \"web\"]\n", "", 1)
+	if got := calls(t, all, profile(t, name, seen)); got != "path_open net_http kb_get mcp_call clock_time_get" {
+		t.Errorf("without categories %s may be called", got)
 	}
 }
 

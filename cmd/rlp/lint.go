@@ -121,9 +121,13 @@ func (l *linter) path(path, installed string) {
 	}
 }
 
-// name refuses a file among the overrides that no agent's id leads to.
+// name refuses a file among the overrides that no agent's id leads to, and one
+// among the profiles that has no profile's name.
 func (l *linter) name(path string) {
 	abs, err := filepath.Abs(path)
+	if err == nil && filepath.Dir(abs) == filepath.Dir(l.home.Profile("x")) {
+		l.profileName(path)
+	}
 	if err != nil || filepath.Dir(abs) != filepath.Dir(l.home.Override("x")) {
 		return
 	}
@@ -134,6 +138,16 @@ func (l *linter) name(path string) {
 	l.findings = append(l.findings, policy.Finding{
 		Path: path, Severity: policy.SeverityError, Code: "override_name", Message: "no agent's override is called so; nothing reads this file",
 		Hint: "<agent_id>.toml, in lower case, or _default.toml",
+	})
+}
+
+func (l *linter) profileName(path string) {
+	if stem, isTOML := strings.CutSuffix(filepath.Base(path), ".toml"); isTOML && policy.IsProfileName(stem) {
+		return
+	}
+	l.findings = append(l.findings, policy.Finding{
+		Path: path, Severity: policy.SeverityError, Code: "profile_name", Message: "no profile is called so; nothing reads this file",
+		Hint: "<name>.toml, in lower case",
 	})
 }
 
