@@ -12,9 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An override is opened once a launch: what was parsed is what is enforced.
+// An override is opened once a launch, and so is the profile that the settings
+// name: what was parsed is what is enforced.
 //
-//rlp:holds R8
+//rlp:holds R8 A29
 func TestOverrideIsOpenedOnce(t *testing.T) {
 	dir, home := t.TempDir(), t.TempDir()
 	write := func(path, text string) {
@@ -32,6 +33,8 @@ func TestOverrideIsOpenedOnce(t *testing.T) {
 	write(filepath.Join(bundle, "policy.caps"), "[capabilities]\nkb_read = [\"notes\"]\n")
 	override := filepath.Join(home, "caps", "overrides", "agent.toml")
 	write(override, "[capabilities]\nkb_read = []\n")
+	profile := filepath.Join(home, "caps", "profiles", "reader.toml")
+	write(profile, "[deny]\ntiers = [\"network\"]\n")
 	if err := os.Chmod(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -44,14 +47,25 @@ func TestOverrideIsOpenedOnce(t *testing.T) {
 	if _, err := unix.InotifyAddWatch(watch, override, unix.IN_OPEN|unix.IN_CLOSE); err != nil {
 		t.Fatal(err)
 	}
+	second, err := unix.InotifyInit1(unix.IN_NONBLOCK)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(second)
+	if _, err := unix.InotifyAddWatch(second, profile, unix.IN_OPEN|unix.IN_CLOSE); err != nil {
+		t.Fatal(err)
+	}
 	status := run(t.Context(), environment{
-		args: []string{"launch", bundle, "--home", home, "--json"}, stdout: io.Discard, stderr: os.Stderr,
+		args: []string{"launch", bundle, "--home", home, "--json", "--profile", "reader"}, env: []string{"RUNLOOP__SECURITY__PROFILE=reader"}, stdout: io.Discard, stderr: os.Stderr,
 	})
 	if status != 0 {
 		t.Fatalf("exit status %d", status)
 	}
 	if n := opens(t, watch); n != 1 {
 		t.Errorf("the override was opened %d times", n)
+	}
+	if n := opens(t, second); n != 1 {
+		t.Errorf("the profile was opened %d times", n)
 	}
 	if f, err := os.Open(override); err != nil || opens(t, watch) != 1 {
 		t.Errorf("control: another reader is not seen: %v", err)
