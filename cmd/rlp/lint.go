@@ -107,6 +107,12 @@ func (l *linter) path(path, installed string) {
 		l.unread = true
 		return
 	}
+	if filepath.Base(path) == toolsFile {
+		if _, err := bundles.ParseTools(path, data); err != nil {
+			l.refusal(path, err)
+		}
+		return
+	}
 	kind := policy.Detect(path, data)
 	l.name(path)
 	if kind == policy.KindOverride && installed != "" {
@@ -152,8 +158,11 @@ func (l *linter) profileName(path string) {
 }
 
 func lintMax(path string) int64 {
-	if filepath.Base(path) == bundles.ManifestName {
+	switch filepath.Base(path) {
+	case bundles.ManifestName:
 		return bundles.MaxManifest
+	case toolsFile:
+		return bundles.MaxToolsBytes
 	}
 	return 0
 }
@@ -225,7 +234,7 @@ func uselessDenies(c *composition, plan launcher.Plan) []policy.Finding {
 // source lints the files of a folder that holds no bundle yet.
 func (l *linter) source(dir string) bool {
 	found := false
-	for _, name := range []string{bundles.ManifestName, bundles.DefaultPolicyName} {
+	for _, name := range []string{bundles.ManifestName, bundles.DefaultPolicyName, toolsFile} {
 		path := filepath.Join(dir, name)
 		if _, err := os.Lstat(path); err == nil {
 			found = true
@@ -269,11 +278,32 @@ func unaskedImports(c *composition, plan launcher.Plan) []policy.Finding {
 	return findings
 }
 
+// bundleErrors are the errors about a bundle that err joins.
+func bundleErrors(err error) []*bundles.Error {
+	var many interface{ Unwrap() []error }
+	if !errors.As(err, &many) {
+		return nil
+	}
+	var list []*bundles.Error
+	for _, e := range many.Unwrap() {
+		if one, ok := e.(*bundles.Error); ok {
+			list = append(list, one)
+		}
+	}
+	return list
+}
+
 // refusal turns an error into findings.
 func (l *linter) refusal(path string, err error) {
 	var pe *policy.Error
 	if errors.As(err, &pe) {
 		l.findings = append(l.findings, pe.Findings...)
+		return
+	}
+	if many := bundleErrors(err); len(many) > 1 { // each has a place of its own
+		for _, e := range many {
+			l.refusal(path, e)
+		}
 		return
 	}
 	p := problemOf(err)

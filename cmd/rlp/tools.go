@@ -10,6 +10,9 @@ import (
 	"runloop.dev/rlp/launcher"
 )
 
+// toolsFile is what the tools of a bundle are usually called.
+const toolsFile = "tools.json"
+
 // printTools prints which tools are attached, and what the others lack.
 func (a *app) printTools(list []launcher.Attachment) {
 	if len(list) == 0 {
