@@ -115,7 +115,7 @@ func serverNames(h home.Home, cfg config.Config) []string {
 	entries, _ := os.ReadDir(h.Pins()) // none: nothing is known yet
 	for _, e := range entries {
 		name, pinned := strings.CutSuffix(e.Name(), ".json")
-		if pinned && !strings.HasPrefix(name, ".") && !strings.HasSuffix(name, ".seen") {
+		if pinned && !strings.HasPrefix(name, ".") && !strings.HasSuffix(e.Name(), seenSuffix) {
 			names[name] = true
 		}
 	}

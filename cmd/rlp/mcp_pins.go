@@ -18,7 +18,7 @@ import (
 )
 
 // A pin is what a server says of its tools, as it is known by: the file
-// caps/mcp/<name>.json of the tenant. Beside it, as <name>.seen.json, lies what
+// caps/mcp/<name>.json of the tenant. Beside it, as <name>+seen.json, lies what
 // it said when that was something else.
 type pin struct {
 	Version int              `json:"version"`
@@ -37,9 +37,12 @@ func newPin(server string, tools []mcpclient.Tool, at time.Time) *pin {
 	return &pin{pinVersion, server, mcpclient.Digest(tools), at.UTC().Truncate(time.Second), tools}
 }
 
+// seenSuffix is that of no pin: no server's name has a "+" in it.
+const seenSuffix = "+seen.json"
+
 func pinPath(h home.Home, server string) string { return filepath.Join(h.Pins(), server+".json") }
 func seenPath(h home.Home, server string) string {
-	return filepath.Join(h.Pins(), server+".seen.json")
+	return filepath.Join(h.Pins(), server+seenSuffix)
 }
 
 // readPin is the pin in a file; nil when there is none. One that is not as it

@@ -28,6 +28,9 @@ type mcpProgram struct {
 const (
 	mcpStderr = 16 << 10 // bytes that are kept for the log
 	mcpBow    = 300 * time.Millisecond
+	// mcpLifetime is longer than runs are: a server ends with its run, or is
+	// started again.
+	mcpLifetime = 24 * time.Hour
 )
 
 // start starts the configured command: nothing of it comes from the agent, and
@@ -51,7 +54,22 @@ func (m *mcpServer) start(secrets []string) (*mcpProgram, error) {
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
+	said := "enforced"
+	if control := l.Controls()[lane.Filesystem]; control.Level != lane.Enforced {
+		said = control.Level.String() + ": " + control.Why
+	}
+	m.all.spec.Log.Info("mcp server started", "server", m.name, "lane", l.Name(), "filesystem", said)
 	return &mcpProgram{p, l}, nil
+}
+
+// over reports whether nothing is left of the program.
+func (p *mcpProgram) over() bool {
+	select {
+	case <-p.Done():
+		return true
+	default:
+		return false
+	}
 }
 
 func (m *mcpServer) startIn(l lane.Lane, work string, secrets []string) (*lane.Process, error) {
@@ -70,7 +88,7 @@ func (m *mcpServer) startIn(l lane.Lane, work string, secrets []string) (*lane.P
 		env = withVariable(env, s.Variable, secrets[i])
 	}
 	p, err := lane.Start(context.Background(), l, &lane.Command{
-		Program: found.File, Argv: m.cfg.Command, Env: env, Folders: folders, Timeout: m.all.lifetime(), MaxOutput: mcpStderr,
+		Program: found.File, Argv: m.cfg.Command, Env: env, Folders: folders, Timeout: mcpLifetime, MaxOutput: mcpStderr,
 	})
 	if err != nil {
 		return nil, &mcpTrouble{"its program cannot be started", err}
@@ -81,16 +99,6 @@ func (m *mcpServer) startIn(l lane.Lane, work string, secrets []string) (*lane.P
 func withVariable(env []string, name, value string) []string {
 	env = slices.DeleteFunc(env, func(kv string) bool { return strings.HasPrefix(kv, name+"=") })
 	return append(env, name+"="+value)
-}
-
-// lifetime is longer than the run: a server ends with it.
-func (s *mcpServers) lifetime() time.Duration {
-	if plan, err := launcher.NewPlan(s.spec.Policy); err == nil {
-		if ms, set := plan.Limits.Get(caps.WallTimeMS); set {
-			return time.Duration(min(ms, int64(24*time.Hour/time.Millisecond)))*time.Millisecond + time.Minute
-		}
-	}
-	return 24 * time.Hour
 }
 
 // seen is the program, and what it sees of the operator's files: those that the
@@ -117,10 +125,10 @@ func (m *mcpServer) seen(l lane.Lane) (lane.Found, []lane.Folder, error) {
 			continue
 		}
 		if err != nil {
-			return found, nil, &mcpTrouble{"a path of its command leads nowhere: " + arg, err}
+			return found, nil, &mcpTrouble{"a path of its command leads nowhere", fmt.Errorf("%s: %w", arg, err)}
 		}
 		if dir := m.all.c.home.Dir(); within(at.File, dir) || within(dir, at.File) {
-			return found, nil, &mcpTrouble{"its command names " + arg + ", where rlp's home is", nil}
+			return found, nil, &mcpTrouble{"its command names rlp's home", errors.New(arg)}
 		}
 		folders = append(folders, lane.Folder{Path: at.File, Access: lane.ReadOnly})
 		paths = append(append(paths, at.Via...), at.File)

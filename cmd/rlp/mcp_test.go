@@ -1,13 +1,16 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http/httptest"
 	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +18,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"runloop.dev/rlp/internal/egress"
+	"runloop.dev/rlp/internal/home"
 	"runloop.dev/rlp/internal/mcpclient"
 	"runloop.dev/rlp/internal/mcpclient/mcptest"
 )
@@ -76,4 +80,68 @@ func TestAServersNameLeadsNowherePrivate(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Close()
+}
+
+// What was written down reads the same again, whatever a server says; what is not
+// as it was written, or not the operator's, is nothing that a server is known by.
+func TestPins(t *testing.T) {
+	h, err := home.Open(filepath.Join(t.TempDir(), "home"), home.DefaultTenant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	odd := "\x00\x1b[2J\u2028\u202e<&>\\\"\n\t\ufffd\U0001f600"
+	schema, err := json.Marshal(map[string]any{odd: []any{odd, 1.5, nil, map[string]any{}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := newPin("hub", []mcpclient.Tool{{Name: odd, Description: odd, Schema: schema}, {Name: "z", Schema: []byte(`{}`)}}, time.Unix(1, 2))
+	for i, first := range []bool{true, false, false} {
+		if pinned, err := know(h, said); err != nil || pinned != first {
+			t.Fatalf("%d: %v %v", i, pinned, err)
+		}
+	}
+	got, err := readPin(pinPath(h, "hub"), "hub")
+	if err != nil || !reflect.DeepEqual(got, said) {
+		t.Errorf("%v\n%+v\n%+v", err, got, said)
+	}
+	other := newPin("hub", said.Tools[:1], time.Unix(2, 0))
+	if pinned, err := know(h, other); !errors.Is(err, errChanged) || pinned {
+		t.Errorf("changed: %v %v", pinned, err)
+	}
+	if seen, err := readPin(seenPath(h, "hub"), "hub"); err != nil || !reflect.DeepEqual(seen, other) {
+		t.Errorf("seen: %+v %v", seen, err)
+	}
+	text, err := os.ReadFile(pinPath(h, "hub"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, spoil := range map[string]func(path string) error{
+		"empty": func(p string) error { return os.WriteFile(p, nil, 0o600) },
+		"another tool": func(p string) error {
+			return os.WriteFile(p, bytes.Replace(text, []byte(`"z"`), []byte(`"y"`), 1), 0o600)
+		},
+		"another key": func(p string) error {
+			return os.WriteFile(p, bytes.Replace(text, []byte(`"at"`), []byte(`"when"`), 1), 0o600)
+		},
+		"another server": func(p string) error {
+			return os.WriteFile(p, bytes.Replace(text, []byte(`"hub"`), []byte(`"web"`), 1), 0o600)
+		},
+		"writable by all": func(p string) error { return errors.Join(os.WriteFile(p, text, 0o600), os.Chmod(p, 0o666)) },
+		"a dangling link": func(p string) error { return errors.Join(os.Remove(p), os.Symlink(p+"nowhere", p)) },
+		"a folder":        func(p string) error { return errors.Join(os.Remove(p), os.Mkdir(p, 0o700)) },
+	} {
+		path := pinPath(h, "hub")
+		if err := errors.Join(os.RemoveAll(path), os.WriteFile(path, text, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		if pinned, err := know(h, said); err != nil || pinned {
+			t.Fatalf("%s: control: %v %v", name, pinned, err)
+		}
+		if err := spoil(path); err != nil {
+			t.Fatal(err)
+		}
+		if pinned, err := know(h, said); err == nil || pinned || errors.Is(err, errChanged) {
+			t.Errorf("%s: %v %v", name, pinned, err)
+		}
+	}
 }

@@ -89,6 +89,9 @@ func (m *mcpServer) Stale() bool {
 	if m.changed {
 		return false
 	}
+	if m.program != nil && m.program.over() {
+		m.log(m.hangUp()) // it ended by itself, and is started again
+	}
 	return m.session == nil || m.session.Changed() || m.digest == "" || m.all.spec.Now().Sub(m.heard) > mcpListedFor
 }
 
@@ -174,7 +177,7 @@ func (m *mcpServer) way(ctx context.Context) (mcpclient.Transport, error) {
 	for i, s := range m.cfg.Secrets {
 		var err error
 		if secrets[i], err = m.all.c.secret(ctx, s.ID); err != nil {
-			return mcpclient.Transport{}, &mcpTrouble{"a secret that it is given cannot be read: " + s.ID, err}
+			return mcpclient.Transport{}, &mcpTrouble{"a secret that it is given cannot be read", fmt.Errorf("%s: %w", s.ID, err)}
 		}
 	}
 	if m.cfg.URL != "" {
@@ -259,5 +262,8 @@ func (m *mcpServer) said(ctx context.Context, err error) error {
 }
 
 func (m *mcpServer) log(err error) {
+	if err == nil {
+		return
+	}
 	m.all.spec.Log.Warn("mcp server", "server", m.name, "error", fmt.Sprint(err))
 }

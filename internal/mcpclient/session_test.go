@@ -196,6 +196,32 @@ func TestTooMuchIsNotTaken(t *testing.T) {
 	}
 }
 
+// What a server says unasked is not kept, and has an end.
+func TestAFloodHasAnEnd(t *testing.T) {
+	if testing.Short() {
+		return // as the long form does, slower
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	hello := strings.ReplaceAll(mcptest.Answers()["other id"], "999", "$ID")
+	for name, unasked := range map[string]string{
+		"notifications": `{"jsonrpc":"2.0","method":"notifications/progress","params":{"x":"` + strings.Repeat("x", 1<<20) + `"}}` + "\n",
+		"requests":      `{"jsonrpc":"2.0","id":7,"method":"ping","params":{"x":"` + strings.Repeat("x", 1000) + `"}}` + "\n",
+	} {
+		s, err := mcpclient.Connect(ctx, speak(hello+strings.Repeat(unasked, 100)))
+		for err == nil {
+			_, err = s.Call(ctx, "a", nil)
+			var remote *mcpclient.RemoteError
+			if errors.As(err, &remote) {
+				err = nil
+			}
+		}
+		if !errors.Is(err, mcpclient.ErrGone) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // A server that never answers is waited for until the context ends, and one that
 // does not even read is given up.
 func TestNobodyIsWaitedForLonger(t *testing.T) {

@@ -74,8 +74,11 @@ func toolOf(t *mcp.Tool) (Tool, error) {
 	if err != nil {
 		return Tool{}, ErrGone
 	}
-	return Tool{Name: t.Name, Description: t.Description, Schema: schema}, nil
+	return Tool{Name: valid(t.Name), Description: valid(t.Description), Schema: schema}, nil
 }
+
+// valid is s as JSON can have it: what is written down reads the same again.
+func valid(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
 
 func sorted(list []Tool) ([]Tool, error) {
 	slices.SortFunc(list, func(a, b Tool) int { return strings.Compare(a.Name, b.Name) })

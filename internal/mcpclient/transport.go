@@ -22,44 +22,76 @@ type Transport struct {
 	changed *atomic.Bool // the server said that its tools are others
 }
 
+// Bounds of what a server says unasked, and of all that it says in one session.
+const (
+	maxAsked = 1000     // requests of its own
+	maxSaid  = 64 << 20 // bytes
+)
+
 // Stdio is the way to a server that reads one message a line and writes one a
 // line.
 func Stdio(in io.WriteCloser, out io.ReadCloser) Transport {
 	changed := &atomic.Bool{}
-	return Transport{
-		sdk: &watched{&mcp.IOTransport{Reader: out, Writer: in, MaxLineLength: MaxMessage}, changed},
-		end: func() { _, _ = in.Close(), out.Close() }, changed: changed,
-	}
+	said := &bounded{r: out, left: maxSaid}
+	end := func() { _, _ = in.Close(), out.Close() }
+	way := &mcp.IOTransport{Reader: said, Writer: in, MaxLineLength: MaxMessage}
+	return Transport{sdk: &watched{way, changed, end}, end: end, changed: changed}
 }
 
 // watched is a way on which is seen, before any answer that comes after it, that
-// the server's tools are others.
+// the server's tools are others, and nothing else that the server says unasked.
 type watched struct {
 	mcp.Transport
 	changed *atomic.Bool
+	end     func()
 }
 
 // Connect implements [mcp.Transport].
 func (w *watched) Connect(ctx context.Context) (mcp.Connection, error) {
 	c, err := w.Transport.Connect(ctx)
-	return &watchedConn{c, w.changed}, err
+	return &watchedConn{Connection: c, way: w}, err
 }
 
 type watchedConn struct {
 	mcp.Connection
-	changed *atomic.Bool
+	way   *watched
+	asked int
 }
 
 const listChanged = "notifications/tools/list_changed"
 
-// Read implements [mcp.Connection].
+// Read implements [mcp.Connection]. What the server notifies of is not kept, for
+// it would be without bounds; what it asks is answered, so many times, and never
+// by what it says beside. After an error nobody waits for the server to read what
+// is being written.
 func (w *watchedConn) Read(ctx context.Context) (jsonrpc.Message, error) {
-	m, err := w.Connection.Read(ctx)
-	if r, ok := m.(*jsonrpc.Request); ok && r.Method == listChanged {
-		w.changed.Store(true)
+	m, err := w.next(ctx)
+	if err != nil {
+		w.way.end()
 	}
 	return m, err
 }
+
+func (w *watchedConn) next(ctx context.Context) (jsonrpc.Message, error) {
+	for {
+		m, err := w.Connection.Read(ctx)
+		r, ok := m.(*jsonrpc.Request)
+		switch {
+		case err != nil || !ok:
+			return m, err
+		case r.Method == listChanged:
+			w.way.changed.Store(true)
+		case r.IsCall():
+			if w.asked++; w.asked > maxAsked {
+				return nil, errAsks
+			}
+			r.Params = nil
+			return r, nil
+		}
+	}
+}
+
+var errAsks = errors.New("the server asks too much")
 
 // A Sender sends one request. named says that the address that is written in its
 // URL, if one is, was named by the operator.
