@@ -11,7 +11,7 @@ import (
 )
 
 // watch is a watcher over the overrides of a home, as a launch would have it.
-func watch(t *testing.T, home string, files map[string]string) *watcher {
+func watch(t testing.TB, home string, files map[string]string) *watcher {
 	t.Helper()
 	sources(t, home, files)
 	a := &app{environment: environment{stdout: io.Discard, stderr: io.Discard}, homeFlag: home, homeSet: true, tenant: "default"}
@@ -179,5 +179,25 @@ func TestTheFloorIsReadAgain(t *testing.T) {
 		if edited != step.taken || (err == nil) != step.taken || step.taken && (len(look.Floor) != 1 || len(look.Layers) != 0 || look.Floor[0].Because == 0) {
 			t.Errorf("%q: %+v, %v, %v", step.text, look, edited, err)
 		}
+	}
+}
+
+// What the end of a turn costs: where nothing was edited, and where one of two
+// overrides says another thing each time.
+func BenchmarkEndOfTurn(b *testing.B) {
+	for name, texts := range map[string][]string{"nothing edited": {narrow}, "edited": {narrower, narrow}} {
+		b.Run(name, func(b *testing.B) {
+			dir := b.TempDir()
+			w := watch(b, dir, map[string]string{"bomb.toml": narrow, "_default.toml": loose})
+			w.clock = func() time.Time { return time.Now().Add(time.Hour) } // all of it is old
+			for i := 0; b.Loop(); i++ {
+				if len(texts) > 1 {
+					sources(b, dir, map[string]string{"bomb.toml": texts[i%2]})
+				}
+				if _, edited, err := w.look(); err != nil || edited != (len(texts) > 1) {
+					b.Fatal(edited, err)
+				}
+			}
+		})
 	}
 }

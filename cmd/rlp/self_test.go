@@ -8,7 +8,7 @@ import (
 )
 
 // bundleOf is a bundle of a module.
-func bundleOf(t *testing.T, wasm []byte) string {
+func bundleOf(t testing.TB, wasm []byte) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "bomb")
 	if err := os.MkdirAll(filepath.Join(dir, "bin"), 0o700); err != nil {

@@ -112,7 +112,7 @@ func TestTurnsAndInputDoNotShareStdin(t *testing.T) {
 }
 
 // sources are the files of one agent's overrides in a home.
-func sources(t *testing.T, home string, files map[string]string) {
+func sources(t testing.TB, home string, files map[string]string) {
 	t.Helper()
 	dir := filepath.Join(home, "caps", "overrides")
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -92,7 +92,7 @@ func above(a, b string) bool {
 // and with all that is for good. It is never above the launch, what one reload
 // took away comes back with the next, and each change is one record.
 //
-//rlp:holds Y53 Y55 Y58 Y62 P17
+//rlp:holds Y53 Y55 Y58 Y62
 func TestReloadsMeetTheLaunch(t *testing.T) {
 	requests := asked(t)
 	seeds := uint64(120)
