@@ -31,6 +31,11 @@ type auditFlags struct {
 func (f *auditFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.run, "run", "", "only this run (`ID`)")
 	fs.StringVar(&f.agent, "agent", "", "only this agent (`NAME`)")
+	f.narrower(fs)
+}
+
+// narrower are the flags that make sense of one run, too.
+func (f *auditFlags) narrower(fs *pflag.FlagSet) {
 	fs.StringVar(&f.family, "family", "", "only this family or capability, such as fs or fs.write")
 	fs.StringVar(&f.decision, "decision", "", "only `allow|deny`")
 	fs.StringVar(&f.since, "since", "", "only from then on: a time (2026-01-02T15:04:05Z) or an age (90m, 24h, 7d)")
@@ -120,26 +125,31 @@ func (a *app) auditListCommand() *cobra.Command {
 }
 
 func (a *app) auditShowCommand() *cobra.Command {
-	return &cobra.Command{
+	var f auditFlags
+	c := &cobra.Command{
 		Use: "show RUN", Short: "Print everything of one run", Args: exactly("a RUN"),
+		Example: `  rlp audit show 0198d2c4-7f1e
+  rlp audit show 0198d2c4-7f1e --decision deny --family fs`,
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.withStore(c.Context(), auditFlags{run: args[0]}, func(ctx context.Context, s *kb.Store, filter kb.Filter) error {
-				found := false
-				err := a.printRecords(func(yield func(audit.Record, error) bool) {
-					for r, err := range s.Audit(ctx, filter) {
-						found = true
-						if !yield(r, err) {
-							return
-						}
-					}
-				})
-				if err == nil && !found {
-					return inputErr(fmt.Errorf("no run %s in the audit log; rlp audit list shows all", args[0]))
+			f.run = args[0]
+			return a.withStore(c.Context(), f, func(ctx context.Context, s *kb.Store, filter kb.Filter) error {
+				if err := known(ctx, s, filter.Run); err != nil {
+					return err
 				}
-				return err
+				return a.printRecords(s.Audit(ctx, filter))
 			})
 		},
 	}
+	f.narrower(c.Flags())
+	return c
+}
+
+// known refuses a run that is not in the log.
+func known(ctx context.Context, s *kb.Store, run string) error {
+	for _, err := range s.Glances(ctx, kb.Filter{Run: run, Limit: 1}) {
+		return err
+	}
+	return inputErr(fmt.Errorf("no run %s in the audit log; rlp audit list shows all", run))
 }
 
 func (a *app) auditTailCommand() *cobra.Command {
@@ -201,11 +211,12 @@ func wholeRun(ctx context.Context, s *kb.Store, id string) (string, error) {
 		return id, nil
 	}
 	found := ""
-	for r, err := range s.Audit(ctx, kb.Filter{}) {
+	for r, err := range s.Glances(ctx, kb.Filter{}) {
 		if err != nil {
 			return "", err
 		}
-		if run := r.Head.RunID; run != found && strings.HasPrefix(run, id) {
+		if string(r.Run) != found && strings.HasPrefix(string(r.Run), id) {
+			run := string(r.Run)
 			if found != "" {
 				return "", usagef("more than one run begins with %s: %s, %s", id, found, run)
 			}
@@ -292,7 +303,7 @@ func (a *app) decisionLine(d *audit.DecisionRecord) string {
 func eventLine(e *audit.Event) string {
 	switch e.Kind {
 	case audit.KindRunStart:
-		return fmt.Sprintf("start base=%d effective=%d", len(e.Base), len(e.Effective))
+		return fmt.Sprintf("start base=%d effective=%d layers=%d", len(e.Base), len(e.Effective), len(e.Layers))
 	case audit.KindCallDone:
 		line := fmt.Sprintf("done  %s %s", e.Verb, e.Status)
 		if e.ErrorSummary != "" {

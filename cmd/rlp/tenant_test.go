@@ -168,6 +168,14 @@ func (h *house) crossings() map[string][]crossing {
 			cross(65, "caps", "lint", "--agent", victimAgent, h.own("extra.toml")),
 		},
 		"caps show": bundles("caps", "show"), "caps diff": bundles("caps", "diff"), "caps explain": bundles("caps", "explain"),
+		"caps suggest": {
+			cross(77, "caps", "suggest", agent), cross(65, "caps", "suggest", h.run).showing(), cross(65, "caps", "suggest", "--override", h.run[:13]).showing(),
+		},
+		"caps whatif": {
+			cross(77, "caps", "whatif", "--override", override), cross(0, "caps", "whatif", "--deny", "kb:read:*", "--run", h.run),
+			cross(65, "caps", "whatif", "--deny", "kb:read:*", "--run", h.run[:13]), cross(0, "caps", "whatif", "--deny", "kb:read:*", "--agent", victimAgent),
+		},
+		"audit scan": {cross(77, "audit", "scan", agent), cross(0, "audit", "scan", "installed")},
 		"audit list": {
 			cross(0, "audit", "list").showing(), cross(0, "audit", "list", "--run", h.run, "--json").showing(),
 			cross(0, "audit", "list", "--agent", victimAgent, "--json").showing(), cross(65, "audit", "list", "--run", h.run[:13]).showing(),

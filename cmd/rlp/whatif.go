@@ -92,15 +92,30 @@ func (a *app) whatif(ctx context.Context, s *kb.Store, filter kb.Filter, f whati
 	}
 	forecast := sight.Forecast()
 	if a.json {
-		err = a.printJSON(forecastDocument(layers, forecast))
+		err = a.printJSON(forecastDocument(layers, forecast, untried(plan.Effective)))
 	} else {
 		a.printForecast(layers, forecast, f.limit)
+		for _, u := range untried(plan.Effective) {
+			fmt.Fprintf(a.stdout, "not tried: %s\n", u)
+		}
 	}
 	status := launcher.StatusOK
 	if f.strict && forecast.Blocked+forecast.Depends+int64(len(forecast.Passed)) > 0 {
 		status = launcher.StatusFinding
 	}
 	return ending(status, err)
+}
+
+// untried is what a candidate says and no record can be held against.
+func untried(candidates caps.Set) []string {
+	list := []string{}
+	if len(candidates.Leases()) > 0 {
+		list = append(list, "[leases]: a record does not say when a lease would have ended, or been used up")
+	}
+	if len(candidates.Constraints().Map()) > 0 {
+		list = append(list, "[constraints]: a record does not say what they bound")
+	}
+	return list
 }
 
 // candidates are the layers that are tried.
@@ -204,7 +219,7 @@ type blockDocument struct {
 	} `json:"first"`
 }
 
-func forecastDocument(layers []*caps.Layer, f foresight.Forecast) map[string]any {
+func forecastDocument(layers []*caps.Layer, f foresight.Forecast, untried []string) map[string]any {
 	blocked, depends := []blockDocument{}, []blockDocument{}
 	for _, b := range f.Blocks {
 		d := blockDocument{Cap: b.Cap, Op: b.Op, Tool: b.Tool, Target: b.Target, Count: b.Count, Runs: b.Runs, Layer: b.Layer, Source: b.Pos, Doubt: b.Doubt.String()}
@@ -225,7 +240,7 @@ func forecastDocument(layers []*caps.Layer, f foresight.Forecast) map[string]any
 	return map[string]any{
 		"candidates": layerNames(layers), "runs": f.Runs, "runs_blocked": f.RunsBlocked,
 		"decisions": map[string]int64{"stay": f.Stays, "blocked": f.Blocked, "depend": f.Depends, "denied": f.Denied},
-		"blocked":   blocked, "depends": depends, "not_listed": f.More, "limits_passed": limits,
+		"blocked":   blocked, "depends": depends, "not_listed": f.More, "limits_passed": limits, "not_tried": untried,
 	}
 }
 

@@ -13,10 +13,17 @@ import (
 )
 
 var grants = []caps.Grant{
-	{Family: caps.FS, Modes: 7, Scope: "/a"}, {Family: caps.FS, Modes: 1, Scope: "/a/b"}, {Family: caps.FS, Modes: 6, Scope: "/x"},
-	{Family: caps.Net, Modes: caps.HTTPS, Scope: "a.example:443"}, {Family: caps.Net, Modes: 3, Scope: "*"}, {Family: caps.Net, Modes: caps.HTTPS, Scope: "*.example:443"},
-	{Family: caps.KBRead, Modes: 1, Scope: "notes"}, {Family: caps.KBWrite, Modes: 1, Scope: "*"},
-	{Family: caps.Secrets, Modes: 2, Scope: "runloop/a/k@a.example:443"}, {Family: caps.Secrets, Modes: 3, Scope: "runloop/a/k"}, {Family: caps.Exec, Modes: 1, Scope: "*"},
+	{Family: caps.FS, Modes: 7, Scope: "/a"},
+	{Family: caps.FS, Modes: 1, Scope: "/a/b"},
+	{Family: caps.FS, Modes: 6, Scope: "/x"},
+	{Family: caps.Net, Modes: caps.HTTPS, Scope: "a.example:443"},
+	{Family: caps.Net, Modes: 3, Scope: "*"},
+	{Family: caps.Net, Modes: caps.HTTPS, Scope: "*.example:443"},
+	{Family: caps.KBRead, Modes: 1, Scope: "notes"},
+	{Family: caps.KBWrite, Modes: 1, Scope: "*"},
+	{Family: caps.Secrets, Modes: 2, Scope: "runloop/a/k@a.example:443"},
+	{Family: caps.Secrets, Modes: 3, Scope: "runloop/a/k"},
+	{Family: caps.Exec, Modes: 1, Scope: "*"},
 }
 
 func drawLayer(t *rapid.T, name string) *caps.Layer {
