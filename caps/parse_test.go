@@ -249,6 +249,9 @@ func TestParseRequest(t *testing.T) {
 	}
 }
 
+// What is read prints and reads as itself; nothing panics.
+//
+//rlp:holds P20
 func FuzzParseGrant(f *testing.F) {
 	for _, s := range []string{
 		"fs:read:/tmp", "network:https:get,head@x.org:8443", "net:x.org", "secrets:read:runloop/a/b@*.x.org",

@@ -396,6 +396,8 @@ func TestKeysAndBudgets(t *testing.T) {
 }
 
 // Whatever a guest passes, nothing panics and nothing outside its response is written.
+//
+//rlp:holds P20
 func FuzzCalls(f *testing.F) {
 	f.Add(uint8(2), []byte("draftskeyvalue"), uint32(16), uint32(6), uint32(22), uint32(3), uint32(25), uint32(5))
 	f.Add(uint8(0), []byte(`{"url":"https://h/"}`), uint32(0), uint32(20), uint32(0xfffffff0), uint32(0x20), uint32(1), uint32(1<<31))

@@ -11,6 +11,8 @@ import (
 
 // FuzzParseBase: never a panic, every finding has its place in the file and a
 // known code, and nil is returned exactly when one is an error.
+//
+//rlp:holds P20
 func FuzzParseBase(f *testing.F) {
 	for _, c := range refusals() {
 		f.Add([]byte(c.text))
@@ -36,6 +38,8 @@ func FuzzParseBase(f *testing.F) {
 }
 
 // FuzzParseLayer: as above, and no layer widens a base.
+//
+//rlp:holds P20
 func FuzzParseLayer(f *testing.F) {
 	for _, c := range refusals() {
 		f.Add([]byte(c.text))
