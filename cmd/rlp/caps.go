@@ -60,7 +60,7 @@ func (a *app) capsDiffCommand() *cobra.Command {
 			if a.json {
 				return a.printJSON(map[string]any{
 					"agent": c.bundle.Manifest.Agent.String(), "kept": orEmpty(plan.Effective.Strings()),
-					"changes": launcher.Flatten(plan.Changes),
+					"changes": launcher.Flatten(plan.Changes), "bounded": boundedBy(plan.Effective),
 				})
 			}
 			a.unsetNote(c)
@@ -264,5 +264,8 @@ func (a *app) printDiff(plan launcher.Plan) {
 			line += ": not in the base"
 		}
 		fmt.Fprintln(a.stdout, line+")")
+	}
+	for _, s := range boundedBy(plan.Effective) {
+		fmt.Fprintf(a.stdout, "%-8s %s\n", "bounded", s)
 	}
 }

@@ -139,15 +139,9 @@ func narrows(l *caps.Layer) []string {
 		}
 	}
 	for _, lease := range l.Leases {
-		say("lease of " + lease.Grant.String())
+		say("leased: " + leaseLine(lease))
 	}
-	for c := range caps.NumConstraints {
-		if v, ok := l.Constraints.Get(c); ok {
-			table, key := c.Key()
-			say(fmt.Sprintf("%s.%s = %d", table, key, v))
-		}
-	}
-	return list
+	return append(list, conditions(l.Constraints)...)
 }
 
 func (a *app) printProfiles(rows []profileRow) {

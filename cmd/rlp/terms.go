@@ -52,13 +52,21 @@ func (a *app) printTerms(s caps.Set) {
 		}
 	}
 	section("hidden tools", t.Hidden)
-	var lines []string
+	section("constraints", conditions(s.Constraints()))
+	section("leases", t.Leases)
+}
+
+// conditions are constraints as they are written, in the order of their table.
+func conditions(x caps.Constraints) []string {
+	lines := []string{}
 	for c := range caps.NumConstraints {
-		if v, ok := s.Constraints().Get(c); ok {
+		if v, ok := x.Get(c); ok {
 			table, key := c.Key()
 			lines = append(lines, fmt.Sprintf("%s.%s = %d", table, key, v))
 		}
 	}
-	section("constraints", lines)
-	section("leases", t.Leases)
+	return lines
 }
+
+// boundedBy are the conditions and leases of what is kept.
+func boundedBy(s caps.Set) []string { return append(conditions(s.Constraints()), termsOf(s).Leases...) }
