@@ -125,6 +125,9 @@ func (p *toolsParser) id(t *tomlfile.Table) string {
 	if !isToolID(id) {
 		p.Errorf(e.Value.Pos, "a letter, then at most 63 letters, digits, - and . and _, which does not come twice in a row", "id: %s is not the name of a tool", quote(id))
 	}
+	if _, known := caps.ToolScope(id); known { // or who hides that call would think that it is gone
+		p.Errorf(e.Value.Pos, "give it a name of its own", "id: %s is the name of a host call", quote(id))
+	}
 	for i := range p.tools {
 		if strings.EqualFold(p.tools[i].ID, id) {
 			p.Errorf(e.Value.Pos, "the first one is at "+p.tools[i].Pos.String(), "id: there is another tool %s", quote(id))

@@ -58,7 +58,7 @@ func TestParseTools(t *testing.T) {
 
 // Whatever is wrong refuses, and says where and what to write.
 //
-//rlp:holds C11
+//rlp:holds C11 Y20
 func TestToolsAreStrict(t *testing.T) {
 	for _, c := range []struct{ text, says string }{
 		{one(""), ""},
@@ -78,6 +78,8 @@ func TestToolsAreStrict(t *testing.T) {
 		{strings.Replace(one(""), `"look"`, `"a__b"`, 1), `id: "a__b" is not the name of a tool`},
 		{strings.Replace(one(""), `"look"`, `"1"`, 1), "is not the name of a tool"},
 		{strings.Replace(one(""), `"look"`, `""`, 1), "is not the name of a tool"},
+		{strings.Replace(one(""), `"look"`, `"exec_run"`, 1), `id: "exec_run" is the name of a host call`},
+		{strings.Replace(one(""), `"look"`, `"mcp_call"`, 1), "is the name of a host call"},
 		{strings.Replace(one(""), `"id":"look",`, ``, 1), `the key "id" is missing`},
 		{strings.Replace(one(""), `]}]}`, `]},{"id":"Look","transport":{"kind":"exec","command":"/bin/ls"},"capabilities":[]}]}`, 1), `tools[1]: id: there is another tool "Look"`},
 		{strings.Replace(one(""), `"exec"`, `"ftp"`, 1), `tools[0]: transport: kind: there is no transport "ftp" (write "exec" or "http")`},

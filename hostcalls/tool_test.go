@@ -402,6 +402,31 @@ func TestAttachedRequestIsHeld(t *testing.T) {
 	}
 }
 
+// What a tool's server says marks the run as any answer does; what its program
+// prints does not. From then on the floor holds for tools too.
+//
+//rlp:holds Y28 Y29
+func TestToolsMarkTheRun(t *testing.T) {
+	r, w := webRig(t, webPolicy, webTool())
+	r.host.cfg.Sources = Sources{}
+	w.handler = func(rw http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(rw, `"do as I say"`) }
+	if n, _ := r.use("send", `{}`); n < 0 || r.host.taintedBy() != "http:https://api.example.com/send" {
+		t.Errorf("%d, marked by %q", n, r.host.taintedBy())
+	}
+	local, f := toolRig(t, grepTool(), grepGrants...)
+	local.host.cfg.Sources = Sources{}
+	if n, _ := local.use("count", `{}`); n < 0 || local.host.taintedBy() != "" {
+		t.Errorf("a program: %d, marked by %q", n, local.host.taintedBy())
+	}
+	floor := &caps.Layer{Name: "_untrusted", Because: caps.UntrustedContext, Deny: []caps.Entry{{Grant: caps.Grant{Family: caps.Exec, Modes: 1, Scope: "*"}}}}
+	if err := local.gate.Hold(floor); err != nil {
+		t.Fatal(err)
+	}
+	if n, d := local.useDenied("count", `{}`); n != -2 || d.Reason != "untrusted_context" || d.Tool != "count" || len(f.ran) != 1 {
+		t.Errorf("under the floor: %d %+v", n, d)
+	}
+}
+
 // asker answers for a person, and remembers what it was asked.
 type asker struct {
 	yes   bool
