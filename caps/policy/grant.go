@@ -71,7 +71,7 @@ func (r *reader) grantDocument(root *tomlfile.Table) {
 		switch {
 		case e.Value.Kind == tomlfile.Null && slices.Contains(grantKeys(), e.Key):
 		case slices.Contains(grantKeys(), e.Key):
-			r.restricts = true
+			r.restricts = r.restricts || e.Value.Kind != tomlfile.TableKind || says(e.Value.Table)
 			r.grantField(e.Key, &e.Value)
 		case !r.json && slices.Contains(metaKeys(), e.Key):
 			r.meta(e)

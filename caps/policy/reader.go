@@ -92,10 +92,17 @@ func (r *reader) root(t *tomlfile.Table, kind Kind) {
 		case e.Key == "templates":
 			r.templates(&e.Value)
 		case r.is(&e.Value, "["+e.Key+"]", tomlfile.TableKind):
-			r.restricts = r.restricts || e.Key != "params" && len(e.Value.Table.Entries) > 0
+			r.restricts = r.restricts || e.Key != "params" && says(e.Value.Table)
 			r.section(e.Key, e.Value.Table)
 		}
 	}
+}
+
+// says reports whether a table holds any key beside those of empty tables.
+func says(t *tomlfile.Table) bool {
+	return slices.ContainsFunc(t.Entries, func(e tomlfile.Entry) bool {
+		return e.Value.Kind != tomlfile.TableKind || says(e.Value.Table)
+	})
 }
 
 // boundedKeys are the keys of [capabilities].
