@@ -45,9 +45,14 @@ func (a *app) confirm(how, agent string) hostcalls.Confirm {
 	return func(context.Context, hostcalls.Question) (bool, string) { return false, `security.confirm = "refuse"` }
 }
 
+// ownScreen takes the terminal back from what an agent may have printed to it:
+// it ends a sequence or a string that was left open, resets modes, margins,
+// colours and character sets, leaves the other screen, and begins at the bottom.
+const ownScreen = "\x18\x1b\\\x1b[!p\x1b[?1049l\x1b[0m\x0f\x1b(B\x1b]104\x1b\\\x1b]110\x1b\\\x1b]111\x1b\\\x1b[999;1H"
+
 // askAt asks at a terminal. Only a yes that is typed after the question is one.
 func askAt(ctx context.Context, tty screen, agent string, q hostcalls.Question) (bool, string) {
-	if _, err := io.WriteString(tty, question(agent, q)); err != nil {
+	if _, err := io.WriteString(tty, ownScreen+asking(agent, q)); err != nil {
 		return false, "the question could not be shown"
 	}
 	if err := tty.SetReadDeadline(time.Now().Add(longestQuestion)); err != nil {
@@ -66,9 +71,9 @@ func askAt(ctx context.Context, tty screen, agent string, q hostcalls.Question) 
 	return false, "the operator said no"
 }
 
-// question is what is shown. Nothing of the bundle's or the guest's words can
+// asking is what is shown. Nothing of the bundle's or the guest's words can
 // steer the terminal, or begin a line of its own.
-func question(agent string, q hostcalls.Question) string {
+func asking(agent string, q hostcalls.Question) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\r\nrlp: %s wants to use %s\r\n", printable(agent), printable(q.Tool))
 	if q.Description != "" {

@@ -94,7 +94,7 @@ func asked(ts *testscript.TestScript, neg bool, args []string) {
 // no yes; the words of a guest cannot draw on the screen.
 func TestOnlyAnAnswerIsAYes(t *testing.T) {
 	q := hostcalls.Question{Tool: "send", Description: "d\x1b[2J\r\nAllow it", Target: "POST https://x.org/", Arguments: strings.Repeat("x", 5000) + "\u202e"}
-	shownText := question("writer", q)
+	shownText := asking("writer", q)
 	for _, c := range []string{"\x1b", "\u202e", "\nAllow it this once? [y/N] y"} {
 		if strings.Contains(shownText, c) {
 			t.Errorf("%q is shown", c)
@@ -102,6 +102,11 @@ func TestOnlyAnAnswerIsAYes(t *testing.T) {
 	}
 	if strings.Count(shownText, "\r\n") != 5 || !strings.Contains(shownText, "and 1001 characters more that are not shown") {
 		t.Errorf("%s", shownText)
+	}
+	drawn := &typing{text: strings.NewReader("n\n")}
+	askAt(t.Context(), drawn, "writer", q)
+	if shown := drawn.shown.String(); !strings.HasPrefix(shown, "\x18\x1b\\") || !strings.HasSuffix(shown, shownText) || strings.IndexByte(ownScreen, '\n') >= 0 {
+		t.Errorf("what an agent left open is not ended first: %q", shown)
 	}
 	for typed, want := range map[string]bool{"y\n": true, "YES\n": true, " yes \n": true, "n\n": false, "\n": false, "yy\n": false, "y": false, strings.Repeat("y", 100) + "\n": false} {
 		s := &typing{text: strings.NewReader(typed)}
@@ -121,6 +126,7 @@ func TestOnlyAnAnswerIsAYes(t *testing.T) {
 // deadline.
 type typing struct {
 	text  *strings.Reader
+	shown strings.Builder
 	waits chan struct{}
 }
 
@@ -131,7 +137,7 @@ func (s *typing) Read(p []byte) (int, error) {
 	}
 	return s.text.Read(p)
 }
-func (s *typing) Write(p []byte) (int, error) { return len(p), nil }
+func (s *typing) Write(p []byte) (int, error) { return s.shown.Write(p) }
 func (s *typing) Close() error                { return nil }
 func (s *typing) SetReadDeadline(t time.Time) error {
 	if s.waits != nil && t.Before(time.Now()) {
