@@ -68,7 +68,7 @@ func TestRequestsForAgentsAreReadStrictly(t *testing.T) {
 //
 //rlp:holds A58 A59
 func TestDepthAndGrantBoundDelegation(t *testing.T) {
-	r, f := agentRig(t, "agents:launch:critic")
+	r, _ := agentRig(t, "agents:launch:critic")
 	if n, a := r.denial("agent_launch", `{"agent":"other"}`); n != -2 || a.Reason != "agent_not_permitted" {
 		t.Errorf("%d %+v", n, a)
 	}
@@ -76,7 +76,7 @@ func TestDepthAndGrantBoundDelegation(t *testing.T) {
 		depth int64 // -1: nothing said
 		below int64 // what the launched run has; -1: nothing is launched
 	}{{-1, DefaultDepth - 1}, {3, 2}, {1, 0}, {0, -1}} {
-		r, f = agentRig(t, "agents:launch:critic")
+		r, f := agentRig(t, "agents:launch:critic")
 		if c.depth >= 0 {
 			r.host.cfg.Limits = caps.Limits{}.With(caps.MaxDepth, c.depth)
 		}
@@ -101,7 +101,7 @@ func TestTheRestIsGivenOnAndPaidFor(t *testing.T) {
 	r, f := agentRig(t, "agents:launch:critic", "fs:read:/work")
 	f.answer.Outcome = "trap"
 	r.host.cfg.Limits = caps.Limits{}.With(caps.HostcallsMax, 10).With(caps.NetBytes, 100).With(caps.MemoryBytes, 1<<20).With(caps.StdoutMaxBytes, 1<<40)
-	r.host.budget.Bound(r.host.cfg.Limits)
+	r.host.budget.bound(r.host.cfg.Limits)
 	r.host.budget.take(caps.NetBytes, 30)
 	r.host.cfg.Left = func() (time.Duration, int64, bool) { return 1500 * time.Millisecond, 7, true }
 	r.host.moved = 0

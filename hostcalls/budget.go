@@ -82,10 +82,3 @@ func (b *Budget) request(now int64) {
 		}
 	}
 }
-
-// Bound lowers the limits to l where l is lower.
-func (b *Budget) Bound(l caps.Limits) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.limits = b.limits.Min(l)
-}

@@ -76,7 +76,7 @@ func run(ctx context.Context, program, dir string) (err error) {
 	}
 	defer stopModel()
 	d.modelURL = "http://" + address + "/v1"
-	for _, step := range []func() error{d.prepare, d.notes, d.talk, d.write, d.send, d.tidy, d.narrow, d.log, d.search} {
+	for _, step := range []func() error{d.prepare, d.notes, d.talk, d.write, d.review, d.send, d.tidy, d.narrow, d.log, d.search} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -209,6 +209,14 @@ func (d *demo) write() error {
 		return err
 	}
 	return d.rlp("", "kb", "list", "drafts")
+}
+
+func (d *demo) review() error {
+	d.say("editor has another agent, critic, review them; critic gets its input and nothing else")
+	if err := d.rlp("", "agent", "install", "agents/critic"); err != nil {
+		return err
+	}
+	return d.rlp("", "launch", "agents/editor")
 }
 
 func (d *demo) send() error {
