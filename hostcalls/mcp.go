@@ -22,10 +22,9 @@ type MCP interface {
 // An MCPServer is one server, for one run. Errors that a guest should see are a
 // [*Fail]; what the server itself says is an [*MCPError].
 type MCPServer interface {
-	// Stale reports whether Tools would ask the server, starting it if need be.
-	Stale() bool
-	// Tools are what the server offers; [ErrServerChanged] when that is not what
-	// the operator knows of it, from then on to the end of the run.
+	// Tools are what the server offers, which may have to be started and asked
+	// for it; [ErrServerChanged] when that is not what the operator knows of it,
+	// from then on to the end of the run.
 	Tools(ctx context.Context) (MCPTools, error)
 	// Call calls a tool with a JSON object and returns one.
 	Call(ctx context.Context, tool string, arguments json.RawMessage) (json.RawMessage, error)
@@ -60,7 +59,8 @@ const mcpCallName = "mcp_call"
 type mcpReq struct {
 	server, tool string
 	arguments    json.RawMessage
-	tools        MCPTools // what the server offers, once it was asked
+	op           *gate.Op  // as which the call is judged
+	on           MCPServer // which that is
 }
 
 func (r mcpReq) request() caps.Request { return caps.Request{Family: caps.MCP, Name: r.server} }
@@ -84,8 +84,12 @@ var mcpCall = attachedFirst(define(mcpCallName, 1, caps.MCP, gated[mcpReq]{
 	},
 	done: true,
 	do: func(ctx context.Context, h *Host, _ gate.Permit, r mcpReq) ([]byte, error) {
+		offers, err := h.offers(ctx, &r)
+		if err != nil {
+			return nil, err
+		}
 		if r.tool == "" {
-			return h.listTools(&r)
+			return h.listTools(&r, offers)
 		}
 		return h.callTool(ctx, &r)
 	},
@@ -130,46 +134,29 @@ func decodeMCP(in []string) (mcpReq, error) {
 // mcpScope is the scope of a server's tool on the axis of tools.
 func mcpScope(r *mcpReq) string { return "mcp:" + r.server + "/" + r.tool }
 
-// prepareMCP has the server say what it offers, when it has to be asked, and
-// finds the operation that the call is judged as. Asking is a use of the server
-// like any other: it is admitted and recorded before anything is started.
-func prepareMCP(ctx context.Context, h *Host, op *gate.Op, r *mcpReq) (*gate.Op, error) {
+// prepareMCP finds the server, and the operation that the call is judged as: that
+// of the tool. A layer that takes the host call itself takes every tool.
+func prepareMCP(_ context.Context, h *Host, op *gate.Op, r *mcpReq) (*gate.Op, error) {
+	r.op = op
 	set := h.cfg.Gate.Set()
-	allowed := func(scope string) bool { return set.Check(caps.Request{Family: caps.Tool, Name: scope}).Allow }
-	if h.cfg.MCP == nil || !set.Check(r.request()).Allow || !allowed("mcp:"+mcpCallName) {
+	itself := caps.Request{Family: caps.Tool, Name: "mcp:" + mcpCallName}
+	if h.cfg.MCP == nil || !set.Check(r.request()).Allow || !set.Check(itself).Allow {
 		return op, nil // it is refused as it is
 	}
-	server := h.cfg.MCP.Server(r.server)
-	if server == nil {
-		return op, h.refuseMCP(op, r, caps.Unavailable, "config.toml has no [mcp.servers."+r.server+"]; the operator says there how the server is reached")
+	if r.on = h.cfg.MCP.Server(r.server); r.on == nil {
+		return op, h.refuseMCP(r, caps.Unavailable, "config.toml has no [mcp.servers."+r.server+"]; the operator says there how the server is reached")
 	}
-	asked := op
-	if r.tool != "" {
-		var err error
-		if asked, err = h.toolOp(op, r); err != nil {
-			return op, err
-		}
-		if !allowed(mcpScope(r)) {
-			return asked, nil
-		}
+	if r.tool == "" {
+		return op, nil
 	}
-	err := h.askTools(ctx, op, r, server)
-	if errors.Is(err, ErrServerChanged) {
-		return op, h.refuseMCP(asked, r, caps.ServerChanged, "what the server says of its tools is not what it was pinned with; the operator sees the difference and accepts it by rlp mcp accept "+r.server)
-	}
-	if err == nil && r.tool != "" && !r.has(r.tool) {
-		err = h.refuseMCP(asked, r, caps.ToolHidden, "the server has no such tool; a call without a tool lists those that there are")
-	}
+	asked, err := h.toolOp(op, r)
+	r.op = asked
 	return asked, err
 }
 
-func (r *mcpReq) has(tool string) bool {
-	return slices.ContainsFunc(r.tools.List, func(t MCPTool) bool { return t.Name == tool })
-}
-
 // refuseMCP records why r is refused, though the policy allows it.
-func (h *Host) refuseMCP(op *gate.Op, r *mcpReq, own caps.Code, why string) error {
-	return h.because(h.cfg.Gate.Refuse(op, r.request(), r.target(), own), own, why)
+func (h *Host) refuseMCP(r *mcpReq, own caps.Code, why string) error {
+	return h.because(h.cfg.Gate.Refuse(r.op, r.request(), r.target(), own), own, why)
 }
 
 // maxToolOps bounds how many tools of servers one run has records of by name.
@@ -182,7 +169,7 @@ func (h *Host) toolOp(op *gate.Op, r *mcpReq) (*gate.Op, error) {
 		return known, nil
 	}
 	if len(h.mcpOps) >= maxToolOps {
-		return nil, h.refuseMCP(op, r, caps.ToolHidden, "the run has asked for too many tools that there are not")
+		return nil, h.refuseMCP(r, caps.ToolHidden, "the run has asked for too many tools that there are not")
 	}
 	made, err := h.cfg.Gate.ToolOp(op, scope, scope)
 	if err != nil {
@@ -195,37 +182,40 @@ func (h *Host) toolOp(op *gate.Op, r *mcpReq) (*gate.Op, error) {
 	return made, nil
 }
 
-// askTools puts what the server offers into r.
-func (h *Host) askTools(ctx context.Context, op *gate.Op, r *mcpReq, server MCPServer) (err error) {
-	if !server.Stale() {
-		r.tools, err = server.Tools(ctx)
-		return err
+// offers are the tools of the server, if it is who it was and has the tool that
+// is asked for.
+func (h *Host) offers(ctx context.Context, r *mcpReq) ([]MCPTool, error) {
+	said, err := r.on.Tools(ctx)
+	switch {
+	case errors.Is(err, ErrServerChanged):
+		return nil, h.refuseMCP(r, caps.ServerChanged, "what the server says of its tools is not what it was pinned with; the operator sees the difference and accepts it by rlp mcp accept "+r.server)
+	case err != nil:
+		return nil, h.mcpError(r, err)
 	}
-	if _, ok := h.cfg.Gate.Admit(op, r.request(), r.server, nil); !ok {
-		return h.denied(h.cfg.Gate.LastCode())
+	if said.Pinned != "" {
+		if err := h.pinned(r, said); err != nil {
+			return nil, err
+		}
 	}
-	_, err = h.recorded(op, func() ([]byte, error) {
-		var err error
-		r.tools, err = server.Tools(ctx)
-		return nil, err
-	})
-	if err != nil {
-		return h.mcpError(r, err)
+	if r.tool != "" && !slices.ContainsFunc(said.List, func(t MCPTool) bool { return t.Name == r.tool }) {
+		return nil, h.refuseMCP(r, caps.ToolHidden, "the server has no such tool; a call without a tool lists those that there are")
 	}
-	if r.tools.Pinned == "" {
-		return nil
-	}
-	h.warn(fmt.Errorf("the server %s is known by its %d tools from now on: %s", r.server, len(r.tools.List), r.tools.Pinned))
+	return said.List, nil
+}
+
+// pinned tells the operator, and the log, what a server is known by from now on.
+func (h *Host) pinned(r *mcpReq, said MCPTools) error {
+	h.warn(fmt.Errorf("the server %s is known by its %d tools from now on: %s", r.server, len(said.List), said.Pinned))
 	return h.cfg.Gate.Note(gate.Note{
-		Cap: "mcp.call", Op: mcpCallName, Target: r.server + " " + r.tools.Pinned, Code: caps.Granted, Allow: true, Always: true,
+		Cap: "mcp.call", Op: mcpCallName, Target: r.server + " " + said.Pinned, Code: caps.Granted, Allow: true, Always: true,
 	})
 }
 
 // listTools are the tools that the run sees: those that it may call.
-func (h *Host) listTools(r *mcpReq) ([]byte, error) {
+func (h *Host) listTools(r *mcpReq, offers []MCPTool) ([]byte, error) {
 	set := h.cfg.Gate.Set()
 	visible := []MCPTool{}
-	for _, t := range r.tools.List {
+	for _, t := range offers {
 		scope, known := caps.ToolScope("mcp:" + r.server + "/" + t.Name)
 		if known && set.Check(caps.Request{Family: caps.Tool, Name: scope}).Allow {
 			visible = append(visible, t)
@@ -242,7 +232,7 @@ func (h *Host) listTools(r *mcpReq) ([]byte, error) {
 
 // callTool has the tool called. Whatever it says marks the run first.
 func (h *Host) callTool(ctx context.Context, r *mcpReq) ([]byte, error) {
-	result, err := h.cfg.MCP.Server(r.server).Call(ctx, r.tool, r.arguments)
+	result, err := r.on.Call(ctx, r.tool, r.arguments)
 	if err != nil {
 		return nil, h.mcpError(r, err)
 	}

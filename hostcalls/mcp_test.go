@@ -30,11 +30,12 @@ func (f *fakeServer) Server(name string) MCPServer {
 	return f
 }
 
-func (f *fakeServer) Stale() bool { return f.opened == 0 }
-
 func (f *fakeServer) Tools(context.Context) (MCPTools, error) {
-	f.opened++
-	return f.tools, f.openErr
+	tools := f.tools
+	if f.opened++; f.opened > 1 {
+		tools.Pinned = ""
+	}
+	return tools, f.openErr
 }
 
 func (f *fakeServer) Call(_ context.Context, tool string, arguments json.RawMessage) (json.RawMessage, error) {
@@ -113,11 +114,11 @@ func TestAServerIsAskedAndCalled(t *testing.T) {
 	if f.opened != 2 || !slices.Equal(f.calls, []string{`search {"q":"x"}`, `search {"q":"x"}`}) {
 		t.Errorf("%+v", f)
 	}
-	want := []string{"github granted", "github sha256:00 granted", "mcp:github/search github/search granted", "mcp:github/search github/search granted"}
+	want := []string{"mcp:github/search github/search granted", "github sha256:00 granted", "mcp:github/search github/search granted"}
 	if got := r.decisions(); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
-	if d := r.log.Decisions; d[2].Args == nil || *d[2].Args != *d[3].Args || d[2].Cap != "mcp.call" || d[2].Op != "mcp_call" || d[0].Args == nil == (d[2].Args == nil) {
+	if d := r.log.Decisions; d[0].Args == nil || *d[0].Args != *d[2].Args || d[0].Cap != "mcp.call" || d[0].Op != "mcp_call" {
 		t.Errorf("%+v", d)
 	}
 	if len(r.lines) != 1 || !strings.Contains(r.lines[0], "known by its 2 tools from now on: sha256:00") {
@@ -129,7 +130,7 @@ func TestAServerIsAskedAndCalled(t *testing.T) {
 			ends++
 		}
 	}
-	if ends != 3 {
+	if ends != 2 {
 		t.Errorf("%d ends of calls in %+v", ends, r.log.Events)
 	}
 }
@@ -249,7 +250,7 @@ func TestAChangedServerIsRefused(t *testing.T) {
 		if n != -int64(Acces) || a.Reason != "server_changed" || !strings.Contains(a.Hint, "rlp mcp accept github") {
 			t.Errorf("%s: %d %+v", req, n, a)
 		}
-		if d := r.log.Decisions; len(d) != i+2 || d[i+1].Reason != "server_changed" || !d[i+1].Deny {
+		if d := r.log.Decisions; len(d) != 2*i+2 || d[2*i+1].Reason != "server_changed" || !d[2*i+1].Deny {
 			t.Errorf("%s: %q", req, r.decisions())
 		}
 	}
@@ -284,5 +285,16 @@ func TestWhatNoServerIsAskedFor(t *testing.T) {
 	}
 	if len(f.calls) > 0 {
 		t.Errorf("called: %v", f.calls)
+	}
+}
+
+// A use of a lease is a call, whether or not the server has to be started for it.
+func TestALeaseOfAServerCountsCalls(t *testing.T) {
+	r, f := mcpRig(t, github, "schema = \"0.2\"\n[leases]\n\"mcp:call:github\" = { max_uses = 2 }\n")
+	for i, want := range []string{"", "", "lease_expired"} {
+		n, text := r.call("mcp_call", `{"server":"github","tool":"search"}`)
+		if (n >= 0) != (want == "") || !strings.Contains(text, want) || len(f.calls) != min(i+1, 2) {
+			t.Errorf("%d: %d %s, %v", i, n, text, f.calls)
+		}
 	}
 }

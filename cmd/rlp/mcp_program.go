@@ -58,7 +58,7 @@ func (m *mcpServer) start(secrets []string) (*mcpProgram, error) {
 	if control := l.Controls()[lane.Filesystem]; control.Level != lane.Enforced {
 		said = control.Level.String() + ": " + control.Why
 	}
-	m.all.spec.Log.Info("mcp server started", "server", m.name, "lane", l.Name(), "filesystem", said)
+	m.all.spec.Log.Info("mcp server started", "server", m.name, "exec_lane", l.Name(), "filesystem", said)
 	return &mcpProgram{p, l}, nil
 }
 

@@ -84,11 +84,8 @@ type mcpServer struct {
 	started int
 }
 
-// Stale implements [hostcalls.MCPServer].
-func (m *mcpServer) Stale() bool {
-	if m.changed {
-		return false
-	}
+// stale reports whether the server has to be asked for its tools.
+func (m *mcpServer) stale() bool {
 	if m.program != nil && m.program.over() {
 		m.log(m.hangUp()) // it ended by itself, and is started again
 	}
@@ -100,7 +97,7 @@ func (m *mcpServer) Tools(ctx context.Context) (hostcalls.MCPTools, error) {
 	if m.changed {
 		return hostcalls.MCPTools{}, hostcalls.ErrServerChanged
 	}
-	if !m.Stale() {
+	if !m.stale() {
 		return hostcalls.MCPTools{List: m.tools}, nil
 	}
 	within, cancel := context.WithTimeout(ctx, mcpOpenTime)
