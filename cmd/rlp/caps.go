@@ -75,8 +75,7 @@ func (a *app) capsDiffCommand() *cobra.Command {
 func (a *app) capsExplainCommand() *cobra.Command {
 	var f policyFlags
 	var ask requestFlags
-	var run string
-	var at uint64
+	var q inquiry
 	c := &cobra.Command{
 		Use:   "explain BUNDLE REQUEST",
 		Short: "Say why a request would be allowed or denied: every layer's vote",
@@ -95,27 +94,28 @@ A REQUEST is ` + requestForms + `.`,
   rlp caps explain agents/notes_digest 'kb_put drafts' --run 0198d2c4-7f1e --at 12`,
 		Args: exactly("a BUNDLE", "a REQUEST"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			requests, err := readRequest(args[1], ask)
-			if err != nil {
+			q.asked = args[1]
+			var err error
+			if q.requests, err = readRequest(args[1], ask); err != nil {
 				return err
 			}
-			if at > 0 && run == "" {
+			if q.at > 0 && q.run == "" {
 				return usagef("--at is a record of a run: say which with --run")
 			}
 			c, plan, err := a.plan(args[0], f)
 			if err != nil {
 				return err
 			}
-			if run != "" {
-				return a.explainPast(cmd.Context(), c, args[1], requests, run, at)
+			if q.run != "" {
+				return a.explainPast(cmd.Context(), c, q)
 			}
-			return a.explain(c, plan, c.policy, args[1], requests, nil)
+			return a.explain(c, plan, c.policy, q, nil)
 		},
 	}
 	f.register(c.Flags())
 	ask.register(c.Flags())
-	c.Flags().StringVar(&run, "run", "", "explain what this recorded run was answered (`ID`)")
-	c.Flags().Uint64Var(&at, "at", 0, "as it held at this record of the run (`RUN_SEQ`)")
+	c.Flags().StringVar(&q.run, "run", "", "explain what this recorded run was answered (`ID`)")
+	c.Flags().Uint64Var(&q.at, "at", 0, "as it held at this record of the run (`RUN_SEQ`)")
 	return c
 }
 

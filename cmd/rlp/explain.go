@@ -13,29 +13,37 @@ import (
 	"runloop.dev/rlp/launcher"
 )
 
+// An inquiry is what somebody asks about, and of which run: "" is the next one.
+type inquiry struct {
+	asked    string
+	requests []caps.Request
+	run      string
+	at       uint64 // a record of the run; 0 is its last
+}
+
 // explain prints the decision on each request, every layer's vote, and the
 // smallest edit that would change it. A denial is an answer, not a failure: the
 // exit status is 0. past is nil for a launch that is not made yet.
-func (a *app) explain(c *composition, plan launcher.Plan, p launcher.Policy, asked string, requests []caps.Request, past *pastRun) error {
+func (a *app) explain(c *composition, plan launcher.Plan, p launcher.Policy, q inquiry, past *pastRun) error {
 	if past == nil {
 		a.unsetNote(c)
 	}
 	var documents []explanation
-	for _, r := range requests {
+	for _, r := range q.requests {
 		r, err := c.canonicalRequest(r)
 		if err != nil {
 			return inputErr(err)
 		}
 		domains := append(policy.BuiltinDomains(), c.config.KB.Domains...)
 		if err := knownDomain(caps.Grant{Family: r.Family, Scope: r.Name}, domains); err != nil {
-			return usagef("%s: %w", asked, err)
+			return usagef("%s: %w", q.asked, err)
 		}
 		e := plan.Effective.Explain(r)
 		d := explanation{Explanation: e, Decision: verdict(e.Allow), Layer: refuser(e), Kind: about(r), Leases: leasesOn(plan.Effective, r)}
-		d.Edits, d.Verified = smallest(p, r, togetherModes(requests, r), c.home.Override(c.bundle.Manifest.Agent.String()))
+		d.Edits, d.Verified = smallest(p, r, togetherModes(q.requests, r), c.home.Override(c.bundle.Manifest.Agent.String()))
 		documents = append(documents, d)
 	}
-	whole := together(asked, documents)
+	whole := together(q.asked, documents)
 	whole.Past = past.document()
 	return a.printExplanation(whole)
 }

@@ -46,23 +46,23 @@ type askedThen struct {
 // mostAskedThen bounds how many decisions are told.
 const mostAskedThen = 20
 
-// past reads what run held at its record at, 0 being its last, and how it was
-// answered when it asked for what requests ask.
-func (a *app) past(ctx context.Context, s *kb.Store, c *composition, run string, at uint64, requests []caps.Request) (*pastRun, error) {
-	p := &pastRun{id: run, at: at}
+// past reads what the run of q held, and how it was answered when it asked the
+// same.
+func (a *app) past(ctx context.Context, s *kb.Store, c *composition, q inquiry) (*pastRun, error) {
+	p := &pastRun{id: q.run, at: q.at}
 	var start *audit.Event
 	var layers, since []*caps.Layer
 	var floor *caps.Layer
 	tainted := false
 	reader := foresight.Reader{}
-	for r, err := range s.Audit(ctx, kb.Filter{Run: run}) {
+	for r, err := range s.Audit(ctx, kb.Filter{Run: q.run}) {
 		if err != nil {
 			return nil, err
 		}
-		if at > 0 && r.RunSeq > at {
+		if q.at > 0 && r.RunSeq > q.at {
 			break
 		}
-		p.last(&r, &reader, requests)
+		p.last(&r, &reader, q.requests)
 		e := r.Event
 		switch {
 		case e == nil:
@@ -89,7 +89,7 @@ func (a *app) past(ctx context.Context, s *kb.Store, c *composition, run string,
 		}
 	}
 	if start == nil {
-		return nil, inputErr(fmt.Errorf("the audit log has no beginning of run %s; rlp audit list shows all", run))
+		return nil, inputErr(fmt.Errorf("the audit log has no beginning of run %s; rlp audit list shows all", q.run))
 	}
 	return p, p.rebuild(c, start, append(layers, since...), floor, tainted)
 }
@@ -202,9 +202,10 @@ func (p *pastRun) last(r *audit.Record, reader *foresight.Reader, requests []cap
 }
 
 // explainPast explains what a run that is over, or under way, was answered.
-func (a *app) explainPast(ctx context.Context, c *composition, asked string, requests []caps.Request, run string, at uint64) error {
-	return a.withStore(ctx, auditFlags{run: run}, func(ctx context.Context, s *kb.Store, f kb.Filter) error {
-		p, err := a.past(ctx, s, c, f.Run, at, requests)
+func (a *app) explainPast(ctx context.Context, c *composition, q inquiry) error {
+	return a.withStore(ctx, auditFlags{run: q.run}, func(ctx context.Context, s *kb.Store, f kb.Filter) error {
+		q.run = f.Run
+		p, err := a.past(ctx, s, c, q)
 		if err != nil {
 			return err
 		}
@@ -212,6 +213,6 @@ func (a *app) explainPast(ctx context.Context, c *composition, asked string, req
 		if err != nil {
 			return inputErr(err)
 		}
-		return a.explain(c, plan, p.policy, asked, requests, p)
+		return a.explain(c, plan, p.policy, q, p)
 	})
 }

@@ -40,12 +40,12 @@ func (g *Glance) Read(p []byte) error {
 		case 3:
 			g.UnixMS = int64(c.number())
 		case 4:
-			c.members(func(key uint64) { c.textIn(key, 1, &g.Run, 4, &g.Agent, 6, &g.Bundle) })
+			c.members(func(key uint64) { c.textOf(key, field{1, &g.Run}, field{4, &g.Agent}, field{6, &g.Bundle}) })
 		case 5:
 			g.Decided = true
 			c.members(g.decision(&c))
 		case 6:
-			c.members(func(key uint64) { c.textIn(key, 1, &g.Kind, 0, nil, 0, nil) })
+			c.members(func(key uint64) { c.textOf(key, field{1, &g.Kind}) })
 		default:
 			c.skip(0)
 		}
@@ -145,18 +145,21 @@ func (c *cursor) text() []byte {
 	return c.take(n)
 }
 
-// textIn reads a text into the place of its key, if it has one of these.
-func (c *cursor) textIn(key, a uint64, to *[]byte, b uint64, or *[]byte, d uint64, other *[]byte) {
-	switch {
-	case key == a:
-		*to = c.text()
-	case key == b && or != nil:
-		*or = c.text()
-	case key == d && other != nil:
-		*other = c.text()
-	default:
-		c.skip(0)
+// A field is a text under a key, and where it goes.
+type field struct {
+	key uint64
+	to  *[]byte
+}
+
+// textOf reads a text into the place of its key, if it has one of these.
+func (c *cursor) textOf(key uint64, fields ...field) {
+	for _, f := range fields {
+		if f.key == key {
+			*f.to = c.text()
+			return
+		}
 	}
+	c.skip(0)
 }
 
 func (c *cursor) take(n uint64) []byte {

@@ -291,3 +291,43 @@ func TestRename(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 }
+
+// Whatever agents and their records say, the document is one that is read, in
+// both forms, and grants nothing of what was denied.
+func FuzzSuggest(f *testing.F) {
+	f.Add("fs.read", "path_open", "/a\n]", "", false)
+	f.Add("fs.write", "path_rename", "/a\x00\"", "", false)
+	f.Add("net.http", "net_http", "https://[::1]:99/\\", "send_mail", false)
+	f.Add("secrets.get", "exec_run", "runloop/a/k@b:1", "x", false)
+	f.Add("kb.read", "kb_get", "contacts_raw/x", "", true)
+	f.Add("exec.spawn", "exec_run", "/usr/bin/[", "", false)
+	f.Add("model.use", "model_complete", "a:b:c*", "", false)
+	f.Fuzz(func(t *testing.T, capability, op, target, tool string, deny bool) {
+		l := foresight.NewLearner()
+		for i, to := range []string{target, target + "/x", target + ":80"} {
+			l.Decide("run", uint64(i), &foresight.Decision{Cap: capability, Op: op, Target: to, Tool: tool, Deny: deny, Reason: target})
+		}
+		base := l.Suggest(foresight.Options{Head: []string{target}})
+		b, findings := policy.ParseBase("policy.caps", []byte(base.Text), policy.Options{Domains: domainsOf(target)})
+		if b == nil {
+			t.Fatalf("%v\n%s", findings, base.Text)
+		}
+		if deny && len(b.Entries) > 0 {
+			t.Fatalf("what was denied is granted:\n%s", base.Text)
+		}
+		over := l.Suggest(foresight.Options{Override: true, Folders: 1})
+		if o, findings := policy.ParseLayer("override:o.toml", "o.toml", []byte(over.Text), policy.Options{Domains: domainsOf(target)}); o == nil {
+			t.Fatalf("%v\n%s", findings, over.Text)
+		}
+	})
+}
+
+// domainsOf makes the domain that a target names one that there is.
+func domainsOf(target string) []string {
+	var list []string
+	for _, s := range []string{target, target + ":80"} {
+		name, _, _ := strings.Cut(s, "/")
+		list = append(list, strings.TrimSuffix(name, "_raw"))
+	}
+	return list
+}
