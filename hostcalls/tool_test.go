@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/internal/ident"
@@ -526,5 +529,79 @@ func TestConfirmExternal(t *testing.T) {
 	n.host.cfg.Confirm = yes.confirm
 	if code, _ := n.http(map[string]any{"method": "POST", "url": "https://api.example.com/x"}, "b"); code < 0 || len(yes.asked) != 2 || !strings.Contains(yes.asked[1].Target, "other.example") {
 		t.Errorf("%d, asked %+v", code, yes.asked)
+	}
+}
+
+// Whatever is granted, taken and hidden: a tool runs when all that it needs is
+// held and no call else, it is listed exactly then, and the first that is missing
+// is the one denial.
+//
+//rlp:holds C10 C16
+func TestToolRunsWithEverythingOrNotAtAll(t *testing.T) {
+	ask := func(text string) caps.Request {
+		list, err := caps.ParseRequest(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list[0]
+	}
+	words := []string{"fs:read:/data", "fs:write:/data/out", "fs:read:/", "kb:read:notes", "kb:write:drafts", "time:read:*", "env:read:LANG", "model:use:local:echo", "process:exec:/usr/bin/grep"}
+	grantOf := func(t *rapid.T, word string) caps.Entry {
+		g, err := caps.ParseGrant(word)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return caps.Entry{Grant: g}
+	}
+	ran, denied := 0, 0
+	rapid.Check(t, func(rt *rapid.T) {
+		some := rapid.SliceOfDistinct(rapid.SampledFrom(words), rapid.ID[string])
+		grants := append(some.Draw(rt, "grants"), "process:exec:/usr/bin/dash")
+		tool := grepTool()
+		tool.Needs, tool.Later = nil, nil
+		for _, w := range some.Draw(rt, "needs") {
+			tool.Needs = append(tool.Needs, ask(w))
+		}
+		r, f := toolRig(t, tool, grants...)
+		layer := &caps.Layer{Name: "layer"}
+		for _, w := range rapid.SliceOfN(rapid.SampledFrom(words), 0, 1).Draw(rt, "denied") {
+			layer.Deny = append(layer.Deny, grantOf(rt, w))
+		}
+		if hidden := rapid.IntRange(0, 7).Draw(rt, "hidden") == 0; hidden {
+			layer.Deny = append(layer.Deny, caps.Entry{Grant: caps.Grant{Family: caps.Tool, Modes: 1, Scope: "tools:count"}})
+		}
+		if err := r.gate.Hold(layer); err != nil {
+			rt.Fatal(err)
+		}
+		set, missing := r.gate.Set(), ""
+		for _, need := range append(slices.Clone(tool.Needs), tool.Own()) {
+			if !set.Covers(caps.Grant{Family: need.Family, Modes: caps.Modes(need.Mode), Scope: need.Name}) && missing == "" {
+				missing = need.String()
+			}
+		}
+		visible := set.Check(caps.Request{Family: caps.Tool, Name: "tools:count"}).Allow
+		want := missing == "" && visible
+		_, list := r.call("mcp_call", `{"server":"tools"}`)
+		n, text := r.use("count", `{}`)
+		if (n >= 0) != want || len(f.ran) != map[bool]int{true: 1}[want] || strings.Contains(list, `"count"`) != want {
+			rt.Fatalf("needs %v of %v without %v: %d %s, listed %s", tool.Needs, grants, layer.Deny, n, text, list)
+		}
+		if want {
+			ran++
+			return
+		}
+		denied++
+		denials := 0
+		for _, d := range r.log.Decisions {
+			if d.Deny {
+				denials++
+			}
+		}
+		if denials != 1 || missing != "" && visible && !strings.Contains(text, fmt.Sprintf(`"capability":%q`, missing)) {
+			rt.Fatalf("%d denials, %s; missing %s", denials, text, missing)
+		}
+	})
+	if ran == 0 || denied == 0 {
+		t.Errorf("%d ran, %d were denied: nothing was compared", ran, denied)
 	}
 }
