@@ -32,6 +32,9 @@ var turnNext = def{name: "turn_next", bind: func(h *Host, _ *gate.Op) body {
 		if errors.Is(err, io.EOF) {
 			return nil, errNoInput()
 		}
+		if err == nil {
+			err = h.TakeInInput() // before the guest has it
+		}
 		return input, err
 	}}
 }}
