@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"net/http/httptest"
 	"net/netip"
 	"os"
@@ -17,10 +18,13 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"runloop.dev/rlp/hostcalls"
+	"runloop.dev/rlp/internal/config"
 	"runloop.dev/rlp/internal/egress"
 	"runloop.dev/rlp/internal/home"
 	"runloop.dev/rlp/internal/mcpclient"
 	"runloop.dev/rlp/internal/mcpclient/mcptest"
+	"runloop.dev/rlp/launcher"
 )
 
 // mcpServerCommand puts servers of tools into the script's config.toml: the
@@ -143,5 +147,50 @@ func TestPins(t *testing.T) {
 		if pinned, err := know(h, said); err == nil || pinned || errors.Is(err, errChanged) {
 			t.Errorf("%s: %v %v", name, pinned, err)
 		}
+	}
+}
+
+// A server that changes without a word is found out when it is asked again, and
+// stays refused though it takes its words back.
+func TestAServerThatChangesQuietly(t *testing.T) {
+	h, err := home.Open(filepath.Join(t.TempDir(), "home"), home.DefaultTenant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewServer(mcptest.Handler("quiet"))
+	defer srv.Close()
+	now := time.Unix(1, 0)
+	all := &mcpServers{
+		c: &composition{home: h, config: config.Config{MCP: map[string]config.MCPServer{"hub": {URL: srv.URL}}}}, byName: map[string]*mcpServer{},
+		spec: &launcher.Spec{Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler)}, http: egress.New(egress.Config{}),
+	}
+	defer func() {
+		if err := all.close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	hub := all.Server("hub")
+	if all.Server("other") != nil {
+		t.Error("a server that nobody configured")
+	}
+	tools := func(want error) {
+		t.Helper()
+		if _, err := hub.Tools(t.Context()); !errors.Is(err, want) {
+			t.Errorf("%v, want %v", err, want)
+		}
+	}
+	tools(nil)
+	if _, err := hub.Call(t.Context(), "given", nil); err != nil {
+		t.Fatal(err)
+	}
+	tools(nil) // it was asked a moment ago
+	now = now.Add(mcpListedFor + time.Second)
+	tools(hostcalls.ErrServerChanged)
+	if err := os.Remove(pinPath(h, "hub")); err != nil {
+		t.Fatal(err)
+	}
+	tools(hostcalls.ErrServerChanged)
+	if _, err := hub.Call(t.Context(), "echo", nil); err == nil {
+		t.Error("it is called all the same")
 	}
 }
