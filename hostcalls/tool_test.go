@@ -605,3 +605,15 @@ func TestToolRunsWithEverythingOrNotAtAll(t *testing.T) {
 		t.Errorf("%d ran, %d were denied: nothing was compared", ran, denied)
 	}
 }
+
+// BenchmarkAttachedTool is what a call of a tool costs beside the program: three
+// needs, each admitted and recorded, in memory.
+func BenchmarkAttachedTool(b *testing.B) {
+	r, f := toolRig(b, grepTool(), grepGrants...)
+	for b.Loop() {
+		if n, text := r.use("count", `{"word":"x"}`); n < 0 {
+			b.Fatal(text)
+		}
+		f.ran, r.log.Decisions, r.log.Events = f.ran[:0], r.log.Decisions[:0], r.log.Events[:0]
+	}
+}
