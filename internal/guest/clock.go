@@ -3,12 +3,15 @@ package guest
 import (
 	"sync"
 	"time"
+
+	"runloop.dev/rlp/internal/abi"
 )
 
 // A stopwatch counts a run's wall time: all that passes from its beginning on,
 // but for what the host waits for a person. It tells when the time is over.
 type stopwatch struct {
-	over func(wall time.Duration) // may be called more than once
+	over  func(wall time.Duration) // may be called more than once
+	above abi.Clock                // of the run that launched this one; nil: nobody did
 
 	mu      sync.Mutex
 	given   time.Duration
@@ -94,7 +97,11 @@ func (w *stopwatch) Stop() (goOn func()) {
 	}
 	w.stopped = time.Now()
 	w.timer.Stop()
-	return sync.OnceFunc(w.goOn)
+	if w.above == nil {
+		return sync.OnceFunc(w.goOn)
+	}
+	goOnAbove := w.above.Stop() // who waits for this run waits for the person, too
+	return sync.OnceFunc(func() { w.goOn(); goOnAbove() })
 }
 
 func (w *stopwatch) goOn() {

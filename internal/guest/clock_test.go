@@ -87,3 +87,22 @@ func TestALowerWallTimeHolds(t *testing.T) {
 		})
 	}
 }
+
+// A run that was launched by another one stops both clocks, and both go on.
+func TestBothClocksStopForAPerson(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began, rang := time.Now(), atomic.Int64{}
+		above := &stopwatch{given: 10 * time.Second, over: func(time.Duration) { rang.CompareAndSwap(0, int64(time.Since(began))) }}
+		above.start()
+		below := &stopwatch{given: 5 * time.Second, above: above, over: func(time.Duration) {}}
+		below.start()
+		goOn := below.Stop()
+		time.Sleep(time.Hour)
+		goOn()
+		time.Sleep(2 * time.Hour)
+		above.end()
+		if got := time.Duration(rang.Load()); got != time.Hour+10*time.Second {
+			t.Errorf("rang after %v", got)
+		}
+	})
+}

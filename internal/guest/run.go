@@ -79,7 +79,7 @@ func (m *Module) Run(ctx context.Context, cfg RunConfig) End {
 		return End{Kind: HostError, Err: errAbandoned}
 	}
 	r := &run{stopped: make(chan struct{}), caller: ctx, fuel: newFuel(cfg.Fuel)}
-	r.clock.given = cfg.Wall
+	r.clock.given, r.clock.above = cfg.Wall, abi.ClockOf(ctx)
 	r.clock.over = func(wall time.Duration) { r.finish(timedOut(wall)) }
 	// The guest's context is ended by finish alone, so that the end is on
 	// record before anything can notice.
