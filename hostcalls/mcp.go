@@ -80,7 +80,7 @@ var mcpCall = attachedFirst(define(mcpCallName, 1, caps.MCP, gated[mcpReq]{
 	payload: func(r mcpReq) [][]byte { return [][]byte{r.arguments} },
 	budget:  func(h *Host, _ mcpReq) (caps.Code, bool) { return caps.Unavailable, h.cfg.MCP == nil },
 	confirm: func(h *Host, r mcpReq) (Question, bool) {
-		return Question{Tool: mcpCallName, Target: r.target(), Arguments: string(r.arguments)}, h.cfg.ConfirmExternal && r.tool != ""
+		return Question{Tool: mcpScope(&r), Target: r.target(), Arguments: string(r.arguments)}, h.cfg.ConfirmExternal && r.tool != ""
 	},
 	done: true,
 	do: func(ctx context.Context, h *Host, _ gate.Permit, r mcpReq) ([]byte, error) {

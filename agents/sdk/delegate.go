@@ -68,7 +68,10 @@ func ExecRun(req ExecRequest) (ExecResult, error) {
 }
 
 // MCPCall calls a tool of a configured MCP server with arguments as JSON (nil:
-// none) and returns its result as JSON. The capability is mcp:call:server.
+// none) and returns its result as JSON: content, structuredContent and isError.
+// Without a tool the result is the list of those that the run sees. The
+// capability is mcp:call:server; what a server says marks the run as holding
+// content from outside.
 func MCPCall(server, tool string, arguments json.RawMessage) (json.RawMessage, error) {
 	var result json.RawMessage
 	err := callJSON("mcp_call", mcpCall, struct {

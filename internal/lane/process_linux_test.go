@@ -62,8 +62,6 @@ func TestAProcessIsSpokenWith(t *testing.T) {
 
 // Whatever a program does to live on, it and what it started end with
 // [Process.End], and with the context that it was started in.
-//
-//rlp:holds K42 K74
 func TestAProcessEndsWithAllThatItStarted(t *testing.T) {
 	lanesOfProcesses(t, func(t *testing.T, l Lane) {
 		if l.Name() == "container" {
