@@ -18,13 +18,34 @@ const mostEntries = 4096
 func Recorded(base caps.Set, layers []*caps.Layer) []audit.Layer {
 	var list []audit.Layer
 	room := mostEntries
-	files := fileScopes(base)
+	has := about{files: fileScopes(base)}
+	for f := range caps.NumFamilies {
+		has.families[f] = base.Any(f)
+	}
 	for _, l := range layers {
-		if out, some := recorded(&base, files, l, &room); some {
+		if out, some := recorded(&has, l, &room); some {
 			list = append(list, out)
 		}
 	}
 	return list
+}
+
+// about is what a set has, for what is about it.
+type about struct {
+	families [caps.NumFamilies]bool
+	files    []string
+}
+
+// of reports whether an entry of l restricts any of it. Most of the layer that
+// protects is about nothing that was granted.
+func (a *about) of(l *caps.Layer, g caps.Grant) bool {
+	switch {
+	case a == nil || g.Family == caps.Tool:
+		return true
+	case !a.families[g.Family]:
+		return false
+	}
+	return g.Family != caps.FS || l.Name != protectedName || near(a.files, g.Scope)
 }
 
 // RecordedFloor is the floor of a run as its record holds it: the built-in one
@@ -37,22 +58,21 @@ func RecordedFloor(floor *caps.Layer) *audit.Layer {
 		return &audit.Layer{Name: floor.Name, Because: floor.Because.String(), File: fileOf(floor)}
 	}
 	room := mostEntries
-	out, _ := recorded(nil, nil, floor, &room)
+	out, _ := recorded(nil, floor, &room)
 	return &out
 }
 
 // builtin ends the place of what is in no file.
 const builtin = "(built-in)"
 
-// recorded is l as a record holds it, as far as it is about base; nil: all of it.
-func recorded(base *caps.Set, files []string, l *caps.Layer, room *int) (audit.Layer, bool) {
+// recorded is l as a record holds it, as far as it is about has; nil: all of it.
+func recorded(has *about, l *caps.Layer, room *int) (audit.Layer, bool) {
 	out := audit.Layer{Name: l.Name, File: fileOf(l)}
 	if l.Because != 0 {
 		out.Because = l.Because.String()
 	}
 	keep := func(e caps.Entry) (audit.LayerEntry, bool) {
-		f := e.Grant.Family
-		if base != nil && f != caps.Tool && !base.Any(f) || f == caps.FS && l.Name == protectedName && !near(files, e.Grant.Scope) {
+		if out.Left || !has.of(l, e.Grant) {
 			return audit.LayerEntry{}, false
 		}
 		if *room--; *room < 0 {
@@ -91,8 +111,7 @@ func recorded(base *caps.Set, files []string, l *caps.Layer, room *int) (audit.L
 	return out, some
 }
 
-// protectedName is the layer that every launch has, most of which is about
-// nothing that was granted.
+// protectedName is the layer that every launch has.
 const protectedName = "protected"
 
 // fileScopes are the paths that base grants.

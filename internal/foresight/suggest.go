@@ -165,6 +165,9 @@ func (b *builder) names(key string, f caps.Family) {
 			continue
 		}
 		lines = append(lines, line{quote(name), b.about(t)})
+		if f == caps.Env && len(t.ops) == 1 && t.ops["environ_get"] > 0 {
+			lines[len(lines)-1].about += "; given at the start, read or not"
+		}
 	}
 	b.list(key, lines)
 }
