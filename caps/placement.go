@@ -51,10 +51,17 @@ type placed struct {
 // [state.ids] lists them. It is nil for the families that l says nothing about.
 func (st *state) place(l *Layer, ids []int32) [numUniverses]*placement {
 	var all [numUniverses]*placement
+	var allow [numUniverses]int // entries of each family
+	for i := range l.Allow {
+		allow[l.Allow[i].Grant.Family]++
+	}
 	of := func(f Family) *placement {
 		if all[f] == nil {
 			t := st.trees[f]
 			all[f] = &placement{layer: l, tree: t, own: make([]said, len(t.nodes))}
+			if allow[f] > 0 {
+				all[f].allow = make([]placed, 0, allow[f])
+			}
 		}
 		return all[f]
 	}
@@ -259,8 +266,23 @@ func (p *placement) ignored(base []*bitset.BitSet) []Change {
 	return out
 }
 
-// placesMet are the places that have an entry which meets the base.
+// placesDiffer reports whether the entries stand one behind the other.
+func (p *placement) placesDiffer() bool {
+	for i := 1; i < len(p.allow); i++ {
+		a, b := &p.allow[i-1].Pos, &p.allow[i].Pos
+		if a.File != b.File || b.Line < a.Line || b.Line == a.Line && b.Column <= a.Column {
+			return false
+		}
+	}
+	return true
+}
+
+// placesMet are the places that have an entry which meets the base. Where every
+// entry has a place of its own, as most documents give, there is nothing to tell.
 func (p *placement) placesMet(met []bool) map[Pos]bool {
+	if p.placesDiffer() {
+		return nil
+	}
 	places := make(map[Pos]bool)
 	for i, e := range p.allow {
 		if met[i] && e.Pos != (Pos{}) {
