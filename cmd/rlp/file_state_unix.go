@@ -27,7 +27,7 @@ func fileStateOf(path string) fileState {
 		return fileState{}
 	}
 	return fileState{
-		dev: uint64(st.Dev), inode: st.Ino, size: st.Size, mode: uint32(st.Mode), uid: st.Uid, //nolint:unconvert // of other types elsewhere
+		dev: uint64(st.Dev), inode: st.Ino, size: st.Size, mode: uint32(st.Mode), uid: st.Uid,
 		mtime: time.Duration(st.Mtim.Nano()), changed: time.Duration(st.Ctim.Nano()),
 	}
 }
