@@ -2,6 +2,8 @@ package bundles
 
 import (
 	"encoding/json"
+	"slices"
+	"strings"
 	"time"
 
 	"runloop.dev/rlp/caps"
@@ -31,10 +33,12 @@ type Tool struct {
 	// Capabilities are what the entry declares. The list must be there, and may
 	// be empty: then the tool needs what its transport needs, and nothing else.
 	Capabilities []caps.Entry
-	Secrets      []string
-	Budget       ToolBudget
-	Confirm      bool // a person is asked before each call
-	Tags         []string
+	// Placed are those of the capabilities whose path the operator gives.
+	Placed  []ToolPlaced
+	Secrets []string
+	Budget  ToolBudget
+	Confirm bool // a person is asked before each call
+	Tags    []string
 }
 
 // A ToolProgram is a program with fixed arguments. It reads the arguments of
@@ -58,6 +62,14 @@ type ToolRequest struct {
 	Pos         tomlfile.Pos // of the URL
 }
 
+// A ToolPlaced is a capability "fs:read:{name}": the path is that of the manifest's
+// param of this name.
+type ToolPlaced struct {
+	Domain string // "fs:read:"
+	Param  string
+	Pos    tomlfile.Pos
+}
+
 // A ToolField is a header or a variable. Where the value has {secret:ID} in it,
 // the host puts the secret there.
 type ToolField struct {
@@ -71,6 +83,42 @@ type ToolBudget struct{ Tokens, MicroUSD int64 }
 
 // secretMark begins the place of a secret in a header or variable.
 const secretMark = "{secret:"
+
+// paramMark begins the place of a param in an argument.
+const paramMark = "{param:"
+
+// ParamMark is what stands for the param name in an argument of a program.
+func ParamMark(name string) string { return paramMark + name + "}" }
+
+// Params are the params that the tool names, each once.
+func (t *Tool) Params() []string {
+	var names []string
+	for _, p := range t.Placed {
+		names = append(names, p.Param)
+	}
+	if t.Exec != nil {
+		for _, arg := range t.Exec.Args {
+			names = append(names, marked(arg, paramMark)...)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// marked are the names that stand behind mark in text; a mark that does not end
+// stands for all that follows.
+func marked(text, mark string) []string {
+	var names []string
+	for {
+		_, after, found := strings.Cut(text, mark)
+		if !found {
+			return names
+		}
+		name, rest, _ := strings.Cut(after, "}")
+		names = append(names, name)
+		text = rest
+	}
+}
 
 // SecretMark is what stands for the secret id in the value of a [ToolField].
 func SecretMark(id string) string { return secretMark + id + "}" }

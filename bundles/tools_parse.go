@@ -90,7 +90,7 @@ func (p *toolsParser) tool(t *tomlfile.Table) {
 	tool.Description = p.shown(t, "description")
 	tool.Confirm, _ = p.Bool(t, "requires_confirmation")
 	p.schemas(t, &tool)
-	tool.Capabilities = p.capabilities(t)
+	tool.Capabilities, tool.Placed = p.capabilities(t)
 	tool.Secrets = p.secrets(t)
 	p.Need(t, "transport")
 	if tr, ok := p.Table(t, "transport"); ok {
@@ -185,20 +185,29 @@ func (p *toolsParser) schemas(t *tomlfile.Table, tool *Tool) {
 }
 
 // capabilities reads what the tool needs, in either spelling.
-func (p *toolsParser) capabilities(t *tomlfile.Table) []caps.Entry {
+func (p *toolsParser) capabilities(t *tomlfile.Table) (list []caps.Entry, placed []ToolPlaced) {
 	if _, ok := t.Get("capabilities"); !ok {
 		p.Errorf(t.Pos, `write "capabilities": [] for a tool that needs what its transport needs and nothing else`,
 			"capabilities is missing: a tool that does not say what it needs is not attached")
-		return nil
+		return nil, nil
 	}
 	v, _ := p.Get(t, "capabilities", tomlfile.Array)
 	words, ok := p.Strings(t, "capabilities")
 	if !ok {
-		return nil
+		return nil, nil
 	}
-	list := make([]caps.Entry, 0, len(words))
 	for i, word := range words {
 		pos := v.Items[i].Pos
+		if domain, name, ok := strings.Cut(word, "{"); ok && strings.HasPrefix(word, "fs:") {
+			if name, ok = strings.CutSuffix(name, "}"); !ok || !isParam(name) || strings.Count(domain, ":") != 2 || !strings.HasSuffix(domain, ":") {
+				p.Errorf(pos, "such as fs:read:{notes}", "capabilities[%d]: a param of the manifest stands for a whole path", i)
+			}
+			if _, err := caps.ParseGrant(domain + "/" + name); err != nil {
+				p.Errorf(pos, "such as fs:read:{notes}", "capabilities[%d]: %v", i, err)
+			}
+			placed = append(placed, ToolPlaced{domain, name, pos})
+			continue
+		}
 		g, err := caps.ParseGrant(word)
 		switch {
 		case err != nil:
@@ -209,7 +218,7 @@ func (p *toolsParser) capabilities(t *tomlfile.Table) []caps.Entry {
 		}
 		list = append(list, caps.Entry{Grant: g, Pos: caps.Pos(pos)})
 	}
-	return list
+	return list, placed
 }
 
 func (p *toolsParser) secrets(t *tomlfile.Table) []string {

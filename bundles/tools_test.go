@@ -75,6 +75,10 @@ func TestToolsAreStrict(t *testing.T) {
 		{strings.Replace(one(""), `"capabilities":[]`, `"capabilities":[1]`, 1), "tools[0]: capabilities[0] must be a string, not an integer"},
 		{strings.Replace(one(""), `"capabilities":[]`, `"capabilities":["fs:read"]`, 1), `tools[0]: capabilities[0]: capability "fs:read": write domain:action:scope`},
 		{strings.Replace(one(""), `"capabilities":[]`, `"capabilities":["net:x.org","network:https:x.org:443"]`, 1), "capabilities[1]: network:https:x.org is there twice"},
+		{strings.Replace(one(""), `"capabilities":[]`, `"capabilities":["fs:read:/a/{b}"]`, 1), "capabilities[0]: a param of the manifest stands for a whole path (such as fs:read:{notes})"},
+		{strings.Replace(one(""), `"capabilities":[]`, `"capabilities":["fs:{b}"]`, 1), "stands for a whole path"},
+		{strings.Replace(one(""), `"capabilities":[]`, `"capabilities":["fs:eat:{b}"]`, 1), `capabilities[0]: capability "fs:eat:/b"`},
+		{strings.Replace(one(""), `"capabilities":[]`, `"capabilities":["kb:read:{b}"]`, 1), `capabilities[0]: capability "kb:read:{b}"`},
 		{strings.Replace(one(""), `"look"`, `"a__b"`, 1), `id: "a__b" is not the name of a tool`},
 		{strings.Replace(one(""), `"look"`, `"1"`, 1), "is not the name of a tool"},
 		{strings.Replace(one(""), `"look"`, `""`, 1), "is not the name of a tool"},
@@ -146,6 +150,12 @@ func TestToolsOfABundle(t *testing.T) {
 	wantRefused(t, good.without("schemas/a.json").dir(t), "file_missing")
 	if e := wantRefused(t, make(`{"version":1}`).dir(t), "tools"); !strings.HasSuffix(e.File, "tools.json") || e.Line != 1 {
 		t.Errorf("%v", e)
+	}
+	placed := make(strings.Replace(one(""), `"capabilities":[]`, `"capabilities":["fs:read:{notes}","fs:write:/srv"]`, 1))
+	wantRefused(t, placed.dir(t), "tools")
+	withParam := placed.with(ManifestName, placed[ManifestName]+"[params]\nnotes = { kind = \"dir\" }\n")
+	if tool := mustOpen(t, withParam.dir(t)).Tools[0]; fmt.Sprint(tool.Params()) != "[notes]" || tool.Placed[0].Domain != "fs:read:" || len(tool.Capabilities) != 1 {
+		t.Errorf("%+v", tool)
 	}
 	listed := mustOpen(t, make(one(`,"secrets":["runloop/a/b"]`)).dir(t))
 	if codes(listed) != "tool_secret_unused" {

@@ -43,6 +43,11 @@ func (v *verifier) tools() error {
 				return err
 			}
 		}
+		for _, name := range tools[i].Params() {
+			if _, ok := v.b.Manifest.Params[name]; !ok {
+				return v.refuse(tools[i].Pos, "tools", "the tool "+tools[i].ID+" names the param "+quote(name)+", which the manifest does not have", "write [params] "+name+" in "+ManifestName)
+			}
+		}
 		v.unplaced(&tools[i])
 	}
 	v.b.Tools = tools

@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"runloop.dev/rlp/bundles"
@@ -61,7 +62,7 @@ func (c *composition) tool(from *bundles.Tool) (hostcalls.Tool, error) {
 		if err != nil {
 			return t, err
 		}
-		t.Program = &hostcalls.ToolProgram{Command: x.Command, File: file, Args: x.Args, Env: toolFields(x.Env), Timeout: x.Timeout}
+		t.Program = &hostcalls.ToolProgram{Command: x.Command, File: file, Args: c.placedIn(x.Args), Env: toolFields(x.Env), Timeout: x.Timeout}
 		for _, v := range x.Env {
 			t.Later = append(t.Later, caps.Request{Family: caps.Env, Name: v.Name})
 		}
@@ -69,7 +70,16 @@ func (c *composition) tool(from *bundles.Tool) (hostcalls.Tool, error) {
 		t.Request = &hostcalls.ToolRequest{Method: from.HTTP.Method, URL: from.HTTP.URL, Headers: toolFields(from.HTTP.Headers), Timeout: from.HTTP.Timeout}
 		dst = "@" + from.HTTP.Host
 	}
-	if err := c.needs(&t, from.Capabilities); err != nil {
+	declared := from.Capabilities
+	for _, p := range from.Placed {
+		g, err := caps.ParseGrant(p.Domain + c.params[p.Param])
+		if err != nil { // it has no value
+			t.Needs = append(t.Needs, caps.Request{Family: caps.FS, Name: "{" + p.Param + "}"})
+			continue
+		}
+		declared = append(declared[:len(declared):len(declared)], caps.Entry{Grant: g, Pos: caps.Pos(p.Pos)})
+	}
+	if err := c.needs(&t, declared); err != nil {
 		return t, err
 	}
 	for _, id := range from.Secrets {
@@ -78,6 +88,22 @@ func (c *composition) tool(from *bundles.Tool) (hostcalls.Tool, error) {
 		t.Later = append(t.Later, use)
 	}
 	return t, c.schemas(&t, from)
+}
+
+// placedIn are arguments with the values of params where they are named.
+func (c *composition) placedIn(args []string) []string {
+	var pairs []string
+	for name, path := range c.params {
+		if canonical, _, err := jail.Canonical(path); err == nil {
+			path = canonical // which is where a lane shows it
+		}
+		pairs = append(pairs, bundles.ParamMark(name), path)
+	}
+	list, place := slices.Clone(args), strings.NewReplacer(pairs...)
+	for i := range list {
+		list[i] = place.Replace(list[i])
+	}
+	return list
 }
 
 // needs are the capabilities that a tool declares, paths as policies know them.

@@ -67,6 +67,9 @@ func toolDocuments(tools []bundles.Tool) []toolDocument {
 		} else {
 			d.Transport, d.Target = "http", t.HTTP.Method+" "+t.HTTP.URL
 		}
+		for _, p := range t.Placed {
+			d.Capabilities = append(d.Capabilities, p.Domain+"{"+p.Param+"}")
+		}
 		for _, e := range append(t.Capabilities, t.Implied()...) {
 			d.Capabilities = append(d.Capabilities, e.Grant.String())
 		}
@@ -103,7 +106,7 @@ func lintTools(c *composition, plan launcher.Plan) []policy.Finding {
 	}
 	var findings []policy.Finding
 	for i, t := range launcher.Attachments(plan.Base, attached) {
-		if t.Attached {
+		if t.Attached || len(c.unset) > 0 && len(c.bundle.Tools[i].Placed) > 0 {
 			continue
 		}
 		pos := c.bundle.Tools[i].Pos
