@@ -35,7 +35,7 @@ const (
 
 // start starts the configured command: nothing of it comes from the agent, and
 // it is given nothing of the agent's.
-func (m *mcpServer) start(secrets []string) (*mcpProgram, error) {
+func (m *mcpServer) start(ctx context.Context, secrets []string) (*mcpProgram, error) {
 	c, spec := m.all.c, m.all.spec
 	m.started++
 	suffix := fmt.Sprintf("-%s-%d", m.name, m.started)
@@ -46,7 +46,7 @@ func (m *mcpServer) start(secrets []string) (*mcpProgram, error) {
 	if name == "auto" && len(c.config.Exec.Asked) > 0 {
 		name = "container"
 	}
-	l, err := lane.Open(context.Background(), name, cfg)
+	l, err := lane.Open(ctx, name, cfg)
 	if err != nil {
 		return nil, &mcpTrouble{"no lane here confines it", err}
 	}

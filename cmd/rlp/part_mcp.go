@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"runloop.dev/rlp/caps"
@@ -40,10 +41,13 @@ func mcpPart(a *app, c *composition, spec *launcher.Spec) (func() error, error) 
 
 // mcpServers are the configured servers, for one run.
 type mcpServers struct {
-	app    *app
-	c      *composition
-	spec   *launcher.Spec
-	http   *egress.Client
+	app  *app
+	c    *composition
+	spec *launcher.Spec
+	http *egress.Client
+
+	mu     sync.Mutex // a call that was left behind may still be under way
+	closed bool
 	byName map[string]*mcpServer
 	starts int // of programs
 }
@@ -54,6 +58,8 @@ func (s *mcpServers) Server(name string) hostcalls.MCPServer {
 	if !ok {
 		return nil
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.byName[name] == nil {
 		s.byName[name] = &mcpServer{all: s, name: name, cfg: cfg}
 	}
@@ -61,6 +67,9 @@ func (s *mcpServers) Server(name string) hostcalls.MCPServer {
 }
 
 func (s *mcpServers) close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
 	var errs []error
 	for _, server := range s.byName {
 		errs = append(errs, server.hangUp())
@@ -94,6 +103,11 @@ func (m *mcpServer) stale() bool {
 
 // Tools implements [hostcalls.MCPServer].
 func (m *mcpServer) Tools(ctx context.Context) (hostcalls.MCPTools, error) {
+	m.all.mu.Lock()
+	defer m.all.mu.Unlock()
+	if m.all.closed {
+		return hostcalls.MCPTools{}, context.Canceled
+	}
 	if m.changed {
 		return hostcalls.MCPTools{}, hostcalls.ErrServerChanged
 	}
@@ -143,6 +157,8 @@ func (m *mcpServer) hear(ctx context.Context) (pinned string, err error) {
 
 // Call implements [hostcalls.MCPServer].
 func (m *mcpServer) Call(ctx context.Context, tool string, arguments json.RawMessage) (json.RawMessage, error) {
+	m.all.mu.Lock()
+	defer m.all.mu.Unlock()
 	if m.session == nil {
 		return nil, m.said(ctx, mcpclient.ErrGone)
 	}
@@ -188,7 +204,7 @@ func (m *mcpServer) way(ctx context.Context) (mcpclient.Transport, error) {
 		return mcpclient.Transport{}, &mcpTrouble{"servers were started too often in this run", nil}
 	}
 	var err error
-	if m.program, err = m.start(secrets); err != nil {
+	if m.program, err = m.start(ctx, secrets); err != nil {
 		return mcpclient.Transport{}, err
 	}
 	return mcpclient.Stdio(m.program.Stdin, m.program.Stdout), nil
