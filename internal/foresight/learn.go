@@ -91,9 +91,11 @@ func (l *Learner) Decide(run string, runSeq uint64, d *Decision) {
 		note(l.unsaid, want{family: a.Family, mode: lowest(a.Modes), text: d.Target}, d.Op, first)
 	default:
 		modes := narrowed(r.held, a)
+		op := d.Op
 		for m := range caps.Mode(32) {
 			if modes.Has(m) {
-				note(l.used, want{family: a.Family, mode: m, name: a.Name}, d.Op, first)
+				note(l.used, want{family: a.Family, mode: m, name: a.Name}, op, first)
+				op = "" // one call, in whichever mode: it is counted once
 			}
 		}
 	}
@@ -108,8 +110,10 @@ func note(in map[want]*tally, w want, op string, first tally) {
 		t = &first
 		in[w] = t
 	}
-	t.count++
-	t.ops[strings.Clone(op)]++
+	if op != "" {
+		t.count++
+		t.ops[strings.Clone(op)]++
+	}
 }
 
 // narrowed is the modes in which a can have been allowed by what was held.
