@@ -283,7 +283,7 @@ func (p *placement) placesMet(met []bool) map[Pos]bool {
 	if p.placesDiffer() {
 		return nil
 	}
-	places := make(map[Pos]bool)
+	places := make(map[Pos]bool, len(met))
 	for i, e := range p.allow {
 		if met[i] && e.Pos != (Pos{}) {
 			places[e.Pos] = true

@@ -2,6 +2,7 @@ package launcher
 
 import (
 	"fmt"
+	"slices"
 
 	"runloop.dev/rlp/caps"
 )
@@ -55,14 +56,16 @@ func NewPlan(p Policy) (Plan, error) {
 		return Plan{}, fmt.Errorf("planning: %w", err)
 	}
 	plan := Plan{Base: base, Effective: base}
+	all := make([][]caps.Change, 0, len(p.Layers)) // joined once, for there may be many
 	for _, l := range p.all() {
 		narrowed, changes, err := plan.Effective.Narrow(l)
 		if err != nil {
 			return Plan{}, fmt.Errorf("planning: applying %s: %w", l.Name, err)
 		}
 		plan.Effective = narrowed
-		plan.Changes = append(plan.Changes, changes...)
+		all = append(all, changes)
 	}
+	plan.Changes = slices.Concat(all...)
 	plan.Limits = withDefaults(plan.Effective.Limits(), p.Layers)
 	return plan, nil
 }

@@ -19,7 +19,7 @@ func manyEntries(n, from int) []caps.Entry {
 		case 4:
 			g = caps.Grant{Family: caps.Env, Modes: 1, Scope: fmt.Sprintf("V%d", from+i)}
 		}
-		list = append(list, caps.Entry{Grant: g, Pos: caps.Pos{File: "/home/u/.runloop/caps/profiles/x.toml", Line: i + 1, Column: 5}})
+		list = append(list, caps.Entry{Grant: g, Pos: caps.Pos{File: "/home/u/.runloop/caps/profiles/x.toml", Line: from + i + 1, Column: 5}})
 	}
 	return list
 }
