@@ -176,9 +176,12 @@ func builtinLayer(l *caps.Layer, pos caps.Pos) bool {
 	return pos == caps.Pos{} || policy.IsFloor(l.Name) && strings.HasSuffix(pos.File, "(built-in)")
 }
 
+// parentName is how records call what the launching run held.
+const parentName = "parent"
+
 func (ed *editor) builtinText(l *caps.Layer) string {
 	switch {
-	case l == ed.policy.Within:
+	case l == ed.policy.Within, l.Name == parentName:
 		return "the run that launches this one does not hold it: nothing here can give it"
 	case l.Name == policy.Untrusted:
 		return "the run has seen content from outside; a new run has not, and what the floor " + l.Name + " leaves is the operator's to say, in caps/profiles/" + l.Name + ".toml, as is whose content is trusted, in security.caps.trusted_hosts"

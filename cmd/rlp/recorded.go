@@ -3,12 +3,57 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/foresight"
+	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher"
 )
+
+// eachRecord calls decided for each decision that filter asks for, and event for
+// the beginnings and ends of runs: a million of the former are looked at and not
+// decoded. What decided gets is valid until the next.
+func eachRecord(ctx context.Context, s *kb.Store, filter kb.Filter, decided func(*audit.Glance, *foresight.Record) error, event func(*audit.Record) error) error {
+	codec, err := audit.NewCodec()
+	if err != nil {
+		return err
+	}
+	words := map[string]string{}
+	word := func(p []byte) string { // the same few, very often
+		w, ok := words[string(p)]
+		if !ok {
+			w = string(p)
+			if len(words) < 1<<12 {
+				words[w] = w
+			}
+		}
+		return w
+	}
+	for g, err := range s.Glances(ctx, filter) {
+		if err != nil {
+			return err
+		}
+		switch kind := string(g.Kind); {
+		case g.Decided:
+			err = decided(g, &foresight.Record{Run: word(g.Run), Seq: g.Seq, RunSeq: g.RunSeq, Decision: foresight.Decision{
+				Cap: word(g.Cap), Op: word(g.Op), Target: string(g.Target), Tool: word(g.Tool), Reason: word(g.Reason), Layer: word(g.Layer), Deny: g.Deny,
+			}})
+		case kind == audit.KindRunStart || audit.Ends(kind):
+			var r audit.Record
+			if r, err = codec.Decode(g.Stored); err != nil {
+				return fmt.Errorf("record %d: %w", g.Seq, err)
+			}
+			err = event(&r)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // heldAtStart is the set that a run's first record says it was left.
 func heldAtStart(e *audit.Event) (caps.Set, error) {

@@ -134,17 +134,26 @@ func (l *lesson) take(ctx context.Context, s *kb.Store, arg string) error {
 		filter.Run = run
 	}
 	others := map[string]bool{}
-	for r, err := range s.Audit(ctx, filter) {
-		switch {
-		case err != nil:
-			return err
-		case build != "" && r.Head.BundleDigest != build:
-			others[r.Head.RunID] = true
-			continue
+	ours := func(run, of string) bool {
+		if build != "" && of != build {
+			others[run] = true
+			return false
 		}
-		if err := l.record(&r); err != nil {
-			return err
+		return true
+	}
+	err := eachRecord(ctx, s, filter, func(g *audit.Glance, r *foresight.Record) error {
+		if !ours(r.Run, string(g.Bundle)) {
+			return nil
 		}
+		return l.decided(g, r)
+	}, func(r *audit.Record) error {
+		if !ours(r.Head.RunID, r.Head.BundleDigest) {
+			return nil
+		}
+		return l.event(r)
+	})
+	if err != nil {
+		return err
 	}
 	l.left += len(others)
 	if filter.Run != "" && l.runs[filter.Run] == nil {
@@ -165,33 +174,46 @@ func (l *lesson) of(agent, build string) error {
 	return nil
 }
 
-func (l *lesson) record(r *audit.Record) error {
-	if err := l.of(r.Head.Agent, r.Head.BundleDigest); err != nil {
+func (l *lesson) decided(g *audit.Glance, r *foresight.Record) error {
+	run, err := l.runOf(r.Run, string(g.Agent), string(g.Bundle))
+	if err != nil {
 		return err
 	}
-	run := l.runs[r.Head.RunID]
-	if run == nil {
-		run = new(lessonRun)
-		l.runs[r.Head.RunID] = run
+	if !r.Deny && r.Op != "environ_get" { // which is noted, and not counted
+		run.allowed++
 	}
-	if d := r.Decision; d != nil {
-		if !d.Deny && d.Op != "environ_get" { // which is noted, and not counted
-			run.allowed++
-		}
-		l.learner.Decide(r.Head.RunID, r.RunSeq, decisionOf(d))
+	l.learner.Decide(r.Run, r.RunSeq, &r.Decision)
+	return nil
+}
+
+func (l *lesson) event(r *audit.Record) error {
+	run, err := l.runOf(r.Head.RunID, r.Head.Agent, r.Head.BundleDigest)
+	if err != nil {
+		return err
+	}
+	e := r.Event
+	if audit.Ends(e.Kind) {
+		run.counted, run.ended = e.Usage["allowed"], e.Usage != nil
 		return nil
 	}
-	switch e := r.Event; {
-	case e.Kind == audit.KindRunStart:
-		held, err := heldAtStart(e)
-		if err != nil {
-			l.notes = append(l.notes, fmt.Sprintf("what run %s held cannot be read: %v", r.Head.RunID, err))
-		}
-		l.learner.Begin(foresight.Run{ID: r.Head.RunID, Held: held})
-	case audit.Ends(e.Kind):
-		run.counted, run.ended = e.Usage["allowed"], e.Usage != nil
+	held, err := heldAtStart(e)
+	if err != nil {
+		l.notes = append(l.notes, fmt.Sprintf("what run %s held cannot be read: %v", r.Head.RunID, err))
 	}
+	l.learner.Begin(foresight.Run{ID: r.Head.RunID, Held: held})
 	return nil
+}
+
+func (l *lesson) runOf(id, agent, build string) (*lessonRun, error) {
+	run := l.runs[id]
+	if run == nil {
+		if err := l.of(agent, build); err != nil {
+			return nil, err
+		}
+		run = new(lessonRun)
+		l.runs[id] = run
+	}
+	return run, nil
 }
 
 func decisionOf(d *audit.DecisionRecord) *foresight.Decision {

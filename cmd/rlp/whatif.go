@@ -154,50 +154,22 @@ func (a *app) candidates(h home.Home, cfg config.Config, f policyFlags) ([]*caps
 
 // decideAgain puts the records that filter asks for to sight.
 func decideAgain(ctx context.Context, s *kb.Store, filter kb.Filter, sight *foresight.Foresight) error {
-	codec, err := audit.NewCodec()
-	if err != nil {
-		return err
+	decided := func(_ *audit.Glance, r *foresight.Record) error {
+		sight.Decide(r)
+		return nil
 	}
-	words := map[string]string{}
-	word := func(p []byte) string { // the same few, very often
-		w, ok := words[string(p)]
-		if !ok {
-			w = string(p)
-			if len(words) < 1<<12 {
-				words[w] = w
-			}
-		}
-		return w
-	}
-	for g, err := range s.Glances(ctx, filter) {
-		if err != nil {
-			return err
-		}
-		run := word(g.Run)
-		if g.Decided {
-			sight.Decide(&foresight.Record{Run: run, Seq: g.Seq, RunSeq: g.RunSeq, Decision: foresight.Decision{
-				Cap: word(g.Cap), Op: word(g.Op), Target: string(g.Target), Tool: word(g.Tool), Reason: word(g.Reason), Deny: g.Deny,
-			}})
-			continue
-		}
-		if kind := string(g.Kind); kind != audit.KindRunStart && !audit.Ends(kind) {
-			continue
-		}
-		r, err := codec.Decode(g.Stored)
-		if err != nil {
-			return fmt.Errorf("reading record %d: %w", g.Seq, err)
-		}
+	return eachRecord(ctx, s, filter, decided, func(r *audit.Record) error {
 		if r.Event.Kind != audit.KindRunStart {
-			sight.End(run, r.Event.Usage)
-			continue
+			sight.End(r.Head.RunID, r.Event.Usage)
+			return nil
 		}
 		held, err := heldAtStart(r.Event)
 		if err != nil {
 			held = caps.Set{} // then every method is considered
 		}
-		sight.Begin(foresight.Run{ID: run, Held: held})
-	}
-	return nil
+		sight.Begin(foresight.Run{ID: r.Head.RunID, Held: held})
+		return nil
+	})
 }
 
 // A blockDocument is one request that would be blocked, or may be.
