@@ -146,7 +146,7 @@ var rooms = map[string]room{
 	}},
 	"internal/meter":  {0, nil},
 	"internal/schema": {0, nil},
-	"internal/pii":   {0, nil},
+	"internal/pii":    {0, nil},
 	"secrets": {1, doors{
 		"caps":           "a secret's id has one form",
 		"internal/ident": "a secret belongs to a tenant",
@@ -190,6 +190,7 @@ var testDoors = map[string]doors{
 		"internal/mcpclient/mcptest": "scripts ask servers of tools, hostile ones too",
 	},
 	"internal/mcpclient": {"internal/mcpclient/mcptest": "servers of tools, hostile ones too"},
+	"launcher":           {"internal/model": "a model that only notes that it was asked"},
 	"internal/model/providers": {
 		"internal/model/modeltest": "providers are servers on loopback",
 		"internal/model/remote":    "what the process between costs is measured",
