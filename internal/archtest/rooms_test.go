@@ -190,7 +190,6 @@ var testDoors = map[string]doors{
 		"internal/mcpclient/mcptest": "scripts ask servers of tools, hostile ones too",
 	},
 	"internal/mcpclient": {"internal/mcpclient/mcptest": "servers of tools, hostile ones too"},
-	"launcher":           {"internal/model": "a model that only notes that it was asked"},
 	"internal/model/providers": {
 		"internal/model/modeltest": "providers are servers on loopback",
 		"internal/model/remote":    "what the process between costs is measured",
@@ -229,7 +228,10 @@ var testDoors = map[string]doors{
 		"internal/wasi":              "real guests need a system interface",
 		"internal/wasi/wasitest":     "an FS in memory",
 	},
-	"launcher": {"internal/home": "a home of its own for each test"},
+	"launcher": {
+		"internal/home":  "a home of its own for each test",
+		"internal/model": "a model that only notes that it was asked",
+	},
 	"internal/foresight": {
 		"caps/policy":    "what it writes is read as operators' files are",
 		"hostcalls/gate": "records are those of a real gate",
