@@ -117,7 +117,7 @@ func probes(t testing.TB) []caps.Request {
 // is refused. The base here lacks something of every family. RLP_SOAK=1 makes it
 // a million files.
 //
-//rlp:holds Y12 Y25 A19
+//rlp:holds P12 Y12 Y25 A19
 func TestMutatedLayerFiles(t *testing.T) {
 	rounds := 8000
 	switch {
@@ -167,7 +167,7 @@ func TestMutatedLayerFiles(t *testing.T) {
 
 // P9: layers in another order, or there twice, leave the same set, by its digest.
 //
-//rlp:holds Y1 Y21 Y22 Y23 Y26 A20
+//rlp:holds P9 Y1 Y21 Y22 Y23 Y26 A20
 func TestShuffledLayers(t *testing.T) {
 	r, files := rand.New(rand.NewPCG(9, 5)), layerFiles()
 	b, some := base(t, broad), 0
