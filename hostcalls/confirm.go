@@ -20,8 +20,12 @@ type Question struct {
 // which it was, for records: "by the operator at the terminal".
 type Confirm func(ctx context.Context, q Question) (yes bool, how string)
 
-// maxNoes is how often a person says no to one tool before it asks no more.
-const maxNoes = 3
+// maxNoes is how often a person says no to one tool before it asks no more, and
+// maxAllNoes to all of a run.
+const (
+	maxNoes    = 3
+	maxAllNoes = 10
+)
 
 // unconfirmed asks, where anything is to be asked, and says why the call is
 // refused; "" if it is not. The time that a person takes is not the guest's. A
@@ -34,7 +38,7 @@ func (h *Host) unconfirmed(ctx context.Context, q Question) string {
 		return notAsked + "nobody can be asked here"
 	case h.noes[same] > 0:
 		return notAsked + "the operator said no to this very call before"
-	case h.noes[q.Tool] >= maxNoes:
+	case h.noes[q.Tool] >= maxNoes || h.noes[""] >= maxAllNoes:
 		return notAsked + "the operator said no too often to be asked again"
 	}
 	q.Description, q.Target, q.Arguments = h.scrubText(q.Description), h.scrubText(q.Target), h.scrubText(q.Arguments)
@@ -50,6 +54,7 @@ func (h *Host) unconfirmed(ctx context.Context, q Question) string {
 	}
 	h.noes[strings.Clone(same)]++
 	h.noes[strings.Clone(q.Tool)]++
+	h.noes[""]++
 	return "the call was not confirmed: " + how
 }
 

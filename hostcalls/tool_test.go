@@ -493,6 +493,19 @@ func TestAPersonIsNotWornDown(t *testing.T) {
 	if len(ask.asked) != maxNoes || len(f.ran) != 0 {
 		t.Errorf("asked %d times", len(ask.asked))
 	}
+	many, all := &asker{}, []Tool(nil)
+	for i := range 30 {
+		tool.ID = fmt.Sprintf("t%d", i)
+		all = append(all, tool)
+	}
+	r, _ = toolRig(t, tool, grepGrants...)
+	r.host.cfg.Confirm, r.host.cfg.Tools = many.confirm, all
+	for i := range all {
+		r.use(all[i].ID, `{}`)
+	}
+	if len(many.asked) != maxAllNoes {
+		t.Errorf("many tools asked %d times", len(many.asked))
+	}
 }
 
 // With confirm_external_actions, whatever changes something outside is asked
