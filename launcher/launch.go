@@ -105,6 +105,7 @@ func (r *Report) settled(spec *Spec, plan Plan) bool {
 	outcome, status, why := refusal(spec, plan)
 	if why != "" {
 		r.refuse(outcome, status, why)
+		r.Violations = violations(spec, plan)
 	}
 	return why == ""
 }
@@ -364,7 +365,7 @@ func (r *run) finish() {
 	}
 	e := &audit.Event{
 		Kind: kind, Outcome: string(r.report.Outcome), ExitCode: r.report.ExitCode,
-		Message: r.report.Message, Usage: r.report.Usage.summary(),
+		Message: r.report.Message, Usage: r.report.Usage.summary(), Violations: messages(r.report.Violations),
 	}
 	if kind != audit.KindRunComplete {
 		e.Severity, e.Reason = audit.Error, string(r.report.Outcome)

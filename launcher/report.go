@@ -48,6 +48,8 @@ type Report struct {
 	// Untrusted says what marked the run as holding untrusted content; nil:
 	// nothing did.
 	Untrusted *Untrusted `json:"untrusted,omitempty"`
+	// Violations are all reasons why the policy refuses the launch.
+	Violations []Violation `json:"violations,omitempty"`
 	// Warnings are what the operator should know though the run went on.
 	Warnings []string `json:"warnings,omitempty"`
 }
