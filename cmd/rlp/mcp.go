@@ -3,12 +3,11 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -20,6 +19,7 @@ import (
 	"runloop.dev/rlp/internal/config"
 	"runloop.dev/rlp/internal/home"
 	"runloop.dev/rlp/internal/mcpclient"
+	"runloop.dev/rlp/launcher"
 )
 
 func (a *app) mcpCommand() *cobra.Command {
@@ -162,13 +162,13 @@ is shown: a server that has changed once more is refused once more.`,
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error { return a.mcpAccept(args[0], yes) },
+		RunE: func(c *cobra.Command, args []string) error { return a.mcpAccept(c.Context(), args[0], yes) },
 	}
 	c.Flags().BoolVar(&yes, "yes", false, "accept without being asked")
 	return c
 }
 
-func (a *app) mcpAccept(name string, yes bool) error {
+func (a *app) mcpAccept(ctx context.Context, name string, yes bool) error {
 	h, cfg, err := a.servers()
 	if err != nil {
 		return err
@@ -192,7 +192,7 @@ func (a *app) mcpAccept(name string, yes bool) error {
 		a.printChanges(name, known, seen, changes)
 	}
 	if !yes {
-		if yes, err = a.agreed(name); err != nil || !yes {
+		if yes, err = a.agreed(ctx, name); err != nil || !yes {
 			return err
 		}
 	}
@@ -222,17 +222,23 @@ func (a *app) nothingToAccept(name string) error {
 }
 
 // agreed asks at a terminal.
-func (a *app) agreed(name string) (bool, error) {
+func (a *app) agreed(ctx context.Context, name string) (bool, error) {
 	if !isTerminal(a.stdin) {
 		return false, usagef("nobody can be asked here: rlp mcp accept %s --yes accepts what is shown above", name)
 	}
-	fmt.Fprintf(a.stderr, "accept? [y/N] ")
-	line, err := bufio.NewReader(io.LimitReader(a.stdin, 64)).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return false, inputErr(err)
+	fmt.Fprint(a.stderr, "accept? [y/N] ")
+	word, err := unlessOver(ctx, func() ([]byte, error) {
+		line, err := readLine(a.stdin)
+		return []byte(strings.ToLower(strings.TrimSpace(line))), err
+	})
+	if ctx.Err() != nil {
+		return false, &statusError{launcher.StatusCancelled, errors.New("interrupted before anything was accepted")}
 	}
-	word := strings.ToLower(strings.TrimSpace(line))
-	return word == "y" || word == "yes", nil
+	if yes := err == nil && (string(word) == "y" || string(word) == "yes"); yes {
+		return true, nil
+	}
+	fmt.Fprintln(a.stderr, "rlp: nothing is accepted")
+	return false, nil
 }
 
 // printChanges shows a difference. Every word of it is the server's, and none

@@ -111,7 +111,7 @@ func noUsers() {
 func several() []string {
 	var list []string
 	for _, name := range []string{
-		"audit_tail", "exec_run", "kb_live", "kb_search", "launch_ends", "launch_together", "mcp_http", "model_openai", "net_http", "secrets_run",
+		"audit_tail", "exec_run", "kb_live", "kb_search", "launch_ends", "launch_together", "model_openai", "net_http", "secrets_run",
 	} {
 		list = append(list, filepath.Join("testdata", "script", name+".txtar"))
 	}
