@@ -95,6 +95,8 @@ var agentLaunch = define(agentLaunchName, 1, caps.Agents, gated[delegateReq]{
 			return caps.Unavailable, true
 		case h.depth() == 0:
 			return caps.BudgetExhausted, true
+		case h.budget.crowded():
+			return caps.RateLimited, true
 		}
 		return 0, false
 	},
@@ -262,6 +264,9 @@ func (h *Host) launched(c Child) {
 		h.children = append(h.children, c)
 	}
 }
+
+// LeftBehind says that the run did not stop when it was over.
+func (h *Host) LeftBehind() { h.budget.leftBehind() }
 
 // Children are the runs that the run launched, the first [MaxChildren] of them.
 func (h *Host) Children() []Child { return h.children }

@@ -166,3 +166,18 @@ func TestReportsAreWithoutThisRunsSecrets(t *testing.T) {
 		}
 	}
 }
+
+// A run that cannot be ended keeps its memory: a few of them end delegation.
+func TestRunsThatAreLeftBehindEndDelegation(t *testing.T) {
+	r, f := agentRig(t, "agents:launch:critic")
+	below := New(Config{Above: NewBudget(caps.Limits{}, r.host.budget)})
+	for i := range maxStray {
+		if n, _ := r.call("agent_launch", `{"agent":"critic"}`); n < 0 {
+			t.Fatalf("with %d left behind: %d", i, n)
+		}
+		below.LeftBehind()
+	}
+	if n, a := r.denial("agent_launch", `{"agent":"critic"}`); n != -19 || a.Reason != "rate_limited" || !strings.Contains(a.Hint, "did not stop") || len(f.asked) != maxStray {
+		t.Errorf("%d %+v", n, a)
+	}
+}

@@ -13,19 +13,31 @@ import (
 // root was given. Any goroutine may use it: a call that was left behind goes on
 // taking.
 type Budget struct {
-	up     *Budget
-	mu     *sync.Mutex // one for the whole tree
+	up *Budget
+	*tree
 	limits caps.Limits
 	used   [caps.NumLimits]int64
 	rate   window // of requests
 }
 
+// A tree is what a run that nobody launched has in common with all below it.
+type tree struct {
+	mu    sync.Mutex
+	stray int // runs that were left behind, each with the memory that it had
+}
+
+// maxStray is how many runs of a tree may be left behind before no more are
+// launched: what they have cannot be taken from them.
+const maxStray = 4
+
 // NewBudget is the budget of a run under limits; up is that of the run that
 // launched it, nil for one that nobody did.
 func NewBudget(limits caps.Limits, up *Budget) *Budget {
-	b := &Budget{up: up, limits: limits, mu: new(sync.Mutex)}
+	b := &Budget{up: up, limits: limits}
 	if up != nil {
-		b.mu = up.mu
+		b.tree = up.tree
+	} else {
+		b.tree = new(tree)
 	}
 	return b
 }
@@ -81,4 +93,18 @@ func (b *Budget) request(now int64) {
 			b.rate.add(now)
 		}
 	}
+}
+
+// leftBehind counts a run that did not stop when it was over.
+func (t *tree) leftBehind() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.stray++
+}
+
+// crowded reports whether too many runs were left behind.
+func (t *tree) crowded() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.stray >= maxStray
 }

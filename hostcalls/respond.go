@@ -201,6 +201,9 @@ func limitHint(f caps.Family, code caps.Code) string {
 	case caps.KBWrite:
 		limit = "limits.kb_write_bytes"
 	case caps.Agents:
+		if code == caps.RateLimited {
+			return "agents that this run launched did not stop when their runs were over; no more are launched beside them"
+		}
 		limit = "limits.max_depth"
 	}
 	return limit + " of this run is used up; the operator raises it under [limits]"

@@ -57,7 +57,8 @@ func (r *run) spend(end guest.End) {
 		s.Calls, s.LeaseUses = r.gate.Calls(), r.gate.LeaseUses()
 		return
 	}
-	s.Calls, s.LeaseUses = r.gate.Calls(), map[caps.Grant]int64{}
+	r.host.LeftBehind()
+	s.Calls, s.LeaseUses = 0, map[caps.Grant]int64{}
 	if most, set := r.plan.Limits.Get(caps.HostcallsMax); set {
 		s.Calls = most
 	}

@@ -66,10 +66,14 @@ func TestADelegateHoldsNoMoreThanItsParent(t *testing.T) {
 		}
 		requests = append(requests, r...)
 	}
+	deepest := 6
+	if testing.Short() {
+		deepest = 2
+	}
 	widened := 0 // what a child would hold by itself that its parent does not
 	rapid.Check(t, func(t *rapid.T) {
 		var above *Plan
-		for depth := range rapid.IntRange(2, 6).Draw(t, "depth") {
+		for depth := range rapid.IntRange(2, deepest).Draw(t, "depth") {
 			p := Policy{Base: someEntries(t, "base", 12), Layers: []*caps.Layer{someLayer(t), someLayer(t)}}
 			alone, err := NewPlan(p)
 			if err != nil {
