@@ -358,7 +358,7 @@ func (s *scanner) trust() foresight.Trust {
 	plan, err := launcher.NewPlan(launcher.Policy{Base: hosts})
 	trusted := func(g caps.Grant) bool { return err == nil && plan.Effective.Covers(g) }
 	return foresight.Trust{
-		Trusted: trusted, ProgramsReach: s.config.Exec.Lane == "native",
+		Trusted: trusted, Input: slices.ContainsFunc(t.Untrusted, func(u caps.Source) bool { return u.Word == caps.SourceInput }), ProgramsReach: s.config.Exec.Lane == "native",
 		Untrusted: func(g caps.Grant) bool {
 			return slices.ContainsFunc(t.Untrusted, func(u caps.Source) bool {
 				return u.Grant.Modes != 0 && u.Grant.Family == g.Family && meets(u.Grant.Scope, g.Scope)

@@ -41,8 +41,9 @@ With --override it is an operator's override, which also takes away what a
 policy.caps cannot leave out, such as deleting where an agent only wrote.
 
 It grants no folder because of files in it (but with --folders), no wildcard
-because of hosts, and no domain beside those that were used. What it cannot but grant beside what was used is said in a comment, and so is what
-was asked for and denied.`,
+because of hosts, and no domain beside those that were used. What it cannot but
+grant beside what was used is said in a comment, and so is what was asked for
+and denied.`,
 		Example: `  rlp caps suggest agents/notes_digest > policy.caps
   rlp caps suggest --override agents/notes_digest > ~/.runloop/caps/overrides/notes_digest.toml
   rlp caps suggest 0198d2c4-7f1e --folders 5`,
@@ -71,6 +72,7 @@ type lesson struct {
 	runs    map[string]*lessonRun
 	notes   []string // what makes it incomplete
 	left    int      // runs of other builds
+	filled  bool     // the policy has placeholders
 }
 
 type lessonRun struct {
@@ -123,6 +125,7 @@ func (l *lesson) take(ctx context.Context, s *kb.Store, arg string) error {
 			return err
 		}
 		filter.Agent, build, l.bundle = b.Manifest.Agent.String(), b.Digest, arg
+		l.filled = l.filled || len(b.Manifest.Params) > 0
 		if err := l.of(filter.Agent, build); err != nil {
 			return err
 		}
@@ -246,6 +249,9 @@ func (l *lesson) head(override bool) []string {
 	head := []string{fmt.Sprintf("%s: %s of what it used in %s", l.agent, what, runs)}
 	for _, b := range l.builds {
 		head = append(head, "bundle "+b)
+	}
+	if l.filled {
+		head = append(head, "the placeholders of the bundle are written out, as these runs had them")
 	}
 	for _, n := range l.notes {
 		head = append(head, "incomplete: "+n)

@@ -150,6 +150,8 @@ type Trust struct {
 	Untrusted func(g caps.Grant) bool
 	// Trusted reports whether the answers of all hosts of a grant may be believed.
 	Trusted func(g caps.Grant) bool
+	// Input says that what an agent is given to do comes from outside.
+	Input bool
 	// ProgramsReach says that programs reach the network.
 	ProgramsReach bool
 }
@@ -167,6 +169,9 @@ func (l *leg) add(place string, g caps.Grant) { l.at = append(l.at, g.String()+"
 func (a *Agent) legs(t Trust, stained map[string]bool) [3]leg {
 	list := [3]leg{{what: "private data"}, {what: "untrusted content"}, {what: "a way out"}}
 	private, outside, egress := &list[0], &list[1], &list[2]
+	if t.Input {
+		outside.at = append(outside.at, "its input")
+	}
 	for _, g := range a.After.Grants() {
 		if g.Family == caps.Net || g.Family == caps.MCP || g.Family == caps.Exec && t.ProgramsReach {
 			egress.add(a.place(g), g)

@@ -83,6 +83,11 @@ func TestTrifecta(t *testing.T) {
 		Trusted:   func(g caps.Grant) bool { return g.Scope == "own.example:443" },
 		Untrusted: func(g caps.Grant) bool { return strings.HasPrefix(g.Scope, "/downloads") },
 	}
+	given := trust
+	given.Input = true
+	if f := foresight.Trifecta([]foresight.Agent{agent(t, "a", "[capabilities]\nfs = [\"/notes\"]\nnet = [\"own.example\"]\n")}, given); len(f) != 1 || !strings.Contains(f[0].Detail, "its input") {
+		t.Errorf("%+v", f)
+	}
 	const private, outside, egress = "fs = [\"/notes\"]\n", "fs = [\"/downloads\"]\n", "net = [\"own.example\"]\n"
 	for _, c := range []struct{ a, b, want string }{
 		{private + "net = [\"any.example\"]\n", "", "HIGH trifecta"},
