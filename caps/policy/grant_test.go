@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
 )
@@ -150,15 +152,9 @@ func TestGrantLimits(t *testing.T) {
 	}
 }
 
-// What is not understood is an error that names the field, as a caller wrote
-// it; none of it is dropped.
-//
-//rlp:holds A8 A9 A10 A15 A16
-func TestGrantsRefused(t *testing.T) {
-	for _, c := range []struct {
-		text, field string
-		code        policy.Code
-	}{
+// badGrants are grants that are refused, with the field and why.
+func badGrants() []badGrant {
+	return []badGrant{
 		{`{"limits":{"max_steps":-1}}`, "limits.max_steps", policy.CodeBadLimit},
 		{`{"limits":{"max_steps":"5"}}`, "limits.max_steps", policy.CodeWrongType},
 		{`{"limits":{"max_steps":5.0}}`, "limits.max_steps", policy.CodeWrongType},
@@ -199,7 +195,20 @@ func TestGrantsRefused(t *testing.T) {
 		{`{"adapter_constraints":{"sqlite":{"tables":["drafts"]},"memory":{"tables":["notes"]}}}`, "adapter_constraints.memory", policy.CodeTwoSpellings},
 		{`{"adapter_constraints":{"core":{}}}`, "adapter_constraints.core", policy.CodeUnknownKey},
 		{`{"adapter_constraints":{"htp":{}}}`, "adapter_constraints.htp", policy.CodeUnknownKey},
-	} {
+	}
+}
+
+type badGrant struct {
+	text, field string
+	code        policy.Code
+}
+
+// What is not understood is an error that names the field, as a caller wrote
+// it; none of it is dropped.
+//
+//rlp:holds A8 A9 A10 A15 A16
+func TestGrantsRefused(t *testing.T) {
+	for _, c := range badGrants() {
 		l, findings := policy.ParseGrant("grant", "g", []byte(c.text), options)
 		errs := errorsOf(findings)
 		if l != nil || len(errs) != 1 {
@@ -227,6 +236,43 @@ func TestGrantExtras(t *testing.T) {
 	}
 	if f := policy.Extras(changes); len(f) != 1 || f[0].Code != policy.CodeCapsExtra {
 		t.Errorf("%v", f)
+	}
+}
+
+// The schema takes the grants that the reader takes, and refuses what it refuses.
+func TestGrantSchema(t *testing.T) {
+	schema := compiled(t, policy.KindGrant)
+	value := func(text string) (any, bool) {
+		v, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+		return v, err == nil
+	}
+	// Beyond a schema: two names of one thing, 5.0 beside 5, what overflows in its unit.
+	unseen := []string{"5.0", "1e3", "9223372036854775807", `[],"allowed`}
+	seen := 0
+	for _, c := range badGrants() {
+		v, ok := value(c.text)
+		if !ok || c.code == policy.CodeSyntax || c.code == policy.CodeTwoSpellings || slices.ContainsFunc(unseen, func(s string) bool { return strings.Contains(c.text, s) }) {
+			continue
+		}
+		seen++
+		if err := schema.Validate(v); err == nil {
+			t.Errorf("the schema takes %s", c.text)
+		}
+	}
+	if seen < 25 {
+		t.Errorf("%d refusals were compared", seen)
+	}
+	r := rand.New(rand.NewPCG(5, 2))
+	for range 100 {
+		text := randomGrant(r)
+		v, _ := value(text)
+		if err := schema.Validate(v); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	v, _ := value(`{"allowed_adapters":null,"forbidden_adapters":null,"limits":null,"adapter_constraints":{"http":{"allow_hosts":["a.example"],"min_tls":"1.3"},"kb":null}}`)
+	if err := schema.Validate(v); err != nil {
+		t.Error(err)
 	}
 }
 

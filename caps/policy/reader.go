@@ -55,13 +55,15 @@ func (r *reader) parse(file string, data []byte) (*tomlfile.Table, bool) {
 // A Kind is a kind of document.
 type Kind string
 
-// The kinds. A profile is an override without values for placeholders.
+// The kinds. A profile is an override without values for placeholders; a grant
+// is read wherever an override or a profile is, and told by what it says.
 const (
 	KindPolicy   Kind = "policy"
 	KindManifest Kind = "manifest"
 	KindOverride Kind = "override"
 	KindProfile  Kind = "profile"
 	KindTemplate Kind = "template"
+	KindGrant    Kind = "grant"
 )
 
 // rootKeys are the keys of each kind of document that this package reads.

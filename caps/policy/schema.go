@@ -18,7 +18,7 @@ func Schema(kind Kind) []byte {
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	s["$id"] = "https://runloop.dev/schema/" + string(kind) + ".json"
 	s["title"] = map[Kind]string{
-		KindPolicy: "policy.caps", KindManifest: "manifest.toml", KindOverride: "override", KindProfile: "profile", KindTemplate: "template",
+		KindPolicy: "policy.caps", KindManifest: "manifest.toml", KindOverride: "override", KindProfile: "profile", KindGrant: "grant", KindTemplate: "template",
 	}[kind]
 	data, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
@@ -44,8 +44,11 @@ func documentSchema(kind Kind) object {
 	}) {
 		all[k] = v
 	}
-	if kind == KindManifest {
+	switch kind {
+	case KindManifest:
 		return manifestSchema()
+	case KindGrant:
+		return grantSchema()
 	}
 	props := object{}
 	for _, k := range rootKeys(kind) {

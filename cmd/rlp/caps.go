@@ -120,7 +120,7 @@ A REQUEST is ` + requestForms + `.`,
 }
 
 func (a *app) capsSchemaCommand() *cobra.Command {
-	kinds := []string{string(policy.KindPolicy), string(policy.KindManifest), string(policy.KindOverride), string(policy.KindProfile)}
+	kinds := []string{string(policy.KindPolicy), string(policy.KindManifest), string(policy.KindOverride), string(policy.KindProfile), string(policy.KindGrant)}
 	return &cobra.Command{
 		Use: "schema [" + strings.Join(kinds, "|") + "]", Short: "Print the JSON Schema of a document, for editors",
 		ValidArgs: kinds, Args: func(_ *cobra.Command, args []string) error {
