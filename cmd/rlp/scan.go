@@ -251,8 +251,15 @@ func (s *scanner) delegates() {
 			s.profile(profile, s.home.Profile(profile), s.place("delegation", "bindings", name))
 		}
 	}
+	inherit := s.config.Delegation.CapabilityDefault == "inherit"
+	for i, agent := range s.agents {
+		_, bound := s.config.Delegation.Bindings[agent.Name]
+		if by := reachable[agent.Name]; inherit && !bound && len(by) > 0 {
+			s.findings = append(s.findings, foresight.Kept(&s.agents[i], by, classes())...)
+		}
+	}
 	launching := slices.DeleteFunc(slices.Clone(s.agents), func(a foresight.Agent) bool { return !a.Held.Any(caps.Agents) })
-	if s.config.Delegation.CapabilityDefault == "inherit" && len(launching) > 0 {
+	if inherit && len(launching) > 0 {
 		var who []string
 		for _, a := range launching {
 			who = append(who, a.Name)

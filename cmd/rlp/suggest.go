@@ -311,7 +311,7 @@ func (l *lesson) check(text string, override bool) error {
 
 // written spells paths and programs as the bundle's policy does, where there is
 // a bundle: records have them in their canonical form.
-func (l *lesson) written() func(caps.Family, string) string {
+func (l *lesson) written() func(caps.Family, string) []string {
 	path := l.bundle
 	if path == "" {
 		h, err := l.app.home()
@@ -327,24 +327,22 @@ func (l *lesson) written() func(caps.Family, string) string {
 	if err != nil {
 		return nil // it cannot be launched as it is; the canonical spelling is right as well
 	}
-	programs := map[string]string{}
+	programs := map[string][]string{}
 	if len(c.programs) > 0 {
 		for _, name := range c.programs[0] {
 			if canonical, _, err := c.canonicalProgram(name); err == nil && name != "*" {
-				programs[canonical] = name
+				programs[canonical] = append(programs[canonical], name)
 			}
 		}
 	}
-	return func(f caps.Family, name string) string {
-		switch f {
-		case caps.FS:
-			return writtenPath(c.paths.Aliases, name)
-		case caps.Exec:
-			if written, ok := programs[name]; ok {
-				return written
-			}
+	return func(f caps.Family, name string) []string {
+		switch {
+		case f == caps.FS:
+			return []string{writtenPath(c.paths.Aliases, name)}
+		case f == caps.Exec && programs[name] != nil:
+			return programs[name]
 		}
-		return name
+		return []string{name}
 	}
 }
 

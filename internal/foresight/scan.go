@@ -64,6 +64,21 @@ func Regranted(left caps.Set, layer *caps.Layer, file string, classes []Class) [
 	return list
 }
 
+// Kept is what an agent keeps of each class when others launch it, and nothing
+// narrows it for that.
+func Kept(a *Agent, by []string, classes []Class) []Finding {
+	var list []Finding
+	for _, c := range classes {
+		if some := leftOf(a.Held, c); len(some) > 0 {
+			list = append(list, Finding{
+				Location: a.place(some[0]), Rule: "inherit:" + c.Name, Severity: Info,
+				Detail: fmt.Sprintf("%s, which %s may launch, keeps %s as far as both have it, and may %s", a.Name, strings.Join(by, ", "), words(some), c.About),
+			})
+		}
+	}
+	return list
+}
+
 // leftOf is what a set has of a class.
 func leftOf(s caps.Set, c Class) []caps.Grant {
 	var list []caps.Grant

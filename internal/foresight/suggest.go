@@ -22,8 +22,9 @@ type Options struct {
 	// Missing knows paths that are not there on this machine; may be nil.
 	Missing func(path string) bool
 	// Written is how a policy spells a name that records have in its canonical
-	// form, and the name itself where no policy does; may be nil.
-	Written func(f caps.Family, name string) string
+	// form: a program may be granted by several names, and be called by each. It
+	// is the name itself where no policy spells it; Written may be nil.
+	Written func(f caps.Family, name string) []string
 	// Head is what is said first, a line each.
 	Head []string
 }
@@ -149,9 +150,9 @@ func writeList(to *strings.Builder, key string, lines []line) {
 }
 
 // written is a name as a policy spells it.
-func (b *builder) written(f caps.Family, name string) string {
+func (b *builder) written(f caps.Family, name string) []string {
 	if b.opt.Written == nil {
-		return name
+		return []string{name}
 	}
 	return b.opt.Written(f, name)
 }
@@ -159,14 +160,16 @@ func (b *builder) written(f caps.Family, name string) string {
 func (b *builder) names(key string, f caps.Family) {
 	var lines []line
 	for _, t := range b.uses[f] {
-		name := b.written(f, t.name)
-		if _, _, err := caps.CleanPath(name); f == caps.Exec && err != nil {
-			b.cannot(t, t.name)
-			continue
-		}
-		lines = append(lines, line{quote(name), b.about(t)})
+		about := b.about(t)
 		if f == caps.Env && len(t.ops) == 1 && t.ops["environ_get"] > 0 {
-			lines[len(lines)-1].about += "; given at the start, read or not"
+			about += "; given at the start, read or not"
+		}
+		for _, name := range b.written(f, t.name) {
+			if _, _, err := caps.CleanPath(name); f == caps.Exec && err != nil {
+				b.cannot(t, name)
+				continue
+			}
+			lines = append(lines, line{quote(name), about})
 		}
 	}
 	b.list(key, lines)

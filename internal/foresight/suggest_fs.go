@@ -32,7 +32,9 @@ func (b *builder) files() {
 	}
 	lists := map[bool][]line{}
 	for _, f := range kept {
-		lists[f.changed()] = append(lists[f.changed()], line{quote(b.written(caps.FS, f.path)), b.aboutFile(f, all)})
+		for _, name := range b.written(caps.FS, f.path) {
+			lists[f.changed()] = append(lists[f.changed()], line{quote(name), b.aboutFile(f, all)})
+		}
 		b.modes(f, all)
 	}
 	b.list("fs", lists[false])
