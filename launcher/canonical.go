@@ -30,7 +30,7 @@ type Paths struct {
 // are spelled. The aliases let a guest go on using a grant as it was written. What a layer
 // denies is denied in both spellings.
 func Canonical(p Policy, files, programs Resolver) (Policy, Paths, error) {
-	resolve := resolvers{files, programs}
+	resolve := resolvers{once(files), once(programs)}
 	var aliases []jail.Alias
 	missing := map[string]caps.Pos{}
 	out := p
@@ -55,6 +55,25 @@ func Canonical(p Policy, files, programs Resolver) (Policy, Paths, error) {
 	}
 	slices.SortFunc(aliases, func(a, b jail.Alias) int { return strings.Compare(a.Written, b.Written) })
 	return out, Paths{slices.CompactFunc(aliases, func(a, b jail.Alias) bool { return a == b }), missing}, nil
+}
+
+// once resolves each path once, however many layers name it: one launch has one
+// answer to what a path is, and looking costs a system call for each of its parts.
+func once(resolve Resolver) Resolver {
+	type answer struct {
+		canonical string
+		missing   bool
+		err       error
+	}
+	known := map[string]answer{}
+	return func(written string) (string, bool, error) {
+		a, told := known[written]
+		if !told {
+			a.canonical, a.missing, a.err = resolve(written)
+			known[written] = a
+		}
+		return a.canonical, a.missing, a.err
+	}
 }
 
 func canonicalLayer(l *caps.Layer, resolve resolvers, missing map[string]caps.Pos) (*caps.Layer, error) {
