@@ -181,3 +181,32 @@ func TestRunsThatAreLeftBehindEndDelegation(t *testing.T) {
 		t.Errorf("%d %+v", n, a)
 	}
 }
+
+// Uses of a lease are one account as well: what a launched run used up is gone,
+// and what it is given is what is left.
+func TestLeasesAreSharedWithWhatIsLaunched(t *testing.T) {
+	r, f := agentRig(t, "agents:launch:critic", "kb:write:drafts")
+	drafts, err := caps.ParseGrant("kb:write:drafts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lease := caps.Lease{Entry: caps.Entry{Grant: drafts}, Expires: caps.Forever, MaxUses: 5}
+	if err := r.gate.Hold(&caps.Layer{Name: "lease", Leases: []caps.Lease{lease}}); err != nil {
+		t.Fatal(err)
+	}
+	if n, _ := r.call("kb_put", "drafts", "k", "v"); n < 0 {
+		t.Fatal(n)
+	}
+	f.answer.LeaseUses = map[caps.Grant]int64{drafts: 3}
+	for _, left := range []int64{4, 1} {
+		if n, _ := r.call("agent_launch", `{"agent":"critic"}`); n < 0 {
+			t.Fatal(n)
+		}
+		if got := f.asked[len(f.asked)-1].Within.Leases; len(got) != 1 || got[0].MaxUses != left {
+			t.Errorf("%+v, want %d uses left", got, left)
+		}
+	}
+	if n, a := r.denial("kb_put", "drafts", "k", "v"); n != -2 || a.Reason != "lease_expired" {
+		t.Errorf("%d %+v", n, a)
+	}
+}

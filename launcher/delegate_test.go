@@ -20,6 +20,8 @@ var words = []string{
 	"process:exec:/usr/bin/grep", "env:read:PATH", "time:read:*", "mcp:call:github", "agents:launch:critic", "agents:launch:boss",
 }
 
+var tools = []string{"web:*", "web:net_http", "mcp:github/search", "memory:kb_put"}
+
 func someEntries(t *rapid.T, name string, most int) []caps.Entry {
 	var list []caps.Entry
 	for range rapid.IntRange(0, most).Draw(t, name) {
@@ -44,6 +46,12 @@ func someLayer(t *rapid.T) *caps.Layer {
 	for _, e := range l.Allow {
 		l.Bounds = append(l.Bounds, caps.Bound{Family: e.Grant.Family, Modes: caps.AllModes(e.Grant.Family)})
 	}
+	if rapid.Bool().Draw(t, "tools") {
+		l.Deny = append(l.Deny, caps.Entry{Grant: caps.Grant{Family: caps.Tool, Modes: 1, Scope: rapid.SampledFrom(tools).Draw(t, "tool")}})
+	}
+	if rapid.Bool().Draw(t, "constrained") {
+		l.Constraints = l.Constraints.With(caps.NetMaxResponseBytes, rapid.Int64Range(0, 100).Draw(t, "bytes"))
+	}
 	for _, k := range []caps.Limit{caps.WallTimeMS, caps.MemoryBytes, caps.NetBytes, caps.MaxDepth} {
 		if rapid.Bool().Draw(t, "limited") {
 			l.Limits = l.Limits.With(k, rapid.Int64Range(0, 1<<30).Draw(t, "limit"))
@@ -65,6 +73,9 @@ func TestADelegateHoldsNoMoreThanItsParent(t *testing.T) {
 			t.Fatal(err)
 		}
 		requests = append(requests, r...)
+	}
+	for _, tool := range tools[1:] {
+		requests = append(requests, caps.Request{Family: caps.Tool, Name: tool})
 	}
 	deepest := 6
 	if testing.Short() {
@@ -101,6 +112,12 @@ func TestADelegateHoldsNoMoreThanItsParent(t *testing.T) {
 				}
 				if alone.Effective.Check(r).Allow {
 					widened++
+				}
+			}
+			if above != nil {
+				most, set := above.Effective.Constraints().Get(caps.NetMaxResponseBytes)
+				if v, has := plan.Effective.Constraints().Get(caps.NetMaxResponseBytes); set && (!has || v > most) {
+					t.Fatalf("depth %d: answers of %d bytes (%v), and the parent may have %d", depth, v, has, most)
 				}
 			}
 			for l := range caps.NumLimits {
