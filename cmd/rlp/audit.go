@@ -112,15 +112,23 @@ func (a *app) auditCommand() *cobra.Command {
 
 func (a *app) auditListCommand() *cobra.Command {
 	var f auditFlags
+	var tree bool
 	c := &cobra.Command{
 		Use: "list", Short: "Print records, oldest first", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if tree && f.run == "" {
+				return usagef("--tree needs the run at its root: --run ID")
+			}
 			return a.withStore(c.Context(), f, func(ctx context.Context, s *kb.Store, filter kb.Filter) error {
+				if tree {
+					return a.printTree(ctx, s, filter)
+				}
 				return a.printRecords(s.Audit(ctx, filter))
 			})
 		},
 	}
 	f.register(c.Flags())
+	c.Flags().BoolVar(&tree, "tree", false, "with --run: the runs that it launched, too, and those that they did")
 	return c
 }
 
