@@ -331,3 +331,54 @@ func domainsOf(target string) []string {
 	}
 	return list
 }
+
+// What is used by https alone is no reason for http, what is put in no reason
+// for a handle, and what was used by no known method is told.
+func TestSuggestionsOfHostsAndSecrets(t *testing.T) {
+	for _, c := range []struct {
+		decisions []foresight.Decision
+		want, not []string
+	}{
+		{
+			[]foresight.Decision{{Cap: "net.http", Op: "net_http", Target: "https://a.example/x"}},
+			[]string{"\"a.example\", # net_http 1x", "allow_http = false"},
+			[]string{"methods =", "[deny]", ":443"},
+		},
+		{
+			[]foresight.Decision{{Cap: "net.http", Op: "net_http", Target: "https://a.example/x"}, {Cap: "net.http", Op: "net_http", Target: "http://a.example/x"}},
+			[]string{"\"a.example\", # net_http 2x", "allow_http = true"},
+			[]string{":443", "[deny]"},
+		},
+		{
+			[]foresight.Decision{{Cap: "net.http", Op: "net_http", Target: "https://a.example:8443/x"}, {Cap: "net.http", Op: "net_http", Target: "http://[::1]/x"}},
+			[]string{"\"a.example:8443\"", "\"[::1]:80\"", "\"network:http:a.example:8443\"", "\"network:https:[::1]:80\""},
+			nil,
+		},
+		{
+			[]foresight.Decision{{Cap: "secrets.get", Op: "net_http", Target: "runloop/a/k@a.example:443"}},
+			[]string{"{ id = \"runloop/a/k\", hosts = [\"a.example\"] }, # net_http 1x", "\"secrets:get:runloop/a/k\""},
+			nil,
+		},
+		{
+			[]foresight.Decision{{Cap: "secrets.get", Op: "secret_handle", Target: "runloop/a/k"}, {Cap: "secrets.get", Op: "exec_run", Target: "runloop/a/k"}},
+			[]string{"    \"runloop/a/k\", # exec_run 1x, secret_handle 1x", "# wider than what was used: secrets:read:runloop/a/k (its value went to a program"},
+			[]string{"[deny]"},
+		},
+	} {
+		l := foresight.NewLearner()
+		for i, d := range c.decisions {
+			l.Decide("r", uint64(i+1), &d)
+		}
+		text := l.Suggest(foresight.Options{Override: true}).Text
+		for _, w := range c.want {
+			if !strings.Contains(text, w) {
+				t.Errorf("no %s in\n%s", w, text)
+			}
+		}
+		for _, w := range c.not {
+			if strings.Contains(text, w) {
+				t.Errorf("%s in\n%s", w, text)
+			}
+		}
+	}
+}

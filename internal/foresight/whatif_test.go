@@ -152,3 +152,24 @@ func TestWhatIfTools(t *testing.T) {
 		}
 	}
 }
+
+// What one run held says nothing of another.
+func TestWhatIfKeepsRunsApart(t *testing.T) {
+	f := foresight.New(under(t, "schema = \"0.2\"\n[capabilities.net]\nhosts = [\"a.example\"]\nmethods = [\"GET\"]\n"))
+	d := foresight.Decision{Cap: "net.http", Op: "net_http", Target: "https://a.example/"}
+	for run, c := range map[string]struct {
+		modes caps.ModeSet
+		want  foresight.Verdict
+	}{"get": {0x01, foresight.Stays}, "post": {0x04, foresight.Blocked}, "both": {0x05, foresight.Depends}} {
+		held, err := caps.Base([]caps.Entry{{Grant: caps.Grant{Family: caps.Net, Modes: c.modes, Scope: "a.example:443"}}}, caps.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Begin(foresight.Run{ID: run, Held: held})
+		for range 2 {
+			if got := f.Decide(&foresight.Record{Run: run, Decision: d}); got != c.want {
+				t.Errorf("%s: %v", run, got)
+			}
+		}
+	}
+}
