@@ -127,3 +127,63 @@ func TestReachable(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+// A class is of modes, too: what may be written but not removed is not it.
+func TestRegrantedModes(t *testing.T) {
+	class := []foresight.Class{{Name: "destructive-fs", About: "remove files", Grants: []caps.Grant{{Family: caps.FS, Modes: caps.Modes(caps.Delete), Scope: "/"}}}}
+	for text, want := range map[string]int{"[deny]\ncapabilities = [\"fs:delete:*\"]\n": 0, "[deny]\ncapabilities = [\"fs:write:*\"]\n": 1, "[capabilities]\nfs_rw = [\"/out\"]\n": 1} {
+		p, findings := policy.ParseProfile("p", "p.toml", []byte(text), options)
+		if p == nil {
+			t.Fatal(findings)
+		}
+		left, err := caps.Base(foresight.Everything(nil), caps.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if left, _, err = left.Narrow(p.Layer); err != nil {
+			t.Fatal(err)
+		}
+		if got := foresight.Regranted(left, p.Layer, "p.toml", class); len(got) != want {
+			t.Errorf("%s: %v", text, got)
+		}
+	}
+}
+
+// A floor that leaves no way out once content from outside was seen parts the
+// three; and what an agent keeps is told by class.
+func TestTrifectaUnderAStricterFloor(t *testing.T) {
+	nobody := foresight.Trust{Trusted: func(caps.Grant) bool { return false }, Untrusted: func(caps.Grant) bool { return false }}
+	a := agent(t, "a", "[capabilities]\nfs = [\"/notes\"]\nnet = [\"any.example\"]\nkb_write = [\"drafts\"]\nexec = true\n")
+	if got := foresight.Trifecta([]foresight.Agent{a}, nobody); len(got) != 1 {
+		t.Fatalf("control: %v", got)
+	}
+	var err error
+	if a.After, _, err = a.After.Narrow(&caps.Layer{Deny: []caps.Entry{{Grant: caps.Grant{Family: caps.Net, Modes: caps.AllModes(caps.Net), Scope: "*"}}}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := foresight.Trifecta([]foresight.Agent{a}, nobody); len(got) != 0 {
+		t.Errorf("%v", got)
+	}
+	var rules []string
+	for _, f := range foresight.Kept(&a, []string{"boss"}, classes()) {
+		rules = append(rules, string(f.Severity)+" "+f.Rule+" "+f.Location)
+	}
+	if strings.Join(rules, ", ") != "INFO inherit:memory-write a/policy.caps:4:13, INFO inherit:exec a/policy.caps:5:8" {
+		t.Errorf("%v", rules)
+	}
+}
+
+// What one agent may carry into the knowledge base from outside comes from
+// outside to the next one that reads it there.
+func TestTrifectaByWayOfTheStore(t *testing.T) {
+	trust := foresight.Trust{Trusted: func(g caps.Grant) bool { return g.Scope == "own.example:443" }, Untrusted: func(caps.Grant) bool { return false }}
+	carrier := agent(t, "carrier", "[capabilities]\nnet = [\"any.example\"]\nkb_write = [\"drafts\"]\n")
+	reader := agent(t, "reader", "[capabilities]\nnet = [\"own.example\"]\nkb_read = [\"drafts\"]\n")
+	if got := foresight.Trifecta([]foresight.Agent{carrier, reader}, trust); len(got) != 0 {
+		t.Errorf("the built-in floor keeps the carrier from writing: %v", got)
+	}
+	carrier.After = carrier.Held
+	if got := foresight.Trifecta([]foresight.Agent{carrier, reader}, trust); len(got) != 1 || !strings.HasPrefix(got[0].Detail, "reader has ") {
+		t.Errorf("%v", got)
+	}
+}
