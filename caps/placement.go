@@ -2,7 +2,6 @@ package caps
 
 import (
 	"math/bits"
-	"slices"
 	"strings"
 
 	"github.com/bits-and-blooms/bitset"
@@ -246,7 +245,13 @@ func (p *placement) ignored(base []*bitset.BitSet) []Change {
 			met[i] = met[i] || inside[s.id]&s.modes != 0
 		}
 	}
-	if !slices.Contains(met, false) {
+	unmet := 0
+	for _, m := range met {
+		if !m {
+			unmet++
+		}
+	}
+	if unmet == 0 {
 		return nil
 	}
 	written := p.placesMet(met)
@@ -256,7 +261,7 @@ func (p *placement) ignored(base []*bitset.BitSet) []Change {
 			continue
 		}
 		if out == nil {
-			out = make([]Change, 0, len(p.allow)-i)
+			out = make([]Change, 0, unmet)
 		}
 		if n := len(out); n > 0 && out[n-1].Source == e.Pos && e.Pos != (Pos{}) {
 			continue // written once, told once
