@@ -173,16 +173,17 @@ func (ed *editor) free(i int, v caps.Vote) {
 
 // builtinLayer reports whether what refuses was written by nobody.
 func builtinLayer(l *caps.Layer, pos caps.Pos) bool {
-	return pos == caps.Pos{} || policy.IsFloor(l.Name) && strings.HasSuffix(pos.File, "(built-in)")
+	return pos == caps.Pos{} || strings.HasPrefix(l.Name, parentPrefix) || policy.IsFloor(l.Name) && strings.HasSuffix(pos.File, "(built-in)")
 }
 
-// parentName is how records call what the launching run held.
-const parentName = "parent"
+// parentPrefix begins the name of what the launching run holds; its agent's
+// name follows.
+const parentPrefix = "parent:"
 
 func (ed *editor) builtinText(l *caps.Layer) string {
 	switch {
-	case l == ed.policy.Within, l.Name == parentName:
-		return "the run that launches this one does not hold it: nothing here can give it"
+	case strings.HasPrefix(l.Name, parentPrefix):
+		return "the run of " + strings.TrimPrefix(l.Name, parentPrefix) + " that launches this one does not hold it, and nothing here can give it; explain that one by its --run"
 	case l.Name == policy.Untrusted:
 		return "the run has seen content from outside; a new run has not, and what the floor " + l.Name + " leaves is the operator's to say, in caps/profiles/" + l.Name + ".toml, as is whose content is trusted, in security.caps.trusted_hosts"
 	case l.Name == policy.Delegate:
