@@ -42,6 +42,15 @@ func NewBudget(limits caps.Limits, up *Budget) *Budget {
 	return b
 }
 
+// Depth is how many runs stand above one that is launched under b: 0 for nil.
+func (b *Budget) Depth() int {
+	n := 0
+	for ; b != nil; b = b.up {
+		n++
+	}
+	return n
+}
+
 // Left is what is left of l, here and above, and whether anything bounds it. It
 // is negative when more was used than there was.
 func (b *Budget) Left(l caps.Limit) (left int64, bounded bool) {

@@ -79,6 +79,14 @@ func (r *run) left() (wall time.Duration, fuel int64, bounded bool) {
 	return wall, instructions / fuelUnit, bounded
 }
 
+// grace is how long the guest may take to stop. A run that another one launched
+// has less than that one, which waits for it: each ends before the one above gives
+// up on it.
+func (s *Spec) grace() time.Duration {
+	const less, least = 100 * time.Millisecond, 100 * time.Millisecond
+	return max(guest.DefaultGrace-time.Duration(s.Above.Depth())*less, least)
+}
+
 // Delegated is the report as the run that launched this one is given it, and
 // what it pays. The document is at most [hostcalls.MaxAgentReport] long.
 func (r *Report) Delegated() (*hostcalls.Delegated, error) {

@@ -11,6 +11,7 @@ import (
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/hostcalls"
+	"runloop.dev/rlp/internal/guest"
 )
 
 // words are what bases, layers and requests of the test are made of.
@@ -223,5 +224,22 @@ func TestDelegatedReportsAreBounded(t *testing.T) {
 		if cut := got.Stdout != r.Stdout; cut != (size > 10) || cut != got.Usage.StdoutTruncated {
 			t.Errorf("%s: %d bytes of stdout, truncated %v", name, len(got.Stdout), got.Usage.StdoutTruncated)
 		}
+	}
+}
+
+// Who waits for a run gives it longer to stop than it gives those below it.
+func TestWhoWaitsLongerStandsAbove(t *testing.T) {
+	var above *hostcalls.Budget
+	last := (&Spec{}).grace()
+	if last != guest.DefaultGrace {
+		t.Errorf("a run that nobody launched: %v", last)
+	}
+	for depth := range hostcalls.DefaultDepth {
+		above = hostcalls.NewBudget(caps.Limits{}, above)
+		next := (&Spec{Above: above}).grace()
+		if next >= last || next <= 0 {
+			t.Errorf("depth %d: %v, and %v above", depth+1, next, last)
+		}
+		last = next
 	}
 }

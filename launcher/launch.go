@@ -213,7 +213,7 @@ func (r *run) execute(ctx context.Context, compiling <-chan compiled) {
 	r.event("run.compiled", map[string]any{"cached": c.module.Cached(), "ms": r.report.Usage.CompileMS})
 	r.event("run.running", nil)
 	r.module = c.module
-	end := c.module.Run(ctx, guest.RunConfig{Wall: wallTime(r.plan.Limits), Fuel: instructions(r.plan.Limits)})
+	end := c.module.Run(ctx, guest.RunConfig{Wall: wallTime(r.plan.Limits), Fuel: instructions(r.plan.Limits), Grace: r.spec.grace()})
 	if end.Abandoned {
 		r.warn("a call that the guest made did not end with the run and was left behind")
 		go func() {
