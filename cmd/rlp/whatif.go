@@ -212,7 +212,7 @@ func forecastDocument(layers []*caps.Layer, f foresight.Forecast, untried []stri
 	return map[string]any{
 		"candidates": layerNames(layers), "runs": f.Runs, "runs_blocked": f.RunsBlocked,
 		"decisions": map[string]int64{"stay": f.Stays, "blocked": f.Blocked, "depend": f.Depends, "denied": f.Denied},
-		"blocked":   blocked, "depends": depends, "not_listed": f.More, "limits_passed": limits, "not_tried": untried,
+		"blocked":   blocked, "depends": depends, "not_listed": f.More, "limits_passed": limits, "not_tried": untried, "runs_incomplete": f.Unrecorded,
 	}
 }
 
@@ -234,6 +234,9 @@ func (a *app) printForecast(layers []*caps.Layer, f foresight.Forecast, most int
 			break
 		}
 		a.printBlock(b)
+	}
+	if f.Unrecorded > 0 {
+		fmt.Fprintf(a.stdout, "incomplete: %d runs were recorded without all that they were allowed (audit_on_allow = false)\n", f.Unrecorded)
 	}
 	if f.More > 0 {
 		fmt.Fprintf(a.stdout, "  ... and %d calls with still others\n", f.More)

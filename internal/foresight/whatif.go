@@ -49,6 +49,9 @@ type running struct {
 	reader  Reader
 	held    caps.Set
 	blocked bool
+	begun   bool
+	allowed int64 // calls that are in the record
+	missing int64 // and such as are not
 }
 
 type answer struct {
@@ -98,7 +101,10 @@ func New(candidates caps.Set) *Foresight {
 }
 
 // Begin says what a run held, by which methods that no record names are told.
-func (f *Foresight) Begin(r Run) { f.of(r.ID).held = r.Held }
+func (f *Foresight) Begin(r Run) {
+	run := f.of(r.ID)
+	run.held, run.begun = r.Held, true
+}
 
 func (f *Foresight) of(run string) *running {
 	if f.last != nil && f.last.id == run {
@@ -119,6 +125,9 @@ func (f *Foresight) Decide(r *Record) Verdict {
 	a := f.answer(run, r)
 	f.counts[a.verdict]++
 	run.blocked = run.blocked || a.verdict == Blocked
+	if !r.Deny && r.Op != "environ_get" { // which is noted, and no call
+		run.allowed++
+	}
 	if b := a.block; b != nil {
 		if b.Count++; b.Run == "" {
 			b.Run, b.Seq, b.RunSeq = run.id, r.Seq, r.RunSeq
@@ -147,6 +156,9 @@ func (b *Block) in(run string) {
 
 // End says what a run used, by the words of its last record.
 func (f *Foresight) End(run string, usage map[string]int64) {
+	if r := f.of(run); r.begun {
+		r.missing = max(0, usage["allowed"]-r.allowed)
+	}
 	for _, l := range []struct {
 		limit caps.Limit
 		word  string
@@ -291,6 +303,9 @@ type Forecast struct {
 	Blocks                  []*Block // what would be refused, then what may be; the most frequent first
 	More                    int64    // requests like those in Blocks, of which there are too many
 	Passed                  []Passed
+	// Unrecorded is how many runs there are that not all allowed calls are
+	// recorded of.
+	Unrecorded int
 }
 
 // Passed is a run that used more than a candidate's limit leaves.
@@ -309,6 +324,9 @@ func (f *Foresight) Forecast() Forecast {
 	for _, r := range f.runs {
 		if r.blocked {
 			out.RunsBlocked++
+		}
+		if r.missing > 0 {
+			out.Unrecorded++
 		}
 	}
 	for _, b := range f.blocks {
