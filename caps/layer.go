@@ -196,11 +196,14 @@ func (st *state) ids(l *Layer) (ids []int32, missing [numUniverses]int, err erro
 		}
 	}
 	err = l.entries(func(e *Entry, _ role) error {
-		if err := checkGrant(e.Grant); err != nil {
+		if err := checkModes(e.Grant); err != nil {
 			return fmt.Errorf("%w%s", err, at(e.Pos))
 		}
 		id, exact := st.trees[e.Grant.Family].place(e.Grant.Scope)
 		if !exact {
+			if err := checkGrant(e.Grant); err != nil { // what is a node's scope is canonical
+				return fmt.Errorf("%w%s", err, at(e.Pos))
+			}
 			if st.whole || st.inBase(e.Grant, id) {
 				missing[e.Grant.Family]++
 				id = absent

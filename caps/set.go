@@ -176,13 +176,21 @@ func at(p Pos) string {
 }
 
 func checkGrant(g Grant) error {
+	if err := checkModes(g); err != nil {
+		return err
+	}
+	if !isScope(g.Family, g.Scope) {
+		return fmt.Errorf("grant %s:%s has a scope that is not canonical", g.Family, g.Scope)
+	}
+	return nil
+}
+
+func checkModes(g Grant) error {
 	switch {
 	case g.Family >= numUniverses:
 		return fmt.Errorf("grant of family %d, which there is not", g.Family)
 	case g.Modes == 0 || g.Modes&^AllModes(g.Family) != 0:
 		return fmt.Errorf("grant %s:%s has no mode, or one that there is not", g.Family, g.Scope)
-	case !isScope(g.Family, g.Scope):
-		return fmt.Errorf("grant %s:%s has a scope that is not canonical", g.Family, g.Scope)
 	}
 	return nil
 }

@@ -284,8 +284,9 @@ func (t *tree) exact(scope string) int32 {
 	return -1
 }
 
-// place is the deepest node that holds scope, and whether it is scope's own.
+// place is the deepest node that holds scope, and whether it is scope's own; -1
+// for a path that is not clean.
 func (t *tree) place(scope string) (id int32, exact bool) {
 	id = t.locate(scope)
-	return id, t.nodes[id].name == scope
+	return id, id >= 0 && t.nodes[id].name == scope
 }
