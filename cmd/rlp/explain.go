@@ -39,7 +39,7 @@ func (a *app) explain(c *composition, plan launcher.Plan, p launcher.Policy, q i
 			return usagef("%s: %w", q.asked, err)
 		}
 		e := plan.Effective.Explain(r)
-		d := explanation{Explanation: e, Decision: verdict(e.Allow), Layer: refuser(e), Kind: about(r), Leases: leasesOn(plan.Effective, r)}
+		d := explanation{Explanation: e, Decision: verdict(e.Allow), Layer: refuser(e), Kind: about(r), Leases: leasesOn(plan.Effective, r), Hidden: hiddenFor(plan.Effective, r)}
 		d.Edits, d.Verified = smallest(p, r, togetherModes(q.requests, r), c.home.Override(c.bundle.Manifest.Agent.String()))
 		documents = append(documents, d)
 	}
@@ -80,6 +80,24 @@ func leasesOn(s caps.Set, r caps.Request) []string {
 	return list
 }
 
+// hiddenFor are the host calls by which r cannot be asked for, whatever is
+// granted, each with the line that takes it away.
+func hiddenFor(s caps.Set, r caps.Request) []string {
+	list := []string{}
+	for _, t := range caps.Tools() {
+		if t.Family != r.Family || r.Family == caps.Tool {
+			continue
+		}
+		for _, v := range s.Explain(caps.Request{Family: caps.Tool, Name: t.Scope()}).Votes {
+			if !v.Allow {
+				list = append(list, t.Name+" by "+v.Layer+" "+v.Pos.String())
+				break
+			}
+		}
+	}
+	return list
+}
+
 // together makes one document of what was asked: the first refusal, when there
 // is one, is the answer. Requests that are answered alike, as the methods of a
 // host mostly are, need no parts.
@@ -97,9 +115,29 @@ func together(asked string, documents []explanation) explanation {
 	}
 	whole.Asked = asked
 	if !alike {
-		whole.Parts = documents
+		whole.Parts = merged(documents)
 	}
 	return whole
+}
+
+// merged makes one of the parts of one name that are answered alike, as the
+// methods of a host mostly are.
+func merged(documents []explanation) []explanation {
+	var list []explanation
+	var modes caps.ModeSet
+	for _, d := range documents {
+		if n := len(list); n > 0 {
+			last := &list[n-1]
+			if a, b := last.Request, d.Request; a.Family == b.Family && a.Name == b.Name && last.Code == d.Code && slices.Equal(last.Votes, d.Votes) {
+				modes |= 1 << b.Mode
+				last.Explanation.Asked = caps.Grant{Family: a.Family, Modes: modes, Scope: a.Name}.String()
+				continue
+			}
+		}
+		modes = caps.Modes(d.Request.Mode)
+		list = append(list, d)
+	}
+	return list
 }
 
 // An explanation is what explain prints of one request.
@@ -113,6 +151,8 @@ type explanation struct {
 	// request by time or by how often.
 	Kind   string   `json:"kind"`
 	Leases []string `json:"leases"`
+	// Hidden are the host calls that some layer takes away.
+	Hidden []string `json:"hidden_tools"`
 	// Edits are the smallest set of edits that would change the decision;
 	// Verified says that a plan with all of them was made, and decides otherwise.
 	Edits    []edit `json:"edits"`
@@ -171,6 +211,9 @@ func (a *app) printExplanation(d explanation) error {
 	}
 	for _, l := range d.Leases {
 		say("  leased: %s", l)
+	}
+	for _, h := range d.Hidden {
+		say("  not by the call %s", h)
 	}
 	printEdits(say, d)
 	for _, part := range d.Parts {
