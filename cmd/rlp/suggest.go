@@ -132,7 +132,7 @@ func (l *lesson) take(ctx context.Context, s *kb.Store, arg string) error {
 	} else {
 		run, err := wholeRun(ctx, s, arg)
 		if err != nil {
-			return err
+			return fmt.Errorf("%s is no bundle: %w", arg, err)
 		}
 		filter.Run = run
 	}
