@@ -19,8 +19,7 @@ func ParseJSON(file string, data []byte, max int) (*Table, error) {
 		return nil, err
 	}
 	d.indexLines()
-	r := &jsonReader{document: d, dec: json.NewDecoder(bytes.NewReader(data))}
-	r.dec.UseNumber()
+	r := newJSONReader(d)
 	v, err := r.value(0)
 	if err != nil {
 		return nil, err
@@ -39,6 +38,12 @@ func ParseJSON(file string, data []byte, max int) (*Table, error) {
 type jsonReader struct {
 	*document
 	dec *json.Decoder
+}
+
+func newJSONReader(d *document) *jsonReader {
+	r := &jsonReader{document: d, dec: json.NewDecoder(bytes.NewReader(d.data))}
+	r.dec.UseNumber()
+	return r
 }
 
 // next is where the value begins that follows an offset.
@@ -109,14 +114,15 @@ func (r *jsonReader) object(pos Pos, depth int) (*Table, error) {
 		if err := r.checkControl(at, name, true); err != nil {
 			return nil, err
 		}
+		place := r.pos(at)
 		if e, twice := t.Get(name); twice {
-			return nil, &Error{Pos: r.pos(at), Msg: fmt.Sprintf("the key %s is there twice", strconv.Quote(name)), Hint: "the first one is at " + e.Pos.String()}
+			return nil, &Error{Pos: place, Msg: fmt.Sprintf("the key %s is there twice", strconv.Quote(name)), Hint: "the first one is at " + e.Pos.String()}
 		}
 		v, err := r.value(depth + 1)
 		if err != nil {
 			return nil, err
 		}
-		t.add(Entry{Key: name, Pos: r.pos(at), Value: v})
+		t.add(Entry{Key: name, Pos: place, Value: v})
 	}
 	_, _, err := r.token() // the closing brace
 	return t, err

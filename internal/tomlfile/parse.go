@@ -46,6 +46,9 @@ type document struct {
 	file  string
 	data  []byte
 	lines []int // offset of the first byte of each line
+
+	newest struct{ off, line, column int } // the place that was found last; line is an index of lines
+	walked int                             // bytes that were looked at to find columns
 }
 
 func (d *document) checkText(max int) error {
@@ -80,7 +83,9 @@ func (d *document) indexLines() {
 	}
 }
 
-// pos returns the place of a byte offset.
+// pos returns the place of a byte offset. Columns are counted from the place that
+// was found last, where that is in the same line: a file of one line would take
+// the square of its length.
 func (d *document) pos(off int) Pos {
 	off = min(max(off, 0), len(d.data))
 	for off > 0 && off < len(d.data) && !utf8.RuneStart(d.data[off]) {
@@ -94,7 +99,23 @@ func (d *document) pos(off int) Pos {
 			hi = mid
 		}
 	}
-	return Pos{d.file, lo + 1, utf8.RuneCount(d.data[d.lines[lo]:off]) + 1}
+	at := &d.newest
+	switch {
+	case at.column == 0 || at.line != lo || off-d.lines[lo] < at.off-off:
+		at.column = 1 + d.runes(d.lines[lo], off)
+	case off >= at.off:
+		at.column += d.runes(at.off, off)
+	default:
+		at.column -= d.runes(off, at.off)
+	}
+	at.off, at.line = off, lo
+	return Pos{d.file, lo + 1, at.column}
+}
+
+// runes is how many characters begin between two offsets.
+func (d *document) runes(from, to int) int {
+	d.walked += to - from
+	return utf8.RuneCount(d.data[from:to])
 }
 
 func (d *document) errorf(off int, format string, args ...any) *Error {
