@@ -14,6 +14,7 @@ import (
 const (
 	MaxTools      = 128
 	MaxToolsBytes = 1 << 20
+	MaxToolWords  = 256 // in each list and table of a tool, but for its schemas
 )
 
 // A Tool is one entry of tools.json: what the agent may have the host do for it

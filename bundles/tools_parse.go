@@ -85,6 +85,9 @@ func (p *toolsParser) all(root *tomlfile.Table) {
 func (p *toolsParser) tool(t *tomlfile.Table) {
 	p.Known(t, "id", "description", "transport", "input_schema", "result_schema", "schema_refs", "capabilities", "secrets", "budget",
 		"requires_confirmation", "observability")
+	if !p.fits(t, "") {
+		return
+	}
 	tool := Tool{Pos: t.Pos, Budget: ToolBudget{-1, -1}}
 	tool.ID = p.id(t)
 	tool.Description = p.shown(t, "description")
@@ -112,6 +115,28 @@ func (p *toolsParser) tool(t *tomlfile.Table) {
 		})
 	}
 	p.tools = append(p.tools, tool)
+}
+
+// fits refuses lists that are longer than anybody would write: each entry is held
+// against the others, and against what the run holds.
+func (p *toolsParser) fits(t *tomlfile.Table, path string) bool {
+	ok := true
+	for i := range t.Entries {
+		e := &t.Entries[i]
+		if e.Key == "input_schema" || e.Key == "result_schema" {
+			continue
+		}
+		n := len(e.Value.Items)
+		if sub := e.Value.Table; sub != nil {
+			n = len(sub.Entries)
+			ok = n <= MaxToolWords && p.fits(sub, path+e.Key+".") && ok
+		}
+		if n > MaxToolWords {
+			p.Errorf(e.Value.Pos, "", "%s%s: %d entries; at most %d are allowed", path, e.Key, n, MaxToolWords)
+			ok = false
+		}
+	}
+	return ok
 }
 
 // id reads the name of a tool: one that no other has, in any case of letters.

@@ -3,7 +3,6 @@ package launcher
 import (
 	"context"
 	"log/slog"
-	"slices"
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls"
@@ -50,8 +49,10 @@ func Attachments(set caps.Set, tools []hostcalls.Tool) []Attachment {
 func attachment(t *hostcalls.Tool) Attachment {
 	a := Attachment{ID: t.ID, Attached: true, RequiresConfirmation: t.Confirm, Tags: t.Tags, SandboxSafe: true}
 	tier, effects := caps.Pure, caps.EffectSet(0)
+	listed := map[string]bool{}
 	for _, r := range t.All() {
-		if need := r.String(); !slices.Contains(a.Needs, need) {
+		if need := r.String(); !listed[need] {
+			listed[need] = true
 			a.Needs = append(a.Needs, need)
 		}
 		m := caps.MetadataOf(r.Family)
