@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/hostcalls"
 )
 
 // Defaults that hold when no layer says anything.
@@ -66,8 +67,26 @@ func NewPlan(p Policy) (Plan, error) {
 		all = append(all, changes)
 	}
 	plan.Changes = slices.Concat(all...)
-	plan.Limits = withDefaults(plan.Effective.Limits(), p.Layers)
+	plan.Limits = withDefaults(plan.Effective.Limits(), p.Operators())
+	if p.Within == nil && !setByLayer(p.Layers, caps.MaxDepth) { // no bundle has more runs below it than the default
+		if most, set := plan.Limits.Get(caps.MaxDepth); set {
+			plan.Limits = plan.Limits.With(caps.MaxDepth, min(most, hostcalls.DefaultDepth))
+		}
+	}
 	return plan, nil
+}
+
+// CallerLayer is the name of what whoever asks for a launch takes away by it.
+const CallerLayer = "caller"
+
+// Operators are the layers that the operator wrote: what they say of a limit
+// takes the place of its default. What an agent asks for that launches another
+// one is none of them.
+func (p *Policy) Operators() []*caps.Layer {
+	if p.Within == nil {
+		return p.Layers
+	}
+	return slices.DeleteFunc(slices.Clone(p.Layers), func(l *caps.Layer) bool { return l.Name == CallerLayer })
 }
 
 // all is every layer, that of the launching run last.

@@ -48,7 +48,7 @@ func (a *app) equip(ctx context.Context, c *composition, spec *launcher.Spec) (*
 		stop()
 		return nil, nil, errors.Join(err, log.Close())
 	}
-	spec.OpenJournal = journalOpener(c.home, clock, log, mostDecisions(c.policy.Layers))
+	spec.OpenJournal = journalOpener(c.home, clock, log, mostDecisions(c.policy.Operators()))
 	spec.KeepAllowed = c.config.Security.Caps.AuditOnAllow || c.common.keepAllowed
 	spec.KeepDenied = c.config.Security.Caps.AuditOnDeny
 	return log, func() error { defer stop(); return release() }, nil
