@@ -160,6 +160,9 @@ func (a *app) streams(spec *launcher.Spec, stream bool) func() {
 func (a *app) tell(r *launcher.Report, spec *launcher.Spec) error {
 	fmt.Fprint(a.stderr, r.Marker())
 	a.floorWarning(spec)
+	for _, w := range a.warned {
+		fmt.Fprintf(a.stderr, "rlp: %s\n", printable(w))
+	}
 	if spec.Stderr == nil && !a.json {
 		lines := launcher.GuestLines(a.stderr, false)
 		_, _ = io.WriteString(lines, r.Stderr)

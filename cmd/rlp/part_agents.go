@@ -146,13 +146,12 @@ func (d *delegation) refused(ctx context.Context, err error) *launcher.Report {
 	return r
 }
 
-// warnOnce says on stderr, once in an invocation, what its operator believes
-// and is not so.
+// warnOnce keeps what its operator believes and is not so, once in an
+// invocation: it is told when the run is over, behind the line that says how.
 func (a *app) warnOnce(warnings []string) {
 	for _, w := range warnings {
 		if !slices.Contains(a.warned, w) {
 			a.warned = append(a.warned, w)
-			fmt.Fprintf(a.stderr, "rlp: %s\n", printable(w))
 		}
 	}
 }

@@ -47,7 +47,7 @@ type app struct {
 	homeSet              bool
 	launching            bool // what is printed as JSON is a report
 	guestOut             *witness
-	warned               []string // what was said on stderr and is not said again
+	warned               []string // what the operator is told behind the end of a run, each once
 }
 
 // run does one invocation and returns its exit status.
