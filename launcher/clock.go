@@ -23,17 +23,23 @@ func (r *run) clock() (wasi.Clock, func(string) error) {
 	if !d.Allow || !r.plan.Effective.Check(clockRequest).Allow {
 		return wasi.NewVirtualClock(), r.clockUsed
 	}
-	return &heldClock{run: r, real: wasi.NewRealClock(), scope: d.Scope}, r.clockUsed
+	c := &heldClock{run: r, real: wasi.NewRealClock(), scope: d.Scope}
+	return c, c.used
 }
 
 // clockUsed records the decision on a clock for the host call of that name.
 func (r *run) clockUsed(name string) error {
+	_, err := r.clockAdmitted(name)
+	return err
+}
+
+func (r *run) clockAdmitted(name string) (bool, error) {
 	op, err := r.gate.Op(name)
 	if err != nil {
-		return fmt.Errorf("recording %s: %w", name, err)
+		return false, fmt.Errorf("recording %s: %w", name, err)
 	}
-	r.gate.Admit(op, timeRequest, "", nil)
-	return r.gate.Err()
+	_, ok := r.gate.Admit(op, timeRequest, "", nil)
+	return ok, r.gate.Err()
 }
 
 // heldClock is the real clock for as long as the run holds time. When that is
@@ -46,8 +52,16 @@ type heldClock struct {
 
 	generation int64 // that hidden is of
 	hidden     bool
+	refused    bool       // what the record of its use says: a lease or a limit is no matter of what is held
 	said       [2]uint64  // realtime and monotonic, last
 	still      wasi.Clock // nil while time is held
+}
+
+// used records the first use; the guest sees what the record says.
+func (c *heldClock) used(name string) error {
+	ok, err := c.run.clockAdmitted(name)
+	c.refused = !ok
+	return err
 }
 
 // now is the clock of this moment. That time was taken away is recorded when
@@ -55,13 +69,19 @@ type heldClock struct {
 func (c *heldClock) now() wasi.Clock {
 	if g := c.run.gate; c.generation != g.Generation() {
 		c.generation, c.hidden = g.Generation(), !g.Set().Check(clockRequest).Allow
+		if c.refused && c.still != nil {
+			_ = c.used(clockOp)
+		}
 	}
-	if !c.hidden && c.run.gate.Holds(c.scope, caps.Time, 0) {
+	if !c.hidden && !c.refused && c.run.gate.Holds(c.scope, caps.Time, 0) {
 		c.still = nil
 		return c.real
 	}
 	if c.still == nil {
 		c.still = wasi.NewVirtualClockAt(c.said[0], c.said[1])
+		if c.refused {
+			return c.still // which is recorded already
+		}
 		_ = c.run.clockUsed(clockOp) // what cannot be recorded shuts the gate, which ends the run
 	}
 	return c.still

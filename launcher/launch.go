@@ -323,7 +323,7 @@ func (r *run) ended(end guest.End) {
 	case AuditFailed:
 		rep.ExitCode, rep.Message = StatusAudit, r.gate.Err().Error()
 	default:
-		rep.ExitCode, rep.Message = outcomes[rep.Outcome].status, endMessage(rep.Outcome, end, r.plan.Limits)
+		rep.ExitCode, rep.Message = outcomes[rep.Outcome].status, endMessage(rep.Outcome, end, r.plan.Limits.Min(r.gate.Set().Limits()))
 	}
 }
 

@@ -36,6 +36,10 @@ func (r *run) link() ([]abi.Func, func(), error) {
 	if err := r.absent(j.Missing()); err != nil {
 		return nil, nil, errors.Join(err, j.Close())
 	}
+	own, err := r.own()
+	if err != nil {
+		return nil, nil, errors.Join(err, j.Close())
+	}
 	env, err := r.environment()
 	if err != nil {
 		return nil, nil, errors.Join(err, j.Close())
@@ -50,15 +54,41 @@ func (r *run) link() ([]abi.Func, func(), error) {
 		return nil, nil, errors.Join(err, j.Close())
 	}
 	stop := func() { sys.Close(); _ = j.Close() }
-	funcs, err := r.imports(sys)
-	if err != nil {
-		stop()
-		return nil, nil, err
+	funcs := sys.Funcs()
+	for i := range funcs {
+		funcs[i].Call = stopUnrecorded(r.gate, funcs[i].Call)
 	}
-	return funcs, stop, nil
+	return r.floored(append(funcs, own...)), stop, nil
 }
 
-func (r *run) imports(sys *wasi.System) ([]abi.Func, error) {
+// floored makes the limits of the floor hold from the call on that marks the
+// run. Only a run whose floor has some, or may get some between turns, pays for it.
+func (r *run) floored(funcs []abi.Func) []abi.Func {
+	floor := r.spec.Taint.Floor
+	if floor == nil || len(floor.Limits.Map()) == 0 && r.spec.Look == nil {
+		return funcs
+	}
+	done := false
+	look := func(ctx context.Context) {
+		if _, marked := r.gate.Tainted(); marked && !done {
+			done = true
+			r.bound(ctx)
+		}
+	}
+	for i, do := range funcs {
+		funcs[i].Call = func(ctx context.Context, mem []byte, stack []uint64) error {
+			look(ctx) // what was taken in before the first call
+			err := do.Call(ctx, mem, stack)
+			look(ctx)
+			return err
+		}
+	}
+	return funcs
+}
+
+// own are the host calls beside WASI's. The input is taken in with them, for
+// what it marks is to count from the first thing that the guest is given.
+func (r *run) own() ([]abi.Func, error) {
 	sources, err := r.spec.Taint.sources()
 	if err != nil {
 		return nil, err
@@ -80,11 +110,7 @@ func (r *run) imports(sys *wasi.System) ([]abi.Func, error) {
 			return nil, err
 		}
 	}
-	funcs := sys.Funcs()
-	for i := range funcs {
-		funcs[i].Call = stopUnrecorded(r.gate, funcs[i].Call)
-	}
-	return append(funcs, own...), nil
+	return own, nil
 }
 
 type call = func(ctx context.Context, mem []byte, stack []uint64) error
@@ -100,8 +126,13 @@ func stopUnrecorded(g *gate.Gate, do call) call {
 }
 
 // environment is what the guest sees: granted names that are set, and the
-// values of its placeholders.
+// values of its placeholders. Nobody asks for a variable when it is read, so
+// the gate decides here, once for each.
 func (r *run) environment() ([]string, error) {
+	op, err := r.gate.Op(environOp)
+	if err != nil {
+		return nil, fmt.Errorf("naming %s: %w", environOp, err)
+	}
 	var env []string
 	for _, g := range r.plan.Effective.Grants() {
 		if g.Family != caps.Env {
@@ -111,11 +142,13 @@ func (r *run) environment() ([]string, error) {
 		if !set || strings.HasPrefix(g.Scope, paramPrefix) {
 			continue
 		}
-		note := gate.Note{Cap: caps.AuditName(caps.Env, 0), Op: "environ_get", Target: g.Scope, Code: caps.Granted, Allow: true}
-		if err := r.gate.Note(note); err != nil {
+		given := r.gate.Give(op, caps.Request{Family: caps.Env, Name: g.Scope}, g.Scope)
+		if err := r.gate.Err(); err != nil {
 			return nil, err
 		}
-		env = append(env, g.Scope+"="+v)
+		if given {
+			env = append(env, g.Scope+"="+v)
+		}
 	}
 	for name, value := range r.spec.Params {
 		env = append(env, paramPrefix+strings.ToUpper(name)+"="+value)
@@ -123,6 +156,8 @@ func (r *run) environment() ([]string, error) {
 	slices.Sort(env)
 	return env, nil
 }
+
+const environOp = "environ_get"
 
 // paramPrefix begins the names under which a guest finds its placeholders.
 const paramPrefix = "RLP_PARAM_"

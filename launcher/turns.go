@@ -170,7 +170,7 @@ func (r *run) bound(ctx context.Context) {
 	abi.ClockOf(ctx).Bound(wallTime(now))
 	for _, l := range []caps.Limit{caps.CPUFuel, caps.MemoryBytes} {
 		if v, _ := now.Get(l); v != limitOr(launch, l) && limitOr(now, l) >= 0 {
-			r.warnOnce("limits." + l.String() + " cannot be lowered while the agent runs; the edit holds from the next launch on")
+			r.warnOnce("limits." + l.String() + " cannot be lowered while the agent runs; an edit holds from the next launch on")
 		}
 	}
 }

@@ -27,6 +27,30 @@ func (g *Gate) Spend() bool {
 	return true
 }
 
+// Give decides on something that the host gives of its own, such as a variable
+// of the environment: it is judged and recorded like a request, and counts as no
+// call, for the guest made none.
+func (g *Gate) Give(op *Op, r caps.Request, target string) bool {
+	d, h := g.check(&r), g.now.Load()
+	if d.Allow && (h.tools || h.leases != nil) {
+		d = g.judge(h, op, &r, d)
+	}
+	g.serial++ // what the journal would repeat is this, from here on
+	g.last = nil
+	if g.err == nil {
+		if err := g.record(op, &r, &d, target, nil); err != nil {
+			g.err = fmt.Errorf("recording %s: %w", op.text, err)
+		}
+	}
+	if !d.Allow || g.err != nil {
+		return false
+	}
+	if h.leases != nil {
+		g.use(h, &r, d.Scope)
+	}
+	return true
+}
+
 // Hidden reports whether a layer hides op, by which nothing is touched, from the
 // run. It is recorded and counted as the denial that it is.
 func (g *Gate) Hidden(op *Op) bool {
