@@ -92,6 +92,7 @@ func (h *Host) startTool(ctx context.Context, t *attachedTool, input []byte) ([]
 func (h *Host) printed(t *attachedTool, input []byte, e *Ended) ([]byte, error) {
 	stdout, cut := h.output(e.Stdout, e.StdoutCut, e.StdoutMax)
 	stderr, _ := h.output(e.Stderr, e.StderrCut, e.StderrMax)
+	t.charge(input, stdout)
 	switch {
 	case e.TimedOut:
 		return nil, &Fail{Errno: TimedOut, Hint: "the tool did not end in time"}
@@ -100,7 +101,7 @@ func (h *Host) printed(t *attachedTool, input []byte, e *Ended) ([]byte, error) 
 	case cut:
 		return nil, &Fail{Errno: TooBig, Hint: "the tool printed more than a guest is given"}
 	}
-	return t.result(input, stdout)
+	return t.result(stdout)
 }
 
 // sendTool sends the request of t as net_http sends one.
@@ -137,16 +138,18 @@ func (h *Host) sendTool(ctx context.Context, t *attachedTool, input []byte) ([]b
 		}
 		out, status, err := h.send(ctx, permit, &r)
 		if err != nil {
+			t.charge(input, nil) // it may have arrived
 			return nil, err
 		}
 		said := out[4+binary.LittleEndian.Uint32(out):]
+		t.charge(input, said)
 		if status < 200 || status > 299 {
 			return nil, &toolFailure{"the tool's server answers with status " + strconv.Itoa(status), string(said)}
 		}
 		if len(said) > MaxToolResult {
 			return nil, &Fail{Errno: TooBig, Hint: "the result of a tool is at most 4 MiB"}
 		}
-		return t.result(input, said)
+		return t.result(said)
 	})
 }
 

@@ -25,14 +25,18 @@ func (t *attachedTool) over(input []byte) string {
 }
 
 // result is what a call gives the guest: JSON as it is, anything else as a text.
-// It is charged first: what the tool says it took, and never less tokens than
-// its words are.
-func (t *attachedTool) result(input, output []byte) ([]byte, error) {
-	t.tokens += tokensOf(input) + tokensOf(output)
+func (t *attachedTool) result(output []byte) ([]byte, error) {
 	result, err := t.Result(output)
 	if err != nil {
 		return nil, &toolFailure{"the tool's result is not what its result_schema says", err.Error()}
 	}
+	return result, nil
+}
+
+// charge takes a call from the budget, whatever came of it: what the tool says it
+// took, and never less tokens than its words are.
+func (t *attachedTool) charge(input, output []byte) {
+	words := tokensOf(input) + tokensOf(output)
 	var said struct {
 		Usage struct {
 			TokensIn  float64 `json:"tokens_in"`
@@ -41,12 +45,12 @@ func (t *attachedTool) result(input, output []byte) ([]byte, error) {
 			USD       float64 `json:"usd"`
 		} `json:"usage"`
 	}
-	if err := json.Unmarshal(result, &said); err == nil || errors.As(err, new(*json.UnmarshalTypeError)) {
+	if err := json.Unmarshal(output, &said); err == nil || errors.As(err, new(*json.UnmarshalTypeError)) {
 		u := said.Usage
-		t.tokens += max(0, whole(max(u.Tokens, u.TokensIn+u.TokensOut))-tokensOf(input)-tokensOf(output))
+		words = max(words, whole(max(u.Tokens, u.TokensIn+u.TokensOut)))
 		t.microUSD += whole(u.USD * 1e6)
 	}
-	return result, nil
+	t.tokens += words
 }
 
 // whole is n as a count: rounded up, and never negative.
