@@ -125,6 +125,8 @@ func TestProfilesRefused(t *testing.T) {
 		{"{}", policy.CodeNoRestriction},
 		{"{\"limits\": {}, \"adapter_constraints\": {\"http\": {}}}", policy.CodeNoRestriction},
 		{"{\"limits\": null}", policy.CodeNoRestriction},
+		{"{\"allowed_adapters\": \"operator_defined\"}", policy.CodeNoRestriction},
+		{"allowed_adapters = \"operator_defined\"\n", policy.CodeNoRestriction},
 		{"null\n", policy.CodeSyntax},
 		{"- a\n- b\n", policy.CodeSyntax},
 		{"\"text\"\n", policy.CodeSyntax},

@@ -71,7 +71,7 @@ func (r *reader) grantDocument(root *tomlfile.Table) {
 		switch {
 		case e.Value.Kind == tomlfile.Null && slices.Contains(grantKeys(), e.Key):
 		case slices.Contains(grantKeys(), e.Key):
-			r.restricts = r.restricts || e.Value.Kind != tomlfile.TableKind || says(e.Value.Table)
+			r.restricts = r.restricts || !unrestricted(e) && (e.Value.Kind != tomlfile.TableKind || says(e.Value.Table))
 			r.grantField(e.Key, &e.Value)
 		case !r.json && slices.Contains(metaKeys(), e.Key):
 			r.meta(e)
@@ -85,7 +85,8 @@ func (r *reader) grantDocument(root *tomlfile.Table) {
 	fieldsOf("", root, fields)
 	for i := first; i < len(r.findings); i++ {
 		f := &r.findings[i]
-		if f.Field = fields[tomlfile.Pos{File: f.Path, Line: f.Line, Column: f.Column}]; f.Field != "" {
+		f.Field = fields[tomlfile.Pos{File: f.Path, Line: f.Line, Column: f.Column}]
+		if f.Field != "" && !strings.HasPrefix(f.Message, f.Field+" ") {
 			f.Message = f.Field + ": " + f.Message
 		}
 	}
@@ -113,11 +114,17 @@ func fieldOf(name string, v *tomlfile.Value, fields map[tomlfile.Pos]string) {
 	}
 }
 
+// unrestricted reports whether a field says what null says, where there is no
+// null.
+func unrestricted(e *tomlfile.Entry) bool {
+	return e.Key == "allowed_adapters" && e.Value.Kind == tomlfile.String && e.Value.Str == "operator_defined"
+}
+
 func (r *reader) grantField(key string, v *tomlfile.Value) {
 	want := tomlfile.Array
 	switch {
-	case key == "allowed_adapters" && v.Kind == tomlfile.String && v.Str == "operator_defined":
-		return // what null says, where there is no null
+	case unrestricted(&tomlfile.Entry{Key: key, Value: *v}):
+		return
 	case key == "limits" || key == "adapter_constraints":
 		want = tomlfile.TableKind
 	}

@@ -18,6 +18,10 @@ func (r *reader) leaseTable(t *tomlfile.Table) {
 			r.add(e.Pos, CodeBadCapability, `such as "fs:write:/home/user/out"`, "%v", err)
 			continue
 		}
+		if g.Family == caps.Tool {
+			r.add(e.Pos, CodeBadLease, "lease what the tool needs, or hide it by [deny] tools", "%s: a lease is of a capability, and not of a tool", e.Key)
+			continue
+		}
 		key := tomlfile.Value{Kind: tomlfile.String, Pos: e.Pos, Str: e.Key}
 		if !r.deniable(&key, g) || !r.is(&e.Value, "a lease", tomlfile.TableKind) {
 			continue

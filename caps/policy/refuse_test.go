@@ -157,6 +157,7 @@ func refusals() []refusal {
 		{"lease of nothing", "schema = \"0.2\"\n[leases]\n\"fs:read:/a\" = {}\n", "bl", policy.CodeMissing, "3:16", ""},
 		{"lease without a zone", "schema = \"0.2\"\n[leases]\n\"fs:read:/a\" = { expires = 2026-12-01T00:00:00 }\n", "bl", policy.CodeBadLease, "3:28", "2026"},
 		{"lease that ends in a string", "schema = \"0.2\"\n[leases]\n\"fs:read:/a\" = { expires = \"never\" }\n", "bl", policy.CodeWrongType, "3:28", ""},
+		{"lease of a tool", "schema = \"0.2\"\n[leases]\n\"tool:call:memory:kb_put\" = { max_uses = 1 }\n", "bl", policy.CodeBadLease, "3:1", "[deny] tools"},
 		{"lease of fewer than no uses", "schema = \"0.2\"\n[leases]\n\"fs:read:/a\" = { max_uses = -1 }\n", "bl", policy.CodeBadLease, "3:29", "0 for none"},
 		{"lease unknown key", "schema = \"0.2\"\n[leases]\n\"fs:read:/a\" = { max_uses = 1, expire = 1 }\n", "bl", policy.CodeUnknownKey, "3:32", "expires"},
 		{"another system's tools", "tool_denny = []\n", "l", policy.CodeUnknownKey, "1:1", ""},
