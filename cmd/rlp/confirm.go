@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"time"
+	"unicode"
 
 	"runloop.dev/rlp/hostcalls"
 )
@@ -87,8 +88,34 @@ func asking(agent string, q hostcalls.Question) string {
 	return b.String()
 }
 
+// tightly is s with its long blanks named: what is wide enough to fill a line of
+// the terminal could draw the next one as if it were not of the same text.
+func tightly(s string) string {
+	const most = 3
+	var b strings.Builder
+	var blanks []rune
+	end := func() {
+		if len(blanks) > most {
+			fmt.Fprintf(&b, " (%d blanks) ", len(blanks))
+		} else {
+			b.WriteString(string(blanks))
+		}
+		blanks = blanks[:0]
+	}
+	for _, r := range s {
+		if unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) || r == '\u2800' || r == '\u3164' {
+			blanks = append(blanks, r)
+			continue
+		}
+		end()
+		b.WriteRune(r)
+	}
+	end()
+	return b.String()
+}
+
 func clipped(s string) string {
-	text := []rune(printable(s))
+	text := []rune(tightly(printable(s)))
 	if len(text) <= mostShown {
 		return string(text)
 	}
