@@ -29,7 +29,7 @@ func (a *app) explain(c *composition, plan launcher.Plan, p launcher.Policy, q i
 		a.unsetNote(c)
 	}
 	var documents []explanation
-	for _, r := range q.requests {
+	for _, r := range append(slices.Clip(q.requests), alsoAsked(plan.Effective, q.requests, len(c.bundle.Tools) > 0)...) {
 		r, err := c.canonicalRequest(r)
 		if err != nil {
 			return inputErr(err)
@@ -41,11 +41,68 @@ func (a *app) explain(c *composition, plan launcher.Plan, p launcher.Policy, q i
 		e := plan.Effective.Explain(r)
 		d := explanation{Explanation: e, Decision: verdict(e.Allow), Layer: refuser(e), Kind: about(r), Leases: leasesOn(plan.Effective, r), Hidden: hiddenFor(plan.Effective, r)}
 		d.Edits, d.Verified = smallest(p, r, togetherModes(q.requests, r), c.home.Override(c.bundle.Manifest.Agent.String()))
+		d.leased(plan.Effective, past == nil)
 		documents = append(documents, d)
 	}
 	whole := together(q.asked, documents)
 	whole.Past = past.document()
 	return a.printExplanation(whole)
+}
+
+// alsoAsked are the requests without which those of a list are not the whole
+// answer: what a host call alone would touch, where nothing of it is held; and
+// the host call by which something is asked for, where every one is hidden. A
+// bundle's own tools may reach it otherwise.
+func alsoAsked(s caps.Set, requests []caps.Request, tools bool) []caps.Request {
+	if len(requests) == 0 {
+		return nil
+	}
+	r := requests[0]
+	if r.Family == caps.Tool {
+		i := slices.IndexFunc(caps.Tools(), func(t caps.ToolInfo) bool { return t.Scope() == r.Name })
+		if i < 0 || len(requests) > 1 {
+			return nil
+		}
+		f := caps.Tools()[i].Family
+		if f == caps.Tool || s.Any(f) {
+			return nil
+		}
+		return []caps.Request{{Family: f, Name: wholeScope(f)}}
+	}
+	calls := slices.DeleteFunc(slices.Clone(caps.Tools()), func(t caps.ToolInfo) bool { return t.Family != r.Family })
+	if tools || len(calls) == 0 || len(hiddenFor(s, r)) < len(calls) {
+		return nil
+	}
+	return []caps.Request{{Family: caps.Tool, Name: calls[0].Scope()}}
+}
+
+func wholeScope(f caps.Family) string {
+	if f == caps.FS {
+		return "/"
+	}
+	return "*"
+}
+
+// leased makes a denial of what a lease leaves no use of, or no time; now says
+// that it is asked about this moment.
+func (d *explanation) leased(s caps.Set, now bool) {
+	if !d.Allow {
+		return
+	}
+	for _, l := range leasesOf(s, d.Request) {
+		if l.MaxUses > 0 && (!now || l.Expires > time.Now().UnixMilli()) {
+			continue
+		}
+		d.Allow, d.Code, d.Decision, d.Layer = false, caps.LeaseExpired, verdict(false), s.LayerName(l.Layer)
+		for i := range d.Votes {
+			if d.Votes[i].Layer == d.Layer {
+				d.Votes[i].Allow, d.Votes[i].Pos = false, l.Pos
+			}
+		}
+		what := fmt.Sprintf("%q", l.Grant.String())
+		d.Edits, d.Verified = []edit{{Layer: d.Layer, Do: "remove", What: what, Source: l.Pos, Text: "remove the lease " + what + " from " + l.Pos.String() + ", or give it a later end or more uses"}}, true
+		return
+	}
 }
 
 // togetherModes are the modes of what was asked about one name at once.
@@ -62,12 +119,7 @@ func togetherModes(requests []caps.Request, r caps.Request) caps.ModeSet {
 // leasesOn says what bounds a request that is allowed, by time or by how often.
 func leasesOn(s caps.Set, r caps.Request) []string {
 	list := []string{}
-	for _, l := range s.HeldLeases() {
-		held := l.Grant.Family == r.Family && l.Grant.Modes.Has(r.Mode)
-		id := s.Check(r).Scope
-		if !held || s.Enclosing(r.Family, id, func(up int32) bool { return s.Scope(r.Family, up) == l.Grant.Scope }) < 0 {
-			continue
-		}
+	for _, l := range leasesOf(s, r) {
 		text := l.Grant.String()
 		if l.Expires != caps.Forever {
 			text += " until " + time.UnixMilli(l.Expires).UTC().Format(time.RFC3339)
@@ -76,6 +128,19 @@ func leasesOn(s caps.Set, r caps.Request) []string {
 			text += fmt.Sprintf(" at most %d times", l.MaxUses)
 		}
 		list = append(list, text+" by "+s.LayerName(l.Layer)+" "+l.Pos.String())
+	}
+	return list
+}
+
+// leasesOf are the leases that hold a request.
+func leasesOf(s caps.Set, r caps.Request) []caps.Held {
+	var list []caps.Held
+	for _, l := range s.HeldLeases() {
+		held := l.Grant.Family == r.Family && l.Grant.Modes.Has(r.Mode)
+		id := s.Check(r).Scope
+		if held && s.Enclosing(r.Family, id, func(up int32) bool { return s.Scope(r.Family, up) == l.Grant.Scope }) >= 0 {
+			list = append(list, l)
+		}
 	}
 	return list
 }

@@ -16,7 +16,7 @@ import (
 // together with the others that are listed with it.
 type edit struct {
 	Layer string `json:"layer"`
-	// Do is "remove", "add", "leave_out", or "nothing" where nothing can.
+	// Do is "remove", "add", "replace", "leave_out", or "nothing" where nothing can.
 	Do     string   `json:"do"`
 	What   string   `json:"what,omitempty"`
 	Source caps.Pos `json:"source"`
@@ -231,6 +231,7 @@ func (ed *editor) allow(l *caps.Layer, pos caps.Pos) {
 
 // say is the edit in words: of a line of a file, or of a flag.
 func (ed *editor) say(l *caps.Layer, pos caps.Pos, do, what string) {
+	do, what = ed.reword(pos, do, what)
 	e := edit{Layer: l.Name, Do: do, What: what, Source: pos}
 	profile, isProfile := strings.CutPrefix(l.Name, "profile:")
 	switch {
@@ -240,6 +241,8 @@ func (ed *editor) say(l *caps.Layer, pos caps.Pos, do, what string) {
 		e.Do, e.Text = "leave_out", "have another layer than "+l.Name+" ("+pos.File+")"
 	case do == "remove":
 		e.Text = fmt.Sprintf("remove from line %d of %s: %s", pos.Line, pos.File, what)
+	case do == "replace":
+		e.Text = fmt.Sprintf("write on line %d of %s, in place of what it says: %s", pos.Line, pos.File, what)
 	default:
 		e.Text = fmt.Sprintf("add to line %d of %s: %s", pos.Line, pos.File, what)
 	}

@@ -97,6 +97,12 @@ func byTool(name, rest string, two bool) ([]caps.Request, bool, error) {
 		return nil, false, nil
 	}
 	list := []caps.Request{{Family: caps.Tool, Name: scope}}
+	if server, _, ok := strings.Cut(strings.TrimPrefix(scope, "mcp:"), "/"); ok && strings.HasPrefix(scope, "mcp:") {
+		list = append(list, caps.Request{Family: caps.MCP, Name: server})
+	}
+	if i := slices.IndexFunc(caps.Tools(), func(t caps.ToolInfo) bool { return t.Scope() == scope }); i >= 0 && caps.Tools()[i].Family == caps.Time {
+		list = append(list, caps.Request{Family: caps.Time, Name: "*"})
+	}
 	if !two {
 		return list, true, nil
 	}
@@ -161,13 +167,21 @@ func named(f caps.Family, name string) ([]caps.Request, error) {
 	return []caps.Request{r}, nil
 }
 
-// about says what is asked for, beside its scope.
+// about says what is asked for, beside its scope. A tool of which nothing is
+// known is of the highest tier.
 func about(r caps.Request) string {
-	f := r.Family
+	f, known := r.Family, r.Family != caps.Tool
+	category, _, _ := strings.Cut(r.Name, ":")
 	for _, t := range caps.Tools() {
-		if r.Family == caps.Tool && t.Scope() == r.Name {
-			f = t.Family
+		if r.Family == caps.Tool && (t.Scope() == r.Name || r.Name == category+":*" && caps.MetadataOf(t.Family).Category == category) {
+			f, known = t.Family, true
 		}
+	}
+	if !known && category == caps.MetadataOf(caps.MCP).Category {
+		f, known = caps.MCP, true
+	}
+	if !known {
+		return fmt.Sprintf("%s, tier %s, effects not known", category, caps.OperatorSensitive)
 	}
 	d := caps.MetadataOf(f)
 	return fmt.Sprintf("%s, tier %s, effects %s", d.Category, d.Tier, strings.Join(caps.EffectOf(f, r.Mode).Words(), " "))
