@@ -27,7 +27,7 @@ func (b *builder) files() {
 	all := b.paths()
 	kept := widest(all)
 	if b.opt.Folders > 0 {
-		all = append(all, gathered(kept, b.opt.Folders)...)
+		all = append(all, b.gathered(kept, all)...)
 		kept = widest(all)
 	}
 	lists := map[bool][]line{}
@@ -61,13 +61,14 @@ func (b *builder) paths() []*file {
 	return list
 }
 
-// gathered makes folders of n files and more that lie directly in them, and
-// never the widest one.
-func gathered(list []*file, n int) []*file {
+// gathered makes folders of so many files and more that lie directly in them, and
+// never the widest one. A folder that was itself used is no file of the one
+// above it, whose other folders nobody looked into.
+func (b *builder) gathered(list, all []*file) []*file {
 	in := map[string]*file{}
 	for _, f := range list {
 		dir := path.Dir(f.path)
-		if dir == "/" {
+		if dir == "/" || b.isFolder(f, all) {
 			continue
 		}
 		if in[dir] == nil {
@@ -80,7 +81,7 @@ func gathered(list []*file, n int) []*file {
 	}
 	var out []*file
 	for _, dir := range slices.Sorted(maps.Keys(in)) {
-		if in[dir].members >= n {
+		if in[dir].members >= b.opt.Folders {
 			out = append(out, in[dir])
 		}
 	}

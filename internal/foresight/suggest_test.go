@@ -246,6 +246,23 @@ func TestNoFolderOfFiles(t *testing.T) {
 	}
 }
 
+// A folder that was itself used is no file of the one above it: to grant that
+// one would be to grant its other folders.
+func TestAUsedFolderGathersNothing(t *testing.T) {
+	l := foresight.NewLearner()
+	for i, p := range []string{"/home/me/notes", "/home/me/out/1"} {
+		l.Decide("r", uint64(i+1), &foresight.Decision{Cap: "fs.read", Op: "path_open", Target: p})
+	}
+	folder := func(p string) bool { return p == "/home/me/notes" }
+	s := l.Suggest(foresight.Options{Folders: 1, IsFolder: folder})
+	if !strings.Contains(s.Text, `"/home/me/notes", # a folder that was itself used`) || !strings.Contains(s.Text, `"/home/me/out", # a folder in place of 1 files`) || strings.Contains(s.Text, `"/home/me",`) {
+		t.Errorf("%s", s.Text)
+	}
+	if s = l.Suggest(foresight.Options{Folders: 1}); !strings.Contains(s.Text, `"/home/me", #`) { // control: a file, as far as anybody knows
+		t.Errorf("%s", s.Text)
+	}
+}
+
 // What a guest chose to name ends no line, and writes none.
 func TestNamesStayWithinTheirLine(t *testing.T) {
 	l := foresight.NewLearner()
