@@ -180,7 +180,7 @@ func (s *scanner) agent(c *composition) error {
 	if slices.ContainsFunc(s.agents, func(x foresight.Agent) bool { return x.Name == name && x.Location == c.bundle.PolicyPath }) {
 		return nil
 	}
-	s.agents = append(s.agents, foresight.Agent{Name: name, Location: c.bundle.PolicyPath, Held: plan.Effective, After: after, Entries: c.policy.Base})
+	s.agents = append(s.agents, foresight.Agent{Name: name, Location: c.bundle.PolicyPath, Held: plan.Effective, After: after, Entries: c.policy.Base, Attached: len(c.bundle.Tools) > 0})
 	return nil
 }
 

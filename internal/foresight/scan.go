@@ -48,7 +48,7 @@ type Class struct {
 func Regranted(left caps.Set, layer *caps.Layer, file string, classes []Class) []Finding {
 	var list []Finding
 	for _, c := range classes {
-		some := leftOf(left, c)
+		some := leftOf(left, c, true)
 		if len(some) == 0 {
 			continue
 		}
@@ -69,7 +69,7 @@ func Regranted(left caps.Set, layer *caps.Layer, file string, classes []Class) [
 func Kept(a *Agent, by []string, classes []Class) []Finding {
 	var list []Finding
 	for _, c := range classes {
-		if some := leftOf(a.Held, c); len(some) > 0 {
+		if some := leftOf(a.Held, c, a.Attached); len(some) > 0 {
 			list = append(list, Finding{
 				Location: a.place(some[0]), Rule: "inherit:" + c.Name, Severity: Info,
 				Detail: fmt.Sprintf("%s, which %s may launch, keeps %s as far as both have it, and may %s", a.Name, strings.Join(by, ", "), words(some), c.About),
@@ -80,9 +80,9 @@ func Kept(a *Agent, by []string, classes []Class) []Finding {
 }
 
 // leftOf is what a set has of a class.
-func leftOf(s caps.Set, c Class) []caps.Grant {
+func leftOf(s caps.Set, c Class, attached bool) []caps.Grant {
 	var list []caps.Grant
-	for _, have := range s.Grants() {
+	for _, have := range within(s, attached) {
 		for _, danger := range c.Grants {
 			if have.Family == danger.Family && have.Modes&danger.Modes != 0 {
 				have.Modes &= danger.Modes
@@ -127,6 +127,7 @@ type Agent struct {
 	Held     caps.Set
 	After    caps.Set     // what is left of it once it has seen content from outside
 	Entries  []caps.Entry // of its base, with their places
+	Attached bool         // it brings tools of its own
 }
 
 // place is where the agent's policy grants g.
@@ -141,7 +142,7 @@ func (a *Agent) place(g caps.Grant) string {
 
 // Launches reports whether a may launch the agent of a name.
 func (a *Agent) Launches(name string) bool {
-	return a.Held.Check(caps.Request{Family: caps.Agents, Name: name}).Allow
+	return a.Held.Check(caps.Request{Family: caps.Agents, Name: name}).Allow && reached(a.Held, caps.Agents, false)
 }
 
 // Reachable are the agents that others may launch, those that may launch
@@ -187,12 +188,12 @@ func (a *Agent) legs(t Trust, stained map[string]bool) [3]leg {
 	if t.Input {
 		outside.at = append(outside.at, "its input")
 	}
-	for _, g := range a.After.Grants() {
+	for _, g := range within(a.After, a.Attached) {
 		if g.Family == caps.Net || g.Family == caps.MCP || g.Family == caps.Exec && t.ProgramsReach {
 			egress.add(a.place(g), g)
 		}
 	}
-	for _, g := range a.Held.Grants() {
+	for _, g := range within(a.Held, a.Attached) {
 		at := a.place(g)
 		switch g.Family {
 		case caps.FS, caps.KBRead:
@@ -228,7 +229,7 @@ func stains(agents []Agent, t Trust) map[string]bool {
 		if legs := agents[i].legs(t, nil); len(legs[1].at) == 0 {
 			continue
 		}
-		for _, g := range agents[i].After.Grants() {
+		for _, g := range within(agents[i].After, agents[i].Attached) {
 			if g.Family == caps.KBWrite {
 				out[g.Scope] = true
 			}

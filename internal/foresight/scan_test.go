@@ -32,6 +32,11 @@ func TestRegranted(t *testing.T) {
 		"[deny]\ncapabilities = [\"process:exec:*\", \"agents:launch:*\", \"secrets:read:*\"]\n":                      "MED regrant:memory-write",
 		"[capabilities]\nkb_write = [\"drafts\"]\nexec = false\nagents = []\nsecrets = [\"runloop/a/k\"]\n":           "HIGH regrant:secrets MED regrant:memory-write",
 		"[deny]\ncapabilities = [\"process:exec:/usr/bin/rm\", \"kb:write:*\", \"agents:*:*\", \"secrets:*:*\"]\n":    "HIGH regrant:exec",
+		"[visible]\ncategories = [\"file\", \"memory\"]\n":                                                            "MED regrant:memory-write",
+		"[tools]\nallow = [\"kb_get\", \"tools:weather\"]\n":                                                          "HIGH regrant:exec HIGH regrant:secrets", // by a bundle's own tools
+		"[tools]\nallow = [\"kb_get\"]\n":                                                                             "",
+		"[deny]\ntools = [\"exec_run\", \"agent_launch\", \"memory:*\"]\n":                                            "HIGH regrant:exec HIGH regrant:secrets",
+		"[deny]\ntools = [\"exec_run\", \"kb_put\", \"tools:*\"]\n":                                                   "HIGH regrant:delegation HIGH regrant:secrets MED regrant:memory-write",
 		"schema = \"0.2\"\n[capabilities]\nkb_write = []\nexec = [\"/usr/bin/grep\"]\nagents = false\nsecrets = []\n": "HIGH regrant:exec",
 	} {
 		p, findings := policy.ParseProfile("_delegate", "_delegate.toml", []byte(text), options)
