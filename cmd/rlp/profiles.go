@@ -31,6 +31,9 @@ func (a *app) profileLayers(c *composition, named []string) ([]*caps.Layer, erro
 	var layers []*caps.Layer
 	for _, name := range slices.Compact(names) {
 		p, err := a.profile(c, name)
+		if err != nil && !slices.Contains(named, name) {
+			err = fmt.Errorf("security.profile: %w", err) // which the settings or the environment say
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -77,6 +80,7 @@ func (a *app) profile(c *composition, name string) (*policy.Profile, error) {
 		if err != nil {
 			return nil, inputErr(err)
 		}
+		names = slices.DeleteFunc(names, func(name string) bool { return !policy.IsProfileName(name) })
 		return nil, inputErr(fmt.Errorf("there is no profile %q; the profiles are %s", name, strings.Join(names, ", ")))
 	}
 	return p, nil

@@ -145,20 +145,21 @@ func narrows(l *caps.Layer) []string {
 }
 
 func (a *app) printProfiles(rows []profileRow) {
+	say := func(format string, args ...any) { fmt.Fprintln(a.stdout, printable(fmt.Sprintf(format, args...))) }
 	for _, r := range rows {
-		fmt.Fprintf(a.stdout, "%s  (%s)\n", r.Name, r.Source)
+		say("%s  (%s)", r.Name, r.Source)
 		if r.Description != "" {
-			fmt.Fprintf(a.stdout, "  %s\n", r.Description)
+			say("  %s", r.Description)
 		}
 		for _, f := range r.Findings {
-			fmt.Fprintf(a.stdout, "  %s\n", f)
+			say("  %s", f)
 		}
 		for _, s := range r.Narrows {
-			fmt.Fprintf(a.stdout, "    %s\n", s)
+			say("    %s", s)
 		}
 		for l := range caps.NumLimits {
 			if v, ok := r.Limits[l.String()]; ok {
-				fmt.Fprintf(a.stdout, "    %s = %d\n", l, v)
+				say("    %s = %d", l, v)
 			}
 		}
 	}
