@@ -23,7 +23,8 @@ type Budget struct {
 // A tree is what a run that nobody launched has in common with all below it.
 type tree struct {
 	mu    sync.Mutex
-	stray int // runs that were left behind, each with the memory that it had
+	stray int            // runs that were left behind, each with the memory that it had
+	noes  map[string]int // of the person who was asked, by call and by tool
 }
 
 // maxStray is how many runs of a tree may be left behind before no more are

@@ -110,7 +110,7 @@ var execCall = gated[execReq]{
 		if !h.cfg.ConfirmExternal {
 			return Question{}, false
 		}
-		return Question{Tool: execRunName, Target: strings.Join(r.argv, " "), Arguments: r.stdin}, true
+		return Question{Tool: execRunName, Target: r.commandLine(), Arguments: r.stdin}, true
 	},
 	done: true, framed: true,
 	do: func(ctx context.Context, h *Host, p gate.Permit, r execReq) ([]byte, error) {

@@ -124,7 +124,6 @@ type Host struct {
 	exec     execState
 	mcpOps   map[string]*gate.Op // of tools of servers, by scope
 	tools    []*attachedTool     // nil before the first is asked for
-	noes     map[string]int      // of the person who was asked, by call and by tool
 	consent  string              // what the record of this call's end says of it
 	readKey  [2]string           // domain and key that were read last and are no personal data
 	// realKeys are the stored keys of masked ones, by domain; "" where several
