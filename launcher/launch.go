@@ -323,15 +323,17 @@ func (r *run) ended(end guest.End) {
 	case AuditFailed:
 		rep.ExitCode, rep.Message = StatusAudit, r.gate.Err().Error()
 	default:
-		rep.ExitCode, rep.Message = outcomes[rep.Outcome].status, endMessage(rep.Outcome, end, r.plan.Limits.Min(r.gate.Set().Limits()))
+		rep.ExitCode, rep.Message = outcomes[rep.Outcome].status, r.endMessage(end)
 	}
 }
 
-func endMessage(o Outcome, end guest.End, l caps.Limits) string {
-	switch o {
+// endMessage says what ended the guest. Only its time can be another one than it
+// was given at its launch.
+func (r *run) endMessage(end guest.End) string {
+	l := r.plan.Limits
+	switch r.report.Outcome {
 	case Timeout:
-		ms, _ := l.Get(caps.WallTimeMS)
-		return fmt.Sprintf("the run passed limits.wall_time_ms = %d", ms)
+		return fmt.Sprintf("the run passed limits.wall_time_ms = %d", end.Given.Milliseconds())
 	case Fuel:
 		n, _ := l.Get(caps.CPUFuel)
 		return fmt.Sprintf("the run used up limits.cpu_fuel = %d", n)
@@ -339,6 +341,9 @@ func endMessage(o Outcome, end guest.End, l caps.Limits) string {
 		n, _ := l.Get(caps.MemoryBytes)
 		return fmt.Sprintf("the guest asked for more than limits.memory_bytes = %d", n)
 	case Cancelled:
+		if r.spec.ParentRun != "" { // whatever ended that one is in its own record
+			return "the run that launched this one ended"
+		}
 		return "interrupted by the operator"
 	}
 	if end.Trap == "" && end.Err != nil {

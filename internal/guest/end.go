@@ -36,6 +36,7 @@ type End struct {
 	Trap     string // what the trap was, one line; only for Trap
 	Err      error  // the cause: a host function's error, the context's, a trap with its trace
 
+	Given      time.Duration // the wall time that was over; only for Timeout
 	Wall       time.Duration // from the guest's first instruction on, without Waited
 	Waited     time.Duration // for a person, while the clock was stopped
 	PeakMemory int64         // bytes of linear memory

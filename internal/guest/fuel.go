@@ -142,5 +142,5 @@ func (r *run) look() {
 }
 
 func timedOut(wall time.Duration) End {
-	return End{Kind: Timeout, Err: fmt.Errorf("the wall-clock limit of %s is over", wall)}
+	return End{Kind: Timeout, Given: wall, Err: fmt.Errorf("the wall-clock limit of %s is over", wall)}
 }

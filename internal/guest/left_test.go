@@ -36,3 +36,17 @@ func TestLeftIsTheRest(t *testing.T) {
 		t.Errorf("fuel that nothing bounds: %v, %+v", fuel, end)
 	}
 }
+
+// Who was given less time on the way is told of that, and not of what the launch
+// said.
+func TestATimeoutNamesTheTimeThatWasGiven(t *testing.T) {
+	wait := abi.Func{Module: "m", Name: "wait", Call: func(ctx context.Context, _ []byte, _ []uint64) error {
+		abi.ClockOf(ctx).Bound(time.Millisecond)
+		<-ctx.Done()
+		return ctx.Err()
+	}}
+	mod := compile(t, guest.Config{Module: module{imports: []imported{importOf(wait)}, code: call(0)}.bytes(), Funcs: []abi.Func{wait}})
+	if end := mod.Run(t.Context(), guest.RunConfig{Wall: wide}); end.Kind != guest.Timeout || end.Given != time.Millisecond {
+		t.Errorf("%+v", end)
+	}
+}

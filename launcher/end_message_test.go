@@ -1,0 +1,30 @@
+package launcher
+
+import (
+	"testing"
+	"time"
+
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/internal/guest"
+)
+
+// What is said of an end is what ended the run: the time as it was then, and not
+// an operator who did nothing.
+func TestEndsAreNotBlamedOnOthers(t *testing.T) {
+	for _, c := range []struct {
+		outcome Outcome
+		end     guest.End
+		parent  string
+		want    string
+	}{
+		{Timeout, guest.End{Kind: guest.Timeout, Given: 20 * time.Second}, "", "the run passed limits.wall_time_ms = 20000"},
+		{Cancelled, guest.End{Kind: guest.Cancelled}, "", "interrupted by the operator"},
+		{Cancelled, guest.End{Kind: guest.Cancelled}, "01a2", "the run that launched this one ended"},
+	} {
+		r := &run{spec: &Spec{Identity: Identity{ParentRun: c.parent}}, report: &Report{Outcome: c.outcome}}
+		r.plan.Limits = caps.Limits{}.With(caps.WallTimeMS, DefaultWallMS)
+		if got := r.endMessage(c.end); got != c.want {
+			t.Errorf("%s: %q, want %q", c.outcome, got, c.want)
+		}
+	}
+}
