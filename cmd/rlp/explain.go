@@ -46,6 +46,7 @@ func (a *app) explain(c *composition, plan launcher.Plan, p launcher.Policy, q i
 	}
 	whole := together(q.asked, documents)
 	whole.Past = past.document()
+	whole.answered()
 	return a.printExplanation(whole)
 }
 
@@ -102,6 +103,22 @@ func (d *explanation) leased(s caps.Set, now bool) {
 		what := fmt.Sprintf("%q", l.Grant.String())
 		d.Edits, d.Verified = []edit{{Layer: d.Layer, Do: "remove", What: what, Source: l.Pos, Text: "remove the lease " + what + " from " + l.Pos.String() + ", or give it a later end or more uses"}}, true
 		return
+	}
+}
+
+// answered makes what the run was last told the answer, where it was refused
+// what it held: by a limit, a lease, a person, or what could not be reached.
+func (d *explanation) answered() {
+	if d.Past == nil || len(d.Past.Asked) == 0 || !d.Allow {
+		return
+	}
+	last := d.Past.Asked[len(d.Past.Asked)-1]
+	for _, code := range []caps.Code{caps.BudgetExhausted, caps.RateLimited, caps.LeaseExpired, caps.NotConfirmed, caps.Unavailable, caps.ServerChanged} {
+		if last.Decision != verdict(false) || last.Reason != code.String() {
+			continue
+		}
+		d.Allow, d.Code, d.Decision, d.Layer, d.Verified = false, code, verdict(false), last.Layer, false
+		d.Edits = []edit{{Layer: last.Layer, Do: "nothing", Text: fmt.Sprintf("it was held, and refused at record %d for another reason (%s) than a layer's scopes", last.RunSeq, code)}}
 	}
 }
 

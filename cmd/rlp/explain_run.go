@@ -142,9 +142,6 @@ func readFloor(recorded *audit.Layer) (*caps.Layer, error) {
 // rebuild makes the policy of the run again, and says when it is not what the
 // records say was held.
 func (p *pastRun) rebuild(c *composition, start *audit.Event, layers []*caps.Layer, floor *caps.Layer, tainted bool) error {
-	if len(start.Layers) == 0 && len(c.policy.Layers) > 0 && start.Floor == nil {
-		p.notes = append(p.notes, "the record may be older than layers in records: a layer that refuses may be missing here")
-	}
 	if len(layers) > 0 && layers[0].Name == "base" {
 		p.policy.BaseLimits, layers = layers[0].Limits, layers[1:]
 	}
@@ -162,6 +159,9 @@ func (p *pastRun) rebuild(c *composition, start *audit.Event, layers []*caps.Lay
 	}
 	if d := plan.Effective.Digest(); hex.EncodeToString(d[:]) != p.digest {
 		p.notes = append(p.notes, "what is rebuilt from the record is not what was held (its digest differs): take what follows as likely")
+		if len(start.Layers) == 0 && start.Floor == nil {
+			p.notes = append(p.notes, "the record may be older than layers in records: a layer that refuses may be missing here")
+		}
 	}
 	return nil
 }
