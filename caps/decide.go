@@ -1,6 +1,7 @@
 package caps
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"unsafe"
@@ -152,17 +153,22 @@ func (st *state) refuse(r Request, id int32) Decision {
 	return Decision{Code: code, Layer: layer, Scope: id}
 }
 
-// refuser is the first layer whose bit for the node is not set.
+// refuser is the first layer whose bit for the node is not set; a sum of others
+// only if it is the only one.
 func (st *state) refuser(f Family, m Mode, id int32) int16 {
 	if !st.base[f][m].Test(uint(id)) {
 		return 0
 	}
+	sum := int16(0)
 	for i := range st.steps {
 		if b := st.steps[i].votes[f]; b != nil && b[m] != nil && !b[m].Test(uint(id)) {
-			return int16(i + 1)
+			if !st.steps[i].layer.Sum {
+				return int16(i + 1)
+			}
+			sum = cmp.Or(sum, int16(i+1))
 		}
 	}
-	return 0
+	return sum
 }
 
 func (st *state) reason(r Request) Code {

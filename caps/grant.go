@@ -133,11 +133,17 @@ type Layer struct {
 	Leases []Lease
 	// Because is the reason of what this layer refuses; zero: the family's own.
 	Because Code
+	// Sum says that this layer is what others came to elsewhere, and knows no
+	// reasons: it is named only where none of this set's own refuses as well.
+	Sum bool
 }
+
+// SumPrefix begins the names of layers that are sums, and of no other.
+const SumPrefix = "parent:"
 
 func (l *Layer) clone() *Layer {
 	return &Layer{
-		Name: l.Name, Limits: l.Limits, Bounds: slices.Clone(l.Bounds),
+		Name: l.Name, Sum: l.Sum, Limits: l.Limits, Bounds: slices.Clone(l.Bounds),
 		Allow: slices.Clone(l.Allow), Deny: slices.Clone(l.Deny), Spare: slices.Clone(l.Spare),
 		Constraints: l.Constraints, Leases: slices.Clone(l.Leases), Because: l.Because,
 	}

@@ -27,7 +27,7 @@ func (p Parent) Bind(s *Spec) {
 // Layer is what p holds, under the name by which reports and records know it.
 func (p Parent) Layer() *caps.Layer {
 	l := *p.Within
-	l.Name = "parent:" + p.Agent()
+	l.Name, l.Sum = caps.SumPrefix+p.Agent(), true
 	l.Bounds = append([]caps.Bound(nil), l.Bounds...)
 	for i := range l.Bounds {
 		if l.Bounds[i].Pos == (caps.Pos{}) {

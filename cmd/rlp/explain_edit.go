@@ -178,7 +178,7 @@ func builtinLayer(l *caps.Layer, pos caps.Pos) bool {
 
 // parentPrefix begins the name of what the launching run holds; its agent's
 // name follows.
-const parentPrefix = "parent:"
+const parentPrefix = caps.SumPrefix
 
 func (ed *editor) builtinText(l *caps.Layer) string {
 	switch {

@@ -158,7 +158,7 @@ func entryOf(e caps.Entry, file string) audit.LayerEntry {
 
 // ReadLayer is the layer that a record holds.
 func ReadLayer(r *audit.Layer) (*caps.Layer, error) {
-	l := &caps.Layer{Name: r.Name}
+	l := &caps.Layer{Name: r.Name, Sum: strings.HasPrefix(r.Name, caps.SumPrefix)}
 	for c := range caps.NumCodes {
 		if c.String() == r.Because {
 			l.Because = c
