@@ -231,7 +231,7 @@ func ToolScope(spelling string) (scope string, known bool) {
 	if !isScope(Tool, scope) || spelling == "*" {
 		return "", false
 	}
-	open := category == attached || category == families[MCP].category
+	open := category == attached || category == families[MCP].category && strings.Contains(name, "/") // a server alone is no tool
 	return scope, qualified && (open || name == "*" && slices.Contains(Categories(), category) || toolScopes(name) == scope)
 }
 

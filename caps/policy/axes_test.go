@@ -179,6 +179,22 @@ func TestUnknownWords(t *testing.T) {
 	}
 }
 
+// A server alone is no tool of it: who denies one by its name as a tool is told
+// that nothing is denied. What the floors speak of is known before it is there.
+func TestAServerIsNoTool(t *testing.T) {
+	for name, want := range map[string]int{"mcp__github": 1, "mcp:github": 1, "mcp__github__search": 0, "mcp:github/search": 0, "mcp:*": 0, "mcp_call": 0} {
+		_, findings := policy.ParseProfile("p", "p.toml", []byte("[deny]\ntools = [\""+name+"\"]\n"), options)
+		if len(findings) != want || want == 1 && (findings[0].Code != policy.CodeUnknownTool || !strings.Contains(findings[0].Hint, "mcp:call:github")) {
+			t.Errorf("%s: %v", name, findings)
+		}
+	}
+	for _, floor := range []string{policy.Untrusted, policy.Delegate} {
+		if _, findings := policy.ParseProfile(floor, floor+".toml", []byte(policy.FloorText(floor)), options); len(findings) != 0 {
+			t.Errorf("the built-in %s: %v", floor, findings)
+		}
+	}
+}
+
 // Tiers and effects are the columns of the family table, written out.
 //
 //rlp:holds A5 A43

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -89,12 +90,20 @@ func (r *reader) tool(item *tomlfile.Value) (scope string, known, ok bool) {
 }
 
 func (r *reader) unknownTool(item *tomlfile.Value, so string) {
+	scope, _ := caps.ToolScope(item.Str)
+	if slices.ContainsFunc(Dangers(), func(d Danger) bool { return slices.Contains(d.Tools, scope) }) {
+		return // which the floors speak of
+	}
+	server, ofServer := strings.CutPrefix(scope, "mcp:")
 	var names []string
 	for _, t := range caps.Tools() {
 		names = append(names, t.Name)
 	}
 	hint := tomlfile.Nearest(item.Str, names)
-	if hint == "" {
+	switch {
+	case hint == "" && ofServer:
+		hint = fmt.Sprintf("a server as a whole is mcp:call:%s under capabilities, one tool of it mcp__%s__NAME", server, server)
+	case hint == "":
 		hint = `a tool that the bundle brings is "tools:NAME", one of an MCP server "mcp:SERVER/NAME"`
 	}
 	r.add(item.Pos, CodeUnknownTool, hint, "there is no tool %q; %s", item.Str, so)
