@@ -89,31 +89,37 @@ func (s *Spec) grace() time.Duration {
 
 // Delegated is the report as the run that launched this one is given it, and
 // what it pays. The document is at most [hostcalls.MaxAgentReport] long.
-func (r *Report) Delegated() (*hostcalls.Delegated, error) {
-	d := &hostcalls.Delegated{
+func (r *Report) Delegated() *hostcalls.Delegated {
+	return &hostcalls.Delegated{
 		RunID: r.RunID, Outcome: string(r.Outcome), Why: r.Message, Ran: r.Spent.Ran,
 		Calls: r.Spent.Calls, Instructions: r.Spent.Instructions, LeaseUses: r.Spent.LeaseUses,
+		Report: r.within(hostcalls.MaxAgentReport), Less: r.less("the rest of the report would show a secret of this run"),
 	}
-	var err error
-	if d.Report, err = r.within(hostcalls.MaxAgentReport); err != nil {
-		return nil, err
-	}
-	less := &Report{
+}
+
+// less is the report without what the agent, its bundle and its policy say, and
+// why it is.
+func (r *Report) less(why string) []byte {
+	text, err := json.Marshal(&Report{
 		RunID: r.RunID, TraceID: r.TraceID, Tenant: r.Tenant, Agent: r.Agent, Outcome: r.Outcome, ExitCode: r.ExitCode, GuestExit: r.GuestExit,
-		Usage: r.Usage, Lane: r.Lane, Message: "the rest of the report would show a secret of this run",
+		Usage: r.Usage, Lane: r.Lane, Message: why,
+	})
+	if err != nil { // words and numbers of this program's own
+		return []byte("{}")
 	}
-	d.Less, err = json.Marshal(less)
-	return d, err
+	return text
 }
 
 // within is the report as JSON of at most so many bytes: what is said at length
-// is left out first, and the report says so.
-func (r *Report) within(most int) ([]byte, error) {
+// is left out first, and the report says so. There is always one, for the run was
+// made and is paid for.
+func (r *Report) within(most int) []byte {
 	cut := *r
 	for _, drop := range []func(){
 		func() {},
 		func() { cut.Changes = []Change{} },
 		func() { cut.Base, cut.Except, cut.Warnings = []string{}, nil, nil },
+		func() { cut.Tools, cut.Violations = nil, nil },
 		func() { cut.Stderr, cut.Usage.StderrTruncated = "", true },
 		func() { cut.Effective, cut.Children = []string{}, nil },
 		func() { cut.Stdout, cut.Usage.StdoutTruncated = "", true },
@@ -121,12 +127,15 @@ func (r *Report) within(most int) ([]byte, error) {
 	} {
 		drop()
 		text, err := json.Marshal(&cut)
-		if err != nil || len(text) <= most {
-			return text, err
+		if err != nil {
+			return r.less("the report is no JSON: " + err.Error())
+		}
+		if len(text) <= most {
+			return text
 		}
 		if len(cut.Warnings) == 0 {
 			cut.Warnings = []string{fmt.Sprintf("the report is longer than %d bytes; some of it is left out", most)}
 		}
 	}
-	return nil, fmt.Errorf("the report is longer than %d bytes", most)
+	return r.less(fmt.Sprintf("the report is longer than %d bytes", most))
 }

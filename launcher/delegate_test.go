@@ -210,9 +210,9 @@ func TestDelegatedReportsAreBounded(t *testing.T) {
 	for name, size := range map[string]int{"control: short": 10, "long": 1 << 20, "longer": 8 << 20} {
 		r := &Report{RunID: aRun, Agent: "critic", Outcome: Exit, ExitCode: 3, Stdout: strings.Repeat("\x01", size), Stderr: strings.Repeat("x", size)}
 		r.Spent = Spent{Ran: true, Calls: 5, Instructions: 64}
-		d, err := r.Delegated()
-		if err != nil || len(d.Report) > hostcalls.MaxAgentReport || len(d.Less) > 1<<16 {
-			t.Fatalf("%s: %d and %d bytes, %v", name, len(d.Report), len(d.Less), err)
+		d := r.Delegated()
+		if len(d.Report) > hostcalls.MaxAgentReport || len(d.Less) > 1<<16 {
+			t.Fatalf("%s: %d and %d bytes", name, len(d.Report), len(d.Less))
 		}
 		if !d.Ran || d.Calls != 5 || d.Instructions != 64 || d.RunID != aRun || d.Outcome != "exit" {
 			t.Errorf("%s: %+v", name, d)
@@ -223,6 +223,29 @@ func TestDelegatedReportsAreBounded(t *testing.T) {
 		}
 		if cut := got.Stdout != r.Stdout; cut != (size > 10) || cut != got.Usage.StdoutTruncated {
 			t.Errorf("%s: %d bytes of stdout, truncated %v", name, len(got.Stdout), got.Usage.StdoutTruncated)
+		}
+	}
+}
+
+// A run that was made is reported and paid for, whatever its bundle, its policy or
+// itself fills the report with.
+func TestEveryDelegateIsPaidFor(t *testing.T) {
+	long := strings.Repeat("x", hostcalls.MaxAgentReport)
+	for name, r := range map[string]*Report{
+		"tools":      {Tools: []Attachment{{ID: "a", Needs: []string{long}}}},
+		"violations": {Violations: []Violation{{Message: long}}},
+		"message":    {Message: long},
+		"limits":     {Limits: map[string]int64{long: 1}},
+		"no JSON":    {Result: json.RawMessage("{")},
+	} {
+		r.RunID, r.Agent, r.Outcome, r.Spent = aRun, "critic", OK, Spent{Ran: true, Calls: 5, Instructions: 64}
+		d := r.Delegated()
+		var got Report
+		if err := json.Unmarshal(d.Report, &got); err != nil || len(d.Report) > hostcalls.MaxAgentReport || got.RunID != aRun || got.Outcome != OK {
+			t.Errorf("%s: %d bytes, %v", name, len(d.Report), err)
+		}
+		if !d.Ran || d.Calls != 5 || d.Instructions != 64 || got.Message == "" && len(got.Warnings) == 0 {
+			t.Errorf("%s: %+v, %v", name, got.Message, got.Warnings)
 		}
 	}
 }

@@ -62,10 +62,7 @@ func (d *delegates) Launch(ctx context.Context, asked *hostcalls.Delegation) (*h
 		report = by.refused(ctx, err)
 	}
 	d.app.warnOnce(by.warnings)
-	got, err := report.Delegated()
-	if err != nil {
-		return nil, err
-	}
+	got := report.Delegated()
 	got.Warnings = by.warnings
 	return got, nil
 }
