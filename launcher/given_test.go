@@ -152,3 +152,30 @@ func TestAFloorsLimitsHoldOnceTheRunIsMarked(t *testing.T) {
 		}
 	}
 }
+
+// What was opened goes with the call that opened it: hidden in the middle of a
+// run, it leaves no descriptor to read from.
+//
+//rlp:holds Y13
+func TestOpenFilesGoWithTheirCall(t *testing.T) {
+	for scope, gone := range map[string]bool{"file:path_open": true, "file:*": true, "file:path_rename": false, "web:*": false} {
+		dir, fs, g := files(t)
+		f, e := fs.Open(dir+"/own/c.txt", false, wasi.OpenFlags{Read: true})
+		if e != 0 {
+			t.Fatal(e)
+		}
+		if _, err := g.Reload("turn", []*caps.Layer{hiding(scope)}); err != nil {
+			t.Fatal(err)
+		}
+		if _, e := f.Read(make([]byte, 1)); (e == wasi.EACCES) != gone || gone && g.LastCode() != caps.ToolHidden {
+			t.Errorf("%s hidden: errno %d, %s", scope, e, g.LastCode())
+		}
+		if _, err := g.Reload("turn", nil); err != nil {
+			t.Fatal(err)
+		}
+		if _, e := f.Read(make([]byte, 1)); e != wasi.Success {
+			t.Errorf("%s shown again: errno %d", scope, e)
+		}
+		_ = f.Close()
+	}
+}

@@ -201,7 +201,11 @@ type pathGate struct {
 func newPathGate(g *gate.Gate, untrusted []string) (*pathGate, error) {
 	p := &pathGate{gate: g, ops: make([]*gate.Op, jail.NumOps), untrusted: untrusted}
 	for i := range p.ops {
-		op, err := g.Op(jail.Op(i).String())
+		name, named := jail.Op(i).String(), g.Op
+		if strings.HasPrefix(name, "fd_") {
+			named = g.OpenedOp
+		}
+		op, err := named(name)
 		if err != nil {
 			return nil, err
 		}

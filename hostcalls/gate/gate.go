@@ -93,6 +93,7 @@ type holding struct {
 	layers []audit.Name
 	digest string // of set, once somebody asked
 	tools  bool   // some layer speaks of tools
+	closed bool   // and hides the call by which files are opened
 	leases []held
 	floor  int16 // the first layer of the taint, which are the last ones; 0 without one
 }
@@ -153,6 +154,7 @@ func (g *Gate) hold(set caps.Set) (*holding, error) {
 	h := &holding{set: set, layers: make([]audit.Name, set.NumLayers()), leases: leasesOf(set)}
 	left, hidden := set.Tools()
 	h.tools = len(left)+len(hidden) > 0
+	h.closed = h.tools && !set.Check(caps.Request{Family: caps.Tool, Name: openScope}).Allow
 	for i := range h.layers {
 		n, err := g.sink.Intern(set.LayerName(int16(i)))
 		if err != nil {
@@ -171,6 +173,17 @@ func (g *Gate) Op(name string) (*Op, error) {
 	if scope, known := caps.ToolScope(name); known {
 		op.scope = scope
 	}
+	return op, err
+}
+
+// openScope is the call by which files are opened, and which all use of what it
+// opened is part of.
+const openScope = "file:path_open"
+
+// OpenedOp is [Gate.Op] for an operation on what was opened.
+func (g *Gate) OpenedOp(name string) (*Op, error) {
+	op, err := g.Op(name)
+	op.scope = openScope
 	return op, err
 }
 
@@ -214,7 +227,8 @@ func (g *Gate) AdmitTree(op *Op, r caps.Request, target string) (Permit, bool) {
 // opened under it asks before each operation. It records nothing.
 func (g *Gate) Holds(scope int32, f caps.Family, m caps.Mode) bool {
 	g.expire()
-	return g.now.Load().set.Holds(scope, f, m)
+	h := g.now.Load()
+	return h.set.Holds(scope, f, m) && !(h.closed && f == caps.FS)
 }
 
 // An Answer is the gate's last one, to be asked for again. The zero Answer is
