@@ -91,6 +91,9 @@ func (a *app) whatif(ctx context.Context, s *kb.Store, filter kb.Filter, f whati
 		return err
 	}
 	forecast := sight.Forecast()
+	if forecast.Runs == 0 && f.run != "" {
+		return inputErr(fmt.Errorf("the audit log has no run %s that was asked for; rlp audit list shows all", f.run))
+	}
 	if forecast.Runs == 0 {
 		fmt.Fprintln(a.stderr, "rlp: no recorded run is one of those that were asked for, so that nothing was decided again; rlp audit list shows all")
 	}
