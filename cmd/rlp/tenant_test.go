@@ -172,7 +172,7 @@ func (h *house) crossings() map[string][]crossing {
 			cross(77, "caps", "suggest", agent), cross(65, "caps", "suggest", h.run).showing(), cross(65, "caps", "suggest", "--override", h.run[:13]).showing(),
 		},
 		"caps whatif": {
-			cross(77, "caps", "whatif", "--override", override), cross(0, "caps", "whatif", "--deny", "kb:read:*", "--run", h.run),
+			cross(77, "caps", "whatif", "--override", override), cross(65, "caps", "whatif", "--deny", "kb:read:*", "--run", h.run),
 			cross(65, "caps", "whatif", "--deny", "kb:read:*", "--run", h.run[:13]), cross(0, "caps", "whatif", "--deny", "kb:read:*", "--agent", victimAgent),
 		},
 		"audit scan": {cross(77, "audit", "scan", agent), cross(0, "audit", "scan", "installed")},
