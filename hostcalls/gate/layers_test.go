@@ -128,7 +128,7 @@ func TestRecordedLayersAreSmall(t *testing.T) {
 	}
 	big := &caps.Layer{Name: "big"}
 	for i := range 5000 {
-		big.Deny = append(big.Deny, caps.Entry{Grant: caps.Grant{Family: caps.FS, Modes: 2, Scope: "/work/" + strings.Repeat("x", i%50) + "/y"}})
+		big.Deny = append(big.Deny, caps.Entry{Grant: caps.Grant{Family: caps.FS, Modes: 2, Scope: "/srv/" + strings.Repeat("x", i%50) + "/y"}})
 	}
 	if got := gate.Recorded(base, []*caps.Layer{big}); len(got) != 1 || !got[0].Left || len(got[0].Deny) != 4096 {
 		t.Errorf("%d layers", len(got))
