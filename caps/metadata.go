@@ -235,6 +235,16 @@ func ToolScope(spelling string) (scope string, known bool) {
 	return scope, qualified && (open || name == "*" && slices.Contains(Categories(), category) || toolScopes(name) == scope)
 }
 
+// DenyTool is what denying a scope of the axis [Tool] takes away. By mcp_call
+// what a bundle attaches is called as well, so that its denial takes both.
+func DenyTool(scope string) []Grant {
+	list := []Grant{{Tool, 1, scope}}
+	if scope == families[MCP].category+":mcp_call" {
+		list = append(list, Grant{Tool, 1, attached + ":*"})
+	}
+	return list
+}
+
 // toolScopes is the scope of the host call name, "" if there is none.
 func toolScopes(name string) string {
 	for f := range numUniverses {

@@ -144,6 +144,10 @@ func parseParts(domain, action, scope string, k kind) ([]Grant, error) {
 			return nil, err
 		}
 		g.Modes = modes
+		if f == Tool && k == deny {
+			out = append(out, DenyTool(g.Scope)...)
+			continue
+		}
 		out = append(out, g)
 	}
 	switch {

@@ -20,15 +20,11 @@ func (r *reader) denyTools(v *tomlfile.Value) {
 		if !known {
 			r.unknownTool(item, "it is denied all the same")
 		}
-		r.deny = append(r.deny, caps.Entry{Grant: toolGrant(scope), Pos: place(item.Pos)})
-		if scope == throughMCP { // which calls what the bundle attaches, too
-			r.deny = append(r.deny, caps.Entry{Grant: toolGrant("tools:*"), Pos: place(item.Pos), Implied: true})
+		for i, g := range caps.DenyTool(scope) {
+			r.deny = append(r.deny, caps.Entry{Grant: g, Pos: place(item.Pos), Implied: i > 0})
 		}
 	})
 }
-
-// throughMCP is the host call by which tools are called.
-const throughMCP = "mcp:mcp_call"
 
 // toolsTable reads [tools]. A name that is not known allows nothing; a tool of an
 // MCP server allows the host call that calls it.
@@ -48,7 +44,7 @@ func (r *reader) toolsTable(t *tomlfile.Table) {
 		default:
 			r.allow = append(r.allow, caps.Entry{Grant: toolGrant(scope), Pos: place(item.Pos)})
 			if strings.HasPrefix(scope, "mcp:") && strings.Contains(scope, "/") { // is called by it
-				r.allow = append(r.allow, caps.Entry{Grant: toolGrant(throughMCP), Pos: place(item.Pos), Implied: true})
+				r.allow = append(r.allow, caps.Entry{Grant: toolGrant("mcp:mcp_call"), Pos: place(item.Pos), Implied: true})
 			}
 		}
 	})

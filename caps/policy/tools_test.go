@@ -12,27 +12,30 @@ import (
 //
 //rlp:holds Y20
 func TestWithoutTheCallThereAreNoTools(t *testing.T) {
-	for denied, want := range map[string]map[string]bool{
+	for denied, want := range map[string]map[string]bool{ // as a tool, and as a capability
 		"mcp_call":      {"mcp:mcp_call": false, "tools:send_mail": false, "web:net_http": true},
 		"mcp__mcp_call": {"mcp:mcp_call": false, "tools:send_mail": false},
 		"mcp:*":         {"mcp:mcp_call": false, "mcp:github/search": false, "tools:send_mail": true},
 		"send_mail":     {"mcp:mcp_call": true, "tools:send_mail": false, "tools:other": true},
 	} {
-		o, findings := policy.ParseLayer("override:x.toml", "x.toml", []byte("[deny]\ntools = [\""+denied+"\"]\n"), policy.Options{})
-		if o == nil {
-			t.Fatalf("%s: %v", denied, findings)
-		}
-		base, err := caps.Base(nil, caps.Limits{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		set, _, err := base.Narrow(o.Layer)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for scope, left := range want {
-			if got := set.Check(caps.Request{Family: caps.Tool, Name: scope}).Allow; got != left {
-				t.Errorf("without %s, %s: %v", denied, scope, got)
+		scope, _ := caps.ToolScope(denied)
+		for _, line := range []string{"tools = [\"" + denied + "\"]", "capabilities = [\"tool:call:" + scope + "\"]"} {
+			o, findings := policy.ParseLayer("override:x.toml", "x.toml", []byte("[deny]\n"+line+"\n"), policy.Options{})
+			if o == nil {
+				t.Fatalf("%s: %v", line, findings)
+			}
+			base, err := caps.Base(nil, caps.Limits{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			set, _, err := base.Narrow(o.Layer)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for scope, left := range want {
+				if got := set.Check(caps.Request{Family: caps.Tool, Name: scope}).Allow; got != left {
+					t.Errorf("%s, %s: %v", line, scope, got)
+				}
 			}
 		}
 	}
