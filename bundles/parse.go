@@ -33,18 +33,24 @@ func ParseManifest(file string, data []byte) (*Manifest, error) {
 
 // manifestErrors restates the errors of a document as refusals.
 func manifestErrors(err error) error {
+	return restated(err, "manifest", func(message string) string { return message })
+}
+
+// restated is each error of a document as a refusal with a code, its message in
+// the words of the document's format.
+func restated(err error, code string, words func(message string) string) error {
 	var at *tomlfile.Error
 	if many, ok := err.(interface{ Unwrap() []error }); ok {
 		var all []error
 		for _, e := range many.Unwrap() {
-			all = append(all, manifestErrors(e))
+			all = append(all, restated(e, code, words))
 		}
 		return errors.Join(all...)
 	}
 	if !errors.As(err, &at) {
 		return err
 	}
-	return &Error{File: at.Pos.File, Line: at.Pos.Line, Column: at.Pos.Column, Code: "manifest", Message: at.Msg, Hint: at.Hint}
+	return &Error{File: at.Pos.File, Line: at.Pos.Line, Column: at.Pos.Column, Code: code, Message: words(at.Msg), Hint: at.Hint}
 }
 
 type manifestParser struct {

@@ -1,7 +1,6 @@
 package bundles
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -28,20 +27,9 @@ func ParseTools(file string, data []byte) ([]Tool, error) {
 	return p.tools, nil
 }
 
-// toolErrors restates the errors of the document as refusals.
+// toolErrors restates the errors of the document as refusals, in the words of JSON.
 func toolErrors(err error) error {
-	var at *tomlfile.Error
-	if many, ok := err.(interface{ Unwrap() []error }); ok {
-		var all []error
-		for _, e := range many.Unwrap() {
-			all = append(all, toolErrors(e))
-		}
-		return errors.Join(all...)
-	}
-	if !errors.As(err, &at) {
-		return err
-	}
-	return &Error{File: at.Pos.File, Line: at.Pos.Line, Column: at.Pos.Column, Code: "tools", Message: strings.ReplaceAll(at.Msg, "a table", "an object"), Hint: at.Hint}
+	return restated(err, "tools", func(message string) string { return strings.ReplaceAll(message, "a table", "an object") })
 }
 
 type toolsParser struct {
