@@ -64,7 +64,7 @@ func ask(t testing.TB, g *gate.Gate, n int) {
 	for i := range n {
 		switch i % 4 {
 		case 0, 1:
-			p := fmt.Sprintf("/home/user/work/notes/folder%d/note-%d.md", i%50, i%20_000)
+			p := fmt.Sprintf("/home/user/notes/folder%d/note-%d.md", i%50, i%20_000)
 			g.Admit(ops["path_open"], caps.Request{Family: caps.FS, Mode: caps.Mode(i % 2), Name: p}, p, nil)
 		case 2:
 			g.Admit(ops["kb_put"], caps.Request{Family: caps.KBWrite, Name: "drafts"}, fmt.Sprintf("drafts/key-%d", i), nil)
@@ -75,7 +75,7 @@ func ask(t testing.TB, g *gate.Gate, n int) {
 }
 
 func candidate(t testing.TB) *foresight.Foresight {
-	o, findings := policy.ParseLayer("override:o.toml", "o.toml", []byte("[deny]\ncapabilities = [\"fs:write:/home/user/work/notes/folder7\", \"kb:write:drafts\"]\n"), policy.Options{})
+	o, findings := policy.ParseLayer("override:o.toml", "o.toml", []byte("[deny]\ncapabilities = [\"fs:write:/home/user/notes/folder7\", \"kb:write:drafts\"]\n"), policy.Options{})
 	if err := policy.AsError(findings); err != nil {
 		t.Fatal(err)
 	}
