@@ -54,6 +54,10 @@ type Sink interface {
 	// Event appends a record of another kind (run.start, call.done, caps.swap,
 	// run.complete, run.failed, policy.rejected).
 	Event(e *Event) error
+	// Sync makes everything that was appended so far survive the loss of power.
+	// It is nearly free when nothing was since the last time. After an error
+	// nothing is appended any more.
+	Sync() error
 	// ArgsHash returns the keyed digest of op and args, each length-prefixed.
 	ArgsHash(op string, args ...[]byte) [32]byte
 	// ResultHash returns the keyed digest of what a call gave back.

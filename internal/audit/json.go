@@ -170,3 +170,12 @@ func counts(m map[string]int64) map[string]int64 {
 	}
 	return m
 }
+
+// appendStrange appends a JSON string of any text.
+func appendStrange(dst []byte, s string) []byte {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(s) // a text can always be said
+	return append(dst, bytes.TrimSuffix(buf.Bytes(), []byte("\n"))...)
+}
