@@ -10,8 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/zeebo/blake3"
-
+	"runloop.dev/rlp/internal/blake3"
 	"runloop.dev/rlp/internal/tomlfile"
 )
 

@@ -6,7 +6,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 )
 
@@ -103,9 +102,31 @@ func fold(name string) string {
 	}
 	// Folding can leave the normal form and the normal form can be foldable
 	// again: once around is the form that Unicode defines for this (D147).
-	folder := cases.Fold()
-	once := norm.NFKC.String(folder.String(oneCase(norm.NFD.String(name))))
-	return norm.NFKC.String(oneCase(folder.String(once)))
+	once := norm.NFKC.String(foldCase(oneCase(norm.NFD.String(name))))
+	return norm.NFKC.String(oneCase(foldCase(once)))
+}
+
+// foldCase is the case folding of Unicode, in full, of what is in one of the
+// normal forms that fold asks it about: most letters that fold to several are
+// taken apart by those. (x/text/cases does it for every text and language, and
+// makes its tables when the program starts.)
+func foldCase(name string) string {
+	var b strings.Builder
+	for _, r := range name {
+		switch r {
+		case 'ß', 'ẞ':
+			b.WriteString("ss")
+		case 'ı': // which has a capital that is that of i, and is another letter
+			b.WriteRune(r)
+		case '\u0345':
+			b.WriteRune('ι')
+		case 'İ', 'ǰ', 'ΐ', 'ΰ', 'ẖ', 'ẗ', 'ẘ', 'ẙ', 'ὐ', 'ὒ', 'ὔ', 'ὖ', 'ᾶ', 'ᾷ', 'ῆ', 'ῇ', 'ῒ', '\u1fd3', 'ῖ', 'ῗ', 'ῢ', '\u1fe3', 'ῤ', 'ῦ', 'ῧ', 'ῶ', 'ῷ':
+			b.WriteString(foldCase(norm.NFD.String(string(r))))
+		default:
+			b.WriteRune(unicode.ToLower(unicode.ToUpper(r)))
+		}
+	}
+	return b.String()
 }
 
 // oneCase puts the first of all letters that differ only in case in the place
