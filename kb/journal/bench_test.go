@@ -54,10 +54,12 @@ func BenchmarkDecide(b *testing.B) {
 		{"target32", "/home/user/work/notes/2026-01.md", nil, false},
 		{"target8", "contacts", nil, false},
 		{"target32_args", "/home/user/work/notes/2026-01.md", &args, false},
+		{"target32_synced", "/home/user/work/notes/2026-01.md", nil, false}, // as it grows where effects are waited for
 		{"target32_observed", "/home/user/work/notes/2026-01.md", nil, true},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			o := Options{Dir: dir(b), Head: testHead("run1"), MaxBytes: 64 << 30, MaxDecisions: 1 << 31}
+			o.Synced = c.name == "target32_synced"
 			if c.observe {
 				o.Observe = func(*audit.Record) bool { return true }
 			}

@@ -53,10 +53,13 @@ func create(o Options) (*Journal, error) {
 	if !ValidRun(o.Head.RunID) {
 		return nil, errors.New("the run id is not one")
 	}
-	if err := makeDir(o.Dir); err != nil {
+	if o.Disk == nil {
+		o.Disk = systemDisk{}
+	}
+	if err := makeDir(o.Dir, o.Disk); err != nil {
 		return nil, err
 	}
-	key, err := loadSecret(o.Dir)
+	key, err := loadSecret(o.Dir, o.Disk)
 	if err != nil {
 		return nil, err
 	}
@@ -70,12 +73,15 @@ func create(o Options) (*Journal, error) {
 	}
 	j := &Journal{
 		file: f, path: filepath.Join(o.Dir, o.Head.RunID), max: o.MaxBytes, codec: codec,
-		names: map[string]audit.Name{}, secret: key, hasher: key.hasher(),
-		seed: key.seed(o.Head.RunID), clock: o.Clock,
+		names: map[string]audit.Name{}, secret: key, clock: o.Clock, disk: o.Disk,
 	}
-	j.most = o.MaxDecisions
+	j.seed = key.seed(o.Head.RunID)
+	j.most, j.grow.small = o.MaxDecisions, o.Synced
 	if j.most == 0 {
 		j.most = MaxDecisions
+	}
+	if o.Group != nil {
+		j.group, j.seat.wake = o.Group, make(chan bool, 1)
 	}
 	if j.max == 0 {
 		j.max = MaxBytes
@@ -109,10 +115,13 @@ func (j *Journal) begin(head audit.Head) error {
 }
 
 // makeDir makes a directory for its owner alone, and refuses one that others can enter.
-func makeDir(dir string) error {
+func makeDir(dir string, disk Disk) error {
 	info, err := os.Lstat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+		if err := keepName(disk, dir); err != nil {
 			return err
 		}
 		info, err = os.Lstat(dir)

@@ -61,7 +61,7 @@ func (j *Journal) put(d *audit.Decision, size int) (err error) {
 	}
 	capOp := uint64(d.Cap)<<32 | uint64(d.Op)<<48
 	rest := uint64(d.Reason) | uint64(d.Layer)<<16 | uint64(d.Tool)<<32 | uint64(d.Label)<<48
-	now := j.clock.ms.Load()
+	now := j.clock.UnixMilli()
 	at := j.off - j.base
 	l := &j.last
 	if since := uint64(now - l.ms); since < repeatMax && l.head == head && l.capOp == capOp && l.rest == rest &&
@@ -93,7 +93,7 @@ func (j *Journal) put(d *audit.Decision, size int) (err error) {
 // (debug.SetPanicOnFault), which ends what it was about to allow.
 func (j *Journal) Again() bool {
 	l := &j.last
-	since := uint64(j.clock.ms.Load() - l.ms)
+	since := uint64(j.clock.UnixMilli() - l.ms)
 	if l.head == 0 || l.head&(flagArgs<<40) != 0 || since >= repeatMax ||
 		j.index >= j.most || j.off+repeatLen > j.soft || j.broken.Load() != nil {
 		return false
@@ -140,7 +140,7 @@ func (j *Journal) decideLong(d *audit.Decision) error {
 	short := *d
 	if d.Args == nil {
 		op := j.nameOf(d.Op)
-		args := hashArgs(j.hasher, op, []byte(d.Target))
+		args := j.ArgsHash(op, []byte(d.Target))
 		short.Args = &args
 	}
 	const mark = "…"
@@ -178,9 +178,6 @@ func (j *Journal) slow(kind uint8, n int, body []byte, keepFree int64) (err erro
 	p := j.win[at : at+int64(size)]
 	copy(p[headerLen:], body)
 	j.commit(p, uint64(kind)<<32|uint64(n)<<48)
-	if j.obs != nil {
-		j.obs.nudge()
-	}
 	return nil
 }
 

@@ -25,6 +25,7 @@ type grower struct {
 	ahead bool       // under mu: a goroutine is about to grow the file
 	wg    sync.WaitGroup
 	zeros []byte // under mu
+	small bool   // pages are dirtied one by one: see [Journal.fresh]
 }
 
 // more makes room for n bytes at j.off and keepFree bytes after them.
@@ -101,16 +102,24 @@ func (j *Journal) growAhead() {
 	}
 	to := min(j.grow.alloc, j.base+int64(len(j.win)))
 	if from = max(from, j.base); from < to {
-		// Pages that were written come in large pieces and fault in six times
-		// faster than those of blocks that are only reserved.
+		j.fresh(from, to)
+	}
+}
+
+// fresh gets the pages of [from, to) ready to be written. Those that were
+// written already come in large pieces and fault in six times faster than those
+// of blocks that are only reserved; but each sync writes a large piece whole, so
+// that a journal that is synced as it grows does without. The caller holds the lock.
+func (j *Journal) fresh(from, to int64) {
+	if !j.grow.small {
 		if j.grow.zeros == nil {
 			j.grow.zeros = make([]byte, zeroChunk)
 		}
 		if writeZeros(j.file, j.grow.zeros, from, to) != nil {
 			return
 		}
-		prefault(j.win[from-j.base : to-j.base])
 	}
+	prefault(j.win[from-j.base : to-j.base])
 }
 
 // moveWindow maps the file from where the writer is. The caller holds the lock.
@@ -119,6 +128,9 @@ func (j *Journal) moveWindow() error {
 	win, err := mapFile(j.file, base)
 	if err != nil {
 		return fmt.Errorf("mapping the journal: %w", err)
+	}
+	if j.grow.small {
+		onePageAtATime(win)
 	}
 	old := j.win
 	j.win, j.base, j.last = win, base, lastDecision{}

@@ -168,7 +168,7 @@ func TestMixture(t *testing.T) {
 		t.Fatal(err)
 	}
 	compare(t, records(t, d, "run1"), want)
-	compare(t, seen, want)
+	compare(t, seen, slices.DeleteFunc(want, func(r audit.Record) bool { return r.Decision == nil }))
 }
 
 func compare(t *testing.T, got []*audit.Record, want []audit.Record) {
@@ -275,7 +275,7 @@ func TestSecretIsMadeOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range keys {
 		wg.Go(func() {
-			s, err := loadSecret(d)
+			s, err := loadSecret(d, systemDisk{})
 			if err != nil {
 				t.Error(err)
 				return
@@ -290,7 +290,7 @@ func TestSecretIsMadeOnce(t *testing.T) {
 	if err := os.Chmod(filepath.Join(d, secretName), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := loadSecret(d); err == nil {
+	if _, err := loadSecret(d, systemDisk{}); err == nil {
 		t.Error("a key that others can read was used")
 	}
 }

@@ -82,7 +82,7 @@ func Remove(dir, run string) error {
 // nobody deletes it, and returns its new path.
 func Quarantine(dir, run string) (string, error) {
 	aside := filepath.Join(dir, quarantineName)
-	if err := makeDir(aside); err != nil {
+	if err := makeDir(aside, systemDisk{}); err != nil {
 		return "", fmt.Errorf("putting a damaged journal aside: %w", err)
 	}
 	from := filepath.Join(dir, run)

@@ -15,26 +15,27 @@ import (
 // is looked at once, at its end.
 const observeEvery = 20 * time.Millisecond
 
-// An observer reads the journal behind its writer and tells of each record.
+// An observer reads the journal behind its writer and tells of each decision.
 // It has no goroutine of its own: a timer looks while the run goes on, and a run
 // that ends before it is looked at by whoever closes it.
 type observer struct {
-	reader *Reader
-	tell   func(*audit.Record) bool
-	dirty  atomic.Bool // something was written since the last look began
-	timer  *time.Timer // the writer's alone; nil before its first record
+	journal *Journal
+	tell    func(*audit.Record) bool
+	dirty   atomic.Bool // something was decided since the last look began
+	timer   *time.Timer // the writer's alone; nil before its first decision
 
 	mu     sync.Mutex // held while it looks
+	reader *Reader    // under mu; nil before its first look: most runs decide nothing
 	enough bool       // under mu: nobody wants to hear more
 	ended  bool       // under mu: drained
 	err    error      // under mu: what a look failed with; there is none after it
 }
 
 func newObserver(j *Journal, tell func(*audit.Record) bool) *observer {
-	return &observer{reader: newReader(j.file, j.path, j.secret, j.codec, State{}), tell: tell}
+	return &observer{journal: j, tell: tell}
 }
 
-// nudge says that a frame was committed. All but the first after a look cost one load.
+// nudge says that a decision was recorded. All but the first after a look cost one load.
 func (o *observer) nudge() {
 	if !o.dirty.Load() {
 		o.raise()
@@ -58,11 +59,17 @@ func (o *observer) onTime() {
 		return
 	}
 	o.dirty.Store(false)
-	o.err = o.look()
+	o.err = o.look(0)
 }
 
-// look tells of everything that is committed. The caller holds the lock.
-func (o *observer) look() error {
+// look tells of everything that is committed, which ends at byte end unless that
+// is 0. The caller holds the lock.
+func (o *observer) look(end int64) error {
+	if o.reader == nil {
+		j := o.journal
+		o.reader = newReader(j.file, j.path, j.secret, j.codec, State{})
+	}
+	o.reader.end = end
 	for !o.enough {
 		rec, err := o.reader.Next()
 		if errors.Is(err, io.EOF) {
@@ -71,14 +78,15 @@ func (o *observer) look() error {
 		if err != nil {
 			return err
 		}
-		if !o.tell(rec) {
+		if rec.Decision != nil && !o.tell(rec) {
 			o.enough = true
 		}
 	}
 	return nil
 }
 
-// drain tells of everything and ends the observer.
+// drain tells of everything and ends the observer. It is the writer's: what it
+// has written by now is all there is.
 func (o *observer) drain() error {
 	if o.timer != nil {
 		o.timer.Stop()
@@ -89,5 +97,8 @@ func (o *observer) drain() error {
 	if o.err != nil {
 		return o.err
 	}
-	return o.look()
+	if !o.dirty.Load() {
+		return nil
+	}
+	return o.look(o.journal.off)
 }

@@ -11,9 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/zeebo/blake3"
-
 	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/blake3"
 )
 
 // readChunk is how much a reader asks the system for at a time.
@@ -42,6 +41,7 @@ type Reader struct {
 
 	buf []byte // bytes of the file from state.Offset on
 	own []byte // backing of buf
+	end int64  // where what is written ends, if it is known; 0 if not
 }
 
 // OpenReader opens the journal of a run in dir, to go on from state (the zero
@@ -72,7 +72,8 @@ func OpenReader(dir, run string, state State) (*Reader, error) {
 
 func newReader(f *os.File, path string, key *secret, codec *audit.Codec, s State) *Reader {
 	run := filepath.Base(path)
-	return &Reader{file: f, run: run, state: s, seed: key.seed(run), hasher: key.hasher(), codec: codec}
+	h := key.hasher()
+	return &Reader{file: f, run: run, state: s, seed: seedOf(h, run), hasher: h, codec: codec}
 }
 
 // Close closes the file.
@@ -142,10 +143,14 @@ func (r *Reader) frame() (frame, int, error) {
 
 // fill reads the file from the reader's place on, at least need bytes if they are there.
 func (r *Reader) fill(need int) error {
-	if want := max(need, readChunk); len(r.own) < want {
+	want := max(need, readChunk)
+	if r.end > 0 { // what lies behind are zeros that the system would make to be read
+		want = min(want, int(r.end-r.state.Offset))
+	}
+	if len(r.own) < want {
 		r.own = make([]byte, want)
 	}
-	n, err := r.file.ReadAt(r.own, r.state.Offset)
+	n, err := r.file.ReadAt(r.own[:want], r.state.Offset)
 	r.buf = r.own[:n]
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("reading the journal of run %s: %w", r.run, err)

@@ -9,7 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/zeebo/blake3"
+	"runloop.dev/rlp/internal/blake3"
 )
 
 // secretName is the file in a journal directory that holds its key.
@@ -21,7 +21,7 @@ type secret [32]byte
 
 // loadSecret reads the key of a journal directory, making one when there is none.
 // Whoever comes first makes it, and all others see the whole of that one.
-func loadSecret(dir string) (*secret, error) {
+func loadSecret(dir string, disk Disk) (*secret, error) {
 	path := filepath.Join(dir, secretName)
 	s, err := readSecret(path)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -38,7 +38,7 @@ func loadSecret(dir string) (*secret, error) {
 	if _, err := f.Write(fresh[:]); err != nil {
 		return nil, fmt.Errorf("making the audit key: %w", err)
 	}
-	if err := f.Sync(); err != nil {
+	if err := disk.SyncFile(f); err != nil {
 		return nil, fmt.Errorf("making the audit key: %w", err)
 	}
 	if err := renameNew(f.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -69,16 +69,15 @@ func readSecret(path string) (*secret, error) {
 
 // hasher returns a keyed BLAKE3.
 func (s *secret) hasher() *blake3.Hasher {
-	h, err := blake3.NewKeyed(s[:])
-	if err != nil {
-		panic(err) // the key has the one length that there is
-	}
-	return h
+	return blake3.New((*[32]byte)(s))
 }
 
 // seed is the sums' seed for one run.
-func (s *secret) seed(run string) uint64 {
-	h := s.hasher()
+func (s *secret) seed(run string) uint64 { return seedOf(s.hasher(), run) }
+
+// seedOf is the sums' seed for one run, made by a keyed hasher.
+func seedOf(h *blake3.Hasher, run string) uint64 {
+	h.Reset()
 	h.WriteString("journal sum\x00")
 	h.WriteString(run)
 	var out [32]byte

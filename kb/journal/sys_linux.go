@@ -34,6 +34,12 @@ func prefault(p []byte) {
 	unix.Madvise(p, unix.MADV_POPULATE_WRITE) //nolint:errcheck // a hint: what is not faulted in now is later
 }
 
+// onePageAtATime keeps neighbours of a page that is touched out of it: they would
+// be written with it.
+func onePageAtATime(p []byte) {
+	unix.Madvise(p, unix.MADV_RANDOM) //nolint:errcheck // a hint
+}
+
 // renameNew renames from to to, which must not exist.
 func renameNew(from, to string) error {
 	err := unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_NOREPLACE)

@@ -10,9 +10,8 @@ import (
 	"os"
 	"sync/atomic"
 
-	"github.com/zeebo/blake3"
-
 	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/blake3"
 )
 
 // Errors of a writer. After one of them from Decide nothing was recorded.
@@ -49,10 +48,16 @@ type Options struct {
 	Head  audit.Head // RunID names the file
 	Clock *Clock     // nil: a clock of its own
 
-	// Observe is called with every record, kept or not, in order, by one
+	// Observe is called with every decision, kept or not, in order, by one
 	// goroutine, some milliseconds after the record was made, until it returns
 	// false. Nil: nobody is told.
 	Observe func(*audit.Record) (more bool)
+	// Synced says that Sync will be called while the run goes on.
+	Synced bool
+	// Group syncs this journal together with others; nil: it syncs by itself.
+	Group *Group
+	// Disk is where syncing leads; nil: the system's.
+	Disk Disk
 	// MaxBytes bounds the file; 0 means [MaxBytes].
 	MaxBytes int64
 	// MaxDecisions bounds the decisions; 0 means [MaxDecisions].
@@ -77,6 +82,11 @@ type Journal struct {
 	broken atomic.Pointer[error] // set once
 	state  writerState
 
+	disk    Disk
+	synced  int64 // up to where the file is on disk
+	named   bool  // and so is its name
+	group   *Group
+	seat    seat
 	grow    grower
 	file    *os.File
 	path    string
@@ -84,9 +94,9 @@ type Journal struct {
 	names   map[string]audit.Name
 	codec   *audit.Codec
 	secret  *secret
-	hasher  *blake3.Hasher
-	results hash.Hash // made at the first result
-	own     *Clock    // the clock, if it is this journal's to stop
+	hasher  *blake3.Hasher // of ten KiB: made at the first arguments
+	results hash.Hash      // made at the first result
+	own     *Clock         // the clock, if it is this journal's to stop
 }
 
 // A writerState says what may still be written.
@@ -155,6 +165,9 @@ func (j *Journal) Event(e *audit.Event) error {
 
 // ArgsHash returns the keyed BLAKE3 digest of op and args, each length-prefixed.
 func (j *Journal) ArgsHash(op string, args ...[]byte) [32]byte {
+	if j.hasher == nil {
+		j.hasher = j.secret.hasher()
+	}
 	return hashArgs(j.hasher, op, args...)
 }
 
@@ -168,17 +181,6 @@ func (j *Journal) ResultHash(result []byte) (out [32]byte) {
 	j.results.Write(result)
 	j.results.Sum(out[:0])
 	return out
-}
-
-// Sync makes everything recorded so far survive the loss of power.
-func (j *Journal) Sync() error {
-	if err := j.usable(); err != nil {
-		return err
-	}
-	if err := syncData(j.file); err != nil {
-		return fmt.Errorf("syncing the journal: %w", err)
-	}
-	return nil
 }
 
 // usable says why nothing can be written any more, or nil.
