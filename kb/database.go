@@ -10,6 +10,8 @@ import (
 	"github.com/dgraph-io/badger/v4"
 	"github.com/dgraph-io/badger/v4/options"
 	"golang.org/x/sys/unix"
+
+	"runloop.dev/rlp/kb/journal"
 )
 
 const (
@@ -107,8 +109,14 @@ func roomLeft(dir string) error {
 // makeDir makes a directory for its owner alone; one that is there must give
 // others none of the forbidden permissions.
 func makeDir(dir string, forbidden fs.FileMode) error {
+	_, missing := os.Lstat(dir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("making %s: %w", dir, err)
+	}
+	if errors.Is(missing, fs.ErrNotExist) {
+		if err := journal.KeepName(dir); err != nil {
+			return fmt.Errorf("making %s: %w", dir, err)
+		}
 	}
 	info, err := os.Lstat(dir)
 	switch {

@@ -4,7 +4,8 @@
 // Each tenant of a home has a store of its own, a badger database in its own
 // directory, and nothing in this package takes a tenant but [Open], so a view
 // cannot name another's. A record enters the log once, in the order in which
-// its run made it, gets the next number, and is never changed or removed. A
+// its run made it, gets the next number, and is never changed; its leaf enters the
+// log's tree with it and stays when the record is pruned, which is on record. A
 // write that was acknowledged outlives the death of every process concerned.
 //
 // The first process that needs a store owns it and serves the others through a

@@ -29,7 +29,9 @@ type engine struct {
 	ingesting chan struct{} // holds one token while somebody takes in journals
 	writing   sync.Mutex    // held by who commits changes to values
 	shut      atomic.Bool   // a restore is under way, or was interrupted
+	growth                  // of the log, for who has the token
 	snapshots snapshots
+	walks     walks
 	reads     reads
 }
 
@@ -65,12 +67,17 @@ func newEngine(o Options, l layout) (*engine, error) {
 	if err := roomLeft(l.kb); err != nil {
 		return nil, err
 	}
+	leafer, err := newLeafer()
+	if err != nil {
+		return nil, err
+	}
 	db, err := openDatabase(l.kb)
 	if err != nil {
 		return nil, err
 	}
 	return &engine{
-		db: db, codec: codec, opt: o, journal: l.journal,
+		growth: growth{leafer: leafer},
+		db:     db, codec: codec, opt: o, journal: l.journal,
 		changes: make(chan *change, 256), stopped: make(chan struct{}), quit: make(chan struct{}),
 		ingesting: make(chan struct{}, 1),
 	}, nil
@@ -95,6 +102,7 @@ func (e *engine) close() error {
 	<-e.stopped
 	e.ingesting <- struct{}{}
 	e.snapshots.endAll()
+	e.walks.endAll()
 	e.reads.changed()
 	if err := e.db.Close(); err != nil {
 		return fmt.Errorf("closing the store: %w", err)
@@ -156,6 +164,29 @@ func (e *engine) do(ctx context.Context, q *request) (*response, error) {
 		return e.seek(ctx, q)
 	case opPage:
 		return e.page(ctx, q)
+	}
+	return e.doLog(ctx, q)
+}
+
+// doLog answers a request about the log as a whole.
+func (e *engine) doLog(ctx context.Context, q *request) (*response, error) {
+	switch q.Op {
+	case opHead:
+		return e.head()
+	case opSeal:
+		return e.seal(ctx)
+	case opCheckpoints:
+		return e.checkpoints(q)
+	case opInclusion:
+		return e.inclusion(q)
+	case opConsistency:
+		return e.consistency(q)
+	case opVerifyLog:
+		return e.verifyLog(ctx, q)
+	case opPrune:
+		return e.prune(ctx, q)
+	case opMarks:
+		return e.marks(q)
 	}
 	return nil, invalidf("operation %d is not known", q.Op)
 }

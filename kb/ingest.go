@@ -49,6 +49,9 @@ func (e *engine) ingest(ctx context.Context) (Ingested, error) {
 	case <-e.quit:
 		return done, ErrClosed
 	}
+	if err := e.complete(&done); err != nil {
+		return done, err
+	}
 	files, err := journal.List(e.journal)
 	if err != nil {
 		return done, err
@@ -72,7 +75,7 @@ func (e *engine) ingest(ctx context.Context) (Ingested, error) {
 	if len(files) > 0 {
 		err = journal.Sweep(e.journal, e.opt.Now())
 	}
-	return done, err
+	return done, errors.Join(err, e.orphans(ctx, &done))
 }
 
 var (
@@ -91,6 +94,9 @@ func (e *engine) ingestFile(ctx context.Context, f journal.File, done *Ingested)
 	was, err := e.journalState(f.Run)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errStoreWrite, err)
+	}
+	if was.Done && e.young(f) {
+		return nil // its end is judged when it is put away, and not at each run's end until then
 	}
 	r, err := journal.OpenReader(e.journal, f.Run, was.State)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -111,7 +117,10 @@ func (e *engine) ingestFile(ctx context.Context, f journal.File, done *Ingested)
 		return e.afterDone(f, r, gone)
 	}
 	b := &intake{engine: e, ctx: ctx, run: f.Run}
-	defer func() { done.Records += b.taken }()
+	defer func() {
+		done.Records += b.taken
+		b.sealed(done)
+	}()
 	damage := b.all(r)
 	if errors.Is(damage, errForeign) && gone {
 		_, err := journal.Quarantine(e.journal, f.Run)
@@ -137,6 +146,9 @@ func (e *engine) afterDone(f journal.File, r *journal.Reader, gone bool) error {
 	if !gone {
 		return fmt.Errorf("journal of run %s: someone writes to it after its end", f.Run)
 	}
+	if f.Bytes < r.State().Offset {
+		return e.putAway(f, nil) // the power was lost before it was synced, and the log has all of it
+	}
 	_, err := r.Tail()
 	return e.putAway(f, err)
 }
@@ -148,11 +160,14 @@ func (e *engine) putAway(f journal.File, damage error) error {
 		_, err := journal.Quarantine(e.journal, f.Run)
 		return errors.Join(damage, err)
 	}
-	if e.opt.Now().Sub(f.Time) < keepJournal {
+	if e.young(f) {
 		return nil
 	}
 	return journal.Remove(e.journal, f.Run)
 }
+
+// young reports whether a journal stays for whoever follows it.
+func (e *engine) young(f journal.File) bool { return e.opt.Now().Sub(f.Time) < keepJournal }
 
 func (e *engine) journalState(run string) (journalState, error) {
 	txn := e.db.NewTransaction(false)
@@ -177,6 +192,9 @@ type intake struct {
 	batch []*audit.Record
 	size  int
 	taken int
+
+	unsealed error // why the last batch has no checkpoint, though one was due
+	fresh    Head  // its checkpoint
 }
 
 // all takes in everything that the journal holds now.
@@ -251,43 +269,43 @@ func (b *intake) finish(r *journal.Reader, found error) error {
 func (b *intake) flush(s journalState) error {
 	txn := b.db.NewTransaction(true)
 	defer txn.Discard()
-	if err := b.write(txn, s); err != nil {
+	t, err := b.write(txn, s)
+	if err != nil {
 		return fmt.Errorf("%w: %w", errStoreWrite, err)
 	}
 	if err := txn.Commit(); err != nil {
 		return fmt.Errorf("%w: %w", errStoreWrite, err)
+	}
+	if t != nil {
+		b.grown(t)
 	}
 	b.taken += len(b.batch)
 	b.batch, b.size = b.batch[:0], 0
 	return nil
 }
 
-func (b *intake) write(txn *badger.Txn, s journalState) error {
-	seq, err := getNumber(txn, keySeq())
-	if err != nil {
-		return err
-	}
-	for _, rec := range b.batch {
-		seq++
-		rec.Seq = seq
-		p, err := b.codec.Encode(rec)
-		if err != nil {
-			return err
-		}
-		if err := setRecord(txn, b.run, rec, p); err != nil {
-			return err
-		}
-	}
+// write puts the batch and the state into txn, and returns the log's tree as it
+// is then; nil: as it was.
+func (b *intake) write(txn *badger.Txn, s journalState) (t *tree, err error) {
 	if len(b.batch) > 0 {
-		if err := txn.Set(keySeq(), number(nil, seq)); err != nil {
-			return err
+		if t, err = b.appendRecords(txn); err != nil {
+			return nil, err
 		}
 	}
 	p, err := b.codec.Marshal(s)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return txn.Set(keyState(b.run), p)
+	return t, setState(txn, b.run, p, s.Done)
+}
+
+// setState puts the state of a journal, whose stored form is p, in place.
+func setState(txn *badger.Txn, run string, p []byte, done bool) error {
+	open := txn.Delete(keyOpen(run))
+	if !done {
+		open = txn.Set(keyOpen(run), nil)
+	}
+	return errors.Join(open, txn.Set(keyState(run), p))
 }
 
 // setRecord puts a record of run, whose stored form is p, in place with what leads to it.

@@ -12,6 +12,9 @@ import (
 //	m schema                  the version of all this
 //	m index                   by which rules the indexes are made; absent: to be made
 //	m restore                 a restore is under way
+//	m tree                    size and root of the log's tree
+//	m pruned                  up to which record the log was pruned
+//	m pruning                 what was pruned is not yet gone altogether
 //	k <domain> key            meta of a value            v <domain> key   meta and value
 //	h <domain> key            who wrote it, and what was there before
 //	x <domain> doc            what the indexes know of a value; doc is its revision
@@ -23,6 +26,10 @@ import (
 //	g <agent> seq             by agent
 //	n seq                     records that are not an allowed decision
 //	j run                     how far a journal was read
+//	U run                     its journal was not read to its end
+//	T level tile              hashes of the log's tree
+//	C size                    a checkpoint of the log
+//	P seq                     a mark: up to there records were pruned
 const (
 	spaceMeta   = 'k'
 	spaceData   = 'v'
@@ -37,6 +44,11 @@ const (
 	spaceAgent  = 'g'
 	spaceOther  = 'n'
 	spaceState  = 'j'
+	spaceOpen   = 'U'
+
+	spaceTile       = 'T'
+	spaceCheckpoint = 'C'
+	spaceMark       = 'P'
 )
 
 func keyRev() []byte     { return []byte("mrev") }
@@ -44,6 +56,9 @@ func keySeq() []byte     { return []byte("mseq") }
 func keySchema() []byte  { return []byte("mschema") }
 func keyIndex() []byte   { return []byte("mindex") }
 func keyRestore() []byte { return []byte("mrestore") }
+func keyHead() []byte    { return []byte("mtree") }
+func keyPruned() []byte  { return []byte("mpruned") }
+func keyPruning() []byte { return []byte("mpruning") }
 
 // named is the prefix of a space under a name of at most 65535 bytes.
 func named(space byte, name string) []byte {
@@ -86,9 +101,15 @@ func splitNamed(k []byte) (name string, rest []byte, ok bool) {
 
 func keyOp(id []byte) []byte     { return append([]byte{spaceOp}, id...) }
 func keyState(run string) []byte { return append([]byte{spaceState}, run...) }
+func keyOpen(run string) []byte  { return append([]byte{spaceOpen}, run...) }
 
 func keyRecord(seq uint64) []byte { return number([]byte{spaceRecord}, seq) }
 func keyOther(seq uint64) []byte  { return number([]byte{spaceOther}, seq) }
+func keyTile(level int, n uint64) []byte {
+	return number([]byte{spaceTile, byte(level)}, n)
+}
+func keyCheckpoint(size uint64) []byte { return number([]byte{spaceCheckpoint}, size) }
+func keyMark(seq uint64) []byte        { return number([]byte{spaceMark}, seq) }
 func keyRun(run string, runSeq uint64) []byte {
 	return number(named(spaceRun, run), runSeq)
 }

@@ -33,6 +33,10 @@ func TestMain(m *testing.M) {
 		err = childUser(args[1], args[2])
 	case "hold":
 		err = childHold(args[1])
+	case "synced":
+		err = childSynced(args[1], args[2], args[3])
+	case "taker":
+		err = childTaker(args[1])
 	case "limited":
 		err = childLimited(args[1])
 	default:

@@ -47,6 +47,25 @@ func (s *Store) Audit(ctx context.Context, f Filter) iter.Seq2[audit.Record, err
 	}
 }
 
+// Lines is Audit in the exported form: each record's line, without a line end,
+// which is what its leaf in the log's tree is made of. A line is valid until
+// the next.
+func (s *Store) Lines(ctx context.Context, f Filter) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		transcoder, err := audit.NewTranscoder()
+		var line []byte
+		if err == nil {
+			err = s.stored(ctx, f, false, func(p []byte) (bool, error) {
+				line, err = transcoder.AppendLine(line[:0], p)
+				return err == nil && yield(line, nil), err
+			})
+		}
+		if err != nil {
+			yield(nil, fmt.Errorf("reading the audit log: %w", err))
+		}
+	}
+}
+
 // Glances is Audit for who asks the same of very many records: what it yields
 // is valid until the next, and was not decoded whole.
 func (s *Store) Glances(ctx context.Context, f Filter) iter.Seq2[*audit.Glance, error] {

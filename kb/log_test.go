@@ -237,12 +237,20 @@ func TestFilters(t *testing.T) {
 		{Run: "run1", Cap: "fs.write", Decision: "allow"},
 		{SinceMS: mid},
 		{Run: "run2", Agent: "nobody"},
+		{After: 1},
+		{After: 1750},
+		{After: 5 * 701},
+		{After: 5*701 + 3},
+		{After: 1750, Run: "run3"},
+		{After: 1750, Agent: "writer"},
+		{After: 1750, Decision: "deny"},
+		{After: 1750, SinceMS: mid, Cap: "fs"},
 	} {
 		var want []uint64
 		for _, r := range all {
 			d := r.Decision
 			switch {
-			case f.Run != "" && f.Run != r.Head.RunID, f.Agent != "" && f.Agent != r.Head.Agent, f.SinceMS > r.Time.UnixMilli():
+			case f.Run != "" && f.Run != r.Head.RunID, f.Agent != "" && f.Agent != r.Head.Agent, f.SinceMS > r.Time.UnixMilli(), r.Seq <= f.After:
 			case (f.Cap != "" || f.Decision != "") && d == nil:
 			case f.Cap != "" && f.Cap != d.Cap && !strings.HasPrefix(d.Cap, f.Cap+"."), f.Decision == "deny" && !d.Deny, f.Decision == "allow" && d.Deny:
 			default:
@@ -413,5 +421,35 @@ func TestTail(t *testing.T) {
 	}
 	if slowest > 200*time.Millisecond {
 		t.Errorf("a record was shown after %v", slowest)
+	}
+}
+
+// A line is the record's exported form, to the byte, in the same order.
+func TestLinesAreTheRecords(t *testing.T) {
+	home := t.TempDir()
+	s := openStore(t, home)
+	j := newJournal(t, journalDir(t, home, ""), audit.Head{RunID: "0194", Tenant: kb.DefaultTenant, Agent: "a<b>"})
+	for range 300 {
+		if err := j.Event(&audit.Event{Kind: audit.KindCallDone, Verb: "kb_get", Status: "ok", DurationMS: 0.25}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	end(t, j)
+	var want, got []string
+	for _, r := range list(t, s, kb.Filter{}) {
+		line, err := r.AppendJSON(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, string(line))
+	}
+	for line, err := range s.Lines(t.Context(), kb.Filter{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, string(line))
+	}
+	if len(got) != 301 || !slices.Equal(got, want) {
+		t.Errorf("%d lines of %d records", len(got), len(want))
 	}
 }

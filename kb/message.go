@@ -6,7 +6,7 @@ import (
 
 // protocolVersion is what both ends of the socket must agree on. It changes
 // whenever a message or the meaning of a key does.
-const protocolVersion = 4
+const protocolVersion = 5
 
 // A hello opens a connection, from both ends.
 type hello struct {
@@ -41,6 +41,14 @@ const (
 	opBackup
 	opRestore
 	opPutAll
+	opHead
+	opSeal
+	opCheckpoints
+	opInclusion
+	opConsistency
+	opVerifyLog
+	opPrune
+	opMarks
 )
 
 // A request asks the engine for one thing, from this process or another.
@@ -65,6 +73,8 @@ type request struct {
 	Pairs    []pair `cbor:"18,keyasint,omitempty"` // to be restored
 	Replace  bool   `cbor:"19,keyasint,omitempty"` // a restore may take what is there away
 	Items    []Item `cbor:"20,keyasint,omitempty"` // of a put of many
+
+	Walk walkAsk `cbor:"21,keyasint"` // of a verification of the log
 }
 
 // A response answers one request.
@@ -95,6 +105,13 @@ type response struct {
 
 	Revisions []uint64 `cbor:"22,keyasint,omitempty"` // of a put of many, as far as it came
 	Stopped   failure  `cbor:"23,keyasint,omitempty"` // what Text says of the next one
+
+	Head        Head         `cbor:"25,keyasint"` // of the log
+	Older       Head         `cbor:"26,keyasint"` // that a proof goes on from
+	Checkpoints []Checkpoint `cbor:"27,keyasint,omitempty"`
+	Hashes      [][32]byte   `cbor:"28,keyasint,omitempty"` // a proof
+	Walk        walkStep     `cbor:"29,keyasint"`
+	Marks       []Mark       `cbor:"30,keyasint,omitempty"`
 }
 
 // A pair is one key of the database and what is stored there.
@@ -135,7 +152,7 @@ func (f *Filter) Match(r *audit.Record) bool {
 	switch {
 	case f.Run != "" && r.Head.RunID != f.Run, f.Agent != "" && r.Head.Agent != f.Agent:
 		return false
-	case f.SinceMS != 0 && r.Time.UnixMilli() < f.SinceMS:
+	case f.SinceMS != 0 && r.Time.UnixMilli() < f.SinceMS, f.After != 0 && r.Seq <= f.After:
 		return false
 	case !f.decisionsOnly():
 		return true
@@ -156,6 +173,7 @@ type Filter struct {
 	Decision string `cbor:"4,keyasint,omitempty"` // "allow" or "deny"; only decisions match
 	SinceMS  int64  `cbor:"5,keyasint,omitempty"` // milliseconds since 1970: this or later
 	Limit    int    `cbor:"6,keyasint,omitempty"` // the last so many; 0: all
+	After    uint64 `cbor:"7,keyasint,omitempty"` // only records with a higher Seq
 }
 
 // check refuses a filter that could never match.

@@ -26,6 +26,16 @@ type Options struct {
 	Mask        func(domain string, value []byte) []byte
 	MaskVersion string
 
+	// Seal signs a checkpoint: the note says that the log has size records and
+	// root is the root of their tree. SealMark does the same with lines behind the
+	// root, by which it is signed what was pruned. nil: there are no checkpoints,
+	// and nothing can be pruned. Both may be called by several goroutines.
+	Seal     func(size uint64, root [32]byte) (note []byte, err error)
+	SealMark func(size uint64, root [32]byte, lines []string) (note []byte, err error)
+	// CheckpointEvery is how many records there are at most between two
+	// checkpoints; 0 means 10,000.
+	CheckpointEvery int
+
 	// Wait is how long an owner that does not answer is waited for; 0 means 10 s.
 	Wait time.Duration
 	// Now is the clock of what is stored; nil is the system's.
@@ -51,6 +61,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Wait == 0 {
 		o.Wait = 10 * time.Second
+	}
+	if o.CheckpointEvery <= 0 {
+		o.CheckpointEvery = defaultEvery
 	}
 	if o.Now == nil {
 		o.Now = time.Now

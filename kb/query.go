@@ -51,7 +51,10 @@ func (e *engine) seek(ctx context.Context, q *request) (*response, error) {
 	}
 	r := &response{From: 1, UpTo: last}
 	if q.Filter.Limit == 0 {
-		return r, nil
+		if r.From, err = e.first(txn, &q.Filter); err == nil && q.Filter.Run == "" { // the entries of a run are numbered by the run
+			r.From = max(r.From, 1+q.Filter.After)
+		}
+		return r, err
 	}
 	s := span{from: q.From, upTo: last, back: true}
 	if s.from == 0 {
@@ -71,6 +74,22 @@ func (e *engine) seek(ctx context.Context, q *request) (*response, error) {
 	}
 	r.Left = left
 	return r, err
+}
+
+// first is the number of the first entry of an answer that was not pruned, where
+// entries follow each other without gaps.
+func (e *engine) first(txn *badger.Txn, f *Filter) (uint64, error) {
+	m, err := e.lastMark(txn)
+	if err != nil || m == nil {
+		return 1, err
+	}
+	switch indexFor(f).prefix[0] {
+	case spaceRun:
+		return m.Cut[f.Run] + 1, nil
+	case spaceRecord:
+		return m.Pruned + 1, nil
+	}
+	return 1, nil
 }
 
 // page answers matching records from q.From to q.UpTo, as many as fit. More
@@ -101,6 +120,10 @@ type span struct {
 // number that leads to no record, or one left out, is damage.
 func (e *engine) walk(ctx context.Context, txn *badger.Txn, f *Filter, s span, visit func(at uint64, p []byte) bool) (next uint64, more bool, err error) {
 	ix := indexFor(f)
+	pruned, err := getNumber(txn, keyPruned())
+	if err != nil {
+		return 0, false, err
+	}
 	whole := ix.prefix[0] == spaceRecord
 	gaps := gapless{on: whole || f.Run != "", back: s.back}
 	if gaps.on && s.from != math.MaxUint64 {
@@ -114,17 +137,25 @@ func (e *engine) walk(ctx context.Context, txn *badger.Txn, f *Filter, s span, v
 		if more {
 			return at, true, nil
 		}
-		if err := errors.Join(ctx.Err(), gaps.check(at)); err != nil {
-			return 0, false, err
-		}
 		seq, err := ix.number(it.Item(), at)
 		if err != nil {
+			return 0, false, err
+		}
+		if seq-1 < pruned {
+			continue // it is about to be gone
+		}
+		if err := errors.Join(ctx.Err(), gaps.check(at)); err != nil {
 			return 0, false, err
 		}
 		if seq > s.upTo && !s.back {
 			return 0, false, nil
 		}
 		if seq > s.upTo {
+			continue
+		}
+		if seq <= f.After { // not worth reading
+			steps++
+			more = steps >= stepItems
 			continue
 		}
 		p, match, err := e.record(txn, it.Item(), seq, f, s.glance)

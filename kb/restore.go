@@ -40,6 +40,7 @@ type restorable struct {
 	chain       Chain
 	record      audit.Record
 	stored      []byte
+	done        bool // of a state: nothing more will come from its journal
 }
 
 // parsePair checks a pair of a backup. It trusts nothing.
@@ -64,12 +65,15 @@ func parsePair(codec *audit.Codec, p pair) (restorable, error) {
 		return r, r.parseValue(codec)
 	case spaceRecord:
 		return r, r.parseRecord(codec, p.Key)
+	case spaceTile, spaceCheckpoint, spaceMark:
+		return r, r.parseLog(codec, p.Key)
 	case spaceState:
 		r.key = string(p.Key[1:])
 		var s journalState
 		if err := codec.Unmarshal(p.Value, &s); err != nil || r.key == "" {
 			return r, invalidf("the state of a journal makes no sense")
 		}
+		r.done = s.Done
 		return r, nil
 	}
 	return r, invalidf("a pair of another kind")
@@ -144,6 +148,7 @@ func (e *engine) restore(ctx context.Context, q *request) (*response, error) {
 	e.writing.Lock()
 	defer e.writing.Unlock()
 	defer e.reads.changed()
+	e.edge, e.lastSealed = nil, Head{}
 	state, under, err := e.restoring()
 	switch {
 	case err != nil:
@@ -157,8 +162,11 @@ func (e *engine) restore(ctx context.Context, q *request) (*response, error) {
 		return &response{}, err
 	case q.Stage == restoreEnd:
 		err := e.db.Update(func(txn *badger.Txn) error {
-			return errors.Join(txn.Delete(keyRestore()), txn.Set(keyIndex(), []byte(e.opt.indexVersion())))
+			return errors.Join(txn.Delete(keyRestore()), txn.Set(keyIndex(), []byte(e.opt.indexVersion())), boundMarks(txn))
 		})
+		if err == nil {
+			err = e.migrate() // an older store's own log may be there still
+		}
 		if err == nil {
 			e.shut.Store(false)
 		}
@@ -210,10 +218,11 @@ func (e *engine) beginRestore(s restoring, again, replace bool) (*response, erro
 	}
 	e.shut.Store(true)
 	e.snapshots.endAll()
+	e.walks.endAll()
 	spaces := []byte{spaceMeta, spaceData, spaceChain, spaceDoc, spaceIndex, spaceTally}
 	if !s.LogKept {
-		spaces = append(spaces, spaceRecord, spaceRun, spaceAgent, spaceOther, spaceState)
-		if err := e.db.Update(func(txn *badger.Txn) error { return txn.Delete(keySeq()) }); err != nil {
+		spaces = append(spaces, spaceRecord, spaceRun, spaceAgent, spaceOther, spaceState, spaceOpen, spaceTile, spaceCheckpoint, spaceMark)
+		if err := e.db.Update(forgetLog); err != nil {
 			return nil, err
 		}
 	}
@@ -222,6 +231,7 @@ func (e *engine) beginRestore(s restoring, again, replace bool) (*response, erro
 
 // restorePairs restores pairs within one transaction.
 func (e *engine) restorePairs(txn *badger.Txn, s restoring, pairs []pair) error {
+	g := &regrowth{engine: e, txn: txn}
 	for _, p := range pairs {
 		r, err := parsePair(e.codec, p)
 		if err != nil {
@@ -234,15 +244,26 @@ func (e *engine) restorePairs(txn *badger.Txn, s restoring, pairs []pair) error 
 			err = e.restoreChain(txn, s, &r)
 		case s.LogKept:
 		case r.space == spaceState:
-			err = txn.Set(keyState(r.key), slices.Clone(r.stored))
+			err = setState(txn, r.key, slices.Clone(r.stored), r.done)
 		case r.space == spaceRecord:
-			err = e.restoreRecord(txn, &r)
+			err = g.record(&r)
+		case r.space == spaceTile:
+			err = g.leaves(p.Key, r.stored)
+		case r.space == spaceMark:
+			err = g.mark(tailNumber(p.Key), r.stored)
+		case r.space == spaceCheckpoint:
+			err = txn.Set(slices.Clone(p.Key), slices.Clone(r.stored))
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return nil
+	return g.end()
+}
+
+// forgetLog takes away what is known of a log that is dropped.
+func forgetLog(txn *badger.Txn) error {
+	return errors.Join(txn.Delete(keySeq()), txn.Delete(keyHead()), txn.Delete(keyPruned()), txn.Delete(keyPruning()))
 }
 
 func (e *engine) restoreValue(txn *badger.Txn, s restoring, r *restorable) error {
@@ -301,22 +322,6 @@ func (e *engine) restoreChain(txn *badger.Txn, s restoring, r *restorable) error
 		err = txn.Set(keyRev(), number(nil, most))
 	}
 	return errors.Join(err, txn.Set(keyChain(r.domain, r.key), p))
-}
-
-// restoreRecord puts a record of the log in its place; they come in their order.
-func (e *engine) restoreRecord(txn *badger.Txn, r *restorable) error {
-	last, err := getNumber(txn, keySeq())
-	if err != nil {
-		return err
-	}
-	seq := r.record.Seq
-	if seq <= last {
-		return nil // the page is asked for again
-	}
-	if seq != last+1 {
-		return invalidf("record %d of the log follows record %d", seq, last)
-	}
-	return errors.Join(setRecord(txn, r.record.Head.RunID, &r.record, slices.Clone(r.stored)), txn.Set(keySeq(), number(nil, seq)))
 }
 
 func isEmpty(txn *badger.Txn, space byte) bool {

@@ -80,6 +80,19 @@ func FuzzBackup(f *testing.F) {
 	for _, p := range r.Pairs {
 		f.Add(p.Key, p.Value)
 	}
+	ours := newTestKey("ours")
+	note, err := ours.seal(1, [32]byte{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	for k, v := range map[string]any{string(keyCheckpoint(1)): Checkpoint{Head{Size: 1}, note}, string(keyMark(7)): Mark{Head: Head{Size: 9}, Pruned: 7, Note: note}} {
+		p, err := from.codec.Marshal(v)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add([]byte(k), p)
+	}
+	f.Add(keyTile(0, 0), make([]byte, 64))
 	f.Add([]byte(backupMagic), []byte{1, 0, 0, 0, 0xa0})
 	e := testEngine(f)
 	f.Fuzz(func(t *testing.T, k, v []byte) {
@@ -93,6 +106,9 @@ func FuzzBackup(f *testing.F) {
 		q := request{Op: opRestore, Stage: restorePage, Pairs: []pair{{k, v}}}
 		_, err := e.do(t.Context(), &q)
 		mustDo(t, e, request{Op: opRestore, Stage: restoreEnd})
+		if r := mustDo(t, e, request{Op: opSeek}); r.From > r.UpTo+1 {
+			t.Fatalf("%x %x hides what is recorded from now on", k, v)
+		}
 		if err == nil && len(k) > 0 && k[0] == spaceData {
 			// Without its chain a value is not whole; that alone may be missing.
 			if _, err := verifyAll(t, e); err == nil || !strings.Contains(err.Error(), "chain") {

@@ -11,8 +11,9 @@ import (
 //
 //	1  meta and value apart, no index, no chain; it does not say so itself
 //	2  no value has the bit that says that it is trusted
-//	3  as keys.go has it
-const schema = 3
+//	3  the log has no tree
+//	4  as keys.go has it
+const schema = 4
 
 // ErrSchema says that the store was written by a newer version of rlp.
 var ErrSchema = errors.New("store was written by a newer version of rlp")
@@ -38,6 +39,11 @@ func (e *engine) migrate() error {
 	if at == 1 {
 		if err := e.fromSchema1(); err != nil {
 			return fmt.Errorf("migrating the store from schema 1: %w", err)
+		}
+	}
+	if at != 0 && at < 4 {
+		if err := e.addLeaves(); err != nil {
+			return fmt.Errorf("making the tree of the audit log: %w", err)
 		}
 	}
 	if at != schema {

@@ -31,7 +31,8 @@ type snapshot struct {
 }
 
 // backedUp are the spaces that a backup holds; all others follow from them.
-var backedUp = [...]byte{spaceData, spaceChain, spaceRecord, spaceState}
+// Of the log's tree there are the leaves of what was pruned.
+var backedUp = [...]byte{spaceData, spaceChain, spaceMark, spaceTile, spaceRecord, spaceCheckpoint, spaceState}
 
 // backup answers the page q.UpTo of the snapshot q.From; 0: a new one.
 func (e *engine) backup(ctx context.Context, q *request) (*response, error) {
@@ -105,8 +106,15 @@ func (s *snapshot) readSpace(ctx context.Context, r *response, size *int) (full 
 	space := backedUp[s.space]
 	it := s.txn.NewIterator(badger.IteratorOptions{Prefix: []byte{space}, PrefetchValues: true, PrefetchSize: 100})
 	defer it.Close()
+	pruned, err := getNumber(s.txn, keyPruned())
+	if err != nil {
+		return false, err
+	}
 	if s.from == nil {
 		s.from = []byte{space}
+		if space == spaceRecord {
+			s.from = keyRecord(pruned + 1)
+		}
 	}
 	for it.Seek(s.from); it.Valid(); it.Next() {
 		if err := ctx.Err(); err != nil {
@@ -119,6 +127,11 @@ func (s *snapshot) readSpace(ctx context.Context, r *response, size *int) (full 
 		}
 		if p.Value, err = it.Item().ValueCopy(nil); err != nil {
 			return false, fmt.Errorf("%w: %w", ErrDamaged, err)
+		}
+		if space == spaceTile {
+			if p.Value = prunedLeaves(p, pruned); p.Value == nil {
+				return false, nil
+			}
 		}
 		r.Pairs = append(r.Pairs, p)
 		*size += len(p.Key) + len(p.Value)

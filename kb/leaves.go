@@ -1,0 +1,73 @@
+package kb
+
+import (
+	"errors"
+
+	"github.com/dgraph-io/badger/v4"
+	"golang.org/x/mod/sumdb/tlog"
+)
+
+// leavesStep is how many records of an older store get their leaves within one
+// transaction.
+const leavesStep = 4096
+
+// addLeaves gives records that entered the log before it was a tree their
+// leaves. It may be ended at any point and begun again: the head says how far
+// it came. A record that is missing or cannot be read gets the leaf of the empty
+// line, so that whoever verifies the log finds it, and what else is in the
+// store can be used.
+func (e *engine) addLeaves() error {
+	for {
+		more := false
+		var t *tree
+		err := e.db.Update(func(txn *badger.Txn) error {
+			last, err := getNumber(txn, keySeq())
+			if err != nil {
+				return err
+			}
+			if t, err = e.currentTree(txn); err != nil {
+				return err
+			}
+			for range leavesStep {
+				if t.size >= last {
+					return t.save(txn)
+				}
+				p, err := get(txn, keyRecord(t.size+1))
+				if err != nil {
+					return err
+				}
+				leaf, _, err := e.leafer.leaf(p)
+				if err != nil {
+					leaf = tlog.RecordHash(nil)
+				}
+				t.add(leaf)
+			}
+			more = true
+			return t.save(txn)
+		})
+		if err != nil {
+			return err
+		}
+		e.edge = t
+		if !more {
+			return e.sealLeaves(t.head())
+		}
+	}
+}
+
+// sealLeaves makes the first checkpoint of an older store. One that cannot be
+// made is tried again with the next records.
+func (e *engine) sealLeaves(head Head) error {
+	if e.opt.Seal == nil || head.Size == 0 {
+		return nil
+	}
+	err := e.db.Update(func(txn *badger.Txn) error {
+		_, err := e.sealAt(txn, head)
+		return err
+	})
+	e.owed = err != nil
+	if errors.Is(err, ErrDamaged) {
+		return err
+	}
+	return nil
+}

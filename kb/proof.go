@@ -1,0 +1,154 @@
+package kb
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/dgraph-io/badger/v4"
+	"golang.org/x/mod/sumdb/tlog"
+)
+
+// An Inclusion proves that a record is in the log of a certain head.
+type Inclusion struct {
+	Seq   uint64
+	Head  Head
+	Leaf  tlog.Hash
+	Proof tlog.RecordProof // of leaf Seq-1 in the tree of Head
+	Line  []byte           // the record as it is exported; nil: it was pruned, and whoever kept its line can still show it
+}
+
+// Inclusion proves that record seq is among the first size of the log; size 0
+// means all.
+func (s *Store) Inclusion(ctx context.Context, seq, size uint64) (Inclusion, error) {
+	r, err := s.do(ctx, &request{Op: opInclusion, From: seq, UpTo: size})
+	if err != nil {
+		return Inclusion{}, fmt.Errorf("proving record %d: %w", seq, err)
+	}
+	in := Inclusion{Seq: seq, Head: r.Head, Proof: ofHashes(r.Hashes), Line: r.Value}
+	if len(in.Proof) == 0 {
+		return in, fmt.Errorf("proving record %d: %w", seq, ErrDamaged)
+	}
+	in.Leaf, in.Proof = in.Proof[0], in.Proof[1:]
+	return in, nil
+}
+
+// Consistency proves that the first oldSize records of the log of newSize are
+// those of the log of oldSize; newSize 0 means all.
+func (s *Store) Consistency(ctx context.Context, oldSize, newSize uint64) (older, newer Head, proof tlog.TreeProof, err error) {
+	r, err := s.do(ctx, &request{Op: opConsistency, From: oldSize, UpTo: newSize})
+	if err != nil {
+		return older, newer, nil, fmt.Errorf("proving that the log of %d records goes on: %w", oldSize, err)
+	}
+	return r.Older, r.Head, ofHashes(r.Hashes), nil
+}
+
+func toHashes(hs []tlog.Hash) [][32]byte {
+	out := make([][32]byte, len(hs))
+	for i, h := range hs {
+		out[i] = h
+	}
+	return out
+}
+
+func ofHashes(hs [][32]byte) []tlog.Hash {
+	out := make([]tlog.Hash, len(hs))
+	for i, h := range hs {
+		out[i] = h
+	}
+	return out
+}
+
+// sized is the head of the log when it had size records; 0: as it is.
+func sized(txn *badger.Txn, size uint64) (Head, error) {
+	head, err := storedHead(txn)
+	if err != nil || size == 0 || size == head.Size {
+		return head, err
+	}
+	if size > head.Size {
+		return head, invalidf("the log has %d records, not %d", head.Size, size)
+	}
+	root, err := rootAt(txn, size)
+	return Head{size, root}, err
+}
+
+// inclusion answers the proof of record q.From in the log of q.UpTo records.
+func (e *engine) inclusion(q *request) (*response, error) {
+	txn := e.db.NewTransaction(false)
+	defer txn.Discard()
+	head, err := sized(txn, q.UpTo)
+	if err != nil {
+		return nil, err
+	}
+	if q.From == 0 || q.From > head.Size {
+		return nil, invalidf("there is no record %d among %d", q.From, head.Size)
+	}
+	n := int64(q.From - 1)
+	proof, err := tlog.ProveRecord(int64(head.Size), n, hashes{txn})
+	if err != nil {
+		return nil, err
+	}
+	leaf, line, err := e.leafOf(txn, q.From)
+	if err != nil {
+		return nil, err
+	}
+	if tlog.CheckRecord(proof, int64(head.Size), head.Root, n, leaf) != nil {
+		return nil, damagedf("record %d is not the one that entered the log", q.From)
+	}
+	return &response{Head: head, Value: line, Hashes: toHashes(append([]tlog.Hash{leaf}, proof...))}, nil
+}
+
+// leafOf is the leaf of a record and its line, nil if it was pruned.
+func (e *engine) leafOf(txn *badger.Txn, seq uint64) (leaf tlog.Hash, line []byte, err error) {
+	pruned, err := getNumber(txn, keyPruned())
+	if err != nil {
+		return leaf, nil, err
+	}
+	if seq <= pruned {
+		hs, err := hashes{txn}.ReadHashes([]int64{tlog.StoredHashIndex(0, int64(seq-1))})
+		if err != nil {
+			return leaf, nil, err
+		}
+		return hs[0], nil, nil
+	}
+	p, err := get(txn, keyRecord(seq))
+	if err == nil && p == nil {
+		err = damagedf("record %d is missing from the log", seq)
+	}
+	if err != nil {
+		return leaf, nil, err
+	}
+	l, err := newLeafer()
+	if err != nil {
+		return leaf, nil, err
+	}
+	leaf, line, err = l.leaf(p)
+	if err != nil {
+		err = fmt.Errorf("%w: record %d: %w", ErrDamaged, seq, err)
+	}
+	return leaf, line, err
+}
+
+// consistency answers the proof that the log of q.From records became that of q.UpTo.
+func (e *engine) consistency(q *request) (*response, error) {
+	txn := e.db.NewTransaction(false)
+	defer txn.Discard()
+	newer, err := sized(txn, q.UpTo)
+	if err != nil {
+		return nil, err
+	}
+	if q.From == 0 || q.From > newer.Size {
+		return nil, invalidf("a log of %d records does not become one of %d", q.From, newer.Size)
+	}
+	older, err := sized(txn, q.From)
+	if err != nil {
+		return nil, err
+	}
+	proof, err := tlog.ProveTree(int64(newer.Size), int64(older.Size), hashes{txn})
+	if err != nil {
+		return nil, err
+	}
+	if tlog.CheckTree(proof, int64(newer.Size), newer.Root, int64(older.Size), older.Root) != nil {
+		return nil, damagedf("the log of %d records does not go on from that of %d", newer.Size, older.Size)
+	}
+	return &response{Head: newer, Older: older, Hashes: toHashes(proof)}, nil
+}

@@ -1,0 +1,290 @@
+package kb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/dgraph-io/badger/v4"
+	"golang.org/x/mod/sumdb/tlog"
+
+	"runloop.dev/rlp/internal/audit"
+)
+
+// Prune removes the records from the beginning of the log that are older than
+// before, up to the first that is not or that is of a run that has not ended.
+// Their leaves stay, so that the log is still the one that it was, and what was
+// pruned is on record, signed. A record that is not the one that entered the log
+// is not removed, nor what comes after it. Prune returns the last mark, if there
+// is one, and how many records are gone that were there before; what an earlier
+// one was interrupted in is done first.
+func (s *Store) Prune(ctx context.Context, before time.Time) (Mark, int, error) {
+	q := &request{Op: opPrune, Filter: Filter{SinceMS: before.UnixMilli()}}
+	var last Mark
+	n := 0
+	for {
+		r, err := s.do(ctx, q)
+		if err != nil {
+			return last, n, fmt.Errorf("pruning the audit log: %w", err)
+		}
+		n += r.Left
+		if len(r.Marks) > 0 {
+			last = r.Marks[0]
+		}
+		if !r.More {
+			return last, n, nil
+		}
+	}
+}
+
+// prune does a step: it goes on removing what is marked, or marks more.
+func (e *engine) prune(ctx context.Context, q *request) (*response, error) {
+	if e.opt.SealMark == nil {
+		return nil, fmt.Errorf("%w: %w, and who removes records must sign for it", ErrUnavailable, ErrNoSeal)
+	}
+	select {
+	case e.ingesting <- struct{}{}:
+		defer func() { <-e.ingesting }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-e.quit:
+		return nil, ErrClosed
+	}
+	until := time.Now().Add(verifyStep)
+	r := &response{}
+	under, err := e.pruning(func(txn *badger.Txn) error {
+		m, err := e.lastMark(txn)
+		if err == nil && m != nil {
+			r.Marks = []Mark{*m}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !under {
+		m, all, err := e.markMore(ctx, q.Filter.SinceMS, until)
+		if err != nil || m == nil {
+			return r, err
+		}
+		r.Marks, r.More = []Mark{*m}, !all
+	}
+	n, done, err := e.removePruned(ctx, until)
+	r.Left, r.More = n, r.More || under || !done
+	return r, err
+}
+
+// pruning reports whether what is marked is not gone altogether.
+func (e *engine) pruning(also func(txn *badger.Txn) error) (under bool, err error) {
+	err = e.db.View(func(txn *badger.Txn) error {
+		p, err := get(txn, keyPruning())
+		under = p != nil
+		return errors.Join(err, also(txn))
+	})
+	return under, err
+}
+
+// A cutter finds how much of the beginning of the log may go.
+type cutter struct {
+	*engine
+	txn    *badger.Txn
+	before int64
+	leafer *leafer
+	glance audit.Glance
+	seen   map[string]uint64 // the last number of each run that goes
+	ends   map[string]uint64 // and of each that has ended, in the whole log
+}
+
+// markMore puts a mark into the database that says what is pruned from now on;
+// all: there is nothing behind it that might go too. nil: there is nothing.
+func (e *engine) markMore(ctx context.Context, before int64, until time.Time) (m *Mark, all bool, err error) {
+	err = e.db.Update(func(txn *badger.Txn) error {
+		l, err := newLeafer()
+		if err != nil {
+			return err
+		}
+		was, err := e.lastMark(txn)
+		if err != nil {
+			return err
+		}
+		if was == nil {
+			was = &Mark{}
+		}
+		c := &cutter{engine: e, txn: txn, before: before, leafer: l, seen: map[string]uint64{}, ends: map[string]uint64{}}
+		var upTo uint64
+		if upTo, all, err = c.cut(ctx, was.Pruned, until); err != nil || upTo == was.Pruned {
+			return err
+		}
+		m = &Mark{Pruned: upTo, UnixMS: e.opt.Now().UnixMilli(), Cut: c.cuts(was)}
+		if m.Head, err = storedHead(txn); err != nil {
+			return err
+		}
+		if err := e.extended(txn, m.Head); err != nil {
+			return err
+		}
+		return e.putMark(txn, m)
+	})
+	return m, all, err
+}
+
+// putMark signs and stores a mark, from when on nobody is shown what it is about.
+func (e *engine) putMark(txn *badger.Txn, m *Mark) (err error) {
+	m.Note, err = e.opt.SealMark(m.Head.Size, m.Head.Root, m.lines())
+	if err == nil && (len(m.Note) == 0 || len(m.Note) > maxNote) {
+		err = fmt.Errorf("a note of %d bytes", len(m.Note))
+	}
+	if err != nil {
+		return fmt.Errorf("signing what is pruned: %w", err)
+	}
+	p, err := e.codec.Marshal(m)
+	if err != nil {
+		return err
+	}
+	return errors.Join(txn.Set(keyMark(m.Pruned), p), txn.Set(keyPruned(), number(nil, m.Pruned)), txn.Set(keyPruning(), nil))
+}
+
+// cut finds the last record that may go, after those that are gone. It ends at
+// the first that may not, or when time is up.
+func (c *cutter) cut(ctx context.Context, gone uint64, until time.Time) (upTo uint64, all bool, err error) {
+	upTo = gone
+	it := c.txn.NewIterator(badger.IteratorOptions{Prefix: []byte{spaceRecord}})
+	defer it.Close()
+	var leaves []byte
+	for it.Seek(keyRecord(gone + 1)); it.Valid(); it.Next() {
+		seq := upTo + 1
+		if seq%tileWidth == 0 && (ctx.Err() != nil || time.Now().After(until)) {
+			return upTo, false, ctx.Err()
+		}
+		if leaves == nil || upTo%tileWidth == 0 {
+			if leaves, err = get(c.txn, keyTile(0, upTo/tileWidth)); err != nil {
+				return upTo, false, err
+			}
+		}
+		at := int(upTo%tileWidth) * tlog.HashSize
+		var may bool
+		err := it.Item().Value(func(p []byte) (err error) {
+			may, err = c.may(tailNumber(it.Item().Key()), seq, p, leaves[min(at, len(leaves)):])
+			return err
+		})
+		if err != nil || !may {
+			return upTo, true, err
+		}
+		upTo = seq
+	}
+	return upTo, true, nil
+}
+
+// may reports whether a record may go.
+func (c *cutter) may(at, seq uint64, p, leaves []byte) (bool, error) {
+	if at != seq {
+		return false, damagedf("record %d is missing from the log", seq)
+	}
+	leaf, _, err := c.leafer.leaf(p)
+	if err == nil {
+		err = c.glance.Read(p)
+	}
+	if err != nil {
+		return false, fmt.Errorf("%w: record %d: %w", ErrDamaged, seq, err)
+	}
+	if len(leaves) < tlog.HashSize || tlog.Hash(leaves) != leaf || c.glance.Seq != seq {
+		return false, damagedf("record %d is not the one that entered the log; it stays, and rlp audit verify says more", seq)
+	}
+	if c.glance.UnixMS >= c.before {
+		return false, nil
+	}
+	run := string(c.glance.Run)
+	if c.ends[run] == 0 {
+		if c.ends[run], err = c.endOf(run); err != nil || c.ends[run] == 0 {
+			return false, err
+		}
+	}
+	c.seen[run] = c.glance.RunSeq
+	return true, nil
+}
+
+// endOf is the number of the record that ends a run, in the run; 0: it goes on.
+func (c *cutter) endOf(run string) (uint64, error) {
+	prefix := named(spaceRun, run)
+	it := c.txn.NewIterator(badger.IteratorOptions{Prefix: prefix, Reverse: true})
+	defer it.Close()
+	it.Seek(number(prefix[:len(prefix):len(prefix)], ^uint64(0)))
+	if !it.Valid() {
+		return 0, damagedf("nothing leads to run %s", run)
+	}
+	p, err := it.Item().ValueCopy(nil)
+	if err == nil {
+		p, err = get(c.txn, keyRecord(tailNumber(p)))
+	}
+	var g audit.Glance
+	if err == nil {
+		err = g.Read(p)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("%w: the last record of run %s: %w", ErrDamaged, run, err)
+	}
+	if g.Decided || !audit.Ends(string(g.Kind)) || string(g.Run) != run {
+		return 0, nil
+	}
+	return g.RunSeq, nil
+}
+
+// cuts are the runs that have records on both sides.
+func (c *cutter) cuts(was *Mark) map[string]uint64 {
+	cut := map[string]uint64{}
+	for run, n := range was.Cut {
+		if _, seen := c.seen[run]; !seen {
+			cut[run] = n
+		}
+	}
+	for run, n := range c.seen {
+		if n < c.ends[run] {
+			cut[run] = n
+		}
+	}
+	return cut
+}
+
+// removePruned removes what is marked, until time is up.
+func (e *engine) removePruned(ctx context.Context, until time.Time) (n int, done bool, err error) {
+	for !done && err == nil && ctx.Err() == nil && (n == 0 || time.Now().Before(until)) {
+		var some int
+		err = e.db.Update(func(txn *badger.Txn) (err error) {
+			some, err = e.removeSome(txn)
+			done = some < intakeItems
+			if err == nil && done {
+				err = txn.Delete(keyPruning())
+			}
+			return err
+		})
+		n += some
+	}
+	return n, done, errors.Join(err, ctx.Err())
+}
+
+// removeSome removes the first records that are marked, with what leads to them.
+func (e *engine) removeSome(txn *badger.Txn) (n int, err error) {
+	pruned, err := getNumber(txn, keyPruned())
+	if err != nil {
+		return 0, err
+	}
+	var keys [][]byte
+	var x indexWalk
+	var g audit.Glance
+	it := txn.NewIterator(badger.IteratorOptions{Prefix: []byte{spaceRecord}})
+	for it.Rewind(); it.Valid() && n < intakeItems && tailNumber(it.Item().Key()) <= pruned; it.Next() {
+		keys = append(keys, it.Item().KeyCopy(nil))
+		n++
+		if err = it.Item().Value(g.Read); err != nil {
+			break
+		}
+		x.entries(&g, func(_ int, entry []byte, key int) { keys = append(keys, append([]byte(nil), entry[:key]...)) })
+	}
+	it.Close()
+	for _, k := range keys {
+		if err == nil {
+			err = txn.Delete(k)
+		}
+	}
+	return n, err
+}

@@ -1,0 +1,360 @@
+package kb
+
+import (
+	"bytes"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dgraph-io/badger/v4"
+	"golang.org/x/mod/sumdb/tlog"
+)
+
+// prunable is a store with a clock of its own: a run that ended long ago, one that
+// ended long ago and has records behind one that goes on, the one that goes on,
+// and one of today.
+func prunable(t *testing.T) (*Store, Options) {
+	t.Helper()
+	o := sealed(Options{Home: filepath.Join(t.TempDir(), "home")})
+	s := openSealed(t, o)
+	ingest := func(want int) {
+		t.Helper()
+		if got, err := s.Ingest(t.Context()); err != nil || got.Records != want {
+			t.Fatal(got, err)
+		}
+	}
+	record(t, o.Home, "run1", 300)
+	ingest(301)
+	j := begun(t, o.Home, "run22", 10)
+	ingest(10)
+	record(t, o.Home, "run333", 20)
+	ingest(21)
+	decide(t, j, 10)
+	ingest(10)
+	endRun(t, j)
+	ingest(1)
+	begun(t, o.Home, "run4444", 5)
+	ingest(5)
+	record(t, o.Home, "run55555", 20)
+	ingest(21)
+	return s, o
+}
+
+// What was pruned is gone for every question, on record, and the log is still the
+// one that it was: it verifies, proofs of what is left are good, heads from before
+// hold, and who kept the line of a record that is gone can prove it.
+func TestPrune(t *testing.T) {
+	s, o := prunable(t)
+	ours := LogCheck{Open: newTestKey("ours").open}
+	before, err := s.VerifyLog(t.Context(), ours)
+	if err != nil || before.Records != 369 || before.Open != 1 {
+		t.Fatal(before, err)
+	}
+	kept, err := s.Inclusion(t.Context(), 7, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mark, n, err := s.Prune(t.Context(), time.Now().Add(-time.Hour))
+	if err != nil || n != 0 || mark.Note != nil {
+		t.Fatal("nothing is old:", mark, n, err)
+	}
+	client, err := Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	// Up to the run that goes on, though everything is older.
+	if mark, n, err = client.Prune(t.Context(), time.Now().Add(time.Hour)); err != nil || n != 343 || mark.Pruned != 343 || len(mark.Cut) != 0 {
+		t.Fatal(mark, n, err)
+	}
+	after, err := client.VerifyLog(t.Context(), LogCheck{Open: ours.Open, Against: []Head{before.Head, {17, mustRoot(t, s, 17)}}})
+	if err != nil || after.Head != before.Head || after.Records != 26 || after.Pruned != 343 || after.From != 344 || after.PrunedMS == 0 || after.Unfinished {
+		t.Fatalf("%+v, %v", after, err)
+	}
+	count := func(f Filter) (n int) {
+		for _, err := range s.Audit(t.Context(), f) {
+			if err != nil {
+				t.Errorf("%+v: %v", f, err)
+			}
+			n++
+		}
+		return n
+	}
+	for _, c := range []struct {
+		f    Filter
+		want int
+	}{
+		{Filter{}, 26},
+		{Filter{Limit: 3}, 3},
+		{Filter{Limit: 1000}, 26},
+		{Filter{Run: "run1"}, 0},
+		{Filter{Run: "run55555"}, 21},
+		{Filter{Agent: "writer"}, 5},
+		{Filter{Decision: "deny"}, 16},
+		{Filter{Run: "run1", Limit: 4}, 0},
+		{Filter{After: 360}, 9},
+		{Filter{After: 5}, 26},
+	} {
+		if got := count(c.f); got != c.want {
+			t.Errorf("%+v: %d records, want %d", c.f, got, c.want)
+		}
+	}
+	gone, err := s.Inclusion(t.Context(), 7, 0)
+	if err != nil || gone.Line != nil || gone.Leaf != tlog.RecordHash(kept.Line) || tlog.CheckRecord(gone.Proof, 369, gone.Head.Root, 6, gone.Leaf) != nil {
+		t.Error("a record that is gone:", gone, err)
+	}
+	left, err := s.Inclusion(t.Context(), 350, 360)
+	if err != nil || tlog.CheckRecord(left.Proof, 360, left.Head.Root, 349, tlog.RecordHash(left.Line)) != nil {
+		t.Error("a record that is left:", err)
+	}
+	if older, newer, proof, err := s.Consistency(t.Context(), 99, 0); err != nil || tlog.CheckTree(proof, 369, newer.Root, 99, older.Root) != nil {
+		t.Error(err)
+	}
+	if _, err := s.VerifyLog(t.Context(), LogCheck{Run: "run55555", Open: ours.Open}); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.VerifyLog(t.Context(), LogCheck{Since: Head{99, mustRoot(t, s, 99)}, Open: ours.Open}); err != nil {
+		t.Error("since before what was pruned:", err)
+	}
+	if marks, err := s.Marks(t.Context()); err != nil || len(marks) != 1 || !slices.Equal(marks[0].lines(), mark.lines()) {
+		t.Error(marks, err)
+	}
+	// What comes later is pruned with another mark.
+	record(t, o.Home, "run666666", 5)
+	if _, err := s.Checkpoint(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := s.VerifyLog(t.Context(), ours); err != nil || r.Records != 32 {
+		t.Error(r, err)
+	}
+}
+
+func mustRoot(t *testing.T, s *Store, size uint64) [32]byte {
+	t.Helper()
+	older, _, _, err := s.Consistency(t.Context(), size, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return older.Root
+}
+
+// A run that has records on both sides is on record too: it goes on with the
+// number that follows.
+func TestPruneCutsRuns(t *testing.T) {
+	o := sealed(Options{Home: filepath.Join(t.TempDir(), "home")})
+	e := testEngineOf(t, o)
+	j := begun(t, o.Home, "run1", 10)
+	mustDo(t, e, request{Op: opIngest})
+	record(t, o.Home, "run22", 5)
+	mustDo(t, e, request{Op: opIngest})
+	endRun(t, j)
+	mustDo(t, e, request{Op: opIngest})
+	// The first ten records are old: as they would be if the run had slept.
+	var last int64
+	for _, p := range dump(t, e, spaceRecord) {
+		rec, err := e.codec.Decode(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rec.Seq == 11 {
+			last = rec.Time.UnixMilli()
+		}
+	}
+	// Only what was recorded before that is pruned; a busy machine may have
+	// recorded all in one millisecond, and then nothing is.
+	r := mustDo(t, e, request{Op: opPrune, Filter: Filter{SinceMS: last}})
+	if len(r.Marks) == 0 {
+		e.cutAt(t, 10)
+	}
+	report, err := walkAll(t, e, LogCheck{Open: newTestKey("ours").open})
+	if err != nil || report.Pruned == 0 || report.Records != 17-int(report.Pruned) {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	m, err := lastMarkOf(e)
+	if err != nil || m.Cut["run1"] != m.Pruned {
+		t.Fatal(m, err)
+	}
+	page := mustDo(t, e, request{Op: opSeek, Filter: Filter{Run: "run1"}})
+	if page.From != m.Pruned+1 {
+		t.Errorf("a reading of what is left begins at %d", page.From)
+	}
+	got := mustDo(t, e, request{Op: opPage, Filter: Filter{Run: "run1"}, From: page.From, UpTo: page.UpTo})
+	if len(got.Records) != 11-int(m.Pruned) {
+		t.Errorf("%d records", len(got.Records))
+	}
+	// Without what says where the run was cut, it has a gap.
+	m.Cut = nil
+	m.Note, _ = newTestKey("ours").mark(m.Head.Size, m.Head.Root, m.lines())
+	p, err := e.codec.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.db.Update(func(txn *badger.Txn) error { return txn.Set(keyMark(m.Pruned), p) }); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := walkAll(t, e, LogCheck{}); !hasFault(err, FaultRun) {
+		t.Error(err)
+	}
+}
+
+// cutAt prunes up to a record, whatever its time.
+func (e *engine) cutAt(t *testing.T, upTo uint64) {
+	t.Helper()
+	err := e.db.Update(func(txn *badger.Txn) error {
+		head, err := storedHead(txn)
+		if err != nil {
+			return err
+		}
+		return e.putMark(txn, &Mark{Head: head, Pruned: upTo, UnixMS: 1, Cut: map[string]uint64{"run1": upTo}})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustDo(t, e, request{Op: opPrune})
+}
+
+func lastMarkOf(e *engine) (m *Mark, err error) {
+	err = e.db.View(func(txn *badger.Txn) error {
+		m, err = e.lastMark(txn)
+		return err
+	})
+	return m, err
+}
+
+// walkAll is VerifyLog on an engine.
+func walkAll(t testing.TB, e *engine, c LogCheck) (LogReport, error) {
+	t.Helper()
+	j := newJudge(&c)
+	q := &request{Op: opVerifyLog, Walk: j.ask()}
+	for {
+		r, err := e.do(t.Context(), q)
+		if err != nil {
+			return j.report, err
+		}
+		if err := j.judge(&r.Walk); err != nil || r.Walk.Finished {
+			return j.report, err
+		}
+		q.From, q.UpTo = r.Next, q.UpTo+1
+	}
+}
+
+func hasFault(err error, f Fault) bool {
+	fault, is := asLogError(err)
+	return is && fault.Fault == f
+}
+
+// A prune that is interrupted shows nothing of what it was to remove, and the
+// next one goes on; without a key there is none, and what was tampered with stays.
+func TestPruneIsCareful(t *testing.T) {
+	s, o := prunable(t)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ours := newTestKey("ours").open
+	bare := o
+	bare.Seal, bare.SealMark = nil, nil
+	e := testEngineOf(t, bare)
+	if _, err := e.do(t.Context(), &request{Op: opPrune}); !errors.Is(err, ErrNoSeal) {
+		t.Error("without a key:", err)
+	}
+	e.opt = sealedDefaults(t, o)
+	m, all, err := e.markMore(t.Context(), time.Now().Add(time.Hour).UnixMilli(), time.Now().Add(time.Hour))
+	if err != nil || !all || m.Pruned != 343 {
+		t.Fatal(m, err)
+	}
+	if r, err := walkAll(t, e, LogCheck{Open: ours}); err != nil || !r.Unfinished || r.Records != 26 {
+		t.Errorf("interrupted: %+v, %v", r, err)
+	}
+	for _, f := range []Filter{{Run: "run1"}, {Run: "run1", Limit: 5}, {Limit: 400}, {Decision: "deny", Limit: 400}, {}} {
+		r := mustDo(t, e, request{Op: opSeek, Filter: f})
+		if f.Limit = 0; r.From != 0 {
+			r = mustDo(t, e, request{Op: opPage, Filter: f, From: r.From, UpTo: r.UpTo})
+		}
+		if len(r.Records) > 26 {
+			t.Errorf("interrupted, %+v shows %d records", f, len(r.Records))
+		}
+	}
+	if r := mustDo(t, e, request{Op: opPrune, Filter: Filter{SinceMS: 1}}); r.Left != 343 || !r.More {
+		t.Error("gone on:", r.Left, r.More)
+	}
+	if r, err := walkAll(t, e, LogCheck{Open: ours}); err != nil || r.Unfinished || len(dump(t, e, spaceRecord)) != 26 {
+		t.Error(r, err)
+	}
+	for _, space := range []byte{spaceRun, spaceAgent} {
+		if n := len(dump(t, e, space)); n != 26 {
+			t.Errorf("%d entries are left in %c", n, space)
+		}
+	}
+	// Records that come back are seen.
+	if err := e.db.Update(func(txn *badger.Txn) error { return txn.Set(keyRecord(7), []byte("x")) }); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := walkAll(t, e, LogCheck{}); !hasFault(err, FaultInserted) {
+		t.Error(err)
+	}
+}
+
+func sealedDefaults(t *testing.T, o Options) Options {
+	t.Helper()
+	o, err := sealed(o).withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// What an adversary has changed is not pruned away.
+func TestPruneKeepsEvidence(t *testing.T) {
+	o, _ := threeRuns(t)
+	attack(t, o, func(a *adversary) {
+		recs := a.records()
+		recs[49].Decision.Target = "/etc/shadow"
+		a.put(50, recs[49])
+	})
+	s := openSealed(t, o)
+	if _, n, err := s.Prune(t.Context(), time.Now().Add(time.Hour)); !errors.Is(err, ErrDamaged) || n != 0 {
+		t.Error(n, err)
+	}
+}
+
+// A backup carries the tree of what was pruned, the checkpoints and the marks:
+// the restored log verifies against heads of before, and goes on.
+func TestRestoredLogVerifies(t *testing.T) {
+	s, _ := prunable(t)
+	ours := LogCheck{Open: newTestKey("ours").open}
+	for _, pruned := range []bool{false, true} {
+		if pruned {
+			if _, n, err := s.Prune(t.Context(), time.Now().Add(time.Hour)); err != nil || n != 343 {
+				t.Fatal(n, err)
+			}
+		}
+		want, err := s.VerifyLog(t.Context(), ours)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var file bytes.Buffer
+		if _, err := s.Backup(t.Context(), &file); err != nil {
+			t.Fatal(err)
+		}
+		home := filepath.Join(t.TempDir(), "home")
+		to := openSealed(t, Options{Home: home})
+		if _, err := to.Restore(t.Context(), bytes.NewReader(file.Bytes()), false); err != nil {
+			t.Fatal(err)
+		}
+		got, err := to.VerifyLog(t.Context(), LogCheck{Open: ours.Open, Against: []Head{want.Head}})
+		if err != nil || got != want {
+			t.Errorf("restored: %+v, %v; before: %+v", got, err, want)
+		}
+		record(t, home, "run7777777", 5)
+		// The run that was under way goes on where it was, and not here: it gets an end.
+		if got, err := to.Ingest(t.Context()); err != nil || len(got.Damaged) != 1 || !strings.Contains(got.Damaged[0], "run4444") {
+			t.Error(got, err)
+		}
+		if got, err := to.VerifyLog(t.Context(), ours); err != nil || got.Sealed != want.Head.Size+7 {
+			t.Error(got, err)
+		}
+	}
+}

@@ -1,0 +1,480 @@
+package kb
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/dgraph-io/badger/v4"
+	"golang.org/x/mod/sumdb/tlog"
+	"pgregory.net/rapid"
+)
+
+// A checkpoint is made when a run ends, every so many records, and when it is
+// asked for; each is a head that the log went through, and is made once.
+func TestCheckpoints(t *testing.T) {
+	o := sealed(Options{Home: filepath.Join(t.TempDir(), "home"), CheckpointEvery: 100})
+	s := openSealed(t, o)
+	client := openSealed(t, o)
+	sizes := func(after uint64) (got []uint64) {
+		for c, err := range client.Checkpoints(t.Context(), after) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			opened, err := newTestKey("ours").open(c.Note)
+			if err != nil || opened.Head != c.Head {
+				t.Fatal(c, opened, err)
+			}
+			got = append(got, c.Head.Size)
+		}
+		return got
+	}
+	j := begun(t, o.Home, "run1", 90)
+	if _, err := s.Ingest(t.Context()); err != nil || len(sizes(0)) != 0 {
+		t.Fatal(sizes(0), err)
+	}
+	decide(t, j, 20)
+	if _, err := s.Ingest(t.Context()); err != nil || !slices.Equal(sizes(0), []uint64{110}) {
+		t.Fatal(sizes(0), err)
+	}
+	decide(t, j, 5)
+	for range 2 {
+		c, err := client.Checkpoint(t.Context())
+		if err != nil || c.Head.Size != 115 {
+			t.Fatal(c, err)
+		}
+	}
+	endRun(t, j)
+	if _, err := s.Ingest(t.Context()); err != nil || !slices.Equal(sizes(0), []uint64{110, 115, 116}) || !slices.Equal(sizes(110), []uint64{115, 116}) {
+		t.Fatal(sizes(0), err)
+	}
+	if _, err := openSealed(t, Options{Home: filepath.Join(t.TempDir(), "home")}).Checkpoint(t.Context()); err != nil {
+		t.Error("of an empty log:", err)
+	}
+	bare, err := Open(t.Context(), Options{Home: filepath.Join(t.TempDir(), "home")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer bare.Close()
+	if _, err := bare.Checkpoint(t.Context()); !errors.Is(err, ErrUnavailable) {
+		t.Error("without a key:", err)
+	}
+}
+
+// A key that cannot be used keeps no record out of the log: that there is no
+// checkpoint is reported, verify names the run that has none, and the next
+// records are signed with those before them.
+func TestNoCheckpointNow(t *testing.T) {
+	working := true
+	o := sealed(Options{Home: filepath.Join(t.TempDir(), "home")})
+	seal := o.Seal
+	o.Seal = func(size uint64, root [32]byte) ([]byte, error) {
+		if !working {
+			return nil, errors.New("the key is gone")
+		}
+		return seal(size, root)
+	}
+	s, err := Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	record(t, o.Home, "run1", 5)
+	if _, err := s.Ingest(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	working = false
+	record(t, o.Home, "run22", 5)
+	got, err := s.Ingest(t.Context())
+	if err != nil || got.Records != 6 || len(got.Damaged) != 1 || !strings.Contains(got.Damaged[0], "the key is gone") {
+		t.Fatal(got, err)
+	}
+	check := LogCheck{Open: newTestKey("ours").open}
+	var fault *LogError
+	if _, err := s.VerifyLog(t.Context(), check); !errors.As(err, &fault) || fault.Fault != FaultUnsealed || fault.Seq != 12 {
+		t.Error(err)
+	}
+	working = true
+	j := begun(t, o.Home, "run333", 1)
+	defer j.Close()
+	if got, err := s.Ingest(t.Context()); err != nil || len(got.Damaged) > 0 {
+		t.Error(got, err)
+	}
+	if r, err := s.VerifyLog(t.Context(), check); err != nil || r.Sealed != 13 || r.Open != 1 {
+		t.Error(r, err)
+	}
+}
+
+// Nothing is signed that does not go on from what was signed before: what was
+// rewritten behind the store's back gets no checkpoint.
+func TestNothingElseIsSigned(t *testing.T) {
+	o, _ := threeRuns(t)
+	attack(t, o, func(a *adversary) {
+		recs := a.records()
+		recs[49].Decision.Target = "/srv/alibi"
+		a.replace(recs, withIndex|withNumber|withTree)
+	})
+	s := openSealed(t, o)
+	if _, err := s.Checkpoint(t.Context()); !errors.Is(err, ErrDamaged) {
+		t.Error(err)
+	}
+	record(t, o.Home, "run4444", 5)
+	if got, err := s.Ingest(t.Context()); err != nil || got.Records != 6 || len(got.Damaged) != 1 {
+		t.Error(got, err)
+	}
+}
+
+// One run, or what came since a checkpoint, is looked at alone: what is wrong
+// there is found, and what is wrong elsewhere is not looked for.
+func TestVerifyPart(t *testing.T) {
+	whole, heads := threeRuns(t)
+	ours := newTestKey("ours").open
+	run := LogCheck{Open: ours, Run: "run22"}
+	since := LogCheck{Open: ours, Since: heads[1]}
+	within := openSealed(t, copied(t, whole))
+	for size := range uint64(94) { // in the middle of runs, and at their ends
+		r, err := within.VerifyLog(t.Context(), LogCheck{Open: ours, Since: rootOf(t, within, size)})
+		if err != nil || r.Records != int(93-size) {
+			t.Errorf("since %d: %+v, %v", size, r, err)
+		}
+	}
+	for name, c := range map[string]struct {
+		do                func(a *adversary)
+		ofRun, afterwards Fault
+	}{
+		"nothing":               {func(*adversary) {}, "", ""},
+		"before":                {func(a *adversary) { a.flip(keyRecord(5), 60) }, "", ""},
+		"in the run":            {func(a *adversary) { a.flip(keyRecord(50), 60) }, FaultChanged, ""},
+		"in the run, gone":      {func(a *adversary) { a.drop(keyRecord(50)) }, FaultRemoved, ""},
+		"in the run, not shown": {func(a *adversary) { a.drop(keyRun("run22", 9)) }, FaultRun, ""},
+		"its end, not shown":    {func(a *adversary) { a.drop(keyRun("run22", 31)) }, FaultIndex, ""},
+		"its denial, not shown": {func(a *adversary) { a.drop(keyOther(50)) }, FaultIndex, ""},
+		"after it":              {func(a *adversary) { a.flip(keyRecord(80), 60) }, "", FaultChanged},
+		"after it, not shown":   {func(a *adversary) { a.drop(keyAgent("reader", 80)) }, "", FaultIndex},
+		"its leaf":              {func(a *adversary) { a.flip(keyTile(0, 0), 49*32+1) }, FaultTree, FaultRewritten},
+		"the head of before":    {func(a *adversary) { a.replace(a.records()[:60], withIndex|withNumber|withTree|withNone) }, FaultRun, FaultTruncated},
+	} {
+		o := copied(t, whole)
+		attack(t, o, c.do)
+		s := openSealed(t, o)
+		for _, part := range []struct {
+			check LogCheck
+			want  Fault
+			n     int
+		}{{run, c.ofRun, 31}, {since, c.afterwards, 21}} {
+			r, err := s.VerifyLog(t.Context(), part.check)
+			if part.want == "" && (err != nil || r.Records != part.n || r.Runs != 1) || part.want != "" && !hasFault(err, part.want) {
+				t.Errorf("%s: run %q since %d: %+v, %v, want %q", name, part.check.Run, part.check.Since.Size, r, err, part.want)
+			}
+		}
+		s.Close()
+	}
+}
+
+func rootOf(t *testing.T, s *Store, size uint64) Head {
+	t.Helper()
+	if size == 0 {
+		return Head{}
+	}
+	return Head{size, mustRoot(t, s, size)}
+}
+
+// An older copy of the whole store is whole: only a head that was held elsewhere
+// shows that something is missing.
+func TestRollback(t *testing.T) {
+	o := sealed(Options{Home: filepath.Join(t.TempDir(), "home")})
+	s := openSealed(t, o)
+	record(t, o.Home, "run1", 5)
+	if _, err := s.Ingest(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	older := copied(t, o)
+	s = openSealed(t, o)
+	record(t, o.Home, "run22", 5)
+	outside, err := s.Checkpoint(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := LogCheck{Open: newTestKey("ours").open}
+	known := LogCheck{Open: check.Open, Against: []Head{outside.Head}}
+	if _, err := s.VerifyLog(t.Context(), known); err != nil {
+		t.Error("the control:", err)
+	}
+	if _, err := verified(t, older, check); err != nil {
+		t.Error("alone it is whole:", err)
+	}
+	if _, err := verified(t, older, known); !hasFault(err, FaultTruncated) {
+		t.Error(err)
+	}
+	if _, err := verified(t, older, LogCheck{Since: outside.Head}); !hasFault(err, FaultTruncated) {
+		t.Error(err)
+	}
+	// It goes on in another way, and is longer than what is known: another log.
+	record(t, older.Home, "run333", 9)
+	fork := openSealed(t, older)
+	if _, err := fork.Ingest(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fork.VerifyLog(t.Context(), known); !hasFault(err, FaultRewritten) {
+		t.Error(err)
+	}
+}
+
+// A log is verified in steps while it grows, by another process too; one whose
+// owner has changed is verified from the beginning, and not more than a few at a
+// time.
+func TestVerifyWhileInUse(t *testing.T) {
+	o := sealed(Options{Home: filepath.Join(t.TempDir(), "home")})
+	first := openSealed(t, o)
+	client := openSealed(t, o)
+	for i := range 3 {
+		record(t, o.Home, fmt.Sprint("run", i), 400)
+	}
+	if _, err := client.Ingest(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	e := first.backend.(*owned).engine
+	e.walks.step = 1
+	check := LogCheck{Open: newTestKey("ours").open}
+	j := newJudge(&check)
+	q := &request{Op: opVerifyLog, Walk: j.ask()}
+	steps := 0
+	for done := false; !done; steps++ {
+		record(t, o.Home, fmt.Sprint("more", steps), 3)
+		if _, err := client.Ingest(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		r, err := client.do(t.Context(), q)
+		if err != nil || r.Walk.Gone {
+			t.Fatal(r, err)
+		}
+		if err := j.judge(&r.Walk); err != nil {
+			t.Fatal(err)
+		}
+		q.From, q.UpTo, done = r.Next, q.UpTo+1, r.Walk.Finished
+	}
+	if j.report.Records != 1207 || j.report.Sealed != 1207 || steps < 5 {
+		t.Errorf("in %d steps: %+v", steps, j.report)
+	}
+	for range maxWalks {
+		if _, err := client.do(t.Context(), &request{Op: opVerifyLog}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := client.VerifyLog(t.Context(), check); !errors.Is(err, ErrUnavailable) {
+		t.Error("one more at a time:", err)
+	}
+	q = &request{Op: opVerifyLog, From: 3, UpTo: 1}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := client.do(t.Context(), q); err != nil || !r.Walk.Gone {
+		t.Error("another owner goes on with what it has not begun:", r, err)
+	}
+	if r, err := client.VerifyLog(t.Context(), check); err != nil || r.Sealed < 1207 {
+		t.Error(r, err)
+	}
+}
+
+// Whatever byte of a record, a tile, a checkpoint, an entry or the head is
+// another, or is gone, is found.
+func TestEveryByteCounts(t *testing.T) {
+	o, _ := threeRuns(t)
+	o, err := o.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := newEngine(o, o.layout())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.db.Close()
+	check := LogCheck{Open: newTestKey("ours").open}
+	if _, err := walkAll(t, e, check); err != nil {
+		t.Fatal("the control:", err)
+	}
+	all := dump(t, e, spaceRecord, spaceRun, spaceAgent, spaceOther, spaceTile, spaceCheckpoint)
+	all[string(keyHead())] = append([]byte(nil), dump(t, e, 'm')[string(keyHead())]...)
+	keys := make([]string, 0, len(all))
+	for k := range all {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	set := func(k string, v []byte) {
+		err := e.db.Update(func(txn *badger.Txn) error {
+			if v == nil {
+				return txn.Delete([]byte(k))
+			}
+			return txn.Set([]byte(k), v)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		k := rapid.SampledFrom(keys).Draw(rt, "key")
+		was := all[k]
+		at := rapid.IntRange(0, len(was)+len(k)-1).Draw(rt, "byte")
+		bit := byte(1) << rapid.IntRange(0, 7).Draw(rt, "bit")
+		var changed []byte
+		undo := func() { set(k, was) }
+		switch {
+		case rapid.IntRange(0, 9).Draw(rt, "gone") == 0:
+			if k[0] == spaceCheckpoint && tailNumber([]byte(k)) < 93 {
+				return // one of before is not missed: a later one says the same
+			}
+			set(k, nil)
+		case at < len(was):
+			changed = slices.Clone(was)
+			changed[at] ^= bit
+			set(k, changed)
+		default: // a byte of the key
+			p := []byte(k)
+			p[at-len(was)] ^= bit
+			if _, there := all[string(p)]; there || !strings.ContainsRune("argnTC", rune(p[0])) {
+				return
+			}
+			if k[0] == spaceCheckpoint {
+				return // moved: found as one of another size, or not missed
+			}
+			set(k, nil)
+			set(string(p), was)
+			undo = func() { set(string(p), nil); set(k, was) }
+		}
+		_, err := walkAll(t, e, check)
+		undo()
+		if _, is := asLogError(err); !is && !sameRecord(e, k, changed, was) {
+			rt.Fatalf("byte %d of %q: %v", at, k, err)
+		}
+	})
+	// Every byte, if there is time; otherwise some of each.
+	stride := 211
+	if os.Getenv("RLP_SOAK") != "" {
+		stride = 1
+	}
+	at := 0
+	for _, k := range keys {
+		for ; at < len(all[k]); at += stride {
+			p := slices.Clone(all[k])
+			p[at] ^= 1 << (at % 8)
+			set(k, p)
+			if _, err := walkAll(t, e, check); !isDamage(err) && !sameRecord(e, k, p, all[k]) {
+				t.Errorf("byte %d of %q: %v", at, k, err)
+			}
+		}
+		at -= len(all[k])
+		set(k, all[k])
+	}
+	if _, err := walkAll(t, e, check); err != nil {
+		t.Error("all is as it was:", err)
+	}
+}
+
+// sameRecord reports whether two stored forms are the same record, as an empty
+// text is where there is none: its line is the same, and so is its leaf.
+func sameRecord(e *engine, k string, p, q []byte) bool {
+	a, err := e.codec.Decode(p)
+	b, berr := e.codec.Decode(q)
+	return k[0] == spaceRecord && err == nil && berr == nil && reflect.DeepEqual(a, b)
+}
+
+// A bit that is another in a file of the database is found when it is opened or
+// when the log is verified, never passed over.
+func TestFilesFailClosed(t *testing.T) {
+	whole, _ := threeRuns(t)
+	check := LogCheck{Open: newTestKey("ours").open}
+	files, err := filepath.Glob(filepath.Join(whole.Home, "kb", "*.*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tried := 0
+	for _, f := range files {
+		if ext := filepath.Ext(f); ext != ".sst" && ext != ".vlog" {
+			continue
+		}
+		p, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 12 {
+			if len(p) < 12 {
+				continue
+			}
+			o := copied(t, whole)
+			q := slices.Clone(p)
+			at := i * (len(q) - 1) / 11
+			q[at] ^= 0x10
+			if err := os.WriteFile(filepath.Join(o.Home, "kb", filepath.Base(f)), q, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			s, err := Open(t.Context(), o)
+			var r LogReport
+			if err == nil {
+				r, err = s.VerifyLog(t.Context(), check)
+				s.Close()
+			}
+			// A byte that nothing is read from changes nothing.
+			if err == nil && (r.Records != 93 || r.Sealed != 93) || err != nil && !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrUnavailable) {
+				t.Errorf("byte %d of %d of %s: %+v, %v", at, len(q), filepath.Base(f), r, err)
+			}
+			tried++
+		}
+	}
+	if tried < 12 {
+		t.Errorf("%d places were tried", tried)
+	}
+}
+
+// A store of before the log was a tree gets one when it is opened, in steps that
+// may be interrupted; a record that cannot be read is named by who verifies it,
+// and keeps nobody from the rest of the store.
+func TestLeavesOfOlderStores(t *testing.T) {
+	for _, interrupted := range []bool{false, true} {
+		o, heads := threeRuns(t)
+		attack(t, o, func(a *adversary) {
+			if err := a.db.DropPrefix([]byte{spaceTile}, []byte{spaceCheckpoint}, keyHead()); err != nil {
+				a.Fatal(err)
+			}
+			a.set(keySchema(), number(nil, 3))
+			if !interrupted {
+				return
+			}
+			t := &tree{}
+			for _, r := range a.records()[:50] {
+				line, err := r.AppendJSON(nil)
+				if err != nil {
+					a.Fatal(err)
+				}
+				t.add(tlog.RecordHash(line))
+			}
+			a.update(t.save)
+		})
+		if r, err := verified(t, o, LogCheck{Open: newTestKey("ours").open, Against: heads}); err != nil || r.Records != 93 || r.Sealed != 93 || r.Checkpoints != 1 {
+			t.Errorf("interrupted %v: %+v, %v", interrupted, r, err)
+		}
+	}
+	o, _ := threeRuns(t)
+	attack(t, o, func(a *adversary) {
+		if err := a.db.DropPrefix([]byte{spaceTile}, []byte{spaceCheckpoint}, keyHead()); err != nil {
+			a.Fatal(err)
+		}
+		a.set(keyRecord(50), []byte("no record"))
+		a.set(keySchema(), number(nil, 3))
+	})
+	s := openSealed(t, o)
+	var fault *LogError
+	if _, err := s.VerifyLog(t.Context(), LogCheck{}); !errors.As(err, &fault) || fault.Seq != 50 {
+		t.Error(err)
+	}
+	if _, err := s.View(Origin{}).Put(t.Context(), "notes", "a", []byte("v")); err != nil {
+		t.Error(err)
+	}
+}
