@@ -1,7 +1,6 @@
 package hostcalls
 
 import (
-	"crypto/tls"
 	"fmt"
 	"strings"
 	"time"
@@ -69,19 +68,6 @@ func (h *Host) unmet(scheme, body string) (caps.Code, bool) {
 		return caps.HTTPNotPermitted, true
 	}
 	return 0, false
-}
-
-// minTLS is the version that a connection must have, as [HTTP] takes it; nil
-// for what the component itself wants.
-func (h *Host) minTLS() *tls.ConnectionState {
-	v, set := h.condition(caps.NetMinTLS)
-	switch {
-	case !set || v <= 12:
-		return nil
-	case v == 13:
-		return &tls.ConnectionState{Version: tls.VersionTLS13}
-	}
-	return &tls.ConnectionState{Version: 0xffff} // none that there is
 }
 
 // mayFollow reports whether redirects are followed.

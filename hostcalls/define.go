@@ -223,14 +223,15 @@ func (d def) link(h *Host, op *gate.Op) abi.Func {
 // A linked import has its own copy of the arguments of its last call.
 type linked struct {
 	body
-	def    def
-	h      *Host
-	gate   *gate.Gate
-	op     *gate.Op
-	answer gate.Answer // the gate's to the last call
-	in     []string
-	total  int64  // bytes of in, as the guest passed them
-	own    []byte // what in views
+	def     def
+	h       *Host
+	gate    *gate.Gate
+	op      *gate.Op
+	answer  gate.Answer // the gate's to the last call
+	refusal refusal     // what was said when that was no
+	in      []string
+	total   int64  // bytes of in, as the guest passed them
+	own     []byte // what in views
 }
 
 func (l *linked) respondTo(ctx context.Context, mem []byte, stack []uint64) error {
@@ -242,14 +243,14 @@ func (l *linked) respondTo(ctx context.Context, mem []byte, stack []uint64) erro
 		h.pending, h.failed, h.unread = nil, nil, false
 	}
 	n := len(l.in)
-	dst, ok := view(mem, stack[2*n], stack[2*n+1])
+	ok := inside(mem, stack[2*n], stack[2*n+1])
 	// A guest that asks the same thing in a loop: the request is decoded, gate
 	// and journal know it, and it is judged and recorded like any other.
 	if ok && l.redo != nil && l.same(mem, stack) {
 		if permit, known := l.gate.Again(&l.answer); known {
 			h.moved += l.total
 			if !permit.OK() {
-				stack[0] = h.respond(nil, nil, h.denied(l.gate.LastCode()))
+				stack[0] = l.refuseAgain()
 				return l.gate.Err()
 			}
 			resp, err := l.redo(ctx, permit)
@@ -257,9 +258,11 @@ func (l *linked) respondTo(ctx context.Context, mem []byte, stack []uint64) erro
 				stack[0] = 0
 				return l.gate.Err()
 			}
+			dst, _ := view(mem, stack[2*n], stack[2*n+1])
 			return l.respond(dst, stack, resp, err)
 		}
 	}
+	dst, _ := view(mem, stack[2*n], stack[2*n+1])
 	l.answer = gate.Answer{}
 	errno := l.copyIn(mem, stack)
 	if !ok {
@@ -285,6 +288,24 @@ func (l *linked) respondTo(ctx context.Context, mem []byte, stack []uint64) erro
 		clear(l.in)
 	}
 	return l.respond(dst, stack, resp, err)
+}
+
+// A refusal is how the guest was told of a denial.
+type refusal struct {
+	of   gate.Answer
+	err  error
+	word uint64
+}
+
+// refuseAgain tells the guest of the same denial as before.
+func (l *linked) refuseAgain() uint64 {
+	h, r := l.h, &l.refusal
+	if r.of != l.answer {
+		r.of, r.err = l.answer, h.denied(l.gate.LastCode())
+		r.word = h.respond(nil, nil, r.err)
+	}
+	h.failed, h.unread = r.err, true
+	return r.word
 }
 
 // refuse records a call whose arguments are not even copied.
@@ -353,6 +374,11 @@ func (l *linked) copyIn(mem []byte, stack []uint64) Errno {
 		rest = rest[n:]
 	}
 	return 0
+}
+
+// inside reports whether mem[ptr:ptr+n] is all there.
+func inside(mem []byte, ptr, n uint64) bool {
+	return uint64(uint32(ptr))+uint64(uint32(n)) <= uint64(len(mem))
 }
 
 // view is mem[ptr:ptr+n], or false when that is not all inside.

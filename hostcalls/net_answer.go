@@ -1,3 +1,5 @@
+//go:build !slim
+
 package hostcalls
 
 import (
@@ -9,8 +11,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"unsafe"
-	"weak"
 
 	"runloop.dev/rlp/caps"
 )
@@ -144,23 +144,12 @@ func (n *netState) grow(out []byte, most int) []byte {
 	return append(large, out...)
 }
 
-// A spare is memory of an earlier answer, which nobody needs by the time of the
-// next one. It is there as long as no collection has taken it.
-type spare struct {
-	first weak.Pointer[byte]
-	room  int
-}
-
-func spareOf(b []byte) spare { return spare{weak.Make(unsafe.SliceData(b)), cap(b)} }
-
-// slice is the memory, empty, if it is there and large enough.
-func (s spare) slice(room int) []byte {
-	if s.room < room {
-		return nil
+// takeInAnswer marks the run when an answer comes from a host that is not
+// trusted, whatever its status: an error's text is written by the same hand.
+// Each answer on the way of a redirect counts, since it chose the next one.
+func (x *exchange) takeInAnswer() error {
+	if x.h.cfg.Sources.marks(x.request()) {
+		return x.h.takeIn(caps.Net, x.shown)
 	}
-	first := s.first.Value()
-	if first == nil {
-		return nil
-	}
-	return unsafe.Slice(first, s.room)[:0]
+	return nil
 }

@@ -3,7 +3,7 @@ package hostcalls
 import (
 	"errors"
 	"fmt"
-	"net/http"
+	"net/textproto"
 	"slices"
 	"strings"
 
@@ -14,10 +14,13 @@ import (
 // head's.
 const maxHeaders = 100
 
+// acceptEncoding is the host's header: it must see what it takes secrets out of.
+const acceptEncoding = "Accept-Encoding"
+
 // decodeHTTP reads the two arguments of net_http. It copies what it keeps, but
 // for the body and the text.
 func decodeHTTP(in []string) (httpReq, error) {
-	r := httpReq{method: http.MethodGet, timeout: defaultTimeout, text: in[0], body: in[1]}
+	r := httpReq{method: "GET", timeout: defaultTimeout, text: in[0], body: in[1]}
 	if len(in[0]) > MaxRequestHead {
 		return r, &Fail{Errno: TooBig, Hint: "the request, without its body, is at most 64 KiB"}
 	}
@@ -31,7 +34,7 @@ func decodeHTTP(in []string) (httpReq, error) {
 		return r, errors.New("url: missing")
 	}
 	mode, ok := caps.NetMode(r.scheme, r.method)
-	if !ok || strings.EqualFold(r.method, http.MethodConnect) || strings.EqualFold(r.method, http.MethodTrace) {
+	if !ok || strings.EqualFold(r.method, "CONNECT") || strings.EqualFold(r.method, "TRACE") {
 		return r, errors.New("method: not one that can be sent; GET, HEAD, POST, PUT, PATCH, DELETE and OPTIONS are")
 	}
 	r.mode = mode
@@ -67,7 +70,7 @@ func (r *httpReq) headers(d *jsonText) error {
 		if err != nil {
 			return err
 		}
-		name := http.CanonicalHeaderKey(strings.Clone(key))
+		name := textproto.CanonicalMIMEHeaderKey(strings.Clone(key))
 		if slices.ContainsFunc(r.header, func(f httpField) bool { return f.name == name }) {
 			return fmt.Errorf("headers.%s: given twice; write a list for several values", printable(key))
 		}

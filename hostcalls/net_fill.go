@@ -1,3 +1,5 @@
+//go:build !slim
+
 package hostcalls
 
 import (
@@ -11,9 +13,6 @@ import (
 
 // userAgent is what a request calls itself when the guest gives it no name.
 const userAgent = "rlp"
-
-// acceptEncoding is the host's header: it must see what it takes secrets out of.
-const acceptEncoding = "Accept-Encoding"
 
 // fill makes the headers and the body that are sent: those of the request, with
 // the values of secrets in the place of handles.

@@ -1,8 +1,6 @@
 package hostcalls
 
 import (
-	"net/http"
-
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls/gate"
 )
@@ -13,7 +11,7 @@ type netState struct {
 	named bool     // the host that was asked for last is named by the base
 	names []string // of the headers of the last answer
 	spare spare
-	plain http.Header // of a request that names none
+	plain map[string][]string // of a request that names none
 
 	deadline deadline // of this call
 }

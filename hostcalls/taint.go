@@ -93,16 +93,6 @@ func (h *Host) marksDomain(domain string) bool {
 	return h.cfg.Sources.marks(caps.Request{Family: caps.KBRead, Name: domain})
 }
 
-// takeInAnswer marks the run when an answer comes from a host that is not
-// trusted, whatever its status: an error's text is written by the same hand.
-// Each answer on the way of a redirect counts, since it chose the next one.
-func (x *exchange) takeInAnswer() error {
-	if x.h.cfg.Sources.marks(x.request()) {
-		return x.h.takeIn(caps.Net, x.shown)
-	}
-	return nil
-}
-
 // takeInOutput marks the run when what a program printed is not to be trusted.
 func (h *Host) takeInOutput(r *execReq) error {
 	for _, name := range slices.Concat(r.program.Via, []string{r.program.File, r.asked}) {

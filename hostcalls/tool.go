@@ -5,7 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
+	"net/textproto"
 	"slices"
 	"strings"
 	"time"
@@ -135,7 +135,7 @@ func (t *Tool) request(query string) (httpReq, error) {
 		return r, fmt.Errorf("method: %q cannot be sent", r.method)
 	}
 	for _, f := range t.Request.Headers {
-		name := http.CanonicalHeaderKey(f.Name)
+		name := textproto.CanonicalMIMEHeaderKey(f.Name)
 		if err := checkHeader(name, texts(f)); err != nil {
 			return r, fmt.Errorf("headers.%s: %w", f.Name, err)
 		}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -107,7 +106,7 @@ func (h *Host) printed(t *attachedTool, input []byte, e *Ended) ([]byte, error) 
 // sendTool sends the request of t as net_http sends one.
 func (h *Host) sendTool(ctx context.Context, t *attachedTool, input []byte) ([]byte, error) {
 	query, body := "", string(input)
-	if m := t.Request.Method; m == http.MethodGet || m == http.MethodHead {
+	if m := t.Request.Method; m == "GET" || m == "HEAD" {
 		values, err := queryOf(input)
 		if err != nil {
 			h.cfg.Gate.Refuse(t.op, t.Own(), t.Scope(), caps.InvalidRequest)

@@ -47,6 +47,8 @@ type Options struct {
 	MaxCalls int64
 	// Floor is what [Gate.Taint] narrows by; nil: it narrows by nothing.
 	Floor *caps.Layer
+	// Durability says before which requests the records must be on disk.
+	Durability audit.Durability
 	// Now is the time in milliseconds since 1970, for leases that expire; nil:
 	// they are over.
 	Now func() int64
@@ -71,6 +73,7 @@ type Gate struct {
 	sink  audit.Sink
 	opt   Options
 	names names
+	disk  barriers
 
 	serial uint64         // of the last decision that was recorded
 	last   *holding       // what decided it; nil when it cannot serve again
@@ -119,7 +122,7 @@ type names struct {
 
 // New makes the gate of a run that holds set and records on sink.
 func New(set caps.Set, sink audit.Sink, opt Options) (*Gate, error) {
-	g := &Gate{sink: sink, opt: opt}
+	g := &Gate{sink: sink, opt: opt, disk: barriersOf(opt.Durability)}
 	if err := g.internWords(); err != nil {
 		return nil, fmt.Errorf("opening the gate: %w", err)
 	}
@@ -277,6 +280,9 @@ func (g *Gate) admit(op *Op, r *caps.Request, d caps.Decision, target string, ar
 	}
 	if args == nil && g.err == nil && h.leases == nil {
 		g.last, g.family = h, r.Family
+	}
+	if g.disk[r.Family].Has(r.Mode) {
+		d = g.barrier(op, d)
 	}
 	if !d.Allow {
 		g.permit = Permit{}

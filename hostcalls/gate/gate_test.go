@@ -233,6 +233,7 @@ type nullSink struct{}
 
 func (nullSink) Intern(string) (audit.Name, error)         { return 1, nil }
 func (nullSink) Decide(*audit.Decision) error              { return nil }
+func (nullSink) Sync() error                               { return nil }
 func (nullSink) ResultHash([]byte) [32]byte                { return [32]byte{} }
 func (nullSink) Again() bool                               { return true }
 func (nullSink) Event(*audit.Event) error                  { return nil }

@@ -42,6 +42,9 @@ func (g *Gate) Give(op *Op, r caps.Request, target string) bool {
 			g.err = fmt.Errorf("recording %s: %w", op.text, err)
 		}
 	}
+	if g.disk[r.Family].Has(r.Mode) {
+		d = g.barrier(op, d)
+	}
 	if !d.Allow || g.err != nil {
 		return false
 	}
