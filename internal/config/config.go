@@ -6,7 +6,11 @@
 // the service, is checked and kept, as nothing happens without it.
 package config
 
-import "runloop.dev/rlp/caps"
+import (
+	"time"
+
+	"runloop.dev/rlp/caps"
+)
 
 // A Config is config.toml after the environment was laid over it. The zero
 // Config is not the default; [Default] is.
@@ -14,10 +18,12 @@ type Config struct {
 	Security   Security
 	Delegation Delegation
 	KB         KB
+	Audit      Audit
 	Limits     caps.Limits // the operator's ceiling, a layer like others
 	Model      Model
 	Exec       Exec
 	Serve      Serve
+	Daemon     Daemon
 	MCP        map[string]MCPServer // by name
 }
 
@@ -55,7 +61,7 @@ type Delegation struct {
 // KB is [kb].
 type KB struct {
 	Domains    []string // beside the built-in ones
-	Durability string   // "process": what was acknowledged outlives the process; "disk": the machine too
+	Durability string   // when records are on disk: "run", at its end; "effect", before each; "record", before each decided call
 	Encryption bool
 }
 
@@ -89,6 +95,21 @@ type Serve struct {
 	TokenSecret string // id of the secret that holds the bearer token; "" is none
 }
 
+// Daemon is [daemon]: the resident helper of `rlp launch`.
+type Daemon struct {
+	Start string // "never": by hand alone; "auto": by the first launch that finds none
+	Idle  string // how long it stays without a launch, as Go writes durations
+}
+
+// IdleTime is how long the helper stays without a launch.
+func (d Daemon) IdleTime() time.Duration {
+	t, err := time.ParseDuration(d.Idle)
+	if err != nil {
+		return 0
+	}
+	return t
+}
+
 // An MCPServer is one [mcp.servers.<name>]: a command or a URL, never both.
 type MCPServer struct {
 	Command []string
@@ -113,9 +134,11 @@ func Default() Config {
 			SecretsProvider: "age",
 		},
 		Delegation: Delegation{CapabilityDefault: "inherit"},
-		KB:         KB{Durability: "process"},
+		KB:         KB{Durability: "effect"},
+		Audit:      defaultAudit(),
 		Model:      Model{Default: "local:echo"},
 		Exec:       defaultExec(),
 		Serve:      Serve{Listen: "127.0.0.1:8770"},
+		Daemon:     Daemon{Start: "never", Idle: "10m"},
 	}
 }

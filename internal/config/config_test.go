@@ -38,8 +38,11 @@ capability_default = "deny"
 critic = "reader"
 [kb]
 domains = ["recipes"]
-durability = "process"
+durability = "record"
 encryption = false
+[audit]
+checkpoint_every = 500
+publish = ["file:/mnt/worm/checkpoints"]
 [limits]
 wall_time_ms = 1000
 max_steps = 2
@@ -67,6 +70,9 @@ lane = "bwrap"
 [serve]
 listen = "127.0.0.1:9000"
 token_secret = "runloop/serve/token"
+[daemon]
+start = "auto"
+idle = "90s"
 [mcp.servers.github]
 command = ["/usr/bin/gh-mcp", "stdio"]
 env = ["PATH"]
@@ -107,7 +113,8 @@ func TestEverySetting(t *testing.T) {
 			SecretsCommand: []string{"/usr/bin/pass", "show", "{id}"}, SecretsEnv: []string{"HOME"},
 		},
 		Delegation: config.Delegation{CapabilityDefault: "deny", Bindings: map[string]string{"critic": "reader"}},
-		KB:         config.KB{Domains: []string{"recipes"}, Durability: "process"},
+		KB:         config.KB{Domains: []string{"recipes"}, Durability: "record"},
+		Audit:      config.Audit{CheckpointEvery: 500, Publish: []string{"file:/mnt/worm/checkpoints"}},
 		Limits:     caps.Limits{}.With(caps.WallTimeMS, 1000).With(caps.CPUFuel, 2*1_000_000/64).With(caps.ModelUSD, 500_000),
 		Model: config.Model{
 			Default: "openai:gpt", Cache: true,
@@ -118,7 +125,7 @@ func TestEverySetting(t *testing.T) {
 			Prices: map[string]config.Price{"openai:gpt": {In: 1, Out: 2.5}, "openai:*": {In: 2, Out: 3}},
 		},
 		Exec:  laneOnly("bwrap"),
-		Serve: config.Serve{Listen: "127.0.0.1:9000", TokenSecret: "runloop/serve/token"},
+		Serve: config.Serve{Listen: "127.0.0.1:9000", TokenSecret: "runloop/serve/token"}, Daemon: config.Daemon{Start: "auto", Idle: "90s"},
 		MCP: map[string]config.MCPServer{
 			"github": {Command: []string{"/usr/bin/gh-mcp", "stdio"}, Env: []string{"PATH"}, Secrets: []config.MCPSecret{{"GITHUB_TOKEN", "runloop/github/token"}}},
 			"web":    {URL: "https://mcp.example.com/x"},
@@ -183,6 +190,9 @@ func TestRefused(t *testing.T) {
 		{"[exec]\nlane = \"wasm\"\n", "auto, native"},
 		{"[serve]\nlisten = \"8770\"\n", "address:port"},
 		{"[serve]\nlisten = \":8770\"\n", "address:port"},
+		{"[daemon]\nidle = \"0s\"\n", "from \"1s\""},
+		{"[daemon]\nidle = \"long\"\n", "such as \"10m\""},
+		{"[daemon]\nstart = \"always\"\n", "never, auto"},
 		{"[mcp.servers.a]\n", "either a command or a url"},
 		{"[mcp.servers.a]\ncommand = [\"/x\"]\nurl = \"https://x.example\"\n", "either a command or a url"},
 		{"[mcp.servers.a]\ncommand = [\"x\"]\n", "absolute path"},
@@ -206,7 +216,7 @@ func TestRefused(t *testing.T) {
 		{"[security]\nallow_unsigned = false\n", "signatures"},
 		{"[security]\nconfirm_external_actions = \"yes\"\n", "must be a boolean"},
 		{"[kb]\nencryption = true\n", "2:14: kb.encryption: this version"},
-		{"[kb]\ndurability = \"disk\"\n", "durability"},
+		{"[kb]\ndurability = \"disk\"\n", `2:14: kb.durability is one of run, effect, record, not "disk"`},
 
 		{"fs = []\nfs = []\n", "there already"},
 		{"\xef\xbb\xbf", "byte order mark"},

@@ -15,7 +15,6 @@ func refuse(w *tomlfile.Walk, root *tomlfile.Table, c *Config) {
 		msg   string
 	}{
 		{"security.allow_unsigned", !c.Security.AllowUnsigned, "verifies no signatures yet"},
-		{"kb.durability", c.KB.Durability != "process", `keeps records with durability "process" only`},
 		{"kb.encryption", c.KB.Encryption, "does not encrypt the knowledge base yet"},
 	} {
 		if r.asked {

@@ -23,7 +23,7 @@ type setting struct {
 }
 
 func settings() []setting {
-	return append([]setting{
+	return slices.Concat([]setting{
 		text("security.profile", func(c *Config) *string { return &c.Security.Profile }, profileName),
 		flag("security.allow_unsigned", func(c *Config) *bool { return &c.Security.AllowUnsigned }),
 		flag("security.confirm_external_actions", func(c *Config) *bool { return &c.Security.ConfirmExternalActions }),
@@ -41,7 +41,7 @@ func settings() []setting {
 		text("delegation.capability_default", func(c *Config) *string { return &c.Delegation.CapabilityDefault }, oneOf("inherit", "deny")),
 		{name: "delegation.bindings", set: setBindings},
 		list("kb.domains", func(c *Config) *[]string { return &c.KB.Domains }, domainName),
-		text("kb.durability", func(c *Config) *string { return &c.KB.Durability }, oneOf("process", "disk")),
+		text("kb.durability", func(c *Config) *string { return &c.KB.Durability }, oneOf("run", "effect", "record")),
 		flag("kb.encryption", func(c *Config) *bool { return &c.KB.Encryption }),
 		{name: "limits", set: setLimits},
 		text("model.default", func(c *Config) *string { return &c.Model.Default }, modelName),
@@ -50,8 +50,10 @@ func settings() []setting {
 		{name: "model.prices", set: setPrices},
 		text("serve.listen", func(c *Config) *string { return &c.Serve.Listen }, hostPort),
 		text("serve.token_secret", func(c *Config) *string { return &c.Serve.TokenSecret }, secretID),
+		text("daemon.start", func(c *Config) *string { return &c.Daemon.Start }, oneOf("never", "auto")),
+		text("daemon.idle", func(c *Config) *string { return &c.Daemon.Idle }, idleTime),
 		{name: "mcp.servers", set: setServers},
-	}, execSettings()...)
+	}, execSettings(), auditSettings())
 }
 
 // A check returns what is wrong with a string, or "".

@@ -76,6 +76,10 @@ func (h Home) parts() []string {
 // kept are the folders of a tenant that no agent is ever granted.
 var kept = []string{"agents", "kb", "journal", "secrets", "cache", "log", "work", "caps/mcp"}
 
+// logFiles is how the names of files begin that a tenant's log has in the
+// tenant's root: its key, and who was told of it.
+const logFiles = "audit."
+
 // private refuses what is no folder, or one that another user could change. A
 // link is no folder: what lies behind it is outside the home, where an agent
 // may have been given the right to write.

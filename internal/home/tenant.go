@@ -90,7 +90,8 @@ func (h Home) Foreign(path string) bool {
 		return len(parts) == 1 || parts[1] != h.tenant
 	}
 	pins := is("caps") && len(parts) > 1 && strings.EqualFold(parts[1], "mcp")
-	return h.tenant != DefaultTenant && (is(artifacts) || pins || slices.ContainsFunc(kept, is))
+	log := strings.HasPrefix(strings.ToLower(parts[0]), logFiles)
+	return h.tenant != DefaultTenant && (is(artifacts) || pins || log || slices.ContainsFunc(kept, is))
 }
 
 // resolved is path with the links of the part that exists resolved.

@@ -40,6 +40,8 @@ func TestForeign(t *testing.T) {
 		{acme.Artifacts(), true, false, true},
 		{filepath.Join(acme.Work("a", "r"), "not", "there"), true, false, true},
 		{link + "/artifacts", true, false, true},
+		{filepath.Join(dir, "audit.key"), false, true, true},
+		{filepath.Join(acme.Root(), "Audit.pub"), true, false, true},
 		{filepath.Join(standard.Root(), "tenants", "acme_co", "artifacts", "x"), true, true, false},
 		{filepath.Join(dir, "tenants"), true, true, true},
 		{filepath.Join(dir, "tenants", "ACME"), true, true, true},

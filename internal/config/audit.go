@@ -1,0 +1,51 @@
+package config
+
+import (
+	"net/netip"
+	"net/url"
+	"path/filepath"
+	"strings"
+)
+
+// Audit is [audit]: how the log proves itself.
+type Audit struct {
+	CheckpointEvery int64    // records at most between two checkpoints
+	Publish         []string // where checkpoints are told, "file:", "git:" or a URL each
+}
+
+func defaultAudit() Audit { return Audit{CheckpointEvery: 10_000} }
+
+// auditSettings are the rows of [audit] in the table of settings.
+func auditSettings() []setting {
+	return []setting{
+		count("audit.checkpoint_every", func(c *Config) *int64 { return &c.Audit.CheckpointEvery }, 1, 1<<30),
+		list("audit.publish", func(c *Config) *[]string { return &c.Audit.Publish }, sink),
+	}
+}
+
+// sink is the check of a place that checkpoints are told.
+func sink(s string) string {
+	const form = `must be "file:/path", "git:/path" of a repository, or an https URL (http for a loopback address alone)`
+	scheme, rest, _ := strings.Cut(s, ":")
+	switch scheme {
+	case "file", "git":
+		if !filepath.IsAbs(rest) || filepath.Clean(rest) != rest {
+			return form + ", and its path absolute and clean"
+		}
+		return ""
+	case "https", "http":
+		if msg := webAddress(s); msg != "" {
+			return msg
+		}
+		if u, err := url.Parse(s); err != nil || scheme == "http" && !loopback(u.Hostname()) {
+			return form
+		}
+		return ""
+	}
+	return form
+}
+
+func loopback(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && a.IsLoopback()
+}
