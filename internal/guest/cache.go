@@ -1,6 +1,7 @@
 package guest
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -9,8 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-
-	"github.com/zeebo/blake3"
 
 	"runloop.dev/rlp/internal/meter"
 )
@@ -36,7 +35,7 @@ const (
 // cacheFormat names what a module is compiled to: its first part changes
 // whenever this package would make something else of the same module, its
 // second whenever the metering would.
-func cacheFormat() string { return fmt.Sprintf("3-meter-%d-wazero-%s", meter.Version, engineVersion) }
+func cacheFormat() string { return fmt.Sprintf("5-meter-%d-wazero-%s", meter.Version, engineVersion) }
 
 // ErrCache says that a cache directory cannot be trusted or written. The
 // module was compiled without it.
@@ -57,15 +56,23 @@ type cache struct {
 	err  error
 }
 
+// digest is the module's: hex SHA-256, which whoever verified it knows.
+func (cfg *Config) digest() string {
+	if cfg.SHA256 != "" {
+		return cfg.SHA256
+	}
+	sum := sha256.Sum256(cfg.Module)
+	return hex.EncodeToString(sum[:])
+}
+
 // openCache never fails: without a cache there is only more to do.
-func openCache(root string, module []byte) *cache {
+func openCache(root string, cfg *Config) *cache {
 	c := &cache{}
-	if root == "" || len(module) <= compileHere {
+	if root == "" || len(cfg.Module) <= compileHere {
 		return c
 	}
-	digest := blake3.Sum256(module)
 	c.base = filepath.Join(root, cacheFormat())
-	c.dir = filepath.Join(c.base, hex.EncodeToString(digest[:]))
+	c.dir = filepath.Join(c.base, cfg.digest())
 	for _, dir := range []string{root, c.base} {
 		if err := ownFolder(dir); err != nil {
 			c.giveUp(err)

@@ -2,13 +2,12 @@ package guest
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-
-	"github.com/zeebo/blake3"
 )
 
 // The files of what is kept of a module, beside the folder in which the engine
@@ -22,28 +21,33 @@ const (
 var errDamaged = errors.New("not as it was written")
 
 // readEntry reads the outline of a folder's module, once it is clear that all
-// that is in it may be trusted and is as it was written.
-func readEntry(dir string) ([]byte, error) {
+// that is in it may be trusted and is as it was written, and says how large it
+// and the native code are.
+func readEntry(dir string) (short []byte, size int64, err error) {
 	native, err := look(dir)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	short, err := os.ReadFile(filepath.Join(dir, moduleFile))
+	info, err := os.Stat(native)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
+	}
+	short, err = os.ReadFile(filepath.Join(dir, moduleFile))
+	if err != nil {
+		return nil, 0, err
 	}
 	want, err := os.ReadFile(filepath.Join(dir, sumFile))
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	got, err := sum(native, short)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if !bytes.Equal(got, want) {
-		return nil, fmt.Errorf("%s: %w", dir, errDamaged)
+		return nil, 0, fmt.Errorf("%s: %w", dir, errDamaged)
 	}
-	return short, nil
+	return short, info.Size() + int64(len(short)), nil
 }
 
 // look finds the one file of native code in a folder that holds nothing but
@@ -87,7 +91,7 @@ func sum(native string, short []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	digest := blake3.Sum256(short)
+	digest := sha256.Sum256(short)
 	return append(edge[:], digest[:]...), nil
 }
 

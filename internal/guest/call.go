@@ -13,30 +13,62 @@ import (
 // errOver unwinds a guest whose end is known already.
 var errOver = errors.New("the run is over")
 
-// hostFunc is f as the engine calls it. The engine hands over its stack, so no
-// value is copied; the memory is the run's own, so none is asked for.
+// linked is a host function of one run.
+type linked struct {
+	call  func(ctx context.Context, mem []byte, stack []uint64) error
+	cost  int64
+	moved *int64
+}
+
+// linked is f for the runs of m.
+func (m *Module) linked(f abi.Func) linked { return linked{f.Call, f.Cost, m.tally(f.Moved)} }
+
+// trampoline is the import with index i of any run, as the engine calls it. It
+// hands over its stack, so no value is copied; the memory is the run's own, so
+// none is asked for.
 //
 // Under a budget a call is paid for before it is made, and what it moved
 // after: a guest whose fuel is used up does nothing more. Without one the
 // charges stay where they are counted until the run has ended.
-func (m *Module) hostFunc(f abi.Func) api.GoFunc {
-	call, cost, moved := f.Call, f.Cost, m.tally(f.Moved)
+//
+//go:noinline
+func trampoline(i int) api.GoFunc {
 	return func(ctx context.Context, stack []uint64) {
-		r := m.run
-		*moved += cost
-		if r.over.Load() || r.fuel.bounded && !r.fuel.spend(moved) {
-			r.refuse()
+		r := ctx.(*run)
+		f := &r.links[i]
+		*f.moved += f.cost
+		if r.looks.Load() {
+			r.before(f)
 		}
 		r.inHost = true
-		err := call(ctx, r.mem.view, stack)
+		err := f.call(ctx, r.mem.view, stack)
 		r.inHost = false
-		if err != nil {
-			r.hostEnd(err)
-			panic(errOver)
+		if err != nil || r.looks.Load() {
+			r.after(f, err)
 		}
-		if r.fuel.bounded && !r.fuel.spend(moved) {
-			r.refuse()
-		}
+	}
+}
+
+// before unwinds a guest whose run is over, or which cannot pay for f.
+//
+//go:noinline
+func (r *run) before(f *linked) {
+	if r.over.Load() || r.fuel.bounded && !r.fuel.spend(f.moved) {
+		r.refuse()
+	}
+}
+
+// after unwinds a guest whose call of f ends it, or which cannot pay for what it
+// moved.
+//
+//go:noinline
+func (r *run) after(f *linked, err error) {
+	if err != nil {
+		r.hostEnd(err)
+		panic(errOver)
+	}
+	if r.fuel.bounded && !r.fuel.spend(f.moved) {
+		r.refuse()
 	}
 }
 

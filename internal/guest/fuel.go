@@ -94,17 +94,17 @@ func (f *fuel) used(tallies []*int64) int64 {
 // exportRefill links the one function that a metered module imports besides
 // its own. It is no host function of the bundle's: no import of that name gets
 // past the rewriting.
-func (m *Module) exportRefill(ctx context.Context) error {
+func (c *code) exportRefill(ctx context.Context) error {
 	i64 := []api.ValueType{api.ValueTypeI64}
-	_, err := m.runtime.NewHostModuleBuilder(meter.ImportModule).NewFunctionBuilder().
-		WithGoModuleFunction(api.GoModuleFunc(m.refill), i64, i64).Export(meter.ImportName).Instantiate(ctx)
+	_, err := c.runtime.NewHostModuleBuilder(meter.ImportModule).NewFunctionBuilder().
+		WithGoModuleFunction(api.GoModuleFunc(refill), i64, i64).Export(meter.ImportName).Instantiate(ctx)
 	return err
 }
 
 // refill is called at the end of each slice: where the host gets a word in. It
 // looks whether the run is to end, and gives the guest another slice if not.
-func (m *Module) refill(_ context.Context, mod api.Module, stack []uint64) {
-	r := m.run
+func refill(ctx context.Context, mod api.Module, stack []uint64) {
+	r := ctx.(*run)
 	f := &r.fuel
 	f.metered(mod)
 	if f.slices++; f.slices%turn == 0 {

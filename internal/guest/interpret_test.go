@@ -18,10 +18,18 @@ func Interpret(ctx context.Context, cfg Config) (*Module, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Module{cfg: cfg, shape: s, cache: openCache("", cfg.Module)}
-	m.runtime = wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfigInterpreter().WithCoreFeatures(api.CoreFeaturesV2))
-	if m.compiled, err = m.runtime.CompileModule(ctx, metered); err != nil {
+	funcs, err := link(s.imports, cfg.Funcs)
+	if err != nil {
 		return nil, err
 	}
+	c := &code{imports: s.imports, minPages: s.minPages, cache: openCache("", &cfg)}
+	c.runtime = wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfigInterpreter().WithCoreFeatures(api.CoreFeaturesV2))
+	if c.compiled, err = c.runtime.CompileModule(ctx, metered); err != nil {
+		return nil, err
+	}
+	if err := c.export(ctx, funcs); err != nil {
+		return nil, err
+	}
+	m := cfg.module(c, false, c.close)
 	return m, m.Link(ctx, cfg.Funcs)
 }

@@ -19,7 +19,8 @@ type memory struct {
 	refused func() // records the end, before the guest can see anything
 	missing func() // the same where the machine has less than the limit
 
-	reserved []byte // address space up to the cap, or nil where growing copies
+	reserved []byte // address space up to the cap and a guard behind it, or nil where growing copies
+	opened   uint64 // of it, from its beginning on
 	view     []byte // what the guest has now
 	peak     uint64
 }
@@ -38,18 +39,32 @@ func (m *memory) Reallocate(size uint64) []byte {
 		m.refused()
 		panic(errMemoryLimit)
 	}
-	if size <= uint64(len(m.reserved)) {
-		m.view = m.reserved[:size:size]
-	} else {
+	switch {
+	case size > m.room():
 		m.move(size)
+	case size > m.opened:
+		m.reach(size)
+	default: // as much as it has
 	}
 	m.peak = max(m.peak, size)
 	return m.view
 }
 
-// move makes a larger memory where there was no room for all that it may have. A
-// program in Go ends if it asks for memory that is not there, so it is the
-// system that is asked, where that can say no.
+// room is how large the memory may get where it is.
+func (m *memory) room() uint64 { return uint64(max(len(m.reserved)-guard, 0)) }
+
+// reach opens what is reserved up to size. A program in Go ends if it asks for
+// memory that is not there, so it is the system that is asked, where that can say
+// no.
+func (m *memory) reach(size uint64) {
+	if !open(m.reserved, size) {
+		m.missing()
+		panic(errNoMemory)
+	}
+	m.opened, m.view = size, m.reserved[:size:size]
+}
+
+// move makes a larger memory where there was no room for all that it may have.
 func (m *memory) move(size uint64) {
 	if !reserves {
 		grown := make([]byte, size)
@@ -58,18 +73,19 @@ func (m *memory) move(size uint64) {
 		return
 	}
 	grown := reserve(size)
-	if grown == nil {
+	if grown == nil || !open(grown, size) {
+		release(grown)
 		m.missing()
 		panic(errNoMemory)
 	}
 	copy(grown, m.view)
 	release(m.reserved)
-	m.reserved, m.view = grown, grown[:size:size]
+	m.reserved, m.opened, m.view = grown, size, grown[:size:size]
 }
 
 // Free implements experimental.LinearMemory. It may be called twice.
 func (m *memory) Free() {
 	m.view = nil
 	release(m.reserved)
-	m.reserved = nil
+	m.reserved, m.opened = nil, 0
 }

@@ -13,6 +13,7 @@ var emptyBody = [...]byte{3, 0, 0x00, 0x0b}
 // no use, but an engine that is given them decodes and validates every
 // instruction, which is most of a launch, and more of what a hostile module
 // can make slow. So the compiler names the native code as that of the outline.
+// Its data is that of the module in as few segments as can be, see [packed].
 func outline(wasm []byte) ([]byte, error) {
 	const header = 8
 	if len(wasm) < header {
@@ -20,12 +21,24 @@ func outline(wasm []byte) ([]byte, error) {
 	}
 	out := append(make([]byte, 0, len(wasm)/2), wasm[:header]...)
 	r := &reader{b: wasm[header:]}
+	memory, named := uint64(0), false // its bytes; that code may name data segments
 	for len(r.b) > 0 {
 		whole := r.b
 		id := r.byte()
 		body := &reader{b: r.take(r.u32())}
 		if r.err != nil {
 			return nil, r.err
+		}
+		switch id {
+		case sectionMemory:
+			memory = leastMemory(body.b)
+		case sectionDataCount:
+			named = true
+		case sectionData:
+			if data := packed(body.b, memory); data != nil && !named {
+				out = append(appendU32(append(out, sectionData), uint32(len(data))), data...)
+				continue
+			}
 		}
 		if id != sectionCode {
 			out = append(out, whole[:len(whole)-len(r.b)]...)
@@ -43,4 +56,17 @@ func outline(wasm []byte) ([]byte, error) {
 		}
 	}
 	return out, nil
+}
+
+// leastMemory is how many bytes a module's memory has at first, by its section.
+func leastMemory(section []byte) uint64 {
+	r := &reader{b: section}
+	if r.count("memories") == 0 {
+		return 0
+	}
+	low, _, _ := r.limits()
+	if r.err != nil {
+		return 0
+	}
+	return uint64(low) * pageSize
 }

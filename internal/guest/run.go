@@ -2,6 +2,7 @@ package guest
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -29,16 +30,24 @@ var errAbandoned = errors.New("running the guest: an earlier run of it never sto
 
 // run is one run of a module. What ended it is written once, by whoever was
 // first.
+//
+// It is the context that its guest runs in: the engine hands that to every host
+// function, and a function that is shared by many runs finds its own by looking
+// at the type, which takes a nanosecond; a value of a context takes ten.
 type run struct {
+	context.Context // set before the guest is entered
+
 	mem    memory
 	fuel   fuel
-	inHost bool // the guest's goroutine alone
+	links  []linked // of the module
+	inHost bool     // the guest's goroutine alone
 	cancel context.CancelFunc
 
 	caller context.Context // who may give up on the run
 	clock  stopwatch
 
 	over    atomic.Bool // an end is known: host functions refuse
+	looks   atomic.Bool // a host function has to look closer: over, or the fuel is bounded
 	stopped chan struct{}
 
 	mu  sync.Mutex
@@ -54,6 +63,7 @@ func (r *run) finish(e End) {
 	}
 	r.end = e
 	r.over.Store(true)
+	r.looks.Store(true)
 	close(r.stopped)
 	r.cancel()
 }
@@ -78,7 +88,8 @@ func (m *Module) Run(ctx context.Context, cfg RunConfig) End {
 	if m.abandoned != nil {
 		return End{Kind: HostError, Err: errAbandoned}
 	}
-	r := &run{stopped: make(chan struct{}), caller: ctx, fuel: newFuel(cfg.Fuel)}
+	r := &run{stopped: make(chan struct{}), caller: ctx, fuel: newFuel(cfg.Fuel), links: m.links}
+	r.looks.Store(r.fuel.bounded)
 	r.clock.given, r.clock.above = cfg.Wall, abi.ClockOf(ctx)
 	r.clock.over = func(wall time.Duration) { r.finish(timedOut(wall)) }
 	// The guest's context is ended by finish alone, so that the end is on
@@ -86,7 +97,7 @@ func (m *Module) Run(ctx context.Context, cfg RunConfig) End {
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	r.cancel = cancel
-	r.mem.limit = uint64(max(m.cfg.MemoryBytes, 0))
+	r.mem.limit = uint64(max(m.memoryBytes, 0))
 	r.mem.refused = func() { r.finish(End{Kind: Memory, Err: errMemoryLimit}) }
 	r.mem.missing = func() { r.finish(End{Kind: HostError, Err: errNoMemory}) }
 	m.run = r
@@ -94,7 +105,7 @@ func (m *Module) Run(ctx context.Context, cfg RunConfig) End {
 	switch {
 	case context.Cause(ctx) != nil:
 		r.finish(End{Kind: Cancelled, Err: context.Cause(ctx)})
-	case m.shape.minPages*pageSize > r.mem.limit:
+	case m.code.minPages*pageSize > r.mem.limit:
 		r.mem.refused()
 	case cfg.Wall <= 0:
 		r.finish(timedOut(cfg.Wall))
@@ -141,7 +152,7 @@ func (m *Module) supervise(ctx, inner context.Context, cfg RunConfig) End {
 
 // watch ends the run when its time is over or the caller gives up, whatever
 // the guest is doing. Ending cancels the guest's context, which host functions
-// that wait look at; a guest that computes is ended by [Module.refill].
+// that wait look at; a guest that computes is ended by [refill].
 func (r *run) watch(ctx context.Context) (stop func()) {
 	r.clock.start()
 	release := context.AfterFunc(ctx, func() {
@@ -199,15 +210,17 @@ func (m *Module) enter(ctx context.Context, r *run) {
 // start instantiates the module, which runs its start section, and calls its
 // entry.
 func (m *Module) start(ctx context.Context, r *run) error {
-	ctx = experimental.WithMemoryAllocator(ctx, &r.mem)
-	config := wazero.NewModuleConfig().WithName("").WithStartFunctions()
-	instance, err := m.runtime.InstantiateModule(ctx, m.compiled, config)
+	r.Context = experimental.WithMemoryAllocator(ctx, &r.mem)
+	// The engine's own source of random numbers, which no guest can reach, takes
+	// longer to make than the instance does, and more memory.
+	config := wazero.NewModuleConfig().WithName("").WithStartFunctions().WithRandSource(rand.Reader)
+	instance, err := m.code.runtime.InstantiateModule(r, m.code.compiled, config)
 	if err != nil {
 		return err
 	}
 	defer instance.Close(context.WithoutCancel(ctx))
 	r.fuel.metered(instance)
-	_, err = instance.ExportedFunction(entry).Call(ctx)
+	_, err = instance.ExportedFunction(entry).Call(r)
 	return err
 }
 
