@@ -141,8 +141,8 @@ func (r *run) open() error {
 	r.journal = journal
 	opt := gate.Options{
 		KeepAllowed: s.KeepAllowed, KeepDenied: s.KeepDenied, MaxCalls: limitOr(r.plan.Limits, caps.HostcallsMax),
-		Floor: s.Taint.Floor,
-		Now:   func() int64 { return s.Now().UnixMilli() },
+		Floor: s.Taint.Floor, Durability: s.Durability,
+		Now: func() int64 { return s.Now().UnixMilli() },
 	}
 	if r.gate, err = gate.New(r.plan.Effective, journal, opt); err != nil {
 		return errors.Join(err, journal.Close())
@@ -296,7 +296,8 @@ func (r *run) compileNow(ctx context.Context) compiled {
 	start := r.spec.Now()
 	mem, _ := r.plan.Limits.Get(caps.MemoryBytes)
 	module, err := guest.Prepare(ctx, guest.Config{
-		Module: r.spec.Module, Name: r.spec.Agent, CacheDir: r.spec.CacheDir, Compiler: r.spec.Compiler, Funcs: funcs, MemoryBytes: mem,
+		Module: r.spec.Module, SHA256: r.spec.ModuleSHA256, Name: r.spec.Agent, CacheDir: r.spec.CacheDir, Compiler: r.spec.Compiler, Funcs: funcs, MemoryBytes: mem,
+		Library: r.spec.Library, Scope: r.spec.Tenant,
 	})
 	return compiled{module, r.spec.Now().Sub(start), err}
 }
@@ -375,7 +376,7 @@ func (r *run) finish() {
 	if kind != audit.KindRunComplete {
 		e.Severity, e.Reason = audit.Error, string(r.report.Outcome)
 	}
-	if err := errors.Join(r.gate.Err(), r.journal.Event(e), r.journal.Close()); err != nil && r.report.Outcome != AuditFailed {
+	if err := errors.Join(r.gate.Err(), r.journal.Event(e), r.journal.Sync(), r.journal.Close()); err != nil && r.report.Outcome != AuditFailed {
 		r.report.refuse(AuditFailed, StatusAudit, err.Error())
 	}
 	r.logEnd()

@@ -22,7 +22,7 @@ const empty = "\x00asm\x01\x00\x00\x00\x01\x04\x01\x60\x00\x00\x03\x02\x01\x00\x
 // aRun is the id of a run.
 const aRun = "0190b1d2-7c4e-7a55-8f00-000000000001"
 
-func entryOf(t *testing.T, text string) caps.Entry {
+func entryOf(t testing.TB, text string) caps.Entry {
 	t.Helper()
 	g, err := caps.ParseGrant(text)
 	if err != nil {
@@ -31,7 +31,7 @@ func entryOf(t *testing.T, text string) caps.Entry {
 	return caps.Entry{Grant: g}
 }
 
-func specOf(t *testing.T, log *audit.Memory, grants ...string) *Spec {
+func specOf(t testing.TB, log *audit.Memory, grants ...string) *Spec {
 	t.Helper()
 	s := &Spec{
 		Identity: Identity{RunID: aRun, Agent: "agent", Tenant: "default"}, Module: []byte(empty),

@@ -12,6 +12,7 @@ import (
 
 	"runloop.dev/rlp/hostcalls"
 	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/guest"
 )
 
 // A Journal keeps the records of one run until it is closed.
@@ -28,7 +29,8 @@ type Identity struct {
 // Spec is everything that a launch depends on.
 type Spec struct {
 	Identity
-	Module []byte // the verified bytes; what is compiled is what was hashed
+	Module       []byte // the verified bytes; what is compiled is what was hashed
+	ModuleSHA256 string // hex, of those bytes; "" where it is not known
 
 	Policy Policy
 	// Paths is what [Canonical] learnt of the policy's paths.
@@ -58,6 +60,10 @@ type Spec struct {
 
 	KeepAllowed, KeepDenied, FailOnEmpty bool
 
+	// Durability says when records are on disk while the run goes on. When it has
+	// ended they are.
+	Durability audit.Durability
+
 	// OpenJournal opens the run's journal; a run whose journal cannot be opened does not start.
 	OpenJournal func(audit.Head) (Journal, error)
 	// Above is the budget of the run that launches this one; nil: nobody does.
@@ -72,6 +78,9 @@ type Spec struct {
 	Lane *Lane
 
 	CacheDir string
+	// Library is where the launches of this process share what they compiled,
+	// each tenant by itself; nil: nothing is shared.
+	Library *guest.Library
 	// Compiler finds the program that compiles guests: see [guest.Config].
 	Compiler func() (path string, err error)
 	Now      func() time.Time

@@ -161,3 +161,12 @@ func (c *Companion) copyTo(w io.Writer) error {
 	}
 	return nil
 }
+
+// Is reports whether f has the companion's bytes and no others.
+func (c *Companion) Is(f io.Reader) (bool, error) {
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return false, fmt.Errorf("comparing with the companion: %w", err)
+	}
+	return bytes.Equal(sum.Sum(nil), c.sum[:]), nil
+}

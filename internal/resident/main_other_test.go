@@ -1,0 +1,5 @@
+//go:build !linux
+
+package resident
+
+func clientMain(string) int { return 1 }
