@@ -23,10 +23,13 @@ var rooms = map[string]room{
 		"internal/audit":           "tees and prints records",
 		"internal/companion":       "hands what is not for the small program to the whole one",
 		"internal/config":          "reads the settings once",
+		"internal/early":           "asks the resident helper before anything else",
+		"internal/evidence":        "signs, proves and publishes what the log is",
 		"internal/guest":           "chooses the engine and its cache, and is its compiling child",
 		"internal/home":            "finds the operator's files",
 		"internal/ident":           "parses names from the command line",
 		"internal/egress":          "gives the calls their way out",
+		"internal/export":          "writes records for other programs",
 		"internal/foresight":       "prints what it learns of records",
 		"internal/jail":            "gives a run its files",
 		"internal/lane":            "gives the calls a place where programs run, or is what confines one",
@@ -36,6 +39,7 @@ var rooms = map[string]room{
 		"internal/model/providers": "is the process that speaks to providers",
 		"internal/model/remote":    "starts that process, or is it",
 		"internal/pii":             "masks what leaves the store",
+		"internal/resident":        "serves launches of others, or asks who does",
 		"internal/schema":          "checks what goes to attached tools and comes back",
 		"internal/tomlfile":        "prints the place of what is wrong in a file",
 		"internal/wasi":            "gives a run its clocks and streams",
@@ -87,6 +91,7 @@ var rooms = map[string]room{
 		"internal/audit": "records before it answers",
 	}},
 	"bundles": {2, doors{
+		"internal/blake3":   "digests that a manifest names",
 		"caps":              "what a tool needs is written as capabilities",
 		"internal/ident":    "an agent's name is checked where it is read",
 		"internal/tomlfile": "reads manifest.toml",
@@ -104,7 +109,8 @@ var rooms = map[string]room{
 		"kb/wire":        "serves other processes, or asks the one that serves",
 	}},
 	"kb/journal": {2, doors{
-		"internal/audit": "is a Sink",
+		"internal/blake3": "sums of frames, the keyed digest of arguments",
+		"internal/audit":  "is a Sink",
 	}},
 	"kb/source": {1, nil},
 	"kb/wire": {2, doors{
@@ -119,6 +125,9 @@ var rooms = map[string]room{
 		"caps":              "the ceiling is limits",
 		"caps/policy":       "limits are spelled alike everywhere",
 		"internal/tomlfile": "reads config.toml",
+	}},
+	"internal/export": {2, doors{
+		"internal/audit": "records are what it renders",
 	}},
 	"internal/foresight": {1, doors{
 		"caps": "asks again what records say, and writes grants of it",
@@ -152,13 +161,20 @@ var rooms = map[string]room{
 		"internal/ident": "a secret belongs to a tenant",
 	}},
 	"internal/audit":          {1, nil},
-	"caps":                    {0, nil},
+	"internal/evidence":       {0, nil},
+	"caps":                    {0, doors{"internal/blake3": "the digest of a set"}},
+	"internal/blake3":         {-1, nil},
 	"internal/abi":            {0, nil},
 	"internal/companion":      {0, nil},
 	"internal/companion/pack": {6, doors{"internal/companion": "writes what the small program finds"}},
 	"internal/home":           {0, nil},
-	"internal/ident":          {0, nil},
-	"internal/tomlfile":       {0, nil},
+	"internal/resident":       {0, nil},
+	"internal/early": {1, doors{
+		"internal/home":     "finds the socket",
+		"internal/resident": "asks whoever serves",
+	}},
+	"internal/ident":    {0, nil},
+	"internal/tomlfile": {0, nil},
 
 	// The guest's half. The host never imports it, nor it the host.
 	"agents/*": {3, doors{
@@ -196,6 +212,7 @@ var testDoors = map[string]doors{
 	},
 	"agents/*":   {"agents/sdk/sdktest": "an agent is tested against a host that is not there"},
 	"agents/sdk": {"agents/sdk/sdktest": "the calls are tested against a host that is not there"},
+	"kb/journal": {"kb/kbtest": "a disk that loses power"},
 	"kb": {
 		"kb/kbtest":      "every store passes one suite",
 		"caps":           "a get is measured from inside a guest",
@@ -231,6 +248,9 @@ var testDoors = map[string]doors{
 	"launcher": {
 		"internal/home":  "a home of its own for each test",
 		"internal/model": "a model that only notes that it was asked",
+		"kb/journal":     "what an idle agent takes is measured with the journal that runs use",
+
+		"internal/guest/hostiletest": "attacks beside idle agents",
 	},
 	"internal/foresight": {
 		"caps/policy":    "what it writes is read as operators' files are",
@@ -256,7 +276,10 @@ var outside = map[string][]owner{
 		{"internal/jail", true, "the engine's own directory mount is the control of each attack and the measure of each figure"},
 		{"internal/wasi", true, "the engine's own WASI is what ours is measured against"},
 	},
-	"github.com/dgraph-io/badger/v4":  {{"kb", false, "the only room that knows the database"}},
+	"github.com/dgraph-io/badger/v4": {
+		{"kb", false, "the only room that knows the database"},
+		{"cmd/rlp", true, "who has root changes the log by a program of their own"},
+	},
 	"github.com/pelletier/go-toml/v2": {{"internal/tomlfile", false, "one strict reader, or keys match without case somewhere"}},
 	"github.com/bits-and-blooms/bitset": {
 		{"caps", false, "a family is a bitset"},
@@ -279,19 +302,19 @@ var outside = map[string][]owner{
 		{"kb/wire", false, "the bytes of a message"},
 	},
 	"github.com/zeebo/blake3": {
-		{"bundles", false, "digests of a bundle's files"},
-		{"caps", false, "the digest of a set"},
-		{"internal/audit", false, "the keyed digest of arguments"},
-		{"internal/guest", false, "keys of the compile cache"},
+		{"internal/blake3", false, "of the whole program"},
 		{"kb", false, "digests of what is stored"},
-		{"kb/journal", false, "sums of frames, the keyed digest of arguments"},
 		{"kb/source", false, "digests of documents"},
-		{"launcher", false, "digests in the report"},
 	},
 	"github.com/google/uuid": {
 		{"internal/ident", false, "run ids are parsed"},
 		{"cmd/rlp", false, "run ids are made"},
 	},
+	"golang.org/x/mod/sumdb/tlog": {
+		{"kb", false, "the tree of the audit log"},
+		{"internal/evidence", false, "proofs of the tree"},
+	},
+	"golang.org/x/mod/sumdb/note": {{"internal/evidence", false, "the only room that signs and believes checkpoints"}},
 	"golang.org/x/net/idna": {
 		{"caps", false, "hosts are compared as A-labels"},
 		{"caps/policy", true, "the oracle reads hosts on its own"},
@@ -309,6 +332,7 @@ var outside = map[string][]owner{
 		{"internal/home", false, "whose file is it"},
 		{"internal/jail", false, "openat2"},
 		{"internal/lane", false, "descriptors, control groups, filters"},
+		{"internal/resident", false, "who is at the other end, and where"},
 		{"internal/lane/probe", false, "attempts at what lies outside of a lane"},
 		{"internal/tomlfile", false, "opens without following or waiting"},
 		{"kb", false, "locks, the peer of a socket"},
@@ -317,8 +341,10 @@ var outside = map[string][]owner{
 		{"kb/wire", false, "the peer of a socket"},
 		{"secrets", false, "opens without following, locks of the vault"},
 	},
-	"filippo.io/age":                {{"secrets", false, "the vault"}},
-	"github.com/zalando/go-keyring": {{"secrets", false, "the keyring of the desktop"}},
+	"go.opentelemetry.io/proto/slim/otlp": {{"internal/export", true, "what is sent is read back as its receivers do"}},
+	"google.golang.org/protobuf":          {{"internal/export", true, "the same"}},
+	"filippo.io/age":                      {{"secrets", false, "the vault"}},
+	"github.com/zalando/go-keyring":       {{"secrets", false, "the keyring of the desktop"}},
 	"github.com/santhosh-tekuri/jsonschema/v6": {
 		{"caps/policy", true, "the published schema accepts what the reader accepts"},
 		{"cmd/rlp", true, "the published schema is one"},
@@ -343,6 +369,7 @@ var guarded = map[string][]owner{
 	},
 	"os/exec": {
 		{"internal/mcpclient/mcptest", false, "starts what would outlive it"},
+		{"internal/evidence", false, "git, as a place outside the host"},
 		{"internal/guest", false, "starts the process that compiles"},
 		{"internal/lane", false, "asks a lane's own program whether it works here"},
 		{"internal/lane/probe", false, "starts what would outlive a lane"},
@@ -362,21 +389,27 @@ var guarded = map[string][]owner{
 		{"kb/wire", false, "the store's private socket"},
 	},
 	"net/http": {
+		{"cmd/rlp", false, "posts checkpoints, and what is exported; only egress sends"},
 		{"internal/mcpclient", false, "the protocol's library speaks it; only egress sends"},
 		{"internal/mcpclient/mcptest", false, "is a server"},
 		{"internal/model/modeltest", false, "is a server"},
 		{"internal/model/providers", false, "asks providers"},
 		{"hostcalls", false, "requests and answers have its types; only egress sends"},
 		{"internal/demo", false, "the servers that it shows agents with"},
-		{"internal/egress", false, "the one transport"},
+		{"internal/egress", false, "the one transport of guests"},
+		{"internal/export", false, "sends spans to the collector that the operator named"},
 	},
 	"syscall": {
+		{"internal/early", false, "signals"},
+		{"internal/resident", false, "the socket, and who is at its other end"},
 		{"internal/mcpclient/mcptest", false, "a session of its own for what it starts"},
 		{"internal/model/remote", false, "ends a child with its parent"},
 		{"bundles", false, "error numbers, whose file is it"},
 		{"cmd/rlp", false, "signals"},
 		{"internal/companion", false, "whose file is it"},
 		{"internal/egress", false, "error numbers"},
+		{"internal/export", false, "one export at a time from a cursor"},
+		{"internal/evidence", false, "whose file is it, one publication at a time"},
 		{"internal/guest", false, "locks of the compile cache, whose file is it"},
 		{"internal/home", false, "whose file is it"},
 		{"internal/jail", false, "error numbers"},
@@ -397,6 +430,8 @@ var guarded = map[string][]owner{
 		{"kb/journal", false, "the mapped journal"},
 	},
 	"os": {
+		{"internal/early", false, "the arguments and variables, before main has them"},
+		{"internal/resident", false, "the socket, its lock, and the streams of others"},
 		{"internal/mcpclient/mcptest", false, "shows what a server is given, and exits"},
 		{"internal/model/remote", false, "the pipe that a child answers on"},
 		{"agents/*", false, "a guest's files, arguments and exit"},
@@ -409,6 +444,8 @@ var guarded = map[string][]owner{
 		{"internal/config", false, "reads the settings once"},
 		{"internal/conformance", false, "reads the tree, writes the table"},
 		{"internal/demo", false, "writes the home that it shows"},
+		{"internal/export", false, "cursors and what is exported are files"},
+		{"internal/evidence", false, "the key of the log, files outside the host"},
 		{"internal/guest", false, "the compile cache"},
 		{"internal/home", false, "makes the home"},
 		{"internal/jail", false, "handles of the grants"},
@@ -458,6 +495,7 @@ var edge = map[string][]owner{
 
 var edgeOwners = []owner{
 	{"cmd/rlp", false, "the composition root"},
+	{"internal/early", false, "comes before the composition root"},
 	{"agents/*", false, "a program of its own"},
 	{"agents/sdk", false, "the guest's side of the system interface"},
 	{"agents/sdk/sdktest", false, "compiles an agent as a guest"},

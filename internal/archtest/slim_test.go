@@ -8,7 +8,7 @@ import (
 
 // heavy are rooms that only the whole program links: the slim one starts
 // faster for being without them.
-var heavy = []string{"internal/model/providers"}
+var heavy = []string{"internal/model/providers", "internal/evidence"}
 
 func TestSlimProgramsLinkNothingHeavy(t *testing.T) { judge(t, fat) }
 
