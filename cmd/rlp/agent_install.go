@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -32,17 +33,18 @@ type installedDocument struct {
 func (a *app) agentInstallCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "install BUNDLE", Short: "Install an agent, so that other agents can be allowed to launch it",
-		Long: `Install copies a bundle into the home, after verifying it as a launch would. It
-takes the place of what is installed under the same name, in one step, be that
-newer or older. Other agents launch it by its name, if agents = ["NAME"] is left
-of their policies; rlp launch takes the path that is printed.`,
+		Long: `Install verifies a bundle and compiles it as a launch would, so that its first
+launch takes no longer than others, and copies it into the home. It takes the
+place of what is installed under the same name, in one step, be that newer or
+older. Other agents launch it by its name, if agents = ["NAME"] is left of their
+policies; rlp launch takes the path that is printed.`,
 		Example: "  rlp agent install agents/critic\n  rlp agent install critic-1.2.0.tar.gz --tenant acme",
 		Args:    exactly("a BUNDLE"),
-		RunE:    func(_ *cobra.Command, args []string) error { return a.install(args[0]) },
+		RunE:    func(c *cobra.Command, args []string) error { return a.install(c.Context(), args[0]) },
 	}
 }
 
-func (a *app) install(path string) error {
+func (a *app) install(ctx context.Context, path string) error {
 	c, err := a.compose(path, policyFlags{})
 	if err != nil {
 		return err
@@ -50,6 +52,9 @@ func (a *app) install(path string) error {
 	b, m := c.bundle, c.bundle.Manifest
 	if err := launcher.CheckModule(m.Agent.String(), b.Wasm, selfPath); err != nil {
 		return inputErr(err)
+	}
+	if err := a.compileFor(ctx, c); err != nil {
+		return err
 	}
 	d := installedDocument{Agent: m.Agent.String(), Version: m.Version, BundleDigest: b.Digest}
 	old := describeAgent(c.home, d.Agent)
@@ -68,6 +73,21 @@ func (a *app) install(path string) error {
 	fmt.Fprintf(a.stdout, "%s %s is installed: %s\n", d.Agent, printable(d.Version), d.Path)
 	if old != nil && old.BundleDigest != d.BundleDigest {
 		fmt.Fprintf(a.stdout, "it takes the place of %s %s\n", d.Agent, printable(old.Version))
+	}
+	return nil
+}
+
+// compileFor leaves the native code of an agent where its launches look for it.
+func (a *app) compileFor(ctx context.Context, c *composition) error {
+	name := c.bundle.Manifest.Agent.String()
+	uncached, err := launcher.Compile(ctx, launcher.Compilation{
+		Agent: name, Module: c.bundle.Wasm, SHA256: c.bundle.WasmSHA256, CacheDir: c.home.Cache(), Compiler: a.self, Slow: progress(a.stderr, "compiling "+name+" ..."),
+	})
+	if err != nil {
+		return &statusError{launcher.CompileStatus(err), err}
+	}
+	if uncached != nil {
+		fmt.Fprintf(a.stderr, "rlp: each launch of %s will compile it anew: %s\n", name, printable(uncached.Error()))
 	}
 	return nil
 }

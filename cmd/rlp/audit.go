@@ -3,8 +3,8 @@
 package main
 
 import (
+	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -106,7 +106,11 @@ func parseSince(text string, now time.Time) (int64, error) {
 
 func (a *app) auditCommand() *cobra.Command {
 	c := &cobra.Command{Use: "audit", Short: "Read what agents did", Args: cobra.NoArgs, RunE: showHelp}
-	c.AddCommand(a.auditListCommand(), a.auditShowCommand(), a.auditTailCommand(), a.auditScanCommand())
+	c.AddCommand(a.auditVerifyCommand(), a.auditProofCommand(), a.auditCheckpointCommand(), a.auditKeyCommand(), a.auditPruneCommand())
+	c.AddCommand(a.auditListCommand(), a.auditShowCommand(), a.auditTailCommand(), a.auditScanCommand(), a.auditExportCommand())
+	for _, sub := range c.Commands() {
+		refuseEmpty(sub)
+	}
 	return c
 }
 
@@ -123,7 +127,7 @@ func (a *app) auditListCommand() *cobra.Command {
 				if tree {
 					return a.printTree(ctx, s, filter)
 				}
-				return a.printRecords(s.Audit(ctx, filter))
+				return a.printFound(ctx, s, filter)
 			})
 		},
 	}
@@ -144,7 +148,7 @@ func (a *app) auditShowCommand() *cobra.Command {
 				if err := known(ctx, s, filter.Run); err != nil {
 					return err
 				}
-				return a.printRecords(s.Audit(ctx, filter))
+				return a.printFound(ctx, s, filter)
 			})
 		},
 	}
@@ -204,7 +208,7 @@ func (a *app) withStore(ctx context.Context, f auditFlags, ask func(context.Cont
 		return err
 	}
 	for _, d := range taken.Damaged {
-		fmt.Fprintf(a.stderr, "rlp: a damaged journal was put aside: %v\n", d)
+		fmt.Fprintf(a.stderr, "rlp: taking in journals: %s\n", printable(d))
 	}
 	if filter.Run, err = wholeRun(ctx, s, filter.Run); err != nil {
 		return err
@@ -250,6 +254,31 @@ func (a *app) settings() (home.Home, config.Config, error) {
 	return h, cfg, nil
 }
 
+// printFound prints the records that filter asks for: with --json the very lines
+// that the log's tree is made of.
+func (a *app) printFound(ctx context.Context, s *kb.Store, filter kb.Filter) error {
+	if !a.json {
+		return a.printRecords(s.Audit(ctx, filter))
+	}
+	out := bufio.NewWriterSize(a.stdout, 64<<10)
+	for line, err := range s.Lines(ctx, filter) {
+		if err != nil {
+			return errors.Join(out.Flush(), err)
+		}
+		_, err = out.Write(line)
+		if err == nil {
+			err = out.WriteByte('\n')
+		}
+		if err != nil {
+			return fmt.Errorf("printing: %w", err)
+		}
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("printing: %w", err)
+	}
+	return nil
+}
+
 func (a *app) printRecords(records iter.Seq2[audit.Record, error]) error {
 	for r, err := range records {
 		if err != nil {
@@ -268,7 +297,7 @@ func (a *app) printRecords(records iter.Seq2[audit.Record, error]) error {
 
 func (a *app) recordLine(r *audit.Record) (string, error) {
 	if a.json {
-		line, err := json.Marshal(r)
+		line, err := r.AppendJSON(nil)
 		return string(line), err
 	}
 	head := fmt.Sprintf("%6d %s %s %-12s", r.Seq, r.Time.Local().Format("15:04:05.000"), shortRun(r.Head.RunID), r.Head.Agent)

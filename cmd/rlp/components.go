@@ -32,7 +32,10 @@ func (a *app) components(ctx context.Context, c *composition, spec *launcher.Spe
 		c.common.store = c.by.from.common.store
 	} else {
 		c.common.store = newStore(ctx, c.home, c.config)
-		releases = append(releases, c.common.store.Close)
+		if a.service != nil {
+			c.common.store.keep = a.service.stores
+		}
+		releases = append(releases, c.common.store.Close, a.publishing(ctx, c, spec))
 	}
 	spec.Components.KB = c.common.store.as(spec.Identity)
 	release = func() error {

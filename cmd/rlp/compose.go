@@ -17,7 +17,6 @@ import (
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/internal/config"
 	"runloop.dev/rlp/internal/home"
-	"runloop.dev/rlp/internal/jail"
 	"runloop.dev/rlp/internal/tomlfile"
 	"runloop.dev/rlp/launcher"
 )
@@ -93,7 +92,7 @@ func (a *app) composeFor(by *delegation, path string, f policyFlags) (*compositi
 		return nil, err
 	}
 	given := policy.Given{Values: map[string]policy.Value{}, Home: a.getenv("HOME")}
-	if given.Dir, err = os.Getwd(); err != nil {
+	if given.Dir, err = a.getwd(); err != nil {
 		return nil, inputErr(err)
 	}
 	if c.policy.Layers, err = a.layers(c, f, &given); err != nil {
@@ -107,7 +106,7 @@ func (a *app) composeFor(by *delegation, path string, f policyFlags) (*compositi
 		return nil, err
 	}
 	c.programs = programsNamed(c.policy)
-	c.policy, c.paths, err = launcher.Canonical(c.policy, jail.Canonical, c.canonicalProgram)
+	c.policy, c.paths, err = launcher.Canonical(c.policy, a.canonicalFile, c.canonicalProgram)
 	if err != nil {
 		return nil, inputErr(err)
 	}

@@ -6,6 +6,8 @@ import (
 	"io"
 	"time"
 
+	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/guest"
 	"runloop.dev/rlp/kb/journal"
 	"runloop.dev/rlp/launcher"
 )
@@ -14,6 +16,7 @@ import (
 type common struct {
 	clock       *journal.Clock
 	keepAllowed bool
+	modules     *guest.Library // compiled; nil: each run has its own
 	shared
 }
 
@@ -48,10 +51,16 @@ func (a *app) equip(ctx context.Context, c *composition, spec *launcher.Spec) (*
 		stop()
 		return nil, nil, errors.Join(err, log.Close())
 	}
-	spec.OpenJournal = journalOpener(c.home, clock, log, mostDecisions(c.policy.Operators()))
+	spec.Durability, _ = audit.ParseDurability(c.config.KB.Durability) // config takes no other word
+	opt := journal.Options{Clock: clock, MaxDecisions: mostDecisions(c.policy.Operators()), Synced: spec.Durability != audit.PerRun}
+	if a.service != nil {
+		opt.Group = a.service.journals
+	}
+	spec.OpenJournal = journalOpener(c.home, opt, log)
 	spec.KeepAllowed = c.config.Security.Caps.AuditOnAllow || c.common.keepAllowed
 	spec.KeepDenied = c.config.Security.Caps.AuditOnDeny
-	return log, func() error { defer stop(); return release() }, nil
+	closeLibrary := a.library(c, spec)
+	return log, func() error { defer stop(); return errors.Join(release(), closeLibrary()) }, nil
 }
 
 // journalClock is the clock that the records of a run are stamped by: that of

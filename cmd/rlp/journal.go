@@ -32,9 +32,12 @@ func mostDecisions(layers []*caps.Layer) uint32 {
 }
 
 // journalOpener opens the journal of a run; each decision goes to the log too.
-func journalOpener(h home.Home, clock *journal.Clock, log *runLog, most uint32) func(audit.Head) (launcher.Journal, error) {
+func journalOpener(h home.Home, opt journal.Options, log *runLog) func(audit.Head) (launcher.Journal, error) {
+	opt.Dir, opt.Observe = h.Journal(), log.observe
 	return func(head audit.Head) (launcher.Journal, error) {
-		j, err := journal.Create(journal.Options{Dir: h.Journal(), Head: head, Clock: clock, Observe: log.observe, MaxDecisions: most})
+		opt := opt
+		opt.Head = head
+		j, err := journal.Create(opt)
 		if err != nil {
 			return nil, fmt.Errorf("creating the journal: %w", err)
 		}

@@ -59,7 +59,7 @@ the file is readable by you alone. Running agents are not disturbed.`,
 				if err != nil {
 					return err
 				}
-				return a.printBackup(args[0], "backed up", info)
+				return a.printBackup(args[0], "backed up", info, "")
 			})
 		},
 	}
@@ -96,7 +96,8 @@ func (a *app) kbRestoreCommand() *cobra.Command {
 		Use: "restore FILE", Short: "Put what a backup holds into the store", Args: exactly("a FILE"),
 		Long: `Restore checks the whole file before it changes anything. A store that holds
 values is left alone unless you say --replace. An audit log that has records is
-never changed: then the backup's stays out.`,
+never changed: then the backup's stays out. The log's key (audit.key) is in no
+backup: copy it from the home that was backed up before the first launch.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := a.ownPaths(args[0]); err != nil {
 				return err
@@ -114,7 +115,11 @@ never changed: then the backup's stays out.`,
 				if err != nil {
 					return err
 				}
-				return a.printBackup(args[0], "restored", info)
+				key, err := s.missingKey(c.Context(), info)
+				if err != nil {
+					return err
+				}
+				return a.printBackup(args[0], "restored", info, key)
 			})
 		},
 	}
@@ -122,11 +127,15 @@ never changed: then the backup's stays out.`,
 	return c
 }
 
-func (a *app) printBackup(path, what string, info kb.BackupInfo) error {
+func (a *app) printBackup(path, what string, info kb.BackupInfo, missingKey string) error {
 	if a.json {
-		return a.printJSON(map[string]any{
+		document := map[string]any{
 			"file": path, "tenant_id": info.Tenant, "time": stamp(info.UnixMS), "values": info.Values, "records": info.Records, "log_kept": info.LogKept,
-		})
+		}
+		if missingKey != "" {
+			document["missing_key"] = missingKey
+		}
+		return a.printJSON(document)
 	}
 	if a.quiet {
 		return nil
@@ -134,6 +143,9 @@ func (a *app) printBackup(path, what string, info kb.BackupInfo) error {
 	fmt.Fprintf(a.stdout, "%s: %d values and %d records %s\n", path, info.Values, info.Records, what)
 	if info.LogKept {
 		fmt.Fprintln(a.stdout, "the audit log of this store was kept; the backup's records were left out")
+	}
+	if missingKey != "" {
+		fmt.Fprintln(a.stdout, bringKey(missingKey))
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"runloop.dev/rlp/internal/home"
 	"runloop.dev/rlp/internal/ident"
@@ -24,27 +24,12 @@ type launchFlags struct {
 	policyFlags
 	input                              string
 	stream, dryRun, auditAllow, events bool
-	turns                              bool
+	turns, noDaemon                    bool
 	seed                               string
 }
 
-func (a *app) launchCommand() *cobra.Command {
-	var f launchFlags
-	c := &cobra.Command{
-		Use:   "launch BUNDLE [-- ARGS...]",
-		Short: "Launch an agent with the capabilities that are left of its policy",
-		Example: `  rlp launch agents/notes_digest --param notes=testdata/notes --param out=/tmp/out
-  rlp launch agent.tar.gz --deny kb:write:* --limit wall_time_ms=5000 -- --verbose`,
-		Args: func(c *cobra.Command, args []string) error {
-			if n := c.ArgsLenAtDash(); len(args) == 0 || n == 0 || n > 1 || n < 0 && len(args) > 1 {
-				return usagef("rlp launch takes one BUNDLE; arguments for the agent follow --")
-			}
-			return nil
-		},
-		RunE: func(c *cobra.Command, args []string) error { return a.launch(c.Context(), args[0], args[1:], f) },
-	}
-	fs := c.Flags()
-	f.register(fs)
+func (f *launchFlags) register(fs *pflag.FlagSet) {
+	f.policyFlags.register(fs)
 	fs.StringVar(&f.input, "input", "", "the agent's stdin: `JSON`, @FILE, or - for this stdin")
 	fs.BoolVar(&f.stream, "stream", false, "pass the agent's output on as it comes")
 	fs.BoolVar(&f.dryRun, "dry-run", false, "say what would be enforced, and launch nothing")
@@ -52,7 +37,28 @@ func (a *app) launchCommand() *cobra.Command {
 	fs.BoolVar(&f.auditAllow, "audit-allow", false, "store allowed calls in the audit log whatever config.toml says")
 	fs.BoolVar(&f.turns, "turns", false, "give the agent each line of this stdin as the input of a turn")
 	fs.BoolVar(&f.events, "events", false, "print the life of the run as NDJSON on stderr")
-	return c
+	fs.BoolVar(&f.noDaemon, "no-daemon", false, "launch by itself, whoever else could (rlp daemon)")
+}
+
+// parseLaunch reads the arguments of a launch by the flags that its command has,
+// without the commands around it.
+func (a *app) parseLaunch() (f launchFlags, fs *pflag.FlagSet, err error) {
+	fs = pflag.NewFlagSet("launch", pflag.ContinueOnError)
+	fs.Usage = func() {}
+	a.register(fs)
+	f.register(fs)
+	err = fs.Parse(a.args[1:])
+	a.homeSet = fs.Changed("home")
+	return f, fs, err
+}
+
+// oneBundle refuses all but a BUNDLE and what follows --, which stands before
+// args[dash]; -1 says that there is none.
+func oneBundle(args []string, dash int) error {
+	if len(args) == 0 || dash == 0 || dash > 1 || dash < 0 && len(args) > 1 {
+		return usagef("rlp launch takes one BUNDLE; arguments for the agent follow --")
+	}
+	return nil
 }
 
 func (a *app) launch(ctx context.Context, path string, args []string, f launchFlags) error {
@@ -64,7 +70,7 @@ func (a *app) launch(ctx context.Context, path string, args []string, f launchFl
 	if err != nil {
 		return err
 	}
-	c, err := a.compose(path, f.policyFlags)
+	c, err := a.composeHere(path, f)
 	if err != nil {
 		return err
 	}
@@ -72,6 +78,9 @@ func (a *app) launch(ctx context.Context, path string, args []string, f launchFl
 		return err
 	}
 	if err := a.fit(c, f.dryRun); err != nil {
+		return err
+	}
+	if err := a.begin(c, f); err != nil {
 		return err
 	}
 	input, err := a.readInput(ctx, c.home, f.input)
@@ -91,6 +100,7 @@ func (a *app) launch(ctx context.Context, path string, args []string, f launchFl
 	if closeErr := release(); err == nil {
 		err = closeErr
 	}
+	a.startDaemon(c, f)
 	return err
 }
 
@@ -226,9 +236,9 @@ func (a *app) spec(c *composition) (*launcher.Spec, error) {
 			RunID: runID.String(), TraceID: strings.ReplaceAll(uuid.NewString(), "-", ""), Tenant: c.home.Tenant(),
 			Agent: m.Agent.String(), Version: m.Version, BundleDigest: c.bundle.Digest,
 		},
-		Module: c.bundle.Wasm, Policy: c.policy, Paths: c.paths, KeepMissing: c.config.Security.PathProfile == "relaxed", Params: c.params,
+		Module: c.bundle.Wasm, ModuleSHA256: c.bundle.WasmSHA256, Policy: c.policy, Paths: c.paths, KeepMissing: c.config.Security.PathProfile == "relaxed", Params: c.params,
 		Taint: taint, Env: a.guestVariable, FailOnEmpty: c.config.Security.Caps.FailOnEmpty,
-		CacheDir: c.home.Cache(), Compiler: selfPath, Now: time.Now,
+		CacheDir: c.home.Cache(), Compiler: a.self, Now: time.Now,
 	}
 	return spec, a.attach(c, spec)
 }
@@ -243,10 +253,18 @@ func (a *app) readInput(ctx context.Context, h home.Home, flag string) ([]byte, 
 	case flag == "-":
 		data, err = unlessOver(ctx, func() ([]byte, error) { return io.ReadAll(io.LimitReader(a.stdin, maxInput+1)) })
 	case strings.HasPrefix(flag, "@"):
-		if err := own(h, flag[1:]); err != nil {
-			return nil, err
+		var foreign error
+		data, err = unlessOver(ctx, func() (data []byte, err error) {
+			moved := a.here(func() {
+				if foreign = own(h, flag[1:]); foreign == nil {
+					data, err = readAtMost(flag[1:])
+				}
+			})
+			return data, errors.Join(moved, err)
+		})
+		if ctx.Err() == nil && foreign != nil {
+			return nil, foreign
 		}
-		data, err = unlessOver(ctx, func() ([]byte, error) { return readAtMost(flag[1:]) })
 	default:
 		data = []byte(flag)
 	}

@@ -3,20 +3,11 @@
 package main
 
 import (
-	"context"
 	"os"
-	"os/signal"
-	"syscall"
-	"time"
 
 	"runloop.dev/rlp/internal/guest"
 	"runloop.dev/rlp/internal/lane"
 )
-
-// sameSignal is how long after a signal another one is taken for the same: who
-// ends a group of processes often signals each of them twice. After that a signal
-// ends the program at once, whatever it waits for.
-const sameSignal = 500 * time.Millisecond
 
 func main() { os.Exit(Main()) }
 
@@ -25,15 +16,21 @@ func Main() int {
 	if len(os.Args) == 2 && os.Args[1] == lane.ConfineName {
 		return lane.Confined()
 	}
-	handleWriteSignals()
-	if status, done := guest.BeCompiler(os.Args, os.Stdin, os.Stdout); done {
-		return status
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
-	context.AfterFunc(ctx, func() { time.AfterFunc(sameSignal, stop) })
-	return run(ctx, environment{
+	env := environment{
 		args: os.Args[1:], env: os.Environ(),
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
-	})
+	}
+	helper := askDaemon(env)
+	if len(os.Args) > 1 && os.Args[1] != "launch" {
+		handleWriteSignals()
+		if status, done := guest.BeCompiler(os.Args, os.Stdin, os.Stdout); done {
+			return status
+		}
+	}
+	ctx, listening := listen(helper.Heard())
+	env.listening = listening
+	if status, done := helper.wait(ctx); done {
+		return status
+	}
+	return run(ctx, env)
 }

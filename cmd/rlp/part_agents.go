@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/hostcalls"
 	"runloop.dev/rlp/launcher"
@@ -19,7 +18,7 @@ import (
 
 // agentsPart lets a run launch others, where its bundle asks for any.
 func agentsPart(a *app, c *composition, spec *launcher.Spec) (func() error, error) {
-	if slices.ContainsFunc(spec.Policy.Base, func(e caps.Entry) bool { return e.Grant.Family == caps.Agents }) {
+	if launches(spec) {
 		spec.Components.Agents = &delegates{app: a, from: c, spec: spec}
 	}
 	return nil, nil

@@ -11,6 +11,7 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
+	"runloop.dev/rlp/internal/early"
 	"runloop.dev/rlp/internal/home"
 )
 
@@ -33,6 +34,10 @@ func (a *app) protected(c *composition, overrides []string) (*caps.Layer, error)
 	}
 	decisive = append(decisive, a.programs()...)
 	for _, path := range decisive {
+		path, err := a.from(path)
+		if err != nil {
+			return nil, inputErr(err)
+		}
 		w, err := walk(path)
 		if err != nil {
 			return nil, inputErr(fmt.Errorf("protecting %s: %w", path, err))
@@ -64,7 +69,7 @@ func (a *app) homes() []string {
 }
 
 // programVariable says where the file is that the whole program came out of.
-const programVariable = "RLP_PROGRAM"
+const programVariable = early.ProgramVariable
 
 // programs are the files that this program is.
 func (a *app) programs() []string {
@@ -74,6 +79,9 @@ func (a *app) programs() []string {
 	}
 	if file := a.getenv(programVariable); filepath.IsAbs(file) {
 		list = append(list, file)
+	}
+	if a.service != nil && a.service.program != "" {
+		list = append(list, a.service.program)
 	}
 	return slices.DeleteFunc(list, func(path string) bool {
 		_, err := os.Lstat(path)

@@ -9,10 +9,12 @@ import (
 	"os"
 	"strings"
 
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"runloop.dev/rlp/internal/guest"
 	"runloop.dev/rlp/internal/home"
 	"runloop.dev/rlp/internal/ident"
+	"runloop.dev/rlp/internal/resident"
 )
 
 // environment is everything that the program takes from the process; no other
@@ -23,6 +25,9 @@ type environment struct {
 	stdin  io.Reader
 	stdout io.Writer
 	stderr io.Writer
+
+	service   *service // nil: for this process
+	listening func()   // waits until signals are heard; nil: whoever made this hears them
 }
 
 func (e environment) getenv(name string) string {
@@ -47,49 +52,38 @@ type app struct {
 	homeSet              bool
 	launching            bool // what is printed as JSON is a report
 	guestOut             *witness
-	warned               []string // what the operator is told behind the end of a run, each once
+	modules              *guest.Library // compiled, of a process that launches many; nil: it launches one
+	warned               []string       // what the operator is told behind the end of a run, each once
 }
 
 // run does one invocation and returns its exit status.
 func run(ctx context.Context, env environment) int {
 	a := &app{environment: env}
+	if env.service != nil {
+		a.modules = env.service.modules
+	}
 	if code, done := a.elsewhere(); done {
 		return code
 	}
-	root := a.rootCommand()
-	root.SetArgs(env.args)
-	root.SetIn(env.stdin)
-	root.SetOut(env.stdout)
-	root.SetErr(env.stderr)
-	return a.finish(interrupted(ctx, root.ExecuteContext(ctx)))
+	err := a.execute(ctx)
+	a.hear()
+	return a.finish(interrupted(ctx, err))
 }
 
-func (a *app) rootCommand() *cobra.Command {
-	root := &cobra.Command{
-		Use:   "rlp",
-		Short: "Launch untrusted WASM agents with exactly the capabilities you left them",
-		Long: `rlp launches untrusted WASM agents with exactly the capabilities that their
-operator left them, and records every decision.
-
-A bundle says what it needs (policy.caps); you may only take away
-(~/.runloop/caps/overrides/<agent>.toml). Everything else is denied, and says why.`,
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
-		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+// hear waits until signals are heard.
+func (a *app) hear() {
+	if a.listening != nil {
+		a.listening()
 	}
-	f := root.PersistentFlags()
+}
+
+// register defines the flags that every command has.
+func (a *app) register(f *pflag.FlagSet) {
 	f.BoolVar(&a.json, "json", false, "print one JSON document (or NDJSON) on stdout")
 	f.BoolVarP(&a.quiet, "quiet", "q", false, "print nothing but results and errors")
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "print logs and warnings on stderr")
 	f.StringVar(&a.homeFlag, "home", "", "the home folder (default $RUNLOOP_HOME, else ~/.runloop)")
 	f.StringVar(&a.tenant, "tenant", home.DefaultTenant, "the tenant whose store, agents and log are used")
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usagef("%w; see %s --help", err, c.CommandPath())
-	})
-	root.PersistentPreRun = func(c *cobra.Command, _ []string) { a.homeSet = c.Flags().Changed("home") }
-	root.AddCommand(a.commands()...)
-	return root
 }
 
 // home opens the home of this invocation.
@@ -132,6 +126,9 @@ func (a *app) color(w io.Writer) bool {
 }
 
 func isTerminal(w any) bool {
+	if s, ok := w.(*resident.Stream); ok {
+		w = s.File()
+	}
 	f, ok := w.(*os.File)
 	if !ok {
 		return false

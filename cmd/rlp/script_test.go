@@ -33,6 +33,12 @@ func TestMain(m *testing.M) {
 		"rlp":     func() { os.Exit(Main()) },
 		"nousers": noUsers,
 		"mcptool": func() { os.Exit(mcptest.Main(os.Args[1])) },
+		"tamper": func() {
+			if err := tamper(os.Args[1:]); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+		},
 	})
 }
 
@@ -40,12 +46,17 @@ func TestMain(m *testing.M) {
 // home and a bundle "probe": an agent that does what its arguments say, under
 // the policy.caps that the script writes.
 func TestScripts(t *testing.T) {
-	probe := buildProbe(t)
-	cache := compiledProbe(t, probe)
 	dir, files := "testdata/script", []string(nil)
 	if testing.Short() {
 		dir, files = "", several()
 	}
+	runScripts(t, dir, files, func(*testscript.Env) error { return nil })
+}
+
+// runScripts runs the scripts of dir, or files, once more is done for each.
+func runScripts(t *testing.T, dir string, files []string, more func(*testscript.Env) error) {
+	probe := buildProbe(t)
+	cache := compiledProbe(t, probe)
 	testscript.Run(t, testscript.Params{
 		Dir: dir, Files: files, UpdateScripts: *update, RequireExplicitExec: true,
 		Setup: func(env *testscript.Env) error {
@@ -60,7 +71,10 @@ func TestScripts(t *testing.T) {
 			env.Setenv("PROBE", probe)
 			env.Setenv("REPO", repository(t))
 			env.Setenv("GORACE", os.Getenv("GORACE")) // under the race detector each program waits a second before it ends
-			return warm(env.WorkDir, home, cache)
+			if err := warm(env.WorkDir, home, cache); err != nil {
+				return err
+			}
+			return more(env)
 		},
 		Condition: condition,
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
@@ -73,6 +87,7 @@ func TestScripts(t *testing.T) {
 			"webserver":   webServer,
 			"pages":       servePages,
 			"status":      status,
+			"witness":     witnessServer,
 			"modelserver": modelServer,
 			"mcpserver":   mcpServerCommand,
 			"private":     private,

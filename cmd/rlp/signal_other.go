@@ -2,4 +2,8 @@
 
 package main
 
+import "syscall"
+
+func ownSession() *syscall.SysProcAttr { return nil }
+
 func handleWriteSignals() {}

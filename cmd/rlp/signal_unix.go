@@ -8,6 +8,9 @@ import (
 	"syscall"
 )
 
+// ownSession has a process outlive the terminal that it was started at.
+func ownSession() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
+
 // handleWriteSignals makes a reader that has gone, and a file that may not
 // grow, errors of the write instead of ends of the process: a run is recorded
 // to its end whoever stops reading. Being notified, and not ignoring, leaves

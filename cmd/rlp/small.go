@@ -6,13 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
-
-	"github.com/spf13/cobra"
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/internal/companion"
@@ -25,24 +24,40 @@ import (
 // alone. Everything else is the whole program's, which lies at the end of this
 // one's file: this process becomes it.
 
-// commands are those that the small program has.
-func (a *app) commands() []*cobra.Command { return []*cobra.Command{a.launchCommand()} }
+// execute reads the arguments of a launch by the very flags that the whole
+// program defines. That one says what is wrong with them, and how to write them.
+func (a *app) execute(ctx context.Context) error {
+	f, fs, err := a.parseLaunch()
+	if err != nil {
+		return a.become(a.usualHome())
+	}
+	if err := oneBundle(fs.Args(), fs.ArgsLenAtDash()); err != nil {
+		return err
+	}
+	return a.launch(ctx, fs.Arg(0), fs.Args()[1:], f)
+}
 
 // elsewhere hands every command over but launch.
 func (a *app) elsewhere() (code int, done bool) {
 	if len(a.args) > 0 && a.args[0] == "launch" {
 		return 0, false
 	}
+	return a.finish(a.become(a.usualHome())), true
+}
+
+// usualHome is the home of an invocation that says nothing of one, "" where
+// there is none.
+func (a *app) usualHome() string {
 	dir, err := home.Locate("", a.getenv("RUNLOOP_HOME"), a.getenv("HOME"))
 	if err != nil {
-		dir = ""
+		return ""
 	}
-	return a.finish(a.become(dir)), true
+	return dir
 }
 
 // fit hands over the launch of an agent that asks for more than the small
-// program has, of one that must make room for its journal first, and what is
-// no launch.
+// program has, of one that must make room for its journal first or tell others
+// of the log when it ends, and what is no launch.
 func (a *app) fit(c *composition, dryRun bool) error {
 	more := slices.ContainsFunc(c.policy.Base, func(e caps.Entry) bool {
 		switch e.Grant.Family {
@@ -51,12 +66,26 @@ func (a *app) fit(c *composition, dryRun bool) error {
 		}
 		return true
 	})
-	few, err := fewJournals(c.home)
-	if err == nil && !more && few && !dryRun && len(c.bundle.Tools) == 0 {
+	few, err := true, error(nil)
+	if rand.IntN(lookEvery) == 0 {
+		few, err = fewJournals(c.home)
+	}
+	a.hear()
+	if err == nil && !more && few && !dryRun && len(c.bundle.Tools)+len(c.config.Audit.Publish) == 0 {
 		return nil
 	}
 	return a.become(c.home.Dir())
 }
+
+// lookEvery is how many launches there are for each that counts the journals:
+// listing hundreds of names takes as long as running a small agent.
+const lookEvery = 16
+
+// begin has nobody to begin it for: the whole program is the one that helps others.
+func (a *app) begin(*composition, launchFlags) error { return nil }
+
+// shelf is what a helper keeps open.
+type shelf struct{}
 
 // attach has nothing to attach: no agent with tools comes here.
 func (a *app) attach(*composition, *launcher.Spec) error { return nil }

@@ -23,18 +23,24 @@ type store struct {
 	opt  kb.Options
 	mu   sync.Mutex
 	kb   *kb.Store
+
+	keep *stores    // of the helper that does this invocation; nil: none does
+	kept *keptStore // the one of them that kb is
+	cfg  config.Config
 }
 
 func newStore(ctx context.Context, h home.Home, cfg config.Config) *store {
-	return &store{ctx: ctx, home: h, opt: storeOptions(h, cfg)}
+	return &store{ctx: ctx, home: h, opt: storeOptions(h, cfg), cfg: cfg}
 }
 
 // storeOptions are the options of every opening of a store: all processes mask
 // alike, or the index would be made again by each.
 func storeOptions(h home.Home, cfg config.Config) kb.Options {
+	key := &logKey{home: h}
 	return kb.Options{
 		Home: h.Dir(), Tenant: h.Tenant(), Domains: cfg.KB.Domains,
 		Mask: newMasks(h).index, MaskVersion: maskVersion,
+		Seal: key.seal, SealMark: key.sealMark, CheckpointEvery: int(cfg.Audit.CheckpointEvery),
 	}
 }
 
@@ -45,6 +51,16 @@ func (s *store) open(ctx context.Context) (*kb.Store, error) {
 	defer s.mu.Unlock()
 	if s.kb != nil {
 		return s.kb, nil
+	}
+	if s.keep != nil {
+		kept, err := s.keep.take(s.home, s.cfg)
+		if err != nil {
+			return nil, err
+		}
+		if kept != nil {
+			s.kept, s.kb = kept, kept.kb
+			return s.kb, nil
+		}
 	}
 	opened, err := kb.Open(ctx, s.opt)
 	if err != nil {
@@ -63,13 +79,18 @@ const ingestBudget = 2 * time.Second
 func (s *store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.kept != nil {
+		s.keep.giveBack(s.kept)
+		s.kept, s.kb = nil, nil
+		return nil
+	}
 	if s.kb != nil {
 		err := s.kb.Close()
 		s.kb = nil
 		return err
 	}
 	few, err := fewJournals(s.home)
-	if err != nil || few {
+	if err != nil || few || s.keep != nil { // a helper takes them in behind the run
 		return err
 	}
 	_, err = kb.IngestBacklog(s.ctx, s.opt, ingestBudget)

@@ -180,8 +180,23 @@ func (h *house) crossings() map[string][]crossing {
 			cross(0, "audit", "list").showing(), cross(0, "audit", "list", "--run", h.run, "--json").showing(),
 			cross(0, "audit", "list", "--agent", victimAgent, "--json").showing(), cross(65, "audit", "list", "--run", h.run[:13]).showing(),
 		},
-		"audit show":     {cross(65, "audit", "show", h.run).showing()},
-		"audit tail":     {cross(0, "audit", "tail", "--run", h.run), cross(0, "audit", "tail", "--since", "1h")},
+		"audit show": {cross(65, "audit", "show", h.run).showing()},
+		"audit export": {
+			cross(0, "audit", "export").showing(), cross(65, "audit", "export", "--run", h.run[:13]).showing(),
+			cross(77, "audit", "export", "--output", filepath.Join(art, "x")), cross(77, "audit", "export", "--cursor", filepath.Join(art, "x")),
+		},
+		"audit tail": {cross(0, "audit", "tail", "--run", h.run), cross(0, "audit", "tail", "--since", "1h")},
+		"audit verify": {
+			cross(0, "audit", "verify"), cross(65, "audit", "verify", "--run", h.run), cross(77, "audit", "verify", "--checkpoint", filepath.Join(art, "f.md")),
+			cross(77, "audit", "verify", "--since", filepath.Join(art, "f.md")), cross(77, "audit", "verify", "--key", filepath.Join(h.owner.Root(), "kb")),
+			cross(77, "audit", "verify", "--proof", filepath.Join(art, "f.md"), "--key", h.own("key")),
+		},
+		"audit proof": {
+			cross(65, "audit", "proof", "--run", h.run), cross(65, "audit", "proof", "--run", h.run[:13]), cross(77, "audit", "proof", "--since", filepath.Join(art, "f.md")),
+			cross(77, "audit", "proof", "1", "--out", filepath.Join(art, "x")),
+		},
+		"audit checkpoint": {cross(0, "audit", "checkpoint"), cross(77, "audit", "checkpoint", "--out", filepath.Join(art, "x"))},
+		"audit key":        {cross(0, "audit", "key")}, "audit prune": {cross(0, "audit", "prune", "--keep", "0h")},
 		"agent build":    {cross(77, "agent", "build", agent)},
 		"agent install":  {cross(77, "agent", "install", agent), cross(0, "agent", "install", own)},
 		"agent list":     {cross(0, "agent", "list").showing()},
@@ -225,6 +240,8 @@ var harmless = map[string]string{
 	"completion fish":       "prints what is the same for all",
 	"completion powershell": "prints what is the same for all",
 	"model-host":            "opens no home",
+	"daemon status":         "one helper serves all tenants of a home; it says how many launches it did, and of nobody",
+	"daemon stop":           "the same",
 	"lanes":                 "says what the machine can keep programs from, and takes names of lanes alone",
 }
 

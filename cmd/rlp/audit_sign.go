@@ -1,0 +1,98 @@
+//go:build !slim
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"runloop.dev/rlp/internal/evidence"
+	"runloop.dev/rlp/internal/home"
+)
+
+// A logKey is the key of a tenant's log, made at its first use: whoever reads
+// the log and signs nothing needs none.
+type logKey struct {
+	home home.Home
+	mu   sync.Mutex
+	key  *evidence.Key
+}
+
+// get reads the key, making one when there is none.
+func (k *logKey) get() (*evidence.Key, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.key != nil {
+		return k.key, nil
+	}
+	key, err := evidence.MakeKey(k.home.Root(), k.home.Tenant())
+	if err != nil {
+		return nil, err
+	}
+	k.key = key
+	return key, nil
+}
+
+func (k *logKey) seal(size uint64, root [32]byte) ([]byte, error) {
+	key, err := k.get()
+	if err != nil {
+		return nil, err
+	}
+	return key.Seal(size, root)
+}
+
+func (k *logKey) sealMark(size uint64, root [32]byte, lines []string) ([]byte, error) {
+	key, err := k.get()
+	if err != nil {
+		return nil, err
+	}
+	return key.SealMark(size, root, lines)
+}
+
+// publicKey is the public half of the key of the tenant's log, which is that of
+// its signing key when there is one. Nil: there is no key yet.
+func publicKey(h home.Home) (*evidence.PublicKey, error) {
+	key, err := evidence.ReadKey(h.Root(), h.Tenant())
+	if err == nil {
+		return key.Public(), key.CheckPublic(h.Root())
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	path := filepath.Join(h.Root(), evidence.PublicFile)
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err == nil && !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is no regular file", path)
+	}
+	return namedKey(path)
+}
+
+// namedKey is the public key that an operator names: its line, or a file that
+// has it.
+func namedKey(name string) (*evidence.PublicKey, error) {
+	key, err := evidence.ParsePublic(name)
+	if err == nil {
+		return key, nil
+	}
+	f, openErr := os.Open(name)
+	if openErr != nil {
+		return nil, inputErr(fmt.Errorf("%w; and no file of this name can be read: %w", err, openErr))
+	}
+	defer f.Close()
+	text, readErr := io.ReadAll(io.LimitReader(f, 4<<10))
+	if readErr != nil {
+		return nil, inputErr(fmt.Errorf("reading a public key: %w", readErr))
+	}
+	if key, err = evidence.ParsePublic(string(text)); err != nil {
+		return nil, inputErr(fmt.Errorf("%s: %w", name, err))
+	}
+	return key, nil
+}

@@ -1,0 +1,161 @@
+//go:build !slim
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"runloop.dev/rlp/internal/config"
+	"runloop.dev/rlp/internal/guest"
+	"runloop.dev/rlp/internal/home"
+	"runloop.dev/rlp/internal/resident"
+	"runloop.dev/rlp/kb/journal"
+	"runloop.dev/rlp/launcher"
+)
+
+// mostLaunches is how many launches a helper does at once; more are done by
+// those who want them.
+const mostLaunches = 64
+
+func (a *app) daemonCommand() *cobra.Command {
+	var idle time.Duration
+	c := &cobra.Command{
+		Use:   "daemon",
+		Short: "Keep agents ready to launch, until nobody has launched one for a while",
+		Long: `A resident helper keeps compiled agents and the store open, and does what rlp
+launch is asked for: the same run, record, output and exit status, sooner. It
+serves this user alone, through a socket in the home, and ends by itself. What it
+cannot do just as well, rlp launch does without it.
+
+It stays in the foreground. [daemon] start = "auto" in config.toml has the first
+launch start one.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if c.Flags().Changed("idle") && idle < time.Second {
+				return usagef("--idle %s: a second at least, such as 10m", idle)
+			}
+			return a.daemon(c.Context(), idle)
+		},
+	}
+	c.Flags().DurationVar(&idle, "idle", 0, "end after so long without a launch (default [daemon] idle, 10m)")
+	c.AddCommand(
+		&cobra.Command{
+			Use: "status", Short: "Say whether a helper serves, and what it did", Args: cobra.NoArgs,
+			RunE: func(*cobra.Command, []string) error { return a.askTheDaemon(resident.Status) },
+		},
+		&cobra.Command{
+			Use: "stop", Short: "Have the helper end when its launches have ended", Args: cobra.NoArgs,
+			RunE: func(c *cobra.Command, _ []string) error { return a.stopDaemon(c.Context()) },
+		},
+	)
+	return c
+}
+
+// runDir is the folder of sockets and locks.
+func runDir(h home.Home) string { return filepath.Join(h.Dir(), "run") }
+
+// daemon serves until it is idle for long enough, or told to stop.
+func (a *app) daemon(ctx context.Context, idle time.Duration) error {
+	h, err := a.home()
+	if err != nil {
+		return err
+	}
+	if h.Tenant() != home.DefaultTenant {
+		return usagef("rlp daemon serves every tenant of the home; leave --tenant out")
+	}
+	cfg, err := config.Load(h.Config(), a.env)
+	if err != nil {
+		return inputErr(err)
+	}
+	if idle == 0 {
+		idle = cfg.Daemon.IdleTime()
+	}
+	program, err := a.front()
+	if err != nil {
+		return err
+	}
+	if err := home.Make(runDir(h)); err != nil {
+		return inputErr(err)
+	}
+	modules, journals := guest.NewLibrary(0), &journal.Group{Resident: true}
+	s := newStores(context.WithoutCancel(ctx), a.stderr)
+	err = resident.Serve(ctx, resident.Options{
+		Dir: runDir(h), Program: program, Since: time.Now(), Idle: idle, Most: mostLaunches,
+		Handle: func(ctx context.Context, call *resident.Call) resident.Outcome {
+			return a.launchFor(ctx, call, service{home: h.Dir(), own: a.environment, program: program, modules: modules, journals: journals, shelf: shelf{s}})
+		},
+		Ready: func() { a.serving(h, idle) },
+		Over:  s.close,
+	})
+	if closeErr := errors.Join(modules.Close(), journals.Close()); err == nil {
+		err = closeErr
+	}
+	return daemonErr(err)
+}
+
+func daemonErr(err error) error {
+	if err == nil {
+		return nil
+	}
+	switch {
+	case errors.Is(err, resident.ErrUnsupported):
+		return &statusError{launcher.StatusUnsupported, err}
+	case errors.Is(err, resident.ErrNobody):
+		err = fmt.Errorf("%w; rlp daemon starts one", err)
+	case errors.Is(err, resident.ErrServed):
+		err = fmt.Errorf("%w; rlp daemon status shows it, rlp daemon stop ends it", err)
+	}
+	return &statusError{launcher.StatusUnavailable, err}
+}
+
+// serving says that clients can connect.
+func (a *app) serving(h home.Home, idle time.Duration) {
+	path := filepath.Join(runDir(h), resident.SocketName)
+	switch {
+	case a.json:
+		_ = a.printJSON(map[string]any{"serving": true, "socket": path, "idle_ms": idle.Milliseconds()}) // it serves, whoever reads
+	case !a.quiet:
+		fmt.Fprintf(a.stderr, "rlp: serving %s; ends %s after the last launch\n", printable(path), idle)
+	}
+}
+
+// askTheDaemon prints what the helper says of itself.
+func (a *app) askTheDaemon(kind byte) error {
+	h, err := a.home()
+	if err != nil {
+		return err
+	}
+	state, err := resident.Ask(filepath.Join(runDir(h), resident.SocketName), kind)
+	if err != nil {
+		return daemonErr(err)
+	}
+	if a.json {
+		return a.printJSON(state)
+	}
+	fmt.Fprintf(a.stdout, "process %d, since %s\nrunning %d, done %d\n", state.PID, state.Since.UTC().Format(time.RFC3339), state.Running, state.Done)
+	for _, why := range sortedKeys(state.Declined) {
+		fmt.Fprintf(a.stdout, "declined %d: %s\n", state.Declined[why], printable(why))
+	}
+	return nil
+}
+
+// stopDaemon has the helper end, and waits until it has.
+func (a *app) stopDaemon(ctx context.Context) error {
+	if err := a.askTheDaemon(resident.Stop); err != nil {
+		return err
+	}
+	h, err := a.home()
+	if err != nil {
+		return err
+	}
+	if err := resident.Ended(runDir(h), ctx.Done()); err != nil {
+		return daemonErr(err)
+	}
+	return ctx.Err()
+}

@@ -1,0 +1,95 @@
+//go:build !slim
+
+package main
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"runloop.dev/rlp/bundles"
+	"runloop.dev/rlp/caps"
+)
+
+// begin says to a client that its launch is under way, or declines it. Nothing
+// was recorded before.
+func (a *app) begin(c *composition, f launchFlags) error {
+	s := a.service
+	if s == nil {
+		return nil
+	}
+	if s.declined = a.cannot(c, f); s.declined != "" {
+		return errSilent
+	}
+	if err := s.call.Begin(); err != nil {
+		s.declined = "the client is gone"
+		return errSilent
+	}
+	s.composed = c
+	return nil
+}
+
+// cannot says what a helper cannot do as the client itself would; "" if it can
+// do all of it.
+func (a *app) cannot(c *composition, f launchFlags) string {
+	asks := func(families ...caps.Family) bool {
+		return slices.ContainsFunc(c.policy.Base, func(e caps.Entry) bool { return slices.Contains(families, e.Grant.Family) })
+	}
+	provider := c.config.Security.SecretsProvider
+	switch {
+	case f.noDaemon || a.getenv(daemonVariable) == "off":
+		return "it is not to be used"
+	case c.home.Dir() != a.service.home:
+		return "another home"
+	case a.strayHome():
+		return "a home that is written relatively"
+	case asks(caps.Exec, caps.MCP, caps.Agents):
+		return "programs, servers of tools or other agents" // their processes would be the helper's
+	case slices.ContainsFunc(c.bundle.Tools, func(t bundles.Tool) bool { return t.Exec != nil }):
+		return "a tool that is a program"
+	case provider != "age" && provider != "env" && (asks(caps.Secrets) || asks(caps.Model)):
+		return "secrets that the session keeps"
+	case c.config.Security.Confirm == "ask" && a.mayAsk(c):
+		return "a question at the terminal"
+	case (f.turns || f.input == "-") && isTerminal(a.stdin):
+		return "input from the terminal"
+	case f.turns && slices.ContainsFunc(f.overrides, func(path string) bool { return !filepath.IsAbs(path) }):
+		return "an override that is read again"
+	case slices.ContainsFunc(c.config.Audit.Publish, publishesIntoOwn):
+		return ownPath
+	}
+	return a.foreignVariable()
+}
+
+// mayAsk reports whether a person may be asked something during the run.
+func (a *app) mayAsk(c *composition) bool {
+	return c.config.Security.ConfirmExternalActions || slices.ContainsFunc(c.bundle.Tools, func(t bundles.Tool) bool { return t.Confirm })
+}
+
+// strayHome reports whether a home depends on where the client is.
+func (a *app) strayHome() bool {
+	for _, dir := range []string{a.homeFlag, a.getenv("RUNLOOP_HOME"), a.getenv("HOME")} {
+		if dir != "" && !filepath.IsAbs(dir) {
+			return true
+		}
+	}
+	return false
+}
+
+// foreignVariable names a variable that the process has read another value of.
+func (a *app) foreignVariable() string {
+	for _, name := range processVariables() {
+		mine, set := a.service.own.lookup(name)
+		theirs, sets := a.lookup(name)
+		if set != sets || mine != theirs {
+			return "another " + strings.ToUpper(name)
+		}
+	}
+	return ""
+}
+
+// publishesIntoOwn reports whether a place that is told of the log is such a path.
+func publishesIntoOwn(place string) bool {
+	kind, path, _ := strings.Cut(place, ":")
+	return (kind == "file" || kind == "git") && eachHas(path)
+}

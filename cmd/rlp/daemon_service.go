@@ -1,0 +1,75 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+
+	"runloop.dev/rlp/internal/guest"
+	"runloop.dev/rlp/internal/resident"
+	"runloop.dev/rlp/kb/journal"
+)
+
+// A service is what an invocation has that a resident helper does for a client:
+// what any other takes from the process, it has from here. Nil stands for an
+// invocation that is its own process.
+type service struct {
+	call     *resident.Call
+	dir      string         // the client's folder, as the client would write it
+	program  string         // the file that clients run
+	home     string         // the one that is served
+	own      environment    // of the helper's process
+	modules  *guest.Library // what it keeps compiled
+	journals *journal.Group // brings those of all launches to the disk together
+	shelf
+
+	declined string // why the client has to launch by itself
+	composed *composition
+}
+
+// getwd is where relative paths begin.
+func (a *app) getwd() (string, error) {
+	if a.service == nil {
+		return os.Getwd()
+	}
+	return a.service.dir, nil
+}
+
+// from is path with the folder before it where it begins.
+func (a *app) from(path string) (string, error) {
+	if filepath.IsAbs(path) {
+		return path, nil
+	}
+	dir, err := a.getwd()
+	return dir + "/" + path, err
+}
+
+// here does what opens a relative path.
+func (a *app) here(do func()) error {
+	s := a.service
+	if s == nil {
+		do()
+		return nil
+	}
+	return s.call.Here(func(dir string) {
+		s.dir = asWritten(a.getenv("PWD"), dir)
+		do()
+	})
+}
+
+// asWritten is a folder as the client's shell writes it, if that is where the
+// client is: links that lead there are kept, as [os.Getwd] keeps them.
+func asWritten(pwd, dir string) string {
+	if filepath.IsAbs(pwd) && isFile(pwd, dir) {
+		return pwd
+	}
+	return dir
+}
+
+// self is the file of this program, for what it starts itself again as. A helper
+// may be older than what lies under its name.
+func (a *app) self() (string, error) {
+	if a.service == nil {
+		return selfPath()
+	}
+	return "/proc/self/exe", nil
+}

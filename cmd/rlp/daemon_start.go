@@ -1,0 +1,58 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"runloop.dev/rlp/internal/resident"
+)
+
+// startDaemon starts a resident helper behind a launch that found none, where
+// the operator asked for that. It has nothing of this invocation but the home
+// and what the process itself reads; that it cannot be started is no error of
+// the run.
+func (a *app) startDaemon(c *composition, f launchFlags) {
+	if c.config.Daemon.Start != "auto" || a.service != nil || f.noDaemon || f.dryRun || a.getenv(daemonVariable) == "off" {
+		return
+	}
+	client, err := resident.Dial(filepath.Join(c.home.Dir(), "run", resident.SocketName))
+	if err == nil {
+		client.Close()
+	}
+	if !errors.Is(err, resident.ErrNobody) {
+		return
+	}
+	self, err := selfPath()
+	if err != nil {
+		return
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return
+	}
+	defer null.Close()
+	var env []string
+	for _, name := range append(processVariables(), "HOME", "RUNLOOP_HOME", "PATH", programVariable) {
+		if v, set := a.lookup(name); set && !slices.Contains(env, name+"="+v) {
+			env = append(env, name+"="+v)
+		}
+	}
+	p, err := os.StartProcess(self, []string{"rlp", "daemon", "--quiet", "--home", c.home.Dir()}, &os.ProcAttr{
+		Dir: "/", Env: env, Files: []*os.File{null, null, null}, Sys: ownSession(),
+	})
+	if err == nil {
+		_ = p.Release() // it outlives this process
+	}
+}
+
+// processVariables are those that the process itself reads, once, and not the
+// invocation: Go's runtime, its resolver, its certificates and its clock.
+func processVariables() []string {
+	return []string{
+		"GODEBUG", "GOGC", "GOMEMLIMIT", "GOMAXPROCS", "GOTRACEBACK", "GORACE", "GOCOVERDIR", "TZ", "ZONEINFO", "TMPDIR",
+		"SSL_CERT_FILE", "SSL_CERT_DIR", "RES_OPTIONS", "LOCALDOMAIN", "HOSTALIASES",
+		"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy", "all_proxy",
+	}
+}

@@ -1,0 +1,144 @@
+//go:build !slim
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"runloop.dev/rlp/internal/config"
+	"runloop.dev/rlp/internal/home"
+	"runloop.dev/rlp/kb"
+)
+
+// shelf is what a helper keeps open for the invocations that it does.
+type shelf struct{ stores *stores }
+
+// stores are the knowledge bases that a helper keeps open, one a tenant. A
+// launch under other settings than one was opened with has it opened again, or
+// goes to it as any other process would while somebody uses it.
+type stores struct {
+	problems io.Writer // of what is done behind the launches
+	ctx      context.Context
+
+	mu       sync.Mutex
+	byTenant map[string]*keptStore
+	behind   sync.WaitGroup
+	closing  chan struct{}
+}
+
+// takeInAfter is how long after a run its journal is taken in: the next launch
+// is often not far behind, and several are taken in at the price of one.
+const takeInAfter = 25 * time.Millisecond
+
+// A keptStore is one tenant's.
+type keptStore struct {
+	kb     *kb.Store
+	cfg    config.Config
+	users  int
+	taking bool // journals are being taken in
+	again  bool // and once more after that
+}
+
+func newStores(ctx context.Context, problems io.Writer) *stores {
+	return &stores{ctx: ctx, problems: problems, byTenant: map[string]*keptStore{}, closing: make(chan struct{})}
+}
+
+// take is the store of a tenant, open, and what gives it back. It is nil where
+// another one is in use.
+func (s *stores) take(h home.Home, cfg config.Config) (*keptStore, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.byTenant[h.Tenant()]
+	if k != nil && !sameStore(k.cfg, cfg) {
+		if k.users > 0 {
+			return nil, nil
+		}
+		delete(s.byTenant, h.Tenant())
+		if err := k.kb.Close(); err != nil {
+			return nil, err
+		}
+		k = nil
+	}
+	if k == nil {
+		opened, err := kb.Open(s.ctx, storeOptions(h, cfg))
+		if err != nil {
+			return nil, err
+		}
+		k = &keptStore{kb: opened, cfg: cfg}
+		s.byTenant[h.Tenant()] = k
+	}
+	k.users++
+	return k, nil
+}
+
+func (s *stores) giveBack(k *keptStore) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k.users--
+}
+
+// sameStore reports whether two settings open a store alike.
+func sameStore(a, b config.Config) bool {
+	return slices.Equal(a.KB.Domains, b.KB.Domains) && a.KB.Durability == b.KB.Durability && a.Audit.CheckpointEvery == b.Audit.CheckpointEvery && a.KB.Encryption == b.KB.Encryption
+}
+
+// takeIn takes in what the journals of a tenant hold, behind the launch that
+// wrote the last of them.
+func (s *stores) takeIn(h home.Home, cfg config.Config) {
+	s.behind.Go(func() {
+		select {
+		case <-time.After(takeInAfter):
+		case <-s.closing:
+		}
+		k, err := s.take(h, cfg)
+		if err == nil && k != nil {
+			err = s.ingest(k)
+			s.giveBack(k)
+		}
+		if err != nil && s.ctx.Err() == nil {
+			fmt.Fprintf(s.problems, "rlp: taking in journals: %s\n", printable(err.Error()))
+		}
+	})
+}
+
+// ingest takes journals in, unless somebody is at it already, who then does it
+// once more.
+func (s *stores) ingest(k *keptStore) error {
+	s.mu.Lock()
+	if k.taking {
+		k.again = true
+		s.mu.Unlock()
+		return nil
+	}
+	k.taking = true
+	s.mu.Unlock()
+	for {
+		_, err := k.kb.Ingest(s.ctx)
+		s.mu.Lock()
+		if !k.again || err != nil {
+			k.taking, k.again = false, false
+			s.mu.Unlock()
+			return err
+		}
+		k.again = false
+		s.mu.Unlock()
+	}
+}
+
+// close waits for what is done behind the launches, and gives the stores up.
+func (s *stores) close() {
+	close(s.closing)
+	s.behind.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, k := range s.byTenant {
+		if err := k.kb.Close(); err != nil {
+			fmt.Fprintf(s.problems, "rlp: closing the store: %s\n", printable(err.Error()))
+		}
+	}
+}

@@ -1,0 +1,49 @@
+//go:build !slim
+
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+)
+
+// execute does what the arguments say.
+func (a *app) execute(ctx context.Context) error {
+	a.hear()
+	if a.service != nil { // a client asks for a launch alone; cobra says what is wrong with one
+		if f, fs, err := a.parseLaunch(); err == nil && oneBundle(fs.Args(), fs.ArgsLenAtDash()) == nil {
+			return a.launch(ctx, fs.Arg(0), fs.Args()[1:], f)
+		}
+	}
+	root := a.rootCommand()
+	root.SetArgs(a.args)
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	return root.ExecuteContext(ctx)
+}
+
+func (a *app) rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "rlp",
+		Short: "Launch untrusted WASM agents with exactly the capabilities you left them",
+		Long: `rlp launches untrusted WASM agents with exactly the capabilities that their
+operator left them, and records every decision.
+
+A bundle says what it needs (policy.caps); you may only take away
+(~/.runloop/caps/overrides/<agent>.toml). Everything else is denied, and says why.`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	a.register(root.PersistentFlags())
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usagef("%w; see %s --help", err, c.CommandPath())
+	})
+	root.PersistentPreRun = func(c *cobra.Command, _ []string) { a.homeSet = c.Flags().Changed("home") }
+	root.AddCommand(a.commands()...)
+	nearWords(root)
+	return root
+}

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"runloop.dev/rlp/internal/early"
+)
+
+// sameSignal is how long after a signal another one is taken for the same.
+const sameSignal = early.SameSignal
+
+// listen returns a context that the operator's signals end, as the end of before
+// does, and what waits until they do. The runtime takes several switches between
+// threads to listen to one, so a launch reads its files meanwhile; nothing may be
+// printed or begun before listening is true.
+func listen(before context.Context) (ctx context.Context, listening func()) {
+	ctx, end := context.WithCancelCause(before)
+	ready := make(chan struct{})
+	go func() {
+		defer close(ready)
+		handleWriteSignals()
+		heard, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+		context.AfterFunc(heard, func() {
+			end(context.Cause(heard))
+			time.AfterFunc(sameSignal, stop)
+		})
+	}()
+	return ctx, func() { <-ready }
+}
