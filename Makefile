@@ -7,6 +7,8 @@ FUZZTIME ?= 5s
 BENCH    ?= .
 COUNT    ?= 5
 BENCHTIME ?= 0.5s
+ROUNDS   ?= 60
+PEERS    ?=
 TIMEOUT  ?= 20m
 
 # Go needs somewhere to keep what it downloads and builds.
@@ -50,12 +52,13 @@ agents: build ## the sample agents, each into its agent.bundle
 
 .PHONY: notes
 notes: export RUNLOOP_HOME := $(CURDIR)/.work/notes-home
-notes: build ## launch an agent on testdata/notes, see what it wrote and what was recorded
+notes: build ## launch an agent on testdata/notes, see what it wrote and what was recorded, and verify that
 	bin/rlp agent build agents/notes_digest
 	@rm -rf .work/notes-home .work/out && mkdir -p .work/out
 	bin/rlp launch agents/notes_digest --param notes=testdata/notes --param out=.work/out
 	cat .work/out/digest.md
 	bin/rlp audit list
+	bin/rlp audit verify
 
 .PHONY: demo
 demo: agents ## run every agent with a mail server and a model server on loopback, and show what was allowed and denied
@@ -121,8 +124,16 @@ soak: ## the long forms: a million requests, a thousand kills, ten thousand laun
 	RLP_SOAK=1 $(GO) test -count=1 -timeout 3h ./...
 	GORACE=atexit_sleep_ms=0 CGO_ENABLED=1 $(GO) test -race -count=1 -timeout 3h ./cmd/rlp
 
+# Peers are compared with where they are installed; PEERS=1 (or PEERS=deno,node)
+# fetches those that come from the npm registry.
 .PHONY: bench
-bench: $(TOOLS)/.built ## every benchmark, summed up, and the ratios that are promised (BENCH=, COUNT=, BENCHTIME=)
+bench: build ## one table: rlp, the engine alone, and what else is there (ROUNDS=60, PEERS=1, JSON=1)
+	@mkdir -p .work
+	cd internal/tools && $(GO) build -o ../../.work/bench-table ./bench
+	@.work/bench-table -rounds $(ROUNDS) -peers '$(PEERS)' $(if $(JSON),-json)
+
+.PHONY: bench-go
+bench-go: $(TOOLS)/.built ## every benchmark, summed up, and the ratios that are promised (BENCH=, COUNT=, BENCHTIME=)
 	@mkdir -p .work
 	$(GO) test -run '^$$' -bench '$(value BENCH)' -benchmem -benchtime $(BENCHTIME) -count $(COUNT) -p 1 -timeout 3h ./... >.work/bench.txt || { cat .work/bench.txt; exit 1; }
 	$(TOOLS)/benchstat .work/bench.txt
