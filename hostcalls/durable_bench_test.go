@@ -16,7 +16,7 @@ import (
 //	go test -c -o /tmp/hc.test ./hostcalls && /tmp/hc.test -test.run '^$' -test.bench Durability -test.benchtime 3000x -test.count 5
 func BenchmarkDurability(b *testing.B) {
 	set, err := caps.Base([]caps.Entry{
-		{Grant: caps.Grant{Family: caps.FS, Modes: caps.Modes(caps.Read, caps.Write), Scope: "/work"}},
+		{Grant: caps.Grant{Family: caps.FS, Modes: caps.Modes(caps.Read, caps.Write), Scope: "/srv"}},
 	}, caps.Limits{})
 	if err != nil {
 		b.Fatal(err)
