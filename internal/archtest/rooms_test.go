@@ -13,7 +13,15 @@ type doors map[string]string
 // rooms is the drawing. A package that is not in it does not belong to the
 // house; "agents/*" stands for each folder in agents.
 var rooms = map[string]room{
-	"cmd/rlp": {6, doors{
+	"cmd/rlp": {8, doors{
+		"internal/access":          "proves who asks of the service, and keeps their tokens",
+		"internal/api":             "serves HTTP",
+		"internal/client":          "asks a service for a launch, or for what it shows",
+		"internal/console":         "serves pages",
+		"internal/mcpserver":       "serves agents as tools",
+		"internal/service":         "is its host",
+		"internal/telemetry":       "tells collectors what runs do",
+		"internal/top":             "shows runs on a terminal",
 		"bundles":                  "opens what it is told to launch",
 		"caps":                     "prints grants and changes, explains requests",
 		"caps/policy":              "reads overrides, flags and what lint looks at",
@@ -49,6 +57,44 @@ var rooms = map[string]room{
 		"launcher":                 "plans and launches",
 		"secrets":                  "picks the provider",
 	}},
+	"internal/service": {6, doors{
+		"caps":           "what narrows a caller is layers",
+		"internal/audit": "records are what callers follow",
+		"internal/ident": "names runs",
+		"kb":             "the log is a store's",
+		"launcher":       "what came of a run is its report",
+	}},
+	"internal/access": {7, doors{
+		"caps":             "a token's grant is a layer",
+		"internal/ident":   "a token belongs to a tenant",
+		"internal/service": "makes its callers",
+	}},
+	"internal/api": {7, doors{
+		"internal/audit":   "prints records as they are exported",
+		"internal/service": "is its HTTP",
+		"kb":               "filters of the log",
+		"launcher":         "prints reports",
+	}},
+	"internal/console": {7, doors{
+		"caps":             "names of families",
+		"internal/audit":   "shows records",
+		"internal/service": "shows what it holds",
+		"kb":               "filters of the log",
+		"launcher":         "shows reports",
+	}},
+	"internal/mcpserver": {7, doors{
+		"internal/audit":   "shows records",
+		"internal/service": "agents are its tools",
+		"kb":               "filters of the log",
+		"launcher":         "answers with reports",
+	}},
+	"internal/telemetry": {7, doors{
+		"internal/audit":   "counts decisions",
+		"internal/service": "watches it",
+		"launcher":         "outcomes are labels",
+	}},
+	"internal/client": {0, nil},
+	"internal/top":    {1, doors{"internal/client": "asks the service"}},
 	"launcher": {5, doors{
 		"bundles":           "a plan begins with a verified bundle",
 		"caps":              "base, layers, effective and limits",
@@ -166,7 +212,7 @@ var rooms = map[string]room{
 	"internal/blake3":         {-1, nil},
 	"internal/abi":            {0, nil},
 	"internal/companion":      {0, nil},
-	"internal/companion/pack": {6, doors{"internal/companion": "writes what the small program finds"}},
+	"internal/companion/pack": {8, doors{"internal/companion": "writes what the small program finds"}},
 	"internal/home":           {0, nil},
 	"internal/resident":       {0, nil},
 	"internal/early": {1, doors{
@@ -195,7 +241,15 @@ var rooms = map[string]room{
 }
 
 // toBuild are rooms that are drawn and have no package yet.
-var toBuild = map[string]string{}
+var toBuild = map[string]string{
+	"internal/access":    "who may ask",
+	"internal/api":       "HTTP",
+	"internal/client":    "asks a service",
+	"internal/console":   "pages",
+	"internal/mcpserver": "agents as tools",
+	"internal/telemetry": "traces and metrics",
+	"internal/top":       "runs on a terminal",
+}
 
 // testDoors are what the tests of a room may import beyond the room's own
 // doors. Tests stand outside the levels, never outside the drawing.

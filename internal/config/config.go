@@ -2,8 +2,7 @@
 //
 // What is not known is an error, and so is what is known but asks for a control
 // that this version does not have: a setting that is read and then not obeyed
-// would promise what nobody keeps. The section of what is merely not there yet,
-// the service, is checked and kept, as nothing happens without it.
+// would promise what nobody keeps.
 package config
 
 import (
@@ -89,12 +88,6 @@ type Price struct {
 	In, Out float64
 }
 
-// Serve is [serve].
-type Serve struct {
-	Listen      string // host:port
-	TokenSecret string // id of the secret that holds the bearer token; "" is none
-}
-
 // Daemon is [daemon]: the resident helper of `rlp launch`.
 type Daemon struct {
 	Start string // "never": by hand alone; "auto": by the first launch that finds none
@@ -138,7 +131,7 @@ func Default() Config {
 		Audit:      defaultAudit(),
 		Model:      Model{Default: "local:echo"},
 		Exec:       defaultExec(),
-		Serve:      Serve{Listen: "127.0.0.1:8770"},
+		Serve:      defaultServe(),
 		Daemon:     Daemon{Start: "never", Idle: "10m"},
 	}
 }

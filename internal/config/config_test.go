@@ -125,7 +125,7 @@ func TestEverySetting(t *testing.T) {
 			Prices: map[string]config.Price{"openai:gpt": {In: 1, Out: 2.5}, "openai:*": {In: 2, Out: 3}},
 		},
 		Exec:  laneOnly("bwrap"),
-		Serve: config.Serve{Listen: "127.0.0.1:9000", TokenSecret: "runloop/serve/token"}, Daemon: config.Daemon{Start: "auto", Idle: "90s"},
+		Serve: served(config.Serve{Listen: "127.0.0.1:9000", TokenSecret: "runloop/serve/token"}), Daemon: config.Daemon{Start: "auto", Idle: "90s"},
 		MCP: map[string]config.MCPServer{
 			"github": {Command: []string{"/usr/bin/gh-mcp", "stdio"}, Env: []string{"PATH"}, Secrets: []config.MCPSecret{{"GITHUB_TOKEN", "runloop/github/token"}}},
 			"web":    {URL: "https://mcp.example.com/x"},
@@ -302,4 +302,11 @@ func TestLoad(t *testing.T) {
 	if _, err := config.Load(path, nil); err == nil || errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a link that leads nowhere is taken for no settings: %v", err)
 	}
+}
+
+// served is s with the defaults of what it does not say.
+func served(s config.Serve) config.Serve {
+	d := config.Default().Serve
+	s.Workers, s.Queue, s.Grace = d.Workers, d.Queue, d.Grace
+	return s
 }

@@ -48,12 +48,10 @@ func settings() []setting {
 		flag("model.cache", func(c *Config) *bool { return &c.Model.Cache }),
 		{name: "model.providers", set: setProviders},
 		{name: "model.prices", set: setPrices},
-		text("serve.listen", func(c *Config) *string { return &c.Serve.Listen }, hostPort),
-		text("serve.token_secret", func(c *Config) *string { return &c.Serve.TokenSecret }, secretID),
 		text("daemon.start", func(c *Config) *string { return &c.Daemon.Start }, oneOf("never", "auto")),
 		text("daemon.idle", func(c *Config) *string { return &c.Daemon.Idle }, idleTime),
 		{name: "mcp.servers", set: setServers},
-	}, execSettings(), auditSettings())
+	}, execSettings(), auditSettings(), serveSettings())
 }
 
 // A check returns what is wrong with a string, or "".

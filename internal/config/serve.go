@@ -1,0 +1,99 @@
+package config
+
+import (
+	"net/netip"
+	"strings"
+	"time"
+)
+
+// Serve is [serve]: the service.
+type Serve struct {
+	Listen      string   // host:port
+	TokenSecret string   // id of the secret that holds a bearer token of the operator's; "" is none
+	Hosts       []string // names beside the address itself by which it may be called: "agents.example" or "agents.example:8443"
+	TLSCert     string   // path of a PEM file; with TLSKey the TCP listener speaks TLS
+	TLSKey      string
+	ClientCA    string // path of a PEM file: a client certificate of it stands for a caller
+	Workers     int64  // runs at a time; 0: 16 a core
+	Queue       int64  // runs that wait for a worker
+	Grace       string // how long a run may go on when the service ends
+	OTLP        string // where traces and metrics are sent, a URL; "" is nowhere
+}
+
+func defaultServe() Serve { return Serve{Listen: "127.0.0.1:8770", Queue: 2048, Grace: "10s"} }
+
+// GraceTime is how long runs may go on when the service ends.
+func (s Serve) GraceTime() time.Duration {
+	d, err := time.ParseDuration(s.Grace)
+	if err != nil {
+		return 0
+	}
+	return d
+}
+
+// serveSettings are the rows of [serve] in the table of settings.
+func serveSettings() []setting {
+	return []setting{
+		text("serve.listen", func(c *Config) *string { return &c.Serve.Listen }, hostPort),
+		text("serve.token_secret", func(c *Config) *string { return &c.Serve.TokenSecret }, secretID),
+		list("serve.hosts", func(c *Config) *[]string { return &c.Serve.Hosts }, hostName),
+		text("serve.tls_cert", func(c *Config) *string { return &c.Serve.TLSCert }, absolutePath),
+		text("serve.tls_key", func(c *Config) *string { return &c.Serve.TLSKey }, absolutePath),
+		text("serve.client_ca", func(c *Config) *string { return &c.Serve.ClientCA }, absolutePath),
+		count("serve.workers", func(c *Config) *int64 { return &c.Serve.Workers }, 0, 4096),
+		count("serve.queue", func(c *Config) *int64 { return &c.Serve.Queue }, 0, 1<<20),
+		text("serve.grace", func(c *Config) *string { return &c.Serve.Grace }, graceTime),
+		text("serve.otlp", func(c *Config) *string { return &c.Serve.OTLP }, optional(webAddress)),
+	}
+}
+
+// optional is ok for all but "".
+func optional(ok check) check {
+	return func(s string) string {
+		if s == "" {
+			return ""
+		}
+		return ok(s)
+	}
+}
+
+func absolutePath(s string) string {
+	if s == "" {
+		return ""
+	}
+	if msg := absolute(s); msg != "" {
+		return "must be the absolute path of a file"
+	}
+	return ""
+}
+
+// graceTime is a time that a run may go on for.
+func graceTime(s string) string {
+	d, err := time.ParseDuration(s)
+	if err != nil || d < 0 || d > time.Hour {
+		return `must be a time from "0s" to "1h", such as "10s"`
+	}
+	return ""
+}
+
+// hostName is the check of a name, with a port or without, that a Host header may
+// have.
+func hostName(s string) string {
+	const form = `must be a host name or an address, with a port or without, such as "agents.example:8443"`
+	name, port, found := strings.Cut(s, ":")
+	if _, err := netip.ParseAddr(s); err == nil {
+		return ""
+	}
+	if _, err := netip.ParseAddrPort(s); err == nil {
+		return ""
+	}
+	if found && hostPort("x:"+port) != "" || name == "" {
+		return form
+	}
+	for _, label := range strings.Split(name, ".") {
+		if label == "" || len(label) > 63 || strings.Trim(label, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-") != "" {
+			return form
+		}
+	}
+	return ""
+}

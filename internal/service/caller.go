@@ -1,0 +1,44 @@
+// Package service is what rlp serve offers, whatever the protocol: it takes
+// requests of callers, keeps them in one bounded queue, runs them, and lets who
+// may see them follow them.
+//
+// A [Caller] is made where it was proved who asks, and by nothing in a request:
+// its tenant, what it may and what narrows it come from there. A request can
+// narrow further and never widen. The package knows no HTTP and opens nothing:
+// the [Host] behind it does, which is the launcher that every launch has.
+package service
+
+import (
+	"time"
+
+	"runloop.dev/rlp/caps"
+)
+
+// Rights are what a caller may ask of the service at all; what its agents may do
+// is a matter of capabilities.
+type Rights uint8
+
+const (
+	// Launch lets a caller run agents, and cancel what it has launched.
+	Launch Rights = 1 << iota
+	// Read lets a caller see the runs, records and agents of its tenant.
+	Read
+	// Operate lets a caller do what the operator of the tenant does: save
+	// overrides, which narrow, name paths for placeholders, cancel any run.
+	Operate
+)
+
+// A Caller is who asks. The zero Caller may nothing.
+type Caller struct {
+	// Name says who it is in logs: "user:1000", "token:ci", "cert:CN".
+	Name   string
+	Tenant string
+	May    Rights
+	// Layers narrow everything that it asks for, such as the grant of its token.
+	Layers []*caps.Layer
+	// Until is when it is nobody any more; zero: it has no such time.
+	Until time.Time
+}
+
+// Can reports whether c has all of r.
+func (c *Caller) Can(r Rights) bool { return c != nil && c.Tenant != "" && r != 0 && c.May&r == r }
