@@ -16,7 +16,7 @@ import (
 
 func (a *app) capsCommand() *cobra.Command {
 	c := &cobra.Command{Use: "caps", Short: "See what an agent asks for, what is left of it, and why", Args: cobra.NoArgs, RunE: showHelp}
-	c.AddCommand(a.capsLintCommand(), a.capsShowCommand(), a.capsDiffCommand(), a.capsExplainCommand(), a.capsSuggestCommand(), a.capsWhatifCommand(), a.capsProfilesCommand(), a.capsFamiliesCommand(), a.capsSchemaCommand())
+	c.AddCommand(a.capsLintCommand(), a.capsShowCommand(), a.capsDiffCommand(), a.capsExplainCommand(), a.capsSuggestCommand(), a.capsWhatifCommand(), a.capsOverrideCommand(), a.capsProfilesCommand(), a.capsFamiliesCommand(), a.capsSchemaCommand())
 	return c
 }
 

@@ -207,7 +207,11 @@ func (a *app) overrideLayer(c *composition, path string, optional bool, given *p
 		}
 		return o.Layer, findings
 	}}
-	data, err := tomlfile.ReadFile(path, 0)
+	data, drafted := a.drafts[path]
+	var err error
+	if !drafted {
+		data, err = tomlfile.ReadFile(path, 0)
+	}
 	if errors.Is(err, fs.ErrNotExist) && optional {
 		c.narrowedBy(again)
 		return nil, nil

@@ -52,8 +52,9 @@ type app struct {
 	homeSet              bool
 	launching            bool // what is printed as JSON is a report
 	guestOut             *witness
-	modules              *guest.Library // compiled, of a process that launches many; nil: it launches one
-	warned               []string       // what the operator is told behind the end of a run, each once
+	modules              *guest.Library    // compiled, of a process that launches many; nil: it launches one
+	warned               []string          // what the operator is told behind the end of a run, each once
+	drafts               map[string][]byte // overrides that are tried in the place of what lies at their paths
 }
 
 // run does one invocation and returns its exit status.

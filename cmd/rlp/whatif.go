@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -54,7 +55,7 @@ blocked, or may be.`,
 		},
 	}
 	fs := c.Flags()
-	fs.StringArrayVar(&f.overrides, "override", nil, "an override `FILE`, which need not lie among the others")
+	fs.StringArrayVar(&f.overrides, "override", nil, "an override `FILE`, which need not lie among the others; - is stdin")
 	fs.StringArrayVar(&f.profiles, "profile", nil, "a named profile (`NAME`)")
 	fs.StringArrayVar(&f.allow, "allow", nil, "bound the families named to these capabilities (`CAP`)")
 	fs.StringArrayVar(&f.deny, "deny", nil, "take a capability away (`CAP`)")
@@ -129,6 +130,13 @@ func (a *app) candidates(h home.Home, cfg config.Config, f policyFlags) ([]*caps
 	c := &composition{home: h, config: cfg}
 	if err := own(h, f.overrides...); err != nil {
 		return nil, err
+	}
+	if slices.Contains(f.overrides, "-") {
+		text, err := a.draft("-")
+		if err != nil {
+			return nil, err
+		}
+		a.drafts = map[string][]byte{"-": text}
 	}
 	var layers []*caps.Layer
 	for _, path := range f.overrides {

@@ -1,0 +1,346 @@
+//go:build !slim
+
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/caps/policy"
+	"runloop.dev/rlp/internal/foresight"
+	"runloop.dev/rlp/internal/home"
+	"runloop.dev/rlp/internal/jail"
+	"runloop.dev/rlp/internal/tomlfile"
+	"runloop.dev/rlp/launcher"
+)
+
+type overrideFlags struct {
+	was          string
+	save, narrow bool
+}
+
+func (a *app) capsOverrideCommand() *cobra.Command {
+	var f overrideFlags
+	c := &cobra.Command{
+		Use:   "override BUNDLE [FILE]",
+		Short: "Print the override of an agent, or say what another one would change, and save it",
+		Long: `Override prints the operator's own override of an agent. With a FILE (- is stdin) it
+says what that would change in its place: what it takes away, and what of the
+agent's own policy it gives back that is taken away now. Nothing can be had by it
+that the agent does not ask for itself.
+
+With --save it takes the place of the override, in one step, once it was read
+without an error and the agent could be launched under it; what was there before
+is kept beside it. It holds for every tenant, and for runs under way from their
+next turn on.`,
+		Example: `  rlp caps override agents/notes_digest
+  rlp caps suggest --override agents/notes_digest | rlp caps override agents/notes_digest - --save`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) < 1 || len(args) > 2 {
+				return usagef("%s takes a BUNDLE, and a FILE if there is one to try", c.CommandPath())
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 1 && (f.save || f.narrow || f.was != "") {
+				return usagef("--save, --narrow and --was are about a FILE; name one, or - for stdin")
+			}
+			return a.override(args, f)
+		},
+	}
+	fs := c.Flags()
+	fs.BoolVar(&f.save, "save", false, "put it in the place of the override that is there")
+	fs.BoolVar(&f.narrow, "narrow", false, "refuse to save what gives anything back")
+	fs.StringVar(&f.was, "was", "", "refuse to save unless the override that is there has this `DIGEST`; none: there is none")
+	return c
+}
+
+// An overrideDocument is what rlp caps override prints.
+type overrideDocument struct {
+	Agent  string         `json:"agent"`
+	Path   string         `json:"path"`
+	Text   string         `json:"text"`
+	Digest string         `json:"digest"` // SHA-256 of the text; "none": there is no override
+	Change *overrideDraft `json:"change,omitempty"`
+}
+
+// An overrideDraft is what would be, or is, in the place of an override.
+type overrideDraft struct {
+	Digest   string   `json:"digest"`
+	Narrower bool     `json:"narrower"` // it leaves nothing that is not left now
+	Taken    []string `json:"taken"`
+	Given    []string `json:"given_back"`
+	Left     []string `json:"left"`
+	Unset    []string `json:"params_unset"` // what they stand for is in none of the lists
+	Limits   []string `json:"limits"`
+	Notes    []string `json:"notes"`
+	Saved    bool     `json:"saved"`
+	Previous string   `json:"previous,omitempty"` // where what was there before is kept
+}
+
+const noOverride = "none"
+
+func digestOf(data []byte) string {
+	if data == nil {
+		return noOverride
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+func (a *app) override(args []string, f overrideFlags) error {
+	now, err := a.compose(args[0], policyFlags{})
+	if err != nil {
+		return err
+	}
+	d := overrideDocument{Agent: now.bundle.Manifest.Agent.String()}
+	d.Path = now.home.Override(d.Agent)
+	data, err := readNarrowing(d.Path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return inputErr(err)
+	}
+	d.Text, d.Digest = string(data), digestOf(data)
+	if len(args) == 1 {
+		return a.printOverride(d)
+	}
+	text, err := a.draft(args[1])
+	if err != nil {
+		return err
+	}
+	if d.Change, err = a.tryOverride(now, d.Path, text); err != nil {
+		return err
+	}
+	if f.save {
+		if err := d.mayBeSaved(f); err != nil {
+			return err
+		}
+		if d.Change.Previous, err = saveOverride(d.Path, data, text); err != nil {
+			return inputErr(fmt.Errorf("saving the override: %w", err))
+		}
+		d.Change.Saved = true
+	}
+	return a.printOverride(d)
+}
+
+// mayBeSaved refuses what the flags forbid.
+func (d *overrideDocument) mayBeSaved(f overrideFlags) error {
+	if f.was != "" && f.was != d.Digest {
+		return inputErr(fmt.Errorf("%s is not the one any more that was edited; look at it again, and edit that", d.Path))
+	}
+	if f.narrow && !d.Change.Narrower {
+		return inputErr(fmt.Errorf("it gives back what is taken away now, and --narrow forbids that: %s", orUnlisted(d.Change.Given)))
+	}
+	return nil
+}
+
+func orUnlisted(list []string) string {
+	if len(list) == 0 {
+		return "limits, placeholders or what their values are part of"
+	}
+	return strings.Join(list, ", ")
+}
+
+// draft reads an override that is not among the others; - is stdin.
+func (a *app) draft(path string) ([]byte, error) {
+	if path != "-" {
+		if err := a.ownPaths(path); err != nil {
+			return nil, err
+		}
+		data, err := tomlfile.ReadFile(path, 0)
+		if err != nil {
+			return nil, inputErr(fmt.Errorf("reading an override: %w", err))
+		}
+		return data, nil
+	}
+	data, err := io.ReadAll(io.LimitReader(a.stdin, tomlfile.DefaultMax+1))
+	switch {
+	case err != nil:
+		return nil, inputErr(fmt.Errorf("reading an override from stdin: %w", err))
+	case len(data) > tomlfile.DefaultMax:
+		return nil, inputErr(fmt.Errorf("the override on stdin has more than %d bytes", tomlfile.DefaultMax))
+	}
+	return append([]byte{}, data...), nil
+}
+
+// tryOverride says what text in the place of the override at path would change.
+func (a *app) tryOverride(now *composition, path string, text []byte) (*overrideDraft, error) {
+	with := *a
+	with.drafts = map[string][]byte{path: text}
+	then, err := with.compose(now.path, policyFlags{})
+	if err != nil {
+		return nil, err
+	}
+	old, made := overrideOf(now, path), overrideOf(then, path)
+	before, err := launcher.NewPlan(now.policy)
+	if err != nil {
+		return nil, inputErr(err)
+	}
+	after, err := launcher.NewPlan(then.policy)
+	if err != nil {
+		return nil, inputErr(err)
+	}
+	both := then.policy
+	if old != nil {
+		both.Layers = append(slices.Clip(both.Layers), old)
+	}
+	shared, err := launcher.NewPlan(both)
+	if err != nil {
+		return nil, inputErr(err)
+	}
+	d := &overrideDraft{Digest: digestOf(text), Left: orEmpty(after.Effective.Strings()), Unset: []string{}, Limits: []string{}, Notes: []string{}}
+	d.Taken = without(before.Effective.Strings(), shared.Effective.Strings())
+	d.Given = without(after.Effective.Strings(), shared.Effective.Strings())
+	was, is := before.Limits.Map(), after.Limits.Map()
+	for _, name := range slices.Sorted(maps.Keys(is)) {
+		if was[name] != is[name] {
+			d.Limits = append(d.Limits, fmt.Sprintf("%s: %d, now %d", name, is[name], was[name]))
+		}
+	}
+	for _, p := range then.unset {
+		d.Unset = append(d.Unset, p.Name)
+	}
+	for _, f := range then.findings {
+		d.Notes = append(d.Notes, f.String())
+	}
+	d.Narrower, err = a.narrower(now, then, old, made)
+	return d, err
+}
+
+// narrower reports whether made leaves nothing that old does not, whatever it is
+// that an agent asks for.
+func (a *app) narrower(now, then *composition, old, made *caps.Layer) (bool, error) {
+	if !maps.Equal(now.params, then.params) || len(now.unset) != len(then.unset) {
+		return false, nil
+	}
+	everything := launcher.Policy{Base: foresight.Everything(append(policy.BuiltinDomains(), now.config.KB.Domains...))}
+	held := func(layers ...*caps.Layer) (launcher.Plan, error) {
+		p := everything
+		for _, l := range layers {
+			if l != nil {
+				p.Layers = append(p.Layers, l)
+			}
+		}
+		p, _, err := launcher.Canonical(p, jail.Canonical, now.canonicalProgram)
+		if err != nil {
+			return launcher.Plan{}, inputErr(err)
+		}
+		plan, err := launcher.NewPlan(p)
+		if err != nil {
+			return launcher.Plan{}, inputErr(err)
+		}
+		return plan, nil
+	}
+	alone, err := held(made)
+	if err != nil {
+		return false, err
+	}
+	both, err := held(made, old)
+	if err != nil {
+		return false, err
+	}
+	return alone.Effective.Digest() == both.Effective.Digest() && maps.Equal(alone.Limits.Map(), both.Limits.Map()), nil
+}
+
+func overrideOf(c *composition, path string) *caps.Layer {
+	for _, l := range c.policy.Layers {
+		if l.Name == "override:"+filepath.Base(path) {
+			return l
+		}
+	}
+	return nil
+}
+
+func without(list, others []string) []string {
+	return orEmpty(slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(others, s) }))
+}
+
+// saveOverride puts text in the place of what is at path, whole and private to
+// the operator, after it kept what was there under a name that nothing reads.
+func saveOverride(path string, was, text []byte) (previous string, err error) {
+	if bytes.Equal(was, text) && was != nil {
+		return "", nil
+	}
+	dir := filepath.Dir(path)
+	if err := home.Make(dir); err != nil {
+		return "", err
+	}
+	if was != nil {
+		name := "." + strings.TrimSuffix(filepath.Base(path), ".toml") + "." + digestOf(was)[:12] + ".previous"
+		previous = filepath.Join(dir, name)
+		if err := replaceFile(previous, was); err != nil {
+			return "", err
+		}
+	}
+	return previous, replaceFile(path, text)
+}
+
+// replaceFile puts a private file in the place of what is at path.
+func replaceFile(path string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".new-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(f.Name(), path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// syncDir makes the names in a folder survive the loss of power.
+func syncDir(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+func (a *app) printOverride(d overrideDocument) error {
+	if a.json {
+		return a.printJSON(d)
+	}
+	if d.Change == nil {
+		_, err := io.WriteString(a.stdout, d.Text)
+		return err
+	}
+	return atOnce(a.stdout, func(w io.Writer) {
+		for _, list := range []struct {
+			word  string
+			items []string
+		}{{"takes", d.Change.Taken}, {"gives back", d.Change.Given}, {"limit", d.Change.Limits}, {"left out, for it has no value:", d.Change.Unset}} {
+			for _, s := range list.items {
+				fmt.Fprintf(w, "%s %s\n", list.word, printable(s))
+			}
+		}
+		for _, n := range d.Change.Notes {
+			fmt.Fprintln(w, printable(n))
+		}
+		switch {
+		case d.Change.Narrower:
+			fmt.Fprintln(w, "it leaves nothing that is not left now")
+		default:
+			fmt.Fprintln(w, "it leaves something that is taken away now")
+		}
+		if d.Change.Saved {
+			fmt.Fprintf(w, "saved as %s\n", printable(d.Path))
+		}
+	})
+}
