@@ -32,8 +32,8 @@ func (a *app) components(ctx context.Context, c *composition, spec *launcher.Spe
 		c.common.store = c.by.from.common.store
 	} else {
 		c.common.store = newStore(ctx, c.home, c.config)
-		if a.service != nil {
-			c.common.store.keep = a.service.stores
+		if a.kept != nil {
+			c.common.store.keep = a.kept.stores
 		}
 		releases = append(releases, c.common.store.Close, a.publishing(ctx, c, spec))
 	}

@@ -12,10 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"runloop.dev/rlp/internal/config"
-	"runloop.dev/rlp/internal/guest"
 	"runloop.dev/rlp/internal/home"
 	"runloop.dev/rlp/internal/resident"
-	"runloop.dev/rlp/kb/journal"
 	"runloop.dev/rlp/launcher"
 )
 
@@ -83,17 +81,16 @@ func (a *app) daemon(ctx context.Context, idle time.Duration) error {
 	if err := home.Make(runDir(h)); err != nil {
 		return inputErr(err)
 	}
-	modules, journals := guest.NewLibrary(0), &journal.Group{Resident: true}
-	s := newStores(context.WithoutCancel(ctx), a.stderr)
+	a.keep(ctx)
 	err = resident.Serve(ctx, resident.Options{
 		Dir: runDir(h), Program: program, Since: time.Now(), Idle: idle, Most: mostLaunches,
 		Handle: func(ctx context.Context, call *resident.Call) resident.Outcome {
-			return a.launchFor(ctx, call, service{home: h.Dir(), own: a.environment, program: program, modules: modules, journals: journals, shelf: shelf{s}})
+			return a.launchFor(ctx, call, service{home: h.Dir(), own: a.environment, program: program})
 		},
 		Ready: func() { a.serving(h, idle) },
-		Over:  s.close,
+		Over:  a.kept.stores.close,
 	})
-	if closeErr := errors.Join(modules.Close(), journals.Close()); err == nil {
+	if closeErr := errors.Join(a.kept.modules.Close(), a.kept.journals.Close()); err == nil {
 		err = closeErr
 	}
 	return daemonErr(err)

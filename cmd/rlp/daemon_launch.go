@@ -20,13 +20,13 @@ import (
 // is the client's in the place of what is this process's.
 func (a *app) launchFor(ctx context.Context, call *resident.Call, s service) resident.Outcome {
 	s.call = call
-	env := environment{args: call.Args, env: call.Env, stdin: call.Stdin, stdout: call.Stdout, stderr: call.Stderr, service: &s}
+	env := environment{args: call.Args, env: call.Env, stdin: call.Stdin, stdout: call.Stdout, stderr: call.Stderr, service: &s, kept: a.kept}
 	if len(call.Args) == 0 || call.Args[0] != "launch" {
 		return resident.Outcome{Declined: "no launch"}
 	}
 	status := run(ctx, env)
 	if s.composed != nil {
-		s.stores.takeIn(s.composed.home, s.composed.config)
+		a.kept.stores.takeIn(s.composed.home, s.composed.config)
 	}
 	return resident.Outcome{Status: status, Declined: s.declined}
 }

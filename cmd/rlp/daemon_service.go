@@ -4,23 +4,18 @@ import (
 	"os"
 	"path/filepath"
 
-	"runloop.dev/rlp/internal/guest"
 	"runloop.dev/rlp/internal/resident"
-	"runloop.dev/rlp/kb/journal"
 )
 
 // A service is what an invocation has that a resident helper does for a client:
 // what any other takes from the process, it has from here. Nil stands for an
 // invocation that is its own process.
 type service struct {
-	call     *resident.Call
-	dir      string         // the client's folder, as the client would write it
-	program  string         // the file that clients run
-	home     string         // the one that is served
-	own      environment    // of the helper's process
-	modules  *guest.Library // what it keeps compiled
-	journals *journal.Group // brings those of all launches to the disk together
-	shelf
+	call    *resident.Call
+	dir     string      // the client's folder, as the client would write it
+	program string      // the file that clients run
+	home    string      // the one that is served
+	own     environment // of the helper's process
 
 	declined string // why the client has to launch by itself
 	composed *composition

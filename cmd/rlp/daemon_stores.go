@@ -11,12 +11,22 @@ import (
 	"time"
 
 	"runloop.dev/rlp/internal/config"
+	"runloop.dev/rlp/internal/guest"
 	"runloop.dev/rlp/internal/home"
 	"runloop.dev/rlp/kb"
+	"runloop.dev/rlp/kb/journal"
 )
 
 // shelf is what a helper keeps open for the invocations that it does.
 type shelf struct{ stores *stores }
+
+// keep begins to keep things for the launches that this process does.
+func (a *app) keep(ctx context.Context) {
+	a.kept = &kept{
+		modules: guest.NewLibrary(0), journals: &journal.Group{Resident: true},
+		shelf: shelf{newStores(context.WithoutCancel(ctx), a.stderr)},
+	}
+}
 
 // stores are the knowledge bases that a helper keeps open, one a tenant. A
 // launch under other settings than one was opened with has it opened again, or

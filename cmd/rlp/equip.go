@@ -53,8 +53,8 @@ func (a *app) equip(ctx context.Context, c *composition, spec *launcher.Spec) (*
 	}
 	spec.Durability, _ = audit.ParseDurability(c.config.KB.Durability) // config takes no other word
 	opt := journal.Options{Clock: clock, MaxDecisions: mostDecisions(c.policy.Operators()), Synced: spec.Durability != audit.PerRun}
-	if a.service != nil {
-		opt.Group = a.service.journals
+	if a.kept != nil {
+		opt.Group = a.kept.journals
 	}
 	spec.OpenJournal = journalOpener(c.home, opt, log)
 	spec.KeepAllowed = c.config.Security.Caps.AuditOnAllow || c.common.keepAllowed

@@ -27,6 +27,7 @@ type environment struct {
 	stderr io.Writer
 
 	service   *service // nil: for this process
+	kept      *kept    // nil: this process launches one agent
 	listening func()   // waits until signals are heard; nil: whoever made this hears them
 }
 
@@ -60,8 +61,8 @@ type app struct {
 // run does one invocation and returns its exit status.
 func run(ctx context.Context, env environment) int {
 	a := &app{environment: env}
-	if env.service != nil {
-		a.modules = env.service.modules
+	if env.kept != nil {
+		a.modules = env.kept.modules
 	}
 	if code, done := a.elsewhere(); done {
 		return code
