@@ -118,6 +118,9 @@ func refusal(spec *Spec, plan Plan) (Outcome, int, string) {
 	if why := unresolved(spec, plan); why != "" {
 		return Refused, StatusPolicy, why
 	}
+	if list := starved(spec, plan); len(list) > 0 {
+		return Refused, StatusPolicy, fmt.Sprintf("what the agent was made for was taken away (%d reasons): %s", len(list), list[0].Message)
+	}
 	if spec.ExecRefused != "" && holds(plan.Effective, caps.Exec) {
 		return Unsupported, StatusUnsupported, spec.ExecRefused
 	}

@@ -41,6 +41,12 @@ type Spec struct {
 	// Params are the values of the manifest's placeholders, as the guest sees them.
 	Params map[string]string
 
+	// Calls are the host calls that the module imports. A run whose bundle asks for
+	// a family, and which is left none of its calls of that family, is refused
+	// before anything of it is compiled, for all families at once. nil: such a run
+	// is launched, and each call is denied when it comes.
+	Calls []string
+
 	Args  []string
 	Input []byte
 	// Inputs are those of the turns after the first; nil: there are none, and

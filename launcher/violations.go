@@ -22,6 +22,7 @@ func violations(spec *Spec, plan Plan) []Violation {
 	if plan.Effective.IsEmpty() && spec.FailOnEmpty {
 		list = append(list, emptied(plan)...)
 	}
+	list = append(list, starved(spec, plan)...)
 	if !spec.KeepMissing {
 		for _, scope := range left(plan, caps.FS) {
 			if pos, missing := spec.Paths.Missing[scope]; missing {
