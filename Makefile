@@ -10,6 +10,12 @@ BENCHTIME ?= 0.5s
 ROUNDS   ?= 60
 PEERS    ?=
 TIMEOUT  ?= 20m
+TARGETS  ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
+PREFIX   ?= /usr/local
+WORK     ?= .work
+OUT      ?= bin/rlp
+DIST     ?= dist
+HOST      = $(shell $(GO) env GOHOSTOS)/$(shell $(GO) env GOHOSTARCH)
 
 # Go needs somewhere to keep what it downloads and builds.
 ifeq ($(strip $(HOME)),)
@@ -36,15 +42,52 @@ help: ## list the commands
 # bin/rlp is three programs in one file: a small one, which starts in half the
 # time and launches agents that ask for files and time alone, and the whole one,
 # which it becomes for everything else. `go build ./cmd/rlp` is the whole one.
+# Only Linux starts programs out of memory, so elsewhere it is the only one, too.
 BUILD := CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w'
+PACK  := GOOS= GOARCH= $(GO) run ./internal/companion/pack
 .PHONY: build
-build: ## bin/rlp
-	@mkdir -p bin .work
-	$(BUILD) -o .work/rlp-confine ./internal/lane/confined
-	$(BUILD) -o .work/rlp-alone ./cmd/rlp
-	$(GO) run ./internal/companion/pack .work/rlp-alone .work/rlp-confine .work/rlp-whole
-	$(BUILD) -tags slim -o .work/rlp-small ./cmd/rlp
-	$(GO) run ./internal/companion/pack .work/rlp-small .work/rlp-whole bin/rlp
+build: program ## bin/rlp
+
+# program builds OUT for GOOS and GOARCH, and leaves what it is made of in WORK.
+.PHONY: program
+program:
+	@mkdir -p $(dir $(OUT)) $(WORK)
+	$(BUILD) -o $(WORK)/rlp-alone ./cmd/rlp
+ifeq ($(or $(GOOS),$(shell $(GO) env GOOS)),linux)
+	$(BUILD) -o $(WORK)/rlp-confine ./internal/lane/confined
+	$(PACK) $(WORK)/rlp-alone $(WORK)/rlp-confine $(WORK)/rlp-whole
+	$(BUILD) -tags slim -o $(WORK)/rlp-small ./cmd/rlp
+	$(PACK) $(WORK)/rlp-small $(WORK)/rlp-whole $(OUT)
+else
+	cp -f $(WORK)/rlp-alone $(OUT)
+endif
+
+# What is released is the same bytes wherever it is built: nothing of the
+# builder's settings, of git or of the clock is in it.
+REPRODUCIBLE := GOFLAGS=-buildvcs=false GOAMD64=v1 GOARM64=v8.0 GOEXPERIMENT= GO111MODULE= GOWORK=off
+.PHONY: dist
+dist: ## dist/: an archive and an SBOM for each of TARGETS, and SHA256SUMS
+	@rm -rf $(DIST) .work/dist && mkdir -p $(DIST)
+	@set -e; for t in $(TARGETS); do \
+		$(MAKE) --no-print-directory program $(REPRODUCIBLE) GOOS=$${t%/*} GOARCH=$${t#*/} WORK=.work/dist/$$t OUT=.work/dist/$$t/rlp; \
+	done
+	GOOS= GOARCH= $(GO) run ./internal/dist archives .work/dist $(DIST)
+
+.PHONY: dist-twice
+dist-twice: ## build what is released for this system in two folders, and compare (ALONE=1: with a build cache of its own)
+	@rm -rf .work/twice && mkdir -p .work/twice/one .work/twice/a/longer/name
+	@set -e; for d in one a/longer/name; do \
+		git ls-files -z | xargs -0 tar -cf - | tar -xf - -C .work/twice/$$d; \
+		$(if $(ALONE),export GOCACHE=$(CURDIR)/.work/twice/cache;) \
+		$(MAKE) --no-print-directory -C .work/twice/$$d dist TARGETS=$(HOST); rm -rf .work/twice/cache; \
+	done
+	cmp .work/twice/one/dist/SHA256SUMS .work/twice/a/longer/name/dist/SHA256SUMS
+	cat .work/twice/one/dist/SHA256SUMS
+
+.PHONY: install
+install: ## the program, manual, completions and units beneath DESTDIR/PREFIX (PREFIX=/usr/local)
+	$(MAKE) --no-print-directory program $(REPRODUCIBLE) WORK=.work/dist/$(HOST) OUT=.work/dist/$(HOST)/rlp
+	GOOS= GOARCH= $(GO) run ./internal/dist install .work/dist '$(or $(DESTDIR),/)' '$(PREFIX)'
 
 .PHONY: agents
 agents: build ## the sample agents, each into its agent.bundle
@@ -140,14 +183,15 @@ bench-go: $(TOOLS)/.built ## every benchmark, summed up, and the ratios that are
 	$(TOOLS)/ratio <.work/bench.txt
 
 .PHONY: cross
-cross: ## build for the other system
-	GOOS=darwin GOARCH=arm64 $(GO) build -o /dev/null ./cmd/rlp
-	GOOS=darwin GOARCH=arm64 $(GO) build -tags slim -o /dev/null ./cmd/rlp
+cross: ## compile for every system of TARGETS but this one
+	@set -e; for t in $(filter-out $(HOST),$(TARGETS)); do \
+		echo "$$t"; GOOS=$${t%/*} GOARCH=$${t#*/} CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/rlp; \
+	done
 
 .PHONY: clean
 clean: ## remove what make builds
 	@if [ -d .work ]; then chmod -R u+w .work; fi # a module cache is read-only
-	rm -rf bin .work agents/*/agent.bundle
+	rm -rf bin dist .work agents/*/agent.bundle
 
 # The tools are built again when their versions change.
 $(TOOLS)/.built: internal/tools/go.mod internal/tools/go.sum $(wildcard internal/tools/*/*)

@@ -14,7 +14,7 @@ func (a *app) commands() []*cobra.Command {
 		return []*cobra.Command{a.launchCommand()}
 	}
 	all := []*cobra.Command{a.launchCommand(), a.capsCommand(), a.auditCommand(), a.agentCommand(), a.secretsCommand(), a.kbCommand(), a.lanesCommand(), a.mcpCommand(), a.daemonCommand(), a.versionCommand()}
-	return append(all, a.modelHostCommands()...)
+	return append(append(all, a.manCommand()), a.modelHostCommands()...)
 }
 
 // elsewhere says that another program has done this invocation. The whole

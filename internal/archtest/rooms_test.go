@@ -238,6 +238,7 @@ var rooms = map[string]room{
 	"internal/archtest":    {0, nil},
 	"internal/conformance": {0, nil},
 	"internal/demo":        {0, nil},
+	"internal/dist":        {0, nil},
 }
 
 // toBuild are rooms that are drawn and have no package yet.
@@ -431,6 +432,7 @@ var guarded = map[string][]owner{
 		{"agents/sdk/sdktest", false, "compiles an agent as a guest"},
 		{"cmd/rlp", false, "builds an agent from source, starts the owner of the store"},
 		{"internal/demo", false, "runs what it shows"},
+		{"internal/dist", false, "asks the program for its manual and its completions"},
 		{"secrets", false, "the helper program that the operator named"},
 	},
 	"net": {
@@ -498,6 +500,7 @@ var guarded = map[string][]owner{
 		{"internal/config", false, "reads the settings once"},
 		{"internal/conformance", false, "reads the tree, writes the table"},
 		{"internal/demo", false, "writes the home that it shows"},
+		{"internal/dist", false, "reads what was built, writes what is released"},
 		{"internal/export", false, "cursors and what is exported are files"},
 		{"internal/evidence", false, "the key of the log, files outside the host"},
 		{"internal/guest", false, "the compile cache"},
@@ -557,6 +560,7 @@ var edgeOwners = []owner{
 	{"internal/lane/confined", false, "a program of its own"},
 	{"internal/conformance", false, "a program of its own"},
 	{"internal/demo", false, "a program of its own"},
+	{"internal/dist", false, "a program of its own"},
 	{"internal/mcpclient/mcptest", false, "a program of its own"},
 }
 

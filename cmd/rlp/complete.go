@@ -1,0 +1,146 @@
+//go:build !slim
+
+package main
+
+import (
+	"context"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"runloop.dev/rlp/bundles"
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/caps/policy"
+	"runloop.dev/rlp/internal/home"
+	"runloop.dev/rlp/internal/ident"
+	"runloop.dev/rlp/kb"
+)
+
+// A wordSource says what a shell may offer for one word of the command line. What
+// cannot be found out is not offered: completing says nothing of errors, and makes
+// no home where there is none.
+type wordSource func(context.Context, *app) []string
+
+// flagWords are what the values of flags are, by the name of the flag. One whose
+// usage names its values, as in `allow|deny`, needs no row.
+var flagWords = map[string]wordSource{
+	"profile": profileWords, "agent": agentWords, "run": runWords, "family": familyWords,
+}
+
+// argumentWords are what the arguments of commands are. A command that is not here
+// takes files, or nothing.
+var argumentWords = map[string]wordSource{
+	"rlp agent remove":  agentWords,
+	"rlp audit show":    runWords,
+	"rlp replay":        runWords,
+	"rlp caps profiles": func(context.Context, *app) []string { return policy.BuiltinProfiles() },
+	"rlp lanes":         func(context.Context, *app) []string { return laneNames() },
+}
+
+// complete teaches a command, and those below it, what to offer to a shell.
+func (a *app) complete(c *cobra.Command) {
+	c.LocalFlags().VisitAll(func(f *pflag.Flag) { a.completeFlag(c, f) })
+	if words, ok := argumentWords[c.CommandPath()]; ok {
+		c.ValidArgsFunction = a.offer(words)
+	}
+	for _, below := range c.Commands() {
+		a.complete(below)
+	}
+}
+
+var alternatives = regexp.MustCompile("`([a-z_]+(?:\\|[a-z_]+)+)`")
+
+func (a *app) completeFlag(c *cobra.Command, f *pflag.Flag) {
+	words, ok := flagWords[f.Name]
+	if m := alternatives.FindStringSubmatch(f.Usage); m != nil {
+		fixed := strings.Split(m[1], "|")
+		words, ok = func(context.Context, *app) []string { return fixed }, true
+	}
+	if ok {
+		_ = c.RegisterFlagCompletionFunc(f.Name, a.offer(words)) // one that has its own keeps it
+	}
+}
+
+// offer is a source in the form that cobra asks. It has a second: people wait.
+func (a *app) offer(words wordSource) cobra.CompletionFunc {
+	return func(c *cobra.Command, taken []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		ctx := c.Context()
+		if ctx == nil {
+			ctx = context.Background()
+		}
+		ctx, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		found := slices.DeleteFunc(words(ctx, a), func(w string) bool {
+			return !strings.HasPrefix(w, begun) || slices.Contains(taken, w)
+		})
+		return found, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// present is the home, if it is there.
+func (a *app) present() (home.Home, bool) {
+	dir, err := home.Locate(a.homeFlag, a.getenv("RUNLOOP_HOME"), a.getenv("HOME"))
+	if err != nil {
+		return home.Home{}, false
+	}
+	if _, err := os.Stat(dir); err != nil {
+		return home.Home{}, false
+	}
+	if _, err := ident.ParseTenant(a.tenant); err != nil {
+		return home.Home{}, false
+	}
+	h, err := home.Open(dir, a.tenant)
+	return h, err == nil
+}
+
+func profileWords(_ context.Context, a *app) []string {
+	h, ok := a.present()
+	if !ok {
+		return policy.BuiltinProfiles()
+	}
+	names, _ := profileNames(h)
+	return names
+}
+
+func agentWords(_ context.Context, a *app) []string {
+	h, ok := a.present()
+	if !ok {
+		return nil
+	}
+	names, _ := bundles.Installed(h.Agents())
+	return names
+}
+
+func familyWords(context.Context, *app) []string {
+	var names []string
+	for f := range caps.NumFamilies {
+		names = append(names, f.String())
+	}
+	return names
+}
+
+// runWords are the runs of the last day, the newest first.
+func runWords(ctx context.Context, a *app) []string {
+	if _, ok := a.present(); !ok {
+		return nil
+	}
+	var runs []string
+	_ = a.withStore(ctx, auditFlags{since: "24h"}, func(ctx context.Context, s *kb.Store, f kb.Filter) error {
+		for r, err := range s.Glances(ctx, f) {
+			if err != nil {
+				return err
+			}
+			if run := string(r.Run); run != "" && !slices.Contains(runs, run) {
+				runs = append(runs, run)
+			}
+		}
+		return nil
+	})
+	slices.Reverse(runs)
+	return runs
+}
