@@ -171,6 +171,8 @@ func (e *engine) do(ctx context.Context, q *request) (*response, error) {
 // doLog answers a request about the log as a whole.
 func (e *engine) doLog(ctx context.Context, q *request) (*response, error) {
 	switch q.Op {
+	case opRuns:
+		return e.runs(ctx, &q.Runs)
 	case opHead:
 		return e.head()
 	case opSeal:

@@ -6,7 +6,7 @@ import (
 
 // protocolVersion is what both ends of the socket must agree on. It changes
 // whenever a message or the meaning of a key does.
-const protocolVersion = 5
+const protocolVersion = 6
 
 // A hello opens a connection, from both ends.
 type hello struct {
@@ -49,6 +49,7 @@ const (
 	opVerifyLog
 	opPrune
 	opMarks
+	opRuns
 )
 
 // A request asks the engine for one thing, from this process or another.
@@ -74,7 +75,8 @@ type request struct {
 	Replace  bool   `cbor:"19,keyasint,omitempty"` // a restore may take what is there away
 	Items    []Item `cbor:"20,keyasint,omitempty"` // of a put of many
 
-	Walk walkAsk `cbor:"21,keyasint"` // of a verification of the log
+	Walk walkAsk  `cbor:"21,keyasint"` // of a verification of the log
+	Runs RunQuery `cbor:"22,keyasint"`
 }
 
 // A response answers one request.
@@ -112,6 +114,7 @@ type response struct {
 	Hashes      [][32]byte   `cbor:"28,keyasint,omitempty"` // a proof
 	Walk        walkStep     `cbor:"29,keyasint"`
 	Marks       []Mark       `cbor:"30,keyasint,omitempty"`
+	Runs        []RunSummary `cbor:"31,keyasint,omitempty"`
 }
 
 // A pair is one key of the database and what is stored there.

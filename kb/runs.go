@@ -1,5 +1,17 @@
 package kb
 
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/dgraph-io/badger/v4"
+
+	"runloop.dev/rlp/internal/audit"
+)
+
 // A RunQuery asks for runs, the newest first.
 type RunQuery struct {
 	Before string `cbor:"1,keyasint,omitempty"` // only runs that began before the run of this id; "": from the newest
@@ -24,4 +36,159 @@ type RunSummary struct {
 	Records      uint64 `cbor:"13,keyasint"` // that are in the log, by the RunSeq of the last one
 	Allowed      int64  `cbor:"14,keyasint,omitempty"`
 	Denied       int64  `cbor:"15,keyasint,omitempty"`
+}
+
+// Bounds of one answer: how many runs are looked at, and how many are in it.
+const (
+	stepRuns = 2000
+	pageRuns = 256
+)
+
+// Runs returns the runs in the log that q asks for. Their ids are in the order
+// in which they began, so the newest is found without looking at the others; a
+// run that began before records were pruned begins with the first that is left.
+func (s *Store) Runs(ctx context.Context, q RunQuery) iter.Seq2[RunSummary, error] {
+	return func(yield func(RunSummary, error) bool) {
+		left, limited := q.Limit, q.Limit > 0
+		for {
+			r, err := s.do(ctx, &request{Op: opRuns, Runs: RunQuery{Before: q.Before, Agent: q.Agent, Limit: left}})
+			if err != nil {
+				yield(RunSummary{}, fmt.Errorf("reading the runs of the log: %w", err))
+				return
+			}
+			for _, run := range r.Runs {
+				if !yield(run, nil) {
+					return
+				}
+				if limited {
+					left--
+				}
+			}
+			if !r.More || limited && left <= 0 {
+				return
+			}
+			q.Before = string(r.Cursor)
+		}
+	}
+}
+
+// runs answers a page of runs. More says that the cursor is where to go on.
+func (e *engine) runs(ctx context.Context, q *RunQuery) (*response, error) {
+	if q.Limit < 0 {
+		return nil, invalidf("a limit of %d", q.Limit)
+	}
+	most := pageRuns
+	if q.Limit > 0 {
+		most = min(most, q.Limit)
+	}
+	txn := e.db.NewTransaction(false)
+	defer txn.Discard()
+	pruned, err := getNumber(txn, keyPruned())
+	if err != nil {
+		return nil, err
+	}
+	it := txn.NewIterator(badger.IteratorOptions{Prefix: []byte{spaceRun}, Reverse: true})
+	defer it.Close()
+	at := bytes.Repeat([]byte{0xff}, 64) // behind every id
+	at[0] = spaceRun
+	if q.Before != "" {
+		at = named(spaceRun, q.Before)
+	}
+	r, size := &response{}, 0
+	for steps := 0; ; steps++ {
+		it.Seek(at)
+		if !it.Valid() {
+			return r, nil
+		}
+		run, _, ok := splitNamed(it.Item().Key())
+		if !ok {
+			return nil, fmt.Errorf("%w: an entry of the runs of the log has no name", ErrDamaged)
+		}
+		if steps >= stepRuns || len(r.Runs) >= most || size >= pageBytes {
+			r.More = true
+			return r, ctx.Err()
+		}
+		at = named(spaceRun, run) // before all of its entries
+		r.Cursor = []byte(run)
+		s, found, err := e.summary(txn, it.Item(), run, q.Agent, pruned)
+		if err != nil {
+			return nil, errors.Join(ctx.Err(), err)
+		}
+		if found {
+			r.Runs = append(r.Runs, s)
+			size += len(s.Message) + len(s.RunID) + 256
+		}
+	}
+}
+
+// summary is the run whose last entry is given, if it is one of the agent.
+func (e *engine) summary(txn *badger.Txn, last *badger.Item, run, agent string, pruned uint64) (s RunSummary, found bool, err error) {
+	s = RunSummary{RunID: run, Records: tailNumber(last.Key())}
+	p, seq, err := recordAt(txn, last)
+	switch {
+	case err != nil, p == nil && seq <= pruned: // which is about to be gone
+		return s, false, err
+	case p == nil:
+		return s, false, fmt.Errorf("%w: record %d is missing from the log", ErrDamaged, seq)
+	}
+	var g audit.Glance
+	if err := g.Read(p); err != nil {
+		return s, false, fmt.Errorf("%w: record %d: %w", ErrDamaged, seq, err)
+	}
+	if agent != "" && string(g.Agent) != agent {
+		return s, false, nil
+	}
+	end, err := e.codec.Decode(p)
+	if err != nil {
+		return s, false, fmt.Errorf("%w: record %d: %w", ErrDamaged, seq, err)
+	}
+	h := end.Head
+	s.Agent, s.TraceID, s.ParentRun, s.BundleDigest = h.Agent, h.TraceID, h.ParentRun, h.BundleDigest
+	if ev := end.Event; ev != nil && audit.Ends(ev.Kind) {
+		s.EndedMS, s.End, s.Outcome, s.ExitCode, s.Message = end.Time.UnixMilli(), ev.Kind, ev.Outcome, ev.ExitCode, ev.Message
+		s.Allowed, s.Denied = ev.Usage["allowed"], ev.Usage["denied"]
+	}
+	s.First, s.BeganMS = seq, end.Time.UnixMilli()
+	return s, true, e.began(txn, &s)
+}
+
+// began completes a summary by the first record of the run that is left.
+func (e *engine) began(txn *badger.Txn, s *RunSummary) error {
+	item, err := txn.Get(keyRun(s.RunID, 1))
+	if errors.Is(err, badger.ErrKeyNotFound) { // pruned: a later one is the first
+		prefix := named(spaceRun, s.RunID)
+		it := txn.NewIterator(badger.IteratorOptions{Prefix: prefix})
+		defer it.Close()
+		if it.Seek(prefix); !it.Valid() {
+			return nil
+		}
+		item, err = it.Item(), nil
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	p, seq, err := recordAt(txn, item)
+	if err != nil || p == nil {
+		return err
+	}
+	var g audit.Glance
+	if err := g.Read(p); err != nil {
+		return fmt.Errorf("%w: record %d: %w", ErrDamaged, seq, err)
+	}
+	s.First, s.BeganMS = seq, g.UnixMS
+	return nil
+}
+
+// recordAt is the record that an entry of the runs leads to; nil if it is not
+// there, which pruning may have brought about.
+func recordAt(txn *badger.Txn, item *badger.Item) (p []byte, seq uint64, err error) {
+	v, err := item.ValueCopy(nil)
+	if err != nil {
+		return nil, 0, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	seq = tailNumber(v)
+	if p, err = get(txn, keyRecord(seq)); err != nil {
+		return nil, seq, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return p, seq, nil
 }

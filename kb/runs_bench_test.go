@@ -1,0 +1,31 @@
+package kb
+
+import (
+	"fmt"
+	"testing"
+)
+
+// BenchmarkRuns is the newest 50 of a log of 100,000 runs.
+func BenchmarkRuns(b *testing.B) {
+	o, err := Options{Home: b.TempDir()}.withDefaults()
+	if err != nil {
+		b.Fatal(err)
+	}
+	e, err := openEngine(o, o.layout())
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { e.close() })
+	const n = 100_000
+	for run := range n {
+		if err := e.madeUp(fmt.Sprintf("0197b3e2-7c1d-7e4a-9d00-%012d", run), 2, true); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for b.Loop() {
+		r, err := e.runs(b.Context(), &RunQuery{Limit: 50})
+		if err != nil || len(r.Runs) != 50 {
+			b.Fatal(len(r.Runs), err)
+		}
+	}
+}
