@@ -12,12 +12,12 @@ import (
 	"runloop.dev/rlp/caps/policy"
 )
 
-// The built-in profiles are the four of the model of grants, as grants describe
-// them: the same set is left, with the same limits.
+// The built-in profiles are the four of the model of grants, and what requests
+// start from, as grants describe them: the same set is left, with the same limits.
 //
-//rlp:holds A26 A35
+//rlp:holds A26 A30 A32 A34 A35
 func TestBuiltinProfiles(t *testing.T) {
-	want := []string{"_delegate", "_untrusted", "local_minimal", "operator_full", "sandbox_compute_and_store", "sandbox_network_restricted"}
+	want := []string{"_delegate", "_untrusted", "local_minimal", "mcp_default", "operator_full", "runner_default", "sandbox_compute_and_store", "sandbox_network_restricted"}
 	if got := policy.BuiltinProfiles(); !slices.Equal(got, want) {
 		t.Fatalf("%v", got)
 	}
@@ -29,7 +29,9 @@ func TestBuiltinProfiles(t *testing.T) {
 			"forbidden_privilege_tiers":["network","operator_sensitive"],"limits":{"max_steps":5000,"max_depth":50,"max_adapter_calls":500,"max_time_ms":30000}}`,
 		"sandbox_network_restricted": `{"allowed_adapters":["core","sqlite","fs","wasm","memory","cache","http","tools"],"forbidden_adapters":["agent"],
 			"forbidden_privilege_tiers":["operator_sensitive"],"limits":{"max_steps":5000,"max_depth":50,"max_adapter_calls":500,"max_time_ms":30000}}`,
-		"operator_full": `{"allowed_adapters":"operator_defined","limits":{"max_steps":50000,"max_depth":200,"max_adapter_calls":5000,"max_time_ms":300000}}`,
+		"runner_default": `{"allowed_adapters":["core"],"limits":{"max_steps":2000,"max_depth":20,"max_adapter_calls":200,"max_time_ms":30000}}`,
+		"mcp_default":    `{"allowed_adapters":["core"],"forbidden_privilege_tiers":["local_state","network","operator_sensitive"],"limits":{"max_steps":500,"max_depth":10,"max_adapter_calls":50,"max_time_ms":5000}}`,
+		"operator_full":  `{"allowed_adapters":"operator_defined","limits":{"max_steps":50000,"max_depth":200,"max_adapter_calls":5000,"max_time_ms":300000}}`,
 	} {
 		p, findings, err := policy.LoadProfile(name, filepath.Join(t.TempDir(), name+".toml"), options)
 		if p == nil || err != nil || len(findings) > 0 {

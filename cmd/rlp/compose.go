@@ -53,8 +53,9 @@ type composition struct {
 	findings   []policy.Finding
 	narrowings []narrowing // the files that narrow, to be read again between turns
 
-	by     *delegation // of the run that launches it; nil: the operator does
-	common common
+	by         *delegation // of the run that launches it; nil: the operator does
+	commission *commission // of a service; nil: the operator launches it, or another run
+	common     common
 
 	// secret is the value of a secret for the host's own use in this run, such
 	// as the key of a model provider: it is kept out of all that the run gives
@@ -70,21 +71,18 @@ func (a *app) compose(path string, f policyFlags) (*composition, error) {
 
 // composeFor is compose for another run that launches this one, unless by is nil.
 func (a *app) composeFor(by *delegation, path string, f policyFlags) (*composition, error) {
-	h, err := a.home()
-	if err != nil {
+	return a.composed(&composition{path: path, by: by}, f)
+}
+
+// composed completes a composition that says who launches what.
+func (a *app) composed(c *composition, f policyFlags) (*composition, error) {
+	if err := a.settle(c, append([]string{c.path}, f.overrides...)...); err != nil {
 		return nil, err
 	}
-	if err := unsupported(h); err != nil {
-		return nil, err
-	}
-	if err := own(h, append([]string{path}, f.overrides...)...); err != nil {
-		return nil, err
-	}
-	c := &composition{path: path, home: h, by: by}
-	if c.config, err = config.Load(h.Config(), a.env); err != nil {
-		return nil, inputErr(err)
-	}
-	if c.bundle, err = bundles.Open(path); err != nil {
+	var err error
+	if c.commission != nil && c.commission.bundle != nil {
+		c.bundle = c.commission.bundle
+	} else if c.bundle, err = bundles.Open(c.path); err != nil {
 		return nil, inputErr(err)
 	}
 	base, err := a.base(c)
@@ -112,6 +110,24 @@ func (a *app) composeFor(by *delegation, path string, f policyFlags) (*compositi
 	}
 	c.within()
 	return c, c.makeArtifacts()
+}
+
+// settle reads the settings that a composition is under, and refuses paths that
+// are another tenant's.
+func (a *app) settle(c *composition, paths ...string) (err error) {
+	if c.home, err = a.home(); err != nil {
+		return err
+	}
+	if err := unsupported(c.home); err != nil {
+		return err
+	}
+	if err := own(c.home, slices.DeleteFunc(paths, func(path string) bool { return path == "" })...); err != nil {
+		return err
+	}
+	if c.config, err = config.Load(c.home.Config(), a.env); err != nil {
+		return inputErr(err)
+	}
+	return nil
 }
 
 func (a *app) options(h home.Home, cfg config.Config) policy.Options {
@@ -186,6 +202,11 @@ func (a *app) layers(c *composition, f policyFlags, given *policy.Given) ([]*cap
 		return nil, err
 	}
 	layers = append(layers, profiles...)
+	asked, err := c.commissioned(given)
+	if err != nil {
+		return nil, err
+	}
+	layers = append(layers, asked...)
 	caller, err := callerLayer(f, append(policy.BuiltinDomains(), c.config.KB.Domains...))
 	if err != nil {
 		return nil, err

@@ -34,6 +34,11 @@ func (a *app) confirm(how, agent string) hostcalls.Confirm {
 	case "allow":
 		return func(context.Context, hostcalls.Question) (bool, string) { return true, `by security.confirm = "allow"` }
 	case "ask":
+		if a.unattended {
+			return func(context.Context, hostcalls.Question) (bool, string) {
+				return false, `nobody can be asked behind a service; the operator may write confirm = "allow" under [security]`
+			}
+		}
 		return func(ctx context.Context, q hostcalls.Question) (bool, string) {
 			tty, err := openTerminal()
 			if err != nil {

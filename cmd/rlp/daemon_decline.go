@@ -14,7 +14,7 @@ import (
 // begin says to a client that its launch is under way, or declines it. Nothing
 // was recorded before.
 func (a *app) begin(c *composition, f launchFlags) error {
-	s := a.service
+	s := a.errand
 	if s == nil {
 		return nil
 	}
@@ -39,7 +39,7 @@ func (a *app) cannot(c *composition, f launchFlags) string {
 	switch {
 	case f.noDaemon || a.getenv(daemonVariable) == "off":
 		return "it is not to be used"
-	case c.home.Dir() != a.service.home:
+	case c.home.Dir() != a.errand.home:
 		return "another home"
 	case a.strayHome():
 		return "a home that is written relatively"
@@ -79,7 +79,7 @@ func (a *app) strayHome() bool {
 // foreignVariable names a variable that the process has read another value of.
 func (a *app) foreignVariable() string {
 	for _, name := range processVariables() {
-		mine, set := a.service.own.lookup(name)
+		mine, set := a.errand.own.lookup(name)
 		theirs, sets := a.lookup(name)
 		if set != sets || mine != theirs {
 			return "another " + strings.ToUpper(name)

@@ -18,9 +18,9 @@ import (
 
 // launchFor does one launch for a client: the very same invocation, with what
 // is the client's in the place of what is this process's.
-func (a *app) launchFor(ctx context.Context, call *resident.Call, s service) resident.Outcome {
+func (a *app) launchFor(ctx context.Context, call *resident.Call, s errand) resident.Outcome {
 	s.call = call
-	env := environment{args: call.Args, env: call.Env, stdin: call.Stdin, stdout: call.Stdout, stderr: call.Stderr, service: &s, kept: a.kept}
+	env := environment{args: call.Args, env: call.Env, stdin: call.Stdin, stdout: call.Stdout, stderr: call.Stderr, errand: &s, kept: a.kept}
 	if len(call.Args) == 0 || call.Args[0] != "launch" {
 		return resident.Outcome{Declined: "no launch"}
 	}

@@ -18,13 +18,13 @@ const ownPath = "a path that each process has one of its own of"
 // compose: what is wrong with it, the client finds and says by itself.
 func (a *app) composeHere(path string, f launchFlags) (c *composition, err error) {
 	moved := a.here(func() {
-		if a.service != nil && slices.ContainsFunc(f.files(path), eachHas) {
-			a.service.declined = ownPath
+		if a.errand != nil && slices.ContainsFunc(f.files(path), eachHas) {
+			a.errand.declined = ownPath
 			return
 		}
 		c, err = a.compose(path, f.policyFlags)
 	})
-	s := a.service
+	s := a.errand
 	switch {
 	case s == nil:
 		return c, err
@@ -49,8 +49,8 @@ func (f launchFlags) files(bundle string) []string {
 // canonicalFile is [jail.Canonical] for a launch of this process's or a client's.
 func (a *app) canonicalFile(written string) (string, bool, error) {
 	canonical, missing, err := jail.Canonical(written)
-	if a.service != nil && canonical != written && eachHas(written) {
-		a.service.declined = ownPath
+	if a.errand != nil && canonical != written && eachHas(written) {
+		a.errand.declined = ownPath
 	}
 	return canonical, missing, err
 }

@@ -16,7 +16,8 @@ import (
 type common struct {
 	clock       *journal.Clock
 	keepAllowed bool
-	modules     *guest.Library // compiled; nil: each run has its own
+	record      func(*audit.Record) // of whoever asked a service; nil: nobody did
+	modules     *guest.Library      // compiled; nil: each run has its own
 	shared
 }
 
@@ -56,7 +57,7 @@ func (a *app) equip(ctx context.Context, c *composition, spec *launcher.Spec) (*
 	if a.kept != nil {
 		opt.Group = a.kept.journals
 	}
-	spec.OpenJournal = journalOpener(c.home, opt, log)
+	spec.OpenJournal = journalOpener(c.home, opt, c.observer(log))
 	spec.KeepAllowed = c.config.Security.Caps.AuditOnAllow || c.common.keepAllowed
 	spec.KeepDenied = c.config.Security.Caps.AuditOnDeny
 	closeLibrary := a.library(c, spec)

@@ -31,9 +31,9 @@ func mostDecisions(layers []*caps.Layer) uint32 {
 	return uint32(min(most, math.MaxUint32/2))
 }
 
-// journalOpener opens the journal of a run; each decision goes to the log too.
-func journalOpener(h home.Home, opt journal.Options, log *runLog) func(audit.Head) (launcher.Journal, error) {
-	opt.Dir, opt.Observe = h.Journal(), log.observe
+// journalOpener opens the journal of a run; each decision is told to observe.
+func journalOpener(h home.Home, opt journal.Options, observe func(*audit.Record) bool) func(audit.Head) (launcher.Journal, error) {
+	opt.Dir, opt.Observe = h.Journal(), observe
 	return func(head audit.Head) (launcher.Journal, error) {
 		opt := opt
 		opt.Head = head

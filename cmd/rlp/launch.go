@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -231,9 +232,14 @@ func (a *app) spec(c *composition) (*launcher.Spec, error) {
 		return nil, err
 	}
 	m := c.bundle.Manifest
+	traceID := strings.ReplaceAll(uuid.NewString(), "-", "")
+	run := runID.String()
+	if c.commission != nil {
+		run, traceID = cmp.Or(c.commission.runID, run), cmp.Or(c.commission.traceID, traceID)
+	}
 	spec := &launcher.Spec{
 		Identity: launcher.Identity{
-			RunID: runID.String(), TraceID: strings.ReplaceAll(uuid.NewString(), "-", ""), Tenant: c.home.Tenant(),
+			RunID: run, TraceID: traceID, Tenant: c.home.Tenant(),
 			Agent: m.Agent.String(), Version: m.Version, BundleDigest: c.bundle.Digest,
 		},
 		Module: c.bundle.Wasm, ModuleSHA256: c.bundle.WasmSHA256, Policy: c.policy, Paths: c.paths, KeepMissing: c.config.Security.PathProfile == "relaxed", Params: c.params,

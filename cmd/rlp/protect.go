@@ -22,7 +22,10 @@ import (
 // behind it.
 func (a *app) protected(c *composition, overrides []string) (*caps.Layer, error) {
 	l := policy.Protected(c.home.Dir(), c.home.Tenant())
-	decisive := append([]string{c.path, c.bundle.Path}, overrides...)
+	decisive := slices.Clone(overrides)
+	if c.path != "" { // or it came with a request, and lies nowhere
+		decisive = append(decisive, c.path, c.bundle.Path)
+	}
 	for _, dir := range a.homes() {
 		decisive = append(decisive, dir)
 		if real, err := filepath.EvalSymlinks(dir); err == nil {
@@ -80,8 +83,8 @@ func (a *app) programs() []string {
 	if file := a.getenv(programVariable); filepath.IsAbs(file) {
 		list = append(list, file)
 	}
-	if a.service != nil && a.service.program != "" {
-		list = append(list, a.service.program)
+	if a.errand != nil && a.errand.program != "" {
+		list = append(list, a.errand.program)
 	}
 	return slices.DeleteFunc(list, func(path string) bool {
 		_, err := os.Lstat(path)

@@ -11,7 +11,7 @@ import (
 // execute does what the arguments say.
 func (a *app) execute(ctx context.Context) error {
 	a.hear()
-	if a.service != nil { // a client asks for a launch alone; cobra says what is wrong with one
+	if a.errand != nil { // a client asks for a launch alone; cobra says what is wrong with one
 		if f, fs, err := a.parseLaunch(); err == nil && oneBundle(fs.Args(), fs.ArgsLenAtDash()) == nil {
 			return a.launch(ctx, fs.Arg(0), fs.Args()[1:], f)
 		}

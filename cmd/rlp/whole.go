@@ -10,17 +10,17 @@ import (
 
 // commands are all there are.
 func (a *app) commands() []*cobra.Command {
-	if a.service != nil { // a client asks for nothing else
+	if a.errand != nil { // a client asks for nothing else
 		return []*cobra.Command{a.launchCommand()}
 	}
-	all := []*cobra.Command{a.launchCommand(), a.capsCommand(), a.auditCommand(), a.agentCommand(), a.secretsCommand(), a.kbCommand(), a.lanesCommand(), a.mcpCommand(), a.daemonCommand(), a.versionCommand()}
+	all := []*cobra.Command{a.launchCommand(), a.capsCommand(), a.auditCommand(), a.agentCommand(), a.secretsCommand(), a.kbCommand(), a.lanesCommand(), a.mcpCommand(), a.daemonCommand(), a.serveCommand(), a.versionCommand()}
 	return append(append(all, a.manCommand()), a.modelHostCommands()...)
 }
 
 // elsewhere says that another program has done this invocation. The whole
 // program does each itself, and is also the one that tries lanes from inside.
 func (a *app) elsewhere() (code int, done bool) {
-	if len(a.args) > 0 && a.args[0] == probe.Name && a.service == nil {
+	if len(a.args) > 0 && a.args[0] == probe.Name && a.errand == nil {
 		return probe.Main(a.args[1:], a.stdout), true
 	}
 	return 0, false

@@ -436,6 +436,7 @@ var guarded = map[string][]owner{
 		{"secrets", false, "the helper program that the operator named"},
 	},
 	"net": {
+		{"cmd/rlp", false, "opens what rlp serve listens at"},
 		{"internal/lane/probe", false, "reaches for sockets outside of a lane"},
 		{"internal/model/providers", false, "bounds the time to get a connection"},
 		{"internal/config", false, "splits the address to listen on"},

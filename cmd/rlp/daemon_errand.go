@@ -7,10 +7,10 @@ import (
 	"runloop.dev/rlp/internal/resident"
 )
 
-// A service is what an invocation has that a resident helper does for a client:
+// An errand is what an invocation has that a resident helper does for a client:
 // what any other takes from the process, it has from here. Nil stands for an
 // invocation that is its own process.
-type service struct {
+type errand struct {
 	call    *resident.Call
 	dir     string      // the client's folder, as the client would write it
 	program string      // the file that clients run
@@ -23,10 +23,10 @@ type service struct {
 
 // getwd is where relative paths begin.
 func (a *app) getwd() (string, error) {
-	if a.service == nil {
+	if a.errand == nil {
 		return os.Getwd()
 	}
-	return a.service.dir, nil
+	return a.errand.dir, nil
 }
 
 // from is path with the folder before it where it begins.
@@ -40,7 +40,7 @@ func (a *app) from(path string) (string, error) {
 
 // here does what opens a relative path.
 func (a *app) here(do func()) error {
-	s := a.service
+	s := a.errand
 	if s == nil {
 		do()
 		return nil
@@ -63,7 +63,7 @@ func asWritten(pwd, dir string) string {
 // self is the file of this program, for what it starts itself again as. A helper
 // may be older than what lies under its name.
 func (a *app) self() (string, error) {
-	if a.service == nil {
+	if a.errand == nil {
 		return selfPath()
 	}
 	return "/proc/self/exe", nil

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"runloop.dev/rlp/bundles"
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/caps/policy"
+	"runloop.dev/rlp/internal/audit"
+)
+
+// A commission is what whoever asks a service for a launch says of it: nothing here
+// takes the place of what the operator's files say, and each layer only narrows.
+type commission struct {
+	bundle         *bundles.Bundle // that came with the request; nil: the one at the path
+	runID, traceID string          // "": new ones
+	layers         func(c *composition, given *policy.Given) ([]*caps.Layer, error)
+	record         func(*audit.Record) // is told of each decision of the run and of its delegates; nil: nobody is
+}
+
+// commissioned are the layers of the request, behind the operator's.
+func (c *composition) commissioned(given *policy.Given) ([]*caps.Layer, error) {
+	if c.commission == nil || c.commission.layers == nil {
+		return nil, nil
+	}
+	return c.commission.layers(c, given)
+}
+
+// observer is who is told of the decisions of a run: its log, and whoever asked
+// for the run, or for the one that launches it.
+func (c *composition) observer(log *runLog) func(*audit.Record) bool {
+	switch {
+	case c.commission != nil:
+		c.common.record = c.commission.record
+	case c.by != nil:
+		c.common.record = c.by.from.common.record
+	}
+	record, logging := c.common.record, true
+	if record == nil {
+		return log.observe
+	}
+	return func(r *audit.Record) bool {
+		logging = logging && log.observe(r)
+		record(r)
+		return true
+	}
+}

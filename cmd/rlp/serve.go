@@ -1,0 +1,228 @@
+//go:build !slim
+
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"runloop.dev/rlp/internal/config"
+	"runloop.dev/rlp/internal/home"
+	"runloop.dev/rlp/launcher"
+)
+
+// serveFlags are those of rlp serve; what is left out, config.toml says.
+type serveFlags struct {
+	listen, socket string
+	workers        int
+}
+
+func (a *app) serveCommand() *cobra.Command {
+	var f serveFlags
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve launches over HTTP, agents as tools (MCP), and a console, on one address",
+		Long: `Serve takes requests to launch agents, and does each as rlp launch would: the same
+merge, the same gate, the same record. What a request may have at most is the
+grant of its door (security.run_grant; without it, computing alone), met with
+what its caller may have; a request can only take away.
+
+It answers at <home>/run/serve.sock, and at the loopback address of [serve]
+listen, to the user who started it and to whoever has a token (rlp token new).
+Interrupt it to end: runs have [serve] grace to end by themselves, a second
+signal ends it at once.`,
+		Example: "  rlp serve\n  rlp serve --listen 127.0.0.1:9000\n  curl --unix-socket ~/.runloop/run/serve.sock http://localhost/capabilities",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if c.Flags().Changed("workers") && (f.workers < 1 || f.workers > 4096) {
+				return usagef("--workers %d: from 1 to 4096", f.workers)
+			}
+			return a.serve(c.Context(), f)
+		},
+	}
+	c.Flags().StringVar(&f.listen, "listen", "", "the TCP address to serve at, or none (default [serve] listen, 127.0.0.1:8770) (`HOST:PORT`)")
+	c.Flags().StringVar(&f.socket, "socket", "", "the Unix socket to serve at, or none (default <home>/run/serve.sock) (`PATH`)")
+	c.Flags().IntVar(&f.workers, "workers", 0, "how many runs there are at a time (default [serve] workers, 16 a core) (`N`)")
+	return c
+}
+
+// A server is what one rlp serve is made of.
+type server struct {
+	app    *app
+	at     home.Home
+	config config.Config
+	flags  serveFlags
+	log    *slog.Logger
+	host   *host
+
+	listeners []served
+	wired     wiring
+}
+
+// serve serves until ctx ends, and until what was begun has ended.
+func (a *app) serve(ctx context.Context, f serveFlags) (err error) {
+	s := &server{app: a, flags: f}
+	if s.at, s.config, err = a.settings(); err != nil {
+		return err
+	}
+	if s.at.Tenant() != home.DefaultTenant {
+		return usagef("rlp serve serves every tenant of the home; leave --tenant out")
+	}
+	logFile, err := s.openLog()
+	if err != nil {
+		return err
+	}
+	defer logFile.Close()
+	a.keep(ctx)
+	s.host = newHost(a, s.at.Dir(), s.log)
+	defer func() { err = errors.Join(err, s.giveUp()) }()
+	if err := s.host.decided(); err != nil {
+		return err
+	}
+	lock, err := s.claim()
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if err := s.listen(ctx); err != nil {
+		return err
+	}
+	return s.until(ctx)
+}
+
+// openLog opens the service's own log: who asked, what went wrong, never what
+// was in it.
+func (s *server) openLog() (*os.File, error) {
+	if err := home.Make(s.at.Log()); err != nil {
+		return nil, inputErr(err)
+	}
+	f, err := os.OpenFile(filepath.Join(s.at.Log(), "serve.jsonl"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, inputErr(fmt.Errorf("opening the log of the service: %w", err))
+	}
+	var handler slog.Handler = slog.NewJSONHandler(f, &slog.HandlerOptions{Level: slog.LevelInfo, ReplaceAttr: utc})
+	if s.app.verbose {
+		handler = both{handler, slog.NewTextHandler(s.app.stderr, &slog.HandlerOptions{Level: slog.LevelInfo})}
+	}
+	s.log = slog.New(handler.WithAttrs([]slog.Attr{slog.String("surface", "serve")}))
+	return f, nil
+}
+
+// giveUp gives up all that is kept for launches.
+func (s *server) giveUp() error {
+	k := s.app.kept
+	k.stores.close()
+	return errors.Join(k.modules.Close(), k.journals.Close())
+}
+
+// workers is how many runs there are at a time.
+func (s *server) workers() int {
+	const aCore = 16
+	return cmp.Or(s.flags.workers, int(s.config.Serve.Workers), aCore*runtime.GOMAXPROCS(0))
+}
+
+// Bounds of a connection before anybody is asked what it wants.
+const (
+	headTime  = 10 * time.Second
+	idleTime  = 2 * time.Minute
+	mostHead  = 64 << 10
+	leaveTime = 2 * time.Second // for answers that are under way when all runs have ended
+)
+
+// until serves until ctx ends or a listener fails.
+func (s *server) until(ctx context.Context) error {
+	base, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	if err := s.assemble(base); err != nil {
+		return err
+	}
+	h := &http.Server{
+		Handler: s.wired.handler, ReadHeaderTimeout: headTime, IdleTimeout: idleTime, MaxHeaderBytes: mostHead,
+		BaseContext: func(net.Listener) context.Context { return base }, ConnContext: s.wired.connection,
+		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
+	}
+	failed := make(chan error, len(s.listeners))
+	for _, l := range s.listeners {
+		go func() { failed <- h.Serve(l.Listener) }()
+	}
+	go s.host.takeInForeign(base)
+	s.ready()
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-failed:
+		err = &statusError{launcher.StatusUnavailable, fmt.Errorf("serving: %w", err)}
+	}
+	s.notify("STOPPING=1")
+	s.log.Info("draining", "grace", s.config.Serve.Grace)
+	drainErr := s.drain(base)
+	end() // whoever still follows something
+	leaving, stop := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
+	defer stop()
+	if h.Shutdown(leaving) != nil {
+		_ = h.Close() // what is left has had its time
+	}
+	s.log.Info("ended")
+	return errors.Join(err, drainErr, s.close())
+}
+
+// drain lets what was begun end, for as long as the operator says.
+func (s *server) drain(base context.Context) error {
+	if s.wired.drain == nil {
+		return nil
+	}
+	if err := s.wired.drain(base); err != nil {
+		return &statusError{launcher.StatusFinding, fmt.Errorf("ending the runs: %w", err)}
+	}
+	return nil
+}
+
+// ready says where it serves, what requests may have, and who may ask.
+func (s *server) ready() {
+	var addresses []string
+	for _, l := range s.listeners {
+		addresses = append(addresses, l.url)
+	}
+	grant := cmp.Or(s.config.Security.RunGrant, httpGrant+" (HTTP), "+mcpGrant+" (MCP)")
+	who := s.wired.whoMayAsk
+	s.log.Info("serving", "addresses", addresses, "grant", grant, "who", who, "workers", s.workers(), "version", version)
+	switch {
+	case s.app.json:
+		_ = s.app.printJSON(map[string]any{
+			"serving": true, "addresses": addresses, "grant": map[string]string{"http": cmp.Or(s.config.Security.RunGrant, httpGrant), "mcp": cmp.Or(s.config.Security.RunGrant, mcpGrant)},
+			"who": who, "workers": s.workers(), "queue": s.config.Serve.Queue, "home": s.at.Dir(),
+		}) // it serves, whoever reads
+	case !s.app.quiet:
+		fmt.Fprintf(s.app.stderr, "rlp: serving %s\n     requests start from %s; %s may ask\n", printable(strings.Join(addresses, " and ")), printable(grant), printable(who))
+	}
+	s.notify("READY=1")
+}
+
+// notify tells the service manager that started this process, if one did.
+func (s *server) notify(state string) {
+	path := s.app.getenv("NOTIFY_SOCKET")
+	if path == "" {
+		return
+	}
+	if path[0] == '@' {
+		path = "\x00" + path[1:]
+	}
+	c, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		return
+	}
+	defer c.Close()
+	_, _ = c.Write([]byte(state)) // nobody to tell
+}

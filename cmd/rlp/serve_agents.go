@@ -1,0 +1,137 @@
+//go:build !slim
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"runloop.dev/rlp/bundles"
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/caps/policy"
+	"runloop.dev/rlp/internal/home"
+	"runloop.dev/rlp/internal/service"
+	"runloop.dev/rlp/launcher"
+)
+
+// A knownAgent is what was learnt of an installed one, for as long as its files
+// are the same.
+type knownAgent struct {
+	folder, manifest fileState
+	bundle           *bundles.Bundle // without its files
+	problem          string
+}
+
+// Agents implements [service.Host].
+func (h *host) Agents(_ context.Context, who *service.Caller) ([]service.Agent, error) {
+	a := h.as(who.Tenant, io.Discard)
+	at, err := a.home()
+	if err != nil {
+		return nil, h.unavailable(who, err)
+	}
+	names, err := bundles.Installed(at.Agents())
+	if err != nil {
+		return nil, h.unavailable(who, err)
+	}
+	slices.Sort(names)
+	list := make([]service.Agent, 0, len(names))
+	for _, name := range names {
+		list = append(list, h.agent(a, at, who, name))
+	}
+	return list, nil
+}
+
+// agent describes an installed agent as it would be launched for a caller.
+func (h *host) agent(a *app, at home.Home, who *service.Caller, name string) service.Agent {
+	path := filepath.Join(at.Agents(), name)
+	k := h.know(path)
+	d := service.Agent{Name: name, Problem: k.problem, Families: []string{}}
+	if k.bundle == nil {
+		return d
+	}
+	m := k.bundle.Manifest
+	d.Version, d.Description, d.Digest, d.InputSchema = m.Version, m.Description, k.bundle.Digest, m.Schemas["with"]
+	d.Signature = "unsigned"
+	if k.bundle.Signed {
+		d.Signature = "unsigned: there is a signature, and this version verifies none"
+	}
+	if m.Agent.String() != name {
+		d.Problem = fmt.Sprintf("what is installed here calls itself %s; run rlp agent install again", m.Agent)
+		return d
+	}
+	plan, err := h.planFor(a, who, path, k.bundle)
+	if err != nil {
+		d.Problem = h.unavailable(who, err).Error()
+		return d
+	}
+	d.ReadOnly = true
+	for f := range caps.NumFamilies {
+		if plan.Base.Any(f) {
+			d.Families = append(d.Families, f.String())
+		}
+		if !plan.Effective.Any(f) {
+			continue
+		}
+		meta := caps.MetadataOf(f)
+		d.OpenWorld = d.OpenWorld || meta.NetworkFacing
+		if effectsLeft(plan.Effective, f)&(caps.IOWrite|caps.Control) != 0 {
+			d.ReadOnly = false
+			d.Destructive = d.Destructive || meta.Destructive
+		}
+	}
+	return d
+}
+
+// effectsLeft are the effects of what is left of a family.
+func effectsLeft(s caps.Set, f caps.Family) (all caps.EffectSet) {
+	for _, g := range s.Grants() {
+		for m := caps.Mode(0); g.Family == f && m < 32; m++ {
+			if g.Modes.Has(m) {
+				all |= caps.EffectOf(f, m)
+			}
+		}
+	}
+	return all
+}
+
+// planFor is what a call of an agent as a tool would be left.
+func (h *host) planFor(a *app, who *service.Caller, path string, b *bundles.Bundle) (launcher.Plan, error) {
+	asks := &commission{bundle: b, layers: func(c *composition, _ *policy.Given) ([]*caps.Layer, error) {
+		return a.doorLayers(c, who, service.MCP)
+	}}
+	c, err := a.composed(&composition{path: path, commission: asks}, policyFlags{})
+	if err != nil {
+		return launcher.Plan{}, err
+	}
+	return launcher.NewPlan(c.policy)
+}
+
+// know opens an installed agent, unless nothing of it has changed since it was
+// opened before.
+func (h *host) know(path string) knownAgent {
+	now := knownAgent{folder: fileStateOf(path), manifest: fileStateOf(filepath.Join(path, bundles.ManifestName))}
+	h.mu.Lock()
+	k, known := h.known[path]
+	h.mu.Unlock()
+	if known && k.folder == now.folder && k.manifest == now.manifest {
+		return k
+	}
+	b, err := bundles.Open(path)
+	if err != nil {
+		now.problem = problemOf(err).text()
+	} else {
+		light := *b
+		light.Wasm, light.Files = nil, nil
+		now.bundle = &light
+	}
+	if at := time.Now(); now.folder.sure(at) && now.manifest.sure(at) {
+		h.mu.Lock()
+		h.known[path] = now
+		h.mu.Unlock()
+	}
+	return now
+}

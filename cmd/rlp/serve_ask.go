@@ -1,0 +1,140 @@
+//go:build !slim
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+
+	"runloop.dev/rlp/internal/config"
+	"runloop.dev/rlp/internal/home"
+	"runloop.dev/rlp/internal/service"
+	"runloop.dev/rlp/launcher"
+)
+
+// Bounds of what a command that the service asks may print.
+const (
+	mostAnswer  = 64 << 20
+	mostWarning = 64 << 10
+)
+
+// Ask implements [service.Host].
+func (h *host) Ask(ctx context.Context, who *service.Caller, stdin []byte, args ...string) ([]byte, error) {
+	out, said := &boundedBuffer{most: mostAnswer}, &boundedBuffer{most: mostWarning}
+	status := run(ctx, environment{
+		args:  append([]string{"--json", "--home", h.home, "--tenant", who.Tenant}, args...),
+		env:   h.app.env,
+		stdin: bytes.NewReader(stdin), stdout: out, stderr: said,
+	})
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case out.cut:
+		return nil, &service.AskError{Status: launcher.StatusUnavailable, Stderr: fmt.Sprintf("the answer is longer than %d MiB; ask for less", mostAnswer>>20)}
+	case status != launcher.StatusOK:
+		return out.buf.Bytes(), &service.AskError{Status: status, Stderr: said.buf.String()}
+	}
+	return out.buf.Bytes(), nil
+}
+
+// A boundedBuffer keeps so much of what is written, and fails what is more.
+type boundedBuffer struct {
+	buf  bytes.Buffer
+	most int
+	cut  bool
+}
+
+var errTooLong = errors.New("more was printed than is kept")
+
+func (b *boundedBuffer) Write(p []byte) (int, error) {
+	if b.buf.Len()+len(p) > b.most {
+		b.cut = true
+		return 0, errTooLong
+	}
+	return b.buf.Write(p)
+}
+
+// Log implements [service.Host]. A store that was opened stays open, so that each
+// question finds it ready.
+func (h *host) Log(ctx context.Context, tenant string) (service.Log, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if k := h.opened[tenant]; k != nil {
+		return k.kb, nil
+	}
+	a := h.as(tenant, h.app.stderr)
+	at, cfg, err := a.settings()
+	if err != nil {
+		return nil, &service.UnavailableError{Why: err}
+	}
+	k, err := h.app.kept.stores.take(at, cfg)
+	if err == nil && k == nil {
+		err = errors.New("the store is about to be opened under other settings; ask again")
+	}
+	if err != nil {
+		return nil, &service.UnavailableError{Why: fmt.Errorf("opening the log: %w", err)}
+	}
+	if err := h.app.kept.stores.ingest(k); err != nil && ctx.Err() == nil {
+		h.log.Error("taking in journals", "tenant", tenant, "message", printable(err.Error()))
+	}
+	h.opened[tenant] = k
+	return k.kb, nil
+}
+
+// lookEach is how often journals are looked for that other processes left.
+const lookEach = time.Second
+
+// takeInForeign takes in, until ctx ends, what launches outside this process
+// leave in the journals of the tenants whose logs are open.
+func (h *host) takeInForeign(ctx context.Context) {
+	tick := time.NewTicker(lookEach)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		for _, t := range h.tenants() {
+			if none, err := noJournals(t.home); err == nil && !none {
+				h.app.kept.stores.takeIn(t.home, t.config)
+			}
+		}
+	}
+}
+
+// noJournals reports whether there is nothing to take in.
+func noJournals(at home.Home) (bool, error) {
+	dir, err := os.Open(at.Journal())
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer dir.Close()
+	_, err = dir.Readdirnames(1)
+	return errors.Is(err, io.EOF), nil
+}
+
+type openTenant struct {
+	home   home.Home
+	config config.Config
+}
+
+func (h *host) tenants() (list []openTenant) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for tenant, k := range h.opened {
+		if at, err := h.as(tenant, h.app.stderr).home(); err == nil {
+			list = append(list, openTenant{at, k.cfg})
+		}
+	}
+	return list
+}

@@ -1,0 +1,247 @@
+//go:build !slim
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"runloop.dev/rlp/bundles"
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/caps/policy"
+	"runloop.dev/rlp/internal/guest"
+	"runloop.dev/rlp/internal/service"
+	"runloop.dev/rlp/launcher"
+)
+
+// A host does what the service offers, as every invocation does it: each request
+// is one more of them in this process, of the tenant of its caller.
+type host struct {
+	app  *app
+	home string
+	log  *slog.Logger
+
+	mu     sync.Mutex
+	calls  map[string][]string   // imports of a module, by its digest
+	known  map[string]knownAgent // by path
+	opened map[string]*keptStore // by tenant, for as long as this host is
+}
+
+var _ service.Host = (*host)(nil)
+
+func newHost(a *app, dir string, log *slog.Logger) *host {
+	return &host{app: a, home: dir, log: log, calls: map[string][]string{}, known: map[string]knownAgent{}, opened: map[string]*keptStore{}}
+}
+
+// as is an invocation for a tenant. Nobody sits at a terminal for it, and what it
+// would tell on stderr goes to said.
+func (h *host) as(tenant string, said io.Writer) *app {
+	env := environment{env: h.app.env, stdin: bytes.NewReader(nil), stdout: io.Discard, stderr: said, kept: h.app.kept}
+	return &app{environment: env, json: true, quiet: true, homeFlag: h.home, homeSet: true, tenant: tenant, modules: h.app.kept.modules, unattended: true}
+}
+
+// Check implements [service.Host].
+func (h *host) Check(_ context.Context, who *service.Caller, q *service.Request) error {
+	a := h.as(who.Tenant, io.Discard)
+	c := &composition{}
+	if err := a.settle(c); err != nil {
+		return h.unavailable(who, err)
+	}
+	r := &requestReader{app: a, in: c}
+	r.form(q)
+	r.layers(q)
+	r.params(q, nil)
+	if err := r.err(); err != nil {
+		return err
+	}
+	if len(q.Params) > 0 && !who.Can(service.Operate) {
+		return fmt.Errorf("params name paths of the host that serves: %w", service.ErrForbidden)
+	}
+	if q.Agent == "" {
+		return nil
+	}
+	if info, err := os.Lstat(filepath.Join(c.home.Agents(), q.Agent)); errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
+		return fmt.Errorf("no agent %s is installed: %w", q.Agent, service.ErrNotFound)
+	} else if err != nil {
+		return h.unavailable(who, err)
+	}
+	return nil
+}
+
+// compose reads all that decides what a request may do.
+func (h *host) compose(a *app, who *service.Caller, q *service.Request, begin service.Begin) (*composition, error) {
+	asks := &commission{runID: begin.RunID, traceID: q.TraceID, record: begin.Record}
+	c := &composition{commission: asks}
+	if err := a.settle(c); err != nil {
+		return nil, h.unavailable(who, err)
+	}
+	if q.Bundle != nil {
+		b, err := bundles.Read("bundle", q.Bundle)
+		if err != nil {
+			return nil, service.FieldErrors{{Field: "bundle", Why: problemOf(err).text()}}
+		}
+		asks.bundle = b
+	} else {
+		c.path = filepath.Join(c.home.Agents(), q.Agent)
+	}
+	var refused error
+	asks.layers = func(c *composition, given *policy.Given) ([]*caps.Layer, error) {
+		layers, err := a.doorLayers(c, who, q.Door)
+		if err != nil {
+			return nil, err
+		}
+		r := &requestReader{app: a, in: c}
+		layers = append(layers, r.layers(q)...)
+		r.params(q, given)
+		refused = r.err()
+		return layers, refused
+	}
+	c, err := a.composed(c, policyFlags{allow: q.Allow, deny: q.Deny})
+	switch {
+	case refused != nil:
+		return nil, refused
+	case err != nil && q.Bundle != nil:
+		return nil, service.FieldErrors{{Field: "bundle", Why: problemOf(err).text()}}
+	case err != nil:
+		return nil, h.unavailable(who, err)
+	}
+	if q.Bundle == nil && c.bundle.Manifest.Agent.String() != q.Agent {
+		return nil, h.unavailable(who, fmt.Errorf("what is installed as %s calls itself %s; run rlp agent install again", q.Agent, c.bundle.Manifest.Agent))
+	}
+	if err := c.strict(); err != nil {
+		return nil, h.unavailable(who, err)
+	}
+	var unset service.FieldErrors
+	for _, p := range c.unset {
+		unset = append(unset, service.FieldError{Field: "params." + p.Name, Why: fmt.Sprintf("the agent needs to know: %s; the operator gives the path of a %s here, or under [params] in its override", p.Description, p.Kind)})
+	}
+	if unset != nil {
+		return nil, unset
+	}
+	return c, nil
+}
+
+// Launch implements [service.Host].
+func (h *host) Launch(ctx context.Context, who *service.Caller, q *service.Request, begin service.Begin) (report *launcher.Report, err error) {
+	var said bytes.Buffer
+	a := h.as(who.Tenant, &said)
+	defer func() {
+		if said.Len() > 0 {
+			h.log.Warn("launch", "run_id", begin.RunID, "tenant", who.Tenant, "message", printable(said.String()))
+		}
+	}()
+	c, err := h.compose(a, who, q, begin)
+	if err != nil {
+		return nil, err
+	}
+	spec, release, err := a.ready(ctx, c)
+	if err != nil {
+		return nil, h.unavailable(who, err)
+	}
+	defer func() {
+		if closeErr := release(); closeErr != nil && report != nil {
+			report.Warnings = append(report.Warnings, closeErr.Error())
+		}
+	}()
+	if spec.Calls, err = h.callsOf(c.bundle); err != nil {
+		return nil, service.FieldErrors{{Field: "bundle", Why: err.Error()}}
+	}
+	spec.Args, spec.Input, spec.Seed = q.Args, q.Input, q.Seed
+	return h.launch(ctx, a, c, spec, begin)
+}
+
+// launch equips and runs what was composed, and takes its journal in behind it.
+func (h *host) launch(ctx context.Context, a *app, c *composition, spec *launcher.Spec, begin service.Begin) (*launcher.Report, error) {
+	log, release, err := a.equip(ctx, c, spec)
+	if err != nil {
+		return nil, &service.UnavailableError{Why: err}
+	}
+	begun := false
+	spec.Event = func(name string, fields map[string]any) {
+		begun = true
+		if begin.Event != nil {
+			begin.Event(name, fields)
+		}
+	}
+	if begin.Inputs != nil {
+		if spec.Taint.Floor != nil {
+			c.narrowedBy(a.floorAgain(c))
+		}
+		spec.Inputs, spec.Look = begin.Inputs, newWatcher(c).look
+	}
+	if begin.Stdout != nil {
+		spec.Stdout = listener(begin.Stdout)
+	}
+	if begin.Stderr != nil {
+		spec.Stderr = listener(begin.Stderr)
+	}
+	report := launcher.Launch(ctx, spec)
+	if err := errors.Join(release(), log.Close()); err != nil {
+		report.Warnings = append(report.Warnings, err.Error())
+	}
+	h.app.kept.stores.takeIn(c.home, c.config)
+	switch {
+	case report.Outcome == launcher.AuditFailed && !begun:
+		return nil, &service.UnavailableError{Why: errors.New(report.Message)}
+	case report.Outcome == launcher.Refused && report.ExitCode == launcher.StatusPolicy && len(report.Violations) > 0:
+		return nil, &service.ViolationError{RunID: report.RunID, TraceID: report.TraceID, Violations: report.Violations}
+	}
+	return report, nil
+}
+
+// A listener is told what a guest prints.
+type listener func([]byte)
+
+func (l listener) Write(p []byte) (int, error) {
+	l(bytes.Clone(p))
+	return len(p), nil
+}
+
+// mostModules bounds how many modules' imports are remembered.
+const mostModules = 1024
+
+// callsOf are the host calls that a bundle's module imports.
+func (h *host) callsOf(b *bundles.Bundle) ([]string, error) {
+	h.mu.Lock()
+	list, known := h.calls[b.WasmSHA256]
+	h.mu.Unlock()
+	if known {
+		return list, nil
+	}
+	imports, err := guest.Imports(b.Wasm)
+	if err != nil {
+		return nil, err
+	}
+	list = []string{}
+	for _, im := range imports {
+		list = append(list, im.Name)
+	}
+	slices.Sort(list)
+	list = slices.Compact(list)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.calls) >= mostModules {
+		clear(h.calls)
+	}
+	h.calls[b.WasmSHA256] = list
+	return list, nil
+}
+
+// unavailable is an error that is not the caller's: of the operator's files, or
+// of this host. Who does not operate is told no path of it.
+func (h *host) unavailable(who *service.Caller, err error) error {
+	h.log.Error("unavailable", "tenant", who.Tenant, "caller", who.Name, "message", printable(problemOf(err).text()))
+	if who.Can(service.Operate) {
+		return &service.UnavailableError{Why: errors.New(problemOf(err).text())}
+	}
+	return &service.UnavailableError{Why: errors.New("the operator's files do not let it be launched; the log of the service says why")}
+}

@@ -1,0 +1,184 @@
+//go:build !slim
+
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"runloop.dev/rlp/internal/home"
+	"runloop.dev/rlp/launcher"
+)
+
+// none is what says that one of the two ways in is not wanted.
+const none = "none"
+
+// A served listener, and how it is reached.
+type served struct {
+	net.Listener
+	url string
+}
+
+// claim makes this process the one that serves the home.
+func (s *server) claim() (*os.File, error) {
+	if err := home.Make(runDir(s.at)); err != nil {
+		return nil, inputErr(err)
+	}
+	f, err := os.OpenFile(filepath.Join(runDir(s.at), "serve.lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, inputErr(err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		f.Close()
+		return nil, &statusError{launcher.StatusUnavailable, fmt.Errorf("another rlp serve serves %s; stop it first, or give --home", s.at.Dir())}
+	}
+	return f, nil
+}
+
+// listen opens the socket and the address, or takes those that the service
+// manager has opened.
+func (s *server) listen(ctx context.Context) error {
+	passed, err := s.passed()
+	if err != nil {
+		return err
+	}
+	if passed {
+		return nil
+	}
+	var lc net.ListenConfig
+	if path := s.socketPath(); path != none {
+		l, err := listenAt(ctx, path)
+		if err != nil {
+			return &statusError{launcher.StatusUnavailable, fmt.Errorf("serving at %s: %w", path, err)}
+		}
+		s.listeners = append(s.listeners, served{l, "unix:" + path})
+	}
+	address := s.flags.listen
+	if address == "" {
+		address = s.config.Serve.Listen
+	}
+	if address == none {
+		if len(s.listeners) == 0 {
+			return usagef("--listen none and --socket none leave nothing to serve at")
+		}
+		return nil
+	}
+	if _, _, err := net.SplitHostPort(address); err != nil {
+		return errors.Join(usagef("--listen %s: write it as HOST:PORT, such as 127.0.0.1:8770", address), s.close())
+	}
+	if err := s.mayListen(address); err != nil {
+		return errors.Join(err, s.close())
+	}
+	l, err := lc.Listen(ctx, "tcp", address)
+	if err != nil {
+		return errors.Join(&statusError{launcher.StatusUnavailable, fmt.Errorf("serving at %s: %w", address, err)}, s.close())
+	}
+	return s.addTCP(l)
+}
+
+// addTCP adds a listener, behind TLS where the operator has a certificate.
+func (s *server) addTCP(l net.Listener) error {
+	scheme := "http"
+	cfg, err := s.tls()
+	if err != nil {
+		return errors.Join(err, l.Close(), s.close())
+	}
+	url := l.Addr().String()
+	if cfg != nil {
+		scheme, l = "https", tls.NewListener(l, cfg)
+	}
+	s.listeners = append(s.listeners, served{l, scheme + "://" + url})
+	return nil
+}
+
+// socketPath is where the socket lies.
+func (s *server) socketPath() string {
+	if s.flags.socket != "" {
+		return s.flags.socket
+	}
+	return filepath.Join(runDir(s.at), serveSocket)
+}
+
+// serveSocket is the name of the socket in the home's folder of sockets.
+const serveSocket = "serve.sock"
+
+// listenAt listens at a path where nobody does. What a service that was killed
+// left there is taken away; nothing else is.
+func listenAt(ctx context.Context, path string) (net.Listener, error) {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return nil, err
+	case info.Mode().Type() != fs.ModeSocket:
+		return nil, errors.New("something else lies there")
+	default:
+		var d net.Dialer
+		if c, err := d.DialContext(ctx, "unix", path); err == nil {
+			c.Close()
+			return nil, errors.New("somebody serves there already")
+		}
+		if err := os.Remove(path); err != nil {
+			return nil, err
+		}
+	}
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("%w (a path of a socket has at most 107 bytes; --socket gives another)", err)
+	}
+	if err := os.Chmod(path, 0o600); err != nil { // the folder kept others out until here
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}
+
+// firstPassed is the first descriptor that a service manager passes.
+const firstPassed = 3
+
+// passed takes the listeners that the service manager opened, if it did.
+func (s *server) passed() (bool, error) {
+	n, err := strconv.Atoi(s.app.getenv("LISTEN_FDS"))
+	if err != nil || n <= 0 || s.app.getenv("LISTEN_PID") != strconv.Itoa(os.Getpid()) {
+		return false, nil
+	}
+	for fd := firstPassed; fd < firstPassed+n; fd++ {
+		syscall.CloseOnExec(fd)
+		f := os.NewFile(uintptr(fd), "passed")
+		l, err := net.FileListener(f)
+		f.Close()
+		if err != nil {
+			return false, errors.Join(&statusError{launcher.StatusUnavailable, fmt.Errorf("taking descriptor %d from the service manager: %w", fd, err)}, s.close())
+		}
+		if l.Addr().Network() == "unix" {
+			s.listeners = append(s.listeners, served{l, "unix:" + l.Addr().String()})
+			continue
+		}
+		if err := s.mayListen(l.Addr().String()); err != nil {
+			return false, errors.Join(err, l.Close(), s.close())
+		}
+		if err := s.addTCP(l); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// close closes the listeners.
+func (s *server) close() error {
+	var errs []error
+	for _, l := range s.listeners {
+		if err := l.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,229 @@
+//go:build !slim
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/caps/policy"
+	"runloop.dev/rlp/internal/ident"
+	"runloop.dev/rlp/internal/service"
+)
+
+// The grants that requests start from while security.run_grant names none.
+const (
+	httpGrant = "runner_default"
+	mcpGrant  = "mcp_default"
+)
+
+// doorGrant is the name of the profile that requests of a door start from.
+func doorGrant(c *composition, d service.Door) string {
+	switch {
+	case c.config.Security.RunGrant != "":
+		return c.config.Security.RunGrant
+	case d == service.MCP:
+		return mcpGrant
+	}
+	return httpGrant
+}
+
+// doorLayers are what every request of a caller is narrowed by, whatever it
+// says: the grant of its door, and what the caller itself may have.
+func (a *app) doorLayers(c *composition, who *service.Caller, d service.Door) ([]*caps.Layer, error) {
+	p, err := a.profile(c, doorGrant(c, d))
+	if err != nil {
+		return nil, fmt.Errorf("the grant that requests start from: %w", err)
+	}
+	if p.Data != nil {
+		c.narrowedBy(a.profileAgain(c, p))
+	}
+	return append([]*caps.Layer{p.Layer}, who.Layers...), nil
+}
+
+// A reading is what a request says, as far as it is understood; the rest is in
+// its errors.
+type requestReader struct {
+	app    *app
+	in     *composition // for the settings and the places of things
+	errors service.FieldErrors
+}
+
+func (r *requestReader) wrong(field, format string, args ...any) {
+	r.errors = append(r.errors, service.FieldError{Field: field, Why: fmt.Sprintf(format, args...)})
+}
+
+// layers are what the request itself narrows by.
+func (r *requestReader) layers(q *service.Request) []*caps.Layer {
+	var layers []*caps.Layer
+	for i, name := range q.Profiles {
+		field := fmt.Sprintf("profiles[%d]", i)
+		if !policy.IsProfileName(name) {
+			r.wrong(field, "the name of a profile is lower-case letters, digits, - and _")
+			continue
+		}
+		if p, err := r.app.profile(r.in, name); err != nil {
+			r.wrong(field, "%s", problemOf(err).text())
+		} else {
+			layers = append(layers, p.Layer)
+		}
+	}
+	opt := r.app.options(r.in.home, r.in.config)
+	if q.Override != "" {
+		if l := r.override(q, opt); l != nil {
+			layers = append(layers, l)
+		}
+	}
+	if len(q.Grant) > 0 {
+		l, findings := policy.ParseGrant("request", "request", q.Grant, opt)
+		for _, f := range findings {
+			if f.Severity == policy.SeverityError {
+				r.wrong(f.Field, "%s", hinted(strings.TrimPrefix(f.Message, f.Field+": "), f.Hint))
+			}
+		}
+		if l != nil {
+			layers = append(layers, l)
+		}
+	}
+	r.capabilities(q)
+	return layers
+}
+
+// override reads the text of an override. Its placeholders are the operator's.
+func (r *requestReader) override(q *service.Request, opt policy.Options) *caps.Layer {
+	o, findings := policy.ParseLayer("override:request", "policy", []byte(q.Override), opt)
+	for _, f := range findings {
+		if f.Severity == policy.SeverityError {
+			r.wrong("policy", "line %d, column %d: %s", f.Line, f.Column, hinted(f.Message, f.Hint))
+		}
+	}
+	if o == nil {
+		return nil
+	}
+	for name := range o.Params {
+		r.wrong("policy", "[params] %s: an override in a request narrows and fills in nothing; write it as params", name)
+	}
+	return o.Layer
+}
+
+func hinted(message, hint string) string {
+	if hint == "" {
+		return message
+	}
+	return message + " (" + hint + ")"
+}
+
+// capabilities checks the lists that [callerLayer] reads, each place by itself.
+func (r *requestReader) capabilities(q *service.Request) {
+	domains := append(policy.BuiltinDomains(), r.in.config.KB.Domains...)
+	for i, text := range q.Allow {
+		if _, err := callerLayer(policyFlags{allow: []string{text}}, domains); err != nil {
+			r.wrong(fmt.Sprintf("allow[%d]", i), "%s", strings.TrimPrefix(err.Error(), "--allow "+text+": "))
+		}
+	}
+	for i, text := range q.Deny {
+		if _, err := callerLayer(policyFlags{deny: []string{text}}, domains); err != nil {
+			r.wrong(fmt.Sprintf("deny[%d]", i), "%s", strings.TrimPrefix(err.Error(), "--deny "+text+": "))
+		}
+	}
+}
+
+// params checks the paths that fill placeholders, and puts them where the paths
+// of --param go.
+func (r *requestReader) params(q *service.Request, given *policy.Given) {
+	for _, name := range sortedKeys(q.Params) {
+		path, field := q.Params[name], "params."+name
+		switch {
+		case !filepath.IsAbs(path) || strings.ContainsRune(path, 0):
+			r.wrong(field, "must be an absolute path of the host that serves")
+			continue
+		case own(r.in.home, path) != nil:
+			r.wrong(field, "there is nothing of this tenant")
+			continue
+		}
+		if b := r.in.bundle; b != nil {
+			if info, err := os.Stat(path); err != nil {
+				r.wrong(field, "%v", err)
+				continue
+			} else if p, there := b.Manifest.Params[name]; there && (p.Kind == "dir") != info.IsDir() {
+				r.wrong(field, "must be a %s, and %s is none", p.Kind, path)
+				continue
+			}
+		}
+		if given != nil {
+			given.Values[name] = policy.Value{Path: path, Pos: caps.Pos{File: field}}
+		}
+	}
+}
+
+// Bounds of what a request may give an agent.
+const (
+	mostArgs     = 256
+	longestArg   = 64 << 10
+	mostProfiles = 64
+)
+
+// form checks what can be told of a request by itself.
+func (r *requestReader) form(q *service.Request) {
+	given := 0
+	for _, set := range []bool{q.Agent != "", q.Bundle != nil, q.Reference != ""} {
+		if set {
+			given++
+		}
+	}
+	switch {
+	case given == 0:
+		r.wrong("agent", "is missing: give the name of an installed agent, or an archive as bundle")
+	case given > 1:
+		r.wrong("bundle", "stands beside another one: give agent or bundle, not both")
+	case q.Bundle != nil && len(q.Bundle) == 0:
+		r.wrong("bundle", "is empty: give a .tar or .tar.gz archive in base64")
+	case q.Reference != "":
+		r.wrong("bundle", "a bundle in a registry cannot be trusted yet, for signers are not checked by this version; install it with rlp agent install and name the agent, or send its archive in base64")
+	}
+	if q.Agent != "" {
+		if _, err := ident.ParseAgent(q.Agent); err != nil {
+			r.wrong("agent", "%v", err)
+		}
+	}
+	if q.Input != nil && !json.Valid(q.Input) {
+		r.wrong("input", "is not one JSON document")
+	}
+	if len(q.Input) > maxInput {
+		r.wrong("input", "is more than %d MiB", maxInput>>20)
+	}
+	if len(q.Args) > mostArgs {
+		r.wrong("args", "are more than %d", mostArgs)
+	}
+	for i, arg := range q.Args {
+		if strings.ContainsRune(arg, 0) || len(arg) > longestArg {
+			r.wrong(fmt.Sprintf("args[%d]", i), "must have no byte that is zero, and at most %d bytes", longestArg)
+		}
+	}
+	if len(q.Profiles) > mostProfiles {
+		r.wrong("profiles", "are more than %d", mostProfiles)
+		q.Profiles = nil
+	}
+	for _, id := range []struct {
+		field, text string
+		digits      int
+	}{{"traceparent", q.TraceID, 32}, {"traceparent", q.ParentSpan, 16}} {
+		if id.text != "" && (len(id.text) != id.digits || strings.Trim(id.text, "0123456789abcdef") != "") {
+			r.wrong(id.field, "must hold %d hex digits in lower case", id.digits)
+		}
+	}
+}
+
+// sorted is the errors by their field, each once.
+func (r *requestReader) err() error {
+	if len(r.errors) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(r.errors, func(a, b service.FieldError) int { return strings.Compare(a.Field, b.Field) })
+	return slices.Compact(r.errors)
+}
