@@ -117,13 +117,13 @@ func trusted(path string) error {
 		return err
 	}
 	if !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0 {
-		return &ModeError{path, "is not a program"}
+		return &ModeError{Path: path, Why: "is not a program"}
 	}
 	if info.Mode().Perm()&0o022 != 0 {
-		return &ModeError{path, "is writable by others"}
+		return &ModeError{Path: path, Why: "is writable by others"}
 	}
 	if uid, known := ownerOf(info); known && uid != 0 && uid != os.Geteuid() {
-		return &ModeError{path, fmt.Sprintf("belongs to user %d, not to %d or root", uid, os.Geteuid())}
+		return &ModeError{Path: path, Why: fmt.Sprintf("belongs to user %d, not to %d or root", uid, os.Geteuid())}
 	}
 	return nil
 }

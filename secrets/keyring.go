@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/zalando/go-keyring"
+
+	"runloop.dev/rlp/internal/home"
 )
 
 // keychain keeps values in the keyring of the desktop (Secret Service, macOS
@@ -76,7 +78,7 @@ func (k *keychain) ids() ([]ID, error) {
 	err := privateDir(k.dir, false)
 	var data []byte
 	if err == nil {
-		data, err = readPrivate(k.idsPath(), 1<<20)
+		data, err = home.ReadPrivate(k.idsPath(), 1<<20)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -112,7 +114,7 @@ func (k *keychain) change(do func(ids []ID) ([]ID, error)) error {
 		for _, id := range sortIDs(ids) {
 			fmt.Fprintln(&b, id)
 		}
-		return errors.Join(err, writePrivate(k.idsPath(), []byte(b.String())))
+		return errors.Join(err, home.WritePrivate(k.idsPath(), []byte(b.String())))
 	})
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/zalando/go-keyring"
 
+	"runloop.dev/rlp/internal/home"
 	"runloop.dev/rlp/internal/ident"
 )
 
@@ -244,10 +245,10 @@ func TestOthersFilesAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := private(path, info, false); err != nil {
+	if err := home.PrivateFile(path, info); err != nil {
 		t.Errorf("control: %v", err)
 	}
-	if err := private(path, foreign{info}, false); err == nil {
+	if err := home.PrivateFile(path, foreign{info}); err == nil {
 		t.Error("a file of another user is taken")
 	}
 }

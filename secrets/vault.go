@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"filippo.io/age"
+
+	"runloop.dev/rlp/internal/home"
 )
 
 // vault is the age vault: dir/identity is the key, and each value a file of its
@@ -70,7 +72,7 @@ func (v *vault) newIdentity() error {
 		return err
 	}
 	text := fmt.Sprintf("# public key: %s\n%s\n", key.Recipient(), key)
-	return writePrivate(v.identityPath(), []byte(text))
+	return home.WritePrivate(v.identityPath(), []byte(text))
 }
 
 // identity reads the key; fs.ErrNotExist when the vault was never made.
@@ -78,7 +80,7 @@ func (v *vault) identity() (*age.X25519Identity, error) {
 	if err := privateDir(v.dir, false); err != nil {
 		return nil, err
 	}
-	data, err := readPrivate(v.identityPath(), 64<<10)
+	data, err := home.ReadPrivate(v.identityPath(), 64<<10)
 	if err != nil {
 		return nil, err
 	}
@@ -90,11 +92,11 @@ func (v *vault) identity() (*age.X25519Identity, error) {
 		}
 		key, err := age.ParseX25519Identity(line)
 		if err != nil {
-			return nil, &ModeError{v.identityPath(), "holds no age identity"} // whose text stays out of the error
+			return nil, &ModeError{Path: v.identityPath(), Why: "holds no age identity"} // whose text stays out of the error
 		}
 		return key, nil
 	}
-	return nil, &ModeError{v.identityPath(), "holds no age identity"}
+	return nil, &ModeError{Path: v.identityPath(), Why: "holds no age identity"}
 }
 
 // open is the key of a vault that has to be there.
@@ -125,7 +127,7 @@ func (v *vault) read(key age.Identity, id ID) (sealed, error) {
 	if err := v.folders(id, false); err != nil {
 		return sealed{}, err
 	}
-	data, err := readPrivate(v.path(id), maxSealed)
+	data, err := home.ReadPrivate(v.path(id), maxSealed)
 	if errors.Is(err, fs.ErrNotExist) {
 		return sealed{}, notThere(id)
 	}
@@ -215,7 +217,7 @@ func (v *vault) store(key age.Identity, id ID, file []byte) error {
 		}
 		clear(old.Value)
 	}
-	return writePrivate(v.path(id), file)
+	return home.WritePrivate(v.path(id), file)
 }
 
 func (v *vault) Delete(_ context.Context, id ID) error {
@@ -233,7 +235,7 @@ func (v *vault) Delete(_ context.Context, id ID) error {
 		if err != nil {
 			return fmt.Errorf("deleting %s: %w", id, err)
 		}
-		return syncDir(filepath.Dir(v.path(id)))
+		return home.SyncDir(filepath.Dir(v.path(id)))
 	})
 }
 

@@ -65,9 +65,11 @@ var rooms = map[string]room{
 		"launcher":       "what came of a run is its report",
 	}},
 	"internal/access": {7, doors{
-		"caps":             "a token's grant is a layer",
-		"internal/ident":   "a token belongs to a tenant",
-		"internal/service": "makes its callers",
+		"caps":              "a token's grant is a layer",
+		"internal/home":     "a token's record is a private file",
+		"internal/ident":    "a token belongs to a tenant",
+		"internal/service":  "makes its callers",
+		"internal/tomlfile": "reads a token's record",
 	}},
 	"internal/api": {7, doors{
 		"internal/audit":   "prints records as they are exported",
@@ -155,6 +157,7 @@ var rooms = map[string]room{
 		"kb/wire":        "serves other processes, or asks the one that serves",
 	}},
 	"kb/journal": {2, doors{
+		"internal/home":   "its key is a private file",
 		"internal/blake3": "sums of frames, the keyed digest of arguments",
 		"internal/audit":  "is a Sink",
 	}},
@@ -204,10 +207,11 @@ var rooms = map[string]room{
 	"internal/pii":    {0, nil},
 	"secrets": {1, doors{
 		"caps":           "a secret's id has one form",
+		"internal/home":  "what it keeps are private files",
 		"internal/ident": "a secret belongs to a tenant",
 	}},
 	"internal/audit":          {1, nil},
-	"internal/evidence":       {0, nil},
+	"internal/evidence":       {1, doors{"internal/home": "the key of the log is a private file"}},
 	"caps":                    {0, doors{"internal/blake3": "the digest of a set"}},
 	"internal/blake3":         {-1, nil},
 	"internal/abi":            {0, nil},
@@ -243,7 +247,6 @@ var rooms = map[string]room{
 
 // toBuild are rooms that are drawn and have no package yet.
 var toBuild = map[string]string{
-	"internal/access":    "who may ask",
 	"internal/api":       "HTTP",
 	"internal/client":    "asks a service",
 	"internal/console":   "pages",
@@ -378,6 +381,7 @@ var outside = map[string][]owner{
 		{"bundles", false, "names that differ only in Unicode form"},
 	},
 	"golang.org/x/sys/unix": {
+		{"internal/access", false, "who is at the other end of a connection"},
 		{"internal/meter", true, "what a guest costs is measured in its thread's processor time"},
 		{"internal/model/remote", false, "a child inherits no descriptor"},
 		{"bundles", false, "opens without following or waiting"},
@@ -436,6 +440,7 @@ var guarded = map[string][]owner{
 		{"secrets", false, "the helper program that the operator named"},
 	},
 	"net": {
+		{"internal/access", false, "who is at the other end of a connection"},
 		{"cmd/rlp", false, "opens what rlp serve listens at"},
 		{"internal/lane/probe", false, "reaches for sockets outside of a lane"},
 		{"internal/model/providers", false, "bounds the time to get a connection"},
@@ -446,6 +451,7 @@ var guarded = map[string][]owner{
 		{"kb/wire", false, "the store's private socket"},
 	},
 	"net/http": {
+		{"internal/access", false, "judges requests"},
 		{"cmd/rlp", false, "posts checkpoints, and what is exported; only egress sends"},
 		{"internal/mcpclient", false, "the protocol's library speaks it; only egress sends"},
 		{"internal/mcpclient/mcptest", false, "is a server"},
@@ -487,6 +493,7 @@ var guarded = map[string][]owner{
 		{"kb/journal", false, "the mapped journal"},
 	},
 	"os": {
+		{"internal/access", false, "records of tokens are files"},
 		{"internal/early", false, "the arguments and variables, before main has them"},
 		{"internal/resident", false, "the socket, its lock, and the streams of others"},
 		{"internal/mcpclient/mcptest", false, "shows what a server is given, and exits"},

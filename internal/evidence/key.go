@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"golang.org/x/mod/sumdb/note"
+
+	"runloop.dev/rlp/internal/home"
 )
 
 // The files of a log's key, in the folder of its tenant.
@@ -86,7 +88,7 @@ func MakeKey(dir, tenant string) (*Key, error) {
 // ReadKey reads the key of a tenant's log; there may be none ([fs.ErrNotExist]).
 func ReadKey(dir, tenant string) (*Key, error) {
 	path := filepath.Join(dir, KeyFile)
-	text, err := readPrivate(path)
+	text, err := home.ReadPrivate(path, maxKey)
 	if err != nil {
 		return nil, fmt.Errorf("reading the key of the audit log: %w", err)
 	}
@@ -203,24 +205,4 @@ func syncDir(dir string) error {
 	}
 	defer d.Close()
 	return d.Sync()
-}
-
-// readPrivate reads a small file that its owner alone can read.
-func readPrivate(path string) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|oNoFollow|oNonBlock, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() || info.Mode().Perm()&0o077 != 0 || info.Size() > maxKey {
-		return nil, fmt.Errorf("%s must be a small file that its owner alone can read; run chmod 600 on it if it is", path)
-	}
-	if err := owned(path, info); err != nil {
-		return nil, err
-	}
-	return io.ReadAll(io.LimitReader(f, maxKey))
 }

@@ -11,6 +11,9 @@ import (
 	"path/filepath"
 )
 
+// tokens is the folder of the service's tokens.
+const tokens = "tokens"
+
 // DefaultTenant is the tenant whose things lie directly in the home.
 const DefaultTenant = "default"
 
@@ -64,7 +67,7 @@ func Open(dir, tenant string) (Home, error) {
 // parts are the folders of the home that hold what decides, records or runs.
 func (h Home) parts() []string {
 	var list []string
-	for _, name := range []string{"caps/templates", "caps/profiles", "run", "tenants"} {
+	for _, name := range []string{"caps/templates", "caps/profiles", "run", "tenants", tokens} {
 		list = append(list, filepath.Join(h.dir, filepath.FromSlash(name)))
 	}
 	for _, name := range append([]string{""}, kept...) {

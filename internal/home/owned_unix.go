@@ -3,11 +3,20 @@
 package home
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"syscall"
 )
+
+const (
+	oNoFollow = syscall.O_NOFOLLOW
+	oNonBlock = syscall.O_NONBLOCK
+)
+
+// isLink reports whether a file was not opened because it is a link.
+func isLink(err error) bool { return errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.EMLINK) }
 
 func owned(path string, info fs.FileInfo) error {
 	st, ok := info.Sys().(*syscall.Stat_t)
@@ -16,6 +25,15 @@ func owned(path string, info fs.FileInfo) error {
 	}
 	if uid := os.Geteuid(); int(st.Uid) != uid && st.Uid != 0 {
 		return fmt.Errorf("%s belongs to user %d, not to %d or root", path, st.Uid, uid)
+	}
+	return nil
+}
+
+// mine refuses what belongs to somebody else, root included.
+func mine(path string, info fs.FileInfo) error {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if uid := os.Geteuid(); ok && int(st.Uid) != uid {
+		return &ModeError{path, fmt.Sprintf("belongs to user %d, not to %d", st.Uid, uid)}
 	}
 	return nil
 }

@@ -91,7 +91,7 @@ func (h Home) Foreign(path string) bool {
 	}
 	pins := is("caps") && len(parts) > 1 && strings.EqualFold(parts[1], "mcp")
 	log := strings.HasPrefix(strings.ToLower(parts[0]), logFiles)
-	return h.tenant != DefaultTenant && (is(artifacts) || pins || log || slices.ContainsFunc(kept, is))
+	return h.tenant != DefaultTenant && (is(artifacts) || is(tokens) || pins || log || slices.ContainsFunc(kept, is))
 }
 
 // resolved is path with the links of the part that exists resolved.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"runloop.dev/rlp/internal/blake3"
+	"runloop.dev/rlp/internal/home"
 )
 
 // secretName is the file in a journal directory that holds its key.
@@ -48,23 +49,14 @@ func loadSecret(dir string, disk Disk) (*secret, error) {
 }
 
 func readSecret(path string) (*secret, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|oNoFollow, 0)
+	data, err := home.ReadPrivate(path, int64(len(secret{})))
+	if err == nil && len(data) != len(secret{}) {
+		err = &home.ModeError{Path: path, Why: fmt.Sprintf("must have %d bytes", len(secret{}))}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the audit key: %w", err)
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("reading the audit key: %w", err)
-	}
-	if !info.Mode().IsRegular() || info.Mode().Perm()&0o077 != 0 || info.Size() != int64(len(secret{})) {
-		return nil, fmt.Errorf("reading the audit key: %s must be a file of %d bytes that its owner alone can read", path, len(secret{}))
-	}
-	var s secret
-	if _, err := f.ReadAt(s[:], 0); err != nil {
-		return nil, fmt.Errorf("reading the audit key: %w", err)
-	}
-	return &s, nil
+	return (*secret)(data), nil
 }
 
 // hasher returns a keyed BLAKE3.

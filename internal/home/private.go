@@ -1,0 +1,102 @@
+package home
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// A ModeError is a file or folder that somebody else could read or change, or
+// that is not what it should be. Nothing is read from it.
+type ModeError struct {
+	Path string
+	Why  string
+}
+
+func (e *ModeError) Error() string { return e.Path + " " + e.Why }
+
+// ReadPrivate reads a small file of this user's alone: regular, no link, with no
+// right for anybody else, at most limit bytes. It waits for nobody, and what is
+// checked is what is read. What it refuses is a [*ModeError].
+func ReadPrivate(path string, limit int64) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|oNoFollow|oNonBlock, 0)
+	if isLink(err) {
+		return nil, &ModeError{path, "is a symbolic link; put the file itself there"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if err := PrivateFile(path, info); err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = &ModeError{path, fmt.Sprintf("is longer than %d bytes", limit)}
+	}
+	if err != nil {
+		clear(data)
+		return nil, err
+	}
+	return data, nil
+}
+
+// PrivateFile refuses what is not a regular file of this user's alone.
+func PrivateFile(path string, info fs.FileInfo) error {
+	switch mode := info.Mode(); {
+	case !mode.IsRegular():
+		return &ModeError{path, "is not a regular file"}
+	case mode.Perm()&0o177 != 0:
+		return &ModeError{path, fmt.Sprintf("has mode %#o, so that others can read it; run chmod 600 on it", mode.Perm())}
+	}
+	return mine(path, info)
+}
+
+// PrivateDir refuses what is not a folder of this user's alone.
+func PrivateDir(path string, info fs.FileInfo) error {
+	switch mode := info.Mode(); {
+	case !mode.IsDir():
+		return &ModeError{path, "is not a folder"}
+	case mode.Perm()&0o077 != 0:
+		return &ModeError{path, fmt.Sprintf("has mode %#o, so that others can look into it; run chmod 700 on it", mode.Perm())}
+	}
+	return mine(path, info)
+}
+
+// WritePrivate puts a file whole in the place of an earlier one: after a crash
+// there is the one or the other. Nobody else can read it.
+func WritePrivate(path string, data []byte) error {
+	dir := filepath.Dir(path)
+	f, err := os.CreateTemp(dir, ".new-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(f.Name(), path); err != nil {
+		return err
+	}
+	return SyncDir(dir)
+}
+
+// SyncDir makes the names in dir survive the loss of power.
+func SyncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// Tokens is where the tokens of the service lie, of every tenant.
+func (h Home) Tokens() string { return filepath.Join(h.dir, tokens) }
