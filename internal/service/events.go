@@ -1,0 +1,184 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+)
+
+// An Event is a change in the life of a run.
+type Event struct {
+	ID    uint64 `json:"id"`   // grows, over restarts of the service too
+	Name  string `json:"name"` // run.queued, run.started, run.compiled, run.running or run.ended
+	State State  `json:"run"`
+}
+
+// keptEvents is how many events of a tenant are kept for those who follow.
+const keptEvents = 2048
+
+// A feed is the last events of one tenant. Who follows holds a number and no
+// buffer: a slow one misses what it was too slow for.
+type feed struct {
+	events []Event
+	wake   chan struct{} // closed at the next event; nil: nobody waits
+}
+
+func (f *feed) add(e Event) {
+	if len(f.events) >= 2*keptEvents {
+		f.events = append(make([]Event, 0, 2*keptEvents), f.events[len(f.events)-keptEvents:]...)
+	}
+	f.events = append(f.events, e)
+	if f.wake != nil {
+		close(f.wake)
+		f.wake = nil
+	}
+}
+
+// tell notes what r came to. The caller holds the lock of the service.
+func (s *Service) tell(name string, r *Run) {
+	s.lastID++
+	e := Event{s.lastID, name, r.State()}
+	f := s.feeds[r.tenant]
+	if f == nil {
+		f = &feed{}
+		s.feeds[r.tenant] = f
+	}
+	f.add(e)
+	if s.opt.Watch != nil {
+		s.opt.Watch.Event(e)
+	}
+}
+
+// event takes in what the launcher tells of r.
+func (s *Service) event(r *Run, name string, fields map[string]any) {
+	if id, _ := fields["run_id"].(string); id != r.id {
+		return
+	}
+	text := func(k string) string { v, _ := fields[k].(string); return v }
+	switch name {
+	case "run.started":
+		r.mu.Lock()
+		r.state.Agent, r.state.Version = text("agent"), text("version")
+		r.mu.Unlock()
+	case "run.compiled", "run.running":
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.tell(name, r)
+	}
+}
+
+// Events follows the life of all runs that c may see, until ctx ends: from now, or
+// from behind the event numbered after. Of events that are no longer kept it
+// begins with the oldest that is: each carries all that is known of its run.
+func (s *Service) Events(ctx context.Context, c *Caller, after uint64) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		if !c.Can(Read) && !c.Can(Launch) && !c.Can(Operate) {
+			yield(Event{}, fmt.Errorf("following runs: %w", ErrForbidden))
+			return
+		}
+		all := c.Can(Read) || c.Can(Operate)
+		if after == 0 {
+			s.mu.Lock()
+			after = s.lastID
+			s.mu.Unlock()
+		}
+		for {
+			batch, wake := s.eventsAfter(c.Tenant, after)
+			for _, e := range batch {
+				after = e.ID
+				if (all || e.State.Caller == c.Name) && !yield(e, nil) {
+					return
+				}
+			}
+			if len(batch) > 0 {
+				continue
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-wake:
+			}
+		}
+	}
+}
+
+// batchOf is how many events are copied for a follower at a time.
+const batchOf = 64
+
+// eventsAfter are the next events of a tenant; if there are none yet, wake is
+// closed when there are.
+func (s *Service) eventsAfter(tenant string, after uint64) (batch []Event, wake <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.feeds[tenant]
+	if f == nil {
+		f = &feed{}
+		s.feeds[tenant] = f
+	}
+	at, _ := slices.BinarySearchFunc(f.events, after+1, func(e Event, id uint64) int {
+		switch {
+		case e.ID < id:
+			return -1
+		case e.ID > id:
+			return 1
+		}
+		return 0
+	})
+	at = max(at, len(f.events)-keptEvents)
+	if at < len(f.events) {
+		return slices.Clone(f.events[at:min(at+batchOf, len(f.events))]), nil
+	}
+	if f.wake == nil {
+		f.wake = make(chan struct{})
+	}
+	return nil, f.wake
+}
+
+// Run is the run of an id, under way or ended lately, and a delegate of one too.
+// One that c may not know of is [ErrNotFound], and so are those that only the log
+// has: see [Host.Log].
+func (s *Service) Run(_ context.Context, c *Caller, id string) (*Run, error) {
+	r := s.find(id)
+	if r == nil || !r.seen(c) {
+		return nil, fmt.Errorf("run %s: %w", id, ErrNotFound)
+	}
+	return r, nil
+}
+
+func (s *Service) find(id string) *Run {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.runs[id]
+}
+
+// Runs are what is known of the runs in memory that c may see, the newest first.
+func (s *Service) Runs(_ context.Context, c *Caller) []State {
+	s.mu.Lock()
+	var all []*Run
+	for _, r := range s.runs {
+		if r.seen(c) {
+			all = append(all, r)
+		}
+	}
+	now := s.now()
+	s.mu.Unlock()
+	slices.SortFunc(all, func(a, b *Run) int { return strings.Compare(b.id, a.id) })
+	list := make([]State, len(all))
+	for i, r := range all {
+		list[i] = r.State()
+		list[i].soFar(now)
+	}
+	return list
+}
+
+// soFar fills in how long a run has taken until now.
+func (st *State) soFar(now Time) {
+	switch st.State {
+	case Queued:
+		st.QueueMS = max(0, now.Sub(st.QueuedAt.Time).Milliseconds())
+	case Running:
+		st.WallMS = max(0, now.Sub(st.StartedAt.Time).Milliseconds())
+	}
+}

@@ -1,0 +1,76 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"runloop.dev/rlp/launcher"
+)
+
+// A Run is one that the service took.
+type Run struct {
+	id, tenant string
+	caller     *Caller
+	size       int64 // of its request, in bytes
+	ctx        context.Context
+	cancel     context.CancelCauseFunc
+	inputs     *inputs // nil: it takes none
+	root       *Run    // of a delegate: the run that was asked for; nil: this one
+	trail      *trail
+	done       chan struct{}
+	key        *key // by which it can be asked for again
+
+	mu      sync.Mutex
+	request *Request // nil when it has ended
+	state   State
+	kids    map[string]*Run // delegates, theirs too
+	report  *launcher.Report
+	err     error
+}
+
+// ID is the run's id.
+func (r *Run) ID() string { return r.id }
+
+// State is what is known now.
+func (r *Run) State() State {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.state
+}
+
+// Done is closed when the run has ended.
+func (r *Run) Done() <-chan struct{} { return r.done }
+
+// Report is how the run ended, or why nothing was begun: one of the errors of
+// [Host.Launch]. It is for after Done. A report that is no longer kept, or that of
+// a delegate, is [ErrNotFound].
+func (r *Run) Report() (*launcher.Report, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.state.Ended() {
+		return nil, fmt.Errorf("run %s has not ended", r.id)
+	}
+	return r.report, r.err
+}
+
+// owns reports whether c asked for the run.
+func (r *Run) owns(c *Caller) bool { return c.Tenant == r.tenant && c.Name == r.caller.Name }
+
+// seen reports whether c may know of the run.
+func (r *Run) seen(c *Caller) bool {
+	if c == nil || c.Tenant != r.tenant {
+		return false
+	}
+	return c.Can(Read) || c.Can(Operate) || c.Can(Launch) && r.owns(c)
+}
+
+// forgotten is r as it is kept without its report. Who holds r still has it.
+func (r *Run) forgotten() *Run {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return &Run{
+		id: r.id, tenant: r.tenant, caller: r.caller, root: r.root, trail: r.trail, done: r.done, key: r.key,
+		state: r.state, err: fmt.Errorf("the report of run %s is no longer kept: %w", r.id, ErrNotFound),
+	}
+}

@@ -1,0 +1,113 @@
+package service
+
+import (
+	"context"
+	"log/slog"
+	"runtime"
+	"sync"
+	"time"
+
+	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/launcher"
+)
+
+// Options says what [New] makes.
+type Options struct {
+	Host    Host
+	Workers int              // runs at a time; 0: 16 a core
+	Queue   int              // runs that wait for a worker; 0: none does
+	Grace   time.Duration    // how long runs may go on once the service ends
+	Now     func() time.Time // the clock
+	Log     *slog.Logger     // nil: nothing is logged
+	Retain  int              // ended runs that are kept in memory; 0: 4096
+	Watch   Watcher          // nil: nobody
+}
+
+// A Watcher is told what happens, in order for each run. It must neither block
+// nor call the service.
+type Watcher interface {
+	// Event is told of each change in the life of a run, whoever's it is.
+	Event(e Event)
+	// Record is told of the records of a run and of its delegates.
+	Record(r *audit.Record)
+	// Report is told how a run ended: s is its last state; r is nil if nothing
+	// was begun.
+	Report(s State, r *launcher.Report)
+}
+
+// Load is how much the service has to do, and what it has done since it began.
+type Load struct {
+	Running  int    `json:"running"`
+	Waiting  int    `json:"waiting"`
+	Workers  int    `json:"workers"`
+	Queue    int    `json:"queue"`
+	Done     uint64 `json:"done"`    // runs that ended so
+	Refused  uint64 `json:"refused"` // runs that ended so
+	Failed   uint64 `json:"failed"`  // runs that ended so
+	Busy     uint64 `json:"busy"`    // requests that the queue had no room for
+	Draining bool   `json:"draining"`
+}
+
+// A Service takes, runs and shows runs. Its methods may be called by several
+// goroutines.
+type Service struct {
+	opt Options
+
+	mu      sync.Mutex
+	load    Load
+	waiting *queue
+	runs    map[string]*Run // by id: under way, or ended lately
+	ending  int             // runs that neither wait nor have a worker, and have no end yet
+	kept    kept
+	keyed   map[key]*keyed
+	pace    pace
+	idle    chan struct{} // closed when nothing is under way; nil: nobody waits for it
+	feeds   map[string]*feed
+	foreign map[string]*foreign // runs of other processes that are followed, by tenant and id
+	lastID  uint64              // of an event
+}
+
+const (
+	defaultRetain = 4096
+	perCore       = 16
+)
+
+// New returns a service that takes requests. It has no goroutine of its own
+// while nothing is under way.
+func New(o Options) *Service {
+	if o.Workers <= 0 {
+		o.Workers = perCore * runtime.GOMAXPROCS(0)
+	}
+	if o.Retain <= 0 {
+		o.Retain = defaultRetain
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &Service{
+		opt: o, load: Load{Workers: o.Workers, Queue: max(o.Queue, 0)}, waiting: newQueue(), runs: map[string]*Run{},
+		keyed: map[key]*keyed{}, feeds: map[string]*feed{}, foreign: map[string]*foreign{},
+	}
+	// Numbers of events go on above those that an earlier process gave out.
+	s.lastID = uint64(max(o.Now().UnixMilli(), 0)) << 12
+	return s
+}
+
+// Load returns how much there is to do.
+func (s *Service) Load() Load {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.load
+	l.Waiting = s.waiting.len()
+	return l
+}
+
+// now is the time by the service's clock.
+func (s *Service) now() Time { return Time{s.opt.Now().UTC()} }
+
+// who logs about a run.
+func (s *Service) warn(st *State, message string, attrs ...slog.Attr) {
+	s.opt.Log.LogAttrs(context.Background(), slog.LevelError, message, append([]slog.Attr{
+		slog.String("run_id", st.RunID), slog.String("trace_id", st.TraceID), slog.String("tenant", st.Tenant), slog.String("agent", st.Agent),
+	}, attrs...)...)
+}
