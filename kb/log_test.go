@@ -424,6 +424,30 @@ func TestTail(t *testing.T) {
 	}
 }
 
+// Who has seen the first records of a run asks for the others.
+func TestRestOfARun(t *testing.T) {
+	home := t.TempDir()
+	s := openStore(t, home)
+	dir := journalDir(t, home, "")
+	writeRun(t, dir, "other", 3)
+	end(t, writeRun(t, dir, "one", 9))
+	all := list(t, s, kb.Filter{Run: "one"})
+	for after := range uint64(len(all) + 3) {
+		for _, limit := range []int{0, len(all)} {
+			got := list(t, s, kb.Filter{Run: "one", AfterOfRun: after, Limit: limit})
+			want := all[min(int(after), len(all)):]
+			if len(got) != len(want) || len(got) > 0 && got[0].RunSeq != after+1 {
+				t.Errorf("after %d of %d, limit %d: %d records", after, len(all), limit, len(got))
+			}
+		}
+	}
+	for _, err := range s.Audit(t.Context(), kb.Filter{AfterOfRun: 1}) {
+		if err == nil {
+			t.Error("the first record of no run was left out")
+		}
+	}
+}
+
 // A line is the record's exported form, to the byte, in the same order.
 func TestLinesAreTheRecords(t *testing.T) {
 	home := t.TempDir()

@@ -155,7 +155,7 @@ func (f *Filter) Match(r *audit.Record) bool {
 	switch {
 	case f.Run != "" && r.Head.RunID != f.Run, f.Agent != "" && r.Head.Agent != f.Agent:
 		return false
-	case f.SinceMS != 0 && r.Time.UnixMilli() < f.SinceMS, f.After != 0 && r.Seq <= f.After:
+	case f.SinceMS != 0 && r.Time.UnixMilli() < f.SinceMS, f.After != 0 && r.Seq <= f.After, f.AfterOfRun != 0 && r.RunSeq <= f.AfterOfRun:
 		return false
 	case !f.decisionsOnly():
 		return true
@@ -177,6 +177,8 @@ type Filter struct {
 	SinceMS  int64  `cbor:"5,keyasint,omitempty"` // milliseconds since 1970: this or later
 	Limit    int    `cbor:"6,keyasint,omitempty"` // the last so many; 0: all
 	After    uint64 `cbor:"7,keyasint,omitempty"` // only records with a higher Seq
+	// AfterOfRun leaves out the first so many records of Run.
+	AfterOfRun uint64 `cbor:"8,keyasint,omitempty"`
 }
 
 // check refuses a filter that could never match.
@@ -186,6 +188,9 @@ func (f *Filter) check() error {
 	}
 	if f.Limit < 0 {
 		return invalidf("a limit of %d", f.Limit)
+	}
+	if f.AfterOfRun != 0 && f.Run == "" {
+		return invalidf("the first %d records of no run", f.AfterOfRun)
 	}
 	return nil
 }

@@ -51,7 +51,11 @@ func (e *engine) seek(ctx context.Context, q *request) (*response, error) {
 	}
 	r := &response{From: 1, UpTo: last}
 	if q.Filter.Limit == 0 {
-		if r.From, err = e.first(txn, &q.Filter); err == nil && q.Filter.Run == "" { // the entries of a run are numbered by the run
+		switch r.From, err = e.first(txn, &q.Filter); {
+		case err != nil:
+		case q.Filter.Run != "": // the entries of a run are numbered by the run
+			r.From = max(r.From, 1+q.Filter.AfterOfRun)
+		default:
 			r.From = max(r.From, 1+q.Filter.After)
 		}
 		return r, err

@@ -91,6 +91,12 @@ func (fo *follower) close() {
 // look finds what is new in the journals that are there, and forgets those
 // that are not.
 func (fo *follower) look() error {
+	if run := fo.filter.Run; run != "" {
+		if !journal.ValidRun(run) {
+			return nil // none is named so
+		}
+		return fo.read(run)
+	}
 	names, err := journal.Names(fo.dir)
 	if err != nil {
 		return err
@@ -98,9 +104,6 @@ func (fo *follower) look() error {
 	there := make(map[string]bool, len(names))
 	for _, run := range names {
 		there[run] = true
-		if fo.filter.Run != "" && fo.filter.Run != run {
-			continue
-		}
 		if err := fo.read(run); err != nil {
 			return err
 		}

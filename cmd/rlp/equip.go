@@ -57,7 +57,9 @@ func (a *app) equip(ctx context.Context, c *composition, spec *launcher.Spec) (*
 	if a.kept != nil {
 		opt.Group = a.kept.journals
 	}
-	spec.OpenJournal = journalOpener(c.home, opt, c.observer(log))
+	observe := c.observer(log)
+	opt.Events = c.common.record != nil // somebody shows the run while it goes on
+	spec.OpenJournal = journalOpener(c.home, opt, observe)
 	spec.KeepAllowed = c.config.Security.Caps.AuditOnAllow || c.common.keepAllowed
 	spec.KeepDenied = c.config.Security.Caps.AuditOnDeny
 	closeLibrary := a.library(c, spec)

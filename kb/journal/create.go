@@ -94,7 +94,7 @@ func create(o Options) (*Journal, error) {
 		j.clock = j.own
 	}
 	if o.Observe != nil {
-		j.obs = newObserver(j, o.Observe)
+		j.obs = newObserver(j, o.Observe, o.Events)
 	}
 	return j, nil
 }

@@ -171,6 +171,38 @@ func TestMixture(t *testing.T) {
 	compare(t, seen, slices.DeleteFunc(want, func(r audit.Record) bool { return r.Decision == nil }))
 }
 
+// Who looks on is told of events too, in order, while the run goes on.
+func TestEventsAreObserved(t *testing.T) {
+	seen := make(chan *audit.Record, 16)
+	d := dir(t)
+	j := create1(t, Options{Dir: d, Head: testHead("run1"), Events: true, Observe: func(r *audit.Record) bool { seen <- r; return true }})
+	if err := j.Event(&audit.Event{Kind: audit.KindRunStart}); err != nil {
+		t.Fatal(err)
+	}
+	if r := <-seen; r.Kind() != audit.KindRunStart || r.RunSeq != 1 {
+		t.Fatalf("first %+v", r)
+	}
+	dec := words(t, j)
+	decide(t, j, &dec)
+	for _, kind := range []string{audit.KindCallDone, audit.KindRunComplete} {
+		if err := j.Event(&audit.Event{Kind: kind}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	close(seen)
+	var got []audit.Record
+	for r := range seen {
+		got = append(got, *r)
+	}
+	compare(t, records(t, d, "run1")[1:], got)
+	if len(got) != 3 {
+		t.Errorf("%d records were told", len(got))
+	}
+}
+
 func compare(t *testing.T, got []*audit.Record, want []audit.Record) {
 	t.Helper()
 	if len(got) != len(want) {

@@ -15,12 +15,18 @@ import (
 // is looked at once, at its end.
 const observeEvery = 20 * time.Millisecond
 
-// An observer reads the journal behind its writer and tells of each decision.
+// showEvery is how long it rests when somebody looks on.
+const showEvery = 4 * time.Millisecond
+
+// An observer reads the journal behind its writer and tells of each decision,
+// and of events if it is asked to.
 // It has no goroutine of its own: a timer looks while the run goes on, and a run
 // that ends before it is looked at by whoever closes it.
 type observer struct {
 	journal *Journal
 	tell    func(*audit.Record) bool
+	events  bool
+	every   time.Duration
 	dirty   atomic.Bool // something was decided since the last look began
 	timer   *time.Timer // the writer's alone; nil before its first decision
 
@@ -31,11 +37,15 @@ type observer struct {
 	err    error      // under mu: what a look failed with; there is none after it
 }
 
-func newObserver(j *Journal, tell func(*audit.Record) bool) *observer {
-	return &observer{journal: j, tell: tell}
+func newObserver(j *Journal, tell func(*audit.Record) bool, events bool) *observer {
+	o := &observer{journal: j, tell: tell, events: events, every: observeEvery}
+	if events {
+		o.every = showEvery
+	}
+	return o
 }
 
-// nudge says that a decision was recorded. All but the first after a look cost one load.
+// nudge says that something was recorded. All but the first after a look cost one load.
 func (o *observer) nudge() {
 	if !o.dirty.Load() {
 		o.raise()
@@ -46,10 +56,10 @@ func (o *observer) nudge() {
 func (o *observer) raise() {
 	o.dirty.Store(true)
 	if o.timer == nil {
-		o.timer = time.AfterFunc(observeEvery, o.onTime)
+		o.timer = time.AfterFunc(o.every, o.onTime)
 		return
 	}
-	o.timer.Reset(observeEvery)
+	o.timer.Reset(o.every)
 }
 
 func (o *observer) onTime() {
@@ -78,7 +88,7 @@ func (o *observer) look(end int64) error {
 		if err != nil {
 			return err
 		}
-		if rec.Decision != nil && !o.tell(rec) {
+		if (o.events || rec.Decision != nil) && !o.tell(rec) {
 			o.enough = true
 		}
 	}

@@ -52,6 +52,9 @@ type Options struct {
 	// goroutine, some milliseconds after the record was made, until it returns
 	// false. Nil: nobody is told.
 	Observe func(*audit.Record) (more bool)
+	// Events has Observe called with events as well, each record within some
+	// milliseconds: for who shows a run while it goes on.
+	Events bool
 	// Synced says that Sync will be called while the run goes on.
 	Synced bool
 	// Group syncs this journal together with others; nil: it syncs by itself.
@@ -159,6 +162,9 @@ func (j *Journal) Event(e *audit.Event) error {
 	if audit.Ends(e.Kind) {
 		j.state = ended
 		j.soft = 0 // so that Decide asks, and is told
+	}
+	if j.obs != nil && j.obs.events {
+		j.obs.nudge()
 	}
 	return nil
 }
