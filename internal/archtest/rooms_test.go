@@ -249,7 +249,6 @@ var rooms = map[string]room{
 var toBuild = map[string]string{
 	"internal/api":       "HTTP",
 	"internal/client":    "asks a service",
-	"internal/console":   "pages",
 	"internal/mcpserver": "agents as tools",
 	"internal/telemetry": "traces and metrics",
 	"internal/top":       "runs on a terminal",
@@ -373,6 +372,7 @@ var outside = map[string][]owner{
 		{"internal/evidence", false, "proofs of the tree"},
 	},
 	"golang.org/x/mod/sumdb/note": {{"internal/evidence", false, "the only room that signs and believes checkpoints"}},
+	"golang.org/x/net/html": {{"internal/console", true, "pages are read as a browser reads them"}},
 	"golang.org/x/net/idna": {
 		{"caps", false, "hosts are compared as A-labels"},
 		{"caps/policy", true, "the oracle reads hosts on its own"},
@@ -409,6 +409,8 @@ var outside = map[string][]owner{
 		{"cmd/rlp", true, "the published schema is one"},
 		{"internal/schema", true, "what another reader of schemas says of the same documents"},
 	},
+	"github.com/chromedp/chromedp":               {{"internal/console", true, "pages are tried in a browser"}},
+	"github.com/chromedp/cdproto":                {{"internal/console", true, "the same"}},
 	"github.com/rogpeppe/go-internal/testscript": {{"cmd/rlp", true, "scripts specify the command line"}},
 	"github.com/rogpeppe/go-internal/txtar":      {{"*", true, "the corpus is txtar"}},
 	"pgregory.net/rapid":                         {{"*", true, "laws are property tests"}},
@@ -453,6 +455,7 @@ var guarded = map[string][]owner{
 	"net/http": {
 		{"internal/access", false, "judges requests"},
 		{"cmd/rlp", false, "posts checkpoints, and what is exported; only egress sends"},
+		{"internal/console", false, "serves pages"},
 		{"internal/mcpclient", false, "the protocol's library speaks it; only egress sends"},
 		{"internal/mcpclient/mcptest", false, "is a server"},
 		{"internal/model/modeltest", false, "is a server"},

@@ -1,0 +1,274 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/service"
+	"runloop.dev/rlp/kb"
+	"runloop.dev/rlp/launcher"
+)
+
+// now is the time of every page in tests.
+var now = time.Date(2026, 11, 22, 21, 30, 0, 0, time.UTC)
+
+func clockOfTests() time.Time { return now }
+
+// runID is a run id that sorts by n.
+func runID(n int) string {
+	at := now.Add(-time.Duration(1_000_000-n) * time.Second).UnixMilli()
+	return fmt.Sprintf("%08x-%04x-7a%02x-8c2d-%012x", at>>16, at&0xffff, n%256, n)
+}
+
+// A fakeLog is records in memory, as a store would give them.
+type fakeLog struct {
+	mu      sync.Mutex
+	records []audit.Record
+	runs    []kb.RunSummary // the newest first
+}
+
+func (l *fakeLog) Audit(_ context.Context, f kb.Filter) iter.Seq2[audit.Record, error] {
+	return func(yield func(audit.Record, error) bool) {
+		for _, r := range l.matching(f) {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (l *fakeLog) matching(f kb.Filter) []audit.Record {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var list []audit.Record
+	for _, r := range l.records {
+		decision := "allow"
+		if r.Denied() {
+			decision = "deny"
+		}
+		switch {
+		case f.Run != "" && r.Head.RunID != f.Run, f.Agent != "" && r.Head.Agent != f.Agent, r.Seq <= f.After, r.Time.UnixMilli() < f.SinceMS:
+		case f.Decision != "" && (r.Decision == nil || decision != f.Decision):
+		case f.Cap != "" && (r.Decision == nil || r.Decision.Cap != f.Cap && !strings.HasPrefix(r.Decision.Cap, f.Cap+".")):
+		default:
+			list = append(list, r)
+		}
+	}
+	if f.Limit > 0 && len(list) > f.Limit {
+		list = list[len(list)-f.Limit:]
+	}
+	return list
+}
+
+func (l *fakeLog) Lines(_ context.Context, f kb.Filter) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		for range l.matching(f) {
+			if !yield([]byte("{}"), nil) {
+				return
+			}
+		}
+	}
+}
+
+func (l *fakeLog) Head(context.Context) (kb.Head, error) {
+	return kb.Head{Size: uint64(len(l.records)), Root: [32]byte{0xea, 0x8a, 0x1c}}, nil
+}
+
+func (l *fakeLog) Runs(_ context.Context, q kb.RunQuery) iter.Seq2[kb.RunSummary, error] {
+	return func(yield func(kb.RunSummary, error) bool) {
+		n := 0
+		for _, s := range l.runs {
+			if q.Before != "" && s.RunID >= q.Before || q.Agent != "" && s.Agent != q.Agent {
+				continue
+			}
+			if n++; q.Limit > 0 && n > q.Limit || !yield(s, nil) {
+				return
+			}
+		}
+	}
+}
+
+// add appends the records of one run, and what they come to.
+func (l *fakeLog) add(run, agent string, began time.Time, decisions []audit.DecisionRecord, end audit.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	head := audit.Head{RunID: run, TraceID: "c1794453bf3e4f838760209632c4c693", Tenant: "default", Agent: agent, BundleDigest: strings.Repeat("2e8e442a", 8), EffectiveDigest: strings.Repeat("b1818dde", 8)}
+	at, seq := began, uint64(0)
+	first := uint64(len(l.records)) + 1
+	put := func(r audit.Record) {
+		seq++
+		r.Seq, r.RunSeq, r.Time, r.Head, r.Kept = uint64(len(l.records))+1, seq, at, head, true
+		l.records = append(l.records, r)
+	}
+	s := kb.RunSummary{RunID: run, Agent: agent, BeganMS: began.UnixMilli(), First: first, TraceID: head.TraceID}
+	put(audit.Record{Event: &audit.Event{Kind: audit.KindRunStart, Effective: heldByNotes()}})
+	for _, d := range decisions {
+		at = at.Add(7 * time.Millisecond)
+		put(audit.Record{Decision: &d})
+		if s.Allowed++; d.Deny {
+			s.Allowed--
+			s.Denied++
+			continue
+		}
+		if strings.HasPrefix(d.Op, "kb_") {
+			at = at.Add(9 * time.Millisecond)
+			put(audit.Record{Event: &audit.Event{Kind: audit.KindCallDone, Verb: d.Op, Status: "ok", DurationMS: 9.2, Bytes: 2}})
+		}
+	}
+	if end.Kind != "" {
+		at = at.Add(20 * time.Millisecond)
+		end.Usage = map[string]int64{"allowed": s.Allowed, "denied": s.Denied, "wall_ms": at.Sub(began).Milliseconds()}
+		put(audit.Record{Event: &end})
+		s.EndedMS, s.End, s.Outcome, s.Message, s.ExitCode = at.UnixMilli(), end.Kind, end.Outcome, end.Message, end.ExitCode
+	}
+	s.Records = seq
+	l.runs = slices.Insert(l.runs, 0, s)
+}
+
+func heldByNotes() []string {
+	return []string{"fs:read:/home/mara/notes", "fs:read:/home/mara/out", "fs:write:/home/mara/out", "kb:write:artifacts", "kb:write:contacts", "model:call:local"}
+}
+
+func allowed(capability, op, target string) audit.DecisionRecord {
+	return audit.DecisionRecord{Cap: capability, Op: op, Target: target, Reason: "granted"}
+}
+
+func denied(capability, op, target, reason, layer string) audit.DecisionRecord {
+	return audit.DecisionRecord{Cap: capability, Op: op, Target: target, Deny: true, Severity: audit.Warn, Reason: reason, Layer: layer}
+}
+
+// aDay fills l with what agents of an office do in a day.
+func aDay(l *fakeLog) {
+	for i := range 60 {
+		began := now.Add(-time.Duration(60-i) * 11 * time.Minute)
+		switch agent := []string{"notes_digest", "tree_audit", "mail_writer", "repo_janitor"}[i%4]; {
+		case i%13 == 7:
+			l.add(runID(i), agent, began, []audit.DecisionRecord{allowed("fs.read", "path_open", "/home/mara/notes")}, audit.Event{Kind: audit.KindRunFailed, Outcome: "timeout", ExitCode: 124, Message: "it ran for longer than its 30 s"})
+		case i%17 == 11:
+			l.add(runID(i), agent, began, nil, audit.Event{Kind: audit.KindPolicyRejected, Outcome: "policy_rejected", ExitCode: 77, Message: "net is all that it works with, and nothing of it is left"})
+		case agent == "tree_audit":
+			l.add(runID(i), agent, began, []audit.DecisionRecord{allowed("fs.read", "path_open", "/home/mara/notes"), allowed("fs.read", "path_open", "/home/mara/notes/talks.md")}, audit.Event{Kind: audit.KindRunComplete, Outcome: "ok"})
+		default:
+			l.add(runID(i), agent, began, digestOfNotes(), audit.Event{Kind: audit.KindRunComplete, Outcome: "ok"})
+		}
+	}
+}
+
+func digestOfNotes() []audit.DecisionRecord {
+	return []audit.DecisionRecord{
+		denied("time.now", "clock_time_get", "", "cap_missing", ""),
+		allowed("fs.read", "path_open", "/home/mara/notes"),
+		allowed("fs.read", "path_open", "/home/mara/notes/inbox/forwarded.md"),
+		denied("fs.read", "path_open", "/home/mara/private/salary.md", "path_not_permitted", ""),
+		denied("fs.read", "path_open", "/etc/hostname", "path_not_permitted", ""),
+		allowed("fs.read", "path_open", "/home/mara/notes/talks.md"),
+		denied("fs.write", "path_open", "/home/mara/out/digest.md", "path_not_permitted", "override:notes_digest.toml"),
+		allowed("kb.write", "kb_put", "contacts/ines@lighthouse.example"),
+		allowed("kb.write", "kb_put", "contacts/pieter@lighthouse.example"),
+		allowed("kb.write", "kb_put", "artifacts/digest"),
+	}
+}
+
+// A fakeHost answers as rlp does; answers holds what else it is to print.
+type fakeHost struct {
+	service.Host
+	t       testing.TB
+	log     *fakeLog
+	mu      sync.Mutex
+	answers map[string]string // by the words before the first flag or path
+	errs    map[string]error
+	asked   []string
+	stdin   []string
+	launch  func(context.Context, *service.Request, service.Begin) (*launcher.Report, error)
+}
+
+func newFakeHost(t testing.TB) *fakeHost {
+	h := &fakeHost{t: t, log: &fakeLog{}, answers: map[string]string{}, errs: map[string]error{}}
+	for words, file := range map[string]string{
+		"caps explain": "explain", "audit verify": "verify", "agent inspect": "inspect", "caps show": "show", "lanes": "lanes", "caps suggest": "suggest",
+		"caps override": "override", "caps override -": "change", "caps whatif": "whatif",
+	} {
+		data, err := os.ReadFile(filepath.Join("testdata", file+".json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.answers[words] = string(data)
+	}
+	h.answers["agent list"] = `[{"agent":"notes_digest","version":"0.1.0","path":"/home/mara/.runloop/agents/notes_digest"}]`
+	return h
+}
+
+func (h *fakeHost) Ask(_ context.Context, _ *service.Caller, stdin []byte, args ...string) ([]byte, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.asked, h.stdin = append(h.asked, strings.Join(args, " ")), append(h.stdin, string(stdin))
+	words := args[0]
+	if len(args) > 1 {
+		words += " " + args[1]
+	}
+	if words == "caps override" && slices.Contains(args, "-") {
+		words += " -"
+	}
+	out, ok := h.answers[words]
+	if !ok {
+		h.t.Errorf("nobody taught the host %q", args)
+	}
+	return []byte(out), h.errs[words]
+}
+
+func (h *fakeHost) Log(context.Context, string) (service.Log, error) { return h.log, nil }
+
+func (h *fakeHost) Agents(context.Context, *service.Caller) ([]service.Agent, error) {
+	return []service.Agent{
+		{Name: "mail_writer", Version: "0.2.0", Description: "Writes a mail about what it is told, and sends it by the mailer", Families: []string{"model", "agents"}, Signature: "unsigned"},
+		{Name: "notes_digest", Version: "0.1.0", Description: "Reads a folder of Markdown notes and writes a digest of their contacts, open to-dos and dates", Families: []string{"fs", "kb_write"}, Signature: "valid, by mara@lighthouse.example"},
+		{Name: "scraper", Version: "1.4.2", Description: "Follows links", Families: []string{"net"}, Signature: "invalid: the bundle is another than the one that was signed", Problem: "its signature is not valid"},
+	}, nil
+}
+
+func (h *fakeHost) Check(context.Context, *service.Caller, *service.Request) error { return nil }
+
+func (h *fakeHost) Launch(ctx context.Context, _ *service.Caller, r *service.Request, b service.Begin) (*launcher.Report, error) {
+	return h.launch(ctx, r, b)
+}
+
+// operator may everything.
+func operator() *service.Caller {
+	return &service.Caller{Name: "user:1000", Tenant: "default", May: service.Launch | service.Read | service.Operate}
+}
+
+// noRuns is a service in which nothing is under way.
+type noRuns struct{}
+
+func (noRuns) Runs(context.Context, *service.Caller) []service.State { return nil }
+func (noRuns) Run(context.Context, *service.Caller, string) (*service.Run, error) {
+	return nil, service.ErrNotFound
+}
+func (noRuns) Cancel(context.Context, *service.Caller, string) error { return service.ErrNotFound }
+
+// as serves h to a caller who was proved.
+func as(h http.Handler, c *service.Caller) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.ServeHTTP(w, r.WithContext(service.WithCaller(r.Context(), c)))
+	})
+}
+
+// result is a document of a report.
+func result(v any) json.RawMessage {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return data
+}

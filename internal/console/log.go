@@ -1,0 +1,87 @@
+package console
+
+import (
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"time"
+
+	"runloop.dev/rlp/internal/service"
+)
+
+// errBusy says that what takes long is being done for somebody else.
+var errBusy = &service.UnavailableError{Why: errors.New("this is being done for somebody else at the moment; try again in a few seconds")}
+
+// verification is what rlp audit verify prints.
+type verification struct {
+	OK    bool `json:"ok"`
+	Fault *struct {
+		Kind    string `json:"kind"`
+		Seq     uint64 `json:"seq"`
+		UpTo    uint64 `json:"up_to"`
+		Message string `json:"message"`
+	} `json:"fault"`
+	Origin      string `json:"origin"`
+	Key         string `json:"key"`
+	Records     int    `json:"records"`
+	Runs        int    `json:"runs"`
+	OpenRuns    int    `json:"open_runs"`
+	Size        uint64 `json:"size"`
+	Root        string `json:"root"`
+	Pruned      uint64 `json:"pruned"`
+	Checkpoints int    `json:"checkpoints"`
+	Sealed      uint64 `json:"sealed"`
+	Outside     []struct {
+		File   string `json:"file"`
+		Newest uint64 `json:"newest"`
+	} `json:"outside"`
+}
+
+type verifiedAt struct {
+	verification
+	At   time.Time
+	Took time.Duration
+}
+
+type shownLog struct {
+	Size     uint64
+	Root     string
+	Verified *verifiedAt
+}
+
+func (c *console) logPage(r *http.Request, caller *service.Caller) (*view, error) {
+	log, err := c.Host.Log(r.Context(), caller.Tenant)
+	if err != nil {
+		return nil, err
+	}
+	head, err := log.Head(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	d := shownLog{Size: head.Size, Root: base64.StdEncoding.EncodeToString(head.Root[:])}
+	c.told.Lock()
+	defer c.told.Unlock()
+	if v, ok := c.verified[caller.Tenant]; ok {
+		d.Verified = &v
+	}
+	return &view{Page: "log", Title: "Log", Nav: "log", Data: d}, nil
+}
+
+// verifyLog reads the whole log of the caller's tenant.
+func (c *console) verifyLog(r *http.Request, caller *service.Caller) (*view, error) {
+	if !c.heavy.TryLock() {
+		return nil, errBusy
+	}
+	defer c.heavy.Unlock()
+	began := c.Now()
+	var v verifiedAt
+	if err := c.ask(r.Context(), caller, nil, &v.verification, "audit", "verify"); err != nil {
+		return nil, err
+	}
+	v.At = c.Now().UTC()
+	v.Took = v.At.Sub(began)
+	c.told.Lock()
+	defer c.told.Unlock()
+	c.verified[caller.Tenant] = v
+	return &view{Goto: "/ui/log#verified"}, nil
+}
