@@ -1,0 +1,599 @@
+//go:build !slim
+
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/caps/policy"
+	"runloop.dev/rlp/hostcalls"
+	"runloop.dev/rlp/internal/abi"
+	"runloop.dev/rlp/internal/ident"
+	"runloop.dev/rlp/internal/service"
+	"runloop.dev/rlp/internal/wasi"
+	"runloop.dev/rlp/kb"
+	"runloop.dev/rlp/launcher"
+)
+
+// importing is a module that imports the host calls of these names, and whose
+// _start does nothing.
+func importing(t testing.TB, names ...string) []byte {
+	t.Helper()
+	sys, err := wasi.New(wasi.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sys.Close()
+	known := append(sys.Funcs(), hostcalls.Signatures()...)
+	var types, imports bytes.Buffer
+	for i, name := range names {
+		at := slices.IndexFunc(known, func(f abi.Func) bool { return f.Name == name })
+		if at < 0 {
+			t.Fatalf("there is no host call %s", name)
+		}
+		f := known[at]
+		types.WriteByte(0x60)
+		for _, list := range [][]abi.Type{f.Params, f.Results} {
+			types.WriteByte(byte(len(list)))
+			for _, v := range list {
+				types.WriteByte(byte(v))
+			}
+		}
+		for _, s := range []string{f.Module, f.Name} {
+			imports.WriteByte(byte(len(s)))
+			imports.WriteString(s)
+		}
+		imports.Write([]byte{0, byte(i)})
+	}
+	types.Write([]byte{0x60, 0, 0})
+	n := byte(len(names))
+	wasm := []byte("\x00asm\x01\x00\x00\x00")
+	section := func(id byte, body []byte) {
+		wasm = append(wasm, id)
+		for size := len(body); ; size >>= 7 {
+			if size < 0x80 {
+				wasm = append(wasm, byte(size))
+				break
+			}
+			wasm = append(wasm, byte(size)|0x80)
+		}
+		wasm = append(wasm, body...)
+	}
+	section(1, append([]byte{n + 1}, types.Bytes()...))
+	if n > 0 {
+		section(2, append([]byte{n}, imports.Bytes()...))
+	}
+	section(3, []byte{1, n})
+	section(5, []byte{1, 0, 1})
+	section(7, append([]byte("\x02\x06_start\x00"), append([]byte{n}, "\x06memory\x02\x00"...)...))
+	section(10, []byte{1, 2, 0, 0x0b})
+	return wasm
+}
+
+// archived is a bundle as a request carries it.
+func archived(t testing.TB, name, capabilities string, wasm []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for _, f := range [][2]string{
+		{"manifest.toml", "[agent]\nname = \"" + name + "\"\nversion = \"1.0.0\"\ndescription = \"for tests\"\nkind = \"wasm32-wasip1\"\nentry_wasm = { path = \"a.wasm\" }\n[caps]\nfile = \"policy.caps\"\n"},
+		{"policy.caps", "[capabilities]\n" + capabilities}, {"a.wasm", string(wasm)},
+	} {
+		if err := errors.Join(w.WriteHeader(&tar.Header{Name: f[0], Mode: 0o600, Size: int64(len(f[1]))}), second(w.Write([]byte(f[1])))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func second(_ int, err error) error { return err }
+
+// install puts a bundle where the agents of the default tenant are.
+func (h *testHost) install(t testing.TB, name, capabilities string, wasm []byte) {
+	t.Helper()
+	r := tar.NewReader(bytes.NewReader(archived(t, name, capabilities, wasm)))
+	dir := filepath.Join(h.home, "agents", name)
+	for {
+		f, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		data, readErr := io.ReadAll(r)
+		if err := errors.Join(err, readErr, os.MkdirAll(dir, 0o700), os.WriteFile(filepath.Join(dir, f.Name), data, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A testHost is the host of a service, in a home of its own.
+type testHost struct {
+	*host
+	who *service.Caller
+}
+
+// testingHost is a host whose config.toml says config.
+func testingHost(t testing.TB, config string) *testHost {
+	t.Helper()
+	home := filepath.Join(t.TempDir(), ".runloop")
+	h := &testHost{who: &service.Caller{Name: "user:1", Tenant: "default", May: service.Launch | service.Read | service.Operate}}
+	a := &app{environment: environment{env: []string{"HOME=" + filepath.Dir(home), "RUNLOOP_HOME=" + home}, stdout: io.Discard, stderr: os.Stderr}, tenant: "default"}
+	if err := errors.Join(os.MkdirAll(home, 0o700), os.WriteFile(filepath.Join(home, "config.toml"), []byte(config), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	a.keep(t.Context())
+	h.host = newHost(a, home, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	t.Cleanup(func() {
+		if err := (&server{app: a}).giveUp(); err != nil {
+			t.Error(err)
+		}
+	})
+	return h
+}
+
+// begin is what the service gives to a run.
+func begin(t testing.TB) service.Begin {
+	t.Helper()
+	id, err := ident.NewRun()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return service.Begin{RunID: id.String()}
+}
+
+// do is a request as the service does it.
+func (h *testHost) do(t testing.TB, q *service.Request) (*launcher.Report, error) {
+	t.Helper()
+	if err := h.Check(t.Context(), h.who, q); err != nil {
+		return nil, err
+	}
+	return h.Launch(t.Context(), h.who, q, begin(t))
+}
+
+// Everything that is wrong with a request is said of its field, as the JSON has
+// it, and nothing is begun.
+//
+//rlp:holds A54
+func TestRequestsAreRefusedByField(t *testing.T) {
+	h := testingHost(t, "[security]\nrun_grant = \"operator_full\"\n")
+	h.install(t, "plain", "", importing(t))
+	good := archived(t, "sent", "", importing(t))
+	for name, c := range map[string]struct {
+		q    service.Request
+		want []string
+	}{
+		"nothing":        {service.Request{}, []string{"agent"}},
+		"two of them":    {service.Request{Agent: "plain", Bundle: good}, []string{"bundle"}},
+		"a path":         {service.Request{Agent: "../plain"}, []string{"agent"}},
+		"a registry":     {service.Request{Reference: "oci://host/repo:tag"}, []string{"bundle"}},
+		"no archive":     {service.Request{Bundle: []byte("x")}, []string{"bundle"}},
+		"no bundle":      {service.Request{Bundle: []byte{}}, []string{"bundle"}},
+		"input":          {service.Request{Agent: "plain", Input: json.RawMessage("{")}, []string{"input"}},
+		"args":           {service.Request{Agent: "plain", Args: []string{"a", "b\x00"}}, []string{"args[1]"}},
+		"null in a list": {service.Request{Agent: "plain", Grant: json.RawMessage(`{"allowed_adapters":["core",null]}`)}, []string{"allowed_adapters[1]"}},
+		"a limit":        {service.Request{Agent: "plain", Grant: json.RawMessage(`{"limits":{"max_steps":-1}}`)}, []string{"limits.max_steps"}},
+		"a constraint":   {service.Request{Agent: "plain", Grant: json.RawMessage(`{"adapter_constraints":{"http":{"hosts":"a.example"}}}`)}, []string{"adapter_constraints.http.hosts"}},
+		"profiles":       {service.Request{Agent: "plain", Profiles: []string{"local_minimal", "nobody", "../x"}}, []string{"profiles[1]", "profiles[2]"}},
+		"an override":    {service.Request{Agent: "plain", Override: "[capabilities]\nfs = 7\n"}, []string{"policy"}},
+		"its params":     {service.Request{Agent: "plain", Override: "[params]\nnotes = \"/etc\"\n"}, []string{"policy"}},
+		"allow and deny": {service.Request{Agent: "plain", Allow: []string{"fs:read:/tmp", "x"}, Deny: []string{"kb:read:nowhere"}}, []string{"allow[1]", "deny[0]"}},
+		"params":         {service.Request{Agent: "plain", Params: map[string]string{"a": "relative", "b": "/tmp"}}, []string{"params.a"}},
+		"a trace":        {service.Request{Agent: "plain", TraceID: "ABC"}, []string{"traceparent"}},
+		"several":        {service.Request{Agent: "plain", Profiles: []string{"nobody"}, Deny: []string{"x"}}, []string{"deny[0]", "profiles[0]"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			q := c.q
+			q.Door = service.HTTP
+			_, err := h.do(t, &q)
+			var fields service.FieldErrors
+			if !errors.As(err, &fields) {
+				t.Fatalf("%v", err)
+			}
+			var got []string
+			for _, f := range fields {
+				if f.Why == "" {
+					t.Errorf("%s: nothing is said", f.Field)
+				}
+				got = append(got, f.Field)
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("fields %q, want %q: %v", got, c.want, err)
+			}
+		})
+	}
+	for name, q := range map[string]*service.Request{"control: installed": {Door: service.HTTP, Agent: "plain"}, "control: sent": {Door: service.HTTP, Bundle: good}} {
+		if r, err := h.do(t, q); err != nil || r.Outcome != launcher.OK {
+			t.Errorf("%s: %+v %v", name, r, err)
+		}
+	}
+	if _, err := h.do(t, &service.Request{Door: service.HTTP, Agent: "nobody"}); !errors.Is(err, service.ErrNotFound) {
+		t.Errorf("an agent that is not installed: %v", err)
+	}
+}
+
+// A path of the host is the operator's to name, and the error says which field.
+//
+//rlp:holds A56 A61
+func TestParamsAreTheOperators(t *testing.T) {
+	h := testingHost(t, "[security]\nrun_grant = \"operator_full\"\n")
+	h.install(t, "plain", "", importing(t))
+	q := &service.Request{Door: service.HTTP, Agent: "plain", Params: map[string]string{"notes": t.TempDir()}}
+	h.who.May = service.Launch
+	if err := h.Check(t.Context(), h.who, q); !errors.Is(err, service.ErrForbidden) {
+		t.Errorf("who only launches: %v", err)
+	}
+	h.who.May |= service.Operate
+	if err := h.Check(t.Context(), h.who, q); err != nil {
+		t.Errorf("control: the operator: %v", err)
+	}
+}
+
+// What a request starts from is the grant of its door, or the one that the
+// operator names for both.
+//
+//rlp:holds A30 A31 A32 A62
+func TestDoors(t *testing.T) {
+	for _, c := range []struct {
+		config string
+		door   service.Door
+		want   map[string]int64
+	}{
+		{"", service.HTTP, map[string]int64{"max_depth": 20, "hostcalls_max": 200, "wall_time_ms": 30000}},
+		{"", service.MCP, map[string]int64{"max_depth": 10, "hostcalls_max": 50, "wall_time_ms": 5000}},
+		{"[security]\nrun_grant = \"sandbox_compute_and_store\"\n", service.MCP, map[string]int64{"hostcalls_max": 500, "wall_time_ms": 30000}},
+		{"[security]\nrun_grant = \"sandbox_compute_and_store\"\n", service.HTTP, map[string]int64{"hostcalls_max": 500, "wall_time_ms": 30000}},
+		{"[limits]\nwall_time_ms = 70\n", service.HTTP, map[string]int64{"hostcalls_max": 200, "wall_time_ms": 70}},
+	} {
+		h := testingHost(t, c.config)
+		h.install(t, "plain", "", importing(t))
+		r, err := h.do(t, &service.Request{Door: c.door, Agent: "plain", Grant: json.RawMessage(`{"limits":{"max_steps":3}}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for key, n := range c.want {
+			if r.Limits[key] != n {
+				t.Errorf("%q %s: %s is %d, want %d", c.config, c.door, key, r.Limits[key], n)
+			}
+		}
+		if r.Limits["cpu_fuel"] != 3*15625 {
+			t.Errorf("cpu_fuel is %d: the request's three steps are not met", r.Limits["cpu_fuel"])
+		}
+	}
+}
+
+// A profile that is not there, or not one, is found before the first request.
+//
+//rlp:holds A33
+func TestNoServiceWithoutItsGrant(t *testing.T) {
+	for name, c := range map[string]struct{ config, file string }{
+		"unknown": {"[security]\nrun_grant = \"nobody\"\n", ""},
+		"corrupt": {"[security]\nrun_grant = \"mine\"\n", "[deny]\ncapabilties = []\n"},
+		"empty":   {"[security]\nrun_grant = \"mine\"\n", "\n"},
+		"default": {"", "not toml"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := testingHost(t, c.config)
+			if err := h.decided(); name != "unknown" && name != "default" && err == nil {
+				t.Error("control: without the file it is refused as well")
+			}
+			file := "mine"
+			if name == "default" {
+				file = "runner_default"
+				if err := h.decided(); err != nil {
+					t.Errorf("control: %v", err)
+				}
+			}
+			path := filepath.Join(h.home, "caps", "profiles", file+".toml")
+			if c.file != "" {
+				if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(c.file), 0o600)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := h.decided(); err == nil {
+				t.Error("it would serve")
+			}
+		})
+	}
+}
+
+// randomRequestGrant is a grant in JSON of a caller or a request.
+func randomRequestGrant(r *rand.Rand) string {
+	some := func(words ...string) string {
+		r.Shuffle(len(words), func(i, j int) { words[i], words[j] = words[j], words[i] })
+		return `["` + strings.Join(words[:1+r.IntN(len(words))], `","`) + `"]`
+	}
+	fields := []string{
+		`"allowed_adapters":` + some("core", "fs", "http", "sqlite", "memory", "agent", "exec", "mcp", "secrets", "env", "time", "llm"),
+		`"forbidden_adapters":` + some("fs", "http", "net_http", "kb_get", "exec", "env"),
+		`"forbidden_effects":` + some("io-write", "control"),
+		`"forbidden_privilege_tiers":` + some("network", "operator_sensitive"),
+		fmt.Sprintf(`"limits":{"max_adapter_calls":%d,"max_time_ms":%d}`, 1+r.IntN(500), 1000+r.IntN(20000)),
+	}
+	r.Shuffle(len(fields), func(i, j int) { fields[i], fields[j] = fields[j], fields[i] })
+	return "{" + strings.Join(fields[:r.IntN(4)], ",") + "}"
+}
+
+// grantLayer is a grant as the layer of a token.
+func grantLayer(t testing.TB, name, text string) *caps.Layer {
+	t.Helper()
+	l, findings := policy.ParseGrant(name, name, []byte(text), policy.Options{})
+	if l == nil {
+		t.Fatal(findings)
+	}
+	return l
+}
+
+// What the surface shows can be had, each family and each call of it; what it
+// does not show is refused before anything is begun.
+//
+//rlp:holds A46
+func TestTheSurfaceIsWhatARequestGets(t *testing.T) {
+	rounds := 40
+	if testing.Short() {
+		rounds = 10
+	}
+	rng := rand.New(rand.NewPCG(7, 46))
+	h := testingHost(t, "[security]\nrun_grant = \"operator_full\"\n")
+	shown, hidden := 0, 0
+	for range rounds {
+		text := randomRequestGrant(rng)
+		h.who.Layers = []*caps.Layer{grantLayer(t, "token:t", text)}
+		door := []service.Door{service.HTTP, service.MCP}[rng.IntN(2)]
+		s, err := h.Surface(t.Context(), h.who, door)
+		if err != nil {
+			t.Fatal(err)
+		}
+		asks, calls := "", []string(nil)
+		for _, f := range s.Families {
+			one, verbs := askingFor(f.Name)
+			if !f.Available {
+				hidden++
+				q := &service.Request{Door: door, Bundle: archived(t, "one", one, importing(t, verbs...))}
+				var v *service.ViolationError
+				if _, err := h.do(t, q); !errors.As(err, &v) || len(v.Violations) == 0 || f.TakenBy == "" {
+					t.Fatalf("%s\n%s is not shown (taken by %q), and a request for it: %v", text, f.Name, f.TakenBy, err)
+				}
+				continue
+			}
+			shown++
+			if f.Name != "exec" { // what this machine can confine is another question
+				asks, calls = asks+one, append(calls, f.Verbs...)
+			}
+		}
+		slices.Sort(calls)
+		r, err := h.do(t, &service.Request{Door: door, Bundle: archived(t, "all", asks, importing(t, linked(calls)...))})
+		if err != nil || r.Outcome != launcher.OK {
+			t.Fatalf("%s\na request for all that is shown, %q: %+v %v", text, asks, r, err)
+		}
+	}
+	if shown < rounds || hidden < rounds {
+		t.Errorf("%d families were shown and %d were not: too few of either to show anything", shown, hidden)
+	}
+}
+
+// askingFor is the policy of a bundle that asks for a family, and the calls that
+// it has.
+func askingFor(family string) (policy string, calls []string) {
+	asks := map[string]string{
+		"fs": "fs = [\"/srv\"]\n", "net": "net = [\"a.example\"]\n", "env": "env = [\"FOO\"]\n", "secrets": "secrets = [\"runloop/a/b\"]\n",
+		"mcp": "mcp = [\"github\"]\n", "agents": "agents = [\"critic\"]\n",
+	}
+	policy = asks[family]
+	if policy == "" {
+		policy = family + " = true\n"
+	}
+	for _, tool := range caps.Tools() {
+		if tool.Family.String() == family {
+			calls = append(calls, tool.Name)
+		}
+	}
+	return policy, linked(calls)
+}
+
+// linked are the calls that a module can import by the names of records.
+func linked(calls []string) []string {
+	return slices.DeleteFunc(slices.Clone(calls), func(name string) bool { return name == "path_readdir" })
+}
+
+// The same layers leave the same, whoever brings them: flags, POST /run, a tool
+// of MCP.
+//
+//rlp:holds A60
+func TestOneMerge(t *testing.T) {
+	const asks = "fs_rw = [\"/srv/a\", \"/srv/b\"]\nkb_read = true\nkb_write = [\"drafts\"]\nnet = [\"a.example\", \"b.example\"]\nenv = [\"FOO\"]\ntime = true\n"
+	rng := rand.New(rand.NewPCG(7, 60))
+	h := testingHost(t, "[security]\nrun_grant = \"operator_full\"\n")
+	h.install(t, "asks", asks, importing(t))
+	dir := filepath.Join(h.home, "agents", "asks")
+	grants := []string{"fs:read:/srv/a", "fs:write:/srv/b", "kb:read:notes", "network:https:a.example:443", "env:read:FOO", "time:read:*"}
+	distinct := map[string]bool{}
+	for range 60 {
+		grant, allow, deny := randomRequestGrant(rng), grants[rng.IntN(len(grants))], grants[rng.IntN(len(grants))]
+		profiles := [][]string{nil, {"sandbox_compute_and_store"}, {"sandbox_network_restricted", "sandbox_compute_and_store"}}[rng.IntN(3)]
+		file := filepath.Join(t.TempDir(), "grant.json")
+		if err := os.WriteFile(file, []byte(grant), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		a := h.as("default", t.Output())
+		byFlags, err := a.compose(dir, policyFlags{overrides: []string{file}, profiles: append(slices.Clone(profiles), "operator_full"), allow: []string{allow}, deny: []string{deny}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := left(t, byFlags)
+		distinct[want] = true
+		for _, door := range []service.Door{service.HTTP, service.MCP} {
+			q := &service.Request{Door: door, Agent: "asks", Grant: json.RawMessage(grant), Profiles: profiles, Allow: []string{allow}, Deny: []string{deny}}
+			c, err := h.compose(a, h.who, q, begin(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := left(t, c); got != want {
+				t.Fatalf("%s, %v, allow %s, deny %s, by %s:\n%s\nby flags:\n%s", grant, profiles, allow, deny, door, got, want)
+			}
+		}
+	}
+	if len(distinct) < 20 {
+		t.Errorf("%d different sets came of it: the generator shows little", len(distinct))
+	}
+}
+
+// left is what a composition leaves: the set, its limits and its terms.
+func left(t testing.TB, c *composition) string {
+	t.Helper()
+	p, err := launcher.NewPlan(c.policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%x %v %v %s", p.Effective.Digest(), p.Limits.Map(), p.Effective.Constraints().Map(), p.Effective)
+}
+
+// Policy refuses a run before anything is done for it: it is recorded, begun and
+// rejected, and every reason is told to who asked.
+//
+//rlp:holds A39 A40 A47 A52 K72
+func TestViolations(t *testing.T) {
+	h := testingHost(t, "")
+	h.install(t, "reaches", "net = [\"a.example\", \"b.example\"]\nkb_read = [\"notes\"]\nenv = [\"FOO\"]\n", importing(t, "net_http", "kb_get"))
+	events := []string{}
+	b := begin(t)
+	b.Event = func(name string, _ map[string]any) { events = append(events, name) }
+	q := &service.Request{Door: service.HTTP, Agent: "reaches", TraceID: strings.Repeat("ab", 16)}
+	_, err := h.Launch(t.Context(), h.who, q, b)
+	var v *service.ViolationError
+	if !errors.As(err, &v) {
+		t.Fatalf("%v", err)
+	}
+	var got []string
+	for _, one := range v.Violations {
+		got = append(got, one.Capability+" by "+one.Layer)
+	}
+	want := []string{"network:https:a.example by profile:runner_default", "network:https:b.example by profile:runner_default", "kb:read:notes by profile:runner_default"}
+	if !slices.Equal(got, want) || v.RunID != b.RunID || v.TraceID != q.TraceID {
+		t.Errorf("%s of %s: %q, want %q", v.RunID, v.TraceID, got, want)
+	}
+	if slices.Contains(events, "run.compiled") || slices.Contains(events, "run.running") {
+		t.Errorf("something was done: %q", events)
+	}
+	log, err := h.Log(t.Context(), "default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kinds []string
+	for r, err := range log.Audit(t.Context(), kb.Filter{Run: b.RunID}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Event != nil { // beside that nothing is left
+			kinds = append(kinds, r.Event.Kind)
+		}
+	}
+	if !slices.Equal(kinds, []string{"run.start", "policy.rejected"}) {
+		t.Errorf("recorded %q", kinds)
+	}
+	if r, err := h.do(t, &service.Request{Door: service.HTTP, Bundle: archived(t, "calm", "net = [\"a.example\"]\n", importing(t))}); err != nil || r.Outcome != launcher.OK {
+		t.Errorf("control: an agent that asks and never calls: %+v %v", r, err)
+	}
+}
+
+// Several at a time share what the host keeps, and each has its own record.
+func TestHostAtOnce(t *testing.T) {
+	h := testingHost(t, "")
+	h.install(t, "plain", "", importing(t))
+	var wrong atomic.Int64
+	done := make(chan struct{})
+	const n = 32
+	for range n {
+		b := begin(t)
+		go func() {
+			defer func() { done <- struct{}{} }()
+			if r, err := h.Launch(t.Context(), h.who, &service.Request{Door: service.HTTP, Agent: "plain"}, b); err != nil || r.Outcome != launcher.OK || r.RunID != b.RunID {
+				wrong.Add(1)
+			}
+		}()
+	}
+	for range n {
+		<-done
+	}
+	if wrong.Load() > 0 {
+		t.Errorf("%d of %d went wrong", wrong.Load(), n)
+	}
+	log, err := h.Log(t.Context(), "default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := 0
+	for r, err := range log.Runs(t.Context(), kb.RunQuery{}) {
+		if err != nil || r.Outcome != "ok" {
+			t.Errorf("%+v %v", r, err)
+		}
+		count++
+	}
+	if count != n {
+		t.Errorf("the log has %d runs, want %d", count, n)
+	}
+}
+
+// The agents are those that are installed, each with what it would be left.
+func TestAgents(t *testing.T) {
+	h := testingHost(t, "[security]\nrun_grant = \"operator_full\"\n")
+	h.install(t, "pure", "", importing(t))
+	h.install(t, "sends", "net = { hosts = [\"a.example\"] }\n", importing(t, "net_http"))
+	h.install(t, "reads", "kb_read = [\"notes\"]\n", importing(t, "kb_get"))
+	h.install(t, "broken", "nonsense = 1\n", importing(t))
+	show := func() string {
+		list, err := h.Agents(t.Context(), h.who)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b strings.Builder
+		for _, a := range list {
+			fmt.Fprintf(&b, "%s %s %v ro=%v destructive=%v open=%v problem=%v\n", a.Name, a.Version, a.Families, a.ReadOnly, a.Destructive, a.OpenWorld, a.Problem != "")
+		}
+		return b.String()
+	}
+	want := "broken 1.0.0 [] ro=false destructive=false open=false problem=true\npure 1.0.0 [] ro=true destructive=false open=false problem=false\n" +
+		"reads 1.0.0 [kb_read] ro=true destructive=false open=false problem=false\nsends 1.0.0 [net] ro=false destructive=false open=true problem=false\n"
+	if got := show(); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+	if err := os.RemoveAll(filepath.Join(h.home, "agents", "sends")); err != nil {
+		t.Fatal(err)
+	}
+	if got := show(); strings.Contains(got, "sends") {
+		t.Errorf("one that is gone is shown:\n%s", got)
+	}
+}
+
+// A question to a command is answered by the command, of the caller's tenant.
+func TestAsk(t *testing.T) {
+	h := testingHost(t, "")
+	h.install(t, "plain", "", importing(t))
+	out, err := h.Ask(t.Context(), h.who, nil, "agent", "list")
+	if err != nil || !strings.Contains(string(out), `"plain"`) {
+		t.Errorf("%s %v", out, err)
+	}
+	h.who.Tenant = "other"
+	if out, err := h.Ask(t.Context(), h.who, nil, "agent", "list"); err != nil || strings.Contains(string(out), "plain") {
+		t.Errorf("another tenant's: %s %v", out, err)
+	}
+	var failed *service.AskError
+	if _, err := h.Ask(t.Context(), h.who, nil, "agent", "inspect", "/nowhere"); !errors.As(err, &failed) || failed.Status != launcher.StatusInput || failed.Stderr == "" {
+		t.Errorf("%+v", err)
+	}
+}
