@@ -175,6 +175,12 @@ bench: build ## one table: rlp, the engine alone, and what else is there (ROUNDS
 	cd internal/tools && $(GO) build -o ../../.work/bench-table ./bench
 	@.work/bench-table -rounds $(ROUNDS) -peers '$(PEERS)' $(if $(JSON),-json)
 
+.PHONY: bench-serve
+bench-serve: build ## rlp serve under load: against a launch in process, 1,000 requests at once, 50 followers, beside runs that end badly (ROUNDS=60, JSON=1)
+	@mkdir -p .work
+	cd internal/tools && $(GO) build -o ../../.work/bench-table ./bench
+	@.work/bench-table -serve -rounds $(ROUNDS) $(if $(JSON),-json)
+
 .PHONY: bench-go
 bench-go: $(TOOLS)/.built ## every benchmark, summed up, and the ratios that are promised (BENCH=, COUNT=, BENCHTIME=)
 	@mkdir -p .work

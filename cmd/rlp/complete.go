@@ -124,23 +124,23 @@ func familyWords(context.Context, *app) []string {
 	return names
 }
 
-// runWords are the runs of the last day, the newest first.
+// mostRuns is how many runs a shell offers.
+const mostRuns = 50
+
+// runWords are the newest runs.
 func runWords(ctx context.Context, a *app) []string {
 	if _, ok := a.present(); !ok {
 		return nil
 	}
 	var runs []string
-	_ = a.withStore(ctx, auditFlags{since: "24h"}, func(ctx context.Context, s *kb.Store, f kb.Filter) error {
-		for r, err := range s.Glances(ctx, f) {
+	_ = a.withStore(ctx, auditFlags{}, func(ctx context.Context, s *kb.Store, _ kb.Filter) error {
+		for r, err := range s.Runs(ctx, kb.RunQuery{Limit: mostRuns}) {
 			if err != nil {
 				return err
 			}
-			if run := string(r.Run); run != "" && !slices.Contains(runs, run) {
-				runs = append(runs, run)
-			}
+			runs = append(runs, r.RunID)
 		}
 		return nil
 	})
-	slices.Reverse(runs)
 	return runs
 }

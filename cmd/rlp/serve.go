@@ -27,6 +27,7 @@ import (
 type serveFlags struct {
 	listen, socket string
 	workers        int
+	check          bool
 }
 
 func (a *app) serveCommand() *cobra.Command {
@@ -49,12 +50,16 @@ signal ends it at once.`,
 			if c.Flags().Changed("workers") && (f.workers < 1 || f.workers > 4096) {
 				return usagef("--workers %d: from 1 to 4096", f.workers)
 			}
+			if f.check {
+				return a.checkService(c.Context(), f.socket)
+			}
 			return a.serve(c.Context(), f)
 		},
 	}
 	c.Flags().StringVar(&f.listen, "listen", "", "the TCP address to serve at, or none (default [serve] listen, 127.0.0.1:8770) (`HOST:PORT`)")
 	c.Flags().StringVar(&f.socket, "socket", "", "the Unix socket to serve at, or none (default <home>/run/serve.sock) (`PATH`)")
 	c.Flags().IntVar(&f.workers, "workers", 0, "how many runs there are at a time (default [serve] workers, 16 a core) (`N`)")
+	c.Flags().BoolVar(&f.check, "check", false, "serve nothing: ask the service at the socket whether it takes runs; 69 if it does not")
 	return c
 }
 

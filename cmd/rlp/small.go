@@ -115,18 +115,20 @@ func (a *app) become(dir string) error {
 	if err != nil {
 		return unavailable(err)
 	}
-	path, ok := extract(second, dir)
-	if !ok {
-		memory, err := second.Memory()
-		if err != nil {
-			return unavailable(err)
-		}
-		defer memory.Close()
-		path = memory.Name()
-	}
 	env := slices.DeleteFunc(slices.Clone(a.env), func(kv string) bool { return strings.HasPrefix(kv, programVariable+"=") })
 	env = append(env, programVariable+"="+self)
-	return unavailable(syscall.Exec(path, append([]string{"rlp"}, a.args...), env))
+	args := append([]string{"rlp"}, a.args...)
+	if path, ok := extract(second, dir); ok {
+		if err := syscall.Exec(path, args, env); !errors.Is(err, syscall.EACCES) { // no program starts from some volumes
+			return unavailable(err)
+		}
+	}
+	memory, err := second.Memory()
+	if err != nil {
+		return unavailable(err)
+	}
+	defer memory.Close()
+	return unavailable(syscall.Exec(memory.Name(), args, env))
 }
 
 // extract puts the whole program into the cache of the home dir, if that is a

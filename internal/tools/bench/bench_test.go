@@ -1,12 +1,15 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestSpread(t *testing.T) {
@@ -207,5 +210,38 @@ func TestWhatFailsIsLeftOut(t *testing.T) {
 	b.start(s, &ready[0])
 	if f := b.figures["works"]; f.there() || f.Missing == "" || ready[0].missing == "" || len(b.broken) != 1 {
 		t.Errorf("%+v, %v", f, b.broken)
+	}
+}
+
+func TestEventsOfAStream(t *testing.T) {
+	var got []string
+	read := func(text string) error {
+		got = nil
+		return events(bufio.NewReader(strings.NewReader(text)), func(e event) error {
+			got = append(got, fmt.Sprintf("%d %s%s", e.id, e.name, e.data))
+			return nil
+		})
+	}
+	if err := read("id: 1\nevent: a\ndata: {}\n\n: heartbeat\n\nid: 2\r\nevent: b\r\ndata: x:y\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if want := "[1 a{} 2 bx:y]"; fmt.Sprint(got) != want {
+		t.Errorf("%v, want %s", got, want)
+	}
+	if read("id: 1\nevent: a\n") == nil {
+		t.Error("half an event")
+	}
+	if read("id: one\n\n") == nil {
+		t.Error("an id that is no number")
+	}
+}
+
+func TestShareOfTimes(t *testing.T) {
+	var times []time.Duration
+	for i := range 1000 {
+		times = append(times, time.Duration(i))
+	}
+	if at(times, 50) != 500 || at(times, 99) != 990 || at(times, 100) != 999 || at(times[:1], 99) != 0 {
+		t.Error(at(times, 50), at(times, 99), at(times, 100))
 	}
 }

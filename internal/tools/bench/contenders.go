@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"os"
@@ -17,6 +18,7 @@ type guest struct {
 	agent  string // the bundle's folder
 	native string // the same as a program of this machine
 	script string // the same in JavaScript
+	policy string // its policy.caps; "": it asks for nothing
 }
 
 // contenders prepares everything that is started; noDaemon is why rlp daemon is
@@ -126,14 +128,14 @@ func (b *bench) guests() (tiny, large guest, err error) {
 	return tiny, large, b.bundle(&large, module)
 }
 
-// bundle writes an agent that asks for nothing.
+// bundle writes an agent.
 func (b *bench) bundle(g *guest, module []byte) error {
 	g.agent = filepath.Join(b.tmp, "agents", g.name+".bundle")
 	g.module = filepath.Join(g.agent, "a.wasm")
 	if err := os.MkdirAll(g.agent, 0o755); err != nil {
 		return err
 	}
-	policy := []byte("# It prints a word, which is no capability.\n[capabilities]\n")
+	policy := []byte(cmp.Or(g.policy, "# It prints a word, which is no capability.\n[capabilities]\n"))
 	manifest := fmt.Sprintf("[agent]\nname = %q\nversion = \"1.0.0\"\nkind = \"wasm32-wasip1\"\n"+
 		"entry_wasm = { path = \"a.wasm\", sha256 = \"%x\" }\n\n[caps]\nfile = \"policy.caps\"\nsha256 = \"%x\"\n",
 		g.name, sha256.Sum256(module), sha256.Sum256(policy))

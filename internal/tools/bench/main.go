@@ -5,6 +5,10 @@
 // table; a peer that is not there is a line that says how to get it.
 //
 //	bench [-rounds N] [-peers 1|deno,node] [-json] [-rlp bin/rlp] [-root .]
+//	bench -serve [-rounds N] [-json] ...
+//
+// With -serve the table is of `rlp serve` under load: runs that end well, beside
+// others that crash, time out and are cancelled.
 package main
 
 import (
@@ -24,8 +28,13 @@ func main() {
 	flag.BoolVar(&o.json, "json", false, "print one JSON document")
 	flag.StringVar(&o.rlp, "rlp", "bin/rlp", "the program, as make build builds it")
 	flag.StringVar(&o.root, "root", ".", "the project's folder")
+	serve := flag.Bool("serve", false, "measure rlp serve under load, and nothing else")
 	flag.Parse()
-	if err := measure(context.Background(), o); err != nil {
+	what := measure
+	if *serve {
+		what = measureServe
+	}
+	if err := what(context.Background(), o); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}

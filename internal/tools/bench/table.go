@@ -12,8 +12,17 @@ import (
 
 // print writes the table, or everything as one document.
 func (b *bench) print(w io.Writer, m machine) error {
+	if err := b.table(w, m, lines()); err != nil || b.json {
+		return err
+	}
+	b.notes(w)
+	return nil
+}
+
+// table writes lines, and in JSON all that there is.
+func (b *bench) table(w io.Writer, m machine, lines []line) error {
 	var rows []row
-	for _, l := range lines() {
+	for _, l := range lines {
 		rows = append(rows, b.row(l))
 	}
 	if b.json {
@@ -24,11 +33,7 @@ func (b *bench) print(w io.Writer, m machine) error {
 		fmt.Fprintf(w, "BUSY: other programs took %d %% of the machine meanwhile; times are too long, quotients hold but are wider\n", m.Others)
 	}
 	fmt.Fprintln(w)
-	if err := grid(w, rows); err != nil {
-		return err
-	}
-	b.notes(w)
-	return nil
+	return grid(w, rows)
 }
 
 // A row is a line with what was measured.

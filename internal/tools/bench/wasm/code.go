@@ -1,5 +1,10 @@
 package wasm
 
+import (
+	"encoding/binary"
+	"time"
+)
+
 const end = 0x0b
 
 // ConstI32 and ConstI64 push a number.
@@ -50,4 +55,24 @@ func Nothing(export string, results []Type) []byte {
 		code = append(code, ConstI32(0)...)
 	}
 	return Module{Export: export, Results: results, Code: code, Pages: 1}.Bytes()
+}
+
+// Steps is a WASI program that asks for the time so often, and sleeps between.
+func Steps(n int, between time.Duration) []byte {
+	const wish, event, count, now = 64, 128, 192, 200
+	wishes := make([]byte, 48) // one: a clock, the monotonic one, from now on
+	wishes[16] = 1
+	binary.LittleEndian.PutUint64(wishes[24:], uint64(between))
+	return Module{
+		Imports: []Func{
+			{"wasi_snapshot_preview1", "poll_oneoff", []Type{I32, I32, I32, I32}, []Type{I32}},
+			{"wasi_snapshot_preview1", "clock_time_get", []Type{I32, I64, I32}, []Type{I32}},
+		},
+		Locals: []Type{I32},
+		Code: Times(0, n, Join(
+			ConstI32(wish), ConstI32(event), ConstI32(1), ConstI32(count), Call(0), Drop(),
+			ConstI32(0), ConstI64(0), ConstI32(now), Call(1), Drop(),
+		)),
+		Pages: 1, At: wish, Data: string(wishes),
+	}.Bytes()
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"testing"
+	"time"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
@@ -46,5 +47,21 @@ func TestTimes(t *testing.T) {
 	}
 	if got, err := mod.ExportedFunction("run").Call(t.Context()); err != nil || len(got) != 1 || got[0] != 0 {
 		t.Errorf("it returned %v, %v", got, err)
+	}
+}
+
+func TestSteps(t *testing.T) {
+	rt := wazero.NewRuntime(t.Context())
+	defer rt.Close(context.Background())
+	wasi_snapshot_preview1.MustInstantiate(t.Context(), rt)
+	var slept []int64
+	asked := 0
+	config := wazero.NewModuleConfig().WithNanosleep(func(ns int64) { slept = append(slept, ns) }).
+		WithWalltime(func() (int64, int32) { asked++; return 0, 0 }, 1)
+	if _, err := rt.InstantiateWithConfig(t.Context(), wasm.Steps(3, 5*time.Millisecond), config); err != nil {
+		t.Fatal(err)
+	}
+	if len(slept) != 3 || slept[0] != 5_000_000 || asked != 3 {
+		t.Errorf("it slept %v and asked %d times", slept, asked)
 	}
 }
