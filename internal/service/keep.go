@@ -79,5 +79,3 @@ func (p *pace) wait(waiting, workers int) time.Duration {
 	d := p.mean * time.Duration(waiting/2+1) / time.Duration(workers)
 	return min(max(d.Round(time.Second), soonest), latest)
 }
-
-func msec(n int64) time.Duration { return time.Duration(n) * time.Millisecond }

@@ -59,14 +59,14 @@ func (s *Service) perform(r *Run) {
 // launch has the host do r. Whatever becomes of that, it returns.
 func (s *Service) launch(r *Run, q *Request) (report *launcher.Report, err error) {
 	returned := false
-	broken := make(chan struct{})
+	done := make(chan struct{})
 	begin := Begin{RunID: r.id, Event: func(name string, f map[string]any) { s.event(r, name, f) }, Record: func(rec *audit.Record) { s.record(r, rec) }}
 	if r.inputs != nil {
 		begin.Inputs = r.inputs
 	}
 	// A goroutine of its own, so that one which is ended takes no worker along.
 	go func() {
-		defer close(broken)
+		defer close(done)
 		defer func() {
 			if returned {
 				return
@@ -77,7 +77,7 @@ func (s *Service) launch(r *Run, q *Request) (report *launcher.Report, err error
 		report, err = s.opt.Host.Launch(r.ctx, r.caller, q, begin)
 		returned = true
 	}()
-	<-broken
+	<-done
 	if report == nil && err == nil {
 		err = errNoReport
 	}
@@ -105,7 +105,7 @@ func (s *Service) finish(r *Run, report *launcher.Report, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, kid := range r.delegates() {
-		s.endKid(kid, nil)
+		s.endDelegate(r, kid, nil)
 	}
 	r.mu.Lock()
 	r.request, r.report, r.err = nil, report, err
@@ -117,7 +117,9 @@ func (s *Service) finish(r *Run, report *launcher.Report, err error) {
 		s.warn(&st, "run failed", slog.String("kind", fmt.Sprintf("%T", err)))
 	}
 	r.cancel(context.Canceled)
-	s.pace.took(st.EndedAt.Sub(st.QueuedAt.Time) - msec(st.QueueMS))
+	if !st.StartedAt.IsZero() {
+		s.pace.took(st.EndedAt.Sub(st.StartedAt.Time))
+	}
 	s.count(st.State)
 	if s.opt.Watch != nil {
 		s.opt.Watch.Report(st, report)
@@ -146,7 +148,9 @@ func (s *Service) count(state string) {
 
 // concluded fills in how a run ended.
 func (st *State) concluded(report *launcher.Report, err error) {
-	if !st.StartedAt.IsZero() {
+	if st.StartedAt.IsZero() {
+		st.QueueMS = max(0, st.EndedAt.Sub(st.QueuedAt.Time).Milliseconds())
+	} else {
 		st.WallMS = max(0, st.EndedAt.Sub(st.StartedAt.Time).Milliseconds())
 	}
 	if report == nil {
