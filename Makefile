@@ -154,6 +154,10 @@ laws:
 conformance: ## write docs/conformance.md from what the tests say they hold
 	$(GO) run ./internal/conformance
 
+.PHONY: screenshots
+screenshots: ## take the pictures of docs/console.md again (needs chromium)
+	RLP_SCREENSHOTS=$(CURDIR)/docs $(GO) test -count=1 -run '^TestScreenshots$$' ./internal/console
+
 .PHONY: race
 race: ## every test under the race detector, of scripts those with something to race (needs a C compiler; all of them: make soak)
 	GORACE=atexit_sleep_ms=0 CGO_ENABLED=1 $(GO) test -race -short -timeout $(TIMEOUT) ./...
@@ -191,7 +195,7 @@ bench-go: $(TOOLS)/.built ## every benchmark, summed up, and the ratios that are
 .PHONY: cross
 cross: ## compile for every system of TARGETS but this one
 	@set -e; for t in $(filter-out $(HOST),$(TARGETS)); do \
-		echo "$$t"; GOOS=$${t%/*} GOARCH=$${t#*/} CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/rlp; \
+		echo "$$t"; GOOS=$${t%/*} GOARCH=$${t#*/} $(BUILD) -o /dev/null ./cmd/rlp; \
 	done
 
 .PHONY: clean
