@@ -85,7 +85,9 @@ var rooms = map[string]room{
 		"launcher":         "shows reports",
 	}},
 	"internal/mcpserver": {7, doors{
+		"caps":             "asks about what a record was about",
 		"internal/audit":   "shows records",
+		"internal/schema":  "schemas of agents are a stranger's, and arguments are held against them",
 		"internal/service": "agents are its tools",
 		"kb":               "filters of the log",
 		"launcher":         "answers with reports",
@@ -249,7 +251,6 @@ var rooms = map[string]room{
 var toBuild = map[string]string{
 	"internal/api":       "HTTP",
 	"internal/client":    "asks a service",
-	"internal/mcpserver": "agents as tools",
 	"internal/telemetry": "traces and metrics",
 	"internal/top":       "runs on a terminal",
 }
@@ -350,6 +351,7 @@ var outside = map[string][]owner{
 	"github.com/modelcontextprotocol/go-sdk": {
 		{"internal/mcpclient", false, "the only room that speaks with servers of tools"},
 		{"internal/mcpclient/mcptest", false, "is such a server"},
+		{"internal/mcpserver", false, "is a server of tools itself"},
 	},
 	"github.com/spf13/cobra": {{"cmd/rlp", false, "the command line"}},
 	"github.com/spf13/pflag": {{"cmd/rlp", false, "the command line"}},
@@ -372,7 +374,7 @@ var outside = map[string][]owner{
 		{"internal/evidence", false, "proofs of the tree"},
 	},
 	"golang.org/x/mod/sumdb/note": {{"internal/evidence", false, "the only room that signs and believes checkpoints"}},
-	"golang.org/x/net/html": {{"internal/console", true, "pages are read as a browser reads them"}},
+	"golang.org/x/net/html":       {{"internal/console", true, "pages are read as a browser reads them"}},
 	"golang.org/x/net/idna": {
 		{"caps", false, "hosts are compared as A-labels"},
 		{"caps/policy", true, "the oracle reads hosts on its own"},
@@ -453,6 +455,7 @@ var guarded = map[string][]owner{
 		{"kb/wire", false, "the store's private socket"},
 	},
 	"net/http": {
+		{"internal/mcpserver", false, "is a handler"},
 		{"internal/access", false, "judges requests"},
 		{"cmd/rlp", false, "posts checkpoints, and what is exported; only egress sends"},
 		{"internal/console", false, "serves pages"},

@@ -1,0 +1,80 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"runloop.dev/rlp/internal/service"
+)
+
+// followTime is how long records are waited for when a run has ended.
+const followTime = 3 * time.Second
+
+// run calls an agent and waits for its end. When ctx ends, so does the run.
+func (ss *session) run(ctx context.Context, c *service.Caller, t *tool, req *mcp.CallToolRequest, input json.RawMessage) *mcp.CallToolResult {
+	r, err := ss.of.opt.Service.Submit(ctx, c, &service.Request{Door: service.MCP, Agent: t.agent.Name, Input: input}, "")
+	if err != nil {
+		return ss.failed(c, t, nil, err)
+	}
+	f := &follower{of: ss.of.opt.Service, caller: c, run: r.ID(), now: ss.of.opt.Now}
+	if token := req.Params.GetProgressToken(); token != nil {
+		f.tell = func(ctx context.Context, n uint64, message string) {
+			_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: float64(n), Message: message})
+		}
+	}
+	following, stop := context.WithCancel(ctx)
+	defer stop()
+	followed := make(chan struct{})
+	live := f.tell != nil
+	if live {
+		go func() { defer close(followed); f.follow(following) }()
+	}
+	select {
+	case <-r.Done():
+	case <-ctx.Done():
+		_ = ss.of.opt.Service.Cancel(context.WithoutCancel(ctx), c, r.ID()) // it may have ended
+		<-r.Done()
+	}
+	state := r.State()
+	switch {
+	case live:
+		late := time.AfterFunc(followTime, stop)
+		<-followed
+		late.Stop()
+	case state.Denied > 0 && ctx.Err() == nil:
+		within, cancel := context.WithTimeout(ctx, followTime)
+		f.follow(within)
+		cancel()
+	}
+	report, err := r.Report()
+	if err != nil || report == nil {
+		return ss.failed(c, t, &state, err)
+	}
+	return answer(&state, report, &f.trail)
+}
+
+// failed is a call of which nothing was executed.
+func (ss *session) failed(c *service.Caller, t *tool, state *service.State, err error) *mcp.CallToolResult {
+	var policy *service.ViolationError
+	var fields service.FieldErrors
+	var busy *service.BusyError
+	var away *service.UnavailableError
+	switch {
+	case errors.As(err, &policy):
+		return refused(t, policy)
+	case errors.As(err, &fields), errors.As(err, &busy), errors.As(err, &away), errors.Is(err, service.ErrDraining),
+		errors.Is(err, service.ErrForbidden), errors.Is(err, service.ErrNotFound):
+		return said(fmt.Errorf("agent %s was not launched: %w", t.agent.Name, err))
+	}
+	id := ""
+	if state != nil {
+		id = state.RunID
+	}
+	ss.of.opt.Log.Error("mcp.call", "run_id", id, "tenant", c.Tenant, "agent", t.agent.Name, "kind", fmt.Sprintf("%T", err))
+	return said(fmt.Errorf("agent %s was not launched, for a reason that only the log of this host says (run %s)", t.agent.Name, id))
+}

@@ -1,0 +1,119 @@
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"runloop.dev/rlp/internal/service"
+)
+
+// Options says what [New] makes. Service and Host are of one process.
+type Options struct {
+	Service *service.Service
+	Host    service.Host
+	Version string           // of the program
+	Now     func() time.Time // the clock
+	Log     *slog.Logger     // nil: nothing is logged
+	// Still is asked before each call whether a caller may still ask; nil: its
+	// Until alone decides. What it returns is for the log.
+	Still func(*service.Caller) error
+
+	Sessions int           // over HTTP at a time; 0: 256, and an eighth of them a caller
+	Idle     time.Duration // after which a session without a request ends; 0: 30 min
+	Look     time.Duration // how often it is looked for agents that came or went; 0: 5 s
+}
+
+// Bounds of what one client sends.
+const (
+	mostMessage   = 8 << 20 // bytes of one message
+	mostCalls     = 32      // of one session under way at a time
+	partOfCallers = 8       // one caller has at most one in so many sessions
+)
+
+const (
+	defaultSessions = 256
+	defaultIdle     = 30 * time.Minute
+	defaultLook     = 5 * time.Second
+)
+
+// A Server serves sessions. It is an [http.Handler], for one path.
+type Server struct {
+	opt    Options
+	agents agents
+
+	legacy, modern http.Handler
+
+	mu       sync.Mutex
+	sessions map[string]*session
+	ended    bool
+}
+
+// New returns a server without sessions.
+func New(o Options) *Server {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Sessions <= 0 {
+		o.Sessions = defaultSessions
+	}
+	if o.Idle <= 0 {
+		o.Idle = defaultIdle
+	}
+	if o.Look <= 0 {
+		o.Look = defaultLook
+	}
+	s := &Server{opt: o, sessions: map[string]*session{}}
+	s.agents = agents{host: o.Host, now: o.Now, log: o.Log, known: map[string]*heard{}}
+	s.handlers()
+	return s
+}
+
+// Serve speaks with one client over a pair of streams, one message a line, until
+// in ends, ctx ends or the client does not keep to the protocol. Calls that are
+// under way then are cancelled, and Serve waits for them.
+func (s *Server) Serve(ctx context.Context, c *service.Caller, in io.ReadCloser, out io.WriteCloser) error {
+	ss := s.session(ctx, c)
+	defer ss.end()
+	way := &mcp.IOTransport{Reader: in, Writer: out, MaxLineLength: mostMessage}
+	conn, err := ss.sdk.Connect(ss.ctx, way, nil)
+	if err != nil {
+		return fmt.Errorf("serving MCP: %w", err)
+	}
+	go ss.watch(ss.ctx)
+	over := make(chan error, 1)
+	go func() { over <- conn.Wait() }()
+	select {
+	case err = <-over:
+	case <-ctx.Done():
+		ss.end()
+		_ = conn.Close() // which waits for what was under way
+		err = ctx.Err()
+	}
+	ss.calls.Wait()
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe) {
+		return nil
+	}
+	return err
+}
+
+// Close ends every session over HTTP, and takes no other.
+func (s *Server) Close() {
+	s.mu.Lock()
+	s.ended = true
+	var all []*session
+	for _, ss := range s.sessions {
+		all = append(all, ss)
+	}
+	s.mu.Unlock()
+	for _, ss := range all {
+		ss.end()
+	}
+}

@@ -1,0 +1,60 @@
+package mcpserver
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Bounds of what is told, in bytes.
+const (
+	mostLine   = 300      // of one line of a list
+	mostText   = 8 << 10  // of one text
+	mostTail   = 4 << 10  // of what was printed last
+	mostResult = 1 << 20  // of a result as structure
+	mostSaid   = 64 << 10 // of an answer of a tool that reads
+)
+
+// short is the beginning of s, and says that it is one.
+func short(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	const more = " [...]"
+	cut := max(0, most-len(more))
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + more
+}
+
+// tail is the end of s.
+func tail(s string, most int) (string, bool) {
+	if len(s) <= most {
+		return s, false
+	}
+	from := len(s) - most
+	for from < len(s) && !utf8.RuneStart(s[from]) {
+		from++
+	}
+	return s[from:], true
+}
+
+// printable takes out what a terminal or a reader would take for something else
+// than letters.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n', r == '\t':
+			return r
+		case r == utf8.RuneError, !unicode.IsPrint(r):
+			return '\ufffd'
+		}
+		return r
+	}, s)
+}
+
+// oneLine is s on one line.
+func oneLine(s string) string {
+	return strings.Join(strings.Fields(printable(s)), " ")
+}
