@@ -272,3 +272,31 @@ func result(v any) json.RawMessage {
 	}
 	return data
 }
+
+// retell puts decisions in the place of a run's, as if it had made them.
+func (l *fakeLog) retell(run string, decisions []audit.DecisionRecord) {
+	l.mu.Lock()
+	var agent string
+	l.records = slices.DeleteFunc(l.records, func(r audit.Record) bool {
+		if r.Head.RunID == run {
+			agent = r.Head.Agent
+		}
+		return r.Head.RunID == run
+	})
+	for i := range l.records {
+		l.records[i].Seq = uint64(i) + 1
+	}
+	l.runs = slices.DeleteFunc(l.runs, func(s kb.RunSummary) bool { return s.RunID == run })
+	l.mu.Unlock()
+	l.add(run, agent, now, decisions, audit.Event{Kind: audit.KindRunComplete, Outcome: "ok"})
+}
+
+// seqOf is the number of the first record of a run about a capability.
+func (l *fakeLog) seqOf(run, capability string) uint64 {
+	for _, r := range l.records {
+		if r.Head.RunID == run && r.Decision != nil && r.Decision.Cap == capability && r.Decision.Deny {
+			return r.Seq
+		}
+	}
+	return 0
+}

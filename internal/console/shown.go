@@ -160,10 +160,10 @@ func millis(v any) string {
 
 // shortID is the end of a run id, which is what tells two apart.
 func shortID(id string) string {
-	if len(id) < 13 {
+	if len(id) < 9 {
 		return id
 	}
-	return "…" + id[len(id)-12:]
+	return "…" + id[len(id)-8:]
 }
 
 func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") }
