@@ -310,6 +310,9 @@ var testDoors = map[string]doors{
 
 		"internal/guest/hostiletest": "attacks beside idle agents",
 	},
+	"internal/service": {
+		"kb/journal": "runs of other processes are followed by their journals",
+	},
 	"internal/foresight": {
 		"caps/policy":    "what it writes is read as operators' files are",
 		"hostcalls/gate": "records are those of a real gate",
