@@ -13,6 +13,7 @@ type Serve struct {
 	Hosts       []string // names beside the address itself by which it may be called: "agents.example" or "agents.example:8443"
 	TLSCert     string   // path of a PEM file; with TLSKey the TCP listener speaks TLS
 	TLSKey      string
+	BehindProxy bool   // a proxy in front speaks TLS: connections over TCP prove nothing, and plain HTTP may be listened on beyond loopback
 	ClientCA    string // path of a PEM file: a client certificate of it stands for a caller
 	Workers     int64  // runs at a time; 0: 16 a core
 	Queue       int64  // runs that wait for a worker
@@ -40,6 +41,7 @@ func serveSettings() []setting {
 		text("serve.tls_cert", func(c *Config) *string { return &c.Serve.TLSCert }, absolutePath),
 		text("serve.tls_key", func(c *Config) *string { return &c.Serve.TLSKey }, absolutePath),
 		text("serve.client_ca", func(c *Config) *string { return &c.Serve.ClientCA }, absolutePath),
+		flag("serve.behind_proxy", func(c *Config) *bool { return &c.Serve.BehindProxy }),
 		count("serve.workers", func(c *Config) *int64 { return &c.Serve.Workers }, 0, 4096),
 		count("serve.queue", func(c *Config) *int64 { return &c.Serve.Queue }, 0, 1<<20),
 		text("serve.grace", func(c *Config) *string { return &c.Serve.Grace }, graceTime),

@@ -1,0 +1,96 @@
+package access
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// A Listener is how the service is about to listen on TCP.
+type Listener struct {
+	Addr        string // host:port, as serve.listen has it
+	TLS         bool   // serve.tls_cert and serve.tls_key are set
+	BehindProxy bool   // serve.behind_proxy
+	Proofs      int    // tokens and certificates that are good, the operator's own included
+}
+
+// Check refuses an address on which tokens would travel in the clear, or at
+// which nobody could prove anything. It returns the port.
+func (l Listener) Check() (port uint16, err error) {
+	i := strings.LastIndexByte(l.Addr, ':')
+	if i < 0 {
+		return 0, fmt.Errorf("serve.listen: %q is no address and port, such as 127.0.0.1:8770", l.Addr)
+	}
+	n, err := strconv.ParseUint(l.Addr[i+1:], 10, 16)
+	if err != nil {
+		return 0, fmt.Errorf("serve.listen: %q is no address and port, such as 127.0.0.1:8770", l.Addr)
+	}
+	if l.isLoopback(l.Addr[:i]) {
+		return uint16(n), nil
+	}
+	if !l.TLS && !l.BehindProxy {
+		return 0, fmt.Errorf("serve.listen: %s can be reached from other machines, and tokens would go there in the clear; "+
+			"set serve.tls_cert and serve.tls_key, or serve.behind_proxy = true if a proxy in front speaks TLS, or listen on 127.0.0.1", l.Addr)
+	}
+	if l.Proofs == 0 {
+		return 0, fmt.Errorf("serve.listen: %s can be reached from other machines, and nobody there could prove who they are; "+
+			"make a token with rlp token new, or set serve.token_secret, or listen on 127.0.0.1", l.Addr)
+	}
+	return uint16(n), nil
+}
+
+// isLoopback reports whether only this machine reaches the host. A name but
+// localhost may lead anywhere.
+func (l Listener) isLoopback(host string) bool {
+	a, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"))
+	return host == "localhost" || err == nil && a.Unmap().IsLoopback()
+}
+
+// maxPEM bounds the files of certificates and keys.
+const maxPEM = 1 << 20
+
+// TLSConfig is what the TCP listener speaks: TLS 1.3, with the certificate and
+// key of two PEM files; clientCA, if it is not "", is a PEM file of those who sign
+// certificates of clients. Who brings none may bring a token.
+func TLSConfig(certFile, keyFile, clientCA string) (*tls.Config, error) {
+	if certFile == "" || keyFile == "" {
+		return nil, errors.New("serve.tls_cert and serve.tls_key go together: name both files")
+	}
+	info, err := os.Stat(keyFile)
+	if err != nil {
+		return nil, fmt.Errorf("serve.tls_key: %w", err)
+	}
+	if info.Mode().Perm()&0o027 != 0 {
+		return nil, fmt.Errorf("serve.tls_key: %s has mode %#o, so that others can read or change it; run chmod 600 on it", keyFile, info.Mode().Perm())
+	}
+	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
+	if err != nil {
+		return nil, fmt.Errorf("serve.tls_cert, serve.tls_key: %w", err)
+	}
+	c := &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair}, NextProtos: []string{"h2", "http/1.1"}}
+	if clientCA == "" {
+		return c, nil
+	}
+	if info, err = os.Stat(clientCA); err != nil {
+		return nil, fmt.Errorf("serve.client_ca: %w", err)
+	}
+	if info.Mode().Perm()&0o022 != 0 || info.Size() > maxPEM {
+		return nil, fmt.Errorf("serve.client_ca: %s may be written by others, or is too long; run chmod go-w on it", clientCA)
+	}
+	text, err := os.ReadFile(clientCA)
+	if err != nil {
+		return nil, fmt.Errorf("serve.client_ca: %w", err)
+	}
+	c.ClientCAs = x509.NewCertPool()
+	if !c.ClientCAs.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("serve.client_ca: %s holds no certificate in PEM", clientCA)
+	}
+	c.ClientAuth = tls.VerifyClientCertIfGiven
+	c.SessionTicketsDisabled = true // each connection proves its certificate again
+	return c, nil
+}

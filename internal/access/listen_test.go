@@ -1,0 +1,243 @@
+package access
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"runloop.dev/rlp/internal/service"
+)
+
+// What strangers could reach is listened on with TLS, or behind a proxy that the
+// operator named, and with somebody who may come in.
+func TestAddressesBeyondThisMachine(t *testing.T) {
+	const far = "0.0.0.0:8770"
+	for _, c := range []struct {
+		l   Listener
+		why string // "": it may
+	}{
+		{Listener{Addr: "127.0.0.1:8770"}, ""},
+		{Listener{Addr: "localhost:0"}, ""},
+		{Listener{Addr: "[::1]:8770"}, ""},
+		{Listener{Addr: "[::ffff:127.0.0.1]:8770"}, ""},
+		{Listener{Addr: far, TLS: true, Proofs: 1}, ""},
+		{Listener{Addr: far, BehindProxy: true, Proofs: 1}, ""},
+		{Listener{Addr: far}, "serve.tls_cert"},
+		{Listener{Addr: far, Proofs: 1}, "in the clear"},
+		{Listener{Addr: far, TLS: true}, "rlp token new"},
+		{Listener{Addr: far, BehindProxy: true}, "rlp token new"},
+		{Listener{Addr: ":8770"}, "in the clear"},
+		{Listener{Addr: "[::]:8770"}, "in the clear"},
+		{Listener{Addr: "192.0.2.1:8770"}, "in the clear"},
+		{Listener{Addr: "agents.example:8770"}, "in the clear"},
+		{Listener{Addr: "localhost.example:8770"}, "in the clear"},
+		{Listener{Addr: "127.0.0.1.example:8770"}, "in the clear"},
+		{Listener{Addr: "[fe80::1%lo]:8770"}, "in the clear"},
+		{Listener{Addr: "127.0.0.1"}, "no address and port"},
+		{Listener{Addr: "127.0.0.1:x"}, "no address and port"},
+		{Listener{Addr: "127.0.0.1:99999"}, "no address and port"},
+	} {
+		_, err := c.l.Check()
+		if (err == nil) != (c.why == "") || err != nil && !strings.Contains(err.Error(), c.why) {
+			t.Errorf("%+v: %v, want %q", c.l, err, c.why)
+		}
+	}
+}
+
+// An authority signs certificates into files.
+type authority struct {
+	t    *testing.T
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+	file string
+	n    int64
+}
+
+func newAuthority(t *testing.T, name string) *authority {
+	a := &authority{t: t, n: 1}
+	a.cert, a.key, a.file, _ = a.sign(name, nil, true)
+	return a
+}
+
+// sign makes a certificate and its key, and the files of both.
+func (a *authority) sign(name string, usage []x509.ExtKeyUsage, isCA bool) (*x509.Certificate, *ecdsa.PrivateKey, string, string) {
+	a.t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	must(a.t, err)
+	a.n++
+	c := &x509.Certificate{
+		SerialNumber: big.NewInt(a.n), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		ExtKeyUsage: usage, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, BasicConstraintsValid: true, IsCA: isCA,
+	}
+	parent, signer := a.cert, a.key
+	if isCA {
+		c.KeyUsage = x509.KeyUsageCertSign
+		parent, signer = c, key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, c, parent, key.Public(), signer)
+	must(a.t, err)
+	made, err := x509.ParseCertificate(der)
+	must(a.t, err)
+	raw, err := x509.MarshalPKCS8PrivateKey(key)
+	must(a.t, err)
+	certFile, keyFile := filepath.Join(a.t.TempDir(), "cert.pem"), filepath.Join(a.t.TempDir(), "key.pem")
+	must(a.t, os.WriteFile(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o644))
+	must(a.t, os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}), 0o600))
+	return made, key, certFile, keyFile
+}
+
+// client is one that shows a certificate, if it has one.
+func (a *authority) client(roots *x509.CertPool, cert *x509.Certificate, key *ecdsa.PrivateKey) *http.Client {
+	c := &tls.Config{RootCAs: roots}
+	if cert != nil {
+		pair := tls.Certificate{Certificate: [][]byte{cert.Raw}, PrivateKey: key}
+		c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil } // asked or not
+	}
+	tr := &http.Transport{TLSClientConfig: c, ForceAttemptHTTP2: true}
+	a.t.Cleanup(tr.CloseIdleConnections)
+	return &http.Client{Transport: tr}
+}
+
+// A client certificate is who the operator bound it to, and nobody else is; it
+// is nobody's, though the authority is the right one, until then.
+func TestClientCertificates(t *testing.T) {
+	ours, others := newAuthority(t, "our CA"), newAuthority(t, "another CA")
+	_, _, certFile, keyFile := ours.sign("server", []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, false)
+	cfg, err := TLSConfig(certFile, keyFile, ours.file)
+	must(t, err)
+	k := kitOf(t, func(o *Options) { o.UID = os.Geteuid() })
+	server := httptest.NewUnstartedServer(k.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, r.Proto+" "+service.CallerOf(r.Context()).Name)
+	})))
+	server.TLS, server.EnableHTTP2, server.Config.ConnContext = cfg, true, k.ConnContext
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	roots := x509.NewCertPool()
+	roots.AddCert(ours.cert)
+	forClients := []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+	named, namedKey, _, _ := ours.sign("ci-runner", forClients, false)
+	hashed, hashedKey, _, _ := ours.sign("laptop", forClients, false)
+	unbound, unboundKey, _, _ := ours.sign("stranger", forClients, false)
+	forged, forgedKey, _, _ := others.sign("ci-runner", forClients, false)
+	wrong, wrongKey, _, _ := ours.sign("ci-runner", []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, false)
+	k.token(t, func(o *Token) { o.Name, o.CertName = "ci", "ci-runner" })
+	byHash, _ := k.token(t, func(o *Token) { o.Name, o.CertHash = "laptop", hashOf(hashed) })
+
+	ask := func(c *http.Client) string {
+		r, err := http.NewRequestWithContext(t.Context(), "GET", server.URL+"/runs", nil)
+		must(t, err)
+		resp, err := c.Do(r)
+		if err != nil {
+			return "no connection"
+		}
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		must(t, err)
+		if resp.StatusCode != 200 {
+			return http.StatusText(resp.StatusCode)
+		}
+		return string(body)
+	}
+	for name, c := range map[string]struct {
+		client *http.Client
+		want   string
+	}{
+		"by its name":    {ours.client(roots, named, namedKey), "HTTP/2.0 cert:ci"},
+		"by its hash":    {ours.client(roots, hashed, hashedKey), "HTTP/2.0 cert:laptop"},
+		"bound to none":  {ours.client(roots, unbound, unboundKey), "Unauthorized"},
+		"of another CA":  {ours.client(roots, forged, forgedKey), "no connection"},
+		"not for this":   {ours.client(roots, wrong, wrongKey), "no connection"},
+		"no certificate": {ours.client(roots, nil, nil), "HTTP/2.0 user:"},
+	} {
+		if got := ask(c.client); !strings.HasPrefix(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+	client := ours.client(roots, hashed, hashedKey)
+	if got := ask(client); got != "HTTP/2.0 cert:laptop" {
+		t.Fatalf("control: %q", got)
+	}
+	_, err = k.store.Revoke(byHash.ID)
+	must(t, err)
+	if got := ask(client); got != "Unauthorized" {
+		t.Errorf("revoked, on the same connection: %q", got)
+	}
+
+	old := ours.client(roots, named, namedKey)
+	old.Transport.(*http.Transport).TLSClientConfig.MaxVersion = tls.VersionTLS12
+	if got := ask(old); got != "no connection" {
+		t.Errorf("an older TLS: %q", got)
+	}
+}
+
+// A certificate that TLS did not verify is nobody's, whatever it says.
+func TestUnverifiedCertificates(t *testing.T) {
+	ours := newAuthority(t, "our CA")
+	cert, _, _, _ := ours.sign("ci-runner", nil, false)
+	k := kitOf(t, nil)
+	k.token(t, func(o *Token) { o.CertName = "ci-runner" })
+	r := asUser(request(t), 1000)
+	r.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{cert}, VerifiedChains: [][]*x509.Certificate{{cert}}}
+	if got := k.status(t, r); got != http.StatusOK {
+		t.Fatalf("control: %d", got)
+	}
+	r.TLS.VerifiedChains = nil
+	if got := k.status(t, r); got != http.StatusUnauthorized {
+		t.Errorf("status %d", got)
+	}
+}
+
+// A certificate that was revoked by its hash does not come in by its name.
+func TestACertificateIsRevokedAlone(t *testing.T) {
+	ours := newAuthority(t, "our CA")
+	cert, _, _, _ := ours.sign("ci-runner", nil, false)
+	k := kitOf(t, nil)
+	k.token(t, func(o *Token) { o.Name, o.CertName = "all", "ci-runner" })
+	r := request(t)
+	r.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{cert}, VerifiedChains: [][]*x509.Certificate{{cert}}}
+	if got := k.status(t, r); got != http.StatusOK {
+		t.Fatalf("control: %d", got)
+	}
+	one, _ := k.token(t, func(o *Token) { o.Name, o.CertHash = "one", hashOf(cert) })
+	_, err := k.store.Revoke(one.ID)
+	must(t, err)
+	if got := k.status(t, r); got != http.StatusUnauthorized {
+		t.Errorf("status %d", got)
+	}
+}
+
+func TestTLSConfigRefuses(t *testing.T) {
+	ours := newAuthority(t, "our CA")
+	_, _, cert, key := ours.sign("server", nil, false)
+	if _, err := TLSConfig(cert, key, ours.file); err != nil {
+		t.Fatalf("control: %v", err)
+	}
+	if _, err := TLSConfig(cert, "", ""); err == nil {
+		t.Error("a certificate without a key is taken")
+	}
+	if _, err := TLSConfig(cert, key, key); err == nil {
+		t.Error("a key is a CA")
+	}
+	must(t, os.Chmod(ours.file, 0o666))
+	if _, err := TLSConfig(cert, key, ours.file); err == nil || !strings.Contains(err.Error(), "chmod") {
+		t.Errorf("a CA that others can write: %v", err)
+	}
+	must(t, os.Chmod(key, 0o644))
+	if _, err := TLSConfig(cert, key, ""); err == nil || !strings.Contains(err.Error(), "chmod 600") {
+		t.Errorf("a key that others can read: %v", err)
+	}
+}

@@ -1,0 +1,122 @@
+package access
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Whoever guesses waits longer each time, and not longer than a minute; whoever
+// does not, does not wait.
+func TestGuessesAreSlowed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := kitOf(t, nil)
+		_, text := k.token(t, nil)
+		guess := func(token string) time.Duration {
+			_, err := k.Authenticate(bearer(t, token))
+			if err == nil {
+				return 0
+			}
+			return asDenied(err).RetryAfter
+		}
+		for range freeTries {
+			if wait := guess(newToken().text); wait != 0 {
+				t.Fatalf("waits %v before it failed often", wait)
+			}
+		}
+		for _, want := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60} {
+			if wait := guess(text); wait != want*time.Second {
+				t.Fatalf("waits %v, want %vs: even the good token is not judged", wait, want)
+			}
+			time.Sleep(want*time.Second - time.Millisecond)
+			if wait := guess(text); wait != time.Millisecond {
+				t.Fatalf("judged %v too early", wait)
+			}
+			time.Sleep(time.Millisecond)
+			if wait := guess(newToken().text); wait != 0 {
+				t.Fatalf("waits %v after its time", wait)
+			}
+		}
+		other := bearer(t, text)
+		other.RemoteAddr = "192.0.2.2:1"
+		if got := k.status(t, withPeer(other, "192.0.2.2")); got != http.StatusOK {
+			t.Errorf("somebody elsewhere waits: %d", got)
+		}
+		time.Sleep(forgetAfter + maxWait)
+		if got := k.status(t, bearer(t, text)); got != http.StatusOK {
+			t.Errorf("nothing is forgotten: %d", got)
+		}
+		if failed, held := k.Counts(); failed != freeTries+8 || held != 16 {
+			t.Errorf("counted %d, %d", failed, held)
+		}
+	})
+}
+
+// Guesses at one token are slowed wherever they come from, and its holder is not
+// kept out of where they were let in.
+func TestGuessesAtOneTokenAreSlowed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := kitOf(t, nil)
+		_, text := k.token(t, nil)
+		holder := withPeer(bearer(t, text), "192.0.2.9")
+		if k.status(t, holder) != http.StatusOK {
+			t.Fatal("control: the token is not good")
+		}
+		wrong := text[:len(text)-2] + "aa"
+		held := 0
+		for i := range 100 {
+			from := fmt.Sprintf("198.51.100.%d", i)
+			if k.status(t, withPeer(bearer(t, wrong), from)) == http.StatusTooManyRequests {
+				held++
+			}
+		}
+		if held != 100-freeTries {
+			t.Errorf("%d of 100 waited", held)
+		}
+		if got := k.status(t, holder); got != http.StatusOK {
+			t.Errorf("the holder is locked out: %d", got)
+		}
+		if got := k.status(t, withPeer(bearer(t, text), "203.0.113.1")); got != http.StatusTooManyRequests {
+			t.Errorf("from somewhere new: %d", got)
+		}
+	})
+}
+
+// As many guesses at once are no more guesses.
+func TestGuessesAtOnce(t *testing.T) {
+	tr := newTries()
+	now := time.Unix(1_000_000_000, 0)
+	var judged, wg = 0, sync.WaitGroup{}
+	for range 200 {
+		wg.Go(func() { tr.attempt(now, "a", "", func() bool { judged++; return false }) })
+	}
+	wg.Wait()
+	if judged != freeTries {
+		t.Errorf("%d were judged", judged)
+	}
+}
+
+// However many knock, little is remembered; who failed last is.
+func TestTriesAreBounded(t *testing.T) {
+	tr := newTries()
+	now := time.Unix(1_000_000_000, 0)
+	no := func() bool { return false }
+	for range freeTries {
+		tr.attempt(now, "guesser", "", no)
+	}
+	for i := range 3 * maxTries {
+		tr.attempt(now, "x"+strconv.Itoa(i), "", no)
+		if i%1000 == 0 {
+			if _, wait := tr.attempt(now, "guesser", "", no); wait == 0 && i < maxTries-1000 {
+				t.Fatalf("forgotten after %d others", i)
+			}
+		}
+	}
+	if len(tr.all) != maxTries || tr.recent.Len() != maxTries {
+		t.Errorf("%d and %d are remembered", len(tr.all), tr.recent.Len())
+	}
+}

@@ -1,0 +1,101 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"runloop.dev/rlp/internal/service"
+)
+
+// errOver is why the context of a request ended: who asked is nobody any more.
+var errOver = errors.New("the caller's proof is over")
+
+// farewell is how long a handler may write once its caller is nobody.
+const farewell = 5 * time.Second
+
+// Wrap is next for those who may ask: it refuses what another site made a
+// browser send, serves /login and /logout, and puts the caller into the context
+// of every other request ([service.CallerOf]). Paths that are open have no
+// caller. A request whose caller's proof ends is ended with it, however long it
+// would go on.
+func (a *Access) Wrap(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if d := a.guard(r); d != nil {
+			a.tell(slog.LevelWarn, "access.refused", "from", a.source(r), "why", d.Code)
+			a.refuse(w, r, d)
+			return
+		}
+		switch {
+		case r.URL.Path == LoginPath:
+			a.login(w, r)
+			return
+		case r.URL.Path == LogoutPath:
+			a.logout(w, r)
+			return
+		case a.open[r.URL.Path] && (r.Method == http.MethodGet || r.Method == http.MethodHead):
+			next.ServeHTTP(w, r)
+			return
+		}
+		p, err := a.prove(r)
+		if err != nil {
+			a.refuse(w, r, asDenied(err))
+			return
+		}
+		a.serve(w, r, p, next)
+	})
+}
+
+func asDenied(err error) *Denied {
+	var d *Denied
+	if errors.As(err, &d) {
+		return d
+	}
+	return denied(http.StatusUnauthorized, "unauthorized", "who asks could not be proved")
+}
+
+// serve runs next for as long as p holds.
+func (a *Access) serve(w http.ResponseWriter, r *http.Request, p *proof, next http.Handler) {
+	ctx := service.WithCaller(r.Context(), &p.caller)
+	if p.token == nil && p.session == "" && p.caller.Until.IsZero() {
+		next.ServeHTTP(w, r.WithContext(ctx))
+		return
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	done := make(chan struct{})
+	over := make(chan struct{})
+	check := time.AfterFunc(a.lookAgain(p), func() {
+		defer close(over)
+		for a.still(p) == nil {
+			select {
+			case <-done:
+				return
+			case <-time.After(a.lookAgain(p)):
+			}
+		}
+		cancel(errOver)
+		a.tell(slog.LevelInfo, "access.over", "caller", p.caller.Name)
+		c := http.NewResponseController(w)
+		_ = c.SetReadDeadline(a.o.Now()) // the handler may be waiting for a body
+		_ = c.SetWriteDeadline(a.o.Now().Add(farewell))
+	})
+	defer func() {
+		close(done)
+		if !check.Stop() {
+			<-over // nothing touches w after its handler
+		}
+	}()
+	next.ServeHTTP(w, r.WithContext(ctx))
+}
+
+// lookAgain is when to ask whether a proof still holds.
+func (a *Access) lookAgain(p *proof) time.Duration {
+	wait := rereadAfter
+	if u := p.caller.Until; !u.IsZero() {
+		wait = min(wait, u.Sub(a.o.Now()))
+	}
+	return max(wait, time.Millisecond)
+}

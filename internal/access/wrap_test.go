@@ -1,0 +1,180 @@
+package access
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"runloop.dev/rlp/internal/service"
+)
+
+// follow asks for something that goes on, and returns after how long it ended;
+// 0 if it went on for two hours.
+func follow(t *testing.T, k *kit, r *http.Request) time.Duration {
+	t.Helper()
+	start := time.Now()
+	ended := time.Duration(0)
+	h := k.Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if service.CallerOf(r.Context()) == nil {
+			t.Error("nobody follows")
+		}
+		select {
+		case <-r.Context().Done():
+			ended = time.Since(start)
+		case <-time.After(2 * time.Hour):
+		}
+	}))
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	if w.Code != http.StatusOK {
+		t.Fatalf("not let in: %d %s", w.Code, w.Body)
+	}
+	return ended
+}
+
+// What a token opened ends with it: when it expires, when it is revoked, when
+// its file is gone, when it may less.
+func TestOpenStreamsEndWithTheirToken(t *testing.T) {
+	const later = 10 * time.Minute
+	for name, c := range map[string]struct {
+		expires time.Duration
+		do      func(s *Store, id string) error
+		ends    bool
+	}{
+		"control: a good one":   {3 * time.Hour, nil, false},
+		"control: for ever":     {0, nil, false},
+		"expires":               {later, nil, true},
+		"revoked":               {0, func(s *Store, id string) error { _, err := s.Revoke(id); return err }, true},
+		"gone":                  {0, func(s *Store, id string) error { return removeFile(s.path(id)) }, true},
+		"readable by others":    {0, func(s *Store, id string) error { return loosen(s.path(id)) }, true},
+		"its folder can't be":   {0, func(s *Store, _ string) error { return loosen(s.dir) }, true},
+		"it may less, no write": {0, func(s *Store, id string) error { return edit(s.path(id), `["run", "read"]`, `["read"]`) }, true},
+		"of another tenant":     {0, func(s *Store, id string) error { return edit(s.path(id), `"acme"`, `"other"`) }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				k := kitOf(t, nil)
+				made, text := k.token(t, func(o *Token) {
+					if c.expires > 0 {
+						o.Expires = time.Now().Add(c.expires)
+					}
+				})
+				if c.do != nil {
+					time.AfterFunc(later, func() {
+						if err := c.do(OpenStore(k.store.dir, time.Now), made.ID); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				ended := follow(t, k, bearer(t, text))
+				if c.ends && (ended < later || ended > later+3*rereadAfter) || !c.ends && ended != 0 {
+					t.Errorf("ended after %v", ended)
+				}
+			})
+		})
+	}
+}
+
+// Whoever is let in is in the context, and nobody else is let through.
+func TestWrap(t *testing.T) {
+	k := kitOf(t, nil)
+	_, text := k.token(t, nil)
+	var seen []string
+	h := k.Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		name := "nobody"
+		if c := service.CallerOf(r.Context()); c != nil {
+			name = c.Name
+		}
+		seen = append(seen, name)
+	}))
+	for _, c := range []struct {
+		r      *http.Request
+		path   string
+		status int
+		want   string
+	}{
+		{bearer(t, text), "/runs", 200, "token:ci"},
+		{request(t), "/healthz", 200, "nobody"},
+		{request(t), "/readyz", 200, "nobody"},
+		{request(t), "/openapi.json", 200, "nobody"},
+		{request(t), "/runs", 401, ""},
+		{request(t), "/metrics", 401, ""},
+		{request(t), "/healthz/../runs", 401, ""},
+		{request(t), "//healthz", 401, ""},
+		{request(t), "/healthz/", 401, ""},
+		{request(t, "Origin", "https://evil.example"), "/healthz", 403, ""},
+		{bearer(t, text, "Origin", "https://evil.example"), "/runs", 403, ""},
+	} {
+		seen = nil
+		c.r.URL.Path = c.path
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, c.r)
+		if got := strings.Join(seen, " "); w.Code != c.status || got != c.want {
+			t.Errorf("%s: %d %q, want %d %q", c.path, w.Code, got, c.status, c.want)
+		}
+		if w.Code == 401 && (w.Header().Get("WWW-Authenticate") == "" || !strings.Contains(w.Body.String(), `"error":"unauthorized"`) || w.Header().Get("Cache-Control") != "no-store") {
+			t.Errorf("%s: %v %s", c.path, w.Header(), w.Body)
+		}
+	}
+	post := request(t)
+	post.Method, post.URL.Path = "POST", "/healthz"
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, post)
+	if w.Code != 401 {
+		t.Errorf("an open path may be written: %d", w.Code)
+	}
+	evil := bearer(t, text)
+	evil.Host = "evil.example:8770"
+	w = httptest.NewRecorder()
+	h.ServeHTTP(w, evil)
+	if w.Code != http.StatusMisdirectedRequest {
+		t.Errorf("another host: %d", w.Code)
+	}
+}
+
+// A handler that reads a body from somebody who is nobody any more stops, and
+// nothing touches a connection after its handler.
+func TestAHandlerThatWaitsForABodyStops(t *testing.T) {
+	k := kitOf(t, nil)
+	made, text := k.token(t, nil)
+	reading := make(chan struct{})
+	stopped := make(chan error, 1)
+	server := httptest.NewUnstartedServer(k.Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		close(reading)
+		_, err := r.Body.Read(make([]byte, 1))
+		stopped <- err
+	})))
+	server.Config.ConnContext = k.ConnContext
+	server.Start()
+	t.Cleanup(server.Close)
+	body := &endless{done: make(chan struct{})}
+	defer close(body.done)
+	r, err := http.NewRequestWithContext(context.Background(), "POST", server.URL+"/run", body)
+	must(t, err)
+	r.Header.Set("Authorization", "Bearer "+text)
+	go func() {
+		if resp, err := http.DefaultClient.Do(r); err == nil {
+			_ = resp.Body.Close()
+		}
+	}()
+	<-reading
+	_, err = k.store.Revoke(made.ID)
+	must(t, err)
+	select {
+	case err := <-stopped:
+		if err == nil {
+			t.Error("it read something")
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("it still reads")
+	}
+}
+
+// endless is a body that never comes.
+type endless struct{ done chan struct{} }
+
+func (e *endless) Read([]byte) (int, error) { <-e.done; return 0, context.Canceled }
