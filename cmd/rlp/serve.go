@@ -101,6 +101,9 @@ func (a *app) serve(ctx context.Context, f serveFlags) (err error) {
 		return err
 	}
 	defer lock.Close()
+	if err := s.keys(ctx); err != nil {
+		return err
+	}
 	if err := s.listen(ctx); err != nil {
 		return err
 	}
@@ -155,7 +158,7 @@ func (s *server) until(ctx context.Context) error {
 	}
 	h := &http.Server{
 		Handler: s.wired.handler, ReadHeaderTimeout: headTime, IdleTimeout: idleTime, MaxHeaderBytes: mostHead,
-		BaseContext: func(net.Listener) context.Context { return base }, ConnContext: s.wired.connection,
+		BaseContext: func(net.Listener) context.Context { return base }, ConnContext: s.connection,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
 	failed := make(chan error, len(s.listeners))
@@ -185,10 +188,8 @@ func (s *server) until(ctx context.Context) error {
 
 // drain lets what was begun end, for as long as the operator says.
 func (s *server) drain(base context.Context) error {
-	if s.wired.drain == nil {
-		return nil
-	}
-	if err := s.wired.drain(base); err != nil {
+	defer s.wired.mcp.Close()
+	if err := s.wired.service.Drain(base); err != nil {
 		return &statusError{launcher.StatusFinding, fmt.Errorf("ending the runs: %w", err)}
 	}
 	return nil
@@ -201,7 +202,7 @@ func (s *server) ready() {
 		addresses = append(addresses, l.url)
 	}
 	grant := cmp.Or(s.config.Security.RunGrant, httpGrant+" (HTTP), "+mcpGrant+" (MCP)")
-	who := s.wired.whoMayAsk
+	who := s.whoMayAsk()
 	s.log.Info("serving", "addresses", addresses, "grant", grant, "who", who, "workers", s.workers(), "version", version)
 	switch {
 	case s.app.json:

@@ -23,7 +23,7 @@ import (
 type knownAgent struct {
 	folder, manifest fileState
 	bundle           *bundles.Bundle // without its files
-	problem          string
+	problem          error
 }
 
 // Agents implements [service.Host].
@@ -49,8 +49,9 @@ func (h *host) Agents(_ context.Context, who *service.Caller) ([]service.Agent, 
 func (h *host) agent(a *app, at home.Home, who *service.Caller, name string) service.Agent {
 	path := filepath.Join(at.Agents(), name)
 	k := h.know(path)
-	d := service.Agent{Name: name, Problem: k.problem, Families: []string{}}
+	d := service.Agent{Name: name, Families: []string{}}
 	if k.bundle == nil {
+		d.Problem = reason(who, k.problem)
 		return d
 	}
 	m := k.bundle.Manifest
@@ -65,7 +66,7 @@ func (h *host) agent(a *app, at home.Home, who *service.Caller, name string) ser
 	}
 	plan, err := h.planFor(a, who, path, k.bundle)
 	if err != nil {
-		d.Problem = h.unavailable(who, err).Error()
+		d.Problem = reason(who, err)
 		return d
 	}
 	d.ReadOnly = true
@@ -122,7 +123,7 @@ func (h *host) know(path string) knownAgent {
 	}
 	b, err := bundles.Open(path)
 	if err != nil {
-		now.problem = problemOf(err).text()
+		now.problem = err
 	} else {
 		light := *b
 		light.Wasm, light.Files = nil, nil

@@ -34,6 +34,8 @@ type host struct {
 	calls  map[string][]string   // imports of a module, by its digest
 	known  map[string]knownAgent // by path
 	opened map[string]*keptStore // by tenant, for as long as this host is
+
+	lane laneTrial
 }
 
 var _ service.Host = (*host)(nil)
@@ -240,8 +242,13 @@ func (h *host) callsOf(b *bundles.Bundle) ([]string, error) {
 // of this host. Who does not operate is told no path of it.
 func (h *host) unavailable(who *service.Caller, err error) error {
 	h.log.Error("unavailable", "tenant", who.Tenant, "caller", who.Name, "message", printable(problemOf(err).text()))
+	return &service.UnavailableError{Why: errors.New(reason(who, err))}
+}
+
+// reason is what a caller is told of such an error.
+func reason(who *service.Caller, err error) string {
 	if who.Can(service.Operate) {
-		return &service.UnavailableError{Why: errors.New(problemOf(err).text())}
+		return problemOf(err).text()
 	}
-	return &service.UnavailableError{Why: errors.New("the operator's files do not let it be launched; the log of the service says why")}
+	return "the operator's files do not let it be launched; the log of the service says why"
 }

@@ -92,6 +92,9 @@ func (s *server) addTCP(l net.Listener) error {
 		return errors.Join(err, l.Close(), s.close())
 	}
 	url := l.Addr().String()
+	if tcp, is := l.Addr().(*net.TCPAddr); is {
+		s.wired.port = uint16(tcp.Port) // the one that was given where any would do
+	}
 	if cfg != nil {
 		scheme, l = "https", tls.NewListener(l, cfg)
 	}

@@ -19,7 +19,7 @@ const surfaceVersion = "1"
 
 // Surface implements [service.Host]: what a bundle that asks for everything
 // would be left by all that narrows every request of the caller.
-func (h *host) Surface(_ context.Context, who *service.Caller, d service.Door) (*service.Surface, error) {
+func (h *host) Surface(ctx context.Context, who *service.Caller, d service.Door) (*service.Surface, error) {
 	a := h.as(who.Tenant, io.Discard)
 	c, err := a.outline(who, d)
 	if err != nil {
@@ -36,6 +36,15 @@ func (h *host) Surface(_ context.Context, who *service.Caller, d service.Door) (
 	terms := plan.Effective.Constraints().Map()
 	for f := range caps.NumFamilies {
 		s.Families = append(s.Families, surfaceOf(plan, f, terms))
+	}
+	if exec := &s.Families[caps.Exec]; exec.Available {
+		has, err := h.lane.tried(ctx, a, c)
+		if err != nil {
+			return nil, h.unavailable(who, err)
+		}
+		if !has { // a run that holds it ends with 78
+			exec.Available, exec.TakenBy, exec.Verbs, exec.Constraints = false, "lane", []string{}, nil
+		}
 	}
 	return s, nil
 }

@@ -5,38 +5,166 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
+	"time"
 
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/caps/policy"
+	"runloop.dev/rlp/internal/access"
+	"runloop.dev/rlp/internal/console"
+	"runloop.dev/rlp/internal/home"
+	"runloop.dev/rlp/internal/mcpserver"
+	"runloop.dev/rlp/internal/service"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/secrets"
 )
 
 // wiring is the rooms that a service is made of, put together.
 type wiring struct {
-	handler    http.Handler
-	connection func(context.Context, net.Conn) context.Context
-	drain      func(context.Context) error
-	whoMayAsk  string
+	service *service.Service
+	access  *access.Access
+	mcp     *mcpserver.Server
+	tokens  *access.Store
+	proofs  int // what may be shown by who is not known by the connection
+	token   string
+	port    uint16
+	handler http.Handler
 }
 
-// assemble puts the rooms together.
-func (s *server) assemble(context.Context) error {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, `{"status":"ok"}`) })
-	s.wired = wiring{handler: mux, whoMayAsk: "nobody yet"}
+// tokensDir is the folder of the records of tokens.
+func tokensDir(h home.Home) string { return filepath.Join(h.Dir(), "tokens") }
+
+// keys finds what callers can prove themselves by.
+func (s *server) keys(ctx context.Context) error {
+	w := &s.wired
+	w.tokens = access.OpenStore(tokensDir(s.at), time.Now)
+	good, err := w.tokens.Good()
+	if err != nil {
+		return inputErr(err)
+	}
+	w.proofs = good
+	if text := s.config.Serve.TokenSecret; text != "" {
+		if w.token, err = s.secret(ctx, text); err != nil {
+			return fmt.Errorf("serve.token_secret: %w", err)
+		}
+		w.proofs++
+	}
 	return nil
 }
 
+// secret is the value of a secret of the default tenant.
+func (s *server) secret(ctx context.Context, text string) (string, error) {
+	id, err := secrets.ParseID(text)
+	if err != nil {
+		return "", inputErr(err)
+	}
+	p, err := s.app.secretProvider(s.at, s.config)
+	if err != nil {
+		return "", err
+	}
+	value, err := p.Get(ctx, id)
+	if err != nil {
+		return "", secretsErr(err)
+	}
+	return string(value), nil
+}
+
+// assemble puts the rooms together.
+func (s *server) assemble(context.Context) (err error) {
+	w := &s.wired
+	w.service = service.New(service.Options{
+		Host: s.host, Workers: s.workers(), Queue: int(s.config.Serve.Queue), Grace: s.config.Serve.GraceTime(), Now: time.Now, Log: s.log,
+	})
+	w.access, err = access.New(access.Options{
+		Tokens: w.tokens, UID: os.Getuid(), Tenant: home.DefaultTenant, OperatorToken: w.token, Layers: s.host.tokenLayers,
+		Hosts: s.config.Serve.Hosts, Port: w.port, BehindProxy: s.config.Serve.BehindProxy, Now: time.Now, Log: s.log,
+	})
+	if err != nil {
+		return inputErr(err)
+	}
+	w.mcp = mcpserver.New(mcpserver.Options{Service: w.service, Host: s.host, Version: version, Now: time.Now, Log: s.log})
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", w.mcp)
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, `{"status":"ok"}`) })
+	mux.Handle("/", console.New(console.Options{Runs: w.service, Host: s.host, Now: time.Now, Log: s.log}))
+	w.handler = w.access.Wrap(mux)
+	return nil
+}
+
+// whoMayAsk says it in words.
+func (s *server) whoMayAsk() string {
+	who := "user " + fmt.Sprint(os.Getuid()) + " of this machine"
+	switch n := s.wired.proofs; {
+	case n == 1:
+		who += ", and the holder of one token"
+	case n > 1:
+		who += fmt.Sprintf(", and the holders of %d tokens", n)
+	}
+	return who
+}
+
+// tokenLayers reads what a token narrows.
+func (h *host) tokenLayers(_ context.Context, t *access.Token) ([]*caps.Layer, error) {
+	a := h.as(t.Tenant, h.app.stderr)
+	c := &composition{}
+	if err := a.settle(c); err != nil {
+		return nil, err
+	}
+	var layers []*caps.Layer
+	for _, name := range t.Profiles {
+		p, err := a.profile(c, name)
+		if err != nil {
+			return nil, err
+		}
+		layer := *p.Layer
+		layer.Name = t.Caller()
+		layers = append(layers, &layer)
+	}
+	if t.Grant == "" {
+		return layers, nil
+	}
+	o, findings := policy.ParseLayer(t.Caller(), t.Caller(), []byte(t.Grant), a.options(c.home, c.config))
+	if err := policy.AsError(findings); err != nil {
+		return nil, inputErr(err)
+	}
+	if len(o.Params) > 0 {
+		return nil, inputErr(errors.New("[params] in the grant of a token fill in nothing; take them out"))
+	}
+	return append(layers, o.Layer), nil
+}
+
 // tls is the configuration of the TCP listener; nil: it speaks plainly.
-func (s *server) tls() (*tls.Config, error) { return nil, nil }
+func (s *server) tls() (*tls.Config, error) {
+	v := s.config.Serve
+	if v.TLSCert == "" && v.TLSKey == "" {
+		if v.ClientCA != "" {
+			return nil, inputErr(errors.New("serve.client_ca takes effect with serve.tls_cert and serve.tls_key alone; set them, or take it out"))
+		}
+		return nil, nil
+	}
+	cfg, err := access.TLSConfig(v.TLSCert, v.TLSKey, v.ClientCA)
+	if err != nil {
+		return nil, inputErr(err)
+	}
+	return cfg, nil
+}
 
 // mayListen refuses an address where strangers could ask.
 func (s *server) mayListen(address string) error {
-	host, _, err := net.SplitHostPort(address)
-	ip := net.ParseIP(host)
-	if err == nil && (host == "localhost" || ip != nil && ip.IsLoopback()) {
-		return nil
+	port, err := access.Listener{Addr: address, TLS: s.config.Serve.TLSCert != "", BehindProxy: s.config.Serve.BehindProxy, Proofs: s.wired.proofs}.Check()
+	if err != nil {
+		return &statusError{launcher.StatusPolicy, err}
 	}
-	return &statusError{launcher.StatusPolicy, fmt.Errorf("%s is beyond this machine", address)}
+	s.wired.port = port
+	return nil
+}
+
+// connection makes what is known of whoever connects known to their requests.
+func (s *server) connection(ctx context.Context, c net.Conn) context.Context {
+	return s.wired.access.ConnContext(ctx, c)
 }

@@ -1,0 +1,58 @@
+//go:build !slim
+
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"runloop.dev/rlp/internal/lane"
+)
+
+// laneTriedFor is how long it counts whether this machine has a lane.
+const laneTriedFor = time.Minute
+
+// A laneTrial is whether programs could be kept from what they must be kept from.
+type laneTrial struct {
+	mu   sync.Mutex
+	name string // that was tried
+	at   time.Time
+	has  bool
+}
+
+// tried tries the lane that requests would run programs in, unless that was done a
+// moment ago.
+func (t *laneTrial) tried(ctx context.Context, a *app, c *composition) (bool, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	name := c.config.Exec.Lane
+	if name == "auto" && len(c.config.Exec.Asked) > 0 {
+		name = "container"
+	}
+	if name == t.name && time.Since(t.at) < laneTriedFor {
+		return t.has, nil
+	}
+	dir, err := os.MkdirTemp("", "rlp-lane")
+	if err != nil {
+		return false, err
+	}
+	id := uuid.NewString()
+	l, err := lane.Open(ctx, name, lane.Config{
+		Work: filepath.Join(dir, id, "run"), ID: id, Self: a.confineCommand(c.home), Bounds: bounds(c.config.Exec), Container: a.containerConfig(c.config.Exec),
+	})
+	if err == nil {
+		err = l.Close()
+	}
+	var missing *lane.UnsupportedError
+	t.name, t.at, t.has = name, time.Now(), !errors.As(err, &missing)
+	if missing != nil {
+		err = nil
+	}
+	return t.has && err == nil, errors.Join(err, os.RemoveAll(dir))
+}
