@@ -176,7 +176,9 @@ func TestOneCallerCannotFillTheQueue(t *testing.T) {
 	close(p.release)
 }
 
-// A request that is refused is not queued.
+// A request that is refused is not queued: what is wrong with it goes back by field.
+//
+//rlp:holds A54
 func TestSubmitRefuses(t *testing.T) {
 	why := service.FieldErrors{{Field: "limits.max_steps", Why: "must be a number"}}
 	launched := false
