@@ -1,0 +1,103 @@
+//go:build !slim
+
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"runloop.dev/rlp/internal/access"
+)
+
+func (a *app) tokenListCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List tokens of every tenant: whose they are, what they may, when they end", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return a.tokenList() },
+	}
+}
+
+// A tokenRow is a token as JSON; Token itself is there when it was made alone.
+type tokenRow struct {
+	ID         string   `json:"id"`
+	Token      string   `json:"token,omitempty"`
+	Name       string   `json:"name,omitempty"`
+	Tenant     string   `json:"tenant,omitempty"`
+	May        []string `json:"may,omitempty"`
+	State      string   `json:"state"` // good, expired, revoked, or unreadable
+	Profiles   []string `json:"profiles,omitempty"`
+	Grant      string   `json:"grant,omitempty"`
+	CertName   string   `json:"cert_name,omitempty"`
+	CertSHA256 string   `json:"cert_sha256,omitempty"`
+	Created    string   `json:"created,omitempty"`
+	Expires    string   `json:"expires,omitempty"`
+	Revoked    string   `json:"revoked,omitempty"`
+	LastUsed   string   `json:"last_used,omitempty"`
+	Problem    string   `json:"problem,omitempty"`
+}
+
+func tokenRowOf(l access.Listed, now time.Time) tokenRow {
+	at := func(t time.Time) string {
+		if t.IsZero() {
+			return ""
+		}
+		return t.UTC().Format(time.RFC3339)
+	}
+	r := tokenRow{ID: l.ID, LastUsed: at(l.Used), State: "unreadable"}
+	if l.Err != nil {
+		r.Problem = l.Err.Error()
+	}
+	if t := l.Token; t != nil {
+		r.Name, r.Tenant, r.May, r.State = t.Name, t.Tenant, access.RightsOf(t.May), t.State(now)
+		r.Profiles, r.Grant, r.CertName, r.CertSHA256 = t.Profiles, t.Grant, t.CertName, t.CertHash
+		r.Created, r.Expires, r.Revoked = at(t.Created), at(t.Expires), at(t.Revoked)
+	}
+	return r
+}
+
+func (a *app) tokenList() error {
+	store, _, err := a.tokenStore()
+	if err != nil {
+		return err
+	}
+	list, err := store.List()
+	if err != nil {
+		return inputErr(fmt.Errorf("listing the tokens: %w", err))
+	}
+	rows := make([]tokenRow, 0, len(list))
+	for _, l := range list {
+		rows = append(rows, tokenRowOf(l, time.Now()))
+	}
+	if a.json {
+		return a.printJSON(map[string]any{"tokens": rows})
+	}
+	if len(rows) == 0 {
+		if !a.quiet {
+			fmt.Fprintln(a.stderr, "rlp: there are no tokens; rlp token new makes one")
+		}
+		return nil
+	}
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "ID\tNAME\tTENANT\tMAY\tSTATE\tENDS\tLAST USED\tNARROWED BY")
+	for _, r := range rows {
+		by := r.Profiles
+		if r.Grant != "" {
+			by = append(by, "grant")
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, cmp.Or(r.Name, "-"), cmp.Or(r.Tenant, "-"), cmp.Or(strings.Join(r.May, ","), "-"),
+			r.State, cmp.Or(r.Expires, "never"), cmp.Or(r.LastUsed, "never"), cmp.Or(strings.Join(by, ","), "-"))
+	}
+	if err := w.Flush(); err != nil {
+		return fmt.Errorf("printing: %w", err)
+	}
+	for _, r := range rows {
+		if r.Problem != "" {
+			fmt.Fprintf(a.stderr, "rlp: %s lets nobody in: %s\n", r.ID, printable(r.Problem))
+		}
+	}
+	return nil
+}
