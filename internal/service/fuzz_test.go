@@ -94,7 +94,7 @@ func (m *machine) do(op byte) {
 			go func() { m.drained <- m.s.Drain(context.Background()) }()
 		}
 		if arg == 30 {
-			time.Sleep(600 * time.Millisecond)
+			<-time.After(600 * time.Millisecond) // of the bubble
 		}
 	}
 }
@@ -197,7 +197,7 @@ func (m *machine) end() {
 	if m.drained == nil {
 		m.do(31<<3 | 7)
 	}
-	time.Sleep(2 * time.Second) // the grace is over
+	<-time.After(2 * time.Second) // the grace is over
 	synctest.Wait()
 	for range m.runs {
 		m.finish(0, "ok") // the stubborn ones
