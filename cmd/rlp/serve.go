@@ -104,6 +104,9 @@ func (a *app) serve(ctx context.Context, f serveFlags) (err error) {
 	if err := s.keys(ctx); err != nil {
 		return err
 	}
+	if _, err := s.host.Log(ctx, home.DefaultTenant); err != nil { // what an earlier one left in journals is taken in
+		return &statusError{launcher.StatusUnavailable, err}
+	}
 	if err := s.listen(ctx); err != nil {
 		return err
 	}

@@ -87,6 +87,30 @@ func (h *host) Log(ctx context.Context, tenant string) (service.Log, error) {
 	return k.kb, nil
 }
 
+// ready says why no run could be recorded now.
+func (h *host) ready(ctx context.Context) error {
+	log, err := h.Log(ctx, home.DefaultTenant)
+	if err != nil {
+		return err
+	}
+	if _, err := log.Head(ctx); err != nil {
+		return fmt.Errorf("the audit log: %w", err)
+	}
+	at, err := h.as(home.DefaultTenant, io.Discard).home()
+	if err == nil {
+		err = home.Make(at.Log())
+	}
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(at.Log(), ".ready-*")
+	if err != nil {
+		return fmt.Errorf("nothing can be written into the home: %w", err)
+	}
+	_, err = f.WriteString("x")
+	return errors.Join(err, f.Close(), os.Remove(f.Name()))
+}
+
 // lookEach is how often journals are looked for that other processes left.
 const lookEach = time.Second
 

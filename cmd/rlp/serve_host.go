@@ -35,13 +35,14 @@ type host struct {
 	known  map[string]knownAgent // by path
 	opened map[string]*keptStore // by tenant, for as long as this host is
 
-	lane laneTrial
+	lane      laneTrial
+	unpacking chan struct{}
 }
 
 var _ service.Host = (*host)(nil)
 
 func newHost(a *app, dir string, log *slog.Logger) *host {
-	return &host{app: a, home: dir, log: log, calls: map[string][]string{}, known: map[string]knownAgent{}, opened: map[string]*keptStore{}}
+	return &host{app: a, home: dir, log: log, calls: map[string][]string{}, known: map[string]knownAgent{}, opened: map[string]*keptStore{}, unpacking: make(chan struct{}, unpackedAtime)}
 }
 
 // as is an invocation for a tenant. Nobody sits at a terminal for it, and what it
@@ -87,7 +88,7 @@ func (h *host) compose(a *app, who *service.Caller, q *service.Request, begin se
 		return nil, h.unavailable(who, err)
 	}
 	if q.Bundle != nil {
-		b, err := bundles.Read("bundle", q.Bundle)
+		b, err := h.unpack(q.Bundle)
 		if err != nil {
 			return nil, service.FieldErrors{{Field: "bundle", Why: problemOf(err).text()}}
 		}
@@ -130,6 +131,38 @@ func (h *host) compose(a *app, who *service.Caller, q *service.Request, begin se
 		return nil, unset
 	}
 	return c, nil
+}
+
+// Bounds of archives that come with requests: how many are unpacked at a time,
+// and to how much.
+const (
+	unpackedAtime = 2
+	mostUnpacked  = 128 << 20
+)
+
+// unpack verifies an archive, and keeps of it no more than a launch needs.
+func (h *host) unpack(archive []byte) (*bundles.Bundle, error) {
+	h.unpacking <- struct{}{}
+	defer func() { <-h.unpacking }()
+	b, err := bundles.Read("bundle", archive)
+	if err != nil {
+		return nil, err
+	}
+	all := 0
+	for _, data := range b.Files {
+		all += len(data)
+	}
+	if all > mostUnpacked {
+		return nil, fmt.Errorf("it unpacks to more than %d MiB; install it with rlp agent install, and name the agent", mostUnpacked>>20)
+	}
+	files := map[string][]byte{}
+	for _, t := range b.Tools {
+		for _, name := range t.Schemas {
+			files[name] = b.Files[name]
+		}
+	}
+	b.Files = files
+	return b, nil
 }
 
 // Launch implements [service.Host].
