@@ -40,7 +40,7 @@ func chromium() string {
 	return ""
 }
 
-// open opens a tab on h; nil where there is no browser, and the test is smaller.
+// open opens a tab, on h if there is one; nil where there is no browser, and the test is smaller.
 func open(t testing.TB, h http.Handler) *browser {
 	t.Helper()
 	path := chromium()
@@ -48,8 +48,12 @@ func open(t testing.TB, h http.Handler) *browser {
 		t.Log("chromium is not installed (.ci/setup installs it): pages are not tried in a browser")
 		return nil
 	}
-	srv := httptest.NewServer(h)
-	t.Cleanup(srv.Close)
+	base := ""
+	if h != nil {
+		srv := httptest.NewServer(h)
+		t.Cleanup(srv.Close)
+		base = srv.URL
+	}
 	opts := append([]chromedp.ExecAllocatorOption{}, chromedp.Headless, chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck, chromedp.DisableGPU,
 		chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()), chromedp.WindowSize(1280, 860), chromedp.Flag("hide-scrollbars", true), chromedp.Flag("disable-dev-shm-usage", true),
 		chromedp.Flag("force-color-profile", "srgb"), chromedp.WSURLReadTimeout(time.Minute))
@@ -60,7 +64,7 @@ func open(t testing.TB, h http.Handler) *browser {
 	t.Cleanup(cancel)
 	ctx, cancel := chromedp.NewContext(alloc)
 	t.Cleanup(cancel)
-	b := &browser{TB: t, ctx: ctx, base: srv.URL}
+	b := &browser{TB: t, ctx: ctx, base: base}
 	if err := chromedp.Listen(ctx, b.hear); err != nil {
 		t.Fatal(err)
 	}

@@ -50,7 +50,7 @@ func everyPage(s *stage, id string) []string {
 	return list
 }
 
-// Row K57, in pages: what an agent writes is text. Every element and attribute
+// What an agent writes is text: every element and attribute
 // of a page is one that a template has.
 func TestWhatAgentsWriteIsText(t *testing.T) {
 	s, id := ofHostile(t, hostile)

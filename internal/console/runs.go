@@ -105,7 +105,7 @@ func (c *console) list(ctx context.Context, caller *service.Caller, l *runList, 
 		return err
 	}
 	seen, oldest := 0, ""
-	for s, err := range log.Runs(ctx, kb.RunQuery{Before: before, Agent: l.Agent, Limit: runReach}) {
+	for s, err := range log.Runs(ctx, kb.RunQuery{Before: before, Agent: l.Agent, Limit: l.reach()}) {
 		if err != nil {
 			return err
 		}
@@ -124,7 +124,7 @@ func (c *console) list(ctx context.Context, caller *service.Caller, l *runList, 
 			break
 		}
 	}
-	l.Reached = seen == runReach
+	l.Reached = seen == l.reach()
 	for _, row := range known { // that are not in the log yet
 		if l.wants(&row) && (oldest == "" || row.ID > oldest || len(l.Rows) < runRows) {
 			l.Rows = append(l.Rows, row)
@@ -133,6 +133,14 @@ func (c *console) list(ctx context.Context, caller *service.Caller, l *runList, 
 	slices.SortFunc(l.Rows, func(a, b runRow) int { return strings.Compare(b.ID, a.ID) })
 	l.Rows = l.Rows[:min(len(l.Rows), runRows)]
 	return nil
+}
+
+// reach is how many stored runs are looked at for one page.
+func (l *runList) reach() int {
+	if l.State == "" {
+		return runRows
+	}
+	return runReach
 }
 
 func (l *runList) wants(r *runRow) bool {
