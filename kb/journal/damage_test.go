@@ -262,7 +262,7 @@ func FuzzReader(f *testing.F) {
 		if err := errors.Join(err, file.Truncate(int64(len(p)))); err != nil {
 			t.Fatal(err)
 		}
-		r := newReader(file, "run1", key, codec, State{})
+		r := newReader(file, "run1", key, codec, key.seed("run1"))
 		for i := 0; ; i++ {
 			rec, err := r.Next()
 			if err != nil {

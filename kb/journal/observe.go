@@ -77,7 +77,7 @@ func (o *observer) onTime() {
 func (o *observer) look(end int64) error {
 	if o.reader == nil {
 		j := o.journal
-		o.reader = newReader(j.file, j.path, j.secret, j.codec, State{})
+		o.reader = newReader(j.file, j.path, j.secret, j.codec, j.seed)
 	}
 	o.reader.end = end
 	for !o.enough {

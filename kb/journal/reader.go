@@ -36,7 +36,8 @@ type Reader struct {
 	run    string
 	state  State
 	seed   uint64
-	hasher *blake3.Hasher
+	key    *secret
+	hasher *blake3.Hasher // of ten KiB: made at the first decision whose arguments are its target
 	codec  *audit.Codec
 
 	buf []byte // bytes of the file from state.Offset on
@@ -67,13 +68,14 @@ func OpenReader(dir, run string, state State) (*Reader, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("opening the journal %s: %w", path, err), f.Close())
 	}
-	return newReader(f, path, key, codec, state), nil
+	r := newReader(f, path, key, codec, key.seed(run))
+	r.state = state
+	return r, nil
 }
 
-func newReader(f *os.File, path string, key *secret, codec *audit.Codec, s State) *Reader {
-	run := filepath.Base(path)
-	h := key.hasher()
-	return &Reader{file: f, run: run, state: s, seed: seedOf(h, run), hasher: h, codec: codec}
+// newReader reads from the beginning.
+func newReader(f *os.File, path string, key *secret, codec *audit.Codec, seed uint64) *Reader {
+	return &Reader{file: f, run: filepath.Base(path), seed: seed, key: key, codec: codec}
 }
 
 // Close closes the file.
@@ -244,6 +246,9 @@ func (r *Reader) decision(f frame) (*audit.Record, error) {
 	if b.args != nil {
 		copy(d.ArgsHash[:], b.args)
 	} else {
+		if r.hasher == nil {
+			r.hasher = r.key.hasher()
+		}
 		d.ArgsHash = hashArgs(r.hasher, d.Op, b.target)
 	}
 	if rec.Kept {
