@@ -117,6 +117,7 @@ type view struct {
 	Nav      string
 	Tenant   string
 	Who      string
+	ByToken  bool // it is nobody of this host
 	Operates bool
 	Now      time.Time
 	Problem  *problem
@@ -149,7 +150,7 @@ func (c *console) serve(p page) http.Handler {
 			return
 		}
 		if caller != nil {
-			v.Tenant, v.Who = caller.Tenant, caller.Name
+			v.Tenant, v.Who, v.ByToken = caller.Tenant, caller.Name, !ofHost(caller)
 		}
 		v.Operates, v.Now = caller.Can(service.Operate), c.Now().UTC()
 		c.write(w, r, v)

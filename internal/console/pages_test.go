@@ -198,6 +198,10 @@ func TestWhoMayRead(t *testing.T) {
 		}
 	}
 	reader := &service.Caller{Name: "token:x", Tenant: "default", May: service.Read}
+	_, body := ask(t, as(h, reader), "/", nil)
+	want(t, body, `action="/logout"`, "token:x")
+	_, body = ask(t, as(h, operator()), "/", nil)
+	want(t, body, "!/logout")
 	if resp, _ := ask(t, as(h, reader), "/ui/lanes", url.Values{}); resp.StatusCode != http.StatusForbidden {
 		t.Errorf("a reader tried the lanes: %d", resp.StatusCode)
 	}
