@@ -51,8 +51,9 @@ type Begin struct {
 	// "run.compiled", "run.running", "run.ended"; of delegates too, with their
 	// own run_id.
 	Event func(name string, fields map[string]any)
-	// Record receives each decision of the run and of its delegates in order,
-	// some milliseconds after it was made. It must not block.
+	// Record receives the records of the run and of its delegates, decisions and
+	// events, kept or not, each run's in order, some milliseconds after they were
+	// made. A record that is left out is found in the log. It does not block.
 	Record func(*audit.Record)
 	// Inputs are those of the turns after the first; nil: there are none.
 	Inputs launcher.Inputs
@@ -60,7 +61,8 @@ type Begin struct {
 	Stdout, Stderr func([]byte)
 }
 
-// A Log is one tenant's audit log: see [kb.Store], which is one.
+// A Log is one tenant's audit log: see [kb.Store], which is one. It should be a
+// [Tailer] as well.
 type Log interface {
 	Audit(ctx context.Context, f kb.Filter) iter.Seq2[audit.Record, error]
 	Lines(ctx context.Context, f kb.Filter) iter.Seq2[[]byte, error]

@@ -53,18 +53,19 @@ type Load struct {
 type Service struct {
 	opt Options
 
-	mu      sync.Mutex
-	load    Load
-	waiting *queue
-	runs    map[string]*Run // by id: under way, or ended lately
-	ending  int             // runs that neither wait nor have a worker, and have no end yet
-	kept    kept
-	keyed   map[key]*keyed
-	pace    pace
-	idle    chan struct{} // closed when nothing is under way; nil: nobody waits for it
-	feeds   map[string]*feed
-	foreign map[string]*foreign // runs of other processes that are followed, by tenant and id
-	lastID  uint64              // of an event
+	mu       sync.Mutex
+	load     Load
+	waiting  *queue
+	runs     map[string]*Run // by id: under way, or ended lately
+	ending   int             // runs that neither wait nor have a worker, and have no end yet
+	kept     kept
+	keyed    map[key]*keyed
+	saidBusy time.Time // when the log was told so last
+	pace     pace
+	idle     chan struct{} // closed when nothing is under way; nil: nobody waits for it
+	feeds    map[string]*feed
+	foreign  map[string]*foreign // runs of other processes that are followed, by tenant and id
+	lastID   uint64              // of an event
 }
 
 const (

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"runloop.dev/rlp/internal/ident"
 )
@@ -97,10 +98,7 @@ func (s *Service) admit(r *Run, k *key) (*Run, error) {
 	}
 	now := s.load.Running < s.opt.Workers
 	if !now && !s.room(r) {
-		s.load.Busy++
-		after := s.pace.wait(s.waiting.len(), s.opt.Workers)
-		s.opt.Log.LogAttrs(context.Background(), slog.LevelWarn, "busy", slog.String("tenant", r.tenant), slog.String("caller", r.caller.Name), slog.Int("waiting", s.waiting.len()))
-		return nil, &BusyError{after}
+		return nil, s.busy(r)
 	}
 	s.runs[r.id] = r
 	s.remember(r, k)
@@ -112,6 +110,21 @@ func (s *Service) admit(r *Run, k *key) (*Run, error) {
 	}
 	s.waiting.push(r)
 	return r, nil
+}
+
+// busyEvery is how often the log says that there is too much to do.
+const busyEvery = time.Second
+
+// busy turns r away. The caller holds the lock.
+func (s *Service) busy(r *Run) error {
+	s.load.Busy++
+	n := s.waiting.len()
+	if now := s.opt.Now(); now.Sub(s.saidBusy) >= busyEvery {
+		s.saidBusy = now
+		s.opt.Log.LogAttrs(context.Background(), slog.LevelWarn, "busy",
+			slog.String("tenant", r.tenant), slog.String("caller", r.caller.Name), slog.Int("waiting", n), slog.Uint64("turned_away", s.load.Busy))
+	}
+	return &BusyError{s.pace.wait(n, s.opt.Workers)}
 }
 
 // room reports whether r may wait.

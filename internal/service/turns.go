@@ -75,6 +75,13 @@ func (in *inputs) put(p []byte, last bool) error {
 	return nil
 }
 
+// end forgets what nobody will take any more.
+func (in *inputs) end() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.list, in.bytes, in.last = nil, 0, true
+}
+
 // Send gives a run the input of its next turn. With last no other follows; a last
 // call without an input only says so. It takes Launch for one's own runs and
 // Operate for others'. While too many inputs wait it is a [BusyError].

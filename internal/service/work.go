@@ -117,6 +117,9 @@ func (s *Service) finish(r *Run, report *launcher.Report, err error) {
 		s.warn(&st, "run failed", slog.String("kind", fmt.Sprintf("%T", err)))
 	}
 	r.cancel(context.Canceled)
+	if r.inputs != nil {
+		r.inputs.end()
+	}
 	if !st.StartedAt.IsZero() {
 		s.pace.took(st.EndedAt.Sub(st.StartedAt.Time))
 	}
