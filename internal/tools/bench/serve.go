@@ -82,7 +82,12 @@ func measureServe(ctx context.Context, o options) (err error) {
 // agents are those that are asked for: one that ends well, and others that do not.
 func (b *bench) agents() ([]guest, error) {
 	loop := []byte{0x03, 0x40, 0x0c, 0, 0x0b}
-	all := []guest{{name: "tiny"}, {name: "crash"}, {name: "spin"}, {name: "steps", policy: "[capabilities]\ntime = true\n"}}
+	all := []guest{{name: "tiny"}, {name: "crash"}, {name: "spin"}, {name: "steps"}}
+	notes := filepath.Join(b.tmp, "notes")
+	if err := os.MkdirAll(notes, 0o755); err != nil {
+		return nil, err
+	}
+	all[3].policy = fmt.Sprintf("[capabilities]\ntime = true\nfs = [%q]\n", notes)
 	for i, module := range [][]byte{
 		wasm.Says("ok\n"), wasm.Module{Code: []byte{0}, Pages: 1}.Bytes(), wasm.Module{Code: loop, Pages: 1}.Bytes(), wasm.Steps(steps, 5*time.Millisecond),
 	} {
@@ -104,7 +109,7 @@ func (b *bench) serving(ctx context.Context) (*serving, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	// Requests may ask the time: nothing else is granted to any agent here.
+	// What a run is left is what its bundle asks for.
 	if err := os.WriteFile(filepath.Join(dir, "config.toml"), []byte("[security]\nrun_grant = \"operator_full\"\n"), 0o600); err != nil {
 		return nil, err
 	}

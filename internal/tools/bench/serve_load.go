@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -83,27 +84,31 @@ func (s *serving) storm(ctx context.Context) {
 	}
 }
 
-// trouble asks for runs that end badly, one of each kind after the other, until the
+// troubled is how many runs that end badly there are at a time.
+const troubled = 6
+
+// trouble asks for runs that end badly, each kind as often as the others, until the
 // function that it returns is called.
 func (s *serving) trouble(ctx context.Context) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
+	var over atomic.Bool
 	kinds := []func() error{
-		func() error { return s.post(context.WithoutCancel(ctx), `{"agent":"crash"}`, "trap") },
-		func() error {
-			return s.post(context.WithoutCancel(ctx), `{"agent":"spin","limits":{"wall_time_ms":20}}`, "timeout")
-		},
-		func() error { return s.cancelled(context.WithoutCancel(ctx)) },
+		func() error { return s.post(ctx, `{"agent":"crash"}`, "trap") },
+		func() error { return s.post(ctx, `{"agent":"spin","limits":{"wall_time_ms":20}}`, "timeout") },
+		func() error { return s.cancelled(ctx) },
 	}
 	var all sync.WaitGroup
-	var errs []error
-	all.Go(func() {
-		for i := 0; ctx.Err() == nil; i++ {
-			errs = append(errs, kinds[i%len(kinds)]())
-		}
-	})
+	ends := make([][]error, troubled)
+	for i := range ends {
+		all.Go(func() {
+			for !over.Load() {
+				ends[i] = append(ends[i], kinds[i%len(kinds)]())
+			}
+		})
+	}
 	return func() {
-		cancel()
+		over.Store(true)
 		all.Wait()
+		errs := slices.Concat(ends...)
 		s.sample("trouble/runs", float64(len(errs)))
 		s.count("trouble/wrong", errs...)
 	}

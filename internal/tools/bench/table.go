@@ -131,7 +131,8 @@ func (g goal) verdict(s *spread) string {
 // grid writes rows as aligned columns.
 func grid(w io.Writer, rows []row) error {
 	cells := [][]string{{"", "unit", "rlp", "against", "", "times", "95 %", "of minima", "target", ""}}
-	for _, c := range columns {
+	peers := slices.DeleteFunc(slices.Clone(columns), func(c column) bool { return !slices.ContainsFunc(rows, func(r row) bool { return r.has(c) }) })
+	for _, c := range peers {
 		cells[0] = append(cells[0], string(c))
 	}
 	for _, r := range rows {
@@ -144,7 +145,7 @@ func grid(w io.Writer, rows []row) error {
 			line[5], line[6] = number(r.Times.Median), number(r.Times.Low)+"-"+number(r.Times.High)
 			line[7] = number(r.Ours.Least / r.Against.Least)
 		}
-		for _, c := range columns {
+		for _, c := range peers {
 			switch {
 			case r.Peers[string(c)] != nil:
 				line = append(line, cell(r.Peers[string(c)]))
@@ -178,6 +179,11 @@ func grid(w io.Writer, rows []row) error {
 		}
 	}
 	return nil
+}
+
+// has says that a row is about a peer, measured or not.
+func (r row) has(c column) bool {
+	return r.Peers[string(c)] != nil || slices.Contains(r.Missing, string(c))
 }
 
 func cell(s *spread) string {

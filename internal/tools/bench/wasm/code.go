@@ -57,22 +57,23 @@ func Nothing(export string, results []Type) []byte {
 	return Module{Export: export, Results: results, Code: code, Pages: 1}.Bytes()
 }
 
-// Steps is a WASI program that asks for the time so often, and sleeps between.
+// Steps is a WASI program that looks so often at x in its first folder, and sleeps
+// between.
 func Steps(n int, between time.Duration) []byte {
-	const wish, event, count, now = 64, 128, 192, 200
-	wishes := make([]byte, 48) // one: a clock, the monotonic one, from now on
+	const wish, name, event, count, stat = 64, 112, 128, 192, 200
+	wishes := make([]byte, name-wish) // one: a clock, the monotonic one, from now on
 	wishes[16] = 1
 	binary.LittleEndian.PutUint64(wishes[24:], uint64(between))
 	return Module{
 		Imports: []Func{
 			{"wasi_snapshot_preview1", "poll_oneoff", []Type{I32, I32, I32, I32}, []Type{I32}},
-			{"wasi_snapshot_preview1", "clock_time_get", []Type{I32, I64, I32}, []Type{I32}},
+			{"wasi_snapshot_preview1", "path_filestat_get", []Type{I32, I32, I32, I32, I32}, []Type{I32}},
 		},
 		Locals: []Type{I32},
 		Code: Times(0, n, Join(
 			ConstI32(wish), ConstI32(event), ConstI32(1), ConstI32(count), Call(0), Drop(),
-			ConstI32(0), ConstI64(0), ConstI32(now), Call(1), Drop(),
+			ConstI32(3), ConstI32(0), ConstI32(name), ConstI32(1), ConstI32(stat), Call(1), Drop(),
 		)),
-		Pages: 1, At: wish, Data: string(wishes),
+		Pages: 1, At: wish, Data: string(wishes) + "x",
 	}.Bytes()
 }
