@@ -77,7 +77,7 @@ func report(tenant string, q *service.Request, b service.Begin, o launcher.Outco
 	return &launcher.Report{RunID: b.RunID, TraceID: q.TraceID, Tenant: tenant, Agent: q.Agent, Version: "1.0.0", Outcome: o}
 }
 
-var every = service.Launch | service.Read | service.Operate //nolint:gochecknoglobals // a constant
+const every = service.Launch | service.Read | service.Operate
 
 func caller(name, tenant string) *service.Caller {
 	return &service.Caller{Name: name, Tenant: tenant, May: every}

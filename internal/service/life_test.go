@@ -189,6 +189,9 @@ func TestDrainInAHurry(t *testing.T) {
 	})
 }
 
+// count is a mistake.
+func count(of map[string]int) { of["x"]++ }
+
 // misdeeds are launches that do not go well.
 func misdeeds() map[string]struct {
 	launch func() (*launcher.Report, error)
@@ -200,7 +203,7 @@ func misdeeds() map[string]struct {
 	}
 	return map[string]c{
 		"panics":         {func() (*launcher.Report, error) { panic("input 4111-1111") }, service.Failed},
-		"faults":         {func() (*launcher.Report, error) { var m map[string]int; m["x"]++; return nil, nil }, service.Failed},
+		"faults":         {func() (*launcher.Report, error) { count(nil); return nil, nil }, service.Failed},
 		"leaves":         {func() (*launcher.Report, error) { runtime.Goexit(); return nil, nil }, service.Failed},
 		"says nothing":   {func() (*launcher.Report, error) { return nil, nil }, service.Failed},
 		"breaks":         {func() (*launcher.Report, error) { return nil, errors.New("/home/op/secret.toml: 4111-1111") }, service.Failed},

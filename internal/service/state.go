@@ -60,4 +60,6 @@ type State struct {
 }
 
 // Ended reports whether nothing more comes.
-func (s *State) Ended() bool { return s.State == Done || s.State == Refused || s.State == Failed }
+func (st *State) Ended() bool {
+	return st.State == Done || st.State == Refused || st.State == Failed
+}
