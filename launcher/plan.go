@@ -32,6 +32,9 @@ type Policy struct {
 	BaseLimits caps.Limits
 	// Layers narrow, in the order in which they are named in explanations.
 	Layers []*caps.Layer
+	// Asked is how many of the last Layers are the words of somebody who is not
+	// the operator: what they say of a limit lowers it, and lifts no default.
+	Asked int
 	// Within is what the run that launches this one holds and has left; nil:
 	// nobody launches it but the operator. Its paths are those of a set already,
 	// and are never resolved again: the launching run may have moved a link since.
@@ -68,7 +71,7 @@ func NewPlan(p Policy) (Plan, error) {
 	}
 	plan.Changes = slices.Concat(all...)
 	plan.Limits = withDefaults(plan.Effective.Limits(), p.Operators())
-	if p.Within == nil && !setByLayer(p.Layers, caps.MaxDepth) { // no bundle has more runs below it than the default
+	if p.Within == nil && !setByLayer(p.Operators(), caps.MaxDepth) { // no bundle has more runs below it than the default
 		if most, set := plan.Limits.Get(caps.MaxDepth); set {
 			plan.Limits = plan.Limits.With(caps.MaxDepth, min(most, hostcalls.DefaultDepth))
 		}
@@ -81,10 +84,10 @@ const CallerLayer = "caller"
 
 // Operators are the layers that the operator wrote: what they say of a limit
 // takes the place of its default. What an agent asks for that launches another
-// one is none of them.
+// one is none of them, and neither is what others ask of a service.
 func (p *Policy) Operators() []*caps.Layer {
 	if p.Within == nil {
-		return p.Layers
+		return p.Layers[:len(p.Layers)-p.Asked]
 	}
 	return slices.DeleteFunc(slices.Clone(p.Layers), func(l *caps.Layer) bool { return l.Name == CallerLayer })
 }

@@ -13,7 +13,17 @@ type commission struct {
 	bundle         *bundles.Bundle // that came with the request; nil: the one at the path
 	runID, traceID string          // "": new ones
 	layers         func(c *composition, given *policy.Given) ([]*caps.Layer, error)
+	foreign        int                 // how many of the last layers are no words of the operator's
 	record         func(*audit.Record) // is told of each decision of the run and of its delegates; nil: nobody is
+}
+
+// foreign is how many of the last layers of c are no words of the operator's:
+// that of --allow and its like is the very last.
+func (c *composition) foreign() int {
+	if c.commission == nil || c.commission.foreign == 0 {
+		return 0
+	}
+	return c.commission.foreign + 1
 }
 
 // commissioned are the layers of the request, behind the operator's.

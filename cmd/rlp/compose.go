@@ -96,6 +96,7 @@ func (a *app) composed(c *composition, f policyFlags) (*composition, error) {
 	if c.policy.Layers, err = a.layers(c, f, &given); err != nil {
 		return nil, err
 	}
+	c.policy.Asked = c.foreign()
 	a.bind(c)
 	if err := c.resolve(base, given); err != nil {
 		return nil, err

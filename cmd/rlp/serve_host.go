@@ -103,7 +103,11 @@ func (h *host) compose(a *app, who *service.Caller, q *service.Request, begin se
 			return nil, err
 		}
 		r := &requestReader{app: a, in: c}
-		layers = append(layers, r.layers(q)...)
+		own := r.layers(q)
+		layers = append(layers, own...)
+		if !who.Can(service.Operate) {
+			asks.foreign = len(own)
+		}
 		r.params(q, given)
 		refused = r.err()
 		return layers, refused
