@@ -5,10 +5,12 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/netip"
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // A Listener is how the service is about to listen on TCP.
@@ -55,28 +57,23 @@ func (l Listener) isLoopback(host string) bool {
 const maxPEM = 1 << 20
 
 // TLSConfig is what the TCP listener speaks: TLS 1.3, with the certificate and
-// key of two PEM files; clientCA, if it is not "", is a PEM file of those who sign
-// certificates of clients. Who brings none may bring a token.
+// key of two PEM files, which are read again when they were replaced; clientCA,
+// if it is not "", is a PEM file of those who sign certificates of clients. Who
+// brings none may bring a token.
 func TLSConfig(certFile, keyFile, clientCA string) (*tls.Config, error) {
 	if certFile == "" || keyFile == "" {
 		return nil, errors.New("serve.tls_cert and serve.tls_key go together: name both files")
 	}
-	info, err := os.Stat(keyFile)
-	if err != nil {
-		return nil, fmt.Errorf("serve.tls_key: %w", err)
+	pair := &keyPair{certFile: certFile, keyFile: keyFile}
+	if _, err := pair.get(nil); err != nil {
+		return nil, err
 	}
-	if info.Mode().Perm()&0o027 != 0 {
-		return nil, fmt.Errorf("serve.tls_key: %s has mode %#o, so that others can read or change it; run chmod 600 on it", keyFile, info.Mode().Perm())
-	}
-	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
-	if err != nil {
-		return nil, fmt.Errorf("serve.tls_cert, serve.tls_key: %w", err)
-	}
-	c := &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair}, NextProtos: []string{"h2", "http/1.1"}}
+	c := &tls.Config{MinVersion: tls.VersionTLS13, GetCertificate: pair.get, NextProtos: []string{"h2", "http/1.1"}}
 	if clientCA == "" {
 		return c, nil
 	}
-	if info, err = os.Stat(clientCA); err != nil {
+	info, err := os.Stat(clientCA)
+	if err != nil {
 		return nil, fmt.Errorf("serve.client_ca: %w", err)
 	}
 	if info.Mode().Perm()&0o022 != 0 || info.Size() > maxPEM {
@@ -93,4 +90,40 @@ func TLSConfig(certFile, keyFile, clientCA string) (*tls.Config, error) {
 	c.ClientAuth = tls.VerifyClientCertIfGiven
 	c.SessionTicketsDisabled = true // each connection proves its certificate again
 	return c, nil
+}
+
+// A keyPair is the certificate of the service, as its files have it.
+type keyPair struct {
+	certFile, keyFile string
+
+	mu        sync.Mutex
+	cert, key fs.FileInfo
+	pair      *tls.Certificate
+}
+
+// get is the certificate of now. Files that cannot be taken, perhaps because they
+// are being replaced, leave the one that was there.
+func (k *keyPair) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	cert, err1 := os.Stat(k.certFile)
+	key, err2 := os.Stat(k.keyFile)
+	err := errors.Join(err1, err2)
+	if err == nil && k.pair != nil && unchanged(cert, k.cert) && unchanged(key, k.key) {
+		return k.pair, nil
+	}
+	if err == nil && key.Mode().Perm()&0o027 != 0 {
+		err = fmt.Errorf("%s has mode %#o, so that others can read or change it; run chmod 600 on it", k.keyFile, key.Mode().Perm())
+	}
+	var fresh tls.Certificate
+	if err == nil {
+		fresh, err = tls.LoadX509KeyPair(k.certFile, k.keyFile)
+	}
+	switch {
+	case err == nil:
+		k.cert, k.key, k.pair = cert, key, &fresh
+	case k.pair == nil:
+		return nil, fmt.Errorf("serve.tls_cert, serve.tls_key: %w", err)
+	}
+	return k.pair, nil
 }

@@ -9,10 +9,10 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"io"
+	"log"
 	"math/big"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -120,12 +120,16 @@ func TestClientCertificates(t *testing.T) {
 	cfg, err := TLSConfig(certFile, keyFile, ours.file)
 	must(t, err)
 	k := kitOf(t, func(o *Options) { o.UID = os.Geteuid() })
-	server := httptest.NewUnstartedServer(k.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.WriteString(w, r.Proto+" "+service.CallerOf(r.Context()).Name)
-	})))
-	server.TLS, server.EnableHTTP2, server.Config.ConnContext = cfg, true, k.ConnContext
-	server.StartTLS()
-	t.Cleanup(server.Close)
+	plain, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	must(t, err)
+	l := tls.NewListener(plain, cfg)
+	server := &http.Server{ConnContext: k.ConnContext, ReadHeaderTimeout: time.Minute, ErrorLog: log.New(io.Discard, "", 0),
+		Handler: k.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.WriteString(w, r.Proto+" "+service.CallerOf(r.Context()).Name)
+		}))}
+	go func() { _ = server.Serve(l) }()
+	t.Cleanup(func() { _ = server.Close() })
+	address := "https://" + plain.Addr().String()
 	roots := x509.NewCertPool()
 	roots.AddCert(ours.cert)
 	forClients := []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
@@ -138,7 +142,7 @@ func TestClientCertificates(t *testing.T) {
 	byHash, _ := k.token(t, func(o *Token) { o.Name, o.CertHash = "laptop", hashOf(hashed) })
 
 	ask := func(c *http.Client) string {
-		r, err := http.NewRequestWithContext(t.Context(), "GET", server.URL+"/runs", nil)
+		r, err := http.NewRequestWithContext(t.Context(), "GET", address+"/runs", nil)
 		must(t, err)
 		resp, err := c.Do(r)
 		if err != nil {
@@ -240,4 +244,31 @@ func TestTLSConfigRefuses(t *testing.T) {
 	if _, err := TLSConfig(cert, key, ""); err == nil || !strings.Contains(err.Error(), "chmod 600") {
 		t.Errorf("a key that others can read: %v", err)
 	}
+}
+
+// A certificate that was renewed is shown without a restart; one that cannot be
+// taken leaves the one that was there.
+func TestCertificatesAreRenewed(t *testing.T) {
+	ours := newAuthority(t, "our CA")
+	first, _, cert, key := ours.sign("first", nil, false)
+	second, _, cert2, key2 := ours.sign("second", nil, false)
+	cfg, err := TLSConfig(cert, key, "")
+	must(t, err)
+	shows := func(want *x509.Certificate) {
+		t.Helper()
+		got, err := cfg.GetCertificate(nil)
+		if err != nil || !got.Leaf.Equal(want) {
+			t.Errorf("%v", err)
+		}
+	}
+	shows(first)
+	must(t, os.Rename(cert2, cert))
+	shows(first) // its key is not there yet
+	must(t, os.Chmod(key2, 0o644))
+	must(t, os.Rename(key2, key))
+	shows(first) // others can read it
+	must(t, os.Chmod(key, 0o600))
+	shows(second)
+	must(t, os.Remove(key))
+	shows(second)
 }

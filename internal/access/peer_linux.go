@@ -14,6 +14,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// overflowUID is how the kernel writes users whom a container does not have,
+// all of them alike.
+const overflowUID = 65534
+
+// known is a user of whom the kernel said the number.
+func known(uid uint32) (int, peerState) {
+	if uid == overflowUID {
+		return 0, peerUnknown
+	}
+	return int(uid), peerKnown
+}
+
 // unixPeer is who connected to a Unix socket.
 func unixPeer(c *net.UnixConn) (int, peerState) {
 	uid, state := 0, peerUnknown
@@ -23,7 +35,7 @@ func unixPeer(c *net.UnixConn) (int, peerState) {
 	}
 	_ = raw.Control(func(fd uintptr) {
 		if cred, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil {
-			uid, state = int(cred.Uid), peerKnown
+			uid, state = known(cred.Uid)
 		}
 	})
 	return uid, state
@@ -43,7 +55,7 @@ func tcpPeer(c *net.TCPConn, local, remote netip.AddrPort) (int, peerState) {
 	if err != nil || found.inode == 0 || found.state != tcpEstablished || !established(c) {
 		return 0, peerUnknown
 	}
-	return int(found.uid), peerKnown
+	return known(found.uid)
 }
 
 // tcpEstablished is the state of a socket that is connected both ways.

@@ -225,6 +225,16 @@ func TestLinesOfProc(t *testing.T) {
 	}
 }
 
+// In a container, users whom it does not have are one number, which is nobody's.
+func TestTheUserOfNobody(t *testing.T) {
+	if uid, state := known(1000); uid != 1000 || state != peerKnown {
+		t.Errorf("control: %d, %v", uid, state)
+	}
+	if uid, state := known(overflowUID); uid != 0 || state != peerUnknown {
+		t.Errorf("%d, %v", uid, state)
+	}
+}
+
 // The socket of the home is in a folder that nobody else enters; the check of
 // who connects is beside that, not instead.
 func TestTheSocketsFolderIsNotTheCheck(t *testing.T) {

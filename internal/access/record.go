@@ -107,6 +107,9 @@ func (t *Token) check() error {
 	if _, err := ident.ParseTenant(t.Tenant); err != nil {
 		return err
 	}
+	if t.Name == "operator" {
+		return errors.New("name must not be operator, which is what logs call the holder of serve.token_secret")
+	}
 	proofs := 0
 	for _, is := range []bool{t.stated, t.CertName != "", t.CertHash != ""} {
 		if is {
