@@ -249,7 +249,6 @@ var rooms = map[string]room{
 
 // toBuild are rooms that are drawn and have no package yet.
 var toBuild = map[string]string{
-	"internal/api":       "HTTP",
 	"internal/client":    "asks a service",
 	"internal/telemetry": "traces and metrics",
 	"internal/top":       "runs on a terminal",
@@ -258,6 +257,7 @@ var toBuild = map[string]string{
 // testDoors are what the tests of a room may import beyond the room's own
 // doors. Tests stand outside the levels, never outside the drawing.
 var testDoors = map[string]doors{
+	"internal/api": {"caps": "codes of violations"},
 	"cmd/rlp": {
 		"internal/model/modeltest":   "scripts ask servers on loopback",
 		"internal/guest/hostiletest": "modules that attack the launch",
@@ -449,6 +449,7 @@ var guarded = map[string][]owner{
 	},
 	"net": {
 		{"internal/access", false, "who is at the other end of a connection"},
+		{"internal/api", false, "bounds connections"},
 		{"cmd/rlp", false, "opens what rlp serve listens at"},
 		{"internal/lane/probe", false, "reaches for sockets outside of a lane"},
 		{"internal/model/providers", false, "bounds the time to get a connection"},
@@ -459,6 +460,7 @@ var guarded = map[string][]owner{
 		{"kb/wire", false, "the store's private socket"},
 	},
 	"net/http": {
+		{"internal/api", false, "is the service over HTTP"},
 		{"internal/mcpserver", false, "is a handler"},
 		{"internal/access", false, "judges requests"},
 		{"cmd/rlp", false, "posts checkpoints, and what is exported; only egress sends"},

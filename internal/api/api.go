@@ -1,0 +1,136 @@
+// Package api is the service over HTTP: runs, what they may, their records, and
+// who follows them, as JSON.
+//
+// Its law: it decides nothing. Who asks was proved before ([Access]); what they
+// may is the caller's; what a run is left is the service's host's. Here a body is
+// read strictly, all that is wrong with it is told by the path of its field, and
+// every answer is bounded in time and memory. One table of routes makes both the
+// handlers and the description at /openapi.json, so that neither can be without
+// the other. No error and no line of the log holds what a request brought.
+package api
+
+import (
+	"compress/gzip"
+	"context"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"runloop.dev/rlp/internal/service"
+)
+
+// Access lets in who may ask: it puts the caller into the context
+// ([service.WithCaller]) of what it hands on, and answers all else itself.
+type Access interface {
+	Wrap(next http.Handler) http.Handler
+}
+
+// Options are what [Handler] is made from. Service, Host, Access and
+// Now are needed.
+type Options struct {
+	Service *service.Service
+	Host    service.Host
+	Access  Access
+	Metrics http.Handler // of GET /metrics; nil: there are none
+	MCP     http.Handler // of /mcp; nil: it is not offered
+	Console http.Handler // of every other path; nil: there is none
+	// Ready says why no run can be taken now, such as a log that cannot be
+	// written; nil: nothing is asked.
+	Ready func(context.Context) error
+	Log   *slog.Logger     // a line for each request; nil: nobody reads it
+	Now   func() time.Time // the clock
+	// Heartbeat is how often a silent stream is told that it lives; 0: 15 s.
+	Heartbeat time.Duration
+	// Patience is how long a reader may take for one piece of an answer, and a
+	// writer for a body; 0: 60 s.
+	Patience time.Duration
+	Streams  int // that are open at a time; 0: 1024
+}
+
+// A server is Options with what requests share.
+type server struct {
+	Options
+	large   chan struct{} // a place for each large body that is being read
+	streams chan struct{}
+	zips    sync.Pool
+	openapi []byte
+}
+
+// Bounds of requests.
+const (
+	mostBody   = 64 << 20
+	smallBody  = 1 << 20 // a larger one needs a place
+	largeAtime = 2
+)
+
+// Handler is all of the service over HTTP.
+func Handler(o Options) http.Handler {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Heartbeat <= 0 {
+		o.Heartbeat = 15 * time.Second
+	}
+	if o.Patience <= 0 {
+		o.Patience = time.Minute
+	}
+	if o.Streams <= 0 {
+		o.Streams = 1024
+	}
+	s := &server{Options: o, large: make(chan struct{}, largeAtime), streams: make(chan struct{}, o.Streams)}
+	s.zips.New = func() any { return gzip.NewWriter(nil) }
+	s.openapi = document(routes())
+	return s.watch(s.Access.Wrap(s.mux()))
+}
+
+// mux has every route, and for each path an answer to the methods that it lacks.
+func (s *server) mux() *http.ServeMux {
+	m := http.NewServeMux()
+	methods := map[string][]string{}
+	for _, rt := range routes() {
+		m.Handle(rt.method+" "+rt.path, s.route(rt))
+		methods[rt.path] = append(methods[rt.path], rt.method)
+	}
+	for path, allowed := range methods {
+		m.Handle(path, s.otherMethod(path, allowed))
+	}
+	m.Handle("/mcp", s.passedOn("/mcp", s.MCP))
+	m.Handle("/", s.passedOn("/", s.Console))
+	return m
+}
+
+// route is the handler of a row of the table.
+func (s *server) route(rt route) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n := noteOf(r)
+		n.route = rt.path
+		c := service.CallerOf(r.Context())
+		n.caller = c
+		if err := rt.permits(c); err != nil {
+			s.fail(w, r, err)
+			return
+		}
+		if err := s.query(r, rt.query); err != nil {
+			s.fail(w, r, err)
+			return
+		}
+		if err := rt.serve(s, w, r, c); err != nil {
+			s.fail(w, r, err)
+		}
+	})
+}
+
+// passedOn hands requests to another room, which may take its time: it bounds
+// what it reads by itself.
+func (s *server) passedOn(path string, h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n := noteOf(r)
+		n.route, n.caller = path, service.CallerOf(r.Context())
+		if h == nil {
+			s.fail(w, r, errNoPath)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}

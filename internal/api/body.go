@@ -1,0 +1,100 @@
+package api
+
+import (
+	"errors"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"runloop.dev/rlp/internal/service"
+)
+
+// read reads the body of a request, which is JSON of a bounded size that comes in
+// bounded time. What it holds of the bound on large bodies is given back by done.
+func (s *server) read(w http.ResponseWriter, r *http.Request, most int64) (body []byte, done func(), err error) {
+	done = func() {}
+	if err := isJSON(r); err != nil {
+		return nil, done, err
+	}
+	c := http.NewResponseController(w)
+	_ = c.SetReadDeadline(s.Now().Add(s.Patience)) // not each reader has one
+	in := http.MaxBytesReader(w, r.Body, most)
+	if r.ContentLength > most {
+		return nil, done, &http.MaxBytesError{Limit: most}
+	}
+	body, err = io.ReadAll(io.LimitReader(in, smallBody+1))
+	if err == nil && len(body) > smallBody {
+		select {
+		case s.large <- struct{}{}:
+			done = func() { <-s.large }
+		default:
+			return nil, done, &service.BusyError{RetryAfter: time.Second}
+		}
+		var rest []byte
+		rest, err = io.ReadAll(in)
+		body = append(body, rest...)
+	}
+	if err != nil {
+		done()
+		return nil, func() {}, unread(err)
+	}
+	// Or the server would take its passing for a client that is gone.
+	_ = c.SetReadDeadline(time.Time{})
+	return body, done, nil
+}
+
+// unread is why a body could not be read.
+func unread(err error) error {
+	var large *http.MaxBytesError
+	var late net.Error
+	switch {
+	case errors.As(err, &large):
+		return err
+	case errors.As(err, &late) && late.Timeout():
+		return &failure{Status: http.StatusRequestTimeout, Code: "timeout", Text: "the body did not arrive in time; send it again", closes: true}
+	}
+	return &failure{Status: http.StatusBadRequest, Code: "invalid_request", Text: "the body ended before all of it was there", Fields: []fieldError{{"", "the body ended before all of it was there"}}, closes: true}
+}
+
+// isJSON refuses what says that it is something else.
+func isJSON(r *http.Request) error {
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || kind != "application/json" {
+		return &failure{Status: http.StatusUnsupportedMediaType, Code: "unsupported_media_type", Text: "send JSON, with the header Content-Type: application/json", closes: true}
+	}
+	if e := r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
+		return &failure{Status: http.StatusUnsupportedMediaType, Code: "unsupported_media_type", Text: "send the body as it is, without a Content-Encoding", closes: true}
+	}
+	return nil
+}
+
+// query refuses parameters that a path does not have, and those given twice.
+func (s *server) query(r *http.Request, known []parameter) error {
+	var problems service.FieldErrors
+	values := r.URL.Query()
+	var names []string
+	for _, p := range known {
+		names = append(names, p.name)
+		if n := len(values[p.name]); n > 1 {
+			problems = append(problems, service.FieldError{Field: p.name, Why: "is there twice; keep one"})
+		}
+		delete(values, p.name)
+	}
+	for name := range values {
+		why := "there is no such parameter here"
+		if len(names) > 0 {
+			why += "; there are " + strings.Join(names, ", ")
+		}
+		problems = append(problems, service.FieldError{Field: shownKey(name), Why: why})
+	}
+	if len(problems) > mostProblems {
+		problems = problems[:mostProblems]
+	}
+	if len(problems) > 0 {
+		return problems
+	}
+	return nil
+}

@@ -1,0 +1,116 @@
+package api
+
+import (
+	_ "embed"
+	"encoding/json"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// schemas are those of bodies, which a test holds against what is answered.
+//
+//go:embed schemas.json
+var schemas string
+
+// document describes the routes, as OpenAPI 3.1.
+func document(table []route) []byte {
+	paths := map[string]map[string]any{}
+	for i := range table {
+		rt := &table[i]
+		if paths[rt.path] == nil {
+			paths[rt.path] = map[string]any{}
+		}
+		paths[rt.path][strings.ToLower(rt.method)] = operation(rt)
+	}
+	doc := map[string]any{
+		"openapi": "3.1.0",
+		"info": map[string]any{
+			"title": "rlp serve", "version": "1", "summary": "Launches agents with exactly the capabilities that are left to them.",
+			"license": map[string]any{"name": "see the project"},
+		},
+		"servers":  []any{map[string]any{"url": "/"}},
+		"security": []any{map[string]any{"token": []any{}}, map[string]any{}},
+		"paths":    paths,
+		"components": map[string]any{
+			"schemas": json.RawMessage(schemas),
+			"securitySchemes": map[string]any{
+				"token": map[string]any{"type": "http", "scheme": "bearer", "description": "made by rlp token new; the operator needs none on the host itself"},
+			},
+		},
+	}
+	p, _ := json.Marshal(doc) // a test reads it
+	return append(p, '\n')
+}
+
+func operation(rt *route) map[string]any {
+	op := map[string]any{"summary": rt.summary, "operationId": operationID(rt), "responses": responses(rt)}
+	var params []any
+	for _, m := range regexp.MustCompile(`\{(\w+)\}`).FindAllStringSubmatch(rt.path, -1) {
+		params = append(params, map[string]any{"name": m[1], "in": "path", "required": true, "schema": map[string]any{"type": "string"}})
+	}
+	for where, list := range map[string][]parameter{"query": rt.query, "header": rt.header} {
+		for _, p := range list {
+			if p.name == "Accept" { // of which the answers tell
+				continue
+			}
+			params = append(params, map[string]any{"name": p.name, "in": where, "description": p.about, "schema": map[string]any{"type": "string"}})
+		}
+	}
+	if params != nil {
+		op["parameters"] = params
+	}
+	if rt.open {
+		op["security"] = []any{}
+	}
+	if rt.body != "" {
+		op["requestBody"] = map[string]any{"required": true, "content": content("", rt.body)}
+	}
+	return op
+}
+
+// operationID is a name made of the method and the path: getRunsIdEvents.
+func operationID(rt *route) string {
+	id := strings.ToLower(rt.method)
+	for _, part := range strings.FieldsFunc(rt.path, func(r rune) bool { return strings.ContainsRune("/{}.", r) }) {
+		id += strings.ToUpper(part[:1]) + part[1:]
+	}
+	return id
+}
+
+// responses are what a route answers, and what every one does.
+func responses(rt *route) map[string]any {
+	all := rt.answers
+	if !rt.open {
+		all = append(all, problems(401, 403, 500, 503)...)
+	}
+	out := map[string]any{}
+	for _, a := range all {
+		code := strconv.Itoa(a.status)
+		old, there := out[code].(map[string]any)
+		switch {
+		case a.schema == "" && a.kind == "":
+			out[code] = map[string]any{"description": a.about}
+		case !there:
+			out[code] = map[string]any{"description": a.about, "content": content(a.kind, a.schema)}
+		case a.kind != "":
+			had, _ := old["content"].(map[string]any)
+			for kind, media := range content(a.kind, a.schema) {
+				had[kind] = media
+			}
+		}
+	}
+	return out
+}
+
+// content is a body of a kind.
+func content(kind, schema string) map[string]any {
+	s := map[string]any{"type": "string"}
+	if schema != "" {
+		s = map[string]any{"$ref": "#/components/schemas/" + schema}
+	}
+	if kind == "" {
+		kind = "application/json"
+	}
+	return map[string]any{kind: map[string]any{"schema": s}}
+}

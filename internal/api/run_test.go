@@ -1,0 +1,330 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"runloop.dev/rlp/internal/service"
+	"runloop.dev/rlp/launcher"
+)
+
+// Row A47: POST /run takes what narrows and what to run, and hands all of it on;
+// what is left of it is the report of a launch.
+func TestRunTakesAll(t *testing.T) {
+	var got service.Request
+	k := serve(t, &host{launch: func(_ context.Context, c *service.Caller, q *service.Request, b service.Begin) (*launcher.Report, error) {
+		got = *q
+		return reportOf(c, q, b, launcher.OK), nil
+	}}, Options{}, service.Options{})
+	trace := strings.Repeat("4b", 16)
+	status, report := k.run(`{"agent":"a","input":{"n":[1,null]},"args":["x"],"allowed_adapters":["core"],"limits":{"max_steps":500},"policy":{"forbidden_adapters":["http"]},
+		"profiles":["p"],"allow":["fs:read:/x"],"deny":["net:*"],"params":{"in":"/x"},"seed":18446744073709551615,"turns":false,"forbidden_effects":null}`,
+		"traceparent: 00-"+trace+"-00f067aa0ba902b7-01")
+	if status != http.StatusOK || report["outcome"] != "ok" || report["trace_id"] != trace {
+		t.Fatalf("%d %v", status, report)
+	}
+	seed := uint64(18446744073709551615)
+	want := service.Request{
+		Door: service.HTTP, Agent: "a", Input: json.RawMessage(`{"n":[1,null]}`), Args: []string{"x"}, Profiles: []string{"p"}, Allow: []string{"fs:read:/x"}, Deny: []string{"net:*"},
+		Params: map[string]string{"in": "/x"}, Seed: &seed, TraceID: trace, ParentSpan: "00f067aa0ba902b7",
+		Grant: json.RawMessage(`{"allowed_adapters":["core"],"limits":{"max_steps":500},"forbidden_adapters":["http"]}`),
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+	if status, _ := k.run(`{"bundle":"` + base64.StdEncoding.EncodeToString([]byte("archive")) + `","policy":"[deny]\n"}`); status != http.StatusOK || string(got.Bundle) != "archive" || got.Override != "[deny]\n" {
+		t.Errorf("%d %+v", status, got)
+	}
+}
+
+// badBodies are bodies with the fields that are wrong with them.
+func badBodies() map[string][]string {
+	deep := strings.Repeat(`[`, mostDepth) + strings.Repeat(`]`, mostDepth)
+	return map[string][]string{
+		``: {""}, `   `: {""}, `[]`: {""}, `null`: {""}, `{`: {""}, `{"agent":"a"}{}`: {""}, `{"agent":"a",}`: {""}, "{\"agent\":\"\xff\"}": {""}, `{'agent':1}`: {""},
+		`{}`:                                                            {"agent"},
+		`{"agent":1}`:                                                   {"agent"},
+		`{"agent":"a","agent":"b"}`:                                     {"agent"},
+		`{"agent":"a","\u0061gent":"b"}`:                                {"agent"},
+		`{"agent":"a","Agent":"b"}`:                                     {"Agent"},
+		`{"agent":"a","tenant":"b"}`:                                    {"tenant"},
+		`{"agent":"a","args":["x",null]}`:                               {"args[1]"},
+		`{"agent":"a","args":"x"}`:                                      {"args"},
+		`{"agent":"a","deny":[1,"x",{}]}`:                               {"deny[0]", "deny[2]"},
+		`{"agent":"a","wait":"no"}`:                                     {"wait"},
+		`{"agent":"a","seed":1.5}`:                                      {"seed"},
+		`{"agent":"a","seed":-1}`:                                       {"seed"},
+		`{"agent":"a","bundle":"?"}`:                                    {"bundle"},
+		`{"agent":"a","params":{"x":null}}`:                             {"params.x"},
+		`{"agent":"a","params":[]}`:                                     {"params"},
+		`{"agent":"a","policy":7}`:                                      {"policy"},
+		`{"agent":"a","policy":{"allow":1}}`:                            {"policy.allow"},
+		`{"agent":"a","limits":{"max_steps":1,"max_steps":2}}`:          {"limits.max_steps"},
+		`{"agent":"a","input":{"a":[{"b":1,"b":2}]}}`:                   {"input.a[0].b"},
+		`{"agent":"a","input":` + deep + `}`:                            {"input" + strings.Repeat("[0]", mostDepth-1)},
+		`{"agent":"a","limits":{"max_steps":1},"policy":{"limits":{}}}`: {"policy.limits"},
+		`{"wait":1,"turns":2,"args":[null],"nope":3}`:                   {"wait", "turns", "args[0]", "nope", "agent"},
+	}
+}
+
+// Row A54: a malformed request is 400 with the path of each field that is wrong,
+// and what to write.
+func TestRunRefusesBadBodies(t *testing.T) {
+	launched := false
+	k := serve(t, &host{launch: func(_ context.Context, c *service.Caller, q *service.Request, b service.Begin) (*launcher.Report, error) {
+		launched = true
+		return reportOf(c, q, b, launcher.OK), nil
+	}}, Options{}, service.Options{})
+	for body, fields := range badBodies() {
+		status, problem := k.run(body)
+		var got []string
+		list, _ := problem["fields"].([]any)
+		for _, f := range list {
+			m, _ := f.(map[string]any)
+			text, _ := m["field"].(string)
+			got = append(got, text)
+			if m["message"] == "" {
+				t.Errorf("%.60q: %v says not what to write", body, m)
+			}
+		}
+		if status != http.StatusBadRequest || problem["error"] != "invalid_request" || !slices.Equal(got, fields) {
+			t.Errorf("%.60q: %d %v, want the fields %q", body, status, problem, fields)
+		}
+	}
+	if launched {
+		t.Error("one of them was launched")
+	}
+	if status, _ := k.run(`{"agent":"a"}`); status != http.StatusOK || !launched { // control
+		t.Error("a good body is refused")
+	}
+}
+
+// Row A54: null in a list of the grant is told by its place in the body, whichever
+// of the two places has the grant.
+func TestGrantFindingsHavePathsOfTheBody(t *testing.T) {
+	k := serve(t, &host{check: func(q *service.Request) error {
+		if strings.Contains(string(q.Grant), "null") {
+			return service.FieldErrors{{Field: "forbidden_adapters[1]", Why: "is null"}, {Field: "limits.max_steps", Why: "is negative"}}
+		}
+		return nil
+	}}, Options{}, service.Options{})
+	_, at := k.run(`{"agent":"a","forbidden_adapters":["http",null]}`)
+	_, below := k.run(`{"agent":"a","limits":{"max_steps":-1},"policy":{"forbidden_adapters":["http",null]}}`)
+	if at["field"] != "forbidden_adapters[1]" || below["field"] != "policy.forbidden_adapters[1]" || !strings.Contains(below["message"].(string), "policy.forbidden") {
+		t.Errorf("%v\n%v", at, below)
+	}
+}
+
+// Row A40: what policy refuses is 403 with every violation.
+func TestViolations(t *testing.T) {
+	h := &host{launch: func(_ context.Context, _ *service.Caller, _ *service.Request, b service.Begin) (*launcher.Report, error) {
+		return nil, violated(b.RunID)
+	}}
+	k := serve(t, h, Options{}, service.Options{Workers: 1})
+	status, v := k.run(`{"agent":"a"}`)
+	list, _ := v["violations"].([]any)
+	if status != http.StatusForbidden || v["error"] != "policy_violation" || v["run_id"] == "" || v["trace_id"] == nil || len(list) != 2 {
+		t.Fatalf("%d %v", status, v)
+	}
+	for _, one := range list {
+		m, _ := one.(map[string]any)
+		for _, key := range []string{"code", "message", "capability", "layer"} {
+			if m[key] == "" || m[key] == nil {
+				t.Errorf("%v has no %s", m, key)
+			}
+		}
+	}
+	if text, _ := v["message"].(string); !strings.Contains(text, "rlp caps explain") {
+		t.Errorf("%q says not how to see why", text)
+	}
+}
+
+// Row A53: refused and broken jobs harm no worker, and none of them stays under way.
+func TestBadJobsHarmNoWorker(t *testing.T) {
+	h := &host{}
+	h.launch = func(_ context.Context, c *service.Caller, q *service.Request, b service.Begin) (*launcher.Report, error) {
+		switch q.Agent {
+		case "refused":
+			return nil, violated(b.RunID)
+		case "broken":
+			panic("SECRET-PAYLOAD")
+		}
+		return reportOf(c, q, b, launcher.OK), nil
+	}
+	k := serve(t, h, Options{}, service.Options{Workers: 1, Queue: 8})
+	for range 3 {
+		if status, _ := k.run(`{"agent":"refused"}`); status != http.StatusForbidden {
+			t.Error(status)
+		}
+		status, problem := k.run(`{"agent":"broken"}`)
+		if text, _ := json.Marshal(problem); status != http.StatusInternalServerError || strings.Contains(string(text), "SECRET") {
+			t.Errorf("%d %s", status, text)
+		}
+	}
+	if status, report := k.run(`{"agent":"a"}`); status != http.StatusOK || report["outcome"] != "ok" {
+		t.Errorf("the worker is gone: %d %v", status, report)
+	}
+	_, body := k.do(ask{path: "/runs?state=running"})
+	if list, _ := object1(t, body)["runs"].([]any); len(list) != 0 {
+		t.Errorf("%s", body)
+	}
+}
+
+// Other ways to be refused, each with its status and its code.
+func TestRefusals(t *testing.T) {
+	begun := make(chan struct{}, 1)
+	free := make(chan struct{})
+	k := serve(t, &host{launch: func(ctx context.Context, c *service.Caller, q *service.Request, b service.Begin) (*launcher.Report, error) {
+		begun <- struct{}{}
+		select {
+		case <-free:
+		case <-ctx.Done():
+		}
+		return reportOf(c, q, b, launcher.OK), nil
+	}}, Options{}, service.Options{Workers: 1})
+	status, first := k.run(`{"agent":"a","wait":false}`, "Idempotency-Key: one")
+	<-begun
+	if status != http.StatusAccepted || first["href"] != "/runs/"+first["run_id"].(string) || first["events"] != first["href"].(string)+"/events" {
+		t.Fatalf("%d %v", status, first)
+	}
+	if _, again := k.run(`{"agent":"a","wait":false}`, "Idempotency-Key: one"); again["run_id"] != first["run_id"] {
+		t.Errorf("the key is another run: %v", again)
+	}
+	for _, c := range []struct {
+		name   string
+		ask    ask
+		status int
+		code   string
+	}{
+		{"busy", ask{"POST", "/run", `{"agent":"a"}`, nil}, 429, "busy"},
+		{"conflict", ask{"POST", "/run", `{"agent":"b"}`, []string{"Idempotency-Key: one"}}, 409, "conflict"},
+		{"no such agent", ask{"POST", "/run", `{"agent":"unknown"}`, nil}, 404, "not_found"},
+		{"no right", ask{"POST", "/run", `{"agent":"a"}`, []string{"X-Who: reader"}}, 403, "forbidden"},
+		{"nobody", ask{"POST", "/run", `{"agent":"a"}`, []string{"X-Who: nobody"}}, 401, "unauthorized"},
+		{"no JSON", ask{"POST", "/run", `agent=a`, []string{"Content-Type: application/x-www-form-urlencoded"}}, 415, "unsupported_media_type"},
+		{"zipped", ask{"POST", "/run", `{"agent":"a"}`, []string{"Content-Encoding: gzip"}}, 415, "unsupported_media_type"},
+		{"other method", ask{"DELETE", "/run", ``, nil}, 405, "method_not_allowed"},
+		{"no path", ask{"GET", "/nowhere", ``, nil}, 404, "not_found"},
+		{"no run", ask{"GET", "/runs/x", ``, nil}, 404, "not_found"},
+		{"other tenant's", ask{"GET", first["href"].(string), ``, []string{"X-Who: other"}}, 404, "not_found"},
+		{"another caller's", ask{"POST", first["href"].(string) + "/cancel", ``, []string{"X-Who: reader"}}, 403, "forbidden"},
+		{"takes no input", ask{"POST", first["href"].(string) + "/input", `{"input":1}`, nil}, 400, "invalid_request"},
+		{"no parameter", ask{"GET", "/runs?limit=0&nope=1", ``, nil}, 400, "invalid_request"},
+		{"large", ask{"POST", first["href"].(string) + "/input", `{"input":"` + strings.Repeat("x", mostInput) + `"}`, nil}, 413, "too_large"},
+	} {
+		resp, body := k.do(c.ask)
+		p := object1(t, body)
+		if resp.StatusCode != c.status || p["error"] != c.code || p["message"] == "" {
+			t.Errorf("%s: %d %s", c.name, resp.StatusCode, body)
+		}
+		if (c.status == 429) != (resp.Header.Get("Retry-After") != "") {
+			t.Errorf("%s: Retry-After %q", c.name, resp.Header.Get("Retry-After"))
+		}
+		for name, want := range map[string]string{"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'"} {
+			if resp.Header.Get(name) != want || resp.Header.Get("X-Request-Id") == "" {
+				t.Errorf("%s: %v", c.name, resp.Header)
+			}
+		}
+	}
+	close(free)
+}
+
+// A client that is gone ends its run, unless it has a key to come back by.
+func TestGoneClients(t *testing.T) {
+	begun, ended := make(chan string, 1), make(chan error, 1)
+	free := make(chan struct{})
+	k := serve(t, &host{launch: func(ctx context.Context, c *service.Caller, q *service.Request, b service.Begin) (*launcher.Report, error) {
+		begun <- b.RunID
+		select {
+		case <-ctx.Done():
+		case <-free:
+		}
+		ended <- ctx.Err()
+		return reportOf(c, q, b, launcher.OK), nil
+	}}, Options{}, service.Options{})
+	leave := func(head ...string) {
+		ctx, gone := context.WithCancel(context.Background())
+		defer gone()
+		answered := make(chan struct{})
+		r := k.request(ctx, ask{"POST", "/run", `{"agent":"a"}`, head})
+		go func() {
+			defer close(answered)
+			if resp, err := k.Client().Do(r); err == nil {
+				resp.Body.Close()
+			}
+		}()
+		<-begun
+		gone()
+		<-answered
+	}
+	leave()
+	select {
+	case err := <-ended:
+		if err == nil {
+			t.Error("the run went on")
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("the run goes on without its client")
+	}
+	leave("Idempotency-Key: k")
+	close(free)
+	if status, report := k.run(`{"agent":"a"}`, "Idempotency-Key: k"); status != http.StatusOK || report["outcome"] != "ok" || <-ended != nil {
+		t.Errorf("%d %v", status, report)
+	}
+}
+
+// A service that drains takes nothing, and says so where it is asked whether it is
+// ready.
+func TestDraining(t *testing.T) {
+	k := serve(t, &host{}, Options{}, service.Options{})
+	if resp, _ := k.do(ask{path: "/readyz", head: []string{"X-Who: nobody"}}); resp.StatusCode != http.StatusOK {
+		t.Error(resp.Status)
+	}
+	if err := k.service.Drain(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if status, p := k.run(`{"agent":"a"}`); status != http.StatusServiceUnavailable || p["error"] != "draining" {
+		t.Errorf("%d %v", status, p)
+	}
+	if resp, body := k.do(ask{path: "/readyz"}); resp.StatusCode != http.StatusServiceUnavailable || !strings.Contains(body, "draining") {
+		t.Error(resp.Status, body)
+	}
+	if resp, _ := k.do(ask{path: "/healthz", head: []string{"X-Who: nobody"}}); resp.StatusCode != http.StatusOK {
+		t.Error(resp.Status)
+	}
+}
+
+// FuzzRun holds row A54: no body is answered by 500, by a panic or with what it
+// holds.
+func FuzzRun(f *testing.F) {
+	for body := range badBodies() {
+		f.Add([]byte(body))
+	}
+	f.Add([]byte(`{"agent":"a","input":"x","policy":{"limits":{"max_steps":1}}}`))
+	h := serve(f, &host{}, Options{}, service.Options{}).Config.Handler
+	f.Fuzz(func(t *testing.T, body []byte) {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/run", bytes.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		text := w.Body.String()
+		switch w.Code {
+		case http.StatusOK, http.StatusAccepted, http.StatusBadRequest, http.StatusNotFound:
+		default:
+			t.Errorf("%d: %s", w.Code, text)
+		}
+		var before any
+		if object1(t, text); w.Code < 300 && json.Unmarshal(body, &before) != nil {
+			t.Errorf("%q was taken for JSON", body)
+		}
+	})
+}
