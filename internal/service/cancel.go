@@ -31,7 +31,7 @@ func (s *Service) stop(r *Run) {
 	if r.cancel == nil {
 		return // it has ended, and was forgotten
 	}
-	r.cancel(errCancelled)
+	r.cancel()
 	s.mu.Lock()
 	waited := s.waiting.remove(r)
 	if waited {

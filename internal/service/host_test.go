@@ -135,6 +135,9 @@ func (p *stage) launch(ctx context.Context, q *service.Request, b service.Begin)
 	case <-p.release:
 		return report("", q, b, launcher.OK), nil
 	case <-ctx.Done():
+		if !errors.Is(context.Cause(ctx), context.Canceled) { // as launches tell it from what breaks them
+			return nil, context.Cause(ctx)
+		}
 		return report("", q, b, launcher.Cancelled), nil
 	}
 }

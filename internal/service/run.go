@@ -14,7 +14,7 @@ type Run struct {
 	caller     *Caller
 	size       int64 // of its request, in bytes
 	ctx        context.Context
-	cancel     context.CancelCauseFunc
+	cancel     context.CancelFunc
 	inputs     *inputs // nil: it takes none
 	root       *Run    // of a delegate: the run that was asked for; nil: this one
 	trail      *trail

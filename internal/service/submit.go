@@ -61,7 +61,7 @@ func (s *Service) made(c *Caller, q *Request) (*Run, error) {
 	if q.Turns {
 		r.inputs = newInputs()
 	}
-	r.ctx, r.cancel = context.WithCancelCause(context.Background())
+	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.state = State{
 		RunID: r.id, TraceID: own.TraceID, Tenant: c.Tenant, Agent: q.Agent, Caller: c.Name, Door: q.Door, State: Queued, QueuedAt: s.now(),
 	}

@@ -1,7 +1,6 @@
 package service
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -116,7 +115,7 @@ func (s *Service) finish(r *Run, report *launcher.Report, err error) {
 	if st.State == Failed && err != nil {
 		s.warn(&st, "run failed", slog.String("kind", fmt.Sprintf("%T", err)))
 	}
-	r.cancel(context.Canceled)
+	r.cancel()
 	if r.inputs != nil {
 		r.inputs.end()
 	}
