@@ -24,6 +24,8 @@ import (
 
 // What strangers could reach is listened on with TLS, or behind a proxy that the
 // operator named, and with somebody who may come in.
+//
+//rlp:holds K53
 func TestAddressesBeyondThisMachine(t *testing.T) {
 	const far = "0.0.0.0:8770"
 	for _, c := range []struct {

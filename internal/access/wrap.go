@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"runloop.dev/rlp/internal/service"
@@ -65,6 +66,7 @@ func (a *Access) serve(w http.ResponseWriter, r *http.Request, p *proof, next ht
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	out := &lease{ResponseWriter: w}
 	done := make(chan struct{})
 	over := make(chan struct{})
 	check := time.AfterFunc(a.lookAgain(p), func() {
@@ -78,6 +80,7 @@ func (a *Access) serve(w http.ResponseWriter, r *http.Request, p *proof, next ht
 		}
 		cancel(errOver)
 		a.tell(slog.LevelInfo, "access.over", "caller", p.caller.Name)
+		time.AfterFunc(farewell, func() { out.over.Store(true) })
 		c := http.NewResponseController(w)
 		_ = c.SetReadDeadline(a.o.Now()) // the handler may be waiting for a body
 		_ = c.SetWriteDeadline(a.o.Now().Add(farewell))
@@ -88,8 +91,28 @@ func (a *Access) serve(w http.ResponseWriter, r *http.Request, p *proof, next ht
 			<-over // nothing touches w after its handler
 		}
 	}()
-	next.ServeHTTP(w, r.WithContext(ctx))
+	next.ServeHTTP(out, r.WithContext(ctx))
 }
+
+// A lease is an answer that can be taken away from a handler which goes on
+// writing whatever its context says, and moves its deadlines.
+type lease struct {
+	http.ResponseWriter
+	over atomic.Bool
+}
+
+func (l *lease) Write(p []byte) (int, error) {
+	if l.over.Load() {
+		return 0, errOver
+	}
+	return l.ResponseWriter.Write(p)
+}
+
+// Unwrap is for [http.ResponseController].
+func (l *lease) Unwrap() http.ResponseWriter { return l.ResponseWriter }
+
+// Flush implements [http.Flusher], for handlers that look for it.
+func (l *lease) Flush() { _ = http.NewResponseController(l.ResponseWriter).Flush() } // the next write fails
 
 // lookAgain is when to ask whether a proof still holds.
 func (a *Access) lookAgain(p *proof) time.Duration {

@@ -79,6 +79,37 @@ func TestOpenStreamsEndWithTheirToken(t *testing.T) {
 	}
 }
 
+// A handler that does not look at its context writes no more, a moment later.
+func TestAHandlerThatGoesOnIsCutOff(t *testing.T) {
+	for _, revoked := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			k := kitOf(t, nil)
+			made, text := k.token(t, nil)
+			if revoked {
+				time.AfterFunc(time.Minute, func() {
+					if _, err := k.store.Revoke(made.ID); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			start := time.Now()
+			h := k.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				for time.Since(start) < time.Hour {
+					if _, err := w.Write([]byte("x")); err != nil {
+						return
+					}
+					w.(http.Flusher).Flush()
+					time.Sleep(time.Second)
+				}
+			}))
+			h.ServeHTTP(httptest.NewRecorder(), bearer(t, text))
+			if took := time.Since(start); (took < 70*time.Second) != revoked {
+				t.Errorf("revoked %v: wrote for %v", revoked, took)
+			}
+		})
+	}
+}
+
 // Whoever is let in is in the context, and nobody else is let through.
 func TestWrap(t *testing.T) {
 	k := kitOf(t, nil)
