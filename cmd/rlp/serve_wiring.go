@@ -16,6 +16,7 @@ import (
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/internal/access"
+	"runloop.dev/rlp/internal/api"
 	"runloop.dev/rlp/internal/console"
 	"runloop.dev/rlp/internal/home"
 	"runloop.dev/rlp/internal/mcpserver"
@@ -88,11 +89,10 @@ func (s *server) assemble(context.Context) (err error) {
 		return inputErr(err)
 	}
 	w.mcp = mcpserver.New(mcpserver.Options{Service: w.service, Host: s.host, Version: version, Now: time.Now, Log: s.log})
-	mux := http.NewServeMux()
-	mux.Handle("/mcp", w.mcp)
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, `{"status":"ok"}`) })
-	mux.Handle("/", console.New(console.Options{Runs: w.service, Host: s.host, Now: time.Now, Log: s.log}))
-	w.handler = w.access.Wrap(mux)
+	w.handler = api.Handler(api.Options{
+		Service: w.service, Host: s.host, Access: w.access, MCP: w.mcp, Ready: s.host.ready, Log: s.log, Now: time.Now,
+		Console: console.New(console.Options{Runs: w.service, Host: s.host, Now: time.Now, Log: s.log}),
+	})
 	return nil
 }
 
