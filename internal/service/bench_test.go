@@ -101,51 +101,72 @@ func (k *shown) launch(dir string, records int, every time.Duration, begin servi
 	return j.Close()
 }
 
+// lagging has many follow a run of so many records from its beginning, without a
+// gap, and returns how far behind each record each was, sorted.
+func lagging(t testing.TB, followers, records int, every time.Duration) []time.Duration {
+	t.Helper()
+	home := filepath.Join(t.TempDir(), "home")
+	store, err := kb.Open(t.Context(), kb.Options{Home: home})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	dir, err := kb.JournalDir(home, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &shown{}
+	h := &host{log: store, launch: func(_ context.Context, q *service.Request, begin service.Begin) (*launcher.Report, error) {
+		return report("", q, begin, launcher.OK), k.launch(dir, records, every, begin)
+	}}
+	s := serve(h, service.Options{Workers: 1})
+	c := caller("ann", kb.DefaultTenant)
+	r := submit(t, s, c, ask("a"))
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	var lags []time.Duration
+	for range followers {
+		all.Go(func() {
+			own := make([]time.Duration, 0, records)
+			n := uint64(0)
+			for rec, err := range s.Records(t.Context(), c, r.ID(), 0) {
+				if n++; err != nil || rec.RunSeq != n {
+					t.Errorf("record %d where %d belongs: %v", rec.RunSeq, n, err)
+					return
+				}
+				own = append(own, time.Since(k.at(n)))
+			}
+			if n != uint64(records) {
+				t.Errorf("%d records", n)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			lags = append(lags, own...)
+		})
+	}
+	all.Wait()
+	slices.Sort(lags)
+	return lags
+}
+
+// Fifty who follow a run that writes a journal as launches do see all of it, and
+// soon. How soon is BenchmarkFollowers' to say: here others use the machine.
+func TestFiftyFollowers(t *testing.T) {
+	lags := lagging(t, 50, 100, 2*time.Millisecond)
+	if t.Failed() {
+		return
+	}
+	if p50 := lags[len(lags)/2]; p50 > 200*time.Millisecond {
+		t.Errorf("they are %v behind at the median", p50)
+	}
+}
+
 // BenchmarkFollowers is how far 50 followers of a run are behind its records: from
 // before a record is made until a follower has its line.
 func BenchmarkFollowers(b *testing.B) {
-	const followers, records = 50, 300
-	home := filepath.Join(b.TempDir(), "home")
-	store, err := kb.Open(b.Context(), kb.Options{Home: home})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { store.Close() })
-	dir, err := kb.JournalDir(home, "")
-	if err != nil {
-		b.Fatal(err)
-	}
 	var lags []time.Duration
 	for b.Loop() {
-		k := &shown{}
-		h := &host{log: store, launch: func(_ context.Context, q *service.Request, begin service.Begin) (*launcher.Report, error) {
-			return report("", q, begin, launcher.OK), k.launch(dir, records, 3*time.Millisecond, begin)
-		}}
-		s := serve(h, service.Options{Workers: 1})
-		c := caller("ann", kb.DefaultTenant)
-		r := submit(b, s, c, ask("a"))
-		var all sync.WaitGroup
-		var mu sync.Mutex
-		for range followers {
-			all.Go(func() {
-				own := make([]time.Duration, 0, records)
-				n := uint64(0)
-				for rec, err := range s.Records(b.Context(), c, r.ID(), 0) {
-					if n++; err != nil || rec.RunSeq != n {
-						b.Errorf("record %d where %d belongs: %v", rec.RunSeq, n, err)
-						return
-					}
-					own = append(own, time.Since(k.at(n)))
-				}
-				if n != records {
-					b.Errorf("%d records", n)
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				lags = append(lags, own...)
-			})
-		}
-		all.Wait()
+		lags = append(lags, lagging(b, 50, 300, 3*time.Millisecond)...)
 	}
 	slices.Sort(lags)
 	ms := func(p int) float64 { return float64(lags[min(len(lags)*p/100, len(lags)-1)].Microseconds()) / 1000 }
