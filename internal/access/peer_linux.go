@@ -52,10 +52,10 @@ func tcpPeer(c *net.TCPConn, local, remote netip.AddrPort) (int, peerState) {
 	if errors.Is(err, errNoDiag) {
 		found, err = procSocket(os.Open, remote, local)
 	}
-	if err != nil || found.inode == 0 || found.state != tcpEstablished || !established(c) {
+	if err != nil {
 		return 0, peerUnknown
 	}
-	return known(found.uid)
+	return found.believed(established(c))
 }
 
 // tcpEstablished is the state of a socket that is connected both ways.
@@ -65,6 +65,15 @@ const tcpEstablished = 1
 type socketInfo struct {
 	state      uint8
 	uid, inode uint32
+}
+
+// believed is whose socket it is, if a process holds it, and it is connected as
+// our end of it still is.
+func (s socketInfo) believed(connected bool) (int, peerState) {
+	if s.inode == 0 || s.state != tcpEstablished || !connected {
+		return 0, peerUnknown
+	}
+	return known(s.uid)
 }
 
 var (

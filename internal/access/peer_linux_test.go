@@ -176,6 +176,54 @@ func TestWhoIsGoneIsNobody(t *testing.T) {
 	}
 }
 
+// Each of what makes a socket somebody's is needed.
+func TestWhichSocketsAreBelieved(t *testing.T) {
+	good := socketInfo{state: tcpEstablished, uid: 1000, inode: 7}
+	if uid, state := good.believed(true); uid != 1000 || state != peerKnown {
+		t.Fatalf("control: %d, %v", uid, state)
+	}
+	for name, c := range map[string]struct {
+		s         socketInfo
+		connected bool
+	}{
+		"nobody holds it":  {socketInfo{state: tcpEstablished}, true},
+		"it is closing":    {socketInfo{state: 4, inode: 7}, true},
+		"it listens":       {socketInfo{state: 10, inode: 7}, true},
+		"our end is gone":  {good, false},
+		"a user of nobody": {socketInfo{state: tcpEstablished, uid: overflowUID, inode: 7}, true},
+	} {
+		if uid, state := c.s.believed(c.connected); uid != 0 || state != peerUnknown {
+			t.Errorf("%s: %d, %v", name, uid, state)
+		}
+	}
+}
+
+// Our end of a connection that was reset is not connected, though what was sent
+// before can be read.
+func TestOurEndOfAConnection(t *testing.T) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	client := dialer(t, l)().(*net.TCPConn)
+	c, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	server := c.(*net.TCPConn)
+	if !established(server) {
+		t.Fatal("control: it is not connected")
+	}
+	must(t, client.SetLinger(0))
+	must(t, client.Close())
+	if established(server) {
+		t.Error("a connection that was reset is connected")
+	}
+}
+
 // The tables of /proc say the same as the kernel's answer.
 func TestTablesOfProc(t *testing.T) {
 	for _, address := range []string{"127.0.0.1:0", "[::1]:0"} {
@@ -222,16 +270,6 @@ func TestLinesOfProc(t *testing.T) {
 		if got, ok := inTable(strings.Replace(line, edit[0], edit[1], 1), local, remote); ok {
 			t.Errorf("%v: %+v", edit, got)
 		}
-	}
-}
-
-// In a container, users whom it does not have are one number, which is nobody's.
-func TestTheUserOfNobody(t *testing.T) {
-	if uid, state := known(1000); uid != 1000 || state != peerKnown {
-		t.Errorf("control: %d, %v", uid, state)
-	}
-	if uid, state := known(overflowUID); uid != 0 || state != peerUnknown {
-		t.Errorf("%d, %v", uid, state)
 	}
 }
 
