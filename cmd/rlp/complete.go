@@ -16,8 +16,10 @@ import (
 	"runloop.dev/rlp/bundles"
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
+	"runloop.dev/rlp/internal/access"
 	"runloop.dev/rlp/internal/home"
 	"runloop.dev/rlp/internal/ident"
+	"runloop.dev/rlp/internal/service"
 	"runloop.dev/rlp/kb"
 )
 
@@ -30,6 +32,9 @@ type wordSource func(context.Context, *app) []string
 // usage names its values, as in `allow|deny`, needs no row.
 var flagWords = map[string]wordSource{
 	"profile": profileWords, "agent": agentWords, "run": runWords, "family": familyWords,
+	"may": func(context.Context, *app) []string {
+		return access.RightsOf(service.Launch | service.Read | service.Operate)
+	},
 }
 
 // argumentWords are what the arguments of commands are. A command that is not here
@@ -37,6 +42,7 @@ var flagWords = map[string]wordSource{
 var argumentWords = map[string]wordSource{
 	"rlp agent remove":  agentWords,
 	"rlp audit show":    runWords,
+	"rlp token revoke":  tokenWords,
 	"rlp replay":        runWords,
 	"rlp caps profiles": func(context.Context, *app) []string { return policy.BuiltinProfiles() },
 	"rlp lanes":         func(context.Context, *app) []string { return laneNames() },
@@ -114,6 +120,22 @@ func agentWords(_ context.Context, a *app) []string {
 	}
 	names, _ := bundles.Installed(h.Agents())
 	return names
+}
+
+// tokenWords are those that can be revoked yet.
+func tokenWords(_ context.Context, a *app) []string {
+	h, ok := a.present()
+	if !ok {
+		return nil
+	}
+	list, _ := access.OpenStore(h.Tokens(), time.Now).List()
+	var ids []string
+	for _, l := range list {
+		if l.Token == nil || l.Token.Revoked.IsZero() {
+			ids = append(ids, l.ID)
+		}
+	}
+	return ids
 }
 
 func familyWords(context.Context, *app) []string {
