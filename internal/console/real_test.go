@@ -3,6 +3,8 @@ package console
 import (
 	"bytes"
 	"encoding/json"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -44,6 +46,31 @@ func (s *realService) launch() string {
 	return report.RunID
 }
 
+// request has the service itself do it, and waits for the end.
+func (s *realService) request() string {
+	s.Helper()
+	body, err := json.Marshal(map[string]any{"agent": "notes_digest", "params": map[string]string{"notes": s.notes, "out": s.out}})
+	if err != nil {
+		s.Fatal(err)
+	}
+	resp, err := http.Post(s.url+"/run", "application/json", bytes.NewReader(body))
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var report struct {
+		RunID string `json:"run_id"`
+	}
+	data, err := io.ReadAll(resp.Body)
+	if err == nil {
+		err = json.Unmarshal(data, &report)
+	}
+	if err != nil || report.RunID == "" {
+		s.Fatalf("POST /run: %s %v\n%s", resp.Status, err, data)
+	}
+	return report.RunID
+}
+
 // served builds rlp, installs and launches an agent, and serves.
 func served(t *testing.T) *realService {
 	t.Helper()
@@ -67,6 +94,9 @@ func served(t *testing.T) *realService {
 	}
 	s.build(bundle)
 	s.command("agent", "install", bundle)
+	if err := os.WriteFile(filepath.Join(s.home, "config.toml"), []byte("[security]\nrun_grant = \"operator_full\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	c := exec.Command(s.rlp, "--home", s.home, "serve", "--json", "--listen", "127.0.0.1:0")
 	out, err := c.StdoutPipe()
 	if err == nil {
@@ -149,6 +179,11 @@ func TestTheRealService(t *testing.T) {
 	if n := evaluate[int](b, "document.querySelectorAll('tbody tr').length"); n != 2 {
 		t.Errorf("%d runs", n)
 	}
+	b.until("document.querySelector('[data-status]').textContent === 'Live'")
+	third := s.request()
+	b.until("document.querySelectorAll('tbody tr').length === 3")
+	b.visit("/ui/runs/" + third)
+	b.until("document.querySelector('aside pre').textContent.includes('1 note')")
 	b.visit("/ui/log")
 	b.do(chromedp.Click(chromedp.CSS("main button")))
 	b.until("document.querySelector('#verified') !== null && document.querySelector('#verified').innerText.includes('It is what was recorded')")
