@@ -57,6 +57,9 @@ type State struct {
 	Allowed   int64            `json:"allowed"` // decisions
 	Denied    int64            `json:"denied"`
 	ParentRun string           `json:"parent_run,omitempty"` // that launched this one
+
+	// ParentSpan is the span that asked, of the trace of TraceID; "" is none.
+	ParentSpan string `json:"-"`
 }
 
 // Ended reports whether nothing more comes.

@@ -64,6 +64,7 @@ func (s *Service) made(c *Caller, q *Request) (*Run, error) {
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.state = State{
 		RunID: r.id, TraceID: own.TraceID, Tenant: c.Tenant, Agent: q.Agent, Caller: c.Name, Door: q.Door, State: Queued, QueuedAt: s.now(),
+		ParentSpan: q.ParentSpan,
 	}
 	return r, nil
 }
