@@ -1,0 +1,446 @@
+package api
+
+import (
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"runloop.dev/rlp/internal/schema"
+	"runloop.dev/rlp/internal/service"
+	"runloop.dev/rlp/launcher"
+)
+
+// A description is /openapi.json, as who reads it sees it.
+type description struct {
+	OpenAPI string `json:"openapi"`
+	Paths   map[string]map[string]struct {
+		ID         string `json:"operationId"`
+		Parameters []struct{ Name, In string }
+		Body       *struct{ Content map[string]media } `json:"requestBody"`
+		Responses  map[string]struct {
+			Description string
+			Content     map[string]media
+		}
+	}
+	Components struct{ Schemas map[string]json.RawMessage }
+}
+
+type media struct {
+	Schema struct {
+		Ref  string `json:"$ref"`
+		Type string
+	}
+}
+
+func describe(t testing.TB, text []byte) *description {
+	t.Helper()
+	var d description
+	if err := json.Unmarshal(text, &d); err != nil {
+		t.Fatal(err)
+	}
+	return &d
+}
+
+// compile makes a schema of the document usable by itself.
+func (d *description) compile(t testing.TB, name string) *schema.Schema {
+	t.Helper()
+	all, err := json.Marshal(map[string]any{"$ref": "#/components/schemas/" + name, "$defs": d.Components.Schemas})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := schema.Compile([]byte(strings.ReplaceAll(string(all), "#/components/schemas/", "#/$defs/")), nil)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return s
+}
+
+// holds reports whether an answer is one that the document tells of, and its body
+// what the document says; it returns which.
+func (d *description) holds(t testing.TB, a ask, resp *http.Response, body string) string {
+	t.Helper()
+	path, _, _ := strings.Cut(a.path, "?")
+	for pattern, methods := range d.Paths {
+		like := regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(pattern), `\{id\}`, "[^/]+") + "$")
+		op, there := methods[strings.ToLower(a.method)]
+		if !like.MatchString(path) || !there {
+			continue
+		}
+		told, there := op.Responses[strconv.Itoa(resp.StatusCode)]
+		name := fmt.Sprintf("%s %s %d", a.method, pattern, resp.StatusCode)
+		if !there {
+			t.Errorf("%s is not in the document: %.200s", name, body)
+			return name
+		}
+		kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
+		m, there := told.Content[kind]
+		switch {
+		case len(told.Content) == 0 && body == "":
+		case !there:
+			t.Errorf("%s has a body of %q, of which the document does not tell", name, kind)
+		case m.Schema.Ref != "":
+			v, err := schema.Decode([]byte(body))
+			if err == nil {
+				err = d.compile(t, strings.TrimPrefix(m.Schema.Ref, "#/components/schemas/")).Check(v)
+			}
+			if err != nil {
+				t.Errorf("%s: %v: %.300s", name, err, body)
+			}
+		}
+		return name + " " + kind
+	}
+	t.Errorf("%s %s is not in the document", a.method, a.path)
+	return ""
+}
+
+// The document has every route and nothing else, refers to schemas that are there,
+// and gives each path its parameters.
+func TestDocument(t *testing.T) {
+	d := describe(t, document(routes()))
+	if d.OpenAPI != "3.1.0" {
+		t.Error(d.OpenAPI)
+	}
+	n, ids, used := 0, map[string]bool{}, map[string]bool{}
+	use := func(content map[string]media) {
+		for kind, m := range content {
+			name := strings.TrimPrefix(m.Schema.Ref, "#/components/schemas/")
+			if used[name] = true; name != "" && d.Components.Schemas[name] == nil || name == "" && m.Schema.Type == "" {
+				t.Errorf("no schema %q of %s", name, kind)
+			}
+		}
+	}
+	for path, methods := range d.Paths {
+		for method, op := range methods {
+			if n++; ids[op.ID] || op.ID == "" {
+				t.Errorf("%s %s: the id %q", method, path, op.ID)
+			}
+			ids[op.ID] = true
+			var in []string
+			for _, p := range op.Parameters {
+				if p.In == "path" {
+					in = append(in, "{"+p.Name+"}")
+				}
+			}
+			if want := regexp.MustCompile(`\{\w+\}`).FindAllString(path, -1); !slices.Equal(in, want) {
+				t.Errorf("%s has the parameters %q", path, in)
+			}
+			if op.Body != nil {
+				use(op.Body.Content)
+			}
+			for status, r := range op.Responses {
+				if use(r.Content); r.Description == "" {
+					t.Errorf("%s %s %s has no description", method, path, status)
+				}
+			}
+		}
+	}
+	if n != len(routes()) {
+		t.Errorf("%d of %d routes", n, len(routes()))
+	}
+	for name := range d.Components.Schemas {
+		d.compile(t, name)
+	}
+}
+
+// The schemas have the fields that the types have, and those alone.
+func TestSchemasAreTheTypes(t *testing.T) {
+	d := describe(t, document(routes()))
+	for name, v := range map[string]any{
+		"Report": launcher.Report{}, "Violation": launcher.Violation{}, "State": service.State{}, "Run": one{}, "Runs": page{}, "Records": records{}, "Head": treeHead{},
+		"Agent": agent{}, "Surface": service.Surface{}, "SurfaceFamily": service.SurfaceFamily{}, "Acceptance": acceptance{}, "Health": health{}, "Problem": failure{},
+	} {
+		var s struct {
+			Properties map[string]any
+			Required   []string
+		}
+		if err := json.Unmarshal(d.Components.Schemas[name], &s); err != nil {
+			t.Fatal(err)
+		}
+		known, always := fieldsOfType(reflect.TypeOf(v))
+		for field := range s.Properties {
+			if !slices.Contains(known, field) {
+				t.Errorf("%s.%s is no field of the type", name, field)
+			}
+		}
+		for _, field := range known {
+			if s.Properties[field] == nil {
+				t.Errorf("%s lacks %s", name, field)
+			}
+		}
+		for _, field := range always {
+			if !slices.Contains(s.Required, field) {
+				t.Errorf("%s.%s is always there, and not required", name, field)
+			}
+		}
+	}
+	var s struct{ Properties map[string]any }
+	if err := json.Unmarshal(d.Components.Schemas["RunRequest"], &s); err != nil {
+		t.Fatal(err)
+	}
+	for name := range runFields() {
+		if s.Properties[name] == nil {
+			t.Errorf("RunRequest lacks %s", name)
+		}
+	}
+	if len(s.Properties) != len(runFields()) {
+		t.Error("RunRequest has fields that POST /run does not take")
+	}
+}
+
+// fieldsOfType are the names of a type's fields in JSON, and those that are never
+// left out.
+func fieldsOfType(t reflect.Type) (known, always []string) {
+	for f := range t.Fields() {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case f.Anonymous:
+			k, a := fieldsOfType(f.Type)
+			known, always = append(known, k...), append(always, a...)
+		case name == "-" || name == "":
+		default:
+			known = append(known, name)
+			if !strings.Contains(options, "omit") {
+				always = append(always, name)
+			}
+		}
+	}
+	return known, always
+}
+
+// Each answer that the document tells of is given, and is what it says.
+func TestEveryAnswer(t *testing.T) {
+	begun, gate := make(chan struct{}, 1), make(chan struct{})
+	h := &host{log: &log{}}
+	h.log.add(oldRun, 4)
+	h.launch = func(ctx context.Context, c *service.Caller, q *service.Request, b service.Begin) (*launcher.Report, error) {
+		switch q.Agent {
+		case "refused":
+			return nil, violated(b.RunID)
+		case "away":
+			return nil, &service.UnavailableError{Why: io.ErrUnexpectedEOF}
+		case "broken":
+			panic("broken")
+		case "slow":
+			begun <- struct{}{}
+			select {
+			case <-gate:
+			case <-ctx.Done():
+			}
+		}
+		return reportOf(c, q, b, launcher.OK), nil
+	}
+	metrics := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
+		fmt.Fprintln(w, "up 1")
+	})
+	k := serve(t, h, Options{Metrics: metrics, Streams: 3}, service.Options{Workers: 1})
+	_, body := k.do(ask{path: "/openapi.json"})
+	d := describe(t, []byte(body))
+	given := map[string]bool{}
+	get := func(method, path, body string, head ...string) map[string]any {
+		a := ask{method, path, body, head}
+		resp, text := k.do(a)
+		given[d.holds(t, a, resp, text)] = true
+		var v map[string]any
+		_ = json.Unmarshal([]byte(text), &v)
+		return v
+	}
+	for _, path := range []string{"/capabilities", "/capabilities?door=mcp", "/agents", "/runs", "/runs/" + oldRun, "/runs/" + oldRun + "/events", "/audit", "/audit/head", "/metrics", "/healthz", "/readyz", "/openapi.json"} {
+		get("GET", path, "")
+		get("GET", path+"?nope=1", "")
+		get("GET", path, "", "X-Who: nobody")
+		get("GET", path, "", "X-Who: launcher")
+	}
+	get("GET", "/events?nope=1", "")
+	get("GET", "/events", "", "X-Who: nobody")
+	get("GET", "/audit", "", "Accept: application/x-ndjson")
+	get("GET", "/runs/"+oldRun+"/events?after=6", "")
+	get("GET", "/runs/none", "")
+	get("GET", "/runs/none/events", "")
+	for _, body := range []string{`{"agent":"a"}`, `{"agent":"refused"}`, `{"agent":"away"}`, `{"agent":"broken"}`, `{"agent":1}`, `{"agent":"unknown"}`} {
+		get("POST", "/run", body)
+	}
+	get("POST", "/run", `{"agent":"a"}`, "X-Who: nobody")
+	get("POST", "/run", `{"agent":"a"}`, "X-Who: reader")
+	get("POST", "/run", `{"agent":"a"}`, "Content-Type: text/plain")
+	slow := get("POST", "/run", `{"agent":"slow","wait":false,"turns":true}`, "Idempotency-Key: k")
+	<-begun
+	href, _ := slow["href"].(string)
+	get("POST", "/run", `{"agent":"a"}`)
+	get("POST", "/run", `{"agent":"a"}`, "Idempotency-Key: k")
+	get("GET", href, "")
+	for _, what := range []string{"/cancel", "/input"} {
+		get("POST", href+what, `{"input":1}`, "X-Who: nobody")
+		get("POST", href+what, `{"input":1}`, "X-Who: reader")
+		get("POST", href+what+"?x=1", `{"input":1}`)
+		get("POST", "/runs/"+oldRun+what, `{"input":1}`)
+	}
+	get("POST", href+"/input", `{"input":1}`)
+	get("POST", href+"/input", `{"input":"`+strings.Repeat("x", mostInput)+`"}`)
+	get("POST", href+"/input", `{}`, "Content-Type: text/plain")
+	get("POST", href+"/cancel", ``)
+	close(gate)
+	h.log.mu.Lock()
+	h.log.fail = io.ErrUnexpectedEOF
+	h.log.mu.Unlock()
+	get("GET", "/audit", "")
+	get("GET", "/audit/head", "")
+	lacking := map[string]bool{}
+	for path, methods := range d.Paths {
+		for method, op := range methods {
+			for status, r := range op.Responses {
+				for kind := range r.Content {
+					lacking[fmt.Sprintf("%s %s %s %s", strings.ToUpper(method), path, status, kind)] = true
+				}
+				if len(r.Content) == 0 {
+					lacking[fmt.Sprintf("%s %s %s ", strings.ToUpper(method), path, status)] = true
+				}
+			}
+		}
+	}
+	for name := range given {
+		delete(lacking, name)
+	}
+	for name := range lacking {
+		if answeredElsewhere(name) {
+			delete(lacking, name)
+		}
+	}
+	for name := range lacking {
+		t.Errorf("nothing here answers %s", name)
+	}
+}
+
+// answeredElsewhere are answers that other tests bring about, or that take a
+// service that is broken.
+func answeredElsewhere(name string) bool {
+	for _, part := range []string{" 500 ", " 503 ", " 408 ", " 403 ", "/run 413", " 429 ", "/events 200 ", "/metrics 404"} {
+		if strings.Contains(name, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// Row A45: for each family /capabilities tells its verbs, its tier, its usual effect
+// and what it is like.
+// Row A46: what is told is what is left, and by whom the rest was taken.
+func TestCapabilities(t *testing.T) {
+	k := serve(t, &host{}, Options{}, service.Options{})
+	for path, grant := range map[string]string{"/capabilities": "http_default", "/capabilities?door=http": "http_default", "/capabilities?door=mcp": "mcp_default"} {
+		_, body := k.do(ask{path: path, head: []string{"X-Who: launcher"}})
+		v := object1(t, body)
+		families, _ := v["families"].([]any)
+		if v["grant"] != grant || len(families) != 2 {
+			t.Fatalf("%s: %s", path, body)
+		}
+		for _, f := range families {
+			m, _ := f.(map[string]any)
+			for _, key := range []string{"name", "privilege_tier", "effect_default", "destructive", "network_facing", "sandbox_safe", "verbs", "available"} {
+				if _, there := m[key]; !there {
+					t.Errorf("%v lacks %s", m["name"], key)
+				}
+			}
+			if m["available"] == false && m["taken_by"] != "runner_default" {
+				t.Errorf("%v: nobody took it", m["name"])
+			}
+		}
+	}
+	if resp, body := k.do(ask{path: "/capabilities?door=ftp"}); resp.StatusCode != http.StatusBadRequest {
+		t.Error(body)
+	}
+}
+
+// Runs in memory and runs of the log are one list, the newest first and each once,
+// whatever the size of its pages.
+func TestPagesOfRuns(t *testing.T) {
+	h := &host{log: &log{}}
+	for i := range 7 {
+		h.log.add(fmt.Sprintf("019ab0de-79ea-74f8-9d3e-6d0c3f0a1b%02x", i), 1)
+	}
+	k := serve(t, h, Options{}, service.Options{})
+	var want []string
+	for range 3 {
+		_, report := k.run(`{"agent":"a"}`)
+		id, _ := report["run_id"].(string)
+		want = append([]string{id}, want...)
+	}
+	h.log.add(want[0], 2) // which is in the log as well
+	for i := 6; i >= 0; i-- {
+		want = append(want, fmt.Sprintf("019ab0de-79ea-74f8-9d3e-6d0c3f0a1b%02x", i))
+	}
+	for _, size := range []int{1, 2, 3, 4, 9, 10, 11} {
+		var got []string
+		for before, pages := "", 0; pages < 20; pages++ {
+			_, body := k.do(ask{path: fmt.Sprintf("/runs?limit=%d&before=%s", size, before)})
+			v := object1(t, body)
+			list, _ := v["runs"].([]any)
+			for _, r := range list {
+				id, _ := r.(map[string]any)["run_id"].(string)
+				got = append(got, id)
+			}
+			if before, _ = v["next"].(string); before == "" {
+				break
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%d a page: %q, want %q", size, got, want)
+		}
+	}
+	_, body := k.do(ask{path: "/runs?agent=notes_digest&limit=2", head: []string{"X-Who: launcher"}})
+	if strings.Contains(body, "run_id") {
+		t.Errorf("who may launch sees what others did: %s", body)
+	}
+	if _, body := k.do(ask{path: "/runs", head: []string{"X-Who: other"}}); strings.Contains(body, "run_id") {
+		t.Errorf("another tenant sees %s", body)
+	}
+}
+
+// Pages of records go on where the one before ended, by every filter.
+func TestPagesOfRecords(t *testing.T) {
+	h := &host{log: &log{}}
+	h.log.add(oldRun, 10)
+	k := serve(t, h, Options{}, service.Options{})
+	for filter, want := range map[string]int{"": 12, "run=" + oldRun: 12, "decision=deny": 5, "family=fs": 10, "family=net": 0, "agent=x": 0, "since=2026-01-01T00:00:00Z": 12} {
+		n := 0
+		for cursor, pages := "0", 0; cursor != "" && pages < 20; pages++ {
+			_, body := k.do(ask{path: "/audit?limit=3&cursor=" + cursor + "&" + filter})
+			v := object1(t, body)
+			list, _ := v["records"].([]any)
+			n += len(list)
+			cursor, _ = v["next"].(string)
+		}
+		if n != want {
+			t.Errorf("%s: %d, want %d", filter, n, want)
+		}
+	}
+	if _, body := k.do(ask{path: "/audit?limit=4", head: []string{"Accept: application/x-ndjson"}}); strings.Count(body, "\n") != 4 {
+		t.Error(body)
+	}
+	if resp, body := k.do(ask{path: "/audit?run=x&decision=no&since=soon&limit=0&cursor=-1"}); resp.StatusCode != http.StatusBadRequest || len(object1(t, body)["fields"].([]any)) != 5 {
+		t.Error(body)
+	}
+}
+
+// Large answers are compressed for who asks for that.
+func TestGzip(t *testing.T) {
+	k := serve(t, &host{}, Options{}, service.Options{})
+	plain, text := k.do(ask{path: "/openapi.json", head: []string{"Accept-Encoding: gzip;q=0"}})
+	resp, zipped := k.do(ask{path: "/openapi.json", head: []string{"Accept-Encoding: br, gzip"}})
+	z, err := gzip.NewReader(strings.NewReader(zipped))
+	if err != nil || resp.Header.Get("Content-Encoding") != "gzip" || plain.Header.Get("Content-Encoding") != "" {
+		t.Fatal(err, resp.Header, plain.Header)
+	}
+	if again, err := io.ReadAll(z); err != nil || string(again) != text || len(zipped) >= len(text) {
+		t.Error(err, len(zipped), len(text))
+	}
+}
