@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"runloop.dev/rlp/internal/service"
@@ -205,6 +206,31 @@ func TestUnverifiedCertificates(t *testing.T) {
 	if got := k.status(t, r); got != http.StatusUnauthorized {
 		t.Errorf("status %d", got)
 	}
+}
+
+// A certificate ends when it says so, on a connection that began before, and what
+// it opened ends with it.
+func TestCertificatesEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cert, _, _, _ := newAuthority(t, "our CA").sign("ci-runner", nil, false)
+		k := kitOf(t, nil)
+		k.token(t, func(o *Token) { o.CertName = "ci-runner" })
+		shown := func() *http.Request {
+			r := request(t)
+			r.URL.Scheme, r.TLS = "https", &tls.ConnectionState{PeerCertificates: []*x509.Certificate{cert}, VerifiedChains: [][]*x509.Certificate{{cert}}}
+			return r
+		}
+		if got := k.status(t, shown()); got != http.StatusOK {
+			t.Fatalf("control: %d", got)
+		}
+		if ended := follow(t, k, shown()); ended < 59*time.Minute || ended > 61*time.Minute {
+			t.Errorf("a stream ends after %v", ended)
+		}
+		time.Sleep(time.Second)
+		if got := k.status(t, shown()); got != http.StatusUnauthorized {
+			t.Errorf("status %d", got)
+		}
+	})
 }
 
 // A certificate that was revoked by its hash does not come in by its name.
