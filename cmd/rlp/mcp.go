@@ -25,15 +25,20 @@ import (
 func (a *app) mcpCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "mcp",
-		Short: "See the servers of tools that agents may call, and what they are known by",
-		Long: `Agents that are granted a server of config.toml, [mcp.servers.<name>], call its tools.
+		Short: "Serve agents as tools over stdio (MCP); see the servers of tools that agents may call",
+		Long: `Alone, it serves the installed agents as tools to a client of the Model Context
+Protocol at the other end of stdin and stdout, such as an IDE or an assistant, and
+ends when stdin does. Each call is a run as rlp launch would make it, starting from
+the grant of tool calls (security.run_grant; without it, computing alone).
+
+Its subcommands are about the other side. Agents that are granted a server of
+config.toml, [mcp.servers.<name>], call its tools.
 What a server says of its tools (names, descriptions, schemas) is kept when it is first
 used. From then on a server that says anything else is refused until you have seen the
 difference and accepted it.`,
-		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			return usagef("rlp mcp alone is to serve MCP on stdio, which this version does not do yet; there are rlp mcp list and rlp mcp accept NAME")
-		},
+		Example: `  {"mcpServers": {"agents": {"command": "rlp", "args": ["mcp"]}}}`,
+		Args:    cobra.NoArgs,
+		RunE:    func(c *cobra.Command, _ []string) error { return a.mcpServe(c.Context()) },
 	}
 	c.AddCommand(a.mcpListCommand(), a.mcpAcceptCommand())
 	return c

@@ -249,9 +249,7 @@ var rooms = map[string]room{
 
 // toBuild are rooms that are drawn and have no package yet.
 var toBuild = map[string]string{
-	"internal/client":    "asks a service",
-	"internal/telemetry": "traces and metrics",
-	"internal/top":       "runs on a terminal",
+	"internal/top": "runs on a terminal",
 }
 
 // testDoors are what the tests of a room may import beyond the room's own
@@ -359,6 +357,7 @@ var outside = map[string][]owner{
 		{"internal/mcpclient", false, "the only room that speaks with servers of tools"},
 		{"internal/mcpclient/mcptest", false, "is such a server"},
 		{"internal/mcpserver", false, "is a server of tools itself"},
+		{"cmd/rlp", true, "asks rlp mcp as clients do"},
 	},
 	"github.com/spf13/cobra": {{"cmd/rlp", false, "the command line"}},
 	"github.com/spf13/pflag": {{"cmd/rlp", false, "the command line"}},
@@ -409,8 +408,8 @@ var outside = map[string][]owner{
 		{"kb/wire", false, "the peer of a socket"},
 		{"secrets", false, "opens without following, locks of the vault"},
 	},
-	"go.opentelemetry.io/proto/slim/otlp": {{"internal/export", true, "what is sent is read back as its receivers do"}},
-	"google.golang.org/protobuf":          {{"internal/export", true, "the same"}},
+	"go.opentelemetry.io/proto/slim/otlp": {{"internal/export", true, "what is sent is read back as its receivers do"}, {"internal/telemetry", true, "the same"}},
+	"google.golang.org/protobuf":          {{"internal/export", true, "the same"}, {"internal/telemetry", true, "the same"}},
 	"filippo.io/age":                      {{"secrets", false, "the vault"}},
 	"github.com/zalando/go-keyring":       {{"secrets", false, "the keyring of the desktop"}},
 	"github.com/santhosh-tekuri/jsonschema/v6": {
@@ -418,6 +417,8 @@ var outside = map[string][]owner{
 		{"cmd/rlp", true, "the published schema is one"},
 		{"internal/schema", true, "what another reader of schemas says of the same documents"},
 	},
+	"go.opentelemetry.io/otel":                   {{"internal/telemetry", false, "the only room that knows it"}},
+	"github.com/prometheus/client_golang":        {{"internal/telemetry", false, "metrics as Prometheus reads them"}},
 	"github.com/chromedp/chromedp":               {{"internal/console", true, "pages are tried in a browser"}},
 	"github.com/chromedp/cdproto":                {{"internal/console", true, "the same"}},
 	"github.com/rogpeppe/go-internal/testscript": {{"cmd/rlp", true, "scripts specify the command line"}},
@@ -453,6 +454,7 @@ var guarded = map[string][]owner{
 	"net": {
 		{"internal/access", false, "who is at the other end of a connection"},
 		{"internal/api", false, "bounds connections"},
+		{"internal/client", false, "the socket of the service"},
 		{"cmd/rlp", false, "opens what rlp serve listens at"},
 		{"internal/lane/probe", false, "reaches for sockets outside of a lane"},
 		{"internal/model/providers", false, "bounds the time to get a connection"},
@@ -464,6 +466,8 @@ var guarded = map[string][]owner{
 	},
 	"net/http": {
 		{"internal/api", false, "is the service over HTTP"},
+		{"internal/client", false, "asks it"},
+		{"internal/telemetry", false, "counts requests, serves metrics"},
 		{"internal/mcpserver", false, "is a handler"},
 		{"internal/access", false, "judges requests"},
 		{"cmd/rlp", false, "posts checkpoints, and what is exported; only egress sends"},

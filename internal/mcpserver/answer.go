@@ -23,20 +23,24 @@ const (
 )
 
 // answer is what came of a run that began. One that was denied something is told
-// as an error, for what it gives may be less than what was asked for.
+// as an error, for what it gives may be less than what was asked for; not so if
+// it was the clock alone, which runtimes of languages ask for unasked.
 func answer(state *service.State, r *launcher.Report, t *trail) *mcp.CallToolResult {
 	a := &mcp.CallToolResult{Meta: mcp.Meta{metaRun: r.RunID, metaTrace: r.TraceID, metaOutcome: string(r.Outcome), metaExit: r.ExitCode}}
 	if r.Untrusted != nil {
 		a.Meta[metaUntrusted] = true
 	}
 	denied := max(state.Denied, r.Usage.Denied)
+	less := denied > t.clock
 	well := r.Outcome == launcher.OK && r.ExitCode == launcher.StatusOK
-	a.IsError = !well || denied > 0
+	a.IsError = !well || less
 	if !well {
 		a.Content = append(a.Content, text(ended(r)))
 	}
-	if denied > 0 {
+	if len(t.list) > 0 {
 		a.Meta[metaDenied] = t.list
+	}
+	if less {
 		a.Content = append(a.Content, text(t.explained(denied)))
 	}
 	give(a, r)
@@ -113,12 +117,14 @@ func edit(agent, reason, layer string) string {
 		return "The token " + oneLine(rest) + " has a grant of its own: make another one with rlp token new"
 	case strings.HasPrefix(layer, "override"):
 		return "The operator took it away in caps/overrides/" + agent + ".toml"
+	case name == "profile":
+		return "The profile " + oneLine(rest) + " leaves less; if it is the grant that calls of tools start from, security.run_grant in config.toml names another"
 	case layer == "protected":
 		return "What rlp itself needs is nobody's to give"
 	case layer == "":
 		return "No layer took it; see the reason"
 	}
-	return "It is for the operator to widen the layer " + oneLine(layer) + "; if that is the grant which calls of tools start from, security.run_grant in config.toml names another"
+	return "It is for the operator to widen the layer " + oneLine(layer)
 }
 
 // refused is a call that policy refused before anything was executed.

@@ -178,7 +178,7 @@ func TestEveryDenialIsExplained(t *testing.T) {
 	if !r.IsError || structure(t, r) != `{"got":"little"}` {
 		t.Errorf("%v %s", r.IsError, structure(t, r))
 	}
-	has(t, textOf(r), "fs.read /etc/passwd", "cap_missing", "the layer mcp_default, 2 times", "security.run_grant", "net.get https://evil.example/", "policy.caps does not ask", "(record 2)")
+	has(t, textOf(r), "fs.read /etc/passwd", "cap_missing", "the layer profile:mcp_default, 2 times", "security.run_grant", "net.get https://evil.example/", "policy.caps does not ask", "(record 2)")
 	r = call(t, cs, "refused", nil)
 	if !r.IsError {
 		t.Error("a refused run is no error")
@@ -189,6 +189,11 @@ func TestEveryDenialIsExplained(t *testing.T) {
 		t.Error("a trap is no error")
 	}
 	has(t, textOf(r), "unreachable", "it broke")
+	b.host.install("acme", service.Agent{Name: "clock", Version: "1"})
+	b.pass(time.Minute)
+	if r = call(t, cs, "clock", nil); r.IsError || r.Meta["runloop.dev/denied"] == nil {
+		t.Errorf("a runtime that asks for the clock: %+v", r)
+	}
 	if r = call(t, cs, "echo", nil); r.IsError { // control
 		t.Error("what was denied nothing is an error")
 	}

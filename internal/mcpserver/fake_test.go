@@ -83,8 +83,8 @@ func (f *fakeHost) record(c *service.Caller, b service.Begin, agent string, n ui
 
 func denials() []audit.DecisionRecord {
 	return []audit.DecisionRecord{
-		{Cap: "fs.read", Op: "path_open", Target: "/etc/passwd", Deny: true, Reason: "cap_missing", Layer: "mcp_default"},
-		{Cap: "fs.read", Op: "path_open", Target: "/etc/passwd", Deny: true, Reason: "cap_missing", Layer: "mcp_default"},
+		{Cap: "fs.read", Op: "path_open", Target: "/etc/passwd", Deny: true, Reason: "cap_missing", Layer: "profile:mcp_default"},
+		{Cap: "fs.read", Op: "path_open", Target: "/etc/passwd", Deny: true, Reason: "cap_missing", Layer: "profile:mcp_default"},
 		{Cap: "net.get", Op: "net_http", Target: "https://evil.example/", Deny: true, Reason: "cap_missing", Layer: "base"},
 	}
 }
@@ -104,6 +104,9 @@ func (f *fakeHost) Launch(ctx context.Context, c *service.Caller, q *service.Req
 			r.Usage.Denied++
 		}
 		r.Result = json.RawMessage(`{"got":"little"}`)
+	case "clock":
+		f.record(c, b, q.Agent, 2, &audit.DecisionRecord{Cap: "time.now", Op: "clock_time_get", Deny: true, Reason: "cap_missing"}, nil)
+		n, r.Usage.Denied = 2, 1
 	case "list":
 		r.Result = json.RawMessage(`[1,2]`)
 	case "loud":

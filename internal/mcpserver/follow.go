@@ -30,9 +30,14 @@ type trail struct {
 	list []*denial
 	more int // that are not in the list
 	seen map[denial]*denial
+
+	clock int64 // denials of the clock
 }
 
 func (t *trail) add(seq uint64, agent string, d *audit.DecisionRecord) {
+	if d.Op == "clock_time_get" {
+		t.clock++
+	}
 	one := denial{
 		Capability: d.Cap, Op: oneLine(d.Op), Target: short(oneLine(d.Target), mostLine), Tool: oneLine(d.Tool), Reason: d.Reason, Layer: oneLine(d.Layer),
 	}

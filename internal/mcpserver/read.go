@@ -110,7 +110,7 @@ func (ss *session) reading(ctx context.Context, r *reader, arguments []byte) *mc
 
 // ownTenant refuses arguments that name another tenant, and takes the name out.
 func ownTenant(c *service.Caller, arguments []byte) ([]byte, error) {
-	if len(arguments) == 0 {
+	if len(arguments) == 0 || string(bytes.TrimSpace(arguments)) == "null" {
 		return []byte(`{}`), nil
 	}
 	v, err := schema.Decode(arguments)

@@ -1,0 +1,67 @@
+//go:build !slim
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"runloop.dev/rlp/internal/mcpserver"
+	"runloop.dev/rlp/internal/service"
+)
+
+// agentTools serves the agents of callers as tools.
+func agentTools(s *service.Service, h service.Host, log *slog.Logger) *mcpserver.Server {
+	return mcpserver.New(mcpserver.Options{Service: s, Host: h, Version: version, Now: time.Now, Log: log})
+}
+
+// mcpServe serves one client over stdin and stdout, which has nothing else on it,
+// until stdin ends or ctx does. Whoever started this process is who asks.
+func (a *app) mcpServe(ctx context.Context) (err error) {
+	if isTerminal(a.stdin) && !a.quiet {
+		fmt.Fprintln(a.stderr, "rlp: this speaks MCP, a message a line, with a program at the other end; see rlp mcp --help")
+	}
+	s := &server{app: a}
+	if s.at, s.config, err = a.settings(); err != nil {
+		return err
+	}
+	logFile, err := s.openLog()
+	if err != nil {
+		return err
+	}
+	defer logFile.Close()
+	a.keep(ctx)
+	s.host = newHost(a, s.at.Dir(), s.log)
+	defer func() { err = errors.Join(err, s.giveUp()) }()
+	if err := s.host.decided(); err != nil {
+		return err
+	}
+	runs := service.New(service.Options{
+		Host: s.host, Workers: s.workers(), Queue: int(s.config.Serve.Queue), Now: time.Now, Log: s.log,
+	})
+	who := &service.Caller{
+		Name: fmt.Sprintf("user:%d", os.Getuid()), Tenant: s.at.Tenant(), May: service.Launch | service.Read | service.Operate,
+	}
+	tools := agentTools(runs, s.host, s.log)
+	defer tools.Close()
+	s.log.Info("serving", "addresses", []string{"stdio"}, "tenant", who.Tenant, "version", version)
+	served := tools.Serve(ctx, who, io.NopCloser(a.stdin), unclosed{a.stdout})
+	ended := runs.Drain(context.WithoutCancel(ctx)) // there is no grace: nobody is left to take an answer
+	if ctx.Err() != nil {
+		served = nil // ended as it was told to
+	}
+	if served != nil {
+		served = inputErr(fmt.Errorf("the client does not speak MCP: %w", served))
+	}
+	return errors.Join(served, ended)
+}
+
+// unclosed is a writer that is not closed by who writes.
+type unclosed struct{ io.Writer }
+
+func (unclosed) Close() error { return nil }
