@@ -20,6 +20,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"runloop.dev/rlp/internal/config"
 )
 
 // A testService is a service that a test started, as a program of its own.
@@ -245,6 +247,9 @@ func (h *helped) begun(t *testing.T) {
 //
 //rlp:holds A33 A48
 func TestServeRefusesToStart(t *testing.T) {
+	if l := config.Default().Serve.Listen; l != "127.0.0.1:8770" {
+		t.Errorf("it would serve at %s", l)
+	}
 	work := t.TempDir()
 	env := append(os.Environ(), "HOME="+work, "RUNLOOP_HOME=")
 	for name, c := range map[string]struct {
