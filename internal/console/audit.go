@@ -176,8 +176,14 @@ func eventText(e *audit.Event) (what, about string) {
 
 // fieldsOf are the fields of a record as its exported line has them, in order.
 func fieldsOf(r *audit.Record) []field {
-	list := []field{{"seq", strconv.FormatUint(r.Seq, 10)}, {"run_seq", strconv.FormatUint(r.RunSeq, 10)}, {"ts", r.Time.UTC().Format("2006-01-02T15:04:05.000Z")},
-		{"run_id", r.Head.RunID}, {"trace_id", r.Head.TraceID}, {"parent_run", r.Head.ParentRun}}
+	list := []field{
+		{"seq", strconv.FormatUint(r.Seq, 10)},
+		{"run_seq", strconv.FormatUint(r.RunSeq, 10)},
+		{"ts", r.Time.UTC().Format("2006-01-02T15:04:05.000Z")},
+		{"run_id", r.Head.RunID},
+		{"trace_id", r.Head.TraceID},
+		{"parent_run", r.Head.ParentRun},
+	}
 	if d := r.Decision; d != nil {
 		list = append(list, field{"severity", d.Severity.String()}, field{"tool", d.Tool}, field{"label", d.Label}, field{"reason", d.Reason}, field{"layer", d.Layer},
 			field{"args_hash", hex.EncodeToString(d.ArgsHash[:])})

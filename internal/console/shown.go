@@ -99,17 +99,7 @@ func words() template.FuncMap {
 		"iso":     func(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") },
 		"plural":  plural,
 		"reason":  reasonText,
-		"dict":    dict,
 	}
-}
-
-// dict makes one value of several for a part of a page.
-func dict(pairs ...any) map[string]any {
-	d := map[string]any{}
-	for i := 0; i+1 < len(pairs); i += 2 {
-		d[fmt.Sprint(pairs[i])] = pairs[i+1]
-	}
-	return d
 }
 
 func plural(n any, one, many string) string {
