@@ -185,6 +185,11 @@ func (s *server) until(ctx context.Context) error {
 	if h.Shutdown(leaving) != nil {
 		_ = h.Close() // what is left has had its time
 	}
+	telling, told := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
+	defer told()
+	if closeErr := s.wired.watch.Close(telling); closeErr != nil { // a collector that is gone is no failure of ours
+		s.log.Warn("telling the collector", "message", printable(closeErr.Error()))
+	}
 	s.log.Info("ended")
 	return errors.Join(err, drainErr, s.close())
 }

@@ -87,6 +87,28 @@ func (h *host) Log(ctx context.Context, tenant string) (service.Log, error) {
 	return k.kb, nil
 }
 
+// logSize is how many records the log of the default tenant has.
+func (h *host) logSize() (records uint64, ok bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	log, err := h.Log(ctx, home.DefaultTenant)
+	if err != nil {
+		return 0, false
+	}
+	head, err := log.Head(ctx)
+	return head.Size, err == nil
+}
+
+// backlog is how many journals of that tenant are not taken in.
+func (h *host) backlog() (journals int64, ok bool) {
+	at, err := h.as(home.DefaultTenant, io.Discard).home()
+	if err != nil {
+		return 0, false
+	}
+	entries, err := os.ReadDir(at.Journal())
+	return int64(len(entries)), err == nil || errors.Is(err, fs.ErrNotExist)
+}
+
 // ready says why no run could be recorded now.
 func (h *host) ready(ctx context.Context) error {
 	log, err := h.Log(ctx, home.DefaultTenant)

@@ -21,6 +21,7 @@ import (
 	"runloop.dev/rlp/internal/home"
 	"runloop.dev/rlp/internal/mcpserver"
 	"runloop.dev/rlp/internal/service"
+	"runloop.dev/rlp/internal/telemetry"
 	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/secrets"
 )
@@ -30,6 +31,7 @@ type wiring struct {
 	service *service.Service
 	access  *access.Access
 	mcp     *mcpserver.Server
+	watch   *telemetry.Telemetry
 	tokens  *access.Store
 	proofs  int // what may be shown by who is not known by the connection
 	token   string
@@ -76,10 +78,17 @@ func (s *server) secret(ctx context.Context, text string) (string, error) {
 }
 
 // assemble puts the rooms together.
-func (s *server) assemble(context.Context) (err error) {
+func (s *server) assemble(ctx context.Context) (err error) {
 	w := &s.wired
+	w.watch, err = telemetry.New(ctx, telemetry.Options{
+		Collector: s.config.Serve.OTLP, Env: s.app.getenv, Version: version, Now: time.Now, Log: s.log,
+		Load: func() service.Load { return w.service.Load() }, LogSize: s.host.logSize, Backlog: s.host.backlog,
+	})
+	if err != nil {
+		return inputErr(err)
+	}
 	w.service = service.New(service.Options{
-		Host: s.host, Workers: s.workers(), Queue: int(s.config.Serve.Queue), Grace: s.config.Serve.GraceTime(), Now: time.Now, Log: s.log,
+		Host: s.host, Workers: s.workers(), Queue: int(s.config.Serve.Queue), Grace: s.config.Serve.GraceTime(), Now: time.Now, Log: s.log, Watch: w.watch,
 	})
 	w.access, err = access.New(access.Options{
 		Tokens: w.tokens, UID: os.Getuid(), Tenant: home.DefaultTenant, OperatorToken: w.token, Layers: s.host.tokenLayers,
@@ -89,10 +98,10 @@ func (s *server) assemble(context.Context) (err error) {
 		return inputErr(err)
 	}
 	w.mcp = mcpserver.New(mcpserver.Options{Service: w.service, Host: s.host, Version: version, Now: time.Now, Log: s.log})
-	w.handler = api.Handler(api.Options{
-		Service: w.service, Host: s.host, Access: w.access, MCP: w.mcp, Ready: s.host.ready, Log: s.log, Now: time.Now,
+	w.handler = w.watch.Requests(api.Handler(api.Options{
+		Service: w.service, Host: s.host, Access: w.access, MCP: w.mcp, Metrics: w.watch.Metrics(), Ready: s.host.ready, Log: s.log, Now: time.Now,
 		Console: console.New(console.Options{Runs: w.service, Host: s.host, Now: time.Now, Log: s.log}),
-	})
+	}))
 	return nil
 }
 
