@@ -14,12 +14,16 @@ import (
 	"strconv"
 	"syscall"
 
+	"runloop.dev/rlp/internal/api"
 	"runloop.dev/rlp/internal/home"
 	"runloop.dev/rlp/launcher"
 )
 
 // none is what says that one of the two ways in is not wanted.
 const none = "none"
+
+// mostConnections bounds those of each listener.
+const mostConnections = 4096
 
 // A served listener, and how it is reached.
 type served struct {
@@ -59,7 +63,7 @@ func (s *server) listen(ctx context.Context) error {
 		if err != nil {
 			return &statusError{launcher.StatusUnavailable, fmt.Errorf("serving at %s: %w", path, err)}
 		}
-		s.listeners = append(s.listeners, served{l, "unix:" + path})
+		s.listeners = append(s.listeners, served{api.Bounded(l, mostConnections), "unix:" + path})
 	}
 	address := s.flags.listen
 	if address == "" {
@@ -95,6 +99,7 @@ func (s *server) addTCP(l net.Listener) error {
 	if tcp, is := l.Addr().(*net.TCPAddr); is {
 		s.wired.port = uint16(tcp.Port) // the one that was given where any would do
 	}
+	l = api.Bounded(l, mostConnections) // beneath TLS, by which the server knows its connections
 	if cfg != nil {
 		scheme, l = "https", tls.NewListener(l, cfg)
 	}
@@ -162,7 +167,7 @@ func (s *server) passed() (bool, error) {
 			return false, errors.Join(&statusError{launcher.StatusUnavailable, fmt.Errorf("taking descriptor %d from the service manager: %w", fd, err)}, s.close())
 		}
 		if l.Addr().Network() == "unix" {
-			s.listeners = append(s.listeners, served{l, "unix:" + l.Addr().String()})
+			s.listeners = append(s.listeners, served{api.Bounded(l, mostConnections), "unix:" + l.Addr().String()})
 			continue
 		}
 		if err := s.mayListen(l.Addr().String()); err != nil {
