@@ -512,6 +512,7 @@ var guarded = map[string][]owner{
 		{"kb/journal", false, "the mapped journal"},
 	},
 	"os": {
+		{"internal/api", true, "reads the page that tells of it"},
 		{"internal/access", false, "records of tokens are files"},
 		{"internal/early", false, "the arguments and variables, before main has them"},
 		{"internal/resident", false, "the socket, its lock, and the streams of others"},
