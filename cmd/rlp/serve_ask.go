@@ -80,7 +80,7 @@ func (h *host) Log(ctx context.Context, tenant string) (service.Log, error) {
 	if err != nil {
 		return nil, &service.UnavailableError{Why: fmt.Errorf("opening the log: %w", err)}
 	}
-	if err := h.app.kept.stores.ingest(k); err != nil && ctx.Err() == nil {
+	if _, err := k.kb.Ingest(ctx); err != nil && ctx.Err() == nil { // what is in journals now is in the log then
 		h.log.Error("taking in journals", "tenant", tenant, "message", printable(err.Error()))
 	}
 	h.opened[tenant] = k
