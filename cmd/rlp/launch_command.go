@@ -6,14 +6,25 @@ import "github.com/spf13/cobra"
 
 func (a *app) launchCommand() *cobra.Command {
 	var f launchFlags
+	var r remoteFlags
 	c := &cobra.Command{
 		Use:   "launch BUNDLE [-- ARGS...]",
 		Short: "Launch an agent with the capabilities that are left of its policy",
 		Example: `  rlp launch agents/notes_digest --param notes=testdata/notes --param out=/tmp/out
-  rlp launch agent.tar.gz --deny kb:write:* --limit wall_time_ms=5000 -- --verbose`,
+  rlp launch agent.tar.gz --deny kb:write:* --limit wall_time_ms=5000 -- --verbose
+  rlp launch --remote notes_digest --input '{"day":1}'`,
 		Args: func(c *cobra.Command, args []string) error { return oneBundle(args, c.ArgsLenAtDash()) },
-		RunE: func(c *cobra.Command, args []string) error { return a.launch(c.Context(), args[0], args[1:], f) },
+		RunE: func(c *cobra.Command, args []string) error {
+			if c.Flags().Changed("remote") {
+				return a.launchRemote(c.Context(), args[0], args[1:], f, r)
+			}
+			if r != (remoteFlags{}) {
+				return usagef("--token-file, --ca, --cert and --key go with --remote; add it, or leave them out")
+			}
+			return a.launch(c.Context(), args[0], args[1:], f)
+		},
 	}
 	f.register(c.Flags())
+	r.register(c.Flags(), "have a running rlp serve launch it")
 	return c
 }

@@ -49,7 +49,9 @@ func TestRunSendsWhatWasAsked(t *testing.T) {
 	}
 }
 
-// Row A40: all violations of a refusal are told, not only the first.
+// All violations of a refusal are told, not only the first.
+//
+//rlp:holds A40
 func TestRefusalsAreToldWhole(t *testing.T) {
 	c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "2")

@@ -125,7 +125,9 @@ func text(t *testing.T, h http.Handler) string {
 	return rec.Body.String()
 }
 
-// Row K57: nothing that is exported has a payload or a secret in it.
+// Nothing that is exported has a payload or a secret in it.
+//
+//rlp:holds K57
 func TestWhatCollectorsAreTold(t *testing.T) {
 	c := &collector{bodies: map[string][][]byte{}}
 	srv := httptest.NewServer(c)
