@@ -19,8 +19,6 @@ func (s *server) read(w http.ResponseWriter, r *http.Request, most int64) (body 
 	if err := isJSON(r); err != nil {
 		return nil, done, err
 	}
-	c := http.NewResponseController(w)
-	_ = c.SetReadDeadline(s.Now().Add(s.Patience)) // not each reader has one
 	in := http.MaxBytesReader(w, r.Body, most)
 	if r.ContentLength > most {
 		return nil, done, &http.MaxBytesError{Limit: most}
@@ -41,9 +39,33 @@ func (s *server) read(w http.ResponseWriter, r *http.Request, most int64) (body 
 		done()
 		return nil, func() {}, unread(err)
 	}
-	// Or the server would take its passing for a client that is gone.
-	_ = c.SetReadDeadline(time.Time{})
 	return body, done, nil
+}
+
+// A timely body has its time to arrive, whoever reads it. When it is there, the
+// time is no more: or the server would take its passing for a client that is gone.
+type timely struct {
+	io.ReadCloser
+	c *http.ResponseController
+}
+
+// timely gives the body of a request its time.
+func (s *server) timely(w http.ResponseWriter, r *http.Request) {
+	if r.Body == nil || r.Body == http.NoBody {
+		return
+	}
+	t := &timely{r.Body, http.NewResponseController(w)}
+	if t.c.SetReadDeadline(s.Now().Add(s.Patience)) == nil { // not each reader has one
+		r.Body = t
+	}
+}
+
+func (t *timely) Read(p []byte) (int, error) {
+	n, err := t.ReadCloser.Read(p)
+	if errors.Is(err, io.EOF) {
+		_ = t.c.SetReadDeadline(time.Time{}) // it had one
+	}
+	return n, err
 }
 
 // unread is why a body could not be read.

@@ -257,14 +257,19 @@ func TestDeadReaderHoldsNothing(t *testing.T) {
 
 // A body that does not arrive is given up; one that arrives slowly is not.
 func TestSlowBodies(t *testing.T) {
-	k := serve(t, &host{}, Options{Patience: 200 * time.Millisecond}, service.Options{})
-	send := func(body string, whole int) string {
+	page := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := io.ReadAll(r.Body); err != nil {
+			w.WriteHeader(http.StatusRequestTimeout)
+		}
+	})
+	k := serve(t, &host{}, Options{Patience: 200 * time.Millisecond, Console: page}, service.Options{})
+	send := func(path, body string, whole int) string {
 		c, err := net.Dial("tcp", k.Listener.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		fmt.Fprintf(c, "POST /run HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", whole, body)
+		fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", path, whole, body)
 		line, err := bufio.NewReader(c).ReadString('\n')
 		if err != nil {
 			t.Error(err)
@@ -272,11 +277,13 @@ func TestSlowBodies(t *testing.T) {
 		return line
 	}
 	const body = `{"agent":"a"}`
-	if line := send(body[:5], len(body)); !strings.Contains(line, "408") {
-		t.Error(line)
-	}
-	if line := send(body, len(body)); !strings.Contains(line, "200") {
-		t.Error(line)
+	for _, path := range []string{"/run", "/ui/form"} { // other rooms' bodies too
+		if line := send(path, body[:5], len(body)); !strings.Contains(line, "408") {
+			t.Error(path, line)
+		}
+		if line := send(path, body, len(body)); !strings.Contains(line, "200") {
+			t.Error(path, line)
+		}
 	}
 }
 

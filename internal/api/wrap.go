@@ -73,6 +73,7 @@ func (s *server) watch(next http.Handler) http.Handler {
 		defaults(a.Header(), n.id)
 		c := http.NewResponseController(w)
 		_ = c.SetWriteDeadline(time.Time{}) // that of the request before on this connection
+		s.timely(w, r)
 		defer func() {
 			if what := recover(); what != nil {
 				s.broke(a, r, n, what)
