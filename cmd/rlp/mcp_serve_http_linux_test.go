@@ -21,8 +21,10 @@ func (b bearing) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// Row K71: who asks is looked at in each call, over HTTP by the token that came
+// Who asks is looked at in each call, over HTTP by the token that came
 // with it: one that is revoked in the middle of a session ends what may be asked.
+//
+//rlp:holds K71
 func TestToolsOverHTTP(t *testing.T) {
 	m := &made{probe: buildProbe(t)}
 	m.cache = compiledProbe(t, m.probe)

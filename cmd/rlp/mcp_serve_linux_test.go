@@ -79,8 +79,10 @@ func told(t *testing.T, cs *mcp.ClientSession, name string, arguments map[string
 
 func input(words ...string) map[string]any { return map[string]any{"input": words} }
 
-// Row A32: what is called as a tool starts from computing alone, unless the
+// What is called as a tool starts from computing alone, unless the
 // operator names another grant; a client that knows the protocol alone sees why.
+//
+//rlp:holds A32
 func TestToolsOverStdio(t *testing.T) {
 	m := &made{probe: buildProbe(t)}
 	m.cache = compiledProbe(t, m.probe)

@@ -331,9 +331,11 @@ func answeredElsewhere(name string) bool {
 	return false
 }
 
-// Row A45: for each family /capabilities tells its verbs, its tier, its usual effect
+// For each family /capabilities tells its verbs, its tier, its usual effect
 // and what it is like.
-// Row A46: what is told is what is left, and by whom the rest was taken.
+// What is told is what is left, and by whom the rest was taken.
+//
+//rlp:holds A45 A46
 func TestCapabilities(t *testing.T) {
 	k := serve(t, &host{}, Options{}, service.Options{})
 	for path, grant := range map[string]string{"/capabilities": "http_default", "/capabilities?door=http": "http_default", "/capabilities?door=mcp": "mcp_default"} {

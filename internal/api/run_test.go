@@ -17,8 +17,10 @@ import (
 	"runloop.dev/rlp/launcher"
 )
 
-// Row A47: POST /run takes what narrows and what to run, and hands all of it on;
+// POST /run takes what narrows and what to run, and hands all of it on;
 // what is left of it is the report of a launch.
+//
+//rlp:holds A47
 func TestRunTakesAll(t *testing.T) {
 	var got service.Request
 	k := serve(t, &host{launch: func(_ context.Context, c *service.Caller, q *service.Request, b service.Begin) (*launcher.Report, error) {
@@ -76,8 +78,10 @@ func badBodies() map[string][]string {
 	}
 }
 
-// Row A54: a malformed request is 400 with the path of each field that is wrong,
+// A malformed request is 400 with the path of each field that is wrong,
 // and what to write.
+//
+//rlp:holds A54
 func TestRunRefusesBadBodies(t *testing.T) {
 	launched := false
 	k := serve(t, &host{launch: func(_ context.Context, c *service.Caller, q *service.Request, b service.Begin) (*launcher.Report, error) {
@@ -108,8 +112,10 @@ func TestRunRefusesBadBodies(t *testing.T) {
 	}
 }
 
-// Row A54: null in a list of the grant is told by its place in the body, whichever
+// Null in a list of the grant is told by its place in the body, whichever
 // of the two places has the grant.
+//
+//rlp:holds A54
 func TestGrantFindingsHavePathsOfTheBody(t *testing.T) {
 	k := serve(t, &host{check: func(q *service.Request) error {
 		if strings.Contains(string(q.Grant), "null") {
@@ -124,7 +130,9 @@ func TestGrantFindingsHavePathsOfTheBody(t *testing.T) {
 	}
 }
 
-// Row A40: what policy refuses is 403 with every violation.
+// What policy refuses is 403 with every violation.
+//
+//rlp:holds A40
 func TestViolations(t *testing.T) {
 	h := &host{launch: func(_ context.Context, _ *service.Caller, _ *service.Request, b service.Begin) (*launcher.Report, error) {
 		return nil, violated(b.RunID)
@@ -148,7 +156,9 @@ func TestViolations(t *testing.T) {
 	}
 }
 
-// Row A53: refused and broken jobs harm no worker, and none of them stays under way.
+// Refused and broken jobs harm no worker, and none of them stays under way.
+//
+//rlp:holds A53
 func TestBadJobsHarmNoWorker(t *testing.T) {
 	h := &host{}
 	h.launch = func(_ context.Context, c *service.Caller, q *service.Request, b service.Begin) (*launcher.Report, error) {

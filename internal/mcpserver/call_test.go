@@ -254,8 +254,10 @@ func TestACancelledCallCancelsItsRun(t *testing.T) {
 	<-b.host.ended
 }
 
-// Row K54: the tools that read answer of the caller's tenant alone, and an
+// The tools that read answer of the caller's tenant alone, and an
 // explicit tenant is refused unless it is that.
+//
+//rlp:holds K54
 func TestNoOtherTenantIsSeen(t *testing.T) {
 	b := newBench(t, mcpserver.Options{})
 	other := b.stdio(t, caller("other", all), nil)
@@ -307,7 +309,9 @@ func TestNoOtherTenantIsSeen(t *testing.T) {
 	}
 }
 
-// Row K71: a caller is asked about at each call, and what is found is snippets.
+// A caller is asked about at each call, and what is found is snippets.
+//
+//rlp:holds K71
 func TestACallerIsRefusedInTheMiddleOfASession(t *testing.T) {
 	b := newBench(t, mcpserver.Options{})
 	c := caller("acme", all)
