@@ -91,7 +91,8 @@ func archived(t testing.TB, name, capabilities string, wasm []byte) []byte {
 	w := tar.NewWriter(&b)
 	for _, f := range [][2]string{
 		{"manifest.toml", "[agent]\nname = \"" + name + "\"\nversion = \"1.0.0\"\ndescription = \"for tests\"\nkind = \"wasm32-wasip1\"\nentry_wasm = { path = \"a.wasm\" }\n[caps]\nfile = \"policy.caps\"\n"},
-		{"policy.caps", "[capabilities]\n" + capabilities}, {"a.wasm", string(wasm)},
+		{"policy.caps", "[capabilities]\n" + capabilities},
+		{"a.wasm", string(wasm)},
 	} {
 		if err := errors.Join(w.WriteHeader(&tar.Header{Name: f[0], Mode: 0o600, Size: int64(len(f[1]))}), second(w.Write([]byte(f[1])))); err != nil {
 			t.Fatal(err)

@@ -126,10 +126,12 @@ func TestClientCertificates(t *testing.T) {
 	plain, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	must(t, err)
 	l := tls.NewListener(plain, cfg)
-	server := &http.Server{ConnContext: k.ConnContext, ReadHeaderTimeout: time.Minute, ErrorLog: log.New(io.Discard, "", 0),
+	server := &http.Server{
+		ConnContext: k.ConnContext, ReadHeaderTimeout: time.Minute, ErrorLog: log.New(io.Discard, "", 0),
 		Handler: k.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.WriteString(w, r.Proto+" "+service.CallerOf(r.Context()).Name)
-		}))}
+		})),
+	}
 	go func() { _ = server.Serve(l) }()
 	t.Cleanup(func() { _ = server.Close() })
 	address := "https://" + plain.Addr().String()

@@ -56,8 +56,10 @@ func (a *Access) byToken(r *http.Request, text string) (*proof, error) {
 	switch {
 	case wait > 0:
 		a.tell(slog.LevelWarn, "access.held", "from", from, "token", parsed.id, "wait_ms", wait.Milliseconds())
-		return nil, &Denied{Status: http.StatusTooManyRequests, Code: "too_many_attempts", RetryAfter: wait,
-			Message: "too many attempts failed from here or with this token; wait as long as Retry-After says"}
+		return nil, &Denied{
+			Status: http.StatusTooManyRequests, Code: "too_many_attempts", RetryAfter: wait,
+			Message: "too many attempts failed from here or with this token; wait as long as Retry-After says",
+		}
 	case storeErr != nil:
 		a.tell(slog.LevelError, "access.unreadable", "error", storeErr.Error())
 		return nil, denied(http.StatusServiceUnavailable, "unavailable", "tokens cannot be judged now; the service's log says why")

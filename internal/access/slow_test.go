@@ -90,7 +90,7 @@ func TestGuessesAtOneTokenAreSlowed(t *testing.T) {
 func TestGuessesAtOnce(t *testing.T) {
 	tr := newTries()
 	now := time.Unix(1_000_000_000, 0)
-	var judged, wg = 0, sync.WaitGroup{}
+	judged, wg := 0, sync.WaitGroup{}
 	for range 200 {
 		wg.Go(func() { tr.attempt(now, "a", "", func() bool { judged++; return false }) })
 	}

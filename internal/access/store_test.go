@@ -159,8 +159,16 @@ func TestNamesAreOfOneToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	k.token(t, nil)
-	for _, bad := range []Token{{Name: "operator", Tenant: "default", May: 1}, {Name: "", Tenant: "acme", May: 1}, {Name: "a b", Tenant: "acme", May: 1}, {Name: "x", Tenant: "", May: 1}, {Name: "x", Tenant: "a/b", May: 1},
-		{Name: "x", Tenant: "acme", May: 1, Expires: time.Now().Add(-time.Hour)}, {Name: "x", Tenant: "acme", May: 1, CertHash: "x"}, {Name: "x", Tenant: "acme", May: 1, CertName: "a\nb"}} {
+	for _, bad := range []Token{
+		{Name: "operator", Tenant: "default", May: 1},
+		{Name: "", Tenant: "acme", May: 1},
+		{Name: "a b", Tenant: "acme", May: 1},
+		{Name: "x", Tenant: "", May: 1},
+		{Name: "x", Tenant: "a/b", May: 1},
+		{Name: "x", Tenant: "acme", May: 1, Expires: time.Now().Add(-time.Hour)},
+		{Name: "x", Tenant: "acme", May: 1, CertHash: "x"},
+		{Name: "x", Tenant: "acme", May: 1, CertName: "a\nb"},
+	} {
 		if made, _, err := k.store.New(bad); err == nil {
 			t.Errorf("%+v", made)
 		}

@@ -9,8 +9,10 @@ import (
 
 // heavy are rooms that only the whole program links: the slim one starts
 // faster for being without them.
-var heavy = []string{"internal/model/providers", "internal/evidence",
-	"internal/service", "internal/access", "internal/api", "internal/console", "internal/mcpserver", "internal/telemetry", "internal/client", "internal/top"}
+var heavy = []string{
+	"internal/model/providers", "internal/evidence",
+	"internal/service", "internal/access", "internal/api", "internal/console", "internal/mcpserver", "internal/telemetry", "internal/client", "internal/top",
+}
 
 func TestSlimProgramsLinkNothingHeavy(t *testing.T) { judge(t, fat) }
 

@@ -67,8 +67,11 @@ func (h *host) Ask(context.Context, *service.Caller, []byte, ...string) ([]byte,
 type logs map[string]service.Log
 
 func (logs) Audit(context.Context, kb.Filter) iter.Seq2[audit.Record, error] { panic("of no tenant") }
-func (logs) Lines(context.Context, kb.Filter) iter.Seq2[[]byte, error]       { panic("of no tenant") }
-func (logs) Head(context.Context) (kb.Head, error)                           { panic("of no tenant") }
+
+func (logs) Lines(context.Context, kb.Filter) iter.Seq2[[]byte, error] { panic("of no tenant") }
+
+func (logs) Head(context.Context) (kb.Head, error) { panic("of no tenant") }
+
 func (logs) Runs(context.Context, kb.RunQuery) iter.Seq2[kb.RunSummary, error] {
 	panic("of no tenant")
 }

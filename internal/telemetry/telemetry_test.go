@@ -46,16 +46,20 @@ func (h *host) Launch(_ context.Context, _ *service.Caller, q *service.Request, 
 	head := audit.Head{RunID: b.RunID, TraceID: q.TraceID, Tenant: "acme", Agent: "writer"}
 	for i := range h.calls {
 		b.Record(&audit.Record{Head: head, Time: time.Now(), RunSeq: uint64(2*i + 1), Decision: &audit.DecisionRecord{
-			Cap: "fs.read", Op: "path_open", Target: "/home/" + canary, Layer: canary, Label: canary, Deny: i == 0, Reason: map[bool]string{true: "path_not_permitted", false: "granted"}[i == 0]}})
+			Cap: "fs.read", Op: "path_open", Target: "/home/" + canary, Layer: canary, Label: canary, Deny: i == 0, Reason: map[bool]string{true: "path_not_permitted", false: "granted"}[i == 0],
+		}})
 		b.Record(&audit.Record{Head: head, Time: time.Now(), RunSeq: uint64(2*i + 2), Event: &audit.Event{
-			Kind: audit.KindCallDone, Verb: "path_open", Status: "ok", ErrorSummary: canary, Message: canary}})
+			Kind: audit.KindCallDone, Verb: "path_open", Status: "ok", ErrorSummary: canary, Message: canary,
+		}})
 	}
 	kid := head
 	kid.RunID, kid.ParentRun, kid.Agent = "019ab0de-79ea-74f8-9d3e-6d0c3f0a1b2c", b.RunID, "critic"
 	b.Record(&audit.Record{Head: kid, Time: time.Now(), RunSeq: 1, Event: &audit.Event{Kind: audit.KindRunStart}})
 	b.Record(&audit.Record{Head: kid, Time: time.Now(), RunSeq: 2, Event: &audit.Event{Kind: audit.KindRunComplete, Outcome: "ok"}})
-	return &launcher.Report{RunID: b.RunID, TraceID: q.TraceID, Tenant: "acme", Agent: "writer", Version: canary, Outcome: launcher.OK,
-		Stdout: canary, Stderr: canary, Message: canary, Result: []byte(`"` + canary + `"`), Usage: launcher.Usage{Fuel: 42}}, nil
+	return &launcher.Report{
+		RunID: b.RunID, TraceID: q.TraceID, Tenant: "acme", Agent: "writer", Version: canary, Outcome: launcher.OK,
+		Stdout: canary, Stderr: canary, Message: canary, Result: []byte(`"` + canary + `"`), Usage: launcher.Usage{Fuel: 42},
+	}, nil
 }
 
 // A collector takes what exporters send.
