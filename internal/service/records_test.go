@@ -47,7 +47,7 @@ func (m *memory) Audit(_ context.Context, f kb.Filter) iter.Seq2[audit.Record, e
 }
 
 func (m *memory) Lines(context.Context, kb.Filter) iter.Seq2[[]byte, error] { return nil }
-func (m *memory) Head(context.Context) (kb.Head, error) { return kb.Head{}, nil }
+func (m *memory) Head(context.Context) (kb.Head, error)                     { return kb.Head{}, nil }
 
 func (m *memory) Runs(context.Context, kb.RunQuery) iter.Seq2[kb.RunSummary, error] {
 	return nil
