@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -101,6 +100,7 @@ func (a *app) serve(ctx context.Context, f serveFlags) (err error) {
 		return err
 	}
 	defer lock.Close()
+	logFile.own()
 	if err := s.keys(ctx); err != nil {
 		return err
 	}
@@ -115,11 +115,11 @@ func (a *app) serve(ctx context.Context, f serveFlags) (err error) {
 
 // openLog opens the service's own log: who asked, what went wrong, never what
 // was in it.
-func (s *server) openLog() (*os.File, error) {
+func (s *server) openLog() (*rotatedLog, error) {
 	if err := home.Make(s.at.Log()); err != nil {
 		return nil, inputErr(err)
 	}
-	f, err := os.OpenFile(filepath.Join(s.at.Log(), "serve.jsonl"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	f, err := openRotated(filepath.Join(s.at.Log(), "serve.jsonl"), mostServeLog, olderLogs)
 	if err != nil {
 		return nil, inputErr(fmt.Errorf("opening the log of the service: %w", err))
 	}
