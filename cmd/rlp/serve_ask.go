@@ -15,6 +15,7 @@ import (
 	"runloop.dev/rlp/internal/config"
 	"runloop.dev/rlp/internal/home"
 	"runloop.dev/rlp/internal/service"
+	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher"
 )
 
@@ -63,6 +64,15 @@ func (b *boundedBuffer) Write(p []byte) (int, error) {
 // Log implements [service.Host]. A store that was opened stays open, so that each
 // question finds it ready.
 func (h *host) Log(ctx context.Context, tenant string) (service.Log, error) {
+	log, err := h.store(ctx, tenant)
+	if err != nil {
+		return nil, err
+	}
+	return log, nil
+}
+
+// store is the store of a tenant, open.
+func (h *host) store(ctx context.Context, tenant string) (*kb.Store, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if k := h.opened[tenant]; k != nil {
@@ -97,6 +107,41 @@ func (h *host) logSize() (records uint64, ok bool) {
 	}
 	head, err := log.Head(ctx)
 	return head.Size, err == nil
+}
+
+// logUnsealed is how many of them no signed checkpoint covers.
+func (h *host) logUnsealed() (records uint64, ok bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	log, err := h.store(ctx, home.DefaultTenant)
+	if err != nil {
+		return 0, false
+	}
+	records, err = unsealed(ctx, log)
+	return records, err == nil
+}
+
+// unsealed is how many records of a log are behind its newest checkpoint. That is
+// near the end as a rule: it is looked for there, and then each time twice as far
+// before it, so that what is read does not grow with the log.
+func unsealed(ctx context.Context, log *kb.Store) (uint64, error) {
+	head, err := log.Head(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for back := uint64(1); ; back *= 2 {
+		after := head.Size - min(back, head.Size)
+		var newest uint64
+		for c, err := range log.Checkpoints(ctx, after) {
+			if err != nil {
+				return 0, err
+			}
+			newest = c.Head.Size
+		}
+		if newest > 0 || after == 0 {
+			return head.Size - min(newest, head.Size), nil // a run may have ended meanwhile
+		}
+	}
 }
 
 // backlog is how many journals of that tenant are not taken in.

@@ -82,7 +82,7 @@ func (s *server) assemble(ctx context.Context) (err error) {
 	w := &s.wired
 	w.watch, err = telemetry.New(ctx, telemetry.Options{
 		Collector: s.config.Serve.OTLP, Env: s.app.getenv, Version: version, Now: time.Now, Log: s.log,
-		Load: func() service.Load { return w.service.Load() }, LogSize: s.host.logSize, Backlog: s.host.backlog,
+		Load: func() service.Load { return w.service.Load() }, LogSize: s.host.logSize, LogUnsealed: s.host.logUnsealed, Backlog: s.host.backlog,
 	})
 	if err != nil {
 		return inputErr(err)

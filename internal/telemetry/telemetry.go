@@ -41,12 +41,12 @@ type Options struct {
 	Version   string              // of this program
 	Now       func() time.Time
 	Log       *slog.Logger // nil: nothing is logged
-	// Load, LogSize, LogAge and Backlog are asked when somebody reads the metrics;
-	// nil: they are not told.
-	Load    func() service.Load
-	LogSize func() (records uint64, ok bool)
-	LogAge  func() (sinceCheckpoint time.Duration, ok bool)
-	Backlog func() (journals int64, ok bool) // that are not taken in
+	// Load, LogSize, LogUnsealed and Backlog are asked when somebody reads the
+	// metrics; nil: they are not told.
+	Load        func() service.Load
+	LogSize     func() (records uint64, ok bool)
+	LogUnsealed func() (records uint64, ok bool) // behind the newest checkpoint
+	Backlog     func() (journals int64, ok bool) // that are not taken in
 	// Every is how often metrics are sent; 0: 15 s.
 	Every time.Duration
 }

@@ -208,7 +208,7 @@ func TestTheTraceIsTheRuns(t *testing.T) {
 func TestPrometheus(t *testing.T) {
 	w := watch(t, telemetry.Options{
 		Load:    func() service.Load { return service.Load{Running: 3, Waiting: 4, Workers: 5, Queue: 6} },
-		LogSize: func() (uint64, bool) { return 7, true }, LogAge: func() (time.Duration, bool) { return 8 * time.Second, true },
+		LogSize: func() (uint64, bool) { return 7, true }, LogUnsealed: func() (uint64, bool) { return 8, true },
 		Backlog: func() (int64, bool) { return 0, false },
 	})
 	defer w.Close(t.Context())
@@ -228,7 +228,7 @@ func TestPrometheus(t *testing.T) {
 		`rlp_run_wait_seconds_count 1`,
 		`rlp_run_duration_seconds_count{outcome="ok"} 2`,
 		`rlp_runs_running 3`, `rlp_queue_waiting 4`, `rlp_workers 5`, `rlp_queue_places 6`,
-		`rlp_log_records 7`, `rlp_log_checkpoint_age_seconds 8`,
+		`rlp_log_records 7`, `rlp_log_unsealed_records 8`,
 		`rlp_http_requests_total{route="/run",status="200"} 1`,
 		`rlp_http_requests_total{route="/runs/{id}",status="404"} 1`,
 		`rlp_http_requests_total{route="other",status="401"} 1`,

@@ -1,0 +1,99 @@
+//go:build !slim
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/home"
+	"runloop.dev/rlp/internal/service"
+	"runloop.dev/rlp/kb"
+	"runloop.dev/rlp/kb/journal"
+)
+
+// What is told as unsealed is what no checkpoint covers: all of a log that nobody
+// could sign, what came behind the newest checkpoint otherwise, however far back
+// that is.
+func TestUnsealedRecordsAreThoseBehindTheNewestCheckpoint(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "home")
+	_, homeErr := home.Open(dir, kb.DefaultTenant)
+	at, err := kb.JournalDir(dir, "")
+	if err := errors.Join(homeErr, err); err != nil {
+		t.Fatal(err)
+	}
+	signs := false
+	s, err := kb.Open(t.Context(), kb.Options{Home: dir, Seal: func(size uint64, _ [32]byte) ([]byte, error) {
+		if !signs {
+			return nil, errors.New("the key cannot be read")
+		}
+		return fmt.Append(nil, size), nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	runs := 0
+	in := func(signed bool) {
+		t.Helper()
+		signs = signed
+		runs++
+		j, err := journal.Create(journal.Options{Dir: at, Head: audit.Head{
+			RunID: fmt.Sprintf("0198d2c4-7f1e-7000-8000-%012x", runs), TraceID: "0123456789abcdef0123456789abcdef", Tenant: kb.DefaultTenant, Agent: "writer",
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = errors.Join(j.Event(&audit.Event{Kind: audit.KindRunStart}), j.Event(&audit.Event{Kind: audit.KindRunComplete, Outcome: "ok"}), j.Close())
+		if _, inErr := s.Ingest(t.Context()); errors.Join(err, inErr) != nil {
+			t.Fatal(err, inErr)
+		}
+	}
+	want := func(n uint64) {
+		t.Helper()
+		if got, err := unsealed(t.Context(), s); err != nil || got != n {
+			t.Errorf("%d records are unsealed, want %d: %v", got, n, err)
+		}
+	}
+	want(0)
+	in(false)
+	want(2)
+	in(true)
+	want(0)
+	for n := range uint64(5) {
+		in(false)
+		want(2 * (n + 1))
+	}
+	signs = true
+	if _, err := s.Checkpoint(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want(0)
+	in(false)
+	want(2)
+}
+
+// The service knows it of its own log, which each run that ends signs.
+func TestTheServiceKnowsWhatIsUnsealed(t *testing.T) {
+	h := testingHost(t, "")
+	h.install(t, "plain", "", importing(t))
+	if _, err := h.do(t, &service.Request{Door: service.HTTP, Agent: "plain"}); err != nil {
+		t.Fatal(err)
+	}
+	log, err := h.store(t.Context(), home.DefaultTenant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := log.Ingest(t.Context()); err != nil { // it is behind the run otherwise
+		t.Fatal(err)
+	}
+	if n, ok := h.logSize(); !ok || n == 0 {
+		t.Fatalf("control: %d records: %v", n, ok)
+	}
+	if n, ok := h.logUnsealed(); !ok || n != 0 {
+		t.Errorf("%d records are unsealed: %v", n, ok)
+	}
+}
