@@ -96,8 +96,11 @@ func (a *app) remoteRequest(ctx context.Context, path string, args []string, f l
 			return nil, usagef("%s does nothing with --remote; leave it out: %s", no.name, no.why)
 		}
 	}
+	err := a.ownPaths(append([]string{path}, f.overrides...)...)
+	if err != nil {
+		return nil, err
+	}
 	q := &client.Request{Args: args, Profiles: f.profiles, Allow: f.allow, Deny: f.deny}
-	var err error
 	if q.Seed, err = parseSeed(f.seed); err != nil {
 		return nil, err
 	}

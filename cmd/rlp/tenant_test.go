@@ -162,7 +162,8 @@ func (h *house) crossings() map[string][]crossing {
 		}
 	}
 	return map[string][]crossing{
-		"launch": append(bundles("launch"), cross(77, "launch", own, "--param", x, "--input", "@"+filepath.Join(art, "input.json"))),
+		"launch": append(bundles("launch"), cross(77, "launch", own, "--param", x, "--input", "@"+filepath.Join(art, "input.json")),
+			cross(77, "launch", "--remote", agent), cross(77, "launch", "--remote", own, "--override", override), cross(77, "launch", "--remote", own, "--input", "@"+filepath.Join(art, "input.json"))),
 		"caps lint": {
 			cross(77, "caps", "lint", agent), cross(77, "caps", "lint", override),
 			cross(65, "caps", "lint", "--agent", victimAgent, h.own("extra.toml")),
@@ -175,7 +176,9 @@ func (h *house) crossings() map[string][]crossing {
 			cross(77, "caps", "whatif", "--override", override), cross(65, "caps", "whatif", "--deny", "kb:read:*", "--run", h.run),
 			cross(65, "caps", "whatif", "--deny", "kb:read:*", "--run", h.run[:13]), cross(0, "caps", "whatif", "--deny", "kb:read:*", "--agent", victimAgent),
 		},
-		"audit scan": {cross(77, "audit", "scan", agent), cross(0, "audit", "scan", "installed")},
+		"caps override": {cross(77, "caps", "override", agent), cross(77, "caps", "override", own, override), cross(77, "caps", "override", own, override, "--save")},
+		"token new":     {cross(77, "token", "new", "--name", "x", "--grant", override)},
+		"audit scan":    {cross(77, "audit", "scan", agent), cross(0, "audit", "scan", "installed")},
 		"audit list": {
 			cross(0, "audit", "list").showing(), cross(0, "audit", "list", "--run", h.run, "--json").showing(),
 			cross(0, "audit", "list", "--agent", victimAgent, "--json").showing(), cross(65, "audit", "list", "--run", h.run[:13]).showing(),
@@ -242,6 +245,11 @@ var harmless = map[string]string{
 	"model-host":            "opens no home",
 	"daemon status":         "one helper serves all tenants of a home; it says how many launches it did, and of nobody",
 	"daemon stop":           "the same",
+	"man":                   "opens no home, and writes what is the same for all where it is told to",
+	"serve":                 "serves all tenants of a home, each to who is proved to be of it, and takes no --tenant",
+	"token list":            "the tokens of a home are one list of its operator's; it says whose each is, and of none what it is",
+	"token revoke":          "the same",
+	"top":                   "asks the service, which says what is whose",
 	"lanes":                 "says what the machine can keep programs from, and takes names of lanes alone",
 }
 
