@@ -19,7 +19,7 @@ func TestLaunchRemote(t *testing.T) {
 	m := &made{probe: buildProbe(t)}
 	m.cache = compiledProbe(t, m.probe)
 	h := m.servable(t)
-	if r := start(t, h.env, "rlp", "launch", "--remote", h.agent); r.code != launcher.StatusUnavailable || !strings.Contains(r.stderr, "no service answers") {
+	if r := start(t, h.env, "rlp", "launch", "--remote", h.agent); r.code != launcher.StatusUnavailable || !strings.Contains(r.stderr, "no service answers (is rlp serve running there?)") {
 		t.Errorf("nobody serves: %+v", r)
 	}
 	s := h.serving(t)

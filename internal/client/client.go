@@ -118,7 +118,7 @@ func (e *Error) Error() string {
 }
 
 // ErrUnreachable says that nobody answered: no service, or none at that address.
-var ErrUnreachable = errors.New("no service answers")
+var ErrUnreachable = errors.New("no service answers (is rlp serve running there?)")
 
 // request makes a request; body is a JSON document or nil.
 func (c *Client) request(ctx context.Context, method, path string, body []byte) (*http.Request, error) {
