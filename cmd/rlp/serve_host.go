@@ -73,7 +73,7 @@ func (h *host) Check(_ context.Context, who *service.Caller, q *service.Request)
 		return nil
 	}
 	if info, err := os.Lstat(filepath.Join(c.home.Agents(), q.Agent)); errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
-		return fmt.Errorf("no agent %s is installed: %w", q.Agent, service.ErrNotFound)
+		return fmt.Errorf("%w: no agent %s is installed; rlp agent install BUNDLE installs one, and GET /agents lists them", service.ErrNotFound, q.Agent)
 	} else if err != nil {
 		return h.unavailable(who, err)
 	}

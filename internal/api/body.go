@@ -81,16 +81,29 @@ func unread(err error) error {
 	return &failure{Status: http.StatusBadRequest, Code: "invalid_request", Text: "the body ended before all of it was there", Fields: []fieldError{{"", "the body ended before all of it was there"}}, closes: true}
 }
 
-// isJSON refuses what says that it is something else.
+// isJSON refuses what says that it is something else. What a program sends is read
+// as JSON whatever it calls it, as `curl -d` calls everything a form; a page of
+// another site could send that too, so browsers say what they send.
 func isJSON(r *http.Request) error {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err != nil || kind != "application/json" {
+	if (err != nil || kind != "application/json") && (ofBrowser(r) || strings.HasPrefix(kind, "multipart/")) {
 		return &failure{Status: http.StatusUnsupportedMediaType, Code: "unsupported_media_type", Text: "send JSON, with the header Content-Type: application/json", closes: true}
 	}
 	if e := r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
 		return &failure{Status: http.StatusUnsupportedMediaType, Code: "unsupported_media_type", Text: "send the body as it is, without a Content-Encoding", closes: true}
 	}
 	return nil
+}
+
+// ofBrowser reports whether a request has what browsers put into each that a page
+// makes.
+func ofBrowser(r *http.Request) bool {
+	for name := range r.Header {
+		if name == "Origin" || strings.HasPrefix(name, "Sec-Fetch-") {
+			return true
+		}
+	}
+	return false
 }
 
 // query refuses parameters that a path does not have, and those given twice.

@@ -271,7 +271,7 @@ func TestEveryAnswer(t *testing.T) {
 	}
 	get("POST", "/run", `{"agent":"a"}`, "X-Who: nobody")
 	get("POST", "/run", `{"agent":"a"}`, "X-Who: reader")
-	get("POST", "/run", `{"agent":"a"}`, "Content-Type: text/plain")
+	get("POST", "/run", `{"agent":"a"}`, "Content-Type: text/plain", "Sec-Fetch-Site: same-origin")
 	slow := get("POST", "/run", `{"agent":"slow","wait":false,"turns":true}`, "Idempotency-Key: k")
 	<-begun
 	href, _ := slow["href"].(string)
@@ -286,7 +286,7 @@ func TestEveryAnswer(t *testing.T) {
 	}
 	get("POST", href+"/input", `{"input":1}`)
 	get("POST", href+"/input", `{"input":"`+strings.Repeat("x", mostInput)+`"}`)
-	get("POST", href+"/input", `{}`, "Content-Type: text/plain")
+	get("POST", href+"/input", `{}`, "Content-Type: text/plain", "Sec-Fetch-Site: same-origin")
 	get("POST", href+"/cancel", ``)
 	close(gate)
 	h.log.mu.Lock()
