@@ -131,11 +131,12 @@ func (s *Server) enter(ss *session) bool {
 	return true
 }
 
-// left notes that a request has ended.
+// left notes that a request has ended. A session that is over has no time to be
+// idle: its timer would hold all of it.
 func (s *Server) left(ss *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if ss.open--; ss.open == 0 {
+	if ss.open--; ss.open == 0 && s.sessions[ss.id] == ss {
 		ss.timer.Reset(s.opt.Idle)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -157,6 +158,11 @@ func wait(t *testing.T, told <-chan struct{}, ok func() bool) {
 // post sends one message as a caller, in a session.
 func post(t *testing.T, url, caller, session, body string) (int, string) {
 	t.Helper()
+	return postBy(t, url, as{name: caller}, session, body)
+}
+
+func postBy(t *testing.T, url string, by as, session, body string) (int, string) {
+	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
@@ -167,7 +173,7 @@ func post(t *testing.T, url, caller, session, body string) (int, string) {
 		r.Header.Set("Mcp-Session-Id", session)
 		r.Header.Set("Mcp-Protocol-Version", legacy)
 	}
-	resp, err := as{name: caller}.RoundTrip(r)
+	resp, err := by.RoundTrip(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,6 +184,8 @@ func post(t *testing.T, url, caller, session, body string) (int, string) {
 	}
 	return resp.StatusCode, string(p)
 }
+
+const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
 
 const listing = `{"jsonrpc":"2.0","id":7,"method":"tools/list"}`
 
@@ -206,7 +214,6 @@ func TestASessionIsItsCallers(t *testing.T) {
 func TestSessionsAreBounded(t *testing.T) {
 	b := newBench(t, mcpserver.Options{Sessions: 16, Idle: 50 * time.Millisecond})
 	url := b.serve(t)
-	hello := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
 	for i := range 3 {
 		code, text := post(t, url, "user:1", "", hello)
 		if want := map[bool]int{true: 200, false: 503}[i < 2]; code != want {
@@ -227,6 +234,46 @@ func TestSessionsAreBounded(t *testing.T) {
 	for range 20 { // what does not become a session takes no room
 		if code, text := post(t, url, "user:3", "", listing); code == 503 {
 			t.Fatalf("%d %s", code, text)
+		}
+	}
+}
+
+// A session that its client ends leaves nothing behind: who begins and ends them
+// all day fills no memory until they would have been idle for long enough.
+func TestAnEndedSessionIsForgotten(t *testing.T) {
+	const sessions, each = 600, 4 << 10 // bytes; one that is kept has about 25 KiB
+	b := newBench(t, mcpserver.Options{})
+	url := b.serve(t)
+	again := func(n int) {
+		for range n {
+			ids := make(chan string, 1)
+			if code, text := postBy(t, url, as{"user:1", ids}, "", hello); code != 200 {
+				t.Fatalf("%d %s", code, text)
+			}
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, url, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Mcp-Session-Id", <-ids)
+			resp, err := as{name: "user:1"}.RoundTrip(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+		}
+	}
+	held := func() int {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int(m.HeapAlloc)
+	}
+	again(50) // what is made once
+	before := held()
+	again(sessions)
+	for late := time.Now().Add(10 * time.Second); held()-before > sessions*each; { // until the last have been left
+		if time.Now().After(late) {
+			t.Fatalf("%d sessions that ended hold %d bytes", sessions, held()-before)
 		}
 	}
 }
