@@ -71,7 +71,9 @@ func (s *Service) event(r *Run, name string, fields map[string]any) {
 
 // Events follows the life of all runs that c may see, until ctx ends: from now, or
 // from behind the event numbered after. Of events that are no longer kept it
-// begins with the oldest that is: each carries all that is known of its run.
+// begins with the oldest that is: each carries all that is known of its run. So it
+// does behind a number that no event has yet: it is of a service before, by a clock
+// that went back since.
 func (s *Service) Events(ctx context.Context, c *Caller, after uint64) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		if !c.Can(Read) && !c.Can(Launch) && !c.Can(Operate) {
@@ -79,11 +81,14 @@ func (s *Service) Events(ctx context.Context, c *Caller, after uint64) iter.Seq2
 			return
 		}
 		all := c.Can(Read) || c.Can(Operate)
-		if after == 0 {
-			s.mu.Lock()
+		s.mu.Lock()
+		switch {
+		case after == 0:
 			after = s.lastID
-			s.mu.Unlock()
+		case after > s.lastID:
+			after = 0
 		}
+		s.mu.Unlock()
 		for {
 			batch, wake := s.eventsAfter(c.Tenant, after)
 			for _, e := range batch {

@@ -83,6 +83,30 @@ func TestARunGoesThroughItsStates(t *testing.T) {
 	})
 }
 
+// Who resumes behind a number that a service before gave out, by a clock that went
+// back since, is told what there is instead of nothing for ever.
+func TestANumberOfTheFutureIsNotWaitedFor(t *testing.T) {
+	s := serve(&host{}, service.Options{Workers: 1})
+	c := caller("ann", "t")
+	ended(t, submit(t, s, c, ask("a")))
+	for _, after := range []uint64{1, 1 << 62} { // 1 is the control
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		var names []string
+		for e, err := range s.Events(ctx, c, after) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if names = append(names, e.Name); e.Name == "run.ended" {
+				break
+			}
+		}
+		cancel()
+		if len(names) == 0 || names[0] != "run.queued" {
+			t.Errorf("behind %d: %v", after, names)
+		}
+	}
+}
+
 // What waits is bounded, and who is turned away is told when to come again.
 func TestTheQueueIsBounded(t *testing.T) {
 	p := newStage()
