@@ -27,6 +27,9 @@ const (
 
 // Ask implements [service.Host].
 func (h *host) Ask(ctx context.Context, who *service.Caller, stdin []byte, args ...string) ([]byte, error) {
+	if err := h.held.there(); err != nil {
+		return nil, h.unavailable(who, err)
+	}
 	out, said := &boundedBuffer{most: mostAnswer}, &boundedBuffer{most: mostWarning}
 	status := run(ctx, environment{
 		args:  append([]string{"--json", "--home", h.home, "--tenant", who.Tenant}, args...),
@@ -156,6 +159,9 @@ func (h *host) backlog() (journals int64, ok bool) {
 
 // ready says why no run could be recorded now.
 func (h *host) ready(ctx context.Context) error {
+	if err := h.held.there(); err != nil {
+		return err
+	}
 	log, err := h.Log(ctx, home.DefaultTenant)
 	if err != nil {
 		return err

@@ -28,6 +28,7 @@ import (
 type host struct {
 	app  *app
 	home string
+	held heldHome
 	log  *slog.Logger
 
 	mu     sync.Mutex
@@ -42,7 +43,7 @@ type host struct {
 var _ service.Host = (*host)(nil)
 
 func newHost(a *app, dir string, log *slog.Logger) *host {
-	return &host{app: a, home: dir, log: log, calls: map[string][]string{}, known: map[string]knownAgent{}, opened: map[string]*keptStore{}, unpacking: make(chan struct{}, unpackedAtime)}
+	return &host{app: a, home: dir, held: holdHome(dir), log: log, calls: map[string][]string{}, known: map[string]knownAgent{}, opened: map[string]*keptStore{}, unpacking: make(chan struct{}, unpackedAtime)}
 }
 
 // as is an invocation for a tenant. Nobody sits at a terminal for it, and what it
@@ -54,6 +55,9 @@ func (h *host) as(tenant string, said io.Writer) *app {
 
 // Check implements [service.Host].
 func (h *host) Check(_ context.Context, who *service.Caller, q *service.Request) error {
+	if err := h.held.there(); err != nil {
+		return h.unavailable(who, err)
+	}
 	a := h.as(who.Tenant, io.Discard)
 	c := &composition{}
 	if err := a.settle(c); err != nil {
@@ -124,7 +128,7 @@ func (h *host) compose(a *app, who *service.Caller, q *service.Request, begin se
 	if q.Bundle == nil && c.bundle.Manifest.Agent.String() != q.Agent {
 		return nil, h.unavailable(who, fmt.Errorf("what is installed as %s calls itself %s; run rlp agent install again", q.Agent, c.bundle.Manifest.Agent))
 	}
-	if err := c.strict(); err != nil {
+	if err := errors.Join(c.strict(), h.held.there()); err != nil { // all that was read is of one home
 		return nil, h.unavailable(who, err)
 	}
 	var unset service.FieldErrors
