@@ -28,6 +28,9 @@ type knownAgent struct {
 
 // Agents implements [service.Host].
 func (h *host) Agents(_ context.Context, who *service.Caller) ([]service.Agent, error) {
+	if err := h.held.there(); err != nil {
+		return nil, h.unavailable(who, err)
+	}
 	a := h.as(who.Tenant, io.Discard)
 	at, err := a.home()
 	if err != nil {
