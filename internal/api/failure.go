@@ -111,13 +111,16 @@ func violations(v *service.ViolationError) *failure {
 	}
 	f.Text = "policy refuses the run and nothing of it was executed; each violation names the layer that took the capability, GET /capabilities shows what is left"
 	if len(v.Violations) > 0 {
-		f.Text += ", and so does: rlp caps explain BUNDLE '" + v.Violations[0].Capability + "' --run " + v.RunID
+		f.Text += ", and so does: rlp caps explain BUNDLE " + quoted(v.Violations[0].Capability) + " --run " + v.RunID
 	}
 	if slices.ContainsFunc(v.Violations, func(v launcher.Violation) bool { return v.Layer == "profile:runner_default" }) {
 		f.Text += "; what requests start from is the operator's to say: [security] run_grant in config.toml, of which GET /capabilities shows the profile"
 	}
 	return f
 }
+
+// quoted is a word of a shell: what a bundle asks for is its author's text.
+func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
 
 // fail answers with an error, unless an answer was begun.
 func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {

@@ -341,3 +341,11 @@ func FuzzRun(f *testing.F) {
 		}
 	})
 }
+
+// What a refusal says to run is one command, whatever a bundle asked for.
+func TestARefusalQuotesWhatABundleWrote(t *testing.T) {
+	f := violations(&service.ViolationError{RunID: "r", Violations: []launcher.Violation{{Capability: "fs:read:/it'; touch pwned"}}})
+	if want := "BUNDLE 'fs:read:/it'\\''; touch pwned' --run r"; !strings.Contains(f.Text, want) {
+		t.Errorf("%s has no %s", f.Text, want)
+	}
+}
