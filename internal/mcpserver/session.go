@@ -106,7 +106,7 @@ func (ss *session) received(next mcp.MethodHandler) mcp.MethodHandler {
 const codeForbidden = -32001
 
 // errOver says that who asks is nobody any more.
-var errOver = errors.New("whoever this session asks for may not ask any more: the proof has expired or was revoked")
+var errOver = errors.New("the caller may not ask any more: the proof has expired or was revoked")
 
 // who is the caller, if it still is one.
 func (ss *session) who() (*service.Caller, error) {
@@ -129,7 +129,7 @@ func (ss *session) begin(ctx context.Context, c *service.Caller) (context.Contex
 	select {
 	case ss.turns <- struct{}{}:
 	default:
-		return nil, nil, fmt.Errorf("%d calls of this session are under way, and no more are taken at a time; wait for one to end", mostCalls)
+		return nil, nil, fmt.Errorf("%d calls are under way, and no more of one caller are taken at a time; wait for one to end", mostCalls)
 	}
 	ss.calls.Add(1)
 	var cancel context.CancelFunc
