@@ -81,7 +81,7 @@ func TestDecideIsReadableAtOnce(t *testing.T) {
 		}
 		want := audit.DecisionRecord{
 			Cap: "kb.write", Op: "path_open", Reason: "path_not_permitted", Layer: "override:writer.toml", Deny: true,
-			Severity: audit.Warn, Target: "/home/user/work/notes/2026-01.md", ArgsHash: j.ArgsHash("path_open", []byte("/home/user/work/notes/2026-01.md")),
+			Severity: audit.Warn, Target: dec.Target, ArgsHash: j.ArgsHash("path_open", []byte(dec.Target)),
 		}
 		if i == 2 {
 			want.ArgsHash = args
