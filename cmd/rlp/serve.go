@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"log/slog"
 	"net"
 	"net/http"
@@ -162,7 +163,7 @@ func (s *server) until(ctx context.Context) error {
 	h := &http.Server{
 		Handler: s.wired.handler, ReadHeaderTimeout: headTime, IdleTimeout: idleTime, MaxHeaderBytes: mostHead,
 		BaseContext: func(net.Listener) context.Context { return base }, ConnContext: s.connection,
-		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
+		ErrorLog: log.New(&fewLines{log: s.log, now: time.Now, most: mostTroubles}, "", 0),
 	}
 	failed := make(chan error, len(s.listeners))
 	for _, l := range s.listeners {

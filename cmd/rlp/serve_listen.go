@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -81,11 +82,20 @@ func (s *server) listen(ctx context.Context) error {
 	if err := s.mayListen(address); err != nil {
 		return errors.Join(err, s.close())
 	}
-	l, err := lc.Listen(ctx, "tcp", address)
+	l, err := lc.Listen(ctx, tcpOf(address), address)
 	if err != nil {
 		return errors.Join(&statusError{launcher.StatusUnavailable, fmt.Errorf("serving at %s: %w", address, err)}, s.close())
 	}
 	return s.addTCP(l)
+}
+
+// tcpOf is the network of an address: 0.0.0.0 is every address of IPv4, and [::]
+// every one there is.
+func tcpOf(address string) string {
+	if at, err := netip.ParseAddrPort(address); err == nil && at.Addr().Is4() {
+		return "tcp4"
+	}
+	return "tcp"
 }
 
 // addTCP adds a listener, behind TLS where the operator has a certificate.

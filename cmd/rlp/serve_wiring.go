@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -36,6 +37,7 @@ type wiring struct {
 	proofs  int // what may be shown by who is not known by the connection
 	token   string
 	port    uint16
+	clients *x509.CertPool // who signs certificates of clients
 	handler http.Handler
 }
 
@@ -91,7 +93,7 @@ func (s *server) assemble(ctx context.Context) (err error) {
 		Host: s.host, Workers: s.workers(), Queue: int(s.config.Serve.Queue), Grace: s.config.Serve.GraceTime(), Now: time.Now, Log: s.log, Watch: w.watch,
 	})
 	w.access, err = access.New(access.Options{
-		Tokens: w.tokens, UID: os.Getuid(), Tenant: home.DefaultTenant, OperatorToken: w.token, Layers: s.host.tokenLayers,
+		Tokens: w.tokens, UID: os.Getuid(), Tenant: home.DefaultTenant, OperatorToken: w.token, Layers: s.host.tokenLayers, ClientCAs: w.clients,
 		Hosts: s.config.Serve.Hosts, Port: w.port, BehindProxy: s.config.Serve.BehindProxy, Now: time.Now, Log: s.log,
 	})
 	if err != nil {
@@ -156,10 +158,11 @@ func (s *server) tls() (*tls.Config, error) {
 		}
 		return nil, nil
 	}
-	cfg, err := access.TLSConfig(v.TLSCert, v.TLSKey, v.ClientCA)
+	cfg, err := access.TLSConfig(v.TLSCert, v.TLSKey, v.ClientCA, s.log)
 	if err != nil {
 		return nil, inputErr(err)
 	}
+	s.wired.clients = cfg.ClientCAs
 	return cfg, nil
 }
 

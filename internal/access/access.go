@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -38,6 +39,9 @@ type Options struct {
 	// Layers reads what a token narrows: its profiles and its grant, named
 	// "token:NAME". It is asked again a second later; an error refuses the token.
 	Layers func(ctx context.Context, t *Token) ([]*caps.Layer, error)
+	// ClientCAs sign certificates of clients; nil: nobody does, and who shows one
+	// is refused.
+	ClientCAs *x509.CertPool
 	// Hosts are further names by which the service may be called, with a port or
 	// without, as serve.hosts has them.
 	Hosts []string

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net/netip"
 	"os"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 )
 
 // A Listener is how the service is about to listen on TCP.
@@ -57,14 +59,19 @@ func (l Listener) isLoopback(host string) bool {
 const maxPEM = 1 << 20
 
 // TLSConfig is what the TCP listener speaks: TLS 1.3, with the certificate and
-// key of two PEM files, which are read again when they were replaced; clientCA,
-// if it is not "", is a PEM file of those who sign certificates of clients. Who
-// brings none may bring a token.
-func TLSConfig(certFile, keyFile, clientCA string) (*tls.Config, error) {
+// key of two PEM files, which are read again when they were replaced; log, if
+// there is one, is told of that and of what keeps them from being taken. clientCA,
+// if it is not "", is a PEM file of those who sign certificates of clients: they
+// are its ClientCAs, which [Options] are to have. Who brings none may bring a
+// token.
+func TLSConfig(certFile, keyFile, clientCA string, log *slog.Logger) (*tls.Config, error) {
 	if certFile == "" || keyFile == "" {
 		return nil, errors.New("serve.tls_cert and serve.tls_key go together: name both files")
 	}
-	pair := &keyPair{certFile: certFile, keyFile: keyFile}
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	pair := &keyPair{certFile: certFile, keyFile: keyFile, log: log}
 	if _, err := pair.get(nil); err != nil {
 		return nil, err
 	}
@@ -87,16 +94,18 @@ func TLSConfig(certFile, keyFile, clientCA string) (*tls.Config, error) {
 	if !c.ClientCAs.AppendCertsFromPEM(text) {
 		return nil, fmt.Errorf("serve.client_ca: %s holds no certificate in PEM", clientCA)
 	}
-	c.ClientAuth = tls.VerifyClientCertIfGiven
-	c.SessionTicketsDisabled = true // each connection proves its certificate again
+	c.ClientAuth = tls.RequestClientCert // [Access] holds it against ClientCAs, and can say why not
+	c.SessionTicketsDisabled = true      // each connection proves its certificate again
 	return c, nil
 }
 
 // A keyPair is the certificate of the service, as its files have it.
 type keyPair struct {
 	certFile, keyFile string
+	log               *slog.Logger
 
 	mu        sync.Mutex
+	said      string // why what lies there now is not taken
 	cert, key fs.FileInfo
 	pair      *tls.Certificate
 }
@@ -121,9 +130,15 @@ func (k *keyPair) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	}
 	switch {
 	case err == nil:
-		k.cert, k.key, k.pair = cert, key, &fresh
+		if k.pair != nil {
+			k.log.Info("tls.renewed", "until", fresh.Leaf.NotAfter.UTC().Format(time.RFC3339))
+		}
+		k.cert, k.key, k.pair, k.said = cert, key, &fresh, ""
 	case k.pair == nil:
 		return nil, fmt.Errorf("serve.tls_cert, serve.tls_key: %w", err)
+	case err.Error() != k.said:
+		k.said = err.Error()
+		k.log.Warn("tls.not_renewed", "message", k.said, "until", k.pair.Leaf.NotAfter.UTC().Format(time.RFC3339))
 	}
 	return k.pair, nil
 }

@@ -10,6 +10,7 @@ import (
 	"encoding/pem"
 	"io"
 	"log"
+	"log/slog"
 	"math/big"
 	"net"
 	"net/http"
@@ -120,9 +121,9 @@ func (a *authority) client(roots *x509.CertPool, cert *x509.Certificate, key *ec
 func TestClientCertificates(t *testing.T) {
 	ours, others := newAuthority(t, "our CA"), newAuthority(t, "another CA")
 	_, _, certFile, keyFile := ours.sign("server", []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, false)
-	cfg, err := TLSConfig(certFile, keyFile, ours.file)
+	cfg, err := TLSConfig(certFile, keyFile, ours.file, nil)
 	must(t, err)
-	k := kitOf(t, func(o *Options) { o.UID = os.Geteuid() })
+	k := kitOf(t, func(o *Options) { o.UID, o.ClientCAs = os.Geteuid(), cfg.ClientCAs })
 	plain, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	must(t, err)
 	l := tls.NewListener(plain, cfg)
@@ -157,7 +158,7 @@ func TestClientCertificates(t *testing.T) {
 		body, err := io.ReadAll(resp.Body)
 		must(t, err)
 		if resp.StatusCode != 200 {
-			return http.StatusText(resp.StatusCode)
+			return http.StatusText(resp.StatusCode) + " " + string(body)
 		}
 		return string(body)
 	}
@@ -167,9 +168,9 @@ func TestClientCertificates(t *testing.T) {
 	}{
 		"by its name":    {ours.client(roots, named, namedKey), "HTTP/2.0 cert:ci"},
 		"by its hash":    {ours.client(roots, hashed, hashedKey), "HTTP/2.0 cert:laptop"},
-		"bound to none":  {ours.client(roots, unbound, unboundKey), "Unauthorized"},
-		"of another CA":  {ours.client(roots, forged, forgedKey), "no connection"},
-		"not for this":   {ours.client(roots, wrong, wrongKey), "no connection"},
+		"bound to none":  {ours.client(roots, unbound, unboundKey), `Unauthorized {"error":"unauthorized","message":"this client certificate stands for nobody here`},
+		"of another CA":  {ours.client(roots, forged, forgedKey), `Unauthorized {"error":"unauthorized","message":"no authority that serve.client_ca names signed`},
+		"not for this":   {ours.client(roots, wrong, wrongKey), `Unauthorized {"error":"unauthorized","message":"this client certificate is not made to prove a client`},
 		"no certificate": {ours.client(roots, nil, nil), "HTTP/2.0 user:"},
 	} {
 		if got := ask(c.client); !strings.HasPrefix(got, c.want) {
@@ -182,7 +183,7 @@ func TestClientCertificates(t *testing.T) {
 	}
 	_, err = k.store.Revoke(byHash.ID)
 	must(t, err)
-	if got := ask(client); got != "Unauthorized" {
+	if got := ask(client); !strings.HasPrefix(got, "Unauthorized") {
 		t.Errorf("revoked, on the same connection: %q", got)
 	}
 
@@ -193,20 +194,52 @@ func TestClientCertificates(t *testing.T) {
 	}
 }
 
-// A certificate that TLS did not verify is nobody's, whatever it says.
-func TestUnverifiedCertificates(t *testing.T) {
-	ours := newAuthority(t, "our CA")
-	cert, _, _, _ := ours.sign("ci-runner", nil, false)
-	k := kitOf(t, nil)
-	k.token(t, func(o *Token) { o.CertName = "ci-runner" })
-	r := asUser(request(t), 1000)
-	r.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{cert}, VerifiedChains: [][]*x509.Certificate{{cert}}}
-	if got := k.status(t, r); got != http.StatusOK {
-		t.Fatalf("control: %d", got)
+// showing is a request of a client that shows certificates.
+func showing(t *testing.T, chain ...*x509.Certificate) *http.Request {
+	r := request(t)
+	r.URL.Scheme, r.TLS = "https", &tls.ConnectionState{PeerCertificates: chain}
+	return r
+}
+
+// pool is authorities.
+func pool(all ...*authority) *x509.CertPool {
+	p := x509.NewCertPool()
+	for _, a := range all {
+		p.AddCert(a.cert)
 	}
-	r.TLS.VerifiedChains = nil
-	if got := k.status(t, r); got != http.StatusUnauthorized {
-		t.Errorf("status %d", got)
+	return p
+}
+
+// A certificate that none of the operator's authorities signed is nobody's,
+// whatever it says, whoever connects, and whatever the library takes for verified.
+func TestUnverifiedCertificates(t *testing.T) {
+	ours, others := newAuthority(t, "our CA"), newAuthority(t, "our CA")
+	cert, _, _, _ := ours.sign("ci-runner", nil, false)
+	forged, _, _, _ := others.sign("ci-runner", nil, false)
+	for name, c := range map[string]struct {
+		chain []*x509.Certificate
+		cas   *x509.CertPool
+		want  int
+	}{
+		"control":                    {[]*x509.Certificate{cert}, pool(ours), http.StatusOK},
+		"of two":                     {[]*x509.Certificate{forged}, pool(ours, others), http.StatusOK},
+		"forged":                     {[]*x509.Certificate{forged}, pool(ours), http.StatusUnauthorized},
+		"with its own authority":     {[]*x509.Certificate{forged, others.cert}, pool(ours), http.StatusUnauthorized},
+		"with ours beside it":        {[]*x509.Certificate{forged, ours.cert, cert}, pool(ours), http.StatusUnauthorized},
+		"nobody signs":               {[]*x509.Certificate{cert}, x509.NewCertPool(), http.StatusUnauthorized},
+		"nobody is said to sign":     {[]*x509.Certificate{cert}, nil, http.StatusUnauthorized},
+		"the authority, as a client": {[]*x509.Certificate{others.cert}, pool(ours), http.StatusUnauthorized},
+	} {
+		k := kitOf(t, func(o *Options) { o.ClientCAs = c.cas })
+		k.token(t, func(o *Token) { o.CertName = "ci-runner" })
+		k.token(t, func(o *Token) { o.Name, o.CertName = "ca", "our CA" })
+		r := asUser(showing(t, c.chain...), 1000)
+		r.TLS.VerifiedChains = [][]*x509.Certificate{c.chain}
+		for range 2 {
+			if got := k.status(t, r); got != c.want {
+				t.Errorf("%s: %d, want %d", name, got, c.want)
+			}
+		}
 	}
 }
 
@@ -214,23 +247,26 @@ func TestUnverifiedCertificates(t *testing.T) {
 // it opened ends with it.
 func TestCertificatesEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cert, _, _, _ := newAuthority(t, "our CA").sign("ci-runner", nil, false)
-		k := kitOf(t, nil)
+		ours := newAuthority(t, "our CA")
+		cert, _, _, _ := ours.sign("ci-runner", nil, false)
+		k := kitOf(t, func(o *Options) { o.ClientCAs = pool(ours) })
 		k.token(t, func(o *Token) { o.CertName = "ci-runner" })
-		shown := func() *http.Request {
-			r := request(t)
-			r.URL.Scheme, r.TLS = "https", &tls.ConnectionState{PeerCertificates: []*x509.Certificate{cert}, VerifiedChains: [][]*x509.Certificate{{cert}}}
-			return r
-		}
-		if got := k.status(t, shown()); got != http.StatusOK {
+		if got := k.status(t, showing(t, cert)); got != http.StatusOK {
 			t.Fatalf("control: %d", got)
 		}
-		if ended := follow(t, k, shown()); ended < 59*time.Minute || ended > 61*time.Minute {
+		if ended := follow(t, k, showing(t, cert)); ended < 59*time.Minute || ended > 61*time.Minute {
 			t.Errorf("a stream ends after %v", ended)
 		}
+		early := kitOf(t, func(o *Options) {
+			o.ClientCAs, o.Now = pool(ours), func() time.Time { return cert.NotBefore.Add(-time.Second) }
+		})
+		if _, err := early.Authenticate(showing(t, cert)); err == nil || !strings.Contains(err.Error(), "good from "+cert.NotBefore.UTC().Format(time.RFC3339)) {
+			t.Errorf("%v", err)
+		}
 		time.Sleep(time.Second)
-		if got := k.status(t, shown()); got != http.StatusUnauthorized {
-			t.Errorf("status %d", got)
+		_, err := k.Authenticate(showing(t, cert))
+		if err == nil || !strings.Contains(err.Error(), "ended at "+cert.NotAfter.UTC().Format(time.RFC3339)) {
+			t.Errorf("%v", err)
 		}
 	})
 }
@@ -239,10 +275,9 @@ func TestCertificatesEnd(t *testing.T) {
 func TestACertificateIsRevokedAlone(t *testing.T) {
 	ours := newAuthority(t, "our CA")
 	cert, _, _, _ := ours.sign("ci-runner", nil, false)
-	k := kitOf(t, nil)
+	k := kitOf(t, func(o *Options) { o.ClientCAs = pool(ours) })
 	k.token(t, func(o *Token) { o.Name, o.CertName = "all", "ci-runner" })
-	r := request(t)
-	r.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{cert}, VerifiedChains: [][]*x509.Certificate{{cert}}}
+	r := showing(t, cert)
 	if got := k.status(t, r); got != http.StatusOK {
 		t.Fatalf("control: %d", got)
 	}
@@ -257,21 +292,21 @@ func TestACertificateIsRevokedAlone(t *testing.T) {
 func TestTLSConfigRefuses(t *testing.T) {
 	ours := newAuthority(t, "our CA")
 	_, _, cert, key := ours.sign("server", nil, false)
-	if _, err := TLSConfig(cert, key, ours.file); err != nil {
+	if _, err := TLSConfig(cert, key, ours.file, nil); err != nil {
 		t.Fatalf("control: %v", err)
 	}
-	if _, err := TLSConfig(cert, "", ""); err == nil {
+	if _, err := TLSConfig(cert, "", "", nil); err == nil {
 		t.Error("a certificate without a key is taken")
 	}
-	if _, err := TLSConfig(cert, key, key); err == nil {
+	if _, err := TLSConfig(cert, key, key, nil); err == nil {
 		t.Error("a key is a CA")
 	}
 	must(t, os.Chmod(ours.file, 0o666))
-	if _, err := TLSConfig(cert, key, ours.file); err == nil || !strings.Contains(err.Error(), "chmod") {
+	if _, err := TLSConfig(cert, key, ours.file, nil); err == nil || !strings.Contains(err.Error(), "chmod") {
 		t.Errorf("a CA that others can write: %v", err)
 	}
 	must(t, os.Chmod(key, 0o644))
-	if _, err := TLSConfig(cert, key, ""); err == nil || !strings.Contains(err.Error(), "chmod 600") {
+	if _, err := TLSConfig(cert, key, "", nil); err == nil || !strings.Contains(err.Error(), "chmod 600") {
 		t.Errorf("a key that others can read: %v", err)
 	}
 }
@@ -282,13 +317,16 @@ func TestCertificatesAreRenewed(t *testing.T) {
 	ours := newAuthority(t, "our CA")
 	first, _, cert, key := ours.sign("first", nil, false)
 	second, _, cert2, key2 := ours.sign("second", nil, false)
-	cfg, err := TLSConfig(cert, key, "")
+	var said strings.Builder
+	cfg, err := TLSConfig(cert, key, "", slog.New(slog.NewTextHandler(&said, nil)))
 	must(t, err)
 	shows := func(want *x509.Certificate) {
 		t.Helper()
-		got, err := cfg.GetCertificate(nil)
-		if err != nil || !got.Leaf.Equal(want) {
-			t.Errorf("%v", err)
+		for range 2 {
+			got, err := cfg.GetCertificate(nil)
+			if err != nil || !got.Leaf.Equal(want) {
+				t.Errorf("%v", err)
+			}
 		}
 	}
 	shows(first)
@@ -301,4 +339,10 @@ func TestCertificatesAreRenewed(t *testing.T) {
 	shows(second)
 	must(t, os.Remove(key))
 	shows(second)
+	lines := strings.Split(strings.TrimSpace(said.String()), "\n")
+	for i, want := range []string{"tls.not_renewed", "chmod 600", "tls.renewed", "tls.not_renewed"} { // each once
+		if len(lines) != 4 || !strings.Contains(lines[i], want) {
+			t.Errorf("told, without %q: %q", want, lines)
+		}
+	}
 }

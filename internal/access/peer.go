@@ -14,6 +14,9 @@ type peer struct {
 	once  sync.Once
 	uid   int
 	state peerState
+
+	shown  sync.Once
+	signed error // why its certificate is nobody's; nil: an authority of the operator's signed it
 }
 
 // A peerState is what is known of a peer.

@@ -3,7 +3,6 @@ package access
 import (
 	"context"
 	"crypto/subtle"
-	"crypto/x509"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -73,32 +72,6 @@ func (a *Access) byToken(r *http.Request, text string) (*proof, error) {
 	}
 	return a.byRecord(r.Context(), record)
 }
-
-// byCertificate judges a client certificate, which TLS has verified.
-func (a *Access) byCertificate(r *http.Request) (*proof, error) {
-	cert := r.TLS.PeerCertificates[0]
-	const unknown = "this client certificate stands for nobody here; the operator binds it with rlp token new --cert"
-	if len(r.TLS.VerifiedChains) == 0 || a.o.Tokens == nil {
-		return nil, a.unauthorized(unknown)
-	}
-	record, err := a.o.Tokens.byCert(cert)
-	if err != nil {
-		a.tell(slog.LevelError, "access.unreadable", "error", err.Error())
-		return nil, denied(http.StatusServiceUnavailable, "unavailable", "certificates cannot be judged now; the service's log says why")
-	}
-	if now := a.o.Now(); record == nil || now.After(cert.NotAfter) || now.Before(cert.NotBefore) {
-		a.tell(slog.LevelWarn, "access.denied", "from", a.source(r), "cert_sha256", hashOf(cert), "why", "no such certificate")
-		return nil, a.unauthorized(unknown)
-	}
-	p, err := a.byRecord(r.Context(), record)
-	if err == nil && (p.caller.Until.IsZero() || cert.NotAfter.Before(p.caller.Until)) {
-		p.caller.Until = cert.NotAfter
-	}
-	return p, err
-}
-
-// hashOf is how a certificate is written down.
-func hashOf(cert *x509.Certificate) string { return digest(sum256(cert.Raw)).String() }
 
 // byRecord makes the caller of a record that was proved.
 func (a *Access) byRecord(ctx context.Context, t *Token) (*proof, error) {

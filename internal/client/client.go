@@ -120,6 +120,29 @@ func (e *Error) Error() string {
 // ErrUnreachable says that nobody answered: no service, or none at that address.
 var ErrUnreachable = errors.New("no service answers (is rlp serve running there?)")
 
+// Errors of a service that answered, and with which nothing could be spoken.
+var (
+	ErrUnproved = errors.New("who answers does not prove to be the service (--ca names the certificate of whoever signed its own)")
+	ErrDeclined = errors.New("the service does not take the connection")
+)
+
+// unspoken is why nobody was asked.
+func unspoken(err error) error {
+	var ue *url.Error
+	if errors.As(err, &ue) {
+		err = ue.Err // without the address, which the caller knows
+	}
+	var cert *tls.CertificateVerificationError
+	var alert *net.OpError
+	switch {
+	case errors.As(err, &cert):
+		return fmt.Errorf("%w: %w", ErrUnproved, cert.Err)
+	case errors.As(err, &alert) && alert.Op == "remote error": // as TLS calls what the other side says
+		return fmt.Errorf("%w: %w", ErrDeclined, err)
+	}
+	return fmt.Errorf("%w: %w", ErrUnreachable, err)
+}
+
 // request makes a request; body is a JSON document or nil.
 func (c *Client) request(ctx context.Context, method, path string, body []byte) (*http.Request, error) {
 	r, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
@@ -145,11 +168,7 @@ func (c *Client) do(r *http.Request) (*http.Response, error) {
 		if r.Context().Err() != nil {
 			return nil, r.Context().Err()
 		}
-		var ue *url.Error
-		if errors.As(err, &ue) {
-			err = ue.Err // without the address, which the caller knows
-		}
-		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
+		return nil, unspoken(err)
 	}
 	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
 		return resp, nil

@@ -2,9 +2,12 @@ package client_test
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -191,5 +194,35 @@ func TestRunsAndCancel(t *testing.T) {
 	}
 	if _, err := c.Capabilities(t.Context()); err == nil {
 		t.Fatal("nonsense was taken for an answer")
+	}
+}
+
+// Who answers and is not spoken with is not told as nobody.
+func TestWhoAnswersAndIsNotSpokenWith(t *testing.T) {
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"runs":[]}`) }))
+	s.TLS = &tls.Config{MinVersion: tls.VersionTLS13}
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
+	defer s.Close()
+	trusted := s.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
+	for name, c := range map[string]struct {
+		tls  *tls.Config
+		want error
+	}{
+		"control":          {&tls.Config{RootCAs: trusted}, nil},
+		"an older TLS":     {&tls.Config{RootCAs: trusted, MaxVersion: tls.VersionTLS12}, client.ErrDeclined},
+		"another's":        {nil, client.ErrUnproved},
+		"by another name":  {&tls.Config{RootCAs: trusted, ServerName: "agents.example"}, client.ErrUnproved},
+		"nobody's at once": {&tls.Config{RootCAs: x509.NewCertPool()}, client.ErrUnproved},
+	} {
+		asker, err := client.New(client.Options{URL: s.URL, TLS: c.tls})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = asker.Runs(t.Context(), 5)
+		asker.Close()
+		if !errors.Is(err, c.want) || errors.Is(err, client.ErrUnreachable) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
