@@ -80,9 +80,17 @@ func TestTheTraceOfWhoAsks(t *testing.T) {
 	is := regexp.MustCompile("^[0-9a-f]{32}$")
 	fresh := map[string]bool{trace: true, second: true}
 	for _, parents := range [][]string{
-		nil, {""}, {"x"}, {"00-" + trace + "-" + span}, {"00-" + strings.ToUpper(trace) + "-" + span + "-01"}, {"00-" + strings.Repeat("0", 32) + "-" + span + "-01"},
-		{"ff-" + trace + "-" + span + "-01"}, {"00-" + trace + "-" + span + "-01-more"}, {"00-" + trace + "-" + span + "-01", "00-" + second + "-" + span + "-01"},
-		{strings.Repeat("0", 8000)}, {"00-" + trace + "-\"><script>-01"},
+		nil,
+		{""},
+		{"x"},
+		{"00-" + trace + "-" + span},
+		{"00-" + strings.ToUpper(trace) + "-" + span + "-01"},
+		{"00-" + strings.Repeat("0", 32) + "-" + span + "-01"},
+		{"ff-" + trace + "-" + span + "-01"},
+		{"00-" + trace + "-" + span + "-01-more"},
+		{"00-" + trace + "-" + span + "-01", "00-" + second + "-" + span + "-01"},
+		{strings.Repeat("0", 8000)},
+		{"00-" + trace + "-\"><script>-01"},
 	} {
 		run := s.traced(t, `{"agent":"critic","args":["args"]}`, parents...)
 		if !is.MatchString(run.TraceID) || fresh[run.TraceID] {
@@ -91,22 +99,7 @@ func TestTheTraceOfWhoAsks(t *testing.T) {
 		fresh[run.TraceID] = true
 	}
 
-	_, text := s.ask(t, 1, http.MethodGet, "/runs", nil)
-	var list struct {
-		Runs []struct {
-			tracedRun
-			ParentRun string `json:"parent_run"`
-		} `json:"runs"`
-	}
-	if err := json.Unmarshal([]byte(text), &list); err != nil {
-		t.Fatal(err)
-	}
-	child := ""
-	for _, r := range list.Runs {
-		if r.ParentRun == run.RunID {
-			child = r.RunID
-		}
-	}
+	child := s.launchedBy(t, "", run.RunID)
 	for _, id := range []string{run.RunID, child} { // each is of one trace, from its first record to its last
 		_, text := s.ask(t, 1, http.MethodGet, "/audit?run="+id, nil)
 		if n := strings.Count(text, `"run_id":"`+id+`"`); id == "" || n < 2 || strings.Count(text, `"trace_id":"`+trace+`"`) != n {
@@ -141,8 +134,8 @@ func TestTheTraceOfWhoAsks(t *testing.T) {
 }
 
 // delegating is a home with two agents that do what they are told: "boss" may
-// launch "critic".
-func (m *made) delegating(t *testing.T) *helped {
+// launch "critic". at are further flags of their installation.
+func (m *made) delegating(t *testing.T, at ...string) *helped {
 	t.Helper()
 	h := m.servable(t)
 	for name, policy := range map[string]string{
@@ -159,7 +152,7 @@ func (m *made) delegating(t *testing.T) *helped {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r := start(t, h.env, "rlp", "agent", "install", dir); r.code != 0 {
+		if r := start(t, h.env, "rlp", append([]string{"agent", "install", dir}, at...)...); r.code != 0 {
 			t.Fatalf("%+v", r)
 		}
 	}
