@@ -13,6 +13,20 @@ import (
 // missing says that not all of it exists.
 type Resolver func(written string) (canonical string, missing bool, err error)
 
+// A PathError is a path of a policy that leads to nothing that could be granted:
+// through what is no folder, or in circles.
+type PathError struct {
+	Pos  caps.Pos // where it is written
+	Path string
+	Err  error
+}
+
+func (e *PathError) Error() string {
+	return fmt.Sprintf("%s: resolving the path %s: %v", e.Pos, e.Path, e.Err)
+}
+
+func (e *PathError) Unwrap() error { return e.Err }
+
 // resolvers are of the two kinds of paths: programs may be those of a container.
 type resolvers struct{ files, programs Resolver }
 
@@ -119,7 +133,7 @@ func canonicalEntry(e caps.Entry, resolve resolvers, missing map[string]caps.Pos
 	}
 	canonical, absent, err := of(e.Grant.Scope)
 	if err != nil {
-		return e, fmt.Errorf("%s: resolving the path %s: %w", e.Pos, e.Grant.Scope, err)
+		return e, &PathError{Pos: e.Pos, Path: e.Grant.Scope, Err: err}
 	}
 	if _, known := missing[canonical]; absent && !known && missing != nil && e.Grant.Family == caps.FS {
 		missing[canonical] = e.Pos

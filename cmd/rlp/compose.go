@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -141,6 +142,18 @@ func (a *app) options(h home.Home, cfg config.Config) policy.Options {
 // base is policy.caps joined with the manifest's [requires].
 func (a *app) base(c *composition) (*policy.Base, error) {
 	opt := a.options(c.home, c.config)
+	var away error // a template that is there, and cannot be read
+	opt.Template = func(name string) ([]byte, error) {
+		path := c.home.Template(name)
+		if _, err := os.Lstat(filepath.Dir(path)); errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		data, err := tomlfile.ReadFile(path, 0)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			away = cmp.Or(away, fmt.Errorf("the template %q: %w", name, err))
+		}
+		return data, err
+	}
 	base := &policy.Base{}
 	m := c.bundle.Manifest
 	if c.bundle.PolicyPresent {
@@ -157,6 +170,9 @@ func (a *app) base(c *composition) (*policy.Base, error) {
 		base = policy.Join(base, requires)
 	}
 	c.findings = append(c.findings, base.CheckPlaceholders(declared(m))...)
+	if away != nil {
+		return nil, inputErr(away)
+	}
 	if err := policy.AsError(c.findings); err != nil {
 		return nil, inputErr(err)
 	}

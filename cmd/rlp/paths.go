@@ -40,12 +40,21 @@ func (c *composition) strict() error {
 	if len(dotted) == 0 {
 		return nil
 	}
-	lines := make([]string, len(dotted))
-	for i, f := range dotted {
-		f.Severity = policy.SeverityError
+	for i := range dotted {
+		dotted[i].Severity = policy.SeverityError
+	}
+	return inputErr(&dottedError{dotted})
+}
+
+// A dottedError is grants that are not written as they are meant.
+type dottedError struct{ findings []policy.Finding }
+
+func (e *dottedError) Error() string {
+	lines := make([]string, len(e.findings))
+	for i, f := range e.findings {
 		lines[i] = f.String()
 	}
-	return inputErr(fmt.Errorf(`%s; path_profile = "strict" takes no .. in a grant`, strings.Join(lines, "\n")))
+	return strings.Join(lines, "\n") + `; path_profile = "strict" takes no .. in a grant`
 }
 
 // ownPaths refuses what is another tenant's, for commands that need no home

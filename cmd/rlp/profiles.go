@@ -81,9 +81,20 @@ func (a *app) profile(c *composition, name string) (*policy.Profile, error) {
 			return nil, inputErr(err)
 		}
 		names = slices.DeleteFunc(names, func(name string) bool { return !policy.IsProfileName(name) })
-		return nil, inputErr(fmt.Errorf("there is no profile %q; the profiles are %s", name, strings.Join(names, ", ")))
+		return nil, inputErr(&unknownProfileError{name, names})
 	}
 	return p, nil
+}
+
+// An unknownProfileError says that there is no profile of a name, and which there
+// are.
+type unknownProfileError struct {
+	name  string
+	known []string
+}
+
+func (e *unknownProfileError) Error() string {
+	return fmt.Sprintf("there is no profile %q; the profiles are %s", e.name, strings.Join(e.known, ", "))
 }
 
 // tellFloor says on stderr that a floor's file is not used, whatever is asked

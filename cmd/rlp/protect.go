@@ -13,6 +13,7 @@ import (
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/internal/early"
 	"runloop.dev/rlp/internal/home"
+	"runloop.dev/rlp/launcher"
 )
 
 // protected is the layer that no file can lift: the home, /proc, /sys and /dev;
@@ -101,7 +102,7 @@ func protectGrants(l *caps.Layer, base []caps.Entry) error {
 		}
 		w, err := walk(e.Grant.Scope)
 		if err != nil {
-			return inputErr(fmt.Errorf("%s: protecting %s: %w", e.Pos, e.Grant.Scope, err))
+			return inputErr(&launcher.PathError{Pos: e.Pos, Path: e.Grant.Scope, Err: err})
 		}
 		l.Deny = append(l.Deny, guarded(w.links)...)
 	}

@@ -54,7 +54,7 @@ func (h *host) agent(a *app, at home.Home, who *service.Caller, name string) ser
 	k := h.know(path)
 	d := service.Agent{Name: name, Families: []string{}}
 	if k.bundle == nil {
-		d.Problem = reason(who, k.problem)
+		d.Problem = h.problem(who, name, k.problem)
 		return d
 	}
 	m := k.bundle.Manifest
@@ -69,7 +69,7 @@ func (h *host) agent(a *app, at home.Home, who *service.Caller, name string) ser
 	}
 	plan, err := h.planFor(a, who, path, k.bundle)
 	if err != nil {
-		d.Problem = reason(who, err)
+		d.Problem = h.problem(who, name, err)
 		return d
 	}
 	d.ReadOnly = true

@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 	"time"
 
 	"runloop.dev/rlp/internal/config"
@@ -41,6 +42,8 @@ func (h *host) Ask(ctx context.Context, who *service.Caller, stdin []byte, args 
 		return nil, ctx.Err()
 	case out.cut:
 		return nil, &service.AskError{Status: launcher.StatusUnavailable, Stderr: fmt.Sprintf("the answer is longer than %d MiB; ask for less", mostAnswer>>20)}
+	case status != launcher.StatusOK && h.homeless(who, said.buf.String()) != said.buf.String(): // a file of the operator's
+		return nil, h.unavailable(who, errors.New(strings.TrimSpace(said.buf.String())))
 	case status != launcher.StatusOK:
 		return out.buf.Bytes(), &service.AskError{Status: status, Stderr: said.buf.String()}
 	}
@@ -69,7 +72,8 @@ func (b *boundedBuffer) Write(p []byte) (int, error) {
 func (h *host) Log(ctx context.Context, tenant string) (service.Log, error) {
 	log, err := h.store(ctx, tenant)
 	if err != nil {
-		return nil, err
+		h.log.Error("unavailable", "tenant", tenant, "message", printable(problemOf(err).text()))
+		return nil, &service.UnavailableError{Why: errors.New("the log cannot be opened now; the log of the service says why")}
 	}
 	return log, nil
 }

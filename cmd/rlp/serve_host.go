@@ -35,6 +35,7 @@ type host struct {
 	calls  map[string][]string   // imports of a module, by its digest
 	known  map[string]knownAgent // by path
 	opened map[string]*keptStore // by tenant, for as long as this host is
+	told   map[string]string     // problems of agents that the log has
 
 	lane      laneTrial
 	unpacking chan struct{}
@@ -43,7 +44,7 @@ type host struct {
 var _ service.Host = (*host)(nil)
 
 func newHost(a *app, dir string, log *slog.Logger) *host {
-	return &host{app: a, home: dir, held: holdHome(dir), log: log, calls: map[string][]string{}, known: map[string]knownAgent{}, opened: map[string]*keptStore{}, unpacking: make(chan struct{}, unpackedAtime)}
+	return &host{app: a, home: dir, held: holdHome(dir), log: log, calls: map[string][]string{}, known: map[string]knownAgent{}, opened: map[string]*keptStore{}, told: map[string]string{}, unpacking: make(chan struct{}, unpackedAtime)}
 }
 
 // as is an invocation for a tenant. Nobody sits at a terminal for it, and what it
@@ -69,6 +70,9 @@ func (h *host) Check(_ context.Context, who *service.Caller, q *service.Request)
 	r.params(q, nil)
 	if err := r.err(); err != nil {
 		return err
+	}
+	if r.away != nil {
+		return h.unavailable(who, r.away)
 	}
 	if len(q.Params) > 0 && !who.Can(service.Operate) {
 		return fmt.Errorf("params name paths of the host that serves: %w", service.ErrForbidden)
@@ -113,23 +117,26 @@ func (h *host) compose(a *app, who *service.Caller, q *service.Request, begin se
 			asks.foreign = len(own)
 		}
 		r.params(q, given)
-		refused = r.err()
-		return layers, refused
+		if refused = r.err(); refused != nil {
+			return nil, refused
+		}
+		return layers, r.away
 	}
 	c, err := a.composed(c, policyFlags{allow: q.Allow, deny: q.Deny})
-	switch {
-	case refused != nil:
+	if refused != nil {
 		return nil, refused
-	case err != nil && q.Bundle != nil:
-		return nil, service.FieldErrors{{Field: "bundle", Why: problemOf(err).text()}}
-	case err != nil:
-		return nil, h.unavailable(who, err)
+	}
+	if err != nil {
+		return nil, h.whose(who, q, err)
 	}
 	if q.Bundle == nil && c.bundle.Manifest.Agent.String() != q.Agent {
 		return nil, h.unavailable(who, fmt.Errorf("what is installed as %s calls itself %s; run rlp agent install again", q.Agent, c.bundle.Manifest.Agent))
 	}
-	if err := errors.Join(c.strict(), h.held.there()); err != nil { // all that was read is of one home
+	if err := h.held.there(); err != nil { // all that was read is of one home
 		return nil, h.unavailable(who, err)
+	}
+	if err := c.strict(); err != nil {
+		return nil, h.whose(who, q, err)
 	}
 	var unset service.FieldErrors
 	for _, p := range c.unset {
@@ -152,7 +159,7 @@ const (
 func (h *host) unpack(archive []byte) (*bundles.Bundle, error) {
 	h.unpacking <- struct{}{}
 	defer func() { <-h.unpacking }()
-	b, err := bundles.Read("bundle", archive)
+	b, err := bundles.Read(sentBundle, archive)
 	if err != nil {
 		return nil, err
 	}
@@ -199,14 +206,23 @@ func (h *host) Launch(ctx context.Context, who *service.Caller, q *service.Reque
 		return nil, service.FieldErrors{{Field: "bundle", Why: err.Error()}}
 	}
 	spec.Args, spec.Input, spec.Seed = q.Args, q.Input, q.Seed
-	return h.launch(ctx, a, c, spec, begin)
+	report, err = h.launch(ctx, a, c, spec, begin)
+	var refused *service.ViolationError
+	switch {
+	case errors.As(err, &refused):
+		return nil, err
+	case err != nil:
+		return nil, h.unavailable(who, err)
+	}
+	h.reported(who, report)
+	return report, nil
 }
 
 // launch equips and runs what was composed, and takes its journal in behind it.
 func (h *host) launch(ctx context.Context, a *app, c *composition, spec *launcher.Spec, begin service.Begin) (*launcher.Report, error) {
 	log, release, err := a.equip(ctx, c, spec)
 	if err != nil {
-		return nil, &service.UnavailableError{Why: err}
+		return nil, err
 	}
 	begun := false
 	spec.Event = func(name string, fields map[string]any) {
@@ -234,7 +250,7 @@ func (h *host) launch(ctx context.Context, a *app, c *composition, spec *launche
 	h.app.kept.stores.takeIn(c.home, c.config)
 	switch {
 	case report.Outcome == launcher.AuditFailed && !begun:
-		return nil, &service.UnavailableError{Why: errors.New(report.Message)}
+		return nil, errors.New(report.Message)
 	case report.Outcome == launcher.Refused && report.ExitCode == launcher.StatusPolicy && len(report.Violations) > 0:
 		return nil, &service.ViolationError{RunID: report.RunID, TraceID: report.TraceID, Violations: report.Violations}
 	}
@@ -277,19 +293,4 @@ func (h *host) callsOf(b *bundles.Bundle) ([]string, error) {
 	}
 	h.calls[b.WasmSHA256] = list
 	return list, nil
-}
-
-// unavailable is an error that is not the caller's: of the operator's files, or
-// of this host. Who does not operate is told no path of it.
-func (h *host) unavailable(who *service.Caller, err error) error {
-	h.log.Error("unavailable", "tenant", who.Tenant, "caller", who.Name, "message", printable(problemOf(err).text()))
-	return &service.UnavailableError{Why: errors.New(reason(who, err))}
-}
-
-// reason is what a caller is told of such an error.
-func reason(who *service.Caller, err error) string {
-	if who.Can(service.Operate) {
-		return problemOf(err).text()
-	}
-	return "the operator's files do not let it be launched; the log of the service says why"
 }

@@ -3,7 +3,9 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -52,7 +54,14 @@ type requestReader struct {
 	app    *app
 	in     *composition // for the settings and the places of things
 	errors service.FieldErrors
+	away   error // the first file of the operator's that stands in the way
 }
+
+// What positions call the parts of a request that are documents of their own.
+const (
+	requestOverride = "policy"
+	requestGrant    = "request"
+)
 
 func (r *requestReader) wrong(field, format string, args ...any) {
 	r.errors = append(r.errors, service.FieldError{Field: field, Why: fmt.Sprintf(format, args...)})
@@ -67,9 +76,14 @@ func (r *requestReader) layers(q *service.Request) []*caps.Layer {
 			r.wrong(field, "the name of a profile is lower-case letters, digits, - and _")
 			continue
 		}
-		if p, err := r.app.profile(r.in, name); err != nil {
-			r.wrong(field, "%s", problemOf(err).text())
-		} else {
+		p, err := r.app.profile(r.in, name)
+		var unknown *unknownProfileError
+		switch {
+		case errors.As(err, &unknown):
+			r.wrong(field, "%s", unknown.Error())
+		case err != nil: // it is there, and broken: nothing that the caller could mend
+			r.away = cmp.Or(r.away, err)
+		default:
 			layers = append(layers, p.Layer)
 		}
 	}
@@ -80,7 +94,7 @@ func (r *requestReader) layers(q *service.Request) []*caps.Layer {
 		}
 	}
 	if len(q.Grant) > 0 {
-		l, findings := policy.ParseGrant("request", "request", q.Grant, opt)
+		l, findings := policy.ParseGrant(requestGrant, requestGrant, q.Grant, opt)
 		for _, f := range findings {
 			if f.Severity == policy.SeverityError {
 				r.wrong(f.Field, "%s", hinted(strings.TrimPrefix(f.Message, f.Field+": "), f.Hint))
@@ -96,7 +110,7 @@ func (r *requestReader) layers(q *service.Request) []*caps.Layer {
 
 // override reads the text of an override. Its placeholders are the operator's.
 func (r *requestReader) override(q *service.Request, opt policy.Options) *caps.Layer {
-	o, findings := policy.ParseLayer("override:request", "policy", []byte(q.Override), opt)
+	o, findings := policy.ParseLayer("override:request", requestOverride, []byte(q.Override), opt)
 	for _, f := range findings {
 		if f.Severity == policy.SeverityError {
 			r.wrong("policy", "line %d, column %d: %s", f.Line, f.Column, hinted(f.Message, f.Hint))

@@ -1,0 +1,149 @@
+//go:build !slim
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"runloop.dev/rlp/caps/policy"
+	"runloop.dev/rlp/internal/service"
+	"runloop.dev/rlp/launcher"
+)
+
+// sentBundle is what positions call an archive that came with a request.
+const sentBundle = "bundle"
+
+// mistake is what is wrong with a request, where err is about a place in it; nil:
+// it is about the operator's files, or this host.
+func mistake(q *service.Request, err error) error {
+	var path *launcher.PathError
+	if errors.As(err, &path) { // of what it says beyond the place, the caller need not know
+		err = fmt.Errorf("%s: there is no resolving this path where the service is; name one that leads to a file or a folder, or to nothing yet", path.Pos)
+		return field(q, path.Pos.File, err)
+	}
+	var params *policy.ParamError
+	if errors.As(err, &params) {
+		var wrong service.FieldErrors
+		for _, f := range params.Findings {
+			if f.Severity == policy.SeverityError && strings.HasPrefix(f.Path, "params.") {
+				wrong = append(wrong, service.FieldError{Field: f.Path, Why: hinted(f.Message, f.Hint)})
+			}
+		}
+		if wrong != nil {
+			return wrong
+		}
+	}
+	var dotted *dottedError
+	if errors.As(err, &dotted) {
+		own := &dottedError{slices.DeleteFunc(slices.Clone(dotted.findings), func(f policy.Finding) bool { return field(q, f.Path, err) == nil })}
+		if len(own.findings) == 0 {
+			return nil
+		}
+		return field(q, own.findings[0].Path, own)
+	}
+	p := problemOf(err)
+	return field(q, p.Path, errors.New(p.text()))
+}
+
+// field is err as one of the field of a request that a position is in; nil: it is
+// in none.
+func field(q *service.Request, file string, err error) error {
+	text, allowed := strings.CutPrefix(file, "--allow ")
+	name := ""
+	switch {
+	case q.Bundle != nil && (file == sentBundle || strings.HasPrefix(file, sentBundle+"/")):
+		name = "bundle"
+	case q.Override != "" && file == requestOverride:
+		name = "policy"
+	case q.Grant != nil && strings.HasPrefix(file, requestGrant):
+		name = "adapter_constraints"
+	case allowed && slices.Contains(q.Allow, text):
+		name = fmt.Sprintf("allow[%d]", slices.Index(q.Allow, text))
+	default:
+		return nil
+	}
+	return service.FieldErrors{{Field: name, Why: err.Error()}}
+}
+
+// whose is err as the caller's or as the operator's.
+func (h *host) whose(who *service.Caller, q *service.Request, err error) error {
+	if wrong := mistake(q, err); wrong != nil {
+		return wrong
+	}
+	return h.unavailable(who, err)
+}
+
+// unavailable is an error that is not the caller's: of the operator's files, or
+// of this host. Who does not operate is told no path of it.
+func (h *host) unavailable(who *service.Caller, err error) error {
+	h.log.Error("unavailable", "tenant", who.Tenant, "caller", who.Name, "message", printable(problemOf(err).text()))
+	return &service.UnavailableError{Why: errors.New(reason(who, err))}
+}
+
+// reason is what a caller is told of such an error, which the log has.
+func reason(who *service.Caller, err error) string {
+	if who.Can(service.Operate) {
+		return problemOf(err).text()
+	}
+	return "the operator's files do not let it be launched; the log of the service says why"
+}
+
+// mostTold bounds how many problems of agents are remembered as logged.
+const mostTold = 1024
+
+// problem is what a caller is told of an agent that cannot be launched. Agents are
+// listed again and again: the log has a line when the reason is another.
+func (h *host) problem(who *service.Caller, agent string, err error) string {
+	key, text := who.Tenant+"\x00"+who.Name+"\x00"+agent, printable(problemOf(err).text())
+	h.mu.Lock()
+	old := h.told[key]
+	if len(h.told) >= mostTold {
+		clear(h.told)
+	}
+	h.told[key] = text
+	h.mu.Unlock()
+	if old != text {
+		h.log.Error("unavailable", "tenant", who.Tenant, "caller", who.Name, "agent", agent, "message", text)
+	}
+	return reason(who, err)
+}
+
+// homeless is a text without the place of the home, for who does not operate:
+// what is told of its files is where they are in it.
+func (h *host) homeless(who *service.Caller, text string) string {
+	if who.Can(service.Operate) {
+		return text
+	}
+	for _, dir := range h.places() {
+		text = strings.ReplaceAll(text, dir+"/", "")
+	}
+	return text
+}
+
+// places are the paths of the home: as it was named, and without links.
+func (h *host) places() []string {
+	list := []string{h.home}
+	if real, err := filepath.EvalSymlinks(h.home); err == nil && real != h.home {
+		list = append(list, real)
+	}
+	return list
+}
+
+// reported takes the place of the home out of a report.
+func (h *host) reported(who *service.Caller, r *launcher.Report) {
+	if who.Can(service.Operate) {
+		return
+	}
+	r.Message = h.homeless(who, r.Message)
+	r.Changes, r.Warnings = slices.Clone(r.Changes), slices.Clone(r.Warnings)
+	for i := range r.Changes {
+		r.Changes[i].Source = h.homeless(who, r.Changes[i].Source)
+	}
+	for i := range r.Warnings {
+		r.Warnings[i] = h.homeless(who, r.Warnings[i])
+	}
+}

@@ -1,0 +1,191 @@
+//go:build !slim
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"runloop.dev/rlp/internal/service"
+)
+
+// put writes a file of the operator's.
+func (h *testHost) put(t testing.TB, name, text string) {
+	t.Helper()
+	path := filepath.Join(h.home, name)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// withTemplate is a bundle that names the template t.
+func withTemplate(t testing.TB) []byte {
+	t.Helper()
+	const policy = "schema=\"0.2\"\ntemplates=[\"t\"]\n"
+	pad := strings.Repeat("#", len(policy)-len("[capabilities]\n"))
+	return bytes.Replace(archived(t, "sent", pad, importing(t)), []byte("[capabilities]\n"+pad), []byte(policy), 1)
+}
+
+// asksAll asks all that answers to who.
+func (h *testHost) asksAll(t testing.TB, q *service.Request) map[string]error {
+	t.Helper()
+	_, run := h.do(t, q)
+	_, surface := h.Surface(t.Context(), h.who, q.Door)
+	_, asked := h.Ask(t.Context(), h.who, nil, "caps", "show", "--", filepath.Join(h.home, "agents", "plain"))
+	list, agents := h.Agents(t.Context(), h.who)
+	if i := slices.IndexFunc(list, func(a service.Agent) bool { return a.Problem != "" }); i >= 0 {
+		agents = &service.UnavailableError{Why: errors.New(list[i].Problem)}
+	}
+	return map[string]error{"run": run, "surface": surface, "ask": asked, "agents": agents}
+}
+
+// A file of the operator's that is broken is the operator's matter, whatever the
+// request: a caller who does not operate is told that, and no path; the operator
+// is told file, line and key; the log has it for both.
+//
+//rlp:holds A54
+func TestABrokenFileOfTheOperatorsIsNoFaultOfTheRequest(t *testing.T) {
+	const slip = "[deny]\ncapabilties = []\n"
+	for name, c := range map[string]struct {
+		file, text string
+		bundle     string // what it asks for
+		q          service.Request
+		where      string   // what the operator is told
+		also       []string // what else cannot be answered
+	}{
+		"override of what is sent":  {"caps/overrides/sent.toml", slip, "", service.Request{}, "sent.toml:2:1: ", nil},
+		"override of all, sent":     {"caps/overrides/_default.toml", slip, "", service.Request{}, "_default.toml:2:1: ", []string{"surface", "ask", "agents"}},
+		"override of all, by name":  {"caps/overrides/_default.toml", slip, "", service.Request{Agent: "plain"}, "_default.toml:2:1: ", []string{"surface", "ask", "agents"}},
+		"override of one":           {"caps/overrides/plain.toml", slip, "", service.Request{Agent: "plain"}, "plain.toml:2:1: ", []string{"ask", "agents"}},
+		"profile that is named":     {"caps/profiles/mine.toml", slip, "", service.Request{Profiles: []string{"mine"}}, "mine.toml:2:1: ", nil},
+		"profile, by name":          {"caps/profiles/mine.toml", slip, "", service.Request{Agent: "plain", Profiles: []string{"mine"}}, "mine.toml:2:1: ", nil},
+		"profile of the door":       {"caps/profiles/operator_full.toml", slip, "", service.Request{}, "operator_full.toml:2:1: ", []string{"surface", "ask", "agents"}},
+		"template":                  {"caps/templates/t.toml", "[capabilities]\nfs = 7\n", "#0.2", service.Request{}, "t.toml:2:6: ", nil},
+		"settings":                  {"config.toml", "[security]\nrun_grnt = \"\"\n", "", service.Request{}, "/config.toml:2:1: ", []string{"surface", "ask", "agents"}},
+		"a file that nothing reads": {"caps/overrides/sent", "", "", service.Request{}, "/caps/overrides/sent is not read", nil},
+	} {
+		for _, door := range []service.Door{service.HTTP, service.MCP} {
+			t.Run(name+", "+string(door), func(t *testing.T) {
+				h := testingHost(t, "[security]\nrun_grant = \"operator_full\"\n")
+				var log bytes.Buffer
+				h.host.log = slog.New(slog.NewTextHandler(&log, nil))
+				h.install(t, "plain", "", importing(t))
+				q := c.q
+				q.Door = door
+				if q.Agent == "" {
+					q.Bundle = archived(t, "sent", "", importing(t))
+				}
+				if c.bundle != "" {
+					h.put(t, c.file, "[capabilities]\ntime = true\n")
+					q.Bundle = withTemplate(t)
+				}
+				if len(q.Profiles) > 0 {
+					h.put(t, c.file, "[deny]\ncapabilities = []\n")
+				}
+				h.who.May = service.Launch | service.Read
+				for what, err := range h.asksAll(t, &q) {
+					if err != nil {
+						t.Fatalf("control: %s: %v", what, err)
+					}
+				}
+				h.put(t, c.file, c.text)
+				told := append([]string{"run"}, c.also...)
+				for what, err := range h.asksAll(t, &q) {
+					var away *service.UnavailableError
+					if !slices.Contains(told, what) {
+						if err != nil {
+							t.Errorf("%s: %v", what, err)
+						}
+						continue
+					}
+					if !errors.As(err, &away) || strings.Contains(err.Error(), "/") || strings.Contains(err.Error(), ".toml") || !strings.Contains(err.Error(), "the log of the service says why") {
+						t.Errorf("%s: %T %v", what, err, err)
+					}
+				}
+				if !strings.Contains(log.String(), c.where) {
+					t.Errorf("the log says %s", log.String())
+				}
+				h.who.May |= service.Operate
+				for what, err := range h.asksAll(t, &q) {
+					if slices.Contains(told, what) && (err == nil || !strings.Contains(err.Error(), c.where)) {
+						t.Errorf("the operator, %s: %v", what, err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// What is wrong with the caller's own bundle is told by its field, in the words
+// of the bundle, whoever asks.
+//
+//rlp:holds A54
+func TestABrokenBundleIsTheCallers(t *testing.T) {
+	h := testingHost(t, "[security]\nrun_grant = \"operator_full\"\n")
+	h.who.May = service.Launch
+	h.put(t, "a file", "")
+	for name, c := range map[string]struct{ asks, want string }{
+		"a slip":                    {"fs = 7\n", "policy.caps:2:6: fs"},
+		"no such template":          {"time = true\n", "policy.caps:2:12: there is no template"},
+		"..":                        {"fs = [\"/srv/../etc\"]\n", "policy.caps:2:7"},
+		"through what is no folder": {"fs = [\"/dev/null/x\"]\n", "policy.caps:2:7"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			archive := archived(t, "sent", c.asks, importing(t))
+			if name == "no such template" {
+				archive = withTemplate(t)
+			}
+			_, err := h.do(t, &service.Request{Door: service.HTTP, Bundle: archive})
+			var fields service.FieldErrors
+			if !errors.As(err, &fields) || len(fields) != 1 || fields[0].Field != "bundle" || !strings.Contains(fields[0].Why, c.want) || strings.Contains(err.Error(), h.home) {
+				t.Errorf("%T %v", err, err)
+			}
+		})
+	}
+	_, err := h.do(t, &service.Request{Door: service.HTTP, Bundle: archived(t, "sent", "", importing(t)), Allow: []string{"env:read:A", "fs:read:/dev/null/x"}})
+	var fields service.FieldErrors
+	if !errors.As(err, &fields) || fields[0].Field != "allow[1]" {
+		t.Errorf("%T %v", err, err)
+	}
+}
+
+// What stands in the way of the log is told the operator, by the log of the
+// service, and nobody else.
+func TestALogThatIsAwayTellsNoPath(t *testing.T) {
+	h := testingHost(t, "")
+	var log bytes.Buffer
+	h.host.log = slog.New(slog.NewTextHandler(&log, nil))
+	h.put(t, "config.toml", "[kb]\ndomains = 7\n")
+	_, err := h.Log(context.Background(), "default")
+	var away *service.UnavailableError
+	if !errors.As(err, &away) || strings.Contains(err.Error(), "/") || !strings.Contains(log.String(), "config.toml:2") {
+		t.Errorf("%v; the log: %s", err, log.String())
+	}
+}
+
+// A report tells who does not operate which files took what, and not where the
+// home is.
+func TestReportsTellNoHome(t *testing.T) {
+	h := testingHost(t, "[security]\nrun_grant = \"operator_full\"\n")
+	h.install(t, "plain", "time = true\nenv = [\"FOO\"]\n", importing(t))
+	h.put(t, "caps/overrides/plain.toml", "[deny]\ncapabilities = [\"env:*:*\"]\n")
+	for _, may := range []service.Rights{service.Launch | service.Read, service.Launch | service.Operate} {
+		h.who.May = may
+		r, err := h.do(t, &service.Request{Door: service.HTTP, Agent: "plain"})
+		if err != nil || len(r.Changes) != 1 {
+			t.Fatalf("%+v %v", r, err)
+		}
+		text, err := json.Marshal(r)
+		if err != nil || strings.Contains(string(text), h.home) != (may&service.Operate != 0) || !strings.HasSuffix(r.Changes[0].Source, "caps/overrides/plain.toml:2:17") {
+			t.Errorf("%v %s", err, text)
+		}
+	}
+}
