@@ -45,14 +45,14 @@ type Options struct {
 	// Patience is how long a reader may take for one piece of an answer, and a
 	// writer for a body; 0: 60 s.
 	Patience time.Duration
-	Streams  int // that are open at a time; 0: 1024
+	Streams  int // that are open at a time; 0: 1024, and an eighth of them a caller
 }
 
 // A server is Options with what requests share.
 type server struct {
 	Options
 	large   chan struct{} // a place for each large body that is being read
-	streams chan struct{}
+	streams *shares
 	zips    sync.Pool
 	openapi []byte
 }
@@ -78,7 +78,7 @@ func Handler(o Options) http.Handler {
 	if o.Streams <= 0 {
 		o.Streams = 1024
 	}
-	s := &server{Options: o, large: make(chan struct{}, largeAtime), streams: make(chan struct{}, o.Streams)}
+	s := &server{Options: o, large: make(chan struct{}, largeAtime), streams: sharesOf(o.Streams)}
 	s.zips.New = func() any { return gzip.NewWriter(nil) }
 	s.openapi = document(routes())
 	return s.watch(s.Access.Wrap(s.mux()))

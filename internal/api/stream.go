@@ -64,12 +64,11 @@ func (m *message) bytes() []byte {
 // or the service ends. Who reads slowly delays nobody else: from is asked for the
 // next message when the one before is sent.
 func (s *server) follow(w http.ResponseWriter, r *http.Request, from func(context.Context) iter.Seq2[message, error], last func(context.Context) message) error {
-	select {
-	case s.streams <- struct{}{}:
-		defer func() { <-s.streams }()
-	default:
-		return &service.BusyError{RetryAfter: 10 * time.Second}
+	leave, err := s.streams.take(service.CallerOf(r.Context()))
+	if err != nil {
+		return err
 	}
+	defer leave()
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream; charset=utf-8")
 	h.Set("X-Accel-Buffering", "no")

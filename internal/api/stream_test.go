@@ -200,31 +200,6 @@ func TestStreamOfEvents(t *testing.T) {
 	}
 }
 
-// So many streams are open at a time and no more; one that ends makes room.
-func TestStreamsAreBounded(t *testing.T) {
-	k := serve(t, &host{}, Options{Streams: 1}, service.Options{})
-	r := k.follow(ask{path: "/events"})
-	r.next()
-	if resp, body := k.do(ask{path: "/events"}); resp.StatusCode != http.StatusTooManyRequests || resp.Header.Get("Retry-After") == "" {
-		t.Error(resp.Status, body)
-	}
-	r.resp.Body.Close()
-	deadline := time.Now().Add(time.Minute)
-	for {
-		resp, err := k.Client().Do(k.request(t.Context(), ask{method: http.MethodHead, path: "/events"}))
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp.Body.Close()
-		if resp.StatusCode == http.StatusOK {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("a reader that is gone has its place for ever")
-		}
-	}
-}
-
 // A reader that reads nothing is given up when its patience is over, while the run
 // and others go on.
 func TestDeadReaderHoldsNothing(t *testing.T) {
