@@ -9,9 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
+	neturl "net/url"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"runloop.dev/rlp/internal/home"
@@ -45,7 +48,7 @@ func (a *app) checkService(ctx context.Context, socket string) error {
 	}
 	answer, err := client.Do(r)
 	if err != nil {
-		return &statusError{launcher.StatusUnavailable, fmt.Errorf("no rlp serve at %s: %w", socket, errors.Unwrap(err))}
+		return &statusError{launcher.StatusUnavailable, nobody(socket, err)}
 	}
 	defer answer.Body.Close()
 	said, err := io.ReadAll(io.LimitReader(answer.Body, 4<<10))
@@ -60,4 +63,26 @@ func (a *app) checkService(ctx context.Context, socket string) error {
 		_, err = fmt.Fprintf(a.stdout, "%s\n", said)
 	}
 	return err
+}
+
+// nobody says why a service was not reached, and what to do.
+func nobody(socket string, err error) error {
+	var url *neturl.Error
+	if errors.As(err, &url) {
+		err = url.Err
+	}
+	why := ""
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		why = "nobody serves this home; rlp serve does"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		why = "what served there has ended; start it again with rlp serve"
+	case errors.Is(err, fs.ErrPermission):
+		why = "it is another user's; ask as the one who serves"
+	case errors.Is(err, context.DeadlineExceeded):
+		why = fmt.Sprintf("what is there does not answer within %s; its log says what it does", checkTime)
+	default:
+		why = err.Error()
+	}
+	return fmt.Errorf("no rlp serve at %s: %s", socket, why)
 }

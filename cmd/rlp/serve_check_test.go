@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"runloop.dev/rlp/launcher"
@@ -38,6 +39,41 @@ func TestCheckService(t *testing.T) {
 		var se *statusError
 		if ready && err != nil || !ready && (!errors.As(err, &se) || se.status != launcher.StatusUnavailable || !strings.Contains(err.Error(), "said")) {
 			t.Errorf("%d: %v", code, err)
+		}
+	}
+}
+
+// Where nobody serves, it is said that nobody does, and what to do; why the kernel
+// thinks so is said behind it.
+func TestCheckOfNobody(t *testing.T) {
+	dir := t.TempDir()
+	dead := filepath.Join(dir, "dead")
+	l, err := net.Listen("unix", dead)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.(*net.UnixListener).SetUnlinkOnClose(false)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	a := &app{environment: environment{env: []string{"HOME=/nowhere"}, stdout: io.Discard}}
+	for socket, want := range map[string]string{
+		filepath.Join(dir, "none"): "no rlp serve at " + filepath.Join(dir, "none") + ": nobody serves this home; rlp serve does",
+		dead:                       "no rlp serve at " + dead + ": what served there has ended; start it again with rlp serve",
+	} {
+		err := a.checkService(context.Background(), socket)
+		var se *statusError
+		if !errors.As(err, &se) || se.status != launcher.StatusUnavailable || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	for err, want := range map[error]string{
+		syscall.EACCES:           "another user's",
+		context.DeadlineExceeded: "does not answer",
+		syscall.EINVAL:           "invalid argument",
+	} {
+		if told := nobody("/s", err); !strings.Contains(told.Error(), want) {
+			t.Error(told)
 		}
 	}
 }

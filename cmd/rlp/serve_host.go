@@ -98,7 +98,8 @@ func (h *host) compose(a *app, who *service.Caller, q *service.Request, begin se
 	if q.Bundle != nil {
 		b, err := h.unpack(q.Bundle)
 		if err != nil {
-			return nil, service.FieldErrors{{Field: "bundle", Why: problemOf(err).text()}}
+			p := problemOf(err)
+			return nil, service.FieldErrors{{Field: "bundle", Why: hinted(p.text(), p.Hint)}}
 		}
 		asks.bundle = b
 	} else {

@@ -46,7 +46,7 @@ func mistake(q *service.Request, err error) error {
 		return field(q, own.findings[0].Path, own)
 	}
 	p := problemOf(err)
-	return field(q, p.Path, errors.New(p.text()))
+	return field(q, p.Path, errors.New(hinted(p.text(), p.Hint)))
 }
 
 // field is err as one of the field of a request that a position is in; nil: it is

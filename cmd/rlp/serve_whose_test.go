@@ -3,6 +3,7 @@
 package main
 
 import (
+	"archive/tar"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -187,5 +188,21 @@ func TestReportsTellNoHome(t *testing.T) {
 		if err != nil || strings.Contains(string(text), h.home) != (may&service.Operate != 0) || !strings.HasSuffix(r.Changes[0].Source, "caps/overrides/plain.toml:2:17") {
 			t.Errorf("%v %s", err, text)
 		}
+	}
+}
+
+// An archive as tar makes it of a folder is refused with the command that makes
+// one which is taken.
+func TestArchivesOfAFolderAreToldHowToBeMade(t *testing.T) {
+	h := testingHost(t, "[security]\nrun_grant = \"operator_full\"\n")
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	if err := errors.Join(w.WriteHeader(&tar.Header{Name: "./", Typeflag: tar.TypeDir, Mode: 0o700}), w.WriteHeader(&tar.Header{Name: "./manifest.toml", Mode: 0o600}), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	_, err := h.do(t, &service.Request{Door: service.HTTP, Bundle: b.Bytes()})
+	var fields service.FieldErrors
+	if !errors.As(err, &fields) || fields[0].Field != "bundle" || !strings.Contains(fields[0].Why, "tar -C DIR -cf bundle.tar $(ls DIR)") {
+		t.Error(err)
 	}
 }

@@ -84,8 +84,11 @@ func Handler(o Options) http.Handler {
 	return s.watch(s.Access.Wrap(s.mux()))
 }
 
+// mcpPath is where MCP is served.
+const mcpPath = "/mcp"
+
 // mux has every route, and for each path an answer to the methods that it lacks.
-func (s *server) mux() *http.ServeMux {
+func (s *server) mux() http.Handler {
 	m := http.NewServeMux()
 	methods := map[string][]string{}
 	for _, rt := range routes() {
@@ -95,9 +98,9 @@ func (s *server) mux() *http.ServeMux {
 	for path, allowed := range methods {
 		m.Handle(path, s.otherMethod(path, allowed))
 	}
-	m.Handle("/mcp", s.passedOn("/mcp", s.MCP))
+	m.Handle(mcpPath, s.passedOn(mcpPath, s.MCP))
 	m.Handle("/", s.passedOn("/", s.Console))
-	return m
+	return s.apart(m)
 }
 
 // route is the handler of a row of the table.

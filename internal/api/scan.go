@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -47,6 +48,9 @@ type scanner struct {
 func scan(body []byte) ([]member, service.FieldErrors) {
 	if len(strings.TrimSpace(string(body[:min(len(body), 64)]))) == 0 && len(strings.TrimSpace(string(body))) == 0 {
 		return nil, service.FieldErrors{{Field: "", Why: `the body is empty; send a JSON object, such as {"agent": "NAME"}`}}
+	}
+	if bytes.HasPrefix(body, []byte("\ufeff")) {
+		return nil, service.FieldErrors{{Field: "", Why: "the body begins with a byte order mark (EF BB BF), which is no JSON; send UTF-8 without one"}}
 	}
 	if !utf8.Valid(body) {
 		return nil, service.FieldErrors{{Field: "", Why: "the body is not UTF-8"}}
