@@ -43,7 +43,7 @@ func (a *app) equip(ctx context.Context, c *composition, spec *launcher.Spec) (*
 	if a.verbose {
 		verbose = a.stderr
 	}
-	log := openLog(c.home, time.Now, verbose)
+	log := openLog(c.home, c.config.Log, time.Now, verbose)
 	c.logFindings(log, spec.Identity)
 	spec.Log = log.Logger
 	clock, stop := c.journalClock()

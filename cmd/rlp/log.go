@@ -1,23 +1,20 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
 	"log/slog"
-	"os"
-	"path/filepath"
-	"sync"
 	"time"
 
 	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/config"
 	"runloop.dev/rlp/internal/home"
 )
 
 // A runLog is the JSON lines of one invocation: log/<day>.jsonl, shared by all
-// runs of that day. Lines are gathered and appended whole, so that two runs
-// never mix theirs.
+// runs of that day, and <day>.2.jsonl when that is full. Lines are gathered and
+// appended whole, so that two runs never mix theirs.
 type runLog struct {
 	*slog.Logger
 	file *lineFile
@@ -29,8 +26,11 @@ type runLog struct {
 }
 
 // openLog opens the log of the tenant. The file is made at the first line.
-func openLog(h home.Home, now func() time.Time, verbose io.Writer) *runLog {
-	f := &lineFile{path: filepath.Join(h.Log(), now().UTC().Format(time.DateOnly)+".jsonl")}
+func openLog(h home.Home, bound config.Log, now func() time.Time, verbose io.Writer) *runLog {
+	if bound == (config.Log{}) { // nobody read any settings
+		bound = config.Default().Log
+	}
+	f := &lineFile{dir: h.Log(), bound: bound, now: now}
 	opt := &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: utc}
 	var handler slog.Handler = slog.NewJSONHandler(f, opt)
 	if verbose != nil {
@@ -117,67 +117,6 @@ func (l *runLog) decision(r *audit.Record, repeated int64) {
 func (l *runLog) Close() error {
 	l.flushRepeated()
 	return l.file.flush()
-}
-
-// flushAt is how many bytes of lines are gathered before they are appended.
-const flushAt = 32 << 10
-
-// lineFile gathers lines and appends them to a file in whole batches.
-type lineFile struct {
-	mu   sync.Mutex
-	path string
-	buf  bytes.Buffer
-	file *os.File
-	all  int64 // bytes of lines so far
-}
-
-func (f *lineFile) size() int64 {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.all
-}
-
-func (f *lineFile) Write(line []byte) (int, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.all += int64(len(line))
-	if f.all > maxLogBytes+flushAt { // the agent's own lines count as well
-		return len(line), nil
-	}
-	f.buf.Write(line)
-	if f.buf.Len() < flushAt {
-		return len(line), nil
-	}
-	return len(line), f.append()
-}
-
-func (f *lineFile) flush() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.buf.Len() == 0 && f.file == nil {
-		return nil
-	}
-	err := f.append()
-	if f.file != nil {
-		err = errors.Join(err, f.file.Close())
-	}
-	return err
-}
-
-func (f *lineFile) append() error {
-	if f.file == nil {
-		if err := home.Make(filepath.Dir(f.path)); err != nil {
-			return err
-		}
-		file, err := os.OpenFile(f.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-		if err != nil {
-			return err
-		}
-		f.file = file
-	}
-	_, err := f.file.Write(f.buf.Bytes())
-	f.buf.Reset()
-	return err
 }
 
 // both hands each line to two handlers.

@@ -23,6 +23,7 @@ type Config struct {
 	Exec       Exec
 	Serve      Serve
 	Daemon     Daemon
+	Log        Log
 	MCP        map[string]MCPServer // by name
 }
 
@@ -133,5 +134,6 @@ func Default() Config {
 		Exec:       defaultExec(),
 		Serve:      defaultServe(),
 		Daemon:     Daemon{Start: "never", Idle: "10m"},
+		Log:        Log{Days: 30, Bytes: 1 << 30},
 	}
 }

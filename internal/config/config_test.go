@@ -70,6 +70,9 @@ lane = "bwrap"
 [serve]
 listen = "127.0.0.1:9000"
 token_secret = "runloop/serve/token"
+[log]
+days = 7
+bytes = 67108864
 [daemon]
 start = "auto"
 idle = "90s"
@@ -125,7 +128,7 @@ func TestEverySetting(t *testing.T) {
 			Prices: map[string]config.Price{"openai:gpt": {In: 1, Out: 2.5}, "openai:*": {In: 2, Out: 3}},
 		},
 		Exec:  laneOnly("bwrap"),
-		Serve: served(config.Serve{Listen: "127.0.0.1:9000", TokenSecret: "runloop/serve/token"}), Daemon: config.Daemon{Start: "auto", Idle: "90s"},
+		Serve: served(config.Serve{Listen: "127.0.0.1:9000", TokenSecret: "runloop/serve/token"}), Daemon: config.Daemon{Start: "auto", Idle: "90s"}, Log: config.Log{Days: 7, Bytes: 64 << 20},
 		MCP: map[string]config.MCPServer{
 			"github": {Command: []string{"/usr/bin/gh-mcp", "stdio"}, Env: []string{"PATH"}, Secrets: []config.MCPSecret{{"GITHUB_TOKEN", "runloop/github/token"}}},
 			"web":    {URL: "https://mcp.example.com/x"},
@@ -193,6 +196,9 @@ func TestRefused(t *testing.T) {
 		{"[daemon]\nidle = \"0s\"\n", "from \"1s\""},
 		{"[daemon]\nidle = \"long\"\n", "such as \"10m\""},
 		{"[daemon]\nstart = \"always\"\n", "never, auto"},
+		{"[log]\ndays = 0\n", "log.days must be from 1 to 3650"},
+		{"[log]\nbytes = 1000\n", "log.bytes must be from 16777216"},
+		{"[log]\nkeep = 1\n", "log.keep"},
 		{"[mcp.servers.a]\n", "either a command or a url"},
 		{"[mcp.servers.a]\ncommand = [\"/x\"]\nurl = \"https://x.example\"\n", "either a command or a url"},
 		{"[mcp.servers.a]\ncommand = [\"x\"]\n", "absolute path"},

@@ -51,7 +51,7 @@ func settings() []setting {
 		text("daemon.start", func(c *Config) *string { return &c.Daemon.Start }, oneOf("never", "auto")),
 		text("daemon.idle", func(c *Config) *string { return &c.Daemon.Idle }, idleTime),
 		{name: "mcp.servers", set: setServers},
-	}, execSettings(), auditSettings(), serveSettings())
+	}, execSettings(), auditSettings(), serveSettings(), logSettings())
 }
 
 // A check returns what is wrong with a string, or "".
