@@ -13,6 +13,7 @@ import (
 
 	"runloop.dev/rlp/internal/audit"
 	"runloop.dev/rlp/internal/export"
+	"runloop.dev/rlp/internal/otlp"
 	"runloop.dev/rlp/kb"
 )
 
@@ -141,7 +142,7 @@ func (x *exporting) openCollector() (export.Output, error) {
 		name = "OTEL_EXPORTER_OTLP_HEADERS"
 		text = x.app.getenv(name)
 	}
-	header, err := export.ParseHeaders(text)
+	header, err := otlp.ParseHeaders(text)
 	if err != nil {
 		return nil, usagef("%s: %w", name, err)
 	}

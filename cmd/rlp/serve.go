@@ -157,7 +157,7 @@ const (
 func (s *server) until(ctx context.Context) error {
 	base, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
-	if err := s.assemble(base); err != nil {
+	if err := s.assemble(); err != nil {
 		return err
 	}
 	h := &http.Server{

@@ -80,9 +80,9 @@ func (s *server) secret(ctx context.Context, text string) (string, error) {
 }
 
 // assemble puts the rooms together.
-func (s *server) assemble(ctx context.Context) (err error) {
+func (s *server) assemble() (err error) {
 	w := &s.wired
-	w.watch, err = telemetry.New(ctx, telemetry.Options{
+	w.watch, err = telemetry.New(telemetry.Options{
 		Collector: s.config.Serve.OTLP, Env: s.app.getenv, Version: version, Now: time.Now, Log: s.log,
 		Load: func() service.Load { return w.service.Load() }, LogSize: s.host.logSize, LogUnsealed: s.host.logUnsealed, Backlog: s.host.backlog,
 	})

@@ -38,6 +38,7 @@ var rooms = map[string]room{
 		"internal/ident":           "parses names from the command line",
 		"internal/egress":          "gives the calls their way out",
 		"internal/export":          "writes records for other programs",
+		"internal/otlp":            "reads the headers that a collector is sent",
 		"internal/foresight":       "prints what it learns of records",
 		"internal/jail":            "gives a run its files",
 		"internal/lane":            "gives the calls a place where programs run, or is what confines one",
@@ -94,6 +95,7 @@ var rooms = map[string]room{
 	}},
 	"internal/telemetry": {7, doors{
 		"internal/audit":   "counts decisions",
+		"internal/otlp":    "says it to collectors",
 		"internal/service": "watches it",
 		"launcher":         "outcomes are labels",
 	}},
@@ -179,6 +181,7 @@ var rooms = map[string]room{
 	}},
 	"internal/export": {2, doors{
 		"internal/audit": "records are what it renders",
+		"internal/otlp":  "says it to collectors",
 	}},
 	"internal/foresight": {1, doors{
 		"caps": "asks again what records say, and writes grants of it",
@@ -192,6 +195,7 @@ var rooms = map[string]room{
 	"internal/model/remote": {3, doors{
 		"internal/model": "carries its requests and answers",
 	}},
+	"internal/otlp":              {0, nil},
 	"internal/mcpclient":         {0, nil},
 	"internal/mcpclient/mcptest": {0, nil},
 	"internal/model":             {2, nil},
@@ -480,6 +484,7 @@ var guarded = map[string][]owner{
 		{"internal/demo", false, "the servers that it shows agents with"},
 		{"internal/egress", false, "the one transport of guests"},
 		{"internal/export", false, "sends spans to the collector that the operator named"},
+		{"internal/otlp", false, "the same, and metrics"},
 	},
 	"syscall": {
 		{"internal/early", false, "signals"},
@@ -530,6 +535,7 @@ var guarded = map[string][]owner{
 		{"internal/demo", false, "writes the home that it shows"},
 		{"internal/dist", false, "reads what was built, writes what is released"},
 		{"internal/export", false, "cursors and what is exported are files"},
+		{"internal/otlp", false, "certificates are files"},
 		{"internal/evidence", false, "the key of the log, files outside the host"},
 		{"internal/guest", false, "the compile cache"},
 		{"internal/home", false, "makes the home"},

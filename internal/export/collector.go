@@ -3,15 +3,13 @@ package export
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
-	"strconv"
-	"strings"
 	"time"
+
+	"runloop.dev/rlp/internal/otlp"
 )
 
 // A Collector is an output to a receiver of OTLP over HTTP. What was accepted
@@ -48,41 +46,14 @@ var ErrCollector = errors.New("sending spans")
 // TracesURL is where spans go of an address as operators give it: with no path
 // of its own it gets the one that collectors listen at.
 func TracesURL(text string) (string, error) {
-	u, err := url.Parse(text)
-	switch {
-	case err != nil:
-		return "", errors.New("the address of the collector is no URL")
-	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return "", errors.New("the address of the collector is no http or https URL, such as http://localhost:4318")
-	case u.User != nil:
-		return "", errors.New("the address of the collector has user info in it; put what it stands for into OTEL_EXPORTER_OTLP_HEADERS")
-	case u.RawQuery != "" || u.Fragment != "":
-		return "", errors.New("the address of the collector has a query or a fragment")
+	u, err := otlp.Address(text)
+	if err != nil {
+		return "", fmt.Errorf("the address of the collector %w", err)
 	}
 	if u.Path == "" || u.Path == "/" {
 		u.Path = "/v1/traces"
 	}
 	return u.String(), nil
-}
-
-// ParseHeaders reads headers as OTEL_EXPORTER_OTLP_HEADERS has them:
-// name=value, separated by commas, values percent-encoded. An error tells no
-// value.
-func ParseHeaders(text string) (http.Header, error) {
-	h := http.Header{}
-	for i, pair := range strings.Split(text, ",") {
-		if strings.TrimSpace(pair) == "" {
-			continue
-		}
-		name, value, ok := strings.Cut(pair, "=")
-		value, err := url.PathUnescape(strings.TrimSpace(value))
-		name = strings.TrimSpace(name)
-		if !ok || err != nil || name == "" || strings.ContainsAny(name, " \t\r\n:()<>@,;\\\"/[]?={}") || strings.ContainsAny(value, "\r\n\x00") {
-			return nil, fmt.Errorf("header %d is not name=value, with what is not plain in the value percent-encoded", i+1)
-		}
-		h.Add(name, value)
-	}
-	return h, nil
 }
 
 // NewCollector sends to a URL that [TracesURL] made.
@@ -158,73 +129,17 @@ func (c *Collector) try(ctx context.Context, p []byte) (again bool, after time.D
 	case resp.StatusCode/100 == 3:
 		return false, 0, fmt.Errorf("the collector says %s; redirects are not followed, give its own address", resp.Status)
 	}
-	switch resp.StatusCode {
-	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		again = true
-	}
-	return again, retryAfter(resp.Header.Get("Retry-After")), fmt.Errorf("the collector says %s", resp.Status)
+	return otlp.Busy(resp.StatusCode), otlp.RetryAfter(resp.Header), fmt.Errorf("the collector says %s", resp.Status)
 }
 
-// retryAfter reads seconds; a date is as good as nothing said.
-func retryAfter(text string) time.Duration {
-	n, err := strconv.Atoi(strings.TrimSpace(text))
-	if err != nil || n <= 0 || n > 3600 {
-		return 0
-	}
-	return time.Duration(n) * time.Second
-}
-
-// partial tells what an ExportTraceServiceResponse says of spans that were not
-// taken: its field 1, and of that the fields 1 (a number) and 2 (a text).
+// partial tells what a collector says of spans that were not taken.
 func (c *Collector) partial(answer []byte) {
-	rejected, said := int64(0), ""
-	fields(answer, func(field uint64, _ uint64, p []byte) {
-		if field != 1 {
-			return
-		}
-		fields(p, func(field, n uint64, text []byte) {
-			switch field {
-			case 1:
-				rejected = int64(n)
-			case 2:
-				said = string(text)
-			}
-		})
-	})
+	rejected, said := otlp.Partial(answer)
 	if rejected > 0 {
 		c.Rejected += rejected
 		c.Told(fmt.Sprintf("the collector did not take %d spans: %s", rejected, said))
 	} else if said != "" {
 		c.Told("the collector says: " + said)
-	}
-}
-
-// fields calls do with the numbers and byte strings of a message, as far as it
-// is one.
-func fields(p []byte, do func(field, number uint64, bytes []byte)) {
-	for len(p) > 0 {
-		tag, n := binary.Uvarint(p)
-		if n <= 0 {
-			return
-		}
-		p = p[n:]
-		v, n := binary.Uvarint(p)
-		switch tag & 7 {
-		case 0:
-			if n <= 0 {
-				return
-			}
-			p = p[n:]
-			do(tag>>3, v, nil)
-		case 2:
-			if n <= 0 || v > uint64(len(p)-n) {
-				return
-			}
-			do(tag>>3, 0, p[n:n+int(v)])
-			p = p[n+int(v):]
-		default:
-			return
-		}
 	}
 }
 

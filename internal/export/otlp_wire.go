@@ -1,9 +1,6 @@
 package export
 
-import (
-	"encoding/binary"
-	"math"
-)
+import "runloop.dev/rlp/internal/otlp"
 
 // scopeName is what made the spans; scopeVersion is the version of their names
 // and attributes.
@@ -32,126 +29,76 @@ func (t *tracer) resource() []attr {
 	return attrs("service.name", "rlp", "service.version", t.opt.Version, "service.namespace", t.opt.Tenant)
 }
 
-// The messages of OTLP are few and small, so they are written by hand: their
-// generated form would have to be linked and initialized by every command. What
-// is written is read back by the generated form in the tests.
-
-// A wire writes protobuf.
-type wire []byte
-
-func (w *wire) tag(field, kind uint64) { *w = binary.AppendUvarint(*w, field<<3|kind) }
-
-func (w *wire) varint(field, v uint64) {
-	if v != 0 {
-		w.tag(field, 0)
-		*w = binary.AppendUvarint(*w, v)
-	}
-}
-
-func (w *wire) fixed64(field, v uint64) {
-	w.tag(field, 1)
-	*w = binary.LittleEndian.AppendUint64(*w, v)
-}
-
-func (w *wire) bytes(field uint64, p []byte) {
-	w.tag(field, 2)
-	*w = append(binary.AppendUvarint(*w, uint64(len(p))), p...)
-}
-
-func (w *wire) text(field uint64, s string) {
-	if s != "" {
-		w.tag(field, 2)
-		*w = append(binary.AppendUvarint(*w, uint64(len(s))), s...)
-	}
-}
-
-// message writes what do writes, and its length before it.
-func (w *wire) message(field uint64, do func(*wire)) {
-	w.tag(field, 2)
-	at := len(*w)
-	do(w)
-	var size [binary.MaxVarintLen64]byte
-	n := binary.PutUvarint(size[:], uint64(len(*w)-at))
-	*w = append(*w, size[:n]...)
-	copy((*w)[at+n:], (*w)[at:len(*w)-n])
-	copy((*w)[at:], size[:n])
-}
-
 // appendRequest appends an ExportTraceServiceRequest.
 func appendRequest(dst []byte, resource []attr, spans []span) []byte {
-	w := wire(dst)
-	w.message(1, func(w *wire) { // ResourceSpans
-		w.message(1, func(w *wire) { w.attrs(1, resource) })
-		w.message(2, func(w *wire) { // ScopeSpans
-			w.message(1, func(w *wire) {
-				w.text(1, scopeName)
-				w.text(2, scopeVersion)
+	w := otlp.Wire(dst)
+	w.Message(1, func(w *otlp.Wire) { // ResourceSpans
+		w.Message(1, func(w *otlp.Wire) { writeAttrs(w, 1, resource) })
+		w.Message(2, func(w *otlp.Wire) { // ScopeSpans
+			w.Message(1, func(w *otlp.Wire) {
+				w.Text(1, scopeName)
+				w.Text(2, scopeVersion)
 			})
 			for i := range spans {
-				w.message(2, spans[i].write)
+				w.Message(2, spans[i].write)
 			}
 		})
 	})
 	return w
 }
 
-func (s *span) write(w *wire) {
-	w.bytes(1, s.trace[:])
-	w.bytes(2, s.id[:])
+func (s *span) write(w *otlp.Wire) {
+	w.Bytes(1, s.trace[:])
+	w.Bytes(2, s.id[:])
 	if s.parent != ([8]byte{}) {
-		w.bytes(4, s.parent[:])
+		w.Bytes(4, s.parent[:])
 	}
-	w.text(5, s.name)
-	w.varint(6, uint64(s.kind))
-	w.fixed64(7, uint64(s.start))
-	w.fixed64(8, uint64(s.end))
-	w.attrs(9, s.attrs)
+	w.Text(5, s.name)
+	w.Varint(6, uint64(s.kind))
+	w.Fixed64(7, uint64(s.start))
+	w.Fixed64(8, uint64(s.end))
+	writeAttrs(w, 9, s.attrs)
 	for _, e := range s.events {
-		w.message(11, func(w *wire) {
-			w.fixed64(1, uint64(e.at))
-			w.text(2, e.name)
-			w.attrs(3, e.attrs)
+		w.Message(11, func(w *otlp.Wire) {
+			w.Fixed64(1, uint64(e.at))
+			w.Text(2, e.name)
+			writeAttrs(w, 3, e.attrs)
 		})
 	}
-	w.varint(12, uint64(s.dropped))
+	w.Varint(12, uint64(s.dropped))
 	if s.status != 0 {
-		w.message(15, func(w *wire) {
-			w.text(2, s.message)
-			w.varint(3, uint64(s.status))
+		w.Message(15, func(w *otlp.Wire) {
+			w.Text(2, s.message)
+			w.Varint(3, uint64(s.status))
 		})
 	}
 }
 
-func (w *wire) attrs(field uint64, list []attr) {
+func writeAttrs(w *otlp.Wire, field uint64, list []attr) {
 	for _, a := range list {
-		w.message(field, func(w *wire) {
-			w.text(1, a.key)
-			w.message(2, func(w *wire) { w.value(a.value) })
+		w.Message(field, func(w *otlp.Wire) {
+			w.Text(1, a.key)
+			w.Message(2, func(w *otlp.Wire) { writeValue(w, a.value) })
 		})
 	}
 }
 
-// value writes an AnyValue, whose fields are written though they are empty:
+// writeValue writes an AnyValue, whose fields are written though they are empty:
 // that one is there says what it is.
-func (w *wire) value(value any) {
+func writeValue(w *otlp.Wire, value any) {
 	switch v := value.(type) {
 	case string:
-		w.bytes(1, []byte(v))
+		w.String(1, v)
 	case bool:
-		w.tag(2, 0)
-		*w = append(*w, 0)
-		if v {
-			(*w)[len(*w)-1] = 1
-		}
+		w.Bool(2, v)
 	case int64:
-		w.tag(3, 0)
-		*w = binary.AppendUvarint(*w, uint64(v))
+		w.Oneof(3, uint64(v))
 	case float64:
-		w.fixed64(4, math.Float64bits(v))
+		w.Double(4, v)
 	case []string:
-		w.message(5, func(w *wire) {
+		w.Message(5, func(w *otlp.Wire) {
 			for _, s := range v {
-				w.message(1, func(w *wire) { w.value(s) })
+				w.Message(1, func(w *otlp.Wire) { w.String(1, s) })
 			}
 		})
 	}

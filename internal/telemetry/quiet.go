@@ -2,7 +2,6 @@ package telemetry
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -16,8 +15,8 @@ import (
 // sent.
 const sayEvery = time.Minute
 
-// lost returns what logs, once in a while, that a collector is away. The library
-// itself would print each failure, and the address with it.
+// lost returns what logs, once in a while, that a collector is away, and why. The
+// library itself would print each failure.
 func (t *Telemetry) lost() func(signal string, err error) {
 	var said atomic.Int64
 	return func(signal string, err error) {
@@ -26,7 +25,7 @@ func (t *Telemetry) lost() func(signal string, err error) {
 			return
 		}
 		t.opt.Log.Warn("the collector does not take what it is sent; runs go on, and what does not fit the queue is dropped",
-			slog.String("signal", signal), slog.String("kind", fmt.Sprintf("%T", err)))
+			slog.String("signal", signal), slog.String("error", err.Error()))
 	}
 }
 

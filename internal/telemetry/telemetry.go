@@ -21,13 +21,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
+	"runloop.dev/rlp/internal/otlp"
 	"runloop.dev/rlp/internal/service"
 )
 
@@ -59,6 +58,7 @@ type Telemetry struct {
 	meters   *sdkmetric.MeterProvider
 	metrics  *metrics
 	names    names
+	senders  []*otlp.Sender
 
 	mu    sync.Mutex
 	spans map[string]*span // by run
@@ -69,7 +69,7 @@ var _ service.Watcher = (*Telemetry)(nil)
 const usualEvery = 15 * time.Second
 
 // New begins to watch. Close ends it.
-func New(ctx context.Context, o Options) (*Telemetry, error) {
+func New(o Options) (*Telemetry, error) {
 	if o.Env == nil {
 		o.Env = func(string) string { return "" }
 	}
@@ -87,18 +87,14 @@ func New(ctx context.Context, o Options) (*Telemetry, error) {
 	about := resource.NewSchemaless(attribute.String("service.name", "rlp"), attribute.String("service.version", o.Version))
 	meters := []sdkmetric.Option{sdkmetric.WithReader(reader), sdkmetric.WithResource(about), sdkmetric.WithCardinalityLimit(mostSeries)}
 	if t.collected("TRACES") {
-		if err := t.trace(ctx, about); err != nil {
+		if err := t.trace(about); err != nil {
 			return nil, err
 		}
 	}
 	if t.collected("METRICS") {
-		var to []otlpmetrichttp.Option
-		if o.Collector != "" {
-			to = append(to, otlpmetrichttp.WithEndpointURL(strings.TrimSuffix(o.Collector, "/")+"/v1/metrics"))
-		}
-		e, err := otlpmetrichttp.New(ctx, to...)
+		e, err := t.metricExporter()
 		if err != nil {
-			return nil, fmt.Errorf("sending metrics: %w", err)
+			return nil, err
 		}
 		meters = append(meters, sdkmetric.WithReader(sdkmetric.NewPeriodicReader(quietMetrics{e, t.lost()}, sdkmetric.WithInterval(o.Every))))
 	}
@@ -115,20 +111,16 @@ const (
 )
 
 // trace has spans sent.
-func (t *Telemetry) trace(ctx context.Context, about *resource.Resource) error {
-	var to []otlptracehttp.Option
-	if t.opt.Collector != "" {
-		to = append(to, otlptracehttp.WithEndpointURL(strings.TrimSuffix(t.opt.Collector, "/")+"/v1/traces"))
-	}
-	e, err := otlptracehttp.New(ctx, to...)
+func (t *Telemetry) trace(about *resource.Resource) error {
+	to, err := t.sender(otlp.Traces)
 	if err != nil {
-		return fmt.Errorf("sending traces: %w", err)
+		return err
 	}
 	limits := sdktrace.NewSpanLimits()
 	limits.EventCountLimit, limits.AttributeValueLengthLimit = mostEvents, mostText
 	t.traces = sdktrace.NewTracerProvider(
 		sdktrace.WithResource(about), sdktrace.WithIDGenerator(&ids{}), sdktrace.WithRawSpanLimits(limits), sdktrace.WithSampler(sdktrace.AlwaysSample()),
-		sdktrace.WithBatcher(quietSpans{e, t.lost()}, sdktrace.WithMaxQueueSize(mostWaiting)),
+		sdktrace.WithBatcher(quietSpans{spanExporter{to}, t.lost()}, sdktrace.WithMaxQueueSize(mostWaiting)),
 	)
 	return nil
 }
@@ -148,6 +140,11 @@ func (t *Telemetry) Metrics() http.Handler {
 
 // Close sends what waits, for as long as ctx lasts, and ends all.
 func (t *Telemetry) Close(ctx context.Context) error {
+	defer func() { // the library would go on after ctx has ended
+		for _, s := range t.senders {
+			s.Stop()
+		}
+	}()
 	var errs []error
 	if t.traces != nil {
 		errs = append(errs, t.traces.Shutdown(ctx))

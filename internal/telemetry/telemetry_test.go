@@ -99,7 +99,7 @@ func (c *collector) spans(t *testing.T) map[string]*tracev1.Span {
 func watch(t *testing.T, o telemetry.Options) *telemetry.Telemetry {
 	t.Helper()
 	o.Now = time.Now
-	w, err := telemetry.New(t.Context(), o)
+	w, err := telemetry.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
