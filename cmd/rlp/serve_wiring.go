@@ -83,7 +83,7 @@ func (s *server) secret(ctx context.Context, text string) (string, error) {
 func (s *server) assemble() (err error) {
 	w := &s.wired
 	w.watch, err = telemetry.New(telemetry.Options{
-		Collector: s.config.Serve.OTLP, Env: s.app.getenv, Version: version, Now: time.Now, Log: s.log,
+		Collector: s.config.Serve.OTLP, Env: s.app.getenv, Version: version, Now: time.Now, Log: s.log, Tenant: home.DefaultTenant,
 		Load: func() service.Load { return w.service.Load() }, LogSize: s.host.logSize, LogUnsealed: s.host.logUnsealed, Backlog: s.host.backlog,
 	})
 	if err != nil {

@@ -253,18 +253,18 @@ func (a *Access) byPeer(r *http.Request) (*proof, error) {
 }
 
 func (a *Access) operatorProof(name string) *proof {
-	return &proof{chooses: true, caller: service.Caller{Name: name, Tenant: a.o.Tenant, May: service.Launch | service.Read | service.Operate}}
+	return &proof{chooses: true, caller: service.Caller{Name: name, Tenant: a.o.Tenant, May: service.Launch | service.Read | service.Operate, EveryTenant: true}}
 }
 
-// forwarding are headers by which proxies say that they ask for somebody else.
-// rlp itself says so of what agents send to addresses of this host.
-func forwarding() []string {
-	return []string{"Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip"}
-}
-
+// isForwarded reports whether a proxy says that it asks for somebody else. rlp
+// itself says so of what agents send to addresses of this host.
 func isForwarded(r *http.Request) bool {
-	for _, h := range forwarding() {
-		if len(r.Header[h]) > 0 {
+	for name := range r.Header {
+		switch name {
+		case "Forwarded", "Via", "X-Real-Ip", "X-Client-Ip", "X-Cluster-Client-Ip", "X-Original-Forwarded-For", "Cf-Connecting-Ip", "True-Client-Ip":
+			return true
+		}
+		if strings.HasPrefix(name, "X-Forwarded-") {
 			return true
 		}
 	}

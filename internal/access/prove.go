@@ -67,7 +67,7 @@ func (a *Access) byToken(r *http.Request, text string) (*proof, error) {
 		return nil, a.unauthorized("the token is not good here; use one that the operator made with rlp token new, without quotes or spaces")
 	case isOperator:
 		p := a.operatorProof("token:operator")
-		p.chooses = false
+		p.chooses, p.caller.EveryTenant = false, false
 		return p, nil
 	}
 	return a.byRecord(r.Context(), record)

@@ -42,16 +42,24 @@ func newTries() *tries { return &tries{all: make(map[string]*list.Element), rece
 
 // attempt judges once, unless whoever tries must wait first. from is an address;
 // id is the token that is tried, or "". A token from an address from which it
-// came in before does not wait for what others try elsewhere.
+// came in before waits for what was tried with it from there, and for nothing
+// else: neither for guesses at it elsewhere nor for those that others make from
+// an address that many share, as behind a proxy or on a host with containers.
 func (t *tries) attempt(now time.Time, from, id string, judge func() bool) (ok bool, wait time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	pair := "pair " + id + " " + from
-	keys := []string{"from " + from}
-	if id != "" && !t.isKnown(pair, now) {
-		keys = append(keys, "token "+id)
+	waits := []string{"from " + from}
+	counts := waits
+	switch {
+	case id == "":
+	case t.isKnown(pair, now):
+		waits, counts = []string{pair}, []string{pair, "from " + from}
+	default:
+		waits = append(waits, "token "+id)
+		counts = waits
 	}
-	for _, key := range keys {
+	for _, key := range waits {
 		if e := t.get(key, now); e != nil {
 			wait = max(wait, e.until.Sub(now))
 		}
@@ -67,7 +75,7 @@ func (t *tries) attempt(now time.Time, from, id string, judge func() bool) (ok b
 		return true, 0
 	}
 	t.failed++
-	for _, key := range keys {
+	for _, key := range counts {
 		e := t.put(key, now)
 		if e.failed++; e.failed >= freeTries {
 			e.until = now.Add(min(time.Second<<min(e.failed-freeTries, 10), maxWait))

@@ -86,6 +86,47 @@ func TestGuessesAtOneTokenAreSlowed(t *testing.T) {
 	})
 }
 
+// Whoever shares an address with a guesser, and came in from it before, is let in
+// while the guesser waits. Guesses that name the token are slowed there too, and
+// count as guesses from there.
+func TestAGuesserShutsNobodyOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := kitOf(t, nil)
+		_, text := k.token(t, nil)
+		_, fresh := k.token(t, func(o *Token) { o.Name = "fresh" })
+		at := func(token string) int { return k.status(t, withPeer(bearer(t, token), "192.0.2.9")) }
+		if at(text) != http.StatusOK {
+			t.Fatal("control: the token is not good")
+		}
+		for range 3 * freeTries {
+			at(newToken().text)
+		}
+		if got := at(newToken().text); got != http.StatusTooManyRequests {
+			t.Fatalf("control: the guesser does not wait: %d", got)
+		}
+		if got := at(fresh); got != http.StatusTooManyRequests {
+			t.Errorf("a token that never came from there is judged: %d", got)
+		}
+		if got := at(text); got != http.StatusOK {
+			t.Errorf("the holder is shut out: %d", got)
+		}
+		time.Sleep(forgetAfter / 2)
+		at(text)
+		time.Sleep(forgetAfter/2 + maxWait) // the guesser is forgotten, the holder is not
+		wrong := text[:len(text)-2] + "aa"
+		for range freeTries {
+			if got := at(wrong); got != http.StatusUnauthorized {
+				t.Fatalf("a guess at the token: %d", got)
+			}
+		}
+		for _, token := range []string{wrong, newToken().text} {
+			if got := at(token); got != http.StatusTooManyRequests {
+				t.Errorf("after guesses at a token that came from there: %d", got)
+			}
+		}
+	})
+}
+
 // As many guesses at once are no more guesses.
 func TestGuessesAtOnce(t *testing.T) {
 	tr := newTries()

@@ -34,6 +34,9 @@ type Caller struct {
 	Name   string
 	Tenant string
 	May    Rights
+	// EveryTenant says that it may ask for any tenant: it is the operator of the
+	// home, by a connection of theirs. What it asks is of Tenant all the same.
+	EveryTenant bool
 	// Layers narrow everything that it asks for, such as the grant of its token.
 	Layers []*caps.Layer
 	// Until is when it is nobody any more; zero: it has no such time.

@@ -94,6 +94,8 @@ const (
 	mostNames = 200
 	mostText  = 128 // bytes of one value
 	other     = "other"
+
+	tenantLabel = "tenant"
 )
 
 // names are the first pairs of a tenant and an agent that were seen.

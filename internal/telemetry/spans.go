@@ -43,7 +43,7 @@ func (t *Telemetry) Event(e service.Event) {
 	case "run.ended":
 		tenant, agent := t.names.labels(st.Tenant, st.Agent)
 		outcome := outcomeOf(st)
-		t.metrics.runs.Add(ctx, 1, labels("tenant", tenant, "agent", agent, "outcome", outcome))
+		t.metrics.runs.Add(ctx, 1, labels(tenantLabel, tenant, "agent", agent, "outcome", outcome))
 		if !st.StartedAt.IsZero() {
 			t.metrics.took.Record(ctx, st.EndedAt.Sub(st.StartedAt.Time).Seconds(), labels("outcome", outcome))
 		}

@@ -14,12 +14,14 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	dto "github.com/prometheus/client_model/go"
 	"go.opentelemetry.io/otel/attribute"
 	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
@@ -40,6 +42,8 @@ type Options struct {
 	Version   string              // of this program
 	Now       func() time.Time
 	Log       *slog.Logger // nil: nothing is logged
+	// Tenant is whose log LogSize, LogUnsealed and Backlog are about.
+	Tenant string
 	// Load, LogSize, LogUnsealed and Backlog are asked when somebody reads the
 	// metrics; nil: they are not told.
 	Load        func() service.Load
@@ -133,9 +137,41 @@ func (t *Telemetry) collected(signal string) bool {
 	return t.opt.Collector != "" || t.opt.Env("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || t.opt.Env("OTEL_EXPORTER_OTLP_"+signal+"_ENDPOINT") != ""
 }
 
-// Metrics serves the metrics as Prometheus reads them.
+// Metrics serves the metrics as Prometheus reads them: to the operator of every
+// tenant all of them, to another caller what is of its tenant or of nobody.
 func (t *Telemetry) Metrics() http.Handler {
-	return promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		g := prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
+			all, err := t.registry.Gather()
+			return t.shown(service.CallerOf(r.Context()), all), err
+		})
+		promhttp.HandlerFor(g, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}).ServeHTTP(w, r)
+	})
+}
+
+// shown is what of all metrics a caller may know.
+func (t *Telemetry) shown(who *service.Caller, all []*dto.MetricFamily) []*dto.MetricFamily {
+	switch {
+	case who == nil:
+		return nil
+	case who.EveryTenant:
+		return all
+	}
+	for _, f := range all {
+		f.Metric = slices.DeleteFunc(f.Metric, func(m *dto.Metric) bool {
+			return slices.ContainsFunc(m.Label, func(l *dto.LabelPair) bool {
+				return l.GetName() == tenantLabel && l.GetValue() != who.Tenant
+			})
+		})
+	}
+	return slices.DeleteFunc(all, func(f *dto.MetricFamily) bool {
+		return len(f.Metric) == 0 || who.Tenant != t.opt.Tenant && slices.Contains(ofOneTenant(), f.GetName())
+	})
+}
+
+// ofOneTenant are the metrics that are about the log of Options.Tenant.
+func ofOneTenant() []string {
+	return []string{"rlp_log_records", "rlp_log_unsealed_records", "rlp_journals_waiting"}
 }
 
 // Close sends what waits, for as long as ctx lasts, and ends all.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -121,8 +122,14 @@ func run(t *testing.T, w *telemetry.Telemetry, h *host, q *service.Request) {
 
 func text(t *testing.T, h http.Handler) string {
 	t.Helper()
+	return told(t, h, &service.Caller{Name: "user:1", Tenant: "default", May: service.Read, EveryTenant: true})
+}
+
+// told is what a caller is told.
+func told(t *testing.T, h http.Handler, who *service.Caller) string {
+	t.Helper()
 	rec := httptest.NewRecorder()
-	h.ServeHTTP(rec, httptest.NewRequest("GET", "/metrics", nil))
+	h.ServeHTTP(rec, httptest.NewRequest("GET", "/metrics", nil).WithContext(service.WithCaller(t.Context(), who)))
 	if rec.Code != http.StatusOK {
 		t.Fatal(rec.Code, rec.Body)
 	}
@@ -244,6 +251,39 @@ func TestPrometheus(t *testing.T) {
 	}
 	if t.Failed() {
 		t.Log(got)
+	}
+}
+
+// A token of one tenant is told of no other's agents, ends and log; what is added
+// up over all names nobody.
+//
+//rlp:holds K57
+func TestATenantIsToldOfItself(t *testing.T) {
+	w := watch(t, telemetry.Options{
+		Tenant: "default", LogSize: func() (uint64, bool) { return 7, true }, LogUnsealed: func() (uint64, bool) { return 8, true }, Backlog: func() (int64, bool) { return 9, true },
+		Load: func() service.Load { return service.Load{Running: 3} },
+	})
+	defer w.Close(t.Context())
+	at := service.Time{Time: time.Now()}
+	for _, tenant := range []string{"default", "acme", "zeta"} {
+		w.Event(service.Event{Name: "run.ended", State: service.State{RunID: tenant, Tenant: tenant, Agent: "of_" + tenant, State: service.Done, StartedAt: at, EndedAt: at}})
+	}
+	for _, c := range []struct {
+		who  *service.Caller
+		told []string // of these words
+	}{
+		{&service.Caller{Tenant: "acme", May: service.Read | service.Operate}, []string{"of_acme", "rlp_runs_running"}},
+		{&service.Caller{Tenant: "default", May: service.Read}, []string{"of_default", "rlp_runs_running", "rlp_log_records", "rlp_log_unsealed_records", "rlp_journals_waiting"}},
+		{&service.Caller{Tenant: "fresh", May: service.Read}, []string{"rlp_runs_running"}},
+		{&service.Caller{Tenant: "acme", EveryTenant: true, May: service.Read}, []string{"of_acme", "of_default", "of_zeta", "rlp_runs_running", "rlp_log_records", "rlp_log_unsealed_records", "rlp_journals_waiting"}},
+		{nil, nil},
+	} {
+		got := told(t, w.Metrics(), c.who)
+		for _, word := range []string{"of_acme", "of_default", "of_zeta", "rlp_runs_running", "rlp_log_records", "rlp_log_unsealed_records", "rlp_journals_waiting"} {
+			if strings.Contains(got, word) != slices.Contains(c.told, word) {
+				t.Errorf("%+v: %s\n%s", c.who, word, got)
+			}
+		}
 	}
 }
 
