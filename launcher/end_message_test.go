@@ -19,6 +19,8 @@ func TestEndsAreNotBlamedOnOthers(t *testing.T) {
 	}{
 		{Timeout, guest.End{Kind: guest.Timeout, Given: 20 * time.Second}, "", "the run passed limits.wall_time_ms = 20000"},
 		{Cancelled, guest.End{Kind: guest.Cancelled}, "", "interrupted by the operator"},
+		{Cancelled, guest.End{Kind: guest.Cancelled, Err: &Ending{"nothing came"}}, "", "nothing came"},
+		{Cancelled, guest.End{Kind: guest.Cancelled, Err: &Ending{"nothing came"}}, "01a2", "the run that launched this one ended"},
 		{Cancelled, guest.End{Kind: guest.Cancelled}, "01a2", "the run that launched this one ended"},
 	} {
 		r := &run{spec: &Spec{Identity: Identity{ParentRun: c.parent}}, report: &Report{Outcome: c.outcome}}

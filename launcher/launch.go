@@ -255,7 +255,7 @@ func (r *run) failStart(err error) {
 	case errors.As(err, &gone):
 		r.report.refuse(Refused, StatusPolicy, err.Error())
 	case errors.Is(err, context.Canceled):
-		r.report.refuse(Cancelled, StatusCancelled, "interrupted before the guest began")
+		r.report.refuse(Cancelled, StatusCancelled, endingOf(err, "interrupted before the guest began"))
 	case errors.Is(err, guest.ErrCompiler):
 		r.report.refuse(Refused, StatusUnavailable, err.Error())
 	default:
@@ -348,7 +348,7 @@ func (r *run) endMessage(end guest.End) string {
 		if r.spec.ParentRun != "" { // whatever ended that one is in its own record
 			return "the run that launched this one ended"
 		}
-		return "interrupted by the operator"
+		return endingOf(end.Err, "interrupted by the operator")
 	}
 	if end.Trap == "" && end.Err != nil {
 		return end.Err.Error()

@@ -90,7 +90,7 @@ func (s *server) assemble() (err error) {
 		return inputErr(err)
 	}
 	w.service = service.New(service.Options{
-		Host: s.host, Workers: s.workers(), Queue: int(s.config.Serve.Queue), Grace: s.config.Serve.GraceTime(), Now: time.Now, Log: s.log, Watch: w.watch,
+		Host: s.host, Workers: s.workers(), Queue: int(s.config.Serve.Queue), Grace: s.config.Serve.GraceTime(), TurnIdle: s.config.Serve.TurnIdleTime(), Now: time.Now, Log: s.log, Watch: w.watch,
 	})
 	w.access, err = access.New(access.Options{
 		Tokens: w.tokens, UID: os.Getuid(), Tenant: home.DefaultTenant, OperatorToken: w.token, Layers: s.host.tokenLayers, ClientCAs: w.clients,

@@ -313,6 +313,6 @@ func TestLoad(t *testing.T) {
 // served is s with the defaults of what it does not say.
 func served(s config.Serve) config.Serve {
 	d := config.Default().Serve
-	s.Workers, s.Queue, s.Grace = d.Workers, d.Queue, d.Grace
+	s.Workers, s.Queue, s.Grace, s.TurnIdle = d.Workers, d.Queue, d.Grace, d.TurnIdle
 	return s
 }

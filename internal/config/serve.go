@@ -18,14 +18,26 @@ type Serve struct {
 	Workers     int64  // runs at a time; 0: 16 a core
 	Queue       int64  // runs that wait for a worker
 	Grace       string // how long a run may go on when the service ends
+	TurnIdle    string // how long a run waits for its next input
 	OTLP        string // where traces and metrics are sent, a URL; "" is nowhere
 }
 
-func defaultServe() Serve { return Serve{Listen: "127.0.0.1:8770", Queue: 2048, Grace: "10s"} }
+func defaultServe() Serve {
+	return Serve{Listen: "127.0.0.1:8770", Queue: 2048, Grace: "10s", TurnIdle: "10m"}
+}
 
 // GraceTime is how long runs may go on when the service ends.
 func (s Serve) GraceTime() time.Duration {
 	d, err := time.ParseDuration(s.Grace)
+	if err != nil {
+		return 0
+	}
+	return d
+}
+
+// TurnIdleTime is how long a run waits for its next input.
+func (s Serve) TurnIdleTime() time.Duration {
+	d, err := time.ParseDuration(s.TurnIdle)
 	if err != nil {
 		return 0
 	}
@@ -45,6 +57,7 @@ func serveSettings() []setting {
 		count("serve.workers", func(c *Config) *int64 { return &c.Serve.Workers }, 0, 4096),
 		count("serve.queue", func(c *Config) *int64 { return &c.Serve.Queue }, 0, 1<<20),
 		text("serve.grace", func(c *Config) *string { return &c.Serve.Grace }, graceTime),
+		text("serve.turn_idle", func(c *Config) *string { return &c.Serve.TurnIdle }, turnIdle),
 		text("serve.otlp", func(c *Config) *string { return &c.Serve.OTLP }, optional(webAddress)),
 	}
 }
@@ -74,6 +87,16 @@ func graceTime(s string) string {
 	d, err := time.ParseDuration(s)
 	if err != nil || d < 0 || d > time.Hour {
 		return `must be a time from "0s" to "1h", such as "10s"`
+	}
+	return ""
+}
+
+// turnIdle is a time that a run waits for its next input. There is no such thing
+// as none: what waits holds a worker.
+func turnIdle(s string) string {
+	d, err := time.ParseDuration(s)
+	if err != nil || d < time.Second || d > 24*time.Hour {
+		return `must be a time from "1s" to "24h", such as "10m"`
 	}
 	return ""
 }

@@ -22,16 +22,21 @@ func (s *Service) Cancel(_ context.Context, c *Caller, id string) error {
 	if r.root != nil {
 		return FieldErrors{{"run_id", fmt.Sprintf("run %s was launched by run %s; cancel that one", id, r.root.id)}}
 	}
-	s.stop(r)
+	s.stop(r, nil)
 	return nil
 }
 
-// stop cancels r, wherever it is.
-func (s *Service) stop(r *Run) {
+// idled is why a run is ended that waited for an input for so long.
+func idled(d time.Duration) error {
+	return &launcher.Ending{Why: fmt.Sprintf("the run waited %s for its next input and none came ([serve] turn_idle)", d)}
+}
+
+// stop cancels r, wherever it is; why is nil or a [launcher.Ending].
+func (s *Service) stop(r *Run, why error) {
 	if r.cancel == nil {
 		return // it has ended, and was forgotten
 	}
-	r.cancel()
+	r.cancel(why)
 	s.mu.Lock()
 	waited := s.waiting.remove(r)
 	if waited {
@@ -69,11 +74,16 @@ func (r *Run) cancelledBefore(report **launcher.Report, err *error) {
 	if *report != nil || r.ctx.Err() == nil || errors.As(*err, &policy) || errors.As(*err, &fields) || errors.As(*err, &broken) {
 		return
 	}
+	message := "cancelled before it began"
+	var ending *launcher.Ending
+	if errors.As(context.Cause(r.ctx), &ending) {
+		message += ": " + ending.Why
+	}
 	st := r.State()
 	*err = nil
 	*report = &launcher.Report{
 		RunID: st.RunID, TraceID: st.TraceID, Tenant: st.Tenant, Agent: st.Agent, Outcome: launcher.Cancelled, ExitCode: launcher.StatusCancelled,
-		Message: "cancelled before it began", Base: []string{}, Effective: []string{}, Changes: []launcher.Change{},
+		Message: message, Base: []string{}, Effective: []string{}, Changes: []launcher.Change{},
 		Limits: map[string]int64{}, Usage: launcher.Usage{Families: map[string]launcher.FamilyUsage{}},
 	}
 }
@@ -99,7 +109,7 @@ func (s *Service) Drain(ctx context.Context) error {
 	case <-grace.C:
 	}
 	for _, r := range s.underWay() {
-		s.stop(r)
+		s.stop(r, nil)
 	}
 	select {
 	case <-idle:

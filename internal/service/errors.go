@@ -21,10 +21,16 @@ var (
 	ErrConflict = errors.New("the idempotency key was used for another request")
 )
 
-// A BusyError says that the queue is full.
-type BusyError struct{ RetryAfter time.Duration }
+// A BusyError says that the queue is full, or what else there is too much of.
+type BusyError struct {
+	RetryAfter time.Duration
+	Why        string // "": the queue is full
+}
 
 func (e *BusyError) Error() string {
+	if e.Why != "" {
+		return e.Why
+	}
 	return fmt.Sprintf("the queue is full; ask again in %s", e.RetryAfter)
 }
 

@@ -14,7 +14,7 @@ type Run struct {
 	caller     *Caller
 	size       int64 // of its request, in bytes
 	ctx        context.Context
-	cancel     context.CancelFunc
+	cancel     context.CancelCauseFunc
 	inputs     *inputs // nil: it takes none
 	root       *Run    // of a delegate: the run that was asked for; nil: this one
 	trail      *trail
@@ -56,6 +56,9 @@ func (r *Run) Report() (*launcher.Report, error) {
 
 // owns reports whether c asked for the run.
 func (r *Run) owns(c *Caller) bool { return c.Tenant == r.tenant && c.Name == r.caller.Name }
+
+// whose names the caller of the run among all tenants'.
+func (r *Run) whose() string { return r.tenant + "\x00" + r.caller.Name }
 
 // seen reports whether c may know of the run.
 func (r *Run) seen(c *Caller) bool {

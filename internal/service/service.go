@@ -14,13 +14,15 @@ import (
 // Options says what [New] makes.
 type Options struct {
 	Host    Host
-	Workers int              // runs at a time; 0: 16 a core
-	Queue   int              // runs that wait for a worker; 0: none does
-	Grace   time.Duration    // how long runs may go on once the service ends
-	Now     func() time.Time // the clock
-	Log     *slog.Logger     // nil: nothing is logged
-	Retain  int              // ended runs that are kept in memory; 0: 4096
-	Watch   Watcher          // nil: nobody
+	Workers int           // runs at a time; 0: 16 a core
+	Queue   int           // runs that wait for a worker; 0: none does
+	Grace   time.Duration // how long runs may go on once the service ends
+	// TurnIdle is how long a run waits for its next input before it is ended; 0: 10 minutes.
+	TurnIdle time.Duration
+	Now      func() time.Time // the clock
+	Log      *slog.Logger     // nil: nothing is logged
+	Retain   int              // ended runs that are kept in memory; 0: 4096
+	Watch    Watcher          // nil: nobody
 }
 
 // A Watcher is told what happens, in order for each run. It must neither block
@@ -56,6 +58,7 @@ type Service struct {
 	mu       sync.Mutex
 	load     Load
 	waiting  *queue
+	turning  turning
 	runs     map[string]*Run // by id: under way, or ended lately
 	ending   int             // runs that neither wait nor have a worker, and have no end yet
 	kept     kept
@@ -71,6 +74,7 @@ type Service struct {
 const (
 	defaultRetain = 4096
 	perCore       = 16
+	defaultIdle   = 10 * time.Minute
 )
 
 // New returns a service that takes requests. It has no goroutine of its own
@@ -81,6 +85,9 @@ func New(o Options) *Service {
 	}
 	if o.Retain <= 0 {
 		o.Retain = defaultRetain
+	}
+	if o.TurnIdle <= 0 {
+		o.TurnIdle = defaultIdle
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

@@ -58,10 +58,10 @@ func (s *Service) made(c *Caller, q *Request) (*Run, error) {
 		own.TraceID = newTrace()
 	}
 	r := &Run{id: id.String(), tenant: c.Tenant, caller: c, size: sizeOf(q), request: &own, done: make(chan struct{}), trail: newTrail()}
+	r.ctx, r.cancel = context.WithCancelCause(context.Background())
 	if q.Turns {
-		r.inputs = newInputs()
+		r.inputs = newInputs(s.opt.TurnIdle, func() { r.cancel(idled(s.opt.TurnIdle)) })
 	}
-	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.state = State{
 		RunID: r.id, TraceID: own.TraceID, Tenant: c.Tenant, Agent: q.Agent, Caller: c.Name, Door: q.Door, State: Queued, QueuedAt: s.now(),
 		ParentSpan: q.ParentSpan,
@@ -97,9 +97,17 @@ func (s *Service) admit(r *Run, k *key) (*Run, error) {
 	if s.load.Draining {
 		return nil, ErrDraining
 	}
+	if r.inputs != nil {
+		if err := s.mayTurn(r); err != nil {
+			return nil, err
+		}
+	}
 	now := s.load.Running < s.opt.Workers
 	if !now && !s.room(r) {
 		return nil, s.busy(r)
+	}
+	if r.inputs != nil {
+		s.turning.begin(r)
 	}
 	s.runs[r.id] = r
 	s.remember(r, k)
@@ -125,7 +133,7 @@ func (s *Service) busy(r *Run) error {
 		s.opt.Log.LogAttrs(context.Background(), slog.LevelWarn, "busy",
 			slog.String("tenant", r.tenant), slog.String("caller", r.caller.Name), slog.Int("waiting", n), slog.Uint64("turned_away", s.load.Busy))
 	}
-	return &BusyError{s.pace.wait(n, s.opt.Workers)}
+	return &BusyError{RetryAfter: s.pace.wait(n, s.opt.Workers)}
 }
 
 // room reports whether r may wait.

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"sync"
 	"time"
@@ -15,6 +16,9 @@ const (
 
 // inputs are those of a run's turns after the first, as they are sent.
 type inputs struct {
+	idle time.Duration // how long one is waited for
+	over func()        // is called when none came for so long
+
 	mu    sync.Mutex
 	list  [][]byte
 	bytes int
@@ -22,10 +26,15 @@ type inputs struct {
 	more  chan struct{} // has one element when something is there
 }
 
-func newInputs() *inputs { return &inputs{more: make(chan struct{}, 1)} }
+func newInputs(idle time.Duration, over func()) *inputs {
+	return &inputs{idle: idle, over: over, more: make(chan struct{}, 1)}
+}
 
-// Next implements [launcher.Inputs].
+// Next implements [launcher.Inputs]. Who waits for too long is ended: a run that
+// waits holds its worker, and none of its own time passes.
 func (in *inputs) Next(ctx context.Context) ([]byte, error) {
+	idle := time.AfterFunc(in.idle, in.over)
+	defer idle.Stop()
 	for {
 		if p, over, some := in.take(); some {
 			return p, nil
@@ -62,7 +71,7 @@ func (in *inputs) put(p []byte, last bool) error {
 	}
 	if p != nil {
 		if len(in.list) >= mostInputs || len(in.list) > 0 && in.bytes+len(p) > mostInputBytes {
-			return &BusyError{time.Second}
+			return &BusyError{RetryAfter: time.Second}
 		}
 		in.list = append(in.list, p)
 		in.bytes += len(p)
@@ -80,6 +89,47 @@ func (in *inputs) end() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.list, in.bytes, in.last = nil, 0, true
+}
+
+// turning is how many runs that take turns there are: what waits for an input
+// holds a worker, for as long as its caller likes.
+type turning struct {
+	all int
+	of  map[string]int // by tenant and caller
+}
+
+func (t *turning) begin(r *Run) {
+	if t.of == nil {
+		t.of = map[string]int{}
+	}
+	t.all++
+	t.of[r.whose()]++
+}
+
+func (t *turning) end(r *Run) {
+	t.all--
+	if t.of[r.whose()]--; t.of[r.whose()] == 0 {
+		delete(t.of, r.whose())
+	}
+}
+
+// mayTurn refuses a run that takes turns where its caller has its share of such,
+// half the workers, or where no worker would be left for runs that take none. The
+// caller holds the lock.
+func (s *Service) mayTurn(r *Run) error {
+	one, all := s.opt.Workers/2, s.opt.Workers-1
+	if r.caller.Can(Operate) { // who can cancel any
+		one, all = max(one, 1), max(all, 1)
+	}
+	switch {
+	case one == 0:
+		return FieldErrors{{"turns", "a run that takes turns holds a worker while it waits, and this service has one; leave turns out, or ask the operator for more of [serve] workers"}}
+	case s.turning.of[r.whose()] >= one:
+		return &BusyError{RetryAfter: latest, Why: fmt.Sprintf("this caller has %d runs that take turns, and may have no more: each holds one of %d workers; end one by its last input, or cancel it", one, s.opt.Workers)}
+	case s.turning.all >= all:
+		return &BusyError{RetryAfter: latest, Why: fmt.Sprintf("there are %d runs that take turns, and the last worker is for others; ask again in %s, or leave turns out", all, latest)}
+	}
+	return nil
 }
 
 // Send gives a run the input of its next turn. With last no other follows; a last

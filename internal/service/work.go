@@ -115,9 +115,10 @@ func (s *Service) finish(r *Run, report *launcher.Report, err error) {
 	if st.State == Failed && err != nil {
 		s.warn(&st, "run failed", slog.String("kind", fmt.Sprintf("%T", err)))
 	}
-	r.cancel()
+	r.cancel(nil)
 	if r.inputs != nil {
 		r.inputs.end()
+		s.turning.end(r)
 	}
 	if !st.StartedAt.IsZero() {
 		s.pace.took(st.EndedAt.Sub(st.StartedAt.Time))
