@@ -1,10 +1,13 @@
 package launcher
 
 import (
+	"context"
+	"strings"
 	"testing"
 	"time"
 
 	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/internal/audit"
 	"runloop.dev/rlp/internal/guest"
 )
 
@@ -27,6 +30,21 @@ func TestEndsAreNotBlamedOnOthers(t *testing.T) {
 		r.plan.Limits = caps.Limits{}.With(caps.WallTimeMS, DefaultWallMS)
 		if got := r.endMessage(c.end); got != c.want {
 			t.Errorf("%s: %q, want %q", c.outcome, got, c.want)
+		}
+	}
+}
+
+// Why a run was ended is in its report and in its last record, whether it had
+// begun or not; an interruption is the control.
+func TestAnEndSaysWhy(t *testing.T) {
+	for want, why := range map[string]error{"interrupted": nil, "nothing came": &Ending{"nothing came"}} {
+		ctx, end := context.WithCancelCause(t.Context())
+		end(why)
+		log := audit.NewMemory()
+		r := Launch(ctx, specOf(t, log))
+		last := log.Events[len(log.Events)-1]
+		if r.Outcome != Cancelled || r.ExitCode != StatusCancelled || !strings.Contains(r.Message, want) || last.Message != r.Message || last.Outcome != string(Cancelled) {
+			t.Errorf("%s: %s, %q, recorded %q", want, r.Outcome, r.Message, last.Message)
 		}
 	}
 }

@@ -172,9 +172,10 @@ func (a *Access) Counts() (failed, held uint64) { return a.tries.counts() }
 // lasts.
 type proof struct {
 	caller  service.Caller
-	token   *Token // the record; nil: the operator
-	session string // of a browser
-	chooses bool   // it may name a tenant
+	token   *Token            // the record; nil: the operator
+	cert    *x509.Certificate // that was bound to it; nil: a token was shown
+	session string            // of a browser
+	chooses bool              // it may name a tenant
 }
 
 // Authenticate says who asks. The error is a [*Denied].

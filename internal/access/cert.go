@@ -37,10 +37,14 @@ func (a *Access) byCertificate(r *http.Request) (*proof, error) {
 		return refuse("no such certificate", unboundCert)
 	}
 	p, err := a.byRecord(r.Context(), record)
-	if err == nil && (p.caller.Until.IsZero() || cert.NotAfter.Before(p.caller.Until)) {
+	if err != nil {
+		return nil, err
+	}
+	p.cert = cert
+	if p.caller.Until.IsZero() || cert.NotAfter.Before(p.caller.Until) {
 		p.caller.Until = cert.NotAfter
 	}
-	return p, err
+	return p, nil
 }
 
 const unboundCert = "this client certificate stands for nobody here; the operator binds it with rlp token new --cert"

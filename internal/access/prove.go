@@ -86,7 +86,9 @@ func (a *Access) byRecord(ctx context.Context, t *Token) (*proof, error) {
 		return nil, denied(http.StatusServiceUnavailable, "unavailable", "what this token may cannot be read now; the service's log says why")
 	}
 	a.o.Tokens.touch(t.ID)
-	return &proof{token: t, caller: service.Caller{Name: t.Caller(), Tenant: t.Tenant, May: t.May, Layers: layers, Until: t.Expires}}, nil
+	p := &proof{token: t, caller: service.Caller{Name: t.Caller(), Tenant: t.Tenant, May: t.May, Layers: layers, Until: t.Expires}}
+	p.caller.Still = func() error { return a.stands(p, a.o.Now()) }
+	return p, nil
 }
 
 // layersOf is what a token narrows. What was read counts for a moment.
@@ -122,19 +124,28 @@ func (a *Access) still(p *proof) error {
 	if p.session != "" && !a.sessions.has(p.session, now) {
 		return errors.New("the session is over")
 	}
+	return a.stands(p, now)
+}
+
+// stands reports whether what somebody proved themselves by, whatever became of
+// the connection or the session since, is good now. It says nothing of where
+// things are.
+func (a *Access) stands(p *proof, now time.Time) error {
 	if p.token == nil {
 		return nil
 	}
 	t, err := a.o.Tokens.byID(p.token.ID)
 	switch {
 	case err != nil:
-		return err
+		return errors.New("the token cannot be read now")
 	case t == nil || t.secret != p.token.secret || t.CertHash != p.token.CertHash || t.CertName != p.token.CertName:
 		return errors.New("the token is not there any more")
 	case t.State(now) != "good":
 		return errors.New("the token is " + t.State(now))
 	case t.Tenant != p.token.Tenant || t.May&p.token.May != p.token.May:
 		return errors.New("the token may less than before")
+	case p.cert != nil && now.After(p.cert.NotAfter):
+		return errors.New("the certificate is expired")
 	}
 	return nil
 }

@@ -135,6 +135,10 @@ func (a *Access) bySession(r *http.Request, cookies []string) (*proof, error) {
 		}
 	}
 	p.session = cookies[0]
+	// What is launched in a session goes on behind it, for as long as the token is.
+	if p.caller.Still == nil {
+		p.caller.Still = func() error { return a.stands(p, a.o.Now()) }
+	}
 	if p.caller.Until.IsZero() || s.until.Before(p.caller.Until) {
 		p.caller.Until = s.until
 	}

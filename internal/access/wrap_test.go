@@ -209,3 +209,46 @@ func TestAHandlerThatWaitsForABodyStops(t *testing.T) {
 type endless struct{ done chan struct{} }
 
 func (e *endless) Read([]byte) (int, error) { <-e.done; return 0, context.Canceled }
+
+// What a caller launched ends with what it proved itself by: a token, also where a
+// session was begun with it. A session that is over ends none, and neither does
+// anything end the operator's.
+func TestWhatEndsRuns(t *testing.T) {
+	k := kitOf(t, func(o *Options) { o.OperatorToken = strings.Repeat("x", 32) })
+	made, text := k.token(t, nil)
+	prove := func(r *http.Request) *service.Caller {
+		t.Helper()
+		c, err := k.Authenticate(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	session := func(token *Token) (c *service.Caller, end func()) {
+		t.Helper()
+		cookie := k.sessions.begin(session{token: token, from: k.source(request(t)), until: time.Now().Add(time.Hour)}, time.Now())
+		return prove(request(t, "Cookie", "rlp_session="+cookie)), func() { k.sessions.end(cookie) }
+	}
+	shown := prove(bearer(t, text))
+	browsed, logOut := session(made)
+	operator, logOutOperator := session(nil)
+	logOut()
+	logOutOperator()
+	later := time.Now().Add(24 * time.Hour)
+	for name, c := range map[string]*service.Caller{"token": shown, "session": browsed, "operator": operator} {
+		if err := c.Over(later); err != nil {
+			t.Errorf("%s: while the token is good: %v", name, err)
+		}
+	}
+	if _, err := k.store.Revoke(made.ID); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]*service.Caller{"token": shown, "session": browsed} {
+		if err := c.Over(later); err == nil || !strings.Contains(err.Error(), "revoked") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := operator.Over(later); err != nil {
+		t.Errorf("the operator: %v", err)
+	}
+}

@@ -9,6 +9,7 @@
 package service
 
 import (
+	"errors"
 	"time"
 
 	"runloop.dev/rlp/caps"
@@ -41,7 +42,25 @@ type Caller struct {
 	Layers []*caps.Layer
 	// Until is when it is nobody any more; zero: it has no such time.
 	Until time.Time
+	// Still reports whether what it proved itself by is good now, and if not, why,
+	// in words for whoever may see its runs: a run ends with it. nil: runs end with
+	// Until. It is called often, by several goroutines.
+	Still func() error
 }
+
+// Over reports whether, and why, runs of c may not go on.
+func (c *Caller) Over(now time.Time) error {
+	switch {
+	case c.Still != nil:
+		return c.Still()
+	case !c.Until.IsZero() && !now.Before(c.Until):
+		return errors.New("its proof is expired")
+	}
+	return nil
+}
+
+// lapses reports whether c can come to be nobody.
+func (c *Caller) lapses() bool { return c.Still != nil || !c.Until.IsZero() }
 
 // Can reports whether c has all of r.
 func (c *Caller) Can(r Rights) bool { return c != nil && c.Tenant != "" && r != 0 && c.May&r == r }

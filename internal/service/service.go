@@ -59,6 +59,7 @@ type Service struct {
 	load     Load
 	waiting  *queue
 	turning  turning
+	watch    watch
 	runs     map[string]*Run // by id: under way, or ended lately
 	ending   int             // runs that neither wait nor have a worker, and have no end yet
 	kept     kept

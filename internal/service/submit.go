@@ -110,6 +110,7 @@ func (s *Service) admit(r *Run, k *key) (*Run, error) {
 		s.turning.begin(r)
 	}
 	s.runs[r.id] = r
+	s.watchOver(r)
 	s.remember(r, k)
 	s.tell("run.queued", r)
 	if now {

@@ -41,8 +41,14 @@ func (s *Service) next() *Run {
 	return r
 }
 
-// perform does one run from its start to its end.
+// perform does one run from its start to its end. Nothing begins for a caller who
+// is nobody by then.
 func (s *Service) perform(r *Run) {
+	if why := r.caller.Over(s.opt.Now()); why != nil {
+		r.cancel(s.lapsed(r, why))
+		s.finish(r, nil, errCancelled)
+		return
+	}
 	s.mu.Lock()
 	r.mu.Lock()
 	q := r.request
@@ -120,6 +126,7 @@ func (s *Service) finish(r *Run, report *launcher.Report, err error) {
 		r.inputs.end()
 		s.turning.end(r)
 	}
+	s.watchedOver(r)
 	if !st.StartedAt.IsZero() {
 		s.pace.took(st.EndedAt.Sub(st.StartedAt.Time))
 	}
