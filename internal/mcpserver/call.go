@@ -22,16 +22,12 @@ func (ss *session) run(ctx context.Context, c *service.Caller, t *tool, req *mcp
 		return ss.failed(c, t, nil, err)
 	}
 	f := &follower{of: ss.of.opt.Service, caller: c, run: r.ID(), now: ss.of.opt.Now}
-	if token := req.Params.GetProgressToken(); token != nil {
-		f.tell = func(ctx context.Context, n uint64, message string) {
-			_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: float64(n), Message: message})
-		}
-	}
 	following, stop := context.WithCancel(ctx)
 	defer stop()
 	followed := make(chan struct{})
-	live := f.tell != nil
-	if live {
+	live := false
+	if send := progressOf(req); send != nil {
+		live, f.teller = true, newTeller(following, send)
 		go func() { defer close(followed); f.follow(following) }()
 	}
 	select {
@@ -45,6 +41,7 @@ func (ss *session) run(ctx context.Context, c *service.Caller, t *tool, req *mcp
 	case live:
 		late := time.AfterFunc(followTime, stop)
 		<-followed
+		f.teller.end(following)
 		late.Stop()
 	case state.Denied > 0 && ctx.Err() == nil:
 		within, cancel := context.WithTimeout(ctx, followTime)

@@ -141,7 +141,7 @@ var reading = []string{"rlp_audit", "rlp_explain", "rlp_kb_search", "rlp_run", "
 func TestAgentsAreTools(t *testing.T) {
 	b := newBench(t, mcpserver.Options{})
 	cs := b.stdio(t, caller("acme", all), nil)
-	want := append([]string{"denied", "echo", "list", "loud", "printer", "refused", "slow", "trap"}, reading...)
+	want := append([]string{"denied", "echo", "flood", "list", "loud", "printer", "refused", "slow", "trap"}, reading...)
 	slices.Sort(want)
 	if got := names(t, cs); !slices.Equal(got, want) {
 		t.Errorf("%v", got)

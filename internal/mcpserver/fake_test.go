@@ -27,11 +27,12 @@ type fakeHost struct {
 	inputs  []string
 	begun   chan string // ids of runs of "slow"
 	ended   chan string
+	tick    func() // before each record of "flood"
 }
 
 func newFake() *fakeHost {
 	f := &fakeHost{agents: map[string][]service.Agent{}, records: map[string][]audit.Record{}, begun: make(chan string, 100), ended: make(chan string, 100)}
-	for _, name := range []string{"denied", "echo", "list", "loud", "printer", "refused", "slow", "trap"} {
+	for _, name := range []string{"denied", "echo", "flood", "list", "loud", "printer", "refused", "slow", "trap"} {
 		f.install("acme", service.Agent{Name: name, Version: "1.0.0", Description: "does " + name, Signature: "unsigned", ReadOnly: true})
 	}
 	f.install("other", service.Agent{Name: "secretive", Version: "1.0.0"})
@@ -41,6 +42,7 @@ func newFake() *fakeHost {
 func (f *fakeHost) install(tenant string, a service.Agent) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	a.Path = "/agents/" + a.Name
 	f.agents[tenant] = append(f.agents[tenant], a)
 	slices.SortFunc(f.agents[tenant], func(a, b service.Agent) int { return strings.Compare(a.Name, b.Name) })
 }
@@ -107,6 +109,13 @@ func (f *fakeHost) Launch(ctx context.Context, c *service.Caller, q *service.Req
 	case "clock":
 		f.record(c, b, q.Agent, 2, &audit.DecisionRecord{Cap: "time.now", Op: "clock_time_get", Deny: true, Reason: "cap_missing"}, nil)
 		n, r.Usage.Denied = 2, 1
+	case "flood":
+		for range 10_000 {
+			n++
+			f.tick()
+			f.record(c, b, q.Agent, n, &audit.DecisionRecord{Cap: "fs.read", Op: "path_open", Target: fmt.Sprint("/", n), Deny: true, Reason: "cap_missing"}, nil)
+			r.Usage.Denied++
+		}
 	case "list":
 		r.Result = json.RawMessage(`[1,2]`)
 	case "loud":
@@ -149,8 +158,6 @@ func (f *fakeHost) Ask(_ context.Context, c *service.Caller, _ []byte, args ...s
 	f.asked = append(f.asked, append([]string{c.Tenant}, args...))
 	f.mu.Unlock()
 	switch strings.Join(args[:2], " ") {
-	case "agent list":
-		return []byte(`[{"agent":"denied","path":"/agents/denied"}]`), nil
 	case "caps explain":
 		return []byte(`{"decision":"deny","edits":[{"text":"add it"}]}`), nil
 	case "kb search":

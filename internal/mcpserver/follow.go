@@ -64,7 +64,7 @@ type follower struct {
 	caller *service.Caller
 	run    string
 	now    func() time.Time
-	tell   func(ctx context.Context, n uint64, message string) // nil: nobody is told
+	teller *teller // nil: nobody is told
 	trail  trail
 }
 
@@ -82,12 +82,12 @@ func (f *follower) follow(ctx context.Context) {
 		if rec.Rec.Denied() {
 			f.trail.add(rec.RunSeq, rec.Rec.Head.Agent, rec.Rec.Decision)
 		}
-		if f.tell == nil {
+		if f.teller == nil {
 			continue
 		}
 		if now := f.now(); rec.Rec.Event != nil && rec.Kind != audit.KindCallDone || now.Sub(last) >= tellEach {
 			last = now
-			f.tell(ctx, rec.RunSeq, progress(f.run, rec.Rec))
+			f.teller.tell(told{rec.RunSeq, progress(f.run, rec.Rec)})
 		}
 	}
 }

@@ -47,6 +47,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "nobody was proved to ask", http.StatusUnauthorized)
 		return
 	}
+	leave, ok := s.ask(callerKey(c))
+	if !ok {
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, "too many requests are under way; wait for one to end", http.StatusServiceUnavailable)
+		return
+	}
+	defer leave()
+	w = patiently(w, s.opt.Patience)
 	switch id := r.Header.Get(sessionHeader); {
 	case r.Header.Get(versionHeader) >= withoutSessions:
 		s.once(w, r, c)
@@ -57,6 +65,26 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		s.legacy.ServeHTTP(w, r) // which says what is wrong
 	}
+}
+
+// ask notes a request of a caller, if there is room for one, and says what notes
+// its end.
+func (s *Server) ask(key string) (leave func(), ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.allAsked >= s.opt.Requests || s.asked[key] >= max(1, s.opt.Requests/partOfAsked) {
+		return nil, false
+	}
+	s.allAsked++
+	s.asked[key]++
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.allAsked--
+		if s.asked[key]--; s.asked[key] == 0 {
+			delete(s.asked, key)
+		}
+	}, true
 }
 
 // once serves a request that stands for itself. What it began ends with it.

@@ -27,8 +27,11 @@ type Options struct {
 	Still func(*service.Caller) error
 
 	Sessions int           // over HTTP at a time; 0: 256, and an eighth of them a caller
+	Requests int           // the same, those that are under way; 0: 2048, and a quarter of them a caller
 	Idle     time.Duration // after which a session without a request ends; 0: 30 min
 	Look     time.Duration // how often it is looked for agents that came or went; 0: 5 s
+	Patience time.Duration // how long a reader may take for a piece of an answer over HTTP; 0: 1 min
+	Leave    time.Duration // how long a client has, over stdio, to take its answers when it is at its end; 0: 3 s
 }
 
 // Bounds of what one client sends.
@@ -36,10 +39,14 @@ const (
 	mostMessage   = 8 << 20 // bytes of one message
 	mostCalls     = 32      // of one session under way at a time
 	partOfCallers = 8       // one caller has at most one in so many sessions
+	partOfAsked   = 4       // and of requests
 )
 
 const (
 	defaultSessions = 256
+	defaultRequests = 2048
+	defaultPatience = time.Minute
+	defaultLeave    = 3 * time.Second
 	defaultIdle     = 30 * time.Minute
 	defaultLook     = 5 * time.Second
 )
@@ -53,6 +60,8 @@ type Server struct {
 
 	mu       sync.Mutex
 	sessions map[string]*session
+	asked    map[string]int // requests that are under way, by caller
+	allAsked int
 	ended    bool
 }
 
@@ -64,13 +73,22 @@ func New(o Options) *Server {
 	if o.Sessions <= 0 {
 		o.Sessions = defaultSessions
 	}
+	if o.Requests <= 0 {
+		o.Requests = defaultRequests
+	}
+	if o.Patience <= 0 {
+		o.Patience = defaultPatience
+	}
+	if o.Leave <= 0 {
+		o.Leave = defaultLeave
+	}
 	if o.Idle <= 0 {
 		o.Idle = defaultIdle
 	}
 	if o.Look <= 0 {
 		o.Look = defaultLook
 	}
-	s := &Server{opt: o, sessions: map[string]*session{}}
+	s := &Server{opt: o, sessions: map[string]*session{}, asked: map[string]int{}}
 	s.agents = agents{host: o.Host, now: o.Now, log: o.Log, known: map[string]*heard{}}
 	s.handlers()
 	return s
@@ -78,11 +96,13 @@ func New(o Options) *Server {
 
 // Serve speaks with one client over a pair of streams, one message a line, until
 // in ends, ctx ends or the client does not keep to the protocol. Calls that are
-// under way then are cancelled, and Serve waits for them.
+// under way then are cancelled, and Serve waits for them; for a client that takes
+// no answers it waits a moment.
 func (s *Server) Serve(ctx context.Context, c *service.Caller, in io.ReadCloser, out io.WriteCloser) error {
 	ss := s.session(ctx, c)
 	defer ss.end()
-	way := &mcp.IOTransport{Reader: in, Writer: out, MaxLineLength: mostMessage}
+	heard := &input{ReadCloser: in, ended: make(chan struct{})}
+	way := &mcp.IOTransport{Reader: heard, Writer: out, MaxLineLength: mostMessage}
 	conn, err := ss.sdk.Connect(ss.ctx, way, nil)
 	if err != nil {
 		return fmt.Errorf("serving MCP: %w", err)
@@ -92,16 +112,49 @@ func (s *Server) Serve(ctx context.Context, c *service.Caller, in io.ReadCloser,
 	go func() { over <- conn.Wait() }()
 	select {
 	case err = <-over:
+	case <-heard.ended:
+		err = s.lastWords(over, nil)
 	case <-ctx.Done():
-		ss.end()
-		_ = conn.Close() // which waits for what was under way
-		err = ctx.Err()
+		ss.end() // which closes the connection, once what was under way is
+		err = s.lastWords(over, ctx.Err())
 	}
+	ss.cancel()
 	ss.calls.Wait()
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe) {
 		return nil
 	}
 	return err
+}
+
+// lastWords waits for the end of a connection, for a moment. why is why it ends; nil:
+// it says so itself.
+func (s *Server) lastWords(over <-chan error, why error) error {
+	late := time.NewTimer(s.opt.Leave)
+	defer late.Stop()
+	select {
+	case err := <-over:
+		if why == nil {
+			return err
+		}
+	case <-late.C:
+	}
+	return why
+}
+
+// An input says when it has ended.
+type input struct {
+	io.ReadCloser
+	once  sync.Once
+	ended chan struct{}
+}
+
+// Read implements [io.Reader].
+func (i *input) Read(p []byte) (int, error) {
+	n, err := i.ReadCloser.Read(p)
+	if err != nil {
+		i.once.Do(func() { close(i.ended) })
+	}
+	return n, err
 }
 
 // Close ends every session over HTTP, and takes no other.
