@@ -22,15 +22,13 @@ func patiently(w http.ResponseWriter, patience time.Duration) *patient {
 
 // Write implements [http.ResponseWriter]. Between two pieces there is no hurry.
 func (p *patient) Write(piece []byte) (int, error) {
-	p.hurry()
-	defer p.rest()
+	defer p.hurry()()
 	return p.ResponseWriter.Write(piece)
 }
 
 // FlushError is for [http.ResponseController].
 func (p *patient) FlushError() error {
-	p.hurry()
-	defer p.rest()
+	defer p.hurry()()
 	return p.c.Flush()
 }
 
@@ -40,8 +38,20 @@ func (p *patient) Flush() { _ = p.FlushError() } // the next write fails
 // Unwrap is for [http.ResponseController].
 func (p *patient) Unwrap() http.ResponseWriter { return p.ResponseWriter }
 
-func (p *patient) hurry() { _ = p.c.SetWriteDeadline(time.Now().Add(p.patience)) } // not each writer has one
-func (p *patient) rest()  { _ = p.c.SetWriteDeadline(time.Time{}) }
+// hurry ends what is being written when the patience does, until rest is called.
+func (p *patient) hurry() (rest func()) {
+	over := make(chan struct{})
+	late := time.AfterFunc(p.patience, func() {
+		defer close(over)
+		_ = p.c.SetWriteDeadline(time.Unix(1, 0)) // long ago; not each writer has one
+	})
+	return func() {
+		if !late.Stop() {
+			<-over
+			_ = p.c.SetWriteDeadline(time.Time{})
+		}
+	}
+}
 
 // mostUntold bounds what waits to be told to one client of one call. What comes
 // then is not told: it is in the log, and the answer counts what was denied.
