@@ -105,7 +105,7 @@ func (a *app) serve(ctx context.Context, f serveFlags) (err error) {
 	if err := s.keys(ctx); err != nil {
 		return err
 	}
-	if _, err := s.host.Log(ctx, home.DefaultTenant); err != nil { // what an earlier one left in journals is taken in
+	if _, err := s.host.store(ctx, home.DefaultTenant); err != nil { // what an earlier one left in journals is taken in
 		return &statusError{launcher.StatusUnavailable, err}
 	}
 	if err := s.listen(ctx); err != nil {
@@ -153,6 +153,14 @@ const (
 	leaveTime = 2 * time.Second // for answers that are under way when all runs have ended
 )
 
+// overHTTP is a server with the bounds of what nobody was asked yet.
+func overHTTP(handler http.Handler, to *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler: handler, ReadHeaderTimeout: headTime, IdleTimeout: idleTime, MaxHeaderBytes: mostHead,
+		ErrorLog: log.New(&fewLines{log: to, now: time.Now, most: mostTroubles}, "", 0),
+	}
+}
+
 // until serves until ctx ends or a listener fails.
 func (s *server) until(ctx context.Context) error {
 	base, end := context.WithCancel(context.WithoutCancel(ctx))
@@ -160,11 +168,8 @@ func (s *server) until(ctx context.Context) error {
 	if err := s.assemble(); err != nil {
 		return err
 	}
-	h := &http.Server{
-		Handler: s.wired.handler, ReadHeaderTimeout: headTime, IdleTimeout: idleTime, MaxHeaderBytes: mostHead,
-		BaseContext: func(net.Listener) context.Context { return base }, ConnContext: s.connection,
-		ErrorLog: log.New(&fewLines{log: s.log, now: time.Now, most: mostTroubles}, "", 0),
-	}
+	h := overHTTP(s.wired.handler, s.log)
+	h.BaseContext, h.ConnContext = func(net.Listener) context.Context { return base }, s.connection
 	failed := make(chan error, len(s.listeners))
 	for _, l := range s.listeners {
 		go func() { failed <- h.Serve(l.Listener) }()
