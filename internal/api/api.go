@@ -45,7 +45,8 @@ type Options struct {
 	// Patience is how long a reader may take for one piece of an answer, and a
 	// writer for a body; 0: 60 s.
 	Patience time.Duration
-	Streams  int // that are open at a time; 0: 1024, and an eighth of them a caller
+	Largest  int64 // bytes of a body, but for /input; 0: 64 MiB
+	Streams  int   // that are open at a time; 0: 1024, and an eighth of them a caller
 }
 
 // A server is Options with what requests share.
@@ -74,6 +75,9 @@ func Handler(o Options) http.Handler {
 	}
 	if o.Patience <= 0 {
 		o.Patience = time.Minute
+	}
+	if o.Largest <= 0 {
+		o.Largest = mostBody
 	}
 	if o.Streams <= 0 {
 		o.Streams = 1024

@@ -219,6 +219,16 @@ type kit struct {
 
 func serve(t testing.TB, h *host, o Options, so service.Options) *kit {
 	t.Helper()
+	k := &kit{t: t, host: h}
+	var handler http.Handler
+	handler, k.service = handlerOf(h, o, so)
+	k.Server = httptest.NewServer(handler)
+	t.Cleanup(k.Close)
+	return k
+}
+
+// handlerOf is all of it without a network.
+func handlerOf(h *host, o Options, so service.Options) (http.Handler, *service.Service) {
 	if h.log == nil {
 		h.log = &log{}
 	}
@@ -226,11 +236,8 @@ func serve(t testing.TB, h *host, o Options, so service.Options) *kit {
 	if so.Workers == 0 {
 		so.Workers = 4
 	}
-	k := &kit{t: t, host: h, service: service.New(so)}
-	o.Service, o.Host, o.Access, o.Now = k.service, h, callers(), time.Now
-	k.Server = httptest.NewServer(Handler(o))
-	t.Cleanup(k.Close)
-	return k
+	o.Service, o.Host, o.Access, o.Now = service.New(so), h, callers(), time.Now
+	return Handler(o), o.Service
 }
 
 // An ask is a request of a test.

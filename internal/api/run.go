@@ -58,7 +58,7 @@ func (s *server) postRun(w http.ResponseWriter, r *http.Request, c *service.Call
 // runBody reads the body of POST /run and tells all that is wrong with it: what
 // the host finds as well.
 func (s *server) runBody(w http.ResponseWriter, r *http.Request, c *service.Caller) (*runBody, error) {
-	body, done, err := s.read(w, r, mostBody)
+	body, done, err := s.read(w, r, s.Largest)
 	if err != nil {
 		return nil, err
 	}

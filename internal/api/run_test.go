@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"runloop.dev/rlp/internal/service"
 	"runloop.dev/rlp/launcher"
@@ -280,13 +279,8 @@ func TestGoneClients(t *testing.T) {
 		<-answered
 	}
 	leave()
-	select {
-	case err := <-ended:
-		if err == nil {
-			t.Error("the run went on")
-		}
-	case <-time.After(time.Minute):
-		t.Fatal("the run goes on without its client")
+	if <-ended == nil {
+		t.Error("the run went on without its client")
 	}
 	leave("Idempotency-Key: k")
 	close(free)

@@ -61,14 +61,17 @@ func (m *message) bytes() []byte {
 }
 
 // follow sends messages as they come, until there are no more, the reader is gone
-// or the service ends. Who reads slowly delays nobody else: from is asked for the
-// next message when the one before is sent.
+// or the service ends. Who reads slowly delays nobody else: the next message is
+// asked for when the one before is sent.
 func (s *server) follow(w http.ResponseWriter, r *http.Request, from func(context.Context) iter.Seq2[message, error], last func(context.Context) message) error {
 	leave, err := s.streams.take(service.CallerOf(r.Context()))
 	if err != nil {
 		return err
 	}
 	defer leave()
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	all := from(ctx) // before the answer begins: what comes then is in it
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream; charset=utf-8")
 	h.Set("X-Accel-Buffering", "no")
@@ -76,10 +79,9 @@ func (s *server) follow(w http.ResponseWriter, r *http.Request, from func(contex
 	if r.Method == http.MethodHead {
 		return nil
 	}
-	ctx, cancel := context.WithCancel(r.Context())
 	messages := make(chan message)
 	failed := make(chan error, 1)
-	go func() { failed <- pump(ctx, from(ctx), messages) }()
+	go func() { failed <- pump(ctx, all, messages) }()
 	defer func() {
 		cancel()
 		for range messages { // until pump has ended
@@ -204,8 +206,9 @@ func (s *server) getEvents(w http.ResponseWriter, r *http.Request, c *service.Ca
 		return err
 	}
 	return s.follow(w, r, func(ctx context.Context) iter.Seq2[message, error] {
+		events := s.Service.Events(ctx, c, after) // those from now on, whenever they are taken
 		return func(yield func(message, error) bool) {
-			for e, err := range s.Service.Events(ctx, c, after) {
+			for e, err := range events {
 				data, _ := json.Marshal(e) // the same
 				if !yield(message{e.ID, e.Name, data}, err) {
 					return

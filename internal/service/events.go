@@ -69,30 +69,31 @@ func (s *Service) event(r *Run, name string, fields map[string]any) {
 	}
 }
 
-// Events follows the life of all runs that c may see, until ctx ends: from now, or
-// from behind the event numbered after. Of events that are no longer kept it
+// Events follows the life of all runs that c may see, until ctx ends: from when it
+// is called, or from behind the event numbered after. Of events that are no longer kept it
 // begins with the oldest that is: each carries all that is known of its run. So it
 // does behind a number that no event has yet: it is of a service before, by a clock
 // that went back since.
 func (s *Service) Events(ctx context.Context, c *Caller, after uint64) iter.Seq2[Event, error] {
+	s.mu.Lock()
+	switch {
+	case after == 0:
+		after = s.lastID
+	case after > s.lastID:
+		after = 0
+	}
+	s.mu.Unlock()
 	return func(yield func(Event, error) bool) {
 		if !c.Can(Read) && !c.Can(Launch) && !c.Can(Operate) {
 			yield(Event{}, fmt.Errorf("following runs: %w", ErrForbidden))
 			return
 		}
 		all := c.Can(Read) || c.Can(Operate)
-		s.mu.Lock()
-		switch {
-		case after == 0:
-			after = s.lastID
-		case after > s.lastID:
-			after = 0
-		}
-		s.mu.Unlock()
+		last := after
 		for {
-			batch, wake := s.eventsAfter(c.Tenant, after)
+			batch, wake := s.eventsAfter(c.Tenant, last)
 			for _, e := range batch {
-				after = e.ID
+				last = e.ID
 				if (all || e.State.Caller == c.Name) && !yield(e, nil) {
 					return
 				}
