@@ -44,8 +44,9 @@ func (a *app) mcpServe(ctx context.Context) (err error) {
 	runs := service.New(service.Options{
 		Host: s.host, Workers: s.workers(), Queue: int(s.config.Serve.Queue), Now: time.Now, Log: s.log,
 	})
+	user := fmt.Sprintf("user:%d", os.Getuid())
 	who := &service.Caller{
-		Name: fmt.Sprintf("user:%d", os.Getuid()), Tenant: s.at.Tenant(), May: service.Launch | service.Read | service.Operate,
+		ID: user, Name: user, Tenant: s.at.Tenant(), May: service.Launch | service.Read | service.Operate,
 	}
 	tools := agentTools(runs, s.host, s.log)
 	defer tools.Close()

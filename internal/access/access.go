@@ -250,11 +250,12 @@ func (a *Access) byPeer(r *http.Request) (*proof, error) {
 	default:
 		return nil, a.needsToken(r, "who asks from elsewhere needs a token")
 	}
-	return a.operatorProof("user:" + strconv.Itoa(uid)), nil
+	name := "user:" + strconv.Itoa(uid)
+	return a.operatorProof(name, name), nil
 }
 
-func (a *Access) operatorProof(name string) *proof {
-	return &proof{chooses: true, caller: service.Caller{Name: name, Tenant: a.o.Tenant, May: service.Launch | service.Read | service.Operate, EveryTenant: true}}
+func (a *Access) operatorProof(id, name string) *proof {
+	return &proof{chooses: true, caller: service.Caller{ID: id, Name: name, Tenant: a.o.Tenant, May: service.Launch | service.Read | service.Operate, EveryTenant: true}}
 }
 
 // isForwarded reports whether a proxy says that it asks for somebody else. rlp

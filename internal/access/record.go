@@ -96,6 +96,15 @@ func (t *Token) Caller() string {
 	return "token:" + t.Name
 }
 
+// callerID tells the caller from all others, of all times: ids are random and of
+// one record each, names are free again when a token is not good any more.
+func (t *Token) callerID() string {
+	if t.CertName != "" || t.CertHash != "" {
+		return "cert:" + t.ID
+	}
+	return "token:" + t.ID
+}
+
 // namePattern is what names of tokens look like, which stand in logs.
 var namePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9_.-]{0,63}$`)
 

@@ -96,3 +96,26 @@ func TestRights(t *testing.T) {
 		}
 	}
 }
+
+// A name is free again when its token is not good any more; who comes by the new
+// one is another caller.
+func TestANameIsNoIdentity(t *testing.T) {
+	k := kitOf(t, nil)
+	ids := map[string]bool{}
+	for range 2 {
+		made, text := k.token(t, nil)
+		for range 2 { // the same token is the same caller
+			c, err := k.Authenticate(bearer(t, text))
+			if err != nil || c.Name != "token:ci" || c.ID != "token:"+made.ID {
+				t.Fatalf("%+v, %v", c, err)
+			}
+			ids[c.ID] = true
+		}
+		if _, err := k.store.Revoke(made.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(ids) != 2 {
+		t.Errorf("callers %v", ids)
+	}
+}

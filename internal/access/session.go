@@ -123,7 +123,7 @@ func (a *Access) bySession(r *http.Request, cookies []string) (*proof, error) {
 	}
 	var p *proof
 	if s.token == nil {
-		p = a.operatorProof("token:operator")
+		p = a.operatorProof("operator", "token:operator")
 		p.chooses = false
 	} else {
 		now, err := a.o.Tokens.byID(s.token.ID)

@@ -58,5 +58,5 @@ func callerKey(c *service.Caller) string {
 	if c == nil {
 		return ""
 	}
-	return c.Tenant + "\x00" + c.Name
+	return c.Key()
 }

@@ -60,7 +60,7 @@ func (s *Server) session(ctx context.Context, c *service.Caller) *session {
 }
 
 // callerKey tells callers apart.
-func callerKey(c *service.Caller) string { return c.Tenant + "\x00" + c.Name }
+func callerKey(c *service.Caller) string { return c.Key() }
 
 // end cancels what is under way. The connection is closed behind it.
 func (ss *session) end() {

@@ -49,7 +49,7 @@ func (s *Service) keyOf(c *Caller, q *Request, text string) (*key, error) {
 	if err := json.NewEncoder(h).Encode(plain); err != nil {
 		return nil, FieldErrors{{"input", "must be one JSON document"}}
 	}
-	return &key{c.Tenant, c.Name, text, [32]byte(h.Sum(nil))}, nil
+	return &key{c.Tenant, c.who(), text, [32]byte(h.Sum(nil))}, nil
 }
 
 // before is the run that was asked for by k; nil: there is none.

@@ -31,7 +31,12 @@ const (
 
 // A Caller is who asks. The zero Caller may nothing.
 type Caller struct {
-	// Name says who it is in logs: "user:1000", "token:ci", "cert:CN".
+	// ID is what tells it from every other caller, of all times: "user:1000", and of
+	// a token or a certificate the id of its record, "token:ID", "cert:ID". What is
+	// its own is found by it. "": its name does, which no ID can be taken for.
+	ID string
+	// Name says who it is in logs: "user:1000", "token:ci", "cert:CN". Another caller
+	// may have had it before.
 	Name   string
 	Tenant string
 	May    Rights
@@ -61,6 +66,16 @@ func (c *Caller) Over(now time.Time) error {
 
 // lapses reports whether c can come to be nobody.
 func (c *Caller) lapses() bool { return c.Still != nil || !c.Until.IsZero() }
+
+// Key tells callers apart, those of other tenants too.
+func (c *Caller) Key() string { return c.Tenant + "\x00" + c.who() }
+
+func (c *Caller) who() string {
+	if c.ID == "" {
+		return "name:" + c.Name
+	}
+	return c.ID
+}
 
 // Can reports whether c has all of r.
 func (c *Caller) Can(r Rights) bool { return c != nil && c.Tenant != "" && r != 0 && c.May&r == r }

@@ -94,7 +94,7 @@ func (s *Service) Events(ctx context.Context, c *Caller, after uint64) iter.Seq2
 			batch, wake := s.eventsAfter(c.Tenant, last)
 			for _, e := range batch {
 				last = e.ID
-				if (all || e.State.Caller == c.Name) && !yield(e, nil) {
+				if (all || e.State.who == c.who()) && !yield(e, nil) {
 					return
 				}
 			}

@@ -67,7 +67,7 @@ func (q *queue) of(tenant, caller string) int {
 
 func (q *queue) push(r *Run) {
 	t := q.tenants.at(r.tenant, func() *rota[*[]*Run] { return &rota[*[]*Run]{} })
-	list := t.at(r.caller.Name, func() *[]*Run { return new([]*Run) })
+	list := t.at(r.caller.who(), func() *[]*Run { return new([]*Run) })
 	*list = append(*list, r)
 	q.n++
 	q.bytes += r.size
@@ -93,17 +93,17 @@ func (q *queue) pop() *Run {
 // remove takes r out; false: it does not wait.
 func (q *queue) remove(r *Run) bool {
 	t := q.tenants.of[r.tenant]
-	if t == nil || t.of[r.caller.Name] == nil {
+	if t == nil || t.of[r.caller.who()] == nil {
 		return false
 	}
-	list := t.of[r.caller.Name]
+	list := t.of[r.caller.who()]
 	for i, other := range *list {
 		if other != r {
 			continue
 		}
 		*list = append((*list)[:i:i], (*list)[i+1:]...)
 		if len(*list) == 0 {
-			t.drop(r.caller.Name)
+			t.drop(r.caller.who())
 		}
 		if len(t.order) == 0 {
 			q.tenants.drop(r.tenant)

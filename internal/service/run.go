@@ -55,10 +55,7 @@ func (r *Run) Report() (*launcher.Report, error) {
 }
 
 // owns reports whether c asked for the run.
-func (r *Run) owns(c *Caller) bool { return c.Tenant == r.tenant && c.Name == r.caller.Name }
-
-// whose names the caller of the run among all tenants'.
-func (r *Run) whose() string { return r.tenant + "\x00" + r.caller.Name }
+func (r *Run) owns(c *Caller) bool { return c.Tenant == r.tenant && c.who() == r.caller.who() }
 
 // seen reports whether c may know of the run.
 func (r *Run) seen(c *Caller) bool {

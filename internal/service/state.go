@@ -60,6 +60,8 @@ type State struct {
 
 	// ParentSpan is the span that asked, of the trace of TraceID; "" is none.
 	ParentSpan string `json:"-"`
+
+	who string // of the caller
 }
 
 // Ended reports whether nothing more comes.

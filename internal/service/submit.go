@@ -63,7 +63,7 @@ func (s *Service) made(c *Caller, q *Request) (*Run, error) {
 		r.inputs = newInputs(s.opt.TurnIdle, func() { r.cancel(idled(s.opt.TurnIdle)) })
 	}
 	r.state = State{
-		RunID: r.id, TraceID: own.TraceID, Tenant: c.Tenant, Agent: q.Agent, Caller: c.Name, Door: q.Door, State: Queued, QueuedAt: s.now(),
+		RunID: r.id, TraceID: own.TraceID, Tenant: c.Tenant, Agent: q.Agent, Caller: c.Name, who: c.who(), Door: q.Door, State: Queued, QueuedAt: s.now(),
 		ParentSpan: q.ParentSpan,
 	}
 	return r, nil
@@ -147,5 +147,5 @@ func (s *Service) room(r *Run) bool {
 	case n < all-kept:
 		return true
 	}
-	return s.waiting.of(r.tenant, r.caller.Name) < kept
+	return s.waiting.of(r.tenant, r.caller.who()) < kept
 }

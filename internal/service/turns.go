@@ -103,13 +103,13 @@ func (t *turning) begin(r *Run) {
 		t.of = map[string]int{}
 	}
 	t.all++
-	t.of[r.whose()]++
+	t.of[r.caller.Key()]++
 }
 
 func (t *turning) end(r *Run) {
 	t.all--
-	if t.of[r.whose()]--; t.of[r.whose()] == 0 {
-		delete(t.of, r.whose())
+	if t.of[r.caller.Key()]--; t.of[r.caller.Key()] == 0 {
+		delete(t.of, r.caller.Key())
 	}
 }
 
@@ -124,7 +124,7 @@ func (s *Service) mayTurn(r *Run) error {
 	switch {
 	case one == 0:
 		return FieldErrors{{"turns", "a run that takes turns holds a worker while it waits, and this service has one; leave turns out, or ask the operator for more of [serve] workers"}}
-	case s.turning.of[r.whose()] >= one:
+	case s.turning.of[r.caller.Key()] >= one:
 		return &BusyError{RetryAfter: latest, Why: fmt.Sprintf("this caller has %d runs that take turns, and may have no more: each holds one of %d workers; end one by its last input, or cancel it", one, s.opt.Workers)}
 	case s.turning.all >= all:
 		return &BusyError{RetryAfter: latest, Why: fmt.Sprintf("there are %d runs that take turns, and the last worker is for others; ask again in %s, or leave turns out", all, latest)}
