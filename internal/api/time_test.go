@@ -54,7 +54,7 @@ func (p *pipes) dial(t *testing.T, pieces ...string) *piped {
 	go func() {
 		for _, piece := range pieces {
 			if piece == wait {
-				time.Sleep(pause)
+				<-time.After(pause) // of the bubble
 				continue
 			}
 			if _, err := io.WriteString(mine, piece); err != nil {
