@@ -112,6 +112,10 @@ func (r *report) add(pos tomlfile.Pos, code Code, hint, format string, args ...a
 func (r *report) syntax(err error) {
 	if e, ok := err.(*tomlfile.Error); ok {
 		r.add(e.Pos, CodeSyntax, e.Hint, "%s", e.Msg)
+		if e.Field != "" {
+			f := &r.findings[len(r.findings)-1]
+			f.Field, f.Message = e.Field, e.Field+": "+e.Msg
+		}
 		return
 	}
 	r.add(tomlfile.Pos{}, CodeSyntax, "", "%v", err)

@@ -14,6 +14,7 @@ type commission struct {
 	runID, traceID string          // "": new ones
 	layers         func(c *composition, given *policy.Given) ([]*caps.Layer, error)
 	foreign        int                 // how many of the last layers are no words of the operator's
+	notes          []string            // what does nothing in the request as it is written, for its report
 	record         func(*audit.Record) // is told of each decision of the run and of its delegates; nil: nobody is
 }
 

@@ -57,6 +57,7 @@ type app struct {
 	modules              *guest.Library    // compiled, of a process that launches many; nil: it launches one
 	warned               []string          // what the operator is told behind the end of a run, each once
 	drafts               map[string][]byte // overrides that are tried in the place of what lies at their paths
+	homeThere            func() error      // why the home is not to be used now; nil: whoever invoked this named it
 }
 
 // run does one invocation and returns its exit status.
@@ -101,6 +102,11 @@ func (a *app) home() (home.Home, error) {
 	dir, err := home.Locate(a.homeFlag, a.getenv("RUNLOOP_HOME"), a.getenv("HOME"))
 	if err != nil {
 		return home.Home{}, inputErr(err)
+	}
+	if a.homeThere != nil { // before it is made anew
+		if err := a.homeThere(); err != nil {
+			return home.Home{}, inputErr(err)
+		}
 	}
 	h, err := home.Open(dir, tenant.String())
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"runloop.dev/rlp/internal/access"
 	"runloop.dev/rlp/internal/service"
 )
 
@@ -55,5 +56,44 @@ func TestNothingIsDecidedWithoutTheHome(t *testing.T) {
 		if err != nil {
 			t.Errorf("%d, back: %v", i, err)
 		}
+	}
+}
+
+// Nothing that the service does by itself, or is asked for, makes a home anew where
+// it was: an empty one would narrow by nothing, and stand in the way of the one that
+// is put back.
+func TestAHomeThatIsGoneIsNotMadeAnew(t *testing.T) {
+	h := testingHost(t, "[security]\nrun_grant = \"local_minimal\"\n")
+	if _, err := h.Log(t.Context(), "default"); err != nil {
+		t.Fatal(err)
+	}
+	surface := func() error { _, err := h.Surface(t.Context(), h.who, service.HTTP); return err }
+	if len(h.tenants()) != 1 || surface() != nil {
+		t.Fatal("control: nothing is known of the home while it is there")
+	}
+	if err := os.Rename(h.home, h.home+".away"); err != nil {
+		t.Fatal(err)
+	}
+	var unavailable *service.UnavailableError
+	if err := surface(); !errors.As(err, &unavailable) {
+		t.Errorf("what is left under no settings is told: %v", err)
+	}
+	if _, err := h.tokenLayers(t.Context(), &access.Token{Name: "ci", Tenant: "acme", Grant: "{}"}); err == nil {
+		t.Error("a token is narrowed by what is not there")
+	}
+	if _, err := h.Log(t.Context(), "acme"); err == nil {
+		t.Error("a log is opened")
+	}
+	if _, ok := h.backlog(); ok || len(h.tenants()) != 0 {
+		t.Error("journals are looked for")
+	}
+	if err := h.ready(t.Context()); err == nil {
+		t.Error("it is ready")
+	}
+	if _, err := os.Stat(h.home); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("there is a home again: %v", err)
+	}
+	if err := errors.Join(os.RemoveAll(h.home), os.Rename(h.home+".away", h.home)); err != nil {
+		t.Fatal(err)
 	}
 }

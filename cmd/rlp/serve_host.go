@@ -51,7 +51,7 @@ func newHost(a *app, dir string, log *slog.Logger) *host {
 // would tell on stderr goes to said.
 func (h *host) as(tenant string, said io.Writer) *app {
 	env := environment{env: h.app.env, stdin: bytes.NewReader(nil), stdout: io.Discard, stderr: said, kept: h.app.kept}
-	return &app{environment: env, json: true, quiet: true, homeFlag: h.home, homeSet: true, tenant: tenant, modules: h.app.kept.modules, unattended: true}
+	return &app{environment: env, json: true, quiet: true, homeFlag: h.home, homeSet: true, tenant: tenant, modules: h.app.kept.modules, unattended: true, homeThere: h.held.there}
 }
 
 // Check implements [service.Host].
@@ -118,6 +118,7 @@ func (h *host) compose(a *app, who *service.Caller, q *service.Request, begin se
 			asks.foreign = len(own)
 		}
 		r.params(q, given)
+		asks.notes = r.notes
 		if refused = r.err(); refused != nil {
 			return nil, refused
 		}
@@ -215,6 +216,7 @@ func (h *host) Launch(ctx context.Context, who *service.Caller, q *service.Reque
 	case err != nil:
 		return nil, h.unavailable(who, err)
 	}
+	report.Warnings = append(slices.Clone(c.commission.notes), report.Warnings...)
 	h.reported(who, report)
 	return report, nil
 }

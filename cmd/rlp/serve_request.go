@@ -54,7 +54,8 @@ type requestReader struct {
 	app    *app
 	in     *composition // for the settings and the places of things
 	errors service.FieldErrors
-	away   error // the first file of the operator's that stands in the way
+	notes  []string // what does nothing as it is written
+	away   error    // the first file of the operator's that stands in the way
 }
 
 // What positions call the parts of a request that are documents of their own.
@@ -65,6 +66,14 @@ const (
 
 func (r *requestReader) wrong(field, format string, args ...any) {
 	r.errors = append(r.errors, service.FieldError{Field: field, Why: fmt.Sprintf(format, args...)})
+}
+
+// note keeps what whoever asks should know though nothing is refused for it: a
+// name that nothing has, which may have been meant for another.
+func (r *requestReader) note(text string) {
+	if len(r.notes) < mostNotes {
+		r.notes = append(r.notes, text)
+	}
 }
 
 // layers are what the request itself narrows by.
@@ -98,6 +107,8 @@ func (r *requestReader) layers(q *service.Request) []*caps.Layer {
 		for _, f := range findings {
 			if f.Severity == policy.SeverityError {
 				r.wrong(f.Field, "%s", hinted(strings.TrimPrefix(f.Message, f.Field+": "), f.Hint))
+			} else {
+				r.note(hinted(f.Message, f.Hint))
 			}
 		}
 		if l != nil {
@@ -114,6 +125,8 @@ func (r *requestReader) override(q *service.Request, opt policy.Options) *caps.L
 	for _, f := range findings {
 		if f.Severity == policy.SeverityError {
 			r.wrong("policy", "line %d, column %d: %s", f.Line, f.Column, hinted(f.Message, f.Hint))
+		} else {
+			r.note(fmt.Sprintf("policy: line %d, column %d: %s", f.Line, f.Column, hinted(f.Message, f.Hint)))
 		}
 	}
 	if o == nil {
@@ -180,6 +193,7 @@ const (
 	mostArgs     = 256
 	longestArg   = 64 << 10
 	mostProfiles = 64
+	mostNotes    = 32
 )
 
 // form checks what can be told of a request by itself.

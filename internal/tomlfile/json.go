@@ -116,11 +116,11 @@ func (r *jsonReader) object(pos Pos, depth int) (*Table, error) {
 		}
 		place := r.pos(at)
 		if e, twice := t.Get(name); twice {
-			return nil, &Error{Pos: place, Msg: fmt.Sprintf("the key %s is there twice", strconv.Quote(name)), Hint: "the first one is at " + e.Pos.String()}
+			return nil, &Error{Pos: place, Msg: fmt.Sprintf("the key %s is there twice", strconv.Quote(name)), Hint: "the first one is at " + e.Pos.String(), Field: name}
 		}
 		v, err := r.value(depth + 1)
 		if err != nil {
-			return nil, err
+			return nil, under(name, err)
 		}
 		t.add(Entry{Key: name, Pos: place, Value: v})
 	}
@@ -132,7 +132,7 @@ func (r *jsonReader) array(depth int) (items []Value, err error) {
 	for r.dec.More() {
 		v, err := r.value(depth + 1)
 		if err != nil {
-			return nil, err
+			return nil, under("["+strconv.Itoa(len(items))+"]", err)
 		}
 		items = append(items, v)
 	}
