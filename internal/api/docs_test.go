@@ -22,7 +22,7 @@ func TestPageOfHTTP(t *testing.T) {
 		t.Fatal("there is no section of HTTP")
 	}
 	k := serve(t, &host{}, Options{}, service.Options{})
-	requests := regexp.MustCompile(`(?m)^ {4}rlp (/\S+) -d '(.*)'$`).FindAllStringSubmatch(page, -1)
+	requests := regexp.MustCompile(`(?m)^ {4}ask (/\S+) -d '(.*)'$`).FindAllStringSubmatch(page, -1)
 	if len(requests) == 0 {
 		t.Error("no request is shown")
 	}
