@@ -50,7 +50,6 @@ func image(t *testing.T) (engine, bool) {
 		return engine{}, false
 	}
 	e := engine{podman, t.TempDir()}
-	t.Setenv("CGO_ENABLED", "0") // as make builds it: the image has no libraries
 	release := t.TempDir()
 	program, err := os.ReadFile(program(t))
 	if err != nil {

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == probe.Name { // by /proc/self/exe
 		os.Exit(probe.Main(os.Args[2:], os.Stdout))
 	}
-	testscript.Main(m, map[string]func(){
+	testscript.Main(tests{m}, map[string]func(){
 		"rlp":     func() { os.Exit(Main()) },
 		"nousers": noUsers,
 		"mcptool": func() { os.Exit(mcptest.Main(os.Args[1])) },
@@ -131,18 +131,6 @@ func several() []string {
 		list = append(list, filepath.Join("testdata", "script", name+".txtar"))
 	}
 	return list
-}
-
-// buildProbe compiles the tests' agent once.
-func buildProbe(t *testing.T) string {
-	t.Helper()
-	out := filepath.Join(t.TempDir(), "probe.wasm")
-	cmd := exec.Command("go", "build", "-buildvcs=false", "-trimpath", "-ldflags=-s -w", "-o", out, "./testdata/probe")
-	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
-	if text, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("building the probe: %v\n%s", err, text)
-	}
-	return out
 }
 
 func repository(t *testing.T) string {

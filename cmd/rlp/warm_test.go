@@ -5,23 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"testing"
 )
-
-// compiledProbe is a cache in which the probe is compiled: what takes a second
-// of two processors is done once, and not in each script.
-func compiledProbe(t *testing.T, probe string) string {
-	t.Helper()
-	wasm, err := os.ReadFile(probe)
-	if err != nil {
-		t.Fatal(err)
-	}
-	home := t.TempDir()
-	if out, err := self(t, home, "launch", bundleOf(t, wasm)).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return filepath.Join(home, ".runloop", "cache")
-}
 
 // warm copies a cache into the home of a script, but of one that has a file
 // "cold" and is about compiling.

@@ -85,7 +85,7 @@ func served(t *testing.T) *realService {
 	if err := os.WriteFile(filepath.Join(s.notes, "<img src=x onerror=window.pwned=1>\u202e.md"), []byte(note), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("go", "build", "-o", s.rlp, "runloop.dev/rlp/cmd/rlp").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", s.rlp, "runloop.dev/rlp/cmd/rlp").CombinedOutput(); err != nil {
 		t.Fatalf("building rlp: %v\n%s", err, out)
 	}
 	bundle := filepath.Join(dir, "notes_digest")
