@@ -2,7 +2,6 @@ package api
 
 import (
 	"compress/gzip"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -214,121 +213,6 @@ func fieldsOfType(t reflect.Type) (known, always []string) {
 		}
 	}
 	return known, always
-}
-
-// Each answer that the document tells of is given, and is what it says.
-func TestEveryAnswer(t *testing.T) {
-	begun, gate := make(chan struct{}, 1), make(chan struct{})
-	h := &host{log: &log{}}
-	h.log.add(oldRun, 4)
-	h.launch = func(ctx context.Context, c *service.Caller, q *service.Request, b service.Begin) (*launcher.Report, error) {
-		switch q.Agent {
-		case "refused":
-			return nil, violated(b.RunID)
-		case "away":
-			return nil, &service.UnavailableError{Why: io.ErrUnexpectedEOF}
-		case "broken":
-			panic("broken")
-		case "slow":
-			begun <- struct{}{}
-			select {
-			case <-gate:
-			case <-ctx.Done():
-			}
-		}
-		return reportOf(c, q, b, launcher.OK), nil
-	}
-	metrics := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
-		fmt.Fprintln(w, "up 1")
-	})
-	k := serve(t, h, Options{Metrics: metrics, Streams: 3}, service.Options{Workers: 1})
-	_, body := k.do(ask{path: "/openapi.json"})
-	d := describe(t, []byte(body))
-	given := map[string]bool{}
-	get := func(method, path, body string, head ...string) map[string]any {
-		a := ask{method, path, body, head}
-		resp, text := k.do(a)
-		given[d.holds(t, a, resp, text)] = true
-		var v map[string]any
-		_ = json.Unmarshal([]byte(text), &v)
-		return v
-	}
-	for _, path := range []string{"/capabilities", "/capabilities?door=mcp", "/agents", "/runs", "/runs/" + oldRun, "/runs/" + oldRun + "/events", "/audit", "/audit/head", "/metrics", "/healthz", "/readyz", "/openapi.json"} {
-		get("GET", path, "")
-		get("GET", path+"?nope=1", "")
-		get("GET", path, "", "X-Who: nobody")
-		get("GET", path, "", "X-Who: launcher")
-	}
-	get("GET", "/events?nope=1", "")
-	get("GET", "/events", "", "X-Who: nobody")
-	get("GET", "/audit", "", "Accept: application/x-ndjson")
-	get("GET", "/runs/"+oldRun+"/events?after=6", "")
-	get("GET", "/runs/none", "")
-	get("GET", "/runs/none/events", "")
-	for _, body := range []string{`{"agent":"a"}`, `{"agent":"refused"}`, `{"agent":"away"}`, `{"agent":"broken"}`, `{"agent":1}`, `{"agent":"unknown"}`} {
-		get("POST", "/run", body)
-	}
-	get("POST", "/run", `{"agent":"a"}`, "X-Who: nobody")
-	get("POST", "/run", `{"agent":"a"}`, "X-Who: reader")
-	get("POST", "/run", `{"agent":"a"}`, "Content-Type: text/plain", "Sec-Fetch-Site: same-origin")
-	slow := get("POST", "/run", `{"agent":"slow","wait":false,"turns":true}`, "Idempotency-Key: k")
-	<-begun
-	href, _ := slow["href"].(string)
-	get("POST", "/run", `{"agent":"a"}`)
-	get("POST", "/run", `{"agent":"a"}`, "Idempotency-Key: k")
-	get("GET", href, "")
-	for _, what := range []string{"/cancel", "/input"} {
-		get("POST", href+what, `{"input":1}`, "X-Who: nobody")
-		get("POST", href+what, `{"input":1}`, "X-Who: reader")
-		get("POST", href+what+"?x=1", `{"input":1}`)
-		get("POST", "/runs/"+oldRun+what, `{"input":1}`)
-	}
-	get("POST", href+"/input", `{"input":1}`)
-	get("POST", href+"/input", `{"input":"`+strings.Repeat("x", mostInput)+`"}`)
-	get("POST", href+"/input", `{}`, "Content-Type: text/plain", "Sec-Fetch-Site: same-origin")
-	get("POST", href+"/cancel", ``)
-	close(gate)
-	h.log.mu.Lock()
-	h.log.fail = io.ErrUnexpectedEOF
-	h.log.mu.Unlock()
-	get("GET", "/audit", "")
-	get("GET", "/audit/head", "")
-	lacking := map[string]bool{}
-	for path, methods := range d.Paths {
-		for method, op := range methods {
-			for status, r := range op.Responses {
-				for kind := range r.Content {
-					lacking[fmt.Sprintf("%s %s %s %s", strings.ToUpper(method), path, status, kind)] = true
-				}
-				if len(r.Content) == 0 {
-					lacking[fmt.Sprintf("%s %s %s ", strings.ToUpper(method), path, status)] = true
-				}
-			}
-		}
-	}
-	for name := range given {
-		delete(lacking, name)
-	}
-	for name := range lacking {
-		if answeredElsewhere(name) {
-			delete(lacking, name)
-		}
-	}
-	for name := range lacking {
-		t.Errorf("nothing here answers %s", name)
-	}
-}
-
-// answeredElsewhere are answers that other tests bring about, or that take a
-// service that is broken.
-func answeredElsewhere(name string) bool {
-	for _, part := range []string{" 500 ", " 503 ", " 408 ", " 403 ", "/run 413", " 429 ", "/events 200 ", "/metrics 404"} {
-		if strings.Contains(name, part) {
-			return true
-		}
-	}
-	return false
 }
 
 // For each family /capabilities tells its verbs, its tier, its usual effect

@@ -25,6 +25,7 @@ import (
 // A host does what a test tells it.
 type host struct {
 	log    *log
+	away   error // why it shows nothing
 	check  func(*service.Request) error
 	launch func(context.Context, *service.Caller, *service.Request, service.Begin) (*launcher.Report, error)
 }
@@ -49,6 +50,9 @@ func (h *host) Launch(ctx context.Context, c *service.Caller, q *service.Request
 }
 
 func (h *host) Log(_ context.Context, tenant string) (service.Log, error) {
+	if h.away != nil {
+		return nil, h.away
+	}
 	if tenant != "default" {
 		return &log{}, nil
 	}
@@ -56,6 +60,9 @@ func (h *host) Log(_ context.Context, tenant string) (service.Log, error) {
 }
 
 func (h *host) Surface(_ context.Context, _ *service.Caller, d service.Door) (*service.Surface, error) {
+	if h.away != nil {
+		return nil, h.away
+	}
 	return &service.Surface{
 		SchemaVersion: "1", Grant: string(d) + "_default", Layers: []string{"protected"}, Limits: map[string]int64{"max_steps": 2000},
 		Families: []service.SurfaceFamily{
@@ -66,6 +73,9 @@ func (h *host) Surface(_ context.Context, _ *service.Caller, d service.Door) (*s
 }
 
 func (h *host) Agents(context.Context, *service.Caller) ([]service.Agent, error) {
+	if h.away != nil {
+		return nil, h.away
+	}
 	return []service.Agent{{Name: "notes_digest", Version: "1.0.0", Signature: "unsigned", InputSchema: []byte(`{"type":"object"}`)}}, nil
 }
 
@@ -190,6 +200,9 @@ type door map[string]*service.Caller
 
 func (d door) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-Who") == "breaks" {
+			panic("broken")
+		}
 		if c := d[r.Header.Get("X-Who")]; c != nil {
 			r = r.WithContext(service.WithCaller(r.Context(), c))
 		}

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -80,10 +81,11 @@ func operationID(rt *route) string {
 
 // responses are what a route answers, and what every one does.
 func responses(rt *route) map[string]any {
-	all := rt.answers
+	all := slices.Clone(rt.answers)
 	if !rt.open {
-		all = append(all, problems(401, 403, 500, 503)...)
+		all = append(all, problems(401, 429, 500, 503)...)
 	}
+	all = append(all, problems(403, 421)...) // of pages elsewhere, and by other names
 	out := map[string]any{}
 	for _, a := range all {
 		code := strconv.Itoa(a.status)

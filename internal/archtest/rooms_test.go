@@ -259,6 +259,7 @@ var toBuild = map[string]string{}
 var testDoors = map[string]doors{
 	"internal/api": {
 		"caps":            "codes of violations",
+		"internal/access": "what it answers is held against the document",
 		"internal/schema": "answers are held against the document",
 	},
 	"cmd/rlp": {
