@@ -161,12 +161,7 @@ func traceOf(r *http.Request) (trace, span string) {
 	if len(all) != 1 {
 		return "", ""
 	}
-	parts := strings.Split(all[0], "-")
-	if len(parts) < 4 || len(parts) > 4 && parts[0] == "00" || parts[0] == "ff" || !isHex(parts[0], 2) || !isHex(parts[1], 32) || !isHex(parts[2], 16) || !isHex(parts[3], 2) ||
-		strings.Trim(parts[1], "0") == "" || strings.Trim(parts[2], "0") == "" {
-		return "", ""
-	}
-	return parts[1], parts[2]
+	return service.ParseTraceParent(all[0])
 }
 
 func isHex(s string, n int) bool {

@@ -17,7 +17,9 @@ const followTime = 3 * time.Second
 
 // run calls an agent and waits for its end. When ctx ends, so does the run.
 func (ss *session) run(ctx context.Context, c *service.Caller, t *tool, req *mcp.CallToolRequest, input json.RawMessage) *mcp.CallToolResult {
-	r, err := ss.of.opt.Service.Submit(ctx, c, &service.Request{Door: service.MCP, Agent: t.agent.Name, Input: input}, "")
+	q := &service.Request{Door: service.MCP, Agent: t.agent.Name, Input: input}
+	q.TraceID, q.ParentSpan = traceOf(req)
+	r, err := ss.of.opt.Service.Submit(ctx, c, q, "")
 	if err != nil {
 		return ss.failed(c, t, nil, err)
 	}
@@ -53,6 +55,18 @@ func (ss *session) run(ctx context.Context, c *service.Caller, t *tool, req *mcp
 		return ss.failed(c, t, &state, err)
 	}
 	return answer(&state, report, &f.trail)
+}
+
+// traceOf is the trace that a call is part of: what its own message says, which
+// is the same over stdio, or else the head of the request that brought it.
+func traceOf(req *mcp.CallToolRequest) (trace, span string) {
+	if text, ok := req.Params.Meta["traceparent"].(string); ok {
+		return service.ParseTraceParent(text)
+	}
+	if req.Extra == nil || len(req.Extra.Header["Traceparent"]) != 1 {
+		return "", ""
+	}
+	return service.ParseTraceParent(req.Extra.Header["Traceparent"][0])
 }
 
 // failed is a call of which nothing was executed.
