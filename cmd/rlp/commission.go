@@ -13,6 +13,7 @@ type commission struct {
 	bundle         *bundles.Bundle // that came with the request; nil: the one at the path
 	runID, traceID string          // "": new ones
 	layers         func(c *composition, given *policy.Given) ([]*caps.Layer, error)
+	door           string              // the layer of the grant that requests start from, where no other one of the operator's has its name
 	foreign        int                 // how many of the last layers are no words of the operator's
 	notes          []string            // what does nothing in the request as it is written, for its report
 	record         func(*audit.Record) // is told of each decision of the run and of its delegates; nil: nobody is

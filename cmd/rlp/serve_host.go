@@ -111,6 +111,9 @@ func (h *host) compose(a *app, who *service.Caller, q *service.Request, begin se
 		if err != nil {
 			return nil, err
 		}
+		if doorGrant(c, q.Door) != c.config.Security.Profile { // which is before it, and takes what it would
+			asks.door = layers[0].Name
+		}
 		r := &requestReader{app: a, in: c}
 		own := r.layers(q)
 		layers = append(layers, own...)
@@ -255,7 +258,7 @@ func (h *host) launch(ctx context.Context, a *app, c *composition, spec *launche
 	case report.Outcome == launcher.AuditFailed && !begun:
 		return nil, errors.New(report.Message)
 	case report.Outcome == launcher.Refused && report.ExitCode == launcher.StatusPolicy && len(report.Violations) > 0:
-		return nil, &service.ViolationError{RunID: report.RunID, TraceID: report.TraceID, Violations: report.Violations}
+		return nil, &service.ViolationError{RunID: report.RunID, TraceID: report.TraceID, Violations: report.Violations, ByDoor: c.byDoor(report.Violations)}
 	}
 	return report, nil
 }

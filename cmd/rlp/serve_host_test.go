@@ -623,3 +623,28 @@ func TestAsk(t *testing.T) {
 		t.Errorf("%+v", err)
 	}
 }
+
+// Whose grant it was is told by the layer and not by its name: a request that names
+// the profile itself, and an operator who binds it to every launch, are no door.
+func TestWhoTookItIsTheDoorOrNot(t *testing.T) {
+	for name, c := range map[string]struct {
+		config   string
+		profiles []string
+		byDoor   bool
+	}{
+		"the default grant":                {"", nil, true},
+		"the default grant, named as well": {"", []string{"runner_default"}, true},
+		"another grant":                    {"[security]\nrun_grant = \"local_minimal\"\n", nil, true},
+		"named by the request":             {"[security]\nrun_grant = \"operator_full\"\n", []string{"runner_default"}, false},
+		"bound by the operator":            {"[security]\nrun_grant = \"operator_full\"\nprofile = \"runner_default\"\n", nil, false},
+		"bound, and the grant too":         {"[security]\nrun_grant = \"runner_default\"\nprofile = \"runner_default\"\n", nil, false},
+	} {
+		h := testingHost(t, c.config)
+		h.install(t, "reaches", "net = [\"a.example\"]\n", importing(t, "net_http"))
+		_, err := h.Launch(t.Context(), h.who, &service.Request{Door: service.HTTP, Agent: "reaches", Profiles: c.profiles}, begin(t))
+		var v *service.ViolationError
+		if !errors.As(err, &v) || len(v.Violations) == 0 || v.ByDoor != c.byDoor {
+			t.Errorf("%s: %+v, %v", name, v, err)
+		}
+	}
+}

@@ -16,6 +16,7 @@ import (
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/internal/ident"
 	"runloop.dev/rlp/internal/service"
+	"runloop.dev/rlp/launcher"
 )
 
 // The grants that requests start from while security.run_grant names none.
@@ -46,6 +47,14 @@ func (a *app) doorLayers(c *composition, who *service.Caller, d service.Door) ([
 		c.narrowedBy(a.profileAgain(c, p))
 	}
 	return append([]*caps.Layer{p.Layer}, who.Layers...), nil
+}
+
+// byDoor reports whether the grant that requests start from took any of it. A
+// layer of the request that is called the same is behind it, and took nothing that
+// it left.
+func (c *composition) byDoor(list []launcher.Violation) bool {
+	door := c.commission.door
+	return door != "" && slices.ContainsFunc(list, func(v launcher.Violation) bool { return v.Layer == door })
 }
 
 // A reading is what a request says, as far as it is understood; the rest is in

@@ -113,8 +113,8 @@ func violations(v *service.ViolationError) *failure {
 	if len(v.Violations) > 0 {
 		f.Text += ", and so does: rlp caps explain BUNDLE " + quoted(v.Violations[0].Capability) + " --run " + v.RunID
 	}
-	if slices.ContainsFunc(v.Violations, func(v launcher.Violation) bool { return v.Layer == "profile:runner_default" }) {
-		f.Text += "; what requests start from is the operator's to say: [security] run_grant in config.toml, of which GET /capabilities shows the profile"
+	if v.ByDoor {
+		f.Text += "; what requests start from is the operator's to say: [security] run_grant in config.toml, and GET /capabilities shows which profile it names"
 	}
 	return f
 }

@@ -343,3 +343,13 @@ func TestARefusalQuotesWhatABundleWrote(t *testing.T) {
 		t.Errorf("%s has no %s", f.Text, want)
 	}
 }
+
+// What to edit is advised by whose layer took it, whatever that is called.
+func TestARefusalAdvisesByTheDoorsLayer(t *testing.T) {
+	for _, byDoor := range []bool{true, false} {
+		f := violations(&service.ViolationError{RunID: "r", Violations: []launcher.Violation{{Layer: "profile:runner_default"}}, ByDoor: byDoor})
+		if strings.Contains(f.Text, "run_grant") != byDoor {
+			t.Errorf("by the door %v: %s", byDoor, f.Text)
+		}
+	}
+}

@@ -56,6 +56,8 @@ func (e FieldErrors) Error() string {
 type ViolationError struct {
 	RunID, TraceID string
 	Violations     []launcher.Violation
+	// ByDoor says that the grant which requests start from took some of it.
+	ByDoor bool
 }
 
 func (e *ViolationError) Error() string {
