@@ -13,7 +13,12 @@ func (a *app) launchCommand() *cobra.Command {
 		Example: `  rlp launch agents/notes_digest --param notes=testdata/notes --param out=/tmp/out
   rlp launch agent.tar.gz --deny kb:write:* --limit wall_time_ms=5000 -- --verbose
   rlp launch --remote notes_digest --input '{"day":1}'`,
-		Args: func(c *cobra.Command, args []string) error { return oneBundle(args, c.ArgsLenAtDash()) },
+		Args: func(c *cobra.Command, args []string) error {
+			if err := r.joined(args); err != nil {
+				return err
+			}
+			return oneBundle(args, c.ArgsLenAtDash())
+		},
 		RunE: func(c *cobra.Command, args []string) error {
 			if c.Flags().Changed("remote") {
 				return a.launchRemote(c.Context(), args[0], args[1:], f, r)

@@ -39,6 +39,15 @@ func (f *remoteFlags) register(fs *pflag.FlagSet, about string) {
 	fs.StringVar(&f.key, "key", "", "with --remote: its key, PEM (`FILE`)")
 }
 
+// joined refuses an address that stands behind --remote as an argument of its own:
+// the flag would ask the socket, and the address would be a bundle.
+func (f *remoteFlags) joined(args []string) error {
+	if f.remote == atSocket && len(args) > 0 && strings.Contains(args[0], "://") {
+		return usagef("the address belongs to the flag: write --remote=%s", printable(args[0]))
+	}
+	return nil
+}
+
 // service is a client of the service that the flags name.
 func (a *app) service(f remoteFlags) (*client.Client, error) {
 	o := client.Options{}

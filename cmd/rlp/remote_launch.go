@@ -63,9 +63,22 @@ func (a *app) launchRemote(ctx context.Context, path string, args []string, f la
 	}
 	err = a.tell(report, &launcher.Spec{})
 	for _, v := range report.Violations {
-		fmt.Fprintf(a.stderr, "rlp: %s: %s (%s)\n", printable(v.Capability), printable(v.Message), printable(v.Layer))
+		fmt.Fprintf(a.stderr, "rlp: %s\n", printable(violationLine(v)))
 	}
 	return err
+}
+
+// violationLine is what a violation says, with its capability and its layer, each
+// once.
+func violationLine(v launcher.Violation) string {
+	line := v.Message
+	if !strings.Contains(line, v.Capability) {
+		line = v.Capability + ": " + line
+	}
+	if !strings.Contains(line, " by "+v.Layer) {
+		line += " (" + v.Layer + ")"
+	}
+	return line
 }
 
 // refusal is the report of a run that policy refused.

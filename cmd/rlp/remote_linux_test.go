@@ -31,6 +31,11 @@ func TestLaunchRemote(t *testing.T) {
 			t.Errorf("%s: %+v", flag, r)
 		}
 	}
+	for _, cmd := range [][]string{{"launch", "--remote", "https://agents.example:8770", h.agent}, {"top", "--remote", "https://agents.example:8770"}} {
+		if r := start(t, h.env, "rlp", cmd...); r.code != launcher.StatusUsage || !strings.Contains(r.stderr, "write --remote=https://agents.example:8770") {
+			t.Errorf("%v: %+v", cmd, r)
+		}
+	}
 	here := start(t, h.env, "rlp", "launch", "--no-daemon", h.agent)
 	there := start(t, h.env, "rlp", "launch", "--remote", h.agent)
 	if here != there {
@@ -53,5 +58,22 @@ func TestLaunchRemote(t *testing.T) {
 	}
 	if r := start(t, h.env, "rlp", "launch", "--remote", "--limit", "nonsense=5", h.agent); r.code != launcher.StatusInput || !strings.Contains(r.stderr, "nonsense") {
 		t.Errorf("a limit that is none: %+v", r)
+	}
+}
+
+// A violation names its capability and its layer once, whether its message does
+// or not.
+func TestViolationLine(t *testing.T) {
+	for _, c := range []struct {
+		v    launcher.Violation
+		want string
+	}{
+		{launcher.Violation{Message: "fs:read:/srv was taken away by caller (--deny fs:*:*)", Capability: "fs:read:/srv", Layer: "caller"}, "fs:read:/srv was taken away by caller (--deny fs:*:*)"},
+		{launcher.Violation{Message: "no lane here confines programs", Capability: "process:exec:/bin/ls", Layer: "base"}, "process:exec:/bin/ls: no lane here confines programs (base)"},
+		{launcher.Violation{Message: "nothing is left", Layer: "base"}, "nothing is left (base)"},
+	} {
+		if got := violationLine(c.v); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
 	}
 }

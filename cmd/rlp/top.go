@@ -20,8 +20,13 @@ func (a *app) topCommand() *cobra.Command {
 as they are decided; c cancels one, / filters, ? helps. Where stdout is no
 terminal it prints the list once.`,
 		Example: "  rlp top\n  rlp top --json\n  rlp top --remote=https://agents.example:8770 --token-file token",
-		Args:    cobra.NoArgs,
-		RunE:    func(c *cobra.Command, _ []string) error { return a.top(c.Context(), r) },
+		Args: func(c *cobra.Command, args []string) error {
+			if err := r.joined(args); err != nil {
+				return err
+			}
+			return cobra.NoArgs(c, args)
+		},
+		RunE: func(c *cobra.Command, _ []string) error { return a.top(c.Context(), r) },
 	}
 	r.register(c.Flags(), "the service to ask")
 	return c
