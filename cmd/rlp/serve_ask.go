@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"strings"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"runloop.dev/rlp/internal/home"
 	"runloop.dev/rlp/internal/service"
 	"runloop.dev/rlp/kb"
+	"runloop.dev/rlp/kb/journal"
 	"runloop.dev/rlp/launcher"
 )
 
@@ -157,8 +157,8 @@ func (h *host) backlog() (journals int64, ok bool) {
 	if err != nil {
 		return 0, false
 	}
-	entries, err := os.ReadDir(at.Journal())
-	return int64(len(entries)), err == nil || errors.Is(err, fs.ErrNotExist)
+	runs, err := journal.Names(at.Journal())
+	return int64(len(runs)), err == nil
 }
 
 // ready says why no run could be recorded now.
@@ -210,18 +210,11 @@ func (h *host) takeInForeign(ctx context.Context) {
 	}
 }
 
-// noJournals reports whether there is nothing to take in.
+// noJournals reports whether there is nothing to take in. The folder is never
+// empty: a key stays there, and what a process writes of many journals at once.
 func noJournals(at home.Home) (bool, error) {
-	dir, err := os.Open(at.Journal())
-	if errors.Is(err, fs.ErrNotExist) {
-		return true, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	defer dir.Close()
-	_, err = dir.Readdirnames(1)
-	return errors.Is(err, io.EOF), nil
+	runs, err := journal.Names(at.Journal())
+	return len(runs) == 0, err
 }
 
 type openTenant struct {
