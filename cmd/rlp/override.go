@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -108,11 +109,23 @@ func (a *app) override(args []string, f overrideFlags) error {
 	}
 	d := overrideDocument{Agent: now.bundle.Manifest.Agent.String()}
 	d.Path = now.home.Override(d.Agent)
+	if f.save {
+		free, err := holdOverrides(filepath.Dir(d.Path))
+		if err != nil {
+			return inputErr(fmt.Errorf("saving the override: %w", err))
+		}
+		defer free()
+	}
 	data, err := readNarrowing(d.Path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return inputErr(err)
 	}
 	d.Text, d.Digest = string(data), digestOf(data)
+	if f.save { // what is composed is what was read, whoever saved in between
+		if now, err = a.composeUnder(args[0], d.Path, data); err != nil {
+			return err
+		}
+	}
 	if len(args) == 1 {
 		return a.printOverride(d)
 	}
@@ -177,9 +190,7 @@ func (a *app) draft(path string) ([]byte, error) {
 
 // tryOverride says what text in the place of the override at path would change.
 func (a *app) tryOverride(now *composition, path string, text []byte) (*overrideDraft, error) {
-	with := *a
-	with.drafts = map[string][]byte{path: text}
-	then, err := with.compose(now.path, policyFlags{})
+	then, err := a.composeUnder(now.path, path, text)
 	if err != nil {
 		return nil, err
 	}
@@ -217,6 +228,16 @@ func (a *app) tryOverride(now *composition, path string, text []byte) (*override
 	}
 	d.Narrower, err = a.narrower(now, then, old, made)
 	return d, err
+}
+
+// composeUnder composes a bundle as if text were the override at path; nil: what
+// is there.
+func (a *app) composeUnder(bundle, path string, text []byte) (*composition, error) {
+	with := *a
+	if text != nil {
+		with.drafts = map[string][]byte{path: text}
+	}
+	return with.compose(bundle, policyFlags{})
 }
 
 // narrower reports whether made leaves nothing that old does not, whatever it is
@@ -267,50 +288,42 @@ func without(list, others []string) []string {
 	return orEmpty(slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(others, s) }))
 }
 
+// holdOverrides makes whoever else saves an override wait until free is called:
+// what one is compared with is what it takes the place of.
+func holdOverrides(dir string) (free func(), err error) {
+	if err := home.Make(dir); err != nil {
+		return nil, err
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		if err = syscall.Flock(int(d.Fd()), syscall.LOCK_EX); !errors.Is(err, syscall.EINTR) {
+			break
+		}
+	}
+	if err != nil {
+		_ = d.Close()
+		return nil, fmt.Errorf("holding %s: %w", dir, err)
+	}
+	return func() { _ = d.Close() }, nil
+}
+
 // saveOverride puts text in the place of what is at path, whole and private to
 // the operator, after it kept what was there under a name that nothing reads.
 func saveOverride(path string, was, text []byte) (previous string, err error) {
 	if bytes.Equal(was, text) && was != nil {
 		return "", nil
 	}
-	dir := filepath.Dir(path)
-	if err := home.Make(dir); err != nil {
-		return "", err
-	}
 	if was != nil {
 		name := "." + strings.TrimSuffix(filepath.Base(path), ".toml") + "." + digestOf(was)[:12] + ".previous"
-		previous = filepath.Join(dir, name)
-		if err := replaceFile(previous, was); err != nil {
+		previous = filepath.Join(filepath.Dir(path), name)
+		if err := home.WritePrivate(previous, was); err != nil {
 			return "", err
 		}
 	}
-	return previous, replaceFile(path, text)
-}
-
-// replaceFile puts a private file in the place of what is at path.
-func replaceFile(path string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-// syncDir makes the names in a folder survive the loss of power.
-func syncDir(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return previous, home.WritePrivate(path, text)
 }
 
 func (a *app) printOverride(d overrideDocument) error {
