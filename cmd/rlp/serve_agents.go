@@ -27,7 +27,13 @@ type knownAgent struct {
 }
 
 // Agents implements [service.Host].
-func (h *host) Agents(_ context.Context, who *service.Caller) ([]service.Agent, error) {
+func (h *host) Agents(ctx context.Context, who *service.Caller) ([]service.Agent, error) {
+	return h.SomeAgents(ctx, who, service.AgentQuery{})
+}
+
+// SomeAgents implements [console.Host]: of those that are not asked for nothing
+// is opened.
+func (h *host) SomeAgents(ctx context.Context, who *service.Caller, q service.AgentQuery) ([]service.Agent, error) {
 	if err := h.held.there(); err != nil {
 		return nil, h.unavailable(who, err)
 	}
@@ -40,9 +46,16 @@ func (h *host) Agents(_ context.Context, who *service.Caller) ([]service.Agent, 
 	if err != nil {
 		return nil, h.unavailable(who, err)
 	}
+	names = slices.DeleteFunc(names, func(name string) bool { return q.Name != "" && name != q.Name || name <= q.After })
 	slices.Sort(names)
+	if q.Limit > 0 {
+		names = names[:min(len(names), q.Limit)]
+	}
 	list := make([]service.Agent, 0, len(names))
 	for _, name := range names {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		list = append(list, h.agent(a, at, who, name))
 	}
 	return list, nil
@@ -52,7 +65,7 @@ func (h *host) Agents(_ context.Context, who *service.Caller) ([]service.Agent, 
 func (h *host) agent(a *app, at home.Home, who *service.Caller, name string) service.Agent {
 	path := filepath.Join(at.Agents(), name)
 	k := h.know(path)
-	d := service.Agent{Name: name, Families: []string{}}
+	d := service.Agent{Name: name, Path: path, Families: []string{}}
 	if k.bundle == nil {
 		d.Problem = h.problem(who, name, k.problem)
 		return d

@@ -45,9 +45,9 @@ func (h *host) Ask(ctx context.Context, who *service.Caller, stdin []byte, args 
 	case status != launcher.StatusOK && h.homeless(who, said.buf.String()) != said.buf.String(): // a file of the operator's
 		return nil, h.unavailable(who, errors.New(strings.TrimSpace(said.buf.String())))
 	case status != launcher.StatusOK:
-		return out.buf.Bytes(), &service.AskError{Status: status, Stderr: said.buf.String()}
+		return []byte(h.homeless(who, out.buf.String())), &service.AskError{Status: status, Stderr: said.buf.String()}
 	}
-	return out.buf.Bytes(), nil
+	return []byte(h.homeless(who, out.buf.String())), nil
 }
 
 // A boundedBuffer keeps so much of what is written, and fails what is more.

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -124,11 +125,17 @@ func (h *host) homeless(who *service.Caller, text string) string {
 	return text
 }
 
-// places are the paths of the home: as it was named, and without links.
+// places are the paths of the home: as it was named, and without links; and how
+// these are written in JSON.
 func (h *host) places() []string {
 	list := []string{h.home}
 	if real, err := filepath.EvalSymlinks(h.home); err == nil && real != h.home {
 		list = append(list, real)
+	}
+	for _, dir := range slices.Clone(list) {
+		if text, err := json.Marshal(dir); err == nil && string(text) != `"`+dir+`"` {
+			list = append(list, strings.Trim(string(text), `"`))
+		}
 	}
 	return list
 }

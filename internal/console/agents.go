@@ -2,18 +2,37 @@ package console
 
 import (
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
 	"runloop.dev/rlp/internal/service"
 )
 
+// agentRows is how many agents one page lists.
+const agentRows = 50
+
+// An agentList is a page of them, by name.
+type agentList struct {
+	Agents []service.Agent
+	After  string // the last of the page before
+	Next   string
+}
+
 func (c *console) agentsPage(r *http.Request, caller *service.Caller) (*view, error) {
-	list, err := c.Host.Agents(r.Context(), caller)
-	if err != nil {
+	l := agentList{After: r.URL.Query().Get("after")}
+	if l.After != "" && !whole(l.After, nameLetter) {
+		return nil, &badRequest{"after is the name of an agent, such as notes_digest"}
+	}
+	var err error
+	if l.Agents, err = c.Host.SomeAgents(r.Context(), caller, service.AgentQuery{After: l.After, Limit: agentRows + 1}); err != nil {
 		return nil, err
 	}
-	return &view{Page: "agents", Title: "Agents", Nav: "agents", Data: list}, nil
+	if len(l.Agents) > agentRows {
+		l.Agents = l.Agents[:agentRows]
+		l.Next = "/ui/agents?after=" + url.QueryEscape(l.Agents[agentRows-1].Name)
+	}
+	return &view{Page: "agents", Title: "Agents", Nav: "agents", Data: l}, nil
 }
 
 // inspected is what rlp agent inspect prints.
@@ -44,8 +63,11 @@ type shownAgent struct {
 	Problem   string
 	Signature string
 	Groups    []importGroup
-	Most      int
+	More      int // findings that are not listed
 }
+
+// mostFindings bounds how many findings of a bundle a page tells.
+const mostFindings = 20
 
 // An importGroup is what of a family an agent could ever call.
 type importGroup struct {
@@ -58,29 +80,23 @@ func (c *console) agentPage(r *http.Request, caller *service.Caller) (*view, err
 	if err != nil {
 		return nil, err
 	}
-	a := shownAgent{Problem: b.Error}
+	a := shownAgent{Problem: b.Problem, Signature: b.Signature}
 	if err := c.ask(r.Context(), caller, nil, &a.inspected, "agent", "inspect", b.Path); err != nil {
 		why, err := told(err)
 		if err != nil {
 			return nil, err
 		}
-		a.Agent, a.Version, a.Problem = b.Agent, b.Version, why
+		a.Agent, a.Version, a.Problem = b.Name, b.Version, why
 	}
 	if a.Refused != "" {
 		a.Problem = a.Refused
 	}
-	agents, err := c.Host.Agents(r.Context(), caller)
-	if err != nil {
-		return nil, err
+	if a.Signature == "" {
+		a.Signature = "unsigned"
 	}
-	a.Signature = "unsigned"
-	for _, other := range agents {
-		if other.Name == b.Agent && other.Signature != "" {
-			a.Signature = other.Signature
-		}
-	}
+	a.Findings, a.More = clip(a.Findings, mostFindings)
 	a.Groups = groups(&a.inspected)
-	return &view{Page: "agent", Title: b.Agent, Nav: "agents", Data: a}, nil
+	return &view{Page: "agent", Title: b.Name, Nav: "agents", Data: a}, nil
 }
 
 // mostCalls bounds how many imports of a module a page names.

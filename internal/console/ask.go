@@ -37,27 +37,17 @@ func told(err error) (string, error) {
 	return "", err
 }
 
-// installed is an agent as rlp agent list has it.
-type installed struct {
-	Agent   string `json:"agent"`
-	Version string `json:"version"`
-	Path    string `json:"path"`
-	Error   string `json:"error"`
-}
-
 // bundle finds an installed agent by its name.
-func (c *console) bundle(ctx context.Context, caller *service.Caller, name string) (installed, error) {
+func (c *console) bundle(ctx context.Context, caller *service.Caller, name string) (service.Agent, error) {
 	if !whole(name, nameLetter) {
-		return installed{}, service.ErrNotFound
+		return service.Agent{}, service.ErrNotFound
 	}
-	var list []installed
-	if err := c.ask(ctx, caller, nil, &list, "agent", "list"); err != nil {
-		return installed{}, err
+	list, err := c.Host.SomeAgents(ctx, caller, service.AgentQuery{Name: name})
+	if err == nil && len(list) == 0 {
+		err = service.ErrNotFound
 	}
-	for _, a := range list {
-		if a.Agent == name {
-			return a, nil
-		}
+	if err != nil {
+		return service.Agent{}, err
 	}
-	return installed{}, service.ErrNotFound
+	return list[0], nil
 }

@@ -28,6 +28,7 @@ type auditSearch struct {
 	Rows                             []auditRow
 	Older                            string
 	Newest                           string
+	Reached                          bool // so many records are paged, and no more
 }
 
 // An auditRow is one record.
@@ -72,7 +73,9 @@ func (c *console) auditPage(r *http.Request, caller *service.Caller) (*view, err
 	} else {
 		s.Newest = "/ui/audit"
 	}
-	if n := len(s.Rows); n == auditRows && skip+n < auditReach {
+	n := len(s.Rows)
+	s.Reached = n == auditRows && skip+n >= auditReach
+	if n == auditRows && !s.Reached {
 		q.Set("before", strconv.FormatUint(s.Rows[n-1].Seq, 10))
 		s.Older = "/ui/audit?" + q.Encode()
 	}

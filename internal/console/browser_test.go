@@ -214,7 +214,7 @@ func TestFromADenialToAnOverride(t *testing.T) {
 		t.Errorf("tried was %q", got)
 	}
 	b.do(chromedp.Click(chromedp.CSS("button[value=save]")))
-	b.until("location.search === '?saved=1' && document.querySelector('.message.good') !== null")
+	b.until("location.search === '?saved=" + digestSaved + "' && document.querySelector('.message.good') !== null")
 	b.quiet()
 }
 

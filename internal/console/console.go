@@ -34,10 +34,18 @@ type Runs interface {
 	Cancel(ctx context.Context, c *service.Caller, id string) error
 }
 
+// Host is what the pages ask.
+type Host interface {
+	service.Host
+	// SomeAgents are those of Agents that q asks for; what it costs does not grow
+	// with how many there are beside them.
+	SomeAgents(ctx context.Context, c *service.Caller, q service.AgentQuery) ([]service.Agent, error)
+}
+
 // Options are what the pages are made from. All but Log are needed.
 type Options struct {
 	Runs Runs
-	Host service.Host
+	Host Host
 	Now  func() time.Time
 	Log  *slog.Logger // what went wrong that a page only names; nil: nobody reads it
 }

@@ -191,6 +191,7 @@ type fakeHost struct {
 	asked   []string
 	stdin   []string
 	launch  func(context.Context, *service.Request, service.Begin) (*launcher.Report, error)
+	agents  []service.Agent // nil: a few
 }
 
 func newFakeHost(t testing.TB) *fakeHost {
@@ -205,7 +206,6 @@ func newFakeHost(t testing.TB) *fakeHost {
 		}
 		h.answers[words] = string(data)
 	}
-	h.answers["agent list"] = `[{"agent":"notes_digest","version":"0.1.0","path":"/home/mara/.runloop/agents/notes_digest"}]`
 	return h
 }
 
@@ -220,6 +220,9 @@ func (h *fakeHost) Ask(_ context.Context, _ *service.Caller, stdin []byte, args 
 	if words == "caps override" && slices.Contains(args, "-") {
 		words += " -"
 	}
+	if slices.Contains(args, "--save") { // it is what is there from now on
+		h.answers["caps override"] = strings.Replace(h.answers["caps override"], digestBefore, digestSaved, 1)
+	}
 	out, ok := h.answers[words]
 	if !ok {
 		h.t.Errorf("nobody taught the host %q", args)
@@ -227,14 +230,37 @@ func (h *fakeHost) Ask(_ context.Context, _ *service.Caller, stdin []byte, args 
 	return []byte(out), h.errs[words]
 }
 
+// The digests of the override that is there, and of what takes its place, in
+// testdata.
+const (
+	digestBefore = "4d81c237520fcc77132cc3246cbe96a8d8f4d62f770193819a4090953c71b0fd"
+	digestSaved  = "6caff75be05f2b4c2038511351f1450f9ebbe63d1075ed3b91eb1e3526a51561"
+)
+
 func (h *fakeHost) Log(context.Context, string) (service.Log, error) { return h.log, nil }
 
-func (h *fakeHost) Agents(context.Context, *service.Caller) ([]service.Agent, error) {
+func (h *fakeHost) Agents(ctx context.Context, c *service.Caller) ([]service.Agent, error) {
+	return h.SomeAgents(ctx, c, service.AgentQuery{})
+}
+
+func (h *fakeHost) SomeAgents(_ context.Context, _ *service.Caller, q service.AgentQuery) ([]service.Agent, error) {
+	list := slices.Clone(h.agents)
+	if h.agents == nil {
+		list = fewAgents()
+	}
+	list = slices.DeleteFunc(list, func(a service.Agent) bool { return q.Name != "" && a.Name != q.Name || a.Name <= q.After })
+	if q.Limit > 0 {
+		list = list[:min(len(list), q.Limit)]
+	}
+	return list, nil
+}
+
+func fewAgents() []service.Agent {
 	return []service.Agent{
 		{Name: "mail_writer", Version: "0.2.0", Description: "Writes a mail about what it is told, and sends it by the mailer", Families: []string{"model", "agents"}, Signature: "unsigned"},
-		{Name: "notes_digest", Version: "0.1.0", Description: "Reads a folder of Markdown notes and writes a digest of their contacts, open to-dos and dates", Families: []string{"fs", "kb_write"}, Signature: "valid, by mara@lighthouse.example"},
+		{Name: "notes_digest", Version: "0.1.0", Path: "/home/mara/.runloop/agents/notes_digest", Description: "Reads a folder of Markdown notes and writes a digest of their contacts, open to-dos and dates", Families: []string{"fs", "kb_write"}, Signature: "valid, by mara@lighthouse.example"},
 		{Name: "scraper", Version: "1.4.2", Description: "Follows links", Families: []string{"net"}, Signature: "invalid: the bundle is another than the one that was signed", Problem: "its signature is not valid"},
-	}, nil
+	}
 }
 
 func (h *fakeHost) Check(context.Context, *service.Caller, *service.Request) error { return nil }

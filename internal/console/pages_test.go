@@ -117,7 +117,7 @@ func TestWhyAsksForARecord(t *testing.T) {
 	host.errs["caps explain"] = &service.AskError{Status: 65, Stderr: "rlp: it cannot be said\n"}
 	_, body = ask(t, h, "/ui/runs/"+runID(0)+"/why/"+seq, nil)
 	want(t, body, "it cannot be said", "!Open the policy")
-	host.answers["agent list"] = "[]"
+	host.agents = []service.Agent{}
 	_, body = ask(t, h, "/ui/runs/"+runID(0)+"/why/"+seq, nil)
 	want(t, body, "is not installed here")
 }
@@ -138,7 +138,7 @@ func TestPolicyIsTriedBeforeItIsSaved(t *testing.T) {
 		t.Errorf("tried was %q", got)
 	}
 	resp, _ := ask(t, h, path, url.Values{"text": {"x"}, "do": {"save"}, "was": {"none"}})
-	if resp.StatusCode != http.StatusSeeOther || resp.Header.Get("Location") != path+"?saved=1" {
+	if resp.StatusCode != http.StatusSeeOther || resp.Header.Get("Location") != path+"?saved="+digestSaved {
 		t.Errorf("saved: %d %s", resp.StatusCode, resp.Header.Get("Location"))
 	}
 	if got := host.asked[len(host.asked)-1]; got != "caps override /home/mara/.runloop/agents/notes_digest - --save --was=none" {

@@ -16,6 +16,7 @@ type shownPolicy struct {
 	Override       override
 	Text           string // in the editor
 	Edited         bool   // Text is not what is saved
+	Long           bool   // Text is more than a page has room for
 	Problem        string // why Text cannot be an override
 	Change         *change
 	Forecast       *forecast
@@ -46,6 +47,7 @@ type override struct {
 }
 
 type change struct {
+	Digest   string   `json:"digest"`
 	Narrower bool     `json:"narrower"`
 	Taken    []string `json:"taken"`
 	Given    []string `json:"given_back"`
@@ -88,7 +90,7 @@ func (c *console) policyPage(r *http.Request, caller *service.Caller) (*view, er
 		return nil, err
 	}
 	q := r.URL.Query()
-	p.Saved = q.Has("saved")
+	p.Saved = p.Override.Text != "" && q.Get("saved") == p.Override.Digest // and not another since, nor by a link that says so
 	if run := q.Get("run"); whole(run, lowerHex) && len(run) == 36 {
 		seq, err := cursor(q.Get("record"))
 		if err == nil && seq > 0 {
@@ -113,17 +115,23 @@ func (c *console) policyPage(r *http.Request, caller *service.Caller) (*view, er
 	return policyView(p), nil
 }
 
+// editorRoom is how much HTML the text of an override may be on a page.
+const editorRoom = 44 << 10
+
 func policyView(p *shownPolicy) *view {
+	if p.Long = weight(p.Text) > editorRoom; p.Long {
+		p.Text = ""
+	}
 	return &view{Page: "policy", Title: "Policy of " + p.Agent, Nav: "agents", Data: p}
 }
 
 // policy reads what the page shows before anything is edited.
-func (c *console) policy(r *http.Request, caller *service.Caller) (*shownPolicy, installed, error) {
+func (c *console) policy(r *http.Request, caller *service.Caller) (*shownPolicy, service.Agent, error) {
 	b, err := c.bundle(r.Context(), caller, r.PathValue("name"))
 	if err != nil {
 		return nil, b, err
 	}
-	p := &shownPolicy{Agent: b.Agent, Version: b.Version, Suggested: policyLink(b.Agent) + "?from=used#editor", MaySave: maySave(caller)}
+	p := &shownPolicy{Agent: b.Name, Version: b.Version, Suggested: policyLink(b.Name) + "?from=used#editor", MaySave: maySave(caller)}
 	if err := c.ask(r.Context(), caller, nil, &p.Held, "caps", "show", b.Path); err != nil {
 		return nil, b, err
 	}
@@ -135,7 +143,7 @@ func (c *console) policy(r *http.Request, caller *service.Caller) (*shownPolicy,
 	if err != nil {
 		return nil, b, err
 	}
-	p.Usage, err = used(r.Context(), log, b.Agent, p.Held.Effective)
+	p.Usage, err = used(r.Context(), log, b.Name, p.Held.Effective)
 	return p, b, err
 }
 
@@ -176,6 +184,9 @@ func (c *console) editPolicy(r *http.Request, caller *service.Caller) (*view, er
 			args = append(args, "--narrow")
 		}
 	}
+	if weight(text) > editorRoom {
+		return nil, &badRequest{"the text is longer than a page has room for; save it as a file, and give that to rlp caps override " + b.Name + " FILE"}
+	}
 	p.Text, p.Edited = text, true
 	var o override
 	if err := c.ask(r.Context(), caller, []byte(text), &o, args...); err != nil {
@@ -187,12 +198,12 @@ func (c *console) editPolicy(r *http.Request, caller *service.Caller) (*view, er
 		return v, nil
 	}
 	if save {
-		c.Log.Info("override saved", "agent", b.Agent, "tenant", caller.Tenant, "caller", caller.Name)
-		return &view{Goto: policyLink(b.Agent) + "?saved=1"}, nil
+		c.Log.Info("override saved", "agent", b.Name, "tenant", caller.Tenant, "caller", caller.Name)
+		return &view{Goto: policyLink(b.Name) + "?saved=" + o.Change.Digest}, nil
 	}
 	p.Change = o.Change
 	var f forecast
-	if err := c.ask(r.Context(), caller, []byte(text), &f, "caps", "whatif", "--override", "-", "--agent", b.Agent); err != nil {
+	if err := c.ask(r.Context(), caller, []byte(text), &f, "caps", "whatif", "--override", "-", "--agent", b.Name); err != nil {
 		if p.Problem, err = told(err); err != nil {
 			return nil, err
 		}

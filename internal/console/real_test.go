@@ -164,7 +164,7 @@ func TestTheRealService(t *testing.T) {
 		t.Fatal("a preview saved it")
 	}
 	b.do(chromedp.Click(chromedp.CSS("button[value=save]")))
-	b.until("location.search === '?saved=1' && document.querySelector('.message.good') !== null")
+	b.until("location.search.startsWith('?saved=') && document.querySelector('.message.good') !== null")
 	info, err := os.Stat(file)
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Fatalf("%v, %v", info, err)

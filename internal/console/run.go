@@ -125,7 +125,7 @@ func (d *shownRun) read(ctx context.Context, log service.Log, after uint64) (boo
 // mostGrants bounds how many grants a page lists.
 const mostGrants = 40
 
-func clip(list []string, most int) ([]string, int) {
+func clip[T any](list []T, most int) ([]T, int) {
 	if len(list) <= most {
 		return list, 0
 	}

@@ -28,6 +28,8 @@ type runList struct {
 	States         []choice
 	Live           bool // it is the newest page, which follows what happens
 	Reached        bool // the filter passed over as much as one page may
+	Looked         int  // at so many stored runs
+	oldest         string
 }
 
 type choice struct {
@@ -78,8 +80,13 @@ func (c *console) runsPage(r *http.Request, caller *service.Caller) (*view, erro
 	}
 	q.Del("before")
 	l.Live, l.Newest = before == "", "/?"+q.Encode()
-	if n := len(l.Rows); n > 0 && (n == runRows || l.Reached) {
+	switch n := len(l.Rows); {
+	case n == runRows:
 		q.Set("before", l.Rows[n-1].ID)
+	case l.Reached: // what was passed over is not looked at again
+		q.Set("before", l.oldest)
+	}
+	if q.Has("before") {
 		l.Older = "/?" + q.Encode()
 	}
 	return &view{Page: "runs", Title: "Runs", Nav: "runs", Data: l}, nil
@@ -104,7 +111,6 @@ func (c *console) list(ctx context.Context, caller *service.Caller, l *runList, 
 	if err != nil {
 		return err
 	}
-	seen, oldest := 0, ""
 	for s, err := range log.Runs(ctx, kb.RunQuery{Before: before, Agent: l.Agent, Limit: l.reach()}) {
 		if err != nil {
 			return err
@@ -116,7 +122,7 @@ func (c *console) list(ctx context.Context, caller *service.Caller, l *runList, 
 			row.Caller = live.Caller
 		}
 		delete(known, s.RunID)
-		seen, oldest = seen+1, s.RunID
+		l.Looked, l.oldest = l.Looked+1, s.RunID
 		if l.wants(&row) {
 			l.Rows = append(l.Rows, row)
 		}
@@ -124,9 +130,9 @@ func (c *console) list(ctx context.Context, caller *service.Caller, l *runList, 
 			break
 		}
 	}
-	l.Reached = seen == l.reach()
+	l.Reached = l.Looked == l.reach()
 	for _, row := range known { // that are not in the log yet
-		if l.wants(&row) && (oldest == "" || row.ID > oldest || len(l.Rows) < runRows) {
+		if l.wants(&row) && (l.oldest == "" || row.ID > l.oldest || len(l.Rows) < runRows) {
 			l.Rows = append(l.Rows, row)
 		}
 	}

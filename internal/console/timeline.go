@@ -46,11 +46,8 @@ func (t *timeline) add(r *audit.Record) {
 	case d != nil:
 		k.Cap, k.Op, k.Tool, k.Target, k.Reason = d.Cap, d.Op, d.Tool, d.Target, d.Reason
 		if k.Word = "allowed"; d.Deny {
-			k.Word, k.By = "denied", d.Layer
+			k.Word, k.By = "denied", voter(d)
 			k.Why = whyLink(t.run, r.Seq)
-			if k.By == "" {
-				k.By = "base"
-			}
 		} else {
 			k.By = holder(t.grants, d.Cap, d.Target)
 		}
@@ -100,6 +97,15 @@ func (t *timeline) done(e *audit.Event) bool {
 		return true
 	}
 	return false
+}
+
+// voter is the layer that a denial is by; "": no layer's vote, but a rate or
+// what is not there.
+func voter(d *audit.DecisionRecord) string {
+	if audit.ByBase(d.Layer, d.Reason) {
+		return "base"
+	}
+	return d.Layer
 }
 
 func failure(e *audit.Event) string {

@@ -59,20 +59,20 @@ func used(ctx context.Context, log service.Log, agent string, now []string) (usa
 		if t == nil {
 			t = &timeline{}
 			runs[id] = t
-		}
-		switch {
-		case r.Event != nil && r.Event.Kind == audit.KindRunStart:
-			t.grants = readGrants(r.Event.Effective)
-			for _, g := range r.Event.Effective {
-				if grants[g] == nil {
-					grants[g] = &usedGrant{Grant: g}
+			first := &r
+			if r.RunSeq > 1 { // it began before the records that are looked at
+				if first, err = one(ctx, log, kb.Filter{Run: id}); err != nil {
+					return u, err
 				}
 			}
+			t.began(first, grants)
+		}
+		switch {
 		case r.Denied():
 			d := r.Decision
 			key := d.Cap + "\x00" + d.Target + "\x00" + d.Layer
 			if denied[key] == nil {
-				denied[key] = &deniedOften{Cap: d.Cap, Target: d.Target, Reason: d.Reason, Layer: cmp.Or(d.Layer, "base")}
+				denied[key] = &deniedOften{Cap: d.Cap, Target: d.Target, Reason: d.Reason, Layer: voter(d)}
 			}
 			often := denied[key]
 			often.Times++
@@ -94,6 +94,19 @@ func used(ctx context.Context, log service.Log, agent string, now []string) (usa
 	u.Runs = len(runs)
 	u.list(grants, denied)
 	return u, nil
+}
+
+// began takes in what a run held from its beginning on.
+func (t *timeline) began(r *audit.Record, grants map[string]*usedGrant) {
+	if r == nil || r.Event == nil || r.Event.Kind != audit.KindRunStart {
+		return
+	}
+	t.grants = readGrants(r.Event.Effective)
+	for _, g := range r.Event.Effective {
+		if grants[g] == nil {
+			grants[g] = &usedGrant{Grant: g}
+		}
+	}
 }
 
 func (u *usage) list(grants map[string]*usedGrant, denied map[string]*deniedOften) {

@@ -45,6 +45,7 @@ type edit struct {
 type shownWhy struct {
 	auditRow
 	RunLink string
+	ByBase  bool // the agent's own policy does not hold it
 	Request string
 	E       *explained // nil: it could not be explained
 	Problem string
@@ -77,7 +78,7 @@ func (c *console) why(r *http.Request, caller *service.Caller, id string, seq ui
 	if rec == nil || rec.Seq != seq || rec.Decision == nil {
 		return nil, service.ErrNotFound
 	}
-	d := &shownWhy{auditRow: rowOf(rec), RunLink: runLink(id), Request: requestOf(rec.Decision)}
+	d := &shownWhy{auditRow: rowOf(rec), RunLink: runLink(id), ByBase: audit.ByBase(rec.Decision.Layer, rec.Decision.Reason), Request: requestOf(rec.Decision)}
 	b, err := c.bundle(r.Context(), caller, rec.Head.Agent)
 	if err != nil {
 		d.Problem = rec.Head.Agent + " is not installed here, and only what is installed can be explained on a page: rlp caps explain BUNDLE --run " + id
@@ -87,7 +88,7 @@ func (c *console) why(r *http.Request, caller *service.Caller, id string, seq ui
 	err = c.ask(r.Context(), caller, nil, &e, "caps", "explain", "--run", id, "--at", strconv.FormatUint(rec.RunSeq, 10), b.Path, d.Request)
 	if err == nil {
 		d.E = &e
-		d.Policy = policyLink(b.Agent) + "?run=" + id + "&record=" + strconv.FormatUint(seq, 10) + "#editor"
+		d.Policy = policyLink(b.Name) + "?run=" + id + "&record=" + strconv.FormatUint(seq, 10) + "#editor"
 		return d, nil
 	}
 	d.Problem, err = told(err)

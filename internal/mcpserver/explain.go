@@ -100,16 +100,12 @@ func (ss *session) asked(ctx context.Context, c *service.Caller, a *explainArgum
 
 // installed is where the bundle of an agent lies.
 func (ss *session) installed(ctx context.Context, c *service.Caller, agent string) (string, error) {
-	p, err := ss.of.opt.Host.Ask(ctx, c, nil, "agent", "list")
+	list, err := ss.of.opt.Host.Agents(ctx, c)
 	if err != nil {
 		return "", err
 	}
-	var list []struct{ Agent, Path string }
-	if err := json.Unmarshal(p, &list); err != nil {
-		return "", err
-	}
 	for _, a := range list {
-		if a.Agent == agent && a.Path != "" {
+		if a.Name == agent && a.Path != "" {
 			return a.Path, nil
 		}
 	}

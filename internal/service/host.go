@@ -70,9 +70,17 @@ type Log interface {
 	Runs(ctx context.Context, q kb.RunQuery) iter.Seq2[kb.RunSummary, error]
 }
 
+// An AgentQuery says which agents of a tenant are meant.
+type AgentQuery struct {
+	Name  string // this one alone; "": all
+	After string // those behind this name
+	Limit int    // so many at most; 0: all
+}
+
 // An Agent is an installed one.
 type Agent struct {
 	Name, Version, Description, Digest string
+	Path                               string // of its bundle, for what is asked of a command; no caller is told
 	Signature                          string // "valid", "unsigned" or "invalid", and why behind it
 	InputSchema                        []byte // JSON Schema of its input; nil: any JSON
 	Families                           []string
