@@ -29,6 +29,8 @@ type engine struct {
 	ingesting chan struct{} // holds one token while somebody takes in journals
 	writing   sync.Mutex    // held by who commits changes to values
 	shut      atomic.Bool   // a restore is under way, or was interrupted
+	flushes   flushes       // that failed
+	room      func() error  // why nothing may be written now
 	growth                  // of the log, for who has the token
 	snapshots snapshots
 	walks     walks
@@ -71,7 +73,8 @@ func newEngine(o Options, l layout) (*engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	db, err := openDatabase(l.kb)
+	f := flushes{make(chan error, 1)}
+	db, err := openDatabase(l.kb, f)
 	if err != nil {
 		return nil, err
 	}
@@ -80,6 +83,7 @@ func newEngine(o Options, l layout) (*engine, error) {
 		db:     db, codec: codec, opt: o, journal: l.journal,
 		changes: make(chan *change, 256), stopped: make(chan struct{}), quit: make(chan struct{}),
 		ingesting: make(chan struct{}, 1),
+		flushes:   f, room: func() error { return roomLeft(l.kb) },
 	}, nil
 }
 
@@ -314,7 +318,7 @@ func (e *engine) transact(batch []*change) ([]*response, error) {
 	answers := make([]*response, len(batch))
 	e.writing.Lock()
 	defer e.writing.Unlock()
-	if err := e.mayServe(); err != nil {
+	if err := errors.Join(e.mayServe(), e.room()); err != nil {
 		return answers, err
 	}
 	defer e.reads.changed()

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -82,6 +83,74 @@ func TestChangeIsAppliedOnce(t *testing.T) {
 		if _, err := ask(swap); err != nil {
 			t.Errorf("swap: %v", err)
 		}
+	}
+}
+
+// A disk that fills up while a store is open takes nothing more, which is told and
+// kills no process, as touching a file that has no room there would: records stay in
+// their journals, values are refused, and the end is not waited for. With room again
+// all of it goes on.
+func TestADiskThatFillsUp(t *testing.T) {
+	o, err := Options{Home: filepath.Join(t.TempDir(), "home")}.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := s.backend.(*owned)
+	var full atomic.Bool
+	noRoom := &notFitError{o.layout().kb, "the disk has 0 MiB left"}
+	own.room = func() error {
+		if full.Load() {
+			return noRoom
+		}
+		return nil
+	}
+	put := func(value string) error {
+		_, err := s.View(Origin{}).Put(t.Context(), "notes", "a", []byte(value))
+		return err
+	}
+	if err := put("1"); err != nil {
+		t.Fatal("control:", err)
+	}
+	j, err := journal.Create(journal.Options{Dir: own.journal, Head: audit.Head{RunID: "run1", Tenant: DefaultTenant, Agent: "a"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	full.Store(true)
+	if err := j.Decide(&audit.Decision{Keep: true, Deny: true}); err != nil {
+		t.Fatal(err)
+	}
+	if err := put("2"); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("a value on a full disk: %v", err)
+	}
+	if got, err := s.Ingest(t.Context()); !errors.As(err, new(*notFitError)) || got.Records != 0 {
+		t.Errorf("records on a full disk: %+v, %v", got, err)
+	}
+	if v, err := s.View(Origin{}).Get(t.Context(), "notes", "a"); err != nil || string(v.Bytes) != "1" {
+		t.Errorf("it cannot be read: %v, %v", v, err)
+	}
+	full.Store(false)
+	if got, err := s.Ingest(t.Context()); err != nil || got.Records == 0 {
+		t.Errorf("with room again: %+v, %v", got, err)
+	}
+	full.Store(true)
+	if err := s.Close(); err == nil || !errors.As(err, new(*notFitError)) {
+		t.Errorf("closed on a full disk: %v", err)
+	}
+	full.Store(false)
+	again, err := Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, err := again.View(Origin{}).Get(t.Context(), "notes", "a"); err != nil || string(v.Bytes) != "1" {
+		t.Errorf("opened again: %v, %v", v, err)
+	}
+	if err := again.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -267,6 +267,9 @@ func (b *intake) finish(r *journal.Reader, found error) error {
 
 // flush commits the batch and the state together.
 func (b *intake) flush(s journalState) error {
+	if err := b.room(); err != nil { // they are safe where they are
+		return fmt.Errorf("%w: %w", errStoreWrite, err)
+	}
 	txn := b.db.NewTransaction(true)
 	defer txn.Discard()
 	t, err := b.write(txn, s)

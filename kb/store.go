@@ -41,9 +41,29 @@ type owned struct {
 	lock   *os.File
 }
 
-// close ends service, then the engine, then the claim.
+// close ends service, then the engine, then the claim. What the engine has in memory
+// is written for that, which is tried without end where the disk is full or the
+// folder gone: it is waited for until it failed a few times. All of it is in the log
+// ahead of it, and the claim lasts as long as the engine does.
 func (o *owned) close() error {
-	return errors.Join(o.server.close(), o.engine.close(), o.lock.Truncate(0), o.lock.Close())
+	served := o.server.close()
+	closed, failed := make(chan error, 1), o.engine.flushes.failed
+	go func() {
+		for err := o.room(); err != nil; err = o.room() {
+			o.engine.flushes.tell(err)
+			time.Sleep(time.Second)
+		}
+		closed <- errors.Join(o.engine.close(), o.lock.Truncate(0), o.lock.Close())
+	}()
+	var why error
+	for range mostFlushes {
+		select {
+		case err := <-closed:
+			return errors.Join(served, err)
+		case why = <-failed:
+		}
+	}
+	return errors.Join(served, fmt.Errorf("closing the store: a table cannot be written; all of it is in the log ahead of it, and is taken from there when the store is opened next: %w", why))
 }
 
 // Open opens a tenant's store: as its owner if nobody is, through its owner

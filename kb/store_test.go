@@ -56,6 +56,30 @@ func TestSuccession(t *testing.T) {
 	}
 }
 
+// A store whose folder is gone, as one whose disk is full, does not hold up the end
+// of its process. It stays claimed until its engine is done, and loses nothing.
+func TestAStoreThatCannotBeWrittenIsClosed(t *testing.T) {
+	home := filepath.Join(t.TempDir(), "home")
+	s := openStore(t, home)
+	if _, err := s.View(kb.Origin{}).Put(t.Context(), "notes", "a", []byte("kept")); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(home, "kb")
+	if err := os.Rename(dir, dir+".away"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err == nil || !strings.Contains(err.Error(), "cannot be written") {
+		t.Errorf("closed without its folder: %v", err)
+	}
+	if err := os.Rename(dir+".away", dir); err != nil {
+		t.Fatal(err)
+	}
+	v, err := openStore(t, home).View(kb.Origin{}).Get(t.Context(), "notes", "a")
+	if err != nil || string(v.Bytes) != "kept" {
+		t.Errorf("opened again: %v, %v", v, err)
+	}
+}
+
 // Owners come and go under users that never stop.
 func TestSuccessionUnderLoad(t *testing.T) {
 	home := filepath.Join(t.TempDir(), "home")
