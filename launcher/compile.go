@@ -3,7 +3,11 @@ package launcher
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"time"
 
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/internal/guard"
 	"runloop.dev/rlp/internal/guest"
 )
 
@@ -44,4 +48,57 @@ func CompileStatus(err error) int {
 		return StatusUnavailable
 	}
 	return StatusInput
+}
+
+// errBroke is a module at which this program broke, by a fault of its own.
+var errBroke = errors.New("compiling the agent broke the program; its log says where")
+
+// compiled is a module ready to be linked, or why there is none.
+type compiled struct {
+	module *guest.Module
+	took   time.Duration
+	err    error
+}
+
+func (c compiled) close() {
+	if c.module != nil {
+		_ = c.module.Close()
+	}
+}
+
+// compile begins to compile the guest, which needs nothing of what is opened
+// for the run meanwhile. Nothing is compiled for a run that the plan refuses.
+func (r *run) compile(ctx context.Context) <-chan compiled {
+	done := make(chan compiled, 1)
+	if _, _, why := refusal(r.spec, r.plan); why != "" {
+		done <- compiled{}
+		return done
+	}
+	var c compiled
+	guard.Go(func() error { c = r.compileNow(ctx); return nil }, func(err error) {
+		var broken *guard.Broken
+		if errors.As(err, &broken) {
+			r.note(slog.LevelError, "compiling broke", slog.String("what", broken.What), slog.String("where", string(broken.Stack)))
+			c = compiled{err: errBroke}
+		}
+		done <- c
+	})
+	return done
+}
+
+func (r *run) compileNow(ctx context.Context) compiled {
+	if r.spec.Slow != nil {
+		defer r.spec.Slow()()
+	}
+	funcs, err := signatures()
+	if err != nil {
+		return compiled{err: err}
+	}
+	start := r.spec.Now()
+	mem, _ := r.plan.Limits.Get(caps.MemoryBytes)
+	module, err := guest.Prepare(ctx, guest.Config{
+		Module: r.spec.Module, SHA256: r.spec.ModuleSHA256, Name: r.spec.Agent, CacheDir: r.spec.CacheDir, Compiler: r.spec.Compiler, Funcs: funcs, MemoryBytes: mem,
+		Library: r.spec.Library, Scope: r.spec.Tenant,
+	})
+	return compiled{module, r.spec.Now().Sub(start), err}
 }

@@ -1,7 +1,9 @@
 package launcher
 
 import (
+	"bytes"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -44,6 +46,36 @@ func TestTheCompilerIsStartedForWhatMayRun(t *testing.T) {
 		}
 		if !c.deny && !strings.Contains(r.Message, "install it again") {
 			t.Errorf("%s: %s", name, r.Message)
+		}
+	}
+}
+
+// A module at which this program breaks ends its own launch, recorded; the control
+// is one that compiles.
+func TestABrokenCompilationEndsItsLaunch(t *testing.T) {
+	for _, breaks := range []bool{false, true} {
+		log, said := audit.NewMemory(), &bytes.Buffer{}
+		s := specOf(t, log)
+		s.Log = slog.New(slog.NewTextHandler(said, nil))
+		s.Slow = func() func() {
+			if breaks {
+				panic("what a module holds")
+			}
+			return func() {}
+		}
+		r := Launch(t.Context(), s)
+		if !breaks {
+			if r.Outcome != OK {
+				t.Fatalf("control: %+v", r)
+			}
+			continue
+		}
+		last := log.Events[len(log.Events)-1]
+		if r.Outcome != Refused || r.ExitCode != StatusUnavailable || last.Kind != audit.KindRunFailed || last.Message != r.Message {
+			t.Errorf("%s, %d, %q; recorded %s", r.Outcome, r.ExitCode, r.Message, last.Kind)
+		}
+		if text := said.String() + r.Message; strings.Contains(text, "what a module holds") || !strings.Contains(text, "compiling broke") {
+			t.Errorf("told: %s", text)
 		}
 	}
 }

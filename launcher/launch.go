@@ -256,53 +256,11 @@ func (r *run) failStart(err error) {
 		r.report.refuse(Refused, StatusPolicy, err.Error())
 	case errors.Is(err, context.Canceled):
 		r.report.refuse(Cancelled, StatusCancelled, endingOf(err, "interrupted before the guest began"))
-	case errors.Is(err, guest.ErrCompiler):
+	case errors.Is(err, guest.ErrCompiler), errors.Is(err, errBroke):
 		r.report.refuse(Refused, StatusUnavailable, err.Error())
 	default:
 		r.report.refuse(Refused, StatusInput, err.Error())
 	}
-}
-
-// compiled is a module ready to be linked, or why there is none.
-type compiled struct {
-	module *guest.Module
-	took   time.Duration
-	err    error
-}
-
-func (c compiled) close() {
-	if c.module != nil {
-		_ = c.module.Close()
-	}
-}
-
-// compile begins to compile the guest, which needs nothing of what is opened
-// for the run meanwhile. Nothing is compiled for a run that the plan refuses.
-func (r *run) compile(ctx context.Context) <-chan compiled {
-	done := make(chan compiled, 1)
-	if _, _, why := refusal(r.spec, r.plan); why != "" {
-		done <- compiled{}
-		return done
-	}
-	go func() { done <- r.compileNow(ctx) }()
-	return done
-}
-
-func (r *run) compileNow(ctx context.Context) compiled {
-	if r.spec.Slow != nil {
-		defer r.spec.Slow()()
-	}
-	funcs, err := signatures()
-	if err != nil {
-		return compiled{err: err}
-	}
-	start := r.spec.Now()
-	mem, _ := r.plan.Limits.Get(caps.MemoryBytes)
-	module, err := guest.Prepare(ctx, guest.Config{
-		Module: r.spec.Module, SHA256: r.spec.ModuleSHA256, Name: r.spec.Agent, CacheDir: r.spec.CacheDir, Compiler: r.spec.Compiler, Funcs: funcs, MemoryBytes: mem,
-		Library: r.spec.Library, Scope: r.spec.Tenant,
-	})
-	return compiled{module, r.spec.Now().Sub(start), err}
 }
 
 // ended writes down how the guest ended.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/zalando/go-keyring"
 
+	"runloop.dev/rlp/internal/guard"
 	"runloop.dev/rlp/internal/home"
 )
 
@@ -121,7 +122,7 @@ func (k *keychain) change(do func(ids []ID) ([]ID, error)) error {
 // ask asks the keyring, which may ask its user in turn, until ctx ends.
 func (k *keychain) ask(ctx context.Context, do func() error) error {
 	done := make(chan error, 1)
-	go func() { done <- do() }()
+	guard.Go(do, func(err error) { done <- err })
 	select {
 	case <-ctx.Done():
 		return fmt.Errorf("asking the keyring: %w", ctx.Err())

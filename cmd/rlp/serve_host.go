@@ -111,9 +111,6 @@ func (h *host) compose(a *app, who *service.Caller, q *service.Request, begin se
 		if err != nil {
 			return nil, err
 		}
-		if doorGrant(c, q.Door) != c.config.Security.Profile { // which is before it, and takes what it would
-			asks.door = layers[0].Name
-		}
 		r := &requestReader{app: a, in: c}
 		own := r.layers(q)
 		layers = append(layers, own...)

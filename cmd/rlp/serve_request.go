@@ -46,6 +46,9 @@ func (a *app) doorLayers(c *composition, who *service.Caller, d service.Door) ([
 	if p.Data != nil {
 		c.narrowedBy(a.profileAgain(c, p))
 	}
+	if c.commission != nil && doorGrant(c, d) != c.config.Security.Profile { // which is before it, and takes what it would
+		c.commission.door = p.Layer.Name
+	}
 	return append([]*caps.Layer{p.Layer}, who.Layers...), nil
 }
 

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+
+	"runloop.dev/rlp/internal/guard"
 )
 
 // A Process is a program that is spoken with while it runs. Its lane has no
@@ -41,11 +43,14 @@ func Start(ctx context.Context, l Lane, c *Command) (*Process, error) {
 	own.pipes = &pipes{stdin: stdin, stdout: theirs}
 	ctx, cancel := context.WithCancel(ctx)
 	p := &Process{Stdin: ours, Stdout: stdout, end: cancel, done: make(chan struct{}), pipes: own.pipes}
-	go func() {
+	guard.Go(func() (err error) {
+		p.result, err = l.Run(ctx, &own)
+		return err
+	}, func(err error) {
 		defer close(p.done)
 		defer own.pipes.close()
-		p.result, p.err = l.Run(ctx, &own)
-	}()
+		p.err = err
+	})
 	return p, nil
 }
 

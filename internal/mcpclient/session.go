@@ -10,6 +10,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"runloop.dev/rlp/internal/guard"
 )
 
 // protocol is what a session is opened with: the handshake that servers of every
@@ -118,9 +120,13 @@ func (s *Session) within(ctx context.Context, do func(context.Context) error) er
 	default:
 	}
 	done := make(chan error, 1)
-	go func() { done <- do(ctx) }()
+	guard.Go(func() error { return do(ctx) }, func(err error) { done <- err })
 	select {
 	case err := <-done:
+		var broken *guard.Broken
+		if errors.As(err, &broken) { // nobody knows in which state the session is
+			s.kill()
+		}
 		return plain(ctx, err)
 	case <-ctx.Done():
 	}

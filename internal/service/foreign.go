@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/guard"
 	"runloop.dev/rlp/kb"
 )
 
@@ -34,7 +35,8 @@ func (s *Service) abroad(log Log, tenant, run string, after uint64) (t *trail, l
 		f = &foreign{trail: newTrail(), cancel: cancel}
 		s.foreign[name] = f
 		if tailer, can := log.(Tailer); can {
-			go f.read(ctx, tailer.Tail(ctx, kb.Filter{Run: run, AfterOfRun: after}))
+			records := tailer.Tail(ctx, kb.Filter{Run: run, AfterOfRun: after})
+			guard.Go(func() error { f.read(ctx, records); return nil }, func(err error) { s.broke("following a run of another process", err) })
 		}
 	}
 	f.refs++

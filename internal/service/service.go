@@ -2,12 +2,14 @@ package service
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"runtime"
 	"sync"
 	"time"
 
 	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/guard"
 	"runloop.dev/rlp/launcher"
 )
 
@@ -113,6 +115,14 @@ func (s *Service) Load() Load {
 
 // now is the time by the service's clock.
 func (s *Service) now() Time { return Time{s.opt.Now().UTC()} }
+
+// broke says what broke that is no run's; nil: nothing did.
+func (s *Service) broke(what string, err error) {
+	var b *guard.Broken
+	if errors.As(err, &b) {
+		s.opt.Log.LogAttrs(context.Background(), slog.LevelError, "broke", slog.String("what", what), slog.String("message", b.What), slog.String("where", string(b.Stack)))
+	}
+}
 
 // who logs about a run.
 func (s *Service) warn(st *State, message string, attrs ...slog.Attr) {

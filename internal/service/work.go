@@ -4,10 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime"
-	"runtime/debug"
 
 	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/guard"
 	"runloop.dev/rlp/launcher"
 )
 
@@ -63,45 +62,29 @@ func (s *Service) perform(r *Run) {
 
 // launch has the host do r. Whatever becomes of that, it returns.
 func (s *Service) launch(r *Run, q *Request) (report *launcher.Report, err error) {
-	returned := false
 	done := make(chan struct{})
 	begin := Begin{RunID: r.id, Event: func(name string, f map[string]any) { s.event(r, name, f) }, Record: func(rec *audit.Record) { s.record(r, rec) }}
 	if r.inputs != nil {
 		begin.Inputs = r.inputs
 	}
 	// A goroutine of its own, so that one which is ended takes no worker along.
-	go func() {
-		defer close(done)
-		defer func() {
-			if returned {
-				return
-			}
-			report, err = nil, &brokenError{r.id}
-			s.logBroken(r, recover())
-		}()
+	guard.Go(func() (err error) {
 		report, err = s.opt.Host.Launch(r.ctx, r.caller, q, begin)
-		returned = true
-	}()
+		return err
+	}, func(ended error) {
+		defer close(done)
+		var broken *guard.Broken
+		if err = ended; errors.As(ended, &broken) {
+			report, err = nil, &brokenError{r.id}
+			st := r.State()
+			s.warn(&st, "a run broke the service", slog.String("what", broken.What), slog.String("where", string(broken.Stack)))
+		}
+	})
 	<-done
 	if report == nil && err == nil {
 		err = errNoReport
 	}
 	return report, err
-}
-
-// logBroken says what broke and where. The text of a panic may quote what an agent
-// was given, so that only the runtime's own is told.
-func (s *Service) logBroken(r *Run, what any) {
-	text := fmt.Sprintf("a panic of type %T", what)
-	var fault runtime.Error
-	if err, is := what.(error); is && errors.As(err, &fault) {
-		text = fault.Error()
-	}
-	if what == nil {
-		text = "its goroutine was ended"
-	}
-	st := r.State()
-	s.warn(&st, "a run broke the service", slog.String("what", text), slog.String("where", string(debug.Stack())))
 }
 
 // finish notes how r ended.
