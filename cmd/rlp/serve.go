@@ -101,7 +101,6 @@ func (a *app) serve(ctx context.Context, f serveFlags) (err error) {
 		return err
 	}
 	defer lock.Close()
-	logFile.own()
 	if err := s.keys(ctx); err != nil {
 		return err
 	}

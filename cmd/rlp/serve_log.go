@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"syscall"
 )
 
 // Bounds of the service's own log, which has no end of itself: how large a file
@@ -20,7 +21,8 @@ const (
 
 // A rotatedLog appends lines to a file, and puts it away as <path>.1 when it is
 // full; what was <path>.1 is <path>.2 then, and so on. Each Write is one line or
-// more, whole, and stands whole in one of the files.
+// more, whole, and stands whole in one of the files. Several processes may write
+// to one log: each rlp mcp of a home does, beside its rlp serve.
 type rotatedLog struct {
 	path  string
 	most  int64 // bytes
@@ -28,33 +30,20 @@ type rotatedLog struct {
 
 	mu   sync.Mutex
 	file *os.File
-	size int64
-	ours bool // no other process rotates it
+	full int64 // bytes from which on it is tried to put the file away
 }
 
-// openRotated opens the log at path for appending. Nothing is put away until
-// [rotatedLog.own]: two processes that did it at once would lose a file.
+// openRotated opens the log at path for appending.
 func openRotated(path string, most int64, older int) (*rotatedLog, error) {
 	f, err := appending(path)
 	if err != nil {
 		return nil, err
 	}
-	info, err := f.Stat()
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return &rotatedLog{path: path, most: most, older: older, file: f, size: info.Size()}, nil
+	return &rotatedLog{path: path, most: most, older: older, file: f, full: most}, nil
 }
 
 func appending(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-}
-
-// own says that no other process rotates this log while this one lives.
-func (l *rotatedLog) own() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.ours = true
 }
 
 // Write implements [io.Writer]. A file that cannot be put away grows on, says so,
@@ -62,39 +51,77 @@ func (l *rotatedLog) own() {
 func (l *rotatedLog) Write(lines []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.ours && l.size > 0 && l.size+int64(len(lines)) > l.most {
-		if err := l.rotate(); err != nil {
+	if size, there := l.size(); !there || size > 0 && size+int64(len(lines)) > l.full {
+		l.full = l.most
+		if err := l.turn(); err != nil {
+			l.full = size + l.most
 			slog.New(slog.NewJSONHandler(l.file, &slog.HandlerOptions{ReplaceAttr: utc})).
 				Warn("the log is full and could not be put away; it grows on", "message", printable(err.Error()))
 		}
-		l.size = 0
 	}
-	n, err := l.file.Write(lines)
-	l.size += int64(n)
-	return n, err
+	return l.file.Write(lines)
 }
 
-// rotate puts the file away and opens the next. On an error the old one is still
-// written to.
-func (l *rotatedLog) rotate() error {
-	for n := l.older - 1; n >= 1; n-- {
-		if err := os.Rename(l.aged(n), l.aged(n+1)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+// size is that of the file, whoever wrote to it. One that was too old to be kept
+// is not there any more.
+func (l *rotatedLog) size() (size int64, there bool) {
+	info, err := l.file.Stat()
+	if err != nil {
+		return 0, true
+	}
+	return info.Size(), hasName(info)
+}
+
+// turn goes on with the next file: the one that another process has begun, or
+// else its own. Who holds the lock of the file that has the name puts it away, one
+// at a time. On an error the old one is still written to.
+func (l *rotatedLog) turn() error {
+	old := l.file
+	if err := lock(old, syscall.LOCK_EX); err != nil {
+		return err
+	}
+	defer func() {
+		if l.file == old {
+			_ = lock(old, syscall.LOCK_UN) // or it is released with the process
+		}
+	}()
+	mine, err := old.Stat()
+	if err != nil {
+		return err
+	}
+	if there, err := os.Lstat(l.path); err == nil && os.SameFile(mine, there) {
+		if err := l.putAway(); err != nil {
 			return err
 		}
 	}
-	if err := os.Rename(l.path, l.aged(1)); err != nil {
-		return err
-	}
 	next, err := appending(l.path)
 	if err != nil {
-		return errors.Join(err, os.Rename(l.aged(1), l.path))
+		return errors.Join(err, l.putBack(mine))
 	}
-	old := l.file
 	l.file = next
 	if err := old.Close(); err != nil {
 		return fmt.Errorf("closing the log that was put away: %w", err)
 	}
 	return nil
+}
+
+// putAway gives the file, and those before it, the names of older ones.
+func (l *rotatedLog) putAway() error {
+	for n := l.older - 1; n >= 1; n-- {
+		if err := os.Rename(l.aged(n), l.aged(n+1)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return os.Rename(l.path, l.aged(1))
+}
+
+// putBack gives the file its name back, where nothing has it.
+func (l *rotatedLog) putBack(mine fs.FileInfo) error {
+	away, err := os.Lstat(l.aged(1))
+	if _, taken := os.Lstat(l.path); err != nil || !os.SameFile(mine, away) || !errors.Is(taken, fs.ErrNotExist) {
+		return nil
+	}
+	return os.Rename(l.aged(1), l.path)
 }
 
 func (l *rotatedLog) aged(n int) string { return fmt.Sprintf("%s.%d", l.path, n) }

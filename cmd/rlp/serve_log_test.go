@@ -53,7 +53,6 @@ func TestTheServiceLogLosesNoLineWhenPutAway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.own()
 	var all sync.WaitGroup
 	for w := range writers {
 		log := slog.New(slog.NewJSONHandler(l, nil)) // handlers of their own hold no lock in common
@@ -84,6 +83,68 @@ func TestTheServiceLogLosesNoLineWhenPutAway(t *testing.T) {
 	}
 }
 
+// Processes that share a log, here each by a file of its own, put it away one at
+// a time, and lose no line of each other's.
+func TestProcessesShareTheServiceLog(t *testing.T) {
+	const processes, each, most = 6, 300, 8 << 10
+	path := filepath.Join(t.TempDir(), "serve.jsonl")
+	var all sync.WaitGroup
+	for p := range processes {
+		l, err := openRotated(path, most, 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		log := slog.New(slog.NewJSONHandler(l, nil))
+		all.Go(func() {
+			for i := range each {
+				log.Info("line", "n", p*each+i)
+			}
+			if err := l.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	files, err := filepath.Glob(path + "*")
+	if err != nil || len(files) < 5 {
+		t.Fatalf("nothing was put away: %v %v", files, err)
+	}
+	seen := logLines(t, files...)
+	for n := range processes * each {
+		if seen[n] != 1 {
+			t.Errorf("line %d is there %d times", n, seen[n])
+		}
+	}
+	for _, f := range files {
+		if info, err := os.Stat(f); err != nil || info.Size() > most+processes*200 { // a line of each may come at once
+			t.Errorf("%v %v", info, err)
+		}
+	}
+}
+
+// A process that had nothing to tell for long, while others filled so many files
+// that its own is not kept any more, goes on in the file of now.
+func TestALogThatIsNotKeptIsLeft(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "serve.jsonl")
+	open := func(most int64) *rotatedLog {
+		t.Helper()
+		l, err := openRotated(path, most, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = l.Close() })
+		return l
+	}
+	idle, busy := open(1<<20), open(20)
+	for n := range 4 {
+		slog.New(slog.NewJSONHandler(busy, nil)).Info("line", "n", n)
+	}
+	slog.New(slog.NewJSONHandler(idle, nil)).Info("line", "n", 9)
+	if seen := logLines(t, path); seen[9] != 1 || seen[3] != 1 {
+		t.Errorf("%v", seen)
+	}
+}
+
 // So many older files are kept, the newest as .1, and no more; and a log that an
 // earlier service left is gone on with.
 func TestTheServiceLogIsBounded(t *testing.T) {
@@ -97,19 +158,9 @@ func TestTheServiceLogIsBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n == 3 {
-			line(l, 100) // one that is not alone puts nothing away
-			line(l, 101)
-		}
-		l.own()
 		line(l, n)
 		if err := l.Close(); err != nil {
 			t.Fatal(err)
-		}
-		if n == 3 {
-			if was := logLines(t, path+".1"); was[2] != 1 || was[100] != 1 || was[101] != 1 {
-				t.Errorf("what was written before is not kept: %v", was)
-			}
 		}
 	}
 	for suffix, n := range map[string]int{"": 6, ".1": 5, ".2": 4, ".3": 3} {
@@ -133,7 +184,6 @@ func TestTheServiceLogThatCannotBePutAwayGrowsOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	l.own()
 	log := slog.New(slog.NewJSONHandler(l, nil))
 	log.Info("line", "n", 1)
 	log.Info("line", "n", 2)
