@@ -49,7 +49,7 @@ token is printed; the holder of that client certificate needs none.
 
 --grant and --profile narrow all that is asked with the token, beside everything that
 narrows anyway. The grant is copied: a later edit of its file changes nothing.`,
-		Example: `  rlp token new --name ci --tenant acme --profile local_minimal --expires 30d
+		Example: `  rlp token new --name ci --tenant acme --profile sandbox_compute_and_store --expires 30d
   rlp token new --name watcher --may read --expires 2027-01-01
   rlp token new --name runner-7 --cert runner-7.example`,
 		Args: cobra.NoArgs,
