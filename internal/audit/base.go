@@ -1,10 +1,6 @@
 package audit
 
-import (
-	"strings"
-
-	"runloop.dev/rlp/caps"
-)
+import "strings"
 
 // ByBase reports whether a denial is for the agent's own policy alone, which does
 // not hold what was asked. A denial without a layer is not always that: a rate, a
@@ -13,8 +9,8 @@ func ByBase(layer, reason string) bool {
 	switch {
 	case layer != "":
 		return layer == "base"
-	case reason == caps.CapMissing.String(), reason == caps.NotInBase.String(), reason == caps.CapsEmpty.String():
+	case reason == "cap_missing", reason == "not_in_base", reason == "caps_empty":
 		return true
 	}
-	return strings.HasSuffix(reason, "_not_permitted") && reason != caps.AddressNotPermitted.String()
+	return strings.HasSuffix(reason, "_not_permitted") && reason != "address_not_permitted"
 }
