@@ -3,11 +3,14 @@ package mcpserver
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/schema"
 	"runloop.dev/rlp/internal/service"
 	"runloop.dev/rlp/launcher"
 )
@@ -56,19 +59,39 @@ func give(a *mcp.CallToolResult, r *launcher.Report) {
 	case some && len(result) > mostResult:
 		a.Content = append(a.Content, text(fmt.Sprintf("the result has %d bytes; its beginning is: %s", len(result), short(string(result), mostText))))
 	case some:
-		a.StructuredContent = json.RawMessage(result)
-		if result[0] != '{' { // older clients know objects alone
-			a.StructuredContent = map[string]json.RawMessage{"result": result}
+		if same, err := everywhere(result); err != nil {
+			a.Content = append(a.Content, text(fmt.Sprintf("the result is told as text alone, for not every reader takes it for the same (%s):", oneLine(err.Error()))))
+		} else if a.StructuredContent = same; same[0] != '{' { // older clients know objects alone
+			a.StructuredContent = map[string]json.RawMessage{"result": same}
 		}
 		a.Content = append(a.Content, text(short(string(result), mostText)))
 	}
-	if out, cut := tail(r.Stdout, mostTail); out != "" {
+	if out, cut := tail(printable(r.Stdout), mostTail); out != "" {
 		what := "it printed:\n"
 		if cut {
 			what = fmt.Sprintf("it printed %d bytes, the last of them:\n", r.Usage.StdoutBytes)
 		}
-		a.Content = append(a.Content, text(what+strings.ToValidUTF8(out, "\ufffd")))
+		a.Content = append(a.Content, text(what+out))
 	}
+}
+
+// everywhere is a document that every reader takes for the same, in one spelling.
+// Clients read whole messages: one in which an agent nests too deep, or writes a
+// number or a letter that there is not, ends the session of all others.
+func everywhere(result []byte) (json.RawMessage, error) {
+	v, err := schema.Decode(result)
+	if err != nil {
+		return nil, err
+	}
+	text, err := schema.Encode(v)
+	if err != nil {
+		return nil, err
+	}
+	var plain any
+	if err := json.Unmarshal(text, &plain); err != nil { // a number that most readers have no room for
+		return nil, errors.New("a number that is too large")
+	}
+	return text, nil
 }
 
 // ended says how a run ended that did not end well.
@@ -111,7 +134,7 @@ func (t *trail) explained(denied int64) string {
 // edit says what the operator would edit to let what a layer took.
 func edit(agent, reason, layer string) string {
 	switch name, rest, _ := strings.Cut(layer, ":"); {
-	case layer == "base", layer == "" && reason == "cap_missing":
+	case audit.ByBase(layer, reason):
 		return "The agent's own policy.caps does not ask for it, so only its author can change that"
 	case name == "token":
 		return "The token " + oneLine(rest) + " has a grant of its own: make another one with rlp token new"

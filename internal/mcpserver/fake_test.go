@@ -22,6 +22,7 @@ import (
 type fakeHost struct {
 	mu      sync.Mutex
 	agents  map[string][]service.Agent // by tenant
+	says    json.RawMessage            // the result of the agent says
 	records map[string][]audit.Record  // by tenant
 	asked   [][]string
 	inputs  []string
@@ -120,9 +121,17 @@ func (f *fakeHost) Launch(ctx context.Context, c *service.Caller, q *service.Req
 		r.Result = json.RawMessage(`[1,2]`)
 	case "loud":
 		r.Result, _ = json.Marshal(strings.Repeat("é", 3<<20))
+	case "says":
+		r.Result, r.Stdout = f.says, "\x1b[2J\u202eprinted"
 	case "printer":
 		r.Stdout = strings.Repeat("x", 10_000) + "the end"
 		r.Usage.StdoutBytes = int64(len(r.Stdout))
+	case "printing":
+		var say struct{ Print string }
+		if err := json.Unmarshal(q.Input, &say); err != nil {
+			return nil, err
+		}
+		r.Stdout, r.Stderr, r.Outcome, r.ExitCode, r.Message = say.Print, say.Print, launcher.Exit, 3, say.Print
 	case "refused":
 		f.record(c, b, q.Agent, 2, nil, &audit.Event{Kind: audit.KindPolicyRejected, Outcome: "refused"})
 		return nil, &service.ViolationError{RunID: b.RunID, TraceID: q.TraceID, Violations: []launcher.Violation{
