@@ -54,6 +54,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer leave()
+	if err := s.take(w, r); err != nil {
+		untaken(w, err)
+		return
+	}
 	w = patiently(w, s.opt.Patience)
 	switch id := r.Header.Get(sessionHeader); {
 	case r.Header.Get(versionHeader) >= withoutSessions:

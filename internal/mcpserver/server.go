@@ -57,6 +57,7 @@ type Server struct {
 	agents agents
 
 	legacy, modern http.Handler
+	large          chan struct{} // an element is a long message that comes
 
 	mu       sync.Mutex
 	sessions map[string]*session
@@ -88,7 +89,7 @@ func New(o Options) *Server {
 	if o.Look <= 0 {
 		o.Look = defaultLook
 	}
-	s := &Server{opt: o, sessions: map[string]*session{}, asked: map[string]int{}}
+	s := &Server{opt: o, sessions: map[string]*session{}, asked: map[string]int{}, large: make(chan struct{}, largeAtATime)}
 	s.agents = agents{host: o.Host, now: o.Now, log: o.Log, known: map[string]*heard{}}
 	s.handlers()
 	return s
