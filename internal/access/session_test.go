@@ -1,6 +1,8 @@
 package access
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -232,5 +234,23 @@ func TestTheForm(t *testing.T) {
 	}
 	if w := visit(t, h, request(t)); w.Code != http.StatusUnauthorized {
 		t.Errorf("%d", w.Code)
+	}
+}
+
+// Who is judged by a certificate is told what is wrong with it: no form helps.
+func TestACertificateIsLedToNoForm(t *testing.T) {
+	ours := newAuthority(t, "our CA")
+	cert, _, _, _ := ours.sign("browser", nil, false)
+	k := kitOf(t, func(o *Options) { o.ClientCAs = pool(ours) })
+	h := k.Wrap(http.NotFoundHandler())
+	r := browser(t, "GET", "/runs", "192.0.2.1", nil)
+	r.TLS = &tls.ConnectionState{}
+	if w := visit(t, h, r); w.Code != http.StatusSeeOther {
+		t.Fatalf("control: %d", w.Code)
+	}
+	r = browser(t, "GET", "/runs", "192.0.2.1", nil)
+	r.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{cert}}
+	if w := visit(t, h, r); w.Code != http.StatusUnauthorized || !strings.Contains(w.Body.String(), "rlp token new --cert") {
+		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
