@@ -64,7 +64,7 @@ func give(a *mcp.CallToolResult, r *launcher.Report) {
 		} else if a.StructuredContent = same; same[0] != '{' { // older clients know objects alone
 			a.StructuredContent = map[string]json.RawMessage{"result": same}
 		}
-		a.Content = append(a.Content, text(short(string(result), mostText)))
+		a.Content = append(a.Content, text(short(plainJSON(result), mostText)))
 	}
 	if out, cut := tail(printable(r.Stdout), mostTail); out != "" {
 		what := "it printed:\n"

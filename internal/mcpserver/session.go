@@ -231,7 +231,8 @@ func said(err error) *mcp.CallToolResult {
 	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{text(short(err.Error(), mostText))}}
 }
 
-func text(s string) *mcp.TextContent { return &mcp.TextContent{Text: s} }
+// text is content for models and people: nothing in it steers.
+func text(s string) *mcp.TextContent { return &mcp.TextContent{Text: printable(s)} }
 
 // document is a result that is one JSON document, as structure and as text.
 func document(v any) (*mcp.CallToolResult, error) {
@@ -239,5 +240,5 @@ func document(v any) (*mcp.CallToolResult, error) {
 	if err != nil {
 		return nil, fmt.Errorf("writing the answer: %w", err)
 	}
-	return &mcp.CallToolResult{StructuredContent: json.RawMessage(p), Content: []mcp.Content{text(string(p))}}, nil
+	return &mcp.CallToolResult{StructuredContent: json.RawMessage(p), Content: []mcp.Content{text(plainJSON(p))}}, nil
 }

@@ -1,8 +1,10 @@
 package mcpserver
 
 import (
+	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -45,13 +47,36 @@ func tail(s string, most int) (string, bool) {
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
-		case r == '\n', r == '\t':
+		case r == '\n', r == '\t', unicode.Is(unicode.Zs, r), joins(r):
 			return r
 		case r == utf8.RuneError, !unicode.IsPrint(r):
 			return '\ufffd'
 		}
 		return r
 	}, s)
+}
+
+// joins reports whether r is one of the two letters that nobody sees and that
+// Persian, Hindi and others are not written without.
+func joins(r rune) bool { return r == '\u200c' || r == '\u200d' }
+
+// plainJSON is a document in which what printable takes out is written as JSON
+// writes it: the document stays the same.
+func plainJSON(p []byte) string {
+	var b strings.Builder
+	for _, r := range strings.ToValidUTF8(string(p), "\ufffd") {
+		switch {
+		case r == '\n', r == '\t', unicode.IsPrint(r), unicode.Is(unicode.Zs, r), joins(r):
+			b.WriteRune(r)
+		case r < ' ': // of which only what separates can stand there
+			b.WriteByte(' ')
+		default:
+			for _, unit := range utf16.Encode([]rune{r}) {
+				fmt.Fprintf(&b, `\u%04x`, unit)
+			}
+		}
+	}
+	return b.String()
 }
 
 // oneLine is s on one line.
