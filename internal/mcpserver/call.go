@@ -23,13 +23,13 @@ func (ss *session) run(ctx context.Context, c *service.Caller, t *tool, req *mcp
 	if err != nil {
 		return ss.failed(c, t, nil, err)
 	}
-	f := &follower{of: ss.of.opt.Service, caller: c, run: r.ID(), now: ss.of.opt.Now}
+	f := &follower{of: ss.of.opt.Service, caller: c, run: r.ID()}
 	following, stop := context.WithCancel(ctx)
 	defer stop()
 	followed := make(chan struct{})
 	live := false
 	if send := progressOf(req); send != nil {
-		live, f.teller = true, newTeller(following, send)
+		live, f.teller = true, newTeller(following, ss.of.opt.Now, send)
 		go func() { defer close(followed); f.follow(following) }()
 	}
 	select {

@@ -3,7 +3,6 @@ package mcpserver
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"runloop.dev/rlp/internal/audit"
 	"runloop.dev/rlp/internal/service"
@@ -63,18 +62,12 @@ type follower struct {
 	of     *service.Service
 	caller *service.Caller
 	run    string
-	now    func() time.Time
 	teller *teller // nil: nobody is told
 	trail  trail
 }
 
-// tellEach is how often a client is told at most: agents decide what there is to
-// tell, and how much.
-const tellEach = 100 * time.Millisecond
-
 // follow returns when the run has ended, or ctx has.
 func (f *follower) follow(ctx context.Context) {
-	var last time.Time
 	for rec, err := range f.of.Records(ctx, f.caller, f.run, 0) {
 		if err != nil || rec.Rec == nil {
 			return
@@ -85,9 +78,11 @@ func (f *follower) follow(ctx context.Context) {
 		if f.teller == nil {
 			continue
 		}
-		if now := f.now(); rec.Rec.Event != nil && rec.Kind != audit.KindCallDone || now.Sub(last) >= tellEach {
-			last = now
-			f.teller.tell(told{rec.RunSeq, progress(f.run, rec.Rec)})
+		one := told{rec.RunSeq, progress(f.run, rec.Rec)}
+		if rec.Rec.Event != nil && rec.Kind != audit.KindCallDone {
+			f.teller.tell(one)
+		} else {
+			f.teller.mention(one)
 		}
 	}
 }
