@@ -1,5 +1,7 @@
 package caps
 
+import "slices"
+
 // A Family is one kind of thing that an agent may touch.
 type Family uint8
 
@@ -211,6 +213,30 @@ func AuditName(f Family, m Mode) string {
 	}
 	names := families[f].audit
 	return names[min(int(m), len(names)-1)]
+}
+
+// AuditWord is the audit name, or the beginning of some, that a word means: the key
+// of a family in policies, as "kb_read" is kb.read, or such a name itself. Where the
+// word means none, ok is false and known has what may be written.
+func AuditWord(word string) (name string, known []string, ok bool) {
+	if f, is := FamilyOf(word); is {
+		if f == FS { // its names go by mode
+			return "fs", nil, true
+		}
+		return AuditName(f, 0), nil, true
+	}
+	known = []string{"caps", "caps.empty", "caps.extra", "kb"}
+	for f := range NumFamilies {
+		for m := range Delete + 1 {
+			known = append(known, AuditName(f, m))
+		}
+	}
+	slices.Sort(known)
+	known = slices.Compact(known)
+	if slices.Contains(known, word) {
+		return word, nil, true
+	}
+	return "", known, false
 }
 
 // root is the widest scope of f.

@@ -2,6 +2,7 @@ package caps_test
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -227,5 +228,24 @@ func TestScopes(t *testing.T) {
 	}
 	if s.NumLayers() != 1 || s.LayerName(-1) != "" || s.LayerName(1) != "" {
 		t.Errorf("%d layers", s.NumLayers())
+	}
+}
+
+// A family is asked for by its key, as policies and GET /capabilities have it, by what
+// records call it, or by the beginning of that; another word is none, and says which
+// there are.
+func TestWordsForRecords(t *testing.T) {
+	for word, want := range map[string]string{
+		"fs": "fs", "fs.write": "fs.write", "net": "net.http", "kb_read": "kb.read", "kb_write": "kb.write", "kb": "kb", "agents": "agent.launch", "secrets": "secrets.get",
+		"exec": "exec.spawn", "mcp": "mcp.call", "model": "model.use", "env": "env.read", "time": "time.now", "caps": "caps", "caps.empty": "caps.empty",
+	} {
+		if name, _, ok := caps.AuditWord(word); !ok || name != want {
+			t.Errorf("%s: %q, want %s", word, name, want)
+		}
+	}
+	for _, word := range []string{"", "kbread", "kb_reads", "FS", "fs.", "agent", "launch"} {
+		if name, known, ok := caps.AuditWord(word); ok || name != "" || !slices.Contains(known, "agent.launch") || !slices.IsSorted(known) {
+			t.Errorf("%q: %q of %q", word, name, known)
+		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 	"time"
 
@@ -60,26 +59,16 @@ func (f *auditFlags) filter(now time.Time) (kb.Filter, error) {
 	return kb.Filter{Run: f.run, Agent: f.agent, Cap: capability, Decision: f.decision, SinceMS: since, Limit: f.limit}, nil
 }
 
-// capOf is the audit name, or the first word of some, that a family, its key
-// in policies or an audit name itself means.
+// capOf is what records call a family or capability.
 func capOf(family string) (string, error) {
-	if f, ok := caps.FamilyOf(family); ok {
-		if f == caps.FS {
-			return "fs", nil
-		}
-		return caps.AuditName(f, 0), nil
+	if family == "" {
+		return "", nil
 	}
-	known := []string{"caps", "caps.empty", "caps.extra", "kb"}
-	for f := range caps.NumFamilies {
-		for m := range caps.Delete + 1 {
-			known = append(known, caps.AuditName(f, m))
-		}
+	name, known, ok := caps.AuditWord(family)
+	if !ok {
+		return "", usagef("--family %s: a family such as fs or kb_read, or one of %s", family, strings.Join(known, ", "))
 	}
-	if family == "" || slices.Contains(known, family) {
-		return family, nil
-	}
-	slices.Sort(known)
-	return "", usagef("--family %s: a family such as fs or kb_read, or one of %s", family, strings.Join(slices.Compact(known), ", "))
+	return name, nil
 }
 
 func parseSince(text string, now time.Time) (int64, error) {

@@ -296,7 +296,7 @@ func TestPagesOfRecords(t *testing.T) {
 	h := &host{log: &log{}}
 	h.log.add(oldRun, 10)
 	k := serve(t, h, Options{}, service.Options{})
-	for filter, want := range map[string]int{"": 12, "run=" + oldRun: 12, "decision=deny": 5, "family=fs": 10, "family=net": 0, "agent=x": 0, "since=2026-01-01T00:00:00Z": 12} {
+	for filter, want := range map[string]int{"": 12, "run=" + oldRun: 12, "decision=deny": 5, "family=fs": 10, "family=fs.read": 10, "family=net": 0, "family=kb_read": 0, "agent=x": 0, "since=2026-01-01T00:00:00Z": 12} {
 		n := 0
 		for cursor, pages := "0", 0; cursor != "" && pages < 20; pages++ {
 			_, body := k.do(ask{path: "/audit?limit=3&cursor=" + cursor + "&" + filter})
@@ -312,7 +312,7 @@ func TestPagesOfRecords(t *testing.T) {
 	if _, body := k.do(ask{path: "/audit?limit=4", head: []string{"Accept: application/x-ndjson"}}); strings.Count(body, "\n") != 4 {
 		t.Error(body)
 	}
-	if resp, body := k.do(ask{path: "/audit?run=x&decision=no&since=soon&limit=0&cursor=-1"}); resp.StatusCode != http.StatusBadRequest || len(object1(t, body)["fields"].([]any)) != 5 {
+	if resp, body := k.do(ask{path: "/audit?run=x&decision=no&since=soon&limit=0&cursor=-1&family=kbread"}); resp.StatusCode != http.StatusBadRequest || len(object1(t, body)["fields"].([]any)) != 6 {
 		t.Error(body)
 	}
 }

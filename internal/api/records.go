@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/internal/audit"
 	"runloop.dev/rlp/internal/service"
 	"runloop.dev/rlp/kb"
@@ -30,7 +31,14 @@ func (s *server) filterOf(r *http.Request) (f kb.Filter, limit uint64, err error
 	wrong := func(field, why string) {
 		problems = append(problems, service.FieldError{Field: field, Why: why})
 	}
-	f.Run, f.Agent, f.Cap, f.Decision = v.Get("run"), v.Get("agent"), v.Get("family"), v.Get("decision")
+	f.Run, f.Agent, f.Decision = v.Get("run"), v.Get("agent"), v.Get("decision")
+	if family := v.Get("family"); family != "" {
+		name, known, ok := caps.AuditWord(family)
+		if !ok {
+			wrong("family", "must be a family, such as fs or kb_read, or one of "+strings.Join(known, ", "))
+		}
+		f.Cap = name
+	}
 	if f.Run != "" && !isRunID(f.Run) {
 		wrong("run", "must be the id of a run")
 	}

@@ -74,6 +74,7 @@ var rooms = map[string]room{
 		"internal/tomlfile": "reads a token's record",
 	}},
 	"internal/api": {7, doors{
+		"caps":             "what records call families",
 		"internal/audit":   "prints records as they are exported",
 		"internal/service": "is its HTTP",
 		"kb":               "filters of the log",

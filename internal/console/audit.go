@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/internal/audit"
 	"runloop.dev/rlp/internal/service"
 	"runloop.dev/rlp/kb"
@@ -115,13 +116,17 @@ func (s *auditSearch) read(ctx context.Context, log service.Log, f kb.Filter, sk
 
 // filter reads the form; a field that could never match is an error.
 func (c *console) filter(s *auditSearch) (kb.Filter, error) {
-	f := kb.Filter{Run: s.Run, Agent: s.Agent, Cap: s.Cap, Decision: s.Decision}
+	f := kb.Filter{Run: s.Run, Agent: s.Agent, Decision: s.Decision}
+	known := s.Cap == ""
+	if !known {
+		f.Cap, _, known = caps.AuditWord(s.Cap)
+	}
 	switch {
 	case s.Run != "" && !(whole(s.Run, lowerHex) && len(s.Run) == 36):
 		return f, &badRequest{"run is a whole run id, such as 0198d2c4-7f1e-7abc-8def-0123456789ab"}
 	case s.Agent != "" && !whole(s.Agent, nameLetter):
 		return f, &badRequest{"agent is the name of an agent, such as notes_digest"}
-	case s.Cap != "" && !whole(s.Cap, nameLetter):
+	case !known:
 		return f, &badRequest{"family is one, such as fs, or a capability, such as fs.write"}
 	case s.Decision != "" && s.Decision != "allow" && s.Decision != "deny":
 		return f, &badRequest{"decision is allow or deny"}

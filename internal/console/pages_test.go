@@ -56,7 +56,7 @@ func TestPagesOfRuns(t *testing.T) {
 	want(t, body, "tree_audit", "!mail_writer")
 	_, body = ask(t, h, "/?state=bad", nil)
 	want(t, body, "timeout", "!"+runID(0))
-	for _, path := range []string{"/?agent=%3Cb%3E", "/?state=good", "/?before=x", "/ui/audit?run=x", "/ui/audit?decision=perhaps", "/ui/audit?since=soon", "/ui/audit?before=x", "/ui/runs/" + runID(0) + "?after=x", "/ui/runs/" + runID(0) + "?show=x"} {
+	for _, path := range []string{"/?agent=%3Cb%3E", "/?state=good", "/?before=x", "/ui/audit?run=x", "/ui/audit?decision=perhaps", "/ui/audit?family=kbread", "/ui/audit?since=soon", "/ui/audit?before=x", "/ui/runs/" + runID(0) + "?after=x", "/ui/runs/" + runID(0) + "?show=x"} {
 		if resp, body := ask(t, h, path, nil); resp.StatusCode != http.StatusBadRequest || strings.Contains(body, "<b>") {
 			t.Errorf("%s: %d", path, resp.StatusCode)
 		}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"strconv"
+	"strings"
 
+	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/internal/audit"
 	"runloop.dev/rlp/internal/service"
 	"runloop.dev/rlp/kb"
@@ -69,6 +71,13 @@ func (ss *session) readAudit(ctx context.Context, c *service.Caller, p []byte) (
 	}
 	if a.Decision != "" && a.Decision != "allow" && a.Decision != "deny" {
 		return nil, wrongf("decision: allow or deny")
+	}
+	if a.Capability != "" {
+		name, known, ok := caps.AuditWord(a.Capability)
+		if !ok {
+			return nil, wrongf("capability: a family, such as fs or kb_read, or one of %s", strings.Join(known, ", "))
+		}
+		a.Capability = name
 	}
 	if a.Limit == 0 {
 		a.Limit = someRecords

@@ -117,7 +117,7 @@ func TestHostileCalls(t *testing.T) {
 	for tool, list := range map[string][]map[string]any{
 		"rlp_runs":      {{"limit": "many"}, {"limit": 101}, {"limit": -1}, {"state": "gone"}, {"unknown": 1}, {"tenant": 7}},
 		"rlp_run":       {nil, {"run_id": 7}, {"run_id": strings.Repeat("x", 1000)}, {"run_id": "none"}},
-		"rlp_audit":     {{"limit": 1e9}, {"decision": "maybe"}, {"after": -1}},
+		"rlp_audit":     {{"limit": 1e9}, {"decision": "maybe"}, {"capability": "kbread"}, {"after": -1}},
 		"rlp_kb_search": {nil, {"domain": "drafts"}, {"domain": "drafts", "query": strings.Repeat("x", 1<<20)}, {"domain": "d", "query": "q", "limit": 21}},
 	} {
 		for _, arguments := range list {
