@@ -7,10 +7,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"runloop.dev/rlp/internal/audit"
 )
 
 // axeVersion and axeSum say which rules pages are held to: npm's own sum.
@@ -189,4 +192,26 @@ func TestWithoutScripts(t *testing.T) {
 	b.visit("/ui/log")
 	b.do(chromedp.Click(chromedp.CSS("main button")), chromedp.WaitVisible(chromedp.CSS("#verified")))
 	read("It is what was recorded")
+}
+
+// A list with little to say beside the names breaks none of them, while there is
+// room for it.
+func TestNamesStandOnOneLine(t *testing.T) {
+	s := newStage(t)
+	s.log.add(runID(900), "repo_janitor", now, nil, audit.Event{Kind: audit.KindRunFailed, Outcome: "failed", Message: strings.Repeat("a message that is long ", 20)})
+	b := open(t, s.handler)
+	if b == nil {
+		return
+	}
+	for _, width := range []int64{1180, 900} {
+		b.size(width, 760)
+		b.visit("/")
+		const lines = "[...document.querySelectorAll('[data-open]')].map(a => a.getClientRects().length)"
+		if n := evaluate[[]int](b, lines); len(n) == 0 || slices.Max(n) > 1 {
+			t.Errorf("%d wide: the names have %d lines", width, n)
+		}
+		if wide := evaluate[int](b, "document.documentElement.scrollWidth"); wide > int(width) {
+			t.Errorf("the list is %d wide on %d", wide, width)
+		}
+	}
 }

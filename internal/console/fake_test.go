@@ -127,7 +127,9 @@ func (l *fakeLog) add(run, agent string, began time.Time, decisions []audit.Deci
 		}
 	}
 	if end.Kind != "" {
-		at = at.Add(20 * time.Millisecond)
+		if at = at.Add(20 * time.Millisecond); end.Outcome == "timeout" {
+			at = began.Add(30 * time.Second)
+		}
 		end.Usage = map[string]int64{"allowed": s.Allowed, "denied": s.Denied, "wall_ms": at.Sub(began).Milliseconds()}
 		put(audit.Record{Event: &end})
 		s.EndedMS, s.End, s.Outcome, s.Message, s.ExitCode = at.UnixMilli(), end.Kind, end.Outcome, end.Message, end.ExitCode
