@@ -140,6 +140,16 @@ func (h *host) places() []string {
 	return list
 }
 
+// refused takes it out of the reasons of a refusal.
+func (h *host) refused(who *service.Caller, err *service.ViolationError) error {
+	told := *err
+	told.Violations = slices.Clone(err.Violations)
+	for i := range told.Violations {
+		told.Violations[i].Message = h.homeless(who, told.Violations[i].Message)
+	}
+	return &told
+}
+
 // reported takes the place of the home out of a report.
 func (h *host) reported(who *service.Caller, r *launcher.Report) {
 	if who.Can(service.Operate) {

@@ -189,6 +189,19 @@ func TestReportsTellNoHome(t *testing.T) {
 			t.Errorf("%v %s", err, text)
 		}
 	}
+	h.install(t, "calls", "env = [\"FOO\"]\n", importing(t, "environ_get"))
+	h.put(t, "caps/overrides/calls.toml", "[deny]\ncapabilities = [\"env:*:*\"]\n")
+	for _, may := range []service.Rights{service.Launch | service.Read, service.Launch | service.Operate} {
+		h.who.May = may
+		_, err := h.do(t, &service.Request{Door: service.HTTP, Agent: "calls"})
+		var refused *service.ViolationError
+		if !errors.As(err, &refused) || len(refused.Violations) != 1 {
+			t.Fatal(err)
+		}
+		if text := refused.Violations[0].Message; strings.Contains(text, h.home) != (may&service.Operate != 0) || !strings.Contains(text, "caps/overrides/calls.toml:2:17") {
+			t.Error(text)
+		}
+	}
 }
 
 // An archive as tar makes it of a folder is refused with the command that makes
