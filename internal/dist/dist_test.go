@@ -148,7 +148,8 @@ func TestWhatAnArchiveHas(t *testing.T) {
 	}
 	everywhere := []string{
 		"bin/rlp", "share/man/man1/rlp.1", "share/bash-completion/completions/rlp", "share/zsh/site-functions/_rlp",
-		"share/fish/vendor_completions.d/rlp.fish", "share/doc/rlp/README.md", "share/doc/rlp/docs/install.md", "share/doc/rlp/rlp.cdx.json",
+		"share/fish/vendor_completions.d/rlp.fish", "share/doc/rlp/README.md", "share/doc/rlp/ARCHITECTURE.md", "share/doc/rlp/RATIONALE.md",
+		"share/doc/rlp/docs/install.md", "share/doc/rlp/rlp.cdx.json",
 	}
 	linux := []string{
 		"lib/systemd/system/rlp.service", "lib/systemd/user/rlp.service", "share/doc/rlp/exec.conf", "share/doc/rlp/Dockerfile", "share/doc/rlp/image/var/lib/rlp/",

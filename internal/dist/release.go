@@ -132,7 +132,7 @@ func (r release) files(target, prefix string) ([]entry, []byte, error) {
 // texts are what people read, on every system.
 func (r release) texts() ([]entry, error) {
 	var all []entry
-	for _, pattern := range []string{"README.md", "LICENSE*", "CHANGELOG.md", "SECURITY.md", "docs/*.md", "docs/*.json", "docs/*.png"} {
+	for _, pattern := range []string{"README.md", "ARCHITECTURE.md", "RATIONALE.md", "LICENSE*", "CHANGELOG.md", "SECURITY.md", "docs/*.md", "docs/*.json", "docs/*.png"} {
 		to := docDir
 		if strings.HasPrefix(pattern, "docs/") {
 			to += "docs/"
