@@ -179,3 +179,18 @@ func check(t *testing.T, text string) {
 		t.Errorf("%q", text)
 	}
 }
+
+// A line that an agent made as long as it can is drawn as soon as a short one,
+// and names no layer where none took anything.
+func TestLongTextIsCutBeforeItIsMeasured(t *testing.T) {
+	m, _, _ := shown(t)
+	press(m, "enter")
+	for range 20 {
+		m.calls = append(m.calls, Call{Kind: "cap.audit", Decision: "deny", Cap: "net.http", Reason: "rate_limited", Target: strings.Repeat("é<\u0301", 1<<20)})
+	}
+	text := m.Text()
+	check(t, text)
+	if !strings.Contains(text, "rate_limited: é<?é") || strings.Contains(text, "by base") {
+		t.Error(text)
+	}
+}

@@ -132,7 +132,7 @@ func (c *Call) line() string {
 	case "cap.audit":
 		text := fmt.Sprintf("%s %-5s %-12s %s", at, c.Decision, c.Cap, c.Target)
 		if c.Decision == "deny" {
-			text = fmt.Sprintf("%s %-5s %-12s %s by %s: %s", at, c.Decision, c.Cap, c.Reason, or(c.Layer, "base"), c.Target)
+			text = fmt.Sprintf("%s %-5s %-12s %s%s: %s", at, c.Decision, c.Cap, c.Reason, by(c.Layer), c.Target)
 		}
 		return text
 	case "call.done":
@@ -141,17 +141,18 @@ func (c *Call) line() string {
 	return strings.TrimSpace(fmt.Sprintf("%s       %s %s", at, c.Kind, c.Outcome))
 }
 
-func or(s, none string) string {
-	if s == "" {
-		return none
+// by is the layer that took what was asked, where one did.
+func by(layer string) string {
+	if layer == "" {
+		return ""
 	}
-	return s
+	return " by " + layer
 }
 
 // fit is s as text of at most w columns: what would steer the terminal, or turn
 // the direction of a line, is "?".
 func fit(s string, w int) string {
-	s = Printable(s)
+	s = Printable(cut(s, w))
 	if lipgloss.Width(s) <= w {
 		return s
 	}
@@ -160,6 +161,18 @@ func fit(s string, w int) string {
 		r = r[:len(r)-1]
 	}
 	return string(r)
+}
+
+// cut is so much of the beginning of s as could fill w columns: agents decide how
+// long it is, and each line is drawn again and again.
+func cut(s string, w int) string {
+	n := 0
+	for i := range s {
+		if n++; n > 2*w+16 {
+			return s[:i]
+		}
+	}
+	return s
 }
 
 // Printable is s without anything but text that stands where it is written.
