@@ -108,7 +108,7 @@ func (h *host) store(ctx context.Context, tenant string) (*kb.Store, error) {
 func (h *host) logSize() (records uint64, ok bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	log, err := h.Log(ctx, home.DefaultTenant)
+	log, err := h.store(ctx, home.DefaultTenant)
 	if err != nil {
 		return 0, false
 	}
@@ -166,7 +166,7 @@ func (h *host) ready(ctx context.Context) error {
 	if err := h.held.there(); err != nil {
 		return err
 	}
-	log, err := h.Log(ctx, home.DefaultTenant)
+	log, err := h.store(ctx, home.DefaultTenant)
 	if err != nil {
 		return err
 	}
