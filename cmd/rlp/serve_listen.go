@@ -84,7 +84,11 @@ func (s *server) listen(ctx context.Context) error {
 	}
 	l, err := lc.Listen(ctx, tcpOf(address), address)
 	if err != nil {
-		return errors.Join(&statusError{launcher.StatusUnavailable, fmt.Errorf("serving at %s: %w", address, err)}, s.close())
+		err = fmt.Errorf("serving at %s: %w", address, err)
+		if errors.Is(err, syscall.EADDRINUSE) {
+			err = fmt.Errorf("%w; stop what listens there, or give another address as --listen (none is the socket alone)", err)
+		}
+		return errors.Join(&statusError{launcher.StatusUnavailable, err}, s.close())
 	}
 	return s.addTCP(l)
 }

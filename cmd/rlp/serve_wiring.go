@@ -110,6 +110,9 @@ func (s *server) assemble() (err error) {
 // whoMayAsk says it in words.
 func (s *server) whoMayAsk() string {
 	who := "user " + fmt.Sprint(os.Getuid()) + " of this machine"
+	if s.config.Serve.BehindProxy { // what comes over TCP is the proxy's
+		who += " by the socket"
+	}
 	switch n := s.wired.proofs; {
 	case n == 1:
 		who += ", and the holder of one token"
