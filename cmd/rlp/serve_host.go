@@ -212,7 +212,7 @@ func (h *host) Launch(ctx context.Context, who *service.Caller, q *service.Reque
 	var refused *service.ViolationError
 	switch {
 	case errors.As(err, &refused):
-		return nil, h.refused(who, refused)
+		return nil, h.refused(who, refused, askedFor(c))
 	case err != nil:
 		return nil, h.unavailable(who, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/internal/service"
 	"runloop.dev/rlp/launcher"
@@ -140,10 +141,29 @@ func (h *host) places() []string {
 	return list
 }
 
-// refused takes it out of the reasons of a refusal.
-func (h *host) refused(who *service.Caller, err *service.ViolationError) error {
+// askedFor is what a bundle asks for, as reports say it.
+func askedFor(c *composition) []string {
+	var grants []caps.Grant
+	for _, e := range c.policy.Base {
+		grants = append(grants, e.Grant)
+	}
+	return launcher.GrantStrings(grants)
+}
+
+// betrays reports whether a capability says where the home is to who does not
+// operate: it was carved out of a wider one that was asked for, and not asked for
+// itself.
+func (h *host) betrays(who *service.Caller, capability string, asked []string) bool {
+	return !who.Can(service.Operate) && !slices.Contains(asked, capability) && slices.ContainsFunc(h.places(), func(dir string) bool {
+		return strings.HasSuffix(capability, ":"+dir) || strings.Contains(capability, ":"+dir+"/")
+	})
+}
+
+// refused takes the place of the home out of the reasons of a refusal. What was
+// carved out of a capability is none of its own: the rest of that was taken too.
+func (h *host) refused(who *service.Caller, err *service.ViolationError, asked []string) error {
 	told := *err
-	told.Violations = slices.Clone(err.Violations)
+	told.Violations = slices.DeleteFunc(slices.Clone(err.Violations), func(v launcher.Violation) bool { return h.betrays(who, v.Capability, asked) })
 	for i := range told.Violations {
 		told.Violations[i].Message = h.homeless(who, told.Violations[i].Message)
 	}
@@ -156,7 +176,8 @@ func (h *host) reported(who *service.Caller, r *launcher.Report) {
 		return
 	}
 	r.Message = h.homeless(who, r.Message)
-	r.Changes, r.Warnings = slices.Clone(r.Changes), slices.Clone(r.Warnings)
+	r.Changes = slices.DeleteFunc(slices.Clone(r.Changes), func(c launcher.Change) bool { return h.betrays(who, c.Capability, r.Base) })
+	r.Warnings = slices.Clone(r.Warnings)
 	for i := range r.Changes {
 		r.Changes[i].Source = h.homeless(who, r.Changes[i].Source)
 	}

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/internal/service"
 )
 
@@ -202,6 +204,49 @@ func TestReportsTellNoHome(t *testing.T) {
 			t.Error(text)
 		}
 	}
+}
+
+// What always is kept from agents is carved out of whatever a bundle asks for. Who may
+// only launch would learn from a bundle that asks for everything where the home is,
+// whatever they are left of it; what they asked for themselves they are told of.
+func TestWhatIsCarvedOutTellsNoHome(t *testing.T) {
+	h := testingHost(t, "[security]\nrun_grant = \"operator_full\"\n")
+	left := t.TempDir()
+	h.who.Layers = []*caps.Layer{layerOf(t, "token:ci", "[capabilities]\nfs = [\""+left+"\"]\n")}
+	all := &service.Request{Bundle: archived(t, "all", "fs = [\"/\"]\n", importing(t))}
+	needs := &service.Request{Bundle: archived(t, "needs", "fs = [\""+filepath.Dir(h.home)+"\"]\n", importing(t, "path_open"))}
+	itself := &service.Request{Bundle: archived(t, "itself", "fs = [\""+h.home+"\"]\n", importing(t, "path_open"))}
+	for _, may := range []service.Rights{service.Launch | service.Read, service.Launch | service.Operate} {
+		h.who.May = may
+		r, err := h.do(t, all)
+		if err != nil || len(r.Effective) != 1 {
+			t.Fatalf("control: %+v, %v", r, err)
+		}
+		text, err := json.Marshal(r)
+		if err != nil || strings.Contains(string(text), h.home) != (may&service.Operate != 0) || !strings.Contains(string(text), "/proc") {
+			t.Errorf("%v %s", err, text)
+		}
+		var refused *service.ViolationError
+		if _, err = h.do(t, needs); !errors.As(err, &refused) || len(refused.Violations) == 0 {
+			t.Fatal(err)
+		}
+		text, err = json.Marshal(refused.Violations)
+		if err != nil || strings.Contains(string(text), h.home) != (may&service.Operate != 0) {
+			t.Errorf("%v %s", err, text)
+		}
+		if _, err = h.do(t, itself); !errors.As(err, &refused) || !strings.HasSuffix(refused.Violations[0].Capability, h.home) {
+			t.Errorf("what was asked for itself: %v", err)
+		}
+	}
+}
+
+func layerOf(t *testing.T, name, text string) *caps.Layer {
+	t.Helper()
+	o, findings := policy.ParseLayer(name, name, []byte(text), policy.Options{})
+	if err := policy.AsError(findings); err != nil {
+		t.Fatal(err)
+	}
+	return o.Layer
 }
 
 // An archive as tar makes it of a folder is refused with the command that makes
