@@ -48,7 +48,7 @@ func tokensDir(h home.Home) string { return filepath.Join(h.Dir(), "tokens") }
 func (s *server) keys(ctx context.Context) error {
 	w := &s.wired
 	w.tokens = access.OpenStore(tokensDir(s.at), time.Now)
-	good, err := w.tokens.Good()
+	good, err := w.tokens.Good(s.config.Serve.ClientCA != "")
 	if err != nil {
 		return inputErr(err)
 	}

@@ -59,6 +59,19 @@ func tokenRowOf(l access.Listed, now time.Time) tokenRow {
 	return r
 }
 
+// proof is what its holder shows.
+func (r tokenRow) proof() string {
+	switch {
+	case r.State == "unreadable":
+		return "-"
+	case r.CertName != "":
+		return "cert " + printable(r.CertName)
+	case r.CertSHA256 != "":
+		return "cert " + r.CertSHA256[:min(12, len(r.CertSHA256))]
+	}
+	return "token"
+}
+
 func (a *app) tokenList() error {
 	store, _, err := a.tokenStore()
 	if err != nil {
@@ -82,13 +95,13 @@ func (a *app) tokenList() error {
 		return nil
 	}
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "ID\tNAME\tTENANT\tMAY\tSTATE\tENDS\tLAST USED\tNARROWED BY")
+	fmt.Fprintln(w, "ID\tNAME\tPROOF\tTENANT\tMAY\tSTATE\tENDS\tLAST USED\tNARROWED BY")
 	for _, r := range rows {
 		by := r.Profiles
 		if r.Grant != "" {
 			by = append(by, "grant")
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, cmp.Or(r.Name, "-"), cmp.Or(r.Tenant, "-"), cmp.Or(strings.Join(r.May, ","), "-"),
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, cmp.Or(r.Name, "-"), r.proof(), cmp.Or(r.Tenant, "-"), cmp.Or(strings.Join(r.May, ","), "-"),
 			r.State, cmp.Or(r.Expires, "never"), cmp.Or(r.LastUsed, "never"), cmp.Or(strings.Join(by, ","), "-"))
 	}
 	if err := w.Flush(); err != nil {

@@ -150,12 +150,13 @@ func (l *Listed) order() string {
 	return l.Token.Name + "\x00" + l.ID
 }
 
-// Good is how many tokens and certificates somebody could come in by now.
-func (s *Store) Good() (int, error) {
+// Good is how many tokens somebody could come in by now, and where certificates
+// of clients are asked for (certs), how many of those as well.
+func (s *Store) Good(certs bool) (int, error) {
 	list, err := s.List()
 	n := 0
 	for _, l := range list {
-		if l.Token != nil && l.Token.State(s.now()) == "good" {
+		if t := l.Token; t != nil && t.State(s.now()) == "good" && (certs || t.CertName == "" && t.CertHash == "") {
 			n++
 		}
 	}

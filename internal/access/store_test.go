@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"runloop.dev/rlp/internal/service"
 )
 
 // What is kept does not hold what was printed.
@@ -179,5 +181,25 @@ func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A certificate lets nobody in where none is asked for.
+func TestWhoCouldComeIn(t *testing.T) {
+	s := OpenStore(filepath.Join(t.TempDir(), "tokens"), time.Now)
+	far := time.Now().Add(time.Hour)
+	for _, made := range []Token{
+		{Name: "ci", Tenant: "acme", May: service.Launch, Expires: far},
+		{Name: "runner", Tenant: "acme", May: service.Launch, Expires: far, CertName: "runner.example"},
+		{Name: "laptop", Tenant: "acme", May: service.Launch, Expires: far, CertHash: strings.Repeat("ab", 32)},
+	} {
+		if _, _, err := s.New(made); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for certs, want := range map[bool]int{true: 3, false: 1} {
+		if n, err := s.Good(certs); n != want || err != nil {
+			t.Errorf("certificates are asked for: %v: %d could come in, want %d (%v)", certs, n, want, err)
+		}
 	}
 }
