@@ -95,6 +95,7 @@ type log struct {
 	mu      sync.Mutex
 	records []audit.Record
 	fail    error
+	breaks  bool
 }
 
 func (l *log) Audit(_ context.Context, f kb.Filter) iter.Seq2[audit.Record, error] {
@@ -105,6 +106,9 @@ func (l *log) Audit(_ context.Context, f kb.Filter) iter.Seq2[audit.Record, erro
 		if l.fail != nil {
 			yield(audit.Record{}, l.fail)
 			return
+		}
+		if l.breaks && f.AfterOfRun > 0 {
+			panic("a secret of the record")
 		}
 		n := 0
 		for _, r := range all {

@@ -3,12 +3,15 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"iter"
+	"log/slog"
 	"math"
 	"net/http"
 	"strconv"
 	"time"
 
+	"runloop.dev/rlp/internal/guard"
 	"runloop.dev/rlp/internal/service"
 )
 
@@ -81,7 +84,7 @@ func (s *server) follow(w http.ResponseWriter, r *http.Request, from func(contex
 	}
 	messages := make(chan message)
 	failed := make(chan error, 1)
-	go func() { failed <- pump(ctx, all, messages) }()
+	guard.Go(func() error { return pump(ctx, all, messages) }, func(err error) { failed <- err })
 	defer func() {
 		cancel()
 		for range messages { // until pump has ended
@@ -102,7 +105,7 @@ func (s *server) follow(w http.ResponseWriter, r *http.Request, from func(contex
 			p = []byte(": lives\n\n")
 		case m, more := <-messages:
 			if !more {
-				m = farewell(ctx, <-failed, last)
+				m = s.farewell(ctx, <-failed, last)
 				_ = out.send(m.bytes()) // it ends either way
 				return nil
 			}
@@ -132,9 +135,13 @@ func pump(ctx context.Context, from iter.Seq2[message, error], to chan<- message
 }
 
 // farewell is the last message of a stream.
-func farewell(ctx context.Context, err error, last func(context.Context) message) message {
+func (s *server) farewell(ctx context.Context, err error, last func(context.Context) message) message {
 	if err == nil {
 		return last(ctx)
+	}
+	var broken *guard.Broken
+	if errors.As(err, &broken) {
+		s.Log.LogAttrs(ctx, slog.LevelError, "a stream broke", slog.String("what", broken.What), slog.String("where", string(broken.Stack)))
 	}
 	f := failureOf(err)
 	data, _ := json.Marshal(failure{Code: f.Code, Text: f.Text}) // strings always have a form

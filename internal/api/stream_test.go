@@ -2,8 +2,10 @@ package api
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"io"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"strings"
@@ -110,6 +112,42 @@ func TestStreamOfStoredRun(t *testing.T) {
 			t.Error(resp.Status)
 		}
 	}
+}
+
+// What breaks under one stream ends that stream, and says nothing of what it broke on.
+func TestAStreamThatBreaksEndsAlone(t *testing.T) {
+	h := &host{log: &log{breaks: true}}
+	h.log.add(oldRun, 8)
+	var logged logText
+	k := serve(t, h, Options{Log: slog.New(slog.NewTextHandler(&logged, nil))}, service.Options{})
+	path := "/runs/" + oldRun + "/events"
+	if m := k.follow(ask{path: path + "?after=1"}).message(); m["event"] != "error" || !strings.Contains(m["data"], "internal") || strings.Contains(m["data"], "secret") {
+		t.Errorf("the stream ends with %v", m)
+	}
+	if m := k.follow(ask{path: path}).message(); m["id"] != "1" {
+		t.Errorf("control: another stream begins with %v", m)
+	}
+	if text := logged.text(); !strings.Contains(text, "a stream broke") || strings.Contains(text, "secret") {
+		t.Errorf("logged is %s", text)
+	}
+}
+
+// logText is a log that is read while it is written.
+type logText struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logText) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logText) text() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
 }
 
 // Fifty readers of a run that goes on see each of its records, in order, and its

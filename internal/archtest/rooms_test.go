@@ -76,6 +76,7 @@ var rooms = map[string]room{
 	"internal/api": {7, doors{
 		"caps":             "what records call families",
 		"internal/audit":   "prints records as they are exported",
+		"internal/guard":   "a stream that breaks ends no other",
 		"internal/service": "is its HTTP",
 		"kb":               "filters of the log",
 		"launcher":         "prints reports",
@@ -90,6 +91,7 @@ var rooms = map[string]room{
 	"internal/mcpserver": {7, doors{
 		"caps":             "asks about what a record was about",
 		"internal/audit":   "shows records",
+		"internal/guard":   "a message that breaks ends no session",
 		"internal/schema":  "schemas of agents are a stranger's, and arguments are held against them",
 		"internal/service": "agents are its tools",
 		"kb":               "filters of the log",

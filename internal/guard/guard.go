@@ -28,19 +28,26 @@ func (b *Broken) Error() string {
 
 // Go calls f in a goroutine of its own, and then ended, once, with what f
 // returned or with a [*Broken]. What ended does is not guarded.
-func Go(f func() error, ended func(error)) {
-	go func() {
-		var err error
-		returned := false
-		defer func() {
-			if !returned {
-				err = broken(recover())
-			}
-			ended(err)
-		}()
-		err = f()
-		returned = true
+func Go(f func() error, ended func(error)) { go run(f, ended) }
+
+// Call is what f returns, or a [*Broken]: for a goroutine that somebody else
+// started and nobody guards.
+func Call(f func() error) (err error) {
+	run(f, func(e error) { err = e })
+	return err
+}
+
+func run(f func() error, ended func(error)) {
+	var err error
+	returned := false
+	defer func() {
+		if !returned {
+			err = broken(recover())
+		}
+		ended(err)
 	}()
+	err = f()
+	returned = true
 }
 
 // broken is what a panic says. Nil is a goroutine that was ended.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"runloop.dev/rlp/internal/guard"
 	"runloop.dev/rlp/internal/service"
 )
 
@@ -30,7 +31,10 @@ func (ss *session) run(ctx context.Context, c *service.Caller, t *tool, req *mcp
 	live := false
 	if send := progressOf(req); send != nil {
 		live, f.teller = true, newTeller(following, ss.of.opt.Now, send)
-		go func() { defer close(followed); f.follow(following) }()
+		guard.Go(func() error { f.follow(following); return nil }, func(err error) {
+			ss.of.broke(err)
+			close(followed)
+		})
 	}
 	select {
 	case <-r.Done():

@@ -187,6 +187,9 @@ type fakeLog struct {
 }
 
 func (l *fakeLog) Audit(_ context.Context, q kb.Filter) iter.Seq2[audit.Record, error] {
+	if q.Agent == "breaks" {
+		panic("a secret of the record")
+	}
 	l.host.mu.Lock()
 	all := slices.Clone(l.host.records[l.tenant])
 	l.host.mu.Unlock()

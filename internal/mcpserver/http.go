@@ -116,7 +116,7 @@ func (s *Server) first(w http.ResponseWriter, r *http.Request, c *service.Caller
 		return
 	}
 	s.left(ss)
-	go ss.watch(ss.ctx)
+	ss.watching(ss.ctx)
 	go func() {
 		_ = conn.Wait()
 		s.leave(ss)

@@ -38,7 +38,11 @@ func TestOddResultsEndNoSession(t *testing.T) {
 			t.Errorf("%s: %s", says, got)
 		}
 	}
-	if printed := textOf(call(t, cs, "says", nil)); !strings.Contains(printed, "printed") || strings.ContainsAny(printed, "\x1b\u202e") {
-		t.Errorf("printed is %q", printed)
+	r := call(t, cs, "says", nil)
+	shown := structure(t, call(t, cs, "rlp_run", map[string]any{"run_id": r.Meta["runloop.dev/run_id"]}))
+	for _, printed := range []string{textOf(r), shown} {
+		if !strings.Contains(printed, "[2J") || strings.Contains(printed, "\x1b") || strings.Contains(printed, `\u001b`) || strings.Contains(printed, "\u202e") {
+			t.Errorf("printed is %q", printed)
+		}
 	}
 }

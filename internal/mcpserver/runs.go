@@ -180,8 +180,8 @@ func (d *runDocument) reported(r *service.Run) {
 		return
 	}
 	d.Result = short(string(report.Result), mostText)
-	d.Stdout, _ = tail(strings.ToValidUTF8(report.Stdout, "\ufffd"), mostTail)
-	d.Stderr, _ = tail(strings.ToValidUTF8(report.Stderr, "\ufffd"), mostTail)
+	d.Stdout, _ = tail(printable(report.Stdout), mostTail)
+	d.Stderr, _ = tail(printable(report.Stderr), mostTail)
 	d.Effective = cut(report.Effective)
 	for _, child := range report.Children {
 		d.Children = append(d.Children, child.RunID)

@@ -108,7 +108,7 @@ func (s *Server) Serve(ctx context.Context, c *service.Caller, in io.ReadCloser,
 	if err != nil {
 		return fmt.Errorf("serving MCP: %w", err)
 	}
-	go ss.watch(ss.ctx)
+	ss.watching(ss.ctx)
 	over := make(chan error, 1)
 	go func() { over <- conn.Wait() }()
 	select {

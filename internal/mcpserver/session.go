@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"runloop.dev/rlp/internal/guard"
 	"runloop.dev/rlp/internal/service"
 )
 
@@ -71,8 +72,33 @@ func (ss *session) end() {
 }
 
 // received is before every method: who asks must still be somebody, and the
-// tools that are listed or called are those of now.
+// tools that are listed or called are those of now. What breaks under a method
+// is its answer, for the SDK guards no goroutine.
 func (ss *session) received(next mcp.MethodHandler) mcp.MethodHandler {
+	next = ss.current(next)
+	return func(ctx context.Context, method string, req mcp.Request) (result mcp.Result, err error) {
+		err = guard.Call(func() (err error) {
+			result, err = next(ctx, method, req)
+			return err
+		})
+		if ss.of.broke(err) {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the service broke while it answered; the log of this host says where"}
+		}
+		return result, err
+	}
+}
+
+// broke reports whether err is that of a goroutine that broke, and logs where.
+func (s *Server) broke(err error) bool {
+	var broken *guard.Broken
+	if !errors.As(err, &broken) {
+		return false
+	}
+	s.opt.Log.Error("mcp.broke", "what", broken.What, "where", string(broken.Stack))
+	return true
+}
+
+func (ss *session) current(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		c, err := ss.who()
 		if err != nil {
@@ -91,7 +117,7 @@ func (ss *session) received(next mcp.MethodHandler) mcp.MethodHandler {
 			}
 		case *mcp.SubscriptionsListenParams:
 			if err = ss.refresh(ctx, c); err == nil {
-				go ss.watch(ctx)
+				ss.watching(ctx)
 			}
 		}
 		if err != nil {
@@ -145,6 +171,11 @@ func (ss *session) begin(ctx context.Context, c *service.Caller) (context.Contex
 		<-ss.turns
 		ss.calls.Done()
 	}, nil
+}
+
+// watching watches in a goroutine of its own.
+func (ss *session) watching(ctx context.Context) {
+	guard.Go(func() error { ss.watch(ctx); return nil }, func(err error) { ss.of.broke(err) })
 }
 
 // watch looks for agents that came or went, until ctx or the session ends. The
