@@ -93,6 +93,8 @@ func (s *testService) follow(t *testing.T) <-chan string {
 // Neither a secret of the vault nor what goes into a run and comes out of it is
 // in what the service logs, counts, records, lists or tells a collector, however
 // it is written; each has been where it belongs.
+//
+//rlp:holds A51 K57
 func TestNobodyWhoWatchesSeesPayloadsOrSecrets(t *testing.T) {
 	m := &made{probe: buildProbe(t)}
 	m.cache = compiledProbe(t, m.probe)
