@@ -106,7 +106,7 @@ func (s *Server) first(w http.ResponseWriter, r *http.Request, c *service.Caller
 	if !s.enter(ss) {
 		ss.end()
 		w.Header().Set("Retry-After", "30")
-		http.Error(w, "too many sessions are open; end one (DELETE), or wait until one is idle for long enough", http.StatusServiceUnavailable)
+		http.Error(w, "too many sessions are in use; end one (DELETE), or wait until one is idle", http.StatusServiceUnavailable)
 		return
 	}
 	s.legacy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), sessionKey{}, ss)))
@@ -143,18 +143,29 @@ func (s *Server) again(w http.ResponseWriter, r *http.Request, c *service.Caller
 	s.legacy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), sessionKey{}, ss)))
 }
 
-// enter takes a session in, if there is room.
+// enter takes a session in, if there is room. Whoever has no room left gives up
+// the session that they asked of longest ago: clients rarely end theirs.
 func (s *Server) enter(ss *session) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	own := 0
+	var idlest *session
 	for _, other := range s.sessions {
-		if other.key == ss.key {
-			own++
+		if other.key != ss.key {
+			continue
+		}
+		own++
+		if other.open == 0 && (idlest == nil || other.left < idlest.left) {
+			idlest = other
 		}
 	}
-	if s.ended || len(s.sessions) >= s.opt.Sessions || own >= max(1, s.opt.Sessions/partOfCallers) {
+	full := len(s.sessions) >= s.opt.Sessions || own >= max(1, s.opt.Sessions/partOfCallers)
+	if s.ended || full && idlest == nil {
 		return false
+	}
+	if full {
+		s.forget(idlest)
+		idlest.end()
 	}
 	s.sessions[ss.id] = ss
 	ss.open = 1
@@ -163,11 +174,19 @@ func (s *Server) enter(ss *session) bool {
 	return true
 }
 
+// forget is a session that is over. The caller holds the lock.
+func (s *Server) forget(ss *session) {
+	delete(s.sessions, ss.id)
+	ss.timer.Stop()
+}
+
 // left notes that a request has ended. A session that is over has no time to be
 // idle: its timer would hold all of it.
 func (s *Server) left(ss *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.turn++
+	ss.left = s.turn
 	if ss.open--; ss.open == 0 && s.sessions[ss.id] == ss {
 		ss.timer.Reset(s.opt.Idle)
 	}
@@ -186,8 +205,7 @@ func (s *Server) idle(ss *session) {
 // leave forgets a session, and ends what it began.
 func (s *Server) leave(ss *session) {
 	s.mu.Lock()
-	delete(s.sessions, ss.id)
-	ss.timer.Stop()
+	s.forget(ss)
 	s.mu.Unlock()
 	ss.end()
 }

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -210,33 +211,69 @@ func TestASessionIsItsCallers(t *testing.T) {
 	}
 }
 
-// Sessions are bounded, in all and for each caller, and those that are idle end.
+// Sessions are bounded, in all and for each caller: who has no room left gives up
+// what they asked of longest ago, and never what is in use or another's.
 func TestSessionsAreBounded(t *testing.T) {
 	b := newBench(t, mcpserver.Options{Sessions: 16})
 	url := b.serve(t)
-	for i := range 3 {
-		code, text := post(t, url, "user:1", "", hello)
-		if want := map[bool]int{true: 200, false: 503}[i < 2]; code != want {
-			t.Errorf("session %d of one caller: %d %s", i, code, text)
+	begin := func(who string) string {
+		ids := make(chan string, 1)
+		if code, text := postBy(t, url, as{who, ids}, "", hello); code != 200 {
+			t.Fatalf("a session of %s: %d %s", who, code, text)
+		}
+		return <-ids
+	}
+	other, first, second := begin("user:2"), begin("user:1"), begin("user:1")
+	if code, text := post(t, url, "user:1", first, listing); code != 200 { // so that the second is asked longest ago
+		t.Fatal(code, text)
+	}
+	third := begin("user:1")
+	for _, c := range []struct {
+		who, id string
+		want    int
+	}{{"user:1", second, 404}, {"user:1", first, 200}, {"user:1", third, 200}, {"user:2", other, 200}} {
+		if code, text := post(t, url, c.who, c.id, listing); code != c.want {
+			t.Errorf("%s: %d %s, want %d", c.who, code, text, c.want)
 		}
 	}
-	if code, text := post(t, url, "user:2", "", hello); code != 200 { // control
-		t.Errorf("another caller: %d %s", code, text)
+	for _, id := range []string{first, third} {
+		listens(t, url, "user:1", id)
 	}
-	for range 20 { // what does not become a session takes no room
+	if code, text := post(t, url, "user:1", "", hello); code != 503 {
+		t.Errorf("a session beside two in use: %d %s", code, text)
+	}
+	begin("user:2") // control
+	for range 20 {  // what does not become a session takes no room
 		if code, text := post(t, url, "user:3", "", listing); code == 503 {
 			t.Fatalf("%d %s", code, text)
 		}
 	}
 }
 
-// A session that nobody asks of makes room for another.
+// listens has a request of a session under way until the test ends.
+func listens(t *testing.T, url, who, id string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Mcp-Session-Id", id)
+	r.Header.Set("Accept", "text/event-stream")
+	r.Header.Set("Mcp-Protocol-Version", legacy)
+	resp, err := as{name: who}.RoundTrip(r)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("%+v, %v", resp, err)
+	}
+	t.Cleanup(func() { resp.Body.Close() })
+}
+
+// A session that nobody asks of makes room for another's.
 func TestIdleSessionsEnd(t *testing.T) {
 	b := newBench(t, mcpserver.Options{Sessions: 1, Idle: time.Nanosecond})
 	url := b.serve(t)
-	for range 5 {
+	for i := range 5 {
 		for code, text := 0, ""; code != 200; { // until the one before has ended
-			if code, text = post(t, url, "user:1", "", hello); code != 200 && code != 503 {
+			if code, text = post(t, url, "user:"+strconv.Itoa(i), "", hello); code != 200 && code != 503 {
 				t.Fatalf("%d %s", code, text)
 			}
 		}

@@ -63,6 +63,7 @@ type Server struct {
 	sessions map[string]*session
 	asked    map[string]int // requests that are under way, by caller
 	allAsked int
+	turn     uint64 // counts requests of sessions
 	ended    bool
 }
 

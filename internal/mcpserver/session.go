@@ -34,7 +34,8 @@ type session struct {
 	key   string // of its caller
 	conn  atomic.Pointer[mcp.ServerSession]
 	timer *time.Timer // of being idle
-	open  int         // requests under way; the server's mu guards both
+	open  int         // requests under way
+	left  uint64      // the turn in which the last one ended; the server's mu guards these three
 }
 
 const instructions = `Each tool that is not called rlp_... is an agent: it runs in a sandbox, with what its operator left it, and every decision about it is recorded. ` +
