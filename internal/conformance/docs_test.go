@@ -86,3 +86,17 @@ func read(t *testing.T, name string) string {
 	}
 	return string(data)
 }
+
+// Every page is found from the README.
+func TestReadmeLinksEveryPage(t *testing.T) {
+	readme := read(t, "../../README.md")
+	pages, err := filepath.Glob("../../docs/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("%d pages, %v", len(pages), err)
+	}
+	for _, page := range pages {
+		if name := "docs/" + filepath.Base(page); !strings.Contains(readme, "]("+name+")") {
+			t.Errorf("README.md does not link %s", name)
+		}
+	}
+}
