@@ -3,7 +3,6 @@ package telemetry
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -53,7 +52,7 @@ func (t *Telemetry) newMetrics(m metric.Meter) (*metrics, error) {
 	k := &maker{m: m}
 	all := &metrics{
 		runs:      k.counter("rlp.runs", "runs that ended, by tenant, agent and outcome"),
-		decisions: k.counter("rlp.decisions", "decisions of the gate, by family and decision"),
+		decisions: k.counter("rlp.decisions", "decisions of the gate, by capability and decision"),
 		denied:    k.counter("rlp.denied", "denials, by reason"),
 		requests:  k.counter("rlp.http.requests", "requests that were answered, by route and status"),
 		strangers: k.counter("rlp.auth.failures", "requests of whoever could not prove who asks"),
@@ -127,10 +126,4 @@ func labels(pairs ...string) metric.MeasurementOption {
 		set = append(set, attribute.String(pairs[i], pairs[i+1]))
 	}
 	return metric.WithAttributeSet(attribute.NewSet(set...))
-}
-
-// familyOf is the family of an audit name, as fs is of fs.read.
-func familyOf(name string) string {
-	family, _, _ := strings.Cut(name, ".")
-	return family
 }

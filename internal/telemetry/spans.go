@@ -69,7 +69,7 @@ func (t *Telemetry) Record(r *audit.Record) {
 			word = "deny"
 			t.metrics.denied.Add(ctx, 1, labels("reason", d.Reason))
 		}
-		t.metrics.decisions.Add(ctx, 1, labels("family", familyOf(d.Cap), "decision", word))
+		t.metrics.decisions.Add(ctx, 1, labels("cap", d.Cap, "decision", word))
 		t.note(r.Head.RunID, "decision", r.Time, attribute.String("rlp.cap", d.Cap), attribute.String("rlp.op", d.Op),
 			attribute.String("rlp.decision", word), attribute.String("rlp.reason", d.Reason))
 	case r.Event != nil && r.Event.Kind == audit.KindCallDone:

@@ -229,8 +229,8 @@ func TestPrometheus(t *testing.T) {
 	for _, want := range []string{
 		`rlp_runs_total{agent="writer",outcome="ok",tenant="acme"} 1`,
 		`rlp_runs_total{agent="critic",outcome="ok",tenant="acme"} 1`,
-		`rlp_decisions_total{decision="allow",family="fs"} 2`,
-		`rlp_decisions_total{decision="deny",family="fs"} 1`,
+		`rlp_decisions_total{cap="fs.read",decision="allow"} 2`,
+		`rlp_decisions_total{cap="fs.read",decision="deny"} 1`,
 		`rlp_denied_total{reason="path_not_permitted"} 1`,
 		`rlp_run_wait_seconds_count 1`,
 		`rlp_run_duration_seconds_count{outcome="ok"} 2`,
