@@ -4,8 +4,12 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strconv"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // execute does what the arguments say.
@@ -24,6 +28,23 @@ func (a *app) execute(ctx context.Context) error {
 	return root.ExecuteContext(ctx)
 }
 
+// plainly says what a flag takes, where the parser quotes a function of its own.
+func plainly(err error) error {
+	var bad *pflag.InvalidValueError
+	if !errors.As(err, &bad) {
+		return err
+	}
+	takes := map[string]string{"bool": "true or false", "duration": "a time such as 30s or 5m", "int": "a whole number", "uint64": "a whole number that is not negative"}
+	what, known := takes[bad.GetFlag().Value.Type()]
+	if !known {
+		return err
+	}
+	if errors.Is(err, strconv.ErrRange) {
+		what += " that is not so large"
+	}
+	return fmt.Errorf("--%s takes %s, not %q", bad.GetFlag().Name, what, bad.GetValue())
+}
+
 func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "rlp",
@@ -40,7 +61,7 @@ A bundle says what it needs (policy.caps); you may only take away
 	}
 	a.register(root.PersistentFlags())
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usagef("%w; see %s --help", err, c.CommandPath())
+		return usagef("%w; see %s --help", plainly(err), c.CommandPath())
 	})
 	root.PersistentPreRun = func(c *cobra.Command, _ []string) { a.homeSet = c.Flags().Changed("home") }
 	root.AddCommand(a.commands()...)
