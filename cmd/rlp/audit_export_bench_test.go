@@ -122,7 +122,7 @@ func benchRun(b *testing.B, j *journal.Journal, n int) {
 	put := audit.Decision{Cap: name("kb.write"), Op: name("kb_put"), Reason: name("granted"), Keep: true}
 	for i := range n / 5 {
 		for k := range 3 {
-			file.Target = "/data/user/work/notes/2026/" + strings.Repeat("x", i%30) + string(rune('a'+k))
+			file.Target = "/srv/agent/docs/notes/2026/" + strings.Repeat("x", i%30) + string(rune('a'+k))
 			check(j.Decide(&file))
 		}
 		if i < n/5-1 {

@@ -39,7 +39,7 @@ func words(t testing.TB, j *Journal) audit.Decision {
 	}
 	return audit.Decision{
 		Cap: name("fs.read"), Op: name("path_open"), Reason: name("path_not_permitted"), Layer: name("override:writer.toml"),
-		Deny: true, Keep: true, Severity: audit.Warn, Target: "/data/user/work/notes/2026-01.md",
+		Deny: true, Keep: true, Severity: audit.Warn, Target: "/srv/agent/docs/notes/2026-01.md",
 	}
 }
 
@@ -51,11 +51,11 @@ func BenchmarkDecide(b *testing.B) {
 		args    *[32]byte
 		observe bool
 	}{
-		{"target32", "/data/user/work/notes/2026-01.md", nil, false},
+		{"target32", "/srv/agent/docs/notes/2026-01.md", nil, false},
 		{"target8", "contacts", nil, false},
-		{"target32_args", "/data/user/work/notes/2026-01.md", &args, false},
-		{"target32_synced", "/data/user/work/notes/2026-01.md", nil, false}, // as it grows where effects are waited for
-		{"target32_observed", "/data/user/work/notes/2026-01.md", nil, true},
+		{"target32_args", "/srv/agent/docs/notes/2026-01.md", &args, false},
+		{"target32_synced", "/srv/agent/docs/notes/2026-01.md", nil, false}, // as it grows where effects are waited for
+		{"target32_observed", "/srv/agent/docs/notes/2026-01.md", nil, true},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			o := Options{Dir: dir(b), Head: testHead("run1"), MaxBytes: 64 << 30, MaxDecisions: 1 << 31}
@@ -79,7 +79,7 @@ func BenchmarkDecide(b *testing.B) {
 // BenchmarkDecideHot is what a decision costs a run that records no more than
 // its grower can keep up with: the same pages again and again.
 func BenchmarkDecideHot(b *testing.B) {
-	targets := [2]string{"/data/user/work/notes/2026-01.md", "/data/user/work/notes/2026-02.md"}
+	targets := [2]string{"/srv/agent/docs/notes/2026-01.md", "/srv/agent/docs/notes/2026-02.md"}
 	for _, n := range []int{1, 2} {
 		b.Run([]string{"repeated", "alternating"}[n-1], func(b *testing.B) {
 			j := create1(b, Options{Dir: dir(b), Head: testHead("run1"), MaxBytes: 64 << 30, MaxDecisions: 1 << 31})
