@@ -113,7 +113,7 @@ func TestTokenOfTheEnvironment(t *testing.T) {
 	if r := ask(bearing, tops...); r.code != 0 || !strings.Contains(r.stdout, report.RunID) || !strings.Contains(r.stdout, `"caller": "token:ci"`) {
 		t.Errorf("control: %+v", r)
 	}
-	wrong := token[:len(token)-4] + "aaaa"
+	wrong := token[:len(token)-4] + "2222"
 	refused := func(what string, env []string, says string) {
 		t.Helper()
 		for _, args := range [][]string{launch, tops} {

@@ -42,7 +42,7 @@ func TestABadTokenIsNobodyWhoeverConnects(t *testing.T) {
 		t.Fatalf("control: the token is not good: %d", got)
 	}
 	for name, header := range map[string]string{
-		"wrong secret": "Bearer " + text[:len(text)-1] + "2", "nothing": "", "no scheme": text, "another scheme": "Basic " + text, "empty": "Bearer ", "spaces": "Bearer  " + text,
+		"wrong secret": "Bearer " + wrongOf(text), "nothing": "", "no scheme": text, "another scheme": "Basic " + text, "empty": "Bearer ", "spaces": "Bearer  " + text,
 		"behind it": "Bearer " + text + " x", "a list": "Bearer " + text + ", Bearer " + text, "NUL": "Bearer " + text + "\x00", "no UTF-8": "Bearer \xff" + text[1:],
 		"upper case": "Bearer " + strings.ToUpper(text), "quoted": `Bearer "` + text + `"`, "an operator's": "Bearer user:1000", "the digest": "Bearer " + digestOf(text).String(),
 	} {
@@ -128,7 +128,7 @@ func TestRefusalsTellNothing(t *testing.T) {
 		}
 		return err.Error()
 	}
-	wrong := text[:len(text)-2] + "aa"
+	wrong := wrongOf(text)
 	none, before := message(newToken().text), message(wrong)
 	now = now.Add(2 * time.Hour)
 	if after := message(wrong); before != none || after != none {

@@ -83,3 +83,7 @@ func (k *kit) status(t testing.TB, r *http.Request) int {
 	}
 	return asDenied(err).Status
 }
+
+// wrongOf is the token text with another secret. The last letter of a secret
+// holds one bit, an a or a q: "aa" in its place may be what was there.
+func wrongOf(text string) string { return text[:len(text)-1] + "2" }

@@ -27,7 +27,7 @@ func TestTheLogHoldsNoTokens(t *testing.T) {
 	h := k.Wrap(http.NotFoundHandler())
 	cookie := logIn(t, h, text, "192.0.2.1")
 	secrets := []string{text[16:40], operator, cookie.Value, digestOf(text).String(), "hunter2hunter2"}
-	wrong := text[:len(text)-2] + "aa"
+	wrong := wrongOf(text)
 	for _, r := range []*http.Request{
 		bearer(t, text), bearer(t, wrong), bearer(t, operator), bearer(t, operator+"x"), request(t), request(t, "Authorization", "Basic hunter2hunter2"),
 		request(t, "Authorization", text), bearer(t, text, "Origin", "https://evil.example"), request(t, "Cookie", "rlp_session=hunter2hunter2"),

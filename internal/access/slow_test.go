@@ -66,7 +66,7 @@ func TestGuessesAtOneTokenAreSlowed(t *testing.T) {
 		if k.status(t, holder) != http.StatusOK {
 			t.Fatal("control: the token is not good")
 		}
-		wrong := text[:len(text)-2] + "aa"
+		wrong := wrongOf(text)
 		held := 0
 		for i := range 100 {
 			from := fmt.Sprintf("198.51.100.%d", i)
@@ -113,7 +113,7 @@ func TestAGuesserShutsNobodyOut(t *testing.T) {
 		time.Sleep(forgetAfter / 2)
 		at(text)
 		time.Sleep(forgetAfter/2 + maxWait) // the guesser is forgotten, the holder is not
-		wrong := text[:len(text)-2] + "aa"
+		wrong := wrongOf(text)
 		for range freeTries {
 			if got := at(wrong); got != http.StatusUnauthorized {
 				t.Fatalf("a guess at the token: %d", got)
