@@ -60,7 +60,11 @@ func (t *Telemetry) newMetrics(m metric.Meter) (*metrics, error) {
 		took:      k.seconds("rlp.run.duration", "time from start to end, by outcome"),
 	}
 	t.gauges(k)
-	return all, errors.Join(k.errs...)
+	err := errors.Join(k.errs...)
+	if err == nil {
+		all.strangers.Add(context.Background(), 0) // a rate has its first step from 0
+	}
+	return all, err
 }
 
 func (t *Telemetry) gauges(k *maker) {

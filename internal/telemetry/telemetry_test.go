@@ -219,6 +219,9 @@ func TestPrometheus(t *testing.T) {
 		Backlog: func() (int64, bool) { return 0, false },
 	})
 	defer w.Close(t.Context())
+	if got := text(t, w.Metrics()); !strings.Contains(got, "rlp_auth_failures_total 0\n") {
+		t.Errorf("whoever comes first is no step of a rate:\n%s", got)
+	}
 	run(t, w, &host{calls: 3}, &service.Request{Agent: "writer"})
 	answers := map[string]int{"/run": 200, "/runs/" + canary: 404, "/" + canary: 401, "/runs/x/events": 200}
 	for path, status := range answers {
