@@ -28,8 +28,8 @@ type auditFlags struct {
 }
 
 func (f *auditFlags) register(fs *pflag.FlagSet) {
-	fs.StringVar(&f.run, "run", "", "only this run (`ID`)")
-	fs.StringVar(&f.agent, "agent", "", "only this agent (`NAME`)")
+	fs.StringVar(&f.run, "run", "", "only the run `ID`")
+	fs.StringVar(&f.agent, "agent", "", "only the agent `NAME`")
 	f.narrower(fs)
 }
 

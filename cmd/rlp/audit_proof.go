@@ -44,7 +44,7 @@ rlp audit verify --proof FILE --key K, or any tool that knows RFC 6962.`,
 		},
 	}
 	fs := c.Flags()
-	fs.StringVar(&f.run, "run", "", "each record of this run (`ID`)")
+	fs.StringVar(&f.run, "run", "", "each record of the run `ID`")
 	fs.StringVar(&f.since, "since", "", "that the log goes on from the newest checkpoint in `FILE`")
 	fs.StringVar(&f.out, "out", "", "write to `FILE`, or a file each into the folder FILE/, instead of stdout")
 	return c

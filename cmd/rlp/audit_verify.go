@@ -45,11 +45,11 @@ It ends with 1 when something is not as it was recorded.`,
 		},
 	}
 	fs := c.Flags()
-	fs.StringVar(&f.run, "run", "", "only the records of this run (`ID`)")
+	fs.StringVar(&f.run, "run", "", "only the records of the run `ID`")
 	fs.StringVar(&f.since, "since", "", "only what came after the newest checkpoint in `FILE`, and that the log goes on from there")
 	fs.StringVar(&f.checkpoint, "checkpoint", "", "that the log goes on from every checkpoint in `FILE`, kept outside of this host")
 	fs.StringVar(&f.proof, "proof", "", "check the proofs in `FILE` instead, with --key and without any log")
-	fs.StringVar(&f.key, "key", "", "believe this public key, a line or a file (`K`), instead of the one beside the log")
+	fs.StringVar(&f.key, "key", "", "believe the public key `K`, a line or a file, instead of the one beside the log")
 	return c
 }
 

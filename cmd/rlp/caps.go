@@ -114,8 +114,8 @@ A REQUEST is ` + requestForms + `.`,
 	}
 	f.register(c.Flags())
 	ask.register(c.Flags())
-	c.Flags().StringVar(&q.run, "run", "", "explain what this recorded run was answered (`ID`)")
-	c.Flags().Uint64Var(&q.at, "at", 0, "as it held at this record of the run (`RUN_SEQ`)")
+	c.Flags().StringVar(&q.run, "run", "", "explain what the recorded run `ID` was answered")
+	c.Flags().Uint64Var(&q.at, "at", 0, "as it held at the record `RUN_SEQ` of the run")
 	return c
 }
 

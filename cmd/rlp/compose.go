@@ -30,11 +30,11 @@ type policyFlags struct {
 
 func (f *policyFlags) register(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&f.overrides, "override", nil, "a further override `FILE`; narrows only")
-	fs.StringArrayVar(&f.profiles, "profile", nil, "apply a named profile; rlp caps profiles lists them (`NAME`)")
-	fs.StringArrayVar(&f.allow, "allow", nil, "bound the families named to these capabilities, such as fs:read:/tmp (`CAP`)")
-	fs.StringArrayVar(&f.deny, "deny", nil, "take a capability away, such as kb:write:* (`CAP`)")
-	fs.StringArrayVar(&f.limits, "limit", nil, "lower a limit, such as wall_time_ms=1000 (`KEY=N`)")
-	fs.StringArrayVar(&f.params, "param", nil, "fill in a placeholder of the policy (`NAME=PATH`)")
+	fs.StringArrayVar(&f.profiles, "profile", nil, "apply the profile `NAME`; rlp caps profiles lists them")
+	fs.StringArrayVar(&f.allow, "allow", nil, "bound the family of `CAP` to it, such as fs:read:/tmp; may be given again")
+	fs.StringArrayVar(&f.deny, "deny", nil, "take `CAP` away, such as kb:write:*; may be given again")
+	fs.StringArrayVar(&f.limits, "limit", nil, "lower a limit by `KEY=N`, such as wall_time_ms=1000")
+	fs.StringArrayVar(&f.params, "param", nil, "fill in a placeholder of the policy by `NAME=PATH`")
 }
 
 // A composition is a bundle and everything that narrows it, read and parsed:

@@ -55,7 +55,7 @@ out, and said. What is stored and is no more in the source stays.`,
 			})
 		},
 	}
-	c.Flags().StringVar(&domain, "domain", "", "where the documents go (`DOMAIN`)")
+	c.Flags().StringVar(&domain, "domain", "", "the `DOMAIN` where the documents go")
 	c.Flags().StringVar(&o.Prefix, "prefix", "", "begin every key with this `TEXT`")
 	c.Flags().BoolVar(&o.Hidden, "hidden", false, "what begins with a dot too")
 	return c

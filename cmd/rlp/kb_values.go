@@ -164,7 +164,7 @@ func (a *app) kbPutCommand() *cobra.Command {
 			})
 		},
 	}
-	c.Flags().StringVar(&from, "source", "", "where the value comes from (`TEXT`); operator when left out")
+	c.Flags().StringVar(&from, "source", "", "a `TEXT` that says where the value comes from; operator when left out")
 	c.Flags().StringVar(&revision, "revision", "", "only if this is the stored revision (`N`; 0: nothing is there)")
 	return c
 }
@@ -281,6 +281,6 @@ func (a *app) kbSearchCommand() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&raw, "raw", false, "search what is stored instead of its masked form")
-	c.Flags().IntVarP(&k, "k", "k", kb.DefaultHits, "at most so many answers (`N`)")
+	c.Flags().IntVarP(&k, "k", "k", kb.DefaultHits, "at most `N` answers")
 	return c
 }

@@ -34,7 +34,7 @@ func (f *launchFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.input, "input", "", "the agent's stdin: `JSON`, @FILE, or - for this stdin")
 	fs.BoolVar(&f.stream, "stream", false, "pass the agent's output on as it comes")
 	fs.BoolVar(&f.dryRun, "dry-run", false, "say what would be enforced, and launch nothing")
-	fs.StringVar(&f.seed, "seed", "", "make random numbers repeatable (`N`)")
+	fs.StringVar(&f.seed, "seed", "", "make random numbers repeatable, from the seed `N`")
 	fs.BoolVar(&f.auditAllow, "audit-allow", false, "store allowed calls in the audit log whatever config.toml says")
 	fs.BoolVar(&f.turns, "turns", false, "give the agent each line of this stdin as the input of a turn")
 	fs.BoolVar(&f.events, "events", false, "print the life of the run as NDJSON on stderr")

@@ -39,8 +39,8 @@ when a file cannot be read.`,
 		Args: atLeastOne("PATH"),
 		RunE: func(_ *cobra.Command, paths []string) error { return a.lint(paths, profiles, agent, strict) },
 	}
-	c.Flags().StringArrayVar(&profiles, "profile", nil, "apply a named profile to bundles (`NAME`)")
-	c.Flags().StringVar(&agent, "agent", "", "hold override files against this installed agent (`ID`)")
+	c.Flags().StringArrayVar(&profiles, "profile", nil, "apply the profile `NAME` to bundles")
+	c.Flags().StringVar(&agent, "agent", "", "hold override files against the installed agent `ID`")
 	c.Flags().BoolVar(&strict, "strict", false, "let warnings fail too")
 	return c
 }

@@ -56,9 +56,9 @@ signal ends it at once.`,
 			return a.serve(c.Context(), f)
 		},
 	}
-	c.Flags().StringVar(&f.listen, "listen", "", "the TCP address to serve at, or none (default [serve] listen, 127.0.0.1:8770) (`HOST:PORT`)")
-	c.Flags().StringVar(&f.socket, "socket", "", "the Unix socket to serve at, or none (default <home>/run/serve.sock) (`PATH`)")
-	c.Flags().IntVar(&f.workers, "workers", 0, "how many runs there are at a time (default [serve] workers, 16 a core) (`N`)")
+	c.Flags().StringVar(&f.listen, "listen", "", "the TCP address `HOST:PORT` to serve at, or none (default [serve] listen, 127.0.0.1:8770)")
+	c.Flags().StringVar(&f.socket, "socket", "", "the `PATH` of the Unix socket to serve at, or none (default <home>/run/serve.sock)")
+	c.Flags().IntVar(&f.workers, "workers", 0, "at most `N` runs at a time (default [serve] workers, 16 a core)")
 	c.Flags().BoolVar(&f.check, "check", false, "serve nothing: ask the service at the socket whether it takes runs; 69 if it does not")
 	return c
 }

@@ -55,12 +55,12 @@ narrows anyway. The grant is copied: a later edit of its file changes nothing.`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return a.tokenNew(f) },
 	}
-	c.Flags().StringVar(&f.name, "name", "", "what logs call its holder (`NAME`)")
-	c.Flags().StringVar(&f.grant, "grant", "", "a grant or override that narrows what is asked with it (`FILE`)")
-	c.Flags().StringArrayVar(&f.profiles, "profile", nil, "a profile that narrows what is asked with it; may be given again (`NAME`)")
-	c.Flags().StringSliceVar(&f.may, "may", []string{"run", "read"}, "what it may: run, read, operate (`RIGHTS`)")
-	c.Flags().StringVar(&f.expires, "expires", "90d", "when it ends: 12h, 30d, a date, or never (`WHEN`)")
-	c.Flags().StringVar(&f.cert, "cert", "", "the client certificate that it stands for: its common name, or its SHA-256 in hex (`CN|SHA256`)")
+	c.Flags().StringVar(&f.name, "name", "", "the `NAME` that logs call its holder by")
+	c.Flags().StringVar(&f.grant, "grant", "", "the `FILE` of a grant or override that narrows what is asked with it")
+	c.Flags().StringArrayVar(&f.profiles, "profile", nil, "the `NAME` of a profile that narrows what is asked with it; may be given again")
+	c.Flags().StringSliceVar(&f.may, "may", []string{"run", "read"}, "the `RIGHTS` that it has, of run, read, operate")
+	c.Flags().StringVar(&f.expires, "expires", "90d", "it ends `WHEN`: 12h, 30d, a date, or never")
+	c.Flags().StringVar(&f.cert, "cert", "", "the `CN|SHA256` of the client certificate that it stands for: its common name, or its SHA-256 in hex")
 	return c
 }
 
