@@ -42,7 +42,7 @@ func every() ([]attribute.KeyValue, []*common.KeyValue) {
 		return &common.AnyValue{Value: &common.AnyValue_ArrayValue{ArrayValue: &common.ArrayValue{Values: v}}}
 	}
 	pairs := []*common.KeyValue{{Key: "k", Value: text("v")}}
-	return []attribute.KeyValue{
+	given := []attribute.KeyValue{
 		attribute.String("text", "x"), attribute.String("empty", ""), attribute.String("torn", "a\xffb"),
 		attribute.Bool("true", true), attribute.Bool("false", false),
 		attribute.Int64("minus", -5), attribute.Int64("zero", 0), attribute.Float64("fraction", 1.5), attribute.Float64("naught", 0),
@@ -52,7 +52,8 @@ func every() ([]attribute.KeyValue, []*common.KeyValue) {
 		{Key: "map", Value: attribute.MapValue(attribute.String("k", "v"))},
 		{Key: "mixed", Value: attribute.SliceValue(attribute.StringValue("v"), attribute.Int64Value(1))},
 		{Key: "none"},
-	}, []*common.KeyValue{
+	}
+	want := []*common.KeyValue{
 		{Key: "text", Value: text("x")},
 		{Key: "empty", Value: text("")},
 		{Key: "torn", Value: text("a\uFFFDb")},
@@ -71,6 +72,7 @@ func every() ([]attribute.KeyValue, []*common.KeyValue) {
 		{Key: "mixed", Value: list(text("v"), whole(1))},
 		{Key: "none", Value: &common.AnyValue{}},
 	}
+	return given, want
 }
 
 // same decodes got by OpenTelemetry's own types, and holds it against want.
