@@ -202,11 +202,11 @@ func misdeeds() map[string]struct {
 		state  string
 	}
 	return map[string]c{
-		"panics":         {func() (*launcher.Report, error) { panic("input 4111-1111") }, service.Failed},
+		"panics":         {func() (*launcher.Report, error) { panic("input open sesame") }, service.Failed},
 		"faults":         {func() (*launcher.Report, error) { count(nil); return nil, nil }, service.Failed},
 		"leaves":         {func() (*launcher.Report, error) { runtime.Goexit(); return nil, nil }, service.Failed},
 		"says nothing":   {func() (*launcher.Report, error) { return nil, nil }, service.Failed},
-		"breaks":         {func() (*launcher.Report, error) { return nil, errors.New("/home/op/secret.toml: 4111-1111") }, service.Failed},
+		"breaks":         {func() (*launcher.Report, error) { return nil, errors.New("/home/op/secret.toml: open sesame") }, service.Failed},
 		"is unavailable": {func() (*launcher.Report, error) { return nil, &service.UnavailableError{Why: io.ErrShortWrite} }, service.Failed},
 		"is refused": {func() (*launcher.Report, error) {
 			return nil, &service.ViolationError{Violations: []launcher.Violation{{Message: "x"}}}
@@ -236,7 +236,7 @@ func TestABrokenJobHarmsNobody(t *testing.T) {
 	for name, m := range bad {
 		r := submit(t, s, c, ask(name))
 		after := submit(t, s, c, ask("good"))
-		if st := ended(t, r); st.State != m.state || strings.Contains(st.Message, "4111") {
+		if st := ended(t, r); st.State != m.state || strings.Contains(st.Message, "sesame") {
 			t.Errorf("one that %s is %s: %s", name, st.State, st.Message)
 		}
 		if _, err := r.Report(); err == nil {
@@ -261,7 +261,7 @@ func TestABrokenJobHarmsNobody(t *testing.T) {
 	if !strings.Contains(text, "life_test.go") || !strings.Contains(text, "assignment to entry in nil map") || !strings.Contains(text, "panic of type string") {
 		t.Errorf("the log does not say what broke and where: %s", text)
 	}
-	if strings.Contains(text, "4111") {
+	if strings.Contains(text, "sesame") {
 		t.Errorf("the log quotes what a run was given: %s", text)
 	}
 }
