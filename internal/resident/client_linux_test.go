@@ -39,9 +39,9 @@ func clientMain(path string) int {
 		fmt.Fprintln(os.Stderr, "alone:", err)
 		return alone
 	}
-	if err := c.Send(Request{Kind: Launch, Args: os.Args[1:], Env: os.Environ()}, 0, 1, 2); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return rude
+	if err := c.Send(Request{Kind: Launch, Args: os.Args[1:], Env: os.Environ()}, 0, 1, 2); err != nil { // who serves has ended since
+		fmt.Fprintln(os.Stderr, "alone:", err)
+		return alone
 	}
 	a := c.Wait()
 	switch {
