@@ -48,7 +48,7 @@ func TestClocksStopWhenTimeIsTakenAway(t *testing.T) {
 			if err := clock.Sleep(t.Context(), 24*time.Hour); err != nil { // which takes no time
 				t.Fatal(err)
 			}
-			if d := now().Sub(before); d < 24*time.Hour || d > 24*time.Hour+time.Second {
+			if d := now().Sub(before); d < 24*time.Hour || d > 24*time.Hour+time.Minute {
 				t.Errorf("without time the clock went on by %v and not by the guest's sleep", d)
 			}
 			rec := k.log.Decisions[len(k.log.Decisions)-1]

@@ -167,11 +167,18 @@ func unmetered(t testing.TB) time.Duration {
 		done <- err
 	}()
 	<-entered
-	took := collections(3)[2] // one of them has met it
-	if err := <-done; err != nil {
-		t.Error(err)
+	took := time.Duration(0)
+	for { // one of them has met it
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Error(err)
+			}
+			return took
+		default:
+			took = max(took, collections(1)[0])
+		}
 	}
-	return took
 }
 
 // The collector gets its turn at the end of a slice. Beside a guest that is not

@@ -123,7 +123,7 @@ func TestHostileModules(t *testing.T) {
 		}
 		start := time.Now()
 		out, err := meter.Rewrite(wasm, meter.Option{})
-		if d := time.Since(start); d > time.Second || len(out) > 1000+20*len(wasm) {
+		if d := time.Since(start); d > 10*time.Second || len(out) > 1000+20*len(wasm) {
 			t.Errorf("%s: %v, %d bytes of %d", filepath.Base(file), d, len(out), len(wasm))
 		}
 		if strings.Contains(file, "vec_huge") && !errors.Is(err, meter.ErrMalformed) {
@@ -219,7 +219,7 @@ func FuzzRewrite(f *testing.F) {
 		}
 		start := time.Now()
 		out, err := meter.Rewrite(wasm, meter.Option{MaxNesting: 200, MaxLocals: 1000})
-		if d := time.Since(start); d > 2*time.Second || len(out) > 1000+20*len(wasm) {
+		if d := time.Since(start); d > 10*time.Second || len(out) > 1000+20*len(wasm) {
 			t.Errorf("%v, %d bytes of %d", d, len(out), len(wasm))
 		}
 		if err != nil {
