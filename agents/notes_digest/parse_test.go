@@ -166,7 +166,11 @@ func TestLongLinesAreLinear(t *testing.T) {
 			return best
 		}
 		small, large := cost(1<<13), cost(1<<17)
-		if large > 16*8*max(small, 100*time.Microsecond) {
+		most := 16 * 8 * max(small, 100*time.Microsecond)
+		for tries := 0; large > most && tries < 20; tries++ { // something else had the processor
+			large = min(large, cost(1<<17))
+		}
+		if large > most {
 			t.Errorf("%q: 8 KiB %v, 128 KiB %v", unit, small, large)
 		}
 	}
