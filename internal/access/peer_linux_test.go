@@ -219,6 +219,7 @@ func TestOurEndOfAConnection(t *testing.T) {
 	}
 	must(t, client.SetLinger(0))
 	must(t, client.Close())
+	_, _ = server.Read(make([]byte, 1)) // until the reset has come
 	if established(server) {
 		t.Error("a connection that was reset is connected")
 	}
