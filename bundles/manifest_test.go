@@ -231,6 +231,9 @@ func FuzzManifest(f *testing.F) {
 			t.Fatal("no agent")
 		}
 		if a, ok := m.Artifacts[toolsArtifact]; ok {
+			if a.Version != 0 && a.Version != 1 {
+				return // of tools.json, which does not verify
+			}
 			tree[a.Path] = []byte(noTools)
 		}
 		checkFilled(t, text, tree)
