@@ -296,6 +296,9 @@ func (f *function) call(op byte) {
 
 func (f *function) callDirect() {
 	callee := f.index("function", f.m.numFuncs())
+	if f.err != nil {
+		return
+	}
 	f.pass()
 	if callee >= f.m.imports {
 		f.out = appendU32(append(f.out, opCall), f.m.shift(callee))

@@ -113,11 +113,13 @@ func (r *reader) name() []byte {
 // index reads an index into a space of n.
 func (r *reader) index(what string, n uint32) uint32 {
 	i := r.u32()
-	if i >= n && r.err == nil {
-		r.fail(ErrMalformed, "%s %d of %d", what, i, n)
-		return 0
+	if i < n {
+		return i
 	}
-	return i
+	if r.err == nil {
+		r.fail(ErrMalformed, "%s %d of %d", what, i, n)
+	}
+	return 0
 }
 
 // flag reads a byte that is 0 or 1.

@@ -116,8 +116,9 @@ func (w *work) settle(value []byte, depth int) []byte {
 		if w.gaveUp || len(s.spans) == 0 {
 			return value
 		}
+		hadNul := bytes.IndexByte(value, 0) >= 0
 		value = s.splice(value)
-		if s.isClosed {
+		if s.isClosed && (!hadNul || bytes.IndexByte(value, 0) >= 0) { // short addresses are none beside a NUL
 			return value
 		}
 	}
