@@ -90,6 +90,7 @@ func TestToolsAreStrict(t *testing.T) {
 		{strings.Replace(one(""), `/usr/bin/grep`, `grep`, 1), `transport: command: "grep" is not the absolute path of a program`},
 		{strings.Replace(one(""), `/usr/bin/grep`, `/usr/../bin/grep`, 1), "is not the absolute path of a program"},
 		{strings.Replace(one(""), `/usr/bin/grep`, `/usr/bin/grep `, 1), "is not the absolute path of a program"},
+		{strings.Replace(one(""), `/usr/bin/grep`, `/usr/bin/gr*p`, 1), "is not the absolute path of a program"},
 		{strings.Replace(one(""), `/usr/bin/grep"`, `/usr/bin/grep","shell":true`, 1), `transport: unknown key "shell"`},
 		{strings.Replace(one(""), `/usr/bin/grep"`, `/usr/bin/grep","args":["{secret:runloop/a/b}"]`, 1), "secrets go into env"},
 		{strings.Replace(one(""), `/usr/bin/grep"`, `/usr/bin/grep","env":{"A":"{secret:runloop/a/b}"}`, 1), `env.A: "runloop/a/b" is none of the tool's secrets`},

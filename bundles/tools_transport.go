@@ -2,7 +2,6 @@ package bundles
 
 import (
 	"net/url"
-	"path"
 	"slices"
 	"strings"
 
@@ -33,7 +32,7 @@ func (p *toolsParser) program(t *tomlfile.Table, tool *Tool) {
 	if command, ok := p.String(t, "command"); ok {
 		e, _ := t.Get("command")
 		x.Command, x.Pos = command, e.Value.Pos
-		if !path.IsAbs(command) || path.Clean(command) != command || strings.TrimSpace(command) != command || !caps.IsName(caps.Exec, command) {
+		if clean, _, err := caps.CleanPath(command); err != nil || clean != command || !caps.IsName(caps.Exec, command) {
 			p.Errorf(x.Pos, `such as "/usr/bin/grep"`, "command: %s is not the absolute path of a program", quote(command))
 		}
 	}

@@ -36,6 +36,8 @@ func TestCleanPath(t *testing.T) {
 		{in: "/a\nb", refusal: "control"},
 		{in: "/a\u0085b", refusal: "control"},
 		{in: "/a\xff", refusal: "UTF-8"},
+		{in: "/a ", refusal: "blanks at its end"},
+		{in: "/a\u00a0/./", refusal: "blanks at its end"},
 		{in: "/" + strings.Repeat("a", caps.MaxPath), refusal: "at most"},
 	} {
 		got, dotdot, err := caps.CleanPath(c.in)

@@ -12,9 +12,9 @@ const MaxPath = 4096
 
 // CleanPath is the canonical form of an absolute path that a policy names:
 // cleaned by its text alone, without looking at the disk. It refuses relative
-// paths, control characters, what is not UTF-8, and the glob characters * ? [,
-// which a path grant does not have. dotdot says that a ".." was in it, which
-// deserves a warning.
+// paths, control characters, what is not UTF-8, blanks at the end, and the glob
+// characters * ? [, which a path grant does not have. dotdot says that a ".."
+// was in it, which deserves a warning.
 func CleanPath(s string) (path string, dotdot bool, err error) {
 	switch {
 	case s == "":
@@ -39,7 +39,11 @@ func CleanPath(s string) (path string, dotdot bool, err error) {
 			parts = append(parts, part)
 		}
 	}
-	return "/" + strings.Join(parts, "/"), dotdot, nil
+	path = "/" + strings.Join(parts, "/")
+	if path != strings.TrimSpace(path) {
+		return "", false, fmt.Errorf("the path %q has blanks at its end: leave them out, or write the directory above", s)
+	}
+	return path, dotdot, nil
 }
 
 // isText reports whether s is UTF-8 without control characters.

@@ -198,10 +198,18 @@ func (b *builder) document() string {
 	for _, h := range b.opt.Head {
 		say("%s", h)
 	}
-	for _, u := range b.s.Unsaid {
+	for i, u := range b.s.Unsaid {
+		if i == mostTold {
+			say("used, and not granted here, for no policy can name it: %d more", len(b.s.Unsaid)-i)
+			break
+		}
 		say("used, and not granted here, for no policy can name it: %s", u)
 	}
-	for _, w := range b.s.Wider {
+	for i, w := range b.s.Wider {
+		if i == mostTold {
+			say("wider than what was used: %d more", len(b.s.Wider)-i)
+			break
+		}
 		say("wider than what was used: %s (%s)", w.Grant, w.Why)
 	}
 	b.asked(say)
@@ -217,8 +225,11 @@ func (b *builder) document() string {
 	return out.String()
 }
 
-// mostAsked bounds what is told of denials: a guest asks as often as it likes.
-const mostAsked = 100
+// Bounds of what is told in comments: a guest asks as often as it likes.
+const (
+	mostAsked = 100 // denials
+	mostTold  = 20  // of each that was used
+)
 
 func (b *builder) asked(say func(format string, args ...any)) {
 	list := sorted(b.learner.denied)

@@ -68,7 +68,7 @@ func (b *builder) gathered(list, all []*file) []*file {
 	in := map[string]*file{}
 	for _, f := range list {
 		dir := path.Dir(f.path)
-		if dir == "/" || b.isFolder(f, all) {
+		if _, _, err := caps.CleanPath(dir); err != nil || dir == "/" || b.isFolder(f, all) {
 			continue
 		}
 		if in[dir] == nil {

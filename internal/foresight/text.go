@@ -28,9 +28,17 @@ func quote(s string) string {
 	return b.String()
 }
 
+// maxComment bounds what one line says, in bytes: a guest chooses names of
+// 4 KiB, and a document of more than 64 KiB is not read.
+const maxComment = 400
+
 // comment is s in one line of a document: a guest chose parts of it, and must
 // neither end the line nor steer a terminal.
 func comment(s string) string {
+	s = strings.ToValidUTF8(s, "?")
+	if len(s) > maxComment {
+		s = strings.ToValidUTF8(s[:maxComment], "") + "..."
+	}
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return '?'
