@@ -4,6 +4,7 @@
 
 GO       ?= go
 FUZZTIME ?= 5s
+FUZZMODE ?= guided
 BENCH    ?= .
 COUNT    ?= 5
 BENCHTIME ?= 0.5s
@@ -171,8 +172,8 @@ race: ## every test under the race detector, of scripts those with something to 
 	$(RACE) -short -timeout $(TIMEOUT) ./...
 
 .PHONY: fuzz
-fuzz: ## every fuzz target for FUZZTIME=5s
-	.ci/fuzz $(FUZZTIME)
+fuzz: ## every fuzz target for FUZZTIME=5s (FUZZMODE=blind: without compiling all for coverage)
+	.ci/fuzz $(FUZZTIME) $(FUZZMODE)
 
 .PHONY: soak
 soak: ## the long forms: a million requests, a thousand kills, ten thousand launches (RLP_SOAK=1), every script under the race detector
