@@ -10,7 +10,7 @@ import (
 	"runloop.dev/rlp/caps"
 )
 
-// maxURL bounds a URL, in bytes.
+// maxURL bounds a URL, in bytes, as it comes and as it is sent.
 const maxURL = 8 << 10
 
 // A place is a URL in its one spelling: what the gate judges is what is
@@ -27,6 +27,7 @@ func (p *place) size() int { return len(p.shown) + len(p.url.RawQuery) }
 
 var (
 	errURL      = errors.New("not an absolute URL of https or http")
+	errLong     = errors.New("not an absolute URL of at most 8192 bytes, counted as it is sent")
 	errUserInfo = errors.New("user information does not belong in a URL; use a header")
 	errChars    = errors.New("a URL has no blanks, control characters or backslashes")
 	errDisguise = errors.New("an address is written as four decimal parts, or in brackets")
@@ -46,7 +47,10 @@ func parsePlace(raw string) (place, error) {
 }
 
 func checkURL(raw string) error {
-	if len(raw) > maxURL || !utf8.ValidString(raw) {
+	switch {
+	case len(raw) > maxURL:
+		return errLong
+	case !utf8.ValidString(raw):
 		return errURL
 	}
 	if strings.ContainsFunc(raw, func(c rune) bool { return c <= ' ' || c == 0x7f || c == '\\' }) {
@@ -73,7 +77,11 @@ func canonicalPlace(u *url.URL) (place, error) {
 	if u.Path == "" {
 		u.Path = "/"
 	}
-	return place{u, u.Scheme, host, u.Scheme + "://" + authority + u.EscapedPath()}, nil
+	shown := u.Scheme + "://" + authority + u.EscapedPath()
+	if len(shown)+len("?")+len(u.RawQuery) > maxURL {
+		return place{}, errLong
+	}
+	return place{u, u.Scheme, host, shown}, nil
 }
 
 func standardPort(scheme string) string {
