@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -43,7 +44,7 @@ func execImport(t testing.TB, grants ...string) func(req string) int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := journal.Create(journal.Options{Dir: filepath.Join(t.TempDir(), "journal"), Head: audit.Head{RunID: "bench"}})
+	j, err := journal.Create(journal.Options{Dir: filepath.Join(t.TempDir(), "journal"), Head: audit.Head{RunID: "bench"}, MaxDecisions: math.MaxUint32})
 	if err != nil {
 		t.Fatal(err)
 	}
