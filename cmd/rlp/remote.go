@@ -33,7 +33,7 @@ const tokenVariable = "RUNLOOP_TOKEN"
 func (f *remoteFlags) register(fs *pflag.FlagSet, about string) {
 	fs.StringVar(&f.remote, "remote", "", about+" (`URL`; without one, that of the home's socket)")
 	fs.Lookup("remote").NoOptDefVal = atSocket
-	fs.StringVar(&f.tokenFile, "token-file", "", "with --remote: the `FILE` where the token is; or in "+tokenVariable+"")
+	fs.StringVar(&f.tokenFile, "token-file", "", "with --remote: the `FILE` where the token is; or in "+tokenVariable)
 	fs.StringVar(&f.ca, "ca", "", "with --remote: a `FILE` of certificates, PEM, that the service's is held against")
 	fs.StringVar(&f.cert, "cert", "", "with --remote: a `FILE` with a client certificate, PEM")
 	fs.StringVar(&f.key, "key", "", "with --remote: the `FILE` with its key, PEM")
