@@ -2,6 +2,7 @@ package hostcalls
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -47,7 +48,8 @@ var netHTTP = define(netHTTPName, 2, caps.Net, httpCall).taking(MaxRequestHead +
 // httpCall is how a request is judged and sent, for whoever asks: net_http, and
 // the attached tools that are requests.
 var httpCall = gated[httpReq]{
-	decode: decodeHTTP,
+	decode:  decodeHTTP,
+	resolve: resolveHTTP,
 	touches: func(r httpReq) (caps.Request, string) {
 		return caps.Request{Family: caps.Net, Mode: r.mode, Name: r.host}, r.shown
 	},
@@ -85,10 +87,19 @@ func (r *httpReq) size() int64 {
 // isForm reports whether the body is a form, whose values may be handles.
 func (r *httpReq) isForm() bool {
 	for _, f := range r.header {
-		if f.name == "Content-Type" && len(f.values) == 1 {
-			kind, _, _ := strings.Cut(f.values[0], ";")
-			return strings.EqualFold(strings.TrimSpace(kind), "application/x-www-form-urlencoded")
+		if f.name == contentType {
+			return len(f.values) == 1 && isForm(f.values)
 		}
 	}
 	return false
 }
+
+// isForm reports whether a Content-Type among these is a form's.
+func isForm(contentTypes []string) bool {
+	return slices.ContainsFunc(contentTypes, func(v string) bool {
+		kind, _, _ := strings.Cut(v, ";")
+		return strings.EqualFold(strings.TrimSpace(kind), "application/x-www-form-urlencoded")
+	})
+}
+
+const contentType = "Content-Type"

@@ -322,3 +322,53 @@ func TestRedirectsWithoutALocation(t *testing.T) {
 		}
 	}
 }
+
+// sentTo is an [HTTP] that answers the first request with a redirect, and notes
+// the headers of what it is told to send.
+type sentTo struct {
+	location string
+	sent     []http.Header
+}
+
+func (*sentTo) Vet(string, bool) error { return nil }
+
+func (s *sentTo) Send(req *http.Request, _ bool) (*http.Response, error) {
+	s.sent = append(s.sent, req.Header.Clone())
+	resp := &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: http.NoBody}
+	if len(s.sent) == 1 {
+		resp.StatusCode, resp.Header = http.StatusFound, http.Header{"Location": {s.location}}
+	}
+	return resp, nil
+}
+
+// Scheme, host and port together are where credentials belong: one of them
+// changed is another place, though the other two are what they were.
+//
+//rlp:holds R80
+func TestCredentialsStayWithSchemeHostAndPort(t *testing.T) {
+	const policy = "schema = \"0.2\"\n[capabilities]\nnet = { hosts = [\"api.example.com\", \"api.example.com:8443\", \"other.example:8443\", \"api.example.com:80\"], allow_http = true }\n"
+	for _, c := range []struct {
+		from, location string
+		kept           bool
+	}{
+		{"https://api.example.com:8443/", "https://api.example.com:8443/b", true},
+		{"http://api.example.com:8443/", "//api.example.com:8443/b", true},
+		{"https://api.example.com/", "https://API.example.com:443/b", true},
+		{"https://api.example.com:8443/", "http://api.example.com:8443/b", false},
+		{"http://api.example.com:8443/", "https://api.example.com:8443/b", false},
+		{"http://api.example.com/", "https://api.example.com:80/b", false},
+		{"https://api.example.com:8443/", "https://other.example:8443/b", false},
+		{"https://api.example.com:8443/", "https://api.example.com/b", false},
+	} {
+		r := netRig(t, newWorld(t), policy)
+		to := &sentTo{location: c.location}
+		r.host.cfg.HTTP = to
+		if n, _ := r.http(map[string]any{"url": c.from, "headers": map[string]string{"Authorization": "Bearer mine", "X-Key": "k"}}, ""); n < 0 || len(to.sent) != 2 {
+			t.Errorf("%s to %s: %d, sent %v", c.from, c.location, n, to.sent)
+			continue
+		}
+		if got := to.sent[1]; to.sent[0].Get("Authorization") == "" || (got.Get("Authorization") != "") != c.kept || (got.Get("X-Key") != "") != c.kept {
+			t.Errorf("%s to %s: sent %v", c.from, c.location, got)
+		}
+	}
+}

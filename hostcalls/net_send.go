@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -251,6 +252,13 @@ func (x *exchange) admit() (gate.Permit, error) {
 	}
 	if over {
 		return gate.Permit{}, x.refuse(code)
+	}
+	claim := methodClaim{
+		place: x.place, method: x.method, headers: slices.Collect(maps.Keys(x.header)), body: x.body, form: isForm(x.header[contentType]), tool: x.fixed,
+	}
+	if why := x.h.disguised(&claim); why != "" && x.h.cfg.Gate.Would(x.op, x.request()) {
+		code := x.h.cfg.Gate.Refuse(x.op, x.request(), x.shown, caps.MethodNotPermitted)
+		return gate.Permit{}, x.h.because(code, caps.MethodNotPermitted, "the server redirected, and "+why)
 	}
 	if x.h.cfg.ConfirmExternal && !x.fixed && writes(x.mode) && x.h.cfg.Gate.Would(x.op, x.request()) {
 		q := Question{Tool: netHTTPName, Target: x.method + " " + x.url.String() + ", to which the server redirected", Arguments: x.body}

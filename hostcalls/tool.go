@@ -90,8 +90,14 @@ func (t *Tool) Check() error {
 		}
 		return nil
 	}
-	_, err := t.request("")
-	return err
+	r, err := t.request("")
+	if err != nil {
+		return err
+	}
+	if by := r.claim().other(); by != "" {
+		return fmt.Errorf("%s; write it as method", by)
+	}
+	return nil
 }
 
 // Own is the program or the request itself, as the gate is asked for it.

@@ -132,8 +132,8 @@ func (h *Host) sendTool(ctx context.Context, t *attachedTool, input []byte) ([]b
 			}
 			r.header[i].values = []string{value}
 		}
-		if body != "" && !slices.ContainsFunc(r.header, func(f httpField) bool { return f.name == "Content-Type" }) {
-			r.header = append(r.header, httpField{"Content-Type", []string{"application/json"}})
+		if body != "" && !slices.ContainsFunc(r.header, func(f httpField) bool { return f.name == contentType }) {
+			r.header = append(r.header, httpField{contentType, []string{"application/json"}})
 		}
 		out, status, err := h.send(ctx, permit, &r)
 		if err != nil {
