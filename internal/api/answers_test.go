@@ -114,7 +114,7 @@ func TestEveryAnswer(t *testing.T) {
 		fmt.Fprintln(w, "up 1")
 	})
 	var notReady error
-	handler, _ := handlerOf(h, Options{Metrics: metrics, Streams: partOfCallers, Ready: func(context.Context) error { return notReady }}, service.Options{Workers: 1})
+	handler, _ := handlerOf(h, Options{Metrics: metrics, Streams: partOfStreams, Ready: func(context.Context) error { return notReady }}, service.Options{Workers: 1})
 	a := &answers{t, describe(t, document(routes())), map[string]bool{}}
 	for _, rt := range routes() {
 		path := filled(rt.path)

@@ -10,8 +10,10 @@
 package api
 
 import (
+	"bytes"
 	"compress/gzip"
 	"context"
+	"io"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -45,15 +47,21 @@ type Options struct {
 	// Patience is how long a reader may take for one piece of an answer, and a
 	// writer for a body; 0: 60 s.
 	Patience time.Duration
-	Largest  int64 // bytes of a body, but for /input; 0: 64 MiB
+	Largest  int64 // bytes of a body, but for /input and /mcp; 0: 64 MiB
 	Streams  int   // that are open at a time; 0: 1024, and an eighth of them a caller
+	// Held is how many bytes are in memory at a time for bodies that have not come
+	// whole, and as many again for answers that nobody has taken; 0: 128 MiB, and a
+	// quarter of them a caller.
+	Held int64
 }
 
 // A server is Options with what requests share.
 type server struct {
 	Options
 	large   chan struct{} // a place for each large body that is being read
-	streams *shares
+	streams *service.Shares
+	bodies  *service.Shares // bytes of bodies that come
+	answers *service.Shares // bytes of answers that nobody has taken
 	zips    sync.Pool
 	openapi []byte
 }
@@ -61,6 +69,7 @@ type server struct {
 // Bounds of requests.
 const (
 	mostBody   = 64 << 20
+	mostMCP    = 8 << 20
 	smallBody  = 1 << 20 // a larger one needs a place
 	largeAtime = 2
 )
@@ -82,7 +91,13 @@ func Handler(o Options) http.Handler {
 	if o.Streams <= 0 {
 		o.Streams = 1024
 	}
-	s := &server{Options: o, large: make(chan struct{}, largeAtime), streams: sharesOf(o.Streams)}
+	if o.Held <= 0 {
+		o.Held = mostHeld
+	}
+	s := &server{
+		Options: o, large: make(chan struct{}, largeAtime),
+		streams: service.NewShares(int64(o.Streams), partOfStreams), bodies: service.NewByteShares(o.Held, partOfHeld), answers: service.NewByteShares(o.Held, partOfHeld),
+	}
 	s.zips.New = func() any { return gzip.NewWriter(nil) }
 	s.openapi = document(routes())
 	return s.watch(s.Access.Wrap(s.mux()))
@@ -102,8 +117,8 @@ func (s *server) mux() http.Handler {
 	for path, allowed := range methods {
 		m.Handle(path, s.otherMethod(path, allowed))
 	}
-	m.Handle(mcpPath, s.passedOn(mcpPath, s.MCP))
-	m.Handle("/", s.passedOn("/", s.Console))
+	m.Handle(mcpPath, s.passedOn(mcpPath, s.mcp))
+	m.Handle("/", s.passedOn("/", s.console))
 	return s.apart(m)
 }
 
@@ -128,16 +143,40 @@ func (s *server) route(rt route) http.Handler {
 	})
 }
 
-// passedOn hands requests to another room, which may take its time: it bounds
-// what it reads by itself.
-func (s *server) passedOn(path string, h http.Handler) http.Handler {
+// passedOn hands requests to another room, which may take its time.
+func (s *server) passedOn(path string, serve func(http.ResponseWriter, *http.Request) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n := noteOf(r)
 		n.route, n.caller = path, service.CallerOf(r.Context())
-		if h == nil {
-			s.fail(w, r, errNoPath)
-			return
+		if err := serve(w, r); err != nil {
+			s.fail(w, r, err)
 		}
-		h.ServeHTTP(w, r)
 	})
+}
+
+// mcp hands on a message of MCP that has come whole, so that nothing is made for
+// it before. It is held until it is answered.
+func (s *server) mcp(w http.ResponseWriter, r *http.Request) error {
+	if s.MCP == nil {
+		return errNoPath
+	}
+	if r.Body != nil && r.Body != http.NoBody {
+		message, done, err := s.read(w, r, mostMCP)
+		if err != nil {
+			return err
+		}
+		defer done()
+		r.Body = io.NopCloser(bytes.NewReader(message))
+	}
+	s.MCP.ServeHTTP(w, r)
+	return nil
+}
+
+// console hands on a request for a page, which bounds what it reads of a form.
+func (s *server) console(w http.ResponseWriter, r *http.Request) error {
+	if s.Console == nil {
+		return errNoPath
+	}
+	s.Console.ServeHTTP(w, r)
+	return nil
 }

@@ -9,27 +9,37 @@ import (
 	"strings"
 	"time"
 
+	"runloop.dev/rlp/internal/schema"
 	"runloop.dev/rlp/internal/service"
 )
 
 // read reads the body of a request, which is JSON of a bounded size that comes in
-// bounded time. What it holds of the bound on large bodies is given back by done.
+// bounded time. What it holds of the bounds on bodies is given back by done.
 func (s *server) read(w http.ResponseWriter, r *http.Request, most int64) (body []byte, done func(), err error) {
-	done = func() {}
 	if err := isJSON(r); err != nil {
-		return nil, done, err
+		return nil, nil, err
+	}
+	if r.ContentLength > most {
+		return nil, nil, &http.MaxBytesError{Limit: most}
+	}
+	room := r.ContentLength
+	if room < 0 || room > smallBody {
+		room = smallBody // what is beyond it needs a place of its own
+	}
+	done, err = s.bodies.Take(callerKey(service.CallerOf(r.Context())), room)
+	if err != nil {
+		return nil, nil, errBodies
 	}
 	in := http.MaxBytesReader(w, r.Body, most)
-	if r.ContentLength > most {
-		return nil, done, &http.MaxBytesError{Limit: most}
-	}
 	body, err = io.ReadAll(io.LimitReader(in, smallBody+1))
 	if err == nil && len(body) > smallBody {
 		select {
 		case s.large <- struct{}{}:
-			done = func() { <-s.large }
+			leave := done
+			done = func() { <-s.large; leave() }
 		default:
-			return nil, done, &service.BusyError{RetryAfter: time.Second}
+			done()
+			return nil, nil, errLarge
 		}
 		var rest []byte
 		rest, err = io.ReadAll(in)
@@ -37,7 +47,7 @@ func (s *server) read(w http.ResponseWriter, r *http.Request, most int64) (body 
 	}
 	if err != nil {
 		done()
-		return nil, func() {}, unread(err)
+		return nil, nil, unread(err)
 	}
 	return body, done, nil
 }
@@ -123,7 +133,7 @@ func (s *server) query(r *http.Request, known []parameter) error {
 		if len(names) > 0 {
 			why += "; there are " + strings.Join(names, ", ")
 		}
-		problems = append(problems, service.FieldError{Field: shownKey(name), Why: why})
+		problems = append(problems, service.FieldError{Field: schema.ShownKey(name), Why: why})
 	}
 	if len(problems) > mostProblems {
 		problems = problems[:mostProblems]

@@ -47,7 +47,7 @@ func TestBodiesAreBounded(t *testing.T) {
 		return w, object1(t, w.Body.String())
 	}
 	small, _ := handlerOf(neverLaunched(t), Options{Largest: most}, service.Options{})
-	whole, _ := handlerOf(neverLaunched(t), Options{}, service.Options{})
+	whole, _ := handlerOf(neverLaunched(t), Options{MCP: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was handed on") })}, service.Options{})
 	for name, c := range map[string]struct {
 		handler http.Handler
 		path    string
@@ -58,6 +58,8 @@ func TestBodiesAreBounded(t *testing.T) {
 		"length":                {small, "/run", most + 1, 0, "a body has at most"},
 		"no length":             {small, "/run", -1, most + 1, "a body has at most"},
 		"the real bound":        {whole, "/run", 64<<20 + 1, 0, "at most 64 MiB"},
+		"the real one of MCP":   {whole, "/mcp", 8<<20 + 1, 0, "at most 8 MiB"},
+		"MCP without a length":  {whole, "/mcp", -1, 8<<20 + 1, "at most 8 MiB"},
 		"the real one of input": {whole, "/runs/" + oldRun + "/input", 8<<20 + 1, 0, "at most 8 MiB"},
 	} {
 		f := &flow{}
@@ -84,7 +86,10 @@ func TestBodiesAreBounded(t *testing.T) {
 // What a connection says of the length of a body, and what comes, need not be the
 // same: neither is taken for a request that nobody made.
 func TestLyingLengths(t *testing.T) {
-	const body = `{"agent":"a"}`
+	const (
+		body = `{"agent":"a"}`
+		next = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+	)
 	for name, c := range map[string]struct {
 		head, body string
 		want       []string // status lines
@@ -94,8 +99,9 @@ func TestLyingLengths(t *testing.T) {
 		"more than is there":             {"Content-Length: 20", body, []string{"408"}},
 		"less than is there":             {"Content-Length: 12", body, []string{"400"}},
 		"something behind it":            {"Content-Length: 13", body + "\x00\x01\r\n\r\n", []string{"200", "400"}},
+		"a length, and the next one":     {"Content-Length: 13", body + next, []string{"200", "200"}},
 		"two lengths":                    {"Content-Length: 13\r\nContent-Length: 12", body, []string{"400"}},
-		"a length and chunks":            {"Content-Length: 3\r\nTransfer-Encoding: chunked", "d\r\n" + body + "\r\n0\r\n\r\n", []string{"200"}},
+		"a length and chunks":            {"Content-Length: 3\r\nTransfer-Encoding: chunked", "d\r\n" + body + "\r\n0\r\n\r\n" + next, []string{"200"}}, // and nothing behind it is read
 		"chunks with a length that lies": {"Transfer-Encoding: chunked", "c\r\n" + body + "\r\n0\r\n\r\n", []string{"400"}},
 		"control":                        {"Transfer-Encoding: chunked", "d\r\n" + body + "\r\n0\r\n\r\n", []string{"200"}},
 	} {

@@ -44,6 +44,8 @@ func (f *failure) Error() string { return f.Text }
 var (
 	errNoPath = &failure{Status: http.StatusNotFound, Code: "not_found", Text: "there is no such path here; GET /openapi.json lists them"}
 	errBroke  = &failure{Status: http.StatusInternalServerError, Code: "internal", Text: "the service broke while it answered; its log says where, by the X-Request-Id of this answer"}
+	errLarge  = &failure{Status: http.StatusTooManyRequests, Code: "busy", Text: "too many large bodies come at a time; send this one again in a moment", after: time.Second, closes: true}
+	errBodies = &failure{Status: http.StatusTooManyRequests, Code: "busy", Text: "as much of this caller as may is being read already; wait for the end of one of its requests, and send this again", after: time.Second, closes: true}
 	errNobody = &failure{Status: http.StatusUnauthorized, Code: "unauthorized", Text: "nobody was proved to ask: send Authorization: Bearer TOKEN, which the operator makes with rlp token new"}
 )
 

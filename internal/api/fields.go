@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"runloop.dev/rlp/internal/schema"
 	"runloop.dev/rlp/internal/service"
 )
 
@@ -17,7 +18,7 @@ type runBody struct {
 	request  service.Request
 	wait     bool
 	inPolicy []string // fields of the grant that stand below policy
-	grant    []member
+	grant    []schema.Member
 	problems service.FieldErrors
 }
 
@@ -60,7 +61,7 @@ func runFields() map[string]field {
 		"turns":    func(b *runBody, path string, raw []byte) { b.flag(&b.request.Turns, path, raw) },
 	}
 	for _, name := range grantFields() {
-		all[name] = func(b *runBody, _ string, raw []byte) { b.grant = append(b.grant, member{name, raw}) }
+		all[name] = func(b *runBody, _ string, raw []byte) { b.grant = append(b.grant, schema.Member{Key: name, Raw: raw}) }
 	}
 	return all
 }
@@ -69,17 +70,17 @@ func runFields() map[string]field {
 func readRun(body []byte) *runBody {
 	b := &runBody{wait: true}
 	b.request.Door = service.HTTP
-	members, problems := scan(body)
+	all, problems := members(body)
 	b.problems = problems
 	fields := runFields()
-	for _, m := range members {
-		read, known := fields[m.key]
+	for _, m := range all {
+		read, known := fields[m.Key]
 		switch {
 		case !known:
-			b.unknown(m.key, fields)
-		case kindOf(m.raw) == "null" && m.key != "input": // which is a document itself
+			b.unknown(m.Key, fields)
+		case kindOf(m.Raw) == "null" && m.Key != "input": // which is a document itself
 		default:
-			read(b, m.key, m.raw)
+			read(b, m.Key, m.Raw)
 		}
 	}
 	b.request.Grant = object(b.grant)
@@ -96,7 +97,7 @@ func (b *runBody) unknown(key string, fields map[string]field) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	b.wrong(shownKey(key), "there is no such field; there are %s", strings.Join(names, ", "))
+	b.wrong(schema.ShownKey(key), "there is no such field; there are %s", strings.Join(names, ", "))
 }
 
 func (b *runBody) text(path string, raw []byte) (s string, ok bool) {
@@ -158,11 +159,11 @@ func (b *runBody) params(path string, raw []byte) {
 		b.wrong(path, "is %s; write an object of paths", kindOf(raw))
 		return
 	}
-	members, _ := scan(raw) // what is there twice was told
+	doc, _ := schema.Scan(raw) // what is there twice was told
 	b.request.Params = map[string]string{}
-	for _, m := range members {
-		if s, ok := b.text(path+"."+shownKey(m.key), m.raw); ok {
-			b.request.Params[m.key] = s
+	for _, m := range doc.Members {
+		if s, ok := b.text(path+"."+schema.ShownKey(m.Key), m.Raw); ok {
+			b.request.Params[m.Key] = s
 		}
 	}
 }
@@ -173,13 +174,13 @@ func (b *runBody) policy(path string, raw []byte) {
 	case "a string":
 		b.request.Override, _ = b.text(path, raw)
 	case "an object":
-		members, _ := scan(raw)
-		for _, m := range members {
-			if !slices.Contains(grantFields(), m.key) {
-				b.wrong(path+"."+shownKey(m.key), "there is no such field; there are %s", strings.Join(grantFields(), ", "))
+		doc, _ := schema.Scan(raw)
+		for _, m := range doc.Members {
+			if !slices.Contains(grantFields(), m.Key) {
+				b.wrong(path+"."+schema.ShownKey(m.Key), "there is no such field; there are %s", strings.Join(grantFields(), ", "))
 				continue
 			}
-			b.inPolicy = append(b.inPolicy, m.key)
+			b.inPolicy = append(b.inPolicy, m.Key)
 			b.grant = append(b.grant, m)
 		}
 	default:
@@ -190,14 +191,14 @@ func (b *runBody) policy(path string, raw []byte) {
 // twice finds the fields of the grant that are given at both places.
 func (b *runBody) twice() {
 	for i, m := range b.grant {
-		if slices.ContainsFunc(b.grant[:i], func(o member) bool { return o.key == m.key }) {
-			b.wrong("policy."+m.key, "stands beside %s; keep one", m.key)
+		if slices.ContainsFunc(b.grant[:i], func(o schema.Member) bool { return o.Key == m.Key }) {
+			b.wrong("policy."+m.Key, "stands beside %s; keep one", m.Key)
 		}
 	}
 }
 
 // object is a document of members, nil if there are none.
-func object(members []member) json.RawMessage {
+func object(members []schema.Member) json.RawMessage {
 	if len(members) == 0 {
 		return nil
 	}
@@ -207,7 +208,7 @@ func object(members []member) json.RawMessage {
 		if i > 0 {
 			doc.WriteByte(',')
 		}
-		fmt.Fprintf(&doc, "%q:%s", m.key, m.raw)
+		fmt.Fprintf(&doc, "%q:%s", m.Key, m.Raw)
 	}
 	doc.WriteByte('}')
 	return doc.Bytes()

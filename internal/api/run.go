@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"runloop.dev/rlp/internal/schema"
 	"runloop.dev/rlp/internal/service"
 )
 
@@ -148,18 +149,18 @@ func (s *server) postInput(w http.ResponseWriter, r *http.Request, c *service.Ca
 		return err
 	}
 	defer done()
-	members, problems := scan(body)
+	all, problems := members(body)
 	b := &runBody{problems: problems}
 	var input json.RawMessage
 	last := false
-	for _, m := range members {
-		switch m.key {
+	for _, m := range all {
+		switch m.Key {
 		case "input":
-			input = bytes.Clone(m.raw)
+			input = bytes.Clone(m.Raw)
 		case "last":
-			b.flag(&last, "last", m.raw)
+			b.flag(&last, "last", m.Raw)
 		default:
-			b.wrong(shownKey(m.key), "there is no such field; there are input, last")
+			b.wrong(schema.ShownKey(m.Key), "there is no such field; there are input, last")
 		}
 	}
 	if len(b.problems) > 0 {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"runloop.dev/rlp/internal/schema"
 	"runloop.dev/rlp/internal/service"
 	"runloop.dev/rlp/launcher"
 )
@@ -49,7 +50,7 @@ func TestRunTakesAll(t *testing.T) {
 
 // badBodies are bodies with the fields that are wrong with them.
 func badBodies() map[string][]string {
-	deep := strings.Repeat(`[`, mostDepth) + strings.Repeat(`]`, mostDepth)
+	deep := strings.Repeat(`[`, schema.MaxScanDepth) + strings.Repeat(`]`, schema.MaxScanDepth)
 	return map[string][]string{
 		``: {""}, `   `: {""}, `[]`: {""}, `null`: {""}, `{`: {""}, `{"agent":"a"}{}`: {""}, `{"agent":"a",}`: {""}, "{\"agent\":\"\xff\"}": {""}, `{'agent':1}`: {""},
 		`{}`:                                                            {"agent"},
@@ -71,7 +72,7 @@ func badBodies() map[string][]string {
 		`{"agent":"a","policy":{"allow":1}}`:                            {"policy.allow"},
 		`{"agent":"a","limits":{"max_steps":1,"max_steps":2}}`:          {"limits.max_steps"},
 		`{"agent":"a","input":{"a":[{"b":1,"b":2}]}}`:                   {"input.a[0].b"},
-		`{"agent":"a","input":` + deep + `}`:                            {"input" + strings.Repeat("[0]", mostDepth-1)},
+		`{"agent":"a","input":` + deep + `}`:                            {"input" + strings.Repeat("[0]", schema.MaxScanDepth-1)},
 		`{"agent":"a","limits":{"max_steps":1},"policy":{"limits":{}}}`: {"policy.limits"},
 		`{"wait":1,"turns":2,"args":[null],"nope":3}`:                   {"wait", "turns", "args[0]", "nope", "agent"},
 	}

@@ -1,55 +1,41 @@
 package api
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
-	"sync"
 	"time"
 
 	"runloop.dev/rlp/internal/service"
 )
 
-// partOfCallers is how much of all streams one caller may have open: one in so
-// many.
-const partOfCallers = 8
+const (
+	// partOfStreams is how much of all streams one caller may have open: one in so
+	// many.
+	partOfStreams = 8
+	// mostHeld bounds the bytes that are in memory for bodies which have not come
+	// whole, but for large ones, and those for answers which nobody has taken.
+	mostHeld = 128 << 20
+	// partOfHeld is how much of them one caller may have: one in so many.
+	partOfHeld = 4
+	// freePiece is how long a piece of an answer is at most that is in nobody's
+	// share: as long as the buffer of its connection.
+	freePiece = 4 << 10
+)
 
-// shares are places that callers share.
-type shares struct {
-	most, each int
-
-	mu  sync.Mutex
-	all int
-	by  map[string]int
-}
-
-func sharesOf(most int) *shares {
-	return &shares{most: most, each: max(1, most/partOfCallers), by: map[string]int{}}
-}
-
-// take takes a place for c, until leave is called.
-func (s *shares) take(c *service.Caller) (leave func(), err error) {
-	key := callerKey(c)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// openStream takes a place among the streams for c, until leave is called.
+func (s *server) openStream(c *service.Caller) (leave func(), err error) {
+	leave, err = s.streams.Take(callerKey(c), 1)
 	switch {
-	case s.by[key] >= s.each:
-		return nil, tooMany("%d streams of this caller are open, and no more of one are at a time; end one first", s.each)
-	case s.all >= s.most:
-		return nil, tooMany("%d streams are open, and no more are at a time; ask again later", s.most)
+	case errors.Is(err, service.ErrShareUsed):
+		return nil, tooMany("%d streams of this caller are open, and no more of one are at a time; end one first", s.streams.Each())
+	case err != nil:
+		return nil, tooMany("%d streams are open, and no more are at a time; ask again later", int64(s.Streams))
 	}
-	s.all++
-	s.by[key]++
-	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.all--
-		if s.by[key]--; s.by[key] == 0 {
-			delete(s.by, key)
-		}
-	}, nil
+	return leave, nil
 }
 
-func tooMany(format string, n int) error {
+func tooMany(format string, n int64) error {
 	return &failure{Status: http.StatusTooManyRequests, Code: "busy", Text: fmt.Sprintf(format, n), after: 10 * time.Second}
 }
 

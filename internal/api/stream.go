@@ -67,7 +67,7 @@ func (m *message) bytes() []byte {
 // or the service ends. Who reads slowly delays nobody else: the next message is
 // asked for when the one before is sent.
 func (s *server) follow(w http.ResponseWriter, r *http.Request, from func(context.Context) iter.Seq2[message, error], last func(context.Context) message) error {
-	leave, err := s.streams.take(service.CallerOf(r.Context()))
+	leave, err := s.openStream(service.CallerOf(r.Context()))
 	if err != nil {
 		return err
 	}

@@ -32,11 +32,15 @@ func noteOf(r *http.Request) *note {
 	return n
 }
 
-// An answer counts what is written.
+// An answer counts what is written, and holds no more of it than its caller's
+// share: whoever does not read loses the answers that would be more.
 type answer struct {
 	http.ResponseWriter
+	note   *note
+	shares *service.Shares
 	status int
 	bytes  int64
+	lost   bool
 }
 
 func (a *answer) WriteHeader(status int) {
@@ -47,6 +51,14 @@ func (a *answer) WriteHeader(status int) {
 }
 
 func (a *answer) Write(p []byte) (int, error) {
+	if c := a.note.caller; c != nil && len(p) > freePiece { // what anybody may read is short
+		leave, err := a.shares.Take(c.Key(), int64(len(p)))
+		if err != nil {
+			a.lost = true
+			return 0, errNotTaken
+		}
+		defer leave()
+	}
 	if a.status == 0 {
 		a.status = http.StatusOK
 	}
@@ -54,6 +66,9 @@ func (a *answer) Write(p []byte) (int, error) {
 	a.bytes += int64(n)
 	return n, err
 }
+
+// errNotTaken says that a caller takes too few of its answers.
+var errNotTaken = errors.New("too many answers of this caller are not taken")
 
 // Unwrap is for [http.ResponseController].
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
@@ -67,7 +82,7 @@ func (s *server) watch(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := s.Now()
 		n := &note{id: newID()}
-		a := &answer{ResponseWriter: w}
+		a := &answer{ResponseWriter: w, note: n, shares: s.answers}
 		r = r.WithContext(context.WithValue(r.Context(), noteKey{}, n))
 		n.trace, _ = traceOf(r)
 		defaults(a.Header(), n.id)
@@ -82,7 +97,13 @@ func (s *server) watch(next http.Handler) http.Handler {
 				_ = c.SetWriteDeadline(s.Now().Add(s.Patience)) // what is still in the buffer
 			}
 			s.log(r, a, n, began)
+			if a.lost {
+				panic(http.ErrAbortHandler) // it must not look whole
+			}
 		}()
+		if len(r.TransferEncoding) > 0 { // beside it a length may have stood, by which a proxy would end the body elsewhere
+			a.Header().Set("Connection", "close")
+		}
 		next.ServeHTTP(a, r)
 	})
 }

@@ -33,17 +33,22 @@ func (s *server) write(w http.ResponseWriter, r *http.Request, status int, body 
 	_ = http.NewResponseController(w).SetWriteDeadline(s.Now().Add(s.Patience)) // not each writer has one
 	if len(body) >= zipFrom && takesGzip(r) && r.Method != http.MethodHead {
 		h.Set("Content-Encoding", "gzip")
-		w.WriteHeader(status)
-		z, _ := s.zips.Get().(*gzip.Writer)
-		z.Reset(w)
-		_, _ = z.Write(body) // who asked is gone
-		_ = z.Close()
-		s.zips.Put(z)
-		return
+		body = s.zipped(body)
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // the same
+	_, _ = w.Write(body) // who asked is gone
+}
+
+// zipped is a body compressed, whole: what is not taken of it is all that it holds.
+func (s *server) zipped(body []byte) []byte {
+	var out bytes.Buffer
+	z, _ := s.zips.Get().(*gzip.Writer)
+	z.Reset(&out)
+	_, _ = z.Write(body) // into memory
+	_ = z.Close()
+	s.zips.Put(z)
+	return out.Bytes()
 }
 
 // takesGzip reports whether gzip is accepted, and not by a q of nothing.

@@ -1,58 +1,102 @@
 package mcpserver
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
-	"net/http"
+	"sync"
+
+	"runloop.dev/rlp/internal/schema"
 )
 
-// Bounds of what is held of messages that have not come whole: who sends a long
-// one slowly holds a place, and there are few.
-const (
-	smallMessage = 1 << 20
-	largeAtATime = 2
-)
+// withLists is the one version of the protocol whose messages may come as a list.
+const withLists = "2025-03-26"
 
-// errManyLarge says that as many long messages come as may.
-var errManyLarge = errors.New("too many long messages come at a time; send this one again in a moment")
-
-// take reads the message of a request, so that nothing is made for it before it
-// is there.
-func (s *Server) take(w http.ResponseWriter, r *http.Request) error {
-	if r.Body == nil || r.Body == http.NoBody {
-		return nil
-	}
-	if r.ContentLength > mostMessage {
-		return &http.MaxBytesError{Limit: mostMessage}
-	}
-	in := http.MaxBytesReader(w, r.Body, mostMessage)
-	message, err := io.ReadAll(io.LimitReader(in, smallMessage+1))
-	if err == nil && len(message) > smallMessage {
-		select {
-		case s.large <- struct{}{}:
-		default:
-			return errManyLarge
+// messages is how many messages text is, if it is readable in one way only: a key
+// that is there twice would be another one for another reader. A list of them is
+// taken where the session speaks the version that has it.
+func messages(text []byte, version string) (int, error) {
+	doc, problems := schema.Scan(text)
+	if len(problems) > 0 {
+		p := problems[0]
+		if p.Path == "" {
+			return 0, errors.New("the message " + p.Why)
 		}
-		defer func() { <-s.large }()
-		var rest []byte
-		rest, err = io.ReadAll(in)
-		message = append(message, rest...)
+		return 0, errors.New(p.Path + ": " + p.Why)
 	}
-	r.Body = io.NopCloser(bytes.NewReader(message))
-	return err
+	switch n := len(doc.Elements); {
+	case doc.Raw[0] == '{':
+		return 1, nil
+	case doc.Raw[0] != '[':
+		return 0, errors.New("the message is not an object")
+	case version != withLists:
+		return 0, fmt.Errorf("a list of messages is taken in a session of version %s alone; send each message by itself", withLists)
+	case n == 0 || n > mostElements:
+		return 0, fmt.Errorf("a list has %d messages, and from 1 to %d are taken; send fewer at a time", n, mostElements)
+	default:
+		return n, nil
+	}
 }
 
-// untaken answers a request whose message could not be read.
-func untaken(w http.ResponseWriter, err error) {
-	var long *http.MaxBytesError
-	switch {
-	case errors.As(err, &long):
-		http.Error(w, "the message is too long; one has at most 8 MiB", http.StatusRequestEntityTooLarge)
-	case errors.Is(err, errManyLarge):
-		w.Header().Set("Retry-After", "1")
-		http.Error(w, err.Error(), http.StatusServiceUnavailable)
-	default:
-		http.Error(w, "the message did not come whole; send it again", http.StatusBadRequest)
+// lines are the messages of a stream, each of which stands on a line of its own.
+// They say when the stream has ended.
+type lines struct {
+	io.Closer
+	in      *bufio.Reader
+	of      *session
+	message []byte // what is left of it
+	once    sync.Once
+	ended   chan struct{}
+}
+
+func linesOf(in io.ReadCloser, ss *session) *lines {
+	return &lines{Closer: in, in: bufio.NewReader(in), of: ss, ended: make(chan struct{})}
+}
+
+// Read implements [io.Reader].
+func (l *lines) Read(p []byte) (int, error) {
+	if len(l.message) == 0 {
+		var err error
+		if l.message, err = l.next(); err != nil {
+			l.once.Do(func() { close(l.ended) })
+			return 0, err
+		}
+	}
+	n := copy(p, l.message)
+	l.message = l.message[n:]
+	return n, nil
+}
+
+// next is the next message, which is one that may be taken.
+func (l *lines) next() ([]byte, error) {
+	for {
+		line, err := l.line()
+		if err != nil && !(errors.Is(err, io.EOF) && len(bytes.TrimSpace(line)) > 0) {
+			return nil, err
+		}
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		if _, err := messages(line, l.of.spoken()); err != nil {
+			return nil, err
+		}
+		return line, nil
+	}
+}
+
+// line is the next one, with what ends it.
+func (l *lines) line() ([]byte, error) {
+	var line []byte
+	for {
+		piece, err := l.in.ReadSlice('\n')
+		line = append(line, piece...)
+		switch {
+		case len(line) > mostMessage:
+			return nil, errors.New("the message is too long; one has at most 8 MiB")
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return line, err
+		}
 	}
 }

@@ -1,94 +1,224 @@
 package mcpserver_test
 
 import (
-	"errors"
+	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"runloop.dev/rlp/internal/mcpserver"
+	"runloop.dev/rlp/internal/service"
 )
 
-// A slow message comes as its test lets it.
-type slow struct {
-	first io.Reader
-	rest  *io.PipeReader
-	begun chan struct{} // closed when the first part was read
+// A spoken session is one over HTTP whose messages a test writes itself.
+type spoken struct {
+	b      *bench
+	t      *testing.T
+	id     string
+	header string // the version that its requests name; "": none
 }
 
-func (s *slow) Read(p []byte) (int, error) {
-	n, err := s.first.Read(p)
-	if !errors.Is(err, io.EOF) || n > 0 {
-		return n, nil
+// post sends a message, and returns the status and the body of the answer.
+func (s *spoken) post(message string) (int, string) {
+	s.t.Helper()
+	r := httptest.NewRequestWithContext(service.WithCaller(s.t.Context(), &service.Caller{Name: "user:1", Tenant: "acme", May: all}), http.MethodPost, "/mcp", strings.NewReader(message))
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	for name, value := range map[string]string{"Mcp-Session-Id": s.id, "Mcp-Protocol-Version": s.header} {
+		if value != "" {
+			r.Header.Set(name, value)
+		}
 	}
-	if s.begun != nil {
-		close(s.begun)
-		s.begun = nil
+	w := httptest.NewRecorder()
+	s.b.server.ServeHTTP(w, r)
+	if id := w.Header().Get("Mcp-Session-Id"); id != "" {
+		s.id = id
 	}
-	return s.rest.Read(p)
+	return w.Code, w.Body.String()
 }
 
-func (s *slow) Close() error { return nil }
+// speak begins a session in a version of the protocol.
+func speak(t *testing.T, b *bench, version string) *spoken {
+	t.Helper()
+	s := &spoken{b: b, t: t}
+	status, said := s.post(`{"jsonrpc":"2.0","id":"hello","method":"initialize","params":{"protocolVersion":"` + version + `","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
+	if status != http.StatusOK || s.id == "" || !strings.Contains(said, `"protocolVersion":"`+version+`"`) {
+		t.Fatalf("no session of %s: %d %s", version, status, said)
+	}
+	if status, said := s.post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`); status != http.StatusAccepted {
+		t.Fatalf("%d %s", status, said)
+	}
+	return s
+}
 
-// Few long messages come at a time, whoever sends them; short ones come beside
-// them, and one that does not end well takes no place.
-func TestLongMessagesAreBounded(t *testing.T) {
+// listOf is a list of n requests.
+func listOf(n int, method string) string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":{"name":"slow","arguments":{}}}`, i, method)
+	}
+	return "[" + strings.Join(list, ",") + "]"
+}
+
+// A list of messages is taken in sessions of the version that has lists, whatever
+// its requests name in a header, and has few elements; elsewhere nothing of it is
+// answered.
+func TestListsOfMessages(t *testing.T) {
 	b := newBench(t, mcpserver.Options{})
-	long := func() (end func(error) *httptest.ResponseRecorder) {
-		r, w := calling(t, "echo"), httptest.NewRecorder()
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Fatal(err)
+	for _, c := range []struct {
+		version, header string
+		n, status, told int
+	}{
+		{"2025-03-26", "", 16, http.StatusOK, 16}, // the control: as the SDK takes any number of them
+		{"2025-03-26", "2025-03-26", 2, http.StatusOK, 2},
+		{"2025-03-26", "", 17, http.StatusBadRequest, 0},
+		{"2025-03-26", "", 0, http.StatusBadRequest, 0},
+		{"2025-06-18", "", 1, http.StatusBadRequest, 0},
+		{"2025-06-18", "2025-03-26", 2, http.StatusBadRequest, 0},
+		{"2025-11-25", "", 60_000, http.StatusBadRequest, 0},
+		{"2025-11-25", "2025-11-25", 2, http.StatusBadRequest, 0},
+		{"2024-11-05", "", 2, http.StatusBadRequest, 0},
+	} {
+		s := speak(t, b, c.version)
+		s.header = c.header
+		status, said := s.post(listOf(c.n, "tools/list"))
+		if told := strings.Count(said, `"rlp_runs"`); status != c.status || told != c.told {
+			t.Errorf("%d elements, session of %s, header %q: %d with %d answers: %.200s", c.n, c.version, c.header, status, told, said)
 		}
-		text := string(body)
-		cut := strings.Index(text, `"arguments":{`) + len(`"arguments":{`)
-		text = text[:cut] + `"a":"` + strings.Repeat("x", 1<<20) + `"` + text[cut:]
-		rest, more := io.Pipe()
-		begun, done := make(chan struct{}), make(chan struct{})
-		r.Body, r.ContentLength = &slow{strings.NewReader(text[:len(text)-1]), rest, begun}, int64(len(text))
-		go func() { defer close(done); b.server.ServeHTTP(w, r) }()
-		select {
-		case <-begun:
-		case <-done:
+		if status, said := s.post(`{"jsonrpc":"2.0","id":"one","method":"tools/list"}`); status != http.StatusOK || !strings.Contains(said, `"rlp_runs"`) {
+			t.Errorf("control: one message by itself: %d %.200s", status, said)
 		}
-		return func(err error) *httptest.ResponseRecorder {
-			if err == nil {
-				_, _ = more.Write([]byte(text[len(text)-1:])) // nobody reads it if it was refused
+	}
+	if status, said := (&spoken{b: b, t: t}).post(listOf(2, "tools/list")); status != http.StatusBadRequest {
+		t.Errorf("without a session: %d %.200s", status, said)
+	}
+	if status, said := (&spoken{b: b, t: t, header: modern}).post(listOf(2, "tools/list")); status != http.StatusBadRequest {
+		t.Errorf("in the version without sessions: %d %.200s", status, said)
+	}
+	other := speak(t, b, "2025-03-26")
+	other.id += "x" // what is not its own says nothing of a version
+	if status, said := other.post(listOf(2, "tools/list")); status != http.StatusBadRequest {
+		t.Errorf("in a session that there is not: %d %.200s", status, said)
+	}
+}
+
+// Each element of a list is a request in its caller's share.
+func TestElementsAreRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, mcpserver.Options{Requests: 32}) // eight of them a caller
+		s := speak(t, b, "2025-03-26")
+		if status, said := s.post(listOf(9, "tools/list")); status != http.StatusServiceUnavailable {
+			t.Errorf("nine at once: %d %.200s", status, said)
+		}
+		over := make(chan struct{})
+		go func() { defer close(over); s.post(listOf(7, "tools/call")) }()
+		synctest.Wait() // seven runs of slow are under way
+		second := &spoken{b: b, t: t, id: s.id}
+		if status, said := second.post(`[{"jsonrpc":"2.0","id":"a","method":"tools/list"},{"jsonrpc":"2.0","id":"b","method":"tools/list"}]`); status != http.StatusServiceUnavailable {
+			t.Errorf("two more: %d %.200s", status, said)
+		}
+		if status, said := second.post(`{"jsonrpc":"2.0","id":"c","method":"tools/list"}`); status != http.StatusOK {
+			t.Errorf("one more: %d %.200s", status, said)
+		}
+		for _, run := range b.service.Runs(t.Context(), caller("acme", all)) {
+			if err := b.service.Cancel(t.Context(), caller("acme", all), run.RunID); err != nil {
+				t.Error(err)
 			}
-			more.CloseWithError(err)
-			<-done
-			return w
+		}
+		<-over
+		b.server.Close()
+	})
+}
+
+// A message has each key once, wherever: two readers would take different ones.
+func TestMessagesHaveEachKeyOnce(t *testing.T) {
+	b := newBench(t, mcpserver.Options{})
+	s := speak(t, b, "2025-03-26")
+	const call = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"a":1}}}`
+	if status, said := s.post(call); status != http.StatusOK || !strings.Contains(said, "runloop.dev/run_id") {
+		t.Fatalf("control: %d %s", status, said)
+	}
+	before := len(b.host.inputs)
+	for twice, place := range map[string]string{
+		`{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call","params":{"name":"echo","arguments":{}}}`:    "method",
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","name":"echo","arguments":{}}}`:      "params.name",
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","n\u0061me":"echo","arguments":{}}}`: "params.name",
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"a":{"b":1,"b":2}}}}`:   "params.arguments.a.b",
+		`[{"jsonrpc":"2.0","id":1,"id":2,"method":"tools/call","params":{"name":"echo","arguments":{}}}]`:           "[0].id",
+		call + call:     "behind its end",
+		"\ufeff" + call: "byte order mark",
+		`7`:             "not an object",
+		`{"jsonrpc"`:    "ends too early",
+	} {
+		if status, said := s.post(twice); status != http.StatusBadRequest || !strings.Contains(said, place) {
+			t.Errorf("%s: %d %s", twice, status, said)
 		}
 	}
-	first, second := long(), long()
-	if w := long()(errors.New("it was refused")); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
-		t.Errorf("a third: %d %s", w.Code, w.Body)
+	if n := len(b.host.inputs); n != before {
+		t.Errorf("%d of them ran", n-before)
 	}
-	short := httptest.NewRecorder()
-	b.server.ServeHTTP(short, calling(t, "echo"))
-	if short.Code != http.StatusOK || !strings.Contains(short.Body.String(), "runloop.dev/run_id") {
-		t.Errorf("a short one: %d %.500s", short.Code, short.Body)
-	}
-	if w := first(errors.New("gone")); w.Code != http.StatusBadRequest {
-		t.Errorf("one that broke off: %d", w.Code)
-	}
-	if w := second(nil); w.Code != http.StatusOK {
-		t.Errorf("control: %d %.500s", w.Code, w.Body)
-	}
-	third, fourth := long(), long() // there is room again
-	for _, w := range []*httptest.ResponseRecorder{third(nil), fourth(nil)} {
-		if w.Code != http.StatusOK {
-			t.Errorf("when others have ended: %d %.500s", w.Code, w.Body)
+	for name, body := range map[string]io.Reader{"too long": strings.NewReader(strings.Repeat(" ", 9<<20)), "cut off": cutOff{}} {
+		r := httptest.NewRequestWithContext(service.WithCaller(t.Context(), caller("acme", all)), http.MethodPost, "/mcp", body)
+		w := httptest.NewRecorder()
+		if b.server.ServeHTTP(w, r); w.Code != http.StatusBadRequest {
+			t.Errorf("%s: %d", name, w.Code)
 		}
 	}
-	for name, length := range map[string]int64{"that says so": 9 << 20, "that does not": -1} {
-		r, w := calling(t, "echo"), httptest.NewRecorder()
-		r.Body, r.ContentLength = io.NopCloser(strings.NewReader(strings.Repeat(" ", 9<<20))), length
-		b.server.ServeHTTP(w, r)
-		if w.Code != http.StatusRequestEntityTooLarge {
-			t.Errorf("a message of 9 MiB %s: %d", name, w.Code)
-		}
+}
+
+type cutOff struct{}
+
+func (cutOff) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+// Over stdio the same holds: what may not be taken ends the session, and nothing
+// of it is done.
+func TestMessagesOfAStreamAreReadStrictly(t *testing.T) {
+	greeting := func(version string) string { return strings.ReplaceAll(hello, legacy, version) }
+	for name, c := range map[string]struct {
+		version, message string
+		taken            bool
+	}{
+		"one":                       {"2025-06-18", `{"jsonrpc":"2.0","id":7,"method":"tools/list"}`, true},
+		"a list":                    {"2025-03-26", listOf(3, "tools/list"), true},
+		"a list that is too long":   {"2025-03-26", listOf(17, "tools/list"), false},
+		"a list that there is not":  {"2025-06-18", listOf(1, "tools/list"), false},
+		"a list before any version": {"", listOf(1, "tools/list"), false},
+		"a key twice":               {"2025-06-18", `{"jsonrpc":"2.0","id":7,"method":"ping","method":"tools/list"}`, false},
+		"too long":                  {"2025-06-18", `{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{"cursor":"` + strings.Repeat("x", 8<<20) + `"}}`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, mcpserver.Options{})
+			inR, inW := io.Pipe()
+			outR, outW := io.Pipe()
+			over := make(chan error, 1)
+			go func() {
+				err := b.server.Serve(t.Context(), caller("acme", all), inR, outW)
+				outW.Close()
+				inR.Close()
+				over <- err
+			}()
+			answers := json.NewDecoder(outR)
+			var first, second json.RawMessage
+			if c.version != "" {
+				_, _ = io.WriteString(inW, greeting(c.version)+"\n")
+				if err := answers.Decode(&first); err != nil || !strings.Contains(string(first), c.version) {
+					t.Fatalf("%s %v", first, err)
+				}
+				_, _ = io.WriteString(inW, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n")
+			}
+			go func() { _, _ = io.WriteString(inW, c.message+"\n") }() // it may not be read to its end
+			err := answers.Decode(&second)
+			if taken := err == nil && strings.Contains(string(second), "rlp_runs"); taken != c.taken {
+				t.Errorf("taken is %t: %.300s %v", taken, second, err)
+			}
+			inW.Close()
+			if err := <-over; (err == nil) != c.taken {
+				t.Errorf("serving ended with %v", err)
+			}
+		})
 	}
 }

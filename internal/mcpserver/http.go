@@ -1,8 +1,11 @@
 package mcpserver
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
+	"errors"
+	"io"
 	"net/http"
 	"time"
 
@@ -47,17 +50,18 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "nobody was proved to ask", http.StatusUnauthorized)
 		return
 	}
-	leave, ok := s.ask(callerKey(c))
-	if !ok {
+	n, err := s.read(r, c)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	leave, err := s.asked.Take(c.Key(), int64(n))
+	if err != nil {
 		w.Header().Set("Retry-After", "1")
 		http.Error(w, "too many requests are under way; wait for one to end", http.StatusServiceUnavailable)
 		return
 	}
 	defer leave()
-	if err := s.take(w, r); err != nil {
-		untaken(w, err)
-		return
-	}
 	w = patiently(w, s.opt.Patience)
 	switch id := r.Header.Get(sessionHeader); {
 	case r.Header.Get(versionHeader) >= withoutSessions:
@@ -71,24 +75,35 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// ask notes a request of a caller, if there is room for one, and says what notes
-// its end.
-func (s *Server) ask(key string) (leave func(), ok bool) {
+// read reads the message of a request, which has come whole, and says how many it
+// is: a list is as many requests. None is one.
+func (s *Server) read(r *http.Request, c *service.Caller) (int, error) {
+	if r.Body == nil || r.Body == http.NoBody {
+		return 1, nil
+	}
+	text, err := io.ReadAll(io.LimitReader(r.Body, mostMessage+1))
+	switch {
+	case err != nil:
+		return 0, errors.New("the message did not come whole; send it again")
+	case len(text) > mostMessage:
+		return 0, errors.New("the message is too long; one has at most 8 MiB")
+	}
+	r.Body = io.NopCloser(bytes.NewReader(text))
+	version := ""
+	if ss := s.find(c, r.Header.Get(sessionHeader)); ss != nil {
+		version = ss.spoken()
+	}
+	return messages(text, version)
+}
+
+// find is the session of an id, if it is the caller's.
+func (s *Server) find(c *service.Caller, id string) *session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.allAsked >= s.opt.Requests || s.asked[key] >= max(1, s.opt.Requests/partOfAsked) {
-		return nil, false
+	if ss := s.sessions[id]; ss != nil && ss.key == c.Key() {
+		return ss
 	}
-	s.allAsked++
-	s.asked[key]++
-	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.allAsked--
-		if s.asked[key]--; s.asked[key] == 0 {
-			delete(s.asked, key)
-		}
-	}, true
+	return nil
 }
 
 // once serves a request that stands for itself. What it began ends with it.

@@ -27,7 +27,7 @@ type Options struct {
 	Still func(*service.Caller) error
 
 	Sessions int           // over HTTP at a time; 0: 256, and an eighth of them a caller
-	Requests int           // the same, those that are under way; 0: 2048, and a quarter of them a caller
+	Requests int           // the same, those that are under way, each of a list for itself; 0: 2048, and a quarter of them a caller
 	Idle     time.Duration // after which a session without a request ends; 0: 30 min
 	Look     time.Duration // how often it is looked for agents that came or went; 0: 5 s
 	Patience time.Duration // how long a reader may take for a piece of an answer over HTTP; 0: 1 min
@@ -37,6 +37,7 @@ type Options struct {
 // Bounds of what one client sends.
 const (
 	mostMessage   = 8 << 20 // bytes of one message
+	mostElements  = 16      // of a list of messages
 	mostCalls     = 32      // of one session under way at a time
 	partOfCallers = 8       // one caller has at most one in so many sessions
 	partOfAsked   = 4       // and of requests
@@ -57,12 +58,10 @@ type Server struct {
 	agents agents
 
 	legacy, modern http.Handler
-	large          chan struct{} // an element is a long message that comes
+	asked          *service.Shares // requests that are under way
 
 	mu       sync.Mutex
 	sessions map[string]*session
-	asked    map[string]int // requests that are under way, by caller
-	allAsked int
 	turn     uint64 // counts requests of sessions
 	ended    bool
 }
@@ -90,7 +89,7 @@ func New(o Options) *Server {
 	if o.Look <= 0 {
 		o.Look = defaultLook
 	}
-	s := &Server{opt: o, sessions: map[string]*session{}, asked: map[string]int{}, large: make(chan struct{}, largeAtATime)}
+	s := &Server{opt: o, sessions: map[string]*session{}, asked: service.NewShares(int64(o.Requests), partOfAsked)}
 	s.agents = agents{host: o.Host, now: o.Now, log: o.Log, known: map[string]*heard{}}
 	s.handlers()
 	return s
@@ -103,7 +102,7 @@ func New(o Options) *Server {
 func (s *Server) Serve(ctx context.Context, c *service.Caller, in io.ReadCloser, out io.WriteCloser) error {
 	ss := s.session(ctx, c)
 	defer ss.end()
-	heard := &input{ReadCloser: in, ended: make(chan struct{})}
+	heard := linesOf(in, ss)
 	way := &mcp.IOTransport{Reader: heard, Writer: out, MaxLineLength: mostMessage}
 	conn, err := ss.sdk.Connect(ss.ctx, way, nil)
 	if err != nil {
@@ -141,22 +140,6 @@ func (s *Server) lastWords(over <-chan error, why error) error {
 	case <-late.C:
 	}
 	return why
-}
-
-// An input says when it has ended.
-type input struct {
-	io.ReadCloser
-	once  sync.Once
-	ended chan struct{}
-}
-
-// Read implements [io.Reader].
-func (i *input) Read(p []byte) (int, error) {
-	n, err := i.ReadCloser.Read(p)
-	if err != nil {
-		i.once.Do(func() { close(i.ended) })
-	}
-	return n, err
 }
 
 // Close ends every session over HTTP, and takes no other.

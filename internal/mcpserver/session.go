@@ -23,6 +23,7 @@ type session struct {
 	ctx    context.Context // ends what the session began
 	cancel context.CancelFunc
 	caller atomic.Pointer[service.Caller]
+	speaks atomic.Value // the version of the protocol, a string; none: nothing was agreed on
 
 	calls sync.WaitGroup
 	turns chan struct{} // an element is a call under way
@@ -124,8 +125,18 @@ func (ss *session) current(next mcp.MethodHandler) mcp.MethodHandler {
 		if err != nil {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: short(err.Error(), mostLine)}
 		}
-		return next(ctx, method, req)
+		result, err := next(ctx, method, req)
+		if agreed, ok := result.(*mcp.InitializeResult); ok && err == nil {
+			ss.speaks.Store(agreed.ProtocolVersion)
+		}
+		return result, err
 	}
+}
+
+// spoken is the version of the protocol that was agreed on, "" if none was.
+func (ss *session) spoken() string {
+	version, _ := ss.speaks.Load().(string)
+	return version
 }
 
 // codeForbidden is the code of an answer to who may not ask; of those that the

@@ -1,4 +1,4 @@
-package api
+package schema
 
 import (
 	"bytes"
@@ -8,21 +8,30 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
-
-	"runloop.dev/rlp/internal/service"
 )
 
-// Bounds of a body, beside its size.
+// Bounds of a document that [Scan] reads, beside its size.
 const (
-	mostDepth    = 128
-	mostValues   = 1 << 20
-	mostProblems = 100
+	MaxScanDepth    = 128
+	maxScanValues   = 1 << 20
+	maxScanProblems = 100
 )
 
-// A member is one of an object, as it stands in the body.
-type member struct {
-	key string
-	raw []byte
+// A Member is one of an object, as it stands in the document.
+type Member struct {
+	Key string
+	Raw []byte
+}
+
+// A Problem is what is wrong at one place of a document; at its root, the path is
+// "".
+type Problem struct{ Path, Why string }
+
+// A Document is one that was scanned. What it holds is part of its text.
+type Document struct {
+	Raw      []byte   // without the space before it
+	Members  []Member // of an object: the first of each key
+	Elements [][]byte // of a list
 }
 
 // A step leads from a value to one in it: a key, or an index.
@@ -31,7 +40,7 @@ type step struct {
 	index int // -1: key
 }
 
-// A scanner goes once over a body that is known to be JSON: it finds keys that
+// A scanner goes once over a document that is known to be JSON: it finds keys that
 // are there twice, which readers understand differently, and bounds how deep and
 // how many values are.
 type scanner struct {
@@ -39,57 +48,53 @@ type scanner struct {
 	at       int
 	steps    []step
 	values   int
-	top      []member
-	problems service.FieldErrors
+	top      Document
+	problems []Problem
 }
 
-// scan reads the object that a body is. All that is wrong is in its problems; the
-// members are those that could be told.
-func scan(body []byte) ([]member, service.FieldErrors) {
-	if len(strings.TrimSpace(string(body[:min(len(body), 64)]))) == 0 && len(strings.TrimSpace(string(body))) == 0 {
-		return nil, service.FieldErrors{{Field: "", Why: `the body is empty; send a JSON object, such as {"agent": "NAME"}`}}
+// Scan reads what stands at the top of a document and holds all of it to be
+// readable in one way only. Everything that is wrong is in the problems; the
+// document has what could be read in spite of them.
+func Scan(text []byte) (Document, []Problem) {
+	switch {
+	case bytes.HasPrefix(text, []byte("\ufeff")):
+		return Document{}, []Problem{{"", "begins with a byte order mark (EF BB BF), which is no JSON; send UTF-8 without one"}}
+	case !utf8.Valid(text):
+		return Document{}, []Problem{{"", "is not UTF-8"}}
 	}
-	if bytes.HasPrefix(body, []byte("\ufeff")) {
-		return nil, service.FieldErrors{{Field: "", Why: "the body begins with a byte order mark (EF BB BF), which is no JSON; send UTF-8 without one"}}
+	if err := syntax(text); err != nil {
+		return Document{}, []Problem{{"", err.Error()}}
 	}
-	if !utf8.Valid(body) {
-		return nil, service.FieldErrors{{Field: "", Why: "the body is not UTF-8"}}
-	}
-	if err := syntax(body); err != nil {
-		return nil, service.FieldErrors{{Field: "", Why: err.Error()}}
-	}
-	s := &scanner{data: body}
+	s := &scanner{data: text}
 	s.space()
-	if s.data[s.at] != '{' {
-		return nil, service.FieldErrors{{Field: "", Why: "the body is " + kindOf(body[s.at:]) + ", not an object"}}
-	}
+	s.top.Raw = s.data[s.at:]
 	s.value(0)
 	return s.top, s.problems
 }
 
-// syntax says where a body is not JSON.
-func syntax(body []byte) error {
-	if json.Valid(body) {
+// syntax says where a document is not JSON.
+func syntax(text []byte) error {
+	if json.Valid(text) {
 		return nil
 	}
 	var v json.RawMessage
-	err := json.Unmarshal(body, &v)
+	err := json.Unmarshal(text, &v)
 	var bad *json.SyntaxError
 	if !errors.As(err, &bad) {
-		return errors.New("the body is not JSON")
+		return errors.New("is not JSON")
 	}
-	before := body[:min(max(bad.Offset-1, 0), int64(len(body)))]
-	line := 1 + strings.Count(string(before), "\n")
-	column := len(before) - strings.LastIndexByte(string(before), '\n')
-	switch text := bad.Error(); {
-	case strings.Contains(text, "after top-level value"):
-		return fmt.Errorf("line %d, column %d: something stands behind the end of the object", line, column)
-	case strings.Contains(text, "unexpected end"):
-		return fmt.Errorf("line %d, column %d: this is not JSON: it ends too early", line, column)
-	case strings.Contains(text, "exceeded max depth"):
-		return fmt.Errorf("nested deeper than %d", mostDepth)
+	before := text[:min(max(bad.Offset-1, 0), int64(len(text)))]
+	line := 1 + bytes.Count(before, []byte("\n"))
+	column := len(before) - bytes.LastIndexByte(before, '\n')
+	switch said := bad.Error(); {
+	case strings.Contains(said, "after top-level value"):
+		return fmt.Errorf("has something behind its end (line %d, column %d)", line, column)
+	case strings.Contains(said, "unexpected end"):
+		return fmt.Errorf("ends too early to be JSON (line %d, column %d)", line, column)
+	case strings.Contains(said, "exceeded max depth"):
+		return fmt.Errorf("is nested deeper than %d", MaxScanDepth)
 	}
-	return fmt.Errorf("line %d, column %d: this is not JSON", line, column)
+	return fmt.Errorf("is not JSON (line %d, column %d)", line, column)
 }
 
 func (s *scanner) space() {
@@ -99,8 +104,8 @@ func (s *scanner) space() {
 }
 
 func (s *scanner) wrong(format string, args ...any) {
-	if len(s.problems) < mostProblems {
-		s.problems = append(s.problems, service.FieldError{Field: pathOf(s.steps), Why: fmt.Sprintf(format, args...)})
+	if len(s.problems) < maxScanProblems {
+		s.problems = append(s.problems, Problem{pathOf(s.steps), fmt.Sprintf(format, args...)})
 	}
 }
 
@@ -113,15 +118,15 @@ func (s *scanner) value(depth int) {
 	if s.at >= len(s.data) {
 		return
 	}
-	if s.values++; s.values > mostValues {
-		s.wrong("the body has more than %d values; send less", mostValues)
+	if s.values++; s.values > maxScanValues {
+		s.wrong("has more than %d values; send less", maxScanValues)
 		s.end()
 		return
 	}
 	switch s.data[s.at] {
 	case '{', '[':
-		if depth >= mostDepth {
-			s.wrong("nested deeper than %d", mostDepth)
+		if depth >= MaxScanDepth {
+			s.wrong("nested deeper than %d", MaxScanDepth)
 			s.end()
 			return
 		}
@@ -173,7 +178,7 @@ func (s *scanner) object(depth int) {
 		from := s.at
 		s.value(depth + 1)
 		if depth == 0 && !seen[key] && s.at <= len(s.data) {
-			s.top = append(s.top, member{key, s.data[min(from, len(s.data)):s.at]})
+			s.top.Members = append(s.top.Members, Member{key, s.data[min(from, len(s.data)):s.at]})
 		}
 		seen[key] = true
 		s.steps = s.steps[:len(s.steps)-1]
@@ -190,7 +195,11 @@ func (s *scanner) array(depth int) {
 	s.space()
 	for i := 0; s.at < len(s.data) && s.data[s.at] != ']'; i++ {
 		s.steps = append(s.steps, step{"", i})
+		from := s.at
 		s.value(depth + 1)
+		if depth == 0 && s.at <= len(s.data) {
+			s.top.Elements = append(s.top.Elements, s.data[from:s.at])
+		}
 		s.steps = s.steps[:len(s.steps)-1]
 		s.space()
 		if s.at < len(s.data) && s.data[s.at] == ',' {
@@ -222,14 +231,14 @@ func pathOf(steps []step) string {
 		case i > 0:
 			b.WriteByte('.')
 		}
-		b.WriteString(shownKey(st.key))
+		b.WriteString(ShownKey(st.key))
 	}
 	return b.String()
 }
 
-// shownKey is a key as it is told back: plain, or in quotes, and not whole if it is
+// ShownKey is a key as it is told back: plain, or in quotes, and not whole if it is
 // long.
-func shownKey(k string) string {
+func ShownKey(k string) string {
 	const most = 64
 	if len(k) > most {
 		k = strings.ToValidUTF8(k[:most], "") + "..."
@@ -238,24 +247,4 @@ func shownKey(k string) string {
 		return strconv.QuoteToASCII(k)
 	}
 	return k
-}
-
-// kindOf names what a value is.
-func kindOf(raw []byte) string {
-	if len(raw) == 0 {
-		return "nothing"
-	}
-	switch raw[0] {
-	case '{':
-		return "an object"
-	case '[':
-		return "a list"
-	case '"':
-		return "a string"
-	case 't', 'f':
-		return "true or false"
-	case 'n':
-		return "null"
-	}
-	return "a number"
 }
