@@ -102,16 +102,29 @@ func (a *app) composed(c *composition, f policyFlags) (*composition, error) {
 	if err := c.resolve(base, given); err != nil {
 		return nil, err
 	}
-	if err := protectGrants(c.policy.Layers[0], c.policy.Base); err != nil {
+	if err := a.canonical(c); err != nil {
 		return nil, err
-	}
-	c.programs = programsNamed(c.policy)
-	c.policy, c.paths, err = launcher.Canonical(c.policy, a.canonicalFile, c.canonicalProgram)
-	if err != nil {
-		return nil, inputErr(err)
 	}
 	c.within()
 	return c, c.makeArtifacts()
+}
+
+// canonical resolves the links in the paths of the policy. What is protected is
+// named as it is already: of a link the link, and not where that leads.
+func (a *app) canonical(c *composition) (err error) {
+	protected := c.policy.Layers[0]
+	asNamed, followed, err := grantLinks(c.policy.Base)
+	if err != nil {
+		return err
+	}
+	asNamed, protected.Deny = append(protected.Deny, asNamed...), followed
+	c.programs = programsNamed(c.policy)
+	if c.policy, c.paths, err = launcher.Canonical(c.policy, a.canonicalFile, c.canonicalProgram); err != nil {
+		return inputErr(err)
+	}
+	protected = c.policy.Layers[0]
+	protected.Deny = append(asNamed, protected.Deny...)
+	return nil
 }
 
 // settle reads the settings that a composition is under, and refuses paths that

@@ -51,6 +51,7 @@ type linter struct {
 	home     home.Home
 	opt      policy.Options
 	profiles []string
+	named    []caps.Entry // what no agent may do to the files that the settings name
 	findings []policy.Finding
 	plans    []launcher.Plan
 	unread   bool
@@ -66,6 +67,9 @@ func (a *app) lint(paths, profiles []string, agent string, strict bool) error {
 		return inputErr(err)
 	}
 	l := &linter{app: a, home: h, profiles: profiles, opt: a.options(h, cfg)}
+	if l.named, err = a.named(cfg); err != nil {
+		return err
+	}
 	installed, err := installedAgent(h, agent)
 	if err != nil {
 		return err
@@ -120,6 +124,11 @@ func (l *linter) path(path, installed string) {
 		return
 	}
 	l.findings = append(l.findings, policy.Lint(kind, path, data, l.opt)...)
+	if kind == policy.KindPolicy {
+		if base, _ := policy.ParseBase(path, data, l.opt); base != nil {
+			l.findings = append(l.findings, metBySettings(base.Entries, l.named)...)
+		}
+	}
 	if kind == policy.KindManifest {
 		if _, err := bundles.ParseManifest(path, data); err != nil {
 			l.refusal(path, err)
@@ -196,6 +205,7 @@ func (l *linter) bundle(path string, overrides []string) {
 		})
 	}
 	l.findings = append(l.findings, policy.Extras(plan.Changes)...)
+	l.findings = append(l.findings, metBySettings(c.policy.Base, l.named)...)
 	l.findings = append(l.findings, uselessDenies(c, plan)...)
 	l.findings = append(l.findings, unaskedImports(c, plan)...)
 	l.findings = append(l.findings, lintTools(c, plan)...)

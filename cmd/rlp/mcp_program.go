@@ -13,9 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/internal/lane"
-	"runloop.dev/rlp/launcher"
 )
 
 // An mcpProgram is a server that rlp has started, in a lane of its own.
@@ -102,20 +100,15 @@ func withVariable(env []string, name, value string) []string {
 }
 
 // seen is the program, and what it sees of the operator's files: those that the
-// command names by absolute paths, to be read. What the agent may write is no
-// server but the agent's own code, and rlp's home is nobody's.
+// command names by absolute paths, to be read. No agent may write them, for a
+// setting names them; rlp's home is nobody's.
 func (m *mcpServer) seen(l lane.Lane) (lane.Found, []lane.Folder, error) {
-	plan, err := launcher.NewPlan(m.all.spec.Policy)
-	if err != nil {
-		return lane.Found{}, nil, err
-	}
 	programs := &programs{lane: l, home: m.all.c.home.Dir()}
 	found, err := programs.find(m.cfg.Command[0])
 	if err != nil {
 		return found, nil, &mcpTrouble{"its program is not there, or is none", err}
 	}
 	var folders []lane.Folder
-	paths := append(found.Via, found.File)
 	for _, arg := range m.cfg.Command[1:] {
 		if !filepath.IsAbs(arg) || filepath.Clean(arg) != arg {
 			continue
@@ -131,14 +124,6 @@ func (m *mcpServer) seen(l lane.Lane) (lane.Found, []lane.Folder, error) {
 			return found, nil, &mcpTrouble{"its command names rlp's home", errors.New(arg)}
 		}
 		folders = append(folders, lane.Folder{Path: at.File, Access: lane.ReadOnly})
-		paths = append(append(paths, at.Via...), at.File)
-	}
-	for _, path := range paths {
-		for _, mode := range []caps.Mode{caps.Write, caps.Delete} {
-			if plan.Effective.Check(caps.Request{Family: caps.FS, Mode: mode, Name: path}).Allow {
-				return found, nil, &mcpTrouble{"the agent may write " + path + ", which is part of the server; take it out of fs_rw", nil}
-			}
-		}
 	}
 	slices.SortFunc(folders, func(a, b lane.Folder) int { return strings.Compare(a.Path, b.Path) })
 	return found, slices.Compact(folders), nil

@@ -18,7 +18,8 @@ import (
 
 // protected is the layer that no file can lift: the home, /proc, /sys and /dev;
 // the homes that would be used without --home or RUNLOOP_HOME; and, against writing, what decides
-// about this agent, so that it cannot loosen its own next launch. The links on
+// about this agent, so that it cannot loosen its own next launch, and what the
+// settings name, which rlp obeys, trusts or runs as the operator. The links on
 // the way to these are protected too: who replaces a link replaces what is
 // behind it.
 func (a *app) protected(c *composition, overrides []string) (*caps.Layer, error) {
@@ -38,22 +39,47 @@ func (a *app) protected(c *composition, overrides []string) (*caps.Layer, error)
 	}
 	decisive = append(decisive, a.programs()...)
 	for _, path := range decisive {
-		path, err := a.from(path)
+		deny, err := a.guard(path, false)
 		if err != nil {
-			return nil, inputErr(err)
+			return nil, err
 		}
-		w, err := walk(path)
-		if err != nil {
-			return nil, inputErr(fmt.Errorf("protecting %s: %w", path, err))
+		for _, e := range deny {
+			if e.Grant.Scope != c.home.Dir() { // the home itself is denied altogether
+				l.Deny = append(l.Deny, e)
+			}
 		}
-		guard := w.links
-		if w.end != c.home.Dir() { // the home itself is denied altogether
-			guard = append(guard, w.end)
-		}
-		l.Deny = append(l.Deny, guarded(guard)...)
 	}
-	return l, nil
+	named, err := a.named(c.config)
+	l.Deny = append(l.Deny, named...)
+	return l, err
 }
+
+// guard is what keeps a path as it is: nobody writes or removes where it ends,
+// nor a link on the way there. Of a path that does not exist the first missing
+// component is guarded, so that no link is put in its place. A secret is not
+// read either.
+func (a *app) guard(path string, secret bool) ([]caps.Entry, error) {
+	path, err := a.from(path)
+	if err != nil {
+		return nil, inputErr(err)
+	}
+	w, err := walk(path)
+	if err != nil {
+		return nil, inputErr(fmt.Errorf("protecting %s: %w", path, err))
+	}
+	list := guarded(w.links)
+	if w.missing != "" {
+		list = append(list, protect(w.missing, changing))
+	}
+	modes := changing
+	if secret {
+		modes = caps.AllModes(caps.FS)
+	}
+	return append(list, protect(w.end, modes)), nil
+}
+
+// changing is what is taken of a path that an agent must leave as it is.
+const changing = caps.ModeSet(1<<caps.Write | 1<<caps.Delete)
 
 // homes are the homes that this invocation, and the next without its flags or
 // without its environment, would use, as they are written.
@@ -93,35 +119,44 @@ func (a *app) programs() []string {
 	})
 }
 
-// protectGrants guards the links by which granted paths were written: who
-// replaces one moves what the next launch grants.
-func protectGrants(l *caps.Layer, base []caps.Entry) error {
+// grantLinks guards the links by which granted paths were written: who replaces
+// one moves what the next launch grants. Where they lead is guarded as well
+// (followed), but for links in the root folder: all of /home may be behind one.
+func grantLinks(base []caps.Entry) (asNamed, followed []caps.Entry, err error) {
 	for _, e := range base {
 		if e.Grant.Family != caps.FS {
 			continue
 		}
 		w, err := walk(e.Grant.Scope)
 		if err != nil {
-			return inputErr(&launcher.PathError{Pos: e.Pos, Path: e.Grant.Scope, Err: err})
+			return nil, nil, inputErr(&launcher.PathError{Pos: e.Pos, Path: e.Grant.Scope, Err: err})
 		}
-		l.Deny = append(l.Deny, guarded(w.links)...)
+		for _, link := range guarded(w.links) {
+			if filepath.Dir(link.Grant.Scope) == "/" {
+				asNamed = append(asNamed, link)
+			} else {
+				followed = append(followed, link)
+			}
+		}
 	}
-	return nil
+	return asNamed, followed, nil
 }
 
 func guarded(paths []string) []caps.Entry {
 	var list []caps.Entry
 	for _, path := range paths {
-		list = append(list, protect(path, caps.Modes(caps.Write, caps.Delete)))
+		list = append(list, protect(path, changing))
 	}
 	return list
 }
 
 // A way is what the kernel meets on a path: the symbolic links, each by the
-// real name of the folder that holds it, and where the path ends.
+// real name of the folder that holds it, where the path ends, and the first
+// component that does not exist, "" where all do.
 type way struct {
-	links []string
-	end   string
+	links   []string
+	end     string
+	missing string
 }
 
 // maxLinks bounds the links of one path; the kernel follows fewer.
@@ -151,6 +186,9 @@ func walk(path string) (way, error) {
 		here := filepath.Join(w.end, name)
 		target, err := os.Readlink(here)
 		if err != nil {
+			if errors.Is(err, fs.ErrNotExist) && w.missing == "" {
+				w.missing = here
+			}
 			w.end = here
 			continue
 		}

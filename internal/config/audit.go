@@ -10,7 +10,7 @@ import (
 // Audit is [audit]: how the log proves itself.
 type Audit struct {
 	CheckpointEvery int64    // records at most between two checkpoints
-	Publish         []string // where checkpoints are told, "file:", "git:" or a URL each
+	Publish         []string `path:"audit.publish"` // where checkpoints are told, "file:", "git:" or a URL each
 }
 
 func defaultAudit() Audit { return Audit{CheckpointEvery: 10_000} }

@@ -29,17 +29,18 @@ type Config struct {
 
 // Security is [security], [security.caps] and [security.secrets].
 type Security struct {
-	Profile                string // named baseline grant; "" is none
+	Profile                string `path:"-"` // named baseline grant; "" is none
 	AllowUnsigned          bool
 	ConfirmExternalActions bool
-	PathProfile            string // "strict" or "relaxed"
-	RunGrant               string // profile that a request from outside starts from; "" is none
-	Confirm                string // "ask", "refuse" or "allow"
+	PathProfile            string `path:"-"` // "strict" or "relaxed"
+	RunGrant               string `path:"-"` // profile that a request from outside starts from; "" is none
+	Confirm                string `path:"-"` // "ask", "refuse" or "allow"
 	Caps                   SecurityCaps
-	SecretsProvider        string // "age", "env", "keyring" or "exec"
+	SecretsProvider        string `path:"-"` // "age", "env", "keyring" or "exec"
 	// SecretsCommand is the program of "exec" and its arguments; SecretsEnv are
 	// the names of the variables that it is given.
-	SecretsCommand, SecretsEnv []string
+	SecretsCommand []string `path:"security.secrets.command,secret arguments"`
+	SecretsEnv     []string `path:"-"`
 }
 
 // SecurityCaps is [security.caps]. The audit switches govern what is stored;
@@ -48,28 +49,28 @@ type SecurityCaps struct {
 	AuditOnDeny  bool
 	AuditOnAllow bool
 	FailOnEmpty  bool
-	Untrusted    []string // capability strings of what taints a run
-	TrustedHosts []string // hosts whose answers do not
+	Untrusted    []string `path:"-"` // capability strings of what taints a run
+	TrustedHosts []string `path:"-"` // hosts whose answers do not
 }
 
 // Delegation is [delegation]: what an agent that another one launches may keep.
 type Delegation struct {
-	CapabilityDefault string            // "inherit" or "deny"
-	Bindings          map[string]string // agent to profile
+	CapabilityDefault string            `path:"-"` // "inherit" or "deny"
+	Bindings          map[string]string `path:"-"` // agent to profile
 }
 
 // KB is [kb].
 type KB struct {
-	Domains    []string // beside the built-in ones
-	Durability string   // when records are on disk: "run", at its end; "effect", before each; "record", before each decided call
+	Domains    []string `path:"-"` // beside the built-in ones
+	Durability string   `path:"-"` // when records are on disk: "run", at its end; "effect", before each; "record", before each decided call
 	Encryption bool
 }
 
 // Model is [model]: the default model, who offers which, and what it costs.
 type Model struct {
-	Default   string
+	Default   string `path:"-"`
 	Providers []Provider
-	Prices    map[string]Price // by "provider:model", by model, or by the beginning of the former and "*"
+	Prices    map[string]Price `path:"-"` // by "provider:model", by model, or by the beginning of the former and "*"
 	// Cache keeps the answers to requests that always get the same one, for the
 	// rest of a run.
 	Cache bool
@@ -77,11 +78,11 @@ type Model struct {
 
 // A Provider is one [[model.providers]].
 type Provider struct {
-	ID       string
-	Kind     string // "openai", "anthropic" or "local"
-	BaseURL  string
-	SecretID string
-	Models   []string // what it offers, "*" at an end standing for the rest; none is all
+	ID       string   `path:"-"`
+	Kind     string   `path:"-"` // "openai", "anthropic" or "local"
+	BaseURL  string   `path:"-"`
+	SecretID string   `path:"-"`
+	Models   []string `path:"-"` // what it offers, "*" at an end standing for the rest; none is all
 }
 
 // A Price is in US dollars a million tokens.
@@ -91,8 +92,8 @@ type Price struct {
 
 // Daemon is [daemon]: the resident helper of `rlp launch`.
 type Daemon struct {
-	Start string // "never": by hand alone; "auto": by the first launch that finds none
-	Idle  string // how long it stays without a launch, as Go writes durations
+	Start string `path:"-"` // "never": by hand alone; "auto": by the first launch that finds none
+	Idle  string `path:"-"` // how long it stays without a launch, as Go writes durations
 }
 
 // IdleTime is how long the helper stays without a launch.
@@ -106,16 +107,19 @@ func (d Daemon) IdleTime() time.Duration {
 
 // An MCPServer is one [mcp.servers.<name>]: a command or a URL, never both.
 type MCPServer struct {
-	Command []string
-	URL     string
-	Env     []string // names of variables of rlp's own that the command gets
+	Command []string `path:"mcp.servers.*.command"`
+	URL     string   `path:"-"`
+	Env     []string `path:"-"` // names of variables of rlp's own that the command gets
 	// Secrets are variables of the command that have a secret's value; of a URL
 	// there is at most one, without a name: the bearer token.
 	Secrets []MCPSecret
 }
 
 // An MCPSecret is a secret that a server is given, and the variable that has it.
-type MCPSecret struct{ Variable, ID string }
+type MCPSecret struct {
+	Variable string `path:"-"`
+	ID       string `path:"-"`
+}
 
 // Default returns the settings of a home without config.toml.
 func Default() Config {

@@ -16,7 +16,7 @@ import (
 
 // Exec is [exec]: where programs run, and what they get there.
 type Exec struct {
-	Lane string // "auto", "native", "ns", "bwrap" or "container"
+	Lane string `path:"-"` // "auto", "native", "ns", "bwrap" or "container"
 
 	// Of every lane.
 	MemoryBytes                    int64 // of all processes of a program together
@@ -25,21 +25,21 @@ type Exec struct {
 	StdoutMaxBytes, StderrMaxBytes int64
 
 	// Of the lane "container" alone.
-	Engine       string // "podman", "docker", or the absolute path of one; "" is whichever is there
-	Image        string // what the engine has by this name; "" is none
-	Rootfs       string // a folder instead of an image; "" is none, and with no image the host's own programs
-	User         string // uid:gid
-	Tmpfs        []string
-	Seccomp      string // the path of a profile; "" is the engine's own
-	SeccompText  []byte // what was in it when it was checked
-	AppArmor     string // "" is the engine's own
+	Engine       string   `path:"exec.engine"` // "podman", "docker", or the absolute path of one; "" is whichever is there
+	Image        string   `path:"-"`           // what the engine has by this name; "" is none
+	Rootfs       string   `path:"exec.rootfs"` // a folder instead of an image; "" is none, and with no image the host's own programs
+	User         string   `path:"-"`           // uid:gid
+	Tmpfs        []string `path:"-"`
+	Seccomp      string   `path:"exec.seccomp"` // the path of a profile; "" is the engine's own
+	SeccompText  []byte   // what was in it when it was checked
+	AppArmor     string   `path:"-"` // "" is the engine's own
 	UlimitNofile Ulimit
 	UlimitNproc  Ulimit
 	CPUs         float64 // 0 is all
 
 	// Asked are the keys that were given, of those that only the lane "container"
 	// can keep, each with its place.
-	Asked map[string]tomlfile.Pos
+	Asked map[string]tomlfile.Pos `path:"-"`
 }
 
 // A Ulimit is a soft and a hard limit.

@@ -8,18 +8,18 @@ import (
 
 // Serve is [serve]: the service.
 type Serve struct {
-	Listen      string   // host:port
-	TokenSecret string   // id of the secret that holds a bearer token of the operator's; "" is none
-	Hosts       []string // names beside the address itself by which it may be called: "agents.example" or "agents.example:8443"
-	TLSCert     string   // path of a PEM file; with TLSKey the TCP listener speaks TLS
-	TLSKey      string
-	BehindProxy bool   // a proxy in front speaks TLS: connections over TCP prove nothing, and plain HTTP may be listened on beyond loopback
-	ClientCA    string // path of a PEM file: a client certificate of it stands for a caller
-	Workers     int64  // runs at a time; 0: 16 a core
-	Queue       int64  // runs that wait for a worker
-	Grace       string // how long a run may go on when the service ends
-	TurnIdle    string // how long a run waits for its next input
-	OTLP        string // where traces and metrics are sent, a URL; "" is nowhere
+	Listen      string   `path:"-"`              // host:port
+	TokenSecret string   `path:"-"`              // id of the secret that holds a bearer token of the operator's; "" is none
+	Hosts       []string `path:"-"`              // names beside the address itself by which it may be called: "agents.example" or "agents.example:8443"
+	TLSCert     string   `path:"serve.tls_cert"` // path of a PEM file; with TLSKey the TCP listener speaks TLS
+	TLSKey      string   `path:"serve.tls_key,secret"`
+	BehindProxy bool     // a proxy in front speaks TLS: connections over TCP prove nothing, and plain HTTP may be listened on beyond loopback
+	ClientCA    string   `path:"serve.client_ca"` // path of a PEM file: a client certificate of it stands for a caller
+	Workers     int64    // runs at a time; 0: 16 a core
+	Queue       int64    // runs that wait for a worker
+	Grace       string   `path:"-"` // how long a run may go on when the service ends
+	TurnIdle    string   `path:"-"` // how long a run waits for its next input
+	OTLP        string   `path:"-"` // where traces and metrics are sent, a URL; "" is nowhere
 }
 
 func defaultServe() Serve {
