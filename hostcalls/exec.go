@@ -20,6 +20,13 @@ type Exec interface {
 	// Find says what is started when a guest names path, absolute and clean.
 	// Errors are a [*Fail], path is judged all the same; or [ErrNoPrograms].
 	Find(path string) (Program, error)
+	// Leads are the paths on the way that a program takes by path, absolute and
+	// clean, each link by its real name, and where that ends, though nothing be
+	// there; or [ErrNoPrograms].
+	Leads(path string) ([]string, error)
+	// Has reports whether dir in the working folder holds what a program may find
+	// by name: a file that is called so, with any ending.
+	Has(dir, name string) bool
 	// Run runs the program to its end. Errors that a guest should see are a
 	// [*Fail]; the end of ctx is ctx's.
 	Run(ctx context.Context, c *Command) (*Ended, error)
@@ -198,6 +205,10 @@ func (h *Host) childEnv(ctx context.Context, r *execReq) ([]string, error) {
 		ask := caps.Request{Family: caps.Env, Name: v.name}
 		if _, ok := h.cfg.Gate.Admit(op, ask, v.name, nil); !ok {
 			return nil, h.denied(h.cfg.Gate.LastCode())
+		}
+		if why := h.variable(r.dir, v); why != "" {
+			code := h.cfg.Gate.Refuse(op, ask, v.name, caps.ProgramNotPermitted)
+			return nil, h.because(code, caps.ProgramNotPermitted, "env."+v.name+": "+why)
 		}
 	}
 	for _, v := range r.env {

@@ -111,26 +111,3 @@ func readWord(d *jsonText, at string) (string, error) {
 	}
 	return s, err
 }
-
-// isSteering reports whether a variable makes programs load, run or trust
-// something else, whatever grants it. Those that the host sets are among them.
-func isSteering(name string) bool {
-	switch name {
-	case "PATH", "HOME", "TMPDIR", "ENV", "BASH_ENV", "PROMPT_COMMAND", "SHELLOPTS", "BASHOPTS", "IFS", "PS4", "CDPATH", "GLOBIGNORE", "SHELL",
-		"NODE_OPTIONS", "NODE_PATH", "NODE_EXTRA_CA_CERTS", "CLASSPATH", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS",
-		"GCONV_PATH", "LOCPATH", "NLSPATH", "GLIBC_TUNABLES", "HOSTALIASES", "TERMINFO", "TERMINFO_DIRS", "TERMCAP",
-		"PAGER", "MANPAGER", "EDITOR", "VISUAL", "BROWSER", "SUDO_EDITOR", "LESSOPEN", "LESSCLOSE", "SSH_ASKPASS", "SUDO_ASKPASS",
-		"AWKPATH", "AWKLIBPATH", "MAKEFLAGS", "MAKEFILES", "GNUMAKEFLAGS", "OPENSSL_CONF", "OPENSSL_MODULES", "OPENSSL_ENGINES",
-		"SSL_CERT_FILE", "SSL_CERT_DIR", "LUA_PATH", "LUA_CPATH", "LUA_INIT", "PHPRC", "PHP_INI_SCAN_DIR", "R_PROFILE", "ERL_AFLAGS", "ERL_FLAGS",
-		"TAR_OPTIONS", "RSYNC_RSH", "GOFLAGS", "RUSTC_WRAPPER", "VIMINIT", "EXINIT", "GCC_EXEC_PREFIX", "COMPILER_PATH", "ZDOTDIR", "FPATH":
-		return true
-	}
-	for _, prefix := range []string{
-		"LD_", "DYLD_", "PYTHON", "RUBY", "PERL", "BASH_FUNC_", "GIT_", "MALLOC_", "GEM_", "BUNDLE_", "NPM_CONFIG_", "XDG_", "DOTNET_", "CORECLR_", "RLP_",
-	} {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return false
-}

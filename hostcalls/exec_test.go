@@ -20,6 +20,8 @@ import (
 type fakeExec struct {
 	found   map[string]Program // by the path that is asked for
 	sought  []string
+	links   map[string]string // for Leads
+	files   []string          // dir/name, for Has
 	ran     []Command
 	answers Ended
 	err     error
@@ -35,6 +37,18 @@ func (f *fakeExec) Find(path string) (Program, error) {
 	}
 	return Program{}, &Fail{Errno: Noent, Hint: "argv[0]: no such program"}
 }
+
+func (f *fakeExec) Leads(path string) ([]string, error) {
+	if strings.HasPrefix(path, "/proc/") {
+		return nil, ErrNoPrograms
+	}
+	if to, ok := f.links[path]; ok {
+		return []string{path, to}, nil
+	}
+	return []string{path}, nil
+}
+
+func (f *fakeExec) Has(dir, name string) bool { return slices.Contains(f.files, dir+"/"+name) }
 
 func (f *fakeExec) Run(_ context.Context, c *Command) (*Ended, error) {
 	own := *c

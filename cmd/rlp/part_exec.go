@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls"
@@ -30,7 +31,7 @@ func execPart(_ *app, c *composition, spec *launcher.Spec) (func() error, error)
 	}
 	work := c.home.Work(spec.Agent, spec.RunID)
 	x := c.config.Exec
-	spec.Components.Exec = &programs{lane: c.lane, named: c.programs, home: c.home.Dir(), stdout: x.StdoutMaxBytes, stderr: x.StderrMaxBytes, env: []string{
+	spec.Components.Exec = &programs{lane: c.lane, named: c.programs, home: c.home.Dir(), work: work, stdout: x.StdoutMaxBytes, stderr: x.StderrMaxBytes, env: []string{
 		"PATH=/usr/bin:/bin", "HOME=" + work, "TMPDIR=" + work, "RLP_TENANT=" + spec.Tenant, "RLP_RUN_ID=" + spec.RunID,
 	}}
 	return nil, nil
@@ -135,6 +136,7 @@ type programs struct {
 	lane  lane.Lane
 	named [][]string // becomes the real names of what was written, at the first use
 	home  string     // no program is looked for there
+	work  string     // the working folder of the run
 	found bool
 	env   []string
 
@@ -175,6 +177,35 @@ func (p *programs) Find(path string) (hostcalls.Program, error) {
 		}
 	}
 	return found, nil
+}
+
+// Leads implements [hostcalls.Exec].
+func (p *programs) Leads(path string) ([]string, error) {
+	p.prepare()
+	list, err := lane.Leads(path, p.home)
+	if errors.Is(err, lane.ErrClosed) {
+		return nil, hostcalls.ErrNoPrograms
+	}
+	return list, err
+}
+
+// Has implements [hostcalls.Exec]. Links in the folder lead nowhere.
+func (p *programs) Has(dir, name string) bool {
+	root, err := os.OpenRoot(p.work)
+	if err != nil {
+		return false // it is made at the first start
+	}
+	defer root.Close()
+	f, err := root.Open(filepath.Join(".", dir))
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	const most = 10_000
+	names, err := f.Readdirnames(most)
+	return err == nil && len(names) == most || slices.ContainsFunc(names, func(n string) bool {
+		return n == name || strings.HasPrefix(n, name+".") || strings.HasPrefix(n, "lib"+name+".")
+	})
 }
 
 // prepare finds, once, what the names of the operator's own lead to.

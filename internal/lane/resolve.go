@@ -46,8 +46,22 @@ func resolve(written string, closed []string) (Found, error) {
 	return f, err
 }
 
+// Leads are the paths by which an absolute clean one is reached: itself, each link
+// on the way by its real name, and its end, though nothing be there. What is
+// closed to [Find] is ErrClosed, but /dev/null, which holds nothing.
+func Leads(written string, closed ...string) ([]string, error) {
+	if written == "/dev/null" {
+		return nil, nil
+	}
+	f, err := walk("/", written, nil, append(closedFolders(), closed...))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return append([]string{written, f.File}, f.Via...), nil
+}
+
 // walk follows the links of p, in a folder that no link leads to, as the kernel
-// does. What is missing is an error.
+// does. What is missing is an error, and File then its name.
 func walk(dir, p string, via, closed []string) (Found, error) {
 	f := Found{File: dir, Via: slices.Clone(via)}
 	for rest := p; ; {
@@ -72,6 +86,7 @@ func walk(dir, p string, via, closed []string) (Found, error) {
 		target, err := os.Readlink(here)
 		if err != nil {
 			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+				f.File = path.Join(here, rest)
 				return f, fmt.Errorf("resolving %s: %w", p, err)
 			}
 			f.File = here // EINVAL: no link
@@ -101,12 +116,15 @@ func isIn(p string, folders []string) bool {
 	return false
 }
 
+// closedFolders are the kernel's.
+func closedFolders() []string { return []string{"/proc", "/sys", "/dev"} }
+
 // Find is [Resolve] for a program: of a script it follows the interpreters too.
 // Nothing is a program, and nothing is looked at, in the kernel's folders (/proc
 // leads to whatever rlp has open) and in the closed ones; these are clean and
 // free of links.
 func Find(written string, closed ...string) (Found, error) {
-	closed = append([]string{"/proc", "/sys", "/dev"}, closed...)
+	closed = append(closedFolders(), closed...)
 	f, err := resolve(written, closed)
 	if err != nil {
 		return f, err

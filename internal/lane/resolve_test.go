@@ -128,3 +128,43 @@ func TestLanesThatAreNotHere(t *testing.T) {
 		}
 	}
 }
+
+// Who may write one of these may choose what a program finds, also where nothing
+// is yet.
+func TestLeads(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range []string{"data", "home"} {
+		if err := os.Mkdir(filepath.Join(dir, d), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, to := range map[string]string{"one": "two", "two": dir + "/data/missing/x", "inside": "home/x"} {
+		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for written, want := range map[string][]string{
+		"/one/y":    {"/one/y", "/data/missing/x/y", "/one", "/two"},
+		"/data":     {"/data", "/data"},
+		"/no/where": {"/no/where", "/no/where"},
+	} {
+		got, err := Leads(dir+written, dir+"/home")
+		for i := range want {
+			want[i] = dir + want[i]
+		}
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %v, %v", written, got, err)
+		}
+	}
+	for _, closed := range []string{dir + "/inside", dir + "/home/x", "/proc/self/fd/0", "/dev/stdin"} {
+		if got, err := Leads(closed, dir+"/home"); !errors.Is(err, ErrClosed) {
+			t.Errorf("%s: %v, %v", closed, got, err)
+		}
+	}
+	if got, err := Leads("/dev/null"); err != nil || len(got) != 0 {
+		t.Errorf("control: %v, %v", got, err)
+	}
+}
