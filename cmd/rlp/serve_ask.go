@@ -26,8 +26,13 @@ const (
 	mostWarning = 64 << 10
 )
 
-// Ask implements [service.Host].
+// Ask implements [service.Host]. Commands show what there is; a text on stdin is a
+// policy of the caller's own, whose paths are looked up on this host, and that
+// takes the right to operate.
 func (h *host) Ask(ctx context.Context, who *service.Caller, stdin []byte, args ...string) ([]byte, error) {
+	if !who.Can(service.Read) || stdin != nil && !who.Can(service.Operate) {
+		return nil, service.ErrForbidden
+	}
 	if err := h.held.there(); err != nil {
 		return nil, h.unavailable(who, err)
 	}

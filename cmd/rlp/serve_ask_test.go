@@ -5,6 +5,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -95,5 +96,55 @@ func TestTheServiceKnowsWhatIsUnsealed(t *testing.T) {
 	}
 	if n, ok := h.logUnsealed(); !ok || n != 0 {
 		t.Errorf("%d records are unsealed: %v", n, ok)
+	}
+}
+
+// A text of the caller's own is a policy, whose paths are looked up on the host:
+// who may not operate is refused before that, wherever the paths lead, and who may
+// not read is told nothing.
+func TestTextsOfCallersTakeTheRightToOperate(t *testing.T) {
+	h := testingHost(t, "")
+	h.install(t, "plain", "", importing(t))
+	agent := filepath.Join(h.home, "agents", "plain")
+	there, gone := t.TempDir(), filepath.Join(t.TempDir(), "gone")
+	text := func(path string) []byte { return fmt.Appendf(nil, "[params]\nnotes = %q\n", path) }
+	for _, words := range [][]string{{"caps", "override", agent, "-"}, {"caps", "whatif", "--override", "-", "--agent", "plain"}} {
+		h.who.May = service.Launch | service.Read
+		for _, path := range []string{there, gone, "/etc/passwd/x", h.home} {
+			if out, err := h.Ask(t.Context(), h.who, text(path), words...); !errors.Is(err, service.ErrForbidden) || out != nil {
+				t.Errorf("%v of %s: %s %v", words, path, out, err)
+			}
+		}
+		h.who.May |= service.Operate
+		if _, err := h.Ask(t.Context(), h.who, []byte("[capabilities]\n"), words...); err != nil {
+			t.Errorf("control: %v: %v", words, err)
+		}
+	}
+	h.who.May = service.Launch
+	if out, err := h.Ask(t.Context(), h.who, nil, "agent", "list"); !errors.Is(err, service.ErrForbidden) || out != nil {
+		t.Errorf("who only launches: %s %v", out, err)
+	}
+}
+
+// Who may not name paths is told so before any of them is looked up: what is
+// another tenant's is not told from what is nobody's.
+func TestParamsAreRefusedBeforeTheyAreLookedUp(t *testing.T) {
+	h := testingHost(t, "[security]\nrun_grant = \"operator_full\"\n")
+	h.install(t, "plain", "", importing(t))
+	tenants := filepath.Join(h.home, "tenants", "acme")
+	if err := os.MkdirAll(tenants, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{t.TempDir(), tenants, filepath.Join(h.home, "config.toml"), "relative", "/nowhere"} {
+		q := &service.Request{Door: service.HTTP, Agent: "plain", Params: map[string]string{"notes": path}}
+		h.who.May = service.Launch | service.Read
+		if err := h.Check(t.Context(), h.who, q); !errors.Is(err, service.ErrForbidden) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	var fields service.FieldErrors
+	h.who.May |= service.Operate
+	if err := h.Check(t.Context(), h.who, &service.Request{Door: service.HTTP, Agent: "plain", Params: map[string]string{"notes": tenants}}); !errors.As(err, &fields) {
+		t.Errorf("control: the operator is told %v", err)
 	}
 }

@@ -59,6 +59,9 @@ func (h *host) Check(_ context.Context, who *service.Caller, q *service.Request)
 	if err := h.held.there(); err != nil {
 		return h.unavailable(who, err)
 	}
+	if len(q.Params) > 0 && !who.Can(service.Operate) { // before any of them is looked up
+		return fmt.Errorf("params name paths of the host that serves: %w", service.ErrForbidden)
+	}
 	a := h.as(who.Tenant, io.Discard)
 	c := &composition{}
 	if err := a.settle(c); err != nil {
@@ -73,9 +76,6 @@ func (h *host) Check(_ context.Context, who *service.Caller, q *service.Request)
 	}
 	if r.away != nil {
 		return h.unavailable(who, r.away)
-	}
-	if len(q.Params) > 0 && !who.Can(service.Operate) {
-		return fmt.Errorf("params name paths of the host that serves: %w", service.ErrForbidden)
 	}
 	if q.Agent == "" {
 		return nil

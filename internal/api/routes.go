@@ -12,7 +12,7 @@ type route struct {
 	method, path string
 	summary      string
 	open         bool           // to anybody
-	may          service.Rights // any of them will do; 0: whoever is proved
+	may          service.Rights // any of them will do; 0: nobody may
 	query        []parameter
 	header       []parameter
 	body         string // schema of the body; "": it takes none
@@ -38,11 +38,14 @@ func (rt *route) permits(c *service.Caller) error {
 		return nil
 	case c == nil || c.Tenant == "":
 		return errNobody
-	case rt.may != 0 && c.May&rt.may == 0:
+	case c.May&rt.may == 0:
 		return service.ErrForbidden
 	}
 	return nil
 }
+
+// anyRight is that of whoever was proved: there is no token without a right.
+const anyRight = service.Launch | service.Read | service.Operate
 
 const (
 	lines  = "application/x-ndjson"
@@ -68,20 +71,20 @@ func runRoutes() []route {
 			}, problems(400, 403, 404, 408, 409, 413, 415, 429)...),
 		},
 		{
-			method: "GET", path: "/capabilities", summary: "What is left to requests at most", serve: (*server).getCapabilities,
+			method: "GET", path: "/capabilities", summary: "What is left to requests at most", may: anyRight, serve: (*server).getCapabilities,
 			query: []parameter{{"door", "http, or mcp"}}, answers: append([]told{{200, "Surface", "the effective surface", ""}}, problems(400)...),
 		},
 		{
-			method: "GET", path: "/agents", summary: "Installed agents", serve: (*server).getAgents,
+			method: "GET", path: "/agents", summary: "Installed agents", may: anyRight, serve: (*server).getAgents,
 			answers: append([]told{{200, "Agents", "by name", ""}}, problems(400)...),
 		},
 		{
-			method: "GET", path: "/runs", summary: "Runs, the newest first", serve: (*server).getRuns,
+			method: "GET", path: "/runs", summary: "Runs, the newest first", may: anyRight, serve: (*server).getRuns,
 			query:   []parameter{{"agent", "of this agent"}, {"state", "queued, running, done, refused or failed"}, {"limit", "1 to 500; 50"}, {"before", "next of an earlier answer"}},
 			answers: append([]told{{200, "Runs", "a page of them", ""}}, problems(400)...),
 		},
 		{
-			method: "GET", path: "/runs/{id}", summary: "One run, with its report while that is kept", serve: (*server).getRun,
+			method: "GET", path: "/runs/{id}", summary: "One run, with its report while that is kept", may: anyRight, serve: (*server).getRun,
 			answers: append([]told{{200, "Run", "the run", ""}}, problems(400, 404)...),
 		},
 		{
@@ -101,7 +104,7 @@ func followRoutes() []route {
 	last := parameter{"Last-Event-ID", "the same, as browsers send it"}
 	return []route{
 		{
-			method: "GET", path: "/runs/{id}/events", summary: "Follow the records of a run", serve: (*server).getRunEvents,
+			method: "GET", path: "/runs/{id}/events", summary: "Follow the records of a run", may: anyRight, serve: (*server).getRunEvents,
 			query: []parameter{after}, header: []parameter{last},
 			answers: append([]told{
 				{200, "", "id: run_seq, event: the kind, data: the record as /audit has it; event: end comes last, with the state of the run", events},
@@ -109,7 +112,7 @@ func followRoutes() []route {
 			}, problems(400, 404, 429)...),
 		},
 		{
-			method: "GET", path: "/events", summary: "Follow the life of all runs", serve: (*server).getEvents,
+			method: "GET", path: "/events", summary: "Follow the life of all runs", may: anyRight, serve: (*server).getEvents,
 			query: []parameter{after}, header: []parameter{last},
 			answers: append([]told{{200, "", "data: {id, name, run}", events}}, problems(400, 403, 429)...),
 		},

@@ -73,26 +73,40 @@ func New(o Options) http.Handler {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	c.pages = parsePages(c.assets)
-	for pattern, page := range map[string]page{
-		"GET /{$}":                      c.runsPage,
-		"GET /ui/runs/{id}":             c.runPage,
-		"GET /ui/runs/{id}/why/{seq}":   c.whyPage,
-		"POST /ui/runs/{id}/cancel":     c.cancelRun,
-		"GET /ui/agents":                c.agentsPage,
-		"GET /ui/agents/{name}":         c.agentPage,
-		"GET /ui/agents/{name}/policy":  c.policyPage,
-		"POST /ui/agents/{name}/policy": c.editPolicy,
-		"GET /ui/audit":                 c.auditPage,
-		"GET /ui/log":                   c.logPage,
-		"POST /ui/log/verify":           c.verifyLog,
-		"GET /ui/lanes":                 c.lanesPage,
-		"POST /ui/lanes":                c.tryLanes,
-	} {
-		c.mux.Handle(pattern, c.serve(page))
+	for _, rt := range c.routes() {
+		c.mux.Handle(rt.pattern, c.serve(rt))
 	}
-	c.mux.HandleFunc("GET /ui/assets/{hash}/{name}", c.assets.serve)
-	c.mux.Handle("/", c.serve(func(*http.Request, *service.Caller) (*view, error) { return nil, service.ErrNotFound }))
+	c.mux.HandleFunc("GET /ui/assets/{hash}/{name}", c.assets.serve) // of the program, the same for everybody
 	return c
+}
+
+// A route is a page, and the rights that a caller needs for it: all of them. One
+// without rights is refused to everybody.
+type route struct {
+	pattern string
+	may     service.Rights
+	page    page
+}
+
+// routes are all pages. Rights are asked before anything of a request is read.
+func (c *console) routes() []route {
+	const read, operate = service.Read, service.Read | service.Operate
+	return []route{
+		{"GET /{$}", read, c.runsPage},
+		{"GET /ui/runs/{id}", read, c.runPage},
+		{"GET /ui/runs/{id}/why/{seq}", read, c.whyPage},
+		{"POST /ui/runs/{id}/cancel", read, c.cancelRun}, // whose run it is, the service knows
+		{"GET /ui/agents", read, c.agentsPage},
+		{"GET /ui/agents/{name}", read, c.agentPage},
+		{"GET /ui/agents/{name}/policy", read, c.policyPage},
+		{"POST /ui/agents/{name}/policy", operate, c.editPolicy}, // its text names paths of this host
+		{"GET /ui/audit", read, c.auditPage},
+		{"GET /ui/log", read, c.logPage},
+		{"POST /ui/log/verify", read, c.verifyLog},
+		{"GET /ui/lanes", read, c.lanesPage},
+		{"POST /ui/lanes", operate, c.tryLanes}, // it starts programs
+		{"/", read, func(*http.Request, *service.Caller) (*view, error) { return nil, service.ErrNotFound }},
+	}
 }
 
 // policyOfPages lets a page load its own style and script, talk to this service,
@@ -134,21 +148,22 @@ type view struct {
 // A problem is what kept a page from being whole.
 type problem struct{ Title, Text string }
 
-// A page reads a request of a caller that may read, and makes a view of it.
+// A page reads a request of a caller that has the rights of its route, and makes a
+// view of it.
 type page func(*http.Request, *service.Caller) (*view, error)
 
 // most bounds how much a form may bring: an override has 64 KiB at most, and a
 // form three times that.
 const most = 256 << 10
 
-func (c *console) serve(p page) http.Handler {
+func (c *console) serve(rt route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		caller := service.CallerOf(r.Context())
 		r.Body = http.MaxBytesReader(w, r.Body, most)
 		var v *view
 		err := service.ErrForbidden
-		if caller.Can(service.Read) {
-			v, err = p(r, caller)
+		if caller.Can(rt.may) {
+			v, err = rt.page(r, caller)
 		}
 		if err != nil {
 			v = c.failed(r, err)

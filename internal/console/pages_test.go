@@ -147,10 +147,10 @@ func TestPolicyIsTriedBeforeItIsSaved(t *testing.T) {
 	if resp, _ := ask(t, h, path, url.Values{"text": {"x"}, "do": {"save"}, "was": {"--x y"}}); resp.StatusCode != http.StatusBadRequest {
 		t.Errorf("a digest that is none: %d", resp.StatusCode)
 	}
-	host.errs["caps override -"] = &service.AskError{Status: 65, Stderr: "rlp: notes_digest.toml:2:1: unknown key \"fs_wr\"\n  hint: did you mean \"fs_rw\"?\n"}
+	host.errs["caps override -"] = &service.AskError{Status: 65, Stderr: "rlp: /home/mara/.runloop/caps/overrides/notes_digest.toml:2:1: unknown key \"fs_wr\"\n  hint: did you mean \"fs_rw\"?\n"}
 	resp, body = ask(t, h, path, url.Values{"text": {"fs_wr = 1"}, "do": {"save"}, "was": {"none"}})
-	want(t, body, "cannot be the override", "did you mean", "fs_wr = 1")
-	if resp.StatusCode != http.StatusUnprocessableEntity {
+	want(t, body, "cannot be the override", "did you mean", "fs_wr = 1", "line 2, column 1: unknown key")
+	if resp.StatusCode != http.StatusBadRequest {
 		t.Errorf("an override that cannot be read: %d", resp.StatusCode)
 	}
 }

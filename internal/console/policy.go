@@ -3,6 +3,7 @@ package console
 import (
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 
 	"runloop.dev/rlp/internal/service"
@@ -23,6 +24,7 @@ type shownPolicy struct {
 	Hint           *shownWhy // the denial that led here
 	Saved          bool
 	Suggested      string // where the editor begins with what was used
+	MayTry         bool
 	MaySave        bool
 }
 
@@ -131,7 +133,7 @@ func (c *console) policy(r *http.Request, caller *service.Caller) (*shownPolicy,
 	if err != nil {
 		return nil, b, err
 	}
-	p := &shownPolicy{Agent: b.Name, Version: b.Version, Suggested: policyLink(b.Name) + "?from=used#editor", MaySave: maySave(caller)}
+	p := &shownPolicy{Agent: b.Name, Version: b.Version, Suggested: policyLink(b.Name) + "?from=used#editor", MayTry: caller.Can(service.Operate), MaySave: maySave(caller)}
 	if err := c.ask(r.Context(), caller, nil, &p.Held, "caps", "show", b.Path); err != nil {
 		return nil, b, err
 	}
@@ -193,8 +195,9 @@ func (c *console) editPolicy(r *http.Request, caller *service.Caller) (*view, er
 		if p.Problem, err = told(err); err != nil {
 			return nil, err
 		}
+		p.Problem = inText(p.Problem, p.Override.Path)
 		v := policyView(p)
-		v.Status = http.StatusUnprocessableEntity
+		v.Status = http.StatusBadRequest
 		return v, nil
 	}
 	if save {
@@ -211,4 +214,10 @@ func (c *console) editPolicy(r *http.Request, caller *service.Caller) (*view, er
 		p.Forecast = &f
 	}
 	return policyView(p), nil
+}
+
+// inText gives places of the file in which a text would be saved as places of the
+// text.
+func inText(problem, file string) string {
+	return regexp.MustCompile(regexp.QuoteMeta(file)+`:(\d+):(\d+):`).ReplaceAllString(problem, "line $1, column $2:")
 }

@@ -19,6 +19,7 @@ type reader struct {
 	description string
 	schema      string // of the arguments beside tenant
 	required    string
+	may         service.Rights // all of them are needed; none: nobody may
 	read        func(ss *session, ctx context.Context, c *service.Caller, arguments []byte) (any, error)
 }
 
@@ -34,40 +35,40 @@ func readers() map[string]reader {
 			"Runs of agents, the newest first: under way and ended.",
 			agentField + `,"state":{"type":"string","enum":["queued","running","done","refused","failed"]},"limit":{"type":"integer","minimum":1,"maximum":100},` +
 				`"before":{"type":"string","description":"only runs before the one of this id"}`,
-			``, (*session).readRuns,
+			``, service.Read, (*session).readRuns,
 		},
 		"rlp_run": {
 			"One run: how it ended, what it was denied, the beginning of its result and the end of what it printed.",
-			runField, `"run_id"`, (*session).readRun,
+			runField, `"run_id"`, service.Read, (*session).readRun,
 		},
 		"rlp_audit": {
 			"Decisions and events of the audit log, the last that suit, oldest first. Long texts are cut.",
 			runField + `,` + agentField + `,"capability":{"type":"string","description":"such as fs or fs.read; decisions alone"},` +
 				`"decision":{"type":"string","enum":["allow","deny"]},"after":{"type":"integer","minimum":0,"description":"only records behind this seq"},` +
 				`"limit":{"type":"integer","minimum":1,"maximum":200}`,
-			``, (*session).readAudit,
+			``, service.Read, (*session).readAudit,
 		},
 		"rlp_kb_search": {
 			"Search a domain of the knowledge base. Answers are snippets with personal data masked; what is not labelled trusted came from outside.",
 			`"domain":{"type":"string"},"query":{"type":"string"},"limit":{"type":"integer","minimum":1,"maximum":20}`,
-			`"domain","query"`, (*session).readKB,
+			`"domain","query"`, service.Read, (*session).readKB,
 		},
 		"rlp_explain": {
 			"Why something was or would be denied: every layer's vote, and the smallest edit of the operator's that would change it. " +
 				"Give a run_id and the number of a record of it that is a decision; or a run_id, or an agent, and a capability such as kb:write:drafts.",
 			runField + `,"record":{"type":"integer","minimum":1},` + agentField + `,"capability":{"type":"string"}`,
-			``, (*session).readExplain,
+			``, service.Read, (*session).readExplain,
 		},
 	}
 }
 
-// offerReading adds the tools that read. Who may not read is told so.
+// offerReading adds the tools that read, to who may.
 func (ss *session) offerReading() {
-	if !ss.caller.Load().Can(service.Read) {
-		return
-	}
 	no := false
 	for name, r := range readers() {
+		if !ss.caller.Load().Can(r.may) {
+			continue
+		}
 		fields := r.schema + `,"tenant":{"type":"string","description":"need not be given; no other than your own is answered"}`
 		t := &mcp.Tool{
 			Name: name, Description: r.description,
@@ -83,7 +84,7 @@ func (ss *session) offerReading() {
 // reading answers a call of a tool that reads.
 func (ss *session) reading(ctx context.Context, r *reader, arguments []byte) *mcp.CallToolResult {
 	c, err := ss.who()
-	if err == nil && !c.Can(service.Read) {
+	if err == nil && !c.Can(r.may) {
 		err = service.ErrForbidden
 	}
 	if err != nil {
