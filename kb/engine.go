@@ -31,6 +31,7 @@ type engine struct {
 	shut      atomic.Bool   // a restore is under way, or was interrupted
 	flushes   flushes       // that failed
 	room      func() error  // why nothing may be written now
+	inspected bool          // the log was looked at before it grew, by who has the token
 	growth                  // of the log, for who has the token
 	snapshots snapshots
 	walks     walks
@@ -193,6 +194,10 @@ func (e *engine) doLog(ctx context.Context, q *request) (*response, error) {
 		return e.prune(ctx, q)
 	case opMarks:
 		return e.marks(q)
+	case opRecord:
+		return e.recordOne(ctx, q)
+	case opOutcomes:
+		return e.outcomes(q)
 	}
 	return nil, invalidf("operation %d is not known", q.Op)
 }

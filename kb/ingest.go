@@ -49,7 +49,10 @@ func (e *engine) ingest(ctx context.Context) (Ingested, error) {
 	case <-e.quit:
 		return done, ErrClosed
 	}
-	if err := e.complete(&done); err != nil {
+	if err := e.begun(ctx); err != nil {
+		return done, fmt.Errorf("%w: %w", errStoreWrite, err)
+	}
+	if err := e.complete(ctx, &done); err != nil {
 		return done, err
 	}
 	files, err := journal.List(e.journal)
@@ -69,7 +72,9 @@ func (e *engine) ingest(ctx context.Context) (Ingested, error) {
 			if errors.Is(err, errStoreWrite) {
 				return done, err
 			}
-			done.Damaged = append(done.Damaged, err.Error())
+			if err := e.damaged(ctx, f.Run, err, &done); err != nil {
+				return done, err
+			}
 		}
 	}
 	if len(files) > 0 {
@@ -192,6 +197,8 @@ type intake struct {
 	batch []*audit.Record
 	size  int
 	taken int
+	drop  [][]byte // keys that go with the batch
+	mark  []byte   // a key that comes with it
 
 	unsealed error // why the last batch has no checkpoint, though one was due
 	fresh    Head  // its checkpoint
@@ -243,10 +250,11 @@ func (b *intake) add(rec *audit.Record) {
 // writer died in is not.
 func (b *intake) finish(r *journal.Reader, found error) error {
 	torn, damage := r.Tail()
-	if damage != nil && found != nil {
+	s := r.State()
+	// A journal gets its name when its head is in it: one without is damaged.
+	if found != nil && (damage != nil || s.Frame == 0) {
 		damage = found
 	}
-	s := r.State()
 	if s.Ended {
 		return damage
 	}
@@ -254,6 +262,8 @@ func (b *intake) finish(r *journal.Reader, found error) error {
 	switch {
 	case damage != nil:
 		end.Outcome, end.Reason, end.Message = reasonDamaged, reasonDamaged, damage.Error()
+	case s.RunSeq == 0:
+		end.Message = "the process ended before it had recorded the beginning of the run: nothing was decided in it"
 	case torn:
 		end.Message = "the process ended while it wrote a record, which is not kept"
 	default:
@@ -269,6 +279,11 @@ func (b *intake) finish(r *journal.Reader, found error) error {
 func (b *intake) flush(s journalState) error {
 	if err := b.room(); err != nil { // they are safe where they are
 		return fmt.Errorf("%w: %w", errStoreWrite, err)
+	}
+	if len(b.batch) > 0 {
+		if err := b.inspect(b.ctx); err != nil {
+			return fmt.Errorf("%w: %w", errStoreWrite, err)
+		}
 	}
 	txn := b.db.NewTransaction(true)
 	defer txn.Discard()
@@ -290,6 +305,16 @@ func (b *intake) flush(s journalState) error {
 // write puts the batch and the state into txn, and returns the log's tree as it
 // is then; nil: as it was.
 func (b *intake) write(txn *badger.Txn, s journalState) (t *tree, err error) {
+	for _, k := range b.drop {
+		if err := txn.Delete(k); err != nil {
+			return nil, err
+		}
+	}
+	if b.mark != nil {
+		if err := txn.Set(b.mark, []byte{}); err != nil {
+			return nil, err
+		}
+	}
 	if len(b.batch) > 0 {
 		if t, err = b.appendRecords(txn); err != nil {
 			return nil, err

@@ -15,6 +15,7 @@ import (
 //	m tree                    size and root of the log's tree
 //	m pruned                  up to which record the log was pruned
 //	m pruning                 what was pruned is not yet gone altogether
+//	m begun                   the log was begun here
 //	k <domain> key            meta of a value            v <domain> key   meta and value
 //	h <domain> key            who wrote it, and what was there before
 //	x <domain> doc            what the indexes know of a value; doc is its revision
@@ -30,6 +31,7 @@ import (
 //	T level tile              hashes of the log's tree
 //	C size                    a checkpoint of the log
 //	P seq                     a mark: up to there records were pruned
+//	F digest                  what was found and is on record
 const (
 	spaceMeta   = 'k'
 	spaceData   = 'v'
@@ -49,6 +51,7 @@ const (
 	spaceTile       = 'T'
 	spaceCheckpoint = 'C'
 	spaceMark       = 'P'
+	spaceFinding    = 'F'
 )
 
 func keyRev() []byte     { return []byte("mrev") }
@@ -59,6 +62,7 @@ func keyRestore() []byte { return []byte("mrestore") }
 func keyHead() []byte    { return []byte("mtree") }
 func keyPruned() []byte  { return []byte("mpruned") }
 func keyPruning() []byte { return []byte("mpruning") }
+func keyBegun() []byte   { return []byte("mbegun") }
 
 // named is the prefix of a space under a name of at most 65535 bytes.
 func named(space byte, name string) []byte {
@@ -110,6 +114,7 @@ func keyTile(level int, n uint64) []byte {
 }
 func keyCheckpoint(size uint64) []byte { return number([]byte{spaceCheckpoint}, size) }
 func keyMark(seq uint64) []byte        { return number([]byte{spaceMark}, seq) }
+func keyFinding(sum []byte) []byte     { return append([]byte{spaceFinding}, sum...) }
 func keyRun(run string, runSeq uint64) []byte {
 	return number(named(spaceRun, run), runSeq)
 }

@@ -109,6 +109,9 @@ func (w *logWalk) record1(item *badger.Item) error {
 			return w.blame(seq, p, leaf, want)
 		}
 		w.index.record(&w.glance)
+		if err := w.found(p); err != nil {
+			return err
+		}
 		return w.follow(&w.glance)
 	})
 	if err != nil {
@@ -168,6 +171,9 @@ func (w *logWalk) follow(g *audit.Glance) error {
 	r.runSeq++
 	if r.ended = !g.Decided && audit.Ends(string(g.Kind)); r.ended {
 		w.report.Open--
+		if r.runSeq == 1 && !w.isFinding {
+			w.report.Bare++
+		}
 		w.ended(g.Seq)
 	}
 	return nil

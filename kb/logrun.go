@@ -133,6 +133,9 @@ func (w *logWalk) runEntry(item *badger.Item) error {
 	if err := w.entriesOf(g); err != nil {
 		return err
 	}
+	if err := w.found(p); err != nil {
+		return asFault(seq, err)
+	}
 	if w.report.From == 0 {
 		w.report.From = seq
 	}

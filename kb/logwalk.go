@@ -72,11 +72,12 @@ type logWalk struct {
 
 	leavesAt uint64 // its number, where they are not looked at in order
 
-	leafer  *leafer
-	glance  audit.Glance
-	runs    map[string]*runWalk
-	current *runWalk
-	index   indexWalk
+	leafer    *leafer
+	glance    audit.Glance
+	isFinding bool // what glance is of
+	runs      map[string]*runWalk
+	current   *runWalk
+	index     indexWalk
 
 	points   []Checkpoint // the next ones
 	pointsAt uint64       // the size of the last one that was read

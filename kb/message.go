@@ -6,7 +6,7 @@ import (
 
 // protocolVersion is what both ends of the socket must agree on. It changes
 // whenever a message or the meaning of a key does.
-const protocolVersion = 6
+const protocolVersion = 7
 
 // A hello opens a connection, from both ends.
 type hello struct {
@@ -50,6 +50,8 @@ const (
 	opPrune
 	opMarks
 	opRuns
+	opRecord
+	opOutcomes
 )
 
 // A request asks the engine for one thing, from this process or another.
@@ -77,6 +79,8 @@ type request struct {
 
 	Walk walkAsk  `cbor:"21,keyasint"` // of a verification of the log
 	Runs RunQuery `cbor:"22,keyasint"`
+
+	Names []string `cbor:"23,keyasint,omitempty"` // of runs that are looked for
 }
 
 // A response answers one request.
@@ -115,6 +119,7 @@ type response struct {
 	Walk        walkStep     `cbor:"29,keyasint"`
 	Marks       []Mark       `cbor:"30,keyasint,omitempty"`
 	Runs        []RunSummary `cbor:"31,keyasint,omitempty"`
+	Names       []string     `cbor:"32,keyasint,omitempty"` // how each of the runs that are looked for ended
 }
 
 // A pair is one key of the database and what is stored there.

@@ -32,6 +32,9 @@ type Options struct {
 	// and nothing can be pruned. Both may be called by several goroutines.
 	Seal     func(size uint64, root [32]byte) (note []byte, err error)
 	SealMark func(size uint64, root [32]byte, lines []string) (note []byte, err error)
+	// Signed reports whether there is a key that checkpoints were signed with. nil:
+	// nobody can tell.
+	Signed func() bool
 	// CheckpointEvery is how many records there are at most between two
 	// checkpoints; 0 means 10,000.
 	CheckpointEvery int

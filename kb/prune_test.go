@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -345,7 +346,7 @@ func TestRestoredLogVerifies(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := to.VerifyLog(t.Context(), LogCheck{Open: ours.Open, Against: []Head{want.Head}})
-		if err != nil || got != want {
+		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("restored: %+v, %v; before: %+v", got, err, want)
 		}
 		record(t, home, "run7777777", 5)

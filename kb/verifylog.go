@@ -39,6 +39,10 @@ type LogReport struct {
 	Unfinished  bool   `cbor:"8,keyasint,omitempty"` // what was pruned is not yet gone altogether
 	Checkpoints int    `cbor:"-"`                    // that the log was compared with
 	Sealed      uint64 `cbor:"-"`                    // the size of the last of them
+	Bare        int    `cbor:"9,keyasint,omitempty"` // runs that have an end and no beginning
+
+	Findings []Finding `cbor:"10,keyasint,omitempty"` // what records say is missing, the first ones
+	Found    int       `cbor:"11,keyasint,omitempty"` // how many there are
 }
 
 // A Fault is the kind of what is wrong with a log.

@@ -111,8 +111,11 @@ func (a *app) giveCheckpoint(m checkpointMade, made kb.Checkpoint) error {
 func (a *app) auditKeyCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "key", Short: "Print the public key that the log's checkpoints and proofs are believed by", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(c *cobra.Command, _ []string) error {
 			h, err := a.home()
+			if err == nil && !signedBefore(h) { // a key beside no log says that the log was removed
+				err = a.withLog(c.Context(), func(context.Context, *openedLog) error { return nil })
+			}
 			if err != nil {
 				return err
 			}

@@ -39,6 +39,11 @@ type verification struct {
 	Sealed      uint64          `json:"sealed"`      // size of the newest
 	Outside     []*outsideFile  `json:"outside,omitempty"`
 	Published   []evidence.Told `json:"published,omitempty"`
+	BareRuns    int             `json:"bare_runs"` // that ended before they had begun
+	Findings    []kb.Finding    `json:"findings,omitempty"`
+	Missing     []string        `json:"missing,omitempty"` // what is known and not in the log
+	found       int             // how many findings there are
+	unlike      []string        // the runs among Missing that log/ tells of
 	checked     bool            // the log was looked at
 	unread      error           // why the run that is asked for could not be looked up
 }
@@ -83,6 +88,7 @@ func (v *verification) report(r kb.LogReport) {
 	v.Records, v.Runs, v.OpenRuns, v.From = r.Records, r.Runs, r.Open, r.From
 	v.Size, v.Root = r.Head.Size, base64.StdEncoding.EncodeToString(r.Head.Root[:])
 	v.Pruned, v.Checkpoints, v.Sealed = r.Pruned, r.Checkpoints, r.Sealed
+	v.BareRuns, v.Findings, v.found = r.Bare, r.Findings, r.Found
 	if r.Pruned > 0 {
 		at := time.UnixMilli(r.PrunedMS).UTC()
 		v.PrunedAt = &at
@@ -132,6 +138,12 @@ func (v *verification) print(w io.Writer, quiet bool) {
 	}
 	if v.Origin != "" {
 		fmt.Fprintf(w, "log        %s\n", printable(v.Origin))
+	}
+	for _, m := range v.Missing {
+		fmt.Fprintf(w, "missing    %s\n", printable(m))
+	}
+	if v.BareRuns > 0 {
+		fmt.Fprintf(w, "bare       %s ended before the beginning was recorded: the process died, and nothing was decided\n", counted(v.BareRuns, "run"))
 	}
 	for _, o := range v.Outside {
 		fmt.Fprintf(w, "outside    %s: %s, the newest of %d records%s\n", printable(o.File), counted(o.Checkpoints, "checkpoint"), o.Newest, o.rest())

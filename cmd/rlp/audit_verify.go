@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -41,7 +42,7 @@ It ends with 1 when something is not as it was recorded.`,
 			if f.run != "" && f.since != "" {
 				return usagef("--run and --since cannot be given together: a run is checked whole")
 			}
-			return a.withLog(c.Context(), func(ctx context.Context, l *openedLog) error { return a.verifyLog(ctx, l, f) })
+			return a.withLogToRead(c.Context(), func(ctx context.Context, l *openedLog) error { return a.verifyLog(ctx, l, f) })
 		},
 	}
 	fs := c.Flags()
@@ -73,6 +74,14 @@ func (a *app) verifyLog(ctx context.Context, l *openedLog, f verifyFlags) error 
 	if err := v.told(l, f.run == "" && f.since == ""); err != nil {
 		return err
 	}
+	if v.checked {
+		if err := v.missing(ctx, l, f); err != nil {
+			return err
+		}
+	}
+	if err := v.remember(ctx, l, f); err != nil {
+		fmt.Fprintf(a.stderr, "rlp: %s\n", printable(err.Error()))
+	}
 	return ending(v.status(), a.printVerification(v))
 }
 
@@ -92,7 +101,9 @@ func (v *verification) prepare(ctx context.Context, l *openedLog, f verifyFlags)
 		v.fault(evidenceFault, 0, err.Error())
 		return check, nil
 	}
-	check.Open = opener(key)
+	if key != nil || !l.copied || signedBefore(l.home) {
+		check.Open = opener(key)
+	}
 	if key != nil {
 		v.Key, v.Origin = key.String(), key.Origin()
 	}

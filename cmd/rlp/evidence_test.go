@@ -51,8 +51,8 @@ func witnessServer(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // tamper is root with a program of their own: tamper DIR SEQ OLD NEW changes
-// what record SEQ of the database in DIR says; tamper DIR SEQ removes it. It is a
-// process of its own, so that nobody who is started meanwhile inherits the
+// what record SEQ of the database in DIR says; tamper DIR SEQ removes it, and
+// tamper DIR SEQ = OTHER puts the record OTHER there. It is a process of its own, so that nobody who is started meanwhile inherits the
 // database's lock.
 func tamper(args []string) error {
 	if len(args) != 2 && len(args) != 4 {
@@ -68,7 +68,15 @@ func tamper(args []string) error {
 	}
 	key := binary.BigEndian.AppendUint64([]byte{'a'}, seq)
 	err = db.Update(func(txn *badger.Txn) error {
-		item, err := txn.Get(key)
+		from := key
+		if len(args) == 4 && args[2] == "=" {
+			other, err := strconv.ParseUint(args[3], 10, 64)
+			if err != nil {
+				return err
+			}
+			from = binary.BigEndian.AppendUint64([]byte{'a'}, other)
+		}
+		item, err := txn.Get(from)
 		if err != nil {
 			return err
 		}
@@ -78,6 +86,8 @@ func tamper(args []string) error {
 			return err
 		case len(args) == 2:
 			return txn.Delete(key)
+		case args[2] == "=":
+			return txn.Set(key, p)
 		case !bytes.Contains(p, []byte(args[2])):
 			return fmt.Errorf("record %d does not say %s", seq, args[2])
 		}

@@ -40,7 +40,8 @@ func storeOptions(h home.Home, cfg config.Config) kb.Options {
 	return kb.Options{
 		Home: h.Dir(), Tenant: h.Tenant(), Domains: cfg.KB.Domains,
 		Mask: newMasks(h).index, MaskVersion: maskVersion,
-		Seal: key.seal, SealMark: key.sealMark, CheckpointEvery: int(cfg.Audit.CheckpointEvery),
+		Signed: func() bool { return signedBefore(h) },
+		Seal:   key.seal, SealMark: key.sealMark, CheckpointEvery: int(cfg.Audit.CheckpointEvery),
 	}
 }
 

@@ -1,0 +1,228 @@
+package kb
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/dgraph-io/badger/v4"
+
+	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/ident"
+	"runloop.dev/rlp/kb/journal"
+)
+
+// reasonFault is the reason of a record that says what was found wrong with the
+// log itself, or with what should have entered it. Such a record is a run of its
+// own, which it ends.
+const reasonFault = "log_damaged"
+
+// A Finding is a record by which the log says that it lacks something, or that
+// something was in it that does not belong there.
+type Finding struct {
+	Seq     uint64 `cbor:"1,keyasint" json:"seq"`
+	Run     string `cbor:"2,keyasint" json:"run_id"`
+	Reason  string `cbor:"3,keyasint" json:"reason"`
+	Message string `cbor:"4,keyasint" json:"message"`
+}
+
+// maxFindings is how many findings a report has; the others are counted.
+const maxFindings = 100
+
+// finding is what the record whose stored form is p says is wrong; nil: nothing.
+func (e *engine) finding(g *audit.Glance, p []byte) (*Finding, error) {
+	if g.Decided || string(g.Kind) != audit.KindRunFailed {
+		return nil, nil
+	}
+	rec, err := e.codec.Decode(p)
+	if err != nil {
+		return nil, err
+	}
+	if r := rec.Event.Reason; r != reasonDamaged && r != reasonFault {
+		return nil, nil
+	}
+	return &Finding{g.Seq, string(g.Run), rec.Event.Reason, rec.Event.Message}, nil
+}
+
+// found adds what a record says to the report.
+func (w *logWalk) found(p []byte) error {
+	f, err := w.finding(&w.glance, p)
+	w.isFinding = f != nil
+	if err != nil || f == nil {
+		return err
+	}
+	w.report.Found++
+	if len(w.report.Findings) < maxFindings {
+		w.report.Findings = append(w.report.Findings, *f)
+	}
+	return nil
+}
+
+// Record puts what was found wrong with the log into the log, once, so that it
+// stays told when it can be seen no more.
+func (s *Store) Record(ctx context.Context, finding string) error {
+	if _, err := s.do(ctx, &request{Op: opRecord, Key: finding}); err != nil {
+		return fmt.Errorf("recording what was found: %w", err)
+	}
+	return nil
+}
+
+func (e *engine) recordOne(ctx context.Context, q *request) (*response, error) {
+	if err := e.takeIngesting(ctx); err != nil {
+		return nil, err
+	}
+	defer func() { <-e.ingesting }()
+	return &response{}, e.recordFinding(ctx, q.Key, nil)
+}
+
+// takeIngesting waits for the token of whoever writes the log.
+func (e *engine) takeIngesting(ctx context.Context) error {
+	select {
+	case e.ingesting <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-e.quit:
+		return ErrClosed
+	}
+}
+
+// maxFinding bounds the text of a finding, in bytes.
+const maxFinding = 2 << 10
+
+// recordFinding puts a finding into the log unless it is there, and removes the
+// keys in drop with it. The caller holds ingesting.
+func (e *engine) recordFinding(ctx context.Context, text string, drop [][]byte) error {
+	text = strings.ToValidUTF8(text[:min(len(text), maxFinding)], "")
+	sum := sha256.Sum256([]byte(text))
+	known := false
+	err := e.db.View(func(txn *badger.Txn) error {
+		p, err := get(txn, keyFinding(sum[:]))
+		known = p != nil
+		return err
+	})
+	if err != nil || known && len(drop) == 0 {
+		return err
+	}
+	run, err := ident.NewRun()
+	if err != nil {
+		return err
+	}
+	b := &intake{engine: e, ctx: ctx, run: run.String(), drop: drop, mark: keyFinding(sum[:])}
+	head := audit.Head{RunID: b.run, Tenant: e.opt.Tenant}
+	b.add(&audit.Record{Time: e.opt.Now().UTC(), Head: head, Kept: true, RunSeq: 1, Event: &audit.Event{
+		Kind: audit.KindRunFailed, Severity: audit.Error, Outcome: reasonFault, ExitCode: 1, Reason: reasonFault, Message: text,
+	}})
+	return b.flush(journalState{journal.State{Head: head}, true})
+}
+
+// damaged reports what is wrong with the journal of a run. That it lost something
+// is recorded where the end of the run does not say it; what cannot be read now
+// may be read later, and what is another tenant's is no loss of this one.
+func (e *engine) damaged(ctx context.Context, run string, why error, done *Ingested) error {
+	done.Damaged = append(done.Damaged, why.Error())
+	if !errors.Is(why, journal.ErrDamaged) {
+		return nil
+	}
+	var end *audit.Record
+	err := e.db.View(func(txn *badger.Txn) (err error) {
+		end, err = e.lastRecord(txn, run)
+		return err
+	})
+	if err != nil || end != nil && end.Event != nil && end.Event.Reason == reasonDamaged {
+		return err
+	}
+	return e.recordFinding(ctx, why.Error(), nil)
+}
+
+// inspect looks, before the log is made longer the first time after it was opened,
+// for records behind its end, which would be overwritten. The caller holds
+// ingesting.
+func (e *engine) inspect(ctx context.Context) error {
+	if e.inspected {
+		return nil
+	}
+	var size uint64
+	var stray strays
+	err := e.db.View(func(txn *badger.Txn) error {
+		head, err := storedHead(txn)
+		if err != nil {
+			return err
+		}
+		size = head.Size
+		return stray.look(txn, size)
+	})
+	if err != nil || stray.n == 0 {
+		e.inspected = err == nil
+		return err
+	}
+	e.inspected = true // for the record of it
+	err = e.recordFinding(ctx, stray.text(size), stray.keys)
+	e.inspected = err == nil && stray.n < intakeItems
+	return err
+}
+
+// begun remembers that the log was begun, which is before its key is made. One
+// that begins although there is a key is not the first one. The caller holds
+// ingesting.
+func (e *engine) begun(ctx context.Context) error {
+	known, size := false, uint64(0)
+	err := e.db.View(func(txn *badger.Txn) error {
+		p, err := get(txn, keyBegun())
+		if err != nil {
+			return err
+		}
+		known = p != nil
+		head, err := storedHead(txn)
+		size = head.Size
+		return err
+	})
+	if err != nil || known {
+		return err
+	}
+	if size == 0 && e.opt.Signed != nil && e.opt.Signed() {
+		const text = "there is a key that signed a log, and no log: it was removed, and this one was begun in its place"
+		if err := e.recordFinding(ctx, text, nil); err != nil {
+			return err
+		}
+	}
+	return e.db.Update(func(txn *badger.Txn) error { return txn.Set(keyBegun(), []byte{}) })
+}
+
+// strays are records behind the end of the log: rlp has made none of them.
+type strays struct {
+	n     int
+	first uint64
+	sum   [sha256.Size]byte // of the first
+	keys  [][]byte          // of them, and of what leads to them
+}
+
+// look finds the strays of a log of size records.
+func (s *strays) look(txn *badger.Txn, size uint64) error {
+	it := txn.NewIterator(badger.IteratorOptions{Prefix: []byte{spaceRecord}})
+	defer it.Close()
+	var x indexWalk
+	var g audit.Glance
+	for it.Seek(keyRecord(size + 1)); it.Valid() && s.n < intakeItems; it.Next() {
+		s.keys = append(s.keys, it.Item().KeyCopy(nil))
+		err := it.Item().Value(func(p []byte) error {
+			if s.n++; s.n == 1 {
+				s.first, s.sum = tailNumber(it.Item().Key()), sha256.Sum256(p)
+			}
+			if g.Read(p) == nil && g.Seq == tailNumber(it.Item().Key()) {
+				x.entries(&g, func(_ int, entry []byte, key int) { s.keys = append(s.keys, append([]byte(nil), entry[:key]...)) })
+			}
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrDamaged, err)
+		}
+	}
+	return nil
+}
+
+func (s *strays) text(size uint64) string {
+	return fmt.Sprintf("record %d (SHA-256 %x), the first of %d, was behind the end of the log, which had %d: rlp has not put it there, and has removed it", s.first, s.sum, s.n, size)
+}

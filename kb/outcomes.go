@@ -1,0 +1,76 @@
+package kb
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/dgraph-io/badger/v4"
+
+	"runloop.dev/rlp/internal/audit"
+)
+
+// askRuns is how many runs one request looks for.
+const askRuns = 1000
+
+// GoesOn is the outcome of a run of which the log has no end.
+const GoesOn = "goes on"
+
+// Outcomes returns what the log says of each of runs: how it ended, or [GoesOn],
+// or "" where the log has no record of it.
+func (s *Store) Outcomes(ctx context.Context, runs []string) ([]string, error) {
+	var all []string
+	for len(runs) > 0 {
+		n := min(len(runs), askRuns)
+		r, err := s.do(ctx, &request{Op: opOutcomes, Names: runs[:n]})
+		if err == nil && len(r.Names) != n {
+			err = fmt.Errorf("%w: %d answers to %d questions", ErrDamaged, len(r.Names), n)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("looking for runs in the log: %w", err)
+		}
+		all, runs = append(all, r.Names...), runs[n:]
+	}
+	return all, nil
+}
+
+func (e *engine) outcomes(q *request) (*response, error) {
+	if len(q.Names) > askRuns {
+		return nil, invalidf("%d runs are looked for at once, and %d may be", len(q.Names), askRuns)
+	}
+	txn := e.db.NewTransaction(false)
+	defer txn.Discard()
+	r := &response{Names: make([]string, len(q.Names))}
+	for i, run := range q.Names {
+		end, err := e.lastRecord(txn, run)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case end == nil:
+		case end.Event == nil || !audit.Ends(end.Event.Kind):
+			r.Names[i] = GoesOn
+		default:
+			r.Names[i] = end.Event.Outcome
+		}
+	}
+	return r, nil
+}
+
+// lastRecord is the last record that the log has of a run; nil: it has none.
+func (e *engine) lastRecord(txn *badger.Txn, run string) (*audit.Record, error) {
+	prefix := named(spaceRun, run)
+	it := txn.NewIterator(badger.IteratorOptions{Prefix: prefix, Reverse: true})
+	defer it.Close()
+	if it.Seek(number(prefix[:len(prefix):len(prefix)], ^uint64(0))); !it.Valid() {
+		return nil, nil
+	}
+	p, seq, err := recordAt(txn, it.Item())
+	if err != nil || p == nil {
+		return nil, err
+	}
+	rec, err := e.codec.Decode(p)
+	if err != nil {
+		return nil, fmt.Errorf("%w: record %d: %w", ErrDamaged, seq, err)
+	}
+	return &rec, nil
+}
