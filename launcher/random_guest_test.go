@@ -96,6 +96,16 @@ func (s spyExec) Find(path string) (hostcalls.Program, error) {
 	return hostcalls.Program{File: path, Name: path, Via: []string{path}}, nil
 }
 
+func (s spyExec) Leads(path string) ([]string, error) {
+	s.note("leads")
+	return []string{path}, nil
+}
+
+func (s spyExec) Has(string, string) bool {
+	s.note("has")
+	return false
+}
+
 func (s spyExec) Run(context.Context, *hostcalls.Command) (*hostcalls.Ended, error) {
 	s.note("run")
 	return nil, errSpy
