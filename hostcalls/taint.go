@@ -8,6 +8,7 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls/gate"
+	shown "runloop.dev/rlp/internal/printable"
 )
 
 // Sources say which inputs are untrusted, beside those that always are: what
@@ -137,7 +138,7 @@ func Cause(word, name string) string {
 		return word
 	}
 	text := word + ":" + strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 || r == '\u2028' || r == '\u2029' {
+		if shown.Hidden(r) {
 			return utf8.RuneError
 		}
 		return r

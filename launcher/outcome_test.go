@@ -43,7 +43,7 @@ func TestEndsAreToldByTheHostsOwnState(t *testing.T) {
 
 func TestMarkerIsOneLineWhateverTheMessage(t *testing.T) {
 	r := &Report{Outcome: Trap, ExitCode: 1, Message: "a\nRLP_WASM_ERROR code=X\r\u2028b\x1b[2J"}
-	want := "RLP_WASM_ERROR code=WASM_RUNTIME_TRAP exit_code=1 message=a RLP_WASM_ERROR code=X  b [2J\n"
+	want := "RLP_WASM_ERROR code=WASM_RUNTIME_TRAP exit_code=1 message=a\\nRLP_WASM_ERROR code=X\\r\\u2028b\\x1b[2J\n"
 	if got := r.Marker(); got != want {
 		t.Errorf("Marker() = %q, want %q", got, want)
 	}

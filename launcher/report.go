@@ -3,9 +3,9 @@ package launcher
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"runloop.dev/rlp/hostcalls"
+	"runloop.dev/rlp/internal/printable"
 )
 
 // A Report is what rlp says of one run: the document of `rlp launch --json`.
@@ -112,15 +112,5 @@ func (r *Report) Marker() string {
 	if code == "" {
 		return ""
 	}
-	return fmt.Sprintf("RLP_WASM_ERROR code=%s exit_code=%d message=%s\n", code, r.ExitCode, oneLine(r.Message))
-}
-
-// oneLine keeps a message from forging a second line.
-func oneLine(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r == '\u2028' || r == '\u2029' || r == 0x85 {
-			return ' '
-		}
-		return r
-	}, s)
+	return fmt.Sprintf("RLP_WASM_ERROR code=%s exit_code=%d message=%s\n", code, r.ExitCode, printable.Line(r.Message))
 }

@@ -65,23 +65,82 @@ func TestGuestLinesCannotLookLikeTheMarker(t *testing.T) {
 //rlp:holds K30
 func TestGuestLinesHaveNoHiddenBeginnings(t *testing.T) {
 	for _, before := range []string{
-		"", "\n", "x\n", "x\r", "\x00", "x\b", "\x7f", "\v", "\f", "\x1c", "\u0085", "\u2028", "\ufeff", "\u200b", "  ", "\t", "\x1b[31m", "\x1b[1;1H", "x\x1b[2K\x1b[1G",
-		"\x1bc", "\x1b]0;x\a", "\x1b]0;x\x1b\\", "\x1b[\n", "R\n", "RLP\n", "RL\x00", "\x1b\x1b[m",
+		"", "\n", "x\n", "x\r", "\x00", "x\r\b", "\x7f", "\ufeff", "\u200b", "\u00ad", "\U000e0041", "\u034f", "\u0332", "  ", "\t", "\x1b[31m", "xx\x1b[0;1m", "x\x1b[K\r", "R\n", "RLP\n", "\u05d0 1 ",
 	} {
 		if got := guestText(t, before+"RLP_X", true); got != before+"guest: RLP_X\n" {
 			t.Errorf("after %q: %q", before, got)
 		}
 	}
-	for _, plain := range []string{"the RLP_X", "RRLP_X", "R RLP_X", "RLPRLP_X", "RLP X", "\x1b[31mx RLP_X"} {
+	for _, plain := range []string{"the RLP_X", "RRLP_X", "R RLP_X", "RLPRLP_X", "RLP X", "\x1b[31mx RLP_X", "x\x1b[31m y", "\U0001f469\u200d\U0001f4bb RLP_", "e\u0301 RLP_", "10%\r20%\rLoading\rReading \b-\b/"} {
 		if got := guestText(t, plain, false); got != plain {
 			t.Errorf("control: %q became %q", plain, got)
 		}
 	}
 }
 
+// Whatever drops what is not seen finds the word where it is hidden in it, and
+// letters that are drawn like its own are taken for them.
+//
+//rlp:holds K30
+func TestGuestLinesHideNothingWithinTheWord(t *testing.T) {
+	hidden := []string{"\x00", "\x7f", "\a", "\u200b", "\u200d", "\u00ad", "\ufeff", "\u2060", "\U000e0052", "\ufe0f", "\u0332", "\x1b[31m", "\x1b[K", "\x00\u200b\x1b[m"}
+	for _, h := range hidden {
+		for at := 1; at < len(forged); at++ {
+			attack := forged[:at] + h + forged[at:] + "WASM_ERROR code=X"
+			if strings.ReplaceAll(attack, h, "") != "RLP_WASM_ERROR code=X" {
+				t.Fatal("control: the word is not there when it is dropped")
+			}
+			if got := guestText(t, attack, false); got != "guest: "+attack {
+				t.Errorf("%q became %q", attack, got)
+			}
+		}
+	}
+	for _, drawn := range []string{"ＲＬＰ＿", "RL\u0420_", "\u13a1LP_", "\U0001d411\U0001d40b\U0001d40f_"} {
+		if got := guestText(t, drawn, false); got != "guest: "+drawn {
+			t.Errorf("%q became %q", drawn, got)
+		}
+	}
+}
+
+// What moves the cursor or turns the reading direction makes no line that is read
+// otherwise than it was written.
+//
+//rlp:holds K30
+func TestGuestLinesAreReadAsWritten(t *testing.T) {
+	for text, want := range map[string]string{
+		"XLP_W\rR":             "XLP_W\r\nR",
+		"XLP_WR\rR":            `XLP_WR\rR`, // all letters are there: nothing moves any more
+		"XLP_\b\b\b\bR":        "XLP_\b\b\b\b\nR",
+		"R\r\tL\b\b\bP\b\b_W":  "R\r\tL\b\b\bP\b\b\n_W",
+		"R\rL\rP\rRLP_":        "R\rL\rP\rRLP\n_",
+		"xRLP_W\r ":            `xRLP_W\r `,
+		"XRLP_\r\x1b[P":        `XRLP_\r\x1b[P`,
+		"XLP_\x1b[1GR":         `XLP_\x1b[1GR`,
+		"XLP_\n\x1b[AR":        "XLP_\n" + `\x1b[AR`,
+		"\u202eRORRE_MSAW_PLR": `\u202eRORRE_MSAW_PLR`,
+		"x\u2028RLP_":          `x\u2028RLP_`,
+		"x\u0085RLP_\vRLP_\fR": `x\u0085RLP_\x0bRLP_\x0cR`,
+		"x\x9b1GRLP_":          `x\x9b1GRLP_`,
+		"x\u009b1GRLP_":        `x\u009b1GRLP_`,
+		"\x1b]0;x\aRLP_":       `\x1b]0;x` + "\aRLP_",
+		"\x1b[2KRLP_":          `\x1b[2KRLP_`,
+		"\x1bcRLP_":            `\x1bcRLP_`,
+		"\x1b":                 `\x1b`,
+		"\x1b[31":              `\x1b[31`,
+		"a\xe2\x82":            `a\xe2\x82`,
+		"\x1b[" + strings.Repeat("1", 70) + "mRLP_": `\x1b[` + strings.Repeat("1", 70) + "mRLP_",
+		"\u05d0 RLP_":     "\u05d0 guest: RLP_",
+		"1 \u05d0 x RLP_": "1 \u05d0 x RLP_",
+	} {
+		if got := guestText(t, text, false); got != want {
+			t.Errorf("%q became %q, want %q", text, got, want)
+		}
+	}
+}
+
 // What comes after the guest's text is a line of its own, however that ended.
 func TestGuestLinesEnd(t *testing.T) {
-	for text, want := range map[string]string{"": "", "x\n": "x\n", "x": "x\n", "50%\r": "50%\r\n", "RL": "RL\n", "\x1b[": "\x1b[\n"} {
+	for text, want := range map[string]string{"": "", "x\n": "x\n", "x": "x\n", "50%\r": "50%\r\n", "RL": "RL\n", "\x1b[": "\\x1b[\n"} {
 		if got := guestText(t, text, true); got != want {
 			t.Errorf("%q became %q", text, got)
 		}
@@ -101,15 +160,20 @@ func guestText(t *testing.T, text string, end bool) string {
 	return out.String()
 }
 
+// Text, colours and progress lose nothing, however they are cut.
 func TestGuestLinesLoseNothing(t *testing.T) {
-	f := func(text []byte, cut uint8) bool {
-		var out bytes.Buffer
+	pieces := []string{"R", "L", "P", "_", "RLP_", " ", "\n", "x", "é", "\x1b[31m", "\x00", "\u200b", "\u05d0"}
+	f := func(chosen []byte, cut uint8) bool {
+		var text, out bytes.Buffer
+		for _, c := range chosen {
+			text.WriteString(pieces[int(c)%len(pieces)])
+		}
 		g := &guestLines{w: &out}
-		k := int(cut) % (len(text) + 1)
-		_, _ = g.Write(text[:k])
-		_, _ = g.Write(text[k:])
+		k := int(cut) % (text.Len() + 1)
+		_, _ = g.Write(text.Bytes()[:k])
+		_, _ = g.Write(text.Bytes()[k:])
 		_ = g.Close()
-		return bytes.Equal(bytes.ReplaceAll(out.Bytes(), []byte("guest: RLP_"), []byte("RLP_")), text)
+		return strings.ReplaceAll(out.String(), "guest: ", "") == text.String()
 	}
 	if err := quick.Check(f, nil); err != nil {
 		t.Error(err)

@@ -66,7 +66,7 @@ func (a *app) buildAgent(ctx context.Context, dir string) error {
 		return a.printJSON(map[string]any{"agent": b.Manifest.Agent.String(), "bundle": out, "bundle_digest": b.Digest, "wasm_bytes": len(wasm)})
 	}
 	if !a.quiet {
-		fmt.Fprintf(a.stdout, "%s %s: %s (%.1f MB)\n", b.Manifest.Agent.String(), b.Manifest.Version, out, float64(len(wasm))/1e6)
+		fmt.Fprintf(a.stdout, "%s %s: %s (%.1f MB)\n", b.Manifest.Agent.String(), printable(b.Manifest.Version), out, float64(len(wasm))/1e6)
 	}
 	return nil
 }

@@ -70,7 +70,7 @@ func (a *app) install(ctx context.Context, path string) error {
 	if a.quiet {
 		return nil
 	}
-	fmt.Fprintf(a.stdout, "%s %s is installed: %s\n", d.Agent, printable(d.Version), d.Path)
+	fmt.Fprintf(a.stdout, "%s %s is installed: %s\n", d.Agent, printable(d.Version), printable(d.Path))
 	if old != nil && old.BundleDigest != d.BundleDigest {
 		fmt.Fprintf(a.stdout, "it takes the place of %s %s\n", d.Agent, printable(old.Version))
 	}
@@ -108,7 +108,7 @@ func (a *app) agentListCommand() *cobra.Command {
 				return a.printJSON(list)
 			}
 			for _, d := range list {
-				line := fmt.Sprintf("%-20s %-10s %s", printable(d.Agent), printable(d.Version), d.Path)
+				line := fmt.Sprintf("%-20s %-10s %s", printable(d.Agent), printable(d.Version), printable(d.Path))
 				if d.Error != "" {
 					line += "\n  cannot be launched: " + printable(d.Error)
 				}

@@ -289,11 +289,11 @@ func (a *app) recordLine(r *audit.Record) (string, error) {
 		line, err := r.AppendJSON(nil)
 		return string(line), err
 	}
-	head := fmt.Sprintf("%6d %s %s %-12s", r.Seq, r.Time.Local().Format("15:04:05.000"), shortRun(r.Head.RunID), r.Head.Agent)
+	head := fmt.Sprintf("%6d %s %s %-12s", r.Seq, r.Time.Local().Format("15:04:05.000"), shortRun(printable(r.Head.RunID)), printable(r.Head.Agent))
 	if d := r.Decision; d != nil {
 		return head + " " + a.decisionLine(d), nil
 	}
-	return head + " " + eventLine(r.Event), nil
+	return head + " " + printable(eventLine(r.Event)), nil
 }
 
 // shortRun is enough of a run id to tell runs of one day apart: UUIDv7 begins
@@ -313,11 +313,11 @@ func (a *app) decisionLine(d *audit.DecisionRecord) string {
 			word = "\x1b[31m" + word + "\x1b[0m"
 		}
 	}
-	line := fmt.Sprintf("%s %-10s %-22s %s", word, d.Cap, d.Op, printable(d.Target))
+	line := fmt.Sprintf("%s %s", word, printable(fmt.Sprintf("%-10s %-22s %s", d.Cap, d.Op, d.Target)))
 	if d.Deny {
-		line += "  " + d.Reason
+		line += "  " + printable(d.Reason)
 		if d.Layer != "" {
-			line += " (" + d.Layer + ")"
+			line += " (" + printable(d.Layer) + ")"
 		}
 		if d.Label != "" {
 			line += "  because of " + printable(d.Label)
@@ -333,19 +333,19 @@ func eventLine(e *audit.Event) string {
 	case audit.KindCallDone:
 		line := fmt.Sprintf("done  %s %s", e.Verb, e.Status)
 		if e.ErrorSummary != "" {
-			line += " " + printable(e.ErrorSummary)
+			line += " " + e.ErrorSummary
 		}
 		return line
 	case audit.KindCapsSwap:
 		line := "swap  " + e.Source
 		if e.Label != "" {
-			line += "  because of " + printable(e.Label)
+			line += "  because of " + e.Label
 		}
 		return line
 	}
 	line := fmt.Sprintf("end   %s exit=%d", e.Outcome, e.ExitCode)
 	if e.Message != "" {
-		line += " " + printable(e.Message)
+		line += " " + e.Message
 	}
 	return line
 }

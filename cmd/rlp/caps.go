@@ -156,7 +156,7 @@ func (a *app) plan(path string, f policyFlags) (*composition, launcher.Plan, err
 // unsetNote says on stderr which placeholders are left out of what is printed.
 func (a *app) unsetNote(c *composition) {
 	for _, p := range c.unset {
-		fmt.Fprintf(a.stderr, "rlp: left out, for it has no value: {%s}, %s; give it with --param %s=PATH\n", p.Name, p.Description, p.Name)
+		fmt.Fprintf(a.stderr, "rlp: left out, for it has no value: {%s}, %s; give it with --param %s=PATH\n", p.Name, printable(p.Description), p.Name)
 	}
 }
 
@@ -214,14 +214,14 @@ func (a *app) printPlan(p launcher.Policy) error {
 			}
 		}
 		if len(lines) > 0 {
-			fmt.Fprintln(a.stdout, l.Name)
+			fmt.Fprintln(a.stdout, printable(l.Name))
 			a.list(lines)
 		}
 	}
 	fmt.Fprintln(a.stdout, "effective")
 	a.list(plan.Effective.Strings())
 	for _, s := range launcher.GrantStrings(plan.Effective.Except()) {
-		fmt.Fprintf(a.stdout, "  except %s\n", s)
+		fmt.Fprintf(a.stdout, "  except %s\n", printable(s))
 	}
 	fmt.Fprintln(a.stdout, "limits")
 	limits := plan.Limits.Map()
@@ -239,7 +239,7 @@ func (a *app) list(lines []string) {
 		lines = []string{"nothing"}
 	}
 	for _, l := range lines {
-		fmt.Fprintf(a.stdout, "  %s\n", l)
+		fmt.Fprintf(a.stdout, "  %s\n", printable(l))
 	}
 }
 
@@ -253,7 +253,7 @@ func changeLine(c launcher.Change) string {
 
 func (a *app) printDiff(plan launcher.Plan) {
 	for _, s := range plan.Effective.Strings() {
-		fmt.Fprintf(a.stdout, "%-8s %s\n", "kept", s)
+		fmt.Fprintf(a.stdout, "%-8s %s\n", "kept", printable(s))
 	}
 	for _, c := range launcher.Flatten(plan.Changes) {
 		line := fmt.Sprintf("%-8s %s  (%s", c.Kind, c.Capability, c.Layer)
@@ -263,9 +263,9 @@ func (a *app) printDiff(plan launcher.Plan) {
 		if c.Kind == caps.Ignored.String() {
 			line += ": not in the base"
 		}
-		fmt.Fprintln(a.stdout, line+")")
+		fmt.Fprintln(a.stdout, printable(line+")"))
 	}
 	for _, s := range boundedBy(plan.Effective) {
-		fmt.Fprintf(a.stdout, "%-8s %s\n", "bounded", s)
+		fmt.Fprintf(a.stdout, "%-8s %s\n", "bounded", printable(s))
 	}
 }

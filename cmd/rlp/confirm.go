@@ -13,6 +13,7 @@ import (
 	"unicode"
 
 	"runloop.dev/rlp/hostcalls"
+	shown "runloop.dev/rlp/internal/printable"
 )
 
 // A screen is where a person can be asked.
@@ -108,7 +109,7 @@ func tightly(s string) string {
 		blanks = blanks[:0]
 	}
 	for _, r := range s {
-		if unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) || r == '\u2800' || r == '\u3164' {
+		if unicode.IsSpace(r) || shown.Hidden(r) {
 			blanks = append(blanks, r)
 			continue
 		}

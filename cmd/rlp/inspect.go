@@ -56,8 +56,8 @@ func (a *app) inspect(path string) error {
 			"tools": toolDocuments(b.Tools),
 		})
 	}
-	fmt.Fprintf(a.stdout, "%s %s\n%s\n", m.Agent, m.Version, m.Description)
-	fmt.Fprintf(a.stdout, "bundle  %s\nmodule  %s, %d bytes, sha256 %s\n", b.Digest, m.Entry.Path, len(b.Wasm), b.WasmSHA256)
+	fmt.Fprintf(a.stdout, "%s %s\n%s\n", m.Agent, printable(m.Version), printable(m.Description))
+	fmt.Fprintf(a.stdout, "bundle  %s\nmodule  %s, %d bytes, sha256 %s\n", b.Digest, printable(m.Entry.Path), len(b.Wasm), b.WasmSHA256)
 	fmt.Fprintln(a.stdout, "imports")
 	for _, im := range list {
 		line := "  " + printable(im.Module+"."+im.Name)
@@ -68,7 +68,7 @@ func (a *app) inspect(path string) error {
 	}
 	a.inspectTools(b.Tools)
 	for _, f := range b.Findings {
-		fmt.Fprintln(a.stdout, f)
+		fmt.Fprintln(a.stdout, printable(f.String()))
 	}
 	if refused != "" {
 		fmt.Fprintln(a.stdout, "a launch would refuse it: "+printable(refused))

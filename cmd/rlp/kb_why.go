@@ -53,7 +53,7 @@ func (a *app) printChain(domain, key string, chain kb.Chain) error {
 		if s.Action == "delete" {
 			what = "deleted"
 		}
-		fmt.Fprintf(a.stdout, "  rev %-6d %s  %-18s %s\n", s.Revision, s.Time, what, s.who())
+		fmt.Fprintf(a.stdout, "  rev %-6d %s  %-18s %s\n", s.Revision, s.Time, what, printable(s.who()))
 		if i == 0 && chain.Left > 0 {
 			fmt.Fprintf(a.stdout, "  ... %d changes are not remembered\n", chain.Left)
 		}

@@ -336,7 +336,7 @@ func (l *linter) print() error {
 		return l.app.printJSON(l.findings)
 	}
 	for _, f := range l.findings {
-		fmt.Fprintln(l.app.stdout, f)
+		fmt.Fprintln(l.app.stdout, printable(f.String()))
 	}
 	for _, p := range l.plans {
 		l.app.printDiff(p)

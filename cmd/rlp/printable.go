@@ -1,16 +1,14 @@
 package main
 
-import "strings"
+import (
+	"strings"
 
-// printable keeps a guest's words from steering the terminal.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 || r == '\u2028' || r == '\u2029' || r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069' {
-			return '?'
-		}
-		return r
-	}, s)
-}
+	shown "runloop.dev/rlp/internal/printable"
+)
+
+// printable keeps what agents and files say from steering the terminal, and from
+// looking like something else.
+func printable(s string) string { return shown.Line(s) }
 
 // printableLines is printable line by line; what follows the first line is
 // indented, so that no text from a bundle begins a line of its own.

@@ -47,7 +47,7 @@ func (a *app) printTerms(s caps.Set) {
 	t := termsOf(s)
 	section := func(name string, lines []string) {
 		if len(lines) > 0 {
-			fmt.Fprintln(a.stdout, name)
+			fmt.Fprintln(a.stdout, printable(name))
 			a.list(lines)
 		}
 	}

@@ -45,8 +45,8 @@ func echoes(t *testing.T, tty *os.File) bool {
 	return s.Lflag&unix.ECHO != 0
 }
 
-// shown is what stands on the screen, up to a mark that the program prints now.
-func shown(t *testing.T, keyboard, tty *os.File) string {
+// onScreen is what stands on the screen, up to a mark that the program prints now.
+func onScreen(t *testing.T, keyboard, tty *os.File) string {
 	t.Helper()
 	const mark = "<end>"
 	if _, err := tty.WriteString(mark); err != nil {
@@ -75,7 +75,7 @@ func TestTypingIsHidden(t *testing.T) {
 	if _, err := tty.Read(make([]byte, 100)); err != nil {
 		t.Fatal(err)
 	}
-	if got := shown(t, keyboard, tty); !strings.Contains(got, "control") {
+	if got := onScreen(t, keyboard, tty); !strings.Contains(got, "control") {
 		t.Fatalf("control: %q is shown", got)
 	}
 	type answer struct {
@@ -96,7 +96,7 @@ func TestTypingIsHidden(t *testing.T) {
 	if a := <-done; string(a.line) != "correct-horse\n" || a.err != nil {
 		t.Errorf("read %q, %v", a.line, a.err)
 	}
-	if got := shown(t, keyboard, tty); strings.Contains(got, "horse") {
+	if got := onScreen(t, keyboard, tty); strings.Contains(got, "horse") {
 		t.Errorf("%q is shown", got)
 	}
 	if !echoes(t, tty) {

@@ -103,7 +103,7 @@ func (a *app) whatif(ctx context.Context, s *kb.Store, filter kb.Filter, f whati
 	} else {
 		a.printForecast(layers, forecast, f.limit)
 		for _, u := range untried(plan.Effective) {
-			fmt.Fprintf(a.stdout, "not tried: %s\n", u)
+			fmt.Fprintf(a.stdout, "not tried: %s\n", printable(u))
 		}
 	}
 	status := launcher.StatusOK
@@ -239,7 +239,7 @@ func layerNames(layers []*caps.Layer) []string {
 }
 
 func (a *app) printForecast(layers []*caps.Layer, f foresight.Forecast, most int) {
-	fmt.Fprintf(a.stdout, "under %s, of %d runs:\n", strings.Join(layerNames(layers), ", "), f.Runs)
+	fmt.Fprintf(a.stdout, "under %s, of %d runs:\n", printable(strings.Join(layerNames(layers), ", ")), f.Runs)
 	fmt.Fprintf(a.stdout, "  %d allowed calls stay allowed, %d would be blocked (in %d runs), %d may be; %d were denied, and stay so\n",
 		f.Stays, f.Blocked, f.RunsBlocked, f.Depends, f.Denied)
 	for i, b := range f.Blocks {
@@ -271,9 +271,9 @@ func (a *app) printBlock(b *foresight.Block) {
 	}
 	fmt.Fprintf(a.stdout, "%s  %s %s %s  %dx in %d runs; first: run %s record %d\n", word, b.Cap, printable(op), printable(b.Target), b.Count, b.Runs, b.Run, b.RunSeq)
 	if b.Layer != "" {
-		fmt.Fprintf(a.stdout, "          by %s  %s: %s\n", b.Layer, b.Pos, b.Code)
+		fmt.Fprintf(a.stdout, "          by %s  %s: %s\n", printable(b.Layer), printable(b.Pos.String()), b.Code)
 	}
 	if d := b.Doubt.String(); d != "" {
-		fmt.Fprintf(a.stdout, "          %s\n", d)
+		fmt.Fprintf(a.stdout, "          %s\n", printable(d))
 	}
 }

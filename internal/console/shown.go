@@ -5,8 +5,9 @@ import (
 	"html/template"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
+
+	"runloop.dev/rlp/internal/printable"
 )
 
 // shown is text that somebody else wrote, as a page shows it on one line: what
@@ -30,7 +31,7 @@ func visible(s string, room int, lines bool) string {
 			text = string(rune(0x2400 + r)) // the picture of a control character
 		case r == 0x7f:
 			text = "␡"
-		case unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co, unicode.Cs, unicode.Variation_Selector), r == 0x115f, r == 0x1160, r == 0x3164, r == 0xffa0, r == 0x2800:
+		case printable.Hidden(r):
 			text = fmt.Sprintf("⟨U+%04X⟩", r)
 		}
 		room -= weight(text)

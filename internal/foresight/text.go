@@ -3,7 +3,8 @@ package foresight
 import (
 	"fmt"
 	"strings"
-	"unicode"
+
+	"runloop.dev/rlp/internal/printable"
 )
 
 // quote is s as a TOML string that shows what it is: what is invisible, or
@@ -16,7 +17,7 @@ func quote(s string) string {
 		case r == '"' || r == '\\':
 			b.WriteByte('\\')
 			b.WriteRune(r)
-		case unicode.IsPrint(r):
+		case !printable.Hidden(r):
 			b.WriteRune(r)
 		case r <= 0xffff:
 			fmt.Fprintf(&b, `\u%04X`, r)
@@ -35,14 +36,8 @@ const maxComment = 400
 // comment is s in one line of a document: a guest chose parts of it, and must
 // neither end the line nor steer a terminal.
 func comment(s string) string {
-	s = strings.ToValidUTF8(s, "?")
 	if len(s) > maxComment {
 		s = strings.ToValidUTF8(s[:maxComment], "") + "..."
 	}
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return '?'
-		}
-		return r
-	}, s)
+	return printable.Line(s)
 }

@@ -3,7 +3,8 @@ package guest
 import (
 	"strings"
 	"time"
-	"unicode"
+
+	"runloop.dev/rlp/internal/printable"
 )
 
 // Kind is how a run ended.
@@ -53,7 +54,7 @@ func oneLine(text string) string {
 	const most = 200
 	text, _, _ = strings.Cut(text, "\n")
 	text = strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
+		if printable.Hidden(r) {
 			return '?'
 		}
 		return r

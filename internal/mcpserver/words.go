@@ -3,9 +3,10 @@ package mcpserver
 import (
 	"fmt"
 	"strings"
-	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	shown "runloop.dev/rlp/internal/printable"
 )
 
 // Bounds of what is told, in bytes.
@@ -47,10 +48,10 @@ func tail(s string, most int) (string, bool) {
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
-		case r == '\n', r == '\t', unicode.Is(unicode.Zs, r), joins(r):
+		case r == '\n', r == '\t', joins(r):
 			return r
-		case r == utf8.RuneError, !unicode.IsPrint(r):
-			return '\ufffd'
+		case shown.Hidden(r):
+			return utf8.RuneError
 		}
 		return r
 	}, s)
@@ -66,7 +67,7 @@ func plainJSON(p []byte) string {
 	var b strings.Builder
 	for _, r := range strings.ToValidUTF8(string(p), "\ufffd") {
 		switch {
-		case r == '\n', r == '\t', unicode.IsPrint(r), unicode.Is(unicode.Zs, r), joins(r):
+		case r == '\n', r == '\t', joins(r), !shown.Hidden(r):
 			b.WriteRune(r)
 		case r < ' ': // of which only what separates can stand there
 			b.WriteByte(' ')

@@ -10,6 +10,7 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"runloop.dev/rlp/internal/client"
+	"runloop.dev/rlp/internal/printable"
 )
 
 // The smallest window that is drawn for, where none is known.
@@ -150,7 +151,7 @@ func by(layer string) string {
 }
 
 // fit is s as text of at most w columns: what would steer the terminal, or turn
-// the direction of a line, is "?".
+// the direction of a line, is shown as what it is.
 func fit(s string, w int) string {
 	s = Printable(cut(s, w))
 	if lipgloss.Width(s) <= w {
@@ -175,14 +176,15 @@ func cut(s string, w int) string {
 	return s
 }
 
-// Printable is s without anything but text that stands where it is written.
+// Printable is s in one line, as all that is printed shows it; marks that stand
+// above letters would change how wide it is.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r == ' ' || unicode.IsGraphic(r) && !unicode.Is(unicode.Mn, r) && !unicode.Is(unicode.Me, r) && !unicode.Is(unicode.Cf, r) {
-			return r
+		if unicode.In(r, unicode.Mn, unicode.Me) {
+			return '?'
 		}
-		return '?'
-	}, s)
+		return r
+	}, printable.Line(s))
 }
 
 // paint colours what is denied or went wrong, and the chosen line.
