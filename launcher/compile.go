@@ -16,7 +16,8 @@ type Compilation struct {
 	Agent    string // for messages
 	Module   []byte
 	SHA256   string // as of a [Spec]
-	CacheDir string // of the tenant that will launch it
+	Tenant   string // that will launch it
+	CacheDir string // of that tenant
 	Compiler func() (path string, err error)
 	Slow     func() func() // as of a [Spec]; may be nil
 }
@@ -32,7 +33,7 @@ func Compile(ctx context.Context, c Compilation) (uncached, err error) {
 	if c.Slow != nil {
 		defer c.Slow()()
 	}
-	m, err := guest.Prepare(ctx, guest.Config{Module: c.Module, SHA256: c.SHA256, Name: c.Agent, CacheDir: c.CacheDir, Compiler: c.Compiler, Funcs: funcs})
+	m, err := guest.Prepare(ctx, guest.Config{Module: c.Module, SHA256: c.SHA256, Name: c.Agent, CacheDir: c.CacheDir, Scope: c.Tenant, Compiler: c.Compiler, Funcs: funcs})
 	if err != nil {
 		return nil, err
 	}

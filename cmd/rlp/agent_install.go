@@ -81,7 +81,7 @@ func (a *app) install(ctx context.Context, path string) error {
 func (a *app) compileFor(ctx context.Context, c *composition) error {
 	name := c.bundle.Manifest.Agent.String()
 	uncached, err := launcher.Compile(ctx, launcher.Compilation{
-		Agent: name, Module: c.bundle.Wasm, SHA256: c.bundle.WasmSHA256, CacheDir: c.home.Cache(), Compiler: a.self, Slow: progress(a.stderr, "compiling "+name+" ..."),
+		Agent: name, Module: c.bundle.Wasm, SHA256: c.bundle.WasmSHA256, Tenant: c.home.Tenant(), CacheDir: c.home.Cache(), Compiler: a.self, Slow: progress(a.stderr, "compiling "+name+" ..."),
 	})
 	if err != nil {
 		return &statusError{launcher.CompileStatus(err), err}

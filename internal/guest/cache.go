@@ -35,7 +35,7 @@ const (
 // cacheFormat names what a module is compiled to: its first part changes
 // whenever this package would make something else of the same module, its
 // second whenever the metering would.
-func cacheFormat() string { return fmt.Sprintf("5-meter-%d-wazero-%s", meter.Version, engineVersion) }
+func cacheFormat() string { return fmt.Sprintf("6-meter-%d-wazero-%s", meter.Version, engineVersion) }
 
 // ErrCache says that a cache directory cannot be trusted or written. The
 // module was compiled without it.
@@ -43,7 +43,7 @@ var ErrCache = errors.New("compilation cache not used")
 
 // cache is where the work of compiling one module is found and kept: a folder
 // named by this package's format and the module's digest, which holds its
-// outline, its native code and the sum of both.
+// outline, its native code, and a sum of both and of whose they are.
 //
 // Native code is run as it is read. So what is there must be of this user,
 // writable by no other, and as it was written; what is not is removed. A folder
@@ -61,7 +61,11 @@ func (cfg *Config) digest() string {
 	if cfg.SHA256 != "" {
 		return cfg.SHA256
 	}
-	sum := sha256.Sum256(cfg.Module)
+	return digestOf(cfg.Module)
+}
+
+func digestOf(module []byte) string {
+	sum := sha256.Sum256(module)
 	return hex.EncodeToString(sum[:])
 }
 

@@ -23,7 +23,7 @@ var errDamaged = errors.New("not as it was written")
 // readEntry reads the outline of a folder's module, once it is clear that all
 // that is in it may be trusted and is as it was written, and says how large it
 // and the native code are.
-func readEntry(dir string) (short []byte, size int64, err error) {
+func readEntry(dir string, is identity) (short []byte, size int64, err error) {
 	native, err := look(dir)
 	if err != nil {
 		return nil, 0, err
@@ -40,7 +40,7 @@ func readEntry(dir string) (short []byte, size int64, err error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	got, err := sum(native, short)
+	got, err := sum(native, short, is)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -84,24 +84,38 @@ func look(dir string) (native string, err error) {
 	return native, err
 }
 
-// sum is what a folder must agree with: the digest of the outline, and
-// of what lies around the native code, which the engine does not guard.
-func sum(native string, short []byte) ([]byte, error) {
+// identity is what the native code in a folder is of: a module, for someone, as
+// this package compiles it. A folder by the name of another has another sum.
+type identity struct {
+	scope, digest string
+}
+
+func (cfg *Config) identity() identity { return identity{cfg.Scope, cfg.digest()} }
+
+// sum is what a folder must agree with: whose it is, of which module and by which
+// metering and engine; the digest of the outline; what lies around the native
+// code, which the engine does not guard; and the name of that file, which the
+// engine makes of the outline and what the processor can do.
+func sum(native string, short []byte, is identity) ([]byte, error) {
 	edge, err := edges(native)
 	if err != nil {
 		return nil, err
 	}
 	digest := sha256.Sum256(short)
-	return append(edge[:], digest[:]...), nil
+	h := sha256.New()
+	for _, part := range []string{cacheFormat(), is.scope, is.digest, filepath.Base(native), string(edge[:]), string(digest[:])} {
+		fmt.Fprintf(h, "%d:%s", len(part), part)
+	}
+	return h.Sum(nil), nil
 }
 
 // writeSum puts the sum of a folder into it: from then on it is whole.
-func writeSum(dir string, short []byte) error {
+func writeSum(dir string, short []byte, is identity) error {
 	native, err := look(dir)
 	if err != nil {
 		return err
 	}
-	s, err := sum(native, short)
+	s, err := sum(native, short, is)
 	if err != nil {
 		return err
 	}

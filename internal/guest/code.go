@@ -154,7 +154,7 @@ func (c *code) build(ctx context.Context) error {
 // engine does not find there it would have to make, and the context in which
 // it is asked to is over.
 func (c *code) load(dir string) error {
-	short, size, err := readEntry(dir)
+	short, size, err := readEntry(dir, c.cfg.identity())
 	if err != nil {
 		return err
 	}

@@ -36,11 +36,13 @@ type Config struct {
 	// MemoryBytes caps the linear memory. 0 is none at all.
 	MemoryBytes int64
 
-	// Library is where compiled modules are shared by the runs of this process,
-	// and Scope whose this one is: nothing of one scope is given to another. nil:
-	// the module is for this run alone.
+	// Scope is whose the module is: nothing that was compiled for one scope is
+	// given to another.
+	Scope string
+
+	// Library is where compiled modules are shared by the runs of this process.
+	// nil: the module is for this run alone.
 	Library *Library
-	Scope   string
 
 	// CacheDir is where native code is kept between processes; the caller has
 	// scoped it to a tenant. "" keeps none.

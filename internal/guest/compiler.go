@@ -51,7 +51,7 @@ const (
 	saidMost = 4 << 10
 )
 
-// compileInto has a process of its own compile wasm into the folder dir. That
+// compileInto has a process of its own compile the module into the folder dir. That
 // process has no environment, none of this one's files, and ends with it.
 //
 // An error that is the module's wraps [ErrModule], another [ErrCompiler] or is
@@ -69,7 +69,7 @@ func compileInto(ctx context.Context, cfg *Config, dir string) error {
 	defer cancel()
 	var said, cry said
 	child := exec.CommandContext(limited, path)
-	child.Args = []string{"rlp", compilerName, dir, strconv.FormatInt(bound.Memory, 10), strconv.FormatInt(bound.Time.Milliseconds(), 10)}
+	child.Args = []string{"rlp", compilerName, dir, cfg.Scope, strconv.FormatInt(bound.Memory, 10), strconv.FormatInt(bound.Time.Milliseconds(), 10)}
 	child.Env, child.Dir, child.SysProcAttr = childEnv(), "/", childAttributes()
 	child.Stdin, child.Stdout, child.Stderr = bytes.NewReader(cfg.Module), &said, &cry
 	child.WaitDelay = time.Second

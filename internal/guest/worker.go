@@ -21,13 +21,13 @@ import (
 // folder and answers in one line; all that can go wrong with it goes wrong here
 // and not where the operator's other guests are.
 func BeCompiler(args []string, in io.Reader, out io.Writer) (status int, done bool) {
-	if len(args) != 5 || args[1] != compilerName {
+	if len(args) != 6 || args[1] != compilerName {
 		return 0, false
 	}
-	memory, err := strconv.ParseInt(args[3], 10, 64)
-	ms, timeErr := strconv.ParseInt(args[4], 10, 64)
+	memory, err := strconv.ParseInt(args[4], 10, 64)
+	ms, timeErr := strconv.ParseInt(args[5], 10, 64)
 	if err = errors.Join(err, timeErr); err == nil {
-		err = Bound{Time: time.Duration(ms) * time.Millisecond, Memory: memory}.orDefault().compileTo(args[2], in)
+		err = Bound{Time: time.Duration(ms) * time.Millisecond, Memory: memory}.orDefault().compileTo(args[2], args[3], in)
 	}
 	switch {
 	case errors.Is(err, errSlow):
@@ -56,12 +56,12 @@ var (
 
 // compileTo compiles what in holds into dir within b. The time is over when the
 // process had a processor for at least half of it.
-func (b Bound) compileTo(dir string, in io.Reader) error {
+func (b Bound) compileTo(dir, scope string, in io.Reader) error {
 	if err := confine(b); err != nil {
 		return err
 	}
 	done := make(chan error, 1)
-	go func() { done <- compileTo(dir, in) }()
+	go func() { done <- compileTo(dir, scope, in) }()
 	began, tick := time.Now(), time.NewTicker(max(b.Time/50, time.Millisecond))
 	defer tick.Stop()
 	for {
@@ -90,8 +90,8 @@ func confine(b Bound) error {
 	return nil
 }
 
-// compileTo compiles what in holds into dir, if it is one.
-func compileTo(dir string, in io.Reader) error {
+// compileTo compiles what in holds into dir, if it is one, for a scope.
+func compileTo(dir, scope string, in io.Reader) error {
 	wasm, err := io.ReadAll(io.LimitReader(in, maxModule+1))
 	if err != nil {
 		return fmt.Errorf("%w: reading the module: %w", errBroken, err)
@@ -104,12 +104,12 @@ func compileTo(dir string, in io.Reader) error {
 	if err != nil || dir == nowhere {
 		return err
 	}
-	return compileMetered(dir, metered)
+	return compileMetered(dir, metered, identity{scope, digestOf(wasm)})
 }
 
 // compileMetered puts the native code of a module into dir, and its outline,
-// under whose name the engine will look for that code; then the sum of both.
-func compileMetered(dir string, metered []byte) error {
+// under whose name the engine will look for that code; then the sum, of the module that was read here.
+func compileMetered(dir string, metered []byte, is identity) error {
 	short, err := outline(metered)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrModule, err)
@@ -122,7 +122,7 @@ func compileMetered(dir string, metered []byte) error {
 		return fmt.Errorf("%w: %w", errBroken, err)
 	}
 	err = os.WriteFile(filepath.Join(dir, moduleFile), short, 0o600)
-	if err = errors.Join(err, writeSum(dir, short)); err != nil {
+	if err = errors.Join(err, writeSum(dir, short, is)); err != nil {
 		return fmt.Errorf("%w: %w", errBroken, err)
 	}
 	return nil
