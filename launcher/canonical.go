@@ -9,9 +9,17 @@ import (
 	"runloop.dev/rlp/internal/jail"
 )
 
-// A Resolver gives the canonical form of an absolute path, links resolved;
-// missing says that not all of it exists.
-type Resolver func(written string) (canonical string, missing bool, err error)
+// A Resolver says what an absolute path leads to.
+type Resolver func(written string) (jail.Resolved, error)
+
+// Resolvers are of the paths of a policy.
+type Resolvers struct {
+	// Files resolves paths of files, Programs those of programs, which may be in a container.
+	Files, Programs Resolver
+	// Asked resolves the files that somebody else than the operator asks to be
+	// left with; nil: Files does.
+	Asked Resolver
+}
 
 // A PathError is a path of a policy that leads to nothing that could be granted:
 // through what is no folder, or in circles.
@@ -27,9 +35,6 @@ func (e *PathError) Error() string {
 
 func (e *PathError) Unwrap() error { return e.Err }
 
-// resolvers are of the two kinds of paths: programs may be those of a container.
-type resolvers struct{ files, programs Resolver }
-
 // Paths is what was learnt of the paths of a policy when they were resolved.
 type Paths struct {
 	// Aliases are granted paths as they were written, where their canonical form differs.
@@ -37,79 +42,110 @@ type Paths struct {
 	// Missing are the canonical paths that do not exist, each with the place
 	// that named it first.
 	Missing map[string]caps.Pos
+	// Redirects are what links led elsewhere, in the order of the policy.
+	Redirects []Redirect
+	// Links are the links on the way to any file that the policy names: who
+	// replaces one chooses what the next launch makes of the name.
+	Links []string
+}
+
+// A Redirect is a path of a base, or one that a layer allows or leases, which is
+// not the path that it was written as.
+type Redirect struct {
+	Pos           caps.Pos
+	Layer         string // "base", or the layer's name
+	Family        caps.Family
+	Written, Path string
+	// Link is the first link on the way that is no entry of the root folder; ""
+	// when there is no other.
+	Link string
 }
 
 // Canonical rewrites every path of p, of files and of programs, to its canonical
-// form by the resolver of each, so that grants and layers meet on what the paths are and not on how they
+// form, so that grants and layers meet on what the paths are and not on how they
 // are spelled. The aliases let a guest go on using a grant as it was written. What a layer
 // denies is denied in both spellings.
-func Canonical(p Policy, files, programs Resolver) (Policy, Paths, error) {
-	resolve := resolvers{once(files), once(programs)}
-	var aliases []jail.Alias
-	missing := map[string]caps.Pos{}
+func Canonical(p Policy, resolve Resolvers) (Policy, Paths, error) {
+	if resolve.Asked == nil {
+		resolve.Asked = resolve.Files
+	}
+	w := writing{resolve: Resolvers{once(resolve.Files), once(resolve.Programs), resolve.Asked}, operators: p.Operators()}
+	w.paths.Missing = map[string]caps.Pos{}
 	out := p
 	out.Base = slices.Clone(p.Base)
 	for i, e := range out.Base {
-		canonical, err := canonicalEntry(e, resolve, missing)
-		if err != nil {
+		var err error
+		if out.Base[i], err = w.granted("base", e, w.resolve.Files); err != nil {
 			return Policy{}, Paths{}, err
 		}
-		if e.Grant.Family == caps.FS && canonical.Grant.Scope != e.Grant.Scope {
-			aliases = append(aliases, jail.Alias{Written: e.Grant.Scope, Canonical: canonical.Grant.Scope})
+		if e.Grant.Family == caps.FS && out.Base[i].Grant.Scope != e.Grant.Scope {
+			w.paths.Aliases = append(w.paths.Aliases, jail.Alias{Written: e.Grant.Scope, Canonical: out.Base[i].Grant.Scope})
 		}
-		out.Base[i] = canonical
 	}
 	out.Layers = make([]*caps.Layer, len(p.Layers))
 	for i, l := range p.Layers {
-		layer, err := canonicalLayer(l, resolve, missing)
+		layer, err := w.layer(l)
 		if err != nil {
 			return Policy{}, Paths{}, err
 		}
 		out.Layers[i] = layer
 	}
-	slices.SortFunc(aliases, func(a, b jail.Alias) int { return strings.Compare(a.Written, b.Written) })
-	return out, Paths{slices.CompactFunc(aliases, func(a, b jail.Alias) bool { return a == b }), missing}, nil
+	slices.SortFunc(w.paths.Aliases, func(a, b jail.Alias) int { return strings.Compare(a.Written, b.Written) })
+	w.paths.Aliases = slices.Compact(w.paths.Aliases)
+	slices.Sort(w.paths.Links)
+	w.paths.Links = slices.Compact(w.paths.Links)
+	return out, w.paths, nil
 }
 
 // once resolves each path once, however many layers name it: one launch has one
 // answer to what a path is, and looking costs a system call for each of its parts.
 func once(resolve Resolver) Resolver {
 	type answer struct {
-		canonical string
-		missing   bool
-		err       error
+		jail.Resolved
+		err error
 	}
 	known := map[string]answer{}
-	return func(written string) (string, bool, error) {
+	return func(written string) (jail.Resolved, error) {
 		a, told := known[written]
 		if !told {
-			a.canonical, a.missing, a.err = resolve(written)
+			a.Resolved, a.err = resolve(written)
 			known[written] = a
 		}
-		return a.canonical, a.missing, a.err
+		return a.Resolved, a.err
 	}
 }
 
-func canonicalLayer(l *caps.Layer, resolve resolvers, missing map[string]caps.Pos) (*caps.Layer, error) {
-	out := *l
+// A writing is the rewriting of one policy.
+type writing struct {
+	resolve   Resolvers
+	operators []*caps.Layer
+	paths     Paths
+}
+
+func (w *writing) layer(l *caps.Layer) (*caps.Layer, error) {
+	out, files := *l, w.resolve.Files
+	if !slices.Contains(w.operators, l) {
+		files = w.resolve.Asked
+	}
 	out.Allow = slices.Clone(l.Allow)
 	for i, e := range out.Allow {
 		var err error
-		if out.Allow[i], err = canonicalEntry(e, resolve, missing); err != nil {
+		if out.Allow[i], err = w.granted(l.Name, e, files); err != nil {
 			return nil, err
 		}
 	}
 	out.Leases = slices.Clone(l.Leases)
 	for i, lease := range out.Leases {
-		e, err := canonicalEntry(lease.Entry, resolve, nil)
+		e, r, err := w.entry(lease.Entry, w.resolve.Files)
 		if err != nil {
 			return nil, err
 		}
+		w.redirected(l.Name, lease.Entry, r)
 		out.Leases[i].Entry = e
 	}
 	out.Deny = slices.Clone(l.Deny)
 	for _, e := range l.Deny {
-		canonical, err := canonicalEntry(e, resolve, nil)
+		canonical, _, err := w.entry(e, w.resolve.Files)
 		if err != nil {
 			return nil, err
 		}
@@ -120,24 +156,46 @@ func canonicalLayer(l *caps.Layer, resolve resolvers, missing map[string]caps.Po
 	return &out, nil
 }
 
-// canonicalEntry resolves the path of e, and notes in missing, unless that is
-// nil, that a path of files does not exist.
-func canonicalEntry(e caps.Entry, resolve resolvers, missing map[string]caps.Pos) (caps.Entry, error) {
+// granted is an entry by which something is granted or left.
+func (w *writing) granted(layer string, e caps.Entry, files Resolver) (caps.Entry, error) {
+	canonical, r, err := w.entry(e, files)
+	if err != nil {
+		return e, err
+	}
+	w.redirected(layer, e, r)
+	if _, known := w.paths.Missing[r.Path]; r.Missing && !known && e.Grant.Family == caps.FS {
+		w.paths.Missing[r.Path] = e.Pos
+	}
+	return canonical, nil
+}
+
+// redirected notes that e, as it is written, is not what it leads to.
+func (w *writing) redirected(layer string, e caps.Entry, r jail.Resolved) {
+	if r.Path == "" || r.Path == e.Grant.Scope {
+		return
+	}
+	w.paths.Redirects = append(w.paths.Redirects, Redirect{
+		Pos: e.Pos, Layer: layer, Family: e.Grant.Family, Written: e.Grant.Scope, Path: r.Path, Link: r.Redirect(),
+	})
+}
+
+// entry resolves the path of e, by files if it is one of files. What has no path
+// comes back as it is.
+func (w *writing) entry(e caps.Entry, files Resolver) (caps.Entry, jail.Resolved, error) {
+	of := files
 	switch {
 	case e.Grant.Family != caps.FS && e.Grant.Family != caps.Exec, e.Grant.Scope == "/", e.Grant.Scope == "*":
-		return e, nil
+		return e, jail.Resolved{}, nil
+	case e.Grant.Family == caps.Exec:
+		of = w.resolve.Programs
 	}
-	of := resolve.files
-	if e.Grant.Family == caps.Exec {
-		of = resolve.programs
-	}
-	canonical, absent, err := of(e.Grant.Scope)
+	r, err := of(e.Grant.Scope)
 	if err != nil {
-		return e, &PathError{Pos: e.Pos, Path: e.Grant.Scope, Err: err}
+		return e, r, &PathError{Pos: e.Pos, Path: e.Grant.Scope, Err: err}
 	}
-	if _, known := missing[canonical]; absent && !known && missing != nil && e.Grant.Family == caps.FS {
-		missing[canonical] = e.Pos
+	if e.Grant.Family == caps.FS {
+		w.paths.Links = append(w.paths.Links, r.Links...)
 	}
-	e.Grant.Scope = canonical
-	return e, nil
+	e.Grant.Scope = r.Path
+	return e, r, nil
 }

@@ -12,6 +12,7 @@ import (
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/hostcalls"
 	"runloop.dev/rlp/internal/guest"
+	"runloop.dev/rlp/internal/jail"
 )
 
 // words are what bases, layers and requests of the test are made of.
@@ -163,7 +164,9 @@ func TestAParentsLimitLiftsNoDefault(t *testing.T) {
 // What a parent holds is met with as it is: a link that the parent moved since
 // leads its delegate nowhere.
 func TestAParentsPathsAreNotResolvedAgain(t *testing.T) {
-	moved := func(p string) (string, bool, error) { return strings.Replace(p, "/out/sub", "/etc", 1), false, nil }
+	moved := func(p string) (jail.Resolved, error) {
+		return jail.Resolved{Path: strings.Replace(p, "/out/sub", "/etc", 1)}, nil
+	}
 	p := Policy{Base: []caps.Entry{entryOf(t, "fs:read:/out/sub")}}
 	p.Within = &caps.Layer{
 		Name: "parent", Bounds: []caps.Bound{{Family: caps.FS, Modes: caps.AllModes(caps.FS)}}, Allow: []caps.Entry{entryOf(t, "fs:read:/out")},
@@ -172,7 +175,7 @@ func TestAParentsPathsAreNotResolvedAgain(t *testing.T) {
 	for name, within := range map[string]*caps.Layer{"control: no parent": nil, "parent": p.Within} {
 		q := p
 		q.Within = within
-		q, _, err := Canonical(q, moved, moved)
+		q, _, err := Canonical(q, Resolvers{Files: moved, Programs: moved})
 		if err != nil {
 			t.Fatal(err)
 		}

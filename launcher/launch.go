@@ -115,6 +115,9 @@ func refusal(spec *Spec, plan Plan) (Outcome, int, string) {
 	if plan.Effective.IsEmpty() && spec.FailOnEmpty {
 		return Refused, StatusPolicy, emptyMessage
 	}
+	if why := redirected(spec); why != "" {
+		return Refused, StatusPolicy, why
+	}
 	if why := unresolved(spec, plan); why != "" {
 		return Refused, StatusPolicy, why
 	}
@@ -172,6 +175,9 @@ func (r *run) start() bool {
 	r.logFloor()
 	if cause := r.spec.Taint.Cause; cause != "" {
 		err = errors.Join(err, r.gate.Taint(cause))
+	}
+	for _, p := range r.spec.Paths.Redirected() {
+		r.warn("%s", p)
 	}
 	if r.spec.ExecCaveat != "" && holds(r.plan.Effective, caps.Exec) {
 		r.warn("%s", r.spec.ExecCaveat)

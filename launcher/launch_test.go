@@ -194,11 +194,11 @@ func TestPathsMeetInTheirCanonicalForm(t *testing.T) {
 		t.Fatal(err)
 	}
 	link, real := filepath.Join(dir, "link"), filepath.Join(dir, "real")
-	resolve := func(p string) (string, bool, error) {
+	resolve := func(p string) (jail.Resolved, error) {
 		if rest, ok := strings.CutPrefix(p, link); ok {
-			return real + rest, false, nil
+			return jail.Resolved{Path: real + rest}, nil
 		}
-		return p, false, nil
+		return jail.Resolved{Path: p}, nil
 	}
 	p := Policy{
 		Base: []caps.Entry{entryOf(t, "fs:read:"+link)},
@@ -207,7 +207,7 @@ func TestPathsMeetInTheirCanonicalForm(t *testing.T) {
 			Allow: []caps.Entry{entryOf(t, "fs:read:"+real+"/sub")}, Deny: []caps.Entry{entryOf(t, "fs:read:"+link+"/sub/shut")},
 		}},
 	}
-	canonical, paths, err := Canonical(p, resolve, resolve)
+	canonical, paths, err := Canonical(p, Resolvers{Files: resolve, Programs: resolve})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +223,7 @@ func TestPathsMeetInTheirCanonicalForm(t *testing.T) {
 			t.Errorf("%s: allowed %v", path, got)
 		}
 	}
-	if _, _, err := Canonical(p, func(string) (string, bool, error) { return "", false, errors.New("loop") }, resolve); err == nil {
+	if _, _, err := Canonical(p, Resolvers{Files: func(string) (jail.Resolved, error) { return jail.Resolved{}, errors.New("loop") }, Programs: resolve}); err == nil {
 		t.Error("a path that cannot be resolved is passed over")
 	}
 }

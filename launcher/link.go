@@ -29,7 +29,7 @@ func (r *run) link() ([]abi.Func, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	j, err := jail.Open(jail.Config{Gate: fsGate, Roots: roots(r.plan.Base), Aliases: r.spec.Paths.Aliases})
+	j, err := jail.Open(jail.Config{Gate: fsGate, Roots: roots(r.spec.Policy.Base), Aliases: r.spec.Paths.Aliases})
 	if err != nil {
 		return nil, nil, fmt.Errorf("pinning the fs grants: %w", err)
 	}
@@ -178,13 +178,14 @@ func limitOr(l caps.Limits, k caps.Limit) int64 {
 	return -1
 }
 
-// roots are the paths to pin: the fs grants of the base, which is where handles
-// are needed whatever a layer left of them.
-func roots(base caps.Set) []string {
+// roots are the paths to pin: the files that the base grants, which is where
+// handles are needed whatever a layer left of them. One that lies in another is
+// among them, so that nobody moves it.
+func roots(base []caps.Entry) []string {
 	var list []string
-	for _, g := range base.Grants() {
-		if g.Family == caps.FS {
-			list = append(list, g.Scope)
+	for _, e := range base {
+		if e.Grant.Family == caps.FS {
+			list = append(list, e.Grant.Scope)
 		}
 	}
 	slices.Sort(list)

@@ -35,9 +35,9 @@ type Spec struct {
 	Policy Policy
 	// Paths is what [Canonical] learnt of the policy's paths.
 	Paths Paths
-	// KeepMissing launches with a granted path that does not exist, and leaves
-	// it to the run what comes of it; otherwise such a path refuses.
-	KeepMissing bool
+	// Relaxed launches with a granted path that does not exist, or that a link
+	// leads elsewhere, and says so; otherwise such a path refuses.
+	Relaxed bool
 	// Params are the values of the manifest's placeholders, as the guest sees them.
 	Params map[string]string
 

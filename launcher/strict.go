@@ -12,7 +12,7 @@ import (
 // the launch, each with the place that named it; "" if nothing does. What a
 // layer took away altogether need not exist.
 func unresolved(spec *Spec, plan Plan) string {
-	if spec.KeepMissing || len(spec.Paths.Missing) == 0 {
+	if spec.Relaxed || len(spec.Paths.Missing) == 0 {
 		return ""
 	}
 	var parts []string
@@ -22,6 +22,34 @@ func unresolved(spec *Spec, plan Plan) string {
 		}
 	}
 	return strictly(parts)
+}
+
+// redirected says why the paths of files in the policy that links lead elsewhere
+// refuse the launch; "" if nothing does. An agent that may write a folder can put
+// a link there, which looks like the operator's own.
+func redirected(spec *Spec) string {
+	if spec.Relaxed {
+		return ""
+	}
+	var parts []string
+	for _, r := range spec.Paths.Redirected() {
+		parts = append(parts, r.String())
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return strings.Join(parts, "; ") + `; or take links as they are by path_profile = "relaxed" under [security]`
+}
+
+// Redirected are the paths of files that a link leads elsewhere which is no entry
+// of the root folder.
+func (p *Paths) Redirected() []Redirect {
+	return slices.DeleteFunc(slices.Clone(p.Redirects), func(r Redirect) bool { return r.Family != caps.FS || r.Link == "" })
+}
+
+// String says where r leads, and what to write.
+func (r Redirect) String() string {
+	return fmt.Sprintf("%s leads through the link %s to %s: write %s", describe(r.Written, r.Pos.String()), r.Link, r.Path, r.Path)
 }
 
 // left are the scopes of a family that are left in the plan.
@@ -69,7 +97,7 @@ func (r *run) absent(paths []string) error {
 		r.warn("the fs grant %s does not exist", p)
 		gone = append(gone, describe(p, r.spec.Paths.Missing[p].String()))
 	}
-	if r.spec.KeepMissing || len(gone) == 0 {
+	if r.spec.Relaxed || len(gone) == 0 {
 		return nil
 	}
 	return &goneError{strictly(gone)}

@@ -23,7 +23,10 @@ func violations(spec *Spec, plan Plan) []Violation {
 		list = append(list, emptied(plan)...)
 	}
 	list = append(list, starved(spec, plan)...)
-	if !spec.KeepMissing {
+	if !spec.Relaxed {
+		for _, r := range spec.Paths.Redirected() {
+			list = append(list, Violation{caps.Unavailable, r.String(), "", r.Layer})
+		}
 		for _, scope := range left(plan, caps.FS) {
 			if pos, missing := spec.Paths.Missing[scope]; missing {
 				list = append(list, Violation{caps.Unavailable, "granted and not there: " + describe(scope, pos.String()), wordsAt(plan, caps.FS, scope), "base"})

@@ -31,6 +31,7 @@ const (
 	CodePathDotDot    Code = "path_dotdot"
 	CodePathIsFile    Code = "path_is_file"
 	CodePathMissing   Code = "path_missing"
+	CodePathLink      Code = "path_link"
 	CodePathRoot      Code = "path_root"
 	CodeHiddenChars   Code = "hidden_characters"
 	CodeWildcardScope Code = "wildcard_scope"
@@ -91,6 +92,7 @@ func Codes() []CodeInfo {
 		{CodePathDotDot, SeverityWarning, `a path with ".." in it; it is resolved by its text`},
 		{CodePathIsFile, SeverityWarning, "an existing file, not a folder: that one file is granted"},
 		{CodePathMissing, SeverityWarning, "a path that does not exist on this machine"},
+		{CodePathLink, SeverityWarning, `a path that a link leads elsewhere; it refuses unless security.path_profile is "relaxed"`},
 		{CodePathRoot, SeverityWarning, "the whole file system"},
 		{CodeHiddenChars, SeverityWarning, "characters that are invisible or turn the direction of text"},
 		{CodeWildcardScope, SeverityWarning, "a scope that covers everything"},

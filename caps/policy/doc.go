@@ -23,9 +23,12 @@ import (
 // Options are what reading a document needs from outside. The zero Options
 // refuse "~/" and templates, know the built-in domains, and look at no path.
 type Options struct {
-	Home     string   // the operator's home folder, absolute, that "~/" stands for
-	Domains  []string // domains of the knowledge base beside the built-in ones
-	Stat     func(path string) (fs.FileInfo, error)
+	Home    string   // the operator's home folder, absolute, that "~/" stands for
+	Domains []string // domains of the knowledge base beside the built-in ones
+	Stat    func(path string) (fs.FileInfo, error)
+	// Resolve says where a path leads, and by which link if there is one on the
+	// way; nil: whoever launches looks for links itself.
+	Resolve  func(path string) (to, link string)
 	Template func(name string) ([]byte, error) // the bytes of a template; the name was checked
 }
 

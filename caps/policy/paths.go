@@ -110,6 +110,11 @@ func (r *reader) look(item *tomlfile.Value, clean string) {
 	if r.opt.Stat == nil {
 		return
 	}
+	if r.opt.Resolve != nil {
+		if to, link := r.opt.Resolve(clean); link != "" {
+			r.add(item.Pos, CodePathLink, "write "+to, "%s leads through the link %s to %s", clean, link, to)
+		}
+	}
 	info, err := r.opt.Stat(clean)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -37,7 +37,7 @@ func (a *app) capsShowCommand() *cobra.Command {
 				return a.printJSON(showDocument(c, plan, tools))
 			}
 			a.unsetNote(c)
-			if err := a.printPlan(c.policy); err != nil {
+			if err := a.printPlan(c.policy, c.paths); err != nil {
 				return err
 			}
 			a.printTools(tools)
@@ -187,7 +187,7 @@ func showDocument(c *composition, plan launcher.Plan, tools []launcher.Attachmen
 		"agent": c.bundle.Manifest.Agent.String(), "version": c.bundle.Manifest.Version, "bundle_digest": c.bundle.Digest,
 		"base": orEmpty(plan.Base.Strings()), "layers": layers, "effective": orEmpty(plan.Effective.Strings()),
 		"except": launcher.GrantStrings(plan.Effective.Except()), "limits": plan.Limits.Map(), "params_unset": unset, "tools": tools,
-		"hidden_tools": terms.Hidden, "constraints": terms.Constraints, "leases": terms.Leases,
+		"redirected": redirectDocuments(c.paths), "hidden_tools": terms.Hidden, "constraints": terms.Constraints, "leases": terms.Leases,
 	}
 }
 
@@ -199,13 +199,13 @@ func orEmpty(s []string) []string {
 }
 
 // printPlan prints a plan for a person.
-func (a *app) printPlan(p launcher.Policy) error {
+func (a *app) printPlan(p launcher.Policy, paths launcher.Paths) error {
 	plan, err := launcher.NewPlan(p)
 	if err != nil {
 		return inputErr(err)
 	}
 	fmt.Fprintln(a.stdout, "base")
-	a.list(plan.Base.Strings())
+	a.list(beside(plan.Base, paths))
 	for _, l := range p.Layers {
 		var lines []string
 		for _, ch := range launcher.Flatten(plan.Changes) {
@@ -232,6 +232,40 @@ func (a *app) printPlan(p launcher.Policy) error {
 	}
 	a.printTerms(plan.Effective)
 	return nil
+}
+
+// beside are the capabilities of a base, each path beside what it was written as
+// where links led it elsewhere.
+func beside(base caps.Set, paths launcher.Paths) []string {
+	var lines []string
+	for _, g := range base.Grants() {
+		for _, line := range g.Strings() {
+			for _, r := range paths.Redirects {
+				if r.Family == g.Family && r.Path == g.Scope && r.Layer == "base" {
+					line += fmt.Sprintf("  (written %s, %s)", r.Written, r.Pos)
+				}
+			}
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// A redirectDocument is a path of the policy that links lead elsewhere.
+type redirectDocument struct {
+	Written string   `json:"written"`
+	Path    string   `json:"path"`
+	Link    string   `json:"link,omitempty"` // the first on the way; none of the root folder's own
+	Layer   string   `json:"layer"`
+	Source  caps.Pos `json:"source"`
+}
+
+func redirectDocuments(paths launcher.Paths) []redirectDocument {
+	list := []redirectDocument{}
+	for _, r := range paths.Redirects {
+		list = append(list, redirectDocument{r.Written, r.Path, r.Link, r.Layer, r.Pos})
+	}
+	return list
 }
 
 func (a *app) list(lines []string) {

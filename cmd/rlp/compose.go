@@ -90,10 +90,11 @@ func (a *app) composed(c *composition, f policyFlags) (*composition, error) {
 	if err != nil {
 		return nil, err
 	}
-	given := policy.Given{Values: map[string]policy.Value{}, Home: a.getenv("HOME")}
+	given := policy.Given{Values: map[string]policy.Value{}, Home: a.userHome()}
 	if given.Dir, err = a.getwd(); err != nil {
 		return nil, inputErr(err)
 	}
+	given.Dir = withoutLinks(given.Dir)
 	if c.policy.Layers, err = a.layers(c, f, &given); err != nil {
 		return nil, err
 	}
@@ -102,29 +103,12 @@ func (a *app) composed(c *composition, f policyFlags) (*composition, error) {
 	if err := c.resolve(base, given); err != nil {
 		return nil, err
 	}
-	if err := a.canonical(c); err != nil {
-		return nil, err
-	}
-	c.within()
-	return c, c.makeArtifacts()
-}
-
-// canonical resolves the links in the paths of the policy. What is protected is
-// named as it is already: of a link the link, and not where that leads.
-func (a *app) canonical(c *composition) (err error) {
-	protected := c.policy.Layers[0]
-	asNamed, followed, err := grantLinks(c.policy.Base)
-	if err != nil {
-		return err
-	}
-	asNamed, protected.Deny = append(protected.Deny, asNamed...), followed
 	c.programs = programsNamed(c.policy)
-	if c.policy, c.paths, err = launcher.Canonical(c.policy, a.canonicalFile, c.canonicalProgram); err != nil {
-		return inputErr(err)
+	c.within()
+	if err := a.canonical(c); err != nil {
+		return nil, inputErr(err)
 	}
-	protected = c.policy.Layers[0]
-	protected.Deny = append(asNamed, protected.Deny...)
-	return nil
+	return c, c.makeArtifacts()
 }
 
 // settle reads the settings that a composition is under, and refuses paths that
@@ -147,7 +131,7 @@ func (a *app) settle(c *composition, paths ...string) (err error) {
 
 func (a *app) options(h home.Home, cfg config.Config) policy.Options {
 	return policy.Options{
-		Home: a.getenv("HOME"), Domains: cfg.KB.Domains, Stat: os.Stat,
+		Home: a.userHome(), Domains: cfg.KB.Domains, Stat: os.Stat,
 		Template: func(name string) ([]byte, error) { return tomlfile.ReadFile(h.Template(name), 0) },
 	}
 }

@@ -47,12 +47,12 @@ func (f launchFlags) files(bundle string) []string {
 }
 
 // canonicalFile is [jail.Canonical] for a launch of this process's or a client's.
-func (a *app) canonicalFile(written string) (string, bool, error) {
-	canonical, missing, err := jail.Canonical(written)
-	if a.errand != nil && canonical != written && eachHas(written) {
+func (a *app) canonicalFile(written string) (jail.Resolved, error) {
+	r, err := jail.Canonical(written)
+	if a.errand != nil && r.Path != written && eachHas(written) {
 		a.errand.declined = ownPath
 	}
-	return canonical, missing, err
+	return r, err
 }
 
 // eachHas reports whether a path leads to another file in each process: by a

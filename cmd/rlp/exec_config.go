@@ -34,12 +34,13 @@ func (a *app) containerConfig(x config.Exec) lane.ContainerConfig {
 // canonicalProgram is the path of a program without links, where programs are:
 // on this machine, or in the root that containers have. What is in an image is
 // not known before it runs.
-func (c *composition) canonicalProgram(written string) (string, bool, error) {
+func (c *composition) canonicalProgram(written string) (jail.Resolved, error) {
 	switch x := c.config.Exec; {
 	case x.Image != "":
-		return filepath.Clean(written), false, nil
+		return jail.Resolved{Path: filepath.Clean(written)}, nil
 	case x.Rootfs != "":
-		return lane.CanonicalBelow(x.Rootfs, written)
+		path, missing, err := lane.CanonicalBelow(x.Rootfs, written)
+		return jail.Resolved{Path: path, Missing: missing}, err
 	}
 	return jail.Canonical(written)
 }

@@ -36,7 +36,7 @@ func execImport(t testing.TB, grants ...string) func(req string) int64 {
 		p.Base = append(p.Base, caps.Entry{Grant: g})
 	}
 	named := programsNamed(p)
-	p, _, err := launcher.Canonical(p, jail.Canonical, jail.Canonical)
+	p, _, err := launcher.Canonical(p, launcher.Resolvers{Files: jail.Canonical, Programs: jail.Canonical})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,6 +30,7 @@ func (a *app) explain(c *composition, plan launcher.Plan, p launcher.Policy, q i
 	}
 	var documents []explanation
 	for _, r := range append(slices.Clip(q.requests), alsoAsked(plan.Effective, q.requests, len(c.bundle.Tools) > 0)...) {
+		written := r.Name
 		r, err := c.canonicalRequest(r)
 		if err != nil {
 			return inputErr(err)
@@ -42,10 +43,16 @@ func (a *app) explain(c *composition, plan launcher.Plan, p launcher.Policy, q i
 		d := explanation{Explanation: e, Decision: verdict(e.Allow), Layer: refuser(e), Kind: about(r), Leases: leasesOn(plan.Effective, r), Hidden: hiddenFor(plan.Effective, r)}
 		d.Edits, d.Verified = smallest(p, r, togetherModes(q.requests, r), c.home.Override(c.bundle.Manifest.Agent.String()))
 		d.leased(plan.Effective, past == nil)
+		if r.Name != written {
+			d.Written, d.Resolved = written, r.Name
+		}
 		documents = append(documents, d)
 	}
 	whole := together(q.asked, documents)
 	whole.Past = past.document()
+	if past == nil {
+		whole.Redirected = redirectDocuments(c.paths)
+	}
 	whole.answered()
 	return a.printExplanation(whole)
 }
@@ -239,6 +246,11 @@ type explanation struct {
 	// Verified says that a plan with all of them was made, and decides otherwise.
 	Edits    []edit `json:"edits"`
 	Verified bool   `json:"verified"`
+	// Written is the path that was asked about, and Resolved where it leads, when
+	// that is another; Redirected are the paths of the policy that links lead elsewhere.
+	Written    string             `json:"written,omitempty"`
+	Resolved   string             `json:"resolved,omitempty"`
+	Redirected []redirectDocument `json:"redirected,omitempty"`
 	// Past is what the records of a run say, where one was asked about.
 	Past *pastDocument `json:"run,omitempty"`
 	// Parts are the single requests, where they are answered differently.
@@ -277,6 +289,12 @@ func (a *app) printExplanation(d explanation) error {
 	say("%s %s: %s", d.Decision, d.Asked, d.Code)
 	if p := d.Past; p != nil {
 		printPast(say, p)
+	}
+	if d.Resolved != "" {
+		say("  %s leads to %s", d.Written, d.Resolved)
+	}
+	for _, r := range d.Redirected {
+		say("  %s: %s, written %s", r.Source, r.Path, r.Written)
 	}
 	if d.Kind != "" {
 		say("  it is %s", d.Kind)
@@ -380,10 +398,10 @@ func (c *composition) canonicalRequest(r caps.Request) (caps.Request, error) {
 	if r.Family == caps.Exec {
 		resolve = c.canonicalProgram
 	}
-	path, _, err := resolve(r.Name)
+	to, err := resolve(r.Name)
 	if err != nil {
 		return r, fmt.Errorf("resolving %s: %w", r.Name, err)
 	}
-	r.Name = path
+	r.Name = to.Path
 	return r, nil
 }

@@ -110,11 +110,11 @@ func (a *app) dryRun(spec *launcher.Spec) error {
 	if err != nil {
 		return inputErr(err)
 	}
-	a.floorWarning(spec)
+	a.policyWarnings(spec)
 	if a.json {
 		err = a.printJSON(report)
 	} else {
-		err = a.printPlan(spec.Policy)
+		err = a.printPlan(spec.Policy, spec.Paths)
 		a.printTools(report.Tools)
 	}
 	if report.ExitCode != 0 {
@@ -170,7 +170,7 @@ func (a *app) streams(spec *launcher.Spec, stream bool) func() {
 // tell prints what came of the run: the marker first, then what was held.
 func (a *app) tell(r *launcher.Report, spec *launcher.Spec) error {
 	fmt.Fprint(a.stderr, r.Marker())
-	a.floorWarning(spec)
+	a.policyWarnings(spec)
 	for _, w := range a.warned {
 		fmt.Fprintf(a.stderr, "rlp: %s\n", printable(w))
 	}
@@ -242,10 +242,11 @@ func (a *app) spec(c *composition) (*launcher.Spec, error) {
 			RunID: run, TraceID: traceID, Tenant: c.home.Tenant(),
 			Agent: m.Agent.String(), Version: m.Version, BundleDigest: c.bundle.Digest,
 		},
-		Module: c.bundle.Wasm, ModuleSHA256: c.bundle.WasmSHA256, Policy: c.policy, Paths: c.paths, KeepMissing: c.config.Security.PathProfile == "relaxed", Params: c.params,
+		Module: c.bundle.Wasm, ModuleSHA256: c.bundle.WasmSHA256, Policy: c.policy, Paths: c.paths, Relaxed: c.relaxed(), Params: c.params,
 		Taint: taint, Env: a.guestVariable, FailOnEmpty: c.config.Security.Caps.FailOnEmpty,
 		CacheDir: c.home.Cache(), Compiler: a.self, Now: time.Now,
 	}
+	spec.Paths.Aliases = a.aliases(c)
 	return spec, a.attach(c, spec)
 }
 

@@ -19,6 +19,7 @@ import (
 	"runloop.dev/rlp/internal/guest"
 	"runloop.dev/rlp/internal/home"
 	"runloop.dev/rlp/internal/ident"
+	"runloop.dev/rlp/internal/jail"
 	"runloop.dev/rlp/internal/tomlfile"
 	"runloop.dev/rlp/launcher"
 )
@@ -70,6 +71,7 @@ func (a *app) lint(paths, profiles []string, agent string, strict bool) error {
 	if l.named, err = a.named(cfg); err != nil {
 		return err
 	}
+	l.opt.Resolve = leads
 	installed, err := installedAgent(h, agent)
 	if err != nil {
 		return err
@@ -80,8 +82,30 @@ func (a *app) lint(paths, profiles []string, agent string, strict bool) error {
 	for _, path := range paths {
 		l.path(path, installed)
 	}
+	if cfg.Security.PathProfile != "relaxed" {
+		l.refuseLinks()
+	}
 	policy.Sort(l.findings)
 	return ending(l.status(strict), l.print())
+}
+
+// leads is where a path leads, and the first link on the way that is no entry of
+// the root folder.
+func leads(written string) (to, link string) {
+	r, err := jail.Canonical(written)
+	if err != nil {
+		return "", ""
+	}
+	return r.Path, r.Redirect()
+}
+
+// refuseLinks makes errors of the paths that links lead elsewhere, as a launch does.
+func (l *linter) refuseLinks() {
+	for i := range l.findings {
+		if l.findings[i].Code == policy.CodePathLink {
+			l.findings[i].Severity = policy.SeverityError
+		}
+	}
 }
 
 func installedAgent(h home.Home, agent string) (string, error) {

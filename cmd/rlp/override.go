@@ -254,7 +254,7 @@ func (a *app) narrower(now, then *composition, old, made *caps.Layer) (bool, err
 				p.Layers = append(p.Layers, l)
 			}
 		}
-		p, _, err := launcher.Canonical(p, jail.Canonical, now.canonicalProgram)
+		p, _, err := launcher.Canonical(p, launcher.Resolvers{Files: jail.Canonical, Programs: now.canonicalProgram})
 		if err != nil {
 			return launcher.Plan{}, inputErr(err)
 		}

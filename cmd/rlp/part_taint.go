@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -23,7 +24,10 @@ func (a *app) taint(c *composition) (launcher.Taint, error) {
 	}
 	file := c.home.Profile(policy.Untrusted)
 	floor, warning := policy.Floor(policy.Untrusted, file, a.options(c.home, c.config))
-	canonical, _, err := launcher.Canonical(launcher.Policy{Layers: []*caps.Layer{floor}}, jail.Canonical, c.canonicalProgram)
+	canonical, paths, err := launcher.Canonical(launcher.Policy{Layers: []*caps.Layer{floor}}, launcher.Resolvers{Files: jail.Canonical, Programs: c.canonicalProgram})
+	if r := paths.Redirected(); err == nil && len(r) > 0 && !c.relaxed() {
+		err = errors.New(r[0].String())
+	}
 	if err != nil {
 		// A path in it cannot be followed: it is none that anybody could have meant.
 		floor, warning = policy.BuiltinFloor(policy.Untrusted), fmt.Sprintf("the built-in floor %s applies, for %s is not used: %v", policy.Untrusted, file, err)
@@ -37,11 +41,17 @@ func (a *app) taint(c *composition) (launcher.Taint, error) {
 	return t, nil
 }
 
-// floorWarning says that the operator's floor is not used, if it is not: also to
-// who reads no log.
-func (a *app) floorWarning(spec *launcher.Spec) {
+// policyWarnings says, also to who reads no log, that the operator's floor is
+// not used, and which granted paths links lead elsewhere.
+func (a *app) policyWarnings(spec *launcher.Spec) {
 	if spec.Taint.Warning != "" {
 		fmt.Fprintf(a.stderr, "rlp: %s\n", printable(spec.Taint.Warning))
+	}
+	if !spec.Relaxed {
+		return // then they refuse
+	}
+	for _, r := range spec.Paths.Redirected() {
+		fmt.Fprintf(a.stderr, "rlp: %s\n", printable(r.String()))
 	}
 }
 
@@ -58,12 +68,12 @@ func sourcesOf(untrusted, trusted []string) (t launcher.Taint, err error) {
 		if s.Word == caps.SourceInput || s.Grant.Family == caps.KBRead || s.Grant.Scope == "*" {
 			continue
 		}
-		path, _, err := jail.Canonical(s.Grant.Scope)
+		r, err := jail.Canonical(s.Grant.Scope)
 		if err != nil {
 			return t, inputErr(fmt.Errorf("security.caps.untrusted: %s: %w", text, err))
 		}
-		if path != s.Grant.Scope {
-			s.Grant.Scope = path
+		if r.Path != s.Grant.Scope {
+			s.Grant.Scope = r.Path
 			t.Untrusted = append(t.Untrusted, s)
 		}
 	}

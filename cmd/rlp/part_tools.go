@@ -58,11 +58,11 @@ func (c *composition) tool(from *bundles.Tool) (hostcalls.Tool, error) {
 	use := caps.Request{Family: caps.Secrets, Mode: caps.Use}
 	dst := ""
 	if x := from.Exec; x != nil {
-		file, _, err := c.canonicalProgram(x.Command)
+		file, err := c.canonicalProgram(x.Command)
 		if err != nil {
 			return t, err
 		}
-		t.Program = &hostcalls.ToolProgram{Command: x.Command, File: file, Args: c.placedIn(x.Args), Env: toolFields(x.Env), Timeout: x.Timeout}
+		t.Program = &hostcalls.ToolProgram{Command: x.Command, File: file.Path, Args: c.placedIn(x.Args), Env: toolFields(x.Env), Timeout: x.Timeout}
 		for _, v := range x.Env {
 			t.Later = append(t.Later, caps.Request{Family: caps.Env, Name: v.Name})
 		}
@@ -94,8 +94,8 @@ func (c *composition) tool(from *bundles.Tool) (hostcalls.Tool, error) {
 func (c *composition) placedIn(args []string) []string {
 	var pairs []string
 	for name, path := range c.params {
-		if canonical, _, err := jail.Canonical(path); err == nil {
-			path = canonical // which is where a lane shows it
+		if r, err := jail.Canonical(path); err == nil {
+			path = r.Path // which is where a lane shows it
 		}
 		pairs = append(pairs, bundles.ParamMark(name), path)
 	}
@@ -110,7 +110,7 @@ func (c *composition) placedIn(args []string) []string {
 // The host of its own request is not asked for in every method: there is one
 // that the tool has.
 func (c *composition) needs(t *hostcalls.Tool, declared []caps.Entry) error {
-	canonical, _, err := launcher.Canonical(launcher.Policy{Base: declared}, jail.Canonical, c.canonicalProgram)
+	canonical, _, err := launcher.Canonical(launcher.Policy{Base: declared}, launcher.Resolvers{Files: jail.Canonical, Programs: c.canonicalProgram})
 	if err != nil {
 		return err
 	}

@@ -6,11 +6,14 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/internal/home"
+	"runloop.dev/rlp/internal/jail"
 	"runloop.dev/rlp/launcher"
 )
 
@@ -18,8 +21,8 @@ import (
 // the home makes its folders itself, so that a first launch finds it there.
 func (c *composition) makeArtifacts() error {
 	dir := c.home.Artifacts()
-	for path := range maps.Clone(c.paths.Missing) {
-		if path != dir && !strings.HasPrefix(path, dir+"/") {
+	for missing := range maps.Clone(c.paths.Missing) {
+		if missing != dir && !strings.HasPrefix(missing, dir+"/") {
 			continue
 		}
 		if err := home.Make(dir); err != nil {
@@ -30,10 +33,75 @@ func (c *composition) makeArtifacts() error {
 	return nil
 }
 
+// canonical makes the paths of c what they lead to. The links on the way are
+// guarded: who replaces one moves what the next launch grants, or denies. What is
+// protected is named as it is already: of a link the link, and not where it leads.
+// What others than the operator ask to be left with is taken as it is written in
+// strict, so that a link in it leads nowhere and says nothing of the host.
+func (a *app) canonical(c *composition) (err error) {
+	by := launcher.Resolvers{Files: a.canonicalFile, Programs: c.canonicalProgram}
+	if !c.relaxed() {
+		by.Asked = byText
+	}
+	protected := c.policy.Layers[0]
+	asNamed := protected.Deny
+	protected.Deny = nil
+	if c.policy, c.paths, err = launcher.Canonical(c.policy, by); err != nil {
+		return err
+	}
+	for _, r := range c.paths.Redirected() {
+		c.findings = append(c.findings, policy.Finding{
+			Path: r.Pos.File, Line: r.Pos.Line, Column: r.Pos.Column, Severity: policy.CodePathLink.Severity(), Code: policy.CodePathLink,
+			Message: fmt.Sprintf("%s leads through the link %s to %s", r.Written, r.Link, r.Path), Hint: "write " + r.Path,
+		})
+	}
+	c.policy.Layers[0].Deny = append(asNamed, guarded(c.paths.Links)...)
+	return nil
+}
+
+// byText resolves nothing of a path but an entry of the root folder.
+func byText(written string) (jail.Resolved, error) {
+	top, rest, _ := strings.Cut(strings.TrimPrefix(written, "/"), "/")
+	r, err := jail.Canonical("/" + top)
+	r.Path, r.Missing = path.Join(r.Path, rest), false
+	return r, err
+}
+
+// userHome is what "~/" stands for. Its links are the operator's own, and no
+// agent's: the usual home of rlp lies behind them, which protects them.
+func (a *app) userHome() string {
+	dir := a.getenv("HOME")
+	if !filepath.IsAbs(dir) {
+		return dir
+	}
+	return withoutLinks(dir)
+}
+
+// aliases lets the agent of c use its grants as they were written, those in the
+// operator's home folder too.
+func (a *app) aliases(c *composition) []jail.Alias {
+	home, real := filepath.Clean(a.getenv("HOME")), a.userHome()
+	if !filepath.IsAbs(home) || home == real {
+		return c.paths.Aliases
+	}
+	return append(c.paths.Aliases[:len(c.paths.Aliases):len(c.paths.Aliases)], jail.Alias{Written: home, Canonical: real})
+}
+
+// withoutLinks is where dir is, as far as that can be told.
+func withoutLinks(dir string) string {
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		return real
+	}
+	return dir
+}
+
+// relaxed reports whether paths may lead elsewhere than they say, or nowhere.
+func (c *composition) relaxed() bool { return c.config.Security.PathProfile == "relaxed" }
+
 // strict refuses, under the strict path profile, a policy whose paths are not
 // written as they are meant.
 func (c *composition) strict() error {
-	if c.config.Security.PathProfile != "strict" {
+	if c.relaxed() {
 		return nil
 	}
 	dotted := slices.DeleteFunc(slices.Clone(c.findings), func(f policy.Finding) bool { return f.Code != policy.CodePathDotDot })

@@ -13,7 +13,6 @@ import (
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/internal/early"
 	"runloop.dev/rlp/internal/home"
-	"runloop.dev/rlp/launcher"
 )
 
 // protected is the layer that no file can lift: the home, /proc, /sys and /dev;
@@ -117,29 +116,6 @@ func (a *app) programs() []string {
 		_, err := os.Lstat(path)
 		return err != nil
 	})
-}
-
-// grantLinks guards the links by which granted paths were written: who replaces
-// one moves what the next launch grants. Where they lead is guarded as well
-// (followed), but for links in the root folder: all of /home may be behind one.
-func grantLinks(base []caps.Entry) (asNamed, followed []caps.Entry, err error) {
-	for _, e := range base {
-		if e.Grant.Family != caps.FS {
-			continue
-		}
-		w, err := walk(e.Grant.Scope)
-		if err != nil {
-			return nil, nil, inputErr(&launcher.PathError{Pos: e.Pos, Path: e.Grant.Scope, Err: err})
-		}
-		for _, link := range guarded(w.links) {
-			if filepath.Dir(link.Grant.Scope) == "/" {
-				asNamed = append(asNamed, link)
-			} else {
-				followed = append(followed, link)
-			}
-		}
-	}
-	return asNamed, followed, nil
 }
 
 func guarded(paths []string) []caps.Entry {

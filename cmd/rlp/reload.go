@@ -57,10 +57,22 @@ func newWatcher(c *composition) *watcher {
 		w.now = append(w.now, reading{data: s.data, layer: s.layer})
 	}
 	w.resolve = func(layers []*caps.Layer) ([]*caps.Layer, error) {
-		p, _, err := launcher.Canonical(launcher.Policy{Layers: layers}, jail.Canonical, c.canonicalProgram)
+		p, _, err := launcher.Canonical(launcher.Policy{Layers: layers}, launcher.Resolvers{Files: c.canonicalAgain, Programs: c.canonicalProgram})
 		return p.Layers, err
 	}
 	return w
+}
+
+// canonicalAgain is where a path of the operator's leads while the run goes on.
+// Where the agent may have put something in its way since, it is as written: a
+// link there leads nowhere, and nothing that an agent makes of its own folders
+// keeps the operator from narrowing it.
+func (c *composition) canonicalAgain(written string) (jail.Resolved, error) {
+	r, err := jail.Canonical(written)
+	if err != nil || !c.relaxed() && r.Redirect() != "" {
+		return byText(written)
+	}
+	return r, nil
 }
 
 // look is [launcher.Spec.Look].

@@ -201,3 +201,29 @@ func BenchmarkEndOfTurn(b *testing.B) {
 		})
 	}
 }
+
+// Nothing that an agent puts in the way of a path keeps the operator from
+// narrowing by it: the path is taken as it is written, and no link is followed.
+func TestNoLinkKeepsAnEditFromBeingTaken(t *testing.T) {
+	for name, plant := range map[string]func(sub string) error{
+		"nothing":      func(string) error { return nil },
+		"a link":       func(sub string) error { return os.Symlink("/etc", sub) },
+		"a circle":     func(sub string) error { return os.Symlink("sub", sub) },
+		"a file above": func(sub string) error { return os.WriteFile(sub, nil, 0o600) },
+	} {
+		data, err := filepath.EvalSymlinks(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir, sub := t.TempDir(), filepath.Join(data, "sub")
+		w := watch(t, dir, map[string]string{"bomb.toml": loose})
+		if err := plant(sub); err != nil {
+			t.Fatal(err)
+		}
+		sources(t, dir, map[string]string{"bomb.toml": "[capabilities]\nfs = [\"" + sub + "/x\"]\n"})
+		look, edited, err := w.look()
+		if err != nil || !edited || len(look.Layers) != 1 || look.Layers[0].Allow[0].Grant.Scope != sub+"/x" {
+			t.Errorf("%s: %v, %v, %+v", name, edited, err, look.Layers)
+		}
+	}
+}

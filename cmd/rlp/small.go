@@ -94,7 +94,7 @@ func (a *app) attach(*composition, *launcher.Spec) error { return nil }
 func (a *app) printTools([]launcher.Attachment) {}
 
 // printPlan is the whole program's.
-func (a *app) printPlan(launcher.Policy) error { return a.become("") }
+func (a *app) printPlan(launcher.Policy, launcher.Paths) error { return a.become("") }
 
 // become makes this process the whole program, which may be kept in the home
 // dir. It returns only what went wrong.
@@ -166,6 +166,6 @@ type shared struct{}
 type execLane any
 
 // canonicalProgram is the path of a program without links.
-func (c *composition) canonicalProgram(written string) (string, bool, error) {
+func (c *composition) canonicalProgram(written string) (jail.Resolved, error) {
 	return jail.Canonical(written)
 }

@@ -330,8 +330,8 @@ func (l *lesson) written() func(caps.Family, string) []string {
 	programs := map[string][]string{}
 	if len(c.programs) > 0 {
 		for _, name := range c.programs[0] {
-			if canonical, _, err := c.canonicalProgram(name); err == nil && name != "*" {
-				programs[canonical] = append(programs[canonical], name)
+			if r, err := c.canonicalProgram(name); err == nil && name != "*" {
+				programs[r.Path] = append(programs[r.Path], name)
 			}
 		}
 	}

@@ -78,7 +78,7 @@ func (a *app) whatif(ctx context.Context, s *kb.Store, filter kb.Filter, f whati
 		return err
 	}
 	domains := append(policy.BuiltinDomains(), cfg.KB.Domains...)
-	p, _, err := launcher.Canonical(launcher.Policy{Layers: layers}, jail.Canonical, (&composition{home: h, config: cfg}).canonicalProgram)
+	p, _, err := launcher.Canonical(launcher.Policy{Layers: layers}, launcher.Resolvers{Files: jail.Canonical, Programs: (&composition{home: h, config: cfg}).canonicalProgram})
 	if err != nil {
 		return inputErr(err)
 	}

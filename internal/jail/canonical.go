@@ -9,45 +9,67 @@ import (
 	"strings"
 )
 
-// Canonical returns the path that written, an absolute path, stands for: "."
-// and ".." taken out as text first, then every symbolic link of the part that
-// exists resolved. missing says that the rest does not exist; it is kept as
-// written. The answer holds no link and no ".." at the time of the call.
+// A Resolved is what an absolute path led to at the time of the call.
+type Resolved struct {
+	// Path is absolute and clean, and holds no link.
+	Path string
+	// Missing says that not all of Path exists; what does not is as written.
+	Missing bool
+	// Links are the symbolic links on the way, each by its name in the folder
+	// that really holds it.
+	Links []string
+}
+
+// Redirect is the first link on the way that somebody may have put there who
+// may not write the root folder: "" when there is none but the root's own
+// entries, such as /bin.
+func (r *Resolved) Redirect() string {
+	for _, link := range r.Links {
+		if path.Dir(link) != "/" {
+			return link
+		}
+	}
+	return ""
+}
+
+// Canonical resolves written, an absolute path: "." and ".." are taken out as
+// text first, then every symbolic link of the part that exists is followed.
 //
 // An error is [ErrPath], too many links, a file where a directory must be, or
 // a directory that may not be searched.
-func Canonical(written string) (canonical string, missing bool, err error) {
+func Canonical(written string) (Resolved, error) {
 	if !path.IsAbs(written) || strings.IndexByte(written, 0) >= 0 {
-		return "", false, fmt.Errorf("canonical form of %q: %w", written, ErrPath)
+		return Resolved{}, fmt.Errorf("canonical form of %q: %w", written, ErrPath)
 	}
-	done, todo, links := "/", path.Clean(written), 0
-	for {
+	r := Resolved{Path: "/"}
+	for todo := path.Clean(written); ; {
 		var name string
 		name, todo = cutFirst(todo)
 		switch name {
 		case "":
-			return done, missing, nil
+			return r, nil
 		case ".":
 			continue
-		case "..": // out of a link's text: done is free of links, so this is its parent
-			done = path.Dir(done)
+		case "..": // out of a link's text: what is done is free of links, so this is its parent
+			r.Path = path.Dir(r.Path)
 			continue
 		}
-		text, err := linkText(path.Join(done, name))
+		here := path.Join(r.Path, name)
+		text, err := linkText(here)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			missing = true
-			done = path.Join(done, name)
+			r.Missing = true
+			r.Path = here
 		case err != nil:
-			return "", false, fmt.Errorf("canonical form of %q: %w", written, err)
+			return Resolved{}, fmt.Errorf("canonical form of %q: %w", written, err)
 		case text == "":
-			done = path.Join(done, name)
+			r.Path = here
 		default:
-			if links++; links > maxLinks {
-				return "", false, fmt.Errorf("canonical form of %q: more than %d symbolic links", written, maxLinks)
+			if r.Links = append(r.Links, here); len(r.Links) > maxLinks {
+				return Resolved{}, fmt.Errorf("canonical form of %q: more than %d symbolic links", written, maxLinks)
 			}
 			if path.IsAbs(text) {
-				done = "/"
+				r.Path = "/"
 			}
 			todo = text + "/" + todo
 		}

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -42,20 +44,48 @@ func TestCanonical(t *testing.T) {
 		p.grant + "/file":      {p.grant + "/file", false},
 		p.grant + "/x/y/z":     {p.grant + "/x/y/z", true},
 	} {
-		got, missing, err := Canonical(written)
-		if err != nil || got != want.path || missing != want.missing {
-			t.Errorf("Canonical(%q) = %q, %v, %v; want %q, %v", written, got, missing, err, want.path, want.missing)
+		got, err := Canonical(written)
+		if err != nil || got.Path != want.path || got.Missing != want.missing {
+			t.Errorf("Canonical(%q) = %+v, %v; want %q, %v", written, got, err, want.path, want.missing)
 		}
-		if real, err := filepath.EvalSymlinks(written); err == nil && written == path.Clean(written) && real != got {
-			t.Errorf("Canonical(%q) = %q, EvalSymlinks says %q", written, got, real)
+		if real, err := filepath.EvalSymlinks(written); err == nil && written == path.Clean(written) && real != got.Path {
+			t.Errorf("Canonical(%q) = %q, EvalSymlinks says %q", written, got.Path, real)
 		}
 	}
 	for _, bad := range []string{"", "a", "./a", "/a\x00", p.grant + "/loop", p.grant + "/loop/x", p.grant + "/file/x"} {
-		if got, _, err := Canonical(bad); err == nil {
-			t.Errorf("Canonical(%q) = %q", bad, got)
+		if got, err := Canonical(bad); err == nil {
+			t.Errorf("Canonical(%q) = %+v", bad, got)
 		}
 	}
-	if _, _, err := Canonical(p.grant + "/file/x"); !errors.Is(err, syscall.ENOTDIR) {
+	if _, err := Canonical(p.grant + "/file/x"); !errors.Is(err, syscall.ENOTDIR) {
 		t.Errorf("below a file: %v", err)
+	}
+}
+
+// Of the links on the way those of the root folder are nobody's but root's.
+func TestTheLinksOnTheWay(t *testing.T) {
+	p := newPlace(t)
+	must(t, os.MkdirAll(p.grant+"/a/b", 0o755))
+	must(t, os.Symlink("a", p.grant+"/one"))
+	must(t, os.Symlink("../one/b", p.grant+"/a/two"))
+	for written, want := range map[string][]string{
+		p.grant + "/a/b":     nil,
+		p.grant + "/one":     {p.grant + "/one"},
+		p.grant + "/one/b/c": {p.grant + "/one"},
+		p.grant + "/one/two": {p.grant + "/one", p.grant + "/a/two", p.grant + "/one"},
+		p.grant + "/none/x":  nil,
+	} {
+		r, err := Canonical(written)
+		if err != nil || !slices.Equal(r.Links, want) {
+			t.Errorf("Canonical(%q): links %q, %v; want %q", written, r.Links, err, want)
+		}
+		if got := r.Redirect(); (got != "") != (want != nil) || want != nil && got != want[0] {
+			t.Errorf("Canonical(%q): redirected by %q", written, got)
+		}
+	}
+	for links, want := range map[string]string{"": "", "/bin": "", "/bin /var/run /x": "/var/run", "/a/b": "/a/b"} {
+		if got := (&Resolved{Links: strings.Fields(links)}).Redirect(); got != want {
+			t.Errorf("%q: redirected by %q, want %q", links, got, want)
+		}
 	}
 }

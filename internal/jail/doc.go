@@ -14,7 +14,8 @@
 // needs all three where it takes from (or the content would gain what the new
 // place allows) and write where it puts to, in the whole tree on both sides. A
 // hard link needs read and write on the file and write on the new name. A new
-// symbolic link needs write on its name and read on what it points to.
+// symbolic link needs write on its name and read on all that it leads to, link
+// by link; so does one that is moved, by itself or in a folder, or hard-linked.
 //
 // Listing a directory is reading that directory: it shows the names of what
 // lies in it, also of what the guest may not open. A hard link that lies
@@ -25,8 +26,9 @@
 // be neither removed nor moved, nor can a directory that holds one.
 //
 // What a guest plants in a folder that it may write is hostile to whoever
-// looks at it later: directories can be moved so that a relative link points
-// elsewhere. The jail judges a link whenever it is used; other programs do not.
+// looks at it later: a link that leads nowhere is judged as text, and something
+// may come to be there. The jail judges a link whenever it is used; other
+// programs do not.
 //
 // On Linux the kernel confines each step (openat2: beneath, no links, no mount
 // crossing). Elsewhere, and where openat2 is missing, each component is opened

@@ -98,10 +98,11 @@ type place struct{ base, grant, out string }
 
 func newPlace(t testing.TB) place {
 	t.Helper()
-	base, missing, err := Canonical(t.TempDir())
-	if err != nil || missing {
-		t.Fatalf("Canonical: missing %v, %v", missing, err)
+	r, err := Canonical(t.TempDir())
+	if err != nil || r.Missing {
+		t.Fatalf("Canonical: %+v, %v", r, err)
 	}
+	base := r.Path
 	p := place{base, base + "/grant", base + "/out"}
 	for _, d := range []string{p.grant, p.out + "/sub", base + "/grant-evil"} {
 		must(t, os.MkdirAll(d, 0o755))

@@ -8,7 +8,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/internal/wasi"
 )
 
@@ -47,7 +46,7 @@ func (j *Jail) Unlink(p string, mustDir bool) wasi.Errno {
 	})
 }
 
-// Symlink needs write on path, and read on what target comes to from there.
+// Symlink needs write on path, and read on all that target leads to from there.
 func (j *Jail) Symlink(target, p string) wasi.Errno {
 	w := way{j: j, op: PathSymlink, modes: writ}
 	switch {
@@ -57,12 +56,9 @@ func (j *Jail) Symlink(target, p string) wasi.Errno {
 		return wasi.EINVAL
 	}
 	return w.do(p, wasi.EEXIST, func(dir int, name string) error {
-		to := target
-		if !path.IsAbs(to) {
-			to = path.Dir(w.path) + "/" + to
-		}
-		if j.gate.Admit(PathSymlink, caps.Read, j.canonical(path.Clean(to))) < 0 {
-			return unix.EACCES
+		placing := placing{j: j, op: PathSymlink}
+		if err := placing.link(path.Dir(w.path), target); err != nil {
+			return err
 		}
 		return unix.Symlinkat(target, dir, name)
 	})
@@ -84,7 +80,8 @@ func (w *way) do(p string, self wasi.Errno, f func(dir int, name string) error) 
 }
 
 // Rename needs read, write and delete on from, and write on to, each with
-// everything below it. A directory that is a grant, or holds one, is EBUSY.
+// everything below it, and read on all that a link leads to from where it then
+// lies. A directory that is a grant, or holds one, is EBUSY.
 func (j *Jail) Rename(from, to string, mustDir bool) wasi.Errno {
 	src := way{j: j, op: PathRename, modes: read | writ | del, tree: true}
 	dst := way{j: j, op: PathRename, modes: writ, tree: true}
@@ -102,16 +99,25 @@ func (j *Jail) Rename(from, to string, mustDir bool) wasi.Errno {
 				return err
 			}
 		}
+		placing := placing{j: j, op: PathRename, from: src.path, to: dst.path, left: mostMoved}
+		if err := placing.entry(fd, src.root.dev, old, dst.path); err != nil {
+			return err
+		}
 		return unix.Renameat(fd, old, tfd, name)
 	})
 }
 
 // Link needs read and write on from, or a file that may only be read could be
-// written by its new name, and write on to.
+// written by its new name, and write on to. A link itself needs read on all that
+// it leads to from there.
 func (j *Jail) Link(from string, follow bool, to string) wasi.Errno {
 	src := way{j: j, op: PathLink, modes: read | writ, final: follow}
 	dst := way{j: j, op: PathLink, modes: writ}
 	return both(&src, &dst, from, to, func(fd int, old string, tfd int, name string) error {
+		placing := placing{j: j, op: PathLink}
+		if err := placing.named(fd, old, dst.path); err != nil {
+			return err
+		}
 		return unix.Linkat(fd, old, tfd, name, 0)
 	})
 }

@@ -92,8 +92,8 @@ func (s *script) step() (read string) {
 
 // plainDir reports whether dir lies in top and no link is on the way to it.
 func plainDir(dir, top string) bool {
-	real, missing, err := Canonical(dir)
-	return err == nil && !missing && real == dir && within(dir, top)
+	r, err := Canonical(dir)
+	return err == nil && !r.Missing && r.Path == dir && within(dir, top)
 }
 
 // guarded is what no operation may change: what is outside, and what the rules

@@ -30,6 +30,7 @@ type way struct {
 	modes caps.ModeSet
 	tree  bool // ask for the whole tree
 	final bool // a link at the end is followed too
+	plain bool // but none whose text means another thing to whoever follows it outside
 
 	path  string
 	root  *root
@@ -109,6 +110,9 @@ func (w *way) follow() wasi.Errno {
 	}
 	if text == "" {
 		return wasi.ELOOP
+	}
+	if w.plain && climbs(text) {
+		return wasi.EACCES
 	}
 	to := w.j.canonical(w.expand(end, text))
 	if len(to) >= pathMax {

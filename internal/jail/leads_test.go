@@ -1,0 +1,84 @@
+//go:build linux || darwin
+
+package jail
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"runloop.dev/rlp/internal/wasi"
+)
+
+// A link that leads out of what the guest holds stays where it is: moved, linked
+// or linked to it could stand where the next launch, or another agent's, is
+// granted a path.
+func TestLinksThatLeadOutStayWhereTheyAre(t *testing.T) {
+	eachResolver(t, func(t *testing.T, walk bool) {
+		p := newPlace(t)
+		must(t, os.MkdirAll(p.grant+"/tree/deep", 0o755))
+		must(t, os.MkdirAll(p.grant+"/a/b/c", 0o755))
+		must(t, os.MkdirAll(p.grant+"/denied", 0o755))
+		for name, text := range map[string]string{
+			"/old": p.out, "/tree/deep/l": p.out, "/chain": "old", "/down": "denied", "/up": "../out", "/loop": "loop",
+			"/a/b/c/rel": "../../x", "/climbs": "a/b/../..", "/in": "a/b", "/dangling": "later",
+		} {
+			must(t, os.Symlink(text, p.grant+name))
+		}
+		j, g := open(t, walk, rule{p.grant, all}, rule{p.grant + "/denied", 0})
+		at := func(name string) string { return p.grant + name }
+		for _, name := range []string{"/old", "/chain", "/down", "/up", "/loop", "/climbs", "/tree", "/tree/deep"} {
+			want(t, "move "+name, j.Rename(at(name), at("/sub"), false), wasi.EACCES)
+			if _, err := os.Lstat(at("/sub")); err == nil {
+				t.Fatalf("control: %s was moved", name)
+			}
+		}
+		for _, name := range []string{"/old", "/chain", "/down", "/up", "/loop", "/climbs", "/tree/deep/l"} {
+			want(t, "hard link "+name, j.Link(at(name), false, at("/sub")), wasi.EACCES)
+			want(t, "link to "+name, j.Symlink(at(name), at("/sub")), wasi.EACCES)
+		}
+		for _, text := range []string{"old/x", "in/../old", "in/../../../out", "./up", "chain", "tree/deep/l/y", "/", p.grant + "/../out"} {
+			want(t, "new link with the text "+text, j.Symlink(text, at("/sub")), wasi.EACCES)
+		}
+		want(t, "a relative link to where it leads out", j.Rename(at("/a/b/c"), at("/c"), false), wasi.EACCES)
+		if last := g.asked[len(g.asked)-1]; last.path != p.base+"/x" || last.allow {
+			t.Errorf("asked about %v", last)
+		}
+		// controls: the same where all that they lead to is the guest's
+		want(t, "move a link that stays", j.Rename(at("/in"), at("/in2"), false), 0)
+		want(t, "and link it", j.Link(at("/in2"), false, at("/in")), 0)
+		want(t, "move a link to what is not there", j.Rename(at("/dangling"), at("/dangling2"), false), 0)
+		want(t, "link to what is not there", j.Symlink("a/later", at("/sub")), 0)
+		want(t, "move a folder with links that stay", j.Rename(at("/a/b"), at("/a/d"), false), 0)
+		must(t, os.Symlink("c/rel", at("/a/d/within")))
+		must(t, os.Symlink(at("/e/c"), at("/a/d/ahead")))
+		want(t, "whose links lead to itself", j.Rename(at("/a/d"), at("/a/e"), false), 0)
+	})
+}
+
+// A folder of more entries, or deeper, than a move looks at is copied, as across
+// devices.
+func TestAFolderTooLargeToLookAtIsNotMoved(t *testing.T) {
+	p := newPlace(t)
+	must(t, os.MkdirAll(p.grant+"/many", 0o755))
+	for i := range 10 {
+		put(t, p.grant+"/many/"+strconv.Itoa(i), "")
+	}
+	deep := p.grant
+	for range mostDeep {
+		deep = filepath.Join(deep, "deep")
+	}
+	must(t, os.MkdirAll(deep, 0o755))
+	j, _ := open(t, false, rule{p.grant, all})
+	want(t, "as deep as may be", j.Rename(p.grant+"/deep", p.grant+"/moved", false), 0)
+	must(t, os.Mkdir(filepath.Join(p.grant, "moved", deep[len(p.grant)+len("/deep"):], "one"), 0o755))
+	want(t, "one deeper", j.Rename(p.grant+"/moved", p.grant+"/deep", false), wasi.EXDEV)
+	r := j.rootOf(p.grant)
+	for left, e := range map[int]bool{10: true, 9: false} {
+		pl := placing{j: j, op: PathRename, from: p.grant + "/many", to: p.grant + "/more", left: left}
+		if err := pl.entry(r.fd, r.dev, "many", p.grant+"/more"); (err == nil) != e {
+			t.Errorf("%d entries may be looked at: %v", left, err)
+		}
+	}
+}
