@@ -287,3 +287,33 @@ func TestTheSocketsFolderIsNotTheCheck(t *testing.T) {
 		t.Errorf("status %d", code)
 	}
 }
+
+// Of a connection that its user has closed for writing the kernel tells no user.
+// Whoever guesses so, from any address of loopback, guesses as one.
+func TestGuessesOfLoopbackAreOnes(t *testing.T) {
+	l, k := serving(t, false, "tcp", "127.0.0.1:0")
+	head := "GET /runs HTTP/1.1\r\nHost: localhost:" + strconv.Itoa(l.Addr().(*net.TCPAddr).Port) + "\r\nConnection: close\r\nAuthorization: Bearer "
+	const guesses = 100
+	for i := range byte(guesses) {
+		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, i+2)}}
+		c, err := d.DialContext(t.Context(), "tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(c, head+newToken().text+"\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.(*net.TCPConn).CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, c) // until it is answered
+		c.Close()
+	}
+	// Some are looked at before they are closed, and are the user's guesses; and time goes by.
+	if _, held := k.Counts(); held < guesses/2 {
+		t.Errorf("of %d guesses from as many addresses %d waited", guesses, held)
+	}
+	if one := network(netip.MustParseAddr("127.9.9.9")); one != network(netip.MustParseAddr("::1")) || one == network(netip.MustParseAddr("192.0.2.1")) {
+		t.Errorf("an address of loopback is counted as %s", one)
+	}
+}

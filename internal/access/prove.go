@@ -162,8 +162,12 @@ func lastForwarded(r *http.Request) (netip.Addr, bool) {
 	return addr.Unmap().WithZone(""), err == nil
 }
 
-// network is whose attempts are counted together: an address, of IPv6 64 bits.
+// network is whose attempts are counted together: an address, of IPv6 64 bits; on
+// this host all of loopback, of which every user has every address.
 func network(addr netip.Addr) string {
+	if addr.IsLoopback() {
+		return "loopback"
+	}
 	if addr.Is4() {
 		return addr.String()
 	}

@@ -157,7 +157,59 @@ func TestTriesAreBounded(t *testing.T) {
 			}
 		}
 	}
-	if len(tr.all) != maxTries || tr.recent.Len() != maxTries {
-		t.Errorf("%d and %d are remembered", len(tr.all), tr.recent.Len())
+	if lists := tr.few.Len() + tr.slow.Len() + tr.in.Len(); len(tr.all) != maxTries || lists != maxTries {
+		t.Errorf("%d and %d are remembered", len(tr.all), lists)
+	}
+}
+
+// Who waits, or came in, is remembered whoever else knocks; who comes while all that
+// are remembered wait shares one wait, and is free again when others are.
+func TestWhoWaitsIsNotForgotten(t *testing.T) {
+	tr, now := newTries(), time.Unix(1_000_000_000, 0)
+	no, yes := func() bool { return false }, func() bool { return true }
+	waits := func(key string) bool {
+		_, wait := tr.attempt(now, key, "", no)
+		return wait > 0
+	}
+	if ok, _ := tr.attempt(now, "home", "holder", yes); !ok {
+		t.Fatal("control: the holder does not come in")
+	}
+	for range freeTries + 5 { // it waits for a minute
+		tr.attempt(now, "guesser", "", no)
+		now = now.Add(maxWait)
+	}
+	now = now.Add(-maxWait)
+	for i := range 2 * maxTries { // who fail once
+		tr.attempt(now, "few"+strconv.Itoa(i), "", no)
+	}
+	if !waits("guesser") {
+		t.Error("who waits was forgotten for who failed once")
+	}
+	for i := range maxTries { // and who wait themselves
+		for range freeTries {
+			tr.attempt(now, "slow"+strconv.Itoa(i), "", no)
+		}
+	}
+	if !waits("guesser") || !waits("slow7") || !waits("new") {
+		t.Error("who waits was forgotten for who waits too, or is not asked to wait")
+	}
+	if ok, _ := tr.attempt(now, "home", "holder", yes); !ok {
+		t.Error("who came in was forgotten")
+	}
+	if ok, wait := tr.attempt(now, "elsewhere", "holder", yes); ok || wait == 0 {
+		t.Error("control: the holder comes in where nothing is remembered of it")
+	}
+	now = now.Add(2 * maxWait)
+	if ok, _ := tr.attempt(now, "elsewhere", "holder", yes); !ok {
+		t.Error("when nobody waits any more")
+	}
+	if lists := tr.few.Len() + tr.slow.Len() + tr.in.Len(); len(tr.all) > maxTries || lists != len(tr.all) {
+		t.Errorf("%d and %d are remembered", len(tr.all), lists)
+	}
+	for i := range maxTries {
+		tr.attempt(now, "at"+strconv.Itoa(i), "holder", yes)
+	}
+	if tr.in.Len() > maxKnown {
+		t.Errorf("%d that came in are remembered", tr.in.Len())
 	}
 }
