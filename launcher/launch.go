@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"runloop.dev/rlp/caps"
@@ -26,11 +27,21 @@ type run struct {
 	journal Journal
 	gate    *gate.Gate
 	host    *hostcalls.Host
-	turn    int64         // the one under way
 	module  *guest.Module // that runs
 	out     capture
 	err     capture
-	leaks   []leak // values that were taken out, each secret and place once
+
+	record func(gate.Note) error // what the gate leaves once it is closed; nil before
+
+	// A guest that was left behind still tells of things, until the report is given out.
+	telling sync.Mutex
+	told    bool        // under telling: the report is given out
+	turn    int64       // the one under way; under telling, but for the guest's goroutine, which alone sets it
+	leaks   []leak      // under telling: values that were taken out, each secret and place once
+	late    []gate.Note // under telling: of those, what came when the gate was closed
+	saying  sync.Mutex  // held while an event is told
+
+	replacements int64 // under telling: values that were taken out
 }
 
 // Launch runs the agent under its plan and reports how it ended. It always
@@ -223,6 +234,7 @@ func (r *run) execute(ctx context.Context, compiling <-chan compiled) {
 	r.event("run.running", nil)
 	r.module = c.module
 	end := c.module.Run(ctx, guest.RunConfig{Wall: wallTime(r.plan.Limits), Fuel: instructions(r.plan.Limits), Grace: r.spec.grace()})
+	r.shut(end.Stopped)
 	if end.Abandoned {
 		r.warn("a call that the guest made did not end with the run and was left behind")
 		go func() {
@@ -320,8 +332,18 @@ func (r *run) endMessage(end guest.End) string {
 	return end.Trap
 }
 
-// finish records the end and completes the report.
+// shut closes the gate. A guest that may still be in a call has ended when ended
+// is closed.
+func (r *run) shut(ended <-chan struct{}) {
+	if r.record == nil {
+		r.record = r.gate.Close(ended)
+	}
+}
+
+// finish records the end and completes the report. The gate is closed first: from
+// there on nobody else uses the journal.
 func (r *run) finish() {
+	r.shut(nil)
 	r.out.flush()
 	r.err.flush()
 	r.report.Message = r.scrubText(r.report.Message, "the report")
@@ -343,9 +365,12 @@ func (r *run) finish() {
 	if kind != audit.KindRunComplete {
 		e.Severity, e.Reason = audit.Error, string(r.report.Outcome)
 	}
-	if err := errors.Join(r.gate.Err(), r.journal.Event(e), r.journal.Sync(), r.journal.Close()); err != nil && r.report.Outcome != AuditFailed {
+	if err := errors.Join(r.gate.Err(), r.recordLate(), r.journal.Event(e), r.journal.Sync(), r.journal.Close()); err != nil && r.report.Outcome != AuditFailed {
 		r.report.refuse(AuditFailed, StatusAudit, err.Error())
 	}
 	r.logEnd()
 	r.event("run.finished", map[string]any{"outcome": r.report.Outcome, "exit_code": r.report.ExitCode})
+	r.telling.Lock()
+	defer r.telling.Unlock()
+	r.told = true
 }

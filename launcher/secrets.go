@@ -1,6 +1,7 @@
 package launcher
 
 import (
+	"errors"
 	"slices"
 
 	"runloop.dev/rlp/caps"
@@ -23,15 +24,46 @@ func (r *run) watch() {
 // replaced counts a value that was taken out; the first one of a secret in a
 // place is told to the operator and recorded.
 func (r *run) replaced(id, from, op string) {
-	r.report.Usage.SecretsReplaced++
-	l := leak{id, from}
-	if slices.Contains(r.leaks, l) {
+	if !r.leaked(leak{id, from}) {
 		return
 	}
-	r.leaks = append(r.leaks, l)
 	r.warn("a value of the secret %s was taken out of %s", id, from)
+	n := gate.Note{Cap: caps.AuditName(caps.Secrets, caps.Use), Op: op, Target: id, Code: caps.SecretNotPermitted}
 	// A record that cannot be made shuts the gate, which ends the run.
-	_ = r.gate.Note(gate.Note{Cap: caps.AuditName(caps.Secrets, caps.Use), Op: op, Target: id, Code: caps.SecretNotPermitted})
+	if err := r.gate.Note(n); errors.Is(err, gate.ErrClosed) {
+		r.telling.Lock()
+		defer r.telling.Unlock()
+		r.late = append(r.late, n)
+	}
+}
+
+// leaked counts a value that was taken out; it is true for the first of a secret
+// in a place.
+func (r *run) leaked(l leak) bool {
+	r.telling.Lock()
+	defer r.telling.Unlock()
+	if r.told {
+		return false
+	}
+	r.replacements++
+	if slices.Contains(r.leaks, l) {
+		return false
+	}
+	r.leaks = append(r.leaks, l)
+	return true
+}
+
+// recordLate records what was taken out since the gate was closed, from what is
+// in the report.
+func (r *run) recordLate() (err error) {
+	r.telling.Lock()
+	late := r.late
+	r.late = nil
+	r.telling.Unlock()
+	for _, n := range late {
+		err = errors.Join(err, r.record(n))
+	}
+	return err
 }
 
 // scrubText takes values out of a text of the report.

@@ -58,21 +58,41 @@ func (r *run) event(name string, fields map[string]any) {
 		fields = map[string]any{}
 	}
 	fields["run_id"] = r.spec.RunID
-	r.spec.Event(name, fields)
+	r.saying.Lock() // what is told is not told across each other
+	defer r.saying.Unlock()
+	if !r.isTold() {
+		r.spec.Event(name, fields)
+	}
+}
+
+// isTold reports whether the report is given out, and nothing more is told.
+func (r *run) isTold() bool {
+	r.telling.Lock()
+	defer r.telling.Unlock()
+	return r.told
 }
 
 // warnOnce warns of what the guest may cause as often as it likes.
 func (r *run) warnOnce(message string) {
 	const most = 100
-	if len(r.report.Warnings) < most && !slices.Contains(r.report.Warnings, message) {
-		r.warn("%s", message)
-	}
+	r.warning(message, func(before []string) bool { return len(before) < most && !slices.Contains(before, message) })
 }
 
 func (r *run) warn(format string, args ...any) {
-	w := fmt.Sprintf(format, args...)
-	r.report.Warnings = append(r.report.Warnings, w)
-	r.spec.Log.LogAttrs(context.Background(), slog.LevelWarn, w, r.who()...)
+	r.warning(fmt.Sprintf(format, args...), func([]string) bool { return true })
+}
+
+// warning adds w to the report, and to the log, if want says so of what is there.
+func (r *run) warning(w string, want func(before []string) bool) {
+	r.telling.Lock()
+	wanted := !r.told && want(r.report.Warnings)
+	if wanted {
+		r.report.Warnings = append(r.report.Warnings, w)
+	}
+	r.telling.Unlock()
+	if wanted {
+		r.spec.Log.LogAttrs(context.Background(), slog.LevelWarn, w, r.who()...)
+	}
 }
 
 // logSets logs what was asked for and what is left, and each entry of a layer
@@ -134,6 +154,9 @@ func (r *run) usage() {
 	}
 	u.Hostcalls = r.gate.Calls()
 	r.report.Generation = r.gate.Generation()
+	r.telling.Lock()
+	defer r.telling.Unlock()
+	u.SecretsReplaced = r.replacements
 	if r.spec.Inputs != nil {
 		u.Turns = r.turn
 	}

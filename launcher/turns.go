@@ -97,7 +97,9 @@ func (t *turns) last(err error) error {
 // begin says that a turn begins, with an input of so many bytes or with one that
 // the guest cannot be given.
 func (t *turns) begin(size int, err error) {
+	t.run.telling.Lock()
 	t.run.turn++
+	t.run.telling.Unlock()
 	fields := map[string]any{"turn": t.run.turn, "bytes": size}
 	var f *hostcalls.Fail
 	if errors.As(err, &f) {

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"runloop.dev/rlp/bundles"
 	"runloop.dev/rlp/caps"
@@ -227,9 +228,9 @@ func (h *host) launch(ctx context.Context, a *app, c *composition, spec *launche
 	if err != nil {
 		return nil, err
 	}
-	begun := false
+	var begun atomic.Bool // a run that this one launched tells by it too, and may be left behind
 	spec.Event = func(name string, fields map[string]any) {
-		begun = true
+		begun.Store(true)
 		if begin.Event != nil {
 			begin.Event(name, fields)
 		}
@@ -252,7 +253,7 @@ func (h *host) launch(ctx context.Context, a *app, c *composition, spec *launche
 	}
 	h.app.kept.stores.takeIn(c.home, c.config)
 	switch {
-	case report.Outcome == launcher.AuditFailed && !begun:
+	case report.Outcome == launcher.AuditFailed && !begun.Load():
 		return nil, errors.New(report.Message)
 	case report.Outcome == launcher.Refused && report.ExitCode == launcher.StatusPolicy && len(report.Violations) > 0:
 		return nil, &service.ViolationError{RunID: report.RunID, TraceID: report.TraceID, Violations: report.Violations, ByDoor: c.byDoor(report.Violations)}

@@ -65,9 +65,12 @@ type Denial struct {
 // A Count is how many calls of each audit name were allowed and denied.
 type Count struct{ Allowed, Denied int64 }
 
-// A Gate decides for one run. Its methods, but for Set, are called by the
-// goroutine that runs the guest.
+// A Gate decides for one run. Its methods, but for Set and Close, are called by
+// the goroutine that runs the guest. Once it is closed every request is refused
+// as [caps.AuditUnavailable], and nothing is recorded or counted: what it counted
+// may be read by whoever closed it.
 type Gate struct {
+	latch latch
 	now   atomic.Pointer[holding]
 	slots slots
 	sink  audit.Sink
@@ -122,7 +125,7 @@ type names struct {
 
 // New makes the gate of a run that holds set and records on sink.
 func New(set caps.Set, sink audit.Sink, opt Options) (*Gate, error) {
-	g := &Gate{sink: sink, opt: opt, disk: barriersOf(opt.Durability)}
+	g := &Gate{latch: newLatch(), sink: sink, opt: opt, disk: barriersOf(opt.Durability)}
 	if err := g.internWords(); err != nil {
 		return nil, fmt.Errorf("opening the gate: %w", err)
 	}
@@ -171,6 +174,10 @@ func (g *Gate) hold(set caps.Set) (*holding, error) {
 // Op interns name as an operation of this run. A host call is the tool of that
 // name, too.
 func (g *Gate) Op(name string) (*Op, error) {
+	if !g.latch.enter() {
+		return nil, ErrClosed
+	}
+	defer g.latch.leave()
 	n, err := g.sink.Intern(name)
 	op := &Op{name: n, text: name}
 	if scope, known := caps.ToolScope(name); known {
@@ -194,6 +201,10 @@ func (g *Gate) OpenedOp(name string) (*Op, error) {
 // requests are judged as that tool's, whose scope is such as "mcp:github/search",
 // and records name it. Tools are few: one that a guest made up is none.
 func (g *Gate) ToolOp(op *Op, scope, tool string) (*Op, error) {
+	if !g.latch.enter() {
+		return nil, ErrClosed
+	}
+	defer g.latch.leave()
 	n, err := g.sink.Intern(tool)
 	return &Op{name: op.name, text: op.text, tool: n, scope: scope}, err
 }
@@ -203,7 +214,12 @@ func (g *Gate) ToolOp(op *Op, scope, tool string) (*Op, error) {
 // and r.Name may be views of a reused buffer); args is the keyed digest of the
 // arguments, nil when op and target are all of them.
 func (g *Gate) Admit(op *Op, r caps.Request, target string, args *[32]byte) (Permit, bool) {
-	return g.admit(op, &r, g.check(&r), target, args)
+	if !g.latch.enter() {
+		return g.over(&r)
+	}
+	p, ok := g.admit(op, &r, g.check(&r), target, args)
+	g.latch.leave() // not deferred, which costs as much as all the rest of it: who panics leaves by its end
+	return p, ok
 }
 
 // check decides r, and knows the newest answer by heart: the same set gives the
@@ -222,6 +238,10 @@ func (g *Gate) check(r *caps.Request) caps.Decision {
 // AdmitTree is Admit for a request that reaches everything below r.Name as
 // well, such as moving a directory.
 func (g *Gate) AdmitTree(op *Op, r caps.Request, target string) (Permit, bool) {
+	if !g.latch.enter() {
+		return g.over(&r)
+	}
+	defer g.latch.leave()
 	g.expire()
 	return g.admit(op, &r, g.now.Load().set.CheckTree(r), target, nil)
 }
@@ -229,6 +249,10 @@ func (g *Gate) AdmitTree(op *Op, r caps.Request, target string) (Permit, bool) {
 // Holds reports whether scope still allows mode: what a descriptor that was
 // opened under it asks before each operation. It records nothing.
 func (g *Gate) Holds(scope int32, f caps.Family, m caps.Mode) bool {
+	if !g.latch.enter() {
+		return false
+	}
+	defer g.latch.leave()
 	g.expire()
 	h := g.now.Load()
 	return h.set.Holds(scope, f, m) && !(h.closed && f == caps.FS)
@@ -246,6 +270,15 @@ func (g *Gate) LastAnswer() Answer { return Answer{g.serial} }
 // decided since, the run holds something else now, or the record has to be
 // written whole: then ask [Gate.Admit]. A Permit that is not OK is a denial.
 func (g *Gate) Again(a *Answer) (p Permit, known bool) {
+	if !g.latch.enter() {
+		return Permit{}, false
+	}
+	p, known = g.again(a)
+	g.latch.leave()
+	return p, known
+}
+
+func (g *Gate) again(a *Answer) (p Permit, known bool) {
 	if a.serial != g.serial || g.last == nil || g.last != g.now.Load() {
 		return Permit{}, false
 	}
@@ -318,6 +351,11 @@ func (g *Gate) record(op *Op, r *caps.Request, d *caps.Decision, target string, 
 
 func (g *Gate) refuse(r *caps.Request, d caps.Decision) {
 	g.counts[r.Family].Denied++
+	g.deny(r, d)
+}
+
+// deny keeps a refusal for the guest to ask for.
+func (g *Gate) deny(r *caps.Request, d caps.Decision) {
 	g.denial.Code, g.denial.Layer, g.denial.Label = d.Code, "", ""
 	if d.Layer > 0 {
 		h := g.now.Load()

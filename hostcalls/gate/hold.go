@@ -126,6 +126,10 @@ func (g *Gate) recordSwap(e *audit.Event, before, after *holding) error {
 
 // Hold narrows what the run holds, for the rest of the run.
 func (g *Gate) Hold(l *caps.Layer) error {
+	if !g.latch.enter() {
+		return ErrClosed
+	}
+	defer g.latch.leave()
 	s := g.slots
 	s.held = append(s.held[:len(s.held):len(s.held)], l)
 	_, err := g.swap(s, audit.Event{Source: l.Name})
@@ -139,6 +143,10 @@ func (g *Gate) Hold(l *caps.Layer) error {
 // launch's. source is what the record names. It reports
 // whether the run holds something else now; after an error it does not.
 func (g *Gate) Reload(source string, layers []*caps.Layer, floor ...*caps.Layer) (changed bool, err error) {
+	if !g.latch.enter() {
+		return false, ErrClosed
+	}
+	defer g.latch.leave()
 	s := g.slots
 	s.reload, s.floor = layers, floor
 	return g.swap(s, audit.Event{Source: source})
@@ -148,6 +156,10 @@ func (g *Gate) Reload(source string, layers []*caps.Layer, floor ...*caps.Layer)
 // from here on the run holds no more than the floor leaves, to its end. The
 // first cause is the one that denials name; further ones change nothing.
 func (g *Gate) Taint(cause string) error {
+	if !g.latch.enter() {
+		return ErrClosed
+	}
+	defer g.latch.leave()
 	if g.slots.cause != "" {
 		return nil
 	}
@@ -174,7 +186,10 @@ func (g *Gate) Tainted() (cause string, ok bool) { return g.slots.cause, g.slots
 // Layer is what the run holds now as a layer, with what is left of its leases:
 // what a run that this one starts is bounded by.
 func (g *Gate) Layer(name string) *caps.Layer {
-	g.expire()
+	if g.latch.enter() {
+		defer g.latch.leave()
+		g.expire()
+	}
 	l := g.now.Load().set.Layer(name)
 	for i := range l.Leases {
 		if lease := &l.Leases[i]; lease.MaxUses != caps.Unbounded {

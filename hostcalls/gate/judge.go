@@ -62,6 +62,10 @@ func (g *Gate) LeaseUses() map[caps.Grant]int64 { return g.slots.used }
 
 // SpendLeases counts uses that were made on this run's account elsewhere.
 func (g *Gate) SpendLeases(used map[caps.Grant]int64) {
+	if !g.latch.enter() {
+		return
+	}
+	defer g.latch.leave()
 	for grant, n := range used {
 		g.slots.used[grant] += n
 	}

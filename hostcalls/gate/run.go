@@ -20,6 +20,10 @@ func (g *Gate) Counts(f caps.Family) Count { return g.counts[f] }
 // Spend counts a call that nothing has to be decided about. It is false when
 // limits.hostcalls_max leaves no more.
 func (g *Gate) Spend() bool {
+	if !g.latch.enter() {
+		return false
+	}
+	defer g.latch.leave()
 	if g.opt.MaxCalls >= 0 && g.calls >= g.opt.MaxCalls {
 		return false
 	}
@@ -31,6 +35,10 @@ func (g *Gate) Spend() bool {
 // of the environment: it is judged and recorded like a request, and counts as no
 // call, for the guest made none.
 func (g *Gate) Give(op *Op, r caps.Request, target string) bool {
+	if !g.latch.enter() {
+		return false
+	}
+	defer g.latch.leave()
 	d, h := g.check(&r), g.now.Load()
 	if d.Allow && (h.tools || h.leases != nil) {
 		d = g.judge(h, op, &r, d)
@@ -57,11 +65,16 @@ func (g *Gate) Give(op *Op, r caps.Request, target string) bool {
 // Hidden reports whether a layer hides op, by which nothing is touched, from the
 // run. It is recorded and counted as the denial that it is.
 func (g *Gate) Hidden(op *Op) bool {
+	r := caps.Request{Family: caps.Tool, Name: op.scope}
+	if !g.latch.enter() {
+		g.over(&r)
+		return true
+	}
+	defer g.latch.leave()
 	h := g.now.Load()
 	if !h.tools || op.scope == "" {
 		return false
 	}
-	r := caps.Request{Family: caps.Tool, Name: op.scope}
 	d := h.set.Check(r)
 	if !d.Allow {
 		g.admit(op, &r, d, "", nil)
@@ -70,13 +83,23 @@ func (g *Gate) Hidden(op *Op) bool {
 }
 
 // Charge counts n calls that were made on this run's account elsewhere.
-func (g *Gate) Charge(n int64) { g.calls += max(n, 0) }
+func (g *Gate) Charge(n int64) {
+	if g.latch.enter() {
+		defer g.latch.leave()
+		g.calls += max(n, 0)
+	}
+}
 
 // Spent reports whether limits.hostcalls_max is used up.
 func (g *Gate) Spent() bool { return g.opt.MaxCalls >= 0 && g.calls > g.opt.MaxCalls }
 
 // Bound makes limits.hostcalls_max of this run most; negative means no limit.
-func (g *Gate) Bound(most int64) { g.opt.MaxCalls = most }
+func (g *Gate) Bound(most int64) {
+	if g.latch.enter() {
+		defer g.latch.leave()
+		g.opt.MaxCalls = most
+	}
+}
 
 // Generation is 1 for what the launch left, and one more for each caps.swap.
 func (g *Gate) Generation() int64 { return 1 + g.swaps }
@@ -107,7 +130,21 @@ type Note struct {
 
 // Note records n; no decision is made.
 func (g *Gate) Note(n Note) error {
+	if !g.latch.enter() {
+		return ErrClosed
+	}
+	defer g.latch.leave()
 	g.serial++ // what the journal would repeat is this, from here on
+	g.last = nil
+	if err := g.note(n); err != nil {
+		g.err = err
+		return err
+	}
+	return nil
+}
+
+// note records n and changes nothing of the gate.
+func (g *Gate) note(n Note) error {
 	rec := audit.Decision{Target: n.Target, Reason: g.names.reasons[n.Code], Keep: g.opt.KeepAllowed}
 	if !n.Allow {
 		rec.Deny, rec.Severity, rec.Keep = true, audit.Warn, g.opt.KeepDenied
@@ -118,8 +155,7 @@ func (g *Gate) Note(n Note) error {
 		err = g.sink.Decide(&rec)
 	}
 	if err != nil {
-		g.err = fmt.Errorf("recording %s: %w", n.Cap, err)
-		return g.err
+		return fmt.Errorf("recording %s: %w", n.Cap, err)
 	}
 	return nil
 }
@@ -143,6 +179,10 @@ func (g *Gate) internNote(rec *audit.Decision, n Note) error {
 
 // Done records what came of an allowed call.
 func (g *Gate) Done(e *audit.Event) error {
+	if !g.latch.enter() {
+		return ErrClosed
+	}
+	defer g.latch.leave()
 	e.Kind = audit.KindCallDone
 	if err := g.sink.Event(e); err != nil {
 		g.err = fmt.Errorf("recording what came of %s: %w", e.Verb, err)
@@ -152,15 +192,31 @@ func (g *Gate) Done(e *audit.Event) error {
 }
 
 // ResultHash is the keyed digest of what a call gave back, as a record shows it.
-func (g *Gate) ResultHash(result []byte) [32]byte { return g.sink.ResultHash(result) }
+func (g *Gate) ResultHash(result []byte) (h [32]byte) {
+	if g.latch.enter() {
+		defer g.latch.leave()
+		h = g.sink.ResultHash(result)
+	}
+	return h
+}
 
 // ArgsHash is the keyed digest of op and args, as a record shows it.
-func (g *Gate) ArgsHash(op *Op, args ...[]byte) [32]byte { return g.sink.ArgsHash(op.text, args...) }
+func (g *Gate) ArgsHash(op *Op, args ...[]byte) (h [32]byte) {
+	if g.latch.enter() {
+		defer g.latch.leave()
+		h = g.sink.ArgsHash(op.text, args...)
+	}
+	return h
+}
 
 // Would reports whether r would be allowed for op now. It records and counts
 // nothing, and permits nothing: it is for what is only worth doing for a call
 // that can pass, such as asking a person.
 func (g *Gate) Would(op *Op, r caps.Request) bool {
+	if !g.latch.enter() {
+		return false
+	}
+	defer g.latch.leave()
 	g.expire()
 	h := g.now.Load()
 	return g.judge(h, op, &r, h.set.Check(r)).Allow
@@ -171,6 +227,11 @@ func (g *Gate) Would(op *Op, r caps.Request) bool {
 // policy does not allow r either, that is the reason recorded: a guest learns
 // nothing about what it may not ask. What names nothing at all is told so.
 func (g *Gate) Refuse(op *Op, r caps.Request, target string, code caps.Code) caps.Code {
+	if !g.latch.enter() {
+		g.over(&r)
+		return caps.AuditUnavailable
+	}
+	defer g.latch.leave()
 	g.expire()
 	h := g.now.Load()
 	d := g.judge(h, op, &r, h.set.Check(r))

@@ -529,6 +529,7 @@ var guarded = map[string][]owner{
 		{"agents/sdk", false, "pointers of its own memory are what the interface takes"},
 		{"caps", false, "looks up a method in place, as a view of a buffer"},
 		{"hostcalls", false, "a view of guest memory as a string, valid for one call"},
+		{"hostcalls/gate", false, "a store without a fence, of the word by which a gate is closed"},
 		{"internal/guest", false, "memory of the guest outside the Go heap"},
 		{"internal/jail", false, "directory entries as the kernel writes them"},
 		{"internal/lane", false, "what the kernel reads: filters, rule sets"},
