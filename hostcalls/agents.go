@@ -164,6 +164,9 @@ func (d *jsonText) raw(path string) ([]byte, error) {
 	if d.at += int(dec.InputOffset()); len(v) > MaxAgentInput {
 		return nil, &Fail{Errno: TooBig, Hint: fmt.Sprintf("%s: more than %d bytes", path, MaxAgentInput)}
 	}
+	if err := readable(string(v)); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
 	return v, nil
 }
 

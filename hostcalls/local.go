@@ -2,7 +2,6 @@ package hostcalls
 
 import (
 	"context"
-	"encoding/json"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -49,8 +48,8 @@ var setResult = ungated("result", 1, func(h *Host, in []string) ([]byte, error) 
 	if len(in[0]) > MaxResult {
 		return nil, &Fail{Errno: TooBig, Hint: "a result is at most 1 MiB"}
 	}
-	if !json.Valid([]byte(in[0])) || !utf8.ValidString(in[0]) {
-		return nil, &Fail{Errno: Inval, Hint: "a result is one JSON document in UTF-8"}
+	if err := readable(in[0]); err != nil {
+		return nil, &Fail{Errno: Inval, Hint: "result: " + err.Error()}
 	}
 	h.result = []byte(in[0])
 	return nil, nil

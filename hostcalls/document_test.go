@@ -1,0 +1,51 @@
+package hostcalls
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// A result that some reader of reports does not take is refused with the reason,
+// and the one before it stays. Control: each is JSON.
+func TestResultsAreReadableByAll(t *testing.T) {
+	r := newRig(t)
+	nested := func(n int) string { return strings.Repeat(`[{"a":`, n/2) + "1" + strings.Repeat("}]", n/2) }
+	good := []string{`{"a":[1,-2.5e-3,1e308,true,null,"\ud83d\ude00"]}`, nested(64), `[` + strings.Repeat("9", 128) + `]`, `"` + strings.Repeat("9", 5000) + `[[[\"\\"`, `1e-999`, strings.Repeat(" ", 100) + "0"}
+	for _, text := range good {
+		if n, _ := r.call("result", text); n != 0 || string(r.host.Result()) != text {
+			t.Errorf("%.60s: %d", text, n)
+		}
+	}
+	last := good[len(good)-1]
+	for text, says := range map[string]string{
+		nested(66):   "64 levels",
+		nested(9000): "64 levels",
+		strings.Repeat("[", 9000) + strings.Repeat("]", 9000): "64 levels",
+		strings.Repeat("9", 5000):                             "characters",
+		`{"n":-` + strings.Repeat("1", 5000) + `}`:            "characters",
+		`0.` + strings.Repeat("0", 200) + `1`:                 "characters",
+		`[1e999]`:                                             "floating point",
+		`{"a":{"b":-1E+400}}`:                                 "floating point",
+		`"\ud800"`:                                            "half of a character",
+		`{"\udc00x":1}`:                                       "half of a character",
+	} {
+		if !json.Valid([]byte(text)) {
+			t.Fatalf("control: %.60s is no JSON", text)
+		}
+		if n, why := r.call("result", text); n != -28 || string(r.host.Result()) != last || !strings.Contains(why, says) {
+			t.Errorf("%.60s: %d %s, the result is %.60s", text, n, why, r.host.Result())
+		}
+	}
+}
+
+// What an agent gives to one that it launches is read by all as well.
+func TestInputsOfDelegatesAreReadableByAll(t *testing.T) {
+	for _, input := range []string{strings.Repeat("[", 65) + strings.Repeat("]", 65), "1e999", strings.Repeat("1", 200)} {
+		r := newRig(t)
+		if n, _ := r.call("agent_launch", fmt.Sprintf(`{"agent":"critic","input":%s}`, input)); n != -28 {
+			t.Errorf("%.40s: %d", input, n)
+		}
+	}
+}
