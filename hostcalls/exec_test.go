@@ -348,6 +348,12 @@ func (o oneSecret) Scrub(p []byte, _ func(id string)) []byte {
 	return bytes.ReplaceAll(p, []byte(o.value), []byte("[secret]"))
 }
 
+func (o oneSecret) Sending(string, string) error { return nil }
+
+func (o oneSecret) Hear(context.Context, string, []string) error { return nil }
+
+func (o oneSecret) Knows() bool { return true }
+
 func (o oneSecret) Stream(func(id string)) func(p []byte, end bool) []byte {
 	return func(p []byte, _ bool) []byte { return o.Scrub(p, nil) }
 }

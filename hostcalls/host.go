@@ -132,11 +132,12 @@ type Host struct {
 	raws     []rawDomain // that were asked for
 	calling  string      // the import that is being answered, where there are secrets
 
-	out     []byte // this call's response
-	pending []byte // what response_read has still to give
-	failed  error  // why the last call failed, for response_read
-	unread  bool   // one of the two is there
-	moved   int64  // bytes, of the calls that were not charged for yet
+	out     []byte              // this call's response
+	pending []byte              // what response_read has still to give
+	failed  error               // why the last call failed, for response_read
+	unread  bool                // one of the two is there
+	bound   map[string][]string // the secrets that the base binds to a host, by host
+	moved   int64               // bytes, of the calls that were not charged for yet
 }
 
 // New makes the imports of a run.

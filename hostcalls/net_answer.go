@@ -28,30 +28,38 @@ func (x *exchange) answer(resp *http.Response) ([]byte, error) {
 	}
 	out := x.appendHead(append(x.h.out[:0], 0, 0, 0, 0), resp)
 	binary.LittleEndian.PutUint32(out, uint32(len(out)-4))
+	if resp.Body == http.NoBody || x.method == http.MethodHead {
+		return out, nil
+	}
 	skip := len(out)
 	room, limited := x.h.room()
-	if resp.Body != http.NoBody && x.method != http.MethodHead {
-		if resp.ContentLength > room {
-			return nil, x.tooLarge(limited)
-		}
-		var err error
-		out, err = x.h.net.read(out, resp, room)
-		x.h.budget.take(caps.NetBytes, int64(len(out)-skip))
-		switch {
-		case errors.Is(err, errTooLarge):
-			return nil, x.tooLarge(limited)
-		case err != nil:
-			return nil, x.broken(err)
-		}
+	raw := room
+	if x.h.knows() { // what counts is what the guest gets, or a limit would tell how long a value is
+		raw = min(room+echoed, MaxResponseBody)
 	}
+	if resp.ContentLength > raw {
+		return nil, x.tooLarge(limited)
+	}
+	out, err := x.h.net.read(out, resp, raw)
 	if cap(out) <= 2*smallAnswer {
 		x.h.out = out
 	}
 	if body := x.h.scrub(out[skip:]); len(body) != len(out)-skip || len(body) > 0 && &body[0] != &out[skip] {
 		out = append(out[:skip:skip], body...)
 	}
+	x.h.budget.take(caps.NetBytes, int64(len(out)-skip))
+	switch {
+	case errors.Is(err, errTooLarge), int64(len(out)-skip) > room:
+		return nil, x.tooLarge(limited)
+	case err != nil:
+		return nil, x.broken(err)
+	}
 	return out, nil
 }
+
+// echoed is how much longer an answer may be than what the guest gets of it, in
+// bytes: values of secrets that are taken out of it.
+const echoed = 1 << 20
 
 // tooLarge refuses a body: by net_bytes, or because no guest is given so much.
 func (x *exchange) tooLarge(limited bool) error {
@@ -91,14 +99,14 @@ func (x *exchange) appendHead(out []byte, resp *http.Response) []byte {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = append(appendJSON(out, x.h.scrubText(name)), ':')
+		out = append(appendJSON(out, name), ':')
 		values := resp.Header[name]
 		if len(values) == 1 {
-			out = appendJSON(out, x.h.scrubText(values[0])) // before it is escaped
+			out = appendJSON(out, values[0])
 			continue
 		}
 		for i, v := range values {
-			out = appendJSON(append(out, "[,"[min(i, 1)]), x.h.scrubText(v))
+			out = appendJSON(append(out, "[,"[min(i, 1)]), v)
 		}
 		out = append(out, ']')
 	}

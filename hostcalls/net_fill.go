@@ -36,7 +36,7 @@ func (x *exchange) fill(r *httpReq) error {
 			case !isHeaderValue(full):
 				return &Fail{Errno: Inval, Hint: "the secret for the header " + f.name + " has a line break or a control character in it"}
 			case full != v:
-				x.filled = append(x.filled, f.name)
+				x.filled, x.longer = append(x.filled, f.name), x.longer+len(full)-len(v)
 			}
 			values[i] = full
 		}
@@ -80,7 +80,8 @@ func (x *exchange) fillForm(dst Destination) error {
 		}
 	}
 	if x.secret {
-		x.body = strings.Join(pairs, "&")
+		body := strings.Join(pairs, "&")
+		x.body, x.extra = body, len(body)-len(x.body)
 	}
 	return nil
 }

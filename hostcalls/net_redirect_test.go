@@ -50,6 +50,12 @@ func (fakeSecrets) Scrub(p []byte, _ func(string)) []byte {
 	return p
 }
 
+func (fakeSecrets) Sending(string, string) error { return nil }
+
+func (fakeSecrets) Hear(context.Context, string, []string) error { return nil }
+
+func (fakeSecrets) Knows() bool { return true }
+
 func (fakeSecrets) Stream(func(string)) func([]byte, bool) []byte { return nil }
 
 func secretRig(t testing.TB, w *world) *rig {

@@ -30,6 +30,9 @@ type exchange struct {
 	header http.Header
 	body   string
 	filled []string // the headers that a secret was put into
+	longer int      // by how much that made the headers longer
+	extra  int      // and the body
+	to     string   // where the last answer leads on to, as it is written; "": it is an answer itself
 	secret bool     // a secret was put into the body
 	fixed  bool     // to this host and to no other, wherever it redirects
 }
@@ -66,7 +69,7 @@ func (x *exchange) follow(p gate.Permit) (*http.Response, error) {
 		if err != nil {
 			return nil, err
 		}
-		location := redirect(resp)
+		location := x.to
 		if location == "" || !x.h.mayFollow() {
 			return resp, nil
 		}
@@ -102,6 +105,8 @@ func (x *exchange) send(p gate.Permit) (*http.Response, error) {
 	if err != nil {
 		return nil, x.failed(err)
 	}
+	x.h.hear(x.ctx, x.host)
+	x.to, resp.Header = redirect(resp), x.h.headWithout(resp.Header)
 	if err := x.takeInAnswer(); err != nil {
 		_ = resp.Body.Close()
 		return nil, err
@@ -114,9 +119,11 @@ func (x *exchange) send(p gate.Permit) (*http.Response, error) {
 	return resp, nil
 }
 
-// size is what the request counts for net_bytes.
+// size is what the request counts for net_bytes: the values of secrets count as
+// what stands for them, or the limit would tell how long they are.
 func (x *exchange) size() int64 {
-	return int64(len(x.method)+x.place.size()+len(x.body)) + headerSize(x.header)
+	query := len(x.h.scrubText(x.url.RawQuery))
+	return int64(len(x.method)+len(x.shown)+query+len(x.body)-x.longer-x.extra) + headerSize(x.header)
 }
 
 func headerSize(h http.Header) int64 {
@@ -184,7 +191,7 @@ func (x *exchange) turn(status int, location string) error {
 	x.header = x.header.Clone() // a connection may still read what was sent
 	keep := status == http.StatusTemporaryRedirect || status == http.StatusPermanentRedirect
 	if !keep && x.method != http.MethodGet && x.method != http.MethodHead {
-		x.method, x.body, x.secret = http.MethodGet, "", false
+		x.method, x.body, x.secret, x.extra = http.MethodGet, "", false, 0
 		for _, name := range []string{"Content-Type", "Content-Language", "Content-Encoding", "Content-Location"} {
 			x.header.Del(name)
 		}
@@ -227,6 +234,7 @@ func (x *exchange) forget() {
 			delete(x.header, name)
 		}
 	}
+	x.longer = 0
 	if _, kept := x.header["User-Agent"]; !kept {
 		x.header["User-Agent"] = []string{userAgent} // or the transport names itself
 	}

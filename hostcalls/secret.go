@@ -24,6 +24,15 @@ type Secrets interface {
 	// permitted its id: fs.ErrNotExist when what begins like a handle is none of
 	// this run's.
 	Fill(text string, admit func(id string) error) (string, error)
+	// Sending notes that the value of the secret id is about to be sent to host, a
+	// canonical host:port: what is not noted must not be sent.
+	Sending(id, host string) error
+	// Hear is told of a host that has answered, before anybody looks at what it
+	// says: the values of ids and of what was sent there before are looked for from
+	// then on. What it cannot look for it says once.
+	Hear(ctx context.Context, host string, ids []string) error
+	// Knows reports whether there is any value to look for.
+	Knows() bool
 	// Scrub puts a mark in the place of every value of this run in p, however
 	// it is encoded, and tells replaced whose it was; it is p itself when there
 	// is none.
@@ -61,6 +70,13 @@ func (h *Host) fill(_ context.Context, op *gate.Op, text string, dst Destination
 		req := dst.request(id)
 		if _, ok := h.cfg.Gate.Admit(op, req, h.shownSecret(req), nil); !ok {
 			return h.denied(h.cfg.Gate.LastCode())
+		}
+		if dst.Host == "" {
+			return nil
+		}
+		if err := h.cfg.Secrets.Sending(id, dst.Host); err != nil {
+			h.warn(err)
+			return h.denied(h.cfg.Gate.Refuse(op, req, h.shownSecret(req), caps.Unavailable))
 		}
 		return nil
 	})

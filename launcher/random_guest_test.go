@@ -129,7 +129,10 @@ func (s spyVault) Named(string) []string { return nil }
 func (s spyVault) Fill(text string, _ func(string) error) (string, error) {
 	return text, nil
 }
-func (s spyVault) Scrub(p []byte, _ func(string)) []byte { return p }
+func (s spyVault) Scrub(p []byte, _ func(string)) []byte        { return p }
+func (s spyVault) Sending(string, string) error                 { return nil }
+func (s spyVault) Hear(context.Context, string, []string) error { return nil }
+func (s spyVault) Knows() bool                                  { return true }
 func (s spyVault) Stream(func(string)) func([]byte, bool) []byte {
 	return func(p []byte, _ bool) []byte { return p }
 }

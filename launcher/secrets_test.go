@@ -27,6 +27,10 @@ func (m *marked) Scrub(p []byte, replaced func(string)) []byte {
 	return bytes.ReplaceAll(p, []byte("the-value"), []byte("[gone]"))
 }
 
+func (m *marked) Sending(string, string) error                 { return nil }
+func (m *marked) Hear(context.Context, string, []string) error { return nil }
+func (m *marked) Knows() bool                                  { return m.known }
+
 func (m *marked) Stream(replaced func(string)) func([]byte, bool) []byte {
 	var held []byte
 	return func(p []byte, end bool) []byte {

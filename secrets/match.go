@@ -3,6 +3,7 @@ package secrets
 import (
 	"bytes"
 	"slices"
+	"unicode/utf8"
 )
 
 // A matcher knows values: one automaton that says of each byte of a text
@@ -26,8 +27,9 @@ type matcher struct {
 
 // A secretValue is a value and the secret that it is of.
 type secretValue struct {
-	id    string
-	value []byte
+	id     string
+	value  []byte
+	hidden bool // whose mark does not name the id
 }
 
 // newMatcher makes the automaton of what has to be found. It is nil when there
@@ -39,10 +41,16 @@ func newMatcher(values []secretValue) *matcher {
 		owner int32
 	}
 	var patterns []pattern
+	var words []string
 	for _, v := range values {
 		m.ids = append(m.ids, v.id)
+		if words = append(words, "secret "+v.id); v.hidden {
+			words[len(words)-1] = "secret"
+		}
 		for _, p := range patternsOf(v.value) {
-			patterns = append(patterns, pattern{p, int32(len(m.ids) - 1)})
+			for _, text := range directions(p) {
+				patterns = append(patterns, pattern{text, int32(len(m.ids) - 1)})
+			}
 		}
 	}
 	if len(patterns) == 0 {
@@ -72,7 +80,7 @@ func newMatcher(values []secretValue) *matcher {
 	m.link()
 	for m.ring = 1; m.ring <= longest; m.ring *= 2 {
 	}
-	m.choose()
+	m.choose(words)
 	return m
 }
 
@@ -105,6 +113,19 @@ func patternsOf(value []byte) [][]byte {
 		if len(line) >= leastLine && !bytes.HasPrefix(line, []byte("-----")) {
 			list = append(list, line)
 		}
+	}
+	return list
+}
+
+// directions are a text and what it is backwards: by bytes and, where that is
+// something else, by characters.
+func directions(text []byte) [][]byte {
+	back := slices.Clone(text)
+	slices.Reverse(back)
+	list := [][]byte{text, back}
+	if runes := []rune(string(text)); len(runes) != len(text) && utf8.Valid(text) {
+		slices.Reverse(runes)
+		list = append(list, []byte(string(runes)))
 	}
 	return list
 }
@@ -159,16 +180,16 @@ func (m *matcher) link() {
 	}
 }
 
-// choose decides what takes the place of each secret's values: its id in
+// choose decides what takes the place of each secret's values: its word in
 // brackets, unless that would spell a value. Brackets that are in no value keep
 // a mark and the text beside it from spelling one together.
-func (m *matcher) choose() {
+func (m *matcher) choose(words []string) {
 	brackets := []string{"[]", "{}", "<>", "()", "||", "**", "##", "~~", "^^", "!!", "\x1a\x1a"}
 	at := max(slices.IndexFunc(brackets, func(b string) bool { return m.class[b[0]]|m.class[b[1]] == 0 }), 0)
 	left, right := brackets[at][:1], brackets[at][1:]
-	for _, id := range m.ids {
+	for _, word := range words {
 		mark := left + right
-		for _, inner := range []string{"secret " + id, "secret", "removed"} {
+		for _, inner := range []string{word, "secret", "removed"} {
 			s := newScanner(m)
 			s.scan([]byte(left + inner + right))
 			if len(s.spans) == 0 {

@@ -25,6 +25,9 @@ type Run struct {
 	byHandle map[string]*kept
 	scanner  *scanner // for whole texts, one after the other
 	closed   bool
+	above    []secretValue // of the runs above this one
+	sent     *sentList     // nil: nobody remembers
+	looked   map[string]bool
 }
 
 // kept is a secret whose value was fetched.
@@ -32,12 +35,99 @@ type kept struct {
 	id     string
 	handle string // "" until one was asked for
 	value  []byte
+	hidden bool // the run itself has nothing to do with it: its id is not for the guest
 }
 
 // NewRun makes the secrets of a run. open is called at the first use.
 func NewRun(open func() (Provider, error)) *Run {
-	return &Run{open: open, byID: map[ID]*kept{}, byHandle: map[string]*kept{}}
+	return &Run{open: open, byID: map[ID]*kept{}, byHandle: map[string]*kept{}, looked: map[string]bool{}}
 }
+
+// Under makes r the run that another one launched: what that one knows, and those
+// above it, is looked for here as well. It is called before r is used.
+func (r *Run) Under(up *Run) {
+	up.mu.Lock()
+	defer up.mu.Unlock()
+	for _, v := range up.values() {
+		r.above = append(r.above, secretValue{id: v.id, value: slices.Clone(v.value), hidden: true})
+	}
+	r.learn()
+}
+
+// Remember has r note in dir, the tenant's, which secrets it sends to which hosts,
+// and look there for what others sent. It is called before r is used.
+func (r *Run) Remember(dir string) { r.sent = &sentList{dir: dir} }
+
+// Sending notes that the value of the secret id is about to be sent to host: what
+// is not noted must not be sent.
+func (r *Run) Sending(id, host string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.sent == nil {
+		return nil
+	}
+	return r.sent.add(id, host)
+}
+
+// Hear is told of a host that has answered, before anybody looks at what it says:
+// the values of ids, which may be sent there, and of every secret that any run of
+// the tenant has sent there, are looked for from now on. What cannot be fetched
+// is told once.
+func (r *Run) Hear(ctx context.Context, host string, ids []string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var theirs []string
+	var err error
+	if r.sent != nil {
+		theirs, err = r.sent.at(host)
+	}
+	errs := []error{r.once("the list", err)}
+	for _, id := range ids {
+		errs = append(errs, r.look(ctx, id, false))
+	}
+	for _, id := range theirs {
+		errs = append(errs, r.look(ctx, id, true))
+	}
+	return errors.Join(errs...)
+}
+
+// look fetches the secret id, if it has not been tried.
+func (r *Run) look(ctx context.Context, id string, hidden bool) error {
+	if r.looked[id] || r.closed {
+		return nil
+	}
+	r.looked[id] = true
+	if parsed, err := ParseID(id); err == nil && r.byID[parsed] != nil {
+		return nil
+	}
+	k, err := r.fetch(ctx, id)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil && ctx.Err() != nil:
+		delete(r.looked, id) // the call was over before the value was there
+		return err
+	case err != nil:
+		return r.once(err.Error(), err)
+	}
+	if k.hidden = hidden; hidden {
+		r.learn()
+	}
+	return nil
+}
+
+// once is err, unless it was told.
+func (r *Run) once(what string, err error) error {
+	if err == nil || r.looked["error "+what] {
+		return nil
+	}
+	r.looked["error "+what] = true
+	return err
+}
+
+// Knows reports whether there is any value that is looked for: lengths of what
+// holds one tell its own.
+func (r *Run) Knows() bool { return r.matcher.Load() != nil }
 
 // Handles begin with handlePrefix and end with handleRandom letters of base32:
 // nothing that any encoding of text would change.
@@ -61,6 +151,10 @@ func (r *Run) Handle(ctx context.Context, id string) (string, error) {
 		_, _ = rand.Read(random[:]) // never fails: the program ends if it would
 		k.handle = handlePrefix + strings.ToLower(base32.StdEncoding.EncodeToString(random[:]))
 		r.byHandle[k.handle] = k
+	}
+	if k.hidden {
+		k.hidden = false
+		r.learn()
 	}
 	return k.handle, nil
 }
@@ -109,12 +203,22 @@ func (r *Run) fetch(ctx context.Context, text string) (*kept, error) {
 
 // learn makes the matcher of all values.
 func (r *Run) learn() {
-	var values []secretValue
-	for _, k := range r.byID {
-		values = append(values, secretValue{k.id, k.value})
-	}
 	r.scanner = nil
-	r.matcher.Store(newMatcher(values))
+	r.matcher.Store(newMatcher(r.values()))
+}
+
+// values are all that are looked for; the run's own come last, whose marks count
+// where a value is of several.
+func (r *Run) values() []secretValue {
+	values := slices.Clone(r.above)
+	for _, hidden := range []bool{true, false} {
+		for _, k := range r.byID {
+			if k.hidden == hidden {
+				values = append(values, secretValue{k.id, k.value, hidden})
+			}
+		}
+	}
+	return values
 }
 
 // Named are the words of text that begin like handles, each once.
@@ -218,6 +322,10 @@ func (r *Run) Close() {
 	for _, k := range r.byID {
 		clear(k.value)
 	}
+	for _, v := range r.above {
+		clear(v.value)
+	}
+	r.above = nil
 	clear(r.byID)
 	clear(r.byHandle)
 	r.closed, r.scanner = true, nil

@@ -58,6 +58,7 @@ type composition struct {
 	commission *commission // of a service; nil: the operator launches it, or another run
 	common     common
 
+	secrets runSecrets // of this run, which those that it launches must not see either; nil: there are none
 	// secret is the value of a secret for the host's own use in this run, such
 	// as the key of a model provider: it is kept out of all that the run gives
 	// away. Nil where no grant and no setting asks for secrets.

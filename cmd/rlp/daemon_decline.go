@@ -47,7 +47,7 @@ func (a *app) cannot(c *composition, f launchFlags) string {
 		return "programs, servers of tools or other agents" // their processes would be the helper's
 	case slices.ContainsFunc(c.bundle.Tools, func(t bundles.Tool) bool { return t.Exec != nil }):
 		return "a tool that is a program"
-	case provider != "age" && provider != "env" && (asks(caps.Secrets) || asks(caps.Model)):
+	case provider != "age" && provider != "env" && asks(caps.Secrets, caps.Model, caps.Net):
 		return "secrets that the session keeps"
 	case c.config.Security.Confirm == "ask" && a.mayAsk(c):
 		return "a question at the terminal"

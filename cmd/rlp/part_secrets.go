@@ -13,19 +13,32 @@ import (
 	"runloop.dev/rlp/secrets"
 )
 
-// secretsPart gives a run its secrets, where the bundle asks for any, or a
-// provider of models or a server of tools is given one. The vault is opened when a handle is asked for.
+// runSecrets are the secrets of a run.
+type runSecrets = *secrets.Run
+
+// secretsPart gives a run its secrets, where the bundle asks for any, a provider
+// of models or a server of tools is given one, or there are some that the run must
+// not see: those of the run that launches it, and those that a host was sent. The
+// vault is opened when a value is needed.
 func secretsPart(a *app, c *composition, spec *launcher.Spec) (func() error, error) {
 	asks := func(f caps.Family) bool {
 		return slices.ContainsFunc(spec.Policy.Base, func(e caps.Entry) bool { return e.Grant.Family == f })
 	}
 	keys := slices.ContainsFunc(c.config.Model.Providers, func(p config.Provider) bool { return p.SecretID != "" })
 	servers := asks(caps.MCP) && givesServersSecrets(c.config)
-	if !asks(caps.Secrets) && !(keys && asks(caps.Model)) && !servers {
+	above := runSecrets(nil)
+	if c.by != nil {
+		above = c.by.from.secrets
+	}
+	if !asks(caps.Secrets) && !asks(caps.Net) && !(keys && asks(caps.Model)) && !servers && above == nil {
 		return nil, nil
 	}
 	run := secrets.NewRun(func() (secrets.Provider, error) { return a.secretProvider(c.home, c.config) })
-	spec.Components.Secrets, c.secret = run, run.Reveal
+	run.Remember(c.home.Secrets())
+	if above != nil {
+		run.Under(above)
+	}
+	spec.Components.Secrets, c.secrets, c.secret = run, run, run.Reveal
 	return func() error { run.Close(); return nil }, nil
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
@@ -12,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -73,12 +75,20 @@ func echoServer(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: echoserver FILE...")
 	}
 	var seen []string
+	last := ""
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/seen" { // for the test itself
 			fmt.Fprintln(w, strings.Join(seen, "\n"))
 			return
 		}
 		value := r.Header.Get("Authorization")
+		if r.URL.Path == "/last" { // what somebody else was heard to say
+			back := []byte(last)
+			slices.Reverse(back)
+			fmt.Fprintf(w, "last %s, backwards %s", last, back)
+			return
+		}
+		last = cmp.Or(value, last)
 		seen = append(seen, r.URL.Path+" "+value)
 		if to := r.URL.Query().Get("to"); to != "" { // sends the value elsewhere
 			w.Header().Set("Location", to+strings.TrimPrefix(value, "Bearer "))

@@ -165,6 +165,9 @@ type shared struct{}
 // execLane is the whole program's.
 type execLane any
 
+// runSecrets are the whole program's.
+type runSecrets any
+
 // canonicalProgram is the path of a program without links.
 func (c *composition) canonicalProgram(written string) (jail.Resolved, error) {
 	return jail.Canonical(written)
