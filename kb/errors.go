@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"time"
+
+	"runloop.dev/rlp/kb/state"
 )
 
 // What a caller branches on. A key that is not there is [fs.ErrNotExist].
@@ -73,3 +76,13 @@ func (e *remoteError) Unwrap() error { return e.kind.sentinel() }
 func invalidf(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, args...))
 }
+
+// A knownError says why the store could not be opened a moment ago. Nobody has
+// changed it since, and it is not tried again yet.
+type knownError struct{ state.Known }
+
+func (e *knownError) Error() string {
+	return fmt.Sprintf("%s (found at %s; it is tried again %s later, or when a file of it changes)", e.Failed, e.At.UTC().Format(time.RFC3339), pause)
+}
+
+func (e *knownError) Unwrap() []error { return []error{ErrUnavailable, ErrDamaged} }

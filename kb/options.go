@@ -1,12 +1,12 @@
 package kb
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"time"
+
+	"runloop.dev/rlp/kb/state"
 )
 
 // DefaultTenant is the tenant whose files lie in the home itself.
@@ -55,6 +55,7 @@ type layout struct {
 	root, kb, journal string // of the tenant
 	run               string // of the home: sockets and locks
 	lock, socket      string
+	place             state.Place
 }
 
 // withDefaults checks o and fills in what was left out.
@@ -103,16 +104,10 @@ func (o Options) layout() layout {
 	if o.Tenant != DefaultTenant {
 		root = filepath.Join(o.Home, "tenants", o.Tenant)
 	}
-	// The name is short, for the path of a socket may not be long.
-	sum := sha256.Sum256([]byte(o.Tenant))
-	name := "kb-" + hex.EncodeToString(sum[:6])
-	if o.Tenant == DefaultTenant {
-		name = "kb"
-	}
-	run := filepath.Join(o.Home, "run")
+	at := state.Of(o.Home, root, o.Tenant)
 	return layout{
-		root: root, kb: filepath.Join(root, "kb"), journal: filepath.Join(root, "journal"),
-		run: run, lock: filepath.Join(run, name+".lock"), socket: filepath.Join(run, name+".sock"),
+		root: root, kb: at.Dir, journal: filepath.Join(root, "journal"),
+		run: at.Run, lock: at.Lock, socket: at.Socket, place: at,
 	}
 }
 

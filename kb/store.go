@@ -39,6 +39,7 @@ type owned struct {
 	*engine
 	server *server
 	lock   *os.File
+	note   func() // that it was closed
 }
 
 // close ends service, then the engine, then the claim. What the engine has in memory
@@ -53,7 +54,11 @@ func (o *owned) close() error {
 			o.engine.flushes.tell(err)
 			time.Sleep(time.Second)
 		}
-		closed <- errors.Join(o.engine.close(), o.lock.Truncate(0), o.lock.Close())
+		err := o.engine.close()
+		if err == nil {
+			o.note()
+		}
+		closed <- errors.Join(err, o.lock.Truncate(0), o.lock.Close())
 	}()
 	var why error
 	for range mostFlushes {
@@ -249,7 +254,7 @@ func (s *Store) start(lock *os.File) (*owned, error) {
 	if _, err := lock.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0); err != nil {
 		return nil, err
 	}
-	e, err := openEngine(s.opt, s.layout)
+	e, err := s.openOnce()
 	if err != nil {
 		return nil, err
 	}
@@ -257,5 +262,27 @@ func (s *Store) start(lock *os.File) (*owned, error) {
 	if err != nil {
 		return nil, errors.Join(err, e.close())
 	}
-	return &owned{e, srv, lock}, nil
+	return &owned{e, srv, lock, s.noteClosed}, nil
 }
+
+// pause is how long a damage is remembered while no file of the store changes:
+// who asks again meanwhile gets the same answer and waits for nothing.
+const pause = time.Minute
+
+// openOnce opens the engine, unless somebody has just found that it cannot be. The
+// caller holds the lock.
+func (s *Store) openOnce() (*engine, error) {
+	known, err := s.layout.place.Look()
+	if since := s.opt.Now().Sub(known.At); err == nil && known.Failed != "" && since >= 0 && since < pause {
+		return nil, &knownError{known}
+	}
+	e, err := openEngine(s.opt, s.layout)
+	if errors.Is(err, ErrDamaged) {
+		return nil, errors.Join(err, s.layout.place.Note(err.Error(), s.opt.Now()))
+	}
+	return e, err
+}
+
+// noteClosed notes that the store was closed in order. Without the note it is
+// opened by whoever wants to know.
+func (s *Store) noteClosed() { _ = s.layout.place.Note("", s.opt.Now()) }

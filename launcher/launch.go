@@ -190,6 +190,9 @@ func (r *run) start() bool {
 	for _, p := range r.spec.Paths.Redirected() {
 		r.warn("%s", p)
 	}
+	for _, w := range r.spec.Warnings {
+		r.warn("%s", w)
+	}
 	if r.spec.ExecCaveat != "" && holds(r.plan.Effective, caps.Exec) {
 		r.warn("%s", r.spec.ExecCaveat)
 	}

@@ -80,6 +80,8 @@ type Spec struct {
 	// from here: a run that holds exec is refused with 78. ExecCaveat is what
 	// the report and the log say of a run that holds exec. Either may be empty.
 	ExecRefused, ExecCaveat string
+	// Warnings are what the report and the log of this run shall say.
+	Warnings []string
 	// Lane is where the programs of a run that holds exec run; nil: there is none.
 	Lane *Lane
 

@@ -37,9 +37,20 @@ type stores struct {
 
 	mu       sync.Mutex
 	byTenant map[string]*keptStore
+	failed   map[string]failedStore // those that could not be opened lately
 	behind   sync.WaitGroup
 	closing  chan struct{}
 }
+
+// A failedStore is one that could not be opened, and when that was.
+type failedStore struct {
+	err error
+	at  time.Time
+}
+
+// againAfter is how long after a store could not be opened it is tried again: who
+// asks meanwhile would wait as long for the same answer.
+const againAfter = 5 * time.Second
 
 // takeInAfter is how long after a run its journal is taken in: the next launch
 // is often not far behind, and several are taken in at the price of one.
@@ -55,7 +66,7 @@ type keptStore struct {
 }
 
 func newStores(ctx context.Context, problems io.Writer) *stores {
-	return &stores{ctx: ctx, problems: problems, byTenant: map[string]*keptStore{}, closing: make(chan struct{})}
+	return &stores{ctx: ctx, problems: problems, byTenant: map[string]*keptStore{}, failed: map[string]failedStore{}, closing: make(chan struct{})}
 }
 
 // take is the store of a tenant, open, and what gives it back. It is nil where
@@ -75,10 +86,15 @@ func (s *stores) take(h home.Home, cfg config.Config) (*keptStore, error) {
 		k = nil
 	}
 	if k == nil {
+		if f, known := s.failed[h.Tenant()]; known && time.Since(f.at) < againAfter {
+			return nil, f.err
+		}
 		opened, err := kb.Open(s.ctx, storeOptions(h, cfg))
 		if err != nil {
+			s.failed[h.Tenant()] = failedStore{err, time.Now()}
 			return nil, err
 		}
+		delete(s.failed, h.Tenant())
 		k = &keptStore{kb: opened, cfg: cfg}
 		s.byTenant[h.Tenant()] = k
 	}

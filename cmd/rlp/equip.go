@@ -62,6 +62,7 @@ func (a *app) equip(ctx context.Context, c *composition, spec *launcher.Spec) (*
 	spec.OpenJournal = journalOpener(c.home, opt, observe)
 	spec.KeepAllowed = c.config.Security.Caps.AuditOnAllow || c.common.keepAllowed
 	spec.KeepDenied = c.config.Security.Caps.AuditOnDeny
+	a.sayDamage(ctx, c, spec)
 	closeLibrary := a.library(c, spec)
 	return log, func() error { defer stop(); return errors.Join(release(), closeLibrary()) }, nil
 }

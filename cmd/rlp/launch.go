@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -187,6 +188,16 @@ func (a *app) tell(r *launcher.Report, spec *launcher.Spec) error {
 		return ending(r.ExitCode, a.guestOut.lost())
 	}
 	return ending(r.ExitCode, a.printJSON(r))
+}
+
+// warnOnce keeps what its operator believes and is not so, once in an
+// invocation: it is told when the run is over, behind the line that says how.
+func (a *app) warnOnce(warnings []string) {
+	for _, w := range warnings {
+		if !slices.Contains(a.warned, w) {
+			a.warned = append(a.warned, w)
+		}
+	}
 }
 
 func (a *app) truncations(r *launcher.Report) {

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/hostcalls"
@@ -140,14 +139,4 @@ func (d *delegation) refused(ctx context.Context, err error) *launcher.Report {
 		r.Outcome, r.ExitCode = launcher.Cancelled, launcher.StatusCancelled
 	}
 	return r
-}
-
-// warnOnce keeps what its operator believes and is not so, once in an
-// invocation: it is told when the run is over, behind the line that says how.
-func (a *app) warnOnce(warnings []string) {
-	for _, w := range warnings {
-		if !slices.Contains(a.warned, w) {
-			a.warned = append(a.warned, w)
-		}
-	}
 }

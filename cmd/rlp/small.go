@@ -67,6 +67,9 @@ func (a *app) fit(c *composition, dryRun bool) error {
 		return true
 	})
 	few, err := true, error(nil)
+	if known, owned := a.storeKnown(c); known.Changed && !owned {
+		more = true // only who opens the store knows more
+	}
 	if rand.IntN(lookEvery) == 0 {
 		few, err = fewJournals(c.home)
 	}

@@ -64,6 +64,7 @@ type KB struct {
 	Domains    []string `path:"-"` // beside the built-in ones
 	Durability string   `path:"-"` // when records are on disk: "run", at its end; "effect", before each; "record", before each decided call
 	Encryption bool
+	OnDamage   string `path:"-"` // what a launch does whose log's store is damaged: "warn" or "refuse"
 }
 
 // Model is [model]: the default model, who offers which, and what it costs.
@@ -132,7 +133,7 @@ func Default() Config {
 			SecretsProvider: "age",
 		},
 		Delegation: Delegation{CapabilityDefault: "inherit"},
-		KB:         KB{Durability: "effect"},
+		KB:         KB{Durability: "effect", OnDamage: "warn"},
 		Audit:      defaultAudit(),
 		Model:      Model{Default: "local:echo"},
 		Exec:       defaultExec(),

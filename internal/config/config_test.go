@@ -39,6 +39,7 @@ critic = "reader"
 [kb]
 domains = ["recipes"]
 durability = "record"
+on_damage = "refuse"
 encryption = false
 [audit]
 checkpoint_every = 500
@@ -116,7 +117,7 @@ func TestEverySetting(t *testing.T) {
 			SecretsCommand: []string{"/usr/bin/pass", "show", "{id}"}, SecretsEnv: []string{"HOME"},
 		},
 		Delegation: config.Delegation{CapabilityDefault: "deny", Bindings: map[string]string{"critic": "reader"}},
-		KB:         config.KB{Domains: []string{"recipes"}, Durability: "record"},
+		KB:         config.KB{Domains: []string{"recipes"}, Durability: "record", OnDamage: "refuse"},
 		Audit:      config.Audit{CheckpointEvery: 500, Publish: []string{"file:/mnt/worm/checkpoints"}},
 		Limits:     caps.Limits{}.With(caps.WallTimeMS, 1000).With(caps.CPUFuel, 2*1_000_000/64).With(caps.ModelUSD, 500_000),
 		Model: config.Model{
@@ -222,6 +223,7 @@ func TestRefused(t *testing.T) {
 		{"[security]\nallow_unsigned = false\n", "signatures"},
 		{"[security]\nconfirm_external_actions = \"yes\"\n", "must be a boolean"},
 		{"[kb]\nencryption = true\n", "2:14: kb.encryption: this version"},
+		{"[kb]\non_damage = \"ignore\"\n", `2:13: kb.on_damage is one of warn, refuse, not "ignore"`},
 		{"[kb]\ndurability = \"disk\"\n", `2:14: kb.durability is one of run, effect, record, not "disk"`},
 
 		{"fs = []\nfs = []\n", "there already"},

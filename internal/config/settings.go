@@ -41,6 +41,7 @@ func settings() []setting {
 		text("delegation.capability_default", func(c *Config) *string { return &c.Delegation.CapabilityDefault }, oneOf("inherit", "deny")),
 		{name: "delegation.bindings", set: setBindings},
 		list("kb.domains", func(c *Config) *[]string { return &c.KB.Domains }, domainName),
+		text("kb.on_damage", func(c *Config) *string { return &c.KB.OnDamage }, oneOf("warn", "refuse")),
 		text("kb.durability", func(c *Config) *string { return &c.KB.Durability }, oneOf("run", "effect", "record")),
 		flag("kb.encryption", func(c *Config) *bool { return &c.KB.Encryption }),
 		{name: "limits", set: setLimits},

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"runloop.dev/rlp/internal/audit"
+	storestate "runloop.dev/rlp/kb/state"
+	"runloop.dev/rlp/launcher"
+)
+
+// storeKnown is what is known, without opening it, of the store that the records
+// of a launch will enter, and whether somebody has it open, who will find out more.
+func (a *app) storeKnown(c *composition) (known storestate.Known, owned bool) {
+	at := storestate.Of(c.home.Dir(), c.home.Root(), c.home.Tenant())
+	known, err := at.Look()
+	if err != nil {
+		return storestate.Known{Failed: err.Error()}, false
+	}
+	if known.Changed {
+		owned, err = at.Owned()
+	}
+	return known, owned && err == nil
+}
+
+// sayDamage has a run say that the store is damaged which its records would enter,
+// or refuses it, as the operator has settled. Its records are safe in its journal:
+// what is refused is to go on while nobody can read the log.
+func (a *app) sayDamage(ctx context.Context, c *composition, spec *launcher.Spec) {
+	if c.by != nil {
+		return // it was said of the run which launches this one
+	}
+	known, owned := a.storeKnown(c)
+	if known.Changed && !owned {
+		known.Failed = a.openToKnow(ctx, c)
+	}
+	if known.Failed == "" {
+		return
+	}
+	why := "the audit log cannot be read: " + known.Failed
+	if c.config.KB.OnDamage == "refuse" {
+		spec.OpenJournal = func(audit.Head) (launcher.Journal, error) {
+			return nil, errors.New(why + `; [kb] on_damage = "refuse" in config.toml has launches refused until it can`)
+		}
+		return
+	}
+	warning := fmt.Sprintf("%s; what runs record stays in their journals until it can (rlp audit verify, rlp kb restore)", why)
+	spec.Warnings = append(spec.Warnings, warning)
+	a.warnOnce([]string{warning})
+}
