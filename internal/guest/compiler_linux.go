@@ -34,7 +34,7 @@ func limitProcess(b Bound) error {
 		resource int
 		most     uint64
 	}{
-		{unix.RLIMIT_CORE, 0},
+		{unix.RLIMIT_CORE, 1}, // 0 does not stop a dump that is piped
 		{unix.RLIMIT_CPU, seconds},
 		{unix.RLIMIT_FSIZE, outputMost},
 		{unix.RLIMIT_DATA, memory},

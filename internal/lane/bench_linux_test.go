@@ -94,7 +94,11 @@ func BenchmarkLanes(b *testing.B) {
 // makes itself: what the same view costs somebody who starts a program in it.
 func sameView(b *testing.B, l *bwrap) []string {
 	s := scene{work: l.cfg.Work}
-	argv, files, err := l.command(&plan{spots: s.spots(), work: "/", scratch: scratchBytes}, 3)
+	v, err := s.view()
+	if err != nil {
+		b.Fatal(err)
+	}
+	argv, files, err := l.command(&plan{spots: v.spots, work: "/", scratch: scratchBytes}, 3)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -91,11 +91,7 @@ func (l *bwrap) command(p *plan, next int) ([]string, []*os.File, error) {
 	}
 	var last []string
 	for _, s := range p.spots {
-		args, after, err := s.told(p)
-		if err != nil {
-			closeAll(files)
-			return nil, nil, err
-		}
+		args, after := s.told(p)
 		argv, last = append(argv, args...), append(last, after...)
 	}
 	argv = append(append(argv, last...), "--remount-ro", "/", "--chdir", "/", "--", "/proc/self/fd/"+strconv.Itoa(next))
@@ -117,13 +113,13 @@ func (p *plan) ownEtc() map[string]string {
 
 // told is a spot in bubblewrap's words, and what comes after all others. It
 // follows links where they are; what is no link now was none when it was decided.
-func (s spot) told(p *plan) (args, after []string, err error) {
+func (s spot) told(p *plan) (args, after []string) {
 	size := strconv.FormatInt(p.scratch, 10)
 	switch s.kind {
 	case private:
-		return []string{"--perms", "1777", "--size", size, "--tmpfs", s.path}, nil, nil
+		return []string{"--perms", "1777", "--size", size, "--tmpfs", s.path}, nil
 	case procs:
-		return []string{"--proc", s.path}, nil, nil
+		return []string{"--proc", s.path}, nil
 	case devices:
 		args = []string{"--size", small, "--tmpfs", s.path}
 		for _, name := range deviceNames() {
@@ -132,28 +128,28 @@ func (s spot) told(p *plan) (args, after []string, err error) {
 		for name, to := range deviceLinks() {
 			args = append(args, "--symlink", to, "/dev/"+name)
 		}
-		return args, []string{"--remount-ro", s.path}, nil
+		return args, []string{"--remount-ro", s.path}
+	}
+	if s.path == "/" && s.parted { // the root is in memory as it is
+		return nil, nil
 	}
 	c := prop{spot: s, tree: -1, folder: true}
 	fd, err := c.look()
-	if err != nil {
-		if s.must {
-			return nil, nil, unkeepable("bwrap", fmt.Sprintf("%s: %v: %v", s.path, errSpot, err))
-		}
-		return nil, nil, nil
+	if err != nil { // what is not there is not shown
+		return nil, nil
 	}
 	_ = unix.Close(fd)
 	switch {
 	case c.link != "":
-		return []string{"--symlink", c.link, s.path}, nil, nil
+		return []string{"--symlink", c.link, s.path}, nil
 	case s.kind == nothing && c.folder:
-		return []string{"--size", small, "--tmpfs", s.path}, []string{"--remount-ro", s.path}, nil
+		return []string{"--size", small, "--tmpfs", s.path}, []string{"--remount-ro", s.path}
 	case s.kind == nothing:
-		return []string{"--ro-bind", "/dev/null", s.path}, nil, nil
+		return []string{"--ro-bind", "/dev/null", s.path}, nil
 	case s.access == ReadWrite:
-		return []string{"--bind", s.path, s.path}, nil, nil
+		return []string{"--bind", s.path, s.path}, nil
 	}
-	return []string{"--ro-bind", s.path, s.path}, nil, nil
+	return []string{"--ro-bind", s.path, s.path}, nil
 }
 
 // complete does what bubblewrap has no words for: devices are the machine's own,
@@ -174,6 +170,21 @@ func (p *plan) complete() error {
 		options := "nr_inodes=" + mostFiles + ",size=" + strconv.FormatInt(p.scratch, 10)
 		if err := unix.Mount("", s.path, "", unix.MS_REMOUNT|unix.MS_NOSUID|unix.MS_NODEV, options); err != nil {
 			return fmt.Errorf("bounding %s: %w", s.path, err)
+		}
+	}
+	for _, s := range p.spots {
+		if !s.guarded {
+			continue
+		}
+		fd, err := unix.Open(s.path, unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+		if errors.Is(err, unix.ENOENT) { // it was not there to be shown
+			continue
+		}
+		if err == nil {
+			err = p.guard(fd, s.path)
+		}
+		if err != nil {
+			return fmt.Errorf("showing %s: %w", s.path, err)
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -60,8 +61,17 @@ func Confined() int {
 // act starts the program in what was built.
 func (p *plan) act() int {
 	program, dir, err := p.find()
+	var b *broker
+	if err == nil {
+		b, err = p.broker()
+	}
 	if err == nil {
 		err = p.give()
+	}
+	var open []int
+	if err == nil {
+		open = p.letGo()
+		err = b.listen()
 	}
 	if err != nil {
 		return report(err)
@@ -80,7 +90,9 @@ func (p *plan) act() int {
 		return report(notProgram(err))
 	}
 	deaf()
-	letGo()
+	for _, fd := range open {
+		_ = unix.Close(fd)
+	}
 	status := until(pid)
 	endRest(status)
 	return status
@@ -116,19 +128,24 @@ func deaf() {
 	}
 }
 
-// letGo closes what was open: the streams are the program's now, and end with
-// it. What the runtime waits by is not a file, and there is more to report.
-func letGo() {
+// letGo is what is open and is to be closed when the program has begun: the
+// streams are the program's then, and end with it. What the runtime waits by is
+// not a file, there is more to report, and a broker needs its folders.
+func (p *plan) letGo() []int {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
-		return
+		return nil
 	}
+	var list []int
 	for _, e := range entries {
 		to, err := os.Readlink("/proc/self/fd/" + e.Name())
-		if fd, bad := strconv.Atoi(e.Name()); err == nil && bad == nil && fd != reportFile && !strings.HasPrefix(to, "anon_inode:[event") {
-			_ = unix.Close(fd)
+		fd, bad := strconv.Atoi(e.Name())
+		if err != nil || bad != nil || fd == reportFile || strings.HasPrefix(to, "anon_inode:[event") || slices.ContainsFunc(p.guards, func(g guardedDir) bool { return g.dir == fd }) {
+			continue
 		}
+		list = append(list, fd)
 	}
+	return list
 }
 
 // notProgram marks the errors that speak of the program: no format that is
@@ -191,7 +208,7 @@ func (p *plan) give() error {
 	limits := []struct {
 		what int
 		most int64
-	}{{unix.RLIMIT_CORE, 0}, {unix.RLIMIT_NOFILE, 4096}, {unix.RLIMIT_MEMLOCK, 64 << 10}, {unix.RLIMIT_MSGQUEUE, 0}}
+	}{{unix.RLIMIT_CORE, coreLimit}, {unix.RLIMIT_NOFILE, 4096}, {unix.RLIMIT_MEMLOCK, 64 << 10}, {unix.RLIMIT_MSGQUEUE, 0}}
 	if p.memory > 0 {
 		limits = append(limits, struct {
 			what int
@@ -213,7 +230,7 @@ func (p *plan) give() error {
 		return fmt.Errorf("taking new privileges from programs: %w", err)
 	}
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) // nobody looks into this process
-	if err := fenceFiles(p.writable()); err != nil {
+	if err := fenceFiles(p); err != nil {
 		return fmt.Errorf("fencing programs in: %w", err)
 	}
 	if err := dropCapabilities(); err != nil {
@@ -223,17 +240,6 @@ func (p *plan) give() error {
 		return fmt.Errorf("taking system calls from programs: %w", err)
 	}
 	return nil
-}
-
-// writable are the places where programs may write.
-func (p *plan) writable() []string {
-	var list []string
-	for _, s := range p.spots {
-		if s.access == ReadWrite {
-			list = append(list, s.path)
-		}
-	}
-	return list
 }
 
 // lower sets a limit, unless it is lower already.
@@ -307,5 +313,5 @@ func reported(lane, text string) (begun bool, err error) {
 
 // unkeepable says what a lane cannot keep from programs.
 func unkeepable(lane, why string) error {
-	return &UnsupportedError{Lane: lane, Why: why, Remedy: "make it first, or take the folder in which it lies from the agent"}
+	return &UnsupportedError{Lane: lane, Why: why, Remedy: "take the folder in which it lies from the agent, or grant the entries that it may have one by one"}
 }

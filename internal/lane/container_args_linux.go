@@ -38,7 +38,7 @@ func (s *start) line() []string {
 		"--memory", number(s.bounds.Memory), "--memory-swap", number(s.bounds.Memory), "--pids-limit", number(s.bounds.Pids),
 		"--user", cfg.User, "--read-only", "--cap-drop", "ALL",
 		"--security-opt", "no-new-privileges", "--security-opt", "seccomp="+s.state.path("seccomp.json"),
-		"--ulimit", "nofile="+pair(cfg.Nofile), "--ulimit", "nproc="+pair(cfg.Nproc), "--ulimit", "core=0:0",
+		"--ulimit", "nofile="+pair(cfg.Nofile), "--ulimit", "nproc="+pair(cfg.Nproc), "--ulimit", "core="+s.core(),
 		"--ipc", "private", "--cgroupns", "private", "--hostname", "rlp", "--log-driver", "none",
 		"--env-file", "/proc/self/fd/3", "--workdir", s.workdir)
 	if cfg.AppArmor != "" {
@@ -57,6 +57,17 @@ func (s *start) line() []string {
 		line = append(line, "--mount", m)
 	}
 	return append(append(line, s.engine.only(s)...), s.root()...)
+}
+
+// core is the limit of core dumps: this process's own, for an engine that is not
+// root's cannot raise it.
+func (s *start) core() string {
+	var own unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_CORE, &own); err != nil || !s.engine.rootless {
+		own.Max = coreLimit
+	}
+	most := int64(min(own.Max, coreLimit))
+	return pair([2]int64{most, most})
 }
 
 // root is where the program is, and the program.
@@ -154,12 +165,16 @@ func (e *engine) tmpfsOptions(written string) string {
 
 // view is what the program sees of the operator's files, as arguments.
 func (s *start) view(sc *scene, exists func(string) bool) error {
-	if missing := sc.unkept(exists); len(missing) > 0 {
-		return fmt.Errorf("%w: %s is not there yet, and programs would get it", ErrView, missing[0])
+	v, err := sc.view()
+	if err == nil && len(v.kept) > 0 { // a mount alone keeps nothing: it goes with what it covers
+		err = fmt.Errorf("%s: %w: the folder above it can be written", v.kept[0].path, errSpot)
+	}
+	if err != nil {
+		return unkeepable("container", err.Error())
 	}
 	taken := map[string]bool{}
 	host := s.cfg.Image == "" && s.cfg.Rootfs == ""
-	for _, p := range sc.spots() {
+	for _, p := range v.spots {
 		if p.kind == devices || p.kind == procs || p.kind == private || p.kind == system && !host || !exists(p.path) {
 			continue
 		}
@@ -167,9 +182,6 @@ func (s *start) view(sc *scene, exists func(string) bool) error {
 			return fmt.Errorf("%w: the path %q cannot be given to a container", ErrView, p.path)
 		}
 		if !p.stays() {
-			if p.must {
-				return fmt.Errorf("%w: %s has become something else than what was granted", ErrView, p.path)
-			}
 			continue
 		}
 		taken[p.path] = true
@@ -188,7 +200,7 @@ func (s *start) view(sc *scene, exists func(string) bool) error {
 }
 
 // stays reports whether what is at the spot's path is there without a link on
-// the way: an engine would follow one that came after the path was decided about.
+// the way, or at its end: an engine would follow it.
 func (s spot) stays() bool {
 	c := prop{spot: s, tree: -1, folder: true}
 	fd, err := c.look()
@@ -196,7 +208,7 @@ func (s spot) stays() bool {
 		return false
 	}
 	_ = unix.Close(fd)
-	return true
+	return c.link == "" || s.kind == system
 }
 
 func (s *start) mount(p spot) string {

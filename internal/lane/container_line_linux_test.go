@@ -79,7 +79,7 @@ func TestTheLineOfDocker(t *testing.T) {
 	want := strings.Fields(`--config STATE/client --context default run --rm --name rlp-0193-abcdef --label dev.runloop.rlp=0193-abcdef
 		--pull never --network none --sig-proxy=false --no-healthcheck --memory 268435456 --memory-swap 268435456 --pids-limit 256
 		--user 65532:65532 --read-only --cap-drop ALL --security-opt no-new-privileges --security-opt seccomp=STATE/seccomp.json
-		--ulimit nofile=256:512 --ulimit nproc=4096:4096 --ulimit core=0:0 --ipc private --cgroupns private --hostname rlp --log-driver none
+		--ulimit nofile=256:512 --ulimit nproc=4096:4096 --ulimit core=1:1 --ipc private --cgroupns private --hostname rlp --log-driver none
 		--env-file /proc/self/fd/3 --workdir DIR/agent/run --security-opt apparmor=rlp --cpus 1.5 --interactive
 		--tmpfs /tmp:rw,noexec,nosuid,nodev,size=64m,mode=1777 --tmpfs /var/tmp:exec,size=1m,rw,nosuid,nodev,mode=1777
 		--mount type=bind,src=DIR/agent/run,dst=DIR/agent/run,bind-recursive=disabled

@@ -83,18 +83,18 @@ func TestAContainerHasWhatItIsGivenAndNothingElse(t *testing.T) {
 		return
 	}
 	read, write, other := openDir(t, 0o755), openDir(t, 0o777), openDir(t, 0o755)
-	put(t, filepath.Join(write, "hidden"), "secret\n")
+	put(t, filepath.Join(read, "hidden"), "secret\n")
 	c := shell(t, `
 printf '%s|' "$0" "$@"; cat; echo; env; pwd; id -u; id -g; cat /proc/self/status
 echo made >in-work; echo made >/tmp/x && echo tmp-written; echo made >`+write+`/made
 for f in / /usr /etc `+read+`; do echo x >$f/y; done 2>/dev/null && echo WROTE
-cat `+read+`/file; ls `+other+` /root /home /var/lib /etc/shadow /run 2>/dev/null; cat `+write+`/hidden
+cat `+read+`/file; ls `+other+` /root /home /var/lib /etc/shadow /run 2>/dev/null; cat `+read+`/hidden
 cat /sys/fs/cgroup/memory/memory.limit_in_bytes /sys/fs/cgroup/pids/pids.max /sys/fs/cgroup/memory.max /sys/fs/cgroup/pids.max 2>/dev/null
 grep ' / \| /tmp ' /proc/mounts; cat /proc/net/dev; ls /proc/self/fd; ulimit -n; echo err >&2; exit 7`)
 	c.Argv = append(c.Argv, "zero", "a b", "", "$HOME;*")
 	c.Env = append(c.Env, "ONE=1 = '2'", "HOME="+k.cfg.Work)
 	c.Stdin = []byte("stdin")
-	c.Folders = []Folder{{read, ReadOnly}, {write, ReadWrite}, {filepath.Join(write, "hidden"), Hidden}}
+	c.Folders = []Folder{{read, ReadOnly}, {write, ReadWrite}, {filepath.Join(read, "hidden"), Hidden}}
 	r := inContainer(t, k, c)
 	out := string(r.Stdout.Data)
 	for _, want := range []string{
@@ -114,12 +114,12 @@ grep ' / \| /tmp ' /proc/mounts; cat /proc/net/dev; ls /proc/self/fd; ulimit -n;
 	if r.ExitCode != 7 || r.TimedOut || !strings.HasSuffix(string(r.Stderr.Data), "err\n") || t.Failed() {
 		t.Errorf("%d, %v\n%s\n%s", r.ExitCode, r.TimedOut, out, r.Stderr.Data)
 	}
-	for path, want := range map[string]string{filepath.Join(k.cfg.Work, "in-work"): "made\n", filepath.Join(write, "made"): "made\n", filepath.Join(write, "hidden"): "secret\n"} {
+	for path, want := range map[string]string{filepath.Join(k.cfg.Work, "in-work"): "made\n", filepath.Join(write, "made"): "made\n", filepath.Join(read, "hidden"): "secret\n"} {
 		if text, err := os.ReadFile(path); err != nil || string(text) != want {
 			t.Errorf("%s: %q, %v", path, text, err)
 		}
 	}
-	text, err := exec.Command("/bin/sh", "-c", "echo x >"+other+"/y; cat "+filepath.Join(write, "hidden")).Output()
+	text, err := exec.Command("/bin/sh", "-c", "echo x >"+other+"/y; cat "+filepath.Join(read, "hidden")).Output()
 	if err != nil || string(text) != "secret\n" {
 		t.Errorf("control: %s, %v", text, err)
 	}

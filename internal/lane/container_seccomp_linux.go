@@ -96,6 +96,8 @@ func refusals() []seccompCall {
 	masked := func(index uint, mask, value uint64) []seccompArg {
 		return []seccompArg{{index, mask, value, "SCMP_CMP_MASKED_EQ"}}
 	}
+	is := func(index uint, value uint64) []seccompArg { return []seccompArg{{index, value, 0, "SCMP_CMP_EQ"}} }
+	not := func(index uint, value uint64) []seccompArg { return []seccompArg{{index, value, 0, "SCMP_CMP_NE"}} }
 	no := func(errno unix.Errno, names ...string) seccompCall {
 		n := uint(errno)
 		return seccompCall{Names: names, Action: "SCMP_ACT_ERRNO", ErrnoRet: &n, Args: []seccompArg{}}
@@ -105,8 +107,11 @@ func refusals() []seccompCall {
 	}
 	return append(setIDCalls(),
 		no(unix.EACCES, "socket", "socketcall"),
-		yes("socketpair", masked(1, socketTypes, unix.SOCK_STREAM)),
-		yes("socketpair", masked(1, socketTypes, unix.SOCK_SEQPACKET)),
+		yes("socketpair", append(is(0, unix.AF_UNIX), masked(1, socketTypes, unix.SOCK_STREAM)...)),
+		yes("socketpair", append(is(0, unix.AF_UNIX), masked(1, socketTypes, unix.SOCK_SEQPACKET)...)),
+		yes("setrlimit", not(0, unix.RLIMIT_CORE)),
+		yes("prlimit64", not(1, unix.RLIMIT_CORE)),
+		yes("prlimit64", is(2, 0)),
 		no(unix.ENOSYS, "clone3", "io_uring_setup", "io_uring_enter", "io_uring_register"),
 		yes("clone", masked(0, newNamespaces, 0)),
 		yes("unshare", masked(0, newNamespaces, 0)),
@@ -116,6 +121,6 @@ func refusals() []seccompCall {
 			"delete_module", "kexec_load", "kexec_file_load", "reboot", "syslog", "swapon", "swapoff", "quotactl", "quotactl_fd", "acct", "vhangup",
 			"settimeofday", "clock_settime", "sethostname", "setdomainname", "open_by_handle_at", "name_to_handle_at", "lookup_dcookie",
 			"iopl", "ioperm", "modify_ldt", "uselib", "migrate_pages", "move_pages"),
-		yes("ioctl", []seccompArg{{1, unix.TIOCSTI, 0, "SCMP_CMP_NE"}}), // a second condition on one argument would be an alternative
+		yes("ioctl", not(1, unix.TIOCSTI)), // a second condition on one argument would be an alternative
 	)
 }

@@ -2,6 +2,9 @@ package lane
 
 import (
 	"fmt"
+	"maps"
+	"os"
+	"path"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -45,11 +48,15 @@ func landlock() int {
 	return int(version)
 }
 
-// fenceFiles is [fence], and files can be read everywhere and written in these
-// places alone: a second wall behind mounts that say the same. Where the kernel
-// has no Landlock there is one wall.
-func fenceFiles(writable []string) error {
+// fenceFiles is [fence], and files can be read and written where the plan says: a
+// second wall behind mounts that say the same, and the only one around what is
+// hidden in a guarded folder. Where the kernel has no Landlock there is one wall.
+func fenceFiles(p *plan) error {
 	version := landlock()
+	hidden := p.hidden()
+	if version == 0 && len(hidden) > 0 {
+		return fmt.Errorf("%s: %w: the kernel has no Landlock", hidden[0], errSpot)
+	}
 	if version == 0 {
 		return nil
 	}
@@ -59,19 +66,46 @@ func fenceFiles(writable []string) error {
 		return err
 	}
 	defer unix.Close(set)
-	rules := map[string]uint64{"/": fileReads}
-	for _, name := range []string{"/dev/null", "/dev/zero", "/dev/full"} {
-		rules[name] = fileSingle | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
-	}
-	for _, p := range writable {
-		rules[p] = files &^ fileBlocks
-	}
-	for path, access := range rules {
+	for path, access := range p.fileRules(files, hidden) {
 		if err := addRule(set, path, access&files); err != nil && !isOf(err, unix.ENOENT, unix.EACCES) {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 	}
 	return restrict(set)
+}
+
+// fileRules are what may be done with files, by path. A rule holds for all that
+// is below it, so that folders above what is hidden have none of reading, and
+// their entries have their own.
+func (p *plan) fileRules(files uint64, hidden []string) map[string]uint64 {
+	rules := map[string]uint64{}
+	above := ways(hidden)
+	if len(above) == 0 {
+		rules["/"] = fileReads
+	}
+	for dir := range above {
+		list, _ := os.ReadDir(dir)
+		for _, e := range list {
+			rules[path.Join(dir, e.Name())] = fileReads
+		}
+	}
+	for _, s := range p.spots {
+		rules[s.path] |= fileReads
+		if s.access == ReadWrite {
+			rules[s.path] |= files &^ fileBlocks
+		}
+	}
+	for _, name := range []string{"/dev/null", "/dev/zero", "/dev/full"} {
+		rules[name] = fileSingle | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	}
+	for dir := range above {
+		rules[dir] &^= fileReads
+	}
+	for _, h := range hidden {
+		delete(rules, h)
+	}
+	maps.DeleteFunc(rules, func(_ string, access uint64) bool { return access == 0 })
+	return rules
 }
 
 func addRule(set int, path string, access uint64) error {
@@ -83,6 +117,9 @@ func addRule(set int, path string, access uint64) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		return err
+	}
+	if st.Mode&unix.S_IFMT == unix.S_IFLNK {
+		return nil
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
 		access &= fileSingle | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV

@@ -68,14 +68,16 @@ func callFilter(arch string) []unix.SockFilter {
 }
 
 // socketRules refuse to make sockets of any kind: the network, and the services
-// of the machine that are reached through files. A pair of sockets that are
+// of the machine that are reached through files. A pair of Unix sockets that are
 // connected to each other for good can be made, for that leads nowhere; one of
-// datagrams could be connected to somebody else's.
+// datagrams could be connected to somebody else's, and other families have code
+// of their own in the kernel.
 func socketRules() []unix.SockFilter {
 	return slices.Concat(
 		on(unix.SYS_SOCKET, refuse(unix.EACCES)),
 		on(unix.SYS_IO_URING_SETUP, refuse(unix.ENOSYS)), // it makes sockets without the call
 		on(unix.SYS_SOCKETPAIR,
+			load(argument(0)), equal(unix.AF_UNIX, 1, 0), refuse(unix.EACCES),
 			load(argument(1)),
 			unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: socketTypes},
 			equal(unix.SOCK_STREAM, 1, 0), equal(unix.SOCK_SEQPACKET, 0, 1),
@@ -87,11 +89,17 @@ func socketRules() []unix.SockFilter {
 // changes processes by their numbers: those of the same user take limits,
 // priorities and places in memory from one another, and rlp is one of them. A
 // program that gives its own number is refused as well; a filter cannot tell.
+//
+// The limit of core dumps stays what it is: the only one that programs could set
+// is 0, by which dumps are piped again. They hear that it was set, as it has what
+// they want of it.
 func processRules() []unix.SockFilter {
+	set := give(unix.SECCOMP_RET_ERRNO)
 	rules := on(unix.SYS_PRLIMIT64,
-		load(argument(0)), equal(0, 4, 0),
-		load(argument(2)), equal(0, 0, 3), load(argument(2)+4), equal(0, 0, 1), // no new limit: reading
-		allow(), refuse(unix.EPERM))
+		load(argument(2)), equal(0, 0, 3), load(argument(2)+4), equal(0, 0, 1), allow(), // no new limit: reading
+		load(argument(0)), equal(0, 1, 0), refuse(unix.EPERM),
+		load(argument(1)), equal(unix.RLIMIT_CORE, 0, 1), set, allow())
+	rules = append(rules, on(unix.SYS_SETRLIMIT, load(argument(0)), equal(unix.RLIMIT_CORE, 0, 1), set, allow())...)
 	for _, call := range []uint32{unix.SYS_SCHED_SETPARAM, unix.SYS_SCHED_SETSCHEDULER, unix.SYS_SCHED_SETATTR, unix.SYS_SCHED_SETAFFINITY} {
 		rules = append(rules, on(call, zero(0)...)...)
 	}

@@ -140,7 +140,7 @@ func TestTheFilterAnswersEveryCall(t *testing.T) {
 		return
 	}
 	const ok, kill = unix.SECCOMP_RET_ALLOW, unix.SECCOMP_RET_KILL_PROCESS
-	acces, perm := refuse(unix.EACCES).K, refuse(unix.EPERM).K
+	acces, perm, set := refuse(unix.EACCES).K, refuse(unix.EPERM).K, refuse(0).K
 	for _, c := range []struct {
 		call uint32
 		args []uint64
@@ -155,6 +155,16 @@ func TestTheFilterAnswersEveryCall(t *testing.T) {
 		{unix.SYS_SOCKETPAIR, []uint64{1, unix.SOCK_STREAM | unix.SOCK_CLOEXEC}, ok},
 		{unix.SYS_SOCKETPAIR, []uint64{1, unix.SOCK_SEQPACKET}, ok},
 		{unix.SYS_SOCKETPAIR, []uint64{1, unix.SOCK_DGRAM}, acces},
+		{unix.SYS_SOCKETPAIR, []uint64{unix.AF_INET, unix.SOCK_STREAM}, acces},
+		{unix.SYS_SOCKETPAIR, []uint64{unix.AF_TIPC, unix.SOCK_SEQPACKET}, acces},
+		{unix.SYS_SOCKETPAIR, []uint64{unix.AF_VSOCK, unix.SOCK_STREAM}, acces},
+		{unix.SYS_SOCKETPAIR, []uint64{1<<32 | unix.AF_UNIX, unix.SOCK_STREAM}, ok}, // an int: the kernel sees the lower half
+		{unix.SYS_SETRLIMIT, []uint64{unix.RLIMIT_CORE, 1}, set},
+		{unix.SYS_SETRLIMIT, []uint64{1<<32 | unix.RLIMIT_CORE, 1}, set},
+		{unix.SYS_SETRLIMIT, []uint64{unix.RLIMIT_NOFILE, 1}, ok},
+		{unix.SYS_PRLIMIT64, []uint64{0, unix.RLIMIT_CORE, 1}, set},
+		{unix.SYS_PRLIMIT64, []uint64{0, unix.RLIMIT_CORE, 0, 1}, ok},
+		{unix.SYS_PRLIMIT64, []uint64{7, unix.RLIMIT_CORE, 1}, perm},
 		{unix.SYS_PRLIMIT64, []uint64{0, 7, 0x7fff0000}, ok},
 		{unix.SYS_PRLIMIT64, []uint64{1 << 32, 7, 0x7fff0000}, ok}, // a pid is its lower half
 		{unix.SYS_PRLIMIT64, []uint64{9, 7, 0, 0x7fff0000}, ok},

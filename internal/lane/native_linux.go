@@ -154,8 +154,8 @@ func (n *native) open() (err error) {
 }
 
 // prepareProcess is what concerns rlp as a whole: descriptors that it inherited
-// stay its own, whoever loses his parent comes to it, and no program dumps its
-// memory, nor does rlp.
+// stay its own, whoever loses his parent comes to it, and no memory of a program is
+// dumped, nor of rlp.
 func prepareProcess() error {
 	if err := keepDescriptors(); err != nil {
 		return fmt.Errorf("keeping inherited descriptors: %w", err)
@@ -163,8 +163,32 @@ func prepareProcess() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("becoming the parent of orphans: %w", err)
 	}
-	return unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
+	return noCore()
 }
+
+// noCore keeps the memory of this process and of what it starts out of core
+// dumps. A limit of 0 would not: it is for files, and a dump that is piped to a
+// program (kernel.core_pattern) has none but 1. Nobody raises it, programs do not
+// set it (see [processRules]), and where it was 0 for good before and cannot be 1,
+// a dump has no memory in it: that holds after executing a file, which being no
+// longer dumpable (PR_SET_DUMPABLE) does not.
+func noCore() error {
+	err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{Cur: coreLimit, Max: coreLimit})
+	if errors.Is(err, unix.EPERM) {
+		err = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
+	}
+	if err != nil {
+		return fmt.Errorf("bounding core dumps: %w", err)
+	}
+	err = os.WriteFile("/proc/self/coredump_filter", []byte("0"), 0) // a kernel without core dumps has no such file
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// coreLimit is the one limit of core dumps that stops those that are piped.
+const coreLimit = 1
 
 // keepDescriptors marks every descriptor but the first three as one that no
 // program gets. What rlp opens is marked when it is opened.

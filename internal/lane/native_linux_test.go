@@ -61,6 +61,8 @@ func reach(what, at string) string {
 		return within(at)
 	case "room":
 		return inRoom(at)
+	case "kept":
+		return raced(at)
 	case "signal":
 		pid, _ := strconv.Atoi(at)
 		err = unix.Kill(pid, 0)
@@ -277,6 +279,28 @@ func TestProgramsHaveNoPrivileges(t *testing.T) {
 	if err != nil || !strings.Contains(string(status), "NoNewPrivs:\t0") || !strings.Contains(string(status), "Seccomp:\t0") {
 		t.Errorf("%v\n%s", err, status)
 	}
+}
+
+// No memory of a program is dumped: the limit is the one that stops dumps to files
+// and those that are piped, and a program does not set it to 0, which stops only
+// the former. It hears that it did.
+//
+//rlp:holds K45
+func TestProgramsDumpNoMemory(t *testing.T) {
+	const script = `ulimit -c 0 && grep "Max core" /proc/self/limits; cat /proc/self/coredump_filter; sh -c "ulimit -c unlimited 2>/dev/null; kill -ABRT \$\$"; ls | grep core`
+	for _, name := range []string{"native", "ns", "bwrap"} {
+		r := run(t, newLane(t, name), shell(t, script))
+		if want := limitOfCores(1) + "00000000\n"; string(r.Stdout.Data) != want || strings.Contains(string(r.Stderr.Data), "core dumped") {
+			t.Errorf("%s: %s%s", name, r.Stdout.Data, r.Stderr.Data)
+		}
+	}
+	if out, err := exec.Command("/bin/sh", "-c", script).Output(); !strings.HasPrefix(string(out), limitOfCores(0)) {
+		t.Errorf("control: %v, %s", err, out)
+	}
+}
+
+func limitOfCores(most int) string {
+	return fmt.Sprintf("Max core file size        %-20d %-20d bytes     \n", most, most)
 }
 
 func TestOtherArchitecturesHaveNoFilter(t *testing.T) {

@@ -34,12 +34,16 @@ func (n *native) plan(p *pinned, c *Command) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := scene{folders: c.Folders, work: n.cfg.Work, program: c.Program}
+	s := scene{folders: c.Folders, work: n.cfg.Work, program: c.Program, entries: entries}
 	if s.mounts, err = mountsWithin(c.Folders); err != nil {
 		return nil, err
 	}
+	v, err := s.view()
+	if err != nil {
+		return nil, unkeepable(n.Name(), err.Error())
+	}
 	pl := &plan{
-		spots: s.spots(), work: n.cfg.Work, file: c.Program, dev: st.Dev, ino: st.Ino, script: p.script, dir: dir,
+		spots: v.spots, kept: v.kept, work: n.cfg.Work, file: c.Program, dev: st.Dev, ino: st.Ino, script: p.script, dir: dir,
 		argv: c.Argv, env: c.Env, scratch: scratchBytes,
 	}
 	n.bound(pl)
@@ -147,12 +151,16 @@ func (n *native) prove(ctx context.Context, order func(p *plan) (*order, []*os.F
 	defer cancel()
 	ch := &child{lane: n, pidfd: -1, said: -1, in: -1, out: stream{fd: -1}, err: stream{fd: -1, max: 4096}}
 	defer ch.close()
-	s := scene{folders: n.cfg.Folders}
+	s := scene{folders: n.cfg.Folders, entries: entries}
 	var err error
 	if s.mounts, err = mountsWithin(s.folders); err != nil {
 		return err
 	}
-	p := &plan{proof: true, spots: s.spots(), scratch: scratchBytes}
+	v, err := s.view()
+	if err != nil {
+		return unkeepable(n.Name(), err.Error())
+	}
+	p := &plan{proof: true, spots: v.spots, kept: v.kept, scratch: scratchBytes}
 	o, files, err := order(p)
 	if err != nil {
 		return err

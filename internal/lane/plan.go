@@ -10,6 +10,7 @@ type plan struct {
 	inside  bool // what is to be seen is there already
 	proof   bool // end when all is done, and start nothing
 	spots   []spot
+	kept    []spot
 	work    string
 	file    string // the program, "" with proof
 	dev     uint64 // which file that must be
@@ -21,11 +22,13 @@ type plan struct {
 	memory  int64 // of each process; 0: bounded elsewhere
 	pids    int64
 	scratch int64 // bytes of each private folder
+
+	guards []guardedDir // made from the spots where programs will be
 }
 
 // planVersion is the first thing in a plan: one program may be an older file
 // than the other.
-const planVersion = 1
+const planVersion = 2
 
 // errPlan says that a plan is not one.
 var errPlan = errors.New("this is no plan of this version of rlp")
@@ -58,6 +61,7 @@ func (p *plan) each(c *codec) {
 	list(c, &p.argv, (*codec).text)
 	list(c, &p.env, (*codec).text)
 	list(c, &p.spots, (*codec).spot)
+	list(c, &p.kept, (*codec).spot)
 }
 
 func (c *codec) spot(s *spot) {
@@ -66,7 +70,7 @@ func (c *codec) spot(s *spot) {
 	c.number(&kind)
 	c.number(&access)
 	c.flag(&s.mount)
-	c.flag(&s.must)
+	c.flag(&s.guarded)
 	s.kind, s.access = spotKind(kind), Access(access)
 }
 

@@ -21,9 +21,6 @@ type stage struct {
 	size    string   // of each of them that stays open for writing
 }
 
-// errSpot says that something which a program must be kept from cannot be kept.
-var errSpot = errors.New("cannot be kept from programs")
-
 const (
 	keepLinks = unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS
 	still     = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
@@ -55,7 +52,11 @@ func (p *plan) build() error {
 		return err
 	}
 	for _, c := range props {
-		if err := s.set(&c); err != nil {
+		err := s.set(&c)
+		if err == nil && c.guarded && c.tree >= 0 {
+			err = p.guard(c.tree, c.path)
+		}
+		if err != nil {
 			return fmt.Errorf("showing %s: %w", c.path, err)
 		}
 	}
@@ -78,9 +79,6 @@ func (s *stage) open(spot spot) (prop, error) {
 		c.tree, err = processes()
 	default:
 		err = c.clone(s)
-	}
-	if err != nil && spot.must {
-		return c, fmt.Errorf("%s: %w: %w", spot.path, errSpot, err)
 	}
 	if spot.kind == private || spot.kind == devices || spot.kind == procs {
 		return c, err
@@ -135,7 +133,7 @@ func (c *prop) is(fd int) error {
 		c.folder = false
 		return nil
 	case unix.S_IFLNK:
-		if c.kind != system {
+		if c.kind != system && c.kind != beside {
 			return unix.ELOOP
 		}
 		var text [unix.PathMax]byte
@@ -245,7 +243,7 @@ const small = "1048576"
 // begin makes the root: a folder in memory, or the operator's own where the
 // agent holds that.
 func (s *stage) begin(props []prop) error {
-	if len(props) > 0 && props[0].path == "/" && props[0].tree >= 0 {
+	if len(props) > 0 && props[0].path == "/" && props[0].kind == bind && props[0].tree >= 0 {
 		s.root = props[0].tree
 	} else {
 		var err error
@@ -304,7 +302,7 @@ func (s *stage) set(c *prop) error {
 // unset is what a prop means that has no place: the way to it is a link now, or
 // is not there.
 func (s *stage) unset(c *prop, err error) error {
-	if !c.must && isOf(err, unix.ENOENT, unix.ELOOP, unix.EACCES, unix.ENOTDIR, unix.EROFS) && (c.kind == bind || c.kind == system || c.kind == nothing) {
+	if isOf(err, unix.ENOENT, unix.ELOOP, unix.EACCES, unix.ENOTDIR, unix.EROFS) && c.kind <= nothing {
 		return nil
 	}
 	return fmt.Errorf("%w: %w", errSpot, err)

@@ -1,6 +1,11 @@
 package lane
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -13,13 +18,17 @@ type spot struct {
 	access Access
 	named  bool // what the agent holds there is said of this very path
 	mount  bool // something is mounted there
-	must   bool // without it the program would get more than the agent has: refuse
+	parted bool // the folder of the spots below it, which are what is shown of it
+	// guarded says that programs may write here but for what is kept below it: the
+	// mount is read-only, and a broker makes the changes, by name.
+	guarded bool
 }
 
 type spotKind uint8
 
 const (
 	bind    spotKind = iota // the operator's own folder or file, at the same path
+	beside                  // the same, of an entry of a parted folder: a link is made again
 	system                  // the same, of the system: programs need it, where it is there
 	nothing                 // an empty folder or file over what is there
 	private                 // an empty folder that can be written to, gone at the end
@@ -43,17 +52,79 @@ type scene struct {
 	mounts  []string // places where something else is mounted: no grant enters them
 	work    string   // "" where there is none
 	program string   // "" where it is visible anyhow
+	entries func(dir string) []string
 }
 
-// spots are a scene's in the order in which they are made, parents first. The
-// deepest folder that holds a path decides; system programs can be read
-// whatever holds them, but not what was denied below them.
-func (s *scene) spots() []spot {
-	b := builder{decided: map[string]Access{}, held: map[string]bool{}}
-	for _, c := range s.candidates() {
-		b.place(c)
+// A view is a scene in the order in which it is made, parents first.
+type view struct {
+	spots []spot
+	// kept are the places that programs are kept from within guarded spots. They
+	// are names: what lies there may come and go while a program runs.
+	kept []spot
+}
+
+// view is how a scene is made. The deepest folder that holds a path decides;
+// system programs can be read whatever holds them, but not what was denied below
+// them.
+//
+// A mount over a name goes when the host replaces what the name leads to. So
+// nothing is kept from programs by a mount alone: a folder that they may read is
+// parted, which shows the entries that they may see and has no others; a folder
+// that they may write is guarded.
+func (s *scene) view() (view, error) {
+	list := s.candidates()
+	b := placed(list)
+	if len(b.parted) > 0 {
+		b = placed(s.part(list, b.parted))
 	}
-	return b.made
+	if len(b.made) > maxSpots {
+		return view{}, fmt.Errorf("%s: %w: the folders above it have more than %d entries", b.deniedIn, errSpot, maxSpots)
+	}
+	v := view{spots: b.made, kept: b.kept}
+	for _, s := range v.spots {
+		if s.guarded && s.path == "/" {
+			return view{}, fmt.Errorf("%s: %w: / is a folder that they may write", v.kept[0].path, errSpot)
+		}
+	}
+	return v, nil
+}
+
+// maxSpots bounds what is mounted for one program.
+const maxSpots = 16384
+
+// errSpot says that something which a program must be kept from cannot be kept.
+var errSpot = errors.New("cannot be kept from programs")
+
+// part shows each entry of parted folders as a spot of its own.
+func (s *scene) part(list []spot, parted map[string]bool) []spot {
+	known := map[string]bool{}
+	for _, c := range list {
+		known[c.path] = true
+	}
+	list = slices.DeleteFunc(list, func(c spot) bool { return parted[c.path] })
+	for _, dir := range slices.Sorted(maps.Keys(parted)) {
+		list = append(list, spot{path: dir, kind: nothing, access: ReadOnly, parted: true})
+		for _, name := range s.entries(dir) {
+			if p := path.Join(dir, name); !known[p] && !parted[p] {
+				list = append(list, spot{path: p, kind: beside, access: ReadOnly})
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b spot) int { return strings.Compare(a.path, b.path) })
+	return list
+}
+
+// entries are the names of the folders, files and links in a folder. What is
+// something else is not shown, as the agent is not shown it.
+func entries(dir string) []string {
+	list, _ := os.ReadDir(dir)
+	names := make([]string, 0, len(list))
+	for _, e := range list {
+		if t := e.Type(); t.IsDir() || t.IsRegular() || t == fs.ModeSymlink {
+			names = append(names, e.Name())
+		}
+	}
+	return names
 }
 
 // candidates are one spot for each path, by path.
@@ -101,9 +172,20 @@ func (s *scene) candidates() []spot {
 
 // A builder goes through candidates, parents first.
 type builder struct {
-	decided map[string]Access
-	held    map[string]bool // what is a spot of its own: nobody moves it
-	made    []spot
+	decided  map[string]Access
+	at       map[string]int // spots in made, by path
+	made     []spot
+	kept     []spot
+	parted   map[string]bool // folders that may be read, above what may not
+	deniedIn string          // one of the latter
+}
+
+func placed(list []spot) *builder {
+	b := &builder{decided: map[string]Access{}, at: map[string]int{}, parted: map[string]bool{}}
+	for _, c := range list {
+		b.place(c)
+	}
+	return b
 }
 
 // place makes one spot, unless it is what is there already.
@@ -114,21 +196,43 @@ func (b *builder) place(c spot) {
 	}
 	b.decided[c.path] = c.access
 	switch {
-	case c.kind == private: // what is below it is not what is below it outside
+	case c.kind == private, c.parted: // what is below it is not what is below it outside
 		b.decided[c.path] = Hidden
 	case c.kind == devices, c.kind == procs:
 	case c.access == inherited:
 		return
-	case inherited == ReadWrite && !c.mount: // what is mounted there stays so, wherever it is moved
-		c.must = true
-		b.pin(c.path)
+	case c.access < inherited && !c.mount: // what is mounted there stays so, wherever it is moved
+		if !b.keep(c) {
+			return
+		}
 	}
-	b.add(c)
+	b.at[c.path] = len(b.made)
+	b.made = append(b.made, c)
 }
 
-func (b *builder) add(c spot) {
-	b.held[c.path] = true
-	b.made = append(b.made, c)
+// keep takes c away from what is above it. It reports whether c is a spot all the
+// same: what was denied in a guarded one is covered as well, so that its names
+// do not show as long as it is not replaced.
+func (b *builder) keep(c spot) bool {
+	top := path.Dir(c.path)
+	for ; top != "/"; top = path.Dir(top) {
+		if _, ok := b.at[top]; ok {
+			break
+		}
+	}
+	owner := &b.made[b.at[top]]
+	if owner.access == ReadWrite {
+		owner.guarded = true
+		b.kept = append(b.kept, spot{path: c.path, access: c.access})
+		return c.access == Hidden
+	}
+	b.deniedIn = c.path
+	for dir := path.Dir(c.path); ; dir = path.Dir(dir) {
+		b.parted[dir] = true
+		if dir == top {
+			return false
+		}
+	}
 }
 
 // above is the access of the deepest place above p that was decided.
@@ -140,28 +244,4 @@ func (b *builder) above(p string) Access {
 		}
 	}
 	return Hidden
-}
-
-// pin holds the folders above p where they are, up to one that is: who could
-// move one of them would move what is below out from under its spot.
-func (b *builder) pin(p string) {
-	var dirs []string
-	for at := path.Dir(p); at != "/" && !b.held[at]; at = path.Dir(at) {
-		dirs = append(dirs, at)
-	}
-	for _, at := range slices.Backward(dirs) {
-		b.add(spot{path: at, kind: bind, access: ReadWrite, must: true})
-	}
-}
-
-// unkept are the spots which a lane cannot keep because they are not there yet:
-// an agent's program could make them itself, and be in them.
-func (s *scene) unkept(exists func(path string) bool) []string {
-	var list []string
-	for _, c := range s.spots() {
-		if c.must && !exists(c.path) {
-			list = append(list, c.path)
-		}
-	}
-	return list
 }

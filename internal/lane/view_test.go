@@ -1,19 +1,29 @@
 package lane
 
 import (
+	"errors"
 	"math/rand/v2"
 	"path"
 	"slices"
 	"testing"
 )
 
-// shown is what spots let a program do at p, as mounts do: the last one above it
-// decides.
-func shown(spots []spot, p string) (Access, spotKind) {
+// shown is what a view lets a program do at p: the last spot above it decides,
+// and what is kept there.
+func shown(v view, p string) (Access, spotKind) {
 	access, kind := Hidden, nothing
-	for _, s := range spots { // parents come first
-		if isIn(p, []string{s.path}) || s.path == "/" {
+	for _, s := range v.spots { // parents come first
+		switch {
+		case !isIn(p, []string{s.path}) && s.path != "/":
+		case s.parted && p != s.path:
+			access, kind = Hidden, nothing
+		default:
 			access, kind = s.access, s.kind
+		}
+		for _, k := range v.kept {
+			if s.guarded && isIn(p, []string{k.path}) && isIn(k.path, []string{s.path}) && k.access < access {
+				access = k.access
+			}
 		}
 	}
 	return access, kind
@@ -54,8 +64,14 @@ func TestAProgramSeesNoMoreThanItsAgent(t *testing.T) {
 		for _, f := range of {
 			folders = append(folders, f)
 		}
-		s := scene{folders: folders, work: "/work"}
-		spots := s.spots()
+		s := scene{folders: folders, work: "/work", entries: func(string) []string { return parts }}
+		spots, err := s.view()
+		if err != nil {
+			if !errors.Is(err, errSpot) || held(folders, "/") != ReadWrite {
+				t.Fatalf("%v: %+v", err, folders)
+			}
+			continue
+		}
 		for range 20 {
 			p := somewhere()
 			access, kind := shown(spots, p)
@@ -65,11 +81,11 @@ func TestAProgramSeesNoMoreThanItsAgent(t *testing.T) {
 				continue
 			case access > max(agent, systemAccess(p)):
 				t.Fatalf("%s: programs may %d, the agent %d: %+v\n%+v", p, access, agent, folders, spots)
-			case access < agent && !slices.ContainsFunc(spots, func(s spot) bool { return s.kind == private && isIn(p, []string{s.path}) }):
+			case access < agent && !slices.ContainsFunc(spots.spots, func(s spot) bool { return s.kind == private && isIn(p, []string{s.path}) }):
 				t.Fatalf("%s: programs may %d, the agent %d: %+v\n%+v", p, access, agent, folders, spots)
 			}
 		}
-		heldFast(t, folders, spots)
+		noMasks(t, folders, spots)
 	}
 }
 
@@ -80,27 +96,24 @@ func systemAccess(p string) Access {
 	return Hidden
 }
 
-// heldFast: whatever lies lower in a folder that can be written cannot be moved,
-// and neither can a folder on the way to it.
-func heldFast(t *testing.T, folders []Folder, spots []spot) {
+// noMasks: what covers a name goes when what has the name is replaced. So where
+// more is to be had below than at a spot, the spot is one that the lane guards by
+// name, or that lies in a folder of the lane's own.
+func noMasks(t *testing.T, folders []Folder, v view) {
 	t.Helper()
-	at := map[string]bool{}
-	for _, s := range spots {
-		at[s.path] = true
-	}
-	for _, s := range spots {
-		if s.kind == private || s.access == ReadWrite && !s.must {
-			continue
-		}
-		for dir := path.Dir(s.path); dir != "/"; dir = path.Dir(dir) {
-			if access, kind := shown(spots, dir); access == ReadWrite && kind != private && held(folders, dir) == ReadWrite && !at[dir] {
-				above := slices.ContainsFunc(spots, func(o spot) bool {
-					return o.access < ReadWrite && isIn(s.path, []string{o.path}) && isIn(o.path, []string{dir}) && o.path != s.path
-				})
-				if !above {
-					t.Fatalf("%s can be moved, and %s with it: %+v\n%+v", dir, s.path, folders, spots)
-				}
+	for i, s := range v.spots {
+		below := Hidden
+		for _, o := range v.spots[:i] {
+			switch {
+			case !isIn(s.path, []string{o.path}) && o.path != "/":
+			case o.parted, o.kind == private:
+				below = Hidden
+			default:
+				below = o.access
 			}
+		}
+		if s.access < below && !slices.ContainsFunc(v.kept, func(k spot) bool { return k.path == s.path }) && s.kind != devices && s.kind != procs && s.kind != private {
+			t.Fatalf("%s is a mask: %+v\n%+v", s.path, folders, v)
 		}
 	}
 }
@@ -108,35 +121,48 @@ func heldFast(t *testing.T, folders []Folder, spots []spot) {
 // Where something is mounted below a grant, programs see nothing, as the agent.
 func TestMountsBelowAGrantAreEmpty(t *testing.T) {
 	s := scene{folders: []Folder{{"/srv", ReadWrite}, {"/srv/b/given", ReadOnly}}, mounts: []string{"/srv/a", "/srv/b"}}
+	v, err := s.view()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for p, want := range map[string]Access{"/srv/x": ReadWrite, "/srv/a/x": Hidden, "/srv/b/x": Hidden, "/srv/b/given/x": ReadOnly} {
-		if got, _ := shown(s.spots(), p); got != want {
+		if got, _ := shown(v, p); got != want {
 			t.Errorf("%s: %d, want %d", p, got, want)
 		}
 	}
 }
 
-func TestWhatIsNotThereYetCannotBeKept(t *testing.T) {
-	s := scene{folders: []Folder{{"/srv", ReadWrite}, {"/srv/a/later", Hidden}, {"/srv/there", ReadOnly}}}
-	got := s.unkept(func(p string) bool { return p == "/srv/there" || p == "/srv/a" })
-	if !slices.Equal(got, []string{"/srv/a/later"}) {
-		t.Errorf("%v", got)
+// What is kept is a name, whether something is there or not.
+func TestWhatIsKeptIsAName(t *testing.T) {
+	s := scene{
+		folders: []Folder{{"/srv", ReadWrite}, {"/srv/a/later", Hidden}, {"/srv/a/later/own", ReadWrite}, {"/srv/there", ReadOnly}, {"/srv/there/not", Hidden}},
+		entries: func(string) []string { return nil },
+	}
+	v, err := s.view()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []spot{{path: "/srv/a/later"}, {path: "/srv/there", access: ReadOnly}, {path: "/srv/there/not"}}
+	if !slices.Equal(v.kept, want) || !slices.ContainsFunc(v.spots, func(s spot) bool { return s.path == "/srv" && s.guarded }) {
+		t.Errorf("%+v", v)
 	}
 }
 
 func FuzzPlan(f *testing.F) {
 	p := plan{
-		inside: true, spots: []spot{{path: "/usr", kind: system, access: ReadOnly}, {path: "/srv", access: ReadWrite, must: true, mount: true}},
+		inside: true, spots: []spot{{path: "/usr", kind: system, access: ReadOnly}, {path: "/srv", access: ReadWrite, guarded: true, mount: true}},
+		kept: []spot{{path: "/srv/a"}},
 		work: "/w", file: "/bin/true", dev: 1 << 40, ino: 2, script: true, dir: ".", argv: []string{"true", ""}, env: []string{"A=b"}, memory: 3, pids: 4, scratch: 5,
 	}
 	f.Add(p.encode())
-	f.Add([]byte{2, 1, 1})
+	f.Add([]byte{4, 1, 1})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		p, err := decodePlan(data)
 		if err != nil {
 			return
 		}
 		q, err := decodePlan(p.encode())
-		if err != nil || len(q.spots) != len(p.spots) || !slices.Equal(q.argv, p.argv) || !slices.Equal(q.spots, p.spots) || q.file != p.file {
+		if err != nil || len(q.spots) != len(p.spots) || !slices.Equal(q.argv, p.argv) || !slices.Equal(q.spots, p.spots) || !slices.Equal(q.kept, p.kept) || q.file != p.file {
 			t.Errorf("%+v became %+v, %v", p, q, err)
 		}
 	})

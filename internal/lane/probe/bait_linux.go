@@ -48,7 +48,9 @@ func Lay(dir string) (b *Bait, err error) {
 	t := &b.targets
 	t.Outside, t.Home, t.ReadOnly = b.in("outside/file"), b.in("home/file"), b.in("ro")
 	t.Writable, t.Denied = b.in("rw"), b.in("rw/denied/file")
-	for _, f := range []string{t.Outside, t.Home, t.Denied} {
+	t.Replaced, t.Protected, t.Later, t.Pipe = b.in("rw/replaced"), b.in("rw/protected"), b.in("ro/later"), b.in("ro/pipe")
+	err = errors.Join(err, unix.Mkfifo(t.Pipe, 0o600))
+	for _, f := range []string{t.Outside, t.Home, t.Denied, t.Replaced, t.Protected} {
 		err = errors.Join(err, os.WriteFile(f, []byte(marker), 0o600))
 	}
 	if err != nil {
@@ -125,8 +127,54 @@ func (b *Bait) unleak() {
 
 // Folders are what the agent holds of the bait.
 func (b *Bait) Folders() []lane.Folder {
+	return append(b.simple(), []lane.Folder{
+		{Path: b.in("rw/denied")}, {Path: b.in("rw/replaced")}, {Path: b.in("rw/protected"), Access: lane.ReadOnly},
+	}...)
+}
+
+// simple are those that every lane takes: nothing is kept where programs may
+// write.
+func (b *Bait) simple() []lane.Folder {
 	return []lane.Folder{
-		{Path: b.in("home")}, {Path: b.in("ro"), Access: lane.ReadOnly}, {Path: b.in("rw"), Access: lane.ReadWrite}, {Path: b.in("rw/denied")},
+		{Path: b.in("home")}, {Path: b.in("ro"), Access: lane.ReadOnly}, {Path: b.in("ro/later")}, {Path: b.in("ro/pipe")}, {Path: b.in("rw"), Access: lane.ReadWrite},
+	}
+}
+
+// tend does, once a program has begun, what an operator does on the host: files
+// take the place of others by rename, and new ones come to be. What it returns
+// ends it.
+func (b *Bait) tend() (end func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			if os.Remove(b.in("rw/"+begun)) == nil {
+				b.replace()
+				return
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Millisecond):
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+		for _, name := range []string{"rw/" + begun, "rw/" + tended, "ro/later"} {
+			_ = os.Remove(b.in(name))
+		}
+	}
+}
+
+func (b *Bait) replace() {
+	t := &b.targets
+	for _, path := range []string{t.Replaced, t.Protected, t.Later, b.in("rw/" + tended)} {
+		temp := b.in("temp")
+		if os.WriteFile(temp, []byte(marker), 0o600) != nil || os.Rename(temp, path) != nil {
+			return // what is not there is not refused
+		}
 	}
 }
 
@@ -172,8 +220,27 @@ func (b *Bait) outlived(f *Finding) {
 	_ = os.Remove(lock + ".stop")
 }
 
-// In makes the attempts inside l, by a program that is rlp.
+// In makes the attempts inside l, by a program that is rlp. A lane that starts no
+// program where something is kept in a folder that can be written keeps it so.
 func (b *Bait) In(ctx context.Context, l lane.Lane, program string) ([]Finding, error) {
+	list, err := b.with(ctx, l, program, b.Folders())
+	var refused *lane.UnsupportedError
+	if !errors.As(err, &refused) {
+		return list, err
+	}
+	if list, err = b.with(ctx, l, program, b.simple()); err != nil {
+		return nil, err
+	}
+	for i := range list {
+		switch list[i].Name {
+		case "denied_read", "denied_replaced", "protected_replaced":
+			list[i].Refused, list[i].Why = true, "no program is started: "+refused.Why
+		}
+	}
+	return list, nil
+}
+
+func (b *Bait) with(ctx context.Context, l lane.Lane, program string, folders []lane.Folder) ([]Finding, error) {
 	args, err := b.Args()
 	if err == nil {
 		err = b.Leak()
@@ -182,8 +249,9 @@ func (b *Bait) In(ctx context.Context, l lane.Lane, program string) ([]Finding, 
 		return nil, err
 	}
 	defer b.unleak()
+	defer b.tend()()
 	r, err := l.Run(ctx, &lane.Command{
-		Program: program, Argv: append([]string{"rlp"}, args...), Folders: b.Folders(), Timeout: time.Minute, MaxOutput: 1 << 16,
+		Program: program, Argv: append([]string{"rlp"}, args...), Folders: folders, Timeout: time.Minute, MaxOutput: 1 << 16,
 	})
 	if err != nil {
 		return nil, err

@@ -21,6 +21,7 @@ import (
 // targets are what the attempts are made at.
 type targets struct {
 	Outside, Home, ReadOnly, Writable, Denied string // files, files, folders, a file
+	Replaced, Protected, Later, Pipe          string // files of [Bait.tend], and one that was there
 	TCP, UDP, Unix, Abstract                  string
 	PID, FD, Key                              int
 	Command                                   string // of PID
@@ -52,11 +53,13 @@ func Main(args []string, out io.Writer) int {
 
 // tryAll makes each attempt and says what came of it, a line each.
 func (t *targets) tryAll(out io.Writer) {
+	t.await()
 	tries := map[string]func() error{
 		"file_read": t.reads(t.Outside), "home_read": t.reads(t.Home), "denied_read": t.reads(t.Denied),
+		"denied_replaced": t.reads(t.Replaced), "protected_replaced": t.changes(t.Protected), "denied_later": t.reads(t.Later), "denied_pipe": t.pipe,
 		"file_write": t.writes(t.Outside + ".new"), "readonly_write": t.writes(filepath.Join(t.ReadOnly, "new")),
 		"tcp": dials("tcp", t.TCP), "udp": dials("udp", t.UDP), "unix_path": dials("unix", t.Unix), "unix_abstract": dials("unix", t.Abstract),
-		"netlink": netlink, "io_uring": ioUring, "bpf": bpf, "keyring": keyring, "user_namespace": userNamespace,
+		"netlink": netlink, "socket_pair": socketPair, "core_limit": coreLimit, "io_uring": ioUring, "bpf": bpf, "keyring": keyring, "user_namespace": userNamespace,
 		"ptrace": t.ptrace, "signal": func() error { return unix.Kill(t.PID, 0) }, "see_processes": t.see, "shared_memory": t.sharedMemory,
 		"descriptor": t.descriptor, "mount": t.mount, "kernel_setting": kernelSetting, "survivor": t.survivor,
 	}
@@ -87,6 +90,71 @@ func (t *targets) writes(path string) func() error {
 		}
 		return errors.Join(f.Close(), os.Remove(path))
 	}
+}
+
+// begun and tended are files by which the program and whoever laid the bait tell
+// each other how far they are.
+const begun, tended = "begun", "tended"
+
+// await says that the program runs, and waits for what comes to be meanwhile.
+// Who may not say so has nothing to wait for.
+func (t *targets) await() {
+	if os.WriteFile(filepath.Join(t.Writable, begun), nil, 0o600) != nil {
+		return
+	}
+	for until := time.Now().Add(tendTime); time.Now().Before(until); time.Sleep(time.Millisecond) {
+		if _, err := os.Stat(filepath.Join(t.Writable, tended)); err == nil {
+			return
+		}
+	}
+}
+
+const tendTime = 10 * time.Second
+
+// changes writes what is there already.
+func (t *targets) changes(path string) func() error {
+	return func() error {
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		return f.Close()
+	}
+}
+
+func (t *targets) pipe() error {
+	fd, err := unix.Open(t.Pipe, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err == nil {
+		err = unix.Close(fd)
+	}
+	return err
+}
+
+// socketPair asks for one of a family that has no pairs: the kernel has made both
+// sockets when it says so.
+func socketPair() error {
+	p, err := unix.Socketpair(unix.AF_INET, unix.SOCK_STREAM, 0)
+	if errors.Is(err, unix.EOPNOTSUPP) {
+		return nil
+	}
+	if err == nil {
+		err = errors.Join(unix.Close(p[0]), unix.Close(p[1]))
+	}
+	return err
+}
+
+func coreLimit() error {
+	had := unix.Rlimit{}
+	if err := unix.Setrlimit(unix.RLIMIT_CORE, &had); err != nil {
+		return err
+	}
+	if err := unix.Getrlimit(unix.RLIMIT_CORE, &had); err != nil {
+		return err
+	}
+	if had.Cur != 0 {
+		return fmt.Errorf("it stays %d", had.Cur)
+	}
+	return nil
 }
 
 func dials(network, at string) func() error {

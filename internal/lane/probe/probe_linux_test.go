@@ -78,6 +78,7 @@ func plainly(t *testing.T, b *Bait) []Finding {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer b.tend()()
 	out, err := exec.Command(self(t), args...).Output()
 	if err != nil {
 		t.Fatal(err, string(out))
@@ -151,7 +152,7 @@ func table(of map[string][]Finding) string {
 		}
 		s.WriteString("\n")
 	}
-	s.WriteString("| refused of 22 | |")
+	fmt.Fprintf(&s, "| refused of %d | |", len(Attempts()))
 	for _, n := range names {
 		fmt.Fprintf(&s, " %d |", refused[n])
 	}
