@@ -27,7 +27,7 @@ func (s stack) agrees(t *testing.T, r caps.Request) bool {
 // TestCheckAgreesWithOracle holds P10 on 100,000 requests, on a million when
 // RLP_SOAK is set.
 //
-//rlp:holds P10 R35 C16
+//rlp:holds P10 C16
 func TestCheckAgreesWithOracle(t *testing.T) {
 	stacks, each := 2_000, 50
 	if os.Getenv("RLP_SOAK") == "1" {

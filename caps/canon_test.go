@@ -33,6 +33,8 @@ func TestCleanPath(t *testing.T) {
 		{in: "/a?", refusal: "glob"},
 		{in: "/a[b]", refusal: "glob"},
 		{in: "/a\x00b", refusal: "control"},
+		{in: `/tmp\x`, refusal: "backslash"},
+		{in: `/tmp/\`, refusal: "backslash"},
 		{in: "/a\nb", refusal: "control"},
 		{in: "/a\u0085b", refusal: "control"},
 		{in: "/a\xff", refusal: "UTF-8"},

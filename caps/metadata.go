@@ -227,12 +227,22 @@ func ToolScope(spelling string) (scope string, known bool) {
 		}
 		category, name = attached, spelling
 	}
-	scope = category + ":" + name
+	scope = oneTool(category + ":" + name)
+	category, _, _ = strings.Cut(scope, ":")
 	if !isScope(Tool, scope) || spelling == "*" {
 		return "", false
 	}
 	open := category == attached || category == families[MCP].category && strings.Contains(name, "/") // a server alone is no tool
 	return scope, qualified && (open || name == "*" && slices.Contains(Categories(), category) || toolScopes(name) == scope)
+}
+
+// oneTool is the one scope of a tool: what a bundle attaches is called as a tool
+// of the server "tools", and can be written so.
+func oneTool(scope string) string {
+	if name, ok := strings.CutPrefix(scope, families[MCP].category+":"+attached+"/"); ok {
+		return attached + ":" + name
+	}
+	return scope
 }
 
 // DenyTool is what denying a scope of the axis [Tool] takes away. By mcp_call

@@ -12,8 +12,9 @@ const MaxPath = 4096
 
 // CleanPath is the canonical form of an absolute path that a policy names:
 // cleaned by its text alone, without looking at the disk. It refuses relative
-// paths, control characters, what is not UTF-8, blanks at the end, and the glob
-// characters * ? [, which a path grant does not have. dotdot says that a ".."
+// paths, control characters, what is not UTF-8, blanks at the end, backslashes,
+// which separate nothing here, and the glob characters * ? [, which a path grant
+// does not have. dotdot says that a ".."
 // was in it, which deserves a warning.
 func CleanPath(s string) (path string, dotdot bool, err error) {
 	switch {
@@ -25,6 +26,8 @@ func CleanPath(s string) (path string, dotdot bool, err error) {
 		return "", false, fmt.Errorf("the path is %d bytes long: at most %d", len(s), MaxPath)
 	case strings.ContainsAny(s, "*?["):
 		return "", false, fmt.Errorf("the path %q has a glob character (* ? [): globs not allowed in v0.1; write the directory itself, which holds all below it", s)
+	case strings.Contains(s, `\`):
+		return "", false, fmt.Errorf("the path %q has a backslash, which is a letter of a name and separates nothing: write /, or the directory above a name that really has one", s)
 	case !isText(s):
 		return "", false, fmt.Errorf("the path %q has control characters or is not UTF-8", s)
 	}

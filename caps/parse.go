@@ -148,6 +148,9 @@ func parseParts(domain, action, scope string, k kind) ([]Grant, error) {
 			out = append(out, DenyTool(g.Scope)...)
 			continue
 		}
+		if f == MCP && k == deny && g.Scope == attached { // the server as which a bundle's tools are called
+			out = append(out, Grant{Tool, 1, attached + ":*"})
+		}
 		out = append(out, g)
 	}
 	switch {
@@ -186,6 +189,9 @@ func domains() []string {
 
 // parseScope makes the scope canonical.
 func parseScope(f Family, scope string, k kind) (Grant, error) {
+	if f == Tool {
+		scope = oneTool(scope)
+	}
 	g := Grant{Family: f, Scope: scope}
 	if scope == "*" {
 		g.Scope = f.root()

@@ -23,6 +23,9 @@ type Plan struct {
 	Effective caps.Set
 	Changes   []caps.Change
 	Limits    caps.Limits
+	// NoTools are what layers deny of tools that there are not: nothing is taken
+	// away by it.
+	NoTools []NoTool
 }
 
 // Policy is what a plan is made of.
@@ -39,6 +42,10 @@ type Policy struct {
 	// nobody launches it but the operator. Its paths are those of a set already,
 	// and are never resolved again: the launching run may have moved a link since.
 	Within *caps.Layer
+	// Tools are the scopes of the tools that there are beside the host calls:
+	// "tools:ID" for those of the bundle, "mcp:NAME/" for each server. Nil: they
+	// are not known, and whatever such a scope names is taken to be there.
+	Tools []string
 	// Present says that the bundle holds a policy.caps.
 	Present bool
 }
@@ -69,7 +76,10 @@ func NewPlan(p Policy) (Plan, error) {
 		plan.Effective = narrowed
 		all = append(all, changes)
 	}
-	plan.Changes = slices.Concat(all...)
+	plan.Changes = slices.DeleteFunc(slices.Concat(all...), func(c caps.Change) bool {
+		return c.Grant.Family == caps.Tool && c.Kind == caps.Revoked && !p.isTool(c.Grant.Scope)
+	})
+	plan.NoTools = p.noTools()
 	plan.Limits = withDefaults(plan.Effective.Limits(), p.Operators())
 	if p.Within == nil && !setByLayer(p.Operators(), caps.MaxDepth) { // no bundle has more runs below it than the default
 		if most, set := plan.Limits.Get(caps.MaxDepth); set {

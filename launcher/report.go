@@ -52,6 +52,9 @@ type Report struct {
 	Violations []Violation `json:"violations,omitempty"`
 	// Warnings are what the operator should know though the run went on.
 	Warnings []string `json:"warnings,omitempty"`
+	// NoTools are those of the warnings that say of a layer that it denies a tool
+	// which there is not: whoever wrote that believes that it applies.
+	NoTools []string `json:"-"`
 }
 
 // A Lane is where code executes, and how well each control is kept there:

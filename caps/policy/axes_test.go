@@ -160,8 +160,7 @@ func TestProfileDefaults(t *testing.T) {
 	}
 }
 
-// Names that are not known are warnings: denied all the same, allowed and shown
-// in vain.
+// Names that are not known are warnings: denied, allowed and shown in vain.
 //
 //rlp:holds Y11
 func TestUnknownWords(t *testing.T) {

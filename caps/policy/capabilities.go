@@ -150,14 +150,14 @@ func (r *reader) strings(name string, v *tomlfile.Value, do func(item *tomlfile.
 }
 
 // wide reads a boolean where true stands for everything in the family: a grant
-// in a base, and in a layer no word at all. It reports whether v was one.
+// in a base, and in a layer no bound. It reports whether v was one.
 func (r *reader) wide(k key, v *tomlfile.Value) bool {
 	switch {
 	case v.Kind != tomlfile.Bool:
 		return false
 	case !v.Bool:
 		r.bound(k.family, caps.AllModes(k.family), v)
-	case !r.layer:
+	default: // in a layer, which it does not bound, it is told where the base has nothing of the family
 		r.grant(v, "", caps.Grant{Family: k.family, Modes: caps.AllModes(k.family), Scope: "*"})
 	}
 	return true

@@ -110,9 +110,9 @@ func Codes() []CodeInfo {
 		{CodeBadLease, SeverityError, "not an end in a time zone, or not a number of uses"},
 		{CodeNoRestriction, SeverityError, "a profile that restricts nothing at all: something is missing in it"},
 		{CodeFloorKept, SeverityWarning, "a file that was to replace a built-in floor cannot be used; the built-in one holds"},
-		{CodeUnknownTool, SeverityWarning, "a tool that there is not: denied all the same, and allowed in vain"},
+		{CodeUnknownTool, SeverityWarning, "a tool that there is not: denying it takes nothing away, and allowing it does nothing"},
 		{CodeUnknownCategory, SeverityWarning, "a category of tools that there is not; it shows nothing"},
-		{CodeUnknownAdapter, SeverityWarning, "an adapter that there is not: forbidden all the same, and allowed in vain"},
+		{CodeUnknownAdapter, SeverityWarning, "an adapter that there is not: forbidding it takes nothing away, and allowing it does nothing"},
 		{CodeCapsExtra, SeverityWarning, "an entry of a layer that the base does not have; it is ignored"},
 	}
 }

@@ -104,6 +104,7 @@ func ParseLayer(name, file string, data []byte, opt Options) (*Override, []Findi
 // it.
 func readLayer(file string, data []byte, kind Kind, opt Options) (r *reader, ok bool) {
 	r = newReader(opt, true)
+	r.floor = kind == KindProfile && IsFloor(stemOf(file))
 	root, ok := r.parseEither(file, data)
 	if !ok {
 		return r, false

@@ -65,6 +65,9 @@ func Floor(name, file string, opt Options) (floor *caps.Layer, warning string) {
 // ownFloor is the operator's floor; nil without an error where there is none.
 func ownFloor(name, file string, opt Options) (*caps.Layer, error) {
 	data, err := readOptional(file, opt)
+	if data == nil && err == nil {
+		err = misnamed(file, name)
+	}
 	if data == nil || err != nil {
 		return nil, err
 	}

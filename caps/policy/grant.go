@@ -197,7 +197,7 @@ func (r *reader) forbidAdapter(item *tomlfile.Value) {
 		return
 	}
 	if !known {
-		r.add(item.Pos, CodeUnknownAdapter, tomlfile.Nearest(item.Str, adapterNames()), "there is no adapter %q; it is forbidden all the same", item.Str)
+		r.add(item.Pos, CodeUnknownAdapter, tomlfile.Nearest(item.Str, adapterNames()), "there is no adapter %q; it matches nothing, so forbidding it takes nothing away", item.Str)
 	}
 	deny(toolGrant(scope))
 }

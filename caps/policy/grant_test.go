@@ -302,7 +302,8 @@ func TestOneReader(t *testing.T) {
 	}
 }
 
-// Names that are not known are told: allowed in vain, forbidden all the same.
+// Names that are not known are told: allowed and forbidden in vain, and denied once
+// there is such a tool.
 func TestUnknownAdapters(t *testing.T) {
 	l, findings := policy.ParseGrant("grant", "g", []byte(`{"allowed_adapters":["fs","tiktok"],"forbidden_adapters":["calendar","net_http"]}`), options)
 	if l == nil || len(findings) != 2 || findings[0].Code != policy.CodeUnknownAdapter || findings[1].Field != "forbidden_adapters[0]" {

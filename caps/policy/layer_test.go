@@ -176,6 +176,7 @@ func TestExtras(t *testing.T) {
 		{capabilities(`net = ["b.example:8443"]`), nil},
 		{capabilities(`kb_read = true`), []string{"raw_revoked 2:11"}},
 		{capabilities(`kb_write = true`), nil},
+		{capabilities("time = true\nmodel = true\nexec = true"), nil},
 		{capabilities("fs = [\"/ro\"]\nfs_rw = [\"/data\"]"), nil},
 		{capabilities(`fs_rw = ["/ro"]`), []string{"caps_extra 2:10"}},
 		{capabilities(`agents = ["e"]`), []string{"caps_extra 2:11"}},
@@ -193,6 +194,32 @@ func TestExtras(t *testing.T) {
 		}
 		if !reflect.DeepEqual(got, r.want) {
 			t.Errorf("%q: got %v, want %v", r.text, got, r.want)
+		}
+	}
+}
+
+// What a layer asks for by true, and the base has nothing of, is an extra like
+// others: told once, by its key, and of no effect.
+//
+//rlp:holds R48
+func TestTrueOfWhatTheBaseLacks(t *testing.T) {
+	for key, grant := range map[string]string{
+		"time": "time:read:*", "model": "model:use:*", "exec": "process:exec:*", "kb_read": "kb:read:*", "kb_write": "kb:write:*",
+	} {
+		set := base(t, capabilities(`fs = ["/data"]`))
+		after, changes := narrow(t, set, layer(t, capabilities(key+" = true")))
+		if len(changes) != 1 || changes[0].Kind != caps.Ignored || changes[0].Grant.String() != grant || changes[0].Source.Line != 2 {
+			t.Errorf("%s: %+v", key, changes)
+		}
+		found := policy.Extras(changes)
+		if len(found) != 1 || found[0].Line != 2 || !strings.HasPrefix(found[0].Message, key+": "+grant+" is not in the base") {
+			t.Errorf("%s: %v", key, found)
+		}
+		if after.Digest() != set.Digest() {
+			t.Errorf("%s = true changes what is held: %s", key, after)
+		}
+		if _, changes := narrow(t, set, layer(t, capabilities(key+" = false"))); len(changes) != 0 {
+			t.Errorf("%s = false asks for nothing: %+v", key, changes)
 		}
 	}
 }

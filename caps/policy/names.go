@@ -55,6 +55,10 @@ func (r *reader) allDomains(k key, v *tomlfile.Value) {
 	if !v.Bool {
 		return
 	}
+	if r.layer { // told where the base has no domain at all
+		r.allow = append(r.allow, caps.Entry{Grant: caps.Grant{Family: k.family, Modes: 1, Scope: "*"}, Pos: place(v.Pos)})
+		return
+	}
 	for _, d := range r.domains() {
 		r.allow = append(r.allow, caps.Entry{
 			Grant: caps.Grant{Family: k.family, Modes: 1, Scope: d}, Pos: place(v.Pos), Implied: true,

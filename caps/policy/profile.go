@@ -92,6 +92,9 @@ func LoadProfile(name, file string, opt Options) (*Profile, []Finding, error) {
 		}
 		return p, findings, nil
 	}
+	if err := misnamed(file, name); err != nil {
+		return nil, nil, err
+	}
 	text, ok := ProfileText(name)
 	if !ok {
 		return nil, nil, nil

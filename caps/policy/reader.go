@@ -22,6 +22,7 @@ type reader struct {
 	report
 	opt      Options
 	layer    bool // the reading: false is a base
+	floor    bool // a profile that takes the place of a built-in floor
 	requires bool // of a manifest, whose schema stands in another file
 	v02      bool
 

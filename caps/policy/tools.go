@@ -10,7 +10,8 @@ import (
 )
 
 // denyTools reads the tools of [deny]. One that is not known is kept: it may be
-// there tomorrow, and was to be denied.
+// there tomorrow, and was to be denied. Until then it matches nothing, which is
+// told.
 func (r *reader) denyTools(v *tomlfile.Value) {
 	r.strings("tools", v, func(item *tomlfile.Value) {
 		scope, known, ok := r.tool(item)
@@ -18,7 +19,7 @@ func (r *reader) denyTools(v *tomlfile.Value) {
 			return
 		}
 		if !known {
-			r.unknownTool(item, "it is denied all the same")
+			r.unknownTool(item, "it matches nothing, so denying it takes nothing away")
 		}
 		for i, g := range caps.DenyTool(scope) {
 			r.deny = append(r.deny, caps.Entry{Grant: g, Pos: place(item.Pos), Implied: i > 0})
@@ -93,8 +94,8 @@ func (r *reader) tool(item *tomlfile.Value) (scope string, known, ok bool) {
 
 func (r *reader) unknownTool(item *tomlfile.Value, so string) {
 	scope, _ := caps.ToolScope(item.Str)
-	if slices.ContainsFunc(Dangers(), func(d Danger) bool { return slices.Contains(d.Tools, scope) }) {
-		return // which the floors speak of
+	if r.floor && slices.ContainsFunc(Dangers(), func(d Danger) bool { return slices.Contains(d.Tools, scope) }) {
+		return // which the built-in floors speak of, and so their copies
 	}
 	server, ofServer := strings.CutPrefix(scope, "mcp:")
 	var names []string
@@ -102,11 +103,29 @@ func (r *reader) unknownTool(item *tomlfile.Value, so string) {
 		names = append(names, t.Name)
 	}
 	hint := tomlfile.Nearest(item.Str, names)
-	switch {
+	switch ours := foreignTools()[item.Str]; {
+	case ours != "":
+		hint = "here it is written " + ours
 	case hint == "" && ofServer:
 		hint = fmt.Sprintf("a server as a whole is mcp:call:%s under capabilities, one tool of it mcp__%s__NAME", server, server)
 	case hint == "":
 		hint = `a tool that the bundle brings is "tools:NAME", one of an MCP server "mcp:SERVER/NAME"`
 	}
+	if strings.HasPrefix(scope, "tools:") {
+		r.add(item.Pos, CodeUnknownTool, hint, "there is no tool %q among the host calls; unless a bundle brings one of that name, %s", item.Str, so)
+		return
+	}
 	r.add(item.Pos, CodeUnknownTool, hint, "there is no tool %q; %s", item.Str, so)
+}
+
+// foreignTools are another system's names of tools, in their two spellings, and
+// the host calls that do the same here.
+func foreignTools() map[string]string {
+	return map[string]string{
+		"exec__sandboxed_exec": `"exec_run"`, "sandboxed_exec": `"exec_run"`,
+		"memory_operation__remember_shared": `"kb_put"`, "remember_shared": `"kb_put"`,
+		"memory_operation__remember_agent": `"kb_put"`, "remember_agent": `"kb_put"`,
+		"memory_operation__forget": `"kb_delete"`, "forget_memory": `"kb_delete"`,
+		"multi_agent__delegate": `"agent_launch"`, "delegate_to_agent": `"agent_launch"`,
+	}
 }

@@ -100,6 +100,7 @@ func (a *app) composed(c *composition, f policyFlags) (*composition, error) {
 		return nil, err
 	}
 	c.policy.Asked = c.foreign()
+	c.policy.Tools = c.toolScopes()
 	a.bind(c)
 	if err := c.resolve(base, given); err != nil {
 		return nil, err
@@ -128,6 +129,18 @@ func (a *app) settle(c *composition, paths ...string) (err error) {
 		return inputErr(err)
 	}
 	return nil
+}
+
+// toolScopes are the tools that calls can name beside the host calls.
+func (c *composition) toolScopes() []string {
+	list := []string{}
+	for i := range c.bundle.Tools {
+		list = append(list, "tools:"+c.bundle.Tools[i].ID)
+	}
+	for name := range c.config.MCP {
+		list = append(list, "mcp:"+name+"/")
+	}
+	return list
 }
 
 func (a *app) options(h home.Home, cfg config.Config) policy.Options {

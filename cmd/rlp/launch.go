@@ -172,7 +172,7 @@ func (a *app) streams(spec *launcher.Spec, stream bool) func() {
 func (a *app) tell(r *launcher.Report, spec *launcher.Spec) error {
 	fmt.Fprint(a.stderr, r.Marker())
 	a.policyWarnings(spec)
-	for _, w := range a.warned {
+	for _, w := range append(r.NoTools, a.warned...) {
 		fmt.Fprintf(a.stderr, "rlp: %s\n", printable(w))
 	}
 	if spec.Stderr == nil && !a.json {

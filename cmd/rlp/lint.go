@@ -213,8 +213,8 @@ func isArchive(path string) bool {
 // that was not built yet is linted by its files.
 func (l *linter) bundle(path string, overrides []string) {
 	c, plan, err := l.app.plan(path, policyFlags{overrides: overrides, profiles: l.profiles})
-	if err != nil && !isBuilt(path) && l.source(path) {
-		return
+	if _, unread := bundles.Open(path); err != nil && unread != nil && !isBuilt(path) && l.source(path) {
+		return // what is wrong with its files is told by their names
 	}
 	if err != nil {
 		l.refusal(path, err)
@@ -246,6 +246,13 @@ func isBuilt(path string) bool {
 // slip there takes nothing away.
 func uselessDenies(c *composition, plan launcher.Plan) []policy.Finding {
 	var findings []policy.Finding
+	for _, e := range plan.NoTools {
+		findings = append(findings, policy.Finding{
+			Path: e.Pos.File, Line: e.Pos.Line, Column: e.Pos.Column, Severity: policy.SeverityWarning, Code: "deny_without_effect",
+			Message: fmt.Sprintf("the agent has no tool %s, so denying it takes nothing away", e.Scope),
+			Hint:    "rlp agent inspect prints the tools of the bundle; those of servers are called mcp:SERVER/NAME",
+		})
+	}
 	for _, layer := range c.policy.Layers {
 		for _, e := range layer.Deny {
 			if e.Pos.Line == 0 || e.Implied || e.Grant.Family == caps.Tool {

@@ -201,21 +201,12 @@ func unsupported(h home.Home) error {
 // would ever read it, and its author believes that it applies.
 func mistaken(h home.Home, agent string) error {
 	dir := filepath.Dir(h.Override(agent))
-	entries, err := os.ReadDir(dir)
-	if err != nil {
+	name, right, err := policy.Misnamed(dir, agent, "_default")
+	switch {
+	case err != nil:
 		return inputErr(fmt.Errorf("reading the overrides: %w", err))
-	}
-	for _, e := range entries {
-		for _, stem := range []string{agent, "_default"} {
-			want := stem + ".toml"
-			if e.Name() == want {
-				continue
-			}
-			if strings.EqualFold(e.Name(), want) || e.Name() == stem || strings.EqualFold(e.Name(), stem+".caps") {
-				return inputErr(fmt.Errorf("%s is not read by anything; an override of this agent is called %s",
-					filepath.Join(dir, e.Name()), want))
-			}
-		}
+	case name != "":
+		return inputErr(fmt.Errorf("%q is not read by anything; an override of this agent is called %s", filepath.Join(dir, name), right))
 	}
 	return nil
 }

@@ -30,6 +30,16 @@ func (e *FileError) Error() string {
 // Unwrap returns [ErrFile].
 func (e *FileError) Unwrap() error { return ErrFile }
 
+// Names are the names of what lies in a folder, sorted.
+func Names(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names, err
+}
+
 // ReadFile reads a file whose word restricts agents: regular, not a symbolic
 // link, at most max bytes ([DefaultMax] if max is 0), owned by the operator or
 // root and writable by nobody else, in a folder in which nobody else can put
