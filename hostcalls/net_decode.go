@@ -80,7 +80,7 @@ func (r *httpReq) headers(d *jsonText) error {
 		if err := checkHeader(name, values); err != nil {
 			return fmt.Errorf("headers.%s: %w", printable(key), err)
 		}
-		if name != acceptEncoding { // the host's own
+		if dashed(name) != acceptEncoding { // the host's own
 			r.header = append(r.header, httpField{name, values})
 		}
 		return nil
@@ -93,12 +93,12 @@ func checkHeader(name string, values []string) error {
 	if name == "" || strings.ContainsFunc(name, func(c rune) bool { return !isTokenChar(c) }) {
 		return errors.New("a header's name is letters, digits and -")
 	}
-	switch name {
+	switch name = dashed(name); name {
 	case "Host", "Connection", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
 		"Content-Length", "Expect", "Http2-Settings", "Via", "Alt-Svc":
 		return errors.New("set by the host alone")
 	}
-	if strings.HasPrefix(name, "Proxy-") {
+	if name == "Proxy" || strings.HasPrefix(name, "Proxy-") {
 		return errors.New("for a proxy, and there is none")
 	}
 	for _, v := range values {
@@ -107,6 +107,12 @@ func checkHeader(name string, values []string) error {
 		}
 	}
 	return nil
+}
+
+// dashed is a header's name as servers read it for which _ is - (CGI and its
+// heirs): Content_Length is Content-Length to them.
+func dashed(name string) string {
+	return textproto.CanonicalMIMEHeaderKey(strings.ReplaceAll(name, "_", "-"))
 }
 
 func isTokenChar(c rune) bool {

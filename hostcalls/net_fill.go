@@ -45,9 +45,11 @@ func (x *exchange) fill(r *httpReq) error {
 	if _, given := x.header["User-Agent"]; !given {
 		x.header["User-Agent"] = []string{userAgent}
 	}
-	// A part of a compressed answer cannot be decompressed, and HEAD has none.
-	if _, part := x.header["Range"]; !part && r.method != http.MethodHead {
-		x.header[acceptEncoding] = []string{"gzip"}
+	// A part of a compressed answer cannot be decompressed, and HEAD has none. A
+	// request that says nothing takes everything.
+	x.header[acceptEncoding] = []string{"gzip"}
+	if _, part := x.header["Range"]; part || r.method == http.MethodHead {
+		x.header[acceptEncoding] = []string{"identity"}
 	}
 	if r.isForm() {
 		return x.fillForm(dst)

@@ -77,7 +77,7 @@ func (c *methodClaim) other() string {
 			return "the header " + name + " asks the server for another method"
 		}
 	}
-	if c.body != "" && (c.method == "GET" || c.method == "HEAD" || c.method == "OPTIONS") {
+	if c.body != "" && bodiless(c.method) {
 		return "a " + c.method + " with a body is taken for another request by some servers"
 	}
 	if key := methodField(c.url.RawQuery); key != "" {
@@ -89,6 +89,11 @@ func (c *methodClaim) other() string {
 		}
 	}
 	return ""
+}
+
+// bodiless reports whether a request by method has no body as servers expect it.
+func bodiless(method string) bool {
+	return method == "GET" || method == "HEAD" || method == "OPTIONS"
 }
 
 // isMethodHeader reports whether servers know a header as one that overrides the

@@ -99,6 +99,8 @@ func (x *exchange) send(p gate.Permit) (*http.Response, error) {
 		req.ContentLength = int64(len(x.body))
 		req.GetBody = func() (io.ReadCloser, error) { return &lent{loan: &x.loan}, nil }
 		req.Body = &lent{loan: &x.loan}
+		// A server that does not read such a body takes it for the next request.
+		req.Close = bodiless(x.method)
 	}
 	x.h.sending(x.size())
 	resp, err := x.h.cfg.HTTP.Send(req, x.h.net.named)

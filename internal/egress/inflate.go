@@ -11,7 +11,7 @@ import (
 
 // inflate makes resp what it was before gzip.
 func (c *Client) inflate(resp *http.Response) {
-	if resp.Body == http.NoBody || !strings.EqualFold(resp.Header.Get("Content-Encoding"), "gzip") {
+	if how := resp.Header["Content-Encoding"]; resp.Body == http.NoBody || len(how) != 1 || !strings.EqualFold(how[0], "gzip") {
 		return
 	}
 	resp.Header.Del("Content-Encoding")

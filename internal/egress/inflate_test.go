@@ -110,3 +110,29 @@ func TestInflateBroken(t *testing.T) {
 		client.transport.CloseIdleConnections()
 	}
 }
+
+// An answer that says of itself two encodings is neither.
+func TestInflateOneEncoding(t *testing.T) {
+	body := compressed(t, "text")
+	s := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+		rw.Header()["Content-Encoding"] = []string{"gzip", "br"}
+		_, _ = rw.Write(body)
+	}))
+	t.Cleanup(s.Close)
+	dial, _ := through(s)
+	client := New(Config{Resolve: fixed(somewhere), Dial: dial})
+	defer client.Close()
+	req, err := http.NewRequestWithContext(t.Context(), "GET", "http://api.example.com/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Accept-Encoding", "gzip")
+	resp, err := client.Send(req, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if got, err := io.ReadAll(resp.Body); err != nil || !bytes.Equal(got, body) || len(resp.Header["Content-Encoding"]) != 2 {
+		t.Errorf("%q, %v, %v", got, err, resp.Header)
+	}
+}
