@@ -35,6 +35,10 @@ func (s *Store) Head(ctx context.Context) (Head, error) {
 	return r.Head, nil
 }
 
+// Room says why the store would write nothing now, whatever is asked of it: its disk
+// is nearly full.
+func (s *Store) Room() error { return roomLeft(s.layout.kb) }
+
 // Checkpoint takes in journals and returns a checkpoint of the whole log, made
 // now unless there is one of that size.
 func (s *Store) Checkpoint(ctx context.Context) (Checkpoint, error) {

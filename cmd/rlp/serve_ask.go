@@ -178,6 +178,9 @@ func (h *host) ready(ctx context.Context) error {
 	if _, err := log.Head(ctx); err != nil {
 		return fmt.Errorf("the audit log: %w", err)
 	}
+	if err := h.room(log); err != nil {
+		return fmt.Errorf("the audit log: %w", err)
+	}
 	at, err := h.as(home.DefaultTenant, io.Discard).home()
 	if err == nil {
 		err = home.Make(at.Log())

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"runloop.dev/rlp/internal/audit"
@@ -146,5 +147,17 @@ func TestParamsAreRefusedBeforeTheyAreLookedUp(t *testing.T) {
 	h.who.May |= service.Operate
 	if err := h.Check(t.Context(), h.who, &service.Request{Door: service.HTTP, Agent: "plain", Params: map[string]string{"notes": tenants}}); !errors.As(err, &fields) {
 		t.Errorf("control: the operator is told %v", err)
+	}
+}
+
+// A service whose log has no room takes no runs, and says so.
+func TestNoRoomForTheLogIsNotReady(t *testing.T) {
+	h := testingHost(t, "")
+	if err := h.ready(t.Context()); err != nil {
+		t.Fatalf("control: %v", err)
+	}
+	h.room = func(*kb.Store) error { return errors.New("the disk has 0 MiB left") }
+	if err := h.ready(t.Context()); err == nil || !strings.Contains(err.Error(), "the audit log: the disk has 0 MiB left") {
+		t.Errorf("without room it is ready: %v", err)
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/internal/guest"
 	"runloop.dev/rlp/internal/service"
+	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher"
 )
 
@@ -38,6 +39,7 @@ type host struct {
 	opened map[string]*keptStore // by tenant, for as long as this host is
 	told   map[string]string     // problems of agents that the log has
 
+	room      func(*kb.Store) error // why nothing can be recorded
 	lane      laneTrial
 	unpacking chan struct{}
 }
@@ -45,7 +47,7 @@ type host struct {
 var _ service.Host = (*host)(nil)
 
 func newHost(a *app, dir string, log *slog.Logger) *host {
-	return &host{app: a, home: dir, held: holdHome(dir), log: log, calls: map[string][]string{}, known: map[string]knownAgent{}, opened: map[string]*keptStore{}, told: map[string]string{}, unpacking: make(chan struct{}, unpackedAtime)}
+	return &host{app: a, home: dir, held: holdHome(dir), log: log, calls: map[string][]string{}, known: map[string]knownAgent{}, opened: map[string]*keptStore{}, told: map[string]string{}, room: (*kb.Store).Room, unpacking: make(chan struct{}, unpackedAtime)}
 }
 
 // as is an invocation for a tenant. Nobody sits at a terminal for it, and what it

@@ -14,7 +14,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"syscall"
+	"time"
 
+	"runloop.dev/rlp/internal/access"
 	"runloop.dev/rlp/internal/api"
 	"runloop.dev/rlp/internal/home"
 	"runloop.dev/rlp/launcher"
@@ -23,8 +25,42 @@ import (
 // none is what says that one of the two ways in is not wanted.
 const none = "none"
 
-// mostConnections bounds those of each listener.
-const mostConnections = 4096
+// Bounds of connections: of each listener, of all together in descriptors of this
+// process, and what is left beside them at least for the store, journals and runs.
+const (
+	mostConnections  = 4096
+	fewestPlaces     = 8
+	partOfFiles      = 2 // one in so many descriptors
+	otherDescriptors = 64
+	partOfSocket     = 4 // of all places, that of the socket
+)
+
+// places are how many connections there may be at a time, at the socket and at
+// the address. The descriptors of the process are what there is of; the runtime
+// has raised their soft limit to the hard one.
+func places(descriptors uint64) (socket, address int) {
+	all := min(descriptors/partOfFiles, descriptors-min(otherDescriptors, descriptors), partOfSocket*mostConnections)
+	all = max(all, fewestPlaces)
+	return int(all / partOfSocket), min(int(all-all/partOfSocket), mostConnections)
+}
+
+// descriptors are how many this process may have open.
+func descriptors() uint64 {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return 0
+	}
+	return uint64(limit.Cur) //nolint:unconvert // signed on some systems
+}
+
+// bounded is a listener with its share of the places.
+func bounded(l net.Listener) net.Listener {
+	most, address := places(descriptors())
+	if l.Addr().Network() != "unix" {
+		most = address
+	}
+	return api.Bounded(l, most, time.Now, access.SourceOf)
+}
 
 // A served listener, and how it is reached.
 type served struct {
@@ -64,7 +100,7 @@ func (s *server) listen(ctx context.Context) error {
 		if err != nil {
 			return &statusError{launcher.StatusUnavailable, fmt.Errorf("serving at %s: %w", path, err)}
 		}
-		s.listeners = append(s.listeners, served{api.Bounded(l, mostConnections), "unix:" + path})
+		s.listeners = append(s.listeners, served{bounded(l), "unix:" + path})
 	}
 	address := s.flags.listen
 	if address == "" {
@@ -113,7 +149,7 @@ func (s *server) addTCP(l net.Listener) error {
 	if tcp, is := l.Addr().(*net.TCPAddr); is {
 		s.wired.port = uint16(tcp.Port) // the one that was given where any would do
 	}
-	l = api.Bounded(l, mostConnections) // beneath TLS, by which the server knows its connections
+	l = bounded(l) // beneath TLS, by which the server knows its connections
 	if cfg != nil {
 		scheme, l = "https", tls.NewListener(l, cfg)
 	}
@@ -181,7 +217,7 @@ func (s *server) passed() (bool, error) {
 			return false, errors.Join(&statusError{launcher.StatusUnavailable, fmt.Errorf("taking descriptor %d from the service manager: %w", fd, err)}, s.close())
 		}
 		if l.Addr().Network() == "unix" {
-			s.listeners = append(s.listeners, served{api.Bounded(l, mostConnections), "unix:" + l.Addr().String()})
+			s.listeners = append(s.listeners, served{bounded(l), "unix:" + l.Addr().String()})
 			continue
 		}
 		if err := s.mayListen(l.Addr().String()); err != nil {

@@ -282,12 +282,5 @@ func (a *Access) source(r *http.Request) string {
 			return network(addr)
 		}
 	}
-	uid, state := p.user()
-	switch addr := p.remote(); {
-	case state == peerKnown:
-		return "user " + strconv.Itoa(uid)
-	case addr.IsValid():
-		return network(addr)
-	}
-	return "unknown"
+	return p.source()
 }

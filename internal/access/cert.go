@@ -17,7 +17,7 @@ func (a *Access) byCertificate(r *http.Request) (*proof, error) {
 		return nil, a.unauthorized(why)
 	}
 	switch {
-	case now.After(cert.NotAfter):
+	case ended(cert, now):
 		return refuse("the certificate is expired", "this client certificate ended at "+cert.NotAfter.UTC().Format(time.RFC3339)+"; bring a renewed one")
 	case now.Before(cert.NotBefore):
 		return refuse("the certificate is not good yet", "this client certificate is good from "+cert.NotBefore.UTC().Format(time.RFC3339)+" on; bring another one until then")
@@ -46,6 +46,10 @@ func (a *Access) byCertificate(r *http.Request) (*proof, error) {
 	}
 	return p, nil
 }
+
+// ended reports whether a certificate is over, as everything that ends here is at
+// the instant that it names.
+func ended(cert *x509.Certificate, now time.Time) bool { return !now.Before(cert.NotAfter) }
 
 const unboundCert = "this client certificate stands for nobody here; the operator binds it with rlp token new --cert"
 

@@ -4,12 +4,14 @@ import (
 	"context"
 	"net"
 	"net/netip"
+	"strconv"
 	"sync"
 )
 
 // A peer is who is at the other end of a connection, as the kernel says.
 type peer struct {
 	conn  net.Conn // as it was accepted, without TLS
+	place placing  // that it has; nil: it has none
 	local bool     // a Unix socket
 	once  sync.Once
 	uid   int
@@ -35,14 +37,45 @@ type peerKey struct{}
 // who is at its other end. It asks nobody anything; that is done at the first
 // request that needs it.
 func (a *Access) ConnContext(ctx context.Context, c net.Conn) context.Context {
+	var place placing
 	for {
+		if p, ok := c.(placing); ok {
+			place = p
+		}
 		inner, ok := c.(interface{ NetConn() net.Conn })
 		if !ok {
 			break
 		}
 		c = inner.NetConn()
 	}
-	return context.WithValue(ctx, peerKey{}, &peer{conn: c, local: c.LocalAddr().Network() == "unix"})
+	return context.WithValue(ctx, peerKey{}, &peer{conn: c, place: place, local: c.LocalAddr().Network() == "unix"})
+}
+
+// A placing connection has one of few places, which it keeps once somebody was
+// proved on it.
+type placing interface{ Proved() }
+
+// proved notes that somebody was proved on the connection.
+func (p *peer) proved() {
+	if p != nil && p.place != nil {
+		p.place.Proved()
+	}
+}
+
+// SourceOf is whose a connection is, as far as its other end tells: the user on
+// this host, an address elsewhere.
+func SourceOf(c net.Conn) string { return (&peer{conn: c}).source() }
+
+// source is where a connection comes from.
+func (p *peer) source() string {
+	uid, state := p.user()
+	switch addr := p.remote(); {
+	case state == peerKnown:
+		return "user " + strconv.Itoa(uid)
+	case addr.IsValid():
+		return network(addr)
+	}
+	return "unknown"
 }
 
 func peerOf(ctx context.Context) *peer {

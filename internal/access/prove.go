@@ -144,7 +144,7 @@ func (a *Access) stands(p *proof, now time.Time) error {
 		return errors.New("the token is " + t.State(now))
 	case t.Tenant != p.token.Tenant || t.May&p.token.May != p.token.May:
 		return errors.New("the token may less than before")
-	case p.cert != nil && now.After(p.cert.NotAfter):
+	case p.cert != nil && ended(p.cert, now):
 		return errors.New("the certificate is expired")
 	}
 	return nil

@@ -59,6 +59,7 @@ func asDenied(err error) *Denied {
 
 // serve runs next for as long as p holds.
 func (a *Access) serve(w http.ResponseWriter, r *http.Request, p *proof, next http.Handler) {
+	peerOf(r.Context()).proved()
 	ctx := service.WithCaller(r.Context(), &p.caller)
 	if p.token == nil && p.session == "" && p.caller.Until.IsZero() {
 		next.ServeHTTP(w, r.WithContext(ctx))

@@ -2,6 +2,8 @@ package access
 
 import (
 	"context"
+	"crypto/tls"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -251,4 +253,94 @@ func TestWhatEndsRuns(t *testing.T) {
 	if err := operator.Over(later); err != nil {
 		t.Errorf("the operator: %v", err)
 	}
+}
+
+// A placing connection counts how often it is told that somebody was proved on it.
+type placingConn struct {
+	net.Conn
+	proved int
+}
+
+func (p *placingConn) Proved() { p.proved++ }
+
+// A connection keeps its place once somebody was proved on it, behind TLS too, and
+// by nothing else that comes on it.
+func TestProvedConnectionsAreTold(t *testing.T) {
+	k := kitOf(t, nil)
+	_, text := k.token(t, nil)
+	doors := k.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	one, other := net.Pipe()
+	defer one.Close()
+	defer other.Close()
+	for _, overTLS := range []bool{false, true} {
+		placed := &placingConn{Conn: one}
+		var c net.Conn = placed
+		if overTLS {
+			c = tls.Server(placed, &tls.Config{MinVersion: tls.VersionTLS13})
+		}
+		ctx := k.ConnContext(t.Context(), c)
+		ask := func(r *http.Request) int {
+			w := httptest.NewRecorder()
+			doors.ServeHTTP(w, r.WithContext(ctx))
+			return w.Code
+		}
+		open := request(t)
+		open.URL.Path = "/healthz"
+		if code := ask(open); code != http.StatusOK || placed.proved != 0 {
+			t.Errorf("what is open to anybody: %d, told %d times", code, placed.proved)
+		}
+		if code := ask(bearer(t, wrongOf(text))); code != http.StatusUnauthorized || placed.proved != 0 {
+			t.Errorf("a token that is none: %d, told %d times", code, placed.proved)
+		}
+		if code := ask(bearer(t, text)); code != http.StatusOK || placed.proved != 1 {
+			t.Errorf("a token: %d, told %d times", code, placed.proved)
+		}
+	}
+}
+
+// Everything that ends is over at the instant that it names, and not before: for who
+// asks anew, for what is open, and for runs that have nothing else to ask. A
+// certificate ends what it opened, whatever its record says.
+func TestTheInstantOfTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ours := newAuthority(t, "our CA")
+		cert, _, _, _ := ours.sign("ci-runner", nil, false)
+		at := time.Now().Add(30 * time.Minute).Truncate(time.Second)
+		for name, c := range map[string]struct {
+			end    time.Time
+			record func(*Token)
+		}{
+			"token":                           {at, func(o *Token) { o.Expires = at }},
+			"certificate":                     {cert.NotAfter, func(o *Token) { o.CertName = "ci-runner" }},
+			"certificate, record for longer":  {cert.NotAfter, func(o *Token) { o.CertName, o.Expires = "ci-runner", cert.NotAfter.Add(time.Hour) }},
+			"certificate, record for shorter": {at, func(o *Token) { o.CertName, o.Expires = "ci-runner", at }},
+		} {
+			now := time.Now()
+			k := kitOf(t, func(o *Options) { o.ClientCAs, o.Now = pool(ours), func() time.Time { return now } })
+			_, text := k.token(t, c.record)
+			show := func() *http.Request {
+				if text == "" {
+					return showing(t, cert)
+				}
+				return bearer(t, text)
+			}
+			opened, err := k.prove(show())
+			if err != nil {
+				t.Fatalf("control: %s: %v", name, err)
+			}
+			for _, off := range []time.Duration{-time.Nanosecond, 0, time.Nanosecond, time.Hour} {
+				now = c.end.Add(off)
+				good := off < 0
+				if _, err := k.prove(show()); (err == nil) != good {
+					t.Errorf("%s, %v from its end: asking anew: %v", name, off, err)
+				}
+				if err := k.still(opened); (err == nil) != good {
+					t.Errorf("%s, %v from its end: what is open: %v", name, off, err)
+				}
+				if err := opened.caller.Still(); (err == nil) != good {
+					t.Errorf("%s, %v from its end: a run: %v", name, off, err)
+				}
+			}
+		}
+	})
 }

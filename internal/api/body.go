@@ -56,7 +56,8 @@ func (s *server) read(w http.ResponseWriter, r *http.Request, most int64) (body 
 // time is no more: or the server would take its passing for a client that is gone.
 type timely struct {
 	io.ReadCloser
-	c *http.ResponseController
+	c     *http.ResponseController
+	ended bool
 }
 
 // timely gives the body of a request its time.
@@ -64,7 +65,7 @@ func (s *server) timely(w http.ResponseWriter, r *http.Request) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return
 	}
-	t := &timely{r.Body, http.NewResponseController(w)}
+	t := &timely{ReadCloser: r.Body, c: http.NewResponseController(w)}
 	if t.c.SetReadDeadline(s.Now().Add(s.Patience)) == nil { // not each reader has one
 		r.Body = t
 	}
@@ -73,9 +74,30 @@ func (s *server) timely(w http.ResponseWriter, r *http.Request) {
 func (t *timely) Read(p []byte) (int, error) {
 	n, err := t.ReadCloser.Read(p)
 	if errors.Is(err, io.EOF) {
+		t.ended = true
 		_ = t.c.SetReadDeadline(time.Time{}) // it had one
 	}
 	return n, err
+}
+
+// Bounds of the rest of a body that nobody wanted.
+const (
+	mostRest = 256 << 20
+	restTime = 5 * time.Second
+)
+
+// readOut reads the rest of a body that was answered before its end, and drops it:
+// a connection that is closed while its client still sends takes the answer with
+// it. A client that waits to be told to go on has sent nothing.
+func (s *server) readOut(r *http.Request) {
+	t, ok := r.Body.(*timely)
+	if !ok || t.ended || r.ProtoMajor != 1 || r.Header.Get("Expect") != "" {
+		return
+	}
+	_ = t.c.Flush() // the next write fails
+	if t.c.SetReadDeadline(s.Now().Add(restTime)) == nil {
+		_, _ = io.CopyN(io.Discard, t.ReadCloser, mostRest)
+	}
 }
 
 // unread is why a body could not be read.

@@ -1,9 +1,11 @@
 package api
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -209,3 +211,31 @@ func TestLargeBodiesTakeTurns(t *testing.T) {
 type cut struct{}
 
 func (*cut) Read([]byte) (int, error) { return 0, errors.New("cut") }
+
+// Who is answered while they still send a body gets the answer: what they send then
+// is read and dropped, for a moment.
+func TestAnswersReachWhoStillSends(t *testing.T) {
+	busy := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) })
+	k := serve(t, neverLaunched(t), Options{Largest: 1000, Console: busy}, service.Options{})
+	for path, want := range map[string]int{"/run": http.StatusRequestEntityTooLarge, "/ui/any": http.StatusUnauthorized, "/audit": http.StatusMethodNotAllowed} {
+		for _, length := range []int64{16 << 20, -1} {
+			c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", k.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			head := "Transfer-Encoding: chunked"
+			body := strings.Repeat("100000\r\n"+strings.Repeat(" ", 1<<20)+"\r\n", 16) + "0\r\n\r\n"
+			if length > 0 {
+				head, body = "Content-Length: "+strconv.FormatInt(length, 10), strings.Repeat(" ", int(length))
+			}
+			if _, err := io.WriteString(c, "POST "+path+" HTTP/1.1\r\nHost: x\r\n"+head+"\r\n\r\n"+body); err != nil {
+				t.Errorf("%s, %s: sending: %v", path, head, err)
+			}
+			resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+			if err != nil || resp.StatusCode != want {
+				t.Errorf("%s, %s: %+v %v", path, head, resp, err)
+			}
+			c.Close()
+		}
+	}
+}

@@ -209,30 +209,50 @@ func TestSilentStreamsLive(t *testing.T) {
 	})
 }
 
-// So many connections are open at a time; a further one is served when one ends.
+// A named connection is somebody's.
+type named struct {
+	net.Conn
+	who string
+}
+
+// accepting is a listener with most places, and the connections that it accepts.
+func accepting(p *pipes, most int) (b net.Listener, accepted chan *placed) {
+	b = Bounded(p, most, time.Now, func(c net.Conn) string { return c.(*named).who })
+	accepted = make(chan *placed, 100)
+	go func() {
+		defer close(accepted)
+		for {
+			c, err := b.Accept()
+			if err != nil {
+				return
+			}
+			accepted <- c.(*placed)
+		}
+	}()
+	return b, accepted
+}
+
+// come connects as somebody, when there is a place.
+func (p *pipes) come(t *testing.T, who string) {
+	mine, theirs := net.Pipe()
+	t.Cleanup(func() { mine.Close() })
+	p.conns <- &named{theirs, who}
+}
+
+// So many connections are open at a time, on which somebody was proved; a further
+// one is served when one ends.
 func TestBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPipes()
-		b := Bounded(p, 1)
-		accepted := make(chan net.Conn, 2)
-		go func() {
-			defer close(accepted)
-			for {
-				c, err := b.Accept()
-				if err != nil {
-					return
-				}
-				accepted <- c
-			}
-		}()
-		for range 2 {
-			go p.dial(t)
-		}
-		synctest.Wait()
-		if len(accepted) != 1 {
-			t.Fatalf("%d at a time", len(accepted))
-		}
+		b, accepted := accepting(p, 1)
+		p.come(t, "a")
 		first := <-accepted
+		first.Proved()
+		go p.come(t, "b")
+		time.Sleep(time.Hour)
+		if len(accepted) != 0 {
+			t.Fatal("two at a time")
+		}
 		first.Close()
 		first.Close() // gives its place back once
 		synctest.Wait()
@@ -245,6 +265,64 @@ func TestBounded(t *testing.T) {
 		}
 		if _, more := <-accepted; more {
 			t.Error("accepts when it is closed")
+		}
+	})
+}
+
+// Whoever has most connections that prove nothing loses the oldest of them, after a
+// moment, to others who come; who was proved, or has few, keeps theirs.
+func TestOneSourceKeepsNobodyOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPipes()
+		b, accepted := accepting(p, 8)
+		open := map[string][]*placed{}
+		dial := func(who string) *placed {
+			p.come(t, who)
+			c := <-accepted
+			open[who] = append(open[who], c)
+			return c
+		}
+		dial("p").Proved() // by whoever
+		dial("v")
+		for range 6 {
+			dial("a")
+		}
+		isOpen := func(c *placed) bool { // only who is closed has its place taken
+			b.(*bounded).mu.Lock()
+			defer b.(*bounded).mu.Unlock()
+			return c.at != nil
+		}
+		began := time.Now()
+		dial("b")
+		if waited := time.Since(began); waited > 2*patientFor {
+			t.Errorf("it waited %v", waited)
+		}
+		time.Sleep(time.Minute)
+		for range 3 { // at once: who comes takes the places of those who have most
+			dial("c")
+		}
+		if isOpen(open["a"][0]) || !isOpen(open["v"][0]) || !isOpen(open["b"][0]) {
+			t.Error("somebody else's was closed")
+		}
+		for range 20 {
+			dial("a")
+		}
+		if !isOpen(open["v"][0]) || !isOpen(open["b"][0]) {
+			t.Error("who has few lost them to who has many")
+		}
+		if err := open["p"][0].SetDeadline(time.Time{}); err != nil {
+			t.Errorf("one on which somebody was proved was closed: %v", err)
+		}
+		if err := b.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for _, list := range open {
+			for _, c := range list {
+				c.Close()
+			}
+		}
+		if n := b.(*bounded).unproved.Len(); n != 0 {
+			t.Errorf("%d are counted when all are closed", n)
 		}
 	})
 }

@@ -97,6 +97,9 @@ func (s *server) watch(next http.Handler) http.Handler {
 				_ = c.SetWriteDeadline(s.Now().Add(s.Patience)) // what is still in the buffer
 			}
 			s.log(r, a, n, began)
+			if a.status >= http.StatusBadRequest {
+				s.readOut(r)
+			}
 			if a.lost {
 				panic(http.ErrAbortHandler) // it must not look whole
 			}
