@@ -30,6 +30,9 @@ type Exec interface {
 	// Run runs the program to its end. Errors that a guest should see are a
 	// [*Fail]; the end of ctx is ctx's.
 	Run(ctx context.Context, c *Command) (*Ended, error)
+	// SeesAll reports whether programs see all of the operator's files, whatever
+	// the run holds.
+	SeesAll() bool
 }
 
 // ErrNoPrograms is what [Exec.Find] says of a path into a folder in which no
@@ -170,15 +173,16 @@ func (h *Host) runProgram(ctx context.Context, p gate.Permit, r *execReq) (*Ende
 	if r.missing != nil {
 		return nil, r.missing
 	}
-	env, err := h.childEnv(ctx, r)
+	if err := h.takeInFiles(r); err != nil {
+		return nil, err
+	}
+	holds, err := h.given(r)
 	if err != nil {
 		return nil, err
 	}
-	holds := h.cfg.Gate.Set()
-	if r.within != nil {
-		if holds, _, err = holds.Narrow(r.within); err != nil {
-			return nil, fmt.Errorf("narrowing by %s: %w", r.within.Name, err)
-		}
+	env, err := h.childEnv(ctx, r)
+	if err != nil {
+		return nil, err
 	}
 	argv := slices.Clone(r.argv)
 	argv[0] = r.program.Name
@@ -191,6 +195,19 @@ func (h *Host) runProgram(ctx context.Context, p gate.Permit, r *execReq) (*Ende
 		err = h.takeInOutput(r)
 	}
 	return e, err
+}
+
+// given is what of the run's files the program gets.
+func (h *Host) given(r *execReq) (caps.Set, error) {
+	holds := h.cfg.Gate.Set()
+	if r.within == nil {
+		return holds, nil
+	}
+	holds, _, err := holds.Narrow(r.within)
+	if err != nil {
+		return holds, fmt.Errorf("narrowing by %s: %w", r.within.Name, err)
+	}
+	return holds, nil
 }
 
 // childEnv is the part of a program's environment that the request names: each

@@ -25,7 +25,11 @@ type fakeExec struct {
 	ran     []Command
 	answers Ended
 	err     error
+	seesAll bool
+	starts  func() // before each program
 }
+
+func (f *fakeExec) SeesAll() bool { return f.seesAll }
 
 func (f *fakeExec) Find(path string) (Program, error) {
 	f.sought = append(f.sought, path)
@@ -51,6 +55,9 @@ func (f *fakeExec) Leads(path string) ([]string, error) {
 func (f *fakeExec) Has(dir, name string) bool { return slices.Contains(f.files, dir+"/"+name) }
 
 func (f *fakeExec) Run(_ context.Context, c *Command) (*Ended, error) {
+	if f.starts != nil {
+		f.starts()
+	}
 	own := *c
 	own.Stdin, own.Argv, own.Env = bytes.Clone(c.Stdin), slices.Clone(c.Argv), slices.Clone(c.Env)
 	f.ran = append(f.ran, own)

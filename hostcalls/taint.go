@@ -94,6 +94,53 @@ func (h *Host) marksDomain(domain string) bool {
 	return h.cfg.Sources.marks(caps.Request{Family: caps.KBRead, Name: domain})
 }
 
+// takeInFiles marks the run before a program starts that sees something of an
+// untrusted source: what the program makes of it (a copy, a line of its output)
+// has no mark. The start was judged before, as the read of a file is; what else
+// the program gets is what the floor leaves.
+func (h *Host) takeInFiles(r *execReq) error {
+	if h.taintedBy() != "" || !h.cfg.Sources.Untrusted.Any(caps.FS) {
+		return nil
+	}
+	holds, err := h.given(r)
+	if err != nil {
+		return err
+	}
+	path, meets := h.cfg.Sources.meets(holds, h.cfg.Exec.SeesAll())
+	if !meets {
+		return nil
+	}
+	return h.takeIn(caps.FS, path)
+}
+
+// meets is a file or folder that is untrusted and can be read by who holds these,
+// or who sees all.
+func (s *Sources) meets(holds caps.Set, all bool) (string, bool) {
+	for _, path := range foldersOf(s.Untrusted) {
+		if all || holds.Check(caps.Request{Family: caps.FS, Name: path}).Allow {
+			return path, true
+		}
+	}
+	for _, path := range foldersOf(holds) {
+		if s.Untrusted.Check(caps.Request{Family: caps.FS, Name: path}).Allow {
+			return path, true
+		}
+	}
+	return "", false
+}
+
+// foldersOf are the files and folders of a set that can be read, by name; what lies
+// in a folder has the same right unless it is one of them itself.
+func foldersOf(set caps.Set) []string {
+	var list []string
+	for id := range int32(set.NumScopes(caps.FS)) {
+		if set.Holds(id, caps.FS, caps.Read) {
+			list = append(list, set.Scope(caps.FS, id))
+		}
+	}
+	return list
+}
+
 // takeInOutput marks the run when what a program printed is not to be trusted.
 func (h *Host) takeInOutput(r *execReq) error {
 	for _, name := range slices.Concat(r.program.Via, []string{r.program.File, r.asked}) {

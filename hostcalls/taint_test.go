@@ -341,6 +341,60 @@ func TestMarkedRunsOnlyNarrow(t *testing.T) {
 	})
 }
 
+// A program that sees something of an untrusted source marks the run before it
+// starts, wherever the one lies in the other: a copy that it makes has no mark.
+// From then on it has what the floor leaves.
+//
+//rlp:holds Y27 Y28
+func TestProgramsThatSeeUntrustedFilesMarkTheRun(t *testing.T) {
+	out := []string{"process:exec:/usr/bin/grep", "fs:read:/out", "fs:write:/out", "fs:delete:/out"}
+	for name, c := range map[string]struct {
+		grants, sources []string
+		deny            string
+		all             bool
+		cause           string
+	}{
+		"the same":            {grants: []string{"fs:read:/downloads"}, sources: []string{"fs:/downloads"}, cause: "fs:/downloads"},
+		"within what it sees": {grants: []string{"fs:read:/data"}, sources: []string{"fs:/data/in/x"}, cause: "fs:/data/in/x"},
+		"all that it sees":    {grants: []string{"fs:read:/data/in/x"}, sources: []string{"fs:/data"}, cause: "fs:/data/in/x"},
+		"everything":          {grants: []string{"fs:read:/"}, sources: []string{"fs:/downloads"}, cause: "fs:/downloads"},
+		"elsewhere":           {grants: []string{"fs:read:/data"}, sources: []string{"fs:/downloads", "fs:/data2"}},
+		"it was taken away":   {grants: []string{"fs:read:/data"}, sources: []string{"fs:/data/in"}, deny: "fs:read:/data/in"},
+		"only to be written":  {grants: []string{"fs:write:/data"}, sources: []string{"fs:/data/in"}},
+		"no lane of its own":  {all: true, sources: []string{"fs:/downloads"}, cause: "fs:/downloads"},
+		"nothing untrusted":   {grants: []string{"fs:read:/"}, all: true, sources: []string{"kb:drafts"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, f := execRig(t, append(out, c.grants...)...)
+			r.host.cfg.Sources = sourcesOf(t, c.sources...)
+			entry := func(text string) caps.Entry {
+				g, err := caps.ParseGrant(text)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return caps.Entry{Grant: g}
+			}
+			r.withFloor(&caps.Layer{Name: "_untrusted", Because: caps.UntrustedContext, Deny: []caps.Entry{entry("process:exec:*"), entry("fs:write:/out")}})
+			if c.deny != "" {
+				if err := r.gate.Hold(&caps.Layer{Name: "less", Deny: []caps.Entry{entry(c.deny)}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			f.seesAll = c.all
+			f.starts = func() { r.marked("at the start", c.cause) }
+			if errno, text := r.call(execRunName, `{"argv":["/bin/grep"]}`, ""); errno < 0 || len(f.ran) != 1 {
+				t.Fatalf("%d, %s", errno, text)
+			}
+			if f.ran[0].Holds.Check(caps.Request{Family: caps.FS, Mode: caps.Write, Name: "/out/x"}).Allow != (c.cause == "") {
+				t.Errorf("the program may write: %v", c.cause == "")
+			}
+			if errno, _ := r.call(execRunName, `{"argv":["/bin/grep"]}`, ""); (errno < 0) != (c.cause != "") {
+				t.Errorf("the next one: %d", errno)
+			}
+		})
+	}
+}
+
 // withFloor opens the rig's gate again, with a floor.
 func (r *rig) withFloor(floor *caps.Layer) {
 	r.t.Helper()

@@ -92,6 +92,8 @@ func (s spyModel) Embed(context.Context, *model.EmbedRequest) (*model.Embeddings
 	return nil, errSpy
 }
 
+func (s spyExec) SeesAll() bool { return false }
+
 func (s spyExec) Find(path string) (hostcalls.Program, error) {
 	return hostcalls.Program{File: path, Name: path, Via: []string{path}}, nil
 }

@@ -31,7 +31,7 @@ func execPart(_ *app, c *composition, spec *launcher.Spec) (func() error, error)
 	}
 	work := c.home.Work(spec.Agent, spec.RunID)
 	x := c.config.Exec
-	spec.Components.Exec = &programs{lane: c.lane, named: c.programs, home: c.home.Dir(), work: work, stdout: x.StdoutMaxBytes, stderr: x.StderrMaxBytes, env: []string{
+	spec.Components.Exec = &programs{lane: c.lane, named: c.programs, home: c.home.Dir(), work: work, all: spec.Lane.Controls[lane.Filesystem.String()] != lane.Enforced.String(), stdout: x.StdoutMaxBytes, stderr: x.StderrMaxBytes, env: []string{
 		"PATH=/usr/bin:/bin", "HOME=" + work, "TMPDIR=" + work, "RLP_TENANT=" + spec.Tenant, "RLP_RUN_ID=" + spec.RunID,
 	}}
 	return nil, nil
@@ -138,6 +138,7 @@ type programs struct {
 	home  string     // no program is looked for there
 	work  string     // the working folder of the run
 	found bool
+	all   bool // the lane keeps nothing of the operator's files from programs
 	env   []string
 
 	stdout, stderr int64 // what an agent gets of each stream at most; 0 is all that is kept
@@ -207,6 +208,9 @@ func (p *programs) Has(dir, name string) bool {
 		return n == name || strings.HasPrefix(n, name+".") || strings.HasPrefix(n, "lib"+name+".")
 	})
 }
+
+// SeesAll implements [hostcalls.Exec].
+func (p *programs) SeesAll() bool { return p.all }
 
 // prepare finds, once, what the names of the operator's own lead to.
 func (p *programs) prepare() {

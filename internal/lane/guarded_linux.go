@@ -8,14 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A guardedDir is a folder that programs may write but for what is kept in it.
-// They see it through a mount that is read-only; dir is the one below that mount,
-// which can be written, and which no path leads to.
-type guardedDir struct {
-	path string
-	dir  int
-}
-
 // guard covers a mount by itself, read-only. Whatever else is mounted below it is
 // below the cover as well.
 func (p *plan) guard(tree int, path string) error {

@@ -26,6 +26,14 @@ type plan struct {
 	guards []guardedDir // made from the spots where programs will be
 }
 
+// A guardedDir is a folder that programs may write but for what is kept in it.
+// They see it through a mount that is read-only; dir is the one below that mount,
+// which can be written, and which no path leads to.
+type guardedDir struct {
+	path string
+	dir  int
+}
+
 // planVersion is the first thing in a plan: one program may be an older file
 // than the other.
 const planVersion = 2
