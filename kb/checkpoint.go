@@ -150,7 +150,7 @@ func (e *engine) seal(ctx context.Context) (*response, error) {
 		return nil, ErrClosed
 	}
 	var c Checkpoint
-	err := e.db.Update(func(txn *badger.Txn) error {
+	err := e.update(func(txn *badger.Txn) error {
 		head, err := storedHead(txn)
 		if err != nil {
 			return err

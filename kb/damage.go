@@ -43,20 +43,20 @@ func damagedFile(dir string, err error) error {
 // checkTables looks at the ends of the tables of the database in dir, by which
 // badger finds the rest before it has checked them: a wrong one ends the whole
 // process. A table that the manifest does not name was being written when its
-// process died, and badger clears it away.
-func checkTables(dir string) error {
+// process died, and badger clears it away. It returns how many there are.
+func checkTables(dir string) (tables int, err error) {
 	manifest, err := os.Open(filepath.Join(dir, badger.ManifestFilename))
 	if errors.Is(err, fs.ErrNotExist) {
-		return checkNoTables(dir)
+		return 0, checkNoTables(dir)
 	}
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer manifest.Close()
 	opt := databaseOptions(dir)
 	named, _, err := badger.ReplayManifestFile(manifest, opt.ExternalMagicVersion, opt)
 	if err != nil {
-		return &damagedFileError{manifest.Name(), err.Error()}
+		return 0, &damagedFileError{manifest.Name(), err.Error()}
 	}
 	for id := range named.Tables {
 		path := table.NewFilename(id, dir)
@@ -65,13 +65,13 @@ func checkTables(dir string) error {
 			how, err = "it is gone", nil
 		}
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if how != "" {
-			return &damagedFileError{path, how}
+			return 0, &damagedFileError{path, how}
 		}
 	}
-	return nil
+	return len(named.Tables), nil
 }
 
 // checkNoTables finds a database that has lost its manifest, which is made before

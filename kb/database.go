@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/dgraph-io/badger/v4"
 	"github.com/dgraph-io/badger/v4/options"
@@ -50,46 +49,25 @@ func databaseOptions(dir string) badger.Options {
 		WithValueLogFileSize(8 << 20)
 }
 
-// flushes hears of the engine's own words that a table could not be written: it says
-// so nowhere else, and tries again each second.
-type flushes struct{ failed chan error }
-
 // mostFlushes is how many failures of one table are waited for at the end.
 const mostFlushes = 4
 
-// Errorf implements [badger.Logger], as do the others.
-func (f flushes) Errorf(format string, args ...any) {
-	if !strings.HasPrefix(format, "error flushing memtable") || len(args) == 0 {
-		return
-	}
-	if err, ok := args[0].(error); ok {
-		f.tell(err)
-	}
-}
-func (flushes) Warningf(string, ...any) {}
-func (flushes) Infof(string, ...any)    {}
-func (flushes) Debugf(string, ...any)   {}
-
-// tell keeps one failure for who waits for the end, if anybody does.
-func (f flushes) tell(err error) {
-	select {
-	case f.failed <- err:
-	default:
-	}
-}
-
 // openDatabase opens the database in dir. The caller holds the store's lock.
-func openDatabase(dir string, f flushes) (*badger.DB, error) {
+func openDatabase(dir string, l *listener) (*badger.DB, error) {
 	// A process that died between making a file and giving it a length leaves an
 	// empty one, on which badger's first opening fails, and clears it away.
 	retry := leftEmpty(dir)
-	if err := checkTables(dir); err != nil {
+	tables, err := checkTables(dir)
+	if err == nil {
+		err = descriptorsLeft(tables + minDescriptors)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("opening the database: %w", err)
 	}
-	db, err := badger.Open(databaseOptions(dir).WithLogger(f))
+	db, err := badger.Open(databaseOptions(dir).WithLogger(l))
 	if err != nil && retry {
 		var again error
-		if db, again = badger.Open(databaseOptions(dir).WithLogger(f)); again == nil {
+		if db, again = badger.Open(databaseOptions(dir).WithLogger(l)); again == nil {
 			return db, nil
 		}
 		err = errors.Join(err, again)
@@ -125,6 +103,9 @@ func leftEmpty(dir string) bool {
 const minRoom = 48 << 20
 
 func roomLeft(dir string) error {
+	if err := descriptorsLeft(minDescriptors); err != nil {
+		return err
+	}
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {
 		return &os.PathError{Op: "statfs", Path: dir, Err: err}

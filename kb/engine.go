@@ -29,7 +29,7 @@ type engine struct {
 	ingesting chan struct{} // holds one token while somebody takes in journals
 	writing   sync.Mutex    // held by who commits changes to values
 	shut      atomic.Bool   // a restore is under way, or was interrupted
-	flushes   flushes       // that failed
+	flushes   *listener     // of those that failed
 	room      func() error  // why nothing may be written now
 	inspected bool          // the log was looked at before it grew, by who has the token
 	growth                  // of the log, for who has the token
@@ -74,7 +74,7 @@ func newEngine(o Options, l layout) (*engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := flushes{make(chan error, 1)}
+	f := &listener{failed: make(chan error, 1), free: func() error { return descriptorsLeft(minDescriptors) }}
 	db, err := openDatabase(l.kb, f)
 	if err != nil {
 		return nil, err

@@ -188,7 +188,7 @@ func (e *engine) begun(ctx context.Context) error {
 			return err
 		}
 	}
-	return e.db.Update(func(txn *badger.Txn) error { return txn.Set(keyBegun(), []byte{}) })
+	return e.update(func(txn *badger.Txn) error { return txn.Set(keyBegun(), []byte{}) })
 }
 
 // strays are records behind the end of the log: rlp has made none of them.

@@ -20,7 +20,7 @@ func (e *engine) addLeaves() error {
 	for {
 		more := false
 		var t *tree
-		err := e.db.Update(func(txn *badger.Txn) error {
+		err := e.update(func(txn *badger.Txn) error {
 			last, err := getNumber(txn, keySeq())
 			if err != nil {
 				return err
@@ -61,7 +61,7 @@ func (e *engine) sealLeaves(head Head) error {
 	if e.opt.Seal == nil || head.Size == 0 {
 		return nil
 	}
-	err := e.db.Update(func(txn *badger.Txn) error {
+	err := e.update(func(txn *badger.Txn) error {
 		_, err := e.sealAt(txn, head)
 		return err
 	})

@@ -171,7 +171,7 @@ func BenchmarkDurableIngest(b *testing.B) {
 				b.Fatal(err)
 			}
 			defer e.close()
-			db, err := openDatabase(b.TempDir(), flushes{})
+			db, err := openDatabase(b.TempDir(), &listener{})
 			if err != nil {
 				b.Fatal(err)
 			}

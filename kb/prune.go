@@ -99,7 +99,7 @@ type cutter struct {
 // markMore puts a mark into the database that says what is pruned from now on;
 // all: there is nothing behind it that might go too. nil: there is nothing.
 func (e *engine) markMore(ctx context.Context, before int64, until time.Time) (m *Mark, all bool, err error) {
-	err = e.db.Update(func(txn *badger.Txn) error {
+	err = e.update(func(txn *badger.Txn) error {
 		l, err := newLeafer()
 		if err != nil {
 			return err
@@ -249,7 +249,7 @@ func (c *cutter) cuts(was *Mark) map[string]uint64 {
 func (e *engine) removePruned(ctx context.Context, until time.Time) (n int, done bool, err error) {
 	for !done && err == nil && ctx.Err() == nil && (n == 0 || time.Now().Before(until)) {
 		var some int
-		err = e.db.Update(func(txn *badger.Txn) (err error) {
+		err = e.update(func(txn *badger.Txn) (err error) {
 			some, err = e.removeSome(txn)
 			done = some < intakeItems
 			if err == nil && done {

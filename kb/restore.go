@@ -161,7 +161,7 @@ func (e *engine) restore(ctx context.Context, q *request) (*response, error) {
 		err := inParts(e.db, q.Pairs, func(txn *badger.Txn, pairs []pair) error { return e.restorePairs(txn, state, pairs) })
 		return &response{}, err
 	case q.Stage == restoreEnd:
-		err := e.db.Update(func(txn *badger.Txn) error {
+		err := e.update(func(txn *badger.Txn) error {
 			return errors.Join(txn.Delete(keyRestore()), txn.Set(keyIndex(), []byte(e.opt.indexVersion())), boundMarks(txn))
 		})
 		if err == nil {
@@ -211,7 +211,7 @@ func (e *engine) beginRestore(s restoring, again, replace bool) (*response, erro
 	}
 	p, err := e.codec.Marshal(s)
 	if err == nil {
-		err = e.db.Update(func(txn *badger.Txn) error { return txn.Set(keyRestore(), p) })
+		err = e.update(func(txn *badger.Txn) error { return txn.Set(keyRestore(), p) })
 	}
 	if err != nil {
 		return nil, err
@@ -222,7 +222,7 @@ func (e *engine) beginRestore(s restoring, again, replace bool) (*response, erro
 	spaces := []byte{spaceMeta, spaceData, spaceChain, spaceDoc, spaceIndex, spaceTally}
 	if !s.LogKept {
 		spaces = append(spaces, spaceRecord, spaceRun, spaceAgent, spaceOther, spaceState, spaceOpen, spaceTile, spaceCheckpoint, spaceMark)
-		if err := e.db.Update(forgetLog); err != nil {
+		if err := e.update(forgetLog); err != nil {
 			return nil, err
 		}
 	}

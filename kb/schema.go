@@ -47,7 +47,7 @@ func (e *engine) migrate() error {
 		}
 	}
 	if at != schema {
-		if err := e.db.Update(func(txn *badger.Txn) error { return txn.Set(keySchema(), number(nil, schema)) }); err != nil {
+		if err := e.update(func(txn *badger.Txn) error { return txn.Set(keySchema(), number(nil, schema)) }); err != nil {
 			return fmt.Errorf("migrating the store: %w", err)
 		}
 	}
@@ -170,7 +170,7 @@ func (e *engine) joinSchema1(txn *badger.Txn, domain, key string) error {
 
 // reindex makes both indexes and the tallies from the values.
 func (e *engine) reindex() error {
-	if err := e.db.Update(func(txn *badger.Txn) error { return txn.Delete(keyIndex()) }); err != nil {
+	if err := e.update(func(txn *badger.Txn) error { return txn.Delete(keyIndex()) }); err != nil {
 		return err
 	}
 	if err := e.drop(spaceDoc, spaceIndex, spaceTally); err != nil {
@@ -187,7 +187,7 @@ func (e *engine) reindex() error {
 	if err != nil {
 		return err
 	}
-	return e.db.Update(func(txn *badger.Txn) error { return txn.Set(keyIndex(), []byte(e.opt.indexVersion())) })
+	return e.update(func(txn *badger.Txn) error { return txn.Set(keyIndex(), []byte(e.opt.indexVersion())) })
 }
 
 func (e *engine) reindexKey(txn *badger.Txn, k []byte) error {

@@ -3,8 +3,8 @@
 package main
 
 import (
-	"io"
 	"log"
+	"os"
 
 	"runloop.dev/rlp/internal/egress"
 	"runloop.dev/rlp/launcher"
@@ -14,7 +14,7 @@ import (
 // nothing can weaken it. What net/http prints by itself, it prints by the log
 // package, and parts of what servers said are in it: stderr is not for them.
 func netPart(_ *app, _ *composition, spec *launcher.Spec) (func() error, error) {
-	log.SetOutput(io.Discard)
+	log.SetOutput(lastWords{os.Stderr}) // whoever the launch is for: the process ends
 	client := egress.New(egress.Config{})
 	spec.Components.HTTP = client
 	return func() error { client.Close(); return nil }, nil
