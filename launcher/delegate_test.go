@@ -11,6 +11,8 @@ import (
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/hostcalls"
+	"runloop.dev/rlp/hostcalls/gate"
+	"runloop.dev/rlp/internal/audit"
 	"runloop.dev/rlp/internal/guest"
 	"runloop.dev/rlp/internal/jail"
 )
@@ -267,5 +269,42 @@ func TestWhoWaitsLongerStandsAbove(t *testing.T) {
 			t.Errorf("depth %d: %v, and %v above", depth+1, next, last)
 		}
 		last = next
+	}
+}
+
+// What bounds a run is what the one that launches it holds at that moment, and not
+// what it was launched with: less after a reload, and of a lease what is left.
+//
+//rlp:holds Y46
+func TestADelegateIsBoundByWhatIsHeldNow(t *testing.T) {
+	base := []caps.Entry{entryOf(t, "kb:read:notes"), entryOf(t, "kb:read:contacts"), entryOf(t, "kb:write:drafts")}
+	set, err := caps.Base(base, caps.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := gate.New(set, audit.NewMemory(), gate.Options{MaxCalls: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	child := func() caps.Set {
+		p := Policy{Base: base, Within: Parent{Identity{Agent: "boss", RunID: aRun}, &hostcalls.Delegation{Within: g.Layer("held")}}.Layer()}
+		plan, err := NewPlan(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return plan.Effective
+	}
+	reads := func(s caps.Set) bool { return s.Covers(entryOf(t, "kb:read:contacts").Grant) }
+	if s := child(); !reads(s) || len(s.Leases()) != 0 {
+		t.Fatalf("control: %s", s)
+	}
+	drafts := entryOf(t, "kb:write:drafts")
+	narrower := denying(t, "kb:read:contacts")
+	narrower.Leases = []caps.Lease{{Entry: drafts, Expires: caps.Forever, MaxUses: 2}}
+	if err := g.Hold(narrower); err != nil {
+		t.Fatal(err)
+	}
+	if s := child(); reads(s) || len(s.Leases()) != 1 || s.Leases()[0].MaxUses != 2 {
+		t.Errorf("after the launch its parent was narrowed; it holds %s, leases %+v", s, s.Leases())
 	}
 }

@@ -15,9 +15,15 @@ import (
 // Inputs are what a guest is given turn by turn.
 type Inputs interface {
 	// Next waits for the next input until ctx ends. [io.EOF] says that there is
-	// none any more; a [*hostcalls.Fail], what is wrong with the one that came.
+	// none any more; a [*hostcalls.Fail], what is wrong with the one that came;
+	// [ErrReload], that the operator asks for files to be read again and not for a
+	// turn.
 	Next(ctx context.Context) ([]byte, error)
 }
+
+// ErrReload is the operator's word, in the place of an input, that their files are
+// to be read again now.
+var ErrReload = errors.New("files are read again")
 
 // A Look is what the operator's files say at the end of a turn.
 type Look struct {
@@ -61,11 +67,17 @@ func (t *turns) Next(ctx context.Context) ([]byte, error) {
 	}
 	t.run.event("turn.ended", map[string]any{"turn": t.run.turn})
 	input, err := t.wait(ctx)
+	for errors.Is(err, ErrReload) {
+		if err := t.reload(ctx, askedSource); err != nil {
+			return nil, err
+		}
+		input, err = t.wait(ctx)
+	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err() // the run is over
 	}
 	t.over = err != nil && !isFail(err)
-	if reloadErr := t.reload(ctx); reloadErr != nil {
+	if reloadErr := t.reload(ctx, turnSource); reloadErr != nil {
 		return nil, reloadErr
 	}
 	if t.over {
@@ -111,28 +123,28 @@ func (t *turns) begin(size int, err error) {
 
 // reload applies what the operator edited since it was last looked at: all of it
 // or, when any of it is wrong, nothing. It fails only when the swap cannot be
-// recorded, which ends the run.
-func (t *turns) reload(ctx context.Context) error {
+// recorded, which ends the run. asked says who asked for it.
+func (t *turns) reload(ctx context.Context, asked string) error {
 	r := t.run
 	if r.spec.Look == nil {
 		return nil
 	}
 	look, edited, err := r.spec.Look()
 	if err != nil {
-		t.reject(err)
+		t.reject(err, asked)
 		return nil
 	}
 	t.rejected = ""
 	if !edited {
 		return nil
 	}
-	source := reloadSource + " " + strings.Join(look.Components, ", ")
+	source := asked + " " + strings.Join(look.Components, ", ")
 	changed, err := r.gate.Reload(source, look.Layers, look.Floor...)
 	if r.gate.Err() != nil {
 		return r.gate.Err()
 	}
 	if err != nil {
-		t.reject(err)
+		t.reject(err, asked)
 		return nil
 	}
 	r.bound(ctx)
@@ -140,24 +152,27 @@ func (t *turns) reload(ctx context.Context) error {
 		r.warnOnce(n)
 	}
 	r.event("config_reloaded", map[string]any{
-		"source": reloadSource, "components": look.Components, "failed": []string{}, "changed": changed, "generation": r.gate.Generation(), "turn": t.run.turn + 1,
+		"source": asked, "components": look.Components, "failed": []string{}, "changed": changed, "generation": r.gate.Generation(), "turn": t.run.turn + 1,
 	})
 	r.note(slog.LevelInfo, "config_reloaded", slog.Any("components", look.Components), slog.Bool("changed", changed), slog.Int64("generation", r.gate.Generation()))
 	return nil
 }
 
-// reloadSource is what asked for a reload: the end of a turn, and nothing else
-// does.
-const reloadSource = "turn"
+// What asks for a reload: the end of a turn, or the operator while the guest waits
+// for them. No call does.
+const (
+	turnSource  = "turn"
+	askedSource = "/reload"
+)
 
 // reject says that an edit changed nothing, once for as long as it is the same.
-func (t *turns) reject(err error) {
+func (t *turns) reject(err error, asked string) {
 	why := err.Error()
 	if why == t.rejected {
 		return
 	}
 	t.rejected = why
-	t.run.event("config_reload_rejected", map[string]any{"source": reloadSource, "reason": why, "generation": t.run.gate.Generation(), "turn": t.run.turn + 1})
+	t.run.event("config_reload_rejected", map[string]any{"source": asked, "reason": why, "generation": t.run.gate.Generation(), "turn": t.run.turn + 1})
 	t.run.warn("the edits were not applied, and what held before holds: %s", why)
 }
 

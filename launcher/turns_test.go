@@ -126,6 +126,40 @@ func TestEditsWaitForTheEndOfTheTurn(t *testing.T) {
 	}
 }
 
+// The operator has files read again while the guest waits, as often as they like:
+// what is edited holds at once, and no turn passes.
+//
+//rlp:holds Y54
+func TestTheOperatorAsksForAReload(t *testing.T) {
+	k := talkOf(t, "kb:read:notes", "kb:read:contacts")
+	k.inputs = []error{ErrReload, ErrReload, nil}
+	asked := 0
+	k.edit = func(turn int64) {
+		if turn != 1 {
+			t.Errorf("it is turn %d", turn)
+		}
+		switch asked++; asked {
+		case 1:
+			k.says(denying(t, "kb:read:notes"))
+		case 2: // the reload that was asked for is done
+			if k.run.gate.Set().Covers(entryOf(t, "kb:read:notes").Grant) {
+				t.Error("what was edited does not hold before the next turn")
+			}
+			k.look = func() (Look, bool, error) { return Look{}, false, errors.New("it is malformed") }
+		}
+	}
+	if err := k.next(); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"turn.ended", "config_reloaded", "config_reload_rejected: it is malformed", "turn.started"}
+	if !slices.Equal(k.events, want) || asked != 3 || k.run.turn != 2 {
+		t.Errorf("events %v, want %v; asked %d times, turn %d", k.events, want, asked, k.run.turn)
+	}
+	if k.log.Events[0].Source != "/reload override:a.toml" {
+		t.Errorf("recorded %+v", k.log.Events[0])
+	}
+}
+
 // What is not taken changes nothing, whoever finds out that it cannot be, and is
 // told once for as long as it is the same; then the run goes on.
 //

@@ -12,8 +12,8 @@ import (
 	"runloop.dev/rlp/launcher"
 )
 
-// However the file of a binding is broken, the floor holds, and whoever wrote it
-// is told; and a floor that cannot be read is the built-in one.
+// However the file of a binding is broken, the floor holds, also where delegates
+// without a binding inherit, and whoever wrote it is told; and a floor that cannot be read is the built-in one.
 //
 //rlp:holds Y41 Y45
 func TestNoBrokenFileLiftsTheFloor(t *testing.T) {
@@ -41,13 +41,14 @@ func TestNoBrokenFileLiftsTheFloor(t *testing.T) {
 		"a link to nowhere": func(path string) error { return os.Symlink(path+"nowhere", path) },
 		"an upper-case key": write(strings.Replace(good, "kb_read", "KB_READ", 1), 0o600),
 	} {
-		for _, file := range []string{"bound", "_delegate"} {
+		for _, broken := range [][2]string{{"bound", "deny"}, {"bound", "inherit"}, {"_delegate", "deny"}} {
+			file := broken[0]
 			h := &house{t: t, dir: filepath.Join(t.TempDir(), "home"), out: t.TempDir()}
 			binding := ""
 			if file == "bound" {
 				binding = "[delegation.bindings]\nchild = \"bound\"\n"
 			}
-			h.write(filepath.Join(h.dir, "config.toml"), "[delegation]\ncapability_default = \"deny\"\n"+binding)
+			h.write(filepath.Join(h.dir, "config.toml"), "[delegation]\ncapability_default = \""+broken[1]+"\"\n"+binding)
 			path := filepath.Join(h.dir, "caps", "profiles", file+".toml")
 			h.write(filepath.Join(h.dir, "caps", "profiles", "x.toml"), "")
 			if err := make(path); err != nil {
@@ -71,14 +72,14 @@ func TestNoBrokenFileLiftsTheFloor(t *testing.T) {
 			writes := plan.Effective.Check(caps.Request{Family: caps.KBWrite, Name: "notes"})
 			control := strings.Contains(name, "control") && file == "bound"
 			if writes.Allow || !plan.Effective.Any(caps.KBRead) || (writes.Code == caps.DelegateFloor) == control {
-				t.Errorf("%s, %s: a write is answered %+v, and %s is left", file, name, writes, plan.Effective)
+				t.Errorf("%s, %s: a write is answered %+v, and %s is left", broken, name, writes, plan.Effective)
 			}
 			silent := control || file == "_delegate" && name == "missing" || file == "_delegate" && strings.Contains(name, "control")
 			if file == "_delegate" && strings.Contains(name, "control") {
 				continue // its name is another: broken as well
 			}
 			if (len(by.warnings) == 0) != silent {
-				t.Errorf("%s, %s: warnings %v", file, name, by.warnings)
+				t.Errorf("%s, %s: warnings %v", broken, name, by.warnings)
 			}
 		}
 	}

@@ -32,8 +32,12 @@ func (f launchFlags) oneReader() error {
 	return nil
 }
 
-// lines are the inputs of turns: each is a line without its end, as it is. A last
-// one that does not end is a line, too.
+// reloadLine is the line by which the operator has files read again, and which is
+// no input.
+const reloadLine = "/reload"
+
+// lines are the inputs of turns: each is a line without its end, as it is, but for
+// [reloadLine]. A last one that does not end is a line, too.
 type lines struct{ r *bufio.Reader }
 
 // Next waits for a line. What ends the wait leaves a reader behind, which gets no
@@ -81,6 +85,9 @@ func (l *lines) read() ([]byte, error) {
 				Errno: hostcalls.TooBig,
 				Hint:  fmt.Sprintf("the line is longer than %d MiB and was passed over; ask for the next one", hostcalls.MaxInput>>20),
 			}
+		}
+		if string(text) == reloadLine {
+			return nil, launcher.ErrReload
 		}
 		return text, nil
 	}

@@ -51,6 +51,11 @@ func TestReadFileRefuses(t *testing.T) {
 	must(os.Mkdir(join("open"), 0o755))
 	write(t, join("open/x"), "a = 1\n", 0o644)
 	must(os.Chmod(join("open"), 0o777))
+	for name, mode := range map[string]os.FileMode{"shared": 0o775, "lent": 0o757} {
+		must(os.Mkdir(join(name), 0o755))
+		write(t, join(name+"/x"), "a = 1\n", 0o644)
+		must(os.Chmod(join(name), mode))
+	}
 	write(t, join("group"), "a = 1\n", 0o664)
 	write(t, join("world"), "a = 1\n", 0o646)
 	write(t, join("large"), strings.Repeat("#", DefaultMax+1), 0o600)
@@ -67,6 +72,9 @@ func TestReadFileRefuses(t *testing.T) {
 		{"fifo", "a pipe"},
 		{"open/x", "others may write"},
 		{"open/absent", "others may write"},
+		{"shared/x", "others may write to (mode 0775)"}, // the group alone
+		{"shared/absent", "others may write to (mode 0775)"},
+		{"lent/x", "others may write to (mode 0757)"},
 		{"group", "written by others"},
 		{"world", "written by others"},
 		{"large", "larger than"},
@@ -90,7 +98,7 @@ func TestReadFileRefuses(t *testing.T) {
 			t.Errorf("control: %s reads as %v", name, err)
 		}
 	}
-	for _, name := range []string{"link", "open/x", "group", "world", "large"} {
+	for _, name := range []string{"link", "open/x", "shared/x", "lent/x", "group", "world", "large"} {
 		if _, err := os.ReadFile(join(name)); err != nil {
 			t.Errorf("control: %v", err)
 		}
