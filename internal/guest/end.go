@@ -40,7 +40,7 @@ type End struct {
 	Given      time.Duration // the wall time that was over; only for Timeout
 	Wall       time.Duration // from the guest's first instruction on, without Waited
 	Waited     time.Duration // for a person, while the clock was stopped
-	PeakMemory int64         // bytes of linear memory
+	PeakMemory int64         // bytes of linear memory, and what counts as memory beside it
 	Fuel       int64         // instructions, charges of host calls included
 
 	// Abandoned says that the guest did not stop. It still runs, and its

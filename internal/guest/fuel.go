@@ -107,10 +107,14 @@ func refill(ctx context.Context, mod api.Module, stack []uint64) {
 	r := ctx.(*run)
 	f := &r.fuel
 	f.metered(mod)
+	counter := int64(stack[0])
+	if n, grows := meter.Growth(counter); grows {
+		r.mem.hold(n)
+		return
+	}
 	if f.slices++; f.slices%turn == 0 {
 		runtime.Gosched()
 	}
-	counter := int64(stack[0])
 	f.last = f.tank.Left(counter)
 	next, ok := f.tank.Refill(counter)
 	if !ok {

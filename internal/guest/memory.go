@@ -11,7 +11,7 @@ var (
 	errNoMemory    = errors.New("the machine has no memory left for the guest")
 )
 
-// memory is the guest's linear memory and its cap. The engine asks it for every
+// memory is the guest's linear memory, its cap, and what counts as memory beside it. The engine asks it for every
 // growth, so it alone knows that one was refused; and as it hands out the
 // bytes, host functions need not ask the engine for them.
 type memory struct {
@@ -19,10 +19,49 @@ type memory struct {
 	refused func() // records the end, before the guest can see anything
 	missing func() // the same where the machine has less than the limit
 
+	beside uint64 // what the host holds for the guest in tables
+	stack  stack
+
 	reserved []byte // address space up to the cap and a guard behind it, or nil where growing copies
 	opened   uint64 // of it, from its beginning on
 	view     []byte // what the guest has now
 	peak     uint64
+}
+
+const (
+	// besideFree is what a guest may make the host hold beside its memory before
+	// it counts as memory: the tables, the globals and the calls of an honest one
+	// are less, and may have all of its memory.
+	besideFree = 1 << 20
+
+	// elementSize is what an element of a table may take while the table grows,
+	// itemSize what one of a segment does, and globalSize a global.
+	elementSize, itemSize, globalSize = 16, 48, 64
+)
+
+// taken is what counts of a memory of that size, with what is beside it.
+func taken(size, beside uint64) uint64 { return size + max(beside, besideFree) - besideFree }
+
+// take lets the memory be of that size with so much beside it, or ends the run
+// here and now: the panic unwinds the guest, which gets no chance to make something
+// else of it. What is left is the stack's.
+func (m *memory) take(size, beside uint64) {
+	if taken(size, beside+m.stack.depth()) > m.limit {
+		m.refused()
+		panic(errMemoryLimit)
+	}
+	m.beside = beside
+	m.stack.bound(m.limit + besideFree - size - beside)
+	m.peak = max(m.peak, taken(size, beside+m.stack.depth()))
+}
+
+// hold lets the host hold n elements more for the guest's tables. More than a
+// table can have it will not.
+func (m *memory) hold(n int64) {
+	if max(n, -n) > maxTableSize {
+		return
+	}
+	m.take(uint64(len(m.view)), m.beside+elementSize*uint64(n))
 }
 
 // Allocate implements experimental.MemoryAllocator.
@@ -31,14 +70,9 @@ func (m *memory) Allocate(_, most uint64) experimental.LinearMemory {
 	return m
 }
 
-// Reallocate implements experimental.LinearMemory. A growth over the cap ends
-// the run here and now: the panic unwinds the guest, which gets no chance to
-// make something else of it.
+// Reallocate implements experimental.LinearMemory.
 func (m *memory) Reallocate(size uint64) []byte {
-	if size > m.limit {
-		m.refused()
-		panic(errMemoryLimit)
-	}
+	m.take(size, m.beside)
 	switch {
 	case size > m.room():
 		m.move(size)
@@ -46,7 +80,6 @@ func (m *memory) Reallocate(size uint64) []byte {
 		m.reach(size)
 	default: // as much as it has
 	}
-	m.peak = max(m.peak, size)
 	return m.view
 }
 

@@ -11,9 +11,11 @@ import (
 	"time"
 
 	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/experimental"
 
 	"runloop.dev/rlp/internal/abi"
+	"runloop.dev/rlp/internal/meter"
 )
 
 // DefaultGrace is how long a guest may take to stop once it was told to.
@@ -97,7 +99,7 @@ func (m *Module) Run(ctx context.Context, cfg RunConfig) End {
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	r.cancel = cancel
-	r.mem.limit = uint64(max(m.memoryBytes, 0))
+	r.mem.limit, r.mem.beside = uint64(max(m.memoryBytes, 0)), m.code.beside
 	r.mem.refused = func() { r.finish(End{Kind: Memory, Err: errMemoryLimit}) }
 	r.mem.missing = func() { r.finish(End{Kind: HostError, Err: errNoMemory}) }
 	m.run = r
@@ -105,7 +107,7 @@ func (m *Module) Run(ctx context.Context, cfg RunConfig) End {
 	switch {
 	case context.Cause(ctx) != nil:
 		r.finish(End{Kind: Cancelled, Err: context.Cause(ctx)})
-	case m.code.minPages*pageSize > r.mem.limit:
+	case taken(m.code.minPages*pageSize, m.code.beside) > r.mem.limit:
 		r.mem.refused()
 	case cfg.Wall <= 0:
 		r.finish(timedOut(cfg.Wall))
@@ -186,6 +188,7 @@ func (m *Module) enter(ctx context.Context, r *run) {
 	// somebody cut, ends the run and not the process.
 	debug.SetPanicOnFault(true)
 	defer r.mem.Free()
+	defer r.mem.stack.free()
 	defer func() {
 		// The engine recovers what happens inside the guest; this is what
 		// happens around it, such as a memory that cannot be had.
@@ -202,6 +205,8 @@ func (m *Module) enter(ctx context.Context, r *run) {
 		r.finish(End{Kind: OK})
 	case r.inHost:
 		r.finish(End{Kind: HostError, Err: err})
+	case r.mem.stack.isOver(err):
+		r.finish(End{Kind: Memory, Err: errMemoryLimit})
 	default:
 		r.finish(End{Kind: Trap, Trap: oneLine(innermost(err).Error()), Err: err})
 	}
@@ -220,7 +225,22 @@ func (m *Module) start(ctx context.Context, r *run) error {
 	}
 	defer instance.Close(context.WithoutCancel(ctx))
 	r.fuel.metered(instance)
-	_, err = instance.ExportedFunction(entry).Call(r)
+	if err = r.call(instance.ExportedFunction(meter.StartName)); err != nil {
+		return err
+	}
+	return r.call(instance.ExportedFunction(entry))
+}
+
+// call calls a function of the guest's on the run's own stack; nil is none.
+func (r *run) call(fn api.Function) error {
+	if fn == nil {
+		return nil
+	}
+	if err := r.mem.lend(fn); err != nil {
+		return err
+	}
+	_, err := fn.Call(r)
+	r.mem.giveBack()
 	return err
 }
 

@@ -45,7 +45,7 @@ func TestTraps(t *testing.T) {
 		"invalid table access":          {table: []byte{1, 0x70, 0, 1}, code: slices.Concat(i32(5), []byte{0x11, 0, 0})},
 		"invalid conversion to integer": {code: slices.Concat([]byte{0x43, 0, 0, 0xc0, 0x7f}, []byte{0xa8, opDrop})},
 	} {
-		end := run(t, m)
+		end := runWith(t, guest.Config{Module: m.bytes(), MemoryBytes: 100 << 20}, wide) // room for the largest stack
 		if end.Kind != guest.Trap || end.Trap != want || end.Err == nil {
 			t.Errorf("%s: %+v", want, end)
 		}

@@ -40,6 +40,8 @@ type shape struct {
 	imports  []Import
 	minPages uint64 // what its memory starts with
 
+	beside uint64 // what an instance takes beside its memory
+
 	params, items, names, locals uint64 // in all, so far
 
 	// tables is a table section that bounds what the module left unbounded, to
@@ -92,6 +94,7 @@ func scan(wasm []byte) (*shape, error) {
 	if r.err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrModule, r.err)
 	}
+	s.beside += itemSize * s.items
 	return s, nil
 }
 
@@ -128,6 +131,9 @@ func (s *shape) section(id byte, r *reader) error {
 			s.minPages = uint64(low)
 			return errors.Join(r.err, over(s.minPages, "pages of memory", maxPages))
 		}
+	case sectionGlobal:
+		s.beside += globalSize * uint64(n)
+		s.readInner(id, r, n)
 	default:
 		s.readInner(id, r, n)
 	}
@@ -198,6 +204,7 @@ func (s *shape) readTables(r *reader, n uint32) error {
 		if low > maxTableSize {
 			return fmt.Errorf("a table of %d elements, at most %d are allowed", low, maxTableSize)
 		}
+		s.beside += elementSize / 2 * uint64(low)
 		changed = changed || !bounded || high > maxTableSize
 		body = append(body, kind, 1)
 		body = appendU32(body, low)

@@ -209,6 +209,10 @@ func (f *function) instruction() {
 		f.out = append(f.out, f.b[start:f.p]...)
 	case opRefFunc:
 		if callee := f.index("function", f.m.numFuncs()); f.err == nil {
+			if f.at != dead {
+				f.out = appendS64(append(f.out, opI64Const), growing+refFuncCost)
+				f.ask()
+			}
 			f.out = appendU32(append(f.out, op), f.m.reference(callee))
 			f.m.refers = true
 		}
@@ -350,6 +354,10 @@ func (f *function) move(code []byte, shift byte) {
 	f.out = append(f.out, code...)
 }
 
+// ask tells the host that the guest is about to make it hold more, which the
+// number on top of the stack says.
+func (f *function) ask() { f.out = append(appendU32(append(f.out, opCall), f.m.refill()), opDrop) }
+
 // grow copies an operation that grows something by the number on top of the
 // stack, and charges for it if it did.
 func (f *function) grow(code []byte, shift byte) {
@@ -361,8 +369,22 @@ func (f *function) grow(code []byte, shift byte) {
 	f.leaves(0)
 	f.square()
 	f.local(opLocalTee, f.scratch(0))
+	if code[0] == opMisc { // a table, which no allocator is asked for
+		f.local(opLocalGet, f.scratch(0))
+		f.out = append(appendS64(append(f.out, opI64ExtendU, opI64Const), growing), opI64Add)
+		f.ask()
+	}
 	f.out = append(f.out, code...)
 	f.local(opLocalTee, f.scratch(1))
+	if code[0] == opMisc {
+		f.local(opLocalGet, f.scratch(1))
+		f.out = append(f.out, opI32Const, 0x7f, opI32Ne, opIf, typeNone, opElse)
+		f.out = appendS64(append(f.out, opI64Const), growing)
+		f.local(opLocalGet, f.scratch(0))
+		f.out = append(f.out, opI64ExtendU, opI64Sub)
+		f.ask()
+		f.out = append(f.out, opEnd)
+	}
 	f.local(opLocalGet, f.counter())
 	f.local(opLocalGet, f.scratch(0))
 	f.out = append(f.out, opI64ExtendU)

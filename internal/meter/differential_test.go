@@ -63,7 +63,7 @@ func (b *bench) play(t testing.TB, wasm []byte, budget, slice int64, call string
 		t.Fatal(err)
 	}
 	defer compiled.Close(context.Background())
-	mod, err := b.rt.InstantiateModule(t.Context(), compiled, wazero.NewModuleConfig().WithName("").WithStartFunctions())
+	mod, err := begun(b.rt.InstantiateModule(t.Context(), compiled, wazero.NewModuleConfig().WithName("").WithStartFunctions()))
 	if err != nil {
 		return seen{err: outcome(err), outputs: fmt.Sprint(b.outputs)}, 0
 	}

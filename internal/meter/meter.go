@@ -35,16 +35,21 @@ const (
 
 	// ImportName is the one function that is imported besides the module's own:
 	// (counter i64) -> i64, called when the counter is below zero. It returns
-	// what the counter is to be, at least zero, or does not return.
+	// what the counter is to be, at least zero, or does not return. It is called
+	// too before the guest makes the host hold more, see [Growth].
 	ImportName = "refill"
 
 	// CounterName is the exported mutable i64 that holds the counter whenever
 	// the guest is in a call of the host, and after it has ended by itself.
 	CounterName = "rlp:meter/counter"
 
+	// StartName is the exported function of the start section, where there was
+	// one: whoever runs the module calls it first, on a stack of their own choice.
+	StartName = "rlp:meter/start"
+
 	// Version changes whenever the same module would be rewritten otherwise, or
 	// charged otherwise. It belongs into the key of whatever keeps a result.
-	Version = 9
+	Version = 10
 )
 
 var (

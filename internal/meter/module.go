@@ -71,6 +71,8 @@ type rewriter struct {
 	most         int      // and how many there may be
 	declared     []uint32 // functions that are exported
 	refers       bool     // code refers to functions
+	start        uint32   // the function of the start section
+	starts       bool     // if there is one
 
 	leaves  []bool // which functions of its own go unchecked
 	body    function
@@ -132,7 +134,10 @@ func (m *rewriter) readSection(id byte, r *reader) {
 	switch id {
 	case secStart:
 		if f := r.index("function", m.numFuncs()); r.err == nil {
-			m.content[id] = appendU32(nil, m.outer(f))
+			if t := m.types[m.funcs[f]]; len(t.params)+len(t.results) > 0 {
+				r.fail(ErrMalformed, "a start function that takes or gives something")
+			}
+			m.start, m.starts = f, true
 		}
 		return
 	case secDataCount:
@@ -261,8 +266,8 @@ func (m *rewriter) readExports(r *reader, n uint32) {
 	out := make([]byte, 0, r.left()+r.left()/8)
 	for range n {
 		start := r.p
-		if string(r.name()) == CounterName {
-			r.fail(ErrReserved, "export of %q", CounterName)
+		if name := string(r.name()); name == CounterName || name == StartName {
+			r.fail(ErrReserved, "export of %q", name)
 		}
 		kind := r.byte()
 		out = append(out, r.b[start:r.p]...)
@@ -339,6 +344,9 @@ func (m *rewriter) addType(params, results []byte) uint32 {
 // bytes writes the module, with what is added to it.
 func (m *rewriter) bytes() []byte {
 	m.declare()
+	if m.starts {
+		m.append(secExport, appendU32(append(appendName(nil, StartName), kindFunc), m.outer(m.start)))
+	}
 	m.appendAll(secFunction, m.addedFuncs, m.numAdded)
 	m.appendAll(secCode, m.addedCode, m.numAdded)
 	t := m.addType([]byte{typeI64}, []byte{typeI64})
@@ -354,7 +362,7 @@ func (m *rewriter) bytes() []byte {
 	}
 	out := append(make([]byte, 0, size+m.names.size()), "\x00asm\x01\x00\x00\x00"...)
 	for _, id := range [...]byte{
-		secType, secImport, secFunction, secTable, secMemory, secGlobal, secExport, secStart, secElement, secDataCount, secCode, secData,
+		secType, secImport, secFunction, secTable, secMemory, secGlobal, secExport, secElement, secDataCount, secCode, secData,
 	} {
 		if m.present[id] {
 			out = m.section(out, id)
@@ -376,10 +384,7 @@ func (m *rewriter) appendAll(id byte, entries []byte, n uint32) {
 }
 
 func (m *rewriter) section(out []byte, id byte) []byte {
-	var count []byte
-	if id != secStart {
-		count = appendU32(nil, m.counts[id])
-	}
+	count := appendU32(nil, m.counts[id])
 	out = appendU32(append(out, id), uint32(len(count)+len(m.content[id])))
 	return append(append(out, count...), m.content[id]...)
 }

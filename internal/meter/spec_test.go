@@ -182,7 +182,7 @@ func (s *stage) load(wasm []byte, name string) error {
 			return err
 		}
 	}
-	mod, err := s.rt.InstantiateWithConfig(context.Background(), wasm, wazero.NewModuleConfig().WithName(name).WithStartFunctions())
+	mod, err := begun(s.rt.InstantiateWithConfig(context.Background(), wasm, wazero.NewModuleConfig().WithName(name).WithStartFunctions()))
 	if err != nil {
 		return err
 	}

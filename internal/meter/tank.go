@@ -1,5 +1,7 @@
 package meter
 
+import "math"
+
 // DefaultSlice is how many instructions a guest gets at a time: about a tenth
 // of a millisecond of computing.
 const DefaultSlice = 250_000
@@ -55,6 +57,24 @@ func (t *Tank) Spend(n, counter int64) (next int64, ok bool) {
 		t.reserve = 0
 	}
 	return counter, t.reserve+counter >= 0
+}
+
+// growing is added to what a growth asks for. No counter is that low: one
+// instruction moves at most 1<<32 things.
+const growing = math.MinInt64 / 2
+
+// A reference to a function is an object of the host's, each time that one is
+// made.
+const refFuncCost = 4
+
+// Growth reports whether the argument of the import is no counter but how many
+// more elements of tables the host is about to hold for the guest, or, below zero, does not after all. What is
+// returned then is not looked at; the import does not return if they are too many.
+func Growth(counter int64) (elements int64, ok bool) {
+	if counter > growing/2 {
+		return 0, false
+	}
+	return counter - growing, true
 }
 
 // Left is what is left of the budget when the exported counter is counter. It
