@@ -290,6 +290,32 @@ func entriesOf(list []caps.Grant) []caps.Entry {
 	return out
 }
 
+// A method and a host that are put together by a colon, as by the seed's writers,
+// are told how they are; a host that is called like a method is a host.
+//
+//rlp:holds C6 C17
+func TestMethodsStandBeforeHosts(t *testing.T) {
+	for text, want := range map[string]string{
+		"network:http:get:*":               "write get",
+		"network:http:get:x.org":           "write get@x.org",
+		"network:https:delete:x.org:8443":  "write delete@x.org:8443",
+		"network:https:post:[2001:db8::1]": "write post@[2001:db8::1]",
+	} {
+		_, grantErr := caps.ParseGrant(text)
+		_, denyErr := caps.ParseDeny(text)
+		for what, err := range map[string]error{"grant": grantErr, "deny": denyErr} {
+			if err == nil || !strings.HasSuffix(err.Error(), want) {
+				t.Errorf("%s as a %s: %v, want %s", text, what, err, want)
+			}
+		}
+	}
+	for _, text := range []string{"network:http:get:8443", "network:http:get", "network:http:get@x.org"} {
+		if _, err := caps.ParseGrant(text); err != nil {
+			t.Errorf("control: %s: %v", text, err)
+		}
+	}
+}
+
 // TestDecisionTable holds the seed's examples of what a set has.
 //
 //rlp:holds C6 C7 C8 C9 C18 C19 C24

@@ -113,6 +113,14 @@ func TestAttachedToolNeedsEverything(t *testing.T) {
 			t.Errorf("without %s it ran", grepGrants[missing])
 		}
 		last := r.log.Decisions[len(r.log.Decisions)-1]
+		asked, err := caps.ParseRequest(grepGrants[missing])
+		if err != nil {
+			t.Fatal(err)
+		}
+		// the seed's {capability, tool_name, reason}, with a reason that has a code
+		if cap := caps.AuditName(asked[0].Family, asked[0].Mode); last.Cap != cap || last.Reason != reason {
+			t.Errorf("without %s: recorded %s, %s", grepGrants[missing], last.Cap, last.Reason)
+		}
 		if !last.Deny || last.Tool != "count" || len(r.log.Decisions) != missing+1 {
 			t.Errorf("recorded %+v", r.log.Decisions)
 		}

@@ -108,6 +108,34 @@ func TestServerAxis(t *testing.T) {
 	}
 }
 
+// The keys of another system's profiles are refused by name, each with what stands
+// in its place: a file of theirs never narrows by half.
+//
+//rlp:holds Y3
+func TestKeysOfOtherProfiles(t *testing.T) {
+	for line, want := range map[string]string{
+		"role = \"writer\"":                     "description",
+		"created_at = \"2026-01-02T03:04:05Z\"": "the file has its date",
+		"allowed_mcp = [\"github\"]":            "[capabilities] mcp = [\"github\"]",
+		"mcp_allow = [\"github\"]":              "[capabilities] mcp = [\"github\"]",
+	} {
+		const good = "name = \"p\"\n[deny]\ntools = [\"exec_run\"]\n"
+		for _, text := range []string{line + "\n" + good, strings.Replace(good, "\n", "\n"+line+"\n", 1)} {
+			p, findings := policy.ParseProfile("p", "p.toml", []byte(text), policy.Options{})
+			err := policy.AsError(findings)
+			key, _, _ := strings.Cut(line, " ")
+			if p != nil || err == nil || !slices.ContainsFunc(findings, func(f policy.Finding) bool {
+				return strings.Contains(f.Message, key) && strings.Contains(f.Hint, want)
+			}) {
+				t.Errorf("%q: %+v %v", text, p, findings)
+			}
+		}
+		if p, findings := policy.ParseProfile("p", "p.toml", []byte(good), policy.Options{}); p == nil || policy.AsError(findings) != nil {
+			t.Errorf("control: %v", findings)
+		}
+	}
+}
+
 // A profile is a table that says something: everything else is malformed, and
 // never no restriction.
 //

@@ -91,7 +91,19 @@ func (b *runBody) wrong(path, format string, args ...any) {
 	b.problems = append(b.problems, service.FieldError{Field: path, Why: fmt.Sprintf(format, args...)})
 }
 
+// foreignFields are words of another system for what a request says differently
+// here.
+func foreignFields() map[string]string {
+	return map[string]string{
+		"code": "programs are bundles here: name an installed agent as agent, or send an archive in base64 as bundle (rlp agent build makes one)",
+	}
+}
+
 func (b *runBody) unknown(key string, fields map[string]field) {
+	if why, foreign := foreignFields()[key]; foreign {
+		b.wrong(key, "%s", why)
+		return
+	}
 	var names []string
 	for name := range fields {
 		names = append(names, name)

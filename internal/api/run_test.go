@@ -48,6 +48,33 @@ func TestRunTakesAll(t *testing.T) {
 	}
 }
 
+// The seed's own request is told what stands in the place of its program, and is
+// taken with that, its grant as it was sent.
+//
+//rlp:holds A47
+func TestTheSeedsRequest(t *testing.T) {
+	const seeds = `{
+"code": "S app api /api\nL1:\nR core.ADD 2 3 ->sum\nJ sum",
+"allowed_adapters": ["core"],
+"limits": {"max_steps": 500}
+}`
+	var got *service.Request
+	k := serve(t, &host{launch: func(_ context.Context, c *service.Caller, q *service.Request, b service.Begin) (*launcher.Report, error) {
+		got = q
+		return reportOf(c, q, b, launcher.OK), nil
+	}}, Options{}, service.Options{})
+	status, problem := k.run(seeds)
+	fields, _ := json.Marshal(problem["fields"])
+	if status != http.StatusBadRequest || problem["field"] != "code" || got != nil ||
+		!strings.Contains(string(fields), "name an installed agent as agent, or send an archive in base64 as bundle") {
+		t.Errorf("%d %v", status, problem)
+	}
+	status, _ = k.run(strings.Replace(seeds, `"code": "S app api /api\nL1:\nR core.ADD 2 3 ->sum\nJ sum"`, `"agent": "sum"`, 1))
+	if status != http.StatusOK || got == nil || got.Agent != "sum" || string(got.Grant) != `{"allowed_adapters":["core"],"limits":{"max_steps": 500}}` {
+		t.Errorf("with an agent: %d %+v", status, got)
+	}
+}
+
 // badBodies are bodies with the fields that are wrong with them.
 func badBodies() map[string][]string {
 	deep := strings.Repeat(`[`, schema.MaxScanDepth) + strings.Repeat(`]`, schema.MaxScanDepth)
