@@ -288,3 +288,22 @@ func TestLimits(t *testing.T) {
 		t.Errorf("a step is a million instructions: %v", b.Limits().Map())
 	}
 }
+
+// Another system's bounds on what a module has not are refused by name, with the
+// limits that bound the same here, in each form of a document.
+//
+//rlp:holds A58
+func TestForeignLimits(t *testing.T) {
+	for key, ours := range map[string]string{"max_frame_bytes": "memory_bytes", "max_loop_iters": "cpu_fuel", "max_stepz": "max_steps"} {
+		_, inOverride := policy.ParseLayer("l", "l.toml", []byte("[limits]\n"+key+" = 1\n"), policy.Options{})
+		_, inGrant := policy.ParseGrant("g", "g.json", []byte(`{"limits":{"`+key+`":1}}`), policy.Options{})
+		for _, findings := range [][]policy.Finding{inOverride, inGrant} {
+			if len(findings) != 1 || findings[0].Code != policy.CodeUnknownKey || findings[0].Severity != policy.SeverityError || !strings.Contains(findings[0].Hint, ours) {
+				t.Errorf("%s: %+v", key, findings)
+			}
+		}
+		if _, findings := policy.ParseBase("policy.caps", []byte("[capabilities]\ntime = true\n[limits]\n"+key+" = 1\n"), policy.Options{}); len(findings) != 1 || !strings.Contains(findings[0].Hint, ours) {
+			t.Errorf("%s in a bundle: %+v", key, findings)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"math"
 
 	"runloop.dev/rlp/caps"
@@ -19,6 +20,15 @@ func limitKeys() []string {
 // limitAliases are the spellings of another system that [caps.LimitOf] knows.
 func limitAliases() []string { return []string{"max_steps", "max_adapter_calls", "max_time_ms"} }
 
+// foreignLimits are another system's bounds on what a module has not, and the
+// limits that bound the same here.
+func foreignLimits() map[string]string {
+	return map[string]string{
+		"max_frame_bytes": "a module has no frames of variables but its memory and stack: write memory_bytes",
+		"max_loop_iters":  "loops are counted by their instructions: write cpu_fuel, or max_steps",
+	}
+}
+
 func limitOf(key string) (l caps.Limit, ok bool, unit int64) {
 	l, unit, ok = caps.LimitOf(key)
 	return l, ok, unit
@@ -27,12 +37,12 @@ func limitOf(key string) (l caps.Limit, ok bool, unit int64) {
 // limitTable reads [limits]. A limit is an integer, 0 or more; what is not is an
 // error and never "no limit".
 func (r *reader) limitTable(t *tomlfile.Table) {
-	r.known(t, "[limits]", limitKeys())
 	given := map[caps.Limit]string{}
 	for i := range t.Entries {
 		e := &t.Entries[i]
 		l, ok, _ := limitOf(e.Key)
 		if !ok {
+			r.add(e.Pos, CodeUnknownKey, cmp.Or(foreignLimits()[e.Key], tomlfile.Nearest(e.Key, limitKeys())), "unknown key %q in [limits]", e.Key)
 			continue
 		}
 		if other, twice := given[l]; twice {

@@ -61,6 +61,9 @@ A bundle says what it needs (policy.caps); you may only take away
 	}
 	a.register(root.PersistentFlags())
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		if ours := foreignFlag(err); ours != "" {
+			return usagef("%w; here it is written %s", plainly(err), ours)
+		}
 		return usagef("%w; see %s --help", plainly(err), c.CommandPath())
 	})
 	root.PersistentPreRun = func(c *cobra.Command, _ []string) { a.homeSet = c.Flags().Changed("home") }
