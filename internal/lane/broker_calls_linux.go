@@ -166,11 +166,14 @@ func (g *guardedDir) open(p place, flags uint64) (int, error) {
 
 // masked is a mode without what the program's umask takes.
 func masked(n *notice, mode uint64) uint32 {
-	status, err := os.ReadFile("/proc/" + strconv.Itoa(int(n.pid)) + "/status")
+	fd, err := unix.Open("/proc/"+strconv.Itoa(int(n.pid))+"/status", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return uint32(mode) & 0o700
 	}
-	_, rest, _ := bytes.Cut(status, []byte("\nUmask:\t"))
+	status := make([]byte, 128) // it is in the second line, and a name is short
+	got, _ := unix.Read(fd, status)
+	_ = unix.Close(fd)
+	_, rest, _ := bytes.Cut(status[:max(got, 0)], []byte("\nUmask:\t"))
 	line, _, _ := bytes.Cut(rest, []byte("\n"))
 	umask, err := strconv.ParseUint(string(line), 8, 32)
 	if err != nil {

@@ -30,6 +30,7 @@ type broker struct {
 	hides    bool
 	listener int
 	begin    chan int // the listener
+	calls    map[uint32]func(*broker, *notice) answer
 	buf      [unix.PathMax]byte
 }
 
@@ -39,7 +40,10 @@ func (p *plan) broker() (*broker, error) {
 	if len(p.guards) == 0 {
 		return nil, nil
 	}
-	b := &broker{judge: newJudge(p), hides: len(p.hidden()) > 0, begin: make(chan int)}
+	b := &broker{judge: newJudge(p), hides: len(p.hidden()) > 0, begin: make(chan int), calls: map[uint32]func(*broker, *notice) answer{}}
+	for _, c := range brokeredCalls() {
+		b.calls[c.call] = c.do
+	}
 	ready := make(chan error)
 	go func() {
 		runtime.LockOSThread()
@@ -131,12 +135,15 @@ func (b *broker) control(request uint, what unsafe.Pointer) unix.Errno {
 const (
 	notifValid = 0x40082102 // SECCOMP_IOCTL_NOTIF_ID_VALID
 	notifAddFD = 0x40182103 // SECCOMP_IOCTL_NOTIF_ADDFD
+	notifFlags = 0x40082104 // SECCOMP_IOCTL_NOTIF_SET_FLAGS
 )
 
 // serve answers until nobody asks any more. Should it end before, calls that are
 // asked about fail.
 func (b *broker) serve() {
 	defer unix.Close(b.listener)
+	// Whoever asks waits: the broker goes on where he was (Linux 6.6).
+	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(b.listener), notifFlags, unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP)
 	for {
 		var n notice
 		switch errno := b.control(unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&n)); errno {
@@ -176,10 +183,8 @@ func (b *broker) send(n *notice, a answer) {
 
 // answer does what one call asks for.
 func (b *broker) answer(n *notice) answer {
-	for _, c := range brokeredCalls() {
-		if c.call == uint32(n.call) {
-			return c.do(b, n)
-		}
+	if do, ok := b.calls[uint32(n.call)]; ok {
+		return do(b, n)
 	}
 	return goesOn()
 }

@@ -38,7 +38,7 @@ func (n *native) plan(p *pinned, c *Command) (*plan, error) {
 	if s.mounts, err = mountsWithin(c.Folders); err != nil {
 		return nil, err
 	}
-	v, err := s.view()
+	v, err := s.guardable()
 	if err != nil {
 		return nil, unkeepable(n.Name(), err.Error())
 	}
@@ -48,6 +48,20 @@ func (n *native) plan(p *pinned, c *Command) (*plan, error) {
 	}
 	n.bound(pl)
 	return pl, nil
+}
+
+// guardable is the scene's view, where a broker can keep what is to be kept: it
+// reads the paths that programs name out of their memory, which Yama can forbid.
+func (s *scene) guardable() (view, error) {
+	v, err := s.view()
+	if err != nil || len(v.kept) == 0 {
+		return v, err
+	}
+	scope, err := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope")
+	if text := strings.TrimSpace(string(scope)); err == nil && (text == "2" || text == "3") {
+		return v, fmt.Errorf("%s: %w: the sysctl kernel.yama.ptrace_scope is %s, and must be 0 or 1", v.kept[0].path, errSpot, text)
+	}
+	return v, nil
 }
 
 // scratchBytes is what a private /tmp takes.
@@ -156,7 +170,7 @@ func (n *native) prove(ctx context.Context, order func(p *plan) (*order, []*os.F
 	if s.mounts, err = mountsWithin(s.folders); err != nil {
 		return err
 	}
-	v, err := s.view()
+	v, err := s.guardable()
 	if err != nil {
 		return unkeepable(n.Name(), err.Error())
 	}

@@ -310,6 +310,10 @@ func TestRoomsOfAnyUser(t *testing.T) {
 	if err := errors.Join(os.WriteFile(own, text, 0o600), os.Chmod(own, 0o755), os.Chmod(dir, 0o755), os.Mkdir(dir+"/w", 0o700), os.Chown(dir+"/w", 65534, 65534)); err != nil {
 		t.Fatal(err)
 	}
+	put(t, dir+"/w/.env", "secret\n")
+	if err := os.Chmod(dir+"/w/.env", 0o644); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { endAll(t) })
 	nobody := &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	c := exec.Command("/bin/sh", "-c", many)
@@ -321,7 +325,8 @@ func TestRoomsOfAnyUser(t *testing.T) {
 		c := exec.Command(own, "reach-room", name+":"+dir+"/w")
 		c.SysProcAttr = nobody
 		c.Dir = "/"
-		if out, err := c.CombinedOutput(); err != nil || !strings.HasPrefix(string(out), "65532\n0000000000000000\nwritten\n") || strings.Contains(string(out), "unbounded") {
+		if out, err := c.CombinedOutput(); err != nil || !strings.HasPrefix(string(out), "65532\n0000000000000000\nwritten\n") || strings.Contains(string(out), "unbounded") ||
+			!strings.Contains(string(out), "kept: Read-only file system") || strings.Contains(string(out), "secret") {
 			t.Errorf("%v\n%s", err, out)
 		}
 	})
@@ -343,8 +348,8 @@ func inRoom(at string) string {
 	}
 	r, err := l.Run(context.Background(), &Command{
 		Program: sh.File, Timeout: time.Minute, MaxOutput: 1 << 10,
-		Argv:    []string{"sh", "-c", "id -u; sed -n 's/CapBnd:.//p' /proc/self/status; echo written >" + dir + "/file; cat " + dir + "/file; cat /etc/shadow; " + many},
-		Folders: []Folder{{dir, ReadWrite}},
+		Argv:    []string{"sh", "-c", "id -u; sed -n 's/CapBnd:.//p' /proc/self/status; echo written >" + dir + "/file; cat " + dir + "/file; cat /etc/shadow; echo >" + dir + "/kept; cat " + dir + "/.env; " + many},
+		Folders: []Folder{{dir, ReadWrite}, {dir + "/kept", ReadOnly}, {dir + "/.env", Hidden}},
 	})
 	if err != nil {
 		return err.Error()
