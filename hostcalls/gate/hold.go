@@ -98,8 +98,8 @@ func (g *Gate) swap(s slots, e audit.Event) (changed bool, err error) {
 	if before := g.now.Load(); before.sum() != now.sum() {
 		changed = true
 		layers := slices.Concat(s.held, s.reload, s.over)
-		if s.cause != "" {
-			layers = append(layers, s.floor...)
+		if floors := g.floors(&s); s.cause != "" && len(floors) > 0 {
+			layers = append(layers, floors[1:]...) // the first stands in the record of the run's start
 		}
 		e.Layers = Recorded(s.root, layers)
 		if err := g.recordSwap(&e, before, now); err != nil {

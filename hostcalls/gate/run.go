@@ -97,7 +97,7 @@ func (g *Gate) Spent() bool { return g.opt.MaxCalls >= 0 && g.calls > g.opt.MaxC
 func (g *Gate) Bound(most int64) {
 	if g.latch.enter() {
 		defer g.latch.leave()
-		g.opt.MaxCalls = most
+		g.opt.MaxCalls, g.last = most, nil // the newest answer may be that there was none left
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -17,8 +18,17 @@ var support string
 
 // A pkg is one package under test.
 type pkg struct {
-	ImportPath, Dir, Name string
-	GoFiles               []string
+	ImportPath, Dir, Name              string
+	GoFiles, TestImports, XTestImports []string
+}
+
+// flags keep the tests of a package from writing into its folder what they found.
+func (p pkg) flags() []string {
+	const rapid = "pgregory.net/rapid"
+	if slices.Contains(p.TestImports, rapid) || slices.Contains(p.XTestImports, rapid) {
+		return []string{"-rapid.nofailfile", "-rapid.checks=500"} // a fifth of it in short
+	}
+	return nil
 }
 
 // A build holds every mutant of the packages, in one binary of tests each.
@@ -31,7 +41,7 @@ type build struct {
 }
 
 func list(root string, patterns []string) ([]pkg, error) {
-	cmd := exec.Command("go", append([]string{"list", "-json=ImportPath,Dir,Name,GoFiles"}, patterns...)...)
+	cmd := exec.Command("go", append([]string{"list", "-json=ImportPath,Dir,Name,GoFiles,TestImports,XTestImports"}, patterns...)...)
 	cmd.Dir, cmd.Stderr = root, os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
