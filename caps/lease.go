@@ -49,6 +49,36 @@ func (s Set) HeldLeases() []Held {
 	return list
 }
 
+// Counted says of scopes of f, by their ids, whether a lease bounds how often
+// something may be done within one by a mode.
+func (s Set) Counted(f Family) func(id int32, m Mode) bool {
+	var leases []Lease
+	for _, l := range s.state().leases {
+		if l.Grant.Family == f && l.MaxUses != Unbounded {
+			leases = append(leases, l)
+		}
+	}
+	return func(id int32, m Mode) bool {
+		return slices.ContainsFunc(leases, func(l Lease) bool {
+			return l.Grant.Modes.Has(m) && s.Enclosing(f, id, func(up int32) bool { return s.Scope(f, up) == l.Grant.Scope }) >= 0
+		})
+	}
+}
+
+// Ending is when the first lease ends of what is left of f, [Forever] when none does.
+func (s Set) Ending(f Family) int64 {
+	end := int64(Forever)
+	for _, l := range s.state().leases {
+		id := s.ScopeID(f, l.Grant.Scope)
+		for m := range families[f].modes {
+			if l.Grant.Family == f && l.Grant.Modes.Has(m) && s.Holds(id, f, m) {
+				end = min(end, l.Expires)
+			}
+		}
+	}
+	return end
+}
+
 // ScopeID is the id of a scope of f, -1 when the universe does not have it.
 func (s Set) ScopeID(f Family, scope string) int32 {
 	if f >= numUniverses || !isScope(f, scope) {

@@ -196,3 +196,28 @@ func TestLeasesMeet(t *testing.T) {
 		t.Error("a lease takes away by itself")
 	}
 }
+
+// What a lease leaves a number of uses of is known by scope and mode, and when the
+// first one ends.
+func TestCountedScopes(t *testing.T) {
+	lease := func(modes caps.ModeSet, scope string, expires, uses int64) caps.Lease {
+		return caps.Lease{Entry: entriesOf([]caps.Grant{{Family: caps.FS, Modes: modes, Scope: scope}})[0], Expires: expires, MaxUses: uses}
+	}
+	s := narrow(t, set(t, "fs:read:/out", "fs:write:/out", "fs:read:/out/a/deep"), &caps.Layer{Name: "l", Leases: []caps.Lease{
+		lease(caps.Modes(caps.Read), "/out/a", caps.Forever, 0), lease(caps.Modes(caps.Read), "/out/b", 100, caps.Unbounded),
+	}})
+	counted := s.Counted(caps.FS)
+	for scope, want := range map[string]bool{"/out": false, "/out/a": true, "/out/a/deep": true, "/out/b": false} {
+		id := s.ScopeID(caps.FS, scope)
+		if id < 0 || counted(id, caps.Read) != want || counted(id, caps.Write) {
+			t.Errorf("%s (%d): %v %v", scope, id, counted(id, caps.Read), counted(id, caps.Write))
+		}
+	}
+	over := narrow(t, s, &caps.Layer{Name: "over", Deny: entriesOf([]caps.Grant{{Family: caps.FS, Modes: caps.Modes(caps.Read), Scope: "/out/b"}})})
+	if got := over.Ending(caps.FS); got != caps.Forever {
+		t.Errorf("a lease that is over ends at %d", got)
+	}
+	if got, none := s.Ending(caps.FS), s.Ending(caps.Net); got != 100 || none != caps.Forever {
+		t.Errorf("the first lease ends at %d and %d", got, none)
+	}
+}

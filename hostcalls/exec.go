@@ -188,7 +188,7 @@ func (h *Host) runProgram(ctx context.Context, p gate.Permit, r *execReq) (*Ende
 	argv[0] = r.program.Name
 	h.budget.take(caps.ExecSpawns, 1)
 	e, err := h.cfg.Exec.Run(ctx, &Command{
-		File: r.program.File, Argv: argv, Env: env, Dir: r.dir, Stdin: bytesOf(r.stdin), Timeout: h.timeLeft(caps.ExecTimeoutMS, r.timeout),
+		File: r.program.File, Argv: argv, Env: env, Dir: r.dir, Stdin: bytesOf(r.stdin), Timeout: h.whileLeased(holds, h.timeLeft(caps.ExecTimeoutMS, r.timeout)),
 		MaxOutput: MaxExecOutput + maxSecret, Holds: holds,
 	})
 	if err == nil {
@@ -208,6 +208,17 @@ func (h *Host) given(r *execReq) (caps.Set, error) {
 		return holds, fmt.Errorf("narrowing by %s: %w", r.within.Name, err)
 	}
 	return holds, nil
+}
+
+// whileLeased is d, or what is left of it until a lease of files ends: a program
+// keeps the folders that it was given.
+func (h *Host) whileLeased(holds caps.Set, d time.Duration) time.Duration {
+	end := holds.Ending(caps.FS)
+	if end == caps.Forever {
+		return d
+	}
+	left := end - h.cfg.Now()/int64(time.Millisecond)
+	return max(time.Millisecond, min(d, time.Duration(min(left, int64(d/time.Millisecond)))*time.Millisecond))
 }
 
 // childEnv is the part of a program's environment that the request names: each

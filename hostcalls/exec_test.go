@@ -457,3 +457,25 @@ func TestStreamsAreAsLongAsTheOperatorSays(t *testing.T) {
 		}
 	}
 }
+
+// A program that was given a folder has it to its end: that comes no later than
+// the end of the first lease of files.
+func TestAProgramEndsWithTheFirstLease(t *testing.T) {
+	base, err := caps.Base([]caps.Entry{{Grant: caps.Grant{Family: caps.FS, Modes: caps.AllModes(caps.FS), Scope: "/data"}}}, caps.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &Host{cfg: Config{Now: func() int64 { return 1000 * int64(time.Millisecond) }}}
+	for ends, want := range map[int64]time.Duration{
+		caps.Forever: time.Minute, caps.Forever - 1: time.Minute, 1500: 500 * time.Millisecond, 1000: time.Millisecond, 5: time.Millisecond,
+	} {
+		l := &caps.Layer{Name: "l", Leases: []caps.Lease{{Entry: caps.Entry{Grant: caps.Grant{Family: caps.FS, Modes: caps.Modes(caps.Read), Scope: "/data/x"}}, Expires: ends, MaxUses: caps.Unbounded}}}
+		set, _, err := base.Narrow(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := h.whileLeased(set, time.Minute); got != want {
+			t.Errorf("a lease until %d leaves %v, want %v", ends, got, want)
+		}
+	}
+}

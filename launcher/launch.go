@@ -196,6 +196,7 @@ func (r *run) start() bool {
 	if r.spec.ExecCaveat != "" && holds(r.plan.Effective, caps.Exec) {
 		r.warn("%s", r.spec.ExecCaveat)
 	}
+	r.uncounted()
 	for _, c := range r.plan.Ignored() {
 		err = errors.Join(err, r.gate.Note(gate.Note{
 			Cap: "caps.extra", Op: "_start", Target: c.Grant.String(), Layer: c.Layer, Code: caps.NotInBase, Always: true,

@@ -233,6 +233,11 @@ func (p *pathGate) AdmitTree(op jail.Op, mode caps.Mode, path string) int32 {
 	return permit.Scope()
 }
 
+// AdmitMove reports whether a path may be moved, or linked.
+func (p *pathGate) AdmitMove(op jail.Op, from, to string) bool {
+	return p.gate.AdmitMove(p.ops[op], from, to)
+}
+
 // Holds reports whether scope still allows mode.
 func (p *pathGate) Holds(scope int32, mode caps.Mode) bool {
 	return p.gate.Holds(scope, caps.FS, mode)

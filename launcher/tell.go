@@ -113,6 +113,19 @@ func (r *run) logSets() {
 	}
 }
 
+// uncounted warns of paths that programs of the run are not given, though the
+// run holds them: a lease bounds their uses.
+func (r *run) uncounted() {
+	if !holds(r.plan.Effective, caps.Exec) {
+		return
+	}
+	for _, l := range r.plan.Effective.Leases() {
+		if l.Grant.Family == caps.FS && l.MaxUses != caps.Unbounded {
+			r.warn("programs are not given %s: a lease bounds its uses (%s)", l.Grant, l.Pos)
+		}
+	}
+}
+
 // logEnd logs how the run ended.
 func (r *run) logEnd() {
 	rep := r.report

@@ -115,14 +115,17 @@ func (a *app) confineCommand(h home.Home) []string {
 
 // folders are what a run may do with the operator's files, as far as a program
 // can be given it: a folder where it may write is one where it may read, write
-// and delete.
+// and delete. What a lease leaves a number of uses of, a program is not given:
+// nobody counts what it does.
 func folders(set caps.Set) []lane.Folder {
+	counted := set.Counted(caps.FS)
 	list := make([]lane.Folder, 0, set.NumScopes(caps.FS))
 	for id := range int32(set.NumScopes(caps.FS)) {
 		f := lane.Folder{Path: set.Scope(caps.FS, id)}
-		if set.Holds(id, caps.FS, caps.Read) {
+		has := func(m caps.Mode) bool { return set.Holds(id, caps.FS, m) && !counted(id, m) }
+		if has(caps.Read) {
 			f.Access = lane.ReadOnly
-			if set.Holds(id, caps.FS, caps.Write) && set.Holds(id, caps.FS, caps.Delete) {
+			if has(caps.Write) && has(caps.Delete) {
 				f.Access = lane.ReadWrite
 			}
 		}

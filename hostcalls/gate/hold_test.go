@@ -303,3 +303,45 @@ func BenchmarkOpen(b *testing.B) {
 		})
 	}
 }
+
+// Leases bind by path: what is leased stays where it is leased, and so does all
+// that holds it.
+func TestWhatIsLeasedIsNotMoved(t *testing.T) {
+	forever := func(text string) caps.Lease {
+		return caps.Lease{Entry: entry(t, text), Expires: caps.Forever, MaxUses: 9}
+	}
+	l := &caps.Layer{Name: "override:x.toml", Leases: []caps.Lease{forever("fs:read:/data/a/leased"), forever("kb:write:drafts")}}
+	set, _, err := baseOf(t, "fs:write:/data", "fs:read:/data", "fs:delete:/data", "kb:write:drafts").Narrow(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		from, to string
+		want     bool
+	}{
+		{"/data/x", "/data/y", true},
+		{"/data/x", "/data/a/y", true},
+		{"/data/x", "/data/a/leased/y", true}, // and is leased from then on
+		{"/data/x", "/data/a/leased", true},
+		{"/data/a/leased/x", "/data/a/leased/y", true},
+		{"/data/a/leased2", "/data/x", true},
+		{"/data/a/leased/x", "/data/x", false},
+		{"/data/a/leased", "/data/x", false},
+		{"/data/a", "/data/b", false},
+		{"/data/b", "/data/a", false}, // which may hold a file called leased
+		{"/data", "/other", false},
+	} {
+		g, log := open(t, set, keepAll)
+		got := g.AdmitMove(opOf(t, g, "path_rename"), c.from, c.to)
+		if got != c.want || got == (len(log.Decisions) > 0) {
+			t.Errorf("%s to %s: %v, %d records", c.from, c.to, got, len(log.Decisions))
+		}
+		if d := g.LastDenial(); !got && (d.Code != caps.PathNotPermitted || d.Layer != "override:x.toml" || d.Request.Name != c.from || g.Calls() != 1) {
+			t.Errorf("%s to %s: %+v, %d calls", c.from, c.to, d, g.Calls())
+		}
+	}
+	control, _ := open(t, baseOf(t, "fs:read:/data"), keepAll)
+	if !control.AdmitMove(opOf(t, control, "path_rename"), "/data/a", "/data/b") {
+		t.Error("control: refused without a lease")
+	}
+}

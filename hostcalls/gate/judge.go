@@ -57,6 +57,33 @@ func (g *Gate) use(h *holding, r *caps.Request, id int32) {
 	}
 }
 
+// AdmitMove reports whether what lies at from may come to lie at to, or to have
+// that name too. Leases bind by path: what one bounds stays within it, and nothing
+// that holds a leased path, or comes to hold one, is moved. A refusal is recorded
+// and counted; what is let pass was judged by name already.
+func (g *Gate) AdmitMove(op *Op, from, to string) bool {
+	if !g.latch.enter() {
+		return false
+	}
+	defer g.latch.leave()
+	g.expire()
+	h := g.now.Load()
+	for i := range h.leases {
+		l := &h.leases[i]
+		at := l.Grant.Scope
+		if l.Grant.Family != caps.FS || (!within(from, at) || within(to, at)) && !beneath(at, from) && !beneath(at, to) {
+			continue
+		}
+		r := caps.Request{Family: caps.FS, Mode: caps.Write, Name: from}
+		g.admit(op, &r, caps.Decision{Code: caps.PathNotPermitted, Layer: l.Layer}, from, nil)
+		return false
+	}
+	return true
+}
+
+// beneath reports whether path lies below dir.
+func beneath(path, dir string) bool { return dir != path && within(path, dir) }
+
 // LeaseUses is how often each lease that bounds uses was used.
 func (g *Gate) LeaseUses() map[caps.Grant]int64 { return g.slots.used }
 

@@ -17,6 +17,7 @@ import (
 type yes struct{}
 
 func (yes) Admit(Op, caps.Mode, string) int32     { return 0 }
+func (yes) AdmitMove(Op, string, string) bool     { return true }
 func (yes) AdmitTree(Op, caps.Mode, string) int32 { return 0 }
 func (yes) Holds(int32, caps.Mode) bool           { return true }
 func (yes) Revoked(Op, caps.Mode, string)         {}

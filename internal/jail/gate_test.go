@@ -37,6 +37,7 @@ type walker struct {
 	revoked []ask
 	gone    map[int32]bool
 	quiet   bool
+	still   string // what nobody moves from, or to
 }
 
 func (g *walker) find(mode caps.Mode, p string) int32 {
@@ -73,6 +74,13 @@ func (g *walker) AdmitTree(op Op, mode caps.Mode, p string) int32 {
 		}
 	}
 	return g.record(op, mode, p, scope)
+}
+
+func (g *walker) AdmitMove(op Op, from, to string) bool {
+	if g.still == "" || !within(from, g.still) && !within(to, g.still) {
+		return true
+	}
+	return g.record(op, caps.Write, from, -1) >= 0
 }
 
 func (g *walker) Holds(scope int32, mode caps.Mode) bool {

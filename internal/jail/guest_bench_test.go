@@ -132,6 +132,8 @@ func (g *benchGate) Admit(op jail.Op, mode caps.Mode, path string) int32 {
 	return p.Scope()
 }
 
+func (g *benchGate) AdmitMove(jail.Op, string, string) bool { return true }
+
 func (g *benchGate) AdmitTree(op jail.Op, mode caps.Mode, path string) int32 {
 	return g.Admit(op, mode, path)
 }

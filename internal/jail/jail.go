@@ -29,6 +29,9 @@ type Gate interface {
 	// AdmitTree is Admit for an operation that moves a whole tree: everything
 	// that lies or could lie below path must be allowed too.
 	AdmitTree(op Op, mode caps.Mode, path string) int32
+	// AdmitMove reports whether what lies at from may come to lie at to, or to have
+	// that name too, where both were admitted.
+	AdmitMove(op Op, from, to string) bool
 	// Holds reports whether scope, an id that Admit gave, still allows mode.
 	Holds(scope int32, mode caps.Mode) bool
 	// Revoked records that a descriptor operation was refused because its scope

@@ -82,3 +82,28 @@ func TestAFolderTooLargeToLookAtIsNotMoved(t *testing.T) {
 		}
 	}
 }
+
+// What moves or links is asked about by where it really is, past every link.
+func TestMovesAreAskedAboutByRealPaths(t *testing.T) {
+	eachResolver(t, func(t *testing.T, walk bool) {
+		p := newPlace(t)
+		must(t, os.MkdirAll(p.grant+"/a/still", 0o755))
+		put(t, p.grant+"/a/still/f", "")
+		put(t, p.grant+"/g", "")
+		must(t, os.Symlink("a/still", p.grant+"/l"))
+		must(t, os.Symlink("a/still/f", p.grant+"/lf"))
+		j, g := open(t, walk, rule{p.grant, all})
+		at := func(name string) string { return p.grant + name }
+		g.still = at("/a/still")
+		want(t, "move out by a link", j.Rename(at("/l/f"), at("/f"), false), wasi.EACCES)
+		if last := g.asked[len(g.asked)-1]; last.path != at("/a/still/f") {
+			t.Errorf("asked about %v", last)
+		}
+		want(t, "move in by a link", j.Rename(at("/g"), at("/l/g"), false), wasi.EACCES)
+		want(t, "link by a link", j.Link(at("/lf"), true, at("/f")), wasi.EACCES)
+		want(t, "link it", j.Link(at("/l/f"), false, at("/f")), wasi.EACCES)
+		g.still = ""
+		want(t, "control: link", j.Link(at("/lf"), true, at("/f2")), 0)
+		want(t, "control: move", j.Rename(at("/l/f"), at("/f"), false), 0)
+	})
+}

@@ -146,6 +146,9 @@ func both(src, dst *way, from, to string, f func(fd int, old string, tfd int, na
 		return e
 	}
 	defer dst.root.release(tfd)
+	if !src.j.gate.AdmitMove(src.op, src.path, dst.path) { // which are past every link now
+		return wasi.EACCES
+	}
 	_, err := retry(func() (int, error) { return 0, f(fd, old, tfd, name) })
 	return errnoOf(err)
 }
