@@ -213,6 +213,7 @@ func (h *Host) delegate(ctx context.Context, d *Delegation) ([]byte, error) {
 	}
 	h.cfg.Gate.Charge(got.Calls)
 	h.cfg.Gate.SpendLeases(got.LeaseUses)
+	h.budget.useLeases(d.Agent, got.LeaseUses)
 	h.moved += got.Instructions
 	h.launched(Child{RunID: got.RunID, Agent: d.Agent, Outcome: got.Outcome})
 	h.remark = strings.TrimSpace(got.Outcome + " " + got.RunID)

@@ -210,3 +210,29 @@ func TestLeasesAreSharedWithWhatIsLaunched(t *testing.T) {
 		t.Errorf("%d %+v", n, a)
 	}
 }
+
+// The leases of an agent are one account for all its runs below one root, whoever
+// of them launches it; the launching run's own are not.
+func TestLeasesOfADelegateAreOneAccount(t *testing.T) {
+	r, f := agentRig(t, "agents:launch:critic", "agents:launch:other")
+	drafts, err := caps.ParseGrant("kb:write:drafts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.answer.LeaseUses = map[caps.Grant]int64{drafts: 3}
+	for i, agent := range []string{"critic", "critic", "other"} {
+		if n, _ := r.call("agent_launch", `{"agent":"`+agent+`"}`); n < 0 {
+			t.Fatal(n)
+		}
+		above := f.asked[i].Above
+		below := NewBudget(caps.Limits{}, above) // of a run that it launched
+		for name, want := range map[string]int64{"critic": min(int64(i+1), 2) * 3, "other": int64(i/2) * 3, "boss": 0} {
+			if got, deep := above.LeaseUses(name)[drafts], below.LeaseUses(name)[drafts]; got != want || deep != want {
+				t.Errorf("after launch %d: %s used %d and %d, want %d", i+1, name, got, deep, want)
+			}
+		}
+	}
+	if (*Budget)(nil).LeaseUses("critic") != nil || NewBudget(caps.Limits{}, nil).LeaseUses("critic") != nil {
+		t.Error("a run of another root has used something")
+	}
+}

@@ -1,6 +1,7 @@
 package hostcalls
 
 import (
+	"maps"
 	"sync"
 
 	"runloop.dev/rlp/caps"
@@ -25,6 +26,7 @@ type tree struct {
 	mu    sync.Mutex
 	stray int            // runs that were left behind, each with the memory that it had
 	noes  map[string]int // of the person who was asked, by call and by tool
+	uses  map[string]map[caps.Grant]int64
 }
 
 // maxStray is how many runs of a tree may be left behind before no more are
@@ -102,6 +104,32 @@ func (b *Budget) request(now int64) {
 		if _, set := b.limits.Get(caps.NetRequestsPerMinute); set {
 			b.rate.add(now)
 		}
+	}
+}
+
+// LeaseUses is how often each lease of an agent was used by all runs of it that
+// ended and that were launched below the same root as b's; nil has none.
+func (b *Budget) LeaseUses(agent string) map[caps.Grant]int64 {
+	if b == nil {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return maps.Clone(b.uses[agent])
+}
+
+// useLeases counts what a run of an agent used of its leases.
+func (t *tree) useLeases(agent string, used map[caps.Grant]int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.uses == nil {
+		t.uses = map[string]map[caps.Grant]int64{}
+	}
+	if t.uses[agent] == nil {
+		t.uses[agent] = map[caps.Grant]int64{}
+	}
+	for grant, n := range used {
+		t.uses[agent][grant] += n
 	}
 }
 

@@ -3,6 +3,7 @@ package launcher
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"runloop.dev/rlp/caps"
@@ -22,6 +23,27 @@ type Parent struct {
 func (p Parent) Bind(s *Spec) {
 	s.ParentRun, s.TraceID = p.RunID, p.TraceID
 	s.Policy.Within, s.Above, s.Taint.Cause = p.Layer(), p.Above, p.Tainted
+	s.Policy.Layers = leftOf(s.Policy.Layers, p.Above.LeaseUses(p.Delegation.Agent))
+}
+
+// leftOf are layers with what is left of their leases: those of an agent are one
+// account for all its runs below one root, or each launch would begin it anew.
+func leftOf(layers []*caps.Layer, used map[caps.Grant]int64) []*caps.Layer {
+	out := slices.Clone(layers)
+	for i, l := range out {
+		if len(l.Leases) == 0 || len(used) == 0 {
+			continue
+		}
+		left := *l
+		left.Leases = slices.Clone(l.Leases)
+		for k := range left.Leases {
+			if lease := &left.Leases[k]; lease.MaxUses != caps.Unbounded {
+				lease.MaxUses = max(0, lease.MaxUses-used[lease.Grant])
+			}
+		}
+		out[i] = &left
+	}
+	return out
 }
 
 // Layer is what p holds, under the name by which reports and records know it.

@@ -308,3 +308,31 @@ func TestADelegateIsBoundByWhatIsHeldNow(t *testing.T) {
 		t.Errorf("after the launch its parent was narrowed; it holds %s, leases %+v", s, s.Leases())
 	}
 }
+
+// What the launching run holds bounds the launched one by leases, constraints and
+// limits as by scopes.
+func TestADelegateHasItsParentsLeases(t *testing.T) {
+	lease := caps.Lease{Entry: entryOf(t, "kb:write:drafts"), Expires: 100, MaxUses: 2}
+	within := caps.Set{}.Layer("held")
+	within.Leases = []caps.Lease{lease}
+	within.Limits = caps.Limits{}.With(caps.NetBytes, 7)
+	within.Constraints = caps.Constraints{}.With(caps.NetMaxResponseBytes, 9)
+	s := &Spec{Policy: Policy{Base: []caps.Entry{entryOf(t, "kb:write:drafts")}}}
+	Parent{Identity{Agent: "boss", RunID: aRun}, &hostcalls.Delegation{Agent: "child", Within: within, Tainted: "a host"}}.Bind(s)
+	plan, err := NewPlan(s.Policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := plan.Effective.Leases(); len(got) != 1 || got[0].Grant != lease.Grant || got[0].Expires != 100 || got[0].MaxUses != 2 {
+		t.Errorf("leases %+v", got)
+	}
+	if n, set := plan.Limits.Get(caps.NetBytes); !set || n != 7 {
+		t.Errorf("net_bytes %d %v", n, set)
+	}
+	if n, set := plan.Effective.Constraints().Get(caps.NetMaxResponseBytes); !set || n != 9 {
+		t.Errorf("max_response_bytes %d %v", n, set)
+	}
+	if s.ParentRun != aRun || s.Taint.Cause != "a host" {
+		t.Errorf("%q %q", s.ParentRun, s.Taint.Cause)
+	}
+}
