@@ -10,6 +10,7 @@ import (
 	"io"
 	mathrand "math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 
 	"runloop.dev/rlp/caps"
@@ -48,7 +49,7 @@ func (r *run) link() ([]abi.Func, func(), error) {
 	sys, err := wasi.New(wasi.Config{
 		Args: append([]string{r.spec.Agent}, r.spec.Args...), Env: env,
 		Stdin: bytes.NewReader(r.spec.Input), Stdout: &r.out, Stderr: &r.err,
-		FS: j, Clock: clock, OnClock: onClock, Random: r.random(), MaxFiles: maxFiles,
+		FS: j, OnReject: fsGate.Reject, Clock: clock, OnClock: onClock, Random: r.random(), MaxFiles: maxFiles,
 	})
 	if err != nil {
 		return nil, nil, errors.Join(err, j.Close())
@@ -241,6 +242,21 @@ func (p *pathGate) AdmitMove(op jail.Op, from, to string) bool {
 // Holds reports whether scope still allows mode.
 func (p *pathGate) Holds(scope int32, mode caps.Mode) bool {
 	return p.gate.Holds(scope, caps.FS, mode)
+}
+
+// Reject records, and counts, a call that named no path.
+func (p *pathGate) Reject(op string, text []byte) {
+	i := slices.IndexFunc(p.ops, func(o *gate.Op) bool { return o.String() == op })
+	if i < 0 { // no function on a path is unknown here
+		return
+	}
+	const most = 256
+	said, more := text, ""
+	if len(said) > most {
+		said, more = said[:most], "..."
+	}
+	target := strconv.QuoteToASCII(string(said)) + more
+	p.gate.Refuse(p.ops[i], caps.Request{Family: caps.FS, Mode: caps.Read, Name: target}, target, caps.InvalidRequest)
 }
 
 // Revoked records that a descriptor was refused.

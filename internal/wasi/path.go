@@ -31,9 +31,13 @@ func (s *System) resolve(buf *[]byte, fd uint64, need rights, text []byte) (plac
 		return place{}, ENOTCAPABLE
 	}
 	if errno := checkText(text); errno != Success {
-		return place{}, errno
+		return place{}, s.reject(text, errno)
 	}
-	return joinClean(buf, d.path, text)
+	p, errno := joinClean(buf, d.path, text)
+	if errno != Success {
+		s.reject(text, errno)
+	}
+	return p, errno
 }
 
 // pathAt is resolve for a path in guest memory, with the usual scratch buffer.

@@ -165,7 +165,7 @@ func (s *System) pathSymlink(_ context.Context, m memory, a []uint64) Errno {
 		return errno
 	}
 	if errno := checkText(target); errno != Success {
-		return errno
+		return s.reject(target, errno)
 	}
 	if to.mustDir {
 		return s.notNew(to)

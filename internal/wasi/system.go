@@ -31,6 +31,11 @@ type Config struct {
 	// with the function's name. An error ends the run.
 	OnClock func(op string) error
 
+	// OnReject is called for each call that is refused because of a path that can
+	// be none: nothing, with a NUL, too long, not UTF-8 or above the root. The FS
+	// is not asked then. The text is a view of the guest's memory.
+	OnReject func(op string, text []byte)
+
 	MaxFiles int // open descriptors; 0 is DefaultMaxFiles
 }
 
@@ -51,6 +56,10 @@ type System struct {
 	onClock   func(op string) error
 	clockUsed bool
 
+	onReject func(op string, text []byte)
+	isNone   bool   // the call under way named a path that can be none
+	none     []byte // which is this
+
 	path, path2 []byte  // scratch of resolve; an FS sees views of them
 	events      []event // scratch of poll_oneoff
 
@@ -63,7 +72,7 @@ type System struct {
 // New makes the system of one run. The caller closes it after the run.
 func New(cfg Config) (*System, error) {
 	s := &System{
-		fs: cfg.FS, clock: cfg.Clock, random: cfg.Random, onClock: cfg.OnClock,
+		fs: cfg.FS, clock: cfg.Clock, random: cfg.Random, onClock: cfg.OnClock, onReject: cfg.OnReject,
 		fds: table{max: cfg.MaxFiles},
 	}
 	if s.clock == nil {
@@ -129,7 +138,7 @@ func (s *System) Funcs() []abi.Func {
 		out[i] = abi.Func{
 			Module: Module, Name: f.name,
 			Params: f.params(), Results: f.results(),
-			Call: s.bind(f.call), Cost: costOf(f.name), Moved: &s.moved,
+			Call: s.bind(f.name, f.call), Cost: costOf(f.name), Moved: &s.moved,
 		}
 	}
 	return out
@@ -137,15 +146,31 @@ func (s *System) Funcs() []abi.Func {
 
 // bind turns a method into what an engine calls: the errno is the result,
 // unless the run ends here.
-func (s *System) bind(call method) func(context.Context, []byte, []uint64) error {
+func (s *System) bind(name string, call method) func(context.Context, []byte, []uint64) error {
 	return func(ctx context.Context, mem []byte, stack []uint64) error {
 		errno := call(s, ctx, mem, stack)
+		if s.isNone {
+			s.tellRejected(name)
+		}
 		if s.end != nil {
 			return s.end
 		}
 		stack[0] = uint64(errno)
 		return nil
 	}
+}
+
+// reject notes that the call under way named a path that can be none.
+func (s *System) reject(text []byte, errno Errno) Errno {
+	s.isNone, s.none = true, text
+	return errno
+}
+
+func (s *System) tellRejected(op string) {
+	if s.onReject != nil {
+		s.onReject(op, s.none)
+	}
+	s.isNone, s.none = false, nil
 }
 
 // stop ends the run with err. Its result is never seen.
