@@ -17,7 +17,7 @@ const theirs = "correct-horse-battery"
 func others(t *testing.T, dir string) (*Run, *counting, *int) {
 	p, opened := &counting{memory: memory{idOf(t, "runloop/a/b"): theirs}}, new(int)
 	r := NewRun(func() (Provider, error) { *opened++; return p, nil })
-	r.Remember(dir)
+	r.Remember(dir, map[string][]string{"settled.example:443": {"runloop/a/b"}})
 	t.Cleanup(r.Close)
 	return r, p, opened
 }
@@ -58,6 +58,17 @@ func TestWhatAHostWasSent(t *testing.T) {
 	}
 	if text, err := os.ReadFile(filepath.Join(dir, "sent")); err != nil || string(text) != "runloop/a/b@api.example.com:443\n" {
 		t.Errorf("%q, %v", text, err)
+	}
+}
+
+// What the configuration sends somewhere is looked for in what that host says.
+func TestWhatTheConfigurationSends(t *testing.T) {
+	r, _, opened := others(t, t.TempDir())
+	if err := r.Hear(t.Context(), "other.example:443", nil); err != nil || *opened != 0 || scrubbed(r, theirs) != theirs {
+		t.Errorf("control: %v, opened %d", err, *opened)
+	}
+	if err := r.Hear(t.Context(), "settled.example:443", nil); err != nil || scrubbed(r, theirs) != "[secret]" {
+		t.Errorf("%q, %v", scrubbed(r, theirs), err)
 	}
 }
 

@@ -27,6 +27,7 @@ type Run struct {
 	closed   bool
 	above    []secretValue // of the runs above this one
 	sent     *sentList     // nil: nobody remembers
+	settled  map[string][]string
 	looked   map[string]bool
 }
 
@@ -55,8 +56,11 @@ func (r *Run) Under(up *Run) {
 }
 
 // Remember has r note in dir, the tenant's, which secrets it sends to which hosts,
-// and look there for what others sent. It is called before r is used.
-func (r *Run) Remember(dir string) { r.sent = &sentList{dir: dir} }
+// and look there for what others sent; settled are those that the configuration
+// sends, by host. It is called before r is used.
+func (r *Run) Remember(dir string, settled map[string][]string) {
+	r.sent, r.settled = &sentList{dir: dir}, settled
+}
 
 // Sending notes that the value of the secret id is about to be sent to host: what
 // is not noted must not be sent.
@@ -85,7 +89,7 @@ func (r *Run) Hear(ctx context.Context, host string, ids []string) error {
 	for _, id := range ids {
 		errs = append(errs, r.look(ctx, id, false))
 	}
-	for _, id := range theirs {
+	for _, id := range append(theirs, r.settled[host]...) {
 		errs = append(errs, r.look(ctx, id, true))
 	}
 	return errors.Join(errs...)

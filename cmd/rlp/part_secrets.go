@@ -3,6 +3,8 @@
 package main
 
 import (
+	"cmp"
+	"net/url"
 	"slices"
 
 	"runloop.dev/rlp/caps"
@@ -34,7 +36,7 @@ func secretsPart(a *app, c *composition, spec *launcher.Spec) (func() error, err
 		return nil, nil
 	}
 	run := secrets.NewRun(func() (secrets.Provider, error) { return a.secretProvider(c.home, c.config) })
-	run.Remember(c.home.Secrets())
+	run.Remember(c.home.Secrets(), settledSecrets(c.config))
 	if above != nil {
 		run.Under(above)
 	}
@@ -49,6 +51,30 @@ func givesServersSecrets(cfg config.Config) bool {
 		}
 	}
 	return false
+}
+
+// settledSecrets are those that config.toml has rlp itself send, by the canonical
+// host:port that they go to: keys of providers of models, tokens of MCP servers.
+func settledSecrets(cfg config.Config) map[string][]string {
+	settled := map[string][]string{}
+	add := func(id, to string) {
+		u, err := url.Parse(to)
+		if err != nil || id == "" {
+			return
+		}
+		if host, err := caps.HostPort(u.Scheme, u.Host); err == nil {
+			settled[host] = append(settled[host], id)
+		}
+	}
+	for _, p := range cfg.Model.Providers {
+		add(p.SecretID, cmp.Or(p.BaseURL, "https://api."+p.Kind+".com"))
+	}
+	for _, s := range cfg.MCP {
+		for _, secret := range s.Secrets {
+			add(secret.ID, s.URL)
+		}
+	}
+	return settled
 }
 
 // secretProvider is where the secrets of the tenant are kept.
