@@ -235,6 +235,12 @@ func (r *run) execute(ctx context.Context, compiling <-chan compiled) {
 		r.warn("%v", err) // each launch compiles anew until somebody sees to it
 	}
 	r.event("run.compiled", map[string]any{"cached": c.module.Cached(), "ms": r.report.Usage.CompileMS})
+	free, err := c.module.Reserve(ctx, r.spec.Above == nil)
+	if err != nil {
+		stop()
+		r.failStart(err)
+		return
+	}
 	r.event("run.running", nil)
 	r.module = c.module
 	end := c.module.Run(ctx, guest.RunConfig{Wall: wallTime(r.plan.Limits), Fuel: instructions(r.plan.Limits), Grace: r.spec.grace()})
@@ -244,9 +250,11 @@ func (r *run) execute(ctx context.Context, compiling <-chan compiled) {
 		go func() {
 			<-end.Stopped
 			stop()
+			free()
 		}()
 	} else {
 		stop()
+		free()
 	}
 	r.ended(end)
 }
@@ -278,7 +286,7 @@ func (r *run) failStart(err error) {
 		r.report.refuse(Refused, StatusPolicy, err.Error())
 	case errors.Is(err, context.Canceled):
 		r.report.refuse(Cancelled, StatusCancelled, endingOf(err, "interrupted before the guest began"))
-	case errors.Is(err, guest.ErrCompiler), errors.Is(err, errBroke):
+	case errors.Is(err, guest.ErrCompiler), errors.Is(err, guest.ErrFull), errors.Is(err, errBroke):
 		r.report.refuse(Refused, StatusUnavailable, err.Error())
 	default:
 		r.report.refuse(Refused, StatusInput, err.Error())

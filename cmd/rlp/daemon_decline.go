@@ -9,6 +9,7 @@ import (
 
 	"runloop.dev/rlp/bundles"
 	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/launcher"
 )
 
 // begin says to a client that its launch is under way, or declines it. Nothing
@@ -47,6 +48,8 @@ func (a *app) cannot(c *composition, f launchFlags) string {
 		return "programs, servers of tools or other agents" // their processes would be the helper's
 	case slices.ContainsFunc(c.bundle.Tools, func(t bundles.Tool) bool { return t.Exec != nil }):
 		return "a tool that is a program"
+	case !a.hasRoom(c):
+		return "no memory left for another run"
 	case provider != "age" && provider != "env" && asks(caps.Secrets, caps.Model, caps.Net):
 		return "secrets that the session keeps"
 	case c.config.Security.Confirm == "ask" && a.mayAsk(c):
@@ -59,6 +62,16 @@ func (a *app) cannot(c *composition, f launchFlags) string {
 		return ownPath
 	}
 	return a.foreignVariable()
+}
+
+// hasRoom reports whether the run need not wait for the memory that it may have.
+func (a *app) hasRoom(c *composition) bool {
+	plan, err := launcher.NewPlan(c.policy)
+	if err != nil {
+		return true // which the launch says
+	}
+	n, _ := plan.Limits.Get(caps.MemoryBytes)
+	return a.modules.Room(n)
 }
 
 // mayAsk reports whether a person may be asked something during the run.

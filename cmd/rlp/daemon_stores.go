@@ -26,6 +26,7 @@ func (a *app) keep(ctx context.Context) {
 		modules: guest.NewLibrary(0), journals: &journal.Group{Resident: true},
 		shelf: shelf{newStores(context.WithoutCancel(ctx), a.stderr)},
 	}
+	a.kept.modules.Bound(memoryForRuns())
 }
 
 // stores are the knowledge bases that a helper keeps open, one a tenant. A

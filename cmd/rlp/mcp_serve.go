@@ -37,6 +37,7 @@ func (a *app) mcpServe(ctx context.Context) (err error) {
 	defer logFile.Close()
 	a.keep(ctx)
 	s.host = newHost(a, s.at.Dir(), s.log)
+	s.boundMemory()
 	defer func() { err = errors.Join(err, s.giveUp()) }()
 	if err := s.host.decided(); err != nil {
 		return err

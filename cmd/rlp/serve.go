@@ -92,6 +92,7 @@ func (a *app) serve(ctx context.Context, f serveFlags) (err error) {
 	defer logFile.Close()
 	a.keep(ctx)
 	s.host = newHost(a, s.at.Dir(), s.log)
+	s.boundMemory()
 	defer func() { err = errors.Join(err, s.giveUp()) }()
 	if err := s.host.decided(); err != nil {
 		return err
@@ -136,6 +137,13 @@ func (s *server) giveUp() error {
 	k := s.app.kept
 	k.stores.close()
 	return errors.Join(k.modules.Close(), k.journals.Close())
+}
+
+// boundMemory holds the runs to the settings, where these say a number.
+func (s *server) boundMemory() {
+	if most := s.config.Serve.Memory; most > 0 {
+		s.app.kept.modules.Bound(most)
+	}
 }
 
 // workers is how many runs there are at a time.

@@ -16,6 +16,7 @@ type Serve struct {
 	BehindProxy bool     // a proxy in front speaks TLS: connections over TCP prove nothing, and plain HTTP may be listened on beyond loopback
 	ClientCA    string   `path:"serve.client_ca"` // path of a PEM file: a client certificate of it stands for a caller
 	Workers     int64    // runs at a time; 0: 16 a core
+	Memory      int64    // bytes that the runs may have together; 0: three quarters of what the control group or the machine has
 	Queue       int64    // runs that wait for a worker
 	Grace       string   `path:"-"` // how long a run may go on when the service ends
 	TurnIdle    string   `path:"-"` // how long a run waits for its next input
@@ -55,6 +56,7 @@ func serveSettings() []setting {
 		text("serve.client_ca", func(c *Config) *string { return &c.Serve.ClientCA }, absolutePath),
 		flag("serve.behind_proxy", func(c *Config) *bool { return &c.Serve.BehindProxy }),
 		count("serve.workers", func(c *Config) *int64 { return &c.Serve.Workers }, 0, 4096),
+		count("serve.memory", func(c *Config) *int64 { return &c.Serve.Memory }, 0, 1<<50),
 		count("serve.queue", func(c *Config) *int64 { return &c.Serve.Queue }, 0, 1<<20),
 		text("serve.grace", func(c *Config) *string { return &c.Serve.Grace }, graceTime),
 		text("serve.turn_idle", func(c *Config) *string { return &c.Serve.TurnIdle }, turnIdle),

@@ -59,6 +59,7 @@ type Config struct {
 type Module struct {
 	name        string
 	memoryBytes int64
+	ceiling     *ceiling // of what the runs of this process may have; nil: there is none
 
 	code   *code
 	free   func() error // gives up the code
@@ -117,7 +118,11 @@ func (cfg *Config) prepare(ctx context.Context) (*Module, error) {
 
 // module is one that runs c.
 func (cfg *Config) module(c *code, cached bool, free func() error) *Module {
-	return &Module{name: cfg.Name, memoryBytes: cfg.MemoryBytes, code: c, cached: cached, free: free}
+	m := &Module{name: cfg.Name, memoryBytes: cfg.MemoryBytes, code: c, cached: cached, free: free}
+	if cfg.Library != nil {
+		m.ceiling = &cfg.Library.memory
+	}
+	return m
 }
 
 // Link gives a prepared module its functions. It is closed when that fails.

@@ -15,7 +15,8 @@ import (
 // at all. One is made by one, and who else wants it waits. What it all takes is
 // bounded, and what was longest not used goes first; what runs stays.
 type Library struct {
-	most int64
+	most   int64
+	memory ceiling // of the runs
 
 	mu      sync.Mutex
 	entries map[volume]*shelved

@@ -1,0 +1,6 @@
+//go:build !linux && !slim
+
+package main
+
+// memoryForRuns cannot be told here: [serve] memory says it.
+func memoryForRuns() int64 { return 0 }
