@@ -336,3 +336,53 @@ func TestAContainerRefusesWhatItCannotKeep(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// What is granted within what is denied, and the other way round, at every depth.
+//
+//rlp:holds K13 K14 K44
+func TestGrantsWithinGrants(t *testing.T) {
+	rooms(t, func(t *testing.T, name string) {
+		dir := shared(t)
+		if err := os.MkdirAll(dir+"/a/w/ro/rw/no", 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.MkdirAll(dir+"/a/w/hid/ro", 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range []string{"", "/a", "/a/w", "/a/w/ro", "/a/w/ro/rw", "/a/w/ro/rw/no", "/a/w/hid", "/a/w/hid/ro"} {
+			put(t, dir+d+"/f", d+"\n")
+			put(t, dir+d+"/.env", "secret\n")
+		}
+		c := shell(t, "cd "+dir+`
+for d in . a a/w a/w/ro a/w/ro/rw a/w/ro/rw/no a/w/hid a/w/hid/ro; do
+	r=-; w=-; e=-
+	cat $d/f >/dev/null 2>&1 && r=r
+	(echo x >>$d/f) 2>/dev/null && (echo x >$d/new) 2>/dev/null && mv $d/new $d/new2 && rm $d/new2 && chmod 644 $d/f && w=w
+	(cat $d/.env || mv $d/.env $d/x || ln $d/.env $d/x || rm $d/.env || chmod 777 $d/.env || echo >>$d/.env) >/dev/null 2>&1 && e=e
+	echo $d $r$w$e
+done`)
+		c.Folders = []Folder{
+			{dir, ReadOnly},
+			{dir + "/.env", Hidden},
+			{dir + "/a/.env", Hidden},
+			{dir + "/a/w", ReadWrite},
+			{dir + "/a/w/.env", Hidden},
+			{dir + "/a/w/ro", ReadOnly},
+			{dir + "/a/w/ro/.env", Hidden},
+			{dir + "/a/w/ro/rw", ReadWrite},
+			{dir + "/a/w/ro/rw/.env", Hidden},
+			{dir + "/a/w/ro/rw/no", Hidden},
+			{dir + "/a/w/hid", Hidden},
+			{dir + "/a/w/hid/ro", ReadOnly},
+			{dir + "/a/w/hid/ro/.env", Hidden},
+		}
+		const want = ". r--\na r--\na/w rw-\na/w/ro r--\na/w/ro/rw rw-\na/w/ro/rw/no ---\na/w/hid ---\na/w/hid/ro r--\n"
+		if r := run(t, newLane(t, name), c); string(r.Stdout.Data) != want {
+			t.Errorf("%s%s", r.Stdout.Data, r.Stderr.Data)
+		}
+		c.Folders = []Folder{{dir, ReadWrite}} // control
+		if r := run(t, newLane(t, name), c); strings.Count(string(r.Stdout.Data), " rwe\n") != 8 {
+			t.Errorf("control: %s%s", r.Stdout.Data, r.Stderr.Data)
+		}
+	})
+}
