@@ -112,6 +112,9 @@ func (s *Store) stored(ctx context.Context, f Filter, glance bool, visit func(p 
 		if !r.More {
 			return nil
 		}
+		if f.Search != nil && f.Run == "" && f.Limit == 0 && !f.Search.Looked(r.Next-1) {
+			return nil
+		}
 		q.From = r.Next
 	}
 }

@@ -184,7 +184,13 @@ type Filter struct {
 	After    uint64 `cbor:"7,keyasint,omitempty"` // only records with a higher Seq
 	// AfterOfRun leaves out the first so many records of Run.
 	AfterOfRun uint64 `cbor:"8,keyasint,omitempty"`
+	// Search bounds how long is looked for records; nil: the answer is whole.
+	Search *Search `cbor:"-"`
 }
+
+// A Search is told, between the steps of an answer, up to which Seq was looked, and
+// ends it by saying no. It is not asked where a run or a limit is given.
+type Search struct{ Looked func(seq uint64) bool }
 
 // check refuses a filter that could never match.
 func (f *Filter) check() error {

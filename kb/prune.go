@@ -123,6 +123,7 @@ func (e *engine) markMore(ctx context.Context, before int64, until time.Time) (m
 		if err := e.extended(txn, m.Head); err != nil {
 			return err
 		}
+		e.removed = was.Pruned
 		return e.putMark(txn, m)
 	})
 	return m, all, err
@@ -249,32 +250,38 @@ func (c *cutter) cuts(was *Mark) map[string]uint64 {
 func (e *engine) removePruned(ctx context.Context, until time.Time) (n int, done bool, err error) {
 	for !done && err == nil && ctx.Err() == nil && (n == 0 || time.Now().Before(until)) {
 		var some int
+		var last uint64
 		err = e.update(func(txn *badger.Txn) (err error) {
-			some, err = e.removeSome(txn)
+			some, last, err = e.removeSome(txn)
 			done = some < intakeItems
 			if err == nil && done {
 				err = txn.Delete(keyPruning())
 			}
 			return err
 		})
-		n += some
+		if err == nil {
+			n, e.removed = n+some, last
+		}
 	}
 	return n, done, errors.Join(err, ctx.Err())
 }
 
-// removeSome removes the first records that are marked, with what leads to them.
-func (e *engine) removeSome(txn *badger.Txn) (n int, err error) {
+// removeSome removes the first records that are marked, with what leads to them. It
+// begins behind those that it removed last: what is removed is passed over one by
+// one until the database has cleared it away, which would cost more with each step.
+func (e *engine) removeSome(txn *badger.Txn) (n int, last uint64, err error) {
 	pruned, err := getNumber(txn, keyPruned())
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
+	last = e.removed
 	var keys [][]byte
 	var x indexWalk
 	var g audit.Glance
 	it := txn.NewIterator(badger.IteratorOptions{Prefix: []byte{spaceRecord}})
-	for it.Rewind(); it.Valid() && n < intakeItems && tailNumber(it.Item().Key()) <= pruned; it.Next() {
+	for it.Seek(keyRecord(e.removed + 1)); it.Valid() && n < intakeItems && tailNumber(it.Item().Key()) <= pruned; it.Next() {
 		keys = append(keys, it.Item().KeyCopy(nil))
-		n++
+		n, last = n+1, tailNumber(it.Item().Key())
 		if err = it.Item().Value(g.Read); err != nil {
 			break
 		}
@@ -286,5 +293,5 @@ func (e *engine) removeSome(txn *badger.Txn) (n int, err error) {
 			err = txn.Delete(k)
 		}
 	}
-	return n, err
+	return n, last, err
 }

@@ -359,3 +359,36 @@ func TestRestoredLogVerifies(t *testing.T) {
 		}
 	}
 }
+
+// Each step of pruning begins behind the records that the one before it removed,
+// and not at the first one again.
+func TestPruningPassesOverNothingTwice(t *testing.T) {
+	o, err := sealed(Options{Home: t.TempDir()}).withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, run := range []string{"one", "two", "three"} {
+		record(t, o.Home, run, intakeItems)
+	}
+	if _, err := IngestBacklog(t.Context(), o, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	e, err := openEngine(o, o.layout())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.close()
+	if m, _, err := e.markMore(t.Context(), time.Now().Add(time.Hour).UnixMilli(), time.Now().Add(time.Hour)); err != nil || m.Pruned != 3*(intakeItems+1) {
+		t.Fatalf("%+v, %v", m, err)
+	}
+	past := time.Now().Add(-time.Hour) // one batch, and no more
+	for want := uint64(intakeItems); want <= 3*intakeItems; want += intakeItems {
+		n, done, err := e.removePruned(t.Context(), past)
+		if err != nil || done || n != intakeItems || e.removed != want {
+			t.Fatalf("%d, %v, %v; removed up to %d, want %d", n, done, err, e.removed, want)
+		}
+	}
+	if n, done, err := e.removePruned(t.Context(), past); err != nil || !done || n != 3 {
+		t.Errorf("%d, %v, %v", n, done, err)
+	}
+}

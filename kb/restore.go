@@ -149,6 +149,7 @@ func (e *engine) restore(ctx context.Context, q *request) (*response, error) {
 	defer e.writing.Unlock()
 	defer e.reads.changed()
 	e.edge, e.lastSealed = nil, Head{}
+	e.removed, e.inspected = 0, false
 	state, under, err := e.restoring()
 	switch {
 	case err != nil:

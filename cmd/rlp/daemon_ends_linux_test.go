@@ -56,12 +56,12 @@ func ended(t *testing.T, c *exec.Cmd) (status int, said string) {
 // run that is recorded as killed.
 func daemonSignals(t *testing.T, m *made) {
 	h := m.help(t)
-	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
 		c := h.spin(t)
 		if err := c.Process.Signal(s); err != nil {
 			t.Fatal(err)
 		}
-		if status, said := ended(t, c); status != 130 || !strings.Contains(said, `"outcome": "cancelled"`) {
+		if status, said := ended(t, c); status != 130 || !strings.Contains(said, `"outcome": "cancelled"`) || strings.Contains(said, "goroutine ") {
 			t.Errorf("%v: %d %s", s, status, said)
 		}
 	}
@@ -71,7 +71,7 @@ func daemonSignals(t *testing.T, m *made) {
 	}
 	ended(t, killed)
 	h.until(t, func(s *resident.State) bool { return s.Running == 1 })
-	if got := h.ends(t); !slices.Equal(got, []string{"run.failed cancelled", "run.failed cancelled", "run.failed cancelled", "run.failed cancelled"}) {
+	if got := h.ends(t); !slices.Equal(got, []string{"run.failed cancelled", "run.failed cancelled", "run.failed cancelled", "run.failed cancelled", "run.failed cancelled"}) {
 		t.Errorf("the log: %v", got)
 	}
 	if err := h.cmd.Process.Kill(); err != nil {
@@ -81,7 +81,7 @@ func daemonSignals(t *testing.T, m *made) {
 	if status, said := ended(t, other); status != 69 || !strings.Contains(said, "not launched again") || !strings.Contains(said, `"exit_code": 69`) {
 		t.Errorf("its helper is gone: %d %s", status, said)
 	}
-	if got := h.ends(t); len(got) != 5 || got[4] != "run.failed killed" {
+	if got := h.ends(t); len(got) != 6 || got[5] != "run.failed killed" {
 		t.Errorf("the log: %v", got)
 	}
 	if r := start(t, h.env, "rlp", "launch", h.agent, "--", "args"); r.code != 0 {

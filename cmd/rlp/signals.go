@@ -16,14 +16,16 @@ const sameSignal = early.SameSignal
 // listen returns a context that the operator's signals end, as the end of before
 // does, and what waits until they do. The runtime takes several switches between
 // threads to listen to one, so a launch reads its files meanwhile; nothing may be
-// printed or begun before listening is true.
+// printed or begun before listening is true. SIGQUIT is one of them: by itself the
+// runtime would print the stacks of rlp among what the agent prints, and runs would
+// be left without their ends.
 func listen(before context.Context) (ctx context.Context, listening func()) {
 	ctx, end := context.WithCancelCause(before)
 	ready := make(chan struct{})
 	go func() {
 		defer close(ready)
 		handleWriteSignals()
-		heard, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+		heard, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 		context.AfterFunc(heard, func() {
 			end(context.Cause(heard))
 			time.AfterFunc(sameSignal, stop)

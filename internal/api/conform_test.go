@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"runloop.dev/rlp/internal/schema"
 	"runloop.dev/rlp/internal/service"
@@ -288,6 +289,33 @@ func TestPagesOfRuns(t *testing.T) {
 	}
 	if _, body := k.do(ask{path: "/runs", head: []string{"X-Who: other"}}); strings.Contains(body, "run_id") {
 		t.Errorf("another tenant sees %s", body)
+	}
+}
+
+// A search that finds nothing among very many records is answered in its time: how
+// far it looked, and where the next goes on.
+func TestASearchSaysHowFarItLooked(t *testing.T) {
+	h := &host{log: &log{}}
+	h.log.add(oldRun, 10)
+	now := time.Now()
+	k := serve(t, h, Options{Now: func() time.Time {
+		now = now.Add(searchTime / 4)
+		return now
+	}}, service.Options{})
+	var looked []float64
+	for cursor, pages := "0", 0; cursor != "" && pages < 20; pages++ {
+		_, body := k.do(ask{path: "/audit?family=net&cursor=" + cursor})
+		v := object1(t, body)
+		if list, _ := v["records"].([]any); len(list) != 0 {
+			t.Errorf("found %v", list)
+		}
+		cursor, _ = v["next"].(string)
+		if at, is := v["looked"].(float64); is {
+			looked = append(looked, at)
+		}
+	}
+	if !slices.Equal(looked, []float64{4, 8, 12}) {
+		t.Errorf("looked up to %v", looked)
 	}
 }
 

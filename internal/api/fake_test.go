@@ -114,6 +114,9 @@ func (l *log) Audit(_ context.Context, f kb.Filter) iter.Seq2[audit.Record, erro
 		for _, r := range all {
 			if r.Seq <= f.After || f.Run != "" && (r.Head.RunID != f.Run || r.RunSeq <= f.AfterOfRun) || f.Agent != "" && r.Head.Agent != f.Agent || r.Time.UnixMilli() < f.SinceMS ||
 				f.Decision != "" && (r.Decision == nil || r.Decision.Deny != (f.Decision == "deny")) || f.Cap != "" && (r.Decision == nil || !strings.HasPrefix(r.Decision.Cap, f.Cap)) {
+				if f.Search != nil && r.Seq > f.After && !f.Search.Looked(r.Seq) {
+					return
+				}
 				continue
 			}
 			if n++; f.Limit > 0 && n > f.Limit || !yield(r, nil) {
@@ -253,7 +256,10 @@ func handlerOf(h *host, o Options, so service.Options) (http.Handler, *service.S
 	if so.Workers == 0 {
 		so.Workers = 4
 	}
-	o.Service, o.Host, o.Access, o.Now = service.New(so), h, callers(), time.Now
+	o.Service, o.Host, o.Access = service.New(so), h, callers()
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	return Handler(o), o.Service
 }
 

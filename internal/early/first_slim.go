@@ -38,7 +38,7 @@ func Asked(_, _ []string) *Pending { return first }
 func (p *Pending) settle() *Pending {
 	ctx, end := context.WithCancelCause(context.Background())
 	answer := p.wait(ctx, listenAfter, func() {
-		heard, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+		heard, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 		context.AfterFunc(heard, func() {
 			end(context.Cause(heard))
 			time.AfterFunc(SameSignal, stop)
