@@ -31,6 +31,9 @@ type run struct {
 	out     capture
 	err     capture
 
+	input   []byte        // of the first turn
+	reading time.Duration // how long it took to read that
+
 	record func(gate.Note) error // what the gate leaves once it is closed; nil before
 
 	// A guest that was left behind still tells of things, until the report is given out.
@@ -64,7 +67,7 @@ func Launch(ctx context.Context, spec *Spec) *Report {
 		return r.report
 	}
 	r.event("run.started", map[string]any{"agent": spec.Agent, "version": spec.Version})
-	if r.start() {
+	if r.start() && r.readInput(ctx) {
 		r.execute(ctx, compiling)
 	} else {
 		(<-compiling).close()
@@ -243,7 +246,7 @@ func (r *run) execute(ctx context.Context, compiling <-chan compiled) {
 	}
 	r.event("run.running", nil)
 	r.module = c.module
-	end := c.module.Run(ctx, guest.RunConfig{Wall: wallTime(r.plan.Limits), Fuel: instructions(r.plan.Limits), Grace: r.spec.grace()})
+	end := c.module.Run(ctx, guest.RunConfig{Wall: wallTime(r.plan.Limits), Gone: r.reading, Fuel: instructions(r.plan.Limits), Grace: r.spec.grace()})
 	r.shut(end.Stopped)
 	if end.Abandoned {
 		r.warn("a call that the guest made did not end with the run and was left behind")
@@ -257,6 +260,32 @@ func (r *run) execute(ctx context.Context, compiling <-chan compiled) {
 		free()
 	}
 	r.ended(end)
+}
+
+// readInput reads the input of a guest that is not there yet. It reports whether
+// the guest may run: an input that does not come in time is the run's timeout.
+func (r *run) readInput(ctx context.Context) bool {
+	r.input = r.spec.Input
+	if r.spec.ReadInput == nil {
+		return true
+	}
+	began := r.spec.Now()
+	waiting, cancel := context.WithTimeout(ctx, wallTime(r.plan.Limits))
+	defer cancel()
+	data, err := r.spec.ReadInput(waiting)
+	r.input, r.reading = data, r.spec.Now().Sub(began)
+	switch {
+	case err == nil:
+		return true
+	case ctx.Err() != nil:
+		r.report.refuse(Cancelled, StatusCancelled, endingOf(context.Cause(ctx), "interrupted before the guest began"))
+	case waiting.Err() != nil:
+		r.report.refuse(Timeout, StatusTimeout, fmt.Sprintf("the run passed limits.wall_time_ms = %d while it waited for its input", wallTime(r.plan.Limits).Milliseconds()))
+	default:
+		r.report.refuse(Refused, StatusInput, err.Error())
+	}
+	r.report.Usage.WallMS = r.reading.Milliseconds()
+	return false
 }
 
 // wallTime is the deadline; what is longer than any clock counts is the longest.

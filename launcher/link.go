@@ -48,7 +48,7 @@ func (r *run) link() ([]abi.Func, func(), error) {
 	clock, onClock := r.clock()
 	sys, err := wasi.New(wasi.Config{
 		Args: append([]string{r.spec.Agent}, r.spec.Args...), Env: env,
-		Stdin: bytes.NewReader(r.spec.Input), Stdout: &r.out, Stderr: &r.err,
+		Stdin: bytes.NewReader(r.input), Stdout: &r.out, Stderr: &r.err,
 		FS: j, OnReject: fsGate.Reject, Clock: clock, OnClock: onClock, Random: r.random(), MaxFiles: maxFiles,
 	})
 	if err != nil {
@@ -106,7 +106,7 @@ func (r *run) own() ([]abi.Func, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(r.spec.Input) > 0 {
+	if len(r.input) > 0 {
 		if err := r.host.TakeInInput(); err != nil {
 			return nil, err
 		}

@@ -6,6 +6,7 @@
 package launcher
 
 import (
+	"context"
 	"io"
 	"log/slog"
 	"time"
@@ -49,9 +50,15 @@ type Spec struct {
 
 	Args  []string
 	Input []byte
+	// ReadInput reads what Input is to be, once the run has begun: the wait for it
+	// counts as the run's wall time. Nil: Input is there already.
+	ReadInput func(ctx context.Context) ([]byte, error)
 	// Inputs are those of the turns after the first; nil: there are none, and
 	// nothing is read again.
 	Inputs Inputs
+	// InputsCount makes the wait for further inputs count as wall time, as where
+	// they come out of a pipe and no person is waited for.
+	InputsCount bool
 	// Look reads the operator's files again at the end of a turn; edited is false
 	// when they say what they said before. An error says why what they say now
 	// is not taken, any of it. nil: there is nothing to read.

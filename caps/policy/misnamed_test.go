@@ -49,8 +49,6 @@ tool_deny:
 
 // A profile in YAML is refused by the name of its file, never passed over, and
 // so is its text under the name of a profile.
-//
-//rlp:holds Y16
 func TestAProfileInYAMLIsRefusedByName(t *testing.T) {
 	const name = "read-only-researcher"
 	dir := t.TempDir()

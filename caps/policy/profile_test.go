@@ -102,8 +102,6 @@ func TestProfilesAreReplaced(t *testing.T) {
 
 // The example of a profile loads: two categories are kept, three tools denied by
 // their names with a category, and no word is said of MCP servers.
-//
-//rlp:holds Y16
 func TestProfileExample(t *testing.T) {
 	const name = "read-only-researcher"
 	data, err := os.ReadFile("../../testdata/profiles/" + name + ".toml")

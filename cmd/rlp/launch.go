@@ -85,15 +85,14 @@ func (a *app) launch(ctx context.Context, path string, args []string, f launchFl
 	if err := a.begin(c, f); err != nil {
 		return err
 	}
-	input, err := a.readInput(ctx, c.home, f.input)
-	if err != nil {
-		return err
-	}
 	spec, release, err := a.ready(ctx, c)
 	if err != nil {
 		return err
 	}
-	spec.Args, spec.Input, spec.Seed = args, input, seed
+	spec.Args, spec.Seed = args, seed
+	if spec.Input, spec.ReadInput, err = a.input(c.home, f.input); err != nil {
+		return errors.Join(err, release())
+	}
 	if f.dryRun {
 		err = a.dryRun(spec)
 	} else {
@@ -261,44 +260,45 @@ func (a *app) spec(c *composition) (*launcher.Spec, error) {
 	return spec, a.attach(c, spec)
 }
 
-// readInput is the agent's stdin. It is one JSON document.
-func (a *app) readInput(ctx context.Context, h home.Home, flag string) ([]byte, error) {
-	var data []byte
-	var err error
+// input is the agent's stdin as the flag gives it, or what reads it: stdin and
+// files can keep others waiting.
+func (a *app) input(h home.Home, flag string) ([]byte, func(ctx context.Context) ([]byte, error), error) {
+	var read func() ([]byte, error)
 	switch {
 	case flag == "":
-		return nil, nil
+		return nil, nil, nil
 	case flag == "-":
-		data, err = unlessOver(ctx, func() ([]byte, error) { return io.ReadAll(io.LimitReader(a.stdin, maxInput+1)) })
+		read = func() ([]byte, error) { return io.ReadAll(io.LimitReader(a.stdin, maxInput+1)) }
 	case strings.HasPrefix(flag, "@"):
 		var foreign error
-		data, err = unlessOver(ctx, func() (data []byte, err error) {
-			moved := a.here(func() {
-				if foreign = own(h, flag[1:]); foreign == nil {
-					data, err = readAtMost(flag[1:])
-				}
-			})
+		if moved := a.here(func() { foreign = own(h, flag[1:]) }); moved != nil || foreign != nil {
+			return nil, nil, errors.Join(foreign, moved)
+		}
+		read = func() (data []byte, err error) {
+			moved := a.here(func() { data, err = readAtMost(flag[1:]) })
 			return data, errors.Join(moved, err)
-		})
-		if ctx.Err() == nil && foreign != nil {
-			return nil, foreign
 		}
 	default:
-		data = []byte(flag)
+		return []byte(flag), nil, checkInput([]byte(flag))
 	}
-	if ctx.Err() != nil {
-		return nil, &statusError{launcher.StatusCancelled, errors.New("interrupted before the guest began")}
-	}
-	if err != nil {
-		return nil, inputErr(fmt.Errorf("reading --input: %w", err))
-	}
+	return nil, func(ctx context.Context) ([]byte, error) {
+		data, err := unlessOver(ctx, read)
+		if err != nil {
+			return nil, fmt.Errorf("reading --input: %w", err)
+		}
+		return data, checkInput(data)
+	}, nil
+}
+
+// checkInput refuses what is not one JSON document.
+func checkInput(data []byte) error {
 	if len(data) > maxInput {
-		return nil, inputErr(fmt.Errorf("reading --input: more than %d MiB", maxInput>>20))
+		return inputErr(fmt.Errorf("reading --input: more than %d MiB", maxInput>>20))
 	}
 	if !json.Valid(data) {
-		return nil, inputErr(fmt.Errorf("--input is not one JSON document; write @FILE for a file, and quote strings as JSON does"))
+		return inputErr(errors.New("--input is not one JSON document; write @FILE for a file, and quote strings as JSON does"))
 	}
-	return data, nil
+	return nil
 }
 
 // unlessOver reads, and waits no longer when ctx is over: a terminal or a FIFO

@@ -36,6 +36,11 @@ func (a *app) launchRemote(ctx context.Context, path string, args []string, f la
 	}
 	a.launching = true
 	q, err := a.remoteRequest(ctx, path, args, f)
+	var late *inputLate
+	if errors.As(err, &late) {
+		a.guestOut = &witness{w: a.stdout}
+		return a.tell(late.report(), &launcher.Spec{})
+	}
 	if err != nil {
 		return err
 	}
@@ -134,15 +139,18 @@ func (a *app) remoteRequest(ctx context.Context, path string, args []string, f l
 		}
 		q.Policy = string(data)
 	}
-	if err := nameBundle(q, path); err != nil {
+	agent, err := nameBundle(q, path)
+	if err != nil {
 		return nil, err
 	}
 	at, err := a.home()
 	if err != nil {
 		return nil, err
 	}
-	q.Input, err = a.readInput(ctx, at, f.input)
-	return q, err
+	if err := a.notSent(at, agent); err != nil {
+		return nil, err
+	}
+	return q, a.sendInput(ctx, at, f.input, q)
 }
 
 func remoteLimits(flags []string) (map[string]int64, error) {
@@ -171,28 +179,29 @@ func remoteParams(flags []string) (map[string]string, error) {
 }
 
 // nameBundle says what is launched: what lies at a path, packed; otherwise the
-// agent of that name which is installed where the service is.
-func nameBundle(q *client.Request, path string) error {
+// agent of that name which is installed where the service is. It returns the id
+// of the agent, "" where only the service knows it.
+func nameBundle(q *client.Request, path string) (agent string, err error) {
 	if strings.HasPrefix(path, "oci://") {
 		q.Bundle = path
-		return nil
+		return "", nil
 	}
 	if _, err := os.Stat(path); err != nil {
 		if _, notName := ident.ParseAgent(path); notName == nil {
 			q.Agent = path
-			return nil
+			return path, nil
 		}
 	}
 	b, err := bundles.Open(path)
 	if err != nil {
-		return inputErr(err)
+		return "", inputErr(err)
 	}
 	packed, err := pack(b.Files)
 	if err != nil {
-		return inputErr(fmt.Errorf("packing %s: %w", path, err))
+		return "", inputErr(fmt.Errorf("packing %s: %w", path, err))
 	}
 	q.Bundle = base64.StdEncoding.EncodeToString(packed)
-	return nil
+	return b.Manifest.Agent.String(), nil
 }
 
 // pack is an archive of files, the same for the same files.

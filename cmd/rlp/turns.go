@@ -21,6 +21,7 @@ func (a *app) turns(c *composition, spec *launcher.Spec, f launchFlags) {
 		c.narrowedBy(a.floorAgain(c))
 	}
 	spec.Inputs = &lines{r: bufio.NewReaderSize(a.stdin, 64<<10)}
+	spec.InputsCount = !isTerminal(a.stdin) // nobody is waited for
 	spec.Look = newWatcher(c).look
 }
 

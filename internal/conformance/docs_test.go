@@ -11,7 +11,7 @@ import (
 // SECURITY.md says what is enforced, what is best effort and what is not
 // promised, and something under each.
 //
-//rlp:holds A55 K75
+//rlp:holds K75
 func TestSecurityClaimsNoMoreThanIsEnforced(t *testing.T) {
 	text := read(t, "../../SECURITY.md")
 	for _, heading := range []string{"Enforced", "Best effort", "Not promised"} {

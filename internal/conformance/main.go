@@ -6,8 +6,8 @@
 //
 //	//rlp:holds R7 R36
 //
-// A row that needs a platform which the project does not have is in
-// docs/unsupported.tsv instead, with the platform that would hold it.
+// A row that needs a platform which the project does not have, or that is not
+// held as it is written, is in docs/unsupported.tsv instead, with the reason.
 //
 // A script of cmd/rlp/testdata/script says it with "# holds: R1 R2". An
 // annotation that could be overlooked is refused: an unknown row, a row named

@@ -12,7 +12,7 @@ const preface = `# Conformance
 What the project promises, row by row, and the tests that hold each row: tests that would fail were the row broken.
 The rows are ` + "`docs/rows.tsv`" + `; a test claims one with ` + "`//rlp:holds R7 R36`" + ` directly above its function, a script of
 ` + "`cmd/rlp/testdata/script`" + ` with ` + "`# holds: R1 R2`" + `. This file is written by ` + "`make conformance`" + `, and ` + "`make test`" + ` fails while it is stale.
-A row that no platform of this project could hold is in ` + "`docs/unsupported.tsv`" + `, with the platform that would.
+A row that is not held as it is written is in ` + "`docs/unsupported.tsv`" + `, with the platform that would hold it, or with what is done instead and why.
 
 `
 

@@ -15,6 +15,7 @@ type stopwatch struct {
 
 	mu      sync.Mutex
 	given   time.Duration
+	gone    time.Duration // of given, before the beginning
 	wall    time.Duration // given, or less
 	began   time.Time     // zero: not yet
 	stopped time.Time     // zero: it goes
@@ -27,8 +28,8 @@ type stopwatch struct {
 func (w *stopwatch) start() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.began, w.wall = time.Now(), w.given
-	w.timer = time.AfterFunc(w.wall, w.ring)
+	w.began, w.wall = time.Now().Add(-w.gone), w.given
+	w.timer = time.AfterFunc(w.wall-w.gone, w.ring)
 }
 
 // end forgets the deadline; what was counted stays.

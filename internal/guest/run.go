@@ -24,6 +24,7 @@ const DefaultGrace = time.Second
 // RunConfig bounds one run.
 type RunConfig struct {
 	Wall  time.Duration // from the first instruction, a start section's included; 0 is none at all
+	Gone  time.Duration // of Wall, what has passed before
 	Fuel  *int64        // instructions, as internal/meter counts them; 0 is none at all, nil no bound
 	Grace time.Duration // 0 is [DefaultGrace]
 }
@@ -92,7 +93,7 @@ func (m *Module) Run(ctx context.Context, cfg RunConfig) End {
 	}
 	r := &run{stopped: make(chan struct{}), caller: ctx, fuel: newFuel(cfg.Fuel), links: m.links}
 	r.looks.Store(r.fuel.bounded)
-	r.clock.given, r.clock.above = cfg.Wall, abi.ClockOf(ctx)
+	r.clock.given, r.clock.gone, r.clock.above = cfg.Wall, cfg.Gone, abi.ClockOf(ctx)
 	r.clock.over = func(wall time.Duration) { r.finish(timedOut(wall)) }
 	// The guest's context is ended by finish alone, so that the end is on
 	// record before anything can notice.
@@ -109,7 +110,7 @@ func (m *Module) Run(ctx context.Context, cfg RunConfig) End {
 		r.finish(End{Kind: Cancelled, Err: context.Cause(ctx)})
 	case taken(m.code.minPages*pageSize, m.code.beside) > r.mem.limit:
 		r.mem.refused()
-	case cfg.Wall <= 0:
+	case cfg.Wall-cfg.Gone <= 0:
 		r.finish(timedOut(cfg.Wall))
 	case r.fuel.budget == 0:
 		r.finish(End{Kind: Fuel, Err: errFuel})

@@ -91,9 +91,10 @@ func plainly(t *testing.T, b *Bait) []Finding {
 }
 
 // Each attempt is one that works where nothing is done about it, and none works
-// in a lane that auto takes. What each lane refuses is the table of docs/lanes.md.
+// in a lane that auto takes; no lane says that it enforces a control past which
+// an attempt got. What each lane refuses is the table of docs/lanes.md.
 //
-//rlp:holds K6 K8 K13 K14 K39 K44 K46 K73
+//rlp:holds A55 K6 K8 K13 K14 K39 K44 K46 K73
 func TestWhatEachLaneRefuses(t *testing.T) {
 	b := lay(t)
 	tables := map[string][]Finding{"plain": plainly(t, b)}
@@ -121,6 +122,9 @@ func TestWhatEachLaneRefuses(t *testing.T) {
 		for _, f := range found {
 			if !f.Refused && name != "native" {
 				t.Errorf("%s: %s got through", name, f.Name)
+			}
+			if !f.Refused && l.Controls()[f.Control].Level == lane.Enforced {
+				t.Errorf("%s says that it enforces %s, and %s got through", name, f.Control, f.Name)
 			}
 		}
 	}

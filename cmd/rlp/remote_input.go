@@ -1,0 +1,97 @@
+//go:build !slim
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/internal/client"
+	"runloop.dev/rlp/internal/config"
+	"runloop.dev/rlp/internal/home"
+	"runloop.dev/rlp/launcher"
+)
+
+// An inputLate says that the input of a launch elsewhere did not come in time:
+// the service was not asked, and has no record.
+type inputLate struct{ wall time.Duration }
+
+func (e *inputLate) Error() string {
+	return fmt.Sprintf("the run passed limits.wall_time_ms = %d while it waited for its input; the service was not asked", e.wall.Milliseconds())
+}
+
+// report is that of a run which never began.
+func (e *inputLate) report() *launcher.Report {
+	r := &launcher.Report{Outcome: launcher.Timeout, ExitCode: launcher.StatusTimeout, Message: e.Error()}
+	r.Usage.WallMS = e.wall.Milliseconds()
+	return r
+}
+
+// sendInput reads the input into q. The wait for it is part of the run's wall
+// time. Of that only what --limit says is known here: what is left of it goes to
+// the service; without one the default bounds the wait.
+func (a *app) sendInput(ctx context.Context, h home.Home, flag string, q *client.Request) error {
+	data, read, err := a.input(h, flag)
+	if err != nil || read == nil {
+		q.Input = data
+		return err
+	}
+	wall, asked := time.Duration(launcher.DefaultWallMS)*time.Millisecond, ""
+	for key, n := range q.Limits {
+		if l, v, err := caps.ParseLimit(key, n); err == nil && l == caps.WallTimeMS {
+			wall, asked = time.Duration(min(v, 1<<40))*time.Millisecond, key
+		}
+	}
+	began := time.Now()
+	waiting, cancel := context.WithTimeout(ctx, wall)
+	defer cancel()
+	data, err = read(waiting)
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return &statusError{launcher.StatusCancelled, errors.New("interrupted before the guest began")}
+	case waiting.Err() != nil:
+		return &inputLate{wall}
+	default:
+		return inputErr(err)
+	}
+	if q.Input = data; asked != "" {
+		q.Limits[asked] = max((wall - time.Since(began)).Milliseconds(), 0)
+	}
+	return nil
+}
+
+// notSent says on stderr what narrows this agent's launches here and does not
+// reach the service, where other files decide.
+func (a *app) notSent(h home.Home, agent string) error {
+	cfg, err := config.Load(h.Config(), a.env)
+	if err != nil {
+		return inputErr(err)
+	}
+	tell := func(format string, args ...any) {
+		fmt.Fprintf(a.stderr, "rlp: not applied, for the files of the service decide: %s\n", printable(fmt.Sprintf(format, args...)))
+	}
+	if name := cfg.Security.Profile; name != "" {
+		tell("security.profile = %q (RUNLOOP__SECURITY__PROFILE, or %s); --profile %s sends it", name, h.Config(), name)
+	}
+	if cfg.Limits != (caps.Limits{}) {
+		tell("[limits] of the settings (RUNLOOP__LIMITS__*, or %s); --limit sends one", h.Config())
+	}
+	for _, id := range []string{"_default", agent} {
+		if id == "" {
+			continue
+		}
+		switch _, err := os.Lstat(h.Override(id)); {
+		case err == nil:
+			tell("the override %s; --override sends it", h.Override(id))
+		case !errors.Is(err, fs.ErrNotExist):
+			return inputErr(fmt.Errorf("looking for overrides: %w", err))
+		}
+	}
+	return nil
+}
