@@ -52,6 +52,9 @@ func (a *app) explain(c *composition, plan launcher.Plan, p launcher.Policy, q i
 	whole.Past = past.document()
 	if past == nil {
 		whole.Redirected = redirectDocuments(c.paths)
+		if list := c.paths.Redirected(); len(list) > 0 && !c.relaxed() {
+			whole.Refused = list[0].String()
+		}
 	}
 	whole.answered()
 	return a.printExplanation(whole)
@@ -251,6 +254,8 @@ type explanation struct {
 	Written    string             `json:"written,omitempty"`
 	Resolved   string             `json:"resolved,omitempty"`
 	Redirected []redirectDocument `json:"redirected,omitempty"`
+	// Refused says why a launch is refused whatever is asked for, because of a link.
+	Refused string `json:"refused,omitempty"`
 	// Past is what the records of a run say, where one was asked about.
 	Past *pastDocument `json:"run,omitempty"`
 	// Parts are the single requests, where they are answered differently.
@@ -295,6 +300,9 @@ func (a *app) printExplanation(d explanation) error {
 	}
 	for _, r := range d.Redirected {
 		say("  %s: %s, written %s", r.Source, r.Path, r.Written)
+	}
+	if d.Refused != "" {
+		say("  a launch is refused: %s", d.Refused)
 	}
 	if d.Kind != "" {
 		say("  it is %s", d.Kind)
