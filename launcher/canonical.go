@@ -70,13 +70,16 @@ func Canonical(p Policy, resolve Resolvers) (Policy, Paths, error) {
 		resolve.Asked = resolve.Files
 	}
 	w := writing{resolve: Resolvers{once(resolve.Files), once(resolve.Programs), resolve.Asked}, operators: p.Operators()}
-	w.paths.Missing = map[string]caps.Pos{}
+	w.paths.Missing, w.programs, w.foreign = map[string]caps.Pos{}, map[string]bool{}, p.Within == nil
 	out := p
 	out.Base = slices.Clone(p.Base)
 	for i, e := range out.Base {
 		var err error
-		if out.Base[i], err = w.granted("base", e, w.resolve.Files); err != nil {
+		if out.Base[i], err = w.granted("base", e, w.resolve.Files, w.resolve.Programs); err != nil {
 			return Policy{}, Paths{}, err
+		}
+		if e.Grant.Family == caps.Exec {
+			w.programs[out.Base[i].Grant.Scope] = true
 		}
 		if e.Grant.Family == caps.FS && out.Base[i].Grant.Scope != e.Grant.Scope {
 			w.paths.Aliases = append(w.paths.Aliases, jail.Alias{Written: e.Grant.Scope, Canonical: out.Base[i].Grant.Scope})
@@ -119,24 +122,41 @@ func once(resolve Resolver) Resolver {
 type writing struct {
 	resolve   Resolvers
 	operators []*caps.Layer
+	foreign   bool            // layers that are not the operator's are those of a stranger, not of an agent
+	programs  map[string]bool // of the base
 	paths     Paths
+}
+
+// named are the programs of the base by any of their names. What else a stranger
+// names stays as it is written: where it leads is not theirs to learn.
+func (w *writing) named(written string) (jail.Resolved, error) {
+	r, err := w.resolve.Programs(written)
+	if err != nil || !w.programs[r.Path] {
+		return jail.Resolved{Path: written}, nil
+	}
+	return r, nil
 }
 
 func (w *writing) layer(l *caps.Layer) (*caps.Layer, error) {
 	out, files := *l, w.resolve.Files
-	if !slices.Contains(w.operators, l) {
+	programs := w.resolve.Programs
+	asked := !slices.Contains(w.operators, l)
+	if asked {
 		files = w.resolve.Asked
+	}
+	if asked = asked && w.foreign; asked {
+		programs = w.named
 	}
 	out.Allow = slices.Clone(l.Allow)
 	for i, e := range out.Allow {
 		var err error
-		if out.Allow[i], err = w.granted(l.Name, e, files); err != nil {
+		if out.Allow[i], err = w.granted(l.Name, e, files, programs); err != nil {
 			return nil, err
 		}
 	}
 	out.Leases = slices.Clone(l.Leases)
 	for i, lease := range out.Leases {
-		e, r, err := w.entry(lease.Entry, w.resolve.Files)
+		e, r, err := w.entry(lease.Entry, files, programs)
 		if err != nil {
 			return nil, err
 		}
@@ -145,7 +165,10 @@ func (w *writing) layer(l *caps.Layer) (*caps.Layer, error) {
 	}
 	out.Deny = slices.Clone(l.Deny)
 	for _, e := range l.Deny {
-		canonical, _, err := w.entry(e, w.resolve.Files)
+		canonical, _, err := w.entry(e, w.resolve.Files, w.resolve.Programs)
+		if asked && err != nil {
+			continue // it denies what is written, and nothing else is there to deny
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -157,8 +180,8 @@ func (w *writing) layer(l *caps.Layer) (*caps.Layer, error) {
 }
 
 // granted is an entry by which something is granted or left.
-func (w *writing) granted(layer string, e caps.Entry, files Resolver) (caps.Entry, error) {
-	canonical, r, err := w.entry(e, files)
+func (w *writing) granted(layer string, e caps.Entry, files, programs Resolver) (caps.Entry, error) {
+	canonical, r, err := w.entry(e, files, programs)
 	if err != nil {
 		return e, err
 	}
@@ -179,15 +202,15 @@ func (w *writing) redirected(layer string, e caps.Entry, r jail.Resolved) {
 	})
 }
 
-// entry resolves the path of e, by files if it is one of files. What has no path
-// comes back as it is.
-func (w *writing) entry(e caps.Entry, files Resolver) (caps.Entry, jail.Resolved, error) {
+// entry resolves the path of e, by files or by programs. What has no path comes
+// back as it is.
+func (w *writing) entry(e caps.Entry, files, programs Resolver) (caps.Entry, jail.Resolved, error) {
 	of := files
 	switch {
 	case e.Grant.Family != caps.FS && e.Grant.Family != caps.Exec, e.Grant.Scope == "/", e.Grant.Scope == "*":
 		return e, jail.Resolved{}, nil
 	case e.Grant.Family == caps.Exec:
-		of = w.resolve.Programs
+		of = programs
 	}
 	r, err := of(e.Grant.Scope)
 	if err != nil {

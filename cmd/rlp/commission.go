@@ -22,10 +22,10 @@ type commission struct {
 // foreign is how many of the last layers of c are no words of the operator's:
 // that of --allow and its like is the very last.
 func (c *composition) foreign() int {
-	if c.commission == nil || c.commission.foreign == 0 {
+	if c.commission == nil {
 		return 0
 	}
-	return c.commission.foreign + 1
+	return c.commission.foreign
 }
 
 // commissioned are the layers of the request, behind the operator's.

@@ -40,7 +40,7 @@ func (c *composition) makeArtifacts() error {
 // strict, so that a link in it leads nowhere and says nothing of the host.
 func (a *app) canonical(c *composition) (err error) {
 	by := launcher.Resolvers{Files: a.canonicalFile, Programs: c.canonicalProgram}
-	if !c.relaxed() {
+	if !c.relaxed() || c.foreign() > 0 { // who does not operate learns nothing of links
 		by.Asked = byText
 	}
 	protected := c.policy.Layers[0]

@@ -70,7 +70,7 @@ func (h *host) Check(_ context.Context, who *service.Caller, q *service.Request)
 	if err := a.settle(c); err != nil {
 		return h.unavailable(who, err)
 	}
-	r := &requestReader{app: a, in: c}
+	r := &requestReader{app: a, in: c, who: who}
 	r.form(q)
 	r.layers(q)
 	r.params(q, nil)
@@ -114,11 +114,11 @@ func (h *host) compose(a *app, who *service.Caller, q *service.Request, begin se
 		if err != nil {
 			return nil, err
 		}
-		r := &requestReader{app: a, in: c}
+		r := &requestReader{app: a, in: c, who: who}
 		own := r.layers(q)
 		layers = append(layers, own...)
 		if !who.Can(service.Operate) {
-			asks.foreign = len(own)
+			asks.foreign = len(own) + 1 // and that of allow and deny
 		}
 		r.params(q, given)
 		asks.notes = r.notes

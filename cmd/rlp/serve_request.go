@@ -65,6 +65,7 @@ func (c *composition) byDoor(list []launcher.Violation) bool {
 type requestReader struct {
 	app    *app
 	in     *composition // for the settings and the places of things
+	who    *service.Caller
 	errors service.FieldErrors
 	notes  []string // what does nothing as it is written
 	away   error    // the first file of the operator's that stands in the way
@@ -109,6 +110,9 @@ func (r *requestReader) layers(q *service.Request) []*caps.Layer {
 		}
 	}
 	opt := r.app.options(r.in.home, r.in.config)
+	if !r.who.Can(service.Operate) { // what lies on this host is not theirs to learn
+		opt.Stat = nil
+	}
 	if q.Override != "" {
 		if l := r.override(q, opt); l != nil {
 			layers = append(layers, l)

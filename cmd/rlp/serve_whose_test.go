@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -73,7 +74,7 @@ func TestABrokenFileOfTheOperatorsIsNoFaultOfTheRequest(t *testing.T) {
 		"profile of the door":       {"caps/profiles/operator_full.toml", slip, "", service.Request{}, "operator_full.toml:2:1: ", []string{"surface", "ask", "agents"}},
 		"template":                  {"caps/templates/t.toml", "[capabilities]\nfs = 7\n", "#0.2", service.Request{}, "t.toml:2:6: ", nil},
 		"settings":                  {"config.toml", "[security]\nrun_grnt = \"\"\n", "", service.Request{}, "/config.toml:2:1: ", []string{"surface", "ask", "agents"}},
-		"a file that nothing reads": {"caps/overrides/sent", "", "", service.Request{}, "/caps/overrides/sent is not read", nil},
+		"a file that nothing reads": {"caps/overrides/sent", "", "", service.Request{}, " is not read by anything; an override of this agent", nil},
 	} {
 		for _, door := range []service.Door{service.HTTP, service.MCP} {
 			t.Run(name+", "+string(door), func(t *testing.T) {
@@ -153,6 +154,7 @@ func TestABrokenBundleIsTheCallers(t *testing.T) {
 			}
 		})
 	}
+	h.who.May |= service.Operate // to others such a path is one that meets nothing
 	_, err := h.do(t, &service.Request{Door: service.HTTP, Bundle: archived(t, "sent", "", importing(t)), Allow: []string{"env:read:A", "fs:read:/dev/null/x"}})
 	var fields service.FieldErrors
 	if !errors.As(err, &fields) || fields[0].Field != "allow[1]" {
@@ -262,5 +264,66 @@ func TestArchivesOfAFolderAreToldHowToBeMade(t *testing.T) {
 	var fields service.FieldErrors
 	if !errors.As(err, &fields) || fields[0].Field != "bundle" || !strings.Contains(fields[0].Why, "tar -C DIR -cf bundle.tar $(ls DIR)") {
 		t.Error(err)
+	}
+}
+
+// What a request says of paths tells who does not operate nothing of the host: a link,
+// what is no folder, and what there is not are answered alike, in every field that
+// takes paths.
+func TestRequestsLearnNothingOfPaths(t *testing.T) {
+	for _, profile := range []string{"strict", "relaxed"} {
+		h := testingHost(t, "[security]\nrun_grant = \"operator_full\"\npath_profile = \""+profile+"\"\n")
+		dir, err := filepath.EvalSymlinks(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		secret, base := filepath.Join(dir, "secret"), filepath.Join(dir, "base")
+		if err := errors.Join(os.Mkdir(secret, 0o700), os.Mkdir(base, 0o700), os.WriteFile(filepath.Join(dir, "file"), nil, 0o600),
+			os.Symlink(secret, filepath.Join(dir, "link")), os.Symlink("loop", filepath.Join(dir, "loop"))); err != nil {
+			t.Fatal(err)
+		}
+		h.install(t, "plain", "fs = [\""+base+"\"]\n", importing(t))
+		ask := func(may service.Rights, path string, kind int) string {
+			q := &service.Request{Door: service.HTTP, Agent: "plain"}
+			switch kind {
+			case 0:
+				q.Allow = []string{"fs:read:" + path}
+			case 1:
+				q.Deny = []string{"fs:read:" + path}
+			case 2:
+				q.Override = "[capabilities]\nfs = [\"" + path + "\"]\n"
+			case 3:
+				q.Allow = []string{"process:exec:" + path}
+			case 4:
+				q.Override = "schema = \"0.2\"\n[leases]\n\"fs:read:" + path + "\" = { max_uses = 1 }\n"
+			}
+			h.who.May = may
+			r, err := h.do(t, q)
+			var refused *service.ViolationError
+			if errors.As(err, &refused) {
+				return fmt.Sprint(err, refused.Violations)
+			}
+			if err != nil {
+				return err.Error()
+			}
+			p, err := json.Marshal([]any{r.Outcome, r.Base, r.Effective, r.Changes, r.Warnings})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(p)
+		}
+		const may = service.Launch | service.Read
+		for kind := range 5 {
+			nothing := ask(may, filepath.Join(dir, "none"), kind)
+			for _, path := range []string{"link", "file/x", "link/x", "loop/x", "file"} {
+				said := ask(may, filepath.Join(dir, path), kind)
+				if alike := strings.ReplaceAll(said, filepath.Join(dir, path), filepath.Join(dir, "none")); alike != nothing {
+					t.Errorf("%s, kind %d: of %s is said\n%s\nand of what there is not\n%s", profile, kind, path, said, nothing)
+				}
+			}
+		}
+		if said := ask(may|service.Operate, filepath.Join(dir, "link"), 0); !strings.Contains(said, secret) {
+			t.Errorf("control: %s: who operates is told %s", profile, said)
+		}
 	}
 }
