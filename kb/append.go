@@ -43,7 +43,7 @@ func (b *intake) appendRecords(txn *badger.Txn) (*tree, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := setRecord(txn, b.run, rec, p); err != nil {
+		if err := setRecord(txn, rec, p); err != nil {
 			return nil, err
 		}
 		t.add(leaf)

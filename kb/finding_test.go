@@ -106,7 +106,7 @@ func TestARecordBehindTheEndIsFound(t *testing.T) {
 			if err != nil {
 				a.Fatal(err)
 			}
-			a.update(func(txn *badger.Txn) error { return setRecord(txn, "forged", &rec, p) })
+			a.update(func(txn *badger.Txn) error { return setRecord(txn, &rec, p) })
 		}
 	})
 	if _, err := verified(t, copied(t, o), LogCheck{}); err == nil { // control

@@ -215,7 +215,7 @@ func bare(e *engine, db *badger.DB, run string, n int, seq *uint64) error {
 			if err != nil {
 				return err
 			}
-			if err := setRecord(txn, run, rec, p); err != nil {
+			if err := setRecord(txn, rec, p); err != nil {
 				return err
 			}
 		}

@@ -109,7 +109,7 @@ func (g *regrowth) record(r *restorable) error {
 		return invalidf("a record of the log: %v", err)
 	}
 	g.tree.add(leaf)
-	return setRecord(g.txn, r.record.Head.RunID, &r.record, p)
+	return setRecord(g.txn, &r.record, p)
 }
 
 // boundMarks takes away what says that more was pruned than was ever there: it
