@@ -99,6 +99,32 @@ func BenchmarkIngest(b *testing.B) {
 	b.ReportMetric(float64(records)*float64(b.N)/b.Elapsed().Seconds(), "records/s")
 }
 
+// BenchmarkIngestMany is runs a second, of three records each, into the log.
+func BenchmarkIngestMany(b *testing.B) {
+	home := b.TempDir() + "/home"
+	s := openStore(b, home)
+	dir, err := kb.JournalDir(home, "")
+	if err != nil {
+		b.Fatal(err)
+	}
+	const runs = 500
+	i := 0
+	for b.Loop() {
+		b.StopTimer()
+		for range runs {
+			i++
+			if err := writeRun(b, dir, fmt.Sprintf("run%d", i), 2).Close(); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.StartTimer()
+		if got, err := s.Ingest(b.Context()); err != nil || got.Records != 3*runs {
+			b.Fatal(got, err)
+		}
+	}
+	b.ReportMetric(float64(runs)*float64(b.N)/b.Elapsed().Seconds(), "runs/s")
+}
+
 // writeRun records n denials of different targets in a new journal and leaves it open.
 func writeRun(t testing.TB, dir, run string, n int) *journal.Journal {
 	t.Helper()

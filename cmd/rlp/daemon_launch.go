@@ -26,7 +26,7 @@ func (a *app) launchFor(ctx context.Context, call *resident.Call, s errand) resi
 	}
 	status := run(ctx, env)
 	if s.composed != nil {
-		a.kept.stores.takeIn(s.composed.home, s.composed.config)
+		a.kept.stores.takeIn(s.composed.home, s.composed.config, 1)
 	}
 	return resident.Outcome{Status: status, Declined: s.declined}
 }

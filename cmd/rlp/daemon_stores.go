@@ -39,9 +39,15 @@ type stores struct {
 	mu       sync.Mutex
 	byTenant map[string]*keptStore
 	failed   map[string]failedStore // those that could not be opened lately
+	waiting  map[string]int         // by tenant, journals that are not known to be in the log
+	less     chan struct{}          // closed, and made anew, when they are fewer
 	behind   sync.WaitGroup
 	closing  chan struct{}
 }
+
+// mostWaiting is how many journals of a tenant may wait for the log before its
+// launches wait too.
+const mostWaiting = 512
 
 // A failedStore is one that could not be opened, and when that was.
 type failedStore struct {
@@ -67,7 +73,10 @@ type keptStore struct {
 }
 
 func newStores(ctx context.Context, problems io.Writer) *stores {
-	return &stores{ctx: ctx, problems: problems, byTenant: map[string]*keptStore{}, failed: map[string]failedStore{}, closing: make(chan struct{})}
+	return &stores{
+		ctx: ctx, problems: problems, byTenant: map[string]*keptStore{}, failed: map[string]failedStore{},
+		waiting: map[string]int{}, less: make(chan struct{}), closing: make(chan struct{}),
+	}
 }
 
 // take is the store of a tenant, open, and what gives it back. It is nil where
@@ -114,17 +123,64 @@ func sameStore(a, b config.Config) bool {
 	return slices.Equal(a.KB.Domains, b.KB.Domains) && a.KB.Durability == b.KB.Durability && a.Audit.CheckpointEvery == b.Audit.CheckpointEvery && a.KB.Encryption == b.KB.Encryption
 }
 
+// wait waits until fewer journals of a tenant wait than may, or ctx ends.
+func (s *stores) wait(ctx context.Context, tenant string) {
+	for {
+		s.mu.Lock()
+		n, less := s.waiting[tenant], s.less
+		s.mu.Unlock()
+		if n < mostWaiting {
+			return
+		}
+		select {
+		case <-less:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// backlog is how many journals of all tenants wait.
+func (s *stores) backlog() (journals int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, n := range s.waiting {
+		journals += n
+	}
+	return journals
+}
+
+// took says that so many journals of a tenant wait no more. The caller holds mu.
+func (s *stores) took(tenant string, journals int) {
+	s.waiting[tenant] = max(0, s.waiting[tenant]-journals)
+	close(s.less)
+	s.less = make(chan struct{})
+}
+
+// forget says that nobody here takes in journals of a tenant now.
+func (s *stores) forget(tenant string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.took(tenant, s.waiting[tenant])
+}
+
 // takeIn takes in what the journals of a tenant hold, behind the launch that
-// wrote the last of them.
-func (s *stores) takeIn(h home.Home, cfg config.Config) {
+// wrote the last of them: so many are new.
+func (s *stores) takeIn(h home.Home, cfg config.Config, journals int) {
+	s.mu.Lock()
+	s.waiting[h.Tenant()] += journals
+	s.mu.Unlock()
 	s.behind.Go(func() {
 		select {
 		case <-time.After(takeInAfter):
 		case <-s.closing:
 		}
 		k, err := s.take(h, cfg)
+		if k == nil { // nothing can be done about them here
+			s.forget(h.Tenant())
+		}
 		if err == nil && k != nil {
-			err = s.ingest(k)
+			err = s.ingest(k, h.Tenant())
 			s.giveBack(k)
 		}
 		if err != nil && s.ctx.Err() == nil {
@@ -135,7 +191,7 @@ func (s *stores) takeIn(h home.Home, cfg config.Config) {
 
 // ingest takes journals in, unless somebody is at it already, who then does it
 // once more.
-func (s *stores) ingest(k *keptStore) error {
+func (s *stores) ingest(k *keptStore, tenant string) error {
 	s.mu.Lock()
 	if k.taking {
 		k.again = true
@@ -145,8 +201,12 @@ func (s *stores) ingest(k *keptStore) error {
 	k.taking = true
 	s.mu.Unlock()
 	for {
+		s.mu.Lock()
+		there := s.waiting[tenant] // of those that come meanwhile nothing is known
+		s.mu.Unlock()
 		_, err := k.kb.Ingest(s.ctx)
 		s.mu.Lock()
+		s.took(tenant, there) // after an error, too: a log that fails keeps nobody from working
 		if !k.again || err != nil {
 			k.taking, k.again = false, false
 			s.mu.Unlock()

@@ -102,8 +102,8 @@ func (h *host) store(ctx context.Context, tenant string) (*kb.Store, error) {
 	if err != nil {
 		return nil, &service.UnavailableError{Why: fmt.Errorf("opening the log: %w", err)}
 	}
-	if _, err := k.kb.Ingest(ctx); err != nil && ctx.Err() == nil { // what is in journals now is in the log then
-		h.log.Error("taking in journals", "tenant", tenant, "message", printable(err.Error()))
+	if runs, err := journal.Names(at.Journal()); err == nil && len(runs) > 0 { // what an earlier process left
+		h.app.kept.stores.takeIn(at, cfg, len(runs))
 	}
 	h.opened[tenant] = k
 	return k.kb, nil
@@ -212,7 +212,7 @@ func (h *host) takeInForeign(ctx context.Context) {
 		}
 		for _, t := range h.tenants() {
 			if none, err := noJournals(t.home); err == nil && !none {
-				h.app.kept.stores.takeIn(t.home, t.config)
+				h.app.kept.stores.takeIn(t.home, t.config, 0)
 			}
 		}
 	}

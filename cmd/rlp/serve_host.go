@@ -226,6 +226,7 @@ func (h *host) Launch(ctx context.Context, who *service.Caller, q *service.Reque
 
 // launch equips and runs what was composed, and takes its journal in behind it.
 func (h *host) launch(ctx context.Context, a *app, c *composition, spec *launcher.Spec, begin service.Begin) (*launcher.Report, error) {
+	h.app.kept.stores.wait(ctx, c.home.Tenant())
 	log, release, err := a.equip(ctx, c, spec)
 	if err != nil {
 		return nil, err
@@ -253,7 +254,7 @@ func (h *host) launch(ctx context.Context, a *app, c *composition, spec *launche
 	if err := errors.Join(release(), log.Close()); err != nil {
 		report.Warnings = append(report.Warnings, err.Error())
 	}
-	h.app.kept.stores.takeIn(c.home, c.config)
+	h.app.kept.stores.takeIn(c.home, c.config, 1)
 	switch {
 	case report.Outcome == launcher.AuditFailed && !begun.Load():
 		return nil, errors.New(report.Message)

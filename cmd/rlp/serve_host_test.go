@@ -559,8 +559,11 @@ func TestHostAtOnce(t *testing.T) {
 	if wrong.Load() > 0 {
 		t.Errorf("%d of %d went wrong", wrong.Load(), n)
 	}
-	log, err := h.Log(t.Context(), "default")
+	log, err := h.store(t.Context(), "default")
 	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := log.Ingest(t.Context()); err != nil { // which is done behind the launches
 		t.Fatal(err)
 	}
 	count := 0

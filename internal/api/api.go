@@ -40,8 +40,10 @@ type Options struct {
 	// Ready says why no run can be taken now, such as a log that cannot be
 	// written; nil: nothing is asked.
 	Ready func(context.Context) error
-	Log   *slog.Logger     // a line for each request; nil: nobody reads it
-	Now   func() time.Time // the clock
+	// Waiting is how many journals wait for the log; nil: nobody knows.
+	Waiting func() int
+	Log     *slog.Logger     // a line for each request; nil: nobody reads it
+	Now     func() time.Time // the clock
 	// Heartbeat is how often a silent stream is told that it lives; 0: 15 s.
 	Heartbeat time.Duration
 	// Patience is how long a reader may take for one piece of an answer, and a

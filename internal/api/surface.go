@@ -66,11 +66,12 @@ func (s *server) getAgents(w http.ResponseWriter, r *http.Request, c *service.Ca
 
 // A health is whether the service is there, or takes runs.
 type health struct {
-	Status string `json:"status"`
+	Status  string `json:"status"`
+	Waiting *int   `json:"waiting,omitempty"` // journals of runs that are over and not in the log yet
 }
 
 func (s *server) getHealth(w http.ResponseWriter, r *http.Request, _ *service.Caller) error {
-	s.json(w, r, http.StatusOK, health{"ok"})
+	s.json(w, r, http.StatusOK, health{Status: "ok"})
 	return nil
 }
 
@@ -86,7 +87,12 @@ func (s *server) getReady(w http.ResponseWriter, r *http.Request, _ *service.Cal
 			status, word = http.StatusServiceUnavailable, "unavailable"
 		}
 	}
-	s.json(w, r, status, health{word})
+	h := health{Status: word}
+	if s.Waiting != nil {
+		n := s.Waiting()
+		h.Waiting = &n
+	}
+	s.json(w, r, status, h)
 	return nil
 }
 
