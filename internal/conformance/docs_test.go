@@ -20,6 +20,9 @@ func TestSecurityClaimsNoMoreThanIsEnforced(t *testing.T) {
 		if !ok || strings.Count(section, "\n| ")+strings.Count(section, "\n- ") < 3 {
 			t.Errorf("SECURITY.md has no section %q with entries", heading)
 		}
+		if heading == "Not promised" && !strings.Contains(section, "defense in depth and nothing absolute") {
+			t.Errorf("SECURITY.md does not say that it is defense in depth, and nothing absolute:\n%s", section)
+		}
 	}
 }
 
