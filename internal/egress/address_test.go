@@ -41,8 +41,8 @@ func TestJudge(t *testing.T) {
 			}
 		}
 	}
-	if got, _ := judge(netip.Addr{}); got != never {
-		t.Errorf("no address is %d", got)
+	if got, name := judge(netip.Addr{}); got != never || name != "no address" {
+		t.Errorf("no address is %d, %s", got, name)
 	}
 	if got, _ := judge(netip.MustParseAddr("fe80::1%eth0")); got != never {
 		t.Errorf("with a zone: %d", got)
@@ -88,6 +88,11 @@ func TestVet(t *testing.T) {
 		{"localhost:80", true, false},
 		{"localhost:80", false, true},
 		{"[::1]:80", true, false},
+		{"10.0.0.10:80", false, true}, // each last sign that an address can have
+		{"10.0.0.19:80", false, true},
+		{"[::a]:80", true, true},
+		{"[fd00::a]:80", false, true},
+		{"node1:80", false, false},
 		{"[fe80::1]:80", true, true},
 		{"169.254.169.254:80", true, true},
 		{"1.1.1.1:443", false, false},
@@ -103,6 +108,16 @@ func TestVet(t *testing.T) {
 	for _, bad := range []string{"", "host", "host.:80", ":80"} {
 		if c.Vet(bad, true) == nil {
 			t.Errorf("%q is canonical", bad)
+		}
+	}
+}
+
+// An error names the address once where the host was written as one.
+func TestAddressError(t *testing.T) {
+	a := netip.MustParseAddr("10.0.0.1")
+	for host, want := range map[string]string{"10.0.0.1": "10.0.0.1 is private", "host": "host is 10.0.0.1, which is private"} {
+		if got := (&AddressError{Host: host, Addr: a, Name: "private"}).Error(); got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

@@ -32,6 +32,7 @@ func TestRequestsToThisHostAreAnnounced(t *testing.T) {
 		}
 		client := New(Config{Resolve: fixed(answer), Dial: dial})
 		req := request(t, c.url)
+		req.Header["X-Own"] = []string{"kept"}
 		req.Header["Connection"] = []string{"Via"}
 		resp, err := client.Send(req, true)
 		if err != nil {
@@ -42,8 +43,14 @@ func TestRequestsToThisHostAreAnnounced(t *testing.T) {
 		if slices.Contains(got["Via"], "1.1 rlp") != c.want {
 			t.Errorf("%s: Via %q", c.url, got["Via"])
 		}
+		if got.Get("X-Own") != "kept" {
+			t.Errorf("%s: the request's own headers are lost: %v", c.url, got)
+		}
 		if req.Header.Get("Via") != "" {
 			t.Errorf("%s: the caller's own header changed", c.url)
 		}
+	}
+	if got := announced(&http.Request{}, "localhost:80").Header.Get("Via"); got != "1.1 rlp" {
+		t.Errorf("without headers: Via %q", got)
 	}
 }

@@ -128,9 +128,7 @@ func (c *Client) Send(req *http.Request, named bool) (*http.Response, error) {
 // this host: a server that asks the kernel whose connection it is would take an
 // agent for its operator otherwise. No header of req takes it away.
 func announced(req *http.Request, host string) *http.Request {
-	name := bare(host)
-	addrs, n := literal(name)
-	if name != "localhost" && (n == 0 || !addrs[0].Unmap().IsLoopback()) {
+	if addrs, _ := literal(bare(host)); !addrs[0].Unmap().IsLoopback() { // of a name, none
 		return req
 	}
 	said := *req

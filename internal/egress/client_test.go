@@ -2,14 +2,19 @@ package egress
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
+	"os"
+	"reflect"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -49,18 +54,20 @@ func hello(t *testing.T) *httptest.Server {
 func TestOneBadAddressSpoilsTheAnswer(t *testing.T) {
 	s := hello(t)
 	bad := netip.MustParseAddr("10.0.0.1")
+	refused := &AddressError{Host: "api.example.com", Addr: bad, Name: "private"}
 	for _, c := range []struct {
 		addrs []netip.Addr
-		ok    bool
+		want  error
 	}{
-		{[]netip.Addr{somewhere}, true},
-		{[]netip.Addr{somewhere, somewhere}, true},
-		{[]netip.Addr{bad}, false},
-		{[]netip.Addr{somewhere, bad}, false},
-		{[]netip.Addr{bad, somewhere}, false},
-		{append(slices.Repeat([]netip.Addr{somewhere}, maxTries), bad), false},
-		{nil, false},
-		{slices.Repeat([]netip.Addr{somewhere}, maxAnswers+1), false},
+		{[]netip.Addr{somewhere}, nil},
+		{[]netip.Addr{somewhere, somewhere}, nil},
+		{[]netip.Addr{bad}, refused},
+		{[]netip.Addr{somewhere, bad}, refused},
+		{[]netip.Addr{bad, somewhere}, refused},
+		{append(slices.Repeat([]netip.Addr{somewhere}, maxTries), bad), refused},
+		{nil, errNoName},
+		{slices.Repeat([]netip.Addr{somewhere}, maxAnswers), nil},
+		{slices.Repeat([]netip.Addr{somewhere}, maxAnswers+1), errManyAddresses},
 	} {
 		dial, asked := through(s)
 		client := New(Config{Resolve: fixed(c.addrs...), Dial: dial})
@@ -69,8 +76,8 @@ func TestOneBadAddressSpoilsTheAnswer(t *testing.T) {
 			_ = resp.Body.Close()
 		}
 		client.Close()
-		if (err == nil) != c.ok || !c.ok && len(*asked) > 0 {
-			t.Errorf("%v: %v, dialled %v", c.addrs, err, *asked)
+		if !reflect.DeepEqual(err, c.want) || err != nil && len(*asked) > 0 {
+			t.Errorf("%v: %v, want %v, dialled %v", c.addrs, err, c.want, *asked)
 		}
 	}
 }
@@ -128,13 +135,18 @@ func TestSendTakesNothingOnTrust(t *testing.T) {
 		{Scheme: "http", Host: "localhost"},
 		{Scheme: "http", Host: "2130706433"},
 		{Scheme: "ftp", Host: "api.example.com"},
+		{Scheme: "ftp", Host: "api.example.com:80"},
+		{Scheme: "http", Host: "api.example.com", Opaque: "//other.example.com/"},
 		{Scheme: "http", Host: "api.example.com", User: url.User("me")},
 		{Scheme: "http", Opaque: "api.example.com"},
 		{Scheme: "http", Host: ""},
 	} {
-		if resp, err := client.Send(&http.Request{Method: "GET", URL: u}, false); err == nil {
+		resp, err := client.Send(&http.Request{Method: "GET", URL: u, Header: http.Header{}}, false)
+		if err == nil {
 			_ = resp.Body.Close()
-			t.Errorf("%v was sent", u)
+		}
+		if address := (*AddressError)(nil); err != errTarget && !errors.As(err, &address) {
+			t.Errorf("%v: %v", u, err)
 		}
 	}
 	if len(*asked) != 0 {
@@ -167,7 +179,16 @@ func TestErrorsArePlain(t *testing.T) {
 		{dns, errLookup},
 		{&net.DNSError{IsNotFound: true, Name: "SECRET"}, errNoName},
 		{&net.OpError{Op: "dial", Err: errors.New("SECRET")}, errConnect},
+		{&net.OpError{Op: "dial", Err: syscall.ENETUNREACH}, errUnreachable},
+		{&net.OpError{Op: "dial", Err: syscall.EHOSTUNREACH}, errUnreachable},
+		{&net.OpError{Op: "dial", Err: os.ErrDeadlineExceeded}, errUnreachable},
 		{&net.OpError{Op: "read", Err: errors.New("SECRET")}, errBroken},
+		{&tls.CertificateVerificationError{}, errCertificate},
+		{x509.UnknownAuthorityError{}, errCertificate},
+		{x509.HostnameError{}, errCertificate},
+		{x509.CertificateInvalidError{}, errCertificate},
+		{tls.RecordHeaderError{}, errTLS},
+		{tls.AlertError(40), errTLS},
 		{errors.New("malformed HTTP response \"SECRET\""), errBroken},
 		{context.DeadlineExceeded, context.DeadlineExceeded},
 		{context.Canceled, context.Canceled},
@@ -191,7 +212,7 @@ func TestTheResolverTakesNoDisguises(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel() // no packet leaves the machine
 	for _, name := range []string{"2130706433.", "0x7f000001.", "127.1.", "0177.0.0.1."} {
-		if addrs, err := resolve(ctx, name); err == nil {
+		if addrs, err := New(Config{}).cfg.Resolve(ctx, name); err == nil {
 			t.Errorf("%s is %v", name, addrs)
 		}
 	}

@@ -22,30 +22,26 @@ func (c *Client) inflate(resp *http.Response) {
 
 // An inflated body is decompressed as it is read, by one goroutine.
 type inflated struct {
-	from io.ReadCloser
-	pool *sync.Pool // of *gzip.Reader
-	z    *gzip.Reader
-	err  error // of all further reads
+	from   io.ReadCloser
+	pool   *sync.Pool // of *gzip.Reader
+	z      *gzip.Reader
+	closed bool
 }
 
 var errClosed = errors.New("reading a body: it is closed")
 
 func (b *inflated) Read(p []byte) (int, error) {
-	if b.err != nil {
-		return 0, b.err
+	if b.closed {
+		return 0, errClosed
 	}
 	if b.z == nil {
 		b.z, _ = b.pool.Get().(*gzip.Reader)
 		if b.z == nil {
 			b.z = new(gzip.Reader)
 		}
-		if b.err = b.z.Reset(b.from); b.err != nil {
-			return 0, b.err
-		}
+		_ = b.z.Reset(b.from) // each read gives its error
 	}
-	n, err := b.z.Read(p)
-	b.err = err
-	return n, err
+	return b.z.Read(p)
 }
 
 func (b *inflated) Close() error {
@@ -53,6 +49,6 @@ func (b *inflated) Close() error {
 		b.pool.Put(b.z)
 		b.z = nil
 	}
-	b.err = errClosed
+	b.closed = true
 	return b.from.Close()
 }

@@ -69,8 +69,14 @@ func TestInflate(t *testing.T) {
 			t.Errorf("%+v: says that it has %d bytes", c, resp.ContentLength)
 		}
 		_ = resp.Body.Close()
-		if n, err := resp.Body.Read(make([]byte, 1)); n != 0 || err == nil {
+		_ = resp.Body.Close() // twice is no harm
+		if n, err := resp.Body.Read(make([]byte, 1)); n != 0 || err == nil || c.encoding == "" && err != errClosed {
 			t.Errorf("%+v: read after it was closed: %d, %v", c, n, err)
+		}
+		if a, b := client.inflaters.Get(), client.inflaters.Get(); a != nil && a == b {
+			t.Errorf("%+v: one reader would serve two answers", c)
+		} else if a != nil {
+			client.inflaters.Put(a)
 		}
 	}
 	if len(*dialed) != 1 {
@@ -111,11 +117,28 @@ func TestInflateBroken(t *testing.T) {
 	}
 }
 
-// An answer that says of itself two encodings is neither.
+// An answer that says of itself two encodings, or another one, is passed on.
 func TestInflateOneEncoding(t *testing.T) {
+	for _, encodings := range [][]string{{"gzip", "br"}, {"br"}} {
+		passedOn(t, encodings)
+	}
+}
+
+// A body that cannot be closed says so.
+func TestInflateClose(t *testing.T) {
+	if err := (&inflated{from: failing{http.NoBody}}).Close(); err != io.ErrNoProgress {
+		t.Errorf("closed: %v", err)
+	}
+}
+
+type failing struct{ io.Reader }
+
+func (failing) Close() error { return io.ErrNoProgress }
+
+func passedOn(t *testing.T, encodings []string) {
 	body := compressed(t, "text")
 	s := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
-		rw.Header()["Content-Encoding"] = []string{"gzip", "br"}
+		rw.Header()["Content-Encoding"] = encodings
 		_, _ = rw.Write(body)
 	}))
 	t.Cleanup(s.Close)
@@ -132,7 +155,7 @@ func TestInflateOneEncoding(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	if got, err := io.ReadAll(resp.Body); err != nil || !bytes.Equal(got, body) || len(resp.Header["Content-Encoding"]) != 2 {
+	if got, err := io.ReadAll(resp.Body); err != nil || !bytes.Equal(got, body) || len(resp.Header["Content-Encoding"]) != len(encodings) {
 		t.Errorf("%q, %v, %v", got, err, resp.Header)
 	}
 }
