@@ -121,7 +121,7 @@ func tightly(s string) string {
 }
 
 func clipped(s string) string {
-	text := []rune(tightly(printable(s)))
+	text := []rune(printable(tightly(s)))
 	if len(text) <= mostShown {
 		return string(text)
 	}

@@ -100,7 +100,7 @@ func TestOnlyAnAnswerIsAYes(t *testing.T) {
 			t.Errorf("%q is shown", c)
 		}
 	}
-	if strings.Count(shownText, "\r\n") != 5 || !strings.Contains(shownText, "and 1001 characters more that are not shown") {
+	if strings.Count(shownText, "\r\n") != 5 || !strings.Contains(shownText, "and 1006 characters more that are not shown") {
 		t.Errorf("%s", shownText)
 	}
 	drawn := &typing{text: strings.NewReader("n\n")}

@@ -172,7 +172,7 @@ func daemonDeclines(t *testing.T, m *made) {
 		"bundle":   {args: []string{"launch", "/proc/self/root" + h.agent, "--", "args"}, why: ownPath},
 		"input":    {args: []string{"launch", h.agent, "--input", "@/proc/thread-self/root" + input, "--", "args"}, why: ownPath},
 		"publish":  {args: []string{"launch", h.agent, "--", "args"}, env: []string{`RUNLOOP__AUDIT__PUBLISH=["file:/proc/self/root` + h.work + `/published"]`}, why: ownPath},
-		"linked":   {args: []string{"launch", linked, "--", "args"}, why: ownPath},
+		"linked":   {args: []string{"launch", linked, "--", "args"}, env: []string{"RUNLOOP__SECURITY__PATH_PROFILE=relaxed"}, why: ownPath},
 	} {
 		if r := start(t, append(slices.Clone(h.env), c.env...), "rlp", c.args...); r.code != 0 || !strings.Contains(r.stdout, "args : probe") {
 			t.Errorf("%s: %+v", name, r)

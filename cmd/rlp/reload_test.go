@@ -56,7 +56,7 @@ func TestEditsAreTakenWholeOrNotAtAll(t *testing.T) {
 		"gone":                      {at: both, edit: map[string]string{"bomb.toml": gone}, why: "is gone"},
 		"one gone and one narrower": {at: both, edit: map[string]string{"bomb.toml": gone, "_default.toml": narrow}, why: "is gone"},
 		"others may write it":       {at: both, edit: map[string]string{"bomb.toml": narrower}, perm: 0o666, why: "written by others"},
-		"a name that nothing reads": {at: both, edit: map[string]string{"Bomb.toml": narrower}, why: "Bomb.toml is not read by anything"},
+		"a name that nothing reads": {at: both, edit: map[string]string{"Bomb.toml": narrower}, why: `Bomb.toml" is not read by anything`},
 		"too large":                 {at: both, edit: map[string]string{"bomb.toml": narrow + strings.Repeat("#", 64<<10)}, why: "larger than"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -26,7 +26,7 @@ func TestNamesThatNothingHasAreTold(t *testing.T) {
 		{service.Request{Grant: json.RawMessage(`{"forbidden_adapters":["exec"]}`)}, nil}, // control
 		{service.Request{Grant: json.RawMessage(`{"forbidden_adapters":["exec","Exec"]}`)}, []string{"forbidden_adapters[1]: "}},
 		{service.Request{Grant: json.RawMessage(`{"allowed_adapters":["time","memory","tme"]}`)}, []string{"allowed_adapters[2]: "}},
-		{service.Request{Override: "[deny]\ntools = [\"Exec\"]\n"}, []string{"policy: line 2, column 10: "}},
+		{service.Request{Override: "[deny]\ntools = [\"Exec\"]\n"}, []string{"policy: line 2, column 10: ", "override:request: there is no tool "}},
 	} {
 		c.q.Bundle = sent
 		report, err := h.do(t, &c.q)

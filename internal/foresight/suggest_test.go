@@ -269,10 +269,10 @@ func TestNamesStayWithinTheirLine(t *testing.T) {
 	evil := "/w/x\n[capabilities]\nexec = true\n#\u2028\x1b[2J"
 	l.Decide("r", 1, &foresight.Decision{Cap: "fs.read", Op: "path_open", Target: evil})
 	l.Decide("r", 2, &foresight.Decision{Cap: "fs.write", Op: "path_open", Target: evil, Deny: true, Reason: "path_not_permitted"})
-	l.Decide("r", 3, &foresight.Decision{Cap: "fs.read", Op: "path_open", Target: "/w/\u202e\"\\y"})
+	l.Decide("r", 3, &foresight.Decision{Cap: "fs.read", Op: "path_open", Target: "/w/\u202e\"y"})
 	s := l.Suggest(foresight.Options{})
 	b, findings := policy.ParseBase("p", []byte(s.Text), options)
-	if policy.HasErrors(findings) || len(b.Entries) != 1 || b.Entries[0].Grant.Scope != "/w/\u202e\"\\y" {
+	if policy.HasErrors(findings) || len(b.Entries) != 1 || b.Entries[0].Grant.Scope != "/w/\u202e\"y" {
 		t.Errorf("%v %v\n%s", b, findings, s.Text)
 	}
 	if strings.ContainsAny(s.Text, "\x1b\u2028\u202e") || len(s.Unsaid) != 1 || !strings.Contains(s.Text, "asked for and denied: fs.write /w/x\\n[capabilities]\\nexec") {

@@ -3,8 +3,7 @@ package guest_test
 import (
 	"errors"
 	"os"
-	"os/signal"
-	"syscall"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -14,22 +13,16 @@ import (
 // Where no file can be written, nothing is compiled, and it is not the module's
 // fault.
 func TestNowhereToCompile(t *testing.T) {
-	signal.Ignore(syscall.SIGXFSZ)
-	defer signal.Reset(syscall.SIGXFSZ)
-	var before syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &before); err != nil {
+	self, err := os.Executable()
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 0, Max: before.Max}); err != nil {
+	full := filepath.Join(t.TempDir(), "full")
+	if err := os.WriteFile(full, []byte("#!/bin/sh\ntrap '' XFSZ\nulimit -f 0\nexec "+self+` "$@"`+"\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
-		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &before); err != nil {
-			t.Error(err)
-		}
-	}()
 	dir := newCache(t)
-	_, err := guest.Compile(t.Context(), guest.Config{Module: cachedModule().bytes(), Compiler: os.Executable, CacheDir: dir})
+	_, err = guest.Compile(t.Context(), guest.Config{Module: cachedModule().bytes(), Compiler: func() (string, error) { return full, nil }, CacheDir: dir})
 	if !errors.Is(err, guest.ErrCompiler) || errors.Is(err, guest.ErrModule) {
 		t.Errorf("%v", err)
 	}

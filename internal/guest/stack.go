@@ -3,6 +3,7 @@ package guest
 import (
 	"errors"
 	"reflect"
+	"strings"
 	"unsafe"
 
 	"github.com/tetratelabs/wazero/api"
@@ -43,7 +44,7 @@ func engineStackOf(fn api.Function) (*engineStack, error) {
 		return nil, errEngine
 	}
 	t, base := v.Elem().Type(), v.UnsafePointer()
-	if t.Name() == "hostFunction" {
+	if t.Name() == "hostFunction" || strings.HasSuffix(t.PkgPath(), "/interpreter") { // whose frames are few, and no native ones
 		return nil, nil
 	}
 	ctx, ok := t.FieldByName("execCtx")

@@ -26,7 +26,7 @@ func TestDeadlinesHoldOnTheWayBack(t *testing.T) {
 	work := slices.Repeat(divide, 500)
 	apart := slices.Concat([]byte{0x02, opVoid, opLocalGet, 1, opBrIf, 0, opEnd}, work) // in a block of its own
 	for name, code := range map[string][]byte{"straight": deep(work), "apart": deep(apart)} {
-		mod := compile(t, guest.Config{Module: code, MemoryBytes: 1 << 16})
+		mod := compile(t, guest.Config{Module: code, MemoryBytes: 256 << 20})
 		end := mod.Run(t.Context(), guest.RunConfig{Wall: 100 * time.Millisecond})
 		if end.Kind != guest.Timeout || end.Abandoned || end.Wall > time.Second {
 			t.Errorf("%s: %+v", name, end)
