@@ -52,3 +52,11 @@ func adapterNames() []string {
 	slices.Sort(list)
 	return list
 }
+
+// constrainable are the names of adapters that [constraints] bounds.
+func constrainable() []string {
+	return slices.DeleteFunc(adapterNames(), func(name string) bool {
+		a, _ := adapterOf(name)
+		return a.table == ""
+	})
+}

@@ -219,7 +219,7 @@ func (r *reader) adapterConstraints(t *tomlfile.Table) {
 		a, ok := adapterOf(e.Key)
 		switch {
 		case !ok || a.table == "":
-			r.add(e.Pos, CodeUnknownKey, tomlfile.Nearest(e.Key, adapterNames()), "there is nothing to constrain of an adapter %q", e.Key)
+			r.add(e.Pos, CodeUnknownKey, tomlfile.Nearest(e.Key, constrainable()), "there is nothing to constrain of an adapter %q", e.Key)
 			continue
 		case given[a.table] != "":
 			r.add(e.Pos, CodeTwoSpellings, "keep one", "%s and %s are one adapter here", e.Key, given[a.table])
@@ -238,16 +238,17 @@ func (r *reader) adapterConstraints(t *tomlfile.Table) {
 // [constraints] has for them.
 func (r *reader) ourFields(table string, t *tomlfile.Table) *tomlfile.Table {
 	out := &tomlfile.Table{Pos: t.Pos}
-	lists := constraintFields(table)
+	lists, given := constraintFields(table), map[string]string{}
 	for _, e := range t.Entries {
 		name := e.Key
 		if rest, ok := strings.CutPrefix(name, "allow_"); ok && slices.Contains(lists, rest) && !slices.Contains(lists, name) {
 			name = rest
 		}
-		if _, twice := out.Get(name); twice {
-			r.add(e.Pos, CodeTwoSpellings, "keep one", "%s and %s are one field", e.Key, name)
+		if given[name] != "" {
+			r.add(e.Pos, CodeTwoSpellings, "keep one", "%s and %s are one field", e.Key, given[name])
 			continue
 		}
+		given[name] = e.Key
 		out.Put(tomlfile.Entry{Key: name, Pos: e.Pos, Value: e.Value})
 	}
 	return out

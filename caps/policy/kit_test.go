@@ -51,6 +51,10 @@ var options = policy.Options{
 			return []byte("[capabilities]\nfsx = []\n"), nil
 		case "nested":
 			return []byte("schema = \"0.2\"\ntemplates = [\"mail-sender\"]\n"), nil
+		case "syntax":
+			return []byte("= broken\n"), nil
+		case "placed":
+			return []byte("schema = \"0.2\"\n[capabilities]\nfs = [\"{notes}/a\"]\n"), nil
 		case "unreadable":
 			return nil, errors.New("permission denied")
 		}

@@ -159,7 +159,7 @@ func (r *reader) misplaced(e *tomlfile.Entry, kind Kind) {
 	case e.Key == "params":
 		r.add(e.Pos, CodeMisplacedKey, "placeholders are declared in manifest.toml and given values in an override", "[params] has no meaning in a %s", kind)
 	case e.Key == "templates":
-		r.add(e.Pos, CodeMisplacedKey, "name them in policy.caps", "templates has no meaning in a %s", kind)
+		r.add(e.Pos, CodeMisplacedKey, "name them in policy.caps", "templates has no meaning here")
 	case e.Key == "requires":
 		r.add(e.Pos, CodeMisplacedKey, "write [capabilities]", "[requires] belongs into manifest.toml")
 	default:

@@ -16,10 +16,9 @@ func grantSchema() object {
 	limits := limitsSchema()
 	limits["type"] = []string{"object", "null"}
 	constraints := object{}
-	for _, n := range adapterNames() {
-		if a, _ := adapterOf(n); a.table != "" {
-			constraints[n] = adapterSchema(a.table)
-		}
+	for _, n := range constrainable() {
+		a, _ := adapterOf(n)
+		constraints[n] = adapterSchema(a.table)
 	}
 	props := object{
 		"allowed_adapters":          allowed,
