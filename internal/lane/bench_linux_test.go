@@ -122,3 +122,50 @@ func byHand(path string) []string {
 		"--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--die-with-parent", "--", path,
 	}
 }
+
+// BenchmarkBroker is what the broker adds to a call of a program's, in a folder
+// where something is kept from it: median of the rounds of many calls, each
+// beside the same calls where nothing is.
+func BenchmarkBroker(b *testing.B) {
+	const calls = 2000
+	l := newLane(b, "ns")
+	folder := func(kept ...Folder) (list []Folder) {
+		dir := shared(b)
+		put(b, dir+"/.env", "secret\n")
+		put(b, dir+"/there", "text\n")
+		list = append(list, Folder{dir, ReadWrite})
+		for _, k := range kept {
+			list = append(list, Folder{dir + "/" + k.Path, k.Access})
+		}
+		return list
+	}
+	free, protected, denied := folder(), folder(Folder{"there", ReadOnly}), folder(Folder{".env", Hidden})
+	for _, bb := range []struct {
+		name, call string
+		kept       []Folder
+	}{
+		{"change/protected", ": >new", protected},
+		{"change/denied", ": >new", denied},
+		{"read/protected", ": <there", protected},
+		{"read/denied", ": <there", denied},
+	} {
+		b.Run(bb.name, func(b *testing.B) {
+			took := func(folders []Folder) time.Duration {
+				c := shell(b, fmt.Sprintf("cd %s; i=0; while [ $i -lt %d ]; do i=$((i+1)); %s; done", folders[0].Path, calls, bb.call))
+				c.Folders = folders
+				began := time.Now()
+				if r, err := l.Run(b.Context(), c); err != nil || r.ExitCode != 0 {
+					b.Fatal(r, err)
+				}
+				return time.Since(began)
+			}
+			var more []time.Duration
+			for b.Loop() {
+				without := took(free)
+				more = append(more, took(bb.kept)-without)
+			}
+			slices.Sort(more)
+			b.ReportMetric(float64(more[len(more)/2].Nanoseconds())/1000/calls, "added_µs/call")
+		})
+	}
+}

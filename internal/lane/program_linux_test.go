@@ -16,7 +16,7 @@ import (
 )
 
 // put writes an executable file.
-func put(t *testing.T, path, text string) string {
+func put(t testing.TB, path, text string) string {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
 		t.Fatal(err)
