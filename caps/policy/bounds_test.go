@@ -145,8 +145,8 @@ func TestExtrasAreSaidOnce(t *testing.T) {
 		{Kind: caps.Ignored, Grant: g(caps.Env, "A")},
 		{Kind: caps.Ignored, Grant: g(caps.Env, "B")},
 		{Kind: caps.Revoked, Grant: g(caps.KBRead, "notes_raw"), Source: at},
-		{Kind: caps.Revoked, Grant: g(caps.KBRead, "notes"), Source: at},
-		{Kind: caps.Revoked, Grant: g(caps.MCP, "x_raw"), Source: at},
+		{Kind: caps.Revoked, Grant: g(caps.KBRead, "notes"), Source: caps.Pos{File: "f", Line: 5}},
+		{Kind: caps.Revoked, Grant: g(caps.MCP, "x_raw"), Source: caps.Pos{File: "f", Line: 6}},
 	})
 	var lines []string
 	for _, f := range got {
@@ -280,5 +280,57 @@ func TestABaseHasNoBounds(t *testing.T) {
 		if n := len(r.bounds); n != map[bool]int{false: 0, true: 3}[layer] || !r.restricts {
 			t.Errorf("layer %v: %d bounds, restricts %v", layer, n, r.restricts)
 		}
+	}
+}
+
+// The tools of a floor that no host call has yet are worth no word in a copy of
+// the floor, and are in every other document, as is another name in the copy.
+func TestOnlyFloorsSpeakOfToolsToCome(t *testing.T) {
+	for _, x := range []struct {
+		kind       Kind
+		file, tool string
+		told       bool
+	}{
+		{KindProfile, "_untrusted.toml", "mcp:server_install", false},
+		{KindProfile, "_delegate.toml", "tools:tool_install", false},
+		{KindProfile, "_untrusted.toml", "mcp:server_instal", true},
+		{KindProfile, "writer.toml", "mcp:server_install", true},
+		{KindOverride, "_untrusted.toml", "mcp:server_install", true},
+	} {
+		r, ok := readLayer(x.file, []byte("[deny]\ntools = [\""+x.tool+"\"]\n"), x.kind, Options{})
+		if told := len(r.findings) == 1 && r.findings[0].Code == CodeUnknownTool; !ok || told != x.told || len(r.findings) > 1 {
+			t.Errorf("%s %s of %s: %v", x.kind, x.file, x.tool, r.findings)
+		}
+	}
+	for _, e := range BuiltinFloor(Untrusted).Deny {
+		if e.Pos.File != "_untrusted.toml (built-in)" || !e.Implied {
+			t.Errorf("%s comes from %s", e.Grant, e.Pos)
+		}
+	}
+}
+
+// A file with almost the name of a floor is told where the floor's own is not
+// there, and is none of its business where it is; a folder that cannot be listed
+// is an error.
+func TestAlmostTheNameOfAFloor(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, Untrusted+".toml")
+	for _, x := range []struct{ make, warns string }{{Untrusted + ".yaml", "_untrusted.yaml is not read"}, {Untrusted + ".toml", ""}} {
+		if err := os.WriteFile(filepath.Join(dir, x.make), []byte("[deny]\ncapabilities = []\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		l, warning := Floor(Untrusted, file, Options{})
+		if (warning == "") != (x.warns == "") || !strings.Contains(warning, x.warns) || (len(l.Deny) == 0) != (x.warns == "") {
+			t.Errorf("with %s: %q, %d denials", x.make, warning, len(l.Deny))
+		}
+	}
+	if err := misnamed(filepath.Join(file, "x.toml"), "x"); err == nil {
+		t.Error("a file is listed as a folder")
+	}
+	if err := misnamed(filepath.Join(dir, "none", "x.toml"), "x"); err != nil {
+		t.Error(err)
 	}
 }

@@ -8,13 +8,12 @@ import (
 	"runloop.dev/rlp/internal/tomlfile"
 )
 
-// A form is a type that a key of [capabilities] takes. The parser and the JSON
-// Schema go by the same bits.
+// A form is a type that a key of [capabilities] takes beside false, which takes
+// away whatever the key is. The parser and the JSON Schema go by the same bits.
 type form uint8
 
 const (
 	formBool   form = 1 << iota // true and false
-	formFalse                   // false alone, which takes away
 	formList                    // an array of strings
 	formTable                   // the table of net
 	formSecret                  // {id, hosts} within the array
@@ -34,19 +33,19 @@ type key struct {
 // Schema derive from it.
 func keys() []key {
 	return []key{
-		{"fs", caps.FS, formList | formFalse, "Absolute folders or files to read; in an operator's file without fs_rw beside it, the bound of reading and writing.", readPaths},
-		{"fs_ro", caps.FS, formList | formFalse, "The same as fs.", readPaths},
-		{"fs_rw", caps.FS, formList | formFalse, "Absolute folders or files to read, write, create and delete.", readPaths},
-		{"net", caps.Net, formList | formFalse | formTable, "Hosts to reach over https, with or without a port.", readNet},
+		{"fs", caps.FS, formList, "Absolute folders or files to read; in an operator's file without fs_rw beside it, the bound of reading and writing.", readPaths},
+		{"fs_ro", caps.FS, formList, "The same as fs.", readPaths},
+		{"fs_rw", caps.FS, formList, "Absolute folders or files to read, write, create and delete.", readPaths},
+		{"net", caps.Net, formList | formTable, "Hosts to reach over https, with or without a port.", readNet},
 		{"time", caps.Time, formBool, "Real clocks; without it the agent sees a virtual one.", readFlag},
 		{"kb_read", caps.KBRead, formBool | formList, "Domains of the knowledge base to read; true is all of them, but no *_raw.", readDomains},
 		{"kb_write", caps.KBWrite, formBool | formList, "Domains of the knowledge base to write.", readDomains},
-		{"secrets", caps.Secrets, formList | formFalse | formSecret, "Ids of secrets, runloop/<scope>/<name>.", readSecrets},
+		{"secrets", caps.Secrets, formList | formSecret, "Ids of secrets, runloop/<scope>/<name>.", readSecrets},
 		{"model", caps.Model, formBool | formList | formList02, "Models to use.", readNames},
 		{"exec", caps.Exec, formBool | formList | formList02, "Programs to start, by absolute path.", readNames},
-		{"env", caps.Env, formList | formFalse, "Names of environment variables.", readNames},
-		{"mcp", caps.MCP, formList | formFalse, "Configured MCP servers to call.", readNames},
-		{"agents", caps.Agents, formList | formFalse, "Agents to launch.", readNames},
+		{"env", caps.Env, formList, "Names of environment variables.", readNames},
+		{"mcp", caps.MCP, formList, "Configured MCP servers to call.", readNames},
+		{"agents", caps.Agents, formList, "Agents to launch.", readNames},
 	}
 }
 
@@ -88,9 +87,9 @@ func (r *reader) capabilities(t *tomlfile.Table, where string) {
 // records if not.
 func (r *reader) takes(k key, v *tomlfile.Value) bool {
 	switch {
-	case v.Kind == tomlfile.Bool && (k.forms&formBool != 0 || k.forms&formFalse != 0 && !v.Bool):
+	case v.Kind == tomlfile.Bool && (k.forms&formBool != 0 || !v.Bool):
 		return true
-	case v.Kind == tomlfile.Bool && k.forms&formFalse != 0:
+	case v.Kind == tomlfile.Bool:
 		r.add(v.Pos, CodeWrongType, "write what is granted, or false to take all away", "%s must be an array: true would have no bounds", k.name)
 	case v.Kind == tomlfile.Array && k.forms&formList02 != 0 && len(v.Items) > 0:
 		return r.needs02(v.Pos, "an array for "+k.name)

@@ -161,9 +161,6 @@ func (r *reader) constrainNet(v *tomlfile.Value) {
 		}
 		https, http = https&set, http&set
 	}
-	if !saysHosts {
-		hosts = nil
-	}
 	r.boundNet(v, hosts, https, http)
 }
 

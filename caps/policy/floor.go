@@ -68,7 +68,7 @@ func ownFloor(name, file string, opt Options) (*caps.Layer, error) {
 	if data == nil && err == nil {
 		err = misnamed(file, name)
 	}
-	if data == nil || err != nil {
+	if data == nil {
 		return nil, err
 	}
 	p, findings := ParseProfile(name, file, data, opt)
@@ -84,9 +84,6 @@ func ownFloor(name, file string, opt Options) (*caps.Layer, error) {
 func readOptional(file string, opt Options) ([]byte, error) {
 	data, err := tomlfile.ReadFile(file, 0)
 	if err == nil {
-		if data == nil {
-			data = []byte{}
-		}
 		return data, nil
 	}
 	if errors.Is(err, fs.ErrNotExist) {

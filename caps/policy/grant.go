@@ -241,7 +241,7 @@ func (r *reader) ourFields(table string, t *tomlfile.Table) *tomlfile.Table {
 	lists, given := constraintFields(table), map[string]string{}
 	for _, e := range t.Entries {
 		name := e.Key
-		if rest, ok := strings.CutPrefix(name, "allow_"); ok && slices.Contains(lists, rest) && !slices.Contains(lists, name) {
+		if rest := strings.TrimPrefix(name, "allow_"); slices.Contains(lists, rest) {
 			name = rest
 		}
 		if given[name] != "" {

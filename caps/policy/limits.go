@@ -79,7 +79,7 @@ func (r *reader) limit(l caps.Limit, e *tomlfile.Entry) (int64, bool) {
 // written so that nan fails it.
 func (r *reader) dollars(v *tomlfile.Value) (int64, bool) {
 	const most = 9e12
-	if !(v.Float >= 0 && v.Float <= most) || math.Signbit(v.Float) {
+	if !(v.Float <= most) || math.Signbit(v.Float) {
 		r.add(v.Pos, CodeBadLimit, "", "limit model_usd must be an amount from 0 to %.0f", float64(most))
 		return 0, false
 	}

@@ -35,7 +35,6 @@ func (r *reader) meta(e *tomlfile.Entry) {
 			r.add(v.Pos, CodeBadSchema, `write "1.0"`, "schema_version %q is not known", v.Str)
 		}
 	case "name":
-		r.about.Name = v.Str
 		if stem := stemOf(v.Pos.File); v.Str != stem {
 			r.add(v.Pos, CodeBadName, "a document is called what its file is called, or leave name out", "name is %q, and the file %q", v.Str, stem)
 		}

@@ -14,7 +14,7 @@ func TestMisnamed(t *testing.T) {
 		"probe.toml": false, "other.toml": false, "probe-2.toml": false, ".probe.0123.previous": false, "probe.toml~": false, "probe.toml.bak": false,
 		"probe.toml ": true, " probe.toml": true, "probe .toml": true, "probe.toml\u00a0": true, "probe.toml\u200b": true,
 		"probe.yaml": true, "probe.yml": true, "probe.json": true, "probe.caps": true, "probe.conf": true, "probe": true, "probe.toml.txt": true,
-		"Probe.toml": true, "probe.TOML": true, "PROBE.YAML": true, "probe.tml": true,
+		"Probe.toml": true, "probe.TOML": true, "probe.toml\u200b ": true, "\u200b probe.yaml": true, "PROBE.YAML": true, "probe.tml": true,
 	} {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {

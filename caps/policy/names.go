@@ -41,7 +41,7 @@ func readDomains(r *reader, k key, v *tomlfile.Value) {
 		r.grant(item, item.Str, caps.Grant{Family: k.family, Modes: 1, Scope: item.Str})
 	})
 	for _, n := range named {
-		if plain, raw := strings.CutSuffix(n, rawSuffix); raw && !slices.Contains(named, plain) {
+		if plain := strings.TrimSuffix(n, rawSuffix); !slices.Contains(named, plain) {
 			r.add(v.Pos, CodeRawAlone, "add "+plain, "%s lifts the masking of %s and gives nothing without it", n, plain)
 		}
 	}

@@ -138,10 +138,10 @@ func (r *reader) methods(v *tomlfile.Value) (caps.ModeSet, bool) {
 	var set caps.ModeSet
 	good := true
 	r.strings("methods", v, func(item *tomlfile.Value) {
-		https, err := caps.NetModes("https", item.Str)
-		http, err2 := caps.NetModes("http", item.Str)
+		https, _ := caps.NetModes("https", item.Str)
+		http, _ := caps.NetModes("http", item.Str)
 		switch {
-		case err != nil || err2 != nil || !slices.Contains(methodNames(), item.Str):
+		case !slices.Contains(methodNames(), item.Str):
 			r.add(item.Pos, CodeBadMethod, "one of "+strings.Join(methodNames(), ", "), "%q is not a method that can be granted by itself", item.Str)
 			good = false
 		case set&https != 0:

@@ -44,7 +44,7 @@ const paramPattern = `[a-z][a-z0-9_]{0,63}`
 
 // isParam is paramPattern by hand: compiling it would cost every start.
 func isParam(s string) bool {
-	if s == "" || len(s) > 64 || s[0] < 'a' || s[0] > 'z' {
+	if s == "" || len(s) > 64 || s[0] < 'a' {
 		return false
 	}
 	return !strings.ContainsFunc(s, func(c rune) bool {
@@ -191,10 +191,8 @@ func (b *Base) CheckPlaceholders(declared []Param) []Finding {
 }
 
 func declareHint(name string, names []string) string {
-	if len(names) > 0 {
-		if hint := tomlfile.Nearest(name, names); hint != "" && !strings.HasPrefix(hint, "one of") {
-			return hint
-		}
+	if hint := tomlfile.Nearest(name, names); hint != "" && !strings.HasPrefix(hint, "one of") {
+		return hint
 	}
 	return fmt.Sprintf(`add %s = { kind = "dir", description = "..." } under [params] of manifest.toml`, name)
 }

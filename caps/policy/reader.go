@@ -95,7 +95,7 @@ func (r *reader) root(t *tomlfile.Table, kind Kind) {
 		case e.Key == "templates":
 			r.templates(&e.Value)
 		case r.is(&e.Value, "["+e.Key+"]", tomlfile.TableKind):
-			r.restricts = r.restricts || e.Key != "params" && says(e.Value.Table)
+			r.restricts = r.restricts || says(e.Value.Table)
 			r.section(e.Key, e.Value.Table)
 		}
 	}

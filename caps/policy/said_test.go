@@ -50,7 +50,7 @@ func TestWhatIsSaidAndRead(t *testing.T) {
 			continue
 		}
 		if want := txtar.Format(archive); string(got) != string(want) {
-			t.Errorf("%s: %s", file, firstDifference(string(got), string(want)))
+			t.Errorf("%s: %s\n(go test ./caps/policy -update writes it anew)", file, firstDifference(string(got), string(want)))
 		}
 	}
 }

@@ -55,13 +55,11 @@ func documentSchema(kind Kind) object {
 		props[k] = all[k]
 	}
 	s := closed(props)
-	if slices.Contains(rootKeys(kind), "schema") {
-		s["if"] = object{"not": object{"properties": object{"schema": object{"const": schema02}}, "required": []string{"schema"}}}
-		s["then"] = object{"properties": object{
-			"capabilities": object{"properties": capabilities01(layer)}, "templates": object{"maxItems": 0}, "leases": object{"not": object{}},
-			"constraints": object{"properties": object{"net": constraints01()}},
-		}}
-	}
+	s["if"] = object{"not": object{"properties": object{"schema": object{"const": schema02}}, "required": []string{"schema"}}}
+	s["then"] = object{"properties": object{
+		"capabilities": object{"properties": capabilities01(layer)}, "templates": object{"maxItems": 0}, "leases": object{"not": object{}},
+		"constraints": object{"properties": object{"net": constraints01()}},
+	}}
 	return s
 }
 
@@ -119,10 +117,9 @@ func capabilities01(layer bool) object {
 
 func (k key) schema(layer bool) object {
 	var forms []any
-	switch {
-	case k.forms&formBool != 0:
+	if k.forms&formBool != 0 {
 		forms = append(forms, object{"type": "boolean"})
-	case k.forms&formFalse != 0:
+	} else {
 		forms = append(forms, object{"const": false})
 	}
 	if k.forms&formList != 0 {
