@@ -158,7 +158,10 @@ func TestTheOperatorsToken(t *testing.T) {
 	if got := kitOf(t, nil).status(t, bearer(t, "")); got != http.StatusUnauthorized {
 		t.Errorf("no token is the operator's where there is none: %d", got)
 	}
-	for _, weak := range []string{"hunter2", strings.Repeat("a", 23), secret + " x", secret + "\n", secret + "é"} {
+	if _, err := New(Options{Tenant: "default", Now: time.Now, OperatorToken: secret[:minOperatorToken-2] + "~!"}); err != nil {
+		t.Errorf("control: the shortest: %v", err)
+	}
+	for _, weak := range []string{"hunter2", strings.Repeat("a", 23), secret + " x", secret + "\n", secret + "é", secret + "\x7f"} {
 		if _, err := New(Options{Tenant: "default", Now: time.Now, OperatorToken: weak}); err == nil || strings.Contains(err.Error(), weak) {
 			t.Errorf("%q: %v", weak, err)
 		}

@@ -29,8 +29,8 @@ func parsePlace(s string, standard uint16) (p place, ok bool) {
 	host, port := s, ""
 	if rest, found := strings.CutPrefix(s, "["); found {
 		host, port, found = strings.Cut(rest, "]")
-		a, err := netip.ParseAddr(host)
-		if !found || err != nil || !a.Is6() || a.Is4In6() || a.Zone() != "" || port != "" && port[0] != ':' {
+		a, _ := netip.ParseAddr(host) // what is none is not of IPv6 either
+		if !found || !a.Is6() || a.Is4In6() || a.Zone() != "" || port != "" && port[0] != ':' {
 			return place{}, false
 		}
 		p.addr, p.host = a, a.String()
@@ -44,9 +44,7 @@ func parsePlace(s string, standard uint16) (p place, ok bool) {
 			return place{}, false
 		}
 		p.host = strings.ToLower(host)
-		if a, err := netip.ParseAddr(p.host); err == nil {
-			p.addr = a
-		}
+		p.addr, _ = netip.ParseAddr(p.host) // none of a name
 	}
 	p.port = standard
 	if port != "" {
@@ -62,7 +60,7 @@ func parsePlace(s string, standard uint16) (p place, ok bool) {
 // isHostName reports whether s has nothing but labels. The last one is no
 // number, unless all of it is an IPv4 address: 127.1 and 2130706433 are not.
 func isHostName(s string) bool {
-	if s == "" || len(s) > 253 {
+	if len(s) > 253 {
 		return false
 	}
 	label := ""
@@ -72,8 +70,8 @@ func isHostName(s string) bool {
 		}
 	}
 	if label[0] >= '0' && label[0] <= '9' {
-		a, err := netip.ParseAddr(s)
-		return err == nil && a.Is4()
+		a, _ := netip.ParseAddr(s)
+		return a.Is4()
 	}
 	return true
 }

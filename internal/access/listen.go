@@ -51,8 +51,8 @@ func (l Listener) Check() (port uint16, err error) {
 // isLoopback reports whether only this machine reaches the host. A name but
 // localhost may lead anywhere.
 func (l Listener) isLoopback(host string) bool {
-	a, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"))
-	return host == "localhost" || err == nil && a.Unmap().IsLoopback()
+	a, _ := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"))
+	return host == "localhost" || a.Unmap().IsLoopback()
 }
 
 // maxPEM bounds the files of certificates and keys.

@@ -8,7 +8,9 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"io"
+	"io/fs"
 	"log"
 	"log/slog"
 	"math/big"
@@ -52,6 +54,7 @@ func TestAddressesBeyondThisMachine(t *testing.T) {
 		{Listener{Addr: "127.0.0.1.example:8770"}, "in the clear"},
 		{Listener{Addr: "[fe80::1%lo]:8770"}, "in the clear"},
 		{Listener{Addr: "127.0.0.1"}, "no address and port"},
+		{Listener{Addr: "8770"}, "no address and port"},
 		{Listener{Addr: "127.0.0.1:x"}, "no address and port"},
 		{Listener{Addr: "127.0.0.1:99999"}, "no address and port"},
 	} {
@@ -294,8 +297,25 @@ func TestTLSConfigRefuses(t *testing.T) {
 	if _, err := TLSConfig(cert, key, ours.file, nil); err != nil {
 		t.Fatalf("control: %v", err)
 	}
-	if _, err := TLSConfig(cert, "", "", nil); err == nil {
-		t.Error("a certificate without a key is taken")
+	for _, files := range [][2]string{{cert, ""}, {"", key}} {
+		if _, err := TLSConfig(files[0], files[1], "", nil); err == nil || !strings.Contains(err.Error(), "go together") {
+			t.Errorf("one of two files: %v", err)
+		}
+	}
+	if _, err := TLSConfig(cert, key, cert+"-gone", nil); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no CA: %v", err)
+	}
+	if c, err := TLSConfig(cert, key, ours.file, nil); err != nil || !c.SessionTicketsDisabled || c.ClientAuth != tls.RequestClientCert || c.MinVersion != tls.VersionTLS13 {
+		t.Errorf("%+v, %v", c, err)
+	}
+	long := filepath.Join(t.TempDir(), "long.pem")
+	text, err := os.ReadFile(ours.file)
+	must(t, err)
+	for size, want := range map[int]bool{maxPEM: true, maxPEM + 1: false} {
+		must(t, os.WriteFile(long, append(text, strings.Repeat("\n", size-len(text))...), 0o644))
+		if _, err := TLSConfig(cert, key, long, nil); (err == nil) != want {
+			t.Errorf("a CA of %d bytes: %v", size, err)
+		}
 	}
 	if _, err := TLSConfig(cert, key, key, nil); err == nil {
 		t.Error("a key is a CA")

@@ -3,6 +3,7 @@ package access
 import (
 	"bufio"
 	"context"
+	"encoding/binary"
 	"io"
 	"net"
 	"net/http"
@@ -316,4 +317,56 @@ func TestGuessesOfLoopbackAreOnes(t *testing.T) {
 	if one := network(netip.MustParseAddr("127.9.9.9")); one != network(netip.MustParseAddr("::1")) || one == network(netip.MustParseAddr("192.0.2.1")) {
 		t.Errorf("an address of loopback is counted as %s", one)
 	}
+}
+
+// The kernel's answer is believed of the very socket that was asked for, and where
+// all of it is there.
+func TestReadDiag(t *testing.T) {
+	for _, ends := range [][2]string{{"127.0.0.1:8080", "127.0.0.1:8770"}, {"[::1]:8080", "[::1]:8770"}} {
+		local, remote := netip.MustParseAddrPort(ends[0]), netip.MustParseAddrPort(ends[1])
+		answer := func(change func(b, body []byte)) []byte {
+			b := make([]byte, diagAnswerLen)
+			body := b[unix.SizeofNlMsghdr:]
+			binary.NativeEndian.PutUint16(b[4:], sockDiagByFam)
+			body[0], body[1] = unix.AF_INET, tcpEstablished
+			if local.Addr().Is6() {
+				body[0] = unix.AF_INET6
+			}
+			putEnds(body[4:], local, remote)
+			binary.NativeEndian.PutUint32(body[64:], 1000)
+			binary.NativeEndian.PutUint32(body[68:], 7)
+			change(b, body)
+			return b
+		}
+		if got, err := readDiag(answer(func(_, _ []byte) {}), local, remote); err != nil || got != (socketInfo{tcpEstablished, 1000, 7}) {
+			t.Fatalf("control: %+v, %v", got, err)
+		}
+		for name, c := range map[string]struct {
+			b    []byte
+			want error
+		}{
+			"local port":     {answer(func(_, body []byte) { body[5]++ }), errNoSocket},
+			"remote port":    {answer(func(_, body []byte) { body[7]++ }), errNoSocket},
+			"local address":  {answer(func(_, body []byte) { body[8]++ }), errNoSocket},
+			"remote address": {answer(func(_, body []byte) { body[24]++ }), errNoSocket},
+			"another type":   {answer(func(b, _ []byte) { b[4]++ }), errNoDiag},
+			"cut":            {answer(func(_, _ []byte) {})[:diagAnswerLen-1], errNoDiag},
+			"nothing":        {nil, errNoDiag},
+			"header alone":   {answer(func(_, _ []byte) {})[:unix.SizeofNlMsghdr+3], errNoDiag},
+			"no such socket": {failed(unix.ENOENT), errNoSocket},
+			"another error":  {failed(unix.EPERM), errNoDiag},
+		} {
+			if got, err := readDiag(c.b, local, remote); err != c.want || got != (socketInfo{}) {
+				t.Errorf("%s: %+v, %v", name, got, err)
+			}
+		}
+	}
+}
+
+// failed is a netlink message of an error.
+func failed(code unix.Errno) []byte {
+	b := make([]byte, unix.SizeofNlMsghdr+4)
+	binary.NativeEndian.PutUint16(b[4:], unix.NLMSG_ERROR)
+	binary.NativeEndian.PutUint32(b[unix.SizeofNlMsghdr:], uint32(-int32(code)))
+	return b
 }
