@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"slices"
 	"sync"
@@ -326,6 +327,9 @@ func (r *run) failStart(err error) {
 func (r *run) ended(end guest.End) {
 	rep := r.report
 	rep.Outcome = outcomeOf(end)
+	if rep.Outcome == Fault {
+		r.note(slog.LevelError, "rlp failed", slog.String("what", end.In), slog.String("where", r.scrubText(fmt.Sprint(end.Err), "the log")))
+	}
 	if r.gate.Err() != nil {
 		rep.Outcome = AuditFailed
 	}
@@ -361,14 +365,13 @@ func (r *run) endMessage(end guest.End) string {
 	case Memory:
 		n, _ := l.Get(caps.MemoryBytes)
 		return fmt.Sprintf("the guest asked for more than limits.memory_bytes = %d", n)
+	case Fault:
+		return faultMessage(end)
 	case Cancelled:
 		if r.spec.ParentRun != "" { // whatever ended that one is in its own record
 			return "the run that launched this one ended"
 		}
 		return endingOf(end.Err, "interrupted by the operator")
-	}
-	if end.Trap == "" && end.Err != nil {
-		return end.Err.Error()
 	}
 	return end.Trap
 }

@@ -1,6 +1,12 @@
 package launcher
 
-import "runloop.dev/rlp/internal/guest"
+import (
+	"errors"
+	"runtime"
+	"strings"
+
+	"runloop.dev/rlp/internal/guest"
+)
 
 // An Outcome is how a run ended, as the report and the audit log name it.
 type Outcome string
@@ -17,6 +23,7 @@ const (
 	Refused     Outcome = "refused"
 	Cancelled   Outcome = "cancelled"
 	AuditFailed Outcome = "audit_failed"
+	Fault       Outcome = "fault" // of rlp itself or of what it stands on, which the agent did not cause
 )
 
 // Exit statuses of rlp, beside the agent's own.
@@ -49,6 +56,7 @@ var outcomes = map[Outcome]struct {
 	Unsupported: {StatusUnsupported, "WASM_UNSUPPORTED_PLATFORM_CAPABILITY"},
 	Cancelled:   {StatusCancelled, ""},
 	AuditFailed: {StatusAudit, ""},
+	Fault:       {StatusUnavailable, ""},
 }
 
 // reserved are the statuses that say something of rlp's own, so that an agent's
@@ -88,6 +96,27 @@ func outcomeOf(end guest.End) Outcome {
 		return Memory
 	case guest.Cancelled:
 		return Cancelled
+	case guest.Trap:
+		return Trap
 	}
-	return Trap // a host function that fails is as bad as a guest that does
+	return Fault
+}
+
+// faultMessage is what is told of a fault: no stack, and no path or value that an
+// error may have in it. Those are for the log alone.
+func faultMessage(end guest.End) string {
+	text := "rlp itself failed"
+	if end.In != "" {
+		text += " in " + end.In
+	}
+	text += ", not the agent: "
+	var fault runtime.Error
+	var unable guest.Unable
+	switch {
+	case errors.As(end.Err, &fault):
+		return text + strings.TrimPrefix(fault.Error(), "runtime error: ")
+	case errors.As(end.Err, &unable):
+		return text + string(unable)
+	}
+	return text + "its log says why"
 }

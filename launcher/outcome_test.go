@@ -34,6 +34,8 @@ func TestEndsAreToldByTheHostsOwnState(t *testing.T) {
 		{guest.End{Kind: guest.Memory}, Memory},
 		{guest.End{Kind: guest.Trap}, Trap},
 		{guest.End{Kind: guest.Cancelled}, Cancelled},
+		{guest.End{Kind: guest.HostError}, Fault},
+		{guest.End{}, Fault},
 	} {
 		if got := outcomeOf(c.end); got != c.want {
 			t.Errorf("outcomeOf(%+v) = %s, want %s", c.end, got, c.want)

@@ -11,7 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	"runloop.dev/rlp/internal/audit"
 	"runloop.dev/rlp/internal/service"
+	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher"
 )
 
@@ -129,6 +131,17 @@ func BenchmarkScan(b *testing.B) {
 	for b.Loop() {
 		if got := readRun(body); len(got.problems) > 0 {
 			b.Fatal(got.problems)
+		}
+	}
+}
+
+// The log tells of a run that rlp itself failed in as the service did; one whose
+// agent trapped is the control.
+func TestTheLogTellsFaultsOfTheHost(t *testing.T) {
+	for outcome, want := range map[launcher.Outcome]string{launcher.Trap: service.Done, launcher.Fault: service.Failed} {
+		st := stateOf(&kb.RunSummary{EndedMS: 1, End: audit.KindRunFailed, Outcome: string(outcome)}, "t")
+		if st.State != want || st.Outcome != outcome {
+			t.Errorf("%s: %+v", outcome, st)
 		}
 	}
 }

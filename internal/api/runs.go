@@ -185,7 +185,7 @@ func stateOf(sum *kb.RunSummary, tenant string) service.State {
 	switch {
 	case sum.End == audit.KindPolicyRejected, st.Outcome == launcher.Refused, st.Outcome == launcher.Unsupported:
 		st.State = service.Refused
-	case st.Outcome == launcher.AuditFailed:
+	case st.Outcome == launcher.AuditFailed, st.Outcome == launcher.Fault:
 		st.State = service.Failed
 	default:
 		st.State = service.Done

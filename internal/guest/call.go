@@ -40,12 +40,12 @@ func trampoline(i int) api.GoFunc {
 		if r.looks.Load() {
 			r.before(f)
 		}
-		r.inHost = true
+		r.inHost = i + 1
 		err := f.call(ctx, r.mem.view, stack)
-		r.inHost = false
 		if err != nil || r.looks.Load() {
 			r.after(f, err)
 		}
+		r.inHost = 0
 	}
 }
 

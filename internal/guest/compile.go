@@ -66,6 +66,7 @@ type Module struct {
 	cached bool         // nothing had to be compiled
 
 	links     []linked        // in the places of the code's imports
+	names     []string        // of links
 	run       *run            // the run under way
 	tallies   []*int64        // where host functions count their charges
 	abandoned <-chan struct{} // closed when the guest that did not stop has; nil: there is none
@@ -137,7 +138,7 @@ func (m *Module) Link(_ context.Context, known []abi.Func) error {
 // link finds what is behind each import; that there is something was seen when
 // the code was made, but by another's functions maybe.
 func (m *Module) link(known []abi.Func) error {
-	m.links, m.tallies = make([]linked, len(m.code.wants)), nil
+	m.links, m.names, m.tallies = make([]linked, len(m.code.wants)), make([]string, len(m.code.wants)), nil
 	for i, want := range m.code.wants {
 		at := slices.IndexFunc(known, want.is)
 		if at < 0 {
@@ -146,7 +147,7 @@ func (m *Module) link(known []abi.Func) error {
 			}
 			return errUnlinked
 		}
-		m.links[i] = m.linked(known[at])
+		m.links[i], m.names[i] = m.linked(known[at]), known[at].Name
 	}
 	return nil
 }

@@ -35,7 +35,8 @@ type End struct {
 	Kind     Kind
 	ExitCode uint32 // the guest's own, whatever it is; only for Exit
 	Trap     string // what the trap was, one line; only for Trap
-	Err      error  // the cause: a host function's error, the context's, a trap with its trace
+	In       string // the host function that failed; only for HostError, and "" where none did
+	Err      error  // the cause: a host function's error or panic with its stack, the context's, a trap with its trace
 
 	Given      time.Duration // the wall time that was over; only for Timeout
 	Wall       time.Duration // from the guest's first instruction on, without Waited
@@ -48,6 +49,11 @@ type End struct {
 	Abandoned bool
 	Stopped   <-chan struct{} // nil unless Abandoned
 }
+
+// Unable is what the host could not do for a run, in words that anyone may read.
+type Unable string
+
+func (u Unable) Error() string { return string(u) }
 
 // oneLine is the first line of text, printable and not long.
 func oneLine(text string) string {

@@ -6,10 +6,9 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 )
 
-var (
-	errMemoryLimit = errors.New("memory limit exceeded")
-	errNoMemory    = errors.New("the machine has no memory left for the guest")
-)
+var errMemoryLimit = errors.New("memory limit exceeded")
+
+const errNoMemory Unable = "the machine has no memory left for the guest"
 
 // memory is the guest's linear memory, its cap, and what counts as memory beside it. The engine asks it for every
 // growth, so it alone knows that one was refused; and as it hands out the

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -29,7 +30,7 @@ type RunConfig struct {
 	Grace time.Duration // 0 is [DefaultGrace]
 }
 
-var errAbandoned = errors.New("running the guest: an earlier run of it never stopped")
+const errAbandoned Unable = "an earlier run of this agent never stopped"
 
 // run is one run of a module. What ended it is written once, by whoever was
 // first.
@@ -43,7 +44,8 @@ type run struct {
 	mem    memory
 	fuel   fuel
 	links  []linked // of the module
-	inHost bool     // the guest's goroutine alone
+	inHost int      // 1 and the index of the import whose function the guest is in; the guest's goroutine alone
+	names  []string // of links
 	cancel context.CancelFunc
 
 	caller context.Context // who may give up on the run
@@ -77,12 +79,21 @@ func (r *run) hostEnd(err error) {
 	var exit *abi.Exit
 	switch {
 	case !errors.As(err, &exit):
-		r.finish(End{Kind: HostError, Err: err})
+		r.finish(r.fault(err))
 	case exit.Code == 0:
 		r.finish(End{Kind: OK})
 	default:
 		r.finish(End{Kind: Exit, ExitCode: exit.Code})
 	}
+}
+
+// fault is the end of a run whose host failed.
+func (r *run) fault(err error) End {
+	e := End{Kind: HostError, Err: err}
+	if r.inHost > 0 {
+		e.In = r.names[r.inHost-1]
+	}
+	return e
 }
 
 // Run instantiates the module and calls _start. It returns when the guest has
@@ -91,7 +102,7 @@ func (m *Module) Run(ctx context.Context, cfg RunConfig) End {
 	if m.abandoned != nil {
 		return End{Kind: HostError, Err: errAbandoned}
 	}
-	r := &run{stopped: make(chan struct{}), caller: ctx, fuel: newFuel(cfg.Fuel), links: m.links}
+	r := &run{stopped: make(chan struct{}), caller: ctx, fuel: newFuel(cfg.Fuel), links: m.links, names: m.names}
 	r.looks.Store(r.fuel.bounded)
 	r.clock.given, r.clock.gone, r.clock.above = cfg.Wall, cfg.Gone, abi.ClockOf(ctx)
 	r.clock.over = func(wall time.Duration) { r.finish(timedOut(wall)) }
@@ -194,7 +205,7 @@ func (m *Module) enter(ctx context.Context, r *run) {
 		// The engine recovers what happens inside the guest; this is what
 		// happens around it, such as a memory that cannot be had.
 		if p := recover(); p != nil {
-			r.finish(End{Kind: HostError, Err: fmt.Errorf("running the guest: %v", p)})
+			r.finish(End{Kind: HostError, Err: fmt.Errorf("running the guest: %v\n%s", p, debug.Stack())})
 		}
 	}()
 	err := m.start(ctx, r)
@@ -204,13 +215,21 @@ func (m *Module) enter(ctx context.Context, r *run) {
 		r.finish(End{Kind: Fuel, Err: errFuel})
 	case err == nil:
 		r.finish(End{Kind: OK})
-	case r.inHost:
-		r.finish(End{Kind: HostError, Err: err})
+	case r.inHost > 0 || isFault(err):
+		r.finish(r.fault(err))
 	case r.mem.stack.isOver(err):
 		r.finish(End{Kind: Memory, Err: errMemoryLimit})
 	default:
 		r.finish(End{Kind: Trap, Trap: oneLine(innermost(err).Error()), Err: err})
 	}
+}
+
+// isFault reports whether err is a fault of this program: one of its own, which no
+// instruction of a guest causes, or what it could not do.
+func isFault(err error) bool {
+	var fault runtime.Error
+	var unable Unable
+	return errors.As(err, &fault) || errors.As(err, &unable)
 }
 
 // start instantiates the module, which runs its start section, and calls its

@@ -183,7 +183,7 @@ func TestHostErrorsEndTheRun(t *testing.T) {
 		"bad index": host("f", func(_ context.Context, mem []byte) error { _ = mem[len(mem)]; return nil }),
 	} {
 		end := run(t, module{imports: []imported{importOf(f)}, code: slices.Concat(call(0), spin())}, f)
-		if end.Kind != guest.HostError || end.Err == nil || name == "error" && end.Err != full {
+		if end.Kind != guest.HostError || end.In != "f" || end.Err == nil || name == "error" && end.Err != full {
 			t.Errorf("%s: %+v", name, end)
 		}
 	}

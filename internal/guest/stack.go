@@ -1,7 +1,6 @@
 package guest
 
 import (
-	"errors"
 	"reflect"
 	"strings"
 	"unsafe"
@@ -34,7 +33,7 @@ type engineStack struct {
 	at     **uint64 // where the stack was when the host was last called
 }
 
-var errEngine = errors.New("the engine's stack is not where this version has it, so that it cannot be bounded")
+const errEngine Unable = "the engine's stack is not where this version has it, so that it cannot be bounded"
 
 // engineStackOf finds the fields by their names and types; nil is a function of
 // the host's, which has none.

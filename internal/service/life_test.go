@@ -385,3 +385,24 @@ func TestInputsAreBounded(t *testing.T) {
 		s = serve(&host{launch: p.launch}, service.Options{Workers: 1})
 	}
 }
+
+// A run that rlp itself failed in is one that this host could not do, with its
+// report; the control is an agent that trapped.
+func TestAFaultOfTheHostIsAFailedRun(t *testing.T) {
+	for outcome, want := range map[launcher.Outcome]string{launcher.Trap: service.Done, launcher.Fault: service.Failed} {
+		h := &host{launch: func(_ context.Context, q *service.Request, b service.Begin) (*launcher.Report, error) {
+			return report("", q, b, outcome), nil
+		}}
+		s := serve(h, service.Options{Workers: 1})
+		r := submit(t, s, caller("ann", "t"), ask("a"))
+		if st := ended(t, r); st.State != want || st.Outcome != outcome {
+			t.Errorf("%s: %+v", outcome, st)
+		}
+		if rep, err := r.Report(); err != nil || rep.Outcome != outcome {
+			t.Errorf("%s: %v, %v", outcome, rep, err)
+		}
+		if l := s.Load(); l.Failed != uint64(map[bool]int{true: 1}[want == service.Failed]) {
+			t.Errorf("%s: %+v", outcome, l)
+		}
+	}
+}

@@ -159,7 +159,7 @@ func (st *State) concluded(report *launcher.Report, err error) {
 	switch report.Outcome {
 	case launcher.Refused, launcher.Unsupported:
 		st.State = Refused
-	case launcher.AuditFailed:
+	case launcher.AuditFailed, launcher.Fault:
 		st.State = Failed
 	default:
 		st.State = Done
