@@ -19,6 +19,24 @@ type Resolvers struct {
 	// Asked resolves the files that somebody else than the operator asks to be
 	// left with; nil: Files does.
 	Asked Resolver
+	// Base and BasePrograms resolve what a bundle asks for that somebody else than
+	// the operator sent; nil: Files and Programs do.
+	Base, BasePrograms Resolver
+}
+
+// BaseLayer is the name of the layer of a bundle's own leases.
+const BaseLayer = "policy.caps"
+
+// complete is r with what stands for the resolvers that there are not.
+func (r Resolvers) complete() Resolvers {
+	r.Files, r.Programs = once(r.Files), once(r.Programs)
+	if r.Asked == nil {
+		r.Asked = r.Files
+	}
+	if r.Base == nil {
+		r.Base, r.BasePrograms = r.Files, r.Programs
+	}
+	return r
 }
 
 // A PathError is a path of a policy that leads to nothing that could be granted:
@@ -47,6 +65,9 @@ type Paths struct {
 	// Links are the links on the way to any file that the policy names: who
 	// replaces one chooses what the next launch makes of the name.
 	Links []string
+	// AsWritten says that what the bundle asks for was taken as it is written: who
+	// sent it may not learn what is on the way to a path, or at it.
+	AsWritten bool
 }
 
 // A Redirect is a path of a base, or one that a layer allows or leases, which is
@@ -66,16 +87,14 @@ type Redirect struct {
 // are spelled. The aliases let a guest go on using a grant as it was written. What a layer
 // denies is denied in both spellings.
 func Canonical(p Policy, resolve Resolvers) (Policy, Paths, error) {
-	if resolve.Asked == nil {
-		resolve.Asked = resolve.Files
-	}
-	w := writing{resolve: Resolvers{once(resolve.Files), once(resolve.Programs), resolve.Asked}, operators: p.Operators()}
+	w := writing{resolve: resolve.complete(), operators: p.Operators()}
+	w.paths.AsWritten = resolve.Base != nil
 	w.paths.Missing, w.programs, w.foreign = map[string]caps.Pos{}, map[string]bool{}, p.Within == nil
 	out := p
 	out.Base = slices.Clone(p.Base)
 	for i, e := range out.Base {
 		var err error
-		if out.Base[i], err = w.granted("base", e, w.resolve.Files, w.resolve.Programs); err != nil {
+		if out.Base[i], err = w.granted("base", e, w.resolve.Base, w.resolve.BasePrograms); err != nil {
 			return Policy{}, Paths{}, err
 		}
 		if e.Grant.Family == caps.Exec {
@@ -130,7 +149,7 @@ type writing struct {
 // named are the programs of the base by any of their names. What else a stranger
 // names stays as it is written: where it leads is not theirs to learn.
 func (w *writing) named(written string) (jail.Resolved, error) {
-	r, err := w.resolve.Programs(written)
+	r, err := w.resolve.BasePrograms(written)
 	if err != nil || !w.programs[r.Path] {
 		return jail.Resolved{Path: written}, nil
 	}
@@ -140,6 +159,9 @@ func (w *writing) named(written string) (jail.Resolved, error) {
 func (w *writing) layer(l *caps.Layer) (*caps.Layer, error) {
 	out, files := *l, w.resolve.Files
 	programs := w.resolve.Programs
+	if l.Name == BaseLayer {
+		files, programs = w.resolve.Base, w.resolve.BasePrograms
+	}
 	asked := !slices.Contains(w.operators, l)
 	if asked {
 		files = w.resolve.Asked

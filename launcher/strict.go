@@ -21,7 +21,7 @@ func unresolved(spec *Spec, plan Plan) string {
 			parts = append(parts, describe(scope, pos.String()))
 		}
 	}
-	return strictly(parts)
+	return spec.Paths.strictly(parts)
 }
 
 // redirected says why the paths of files in the policy that links lead elsewhere
@@ -71,13 +71,25 @@ func describe(path, place string) string {
 	return fmt.Sprintf("%s (%s)", path, place)
 }
 
-func strictly(paths []string) string {
+// absence is what is said of a granted path that is not there. Of one that was
+// taken as it is written nobody is told why: there may be a link, or nothing.
+func (p *Paths) absence() string {
+	if p.AsWritten {
+		return "not granted as written: "
+	}
+	return "granted and not there: "
+}
+
+func (p *Paths) strictly(paths []string) string {
 	if len(paths) == 0 {
 		return ""
 	}
+	if p.AsWritten {
+		return p.absence() + strings.Join(paths, ", ") + "; name files and folders by their own paths, without links, or ask the operator, whose log says more"
+	}
 	first, _, _ := strings.Cut(paths[0], " (")
-	return fmt.Sprintf(`granted and not there: %s; make it, take it out (--deny fs:*:%s), or leave it to the run by path_profile = "relaxed" under [security]`,
-		strings.Join(paths, ", "), first)
+	return fmt.Sprintf(`%s%s; make it, take it out (--deny fs:*:%s), or leave it to the run by path_profile = "relaxed" under [security]`,
+		p.absence(), strings.Join(paths, ", "), first)
 }
 
 // A goneError says that a granted path went away while the launch was under way.
@@ -94,11 +106,15 @@ func (r *run) absent(paths []string) error {
 		if !slices.Contains(granted, p) {
 			continue
 		}
-		r.warn("the fs grant %s does not exist", p)
+		if r.spec.Paths.AsWritten {
+			r.warn("the fs grant %s is not to be had as written", p)
+		} else {
+			r.warn("the fs grant %s does not exist", p)
+		}
 		gone = append(gone, describe(p, r.spec.Paths.Missing[p].String()))
 	}
 	if r.spec.Relaxed || len(gone) == 0 {
 		return nil
 	}
-	return &goneError{strictly(gone)}
+	return &goneError{r.spec.Paths.strictly(gone)}
 }

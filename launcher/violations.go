@@ -29,7 +29,7 @@ func violations(spec *Spec, plan Plan) []Violation {
 		}
 		for _, scope := range left(plan, caps.FS) {
 			if pos, missing := spec.Paths.Missing[scope]; missing {
-				list = append(list, Violation{caps.Unavailable, "granted and not there: " + describe(scope, pos.String()), wordsAt(plan, caps.FS, scope), "base"})
+				list = append(list, Violation{caps.Unavailable, spec.Paths.absence() + describe(scope, pos.String()), wordsAt(plan, caps.FS, scope), "base"})
 			}
 		}
 	}

@@ -14,6 +14,7 @@ type commission struct {
 	runID, traceID string          // "": new ones
 	layers         func(c *composition, given *policy.Given) ([]*caps.Layer, error)
 	door           string              // the layer of the grant that requests start from, where no other one of the operator's has its name
+	sent           bool                // the bundle came from who does not operate
 	foreign        int                 // how many of the last layers are no words of the operator's
 	notes          []string            // what does nothing in the request as it is written, for its report
 	record         func(*audit.Record) // is told of each decision of the run and of its delegates; nil: nobody is
@@ -27,6 +28,10 @@ func (c *composition) foreign() int {
 	}
 	return c.commission.foreign
 }
+
+// sent reports whether c's bundle came from who does not operate: nothing tells
+// them what its paths meet on this host.
+func (c *composition) sent() bool { return c.commission != nil && c.commission.sent }
 
 // commissioned are the layers of the request, behind the operator's.
 func (c *composition) commissioned(given *policy.Given) ([]*caps.Layer, error) {

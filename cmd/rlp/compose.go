@@ -209,7 +209,7 @@ func (a *app) layers(c *composition, f policyFlags, given *policy.Given) ([]*cap
 	}
 	layers := []*caps.Layer{protected, {Name: "config", Limits: c.config.Limits}}
 	if len(c.leases) > 0 {
-		layers = append(layers, &caps.Layer{Name: "policy.caps", Leases: c.leases})
+		layers = append(layers, &caps.Layer{Name: launcher.BaseLayer, Leases: c.leases})
 	}
 	agent := c.bundle.Manifest.Agent.String()
 	if err := mistaken(c.home, agent); err != nil {
@@ -321,6 +321,9 @@ func (c *composition) checkKinds(params []policy.Param) error {
 		path := c.params[p.Name]
 		if err := own(c.home, path); err != nil {
 			return err
+		}
+		if c.sent() {
+			continue // it is met with as any path of the bundle's
 		}
 		info, err := os.Stat(path)
 		switch {

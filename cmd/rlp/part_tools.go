@@ -10,7 +10,6 @@ import (
 	"runloop.dev/rlp/bundles"
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls"
-	"runloop.dev/rlp/internal/jail"
 	"runloop.dev/rlp/internal/schema"
 	"runloop.dev/rlp/launcher"
 )
@@ -58,7 +57,7 @@ func (c *composition) tool(from *bundles.Tool) (hostcalls.Tool, error) {
 	use := caps.Request{Family: caps.Secrets, Mode: caps.Use}
 	dst := ""
 	if x := from.Exec; x != nil {
-		file, err := c.canonicalProgram(x.Command)
+		file, err := c.programsOf()(x.Command)
 		if err != nil {
 			return t, err
 		}
@@ -94,7 +93,7 @@ func (c *composition) tool(from *bundles.Tool) (hostcalls.Tool, error) {
 func (c *composition) placedIn(args []string) []string {
 	var pairs []string
 	for name, path := range c.params {
-		if r, err := jail.Canonical(path); err == nil {
+		if r, err := c.filesOf()(path); err == nil {
 			path = r.Path // which is where a lane shows it
 		}
 		pairs = append(pairs, bundles.ParamMark(name), path)
@@ -110,7 +109,7 @@ func (c *composition) placedIn(args []string) []string {
 // The host of its own request is not asked for in every method: there is one
 // that the tool has.
 func (c *composition) needs(t *hostcalls.Tool, declared []caps.Entry) error {
-	canonical, _, err := launcher.Canonical(launcher.Policy{Base: declared}, launcher.Resolvers{Files: jail.Canonical, Programs: c.canonicalProgram})
+	canonical, _, err := launcher.Canonical(launcher.Policy{Base: declared}, launcher.Resolvers{Files: c.filesOf(), Programs: c.programsOf()})
 	if err != nil {
 		return err
 	}

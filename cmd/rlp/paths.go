@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/internal/home"
 	"runloop.dev/rlp/internal/jail"
@@ -43,6 +44,9 @@ func (a *app) canonical(c *composition) (err error) {
 	if !c.relaxed() || c.foreign() > 0 { // who does not operate learns nothing of links
 		by.Asked = byText
 	}
+	if c.sent() {
+		by.Base, by.BasePrograms = c.filesOf(), c.programsOf()
+	}
 	protected := c.policy.Layers[0]
 	asNamed := protected.Deny
 	protected.Deny = nil
@@ -65,6 +69,58 @@ func byText(written string) (jail.Resolved, error) {
 	r, err := jail.Canonical("/" + top)
 	r.Path, r.Missing = path.Join(r.Path, rest), false
 	return r, err
+}
+
+// byItself resolves a path of a bundle that came from who does not operate: what
+// is neither a file nor a folder by that very name is not there, whatever is.
+func byItself(written string) (jail.Resolved, error) {
+	r, err := jail.Canonical(written)
+	if err == nil && !r.Missing && r.Redirect() == "" {
+		if info, err := os.Lstat(r.Path); err == nil && (info.IsDir() || info.Mode().IsRegular()) {
+			return r, nil
+		}
+	}
+	if r, err = byText(written); err != nil {
+		r = jail.Resolved{Path: path.Clean(written)}
+	}
+	r.Missing = true
+	return r, nil
+}
+
+// filesOf is what resolves the paths that c's bundle names.
+func (c *composition) filesOf() launcher.Resolver {
+	if c.sent() {
+		return byItself
+	}
+	return jail.Canonical
+}
+
+// programsOf is what resolves the programs that c's bundle names: of one that came
+// from who does not operate those alone that the operator lets it have.
+func (c *composition) programsOf() launcher.Resolver {
+	if !c.sent() {
+		return c.canonicalProgram
+	}
+	var lists [][]string
+	for _, l := range c.policy.Operators() {
+		if !slices.ContainsFunc(l.Bounds, func(b caps.Bound) bool { return b.Family == caps.Exec }) {
+			continue
+		}
+		list := execScopes(l.Allow)
+		for i, written := range list {
+			if r, err := c.canonicalProgram(written); err == nil && written != "*" {
+				list[i] = r.Path
+			}
+		}
+		lists = append(lists, list)
+	}
+	return func(written string) (jail.Resolved, error) {
+		r, err := c.canonicalProgram(written)
+		if err != nil || slices.ContainsFunc(lists, func(l []string) bool { return !slices.Contains(l, r.Path) && !slices.Contains(l, "*") }) {
+			return jail.Resolved{Path: path.Clean(written)}, nil
+		}
+		return r, nil
+	}
 }
 
 // userHome is what "~/" stands for. Its links are the operator's own, and no

@@ -104,7 +104,7 @@ func (h *host) compose(a *app, who *service.Caller, q *service.Request, begin se
 			p := problemOf(err)
 			return nil, service.FieldErrors{{Field: "bundle", Why: hinted(p.text(), p.Hint)}}
 		}
-		asks.bundle = b
+		asks.bundle, asks.sent = b, !who.Can(service.Operate)
 	} else {
 		c.path = filepath.Join(c.home.Agents(), q.Agent)
 	}
@@ -198,6 +198,7 @@ func (h *host) Launch(ctx context.Context, who *service.Caller, q *service.Reque
 	if err != nil {
 		return nil, err
 	}
+	h.logPaths(who, c)
 	spec, release, err := a.ready(ctx, c)
 	if err != nil {
 		return nil, h.unavailable(who, err)

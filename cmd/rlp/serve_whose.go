@@ -12,6 +12,7 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
+	"runloop.dev/rlp/internal/jail"
 	"runloop.dev/rlp/internal/service"
 	"runloop.dev/rlp/launcher"
 )
@@ -77,6 +78,33 @@ func (h *host) whose(who *service.Caller, q *service.Request, err error) error {
 		return wrong
 	}
 	return h.unavailable(who, err)
+}
+
+// logPaths tells the operator of what is in the way of the paths of a bundle that
+// came from who does not operate: the caller is told of none of it.
+func (h *host) logPaths(who *service.Caller, c *composition) {
+	if !c.sent() {
+		return
+	}
+	left := mostNotes
+	for _, e := range c.policy.Base {
+		if e.Grant.Family != caps.FS || left == 0 {
+			continue
+		}
+		why := ""
+		switch r, err := jail.Canonical(e.Grant.Scope); {
+		case err != nil:
+			why = err.Error()
+		case r.Redirect() != "":
+			why = fmt.Sprintf("leads through the link %s to %s", r.Redirect(), r.Path)
+		case r.Missing:
+			why = "does not exist"
+		default:
+			continue
+		}
+		left--
+		h.log.Warn("path of a sent bundle", "tenant", who.Tenant, "caller", who.Name, "message", printable(fmt.Sprintf("%s: %s: %s", e.Pos, e.Grant.Scope, why)))
+	}
 }
 
 // unavailable is an error that is not the caller's: of the operator's files, or

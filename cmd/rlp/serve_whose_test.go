@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -137,10 +138,9 @@ func TestABrokenBundleIsTheCallers(t *testing.T) {
 	h.who.May = service.Launch
 	h.put(t, "a file", "")
 	for name, c := range map[string]struct{ asks, want string }{
-		"a slip":                    {"fs = 7\n", "policy.caps:2:6: fs"},
-		"no such template":          {"time = true\n", "policy.caps:2:12: there is no template"},
-		"..":                        {"fs = [\"/srv/../etc\"]\n", "policy.caps:2:7"},
-		"through what is no folder": {"fs = [\"/dev/null/x\"]\n", "policy.caps:2:7"},
+		"a slip":           {"fs = 7\n", "policy.caps:2:6: fs"},
+		"no such template": {"time = true\n", "policy.caps:2:12: there is no template"},
+		"..":               {"fs = [\"/srv/../etc\"]\n", "policy.caps:2:7"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			archive := archived(t, "sent", c.asks, importing(t))
@@ -155,8 +155,12 @@ func TestABrokenBundleIsTheCallers(t *testing.T) {
 		})
 	}
 	h.who.May |= service.Operate // to others such a path is one that meets nothing
-	_, err := h.do(t, &service.Request{Door: service.HTTP, Bundle: archived(t, "sent", "", importing(t)), Allow: []string{"env:read:A", "fs:read:/dev/null/x"}})
+	_, err := h.do(t, &service.Request{Door: service.HTTP, Bundle: archived(t, "sent", "fs = [\"/dev/null/x\"]\n", importing(t))})
 	var fields service.FieldErrors
+	if !errors.As(err, &fields) || len(fields) != 1 || fields[0].Field != "bundle" || !strings.Contains(fields[0].Why, "policy.caps:2:7") {
+		t.Errorf("through what is no folder: %T %v", err, err)
+	}
+	_, err = h.do(t, &service.Request{Door: service.HTTP, Bundle: archived(t, "sent", "", importing(t)), Allow: []string{"env:read:A", "fs:read:/dev/null/x"}})
 	if !errors.As(err, &fields) || fields[0].Field != "allow[1]" {
 		t.Errorf("%T %v", err, err)
 	}
@@ -298,19 +302,7 @@ func TestRequestsLearnNothingOfPaths(t *testing.T) {
 				q.Override = "schema = \"0.2\"\n[leases]\n\"fs:read:" + path + "\" = { max_uses = 1 }\n"
 			}
 			h.who.May = may
-			r, err := h.do(t, q)
-			var refused *service.ViolationError
-			if errors.As(err, &refused) {
-				return fmt.Sprint(err, refused.Violations)
-			}
-			if err != nil {
-				return err.Error()
-			}
-			p, err := json.Marshal([]any{r.Outcome, r.Base, r.Effective, r.Changes, r.Warnings})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return string(p)
+			return h.answer(t, q)
 		}
 		const may = service.Launch | service.Read
 		for kind := range 5 {
@@ -326,4 +318,81 @@ func TestRequestsLearnNothingOfPaths(t *testing.T) {
 			t.Errorf("control: %s: who operates is told %s", profile, said)
 		}
 	}
+}
+
+// What a sent bundle asks for tells who does not operate nothing of the host either,
+// left or taken away by the grant of the door, in strict and in relaxed; who operates
+// is told all, and so is the log.
+func TestRequestsLearnNothingOfPathsOfTheirBundle(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret := filepath.Join(dir, "secret")
+	if err := errors.Join(os.Mkdir(secret, 0o700), os.WriteFile(filepath.Join(dir, "file"), nil, 0o600), os.WriteFile(filepath.Join(secret, "x"), nil, 0o600),
+		os.Symlink(secret, filepath.Join(dir, "link")), os.Symlink("loop", filepath.Join(dir, "loop")), os.Symlink(filepath.Join(dir, "no"), filepath.Join(dir, "dead"))); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("unix", filepath.Join(dir, "socket"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for _, profile := range []string{"strict", "relaxed"} {
+		for _, door := range []string{"operator_full", "little"} {
+			h := testingHost(t, "[security]\nrun_grant = \""+door+"\"\npath_profile = \""+profile+"\"\n")
+			var log bytes.Buffer
+			h.host.log = slog.New(slog.NewTextHandler(&log, nil))
+			h.put(t, "caps/profiles/little.toml", "schema = \"0.2\"\n[capabilities]\ntime = true\nexec = [\"/usr/bin/env\"]\nfs = [\""+t.TempDir()+"\"]\n")
+			for kind, asks := range []string{
+				"time = true\nfs = [\"%s\"]\n", "time = true\nfs = [\"" + dir + "/a\", \"%s\"]\n",
+				"time = true\nfs = [\"%[1]s\"]\n[leases]\n\"fs:read:%[1]s\" = { max_uses = 1 }\n", "time = true\nexec = [\"%s\"]\n",
+			} {
+				if kind == 3 && door == "operator_full" {
+					continue // it may start any program
+				}
+				const schema, pad, capabilities = "schema=\"0.2\"\n", "#############", "[capabilities]\n"
+				ask := func(may service.Rights, path string) string {
+					h.who.May = may
+					return h.answer(t, &service.Request{Door: service.HTTP, Bundle: bytes.Replace(archived(t, "sent", pad+fmt.Sprintf(asks, path), importing(t)), []byte(capabilities+pad), []byte(schema+capabilities), 1)})
+				}
+				const may = service.Launch | service.Read
+				nothing := ask(may, filepath.Join(dir, "nothing"))
+				for _, name := range []string{"link", "link/x", "file/x", "loop", "loop/x", "dead", "none/x", "socket"} {
+					path := filepath.Join(dir, name)
+					said := ask(may, path)
+					if alike := strings.ReplaceAll(said, path, filepath.Join(dir, "nothing")); alike != nothing || strings.Contains(said, secret) {
+						t.Errorf("%s, %s, kind %d: of %s is said\n%s\nand of what there is not\n%s", profile, door, kind, name, said, nothing)
+					}
+				}
+				if taken := ask(may, filepath.Join(dir, "file")); door == "little" && strings.ReplaceAll(taken, filepath.Join(dir, "file"), filepath.Join(dir, "nothing")) != nothing {
+					t.Errorf("%s, kind %d: of a file that the grant takes is said\n%s\nand of what there is not\n%s", profile, kind, taken, nothing)
+				}
+				if said := ask(may|service.Operate, filepath.Join(dir, "link")); !strings.Contains(said, secret) {
+					t.Errorf("control: %s, %s, kind %d: who operates is told %s", profile, door, kind, said)
+				}
+			}
+			if !strings.Contains(log.String(), "leads through the link "+dir+"/link to "+secret) {
+				t.Errorf("%s: the log says %s", profile, log.String())
+			}
+		}
+	}
+}
+
+// answer is all that a caller is told of a run.
+func (h *testHost) answer(t *testing.T, q *service.Request) string {
+	t.Helper()
+	r, err := h.do(t, q)
+	var refused *service.ViolationError
+	if errors.As(err, &refused) {
+		return fmt.Sprint(err, refused.Violations)
+	}
+	if err != nil {
+		return err.Error()
+	}
+	p, err := json.Marshal([]any{r.Outcome, r.Message, r.Base, r.Effective, r.Changes, r.Warnings, r.Violations, r.Tools})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(p)
 }

@@ -50,6 +50,9 @@ type Config struct {
 	// Roots are the granted paths, as [Canonical] gave them, in any order.
 	Roots   []string
 	Aliases []Alias
+	// AsWritten makes a root that cannot be pinned, whatever is in its way, one
+	// that is missing.
+	AsWritten bool
 
 	walk bool // resolve component by component even where openat2 is there
 }

@@ -24,7 +24,7 @@ var _ wasi.FS = (*Jail)(nil)
 // Open pins every root of c: the directories are opened here, once, and every
 // later operation happens beneath those handles, whatever becomes of the names.
 // Roots that do not exist are listed by [Jail.Missing]; any other root that
-// cannot be pinned is an error, and nothing stays open then.
+// cannot be pinned is an error, unless c is AsWritten, and nothing stays open then.
 func Open(c Config) (*Jail, error) {
 	j := &Jail{gate: c.Gate, roots: make(map[string]*root, len(c.Roots)), walk: c.walk || !haveOpenat2()}
 	for _, a := range c.Aliases {
@@ -33,7 +33,13 @@ func Open(c Config) (*Jail, error) {
 		}
 	}
 	for _, path := range c.Roots {
-		if err := j.pin(path); err != nil {
+		before := len(j.missing)
+		err := j.pin(path)
+		if err != nil && c.AsWritten {
+			j.missing = append(j.missing[:before], path)
+			continue
+		}
+		if err != nil {
 			_ = j.Close()
 			return nil, fmt.Errorf("pinning grant %q: %w", path, err)
 		}
