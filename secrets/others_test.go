@@ -189,3 +189,27 @@ func TestBackwards(t *testing.T) {
 		t.Errorf("control: %q", got)
 	}
 }
+
+// A server of this machine is the same by each of its names; another port, and
+// another machine, is another.
+//
+//rlp:holds R82
+func TestThisMachineHasManyNames(t *testing.T) {
+	for host, want := range map[string]bool{
+		"127.0.0.1:8000": true, "localhost:8000": true, "[::1]:8000": true, "127.8.9.1:8000": true, "a.localhost:8000": true,
+		"localhost:8001": false, "10.0.0.1:8000": false, "localhost.example:8000": false, "xlocalhost:8000": false,
+	} {
+		dir := filepath.Join(t.TempDir(), "secrets")
+		sender, _, _ := others(t, dir)
+		if err := sender.Sending("runloop/a/b", "127.0.0.1:8000"); err != nil {
+			t.Fatal(err)
+		}
+		reader, _, _ := others(t, dir)
+		if err := reader.Hear(t.Context(), host, nil); err != nil {
+			t.Fatal(err)
+		}
+		if got := scrubbed(reader, theirs) == "[secret]"; got != want {
+			t.Errorf("%s: %v", host, got)
+		}
+	}
+}

@@ -89,7 +89,12 @@ func (r *Run) Hear(ctx context.Context, host string, ids []string) error {
 	for _, id := range ids {
 		errs = append(errs, r.look(ctx, id, false))
 	}
-	for _, id := range append(theirs, r.settled[host]...) {
+	for to, settled := range r.settled {
+		if place(to) == place(host) {
+			theirs = append(theirs, settled...)
+		}
+	}
+	for _, id := range theirs {
 		errs = append(errs, r.look(ctx, id, true))
 	}
 	return errors.Join(errs...)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,11 +31,27 @@ const (
 
 func (l *sentList) path() string { return filepath.Join(l.dir, "sent") }
 
+// place is one name for the host and port of each server that has many: all of
+// this machine's are one. Which other names lead to one server is not known.
+func place(host string) string {
+	at := strings.LastIndexByte(host, ':')
+	if at < 0 {
+		return host
+	}
+	name, port := host[:at], host[at+1:]
+	addr, err := netip.ParseAddr(strings.Trim(name, "[]"))
+	if name == "localhost" || strings.HasSuffix(name, ".localhost") || err == nil && addr.Unmap().IsLoopback() {
+		return "localhost:" + port
+	}
+	return host
+}
+
 // at are the secrets that were sent to host.
 func (l *sentList) at(host string) ([]string, error) {
 	if err := l.read(); err != nil {
 		return nil, fmt.Errorf("reading which secrets were sent to %s: %w", host, err)
 	}
+	host = place(host)
 	return slices.Concat(l.ids[host], l.ids[anyHost]), nil
 }
 
@@ -63,6 +80,7 @@ func (l *sentList) read() error {
 			l.info = nil
 			return fmt.Errorf("%s has a line that is no secret and host; remove the file, and what was sent before is not looked for in other runs", l.path())
 		}
+		host = place(host)
 		l.ids[host] = append(l.ids[host], id)
 	}
 	return nil
@@ -70,6 +88,7 @@ func (l *sentList) read() error {
 
 // add notes that the secret id is about to be sent to host.
 func (l *sentList) add(id, host string) error {
+	host = place(host)
 	if ids, err := l.at(host); err == nil && slices.Contains(ids, id) {
 		return nil
 	}
