@@ -275,7 +275,7 @@ func (p *placement) ignored(base []*bitset.BitSet) []Change {
 func (p *placement) placesDiffer() bool {
 	for i := 1; i < len(p.allow); i++ {
 		a, b := &p.allow[i-1].Pos, &p.allow[i].Pos
-		if a.File != b.File || b.Line < a.Line || b.Line == a.Line && b.Column <= a.Column {
+		if b.Line < a.Line || b.Line == a.Line && b.Column <= a.Column {
 			return false
 		}
 	}
