@@ -371,12 +371,7 @@ var outside = map[string][]owner{
 	"github.com/bits-and-blooms/bitset": {
 		{"caps", false, "a family is a bitset"},
 	},
-	"github.com/openai/openai-go/v3": {
-		{"internal/model/providers", false, "asks those who speak its protocol; what linking it costs, others do not pay"},
-	},
-	"github.com/anthropics/anthropic-sdk-go": {
-		{"internal/model/providers", false, "asks those who speak its protocol; what linking it costs, others do not pay"},
-	},
+	"github.com/tmaxmax/go-sse": {{"internal/model/providers", false, "reads the streams that providers answer with"}},
 	"github.com/modelcontextprotocol/go-sdk": {
 		{"internal/mcpclient", false, "the only room that speaks with servers of tools"},
 		{"internal/mcpclient/mcptest", false, "is such a server"},

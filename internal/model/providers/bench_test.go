@@ -1,14 +1,13 @@
 package providers
 
 import (
+	"bytes"
 	"context"
+	"io"
+	"net/http"
 	"os"
 	"testing"
 	"time"
-
-	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
-	"github.com/openai/openai-go/v3/packages/param"
 
 	"runloop.dev/rlp/internal/model"
 	"runloop.dev/rlp/internal/model/modeltest"
@@ -30,24 +29,28 @@ func TestMain(m *testing.M) {
 
 const benchText = "what is the capital of France?"
 
-// BenchmarkComplete compares a call to a server on loopback by the SDK alone,
-// by this room, and by a process between the two.
+// BenchmarkComplete compares a call to a server on loopback whose answer nobody
+// reads, one by this package, and one by a process between the two.
 func BenchmarkComplete(b *testing.B) {
 	s := modeltest.Start(b, "openai")
 	target := model.Target{Kind: "openai", BaseURL: s.URL, Model: "m", Key: model.NewKey(modeltest.Key), Timeout: time.Minute}
-	b.Run("floor=sdk", func(b *testing.B) {
-		service := openai.NewChatCompletionService(option.WithBaseURL(s.URL), option.WithAPIKey(modeltest.Key))
+	b.Run("floor=http", func(b *testing.B) {
+		q, err := openaiQuestion(target, "/chat/completions", openaiBody(target, ask(benchText)))
+		if err != nil {
+			b.Fatal(err)
+		}
 		for b.Loop() {
-			stream := service.NewStreaming(b.Context(), openai.ChatCompletionNewParams{
-				Model: "m", Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage(benchText)},
-				StreamOptions: openai.ChatCompletionStreamOptionsParam{IncludeUsage: param.NewOpt(true)},
-			})
-			var all openai.ChatCompletionAccumulator
-			for stream.Next() {
-				all.AddChunk(stream.Current())
+			req, err := http.NewRequestWithContext(b.Context(), http.MethodPost, q.url, bytes.NewReader(q.body))
+			if err != nil {
+				b.Fatal(err)
 			}
-			if stream.Err() != nil || all.Choices[0].Message.Content != benchText {
-				b.Fatal(stream.Err())
+			req.Header = q.header
+			res, err := http.DefaultClient.Do(req)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if _, err = io.Copy(io.Discard, res.Body); err != nil || res.Body.Close() != nil || res.StatusCode != http.StatusOK {
+				b.Fatal(res.Status, err)
 			}
 		}
 	})

@@ -58,11 +58,3 @@ func (g *progress) completion() model.Completion {
 	}
 	return c
 }
-
-// tokens is a count that makes sense, or none.
-func tokens(n int64) int64 {
-	if n < 0 {
-		return -1
-	}
-	return n
-}

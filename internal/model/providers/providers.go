@@ -1,6 +1,6 @@
-// Package providers asks models by the protocols of those who offer them,
-// through their own SDKs: openai for all that speak that protocol (OpenAI,
-// Ollama, vLLM, ...), anthropic for its own.
+// Package providers asks models by the protocols of those who offer them: openai
+// for all that speak that protocol (OpenAI, Ollama, vLLM, ...), anthropic for its
+// own.
 //
 // An answer that began is never asked for again, and neither is one that may
 // have begun: what was paid once is not paid twice. Nothing is taken from the
@@ -45,16 +45,17 @@ func New(opt Options) *Providers {
 // Complete asks for a completion. The error is a [*model.Failure].
 func (p *Providers) Complete(ctx context.Context, t model.Target, r *model.CompleteRequest) (model.Completion, error) {
 	var stream func(ctx context.Context, got *progress) error
+	var err error
 	switch t.Kind {
 	case "openai":
-		stream = p.openaiStream(t, r)
+		stream, err = p.openaiStream(t, r)
 	case "anthropic":
-		var err error
-		if stream, err = p.anthropicStream(t, r); err != nil {
-			return model.Completion{}, err
-		}
+		stream, err = p.anthropicStream(t, r)
 	default:
-		return model.Completion{}, unsupported("a provider of kind %q completes nothing", t.Kind)
+		err = unsupported("a provider of kind %q completes nothing", t.Kind)
+	}
+	if err != nil {
+		return model.Completion{}, err
 	}
 	got, err := p.attempts(ctx, t, stream)
 	if err != nil {
@@ -68,9 +69,13 @@ func (p *Providers) Embed(ctx context.Context, t model.Target, r *model.EmbedReq
 	if t.Kind != "openai" {
 		return model.Vectors{}, unsupported("a provider of kind %q makes no vectors", t.Kind)
 	}
+	q, err := openaiQuestion(t, "/embeddings", &embedRequest{t.Model, r.Input, "float", r.Dimensions})
+	if err != nil {
+		return model.Vectors{}, err
+	}
 	var v model.Vectors
-	_, err := p.attempts(ctx, t, func(ctx context.Context, got *progress) error {
-		vectors, err := p.openaiEmbed(ctx, t, r)
+	_, err = p.attempts(ctx, t, func(ctx context.Context, got *progress) error {
+		vectors, err := p.openaiEmbed(ctx, q, len(r.Input))
 		v, got.ended = vectors, err == nil
 		return err
 	})
