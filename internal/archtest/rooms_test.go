@@ -402,6 +402,7 @@ var outside = map[string][]owner{
 	"golang.org/x/net/html":       {{"internal/console", true, "pages are read as a browser reads them"}},
 	"golang.org/x/net/idna": {
 		{"caps", false, "hosts are compared as A-labels"},
+		{"internal/pii", false, "domains of addresses are compared as A-labels"},
 		{"caps/policy", true, "the oracle reads hosts on its own"},
 	},
 	"golang.org/x/text": {

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/net/idna"
 )
 
 // An address is where a mail address stands in a text, and its two halves.
@@ -195,7 +197,19 @@ func (a *address) normal(b []byte) []byte {
 	if a.isSpelled {
 		domain = joinLabels(domain)
 	}
-	return appendASCII(out, lower(domain))
+	return append(out, toASCII(string(lower(domain)))...)
+}
+
+// toASCII is a lower-case domain as DNS has it. A label that has no such form
+// keeps its own.
+func toASCII(domain string) string {
+	labels := strings.Split(domain, ".")
+	for i, label := range labels {
+		if ascii, err := idna.Punycode.ToASCII(label); err == nil {
+			labels[i] = ascii
+		}
+	}
+	return strings.Join(labels, ".")
 }
 
 // lower is b in lower case; b itself may be changed only where it is new.
