@@ -194,9 +194,9 @@ func (d def) taking(most int) def {
 }
 
 // ungated is an import that touches nothing beyond the run itself.
-func ungated(name string, args int, do func(h *Host, in []string) ([]byte, error)) def {
+func ungated(name string, args int, do func(ctx context.Context, h *Host, in []string) ([]byte, error)) def {
 	return def{name: name, args: args, bind: func(h *Host, _ *gate.Op) body {
-		return body{call: func(_ context.Context, in []string, _ *gate.Answer) ([]byte, error) { return do(h, in) }}
+		return body{call: func(ctx context.Context, in []string, _ *gate.Answer) ([]byte, error) { return do(ctx, h, in) }}
 	}}
 }
 
@@ -230,8 +230,9 @@ type linked struct {
 	answer  gate.Answer // the gate's to the last call
 	refusal refusal     // what was said when that was no
 	in      []string
-	total   int64  // bytes of in, as the guest passed them
-	own     []byte // what in views
+	total   int64    // bytes of in, as the guest passed them
+	own     []byte   // what in views
+	passed  abi.Held // own
 }
 
 func (l *linked) respondTo(ctx context.Context, mem []byte, stack []uint64) error {
@@ -241,6 +242,9 @@ func (l *linked) respondTo(ctx context.Context, mem []byte, stack []uint64) erro
 	}
 	if h.unread {
 		h.pending, h.failed, h.unread = nil, nil, false
+	}
+	if err := h.answered.Set(ctx, cap(h.out)); err != nil {
+		return err
 	}
 	n := len(l.in)
 	ok := inside(mem, stack[2*n], stack[2*n+1])
@@ -259,23 +263,26 @@ func (l *linked) respondTo(ctx context.Context, mem []byte, stack []uint64) erro
 				return l.gate.Err()
 			}
 			dst, _ := view(mem, stack[2*n], stack[2*n+1])
-			return l.respond(dst, stack, resp, err)
+			return l.respond(ctx, dst, stack, resp, err)
 		}
 	}
 	dst, _ := view(mem, stack[2*n], stack[2*n+1])
 	l.answer = gate.Answer{}
-	errno := l.copyIn(mem, stack)
+	errno, err := l.copyIn(ctx, mem, stack)
+	if err != nil {
+		return err
+	}
 	if !ok {
 		errno = Fault
 	}
 	if errno != 0 {
-		return l.respond(dst, stack, nil, l.refuse(errno))
+		return l.respond(ctx, dst, stack, nil, l.refuse(errno))
 	}
 	if !l.def.gated && l.gate.Hidden(l.op) {
-		return l.respond(dst, stack, nil, h.denied(l.gate.LastCode()))
+		return l.respond(ctx, dst, stack, nil, h.denied(l.gate.LastCode()))
 	}
 	if !l.def.gated && !l.gate.Spend() {
-		return l.respond(dst, stack, nil, &Fail{Errno: Dquot, Reason: caps.BudgetExhausted, Hint: "limits.hostcalls_max is used up"})
+		return l.respond(ctx, dst, stack, nil, &Fail{Errno: Dquot, Reason: caps.BudgetExhausted, Hint: "limits.hostcalls_max is used up"})
 	}
 	if h.cfg.Secrets != nil && l.def.gated {
 		for i := range l.in { // a guest hands on handles, never values
@@ -286,8 +293,11 @@ func (l *linked) respondTo(ctx context.Context, mem []byte, stack []uint64) erro
 	if len(l.own) > MaxArguments {
 		l.own = nil
 		clear(l.in)
+		if err := l.passed.Set(ctx, 0); err != nil {
+			return err
+		}
 	}
-	return l.respond(dst, stack, resp, err)
+	return l.respond(ctx, dst, stack, resp, err)
 }
 
 // A refusal is how the guest was told of a denial.
@@ -319,10 +329,13 @@ func (l *linked) refuse(errno Errno) error {
 	return &Fail{Errno: errno, Hint: "a pointer and its length reach beyond the memory"}
 }
 
-func (l *linked) respond(dst []byte, stack []uint64, resp []byte, err error) error {
+func (l *linked) respond(ctx context.Context, dst []byte, stack []uint64, resp []byte, err error) error {
 	if err == nil && len(resp) == 0 {
 		stack[0] = 0
 		return l.gate.Err()
+	}
+	if err := l.h.answered.Set(ctx, max(len(resp), cap(l.h.out))); err != nil {
+		return err
 	}
 	if l.h.cfg.Secrets != nil && !l.def.framed {
 		resp = l.h.scrub(resp)
@@ -350,20 +363,23 @@ const MaxArguments = MaxValue + 64<<10
 
 // copyIn copies the arguments out of guest memory once; what is judged is what
 // is used, whatever the guest writes there later.
-func (l *linked) copyIn(mem []byte, stack []uint64) Errno {
+func (l *linked) copyIn(ctx context.Context, mem []byte, stack []uint64) (Errno, error) {
 	total := 0
 	for i := range l.in {
 		v, ok := view(mem, stack[2*i], stack[2*i+1])
 		if !ok {
-			return Fault
+			return Fault, nil
 		}
 		if total += len(v); total > max(MaxArguments, l.def.most) {
-			return TooBig
+			return TooBig, nil
 		}
 	}
 	l.total = int64(total)
 	l.h.moved += l.total
 	if cap(l.own) < total {
+		if err := l.passed.Set(ctx, total); err != nil {
+			return 0, err
+		}
 		l.own = make([]byte, total)
 	}
 	rest := l.own[:total]
@@ -373,7 +389,7 @@ func (l *linked) copyIn(mem []byte, stack []uint64) Errno {
 		l.in[i] = unsafe.String(unsafe.SliceData(rest), n)
 		rest = rest[n:]
 	}
-	return 0
+	return 0, nil
 }
 
 // inside reports whether mem[ptr:ptr+n] is all there.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -41,6 +42,35 @@ func readable(text string) error {
 			if _, err := strconv.ParseFloat(text[i:i+n], 64); n > maxDigits || err != nil {
 				return fmt.Errorf("a number of %d characters: not every reader takes numbers of more than %d characters or beyond 64 bits of floating point: write it as a text", n, maxDigits)
 			}
+		}
+		i += n
+	}
+	return GivenTwice(text)
+}
+
+// GivenTwice names a key that an object in text, which is JSON, has twice; nil: there
+// is none. Readers differ in which of the two they take.
+func GivenTwice(text string) error {
+	var open []map[string]bool // the keys of each object that text is in, nil for a list
+	for i := 0; i < len(text); {
+		n := 1
+		switch text[i] {
+		case '{':
+			open = append(open, map[string]bool{})
+		case '[':
+			open = append(open, nil)
+		case '}', ']':
+			open = open[:len(open)-1]
+		case '"':
+			n = quotedLen(text[i:])
+			if !strings.HasPrefix(strings.TrimLeft(text[i+n:], " \t\r\n"), ":") {
+				break
+			}
+			key, _ := (&jsonText{s: text[i : i+n]}).quoted()
+			if open[len(open)-1][key] {
+				return fmt.Errorf("%s: given twice", printable(key))
+			}
+			open[len(open)-1][key] = true
 		}
 		i += n
 	}

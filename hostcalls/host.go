@@ -138,6 +138,10 @@ type Host struct {
 	unread  bool                // one of the two is there
 	bound   map[string][]string // the secrets that the base binds to a host, by host
 	moved   int64               // bytes, of the calls that were not charged for yet
+
+	answered   abi.Held // out, and what pending is of
+	returned   abi.Held // result
+	remembered abi.Held // realKeys
 }
 
 // New makes the imports of a run.

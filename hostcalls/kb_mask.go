@@ -8,6 +8,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"unsafe"
 
 	"runloop.dev/rlp/caps"
 )
@@ -210,8 +211,21 @@ func (h *Host) maskedKeys(ctx context.Context, domain, prefix string) ([]maskedE
 			h.realKeys = map[string]map[string]string{}
 		}
 		h.realKeys[domain] = real
+		if err := h.remembered.Set(ctx, sizeOf(h.realKeys)); err != nil {
+			return nil, err
+		}
 	}
 	return list, nil
+}
+
+// sizeOf is what keys take in memory, roughly.
+func sizeOf(keys map[string]map[string]string) (n int) {
+	for _, of := range keys {
+		for masked, real := range of {
+			n += 2*int(unsafe.Sizeof(masked)) + len(masked) + len(real)
+		}
+	}
+	return n
 }
 
 // listMasked is what kb_list shows a run that sees masks: the prefix, the order

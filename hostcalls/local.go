@@ -27,7 +27,7 @@ var timeNow = define("time_now", 0, caps.Time, gated[nothing]{
 	},
 })
 
-var logMessage = ungated("log", 2, func(h *Host, in []string) ([]byte, error) {
+var logMessage = ungated("log", 2, func(_ context.Context, h *Host, in []string) ([]byte, error) {
 	level, message := in[0], in[1]
 	switch level {
 	case "debug", "info", "warn", "error":
@@ -44,12 +44,15 @@ var logMessage = ungated("log", 2, func(h *Host, in []string) ([]byte, error) {
 	return nil, nil
 })
 
-var setResult = ungated("result", 1, func(h *Host, in []string) ([]byte, error) {
+var setResult = ungated("result", 1, func(ctx context.Context, h *Host, in []string) ([]byte, error) {
 	if len(in[0]) > MaxResult {
 		return nil, &Fail{Errno: TooBig, Hint: "a result is at most 1 MiB"}
 	}
 	if err := readable(in[0]); err != nil {
 		return nil, &Fail{Errno: Inval, Hint: "result: " + err.Error()}
+	}
+	if err := h.returned.Set(ctx, len(in[0])); err != nil {
+		return nil, err
 	}
 	h.result = []byte(in[0])
 	return nil, nil

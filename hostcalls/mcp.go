@@ -95,19 +95,30 @@ var mcpCall = attachedFirst(define(mcpCallName, 1, caps.MCP, gated[mcpReq]{
 	},
 }))
 
+// textOf is a JSON value that is a text.
+func textOf(value json.RawMessage) (s string, err error) {
+	if value[0] != '"' || json.Unmarshal(value, &s) != nil {
+		return "", errors.New("a text is wanted")
+	}
+	return s, nil
+}
+
 func decodeMCP(in []string) (mcpReq, error) {
 	var keys map[string]json.RawMessage
 	r := mcpReq{arguments: json.RawMessage("{}")}
-	if err := json.Unmarshal([]byte(in[0]), &keys); err != nil {
-		return r, fmt.Errorf("the request is not the JSON object that this call takes: %w", err)
+	if err := readable(in[0]); err != nil {
+		return r, fmt.Errorf("the request: %w", err)
+	}
+	if json.Unmarshal([]byte(in[0]), &keys) != nil || keys == nil {
+		return r, errors.New("the request is not the JSON object that this call takes")
 	}
 	for key, value := range keys {
 		var err error
 		switch key {
 		case "server":
-			err = json.Unmarshal(value, &r.server)
+			r.server, err = textOf(value)
 		case "tool":
-			err = json.Unmarshal(value, &r.tool)
+			r.tool, err = textOf(value)
 		case "arguments":
 			if !bytes.Equal(value, []byte("null")) {
 				r.arguments = value

@@ -44,7 +44,7 @@ func (x *exchange) answer(resp *http.Response) ([]byte, error) {
 	if resp.ContentLength > raw {
 		return nil, x.tooLarge(limited)
 	}
-	out, err := x.h.net.read(out, resp, raw)
+	out, err := x.read(out, resp, raw)
 	if cap(out) <= 2*smallAnswer {
 		x.h.out = out
 	}
@@ -118,7 +118,7 @@ func (x *exchange) appendHead(out []byte, resp *http.Response) []byte {
 }
 
 // read appends the body, which must not be longer than room.
-func (n *netState) read(out []byte, resp *http.Response, room int64) ([]byte, error) {
+func (x *exchange) read(out []byte, resp *http.Response, room int64) ([]byte, error) {
 	first := int64(4 << 10)
 	if resp.ContentLength >= 0 {
 		room, first = resp.ContentLength, min(resp.ContentLength, smallAnswer)
@@ -127,10 +127,13 @@ func (n *netState) read(out []byte, resp *http.Response, room int64) ([]byte, er
 	out = slices.Grow(out, int(first)+1) // and one, so that the end is seen without growing
 	for {
 		if len(out) == cap(out) {
-			out = n.grow(out, most+1)
+			out = x.h.net.grow(out, most+1)
 		}
 		got, err := resp.Body.Read(out[len(out):cap(out)])
 		out = out[:len(out)+got]
+		if err := x.h.answered.Set(x.ctx, len(out)); err != nil {
+			return out, err
+		}
 		switch {
 		case len(out) > most:
 			return out[:most], errTooLarge

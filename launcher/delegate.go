@@ -101,6 +101,9 @@ func (r *run) left() (wall time.Duration, fuel int64, bounded bool) {
 	return wall, instructions / fuelUnit, bounded
 }
 
+// hold counts n bytes of output as memory of the guest that is under way.
+func (r *run) hold(n int64) error { return r.module.Hold(n) }
+
 // grace is how long the guest may take to stop. A run that another one launched
 // has less than that one, which waits for it: each ends before the one above gives
 // up on it.

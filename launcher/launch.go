@@ -58,8 +58,8 @@ func Launch(ctx context.Context, spec *Spec) *Report {
 		return r
 	}
 	r := &run{spec: spec, plan: plan, report: newReport(spec, plan)}
-	r.out = capture{max: limitOr(plan.Limits, caps.StdoutMaxBytes), live: spec.Stdout}
-	r.err = capture{max: limitOr(plan.Limits, caps.StderrMaxBytes), live: spec.Stderr}
+	r.out = capture{max: limitOr(plan.Limits, caps.StdoutMaxBytes), live: spec.Stdout, hold: r.hold}
+	r.err = capture{max: limitOr(plan.Limits, caps.StderrMaxBytes), live: spec.Stderr, hold: r.hold}
 	r.watch()
 	compiling := r.compile(ctx)
 	if err := r.open(); err != nil {

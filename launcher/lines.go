@@ -1,7 +1,9 @@
 package launcher
 
 import (
+	"fmt"
 	"io"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -31,6 +33,7 @@ type guestLines struct {
 	held    []byte // what has come of "RLP_" where a line begins
 	letters int    // how many of its letters that is
 	open    bool   // the current line has something
+	blank   bool   // what came last is a blank
 	text    bool   // something to be seen came since the line began
 	moved   bool   // the cursor went back in this line
 	seen    uint8  // letters of the word in this line, a bit each
@@ -108,6 +111,8 @@ func (g *guestLines) put(p []byte) {
 		return
 	case r == '\r', r == '\b':
 		g.move(p)
+	case g.blank && unicode.In(r, unicode.Mn, unicode.Me): // a low line, for one, and above nothing
+		g.show(fmt.Appendf(nil, `\u%04x`, r))
 	case r == escapeByte && len(p) > 1, r == '\t', r == ' ', drawnAsNothing(r):
 		g.unseen(r, p)
 	case r == utf8.RuneError && n == 1:
@@ -117,7 +122,7 @@ func (g *guestLines) put(p []byte) {
 	default:
 		g.letter(r, p)
 	}
-	g.open = true
+	g.open, g.blank = true, r == '\t' || unicode.Is(unicode.Zs, r)
 }
 
 // drawnAsNothing reports whether r is passed on as it is and takes no place of its
@@ -133,7 +138,9 @@ func drawnAsNothing(r rune) bool {
 }
 
 // begin is at the beginning of a line.
-func (g *guestLines) begin() { g.text, g.moved, g.turned, g.seen = false, false, false, 0 }
+func (g *guestLines) begin() {
+	g.text, g.moved, g.turned, g.blank, g.seen = false, false, false, false, 0
+}
 
 // unseen passes on what is not seen, or is a blank.
 func (g *guestLines) unseen(r rune, p []byte) {
@@ -212,30 +219,7 @@ func toTheLeft(r rune) bool {
 
 // looksLike is the index of the letter of the word that r is, or is drawn like;
 // -1: none.
-func looksLike(r rune) int {
-	switch r {
-	case 'R', 'Ʀ', 'Ꭱ', 'Ꮢ', 'ᖇ', 'Ｒ', 'ꓣ':
-		return 0
-	case 'L', 'Ꮮ', 'ᒪ', 'Ⅼ', 'Ｌ', 'ꓡ', 'Ⳑ':
-		return 1
-	case 'P', 'Р', 'Ρ', 'Ꮲ', 'ᑭ', 'Ｐ', 'ꓑ', 'Ⲣ':
-		return 2
-	case '_', '＿', 'ˍ', '‗', '﹍', '﹎', '﹏':
-		return 3
-	}
-	const bold = '\U0001d400' // the first of the alphabets of mathematics, 26 letters in each case
-	if r >= bold && r < bold+13*52 {
-		switch (r - bold) % 52 {
-		case 'R' - 'A':
-			return 0
-		case 'L' - 'A':
-			return 1
-		case 'P' - 'A':
-			return 2
-		}
-	}
-	return -1
-}
+func looksLike(r rune) int { return strings.IndexRune(forged, printable.Drawn(r)) }
 
 // release gives up what was held, behind a prefix if it was the marker's.
 func (g *guestLines) release(behind string) {

@@ -19,29 +19,37 @@ type capture struct {
 	kept      bytes.Buffer
 	total     int64
 	truncated bool
+	hold      func(n int64) error             // counts what is kept as the run's memory; nil: nobody does
 	scrub     func(p []byte, end bool) []byte // takes values of secrets out; nil: there are none
 }
 
-// Write keeps what there is room for and always takes everything.
+// Write keeps what there is room for and always takes everything, unless the run
+// is over for having no memory for it.
 func (c *capture) Write(p []byte) (int, error) {
 	c.passing.Lock()
 	defer c.passing.Unlock()
-	c.pass(c.take(p))
-	return len(p), nil
+	kept, err := c.take(p)
+	c.pass(kept)
+	return len(p), err
 }
 
 // take keeps what there is room for, and returns that.
-func (c *capture) take(p []byte) []byte {
+func (c *capture) take(p []byte) ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.flushed {
-		return nil
+		return nil, nil
 	}
 	c.total += int64(len(p))
 	if c.scrub != nil {
 		p = c.scrub(p, false)
 	}
-	return c.keep(p)
+	if n := min(int64(len(p)), c.max-int64(c.kept.Len())); n > 0 && c.hold != nil {
+		if err := c.hold(n); err != nil {
+			return nil, err
+		}
+	}
+	return c.keep(p), nil
 }
 
 // flush passes on what was held back; nothing is taken after it. A guest that

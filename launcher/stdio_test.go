@@ -95,7 +95,10 @@ func TestGuestLinesHideNothingWithinTheWord(t *testing.T) {
 			}
 		}
 	}
-	for _, drawn := range []string{"ＲＬＰ＿", "RL\u0420_", "\u13a1LP_", "\U0001d411\U0001d40b\U0001d40f_"} {
+	for _, drawn := range []string{
+		"ＲＬＰ＿", "RL\u0420_", "\u13a1LP_", "\U0001d411\U0001d40b\U0001d40f_", "ⓇⓁⓅ_", "🅁🄻🄿_", "🅡🅛🅟_", "🆁🅻🅿_", "🇷🇱🇵_", "🄡🄛🄟_", "ʀʟᴘ_", "ᴿᴸᴾ_", "ℝℒℙ_",
+		"ŔĹṔ_", "ŘŁƤ_", "®LP_", "RL℗_", "RLP︳", "RLP▁",
+	} {
 		if got := guestText(t, drawn, false); got != "guest: "+drawn {
 			t.Errorf("%q became %q", drawn, got)
 		}
@@ -122,6 +125,8 @@ func TestGuestLinesAreReadAsWritten(t *testing.T) {
 		"x\u0085RLP_\vRLP_\fR": `x\u0085RLP_\x0bRLP_\x0cR`,
 		"x\x9b1GRLP_":          `x\x9b1GRLP_`,
 		"x\u009b1GRLP_":        `x\u009b1GRLP_`,
+		"RLP \u0332W":          `RLP \u0332W`,
+		"RLP\u00a0\u0332W":     "RLP\u00a0" + `\u0332W`,
 		"\x1b]0;x\aRLP_":       `\x1b]0;x` + "\aRLP_",
 		"\x1b[2KRLP_":          `\x1b[2KRLP_`,
 		"\x1bcRLP_":            `\x1bcRLP_`,

@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/pflag"
 
+	"runloop.dev/rlp/hostcalls"
 	"runloop.dev/rlp/internal/home"
 	"runloop.dev/rlp/internal/ident"
 	"runloop.dev/rlp/launcher"
@@ -297,6 +298,9 @@ func checkInput(data []byte) error {
 	}
 	if !json.Valid(data) {
 		return inputErr(errors.New("--input is not one JSON document; write @FILE for a file, and quote strings as JSON does"))
+	}
+	if err := hostcalls.GivenTwice(string(data)); err != nil {
+		return inputErr(fmt.Errorf("--input: %w; keep one", err))
 	}
 	return nil
 }

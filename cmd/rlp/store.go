@@ -7,8 +7,10 @@ import (
 	"errors"
 	"sync"
 	"time"
+	"unsafe"
 
 	"runloop.dev/rlp/hostcalls"
+	"runloop.dev/rlp/internal/abi"
 	"runloop.dev/rlp/internal/config"
 	"runloop.dev/rlp/internal/home"
 	"runloop.dev/rlp/kb"
@@ -179,11 +181,18 @@ func (r *runKB) List(ctx context.Context, domain, prefix string) ([]hostcalls.KB
 		return nil, err
 	}
 	var list []hostcalls.KBEntry
+	var held abi.Held
+	defer func() { _ = held.Set(ctx, 0) }() // from then on it is an answer like others
+	size := 0
 	for e, err := range v.List(ctx, domain, prefix) {
 		if err != nil {
 			return nil, asFail(err)
 		}
+		size += len(e.Key) + int(unsafe.Sizeof(hostcalls.KBEntry{}))
 		list = append(list, hostcalls.KBEntry{Key: e.Key, Revision: e.Revision, Size: e.Size, Trusted: e.Origin.Label == kb.Trusted})
+		if err := held.Set(ctx, size); err != nil {
+			return nil, err
+		}
 	}
 	return list, nil
 }

@@ -407,6 +407,7 @@ var outside = map[string][]owner{
 	},
 	"golang.org/x/text": {
 		{"bundles", false, "names that differ only in Unicode form"},
+		{"internal/printable", false, "letters that are a form of others"},
 	},
 	"golang.org/x/sys/unix": {
 		{"internal/access", false, "who is at the other end of a connection"},

@@ -109,7 +109,7 @@ func refill(ctx context.Context, mod api.Module, stack []uint64) {
 	f.metered(mod)
 	counter := int64(stack[0])
 	if n, grows := meter.Growth(counter); grows {
-		r.mem.hold(n)
+		r.mem.elements(n)
 		return
 	}
 	if f.slices++; f.slices%turn == 0 {

@@ -18,7 +18,7 @@ type memory struct {
 	refused func() // records the end, before the guest can see anything
 	missing func() // the same where the machine has less than the limit
 
-	beside uint64 // what the host holds for the guest in tables
+	beside uint64 // what the host holds for the guest: tables, output, answers
 	stack  stack
 
 	reserved []byte // address space up to the cap and a guard behind it, or nil where growing copies
@@ -29,8 +29,8 @@ type memory struct {
 
 const (
 	// besideFree is what a guest may make the host hold beside its memory before
-	// it counts as memory: the tables, the globals and the calls of an honest one
-	// are less, and may have all of its memory.
+	// it counts as memory: the tables, the globals, the calls and the output of an
+	// honest one are less, and it may have all of its memory.
 	besideFree = 1 << 20
 
 	// elementSize is what an element of a table may take while the table grows,
@@ -43,24 +43,43 @@ func taken(size, beside uint64) uint64 { return size + max(beside, besideFree) -
 
 // take lets the memory be of that size with so much beside it, or ends the run
 // here and now: the panic unwinds the guest, which gets no chance to make something
-// else of it. What is left is the stack's.
+// else of it.
 func (m *memory) take(size, beside uint64) {
+	if !m.allow(size, beside) {
+		panic(errMemoryLimit)
+	}
+}
+
+// allow lets the memory be of that size with so much beside it, or records the
+// end. What is left is the stack's.
+func (m *memory) allow(size, beside uint64) bool {
 	if taken(size, beside+m.stack.depth()) > m.limit {
 		m.refused()
-		panic(errMemoryLimit)
+		return false
 	}
 	m.beside = beside
 	m.stack.bound(m.limit + besideFree - size - beside)
 	m.peak = max(m.peak, taken(size, beside+m.stack.depth()))
+	return true
 }
 
-// hold lets the host hold n elements more for the guest's tables. More than a
+// elements lets the host hold n elements more for the guest's tables. More than a
 // table can have it will not.
-func (m *memory) hold(n int64) {
+func (m *memory) elements(n int64) {
 	if max(n, -n) > maxTableSize {
 		return
 	}
 	m.take(uint64(len(m.view)), m.beside+elementSize*uint64(n))
+}
+
+// Hold implements [abi.Holder]: what the guest printed, returned and passed, and
+// what it is answered, is memory like its own. It is for host functions, while the
+// guest waits for them.
+func (m *Module) Hold(n int64) error {
+	if mem := &m.run.mem; !mem.allow(uint64(len(mem.view)), uint64(int64(mem.beside)+n)) {
+		return errMemoryLimit
+	}
+	return nil
 }
 
 // Allocate implements experimental.MemoryAllocator.

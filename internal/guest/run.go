@@ -140,7 +140,7 @@ func (m *Module) supervise(ctx, inner context.Context, cfg RunConfig) End {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		m.enter(abi.WithClock(inner, &r.clock), r)
+		m.enter(abi.WithHolder(abi.WithClock(inner, &r.clock), m), r)
 	}()
 	abandoned := false
 	select {

@@ -23,6 +23,7 @@ type stack struct {
 	region []byte // address space, the last part of it opened
 	engine *engineStack
 	room   uint64 // how much may be used
+	most   uint64 // what room was at first
 }
 
 // engineStack is where the engine looks for the stack of one call.
@@ -82,7 +83,7 @@ func (m *memory) lend(fn api.Function) error {
 			return errNoMemory
 		}
 	}
-	s.engine, s.room = e, room
+	s.engine, s.room, s.most = e, room, room
 	*e.slice = s.region
 	*e.top = uintptr(unsafe.Pointer(unsafe.SliceData(s.region))) + uintptr(len(s.region)-stackAlign)
 	*e.bottom = &s.region[s.begin()]
@@ -111,16 +112,16 @@ const (
 func (s *stack) begin() int { return len(s.region) - max(int(s.room)&^(stackGrain-1), stackGrain) }
 
 // bound lets no more than room be used from now on, which is no less than what is
-// in use.
+// in use, and no more than at first.
 func (s *stack) bound(room uint64) {
-	if s.engine == nil || room >= s.room {
+	if room = min(room, s.most); s.engine == nil || room == s.room {
 		return
 	}
 	before := s.begin()
 	s.room = room
 	if begin := s.begin(); begin != before {
 		*s.engine.bottom = &s.region[begin]
-		forget(s.region[before:begin])
+		forget(s.region[min(before, begin):begin])
 	}
 }
 

@@ -14,29 +14,32 @@ import (
 // withLists is the one version of the protocol whose messages may come as a list.
 const withLists = "2025-03-26"
 
-// messages is how many messages text is, if it is readable in one way only: a key
-// that is there twice would be another one for another reader. A list of them is
-// taken where the session speaks the version that has it.
-func messages(text []byte, version string) (int, error) {
+// messages are those of text, if it is readable in one way only: a key that is there
+// twice would be another one for another reader. A list of them is taken where the
+// session speaks the version that has it.
+func messages(text []byte, version string) ([][]byte, error) {
 	doc, problems := schema.Scan(text)
 	if len(problems) > 0 {
 		p := problems[0]
 		if p.Path == "" {
-			return 0, errors.New("the message " + p.Why)
+			return nil, errors.New("the message " + p.Why)
 		}
-		return 0, errors.New(p.Path + ": " + p.Why)
+		return nil, errors.New(p.Path + ": " + p.Why)
 	}
 	switch n := len(doc.Elements); {
-	case doc.Raw[0] == '{':
-		return 1, nil
 	case doc.Raw[0] != '[':
-		return 0, errors.New("the message is not an object")
+		return [][]byte{doc.Raw}, envelope(doc.Raw, "")
 	case version != withLists:
-		return 0, fmt.Errorf("a list of messages is taken in a session of version %s alone; send each message by itself", withLists)
+		return nil, fmt.Errorf("a list of messages is taken in a session of version %s alone; send each message by itself", withLists)
 	case n == 0 || n > mostElements:
-		return 0, fmt.Errorf("a list has %d messages, and from 1 to %d are taken; send fewer at a time", n, mostElements)
+		return nil, fmt.Errorf("a list has %d messages, and from 1 to %d are taken; send fewer at a time", n, mostElements)
 	default:
-		return n, nil
+		for i, raw := range doc.Elements {
+			if err := envelope(raw, fmt.Sprintf("[%d]: ", i)); err != nil {
+				return nil, err
+			}
+		}
+		return doc.Elements, nil
 	}
 }
 

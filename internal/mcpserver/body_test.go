@@ -222,3 +222,36 @@ func TestMessagesOfAStreamAreReadStrictly(t *testing.T) {
 		})
 	}
 }
+
+// What is wrong with a message is told in words of the protocol, and nothing is said
+// of what reads it. Controls: a message that is right is answered, and a tool says
+// itself what is wrong with its arguments.
+func TestMessagesOfOtherKinds(t *testing.T) {
+	b := newBench(t, mcpserver.Options{})
+	s := speak(t, b, "2025-03-26")
+	for message, why := range map[string]string{
+		`7`:                                    "the message is not an object",
+		`[[1]]`:                                "[0]: the message is not an object",
+		`[{}, [7]]`:                            `[0]: jsonrpc: must be "2.0"`,
+		`[[[[[{}]]]]]`:                         "[0]: the message is not an object",
+		`{"jsonrpc":2,"id":1,"method":"ping"}`: "jsonrpc: must be a text",
+		`{"jsonrpc":"2.0","id":{},"method":"ping"}`:                                                             "id: must be a text or a number",
+		`{"jsonrpc":"2.0","id":1,"method":[]}`:                                                                  "method: must be a text",
+		`{"jsonrpc":"2.0","id":1,"error":7}`:                                                                    "error: must be an object",
+		`{"jsonrpc":"2.0","id":1,"error":{"code":"x"}}`:                                                         "error.code: must be a number",
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":7}`:                                             "params: must be an object",
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":7}}`:                                    "params: name: must be a text",
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","_meta":7}}`:                     "params: _meta: must be an object",
+		`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":7}}`:                                  "params: cursor: must be a text",
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":[]}`:                                            "params: must be an object",
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"capabilities":{"roots":7}}}`:                  "must be an object",
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"rlp_runs","arguments":{"limit":"x"}}}`: "must be a number",
+	} {
+		if _, said := s.post(message); !strings.Contains(said, why) || strings.Contains(said, "Go ") || strings.Contains(said, "mcp.") || strings.Contains(said, "wireDecode") {
+			t.Errorf("%s: %s", message, said)
+		}
+	}
+	if status, said := s.post(`[{"jsonrpc":"2.0","id":"a","method":"tools/list"}]`); status != http.StatusOK || !strings.Contains(said, `"rlp_runs"`) {
+		t.Errorf("control: %d %.200s", status, said)
+	}
+}

@@ -93,7 +93,16 @@ func (s *Server) read(r *http.Request, c *service.Caller) (int, error) {
 	if ss := s.find(c, r.Header.Get(sessionHeader)); ss != nil {
 		version = ss.spoken()
 	}
-	return messages(text, version)
+	list, err := messages(text, version)
+	if err != nil {
+		return 0, err
+	}
+	for _, raw := range list {
+		if err := params(raw); err != nil {
+			return 0, err
+		}
+	}
+	return len(list), nil
 }
 
 // find is the session of an id, if it is the caller's.

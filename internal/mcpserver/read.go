@@ -138,9 +138,8 @@ func arguments[T any](p []byte) (a T, err error) {
 			err = errors.New("more than one document")
 		}
 	}
-	var kind *json.UnmarshalTypeError
-	if errors.As(err, &kind) {
-		return a, fmt.Errorf("%s: is a %s and must be a %s", kind.Field, kind.Value, kind.Type)
+	if errors.As(err, new(*json.UnmarshalTypeError)) {
+		return a, wellKinded(err)
 	}
 	if err != nil {
 		return a, fmt.Errorf("arguments: %w", err)
