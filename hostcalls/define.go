@@ -290,14 +290,20 @@ func (l *linked) respondTo(ctx context.Context, mem []byte, stack []uint64) erro
 		}
 	}
 	resp, err := l.call(ctx, l.in, &l.answer)
-	if len(l.own) > MaxArguments {
-		l.own = nil
-		clear(l.in)
-		if err := l.passed.Set(ctx, 0); err != nil {
-			return err
-		}
+	if err := l.giveUp(ctx); err != nil {
+		return err
 	}
 	return l.respond(ctx, dst, stack, resp, err)
+}
+
+// giveUp lets go of arguments that are too large to be kept for the next call.
+func (l *linked) giveUp(ctx context.Context) error {
+	if len(l.own) <= MaxArguments {
+		return nil
+	}
+	l.own = nil
+	clear(l.in)
+	return l.passed.Set(ctx, 0)
 }
 
 // A refusal is how the guest was told of a denial.

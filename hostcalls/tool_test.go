@@ -567,28 +567,30 @@ func TestToolRunsWithEverythingOrNotAtAll(t *testing.T) {
 		return list[0]
 	}
 	words := []string{"fs:read:/data", "fs:write:/data/out", "fs:read:/", "kb:read:notes", "kb:write:drafts", "time:read:*", "env:read:LANG", "model:use:local:echo", "process:exec:/usr/bin/grep"}
-	grantOf := func(t *rapid.T, word string) caps.Entry {
+	type fatal interface {
+		Fatal(args ...any)
+		Fatalf(format string, args ...any)
+	}
+	grantOf := func(t fatal, word string) caps.Entry {
 		g, err := caps.ParseGrant(word)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return caps.Entry{Grant: g}
 	}
-	ran, denied := 0, 0
-	rapid.Check(t, func(rt *rapid.T) {
-		some := rapid.SliceOfDistinct(rapid.SampledFrom(words), rapid.ID[string])
-		grants := append(some.Draw(rt, "grants"), "process:exec:/usr/bin/dash")
+	compare := func(rt fatal, grants, needs, denied []string, hidden bool) (want bool) {
+		grants = append(slices.Clone(grants), "process:exec:/usr/bin/dash")
 		tool := grepTool()
 		tool.Needs, tool.Later = nil, nil
-		for _, w := range some.Draw(rt, "needs") {
+		for _, w := range needs {
 			tool.Needs = append(tool.Needs, ask(w))
 		}
 		r, f := toolRig(t, tool, grants...)
 		layer := &caps.Layer{Name: "layer"}
-		for _, w := range rapid.SliceOfN(rapid.SampledFrom(words), 0, 1).Draw(rt, "denied") {
+		for _, w := range denied {
 			layer.Deny = append(layer.Deny, grantOf(rt, w))
 		}
-		if hidden := rapid.IntRange(0, 7).Draw(rt, "hidden") == 0; hidden {
+		if hidden {
 			layer.Deny = append(layer.Deny, caps.Entry{Grant: caps.Grant{Family: caps.Tool, Modes: 1, Scope: "tools:count"}})
 		}
 		if err := r.gate.Hold(layer); err != nil {
@@ -601,17 +603,15 @@ func TestToolRunsWithEverythingOrNotAtAll(t *testing.T) {
 			}
 		}
 		visible := set.Check(caps.Request{Family: caps.Tool, Name: "tools:count"}).Allow
-		want := missing == "" && visible
+		want = missing == "" && visible
 		_, list := r.call("mcp_call", `{"server":"tools"}`)
 		n, text := r.use("count", `{}`)
 		if (n >= 0) != want || len(f.ran) != map[bool]int{true: 1}[want] || strings.Contains(list, `"count"`) != want {
 			rt.Fatalf("needs %v of %v without %v: %d %s, listed %s", tool.Needs, grants, layer.Deny, n, text, list)
 		}
 		if want {
-			ran++
-			return
+			return true
 		}
-		denied++
 		denials := 0
 		for _, d := range r.log.Decisions {
 			if d.Deny {
@@ -621,10 +621,23 @@ func TestToolRunsWithEverythingOrNotAtAll(t *testing.T) {
 		if denials != 1 || missing != "" && visible && !strings.Contains(text, fmt.Sprintf(`"capability":%q`, missing)) {
 			rt.Fatalf("%d denials, %s; missing %s", denials, text, missing)
 		}
-	})
-	if ran == 0 || denied == 0 {
-		t.Errorf("%d ran, %d were denied: nothing was compared", ran, denied)
+		return false
 	}
+	if !compare(t, words, words, nil, false) { // the first of the controls: both ends are compared, whatever is drawn
+		t.Error("it does not run with everything")
+	}
+	for i, w := range words {
+		if compare(t, words, words, []string{w}, false) || compare(t, slices.Delete(slices.Clone(words), i, i+1), []string{w}, nil, false) != (w == "fs:read:/data") {
+			t.Errorf("it runs without %s", w)
+		}
+	}
+	if compare(t, words, words, nil, true) {
+		t.Error("it runs where it is hidden")
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		some := rapid.SliceOfDistinct(rapid.SampledFrom(words), rapid.ID[string])
+		compare(rt, some.Draw(rt, "grants"), some.Draw(rt, "needs"), rapid.SliceOfN(rapid.SampledFrom(words), 0, 1).Draw(rt, "denied"), rapid.IntRange(0, 7).Draw(rt, "hidden") == 0)
+	})
 }
 
 // BenchmarkAttachedTool is what a call of a tool costs beside the program: three

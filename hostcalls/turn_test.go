@@ -69,7 +69,7 @@ func TestTurnsGiveInputs(t *testing.T) {
 // at all when that is hidden from it: it is refused by name, and nobody is asked.
 // A turn more than limits.hostcalls_max leaves is none either.
 //
-//rlp:holds Y63 Y13
+//rlp:holds Y13
 func TestAHiddenTurnEndsNothing(t *testing.T) {
 	hide := func(scope string) *caps.Layer {
 		return &caps.Layer{Name: "override:a.toml", Deny: []caps.Entry{{Grant: caps.Grant{Family: caps.Tool, Modes: 1, Scope: scope}}}}

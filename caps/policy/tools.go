@@ -128,6 +128,7 @@ func foreignTools() map[string]string {
 		"memory_operation__forget": `"kb_delete"`, "forget_memory": `"kb_delete"`,
 		"multi_agent__delegate": `"agent_launch"`, "delegate_to_agent": `"agent_launch"`,
 		"session_spawn": `"agent_launch"`, "agent_spawn": `"agent_launch"`,
+		"hooks_add":    `"turn_next", the call at whose turn's end files are read again`,
 		"file__delete": `"path_unlink_file"`, "delete_file": `"path_unlink_file"`,
 	}
 }

@@ -80,7 +80,7 @@ func TestTheServerOfAttachedToolsIsAllOfThem(t *testing.T) {
 // here where another system's is known.
 func TestAToolThatThereIsNotMatchesNothing(t *testing.T) {
 	for name, hint := range map[string]string{
-		"exec__sandboxed_exec": `"exec_run"`, "sandboxed_exec": `"exec_run"`, "memory_operation__remember_shared": `"kb_put"`,
+		"hooks_add": `"turn_next"`, "exec__sandboxed_exec": `"exec_run"`, "sandboxed_exec": `"exec_run"`, "memory_operation__remember_shared": `"kb_put"`,
 		"multi_agent__delegate": `"agent_launch"`, "session_spawn": `"agent_launch"`, "file__delete": `"path_unlink_file"`, "delete_file": `"path_unlink_file"`,
 		"memory_operation__forget": `"kb_delete"`, "exec_runn": "exec_run", "exec:exec_runn": "", "mcp:server_install": "",
 	} {

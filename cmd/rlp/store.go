@@ -7,7 +7,6 @@ import (
 	"errors"
 	"sync"
 	"time"
-	"unsafe"
 
 	"runloop.dev/rlp/hostcalls"
 	"runloop.dev/rlp/internal/abi"
@@ -188,7 +187,7 @@ func (r *runKB) List(ctx context.Context, domain, prefix string) ([]hostcalls.KB
 		if err != nil {
 			return nil, asFail(err)
 		}
-		size += len(e.Key) + int(unsafe.Sizeof(hostcalls.KBEntry{}))
+		size += len(e.Key) + 64 // and what stands beside it
 		list = append(list, hostcalls.KBEntry{Key: e.Key, Revision: e.Revision, Size: e.Size, Trusted: e.Origin.Label == kb.Trusted})
 		if err := held.Set(ctx, size); err != nil {
 			return nil, err
