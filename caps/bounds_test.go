@@ -73,6 +73,7 @@ func TestScopesOfEachShape(t *testing.T) {
 		Model:   {[]string{"*", "local:echo", "openai:*"}, []string{"", ":*", "a b:*", "a/b:*"}},
 		Secrets: {[]string{"*", "runloop/a/b", "runloop/a/b@h:1", "runloop/a/b@*.h:1"}, []string{"", "runloop/a@h:1", "runloop/a@*.h:1", "runloop/a/b@", "runloop/a/b@h", "runloop/a/b@*.1.2.3.4:1", "runloop/a/b*.h:1"}},
 		FS:      {[]string{"/", "/a"}, []string{"", "*", "a"}},
+		Tool:    {[]string{"*", "web:*", "web:net_http", "mcp:a/b"}, []string{"", "web", "web:", ":*", "*:*", "a b:*"}},
 	} {
 		for _, s := range x.yes {
 			if !isScope(f, s) {
@@ -203,6 +204,7 @@ func TestEachTermIsInTheDigest(t *testing.T) {
 		"nothing":            nil,
 		"a path":             {{Deny: []Entry{entry("fs:read:/a/b")}}},
 		"a longer path":      {{Deny: []Entry{entry("fs:read:/a/bc")}}},
+		"another path":       {{Deny: []Entry{entry("fs:read:/a/c")}}},
 		"two paths":          {{Deny: []Entry{entry("fs:read:/a/b"), entry("fs:read:/a/c")}}},
 		"a tool":             {{Deny: tool("web:net_http")}},
 		"another tool":       {{Deny: tool("memory:kb_get")}},
@@ -255,6 +257,7 @@ func TestALeaseIsTheWordOfItsLayer(t *testing.T) {
 		"the first":                {[]*Layer{{Leases: []Lease{{a, 5, 5}}}, {Leases: []Lease{{a, 9, 9}}}}, map[string]int16{"/a": 1}},
 		"the second":               {[]*Layer{{Leases: []Lease{{a, 9, 9}}}, {Leases: []Lease{{a, 5, 5}}}}, map[string]int16{"/a": 2}},
 		"the first with its end":   {[]*Layer{{Leases: []Lease{{a, 5, 9}}}, {Leases: []Lease{{a, 9, 7}}}}, map[string]int16{"/a": 1}},
+		"the first with its uses":  {[]*Layer{{Leases: []Lease{{a, 9, 7}}}, {Leases: []Lease{{a, 5, 9}}}}, map[string]int16{"/a": 1}},
 		"the second with its uses": {[]*Layer{{Leases: []Lease{{b, 1, 1}}}, {Leases: []Lease{{a, 9, 7}}}, {Leases: []Lease{{a, 10, 7}}}}, map[string]int16{"/a": 2, "notes": 1}},
 		"another scope":            {[]*Layer{{Leases: []Lease{{b, 5, 5}}}, {Leases: []Lease{{a, 5, 5}}}}, map[string]int16{"/a": 2, "notes": 1}},
 	} {

@@ -94,8 +94,8 @@ func (x Constraints) With(c Constraint, v int64) Constraints {
 		v = 1
 	case v < 0 && p == AtLeast:
 		v = math.MaxInt64
-	case v < 0:
-		v = 0
+	default:
+		v = max(v, 0)
 	}
 	x.set |= 1 << c
 	x.values[c] = v

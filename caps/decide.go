@@ -2,7 +2,6 @@ package caps
 
 import (
 	"cmp"
-	"strconv"
 	"strings"
 	"unsafe"
 
@@ -32,7 +31,7 @@ func (s Set) Check(r Request) Decision {
 	if id < 0 {
 		return noRequest
 	}
-	if id == 0 && families[r.Family].shape != pathTree && r.Name == "*" {
+	if r.Name == "*" { // which is no path
 		return st.checkTree(r, id)
 	}
 	if st.eff[r.Family][r.Mode].Test(uint(id)) {
@@ -55,7 +54,7 @@ func (s Set) CheckTree(r Request) Decision {
 // Holds reports whether scope id of f, as an earlier [Decision] of this set or
 // of one that it was narrowed from names it, allows mode m: one bit.
 func (s Set) Holds(id int32, f Family, m Mode) bool {
-	return id >= 0 && f < numUniverses && m < families[f].modes && s.state().eff[f][m].Test(uint(id))
+	return f < numUniverses && m < families[f].modes && s.state().eff[f][m].Test(uint(id))
 }
 
 // Covers reports whether s allows all of g: every mode, everything within its
@@ -69,12 +68,8 @@ func (s Set) Covers(g Grant) bool {
 		if !g.Modes.Has(m) {
 			continue
 		}
-		scope := g.Scope
-		if g.Family == Secrets && m == Get {
-			scope, _, _ = strings.Cut(scope, "@") // the handle knows no host
-		}
-		id := t.locate(scope)
-		if !t.all(st.eff[g.Family][m], id, t.nodes[id].name == scope) {
+		id := t.locate(g.Scope)
+		if _, whole := t.firstDenied(st.eff[g.Family][m], id, g.Scope); !whole {
 			return false
 		}
 	}
@@ -99,45 +94,40 @@ func (st *state) find(r Request) int32 {
 		}
 		return -1
 	}
-	if row.shape == secretTree && r.Mode == Get && strings.IndexByte(r.Name, '@') >= 0 {
+	if row.shape == secretTree && r.Mode == Get && strings.Contains(r.Name, "@") {
 		return -1
 	}
 	return st.trees[r.Family].locate(r.Name)
 }
 
 func (st *state) checkTree(r Request, id int32) Decision {
-	t, bits := st.trees[r.Family], st.eff[r.Family][r.Mode]
-	if !bits.Test(uint(id)) {
-		return st.refuse(r, id)
-	}
-	if bad := t.firstDenied(bits, id, t.nodes[id].name == r.Name); bad >= 0 {
+	bad, whole := st.trees[r.Family].firstDenied(st.eff[r.Family][r.Mode], id, r.Name)
+	if !whole {
 		return st.refuse(r, bad)
 	}
 	return Decision{Allow: true, Code: Granted, Layer: -1, Scope: id}
 }
 
-// all reports whether bits has node id, and everything below it when whole.
-func (t *tree) all(bits *bitset.BitSet, id int32, whole bool) bool {
-	return bits.Test(uint(id)) && t.firstDenied(bits, id, whole) < 0
-}
-
-// firstDenied is the first node below id whose bit is not set, -1 if there is
-// none. When the request is not the scope of id itself but within its cell,
-// nothing of the universe is below it.
-func (t *tree) firstDenied(bits *bitset.BitSet, id int32, whole bool) int32 {
-	if !whole {
-		return -1
+// firstDenied is the first node whose bit is not set of id, the deepest that
+// holds scope, and those below it; none is when all is allowed. Of a scope
+// within the cell of id nothing of the universe is below.
+func (t *tree) firstDenied(bits *bitset.BitSet, id int32, scope string) (denied int32, none bool) {
+	if !bits.Test(uint(id)) {
+		return id, false
 	}
-	for i, ok := bits.NextClear(uint(id)); ok && int(i) < len(t.nodes); i, ok = bits.NextClear(i + 1) {
+	if t.nodes[id].name != scope {
+		return -1, true
+	}
+	for i, ok := bits.NextClear(uint(id)); ok; i, ok = bits.NextClear(i + 1) {
 		p := int32(i)
 		for p > id {
 			p = t.nodes[p].parent
 		}
 		if p == id {
-			return int32(i)
+			return int32(i), false
 		}
 	}
-	return -1
+	return -1, true
 }
 
 // refuse is the denial of r, whose deepest node is id.
@@ -194,12 +184,10 @@ func (st *state) netReason(r Request) Code {
 	if st.anyMethod(0, r.Name) {
 		return HTTPNotPermitted
 	}
-	if host, ok := strings.CutSuffix(r.Name, ":80"); ok {
-		var buf [300]byte
-		b := strconv.AppendInt(append(append(buf[:0], host...), ':'), 443, 10)
-		if st.anyMethod(0, unsafe.String(&b[0], len(b))) {
-			return HTTPNotPermitted
-		}
+	var buf [300]byte // of a host with another port this makes none
+	b := append(append(buf[:0], strings.TrimSuffix(r.Name, ":80")...), ":443"...)
+	if st.anyMethod(0, unsafe.String(&b[0], len(b))) {
+		return HTTPNotPermitted
 	}
 	return HostNotPermitted
 }

@@ -52,9 +52,10 @@ func (s Set) Explain(r Request) Explanation {
 func (st *state) rebuilt() *state {
 	whole := newState()
 	whole.whole, whole.limits, whole.entries = true, st.limits, st.entries
-	if st.closed != nil || whole.fill(st.entries) != nil {
+	if st.closed != nil {
 		return st
 	}
+	_ = whole.fill(st.entries) // as it was when the base was made
 	for i := range st.steps {
 		next, _, err := Set{whole}.Narrow(st.steps[i].layer)
 		if err != nil {
@@ -67,10 +68,7 @@ func (st *state) rebuilt() *state {
 
 // sourceOf is the place in l that refuses r, whose deepest node is id.
 func (st *state) sourceOf(l *Layer, r Request, id int32) Pos {
-	ids, _, err := st.ids(l)
-	if err != nil {
-		return Pos{}
-	}
+	ids, _, _ := st.ids(l) // l was applied: it can be
 	if p := st.place(l, ids)[r.Family]; p != nil {
 		return p.source(id, r.Mode)
 	}
@@ -81,9 +79,9 @@ func (st *state) sourceOf(l *Layer, r Request, id int32) Pos {
 func (st *state) baseVote(r Request, id int32) Vote {
 	v := Vote{Layer: "base", Allow: st.base[r.Family][r.Mode].Test(uint(id))}
 	t := st.trees[r.Family]
-	for up := id; up >= 0 && v.Allow; up = t.nodes[up].parent {
+	for up := id; up >= 0; up = t.nodes[up].parent {
 		for _, e := range st.entries {
-			if e.Grant.Family != r.Family || !e.Grant.Modes.Has(r.Mode) {
+			if e.Grant.Family != r.Family {
 				continue
 			}
 			for _, p := range t.spots(e.Grant, t.exact(e.Grant.Scope)) {

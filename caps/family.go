@@ -227,12 +227,9 @@ func AuditWord(word string) (name string, known []string, ok bool) {
 	}
 	known = []string{"caps", "caps.empty", "caps.extra", "kb"}
 	for f := range NumFamilies {
-		for m := range Delete + 1 {
-			known = append(known, AuditName(f, m))
-		}
+		known = append(known, families[f].audit...)
 	}
 	slices.Sort(known)
-	known = slices.Compact(known)
 	if slices.Contains(known, word) {
 		return word, nil, true
 	}

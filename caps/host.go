@@ -1,6 +1,7 @@
 package caps
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -46,28 +47,29 @@ func ParseHost(s string) (host string, port int, err error) {
 
 func parseV6(s string) (string, int, error) {
 	addr, rest, ok := strings.Cut(s[1:], "]")
-	ip, err := netip.ParseAddr(addr)
-	if !ok || err != nil || !ip.Is6() || ip.Zone() != "" {
+	ip, _ := netip.ParseAddr(addr) // the zero Addr is no IPv6 address, and a zone has a %
+	if !ok || !ip.Is6() {
 		return "", 0, fmt.Errorf("the host %q is not an IPv6 address in brackets, such as [::1]:443", s)
 	}
 	if ip.Is4In6() {
 		return "", 0, fmt.Errorf("the host %q is an IPv4 address in IPv6 form: write %s", s, ip.Unmap())
 	}
-	port := 0
-	if rest != "" {
-		if rest[0] != ':' {
-			return "", 0, fmt.Errorf("the host %q has %q after the address", s, rest)
-		}
-		if port, err = parsePort(s, rest[1:]); err != nil {
-			return "", 0, err
-		}
+	if rest == "" {
+		return ip.String(), 0, nil
+	}
+	if rest[0] != ':' {
+		return "", 0, fmt.Errorf("the host %q has %q after the address", s, rest)
+	}
+	port, err := parsePort(s, rest[1:])
+	if err != nil {
+		return "", 0, err
 	}
 	return ip.String(), port, nil
 }
 
 func parsePort(s, digits string) (int, error) {
 	n, err := strconv.ParseUint(digits, 10, 16)
-	if err != nil || n == 0 || digits[0] == '0' || digits[0] == '+' {
+	if err != nil || digits[0] == '0' {
 		return 0, fmt.Errorf("the port of %q is not a number from 1 to 65535", s)
 	}
 	return int(n), nil
@@ -77,11 +79,9 @@ func canonicalName(whole, name string) (string, error) {
 	// Lookup maps full-width forms first, so that what it gives is judged, not
 	// what was written.
 	ascii, err := idna.Lookup.ToASCII(strings.TrimSuffix(name, "."))
-	if err == nil {
-		// what it gives must be what it takes, or two spellings would be two hosts
-		_, err = idna.Lookup.ToASCII(ascii)
-	}
-	if err != nil {
+	// What it gives must be what it takes, or two spellings would be two hosts.
+	_, again := idna.Lookup.ToASCII(ascii)
+	if err = cmp.Or(err, again); err != nil {
 		return "", fmt.Errorf("the host %q is no host name: %w", whole, err)
 	}
 	if !isHostName(ascii) {
@@ -152,7 +152,7 @@ func IsHostPort(s string) bool { return isHostPort(s) }
 // request passes through, and allocates nothing for what is canonical.
 func isHostPort(s string) bool {
 	colon := strings.LastIndexByte(s, ':')
-	if colon <= 0 || !isPort(s[colon+1:]) {
+	if colon == -1 || !isPort(s[colon+1:]) {
 		return false
 	}
 	if s[0] == '[' {
@@ -176,12 +176,12 @@ func isPort(s string) bool {
 }
 
 func isV6(s string) bool {
-	if len(s) < 4 || s[len(s)-1] != ']' {
+	if s[len(s)-1] != ']' {
 		return false
 	}
 	in := s[1 : len(s)-1]
-	ip, err := netip.ParseAddr(in)
-	if err != nil || !ip.Is6() || ip.Zone() != "" || ip.Is4In6() {
+	ip, _ := netip.ParseAddr(in) // the zero Addr is no IPv6 address
+	if !ip.Is6() || ip.Zone() != "" || ip.Is4In6() {
 		return false
 	}
 	var buf [64]byte
@@ -190,7 +190,7 @@ func isV6(s string) bool {
 
 // isHostName reports whether s is a canonical name or IPv4 address.
 func isHostName(s string) bool {
-	if s == "" || len(s) > 253 {
+	if len(s) > 253 {
 		return false
 	}
 	label := 0 // where the present label begins
@@ -213,7 +213,7 @@ func isHostName(s string) bool {
 // makes the whole an address to some resolvers.
 func numeric(s string) bool {
 	last := s[strings.LastIndexByte(s, '.')+1:]
-	if last == "" || !digit(last[0]) {
+	if last == "" {
 		return false
 	}
 	if strings.HasPrefix(last, "0x") {
@@ -229,7 +229,7 @@ func numeric(s string) bool {
 
 // isIPv4 reports whether s is four decimal parts without leading zeros.
 func isIPv4(s string) bool {
-	for part := range 4 {
+	for part := 1; ; part++ {
 		n, i := 0, 0
 		for i < len(s) && i < 4 && digit(s[i]) {
 			n, i = 10*n+int(s[i]-'0'), i+1
@@ -237,13 +237,9 @@ func isIPv4(s string) bool {
 		if i == 0 || n > 255 || i > 1 && s[0] == '0' {
 			return false
 		}
-		if part == 3 {
-			return i == len(s)
-		}
 		if i == len(s) || s[i] != '.' {
-			return false
+			return part == 4 && i == len(s)
 		}
 		s = s[i+1:]
 	}
-	return false
 }

@@ -89,9 +89,6 @@ func (s Set) ScopeID(f Family, scope string) int32 {
 
 // lease is the leases of st met with those of l.
 func (st *state) lease(l *Layer) []Lease {
-	if len(l.Leases) == 0 {
-		return st.leases
-	}
 	list := slices.Clone(st.leases)
 	for _, more := range l.Leases {
 		i := slices.IndexFunc(list, func(have Lease) bool { return have.Grant == more.Grant })

@@ -114,8 +114,8 @@ func ParseLimit(key string, value int64) (Limit, int64, error) {
 }
 
 func clamp(l Limit, v int64) int64 {
-	if top := limits[l].max; top > 0 && v > top {
-		return top
+	if top := limits[l].max; top != 0 {
+		return min(v, top)
 	}
 	return v
 }
@@ -132,7 +132,7 @@ func (x Limits) With(l Limit, v int64) Limits {
 
 // Get is the value of l, and whether it is set.
 func (x Limits) Get(l Limit) (int64, bool) {
-	if l >= NumLimits || x.set&(1<<l) == 0 {
+	if x.set&(1<<l) == 0 {
 		return 0, false
 	}
 	return x.values[l], true
@@ -142,9 +142,10 @@ func (x Limits) Get(l Limit) (int64, bool) {
 func (x Limits) Min(y Limits) Limits {
 	for l := range NumLimits {
 		if v, ok := y.Get(l); ok {
-			if have, both := x.Get(l); !both || v < have {
-				x = x.With(l, v)
+			if have, both := x.Get(l); both {
+				v = min(v, have)
 			}
+			x = x.With(l, v)
 		}
 	}
 	return x

@@ -228,7 +228,6 @@ func ToolScope(spelling string) (scope string, known bool) {
 		category, name = attached, spelling
 	}
 	scope = oneTool(category + ":" + name)
-	category, _, _ = strings.Cut(scope, ":")
 	if !isScope(Tool, scope) || spelling == "*" {
 		return "", false
 	}
@@ -267,6 +266,6 @@ func toolScopes(name string) string {
 
 // isTool reports whether s is "category:name".
 func isTool(s string) bool {
-	category, name, ok := strings.Cut(s, ":")
-	return ok && isDomain(category) && isWord(name, 200, func(c byte) bool { return alnum(c) || strings.IndexByte("_-./", c) >= 0 })
+	category, name, _ := strings.Cut(s, ":")
+	return isDomain(category) && isWord(name, 200, func(c byte) bool { return alnum(c) || strings.IndexByte("_-./", c) >= 0 })
 }

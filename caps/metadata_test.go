@@ -221,3 +221,81 @@ func TestCountedScopes(t *testing.T) {
 		t.Errorf("the first lease ends at %d and %d", got, none)
 	}
 }
+
+// Every word of a tier, an effect and a condition is read back as what it is.
+func TestWordsAreReadBack(t *testing.T) {
+	for _, word := range caps.TierNames() {
+		if tier, ok := caps.ParseTier(word); !ok || tier.String() != word {
+			t.Errorf("%s is %s, %v", word, tier, ok)
+		}
+	}
+	if tier, ok := caps.ParseTier("root"); ok || tier != caps.OperatorSensitive {
+		t.Errorf("a tier that there is not is %s, %v", tier, ok)
+	}
+	for _, word := range caps.EffectNames() {
+		e, ok := caps.ParseEffect(word)
+		if words := e.Words(); !ok || word != "io" && !slices.Equal(words, []string{word}) {
+			t.Errorf("%s is %v, %v", word, words, ok)
+		}
+	}
+	if got := caps.EffectNames(); !slices.Equal(got, []string{"pure", "io-read", "io-write", "control", "meta", "io"}) {
+		t.Errorf("effects %q", got)
+	}
+	if e, ok := caps.ParseEffect("magic"); ok || e != 0 {
+		t.Errorf("an effect that there is not is %v", e.Words())
+	}
+	for _, c := range [][2]string{{"net", "nope"}, {"nope", "timeout_ms"}, {"kb", "timeout_ms"}, {"", ""}} {
+		if constraint, ok := caps.ConstraintOf(c[0], c[1]); ok || constraint != 0 {
+			t.Errorf("%q is constraint %d", c, constraint)
+		}
+	}
+	x := caps.Constraints{}.With(caps.NetTimeoutMS, 7).With(caps.ExecTimeoutMS, 0)
+	if got := x.Map(); len(got) != 2 || got["net.timeout_ms"] != 7 || got["exec.timeout_ms"] != 0 {
+		t.Errorf("conditions %v", got)
+	}
+	if got := (caps.Constraints{}).Meet(x); got != x {
+		t.Errorf("no condition and %v meet at %v", x.Map(), got.Map())
+	}
+}
+
+// The tables of tiers, effects, tools and categories, as policies can name them.
+func TestTablesOfMetadata(t *testing.T) {
+	if got := caps.TierGrants(caps.Pure); !slices.Equal(got, []caps.Grant{{Family: caps.Time, Modes: 1, Scope: "*"}}) {
+		t.Errorf("the pure tier is %v", got)
+	}
+	for method, want := range map[string]caps.EffectSet{
+		"GET": caps.IORead, "HEAD": caps.IORead, "OPTIONS": caps.IORead, "POST": caps.IOWrite, "PUT": caps.IOWrite, "PATCH": caps.IOWrite, "DELETE": caps.IOWrite, "TRACE": caps.IOWrite,
+	} {
+		for _, scheme := range []string{"https", "http"} {
+			m, _ := caps.NetMode(scheme, method)
+			if got := caps.EffectOf(caps.Net, m); got != want {
+				t.Errorf("%s over %s does %v", method, scheme, got.Words())
+			}
+		}
+	}
+	categories := []string{"env", "exec", "file", "mcp", "memory", "model", "multi_agent", "secrets", "session", "time", "tools", "web"}
+	if got := caps.Categories(); !slices.Equal(got, categories) {
+		t.Errorf("categories %q", got)
+	}
+	seen := map[string]bool{}
+	for _, tool := range caps.Tools() {
+		if seen[tool.Name] || !slices.Contains(categories, tool.Category) || caps.MetadataOf(tool.Family).Category != tool.Category {
+			t.Errorf("%+v", tool)
+		}
+		seen[tool.Name] = true
+	}
+	for _, name := range []string{"net_http", "kb_get", "path_open", "turn_next", "mcp_call", "exec_run"} {
+		if !seen[name] {
+			t.Errorf("no tool %s", name)
+		}
+	}
+	for spelling, want := range map[string]bool{"web:*": true, "nowhere:*": false, "web:kb_get": false, "web__*": true, "nowhere": false, "*": false} {
+		if scope, known := caps.ToolScope(spelling); known != want {
+			t.Errorf("%s is %q, known %v", spelling, scope, known)
+		}
+	}
+	hidden := narrow(t, set(t, "net:x.org"), &caps.Layer{Deny: []caps.Entry{toolEntry("*")}})
+	if d := hidden.Check(caps.Request{Family: caps.Tool, Name: "web:net_http"}); d.Allow || d.Code != caps.ToolHidden {
+		t.Errorf("without any tool: %+v", d)
+	}
+}

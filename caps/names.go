@@ -60,7 +60,7 @@ func isCleanPath(s string) bool {
 	if s == "/" {
 		return true
 	}
-	if s == "" || s[0] != '/' || len(s) > MaxPath || strings.IndexByte(s, 0) >= 0 {
+	if s == "" || s[0] != '/' || len(s) > MaxPath || strings.Contains(s, "\x00") {
 		return false
 	}
 	for part := range strings.SplitSeq(s[1:], "/") {
@@ -120,8 +120,8 @@ func isModel(s string) bool {
 
 // isSecretID reports whether s is "runloop/<scope>/<name>".
 func isSecretID(s string) bool {
-	scope, name, ok := strings.Cut(strings.TrimPrefix(s, "runloop/"), "/")
-	return ok && strings.HasPrefix(s, "runloop/") && isPlainName(scope) && isPlainName(name) && !dots(scope) && !dots(name)
+	scope, name, _ := strings.Cut(strings.TrimPrefix(s, "runloop/"), "/")
+	return strings.HasPrefix(s, "runloop/") && isPlainName(scope) && isPlainName(name) && !dots(scope) && !dots(name)
 }
 
 func dots(s string) bool { return s == "." || s == ".." }

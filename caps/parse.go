@@ -75,11 +75,12 @@ func parse(s string, k kind) ([]Grant, error) {
 		return wrong(errors.New("control characters, or not UTF-8"))
 	}
 	parts := strings.SplitN(s, ":", 3)
-	if parts[0] == "net" && k != deny && len(parts) >= 2 {
-		return parseShortNet(s, strings.TrimPrefix(s, "net:"))
-	}
-	if k == deny && len(parts) >= 2 && parts[0] == "net" && !isNetAction(parts[1]) {
-		list, err := netGrants(schemes[:], 0xff, strings.TrimPrefix(s, "net:"))
+	if len(parts) > 1 && parts[0] == "net" && (k != deny || !isNetAction(parts[1])) {
+		over := schemes[:]
+		if k != deny {
+			over = schemes[:1]
+		}
+		list, err := netGrants(over, 0xff, strings.TrimPrefix(s, "net:"))
 		if err != nil {
 			return wrong(err)
 		}
@@ -104,15 +105,6 @@ func isNetAction(s string) bool {
 		return true
 	}
 	return false
-}
-
-// parseShortNet reads the host of "net:host".
-func parseShortNet(whole, host string) ([]Grant, error) {
-	list, err := netGrants(schemes[:1], 0xff, host)
-	if err != nil {
-		return nil, fmt.Errorf("capability %q: %w", whole, err)
-	}
-	return list, nil
 }
 
 // parseParts reads the three parts against every family that the domain names:
@@ -216,9 +208,8 @@ func parseScope(f Family, scope string, k kind) (Grant, error) {
 			}
 			g.Scope = id + "@" + hp
 		}
-		if _, err := SecretID(id); err != nil {
-			return g, err
-		}
+		_, err := SecretID(id)
+		return g, err
 	}
 	if !isScope(f, g.Scope) {
 		return g, fmt.Errorf("%q is no scope of %s", scope, f)
@@ -239,8 +230,8 @@ func isScope(f Family, s string) bool {
 		provider, ok := strings.CutSuffix(s, ":*")
 		return ok && isPlainName(provider)
 	case secretTree:
-		id, host, ok := strings.Cut(s, "@")
-		return ok && isSecretID(id) && isWildcard(host)
+		id, host, _ := strings.Cut(s, "@")
+		return isSecretID(id) && isWildcard(host)
 	}
 	return false
 }

@@ -37,7 +37,7 @@ func (s Set) Tools() (left, hidden []Grant) {
 	switch {
 	case len(left) == 0:
 		return nil, []Grant{{Tool, 1, "*"}}
-	case len(left) == 1 && left[0].Scope == "*" && len(hidden) == 0:
+	case left[0].Scope == "*" && len(hidden) == 0:
 		return nil, nil
 	}
 	return left, hidden
@@ -86,12 +86,12 @@ func bindSecrets(tops []Grant) []Grant {
 	}
 	for i, g := range tops {
 		id, _, bound := strings.Cut(g.Scope, "@")
-		if _, ok := gets[id]; ok && bound && g.Modes == 1<<Use {
+		if _, ok := gets[id]; ok && bound { // of what is bound only Use can be a top
 			tops[i].Modes |= 1 << Get
 			gets[id] = true
 		}
 	}
-	return slices.DeleteFunc(tops, func(g Grant) bool { return g.Modes == 1<<Get && gets[g.Scope] })
+	return slices.DeleteFunc(tops, func(g Grant) bool { return gets[g.Scope] })
 }
 
 // Strings is [Set.Grants] as capability strings, sorted.

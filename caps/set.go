@@ -186,10 +186,7 @@ func checkGrant(g Grant) error {
 }
 
 func checkModes(g Grant) error {
-	switch {
-	case g.Family >= numUniverses:
-		return fmt.Errorf("grant of family %d, which there is not", g.Family)
-	case g.Modes == 0 || g.Modes&^AllModes(g.Family) != 0:
+	if g.Modes == 0 || g.Modes&^AllModes(g.Family) != 0 { // what is no family has none
 		return fmt.Errorf("grant %s:%s has no mode, or one that there is not", g.Family, g.Scope)
 	}
 	return nil
@@ -230,10 +227,10 @@ func (s Set) NumLayers() int { return 1 + len(s.state().steps) }
 // LayerName is the name of layer i, "base" for 0 and "" for what is no layer.
 func (s Set) LayerName(i int16) string {
 	switch st := s.state(); {
-	case i == 0:
-		return "base"
 	case i < 0 || int(i) > len(st.steps):
 		return ""
+	case i == 0:
+		return "base"
 	default:
 		return st.steps[i-1].layer.Name
 	}
@@ -247,22 +244,20 @@ func (s Set) NumScopes(f Family) int {
 	return len(s.state().trees[f].nodes)
 }
 
-// Scope is the scope of f whose id is id, "" if there is none. Ids stay valid in
-// every set that is narrowed from s.
-func (s Set) Scope(f Family, id int32) string {
+// node is that of f whose id is id; if there is none, one that is nowhere.
+func (s Set) node(f Family, id int32) *node {
 	if id < 0 || int(id) >= s.NumScopes(f) {
-		return ""
+		return &node{parent: -1}
 	}
-	return s.state().trees[f].nodes[id].name
+	return &s.state().trees[f].nodes[id]
 }
 
+// Scope is the scope of f whose id is id, "" if there is none. Ids stay valid in
+// every set that is narrowed from s.
+func (s Set) Scope(f Family, id int32) string { return s.node(f, id).name }
+
 // Parent is the scope that directly holds scope id of f, -1 for the widest.
-func (s Set) Parent(f Family, id int32) int32 {
-	if id < 0 || int(id) >= s.NumScopes(f) {
-		return -1
-	}
-	return s.state().trees[f].nodes[id].parent
-}
+func (s Set) Parent(f Family, id int32) int32 { return s.node(f, id).parent }
 
 // InBase reports whether the base grants scope id of f by an entry of its own,
 // in whatever mode.
@@ -270,12 +265,7 @@ func (s Set) InBase(f Family, id int32) bool { return s.BaseModes(f, id) != 0 }
 
 // BaseModes is the modes in which the base grants scope id of f by an entry of
 // its own, not by one that holds it among others.
-func (s Set) BaseModes(f Family, id int32) ModeSet {
-	if id < 0 || int(id) >= s.NumScopes(f) {
-		return 0
-	}
-	return s.state().trees[f].nodes[id].base
-}
+func (s Set) BaseModes(f Family, id int32) ModeSet { return s.node(f, id).base }
 
 // Enclosing is the first of scope id of f and the scopes that hold it, from the
 // inside out, that ok accepts; -1 if none does.

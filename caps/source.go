@@ -31,11 +31,8 @@ type Source struct {
 
 // String is how the settings spell it.
 func (s Source) String() string {
-	switch {
-	case s.Word == SourceInput:
+	if s.Word == SourceInput {
 		return s.Word
-	case s.Grant.Family != FS && s.Grant.Scope == s.Grant.Family.root():
-		return s.Word + ":*"
 	}
 	return s.Word + ":" + s.Grant.Scope
 }

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,14 +18,23 @@ import (
 var update = flag.Bool("update", false, "rewrite what is wanted in testdata")
 
 // What each layer changed, the set that is left, and every vote about a request
-// are exactly those that stand behind the layers in testdata/told.txtar, and
-// the oracle decides the same.
+// are exactly those that stand behind the layers in the archives of testdata,
+// and the oracle decides the same.
 //
 // A line of a case is "base", "allow", "deny", "spare", "implied" or "bound"
 // with a capability (or a family), "layer" with a name, or "ask". Its place is
 // its line; "allow@7:2:file" gives another one, and "allow@0" none.
 func TestWhatIsTold(t *testing.T) {
-	const file = "testdata/told.txtar"
+	files, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(files) < 2 {
+		t.Fatalf("archives %q, %v", files, err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) { testTold(t, file) })
+	}
+}
+
+func testTold(t *testing.T, file string) {
 	archive, err := txtar.ParseFile(file)
 	if err != nil {
 		t.Fatal(err)

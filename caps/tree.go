@@ -104,7 +104,7 @@ func (t *tree) child(parent int32, key string) int32 {
 
 // grow is child, made with name when it is not there.
 func (t *tree) grow(parent int32, key, name string) int32 {
-	if id := t.child(parent, key); id >= 0 {
+	if id := t.child(parent, key); id != -1 {
 		return id
 	}
 	if 2*len(t.nodes) >= len(t.slots) {
@@ -134,19 +134,19 @@ func (t *tree) locate(name string) int32 {
 		return t.locateHost(0, name)
 	case modelTree:
 		colon := strings.IndexByte(name, ':')
-		if colon < 0 {
+		if colon == -1 {
 			return t.below(0, name)
 		}
-		if provider := t.child(0, name[:colon+1]); provider >= 0 {
+		if provider := t.child(0, name[:colon+1]); provider != -1 {
 			return t.below(provider, name[colon+1:])
 		}
 		return 0
 	case secretTree:
 		at := strings.IndexByte(name, '@')
-		if at < 0 {
+		if at == -1 {
 			return t.below(0, name)
 		}
-		if id := t.child(0, name[:at]); id >= 0 {
+		if id := t.child(0, name[:at]); id != -1 {
 			return t.locateHost(id, name[at+1:])
 		}
 		return 0
@@ -158,7 +158,7 @@ func (t *tree) locate(name string) int32 {
 
 // below is the node that key leads to, else parent itself.
 func (t *tree) below(parent int32, key string) int32 {
-	if id := t.child(parent, key); id >= 0 {
+	if id := t.child(parent, key); id != -1 {
 		return id
 	}
 	return parent
@@ -177,27 +177,27 @@ func (t *tree) locatePath(path string) int32 {
 	if path == "/" {
 		return 0
 	}
-	if path == "" || path[0] != '/' || len(path) > MaxPath || strings.IndexByte(path, 0) >= 0 {
+	if path == "" || path[0] != '/' || len(path) > MaxPath || strings.IndexByte(path, 0) != -1 {
 		return -1
 	}
 	at, inside := int32(0), true
 	for rest := path[1:]; ; {
 		end := strings.IndexByte(rest, '/')
 		part := rest
-		if end >= 0 {
+		if end != -1 {
 			part = rest[:end]
 		}
 		if !isPart(part) {
 			return -1
 		}
 		if inside {
-			if next := t.child(at, part); next >= 0 {
+			if next := t.child(at, part); next != -1 {
 				at = next
 			} else {
 				inside = false
 			}
 		}
-		if end < 0 {
+		if end == -1 {
 			return at
 		}
 		rest = rest[end+1:]
@@ -208,11 +208,11 @@ func (t *tree) locatePath(path string) int32 {
 // whose key is ".example.org:443", so that no key has to be made.
 func (t *tree) locateHost(root int32, host string) int32 {
 	dot := strings.IndexByte(host, '.')
-	if dot < 0 {
+	if dot == -1 {
 		return t.below(root, host)
 	}
 	wild := t.child(root, host[dot:])
-	if wild < 0 {
+	if wild == -1 {
 		return root
 	}
 	return t.below(wild, host[:dot])
@@ -228,7 +228,7 @@ func (t *tree) intern(scope string) int32 {
 		at := int32(0)
 		for start := 1; start < len(scope); {
 			end := len(scope)
-			if i := strings.IndexByte(scope[start:], '/'); i >= 0 {
+			if i := strings.IndexByte(scope[start:], '/'); i != -1 {
 				end = start + i
 			}
 			at = t.grow(at, scope[start:end], scope[:end])
@@ -257,15 +257,12 @@ func (t *tree) intern(scope string) int32 {
 	case onlyRoot:
 		return 0
 	}
-	if families[t.family].raw && scope == rawRootName {
-		return rawRoot
-	}
 	return t.grow(t.rootOf(scope), scope, scope)
 }
 
 func (t *tree) internHost(root int32, prefix, host string) int32 {
 	dot := strings.IndexByte(host, '.')
-	if dot < 0 {
+	if dot == -1 {
 		return t.grow(root, host, prefix+host)
 	}
 	wild := t.grow(root, host[dot:], prefix+"*"+host[dot:])

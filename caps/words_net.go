@@ -31,7 +31,7 @@ func NetMode(scheme, method string) (Mode, bool) {
 	if s < 0 || !isWord(method, 32, func(c byte) bool { return alnum(c) || c == '-' || c == '_' }) {
 		return 0, false
 	}
-	for i, w := range methodWords[:numMethods-1] {
+	for i, w := range methodWords {
 		if len(w) == len(method) && strings.ToUpper(w) == method {
 			return Mode(numMethods*s + i), true
 		}
@@ -83,7 +83,7 @@ func netScope(scheme string, methods ModeSet, scope string) string {
 		}
 	}
 	switch {
-	case len(words) < numMethods && len(words) == 1 && host == "*":
+	case len(words) == 1 && host == "*":
 		return words[0]
 	case len(words) < numMethods:
 		return strings.Join(words, ",") + "@" + host
@@ -126,7 +126,7 @@ func cutMethods(scope string) (methods ModeSet, host string, err error) {
 	for w := range strings.SplitSeq(words, ",") {
 		i := slices.Index(methodWords[:], w)
 		if i < 0 {
-			if method, host, colon := strings.Cut(w, ":"); colon && !both && slices.Contains(methodWords[:], method) && strings.Trim(host, "0123456789") != "" {
+			if method, host, _ := strings.Cut(w, ":"); !both && slices.Contains(methodWords[:], method) && strings.Trim(host, "0123456789") != "" {
 				return 0, "", fmt.Errorf("%q is a method, behind which the host stands after @: write %s", method, strings.TrimSuffix(method+"@"+host, "@*"))
 			}
 			if !both && methods == 0 {
@@ -152,14 +152,11 @@ func parseReadWrite(methods ModeSet, scope string, k kind) ([]Grant, error) {
 	}
 	scheme, rest, isURL := strings.Cut(scope, "://")
 	if isURL {
-		over, scope = []string{scheme}, rest
-		host, path, hasPath := strings.Cut(rest, "/")
-		if hasPath {
-			if path != "" && k != request {
-				return nil, fmt.Errorf("a network capability ends with host and port: leave out the path %q", "/"+path)
-			}
-			scope = host
+		host, path, _ := strings.Cut(rest, "/")
+		if path != "" && k != request {
+			return nil, fmt.Errorf("a network capability ends with host and port: leave out the path %q", "/"+path)
 		}
+		over, scope = []string{scheme}, host
 	}
 	return netGrants(over, methods, scope)
 }
