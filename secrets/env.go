@@ -38,10 +38,7 @@ func EnvName(tenant string, id ID) string {
 
 // ParseEnvName is the inverse of [EnvName]; ok is false for every other text.
 func ParseEnvName(s string) (tenant string, id ID, ok bool) {
-	rest, ok := strings.CutPrefix(s, EnvPrefix)
-	if !ok {
-		return "", ID{}, false
-	}
+	rest := strings.TrimPrefix(s, EnvPrefix) // a name without it is not what comes of its words
 	words, word := []string{}, []byte{}
 	for i := 0; i < len(rest); i++ {
 		if rest[i] != '_' {
@@ -103,7 +100,7 @@ func (e *environment) List(context.Context) ([]ID, error) {
 	var ids []ID
 	for _, kv := range e.env {
 		name, _, _ := strings.Cut(kv, "=")
-		if tenant, id, ok := ParseEnvName(name); ok && tenant == e.tenant {
+		if tenant, id, _ := ParseEnvName(name); tenant == e.tenant {
 			ids = append(ids, id)
 		}
 	}

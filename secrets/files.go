@@ -18,13 +18,12 @@ type ModeError = home.ModeError
 
 // privateDir checks the folder at path; create makes it when it is not there.
 func privateDir(path string, create bool) error {
-	info, err := os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) && create {
+	if create {
 		if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
-		info, err = os.Lstat(path)
 	}
+	info, err := os.Lstat(path)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -74,7 +75,11 @@ func (h *helper) argv(id ID) ([]string, error) {
 }
 
 func (h *helper) Get(ctx context.Context, id ID) ([]byte, error) {
-	if err := trusted(h.command[0]); err != nil {
+	info, err := os.Stat(h.command[0])
+	if err == nil {
+		err = trusted(h.command[0], info, os.Geteuid())
+	}
+	if err != nil {
 		return nil, &UnavailableError{Provider: "exec", Why: "its program cannot be used", Err: err}
 	}
 	argv, err := h.argv(id)
@@ -83,47 +88,42 @@ func (h *helper) Get(ctx context.Context, id ID) ([]byte, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, h.timeout)
 	defer cancel()
-	out := &capped{room: MaxValue + 1}
+	out := &capped{room: MaxValue + len("\r\n") + 1}
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Env, cmd.Dir, cmd.Stdout = append([]string{}, h.env...), "/", out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
 	err = cmd.Run()
-	value := out.kept
+	value, _ := bytes.CutSuffix(out.kept, []byte("\n"))
+	value, _ = bytes.CutSuffix(value, []byte("\r"))
 	switch {
 	case ctx.Err() != nil:
-		clear(value)
-		return nil, &UnavailableError{Provider: "exec", Why: fmt.Sprintf("%s did not answer in time", argv[0]), Err: ctx.Err()}
-	case out.over:
-		clear(value)
-		return nil, ErrLong
-	case err != nil:
-		clear(value) // and what it said on stderr is not shown: it may be anything
-		return nil, &UnavailableError{Provider: "exec", Why: fmt.Sprintf("%s gave nothing for %s; run it by hand to see why", argv[0], id), Err: err}
+		err = &UnavailableError{Provider: "exec", Why: fmt.Sprintf("%s did not answer in time", argv[0]), Err: ctx.Err()}
+	case out.over || len(value) > MaxValue:
+		err = ErrLong
+	case err != nil: // what it said on stderr is not shown: it may be anything
+		err = &UnavailableError{Provider: "exec", Why: fmt.Sprintf("%s gave nothing for %s; run it by hand to see why", argv[0], id), Err: err}
+	case len(value) == 0:
+		err = notThere(id)
 	}
-	value, _ = bytes.CutSuffix(value, []byte("\n"))
-	value, _ = bytes.CutSuffix(value, []byte("\r"))
-	if len(value) == 0 {
-		return nil, notThere(id)
+	if err != nil {
+		clear(value)
+		return nil, err
 	}
 	return value, nil
 }
 
-// trusted refuses a program that others may change.
-func trusted(path string) error {
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
+// trusted refuses a program that others than user and root may change.
+func trusted(path string, info fs.FileInfo, user int) error {
 	if !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0 {
 		return &ModeError{Path: path, Why: "is not a program"}
 	}
 	if info.Mode().Perm()&0o022 != 0 {
 		return &ModeError{Path: path, Why: "is writable by others"}
 	}
-	if uid, known := ownerOf(info); known && uid != 0 && uid != os.Geteuid() {
-		return &ModeError{Path: path, Why: fmt.Sprintf("belongs to user %d, not to %d or root", uid, os.Geteuid())}
+	if uid := ownerOf(info); uid != 0 && uid != user {
+		return &ModeError{Path: path, Why: fmt.Sprintf("belongs to user %d, not to %d or root", uid, user)}
 	}
 	return nil
 }

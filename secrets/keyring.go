@@ -106,11 +106,7 @@ func (k *keychain) change(do func(ids []ID) ([]ID, error)) error {
 		if err != nil {
 			return err
 		}
-		before := len(ids)
 		ids, err = do(ids)
-		if len(ids) == before {
-			return err
-		}
 		var b strings.Builder
 		for _, id := range sortIDs(ids) {
 			fmt.Fprintln(&b, id)
@@ -127,8 +123,8 @@ func (k *keychain) ask(ctx context.Context, do func() error) error {
 	case <-ctx.Done():
 		return fmt.Errorf("asking the keyring: %w", ctx.Err())
 	case err := <-done:
-		if err == nil || errors.Is(err, keyring.ErrNotFound) {
-			return err
+		if err == nil {
+			return nil
 		}
 		return &UnavailableError{Provider: "keyring", Why: "no keyring answers here", Err: err}
 	}

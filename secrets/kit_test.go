@@ -18,3 +18,16 @@ func (f foreign) Sys() any {
 }
 
 func mkfifo(path string) error { return unix.Mkfifo(path, 0o600) }
+
+// owned is a file's information as if it belonged to a user; -1: nobody says.
+type owned struct {
+	fs.FileInfo
+	user int
+}
+
+func (o owned) Sys() any {
+	if o.user < 0 {
+		return nil
+	}
+	return &syscall.Stat_t{Uid: uint32(o.user)}
+}

@@ -93,8 +93,8 @@ func cases(b byte) [2]byte {
 	return [2]byte{b, b}
 }
 
-// patternsOf is what of a value must not be seen: the value, and each line of
-// one that has several, since programs print line by line.
+// patternsOf is what of a value must not be seen: the value, and each of its
+// lines, since programs print line by line.
 func patternsOf(value []byte) [][]byte {
 	whole := bytes.TrimSpace(value)
 	if len(whole) < MinValue {
@@ -104,9 +104,6 @@ func patternsOf(value []byte) [][]byte {
 		return nil
 	}
 	list := [][]byte{whole}
-	if bytes.IndexByte(whole, '\n') < 0 {
-		return list
-	}
 	const leastLine = 12 // a shorter line of a longer value may be anything
 	for line := range bytes.Lines(whole) {
 		line = bytes.TrimSpace(line)
@@ -117,13 +114,12 @@ func patternsOf(value []byte) [][]byte {
 	return list
 }
 
-// directions are a text and what it is backwards: by bytes and, where that is
-// something else, by characters.
+// directions are a text and what it is backwards: by bytes and by characters.
 func directions(text []byte) [][]byte {
 	back := slices.Clone(text)
 	slices.Reverse(back)
 	list := [][]byte{text, back}
-	if runes := []rune(string(text)); len(runes) != len(text) && utf8.Valid(text) {
+	if runes := []rune(string(text)); utf8.Valid(text) {
 		slices.Reverse(runes)
 		list = append(list, []byte(string(runes)))
 	}

@@ -5,11 +5,11 @@ import (
 	"syscall"
 )
 
-// ownerOf is the user whose file it is.
-func ownerOf(info fs.FileInfo) (uid int, known bool) {
+// ownerOf is the user whose file it is, -1 where the system does not say.
+func ownerOf(info fs.FileInfo) int {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
-		return 0, false
+		return -1
 	}
-	return int(st.Uid), true
+	return int(st.Uid)
 }

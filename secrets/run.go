@@ -106,10 +106,10 @@ func (r *Run) look(ctx context.Context, id string, hidden bool) error {
 		return nil
 	}
 	r.looked[id] = true
-	if parsed, err := ParseID(id); err == nil && r.byID[parsed] != nil {
+	if parsed, _ := ParseID(id); r.byID[parsed] != nil {
 		return nil
 	}
-	k, err := r.fetch(ctx, id)
+	_, err := r.fetch(ctx, id, hidden)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
@@ -118,9 +118,6 @@ func (r *Run) look(ctx context.Context, id string, hidden bool) error {
 		return err
 	case err != nil:
 		return r.once(err.Error(), err)
-	}
-	if k.hidden = hidden; hidden {
-		r.learn()
 	}
 	return nil
 }
@@ -151,7 +148,7 @@ const (
 func (r *Run) Handle(ctx context.Context, id string) (string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	k, err := r.fetch(ctx, id)
+	k, err := r.fetch(ctx, id, false)
 	if err != nil {
 		return "", err
 	}
@@ -173,14 +170,15 @@ func (r *Run) Handle(ctx context.Context, id string) (string, error) {
 func (r *Run) Reveal(ctx context.Context, id string) (string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	k, err := r.fetch(ctx, id)
+	k, err := r.fetch(ctx, id, false)
 	if err != nil {
 		return "", err
 	}
 	return string(k.value), nil
 }
 
-func (r *Run) fetch(ctx context.Context, text string) (*kept, error) {
+// fetch is what is kept of a secret; hidden is of what it is when it is new.
+func (r *Run) fetch(ctx context.Context, text string, hidden bool) (*kept, error) {
 	id, err := ParseID(text)
 	if err != nil {
 		return nil, err
@@ -204,7 +202,7 @@ func (r *Run) fetch(ctx context.Context, text string) (*kept, error) {
 		clear(value)
 		return nil, fmt.Errorf("the secret %s cannot be used: %w", id, err)
 	}
-	k := &kept{id: text, value: value}
+	k := &kept{id: text, value: value, hidden: hidden}
 	r.byID[id] = k
 	r.learn()
 	return k, nil
@@ -212,7 +210,6 @@ func (r *Run) fetch(ctx context.Context, text string) (*kept, error) {
 
 // learn makes the matcher of all values.
 func (r *Run) learn() {
-	r.scanner = nil
 	r.matcher.Store(newMatcher(r.values()))
 }
 
@@ -281,7 +278,7 @@ func (r *Run) Fill(text string, admit func(id string) error) (string, error) {
 // found is told to replaced.
 func (r *Run) Scrub(p []byte, replaced func(id string)) []byte {
 	m := r.matcher.Load()
-	if m == nil || len(p) == 0 {
+	if m == nil {
 		return p
 	}
 	r.mu.Lock()

@@ -38,7 +38,6 @@ func (s *scanner) restart(at int64) {
 		d.awake = false
 	}
 	s.awake, s.at, s.spans = 0, at, s.spans[:0]
-	clear(s.hit)
 }
 
 // scan reads the next piece.

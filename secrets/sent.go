@@ -35,12 +35,12 @@ func (l *sentList) path() string { return filepath.Join(l.dir, "sent") }
 // this machine's are one. Which other names lead to one server is not known.
 func place(host string) string {
 	at := strings.LastIndexByte(host, ':')
-	if at < 0 {
+	if at == -1 {
 		return host
 	}
 	name, port := host[:at], host[at+1:]
-	addr, err := netip.ParseAddr(strings.Trim(name, "[]"))
-	if name == "localhost" || strings.HasSuffix(name, ".localhost") || err == nil && addr.Unmap().IsLoopback() {
+	addr, _ := netip.ParseAddr(strings.Trim(name, "[]")) // the zero Addr is none of this machine's
+	if strings.HasSuffix(name, ".localhost") || addr.Unmap().IsLoopback() {
 		return "localhost:" + port
 	}
 	return host
@@ -66,7 +66,7 @@ func (l *sentList) read() error {
 	if err != nil {
 		return err
 	}
-	if l.info != nil && os.SameFile(info, l.info) && info.ModTime().Equal(l.info.ModTime()) && info.Size() == l.info.Size() {
+	if os.SameFile(info, l.info) && info.ModTime().Equal(l.info.ModTime()) && info.Size() == l.info.Size() {
 		return nil
 	}
 	data, err := home.ReadPrivate(l.path(), maxSentList)
@@ -89,7 +89,7 @@ func (l *sentList) read() error {
 // add notes that the secret id is about to be sent to host.
 func (l *sentList) add(id, host string) error {
 	host = place(host)
-	if ids, err := l.at(host); err == nil && slices.Contains(ids, id) {
+	if ids, _ := l.at(host); slices.Contains(ids, id) {
 		return nil
 	}
 	err := privateDir(l.dir, true)
