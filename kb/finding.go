@@ -1,10 +1,12 @@
 package kb
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/dgraph-io/badger/v4"
@@ -189,6 +191,37 @@ func (e *engine) begun(ctx context.Context) error {
 		}
 	}
 	return e.update(func(txn *badger.Txn) error { return txn.Set(keyBegun(), []byte{}) })
+}
+
+// journalKey reports whether journals can be read by the key that the log knows
+// them by. One that is not there is told until it is back; that it was exchanged,
+// or made anew by a launch, is recorded. The caller holds ingesting.
+func (e *engine) journalKey(ctx context.Context, done *Ingested) (bool, error) {
+	var known []byte
+	err := e.db.View(func(txn *badger.Txn) (err error) {
+		known, err = get(txn, keyJournal())
+		return err
+	})
+	if err != nil {
+		return false, err
+	}
+	id, err := journal.KeyID(e.journal)
+	switch {
+	case err == nil && bytes.Equal(id, known), errors.Is(err, fs.ErrNotExist) && known == nil:
+		return true, nil
+	case err != nil:
+		done.Damaged = append(done.Damaged, err.Error())
+		return false, nil
+	}
+	if known != nil {
+		text := fmt.Sprintf("the key of the journals is not the one that was there (%x, now %x): it was removed or exchanged, and what waited in journals can no longer be read",
+			known[:4], id[:4])
+		done.Damaged = append(done.Damaged, text)
+		if err := e.recordFinding(ctx, text, nil); err != nil {
+			return false, err
+		}
+	}
+	return true, e.update(func(txn *badger.Txn) error { return txn.Set(keyJournal(), id) })
 }
 
 // strays are records behind the end of the log: rlp has made none of them.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -208,4 +209,40 @@ func TestAJournalWithoutItsHeadIsDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	findings(t, s, 1, "run first", "frame 1 ")
+}
+
+// A key of the journals that is gone is told until it is back; one that is another
+// is told for good, though nothing waited that it could not read.
+func TestTheKeyOfTheJournals(t *testing.T) {
+	home := t.TempDir()
+	s := openSealed(t, Options{Home: home})
+	record(t, home, "first", 2)
+	findings(t, s, 0) // control
+	dir, err := JournalDir(home, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, ".args_key")
+	if err := os.Rename(path, path+".away"); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if got, err := s.Ingest(t.Context()); err != nil || len(got.Damaged) != 1 || !strings.Contains(got.Damaged[0], "audit key") {
+			t.Fatalf("%+v, %v", got, err)
+		}
+	}
+	findings(t, s, 0)
+	if err := os.Rename(path+".away", path); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Ingest(t.Context()); err != nil || len(got.Damaged) != 0 {
+		t.Fatalf("control: brought back: %+v, %v", got, err)
+	}
+	for n := 1; n <= 2; n++ {
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		record(t, home, fmt.Sprint("later", n), 2) // which makes one
+		findings(t, s, n, "the key of the journals is not the one that was there")
+	}
 }

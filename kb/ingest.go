@@ -51,6 +51,11 @@ func (e *engine) ingest(ctx context.Context) (Ingested, error) {
 	if err := e.begun(ctx); err != nil {
 		return done, fmt.Errorf("%w: %w", errStoreWrite, err)
 	}
+	if ok, err := e.journalKey(ctx, &done); err != nil {
+		return done, fmt.Errorf("%w: %w", errStoreWrite, err)
+	} else if !ok {
+		return done, nil
+	}
 	if err := e.complete(ctx, &done); err != nil {
 		return done, err
 	}

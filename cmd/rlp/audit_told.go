@@ -21,7 +21,7 @@ import (
 // A toldRun is a run as the lines of log/ tell of it, which are written when its
 // beginning and its end are in its journal.
 type toldRun struct {
-	id, file string
+	id, file string    // file: below the tenant's folder, for what is recorded says no place of this host
 	last     time.Time // its newest line
 	outcome  string    // "": log/ has no end of it
 	logged   string    // what the audit log says
@@ -47,7 +47,7 @@ func toldRuns(dir string) ([]toldRun, error) {
 	}
 	runs := map[string]toldRun{}
 	for _, f := range files {
-		err = errors.Join(err, readTold(filepath.Join(dir, f.name), runs))
+		err = errors.Join(err, readTold(dir, f.name, runs))
 	}
 	maps.DeleteFunc(runs, func(_ string, r toldRun) bool { return r.outcome == string(launcher.AuditFailed) })
 	list := slices.SortedFunc(maps.Values(runs), func(a, b toldRun) int { return cmp.Compare(a.id, b.id) })
@@ -55,7 +55,8 @@ func toldRuns(dir string) ([]toldRun, error) {
 }
 
 // readTold adds the runs of one file.
-func readTold(path string, runs map[string]toldRun) error {
+func readTold(dir, name string, runs map[string]toldRun) error {
+	path := filepath.Join(dir, name)
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil // it was too old
@@ -79,7 +80,7 @@ func readTold(path string, runs map[string]toldRun) error {
 		if json.Unmarshal(lines.Bytes(), &l) != nil || l.Msg != "run_start" && l.Msg != "run_end" || l.RunID == "" {
 			continue // the process died within it, or it is no such line
 		}
-		runs[l.RunID] = toldRun{id: l.RunID, file: path, last: l.Time, outcome: l.Outcome}
+		runs[l.RunID] = toldRun{id: l.RunID, file: filepath.Join(filepath.Base(dir), name), last: l.Time, outcome: l.Outcome}
 	}
 	if err := lines.Err(); err != nil {
 		return fmt.Errorf("reading %s: %w", path, err)

@@ -59,6 +59,17 @@ func readSecret(path string) (*secret, error) {
 	return (*secret)(data), nil
 }
 
+// KeyID tells the key of a journal directory from others, and nothing else of it.
+func KeyID(dir string) ([]byte, error) {
+	s, err := readSecret(filepath.Join(dir, secretName))
+	if err != nil {
+		return nil, err
+	}
+	h := s.hasher()
+	h.WriteString("journal key\x00")
+	return h.Sum(nil), nil
+}
+
 // hasher returns a keyed BLAKE3.
 func (s *secret) hasher() *blake3.Hasher {
 	return blake3.New((*[32]byte)(s))
