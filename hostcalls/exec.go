@@ -24,9 +24,9 @@ type Exec interface {
 	// clean, each link by its real name, and where that ends, though nothing be
 	// there; or [ErrNoPrograms].
 	Leads(path string) ([]string, error)
-	// Has reports whether dir in the working folder holds what a program may find
-	// by name: a file that is called so, with any ending.
-	Has(dir, name string) bool
+	// Has reports whether the working folder holds, at any depth, what a program
+	// may find by name: a file that is called so, with any ending.
+	Has(name string) bool
 	// Run runs the program to its end. Errors that a guest should see are a
 	// [*Fail]; the end of ctx is ctx's.
 	Run(ctx context.Context, c *Command) (*Ended, error)
@@ -180,7 +180,7 @@ func (h *Host) runProgram(ctx context.Context, p gate.Permit, r *execReq) (*Ende
 	if err != nil {
 		return nil, err
 	}
-	env, err := h.childEnv(ctx, r)
+	env, err := h.childEnv(ctx, r, holds)
 	if err != nil {
 		return nil, err
 	}
@@ -223,7 +223,7 @@ func (h *Host) whileLeased(holds caps.Set, d time.Duration) time.Duration {
 
 // childEnv is the part of a program's environment that the request names: each
 // name passes the gate, and each value is looked through for handles.
-func (h *Host) childEnv(ctx context.Context, r *execReq) ([]string, error) {
+func (h *Host) childEnv(ctx context.Context, r *execReq, holds caps.Set) ([]string, error) {
 	op, err := h.execOp(r)
 	if err != nil {
 		return nil, err
@@ -234,7 +234,7 @@ func (h *Host) childEnv(ctx context.Context, r *execReq) ([]string, error) {
 		if _, ok := h.cfg.Gate.Admit(op, ask, v.name, nil); !ok {
 			return nil, h.denied(h.cfg.Gate.LastCode())
 		}
-		if why := h.variable(r.dir, v); why != "" {
+		if why := h.variable(holds, v); why != "" {
 			code := h.cfg.Gate.Refuse(op, ask, v.name, caps.ProgramNotPermitted)
 			return nil, h.because(code, caps.ProgramNotPermitted, "env."+v.name+": "+why)
 		}

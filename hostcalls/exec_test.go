@@ -52,7 +52,7 @@ func (f *fakeExec) Leads(path string) ([]string, error) {
 	return []string{path}, nil
 }
 
-func (f *fakeExec) Has(dir, name string) bool { return slices.Contains(f.files, dir+"/"+name) }
+func (f *fakeExec) Has(name string) bool { return slices.Contains(f.files, name) }
 
 func (f *fakeExec) Run(_ context.Context, c *Command) (*Ended, error) {
 	if f.starts != nil {

@@ -10,10 +10,13 @@ import (
 	"runloop.dev/rlp/caps"
 )
 
-// A variable of a program reaches it in one of three ways. Those that steer
-// programs are refused by name. Of the others no list can be complete: they are
-// passed on when their value holds no path that the agent may write. Few are
-// known to be harmless whatever their value.
+// A variable of a program reaches it in one of four ways. Those that steer
+// programs are refused by name. A few are harmless whatever their value, and of
+// some more it is known that no program takes a name in them for a file in the
+// folder where it works. Of the others no list can be complete: each word of their
+// value may be the name of a file, and a word without a slash is one in whatever
+// folder a program goes to. They are passed on when no word leads to what the
+// agent may write.
 
 // isSteering reports whether a variable makes programs load, run or trust
 // something else, whatever grants it and in whatever case it is written. Those
@@ -33,7 +36,7 @@ var steeringPrefixes = [...]string{
 	"GH_", "GIO_", "GIT_", "GNUPG", "GPG_", "GRADLE_", "GROFF_", "GSETTINGS_", "GSS_", "GST_", "GTK_", "GTK2_", "GTK3_", "GUILE_", "HELM_", "HG", "JAVA_", "JDK_",
 	"JULIA_", "KDE", "KRB5", "KUBE", "LDAP", "LD_", "LESS", "LIBGL_", "LIBVA_", "LUA_", "MAKE", "MALLOC_", "MANPATH", "MANOPT", "MANROFF", "MAVEN_", "MYSQL_",
 	"NIX_", "NODE_", "NPM_", "NVIM", "NVM_", "OCAML", "OPENSSL_", "P11_", "PASSWORD_STORE_", "PERL", "PG", "PHP", "PINENTRY_", "PIPENV_", "PIPX_", "PIP_",
-	"PKCS11", "PKG_", "PNPM_", "POETRY_", "PUPPETEER_", "PYENV", "PYTEST_", "PYTHON", "QML", "QTDIR", "QTWEBENGINE", "QT_", "RBENV", "RIPGREP_", "RLP_", "RSYNC_",
+	"PKCS11", "PKG_", "PNPM_", "POETRY_", "PSQL", "PUPPETEER_", "PYENV", "PYTEST_", "PYTHON", "QML", "QTDIR", "QTWEBENGINE", "QT_", "RBENV", "RIPGREP_", "RLP_", "RSYNC_",
 	"RUBY", "RUST", "R_", "SASL_", "SSH_", "SSL", "SUDO_", "SVN_", "SYSTEMD_", "TCL", "TERMINFO", "TEXFORMATS", "TEXINPUTS", "TEXMF", "TF_CLI_", "TK_", "UV_",
 	"VIM", "VK_", "WGET", "XDG_", "YARN_", "ZDOT", "_JAVA_",
 }
@@ -48,18 +51,22 @@ var steeringSuffixes = [...]string{
 // steeringVariables are those that neither tells.
 var steeringVariables = [...]string{
 	"AR", "AS", "AWKLIBPATH", "AWKPATH", "CC", "CDPATH", "CHARSETALIASDIR", "CLASSPATH", "COMPILER_PATH", "CPATH", "CPLUS_INCLUDE_PATH", "CPP", "CXX",
-	"CXXCPP", "C_INCLUDE_PATH", "DEBUGINFOD_URLS", "ENV", "EXINIT", "F77", "FC", "FCEDIT", "FIGNORE", "FONTCONFIG_FILE", "FONTCONFIG_PATH", "FPATH",
+	"CXXCPP", "C_INCLUDE_PATH", "DEBUGINFOD_URLS", "DEPENDENCIES_OUTPUT", "ENV", "EXINIT", "F77", "FC", "FCEDIT", "FIGNORE", "FONTCONFIG_FILE", "FONTCONFIG_PATH", "FPATH",
 	"GETCONF_DIR", "GHC_PACKAGE_PATH", "GLIBC_TUNABLES", "GLOBIGNORE", "GNUMAKEFLAGS", "GO111MODULE", "GOAUTH", "GOBIN", "GOCACHE", "GOCACHEPROG", "GODEBUG",
 	"GOENV", "GOEXPERIMENT", "GOINSECURE", "GOMODCACHE", "GONOPROXY", "GONOSUMDB", "GOPATH", "GOPRIVATE", "GOPROXY", "GOROOT", "GOSUMDB", "GOTOOLCHAIN",
 	"GOTOOLDIR", "GOVCS", "GOWORK", "HISTFILE", "HOME", "HOSTALIASES", "IFS", "INFOPATH", "INPUTRC", "LIBPATH", "LIBRARY_PATH", "LOCALDOMAIN", "LOCPATH",
-	"MAILCAPS", "MAILRC", "MC_DATADIR", "MORE", "NETRC", "NLSPATH", "NM", "OBJC_INCLUDE_PATH", "PATH", "PROMPT", "PS0", "PS1", "PS2", "PS3", "PS4", "RANLIB",
-	"READNULLCMD", "REQUESTS_CA_BUNDLE", "RESOLV_HOST_CONF", "RES_OPTIONS", "SCREENRC", "SHELLOPTS", "SHLIB_PATH", "SQLITE_HISTORY", "STACK_ROOT", "TAPE",
+	"M4PATH", "MAILCAPS", "MAILRC", "MC_DATADIR", "MORE", "NANORC", "NETRC", "NLSPATH", "NM", "OBJC_INCLUDE_PATH", "PATH", "PROMPT", "PS0", "PS1", "PS2", "PS3", "PS4", "RANLIB",
+	"READNULLCMD", "REQUESTS_CA_BUNDLE", "RESOLV_HOST_CONF", "RES_OPTIONS", "SCREENRC", "SHELLOPTS", "SHLIB_PATH", "SQLITE_HISTORY", "STACK_ROOT", "SUNPRO_DEPENDENCIES", "TAPE",
 	"TEMP", "TERMCAP", "TMP", "TMPDIR", "TMPPREFIX", "TZDIR", "VIRTUAL_ENV", "VISUAL", "WWW_HOME", "XAUTHORITY", "XENVIRONMENT", "XLOCALEDIR", "XMODIFIERS",
 }
 
-// ordinaryVariables steer nothing but by their value, though their names begin
-// like those of programs.
+// ordinaryVariables are texts: programs take no word of them for a file in the
+// folder where they work, though some begin like those that steer. A path in them
+// is still a path.
 var ordinaryVariables = [...]string{
+	"ALL_PROXY", "CI", "DEBUG", "FTP_PROXY", "HOSTNAME", "HTTPS_PROXY", "HTTP_PROXY", "LANG", "LANGUAGE", "LC_ADDRESS", "LC_ALL", "LC_COLLATE", "LC_CTYPE",
+	"LC_IDENTIFICATION", "LC_MEASUREMENT", "LC_MESSAGES", "LC_MONETARY", "LC_NAME", "LC_NUMERIC", "LC_PAPER", "LC_TELEPHONE", "LC_TIME", "LOGNAME",
+	"NO_PROXY", "QUIET", "TERM", "TZ", "USER", "USERNAME", "VERBOSE",
 	"AWS_ACCESS_KEY_ID", "AWS_DEFAULT_OUTPUT", "AWS_DEFAULT_REGION", "AWS_REGION", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AZURE_CLIENT_ID",
 	"AZURE_CLIENT_SECRET", "AZURE_TENANT_ID", "GH_TOKEN", "GIT_AUTHOR_DATE", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_NAME", "GIT_COMMITTER_DATE",
 	"GIT_COMMITTER_EMAIL", "GIT_COMMITTER_NAME", "MYSQL_PWD", "NODE_ENV", "NPM_TOKEN", "PGDATABASE", "PGHOST", "PGPASSWORD", "PGPORT", "PGUSER",
@@ -73,9 +80,10 @@ var harmlessVariables = [...]string{
 }
 
 // variable says what is wrong with the value that a request, or a tool, gives a
-// variable: "" nothing. A program may read what a path in it names, and run it:
-// no such path leads to what the agent can have written.
-func (h *Host) variable(dir string, v envVar) string {
+// variable of a program that gets holds: "" nothing. A program may read what a
+// path in it names, and run it: no such path leads to what the agent can have
+// written.
+func (h *Host) variable(holds caps.Set, v envVar) string {
 	if slices.Contains(harmlessVariables[:], v.name) || v.value == "" {
 		return ""
 	}
@@ -85,7 +93,11 @@ func (h *Host) variable(dir string, v envVar) string {
 			return "has " + mark + " in it, by which programs make a path of what is none; leave it out"
 		}
 	}
-	if strings.HasSuffix(strings.ToUpper(v.name), "PATH") && slices.Contains(strings.Split(v.value, ":"), "") {
+	enters := ""
+	if !slices.Contains(ordinaryVariables[:], strings.ToUpper(v.name)) {
+		enters = h.mayEnter(holds)
+	}
+	if (enters != "" || strings.HasSuffix(strings.ToUpper(v.name), "PATH")) && slices.Contains(strings.Split(v.value, ":"), "") {
 		return "has an empty element, which stands for the working folder"
 	}
 	words := paths(v.value)
@@ -93,8 +105,25 @@ func (h *Host) variable(dir string, v envVar) string {
 		return fmt.Sprintf("holds more than %d words", maxWords)
 	}
 	for _, word := range words {
-		if why := h.leadsAstray(dir, word); why != "" {
+		if why := h.leadsAstray(enters, word); why != "" {
 			return why
+		}
+	}
+	return ""
+}
+
+// mayEnter is a folder that a program can work in and the agent could write when
+// the run began, beside the run's working folder; "" if there is none. holds is
+// what the program gets.
+func (h *Host) mayEnter(holds caps.Set) string {
+	if h.cfg.Exec.SeesAll() {
+		holds = h.exec.atLaunch
+	}
+	for _, g := range holds.Grants() {
+		if g.Family == caps.FS {
+			if scope := h.mayWrite(g.Scope); scope != "" {
+				return scope
+			}
 		}
 	}
 	return ""
@@ -131,8 +160,9 @@ func paths(value string) []string {
 func isBetween(c rune) bool { return c <= ' ' || strings.ContainsRune(`:;,=|&<>()[]{}'"@?*#!`, c) }
 
 // leadsAstray says why word is no path that a program may be given: the agent may
-// write what it leads to, or nobody can tell what it leads to.
-func (h *Host) leadsAstray(dir, word string) string {
+// write what it leads to, or nobody can tell what it leads to. enters is a folder
+// of the agent's in which the program may look for it, "" if there is none.
+func (h *Host) leadsAstray(enters, word string) string {
 	if len(word) > maxPath {
 		return ""
 	}
@@ -143,11 +173,7 @@ func (h *Host) leadsAstray(dir, word string) string {
 		return printable(word) + " has .. in it; write the path itself"
 	}
 	if word[0] != '/' {
-		first, _, _ := strings.Cut(word, "/")
-		if first == "." || h.cfg.Exec.Has(dir, first) {
-			return printable(word) + " is in the working folder, where the agent's programs write; give another value, or the path of a file elsewhere"
-		}
-		return ""
+		return h.relative(enters, word)
 	}
 	leads, err := h.cfg.Exec.Leads(path.Clean(word))
 	if errors.Is(err, ErrNoPrograms) {
@@ -162,6 +188,20 @@ func (h *Host) leadsAstray(dir, word string) string {
 		}
 	}
 	return ""
+}
+
+// relative is leadsAstray for what is no absolute path. What a secret's value is a
+// part of is no name that the agent knows.
+func (h *Host) relative(enters, word string) string {
+	first, _, _ := strings.Cut(word, "/")
+	switch {
+	case first == "." || h.cfg.Exec.Has(first):
+		return printable(word) + " is in the working folder, where the agent's programs write; give another value, or the path of a file elsewhere"
+	case enters == "" || h.cfg.Secrets != nil && len(h.cfg.Secrets.Named(first)) > 0:
+		return ""
+	}
+	return printable(word) + " can be the name of a file in " + enters + ", which the agent may write and the program can be told to work in (env -C, git -C); " +
+		"of few variables rlp knows that programs take them for no file, such as LANG and DEBUG: leave this one out, give an absolute path, or take " + enters + " out of fs_rw"
 }
 
 // mayWrite is the path that the agent could write when the run began and that is

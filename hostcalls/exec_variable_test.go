@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"runloop.dev/rlp/caps"
 )
 
 // start asks for grep with one variable.
@@ -33,6 +35,7 @@ func TestSteeringVariablesInAnyCase(t *testing.T) {
 		WGETRC CC CXX GOROOT CURL_HOME GNUPGHOME GTK_MODULES QT_PLUGIN_PATH SASL_PATH KRB5_CONFIG KRB5CCNAME AWS_CONFIG_FILE AWS_SHARED_CREDENTIALS_FILE AWS_CA_BUNDLE
 		HGRCPATH HGEDITOR NPM_CONFIG_SCRIPT_SHELL NODE_REPL_EXTERNAL_MODULE GIT_CONFIG_PARAMETERS GIT_EXEC_PATH GIT_SSH GIT_PAGER LD_PRELOAD PYTHONSTARTUP PYTHONWARNINGS
 		PYENV_ROOT LESS LESSOPEN MANPAGER SYSTEMD_PAGER MY_PAGER MYEDITOR SUDO_ASKPASS FOO_COMMAND X_CMD JAVA_OPTS MAVEN_OPTS CFLAGS LDFLAGS GOCACHEPROG GOAUTH GODEBUG
+		PSQLRC PSQL_HISTORY NANORC M4PATH DEPENDENCIES_OUTPUT SUNPRO_DEPENDENCIES
 		SSLKEYLOGFILE OPENSSL_CONF KUBECONFIG DOCKER_CONFIG PIP_INDEX_URL CARGO_HOME RUSTC_WRAPPER TMP ZDOTDIR PERL5DB R_PROFILE VIMINIT MAILRC CVS_RSH SVN_SSH TZDIR`) {
 		for _, spelled := range []string{name, strings.ToLower(name), strings.ToUpper(name[:1]) + strings.ToLower(name[1:])} {
 			if n, d := r.start(spelled, "1"); Errno(-n) != Inval || !strings.HasPrefix(d.Hint, "env."+spelled+": decides") {
@@ -58,7 +61,7 @@ func TestSteeringVariablesInAnyCase(t *testing.T) {
 func TestValuesThatLeadToTheAgentsFiles(t *testing.T) {
 	r, f := execRig(t, "process:exec:*", "env:read:*", "fs:write:/data", "fs:delete:/gone", "fs:write:/odd,a=b c", "fs:read:/read")
 	f.links = map[string]string{"/etc/link": "/data/rc"}
-	f.files = []string{"/rc"}
+	f.files = []string{"rc"}
 	for _, value := range []string{
 		"/data", "/data/", "/data/rc", "//data/rc", "/data/./rc", "/etc/../data/rc", "/read/../data/rc", "/", "/gone/rc", "/etc/link",
 		"/usr/lib:/data/lib", "/usr/lib;/data/lib", "--config=/data/rc", "-c /data/rc", "-I/data", "@/data/rc", "!/data/x", "a,/data/rc", `"/data/rc"`, "'/data/rc'",
@@ -83,16 +86,78 @@ func TestValuesThatLeadToTheAgentsFiles(t *testing.T) {
 	if len(f.ran) != 0 {
 		t.Fatalf("ran %v", f.ran)
 	}
-	for i, value := range []string{
-		"", "x", "en_US.UTF-8", "Europe/Berlin", "text/html", "/usr/share/x", "/usr/lib:/usr/share", "/database", "/read/x", "https://example.com/a/b?c=d", "xterm-256color", "a b, c.",
-		"--config=/etc/x", `{"a":[1,2.5],"b":"/usr/x"}`, "10.0.0.1:80", "rcs", "2026-11-23", "...", strings.Repeat("x", 100_000),
-	} {
+	for i, value := range []string{"", "/usr/share/x", "/usr/lib:/usr/share", "/database", "/read/x", strings.Repeat("x", 100_000)} {
 		if n, d := r.start("CONF", value); n < 0 || len(f.ran) != i+1 {
-			t.Errorf("control: %q: %d %+v", value, n, d)
+			t.Errorf("control: %.99q: %d %+v", value, n, d)
 		}
 	}
 	if n, _ := r.start("NO_COLOR", "/data/rc"); n < 0 {
 		t.Error("control: what is harmless whatever its value")
+	}
+}
+
+// A word without a slash is the name of a file in whatever folder a program is told
+// to work in. Where it can be one that the agent may write, it is passed on in none
+// but the variables of which it is known that programs take no file by them.
+//
+//rlp:holds K40
+func TestWordsAreRelativePaths(t *testing.T) {
+	words := []string{
+		"x", "1", "true", "en_US.UTF-8", "Europe/Berlin", "text/html", "https://example.com/a/b?c=d", "xterm-256color", "a b, c.",
+		"--config=/etc/x", `{"a":[1,2.5],"b":"/usr/x"}`, "10.0.0.1:80", "rcs", "2026-11-23", "...", "/usr/lib:x", "a/rlsec_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+	}
+	for name, c := range map[string]struct {
+		grants  []string
+		seesAll bool
+		refused bool
+	}{
+		"no folder":                            {nil, false, false},
+		"a folder to read":                     {[]string{"fs:read:/read"}, false, false},
+		"a folder to write":                    {[]string{"fs:write:/data"}, false, true},
+		"a folder to delete in":                {[]string{"fs:delete:/data"}, false, true},
+		"a folder to read with one to write":   {[]string{"fs:read:/read", "fs:write:/read/in"}, false, true},
+		"all of the host's, none of them here": {nil, true, false},
+	} {
+		for _, word := range words {
+			r, f := execRig(t, append([]string{"process:exec:*", "env:read:*"}, c.grants...)...)
+			f.seesAll = c.seesAll
+			n, d := r.start("CONF", word)
+			if c.refused != (Errno(-n) == Acces && d.Reason == "program_not_permitted" && strings.Contains(d.Hint, "can be the name of a file in /")) || c.refused != (len(f.ran) == 0) {
+				t.Errorf("%s: %q: %d %+v", name, word, n, d)
+			}
+			if n, d := r.start("debug", word); n < 0 {
+				t.Errorf("%s: DEBUG %q: %d %+v", name, word, n, d)
+			}
+		}
+	}
+	r, _ := execRig(t, "process:exec:*", "env:read:*", "fs:write:/data")
+	if n, d := r.start("CONF", "/usr/lib:"); n >= 0 || !strings.Contains(d.Hint, "empty element") {
+		t.Errorf("%d %+v", n, d)
+	}
+	r.host.cfg.Secrets = oneSecret{"rlsec_abc", "x", "runloop/door/word"}
+	if n, d := r.start("CONF", "rlsec_abc"); Errno(-n) == Acces && d.Reason == "program_not_permitted" {
+		t.Errorf("a handle, in the place of which the value comes: %+v", d)
+	}
+}
+
+// A tool that is given none of the run's files works in none of their folders.
+func TestWordsOfToolsWithoutFiles(t *testing.T) {
+	for files, refused := range map[string]bool{"": false, "fs:write:/data": true} {
+		tool := grepTool()
+		own := *tool.Program
+		tool.Program, own.Env = &own, []ToolField{{Name: "CONF", Parts: []ToolPart{{Text: "x"}}}}
+		tool.Files = &caps.Layer{Name: "tool", Bounds: []caps.Bound{{Family: caps.FS, Modes: caps.AllModes(caps.FS)}}}
+		if files != "" {
+			g, err := caps.ParseGrant(files)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tool.Files.Allow = []caps.Entry{{Grant: g}}
+		}
+		r, f := toolRig(t, tool, append([]string{"env:read:CONF", "fs:write:/data"}, grepGrants...)...)
+		if n, out := r.use("count", `{}`); (n < 0) != refused || (len(f.ran) == 0) != refused {
+			t.Errorf("%q: %d %s", files, n, out)
+		}
 	}
 }
 

@@ -103,7 +103,7 @@ func (s spyExec) Leads(path string) ([]string, error) {
 	return []string{path}, nil
 }
 
-func (s spyExec) Has(string, string) bool {
+func (s spyExec) Has(string) bool {
 	s.note("has")
 	return false
 }

@@ -193,24 +193,27 @@ func (p *programs) Leads(path string) ([]string, error) {
 	return list, err
 }
 
-// Has implements [hostcalls.Exec]. Links in the folder lead nowhere.
-func (p *programs) Has(dir, name string) bool {
+// Has implements [hostcalls.Exec]. A program can be told to work in any folder of
+// the working folder. Links there lead nowhere.
+func (p *programs) Has(name string) bool {
 	root, err := os.OpenRoot(p.work)
 	if err != nil {
 		return false // it is made at the first start
 	}
 	defer root.Close()
-	f, err := root.Open(filepath.Join(".", dir))
-	if err != nil {
-		return false
-	}
-	defer f.Close()
 	const most = 10_000
-	names, err := f.Readdirnames(most)
-	return err == nil && len(names) == most || slices.ContainsFunc(names, func(n string) bool {
-		return n == name || strings.HasPrefix(n, name+".") || strings.HasPrefix(n, "lib"+name+".")
+	n := 0
+	err = fs.WalkDir(root.FS(), ".", func(_ string, d fs.DirEntry, err error) error {
+		if n++; err != nil || n > most || d.Name() == name || strings.HasPrefix(d.Name(), name+".") || strings.HasPrefix(d.Name(), "lib"+name+".") {
+			return errMayBe
+		}
+		return nil
 	})
+	return err != nil
 }
+
+// errMayBe ends a search: it is there, or nobody can tell.
+var errMayBe = errors.New("it may be there")
 
 // SeesAll implements [hostcalls.Exec].
 func (p *programs) SeesAll() bool { return p.all }
