@@ -7,9 +7,14 @@ import (
 	"time"
 )
 
-// patientFor is how long a connection is left to prove whose it is, when others
-// wait for its place.
-const patientFor = time.Second
+// How long a connection is left to prove whose it is, when others wait for its
+// place: patientFor, or less where there are few places, so that of those who wait
+// at least so many are heard in a second.
+const (
+	patientFor     = time.Second
+	leastPatient   = 50 * time.Millisecond
+	heardInASecond = 64
+)
 
 // Bounded is l with most connections open at a time. When all places are taken,
 // whoever has most connections on which nobody was proved loses the oldest of
@@ -18,16 +23,18 @@ const patientFor = time.Second
 // once of each connection. Where everybody was proved, who comes waits. now is the
 // clock.
 func Bounded(l net.Listener, most int, now func() time.Time, source func(net.Conn) string) net.Listener {
-	return &bounded{Listener: l, now: now, source: source, places: make(chan struct{}, most), closed: make(chan struct{}), unproved: list.New()}
+	patience := min(max(leastPatient, time.Duration(most)*time.Second/heardInASecond), patientFor)
+	return &bounded{Listener: l, now: now, source: source, patience: patience, places: make(chan struct{}, most), closed: make(chan struct{}), unproved: list.New()}
 }
 
 type bounded struct {
 	net.Listener
-	now    func() time.Time
-	source func(net.Conn) string
-	places chan struct{}
-	once   sync.Once
-	closed chan struct{}
+	now      func() time.Time
+	source   func(net.Conn) string
+	patience time.Duration
+	places   chan struct{}
+	once     sync.Once
+	closed   chan struct{}
 
 	mu       sync.Mutex
 	unproved *list.List // of *placed, the oldest in front
@@ -90,13 +97,13 @@ func (b *bounded) giveUp() (again time.Duration) {
 		}
 	}
 	if oldest == nil {
-		return patientFor
+		return b.patience
 	}
-	if left := patientFor - b.now().Sub(oldest.began); left > 0 {
+	if left := b.patience - b.now().Sub(oldest.began); left > 0 {
 		return left
 	}
 	_ = oldest.Close() // it is gone either way
-	return patientFor
+	return b.patience
 }
 
 func (b *bounded) Close() error {

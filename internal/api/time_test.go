@@ -326,3 +326,32 @@ func TestOneSourceKeepsNobodyOut(t *testing.T) {
 		}
 	})
 }
+
+// A process that may have few descriptors has few places: a hundred connections that
+// never say anything, all of one user's, keep a request of that very user waiting for
+// two seconds at most. Control: each is left its time, and none more.
+func TestFewPlacesAreGivenUpSooner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPipes()
+		b, accepted := accepting(p, 6)
+		began := time.Now()
+		go func() {
+			for range 100 {
+				p.come(t, "a")
+			}
+			p.come(t, "request")
+		}()
+		for range 100 {
+			if c := <-accepted; c.Conn.(*named).who != "a" {
+				t.Fatal("out of turn")
+			}
+		}
+		(<-accepted).Proved()
+		if waited := time.Since(began); waited > 2*time.Second || waited < time.Second {
+			t.Errorf("it waited %v", waited)
+		}
+		if err := b.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
