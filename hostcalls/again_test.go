@@ -155,6 +155,45 @@ func TestCutJournalEndsRepeatedCalls(t *testing.T) {
 	}
 }
 
+// Calls allocate nothing, be they repeated, refused or each another than before.
+func TestCallsAllocateNothing(t *testing.T) {
+	j, err := journal.Create(journal.Options{Dir: t.TempDir() + "/journal", Head: audit.Head{RunID: "many"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	set, err := caps.Base([]caps.Entry{{Grant: grantOf(t, "kb:read:notes")}, {Grant: grantOf(t, "kb:read:tasks")}}, caps.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := gate.New(set, j, gate.Options{KeepAllowed: true, KeepDenied: true, MaxCalls: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	op, err := g.Op(idle.name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := idle.link(New(Config{Gate: g}), op).Call
+	mem, stack := []byte("notestasksother."), make([]uint64, 4)
+	for name, turns := range map[string][2]uint64{"repeated": {0, 0}, "denied": {10, 10}, "in turn": {0, 5}, "one of them denied": {5, 10}} {
+		i := 0
+		n := testing.AllocsPerRun(1000, func() {
+			copy(stack, []uint64{turns[i%2], 5, 16, 0})
+			if err := call(t.Context(), mem, stack); err != nil {
+				t.Error(err)
+			}
+			i++
+		})
+		if n != 0 {
+			t.Errorf("%s: %v allocations a call", name, n)
+		}
+	}
+	if c := g.Counts(caps.KBRead); c.Allowed != 2*1001+501 || c.Denied != 1001+500 {
+		t.Errorf("control: %+v", c)
+	}
+}
+
 // noSuchKey is what a permitted kb_get of an empty store answers.
 const noSuchKey = -44
 

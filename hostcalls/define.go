@@ -113,9 +113,11 @@ func (g *gated[R]) admit(ctx context.Context, h *Host, op *gate.Op, in []string,
 		return r, gate.Permit{}, invalid(err)
 	}
 	if g.prepare != nil {
-		if op, err = g.prepare(ctx, h, op, &r); err != nil {
-			return r, gate.Permit{}, err
+		made := r // r itself stays on the stack
+		if op, err = g.prepare(ctx, h, op, &made); err != nil {
+			return made, gate.Permit{}, err
 		}
+		r = made
 	}
 	permit, err := g.judge(ctx, h, op, &r, a)
 	return r, permit, err
@@ -124,9 +126,12 @@ func (g *gated[R]) admit(ctx context.Context, h *Host, op *gate.Op, in []string,
 // judge has a request judged that was made of what was decoded.
 func (g *gated[R]) judge(ctx context.Context, h *Host, op *gate.Op, made *R, a *gate.Answer) (gate.Permit, error) {
 	if g.resolve != nil {
-		if own, why := g.resolve(h, made); why != "" {
-			if req, target := g.touches(*made); h.cfg.Gate.Set().Check(req).Allow {
-				return gate.Permit{}, g.denied(h, *made, h.because(h.cfg.Gate.Refuse(op, req, target, own), own, why))
+		whole := *made // made itself is on the caller's stack
+		own, why := g.resolve(h, &whole)
+		*made = whole
+		if why != "" {
+			if req, target := g.touches(whole); h.cfg.Gate.Set().Check(req).Allow {
+				return gate.Permit{}, g.denied(h, whole, h.because(h.cfg.Gate.Refuse(op, req, target, own), own, why))
 			}
 		}
 	}

@@ -273,25 +273,18 @@ func (g *Gate) Again(a *Answer) (p Permit, known bool) {
 	if !g.latch.enter() {
 		return Permit{}, false
 	}
-	p, known = g.again(a)
-	g.latch.leave()
+	if a.serial == g.serial && g.last != nil && g.last == g.now.Load() &&
+		(g.opt.MaxCalls < 0 || g.calls < g.opt.MaxCalls) && g.sink.Again() {
+		g.calls++
+		if g.permit.ok {
+			g.counts[g.family].Allowed++
+		} else {
+			g.counts[g.family].Denied++
+		}
+		p, known = g.permit, true
+	}
+	g.latch.leave() // not deferred, as in Admit
 	return p, known
-}
-
-func (g *Gate) again(a *Answer) (p Permit, known bool) {
-	if a.serial != g.serial || g.last == nil || g.last != g.now.Load() {
-		return Permit{}, false
-	}
-	if g.opt.MaxCalls >= 0 && g.calls >= g.opt.MaxCalls || !g.sink.Again() {
-		return Permit{}, false
-	}
-	g.calls++
-	if g.permit.ok {
-		g.counts[g.family].Allowed++
-	} else {
-		g.counts[g.family].Denied++
-	}
-	return g.permit, true
 }
 
 func (g *Gate) admit(op *Op, r *caps.Request, d caps.Decision, target string, args *[32]byte) (Permit, bool) {

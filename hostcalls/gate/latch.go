@@ -14,6 +14,7 @@ var ErrClosed = errors.New("the run is over, and its record is closed")
 // the one that shuts it because the guest did not stop when it was told to. Entering
 // costs each call, shutting a run that was left behind: so the guest's goroutine
 // writes its word without a fence, and who shuts has all processors pass one.
+// Both of the guest's are small enough to be inlined where they are called.
 type latch struct {
 	inside atomic.Uint32 // how often it was entered and not left; the guest's goroutine alone writes it
 	shut   atomic.Bool
@@ -25,16 +26,20 @@ func newLatch() latch { return latch{left: make(chan struct{}, 1)} }
 // enter is true when what follows, up to leave, is done before anybody has shut
 // the latch, and false once that is so. It may be entered again from within.
 func (l *latch) enter() bool {
-	store(&l.inside, l.inside.Load()+1)
-	if !l.shut.Load() {
-		return true
-	}
+	add(&l.inside, 1)
+	return !l.shut.Load() || l.late()
+}
+
+// late leaves a latch that was shut when it was entered.
+//
+//go:noinline
+func (l *latch) late() bool {
 	l.leave()
 	return false
 }
 
 func (l *latch) leave() {
-	store(&l.inside, l.inside.Load()-1)
+	add(&l.inside, ^uint32(0))
 	if l.shut.Load() {
 		l.tell()
 	}

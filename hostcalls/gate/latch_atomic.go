@@ -4,7 +4,7 @@ package gate
 
 import "sync/atomic"
 
-func store(at *atomic.Uint32, n uint32) { at.Store(n) }
+func add(at *atomic.Uint32, n uint32) { at.Add(n) }
 
-// fence is nothing where each store has one.
+// fence is nothing where each addition has one.
 func fence() {}
