@@ -1,6 +1,7 @@
 package guest_test
 
 import (
+	"bytes"
 	"slices"
 	"testing"
 
@@ -72,6 +73,30 @@ func TestMemoryAndStackShareALimit(t *testing.T) {
 		mod := compile(t, guest.Config{Module: calls(1, c.body), MemoryBytes: c.limit})
 		if end := mod.Run(t.Context(), guest.RunConfig{Wall: wide}); end.Kind != c.kind || end.PeakMemory > c.limit {
 			t.Errorf("%s: %+v", name, end)
+		}
+	}
+}
+
+// Frames as large as frames get are told of as others are: they leave pages between
+// them untouched.
+func TestLargeFramesAreTold(t *testing.T) {
+	const params, limit = 1000, 3 * mib
+	types, code := u(params), u(0)
+	for i := range uint32(params) {
+		types, code = append(types, 0x7e), slices.Concat(code, []byte{0x20}, u(i))
+	}
+	code = slices.Concat(code, call(1), []byte{opEnd})
+	start := slices.Concat(u(0), bytes.Repeat([]byte{0x42, 0}, params), call(1), []byte{opEnd})
+	wasm := slices.Concat([]byte("\x00asm\x01\x00\x00\x00"),
+		section(1, u(2), []byte{0x60, 0, 0, 0x60}, types, u(0)),
+		section(3, u(2), u(0), u(1)),
+		section(5, u(1), []byte{0}, u(1)),
+		section(7, u(1), text("_start"), []byte{0}, u(0)),
+		section(10, u(2), u(uint32(len(start))), start, u(uint32(len(code))), code),
+	)
+	for _, module := range [][]byte{wasm, calls(1, nil)} {
+		if end := runWith(t, guest.Config{Module: module, MemoryBytes: limit}, wide); end.Kind != guest.Memory || end.PeakMemory < limit*9/10 || end.PeakMemory > limit {
+			t.Errorf("%+v", end)
 		}
 	}
 }

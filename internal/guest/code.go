@@ -23,6 +23,7 @@ type code struct {
 	wants    []Import // the functions among them, each once
 	minPages uint64   // what its memory starts with
 	beside   uint64   // what an instance takes beside it
+	frame    uint64   // no frame of its native code is larger
 	size     int64    // about what it takes, see [overhead]
 
 	runtime  wazero.Runtime
@@ -54,7 +55,7 @@ func newCode(ctx context.Context, cfg *Config) (*code, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &code{cfg: cfg, shape: s, imports: s.imports, minPages: s.minPages, beside: s.beside, size: overhead, cache: openCache(cfg.CacheDir, cfg)}
+	c := &code{cfg: cfg, shape: s, imports: s.imports, minPages: s.minPages, beside: s.beside, frame: s.frame(), size: overhead, cache: openCache(cfg.CacheDir, cfg)}
 	if err = c.compile(ctx); err == nil {
 		err = c.export(ctx, funcs)
 	}

@@ -60,6 +60,7 @@ type Module struct {
 	name        string
 	memoryBytes int64
 	ceiling     *ceiling // of what the runs of this process may have; nil: there is none
+	stacks      *stacks  // where runs have theirs from
 
 	code   *code
 	free   func() error // gives up the code
@@ -119,9 +120,9 @@ func (cfg *Config) prepare(ctx context.Context) (*Module, error) {
 
 // module is one that runs c.
 func (cfg *Config) module(c *code, cached bool, free func() error) *Module {
-	m := &Module{name: cfg.Name, memoryBytes: cfg.MemoryBytes, code: c, cached: cached, free: free}
+	m := &Module{name: cfg.Name, memoryBytes: cfg.MemoryBytes, code: c, cached: cached, free: free, stacks: new(stacks)}
 	if cfg.Library != nil {
-		m.ceiling = &cfg.Library.memory
+		m.ceiling, m.stacks = &cfg.Library.memory, &cfg.Library.stacks
 	}
 	return m
 }

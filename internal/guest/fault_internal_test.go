@@ -20,7 +20,7 @@ func TestFaultsAreNoTraps(t *testing.T) {
 		_ = []int{}[len(t.Name())]
 		return nil
 	}()
-	var m memory
+	m := memory{stacks: new(stacks)}
 	for name, c := range map[string]struct {
 		err  error
 		want bool
@@ -48,11 +48,11 @@ func TestTheEngineHasItsStackWhereItIsLookedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	fn := instance.ExportedFunction("f")
-	m := memory{limit: 1 << 20, refused: func() {}, missing: func() {}}
+	m := memory{limit: 1 << 20, stacks: new(stacks), refused: func() {}, missing: func() {}}
 	if err := m.lend(fn); err != nil || m.stack.engine == nil || &(*m.stack.engine.slice)[0] != &m.stack.region[0] {
 		t.Fatalf("the stack is not lent: %v", err)
 	}
-	defer m.stack.free()
+	defer m.stack.free(m.stacks)
 	if _, err := fn.Call(t.Context()); err != nil {
 		t.Errorf("a call on it: %v", err)
 	}

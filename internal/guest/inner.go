@@ -117,7 +117,7 @@ func (s *shape) body(r *reader) {
 	if r.err = over(uint64(len(b.b)), "bytes in a function", maxBody); r.err != nil {
 		return
 	}
-	total := uint64(0)
+	size, total := uint64(len(b.b)), uint64(0)
 	for n := b.count("groups of locals"); n > 0 && b.err == nil; n-- {
 		total += uint64(b.u32())
 		b.byte()
@@ -125,6 +125,7 @@ func (s *shape) body(r *reader) {
 	if b.err == nil {
 		b.err = over(total, "locals in a function", maxLocals)
 	}
+	s.largest = max(s.largest, size+total)
 	b.add(&s.locals, total, "locals in all functions", maxAllLocals)
 	r.err = b.err
 }

@@ -17,6 +17,7 @@ import (
 type Library struct {
 	most   int64
 	memory ceiling // of the runs
+	stacks stacks  // of those that have ended
 
 	mu      sync.Mutex
 	entries map[volume]*shelved
@@ -48,7 +49,7 @@ func NewLibrary(most int64) *Library {
 	if most <= 0 {
 		most = DefaultLibrary
 	}
-	return &Library{most: most, entries: map[volume]*shelved{}}
+	return &Library{most: most, entries: map[volume]*shelved{}, stacks: stacks{most: mostIdle}}
 }
 
 // DefaultLibrary is room for two dozen guests written in Go, or some thousand in C.
@@ -186,5 +187,6 @@ func (l *Library) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = true
+	l.stacks.keep(0)
 	return l.evict()
 }

@@ -20,6 +20,8 @@ type memory struct {
 
 	beside uint64 // what the host holds for the guest: tables, output, answers
 	stack  stack
+	stacks *stacks
+	frame  uint64 // no frame of its native code is larger
 
 	reserved []byte // address space up to the cap and a guard behind it, or nil where growing copies
 	opened   uint64 // of it, from its beginning on

@@ -111,7 +111,8 @@ func (m *Module) Run(ctx context.Context, cfg RunConfig) End {
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	r.cancel = cancel
-	r.mem.limit, r.mem.beside = uint64(max(m.memoryBytes, 0)), m.code.beside
+	r.mem.limit, r.mem.beside, r.mem.frame = uint64(max(m.memoryBytes, 0)), m.code.beside, m.code.frame
+	r.mem.stacks = m.stacks
 	r.mem.refused = func() { r.finish(End{Kind: Memory, Err: errMemoryLimit}) }
 	r.mem.missing = func() { r.finish(End{Kind: HostError, Err: errNoMemory}) }
 	m.run = r
@@ -200,7 +201,7 @@ func (m *Module) enter(ctx context.Context, r *run) {
 	// somebody cut, ends the run and not the process.
 	debug.SetPanicOnFault(true)
 	defer r.mem.Free()
-	defer r.mem.stack.free()
+	defer r.mem.stack.free(m.stacks)
 	defer func() {
 		// The engine recovers what happens inside the guest; this is what
 		// happens around it, such as a memory that cannot be had.

@@ -42,6 +42,10 @@ type shape struct {
 
 	beside uint64 // what an instance takes beside its memory
 
+	// arity is the most parameters or results of a type, largest the most bytes and
+	// locals of a function.
+	arity, largest uint64
+
 	params, items, names, locals uint64 // in all, so far
 
 	// tables is a table section that bounds what the module left unbounded, to
@@ -98,6 +102,10 @@ func scan(wasm []byte) (*shape, error) {
 	return s, nil
 }
 
+// frame bounds how much of the stack one call takes: each byte of a function makes
+// few values, of 16 bytes at most, unless it takes or leaves many.
+func (s *shape) frame() uint64 { return 1<<10 + 4*16*s.largest*max(s.arity, 1) }
+
 func (s *shape) section(id byte, r *reader) error {
 	if id == 0 {
 		s.readCustom(r)
@@ -150,6 +158,7 @@ func (s *shape) readTypes(r *reader, n uint32) {
 		if r.err == nil && max(len(t.params), len(t.results)) > maxParams {
 			r.fail(fmt.Sprintf("a type of more than %d parameters or results", maxParams))
 		}
+		s.arity = max(s.arity, uint64(len(t.params)), uint64(len(t.results)))
 		r.add(&s.params, uint64(len(t.params)+len(t.results)), "parameters and results in all types", maxAllParams)
 		if r.err != nil {
 			return

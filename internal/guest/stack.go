@@ -3,6 +3,7 @@ package guest
 import (
 	"reflect"
 	"strings"
+	"sync"
 	"unsafe"
 
 	"github.com/tetratelabs/wazero/api"
@@ -20,7 +21,8 @@ const mostStack = 80 << 20
 // with at each call is where that begins, and beyond it the guest has a stack
 // overflow, as at the end of the engine's own.
 type stack struct {
-	region []byte // address space, the last part of it opened
+	at     *region // of the run
+	region []byte  // its addresses, the last part of them opened
 	engine *engineStack
 	room   uint64 // how much may be used
 	most   uint64 // what room was at first
@@ -36,52 +38,75 @@ type engineStack struct {
 
 const errEngine Unable = "the engine's stack is not where this version has it, so that it cannot be bounded"
 
-// engineStackOf finds the fields by their names and types; nil is a function of
-// the host's, which has none.
-func engineStackOf(fn api.Function) (*engineStack, error) {
+// engineFields are where a structure of the engine's has the fields of an
+// [engineStack]; nil: it is a function of the host's, which has none.
+type engineFields struct{ slice, top, bottom, at uintptr }
+
+// engineStackOf finds the fields of fn, or knows from an earlier run where they are:
+// to look takes as long as to begin a call.
+func (s *stacks) engineStackOf(fn api.Function) (*engineStack, error) {
 	v := reflect.ValueOf(fn)
 	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
 		return nil, errEngine
 	}
-	t, base := v.Elem().Type(), v.UnsafePointer()
+	t := v.Elem().Type()
+	known, ok := s.fields.Load(t)
+	if !ok {
+		found, err := findFields(t)
+		if err != nil {
+			return nil, err
+		}
+		known, _ = s.fields.LoadOrStore(t, found)
+	}
+	f, base := known.(*engineFields), v.UnsafePointer()
+	if f == nil {
+		return nil, nil
+	}
+	return &engineStack{
+		(*[]byte)(unsafe.Add(base, f.slice)), (*uintptr)(unsafe.Add(base, f.top)),
+		(**byte)(unsafe.Add(base, f.bottom)), (**uint64)(unsafe.Add(base, f.at)),
+	}, nil
+}
+
+// findFields finds the fields by their names and types.
+func findFields(t reflect.Type) (*engineFields, error) {
 	if t.Name() == "hostFunction" || strings.HasSuffix(t.PkgPath(), "/interpreter") { // whose frames are few, and no native ones
 		return nil, nil
 	}
 	ctx, ok := t.FieldByName("execCtx")
-	if !ok {
+	if !ok || ctx.Type.Kind() != reflect.Struct {
 		return nil, errEngine
 	}
-	inner := unsafe.Add(base, ctx.Offset)
-	slice, top := field[[]byte](t, base, "stack"), field[uintptr](t, base, "stackTop")
-	bottom, at := field[*byte](ctx.Type, inner, "stackBottomPtr"), field[*uint64](ctx.Type, inner, "stackPointerBeforeGoCall")
-	if slice == nil || top == nil || bottom == nil || at == nil {
+	slice, ok1 := field[[]byte](t, "stack")
+	top, ok2 := field[uintptr](t, "stackTop")
+	bottom, ok3 := field[*byte](ctx.Type, "stackBottomPtr")
+	at, ok4 := field[*uint64](ctx.Type, "stackPointerBeforeGoCall")
+	if !ok1 || !ok2 || !ok3 || !ok4 {
 		return nil, errEngine
 	}
-	return &engineStack{slice, top, bottom, at}, nil
+	return &engineFields{slice, top, ctx.Offset + bottom, ctx.Offset + at}, nil
 }
 
-// field is a field of the structure at base, if it is of type T.
-func field[T any](t reflect.Type, base unsafe.Pointer, name string) *T {
+// field is where t has a field of type T.
+func field[T any](t reflect.Type, name string) (uintptr, bool) {
 	f, ok := t.FieldByName(name)
-	if !ok || f.Type != reflect.TypeFor[T]() {
-		return nil
-	}
-	return (*T)(unsafe.Add(base, f.Offset))
+	return f.Offset, ok && f.Type == reflect.TypeFor[T]()
 }
 
 // lend gives the engine the stack for a call of fn.
 func (m *memory) lend(fn api.Function) error {
 	s := &m.stack
-	e, err := engineStackOf(fn)
+	e, err := m.stacks.engineStackOf(fn)
 	if e == nil || err != nil {
 		return err
 	}
 	room := min(m.limit+besideFree-uint64(len(m.view))-m.beside, mostStack)
-	if s.region == nil {
-		if s.region = reserveStack(room); s.region == nil {
+	if s.at == nil {
+		if s.at = m.stacks.take(room); s.at == nil {
 			m.missing()
 			return errNoMemory
 		}
+		s.region = s.at.all
 	}
 	s.engine, s.room, s.most = e, room, room
 	*e.slice = s.region
@@ -95,8 +120,7 @@ func (m *memory) giveBack() {
 	if m.stack.engine == nil {
 		return
 	}
-	used := touched(m.stack.region[m.stack.begin():]) // in whole pages
-	m.peak = max(m.peak, min(taken(uint64(len(m.view)), m.beside+used), m.limit))
+	m.peak = max(m.peak, min(taken(uint64(len(m.view)), m.beside+m.stack.at.touched(m.frame)), m.limit))
 	m.stack.giveBack()
 }
 
@@ -154,9 +178,74 @@ func (s *stack) giveBack() {
 	}
 }
 
-// free is called once the guest has ended.
-func (s *stack) free() {
+// free is called once the guest has ended. Where it did not end in the engine,
+// what it used was not looked at, and the stack is for nobody else.
+func (s *stack) free(to *stacks) {
+	if s.at == nil {
+		return
+	}
+	seen := s.engine == nil
 	s.giveBack()
-	releaseStack(s.region)
-	s.region = nil
+	if !seen || !to.put(s.at) {
+		s.at.release()
+	}
+	s.at, s.region = nil, nil
+}
+
+// stacks are what runs of one process leave to the next ones, whosever they are:
+// nothing of a run is in it. The zero stacks keeps none.
+type stacks struct {
+	fields sync.Map // by type: where the engine's fields are
+
+	mu   sync.Mutex
+	idle []*region
+	most int
+}
+
+// mostIdle is how many stacks of runs that have ended wait for others.
+const mostIdle = 4
+
+// keep has that many kept from now on.
+func (s *stacks) keep(most int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.most = most; len(s.idle) > most; s.idle = s.idle[:len(s.idle)-1] {
+		s.idle[len(s.idle)-1].release()
+	}
+}
+
+// take is a region of which room may be used; nil: there is no memory.
+func (s *stacks) take(room uint64) *region {
+	r := s.waiting()
+	if r == nil {
+		if r = newRegion(); r == nil {
+			return nil
+		}
+	}
+	if !r.open(room) {
+		r.release()
+		return nil
+	}
+	return r
+}
+
+func (s *stacks) waiting() (r *region) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := len(s.idle); n > 0 {
+		r, s.idle = s.idle[n-1], s.idle[:n-1]
+	}
+	return r
+}
+
+// put keeps r, cleared, for the next run. It is false where it is the caller's to
+// release.
+func (s *stacks) put(r *region) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.idle) >= s.most || !r.clear() {
+		return false
+	}
+	s.idle = append(s.idle, r)
+	return true
 }
