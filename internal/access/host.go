@@ -49,7 +49,7 @@ func parsePlace(s string, standard uint16) (p place, ok bool) {
 	p.port = standard
 	if port != "" {
 		n, err := strconv.ParseUint(port, 10, 16)
-		if err != nil || n == 0 || port[0] == '0' || port[0] == '+' {
+		if err != nil || port[0] == '0' {
 			return place{}, false
 		}
 		p.port = uint16(n)

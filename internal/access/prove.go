@@ -20,8 +20,8 @@ func (a *Access) byHeader(r *http.Request, headers []string) (*proof, error) {
 	if len(headers) > 1 {
 		return nil, denied(http.StatusBadRequest, "bad_token", "there are two Authorization headers; send one")
 	}
-	scheme, token, ok := strings.Cut(headers[0], " ")
-	if !ok || !strings.EqualFold(scheme, "bearer") {
+	scheme, token, _ := strings.Cut(headers[0], " ")
+	if !strings.EqualFold(scheme, "bearer") {
 		return nil, a.unauthorized("write Authorization: Bearer, a space and the token")
 	}
 	return a.byToken(r, token)

@@ -274,7 +274,7 @@ func (s *Store) refresh(always bool) {
 func (s *Store) again(id string) *entry {
 	old := s.entries[id]
 	info, err := os.Lstat(s.path(id))
-	if old != nil && old.err == nil && err == nil && unchanged(info, old.info) {
+	if old != nil && err == nil && unchanged(info, old.info) {
 		return old
 	}
 	e := &entry{err: err}
@@ -327,5 +327,5 @@ func (s *Store) used(id string) string { return filepath.Join(s.dir, id+".used")
 // unchanged reports whether two looks at a file saw the same one, with the same
 // words and the same rights.
 func unchanged(a, b fs.FileInfo) bool {
-	return b != nil && os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime()) && a.Mode() == b.Mode()
+	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime()) && a.Mode() == b.Mode()
 }
