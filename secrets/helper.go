@@ -100,7 +100,7 @@ func (h *helper) Get(ctx context.Context, id ID) ([]byte, error) {
 	switch {
 	case ctx.Err() != nil:
 		err = &UnavailableError{Provider: "exec", Why: fmt.Sprintf("%s did not answer in time", argv[0]), Err: ctx.Err()}
-	case out.over || len(value) > MaxValue:
+	case len(value) > MaxValue:
 		err = ErrLong
 	case err != nil: // what it said on stderr is not shown: it may be anything
 		err = &UnavailableError{Provider: "exec", Why: fmt.Sprintf("%s gave nothing for %s; run it by hand to see why", argv[0], id), Err: err}
@@ -133,7 +133,6 @@ func trusted(path string, info fs.FileInfo, user int) error {
 type capped struct {
 	room int
 	kept []byte
-	over bool
 }
 
 func (c *capped) Write(p []byte) (int, error) {
@@ -143,7 +142,6 @@ func (c *capped) Write(p []byte) (int, error) {
 	n := min(len(p), c.room-len(c.kept))
 	c.kept = append(c.kept, p[:n]...)
 	if len(c.kept) == c.room {
-		c.over = true
 		return n, ErrLong // and the program learns that nobody reads on
 	}
 	return len(p), nil

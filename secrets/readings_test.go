@@ -57,6 +57,9 @@ func TestReadings(t *testing.T) {
 			"616263646566": mark0, "61:62 63-64\n65\r\n66": mark0, "7616263646566": "7" + mark0, "61626364656": "61626364656",
 			"6z16263646566": "6z16263646566", "61x62x63x64x65x66": "61x62x63x64x65x66", "616263z646566": "616263z646566", "6162636z4656 6": "6162636z4656 6", "61626z3646566": "61626z3646566",
 		}},
+		"signs that are no characters": {[]string{"ab\xffcdef"}, map[string]string{
+			"fedc\ufffdba": "fedc\ufffdba", "fedc\xffba": mark0, "ab\xffcdef": mark0, "ab\ufffdcdef": "ab\ufffdcdef",
+		}},
 		"a plus for a space": {[]string{"two words", "one+word"}, map[string]string{
 			"two+words": mark0, "two%20words": mark0, "two%2Bwords": "two%2Bwords", "one+word": mark1, "one%2bword": mark1, "one%20word": "one%20word",
 		}},

@@ -106,20 +106,15 @@ func (r *Run) look(ctx context.Context, id string, hidden bool) error {
 		return nil
 	}
 	r.looked[id] = true
-	if parsed, _ := ParseID(id); r.byID[parsed] != nil {
-		return nil
-	}
 	_, err := r.fetch(ctx, id, hidden)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case err == nil, errors.Is(err, fs.ErrNotExist):
 		return nil
-	case err != nil && ctx.Err() != nil:
+	case ctx.Err() != nil:
 		delete(r.looked, id) // the call was over before the value was there
 		return err
-	case err != nil:
-		return r.once(err.Error(), err)
 	}
-	return nil
+	return r.once(err.Error(), err)
 }
 
 // once is err, unless it was told.
