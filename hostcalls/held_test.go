@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"runloop.dev/rlp/internal/abi"
@@ -33,9 +34,11 @@ func (h *holding) Hold(n int64) error {
 func TestWhatIsHeldForARunIsCounted(t *testing.T) {
 	const mib = 1 << 20
 	w := apiWorld(t)
+	var sent atomic.Int64
 	w.handler = func(rw http.ResponseWriter, _ *http.Request) {
-		for range 20 * mib / (64 << 10) {
-			if _, err := rw.Write(make([]byte, 64<<10)); err != nil {
+		for range 48 * mib / (64 << 10) {
+			n, err := rw.Write(make([]byte, 64<<10))
+			if sent.Add(int64(n)); err != nil {
 				return
 			}
 		}
@@ -47,11 +50,16 @@ func TestWhatIsHeldForARunIsCounted(t *testing.T) {
 		some int64 // less than it takes
 	}{
 		"an answer": {"net_http", []string{get, ""}, 8 * mib},
+		"a value":   {"kb_get", []string{"notes", "big"}, mib / 2},
 		"a body":    {"net_http", []string{`{"method":"POST","url":"https://api.example.com/"}`, strings.Repeat("x", 3*mib)}, 2 * mib},
 		"a result":  {"result", []string{`"` + strings.Repeat("x", 900<<10) + `"`}, mib}, // once as it was passed, once as it is kept
 	} {
 		for _, most := range []int64{c.some, 64 * mib} {
 			r := netRig(t, w, apiPolicy)
+			if c.call == "kb_get" {
+				r = newRig(t, "kb:read:notes")
+				r.kb["notes/big"] = strings.Repeat("x", mib)
+			}
 			r.mem = make([]byte, 8*mib)
 			stack, at := []uint64{}, 16
 			for _, a := range c.args {
@@ -59,10 +67,14 @@ func TestWhatIsHeldForARunIsCounted(t *testing.T) {
 				at += len(a)
 			}
 			h := &holding{most: most}
+			sent.Store(0)
 			err := r.funcs[c.call].Call(abi.WithHolder(t.Context(), h), r.mem, append(stack, 0, 0))
 			if most == c.some {
 				if !h.refused {
 					t.Errorf("%s: %d bytes were enough: %v", name, most, err)
+				}
+				if n := sent.Load(); n > 40*mib {
+					t.Errorf("%s: %d bytes were read for it", name, n)
 				}
 				continue
 			}

@@ -280,6 +280,9 @@ func TestEveryImportAsksForItsCapability(t *testing.T) {
 		if !known {
 			continue
 		}
+		if req, err := caps.ParseRequest(ask.name); err != nil || req[0].Family != im.Family {
+			t.Errorf("%s: it is listed as one of %s, %v", im.Name, im.Family, err)
+		}
 		r := newRig(t)
 		r.host.cfg.Components = Components{}
 		n, said := r.denial(im.Name, ask.args...)

@@ -64,6 +64,6 @@ func foreignKeys() map[string]string {
 		"adapter_allowlist": `allowed_adapters = ["fs", "http"], or leave it out for no restriction`,
 		"runtime_limits":    `[limits]`,
 		"role":              "description, where it is to be read",
-		"created_at":        "leave it out: the file has its date",
+		"created_at":        "nowhere: leave it out, the file has its date",
 	}
 }

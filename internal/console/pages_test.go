@@ -144,6 +144,9 @@ func TestPolicyIsTriedBeforeItIsSaved(t *testing.T) {
 	if got := host.asked[len(host.asked)-1]; got != "caps override /home/mara/.runloop/agents/notes_digest - --save --was=none" {
 		t.Errorf("it asked %q", got)
 	}
+	if resp, _ := ask(t, h, path, url.Values{"text": {"", "net = []"}, "do": {"save"}, "was": {"none"}}); resp.StatusCode != http.StatusBadRequest {
+		t.Errorf("a form with two texts is %d", resp.StatusCode)
+	}
 	if resp, _ := ask(t, h, path, url.Values{"text": {"x"}, "do": {"save"}, "was": {"--x y"}}); resp.StatusCode != http.StatusBadRequest {
 		t.Errorf("a digest that is none: %d", resp.StatusCode)
 	}

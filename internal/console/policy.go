@@ -166,6 +166,11 @@ func (c *console) editPolicy(r *http.Request, caller *service.Caller) (*view, er
 	if err := r.ParseForm(); err != nil {
 		return nil, &badRequest{"the form is too large: an override has 64 KiB at most"}
 	}
+	for _, values := range r.PostForm {
+		if len(values) > 1 {
+			return nil, &badRequest{"the form says something twice; load the page again"}
+		}
+	}
 	text := strings.ReplaceAll(r.PostForm.Get("text"), "\r\n", "\n")
 	save := r.PostForm.Get("do") == "save"
 	if save && !maySave(caller) {

@@ -58,7 +58,8 @@ func (r *run) before(f *linked) {
 	}
 }
 
-// after unwinds a guest whose run f ended, or which cannot pay for what it moved.
+// after unwinds a guest whose call of f ends it, or which cannot pay for what it
+// moved.
 //
 //go:noinline
 func (r *run) after(f *linked, err error) {
@@ -66,7 +67,7 @@ func (r *run) after(f *linked, err error) {
 		r.hostEnd(err)
 		panic(errOver)
 	}
-	if r.over.Load() || r.fuel.bounded && !r.fuel.spend(f.moved) {
+	if r.fuel.bounded && !r.fuel.spend(f.moved) {
 		r.refuse()
 	}
 }
