@@ -29,7 +29,7 @@ type seat struct {
 }
 
 // ofItsOwn is what a run takes beside what its limit counts: what is free beside
-// its memory, and its streams.
+// its memory, and what is made of its output and of an answer for a moment.
 const ofItsOwn = besideFree + 3<<20
 
 func (c *ceiling) bound(most int64) {
