@@ -47,6 +47,26 @@ func Stops() int {
 }
 
 func Never() int { panic("never") }
+
+// Both is answered by one call of many lines.
+func Both() (int, error) {
+	return pair(func() int {
+		// line 1
+		// line 2
+		// line 3
+		// line 4
+		// line 5
+		// line 6
+		// line 7
+		// line 8
+		// line 9
+		// line 10
+		// line 11
+		return 11
+	})
+}
+
+func pair(f func() int) (int, error) { return f(), nil }
 `,
 	"m_test.go": `package m
 
@@ -57,6 +77,12 @@ func TestAllowed(t *testing.T) {
 		if (Allowed(n) == nil) != want {
 			t.Errorf("%d", n)
 		}
+	}
+}
+
+func TestBoth(t *testing.T) {
+	if n, err := Both(); n != 11 || err != nil {
+		t.Error("not 11")
 	}
 }
 
@@ -115,7 +141,7 @@ func TestMutantsAreFoundTriedAndExplained(t *testing.T) {
 			t.Errorf("%q is missing in:\n%s", want, out)
 		}
 	}
-	for _, unwanted := range []string{"Allowed:", "Stops:", "Never:", "n + 1"} {
+	for _, unwanted := range []string{"Both: no error", "Allowed:", "Stops:", "Never:", "n + 1"} {
 		if strings.Contains(out, unwanted) {
 			t.Errorf("%q is in:\n%s", unwanted, out)
 		}

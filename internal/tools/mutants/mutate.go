@@ -89,37 +89,37 @@ func funcName(f *ast.FuncDecl) string {
 
 // function visits a body; what it returns is known by the type's last result.
 func (m *mutator) function(t *ast.FuncType, body *ast.BlockStmt) {
-	last := ""
-	if t.Results != nil && len(t.Results.List) > 0 {
+	last, n := "", t.Results.NumFields()
+	if n > 0 {
 		if id, ok := t.Results.List[len(t.Results.List)-1].Type.(*ast.Ident); ok {
 			last = id.Name
 		}
 	}
-	ast.Inspect(body, func(n ast.Node) bool {
-		switch n := n.(type) {
+	ast.Inspect(body, func(node ast.Node) bool {
+		switch s := node.(type) {
 		case *ast.FuncLit:
-			m.function(n.Type, n.Body)
+			m.function(s.Type, s.Body)
 			return false
 		case *ast.GenDecl:
-			return n.Tok == token.VAR // constants are what they are
+			return s.Tok == token.VAR // constants are what they are
 		case *ast.BlockStmt:
-			m.statements(n.List)
+			m.statements(s.List)
 		case *ast.CaseClause:
-			m.statements(n.Body)
+			m.statements(s.Body)
 		case *ast.CommClause:
-			m.statements(n.Body)
+			m.statements(s.Body)
 		case *ast.IfStmt:
-			m.condition(n.Cond, true)
+			m.condition(s.Cond, true)
 		case *ast.ForStmt:
-			if n.Cond != nil {
-				m.condition(n.Cond, false)
+			if s.Cond != nil {
+				m.condition(s.Cond, false)
 			}
 		case *ast.SwitchStmt:
-			m.cases(n)
+			m.cases(s)
 		case *ast.BinaryExpr:
-			m.binary(n)
+			m.binary(s)
 		case *ast.ReturnStmt:
-			m.results(n, last)
+			m.results(s, n, last)
 		}
 		return true
 	})
@@ -210,8 +210,8 @@ func isPanic(e ast.Expr) bool {
 }
 
 // results are no error where there is one, and the other truth.
-func (m *mutator) results(r *ast.ReturnStmt, last string) {
-	if len(r.Results) == 0 {
+func (m *mutator) results(r *ast.ReturnStmt, n int, last string) {
+	if len(r.Results) == 0 || len(r.Results) != n { // or one call answers them all
 		return
 	}
 	e := r.Results[len(r.Results)-1]
