@@ -2,6 +2,7 @@ package wasi_test
 
 import (
 	"bytes"
+	"errors"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -233,5 +234,65 @@ func BenchmarkCalls(b *testing.B) {
 				_ = f.Call(g.ctx, g.mem, stack)
 			}
 		})
+	}
+}
+
+// A table that is full is full, however often a number is used again.
+func TestNumbersUsedAgainAreNoMore(t *testing.T) {
+	for _, most := range []int{1, 4, 6} {
+		g := newGuest(t, wasi.Config{MaxFiles: most})
+		g.fs.WriteFile("/f", "x")
+		for range max(most, 4) - 4 {
+			g.open(open{path: "f"})
+		}
+		for range 3 {
+			if fd, errno := g.tryOpen(open{path: "f"}); errno != wasi.EMFILE {
+				t.Fatalf("of %d: number %d, %v", most, fd, errno)
+			}
+			if most > 4 {
+				g.ok("fd_close", 4)
+				g.open(open{path: "f"})
+			}
+		}
+	}
+}
+
+// Bounds include their ends.
+func TestBoundsIncludeTheirEnds(t *testing.T) {
+	g := newGuest(t, wasi.Config{})
+	g.fs.WriteFile("/f", "x")
+	long := "/" + strings.Repeat("./", 2046) + "/f" // 4,095 bytes
+	if len(long) != 4095 {
+		t.Fatalf("%d bytes", len(long))
+	}
+	g.open(open{path: long})
+	if _, errno := g.tryOpen(open{path: "/" + long}); errno != wasi.ENAMETOOLONG {
+		t.Errorf("a byte more: %v", errno)
+	}
+	list := make([]uint64, 2*1024)
+	for i := range 1024 {
+		list[2*i] = atData
+	}
+	ptr, n := g.vectors(list...)
+	g.ok("fd_write", 1, ptr, n, atOut)
+	g.mem = make([]byte, 1<<21+page)
+	for i := range 1024 { // 2 GiB less a byte, of one place
+		list[2*i], list[2*i+1] = page, 1<<21
+	}
+	list[1]--
+	ptr, n = g.vectors(list...)
+	g.ok("fd_write", 1, ptr, n, atOut)
+	list[1]++
+	ptr, n = g.vectors(list...)
+	g.want(wasi.EINVAL, "fd_write", 1, ptr, n, atOut)
+
+	text := strings.Repeat("x", 1<<20-1)
+	if _, err := wasi.New(wasi.Config{Args: []string{text}}); err != nil {
+		t.Errorf("as much text as may be: %v", err)
+	}
+	for _, bad := range []wasi.Config{{Args: []string{text + "x"}}, {Args: []string{"\x00x"}}, {Env: []string{"\x00A=1"}}} {
+		if _, err := wasi.New(bad); !errors.Is(err, wasi.ErrConfig) {
+			t.Errorf("%.10q: %v", bad.Args, err)
+		}
 	}
 }

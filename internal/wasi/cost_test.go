@@ -13,10 +13,12 @@ import (
 //
 //rlp:holds K35
 func TestCallsAreChargedByTheirLengths(t *testing.T) {
-	g := newGuest(t, wasi.Config{Args: []string{"agent", "x"}, Stdin: strings.NewReader("input")})
+	g := newGuest(t, wasi.Config{Args: []string{"agent", "x"}, Env: []string{"A=1"}, Stdin: strings.NewReader("input")})
 	g.fs.MkdirAll("/data")
 	g.fs.WriteFile("/data/file", strings.Repeat("f", 500))
 	path, n := g.put(atPath, "data/file")
+	new, newLen := g.put(atPath2, "new")
+	newer, newerLen := g.put(atPath2+8, "newer")
 	fd := uint64(4)
 	for _, c := range []struct {
 		name string
@@ -34,6 +36,12 @@ func TestCallsAreChargedByTheirLengths(t *testing.T) {
 		{"random_get", []uint64{far, 1000}, 0},
 		{"clock_time_get", []uint64{0, 0, atOut}, 0},
 		{"fd_close", []uint64{fd}, 0},
+		{"environ_get", []uint64{atOut, atData}, int64(len("A=1\x00")) + 4},
+		{"path_symlink", []uint64{path, n, 3, new, newLen}, int64(newLen)},
+		{"path_readlink", []uint64{3, new, newLen, atData, 100, atOut}, int64(newLen + n)},
+		{"path_rename", []uint64{3, new, newLen, 3, newer, newerLen}, int64(newLen + newerLen)},
+		{"fd_readdir", []uint64{3, atData, 60, 0, atOut}, 24 + 1 + 24 + 2 + 9},
+		{"poll_oneoff", []uint64{atSubs, atData, 2, atOut}, 2 * (48 + 32)},
 	} {
 		g.vectors(atData, 300)
 		f := g.funcs[c.name]
@@ -43,8 +51,15 @@ func TestCallsAreChargedByTheirLengths(t *testing.T) {
 		}
 	}
 	for name, f := range g.funcs {
-		if least := int64(64); f.Cost < least || strings.HasPrefix(name, "path_") && f.Cost <= least {
-			t.Errorf("%s costs %d", name, f.Cost)
+		want := int64(64)
+		switch {
+		case strings.HasPrefix(name, "path_"):
+			want = 4096
+		case strings.HasSuffix(name, "sync"):
+			want = 65536
+		}
+		if f.Cost != want {
+			t.Errorf("%s costs %d, not %d", name, f.Cost, want)
 		}
 	}
 }

@@ -110,9 +110,7 @@ func (t *table) renumber(from, to uint64) Errno {
 // closeAll shuts every descriptor.
 func (t *table) closeAll() {
 	for i := range t.list {
-		if t.list[i].open {
-			_ = t.close(&t.list[i])
-		}
+		_ = t.close(&t.list[i])
 	}
 }
 
@@ -143,6 +141,6 @@ func (d *descriptor) setType(k FileType) {
 
 // isDir reports whether d is a directory; what cannot be asked is none.
 func (d *descriptor) isDir() bool {
-	k, errno := d.fileType()
-	return errno == Success && k == TypeDirectory
+	k, _ := d.fileType()
+	return k == TypeDirectory
 }

@@ -30,13 +30,10 @@ const ioChunk = 1 << 20
 func (s *System) each(ctx context.Context, v vectors, count []byte, op func(p []byte, before int) (int, Errno)) Errno {
 	total := 0
 	for i := range v.len() {
-		buf, ok := v.at(i)
-		if !ok {
-			break
-		}
+		buf, _ := v.at(i) // nothing, where a read before has written over it
 		n, errno := s.whole(ctx, buf, total, op)
 		total += n
-		if s.end != nil || errno != Success && total == 0 {
+		if errno != Success && total == 0 {
 			return errno
 		}
 		if errno != Success || n < len(buf) {
@@ -68,8 +65,8 @@ func (s *System) whole(ctx context.Context, buf []byte, before int, op func(p []
 func (s *System) readInput(ctx context.Context, d *descriptor, v vectors, nread []byte) Errno {
 	n := 0
 	for i := range v.len() {
-		buf, ok := v.at(i)
-		if !ok || len(buf) == 0 {
+		buf, _ := v.at(i)
+		if len(buf) == 0 {
 			continue
 		}
 		var err error

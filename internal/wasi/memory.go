@@ -14,10 +14,10 @@ func (m memory) at(ptr, n uint32) ([]byte, bool) {
 	return m.span(ptr, uint64(n))
 }
 
-// span is at for sizes that were computed rather than given.
+// span is at for sizes that were computed rather than given; n is less than 1<<63.
 func (m memory) span(ptr uint32, n uint64) ([]byte, bool) {
 	end := uint64(ptr) + n
-	if n > math.MaxUint32 || end > uint64(len(m)) {
+	if end > uint64(len(m)) {
 		return nil, false
 	}
 	return m[ptr:end:end], true

@@ -34,6 +34,8 @@ func TestPathsAreJoinedAndCleaned(t *testing.T) {
 		{base: "/d/e", text: "/", want: "/", mustDir: true},
 		{base: "/d/e", text: "/..", errno: EPERM},
 		{base: "/", text: "...", want: "/..."},
+		{base: "/d/e", text: "a.", want: "/d/e/a."},
+		{base: "/d/e", text: ".a/b", want: "/d/e/.a/b"},
 		{base: "/", text: "..a/b..", want: "/..a/b.."},
 		{base: "/", text: "größe/日本", want: "/größe/日本"},
 		{base: "/", text: "", errno: ENOENT},

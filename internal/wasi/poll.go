@@ -85,9 +85,7 @@ func (s *System) subscribe(sub []byte) event {
 func (e *event) fail(errno Errno) { e.ready, e.errno = true, errno }
 
 func (s *System) subscribeClock(e *event, sub []byte) {
-	if !s.useClock("poll_oneoff") {
-		return
-	}
+	s.useClock("poll_oneoff") // which may end the run
 	id := ClockID(binary.LittleEndian.Uint32(sub))
 	timeout := binary.LittleEndian.Uint64(sub[8:])
 	flags := binary.LittleEndian.Uint16(sub[24:])

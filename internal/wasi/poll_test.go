@@ -8,6 +8,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -100,6 +101,8 @@ func TestPollDescriptors(t *testing.T) {
 		sub{kind: 3}, sub{kind: 0, timeout: 5}, sub{kind: 0, clock: 9}, sub{kind: 0, flags: 2})
 	g.read(0, 9)
 	g.polled([]answer{{userdata: 100, kind: 1, flags: 1}}, sub{kind: 1, fd: 0}) // the end is a hangup
+	g.polled([]answer{{userdata: 100, errno: wasi.EINVAL}}, sub{clock: 4})
+	g.polled([]answer{{userdata: 100, kind: 2, nbytes: 65535}, {userdata: 101}}, sub{kind: 2, fd: 1}, sub{clock: 1}) // a time that is over
 }
 
 func TestPollClocks(t *testing.T) {
@@ -191,6 +194,55 @@ func TestWaitingForInput(t *testing.T) {
 			t.Errorf("read %q after the end", got)
 		}
 	})
+}
+
+// What came while the guest did something else is there, what it has not taken
+// stays as it is, and a stream that has ended is not read again.
+func TestInputBesideTheRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in := &stream{chunks: make(chan string, 9)}
+		g := newBareGuest(t, wasi.Config{Stdin: in})
+		look := sub{clock: 1} // a time that is over: the guest does not wait
+		g.polled([]answer{{userdata: 101}}, sub{kind: 1}, look)
+		in.chunks <- "abc"
+		synctest.Wait()
+		g.polled([]answer{{userdata: 100, kind: 1, nbytes: 3}, {userdata: 101}}, sub{kind: 1}, look)
+		if got := g.read(0, 1); got != "a" {
+			t.Errorf("read %q", got)
+		}
+		in.chunks <- "XYZ"
+		g.polled([]answer{{userdata: 100, kind: 1, nbytes: 2}, {userdata: 101}}, sub{kind: 1}, look)
+		synctest.Wait()
+		if got := g.read(0, 9); got != "bc" {
+			t.Errorf("read %q", got)
+		}
+		g.polled([]answer{{userdata: 100, kind: 1, nbytes: 3}}, sub{kind: 1}) // waits, and no clock is asked
+		close(in.chunks)
+		if got := g.read(0, 9) + g.read(0, 9) + g.read(0, 9); got != "XYZ" {
+			t.Errorf("read %q", got)
+		}
+		g.polled([]answer{{userdata: 100, kind: 1, flags: 1}}, sub{kind: 1})
+		if in.ends != 1 {
+			t.Errorf("read %d times after the end", in.ends)
+		}
+		last := newBareGuest(t, wasi.Config{Stdin: iotest.DataErrReader(io.MultiReader(strings.NewReader("abc")))})
+		last.polled([]answer{{userdata: 100, kind: 1, nbytes: 3}}, sub{kind: 1}) // no hangup while there is something
+	})
+}
+
+// A stream gives a chunk at a time.
+type stream struct {
+	chunks chan string
+	ends   int
+}
+
+func (s *stream) Read(p []byte) (int, error) {
+	text, ok := <-s.chunks
+	if !ok {
+		s.ends++
+		return 0, io.EOF
+	}
+	return copy(p, text), nil
 }
 
 //rlp:holds K23

@@ -65,10 +65,7 @@ func fillDirents(ctx context.Context, f File, buf []byte, cookie uint64) (int, E
 		}
 		for _, e := range entries {
 			cookie++
-			used += putDirent(buf[used:], e, cookie)
-			if used == len(buf) {
-				break
-			}
+			used += putDirent(buf[used:], e, cookie) // 0 once buf is full
 		}
 		if len(entries) < want {
 			break

@@ -36,9 +36,10 @@ func newInput(r io.Reader) *input {
 	return &input{r: r, direct: inMemory}
 }
 
-// begin makes sure that there is something to take, or a read under way.
+// begin makes sure that there is something to take, or a read under way, of what
+// is not read directly.
 func (in *input) begin() {
-	if in.direct || in.busy || len(in.left) > 0 || in.err != nil {
+	if in.busy || len(in.left) > 0 || in.err != nil {
 		return
 	}
 	if in.buf == nil {
@@ -65,12 +66,10 @@ func (in *input) poll() (n int, ended bool) {
 		return n, n == 0
 	}
 	in.begin()
-	if in.busy {
-		select {
-		case c := <-in.ready:
-			in.settle(c)
-		default:
-		}
+	select {
+	case c := <-in.ready:
+		in.settle(c)
+	default:
 	}
 	return len(in.left), len(in.left) == 0 && in.err != nil
 }

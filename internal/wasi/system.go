@@ -84,7 +84,6 @@ func New(cfg Config) (*System, error) {
 	if s.fds.max <= 0 {
 		s.fds.max = DefaultMaxFiles
 	}
-	s.fds.max = max(s.fds.max, preopenFD+1)
 	var err error
 	if s.args, err = newStringTable("argument", cfg.Args); err != nil {
 		return nil, err
