@@ -24,4 +24,9 @@ func (j *Jail) openAt(at int, dev uint64, rel string, flags int, perm uint32) (i
 func (j *Jail) pinPath(p string) (int, error) { return walkFromTop(p) }
 
 // lstat is what rel beneath r is, a link at the end not followed.
-func (j *Jail) lstat(r *root, rel string, st *wasi.Stat) error { return j.lstatWalk(r, rel, st) }
+func (j *Jail) lstat(r *root, rel string, st *wasi.Stat) error {
+	if rel == "" {
+		return statOf(r.fd, st)
+	}
+	return j.lstatWalk(r, rel, st)
+}

@@ -75,16 +75,16 @@ func openat2(dir int, p string, flags int, perm uint32, resolve uint64) (int, er
 
 // lstat is what rel beneath r is, a link at the end not followed.
 func (j *Jail) lstat(r *root, rel string, st *wasi.Stat) error {
+	if rel == "" {
+		return statOf(r.fd, st)
+	}
 	if j.walk {
 		return j.lstatWalk(r, rel, st)
 	}
-	if rel != "" && strings.IndexByte(rel, '/') < 0 {
+	if strings.IndexByte(rel, '/') < 0 {
 		if done, err := lstatName(r.fd, rel, st); done {
 			return err
 		}
-	}
-	if rel == "" {
-		return statOf(r.fd, st)
 	}
 	fd, err := j.openBeneath(r, rel, unix.O_PATH|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -98,7 +98,7 @@ func (j *Jail) lstat(r *root, rel string, st *wasi.Stat) error {
 
 // lstatName is lstat for a name in the directory dir itself, where no link can
 // be on the way: one system call instead of three. It is not done where the
-// kernel does not tell mount points apart, or the name is long.
+// kernel does not tell mount points apart, as after an error, or the name is long.
 func lstatName(dir int, name string, st *wasi.Stat) (done bool, err error) {
 	var buf [256]byte
 	if len(name) >= len(buf) {
@@ -109,9 +109,7 @@ func lstatName(dir int, name string, st *wasi.Stat) (done bool, err error) {
 	_, _, errno := unix.Syscall6(unix.SYS_STATX, uintptr(dir), uintptr(unsafe.Pointer(&buf[0])),
 		unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT, unix.STATX_BASIC_STATS, uintptr(unsafe.Pointer(&x)), 0)
 	switch {
-	case errno == unix.EINTR || errno == unix.ENOSYS:
-		return false, nil
-	case errno != 0:
+	case errno == unix.ENOENT: // the error that is asked for most
 		return true, errno
 	case x.Attributes_mask&unix.STATX_ATTR_MOUNT_ROOT == 0:
 		return false, nil

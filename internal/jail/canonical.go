@@ -48,8 +48,6 @@ func Canonical(written string) (Resolved, error) {
 		switch name {
 		case "":
 			return r, nil
-		case ".":
-			continue
 		case "..": // out of a link's text: what is done is free of links, so this is its parent
 			r.Path = path.Dir(r.Path)
 			continue

@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -56,6 +57,18 @@ func TestCanonical(t *testing.T) {
 		if got, err := Canonical(bad); err == nil {
 			t.Errorf("Canonical(%q) = %+v", bad, got)
 		}
+	}
+	if _, err := Canonical("/a\x00"); !errors.Is(err, ErrPath) {
+		t.Errorf("with a NUL: %v", err)
+	}
+	for i := range maxLinks + 1 {
+		must(t, os.Symlink("./"+strconv.Itoa(i), p.grant+"/"+strconv.Itoa(i+1)))
+	}
+	if r, err := Canonical(p.grant + "/" + strconv.Itoa(maxLinks)); err != nil || r.Path != p.grant+"/0" {
+		t.Errorf("as many links as may be: %+v, %v", r, err)
+	}
+	if r, err := Canonical(p.grant + "/" + strconv.Itoa(maxLinks+1)); err == nil {
+		t.Errorf("one link more: %+v", r)
 	}
 	if _, err := Canonical(p.grant + "/file/x"); !errors.Is(err, syscall.ENOTDIR) {
 		t.Errorf("below a file: %v", err)

@@ -14,10 +14,7 @@ func errnoOf(err error) wasi.Errno {
 	if err == nil {
 		return 0
 	}
-	sys, ok := err.(unix.Errno) // what this package calls wraps nothing
-	if !ok {
-		return wasi.EIO
-	}
+	sys, _ := err.(unix.Errno) // what this package calls wraps nothing; no number is EIO
 	switch sys {
 	case unix.EACCES:
 		return wasi.EACCES

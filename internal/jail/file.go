@@ -64,12 +64,8 @@ func (f *file) Read(p []byte) (int, wasi.Errno) {
 	if f.dir { // which not every file system says
 		return 0, wasi.EISDIR
 	}
-	for {
-		n, err := unix.Read(f.fd, p)
-		if err != unix.EINTR {
-			return max(n, 0), errnoOf(err)
-		}
-	}
+	n, err := retry(func() (int, error) { return unix.Read(f.fd, p) })
+	return max(n, 0), errnoOf(err)
 }
 
 // Pread reads at off.
@@ -80,12 +76,8 @@ func (f *file) Pread(p []byte, off int64) (int, wasi.Errno) {
 	if f.dir { // which not every file system says
 		return 0, wasi.EISDIR
 	}
-	for {
-		n, err := unix.Pread(f.fd, p, off)
-		if err != unix.EINTR {
-			return max(n, 0), errnoOf(err)
-		}
-	}
+	n, err := retry(func() (int, error) { return unix.Pread(f.fd, p, off) })
+	return max(n, 0), errnoOf(err)
 }
 
 // Write writes at the offset, or at the end of a file opened to append.
@@ -93,12 +85,8 @@ func (f *file) Write(p []byte) (int, wasi.Errno) {
 	if e := f.may(FdWrite, caps.Write); e != 0 {
 		return 0, e
 	}
-	for {
-		n, err := unix.Write(f.fd, p)
-		if err != unix.EINTR {
-			return max(n, 0), errnoOf(err)
-		}
-	}
+	n, err := retry(func() (int, error) { return unix.Write(f.fd, p) })
+	return max(n, 0), errnoOf(err)
 }
 
 // Pwrite writes at off; Linux appends all the same where append is on.
@@ -106,12 +94,8 @@ func (f *file) Pwrite(p []byte, off int64) (int, wasi.Errno) {
 	if e := f.may(FdPwrite, caps.Write); e != 0 {
 		return 0, e
 	}
-	for {
-		n, err := unix.Pwrite(f.fd, p, off)
-		if err != unix.EINTR {
-			return max(n, 0), errnoOf(err)
-		}
-	}
+	n, err := retry(func() (int, error) { return unix.Pwrite(f.fd, p, off) })
+	return max(n, 0), errnoOf(err)
 }
 
 // Lseek moves the offset; whence is 0 from the start, 1 from here, 2 from the
@@ -123,7 +107,7 @@ func (f *file) Lseek(off int64, whence int) (int64, wasi.Errno) {
 	switch {
 	case f.dir:
 		return 0, wasi.EBADF
-	case whence < 0 || whence > 2:
+	case whence > 2: // which some systems know; what is below 0 none does
 		return 0, wasi.EINVAL
 	}
 	n, err := unix.Seek(f.fd, off, whence)
@@ -149,16 +133,13 @@ func (f *file) Allocate(off, n int64) wasi.Errno {
 }
 
 // SetTimes needs write. A file that was not opened for writing, as a directory
-// never is, asks the gate now and holds what it answers from then on.
+// never is, asks the gate each time.
 func (f *file) SetTimes(t wasi.Times) wasi.Errno {
 	if f.fd >= 0 && f.scope[caps.Write] < 0 {
-		scope := f.gate.Admit(FdFilestatSetTimes, caps.Write, f.path)
-		if scope < 0 || !f.gate.Holds(scope, caps.Write) {
+		if f.gate.Admit(FdFilestatSetTimes, caps.Write, f.path) < 0 {
 			return wasi.EACCES
 		}
-		return errnoOf(setTimesOf(f.fd, t))
-	}
-	if e := f.may(FdFilestatSetTimes, caps.Write); e != 0 {
+	} else if e := f.may(FdFilestatSetTimes, caps.Write); e != 0 {
 		return e
 	}
 	return errnoOf(setTimesOf(f.fd, t))
@@ -209,11 +190,8 @@ func (f *file) Readdir(cookie uint64, n int) ([]wasi.Dirent, wasi.Errno) {
 
 // Close gives the descriptor back, whatever has been revoked.
 func (f *file) Close() wasi.Errno {
-	if f.fd < 0 {
-		return wasi.EBADF
-	}
 	fd := f.fd
-	f.fd = -1
+	f.fd = -1 // of which closing says EBADF
 	err := unix.Close(fd)
 	if err == unix.EINTR { // the descriptor is gone all the same
 		err = nil

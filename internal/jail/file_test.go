@@ -139,33 +139,34 @@ func TestTimes(t *testing.T) {
 // refusal is on record once.
 func TestRevoked(t *testing.T) {
 	buf := make([]byte, 4)
-	for name, op := range map[string]func(f wasi.File) wasi.Errno{
-		"Read":     func(f wasi.File) wasi.Errno { _, e := f.Read(buf); return e },
-		"Pread":    func(f wasi.File) wasi.Errno { _, e := f.Pread(buf, 0); return e },
-		"Write":    func(f wasi.File) wasi.Errno { _, e := f.Write(buf); return e },
-		"Pwrite":   func(f wasi.File) wasi.Errno { _, e := f.Pwrite(buf, 0); return e },
-		"Lseek":    func(f wasi.File) wasi.Errno { _, e := f.Lseek(0, 0); return e },
-		"Stat":     func(f wasi.File) wasi.Errno { _, e := f.Stat(); return e },
-		"SetSize":  func(f wasi.File) wasi.Errno { return f.SetSize(4) },
-		"Allocate": func(f wasi.File) wasi.Errno { return f.Allocate(0, 4) },
-		"SetTimes": func(f wasi.File) wasi.Errno { return f.SetTimes(wasi.Times{}) },
-		"Sync":     func(f wasi.File) wasi.Errno { return f.Sync(true) },
-		"Append":   func(f wasi.File) wasi.Errno { return f.SetAppend(true) },
+	for op, do := range map[Op]func(f wasi.File) wasi.Errno{
+		FdRead:             func(f wasi.File) wasi.Errno { _, e := f.Read(buf); return e },
+		FdPread:            func(f wasi.File) wasi.Errno { _, e := f.Pread(buf, 0); return e },
+		FdWrite:            func(f wasi.File) wasi.Errno { _, e := f.Write(buf); return e },
+		FdPwrite:           func(f wasi.File) wasi.Errno { _, e := f.Pwrite(buf, 0); return e },
+		FdSeek:             func(f wasi.File) wasi.Errno { _, e := f.Lseek(0, 0); return e },
+		FdFilestatGet:      func(f wasi.File) wasi.Errno { _, e := f.Stat(); return e },
+		FdFilestatSetSize:  func(f wasi.File) wasi.Errno { return f.SetSize(4) },
+		FdAllocate:         func(f wasi.File) wasi.Errno { return f.Allocate(0, 4) },
+		FdFilestatSetTimes: func(f wasi.File) wasi.Errno { return f.SetTimes(wasi.Times{}) },
+		FdSync:             func(f wasi.File) wasi.Errno { return f.Sync(false) },
+		FdDatasync:         func(f wasi.File) wasi.Errno { return f.Sync(true) },
+		FdFdstatSetFlags:   func(f wasi.File) wasi.Errno { return f.SetAppend(true) },
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(op.String(), func(t *testing.T) {
 			f, g, p := fileIn(t, wasi.OpenFlags{Read: true, Write: true}, "text")
-			if e := op(f); e != 0 && e != wasi.ENOTSUP {
+			if e := do(f); e != 0 && e != wasi.ENOTSUP {
 				t.Fatalf("while granted: errno %d", e)
 			}
 			g.gone[0] = true
 			for range 3 {
-				want(t, "revoked", op(f), wasi.EACCES)
+				want(t, "revoked", do(f), wasi.EACCES)
 			}
-			if len(g.revoked) != 1 || g.revoked[0].path != p.grant+"/f" {
+			if len(g.revoked) != 1 || g.revoked[0].path != p.grant+"/f" || g.revoked[0].op != op {
 				t.Errorf("recorded %v", g.revoked)
 			}
 			delete(g.gone, 0) // lifted
-			if e := op(f); e != 0 && e != wasi.ENOTSUP {
+			if e := do(f); e != 0 && e != wasi.ENOTSUP {
 				t.Errorf("lifted: errno %d", e)
 			}
 			g.gone[0] = true
@@ -181,8 +182,16 @@ func TestOpenedFor(t *testing.T) {
 	want(t, "write", e, wasi.EBADF)
 	want(t, "size", r.SetSize(0), wasi.EBADF)
 	want(t, "allocate", r.Allocate(0, 1), wasi.EBADF)
+	buf := make([]byte, 2)
+	r.Read(buf)
 	_, e = r.Readdir(0, 1)
 	want(t, "list a file", e, wasi.ENOTDIR)
+	if n, e := r.Read(buf); n != 2 || e != 0 || string(buf) != "xt" {
+		t.Errorf("listing has moved where it is read: %q, errno %d", buf[:n], e)
+	}
+	if st, e := r.Stat(); e != 0 || st.Size != 4 {
+		t.Errorf("stat of what is read: %+v, errno %d", st, e)
+	}
 	w, g, _ := fileIn(t, wasi.OpenFlags{Write: true}, "text")
 	_, e = w.Read(make([]byte, 1))
 	want(t, "read", e, wasi.EBADF)
@@ -261,6 +270,13 @@ func TestReaddir(t *testing.T) {
 			t.Errorf("position %d: %v, errno %d", at, got, e)
 		}
 	}
+	if kept := len(f.(*file).list.entries); kept > files/2 {
+		t.Errorf("%d of %d entries are kept", kept, files)
+	}
+	put(t, p.grant+"/added", "")
+	if again := listing(t, f, 100, func() {}); len(again) != len(first)+1 {
+		t.Errorf("read again from the start: %d entries after one was added to %d", len(again), len(first))
+	}
 	removed := 0
 	seen := listing(t, f, 10, func() {
 		must(t, os.Remove(p.grant+"/a-file-with-a-longer-name-"+strconv.Itoa(removed)))
@@ -308,4 +324,18 @@ func TestReaddirTypes(t *testing.T) {
 	g.gone[0] = true
 	_, e = f.Readdir(0, 10)
 	want(t, "list, revoked", e, wasi.EACCES)
+}
+
+// TestReaddirOfNoFolder: one that is removed while it is open is empty.
+func TestReaddirOfNoFolder(t *testing.T) {
+	p := newPlace(t)
+	must(t, os.Mkdir(p.grant+"/d", 0o755))
+	j, _ := open(t, false, rule{p.grant, all})
+	f, e := j.Open(p.grant+"/d", false, wasi.OpenFlags{Read: true})
+	want(t, "open", e, 0)
+	defer f.Close()
+	must(t, os.Remove(p.grant+"/d"))
+	if entries, e := f.Readdir(0, 10); e != 0 || len(entries) != 0 {
+		t.Errorf("%v, errno %d", entries, e)
+	}
 }

@@ -84,7 +84,7 @@ func (g *walker) AdmitMove(op Op, from, to string) bool {
 }
 
 func (g *walker) Holds(scope int32, mode caps.Mode) bool {
-	return scope >= 0 && !g.gone[scope] && g.rules[scope].modes&(1<<mode) != 0
+	return !g.gone[scope] && g.rules[scope].modes&(1<<mode) != 0
 }
 
 func (g *walker) Revoked(op Op, mode caps.Mode, p string) {

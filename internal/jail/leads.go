@@ -117,7 +117,7 @@ func (p *placing) folder(at int, dev uint64, name, place string) error {
 	var buf [8 << 10]byte
 	for {
 		n, err := retry(func() (int, error) { return unix.ReadDirent(fd, buf[:]) })
-		if err != nil || n <= 0 {
+		if n <= 0 { // -1 with an error
 			return err
 		}
 		_, _, names := unix.ParseDirent(buf[:n], -1, nil)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"runloop.dev/rlp/internal/wasi"
@@ -52,7 +53,7 @@ func TestLinksThatLeadOutStayWhereTheyAre(t *testing.T) {
 		want(t, "link to what is not there", j.Symlink("a/later", at("/sub")), 0)
 		want(t, "move a folder with links that stay", j.Rename(at("/a/b"), at("/a/d"), false), 0)
 		must(t, os.Symlink("c/rel", at("/a/d/within")))
-		must(t, os.Symlink(at("/e/c"), at("/a/d/ahead")))
+		must(t, os.Symlink(at("/a/e/c"), at("/a/d/ahead")))
 		want(t, "whose links lead to itself", j.Rename(at("/a/d"), at("/a/e"), false), 0)
 	})
 }
@@ -102,8 +103,66 @@ func TestMovesAreAskedAboutByRealPaths(t *testing.T) {
 		want(t, "move in by a link", j.Rename(at("/g"), at("/l/g"), false), wasi.EACCES)
 		want(t, "link by a link", j.Link(at("/lf"), true, at("/f")), wasi.EACCES)
 		want(t, "link it", j.Link(at("/l/f"), false, at("/f")), wasi.EACCES)
+		want(t, "move what is not there", j.Rename(at("/l/none"), at("/f"), false), wasi.EACCES)
 		g.still = ""
 		want(t, "control: link", j.Link(at("/lf"), true, at("/f2")), 0)
 		want(t, "control: move", j.Rename(at("/l/f"), at("/f"), false), 0)
+	})
+}
+
+// What a link leads to in the folder that it is moved with is read where it
+// lies now: that nothing may be read where it is to lie is no matter.
+func TestALinkIntoTheFolderItMovesWith(t *testing.T) {
+	eachResolver(t, func(t *testing.T, walk bool) {
+		p := newPlace(t)
+		must(t, os.MkdirAll(p.grant+"/d/c", 0o755))
+		must(t, os.Mkdir(p.grant+"/drop", 0o755))
+		must(t, os.Symlink("../c", p.grant+"/d/c/own"))
+		j, g := open(t, walk, rule{p.grant, all}, rule{p.grant + "/drop", writ})
+		want(t, "move", j.Rename(p.grant+"/d", p.grant+"/drop/d", false), 0)
+		if g.denied() != 0 {
+			t.Errorf("asked about %v", g.asked)
+		}
+		must(t, os.Symlink("d/c", p.grant+"/drop/l"))
+		must(t, os.MkdirAll(p.grant+"/e", 0o755))
+		must(t, os.Symlink("../drop/d", p.grant+"/e/l"))
+		want(t, "control: a link to what may not be read", j.Rename(p.grant+"/e", p.grant+"/drop/e", false), wasi.EACCES)
+	})
+}
+
+// How deep a folder is says nothing of how many lie beside it.
+func TestManyFoldersBesideEachOther(t *testing.T) {
+	p := newPlace(t)
+	for i := range 2 * mostDeep {
+		must(t, os.MkdirAll(p.grant+"/wide/"+strconv.Itoa(i), 0o755))
+	}
+	j, _ := open(t, false, rule{p.grant, all})
+	want(t, "move", j.Rename(p.grant+"/wide", p.grant+"/moved", false), 0)
+}
+
+// A link whose text and folder are longer together than a path may be leads
+// nowhere, and is not made.
+func TestALinkThatLeadsTooFar(t *testing.T) {
+	eachResolver(t, func(t *testing.T, walk bool) {
+		p := newPlace(t)
+		deep := p.grant + strings.Repeat("/deep", 200)
+		must(t, os.MkdirAll(deep, 0o755))
+		j, _ := open(t, walk, rule{p.grant, all})
+		long := strings.Repeat("x/", 2000)
+		want(t, "long", j.Symlink(long+strings.Repeat("y/", 40), deep+"/l"), wasi.ENAMETOOLONG)
+		want(t, "control", j.Symlink("x/y", deep+"/l"), 0)
+		// Followed, it may be as long as a path, and no longer.
+		name := p.grant + "/l2"
+		for _, n := range []int{pathMax - 1, pathMax} {
+			text := strings.Repeat("y/", (n-len(p.grant))/2)
+			text = text[:n-len(p.grant)-2] + "z"
+			if len(p.grant+"/"+text) != n {
+				t.Fatalf("%d bytes, not %d", len(p.grant+"/"+text), n)
+			}
+			must(t, os.Symlink(text, name))
+			_, e := j.Stat(name, false, true)
+			want(t, "followed", e, map[bool]wasi.Errno{true: wasi.ENOENT, false: wasi.ENAMETOOLONG}[n < pathMax])
+			must(t, os.Remove(name))
+		}
 	})
 }

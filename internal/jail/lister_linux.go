@@ -1,7 +1,6 @@
 package jail
 
 import (
-	"bytes"
 	"encoding/binary"
 
 	"golang.org/x/sys/unix"
@@ -37,7 +36,7 @@ func (l *lister) read(fd int, cookie uint64, n int) ([]wasi.Dirent, error) {
 			l.entries = append([]wasi.Dirent(nil), l.entries[skip:]...)
 			l.first += skip
 		}
-		if l.end || l.first == cookie && len(l.entries) >= n {
+		if l.end || len(l.entries) >= n { // of a position further on, there is no entry yet
 			break
 		}
 		if err := l.fill(fd); err != nil {
@@ -67,22 +66,18 @@ func (l *lister) fill(fd int) error {
 	if err == unix.ENOENT { // removed while it is open: nothing is in it
 		n, err = 0, nil
 	}
-	if n <= 0 || err != nil {
+	if n <= 0 { // -1 with an error
 		l.end = true
 		return err
 	}
 	const nameAt = 19 // of struct linux_dirent64: ino, off, reclen, type, name
 	for buf := space[:n]; len(buf) > nameAt; {
 		size := int(binary.NativeEndian.Uint16(buf[16:]))
-		name := buf[nameAt:size]
-		if i := bytes.IndexByte(name, 0); i >= 0 {
-			name = name[:i]
-		}
 		if at := l.first + uint64(len(l.entries)); at == uint64(len(l.marks))*markEvery {
 			l.marks = append(l.marks, l.next)
 		}
 		l.entries = append(l.entries, wasi.Dirent{
-			Name: string(name), Ino: binary.NativeEndian.Uint64(buf), Type: typeOf(uint32(buf[18]) << 12),
+			Name: unix.ByteSliceToString(buf[nameAt:size]), Ino: binary.NativeEndian.Uint64(buf), Type: typeOf(uint32(buf[18]) << 12),
 		})
 		l.next = int64(binary.NativeEndian.Uint64(buf[8:]))
 		buf = buf[size:]

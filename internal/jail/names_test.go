@@ -127,7 +127,7 @@ func TestOps(t *testing.T) {
 func TestErrnos(t *testing.T) {
 	for err, e := range map[error]wasi.Errno{
 		nil: 0, os.ErrClosed: wasi.EIO, unix.ENOTTY: wasi.EIO, unix.EACCES: wasi.EACCES, unix.ENOSPC: wasi.ENOSPC,
-		unix.EROFS: wasi.EROFS, unix.ENXIO: wasi.EACCES, unix.EOPNOTSUPP: wasi.ENOTSUP, unix.EFBIG: wasi.EFBIG,
+		unix.EROFS: wasi.EROFS, unix.ENXIO: wasi.EACCES, unix.EOPNOTSUPP: wasi.ENOTSUP, unix.EFBIG: wasi.EFBIG, unix.ENOSYS: wasi.ENOTSUP, unix.EBADF: wasi.EBADF, unix.EMFILE: wasi.EMFILE,
 	} {
 		want(t, "errnoOf", errnoOf(err), e)
 	}

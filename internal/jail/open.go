@@ -75,8 +75,8 @@ func openFlags(o wasi.OpenFlags, mustDir bool) int {
 
 // file wraps the open fd, or closes it if it is nothing that a guest may hold.
 func (w *way) file(fd int) (wasi.File, wasi.Errno) {
-	kind, err := kindOf(fd)
-	if err != nil || kind != unix.S_IFREG && kind != unix.S_IFDIR {
+	kind, _ := kindOf(fd) // 0 is neither
+	if kind != unix.S_IFREG && kind != unix.S_IFDIR {
 		_ = unix.Close(fd)
 		return nil, wasi.EACCES
 	}

@@ -42,8 +42,8 @@ func (j *Jail) pin(p string) error {
 	}
 	fd, err := j.pinPath(p)
 	if err == nil {
-		kind, err := kindOf(fd)
-		if kind == unix.S_IFDIR && err == nil {
+		kind, _ := kindOf(fd) // 0 is neither
+		if kind == unix.S_IFDIR {
 			return j.keep(&root{path: p, fd: fd, dir: true})
 		}
 		_ = unix.Close(fd)
@@ -55,10 +55,8 @@ func (j *Jail) pin(p string) error {
 	case nil:
 	case unix.ENOENT:
 		j.missing = append(j.missing, p)
-	case unix.ELOOP:
-		return ErrMoved
 	default:
-		return err
+		return moved(err)
 	}
 	// A file, or what may become one: its parent is what there is to stand on.
 	switch fd, err = j.pinPath(path.Dir(p)); err {
@@ -66,7 +64,13 @@ func (j *Jail) pin(p string) error {
 		return j.keep(&root{path: p, fd: fd})
 	case unix.ENOENT:
 		return nil
-	case unix.ELOOP:
+	}
+	return moved(err)
+}
+
+// moved is what it means that a path could not be pinned.
+func moved(err error) error {
+	if err == unix.ELOOP {
 		return ErrMoved
 	}
 	return err
@@ -106,7 +110,7 @@ func (j *Jail) rootOf(abs string) *root {
 				return r
 			}
 		}
-		if p == "/" || p == "" {
+		if p == "/" {
 			return nil
 		}
 		i := strings.LastIndexByte(p, '/')
@@ -114,10 +118,11 @@ func (j *Jail) rootOf(abs string) *root {
 	}
 }
 
-// holdsRoot reports whether a granted directory is abs, or any root lies below it.
+// holdsRoot reports whether any root lies below abs. (A granted directory has no
+// name beneath a handle by which it could be removed or moved.)
 func (j *Jail) holdsRoot(abs string) bool {
-	for p, r := range j.roots {
-		if p == abs && r.dir || p != abs && within(p, abs) {
+	for p := range j.roots {
+		if p != abs && within(p, abs) {
 			return true
 		}
 	}

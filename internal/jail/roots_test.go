@@ -59,6 +59,100 @@ func TestOwnRoot(t *testing.T) {
 	})
 }
 
+// TestWhatHoldsAGrantStays: nor is the folder of a granted file, or of a grant
+// that is not there yet, removed, moved or put another one in the place of.
+func TestWhatHoldsAGrantStays(t *testing.T) {
+	eachResolver(t, func(t *testing.T, walk bool) {
+		p := newPlace(t)
+		must(t, os.Mkdir(p.grant+"/a", 0o755))
+		must(t, os.Mkdir(p.grant+"/empty", 0o755))
+		must(t, os.Mkdir(p.grant+"/other", 0o755))
+		put(t, p.grant+"/file", "text")
+		j, _ := open(t, walk, rule{p.grant, all}, rule{p.grant + "/a/later", all}, rule{p.grant + "/file", all})
+		want(t, "rmdir", j.Rmdir(p.grant+"/a"), wasi.EBUSY)
+		want(t, "rename", j.Rename(p.grant+"/a", p.grant+"/b", false), wasi.EBUSY)
+		want(t, "rename onto it", j.Rename(p.grant+"/empty", p.grant+"/a", false), wasi.EBUSY)
+		want(t, "control: rename onto another", j.Rename(p.grant+"/empty", p.grant+"/other", false), 0)
+		want(t, "control: rmdir of another", j.Rmdir(p.grant+"/other"), 0)
+		want(t, "a granted file is moved", j.Rename(p.grant+"/file", p.grant+"/gone", false), 0)
+		want(t, "and put back", j.Rename(p.grant+"/gone", p.grant+"/file", false), 0)
+	})
+}
+
+// TestOneOfSeveralGrants: which grant serves a path does not depend on what
+// others are called.
+func TestOneOfSeveralGrants(t *testing.T) {
+	eachResolver(t, func(t *testing.T, walk bool) {
+		p := newPlace(t)
+		for _, d := range []string{"/aa", "/bb", "/bb/cc"} {
+			must(t, os.Mkdir(p.grant+d, 0o755))
+			put(t, p.grant+d+"/f", d)
+		}
+		j, _ := open(t, walk, rule{p.grant, all}, rule{p.grant + "/aa", all}, rule{p.grant + "/aa/cc", all})
+		for _, d := range []string{"/aa", "/bb", "/bb/cc"} {
+			if text, e := slurp(j, p.grant+d+"/f"); e != 0 || text != d {
+				t.Errorf("%s: %q, errno %d", d, text, e)
+			}
+		}
+		must(t, j.Close())
+		_, e := j.Stat(p.grant+"/aa/f", false, true)
+		want(t, "stat after Close", e, wasi.EACCES)
+	})
+}
+
+// TestAsWritten: where roots are taken as they are written, what cannot be
+// pinned is missing.
+func TestAsWritten(t *testing.T) {
+	eachResolver(t, func(t *testing.T, walk bool) {
+		p := newPlace(t)
+		must(t, os.Symlink("../out", p.grant+"/l"))
+		must(t, syscall.Mkfifo(p.grant+"/fifo", 0o644))
+		put(t, p.grant+"/f", "text")
+		g := &walker{rules: []rule{{"/", all}}}
+		roots := []string{p.grant + "/l", p.grant + "/f", p.grant + "/none/x", p.grant + "/l/no", p.grant + "/fifo", "/dev/null"}
+		j, err := Open(Config{Gate: g, Roots: roots, AsWritten: true, walk: walk})
+		must(t, err)
+		defer j.Close()
+		if want := slices.Delete(slices.Clone(roots), 1, 2); !slices.Equal(j.Missing(), want) {
+			t.Errorf("missing %q, want %q", j.Missing(), want)
+		}
+		if text, e := slurp(j, p.grant+"/f"); e != 0 || text != "text" {
+			t.Errorf("the one that is there: %q, errno %d", text, e)
+		}
+		for _, name := range []string{"/l/secret.txt", "/l", "/fifo", "/none/x/y"} {
+			_, e := j.Stat(p.grant+name, false, true)
+			want(t, "stat "+name, e, wasi.ENOENT)
+		}
+		_, e := j.Stat(p.out, false, true)
+		want(t, "stat of what is no grant", e, wasi.EACCES)
+	})
+}
+
+// TestRefusedBeforeLooked: what is refused is refused for that, whatever lies
+// there.
+func TestRefusedBeforeLooked(t *testing.T) {
+	eachResolver(t, func(t *testing.T, walk bool) {
+		p := newPlace(t)
+		must(t, os.Symlink("secret.txt", p.out+"/l"))
+		must(t, os.Mkdir(p.grant+"/drop", 0o755))
+		must(t, os.Mkdir(p.grant+"/d", 0o755))
+		put(t, p.grant+"/drop/f", "text")
+		must(t, os.Symlink("d", p.grant+"/l"))
+		j, _ := open(t, walk, rule{p.grant, all}, rule{p.grant + "/drop", writ})
+		buf := make([]byte, 20)
+		_, e := j.Readlink(p.out+"/l", buf)
+		want(t, "readlink", e, wasi.EACCES)
+		_, e = j.Readlink(p.grant+"/none/l", buf)
+		want(t, "control: readlink", e, wasi.ENOENT)
+		want(t, "create as a folder", opened(j, p.out+"/new", wasi.OpenFlags{Create: true}), wasi.EACCES)
+		_, e = j.Open(p.out+"/new", true, wasi.OpenFlags{Create: true})
+		want(t, "create with a slash", e, wasi.EACCES)
+		want(t, "open for nothing, which is to read", opened(j, p.grant+"/drop/f", wasi.OpenFlags{}), wasi.EACCES)
+		want(t, "control: open for writing", opened(j, p.grant+"/drop/f", wasi.OpenFlags{Write: true}), 0)
+		want(t, "a link as a folder, not followed", opened(j, p.grant+"/l", wasi.OpenFlags{Read: true, Directory: true, NoFollow: true}), wasi.ENOTDIR)
+	})
+}
+
 // TestFileGrant: a granted file is that name in its directory, and nothing
 // beside it, however often the file is replaced.
 //
@@ -141,6 +235,9 @@ func TestOpenRefuses(t *testing.T) {
 	if _, err := Open(Config{Gate: &walker{}, Aliases: []Alias{{"/a/../b", "/c"}}}); !errors.Is(err, ErrPath) {
 		t.Errorf("unclean alias: %v", err)
 	}
+	if _, err := Open(Config{Gate: &walker{}, Aliases: []Alias{{"/a", "/c/"}}}); !errors.Is(err, ErrPath) {
+		t.Errorf("alias of what is unclean: %v", err)
+	}
 }
 
 // TestAliases: a grant written through a link is reached by both names, and
@@ -153,14 +250,18 @@ func TestAliases(t *testing.T) {
 	must(t, os.Symlink("grant", alias))
 	must(t, os.Symlink(alias+"/deep/f", p.grant+"/l")) // absolute, by the other name
 	g := &walker{rules: []rule{{p.grant, all}}}
-	j, err := Open(Config{Gate: g, Roots: []string{p.grant}, Aliases: []Alias{
-		{alias, p.grant}, {alias + "/deep/longer", p.grant + "/deep"},
-	}})
-	must(t, err)
-	defer j.Close()
-	for _, path := range []string{alias + "/deep/f", alias + "/deep/longer/f", p.grant + "/deep/f"} {
-		if text, e := slurp(j, path); e != 0 || text != "text" {
-			t.Errorf("%s: %q, errno %d", path, text, e)
+	aliases := []Alias{{alias, p.grant}, {alias + "/deep/longer", p.grant + "/deep"}, {alias + "/d", p.grant + "/deep"}}
+	var j *Jail
+	for range aliases { // in any order
+		aliases = append(aliases[1:], aliases[0])
+		var err error
+		j, err = Open(Config{Gate: g, Roots: []string{p.grant}, Aliases: aliases})
+		must(t, err)
+		defer j.Close()
+		for _, path := range []string{alias + "/deep/f", alias + "/deep/longer/f", alias + "/d/f", p.grant + "/deep/f"} {
+			if text, e := slurp(j, path); e != 0 || text != "text" {
+				t.Errorf("%s: %q, errno %d", path, text, e)
+			}
 		}
 	}
 	if text, e := slurp(j, alias+"/l"); e != 0 || text != "text" {
@@ -179,7 +280,7 @@ func TestAliases(t *testing.T) {
 // TestGateKnowsMore: what the gate allows and no root covers is refused.
 func TestGateKnowsMore(t *testing.T) {
 	p := newPlace(t)
-	j, err := Open(Config{Gate: &walker{rules: []rule{{"/", all}}}, Roots: []string{p.grant}})
+	j, err := Open(Config{Gate: &walker{rules: []rule{{"/", all}}}, Roots: []string{p.grant, p.base + "/none/x"}})
 	must(t, err)
 	defer j.Close()
 	_, e := slurp(j, p.out+"/secret.txt")
@@ -199,5 +300,6 @@ func TestNUL(t *testing.T) {
 	want(t, "unlink", j.Unlink(bad, false), wasi.EINVAL)
 	want(t, "rename to", j.Rename(p.grant+"/f", bad, false), wasi.EINVAL)
 	want(t, "link text", j.Symlink("f\x00", p.grant+"/l"), wasi.EINVAL)
+	want(t, "link text that begins so", j.Symlink("\x00f", p.grant+"/l"), wasi.EINVAL)
 	want(t, "empty link text", j.Symlink("", p.grant+"/l"), wasi.ENOENT)
 }

@@ -81,11 +81,8 @@ func (j *Jail) Readlink(p string, buf []byte) (int, wasi.Errno) {
 	return copy(buf, text), errnoOf(err)
 }
 
-// lstatWalk is lstat for systems without openat2.
+// lstatWalk is lstat for systems without openat2. rel is not "".
 func (j *Jail) lstatWalk(r *root, rel string, st *wasi.Stat) error {
-	if rel == "" {
-		return statOf(r.fd, st)
-	}
 	dir, name, err := j.parentOf(r, rel)
 	if err != nil {
 		return err

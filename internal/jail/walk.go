@@ -44,7 +44,11 @@ func walkFromTop(p string) (int, error) {
 		return top, err
 	}
 	defer unix.Close(top)
-	return walk(top, anyDevice, p[1:], searchFlags, 0)
+	fd, err := walk(top, anyDevice, p[1:], searchFlags, 0)
+	if err != nil {
+		return -1, err
+	}
+	return notLink(fd)
 }
 
 // openStep opens name in dir and never follows it.
@@ -53,14 +57,11 @@ func openStep(dir int, name string, flags int, perm uint32) (int, error) {
 		return unix.Openat(dir, name, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, perm)
 	})
 	if err == nil || err == unix.EEXIST || flags&unix.O_NOFOLLOW != 0 {
-		if err == nil && flags&unix.O_NOFOLLOW == 0 && searchFlags&flags != 0 {
-			return notLink(fd)
-		}
 		return fd, err
 	}
 	// What a link is answered with differs (ELOOP, ENOTDIR, EMLINK): look.
-	var st unix.Stat_t
-	if unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK {
+	var st unix.Stat_t // nothing is no link
+	if _ = unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW); st.Mode&unix.S_IFMT == unix.S_IFLNK {
 		err = unix.ELOOP
 	}
 	return -1, err
@@ -69,7 +70,7 @@ func openStep(dir int, name string, flags int, perm uint32) (int, error) {
 // notLink closes fd and answers ELOOP if it is the handle of a link itself.
 func notLink(fd int) (int, error) {
 	kind, err := kindOf(fd)
-	if err == nil && kind == unix.S_IFLNK {
+	if kind == unix.S_IFLNK {
 		err = unix.ELOOP
 	}
 	if err != nil {
@@ -88,7 +89,7 @@ func sameDevice(fd int, dev uint64) error {
 	}
 	var st unix.Stat_t
 	err := unix.Fstat(fd, &st)
-	if err == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR && uint64(st.Dev) != dev {
+	if st.Mode&unix.S_IFMT == unix.S_IFDIR && uint64(st.Dev) != dev {
 		err = unix.EXDEV
 	}
 	if err != nil {

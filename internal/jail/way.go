@@ -51,6 +51,9 @@ func (w *way) begin(p string) wasi.Errno {
 // judge asks the gate for every mode on p, and finds the root to act beneath.
 func (w *way) judge(p string) wasi.Errno {
 	w.path, w.root = p, nil
+	if len(p) >= pathMax {
+		return wasi.ENAMETOOLONG
+	}
 	for m := caps.Read; m <= caps.Delete; m++ {
 		w.scope[m] = -1
 		if w.modes&(1<<m) == 0 {
@@ -90,10 +93,6 @@ func (w *way) failed(err error) wasi.Errno {
 		return w.follow()
 	case unix.EXDEV: // a mount point: what is there needs a grant of its own
 		return wasi.EACCES
-	case unix.EAGAIN: // the kernel saw a rename that it could not rule out
-		if w.links++; w.links <= maxLinks {
-			return 0
-		}
 	}
 	return errnoOf(err)
 }
@@ -114,11 +113,7 @@ func (w *way) follow() wasi.Errno {
 	if w.plain && climbs(text) {
 		return wasi.EACCES
 	}
-	to := w.j.canonical(w.expand(end, text))
-	if len(to) >= pathMax {
-		return wasi.ENAMETOOLONG
-	}
-	return w.judge(to)
+	return w.judge(w.j.canonical(w.expand(end, text)))
 }
 
 // firstLink returns the text of the first link in w.rel and where its name
