@@ -273,7 +273,7 @@ func (g *Gate) Again(a *Answer) (p Permit, known bool) {
 	if !g.latch.enter() {
 		return Permit{}, false
 	}
-	if a.serial == g.serial && g.last != nil && g.last == g.now.Load() &&
+	if a.serial == g.serial && g.last == g.now.Load() && // which is never nil
 		(g.opt.MaxCalls < 0 || g.calls < g.opt.MaxCalls) && g.sink.Again() {
 		g.calls++
 		if g.permit.ok {

@@ -25,10 +25,13 @@ const heldStep = 64 << 10
 // Set makes n bytes what is held, for the run that ctx belongs to, if it belongs
 // to one.
 func (h *Held) Set(ctx context.Context, n int) error {
-	more := int64(n)&^(heldStep-1) - h.counted
-	if more == 0 {
-		return nil
+	if more := int64(n)&^(heldStep-1) - h.counted; more != 0 { // at most calls it is 0, and nothing is called
+		return h.hold(ctx, more)
 	}
+	return nil
+}
+
+func (h *Held) hold(ctx context.Context, more int64) error {
 	if to, ok := ctx.Value(holderKey{}).(Holder); ok {
 		if err := to.Hold(more); err != nil {
 			return err
