@@ -33,6 +33,9 @@ func TestReadings(t *testing.T) {
 		"a value that begins another": {[]string{"abcdefghij", "cdefgh"}, map[string]string{
 			"abcdefghij": mark0, "abcdefghi": "ab" + mark1 + "i", "-abcdefghij-cdefgh-": "-" + mark0 + "-" + mark1 + "-",
 		}},
+		"two that begin together": {[]string{"abcdefghij", "abcdef"}, map[string]string{
+			"-abcdefghij-": "-" + mark1 + "-", "-abcdefghi-": "-" + mark1 + "ghi-",
+		}},
 		"an escape that is none ends a value": {[]string{"ab/cde%4", "Acorrect"}, map[string]string{
 			"ab%2Fcde%4": mark0, "ab%2Fcde%4 tail": mark0 + " tail", "x ab%2Fcde%4": "x " + mark0, "%%41correct": "%" + mark1, "%4%41correct.": "%4" + mark1 + ".",
 		}},
@@ -40,12 +43,16 @@ func TestReadings(t *testing.T) {
 			`x\x63orrect-horse`: "x" + mark0, `\x63\x6f\x72\x72ect-horse.`: mark0 + ".", `corr\x65ct-horse`: mark0, `\x6zorrect-horse`: `\x6zorrect-horse`,
 			`ab\ecdef`: mark1, `ab\x1bcdef`: mark1, `ab\u001bcdef`: mark1, `ab\033cdef`: `ab\033cdef`,
 		}},
+		"a half before what is no escape": {[]string{"\ufffd\\qabcd", "%4xbcde/f"}, map[string]string{
+			`\ud83d\qabcd`: mark0, `x%4xbcde%2Ff.`: "x" + mark1 + ".", `%4%4xbcde%2ff`: "%4" + mark1,
+		}},
 		"what is no escape": {[]string{"abqcdef"}, map[string]string{`ab\qcdef`: `ab\qcdef`, `abq\cdef`: `abq\cdef`, `\abqcdef`: `\` + mark0}},
 		"halves of characters": {[]string{"😀secret-x", "\ufffdabc/def"}, map[string]string{
 			`\ud83d\ude00secret-x`: mark0, `\uD83D\uDE00secret-x.`: mark0 + ".", `\ud83d\ud83d\ude00secret-x`: `\ud83d` + mark0,
 			`\ud83dz\ude00secret-x`: `\ud83dz\ude00secret-x`, `\ud83d\u0041\ude00secret-x`: `\ud83d\u0041\ude00secret-x`, `\ud83d\x41\ude00secret-x`: `\ud83d\x41\ude00secret-x`,
 			`\ud83d\n\ude00secret-x`: `\ud83d\n\ude00secret-x`, `\ud83d\q\ude00secret-x`: `\ud83d\q\ude00secret-x`, `\ude00secret-x`: `\ude00secret-x`, `\ude00\ud83dsecret-x`: `\ude00\ud83dsecret-x`,
 			`\ud83dabc\/def`: mark1, `\ude00abc\/def`: mark1, `\ud83d\u0061bc\/def`: mark1, `\ud83d\x61bc\/def`: mark1, `\ud83da\u0062c\/def`: mark1, `\ufffdabc\/def`: mark1,
+			`x\ud83d\ude00 yz \ude00abc\/def`: `x\ud83d\ude00 yz ` + mark1,
 		}},
 		"the first and last halves": {[]string{"\U00010000bcdef\U0010ffff", "\U000103ff\ue000\U0010fc00"}, map[string]string{
 			`\ud800\udc00bcdef\udbff\udfff`: mark0, `\ud800\udfff\ue000\udbff\udc00`: mark1, `\ud800\udfff\ud7ff\udbff\udc00`: `\ud800\udfff\ud7ff\udbff\udc00`,
@@ -55,7 +62,7 @@ func TestReadings(t *testing.T) {
 		}},
 		"hex that does not belong together": {[]string{"abcdef"}, map[string]string{
 			"616263646566": mark0, "61:62 63-64\n65\r\n66": mark0, "7616263646566": "7" + mark0, "61626364656": "61626364656",
-			"6z16263646566": "6z16263646566", "61x62x63x64x65x66": "61x62x63x64x65x66", "616263z646566": "616263z646566", "6162636z4656 6": "6162636z4656 6", "61626z3646566": "61626z3646566",
+			"6z16263646566": "6z16263646566", "616263.646566": "616263.646566", "6.16263646566": "6.16263646566", "61.62.63.64.65.66": "61.62.63.64.65.66", "61x62x63x64x65x66": "61x62x63x64x65x66", "616263z646566": "616263z646566", "6162636z4656 6": "6162636z4656 6", "61626z3646566": "61626z3646566",
 		}},
 		"signs that are no characters": {[]string{"ab\xffcdef"}, map[string]string{
 			"fedc\ufffdba": "fedc\ufffdba", "fedc\xffba": mark0, "ab\xffcdef": mark0, "ab\ufffdcdef": "ab\ufffdcdef",
@@ -89,8 +96,8 @@ func inPieces(r *Run, text string) string {
 // Base64 whose characters do not stand together is not read together, at any
 // alignment.
 func TestBase64ThatIsApart(t *testing.T) {
-	const v = "correct-horse"
-	r := runWith(t, v)
+	const v = "correct-horse-battery-staple-and-more"
+	r := runWith(t, v, "zyxwvu") // of which few characters in a row can be one
 	for pad := range 3 {
 		whole := base64.StdEncoding.EncodeToString([]byte("!!!"[:pad] + v))
 		if got := string(r.Scrub([]byte(whole), ignore)); !strings.Contains(got, mark0) {

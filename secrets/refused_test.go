@@ -138,6 +138,9 @@ func TestVaultsThatCannotBeMade(t *testing.T) {
 		if after, _ := os.ReadFile(filepath.Join(dir, "identity")); string(after) != string(before) {
 			t.Errorf("%s: the identity was %q and is %q", name, before, after)
 		}
+		if _, err := os.Stat(filepath.Join(dir, "vault")); name == "open" && err == nil {
+			t.Errorf("%s: something was made in it", name)
+		}
 	}
 	dir, p := newVault(t)
 	if ids, err := p.List(t.Context()); err != nil || len(ids) != 0 {
@@ -187,7 +190,7 @@ func TestVaultFilesThatCannotBeUsed(t *testing.T) {
 		"of another":      {func(t *testing.T, dir string) { rename(t, filepath.Join(dir, "vault/a/c.age"), file(dir)) }, get, "belongs to another secret", false},
 		"over another's":  {func(t *testing.T, dir string) { rename(t, filepath.Join(dir, "vault/a/c.age"), file(dir)) }, put, "storing runloop/a/b: reading runloop/a/b: the file of the vault belongs to another secret", false},
 		"cut off":         {func(t *testing.T, dir string) { cut(t, file(dir)) }, get, "reading runloop/a/b: the file of the vault is damaged", false},
-		"readable":        {func(t *testing.T, dir string) { chmod(t, file(dir), 0o644) }, get, "reading runloop/a/b: ", false},
+		"readable":        {func(t *testing.T, dir string) { chmod(t, file(dir), 0o644) }, get, "has mode 0644", false},
 		"an open scope":   {func(t *testing.T, dir string) { chmod(t, filepath.Join(dir, "vault/a"), 0o755) }, put, "storing runloop/a/b: the age provider", false},
 		"an open scope 2": {func(t *testing.T, dir string) { chmod(t, filepath.Join(dir, "vault/a"), 0o755) }, del, "the vault is not private", false},
 		"a folder":        {func(t *testing.T, dir string) { remove(t, file(dir)); mkdir(t, filepath.Join(file(dir), "x")) }, del, "deleting runloop/a/b: ", false},
@@ -213,6 +216,11 @@ func TestVaultFilesThatCannotBeUsed(t *testing.T) {
 		}
 		if after, _ := os.ReadFile(file(dir)); string(after) != string(before) {
 			t.Errorf("%s: the file was changed", name)
+		}
+		if err := p.Put(t.Context(), idOf(t, "runloop/a/new"), []byte("a-new-value")); strings.HasPrefix(name, "an open scope") {
+			if _, left := os.Stat(filepath.Join(dir, "vault/a/new.age")); err == nil || left == nil {
+				t.Errorf("%s: stored all the same: %v, %v", name, err, left)
+			}
 		}
 	}
 }

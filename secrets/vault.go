@@ -165,11 +165,7 @@ func decrypt(key age.Identity, data []byte) ([]byte, error) {
 // folders checks the folders above the file of id.
 func (v *vault) folders(id ID, create bool) error {
 	for _, dir := range []string{filepath.Join(v.dir, "vault"), filepath.Dir(v.path(id))} {
-		err := privateDir(dir, create)
-		if errors.Is(err, fs.ErrNotExist) {
-			return notThere(id)
-		}
-		if err != nil {
+		if err := privateDir(dir, create); err != nil && !errors.Is(err, fs.ErrNotExist) { // nor is the file there then
 			return &UnavailableError{Provider: "age", Why: "the vault is not private", Err: err}
 		}
 	}

@@ -245,7 +245,7 @@ func (s *scanner) read(d *decoder, b byte, at int64) {
 	}
 	for !s.take(d, b, at) {
 	}
-	if d.quiet++; d.quiet > 2*s.m.ring+8 && d.n == 0 && d.high == 0 {
+	if d.quiet++; d.quiet > 2*s.m.ring+8 { // longer than any escape
 		s.awake--
 		d.awake = false // it has read what the text itself has, for long enough
 	}
