@@ -25,7 +25,7 @@ func (o oracle) refuser(r caps.Request) int {
 	if !wellFormed(r) {
 		return -2
 	}
-	granted := false
+	granted := r.Family == caps.Tool // of which every base has all
 	for _, e := range o.base {
 		granted = granted || gives(e.Grant, r)
 	}
@@ -96,7 +96,7 @@ func holds(f caps.Family, scope, name string) bool {
 		return scope == "/" || strings.HasPrefix(name, scope+"/")
 	case caps.Net:
 		return holdsHost(scope, name)
-	case caps.Model:
+	case caps.Model, caps.Tool:
 		return strings.HasSuffix(scope, ":*") && strings.HasPrefix(name, scope[:len(scope)-1])
 	case caps.Secrets:
 		id, host, bound := strings.Cut(scope, "@")
@@ -132,7 +132,7 @@ func depth(g caps.Grant) int {
 		return strings.Count(g.Scope, "/")
 	case g.Family == caps.Net:
 		return host(g.Scope)
-	case g.Family == caps.Model && strings.HasSuffix(g.Scope, ":*"):
+	case (g.Family == caps.Model || g.Family == caps.Tool) && strings.HasSuffix(g.Scope, ":*"):
 		return 1
 	case g.Family == caps.Secrets:
 		if _, h, bound := strings.Cut(g.Scope, "@"); bound {
@@ -175,6 +175,8 @@ func wellFormed(r caps.Request) bool {
 		return reModel.MatchString(n) && !strings.HasSuffix(n, ":")
 	case caps.Env:
 		return n != "" && len(n) < 256 && !strings.ContainsFunc(n, func(c rune) bool { return c <= ' ' || c > '~' || c == '=' || c == '*' })
+	case caps.Tool:
+		return regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}:[A-Za-z0-9_./-]{1,200}$`).MatchString(n)
 	case caps.MCP:
 		return regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`).MatchString(n)
 	}

@@ -83,6 +83,8 @@ func (p pick) name(f caps.Family, m caps.Mode) string {
 		return one(p, "PATH", "HOME", "path")
 	case caps.MCP:
 		return one(p, "github", "git")
+	case caps.Tool:
+		return one(p, "web:net_http", "memory:kb_put", "memory:kb_get", "mcp:x/y", "tools:opt")
 	}
 	return one(p, "critic", "writer")
 }
@@ -191,7 +193,10 @@ func (p pick) terms(l *caps.Layer) {
 
 func (p pick) request() caps.Request {
 	f := p.family()
-	modes := []caps.Mode{caps.FS: 3, caps.Net: 16, caps.Secrets: 2, caps.Agents: 0}[f]
+	if p(12) == 0 {
+		f = caps.Tool
+	}
+	modes := []caps.Mode{caps.FS: 3, caps.Net: 16, caps.Secrets: 2, caps.Tool: 0}[f]
 	m := caps.Mode(0)
 	if modes > 0 {
 		m = caps.Mode(p(int(modes)))

@@ -420,7 +420,7 @@ func TestWhatHelpersGive(t *testing.T) {
 			t.Errorf("%.40s: %.20q, %v", script, v, err)
 		}
 	}
-	slow := helperOf(t, "sleep 1000")
+	slow := helperOf(t, "sleep 60")
 	slow.(*helper).timeout = 50 * time.Millisecond
 	if _, err := slow.Get(ctx, id); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "did not answer in time") {
 		t.Errorf("a slow one: %v", err)
@@ -458,7 +458,7 @@ func TestNothingIsLeftOfAHelper(t *testing.T) {
 		f, _ := os.Open(fifo) // when there is somebody who writes
 		opened <- f
 	}()
-	get("sleep 1000 3>" + fifo + " >/dev/null & wait")
+	get("sleep 60 3>" + fifo + " >/dev/null & wait")
 	if f, err := os.OpenFile(fifo, os.O_WRONLY|unix.O_NONBLOCK, 0); err == nil { // should the child have had no time to
 		f.Close()
 	}
