@@ -163,6 +163,25 @@ func TestWhatASessionProves(t *testing.T) {
 		}
 		must(t, os.Chmod(k.store.dir, 0o700))
 	}
+	r = withPeer(request(t), "192.0.2.1")
+	p, err := k.bySession(r, []string{k.sessions.begin(session{token: made, from: k.source(r), until: now.Add(time.Hour)}, now)})
+	must(t, err)
+	_, err = k.store.Revoke(made.ID)
+	must(t, err)
+	if p.caller.Still() == nil || k.still(p) == nil {
+		t.Error("what a session began outlives its token")
+	}
+	must(t, os.Chmod(k.store.dir, 0o755))
+	if err := p.caller.Still(); err == nil || !strings.Contains(err.Error(), "cannot be read now") {
+		t.Errorf("a token that cannot be read: %v", err)
+	}
+	own := &proof{caller: service.Caller{Until: now}}
+	if k.still(own) == nil {
+		t.Error("what ends now goes on")
+	}
+	if own.caller.Until = now.Add(1); k.still(own) != nil {
+		t.Error("what ends later is over")
+	}
 	// Of as many sessions as there may be, that which would end first makes room.
 	s := newSessions()
 	first := s.begin(session{until: now.Add(time.Minute)}, now)
@@ -218,7 +237,7 @@ func TestWhatATokenNarrowsIsReadAgain(t *testing.T) {
 		layers []*caps.Layer
 		err    error
 		say    string
-	}{"an error": {layers, errors.New("gone"), "gone"}, "no layer": {nil, nil, "is no layer"}} {
+	}{"an error": {nil, errors.New("gone"), "gone"}, "no layer": {nil, nil, "is no layer"}} {
 		layers, fails = c.layers, c.err
 		now = now.Add(time.Minute)
 		if got := k.status(t, bearer(t, text)); got != http.StatusServiceUnavailable {
@@ -257,6 +276,9 @@ func TestRefusalsAreTold(t *testing.T) {
 	}
 	log.has(t, "guesses", "access.held", "from=192.0.2.7", made.ID, "wait_ms=")
 	must(t, os.Chmod(k.store.dir, 0o755))
+	if got := k.status(t, withPeer(bearer(t, "no token"), "192.0.2.9")); got != 401 {
+		t.Errorf("what is no token needs no record: %d", got)
+	}
 	if got := k.status(t, withPeer(bearer(t, newToken().text), "192.0.2.8")); got != 503 {
 		t.Errorf("unreadable: %d", got)
 	}
@@ -348,7 +370,7 @@ func TestRecordsSayWhatTheyAre(t *testing.T) {
 		if edited == text {
 			t.Fatalf("%s: nothing was edited", name)
 		}
-		if got, err := decode(r.ID, "f", []byte(edited)); err == nil || got != nil || !strings.Contains(err.Error(), c.say) {
+		if got, err := decode(r.ID, "f", []byte(edited)); err == nil || got != nil || !strings.Contains(err.Error(), c.say) || strings.Contains(err.Error(), "version is 0") {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
@@ -391,6 +413,8 @@ func TestTheStoreFollowsItsFiles(t *testing.T) {
 		k.token(t, func(o *Token) { o.Name = name })
 	}
 	must(t, os.WriteFile(filepath.Join(s.dir, "abcdefghij.toml"), []byte("nonsense"), 0o600))
+	must(t, os.WriteFile(filepath.Join(s.dir, "klmnopqrst.toml"), []byte("nonsense"), 0o600))
+	must(t, os.Chmod(filepath.Join(s.dir, "klmnopqrst.toml"), 0o644))
 	for _, stray := range []string{"abc.toml", "ABCDEFGHIJ.toml", "abcdefghi1.toml", "klmnopqrst", "klmnopqrst.used", "abcdefghijk.toml"} {
 		must(t, os.WriteFile(filepath.Join(s.dir, stray), []byte("nonsense"), 0o600))
 	}
@@ -406,7 +430,7 @@ func TestTheStoreFollowsItsFiles(t *testing.T) {
 			t.Errorf("%+v", l)
 		}
 	}
-	if err != nil || names != "abc abcdefghij" {
+	if err != nil || names != "abc abcdefghij klmnopqrst" {
 		t.Errorf("%q, %v", names, err)
 	}
 	made := list[0].Token
@@ -418,6 +442,12 @@ func TestTheStoreFollowsItsFiles(t *testing.T) {
 		}
 		return found
 	}
+	if n, err := s.Good(true); n != 3 || err != nil {
+		t.Errorf("%d good ones, %v", n, err)
+	}
+	if found, err := s.byCert(&x509.Certificate{Raw: []byte("x")}); found != nil || err != nil {
+		t.Errorf("a certificate of nobody: %+v, %v", found, err)
+	}
 	// A change within the second, of which the folder does not tell, is seen a second later.
 	path, folder := s.path(made.ID), func() time.Time {
 		info, err := os.Stat(s.dir)
@@ -427,15 +457,22 @@ func TestTheStoreFollowsItsFiles(t *testing.T) {
 	first := got("first")
 	before := folder()
 	must(t, edit(path, `"acme"`, `"evil"`))
-	must(t, os.Chtimes(path, now, now)) // of another time than it had, however fast this goes
+	begin := now
+	must(t, os.Chtimes(path, begin, begin)) // of another time than it had, however fast this goes
 	must(t, os.Chtimes(s.dir, before, before))
 	now = now.Add(rereadAfter - 1)
 	if got("within the second") != first {
 		t.Error("read again within the second")
 	}
-	now = now.Add(1)
-	if again := got("a second later"); again == nil || again.Tenant != "evil" {
-		t.Errorf("a second later: %+v", again)
+	if list, err := s.List(); err != nil || list[0].Token.Tenant != "evil" {
+		t.Errorf("a list within the second: %+v, %v", list[0].Token, err)
+	}
+	must(t, edit(path, `"evil"`, `"longer"`))
+	must(t, os.Chtimes(path, begin, begin)) // of the time that it had
+	must(t, os.Chtimes(s.dir, before, before))
+	now = now.Add(rereadAfter)
+	if longer := got("of another length"); longer == nil || longer.Tenant != "longer" {
+		t.Errorf("of another length: %+v", longer)
 	}
 	second := got("as it is")
 	now = now.Add(rereadAfter)
@@ -472,6 +509,9 @@ func TestTheStoreFollowsItsFiles(t *testing.T) {
 	must(t, os.RemoveAll(s.dir))
 	if got("gone") != nil {
 		t.Error("the folder is gone, and there is a token")
+	}
+	if _, err := s.Revoke(made.ID); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("revoked without a folder: %v", err)
 	}
 	below := OpenStore(filepath.Join(t.TempDir(), "none", "tokens"), time.Now)
 	if _, _, err := below.New(Token{Name: "x", Tenant: "acme", May: service.Read}); !errors.Is(err, fs.ErrNotExist) {
@@ -569,7 +609,7 @@ func TestEndsOfProc(t *testing.T) {
 			t.Errorf("%q: %+v", line, got)
 		}
 	}
-	for s, ok := range map[string]bool{strings.Repeat("ab", 32): true, strings.Repeat("AB", 32): false, strings.Repeat("ab", 31): false, strings.Repeat("ab", 33): false, strings.Repeat("zz", 32): false, "": false} {
+	for s, ok := range map[string]bool{strings.Repeat("ab", 32): true, strings.Repeat("AB", 32): false, strings.Repeat("ab", 31): false, strings.Repeat("ab", 33): false, strings.Repeat("zz", 32): false, strings.Repeat("ab", 32) + "a": false, "": false} {
 		if d, got := parseDigest(s); got != ok || !ok && d != (digest{}) {
 			t.Errorf("%q: %v", s, got)
 		}

@@ -124,9 +124,9 @@ func (h *hosts) sameOrigin(origin, host string, tls bool) bool {
 	default:
 		return false
 	}
-	from, ok1 := parsePlace(u.Host, standard)
-	to, ok2 := parsePlace(host, standard)
-	return ok1 && ok2 && from == to
+	from, _ := parsePlace(u.Host, standard)
+	to, ok := parsePlace(host, standard)
+	return ok && from == to
 }
 
 // guard refuses requests that another site made a browser send, before anybody

@@ -97,9 +97,9 @@ func (a *Access) layersOf(ctx context.Context, t *Token, now time.Time) ([]*caps
 		return nil, nil
 	}
 	a.mu.Lock()
-	c, ok := a.layers[t.ID]
+	c := a.layers[t.ID]
 	a.mu.Unlock()
-	if age := now.Sub(c.read); ok && c.token == t && age >= 0 && age < rereadAfter {
+	if age := now.Sub(c.read); c.token == t && age >= 0 && age < rereadAfter {
 		return c.layers, nil
 	}
 	layers, err := a.o.Layers(ctx, t)

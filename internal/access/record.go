@@ -128,7 +128,7 @@ func (t *Token) check() error {
 	switch {
 	case proofs != 1:
 		return errors.New("exactly one of secret, cert_name and cert_sha256 must be there")
-	case t.CertName != "" && (len(t.CertName) > 256 || !utf8.ValidString(t.CertName) || strings.ContainsFunc(t.CertName, func(r rune) bool { return r < ' ' || r == 0x7f })):
+	case len(t.CertName) > 256 || !utf8.ValidString(t.CertName) || strings.ContainsFunc(t.CertName, func(r rune) bool { return r < ' ' || r == 0x7f }):
 		return errors.New("cert_name must be the common name of a certificate, at most 256 bytes of text")
 	case len(t.Profiles) > 64:
 		return errors.New("at most 64 profiles are named")

@@ -79,8 +79,8 @@ func (s *sessions) makeRoom(now time.Time) {
 func (s *sessions) get(cookie string, now time.Time) (session, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	v, ok := s.all[keyOf(cookie)]
-	return v, ok && now.Before(v.until)
+	v := s.all[keyOf(cookie)] // none is over
+	return v, now.Before(v.until)
 }
 
 func (s *sessions) has(cookie string, now time.Time) bool {
@@ -136,9 +136,7 @@ func (a *Access) bySession(r *http.Request, cookies []string) (*proof, error) {
 	}
 	p.session = cookies[0]
 	// What is launched in a session goes on behind it, for as long as the token is.
-	if p.caller.Still == nil {
-		p.caller.Still = func() error { return a.stands(p, a.o.Now()) }
-	}
+	p.caller.Still = func() error { return a.stands(p, a.o.Now()) }
 	if p.caller.Until.IsZero() || s.until.Before(p.caller.Until) {
 		p.caller.Until = s.until
 	}
@@ -217,7 +215,7 @@ func (a *Access) dropCookie(w http.ResponseWriter, r *http.Request) {
 // localPath is where to go after logging in: a path of the service's own.
 func localPath(next string) string {
 	u, err := url.Parse(next)
-	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || u.Opaque != "" || !strings.HasPrefix(next, "/") ||
+	if err != nil || !strings.HasPrefix(next, "/") ||
 		strings.HasPrefix(next, "//") || strings.ContainsAny(next, "\\\r\n\t") || u.Path == LoginPath || u.Path == LogoutPath {
 		return "/"
 	}

@@ -169,7 +169,7 @@ func (s *Store) byID(id string) (*Token, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.refresh(false)
-	if e := s.entries[id]; s.err == nil && e != nil {
+	if e := s.entries[id]; e != nil {
 		return e.token, nil
 	}
 	return nil, s.err
