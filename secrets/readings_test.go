@@ -44,7 +44,7 @@ func TestReadings(t *testing.T) {
 			`ab\ecdef`: mark1, `ab\x1bcdef`: mark1, `ab\u001bcdef`: mark1, `ab\033cdef`: `ab\033cdef`,
 		}},
 		"a half before what is no escape": {[]string{"\ufffd\\qabcd", "%4xbcde/f"}, map[string]string{
-			`\ud83d\qabcd`: mark0, `x%4xbcde%2Ff.`: "x" + mark1 + ".", `%4%4xbcde%2ff`: "%4" + mark1,
+			`\ud83d\qabcd`: mark0, `x%4xbcde%2Ff.`: "x" + mark1 + ".", `%41x%4xbcde%2Ff.`: "%41x" + mark1 + ".", `%4%4xbcde%2ff`: "%4" + mark1,
 		}},
 		"what is no escape": {[]string{"abqcdef"}, map[string]string{`ab\qcdef`: `ab\qcdef`, `abq\cdef`: `abq\cdef`, `\abqcdef`: `\` + mark0}},
 		"halves of characters": {[]string{"😀secret-x", "\ufffdabc/def"}, map[string]string{
@@ -117,9 +117,11 @@ func TestBase64ThatIsApart(t *testing.T) {
 		}
 		// What stood before a gap is no part of what stands behind it.
 		for i := 1; i < 4; i++ {
-			in := whole[:i] + "." + whole[i:]
-			if got := string(r.Scrub([]byte(in), ignore)); pad == 0 && got != in {
-				t.Errorf("%q became %q", in, got)
+			for _, before := range []string{"", "AAAAAAAA", "AAAAAAAAA", "AAAAAAAAAA", "AAAAAAAAAAA"} {
+				in := before + whole[:i] + "." + whole[i:]
+				if got := string(r.Scrub([]byte(in), ignore)); pad == 0 && got != in {
+					t.Errorf("%q became %q", in, got)
+				}
 			}
 		}
 	}
