@@ -1,8 +1,8 @@
 package hostcalls
 
 import (
-	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"runloop.dev/rlp/caps"
@@ -14,9 +14,8 @@ type methodClaim struct {
 	place
 	method  string
 	headers []string
-	body    string
-	form    bool
-	tool    bool // whose method is the bundle's word
+	body    string // whatever its type is said to be
+	tool    bool   // whose method is the bundle's word
 }
 
 // resolveHTTP refuses a request by which the server is asked for another method
@@ -29,7 +28,6 @@ func (r *httpReq) claim() *methodClaim {
 	c := &methodClaim{place: r.place, method: r.method, body: r.body, tool: r.op != nil}
 	for _, f := range r.header {
 		c.headers = append(c.headers, f.name)
-		c.form = c.form || f.name == contentType && isForm(f.values)
 	}
 	return c
 }
@@ -38,16 +36,19 @@ func (r *httpReq) claim() *methodClaim {
 // limited, a person is asked by method, or a bundle wrote the method. "" is not,
 // or where every method is granted anyway.
 func (h *Host) disguised(c *methodClaim) string {
-	by := c.other()
+	but := ""
 	switch {
-	case by == "":
-		return ""
 	case c.tool:
-		return by + ", and the method of an attached tool is the one that its bundle says"
+		but = ", and the method of an attached tool is the one that its bundle says"
 	case h.cfg.ConfirmExternal:
-		return by + ", which whoever confirms the request is not asked about; send it by the method that is meant"
+		but = ", which whoever confirms the request is not asked about; send it by the method that is meant"
 	case h.methodsMatter(c.scheme, c.host):
-		return by + ", which the policy's methods are not asked about; send it by the method that is meant"
+		but = ", which the policy's methods are not asked about; send it by the method that is meant"
+	default:
+		return ""
+	}
+	if by := c.other(); by != "" {
+		return by + but
 	}
 	return ""
 }
@@ -73,20 +74,21 @@ func (h *Host) methodsMatter(scheme, host string) bool {
 // other says what of c names another method; "" nothing.
 func (c *methodClaim) other() string {
 	for _, name := range c.headers {
-		if isMethodHeader(name) {
+		if namesMethod(name) {
 			return "the header " + name + " asks the server for another method"
+		}
+		if c.body != "" && dashed(name) == "Content-Encoding" {
+			return "a body that is encoded (Content-Encoding) is not looked into, and may ask the server for another method"
 		}
 	}
 	if c.body != "" && bodiless(c.method) {
 		return "a " + c.method + " with a body is taken for another request by some servers"
 	}
-	if key := methodField(c.url.RawQuery); key != "" {
-		return "the parameter " + printable(key) + " of the query asks the server for another method"
+	if word := methodWord(c.url.RawQuery); word != "" {
+		return "the word " + printable(word) + " in the query asks the server for another method"
 	}
-	if c.form {
-		if key := methodField(c.body); key != "" {
-			return "the field " + printable(key) + " of the form asks the server for another method"
-		}
+	if word := methodWord(c.body); word != "" {
+		return "the word " + printable(word) + " in the body asks the server for another method"
 	}
 	return ""
 }
@@ -96,57 +98,138 @@ func bodiless(method string) bool {
 	return method == "GET" || method == "HEAD" || method == "OPTIONS"
 }
 
-// isMethodHeader reports whether servers know a header as one that overrides the
-// method, such as X-HTTP-Method-Override. Gateways make - and _ one.
-func isMethodHeader(name string) bool {
-	switch letters(name) {
-	case "method", "xmethod", "httpmethod", "xhttpmethod", "xoriginalmethod", "xforwardedmethod", "xrewritemethod", "requestmethod", "xrequestmethod", "xhttpverb":
-		return true
-	}
-	return strings.Contains(letters(name), "methodoverride") || strings.Contains(letters(name), "overridemethod")
+// namesMethod reports whether a name speaks of a method, as all headers do by
+// which servers are asked for another one: X-HTTP-Method-Override, X-HTTP-Override,
+// X-Tunnel-Method, X-Verb. Whether one is known does not count, nor how it is
+// written: gateways make - and _ one.
+func namesMethod(name string) bool {
+	name = strings.ReplaceAll(letters(name), "verbos", "")
+	return strings.Contains(name, "method") || strings.Contains(name, "verb") || strings.Contains(name, "override")
 }
 
-// methodField is the first field of a query or form by which frameworks override
-// the method, "" if there is none: _method in any of the spellings that are one
-// to them, and method itself where its value is one.
-func methodField(fields string) string {
-	for len(fields) > 0 {
-		field := fields
-		if i := strings.IndexAny(fields, "&;"); i >= 0 {
-			field, fields = fields[:i], fields[i+1:]
-		} else {
-			fields = ""
+// isOverride reports whether a word, wherever in a query or body it stands, is a
+// name by which frameworks override the method: _method, or that of a header.
+// Other names that speak of one are ordinary, such as payment_method.
+func isOverride(word string) bool {
+	word = strings.ToLower(strings.ReplaceAll(word, "-", "_"))
+	return namesMethod(word) && (word[0] == '_' || strings.HasPrefix(word, "x_") || strings.Contains(word, "override"))
+}
+
+// maxMethodWord is more than any name of a method, or that speaks of one, is long.
+const maxMethodWord = 64
+
+// methodWord is the first word of a query, or of a body of whatever syntax, that
+// asks for another method; "" if there is none. It is a name that overrides; or
+// one that speaks of a method with a method as its value, as forms and the parts of
+// a multipart body give one. Escapes of URLs and of texts are taken for what they
+// mean, and NUL, which text in UTF-16 has between its letters, for nothing.
+func methodWord(text string) string {
+	var word [maxMethodWord]byte
+	n := 0 // of word
+	var f methodName
+	for at := 0; at <= len(text); {
+		c, size := byte('\n'), 1
+		if at < len(text) {
+			c, size = meant(text[at:])
 		}
-		key, value, _ := strings.Cut(field, "=")
-		if key = unescaped(key); !isMethodHeader(key) {
+		at += size
+		switch {
+		case c == 0:
 			continue
+		case isWordChar(c):
+			if n < len(word) { // else too long for any
+				word[n] = c
+				n++
+			}
+			continue
+		case n == len(word):
+			f.name = ""
+		case n > 0:
+			if found := f.word(string(word[:n])); found != "" {
+				return found
+			}
 		}
-		ordinary := strings.EqualFold(key, "method") || strings.EqualFold(key, "httpMethod")
-		if !ordinary || isMethod(strings.ToUpper(unescaped(value))) {
-			return key
+		n = 0
+		if f.name != "" && len(f.behind) < len(f.room) {
+			f.behind = append(f.behind, c)
 		}
 	}
 	return ""
 }
 
+// A methodName is the last name that speaks of a method, and what stands behind it:
+// w for each word.
+type methodName struct {
+	name   string
+	behind []byte
+	room   [4 * maxMethodWord]byte
+}
+
+// word looks at the next word; what it gives is the name by which a method is asked
+// for.
+func (f *methodName) word(w string) string {
+	if f.name != "" && givesValue(f.behind) {
+		if isMethod(strings.ToUpper(w)) {
+			return f.name
+		}
+		f.name = ""
+	}
+	if namesMethod(w) {
+		f.name, f.behind = w, f.room[:0]
+		if isOverride(w) {
+			return w
+		}
+		return ""
+	}
+	if f.name != "" && len(f.behind) < len(f.room) {
+		f.behind = append(f.behind, 'w')
+	} else {
+		f.name = ""
+	}
+	return ""
+}
+
+// givesValue reports whether what stands behind a name gives it a value, in a form
+// (name=value, name[]=value) or in the part of a multipart body, whose head ends
+// with an empty line. A JSON member that is called method is no override.
+func givesValue(between []byte) bool {
+	s := string(between)
+	return strings.HasPrefix(s, "=") || strings.Contains(s, "]=") || strings.Contains(strings.ReplaceAll(s, "\r", ""), "\n\n")
+}
+
+// meant is the first character of text, where it is one of ASCII, and how many
+// bytes it is written in.
+func meant(text string) (c byte, size int) {
+	digits, most := "", 0
+	switch {
+	case len(text) > 2 && text[0] == '%':
+		digits, most = text[1:3], 3
+	case len(text) > 5 && text[0] == '\\' && text[1] == 'u':
+		digits, most = text[2:6], 6
+	case len(text) > 1 && text[0] == '\\':
+		return text[1], 2
+	}
+	if n, err := strconv.ParseUint(digits, 16, 16); err == nil {
+		return byte(min(n, 0xff)), most
+	}
+	return text[0], 1
+}
+
+func isWordChar(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-' || c == '.'
+}
+
 // isMethod reports whether a value is one of HTTP's methods, WebDAV's or those of
-// caches: an ordinary parameter with the name method has other values.
+// caches: an ordinary parameter that speaks of a method has other values.
 func isMethod(value string) bool {
 	switch value {
 	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT", "MERGE", "PURGE", "BAN", "LINK", "UNLINK",
-		"PROPFIND", "PROPPATCH", "MKCOL", "COPY", "MOVE", "LOCK", "UNLOCK", "REPORT", "QUERY", "SEARCH":
+		"PROPFIND", "PROPPATCH", "MKCOL", "COPY", "MOVE", "LOCK", "UNLOCK", "REPORT", "QUERY", "SEARCH", "ACL", "BIND", "UNBIND", "REBIND",
+		"BASELINE-CONTROL", "CHECKIN", "CHECKOUT", "UNCHECKOUT", "LABEL", "MKACTIVITY", "MKCALENDAR", "MKREDIRECTREF", "MKWORKSPACE",
+		"ORDERPATCH", "UPDATE", "UPDATEREDIRECTREF", "VERSION-CONTROL":
 		return true
 	}
 	return false
-}
-
-// unescaped is a part of a query as a server reads it; one that is malformed is
-// read as it stands.
-func unescaped(s string) string {
-	if out, err := url.QueryUnescape(s); err == nil {
-		return out
-	}
-	return s
 }
 
 // letters are the letters and digits of s, in lower case.

@@ -21,16 +21,20 @@ func overriding(w *world) *[]string {
 		r.Body = io.NopCloser(strings.NewReader(string(body)))
 		method := r.Method
 		for name, values := range r.Header {
-			if strings.Contains(strings.ToLower(strings.ReplaceAll(name, "_", "-")), "method") {
+			if low := strings.ToLower(name); strings.Contains(low, "method") || strings.Contains(low, "verb") || strings.Contains(low, "override") {
 				method = values[0]
 			}
 		}
 		r.URL.RawQuery = strings.ReplaceAll(r.URL.RawQuery, ";", "&") // as some do
 		_ = r.ParseForm()
 		for key, values := range r.Form {
-			if strings.Contains(strings.ToLower(key), "method") {
+			if strings.Contains(strings.ToLower(key), "method") || key == "verb" {
 				method = values[0]
 			}
+		}
+		plain := strings.NewReplacer("\x00", "", `\u005f`, "_", "\\", "", "%5F", "_", "%6d", "m").Replace(string(body))
+		if strings.Contains(plain, "_method") || strings.HasPrefix(plain, "method=") || strings.Contains(strings.ReplaceAll(plain, `"`, ""), "name=method") || r.Header.Get("Content-Encoding") != "" {
+			method = http.MethodDelete
 		}
 		if (r.Method == http.MethodGet || r.Method == http.MethodOptions) && len(body) > 0 {
 			method = "SEARCH"
@@ -59,6 +63,25 @@ var overrides = []struct {
 	{"the query, by a header's name", "POST", "?x-http-method-override=DELETE", nil, ""},
 	{"a form", "POST", "", map[string]any{"Content-Type": "application/x-www-form-urlencoded"}, "a=1&_method=DELETE"},
 	{"one of several types", "POST", "", map[string]any{"Content-Type": []string{"application/x-www-form-urlencoded", "text/plain"}}, "_method=DELETE"},
+	{"an unknown header", "POST", "", map[string]any{"X-Verb": "DELETE"}, ""},
+	{"an unknown header of a tunnel", "POST", "", map[string]any{"X-Tunnel-Method": "DELETE"}, ""},
+	{"an override without a method", "POST", "", map[string]any{"X-HTTP-Override": "DELETE"}, ""},
+	{"a header that is ordinary elsewhere", "POST", "", map[string]any{"Access-Control-Request-Method": "DELETE"}, ""},
+	{"the query, by verb", "GET", "?verb=DELETE", nil, ""},
+	{"the query, in brackets", "GET", "?_method[]=DELETE", nil, ""},
+	{"the query, by an ordinary name in brackets", "GET", "?a[method]=delete", nil, ""},
+	{"a form without a type", "POST", "", nil, "a=1&_method=DELETE"},
+	{"a form of another type", "POST", "", map[string]any{"Content-Type": "text/plain"}, "_method=DELETE"},
+	{"a form, escaped", "POST", "", nil, "a=%&%5F%6dethod=DELETE"},
+	{"a form by an ordinary name", "POST", "", nil, "method=+delete"},
+	{"a form in UTF-16", "POST", "", map[string]any{"Content-Type": "application/x-www-form-urlencoded; charset=utf-16"}, "_\x00m\x00e\x00t\x00h\x00o\x00d\x00=\x00P\x00U\x00T\x00"},
+	{"multipart", "POST", "", map[string]any{"Content-Type": "multipart/form-data; boundary=b"}, "--b\r\nContent-Disposition: form-data; name=\"_method\"\r\n\r\nDELETE\r\n--b--\r\n"},
+	{"multipart, escaped", "POST", "", map[string]any{"Content-Type": "multipart/form-data; boundary=b"}, "--b\r\nContent-Disposition: form-data; name=\"\\_method\"\r\n\r\nDELETE\r\n--b--\r\n"},
+	{"multipart by an ordinary name", "POST", "", map[string]any{"Content-Type": "multipart/form-data; boundary=b"}, "--b\r\nContent-Disposition: form-data; name=method\r\n\r\nDELETE\r\n--b--\r\n"},
+	{"multipart with a type", "POST", "", map[string]any{"Content-Type": "multipart/form-data; boundary=b"}, "--b\r\nContent-Disposition: form-data; name=\"method\"\r\nContent-Type: text/plain\r\n\r\nDELETE\r\n--b--\r\n"},
+	{"JSON", "POST", "", map[string]any{"Content-Type": "application/json"}, `{"a":"\"","\u005fmethod":"DELETE"}`},
+	{"XML", "POST", "", map[string]any{"Content-Type": "text/xml"}, "<a><_method>DELETE</_method></a>"},
+	{"what is compressed", "POST", "", map[string]any{"Content-Encoding": "deflate"}, "xyz"},
 	{"a body on GET", "GET", "", nil, "DELETE"},
 	{"a body on OPTIONS", "OPTIONS", "", nil, "DELETE"},
 	{"a body on HEAD", "HEAD", "", nil, "DELETE"},
@@ -104,7 +127,9 @@ func TestOrdinaryRequestsAreNoOverrides(t *testing.T) {
 		headers map[string]any
 		body    string
 	}{
-		{"?method=flickr.test.echo&payment_method=card", map[string]any{"Access-Control-Request-Method": "PUT", "X-Payment-Method": "card"}, "_method=DELETE"},
+		{"?method=flickr.test.echo&payment_method=card&verbose=DELETE", map[string]any{"X-Verbose": "DELETE"}, "a method DELETE"},
+		{"", map[string]any{"Content-Type": "application/json"}, `{"jsonrpc":"2.0","method":"tools/list","http_method":"DELETE"}`},
+		{"", map[string]any{"Content-Type": "text/x-log"}, "method: DELETE, in 3 ms; " + strings.Repeat("long", 100) + "_method=x"},
 		{"?method=", map[string]any{"Content-Type": "application/x-www-form-urlencoded"}, "method=card&methods=a"},
 	} {
 		req := map[string]any{"method": "POST", "url": "https://api.example.com/x" + c.query, "headers": c.headers}
@@ -148,6 +173,7 @@ func TestARedirectDoesNotOverrideAMethod(t *testing.T) {
 		{"a query", "https://other.example/b?_method=DELETE", "GET", "", 302, true},
 		{"a body on GET", "https://other.example/b", "GET", "a", 307, true},
 		{"a form", "https://other.example/b", "POST", "_method=DELETE", 307, true},
+		{"a query by verb", "https://other.example/b?verb=DELETE", "GET", "", 302, true},
 		{"control: without", "https://other.example/b", "POST", "a=1", 307, false},
 		{"control: where all methods are granted", "https://api.example.com/b?_method=DELETE", "GET", "", 302, false},
 	} {

@@ -264,7 +264,7 @@ func (x *exchange) admit() (gate.Permit, error) {
 		return gate.Permit{}, x.refuse(code)
 	}
 	claim := methodClaim{
-		place: x.place, method: x.method, headers: slices.Collect(maps.Keys(x.header)), body: x.body, form: isForm(x.header[contentType]), tool: x.fixed,
+		place: x.place, method: x.method, headers: slices.Collect(maps.Keys(x.header)), body: x.body, tool: x.fixed,
 	}
 	if why := x.h.disguised(&claim); why != "" && x.h.cfg.Gate.Would(x.op, x.request()) {
 		code := x.h.cfg.Gate.Refuse(x.op, x.request(), x.shown, caps.MethodNotPermitted)
