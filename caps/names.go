@@ -143,3 +143,12 @@ func SecretID(s string) (string, error) {
 // IsName reports whether name is a well-formed scope of f other than its widest
 // one and its patterns: what a request may ask for.
 func IsName(f Family, name string) bool { return f < numUniverses && families[f].valid(name) }
+
+// BoundTo reports whether a secret that is bound to this, "" to nothing, may be
+// sent to host.
+func BoundTo(to, host string) bool {
+	if label, rest, ok := strings.Cut(host, "."); ok && label != "" && to == "*."+rest {
+		return true
+	}
+	return to == "" || to == "*" || to == host
+}

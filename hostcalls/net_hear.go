@@ -20,7 +20,7 @@ func (h *Host) hear(ctx context.Context, host string) {
 	ids, known := h.bound[host]
 	if !known {
 		for _, g := range h.cfg.Gate.Set().BaseGrants() {
-			if id, to, _ := strings.Cut(g.Scope, "@"); g.Family == caps.Secrets && bindsTo(to, host) {
+			if id, to, _ := strings.Cut(g.Scope, "@"); g.Family == caps.Secrets && caps.BoundTo(to, host) {
 				ids = append(ids, id)
 			}
 		}
@@ -32,15 +32,6 @@ func (h *Host) hear(ctx context.Context, host string) {
 	if err := h.cfg.Secrets.Hear(ctx, host, ids); err != nil {
 		h.warn(fmt.Errorf("what %s says is not looked through for every secret that it was sent: %w", host, err))
 	}
-}
-
-// bindsTo reports whether a secret that is bound to this, "" to nothing, may be
-// sent to host.
-func bindsTo(to, host string) bool {
-	if label, rest, ok := strings.Cut(host, "."); ok && label != "" && to == "*."+rest {
-		return true
-	}
-	return to == "" || to == "*" || to == host
 }
 
 // knows reports whether there is any value that must not be told, nor its length.

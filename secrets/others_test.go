@@ -213,3 +213,36 @@ func TestThisMachineHasManyNames(t *testing.T) {
 		}
 	}
 }
+
+// What the policy of a run above binds to a host is looked for in what that host
+// says, to every depth, though nobody has fetched it, and elsewhere not.
+//
+//rlp:holds R82
+func TestWhatPoliciesAboveBind(t *testing.T) {
+	for bound, want := range map[string]map[string]bool{
+		"runloop/a/b@api.example.com:443":     {"api.example.com:443": true, "api.example.com:444": false, "other.example:443": false},
+		"runloop/a/b@*.example.com:443":       {"api.example.com:443": true, "example.com:443": false},
+		"runloop/a/b@127.0.0.1:80":            {"localhost:80": true, "localhost:81": false},
+		"runloop/a/b":                         {"other.example:443": true},
+		"runloop/a/unknown@other.example:443": {"other.example:443": false},
+	} {
+		for host, found := range want {
+			for depth := range 3 {
+				dir := t.TempDir()
+				r, _, opened := others(t, dir)
+				r.Binds([]string{bound})
+				for range depth {
+					up := r
+					r, _, opened = others(t, dir)
+					r.Under(up)
+				}
+				if err := r.Hear(t.Context(), host, nil); err != nil {
+					t.Fatal(err)
+				}
+				if got := scrubbed(r, theirs); (got == "[secret]") != (found && depth > 0) || *opened > 0 && depth == 0 {
+					t.Errorf("%s, %s, depth %d: %q", bound, host, depth, got)
+				}
+			}
+		}
+	}
+}

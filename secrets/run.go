@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"runloop.dev/rlp/caps"
 )
 
 // A Run is the secrets of one run. It fetches a value when a handle is asked
@@ -26,6 +28,8 @@ type Run struct {
 	scanner  *scanner // for whole texts, one after the other
 	closed   bool
 	above    []secretValue // of the runs above this one
+	bound    []string      // id@host, or id, that the policy of this run has
+	over     []string      // the same of the runs above
 	sent     *sentList     // nil: nobody remembers
 	settled  map[string][]string
 	looked   map[string]bool
@@ -44,14 +48,20 @@ func NewRun(open func() (Provider, error)) *Run {
 	return &Run{open: open, byID: map[ID]*kept{}, byHandle: map[string]*kept{}, looked: map[string]bool{}}
 }
 
+// Binds tells r what its policy has: an id, or id@host, each. Runs that it launches
+// look for these, too, in what such a host says. It is called before r is used.
+func (r *Run) Binds(list []string) { r.bound = list }
+
 // Under makes r the run that another one launched: what that one knows, and those
-// above it, is looked for here as well. It is called before r is used.
+// above it, is looked for here as well, and what their policies bind to a host
+// when it answers. It is called before r is used.
 func (r *Run) Under(up *Run) {
 	up.mu.Lock()
 	defer up.mu.Unlock()
 	for _, v := range up.values() {
 		r.above = append(r.above, secretValue{id: v.id, value: slices.Clone(v.value), hidden: true})
 	}
+	r.over = slices.Concat(up.over, up.bound)
 	r.learn()
 }
 
@@ -74,8 +84,9 @@ func (r *Run) Sending(id, host string) error {
 }
 
 // Hear is told of a host that has answered, before anybody looks at what it says:
-// the values of ids, which may be sent there, and of every secret that any run of
-// the tenant has sent there, are looked for from now on. What cannot be fetched
+// the values of ids, which may be sent there, of those that a run above may send there,
+// and of every secret that any run of the tenant has sent there, are looked for from
+// now on. What cannot be fetched
 // is told once.
 func (r *Run) Hear(ctx context.Context, host string, ids []string) error {
 	r.mu.Lock()
@@ -92,6 +103,11 @@ func (r *Run) Hear(ctx context.Context, host string, ids []string) error {
 	for to, settled := range r.settled {
 		if place(to) == place(host) {
 			theirs = append(theirs, settled...)
+		}
+	}
+	for _, scope := range r.over {
+		if id, to, _ := strings.Cut(scope, "@"); caps.BoundTo(to, host) || place(to) == place(host) {
+			theirs = append(theirs, id)
 		}
 	}
 	for _, id := range theirs {

@@ -35,7 +35,14 @@ func secretsPart(a *app, c *composition, spec *launcher.Spec) (func() error, err
 	if !asks(caps.Secrets) && !asks(caps.Net) && !(keys && asks(caps.Model)) && !servers && above == nil {
 		return nil, nil
 	}
+	var bound []string
 	run := secrets.NewRun(func() (secrets.Provider, error) { return a.secretProvider(c.home, c.config) })
+	for _, e := range spec.Policy.Base {
+		if e.Grant.Family == caps.Secrets {
+			bound = append(bound, e.Grant.Scope)
+		}
+	}
+	run.Binds(bound)
 	run.Remember(c.home.Secrets(), settledSecrets(c.config))
 	if above != nil {
 		run.Under(above)
