@@ -25,7 +25,7 @@ const heldStep = 64 << 10
 // Set makes n bytes what is held, for the run that ctx belongs to, if it belongs
 // to one.
 func (h *Held) Set(ctx context.Context, n int) error {
-	if more := int64(n)&^(heldStep-1) - h.counted; more != 0 { // at most calls it is 0, and nothing is called
+	if more := int64(n)&^(heldStep-1) - h.counted; more != 0 { // seldom, so that most calls call nothing
 		return h.hold(ctx, more)
 	}
 	return nil
