@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/dgraph-io/badger/v4"
+	"golang.org/x/sys/unix"
 
 	"runloop.dev/rlp/internal/audit"
 )
@@ -95,6 +96,50 @@ func TestARunWithoutEndAndJournalIsAFault(t *testing.T) {
 		var fault *LogError
 		if !errors.As(err, &fault) || fault.Fault != FaultRun || !strings.Contains(err.Error(), "its journal is gone") {
 			t.Errorf("%+v: %v", check, err)
+		}
+	}
+}
+
+// What lies among the journals and is none is told by its name, and keeps nothing
+// out: neither what is named like a group file nor what is named like a run.
+func TestWhatIsNoJournalKeepsNothingOut(t *testing.T) {
+	put := map[string]func(path string) error{
+		"a directory":        func(p string) error { return os.MkdirAll(filepath.Join(p, "full"), 0o700) },
+		"a closed directory": func(p string) error { return os.Mkdir(p, 0) },
+		"a FIFO":             func(p string) error { return unix.Mkfifo(p, 0o600) },
+		"a link":             func(p string) error { return os.Symlink("/dev/null", p) },
+		"a link to nothing":  func(p string) error { return os.Symlink("nothing", p) },
+		"a socket": func(p string) error {
+			fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+			if err == nil {
+				err = errors.Join(unix.Bind(fd, &unix.SockaddrUnix{Name: p}), unix.Close(fd))
+			}
+			return err
+		},
+	}
+	for what, put := range put {
+		for _, name := range []string{".group-x", "0-run"} {
+			home, err := os.MkdirTemp("", "rlp") // a socket has a short path
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { os.RemoveAll(home) })
+			s := openSealed(t, Options{Home: home})
+			record(t, home, "run", 5)
+			dir, err := JournalDir(home, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := put(filepath.Join(dir, name)); err != nil {
+				t.Fatal(what, err)
+			}
+			got, err := s.Ingest(t.Context())
+			if err != nil || len(got.Damaged) != 1 || !strings.Contains(got.Damaged[0], name) {
+				t.Errorf("%s called %s: %+v, %v", what, name, got, err)
+			}
+			if n := len(ends(t, s, "run")); n != 1 {
+				t.Errorf("%s called %s: %d ends of a run that has nothing to do with it", what, name, n)
+			}
 		}
 	}
 }

@@ -61,8 +61,9 @@ func replay(dir, name string, seed uint64, done func(run string) (bool, error)) 
 	path := filepath.Join(dir, name)
 	f, data, err := openGroup(path)
 	if errors.Is(err, errNoGroup) {
+		// Nothing of a journal is in it. What cannot be put aside stays, and is told each time.
 		_, aside := Quarantine(dir, name)
-		return []error{fmt.Errorf("%s: %w", name, err)}, aside
+		return []error{errors.Join(fmt.Errorf("%s: %w", path, err), aside)}, nil
 	}
 	if f == nil || err != nil {
 		return nil, err
@@ -97,10 +98,12 @@ var errNoGroup = errors.New("it is named like a group file and is none")
 // when the process lives: its journals have all of it.
 func openGroup(path string) (*os.File, []byte, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|oNoFollow|oNonBlock, 0)
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil, nil
-	}
-	if err != nil {
+	case errors.Is(err, unix.EISDIR), errors.Is(err, unix.ELOOP), errors.Is(err, unix.ENXIO), errors.Is(err, unix.ENODEV):
+		return nil, nil, fmt.Errorf("%w: %w", errNoGroup, err)
+	case err != nil:
 		return nil, nil, err
 	}
 	info, err := f.Stat()
