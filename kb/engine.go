@@ -33,6 +33,7 @@ type engine struct {
 	room      func() error  // why nothing may be written now
 	inspected bool          // the log was looked at before it grew, by who has the token
 	removed   uint64        // up to which record pruning has removed them, as far as this process knows
+	unfreed   int           // how many of them still take room
 	growth                  // of the log, for who has the token
 	snapshots snapshots
 	walks     walks

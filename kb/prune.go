@@ -260,10 +260,37 @@ func (e *engine) removePruned(ctx context.Context, until time.Time) (n int, done
 			return err
 		})
 		if err == nil {
-			n, e.removed = n+some, last
+			n, e.removed, e.unfreed = n+some, last, e.unfreed+some
+			err = e.giveBack(done)
 		}
 	}
 	return n, done, errors.Join(err, ctx.Err())
+}
+
+const (
+	fewRemoved  = 50_000 // records that are not worth a merge
+	recordBytes = 300    // what a record takes with what leads to it, about
+)
+
+// giveBack gives the room of removed records back to the system once they may be a
+// fifth of the database, or the last are gone. To remove is to write: badger frees
+// nothing before it has merged what says so with what it is said of, table by table,
+// which it would do by itself when as much new has come.
+func (e *engine) giveBack(done bool) error {
+	var size uint64
+	written := false // of what says so
+	for _, t := range e.db.Tables() {
+		size += uint64(t.OnDiskSize)
+		written = written || t.Level == 0
+	}
+	if !written || e.unfreed < fewRemoved || !done && uint64(e.unfreed)*recordBytes < size/5 {
+		return nil
+	}
+	e.unfreed = 0
+	if err := e.room(); err != nil {
+		return err
+	}
+	return e.db.Flatten(1)
 }
 
 // removeSome removes the first records that are marked, with what leads to them. It

@@ -3,6 +3,7 @@ package kb
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -390,5 +391,42 @@ func TestPruningPassesOverNothingTwice(t *testing.T) {
 	}
 	if n, done, err := e.removePruned(t.Context(), past); err != nil || !done || n != 3 {
 		t.Errorf("%d, %v, %v", n, done, err)
+	}
+}
+
+// Who prunes gets the room back, while it goes on and not when badger comes to it;
+// without that the database is larger than before.
+func TestPruneGivesRoomBack(t *testing.T) {
+	const runs, each = 220, 1000
+	sizes := map[bool]uint64{}
+	for _, gives := range []bool{false, true} {
+		o := sealed(Options{Home: filepath.Join(t.TempDir(), "home")})
+		s := openSealed(t, o)
+		e := s.backend.(*owned).engine
+		for i := range runs {
+			if err := e.madeUp(fmt.Sprintf("0197b3e2-7c1d-7e4a-9d00-%012d", i), each, true); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// Makes badger write and merge what it has, as it does with more of it.
+		if err := errors.Join(e.update(func(txn *badger.Txn) error { return txn.Set(keyOp([]byte("x")), nil) }), e.db.DropPrefix([]byte{spaceOp})); err != nil {
+			t.Fatal(err)
+		}
+		if !gives {
+			e.unfreed = -2 * runs * each
+		}
+		if _, n, err := s.Prune(t.Context(), time.Now().Add(time.Hour)); err != nil || n != runs*each {
+			t.Fatal(n, err)
+		}
+		for _, table := range e.db.Tables() {
+			sizes[gives] += uint64(table.OnDiskSize)
+		}
+		if r, err := s.VerifyLog(t.Context(), LogCheck{Open: newTestKey("ours").open}); err != nil || r.Pruned != runs*each || r.Records != 0 {
+			t.Errorf("%+v, %v", r, err)
+		}
+	}
+	t.Log("bytes in tables:", sizes)
+	if sizes[true] > sizes[false]/2 {
+		t.Errorf("the tables have %d bytes after pruning, and %d without giving room back", sizes[true], sizes[false])
 	}
 }
