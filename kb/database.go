@@ -43,7 +43,7 @@ func databaseOptions(dir string) badger.Options {
 		WithCompression(options.None).
 		WithBlockCacheSize(0).
 		WithMemTableSize(memTable).
-		WithNumMemtables(2).
+		WithNumMemtables(1).
 		WithNumCompactors(2).
 		WithNumGoroutines(2).
 		WithValueLogFileSize(8 << 20)

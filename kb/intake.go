@@ -26,6 +26,7 @@ type intake struct {
 	before struct{ items, size int } // of the batch, without the journal that is being read
 	drop   [][]byte                  // keys that go with the batch
 	mark   []byte                    // a key that comes with it
+	heap   heapWatch
 
 	unsealed error // why the last batch has no checkpoint, though one was due
 	fresh    Head  // its checkpoint
@@ -200,6 +201,7 @@ func (b *intake) store() error {
 		b.grown(t)
 	}
 	b.taken += len(b.batch)
+	b.heap.tidy()
 	clear(b.batch)
 	b.batch, b.states, b.size = b.batch[:0], b.states[:0], 0
 	b.before.items, b.before.size = 0, 0

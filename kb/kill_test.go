@@ -37,6 +37,8 @@ func TestMain(m *testing.M) {
 		err = childSynced(args[1], args[2], args[3])
 	case "taker":
 		err = childTaker(args[1])
+	case "intake":
+		err = childIntake(args[1])
 	case "limited":
 		err = childLimited(args[1])
 	default:

@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -27,6 +29,7 @@ func (a *app) keep(ctx context.Context) {
 		shelf: shelf{newStores(context.WithoutCancel(ctx), a.stderr)},
 	}
 	a.kept.modules.Bound(memoryForRuns())
+	boundHeap(memoryForRuns())
 }
 
 // stores are the knowledge bases that a helper keeps open, one a tenant. A
@@ -227,5 +230,14 @@ func (s *stores) close() {
 		if err := k.kb.Close(); err != nil {
 			fmt.Fprintf(s.problems, "rlp: closing the store: %s\n", printable(err.Error()))
 		}
+	}
+}
+
+// boundHeap has garbage collected before the heap of this process is two thirds of
+// what runs may have, which is half of what a control group allows: what the system
+// ends a process for is not garbage then. GOMEMLIMIT says something else.
+func boundHeap(forRuns int64) {
+	if forRuns > 0 && debug.SetMemoryLimit(-1) == math.MaxInt64 {
+		debug.SetMemoryLimit(forRuns / 3 * 2)
 	}
 }

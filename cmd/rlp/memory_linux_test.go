@@ -3,8 +3,10 @@
 package main
 
 import (
+	"math"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"testing"
 )
 
@@ -32,5 +34,16 @@ func TestTheLeastMemoryThatGroupsAllow(t *testing.T) {
 	}
 	if memoryForRuns() <= 0 {
 		t.Error("this machine has no memory")
+	}
+}
+
+// The heap is bounded by what the runs may have, unless GOMEMLIMIT has said so before.
+func TestTheHeapOfAServiceIsBounded(t *testing.T) {
+	was := debug.SetMemoryLimit(math.MaxInt64)
+	defer debug.SetMemoryLimit(was)
+	for _, c := range []struct{ forRuns, want int64 }{{0, math.MaxInt64}, {192 << 20, 128 << 20}, {96 << 20, 128 << 20}} {
+		if boundHeap(c.forRuns); debug.SetMemoryLimit(-1) != c.want {
+			t.Errorf("%d: %d, want %d", c.forRuns, debug.SetMemoryLimit(-1), c.want)
+		}
 	}
 }

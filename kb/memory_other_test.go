@@ -1,0 +1,7 @@
+//go:build !linux
+
+package kb_test
+
+import "errors"
+
+func childIntake(string) error { return errors.ErrUnsupported }
