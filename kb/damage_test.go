@@ -2,10 +2,13 @@ package kb
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // A table that is cut or whose end is another is found before it is used: the
@@ -122,4 +125,26 @@ func withTable(t *testing.T) (home, dir string, tables []string) {
 		t.Fatal(tables, err)
 	}
 	return home, s.layout.kb, tables
+}
+
+// What would be waited for without an end is refused by its name.
+func TestADatabaseOfOtherThanFilesIsRefused(t *testing.T) {
+	for _, name := range []string{"MANIFEST", "KEYREGISTRY", "000099.sst", "00099.mem", "000099.vlog"} {
+		home := filepath.Join(t.TempDir(), "home")
+		s := openSealed(t, Options{Home: home})
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(home, "kb", name)
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+		if err := unix.Mkfifo(path, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Open(t.Context(), Options{Home: home})
+		if !errors.Is(err, ErrUnavailable) || !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }

@@ -57,6 +57,9 @@ func openDatabase(dir string, l *listener) (*badger.DB, error) {
 	// A process that died between making a file and giving it a length leaves an
 	// empty one, on which badger's first opening fails, and clears it away.
 	retry := leftEmpty(dir)
+	if err := onlyFiles(dir); err != nil {
+		return nil, fmt.Errorf("opening the database: %w", err)
+	}
 	tables, err := checkTables(dir)
 	if err == nil {
 		err = descriptorsLeft(tables + minDescriptors)
@@ -79,6 +82,20 @@ func openDatabase(dir string, l *listener) (*badger.DB, error) {
 		return nil, fmt.Errorf("opening the database %s: %w: %w", dir, ErrUnavailable, err)
 	}
 	return db, nil
+}
+
+// onlyFiles refuses what badger would wait for, as a FIFO, or be led away by.
+func onlyFiles(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !e.Type().IsRegular() && !e.IsDir() {
+			return &damagedFileError{filepath.Join(dir, e.Name()), "it is no regular file"}
+		}
+	}
+	return nil
 }
 
 // leftEmpty reports whether there is a memtable or value log of no length.
