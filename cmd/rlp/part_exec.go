@@ -68,6 +68,9 @@ func (a *app) execFit(ctx context.Context, c *composition, spec *launcher.Spec) 
 	c.lane = l
 	controls := l.Controls()
 	spec.Lane = laneReport(l.Name(), controls)
+	if label := controls[lane.Links]; label.Level != lane.Enforced && slices.ContainsFunc(cfg.Folders, func(f lane.Folder) bool { return f.Access == lane.ReadWrite }) {
+		spec.ExecCaveat = fmt.Sprintf("exec: the lane %s judges no links (%s): programs may make and move them in what they write, and move granted folders there; a launch refuses a granted path that became a link (path_profile = \"strict\")", l.Name(), label.Why)
+	}
 	if controls[lane.Filesystem].Level != lane.Enforced {
 		spec.ExecCaveat = fmt.Sprintf("exec: the lane %s is best_effort: programs run as you do, and see what you see; nothing but their sockets is taken from them for certain", l.Name())
 	}

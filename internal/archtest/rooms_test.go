@@ -136,9 +136,11 @@ var rooms = map[string]room{
 		"internal/meter":     "what it compiles meters itself",
 	}},
 	"internal/jail": {4, doors{
-		"caps":          "scopes of the grants that it pins, requests to judge",
-		"internal/wasi": "is its FS",
+		"caps":           "scopes of the grants that it pins, requests to judge",
+		"internal/links": "one judgement of links for guests and programs",
+		"internal/wasi":  "is its FS",
 	}},
+	"internal/links": {0, nil},
 	"hostcalls": {3, doors{
 		"internal/printable": "causes are one line",
 		"internal/model":     "the words of a request to a model, read once and judged",
@@ -220,7 +222,10 @@ var rooms = map[string]room{
 	"internal/model":             {2, nil},
 	"internal/model/modeltest":   {0, nil},
 	"internal/guest/hostiletest": {0, nil},
-	"internal/lane":              {1, doors{"internal/guard": "a lane that breaks ends its program"}},
+	"internal/lane": {1, doors{
+		"internal/guard": "a lane that breaks ends its program",
+		"internal/links": "one judgement of links for guests and programs",
+	}},
 	"internal/lane/confined": {2, doors{
 		"internal/lane": "is the part of it that confines",
 	}},
@@ -419,6 +424,7 @@ var outside = map[string][]owner{
 		{"internal/guest", false, "guest memory outside the Go heap, limits of the compiling child"},
 		{"internal/home", false, "whose file is it"},
 		{"internal/jail", false, "openat2"},
+		{"internal/links", false, "links and folders of open folders"},
 		{"internal/lane", false, "descriptors, control groups, filters"},
 		{"internal/resident", false, "who is at the other end, and where"},
 		{"internal/lane/probe", false, "attempts at what lies outside of a lane"},

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/internal/links"
 	"runloop.dev/rlp/internal/wasi"
 )
 
@@ -43,7 +44,7 @@ type walker struct {
 func (g *walker) find(mode caps.Mode, p string) int32 {
 	best := int32(-1)
 	for i, r := range g.rules {
-		if within(p, r.path) && (best < 0 || len(r.path) > len(g.rules[best].path)) {
+		if links.Within(p, r.path) && (best < 0 || len(r.path) > len(g.rules[best].path)) {
 			best = int32(i)
 		}
 	}
@@ -69,7 +70,7 @@ func (g *walker) Admit(op Op, mode caps.Mode, p string) int32 {
 func (g *walker) AdmitTree(op Op, mode caps.Mode, p string) int32 {
 	scope := g.find(mode, p)
 	for _, r := range g.rules {
-		if within(r.path, p) && r.modes&(1<<mode) == 0 {
+		if links.Within(r.path, p) && r.modes&(1<<mode) == 0 {
 			scope = -1
 		}
 	}
@@ -77,7 +78,7 @@ func (g *walker) AdmitTree(op Op, mode caps.Mode, p string) int32 {
 }
 
 func (g *walker) AdmitMove(op Op, from, to string) bool {
-	if g.still == "" || !within(from, g.still) && !within(to, g.still) {
+	if g.still == "" || !links.Within(from, g.still) && !links.Within(to, g.still) {
 		return true
 	}
 	return g.record(op, caps.Write, from, -1) >= 0

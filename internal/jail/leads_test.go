@@ -4,11 +4,11 @@ package jail
 
 import (
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
+	"runloop.dev/rlp/internal/links"
 	"runloop.dev/rlp/internal/wasi"
 )
 
@@ -27,7 +27,7 @@ func TestLinksThatLeadOutStayWhereTheyAre(t *testing.T) {
 		} {
 			must(t, os.Symlink(text, p.grant+name))
 		}
-		j, g := open(t, walk, rule{p.grant, all}, rule{p.grant + "/denied", 0})
+		j, g := open(t, walk, rule{p.grant, all}, rule{p.grant + "/denied", 0}, rule{p.grant + "/missing", all}, rule{p.grant + "/above/deep", all})
 		at := func(name string) string { return p.grant + name }
 		for _, name := range []string{"/old", "/chain", "/down", "/up", "/loop", "/climbs", "/tree", "/tree/deep"} {
 			want(t, "move "+name, j.Rename(at(name), at("/sub"), false), wasi.EACCES)
@@ -46,6 +46,14 @@ func TestLinksThatLeadOutStayWhereTheyAre(t *testing.T) {
 		if last := g.asked[len(g.asked)-1]; last.path != p.base+"/x" || last.allow {
 			t.Errorf("asked about %v", last)
 		}
+		must(t, os.MkdirAll(at("/has"), 0o755))
+		must(t, os.Symlink("../a", at("/has/deep")))
+		for _, name := range []string{"/missing", "/above"} {
+			want(t, "a link where a path is granted: "+name, j.Symlink("a", at(name)), wasi.EBUSY)
+			want(t, "one that is moved there", j.Rename(at("/in"), at(name), false), wasi.EBUSY)
+			want(t, "one that is linked there", j.Link(at("/in"), false, at(name)), wasi.EBUSY)
+		}
+		want(t, "one in a folder that is moved there", j.Rename(at("/has"), at("/above"), false), wasi.EBUSY)
 		// controls: the same where all that they lead to is the guest's
 		want(t, "move a link that stays", j.Rename(at("/in"), at("/in2"), false), 0)
 		want(t, "and link it", j.Link(at("/in2"), false, at("/in")), 0)
@@ -56,32 +64,6 @@ func TestLinksThatLeadOutStayWhereTheyAre(t *testing.T) {
 		must(t, os.Symlink(at("/a/e/c"), at("/a/d/ahead")))
 		want(t, "whose links lead to itself", j.Rename(at("/a/d"), at("/a/e"), false), 0)
 	})
-}
-
-// A folder of more entries, or deeper, than a move looks at is copied, as across
-// devices.
-func TestAFolderTooLargeToLookAtIsNotMoved(t *testing.T) {
-	p := newPlace(t)
-	must(t, os.MkdirAll(p.grant+"/many", 0o755))
-	for i := range 10 {
-		put(t, p.grant+"/many/"+strconv.Itoa(i), "")
-	}
-	deep := p.grant
-	for range mostDeep {
-		deep = filepath.Join(deep, "deep")
-	}
-	must(t, os.MkdirAll(deep, 0o755))
-	j, _ := open(t, false, rule{p.grant, all})
-	want(t, "as deep as may be", j.Rename(p.grant+"/deep", p.grant+"/moved", false), 0)
-	must(t, os.Mkdir(filepath.Join(p.grant, "moved", deep[len(p.grant)+len("/deep"):], "one"), 0o755))
-	want(t, "one deeper", j.Rename(p.grant+"/moved", p.grant+"/deep", false), wasi.EXDEV)
-	r := j.rootOf(p.grant)
-	for left, e := range map[int]bool{10: true, 9: false} {
-		pl := placing{j: j, op: PathRename, from: p.grant + "/many", to: p.grant + "/more", left: left}
-		if err := pl.entry(r.fd, r.dev, "many", p.grant+"/more"); (err == nil) != e {
-			t.Errorf("%d entries may be looked at: %v", left, err)
-		}
-	}
 }
 
 // What moves or links is asked about by where it really is, past every link.
@@ -133,7 +115,7 @@ func TestALinkIntoTheFolderItMovesWith(t *testing.T) {
 // How deep a folder is says nothing of how many lie beside it.
 func TestManyFoldersBesideEachOther(t *testing.T) {
 	p := newPlace(t)
-	for i := range 2 * mostDeep {
+	for i := range 2 * links.MostDeep {
 		must(t, os.MkdirAll(p.grant+"/wide/"+strconv.Itoa(i), 0o755))
 	}
 	j, _ := open(t, false, rule{p.grant, all})
@@ -153,7 +135,7 @@ func TestALinkThatLeadsTooFar(t *testing.T) {
 		want(t, "control", j.Symlink("x/y", deep+"/l"), 0)
 		// Followed, it may be as long as a path, and no longer.
 		name := p.grant + "/l2"
-		for _, n := range []int{pathMax - 1, pathMax} {
+		for _, n := range []int{links.PathMax - 1, links.PathMax} {
 			text := strings.Repeat("y/", (n-len(p.grant))/2)
 			text = text[:n-len(p.grant)-2] + "z"
 			if len(p.grant+"/"+text) != n {
@@ -161,7 +143,7 @@ func TestALinkThatLeadsTooFar(t *testing.T) {
 			}
 			must(t, os.Symlink(text, name))
 			_, e := j.Stat(name, false, true)
-			want(t, "followed", e, map[bool]wasi.Errno{true: wasi.ENOENT, false: wasi.ENAMETOOLONG}[n < pathMax])
+			want(t, "followed", e, map[bool]wasi.Errno{true: wasi.ENOENT, false: wasi.ENAMETOOLONG}[n < links.PathMax])
 			must(t, os.Remove(name))
 		}
 	})

@@ -3,11 +3,11 @@
 package jail
 
 import (
-	"path"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
+	"runloop.dev/rlp/internal/links"
 	"runloop.dev/rlp/internal/wasi"
 )
 
@@ -46,7 +46,8 @@ func (j *Jail) Unlink(p string, mustDir bool) wasi.Errno {
 	})
 }
 
-// Symlink needs write on path, and read on all that target leads to from there.
+// Symlink needs write on path, and read on all that target leads to from there. No
+// link is made where a path is granted, or above one: EBUSY.
 func (j *Jail) Symlink(target, p string) wasi.Errno {
 	w := way{j: j, op: PathSymlink, modes: writ}
 	switch {
@@ -56,8 +57,8 @@ func (j *Jail) Symlink(target, p string) wasi.Errno {
 		return wasi.EINVAL
 	}
 	return w.do(p, wasi.EEXIST, func(dir int, name string) error {
-		placing := placing{j: j, op: PathSymlink}
-		if err := placing.link(path.Dir(w.path), target); err != nil {
+		placing := links.Placing{Holder: holder{j: j, op: PathSymlink}}
+		if err := placing.Link(w.path, target); err != nil {
 			return err
 		}
 		return unix.Symlinkat(target, dir, name)
@@ -99,8 +100,8 @@ func (j *Jail) Rename(from, to string, mustDir bool) wasi.Errno {
 				return err
 			}
 		}
-		placing := placing{j: j, op: PathRename, from: src.path, to: dst.path, left: mostMoved}
-		if err := placing.entry(fd, src.root.dev, old, dst.path); err != nil {
+		placing := links.Placing{Holder: holder{j: j, op: PathRename, dev: src.root.dev}, From: src.path, To: dst.path}
+		if err := placing.Entry(fd, old, dst.path); err != nil {
 			return err
 		}
 		return unix.Renameat(fd, old, tfd, name)
@@ -114,8 +115,8 @@ func (j *Jail) Link(from string, follow bool, to string) wasi.Errno {
 	src := way{j: j, op: PathLink, modes: read | writ, final: follow}
 	dst := way{j: j, op: PathLink, modes: writ}
 	return both(&src, &dst, from, to, func(fd int, old string, tfd int, name string) error {
-		placing := placing{j: j, op: PathLink}
-		if err := placing.named(fd, old, dst.path); err != nil {
+		placing := links.Placing{Holder: holder{j: j, op: PathLink}}
+		if err := placing.Named(fd, old, dst.path); err != nil {
 			return err
 		}
 		return unix.Linkat(fd, old, tfd, name, 0)

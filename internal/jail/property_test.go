@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"runloop.dev/rlp/internal/links"
 	"runloop.dev/rlp/internal/wasi"
 )
 
@@ -71,7 +72,7 @@ func (s *script) step() (read string) {
 	case 12:
 		j.SetTimes(p, dir, s.next(2) == 0, wasi.Times{Mtim: 1e18, OmitAtim: true})
 	case 13: // a neighbour's link, to anywhere
-		if !within(p, s.p.grant+"/denied") && !within(p, s.p.grant+"/ro") && within(p, s.p.grant) && plainDir(path.Dir(p), s.p.grant) {
+		if !links.Within(p, s.p.grant+"/denied") && !links.Within(p, s.p.grant+"/ro") && links.Within(p, s.p.grant) && plainDir(path.Dir(p), s.p.grant) {
 			_ = os.Symlink(s.target(), p)
 		}
 	case 14: // keep a file open across what follows
@@ -93,7 +94,7 @@ func (s *script) step() (read string) {
 // plainDir reports whether dir lies in top and no link is on the way to it.
 func plainDir(dir, top string) bool {
 	r, err := Canonical(dir)
-	return err == nil && !r.Missing && r.Path == dir && within(dir, top)
+	return err == nil && !r.Missing && r.Path == dir && links.Within(dir, top)
 }
 
 // guarded is what no operation may change: what is outside, and what the rules

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"runloop.dev/rlp/internal/links"
 	"runloop.dev/rlp/internal/wasi"
 )
 
@@ -97,7 +98,7 @@ func TestRacesControl(t *testing.T) {
 	swapping(t, p, func() {
 		for until := time.Now().Add(30 * time.Second); time.Now().Before(until); {
 			real, err := filepath.EvalSymlinks(p.grant + "/d/secret.txt")
-			if err != nil || !within(real, p.grant) {
+			if err != nil || !links.Within(real, p.grant) {
 				continue
 			}
 			if text, _ := os.ReadFile(p.grant + "/d/secret.txt"); string(text) == "CANARY" {

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"runloop.dev/rlp/internal/links"
 )
 
 // A root is one grant, pinned. A directory is pinned by its own handle. A
@@ -122,7 +124,7 @@ func (j *Jail) rootOf(abs string) *root {
 // name beneath a handle by which it could be removed or moved.)
 func (j *Jail) holdsRoot(abs string) bool {
 	for p := range j.roots {
-		if p != abs && within(p, abs) {
+		if p != abs && links.Within(p, abs) {
 			return true
 		}
 	}
@@ -146,19 +148,11 @@ func (j *Jail) addAlias(a Alias) error {
 func (j *Jail) canonical(abs string) string {
 	for i := range j.aliases {
 		a := &j.aliases[i]
-		if within(abs, a.Written) {
+		if links.Within(abs, a.Written) {
 			return path.Join(a.Canonical, abs[len(a.Written):])
 		}
 	}
 	return abs
-}
-
-// within reports whether abs is dir or lies below it; both are clean.
-func within(abs, dir string) bool {
-	if !strings.HasPrefix(abs, dir) {
-		return false
-	}
-	return len(abs) == len(dir) || dir == "/" || abs[len(dir)] == '/'
 }
 
 // isClean reports whether p is absolute, lexically clean and free of NUL.

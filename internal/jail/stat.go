@@ -5,6 +5,7 @@ package jail
 import (
 	"golang.org/x/sys/unix"
 
+	"runloop.dev/rlp/internal/links"
 	"runloop.dev/rlp/internal/wasi"
 )
 
@@ -77,7 +78,7 @@ func (j *Jail) Readlink(p string, buf []byte) (int, wasi.Errno) {
 		return 0, e
 	}
 	defer w.root.release(dir)
-	text, err := linkIn(dir, name)
+	text, err := links.Text(dir, name)
 	return copy(buf, text), errnoOf(err)
 }
 

@@ -3,17 +3,14 @@
 package jail
 
 import (
-	"path"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/internal/links"
 	"runloop.dev/rlp/internal/wasi"
 )
-
-// pathMax bounds a path, and the text of a link, as Linux does.
-const pathMax = 4096
 
 // Sets of modes, as a [way] asks for them.
 const (
@@ -51,7 +48,7 @@ func (w *way) begin(p string) wasi.Errno {
 // judge asks the gate for every mode on p, and finds the root to act beneath.
 func (w *way) judge(p string) wasi.Errno {
 	w.path, w.root = p, nil
-	if len(p) >= pathMax {
+	if len(p) >= links.PathMax {
 		return wasi.ENAMETOOLONG
 	}
 	for m := caps.Read; m <= caps.Delete; m++ {
@@ -78,7 +75,7 @@ func (w *way) judge(p string) wasi.Errno {
 // rootless is the answer for a path that the gate allows and no root covers.
 func (j *Jail) rootless(p string) wasi.Errno {
 	for _, m := range j.missing {
-		if within(p, m) {
+		if links.Within(p, m) {
 			return wasi.ENOENT
 		}
 	}
@@ -110,10 +107,10 @@ func (w *way) follow() wasi.Errno {
 	if text == "" {
 		return wasi.ELOOP
 	}
-	if w.plain && climbs(text) {
+	if w.plain && links.Climbs(text) {
 		return wasi.EACCES
 	}
-	return w.judge(w.j.canonical(w.expand(end, text)))
+	return w.judge(w.j.canonical(links.Expand(w.path, len(w.path)-len(w.rel)+end, text)))
 }
 
 // firstLink returns the text of the first link in w.rel and where its name
@@ -130,7 +127,7 @@ func (w *way) firstLink() (end int, text string, err error) {
 			break
 		}
 		name := w.rel[start:end]
-		text, err = linkIn(dir, name)
+		text, err = links.Text(dir, name)
 		if err == nil {
 			return end, text, nil
 		}
@@ -165,24 +162,6 @@ func (w *way) parent(self wasi.Errno) (dir int, name string, e wasi.Errno) {
 			return -1, "", e
 		}
 	}
-}
-
-// expand returns the path that w.path stands for when the first end bytes of
-// w.rel are a link with this text.
-func (w *way) expand(end int, text string) string {
-	head := w.path[:len(w.path)-len(w.rel)+end]
-	rest := w.rel[end:]
-	if path.IsAbs(text) {
-		return path.Clean(text + "/" + rest)
-	}
-	return path.Clean(path.Dir(head) + "/" + text + "/" + rest)
-}
-
-// linkIn returns the text of the link name in dir. No link is EINVAL.
-func linkIn(dir int, name string) (string, error) {
-	var buf [pathMax + 1]byte
-	n, err := retry(func() (int, error) { return unix.Readlinkat(dir, name, buf[:]) })
-	return string(buf[:max(n, 0)]), err
 }
 
 // openBeneath is openAt for what lies beneath r; "" is r's handle itself.

@@ -15,43 +15,60 @@ import (
 // it is asked about each.
 type brokeredCall struct {
 	call   uint32
-	filter func(hides bool) []unix.SockFilter
+	filter func(asking) []unix.SockFilter
 	do     func(b *broker, n *notice) answer
+	moves  bool // one of movingCalls
 }
 
 const sysUtimensat = unix.SYS_UTIMENSAT
 
-// brokeredCalls are all that change what is in folders, open it, or say how it is.
-// What acts on an open file that can be written needs no broker.
-func brokeredCalls() []brokeredCall {
-	return append([]brokeredCall{
-		{unix.SYS_OPENAT, opening(2), opens(0, 1, func(n *notice) (uint64, uint64) { return n.args[2], n.args[3] })},
-		{unix.SYS_MKDIRAT, nil, makes(0, 1, func(b *broker, n *notice, dir int, name string) error {
-			return unix.Mkdirat(dir, name, masked(n, n.args[2]))
+// calls are those that a broker is asked about.
+func (a asking) calls() []brokeredCall {
+	list := append(movingCalls(), movingCallsOfArchitecture()...)
+	for i := range list {
+		list[i].moves = true
+	}
+	if a.covers {
+		list = append(append(list, changingCalls()...), changingCallsOfArchitecture()...)
+	}
+	return list
+}
+
+// movingCalls make links, and move or remove folders: what decides where a path
+// leads. In folders where nothing covers what is in them they are the only ones
+// that the kernel leaves to the broker.
+func movingCalls() []brokeredCall {
+	return []brokeredCall{
+		{call: unix.SYS_SYMLINKAT, do: makes(1, 2, makeLink)},
+		{call: unix.SYS_UNLINKAT, filter: removing(2), do: makes(0, 1, func(b *broker, n *notice, at end) error { return b.remove(at, int(int32(n.args[2]))) })},
+		{call: unix.SYS_RENAMEAT2, do: moves([4]int{0, 1, 2, 3}, nofollow, func(b *broker, n *notice, from, to end) error { return b.rename(from, to, uint(n.args[4])) })},
+		{call: unix.SYS_LINKAT, do: moves([4]int{0, 1, 2, 3}, following(4, unix.AT_SYMLINK_FOLLOW), hardLink)},
+	}
+}
+
+// changingCalls are all others that change what is in folders, open it, or say how
+// it is. What acts on an open file that can be written needs no broker.
+func changingCalls() []brokeredCall {
+	return []brokeredCall{
+		{call: unix.SYS_OPENAT, filter: opening(2), do: opens(0, 1, func(n *notice) (uint64, uint64) { return n.args[2], n.args[3] })},
+		{call: unix.SYS_MKDIRAT, do: makes(0, 1, func(_ *broker, n *notice, at end) error {
+			return unix.Mkdirat(at.fd, at.last(), masked(n, n.args[2]))
 		})},
-		{unix.SYS_MKNODAT, nil, makes(0, 1, func(_ *broker, n *notice, dir int, name string) error { return makeNode(n, dir, name, n.args[2]) })},
-		{unix.SYS_SYMLINKAT, nil, makes(1, 2, func(b *broker, n *notice, dir int, name string) error { return b.link(n, dir, name) })},
-		{unix.SYS_UNLINKAT, nil, makes(0, 1, func(_ *broker, n *notice, dir int, name string) error {
-			return unix.Unlinkat(dir, name, int(int32(n.args[2])))
-		})},
-		{unix.SYS_RENAMEAT2, nil, moves([4]int{0, 1, 2, 3}, nofollow, func(n *notice, from int, name string, to int, other string) error {
-			return unix.Renameat2(from, name, to, other, uint(n.args[4]))
-		})},
-		{unix.SYS_LINKAT, nil, moves([4]int{0, 1, 2, 3}, following(4, unix.AT_SYMLINK_FOLLOW), links)},
-		{unix.SYS_TRUNCATE, nil, alters(cwd, 0, follow, func(_ *broker, n *notice, file string) error { return os.Truncate(file, int64(n.args[1])) })},
-		{unix.SYS_FCHMOD, nil, alters(0, cwd, follow, func(_ *broker, n *notice, file string) error { return unix.Chmod(file, uint32(n.args[1])) })},
-		{unix.SYS_FCHMODAT, nil, alters(0, 1, follow, chmods)},
-		{unix.SYS_FCHMODAT2, nil, alters(0, 1, notFollowing(3), chmods)},
-		{unix.SYS_FCHOWN, nil, alters(0, cwd, follow, chowns(1))},
-		{unix.SYS_FCHOWNAT, nil, alters(0, 1, notFollowing(4), chowns(2))},
-		{unix.SYS_UTIMENSAT, nil, alters(0, 1, notFollowing(3), func(_ *broker, n *notice, file string) error { return setTimes(n, file, 1) })},
-		{unix.SYS_SETXATTR, nil, alters(cwd, 0, follow, setsAttribute)},
-		{unix.SYS_LSETXATTR, nil, alters(cwd, 0, nofollow, setsAttribute)},
-		{unix.SYS_REMOVEXATTR, nil, alters(cwd, 0, follow, removesAttribute)},
-		{unix.SYS_LREMOVEXATTR, nil, alters(cwd, 0, nofollow, removesAttribute)},
-		{unix.SYS_FACCESSAT, writingAccess(2), alters(0, 1, follow, accesses(2))},
-		{unix.SYS_FACCESSAT2, writingAccess(2), alters(0, 1, notFollowing(3), accesses(2))},
-	}, brokeredCallsOfArchitecture()...)
+		{call: unix.SYS_MKNODAT, do: makes(0, 1, func(_ *broker, n *notice, at end) error { return makeNode(n, at, n.args[2]) })},
+		{call: unix.SYS_TRUNCATE, do: alters(cwd, 0, follow, func(_ *broker, n *notice, file string) error { return os.Truncate(file, int64(n.args[1])) })},
+		{call: unix.SYS_FCHMOD, do: alters(0, cwd, follow, func(_ *broker, n *notice, file string) error { return unix.Chmod(file, uint32(n.args[1])) })},
+		{call: unix.SYS_FCHMODAT, do: alters(0, 1, follow, chmods)},
+		{call: unix.SYS_FCHMODAT2, do: alters(0, 1, notFollowing(3), chmods)},
+		{call: unix.SYS_FCHOWN, do: alters(0, cwd, follow, chowns(1))},
+		{call: unix.SYS_FCHOWNAT, do: alters(0, 1, notFollowing(4), chowns(2))},
+		{call: unix.SYS_UTIMENSAT, do: alters(0, 1, notFollowing(3), func(_ *broker, n *notice, file string) error { return setTimes(n, file, 1) })},
+		{call: unix.SYS_SETXATTR, do: alters(cwd, 0, follow, setsAttribute)},
+		{call: unix.SYS_LSETXATTR, do: alters(cwd, 0, nofollow, setsAttribute)},
+		{call: unix.SYS_REMOVEXATTR, do: alters(cwd, 0, follow, removesAttribute)},
+		{call: unix.SYS_LREMOVEXATTR, do: alters(cwd, 0, nofollow, removesAttribute)},
+		{call: unix.SYS_FACCESSAT, filter: writingAccess(2), do: alters(0, 1, follow, accesses(2))},
+		{call: unix.SYS_FACCESSAT2, filter: writingAccess(2), do: alters(0, 1, notFollowing(3), accesses(2))},
+	}
 }
 
 func follow(*notice) bool   { return true }
@@ -65,8 +82,22 @@ func notFollowing(arg int) func(*notice) bool {
 	return func(n *notice) bool { return n.args[arg]&unix.AT_SYMLINK_NOFOLLOW == 0 }
 }
 
+// An end is a place whose folder is open.
+type end struct {
+	place
+	fd int // of the folder
+}
+
+// last is the name as the program wrote its end.
+func (e end) last() string {
+	if e.slash {
+		return e.name() + "/"
+	}
+	return e.name()
+}
+
 // makes is a call that makes an entry of a folder, or takes it away.
-func makes(at, arg int, do func(b *broker, n *notice, dir int, name string) error) func(*broker, *notice) answer {
+func makes(at, arg int, do func(b *broker, n *notice, at end) error) func(*broker, *notice) answer {
 	return func(b *broker, n *notice) answer {
 		p, err := b.find(n, at, arg, false)
 		if err != nil || p.in == nil {
@@ -81,22 +112,23 @@ func makes(at, arg int, do func(b *broker, n *notice, dir int, name string) erro
 			return answered(err)
 		}
 		defer unix.Close(dir)
-		return answered(do(b, n, dir, p.name()))
+		return answered(do(b, n, end{p, dir}))
 	}
 }
 
 // moves is a call that has two paths: the arguments of the first, and of the
-// second. Who has one end of it elsewhere hears what
-// he would of two file systems.
-func moves(paths [4]int, follows func(*notice) bool, do func(n *notice, from int, name string, to int, other string) error) func(*broker, *notice) answer {
+// second. Who has one end of it elsewhere hears what he would of two file systems.
+func moves(paths [4]int, follows func(*notice) bool, do func(b *broker, n *notice, from, to end) error) func(*broker, *notice) answer {
 	return func(b *broker, n *notice) answer {
 		from, err1 := b.find(n, paths[0], paths[1], follows(n))
 		to, err2 := b.find(n, paths[2], paths[3], false)
 		switch {
-		case from.in == nil && to.in == nil:
+		case from.in == nil && to.in == nil, isLost(err1), isLost(err2):
 			return goesOn()
-		case err1 != nil || err2 != nil || from.in != to.in:
+		case from.in != to.in && (from.covered() || to.covered()):
 			return failed(unix.EXDEV)
+		case from.in != to.in: // the kernel says the same, or links a file that has no name yet
+			return goesOn()
 		}
 		for _, p := range []place{from, to} {
 			if errno := b.change(p); errno != 0 {
@@ -113,9 +145,12 @@ func moves(paths [4]int, follows func(*notice) bool, do func(n *notice, from int
 			return answered(err)
 		}
 		defer unix.Close(dir2)
-		return answered(do(n, dir, from.name(), dir2, to.name()))
+		return answered(do(b, n, end{from, dir}, end{to, dir2}))
 	}
 }
+
+// isLost reports whether a path leads nowhere: the kernel says how.
+func isLost(err error) bool { return err != nil && !errors.Is(err, errElsewhere) }
 
 // alters is a call about a file that is there, given by its path, or by a
 // descriptor where arg is negative. Descriptors that can be written need no help.
@@ -182,25 +217,12 @@ func masked(n *notice, mode uint64) uint32 {
 	return uint32(mode) &^ uint32(umask)
 }
 
-func makeNode(n *notice, dir int, name string, mode uint64) error {
+func makeNode(n *notice, at end, mode uint64) error {
 	switch mode & unix.S_IFMT {
 	case 0, unix.S_IFREG, unix.S_IFIFO:
-		return unix.Mknodat(dir, name, masked(n, mode), 0)
+		return unix.Mknodat(at.fd, at.last(), masked(n, mode), 0)
 	}
 	return unix.EPERM
-}
-
-// link makes a symbolic link; its text is the first argument.
-func (b *broker) link(n *notice, dir int, name string) error {
-	text, err := b.text(n, n.args[0])
-	if err != nil {
-		return err
-	}
-	return unix.Symlinkat(text, dir, name)
-}
-
-func links(_ *notice, from int, name string, to int, other string) error {
-	return unix.Linkat(from, name, to, other, 0)
 }
 
 func chmods(_ *broker, n *notice, file string) error { return unix.Chmod(file, uint32(n.args[2])) }

@@ -19,30 +19,36 @@ import (
 // A broker makes for programs the changes in guarded folders, and opens there
 // what Landlock does not. The kernel asks it about each such system call
 // (seccomp's user notification). It looks up where a path leads, judges the name,
-// and does what is asked itself, by that name and without following links: what
-// a program does to the path meanwhile changes nothing. What is not about guarded
-// folders goes on in the kernel, which gives nothing there that is kept.
+// and the links that come to lie there, and does what is asked itself, by that
+// name and without following links: what a program does to the path meanwhile
+// changes nothing. What is not about guarded folders goes on in the kernel, which
+// gives nothing there that is kept: by the cover, or by Landlock.
 //
 // It is a thread of the first process of the room, and has of it the view of
 // files, no capabilities, and no Landlock domain.
 type broker struct {
 	*judge
-	hides    bool
+	asks     asking
 	listener int
 	begin    chan int // the listener
-	calls    map[uint32]func(*broker, *notice) answer
+	calls    map[uint32]brokeredCall
+	moving   bool // the call makes or moves links, or moves or removes folders
 	buf      [unix.PathMax]byte
 }
 
 // broker is started before anything is given up that it needs; nil where
-// nothing is guarded.
+// nothing is guarded. A lane that is tried has one where it would judge links.
 func (p *plan) broker() (*broker, error) {
-	if len(p.guards) == 0 {
+	if err := p.openJudged(); err != nil {
+		return nil, err
+	}
+	if len(p.guards) == 0 && !(p.proof && p.links) {
 		return nil, nil
 	}
-	b := &broker{judge: newJudge(p), hides: len(p.hidden()) > 0, begin: make(chan int), calls: map[uint32]func(*broker, *notice) answer{}}
-	for _, c := range brokeredCalls() {
-		b.calls[c.call] = c.do
+	b := &broker{judge: newJudge(p), asks: asking{hides: len(p.hidden()) > 0}, begin: make(chan int), calls: map[uint32]brokeredCall{}}
+	b.asks.covers = slices.ContainsFunc(p.guards, func(g guardedDir) bool { return g.covered })
+	for _, c := range b.asks.calls() {
+		b.calls[c.call] = c
 	}
 	ready := make(chan error)
 	go func() {
@@ -57,7 +63,7 @@ func (p *plan) broker() (*broker, error) {
 		}
 	}()
 	if err := <-ready; err != nil {
-		return nil, fmt.Errorf("%s: %w: preparing its broker: %w", p.kept[0].path, errSpot, err)
+		return nil, fmt.Errorf("%w: preparing the broker: %w", b.asks.missing(), err)
 	}
 	return b, nil
 }
@@ -82,13 +88,13 @@ func (b *broker) listen() error {
 	if b == nil {
 		return nil
 	}
-	filter := brokeredFilter(b.hides)
+	filter := brokeredFilter(b.asks)
 	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	const flags = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
 	fd, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&program)))
 	if errno != 0 {
 		b.begin <- -1
-		return fmt.Errorf("%s: %w: the kernel asks no broker (Linux 5.19): %w", b.dirs[0].path, errSpot, errno)
+		return fmt.Errorf("%w: the kernel asks no broker (Linux 5.19): %w", b.asks.missing(), errno)
 	}
 	b.begin <- int(fd)
 	return nil
@@ -103,6 +109,20 @@ type notice struct {
 	arch  uint32
 	ip    uint64
 	args  [6]uint64
+}
+
+// asking is what a broker is asked about.
+type asking struct {
+	covers bool // all changes, for some folder is covered
+	hides  bool // all that opens, for something is hidden
+}
+
+// missing is what cannot be done without a broker.
+func (a asking) missing() error {
+	if a.covers {
+		return errSpot
+	}
+	return errLinks
 }
 
 // An answer is what comes of it.
@@ -183,10 +203,12 @@ func (b *broker) send(n *notice, a answer) {
 
 // answer does what one call asks for.
 func (b *broker) answer(n *notice) answer {
-	if do, ok := b.calls[uint32(n.call)]; ok {
-		return do(b, n)
+	c, ok := b.calls[uint32(n.call)]
+	if !ok {
+		return goesOn()
 	}
-	return goesOn()
+	b.moving = c.moves
+	return c.do(b, n)
 }
 
 // text reads a string of the program's.
@@ -237,12 +259,13 @@ func base(n *notice, at int) (int, error) {
 	return unix.Open("/proc/"+strconv.Itoa(int(n.pid))+"/"+from, unix.O_PATH|unix.O_CLOEXEC, 0)
 }
 
-// errElsewhere says that a path does not lead into a guarded folder, or nowhere.
+// errElsewhere says that a path does not lead into a guarded folder, or that the
+// broker cannot tell.
 var errElsewhere = errors.New("not in a guarded folder")
 
 // find is where a path of the program's leads: the argument path, in the folder
 // that is the argument at. An empty one, or none (path is negative), is what at
-// itself is.
+// itself is. Another error is the kernel's: there is no such path.
 func (b *broker) find(n *notice, at, arg int, follow bool) (place, error) {
 	text := ""
 	if arg >= 0 && n.args[arg] != 0 {
@@ -261,9 +284,14 @@ func (b *broker) find(n *notice, at, arg int, follow bool) (place, error) {
 	}
 	p, err := b.walk(from, text, follow)
 	if err != nil {
+		return place{}, err
+	}
+	p = b.of(p.path)
+	p.slash = strings.HasSuffix(text, "/")
+	if p.in != nil && !p.in.covered && !b.moving { // programs do that themselves
 		return place{}, errElsewhere
 	}
-	if p = b.of(p.path); p.in == nil && !b.above[p.path] {
+	if p.in == nil && !b.above[p.path] {
 		return p, errElsewhere
 	}
 	return p, nil

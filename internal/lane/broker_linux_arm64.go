@@ -7,9 +7,10 @@ const (
 	sysFutimesat = -1
 )
 
-// brokeredCallsOfArchitecture are the older names of the same calls.
-func brokeredCallsOfArchitecture() []brokeredCall {
-	return []brokeredCall{{unix.SYS_RENAMEAT, nil, moves([4]int{0, 1, 2, 3}, nofollow, func(_ *notice, from int, name string, to int, other string) error {
-		return unix.Renameat2(from, name, to, other, 0)
-	})}}
+// movingCallsOfArchitecture are the older names of the same calls.
+func movingCallsOfArchitecture() []brokeredCall {
+	return []brokeredCall{{call: unix.SYS_RENAMEAT, do: moves([4]int{0, 1, 2, 3}, nofollow, renames)}}
 }
+
+// changingCallsOfArchitecture are none.
+func changingCallsOfArchitecture() []brokeredCall { return nil }

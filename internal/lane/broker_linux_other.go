@@ -9,5 +9,8 @@ const (
 	sysFutimesat = -1
 )
 
-// brokeredCallsOfArchitecture is empty where there is no filter.
-func brokeredCallsOfArchitecture() []brokeredCall { return nil }
+// movingCallsOfArchitecture is empty where there is no filter.
+func movingCallsOfArchitecture() []brokeredCall { return nil }
+
+// changingCallsOfArchitecture is empty where there is no filter.
+func changingCallsOfArchitecture() []brokeredCall { return nil }

@@ -114,11 +114,11 @@ func granted(fd int, flags uint64, kinds ...uint32) (int, error) {
 
 // opening asks about calls that open: those that write or make something, or
 // all, where something is not to be read.
-func opening(flags uint32) func(hides bool) []unix.SockFilter {
-	return func(hides bool) []unix.SockFilter {
+func opening(flags uint32) func(asking) []unix.SockFilter {
+	return func(a asking) []unix.SockFilter {
 		ask := give(unix.SECCOMP_RET_USER_NOTIF)
 		bits := uint32(unix.O_ACCMODE | unix.O_CREAT | unix.O_TRUNC | unix.O_TMPFILE&^unix.O_DIRECTORY)
-		if hides {
+		if a.hides {
 			return []unix.SockFilter{load(argument(flags)), {Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: unix.O_PATH, Jf: 1}, allow(), ask}
 		}
 		return []unix.SockFilter{load(argument(flags)), {Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: bits, Jf: 1}, ask, allow()}
@@ -126,8 +126,8 @@ func opening(flags uint32) func(hides bool) []unix.SockFilter {
 }
 
 // writingAccess asks about calls that ask whether something can be written.
-func writingAccess(mode uint32) func(hides bool) []unix.SockFilter {
-	return func(bool) []unix.SockFilter {
+func writingAccess(mode uint32) func(asking) []unix.SockFilter {
+	return func(asking) []unix.SockFilter {
 		return []unix.SockFilter{
 			load(argument(mode)),
 			{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: unix.W_OK, Jf: 1},
@@ -136,14 +136,28 @@ func writingAccess(mode uint32) func(hides bool) []unix.SockFilter {
 	}
 }
 
-// brokeredFilter asks the broker, and refuses calls that do the same in ways it
-// does not know. Which architecture calls was asked before.
-func brokeredFilter(hides bool) []unix.SockFilter {
+// removing asks about calls that remove folders, or all, where something covers
+// what is in them.
+func removing(flags uint32) func(asking) []unix.SockFilter {
+	return func(a asking) []unix.SockFilter {
+		if a.covers {
+			return []unix.SockFilter{give(unix.SECCOMP_RET_USER_NOTIF)}
+		}
+		return []unix.SockFilter{
+			load(argument(flags)),
+			{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: unix.AT_REMOVEDIR, Jf: 1},
+			give(unix.SECCOMP_RET_USER_NOTIF), allow(),
+		}
+	}
+}
+
+// brokeredFilter asks the broker. Which architecture calls was asked before.
+func brokeredFilter(a asking) []unix.SockFilter {
 	filter := []unix.SockFilter{load(dataNumber)}
-	for _, c := range brokeredCalls() {
+	for _, c := range a.calls() {
 		then := []unix.SockFilter{give(unix.SECCOMP_RET_USER_NOTIF)}
 		if c.filter != nil {
-			then = c.filter(hides)
+			then = c.filter(a)
 		}
 		filter = append(filter, on(c.call, then...)...)
 	}

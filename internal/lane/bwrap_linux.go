@@ -219,7 +219,7 @@ func (l *bwrap) Check(ctx context.Context) error {
 }
 
 // Controls implements [Lane].
-func (l *bwrap) Controls() Controls { return rooted() }
+func (l *bwrap) Controls() Controls { return l.rooted() }
 
 // bwrapRemedy is what an operator can do about what bubblewrap says.
 func bwrapRemedy(says string) string {

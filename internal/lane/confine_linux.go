@@ -286,6 +286,8 @@ func report(err error) int {
 		kind = "program"
 	case errors.Is(err, errSpot):
 		kind = "spot"
+	case errors.Is(err, errLinks):
+		kind = "links"
 	}
 	text := kind + "\n" + strings.ToValidUTF8(err.Error(), "?")
 	if _, err := unix.Write(reportFile, []byte(text[:min(len(text), 4096)])); err != nil { // nobody listens: it was started by hand
@@ -307,6 +309,8 @@ func reported(lane, text string) (begun bool, err error) {
 		return begun, fmt.Errorf("%w: %s", ErrNotProgram, why)
 	case kind == "spot":
 		return begun, unkeepable(lane, why)
+	case kind == "links":
+		return begun, &UnsupportedError{Lane: lane, Why: why, links: true}
 	}
 	return begun, &UnsupportedError{Lane: lane, Why: why}
 }

@@ -63,7 +63,11 @@ func (k *container) Check(ctx context.Context) error {
 
 // Controls implements [Lane]: what the flags of the command line ask for, the
 // trial had, or there would be no lane.
-func (k *container) Controls() Controls { return all(Enforced, "", "") }
+func (k *container) Controls() Controls {
+	c := all(Enforced, "", "")
+	c[Links] = Label{Why: "an engine of containers has no broker that judges links", Remedy: `lane = "ns" or "bwrap"`}
+	return c
+}
 
 // prepare makes the state, once.
 func (k *container) prepare() error {

@@ -6,6 +6,7 @@ type Control uint8
 // The controls, in the order in which `rlp lanes` lists them.
 const (
 	Filesystem  Control = iota // programs see system programs and what the agent holds, and nothing else
+	Links                      // they make and move no link that leads out of what the agent holds
 	Network                    // no network, whatever the agent's net grants
 	Processes                  // nothing that a program started outlives it
 	Memory                     // bounded for all processes together
@@ -21,7 +22,7 @@ const (
 )
 
 var controlNames = [NumControls]string{
-	"filesystem", "network", "processes", "memory", "pids", "descriptors", "privileges", "syscalls", "ipc", "unix_sockets", "wall_time", "output_caps",
+	"filesystem", "links", "network", "processes", "memory", "pids", "descriptors", "privileges", "syscalls", "ipc", "unix_sockets", "wall_time", "output_caps",
 }
 
 // String is the control's word.
@@ -52,7 +53,8 @@ func all(level Level, why, remedy string) (c Controls) {
 }
 
 // asked are the controls that a run must have enforced whose operator has not
-// accepted less: all, but memory and processes only where they were asked for.
+// accepted less: all, but memory and processes only where they were asked for, and
+// links nowhere: what a lane does not judge of them is said at each launch.
 func asked(b Bounds) []Control {
 	list := []Control{Filesystem, Network, Processes, Descriptors, Privileges, Syscalls, IPC, UnixSockets, WallTime, OutputCaps}
 	if b.Memory > 0 {

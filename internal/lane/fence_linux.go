@@ -22,6 +22,7 @@ const (
 	fileReads  = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
 	fileFirst  = unix.LANDLOCK_ACCESS_FS_MAKE_SYM<<1 - 1
 	fileBlocks = unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK | unix.LANDLOCK_ACCESS_FS_MAKE_SOCK
+	fileMoves  = unix.LANDLOCK_ACCESS_FS_MAKE_SYM | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REFER // links, and folders
 	fileSingle = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE | fileReads&^unix.LANDLOCK_ACCESS_FS_READ_DIR
 )
 
@@ -56,6 +57,9 @@ func fenceFiles(p *plan) error {
 	hidden := p.hidden()
 	if version == 0 && len(hidden) > 0 {
 		return fmt.Errorf("%s: %w: the kernel has no Landlock", hidden[0], errSpot)
+	}
+	if version == 0 && p.links {
+		return fmt.Errorf("%w: the kernel has no Landlock", errLinks)
 	}
 	if version == 0 {
 		return nil
@@ -93,6 +97,11 @@ func (p *plan) fileRules(files uint64, hidden []string) map[string]uint64 {
 		rules[s.path] |= fileReads
 		if s.access == ReadWrite {
 			rules[s.path] |= files &^ fileBlocks
+		}
+	}
+	for _, g := range p.guards {
+		if !g.covered { // the broker does that
+			rules[g.path] &^= fileMoves
 		}
 	}
 	for _, name := range []string{"/dev/null", "/dev/zero", "/dev/full"} {

@@ -1,8 +1,10 @@
 package lane
 
 import (
+	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -22,9 +24,51 @@ func (p *plan) guard(tree int, path string) error {
 	if err := unix.MoveMount(cover, "", tree, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH); err != nil {
 		return fmt.Errorf("%w: move_mount: %w", errSpot, err)
 	}
-	p.guards = append(p.guards, guardedDir{path, tree})
+	p.guards = append(p.guards, guardedDir{path: path, dir: tree, covered: true})
 	return nil
 }
+
+// openJudged opens the folders that programs may write and no mount covers, where
+// links are judged: those that the agent holds, and others that hold one of them,
+// for what Landlock allows in a folder it allows below it.
+func (p *plan) openJudged() error {
+	if !p.links {
+		return nil
+	}
+	var judged []string
+	for i := range p.spots {
+		if p.spots[i].isJudged(p) {
+			judged = append(judged, p.spots[i].path)
+		}
+	}
+	for i := range p.guards {
+		p.guards[i].judged = slices.Contains(judged, p.guards[i].path)
+	}
+	for _, s := range p.spots {
+		own := slices.Contains(judged, s.path)
+		if s.guarded || s.access != ReadWrite || !own && !slices.ContainsFunc(judged, func(dir string) bool { return isIn(dir, []string{s.path}) }) {
+			continue
+		}
+		fd, err := unix.Open(s.path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+		if isOf(err, unix.ENOENT, unix.ENOTDIR) { // it is not there to be shown, or a file
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w: %w", s.path, errLinks, err)
+		}
+		p.guards = append(p.guards, guardedDir{path: s.path, dir: fd, judged: own})
+	}
+	return nil
+}
+
+// isJudged reports whether links that are put here may come to be followed by a
+// later launch: the working folder is this run's, and /tmp this program's.
+func (s *spot) isJudged(p *plan) bool {
+	return s.kind == bind && s.access == ReadWrite && s.path != p.work
+}
+
+// errLinks says that links cannot be judged.
+var errLinks = errors.New("links cannot be judged")
 
 // hidden are the places in guarded folders that programs may not even read.
 func (p *plan) hidden() []string {
@@ -55,10 +99,14 @@ type place struct {
 	in     *guardedDir
 	access Access
 	path   string // without links, as programs see it
+	slash  bool   // it was written with one at its end
 }
 
 func (p place) dir() string  { return path.Dir(p.path) }
 func (p place) name() string { return path.Base(p.path) }
+
+// covered reports whether only a broker makes changes here.
+func (p place) covered() bool { return p.in != nil && p.in.covered }
 
 // within is a path in a guarded folder, relative to it.
 func (g *guardedDir) within(p string) string {
@@ -75,6 +123,8 @@ type judge struct {
 	kept  map[string]Access
 	way   map[string]bool // the folders above what is kept
 	above map[string]bool // those above what is hidden
+	held  map[string]Access
+	holds map[string]bool // the folders above what is held
 }
 
 func newJudge(p *plan) *judge {
@@ -85,6 +135,13 @@ func newJudge(p *plan) *judge {
 		kept = append(kept, k.path)
 	}
 	j.way = ways(kept)
+	held := make([]string, 0, len(p.held))
+	j.held = map[string]Access{}
+	for _, h := range p.held {
+		j.held[h.path] = h.access
+		held = append(held, h.path)
+	}
+	j.holds = ways(held)
 	for _, s := range p.spots {
 		if _, ok := j.kept[s.path]; !ok { // what covers a kept name may be gone
 			j.spots[s.path] = nil

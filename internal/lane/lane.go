@@ -116,6 +116,7 @@ type Config struct {
 
 	noGroup bool // for tests: as where no control group can be made
 	noScope bool // for tests: as where Landlock does not bound signals
+	noLinks bool // for tests: as where no broker judges links
 }
 
 // Open is the lane that config.toml names, for one run, checked: what it is
@@ -204,7 +205,11 @@ var (
 
 // An UnsupportedError says that a lane is not to be had here, and what the
 // operator can do about it, where there is anything.
-type UnsupportedError struct{ Lane, Why, Remedy string }
+type UnsupportedError struct {
+	Lane, Why, Remedy string
+
+	links bool // it is to be had where links are not judged
+}
 
 func (e *UnsupportedError) Error() string {
 	return fmt.Sprintf("the lane %s is not available: %s", e.Lane, e.Text())

@@ -32,6 +32,8 @@ type native struct {
 	wake    int    // an eventfd: ctx has ended
 	null    *os.File
 	buf     []byte
+
+	unjudged string // why no broker judges links; "": one does
 }
 
 // Native is the native lane of one run. It opens nothing before the first Run.
@@ -58,6 +60,7 @@ func (n *native) Controls() Controls {
 	for _, kept := range []Control{Descriptors, WallTime, OutputCaps} {
 		c[kept] = Label{Level: Enforced}
 	}
+	c[Links] = Label{Unsupported, "programs write your files", `[exec] lane = "auto"`}
 	c[Memory], c[Pids] = BoundLabels()
 	for _, bound := range []Control{Memory, Pids} {
 		if c[bound].Level == Enforced { // whoever may make a group may leave it

@@ -63,6 +63,12 @@ func reach(what, at string) string {
 		return inRoom(at)
 	case "kept":
 		return raced(at)
+	case "plants":
+		return plants(at)
+	case "fenced":
+		return fenced(at)
+	case "free":
+		return plain(at)
 	case "signal":
 		pid, _ := strconv.Atoi(at)
 		err = unix.Kill(pid, 0)

@@ -93,11 +93,14 @@ func (l *ns) Check(ctx context.Context) error {
 }
 
 // Controls implements [Lane].
-func (l *ns) Controls() Controls { return rooted() }
+func (l *ns) Controls() Controls { return l.rooted() }
 
 // rooted are the labels of lanes with a root and namespaces of their own.
-func rooted() Controls {
+func (n *native) rooted() Controls {
 	c := all(Enforced, "", "")
+	if n.unjudged != "" {
+		c[Links] = Label{Why: n.unjudged}
+	}
 	c[Memory], c[Pids] = BoundLabels()
 	if countsOwn() {
 		c[Pids] = Label{Level: Enforced}

@@ -46,6 +46,7 @@ func (n *native) plan(p *pinned, c *Command) (*plan, error) {
 		spots: v.spots, kept: v.kept, work: n.cfg.Work, file: c.Program, dev: st.Dev, ino: st.Ino, script: p.script, dir: dir,
 		argv: c.Argv, env: c.Env, scratch: scratchBytes,
 	}
+	n.judging(pl, &s)
 	n.bound(pl)
 	return pl, nil
 }
@@ -57,11 +58,26 @@ func (s *scene) guardable() (view, error) {
 	if err != nil || len(v.kept) == 0 {
 		return v, err
 	}
-	scope, err := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope")
-	if text := strings.TrimSpace(string(scope)); err == nil && (text == "2" || text == "3") {
-		return v, fmt.Errorf("%s: %w: the sysctl kernel.yama.ptrace_scope is %s, and must be 0 or 1", v.kept[0].path, errSpot, text)
+	if why := closedMemory(); why != "" {
+		return v, fmt.Errorf("%s: %w: %s", v.kept[0].path, errSpot, why)
 	}
 	return v, nil
+}
+
+// closedMemory is why a broker may not read the memory of programs; "": it may.
+func closedMemory() string {
+	scope, err := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope")
+	if text := strings.TrimSpace(string(scope)); err == nil && (text == "2" || text == "3") {
+		return "the sysctl kernel.yama.ptrace_scope is " + text + ", and must be 0 or 1"
+	}
+	return ""
+}
+
+// judging has links judged, where that is to be had here.
+func (n *native) judging(p *plan, s *scene) {
+	if p.links = n.unjudged == ""; p.links {
+		p.held = s.held()
+	}
 }
 
 // scratchBytes is what a private /tmp takes.
@@ -159,8 +175,21 @@ func remedyFor(lane, says string) string {
 }
 
 // prove tries a lane: what o says does all that is done for a program, but
-// starts none.
+// starts none. Where links cannot be judged the lane is one without that.
 func (n *native) prove(ctx context.Context, order func(p *plan) (*order, []*os.File, error)) error {
+	if n.unjudged = closedMemory(); n.cfg.noLinks {
+		n.unjudged = "a test says so"
+	}
+	err := n.try(ctx, order)
+	var u *UnsupportedError
+	if errors.As(err, &u) && u.links {
+		n.unjudged = u.Why
+		err = n.try(ctx, order)
+	}
+	return err
+}
+
+func (n *native) try(ctx context.Context, order func(p *plan) (*order, []*os.File, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
 	ch := &child{lane: n, pidfd: -1, said: -1, in: -1, out: stream{fd: -1}, err: stream{fd: -1, max: 4096}}
@@ -175,6 +204,7 @@ func (n *native) prove(ctx context.Context, order func(p *plan) (*order, []*os.F
 		return unkeepable(n.Name(), err.Error())
 	}
 	p := &plan{proof: true, spots: v.spots, kept: v.kept, scratch: scratchBytes}
+	n.judging(p, &s)
 	o, files, err := order(p)
 	if err != nil {
 		return err

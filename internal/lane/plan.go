@@ -11,6 +11,8 @@ type plan struct {
 	proof   bool // end when all is done, and start nothing
 	spots   []spot
 	kept    []spot
+	links   bool   // a broker judges links
+	held    []spot // what the agent holds, and what it does not below that, by path
 	work    string
 	file    string // the program, "" with proof
 	dev     uint64 // which file that must be
@@ -26,17 +28,21 @@ type plan struct {
 	guards []guardedDir // made from the spots where programs will be
 }
 
-// A guardedDir is a folder that programs may write but for what is kept in it.
-// They see it through a mount that is read-only; dir is the one below that mount,
-// which can be written, and which no path leads to.
+// A guardedDir is a folder that programs may write, in which a broker makes
+// changes for them: all, where something is kept from them in it, else those that
+// make links, and move or remove folders.
 type guardedDir struct {
 	path string
-	dir  int
+	dir  int // can be written, whatever covers it
+	// covered says that programs see it through a mount that is read-only. No path
+	// leads to dir, which is below that mount.
+	covered bool
+	judged  bool // the links that are put in it
 }
 
 // planVersion is the first thing in a plan: one program may be an older file
 // than the other.
-const planVersion = 2
+const planVersion = 3
 
 // errPlan says that a plan is not one.
 var errPlan = errors.New("this is no plan of this version of rlp")
@@ -58,6 +64,7 @@ func (p *plan) each(c *codec) {
 	c.flag(&p.inside)
 	c.flag(&p.proof)
 	c.flag(&p.script)
+	c.flag(&p.links)
 	for _, s := range []*string{&p.work, &p.file, &p.dir} {
 		c.text(s)
 	}
@@ -70,6 +77,7 @@ func (p *plan) each(c *codec) {
 	list(c, &p.env, (*codec).text)
 	list(c, &p.spots, (*codec).spot)
 	list(c, &p.kept, (*codec).spot)
+	list(c, &p.held, (*codec).spot)
 }
 
 func (c *codec) spot(s *spot) {

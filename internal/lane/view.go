@@ -127,6 +127,18 @@ func entries(dir string) []string {
 	return names
 }
 
+// held is what the agent holds by name: what is mounted below that it does not.
+func (s *scene) held() []spot {
+	list := make([]spot, 0, len(s.folders)+len(s.mounts))
+	for _, m := range s.mounts {
+		list = append(list, spot{path: m})
+	}
+	for _, f := range s.folders { // the last of one path is the one that counts
+		list = append(list, spot{path: f.Path, access: f.Access})
+	}
+	return list
+}
+
 // candidates are one spot for each path, by path.
 func (s *scene) candidates() []spot {
 	of := map[string]spot{}

@@ -42,14 +42,14 @@ func Lay(dir string) (b *Bait, err error) {
 	if b.dir, err = filepath.EvalSymlinks(b.dir); err != nil {
 		return b, err
 	}
-	for _, d := range []string{"outside", "home", "ro", "rw", "rw/denied"} {
+	for _, d := range []string{"outside", "home", "ro", "rw", "rw/denied", "rw/granted"} {
 		err = errors.Join(err, os.Mkdir(filepath.Join(b.dir, d), 0o700))
 	}
 	t := &b.targets
 	t.Outside, t.Home, t.ReadOnly = b.in("outside/file"), b.in("home/file"), b.in("ro")
 	t.Writable, t.Denied = b.in("rw"), b.in("rw/denied/file")
 	t.Replaced, t.Protected, t.Later, t.Pipe = b.in("rw/replaced"), b.in("rw/protected"), b.in("ro/later"), b.in("ro/pipe")
-	err = errors.Join(err, unix.Mkfifo(t.Pipe, 0o600))
+	err = errors.Join(err, unix.Mkfifo(t.Pipe, 0o600), os.Symlink(t.Outside, b.in("rw/link")))
 	for _, f := range []string{t.Outside, t.Home, t.Denied, t.Replaced, t.Protected} {
 		err = errors.Join(err, os.WriteFile(f, []byte(marker), 0o600))
 	}
@@ -137,6 +137,7 @@ func (b *Bait) Folders() []lane.Folder {
 func (b *Bait) simple() []lane.Folder {
 	return []lane.Folder{
 		{Path: b.in("home")}, {Path: b.in("ro"), Access: lane.ReadOnly}, {Path: b.in("ro/later")}, {Path: b.in("ro/pipe")}, {Path: b.in("rw"), Access: lane.ReadWrite},
+		{Path: b.in("rw/granted"), Access: lane.ReadWrite},
 	}
 }
 

@@ -58,6 +58,8 @@ func (t *targets) tryAll(out io.Writer) {
 		"file_read": t.reads(t.Outside), "home_read": t.reads(t.Home), "denied_read": t.reads(t.Denied),
 		"denied_replaced": t.reads(t.Replaced), "protected_replaced": t.changes(t.Protected), "denied_later": t.reads(t.Later), "denied_pipe": t.pipe,
 		"file_write": t.writes(t.Outside + ".new"), "readonly_write": t.writes(filepath.Join(t.ReadOnly, "new")),
+		"link_make": func() error { return t.tried(os.Symlink(t.Outside, t.in("made"))) },
+		"link_move": func() error { return t.tried(os.Rename(t.in("link"), t.in("moved"))) }, "granted_move": t.granted,
 		"tcp": dials("tcp", t.TCP), "udp": dials("udp", t.UDP), "unix_path": dials("unix", t.Unix), "unix_abstract": dials("unix", t.Abstract),
 		"netlink": netlink, "socket_pair": socketPair, "core_limit": coreLimit, "io_uring": ioUring, "bpf": bpf, "keyring": keyring, "user_namespace": userNamespace,
 		"ptrace": t.ptrace, "signal": func() error { return unix.Kill(t.PID, 0) }, "see_processes": t.see, "shared_memory": t.sharedMemory,
@@ -90,6 +92,25 @@ func (t *targets) writes(path string) func() error {
 		}
 		return errors.Join(f.Close(), os.Remove(path))
 	}
+}
+
+func (t *targets) in(name string) string { return filepath.Join(t.Writable, name) }
+
+// tried takes back what was done to links.
+func (t *targets) tried(err error) error {
+	if err != nil {
+		return err
+	}
+	_ = os.Rename(t.in("moved"), t.in("link"))
+	return os.RemoveAll(t.in("made"))
+}
+
+// granted moves a folder, and back.
+func (t *targets) granted() error {
+	if err := os.Rename(t.in("granted"), t.in("made")); err != nil {
+		return err
+	}
+	return os.Rename(t.in("made"), t.in("granted"))
 }
 
 // begun and tended are files by which the program and whoever laid the bait tell

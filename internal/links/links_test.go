@@ -1,0 +1,122 @@
+//go:build linux || darwin
+
+package links
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// A holder holds what lies in dir, follows nothing, and was granted one path.
+type holder struct {
+	dir, granted string
+	asked        *[]string
+}
+
+func (h holder) Leads(p string) error {
+	*h.asked = append(*h.asked, p)
+	if !Within(p, h.dir) {
+		return unix.EACCES
+	}
+	return nil
+}
+
+func (h holder) Granted(p string) bool { return p == h.granted }
+
+func (h holder) List(at int, name string) (int, error) {
+	return unix.Openat(at, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+}
+
+func TestALinkIsJudgedFromWhereItIsToLie(t *testing.T) {
+	for _, c := range []struct {
+		place, text, from, to string
+		asked                 string
+		err                   error
+	}{
+		{place: "/d/a/l", text: "../x", asked: "/d/x"},
+		{place: "/d/l", text: "../x", asked: "/x", err: unix.EACCES},
+		{place: "/d/l", text: "x/./y/", asked: "/d/x/y"},
+		{place: "/d/l", text: "/d//x", asked: "/d/x"},
+		{place: "/d/l", text: "/dx", asked: "/dx", err: unix.EACCES},
+		{place: "/d/l", text: "x/../y", err: unix.EACCES},
+		{place: "/d/l", text: "", asked: "/d"},
+		{place: "/d/granted", text: "x", err: unix.EBUSY},
+		{place: "/d/to/l", text: "x", from: "/d/from", to: "/d/to", asked: "/d/from/x"},
+		{place: "/d/to/l", text: "../tox", from: "/d/from", to: "/d/to", asked: "/d/tox"},
+	} {
+		var asked []string
+		p := Placing{Holder: holder{"/d", "/d/granted", &asked}, From: c.from, To: c.to}
+		if err := p.Link(c.place, c.text); !errors.Is(err, c.err) || strings.Join(asked, " ") != c.asked {
+			t.Errorf("%+v: %v, asked about %q", c, err, asked)
+		}
+	}
+}
+
+func TestExpand(t *testing.T) {
+	for _, c := range []struct {
+		p    string
+		end  int
+		text string
+		want string
+	}{
+		{"/a/l/x", 4, "b", "/a/b/x"}, {"/a/l/x", 4, "/b", "/b/x"}, {"/a/l", 4, "../b/", "/b"}, {"/l", 2, "b", "/b"},
+	} {
+		if got := Expand(c.p, c.end, c.text); got != c.want {
+			t.Errorf("%+v: %s", c, got)
+		}
+	}
+}
+
+// A folder of more entries, or deeper, than a move looks at is copied, as across
+// devices.
+func TestAFolderTooLargeToLookAtIsNotMoved(t *testing.T) {
+	dir := t.TempDir()
+	deep := filepath.Join(dir, "deep")
+	for range MostDeep - 1 {
+		deep = filepath.Join(deep, "d")
+	}
+	if err := errors.Join(os.MkdirAll(deep, 0o700), os.Mkdir(dir+"/many", 0o700), os.Symlink("/outside", dir+"/many/l")); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 10 {
+		if err := os.WriteFile(dir+"/many/"+strconv.Itoa(i), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(at)
+	judged := func(name string, looked int) error {
+		p := Placing{Holder: holder{dir, "", new([]string)}, From: dir + "/" + name, To: dir + "/to", looked: looked}
+		return p.Entry(at, name, dir+"/to")
+	}
+	if err := judged("deep", 0); err != nil {
+		t.Errorf("as deep as may be: %v", err)
+	}
+	if err := os.Mkdir(deep+"/one", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := judged("deep", 0); err != unix.EXDEV {
+		t.Errorf("one deeper: %v", err)
+	}
+	if err := judged("many", 0); err != unix.EACCES {
+		t.Errorf("a link that leads out: %v", err)
+	}
+	if err := os.Remove(dir + "/many/l"); err != nil {
+		t.Fatal(err)
+	}
+	if err := judged("many", MostMoved-10); err != nil {
+		t.Errorf("as many as may be: %v", err)
+	}
+	if err := judged("many", MostMoved-9); err != unix.EXDEV {
+		t.Errorf("one more: %v", err)
+	}
+}
