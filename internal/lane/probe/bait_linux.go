@@ -136,7 +136,11 @@ func (b *Bait) Folders() []lane.Folder {
 // write.
 func (b *Bait) simple() []lane.Folder {
 	return []lane.Folder{
-		{Path: b.in("home")}, {Path: b.in("ro"), Access: lane.ReadOnly}, {Path: b.in("ro/later")}, {Path: b.in("ro/pipe")}, {Path: b.in("rw"), Access: lane.ReadWrite},
+		{Path: b.in("home")},
+		{Path: b.in("ro"), Access: lane.ReadOnly},
+		{Path: b.in("ro/later")},
+		{Path: b.in("ro/pipe")},
+		{Path: b.in("rw"), Access: lane.ReadWrite},
 		{Path: b.in("rw/granted"), Access: lane.ReadWrite},
 	}
 }
@@ -221,9 +225,23 @@ func (b *Bait) outlived(f *Finding) {
 	_ = os.Remove(lock + ".stop")
 }
 
-// In makes the attempts inside l, by a program that is rlp. A lane that starts no
-// program where something is kept in a folder that can be written keeps it so.
+// In makes the attempts inside l, by a program that is rlp. A lane that says of
+// itself that it judges no links is believed: in a container the program may be
+// somebody who writes nothing here.
 func (b *Bait) In(ctx context.Context, l lane.Lane, program string) ([]Finding, error) {
+	list, err := b.tried(ctx, l, program)
+	label := l.Controls()[lane.Links]
+	for i := range list {
+		if f := &list[i]; f.Control == lane.Links && label.Level == lane.Unsupported {
+			f.Refused, f.Why = false, label.Why
+		}
+	}
+	return list, err
+}
+
+// tried makes them. A lane that starts no program where something is kept in a
+// folder that can be written keeps it so.
+func (b *Bait) tried(ctx context.Context, l lane.Lane, program string) ([]Finding, error) {
 	list, err := b.with(ctx, l, program, b.Folders())
 	var refused *lane.UnsupportedError
 	if !errors.As(err, &refused) {
