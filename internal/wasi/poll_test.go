@@ -222,6 +222,7 @@ func TestInputBesideTheRun(t *testing.T) {
 			t.Errorf("read %q", got)
 		}
 		g.polled([]answer{{userdata: 100, kind: 1, flags: 1}}, sub{kind: 1})
+		synctest.Wait()
 		if in.ends != 1 {
 			t.Errorf("read %d times after the end", in.ends)
 		}
