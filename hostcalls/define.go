@@ -182,7 +182,7 @@ func (h *Host) recorded(op *gate.Op, do func() ([]byte, error)) ([]byte, error) 
 	e := &h.done
 	*e = audit.Event{Verb: op.String(), Status: "ok", DurationMS: float64(h.cfg.Now()-start) / 1e6, Bytes: int64(len(out))}
 	if err != nil {
-		e.Status, e.Severity, e.ErrorSummary, e.Bytes = "error", audit.Warn, summary(h.scrubText(err.Error())), 0
+		e.Status, e.Severity, e.ErrorSummary, e.Bytes = "error", audit.Warn, summary(h.scrubText(h.failure(op, err))), 0
 	} else {
 		e.ResultHash, e.ErrorSummary = hexSum(h.cfg.Gate.ResultHash(out)), h.remark
 	}

@@ -96,6 +96,9 @@ type Config struct {
 	// Warn receives what the operator should know though the run goes on; nil:
 	// nobody does.
 	Warn func(message string)
+	// Failed receives why a call failed in the host, for its log alone; nil: nobody
+	// does.
+	Failed func(op, why string)
 	// Replaced is told that a value of the secret id was taken out of what the
 	// import passed to or from the guest; nil: nobody is.
 	Replaced func(id, op string)

@@ -422,15 +422,17 @@ func TestTheRecordComesBeforeTheEffect(t *testing.T) {
 	}
 }
 
-// What the host itself cannot do is a number to the guest, and a line to the
-// operator.
+// What the host itself cannot do is a number to the guest, a line of the host's log,
+// and in the record, which is exported, no word of whatever failed.
 func TestHostTroubleIsNotSpelledOut(t *testing.T) {
 	r := newRig(t, "kb:read:notes")
+	var logged []string
+	r.host.cfg.Failed = func(op, why string) { logged = append(logged, op+": "+why) }
 	n, a := r.denial("kb_list", "notes", "")
 	if n != -29 || strings.Contains(a.Hint, "secret") {
 		t.Errorf("%d %+v", n, a)
 	}
-	if e := r.log.Events[0]; e.Status != "error" || !strings.Contains(e.ErrorSummary, "disk on fire") {
+	if e := r.log.Events[0]; e.Status != "error" || e.ErrorSummary != "io: the host failed; its log says why" || len(logged) != 1 || !strings.Contains(logged[0], "kb_list: ") || !strings.Contains(logged[0], "disk on fire") {
 		t.Errorf("%+v", e)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/hostcalls/gate"
 	"runloop.dev/rlp/internal/abi"
 )
 
@@ -260,6 +261,25 @@ func (h *Host) responseRead() abi.Func {
 			return nil
 		},
 	}
+}
+
+// failure is what the record of a call says of err. What was made into an answer
+// for the guest has words of rlp's own; what a library or the system says, with
+// places of the host in it, is for the host's log alone.
+func (h *Host) failure(op *gate.Op, err error) string {
+	var f *Fail
+	switch {
+	case errors.As(err, &f), errors.Is(err, errDenied), errors.Is(err, errBudget), errors.Is(err, errUnavailable):
+		return err.Error()
+	case errors.Is(err, context.DeadlineExceeded):
+		return "timedout: the call did not end in time"
+	case errors.Is(err, context.Canceled):
+		return "io: the call was ended with its run"
+	}
+	if h.cfg.Failed != nil {
+		h.cfg.Failed(op.String(), h.scrubText(err.Error()))
+	}
+	return "io: the host failed; its log says why"
 }
 
 // summary is what the log may show of an error, without the values of secrets:

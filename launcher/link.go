@@ -98,7 +98,7 @@ func (r *run) own() ([]abi.Func, error) {
 		Gate: r.gate, Sources: sources, Components: r.spec.Components, Limits: r.plan.Limits,
 		Above: r.spec.Above, Left: r.left,
 		Now: func() int64 { return r.spec.Now().UnixNano() },
-		Log: r.agentLog, Warn: func(message string) { r.warnOnce(message) },
+		Log: r.agentLog, Failed: r.failed, Warn: func(message string) { r.warnOnce(message) },
 		Replaced: func(id, op string) { r.replaced(id, op, op) },
 		Turns:    r.turns(),
 	})

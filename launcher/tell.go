@@ -148,6 +148,11 @@ func (r *run) agentLog(level, message string) {
 	r.spec.Log.LogAttrs(context.Background(), l, "agent_log", append(r.who(), slog.String("message", message))...)
 }
 
+// failed logs why a call failed in the host: no report or record says it.
+func (r *run) failed(op, why string) {
+	r.spec.Log.LogAttrs(context.Background(), slog.LevelError, "call_failed", append(r.who(), slog.String("op", op), slog.String("why", why))...)
+}
+
 func (r *run) who() []slog.Attr {
 	return []slog.Attr{
 		slog.String("run_id", r.spec.RunID), slog.String("tenant", r.spec.Tenant), slog.String("agent", r.spec.Agent),
