@@ -139,27 +139,26 @@ func (r *Report) less(why string) []byte {
 // is left out first, and the report says so. There is always one, for the run was
 // made and is paid for.
 func (r *Report) within(most int) []byte {
-	cut := *r
-	for _, drop := range []func(){
+	cut, warnings := *r, r.Warnings
+	for i, drop := range []func(){
 		func() {},
 		func() { cut.Changes = []Change{} },
-		func() { cut.Base, cut.Except, cut.Warnings = []string{}, nil, nil },
+		func() { cut.Base, cut.Except, warnings = []string{}, nil, nil },
 		func() { cut.Tools, cut.Violations = nil, nil },
 		func() { cut.Stderr, cut.Usage.StderrTruncated = "", true },
 		func() { cut.Effective, cut.Children = []string{}, nil },
 		func() { cut.Stdout, cut.Usage.StdoutTruncated = "", true },
 		func() { cut.Result = nil },
 	} {
-		drop()
+		if drop(); i > 0 {
+			cut.Warnings = append(slices.Clone(warnings), fmt.Sprintf("the report is longer than %d bytes; some of it is left out", most))
+		}
 		text, err := json.Marshal(&cut)
 		if err != nil {
 			return r.less("the report is no JSON: " + err.Error())
 		}
 		if len(text) <= most {
 			return text
-		}
-		if len(cut.Warnings) == 0 {
-			cut.Warnings = []string{fmt.Sprintf("the report is longer than %d bytes; some of it is left out", most)}
 		}
 	}
 	return r.less(fmt.Sprintf("the report is longer than %d bytes", most))
