@@ -131,7 +131,7 @@ func (w *way) firstLink() (end int, text string, err error) {
 		if err == nil {
 			return end, text, nil
 		}
-		if err != unix.EINVAL || end == len(w.rel) {
+		if end == len(w.rel) {
 			break
 		}
 		next, err := w.j.openAt(dir, w.root.dev, name, searchFlags|unix.O_DIRECTORY, 0)
