@@ -124,11 +124,12 @@ func byHand(path string) []string {
 }
 
 // BenchmarkBroker is what the broker adds to a call of a program's, in a folder
-// where something is kept from it: median of the rounds of many calls, each
-// beside the same calls where nothing is.
+// where something is kept from it, or links are judged: median of the rounds of
+// many calls, each beside the same calls where nothing is. The calls of links are
+// two, or three, and programs that are started.
 func BenchmarkBroker(b *testing.B) {
 	const calls = 2000
-	l := newLane(b, "ns")
+	l, plain := newLane(b, "ns"), newLane(b, "ns", func(c *Config) { c.noLinks = true })
 	folder := func(kept ...Folder) (list []Folder) {
 		dir := shared(b)
 		put(b, dir+"/.env", "secret\n")
@@ -139,7 +140,7 @@ func BenchmarkBroker(b *testing.B) {
 		}
 		return list
 	}
-	free, protected, denied := folder(), folder(Folder{"there", ReadOnly}), folder(Folder{".env", Hidden})
+	free, links, protected, denied := folder(), folder(), folder(Folder{"there", ReadOnly}), folder(Folder{".env", Hidden})
 	for _, bb := range []struct {
 		name, call string
 		kept       []Folder
@@ -148,9 +149,13 @@ func BenchmarkBroker(b *testing.B) {
 		{"change/denied", ": >new", denied},
 		{"read/protected", ": <there", protected},
 		{"read/denied", ": <there", denied},
+		{"read/links", ": <there", links},
+		{"change/links", ": >new", links},
+		{"move/links", "mv there new; mv new there", links},
+		{"make/links", "ln -sfn there l", links},
 	} {
 		b.Run(bb.name, func(b *testing.B) {
-			took := func(folders []Folder) time.Duration {
+			took := func(l Lane, folders []Folder) time.Duration {
 				c := shell(b, fmt.Sprintf("cd %s; i=0; while [ $i -lt %d ]; do i=$((i+1)); %s; done", folders[0].Path, calls, bb.call))
 				c.Folders = folders
 				began := time.Now()
@@ -161,8 +166,8 @@ func BenchmarkBroker(b *testing.B) {
 			}
 			var more []time.Duration
 			for b.Loop() {
-				without := took(free)
-				more = append(more, took(bb.kept)-without)
+				without := took(plain, free)
+				more = append(more, took(l, bb.kept)-without)
 			}
 			slices.Sort(more)
 			b.ReportMetric(float64(more[len(more)/2].Nanoseconds())/1000/calls, "added_µs/call")
