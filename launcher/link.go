@@ -236,7 +236,7 @@ func (p *pathGate) AdmitTree(op jail.Op, mode caps.Mode, path string) int32 {
 
 // AdmitMove reports whether a path may be moved, or linked.
 func (p *pathGate) AdmitMove(op jail.Op, from, to string) bool {
-	return p.gate.AdmitMove(p.ops[op], from, to)
+	return p.gate.AdmitMove(p.ops[op], from, to) && p.staysUntrusted(op, from, to)
 }
 
 // Holds reports whether scope still allows mode.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"runloop.dev/rlp/caps"
@@ -113,6 +114,17 @@ func (p *pathGate) takeIn(op jail.Op, mode caps.Mode, path string, tree bool) bo
 		}
 	}
 	return true
+}
+
+// staysUntrusted refuses to move or link what lies in an untrusted folder to where
+// the next run would read it without being marked.
+func (p *pathGate) staysUntrusted(op jail.Op, from, to string) bool {
+	leaves := func(folder string) bool { return within(from, folder) || within(folder, from) }
+	if !slices.ContainsFunc(p.untrusted, leaves) || slices.ContainsFunc(p.untrusted, func(folder string) bool { return within(to, folder) }) {
+		return true
+	}
+	p.gate.Refuse(p.ops[op], caps.Request{Family: caps.FS, Mode: caps.Write, Name: to}, to, caps.UntrustedContext)
+	return false
 }
 
 // within reports whether path is folder or lies below it; both are clean.

@@ -97,8 +97,11 @@ func TestFilesMarkTheRun(t *testing.T) {
 		{"the text of such a link", readlink("in/out"), "in/out", 0},
 		{"moved out", func(dir string, fs *jail.Jail) wasi.Errno { return fs.Rename(dir+"/in/a.txt", dir+"/own/a.txt", false) }, "in/a.txt", wasi.EACCES},
 		{"moved with all around it", func(dir string, fs *jail.Jail) wasi.Errno { return fs.Rename(dir+"/tree", dir+"/own/tree", false) }, "tree", wasi.EACCES},
-		{"linked out", func(dir string, fs *jail.Jail) wasi.Errno { return fs.Link(dir+"/in/a.txt", false, dir+"/own/a.txt") }, "in/a.txt", 0},
-		{"linked out by a link", func(dir string, fs *jail.Jail) wasi.Errno { return fs.Link(dir+"/own/link", true, dir+"/own/a.txt") }, "in/a.txt", 0},
+		{"linked out", func(dir string, fs *jail.Jail) wasi.Errno { return fs.Link(dir+"/in/a.txt", false, dir+"/own/a.txt") }, "in/a.txt", wasi.EACCES},
+		{"linked out by a link", func(dir string, fs *jail.Jail) wasi.Errno { return fs.Link(dir+"/own/link", true, dir+"/own/a.txt") }, "in/a.txt", wasi.EACCES},
+		{"linked within", func(dir string, fs *jail.Jail) wasi.Errno {
+			return fs.Link(dir+"/in/a.txt", false, dir+"/in/deep/a.txt")
+		}, "in/a.txt", 0}, // control
 
 		{"another file", open("own/c.txt", read), "", 0},
 		{"a link to another file", open("own/plain", read), "", 0},
