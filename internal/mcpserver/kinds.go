@@ -58,11 +58,10 @@ func params(raw []byte) error {
 		into = new(mcp.CallToolParamsRaw)
 	case "tools/list":
 		into = new(mcp.ListToolsParams)
-	case "logging/setLevel":
-		into = new(mcp.SetLoggingLevelParams)
 	default:
 		into = new(struct {
-			Meta mcp.Meta `json:"_meta"`
+			Meta  mcp.Meta `json:"_meta"`
+			Level string   // of logging/setLevel
 		})
 	}
 	if err := wellKinded(json.Unmarshal(m.Params, into)); err != nil {
