@@ -112,7 +112,7 @@ func decodeLaunch(in []string) (delegateReq, error) {
 	if err := readObject(in[0], r.field); err != nil {
 		return r, err
 	}
-	if !caps.IsName(caps.Agents, r.Agent) || r.Agent == "*" {
+	if !caps.IsName(caps.Agents, r.Agent) {
 		return r, errors.New("agent: the name of an installed agent is wanted: a letter, then letters, digits, - and _, all lower-case; never a path")
 	}
 	return r, nil
@@ -155,7 +155,6 @@ func (r *delegateReq) limits(d *jsonText) error {
 
 // raw reads one JSON value whole.
 func (d *jsonText) raw(path string) ([]byte, error) {
-	d.space()
 	dec := json.NewDecoder(strings.NewReader(d.s[d.at:]))
 	var v json.RawMessage
 	if err := dec.Decode(&v); err != nil {

@@ -3,12 +3,14 @@ package hostcalls
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/internal/model"
 )
 
 // fakeAgents answers every delegation, and keeps what it was given.
@@ -61,6 +63,124 @@ func TestRequestsForAgentsAreReadStrictly(t *testing.T) {
 	}
 	if len(f.asked) != 1 {
 		t.Errorf("%d launches", len(f.asked))
+	}
+}
+
+// What is wrong with a request is said, with its place; bounds are the last of
+// what is taken.
+func TestRequestsForAgentsNameTheirPlace(t *testing.T) {
+	words := func(n int) string { return `["` + strings.Repeat(`fs:read:/tmp","`, n-1) + `fs:read:/tmp"]` }
+	r, f := agentRig(t, "agents:launch:critic")
+	r.mem = make([]byte, 4<<20)
+	for text, place := range map[string]string{
+		`{"agent":"*"}`:                   "agent: the name of an installed agent",
+		`{"agent":"Critic"}`:              "agent: the name of an installed agent",
+		`{}`:                              "agent: the name of an installed agent",
+		`{"agent":"critic","tenant":"x"}`: "tenant: no key of a request",
+		`{"agent":"critic","input":}`:     "input: not JSON",
+		`{"agent":"critic","input":{"a":1,"a":2}}`:                  "input: a: given twice",
+		`{"agent":"critic","allow":"fs:read:/tmp"}`:                 "allow: a list of capabilities",
+		`{"agent":"critic","allow":{}}`:                             "allow: a list of capabilities",
+		`{"agent":"critic","deny":["fs:read:/tmp",1]}`:              "deny[1]: deny[1]: a text",
+		`{"agent":"critic","allow":["fs:read:/tmp","nonsense"]}`:    "allow[1]: ",
+		`{"agent":"critic","allow":` + words(MaxAgentWords+1) + `}`: "allow: more than 1024",
+		`{"agent":"critic","limits":{"net_bytes":-1}}`:              "limits.net_bytes: a whole number",
+		`{"agent":"critic","limits":{"walls":1}}`:                   "limits.walls: ",
+	} {
+		if n, a := r.denial("agent_launch", text); n != -28 || !strings.HasPrefix(a.Hint, place) {
+			t.Errorf("%.60s: %d %+v, want %q", text, n, a, place)
+		}
+	}
+	if len(f.asked) != 0 {
+		t.Errorf("%d launches", len(f.asked))
+	}
+	for text, want := range map[string][2]int{ // how many words, and how long an input
+		`{"agent":"critic"}`:                                                                    {-1, -1},
+		`{"agent":"critic","allow":[]}`:                                                         {0, -1}, // allows nothing, which is not the same as saying nothing
+		`{"agent":"critic","allow":` + words(MaxAgentWords) + `}`:                               {MaxAgentWords, -1},
+		`{"agent":"critic","input": ` + strings.Repeat("1", 100) + ` }`:                         {-1, 100},
+		`{"agent":"critic","input": "` + strings.Repeat("x", MaxAgentInput-2) + `","allow":[]}`: {0, MaxAgentInput},
+	} {
+		f.asked = nil
+		if n, a := r.call("agent_launch", text); n < 0 || len(f.asked) != 1 {
+			t.Errorf("%.60s: %d %s", text, n, a)
+			continue
+		}
+		if d := f.asked[0]; d.Allow == nil != (want[0] < 0) || len(d.Allow) != max(0, want[0]) || d.Input == nil != (want[1] < 0) || len(d.Input) != max(0, want[1]) {
+			t.Errorf("%.60s: %d words, %v; an input of %d", text, len(d.Allow), d.Allow == nil, len(d.Input))
+		}
+	}
+}
+
+// A launch that comes to nothing is the guest's and the operator's to know: what
+// was refused, why, and what the operator is warned of.
+func TestALaunchThatComesToNothing(t *testing.T) {
+	r, f := agentRig(t, "agents:launch:critic")
+	var warned []string
+	r.host.cfg.Warn = func(m string) { warned = append(warned, m) }
+	f.answer = Delegated{Report: []byte(`{"outcome":"refused"}`), Outcome: "refused", Why: "its policy asks for more", Warnings: []string{"no such grant", "nor that"}}
+	if n, got := r.call("agent_launch", `{"agent":"critic"}`); n < 0 || !strings.Contains(got, "refused") {
+		t.Errorf("%d %s", n, got)
+	}
+	if e := r.log.Events[len(r.log.Events)-1]; e.ErrorSummary != "refused: its policy asks for more" || !slices.Equal(warned, f.answer.Warnings) {
+		t.Errorf("recorded %+v, warned of %q", e, warned)
+	}
+	f.err = &Fail{Errno: Noent, Hint: "agent: no such agent is installed"}
+	if n, a := r.denial("agent_launch", `{"agent":"critic"}`); n != -44 || a.Hint != f.err.(*Fail).Hint {
+		t.Errorf("%d %+v", n, a)
+	}
+	if got := r.host.Children(); len(got) != 1 {
+		t.Errorf("%v", got)
+	}
+}
+
+// A boundModel is a model's component that keeps what it is bound to.
+type boundModel struct {
+	Model
+	bounds model.Limits
+}
+
+func (m *boundModel) Bound(l model.Limits) { m.bounds = l }
+
+// A run that has no limit of something gives none on, but for its time and what
+// a report has room for. The limits of the model, which runs have in common, hold
+// from the first launch on.
+func TestWithoutLimitsNoneAreGivenOn(t *testing.T) {
+	r, f := agentRig(t, "agents:launch:critic")
+	m := &boundModel{}
+	r.host.cfg.Model = m
+	r.host.cfg.Limits = caps.Limits{}.With(caps.ModelTokens, 77).With(caps.StderrMaxBytes, 10)
+	r.host.cfg.Left = func() (time.Duration, int64, bool) { return time.Second, 7, false }
+	if n, _ := r.call("agent_launch", `{"agent":"critic"}`); n < 0 {
+		t.Fatal(n)
+	}
+	want := map[string]int64{
+		"max_depth": DefaultDepth - 1, "wall_time_ms": 1000, "stdout_max_bytes": MaxAgentReport / 4, "stderr_max_bytes": 10, "model_tokens": 77,
+	}
+	if got := f.asked[0].Within.Limits.Map(); !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if m.bounds.Tokens != 77 {
+		t.Errorf("the model's component counts to %d", m.bounds.Tokens)
+	}
+}
+
+// A report lists so many children and no more; how many stand above a run is
+// what its budget says.
+func TestChildrenAndDepthAreCounted(t *testing.T) {
+	r, _ := agentRig(t, "agents:launch:critic")
+	for range MaxChildren + 1 {
+		if n, _ := r.call("agent_launch", `{"agent":"critic"}`); n < 0 {
+			t.Fatal(n)
+		}
+	}
+	if n := len(r.host.Children()); n != MaxChildren {
+		t.Errorf("%d children are listed", n)
+	}
+	var none *Budget
+	root := NewBudget(caps.Limits{}, nil)
+	if none.Depth() != 0 || root.Depth() != 1 || NewBudget(caps.Limits{}, root).Depth() != 2 {
+		t.Errorf("%d, %d", none.Depth(), root.Depth())
 	}
 }
 

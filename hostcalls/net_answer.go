@@ -3,7 +3,6 @@
 package hostcalls
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -55,8 +54,8 @@ func (x *exchange) answer(resp *http.Response) ([]byte, error) {
 	switch {
 	case errors.Is(err, errTooLarge), int64(len(out)-skip) > room:
 		return nil, x.tooLarge(limited)
-	case err != nil:
-		return nil, x.broken(err)
+	case err != nil, x.ctx.Err() != nil: // a server that sees the call end can close what it said as if it were whole
+		return nil, x.failed(errBroken) // or that its time was over, or its run
 	}
 	return out, nil
 }
@@ -74,14 +73,6 @@ func (x *exchange) tooLarge(limited bool) error {
 		return x.refuse(caps.BudgetExhausted)
 	}
 	return &Fail{Errno: TooBig, Hint: fmt.Sprintf("the body of an answer is at most %d MiB", MaxResponseBody>>20)}
-}
-
-// broken is what the guest is told when an answer ends before its end.
-func (x *exchange) broken(err error) error {
-	if x.ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) {
-		return x.failed(err)
-	}
-	return x.failed(errBroken)
 }
 
 var (

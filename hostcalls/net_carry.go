@@ -38,7 +38,7 @@ func (x *exchange) carry(location string, next place) error {
 
 // valuesIn are the secrets of this run of which values are in text.
 func (h *Host) valuesIn(text string) []string {
-	if h.cfg.Secrets == nil || text == "" {
+	if h.cfg.Secrets == nil {
 		return nil
 	}
 	var ids []string

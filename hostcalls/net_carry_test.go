@@ -173,6 +173,30 @@ func TestARedirectToTheSameServerMayCarryItsSecret(t *testing.T) {
 	}
 }
 
+// The same host and port under another scheme is another server; and what stands
+// in a location several times is one use of each secret.
+func TestARedirectIsJudgedByItsSchemeAndOncePerSecret(t *testing.T) {
+	const from, other = "https://api.example.com:8443/a", "An0ther-Away-Value"
+	const bound, away = "runloop/t/bound@api.example.com:8443", "runloop/t/away@api.example.com:8443"
+	for location, want := range map[string][]string{
+		"http://api.example.com:8443/" + boundValue:   {from + " secret_not_permitted"},
+		"https://api.example.com:8443/" + boundValue:  {bound + " granted", "https://api.example.com:8443/" + boundMark + " granted"},
+		"/?" + other + "&" + boundValue + "&" + other: {away + " granted", bound + " granted", "https://api.example.com:8443/ granted"},
+	} {
+		known, key := boundRig(t, newWorld(t), true)
+		r := netRig(t, newWorld(t), strings.Replace(boundPolicy, `["other.example"] }]`, `["api.example.com:8443"] }]`, 1))
+		r.host.cfg.Secrets, r.host.cfg.HTTP = known.host.cfg.Secrets, &sentTo{location: location}
+		r.ask(from, key)
+		var got []string
+		for _, d := range r.log.Decisions[2:] { // behind the request and its secret
+			got = append(got, d.Target+" "+d.Reason)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: recorded %q, want %q", location, got, want)
+		}
+	}
+}
+
 // What a base URL holds is judged with every redirect from it: a relative one
 // keeps it, one to another server does not.
 func TestAValueInTheBaseOfARedirect(t *testing.T) {

@@ -18,7 +18,7 @@ type deadline struct {
 // start is the context of a call within run that may last so long. Its cause is
 // context.DeadlineExceeded once that is over.
 func (d *deadline) start(run context.Context, within time.Duration) context.Context {
-	if d.ctx != nil && d.run == run && d.ctx.Err() == nil {
+	if d.ctx != nil && d.run == run {
 		d.timer.Reset(within)
 		return d.ctx
 	}
@@ -34,7 +34,6 @@ func (d *deadline) start(run context.Context, within time.Duration) context.Cont
 // stop ends the call. A context whose time came serves no other.
 func (d *deadline) stop() {
 	if !d.timer.Stop() {
-		d.cancel(nil)
 		d.ctx = nil
 	}
 }

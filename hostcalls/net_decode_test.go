@@ -112,6 +112,33 @@ func TestMalformedRequestsNameTheirPlace(t *testing.T) {
 	}
 }
 
+// A header's name is a token as RFC 9110 has it, its value has no control
+// characters but tabs, and a request is at most as long as its bound.
+func TestWhatAHeaderIsMadeOf(t *testing.T) {
+	const token = "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	for c := rune(0); c < 0x180; c++ {
+		if got, want := isTokenChar(c), strings.ContainsRune(token, c); got != want {
+			t.Errorf("%q in a name: %v, want %v", c, got, want)
+		}
+		want := c == '\t' || c >= ' ' && c != 0x7f
+		for _, v := range []string{string(c), "a" + string(c), string(c) + "a"} {
+			if got := isHeaderValue(v); got != want {
+				t.Errorf("%q as a value: %v, want %v", v, got, want)
+			}
+		}
+	}
+	w := apiWorld(t)
+	r := netRig(t, w, apiPolicy)
+	r.mem = make([]byte, 1<<20)
+	const request = `{"url":"https://api.example.com/"}`
+	for more, want := range map[int]bool{0: true, 1: false} {
+		n, _ := r.call("net_http", request+strings.Repeat(" ", MaxRequestHead-len(request)+more), "")
+		if (n >= 0) != want {
+			t.Errorf("%d bytes more than the most: %d", more, n)
+		}
+	}
+}
+
 // Whatever spelling a URL has, what is judged is what is sent: the place reads
 // the same once more, its host is canonical, and nothing of the query is shown.
 func FuzzPlace(f *testing.F) {

@@ -65,14 +65,8 @@ func (x *exchange) fillForm(dst Destination) error {
 	}
 	pairs := strings.Split(x.body, "&")
 	for i, pair := range pairs {
-		key, raw, ok := strings.Cut(pair, "=")
-		if !ok {
-			continue
-		}
-		value, err := url.QueryUnescape(raw)
-		if err != nil {
-			continue // as the guest wrote it; no value goes there
-		}
+		key, raw, _ := strings.Cut(pair, "=")
+		value, _ := url.QueryUnescape(raw) // "" where it is none: sent as the guest wrote it, and no value goes there
 		full, err := x.h.fill(x.ctx, x.op, value, dst)
 		if err != nil {
 			return err
@@ -81,10 +75,8 @@ func (x *exchange) fillForm(dst Destination) error {
 			pairs[i], x.secret = key+"="+url.QueryEscape(full), true
 		}
 	}
-	if x.secret {
-		body := strings.Join(pairs, "&")
-		x.body, x.extra = body, len(body)-len(x.body)
-	}
+	body := strings.Join(pairs, "&")
+	x.body, x.extra = body, len(body)-len(x.body)
 	return nil
 }
 

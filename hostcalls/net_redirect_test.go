@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"runloop.dev/rlp/caps"
 )
 
 // fakeSecrets knows one secret: key, of which the handle is rlsec_key.
@@ -94,6 +96,56 @@ func TestSecretsGoInAndDoNotComeBack(t *testing.T) {
 		if strings.Contains(d.Target, keyValue) {
 			t.Errorf("recorded %+v", d)
 		}
+	}
+}
+
+// brokenSecrets know a value that is no text of one line.
+type brokenSecrets struct{ fakeSecrets }
+
+func (brokenSecrets) Fill(text string, _ func(string) error) (string, error) {
+	return strings.ReplaceAll(text, "rlsec_key", "a\r\nX-More: b"), nil
+}
+
+// A value that would end its header is not sent. In a form it is escaped as any
+// other, and what is no value stays as it was written.
+func TestAValueEndsNoHeaderAndNoField(t *testing.T) {
+	w := apiWorld(t)
+	var form string
+	w.handler = func(_ http.ResponseWriter, r *http.Request) { b, _ := io.ReadAll(r.Body); form = string(b) }
+	r := secretRig(t, w)
+	r.host.cfg.Secrets = brokenSecrets{}
+	if n, d := r.denial("net_http", `{"url":"https://api.example.com/","headers":{"X-Key":"rlsec_key"}}`, ""); n != -28 || !strings.Contains(d.Hint, "X-Key has a line break") || len(w.requests()) != 0 {
+		t.Errorf("%d %+v, sent %v", n, d, w.requests())
+	}
+	post := map[string]any{"method": "POST", "url": "https://api.example.com/", "headers": map[string]string{"Content-Type": "application/x-www-form-urlencoded"}}
+	if n, _ := r.http(post, "flag&a=%7e+x&rlsec_key&token=rlsec_key&b=%7e"); n < 0 || form != "flag&a=%7e+x&rlsec_key&token=a%0D%0AX-More%3A+b&b=%7e" {
+		t.Errorf("%d, sent %q", n, form)
+	}
+	r.host.cfg.Secrets = fakeSecrets{}
+	post["url"] = "https://other.example/" // to which the secret is not bound
+	if r.refused(post, "token=rlsec_key", -2, "secret_not_permitted"); len(w.requests()) != 1 {
+		t.Errorf("sent %v", w.requests())
+	}
+}
+
+// A limit counts a value as what stands for it: as much as a text of that length.
+func TestAValueCountsAsItsHandle(t *testing.T) {
+	var used []int64
+	for _, key := range []string{"rlsec_key", "rlsec_kez"} {
+		w := apiWorld(t)
+		r := secretRig(t, w)
+		r.host.cfg.HTTP = &answering{status: 200, body: strings.NewReader(""), none: true}
+		n, _ := r.http(map[string]any{
+			"method": "POST", "url": "https://api.example.com/",
+			"headers": map[string]any{"X-Key": []string{"Bearer " + key, key}, "Content-Type": "application/x-www-form-urlencoded"},
+		}, "a=1&token="+key)
+		if n < 0 {
+			t.Errorf("%s: %d", key, n)
+		}
+		used = append(used, r.host.budget.used[caps.NetBytes])
+	}
+	if used[0] != used[1] || used[0] == 0 {
+		t.Errorf("with a value %d, without %d", used[0], used[1])
 	}
 }
 

@@ -306,8 +306,12 @@ func TestADeadlineIsItsCallsOwn(t *testing.T) {
 	}
 	d.stop()
 	other, cancel := context.WithCancel(t.Context())
-	if d.start(t.Context(), time.Hour).Err() != nil || d.start(other, time.Hour).Err() != nil {
+	own := d.start(t.Context(), time.Hour)
+	if own.Err() != nil || d.start(other, time.Hour).Err() != nil {
 		t.Error("ended at its start")
+	}
+	if own.Err() == nil {
+		t.Error("what another run had is kept until that one ends")
 	}
 	cancel()
 	if d.ctx.Err() == nil {
