@@ -1,7 +1,6 @@
 package hostcalls
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -89,7 +88,6 @@ const (
 
 // An execState is what a run has done with programs.
 type execState struct {
-	op       *gate.Op
 	atLaunch caps.Set // what the run held before its first instruction
 }
 
@@ -213,11 +211,7 @@ func (h *Host) given(r *execReq) (caps.Set, error) {
 // whileLeased is d, or what is left of it until a lease of files ends: a program
 // keeps the folders that it was given.
 func (h *Host) whileLeased(holds caps.Set, d time.Duration) time.Duration {
-	end := holds.Ending(caps.FS)
-	if end == caps.Forever {
-		return d
-	}
-	left := end - h.cfg.Now()/int64(time.Millisecond)
+	left := holds.Ending(caps.FS) - h.cfg.Now()/int64(time.Millisecond)
 	return max(time.Millisecond, min(d, time.Duration(min(left, int64(d/time.Millisecond)))*time.Millisecond))
 }
 
@@ -254,14 +248,10 @@ func (h *Host) childEnv(ctx context.Context, r *execReq, holds caps.Set) ([]stri
 
 // execOp is what records of r name.
 func (h *Host) execOp(r *execReq) (*gate.Op, error) {
-	if r.op == nil && h.exec.op == nil {
-		op, err := h.cfg.Gate.Op(execRunName)
-		if err != nil {
-			return nil, fmt.Errorf("naming %s: %w", execRunName, err)
-		}
-		h.exec.op = op
+	if r.op != nil {
+		return r.op, nil
 	}
-	return cmp.Or(r.op, h.exec.op), nil
+	return h.cfg.Gate.Op(execRunName)
 }
 
 // ended is the response: a head's length, the head, both streams, without this
@@ -293,10 +283,10 @@ func (h *Host) output(p []byte, cut bool, most int) (kept []byte, truncated bool
 	if cut {
 		p = p[:max(0, len(p)-maxSecret)]
 	}
-	if most <= 0 || most > MaxExecOutput {
+	if most <= 0 {
 		most = MaxExecOutput
 	}
-	if len(p) > most {
+	if most = min(most, MaxExecOutput); len(p) > most {
 		return p[:most], true
 	}
 	return p, cut

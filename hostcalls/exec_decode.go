@@ -58,9 +58,7 @@ func (r *execReq) field(d *jsonText, key string) (err error) {
 	case "env":
 		return r.variables(d)
 	case "cwd":
-		if r.dir, err = readWord(d, key); err != nil {
-			return err
-		}
+		r.dir, err = readWord(d, key)
 		if slices.Contains(strings.Split(r.dir, "/"), "..") {
 			return errors.New("cwd: lies in the run's working folder, and has no .. in it; give other folders as arguments, such as git -C")
 		}
@@ -106,7 +104,7 @@ func (r *execReq) variables(d *jsonText) error {
 // readWord reads a text as a program can be given one.
 func readWord(d *jsonText, at string) (string, error) {
 	s, err := d.text(at)
-	if err == nil && strings.IndexByte(s, 0) >= 0 {
+	if strings.IndexByte(s, 0) >= 0 {
 		err = fmt.Errorf("%s: has a NUL in it", at)
 	}
 	return s, err

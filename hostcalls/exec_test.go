@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/hostcalls/gate"
 )
 
 // fakeExec is an Exec that starts nothing and remembers everything.
@@ -45,6 +46,9 @@ func (f *fakeExec) Find(path string) (Program, error) {
 func (f *fakeExec) Leads(path string) ([]string, error) {
 	if strings.HasPrefix(path, "/proc/") {
 		return nil, ErrNoPrograms
+	}
+	if path == "/broken" {
+		return nil, errors.New("a circle of links")
 	}
 	if to, ok := f.links[path]; ok {
 		return []string{path, to}, nil
@@ -236,6 +240,7 @@ func TestExecRunSaysWhatIsWrongAndWhere(t *testing.T) {
 		`{"argv":["/bin/grep",null]}`:           "argv[1]: a text",
 		`{"argv":["/bin/grep",["x"]]}`:          "argv[1]: a text",
 		`{"argv":["/bin/grep","a\u0000b"]}`:     "argv[1]: has a NUL",
+		`{"argv":["/bin/grep","\u0000"]}`:       "argv[1]: has a NUL",
 		`{"argv":["/bin/grep","\ud800"]}`:       "argv[1]: a text",
 		`{"argv":["/bin/grep","\\\\\ud800x"]}`:  "argv[1]: a text",
 		`{"argv":["/bin/grep","\udc00\ud800"]}`: "argv[1]: a text",
@@ -447,7 +452,7 @@ func TestStreamsAreAsLongAsTheOperatorSays(t *testing.T) {
 	for _, c := range []struct {
 		most, out, err int
 		cutOut, cutErr any
-	}{{0, 3000, 2000, nil, nil}, {1000, 1000, 2000, true, nil}, {2 * MaxExecOutput, 3000, 2000, nil, nil}} {
+	}{{0, 3000, 2000, nil, nil}, {3000, 3000, 2000, nil, nil}, {2999, 2999, 2000, true, nil}, {1000, 1000, 2000, true, nil}, {2 * MaxExecOutput, 3000, 2000, nil, nil}} {
 		f.answers = Ended{ExitCode: 137, OutOfMemory: true, Stdout: bytes.Repeat([]byte("x"), 3000), Stderr: make([]byte, 2000), StdoutMax: c.most}
 		_, response := r.call(execRunName, `{"argv":["/bin/grep"]}`, "")
 		head, body := execAnswer(t, response)
@@ -455,6 +460,87 @@ func TestStreamsAreAsLongAsTheOperatorSays(t *testing.T) {
 			head["stdout_truncated"] != c.cutOut || head["stderr_truncated"] != c.cutErr || head["out_of_memory"] != true {
 			t.Errorf("%+v: %v, %d bytes", c, head, len(body))
 		}
+	}
+}
+
+// However much the operator says, a guest gets no more than the bound; of what was
+// cut so much less that no beginning of a value is left.
+func TestStreamsAreBounded(t *testing.T) {
+	h := &Host{}
+	for _, c := range []struct {
+		long, most, kept int
+		cut, truncated   bool
+	}{
+		{MaxExecOutput, 2 * MaxExecOutput, MaxExecOutput, false, false},
+		{MaxExecOutput + 1, 2 * MaxExecOutput, MaxExecOutput, false, true},
+		{maxSecret + 100, 0, 100, true, true},
+		{maxSecret, 0, 0, true, true},
+		{10, 0, 0, true, true},
+	} {
+		if kept, truncated := h.output(make([]byte, c.long), c.cut, c.most); len(kept) != c.kept || truncated != c.truncated {
+			t.Errorf("%+v: %d bytes, %v", c, len(kept), truncated)
+		}
+	}
+}
+
+// A request of so many bytes is read, a longer one is not.
+func TestProgramRequestsAreBounded(t *testing.T) {
+	r, f := execRig(t, "process:exec:/usr/bin/grep")
+	r.mem = make([]byte, 2<<20)
+	const request = `{"argv":["/bin/grep"]}`
+	for i, want := range []Errno{0, TooBig} {
+		if n, _ := r.call(execRunName, request+strings.Repeat(" ", MaxExecRequest-len(request)+i), ""); want == 0 && n < 0 || want != 0 && Errno(-n) != want || len(f.ran) != 1 {
+			t.Errorf("%d bytes more than the most: %d, ran %v", i, n, f.ran)
+		}
+	}
+}
+
+// A value with a NUL ends no variable: the program is not started.
+func TestAValueEndsNoVariable(t *testing.T) {
+	for _, value := range []string{"\x00", "a\x00LD_PRELOAD=x"} {
+		r, f := execRig(t, "process:exec:/usr/bin/grep", "env:read:TOKEN", "secrets:read:runloop/mail/key")
+		r.host.cfg.Secrets = oneSecret{"rlsec_abc", value, "runloop/mail/key"}
+		if n, d := r.start("TOKEN", "rlsec_abc"); Errno(-n) != Inval || !strings.Contains(d.Hint, "TOKEN: the secret has a NUL") || len(f.ran) != 0 {
+			t.Errorf("%q: %d %+v, ran %v", value, n, d, f.ran)
+		}
+	}
+}
+
+// Nothing is started, nor sent, without the word of the gate, nor where it cannot
+// be said what the program gets.
+func TestNothingHappensWithoutAPermit(t *testing.T) {
+	r, f := execRig(t, "process:exec:/usr/bin/grep", "fs:read:/data")
+	q := &execReq{program: f.found["/bin/grep"], argv: []string{"/bin/grep"}}
+	if _, err := r.host.runProgram(t.Context(), gate.Permit{}, q); !errors.Is(err, errDenied) {
+		t.Errorf("a program: %v", err)
+	}
+	x := &exchange{h: r.host, ctx: t.Context()}
+	if _, err := x.send(gate.Permit{}); !errors.Is(err, errDenied) {
+		t.Errorf("a request: %v", err)
+	}
+	op, err := r.gate.Op(execRunName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, ok := r.gate.Admit(op, caps.Request{Family: caps.Exec, Name: "/usr/bin/grep"}, "", nil)
+	if !ok {
+		t.Fatal("control: refused")
+	}
+	for _, untrusted := range []string{"", "fs:read:/data"} {
+		if untrusted != "" {
+			r.host.cfg.Sources.Untrusted, err = caps.Base([]caps.Entry{{Grant: grantOf(t, untrusted)}}, caps.Limits{})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		q.within = &caps.Layer{Name: "bad", Allow: []caps.Entry{{Grant: caps.Grant{Family: caps.FS, Modes: caps.Modes(caps.Read), Scope: "no path"}}}}
+		if _, err := r.host.runProgram(t.Context(), p, q); err == nil || !strings.Contains(err.Error(), "narrowing by bad") || len(f.ran) != 0 {
+			t.Errorf("%q: %v, ran %v", untrusted, err, f.ran)
+		}
+	}
+	q.within = nil
+	if _, err := r.host.runProgram(t.Context(), p, q); err != nil || len(f.ran) != 1 {
+		t.Errorf("control: %v, ran %v", err, f.ran)
 	}
 }
 

@@ -68,7 +68,7 @@ func TestValuesThatLeadToTheAgentsFiles(t *testing.T) {
 		`{"plugin":"/data/rc"}`, `{"plugin":"\u002fdata"}`, "x\n/data/rc", "(/data/rc)", "rc|/data/run", "a&/data/run", "file:///data/rc", "FILE:/data/rc", "file://localhost/usr/x",
 		"a=%2Fdata%2Frc", "~/rc", "x:~/rc", "~root/rc", "$HOME/rc", "${TMPDIR}/rc", "x$HOME", "`id`", "$(id)", "unix:/data/socket", "sqlite:////data/x", "jar:/data/x.jar",
 		"/odd,a=b c", "/odd,a=b c/rc", "x:/odd,a=b c/rc:/etc",
-		".", "./rc", "..", "../rc", "a/../rc", "/usr:.", "rc", "rc/x", "x=rc", "/usr/lib:rc", "/proc/self/fd/0", "x:/proc/self/environ",
+		".", "./rc", "..", "../rc", "a/../rc", "/usr:.", "rc", "rc/x", "x=rc", "/usr/lib:rc", ",/usr/x:rc", "/proc/self/fd/0", "x:/proc/self/environ",
 	} {
 		if n, d := r.start("CONF", value); Errno(-n) != Acces || d.Reason != "program_not_permitted" || !strings.HasPrefix(d.Hint, "env.CONF: ") {
 			t.Errorf("%q: %d %+v", value, n, d)
@@ -96,6 +96,42 @@ func TestValuesThatLeadToTheAgentsFiles(t *testing.T) {
 	}
 }
 
+// Why a value is refused is said, and bounds are the last of what is taken.
+func TestRefusedValuesSayWhy(t *testing.T) {
+	for _, c := range []struct{ name, value, says string }{
+		{"CONF", "$HOME/rc", "has $ in it"},
+		{"CONF", "a=%2Fdata%2Frc", "has %2f in it"},
+		{"CONF", "~/rc", "~/rc depends on who reads it"},
+		{"CONF", "/usr/../data", "/usr/../data has .. in it"},
+		{"CONF", "/proc/self/fd/0", "/proc/self/fd/0 is in /proc"},
+		{"CONF", "/broken", "nobody can tell where /broken leads"},
+		{"CONF", "./rc", "./rc is in the working folder"},
+		{"CONF", "rc/x", "rc/x is in the working folder"},
+		{"CONF", "other", "other can be the name of a file in /data"},
+		{"CONF", "/data/" + strings.Repeat("x", maxPath-len("/data/")), "the agent may write /data/x"},
+		{"CONF", "/data/" + strings.Repeat("x", maxPath-len("/data/")+1), ""},
+		{"LANG", strings.Repeat("a ", maxWords-1), ""},
+		{"LANG", strings.Repeat("a ", maxWords), "holds more than 4096 words"},
+	} {
+		r, f := execRig(t, "process:exec:*", "env:read:*", "fs:write:/data")
+		f.files = []string{"rc"}
+		r.host.cfg.Secrets = oneSecret{"rlsec_abc", "hunter2", "runloop/door/word"} // and none of these is its handle
+		n, d := r.start(c.name, c.value)
+		if (c.says == "") != (n >= 0) || c.says != "" && !strings.HasPrefix(d.Hint, "env."+c.name+": "+c.says) {
+			t.Errorf("%s %.40q: %d %+v", c.name, c.value, n, d)
+		}
+	}
+	for _, c := range []struct {
+		name, value string
+		refused     bool
+	}{{"DATA_PATH", "/usr/lib:", true}, {"DATA_PATH", "/usr/lib", false}, {"CONF", "/usr/lib::x", false}} {
+		r, _ := execRig(t, "process:exec:*", "env:read:*") // no folder of the agent's but the run's
+		if n, d := r.start(c.name, c.value); (n < 0) != c.refused || c.refused && !strings.Contains(d.Hint, "empty element") {
+			t.Errorf("%s %q: %d %+v", c.name, c.value, n, d)
+		}
+	}
+}
+
 // A word without a slash is the name of a file in whatever folder a program is told
 // to work in. Where it can be one that the agent may write, it is passed on in none
 // but the variables of which it is known that programs take no file by them.
@@ -116,6 +152,7 @@ func TestWordsAreRelativePaths(t *testing.T) {
 		"a folder to write":                    {[]string{"fs:write:/data"}, false, true},
 		"a folder to delete in":                {[]string{"fs:delete:/data"}, false, true},
 		"a folder to read with one to write":   {[]string{"fs:read:/read", "fs:write:/read/in"}, false, true},
+		"a folder to read, another to write":   {[]string{"fs:read:/aaa", "fs:write:/data"}, false, true},
 		"all of the host's, none of them here": {nil, true, false},
 	} {
 		for _, word := range words {
@@ -140,23 +177,33 @@ func TestWordsAreRelativePaths(t *testing.T) {
 	}
 }
 
-// A tool that is given none of the run's files works in none of their folders.
+// A tool that is given none of the run's files works in none of their folders,
+// unless programs see all files. Paths into what the agent may write stay refused.
 func TestWordsOfToolsWithoutFiles(t *testing.T) {
-	for files, refused := range map[string]bool{"": false, "fs:write:/data": true} {
+	for _, c := range []struct {
+		files, value string
+		seesAll      bool
+		refused      bool
+	}{
+		{"", "x", false, false},
+		{"fs:write:/data", "x", false, true},
+		{"", "x", true, true},
+		{"", "-I/data/rc", false, true},
+		{"", "-I/usr/rc", false, false},
+		{"", "x:/odd,a=b c/rc:/etc", false, true},
+		{"", "x:/even,a=b c/rc:/etc", false, false},
+	} {
 		tool := grepTool()
 		own := *tool.Program
-		tool.Program, own.Env = &own, []ToolField{{Name: "CONF", Parts: []ToolPart{{Text: "x"}}}}
+		tool.Program, own.Env = &own, []ToolField{{Name: "CONF", Parts: []ToolPart{{Text: c.value}}}}
 		tool.Files = &caps.Layer{Name: "tool", Bounds: []caps.Bound{{Family: caps.FS, Modes: caps.AllModes(caps.FS)}}}
-		if files != "" {
-			g, err := caps.ParseGrant(files)
-			if err != nil {
-				t.Fatal(err)
-			}
-			tool.Files.Allow = []caps.Entry{{Grant: g}}
+		if c.files != "" {
+			tool.Files.Allow = []caps.Entry{{Grant: grantOf(t, c.files)}}
 		}
-		r, f := toolRig(t, tool, append([]string{"env:read:CONF", "fs:write:/data"}, grepGrants...)...)
-		if n, out := r.use("count", `{}`); (n < 0) != refused || (len(f.ran) == 0) != refused {
-			t.Errorf("%q: %d %s", files, n, out)
+		r, f := toolRig(t, tool, append([]string{"env:read:CONF", "fs:write:/data", "fs:write:/odd,a=b c", "process:exec:/data/tool"}, grepGrants...)...)
+		f.seesAll = c.seesAll
+		if n, out := r.use("count", `{}`); (n < 0) != c.refused || (len(f.ran) == 0) != c.refused {
+			t.Errorf("%+v: %d %s", c, n, out)
 		}
 	}
 }

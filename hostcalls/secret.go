@@ -102,7 +102,7 @@ func (h *Host) shownSecret(r caps.Request) string {
 // scrub takes the values of this run's secrets out of p: of what goes to the
 // guest, and of what it hands to the host.
 func (h *Host) scrub(p []byte) []byte {
-	if h.cfg.Secrets == nil || len(p) == 0 {
+	if h.cfg.Secrets == nil {
 		return p
 	}
 	return h.cfg.Secrets.Scrub(p, h.replaced)
@@ -112,8 +112,7 @@ func (h *Host) scrubText(s string) string {
 	if h.cfg.Secrets == nil || s == "" {
 		return s
 	}
-	p := bytesOf(s)
-	if out := h.cfg.Secrets.Scrub(p, h.replaced); len(out) != len(p) || &out[0] != &p[0] {
+	if out := h.cfg.Secrets.Scrub(bytesOf(s), h.replaced); string(out) != s {
 		return string(out)
 	}
 	return s
@@ -124,7 +123,7 @@ func (h *Host) scrubText(s string) string {
 // the scrub of the answer what stands across it.
 func (h *Host) scrubFirst(value []byte) []byte {
 	out := h.scrub(value)
-	if len(out) == len(value) && string(out) == string(value) || json.Valid(value) && !json.Valid(out) {
+	if string(out) == string(value) || json.Valid(value) && !json.Valid(out) {
 		return value
 	}
 	return out
