@@ -70,7 +70,7 @@ func (g *guestLines) decide(end bool) {
 		switch {
 		case p[0] == escapeByte:
 			n = colour(p)
-		case p[0] < utf8.RuneSelf, utf8.FullRune(p):
+		case utf8.FullRune(p):
 			_, n = utf8.DecodeRune(p)
 		}
 		if n == 0 && !end {
@@ -131,10 +131,10 @@ func drawnAsNothing(r rune) bool {
 	switch {
 	case r == 0, r == '\a', r == 0x7f, unicode.In(r, unicode.Mn, unicode.Me):
 		return true
-	case r < ' ', unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Bidi_Control):
+	case unicode.Is(unicode.Bidi_Control, r):
 		return false
 	}
-	return printable.Hidden(r) && unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
+	return unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
 }
 
 // begin is at the beginning of a line.
@@ -144,8 +144,8 @@ func (g *guestLines) begin() {
 
 // unseen passes on what is not seen, or is a blank.
 func (g *guestLines) unseen(r rune, p []byte) {
-	switch blank := r == ' ' || r == '\t'; {
-	case g.letters > 0 && blank:
+	switch {
+	case r == ' ', r == '\t':
 		g.release("")
 	case g.letters > 0:
 		g.release(prefix)
@@ -248,8 +248,6 @@ func (g *guestLines) Close() error {
 	if g.end && g.open {
 		g.out = append(g.out, '\n')
 	}
-	g.begin()
-	g.open = false
 	return g.flush()
 }
 
