@@ -70,6 +70,18 @@ func TestWhatWasLeftBehindIsClosedLater(t *testing.T) {
 	}
 }
 
+// Files that a guest leaves open are closed when it ends.
+func TestFilesAreClosedWithTheRun(t *testing.T) {
+	s := marking(t, false, caps.Limits{}, say(results+24, 8)...)
+	r := Launch(t.Context(), s)
+	if len(r.Stdout) != 16 || answered(r.Stdout[8:], 0) != 0 {
+		t.Fatalf("control: opening the folder answered %x", r.Stdout)
+	}
+	if n := held(t, s.Policy.Base[0].Grant.Scope); n != 0 {
+		t.Errorf("%d handles of the grant are open", n)
+	}
+}
+
 // held counts this process's descriptors of dir.
 func held(t *testing.T, dir string) int {
 	t.Helper()
