@@ -24,7 +24,7 @@ func methodLine(r caps.Request) string {
 		host, scheme, http = strings.TrimSuffix(r.Name, ":80"), "http", ", allow_http = true"
 	}
 	for _, m := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"} {
-		if mode, ok := caps.NetMode(scheme, m); ok && mode == r.Mode {
+		if mode, _ := caps.NetMode(scheme, m); mode == r.Mode {
 			return fmt.Sprintf("net = { hosts = [%q]%s, methods = [%q] }", host, http, m)
 		}
 	}

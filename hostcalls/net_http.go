@@ -47,9 +47,9 @@ func (h *Host) send(ctx context.Context, p gate.Permit, r *httpReq) (out []byte,
 // minTLS is the version that a connection must have, as [HTTP] takes it; nil
 // for what the component itself wants.
 func (h *Host) minTLS() *tls.ConnectionState {
-	v, set := h.condition(caps.NetMinTLS)
+	v, _ := h.condition(caps.NetMinTLS)
 	switch {
-	case !set || v <= 12:
+	case v <= 12:
 		return nil
 	case v == 13:
 		return &tls.ConnectionState{Version: tls.VersionTLS13}

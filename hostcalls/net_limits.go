@@ -81,8 +81,6 @@ type window struct {
 func (w *window) advance(now int64) {
 	s := now / nsPerSecond
 	switch gone := s - w.last; {
-	case gone == 0:
-		return
 	case gone < 0 || gone >= int64(len(w.seconds)):
 		keep := w.total
 		w.seconds, w.total = [61]int64{}, 0

@@ -133,68 +133,66 @@ func methodWord(text string) string {
 			c, size = meant(text[at:])
 		}
 		at += size
-		switch {
-		case c == 0:
+		if c == 0 {
 			continue
-		case isWordChar(c):
-			if n < len(word) { // else too long for any
+		}
+		if isWordChar(c) {
+			if n < len(word) {
 				word[n] = c
 				n++
 			}
 			continue
-		case n == len(word):
-			f.name = ""
-		case n > 0:
-			if found := f.word(string(word[:n])); found != "" {
+		}
+		if n > 0 {
+			w := string(word[:n])
+			if n == len(word) {
+				w = "" // longer than any that counts
+			}
+			if found := f.word(w); found != "" {
 				return found
 			}
 		}
 		n = 0
-		if f.name != "" && len(f.behind) < len(f.room) {
-			f.behind = append(f.behind, c)
-		}
+		f.behind(c)
 	}
 	return ""
 }
 
-// A methodName is the last name that speaks of a method, and what stands behind it:
-// w for each word.
+// A methodName is the last name that speaks of a method, and what stands behind it.
 type methodName struct {
-	name   string
-	behind []byte
-	room   [4 * maxMethodWord]byte
+	name  string
+	last  byte // behind the name, 'w' for a word; 0: nothing yet
+	gives bool // the next word is its value
 }
 
 // word looks at the next word; what it gives is the name by which a method is asked
 // for.
 func (f *methodName) word(w string) string {
-	if f.name != "" && givesValue(f.behind) {
-		if isMethod(strings.ToUpper(w)) {
-			return f.name
-		}
-		f.name = ""
+	switch {
+	case f.gives && isMethod(strings.ToUpper(w)):
+		return f.name
+	case f.gives:
+		*f = methodName{}
 	}
+	f.last = 'w'
 	if namesMethod(w) {
-		f.name, f.behind = w, f.room[:0]
+		*f = methodName{name: w}
 		if isOverride(w) {
 			return w
 		}
-		return ""
-	}
-	if f.name != "" && len(f.behind) < len(f.room) {
-		f.behind = append(f.behind, 'w')
-	} else {
-		f.name = ""
 	}
 	return ""
 }
 
-// givesValue reports whether what stands behind a name gives it a value, in a form
+// behind looks at what is no word: whether it gives the name a value, in a form
 // (name=value, name[]=value) or in the part of a multipart body, whose head ends
 // with an empty line. A JSON member that is called method is no override.
-func givesValue(between []byte) bool {
-	s := string(between)
-	return strings.HasPrefix(s, "=") || strings.Contains(s, "]=") || strings.Contains(strings.ReplaceAll(s, "\r", ""), "\n\n")
+func (f *methodName) behind(c byte) {
+	if f.name == "" || c == '\r' {
+		return
+	}
+	f.gives = f.gives || c == '=' && (f.last == 0 || f.last == ']') || c == '\n' && f.last == '\n'
+	f.last = c
 }
 
 // meant is the first character of text, where it is one of ASCII, and how many

@@ -79,6 +79,9 @@ var overrides = []struct {
 	{"multipart, escaped", "POST", "", map[string]any{"Content-Type": "multipart/form-data; boundary=b"}, "--b\r\nContent-Disposition: form-data; name=\"\\_method\"\r\n\r\nDELETE\r\n--b--\r\n"},
 	{"multipart by an ordinary name", "POST", "", map[string]any{"Content-Type": "multipart/form-data; boundary=b"}, "--b\r\nContent-Disposition: form-data; name=method\r\n\r\nDELETE\r\n--b--\r\n"},
 	{"multipart with a type", "POST", "", map[string]any{"Content-Type": "multipart/form-data; boundary=b"}, "--b\r\nContent-Disposition: form-data; name=\"method\"\r\nContent-Type: text/plain\r\n\r\nDELETE\r\n--b--\r\n"},
+	{"multipart with much in its head", "POST", "", map[string]any{"Content-Type": "multipart/form-data; boundary=b"}, "--b\r\nContent-Disposition: form-data; name=method" + strings.Repeat("; a=b", 200) + "\r\n\r\nDELETE\r\n--b--\r\n"},
+	{"multipart with a long word in its head", "POST", "", map[string]any{"Content-Type": "multipart/form-data; boundary=b"}, "--b\r\nContent-Disposition: form-data; name=method; filename=" + strings.Repeat("a", 2*maxMethodWord) + "\r\n\r\nDELETE\r\n--b--\r\n"},
+	{"multipart, escaped inside", "POST", "", map[string]any{"Content-Type": "multipart/form-data; boundary=b"}, "--b\r\nContent-Disposition: form-data; name=\"_m\\ethod\"\r\n\r\nDELETE\r\n--b--\r\n"},
 	{"JSON", "POST", "", map[string]any{"Content-Type": "application/json"}, `{"a":"\"","\u005fmethod":"DELETE"}`},
 	{"XML", "POST", "", map[string]any{"Content-Type": "text/xml"}, "<a><_method>DELETE</_method></a>"},
 	{"what is compressed", "POST", "", map[string]any{"Content-Encoding": "deflate"}, "xyz"},
@@ -131,11 +134,58 @@ func TestOrdinaryRequestsAreNoOverrides(t *testing.T) {
 		{"", map[string]any{"Content-Type": "application/json"}, `{"jsonrpc":"2.0","method":"tools/list","http_method":"DELETE"}`},
 		{"", map[string]any{"Content-Type": "text/x-log"}, "method: DELETE, in 3 ms; " + strings.Repeat("long", 100) + "_method=x"},
 		{"?method=", map[string]any{"Content-Type": "application/x-www-form-urlencoded"}, "method=card&methods=a"},
+		{"?_foo=DELETE&x_a=PUT&overview=1&_method" + strings.Repeat("ological", 20) + "=DELETE", map[string]any{"Content-Encoding": "gzip"}, ""},
+		{"", map[string]any{"Content-Type": "text/x-log"}, "\\n005fmethod xu005fverb method\r\n\r\ncard\r\n\r\nDELETE method\n \nDELETE method] =DELETE"},
+		{"", map[string]any{"Content-Type": "text/x-log"}, "100%"},
+		{"", map[string]any{"Content-Type": "text/x-log"}, "100%2"},
+		{"", map[string]any{"Content-Type": "text/x-log"}, "a\\"},
+		{"", map[string]any{"Content-Type": "text/x-log"}, "a\\u00"},
+		{"", map[string]any{"Content-Type": "text/x-log"}, "a\\u005"},
 	} {
 		req := map[string]any{"method": "POST", "url": "https://api.example.com/x" + c.query, "headers": c.headers}
 		if n, _ := r.http(req, c.body); n < 0 || len(*did) != i+1 {
 			t.Errorf("%v: %d", c, n)
 		}
+	}
+}
+
+// The names by which a method is overridden are known in any case, with - and _,
+// whatever value they have; those of a refusal say who is not asked.
+func TestNamesThatOverride(t *testing.T) {
+	for _, word := range []string{"_method", "_METHOD", "X-Verb", "x_verb", "methodoverride", "Method-Override", "X-HTTP-METHOD-OVERRIDE"} {
+		if got := methodWord("a=1&" + word + "=abc"); got != word {
+			t.Errorf("%s: found %q", word, got)
+		}
+	}
+	for _, text := range []string{"method=DELETE", "http.method[]=put", "method\r\nX: y; z\r\n\r\npatch", "\\u006dethod=PUT", "me%54hod=PUT", "me\\thod=PUT"} {
+		if methodWord(text) == "" || methodWord(text+"x") != "" {
+			t.Errorf("%q: %q, and with another value %q", text, methodWord(text), methodWord(text+"x"))
+		}
+	}
+	for c := range 256 {
+		const chars = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+		if got, want := isWordChar(byte(c)), strings.IndexByte(chars+"_-.", byte(c)) >= 0; got != want {
+			t.Errorf("%q in a word: %v", rune(c), got)
+		}
+		want := ""
+		if c < 0x80 && strings.IndexByte(chars, byte(c)) >= 0 {
+			want = strings.ToLower(string(rune(c)))
+		}
+		if got := letters(string(rune(c))); got != want {
+			t.Errorf("the letters of %q are %q", rune(c), got)
+		}
+	}
+	get := webTool()
+	get.Request.Method = "GET"
+	r, _ := webRig(t, webPolicy, get)
+	if _, d := r.useDenied("send", `{"_method":"DELETE"}`); !strings.Contains(d.Hint, "the method of an attached tool") {
+		t.Errorf("%+v", d)
+	}
+	n := netRig(t, apiWorld(t), apiPolicy)
+	n.host.cfg.Confirm, n.host.cfg.ConfirmExternal = (&asker{yes: true}).confirm, true
+	req := map[string]any{"method": "POST", "url": "https://api.example.com/?_method=DELETE"}
+	if hint := n.refused(req, "", -2, "method_not_permitted"); !strings.Contains(hint, "whoever confirms") {
+		t.Errorf("%s", hint)
 	}
 }
 
@@ -152,9 +202,20 @@ func TestALeaseOnAMethodIsNotOverridden(t *testing.T) {
 	if n, _ := r.http(req, ""); n < 0 {
 		t.Fatalf("control: %d", n)
 	}
-	if err := r.gate.Hold(&caps.Layer{Name: "late", Leases: []caps.Lease{{Entry: caps.Entry{Grant: g}, Expires: caps.Forever, MaxUses: 2}}}); err != nil {
-		t.Fatal(err)
+	leased := func(g caps.Grant) {
+		t.Helper()
+		if err := r.gate.Hold(&caps.Layer{Name: "late", Leases: []caps.Lease{{Entry: caps.Entry{Grant: g}, Expires: caps.Forever, MaxUses: 20}}}); err != nil {
+			t.Fatal(err)
+		}
 	}
+	// control: on something else, on all methods, or on those of another scheme
+	for _, all := range []string{"kb:read:notes", "network:https:api.example.com", "network:http:delete@api.example.com"} {
+		leased(grantOf(t, all))
+		if n, _ := r.http(req, ""); n < 0 {
+			t.Errorf("control: a lease on %s: %d", all, n)
+		}
+	}
+	leased(g)
 	r.refused(req, "", -2, "method_not_permitted")
 }
 

@@ -64,7 +64,7 @@ func canonicalPlace(u *url.URL) (place, error) {
 	switch {
 	case u.User != nil:
 		return place{}, errUserInfo
-	case u.Scheme != "https" && u.Scheme != "http", u.Opaque != "", u.Host == "":
+	case u.Scheme != "https" && u.Scheme != "http", u.Host == "":
 		return place{}, errURL
 	}
 	host, err := hostPort(u)
@@ -119,10 +119,7 @@ func hostPort(u *url.URL) (string, error) {
 // same address.
 func unmap(authority string) string {
 	inside, rest, ok := strings.Cut(strings.TrimPrefix(authority, "["), "]")
-	if !ok || authority[0] != '[' {
-		return authority
-	}
-	if a, err := netip.ParseAddr(inside); err == nil && a.Is4In6() && a.Zone() == "" {
+	if a, _ := netip.ParseAddr(inside); ok && a.Is4In6() && a.Zone() == "" {
 		return a.Unmap().String() + rest
 	}
 	return authority
