@@ -29,6 +29,7 @@ type run struct {
 	gate    *gate.Gate
 	host    *hostcalls.Host
 	module  *guest.Module // that runs
+	scarce  bool          // the process had less memory for it than it might have
 	out     capture
 	err     capture
 
@@ -245,6 +246,7 @@ func (r *run) execute(ctx context.Context, compiling <-chan compiled) {
 		r.failStart(err)
 		return
 	}
+	r.reserved(c.module.MemoryBytes())
 	r.event("run.running", nil)
 	r.module = c.module
 	end := c.module.Run(ctx, guest.RunConfig{Wall: wallTime(r.plan.Limits), Gone: r.reading, Fuel: instructions(r.plan.Limits), Grace: r.spec.grace()})
@@ -261,6 +263,17 @@ func (r *run) execute(ctx context.Context, compiling <-chan compiled) {
 		free()
 	}
 	r.ended(end)
+}
+
+// reserved makes the memory that the process had for the run its limit, where
+// that is less than the run might have.
+func (r *run) reserved(bytes int64) {
+	if most, _ := r.plan.Limits.Get(caps.MemoryBytes); bytes >= most {
+		return
+	}
+	r.scarce = true
+	r.plan.Limits = r.plan.Limits.With(caps.MemoryBytes, bytes)
+	r.report.Limits = r.plan.Limits.Map()
 }
 
 // readInput reads the input of a guest that is not there yet. It reports whether
@@ -364,6 +377,9 @@ func (r *run) endMessage(end guest.End) string {
 		return fmt.Sprintf("the run used up limits.cpu_fuel = %d", n)
 	case Memory:
 		n, _ := l.Get(caps.MemoryBytes)
+		if r.scarce {
+			return fmt.Sprintf("the guest asked for more than memory_bytes = %d, which is all that one run of this process can have; [serve] memory in config.toml bounds its runs together, else three quarters of what the machine or its control group has", n)
+		}
 		return fmt.Sprintf("the guest asked for more than limits.memory_bytes = %d", n)
 	case Fault:
 		return faultMessage(end)

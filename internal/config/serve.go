@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"strings"
 	"time"
+
+	"runloop.dev/rlp/internal/tomlfile"
 )
 
 // Serve is [serve]: the service.
@@ -56,12 +58,27 @@ func serveSettings() []setting {
 		text("serve.client_ca", func(c *Config) *string { return &c.Serve.ClientCA }, absolutePath),
 		flag("serve.behind_proxy", func(c *Config) *bool { return &c.Serve.BehindProxy }),
 		count("serve.workers", func(c *Config) *int64 { return &c.Serve.Workers }, 0, 4096),
-		count("serve.memory", func(c *Config) *int64 { return &c.Serve.Memory }, 0, 1<<50),
+		{name: "serve.memory", set: setServeMemory},
 		count("serve.queue", func(c *Config) *int64 { return &c.Serve.Queue }, 0, 1<<20),
 		text("serve.grace", func(c *Config) *string { return &c.Serve.Grace }, graceTime),
 		text("serve.turn_idle", func(c *Config) *string { return &c.Serve.TurnIdle }, turnIdle),
 		text("serve.otlp", func(c *Config) *string { return &c.Serve.OTLP }, optional(webAddress)),
 	}
+}
+
+// setServeMemory takes 0, or as much as one small run needs: each takes 4 MiB
+// beside its own memory, so that of less no run has any.
+func setServeMemory(w *tomlfile.Walk, name string, v *tomlfile.Value, c *Config) {
+	const least, most = 8 << 20, 1 << 50
+	if !w.Is(v, name, tomlfile.Integer) {
+		return
+	}
+	if v.Int != 0 && (v.Int < least || v.Int > most) {
+		w.Errorf(v.Pos, "each run takes its memory_bytes and 4 MiB of it; leave it out for three quarters of what there is",
+			"%s must be 0 or from %d to %d bytes, not %d", name, least, most, v.Int)
+		return
+	}
+	c.Serve.Memory = v.Int
 }
 
 // optional is ok for all but "".

@@ -126,3 +126,7 @@ func (m *Module) Reserve(ctx context.Context, wait bool) (free func(), err error
 	m.memoryBytes = m.ceiling.cut(m.memoryBytes)
 	return m.ceiling.take(ctx, m.memoryBytes, wait)
 }
+
+// MemoryBytes is how much memory the module's run may have: after Reserve no more
+// than there is.
+func (m *Module) MemoryBytes() int64 { return m.memoryBytes }
