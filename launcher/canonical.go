@@ -80,6 +80,9 @@ type Redirect struct {
 	// Link is the first link on the way that is no entry of the root folder; ""
 	// when there is no other.
 	Link string
+	// Instead is what to write at Pos, where that is another part of a path than
+	// the whole; "": Path.
+	Instead string
 }
 
 // Canonical rewrites every path of p, of files and of programs, to its canonical

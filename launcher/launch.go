@@ -138,7 +138,7 @@ func refusal(spec *Spec, plan Plan) (Outcome, int, string) {
 		return Refused, StatusPolicy, why
 	}
 	if list := starved(spec, plan); len(list) > 0 {
-		return Refused, StatusPolicy, fmt.Sprintf("what the agent was made for was taken away (%d reasons): %s", len(list), list[0].Message)
+		return Refused, StatusPolicy, fmt.Sprintf("what the agent was made for was taken away (reason 1 of %d): %s", len(list), list[0].Message)
 	}
 	if spec.ExecRefused != "" && holds(plan.Effective, caps.Exec) {
 		return Unsupported, StatusUnsupported, spec.ExecRefused

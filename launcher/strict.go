@@ -1,6 +1,7 @@
 package launcher
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -49,8 +50,11 @@ func (p *Paths) Redirected() []Redirect {
 
 // String says where r leads, and what to write.
 func (r Redirect) String() string {
-	return fmt.Sprintf("%s leads through the link %s to %s: write %s", describe(r.Written, r.Pos.String()), r.Link, r.Path, r.Path)
+	return fmt.Sprintf("%s leads through the link %s to %s: write %s", describe(r.Written, r.Pos.String()), r.Link, r.Path, r.Remedy())
 }
+
+// Remedy is what to write where r was written.
+func (r Redirect) Remedy() string { return cmp.Or(r.Instead, r.Path) }
 
 // left are the scopes of a family that are left in the plan.
 func left(plan Plan, f caps.Family) []string {

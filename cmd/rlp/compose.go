@@ -33,7 +33,7 @@ func (f *policyFlags) register(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&f.profiles, "profile", nil, "apply the profile `NAME`; rlp caps profiles lists them")
 	fs.StringArrayVar(&f.allow, "allow", nil, "bound the family of `CAP` to it, such as fs:read:/tmp; may be given again")
 	fs.StringArrayVar(&f.deny, "deny", nil, "take `CAP` away, such as kb:write:*; may be given again")
-	fs.StringArrayVar(&f.limits, "limit", nil, "lower a limit by `KEY=N`, such as wall_time_ms=1000")
+	fs.StringArrayVar(&f.limits, "limit", nil, "set a limit by `KEY=N`, such as wall_time_ms=1000: lowers what others say, lifts a default")
 	fs.StringArrayVar(&f.params, "param", nil, "fill in a placeholder of the policy by `NAME=PATH`")
 }
 
@@ -47,6 +47,7 @@ type composition struct {
 	policy     launcher.Policy
 	paths      launcher.Paths
 	params     map[string]string
+	filled     []filling      // the placeholders of the base, and what was given for each
 	leases     []caps.Lease   // of the bundle's own policy
 	programs   [][]string     // exec as it was written, by each policy that bounds it
 	lane       execLane       // where they run; nil where there is none, or no need
@@ -281,8 +282,8 @@ func (a *app) overrideLayer(c *composition, path string, optional bool, given *p
 	return o.Layer, nil
 }
 
-// fromFlag is the place of what a flag gave.
-const fromFlag = "--param"
+// fromFlag is the place of what a flag gave for a placeholder.
+func fromFlag(name string) caps.Pos { return caps.Pos{File: "--param " + name} }
 
 func paramFlags(params []string, given *policy.Given) error {
 	for _, p := range params {
@@ -290,10 +291,10 @@ func paramFlags(params []string, given *policy.Given) error {
 		if !ok || name == "" || path == "" {
 			return usagef("--param %s: write it as NAME=PATH", p)
 		}
-		if given.Values[name].Pos.File == fromFlag {
+		if given.Values[name].Pos == fromFlag(name) {
 			return usagef("--param %s is given twice", name)
 		}
-		given.Values[name] = policy.Value{Path: path, Pos: caps.Pos{File: fromFlag}}
+		given.Values[name] = policy.Value{Path: path, Pos: fromFlag(name)}
 	}
 	return nil
 }
@@ -311,31 +312,10 @@ func (c *composition) resolve(base *policy.Base, given policy.Given) error {
 		return inputErr(err)
 	}
 	c.params, c.policy.Base = resolved.Params, resolved.Entries
-	return c.checkKinds(params)
-}
-
-// checkKinds refuses a value that is not there, or not what the manifest asks
-// for: the operator named it a moment ago, so it is a slip.
-func (c *composition) checkKinds(params []policy.Param) error {
-	for _, p := range params {
-		path := c.params[p.Name]
-		if err := own(c.home, path); err != nil {
-			return err
-		}
-		if c.sent() {
-			continue // it is met with as any path of the bundle's
-		}
-		info, err := os.Stat(path)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return inputErr(fmt.Errorf("the %s for {%s} does not exist: %s; make it first, or give another with --param %s=PATH", p.Kind, p.Name, path, p.Name))
-		case err != nil:
-			return inputErr(fmt.Errorf("looking at the value of {%s}: %w", p.Name, err))
-		case (p.Kind == "dir") != info.IsDir():
-			return inputErr(fmt.Errorf("{%s} takes a %s, and %s is none", p.Name, p.Kind, path))
-		}
+	for _, p := range base.Placeholders {
+		c.filled = append(c.filled, filling{p, resolved.Params[p.Name], given.Values[p.Name].Pos})
 	}
-	return nil
+	return c.checkKinds(params, given)
 }
 
 // mustBeSet refuses a launch whose placeholders have no value, and says which

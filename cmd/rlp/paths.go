@@ -53,10 +53,11 @@ func (a *app) canonical(c *composition) (err error) {
 	if c.policy, c.paths, err = launcher.Canonical(c.policy, by); err != nil {
 		return err
 	}
+	c.placeValues()
 	for _, r := range c.paths.Redirected() {
 		c.findings = append(c.findings, policy.Finding{
 			Path: r.Pos.File, Line: r.Pos.Line, Column: r.Pos.Column, Severity: policy.CodePathLink.Severity(), Code: policy.CodePathLink,
-			Message: fmt.Sprintf("%s leads through the link %s to %s", r.Written, r.Link, r.Path), Hint: "write " + r.Path,
+			Message: fmt.Sprintf("%s leads through the link %s to %s", r.Written, r.Link, r.Path), Hint: "write " + r.Remedy(),
 		})
 	}
 	c.policy.Layers[0].Deny = append(asNamed, guarded(c.paths.Links)...)

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -140,7 +141,7 @@ func (h *host) compose(a *app, who *service.Caller, q *service.Request, begin se
 	if err := h.held.there(); err != nil { // all that was read is of one home
 		return nil, h.unavailable(who, err)
 	}
-	if err := c.strict(); err != nil {
+	if err := cmp.Or(c.strict(), c.linked()); err != nil {
 		return nil, h.whose(who, q, err)
 	}
 	var unset service.FieldErrors

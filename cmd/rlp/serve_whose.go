@@ -80,6 +80,20 @@ func (h *host) whose(who *service.Caller, q *service.Request, err error) error {
 	return h.unavailable(who, err)
 }
 
+// linked is what refuses the launch in the operator's own files, where no request
+// could write otherwise: paths in them that links lead elsewhere.
+func (c *composition) linked() error {
+	if c.relaxed() {
+		return nil
+	}
+	for _, r := range c.paths.Redirected() {
+		if slices.ContainsFunc(c.narrowings, func(n narrowing) bool { return n.path == r.Pos.File }) {
+			return errors.New(r.String())
+		}
+	}
+	return nil
+}
+
 // logPaths tells the operator of what is in the way of the paths of a bundle that
 // came from who does not operate: the caller is told of none of it.
 func (h *host) logPaths(who *service.Caller, c *composition) {

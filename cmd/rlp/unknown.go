@@ -50,7 +50,7 @@ func foreignFlag(err error) string {
 	}
 	const exec = "in [exec] of config.toml: "
 	return map[string]string{
-		"sandbox":                          exec + `lane = "container" for strong, "native" for dev`,
+		"sandbox":                          exec + `write lane = "container" for what is called strong there, lane = "native" for dev, or lane = "auto" for the strongest lane that this machine has`,
 		"strong-lane-preference":           exec + `lane = "container" for docker, "auto" for the strongest that there is; every agent is WebAssembly`,
 		"sandbox-memory-mb":                exec + "memory_bytes, in bytes; memory_bytes under [limits] bounds the agent itself",
 		"sandbox-stdout-max-kb":            exec + "stdout_max_bytes, in bytes",

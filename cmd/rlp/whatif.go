@@ -59,7 +59,7 @@ blocked, or may be.`,
 	fs.StringArrayVar(&f.profiles, "profile", nil, "the profile `NAME`")
 	fs.StringArrayVar(&f.allow, "allow", nil, "bound the family of `CAP` to it; may be given again")
 	fs.StringArrayVar(&f.deny, "deny", nil, "take `CAP` away; may be given again")
-	fs.StringArrayVar(&f.limits, "limit", nil, "lower a limit by `KEY=N`")
+	fs.StringArrayVar(&f.limits, "limit", nil, "set a limit by `KEY=N`")
 	fs.StringVar(&f.run, "run", "", "only the run `ID`")
 	fs.StringVar(&f.agent, "agent", "", "only the agent `NAME`")
 	fs.StringVar(&f.since, "since", "", "only from then on: a time (2026-01-02T15:04:05Z) or an age (90m, 24h, 7d)")

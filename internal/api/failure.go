@@ -111,9 +111,9 @@ func violations(v *service.ViolationError) *failure {
 	if f.Violations == nil {
 		f.Violations = []launcher.Violation{}
 	}
-	f.Text = "policy refuses the run and nothing of it was executed; each violation names the layer that took the capability, GET /capabilities shows what is left"
-	if len(v.Violations) > 0 {
-		f.Text += ", and so does: rlp caps explain BUNDLE " + quoted(v.Violations[0].Capability) + " --run " + v.RunID
+	f.Text = "policy refuses the run and nothing of it was executed; each violation says why, with the capability and the layer where there is one, GET /capabilities shows what is left"
+	if i := slices.IndexFunc(v.Violations, func(v launcher.Violation) bool { return v.Capability != "" }); i >= 0 {
+		f.Text += ", and so does: rlp caps explain BUNDLE " + quoted(v.Violations[i].Capability) + " --run " + v.RunID
 	}
 	if v.ByDoor {
 		f.Text += "; what requests start from is the operator's to say: [security] run_grant in config.toml, and GET /capabilities shows which profile it names"

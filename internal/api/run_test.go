@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/internal/schema"
 	"runloop.dev/rlp/internal/service"
 	"runloop.dev/rlp/launcher"
@@ -369,6 +370,19 @@ func TestARefusalQuotesWhatABundleWrote(t *testing.T) {
 	f := violations(&service.ViolationError{RunID: "r", Violations: []launcher.Violation{{Capability: "fs:read:/it'; touch pwned"}}})
 	if want := "BUNDLE 'fs:read:/it'\\''; touch pwned' --run r"; !strings.Contains(f.Text, want) {
 		t.Errorf("%s has no %s", f.Text, want)
+	}
+}
+
+// A command is told only where there is a capability to explain, and is of the
+// first violation that has one.
+func TestARefusalExplainsCapabilitiesAlone(t *testing.T) {
+	without := launcher.Violation{Code: caps.Unavailable, Message: "leads through a link", Layer: "base"}
+	if f := violations(&service.ViolationError{RunID: "r", Violations: []launcher.Violation{without}}); strings.Contains(f.Text, "caps explain") || strings.Contains(f.Text, "that took") {
+		t.Error(f.Text)
+	}
+	with := launcher.Violation{Capability: "fs:read:/b", Layer: "base"}
+	if f := violations(&service.ViolationError{RunID: "r", Violations: []launcher.Violation{without, with}}); !strings.Contains(f.Text, "BUNDLE 'fs:read:/b' --run r") {
+		t.Error(f.Text)
 	}
 }
 

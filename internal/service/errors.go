@@ -61,7 +61,7 @@ type ViolationError struct {
 }
 
 func (e *ViolationError) Error() string {
-	return fmt.Sprintf("policy refuses the run for %d reasons", len(e.Violations))
+	return fmt.Sprintf("policy refuses the run; number of reasons: %d", len(e.Violations))
 }
 
 // An UnavailableError says that what a request needs is not there now: a
