@@ -17,9 +17,6 @@ func starved(spec *Spec, plan Plan) []Violation {
 		return nil
 	}
 	for f := range caps.NumFamilies {
-		if !plan.Base.Any(f) {
-			continue
-		}
 		calls := slices.DeleteFunc(caps.Tools(), func(t caps.ToolInfo) bool { return t.Family != f || !slices.Contains(spec.Calls, t.Name) })
 		switch {
 		case len(calls) == 0:

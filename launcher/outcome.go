@@ -68,9 +68,6 @@ var reserved = map[uint32]bool{
 
 // statusOf is the exit status of rlp for an agent that exited with code.
 func statusOf(code uint32) int {
-	if code == 0 {
-		return StatusOK
-	}
 	if code > 255 || reserved[code] {
 		return StatusFinding
 	}
