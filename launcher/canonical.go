@@ -152,8 +152,8 @@ type writing struct {
 // named are the programs of the base by any of their names. What else a stranger
 // names stays as it is written: where it leads is not theirs to learn.
 func (w *writing) named(written string) (jail.Resolved, error) {
-	r, err := w.resolve.BasePrograms(written)
-	if err != nil || !w.programs[r.Path] {
+	r, _ := w.resolve.BasePrograms(written) // what fails is none of them
+	if !w.programs[r.Path] {
 		return jail.Resolved{Path: written}, nil
 	}
 	return r, nil

@@ -120,7 +120,7 @@ func TestAStrangersProgramsStayAsWritten(t *testing.T) {
 	}
 	same := func(p string) (jail.Resolved, error) { return jail.Resolved{Path: p}, nil }
 	words := entriesOf(t, "process:exec:/bin/sh", "process:exec:/bin/other", "process:exec:/bin/bad")
-	p := Policy{Base: entriesOf(t, "process:exec:/usr/bin/sh"), Layers: []*caps.Layer{{Name: "l", Allow: words}}, Asked: 1}
+	p := Policy{Base: entriesOf(t, "process:exec:/usr/bin/sh", "fs:read:/elsewhere/bin/other"), Layers: []*caps.Layer{{Name: "l", Allow: words}}, Asked: 1}
 	got, _, err := Canonical(p, Resolvers{Files: same, Programs: programs})
 	if err != nil || scopes(got.Layers[0].Allow) != "/usr/bin/dash /bin/other /bin/bad" {
 		t.Errorf("%v, %v", got.Layers, err)
@@ -168,14 +168,14 @@ func TestPathsThatLeadNowhereAreTold(t *testing.T) {
 // what is not there, and what is not what it was written as.
 func TestWhatIsKnownOfPaths(t *testing.T) {
 	l := &lookup{before: "/f"}
+	other := &lookup{before: "/p"}
 	same := func(p string) (jail.Resolved, error) { return jail.Resolved{Path: p, Missing: true}, nil }
-	denies := make([]caps.Entry, 1, 4)
-	denies[0] = entriesOf(t, "fs:read:/d")[0]
+	denies := append(make([]caps.Entry, 0, 4), entriesOf(t, "fs:read:/d", "kb:read:notes")...)
 	p := Policy{
 		Base:   entriesOf(t, "fs:read:/z", "fs:read:/gone", "fs:write:/z", "fs:read:/a", "fs:write:/gone", "process:exec:/gone", "kb:read:notes"),
 		Layers: []*caps.Layer{{Name: "l", Deny: denies}},
 	}
-	got, paths, err := Canonical(p, Resolvers{Files: l.resolve, Programs: same})
+	got, paths, err := Canonical(p, Resolvers{Files: l.resolve, Programs: other.resolve})
 	must(t, err)
 	if want := []jail.Alias{{Written: "/a", Canonical: "/f/a"}, {Written: "/gone", Canonical: "/f/gone"}, {Written: "/z", Canonical: "/f/z"}}; !slices.Equal(paths.Aliases, want) {
 		t.Errorf("aliases %v", paths.Aliases)
@@ -183,11 +183,11 @@ func TestWhatIsKnownOfPaths(t *testing.T) {
 	if len(paths.Missing) != 1 || paths.Missing["/f/gone"].Line != 2 {
 		t.Errorf("missing %v", paths.Missing)
 	}
-	if len(paths.Redirects) != 5 || len(l.asked) != 4 || !slices.Equal(paths.Links, []string{"/f"}) {
+	if len(paths.Redirects) != 6 || len(l.asked) != 4 || !slices.Equal(paths.Links, []string{"/f"}) {
 		t.Errorf("redirects %v, looked up %v, links %q", paths.Redirects, l.asked, paths.Links)
 	}
-	if scopes(got.Layers[0].Deny) != "/d /f/d" || denies[:2][1].Grant.Scope != "" {
-		t.Errorf("denied %q, and in the policy that was given %q", scopes(got.Layers[0].Deny), scopes(denies[:2]))
+	if scopes(got.Layers[0].Deny) != "/d notes /f/d" || denies[:3][2].Grant.Scope != "" {
+		t.Errorf("denied %q, and in the policy that was given %q", scopes(got.Layers[0].Deny), scopes(denies[:3]))
 	}
 	if got, paths, err = Canonical(Policy{Base: p.Base}, Resolvers{Files: same, Programs: same}); err != nil || len(paths.Aliases)+len(paths.Redirects) > 0 || got.Base[0].Grant.Scope != "/z" {
 		t.Errorf("control: %v, %v, %v", paths.Aliases, paths.Redirects, err)

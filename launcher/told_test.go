@@ -279,3 +279,54 @@ func TestGrantedPathsThatAreNotThere(t *testing.T) {
 		t.Errorf("without a place: %q", got)
 	}
 }
+
+// Nothing runs that could not be recorded from its beginning on: not the mark that
+// it begins with, nor that it holds nothing; what is told then is that.
+//
+//rlp:holds R71
+func TestARunThatCannotBeginInTheRecordsDoesNot(t *testing.T) {
+	for name, change := range map[string]func(*Spec){
+		"control":  func(*Spec) {},
+		"the mark": func(s *Spec) { s.Taint.Cause, s.Taint.Floor = "a host", &caps.Layer{Name: "_untrusted"} },
+		"nothing":  func(s *Spec) { s.Policy.Base = nil },
+		"ignored": func(s *Spec) {
+			s.Policy.Layers = []*caps.Layer{{Name: "o", Bounds: []caps.Bound{{Family: caps.KBRead, Modes: 1}}, Allow: entriesOf(t, "kb:read:notes", "kb:read:more")}}
+		},
+	} {
+		log := audit.NewMemory()
+		s := specOf(t, log, "kb:read:notes")
+		s.Module = stepping(t, "x", say(0, 1)...)
+		change(s)
+		if log.Room = 1; name == "control" {
+			log.Room = 2
+		}
+		r := Launch(t.Context(), s)
+		if ran := name == "control"; (r.Outcome == OK) != ran || !ran && (r.Outcome != AuditFailed || r.ExitCode != StatusAudit || r.GuestExit != nil || r.Stdout != "") {
+			t.Errorf("%s: %s %d %q, printed %q", name, r.Outcome, r.ExitCode, r.Message, r.Stdout)
+		}
+	}
+}
+
+// A run that holds programs and a path whose uses are counted is told that they are
+// not given it.
+func TestPathsWithCountedUsesAreToldOfPrograms(t *testing.T) {
+	for name, c := range map[string]struct {
+		grants []string
+		leased string
+		uses   int64
+		warned bool
+	}{
+		"counted":           {[]string{"process:exec:/bin/x", "fs:read:/data"}, "fs:read:/data", 3, true},
+		"any number":        {[]string{"process:exec:/bin/x", "fs:read:/data"}, "fs:read:/data", caps.Unbounded, false},
+		"no programs":       {[]string{"fs:read:/data"}, "fs:read:/data", 3, false},
+		"another's counted": {[]string{"process:exec:/bin/x", "kb:read:notes"}, "kb:read:notes", 3, false},
+	} {
+		s := specOf(t, audit.NewMemory(), c.grants...)
+		s.Relaxed = true
+		s.Policy.Layers = []*caps.Layer{{Name: "l", Leases: []caps.Lease{{Entry: entryOf(t, c.leased), Expires: caps.Forever - 1, MaxUses: c.uses}}}}
+		r := Launch(t.Context(), s)
+		if got := slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.Contains(w, "programs are not given") }); got != c.warned {
+			t.Errorf("%s: warned %q", name, r.Warnings)
+		}
+	}
+}
