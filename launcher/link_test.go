@@ -81,7 +81,7 @@ func TestARunEndsWhereItCannotBeRecorded(t *testing.T) {
 			log.Room = 1 // for the beginning of the run
 		}
 		r := Launch(t.Context(), s)
-		if (r.Outcome == AuditFailed) != full || (r.Stdout == "") != full || full && r.ExitCode != StatusAudit {
+		if (r.Outcome == AuditFailed) != full || (r.Stdout == "") != full || (r.GuestExit == nil) != full || full && r.ExitCode != StatusAudit {
 			t.Errorf("full %v: %s %d, printed %q", full, r.Outcome, r.ExitCode, r.Stdout)
 		}
 	}
@@ -134,7 +134,7 @@ func TestNothingRunsHalfLinked(t *testing.T) {
 		s.Module = stepping(t, "x", say(0, 1)...)
 		c.change(s)
 		r := Launch(t.Context(), s)
-		if r.Outcome != c.outcome || !strings.Contains(r.Message, c.why) || (r.GuestExit == nil) != (c.outcome != OK) || (r.Stdout == "") != (c.outcome != OK) {
+		if r.Outcome != c.outcome || !strings.Contains(r.Message, c.why) || strings.Contains(r.Message, "\n") || (r.GuestExit == nil) != (c.outcome != OK) || (r.Stdout == "") != (c.outcome != OK) {
 			t.Errorf("%s: %s %q, printed %q", name, r.Outcome, r.Message, r.Stdout)
 		}
 	}
