@@ -149,3 +149,10 @@ func TestRefusedSecretsSayWhatToWrite(t *testing.T) {
 		t.Errorf("%d %+v, want %v", n, d, want)
 	}
 }
+
+// A brokenVault cannot be opened.
+type brokenVault struct{ oneSecret }
+
+func (brokenVault) Handle(context.Context, string) (string, error) {
+	return "", errors.New("the vault cannot be opened")
+}
