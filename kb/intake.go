@@ -201,7 +201,7 @@ func (b *intake) store() error {
 		b.grown(t)
 	}
 	b.taken += len(b.batch)
-	b.heap.tidy()
+	b.heap.tidy(b.db)
 	clear(b.batch)
 	b.batch, b.states, b.size = b.batch[:0], b.states[:0], 0
 	b.before.items, b.before.size = 0, 0

@@ -1,8 +1,12 @@
 package kb
 
 import (
+	"reflect"
 	"runtime/debug"
 	"runtime/metrics"
+
+	"github.com/dgraph-io/badger/v4"
+	"github.com/dgraph-io/ristretto/v2/z"
 )
 
 // garbage bounds how much the heap grows while journals are taken in, before it is
@@ -14,8 +18,10 @@ const garbage = 16 << 20
 // A heapWatch is how large the heap was when it was last collected.
 type heapWatch struct{ since uint64 }
 
-// tidy collects what has come together since it was first called.
-func (w *heapWatch) tidy() {
+// tidy gives up what db keeps for tables to come, and collects what has come
+// together since it was first called.
+func (w *heapWatch) tidy(db *badger.DB) {
+	emptyPool(tablePool(db))
 	now := heapSize()
 	if w.since != 0 && now <= w.since+garbage {
 		return
@@ -32,4 +38,38 @@ func heapSize() uint64 {
 	s := [...]metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/free:bytes"}}
 	metrics.Read(s[:])
 	return s[0].Value.Uint64() + s[1].Value.Uint64()
+}
+
+// Of the pool that badger has for the tables that it makes.
+const (
+	poolSize     = 8
+	smallestPool = 512 // bytes; what the pool makes when it is empty
+)
+
+// tablePool is where db keeps what it made tables in, for the next ones; nil: this
+// version has it elsewhere, and keeps it.
+func tablePool(db *badger.DB) *z.AllocatorPool {
+	f := reflect.ValueOf(db).Elem().FieldByName("allocPool")
+	if !f.IsValid() || f.Type() != reflect.TypeFor[*z.AllocatorPool]() {
+		return nil
+	}
+	return (*z.AllocatorPool)(f.UnsafePointer())
+}
+
+// emptyPool gives up what waits in the pool. Each buffer grows to the largest table
+// that it ever served for, twice 32 MiB, and badger gives one up only when it makes
+// no tables for two seconds: while a large journal is taken in it comes to have
+// eight of them.
+func emptyPool(pool *z.AllocatorPool) {
+	if pool == nil {
+		return
+	}
+	for range poolSize {
+		buffer := pool.Get(smallestPool, "")
+		kept := buffer.Allocated() > smallestPool
+		buffer.Release()
+		if !kept {
+			return
+		}
+	}
 }

@@ -372,7 +372,8 @@ var outside = map[string][]owner{
 		{"kb", false, "the only room that knows the database"},
 		{"cmd/rlp", true, "who has root changes the log by a program of their own"},
 	},
-	"github.com/pelletier/go-toml/v2": {{"internal/tomlfile", false, "one strict reader, or keys match without case somewhere"}},
+	"github.com/dgraph-io/ristretto/v2": {{"kb", false, "what badger keeps for tables to come is given up"}},
+	"github.com/pelletier/go-toml/v2":   {{"internal/tomlfile", false, "one strict reader, or keys match without case somewhere"}},
 	"github.com/bits-and-blooms/bitset": {
 		{"caps", false, "a family is a bitset"},
 	},
