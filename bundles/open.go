@@ -54,6 +54,9 @@ func Open(path string) (*Bundle, error) {
 		}
 	}
 	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w; name the folder or the archive of a bundle (rlp agent list shows what is installed)", pathError(path, err))
+	}
 	if err != nil {
 		return nil, pathError(path, err)
 	}

@@ -30,9 +30,13 @@ func checkOwner(name string, info fs.FileInfo) error {
 	// A sticky bit is no excuse: it keeps others from what is there, not from
 	// adding a policy.caps that was not.
 	if info.Mode().Perm()&0o022 != 0 {
+		hint := "chmod -R go-w the bundle"
+		if info.Mode()&fs.ModeSticky != 0 {
+			hint = "if all users share it, as they do /tmp, leave it as it is and name the bundle's own folder; else chmod -R go-w the bundle"
+		}
 		return &Error{
 			File: name, Code: "owner", Message: fmt.Sprintf("others may write to this (mode %04o)", info.Mode().Perm()),
-			Hint: "chmod -R go-w the bundle",
+			Hint: hint,
 		}
 	}
 	return nil

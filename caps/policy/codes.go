@@ -89,7 +89,7 @@ func Codes() []CodeInfo {
 		{CodeBadParam, SeverityError, "a placeholder, its declaration or its value is malformed"},
 		{CodeParamUndecl, SeverityError, "a placeholder or value without a declaration in the manifest's [params]"},
 		{CodeParamUnset, SeverityError, "a placeholder that nobody gave a value"},
-		{CodePathDotDot, SeverityWarning, `a path with ".." in it; it is resolved by its text`},
+		{CodePathDotDot, SeverityWarning, `a path with ".." in it; it refuses unless security.path_profile is "relaxed", which resolves it by its text`},
 		{CodePathIsFile, SeverityWarning, "an existing file, not a folder: that one file is granted"},
 		{CodePathMissing, SeverityWarning, "a path that does not exist on this machine"},
 		{CodePathLink, SeverityWarning, `a path that a link leads elsewhere; it refuses unless security.path_profile is "relaxed"`},

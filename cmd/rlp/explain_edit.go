@@ -112,7 +112,16 @@ func quoted(words []string) string {
 func (ed *editor) grant() {
 	ed.policy.Base = append(ed.policy.Base, caps.Entry{Grant: ed.asked()})
 	what := policyLine(ed.request)
-	ed.edits = append(ed.edits, edit{Layer: "base", Do: "add", What: what, Text: "add " + what + " to policy.caps: only the bundle's author can, for nothing else widens"})
+	ed.edits = append(ed.edits, edit{Layer: "base", Do: "add", What: what, Text: "add " + what + " to policy.caps: only the bundle's author can, for nothing else widens" + ed.mustExist()})
+}
+
+// mustExist is what is said of a path that is to be granted. Nobody looks whether
+// it is there: the answer may go to who is to learn nothing of this host.
+func (ed *editor) mustExist() string {
+	if ed.request.Family != caps.FS {
+		return ""
+	}
+	return " (a launch refuses a path that does not exist: make it first, or name the folder that it will be made in)"
 }
 
 // policyLine is the line of [capabilities] that grants r.
@@ -244,7 +253,7 @@ func (ed *editor) say(l *caps.Layer, pos caps.Pos, do, what string) {
 	case do == "replace":
 		e.Text = fmt.Sprintf("write on line %d of %s, in place of what it says: %s", pos.Line, pos.File, what)
 	default:
-		e.Text = fmt.Sprintf("add to line %d of %s: %s", pos.Line, pos.File, what)
+		e.Text = fmt.Sprintf("add to line %d of %s, in the list that is there: %s", pos.Line, pos.File, what) + ed.mustExist()
 	}
 	if isProfile {
 		e.Text += ", or use another --profile than " + profile

@@ -83,7 +83,7 @@ func (a *app) lint(paths, profiles []string, agent string, strict bool) error {
 		l.path(path, installed)
 	}
 	if cfg.Security.PathProfile != "relaxed" {
-		l.refuseLinks()
+		l.refuseAsLaunches()
 	}
 	policy.Sort(l.findings)
 	return ending(l.status(strict), l.print())
@@ -99,10 +99,11 @@ func leads(written string) (to, link string) {
 	return r.Path, r.Redirect()
 }
 
-// refuseLinks makes errors of the paths that links lead elsewhere, as a launch does.
-func (l *linter) refuseLinks() {
+// refuseAsLaunches makes errors of the paths that are not written as they are
+// meant, as a launch does.
+func (l *linter) refuseAsLaunches() {
 	for i := range l.findings {
-		if l.findings[i].Code == policy.CodePathLink {
+		if c := l.findings[i].Code; c == policy.CodePathLink || c == policy.CodePathDotDot {
 			l.findings[i].Severity = policy.SeverityError
 		}
 	}

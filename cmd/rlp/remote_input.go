@@ -67,14 +67,14 @@ func (a *app) sendInput(ctx context.Context, h home.Home, flag string, q *client
 }
 
 // notSent says on stderr what narrows this agent's launches here and does not
-// reach the service, where other files decide.
+// reach the service, which reads its own files.
 func (a *app) notSent(h home.Home, agent string) error {
 	cfg, err := config.Load(h.Config(), a.env)
 	if err != nil {
 		return inputErr(err)
 	}
 	tell := func(format string, args ...any) {
-		fmt.Fprintf(a.stderr, "rlp: not applied, for the files of the service decide: %s\n", printable(fmt.Sprintf(format, args...)))
+		fmt.Fprintf(a.stderr, "rlp: not sent, for the service reads its own files (where they are these, it applies them): %s\n", printable(fmt.Sprintf(format, args...)))
 	}
 	if name := cfg.Security.Profile; name != "" {
 		tell("security.profile = %q (RUNLOOP__SECURITY__PROFILE, or %s); --profile %s sends it", name, h.Config(), name)

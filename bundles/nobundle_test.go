@@ -1,0 +1,25 @@
+package bundles
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What is no bundle at all is answered with what to name.
+func TestWhatIsNoBundleIsToldWhatToName(t *testing.T) {
+	dir := t.TempDir()
+	_, err := Open(filepath.Join(dir, "none"))
+	if !errors.Is(err, fs.ErrNotExist) || !strings.HasSuffix(err.Error(), "name the folder or the archive of a bundle (rlp agent list shows what is installed)") {
+		t.Errorf("nothing there: %v", err)
+	}
+	if err := os.Chmod(dir, 0o777|fs.ModeSticky); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), "as they do /tmp, leave it as it is") {
+		t.Errorf("a shared folder: %v", err)
+	}
+}
