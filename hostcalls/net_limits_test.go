@@ -3,6 +3,7 @@ package hostcalls
 import (
 	"crypto/tls"
 	"io"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -159,5 +160,38 @@ func TestVersionsOfEncryption(t *testing.T) {
 		if got != want {
 			t.Errorf("%d: %#x, want %#x", v, got, want)
 		}
+	}
+}
+
+// All that the guest chose counts before a request is sent; a form is what one
+// header alone says it is; and a limit that changes holds for every family.
+func TestWhatARequestIs(t *testing.T) {
+	for headers, c := range map[string]struct {
+		size int
+		form bool
+	}{
+		`{}`:                           {0, false},
+		`{"X-A":["b","cd"],"X-E":"f"}`: {len("X-A" + "b" + "X-A" + "cd" + "X-E" + "f"), false},
+		`{"X-A":"application/x-www-form-urlencoded"}`:                    {len("X-A" + "application/x-www-form-urlencoded"), false},
+		`{"X-A":"b","Content-Type":"application/x-www-form-urlencoded"}`: {len("X-A" + "b" + "Content-Type" + "application/x-www-form-urlencoded"), true},
+		`{"Content-Type":["application/x-www-form-urlencoded","a/b"]}`:   {len("Content-Type" + "application/x-www-form-urlencoded" + "Content-Type" + "a/b"), false},
+	} {
+		r, err := decodeHTTP([]string{`{"url":"https://a/","headers":` + headers + `}`, ""})
+		if err != nil || r.size() != int64(len("GET"+"https://a/")+c.size) || r.isForm() != c.form {
+			t.Errorf("%s: %d, %v, %v", headers, r.size(), r.isForm(), err)
+		}
+	}
+	h := newRig(t).host
+	h.Bound(caps.Limits{}.With(caps.MaxDepth, 3).With(caps.ExecSpawns, 2))
+	if h.depth() != 3 || h.budget.allows(caps.ExecSpawns, 3) || !h.budget.allows(caps.ExecSpawns, 2) {
+		t.Errorf("the limits are %v", h.cfg.Limits)
+	}
+	for n, want := range map[float64]int64{-1: 0, 0: 0, 0.1: 1, 1: 1, 1.5: 2, 1e300: 1 << 53} {
+		if got := whole(n); got != want {
+			t.Errorf("%g is %d, want %d", n, got, want)
+		}
+	}
+	if got := whole(math.NaN()); got != 0 {
+		t.Errorf("what is no number is %d", got)
 	}
 }
