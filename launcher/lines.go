@@ -113,7 +113,7 @@ func (g *guestLines) put(p []byte) {
 		g.move(p)
 	case g.blank && unicode.In(r, unicode.Mn, unicode.Me): // a low line, for one, and above nothing
 		g.show(fmt.Appendf(nil, `\u%04x`, r))
-	case r == escapeByte && len(p) > 1, r == '\t', r == ' ', drawnAsNothing(r):
+	case r == escapeByte && len(p) > 1, isBlank(r), drawnAsNothing(r):
 		g.unseen(r, p)
 	case r == utf8.RuneError && n == 1:
 		g.show(printable.AppendByte(nil, p[0]))
@@ -122,8 +122,12 @@ func (g *guestLines) put(p []byte) {
 	default:
 		g.letter(r, p)
 	}
-	g.open, g.blank = true, r == '\t' || unicode.Is(unicode.Zs, r)
+	g.open, g.blank = true, isBlank(r)
 }
+
+// isBlank reports whether r takes a place and shows nothing: a reader who strips a
+// line strips it.
+func isBlank(r rune) bool { return r == '\t' || unicode.Is(unicode.Zs, r) }
 
 // drawnAsNothing reports whether r is passed on as it is and takes no place of its
 // own: bytes that terminals drop, marks above letters, joiners.
@@ -145,7 +149,7 @@ func (g *guestLines) begin() {
 // unseen passes on what is not seen, or is a blank.
 func (g *guestLines) unseen(r rune, p []byte) {
 	switch {
-	case r == ' ', r == '\t':
+	case isBlank(r):
 		g.release("")
 	case g.letters > 0:
 		g.release(prefix)

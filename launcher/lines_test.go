@@ -124,3 +124,25 @@ func TestScriptsThatAreWrittenToTheLeft(t *testing.T) {
 		}
 	}
 }
+
+// The word is found behind every blank that a reader strips, alone or in a row.
+//
+//rlp:holds K30
+func TestGuestLinesFindTheWordBehindBlanks(t *testing.T) {
+	blanks := []rune{'\t'}
+	for _, span := range unicode.Zs.R16 {
+		for r := rune(span.Lo); r <= rune(span.Hi); r += rune(span.Stride) {
+			blanks = append(blanks, r)
+		}
+	}
+	for _, r := range blanks {
+		for _, before := range []string{string(r), "ok\n" + string(r), " " + string(r) + "\t"} {
+			if got, want := guestText(t, before+forged+"ERROR", false), before+prefix+forged+"ERROR"; got != want {
+				t.Errorf("%q became %q", before, got)
+			}
+		}
+		if plain := string(r) + "x " + forged; guestText(t, plain, false) != plain {
+			t.Errorf("control: behind another word, %q changes", plain)
+		}
+	}
+}

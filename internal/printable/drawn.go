@@ -59,6 +59,9 @@ var alphabets = []rune{'\U0001f150', '\U0001f170', '\U0001f1e6'}
 // lookalike is the character of the marker's word that r is drawn like without being
 // a form of it: small capitals, strokes through it, and other scripts. 0: none.
 func lookalike(r rune) rune {
+	if unicode.Is(unicode.Cherokee, r) { // whose small letters are small capitals
+		r = unicode.ToUpper(r)
+	}
 	switch {
 	case strings.ContainsRune("ʀʁᴙᴚƦᎡᏒᖇꓣ𖼵𐒴ɌⱤ®℞℟ꞦꝚ", r):
 		return 'R'

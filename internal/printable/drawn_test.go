@@ -11,9 +11,9 @@ import (
 // marks. Control: letters and signs that are drawn otherwise are themselves.
 func TestDrawn(t *testing.T) {
 	for c, list := range map[rune]string{
-		'R': "RＲⓇ🅁🅡🆁🇷🄡ᴿℛℜℝ𝐑𝑹𝓡𝕽𝖱𝚁ŔŖŘȐȒṘṞʀƦᎡꓣ®",
-		'L': "LＬⓁ🄻🅛🅻🇱🄛ᴸℒ𝐋𝙻ĹĻĽḶŁʟⅬᒪ",
-		'P': "PＰⓅ🄿🅟🅿🇵🄟ᴾℙ𝐏𝙿ṔṖƤᴘРΡ𝚸℗",
+		'R': "RＲⓇ🅁🅡🆁🇷🄡ᴿℛℜℝ𝐑𝑹𝓡𝕽𝖱𝚁ŔŖŘȐȒṘṞʀƦᎡꭱꮢꓣ®",
+		'L': "LＬⓁ🄻🅛🅻🇱🄛ᴸℒ𝐋𝙻ĹĻĽḶŁʟⅬᒪᏞꮮ",
+		'P': "PＰⓅ🄿🅟🅿🇵🄟ᴾℙ𝐏𝙿ṔṖƤᴘРΡᏢꮲ𝚸℗",
 		'_': "_＿﹍︳ˍ‗▁",
 		'Z': "ZŽⓏ🆉",
 	} {
