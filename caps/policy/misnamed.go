@@ -21,14 +21,55 @@ func Misnamed(dir string, stems ...string) (name, right string, err error) {
 	if err != nil {
 		return "", "", err
 	}
+	name, right = misnamedOf(entries, stems)
+	return name, right, nil
+}
+
+func misnamedOf(entries, stems []string) (name, right string) {
 	for _, e := range entries {
 		for _, stem := range stems {
 			if e != stem+".toml" && strings.EqualFold(meant(e), stem) {
-				return e, stem + ".toml", nil
+				return e, stem + ".toml"
+			}
+		}
+	}
+	return "", ""
+}
+
+// DefaultOverride is the stem of the override of every agent.
+const DefaultOverride = "_default"
+
+// MisnamedOverride is [Misnamed] of the overrides of an agent and of all agents,
+// and finds more: a file with - for _ or _ for -, and one that is called default,
+// defaults or _defaults. Such a name can be another agent's: it is let be where
+// isAgent knows one of that name, or where the right file is there beside it.
+func MisnamedOverride(dir, agent string, isAgent func(name string) bool) (name, right string, err error) {
+	entries, err := tomlfile.Names(dir)
+	if err != nil {
+		return "", "", err
+	}
+	stems := []string{agent, DefaultOverride}
+	if name, right = misnamedOf(entries, stems); name != "" {
+		return name, right, nil
+	}
+	for _, e := range entries {
+		stem := strings.ToLower(meant(e))
+		for _, s := range stems {
+			another := stem == agent || isAgent(stem) || slices.Contains(entries, s+".toml") && !strings.HasPrefix(stem, "_")
+			if e != s+".toml" && alike(stem, s) && !another {
+				return e, s + ".toml", nil
 			}
 		}
 	}
 	return "", "", nil
+}
+
+// alike reports whether a lower-case stem is another one but for - and _, or what
+// somebody calls the override of all agents.
+func alike(stem, wanted string) bool {
+	plain := strings.ReplaceAll(stem, "-", "_")
+	return plain == strings.ReplaceAll(wanted, "-", "_") ||
+		wanted == DefaultOverride && strings.TrimSuffix(strings.TrimPrefix(plain, "_"), "s") == "default"
 }
 
 // misnamed is the error of a profile that has only a file with almost its name.

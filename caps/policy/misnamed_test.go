@@ -30,6 +30,36 @@ func TestMisnamed(t *testing.T) {
 	}
 }
 
+// An override with - for _, or with what people call the one of all agents, is
+// found, unless it is another agent's or the right one lies beside it.
+func TestMisnamedOverride(t *testing.T) {
+	isAgent := func(name string) bool { return name == "web-fetch" }
+	for _, c := range []struct{ agent, files, want, right string }{
+		{"notes_digest", "notes-digest.toml", "notes-digest.toml", "notes_digest.toml"},
+		{"notes-digest", "notes_digest.yaml", "notes_digest.yaml", "notes-digest.toml"},
+		{"probe", "_defaults.toml", "_defaults.toml", "_default.toml"},
+		{"probe", "default.toml", "default.toml", "_default.toml"},
+		{"probe", "Defaults.toml", "Defaults.toml", "_default.toml"},
+		{"probe", "_default.toml _defaults.toml", "_defaults.toml", "_default.toml"},
+		{"probe", "_default.toml default.toml", "", ""}, // of an agent called default
+		{"default", "default.toml", "", ""},
+		{"notes_digest", "notes_digest.toml notes-digest.toml", "", ""},
+		{"web_fetch", "web-fetch.toml", "", ""}, // an agent of that name is installed
+		{"probe", "probes.toml other.toml _default.toml .toml.toml", "", ""},
+		{"probe", "probe.yaml", "probe.yaml", "probe.toml"},
+	} {
+		dir := t.TempDir()
+		for name := range strings.FieldsSeq(c.files) {
+			if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, right, err := policy.MisnamedOverride(dir, c.agent, isAgent); err != nil || got != c.want || right != c.right {
+			t.Errorf("%s beside %s: %q, %q, %v", c.agent, c.files, got, right, err)
+		}
+	}
+}
+
 // readOnlyResearcher is the example of a capability profile in the other system,
 // as it stands there.
 const readOnlyResearcher = `# .reyn/capability_profiles/read-only-researcher.yaml

@@ -201,12 +201,19 @@ func unsupported(h home.Home) error {
 // would ever read it, and its author believes that it applies.
 func mistaken(h home.Home, agent string) error {
 	dir := filepath.Dir(h.Override(agent))
-	name, right, err := policy.Misnamed(dir, agent, "_default")
+	name, right, err := policy.MisnamedOverride(dir, agent, func(name string) bool {
+		_, err := os.Lstat(filepath.Join(h.Agents(), name))
+		return err == nil
+	})
 	switch {
 	case err != nil:
 		return inputErr(fmt.Errorf("reading the overrides: %w", err))
 	case name != "":
-		return inputErr(fmt.Errorf("%q is not read by anything; an override of this agent is called %s", filepath.Join(dir, name), right))
+		whose := "of this agent"
+		if right == policy.DefaultOverride+".toml" {
+			whose = "of every agent"
+		}
+		return inputErr(fmt.Errorf("%q is not read by anything; the override %s is called %s", filepath.Join(dir, name), whose, right))
 	}
 	return nil
 }
