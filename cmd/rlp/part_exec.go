@@ -72,7 +72,7 @@ func (a *app) execFit(ctx context.Context, c *composition, spec *launcher.Spec) 
 		spec.ExecCaveat = fmt.Sprintf("exec: the lane %s judges no links (%s): programs may make and move them in what they write, and move granted folders there; a launch refuses a granted path that became a link (path_profile = \"strict\")", l.Name(), label.Why)
 	}
 	if controls[lane.Filesystem].Level != lane.Enforced {
-		spec.ExecCaveat = fmt.Sprintf("exec: the lane %s is best_effort: programs run as you do, and see what you see; nothing but their sockets is taken from them for certain", l.Name())
+		spec.ExecCaveat = strings.TrimPrefix(spec.ExecCaveat+"; "+fmt.Sprintf("exec: the lane %s is best_effort: programs run as you do, and see what you see; nothing but their sockets is taken from them for certain", l.Name()), "; ")
 	}
 	return l.Close, nil
 }

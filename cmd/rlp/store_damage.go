@@ -45,7 +45,7 @@ func (a *app) sayDamage(ctx context.Context, c *composition, spec *launcher.Spec
 		}
 		return
 	}
-	warning := fmt.Sprintf("%s; what runs record stays in their journals until it can (rlp audit verify, rlp kb restore)", why)
+	warning := fmt.Sprintf(`%s; what runs record stays in their journals until it can (rlp audit verify finds the damage; "A damaged store" in docs/kb.md says how a backup takes its place)`, why)
 	spec.Warnings = append(spec.Warnings, warning)
 	a.warnOnce([]string{warning})
 }
