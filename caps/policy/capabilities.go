@@ -96,7 +96,7 @@ func (r *reader) takes(k key, v *tomlfile.Value) bool {
 	case v.Kind == tomlfile.Array && k.forms&formList != 0, v.Kind == tomlfile.TableKind && k.forms&formTable != 0:
 		return true
 	default:
-		r.add(v.Pos, CodeWrongType, "", "%s must be %s, not %s", k.name, k.forms, v.Kind)
+		r.add(v.Pos, CodeWrongType, brackets(v, k.forms&formList != 0), "%s must be %s, not %s", k.name, k.forms, v.Kind)
 	}
 	return false
 }

@@ -126,8 +126,17 @@ func (r *report) is(v *tomlfile.Value, key string, want tomlfile.Kind) bool {
 	if v.Kind == want {
 		return true
 	}
-	r.add(v.Pos, CodeWrongType, "", "%s must be %s, not %s", key, want, v.Kind)
+	r.add(v.Pos, CodeWrongType, brackets(v, want == tomlfile.Array), "%s must be %s, not %s", key, want, v.Kind)
 	return false
+}
+
+// brackets is the hint for a string where a list belongs. The string is not quoted:
+// it may have come with a request.
+func brackets(v *tomlfile.Value, list bool) string {
+	if list && v.Kind == tomlfile.String {
+		return `write it in brackets: ["..."]`
+	}
+	return ""
 }
 
 // table returns the table at a key, nil if there is none; another type is an
