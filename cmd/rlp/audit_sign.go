@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 
 	"runloop.dev/rlp/internal/evidence"
@@ -37,14 +36,6 @@ func (k *logKey) get() (*evidence.Key, error) {
 	}
 	k.key = key
 	return key, nil
-}
-
-// signedBefore reports whether there is a key of the tenant's log, or a half of it.
-func signedBefore(h home.Home) bool {
-	return slices.ContainsFunc([]string{evidence.KeyFile, evidence.PublicFile}, func(name string) bool {
-		_, err := os.Lstat(filepath.Join(h.Root(), name))
-		return err == nil
-	})
 }
 
 func (k *logKey) seal(size uint64, root [32]byte) ([]byte, error) {

@@ -4,8 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 
 	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/home"
 	storestate "runloop.dev/rlp/kb/state"
 	"runloop.dev/rlp/launcher"
 )
@@ -17,6 +21,9 @@ func (a *app) storeKnown(c *composition) (known storestate.Known, owned bool) {
 	known, err := at.Look()
 	if err != nil {
 		return storestate.Known{Failed: err.Error()}, false
+	}
+	if known.Gone || known.None && signedBefore(c.home) { // it is not opened to know: that would make another
+		return storestate.Known{Failed: at.Dir + ": there was a store, and there is none now"}, false
 	}
 	if known.Changed {
 		owned, err = at.Owned()
@@ -48,4 +55,16 @@ func (a *app) sayDamage(ctx context.Context, c *composition, spec *launcher.Spec
 	warning := fmt.Sprintf(`%s; what runs record stays in their journals until it can (rlp audit verify finds the damage; "A damaged store" in docs/kb.md says how a backup takes its place)`, why)
 	spec.Warnings = append(spec.Warnings, warning)
 	a.warnOnce([]string{warning})
+}
+
+// logKeys are the files of the key of a tenant's log, which the small program cannot
+// ask evidence for.
+var logKeys = []string{"audit.key", "audit.pub"}
+
+// signedBefore reports whether there is a key of the tenant's log, or a half of it.
+func signedBefore(h home.Home) bool {
+	return slices.ContainsFunc(logKeys, func(name string) bool {
+		_, err := os.Lstat(filepath.Join(h.Root(), name))
+		return err == nil
+	})
 }

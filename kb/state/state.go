@@ -52,6 +52,8 @@ type Known struct {
 	// Changed: its files are not as they were when it was noted last, so that
 	// nothing is known.
 	Changed bool
+	// None: there are no files. Gone: there were some when it was noted last.
+	None, Gone bool
 	// Failed is why it could not be opened; "": it could. At is when.
 	Failed string
 	At     time.Time
@@ -75,12 +77,13 @@ func (p Place) Look() (Known, error) {
 	}
 	n, err := p.read()
 	if errors.Is(err, fs.ErrNotExist) {
-		return Known{Changed: files != ""}, nil
+		return Known{Changed: files != "", None: files == ""}, nil
 	}
 	if err != nil || n.Files != files {
-		return Known{Changed: true}, nil //nolint:nilerr // a note that cannot be read says nothing
+		//nolint:nilerr // a note that cannot be read says nothing but that there was a store
+		return Known{Changed: true, None: files == "", Gone: files == ""}, nil
 	}
-	return Known{Failed: n.Failed, At: n.At}, nil
+	return Known{Failed: n.Failed, At: n.At, None: files == ""}, nil
 }
 
 func (p Place) read() (n note, err error) {

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -58,6 +59,7 @@ func TestANoteHoldsUntilAFileChanges(t *testing.T) {
 		"it is gone":      {func(p Place) error { return os.Remove(table(p)) }, true},
 		"one more":        {func(p Place) error { return os.WriteFile(filepath.Join(p.Dir, "00001.mem"), nil, 0o600) }, true},
 		"all are gone":    {func(p Place) error { return os.RemoveAll(p.Dir) }, true},
+		"files are gone":  {func(p Place) error { return errors.Join(os.RemoveAll(p.Dir), os.Mkdir(p.Dir, 0o700)) }, true},
 		"no note":         {func(p Place) error { return os.Remove(p.note) }, true},
 		"half a note":     {func(p Place) error { return os.Truncate(p.note, 10) }, true},
 	} {
@@ -73,6 +75,9 @@ func TestANoteHoldsUntilAFileChanges(t *testing.T) {
 				t.Fatal(err)
 			}
 			k := look(t, p)
+			if k.Gone != strings.HasSuffix(name, "are gone") {
+				t.Errorf("%s: %+v", name, k)
+			}
 			if k.Changed != c.changed || !c.changed && (k.Failed != failed || !k.At.Equal(at)) {
 				t.Errorf("%s: %+v", name, k)
 			}
