@@ -60,6 +60,10 @@ func compareChanges(a, b *Change) int {
 	)
 }
 
+// ProtectedLayer is the name of the layer of every launch that keeps from agents
+// what is the host's own.
+const ProtectedLayer = "protected"
+
 // Narrow is s met with l: nothing that s refuses is allowed, and nothing that l
 // refuses. It is the only step there is after [Base]. The changes are sorted.
 //

@@ -55,6 +55,9 @@ type Report struct {
 	// NoTools are those of the warnings that say of a layer that it denies a tool
 	// which there is not: whoever wrote that believes that it applies.
 	NoTools []string `json:"-"`
+	// Beside are those of the warnings that name a path or a program which a layer
+	// allows and the bundle does not ask for.
+	Beside []string `json:"-"`
 }
 
 // A Lane is where code executes, and how well each control is kept there:

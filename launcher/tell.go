@@ -104,7 +104,11 @@ func (r *run) logSets() {
 	r.spec.Log.LogAttrs(ctx, slog.LevelInfo, "caps_effective", append(r.who(), slog.Any("capabilities", r.report.Effective))...)
 	r.logTools()
 	for _, c := range r.plan.Ignored() {
-		r.warn("%s: %s: %s is not in the base and is ignored (%s)", c.Layer, c.Grant.Family, c.Grant, c.Source)
+		w := fmt.Sprintf("%s: %s: %s is not in the base and is ignored (%s)", c.Layer, c.Grant.Family, c.Grant, c.Source)
+		if c.Grant.Family == caps.FS || c.Grant.Family == caps.Exec {
+			r.report.Beside = append(r.report.Beside, w)
+		}
+		r.warn("%s", w)
 	}
 	for _, e := range r.plan.NoTools {
 		w := fmt.Sprintf("%s: there is no tool %s, so denying it takes nothing away (%s)", e.Layer, e.Scope, e.Pos)

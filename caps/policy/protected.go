@@ -14,7 +14,7 @@ const DefaultTenant = "default"
 // broad a grant is. Home is absolute; other names of the same folder, where
 // links lead to it, follow the tenant.
 func Protected(home, tenant string, names ...string) *caps.Layer {
-	l := &caps.Layer{Name: "protected"}
+	l := &caps.Layer{Name: caps.ProtectedLayer}
 	all := caps.AllModes(caps.FS)
 	deny := func(p string) {
 		l.Deny = append(l.Deny, caps.Entry{Grant: caps.Grant{Family: caps.FS, Modes: all, Scope: path.Clean(p)}})

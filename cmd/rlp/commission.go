@@ -1,6 +1,8 @@
 package main
 
 import (
+	"slices"
+
 	"runloop.dev/rlp/bundles"
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
@@ -27,6 +29,26 @@ func (c *composition) foreign() int {
 		return 0
 	}
 	return c.commission.foreign
+}
+
+// stranger reports whether c is launched for somebody who does not operate, by the
+// run of one, too.
+func (c *composition) stranger() bool {
+	return c.foreign() > 0 || c.by != nil && c.by.from.stranger()
+}
+
+// blame has what is the host's own be the last that takes anything of a launch for
+// who does not operate: whatever another layer takes too is that one's, so that no
+// explanation and no record says of a path whether it is protected.
+func (c *composition) blame() {
+	if !c.stranger() {
+		return
+	}
+	p := &c.policy
+	p.Layers = append(slices.Clone(p.Layers[1:]), p.Layers[0])
+	if p.Within == nil {
+		p.Asked++
+	}
 }
 
 // sent reports whether c's bundle came from who does not operate: nothing tells

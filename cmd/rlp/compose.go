@@ -111,6 +111,7 @@ func (a *app) composed(c *composition, f policyFlags) (*composition, error) {
 	if err := a.canonical(c); err != nil {
 		return nil, inputErr(err)
 	}
+	c.blame()
 	return c, c.makeArtifacts()
 }
 

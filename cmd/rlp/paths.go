@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/internal/home"
 	"runloop.dev/rlp/internal/jail"
@@ -97,30 +96,33 @@ func (c *composition) filesOf() launcher.Resolver {
 }
 
 // programsOf is what resolves the programs that c's bundle names: of one that came
-// from who does not operate those alone that the operator lets it have.
+// from who does not operate those alone that the operator names too, by that very
+// name. Without such a name nothing is followed, whatever else takes or leaves
+// programs: to say where a link leads is to tell of the host.
 func (c *composition) programsOf() launcher.Resolver {
 	if !c.sent() {
 		return c.canonicalProgram
 	}
-	var lists [][]string
+	named := map[string]bool{}
 	for _, l := range c.policy.Operators() {
-		if !slices.ContainsFunc(l.Bounds, func(b caps.Bound) bool { return b.Family == caps.Exec }) {
-			continue
-		}
-		list := execScopes(l.Allow)
-		for i, written := range list {
-			if r, err := c.canonicalProgram(written); err == nil && written != "*" {
-				list[i] = r.Path
+		for _, written := range execScopes(l.Allow) {
+			named[written] = true
+			if r, err := c.canonicalProgram(written); err == nil {
+				named[r.Path] = true
 			}
 		}
-		lists = append(lists, list)
 	}
 	return func(written string) (jail.Resolved, error) {
-		r, err := c.canonicalProgram(written)
-		if err != nil || slices.ContainsFunc(lists, func(l []string) bool { return !slices.Contains(l, r.Path) && !slices.Contains(l, "*") }) {
+		switch {
+		case named[path.Clean(written)]:
+			return c.canonicalProgram(written)
+		case c.config.Exec.Image != "" || c.config.Exec.Rootfs != "":
 			return jail.Resolved{Path: path.Clean(written)}, nil
 		}
-		return r, nil
+		if r, err := byText(written); err == nil {
+			return r, nil
+		}
+		return jail.Resolved{Path: path.Clean(written)}, nil
 	}
 }
 

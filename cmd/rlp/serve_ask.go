@@ -49,10 +49,19 @@ func (h *host) Ask(ctx context.Context, who *service.Caller, stdin []byte, args 
 		return nil, &service.AskError{Status: launcher.StatusUnavailable, Stderr: fmt.Sprintf("the answer is longer than %d MiB; ask for less", mostAnswer>>20)}
 	case status != launcher.StatusOK && h.homeless(who, said.buf.String()) != said.buf.String(): // a file of the operator's
 		return nil, h.unavailable(who, errors.New(strings.TrimSpace(said.buf.String())))
-	case status != launcher.StatusOK:
-		return []byte(h.homeless(who, out.buf.String())), &service.AskError{Status: status, Stderr: said.buf.String()}
 	}
-	return []byte(h.homeless(who, out.buf.String())), nil
+	answer := out.buf.Bytes()
+	if args[0] == "caps" && !who.Can(service.Operate) {
+		var err error
+		if answer, err = tellDocument(answer); err != nil {
+			return nil, h.unavailable(who, err)
+		}
+	}
+	answer = []byte(h.homeless(who, string(answer)))
+	if status != launcher.StatusOK {
+		return answer, &service.AskError{Status: status, Stderr: said.buf.String()}
+	}
+	return answer, nil
 }
 
 // A boundedBuffer keeps so much of what is written, and fails what is more.
@@ -74,13 +83,13 @@ func (b *boundedBuffer) Write(p []byte) (int, error) {
 
 // Log implements [service.Host]. A store that was opened stays open, so that each
 // question finds it ready.
-func (h *host) Log(ctx context.Context, tenant string) (service.Log, error) {
-	log, err := h.store(ctx, tenant)
+func (h *host) Log(ctx context.Context, who *service.Caller) (service.Log, error) {
+	log, err := h.store(ctx, who.Tenant)
 	if err != nil {
-		h.log.Error("unavailable", "tenant", tenant, "message", printable(problemOf(err).text()))
+		h.log.Error("unavailable", "tenant", who.Tenant, "message", printable(problemOf(err).text()))
 		return nil, &service.UnavailableError{Why: errors.New("the log cannot be opened now; the log of the service says why")}
 	}
-	return log, nil
+	return service.TellLog(who, log), nil
 }
 
 // store is the store of a tenant, open.

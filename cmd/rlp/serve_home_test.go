@@ -64,7 +64,7 @@ func TestNothingIsDecidedWithoutTheHome(t *testing.T) {
 // is put back.
 func TestAHomeThatIsGoneIsNotMadeAnew(t *testing.T) {
 	h := testingHost(t, "[security]\nrun_grant = \"local_minimal\"\n")
-	if _, err := h.Log(t.Context(), "default"); err != nil {
+	if _, err := h.Log(t.Context(), &service.Caller{Tenant: "default", May: service.Operate}); err != nil {
 		t.Fatal(err)
 	}
 	surface := func() error { _, err := h.Surface(t.Context(), h.who, service.HTTP); return err }
@@ -81,7 +81,7 @@ func TestAHomeThatIsGoneIsNotMadeAnew(t *testing.T) {
 	if _, err := h.tokenLayers(t.Context(), &access.Token{Name: "ci", Tenant: "acme", Grant: "{}"}); err == nil {
 		t.Error("a token is narrowed by what is not there")
 	}
-	if _, err := h.Log(t.Context(), "acme"); err == nil {
+	if _, err := h.Log(t.Context(), &service.Caller{Tenant: "acme", May: service.Operate}); err == nil {
 		t.Error("a log is opened")
 	}
 	if _, ok := h.backlog(); ok || len(h.tenants()) != 0 {

@@ -217,12 +217,12 @@ func (h *host) Launch(ctx context.Context, who *service.Caller, q *service.Reque
 	var refused *service.ViolationError
 	switch {
 	case errors.As(err, &refused):
-		return nil, h.refused(who, refused, askedFor(c))
+		return nil, h.tell(who, c).refused(refused)
 	case err != nil:
 		return nil, h.unavailable(who, err)
 	}
 	report.Warnings = append(slices.Clone(c.commission.notes), report.Warnings...)
-	h.reported(who, report)
+	h.tell(who, c).report(report)
 	return report, nil
 }
 

@@ -516,7 +516,7 @@ func TestViolations(t *testing.T) {
 	if slices.Contains(events, "run.compiled") || slices.Contains(events, "run.running") {
 		t.Errorf("something was done: %q", events)
 	}
-	log, err := h.Log(t.Context(), "default")
+	log, err := h.Log(t.Context(), &service.Caller{Tenant: "default", May: service.Operate})
 	if err != nil {
 		t.Fatal(err)
 	}

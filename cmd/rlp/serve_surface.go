@@ -46,6 +46,7 @@ func (h *host) Surface(ctx context.Context, who *service.Caller, d service.Door)
 			exec.Available, exec.TakenBy, exec.Verbs, exec.Constraints = false, "lane", []string{}, nil
 		}
 	}
+	tellSurface(who, c, s)
 	return s, nil
 }
 

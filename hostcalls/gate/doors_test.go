@@ -191,12 +191,12 @@ func TestRecordedLayersAreBounded(t *testing.T) {
 func TestProtectionIsRecordedWhereItIsNear(t *testing.T) {
 	base := baseOf(t, "fs:read:/notes/a")
 	for path, want := range map[string]bool{"/notes": true, "/notes/a": true, "/notes/a/b": true, "/": true, "/notes/ab": false, "/notes/b": false, "/other": false, "/other/abcdef": false} {
-		l := &caps.Layer{Name: protectedName, Deny: []caps.Entry{entry(t, "fs:read:"+path)}}
+		l := &caps.Layer{Name: caps.ProtectedLayer, Deny: []caps.Entry{entry(t, "fs:read:"+path)}}
 		if got := len(Recorded(base, []*caps.Layer{l})) == 1; got != want {
 			t.Errorf("%s: %v", path, got)
 		}
 	}
-	if all := Recorded(baseOf(t, "fs:read:/"), []*caps.Layer{{Name: protectedName, Deny: []caps.Entry{entry(t, "fs:read:/x")}}}); len(all) != 1 {
+	if all := Recorded(baseOf(t, "fs:read:/"), []*caps.Layer{{Name: caps.ProtectedLayer, Deny: []caps.Entry{entry(t, "fs:read:/x")}}}); len(all) != 1 {
 		t.Error("what lies in the root folder is not recorded")
 	}
 }

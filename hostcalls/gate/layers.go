@@ -45,7 +45,7 @@ func (a *about) of(l *caps.Layer, g caps.Grant) bool {
 	case !a.families[g.Family]:
 		return false
 	}
-	return g.Family != caps.FS || l.Name != protectedName || near(a.files, g.Scope)
+	return g.Family != caps.FS || l.Name != caps.ProtectedLayer || near(a.files, g.Scope)
 }
 
 // RecordedFloor is the floor of a run as its record holds it: the built-in one
@@ -110,9 +110,6 @@ func recorded(has *about, l *caps.Layer, room *int) (audit.Layer, bool) {
 	some := len(out.Bounds)+len(out.Deny)+len(out.Leases)+len(out.Limits)+len(out.Constraints) > 0 || out.Left
 	return out, some
 }
-
-// protectedName is the layer that every launch has.
-const protectedName = "protected"
 
 // fileScopes are the paths that base grants.
 func fileScopes(base caps.Set) []string {

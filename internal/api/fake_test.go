@@ -49,11 +49,11 @@ func (h *host) Launch(ctx context.Context, c *service.Caller, q *service.Request
 	return h.launch(ctx, c, q, b)
 }
 
-func (h *host) Log(_ context.Context, tenant string) (service.Log, error) {
+func (h *host) Log(_ context.Context, c *service.Caller) (service.Log, error) {
 	if h.away != nil {
 		return nil, h.away
 	}
-	if tenant != "default" {
+	if c.Tenant != "default" {
 		return &log{}, nil
 	}
 	return h.log, nil

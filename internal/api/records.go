@@ -101,7 +101,7 @@ func (s *server) getAudit(w http.ResponseWriter, r *http.Request, c *service.Cal
 	if err != nil {
 		return err
 	}
-	log, err := s.Host.Log(r.Context(), c.Tenant)
+	log, err := s.Host.Log(r.Context(), c)
 	if err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ type treeHead struct {
 }
 
 func (s *server) getHead(w http.ResponseWriter, r *http.Request, c *service.Caller) error {
-	log, err := s.Host.Log(r.Context(), c.Tenant)
+	log, err := s.Host.Log(r.Context(), c)
 	if err != nil {
 		return err
 	}

@@ -145,7 +145,7 @@ func (s *server) stored(ctx context.Context, c *service.Caller, q *runsQuery, yi
 	if !c.Can(service.Read) && !c.Can(service.Operate) {
 		return 0, "", nil
 	}
-	log, err := s.Host.Log(ctx, c.Tenant)
+	log, err := s.Host.Log(ctx, c)
 	if err != nil {
 		return 0, "", err
 	}
@@ -231,7 +231,7 @@ func (s *server) summary(ctx context.Context, c *service.Caller, id string) (*kb
 	if !c.Can(service.Read) && !c.Can(service.Operate) {
 		return nil, none
 	}
-	log, err := s.Host.Log(ctx, c.Tenant)
+	log, err := s.Host.Log(ctx, c)
 	if err != nil {
 		return nil, err
 	}

@@ -51,7 +51,7 @@ func (c *console) auditPage(r *http.Request, caller *service.Caller) (*view, err
 	if err != nil {
 		return nil, err
 	}
-	log, err := c.Host.Log(r.Context(), caller.Tenant)
+	log, err := c.Host.Log(r.Context(), caller)
 	if err != nil {
 		return nil, err
 	}

@@ -239,7 +239,7 @@ const (
 	digestSaved  = "6caff75be05f2b4c2038511351f1450f9ebbe63d1075ed3b91eb1e3526a51561"
 )
 
-func (h *fakeHost) Log(context.Context, string) (service.Log, error) { return h.log, nil }
+func (h *fakeHost) Log(context.Context, *service.Caller) (service.Log, error) { return h.log, nil }
 
 func (h *fakeHost) Agents(ctx context.Context, c *service.Caller) ([]service.Agent, error) {
 	return h.SomeAgents(ctx, c, service.AgentQuery{})

@@ -50,7 +50,7 @@ type shownLog struct {
 }
 
 func (c *console) logPage(r *http.Request, caller *service.Caller) (*view, error) {
-	log, err := c.Host.Log(r.Context(), caller.Tenant)
+	log, err := c.Host.Log(r.Context(), caller)
 	if err != nil {
 		return nil, err
 	}

@@ -92,7 +92,7 @@ type storedHost struct {
 }
 
 // Log implements [service.Host].
-func (h *storedHost) Log(context.Context, string) (service.Log, error) { return h.store, nil }
+func (h *storedHost) Log(context.Context, *service.Caller) (service.Log, error) { return h.store, nil }
 
 func withStored(b testing.TB, n int) *storedHost {
 	b.Helper()

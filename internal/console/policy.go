@@ -141,7 +141,7 @@ func (c *console) policy(r *http.Request, caller *service.Caller) (*shownPolicy,
 		return nil, b, err
 	}
 	p.Text = p.Override.Text
-	log, err := c.Host.Log(r.Context(), caller.Tenant)
+	log, err := c.Host.Log(r.Context(), caller)
 	if err != nil {
 		return nil, b, err
 	}

@@ -34,7 +34,7 @@ func (u *untouched) Launch(context.Context, *service.Caller, *service.Request, s
 	return nil, u.touch()
 }
 
-func (u *untouched) Log(context.Context, string) (service.Log, error) { return nil, u.touch() }
+func (u *untouched) Log(context.Context, *service.Caller) (service.Log, error) { return nil, u.touch() }
 
 func (u *untouched) Surface(context.Context, *service.Caller, service.Door) (*service.Surface, error) {
 	return nil, u.touch()

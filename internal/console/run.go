@@ -55,7 +55,7 @@ func (c *console) runPage(r *http.Request, caller *service.Caller) (*view, error
 	if err != nil && !errors.Is(err, service.ErrNotFound) {
 		return nil, err
 	}
-	log, err := c.Host.Log(r.Context(), caller.Tenant)
+	log, err := c.Host.Log(r.Context(), caller)
 	if err != nil {
 		return nil, err
 	}

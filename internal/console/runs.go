@@ -107,7 +107,7 @@ func (c *console) list(ctx context.Context, caller *service.Caller, l *runList, 
 			known[row.ID] = row
 		}
 	}
-	log, err := c.Host.Log(ctx, caller.Tenant)
+	log, err := c.Host.Log(ctx, caller)
 	if err != nil {
 		return err
 	}

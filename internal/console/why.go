@@ -67,7 +67,7 @@ func (c *console) whyPage(r *http.Request, caller *service.Caller) (*view, error
 
 // why reads a record of a run and asks for its explanation.
 func (c *console) why(r *http.Request, caller *service.Caller, id string, seq uint64) (*shownWhy, error) {
-	log, err := c.Host.Log(r.Context(), caller.Tenant)
+	log, err := c.Host.Log(r.Context(), caller)
 	if err != nil {
 		return nil, err
 	}

@@ -85,7 +85,7 @@ func (ss *session) readAudit(ctx context.Context, c *service.Caller, p []byte) (
 	if a.Limit < 1 || a.Limit > mostRecords {
 		return nil, wrongf("limit: from 1 to %d", mostRecords)
 	}
-	log, err := ss.of.opt.Host.Log(ctx, c.Tenant)
+	log, err := ss.of.opt.Host.Log(ctx, c)
 	if err != nil {
 		return nil, err
 	}

@@ -70,7 +70,7 @@ func (ss *session) readExplain(ctx context.Context, c *service.Caller, p []byte)
 
 // asked fills in the agent of a run, and what one of its records was about.
 func (ss *session) asked(ctx context.Context, c *service.Caller, a *explainArguments) error {
-	log, err := ss.of.opt.Host.Log(ctx, c.Tenant)
+	log, err := ss.of.opt.Host.Log(ctx, c)
 	if err != nil {
 		return err
 	}

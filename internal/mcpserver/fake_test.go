@@ -154,8 +154,8 @@ func (f *fakeHost) Launch(ctx context.Context, c *service.Caller, q *service.Req
 	return r, nil
 }
 
-func (f *fakeHost) Log(_ context.Context, tenant string) (service.Log, error) {
-	return &fakeLog{f, tenant}, nil
+func (f *fakeHost) Log(_ context.Context, c *service.Caller) (service.Log, error) {
+	return &fakeLog{f, c.Tenant}, nil
 }
 
 func (f *fakeHost) Surface(context.Context, *service.Caller, service.Door) (*service.Surface, error) {

@@ -92,7 +92,7 @@ func (ss *session) readRuns(ctx context.Context, c *service.Caller, p []byte) (a
 			list = append(list, l)
 		}
 	}
-	log, err := ss.of.opt.Host.Log(ctx, c.Tenant)
+	log, err := ss.of.opt.Host.Log(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +155,7 @@ func (ss *session) readRun(ctx context.Context, c *service.Caller, p []byte) (an
 			return nil, err
 		}
 	}
-	log, err := ss.of.opt.Host.Log(ctx, c.Tenant)
+	log, err := ss.of.opt.Host.Log(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +199,7 @@ func cut(list []string) []string {
 
 // stored reads a run out of the log: the one before whose neighbour it is.
 func (ss *session) stored(ctx context.Context, c *service.Caller, id string, d *runDocument) error {
-	log, err := ss.of.opt.Host.Log(ctx, c.Tenant)
+	log, err := ss.of.opt.Host.Log(ctx, c)
 	if err != nil {
 		return err
 	}

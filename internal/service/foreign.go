@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"fmt"
 	"iter"
 
 	"runloop.dev/rlp/internal/audit"
@@ -25,8 +26,8 @@ type foreign struct {
 }
 
 // abroad follows a run of another process from behind its record numbered after.
-func (s *Service) abroad(log Log, tenant, run string, after uint64) (t *trail, leave func()) {
-	name := tenant + "\x00" + run
+func (s *Service) abroad(log Log, c *Caller, run string, after uint64) (t *trail, leave func()) {
+	name := fmt.Sprintf("%s\x00%s\x00%t", c.Tenant, run, c.Can(Operate)) // what is told of its records differs
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f := s.foreign[name]

@@ -22,8 +22,9 @@ type Host interface {
 	// errors, a *ViolationError or an *UnavailableError if nothing was begun. A
 	// run that policy refuses is recorded. When it returns, so has the run.
 	Launch(ctx context.Context, c *Caller, r *Request, run Begin) (*launcher.Report, error)
-	// Log is the audit log of a tenant, open for as long as the host is.
-	Log(ctx context.Context, tenant string) (Log, error)
+	// Log is the audit log of the tenant of c as c may know it ([TellLog]), open for
+	// as long as the host is.
+	Log(ctx context.Context, c *Caller) (Log, error)
 	// Surface is what requests of c could be left at most.
 	Surface(ctx context.Context, c *Caller, d Door) (*Surface, error)
 	// Agents are those that are installed for the tenant of c, by name.

@@ -41,12 +41,12 @@ func (h *host) Launch(ctx context.Context, c *service.Caller, q *service.Request
 	return r, err
 }
 
-func (h *host) Log(_ context.Context, tenant string) (service.Log, error) {
+func (h *host) Log(_ context.Context, c *service.Caller) (service.Log, error) {
 	if h.log == nil {
 		return nil, errors.New("this host has no log")
 	}
 	if l, is := h.log.(logs); is {
-		return l[tenant], nil
+		return l[c.Tenant], nil
 	}
 	return h.log, nil
 }

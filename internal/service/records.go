@@ -43,8 +43,8 @@ var errMissing = errors.New("the log lacks records which the run has made")
 // waited for if it is the service's; otherwise it is [ErrNotFound].
 func (s *Service) Records(ctx context.Context, c *Caller, runID string, after uint64) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		f := &follower{service: s, ctx: ctx, run: runID, at: after, yield: yield}
-		if err := f.all(c); err != nil && ctx.Err() == nil {
+		f := &follower{service: s, ctx: ctx, caller: c, run: runID, at: after, yield: yield}
+		if err := f.all(); err != nil && ctx.Err() == nil {
 			yield(Record{}, err)
 		}
 	}
@@ -54,6 +54,7 @@ func (s *Service) Records(ctx context.Context, c *Caller, runID string, after ui
 type follower struct {
 	service *Service
 	ctx     context.Context
+	caller  *Caller
 	log     Log
 	run     string
 	at      uint64 // number of the last record that was yielded
@@ -63,8 +64,8 @@ type follower struct {
 }
 
 // all yields what there is, and then what comes.
-func (f *follower) all(c *Caller) error {
-	s := f.service
+func (f *follower) all() error {
+	s, c := f.service, f.caller
 	notFound := fmt.Errorf("run %s: %w", f.run, ErrNotFound)
 	if _, err := ident.ParseRun(f.run); err != nil {
 		return notFound
@@ -74,7 +75,7 @@ func (f *follower) all(c *Caller) error {
 		return notFound
 	}
 	var err error
-	if f.log, err = s.opt.Host.Log(f.ctx, c.Tenant); err != nil {
+	if f.log, err = s.opt.Host.Log(f.ctx, c); err != nil {
 		return err
 	}
 	if r != nil {
@@ -87,7 +88,7 @@ func (f *follower) all(c *Caller) error {
 	if !f.any && !f.exists() {
 		return notFound
 	}
-	t, leave := s.abroad(f.log, c.Tenant, f.run, f.at)
+	t, leave := s.abroad(f.log, c, f.run, f.at)
 	defer leave()
 	defer t.follow()()
 	return f.live(t, true)
@@ -145,6 +146,12 @@ func (f *follower) live(t *trail, abroad bool) error {
 
 // give yields a record; false: there is nothing more to do.
 func (f *follower) give(r Record, err error) bool {
+	if r.Rec != nil {
+		if told := TellRecord(f.caller, r.Rec); told != r.Rec && err == nil {
+			r.Rec = told
+			r.Line, err = told.AppendJSON(nil)
+		}
+	}
 	if !f.yield(r, err) || err != nil || f.ctx.Err() != nil {
 		f.over = true
 		return false

@@ -1,0 +1,201 @@
+//go:build !slim
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/internal/service"
+	"runloop.dev/rlp/launcher"
+)
+
+// A disclosure is what who does not operate is told of a launch: nothing of the layer
+// that keeps what is the host's own, and of the paths of a bundle that they sent what
+// they wrote themselves, never where it leads.
+type disclosure struct {
+	home func(text string) string // without the place of the home
+	c    *composition
+	base []string // what the bundle asks for, as it was written
+}
+
+// tell is how who is told of c; nil: they operate, and are told all.
+func (h *host) tell(who *service.Caller, c *composition) *disclosure {
+	if who.Can(service.Operate) {
+		return nil
+	}
+	t := &disclosure{home: func(text string) string { return h.homeless(who, text) }, c: c}
+	var grants []caps.Grant
+	for _, e := range c.policy.Base {
+		grants = append(grants, e.Grant)
+	}
+	t.base = t.written(launcher.GrantStrings(grants))
+	return t
+}
+
+// text is a text as it may be told.
+func (t *disclosure) text(s string) string {
+	if t.c.sent() {
+		for _, r := range t.c.paths.Redirects {
+			if r.Layer == "base" {
+				s = strings.ReplaceAll(s, r.Path, r.Written)
+			}
+		}
+	}
+	return t.home(s)
+}
+
+// written are capabilities of the bundle as it wrote them.
+func (t *disclosure) written(list []string) []string {
+	if !t.c.sent() {
+		return list
+	}
+	list = slices.Clone(list)
+	for i, capability := range list {
+		for _, r := range t.c.paths.Redirects {
+			if verb, is := strings.CutSuffix(capability, ":"+r.Path); is && r.Layer == "base" {
+				list[i] = verb + ":" + r.Written
+				break
+			}
+		}
+	}
+	return list
+}
+
+// of is a capability, and the layer that took it, as they may be told; false: it
+// is of a path that was not asked for.
+func (t *disclosure) of(capability, layer *string) bool {
+	*capability = t.written([]string{*capability})[0]
+	path := strings.HasPrefix(*capability, "fs:") || strings.HasPrefix(*capability, "process:exec:")
+	mine := *layer == caps.ProtectedLayer
+	if (mine || path && t.c.sent()) && !slices.Contains(t.base, *capability) {
+		return false
+	}
+	if mine {
+		*layer = service.Kept
+	}
+	return true
+}
+
+// report takes out of a report what may not be told.
+func (t *disclosure) report(r *launcher.Report) {
+	if t == nil {
+		return
+	}
+	r.Base, r.Except = t.written(r.Base), nil
+	r.Effective = service.Unspared(t.written(r.Effective), r.Base, t.c.spared())
+	r.Message = t.text(r.Message)
+	changes := []launcher.Change{}
+	for _, ch := range r.Changes {
+		if t.of(&ch.Capability, &ch.Layer) {
+			ch.Source = t.home(ch.Source)
+			changes = append(changes, ch)
+		}
+	}
+	r.Changes, r.Violations = changes, t.violations(r.Violations)
+	var warnings []string
+	for _, w := range r.Warnings {
+		if !t.c.sent() || !slices.Contains(r.Beside, w) {
+			warnings = append(warnings, t.text(w))
+		}
+	}
+	r.Warnings = warnings
+}
+
+// violations are the reasons of a refusal without what was carved out of a
+// capability: the rest of that was taken too.
+func (t *disclosure) violations(list []launcher.Violation) (told []launcher.Violation) {
+	for _, v := range list {
+		if v.Capability == "" || t.of(&v.Capability, &v.Layer) {
+			v.Message = strings.ReplaceAll(t.text(v.Message), "by "+caps.ProtectedLayer, "by the "+service.Kept)
+			told = append(told, v)
+		}
+	}
+	return told
+}
+
+// refused takes out of a refusal what may not be told.
+func (t *disclosure) refused(err *service.ViolationError) error {
+	if t == nil {
+		return err
+	}
+	told := *err
+	told.Violations = t.violations(err.Violations)
+	return &told
+}
+
+// spared are the folders within what is protected that are not.
+func (c *composition) spared() (list []string) {
+	for _, l := range c.policy.Layers {
+		if l.Name == caps.ProtectedLayer {
+			for _, e := range l.Spare {
+				list = append(list, e.Grant.Scope)
+			}
+		}
+	}
+	return list
+}
+
+// tellSurface takes out of a surface what may not be told.
+func tellSurface(who *service.Caller, c *composition, s *service.Surface) {
+	if who.Can(service.Operate) {
+		return
+	}
+	s.Layers = slices.DeleteFunc(s.Layers, func(l string) bool { return l == caps.ProtectedLayer })
+	for _, f := range s.Families {
+		delete(f.Constraints, "except")
+		if allowed, is := f.Constraints["allow"].([]string); is {
+			f.Constraints["allow"] = service.Unspared(allowed, nil, c.spared())
+		}
+	}
+}
+
+// tellDocument takes what may not be told out of what a command about capabilities
+// prints: documents of JSON.
+func tellDocument(text []byte) ([]byte, error) {
+	var out bytes.Buffer
+	to, from := json.NewEncoder(&out), json.NewDecoder(bytes.NewReader(text))
+	to.SetEscapeHTML(false)
+	from.UseNumber()
+	for {
+		var v any
+		switch err := from.Decode(&v); {
+		case errors.Is(err, io.EOF):
+			return out.Bytes(), nil
+		case err != nil:
+			return nil, err
+		}
+		if err := to.Encode(tellValue(v)); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// tellValue is a value of JSON without what is said of the layer.
+func tellValue(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		delete(v, "except")
+		for key, x := range v {
+			if x == caps.ProtectedLayer && key == "layer" {
+				x = service.Kept
+			}
+			v[key] = tellValue(x)
+		}
+	case []any:
+		v = slices.DeleteFunc(v, func(x any) bool {
+			m, _ := x.(map[string]any)
+			return x == caps.ProtectedLayer || m["layer"] == caps.ProtectedLayer || m["name"] == caps.ProtectedLayer
+		})
+		for i := range v {
+			v[i] = tellValue(v[i])
+		}
+		return v
+	}
+	return v
+}
