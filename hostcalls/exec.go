@@ -20,12 +20,13 @@ type Exec interface {
 	// Errors are a [*Fail], path is judged all the same; or [ErrNoPrograms].
 	Find(path string) (Program, error)
 	// Leads are the paths on the way that a program takes by path, absolute and
-	// clean, each link by its real name, and where that ends, though nothing be
-	// there; or [ErrNoPrograms].
+	// clean, to data and all that lies in it, each link by its real name:
+	// [ErrNotData] where there is anything else, fs.ErrNotExist where there is
+	// nothing; or [ErrNoPrograms].
 	Leads(path string) ([]string, error)
-	// Has reports whether the working folder holds, at any depth, what a program
-	// may find by name: a file that is called so, with any ending.
-	Has(name string) bool
+	// Shows reports whether programs find at path what lies there on the machine,
+	// whatever the run holds.
+	Shows(path string) bool
 	// Run runs the program to its end. Errors that a guest should see are a
 	// [*Fail]; the end of ctx is ctx's.
 	Run(ctx context.Context, c *Command) (*Ended, error)
@@ -37,6 +38,9 @@ type Exec interface {
 // ErrNoPrograms is what [Exec.Find] says of a path into a folder in which no
 // file is a program, whatever grants it.
 var ErrNoPrograms = errors.New("no folder for programs")
+
+// ErrNotData is what [Exec.Leads] says of what a program can run or talk to.
+var ErrNotData = errors.New("not data")
 
 // A Program is what a path leads to.
 type Program struct {

@@ -22,7 +22,6 @@ type fakeExec struct {
 	found   map[string]Program // by the path that is asked for
 	sought  []string
 	links   map[string]string // for Leads
-	files   []string          // dir/name, for Has
 	ran     []Command
 	answers Ended
 	err     error
@@ -47,8 +46,13 @@ func (f *fakeExec) Leads(path string) ([]string, error) {
 	if strings.HasPrefix(path, "/proc/") {
 		return nil, ErrNoPrograms
 	}
-	if path == "/broken" {
+	switch {
+	case path == "/usr/broken":
 		return nil, errors.New("a circle of links")
+	case path == "/usr/missing":
+		return nil, fmt.Errorf("%s: %w", path, fs.ErrNotExist)
+	case strings.HasPrefix(path, "/usr/bin"):
+		return nil, fmt.Errorf("%s: %w", path, ErrNotData)
 	}
 	if to, ok := f.links[path]; ok {
 		return []string{path, to}, nil
@@ -56,7 +60,9 @@ func (f *fakeExec) Leads(path string) ([]string, error) {
 	return []string{path}, nil
 }
 
-func (f *fakeExec) Has(name string) bool { return slices.Contains(f.files, name) }
+func (f *fakeExec) Shows(path string) bool {
+	return path == "/usr" || strings.HasPrefix(path, "/usr/") || path == "/etc/link"
+}
 
 func (f *fakeExec) Run(_ context.Context, c *Command) (*Ended, error) {
 	if f.starts != nil {

@@ -3,6 +3,7 @@ package hostcalls
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -10,26 +11,25 @@ import (
 	"runloop.dev/rlp/caps"
 )
 
-// A variable of a program reaches it in one of four ways. Those that steer
-// programs are refused by name. A few are harmless whatever their value, and of
-// some more it is known that no program takes a name in them for a file in the
-// folder where it works. Of the others no list can be complete: each word of their
-// value may be the name of a file, and a word without a slash is one in whatever
-// folder a program goes to. They are passed on when no word leads to what the
-// agent may write.
+// A variable of a program is passed on in one of three ways. Those that steer
+// programs are refused by name (isSteering). Of some more it is known what
+// programs take them for, and they pass with values that are that
+// (exec_texts.go). Of the others nothing is known: programs run what they name,
+// with files, arguments or stdin of the agent's. They pass with a value that is no
+// code and leads to none: a secret, or data which the agent may not write.
 
 // isSteering reports whether a variable makes programs load, run or trust
 // something else, whatever grants it and in whatever case it is written. Those
 // that the host sets are among them.
 func isSteering(name string) bool {
 	name = strings.ToUpper(name)
-	return !slices.Contains(ordinaryVariables[:], name) && (slices.Contains(steeringVariables[:], name) ||
+	return formOf(name) == nil && (slices.Contains(steeringVariables[:], name) ||
 		slices.ContainsFunc(steeringPrefixes[:], func(p string) bool { return strings.HasPrefix(name, p) }) ||
 		slices.ContainsFunc(steeringSuffixes[:], func(s string) bool { return strings.HasSuffix(name, s) }))
 }
 
 // steeringPrefixes begin the variables of one program or library each. What
-// begins so and steers nothing stands in ordinaryVariables.
+// begins so and steers nothing stands in forms.
 var steeringPrefixes = [...]string{
 	"ANSIBLE_", "AWS_", "AZURE_", "BASH", "BUNDLE_", "BUN_", "CARGO", "CCACHE_", "CGO_", "CLOUDSDK_", "CMAKE_", "CONDA_", "CORECLR_", "COREPACK_", "CPAN",
 	"CURL_", "CVS", "DBUS_", "DENO_", "DISTCC_", "DOCKER_", "DOTNET_", "DYLD_", "ELECTRON_", "EMACS", "ERL_", "GCC_", "GCONV_", "GDB", "GDK_", "GEM_",
@@ -60,149 +60,72 @@ var steeringVariables = [...]string{
 	"TEMP", "TERMCAP", "TMP", "TMPDIR", "TMPPREFIX", "TZDIR", "VIRTUAL_ENV", "VISUAL", "WWW_HOME", "XAUTHORITY", "XENVIRONMENT", "XLOCALEDIR", "XMODIFIERS",
 }
 
-// ordinaryVariables are texts: programs take no word of them for a file in the
-// folder where they work, though some begin like those that steer. A path in them
-// is still a path.
-var ordinaryVariables = [...]string{
-	"ALL_PROXY", "CI", "DEBUG", "FTP_PROXY", "HOSTNAME", "HTTPS_PROXY", "HTTP_PROXY", "LANG", "LANGUAGE", "LC_ADDRESS", "LC_ALL", "LC_COLLATE", "LC_CTYPE",
-	"LC_IDENTIFICATION", "LC_MEASUREMENT", "LC_MESSAGES", "LC_MONETARY", "LC_NAME", "LC_NUMERIC", "LC_PAPER", "LC_TELEPHONE", "LC_TIME", "LOGNAME",
-	"NO_PROXY", "QUIET", "TERM", "TZ", "USER", "USERNAME", "VERBOSE",
-	"AWS_ACCESS_KEY_ID", "AWS_DEFAULT_OUTPUT", "AWS_DEFAULT_REGION", "AWS_REGION", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AZURE_CLIENT_ID",
-	"AZURE_CLIENT_SECRET", "AZURE_TENANT_ID", "GH_TOKEN", "GIT_AUTHOR_DATE", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_NAME", "GIT_COMMITTER_DATE",
-	"GIT_COMMITTER_EMAIL", "GIT_COMMITTER_NAME", "MYSQL_PWD", "NODE_ENV", "NPM_TOKEN", "PGDATABASE", "PGHOST", "PGPASSWORD", "PGPORT", "PGUSER",
-	"RUST_BACKTRACE", "RUST_LOG",
-}
-
-// harmlessVariables are passed on whatever their value: programs read numbers and
-// colours of them.
-var harmlessVariables = [...]string{
-	"CLICOLOR", "CLICOLOR_FORCE", "COLORTERM", "COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR", "POSIXLY_CORRECT", "SOURCE_DATE_EPOCH",
-}
-
 // variable says what is wrong with the value that a request, or a tool, gives a
-// variable of a program that gets holds: "" nothing. A program may read what a
-// path in it names, and run it: no such path leads to what the agent can have
-// written.
+// variable of a program that gets holds: "" nothing.
 func (h *Host) variable(holds caps.Set, v envVar) string {
-	if slices.Contains(harmlessVariables[:], v.name) || v.value == "" {
+	f := formOf(v.name)
+	switch {
+	case f != nil && f.takes(v.value), h.isHandle(v.value):
 		return ""
+	case isOnePath(v.value):
+		return h.leadsAstray(holds, v.value)
+	case f != nil:
+		return "takes " + f.says + ", a secret's handle alone, or one absolute path"
 	}
-	low := strings.ToLower(v.value)
-	for _, mark := range []string{"$", "`", "\\", "file:", "%2f"} {
-		if strings.Contains(low, mark) {
-			return "has " + mark + " in it, by which programs make a path of what is none; leave it out"
-		}
-	}
-	enters := ""
-	if !slices.Contains(ordinaryVariables[:], strings.ToUpper(v.name)) {
-		enters = h.mayEnter(holds)
-	}
-	if (enters != "" || strings.HasSuffix(strings.ToUpper(v.name), "PATH")) && slices.Contains(strings.Split(v.value, ":"), "") {
-		return "has an empty element, which stands for the working folder"
-	}
-	words := paths(v.value)
-	if len(words) > maxWords {
-		return fmt.Sprintf("holds more than %d words", maxWords)
-	}
-	for _, word := range words {
-		if why := h.leadsAstray(enters, word); why != "" {
-			return why
-		}
-	}
-	return ""
+	return "is no variable of which rlp knows that no program runs its value: write a secret's handle alone, or one absolute path " +
+		"(of letters, digits and _ . + -, without .. and a slash at its end) of data that the agent may not write; give anything else as an argument, or leave it out"
 }
 
-// mayEnter is a folder that a program can work in and the agent could write when
-// the run began, beside the run's working folder; "" if there is none. holds is
-// what the program gets.
-func (h *Host) mayEnter(holds caps.Set) string {
-	if h.cfg.Exec.SeesAll() {
-		holds = h.exec.atLaunch
+// isHandle reports whether value is what begins like a handle, and nothing else:
+// it is given no other value than a secret's.
+func (h *Host) isHandle(value string) bool {
+	if h.cfg.Secrets == nil {
+		return false
 	}
-	for _, g := range holds.Grants() {
-		if g.Family == caps.FS {
-			if scope := h.mayWrite(g.Scope); scope != "" {
-				return scope
-			}
-		}
-	}
-	return ""
+	words := h.cfg.Secrets.Named(value)
+	return len(words) == 1 && words[0] == value
 }
 
-const (
-	maxWords = 4 << 10 // of a value
-	maxPath  = 4 << 10 // bytes; no system call takes a longer one
-)
-
-// paths are all of value that a program may take for a path: the words of it,
-// whatever parts them, and from each beginning of one to the end, for what parts
-// words can stand in a path.
-func paths(value string) []string {
-	list := []string{value}
-	for at := 0; at < len(value) && len(list) <= maxWords; {
-		word := value[at:]
-		if n := strings.IndexFunc(word, isBetween); n >= 0 {
-			word = word[:n]
-		}
-		if i := strings.IndexByte(word, '/'); i >= 0 {
-			list = append(list, value[at+i:], word[i:]) // an option can stand right before a path: -I/usr/include
-		}
-		if word != "" {
-			list = append(list, word)
-		}
-		at += len(word) + 1
-	}
-	return list
+// isOnePath reports whether value is an absolute path, and nothing else to any
+// program: it has no character that parts words, options or elements of lists.
+func isOnePath(value string) bool {
+	return strings.HasPrefix(value, "/") && path.Clean(value) == value && madeOf(value, "/_.+-")
 }
 
-// isBetween reports whether a character parts the words of a value, as lists and
-// options have them. All of them are ASCII.
-func isBetween(c rune) bool { return c <= ' ' || strings.ContainsRune(`:;,=|&<>()[]{}'"@?*#!`, c) }
-
-// leadsAstray says why word is no path that a program may be given: the agent may
-// write what it leads to, or nobody can tell what it leads to. enters is a folder
-// of the agent's in which the program may look for it, "" if there is none.
-func (h *Host) leadsAstray(enters, word string) string {
-	if len(word) > maxPath {
-		return ""
+// leadsAstray says why a program is not given the path: it is shown something else
+// there, somebody can have it run what lies there, or the agent may write it.
+func (h *Host) leadsAstray(holds caps.Set, written string) string {
+	shown := func(p string) bool {
+		return p == nullDevice || h.cfg.Exec.Shows(p) || holds.Check(caps.Request{Family: caps.FS, Mode: caps.Read, Name: p}).Allow
 	}
-	if word[0] == '~' {
-		return printable(word) + " depends on who reads it; write the path itself"
+	unseen := written + " is nothing that the program is shown; name data in /usr/share, or have the operator grant reading it (fs)"
+	if !shown(written) {
+		return unseen // and nothing is said of what lies there
 	}
-	if slices.Contains(strings.Split(word, "/"), "..") {
-		return printable(word) + " has .. in it; write the path itself"
-	}
-	if word[0] != '/' {
-		return h.relative(enters, word)
-	}
-	leads, err := h.cfg.Exec.Leads(path.Clean(word))
-	if errors.Is(err, ErrNoPrograms) {
-		return printable(word) + " is in /proc, /sys, /dev or rlp's home, where the agent has files of its own; name a file elsewhere"
-	}
-	if err != nil {
-		return "nobody can tell where " + printable(word) + " leads"
+	leads, err := h.cfg.Exec.Leads(written)
+	switch {
+	case errors.Is(err, ErrNoPrograms):
+		return written + " is in /proc, /sys, /dev or rlp's home, where the agent has files of its own; name data elsewhere"
+	case errors.Is(err, ErrNotData):
+		return written + " is a program or a device, or a folder that holds one, and what a variable names may be run; name data alone"
+	case errors.Is(err, fs.ErrNotExist):
+		return "nothing is at " + written + "; name data that is there"
+	case err != nil:
+		return "nobody can tell what " + written + " leads to; name data elsewhere"
 	}
 	for _, p := range leads {
 		if scope := h.mayWrite(p); scope != "" {
-			return fmt.Sprintf("the agent may write %s, and so what the program finds by %s; take it out of fs_rw, or name a file elsewhere", scope, printable(word))
+			return fmt.Sprintf("the agent may write %s, and so what the program finds by %s; name data elsewhere, or take it out of fs_rw", scope, written)
+		}
+		if !shown(p) {
+			return unseen
 		}
 	}
 	return ""
 }
 
-// relative is leadsAstray for what is no absolute path. What a secret's value is a
-// part of is no name that the agent knows.
-func (h *Host) relative(enters, word string) string {
-	first, _, _ := strings.Cut(word, "/")
-	switch {
-	case first == "." || h.cfg.Exec.Has(first):
-		return printable(word) + " is in the working folder, where the agent's programs write; give another value, or the path of a file elsewhere"
-	case enters == "" || h.cfg.Secrets != nil && len(h.cfg.Secrets.Named(first)) > 0:
-		return ""
-	}
-	return printable(word) + " can be the name of a file in " + enters + ", which the agent may write and the program can be told to work in (env -C, git -C); " +
-		"of few variables rlp knows that programs take them for no file, such as LANG and DEBUG: leave this one out, give an absolute path, or take " + enters + " out of fs_rw"
-}
+// nullDevice holds nothing, whoever writes it.
+const nullDevice = "/dev/null"
 
 // mayWrite is the path that the agent could write when the run began and that is
 // p, holds it, or lies in it; "" if there is none.

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-
-	"runloop.dev/rlp/caps"
 )
 
 // start asks for grep with one variable.
@@ -48,162 +46,154 @@ func TestSteeringVariablesInAnyCase(t *testing.T) {
 	}
 	ordinary := strings.Fields("LANG LC_ALL TZ USER API_TOKEN AWS_SECRET_ACCESS_KEY GH_TOKEN NODE_ENV GIT_AUTHOR_NAME HTTP_PROXY TEXT QTY FOO lang COLUMNS MANAGER DATA_PATH")
 	for i, name := range ordinary {
-		if n, d := r.start(name, "1"); n < 0 || len(f.ran) != i+1 {
+		value := "1"
+		if formOf(name) == nil {
+			value = "/usr/share/x"
+		}
+		if n, d := r.start(name, value); n < 0 || len(f.ran) != i+1 {
 			t.Errorf("control: %s: %d %+v", name, n, d)
 		}
 	}
 }
 
-// A variable that steers nothing by its name is passed on when its value leads to
-// nothing that the agent may write, however a program may take it apart.
+// unknownHint ends what is said of a variable that nothing is known of.
+const unknownHint = "is no variable of which rlp knows that no program runs its value: "
+
+// Of most variables nobody knows what programs do with them: they run the words
+// of them, with files, arguments and stdin of the agent's. So such a variable is a
+// secret or one path, whatever the program gets.
 //
 //rlp:holds K40
-func TestValuesThatLeadToTheAgentsFiles(t *testing.T) {
-	r, f := execRig(t, "process:exec:*", "env:read:*", "fs:write:/data", "fs:delete:/gone", "fs:write:/odd,a=b c", "fs:read:/read")
-	f.links = map[string]string{"/etc/link": "/data/rc"}
-	f.files = []string{"rc"}
-	for _, value := range []string{
-		"/data", "/data/", "/data/rc", "//data/rc", "/data/./rc", "/etc/../data/rc", "/read/../data/rc", "/", "/gone/rc", "/etc/link",
-		"/usr/lib:/data/lib", "/usr/lib;/data/lib", "--config=/data/rc", "-c /data/rc", "-I/data", "@/data/rc", "!/data/x", "a,/data/rc", `"/data/rc"`, "'/data/rc'",
-		`{"plugin":"/data/rc"}`, `{"plugin":"\u002fdata"}`, "x\n/data/rc", "(/data/rc)", "rc|/data/run", "a&/data/run", "file:///data/rc", "FILE:/data/rc", "file://localhost/usr/x",
-		"a=%2Fdata%2Frc", "~/rc", "x:~/rc", "~root/rc", "$HOME/rc", "${TMPDIR}/rc", "x$HOME", "`id`", "$(id)", "unix:/data/socket", "sqlite:////data/x", "jar:/data/x.jar",
-		"/odd,a=b c", "/odd,a=b c/rc", "x:/odd,a=b c/rc:/etc",
-		".", "./rc", "..", "../rc", "a/../rc", "/usr:.", "rc", "rc/x", "x=rc", "/usr/lib:rc", ",/usr/x:rc", "/proc/self/fd/0", "x:/proc/self/environ",
-	} {
-		if n, d := r.start("CONF", value); Errno(-n) != Acces || d.Reason != "program_not_permitted" || !strings.HasPrefix(d.Hint, "env.CONF: ") {
-			t.Errorf("%q: %d %+v", value, n, d)
-		}
-		if last := r.log.Decisions[len(r.log.Decisions)-1]; !last.Deny || last.Target != "CONF" || last.Reason != "program_not_permitted" {
-			t.Errorf("%q: recorded %+v", value, last)
-		}
+func TestVariablesOfWhichNothingIsKnown(t *testing.T) {
+	values := []string{
+		"", "x", "1", "true", "sh", "sh -c id", "/bin/sh -s", "-T -TT /bin/sh", "-e code(1)", "pk.mod", "evil", "-I/usr/share/x", "x=rc", "@/usr/share/x",
+		"/usr/share/x:/usr/share/y", "/usr/share/x /usr/share/y", "/usr/share/x,y", "/usr/share/x;id", "/usr/share/x\n", " /usr/share/x", "/usr/share/$x", "/usr/share/`x`",
+		"/usr/share/*", "/usr/share/x/", "/usr/share/./x", "/usr//share", "/usr/share/../x", "//usr/share/x", "./rc", "../rc", "~/rc", "file:///usr/share/x",
+		"/usr/share/\u00e4", "rlsec_abc ", "Bearer rlsec_abc", "rlsec_abcrlsec_abc", "/rlsec_abc,", strings.Repeat("x", 100_000),
 	}
-	if n, d := r.start("DATA_PATH", "/usr/lib:"); n >= 0 || !strings.Contains(d.Hint, "empty element") {
-		t.Errorf("%d %+v", n, d)
-	}
-	if n, d := r.start("CONF", strings.Repeat("a ", 3*maxWords)); n >= 0 || !strings.Contains(d.Hint, "words") {
-		t.Errorf("%d %+v", n, d)
-	}
-	if len(f.ran) != 0 {
-		t.Fatalf("ran %v", f.ran)
-	}
-	for i, value := range []string{"", "/usr/share/x", "/usr/lib:/usr/share", "/database", "/read/x", strings.Repeat("x", 100_000)} {
-		if n, d := r.start("CONF", value); n < 0 || len(f.ran) != i+1 {
-			t.Errorf("control: %.99q: %d %+v", value, n, d)
-		}
-	}
-	if n, _ := r.start("NO_COLOR", "/data/rc"); n < 0 {
-		t.Error("control: what is harmless whatever its value")
-	}
-}
-
-// Why a value is refused is said, and bounds are the last of what is taken.
-func TestRefusedValuesSayWhy(t *testing.T) {
-	for _, c := range []struct{ name, value, says string }{
-		{"CONF", "$HOME/rc", "has $ in it"},
-		{"CONF", "a=%2Fdata%2Frc", "has %2f in it"},
-		{"CONF", "~/rc", "~/rc depends on who reads it"},
-		{"CONF", "/usr/../data", "/usr/../data has .. in it"},
-		{"CONF", "/proc/self/fd/0", "/proc/self/fd/0 is in /proc"},
-		{"CONF", "/broken", "nobody can tell where /broken leads"},
-		{"CONF", "./rc", "./rc is in the working folder"},
-		{"CONF", "rc/x", "rc/x is in the working folder"},
-		{"CONF", "other", "other can be the name of a file in /data"},
-		{"CONF", "/data/" + strings.Repeat("x", maxPath-len("/data/")), "the agent may write /data/x"},
-		{"CONF", "/data/" + strings.Repeat("x", maxPath-len("/data/")+1), ""},
-		{"LANG", strings.Repeat("a ", maxWords-1), ""},
-		{"LANG", strings.Repeat("a ", maxWords), "holds more than 4096 words"},
-	} {
-		r, f := execRig(t, "process:exec:*", "env:read:*", "fs:write:/data")
-		f.files = []string{"rc"}
-		r.host.cfg.Secrets = oneSecret{"rlsec_abc", "hunter2", "runloop/door/word"} // and none of these is its handle
-		n, d := r.start(c.name, c.value)
-		if (c.says == "") != (n >= 0) || c.says != "" && !strings.HasPrefix(d.Hint, "env."+c.name+": "+c.says) {
-			t.Errorf("%s %.40q: %d %+v", c.name, c.value, n, d)
-		}
-	}
-	for _, c := range []struct {
-		name, value string
-		refused     bool
-	}{{"DATA_PATH", "/usr/lib:", true}, {"DATA_PATH", "/usr/lib", false}, {"CONF", "/usr/lib::x", false}} {
-		r, _ := execRig(t, "process:exec:*", "env:read:*") // no folder of the agent's but the run's
-		if n, d := r.start(c.name, c.value); (n < 0) != c.refused || c.refused && !strings.Contains(d.Hint, "empty element") {
-			t.Errorf("%s %q: %d %+v", c.name, c.value, n, d)
-		}
-	}
-}
-
-// A word without a slash is the name of a file in whatever folder a program is told
-// to work in. Where it can be one that the agent may write, it is passed on in none
-// but the variables of which it is known that programs take no file by them.
-//
-//rlp:holds K40
-func TestWordsAreRelativePaths(t *testing.T) {
-	words := []string{
-		"x", "1", "true", "en_US.UTF-8", "Europe/Berlin", "text/html", "https://example.com/a/b?c=d", "xterm-256color", "a b, c.",
-		"--config=/etc/x", `{"a":[1,2.5],"b":"/usr/x"}`, "10.0.0.1:80", "rcs", "2026-11-23", "...", "/usr/lib:x", "a/rlsec_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
-	}
-	for name, c := range map[string]struct {
-		grants  []string
-		seesAll bool
-		refused bool
-	}{
-		"no folder":                            {nil, false, false},
-		"a folder to read":                     {[]string{"fs:read:/read"}, false, false},
-		"a folder to write":                    {[]string{"fs:write:/data"}, false, true},
-		"a folder to delete in":                {[]string{"fs:delete:/data"}, false, true},
-		"a folder to read with one to write":   {[]string{"fs:read:/read", "fs:write:/read/in"}, false, true},
-		"a folder to read, another to write":   {[]string{"fs:read:/aaa", "fs:write:/data"}, false, true},
-		"all of the host's, none of them here": {nil, true, false},
-	} {
-		for _, word := range words {
-			r, f := execRig(t, append([]string{"process:exec:*", "env:read:*"}, c.grants...)...)
-			f.seesAll = c.seesAll
-			n, d := r.start("CONF", word)
-			if c.refused != (Errno(-n) == Acces && d.Reason == "program_not_permitted" && strings.Contains(d.Hint, "can be the name of a file in /")) || c.refused != (len(f.ran) == 0) {
-				t.Errorf("%s: %q: %d %+v", name, word, n, d)
+	for _, grants := range [][]string{nil, {"fs:read:/read"}, {"fs:write:/data"}} {
+		r, f := execRig(t, append([]string{"process:exec:*", "env:read:*", "secrets:read:runloop/door/word"}, grants...)...)
+		r.host.cfg.Secrets = oneSecret{"rlsec_abc", "hunter2 -c 'id'", "runloop/door/word"}
+		for _, name := range []string{"GREP", "DIFF", "ZIPOPT", "AWK", "DJANGO_SETTINGS_MODULE", "CONF", "DATA_PATH"} {
+			for _, value := range values {
+				if n, d := r.start(name, value); Errno(-n) != Acces || d.Reason != "program_not_permitted" || !strings.HasPrefix(d.Hint, "env."+name+": "+unknownHint) {
+					t.Errorf("%s %.99q: %d %+v", name, value, n, d)
+				}
+				if last := r.log.Decisions[len(r.log.Decisions)-1]; !last.Deny || last.Target != name || last.Reason != "program_not_permitted" {
+					t.Errorf("%.99q: recorded %+v", value, last)
+				}
 			}
-			if n, d := r.start("debug", word); n < 0 {
-				t.Errorf("%s: DEBUG %q: %d %+v", name, word, n, d)
+		}
+		if len(f.ran) != 0 {
+			t.Fatalf("ran %v", f.ran)
+		}
+		for i, value := range []string{"rlsec_abc", "/usr/share/x", "/usr/share/x-1.2_3+4", nullDevice} {
+			if n, d := r.start("GREP", value); n < 0 || len(f.ran) != i+1 {
+				t.Errorf("control: %q: %d %+v", value, n, d)
 			}
 		}
 	}
-	r, _ := execRig(t, "process:exec:*", "env:read:*", "fs:write:/data")
-	if n, d := r.start("CONF", "/usr/lib:"); n >= 0 || !strings.Contains(d.Hint, "empty element") {
-		t.Errorf("%d %+v", n, d)
-	}
-	r.host.cfg.Secrets = oneSecret{"rlsec_abc", "x", "runloop/door/word"}
-	if n, d := r.start("CONF", "rlsec_abc"); Errno(-n) == Acces && d.Reason == "program_not_permitted" {
-		t.Errorf("a handle, in the place of which the value comes: %+v", d)
+	r, f := execRig(t, "process:exec:*", "env:read:*")
+	if n, d := r.start("GREP", "rlsec_abc"); n >= 0 || len(f.ran) != 0 {
+		t.Errorf("a handle where there are no secrets: %d %+v", n, d)
 	}
 }
 
-// A tool that is given none of the run's files works in none of their folders,
-// unless programs see all files. Paths into what the agent may write stay refused.
-func TestWordsOfToolsWithoutFiles(t *testing.T) {
-	for _, c := range []struct {
-		files, value string
-		seesAll      bool
-		refused      bool
-	}{
-		{"", "x", false, false},
-		{"fs:write:/data", "x", false, true},
-		{"", "x", true, true},
-		{"", "-I/data/rc", false, true},
-		{"", "-I/usr/rc", false, false},
-		{"", "x:/odd,a=b c/rc:/etc", false, true},
-		{"", "x:/even,a=b c/rc:/etc", false, false},
+// A path is shown to the program, is data, and leads through nothing that the
+// agent may write. Of what the agent may not see it is told nothing.
+//
+//rlp:holds K40
+func TestPathsInVariables(t *testing.T) {
+	for _, c := range []struct{ value, says string }{
+		{"/usr/share/x", ""},
+		{"/usr/missing", "nothing is at /usr/missing"},
+		{"/usr/broken", "nobody can tell what /usr/broken leads to"},
+		{"/usr/bin", "/usr/bin is a program or a device, or a folder that holds one"},
+		{"/usr/bin/grep", "/usr/bin/grep is a program or a device"},
+		{"/proc/self/fd/0", "/proc/self/fd/0 is nothing that the program is shown"},
+		{"/srv/there", "/srv/there is nothing that the program is shown"},
+		{"/", "/ is nothing that the program is shown"},
+		{"/read/x", ""},
+		{"/read/in/x", "the agent may write /read/in/x"},
+		{"/read", "the agent may write /read/in, and so what the program finds by /read"},
+		{"/gone/x", "the agent may write /gone/x"},
+		{"/data/x", "the agent may write /data/x"},
+		{"/etc/link", "the agent may write /data/rc, and so what the program finds by /etc/link"},
+		{"/usr/link", "/usr/link is nothing that the program is shown"},
 	} {
-		tool := grepTool()
-		own := *tool.Program
-		tool.Program, own.Env = &own, []ToolField{{Name: "CONF", Parts: []ToolPart{{Text: c.value}}}}
-		tool.Files = &caps.Layer{Name: "tool", Bounds: []caps.Bound{{Family: caps.FS, Modes: caps.AllModes(caps.FS)}}}
-		if c.files != "" {
-			tool.Files.Allow = []caps.Entry{{Grant: grantOf(t, c.files)}}
+		r, f := execRig(t, "process:exec:*", "env:read:*", "fs:read:/read", "fs:write:/read/in", "fs:read:/gone", "fs:delete:/gone", "fs:read:/data", "fs:write:/data")
+		f.links = map[string]string{"/etc/link": "/data/rc", "/usr/link": "/srv/there"}
+		n, d := r.start("CONF", c.value)
+		if (c.says == "") != (n >= 0) || (n >= 0) != (len(f.ran) == 1) || c.says != "" && !strings.HasPrefix(d.Hint, "env.CONF: "+c.says) {
+			t.Errorf("%s: %d %+v", c.value, n, d)
 		}
-		r, f := toolRig(t, tool, append([]string{"env:read:CONF", "fs:write:/data", "fs:write:/odd,a=b c", "process:exec:/data/tool"}, grepGrants...)...)
-		f.seesAll = c.seesAll
-		if n, out := r.use("count", `{}`); (n < 0) != c.refused || (len(f.ran) == 0) != c.refused {
-			t.Errorf("%+v: %d %s", c, n, out)
+	}
+	r, _ := execRig(t, "process:exec:*", "env:read:*", "fs:read:/")
+	if n, d := r.start("CONF", "/proc/self/fd/0"); n >= 0 || !strings.HasPrefix(d.Hint, "env.CONF: /proc/self/fd/0 is in /proc") {
+		t.Errorf("%d %+v", n, d)
+	}
+}
+
+// What is known of a variable passes whatever the program gets, and nothing that a
+// program or shell could take there for a path, a command or an expression.
+//
+//rlp:holds K40
+func TestVariablesOfWhichFormsAreKnown(t *testing.T) {
+	taken := map[string][]string{
+		"PGPASSWORD": {"pa$$w0rd", "", "/data/x", "a b"}, "AWS_SECRET_ACCESS_KEY": {"wJalrXUtnFEMI/K7MDENG/bPxRfi/../x"}, "GIT_AUTHOR_NAME": {"Ann `A` \\ Lee"}, "GITHUB_TOKEN": {"ghp_abc"},
+		"TOKEN": {"Bearer rlsec_abc"}, "TZ": {"", "Europe/Berlin", "CET-1CEST,M3.5.0,M10.5.0/3", "<+03>-3", "UTC", "/usr/share/zoneinfo/UTC"}, "PORT": {"8080"}, "LINES": {"24"},
+		"NO_PROXY": {"*.example.com,.local,10.0.0.0/8,[::1]"}, "HTTP_PROXY": {"http://u:p@proxy.example.com:8080/", "http://h", "h:8080", "socks5h://127.0.0.1:1", "http://u:rlsec_abc@h/"},
+		"https_proxy": {"http://u:p%24@h:8080/"}, "DEBUG": {"app:*", "1", "a:b,-c:d", "true"}, "LANG": {"C.UTF-8", "de_DE@euro"}, "LANGUAGE": {"de:en"}, "GIT_AUTHOR_DATE": {"2020-01-01T00:00:00+02:00", "Mon, 3 Jul 2020 10:00:00 +0200"},
+		"GOOS": {"linux"}, "GOARCH": {"amd64"}, "CGO_ENABLED": {"0"}, "RUST_BACKTRACE": {"1", "full"}, "LOG_LEVEL": {"info", "WARN"}, "PKG_VERSION": {"1", "1.2.3-rc1"}, "PGCONNECT_TIMEOUT": {"3"},
+		"NPM_CONFIG_LOGLEVEL": {"warn"}, "npm_config_loglevel": {"silly"}, "PYTHONUNBUFFERED": {"1"}, "PYTHONDONTWRITEBYTECODE": {"1"}, "PIP_NO_COLOR": {"1"}, "RUST_LOG": {"info,my_crate=debug"},
+		"PGHOST": {"db.example.com", "::1"}, "PGUSER": {"postgres"}, "PGDATABASE": {"app"}, "TERM": {"xterm-256color"}, "NO_COLOR": {"1", ""}, "CI": {"true"}, "SOURCE_DATE_EPOCH": {"1700000000"},
+	}
+	refused := map[string][]string{
+		"TZ": {"/data/x", ":/data/x", "../x", "Europe/../../x", ":../x", "a:/x", "$(id)"}, "LANGUAGE": {"../../data", "de/x", "/data", "de:/data"}, "LANG": {"..", "./x", "$x"},
+		"LINES": {"a[$(id)]", "x", "0x1", "-1"}, "COLUMNS": {"a[$(id)]", "USER"}, "SOURCE_DATE_EPOCH": {"a[$(id)]"}, "PORT": {"/data/socket", "sh"}, "VERBOSE": {"PASSWORD", "a[`id`]", "sh"},
+		"DEBUG": {"sh", "evil", "*", "sh,app:x", ":x", "/bin/sh", "a:/bin/sh", "sh -c id", "a:b c"}, "QUIET": {"echo"}, "CI": {"sh"}, "NO_COLOR": {"/data/rc"}, "LOG_LEVEL": {"GIT_AUTHOR_NAME"},
+		"HTTP_PROXY": {"socks5h://localhost/data/socket", "http://h/data", "/data/x", "file:///data/x", "unix:///data/x", "//data", "~/x", "..", "a b", "http://h//"},
+		"PGHOST":     {"/data/socket", "@x/y", "a b"}, "PGDATABASE": {"sslkey=x:y", "postgres://x/y", "host=x"}, "NO_PROXY": {"/data", "a,/data", "$(id)"}, "GIT_AUTHOR_DATE": {"/data", "`id`"},
+		"TERM": {"/data/x", "../x"}, "USER": {"../x", "~bob"}, "GOOS": {"../x", "/data"}, "NODE_ENV": {"../../data/x"}, "CGO_ENABLED": {"/data"},
+	}
+	for _, grants := range [][]string{nil, {"fs:read:/data", "fs:write:/data"}} {
+		r, f := execRig(t, append([]string{"process:exec:*", "env:read:*", "secrets:read:runloop/door/word"}, grants...)...)
+		r.host.cfg.Secrets = oneSecret{"rlsec_abc", "hunter2", "runloop/door/word"}
+		for name, values := range taken {
+			for _, value := range values {
+				before := len(f.ran)
+				if n, d := r.start(name, value); n < 0 || len(f.ran) != before+1 {
+					t.Errorf("%s %q: %d %+v", name, value, n, d)
+				}
+			}
+		}
+		before := len(f.ran)
+		for name, values := range refused {
+			for _, value := range values {
+				if n, d := r.start(name, value); Errno(-n) != Acces || d.Reason != "program_not_permitted" || !strings.HasPrefix(d.Hint, "env."+name+": ") {
+					t.Errorf("%s %q: %d %+v", name, value, n, d)
+				}
+			}
+		}
+		if len(f.ran) != before {
+			t.Errorf("ran %v", f.ran[before:])
+		}
+	}
+	r, _ := execRig(t, "process:exec:*", "env:read:*")
+	if _, d := r.start("PORT", "sh"); d.Hint != "env.PORT: takes a number, a secret's handle alone, or one absolute path" {
+		t.Errorf("%+v", d)
+	}
+}
+
+// No name stands in two forms, and each is written as it is looked for.
+func TestFormsNameEachVariableOnce(t *testing.T) {
+	seen := map[string]bool{}
+	for i := range forms {
+		for _, name := range forms[i].names {
+			if seen[name] || name != strings.ToUpper(name) || formOf(strings.ToLower(name)) != &forms[i] || isSteering(name) {
+				t.Errorf("%s", name)
+			}
+			seen[name] = true
 		}
 	}
 }
@@ -211,7 +201,7 @@ func TestWordsOfToolsWithoutFiles(t *testing.T) {
 // The variables of an attached tool are held to the same.
 func TestVariablesOfToolsAreHeldToTheSame(t *testing.T) {
 	grants := append([]string{"env:read:CONF", "fs:write:/data"}, grepGrants...)
-	for value, refused := range map[string]bool{"/data/rc": true, "/usr/rc": false} {
+	for value, refused := range map[string]bool{"/data/rc": true, "sh": true, "/usr/bin/grep": true, "": true, "/usr/rc": false} {
 		tool := grepTool()
 		own := *tool.Program
 		tool.Program, own.Env = &own, []ToolField{{Name: "CONF", Parts: []ToolPart{{Text: value}}}}

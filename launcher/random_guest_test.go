@@ -103,8 +103,8 @@ func (s spyExec) Leads(path string) ([]string, error) {
 	return []string{path}, nil
 }
 
-func (s spyExec) Has(string) bool {
-	s.note("has")
+func (s spyExec) Shows(string) bool {
+	s.note("shows")
 	return false
 }
 

@@ -190,33 +190,20 @@ func (p *programs) Find(path string) (hostcalls.Program, error) {
 func (p *programs) Leads(path string) ([]string, error) {
 	p.prepare()
 	list, err := lane.Leads(path, p.home)
-	if errors.Is(err, lane.ErrClosed) {
+	switch {
+	case errors.Is(err, lane.ErrClosed):
 		return nil, hostcalls.ErrNoPrograms
+	case errors.Is(err, lane.ErrNotData):
+		return nil, hostcalls.ErrNotData
 	}
 	return list, err
 }
 
-// Has implements [hostcalls.Exec]. A program can be told to work in any folder of
-// the working folder. Links there lead nowhere.
-func (p *programs) Has(name string) bool {
-	root, err := os.OpenRoot(p.work)
-	if err != nil {
-		return false // it is made at the first start
-	}
-	defer root.Close()
-	const most = 10_000
-	n := 0
-	err = fs.WalkDir(root.FS(), ".", func(_ string, d fs.DirEntry, err error) error {
-		if n++; err != nil || n > most || d.Name() == name || strings.HasPrefix(d.Name(), name+".") || strings.HasPrefix(d.Name(), "lib"+name+".") {
-			return errMayBe
-		}
-		return nil
-	})
-	return err != nil
+// Shows implements [hostcalls.Exec]. What an image has is not known, nor what a
+// container's settings put over it.
+func (p *programs) Shows(path string) bool {
+	return p.lane.Name() != "container" && lane.IsSystem(path)
 }
-
-// errMayBe ends a search: it is there, or nobody can tell.
-var errMayBe = errors.New("it may be there")
 
 // SeesAll implements [hostcalls.Exec].
 func (p *programs) SeesAll() bool { return p.all }

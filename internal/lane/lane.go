@@ -198,6 +198,7 @@ var (
 	ErrNotExist   = errors.New("no such program")
 	ErrNotProgram = errors.New("not an executable regular file")
 	ErrClosed     = errors.New("no folder for programs")
+	ErrNotData    = errors.New("it can be run, or is no file")
 	ErrDir        = errors.New("not a folder within the working folder")
 	ErrTooBig     = errors.New("more arguments and environment than the system takes")
 	ErrStray      = errors.New("processes that do not end")

@@ -46,19 +46,62 @@ func resolve(written string, closed []string) (Found, error) {
 	return f, err
 }
 
-// Leads are the paths by which an absolute clean one is reached: itself, each link
-// on the way by its real name, and its end, though nothing be there. What is
-// closed to [Find] is ErrClosed, but /dev/null, which holds nothing.
+// Leads are the paths by which a program reaches what an absolute clean one leads
+// to, and all that lies in it: each as written, each link on the way by its real
+// name, and its end. What can be run or talked to is ErrNotData; what is closed to
+// [Find] is ErrClosed, but /dev/null, which holds nothing.
 func Leads(written string, closed ...string) ([]string, error) {
 	if written == "/dev/null" {
 		return nil, nil
 	}
-	f, err := walk("/", written, nil, append(closedFolders(), closed...))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	return append([]string{written, f.File}, f.Via...), nil
+	l := leads{closed: append(closedFolders(), closed...), left: maxLeads}
+	err := l.add(written)
+	return l.paths, err
 }
+
+// maxLeads bounds what is looked at in a folder.
+const maxLeads = 4096
+
+// leads is what Leads finds.
+type leads struct {
+	closed, paths []string
+	left          int
+}
+
+// add looks at what a path leads to. Links in circles end with l.left.
+func (l *leads) add(written string) error {
+	if l.left--; l.left < 0 {
+		return fmt.Errorf("looking at %s: more than %d files: %w", written, maxLeads, ErrNotData)
+	}
+	f, err := walk("/", written, nil, l.closed)
+	if err != nil {
+		return err
+	}
+	l.paths = append(append(l.paths, written, f.File), f.Via...)
+	info, err := os.Lstat(f.File)
+	if err != nil {
+		return fmt.Errorf("looking at %s: %w", written, err)
+	}
+	switch {
+	case info.IsDir():
+		entries, err := os.ReadDir(f.File)
+		if err != nil {
+			return fmt.Errorf("looking into %s: %w", written, err)
+		}
+		for _, e := range entries {
+			if err := l.add(path.Join(f.File, e.Name())); err != nil {
+				return err
+			}
+		}
+	case !info.Mode().IsRegular() || info.Mode().Perm()&0o111 != 0:
+		return fmt.Errorf("%s: %w", f.File, ErrNotData)
+	}
+	return nil
+}
+
+// IsSystem reports whether a path is of what every lane but a container with files
+// of its own shows programs of the machine.
+func IsSystem(p string) bool { return isIn(p, systemPaths()) }
 
 // walk follows the links of p, in a folder that no link leads to, as the kernel
 // does. What is missing is an error, and File then its name.

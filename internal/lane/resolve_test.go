@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"syscall"
 	"testing"
 )
 
@@ -129,27 +131,42 @@ func TestLanesThatAreNotHere(t *testing.T) {
 	}
 }
 
-// Who may write one of these may choose what a program finds, also where nothing
-// is yet.
+// Who may write one of these may choose what a program finds. Nothing among it is
+// a program, or what answers.
 func TestLeads(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, d := range []string{"data", "home"} {
-		if err := os.Mkdir(filepath.Join(dir, d), 0o700); err != nil {
+	for _, d := range []string{"data/sub", "home", "tools/sub", "linked", "pipes", "many", "circle"} {
+		if err := os.MkdirAll(filepath.Join(dir, d), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for name, to := range map[string]string{"one": "two", "two": dir + "/data/missing/x", "inside": "home/x"} {
+	for name, mode := range map[string]os.FileMode{"data/sub/text": 0o600, "tools/sub/run": 0o601, "tools/text": 0o644} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range maxLeads {
+		if err := os.WriteFile(filepath.Join(dir, "many", strconv.Itoa(i)), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := syscall.Mkfifo(filepath.Join(dir, "pipes/one"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, to := range map[string]string{
+		"one": "two", "two": dir + "/data/sub", "inside": "home", "none": "nowhere", "linked/a": "../tools/sub/run", "circle/a": "../circle", "self": "self",
+	} {
 		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for written, want := range map[string][]string{
-		"/one/y":    {"/one/y", "/data/missing/x/y", "/one", "/two"},
-		"/data":     {"/data", "/data"},
-		"/no/where": {"/no/where", "/no/where"},
+		"/one/text": {"/one/text", "/data/sub/text", "/one", "/two"},
+		"/one":      {"/one", "/data/sub", "/one", "/two", "/data/sub/text", "/data/sub/text"},
+		"/data":     {"/data", "/data", "/data/sub", "/data/sub", "/data/sub/text", "/data/sub/text"},
 	} {
 		got, err := Leads(dir+written, dir+"/home")
 		for i := range want {
@@ -159,7 +176,26 @@ func TestLeads(t *testing.T) {
 			t.Errorf("%s: %v, %v", written, got, err)
 		}
 	}
-	for _, closed := range []string{dir + "/inside", dir + "/home/x", "/proc/self/fd/0", "/dev/stdin"} {
+	for written, want := range map[string]error{
+		"/tools": ErrNotData, "/tools/sub/run": ErrNotData, "/linked": ErrNotData, "/linked/a": ErrNotData, "/pipes": ErrNotData, "/pipes/one": ErrNotData, "/many": ErrNotData,
+		"/no/where": fs.ErrNotExist, "/none": fs.ErrNotExist,
+	} {
+		if got, err := Leads(dir+written, dir+"/home"); !errors.Is(err, want) {
+			t.Errorf("%s: %v, %v", written, got, err)
+		}
+	}
+	for _, written := range []string{"/circle", "/self", "/tools/text/x"} {
+		if got, err := Leads(dir+written, dir+"/home"); err == nil {
+			t.Errorf("%s: %v", written, got)
+		}
+	}
+	if got, err := Leads(dir + "/tools/text"); err != nil || len(got) != 2 {
+		t.Errorf("control: %v, %v", got, err)
+	}
+	if !IsSystem("/usr/share/x") || !IsSystem("/bin") || IsSystem("/") || IsSystem("/etc") || IsSystem("/usr2") || IsSystem("/tmp/x") {
+		t.Error("what every lane shows")
+	}
+	for _, closed := range []string{dir + "/inside", dir + "/inside/x", dir + "/home/x", "/proc/self/fd/0", "/dev/stdin"} {
 		if got, err := Leads(closed, dir+"/home"); !errors.Is(err, ErrClosed) {
 			t.Errorf("%s: %v, %v", closed, got, err)
 		}
