@@ -18,6 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"runloop.dev/rlp/internal/api"
 	"runloop.dev/rlp/internal/config"
 	"runloop.dev/rlp/internal/home"
 	"runloop.dev/rlp/launcher"
@@ -176,7 +177,7 @@ func (s *server) until(ctx context.Context) error {
 		return err
 	}
 	h := overHTTP(s.wired.handler, s.log)
-	h.BaseContext, h.ConnContext = func(net.Listener) context.Context { return base }, s.connection
+	h.BaseContext, h.ConnContext, h.ConnState = func(net.Listener) context.Context { return base }, s.connection, api.ConnState
 	failed := make(chan error, len(s.listeners))
 	for _, l := range s.listeners {
 		go func() { failed <- h.Serve(l.Listener) }()

@@ -40,8 +40,13 @@ type testService struct {
 // serving starts rlp serve, and returns when it says that it serves.
 func (h *helped) serving(t *testing.T, args ...string) *testService {
 	t.Helper()
-	s := &testService{helped: h, stderr: new(bytes.Buffer)}
-	s.cmd = exec.Command("rlp", append([]string{"serve", "--json", "--listen", "127.0.0.1:0"}, args...)...)
+	return h.servingBy(t, exec.Command("rlp", append([]string{"serve", "--json", "--listen", "127.0.0.1:0"}, args...)...))
+}
+
+// servingBy starts a service by a command.
+func (h *helped) servingBy(t *testing.T, cmd *exec.Cmd) *testService {
+	t.Helper()
+	s := &testService{helped: h, cmd: cmd, stderr: new(bytes.Buffer)}
 	s.cmd.Env, s.cmd.Stderr, s.cmd.Dir = h.env, s.stderr, "/"
 	out, err := s.cmd.StdoutPipe()
 	if err == nil {

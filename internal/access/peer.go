@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"strconv"
 	"sync"
+
+	"runloop.dev/rlp/internal/service"
 )
 
 // A peer is who is at the other end of a connection, as the kernel says.
@@ -51,15 +53,22 @@ func (a *Access) ConnContext(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, peerKey{}, &peer{conn: c, place: place, local: c.LocalAddr().Network() == "unix"})
 }
 
-// A placing connection has one of few places, which it keeps once somebody was
-// proved on it.
-type placing interface{ Proved() }
+// A placing connection has one of few places, of which each caller has a share.
+type placing interface {
+	// Serves notes who was proved on it; it is false when their share is in use.
+	Serves(key string, operator bool) bool
+}
 
-// proved notes that somebody was proved on the connection.
-func (p *peer) proved() {
-	if p != nil && p.place != nil {
-		p.place.Proved()
+// serves notes who was proved on the connection. It is false when they have as many
+// as one caller may.
+func (p *peer) serves(c *service.Caller) bool {
+	switch {
+	case p == nil || p.place == nil:
+		return true
+	case c.EveryTenant:
+		return p.place.Serves("operator", true) // whatever tenant they ask for
 	}
+	return p.place.Serves(c.Key(), false)
 }
 
 // SourceOf is whose a connection is, as far as its other end tells: the user on

@@ -57,9 +57,19 @@ func asDenied(err error) *Denied {
 	return denied(http.StatusUnauthorized, "unauthorized", "who asks could not be proved")
 }
 
+// busy refuses who has as many connections as one caller may, all in use.
+func busy() *Denied {
+	d := denied(http.StatusTooManyRequests, "busy", "as many connections as may be are in use, of this caller or of all who are known; end a request or a stream first, and ask again")
+	d.RetryAfter = 10 * time.Second
+	return d
+}
+
 // serve runs next for as long as p holds.
 func (a *Access) serve(w http.ResponseWriter, r *http.Request, p *proof, next http.Handler) {
-	peerOf(r.Context()).proved()
+	if !peerOf(r.Context()).serves(&p.caller) {
+		a.refuse(w, r, busy())
+		return
+	}
 	ctx := service.WithCaller(r.Context(), &p.caller)
 	if p.token == nil && p.session == "" && p.caller.Until.IsZero() {
 		next.ServeHTTP(w, r.WithContext(ctx))

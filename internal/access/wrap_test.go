@@ -3,9 +3,11 @@ package access
 import (
 	"context"
 	"crypto/tls"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -255,20 +257,26 @@ func TestWhatEndsRuns(t *testing.T) {
 	}
 }
 
-// A placing connection counts how often it is told that somebody was proved on it.
+// A placing connection notes who was proved on it, and is full when it is said so.
 type placingConn struct {
 	net.Conn
-	proved int
+	proved []string
+	full   bool
 }
 
-func (p *placingConn) Proved() { p.proved++ }
+func (p *placingConn) Serves(key string, operator bool) bool {
+	p.proved = append(p.proved, fmt.Sprintf("%s %v", key, operator))
+	return !p.full
+}
 
-// A connection keeps its place once somebody was proved on it, behind TLS too, and
-// by nothing else that comes on it.
+// A connection is told who was proved on it, behind TLS too, and of nothing else
+// that comes on it; where their share is in use they are told so, and nothing is
+// done. All that proves the operator is one caller, for whatever tenant.
 func TestProvedConnectionsAreTold(t *testing.T) {
 	k := kitOf(t, nil)
-	_, text := k.token(t, nil)
-	doors := k.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	token, text := k.token(t, nil)
+	served := 0
+	doors := k.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served++ }))
 	one, other := net.Pipe()
 	defer one.Close()
 	defer other.Close()
@@ -286,15 +294,26 @@ func TestProvedConnectionsAreTold(t *testing.T) {
 		}
 		open := request(t)
 		open.URL.Path = "/healthz"
-		if code := ask(open); code != http.StatusOK || placed.proved != 0 {
-			t.Errorf("what is open to anybody: %d, told %d times", code, placed.proved)
+		if code := ask(open); code != http.StatusOK || len(placed.proved) != 0 {
+			t.Errorf("what is open to anybody: %d, told of %q", code, placed.proved)
 		}
-		if code := ask(bearer(t, wrongOf(text))); code != http.StatusUnauthorized || placed.proved != 0 {
-			t.Errorf("a token that is none: %d, told %d times", code, placed.proved)
+		if code := ask(bearer(t, wrongOf(text))); code != http.StatusUnauthorized || len(placed.proved) != 0 {
+			t.Errorf("a token that is none: %d, told of %q", code, placed.proved)
 		}
-		if code := ask(bearer(t, text)); code != http.StatusOK || placed.proved != 1 {
-			t.Errorf("a token: %d, told %d times", code, placed.proved)
+		if code := ask(bearer(t, text)); code != http.StatusOK || len(placed.proved) != 1 || !strings.HasSuffix(placed.proved[0], " false") || !strings.Contains(placed.proved[0], token.ID) {
+			t.Errorf("a token: %d, told of %q", code, placed.proved)
 		}
+		placed.full, served = true, 0
+		if code := ask(bearer(t, text)); code != http.StatusTooManyRequests || served != 0 {
+			t.Errorf("a token whose share is in use: %d, served %d times", code, served)
+		}
+	}
+	placed := &placingConn{Conn: one}
+	p := &peer{place: placed}
+	p.serves(&service.Caller{ID: "user:0", Tenant: "acme", EveryTenant: true})
+	p.serves(&service.Caller{ID: "user:7", Tenant: "zeta", EveryTenant: true})
+	if want := []string{"operator true", "operator true"}; !slices.Equal(placed.proved, want) {
+		t.Errorf("the operator: %q", placed.proved)
 	}
 }
 

@@ -16,28 +16,45 @@ const (
 	heardInASecond = 64
 )
 
-// Bounded is l with most connections open at a time. When all places are taken,
-// whoever has most connections on which nobody was proved loses the oldest of
-// them: so many of one user's, or of one address, keep nobody else out. source
-// tells whose connections are counted together; it is asked when places are short,
-// once of each connection. Where everybody was proved, who comes waits. now is the
-// clock.
+// Parts of the places: what nobody who was proved takes, what one caller has, and
+// what the operator has.
+const (
+	partInReserve  = 8
+	partOfCaller   = 8
+	partOfOperator = 2
+	leastOfCaller  = 2
+)
+
+// Bounded is l with most connections open at a time.
+//
+// Those on which somebody was proved leave an eighth of the places to others who
+// come, and one caller has an eighth at most, the operator a half: [placed.Serves].
+// When all places are taken, whoever has most connections on which nobody was
+// proved loses the oldest of them: so many of one user's, or of one address, keep
+// nobody else out. source tells whose connections are counted together; it is asked
+// when places are short, once of each connection. now is the clock.
 func Bounded(l net.Listener, most int, now func() time.Time, source func(net.Conn) string) net.Listener {
 	patience := min(max(leastPatient, time.Duration(most)*time.Second/heardInASecond), patientFor)
-	return &bounded{Listener: l, now: now, source: source, patience: patience, places: make(chan struct{}, most), closed: make(chan struct{}), unproved: list.New()}
+	return &bounded{
+		Listener: l, now: now, source: source, patience: patience, places: make(chan struct{}, most), closed: make(chan struct{}),
+		unproved: list.New(), callers: map[string]*holder{}, mostProved: max(1, most-max(1, most/partInReserve)),
+	}
 }
 
 type bounded struct {
 	net.Listener
-	now      func() time.Time
-	source   func(net.Conn) string
-	patience time.Duration
-	places   chan struct{}
-	once     sync.Once
-	closed   chan struct{}
+	now        func() time.Time
+	source     func(net.Conn) string
+	patience   time.Duration
+	places     chan struct{}
+	mostProved int
+	once       sync.Once
+	closed     chan struct{}
 
 	mu       sync.Mutex
-	unproved *list.List // of *placed, the oldest in front
+	unproved *list.List         // of *placed, the oldest in front
+	callers  map[string]*holder // by the caller's key; each has a connection
+	proved   int                // all that they have
 }
 
 func (b *bounded) Accept() (net.Conn, error) {
@@ -52,7 +69,7 @@ func (b *bounded) Accept() (net.Conn, error) {
 	p := &placed{Conn: c, of: b, began: b.now()}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	p.at = b.unproved.PushBack(p)
+	p.list(b.unproved)
 	return p, nil
 }
 
@@ -119,8 +136,12 @@ type placed struct {
 	once  sync.Once
 
 	asked sync.Once
-	from  string        // its source, once it was asked for
-	at    *list.Element // guarded by the listener's lock; nil: somebody was proved
+	from  string // its source, once it was asked for
+
+	// Guarded by the listener's lock.
+	in    *list.List    // unproved, or those of its holder that are idle; nil: it is busy, or closed
+	at    *list.Element // its place in that list
+	whose *holder       // nil: nobody was proved, or it is closed
 }
 
 func (p *placed) source() string {
@@ -131,20 +152,12 @@ func (p *placed) source() string {
 // NetConn is the connection itself, whose other end can be asked for.
 func (p *placed) NetConn() net.Conn { return p.Conn }
 
-// Proved notes that somebody was proved on it: it keeps its place.
-func (p *placed) Proved() {
-	p.of.mu.Lock()
-	defer p.of.mu.Unlock()
-	if p.at != nil {
-		p.of.unproved.Remove(p.at)
-		p.at = nil
-	}
-}
-
 func (p *placed) Close() error {
 	err := p.Conn.Close()
 	p.once.Do(func() {
-		p.Proved() // it is counted no more
+		p.of.mu.Lock()
+		p.of.forget(p)
+		p.of.mu.Unlock()
 		<-p.of.places
 	})
 	return err

@@ -97,7 +97,7 @@ func within(t *testing.T, h *host, o Options, do func(t *testing.T, p *pipes)) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPipes()
 		handler, _ := handlerOf(h, o, service.Options{})
-		server := &http.Server{Handler: handler}
+		server := &http.Server{Handler: handler, ConnState: ConnState}
 		over := make(chan struct{})
 		go func() {
 			defer close(over)
@@ -247,7 +247,7 @@ func TestBounded(t *testing.T) {
 		b, accepted := accepting(p, 1)
 		p.come(t, "a")
 		first := <-accepted
-		first.Proved()
+		first.Serves("somebody", false)
 		go p.come(t, "b")
 		time.Sleep(time.Hour)
 		if len(accepted) != 0 {
@@ -282,7 +282,7 @@ func TestOneSourceKeepsNobodyOut(t *testing.T) {
 			open[who] = append(open[who], c)
 			return c
 		}
-		dial("p").Proved() // by whoever
+		dial("p").Serves("somebody", false)
 		dial("v")
 		for range 6 {
 			dial("a")
@@ -290,7 +290,7 @@ func TestOneSourceKeepsNobodyOut(t *testing.T) {
 		isOpen := func(c *placed) bool { // only who is closed has its place taken
 			b.(*bounded).mu.Lock()
 			defer b.(*bounded).mu.Unlock()
-			return c.at != nil
+			return c.in != nil
 		}
 		began := time.Now()
 		dial("b")
@@ -346,7 +346,7 @@ func TestFewPlacesAreGivenUpSooner(t *testing.T) {
 				t.Fatal("out of turn")
 			}
 		}
-		(<-accepted).Proved()
+		(<-accepted).Serves("somebody", false)
 		if waited := time.Since(began); waited > 2*time.Second || waited < time.Second {
 			t.Errorf("it waited %v", waited)
 		}

@@ -47,6 +47,9 @@ func (a *answer) WriteHeader(status int) {
 	if a.status == 0 && status >= 200 {
 		a.status = status
 	}
+	if status == http.StatusUnauthorized || status == http.StatusTooManyRequests {
+		a.Header().Set("Connection", "close") // who may not, or not more, keeps no place
+	}
 	a.ResponseWriter.WriteHeader(status)
 }
 
