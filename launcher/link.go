@@ -26,11 +26,12 @@ const maxFiles = 256
 
 // link makes everything that the guest can import, and what undoes it.
 func (r *run) link() ([]abi.Func, func(), error) {
-	fsGate, err := newPathGate(r.gate, r.spec.Taint.folders())
+	untrusted := r.spec.Taint.Folders()
+	fsGate, err := newPathGate(r.gate, untrusted)
 	if err != nil {
 		return nil, nil, err
 	}
-	j, err := jail.Open(jail.Config{Gate: fsGate, Roots: roots(r.spec.Policy.Base), Aliases: r.spec.Paths.Aliases, AsWritten: r.spec.Paths.AsWritten})
+	j, err := jail.Open(jail.Config{Gate: fsGate, Roots: roots(r.spec.Policy.Base), Aliases: r.spec.Paths.Aliases, AsWritten: r.spec.Paths.AsWritten, Stay: untrusted})
 	if err != nil {
 		return nil, nil, fmt.Errorf("pinning the fs grants: %w", err)
 	}

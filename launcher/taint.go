@@ -76,8 +76,8 @@ func (t *Taint) sources() (hostcalls.Sources, error) {
 	return s, nil
 }
 
-// folders are the files and folders that the operator calls untrusted.
-func (t *Taint) folders() []string {
+// Folders are the files and folders that the operator calls untrusted.
+func (t *Taint) Folders() []string {
 	var list []string
 	for _, u := range t.Untrusted {
 		if u.Word != caps.SourceInput && u.Grant.Family == caps.FS {
@@ -120,7 +120,9 @@ func (p *pathGate) takeIn(op jail.Op, mode caps.Mode, path string, tree bool) bo
 // the next run would read it without being marked.
 func (p *pathGate) staysUntrusted(op jail.Op, from, to string) bool {
 	leaves := func(folder string) bool { return within(from, folder) || within(folder, from) }
-	if !slices.ContainsFunc(p.untrusted, leaves) || slices.ContainsFunc(p.untrusted, func(folder string) bool { return within(to, folder) }) {
+	enters := func(folder string) bool { return within(to, folder) }
+	left, entered := slices.ContainsFunc(p.untrusted, leaves), slices.ContainsFunc(p.untrusted, enters)
+	if entered && (left || op != jail.PathLink) || !left && !entered { // one file has both names: what is put in it there is here, too
 		return true
 	}
 	p.gate.Refuse(p.ops[op], caps.Request{Family: caps.FS, Mode: caps.Write, Name: to}, to, caps.UntrustedContext)

@@ -41,7 +41,7 @@ func files(t *testing.T) (dir string, fs *jail.Jail, g *gate.Gate) {
 		{Word: "kb", Grant: caps.Grant{Family: caps.KBRead, Modes: 1, Scope: "*"}},
 		{Word: caps.SourceInput},
 	}}
-	p, err := newPathGate(g, taint.folders())
+	p, err := newPathGate(g, taint.Folders())
 	must(t, err)
 	fs, err = jail.Open(jail.Config{Gate: p, Roots: []string{dir}})
 	must(t, err)
@@ -199,5 +199,20 @@ func TestRunsThatBeginMarked(t *testing.T) {
 	}
 	if !(&Taint{Cause: "x"}).Possible(nil) || !(&Taint{Untrusted: []caps.Source{{Word: caps.SourceInput}}}).Possible(nil) {
 		t.Error("a run that begins marked needs no floor")
+	}
+}
+
+// Nor is a file of another folder linked into an untrusted one, where what is put
+// in it would be in the other, too; to move it there is harmless.
+func TestNothingIsLinkedIntoAnUntrustedFolder(t *testing.T) {
+	dir, fs, g := files(t)
+	if e := fs.Link(dir+"/own/c.txt", false, dir+"/in/new"); e != wasi.EACCES || g.LastDenial().Code != caps.UntrustedContext {
+		t.Errorf("errno %d, %+v", e, g.LastDenial())
+	}
+	if e := fs.Link(dir+"/own/c.txt", false, dir+"/own/new"); e != wasi.Success {
+		t.Errorf("control: beside it: errno %d", e)
+	}
+	if e := fs.Rename(dir+"/own/c.txt", dir+"/in/new", false); e != wasi.Success {
+		t.Errorf("moved there: errno %d", e)
 	}
 }

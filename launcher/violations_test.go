@@ -70,7 +70,7 @@ func TestSourcesAreWhatTheOperatorCallsSo(t *testing.T) {
 	if !s.Input || !s.Untrusted.Covers(kb) || !s.Untrusted.Covers(program) || s.Untrusted.Covers(host) || !s.Trusted.Covers(host) || s.Trusted.Covers(kb) {
 		t.Errorf("%+v", s)
 	}
-	if got := taint.folders(); !slices.Equal(got, []string{"/in"}) {
+	if got := taint.Folders(); !slices.Equal(got, []string{"/in"}) {
 		t.Errorf("folders %q", got)
 	}
 	none := Taint{}

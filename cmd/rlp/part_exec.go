@@ -50,7 +50,7 @@ func (a *app) execFit(ctx context.Context, c *composition, spec *launcher.Spec) 
 		return release, nil //nolint:nilerr // the launch itself says what is wrong with the policy
 	}
 	cfg := a.laneConfig(c, spec.Identity)
-	cfg.Folders = folders(plan.Effective)
+	cfg.Folders, cfg.Leased, cfg.Untrusted = folders(plan.Effective), leased(plan.Effective), spec.Taint.Folders()
 	name := c.config.Exec.Lane
 	if name == "auto" && len(c.config.Exec.Asked) > 0 {
 		name = "container" // nothing else keeps what was asked for
@@ -133,6 +133,17 @@ func folders(set caps.Set) []lane.Folder {
 			}
 		}
 		list = append(list, f)
+	}
+	return list
+}
+
+// leased are the paths of files that a lease bounds.
+func leased(set caps.Set) []string {
+	var list []string
+	for _, l := range set.Leases() {
+		if l.Grant.Family == caps.FS {
+			list = append(list, l.Grant.Scope)
+		}
 	}
 	return list
 }
@@ -240,7 +251,7 @@ func (p *programs) allName(name string) bool {
 func (p *programs) Run(ctx context.Context, c *hostcalls.Command) (*hostcalls.Ended, error) {
 	r, err := p.lane.Run(ctx, &lane.Command{
 		Program: c.File, Argv: c.Argv, Env: append(slices.Clip(p.env), c.Env...), Dir: c.Dir,
-		Stdin: c.Stdin, Timeout: c.Timeout, MaxOutput: c.MaxOutput, Folders: folders(c.Holds),
+		Stdin: c.Stdin, Timeout: c.Timeout, MaxOutput: c.MaxOutput, Folders: folders(c.Holds), Leased: leased(c.Holds),
 	})
 	if err != nil {
 		return nil, laneError(err)

@@ -6,6 +6,7 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/links"
 )
 
 // held is a lease with the place of its scope.
@@ -70,8 +71,7 @@ func (g *Gate) AdmitMove(op *Op, from, to string) bool {
 	h := g.now.Load()
 	for i := range h.leases {
 		l := &h.leases[i]
-		at := l.Grant.Scope
-		if l.Grant.Family != caps.FS || (!within(from, at) || within(to, at)) && !beneath(at, from) && !beneath(at, to) {
+		if l.Grant.Family != caps.FS || !links.Leaves(l.Grant.Scope, from, to) {
 			continue
 		}
 		r := caps.Request{Family: caps.FS, Mode: caps.Write, Name: from}
@@ -80,9 +80,6 @@ func (g *Gate) AdmitMove(op *Op, from, to string) bool {
 	}
 	return true
 }
-
-// beneath reports whether path lies below dir.
-func beneath(path, dir string) bool { return dir != path && within(path, dir) }
 
 // LeaseUses is how often each lease that bounds uses was used.
 func (g *Gate) LeaseUses() map[caps.Grant]int64 { return g.slots.used }

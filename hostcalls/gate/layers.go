@@ -7,6 +7,7 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/links"
 )
 
 // mostEntries bounds the entries that one record holds of all layers.
@@ -124,11 +125,7 @@ func fileScopes(base caps.Set) []string {
 
 // near reports whether a path holds one of others, or lies in one.
 func near(others []string, path string) bool {
-	return slices.ContainsFunc(others, func(o string) bool { return within(o, path) || within(path, o) })
-}
-
-func within(path, dir string) bool {
-	return path == dir || dir == "/" || len(path) > len(dir) && path[:len(dir)] == dir && path[len(dir)] == '/'
+	return slices.ContainsFunc(others, func(o string) bool { return links.Within(o, path) || links.Within(path, o) })
 }
 
 // fileOf is the file that a layer was written in, mostly.

@@ -159,6 +159,7 @@ var rooms = map[string]room{
 	"hostcalls/gate": {2, doors{
 		"caps":           "decides by the set that holds now",
 		"internal/audit": "records before it answers",
+		"internal/links": "a lease holds for what guests and programs move alike",
 	}},
 	"bundles": {2, doors{
 		"internal/blake3":   "digests that a manifest names",

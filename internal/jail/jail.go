@@ -50,6 +50,10 @@ type Config struct {
 	// Roots are the granted paths, as [Canonical] gave them, in any order.
 	Roots   []string
 	Aliases []Alias
+	// Stay are paths, absolute and clean, that stay where they are as granted ones
+	// do, there or not: no link is put there or above, and no such folder is moved
+	// or removed.
+	Stay []string
 	// AsWritten makes a root that cannot be pinned, whatever is in its way, one
 	// that is missing.
 	AsWritten bool

@@ -38,14 +38,16 @@ func (h holder) Leads(to string) error {
 	return unix.EACCES
 }
 
-// Granted reports whether a root is p or lies below it, one that is missing too.
+// Granted reports whether a root, or what stays where it is, is p or lies below
+// it, one that is missing too.
 func (h holder) Granted(p string) bool {
 	for root := range h.j.roots {
 		if links.Within(root, p) {
 			return true
 		}
 	}
-	return slices.ContainsFunc(h.j.missing, func(root string) bool { return links.Within(root, p) })
+	within := func(root string) bool { return links.Within(root, p) }
+	return slices.ContainsFunc(h.j.missing, within) || slices.ContainsFunc(h.j.stay, within)
 }
 
 // List opens a folder that is not mounted there.

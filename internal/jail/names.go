@@ -21,7 +21,7 @@ func (j *Jail) Mkdir(p string) wasi.Errno {
 func (j *Jail) Rmdir(p string) wasi.Errno {
 	w := way{j: j, op: PathRemoveDirectory, modes: del}
 	return w.do(p, wasi.EBUSY, func(dir int, name string) error {
-		if j.holdsRoot(w.path) {
+		if j.stays(w.path, dir, name) {
 			return unix.EBUSY
 		}
 		return unix.Unlinkat(dir, name, unix.AT_REMOVEDIR)
@@ -87,7 +87,7 @@ func (j *Jail) Rename(from, to string, mustDir bool) wasi.Errno {
 	src := way{j: j, op: PathRename, modes: read | writ | del, tree: true}
 	dst := way{j: j, op: PathRename, modes: writ, tree: true}
 	return both(&src, &dst, from, to, func(fd int, old string, tfd int, name string) error {
-		if j.holdsRoot(src.path) || j.holdsRoot(dst.path) {
+		if j.stays(src.path, fd, old) || j.stays(dst.path, tfd, name) {
 			return unix.EBUSY
 		}
 		if mustDir {

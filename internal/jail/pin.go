@@ -16,6 +16,7 @@ type Jail struct {
 	depths  []bool // depths[n]: some root's path is n bytes long
 	aliases []Alias
 	missing []string
+	stay    []string // paths that stay though they are no roots
 	walk    bool
 }
 
@@ -26,7 +27,7 @@ var _ wasi.FS = (*Jail)(nil)
 // Roots that do not exist are listed by [Jail.Missing]; any other root that
 // cannot be pinned is an error, unless c is AsWritten, and nothing stays open then.
 func Open(c Config) (*Jail, error) {
-	j := &Jail{gate: c.Gate, roots: make(map[string]*root, len(c.Roots)), walk: c.walk || !haveOpenat2()}
+	j := &Jail{gate: c.Gate, stay: c.Stay, roots: make(map[string]*root, len(c.Roots)), walk: c.walk || !haveOpenat2()}
 	for _, a := range c.Aliases {
 		if err := j.addAlias(a); err != nil {
 			return nil, fmt.Errorf("alias %q: %w", a.Written, err)

@@ -131,6 +131,24 @@ func (j *Jail) holdsRoot(abs string) bool {
 	return false
 }
 
+// stays reports whether name in dir, which is abs, is a folder that stays where it
+// is, or holds what does.
+func (j *Jail) stays(abs string, dir int, name string) bool {
+	if j.holdsRoot(abs) {
+		return true
+	}
+	for _, p := range j.stay {
+		if !links.Within(p, abs) {
+			continue
+		}
+		var st unix.Stat_t
+		if p != abs || unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR {
+			return true
+		}
+	}
+	return false
+}
+
 // addAlias keeps a, longest Written first.
 func (j *Jail) addAlias(a Alias) error {
 	if !isClean(a.Written) || !isClean(a.Canonical) {

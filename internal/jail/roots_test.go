@@ -60,6 +60,41 @@ func TestOwnRoot(t *testing.T) {
 	})
 }
 
+// TestWhatIsToStay: a path that is named without being granted stays as one that
+// is; a file there may be replaced by a file.
+func TestWhatIsToStay(t *testing.T) {
+	eachResolver(t, func(t *testing.T, walk bool) {
+		p := newPlace(t)
+		at := func(name string) string { return p.grant + name }
+		for _, d := range []string{"/a/dl", "/b", "/above", "/empty"} {
+			must(t, os.MkdirAll(at(d), 0o755))
+		}
+		put(t, at("/file"), "text")
+		put(t, at("/b/f"), "text")
+		g := &walker{rules: []rule{{p.grant, all}}, gone: make(map[int32]bool)}
+		stay := []string{at("/a/dl"), at("/above/later"), at("/missing"), at("/file")}
+		j, err := Open(Config{Gate: g, walk: walk, Roots: []string{p.grant}, Stay: stay})
+		must(t, err)
+		t.Cleanup(func() { must(t, j.Close()) })
+		for _, name := range []string{"/a/dl", "/a", "/above"} {
+			want(t, "rmdir "+name, j.Rmdir(at(name)), wasi.EBUSY)
+			want(t, "rename "+name, j.Rename(at(name), at("/x"), false), wasi.EBUSY)
+			want(t, "rename onto "+name, j.Rename(at("/empty"), at(name), false), wasi.EBUSY)
+		}
+		for _, name := range []string{"/a/dl", "/above", "/missing", "/above/later"} {
+			want(t, "a link at "+name, j.Symlink("/b", at(name)), wasi.EBUSY)
+			want(t, "a file linked at "+name, j.Link(at("/b/f"), false, at(name)), wasi.EBUSY)
+		}
+		want(t, "a file by a file", j.Rename(at("/b/f"), at("/file"), false), 0)
+		want(t, "remove the file", j.Unlink(at("/file"), false), 0)
+		want(t, "a link in its place", j.Symlink("b", at("/file")), wasi.EBUSY)
+		want(t, "a folder in its place", j.Mkdir(at("/missing")), 0)
+		control, _ := open(t, walk, rule{p.grant, all})
+		want(t, "control: rmdir", control.Rmdir(at("/a/dl")), 0)
+		want(t, "control: a link there", control.Symlink("../b", at("/a/dl")), 0)
+	})
+}
+
 // TestWhatHoldsAGrantStays: nor is the folder of a granted file, or of a grant
 // that is not there yet, removed, moved or put another one in the place of.
 func TestWhatHoldsAGrantStays(t *testing.T) {

@@ -5,9 +5,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"os"
+	"slices"
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"runloop.dev/rlp/internal/links"
 )
 
 // A brokeredCall is a system call that the kernel asks about, and what the broker
@@ -100,7 +103,7 @@ func (e end) last() string {
 func makes(at, arg int, do func(b *broker, n *notice, at end) error) func(*broker, *notice) answer {
 	return func(b *broker, n *notice) answer {
 		p, err := b.find(n, at, arg, false)
-		if err != nil || p.in == nil {
+		if err != nil || p.in == nil || p.unnamed {
 			return goesOn()
 		}
 		made := n.call == unix.SYS_MKDIRAT || n.call == sysMkdir // a folder above what is kept can be made
@@ -123,7 +126,7 @@ func moves(paths [4]int, follows func(*notice) bool, do func(b *broker, n *notic
 		from, err1 := b.find(n, paths[0], paths[1], follows(n))
 		to, err2 := b.find(n, paths[2], paths[3], false)
 		switch {
-		case from.in == nil && to.in == nil, isLost(err1), isLost(err2):
+		case from.in == nil && to.in == nil, isLost(err1), isLost(err2), from.unnamed, to.unnamed:
 			return goesOn()
 		case from.in != to.in && (from.covered() || to.covered()):
 			return failed(unix.EXDEV)
@@ -134,6 +137,9 @@ func moves(paths [4]int, follows func(*notice) bool, do func(b *broker, n *notic
 			if errno := b.change(p); errno != 0 {
 				return failed(errno)
 			}
+		}
+		if slices.ContainsFunc(b.leased, func(at string) bool { return links.Leaves(at, from.path, to.path) }) {
+			return failed(unix.EACCES)
 		}
 		dir, err := from.in.parent(from)
 		if err != nil {

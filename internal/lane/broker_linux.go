@@ -208,7 +208,11 @@ func (b *broker) answer(n *notice) answer {
 		return goesOn()
 	}
 	b.moving = c.moves
-	return c.do(b, n)
+	for {
+		if a := c.do(b, n); a.errno != unix.EINTR { // the signal was the broker's
+			return a
+		}
+	}
 }
 
 // text reads a string of the program's.
@@ -286,8 +290,9 @@ func (b *broker) find(n *notice, at, arg int, follow bool) (place, error) {
 	if err != nil {
 		return place{}, err
 	}
+	unnamed := p.unnamed
 	p = b.of(p.path)
-	p.slash = strings.HasSuffix(text, "/")
+	p.unnamed, p.slash = unnamed, strings.HasSuffix(text, "/")
 	if p.in != nil && !p.in.covered && !b.moving { // programs do that themselves
 		return place{}, errElsewhere
 	}
@@ -356,7 +361,7 @@ func whole(at int, text string) (place, error) {
 	}
 	defer unix.Close(fd)
 	is, err := pathOf(fd)
-	return place{path: is}, err
+	return place{path: is, unnamed: true}, err
 }
 
 // pathOf is where a file is, as the kernel says it.

@@ -161,7 +161,7 @@ const trialProgram = "/rlp/no/such/program"
 
 // trial makes a container with every control, and has nothing run in it.
 func (k *container) trial(ctx context.Context) error {
-	s, err := k.begin(containerName(k.cfg.ID), &Command{Program: trialProgram, Timeout: engineTime, Folders: k.cfg.Folders})
+	s, err := k.begin(containerName(k.cfg.ID), &Command{Program: trialProgram, Timeout: engineTime, Folders: k.cfg.Folders, Leased: k.cfg.Leased})
 	if errors.Is(err, ErrView) {
 		return &UnsupportedError{Lane: "container", Why: err.Error()}
 	}

@@ -100,6 +100,9 @@ type place struct {
 	access Access
 	path   string // without links, as programs see it
 	slash  bool   // it was written with one at its end
+	// unnamed says that it was written with . or .. at its end, or is the root: the
+	// kernel makes, moves and removes nothing there, and says why.
+	unnamed bool
 }
 
 func (p place) dir() string  { return path.Dir(p.path) }
@@ -118,19 +121,24 @@ func (g *guardedDir) within(p string) string {
 
 // A judge says by names alone what programs may do.
 type judge struct {
-	dirs  []guardedDir
-	spots map[string]*guardedDir // nil where another mount begins
-	kept  map[string]Access
-	way   map[string]bool // the folders above what is kept
-	above map[string]bool // those above what is hidden
-	held  map[string]Access
-	holds map[string]bool // the folders above what is held
+	dirs   []guardedDir
+	spots  map[string]*guardedDir // nil where another mount begins
+	kept   map[string]Access
+	way    map[string]bool // the folders above what is kept
+	above  map[string]bool // those above what is hidden
+	leased []string        // what stays where it is
+	held   map[string]Access
+	holds  map[string]bool // the folders above what is held
 }
 
 func newJudge(p *plan) *judge {
 	j := &judge{dirs: p.guards, spots: map[string]*guardedDir{}, kept: map[string]Access{}, above: ways(p.hidden())}
 	kept := make([]string, 0, len(p.kept))
 	for _, k := range p.kept {
+		if k.access == ReadWrite {
+			j.leased = append(j.leased, k.path)
+			continue
+		}
 		j.kept[k.path] = k.access
 		kept = append(kept, k.path)
 	}

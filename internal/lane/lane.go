@@ -63,6 +63,9 @@ type Command struct {
 	// Folders are what the agent holds of the operator's files now, by path: a
 	// lane that enforces the control Filesystem shows programs at most that.
 	Folders []Folder
+	// Leased are paths that stay where they are, with all that lies within them and
+	// all that holds them: a program neither moves nor links them.
+	Leased []string
 	// Dir is where the program starts, relative to the working folder of the
 	// run or an absolute path in it; "" is that folder.
 	Dir string
@@ -108,6 +111,11 @@ type Config struct {
 	// Folders are what the agent holds when the run begins: what a lane cannot
 	// keep of that is known before.
 	Folders []Folder
+	// Leased is that of [Command] when the run begins.
+	Leased []string
+	// Untrusted are paths that the operator calls so, canonical: no program puts a
+	// link there, or above, nor moves or removes such a folder.
+	Untrusted []string
 	// Bounds are asked for by the operator: a lane that cannot enforce them is
 	// not taken.
 	Bounds Bounds

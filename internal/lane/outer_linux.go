@@ -34,7 +34,7 @@ func (n *native) plan(p *pinned, c *Command) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := scene{folders: c.Folders, work: n.cfg.Work, program: c.Program, entries: entries}
+	s := scene{folders: c.Folders, leased: c.Leased, work: n.cfg.Work, program: c.Program, entries: entries}
 	if s.mounts, err = mountsWithin(c.Folders); err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func closedMemory() string {
 // judging has links judged, where that is to be had here.
 func (n *native) judging(p *plan, s *scene) {
 	if p.links = n.unjudged == ""; p.links {
-		p.held = s.held()
+		p.held = s.held(n.cfg.Untrusted)
 	}
 }
 
@@ -194,7 +194,7 @@ func (n *native) try(ctx context.Context, order func(p *plan) (*order, []*os.Fil
 	defer cancel()
 	ch := &child{lane: n, pidfd: -1, said: -1, in: -1, out: stream{fd: -1}, err: stream{fd: -1, max: 4096}}
 	defer ch.close()
-	s := scene{folders: n.cfg.Folders, entries: entries}
+	s := scene{folders: n.cfg.Folders, leased: n.cfg.Leased, entries: entries}
 	var err error
 	if s.mounts, err = mountsWithin(s.folders); err != nil {
 		return err

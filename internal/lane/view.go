@@ -9,6 +9,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"runloop.dev/rlp/internal/links"
 )
 
 // A spot is one place of what a program sees, and where that comes from.
@@ -49,6 +51,7 @@ func systemPaths() []string {
 // A scene is what a program is to see.
 type scene struct {
 	folders []Folder // what the agent holds
+	leased  []string // what stays where it is, with all that holds it
 	mounts  []string // places where something else is mounted: no grant enters them
 	work    string   // "" where there is none
 	program string   // "" where it is visible anyhow
@@ -59,7 +62,8 @@ type scene struct {
 type view struct {
 	spots []spot
 	// kept are the places that programs are kept from within guarded spots. They
-	// are names: what lies there may come and go while a program runs.
+	// are names: what lies there may come and go while a program runs. What they may
+	// write there is leased: it is neither moved nor linked out of its place.
 	kept []spot
 }
 
@@ -76,6 +80,9 @@ func (s *scene) view() (view, error) {
 	b := placed(list)
 	if len(b.parted) > 0 {
 		b = placed(s.part(list, b.parted))
+	}
+	for _, p := range s.leased {
+		b.bind(p)
 	}
 	if len(b.made) > maxSpots {
 		return view{}, fmt.Errorf("%s: %w: the folders above it have more than %d entries", b.deniedIn, errSpot, maxSpots)
@@ -128,13 +135,23 @@ func entries(dir string) []string {
 }
 
 // held is what the agent holds by name: what is mounted below that it does not.
-func (s *scene) held() []spot {
-	list := make([]spot, 0, len(s.folders)+len(s.mounts))
+// What stays for another reason is among it, held as what it lies in.
+func (s *scene) held(stays []string) []spot {
+	list := make([]spot, 0, len(s.folders)+len(s.mounts)+len(stays))
 	for _, m := range s.mounts {
 		list = append(list, spot{path: m})
 	}
 	for _, f := range s.folders { // the last of one path is the one that counts
 		list = append(list, spot{path: f.Path, access: f.Access})
+	}
+	for _, p := range stays {
+		in, access := "", Hidden
+		for _, h := range list {
+			if links.Within(p, h.path) && len(h.path) >= len(in) {
+				in, access = h.path, h.access
+			}
+		}
+		list = append(list, spot{path: p, access: access})
 	}
 	return list
 }
@@ -226,12 +243,7 @@ func (b *builder) place(c spot) {
 // same: what was denied in a guarded one is covered as well, so that its names
 // do not show as long as it is not replaced.
 func (b *builder) keep(c spot) bool {
-	top := path.Dir(c.path)
-	for ; top != "/"; top = path.Dir(top) {
-		if _, ok := b.at[top]; ok {
-			break
-		}
-	}
+	top := b.top(path.Dir(c.path))
 	owner := &b.made[b.at[top]]
 	if owner.access == ReadWrite {
 		owner.guarded = true
@@ -244,6 +256,30 @@ func (b *builder) keep(c spot) bool {
 		if dir == top {
 			return false
 		}
+	}
+}
+
+// top is the deepest spot at or above p.
+func (b *builder) top(p string) string {
+	for ; p != "/"; p = path.Dir(p) {
+		if _, ok := b.at[p]; ok {
+			break
+		}
+	}
+	return p
+}
+
+// bind guards the spot that holds a leased path which programs may write: the
+// kernel would move a file within its folder for them, or give it another name.
+// What is a spot itself is a mount, which nothing leaves.
+func (b *builder) bind(p string) {
+	access, ok := b.decided[p]
+	if !ok {
+		access = b.above(p)
+	}
+	if top := b.top(p); access == ReadWrite && top != p {
+		b.made[b.at[top]].guarded = true
+		b.kept = append(b.kept, spot{path: p, access: ReadWrite})
 	}
 }
 

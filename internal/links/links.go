@@ -84,8 +84,13 @@ func (p *Placing) Entry(at int, name, place string) error {
 	return nil
 }
 
-// Named judges the link at name; what is none may lie anywhere.
+// Named judges another name for what lies at name, which is no folder. What is no
+// link may have it wherever nothing is granted: who writes the granted file would
+// write that, too.
 func (p *Placing) Named(at int, name, place string) error {
+	if p.Holder.Granted(place) {
+		return unix.EBUSY
+	}
 	text, err := Text(at, name)
 	if err == unix.EINVAL {
 		return nil
@@ -104,6 +109,9 @@ func (p *Placing) folder(at int, name, place string) error {
 	}
 	defer func() { p.depth-- }()
 	fd, err := p.Holder.List(at, name)
+	if err == unix.ENOTDIR || err == unix.ELOOP { // it was replaced
+		return p.Named(at, name, place)
+	}
 	if err != nil {
 		return err
 	}
@@ -119,7 +127,7 @@ func (p *Placing) folder(at int, name, place string) error {
 			if p.looked++; p.looked > MostMoved {
 				return unix.EXDEV
 			}
-			if err := p.Entry(fd, below, place+"/"+below); err != nil {
+			if err := p.Entry(fd, below, place+"/"+below); err != nil && err != unix.ENOENT { // it is not there any more
 				return err
 			}
 		}
@@ -156,12 +164,6 @@ func Climbs(text string) bool {
 		}
 	}
 	return false
-}
-
-// Within reports whether the clean path p is dir, or lies below it.
-func Within(p, dir string) bool {
-	rest, ok := strings.CutPrefix(p, dir)
-	return ok && (rest == "" || rest[0] == '/' || dir == "/")
 }
 
 // retry calls f until it is not interrupted.

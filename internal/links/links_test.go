@@ -120,3 +120,59 @@ func TestAFolderTooLargeToLookAtIsNotMoved(t *testing.T) {
 		t.Errorf("one more: %v", err)
 	}
 }
+
+// vanishing takes away all files of a folder at the first link that it hears of.
+type vanishing struct {
+	holder
+	away string
+}
+
+func (v vanishing) Leads(p string) error {
+	if err := os.RemoveAll(v.away + "/l1"); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(v.away + "/l2"); err != nil {
+		return err
+	}
+	return v.holder.Leads(p)
+}
+
+func TestWhatIsNotThereAnyMoreIsNotJudged(t *testing.T) {
+	dir := t.TempDir()
+	in := dir + "/in"
+	if err := errors.Join(os.Mkdir(in, 0o700), os.Symlink("x", in+"/l1"), os.Symlink("x", in+"/l2")); err != nil {
+		t.Fatal(err)
+	}
+	at, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(at)
+	var asked []string
+	p := Placing{Holder: vanishing{holder{dir, "", &asked}, in}, From: in, To: dir + "/to"}
+	if err := p.Entry(at, "in", dir+"/to"); err != nil || len(asked) != 1 {
+		t.Errorf("%v, asked about %q", err, asked)
+	}
+	if err := p.Entry(at, "none", dir+"/to"); err != unix.ENOENT { // control: what the call itself names
+		t.Errorf("what is moved itself: %v", err)
+	}
+}
+
+func TestNoFileIsLinkedWhereAPathIsGranted(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(dir+"/f", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	at, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(at)
+	p := Placing{Holder: holder{dir, dir + "/granted", new([]string)}}
+	if err := p.Named(at, "f", dir+"/granted"); err != unix.EBUSY {
+		t.Errorf("at the granted path: %v", err)
+	}
+	if err := p.Named(at, "f", dir+"/other"); err != nil {
+		t.Errorf("beside it: %v", err)
+	}
+}

@@ -1,0 +1,134 @@
+package lane
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+const trying = `
+try() { "$@" 2>/dev/null && echo "THROUGH: $*"; }
+`
+
+// What a lease bounds stays where it is, where programs may write it as all around
+// it: a name outside of it would be there after the lease.
+func TestProgramsMoveNothingThatIsLeased(t *testing.T) {
+	const takes = trying + `
+try ln x/priv p; try ln x/priv x/p; try mv x/priv q; try mv x/priv x/q; try mv -T x y; mkdir -p z; touch z/priv; try mv -T z/priv x2; try mv -T z x
+try ln tree/f t; try mv tree/sub s; try mv tree t2
+`
+	const may = `
+set -e
+echo a >x/priv; echo b >tree/new; mv tree/new tree/sub/old; ln tree/f tree/g; echo c >tmp; mv tmp x/priv; echo d >in; mv in tree/in; ln x/other o; mv o o2
+rm x/priv tree/g; echo e >x/priv; cat x/priv tree/sub/old tree/in
+`
+	rooms(t, func(t *testing.T, name string) {
+		place := func(leased bool) (string, *Command) {
+			dir := shared(t)
+			for _, d := range []string{"/x", "/tree/sub"} {
+				if err := os.MkdirAll(dir+d, 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, f := range []string{"/x/priv", "/x/other", "/tree/f"} {
+				put(t, dir+f, "text\n")
+			}
+			c := shell(t, "")
+			c.Folders = []Folder{{dir, ReadWrite}}
+			if leased {
+				c.Leased = []string{dir + "/tree", dir + "/x/priv"}
+			}
+			return dir, c
+		}
+		dir, c := place(true)
+		c.Argv[2] = "cd " + dir + takes
+		r := run(t, newLane(t, name), c)
+		if got := string(r.Stdout.Data); got != "THROUGH: mv -T z/priv x2\n" {
+			t.Errorf("%s\n%s", got, r.Stderr.Data)
+		}
+		var st unix.Stat_t
+		if err := unix.Lstat(dir+"/x/priv", &st); err != nil || st.Nlink != 1 {
+			t.Errorf("%v, %d names", err, st.Nlink)
+		}
+		dir, c = place(true)
+		c.Argv[2] = "cd " + dir + may
+		if r := run(t, newLane(t, name), c); r.ExitCode != 0 || string(r.Stdout.Data) != "e\nb\nd\n" {
+			t.Errorf("%+v\n%s\n%s", r, r.Stdout.Data, r.Stderr.Data)
+		}
+		dir, c = place(false) // control
+		c.Argv[2] = "cd " + dir + takes
+		r = run(t, newLane(t, name), c)
+		for _, want := range []string{"ln x/priv p", "mv x/priv q", "mv -T x y", "ln tree/f t", "mv tree/sub s"} {
+			if !strings.Contains(string(r.Stdout.Data), "THROUGH: "+want+"\n") {
+				t.Errorf("control: %s is refused to anybody\n%s%s", want, r.Stdout.Data, r.Stderr.Data)
+			}
+		}
+	})
+}
+
+// A folder that the operator calls untrusted, there or not, is where it is called so:
+// what is put in it later lies nowhere else.
+func TestProgramsReplaceNoUntrustedFolder(t *testing.T) {
+	const tries = trying + `
+try mv -T a/dl a/old; try ln -s ../b a/dl; try rmdir a/dl; try mv -T b a/dl; try mv a a2; try ln -sfn b a/later; try ln b/f a/later; ln -s b l; try mv -T l a/later; try rmdir above; try ln -s b above
+`
+	rooms(t, func(t *testing.T, name string) {
+		for _, named := range []bool{true, false} {
+			dir := shared(t)
+			for _, d := range []string{"/a/dl", "/b", "/above"} {
+				if err := os.MkdirAll(dir+d, 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+			put(t, dir+"/b/f", "text\n")
+			c := shell(t, "cd "+dir+tries+"mkdir a/later above/deep; echo x >a/dl/new; mv a/dl/new b; echo y >a/f; mv -T a/f a/g; cat b/new")
+			c.Folders = []Folder{{dir, ReadWrite}}
+			l := newLane(t, name, func(c *Config) {
+				if named {
+					c.Untrusted = []string{dir + "/a/dl", dir + "/a/later", dir + "/above/deep"}
+				}
+			})
+			r := run(t, l, c)
+			got := strings.Contains(string(r.Stdout.Data), "THROUGH")
+			if named && (got || !strings.HasSuffix(string(r.Stdout.Data), "x\n")) || !named && strings.Count(string(r.Stdout.Data), "THROUGH") < 5 {
+				t.Errorf("%v: %s%s", named, r.Stdout.Data, r.Stderr.Data)
+			}
+		}
+	})
+}
+
+// The kernel moves and removes nothing by a name that is "." or "..", and says why.
+func TestAPathThatEndsInADot(t *testing.T) {
+	rooms(t, func(t *testing.T, name string) {
+		for _, more := range []string{"", "config"} {
+			dir, _ := linked(t)
+			c := shell(t, "cd "+dir+"; mkdir -p x w/y; rmdir x/.; mv -T w/. w2; rmdir w/..; rmdir w/y/..; mkdir x/.; ln -s f x/.; ls -d x w/y")
+			c.Folders = []Folder{{dir, ReadWrite}}
+			if more != "" {
+				put(t, dir+"/"+more, "kept\n")
+				c.Folders = append(c.Folders, Folder{dir + "/" + more, ReadOnly})
+			}
+			r := run(t, newLane(t, name), c)
+			says := string(r.Stderr.Data)
+			if string(r.Stdout.Data) != "w/y\nx\n" || strings.Count(says, "Invalid argument") != 1 || strings.Count(says, "resource busy") != 1 || strings.Count(says, "not empty") != 2 || strings.Count(says, "File exists") != 1 {
+				t.Errorf("%q: %s%s", more, r.Stdout.Data, says)
+			}
+		}
+	})
+}
+
+// A signal that interrupts the broker is none of the program's.
+func TestTheBrokersSignalsAreItsOwn(t *testing.T) {
+	asked := 0
+	b := &broker{calls: map[uint32]brokeredCall{7: {do: func(*broker, *notice) answer {
+		if asked++; asked < 3 {
+			return failed(unix.EINTR)
+		}
+		return failed(unix.EACCES)
+	}}}}
+	if a := b.answer(&notice{call: 7}); a.errno != unix.EACCES || asked != 3 {
+		t.Errorf("%+v after %d", a, asked)
+	}
+}
