@@ -60,14 +60,14 @@ func checkTables(dir string) (tables int, err error) {
 	if err != nil {
 		return 0, &damagedFileError{manifest.Name(), err.Error()}
 	}
-	for id := range named.Tables {
+	for id, known := range named.Tables {
 		path := table.NewFilename(id, dir)
 		how, err := checkTableEnd(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			how, err = "it is gone", nil
 		}
 		if err == nil && how == "" {
-			how, err = tableOpens(path)
+			how, err = tableOpens(path, table.Options{ChkMode: options.NoVerification, Compression: known.Compression, BlockSize: opt.BlockSize})
 		}
 		if err != nil {
 			return 0, err
@@ -132,7 +132,7 @@ func checkTableEnd(path string) (how string, err error) {
 // tableOpens says what badger finds wrong with a table whose end makes sense, or "":
 // it reads the last entry before it looks at any sum, and what makes no sense there
 // ends the process, since it reads its tables in goroutines of its own.
-func tableOpens(path string) (how string, err error) {
+func tableOpens(path string, as table.Options) (how string, err error) {
 	file, err := z.OpenMmapFile(path, os.O_RDONLY, 0)
 	if err != nil {
 		return "", err
@@ -143,7 +143,7 @@ func tableOpens(path string) (how string, err error) {
 		}
 		err = errors.Join(err, file.Close(-1))
 	}()
-	if _, err := table.OpenTable(file, table.Options{ChkMode: options.NoVerification}); err != nil {
+	if _, err := table.OpenTable(file, as); err != nil {
 		return err.Error(), nil
 	}
 	return "", nil

@@ -41,7 +41,7 @@ func TestDamagedTable(t *testing.T) {
 		changed["end "+string(rune('a'+back))] = flip(back)
 	}
 	changed["in a block"] = flip(len(whole) - strings.Index(string(whole), "text") - 1)
-	for at := 0; at < len(whole)-4; at += 1 + at/16 { // badger reads the last block's first entries before any sum
+	for at := range 12 { // badger reads the last block before any sum, and its only one here begins so
 		p := append([]byte(nil), whole...)
 		for i := range 4 {
 			p[at+i] ^= 0xff

@@ -75,7 +75,7 @@ func TestABrokenFileOfTheOperatorsIsNoFaultOfTheRequest(t *testing.T) {
 		"profile of the door":       {"caps/profiles/operator_full.toml", slip, "", service.Request{}, "operator_full.toml:2:1: ", []string{"surface", "ask", "agents"}},
 		"template":                  {"caps/templates/t.toml", "[capabilities]\nfs = 7\n", "#0.2", service.Request{}, "t.toml:2:6: ", nil},
 		"settings":                  {"config.toml", "[security]\nrun_grnt = \"\"\n", "", service.Request{}, "/config.toml:2:1: ", []string{"surface", "ask", "agents"}},
-		"a file that nothing reads": {"caps/overrides/sent", "", "", service.Request{}, " is not read by anything; an override of this agent", nil},
+		"a file that nothing reads": {"caps/overrides/sent", "", "", service.Request{}, " is not read by anything; the override of this agent is called", nil},
 	} {
 		for _, door := range []service.Door{service.HTTP, service.MCP} {
 			t.Run(name+", "+string(door), func(t *testing.T) {

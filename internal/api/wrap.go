@@ -41,14 +41,17 @@ type answer struct {
 	status int
 	bytes  int64
 	lost   bool
+	body   bool // the request has one
 }
 
 func (a *answer) WriteHeader(status int) {
 	if a.status == 0 && status >= 200 {
 		a.status = status
 	}
-	if status == http.StatusUnauthorized || status == http.StatusTooManyRequests {
-		a.Header().Set("Connection", "close") // who may not, or not more, keeps no place
+	// Who may not, or not more, keeps no place. Whoever still sends would lose the
+	// answer by that, and waits until all was read.
+	if !a.body && (status == http.StatusUnauthorized || status == http.StatusTooManyRequests) {
+		a.Header().Set("Connection", "close")
 	}
 	a.ResponseWriter.WriteHeader(status)
 }
@@ -85,7 +88,7 @@ func (s *server) watch(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := s.Now()
 		n := &note{id: newID()}
-		a := &answer{ResponseWriter: w, note: n, shares: s.answers}
+		a := &answer{ResponseWriter: w, note: n, shares: s.answers, body: r.Body != nil && r.Body != http.NoBody}
 		r = r.WithContext(context.WithValue(r.Context(), noteKey{}, n))
 		n.trace, _ = traceOf(r)
 		defaults(a.Header(), n.id)
