@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -116,10 +117,12 @@ func TestTheInputOfARunIsWaitedFor(t *testing.T) {
 		s := specOf(t, audit.NewMemory())
 		s.Policy.BaseLimits = caps.Limits{}.With(caps.WallTimeMS, c.wall)
 		s.Module = stepping(t, "\x00\x01\x00\x00\x80\x00\x00\x00", append([]step{do("fd_read", 0, 0, 1, 64)}, say(256, 4)...)...)
-		now, given := time.Unix(1, 0), context.Context(nil)
-		s.Now = func() time.Time { return now }
+		var waited atomic.Int64 // also asked for while the module is compiled
+		var given context.Context
+		s.Now = func() time.Time { return time.Unix(1+waited.Load(), 0) }
 		s.ReadInput = func(ctx context.Context) ([]byte, error) {
-			given, now = ctx, now.Add(3*time.Second)
+			given = ctx
+			waited.Add(3)
 			return c.read(ctx)
 		}
 		r := Launch(c.ctx, s)
