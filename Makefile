@@ -155,6 +155,10 @@ laws:
 conformance: ## write docs/conformance.md from what the tests say they hold
 	$(GO) run ./internal/conformance
 
+.PHONY: sizes
+sizes: ## write how large each package is into ARCHITECTURE.md
+	$(GO) run ./internal/archtest/sizes -w
+
 .PHONY: screenshots
 screenshots: ## take the pictures of docs/console.md again (needs chromium)
 	RLP_SCREENSHOTS=$(CURDIR)/docs $(GO) test -count=1 -run '^TestScreenshots$$' ./internal/console

@@ -14,6 +14,8 @@ func TestEveryPackageIsDrawn(t *testing.T) { judge(t, undrawn) }
 
 func TestImportsGoThroughDoors(t *testing.T) { judge(t, wrongDoors) }
 
+func TestDoorsAreUsed(t *testing.T) { judge(t, unusedDoors) }
+
 func TestOutsideHasOwners(t *testing.T) { judge(t, wrongOwners) }
 
 func TestOnlyTheEdgeAsksWhereItRuns(t *testing.T) { judge(t, edgeCalls) }
@@ -158,6 +160,39 @@ func wrongDoors(t *tree) []complaint {
 			found = append(found, complaint{"door", from + " " + to, fmt.Sprintf("%s: %s may not import %s", t.at(spec), from, to)})
 		}
 	})
+	return found
+}
+
+// unusedDoors complains about doors that nothing goes through: those of rooms
+// by their sources, those of tests by tests, and no door twice.
+func unusedDoors(t *tree) []complaint {
+	used := map[bool]map[string]bool{false: {}, true: {}} // by tests
+	t.imports(func(f *file, _ *ast.ImportSpec, target string) {
+		if to, ok := strings.CutPrefix(target, t.module+"/"); ok {
+			from, _ := drawn(f.room)
+			to, _ = drawn(to)
+			used[f.isTest][from+" "+to] = true
+		}
+	})
+	var found []complaint
+	judge := func(from, to string, isTest bool) {
+		if key := from + " " + to; !used[isTest][key] {
+			found = append(found, complaint{"unused", key, "nothing in " + from + " imports " + to})
+		}
+	}
+	for from, r := range rooms {
+		for to := range r.doors {
+			judge(from, to, false)
+		}
+	}
+	for from, tests := range testDoors {
+		for to := range tests {
+			judge(from, to, true)
+			if _, ok := rooms[from].doors[to]; ok {
+				found = append(found, complaint{"unused", from + " " + to, from + " has a door to " + to + " that is not for tests alone"})
+			}
+		}
+	}
 	return found
 }
 

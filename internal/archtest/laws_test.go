@@ -65,6 +65,30 @@ func TestControlDoors(t *testing.T) {
 		"door agents/* agents/*", "door launcher kb")
 }
 
+func TestControlUnusedDoors(t *testing.T) {
+	files := make(map[string]string)
+	add := func(from, to, ending string) {
+		dir, target := strings.ReplaceAll(from, "*", "one"), strings.ReplaceAll(to, "*", "one")
+		files[dir+"/"+strings.ReplaceAll(to, "/", "_")+ending] = "package a; import _ \"example.org/m/" + target + "\""
+	}
+	for from, r := range rooms {
+		for to := range r.doors {
+			add(from, to, ".go")
+		}
+	}
+	for from, tests := range testDoors {
+		for to := range tests {
+			add(from, to, "_in_test.go")
+		}
+	}
+	wantComplaints(t, unusedDoors(repo(t, files)))
+	delete(files, "caps/internal_blake3.go")
+	delete(files, "kb/journal/kb_kbtest_in_test.go")
+	add("caps", "internal/blake3", "_test.go")
+	add("kb/journal", "kb/kbtest", ".go")
+	wantComplaints(t, unusedDoors(repo(t, files)), "unused caps internal/blake3", "unused kb/journal kb/kbtest")
+}
+
 func TestControlOwners(t *testing.T) {
 	got := wrongOwners(repo(t, map[string]string{
 		"internal/guest/a.go": `package guest; import _ "github.com/tetratelabs/wazero/api"`,

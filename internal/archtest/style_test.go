@@ -6,7 +6,6 @@ import (
 	"go/token"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,7 +42,7 @@ func TestExceptionsAreNeeded(t *testing.T) {
 	}
 	needed := make(map[string]bool)
 	for _, law := range []func(*tree) []complaint{
-		undrawn, wrongDoors, wrongOwners, edgeCalls, topLevel, emptyNames, inits, tooLong, undocumented, failedTo, idleTests, mutableVars,
+		undrawn, wrongDoors, unusedDoors, wrongOwners, edgeCalls, topLevel, emptyNames, inits, tooLong, undocumented, failedTo, idleTests, mutableVars,
 	} {
 		for _, c := range law(h) {
 			needed[c.law+" "+c.subject] = true
@@ -111,8 +110,6 @@ func inits(t *tree) []complaint {
 	return found
 }
 
-var generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
-
 // tooLong complains about files, functions and parameter lists that nobody
 // takes in at once.
 func tooLong(t *tree) []complaint {
@@ -133,14 +130,7 @@ func tooLong(t *tree) []complaint {
 			if !ok {
 				continue
 			}
-			first, last := t.fset.Position(fn.Pos()).Line, t.fset.Position(fn.End()).Line
-			n := 0
-			for _, line := range code {
-				if first <= line && line <= last {
-					n++
-				}
-			}
-			say("lines", f.room+"."+funcName(fn), t.at(fn), n, maxFuncLines)
+			say("lines", f.room+"."+funcName(fn), t.at(fn), t.linesOf(fn, code), maxFuncLines)
 			say("params", f.room+"."+funcName(fn), t.at(fn), fn.Type.Params.NumFields(), maxParams)
 		}
 	}

@@ -1,7 +1,6 @@
 package archtest
 
 import (
-	"errors"
 	"fmt"
 	"go/ast"
 	"go/token"
@@ -41,26 +40,6 @@ type varLaw struct {
 	room  string
 	uses  map[*ast.Ident]types.Object
 	found []complaint
-}
-
-// noImports is an importer without packages: names of the package itself
-// resolve without them.
-type noImports struct{}
-
-func (noImports) Import(string) (*types.Package, error) { return nil, errors.New("not imported") }
-
-// uses resolves the identifiers of a package as far as that goes without its
-// imports.
-func (t *tree) uses(files []*file) map[*ast.Ident]types.Object {
-	info := &types.Info{Uses: make(map[*ast.Ident]types.Object)}
-	conf := types.Config{Importer: noImports{}, FakeImportC: true, Error: func(error) {}}
-	var asts []*ast.File
-	for _, f := range files {
-		asts = append(asts, f.ast)
-	}
-	// What does not resolve is an import; conf.Error has seen to it.
-	_, _ = conf.Check(files[0].room, t.fset, asts, info)
-	return info.Uses
 }
 
 func (v *varLaw) say(n ast.Node, name, what string) {
