@@ -51,7 +51,7 @@ func TestWhatBecameALinkIsNotShown(t *testing.T) {
 			t.Errorf("%+v: %s", r, r.Stdout.Data)
 		}
 	}
-	rooms(t, func(t *testing.T, name string) { test(t, newLane(t, name)) })
+	eachSandbox(t, func(t *testing.T, name string) { test(t, newLane(t, name)) })
 	t.Run("container", func(t *testing.T) {
 		if k := newContainer(t); k != nil {
 			test(t, k)

@@ -93,12 +93,12 @@ func BenchmarkLanes(b *testing.B) {
 // sameView is what the lane tells bubblewrap, but for the files in /etc that it
 // makes itself: what the same view costs somebody who starts a program in it.
 func sameView(b *testing.B, l *bwrap) []string {
-	s := scene{work: l.cfg.Work}
+	s := viewSpec{work: l.cfg.Work}
 	v, err := s.view()
 	if err != nil {
 		b.Fatal(err)
 	}
-	argv, files, err := l.command(&plan{spots: v.spots, work: "/", scratch: scratchBytes}, 3)
+	argv, files, err := l.command(&plan{mounts: v.mounts, work: "/", scratch: scratchBytes}, 3)
 	if err != nil {
 		b.Fatal(err)
 	}

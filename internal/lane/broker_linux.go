@@ -24,7 +24,7 @@ import (
 // changes nothing. What is not about guarded folders goes on in the kernel, which
 // gives nothing there that is kept: by the cover, or by Landlock.
 //
-// It is a thread of the first process of the room, and has of it the view of
+// It is a thread of the first process of the sandbox, and has of it the view of
 // files, no capabilities, and no Landlock domain.
 type broker struct {
 	*judge
@@ -120,7 +120,7 @@ type asking struct {
 // missing is what cannot be done without a broker.
 func (a asking) missing() error {
 	if a.covers {
-		return errSpot
+		return errNotKept
 	}
 	return errLinks
 }

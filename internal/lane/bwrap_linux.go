@@ -90,8 +90,8 @@ func (l *bwrap) command(p *plan, next int) ([]string, []*os.File, error) {
 		files = append(files, f)
 	}
 	var last []string
-	for _, s := range p.spots {
-		args, after := s.told(p)
+	for _, s := range p.mounts {
+		args, after := s.bwrapArgs(p)
 		argv, last = append(argv, args...), append(last, after...)
 	}
 	argv = append(append(argv, last...), "--remount-ro", "/", "--chdir", "/", "--", "/proc/self/fd/"+strconv.Itoa(next))
@@ -102,7 +102,7 @@ func (l *bwrap) command(p *plan, next int) ([]string, []*os.File, error) {
 // his: in memory, and read-only with the root.
 func (p *plan) ownEtc() map[string]string {
 	files := etcFiles(p.work)
-	for _, s := range p.spots {
+	for _, s := range p.mounts {
 		if s.path == "/" || s.path == "/etc" {
 			return nil
 		}
@@ -111,9 +111,9 @@ func (p *plan) ownEtc() map[string]string {
 	return files
 }
 
-// told is a spot in bubblewrap's words, and what comes after all others. It
+// bwrapArgs are a mount in bubblewrap's words, and what comes after all others. It
 // follows links where they are; what is no link now was none when it was decided.
-func (s spot) told(p *plan) (args, after []string) {
+func (s mount) bwrapArgs(p *plan) (args, after []string) {
 	size := strconv.FormatInt(p.scratch, 10)
 	switch s.kind {
 	case private:
@@ -133,7 +133,7 @@ func (s spot) told(p *plan) (args, after []string) {
 	if s.path == "/" && s.parted { // the root is in memory as it is
 		return nil, nil
 	}
-	c := prop{spot: s, tree: -1, folder: true}
+	c := mountSource{mount: s, tree: -1, folder: true}
 	fd, err := c.look()
 	if err != nil { // what is not there is not shown
 		return nil, nil
@@ -163,7 +163,7 @@ func (p *plan) complete() error {
 			return fmt.Errorf("closing /dev/%s: %w", name, err)
 		}
 	}
-	for _, s := range p.spots {
+	for _, s := range p.mounts {
 		if s.kind != private {
 			continue
 		}
@@ -172,7 +172,7 @@ func (p *plan) complete() error {
 			return fmt.Errorf("bounding %s: %w", s.path, err)
 		}
 	}
-	for _, s := range p.spots {
+	for _, s := range p.mounts {
 		if !s.guarded {
 			continue
 		}

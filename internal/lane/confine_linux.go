@@ -99,7 +99,7 @@ func (p *plan) act() int {
 }
 
 // endRest ends what the program left here, and says so: from then on nobody is
-// left but this process, and what it takes to take the room down nobody waits for.
+// left but this process, and what it takes to take the sandbox down nobody waits for.
 func endRest(status int) {
 	if unix.Getpid() != 1 { // started by hand: all others are not the program's
 		return
@@ -230,7 +230,7 @@ func (p *plan) give() error {
 		return fmt.Errorf("taking new privileges from programs: %w", err)
 	}
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) // nobody looks into this process
-	if err := fenceFiles(p); err != nil {
+	if err := landlockFiles(p); err != nil {
 		return fmt.Errorf("fencing programs in: %w", err)
 	}
 	if err := dropCapabilities(); err != nil {
@@ -284,8 +284,8 @@ func report(err error) int {
 		kind = "big"
 	case errors.Is(err, errProgram):
 		kind = "program"
-	case errors.Is(err, errSpot):
-		kind = "spot"
+	case errors.Is(err, errNotKept):
+		kind = "mount"
 	case errors.Is(err, errLinks):
 		kind = "links"
 	}
@@ -307,7 +307,7 @@ func reported(lane, text string) (begun bool, err error) {
 		return begun, ErrTooBig
 	case kind == "program":
 		return begun, fmt.Errorf("%w: %s", ErrNotProgram, why)
-	case kind == "spot":
+	case kind == "mount":
 		return begun, unkeepable(lane, why)
 	case kind == "links":
 		return begun, &UnsupportedError{Lane: lane, Why: why, links: true}

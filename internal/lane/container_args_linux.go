@@ -164,17 +164,17 @@ func (e *engine) tmpfsOptions(written string) string {
 }
 
 // view is what the program sees of the operator's files, as arguments.
-func (s *start) view(sc *scene, exists func(string) bool) error {
+func (s *start) view(sc *viewSpec, exists func(string) bool) error {
 	v, err := sc.view()
 	if err == nil && len(v.kept) > 0 { // a mount alone keeps nothing: it goes with what it covers
-		err = fmt.Errorf("%s: %w: the folder above it can be written", v.kept[0].path, errSpot)
+		err = fmt.Errorf("%s: %w: the folder above it can be written", v.kept[0].path, errNotKept)
 	}
 	if err != nil {
 		return unkeepable("container", err.Error())
 	}
 	taken := map[string]bool{}
 	host := s.cfg.Image == "" && s.cfg.Rootfs == ""
-	for _, p := range v.spots {
+	for _, p := range v.mounts {
 		if p.kind == devices || p.kind == procs || p.kind == private || p.kind == system && !host || !exists(p.path) {
 			continue
 		}
@@ -199,10 +199,10 @@ func (s *start) view(sc *scene, exists func(string) bool) error {
 	return nil
 }
 
-// stays reports whether what is at the spot's path is there without a link on
+// stays reports whether what is at the mount's path is there without a link on
 // the way, or at its end: an engine would follow it.
-func (s spot) stays() bool {
-	c := prop{spot: s, tree: -1, folder: true}
+func (s mount) stays() bool {
+	c := mountSource{mount: s, tree: -1, folder: true}
 	fd, err := c.look()
 	if err != nil {
 		return false
@@ -211,7 +211,7 @@ func (s spot) stays() bool {
 	return c.link == "" || s.kind == system
 }
 
-func (s *start) mount(p spot) string {
+func (s *start) mount(p mount) string {
 	switch {
 	case p.kind != nothing:
 		return s.engine.bindMount(p.path, p.path, p.access)

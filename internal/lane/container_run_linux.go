@@ -67,7 +67,7 @@ func (k *container) begin(name string, c *Command) (*start, error) {
 		engine: k.engine, cfg: &k.own, bounds: k.cfg.Bounds.orDefault(), name: name, label: "dev.runloop.rlp=" + k.cfg.ID, state: k.state,
 		workdir: "/", lifetime: int64(c.Timeout/time.Second) + 30, stdin: len(c.Stdin) > 0 || c.pipes != nil, program: c.Program,
 	}
-	sc := &scene{folders: c.Folders, leased: c.Leased, entries: entries}
+	sc := &viewSpec{folders: c.Folders, leased: c.Leased, entries: entries}
 	if k.host != nil {
 		rel, err := k.host.within(c.Dir)
 		if err != nil {

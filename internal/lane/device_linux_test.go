@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-// Devices in a room are the machine's own: who is root out here owns them.
+// Devices in a sandbox are the machine's own: who is root out here owns them.
 //
 //rlp:holds K44
 func TestProgramsChangeNoDevices(t *testing.T) {
 	const script = `for d in null zero full random urandom; do chmod 666 /dev/$d && echo changed $d; done
 echo x >/dev/null && echo written; head -c 2 /dev/zero | wc -c; head -c 2 /dev/urandom | wc -c; df -i /tmp | tail -1`
-	rooms(t, func(t *testing.T, name string) {
+	eachSandbox(t, func(t *testing.T, name string) {
 		r := run(t, newLane(t, name), shell(t, script))
 		out := string(r.Stdout.Data)
 		if !strings.HasPrefix(out, "written\n2\n2\n") || !strings.Contains(out, " 65536 ") {

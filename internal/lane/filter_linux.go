@@ -105,8 +105,8 @@ func processRules() []unix.SockFilter {
 	}
 	own := zero(1) // the last of it refuses
 	for _, c := range [][2]uint32{{unix.SYS_SETPRIORITY, prioUser}, {unix.SYS_IOPRIO_SET, ioprioUser}} {
-		everybody := []unix.SockFilter{load(argument(0)), equal(c[1], uint8(len(own)-1), 0)}
-		rules = append(rules, on(c[0], append(everybody, own...)...)...)
+		processes := []unix.SockFilter{load(argument(0)), equal(c[1], uint8(len(own)-1), 0)}
+		rules = append(rules, on(c[0], append(processes, own...)...)...)
 	}
 	for _, call := range []uint32{unix.SYS_MIGRATE_PAGES, unix.SYS_MOVE_PAGES, unix.SYS_KCMP, unix.SYS_PROCESS_MADVISE} {
 		rules = append(rules, on(call, refuse(unix.EPERM))...)

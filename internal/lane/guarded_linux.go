@@ -15,14 +15,14 @@ import (
 func (p *plan) guard(tree int, path string) error {
 	cover, err := unix.OpenTree(tree, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH|unix.AT_RECURSIVE)
 	if err != nil {
-		return fmt.Errorf("%w: open_tree: %w", errSpot, err)
+		return fmt.Errorf("%w: open_tree: %w", errNotKept, err)
 	}
 	defer unix.Close(cover)
 	if err := unix.MountSetattr(cover, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
-		return fmt.Errorf("%w: mount_setattr: %w", errSpot, err)
+		return fmt.Errorf("%w: mount_setattr: %w", errNotKept, err)
 	}
 	if err := unix.MoveMount(cover, "", tree, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH); err != nil {
-		return fmt.Errorf("%w: move_mount: %w", errSpot, err)
+		return fmt.Errorf("%w: move_mount: %w", errNotKept, err)
 	}
 	p.guards = append(p.guards, guardedDir{path: path, dir: tree, covered: true})
 	return nil
@@ -36,15 +36,15 @@ func (p *plan) openJudged() error {
 		return nil
 	}
 	var judged []string
-	for i := range p.spots {
-		if p.spots[i].isJudged(p) {
-			judged = append(judged, p.spots[i].path)
+	for i := range p.mounts {
+		if p.mounts[i].isJudged(p) {
+			judged = append(judged, p.mounts[i].path)
 		}
 	}
 	for i := range p.guards {
 		p.guards[i].judged = slices.Contains(judged, p.guards[i].path)
 	}
-	for _, s := range p.spots {
+	for _, s := range p.mounts {
 		own := slices.Contains(judged, s.path)
 		if s.guarded || s.access != ReadWrite || !own && !slices.ContainsFunc(judged, func(dir string) bool { return isIn(dir, []string{s.path}) }) {
 			continue
@@ -63,7 +63,7 @@ func (p *plan) openJudged() error {
 
 // isJudged reports whether links that are put here may come to be followed by a
 // later launch: the working folder is this run's, and /tmp this program's.
-func (s *spot) isJudged(p *plan) bool {
+func (s *mount) isJudged(p *plan) bool {
 	return s.kind == bind && s.access == ReadWrite && s.path != p.work
 }
 
@@ -122,7 +122,7 @@ func (g *guardedDir) within(p string) string {
 // A judge says by names alone what programs may do.
 type judge struct {
 	dirs   []guardedDir
-	spots  map[string]*guardedDir // nil where another mount begins
+	mounts map[string]*guardedDir // nil where another mount begins
 	kept   map[string]Access
 	way    map[string]bool // the folders above what is kept
 	above  map[string]bool // those above what is hidden
@@ -132,7 +132,7 @@ type judge struct {
 }
 
 func newJudge(p *plan) *judge {
-	j := &judge{dirs: p.guards, spots: map[string]*guardedDir{}, kept: map[string]Access{}, above: ways(p.hidden())}
+	j := &judge{dirs: p.guards, mounts: map[string]*guardedDir{}, kept: map[string]Access{}, above: ways(p.hidden())}
 	kept := make([]string, 0, len(p.kept))
 	for _, k := range p.kept {
 		if k.access == ReadWrite {
@@ -150,13 +150,13 @@ func newJudge(p *plan) *judge {
 		held = append(held, h.path)
 	}
 	j.holds = ways(held)
-	for _, s := range p.spots {
+	for _, s := range p.mounts {
 		if _, ok := j.kept[s.path]; !ok { // what covers a kept name may be gone
-			j.spots[s.path] = nil
+			j.mounts[s.path] = nil
 		}
 	}
 	for i := range j.dirs {
-		j.spots[j.dirs[i].path] = &j.dirs[i]
+		j.mounts[j.dirs[i].path] = &j.dirs[i]
 	}
 	return j
 }
@@ -169,7 +169,7 @@ func (j *judge) of(p string) place {
 		if a, ok := j.kept[at]; ok && !decided {
 			access, decided = a, true
 		}
-		if in, ok := j.spots[at]; ok {
+		if in, ok := j.mounts[at]; ok {
 			return place{in: in, access: access, path: p}
 		}
 		if at == "/" {

@@ -45,7 +45,7 @@ cd x; pwd; echo $(cd /; ls -d usr)
 
 //rlp:holds K44
 func TestGuardedFoldersAreLikeOthers(t *testing.T) {
-	rooms(t, func(t *testing.T, name string) {
+	eachSandbox(t, func(t *testing.T, name string) {
 		out := map[string]string{}
 		for what, kept := range map[string][]Folder{
 			"nothing": nil, "protected": {{"config", ReadOnly}}, "denied": {{".env", Hidden}}, "missing": {{"sub/later", Hidden}},
@@ -78,7 +78,7 @@ func TestGuardedFoldersAreLikeOthers(t *testing.T) {
 //
 //rlp:holds K13 K14 K44
 func TestWhatTheHostReplacesStaysKept(t *testing.T) {
-	rooms(t, func(t *testing.T, name string) {
+	eachSandbox(t, func(t *testing.T, name string) {
 		dir := shared(t)
 		if err := os.MkdirAll(dir+"/denied", 0o700); err != nil {
 			t.Fatal(err)
@@ -224,7 +224,7 @@ func raced(dir string) string {
 
 //rlp:holds K13 K14 K44
 func TestWhatIsKeptIsNotRaced(t *testing.T) {
-	rooms(t, func(t *testing.T, name string) {
+	eachSandbox(t, func(t *testing.T, name string) {
 		dir := shared(t)
 		for _, d := range []string{"/denied", "/public", "/kept", "/later"} {
 			if err := os.Mkdir(dir+d, 0o700); err != nil {
@@ -308,7 +308,7 @@ func TestWhatIsDeniedInAFolderToReadIsNotThere(t *testing.T) {
 			t.Errorf("%+v\n%s\n%s\nwant\n%s", r, out, r.Stderr.Data, want)
 		}
 	}
-	rooms(t, func(t *testing.T, name string) { test(t, newLane(t, name), true) })
+	eachSandbox(t, func(t *testing.T, name string) { test(t, newLane(t, name), true) })
 	t.Run("container", func(t *testing.T) {
 		if k := newContainer(t); k != nil {
 			test(t, k, false)
@@ -341,7 +341,7 @@ func TestAContainerRefusesWhatItCannotKeep(t *testing.T) {
 //
 //rlp:holds K13 K14 K44
 func TestGrantsWithinGrants(t *testing.T) {
-	rooms(t, func(t *testing.T, name string) {
+	eachSandbox(t, func(t *testing.T, name string) {
 		dir := shared(t)
 		if err := os.MkdirAll(dir+"/a/w/ro/rw/no", 0o700); err != nil {
 			t.Fatal(err)

@@ -42,7 +42,7 @@ func (ch *child) end() (unix.WaitStatus, error) {
 	return ch.reap()
 }
 
-// settle waits for what stood before the last program: to take a room down takes
+// settle waits for what stood before the last program: to take a sandbox down takes
 // as long as to build it.
 func (n *native) settle() error {
 	ch := n.leaving

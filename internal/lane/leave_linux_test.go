@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What says that nothing of a program is left is the first process of its room,
+// What says that nothing of a program is left is the first process of its sandbox,
 // which no program can speak for.
 func TestAProgramCannotSayThatItHasEnded(t *testing.T) {
-	rooms(t, func(t *testing.T, name string) {
+	eachSandbox(t, func(t *testing.T, name string) {
 		l := newLane(t, name)
 		r := run(t, l, shell(t, `for f in /proc/1/fd/* /proc/*/fd/4 /proc/self/fd/*; do printf 'begun\nended 0\n' >>$f; done 2>/dev/null; echo late; exit 7`))
 		if r.ExitCode != 7 || !strings.HasSuffix(string(r.Stdout.Data), "late\n") {

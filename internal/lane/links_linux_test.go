@@ -68,7 +68,7 @@ try rm -r sub; try mv -T a sub; try ln -sfn a sub; try mv -T above m
 
 //rlp:holds K20 K44
 func TestProgramsPlantNoLinks(t *testing.T) {
-	rooms(t, func(t *testing.T, name string) {
+	eachSandbox(t, func(t *testing.T, name string) {
 		for what, more := range map[string][]Folder{"free": nil, "guarded": {{"config", ReadOnly}}, "denied": {{".env", Hidden}}} {
 			dir, folders := linked(t)
 			c := shell(t, "cd "+dir+planting)
@@ -111,7 +111,7 @@ ln -s /etc /tmp/l; mv /tmp/l /tmp/m; mkdir /tmp/d; mv /tmp/d /tmp/e; rmdir /tmp/
 `
 
 func TestProgramsHaveTheirOwnLinks(t *testing.T) {
-	rooms(t, func(t *testing.T, name string) {
+	eachSandbox(t, func(t *testing.T, name string) {
 		for _, more := range [][]Folder{nil, {{"config", ReadOnly}}} {
 			dir, folders := linked(t)
 			l := newLane(t, name)
@@ -138,7 +138,7 @@ func workOf(l Lane) string {
 
 // A folder that is granted in /tmp lies in one that is the program's own.
 func TestLinksAreJudgedBelowAPrivateFolder(t *testing.T) {
-	rooms(t, func(t *testing.T, name string) {
+	eachSandbox(t, func(t *testing.T, name string) {
 		dir, err := os.MkdirTemp("/tmp", "lane-links")
 		if err != nil {
 			t.Fatal(err)
@@ -159,7 +159,7 @@ try ln -s none in; try ln -s /etc /tmp/l; try mv /tmp/l /tmp/l2; mkdir /tmp/d; t
 // Whatever the broker leaves to the kernel, Landlock refuses: here all of it.
 func TestWhatGoesOnInTheKernelPlantsNoLinks(t *testing.T) {
 	const all = "symlink move-link move-link-up hard-link move-folder move-folder-up exchange remove-folder \n"
-	for kind, want := range map[string]string{"reach-fenced": "\n", "reach-free": all} {
+	for kind, want := range map[string]string{"reach-landlocked": "\n", "reach-free": all} {
 		dir, _ := linked(t)
 		if out, err := exec.Command(self(t), kind, dir).Output(); err != nil || string(out) != want && landlock() > 0 {
 			t.Errorf("%s: %v, %s", kind, err, out)
@@ -167,14 +167,14 @@ func TestWhatGoesOnInTheKernelPlantsNoLinks(t *testing.T) {
 	}
 }
 
-// fenced takes from this thread what Landlock takes from programs where a broker
+// landlocked takes from this thread what Landlock takes from programs where a broker
 // judges links, and tries.
-func fenced(dir string) string {
+func landlocked(dir string) string {
 	runtime.LockOSThread()
-	p := &plan{links: true, spots: []spot{{path: dir, kind: bind, access: ReadWrite}}, guards: []guardedDir{{path: dir, dir: -1, judged: true}}}
+	p := &plan{links: true, mounts: []mount{{path: dir, kind: bind, access: ReadWrite}}, guards: []guardedDir{{path: dir, dir: -1, judged: true}}}
 	err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 	if err == nil {
-		err = fenceFiles(p)
+		err = landlockFiles(p)
 	}
 	if err != nil {
 		return err.Error()
@@ -303,7 +303,7 @@ func swaps(secret string) (through []string) {
 
 //rlp:holds K20 K44
 func TestNoCallPlantsALink(t *testing.T) {
-	rooms(t, func(t *testing.T, name string) {
+	eachSandbox(t, func(t *testing.T, name string) {
 		dir, folders := linked(t)
 		c := &Command{Program: self(t), Argv: []string{"lane.test", "reach-plants", dir}, Timeout: time.Minute, MaxOutput: 1 << 16, Folders: folders}
 		if r := run(t, newLane(t, name), c); string(r.Stdout.Data) != "nothing came through in "+dir+"\n" {
@@ -322,7 +322,7 @@ func TestNoCallPlantsALink(t *testing.T) {
 
 // Where no broker can be asked the lane says so, and works.
 func TestWhereLinksAreNotJudgedTheLaneSaysSo(t *testing.T) {
-	rooms(t, func(t *testing.T, name string) {
+	eachSandbox(t, func(t *testing.T, name string) {
 		if l := newLane(t, name).Controls()[Links]; l.Level != Enforced {
 			t.Errorf("%+v", l)
 		}

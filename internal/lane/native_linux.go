@@ -15,23 +15,23 @@ import (
 
 // native runs programs as the operator's own processes. It takes from them what
 // can be taken without privileges and without a start of their own: see harden.
-// They still see the operator's files. The lanes with rooms are built on it.
+// They still see the operator's files. The lanes with sandboxes are built on it.
 type native struct {
 	cfg   Config
 	outer outer // nil: programs are started by rlp itself
 
-	mu      sync.Mutex // one program at a time
-	opened  bool
-	spawner *spawner
-	work    *os.File
-	group   *group // nil where there is none to be had
-	groups  int    // made so far
-	ration  *ration
-	leader  int    // what was started for a room, until it is swept
-	leaving *child // what stood before the last program, and ends by itself
-	wake    int    // an eventfd: ctx has ended
-	null    *os.File
-	buf     []byte
+	mu       sync.Mutex // one program at a time
+	opened   bool
+	spawner  *spawner
+	work     *os.File
+	group    *group // nil where there is none to be had
+	groups   int    // made so far
+	groupsV1 *groupsV1
+	leader   int    // what was started for a sandbox, until it is swept
+	leaving  *child // what stood before the last program, and ends by itself
+	wake     int    // an eventfd: ctx has ended
+	null     *os.File
+	buf      []byte
 
 	unjudged string // why no broker judges links; "": one does
 }
@@ -139,18 +139,18 @@ func (n *native) open() (err error) {
 	if n.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
 		return err
 	}
-	n.ration = &ration{}
+	n.groupsV1 = &groupsV1{}
 	if !n.cfg.noGroup {
 		n.newGroup()
 		if !n.group.bounds() {
-			n.ration = makeRation(n.cfg.ID, n.cfg.Bounds.orDefault())
+			n.groupsV1 = makeGroupsV1(n.cfg.ID, n.cfg.Bounds.orDefault())
 		}
 	}
 	give := harden
 	if n.outer != nil { // it gives up more, and needs some of it until then
 		give = func() error { return nil }
 	}
-	n.spawner = newSpawner(n.ration.enter, give)
+	n.spawner = newSpawner(n.groupsV1.enter, give)
 	n.buf = make([]byte, 64<<10)
 	n.opened = true
 	return nil
@@ -281,8 +281,8 @@ func (n *native) release() error {
 	if n.group != nil {
 		errs = append(errs, n.group.close())
 	}
-	if n.ration != nil {
-		errs = append(errs, n.ration.close())
+	if n.groupsV1 != nil {
+		errs = append(errs, n.groupsV1.close())
 	}
 	if n.wake >= 0 {
 		errs = append(errs, unix.Close(n.wake))
@@ -293,7 +293,7 @@ func (n *native) release() error {
 	if n.work != nil {
 		errs = append(errs, n.work.Close(), n.tidy())
 	}
-	n.spawner, n.group, n.ration, n.null, n.work, n.wake = nil, nil, nil, nil, nil, -1
+	n.spawner, n.group, n.groupsV1, n.null, n.work, n.wake = nil, nil, nil, nil, nil, -1
 	return errors.Join(errs...)
 }
 

@@ -59,14 +59,14 @@ func reach(what, at string) string {
 		return bounded(at)
 	case "within":
 		return within(at)
-	case "room":
+	case "sandbox":
 		return inRoom(at)
 	case "kept":
 		return raced(at)
 	case "plants":
 		return plants(at)
-	case "fenced":
-		return fenced(at)
+	case "landlocked":
+		return landlocked(at)
 	case "free":
 		return plain(at)
 	case "signal":

@@ -36,8 +36,8 @@ func newLane(t testing.TB, name string, change ...func(*Config)) Lane {
 	return l
 }
 
-// rooms are the lanes in which a program has a root of its own.
-func rooms(t *testing.T, test func(t *testing.T, name string)) {
+// eachSandbox runs a test in the lanes in which a program has a root of its own.
+func eachSandbox(t *testing.T, test func(t *testing.T, name string)) {
 	names := []string{"ns", "bwrap"}
 	if testing.Short() {
 		names = names[:1]
@@ -60,7 +60,7 @@ func run(t *testing.T, l Lane, c *Command) *Result {
 //
 //rlp:holds K40 K41
 func TestAProgramInARoomGetsWhatItIsGiven(t *testing.T) {
-	rooms(t, func(t *testing.T, name string) {
+	eachSandbox(t, func(t *testing.T, name string) {
 		t.Setenv("OPERATORS", "own")
 		l := newLane(t, name)
 		c := shell(t, `printf '%s|' "$0" "$@"; env; pwd; umask; id -u; cat; echo err >&2; exit 7`)

@@ -34,7 +34,7 @@ func (n *native) plan(p *pinned, c *Command) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := scene{folders: c.Folders, leased: c.Leased, work: n.cfg.Work, program: c.Program, entries: entries}
+	s := viewSpec{folders: c.Folders, leased: c.Leased, work: n.cfg.Work, program: c.Program, entries: entries}
 	if s.mounts, err = mountsWithin(c.Folders); err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func (n *native) plan(p *pinned, c *Command) (*plan, error) {
 		return nil, unkeepable(n.Name(), err.Error())
 	}
 	pl := &plan{
-		spots: v.spots, kept: v.kept, work: n.cfg.Work, file: c.Program, dev: st.Dev, ino: st.Ino, script: p.script, dir: dir,
+		mounts: v.mounts, kept: v.kept, work: n.cfg.Work, file: c.Program, dev: st.Dev, ino: st.Ino, script: p.script, dir: dir,
 		argv: c.Argv, env: c.Env, scratch: scratchBytes,
 	}
 	n.judging(pl, &s)
@@ -51,15 +51,15 @@ func (n *native) plan(p *pinned, c *Command) (*plan, error) {
 	return pl, nil
 }
 
-// guardable is the scene's view, where a broker can keep what is to be kept: it
+// guardable is the spec's view, where a broker can keep what is to be kept: it
 // reads the paths that programs name out of their memory, which Yama can forbid.
-func (s *scene) guardable() (view, error) {
+func (s *viewSpec) guardable() (view, error) {
 	v, err := s.view()
 	if err != nil || len(v.kept) == 0 {
 		return v, err
 	}
 	if why := closedMemory(); why != "" {
-		return v, fmt.Errorf("%s: %w: %s", v.kept[0].path, errSpot, why)
+		return v, fmt.Errorf("%s: %w: %s", v.kept[0].path, errNotKept, why)
 	}
 	return v, nil
 }
@@ -74,7 +74,7 @@ func closedMemory() string {
 }
 
 // judging has links judged, where that is to be had here.
-func (n *native) judging(p *plan, s *scene) {
+func (n *native) judging(p *plan, s *viewSpec) {
 	if p.links = n.unjudged == ""; p.links {
 		p.held = s.held(n.cfg.Untrusted)
 	}
@@ -194,7 +194,7 @@ func (n *native) try(ctx context.Context, order func(p *plan) (*order, []*os.Fil
 	defer cancel()
 	ch := &child{lane: n, pidfd: -1, said: -1, in: -1, out: stream{fd: -1}, err: stream{fd: -1, max: 4096}}
 	defer ch.close()
-	s := scene{folders: n.cfg.Folders, leased: n.cfg.Leased, entries: entries}
+	s := viewSpec{folders: n.cfg.Folders, leased: n.cfg.Leased, entries: entries}
 	var err error
 	if s.mounts, err = mountsWithin(s.folders); err != nil {
 		return err
@@ -203,7 +203,7 @@ func (n *native) try(ctx context.Context, order func(p *plan) (*order, []*os.Fil
 	if err != nil {
 		return unkeepable(n.Name(), err.Error())
 	}
-	p := &plan{proof: true, spots: v.spots, kept: v.kept, scratch: scratchBytes}
+	p := &plan{proof: true, mounts: v.mounts, kept: v.kept, scratch: scratchBytes}
 	n.judging(p, &s)
 	o, files, err := order(p)
 	if err != nil {

@@ -9,10 +9,10 @@ import (
 type plan struct {
 	inside  bool // what is to be seen is there already
 	proof   bool // end when all is done, and start nothing
-	spots   []spot
-	kept    []spot
-	links   bool   // a broker judges links
-	held    []spot // what the agent holds, and what it does not below that, by path
+	mounts  []mount
+	kept    []mount
+	links   bool    // a broker judges links
+	held    []mount // what the agent holds, and what it does not below that, by path
 	work    string
 	file    string // the program, "" with proof
 	dev     uint64 // which file that must be
@@ -25,7 +25,7 @@ type plan struct {
 	pids    int64
 	scratch int64 // bytes of each private folder
 
-	guards []guardedDir // made from the spots where programs will be
+	guards []guardedDir // made from the mounts where programs will be
 }
 
 // A guardedDir is a folder that programs may write, in which a broker makes
@@ -75,19 +75,19 @@ func (p *plan) each(c *codec) {
 	p.dev, p.ino = uint64(dev), uint64(ino)
 	list(c, &p.argv, (*codec).text)
 	list(c, &p.env, (*codec).text)
-	list(c, &p.spots, (*codec).spot)
-	list(c, &p.kept, (*codec).spot)
-	list(c, &p.held, (*codec).spot)
+	list(c, &p.mounts, (*codec).mount)
+	list(c, &p.kept, (*codec).mount)
+	list(c, &p.held, (*codec).mount)
 }
 
-func (c *codec) spot(s *spot) {
+func (c *codec) mount(s *mount) {
 	kind, access := int64(s.kind), int64(s.access)
 	c.text(&s.path)
 	c.number(&kind)
 	c.number(&access)
-	c.flag(&s.mount)
+	c.flag(&s.mountedOver)
 	c.flag(&s.guarded)
-	s.kind, s.access = spotKind(kind), Access(access)
+	s.kind, s.access = mountKind(kind), Access(access)
 }
 
 func list[T any](c *codec, l *[]T, each func(*codec, *T)) {

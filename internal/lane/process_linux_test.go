@@ -14,7 +14,7 @@ import (
 
 // lanesOfProcesses are the lanes in which a program can be spoken with.
 func lanesOfProcesses(t *testing.T, test func(t *testing.T, l Lane)) {
-	rooms(t, func(t *testing.T, name string) { test(t, newLane(t, name)) })
+	eachSandbox(t, func(t *testing.T, name string) { test(t, newLane(t, name)) })
 	t.Run("native", func(t *testing.T) { test(t, newNative(t)) })
 	t.Run("container", func(t *testing.T) {
 		if k := newContainer(t); k != nil {

@@ -14,7 +14,7 @@ const makingSetID = `cd "$1" && cp /bin/true a && for mode in u+s g+s 4755; do c
 perl -e 'sysopen(F, "b", 65, 04755); syscall(85, "c", 04755); chmod(06755, "a"); open(G, "<", "a") and chmod(04755, *G)'
 find . -type f -perm /6000; mkdir d && chmod 1777 d && chmod 755 a && echo ordinary`
 
-// Programs in a room are the operator out here: a file that they made and that
+// Programs in a sandbox are the operator out here: a file that they made and that
 // runs as its owner would run as the operator, whoever starts it.
 //
 //rlp:holds K44
@@ -37,7 +37,7 @@ func TestNoProgramMakesFilesThatRunAsTheirOwner(t *testing.T) {
 			}
 		}
 	}
-	rooms(t, func(t *testing.T, name string) { test(t, newLane(t, name)) })
+	eachSandbox(t, func(t *testing.T, name string) { test(t, newLane(t, name)) })
 	t.Run("container", func(t *testing.T) {
 		if k := newContainer(t); k != nil {
 			test(t, k)

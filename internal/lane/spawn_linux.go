@@ -76,7 +76,7 @@ func (s *spawner) do(o *order) (int, error) {
 }
 
 // kill ends a process, if it is one of those that this thread can signal: what
-// it has started, where it is fenced in.
+// it has started, where it is confined by Landlock.
 func (s *spawner) kill(pid int) error {
 	_, err := s.do(&order{end: pid})
 	return err
@@ -101,7 +101,7 @@ func harden() error {
 	if err := dropCapabilities(); err != nil {
 		return fmt.Errorf("taking capabilities from programs: %w", err)
 	}
-	if err := fence(); err != nil {
+	if err := landlockProcess(); err != nil {
 		return fmt.Errorf("taking other processes from programs: %w", err)
 	}
 	if err := filterCalls(); err != nil {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A stage is a root folder of its own that is put together from spots, in a
+// A stage is a root folder of its own that is put together from mounts, in a
 // mount namespace that nobody else is in. Every path is opened without following
 // links: what became a link since it was decided is not what was decided.
 type stage struct {
@@ -26,9 +26,9 @@ const (
 	still     = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
 )
 
-// A prop is a spot and what was opened for it.
-type prop struct {
-	spot
+// A mountSource is a mount and the open files that it is made from.
+type mountSource struct {
+	mount
 	tree   int // a mount of what is there; -1 where there is none
 	folder bool
 	link   string // a link of the system's, to be made again
@@ -40,18 +40,18 @@ func (p *plan) build() error {
 		return fmt.Errorf("parting from the mounts of others: %w", err)
 	}
 	s := &stage{root: -1, size: strconv.FormatInt(p.scratch, 10)}
-	var props []prop
-	for _, spot := range p.spots {
-		c, err := s.open(spot)
+	var sources []mountSource
+	for _, mount := range p.mounts {
+		c, err := s.open(mount)
 		if err != nil {
 			return err
 		}
-		props = append(props, c)
+		sources = append(sources, c)
 	}
-	if err := s.begin(props); err != nil {
+	if err := s.begin(sources); err != nil {
 		return err
 	}
-	for _, c := range props {
+	for _, c := range sources {
 		err := s.set(&c)
 		if err == nil && c.guarded && c.tree >= 0 {
 			err = p.guard(c.tree, c.path)
@@ -66,11 +66,11 @@ func (p *plan) build() error {
 	return s.enter()
 }
 
-// open opens what a spot shows, where it is now.
-func (s *stage) open(spot spot) (prop, error) {
-	c := prop{spot: spot, tree: -1, folder: true}
+// open opens what a mount shows, where it is now.
+func (s *stage) open(mount mount) (mountSource, error) {
+	c := mountSource{mount: mount, tree: -1, folder: true}
 	var err error
-	switch spot.kind {
+	switch mount.kind {
 	case private:
 		c.tree, err = s.scratch(s.size, "1777")
 	case devices:
@@ -80,14 +80,14 @@ func (s *stage) open(spot spot) (prop, error) {
 	default:
 		err = c.clone(s)
 	}
-	if spot.kind == private || spot.kind == devices || spot.kind == procs {
+	if mount.kind == private || mount.kind == devices || mount.kind == procs {
 		return c, err
 	}
 	return c, nil // what is not there is not shown
 }
 
-// clone makes a mount of what is at the spot's own path.
-func (c *prop) clone(s *stage) error {
+// clone makes a mount of what is at the mount's own path.
+func (c *mountSource) clone(s *stage) error {
 	fd, err := c.look()
 	if err != nil {
 		return err
@@ -108,8 +108,8 @@ func (c *prop) clone(s *stage) error {
 	return err
 }
 
-// look opens what is at the spot's own path and says what it is.
-func (c *prop) look() (int, error) {
+// look opens what is at the mount's own path and says what it is.
+func (c *mountSource) look() (int, error) {
 	fd, err := unix.Openat2(unix.AT_FDCWD, c.path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW, Resolve: unix.RESOLVE_NO_MAGICLINKS | c.strict()})
 	if err != nil {
 		return -1, err
@@ -121,7 +121,7 @@ func (c *prop) look() (int, error) {
 	return fd, nil
 }
 
-func (c *prop) is(fd int) error {
+func (c *mountSource) is(fd int) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		return err
@@ -145,7 +145,7 @@ func (c *prop) is(fd int) error {
 }
 
 // strict refuses links on the way; the system's own paths may have them.
-func (c *prop) strict() uint64 {
+func (c *mountSource) strict() uint64 {
 	if c.kind == system {
 		return 0
 	}
@@ -221,7 +221,7 @@ func processes() (int, error) {
 
 // empty is a mount with nothing in it: a folder, or a device that may not be
 // opened.
-func (c *prop) empty(s *stage) (int, error) {
+func (c *mountSource) empty(s *stage) (int, error) {
 	if c.folder {
 		return s.scratch(small, "755")
 	}
@@ -242,9 +242,9 @@ const small = "1048576"
 
 // begin makes the root: a folder in memory, or the operator's own where the
 // agent holds that.
-func (s *stage) begin(props []prop) error {
-	if len(props) > 0 && props[0].path == "/" && props[0].kind == bind && props[0].tree >= 0 {
-		s.root = props[0].tree
+func (s *stage) begin(sources []mountSource) error {
+	if len(sources) > 0 && sources[0].path == "/" && sources[0].kind == bind && sources[0].tree >= 0 {
+		s.root = sources[0].tree
 	} else {
 		var err error
 		if s.root, err = s.scratch(small, "755"); err != nil {
@@ -259,8 +259,8 @@ func (s *stage) begin(props []prop) error {
 	return nil
 }
 
-// set puts one prop into its place.
-func (s *stage) set(c *prop) error {
+// set puts one source into its place.
+func (s *stage) set(c *mountSource) error {
 	if c.path == "/" || c.tree < 0 && c.link == "" {
 		return nil
 	}
@@ -299,13 +299,13 @@ func (s *stage) set(c *prop) error {
 	return nil
 }
 
-// unset is what a prop means that has no place: the way to it is a link now, or
+// unset is what a source means that has no place: the way to it is a link now, or
 // is not there.
-func (s *stage) unset(c *prop, err error) error {
+func (s *stage) unset(c *mountSource, err error) error {
 	if isOf(err, unix.ENOENT, unix.ELOOP, unix.EACCES, unix.ENOTDIR, unix.EROFS) && c.kind <= nothing {
 		return nil
 	}
-	return fmt.Errorf("%w: %w", errSpot, err)
+	return fmt.Errorf("%w: %w", errNotKept, err)
 }
 
 // folder opens a folder of the stage, and makes what is missing on the way.

@@ -24,7 +24,7 @@ set -e
 echo a >x/priv; echo b >tree/new; mv tree/new tree/sub/old; ln tree/f tree/g; echo c >tmp; mv tmp x/priv; echo d >in; mv in tree/in; ln x/other o; mv o o2
 rm x/priv tree/g; echo e >x/priv; cat x/priv tree/sub/old tree/in
 `
-	rooms(t, func(t *testing.T, name string) {
+	eachSandbox(t, func(t *testing.T, name string) {
 		place := func(leased bool) (string, *Command) {
 			dir := shared(t)
 			for _, d := range []string{"/x", "/tree/sub"} {
@@ -74,7 +74,7 @@ func TestProgramsReplaceNoUntrustedFolder(t *testing.T) {
 	const tries = trying + `
 try mv -T a/dl a/old; try ln -s ../b a/dl; try rmdir a/dl; try mv -T b a/dl; try mv a a2; try ln -sfn b a/later; try ln b/f a/later; ln -s b l; try mv -T l a/later; try rmdir above; try ln -s b above
 `
-	rooms(t, func(t *testing.T, name string) {
+	eachSandbox(t, func(t *testing.T, name string) {
 		for _, named := range []bool{true, false} {
 			dir := shared(t)
 			for _, d := range []string{"/a/dl", "/b", "/above"} {
@@ -101,7 +101,7 @@ try mv -T a/dl a/old; try ln -s ../b a/dl; try rmdir a/dl; try mv -T b a/dl; try
 
 // The kernel moves and removes nothing by a name that is "." or "..", and says why.
 func TestAPathThatEndsInADot(t *testing.T) {
-	rooms(t, func(t *testing.T, name string) {
+	eachSandbox(t, func(t *testing.T, name string) {
 		for _, more := range []string{"", "config"} {
 			dir, _ := linked(t)
 			c := shell(t, "cd "+dir+"; mkdir -p x w/y; rmdir x/.; mv -T w/. w2; rmdir w/..; rmdir w/y/..; mkdir x/.; ln -s f x/.; ls -d x w/y")

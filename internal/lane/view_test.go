@@ -8,11 +8,11 @@ import (
 	"testing"
 )
 
-// shown is what a view lets a program do at p: the last spot above it decides,
+// shown is what a view lets a program do at p: the last mount above it decides,
 // and what is kept there.
-func shown(v view, p string) (Access, spotKind) {
+func shown(v view, p string) (Access, mountKind) {
 	access, kind := Hidden, nothing
-	for _, s := range v.spots { // parents come first
+	for _, s := range v.mounts { // parents come first
 		switch {
 		case !isIn(p, []string{s.path}) && s.path != "/":
 		case s.parted && p != s.path:
@@ -64,28 +64,28 @@ func TestAProgramSeesNoMoreThanItsAgent(t *testing.T) {
 		for _, f := range of {
 			folders = append(folders, f)
 		}
-		s := scene{folders: folders, work: "/work", entries: func(string) []string { return parts }}
-		spots, err := s.view()
+		s := viewSpec{folders: folders, work: "/work", entries: func(string) []string { return parts }}
+		mounts, err := s.view()
 		if err != nil {
-			if !errors.Is(err, errSpot) || held(folders, "/") != ReadWrite {
+			if !errors.Is(err, errNotKept) || held(folders, "/") != ReadWrite {
 				t.Fatalf("%v: %+v", err, folders)
 			}
 			continue
 		}
 		for range 20 {
 			p := somewhere()
-			access, kind := shown(spots, p)
+			access, kind := shown(mounts, p)
 			agent := held(folders, p)
 			switch {
 			case kind == private || kind == devices || kind == procs || p == "/tmp":
 				continue
 			case access > max(agent, systemAccess(p)):
-				t.Fatalf("%s: programs may %d, the agent %d: %+v\n%+v", p, access, agent, folders, spots)
-			case access < agent && !slices.ContainsFunc(spots.spots, func(s spot) bool { return s.kind == private && isIn(p, []string{s.path}) }):
-				t.Fatalf("%s: programs may %d, the agent %d: %+v\n%+v", p, access, agent, folders, spots)
+				t.Fatalf("%s: programs may %d, the agent %d: %+v\n%+v", p, access, agent, folders, mounts)
+			case access < agent && !slices.ContainsFunc(mounts.mounts, func(s mount) bool { return s.kind == private && isIn(p, []string{s.path}) }):
+				t.Fatalf("%s: programs may %d, the agent %d: %+v\n%+v", p, access, agent, folders, mounts)
 			}
 		}
-		noMasks(t, folders, spots)
+		noMasks(t, folders, mounts)
 	}
 }
 
@@ -97,13 +97,13 @@ func systemAccess(p string) Access {
 }
 
 // noMasks: what covers a name goes when what has the name is replaced. So where
-// more is to be had below than at a spot, the spot is one that the lane guards by
+// more is to be had below than at a mount, the mount is one that the lane guards by
 // name, or that lies in a folder of the lane's own.
 func noMasks(t *testing.T, folders []Folder, v view) {
 	t.Helper()
-	for i, s := range v.spots {
+	for i, s := range v.mounts {
 		below := Hidden
-		for _, o := range v.spots[:i] {
+		for _, o := range v.mounts[:i] {
 			switch {
 			case !isIn(s.path, []string{o.path}) && o.path != "/":
 			case o.parted, o.kind == private:
@@ -112,7 +112,7 @@ func noMasks(t *testing.T, folders []Folder, v view) {
 				below = o.access
 			}
 		}
-		if s.access < below && !slices.ContainsFunc(v.kept, func(k spot) bool { return k.path == s.path }) && s.kind != devices && s.kind != procs && s.kind != private {
+		if s.access < below && !slices.ContainsFunc(v.kept, func(k mount) bool { return k.path == s.path }) && s.kind != devices && s.kind != procs && s.kind != private {
 			t.Fatalf("%s is a mask: %+v\n%+v", s.path, folders, v)
 		}
 	}
@@ -120,7 +120,7 @@ func noMasks(t *testing.T, folders []Folder, v view) {
 
 // Where something is mounted below a grant, programs see nothing, as the agent.
 func TestMountsBelowAGrantAreEmpty(t *testing.T) {
-	s := scene{folders: []Folder{{"/srv", ReadWrite}, {"/srv/b/given", ReadOnly}}, mounts: []string{"/srv/a", "/srv/b"}}
+	s := viewSpec{folders: []Folder{{"/srv", ReadWrite}, {"/srv/b/given", ReadOnly}}, mounts: []string{"/srv/a", "/srv/b"}}
 	v, err := s.view()
 	if err != nil {
 		t.Fatal(err)
@@ -134,7 +134,7 @@ func TestMountsBelowAGrantAreEmpty(t *testing.T) {
 
 // What is kept is a name, whether something is there or not.
 func TestWhatIsKeptIsAName(t *testing.T) {
-	s := scene{
+	s := viewSpec{
 		folders: []Folder{{"/srv", ReadWrite}, {"/srv/a/later", Hidden}, {"/srv/a/later/own", ReadWrite}, {"/srv/there", ReadOnly}, {"/srv/there/not", Hidden}},
 		entries: func(string) []string { return nil },
 	}
@@ -142,16 +142,16 @@ func TestWhatIsKeptIsAName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []spot{{path: "/srv/a/later"}, {path: "/srv/there", access: ReadOnly}, {path: "/srv/there/not"}}
-	if !slices.Equal(v.kept, want) || !slices.ContainsFunc(v.spots, func(s spot) bool { return s.path == "/srv" && s.guarded }) {
+	want := []mount{{path: "/srv/a/later"}, {path: "/srv/there", access: ReadOnly}, {path: "/srv/there/not"}}
+	if !slices.Equal(v.kept, want) || !slices.ContainsFunc(v.mounts, func(s mount) bool { return s.path == "/srv" && s.guarded }) {
 		t.Errorf("%+v", v)
 	}
 }
 
 func FuzzPlan(f *testing.F) {
 	p := plan{
-		inside: true, spots: []spot{{path: "/usr", kind: system, access: ReadOnly}, {path: "/srv", access: ReadWrite, guarded: true, mount: true}},
-		kept: []spot{{path: "/srv/a"}},
+		inside: true, mounts: []mount{{path: "/usr", kind: system, access: ReadOnly}, {path: "/srv", access: ReadWrite, guarded: true, mountedOver: true}},
+		kept: []mount{{path: "/srv/a"}},
 		work: "/w", file: "/bin/true", dev: 1 << 40, ino: 2, script: true, dir: ".", argv: []string{"true", ""}, env: []string{"A=b"}, memory: 3, pids: 4, scratch: 5,
 	}
 	f.Add(p.encode())
@@ -162,7 +162,7 @@ func FuzzPlan(f *testing.F) {
 			return
 		}
 		q, err := decodePlan(p.encode())
-		if err != nil || len(q.spots) != len(p.spots) || !slices.Equal(q.argv, p.argv) || !slices.Equal(q.spots, p.spots) || !slices.Equal(q.kept, p.kept) || q.file != p.file {
+		if err != nil || len(q.mounts) != len(p.mounts) || !slices.Equal(q.argv, p.argv) || !slices.Equal(q.mounts, p.mounts) || !slices.Equal(q.kept, p.kept) || q.file != p.file {
 			t.Errorf("%+v became %+v, %v", p, q, err)
 		}
 	})

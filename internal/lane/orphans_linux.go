@@ -16,7 +16,7 @@ import (
 // other parts have children. What one lane ends is only what its own program is
 // an ancestor of, and that is told by what no process can put off:
 //
-//   - programs of a room are in a process namespace, which ends with its first
+//   - programs of a sandbox are in a process namespace, which ends with its first
 //     process, and that one is in the process group of what was started;
 //   - programs of the lane native are in the Landlock domain of the thread that
 //     started them, and that thread can send a signal to nobody outside of it;
@@ -24,22 +24,22 @@ import (
 //     native run one at a time in the whole process, and what is not one of them
 //     is known by its session, or was there before.
 
-// A crowd is what lanes of one process must know of one another, whoever made
+// A processTable is what lanes of one process must know of one another, whoever made
 // them: its children are not a lane's, or a run's, but the process's.
-type crowd struct {
+type processTable struct {
 	// alone is held while a program runs whose orphans cannot be told from
 	// those of another.
 	alone chan struct{}
 
-	// leaders are what was started for programs in rooms. Whoever starts one
+	// leaders are what was started for programs in sandboxes. Whoever starts one
 	// holds the lock until it is known.
 	sync.Mutex
 	leaders map[int]bool
 }
 
-// everybody is the crowd of this process: like its children, one.
-var everybody = sync.OnceValue(func() *crowd {
-	return &crowd{alone: make(chan struct{}, 1), leaders: map[int]bool{}}
+// ownTable is the table of this process: like its children, one.
+var ownTable = sync.OnceValue(func() *processTable {
+	return &processTable{alone: make(chan struct{}, 1), leaders: map[int]bool{}}
 })
 
 // scoped reports whether the kernel itself tells which orphans are this lane's.
@@ -55,11 +55,11 @@ func (n *native) turn(ctx context.Context) (before map[int]bool, over func(), er
 		return nil, func() {}, nil
 	}
 	select {
-	case everybody().alone <- struct{}{}:
+	case ownTable().alone <- struct{}{}:
 	case <-ctx.Done():
 		return nil, nil, ctx.Err()
 	}
-	over = func() { <-everybody().alone }
+	over = func() { <-ownTable().alone }
 	if before, err = others(); err != nil {
 		over()
 		return nil, nil, err
@@ -85,10 +85,10 @@ func (n *native) endOrphans(before map[int]bool) error {
 	switch {
 	case n.outer != nil:
 		err := endLed(n.leader)
-		all := everybody()
-		all.Lock()
-		defer all.Unlock()
-		delete(all.leaders, n.leader)
+		table := ownTable()
+		table.Lock()
+		defer table.Unlock()
+		delete(table.leaders, n.leader)
 		n.leader = 0
 		return err
 	case before == nil:
@@ -98,16 +98,16 @@ func (n *native) endOrphans(before map[int]bool) error {
 	if err != nil {
 		return err
 	}
-	all := everybody()
+	table := ownTable()
 	return endOrphans(func(pid int) bool {
-		all.Lock() // and what is being started is known, or not there
-		defer all.Unlock()
+		table.Lock() // and what is being started is known, or not there
+		defer table.Unlock()
 		if before[pid] || !hardened(pid) {
 			return false
 		}
 		// A program begins a session, and nobody joins another's.
 		session, err := unix.Getsid(pid)
-		if err != nil || session == own || all.leaders[session] {
+		if err != nil || session == own || table.leaders[session] {
 			return false
 		}
 		_ = unix.Kill(pid, unix.SIGKILL)
@@ -143,14 +143,14 @@ func (n *native) launch(o *order) (int, error) {
 	if n.outer == nil {
 		return n.spawner.do(o)
 	}
-	all := everybody()
-	all.Lock()
-	defer all.Unlock()
+	table := ownTable()
+	table.Lock()
+	defer table.Unlock()
 	pid, err := n.spawner.do(o)
 	if err != nil {
 		return 0, err
 	}
-	n.leader, all.leaders[pid] = pid, true
+	n.leader, table.leaders[pid] = pid, true
 	return pid, nil
 }
 

@@ -49,14 +49,14 @@ func landlock() int {
 	return int(version)
 }
 
-// fenceFiles is [fence], and files can be read and written where the plan says: a
+// landlockFiles is [landlockProcess], and files can be read and written where the plan says: a
 // second wall behind mounts that say the same, and the only one around what is
 // hidden in a guarded folder. Where the kernel has no Landlock there is one wall.
-func fenceFiles(p *plan) error {
+func landlockFiles(p *plan) error {
 	version := landlock()
 	hidden := p.hidden()
 	if version == 0 && len(hidden) > 0 {
-		return fmt.Errorf("%s: %w: the kernel has no Landlock", hidden[0], errSpot)
+		return fmt.Errorf("%s: %w: the kernel has no Landlock", hidden[0], errNotKept)
 	}
 	if version == 0 && p.links {
 		return fmt.Errorf("%w: the kernel has no Landlock", errLinks)
@@ -93,7 +93,7 @@ func (p *plan) fileRules(files uint64, hidden []string) map[string]uint64 {
 			rules[path.Join(dir, e.Name())] = fileReads
 		}
 	}
-	for _, s := range p.spots {
+	for _, s := range p.mounts {
 		rules[s.path] |= fileReads
 		if s.access == ReadWrite {
 			rules[s.path] |= files &^ fileBlocks
@@ -141,10 +141,10 @@ func addRule(set int, path string, access uint64) error {
 	return nil
 }
 
-// fence puts this thread and what it starts into a Landlock domain: processes
+// landlockProcess puts this thread and what it starts into a Landlock domain: processes
 // outside of it, rlp above all, can be neither traced nor read nor signalled
 // from within. Files are left as they are.
-func fence() error {
+func landlockProcess() error {
 	version := landlock()
 	if version < landlockNet {
 		return nil

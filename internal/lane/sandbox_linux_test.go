@@ -20,7 +20,7 @@ import (
 // in /tmp, where each program has its own.
 func shared(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/var/tmp", "lane-room")
+	dir, err := os.MkdirTemp("/var/tmp", "lane-sandbox")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ echo begun
 
 //rlp:holds K42 K74
 func TestNothingOutlivesARoom(t *testing.T) {
-	rooms(t, func(t *testing.T, name string) {
+	eachSandbox(t, func(t *testing.T, name string) {
 		for end, want := range map[string]int{"exit 0": 0, "sleep 1000": 137} {
 			dir := shared(t)
 			l := newLane(t, name)
@@ -147,7 +147,7 @@ func mountPoints(t *testing.T) map[string]int {
 
 //rlp:holds K73
 func TestARoomLeavesNothing(t *testing.T) {
-	rooms(t, func(t *testing.T, name string) {
+	eachSandbox(t, func(t *testing.T, name string) {
 		once := func() {
 			dir := filepath.Join(shared(t), "a", "run")
 			l, err := Open(t.Context(), name, Config{Work: dir, ID: "left-" + name, Self: []string{self(t), "rlp", ConfineName}})
@@ -186,10 +186,10 @@ func TestARoomLeavesNothing(t *testing.T) {
 	})
 }
 
-// Whatever a program sends to the first process of its room, it goes on, once that
+// Whatever a program sends to the first process of its sandbox, it goes on, once that
 // has nothing open any more. (Before, the program may end both.)
 func TestTheFirstProcessOfARoomIsDeaf(t *testing.T) {
-	rooms(t, func(t *testing.T, name string) {
+	eachSandbox(t, func(t *testing.T, name string) {
 		r := run(t, newLane(t, name), shell(t, `while ls /proc/1/fd | grep -q "^0$"; do :; done; for s in HUP INT QUIT ILL ABRT FPE KILL SEGV TERM STOP USR1; do kill -$s 1; done; echo on; kill -TERM $$; echo no`))
 		if r.ExitCode != 143 || string(r.Stdout.Data) != "on\n" {
 			t.Errorf("%+v\n%s%s", r, r.Stdout.Data, r.Stderr.Data)
@@ -199,7 +199,7 @@ func TestTheFirstProcessOfARoomIsDeaf(t *testing.T) {
 
 //rlp:holds K23 K42
 func TestTheEndOfARunEndsTheRoom(t *testing.T) {
-	rooms(t, func(t *testing.T, name string) {
+	eachSandbox(t, func(t *testing.T, name string) {
 		dir := shared(t)
 		l := newLane(t, name)
 		c := shell(t, "cd "+dir+leaving+"echo >all; sleep 1000")
@@ -228,7 +228,7 @@ func TestTheEndOfARunEndsTheRoom(t *testing.T) {
 // Scripts are read by descriptor; a program outside of the system's folders is
 // shown by itself, and what is not shown is not there for it.
 func TestProgramsOfTheOperatorsOwn(t *testing.T) {
-	rooms(t, func(t *testing.T, name string) {
+	eachSandbox(t, func(t *testing.T, name string) {
 		dir := shared(t)
 		write := func(name, text string) string {
 			path := filepath.Join(dir, name)
@@ -263,7 +263,7 @@ func TestProgramsOfTheOperatorsOwn(t *testing.T) {
 //
 //rlp:holds K5 K52 K67 K72
 func TestWhatCannotBeKeptIsRefused(t *testing.T) {
-	rooms(t, func(t *testing.T, name string) {
+	eachSandbox(t, func(t *testing.T, name string) {
 		dir := shared(t)
 		cfg := Config{Work: filepath.Join(dir, "w", "run"), ID: "kept", Self: []string{self(t), "rlp", ConfineName}}
 		cfg.Folders = []Folder{{"/", ReadWrite}, {dir + "/later", Hidden}} // nothing can be laid over a root
@@ -298,7 +298,7 @@ func TestWhatCannotBeKeptIsRefused(t *testing.T) {
 // Who is not root has the same lanes.
 func TestRoomsOfAnyUser(t *testing.T) {
 	if os.Geteuid() != 0 { // every other test is of this
-		rooms(t, func(t *testing.T, name string) { run(t, newLane(t, name), shell(t, "true")) })
+		eachSandbox(t, func(t *testing.T, name string) { run(t, newLane(t, name), shell(t, "true")) })
 		return
 	}
 	dir := shared(t)
@@ -321,8 +321,8 @@ func TestRoomsOfAnyUser(t *testing.T) {
 	if out, err := c.Output(); err != nil || string(out) != "unbounded\n" {
 		t.Errorf("control: %v, %s", err, out)
 	}
-	rooms(t, func(t *testing.T, name string) {
-		c := exec.Command(own, "reach-room", name+":"+dir+"/w")
+	eachSandbox(t, func(t *testing.T, name string) {
+		c := exec.Command(own, "reach-sandbox", name+":"+dir+"/w")
 		c.SysProcAttr = nobody
 		c.Dir = "/"
 		if out, err := c.CombinedOutput(); err != nil || !strings.HasPrefix(string(out), "65532\n0000000000000000\nwritten\n") || strings.Contains(string(out), "unbounded") ||

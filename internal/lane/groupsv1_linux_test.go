@@ -22,8 +22,8 @@ func enforced() (memory, pids bool) {
 	return m.Level == Enforced, p.Level == Enforced
 }
 
-// rationed is the lane with bounds, at the operator's word.
-func rationed(t *testing.T, b Bounds, noGroup bool) *native {
+// boundedLane is the lane with bounds, at the operator's word.
+func boundedLane(t *testing.T, b Bounds, noGroup bool) *native {
 	t.Helper()
 	n := newNative(t, func(c *Config) { c.noGroup = noGroup })
 	n.cfg.Bounds = b
@@ -42,7 +42,7 @@ func TestMemoryOfAllProcessesIsBounded(t *testing.T) {
 		t.Fatalf("control: %+v\n%s%s", free, free.Stdout.Data, free.Stderr.Data)
 	}
 	byGroup, _ := enforced()
-	small := rationed(t, Bounds{Memory: 32 << 20}, false)
+	small := boundedLane(t, Bounds{Memory: 32 << 20}, false)
 	for _, script := range []string{take, two} {
 		r := mustRun(t, small, shell(t, script))
 		if strings.Contains(string(r.Stdout.Data), "50000000") {
@@ -65,7 +65,7 @@ func TestMemoryOfAllProcessesIsBounded(t *testing.T) {
 //
 //rlp:holds K45
 func TestWithoutGroupsEachProcessIsBounded(t *testing.T) {
-	n := rationed(t, Bounds{Memory: 32 << 20}, true)
+	n := boundedLane(t, Bounds{Memory: 32 << 20}, true)
 	// the bound comes a moment after the program has begun
 	r := mustRun(t, n, shell(t, `until [ "$(ulimit -d)" != unlimited ]; do :; done; x=$(head -c 50000000 /dev/zero | tr '\0' x); echo ${#x}`))
 	if strings.Contains(string(r.Stdout.Data), "50000000") || r.OutOfMemory || n.boundsMemory() || n.boundsPids() {
@@ -80,7 +80,7 @@ func TestProcessesAreBounded(t *testing.T) {
 		t.Fatalf("control: %s%s", r.Stdout.Data, r.Stderr.Data)
 	}
 	_, byGroup := enforced()
-	n := rationed(t, Bounds{Pids: 20}, false)
+	n := boundedLane(t, Bounds{Pids: 20}, false)
 	r := mustRun(t, n, shell(t, script))
 	if bounded := !strings.Contains(string(r.Stdout.Data), "all"); bounded != byGroup || bounded != n.boundsPids() {
 		t.Errorf("bounded: %v\n%s%s", bounded, r.Stdout.Data, r.Stderr.Data)
@@ -196,7 +196,7 @@ func TestOldGroups(t *testing.T) {
 // leave is how a program gets out of its groups, where it can.
 const leave = `for f in $(find /sys/fs/cgroup -maxdepth 2 -name cgroup.procs 2>/dev/null); do echo $$ >$f; done 2>/dev/null; cat /proc/self/cgroup; `
 
-// A program in a room cannot leave what bounds it. One that runs as the
+// A program in a sandbox cannot leave what bounds it. One that runs as the
 // operator can, where he may make groups: its lane does not promise more.
 //
 //rlp:holds K45
@@ -209,7 +209,7 @@ func TestRoomsBoundMemoryAndProcesses(t *testing.T) {
 	if byMemory && os.Getuid() == 0 && !left || c[Memory].Level == Enforced || c[Pids].Level == Enforced || c[Memory].Why == "" {
 		t.Errorf("native: %+v %+v, left: %v\n%s", c[Memory], c[Pids], left, r.Stdout.Data)
 	}
-	rooms(t, func(t *testing.T, name string) {
+	eachSandbox(t, func(t *testing.T, name string) {
 		if !byMemory || !byPids {
 			var u *UnsupportedError
 			if _, err := Open(t.Context(), name, Config{Self: []string{self(t), "rlp", ConfineName}, Bounds: Bounds{Memory: 1 << 30}}); !errors.As(err, &u) {
@@ -240,15 +240,15 @@ func TestABoundThatIsGoneStartsNothing(t *testing.T) {
 		t.Fatalf("control: %+v", r)
 	}
 	n := l.(*ns).native
-	kept := *n.ration
-	if n.ration.memory = ""; n.group != nil {
+	kept := *n.groupsV1
+	if n.groupsV1.memory = ""; n.group != nil {
 		n.group.memory = false
 	}
 	var u *UnsupportedError
 	if r, err := l.Run(t.Context(), shell(t, "echo out")); !errors.As(err, &u) {
 		t.Errorf("%+v, %v", r, err)
 	}
-	*n.ration = kept
+	*n.groupsV1 = kept
 }
 
 // A group beside our own is made only where ours is not bounded itself.
@@ -273,7 +273,7 @@ func TestBoundedGroupsAreNotLeft(t *testing.T) {
 //
 //rlp:holds K52
 func TestTooFewProcessesAreRefused(t *testing.T) {
-	rooms(t, func(t *testing.T, name string) {
+	eachSandbox(t, func(t *testing.T, name string) {
 		cfg := Config{Self: []string{self(t), "rlp", ConfineName}, Bounds: Bounds{Pids: ownThreads - 1}}
 		var u *UnsupportedError
 		if l, err := Open(t.Context(), name, cfg); !errors.As(err, &u) || !strings.Contains(u.Text(), "pids = 16 or more") {

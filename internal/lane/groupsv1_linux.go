@@ -11,22 +11,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A ration is what bounds memory and processes of programs where the first
+// A groupsV1 is what bounds memory and processes of programs where the first
 // version of control groups has the controllers: a group in each hierarchy,
 // below our own. Threads are put into it one by one, and what a thread starts is
 // in the thread's group from its first instruction, so that nothing is started
 // outside and moved later.
-type ration struct {
+type groupsV1 struct {
 	memory, pids string // the groups; "" where none is to be had
 	locks        []int
 }
 
-// rationSpare is the spawner: a thread in the group that is no program's.
-const rationSpare = 1
+// spawnerThreads is the spawner: a thread in the group that is no program's.
+const spawnerThreads = 1
 
-// makeRation makes the groups, each where it can.
-func makeRation(id string, b Bounds) *ration {
-	r := &ration{}
+// makeGroupsV1 makes the groups, each where it can.
+func makeGroupsV1(id string, b Bounds) *groupsV1 {
+	r := &groupsV1{}
 	own, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
 		return r
@@ -39,7 +39,7 @@ func makeRation(id string, b Bounds) *ration {
 		{"memory.limit_in_bytes", b.Memory, true},
 		{"memory.memsw.limit_in_bytes", b.Memory, false}, // not there: no swap is accounted
 	})
-	r.pids = r.group(oldGroup(string(mounts), string(own), "pids"), id, []limit{{"pids.max", b.Pids + rationSpare, true}})
+	r.pids = r.group(oldGroup(string(mounts), string(own), "pids"), id, []limit{{"pids.max", b.Pids + spawnerThreads, true}})
 	return r
 }
 
@@ -50,7 +50,7 @@ type limit struct {
 }
 
 // group makes one group below parent, limited and locked, or none.
-func (r *ration) group(parent, id string, limits []limit) string {
+func (r *groupsV1) group(parent, id string, limits []limit) string {
 	if parent == "" {
 		return ""
 	}
@@ -80,7 +80,7 @@ func (r *ration) group(parent, id string, limits []limit) string {
 
 // enter puts the calling thread into the groups. A group that takes nobody is
 // given up: it bounds nothing.
-func (r *ration) enter() {
+func (r *groupsV1) enter() {
 	for _, path := range []*string{&r.memory, &r.pids} {
 		if *path != "" && writeNumber(filepath.Join(*path, "tasks"), int64(unix.Gettid())) != nil {
 			_ = unix.Rmdir(*path)
@@ -90,7 +90,7 @@ func (r *ration) enter() {
 }
 
 // oomKills counts what the kernel has ended for want of memory.
-func (r *ration) oomKills() int64 {
+func (r *groupsV1) oomKills() int64 {
 	if r.memory == "" {
 		return 0
 	}
@@ -99,12 +99,12 @@ func (r *ration) oomKills() int64 {
 
 // boundsMemory reports whether all processes of a program share one bound.
 func (n *native) boundsMemory() bool {
-	return n.group != nil && n.group.memory || n.ration.memory != ""
+	return n.group != nil && n.group.memory || n.groupsV1.memory != ""
 }
 
 // boundsPids is the same of how many they are.
 func (n *native) boundsPids() bool {
-	return n.group != nil && n.group.pids || n.ration.pids != ""
+	return n.group != nil && n.group.pids || n.groupsV1.pids != ""
 }
 
 // keeps refuses to start a program whose bounds were asked for, in a lane that
@@ -120,10 +120,10 @@ func (n *native) keeps() error {
 
 // oomKills counts, until something else is started, what was ended for want of
 // memory.
-func (n *native) oomKills() int64 { return n.group.oomKills() + n.ration.oomKills() }
+func (n *native) oomKills() int64 { return n.group.oomKills() + n.groupsV1.oomKills() }
 
 // close takes the groups away. The thread that was in them is ending.
-func (r *ration) close() error {
+func (r *groupsV1) close() error {
 	var errs []error
 	for _, path := range []string{r.memory, r.pids} {
 		if path == "" {
@@ -138,7 +138,7 @@ func (r *ration) close() error {
 	for _, fd := range r.locks {
 		_ = unix.Close(fd)
 	}
-	*r = ration{}
+	*r = groupsV1{}
 	return errors.Join(errs...)
 }
 
@@ -212,7 +212,7 @@ func BoundLabels() (memory, pids Label) {
 	const remedy = "start rlp where it may make control groups with the controllers memory and pids below its own"
 	b := Bounds{}.orDefault()
 	g := makeGroup("probe", b)
-	r := makeRation("probe", b)
+	r := makeGroupsV1("probe", b)
 	memory = Label{BestEffort, "no control group can bound memory here; each process is bounded by itself (rlimit)", remedy}
 	pids = Label{Unsupported, "no control group can bound processes here", remedy}
 	if g != nil && g.memory || r.memory != "" {

@@ -136,9 +136,9 @@ func TestWhereOrphansAreAlikeProgramsTakeTurns(t *testing.T) {
 	}
 }
 
-// A program in a room is nobody's orphan, and neither is what builds the room.
+// A program in a sandbox is nobody's orphan, and neither is what builds the sandbox.
 func TestRoomsOutliveTheProgramsOfOthers(t *testing.T) {
-	rooms(t, func(t *testing.T, name string) {
+	eachSandbox(t, func(t *testing.T, name string) {
 		for _, alike := range []bool{false, true} {
 			n := newNative(t, func(c *Config) { c.noScope, c.noGroup = alike, alike })
 			l := newLane(t, name)
@@ -150,7 +150,7 @@ func TestRoomsOutliveTheProgramsOfOthers(t *testing.T) {
 			c.Folders = []Folder{{dir, ReadWrite}}
 			ended := make(chan *Result, 1)
 			began := func() bool { return exists(filepath.Join(dir, "begun")) }
-			// The room begins while a program of another run is there.
+			// The sandbox begins while a program of another run is there.
 			r := mustRunWith(t, n, "until [ -e "+dir+"/begun ]; do sleep 0.01; done; "+escapes, func() {
 				go func() {
 					result, err := l.Run(context.WithoutCancel(t.Context()), c)
@@ -168,7 +168,7 @@ func TestRoomsOutliveTheProgramsOfOthers(t *testing.T) {
 			}
 			go func() { _ = os.WriteFile(filepath.Join(dir, "gate"), nil, 0o600) }()
 			if r := <-ended; r == nil || r.ExitCode != 0 || !strings.Contains(string(r.Stdout.Data), "lived") {
-				t.Errorf("alike=%v: the room was ended: %+v", alike, r)
+				t.Errorf("alike=%v: the sandbox was ended: %+v", alike, r)
 			}
 			_ = os.Remove(filepath.Join(dir, "gate"))
 		}
