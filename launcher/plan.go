@@ -2,6 +2,7 @@ package launcher
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"runloop.dev/rlp/caps"
@@ -108,6 +109,24 @@ func (p *Policy) all() []*caps.Layer {
 		return p.Layers
 	}
 	return append(p.Layers[:len(p.Layers):len(p.Layers)], p.Within)
+}
+
+// Beyond lists what p leaves and q does not, each in the words of a policy.
+func (p Plan) Beyond(q Plan) []string {
+	var list []string
+	is, may := p.Limits.Map(), q.Limits.Map()
+	for _, name := range slices.Sorted(maps.Keys(may)) {
+		if n, bound := is[name]; !bound {
+			list = append(list, fmt.Sprintf("[limits] %s, now %d", name, may[name]))
+		} else if n > may[name] {
+			list = append(list, fmt.Sprintf("[limits] %s = %d, now %d", name, n, may[name]))
+		}
+	}
+	grants := slices.DeleteFunc(p.Effective.Strings(), func(s string) bool { return slices.Contains(q.Effective.Strings(), s) })
+	if len(grants) == 0 && p.Effective.Digest() != q.Effective.Digest() {
+		grants = []string{"[leases] or [constraints]"}
+	}
+	return append(list, grants...)
 }
 
 // Ignored are the changes that a layer asked for and that are not in the base.

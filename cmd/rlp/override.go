@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -11,11 +10,9 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -84,6 +81,7 @@ type overrideDraft struct {
 	Narrower bool     `json:"narrower"` // it leaves nothing that is not left now
 	Taken    []string `json:"taken"`
 	Given    []string `json:"given_back"`
+	Wider    []string `json:"wider"` // why it is not narrower: what any agent could have by it, not this one alone
 	Left     []string `json:"left"`
 	Unset    []string `json:"params_unset"` // what they stand for is in none of the lists
 	Limits   []string `json:"limits"`
@@ -110,7 +108,7 @@ func (a *app) override(args []string, f overrideFlags) error {
 	d := overrideDocument{Agent: now.bundle.Manifest.Agent.String()}
 	d.Path = now.home.Override(d.Agent)
 	if f.save {
-		free, err := holdOverrides(filepath.Dir(d.Path))
+		free, err := home.HoldDir(filepath.Dir(d.Path))
 		if err != nil {
 			return inputErr(fmt.Errorf("saving the override: %w", err))
 		}
@@ -140,7 +138,7 @@ func (a *app) override(args []string, f overrideFlags) error {
 		if err := d.mayBeSaved(f); err != nil {
 			return err
 		}
-		if d.Change.Previous, err = saveOverride(d.Path, data, text); err != nil {
+		if d.Change.Previous, err = home.Replace(d.Path, data, text); err != nil {
 			return inputErr(fmt.Errorf("saving the override: %w", err))
 		}
 		d.Change.Saved = true
@@ -154,16 +152,9 @@ func (d *overrideDocument) mayBeSaved(f overrideFlags) error {
 		return inputErr(fmt.Errorf("%s is not the one any more that was edited; look at it again, and edit that", d.Path))
 	}
 	if f.narrow && !d.Change.Narrower {
-		return inputErr(fmt.Errorf("it gives back what is taken away now, and --narrow forbids that: %s", orUnlisted(d.Change.Given)))
+		return inputErr(fmt.Errorf("it gives back what is taken away now, and --narrow forbids that: %s", strings.Join(d.Change.Wider, "; ")))
 	}
 	return nil
-}
-
-func orUnlisted(list []string) string {
-	if len(list) == 0 {
-		return "limits, placeholders or what their values are part of"
-	}
-	return strings.Join(list, ", ")
 }
 
 // draft reads an override that is not among the others; - is stdin.
@@ -211,7 +202,7 @@ func (a *app) tryOverride(now *composition, path string, text []byte) (*override
 	if err != nil {
 		return nil, inputErr(err)
 	}
-	d := &overrideDraft{Digest: digestOf(text), Left: orEmpty(after.Effective.Strings()), Unset: []string{}, Limits: []string{}, Notes: []string{}}
+	d := &overrideDraft{Digest: digestOf(text), Left: orEmpty(after.Effective.Strings()), Unset: paramNames(then.unset), Limits: []string{}, Notes: []string{}}
 	d.Taken = without(before.Effective.Strings(), shared.Effective.Strings())
 	d.Given = without(after.Effective.Strings(), shared.Effective.Strings())
 	was, is := before.Limits.Map(), after.Limits.Map()
@@ -220,13 +211,11 @@ func (a *app) tryOverride(now *composition, path string, text []byte) (*override
 			d.Limits = append(d.Limits, fmt.Sprintf("%s: %d, now %d", name, is[name], was[name]))
 		}
 	}
-	for _, p := range then.unset {
-		d.Unset = append(d.Unset, p.Name)
-	}
 	for _, f := range then.findings {
 		d.Notes = append(d.Notes, f.String())
 	}
-	d.Narrower, err = a.narrower(now, then, old, made)
+	d.Wider, err = a.wider(now, then, old, made)
+	d.Wider, d.Narrower = orEmpty(d.Wider), len(d.Wider) == 0
 	return d, err
 }
 
@@ -240,12 +229,9 @@ func (a *app) composeUnder(bundle, path string, text []byte) (*composition, erro
 	return with.compose(bundle, policyFlags{})
 }
 
-// narrower reports whether made leaves nothing that old does not, whatever it is
-// that an agent asks for.
-func (a *app) narrower(now, then *composition, old, made *caps.Layer) (bool, error) {
-	if !maps.Equal(now.params, then.params) || len(now.unset) != len(then.unset) {
-		return false, nil
-	}
+// wider lists what made leaves and old does not, whatever it is that an agent
+// asks for, in the words of an override.
+func (a *app) wider(now, then *composition, old, made *caps.Layer) ([]string, error) {
 	everything := launcher.Policy{Base: foresight.Everything(append(policy.BuiltinDomains(), now.config.KB.Domains...))}
 	held := func(layers ...*caps.Layer) (launcher.Plan, error) {
 		p := everything
@@ -266,13 +252,36 @@ func (a *app) narrower(now, then *composition, old, made *caps.Layer) (bool, err
 	}
 	alone, err := held(made)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	both, err := held(made, old)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	return alone.Effective.Digest() == both.Effective.Digest() && maps.Equal(alone.Limits.Map(), both.Limits.Map()), nil
+	return append(widerParams(now, then), alone.Beyond(both)...), nil
+}
+
+// widerParams are the placeholders that stand for something else, or for nothing
+// on one side: of what they stand for nothing can be compared.
+func widerParams(now, then *composition) (list []string) {
+	was, is := paramNames(now.unset), paramNames(then.unset)
+	for _, name := range append(without(is, was), without(was, is)...) {
+		list = append(list, fmt.Sprintf("[params] %s, which has a value in one of the two alone", name))
+	}
+	for _, name := range slices.Sorted(maps.Keys(then.params)) {
+		if before, ok := now.params[name]; ok && before != then.params[name] {
+			list = append(list, fmt.Sprintf("[params] %s = %q, now %q", name, then.params[name], before))
+		}
+	}
+	return list
+}
+
+func paramNames(params []policy.Param) []string {
+	list := []string{}
+	for _, p := range params {
+		list = append(list, p.Name)
+	}
+	return list
 }
 
 func overrideOf(c *composition, path string) *caps.Layer {
@@ -286,44 +295,6 @@ func overrideOf(c *composition, path string) *caps.Layer {
 
 func without(list, others []string) []string {
 	return orEmpty(slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(others, s) }))
-}
-
-// holdOverrides makes whoever else saves an override wait until free is called:
-// what one is compared with is what it takes the place of.
-func holdOverrides(dir string) (free func(), err error) {
-	if err := home.Make(dir); err != nil {
-		return nil, err
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	for {
-		if err = syscall.Flock(int(d.Fd()), syscall.LOCK_EX); !errors.Is(err, syscall.EINTR) {
-			break
-		}
-	}
-	if err != nil {
-		_ = d.Close()
-		return nil, fmt.Errorf("holding %s: %w", dir, err)
-	}
-	return func() { _ = d.Close() }, nil
-}
-
-// saveOverride puts text in the place of what is at path, whole and private to
-// the operator, after it kept what was there under a name that nothing reads.
-func saveOverride(path string, was, text []byte) (previous string, err error) {
-	if bytes.Equal(was, text) && was != nil {
-		return "", nil
-	}
-	if was != nil {
-		name := "." + strings.TrimSuffix(filepath.Base(path), ".toml") + "." + digestOf(was)[:12] + ".previous"
-		previous = filepath.Join(filepath.Dir(path), name)
-		if err := home.WritePrivate(previous, was); err != nil {
-			return "", err
-		}
-	}
-	return previous, home.WritePrivate(path, text)
 }
 
 func (a *app) printOverride(d overrideDocument) error {

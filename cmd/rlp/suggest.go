@@ -38,14 +38,16 @@ and used, each line with the calls that needed it. A BUNDLE stands for every
 recorded run of exactly that bundle, a RUN (or its beginning) for itself.
 
 With --override it is an operator's override, which also takes away what a
-policy.caps cannot leave out, such as deleting where an agent only wrote.
+policy.caps cannot leave out, such as deleting where an agent only wrote. What the
+override that is there says beside its [capabilities], such as [params] and
+[limits], stays in it; rlp caps override says what it would change, and saves it.
 
 It grants no folder because of files in it (but with --folders), no wildcard
 because of hosts, and no domain beside those that were used. What it cannot but
 grant beside what was used is said in a comment, and so is what was asked for
 and denied.`,
 		Example: `  rlp caps suggest agents/notes_digest > policy.caps
-  rlp caps suggest --override agents/notes_digest > ~/.runloop/caps/overrides/notes_digest.toml
+  rlp caps suggest --override agents/notes_digest | rlp caps override agents/notes_digest - --save --narrow
   rlp caps suggest 0198d2c4-7f1e --folders 5`,
 		Args: atLeastOne("BUNDLE or a RUN"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -92,15 +94,28 @@ func (a *app) suggest(ctx context.Context, s *kb.Store, args []string, f suggest
 	}
 	l.complete()
 	opt := foresight.Options{Override: f.override, Folders: f.folders, IsFolder: isFolder, Missing: isMissing, Written: l.written(), Head: l.head(f.override)}
+	h, cfg, err := a.settings()
+	if err != nil {
+		return err
+	}
+	if path := h.Override(l.agent); f.override {
+		data, err := readNarrowing(path)
+		if err == nil {
+			opt.Carried, err = foresight.Carry(path, data)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return inputErr(err)
+		}
+	}
 	made := l.learner.Suggest(opt)
-	if err := l.check(made.Text, f.override); err != nil {
+	if err := check(made.Text, f.override, a.options(h, cfg)); err != nil {
 		return err
 	}
 	l.tell(made)
 	if a.json {
 		return a.printJSON(l.json(made))
 	}
-	_, err := fmt.Fprint(a.stdout, made.Text)
+	_, err = fmt.Fprint(a.stdout, made.Text)
 	return err
 }
 
@@ -291,12 +306,7 @@ func (l *lesson) json(made foresight.Suggestion) map[string]any {
 }
 
 // check reads the document as a launch would: what is printed is valid.
-func (l *lesson) check(text string, override bool) error {
-	h, cfg, err := l.app.settings()
-	if err != nil {
-		return err
-	}
-	opt := l.app.options(h, cfg)
+func check(text string, override bool, opt policy.Options) error {
 	var findings []policy.Finding
 	if override {
 		_, findings = policy.ParseLayer("override:suggested", "suggested", []byte(text), opt)

@@ -199,6 +199,7 @@ var rooms = map[string]room{
 		"internal/otlp":  "says it to collectors",
 	}},
 	"internal/foresight": {1, doors{
+		"internal/tomlfile":  "writes what stays of the override that is there",
 		"internal/printable": "agents chose what drafts quote",
 		"caps":               "asks again what records say, and writes grants of it",
 	}},

@@ -25,6 +25,8 @@ type Options struct {
 	// form: a program may be granted by several names, and be called by each. It
 	// is the name itself where no policy spells it; Written may be nil.
 	Written func(f caps.Family, name string) []string
+	// Carried is what the override that is there says, and the suggested one, too.
+	Carried Carried
 	// Head is what is said first, a line each.
 	Head []string
 }
@@ -212,15 +214,29 @@ func (b *builder) document() string {
 		}
 		say("wider than what was used: %s (%s)", w.Grant, w.Why)
 	}
+	if names := b.opt.Carried.Names; len(names) > 0 {
+		say("as the override has it that is there now: %s", strings.Join(names, ", "))
+	}
 	b.asked(say)
 	out.WriteString("schema = \"0.2\"\n\n[capabilities]\n")
 	out.WriteString(b.keys.String())
 	if b.table.Len() > 0 {
 		out.WriteString("\n[capabilities.net]\n" + b.table.String())
 	}
-	if len(b.denies) > 0 {
+	for _, d := range b.opt.Carried.Denied {
+		if !slices.ContainsFunc(b.denies, func(l line) bool { return l.value == quote(d) }) {
+			b.denies = append(b.denies, line{quote(d), "as in the override that is there now"})
+		}
+	}
+	if len(b.denies) > 0 || b.opt.Carried.Deny != "" {
 		out.WriteString("\n[deny]\n")
+	}
+	if len(b.denies) > 0 {
 		writeList(&out, "capabilities", b.denies)
+	}
+	out.WriteString(b.opt.Carried.Deny)
+	if b.opt.Carried.Tables != "" {
+		out.WriteString("\n" + b.opt.Carried.Tables)
 	}
 	return out.String()
 }

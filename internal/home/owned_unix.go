@@ -37,3 +37,25 @@ func mine(path string, info fs.FileInfo) error {
 	}
 	return nil
 }
+
+// HoldDir makes a folder of the home if there is none, and makes whoever else
+// holds it wait until free is called.
+func HoldDir(dir string) (free func(), err error) {
+	if err := Make(dir); err != nil {
+		return nil, err
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		if err = syscall.Flock(int(d.Fd()), syscall.LOCK_EX); !errors.Is(err, syscall.EINTR) {
+			break
+		}
+	}
+	if err != nil {
+		_ = d.Close()
+		return nil, fmt.Errorf("holding %s: %w", dir, err)
+	}
+	return func() { _ = d.Close() }, nil
+}

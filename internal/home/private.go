@@ -1,12 +1,15 @@
 package home
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // A ModeError is a file or folder that somebody else could read or change, or
@@ -87,6 +90,24 @@ func WritePrivate(path string, data []byte) error {
 		return err
 	}
 	return SyncDir(dir)
+}
+
+// Replace puts text in the place of what was at path, whole and private, after it
+// saved that beside it under a name that nothing reads; nil: nothing was there.
+func Replace(path string, was, text []byte) (previous string, err error) {
+	if was == nil {
+		return "", WritePrivate(path, text)
+	}
+	if bytes.Equal(was, text) {
+		return "", nil
+	}
+	ext, sum := filepath.Ext(path), sha256.Sum256(was)
+	name := fmt.Sprintf(".%s.%x.previous", strings.TrimSuffix(filepath.Base(path), ext), sum[:6])
+	previous = filepath.Join(filepath.Dir(path), name)
+	if err := WritePrivate(previous, was); err != nil {
+		return "", err
+	}
+	return previous, WritePrivate(path, text)
 }
 
 // SyncDir makes the names in dir survive the loss of power.

@@ -85,3 +85,58 @@ func TestWritePrivate(t *testing.T) {
 		}
 	}
 }
+
+// What took the place of a file stands beside it, under a name that is hidden and
+// not read; the same text is written once.
+func TestReplaceSavesWhatWasThere(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "writer.toml")
+	for i, step := range []struct {
+		was, text string
+		previous  bool
+	}{{"", "a", false}, {"a", "a", false}, {"a", "b", true}} {
+		var was []byte
+		if step.was != "" {
+			was = []byte(step.was)
+		}
+		previous, err := Replace(path, was, []byte(step.text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := ReadPrivate(path, 10); string(got) != step.text || err != nil {
+			t.Errorf("%d: %q (%v), want %q", i, got, err, step.text)
+		}
+		if !step.previous {
+			if previous != "" {
+				t.Errorf("%d: saved %s, and nothing went", i, previous)
+			}
+			continue
+		}
+		got, err := ReadPrivate(previous, 10)
+		if string(got) != step.was || err != nil || filepath.Base(previous)[0] != '.' || filepath.Ext(previous) != ".previous" {
+			t.Errorf("%d: %s holds %q (%v), want %q", i, previous, got, err, step.was)
+		}
+	}
+}
+
+// Who holds a folder keeps others out until it is free.
+func TestHoldDir(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "overrides")
+	free, err := HoldDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	try := func() error { return syscall.Flock(int(d.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) }
+	if err := try(); !errors.Is(err, syscall.EWOULDBLOCK) {
+		t.Errorf("another holds it as well: %v", err)
+	}
+	free()
+	if err := try(); err != nil {
+		t.Errorf("nobody holds it: %v", err)
+	}
+}

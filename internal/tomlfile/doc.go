@@ -141,16 +141,22 @@ func (t *Table) Put(e Entry) { t.add(e) }
 
 // Plain returns the table as maps, slices and scalars, the way a JSON decoder
 // would have made it. Integers are int64; dates are strings.
-func (t *Table) Plain() map[string]any {
+func (t *Table) Plain() map[string]any { return t.plain(asWritten) }
+
+// Plain returns the value as [Table.Plain] does.
+func (v *Value) Plain() any { return v.plain(asWritten) }
+
+func asWritten(v *Value) any { return v.Str }
+
+func (t *Table) plain(date func(*Value) any) map[string]any {
 	m := make(map[string]any, len(t.Entries))
 	for i := range t.Entries {
-		m[t.Entries[i].Key] = t.Entries[i].Value.Plain()
+		m[t.Entries[i].Key] = t.Entries[i].Value.plain(date)
 	}
 	return m
 }
 
-// Plain returns the value as [Table.Plain] does.
-func (v *Value) Plain() any {
+func (v *Value) plain(date func(*Value) any) any {
 	switch v.Kind {
 	case Integer:
 		return v.Int
@@ -161,13 +167,15 @@ func (v *Value) Plain() any {
 	case Array:
 		items := make([]any, len(v.Items))
 		for i := range v.Items {
-			items[i] = v.Items[i].Plain()
+			items[i] = v.Items[i].plain(date)
 		}
 		return items
 	case TableKind:
-		return v.Table.Plain()
+		return v.Table.plain(date)
 	case Null:
 		return nil
+	case DateTime:
+		return date(v)
 	default:
 		return v.Str
 	}

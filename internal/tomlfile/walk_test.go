@@ -2,6 +2,7 @@ package tomlfile
 
 import (
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -87,5 +88,31 @@ func TestNearest(t *testing.T) {
 	}
 	if got := Nearest("x", nil); got != "" {
 		t.Errorf("no keys, no hint: %q", got)
+	}
+}
+
+// What is written is read as what was read: moments, odd keys and text included.
+func TestTableIsWrittenAsItWasRead(t *testing.T) {
+	root := mustParse(t, `
+text = "a \"quoted\" \\ line\nand é"
+n = -3
+half = 0.5
+list = ["a", 1, { k = "v" }]
+none = []
+[leases]
+"fs:write:/home/user/out" = { expires = 2026-12-01T00:00:00Z, max_uses = 10 }
+[a."b.c"]
+ok = true
+`)
+	text, err := root.TOML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := Parse("again.toml", []byte(text))
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	if want, got := root.plain(dates), again.plain(dates); !reflect.DeepEqual(want, got) {
+		t.Errorf("read again it is\n%v, not\n%v", got, want)
 	}
 }
