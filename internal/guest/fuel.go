@@ -28,7 +28,7 @@ var errFuel = errors.New("the fuel is used up")
 // fuel is what a run may still compute, and what it has. It belongs to the
 // guest's goroutine.
 type fuel struct {
-	tank    meter.Tank
+	supply  meter.Fuel
 	bounded bool
 	budget  int64
 	slices  uint
@@ -41,7 +41,7 @@ func newFuel(limit *int64) fuel {
 	if limit != nil {
 		budget = min(max(*limit, 0), unlimited)
 	}
-	return fuel{budget: budget, bounded: limit != nil, tank: *meter.NewTank(budget, 0), last: budget}
+	return fuel{budget: budget, bounded: limit != nil, supply: *meter.NewFuel(budget, 0), last: budget}
 }
 
 // metered makes the counter of mod known.
@@ -57,11 +57,11 @@ func (f *fuel) spend(tally *int64) bool {
 	n := *tally
 	*tally = 0
 	if f.counter == nil { // nothing of the guest's has run
-		_, ok := f.tank.Spend(n, 0)
+		_, ok := f.supply.Spend(n, 0)
 		return ok
 	}
 	counter := int64(f.counter.Get())
-	next, ok := f.tank.Spend(n, counter)
+	next, ok := f.supply.Spend(n, counter)
 	if next != counter {
 		f.counter.Set(uint64(next))
 	}
@@ -72,9 +72,9 @@ func (f *fuel) spend(tally *int64) bool {
 // host's, or has ended. It is negative when the budget was passed.
 func (f *fuel) left() int64 {
 	if f.counter == nil {
-		return f.tank.Left(0)
+		return f.supply.Left(0)
 	}
-	return f.tank.Left(int64(f.counter.Get()))
+	return f.supply.Left(int64(f.counter.Get()))
 }
 
 func (f *fuel) passed() bool { return f.left() < 0 }
@@ -84,7 +84,7 @@ func (f *fuel) passed() bool { return f.left() < 0 }
 // beyond it. A trap loses what the guest had counted since its last turn.
 func (f *fuel) used(tallies []*int64) int64 {
 	for _, t := range tallies {
-		f.tank.Charge(*t)
+		f.supply.Charge(*t)
 		f.last -= *t
 		*t = 0
 	}
@@ -115,15 +115,15 @@ func refill(ctx context.Context, mod api.Module, stack []uint64) {
 	if f.slices++; f.slices%turn == 0 {
 		runtime.Gosched()
 	}
-	f.last = f.tank.Left(counter)
-	next, ok := f.tank.Refill(counter)
+	f.last = f.supply.Left(counter)
+	next, ok := f.supply.Refill(counter)
 	if !ok {
 		r.finish(End{Kind: Fuel, Err: errFuel})
 	}
 	if r.look(); r.over.Load() {
 		f.counter.Set(uint64(counter)) // what was used is known exactly
 		if ok {
-			f.tank.Return(next - counter)
+			f.supply.Return(next - counter)
 		}
 		panic(errOver)
 	}

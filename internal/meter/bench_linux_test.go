@@ -73,9 +73,9 @@ func processorTime(b *testing.B, p *program, kernel string) time.Duration {
 	runtime.GC()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	tank := meter.NewTank(plenty, 0)
+	fuel := meter.NewFuel(plenty, 0)
 	start := used(b)
-	if e := p.run(b, tank, kernel); e.err != "" {
+	if e := p.run(b, fuel, kernel); e.err != "" {
 		b.Fatal(e)
 	}
 	return used(b) - start

@@ -6,29 +6,29 @@ const dead = -1 // in place of a hole: what follows is never reached
 
 // function rewrites bodies, one after the other.
 //
-// It reads a body once and copies it, leaving holes where charges go. What a
+// It reads a body once and copies it, leaving holes where surplus go. What a
 // charge is, is known when the code that it pays for has been read; the holes
 // are filled when the body is written.
 type function struct {
 	reader
-	m      *rewriter
-	params uint32 // of the guest's; behind them is the counter
-	locals uint32 // parameters and locals of the guest's
-	types  []byte // of as many of them as are tracked
-	out    []byte
-	holes  []hole
-	frames []frame
-	debts  debts
-	open   uint32 // labels that are open in out, without one around the body
-	depth  uint32 // loops around here
-	arms   uint32 // of ifs around here, within the innermost loop
-	at     int32  // hole that pays for what comes next, or dead
-	debt   int32  // node of here
-	picks  bool   // calls by a table
-	bulk   bool
-	exits  bool // something other than a plain branch leaves to the end
-	simple bool // nothing came yet that is not always executed, or needs a check
-	early  bool // a loop header comes before anything that could need a check
+	m         *rewriter
+	params    uint32 // of the guest's; behind them is the counter
+	locals    uint32 // parameters and locals of the guest's
+	types     []byte // of as many of them as are tracked
+	out       []byte
+	holes     []hole
+	frames    []frame
+	surplus   surplus
+	open      uint32 // labels that are open in out, without one around the body
+	depth     uint32 // loops around here
+	arms      uint32 // of ifs around here, within the innermost loop
+	at        int32  // hole that pays for what comes next, or dead
+	surplusAt int32  // node of here
+	picks     bool   // calls by a table
+	bulk      bool
+	exits     bool // something other than a plain branch leaves to the end
+	simple    bool // nothing came yet that is not always executed, or needs a check
+	early     bool // a loop header comes before anything that could need a check
 
 	unseen   unseen
 	returned int64 // what is unseen behind a call, if its function can be unchecked
@@ -41,21 +41,21 @@ type function struct {
 
 // frame is a block of the guest's that is open.
 type frame struct {
-	op      byte
-	live    bool   // its beginning is reached
-	target  bool   // something that is reached leaves to its label
-	then    bool   // the end of its first arm is reached
-	others  bool   // it has a second arm
-	at      int32  // hole that pays for what is around it
-	loop    int32  // which loop it is, or dead
-	low     int32  // outermost frame that something within leaves to
-	debt    int32  // node of its label
-	before  int32  // node before it
-	outside int64  // what is unseen before it
-	unseen  int64  // and at its label
-	label   uint32 // open labels when its own was opened, with it
-	arms    uint32 // around it
-	often   uint8  // how often its label is come to
+	op        byte
+	live      bool   // its beginning is reached
+	target    bool   // something that is reached leaves to its label
+	then      bool   // the end of its first arm is reached
+	others    bool   // it has a second arm
+	at        int32  // hole that pays for what is around it
+	loop      int32  // which loop it is, or dead
+	low       int32  // outermost frame that something within leaves to
+	surplusAt int32  // node of its label
+	before    int32  // node before it
+	outside   int64  // what is unseen before it
+	unseen    int64  // and at its label
+	label     uint32 // open labels when its own was opened, with it
+	arms      uint32 // around it
+	often     uint8  // how often its label is come to
 }
 
 func (f *function) rewrite(m *rewriter, t funcType, body, out []byte, checked bool) []byte {
@@ -63,7 +63,7 @@ func (f *function) rewrite(m *rewriter, t funcType, body, out []byte, checked bo
 	f.params = uint32(len(t.params))
 	f.types = append(f.types, t.params[:min(len(t.params), maxTracked)]...)
 	declared := f.readLocals(f.params)
-	f.frames = append(f.frames, frame{live: true, loop: dead, debt: f.debts.node(), unseen: noCall})
+	f.frames = append(f.frames, frame{live: true, loop: dead, surplusAt: f.surplus.node(), unseen: noCall})
 	f.at = f.begin(hole{from: settled})
 	for f.err == nil && len(f.frames) > 0 {
 		f.instruction()
@@ -84,11 +84,11 @@ func (f *function) rewrite(m *rewriter, t funcType, body, out []byte, checked bo
 // reset forgets all but the memory.
 func (f *function) reset(m *rewriter, body []byte) {
 	*f = function{
-		reader: reader{b: body}, m: m, debts: f.debts, simple: true, unseen: unseen{before: noCall}, spare: len(body) / 2,
+		reader: reader{b: body}, m: m, surplus: f.surplus, simple: true, unseen: unseen{before: noCall}, spare: len(body) / 2,
 		types: f.types[:0], out: slices.Grow(f.out[:0], len(body)+len(body)/2), holes: f.holes[:0], frames: f.frames[:0],
 		events: f.events[:0], loops: f.loops[:0], labels: f.labels[:0],
 	}
-	f.debts.reset()
+	f.surplus.reset()
 }
 
 // readLocals reads the declarations and gives back their bytes, from the
@@ -131,14 +131,14 @@ func (f *function) hole(h hole) int32 {
 
 // begin makes a hole and a node behind it.
 func (f *function) begin(h hole) int32 {
-	h.to = f.debts.node()
-	f.debt = h.to
+	h.to = f.surplus.node()
+	f.surplusAt = h.to
 	return f.hole(h)
 }
 
 // fresh begins a metered block here.
 func (f *function) fresh() {
-	f.at = f.begin(hole{from: f.debt, weight: f.weight(weighCost)})
+	f.at = f.begin(hole{from: f.surplusAt, weight: f.weight(weighCost)})
 	f.simple = false
 	f.stop(f.at)
 }
@@ -154,14 +154,14 @@ func (f *function) weight(kind uint8) uint8 { return f.often()*weights + kind }
 
 // owe lets code that goes on at a frame's label owe what is owed there.
 func (f *function) owe(fr *frame) {
-	f.hole(hole{from: f.debt, to: fr.debt, weight: min(f.often(), fr.often)*weights + weighFree})
-	f.debt = fr.debt
+	f.hole(hole{from: f.surplusAt, to: fr.surplusAt, weight: min(f.often(), fr.often)*weights + weighFree})
+	f.surplusAt = fr.surplusAt
 }
 
 // square lets nothing be owed here.
 func (f *function) square() {
-	f.hole(hole{from: f.debt, to: settled, weight: f.weight(weighFree)})
-	f.debt = settled
+	f.hole(hole{from: f.surplusAt, to: settled, weight: f.weight(weighFree)})
+	f.surplusAt = settled
 }
 
 // pass leaves the counter on the stack, for whoever is to have it, with
@@ -171,8 +171,8 @@ func (f *function) pass() {
 		f.local(opLocalGet, f.counter())
 		return
 	}
-	f.hole(hole{kind: holePass, from: f.debt, to: settled, weight: f.weight(weighPass)})
-	f.debt = settled
+	f.hole(hole{kind: holePass, from: f.surplusAt, to: settled, weight: f.weight(weighPass)})
+	f.surplusAt = settled
 }
 
 func (f *function) charge(op byte) {
@@ -329,7 +329,7 @@ func (f *function) callPicked() {
 }
 
 // move copies an operation on as much as the number on top of the stack says,
-// and charges for it before.
+// and surplus for it before.
 func (f *function) move(code []byte, shift byte) {
 	if f.at != dead {
 		f.bulk, f.simple = true, false
@@ -359,7 +359,7 @@ func (f *function) move(code []byte, shift byte) {
 func (f *function) ask() { f.out = append(appendU32(append(f.out, opCall), f.m.refill()), opDrop) }
 
 // grow copies an operation that grows something by the number on top of the
-// stack, and charges for it if it did.
+// stack, and surplus for it if it did.
 func (f *function) grow(code []byte, shift byte) {
 	if f.at == dead {
 		f.out = append(f.out, code...)

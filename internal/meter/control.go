@@ -38,7 +38,7 @@ func (f *function) block(op byte) {
 		f.fail(ErrLimit, "more than %d blocks within each other", f.m.opt.MaxNesting)
 		return
 	}
-	fr := frame{op: op, live: f.at != dead, at: f.at, loop: dead, low: math.MaxInt32, debt: f.debts.node(), before: f.debt, arms: f.arms, often: f.often(), outside: f.unseen.total(), unseen: noCall}
+	fr := frame{op: op, live: f.at != dead, at: f.at, loop: dead, low: math.MaxInt32, surplusAt: f.surplus.node(), before: f.surplusAt, arms: f.arms, often: f.often(), outside: f.unseen.total(), unseen: noCall}
 	if fr.live && op == opLoop {
 		f.owe(&fr)
 		f.depth++
@@ -67,7 +67,7 @@ func (f *function) block(op byte) {
 func (f *function) enterLoop(fr *frame, t []byte) {
 	fr.loop = int32(len(f.loops))
 	f.event(eventLoop, uint32(fr.loop))
-	f.at = f.begin(hole{kind: holeLoop, loop: fr.loop, from: fr.debt, weight: f.weight(weighHeader)})
+	f.at = f.begin(hole{kind: holeLoop, loop: fr.loop, from: fr.surplusAt, weight: f.weight(weighHeader)})
 	f.loops = append(f.loops, loop{nested: f.depth > 1, block: t, head: f.at})
 	f.open++
 	f.simple = false
@@ -89,7 +89,7 @@ func (f *function) otherwise() {
 	f.out = append(f.out, opElse)
 	f.at = dead
 	if fr.live {
-		f.debt = fr.before
+		f.surplusAt = fr.before
 		f.meet(fr.outside)
 		f.fresh()
 	}
@@ -117,10 +117,10 @@ func (f *function) end() {
 			f.goOn(&fr)
 		}
 		if fr.op == opIf && !fr.others {
-			f.debts.join(fr.before, fr.debt, 0)
+			f.surplus.join(fr.before, fr.surplusAt, 0)
 			fr.unseen = max(fr.unseen, fr.outside)
 		}
-		f.debt = fr.debt
+		f.surplusAt = fr.surplusAt
 		f.meet(fr.unseen)
 	}
 	f.arms = fr.arms
@@ -165,7 +165,7 @@ func (f *function) last(fr *frame) {
 		if f.at != dead {
 			f.goOn(fr)
 		}
-		f.debt = fr.debt
+		f.surplusAt = fr.surplusAt
 		f.at = 0
 		f.out = append(f.out, opEnd)
 		f.meet(fr.unseen)
@@ -254,7 +254,7 @@ func (f *function) split() {
 		return
 	}
 	if f.at != dead {
-		f.debts.join(f.debt, f.frames[i].debt, 0)
+		f.surplus.join(f.surplusAt, f.frames[i].surplusAt, 0)
 		f.frames[i].unseen = max(f.frames[i].unseen, f.unseen.total())
 	}
 	f.label(i)

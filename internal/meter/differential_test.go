@@ -17,7 +17,7 @@ import (
 // bench is a module in an engine, with what it wrote.
 type bench struct {
 	rt      wazero.Runtime
-	tank    *meter.Tank
+	fuel    *meter.Fuel
 	outputs []uint32
 	refills int   // since the last output
 	hostFee int64 // what env.out costs besides
@@ -25,15 +25,15 @@ type bench struct {
 
 func newBench(t testing.TB, cfg wazero.RuntimeConfig) *bench {
 	t.Helper()
-	b := &bench{rt: newRuntime(t, cfg), tank: &meter.Tank{}}
-	serve(t, b.rt, b.tank, func() { b.refills++ })
+	b := &bench{rt: newRuntime(t, cfg), fuel: &meter.Fuel{}}
+	serve(t, b.rt, b.fuel, func() { b.refills++ })
 	out := func(_ context.Context, mod api.Module, stack []uint64) {
 		b.outputs = append(b.outputs, uint32(stack[0]))
 		b.refills = 0
 		if b.hostFee > 0 {
 			counter := counterOf(mod)
 			counter.Set(counter.Get() - uint64(b.hostFee))
-			if b.tank.Left(int64(counter.Get())) < 0 {
+			if b.fuel.Left(int64(counter.Get())) < 0 {
 				panic(errExhausted)
 			}
 		}
@@ -56,7 +56,7 @@ type seen struct {
 // there was to see, and what is left of the budget.
 func (b *bench) play(t testing.TB, wasm []byte, budget, slice int64, call string, args ...uint64) (seen, int64) {
 	t.Helper()
-	*b.tank = *meter.NewTank(budget, slice)
+	*b.fuel = *meter.NewFuel(budget, slice)
 	b.outputs = nil
 	compiled, err := b.rt.CompileModule(t.Context(), wasm)
 	if err != nil {
@@ -74,7 +74,7 @@ func (b *bench) play(t testing.TB, wasm []byte, budget, slice int64, call string
 	s.memory = fmt.Sprintf("%d %x", len(mem), sha256.Sum256(mem))
 	left := int64(0)
 	if mod.ExportedGlobal(meter.CounterName) != nil {
-		left = b.tank.Left(int64(counterOf(mod).Get()))
+		left = b.fuel.Left(int64(counterOf(mod).Get()))
 	}
 	return s, left
 }

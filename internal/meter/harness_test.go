@@ -51,7 +51,7 @@ func size(usual, short, long int) int {
 const plenty = 1 << 50
 
 // serve gives rt the host's half, which calls asked whenever it is asked.
-func serve(t testing.TB, rt wazero.Runtime, tank *meter.Tank, asked ...func()) {
+func serve(t testing.TB, rt wazero.Runtime, fuel *meter.Fuel, asked ...func()) {
 	t.Helper()
 	refill := func(_ context.Context, mod api.Module, stack []uint64) {
 		for _, f := range asked {
@@ -61,7 +61,7 @@ func serve(t testing.TB, rt wazero.Runtime, tank *meter.Tank, asked ...func()) {
 		if _, grows := meter.Growth(old); grows {
 			return
 		}
-		next, ok := tank.Refill(old)
+		next, ok := fuel.Refill(old)
 		if !ok {
 			counterOf(mod).Set(uint64(old))
 			panic(errExhausted)

@@ -177,7 +177,7 @@ func TestStartFunction(t *testing.T) {
 	}
 }
 
-// What the host charges for its own work counts at once and to the unit.
+// What the host surplus for its own work counts at once and to the unit.
 func TestHostWork(t *testing.T) {
 	wasm := testModule{fns: []fn{{sig: sig{i32, i32}, code: "loop; get 0; call 0; get 0; i32 1; sub; tee 0; br_if 0; end; get 0"}}}.bytes()
 	for engine, p := range bothEngines(t) {
@@ -215,19 +215,19 @@ func sameGuest(t *testing.T, wasm []byte, most float64, kernels []string, slowly
 	plain := newProgram(t, features(wazero.NewRuntimeConfigCompiler()), wasm)
 	metered := newProgram(t, features(wazero.NewRuntimeConfigCompiler()), out)
 	for _, kernel := range kernels {
-		want := plain.run(t, meter.NewTank(0, 0), kernel)
-		first := metered.run(t, meter.NewTank(plenty, 0), kernel)
-		again := metered.run(t, meter.NewTank(plenty, 1234), kernel)
+		want := plain.run(t, meter.NewFuel(0, 0), kernel)
+		first := metered.run(t, meter.NewFuel(plenty, 0), kernel)
+		again := metered.run(t, meter.NewFuel(plenty, 1234), kernel)
 		if first.out != want.out || first.err != want.err || first != again || first.left == plenty {
 			t.Errorf("%s: %.300v, rewritten %.300v, by slices %.300v", kernel, want, first, again)
 		}
 		if kernel == slowly && !testing.Short() {
 			slow := newProgram(t, features(wazero.NewRuntimeConfigInterpreter()), out)
-			if e := slow.run(t, meter.NewTank(plenty, 0), kernel); e != first {
+			if e := slow.run(t, meter.NewFuel(plenty, 0), kernel); e != first {
 				t.Errorf("%s: %.300v, by the interpreter %.300v", kernel, first, e)
 			}
 		}
-		if e := metered.run(t, meter.NewTank((plenty-first.left)/2, 0), kernel); e.err != errExhausted.Error() {
+		if e := metered.run(t, meter.NewFuel((plenty-first.left)/2, 0), kernel); e.err != errExhausted.Error() {
 			t.Errorf("%s with half of its fuel: %+v", kernel, e)
 		}
 	}

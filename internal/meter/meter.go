@@ -12,7 +12,7 @@
 // the host has its turn. Where it is found below zero (at function entries, loop
 // headers, bulk operations, and behind calls that much comes after: every
 // unbounded computation passes them) the module calls its one added import, and
-// the host gives it another slice or ends it. See [Tank] for the host's half.
+// the host gives it another slice or ends it. See [Fuel] for the host's half.
 //
 // Between those places the counter may be off by a number known beforehand, so
 // that a loop is charged for once, wherever that is cheapest, and what is

@@ -35,7 +35,7 @@ func newMover(t *testing.T, cfg wazero.RuntimeConfig, wasm []byte) *mover {
 	t.Helper()
 	b := newBench(t, cfg)
 	m := &mover{bench: b}
-	*b.tank = *meter.NewTank(plenty, 0)
+	*b.fuel = *meter.NewFuel(plenty, 0)
 	var err error
 	if m.mod, err = b.rt.InstantiateWithConfig(t.Context(), wasm, wazero.NewModuleConfig().WithName("").WithStartFunctions()); err != nil {
 		t.Fatal(err)

@@ -60,7 +60,7 @@ func cGuest(t testing.TB) (wasm []byte, ok bool) {
 type program struct {
 	rt       wazero.Runtime
 	compiled wazero.CompiledModule
-	tank     *meter.Tank
+	fuel     *meter.Fuel
 }
 
 // ended is how a run went.
@@ -71,9 +71,9 @@ type ended struct {
 
 func newProgram(t testing.TB, cfg wazero.RuntimeConfig, wasm []byte) *program {
 	t.Helper()
-	p := &program{rt: newRuntime(t, cfg), tank: &meter.Tank{}}
+	p := &program{rt: newRuntime(t, cfg), fuel: &meter.Fuel{}}
 	wasi_snapshot_preview1.MustInstantiate(t.Context(), p.rt)
-	serve(t, p.rt, p.tank)
+	serve(t, p.rt, p.fuel)
 	var err error
 	if p.compiled, err = p.rt.CompileModule(t.Context(), wasm); err != nil {
 		t.Fatal(err)
@@ -81,9 +81,9 @@ func newProgram(t testing.TB, cfg wazero.RuntimeConfig, wasm []byte) *program {
 	return p
 }
 
-func (p *program) run(t testing.TB, tank *meter.Tank, args ...string) ended {
+func (p *program) run(t testing.TB, fuel *meter.Fuel, args ...string) ended {
 	t.Helper()
-	*p.tank = *tank
+	*p.fuel = *fuel
 	var out bytes.Buffer
 	cfg := wazero.NewModuleConfig().WithName("").WithArgs(append([]string{"guest"}, args...)...).WithStdout(&out).WithStderr(&out).WithStartFunctions()
 	mod, err := p.rt.InstantiateModule(t.Context(), p.compiled, cfg)
@@ -97,7 +97,7 @@ func (p *program) run(t testing.TB, tank *meter.Tank, args ...string) ended {
 	}
 	e := ended{out: out.String(), err: outcome(err)}
 	if counter, ok := mod.ExportedGlobal(meter.CounterName).(api.MutableGlobal); ok {
-		e.left = p.tank.Left(int64(counter.Get()))
+		e.left = p.fuel.Left(int64(counter.Get()))
 	}
 	return e
 }

@@ -166,7 +166,7 @@ type stage struct {
 func newStage(t *testing.T, cfg wazero.RuntimeConfig, spectest []byte, metered bool) *stage {
 	s := &stage{rt: wazero.NewRuntimeWithConfig(t.Context(), cfg), modules: map[string]api.Module{}, meter: metered}
 	if metered {
-		serve(t, s.rt, meter.NewTank(plenty, 1))
+		serve(t, s.rt, meter.NewFuel(plenty, 1))
 	}
 	if _, err := s.rt.InstantiateWithConfig(t.Context(), spectest, wazero.NewModuleConfig()); err != nil {
 		t.Fatal(err)

@@ -63,7 +63,7 @@ func (f *function) meet(total int64) { f.unseen = unseen{before: total, place: d
 // was before pays for what comes next, as if there were none.
 func (f *function) spot() {
 	if f.unseen.before != noCall {
-		f.at = f.begin(hole{from: f.debt, into: f.at + 1, weight: f.weight(weighCost)})
+		f.at = f.begin(hole{from: f.surplusAt, into: f.at + 1, weight: f.weight(weighCost)})
 		f.stop(f.at)
 	}
 }

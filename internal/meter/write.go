@@ -79,7 +79,7 @@ func (f *function) charged(cost int64) {
 // again asks for more and goes back to before the header of a loop.
 func (f *function) again(l *loop) {
 	head := &f.holes[l.head]
-	owed := f.debts.at(head.to)
+	owed := f.surplus.at(head.to)
 	f.out = append(f.out, opElse)
 	f.copies(l)
 	f.local(opLocalGet, f.counter())
@@ -143,10 +143,10 @@ func (f *function) fill(h *hole) {
 		f.less(f.due(h))
 	case holeChecked:
 		f.charged(f.due(h))
-		f.check(f.debts.at(h.to))
+		f.check(f.surplus.at(h.to))
 	case holeLoop:
 		f.charged(f.due(h))
-		f.compare(f.debts.at(h.to), opI64GeS)
+		f.compare(f.surplus.at(h.to), opI64GeS)
 		f.out = append(append(f.out, opIf), f.loops[h.loop].block...)
 	case holeSlow:
 		f.again(&f.loops[h.loop])

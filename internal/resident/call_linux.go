@@ -18,11 +18,11 @@ type Call struct {
 	Args, Env             []string
 	Stdin, Stdout, Stderr *Stream
 
-	conn  *conn
-	desks *desks
-	cwd   *os.File
-	mu    sync.Mutex
-	began bool
+	conn    *conn
+	workers *workers
+	cwd     *os.File
+	mu      sync.Mutex
+	began   bool
 }
 
 // Begin says that from now on nobody else may do this. Its error says that the
@@ -43,7 +43,7 @@ func (c *Call) Begin() error {
 // Here does something on another thread, where relative paths mean what they
 // mean to the client; dir is where that is, without links. A thread of its own
 // makes every wait longer, so that nothing else is done there.
-func (c *Call) Here(do func(dir string)) error { return c.desks.at(c.cwd, do) }
+func (c *Call) Here(do func(dir string)) error { return c.workers.at(c.cwd, do) }
 
 // converse answers one connection to its end.
 func (s *server) converse(c *conn) {
@@ -116,7 +116,7 @@ func (s *server) listenTo(c *conn) (launch func()) {
 	}
 	call := &Call{
 		Args: r.Args, Env: r.Env, Stdin: streams[0], Stdout: streams[1], Stderr: streams[2],
-		conn: c, desks: s.desks, cwd: dir,
+		conn: c, workers: s.workers, cwd: dir,
 	}
 	return func() { s.launch(call) }
 }

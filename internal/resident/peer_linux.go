@@ -49,7 +49,7 @@ func (p peer) close() {
 // identity is what the serving process knows of itself.
 type identity struct {
 	uid      int
-	like     *likeness
+	own      *attributes
 	proof    [proofLen]byte
 	programs *programs
 }
@@ -76,11 +76,11 @@ func (id *identity) why(p peer, r *Request) (why string, dir *os.File) {
 	if !id.programs.has(proc, "exe") {
 		return anotherProgram, nil
 	}
-	like, err := likenessOf(p.pid, proc)
+	theirs, err := attributesOf(p.pid, proc)
 	if err != nil {
 		return "it cannot be seen", nil
 	}
-	if why := id.like.unlike(like); why != "" {
+	if why := id.own.differs(theirs); why != "" {
 		return why, nil
 	}
 	at, err := unix.Openat(proc, "cwd", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)

@@ -49,7 +49,7 @@ const mostWaiting = 64
 // or ctx ends: then what is under way is cancelled, else it comes to its end.
 // It returns what went wrong.
 func Serve(ctx context.Context, o Options) error {
-	s := &server{opt: o, desks: newDesks(), declined: map[string]int{}, stop: make(chan struct{})}
+	s := &server{opt: o, workers: newWorkers(), declined: map[string]int{}, stop: make(chan struct{})}
 	if err := s.open(); err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func Serve(ctx context.Context, o Options) error {
 	case <-s.stop:
 	}
 	s.calls.Wait()
-	s.desks.close()
+	s.workers.close()
 	o.Over()
 	return nil
 }
@@ -81,7 +81,7 @@ type server struct {
 	fronts   []front
 	lock     *os.File
 	listener *conn
-	desks    *desks
+	workers  *workers
 	calls    sync.WaitGroup
 	packets  sync.Pool // room for a request each
 
@@ -123,7 +123,7 @@ func (s *server) know() error {
 		return err
 	}
 	defer unix.Close(proc)
-	if s.self.like, err = likenessOf(os.Getpid(), proc); err != nil {
+	if s.self.own, err = attributesOf(os.Getpid(), proc); err != nil {
 		return err
 	}
 	s.self.programs = &programs{}
@@ -157,7 +157,7 @@ func (s *server) tryDesk() error {
 		return err
 	}
 	defer dir.Close()
-	return s.desks.at(dir, func(string) {})
+	return s.workers.at(dir, func(string) {})
 }
 
 // lockIn claims the folder: one process serves.

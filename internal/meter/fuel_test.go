@@ -14,7 +14,7 @@ type life []struct {
 }
 
 func (l life) run(budget, slice int64) (ended int, left int64) {
-	tank, counter := meter.NewTank(budget, slice), int64(0)
+	fuel, counter := meter.NewFuel(budget, slice), int64(0)
 	for i, step := range l {
 		ok := true
 		switch step.kind {
@@ -23,18 +23,18 @@ func (l life) run(budget, slice int64) (ended int, left int64) {
 		case 'l':
 			if counter < 0 {
 				var next int64
-				if next, ok = tank.Refill(counter); ok {
+				if next, ok = fuel.Refill(counter); ok {
 					counter = next
 				}
 			}
 		case 'h':
-			counter, ok = tank.Spend(step.cost, counter)
+			counter, ok = fuel.Spend(step.cost, counter)
 		}
 		if !ok {
-			return i, tank.Left(counter)
+			return i, fuel.Left(counter)
 		}
 	}
-	return len(l), tank.Left(counter)
+	return len(l), fuel.Left(counter)
 }
 
 // Where the budget ends, and what is left, does not depend on how it is given

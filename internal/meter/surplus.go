@@ -3,21 +3,21 @@ package meter
 // settled is the node where nothing is owed: what was charged is what ran.
 const settled = 0
 
-// debts says how much more was charged than ran, at each place of a function:
+// surplus says how much more was charged than ran, at each place of a function:
 // a number known when it is rewritten. Between the places that look at the
 // counter it may be what it likes, so code is charged for where that is
 // cheapest. Nodes are places that must owe the same; what holes lie between
 // them decides the rest.
-type debts struct {
+type surplus struct {
 	parent []int32
 	more   []int64 // than the parent
 }
 
-func (d *debts) reset() {
+func (d *surplus) reset() {
 	d.parent, d.more = append(d.parent[:0], settled), append(d.more[:0], 0)
 }
 
-func (d *debts) node() int32 {
+func (d *surplus) node() int32 {
 	n := int32(len(d.parent))
 	d.parent, d.more = append(room(d.parent), n), append(room(d.more), 0)
 	return n
@@ -26,7 +26,7 @@ func (d *debts) node() int32 {
 // root returns the node that stands for those known relative to n, and how
 // much more n owes than it. It is settled for all that are known relative to
 // that.
-func (d *debts) root(n int32) (root int32, more int64) {
+func (d *surplus) root(n int32) (root int32, more int64) {
 	root, more = d.parent[n], d.more[n]
 	if d.parent[root] == root {
 		return root, more
@@ -43,7 +43,7 @@ func (d *debts) root(n int32) (root int32, more int64) {
 }
 
 // join lets b owe by less than a, if neither is known relative to the other.
-func (d *debts) join(a, b int32, by int64) {
+func (d *surplus) join(a, b int32, by int64) {
 	rootA, moreA := d.root(a)
 	rootB, moreB := d.root(b)
 	switch {
@@ -56,7 +56,7 @@ func (d *debts) join(a, b int32, by int64) {
 }
 
 // at is what n owes, once that is known of all.
-func (d *debts) at(n int32) int64 {
+func (d *surplus) at(n int32) int64 {
 	_, more := d.root(n)
 	return more
 }
@@ -100,12 +100,12 @@ func (f *function) settle() {
 	for weight := len(lists) - 1; weight >= 0; weight-- {
 		for i := lists[weight]; i >= 0; i = f.holes[i].next {
 			h := &f.holes[i]
-			f.debts.join(h.from, h.to, int64(h.cost))
+			f.surplus.join(h.from, h.to, int64(h.cost))
 		}
 	}
 }
 
 // due is what is left to be charged at a hole.
 func (f *function) due(h *hole) int64 {
-	return int64(h.cost) + f.debts.at(h.to) - f.debts.at(h.from)
+	return int64(h.cost) + f.surplus.at(h.to) - f.surplus.at(h.from)
 }

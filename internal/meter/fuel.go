@@ -6,21 +6,21 @@ import "math"
 // of a millisecond of computing.
 const DefaultSlice = 250_000
 
-// A Tank is the host's half: the budget of one run, and what of it is not yet
-// in the counter of the module. What is left of the run is always the tank and
+// Fuel is the host's half: the budget of one run, and what of it is not yet
+// in the counter of the module. What is left of the run is always the budget and
 // the counter together, so it does not depend on the size of the slices.
 //
-// A Tank is used by the guest's goroutine alone.
-type Tank struct{ reserve, slice int64 }
+// Fuel is used by the guest's goroutine alone.
+type Fuel struct{ reserve, slice int64 }
 
-// NewTank is a tank of budget instructions, given out by slice at a time; the
+// NewFuel is a budget of so many instructions, given out by slice at a time; the
 // counter that goes with it is zero. Neither may be negative, and a slice of 0
 // is [DefaultSlice].
-func NewTank(budget, slice int64) *Tank {
+func NewFuel(budget, slice int64) *Fuel {
 	if slice <= 0 {
 		slice = DefaultSlice
 	}
-	return &Tank{reserve: max(budget, 0), slice: slice}
+	return &Fuel{reserve: max(budget, 0), slice: slice}
 }
 
 // Refill is what the import does: counter is its argument, next its result.
@@ -28,8 +28,8 @@ func NewTank(budget, slice int64) *Tank {
 //
 // The exported counter, of which the running functions hold what it is by now,
 // is to be set to next, or to counter if the guest does not go on: if a trap
-// ends the guest, [Tank.Left] is what was left when it last asked, or called.
-func (t *Tank) Refill(counter int64) (next int64, ok bool) {
+// ends the guest, [Fuel.Left] is what was left when it last asked, or called.
+func (t *Fuel) Refill(counter int64) (next int64, ok bool) {
 	left := t.reserve + counter
 	if left < 0 {
 		return 0, false
@@ -40,17 +40,17 @@ func (t *Tank) Refill(counter int64) (next int64, ok bool) {
 }
 
 // Return takes back what a refill gave and the guest will not use.
-func (t *Tank) Return(n int64) { t.reserve += n }
+func (t *Fuel) Return(n int64) { t.reserve += n }
 
 // Charge takes n instructions for work of the host's own and does not look
 // whether there are as many.
-func (t *Tank) Charge(n int64) { t.reserve -= n }
+func (t *Fuel) Charge(n int64) { t.reserve -= n }
 
 // Spend takes n instructions for work of the host's own, in a call of it,
 // where the exported counter is counter and has to be next afterwards. Without
 // ok the budget is passed and the guest must not go on. As it looks at what is
 // left of the whole, its answer does not depend on the size of the slices.
-func (t *Tank) Spend(n, counter int64) (next int64, ok bool) {
+func (t *Fuel) Spend(n, counter int64) (next int64, ok bool) {
 	t.reserve -= n
 	if t.reserve < 0 {
 		counter += t.reserve
@@ -79,4 +79,4 @@ func Growth(counter int64) (elements int64, ok bool) {
 
 // Left is what is left of the budget when the exported counter is counter. It
 // is negative when the budget was passed after the last place that looks.
-func (t *Tank) Left(counter int64) int64 { return t.reserve + counter }
+func (t *Fuel) Left(counter int64) int64 { return t.reserve + counter }

@@ -30,9 +30,9 @@ func bounds() []int {
 // An inode tells one object of the kernel from others.
 type inode struct{ dev, ino uint64 }
 
-// A likeness is what the kernel says of a process, as far as what it does could
+// attributes are what the kernel says of a process, as far as what it does could
 // come out another way in another process.
-type likeness struct {
+type attributes struct {
 	namespaces []inode
 	root       inode
 	rights     []byte
@@ -42,9 +42,9 @@ type likeness struct {
 	cpus       unix.CPUSet
 }
 
-// likenessOf looks at a process through a handle of its folder in /proc.
-func likenessOf(pid, proc int) (*likeness, error) {
-	l := &likeness{}
+// attributesOf looks at a process through a handle of its folder in /proc.
+func attributesOf(pid, proc int) (*attributes, error) {
+	l := &attributes{}
 	for _, name := range namespaces() {
 		in, err := inodeOf(proc, "ns/"+name)
 		if err != nil {
@@ -69,7 +69,7 @@ func likenessOf(pid, proc int) (*likeness, error) {
 	return l, errors.Join(unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &l.files), l.scheduled(pid))
 }
 
-func (l *likeness) scheduled(pid int) (err error) {
+func (l *attributes) scheduled(pid int) (err error) {
 	if l.nice, err = unix.Getpriority(unix.PRIO_PROCESS, pid); err != nil {
 		return os.NewSyscallError("getpriority", err)
 	}
@@ -81,8 +81,8 @@ func (l *likeness) scheduled(pid int) (err error) {
 	return os.NewSyscallError("sched_getaffinity", unix.SchedGetaffinity(pid, &l.cpus))
 }
 
-// unlike says in what a client is not like the one that serves; "" if in nothing.
-func (l *likeness) unlike(client *likeness) string {
+// differs says in what a client is not like the one that serves; "" if in nothing.
+func (l *attributes) differs(client *attributes) string {
 	for i, name := range namespaces() {
 		if l.namespaces[i] != client.namespaces[i] {
 			return "another " + name + " namespace"

@@ -9,34 +9,34 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Desks are threads that have a working folder of their own, each: a relative
-// path means there what it means to the client. A desk that nobody waits for goes
+// Workers are threads that have a working folder of their own, each: a relative
+// path means there what it means to the client. A worker that nobody waits for goes
 // away when there are enough of them.
-type desks struct{ free chan *desk }
+type workers struct{ free chan *worker }
 
-type desk struct{ work chan *task }
+type worker struct{ work chan *task }
 
 type task struct {
-	dir  *os.File
-	do   func(dir string)
-	done chan error
-	hurt any // what it panicked with
+	dir      *os.File
+	do       func(dir string)
+	done     chan error
+	panicked any // with what
 }
 
-// freeDesks is how many are kept for the next client.
-const freeDesks = 8
+// freeWorkers is how many are kept for the next client.
+const freeWorkers = 8
 
-func newDesks() *desks { return &desks{make(chan *desk, freeDesks)} }
+func newWorkers() *workers { return &workers{make(chan *worker, freeWorkers)} }
 
-// at does something in dir, on a desk, and waits for it. do gets the path of dir.
-func (d *desks) at(dir *os.File, do func(dir string)) error {
-	var one *desk
+// at does something in dir, on a worker, and waits for it. do gets the path of dir.
+func (d *workers) at(dir *os.File, do func(dir string)) error {
+	var one *worker
 	select {
 	case one = <-d.free:
 	default:
-		one = &desk{make(chan *task)}
+		one = &worker{make(chan *task)}
 		ready := make(chan error)
-		go one.sit(ready)
+		go one.serve(ready)
 		if err := <-ready; err != nil {
 			return err
 		}
@@ -49,14 +49,14 @@ func (d *desks) at(dir *os.File, do func(dir string)) error {
 	default:
 		close(one.work)
 	}
-	if t.hurt != nil {
-		panic(t.hurt) // where it is the call's own
+	if t.panicked != nil {
+		panic(t.panicked) // where it is the call's own
 	}
 	return err
 }
 
-// close lets the desks go that are free.
-func (d *desks) close() {
+// close lets the workers go that are free.
+func (d *workers) close() {
 	for {
 		select {
 		case one := <-d.free:
@@ -67,8 +67,8 @@ func (d *desks) close() {
 	}
 }
 
-// sit is the goroutine of a desk. It keeps its thread, which ends with it.
-func (d *desk) sit(ready chan<- error) {
+// serve is the goroutine of a worker. It keeps its thread, which ends with it.
+func (d *worker) serve(ready chan<- error) {
 	runtime.LockOSThread()
 	if err := unix.Unshare(unix.CLONE_FS); err != nil {
 		ready <- fmt.Errorf("a thread cannot have a folder of its own: %w", err)
@@ -95,7 +95,7 @@ func (t *task) run() error {
 	if err != nil {
 		return fmt.Errorf("entering the client's folder: %w", err)
 	}
-	defer func() { t.hurt = recover() }()
+	defer func() { t.panicked = recover() }()
 	t.do(path)
 	return nil
 }
