@@ -23,7 +23,7 @@ type options struct {
 	root, explained, also, only string
 	target                      float64
 	jobs                        int
-	most                        time.Duration
+	most, idle                  time.Duration
 	progress                    bool
 }
 
@@ -36,6 +36,7 @@ func main() {
 	flag.Float64Var(&o.target, "target", 0, "exit 1 when a package's killed share is below this")
 	flag.IntVar(&o.jobs, "jobs", 2, "tests at a time")
 	flag.DurationVar(&o.most, "longest", 20*time.Second, "tests that take longer are left out")
+	flag.DurationVar(&o.idle, "idle", 2*time.Minute, "tests that wait for longer, beside their time on the processor, are taken to hang")
 	flag.BoolVar(&o.progress, "progress", false, "print survivors as they are found, on stderr")
 	flag.Parse()
 	good, err := hunt(os.Stdout, o, flag.Args())
@@ -119,7 +120,7 @@ func (b *build) suites(w io.Writer, o options) ([]*suite, error) {
 	}
 	var all []*suite
 	for _, p := range packages {
-		s := &suite{pkg: p}
+		s := &suite{pkg: p, idle: o.idle}
 		all = append(all, s)
 		var err error
 		if s.binary, err = b.tests(p); err != nil {

@@ -27,7 +27,8 @@ type suite struct {
 	pkg    pkg
 	binary string
 	tests  []*test
-	broken []string // that fail or take too long without any mutant
+	idle   time.Duration // how long tests may wait beside their time on the processor
+	broken []string      // that fail or take too long without any mutant
 }
 
 // learn runs each test alone, with no mutant on, and marks what it reaches.
@@ -62,13 +63,13 @@ func (s *suite) learn(b *build, most time.Duration, jobs int) error {
 }
 
 // run is nil when the tests pass within the processor's time, and within that
-// and two minutes more of waiting.
+// and idle more of waiting.
 func (s *suite) run(names []string, env string, cpu time.Duration) error {
 	quoted := make([]string, len(names))
 	for i, n := range names {
 		quoted[i] = regexp.QuoteMeta(n)
 	}
-	ctx, stop := context.WithTimeout(context.Background(), cpu+2*time.Minute)
+	ctx, stop := context.WithTimeout(context.Background(), cpu+s.idle)
 	defer stop()
 	// A busy machine lengthens the wait, and not the processor's time.
 	limit := fmt.Sprint(int(cpu/time.Second) + 1)
