@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -57,6 +58,10 @@ func (a *app) checkService(ctx context.Context, socket string) error {
 	}
 	said = bytes.TrimSpace(said)
 	if answer.StatusCode != http.StatusOK {
+		var why struct{ Status, Reason string }
+		if json.Unmarshal(said, &why) == nil && why.Reason != "" {
+			said = []byte(why.Status + ": " + printable(why.Reason))
+		}
 		return &statusError{launcher.StatusUnavailable, fmt.Errorf("rlp serve at %s is not ready (%s): %s", socket, answer.Status, said)}
 	}
 	if !a.quiet {

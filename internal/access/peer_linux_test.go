@@ -64,7 +64,9 @@ func serving(t *testing.T, strange bool, network, address string) (net.Listener,
 		}
 	})
 	who := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.WriteString(w, service.CallerOf(r.Context()).Name)
+		if c := service.CallerOf(r.Context()); c != nil {
+			_, _ = io.WriteString(w, c.Name)
+		}
 	})
 	server := &http.Server{Handler: k.Wrap(who), ConnContext: k.ConnContext, ReadHeaderTimeout: time.Minute}
 	done := make(chan struct{})
@@ -76,8 +78,14 @@ func serving(t *testing.T, strange bool, network, address string) (net.Listener,
 // say sends one request and returns the status and body of the answer.
 func say(t *testing.T, c net.Conn, host string) (int, string) {
 	t.Helper()
+	return sayTo(t, c, "/runs", host)
+}
+
+// sayTo is say for another path, and further headers behind the host.
+func sayTo(t *testing.T, c net.Conn, path, host string) (int, string) {
+	t.Helper()
 	defer c.Close()
-	if _, err := io.WriteString(c, "GET /runs HTTP/1.1\r\nHost: "+host+"\r\nConnection: close\r\n\r\n"); err != nil {
+	if _, err := io.WriteString(c, "GET "+path+" HTTP/1.1\r\nHost: "+host+"\r\nConnection: close\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
 	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
@@ -129,6 +137,42 @@ func TestPeersAreKnown(t *testing.T) {
 		code, body := say(t, asStranger(t, dialer(t, l)), host)
 		if code != http.StatusUnauthorized || !strings.Contains(body, "rlp token new") {
 			t.Errorf("%v: %d %s", at, code, body)
+		}
+	}
+}
+
+// Where anybody may ask, the operator is known by the socket, and by nothing else.
+func TestOpenPathsKnowTheOperatorAtTheSocket(t *testing.T) {
+	operator := "user:" + strconv.Itoa(os.Geteuid())
+	socket := "@rlp-access-open-" + strconv.Itoa(os.Getpid())
+	ask := func(strange bool, network, address, more string) string {
+		l, _ := serving(t, strange, network, address)
+		defer l.Close()
+		host := "localhost"
+		if a, ok := l.Addr().(*net.TCPAddr); ok {
+			host += ":" + strconv.Itoa(a.Port)
+		}
+		dial := dialer(t, l)
+		if strange {
+			dial = func() net.Conn { return asStranger(t, dialer(t, l)) }
+		}
+		code, body := sayTo(t, dial(), "/readyz", host+more)
+		if code != http.StatusOK {
+			t.Errorf("%s%s: %d %s", network, more, code, body)
+		}
+		return body
+	}
+	if who := ask(false, "unix", socket, ""); who != operator {
+		t.Errorf("the operator at the socket is %q", who)
+	}
+	for name, who := range map[string]string{
+		"another user":     ask(true, "unix", socket, ""),
+		"over TCP":         ask(false, "tcp", "127.0.0.1:0", ""),
+		"for another":      ask(false, "unix", socket, "\r\nX-Forwarded-For: 192.0.2.1"),
+		"with a bad token": ask(false, "unix", socket, "\r\nAuthorization: Bearer x"),
+	} {
+		if who != "" {
+			t.Errorf("%s is %q", name, who)
 		}
 	}
 }

@@ -20,7 +20,7 @@ const farewell = 5 * time.Second
 // Wrap is next for those who may ask: it refuses what another site made a
 // browser send, serves /login and /logout, and puts the caller into the context
 // of every other request ([service.CallerOf]). Paths that are open have no
-// caller. A request whose caller's proof ends is ended with it, however long it
+// caller but the operator at the socket. A request whose caller's proof ends is ended with it, however long it
 // would go on.
 func (a *Access) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -37,7 +37,7 @@ func (a *Access) Wrap(next http.Handler) http.Handler {
 			a.logout(w, r)
 			return
 		case a.open[r.URL.Path] && (r.Method == http.MethodGet || r.Method == http.MethodHead):
-			next.ServeHTTP(w, r)
+			next.ServeHTTP(w, a.atSocket(r))
 			return
 		}
 		p, err := a.prove(r)
@@ -47,6 +47,23 @@ func (a *Access) Wrap(next http.Handler) http.Handler {
 		}
 		a.serve(w, r, p, next)
 	})
+}
+
+// atSocket is r with the operator as its caller, if it came from them by the
+// socket: where nobody has to prove anything, nothing else is looked at.
+func (a *Access) atSocket(r *http.Request) *http.Request {
+	p := peerOf(r.Context())
+	if p == nil || !p.local || isForwarded(r) || r.Header["Authorization"] != nil {
+		return r
+	}
+	if uid, state := p.user(); state != peerKnown || uid != a.o.UID && uid != 0 {
+		return r
+	}
+	proved, err := a.byPeer(r)
+	if err != nil {
+		return r
+	}
+	return r.WithContext(service.WithCaller(r.Context(), &proved.caller))
 }
 
 func asDenied(err error) *Denied {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
@@ -336,6 +337,18 @@ func TestDraining(t *testing.T) {
 	}
 	if resp, _ := k.do(ask{path: "/healthz", head: []string{"X-Who: nobody"}}); resp.StatusCode != http.StatusOK {
 		t.Error(resp.Status)
+	}
+}
+
+// Why a service is not ready speaks of its host, and is the operator's alone.
+func TestWhyNotReadyIsTheOperators(t *testing.T) {
+	ready := func(context.Context) error { return errors.New("the audit log: /home/o has 3 MiB left") }
+	k := serve(t, &host{}, Options{Ready: ready}, service.Options{})
+	for who, told := range map[string]bool{"": true, "nobody": false, "reader": false, "launcher": false} {
+		resp, body := k.do(ask{path: "/readyz", head: []string{"X-Who: " + who}})
+		if resp.StatusCode != http.StatusServiceUnavailable || !strings.Contains(body, `"unavailable"`) || strings.Contains(body, "3 MiB") != told {
+			t.Errorf("%q: %s %s", who, resp.Status, body)
+		}
 	}
 }
 

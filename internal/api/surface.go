@@ -67,6 +67,7 @@ func (s *server) getAgents(w http.ResponseWriter, r *http.Request, c *service.Ca
 // A health is whether the service is there, or takes runs.
 type health struct {
 	Status  string `json:"status"`
+	Reason  string `json:"reason,omitempty"`  // why not, for the operator alone: it speaks of the host
 	Waiting *int   `json:"waiting,omitempty"` // journals of runs that are over and not in the log yet
 }
 
@@ -75,19 +76,21 @@ func (s *server) getHealth(w http.ResponseWriter, r *http.Request, _ *service.Ca
 	return nil
 }
 
-func (s *server) getReady(w http.ResponseWriter, r *http.Request, _ *service.Caller) error {
-	status, word := http.StatusOK, "ready"
+func (s *server) getReady(w http.ResponseWriter, r *http.Request, c *service.Caller) error {
+	status, h := http.StatusOK, health{Status: "ready"}
 	switch {
 	case s.Service.Load().Draining:
-		status, word = http.StatusServiceUnavailable, "draining"
+		status, h.Status, h.Reason = http.StatusServiceUnavailable, "draining", "it takes no more runs, and ends when those under way have ended"
 	case s.Ready != nil:
 		ctx, cancel := context.WithTimeout(r.Context(), s.Patience)
 		defer cancel()
-		if s.Ready(ctx) != nil { // anybody may ask, and why is the operator's
-			status, word = http.StatusServiceUnavailable, "unavailable"
+		if err := s.Ready(ctx); err != nil {
+			status, h.Status, h.Reason = http.StatusServiceUnavailable, "unavailable", err.Error()
 		}
 	}
-	h := health{Status: word}
+	if c == nil || c.May&service.Operate == 0 {
+		h.Reason = "" // anybody may ask
+	}
 	if s.Waiting != nil {
 		n := s.Waiting()
 		h.Waiting = &n
