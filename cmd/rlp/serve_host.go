@@ -261,7 +261,7 @@ func (h *host) launch(ctx context.Context, a *app, c *composition, spec *launche
 	case report.Outcome == launcher.AuditFailed && !begun.Load():
 		return nil, errors.New(report.Message)
 	case report.Outcome == launcher.Refused && report.ExitCode == launcher.StatusPolicy && len(report.Violations) > 0:
-		return nil, &service.ViolationError{RunID: report.RunID, TraceID: report.TraceID, Violations: report.Violations, ByDoor: c.byDoor(report.Violations)}
+		return nil, &service.ViolationError{RunID: report.RunID, TraceID: report.TraceID, Violations: report.Violations, ByDoor: c.byDoor(report.Violations), Warnings: c.commission.notes}
 	}
 	return report, nil
 }

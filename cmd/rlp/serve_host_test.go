@@ -499,7 +499,7 @@ func TestViolations(t *testing.T) {
 	events := []string{}
 	b := begin(t)
 	b.Event = func(name string, _ map[string]any) { events = append(events, name) }
-	q := &service.Request{Door: service.HTTP, Agent: "reaches", TraceID: strings.Repeat("ab", 16)}
+	q := &service.Request{Door: service.HTTP, Agent: "reaches", TraceID: strings.Repeat("ab", 16), Grant: json.RawMessage(`{"forbidden_adapters":["sqlit"]}`)}
 	_, err := h.Launch(t.Context(), h.who, q, b)
 	var v *service.ViolationError
 	if !errors.As(err, &v) {
@@ -512,6 +512,9 @@ func TestViolations(t *testing.T) {
 	want := []string{"network:https:a.example by profile:runner_default", "network:https:b.example by profile:runner_default", "kb:read:notes by profile:runner_default"}
 	if !slices.Equal(got, want) || v.RunID != b.RunID || v.TraceID != q.TraceID {
 		t.Errorf("%s of %s: %q, want %q", v.RunID, v.TraceID, got, want)
+	}
+	if len(v.Warnings) != 1 || !strings.Contains(v.Warnings[0], `forbidden_adapters[0]: there is no adapter "sqlit"`) || !strings.Contains(v.Warnings[0], `"sqlite"`) {
+		t.Errorf("of a mistyped adapter it says %q", v.Warnings)
 	}
 	if slices.Contains(events, "run.compiled") || slices.Contains(events, "run.running") {
 		t.Errorf("something was done: %q", events)

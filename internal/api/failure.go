@@ -27,6 +27,7 @@ type failure struct {
 	RunID      string               `json:"run_id,omitempty"`
 	TraceID    string               `json:"trace_id,omitempty"`
 	Violations []launcher.Violation `json:"violations,omitempty"`
+	Warnings   []string             `json:"warnings,omitempty"`
 
 	after  time.Duration // Retry-After; 0: none
 	allow  string        // Allow
@@ -107,7 +108,7 @@ func invalidRequest(fields service.FieldErrors) *failure {
 }
 
 func violations(v *service.ViolationError) *failure {
-	f := &failure{Status: http.StatusForbidden, Code: "policy_violation", RunID: v.RunID, TraceID: v.TraceID, Violations: v.Violations}
+	f := &failure{Status: http.StatusForbidden, Code: "policy_violation", RunID: v.RunID, TraceID: v.TraceID, Violations: v.Violations, Warnings: v.Warnings}
 	if f.Violations == nil {
 		f.Violations = []launcher.Violation{}
 	}

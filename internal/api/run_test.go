@@ -402,7 +402,10 @@ func TestARefusalExplainsCapabilitiesAlone(t *testing.T) {
 // What to edit is advised by whose layer took it, whatever that is called.
 func TestARefusalAdvisesByTheDoorsLayer(t *testing.T) {
 	for _, byDoor := range []bool{true, false} {
-		f := violations(&service.ViolationError{RunID: "r", Violations: []launcher.Violation{{Layer: "profile:runner_default"}}, ByDoor: byDoor})
+		f := violations(&service.ViolationError{RunID: "r", Violations: []launcher.Violation{{Layer: "profile:runner_default"}}, ByDoor: byDoor, Warnings: []string{"w"}})
+		if text, err := json.Marshal(f); err != nil || !strings.Contains(string(text), `"warnings":["w"]`) {
+			t.Errorf("%s %v", text, err)
+		}
 		if strings.Contains(f.Text, "run_grant") != byDoor {
 			t.Errorf("by the door %v: %s", byDoor, f.Text)
 		}

@@ -166,6 +166,9 @@ func refused(t *tool, err *service.ViolationError) *mcp.CallToolResult {
 		}
 		b.WriteByte('\n')
 	}
+	for _, w := range err.Warnings {
+		fmt.Fprintf(&b, "- %s\n", short(oneLine(w), 2*mostLine))
+	}
 	fmt.Fprintf(&b, "run %s", err.RunID)
 	shown := err.Violations[:min(len(err.Violations), mostDenials)]
 	return &mcp.CallToolResult{

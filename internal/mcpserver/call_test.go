@@ -183,7 +183,7 @@ func TestEveryDenialIsExplained(t *testing.T) {
 	if !r.IsError {
 		t.Error("a refused run is no error")
 	}
-	has(t, textOf(r), "nothing of it was executed", "kb:write:*", "token:ci", "net:*", "rlp token new")
+	has(t, textOf(r), "nothing of it was executed", "kb:write:*", "token:ci", "net:*", "rlp token new", `- there is no adapter "cor"`)
 	has(t, structure(t, r), `"error":"policy_violation"`, `"layer":"token:ci"`)
 	if r = call(t, cs, "trap", nil); !r.IsError {
 		t.Error("a trap is no error")

@@ -134,7 +134,7 @@ func (f *fakeHost) Launch(ctx context.Context, c *service.Caller, q *service.Req
 		r.Stdout, r.Stderr, r.Outcome, r.ExitCode, r.Message = say.Print, say.Print, launcher.Exit, 3, say.Print
 	case "refused":
 		f.record(c, b, q.Agent, 2, nil, &audit.Event{Kind: audit.KindPolicyRejected, Outcome: "refused"})
-		return nil, &service.ViolationError{RunID: b.RunID, TraceID: q.TraceID, Violations: []launcher.Violation{
+		return nil, &service.ViolationError{RunID: b.RunID, TraceID: q.TraceID, Warnings: []string{"there is no adapter \"cor\""}, Violations: []launcher.Violation{
 			{Message: "it calls net_http, and nothing of the family net is left", Capability: "net:*", Layer: "mcp_default"},
 			{Message: "it calls kb_put, and nothing of kb_write is left", Capability: "kb:write:*", Layer: "token:ci"},
 		}}

@@ -58,6 +58,9 @@ type ViolationError struct {
 	Violations     []launcher.Violation
 	// ByDoor says that the grant which requests start from took some of it.
 	ByDoor bool
+	// Warnings are what does nothing in the request as it is written, such as an
+	// adapter that there is not: it may be why.
+	Warnings []string
 }
 
 func (e *ViolationError) Error() string {
