@@ -33,13 +33,13 @@ func TestAnEndIsToldInItsUnits(t *testing.T) {
 //
 //rlp:holds K11
 func TestThePrintedIsLookedThroughToItsEnd(t *testing.T) {
-	var live strings.Builder
+	var live, errors strings.Builder
 	s := specOf(t, audit.NewMemory())
-	s.Components.Secrets, s.Stdout = &marked{known: true}, &live
+	s.Components.Secrets, s.Stdout, s.Stderr = &marked{known: true}, &live, &errors
 	s.Module = stepping(t, "x the-value y the-", append(write(1, 0, 18), write(2, 0, 18)...)...)
 	r := Launch(t.Context(), s)
-	if want := "x [gone] y the-"; r.Stdout != want || r.Stderr != want || live.String() != want || r.Usage.SecretsReplaced != 2 {
-		t.Errorf("%s: %q, %q, passed on %q, %d replaced", r.Outcome, r.Stdout, r.Stderr, &live, r.Usage.SecretsReplaced)
+	if want := "x [gone] y the-"; r.Stdout != want || r.Stderr != want || live.String() != want || errors.String() != want || r.Usage.SecretsReplaced != 2 {
+		t.Errorf("%s: %q, %q, passed on %q and %q, %d replaced", r.Outcome, r.Stdout, r.Stderr, &live, &errors, r.Usage.SecretsReplaced)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/guest"
 )
 
 // writes is a module that writes one byte to stdout.
@@ -41,12 +42,16 @@ func TestWhatWasLeftBehindIsClosedLater(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	const memory = 60 << 20
+	lib := guest.NewLibrary(0)
+	t.Cleanup(func() { lib.Close() })
+	lib.Bound(100 << 20)
 	out := &unread{begun: make(chan struct{}), let: make(chan struct{})}
 	var r *Report
 	for wall, begun := int64(100), false; !begun && wall < 60_000; wall *= 8 { // on a slow machine it has not begun by then
 		s := specOf(t, audit.NewMemory(), "fs:read:"+dir)
-		s.Module, s.Stdout = []byte(writes), out
-		s.Policy.BaseLimits = caps.Limits{}.With(caps.WallTimeMS, wall)
+		s.Module, s.Stdout, s.Library = []byte(writes), out, lib
+		s.Policy.BaseLimits = caps.Limits{}.With(caps.WallTimeMS, wall).With(caps.MemoryBytes, memory)
 		r = Launch(t.Context(), s)
 		select {
 		case <-out.begun:
@@ -57,15 +62,15 @@ func TestWhatWasLeftBehindIsClosedLater(t *testing.T) {
 	if r.Outcome != Timeout || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "left behind") {
 		t.Fatalf("%s %v %s", r.Outcome, r.Warnings, r.Message)
 	}
-	if held(t, dir) != 1 {
-		t.Errorf("control: %d handles of the grant", held(t, dir))
+	if held(t, dir) != 1 || lib.Room(memory) {
+		t.Errorf("control: %d handles of the grant, room for its memory %v", held(t, dir), lib.Room(memory))
 	}
 	close(out.let)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for until := time.Now().Add(20 * time.Second); held(t, dir) > 0; <-tick.C {
+	for until := time.Now().Add(20 * time.Second); held(t, dir) > 0 || !lib.Room(memory); <-tick.C {
 		if time.Now().After(until) {
-			t.Fatal("the handle of the grant is never closed")
+			t.Fatal("the handle of the grant is never closed, or the memory never given back")
 		}
 	}
 }

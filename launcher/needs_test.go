@@ -2,6 +2,7 @@ package launcher
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"runloop.dev/rlp/caps"
@@ -49,6 +50,9 @@ func TestStarvedRunsAreRefusedBeforeAnythingIsDone(t *testing.T) {
 		{"control", calls, nil, nil},
 		{"control: nobody asks", nil, []*caps.Layer{taking("profile:p", "network:*:*", "kb:read:*")}, nil},
 		{"some is left", calls, []*caps.Layer{taking("profile:p", "network:*:a.example:443")}, nil},
+		{"all of it, and something asked for that it never held", calls, []*caps.Layer{taking("profile:p", "kb:read:*"), {
+			Name: "o", Bounds: []caps.Bound{{Family: caps.KBRead, Modes: 1}}, Allow: []caps.Entry{entryOf(t, "kb:read:notes"), entryOf(t, "kb:read:more")},
+		}}, []string{"kb:read:notes profile:p cap_missing"}},
 		{"never called", []string{"kb_get"}, []*caps.Layer{taking("profile:p", "network:*:*", "env:read:*")}, nil},
 		{"all of two families, by two layers", calls, []*caps.Layer{taking("profile:p", "network:*:a.example:443"), taking("token:ci", "network:*:b.example:443", "kb:read:*")}, []string{
 			"network:https:a.example profile:p cap_missing", "network:https:b.example token:ci cap_missing", "kb:read:notes token:ci cap_missing",
@@ -63,8 +67,8 @@ func TestStarvedRunsAreRefusedBeforeAnythingIsDone(t *testing.T) {
 			var got []string
 			for _, v := range r.Violations {
 				got = append(got, v.Capability+" "+v.Layer+" "+v.Code.String())
-				if v.Message == "" {
-					t.Errorf("%s has no message", v.Capability)
+				if v.Code == caps.CapMissing && strings.HasPrefix(v.Capability, "kb:") && !strings.Contains(v.Message, "the agent calls kb_get, kb_list;") || v.Message == "" {
+					t.Errorf("%s: %q", v.Capability, v.Message)
 				}
 			}
 			if !slices.Equal(got, c.want) {

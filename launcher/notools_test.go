@@ -20,6 +20,7 @@ func TestDeniedToolsThatThereAreNot(t *testing.T) {
 		told         bool
 	}{
 		"a host call":                   {"l", "web:net_http", known, written, false, false},
+		"the host call of all servers":  {"l", "mcp:mcp_call", known, written, false, false},
 		"a category":                    {"l", "web:*", known, written, false, false},
 		"all":                           {"l", "*", known, written, false, false},
 		"no host call":                  {"l", "web:nothing", known, written, false, true},
@@ -55,6 +56,9 @@ func TestDeniedToolsThatThereAreNot(t *testing.T) {
 		lost := slices.ContainsFunc(plan.Changes, func(ch caps.Change) bool {
 			return ch.Grant.Family == caps.Tool && ch.Grant.Scope == c.scope && ch.Kind == caps.Revoked
 		})
+		if there := c.scope == "tools:mine" || c.scope == "web:net_http"; there && !lost {
+			t.Errorf("%s: a tool that there is was taken away, and the changes do not say so: %v", name, plan.Changes)
+		}
 		if c.told && lost {
 			t.Errorf("%s: what there is not was taken away: %v", name, plan.Changes)
 		}

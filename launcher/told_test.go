@@ -278,6 +278,12 @@ func TestGrantedPathsThatAreNotThere(t *testing.T) {
 			t.Errorf("%s: warned %q", name, r.report.Warnings)
 		}
 	}
+	s := &Spec{Policy: Policy{Base: entriesOf(t, "fs:write:/z", "fs:read:/z", "fs:read:/b")}, Paths: Paths{Missing: map[string]caps.Pos{"/z": {}, "/b": {}}}}
+	plan, err := NewPlan(s.Policy)
+	must(t, err)
+	if got := unresolved(s, plan); !strings.HasPrefix(got, "granted and not there: /b, /z; make it, take it out (--deny fs:*:/b)") {
+		t.Errorf("each path once, in order: %q", got)
+	}
 	if got := describe("/a", ""); got != "/a" {
 		t.Errorf("without a place: %q", got)
 	}

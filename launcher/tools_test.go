@@ -47,6 +47,20 @@ func TestAttachments(t *testing.T) {
 	if a := list[2]; a.Attached || a.Tier != "operator_sensitive" || a.SandboxSafe || !slices.Contains(a.Effects, "control") {
 		t.Errorf("what nothing is known of: %+v", a)
 	}
+	// The same need twice is one, and what a tool needs last lowers nothing.
+	program, host := caps.Request{Family: caps.Exec, Name: "/usr/bin/tool"}, caps.Request{Family: caps.Net, Mode: post, Name: "api.example.com:443"}
+	both := hostcalls.Tool{ID: "both", Program: run.Program, Needs: []caps.Request{program, host, program, send.Needs[0], send.Needs[0]}, Later: run.Later}
+	web := hostcalls.Tool{ID: "web", Request: send.Request, Needs: []caps.Request{program, send.Needs[0]}}
+	if a := Attachments(set, []hostcalls.Tool{web})[0]; !a.Destructive || !a.NetworkFacing || a.Tier != "operator_sensitive" {
+		t.Errorf("%+v", a)
+	}
+	nothing := Attachments(toolSet(t, "env:read:LANG"), []hostcalls.Tool{both})[0]
+	if a := Attachments(set, []hostcalls.Tool{both})[0]; !a.Destructive || !a.NetworkFacing || a.SandboxSafe || a.Tier != "operator_sensitive" || len(a.Needs) != len(slices.Compact(slices.Sorted(slices.Values(a.Needs)))) {
+		t.Errorf("%+v", a)
+	}
+	if nothing.Attached || nothing.Reason != "cap_missing" || nothing.Layer != "" {
+		t.Errorf("what the bundle does not ask for: %+v", nothing)
+	}
 	for name, c := range map[string]struct {
 		deny                      caps.Grant
 		tool                      int

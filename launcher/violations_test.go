@@ -21,9 +21,14 @@ func TestAllReasonsOfARefusalAreTold(t *testing.T) {
 		want []string // layer, code, capability
 		says string
 	}{
-		"nothing is wrong":            {&Spec{Policy: Policy{Base: taken}, FailOnEmpty: true}, nil, ""},
-		"nothing was asked for":       {&Spec{FailOnEmpty: true}, []string{"base caps_empty "}, emptyMessage},
-		"nothing is left":             {&Spec{Policy: Policy{Base: taken, Layers: deny}, FailOnEmpty: true}, []string{"l caps_empty kb:read:notes", "l caps_empty fs:read:/a"}, "was taken away by l"},
+		"nothing is wrong":      {&Spec{Policy: Policy{Base: taken}, FailOnEmpty: true}, nil, ""},
+		"nothing was asked for": {&Spec{FailOnEmpty: true}, []string{"base caps_empty "}, emptyMessage},
+		"nothing is left":       {&Spec{Policy: Policy{Base: taken, Layers: deny}, FailOnEmpty: true}, []string{"l caps_empty kb:read:notes", "l caps_empty fs:read:/a"}, "was taken away by l"},
+		"nothing is left, and something was asked for in vain": {
+			&Spec{Policy: Policy{Base: taken, Layers: append(deny[:1:1], &caps.Layer{Name: "o", Bounds: []caps.Bound{{Family: caps.KBRead, Modes: 1}}, Allow: entriesOf(t, "kb:read:notes", "kb:read:more")})}, FailOnEmpty: true},
+			[]string{"l caps_empty kb:read:notes", "l caps_empty fs:read:/a"},
+			"was taken away by l",
+		},
 		"nothing is left, as it may":  {&Spec{Policy: Policy{Base: taken, Layers: deny}}, nil, ""},
 		"a path is not there":         {&Spec{Policy: Policy{Base: both}, Paths: Paths{Missing: map[string]caps.Pos{"/gone": pos}}}, []string{"base unavailable fs:read:/gone"}, "granted and not there: /gone (f:2:1)"},
 		"a path is not there, as may": {&Spec{Relaxed: true, Policy: Policy{Base: both}, Paths: Paths{Missing: map[string]caps.Pos{"/gone": pos}}}, nil, ""},
