@@ -2,6 +2,7 @@ package launcher
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -46,5 +47,39 @@ func TestAnEndSaysWhy(t *testing.T) {
 		if r.Outcome != Cancelled || r.ExitCode != StatusCancelled || !strings.Contains(r.Message, want) || last.Message != r.Message || last.Outcome != string(Cancelled) {
 			t.Errorf("%s: %s, %q, recorded %q", want, r.Outcome, r.Message, last.Message)
 		}
+	}
+}
+
+// A run that ends at a limit which its bundle asked more of says so, and what to
+// write; control: what the bundle asked for holds.
+func TestAnEndSaysThatTheBundleAskedForMore(t *testing.T) {
+	const asks = "; the bundle asks for memory_bytes = 512, and gets 256, "
+	layer := func(name string, n int64) *caps.Layer {
+		return &caps.Layer{Name: name, Limits: caps.Limits{}.With(caps.MemoryBytes, n)}
+	}
+	for _, c := range []struct {
+		policy Policy
+		given  int64
+		want   string
+	}{
+		{Policy{}, 256, asks + "the default; to give it, write memory_bytes = 512 under [limits] in its override"},
+		{Policy{Layers: []*caps.Layer{layer("config", 256), layer("override:x.toml", 1024)}}, 256, asks + "by config; to give it, write memory_bytes = 512 under [limits] there"},
+		{Policy{Layers: []*caps.Layer{layer("config", 300), layer("override:x.toml", 256)}}, 256, asks + "by config and override:x.toml; to give it, write memory_bytes = 512 under [limits] there"},
+		{Policy{Layers: []*caps.Layer{layer(CallerLayer, 256)}}, 256, asks + "by caller"},
+		{Policy{Layers: []*caps.Layer{layer("token:ci", 256)}, Asked: 1}, 256, asks + "by token:ci"},
+		{Policy{Within: layer("parent", 256)}, 256, asks + "by parent"},
+		{Policy{}, 512, ""},
+	} {
+		c.policy.BaseLimits = caps.Limits{}.With(caps.MemoryBytes, 512)
+		r := &run{spec: &Spec{Policy: c.policy}, report: &Report{Outcome: Memory}}
+		r.plan.Limits = caps.Limits{}.With(caps.MemoryBytes, c.given)
+		if got, _ := strings.CutPrefix(r.endMessage(guest.End{Kind: guest.Memory}), "the guest asked for more than limits.memory_bytes = "+strconv.FormatInt(c.given, 10)); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+	r := &run{spec: &Spec{Policy: Policy{BaseLimits: caps.Limits{}.With(caps.MemoryBytes, 512)}}, report: &Report{Outcome: Memory}, scarce: true}
+	r.plan.Limits = caps.Limits{}.With(caps.MemoryBytes, 256)
+	if got := r.endMessage(guest.End{Kind: guest.Memory}); strings.Contains(got, "override") {
+		t.Errorf("no override gives what the process has not: %q", got)
 	}
 }

@@ -92,6 +92,9 @@ func DryRun(spec *Spec) (*Report, error) {
 		return r, nil
 	}
 	r.settled(spec, plan)
+	for _, low := range spec.Policy.LowerLimits(plan.Limits) {
+		r.Warnings = append(r.Warnings, low.String())
+	}
 	return r, nil
 }
 
@@ -371,16 +374,20 @@ func (r *run) endMessage(end guest.End) string {
 	l := r.plan.Limits
 	switch r.report.Outcome {
 	case Timeout:
-		return fmt.Sprintf("the run passed limits.wall_time_ms = %d", end.Given.Milliseconds())
+		text := fmt.Sprintf("the run passed limits.wall_time_ms = %d", end.Given.Milliseconds())
+		if most, _ := l.Get(caps.WallTimeMS); most != end.Given.Milliseconds() {
+			return text
+		}
+		return text + r.spec.Policy.lower(caps.WallTimeMS, l)
 	case Fuel:
 		n, _ := l.Get(caps.CPUFuel)
-		return fmt.Sprintf("the run used up limits.cpu_fuel = %d", n)
+		return fmt.Sprintf("the run used up limits.cpu_fuel = %d", n) + r.spec.Policy.lower(caps.CPUFuel, l)
 	case Memory:
 		n, _ := l.Get(caps.MemoryBytes)
 		if r.scarce {
 			return fmt.Sprintf("the guest asked for more than memory_bytes = %d, which is all that one run of this process can have; [serve] memory in config.toml bounds its runs together, else three quarters of what the machine or its control group has", n)
 		}
-		return fmt.Sprintf("the guest asked for more than limits.memory_bytes = %d", n)
+		return fmt.Sprintf("the guest asked for more than limits.memory_bytes = %d", n) + r.spec.Policy.lower(caps.MemoryBytes, l)
 	case Fault:
 		return faultMessage(end)
 	case Cancelled:

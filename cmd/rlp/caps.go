@@ -187,7 +187,7 @@ func showDocument(c *composition, plan launcher.Plan, tools []launcher.Attachmen
 		"agent": c.bundle.Manifest.Agent.String(), "version": c.bundle.Manifest.Version, "bundle_digest": c.bundle.Digest,
 		"base": orEmpty(plan.Base.Strings()), "layers": layers, "effective": orEmpty(plan.Effective.Strings()),
 		"except": launcher.GrantStrings(plan.Effective.Except()), "limits": plan.Limits.Map(), "params_unset": unset, "tools": tools,
-		"redirected": redirectDocuments(c.paths), "hidden_tools": terms.Hidden, "constraints": terms.Constraints, "leases": terms.Leases,
+		"redirected": redirectDocuments(c.paths), "limits_lower": c.policy.LowerLimits(plan.Limits), "hidden_tools": terms.Hidden, "constraints": terms.Constraints, "leases": terms.Leases,
 	}
 }
 
@@ -224,11 +224,13 @@ func (a *app) printPlan(p launcher.Policy, paths launcher.Paths) error {
 		fmt.Fprintf(a.stdout, "  except %s\n", printable(s))
 	}
 	fmt.Fprintln(a.stdout, "limits")
-	limits := plan.Limits.Map()
 	for l := range caps.NumLimits {
-		if v, ok := limits[l.String()]; ok {
+		if v, ok := plan.Limits.Get(l); ok {
 			fmt.Fprintf(a.stdout, "  %s = %d\n", l, v)
 		}
+	}
+	for _, low := range p.LowerLimits(plan.Limits) {
+		fmt.Fprintf(a.stdout, "  %s\n", printable(low.String()))
 	}
 	a.printTerms(plan.Effective)
 	return nil

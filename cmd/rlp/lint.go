@@ -234,6 +234,9 @@ func (l *linter) bundle(path string, overrides []string) {
 	l.findings = append(l.findings, uselessDenies(c, plan)...)
 	l.findings = append(l.findings, unaskedImports(c, plan)...)
 	l.findings = append(l.findings, lintTools(c, plan)...)
+	for _, low := range c.policy.LowerLimits(plan.Limits) {
+		l.findings = append(l.findings, policy.Finding{Path: path, Severity: policy.SeverityInfo, Code: "limit_lower", Message: low.String()})
+	}
 	l.plans = append(l.plans, plan)
 }
 
