@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -59,11 +60,11 @@ func (a *app) complete(c *cobra.Command) {
 	}
 }
 
-var alternatives = regexp.MustCompile("`([a-z_]+(?:\\|[a-z_]+)+)`")
+var alternatives = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("`([a-z_]+(?:\\|[a-z_]+)+)`") })
 
 func (a *app) completeFlag(c *cobra.Command, f *pflag.Flag) {
 	words, ok := flagWords[f.Name]
-	if m := alternatives.FindStringSubmatch(f.Usage); m != nil {
+	if m := alternatives().FindStringSubmatch(f.Usage); m != nil {
 		fixed := strings.Split(m[1], "|")
 		words, ok = func(context.Context, *app) []string { return fixed }, true
 	}

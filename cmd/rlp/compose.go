@@ -29,12 +29,12 @@ type policyFlags struct {
 }
 
 func (f *policyFlags) register(fs *pflag.FlagSet) {
-	fs.StringArrayVar(&f.overrides, "override", nil, "a further override `FILE`; narrows only")
-	fs.StringArrayVar(&f.profiles, "profile", nil, "apply the profile `NAME`; rlp caps profiles lists them")
-	fs.StringArrayVar(&f.allow, "allow", nil, "bound the family of `CAP` to it, such as fs:read:/tmp; may be given again")
-	fs.StringArrayVar(&f.deny, "deny", nil, "take `CAP` away, such as kb:write:*; may be given again")
-	fs.StringArrayVar(&f.limits, "limit", nil, "set a limit by `KEY=N`, such as wall_time_ms=1000: lowers what others say, lifts a default")
-	fs.StringArrayVar(&f.params, "param", nil, "fill in a placeholder of the policy by `NAME=PATH`")
+	fs.Var((*textsFlag)(&f.overrides), "override", "a further override `FILE`; narrows only")
+	fs.Var((*textsFlag)(&f.profiles), "profile", "apply the profile `NAME`; rlp caps profiles lists them")
+	fs.Var((*textsFlag)(&f.allow), "allow", "bound the family of `CAP` to it, such as fs:read:/tmp; may be given again")
+	fs.Var((*textsFlag)(&f.deny), "deny", "take `CAP` away, such as kb:write:*; may be given again")
+	fs.Var((*textsFlag)(&f.limits), "limit", "set a limit by `KEY=N`, such as wall_time_ms=1000: lowers what others say, lifts a default")
+	fs.Var((*textsFlag)(&f.params), "param", "fill in a placeholder of the policy by `NAME=PATH`")
 }
 
 // A composition is a bundle and everything that narrows it, read and parsed:

@@ -14,12 +14,12 @@ import (
 
 // execute does what the arguments say.
 func (a *app) execute(ctx context.Context) error {
-	a.hear()
-	if a.errand != nil { // a client asks for a launch alone; cobra says what is wrong with one
+	if len(a.args) > 0 && a.args[0] == "launch" { // without the commands beside it; cobra says what is wrong with one
 		if f, fs, err := a.parseLaunch(); err == nil && oneBundle(fs.Args(), fs.ArgsLenAtDash()) == nil {
 			return a.launch(ctx, fs.Arg(0), fs.Args()[1:], f)
 		}
 	}
+	a.hear()
 	root := a.rootCommand()
 	root.SetArgs(a.args)
 	root.SetIn(a.stdin)

@@ -26,5 +26,8 @@ func (a *app) elsewhere() (code int, done bool) {
 	return 0, false
 }
 
-// fit says that another program must launch what was composed.
-func (a *app) fit(*composition, bool) error { return nil }
+// fit waits until signals are heard: what follows is begun and printed.
+func (a *app) fit(*composition, bool) error {
+	a.hear()
+	return nil
+}
