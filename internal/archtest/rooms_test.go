@@ -448,8 +448,6 @@ var outside = map[string][]owner{
 	"go.opentelemetry.io/otel":                   {{"internal/telemetry", false, "the only room that knows it"}},
 	"charm.land/bubbletea/v2":                    {{"internal/top", false, "the terminal"}},
 	"charm.land/lipgloss/v2":                     {{"internal/top", false, "colour, and how wide text is"}},
-	"github.com/prometheus/client_golang":        {{"internal/telemetry", false, "metrics as Prometheus reads them"}},
-	"github.com/prometheus/client_model":         {{"internal/telemetry", false, "which of them a caller may know"}},
 	"github.com/chromedp/chromedp":               {{"internal/console", true, "pages are tried in a browser"}},
 	"github.com/chromedp/cdproto":                {{"internal/console", true, "the same"}},
 	"github.com/rogpeppe/go-internal/testscript": {{"cmd/rlp", true, "scripts specify the command line"}},

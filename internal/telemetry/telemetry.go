@@ -11,19 +11,12 @@ package telemetry
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
-	dto "github.com/prometheus/client_model/go"
 	"go.opentelemetry.io/otel/attribute"
-	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -56,13 +49,13 @@ type Options struct {
 
 // Telemetry is a [service.Watcher].
 type Telemetry struct {
-	opt      Options
-	registry *prometheus.Registry
-	traces   *sdktrace.TracerProvider // nil: nobody collects
-	meters   *sdkmetric.MeterProvider
-	metrics  *metrics
-	names    names
-	senders  []*otlp.Sender
+	opt     Options
+	reader  *sdkmetric.ManualReader  // of whoever asks for them
+	traces  *sdktrace.TracerProvider // nil: nobody collects
+	meters  *sdkmetric.MeterProvider
+	metrics *metrics
+	names   names
+	senders []*otlp.Sender
 
 	mu    sync.Mutex
 	spans map[string]*span // by run
@@ -83,13 +76,9 @@ func New(o Options) (*Telemetry, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	t := &Telemetry{opt: o, registry: prometheus.NewRegistry(), spans: map[string]*span{}}
-	reader, err := otelprometheus.New(otelprometheus.WithRegisterer(t.registry), otelprometheus.WithoutScopeInfo(), otelprometheus.WithoutTargetInfo())
-	if err != nil {
-		return nil, fmt.Errorf("making metrics: %w", err)
-	}
+	t := &Telemetry{opt: o, reader: sdkmetric.NewManualReader(), spans: map[string]*span{}}
 	about := resource.NewSchemaless(attribute.String("service.name", "rlp"), attribute.String("service.version", o.Version))
-	meters := []sdkmetric.Option{sdkmetric.WithReader(reader), sdkmetric.WithResource(about), sdkmetric.WithCardinalityLimit(mostSeries)}
+	meters := []sdkmetric.Option{sdkmetric.WithReader(t.reader), sdkmetric.WithResource(about), sdkmetric.WithCardinalityLimit(mostSeries)}
 	if t.collected("TRACES") {
 		if err := t.trace(about); err != nil {
 			return nil, err
@@ -103,6 +92,7 @@ func New(o Options) (*Telemetry, error) {
 		meters = append(meters, sdkmetric.WithReader(sdkmetric.NewPeriodicReader(quietMetrics{e, t.lost()}, sdkmetric.WithInterval(o.Every))))
 	}
 	t.meters = sdkmetric.NewMeterProvider(meters...)
+	var err error
 	t.metrics, err = t.newMetrics(t.meters.Meter("runloop.dev/rlp"))
 	return t, err
 }
@@ -135,43 +125,6 @@ func (t *Telemetry) collected(signal string) bool {
 		return false
 	}
 	return t.opt.Collector != "" || t.opt.Env("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || t.opt.Env("OTEL_EXPORTER_OTLP_"+signal+"_ENDPOINT") != ""
-}
-
-// Metrics serves the metrics as Prometheus reads them: to the operator of every
-// tenant all of them, to another caller what is of its tenant or of nobody.
-func (t *Telemetry) Metrics() http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		g := prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
-			all, err := t.registry.Gather()
-			return t.shown(service.CallerOf(r.Context()), all), err
-		})
-		promhttp.HandlerFor(g, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}).ServeHTTP(w, r)
-	})
-}
-
-// shown is what of all metrics a caller may know.
-func (t *Telemetry) shown(who *service.Caller, all []*dto.MetricFamily) []*dto.MetricFamily {
-	switch {
-	case who == nil:
-		return nil
-	case who.EveryTenant:
-		return all
-	}
-	for _, f := range all {
-		f.Metric = slices.DeleteFunc(f.Metric, func(m *dto.Metric) bool {
-			return slices.ContainsFunc(m.Label, func(l *dto.LabelPair) bool {
-				return l.GetName() == tenantLabel && l.GetValue() != who.Tenant
-			})
-		})
-	}
-	return slices.DeleteFunc(all, func(f *dto.MetricFamily) bool {
-		return len(f.Metric) == 0 || who.Tenant != t.opt.Tenant && slices.Contains(ofOneTenant(), f.GetName())
-	})
-}
-
-// ofOneTenant are the metrics that are about the log of Options.Tenant.
-func ofOneTenant() []string {
-	return []string{"rlp_log_records", "rlp_log_unsealed_records", "rlp_journals_waiting"}
 }
 
 // Close sends what waits, for as long as ctx lasts, and ends all.
