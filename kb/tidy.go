@@ -2,8 +2,8 @@ package kb
 
 import (
 	"reflect"
+	"runtime"
 	"runtime/debug"
-	"runtime/metrics"
 
 	"github.com/dgraph-io/badger/v4"
 	"github.com/dgraph-io/ristretto/v2/z"
@@ -35,9 +35,9 @@ func (w *heapWatch) tidy(db *badger.DB) {
 
 // heapSize is what the heap has of the system.
 func heapSize() uint64 {
-	s := [...]metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/free:bytes"}}
-	metrics.Read(s[:])
-	return s[0].Value.Uint64() + s[1].Value.Uint64()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc + m.HeapIdle - m.HeapReleased
 }
 
 // Of the pool that badger has for the tables that it makes.

@@ -49,7 +49,7 @@ func journalOpener(h home.Home, opt journal.Options, observe func(*audit.Record)
 // them in.
 const maxJournals = 512
 
-// fewJournals counts names alone: it is asked at the end of every launch.
+// fewJournals counts names alone: it is asked at the end of some launches.
 func fewJournals(h home.Home) (bool, error) {
 	dir, err := os.Open(h.Journal())
 	if errors.Is(err, fs.ErrNotExist) {

@@ -70,7 +70,7 @@ func (a *app) fit(c *composition, dryRun bool) error {
 	if known, owned := a.storeKnown(c); known.Changed && !owned {
 		more = true // only who opens the store knows more
 	}
-	if rand.IntN(lookEvery) == 0 {
+	if rand.IntN(16) == 0 {
 		few, err = fewJournals(c.home)
 	}
 	a.hear()
@@ -79,10 +79,6 @@ func (a *app) fit(c *composition, dryRun bool) error {
 	}
 	return a.become(c.home.Dir())
 }
-
-// lookEvery is how many launches there are for each that counts the journals:
-// listing hundreds of names takes as long as running a small agent.
-const lookEvery = 16
 
 // begin has nobody to begin it for: the whole program is the one that helps others.
 func (a *app) begin(*composition, launchFlags) error { return nil }
