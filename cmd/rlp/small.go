@@ -20,10 +20,6 @@ import (
 	"runloop.dev/rlp/launcher"
 )
 
-// The small program launches agents that ask for files, time and variables
-// alone. Everything else is the whole program's, which lies at the end of this
-// one's file: this process becomes it.
-
 // execute reads the arguments of a launch by the very flags that the whole
 // program defines. That one says what is wrong with them, and how to write them.
 func (a *app) execute(ctx context.Context) error {

@@ -53,5 +53,5 @@ func (a *app) top(ctx context.Context, r remoteFlags) error {
 	case !isTerminal(a.stdout):
 		return top.Snapshot(a.stdout, runs)
 	}
-	return top.Run(ctx, c, top.Terminal{In: a.stdin, Out: a.stdout, Env: a.env, Color: a.color(a.stdout)})
+	return top.Run(ctx, c, top.Terminal{In: a.stdin, Out: a.stdout, Color: a.color(a.stdout)})
 }

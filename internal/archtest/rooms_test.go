@@ -409,6 +409,7 @@ var outside = map[string][]owner{
 	"golang.org/x/text": {
 		{"bundles", false, "names that differ only in Unicode form"},
 		{"internal/printable", false, "letters that are a form of others"},
+		{"internal/top", false, "how many columns a letter takes"},
 	},
 	"golang.org/x/sys/unix": {
 		{"internal/access", false, "who is at the other end of a connection"},
@@ -446,8 +447,7 @@ var outside = map[string][]owner{
 		{"internal/schema", true, "what another reader of schemas says of the same documents"},
 	},
 	"go.opentelemetry.io/otel":                   {{"internal/telemetry", false, "the only room that knows it"}},
-	"charm.land/bubbletea/v2":                    {{"internal/top", false, "the terminal"}},
-	"charm.land/lipgloss/v2":                     {{"internal/top", false, "colour, and how wide text is"}},
+	"golang.org/x/term":                          {{"internal/top", false, "keys as they are pressed, and how large the terminal is"}},
 	"github.com/chromedp/chromedp":               {{"internal/console", true, "pages are tried in a browser"}},
 	"github.com/chromedp/cdproto":                {{"internal/console", true, "the same"}},
 	"github.com/rogpeppe/go-internal/testscript": {{"cmd/rlp", true, "scripts specify the command line"}},
@@ -513,6 +513,7 @@ var guarded = map[string][]owner{
 	},
 	"syscall": {
 		{"internal/early", false, "signals"},
+		{"internal/top", false, "the signal of a terminal that has another size"},
 		{"internal/resident", false, "the socket, and who is at its other end"},
 		{"internal/mcpclient/mcptest", false, "a session of its own for what it starts"},
 		{"internal/model/remote", false, "ends a child with its parent"},
@@ -546,6 +547,7 @@ var guarded = map[string][]owner{
 		{"internal/api", true, "reads the page that tells of it"},
 		{"internal/access", false, "records of tokens are files"},
 		{"internal/early", false, "the arguments and variables, before main has them"},
+		{"internal/top", false, "whether what it was given is a terminal"},
 		{"internal/resident", false, "the socket, its lock, and the streams of others"},
 		{"internal/mcpclient/mcptest", false, "shows what a server is given, and exits"},
 		{"internal/model/remote", false, "the pipe that a child answers on"},

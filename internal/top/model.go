@@ -13,8 +13,6 @@ import (
 	"strings"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
-
 	"runloop.dev/rlp/internal/client"
 )
 
@@ -46,7 +44,12 @@ type Call struct {
 	Outcome  string `json:"outcome"`
 }
 
-// The messages of the model.
+// A Msg is what happened: a [Key], a [CallMsg] or one of those below.
+type Msg any
+
+// A Cmd does what takes time, beside the screen, and says what came of it.
+type Cmd func(ctx context.Context) Msg
+
 type (
 	runsMsg struct {
 		runs []client.Run
@@ -78,23 +81,22 @@ type Model struct {
 	typing        bool // the filter
 	asking        string
 	help          bool
+	ended         bool
 }
 
-// Init implements [tea.Model].
-func (m *Model) Init() tea.Cmd { return m.load }
+// Init is what is done first.
+func (m *Model) Init() Cmd { return m.load }
 
-func (m *Model) load() tea.Msg {
-	ctx, cancel := context.WithTimeout(context.Background(), askTime)
+func (m *Model) load(ctx context.Context) Msg {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	runs, err := m.Service.Runs(ctx, mostRuns)
 	return runsMsg{runs, err}
 }
 
-// Update implements [tea.Model].
-func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+// Update takes in what happened, and returns what is to be done about it.
+func (m *Model) Update(msg Msg) Cmd {
 	switch msg := msg.(type) {
-	case tea.WindowSizeMsg:
-		m.width, m.height = msg.Width, msg.Height
 	case runsMsg:
 		m.problem = ""
 		if msg.err != nil {
@@ -103,19 +105,28 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			m.runs = msg.runs
 		}
 		m.settle()
-		return m, tea.Tick(refresh, func(time.Time) tea.Msg { return tickMsg{} })
+		return wait
 	case tickMsg:
-		return m, m.load
+		return m.load
 	case CallMsg:
 		m.call(msg)
 	case cancelledMsg:
 		if msg.err != nil {
 			m.problem = msg.err.Error()
 		}
-	case tea.KeyPressMsg:
-		return m, m.key(msg)
+	case Key:
+		return m.key(msg)
 	}
-	return m, nil
+	return nil
+}
+
+// wait waits until runs are asked for again.
+func wait(ctx context.Context) Msg {
+	select {
+	case <-time.After(refresh):
+	case <-ctx.Done():
+	}
+	return tickMsg{}
 }
 
 // call takes in a record of the run that is shown.
@@ -156,11 +167,12 @@ func (m *Model) settle() {
 }
 
 // key does what a key is for.
-func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
-	name := k.String()
+func (m *Model) key(k Key) Cmd {
+	name := k.Name
 	switch {
 	case name == "ctrl+c":
-		return tea.Quit
+		m.ended = true
+		return nil
 	case m.typing:
 		m.typed(name, k.Text)
 		return nil
@@ -168,8 +180,8 @@ func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
 		run := m.asking
 		m.asking = ""
 		if name == "y" {
-			return func() tea.Msg {
-				ctx, cancel := context.WithTimeout(context.Background(), askTime)
+			return func(ctx context.Context) Msg {
+				ctx, cancel := context.WithTimeout(ctx, askTime)
 				defer cancel()
 				return cancelledMsg{m.Service.Cancel(ctx, run)}
 			}
@@ -178,7 +190,7 @@ func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
 	}
 	switch name {
 	case "q":
-		return tea.Quit
+		m.ended = true
 	case "?":
 		m.help = !m.help
 	case "/":

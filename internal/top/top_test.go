@@ -4,11 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
+	"slices"
 	"strings"
 	"testing"
-
-	tea "charm.land/bubbletea/v2"
-	"charm.land/lipgloss/v2"
 
 	"runloop.dev/rlp/internal/client"
 )
@@ -35,29 +34,16 @@ func shown(t *testing.T) (*Model, *fake, *[]string) {
 	}}
 	var followed []string
 	m := &Model{Service: f, Follow: func(run string) { followed = append(followed, run) }}
-	m.Update(tea.WindowSizeMsg{Width: 80, Height: 24})
-	m.Update(m.load())
+	m.width, m.height = 80, 24
+	m.Update(m.load(t.Context()))
 	return m, f, &followed
 }
 
 // press presses keys, and does what follows.
 func press(m *Model, keys ...string) {
 	for _, k := range keys {
-		msg := tea.KeyPressMsg{Text: k}
-		switch k {
-		case "enter":
-			msg = tea.KeyPressMsg{Code: tea.KeyEnter}
-		case "esc":
-			msg = tea.KeyPressMsg{Code: tea.KeyEscape}
-		case "down":
-			msg = tea.KeyPressMsg{Code: tea.KeyDown}
-		case "backspace":
-			msg = tea.KeyPressMsg{Code: tea.KeyBackspace}
-		default:
-			msg.Code = []rune(k)[0]
-		}
-		if _, cmd := m.Update(msg); cmd != nil {
-			m.Update(cmd())
+		if cmd := m.Update(Key{Name: k, Text: k}); cmd != nil {
+			m.Update(cmd(context.Background()))
 		}
 	}
 }
@@ -66,7 +52,7 @@ func TestWindow(t *testing.T) {
 	m, _, _ := shown(t)
 	m.runs[0].Agent = strings.Repeat("\u4e16\u754c", 60) // two columns each
 	for _, size := range [][2]int{{80, 24}, {40, 10}, {200, 50}, {1, 1}, {0, 0}} {
-		m.Update(tea.WindowSizeMsg{Width: size[0], Height: size[1]})
+		m.width, m.height = size[0], size[1]
 		w, h := size[0], size[1]
 		if w == 0 {
 			w, h = 80, 24
@@ -76,7 +62,7 @@ func TestWindow(t *testing.T) {
 			t.Errorf("%v: %d lines", size, len(lines))
 		}
 		for _, l := range lines {
-			if lipgloss.Width(l) > w {
+			if columnsOf(l) > w {
 				t.Errorf("%v: %q is wider", size, l)
 			}
 		}
@@ -147,7 +133,7 @@ func TestHelpAndProblems(t *testing.T) {
 	}
 	press(m, "?")
 	f.err = errors.New("no service " + hostile)
-	m.Update(m.load())
+	m.Update(m.load(t.Context()))
 	if text := m.Text(); !strings.Contains(text, "! no service") || !strings.Contains(text, "writer") {
 		t.Fatal(text)
 	}
@@ -157,7 +143,7 @@ func TestHelpAndProblems(t *testing.T) {
 func TestHostileText(t *testing.T) {
 	m, f, _ := shown(t)
 	f.runs[0].Agent, f.runs[0].State, f.runs[0].Outcome, f.runs[0].RunID = hostile, hostile, hostile, hostile
-	m.Update(m.load())
+	m.Update(m.load(t.Context()))
 	press(m, "c")
 	check(t, m.Text())
 	press(m, "n", "enter")
@@ -192,5 +178,53 @@ func TestLongTextIsCutBeforeItIsMeasured(t *testing.T) {
 	check(t, text)
 	if !strings.Contains(text, "rate_limited: é<?é") || strings.Contains(text, "by base") {
 		t.Error(text)
+	}
+}
+
+// Keys are told from what terminals write for them; what is no key types nothing.
+func TestKeys(t *testing.T) {
+	for written, want := range map[string][]string{
+		"jk":                          {"j", "k"},
+		"\x1b[A\x1b[B\x1bOA\x1bOB":    {"up", "down", "up", "down"},
+		"\x1b":                        {"esc"},
+		"\x1bq":                       {"esc", "q"},
+		"\x1b[1;5C\x1b[3~\x1b[200~q":  {"q"},
+		"\x1b[":                       nil,
+		"\r\n\x03\x7f\x08":            {"enter", "enter", "ctrl+c", "backspace", "backspace"},
+		"\x00\x1a\u202e\x9b\xff":      nil,
+		"\u4e16":                      {"\u4e16"},
+		strings.Repeat("\u4e16", 200): slices.Repeat([]string{"\u4e16"}, 200), // longer than what is read at once
+	} {
+		var got []string
+		if err := readKeys(strings.NewReader(written), func(k Key) { got = append(got, k.Name) }); !errors.Is(err, io.EOF) {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%q: %q, want %q", written, got, want)
+		}
+	}
+}
+
+// A screen is drawn over the one before, to the end of each line, until q.
+func TestLoopDrawsAndEnds(t *testing.T) {
+	m, _, _ := shown(t)
+	var out bytes.Buffer
+	msgs, sent := make(chan Msg, 2), make(chan Msg, 1)
+	msgs <- Key{Name: "?"}
+	msgs <- Key{Name: "q"}
+	if err := m.loop(t.Context(), &out, msgs, nil, func(msg Msg) { sent <- msg }); err != nil {
+		t.Fatal(err)
+	}
+	if _, is := (<-sent).(runsMsg); !is {
+		t.Error("nobody asked for the runs")
+	}
+	frames := strings.Split(out.String(), "\x1b[H")
+	if len(frames) != 3 || !strings.Contains(frames[1], "writer") || !strings.Contains(frames[2], "asks before\x1b[K\r\n") {
+		t.Errorf("%q", frames)
+	}
+	over, end := context.WithCancel(t.Context())
+	end()
+	if err := m.loop(over, &out, nil, nil, func(Msg) {}); err != nil {
+		t.Error(err)
 	}
 }

@@ -6,8 +6,7 @@ import (
 	"strings"
 	"unicode"
 
-	tea "charm.land/bubbletea/v2"
-	"charm.land/lipgloss/v2"
+	"golang.org/x/text/width"
 
 	"runloop.dev/rlp/internal/client"
 	"runloop.dev/rlp/internal/printable"
@@ -18,13 +17,6 @@ const (
 	usualWidth  = 80
 	usualHeight = 24
 )
-
-// View implements [tea.Model].
-func (m *Model) View() tea.View {
-	v := tea.NewView(m.Text())
-	v.AltScreen = true
-	return v
-}
 
 // Text is all that is shown: as many lines as the window has, none wider.
 func (m *Model) Text() string {
@@ -154,14 +146,27 @@ func by(layer string) string {
 // the direction of a line, is shown as what it is.
 func fit(s string, w int) string {
 	s = Printable(cut(s, w))
-	if lipgloss.Width(s) <= w {
+	if columnsOf(s) <= w {
 		return s
 	}
 	r := []rune(s)
-	for len(r) > 0 && lipgloss.Width(string(r)) > w {
+	for len(r) > 0 && columnsOf(string(r)) > w {
 		r = r[:len(r)-1]
 	}
 	return string(r)
+}
+
+// columnsOf is how many columns a printable text has: two for what is wide in East
+// Asia, pictures among it.
+func columnsOf(s string) int {
+	n := 0
+	for _, r := range s {
+		n++
+		if k := width.LookupRune(r).Kind(); k == width.EastAsianWide || k == width.EastAsianFullwidth {
+			n++
+		}
+	}
+	return n
 }
 
 // cut is so much of the beginning of s as could fill w columns: agents decide how
@@ -194,9 +199,9 @@ func (m *Model) paint(line string) string {
 	}
 	switch {
 	case strings.HasPrefix(line, "> "):
-		return lipgloss.NewStyle().Bold(true).Render(line)
+		return "\x1b[1m" + line + "\x1b[m"
 	case strings.HasPrefix(line, "! "), strings.Contains(line, " deny "):
-		return lipgloss.NewStyle().Foreground(lipgloss.Red).Render(line)
+		return "\x1b[31m" + line + "\x1b[m"
 	}
 	return line
 }
