@@ -177,6 +177,9 @@ func readNames(r *reader, k key, v *tomlfile.Value) {
 			r.grant(item, item.Str, caps.Grant{Family: k.family, Modes: caps.AllModes(k.family), Scope: scope})
 		}
 	})
+	if k.family == caps.Exec && !r.layer {
+		r.orders(v)
+	}
 }
 
 // name judges one name of model, exec, env, mcp or agents.

@@ -41,6 +41,7 @@ const (
 	CodeRawAlone      Code = "raw_without_domain"
 	CodeRawRevoked    Code = "raw_revoked"
 	CodeExecAny       Code = "exec_any"
+	CodeExecOrders    Code = "exec_orders"
 	CodeDuplicate     Code = "duplicate_entry"
 	CodeFSReadOnly    Code = "fs_read_only"
 	CodeCapsExtra     Code = "caps_extra"
@@ -102,6 +103,7 @@ func Codes() []CodeInfo {
 		{CodeRawAlone, SeverityWarning, "X_raw without X gives nothing"},
 		{CodeRawRevoked, SeverityWarning, "kb_read = true in a layer takes X_raw away"},
 		{CodeExecAny, SeverityWarning, "exec = true lets the agent start every program"},
+		{CodeExecOrders, SeverityWarning, "programs that run or start what they are told to, such as a shell, env or git"},
 		{CodeDuplicate, SeverityInfo, "an entry that is there already; it counts once"},
 		{CodeFSReadOnly, SeverityInfo, "fs grants reading alone; writing needs fs_rw"},
 		{CodeBadTier, SeverityError, "not a privilege tier"},

@@ -258,6 +258,7 @@ func TestWarnings(t *testing.T) {
 		{capabilities(`kb_write = true`), policy.CodeKBWriteAll, "2:12", ""},
 		{capabilities(`kb_read = ["contacts_raw"]`), policy.CodeRawAlone, "2:11", "contacts"},
 		{capabilities(`exec = true`), policy.CodeExecAny, "2:8", ""},
+		{"schema = \"0.2\"\n" + capabilities(`exec = ["/usr/bin/grep", "/opt/python3.12", "/usr/bin/env"]`), policy.CodeExecOrders, "3:8", "/usr/bin/grep"},
 		{capabilities(`net = {}`), policy.CodeNoHosts, "2:7", ""},
 		{capabilities(`net = { hosts = ["a.example"], allow_http = true }`), policy.CodeAllowHTTP, "2:45", ""},
 		{"schema = \"0.2\"\n" + capabilities(`model = ["*"]`), policy.CodeWildcardScope, "3:10", ""},
@@ -280,5 +281,28 @@ func TestWarnings(t *testing.T) {
 		if _, f := policy.ParseBase("f", []byte(text), options); len(f) != 0 {
 			t.Errorf("%q: %v", text, f)
 		}
+	}
+}
+
+// Which programs take orders is told once for a list, whatever their versions are
+// called; a layer grants nothing, and controls only work on data.
+func TestProgramsThatTakeOrders(t *testing.T) {
+	const head = "schema = \"0.2\"\n"
+	text := head + capabilities(`exec = ["/usr/bin/sh", "/usr/bin/python3.12", "/usr/bin/find", "/usr/bin/git", "/usr/bin/grep", "/usr/bin/wc", "/usr/bin/sha256sum"]`)
+	told := func(findings []policy.Finding) (list []string) {
+		for _, f := range findings {
+			if f.Code == policy.CodeExecOrders {
+				list = append(list, f.Message)
+			}
+		}
+		return list
+	}
+	_, findings := policy.ParseBase("f", []byte(text), options)
+	want := "/usr/bin/sh runs code that it is given; /usr/bin/python3.12 runs code that it is given; /usr/bin/find starts other programs; /usr/bin/git starts hooks and programs that the files of a checkout name"
+	if got := told(findings); len(got) != 1 || got[0] != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if _, findings := policy.ParseLayer("override:f", "f", []byte(text), options); len(told(findings)) > 0 {
+		t.Errorf("of a layer it says %q", told(findings))
 	}
 }
