@@ -60,6 +60,19 @@ var steeringVariables = [...]string{
 	"TEMP", "TERMCAP", "TMP", "TMPDIR", "TMPPREFIX", "TZDIR", "VIRTUAL_ENV", "VISUAL", "WWW_HOME", "XAUTHORITY", "XENVIRONMENT", "XLOCALEDIR", "XMODIFIERS",
 }
 
+// VariableRule says what a program may be given of a variable by a request that
+// holds its name.
+func VariableRule(name string) string {
+	const path = "a secret's handle alone, or one absolute path of data that the agent may not write"
+	switch f := formOf(name); {
+	case isSteering(name):
+		return "no request gives it to a program, whatever grants it: it makes programs load, run or trust something else; give such things as arguments"
+	case f != nil:
+		return "a request gives it to a program with " + f.says + ", " + path
+	}
+	return "a request gives it to a program with " + path
+}
+
 // variable says what is wrong with the value that a request, or a tool, gives a
 // variable of a program that gets holds: "" nothing.
 func (h *Host) variable(holds caps.Set, v envVar) string {

@@ -178,7 +178,7 @@ func readNames(r *reader, k key, v *tomlfile.Value) {
 		}
 	})
 	if k.family == caps.Exec && !r.layer {
-		r.orders(v)
+		orders(&r.report, v)
 	}
 }
 

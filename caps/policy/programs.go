@@ -40,7 +40,7 @@ func steered(program string) string {
 
 // orders tells, in one finding, which programs of a list of exec take orders and
 // not only data: by one of them the agent can have any code run.
-func (r *reader) orders(v *tomlfile.Value) {
+func orders(r *report, v *tomlfile.Value) {
 	var told []string
 	for i := range v.Items {
 		if how := steered(v.Items[i].Str); how != "" {

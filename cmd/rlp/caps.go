@@ -253,7 +253,7 @@ func beside(base caps.Set, paths launcher.Paths) []string {
 	return lines
 }
 
-// A redirectDocument is a path of the policy that links lead elsewhere.
+// A redirectDocument is a path of the policy that a link leads elsewhere.
 type redirectDocument struct {
 	Written string   `json:"written"`
 	Path    string   `json:"path"`
@@ -262,10 +262,13 @@ type redirectDocument struct {
 	Source  caps.Pos `json:"source"`
 }
 
-func redirectDocuments(paths launcher.Paths) []redirectDocument {
+// redirectDocuments are those of some families; of none: of all.
+func redirectDocuments(paths launcher.Paths, of ...caps.Family) []redirectDocument {
 	list := []redirectDocument{}
 	for _, r := range paths.Redirects {
-		list = append(list, redirectDocument{r.Written, r.Path, r.Link, r.Layer, r.Pos})
+		if len(of) == 0 || slices.Contains(of, r.Family) {
+			list = append(list, redirectDocument{r.Written, r.Path, r.Link, r.Layer, r.Pos})
+		}
 	}
 	return list
 }

@@ -9,6 +9,7 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
+	"runloop.dev/rlp/hostcalls"
 	"runloop.dev/rlp/internal/jail"
 	"runloop.dev/rlp/launcher"
 )
@@ -43,6 +44,9 @@ func (a *app) explain(c *composition, plan launcher.Plan, p launcher.Policy, q i
 		d := explanation{Explanation: e, Decision: verdict(e.Allow), Layer: refuser(e), Kind: about(r), Leases: leasesOn(plan.Effective, r), Hidden: hiddenFor(plan.Effective, r)}
 		d.Edits, d.Verified = smallest(p, r, togetherModes(q.requests, r), c.home.Override(c.bundle.Manifest.Agent.String()))
 		d.leased(plan.Effective, past == nil)
+		if r.Family == caps.Env {
+			d.Variable = hostcalls.VariableRule(r.Name)
+		}
 		if r.Name != written {
 			d.Written, d.Resolved = written, r.Name
 		}
@@ -51,7 +55,7 @@ func (a *app) explain(c *composition, plan launcher.Plan, p launcher.Policy, q i
 	whole := together(q.asked, documents)
 	whole.Past = past.document()
 	if past == nil {
-		whole.Redirected = redirectDocuments(c.paths)
+		whole.Redirected = redirectDocuments(c.paths, documents[0].Request.Family)
 		if list := c.paths.Redirected(); len(list) > 0 && !c.relaxed() {
 			whole.Refused = list[0].String()
 		}
@@ -249,6 +253,8 @@ type explanation struct {
 	// Verified says that a plan with all of them was made, and decides otherwise.
 	Edits    []edit `json:"edits"`
 	Verified bool   `json:"verified"`
+	// Variable is what programs may be given of a variable, beside its grant.
+	Variable string `json:"variable,omitempty"`
 	// Written is the path that was asked about, and Resolved where it leads, when
 	// that is another; Redirected are the paths of the policy that links lead elsewhere.
 	Written    string             `json:"written,omitempty"`
@@ -306,6 +312,9 @@ func (a *app) printExplanation(d explanation) error {
 	}
 	if d.Kind != "" {
 		say("  it is %s", d.Kind)
+	}
+	if d.Variable != "" {
+		say("  the agent's programs: %s", d.Variable)
 	}
 	if d.Scope != "" {
 		say("  the deepest scope that holds it: %s", d.Scope)
