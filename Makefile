@@ -182,12 +182,12 @@ fuzz: ## every fuzz target for FUZZTIME=5s (FUZZMODE=blind: without compiling al
 # A guard's test is worth what it notices: 90 % of all small changes in what
 # decides, 80 % in what enforces. What no test can notice is explained.
 DECIDES  := ./caps ./caps/policy ./hostcalls/gate
-ENFORCES := ./hostcalls ./internal/jail ./internal/wasi ./internal/egress ./secrets ./internal/access ./launcher
+ENFORCES := ./hostcalls ./internal/jail ./internal/wasi ./internal/egress ./secrets ./internal/access ./launcher/run
 MUTANTS   = cd internal/tools && $(GO) build -o ../../.work/mutants ./mutants && cd ../.. && .work/mutants -explained internal/tools/mutants/explained.tsv
 .PHONY: mutants
 mutants: ## change the source of the guards in thousands of small ways, one at a time, and name what no test notices (an hour)
 	@mkdir -p .work
-	$(MUTANTS) -target 90 -also ./launcher $(DECIDES)
+	$(MUTANTS) -target 90 -also ./launcher/run $(DECIDES)
 	$(MUTANTS) -target 80 -also ./hostcalls/gate $(ENFORCES)
 
 .PHONY: soak

@@ -14,6 +14,7 @@ import (
 
 	"runloop.dev/rlp/bundles"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/run"
 )
 
 func (a *app) agentCommand() *cobra.Command {
@@ -51,7 +52,7 @@ func (a *app) buildAgent(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := launcher.CheckModule(dir, wasm, selfPath); err != nil {
+	if err := run.CheckModule(dir, wasm, selfPath); err != nil {
 		return inputErr(err)
 	}
 	out, err := bundles.Build(dir, wasm)

@@ -15,7 +15,7 @@ import (
 	"runloop.dev/rlp/bundles"
 	"runloop.dev/rlp/internal/home"
 	"runloop.dev/rlp/internal/ident"
-	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/run"
 )
 
 // An installedDocument is one agent in the home.
@@ -50,7 +50,7 @@ func (a *app) install(ctx context.Context, path string) error {
 		return err
 	}
 	b, m := c.bundle, c.bundle.Manifest
-	if err := launcher.CheckModule(m.Agent.String(), b.Wasm, selfPath); err != nil {
+	if err := run.CheckModule(m.Agent.String(), b.Wasm, selfPath); err != nil {
 		return inputErr(err)
 	}
 	if err := a.compileFor(ctx, c); err != nil {
@@ -80,11 +80,11 @@ func (a *app) install(ctx context.Context, path string) error {
 // compileFor leaves the native code of an agent where its launches look for it.
 func (a *app) compileFor(ctx context.Context, c *composition) error {
 	name := c.bundle.Manifest.Agent.String()
-	uncached, err := launcher.Compile(ctx, launcher.Compilation{
+	uncached, err := run.Compile(ctx, run.Compilation{
 		Agent: name, Module: c.bundle.Wasm, SHA256: c.bundle.WasmSHA256, Tenant: c.home.Tenant(), CacheDir: c.home.Cache(), Compiler: a.self, Slow: progress(a.stderr, "compiling "+name+" ..."),
 	})
 	if err != nil {
-		return &statusError{launcher.CompileStatus(err), err}
+		return &statusError{run.CompileStatus(err), err}
 	}
 	if uncached != nil {
 		fmt.Fprintf(a.stderr, "rlp: each launch of %s will compile it anew: %s\n", name, printable(uncached.Error()))

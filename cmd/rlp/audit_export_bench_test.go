@@ -94,7 +94,7 @@ func BenchmarkExport(b *testing.B) {
 func exportOnce(b *testing.B, dir, format, to string) time.Duration {
 	b.Helper()
 	began := time.Now()
-	if code := run(b.Context(), environment{
+	if code := invoke(b.Context(), environment{
 		args: []string{"--home", dir, "audit", "export", "--format", format, "--output", to}, stdin: strings.NewReader(""), stdout: io.Discard, stderr: io.Discard,
 	}); code != 0 {
 		b.Fatal("exit", code)

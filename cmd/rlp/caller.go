@@ -7,13 +7,13 @@ import (
 	"strings"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/run"
 )
 
 // callerLayer is what the flags of this invocation take away. A family that
 // --allow names is bounded as a whole: what is not allowed in it is gone.
 func callerLayer(f policyFlags, domains []string) (*caps.Layer, error) {
-	l := &caps.Layer{Name: launcher.CallerLayer}
+	l := &caps.Layer{Name: run.CallerLayer}
 	for _, text := range f.allow {
 		g, err := caps.ParseGrant(text)
 		if err != nil {

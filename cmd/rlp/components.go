@@ -7,12 +7,12 @@ import (
 	"errors"
 
 	"runloop.dev/rlp/internal/model"
-	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/run"
 )
 
 // A part makes one component of a run and returns what gives it up again; nil
 // when there is nothing to give up. It opens nothing that the run may not need.
-type part func(a *app, c *composition, spec *launcher.Spec) (release func() error, err error)
+type part func(a *app, c *composition, spec *run.Spec) (release func() error, err error)
 
 // parts are the components in the order in which they are made: those that
 // others ask for come first.
@@ -26,7 +26,7 @@ type shared struct {
 }
 
 // components puts together what does the families' work for one run.
-func (a *app) components(ctx context.Context, c *composition, spec *launcher.Spec) (release func() error, err error) {
+func (a *app) components(ctx context.Context, c *composition, spec *run.Spec) (release func() error, err error) {
 	var releases []func() error
 	if c.by != nil {
 		c.common.store = c.by.from.common.store

@@ -20,6 +20,7 @@ import (
 	"runloop.dev/rlp/internal/home"
 	"runloop.dev/rlp/internal/tomlfile"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/run"
 )
 
 // policyFlags are the flags by which one invocation narrows, and fills in the
@@ -211,7 +212,7 @@ func (a *app) layers(c *composition, f policyFlags, given *policy.Given) ([]*cap
 	}
 	layers := []*caps.Layer{protected, {Name: "config", Limits: c.config.Limits}}
 	if len(c.leases) > 0 {
-		layers = append(layers, &caps.Layer{Name: launcher.BaseLayer, Leases: c.leases})
+		layers = append(layers, &caps.Layer{Name: run.BaseLayer, Leases: c.leases})
 	}
 	agent := c.bundle.Manifest.Agent.String()
 	if err := mistaken(c.home, agent); err != nil {

@@ -24,7 +24,7 @@ func (a *app) launchFor(ctx context.Context, call *resident.Call, s errand) resi
 	if len(call.Args) == 0 || call.Args[0] != "launch" {
 		return resident.Outcome{Declined: "no launch"}
 	}
-	status := run(ctx, env)
+	status := invoke(ctx, env)
 	if s.composed != nil {
 		a.kept.stores.takeIn(s.composed.home, s.composed.config, 1)
 	}

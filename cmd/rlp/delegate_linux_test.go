@@ -225,7 +225,7 @@ func BenchmarkDelegation(b *testing.B) {
 
 func (h *house) bench(b *testing.B, args ...string) (int, string) {
 	var out bytes.Buffer
-	status := run(b.Context(), environment{
+	status := invoke(b.Context(), environment{
 		args: append([]string{"--home", h.dir}, args...), env: []string{"HOME=" + h.out}, stdin: strings.NewReader(""), stdout: &out, stderr: &out,
 	})
 	return status, out.String()

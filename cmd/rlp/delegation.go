@@ -5,15 +5,15 @@ import (
 	"slices"
 
 	"runloop.dev/rlp/caps/policy"
-	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/run"
 )
 
 // A delegation is what a launch is bound by that another run makes, and not the
 // operator. It is composed like any other: by two layers more.
 type delegation struct {
-	launcher.Parent
+	run.Parent
 	from     *composition // of the run that launches
-	pass     func(spec *launcher.Spec)
+	pass     func(spec *run.Spec)
 	warnings []string // what the operator must know of how it was bound
 }
 
@@ -74,7 +74,7 @@ func (d *delegation) warn(format string, args ...any) {
 }
 
 // requested are the flags that a request stands for.
-func requested(d *launcher.Parent) policyFlags {
+func requested(d *run.Parent) policyFlags {
 	f := policyFlags{allow: d.Allow, deny: d.Deny}
 	for key, n := range d.Limits {
 		f.limits = append(f.limits, fmt.Sprintf("%s=%d", key, n))

@@ -11,6 +11,7 @@ import (
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/run"
 )
 
 // chainWords are what the agents of a chain ask for, by the line of a policy, and
@@ -51,7 +52,7 @@ func TestAChainOfDelegatesOnlyNarrows(t *testing.T) {
 				above, parent = alone.Effective, &composition{}
 				continue
 			}
-			by := &delegation{Parent: launcher.Parent{Delegation: &hostcalls.Delegation{Agent: name, Within: above.Layer("held")}}, from: parent}
+			by := &delegation{Parent: run.Parent{Delegation: &hostcalls.Delegation{Agent: name, Within: above.Layer("held")}}, from: parent}
 			plan := chainPlan(t, a, by, dir)
 			for _, words := range chainWords {
 				word := words[1]

@@ -10,6 +10,7 @@ import (
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/run"
 )
 
 // However the file of a binding is broken, the floor holds, also where delegates
@@ -59,7 +60,7 @@ func TestNoBrokenFileLiftsTheFloor(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			by := &delegation{Parent: launcher.Parent{Delegation: &hostcalls.Delegation{Agent: "child", Within: all.Layer("held")}}, from: &composition{}}
+			by := &delegation{Parent: run.Parent{Delegation: &hostcalls.Delegation{Agent: "child", Within: all.Layer("held")}}, from: &composition{}}
 			a := &app{environment: environment{env: []string{"HOME=" + h.out}, stderr: io.Discard}, homeFlag: h.dir, homeSet: true, tenant: "default"}
 			c, err := a.composeFor(by, dir, policyFlags{})
 			if err != nil {

@@ -53,7 +53,7 @@ func TestTheStatusIsTheRunsWhoeverReads(t *testing.T) {
 			if why == nil {
 				env.stdout = io.Discard
 			}
-			if got := run(t.Context(), env); got != want {
+			if got := invoke(t.Context(), env); got != want {
 				t.Errorf("%v, stdout %v: exit %d, want %d\n%s", c.args, why, got, want, said.String())
 			}
 		}
@@ -67,7 +67,7 @@ func TestOutputThatIsLostIsTold(t *testing.T) {
 	for why, want := range map[error]int{nil: launcher.StatusOK, syscall.EPIPE: launcher.StatusOK, syscall.ENOSPC: launcher.StatusFinding} {
 		var said strings.Builder
 		env := environment{args: []string{"launch", bundle, "--home", t.TempDir()}, stdout: unread{why}, stderr: &said}
-		status := run(t.Context(), env)
+		status := invoke(t.Context(), env)
 		if told := strings.Contains(said.String(), "rlp: writing the agent's stdout: no space left on device"); status != want || told != (want != 0) {
 			t.Errorf("%v: exit %d: %s", why, status, said.String())
 		}
@@ -87,7 +87,7 @@ func TestWaitingForInputIsInterrupted(t *testing.T) {
 	bundle := bundleOf(t, []byte(traps))
 	ctx, interrupt := context.WithCancel(t.Context())
 	var report, said strings.Builder
-	status := run(ctx, environment{
+	status := invoke(ctx, environment{
 		args:  []string{"launch", bundle, "--home", t.TempDir(), "--input", "-", "--json"},
 		stdin: silent{interrupt}, stdout: &report, stderr: &said,
 	})

@@ -9,7 +9,7 @@ import (
 	"runloop.dev/rlp/internal/audit"
 	"runloop.dev/rlp/internal/guest"
 	"runloop.dev/rlp/kb/journal"
-	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/run"
 )
 
 // common is what a run shares with those that it launches.
@@ -23,7 +23,7 @@ type common struct {
 
 // ready is the launch of c once nothing is left to ask of the operator, and
 // what gives its lane up.
-func (a *app) ready(ctx context.Context, c *composition) (*launcher.Spec, func() error, error) {
+func (a *app) ready(ctx context.Context, c *composition) (*run.Spec, func() error, error) {
 	if err := c.mustBeSet("launch"); err != nil {
 		return nil, nil, err
 	}
@@ -38,7 +38,7 @@ func (a *app) ready(ctx context.Context, c *composition) (*launcher.Spec, func()
 // equip gives a run what only a real launch has: the journal, the log and the
 // components are opened here and nowhere else, whoever launches. It returns what
 // gives them up again.
-func (a *app) equip(ctx context.Context, c *composition, spec *launcher.Spec) (*runLog, func() error, error) {
+func (a *app) equip(ctx context.Context, c *composition, spec *run.Spec) (*runLog, func() error, error) {
 	var verbose io.Writer
 	if a.verbose {
 		verbose = a.stderr

@@ -13,7 +13,7 @@ import (
 	"runloop.dev/rlp/bundles"
 	"runloop.dev/rlp/hostcalls"
 	"runloop.dev/rlp/internal/guest"
-	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/run"
 )
 
 type importDocument struct {
@@ -45,7 +45,7 @@ func (a *app) inspect(path string) error {
 	list := importList(imports)
 	m := b.Manifest
 	refused := ""
-	if err := launcher.CheckModule(m.Agent.String(), b.Wasm, selfPath); err != nil {
+	if err := run.CheckModule(m.Agent.String(), b.Wasm, selfPath); err != nil {
 		refused = err.Error()
 	}
 	if a.json {

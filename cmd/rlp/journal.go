@@ -13,7 +13,7 @@ import (
 	"runloop.dev/rlp/internal/audit"
 	"runloop.dev/rlp/internal/home"
 	"runloop.dev/rlp/kb/journal"
-	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/run"
 )
 
 // journalClock is the clock that records are stamped by.
@@ -32,9 +32,9 @@ func mostDecisions(layers []*caps.Layer) uint32 {
 }
 
 // journalOpener opens the journal of a run; each decision is told to observe.
-func journalOpener(h home.Home, opt journal.Options, observe func(*audit.Record) bool) func(audit.Head) (launcher.Journal, error) {
+func journalOpener(h home.Home, opt journal.Options, observe func(*audit.Record) bool) func(audit.Head) (run.Journal, error) {
 	opt.Dir, opt.Observe = h.Journal(), observe
-	return func(head audit.Head) (launcher.Journal, error) {
+	return func(head audit.Head) (run.Journal, error) {
 		opt := opt
 		opt.Head = head
 		j, err := journal.Create(opt)

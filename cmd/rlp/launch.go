@@ -21,6 +21,7 @@ import (
 	"runloop.dev/rlp/internal/home"
 	"runloop.dev/rlp/internal/ident"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/run"
 )
 
 type launchFlags struct {
@@ -106,8 +107,8 @@ func (a *app) launch(ctx context.Context, path string, args []string, f launchFl
 	return err
 }
 
-func (a *app) dryRun(spec *launcher.Spec) error {
-	report, err := launcher.DryRun(spec)
+func (a *app) dryRun(spec *run.Spec) error {
+	report, err := run.DryRun(spec)
 	if err != nil {
 		return inputErr(err)
 	}
@@ -125,7 +126,7 @@ func (a *app) dryRun(spec *launcher.Spec) error {
 }
 
 // run launches for the operator, and tells what comes of it.
-func (a *app) run(ctx context.Context, c *composition, spec *launcher.Spec, f launchFlags) error {
+func (a *app) run(ctx context.Context, c *composition, spec *run.Spec, f launchFlags) error {
 	c.common.keepAllowed = f.auditAllow
 	log, release, err := a.equip(ctx, c, spec)
 	if err != nil {
@@ -137,7 +138,7 @@ func (a *app) run(ctx context.Context, c *composition, spec *launcher.Spec, f la
 	a.turns(c, spec, f)
 	streams := a.streams(spec, f.stream)
 	spec.Slow = progress(a.stderr, "compiling "+spec.Agent+" (the first launch takes longest) ...")
-	report := launcher.Launch(ctx, spec)
+	report := run.Launch(ctx, spec)
 	streams()
 	err = a.tell(report, spec)
 	if closeErr := release(); closeErr != nil && err == nil {
@@ -154,7 +155,7 @@ func (a *app) run(ctx context.Context, c *composition, spec *launcher.Spec, f la
 // streams decides where the guest's output goes as it comes, and returns what
 // ends it. With --json it is held for the report; otherwise stdout streams, and
 // stderr does on a terminal or when asked for.
-func (a *app) streams(spec *launcher.Spec, stream bool) func() {
+func (a *app) streams(spec *run.Spec, stream bool) func() {
 	if a.json {
 		return func() {}
 	}
@@ -163,20 +164,20 @@ func (a *app) streams(spec *launcher.Spec, stream bool) func() {
 	if !stream && !isTerminal(a.stderr) {
 		return func() {}
 	}
-	lines := launcher.GuestLines(a.stderr, true)
+	lines := run.GuestLines(a.stderr, true)
 	spec.Stderr = lines
 	return func() { _ = lines.Close() }
 }
 
 // tell prints what came of the run: the marker first, then what was held.
-func (a *app) tell(r *launcher.Report, spec *launcher.Spec) error {
+func (a *app) tell(r *launcher.Report, spec *run.Spec) error {
 	fmt.Fprint(a.stderr, r.Marker())
 	a.policyWarnings(spec)
 	for _, w := range append(r.NoTools, a.warned...) {
 		fmt.Fprintf(a.stderr, "rlp: %s\n", printable(w))
 	}
 	if spec.Stderr == nil && !a.json {
-		lines := launcher.GuestLines(a.stderr, false)
+		lines := run.GuestLines(a.stderr, false)
 		_, _ = io.WriteString(lines, r.Stderr)
 		_ = lines.Close()
 	}
@@ -223,7 +224,7 @@ func (a *app) printEvent(name string, fields map[string]any) {
 
 // logFindings puts what was found in bundle and policy into the log, and so on
 // stderr with -v.
-func (c *composition) logFindings(log *runLog, id launcher.Identity) {
+func (c *composition) logFindings(log *runLog, id run.Identity) {
 	for _, f := range c.findings {
 		log.Warn("finding", "run_id", id.RunID, "tenant", id.Tenant, "agent", id.Agent, "code", string(f.Code), "message", f.String())
 	}
@@ -233,7 +234,7 @@ func (c *composition) logFindings(log *runLog, id launcher.Identity) {
 }
 
 // spec is the launch of what was composed, without what only a real launch opens.
-func (a *app) spec(c *composition) (*launcher.Spec, error) {
+func (a *app) spec(c *composition) (*run.Spec, error) {
 	runID, err := ident.NewRun()
 	if err != nil {
 		return nil, fmt.Errorf("naming the run: %w", err)
@@ -244,13 +245,13 @@ func (a *app) spec(c *composition) (*launcher.Spec, error) {
 	}
 	m := c.bundle.Manifest
 	traceID := strings.ReplaceAll(uuid.NewString(), "-", "")
-	run := runID.String()
+	id := runID.String()
 	if c.commission != nil {
-		run, traceID = cmp.Or(c.commission.runID, run), cmp.Or(c.commission.traceID, traceID)
+		id, traceID = cmp.Or(c.commission.runID, id), cmp.Or(c.commission.traceID, traceID)
 	}
-	spec := &launcher.Spec{
-		Identity: launcher.Identity{
-			RunID: run, TraceID: traceID, Tenant: c.home.Tenant(),
+	spec := &run.Spec{
+		Identity: run.Identity{
+			RunID: id, TraceID: traceID, Tenant: c.home.Tenant(),
 			Agent: m.Agent.String(), Version: m.Version, BundleDigest: c.bundle.Digest,
 		},
 		Module: c.bundle.Wasm, ModuleSHA256: c.bundle.WasmSHA256, Policy: c.policy, Paths: c.paths, Relaxed: c.relaxed(), Params: c.params,

@@ -22,6 +22,7 @@ import (
 	"runloop.dev/rlp/internal/jail"
 	"runloop.dev/rlp/internal/tomlfile"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/run"
 )
 
 func (a *app) capsLintCommand() *cobra.Command {
@@ -295,7 +296,7 @@ func unaskedImports(c *composition, plan launcher.Plan) []policy.Finding {
 	bad := func(err error) []policy.Finding {
 		return []policy.Finding{{Path: c.bundle.Path, Severity: policy.SeverityError, Code: "module", Message: err.Error()}}
 	}
-	if err := launcher.CheckModule(c.bundle.Manifest.Agent.String(), c.bundle.Wasm, selfPath); err != nil {
+	if err := run.CheckModule(c.bundle.Manifest.Agent.String(), c.bundle.Wasm, selfPath); err != nil {
 		return bad(err)
 	}
 	imports, err := guest.Imports(c.bundle.Wasm)

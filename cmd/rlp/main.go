@@ -32,5 +32,5 @@ func Main() int {
 	if status, done := helper.wait(ctx); done {
 		return status
 	}
-	return run(ctx, env)
+	return invoke(ctx, env)
 }

@@ -38,7 +38,7 @@ func TestAcceptingAsks(t *testing.T) {
 		}
 		var out, said bytes.Buffer
 		env := environment{args: []string{"--home", h.dir, "mcp", "accept", theServer}, env: []string{"HOME=" + h.out}, stdin: tty, stdout: &out, stderr: &said}
-		status := run(t.Context(), env)
+		status := invoke(t.Context(), env)
 		if accepted := strings.Contains(out.String(), "accepted: "); status != 0 || accepted != (want != "") || !strings.Contains(out.String(), canary+" after") {
 			t.Errorf("%q: %d\n%s%s", answer, status, &out, &said)
 		}
@@ -58,7 +58,7 @@ func TestAcceptingIsInterrupted(t *testing.T) {
 	cancel()
 	var out bytes.Buffer
 	env := environment{args: []string{"--home", h.dir, "mcp", "accept", theServer}, env: []string{"HOME=" + h.out}, stdin: tty, stdout: &out, stderr: &out}
-	if status := run(ctx, env); status != launcher.StatusCancelled || strings.Contains(out.String(), "accepted: ") {
+	if status := invoke(ctx, env); status != launcher.StatusCancelled || strings.Contains(out.String(), "accepted: ") {
 		t.Errorf("%d %s", status, &out)
 	}
 }

@@ -24,7 +24,7 @@ import (
 	"runloop.dev/rlp/internal/home"
 	"runloop.dev/rlp/internal/mcpclient"
 	"runloop.dev/rlp/internal/mcpclient/mcptest"
-	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/run"
 )
 
 // mcpServerCommand puts servers of tools into the script's config.toml: the
@@ -162,7 +162,7 @@ func TestAServerThatChangesQuietly(t *testing.T) {
 	now := time.Unix(1, 0)
 	all := &mcpServers{
 		c: &composition{home: h, config: config.Config{MCP: map[string]config.MCPServer{"hub": {URL: srv.URL}}}}, byName: map[string]*mcpServer{},
-		spec: &launcher.Spec{Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler)}, http: egress.New(egress.Config{}),
+		spec: &run.Spec{Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler)}, http: egress.New(egress.Config{}),
 	}
 	defer func() {
 		if err := all.close(); err != nil {

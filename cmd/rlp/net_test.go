@@ -15,7 +15,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/run"
 )
 
 // A server can make net/http print what it was sent: it must not be on stderr,
@@ -23,7 +23,7 @@ import (
 func TestNothingIsPrintedForServers(t *testing.T) {
 	before := log.Writer()
 	defer log.SetOutput(before)
-	var spec launcher.Spec
+	var spec run.Spec
 	release, err := netPart(nil, nil, &spec)
 	if _, silent := log.Writer().(lastWords); err != nil || spec.Components.HTTP == nil || !silent {
 		t.Errorf("%v, %v, prints to %v", err, spec.Components.HTTP, log.Writer())

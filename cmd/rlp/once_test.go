@@ -55,7 +55,7 @@ func TestOverrideIsOpenedOnce(t *testing.T) {
 	if _, err := unix.InotifyAddWatch(second, profile, unix.IN_OPEN|unix.IN_CLOSE); err != nil {
 		t.Fatal(err)
 	}
-	status := run(t.Context(), environment{
+	status := invoke(t.Context(), environment{
 		args: []string{"launch", bundle, "--home", home, "--json", "--profile", "reader"}, env: []string{"RUNLOOP__SECURITY__PROFILE=reader"}, stdout: io.Discard, stderr: os.Stderr,
 	})
 	if status != 0 {

@@ -13,10 +13,11 @@ import (
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/hostcalls"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/run"
 )
 
 // agentsPart lets a run launch others, where its bundle asks for any.
-func agentsPart(a *app, c *composition, spec *launcher.Spec) (func() error, error) {
+func agentsPart(a *app, c *composition, spec *run.Spec) (func() error, error) {
 	if launches(spec) {
 		spec.Components.Agents = &delegates{app: a, from: c, spec: spec}
 	}
@@ -28,13 +29,13 @@ func agentsPart(a *app, c *composition, spec *launcher.Spec) (func() error, erro
 type delegates struct {
 	app  *app
 	from *composition
-	spec *launcher.Spec
+	spec *run.Spec
 	made uint64 // how many were launched
 }
 
 // pass hands on what is no capability: who listens to the life of runs, and
 // random numbers that come again when those of the launching run do.
-func (d *delegates) pass(spec *launcher.Spec) {
+func (d *delegates) pass(spec *run.Spec) {
 	spec.Event = d.spec.Event
 	d.made++
 	if d.spec.Seed != nil {
@@ -50,7 +51,7 @@ func (d *delegates) Launch(ctx context.Context, asked *hostcalls.Delegation) (*h
 	if err != nil {
 		return nil, err
 	}
-	by := &delegation{Parent: launcher.Parent{Identity: d.spec.Identity, Delegation: asked}, from: d.from, pass: d.pass}
+	by := &delegation{Parent: run.Parent{Identity: d.spec.Identity, Delegation: asked}, from: d.from, pass: d.pass}
 	flags := requested(&by.Parent)
 	if _, err := callerLayer(flags, append(policy.BuiltinDomains(), d.from.config.KB.Domains...)); err != nil {
 		return nil, &hostcalls.Fail{Errno: hostcalls.Inval, Hint: err.Error()}
@@ -104,7 +105,7 @@ func (a *app) delegate(ctx context.Context, by *delegation, path string, f polic
 }
 
 // delegated makes the launch.
-func (a *app) delegated(ctx context.Context, c *composition, spec *launcher.Spec) (*launcher.Report, error) {
+func (a *app) delegated(ctx context.Context, c *composition, spec *run.Spec) (*launcher.Report, error) {
 	by := c.by
 	spec.Input = by.Input
 	by.Bind(spec)
@@ -117,7 +118,7 @@ func (a *app) delegated(ctx context.Context, c *composition, spec *launcher.Spec
 	for _, w := range by.warnings {
 		log.Warn("delegation", "run_id", spec.RunID, "tenant", spec.Tenant, "agent", spec.Agent, "message", w)
 	}
-	report := launcher.Launch(ctx, spec)
+	report := run.Launch(ctx, spec)
 	report.Warnings = append(by.warnings, report.Warnings...)
 	if err := errors.Join(release(), log.Close()); err != nil { // what it used is paid for all the same
 		report.Outcome, report.ExitCode, report.Message = launcher.AuditFailed, launcher.StatusAudit, err.Error()

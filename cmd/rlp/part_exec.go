@@ -18,6 +18,7 @@ import (
 	"runloop.dev/rlp/internal/home"
 	"runloop.dev/rlp/internal/lane"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/run"
 )
 
 // execLane is where the programs of a run run.
@@ -25,7 +26,7 @@ type execLane = lane.Lane
 
 // execPart gives a run whose bundle asks for exec the lane that was found for
 // it. Where there is none, the run is refused.
-func execPart(_ *app, c *composition, spec *launcher.Spec) (func() error, error) {
+func execPart(_ *app, c *composition, spec *run.Spec) (func() error, error) {
 	if c.lane == nil {
 		return nil, nil
 	}
@@ -40,7 +41,7 @@ func execPart(_ *app, c *composition, spec *launcher.Spec) (func() error, error)
 // execFit finds the lane of a run that holds exec, tries it, and says in spec
 // why there is none, what the lane is, and what its operator must know of it. It
 // returns what gives the lane up.
-func (a *app) execFit(ctx context.Context, c *composition, spec *launcher.Spec) (release func() error, err error) {
+func (a *app) execFit(ctx context.Context, c *composition, spec *run.Spec) (release func() error, err error) {
 	release = func() error { return nil }
 	if len(c.programs) == 0 {
 		return release, nil
@@ -87,7 +88,7 @@ func laneReport(name string, controls lane.Controls) *launcher.Lane {
 }
 
 // laneConfig is what config.toml says of lanes.
-func (a *app) laneConfig(c *composition, id launcher.Identity) lane.Config {
+func (a *app) laneConfig(c *composition, id run.Identity) lane.Config {
 	x := c.config.Exec
 	return lane.Config{
 		Work: c.home.Work(id.Agent, id.RunID), ID: id.RunID, Self: a.confineCommand(c.home), Bounds: bounds(x), Container: a.containerConfig(x),

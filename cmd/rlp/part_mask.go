@@ -17,11 +17,11 @@ import (
 	"runloop.dev/rlp/internal/home"
 	"runloop.dev/rlp/internal/pii"
 	"runloop.dev/rlp/internal/tomlfile"
-	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/run"
 )
 
 // maskPart lets a run see masks where it may not see what they stand for.
-func maskPart(_ *app, c *composition, spec *launcher.Spec) (func() error, error) {
+func maskPart(_ *app, c *composition, spec *run.Spec) (func() error, error) {
 	spec.Components.Masks = newMasks(c.home)
 	return nil, nil
 }

@@ -16,7 +16,7 @@ import (
 	"runloop.dev/rlp/internal/config"
 	"runloop.dev/rlp/internal/egress"
 	"runloop.dev/rlp/internal/mcpclient"
-	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/run"
 )
 
 // Bounds of what a run waits for a server, within its own wall time, and of how
@@ -30,7 +30,7 @@ const (
 
 // mcpPart gives a run whose bundle asks for servers of tools those of the
 // operator. Nothing is started or asked before the first call that is granted.
-func mcpPart(a *app, c *composition, spec *launcher.Spec) (func() error, error) {
+func mcpPart(a *app, c *composition, spec *run.Spec) (func() error, error) {
 	if !slices.ContainsFunc(spec.Policy.Base, func(e caps.Entry) bool { return e.Grant.Family == caps.MCP }) {
 		return nil, nil
 	}
@@ -43,7 +43,7 @@ func mcpPart(a *app, c *composition, spec *launcher.Spec) (func() error, error) 
 type mcpServers struct {
 	app  *app
 	c    *composition
-	spec *launcher.Spec
+	spec *run.Spec
 	http *egress.Client
 
 	mu     sync.Mutex // a call that was left behind may still be under way

@@ -8,14 +8,14 @@ import (
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/internal/model"
 	"runloop.dev/rlp/internal/model/remote"
-	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/run"
 )
 
 // modelPart gives a run its models, where the bundle asks for any. Providers
 // are asked by a process of its own: their libraries would cost every launch
 // more than all the rest of it. That process is started by the first call that
 // needs it.
-func modelPart(a *app, c *composition, spec *launcher.Spec) (func() error, error) {
+func modelPart(a *app, c *composition, spec *run.Spec) (func() error, error) {
 	if !slices.ContainsFunc(spec.Policy.Base, func(e caps.Entry) bool { return e.Grant.Family == caps.Model }) {
 		return nil, nil
 	}

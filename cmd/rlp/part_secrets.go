@@ -11,7 +11,7 @@ import (
 	"runloop.dev/rlp/internal/config"
 	"runloop.dev/rlp/internal/home"
 	"runloop.dev/rlp/internal/ident"
-	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/run"
 	"runloop.dev/rlp/secrets"
 )
 
@@ -22,7 +22,7 @@ type runSecrets = *secrets.Run
 // of models or a server of tools is given one, or there are some that the run must
 // not see: those of the run that launches it, and those that a host was sent. The
 // vault is opened when a value is needed.
-func secretsPart(a *app, c *composition, spec *launcher.Spec) (func() error, error) {
+func secretsPart(a *app, c *composition, spec *run.Spec) (func() error, error) {
 	asks := func(f caps.Family) bool {
 		return slices.ContainsFunc(spec.Policy.Base, func(e caps.Entry) bool { return e.Grant.Family == f })
 	}

@@ -9,12 +9,13 @@ import (
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/internal/jail"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/run"
 )
 
 // taint is what the operator says of inputs, for one run: which are untrusted,
 // and what the run holds that had one. An agent that nothing can mark costs
 // nothing here, not even a look for the file.
-func (a *app) taint(c *composition) (launcher.Taint, error) {
+func (a *app) taint(c *composition) (run.Taint, error) {
 	t, err := sourcesOf(c.config.Security.Caps.Untrusted, c.config.Security.Caps.TrustedHosts)
 	if c.by != nil {
 		t.Cause = c.by.Tainted
@@ -43,7 +44,7 @@ func (a *app) taint(c *composition) (launcher.Taint, error) {
 
 // policyWarnings says, also to who reads no log, that the operator's floor is
 // not used, and which granted paths links lead elsewhere.
-func (a *app) policyWarnings(spec *launcher.Spec) {
+func (a *app) policyWarnings(spec *run.Spec) {
 	if spec.Taint.Warning != "" {
 		fmt.Fprintf(a.stderr, "rlp: %s\n", printable(spec.Taint.Warning))
 	}
@@ -58,7 +59,7 @@ func (a *app) policyWarnings(spec *launcher.Spec) {
 // sourcesOf reads the two settings, which were checked where they were read.
 // Files and programs are known by their canonical paths, and as they are
 // written: what becomes a link later leads to neither unseen.
-func sourcesOf(untrusted, trusted []string) (t launcher.Taint, err error) {
+func sourcesOf(untrusted, trusted []string) (t run.Taint, err error) {
 	for _, text := range untrusted {
 		s, err := caps.ParseSource(text)
 		if err != nil {

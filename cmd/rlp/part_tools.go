@@ -12,11 +12,12 @@ import (
 	"runloop.dev/rlp/hostcalls"
 	"runloop.dev/rlp/internal/schema"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/run"
 )
 
 // attach gives a run the tools of its bundle, and who is asked before they, or
 // whatever else the operator wants to be asked about, are used.
-func (a *app) attach(c *composition, spec *launcher.Spec) error {
+func (a *app) attach(c *composition, spec *run.Spec) error {
 	tools, err := c.tools()
 	if err != nil {
 		return inputErr(err)

@@ -15,6 +15,7 @@ import (
 	"runloop.dev/rlp/internal/home"
 	"runloop.dev/rlp/internal/jail"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/run"
 )
 
 // makeArtifacts makes the tenant's folder of artifacts when a policy names it:
@@ -88,7 +89,7 @@ func byItself(written string) (jail.Resolved, error) {
 }
 
 // filesOf is what resolves the paths that c's bundle names.
-func (c *composition) filesOf() launcher.Resolver {
+func (c *composition) filesOf() run.Resolver {
 	if c.sent() {
 		return byItself
 	}
@@ -99,7 +100,7 @@ func (c *composition) filesOf() launcher.Resolver {
 // from who does not operate those alone that the operator names too, by that very
 // name. Without such a name nothing is followed, whatever else takes or leaves
 // programs: to say where a link leads is to tell of the host.
-func (c *composition) programsOf() launcher.Resolver {
+func (c *composition) programsOf() run.Resolver {
 	if !c.sent() {
 		return c.canonicalProgram
 	}

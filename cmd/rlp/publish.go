@@ -15,7 +15,7 @@ import (
 	"runloop.dev/rlp/internal/evidence"
 	"runloop.dev/rlp/internal/home"
 	"runloop.dev/rlp/kb"
-	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/run"
 )
 
 // publishTime bounds one publication: what is not told by then is told the next
@@ -119,7 +119,7 @@ func poster(client *egress.Client) evidence.Poster {
 // publishing is what a launch does about its checkpoint when it ends, while the
 // store is still there. What cannot be told is no failure of the run: the
 // operator is warned, and it is told the next time.
-func (a *app) publishing(ctx context.Context, c *composition, spec *launcher.Spec) func() error {
+func (a *app) publishing(ctx context.Context, c *composition, spec *run.Spec) func() error {
 	return func() error {
 		if len(c.config.Audit.Publish) == 0 {
 			return nil

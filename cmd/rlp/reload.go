@@ -16,6 +16,7 @@ import (
 	"runloop.dev/rlp/internal/jail"
 	"runloop.dev/rlp/internal/tomlfile"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/run"
 )
 
 // A narrowing is a file that narrows the run: what it says may change between turns.
@@ -75,26 +76,26 @@ func (c *composition) canonicalAgain(written string) (jail.Resolved, error) {
 	return r, nil
 }
 
-// look is [launcher.Spec.Look].
-func (w *watcher) look() (launcher.Look, bool, error) {
+// look is [run.Spec.Look].
+func (w *watcher) look() (run.Look, bool, error) {
 	if err := mistaken(w.home, w.agent); err != nil {
-		return launcher.Look{}, false, err
+		return run.Look{}, false, err
 	}
 	next, edited, err := w.read()
 	if err != nil || len(edited) == 0 {
 		if err == nil {
 			w.now = next // with newer times
 		}
-		return launcher.Look{}, false, err
+		return run.Look{}, false, err
 	}
 	if _, err := home.Open(w.home.Dir(), w.home.Tenant()); err != nil {
-		return launcher.Look{}, false, err
+		return run.Look{}, false, err
 	}
-	look := launcher.Look{}
+	look := run.Look{}
 	for _, i := range edited {
 		findings, err := w.parse(i, &next[i])
 		if err != nil {
-			return launcher.Look{}, false, err
+			return run.Look{}, false, err
 		}
 		for _, f := range findings {
 			look.Notes = append(look.Notes, f.String())
@@ -102,7 +103,7 @@ func (w *watcher) look() (launcher.Look, bool, error) {
 		look.Components = append(look.Components, w.narrowings[i].name)
 	}
 	if look.Layers, look.Floor, err = w.layers(next); err != nil {
-		return launcher.Look{}, false, err
+		return run.Look{}, false, err
 	}
 	w.now = next
 	return look, true, nil

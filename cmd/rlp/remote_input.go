@@ -15,6 +15,7 @@ import (
 	"runloop.dev/rlp/internal/config"
 	"runloop.dev/rlp/internal/home"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/run"
 )
 
 // An inputLate says that the input of a launch elsewhere did not come in time:
@@ -41,7 +42,7 @@ func (a *app) sendInput(ctx context.Context, h home.Home, flag string, q *client
 		q.Input = data
 		return err
 	}
-	wall, asked := time.Duration(launcher.DefaultWallMS)*time.Millisecond, ""
+	wall, asked := time.Duration(run.DefaultWallMS)*time.Millisecond, ""
 	for key, n := range q.Limits {
 		if l, v, err := caps.ParseLimit(key, n); err == nil && l == caps.WallTimeMS {
 			wall, asked = time.Duration(min(v, 1<<40))*time.Millisecond, key

@@ -22,6 +22,7 @@ import (
 	"runloop.dev/rlp/internal/client"
 	"runloop.dev/rlp/internal/ident"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/run"
 )
 
 // mostPacked bounds the archive of a bundle that is sent: in base64, and with the
@@ -39,7 +40,7 @@ func (a *app) launchRemote(ctx context.Context, path string, args []string, f la
 	var late *inputLate
 	if errors.As(err, &late) {
 		a.guestOut = &witness{w: a.stdout}
-		return a.tell(late.report(), &launcher.Spec{})
+		return a.tell(late.report(), &run.Spec{})
 	}
 	if err != nil {
 		return err
@@ -66,7 +67,7 @@ func (a *app) launchRemote(ctx context.Context, path string, args []string, f la
 		a.guestOut = &witness{w: a.stdout}
 		_, _ = io.WriteString(a.guestOut, report.Stdout) // the witness tells
 	}
-	err = a.tell(report, &launcher.Spec{})
+	err = a.tell(report, &run.Spec{})
 	for _, v := range report.Violations {
 		fmt.Fprintf(a.stderr, "rlp: %s\n", printable(violationLine(v)))
 	}

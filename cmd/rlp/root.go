@@ -60,8 +60,8 @@ type app struct {
 	homeThere            func() error      // why the home is not to be used now; nil: whoever invoked this named it
 }
 
-// run does one invocation and returns its exit status.
-func run(ctx context.Context, env environment) int {
+// invoke does one invocation and returns its exit status.
+func invoke(ctx context.Context, env environment) int {
 	a := &app{environment: env}
 	if env.kept != nil {
 		a.modules = env.kept.modules

@@ -22,6 +22,7 @@ import (
 	"runloop.dev/rlp/internal/ident"
 	"runloop.dev/rlp/internal/tomlfile"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/run"
 )
 
 func (a *app) auditScanCommand() *cobra.Command {
@@ -356,7 +357,7 @@ func (s *scanner) place(keys ...string) string {
 func (s *scanner) trust() foresight.Trust {
 	t, err := sourcesOf(s.config.Security.Caps.Untrusted, s.config.Security.Caps.TrustedHosts)
 	if err != nil {
-		t = launcher.Taint{} // the settings were checked where they were read; a path may be gone
+		t = run.Taint{} // the settings were checked where they were read; a path may be gone
 	}
 	var hosts []caps.Entry
 	for _, g := range t.Trusted {

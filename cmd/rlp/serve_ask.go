@@ -37,7 +37,7 @@ func (h *host) Ask(ctx context.Context, who *service.Caller, stdin []byte, args 
 		return nil, h.unavailable(who, err)
 	}
 	out, said := &boundedBuffer{most: mostAnswer}, &boundedBuffer{most: mostWarning}
-	status := run(ctx, environment{
+	status := invoke(ctx, environment{
 		args:  append([]string{"--json", "--home", h.home, "--tenant", who.Tenant}, args...),
 		env:   h.app.env,
 		stdin: bytes.NewReader(stdin), stdout: out, stderr: said,

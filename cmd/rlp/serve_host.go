@@ -24,6 +24,7 @@ import (
 	"runloop.dev/rlp/internal/service"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/run"
 )
 
 // A host does what the service offers, as every invocation does it: each request
@@ -227,7 +228,7 @@ func (h *host) Launch(ctx context.Context, who *service.Caller, q *service.Reque
 }
 
 // launch equips and runs what was composed, and takes its journal in behind it.
-func (h *host) launch(ctx context.Context, a *app, c *composition, spec *launcher.Spec, begin service.Begin) (*launcher.Report, error) {
+func (h *host) launch(ctx context.Context, a *app, c *composition, spec *run.Spec, begin service.Begin) (*launcher.Report, error) {
 	h.app.kept.stores.wait(ctx, c.home.Tenant())
 	log, release, err := a.equip(ctx, c, spec)
 	if err != nil {
@@ -252,7 +253,7 @@ func (h *host) launch(ctx context.Context, a *app, c *composition, spec *launche
 	if begin.Stderr != nil {
 		spec.Stderr = listener(begin.Stderr)
 	}
-	report := launcher.Launch(ctx, spec)
+	report := run.Launch(ctx, spec)
 	if err := errors.Join(release(), log.Close()); err != nil {
 		report.Warnings = append(report.Warnings, err.Error())
 	}

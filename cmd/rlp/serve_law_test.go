@@ -15,6 +15,7 @@ import (
 	"runloop.dev/rlp/hostcalls"
 	"runloop.dev/rlp/internal/service"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/run"
 )
 
 // planOf is what a request of the caller would be left.
@@ -75,7 +76,7 @@ func TestARequestOnlyTakesAway(t *testing.T) {
 		}
 	}
 	raise := &service.Request{Door: service.HTTP, Agent: "asks", Grant: json.RawMessage(`{"limits":{"memory_bytes":1073741824,"max_depth":50}}`)}
-	if got := h.planOf(t, raise).Limits.Map(); got["memory_bytes"] != launcher.DefaultMemoryBytes {
+	if got := h.planOf(t, raise).Limits.Map(); got["memory_bytes"] != run.DefaultMemoryBytes {
 		t.Errorf("a default was lifted: %v", got)
 	}
 	h.who.May |= service.Operate

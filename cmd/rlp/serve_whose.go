@@ -14,7 +14,7 @@ import (
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/internal/jail"
 	"runloop.dev/rlp/internal/service"
-	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/run"
 )
 
 // sentBundle is what positions call an archive that came with a request.
@@ -23,7 +23,7 @@ const sentBundle = "bundle"
 // mistake is what is wrong with a request, where err is about a place in it; nil:
 // it is about the operator's files, or this host.
 func mistake(q *service.Request, err error) error {
-	var path *launcher.PathError
+	var path *run.PathError
 	if errors.As(err, &path) { // of what it says beyond the place, the caller need not know
 		err = fmt.Errorf("%s: there is no resolving this path where the service is; name one that leads to a file or a folder, or to nothing yet", path.Pos)
 		return field(q, path.Pos.File, err)

@@ -18,6 +18,7 @@ import (
 	"runloop.dev/rlp/internal/home"
 	"runloop.dev/rlp/internal/jail"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/run"
 )
 
 // execute reads the arguments of a launch by the very flags that the whole
@@ -83,7 +84,7 @@ func (a *app) begin(*composition, launchFlags) error { return nil }
 type shelf struct{}
 
 // attach has nothing to attach: no agent with tools comes here.
-func (a *app) attach(*composition, *launcher.Spec) error { return nil }
+func (a *app) attach(*composition, *run.Spec) error { return nil }
 
 // printTools is the whole program's, as the plan is.
 func (a *app) printTools([]launcher.Attachment) {}
@@ -145,12 +146,12 @@ func unavailable(err error) error {
 }
 
 // components are none: no agent that asks for any comes here.
-func (a *app) components(context.Context, *composition, *launcher.Spec) (release func() error, err error) {
+func (a *app) components(context.Context, *composition, *run.Spec) (release func() error, err error) {
 	return func() error { return nil }, nil
 }
 
 // execFit has nothing to say: no agent that asks for exec comes here.
-func (a *app) execFit(context.Context, *composition, *launcher.Spec) (release func() error, err error) {
+func (a *app) execFit(context.Context, *composition, *run.Spec) (release func() error, err error) {
 	return func() error { return nil }, nil
 }
 

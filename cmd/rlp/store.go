@@ -14,7 +14,7 @@ import (
 	"runloop.dev/rlp/internal/config"
 	"runloop.dev/rlp/internal/home"
 	"runloop.dev/rlp/kb"
-	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/run"
 )
 
 // A store is the knowledge base of one invocation, opened at its first use: a
@@ -108,7 +108,7 @@ func (s *store) Close() error {
 }
 
 // as is the knowledge base as one run writes it.
-func (s *store) as(id launcher.Identity) hostcalls.KB {
+func (s *store) as(id run.Identity) hostcalls.KB {
 	return &runKB{store: s, origin: kb.Origin{Agent: id.Agent, Run: id.RunID, Source: "agent", Label: kb.Trusted}}
 }
 

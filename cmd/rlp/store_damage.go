@@ -11,7 +11,7 @@ import (
 	"runloop.dev/rlp/internal/audit"
 	"runloop.dev/rlp/internal/home"
 	storestate "runloop.dev/rlp/kb/state"
-	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/run"
 )
 
 // storeKnown is what is known, without opening it, of the store that the records
@@ -34,7 +34,7 @@ func (a *app) storeKnown(c *composition) (known storestate.Known, owned bool) {
 // sayDamage has a run say that the store is damaged which its records would enter,
 // or refuses it, as the operator has settled. Its records are safe in its journal:
 // what is refused is to go on while nobody can read the log.
-func (a *app) sayDamage(ctx context.Context, c *composition, spec *launcher.Spec) {
+func (a *app) sayDamage(ctx context.Context, c *composition, spec *run.Spec) {
 	if c.by != nil {
 		return // it was said of the run which launches this one
 	}
@@ -47,7 +47,7 @@ func (a *app) sayDamage(ctx context.Context, c *composition, spec *launcher.Spec
 	}
 	why := "the audit log cannot be read: " + known.Failed
 	if c.config.KB.OnDamage == "refuse" {
-		spec.OpenJournal = func(audit.Head) (launcher.Journal, error) {
+		spec.OpenJournal = func(audit.Head) (run.Journal, error) {
 			return nil, errors.New(why + `; [kb] on_damage = "refuse" in config.toml has launches refused until it can`)
 		}
 		return

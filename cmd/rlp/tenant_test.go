@@ -44,7 +44,7 @@ func (h *house) in(tenant, stdin string, args ...string) (status int, text strin
 		cancel()
 		ctx = c
 	}
-	status = run(ctx, environment{
+	status = invoke(ctx, environment{
 		args: append([]string{"--home", h.dir, "--tenant", tenant}, args...), env: []string{"HOME=" + h.out, "PATH=" + os.Getenv("PATH"), "RLP_SECRET_acme_0canary_0key=" + canary},
 		stdin: strings.NewReader(stdin), stdout: &out, stderr: &out,
 	})

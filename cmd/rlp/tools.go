@@ -8,6 +8,7 @@ import (
 	"runloop.dev/rlp/bundles"
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/run"
 )
 
 // toolsFile is what the tools of a bundle are usually called.
@@ -39,7 +40,7 @@ func (c *composition) attachments(plan launcher.Plan) ([]launcher.Attachment, er
 	if err != nil {
 		return nil, inputErr(err)
 	}
-	return launcher.Attachments(plan.Effective, tools), nil
+	return run.Attachments(plan.Effective, tools), nil
 }
 
 // A toolDocument is a tool as `rlp agent inspect --json` shows it.
@@ -105,7 +106,7 @@ func lintTools(c *composition, plan launcher.Plan) []policy.Finding {
 		}}
 	}
 	var findings []policy.Finding
-	for i, t := range launcher.Attachments(plan.Base, attached) {
+	for i, t := range run.Attachments(plan.Base, attached) {
 		if t.Attached || len(c.unset) > 0 && len(c.bundle.Tools[i].Placed) > 0 {
 			continue
 		}

@@ -9,11 +9,12 @@ import (
 
 	"runloop.dev/rlp/hostcalls"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/run"
 )
 
 // turns gives the run each line of stdin as the input of a turn, and has the
 // operator's files read again between them.
-func (a *app) turns(c *composition, spec *launcher.Spec, f launchFlags) {
+func (a *app) turns(c *composition, spec *run.Spec, f launchFlags) {
 	if !f.turns {
 		return
 	}

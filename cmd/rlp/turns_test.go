@@ -104,7 +104,7 @@ func TestTurnsAndInputDoNotShareStdin(t *testing.T) {
 		if input != "" {
 			args = append(args, "--input", input)
 		}
-		status := run(t.Context(), environment{args: args, stdin: strings.NewReader("{}\n"), stdout: io.Discard, stderr: &said})
+		status := invoke(t.Context(), environment{args: args, stdin: strings.NewReader("{}\n"), stdout: io.Discard, stderr: &said})
 		if status != want || (want == launcher.StatusUsage) != strings.Contains(said.String(), "--input as JSON or @FILE") {
 			t.Errorf("--input %s: exit %d: %s", input, status, said.String())
 		}

@@ -9,10 +9,4 @@ var exceptions = map[string]string{
 	"name internal/model": "the models that answer agents: the word of policies, config.toml and the calls",
 
 	"params agents/sdk.kbCAS": "the flat signature that the contract gives the import",
-
-	// The composition of a launch moves from cmd/rlp into launcher, and takes these along.
-	"unused launcher bundles":           "a plan begins with a verified bundle",
-	"unused launcher caps/policy":       "entries and layers of the documents in the bundle",
-	"unused launcher internal/config":   "the operator's ceiling on limits",
-	"unused launcher internal/tomlfile": "places of findings",
 }

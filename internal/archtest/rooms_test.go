@@ -13,7 +13,7 @@ type doors map[string]string
 // rooms is the drawing. A package that is not in it does not belong to the
 // house; "agents/*" stands for each folder in agents.
 var rooms = map[string]room{
-	"cmd/rlp": {8, doors{
+	"cmd/rlp": {9, doors{
 		"internal/printable":       "what agents say does not steer the terminal",
 		"internal/access":          "proves who asks of the service, and keeps their tokens",
 		"internal/api":             "serves HTTP",
@@ -56,10 +56,11 @@ var rooms = map[string]room{
 		"kb/journal":               "opens the journal that a run appends to",
 		"kb/source":                "reads what is imported",
 		"kb/state":                 "asks for a store without opening it",
-		"launcher":                 "plans and launches",
+		"launcher":                 "prints reports",
+		"launcher/run":             "plans and launches",
 		"secrets":                  "picks the provider",
 	}},
-	"internal/service": {6, doors{
+	"internal/service": {7, doors{
 		"caps":           "what narrows a caller is layers",
 		"internal/audit": "records are what callers follow",
 		"internal/guard": "a run that breaks harms no other",
@@ -67,14 +68,14 @@ var rooms = map[string]room{
 		"kb":             "the log is a store's",
 		"launcher":       "what came of a run is its report",
 	}},
-	"internal/access": {7, doors{
+	"internal/access": {8, doors{
 		"caps":              "a token's grant is a layer",
 		"internal/home":     "a token's record is a private file",
 		"internal/ident":    "a token belongs to a tenant",
 		"internal/service":  "makes its callers",
 		"internal/tomlfile": "reads a token's record",
 	}},
-	"internal/api": {7, doors{
+	"internal/api": {8, doors{
 		"caps":             "what records call families",
 		"internal/audit":   "prints records as they are exported",
 		"internal/guard":   "a stream that breaks ends no other",
@@ -83,7 +84,7 @@ var rooms = map[string]room{
 		"kb":               "filters of the log",
 		"launcher":         "prints reports",
 	}},
-	"internal/console": {7, doors{
+	"internal/console": {8, doors{
 		"internal/printable": "shows what is hidden",
 		"caps":               "names of families",
 		"internal/audit":     "shows records",
@@ -91,7 +92,7 @@ var rooms = map[string]room{
 		"kb":                 "filters of the log",
 		"launcher":           "shows reports",
 	}},
-	"internal/mcpserver": {7, doors{
+	"internal/mcpserver": {8, doors{
 		"internal/printable": "models are told what can be seen",
 		"caps":               "asks about what a record was about",
 		"internal/audit":     "shows records",
@@ -101,7 +102,7 @@ var rooms = map[string]room{
 		"kb":                 "filters of the log",
 		"launcher":           "answers with reports",
 	}},
-	"internal/telemetry": {7, doors{
+	"internal/telemetry": {8, doors{
 		"internal/audit":   "counts decisions",
 		"internal/otlp":    "says it to collectors",
 		"internal/service": "watches it",
@@ -112,22 +113,22 @@ var rooms = map[string]room{
 		"internal/client":    "asks the service",
 		"internal/printable": "what agents say does not steer the terminal",
 	}},
-	"launcher": {5, doors{
+	"launcher/run": {5, doors{
 		"internal/printable": "the marker is one line, and no guest writes one like it",
-		"bundles":            "a plan begins with a verified bundle",
 		"caps":               "base, layers, effective and limits",
-		"caps/policy":        "entries and layers of the documents in the bundle",
 		"hostcalls":          "links the table of calls",
 		"hostcalls/gate":     "one gate a run",
 		"internal/abi":       "hands functions to the engine",
 		"internal/audit":     "records start and end through a sink that it is given",
-		"internal/config":    "the operator's ceiling on limits",
 		"internal/guard":     "a module that breaks the compiler ends its own launch",
 		"internal/guest":     "runs the guest",
 		"internal/ident":     "names runs, agents, tenants",
 		"internal/jail":      "the guest's files",
-		"internal/tomlfile":  "places of findings",
 		"internal/wasi":      "the guest's system interface",
+	}},
+	"launcher": {6, doors{
+		"caps":         "requests and changes are its words",
+		"launcher/run": "plans and launches",
 	}},
 	"internal/guest": {4, doors{
 		"internal/printable": "what a module says is one line",
@@ -330,7 +331,8 @@ var testDoors = map[string]doors{
 		"internal/wasi":              "real guests need a system interface",
 		"internal/wasi/wasitest":     "an FS in memory",
 	},
-	"launcher": {
+	"launcher/run": {
+		"caps/policy":    "floors are documents",
 		"internal/model": "a model that only notes that it was asked",
 		"kb/journal":     "what an idle agent takes is measured with the journal that runs use",
 
@@ -578,7 +580,7 @@ var guarded = map[string][]owner{
 		{"kb/source", false, "reads what is imported"},
 		{"kb/state", false, "looks at the files of the store"},
 		{"kb/kbtest", false, "folders of its own for each test"},
-		{"launcher", false, "the working folder and the streams of a run"},
+		{"launcher/run", false, "the working folder and the streams of a run"},
 		{"secrets", false, "the files of the vault"},
 	},
 }
@@ -606,7 +608,7 @@ var edge = map[string][]owner{
 	"http.DefaultClient": {},
 	// What widens has one caller, and what judges is called where a request is
 	// at hand.
-	"caps.Base":  {{"launcher", false, "the base is made once, in the plan"}},
+	"caps.Base":  {{"launcher/run", false, "the base is made once, in the plan"}},
 	".Admit":     gateOwners,
 	".AdmitTree": gateOwners,
 	"time.Now":   clockOwners,
@@ -632,7 +634,7 @@ var edgeOwners = []owner{
 var gateOwners = []owner{
 	{"hostcalls", false, "each call, before it is done"},
 	{"internal/jail", false, "each path, before it is touched"},
-	{"launcher", false, "joins the files of a run to its gate"},
+	{"launcher/run", false, "joins the files of a run to its gate"},
 }
 
 var clockOwners = []owner{

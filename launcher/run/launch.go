@@ -1,0 +1,443 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/hostcalls"
+	"runloop.dev/rlp/hostcalls/gate"
+	"runloop.dev/rlp/internal/abi"
+	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/guest"
+	"runloop.dev/rlp/internal/wasi"
+)
+
+// run is one launch under way.
+type run struct {
+	spec    *Spec
+	plan    Plan
+	report  *Report
+	journal Journal
+	gate    *gate.Gate
+	host    *hostcalls.Host
+	module  *guest.Module // that runs
+	scarce  bool          // the process had less memory for it than it might have
+	out     capture
+	err     capture
+
+	input   []byte        // of the first turn
+	reading time.Duration // how long it took to read that
+
+	record func(gate.Note) error // what the gate leaves once it is closed; nil before
+
+	// A guest that was left behind still tells of things, until the report is given out.
+	telling sync.Mutex
+	told    bool        // under telling: the report is given out
+	turn    int64       // the one under way; under telling, but for the guest's goroutine, which alone sets it
+	leaks   []leak      // under telling: values that were taken out, each secret and place once
+	late    []gate.Note // under telling: of those, what came when the gate was closed
+	saying  sync.Mutex  // held while an event is told
+
+	replacements int64 // under telling: values that were taken out
+}
+
+// Launch runs the agent under its plan and reports how it ended. It always
+// returns a report; what went wrong is in it.
+func Launch(ctx context.Context, spec *Spec) *Report {
+	plan, err := spec.plan()
+	if err != nil {
+		r := newReport(spec, Plan{})
+		r.refuse(Refused, StatusInput, err.Error())
+		return r
+	}
+	r := &run{spec: spec, plan: plan, report: newReport(spec, plan)}
+	r.out = capture{max: limitOr(plan.Limits, caps.StdoutMaxBytes), live: spec.Stdout, hold: r.hold}
+	r.err = capture{max: limitOr(plan.Limits, caps.StderrMaxBytes), live: spec.Stderr, hold: r.hold}
+	r.watch()
+	compiling := r.compile(ctx)
+	if err := r.open(); err != nil {
+		r.report.refuse(AuditFailed, StatusAudit, err.Error())
+		(<-compiling).close()
+		return r.report
+	}
+	r.event("run.started", map[string]any{"agent": spec.Agent, "version": spec.Version})
+	if r.start() && r.readInput(ctx) {
+		r.execute(ctx, compiling)
+	} else {
+		(<-compiling).close()
+	}
+	r.finish()
+	return r.report
+}
+
+// DryRun is the report of a launch that is not made: refused for every reason
+// that is known before the module is compiled.
+func DryRun(spec *Spec) (*Report, error) {
+	plan, err := spec.plan()
+	if err != nil {
+		return nil, err
+	}
+	r := newReport(spec, plan)
+	r.DryRun, r.Outcome = true, OK
+	if err := CheckModule(spec.Agent, spec.Module, spec.Compiler); err != nil {
+		r.refuse(Refused, StatusInput, err.Error())
+		return r, nil
+	}
+	r.settled(spec, plan)
+	for _, low := range spec.Policy.LowerLimits(plan.Limits) {
+		r.Warnings = append(r.Warnings, low.String())
+	}
+	return r, nil
+}
+
+// CheckModule refuses a module that could not be linked, or has too much of
+// something.
+func CheckModule(name string, module []byte, compiler func() (path string, err error)) error {
+	funcs, err := signatures()
+	if err != nil {
+		return err
+	}
+	return guest.Check(guest.Config{Module: module, Name: name, Funcs: funcs, Compiler: compiler})
+}
+
+// signatures are all that a guest may import, without anything behind it.
+func signatures() ([]abi.Func, error) {
+	sys, err := wasi.New(wasi.Config{})
+	if err != nil {
+		return nil, err
+	}
+	defer sys.Close()
+	return append(sys.Funcs(), hostcalls.Signatures()...), nil
+}
+
+// settled refuses what the plan itself refuses. It reports whether the guest
+// may run.
+func (r *Report) settled(spec *Spec, plan Plan) bool {
+	outcome, status, why := refusal(spec, plan)
+	if why != "" {
+		r.refuse(outcome, status, why)
+		r.Violations = violations(spec, plan)
+	}
+	return why == ""
+}
+
+// refusal is what the plan itself refuses, and why; "" if nothing.
+func refusal(spec *Spec, plan Plan) (Outcome, int, string) {
+	if plan.Effective.IsEmpty() && spec.FailOnEmpty {
+		return Refused, StatusPolicy, emptyMessage
+	}
+	if why := redirected(spec); why != "" {
+		return Refused, StatusPolicy, why
+	}
+	if why := unresolved(spec, plan); why != "" {
+		return Refused, StatusPolicy, why
+	}
+	if list := starved(spec, plan); len(list) > 0 {
+		return Refused, StatusPolicy, fmt.Sprintf("what the agent was made for was taken away (reason 1 of %d): %s", len(list), list[0].Message)
+	}
+	if spec.ExecRefused != "" && holds(plan.Effective, caps.Exec) {
+		return Unsupported, StatusUnsupported, spec.ExecRefused
+	}
+	return OK, 0, ""
+}
+
+// open opens the journal and the gate. Nothing happens unrecorded, so a run
+// without a journal is no run.
+func (r *run) open() error {
+	s := r.spec
+	journal, err := s.OpenJournal(audit.Head{
+		RunID: s.RunID, TraceID: s.TraceID, Tenant: s.Tenant, Agent: s.Agent, ParentRun: s.ParentRun,
+		BundleDigest: s.BundleDigest, EffectiveDigest: digestOf(r.plan.Effective),
+	})
+	if err != nil {
+		return fmt.Errorf("opening the audit journal: %w", err)
+	}
+	if s.Components.Secrets != nil {
+		journal = &discreetJournal{journal, r}
+	}
+	r.journal = journal
+	opt := gate.Options{
+		KeepAllowed: s.KeepAllowed, KeepDenied: s.KeepDenied, MaxCalls: limitOr(r.plan.Limits, caps.HostcallsMax),
+		Floor: s.Taint.Floor, Durability: s.Durability,
+		Now: func() int64 { return s.Now().UnixMilli() },
+	}
+	if r.gate, err = gate.New(r.plan.Effective, journal, opt); err != nil {
+		return errors.Join(err, journal.Close())
+	}
+	return nil
+}
+
+const emptyMessage = "no capability is left, and security.caps.fail_on_empty is set"
+
+// holds reports whether anything of a family is left.
+func holds(s caps.Set, f caps.Family) bool {
+	return slices.ContainsFunc(s.Grants(), func(g caps.Grant) bool { return g.Family == f })
+}
+
+// start records the beginning of the run and everything that is settled before
+// the first guest instruction. It reports whether the guest may run.
+func (r *run) start() bool {
+	err := r.journal.Event(&audit.Event{
+		Kind: audit.KindRunStart, Base: r.report.Base, Effective: r.report.Effective, Except: r.report.Except,
+		LimitsSummary: r.report.Limits, PolicyPresent: r.spec.Policy.Present,
+		Layers: gate.Recorded(r.plan.Base, r.spec.Policy.recorded()), Floor: gate.RecordedFloor(r.spec.Taint.Floor),
+	})
+	r.logSets()
+	r.logFloor()
+	if cause := r.spec.Taint.Cause; cause != "" {
+		err = errors.Join(err, r.gate.Taint(cause))
+	}
+	for _, p := range r.spec.Paths.Redirected() {
+		r.warn("%s", p)
+	}
+	for _, w := range r.spec.Warnings {
+		r.warn("%s", w)
+	}
+	if r.spec.ExecCaveat != "" && holds(r.plan.Effective, caps.Exec) {
+		r.warn("%s", r.spec.ExecCaveat)
+	}
+	r.uncounted()
+	for _, c := range r.plan.Ignored() {
+		err = errors.Join(err, r.gate.Note(gate.Note{
+			Cap: "caps.extra", Op: "_start", Target: c.Grant.String(), Layer: c.Layer, Code: caps.NotInBase, Always: true,
+		}))
+	}
+	if r.plan.Effective.IsEmpty() {
+		err = errors.Join(err, r.gate.Note(gate.Note{Cap: "caps.empty", Op: "_start", Code: caps.CapsEmpty, Always: true}))
+	}
+	if err != nil {
+		r.report.refuse(AuditFailed, StatusAudit, err.Error())
+		return false
+	}
+	return r.report.settled(r.spec, r.plan)
+}
+
+// execute links and runs the guest.
+func (r *run) execute(ctx context.Context, compiling <-chan compiled) {
+	funcs, stop, err := r.link()
+	c := <-compiling
+	if err != nil {
+		c.close()
+		r.failStart(err)
+		return
+	}
+	if c.err == nil {
+		c.err = c.module.Link(ctx, funcs)
+	}
+	if c.err != nil {
+		stop()
+		r.failStart(c.err)
+		return
+	}
+	defer c.close()
+	r.report.Usage.CompileMS, r.report.Usage.Compiled = c.took.Milliseconds(), !c.module.Cached()
+	if err := c.module.CacheErr(); err != nil {
+		r.warn("%v", err) // each launch compiles anew until somebody sees to it
+	}
+	r.event("run.compiled", map[string]any{"cached": c.module.Cached(), "ms": r.report.Usage.CompileMS})
+	free, err := c.module.Reserve(ctx, r.spec.Above == nil)
+	if err != nil {
+		stop()
+		r.failStart(err)
+		return
+	}
+	r.reserved(c.module.MemoryBytes())
+	r.event("run.running", nil)
+	r.module = c.module
+	end := c.module.Run(ctx, guest.RunConfig{Wall: wallTime(r.plan.Limits), Gone: r.reading, Fuel: instructions(r.plan.Limits), Grace: r.spec.grace()})
+	r.shut(end.Stopped)
+	if end.Abandoned {
+		r.warn("a call that the guest made did not end with the run and was left behind")
+		go func() {
+			<-end.Stopped
+			stop()
+			free()
+		}()
+	} else {
+		stop()
+		free()
+	}
+	r.ended(end)
+}
+
+// reserved makes the memory that the process had for the run its limit, where
+// that is less than the run might have.
+func (r *run) reserved(bytes int64) {
+	if most, _ := r.plan.Limits.Get(caps.MemoryBytes); bytes >= most {
+		return
+	}
+	r.scarce = true
+	r.plan.Limits = r.plan.Limits.With(caps.MemoryBytes, bytes)
+	r.report.Limits = r.plan.Limits.Map()
+}
+
+// readInput reads the input of a guest that is not there yet. It reports whether
+// the guest may run: an input that does not come in time is the run's timeout.
+func (r *run) readInput(ctx context.Context) bool {
+	r.input = r.spec.Input
+	if r.spec.ReadInput == nil {
+		return true
+	}
+	began := r.spec.Now()
+	waiting, cancel := context.WithTimeout(ctx, wallTime(r.plan.Limits))
+	defer cancel()
+	data, err := r.spec.ReadInput(waiting)
+	r.input, r.reading = data, r.spec.Now().Sub(began)
+	switch {
+	case err == nil:
+		return true
+	case ctx.Err() != nil:
+		r.report.refuse(Cancelled, StatusCancelled, endingOf(context.Cause(ctx), "interrupted before the guest began"))
+	case waiting.Err() != nil:
+		r.report.refuse(Timeout, StatusTimeout, fmt.Sprintf("the run passed limits.wall_time_ms = %d while it waited for its input", wallTime(r.plan.Limits).Milliseconds()))
+	default:
+		r.report.refuse(Refused, StatusInput, err.Error())
+	}
+	r.report.Usage.WallMS = r.reading.Milliseconds()
+	return false
+}
+
+// wallTime is the deadline; what is longer than any clock counts is the longest.
+func wallTime(l caps.Limits) time.Duration {
+	ms, _ := l.Get(caps.WallTimeMS)
+	return time.Duration(min(ms, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
+}
+
+// fuelUnit is how many metered instructions one of cpu_fuel is.
+const fuelUnit = 64
+
+// instructions is the fuel in what the guest counts; nil when nothing bounds it.
+func instructions(l caps.Limits) *int64 {
+	if units, set := l.Get(caps.CPUFuel); set {
+		return new(units * fuelUnit)
+	}
+	return nil
+}
+
+// failStart says why the guest never ran.
+func (r *run) failStart(err error) {
+	var gone *goneError
+	switch {
+	case r.gate.Err() != nil:
+		r.report.refuse(AuditFailed, StatusAudit, r.gate.Err().Error())
+	case errors.As(err, &gone):
+		r.report.refuse(Refused, StatusPolicy, err.Error())
+	case errors.Is(err, context.Canceled):
+		r.report.refuse(Cancelled, StatusCancelled, endingOf(err, "interrupted before the guest began"))
+	case errors.Is(err, guest.ErrCompiler), errors.Is(err, guest.ErrFull), errors.Is(err, errBroke):
+		r.report.refuse(Refused, StatusUnavailable, err.Error())
+	default:
+		r.report.refuse(Refused, StatusInput, err.Error())
+	}
+}
+
+// ended writes down how the guest ended.
+func (r *run) ended(end guest.End) {
+	rep := r.report
+	rep.Outcome = outcomeOf(end)
+	if rep.Outcome == Fault {
+		r.note(slog.LevelError, "rlp failed", slog.String("what", end.In), slog.String("where", r.scrubText(fmt.Sprint(end.Err), "the log")))
+	}
+	if r.gate.Err() != nil {
+		rep.Outcome = AuditFailed
+	}
+	rep.Usage.WallMS, rep.Usage.WaitedMS = end.Wall.Milliseconds(), end.Waited.Milliseconds()
+	rep.Usage.Fuel = (end.Fuel + fuelUnit - 1) / fuelUnit
+	rep.Usage.MemoryBytes = end.PeakMemory
+	r.spend(end)
+	if !end.Abandoned { // or it may be about to change
+		rep.Result = json.RawMessage(r.host.Result())
+		rep.Children = r.host.Children()
+	}
+	switch rep.Outcome {
+	case OK, Exit:
+		code := end.ExitCode
+		rep.GuestExit, rep.ExitCode = &code, statusOf(code)
+	case AuditFailed:
+		rep.ExitCode, rep.Message = StatusAudit, r.gate.Err().Error()
+	default:
+		rep.ExitCode, rep.Message = outcomes[rep.Outcome].status, r.endMessage(end)
+	}
+}
+
+// endMessage says what ended the guest. Only its time can be another one than it
+// was given at its launch.
+func (r *run) endMessage(end guest.End) string {
+	l := r.plan.Limits
+	switch r.report.Outcome {
+	case Timeout:
+		text := fmt.Sprintf("the run passed limits.wall_time_ms = %d", end.Given.Milliseconds())
+		if most, _ := l.Get(caps.WallTimeMS); most != end.Given.Milliseconds() {
+			return text
+		}
+		return text + r.spec.Policy.lower(caps.WallTimeMS, l)
+	case Fuel:
+		n, _ := l.Get(caps.CPUFuel)
+		return fmt.Sprintf("the run used up limits.cpu_fuel = %d", n) + r.spec.Policy.lower(caps.CPUFuel, l)
+	case Memory:
+		n, _ := l.Get(caps.MemoryBytes)
+		if r.scarce {
+			return fmt.Sprintf("the guest asked for more than memory_bytes = %d, which is all that one run of this process can have; [serve] memory in config.toml bounds its runs together, else three quarters of what the machine or its control group has", n)
+		}
+		return fmt.Sprintf("the guest asked for more than limits.memory_bytes = %d", n) + r.spec.Policy.lower(caps.MemoryBytes, l)
+	case Fault:
+		return faultMessage(end)
+	case Cancelled:
+		if r.spec.ParentRun != "" { // whatever ended that one is in its own record
+			return "the run that launched this one ended"
+		}
+		return endingOf(end.Err, "interrupted by the operator")
+	}
+	return end.Trap
+}
+
+// shut closes the gate. A guest that may still be in a call has ended when ended
+// is closed.
+func (r *run) shut(ended <-chan struct{}) {
+	if r.record == nil {
+		r.record = r.gate.Close(ended)
+	}
+}
+
+// finish records the end and completes the report. The gate is closed first: from
+// there on nobody else uses the journal.
+func (r *run) finish() {
+	r.shut(nil)
+	r.out.flush()
+	r.err.flush()
+	r.report.Message = r.scrubText(r.report.Message, "the report")
+	r.usage()
+	r.report.Untrusted = r.untrusted()
+	kind := audit.KindRunFailed
+	switch r.report.Outcome {
+	case OK, Exit:
+		kind = audit.KindRunComplete
+	case Refused:
+		if r.report.ExitCode == StatusPolicy {
+			kind = audit.KindPolicyRejected
+		}
+	}
+	e := &audit.Event{
+		Kind: kind, Outcome: string(r.report.Outcome), ExitCode: r.report.ExitCode,
+		Message: r.report.Message, Usage: r.report.Usage.summary(), Violations: messages(r.report.Violations),
+	}
+	if kind != audit.KindRunComplete {
+		e.Severity, e.Reason = audit.Error, string(r.report.Outcome)
+	}
+	if err := errors.Join(r.gate.Err(), r.recordLate(), r.journal.Event(e), r.journal.Sync(), r.journal.Close()); err != nil && r.report.Outcome != AuditFailed {
+		r.report.refuse(AuditFailed, StatusAudit, err.Error())
+	}
+	r.logEnd()
+	r.event("run.finished", map[string]any{"outcome": r.report.Outcome, "exit_code": r.report.ExitCode})
+	r.telling.Lock()
+	defer r.telling.Unlock()
+	r.told = true
+}

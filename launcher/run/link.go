@@ -1,0 +1,264 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	mathrand "math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/hostcalls"
+	"runloop.dev/rlp/hostcalls/gate"
+	"runloop.dev/rlp/internal/abi"
+	"runloop.dev/rlp/internal/jail"
+	"runloop.dev/rlp/internal/wasi"
+)
+
+// maxFiles bounds the descriptors that one guest may hold open.
+const maxFiles = 256
+
+// link makes everything that the guest can import, and what undoes it.
+func (r *run) link() ([]abi.Func, func(), error) {
+	untrusted := r.spec.Taint.Folders()
+	fsGate, err := newPathGate(r.gate, untrusted)
+	if err != nil {
+		return nil, nil, err
+	}
+	j, err := jail.Open(jail.Config{Gate: fsGate, Roots: roots(r.spec.Policy.Base), Aliases: r.spec.Paths.Aliases, AsWritten: r.spec.Paths.AsWritten, Stay: untrusted})
+	if err != nil {
+		return nil, nil, fmt.Errorf("pinning the fs grants: %w", err)
+	}
+	if err := r.absent(j.Missing()); err != nil {
+		return nil, nil, errors.Join(err, j.Close())
+	}
+	own, err := r.own()
+	if err != nil {
+		return nil, nil, errors.Join(err, j.Close())
+	}
+	env, err := r.environment()
+	if err != nil {
+		return nil, nil, errors.Join(err, j.Close())
+	}
+	clock, onClock := r.clock()
+	sys, err := wasi.New(wasi.Config{
+		Args: append([]string{r.spec.Agent}, r.spec.Args...), Env: env,
+		Stdin: bytes.NewReader(r.input), Stdout: &r.out, Stderr: &r.err,
+		FS: j, OnReject: fsGate.Reject, Clock: clock, OnClock: onClock, Random: r.random(), MaxFiles: maxFiles,
+	})
+	if err != nil {
+		return nil, nil, errors.Join(err, j.Close())
+	}
+	stop := func() { sys.Close(); _ = j.Close() }
+	funcs := sys.Funcs()
+	for i := range funcs {
+		funcs[i].Call = stopUnrecorded(r.gate, funcs[i].Call)
+	}
+	return r.floored(append(funcs, own...)), stop, nil
+}
+
+// floored makes the limits of the floor hold from the call on that marks the
+// run. Only a run whose floor has some, or may get some between turns, pays for it.
+func (r *run) floored(funcs []abi.Func) []abi.Func {
+	floor := r.spec.Taint.Floor
+	if floor == nil || len(floor.Limits.Map()) == 0 && r.spec.Look == nil {
+		return funcs
+	}
+	done := false
+	look := func(ctx context.Context) {
+		if _, marked := r.gate.Tainted(); marked && !done {
+			done = true
+			r.bound(ctx)
+		}
+	}
+	for i, do := range funcs {
+		funcs[i].Call = func(ctx context.Context, mem []byte, stack []uint64) error {
+			look(ctx) // what was taken in before the first call
+			err := do.Call(ctx, mem, stack)
+			look(ctx)
+			return err
+		}
+	}
+	return funcs
+}
+
+// own are the host calls beside WASI's. The input is taken in with them, for
+// what it marks is to count from the first thing that the guest is given.
+func (r *run) own() ([]abi.Func, error) {
+	sources, err := r.spec.Taint.sources()
+	if err != nil {
+		return nil, err
+	}
+	r.host = hostcalls.New(hostcalls.Config{
+		Gate: r.gate, Sources: sources, Components: r.spec.Components, Limits: r.plan.Limits,
+		Above: r.spec.Above, Left: r.left,
+		Now: func() int64 { return r.spec.Now().UnixNano() },
+		Log: r.agentLog, Failed: r.failed, Warn: func(message string) { r.warnOnce(message) },
+		Replaced: func(id, op string) { r.replaced(id, op, op) },
+		Turns:    r.turns(),
+	})
+	own, err := r.host.Funcs()
+	if err != nil {
+		return nil, err
+	}
+	if len(r.input) > 0 {
+		if err := r.host.TakeInInput(); err != nil {
+			return nil, err
+		}
+	}
+	return own, nil
+}
+
+type call = func(ctx context.Context, mem []byte, stack []uint64) error
+
+// stopUnrecorded ends the run after a call whose decision could not be recorded.
+func stopUnrecorded(g *gate.Gate, do call) call {
+	return func(ctx context.Context, mem []byte, stack []uint64) error {
+		if err := do(ctx, mem, stack); err != nil {
+			return err
+		}
+		return g.Err()
+	}
+}
+
+// environment is what the guest sees: granted names that are set, and the
+// values of its placeholders. Nobody asks for a variable when it is read, so
+// the gate decides here, once for each.
+func (r *run) environment() ([]string, error) {
+	op, err := r.gate.Op(environOp)
+	if err != nil {
+		return nil, fmt.Errorf("naming %s: %w", environOp, err)
+	}
+	var env []string
+	for _, g := range r.plan.Effective.Grants() {
+		if g.Family != caps.Env {
+			continue
+		}
+		v, set := r.spec.Env(g.Scope)
+		if !set || strings.HasPrefix(g.Scope, paramPrefix) {
+			continue
+		}
+		given := r.gate.Give(op, caps.Request{Family: caps.Env, Name: g.Scope}, g.Scope)
+		if err := r.gate.Err(); err != nil {
+			return nil, err
+		}
+		if given {
+			env = append(env, g.Scope+"="+v)
+		}
+	}
+	for name, value := range r.spec.Params {
+		env = append(env, paramPrefix+strings.ToUpper(name)+"="+value)
+	}
+	slices.Sort(env)
+	return env, nil
+}
+
+const environOp = "environ_get"
+
+// paramPrefix begins the names under which a guest finds its placeholders.
+const paramPrefix = "RLP_PARAM_"
+
+func (r *run) random() io.Reader {
+	if r.spec.Seed == nil {
+		return rand.Reader
+	}
+	var seed [32]byte
+	binary.LittleEndian.PutUint64(seed[:], *r.spec.Seed)
+	return mathrand.NewChaCha8(seed)
+}
+
+func limitOr(l caps.Limits, k caps.Limit) int64 {
+	if v, set := l.Get(k); set {
+		return v
+	}
+	return -1
+}
+
+// roots are the paths to pin: the files that the base grants, which is where
+// handles are needed whatever a layer left of them. One that lies in another is
+// among them, so that nobody moves it.
+func roots(base []caps.Entry) []string {
+	var list []string
+	for _, e := range base {
+		if e.Grant.Family == caps.FS {
+			list = append(list, e.Grant.Scope)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// pathGate is the gate as the jail asks it.
+type pathGate struct {
+	gate      *gate.Gate
+	ops       []*gate.Op
+	untrusted []string // what is below these marks the run
+}
+
+func newPathGate(g *gate.Gate, untrusted []string) (*pathGate, error) {
+	p := &pathGate{gate: g, ops: make([]*gate.Op, jail.NumOps), untrusted: untrusted}
+	for i := range p.ops {
+		name, named := jail.Op(i).String(), g.Op
+		if strings.HasPrefix(name, "fd_") {
+			named = g.OpenedOp
+		}
+		op, err := named(name)
+		if err != nil {
+			return nil, err
+		}
+		p.ops[i] = op
+	}
+	return p, nil
+}
+
+// Admit decides mode on path for op and records the decision.
+func (p *pathGate) Admit(op jail.Op, mode caps.Mode, path string) int32 {
+	permit, ok := p.gate.Admit(p.ops[op], caps.Request{Family: caps.FS, Mode: mode, Name: path}, path, nil)
+	if !ok || !p.takeIn(op, mode, path, false) {
+		return -1
+	}
+	return permit.Scope()
+}
+
+// AdmitTree decides for a whole tree.
+func (p *pathGate) AdmitTree(op jail.Op, mode caps.Mode, path string) int32 {
+	permit, ok := p.gate.AdmitTree(p.ops[op], caps.Request{Family: caps.FS, Mode: mode, Name: path}, path)
+	if !ok || !p.takeIn(op, mode, path, true) {
+		return -1
+	}
+	return permit.Scope()
+}
+
+// AdmitMove reports whether a path may be moved, or linked.
+func (p *pathGate) AdmitMove(op jail.Op, from, to string) bool {
+	return p.gate.AdmitMove(p.ops[op], from, to) && p.staysUntrusted(op, from, to)
+}
+
+// Holds reports whether scope still allows mode.
+func (p *pathGate) Holds(scope int32, mode caps.Mode) bool {
+	return p.gate.Holds(scope, caps.FS, mode)
+}
+
+// Reject records, and counts, a call that named no path.
+func (p *pathGate) Reject(op string, text []byte) {
+	i := slices.IndexFunc(p.ops, func(o *gate.Op) bool { return o.String() == op })
+	if i < 0 { // no function on a path is unknown here
+		return
+	}
+	const most = 256
+	said, more := text, ""
+	if len(said) > most {
+		said, more = said[:most], "..."
+	}
+	target := strconv.QuoteToASCII(string(said)) + more
+	p.gate.Refuse(p.ops[i], caps.Request{Family: caps.FS, Mode: caps.Read, Name: target}, target, caps.InvalidRequest)
+}
+
+// Revoked records that a descriptor was refused.
+func (p *pathGate) Revoked(op jail.Op, mode caps.Mode, path string) { p.Admit(op, mode, path) }

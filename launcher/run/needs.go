@@ -1,0 +1,72 @@
+package run
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"runloop.dev/rlp/caps"
+)
+
+// starved are the reasons why a run could do nothing of what it was made for:
+// for each family that its bundle asks for, that the module calls, and of which
+// no call is left, everything that was taken and by whom.
+func starved(spec *Spec, plan Plan) []Violation {
+	var list []Violation
+	if len(spec.Calls) == 0 {
+		return nil
+	}
+	for f := range caps.NumFamilies {
+		calls := slices.DeleteFunc(caps.Tools(), func(t caps.ToolInfo) bool { return t.Family != f || !slices.Contains(spec.Calls, t.Name) })
+		switch {
+		case len(calls) == 0:
+		case !plan.Effective.Any(f):
+			list = append(list, taken(plan, f, calls)...)
+		default:
+			list = append(list, hiddenCalls(plan, calls)...)
+		}
+	}
+	return list
+}
+
+// taken is each capability of a family that a layer took the last of.
+func taken(plan Plan, f caps.Family, calls []caps.ToolInfo) []Violation {
+	var list []Violation
+	for _, c := range plan.Changes {
+		if c.Grant.Family != f || c.Kind != caps.Revoked {
+			continue
+		}
+		for _, capability := range c.Grant.Strings() {
+			list = append(list, Violation{caps.CapMissing, fmt.Sprintf("%s was taken away by %s, nothing of %s is left, and the agent calls %s; leave some of it there, or launch an agent that does without",
+				capability, describe(c.Layer, c.Source.String()), f, names(calls)), capability, c.Layer})
+		}
+	}
+	return list
+}
+
+// hiddenCalls is each of the calls, if no layer leaves any of them.
+func hiddenCalls(plan Plan, calls []caps.ToolInfo) []Violation {
+	var list []Violation
+	for _, t := range calls {
+		e := plan.Effective.Explain(caps.Request{Family: caps.Tool, Name: t.Scope()})
+		if e.Allow {
+			return nil
+		}
+		v := Violation{e.Code, "", caps.Grant{Family: caps.Tool, Modes: 1, Scope: t.Scope()}.String(), "base"}
+		if i := slices.IndexFunc(e.Votes, func(v caps.Vote) bool { return !v.Allow }); i >= 0 {
+			v.Layer = e.Votes[i].Layer
+			v.Message = fmt.Sprintf("%s was hidden by %s, and the agent calls no other way to use %s; leave it there, or launch an agent that does without",
+				t.Name, describe(v.Layer, e.Votes[i].Pos.String()), t.Family)
+		}
+		list = append(list, v)
+	}
+	return list
+}
+
+func names(calls []caps.ToolInfo) string {
+	var list []string
+	for _, t := range calls {
+		list = append(list, t.Name)
+	}
+	return strings.Join(list, ", ")
+}

@@ -1,0 +1,122 @@
+package run
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"runloop.dev/rlp/hostcalls"
+	"runloop.dev/rlp/internal/printable"
+)
+
+// A Report is what rlp says of one run: the document of `rlp launch --json`.
+type Report struct {
+	RunID        string           `json:"run_id"`
+	TraceID      string           `json:"trace_id"`
+	Tenant       string           `json:"tenant"`
+	Agent        string           `json:"agent"`
+	Version      string           `json:"version"`
+	BundleDigest string           `json:"bundle_digest"`
+	Outcome      Outcome          `json:"outcome"`
+	ExitCode     int              `json:"exit_code"`
+	GuestExit    *uint32          `json:"guest_exit_code"`
+	DryRun       bool             `json:"dry_run,omitempty"`
+	Base         []string         `json:"base"`
+	Effective    []string         `json:"effective"`
+	Except       []string         `json:"except,omitempty"` // taken out of the middle of effective
+	Changes      []Change         `json:"changes"`
+	Limits       map[string]int64 `json:"limits"`
+	Generation   int64            `json:"generation"` // 1, and one more for each time that the run was given another set
+	Usage        Usage            `json:"usage"`
+	Result       json.RawMessage  `json:"result"`
+	Stdout       string           `json:"stdout"`
+	Stderr       string           `json:"stderr"`
+
+	// Tools are those of the bundle, attached or not.
+	Tools []Attachment `json:"tools,omitempty"`
+
+	// Lane is where the code of the run executed, and what was enforced there:
+	// the lane of its programs where it holds exec, wasm otherwise.
+	Lane *Lane `json:"lane"`
+
+	// Children are the runs that this one launched.
+	Children []hostcalls.Child `json:"children,omitempty"`
+	// Spent is for the run that launched this one.
+	Spent Spent `json:"-"`
+
+	// Message says in one line why a run did not end well; empty when it did.
+	Message string `json:"message,omitempty"`
+	// Untrusted says what marked the run as holding untrusted content; nil:
+	// nothing did.
+	Untrusted *Untrusted `json:"untrusted,omitempty"`
+	// Violations are all reasons why the policy refuses the launch.
+	Violations []Violation `json:"violations,omitempty"`
+	// Warnings are what the operator should know though the run went on.
+	Warnings []string `json:"warnings,omitempty"`
+	// NoTools are those of the warnings that say of a layer that it denies a tool
+	// which there is not: whoever wrote that believes that it applies.
+	NoTools []string `json:"-"`
+	// Beside are those of the warnings that name a path or a program which a layer
+	// allows and the bundle does not ask for.
+	Beside []string `json:"-"`
+}
+
+// A Lane is where code executes, and how well each control is kept there:
+// "enforced", "best_effort" or "unsupported".
+type Lane struct {
+	Name     string            `json:"name"`
+	Controls map[string]string `json:"controls"`
+}
+
+// wasm is the lane of the agent itself: it has no way out but the calls.
+func wasm() *Lane {
+	l := &Lane{Name: "wasm", Controls: map[string]string{}}
+	for _, c := range WasmControls() {
+		l.Controls[c] = "enforced"
+	}
+	return l
+}
+
+// WasmControls are the controls of the lane wasm, each enforced everywhere.
+func WasmControls() []string {
+	return []string{"filesystem", "network", "processes", "memory", "privileges", "wall_time", "cpu_fuel", "output_caps"}
+}
+
+// Usage is what a run used.
+type Usage struct {
+	WallMS          int64 `json:"wall_ms"`
+	WaitedMS        int64 `json:"waited_ms,omitempty"` // for the operator, beside wall_ms
+	Turns           int64 `json:"turns,omitempty"`     // of a run that is given several inputs
+	Fuel            int64 `json:"fuel"`                // in units of cpu_fuel, rounded up
+	CompileMS       int64 `json:"compile_ms"`
+	Compiled        bool  `json:"compiled"` // false: the module came from the cache
+	MemoryBytes     int64 `json:"memory_bytes"`
+	Hostcalls       int64 `json:"hostcalls"`
+	Allowed         int64 `json:"allowed"`
+	Denied          int64 `json:"denied"`
+	StdoutBytes     int64 `json:"stdout_bytes"`
+	StdoutTruncated bool  `json:"stdout_truncated"`
+	StderrBytes     int64 `json:"stderr_bytes"`
+	StderrTruncated bool  `json:"stderr_truncated"`
+	// SecretsReplaced counts values of secrets that were taken out of what the
+	// guest printed, returned, logged, stored or was given.
+	SecretsReplaced int64 `json:"secrets_replaced,omitempty"`
+
+	// Families counts decisions by family key, such as "fs": {"allowed", "denied"}.
+	Families map[string]FamilyUsage `json:"families"`
+}
+
+// FamilyUsage counts the decisions of one family.
+type FamilyUsage struct {
+	Allowed int64 `json:"allowed"`
+	Denied  int64 `json:"denied"`
+}
+
+// Marker is the line that comes first on stderr when a run was ended by a
+// boundary or a trap; empty otherwise.
+func (r *Report) Marker() string {
+	code := outcomes[r.Outcome].marker
+	if code == "" {
+		return ""
+	}
+	return fmt.Sprintf("RLP_WASM_ERROR code=%s exit_code=%d message=%s\n", code, r.ExitCode, printable.Line(r.Message))
+}

@@ -1,0 +1,159 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/hostcalls"
+	"runloop.dev/rlp/internal/jail"
+)
+
+// A Taint says which inputs mark a run as holding untrusted content, and what
+// the run holds from then on. The zero Taint calls no file, program or input
+// untrusted and trusts no host.
+type Taint struct {
+	// Untrusted is what the operator calls so; paths are canonical.
+	Untrusted []caps.Source
+	// Trusted are the hosts whose answers mark no run.
+	Trusted []caps.Grant
+	// Floor is what a marked run is narrowed by. Only a run that nothing can mark
+	// may have none: see [Taint.Possible].
+	Floor *caps.Layer
+	// Cause is what marked the run before it began: what the run that launched it
+	// had taken in. "" is nothing.
+	Cause string
+	// Warning says why the operator's own floor is not used, and Notice that it
+	// is; either may be empty.
+	Warning, Notice string
+}
+
+// Possible reports whether anything can mark a run of base. What has no call
+// that could bring in something untrusted needs no floor.
+func (t *Taint) Possible(base []caps.Entry) bool {
+	if len(t.Untrusted) > 0 || t.Cause != "" {
+		return true
+	}
+	for _, e := range base {
+		switch e.Grant.Family {
+		case caps.FS, caps.Time, caps.Env:
+		default:
+			return true
+		}
+	}
+	return false
+}
+
+// sources are what the calls ask.
+func (t *Taint) sources() (hostcalls.Sources, error) {
+	var s hostcalls.Sources
+	var untrusted, trusted []caps.Entry
+	for _, u := range t.Untrusted {
+		if u.Word == caps.SourceInput {
+			s.Input = true
+			continue
+		}
+		untrusted = append(untrusted, caps.Entry{Grant: u.Grant})
+	}
+	for _, g := range t.Trusted {
+		trusted = append(trusted, caps.Entry{Grant: g})
+	}
+	for _, of := range []struct {
+		entries []caps.Entry
+		set     *caps.Set
+	}{{untrusted, &s.Untrusted}, {trusted, &s.Trusted}} {
+		if len(of.entries) == 0 {
+			continue
+		}
+		var err error
+		if *of.set, err = caps.Base(of.entries, caps.Limits{}); err != nil {
+			return s, fmt.Errorf("reading which inputs are untrusted: %w", err)
+		}
+	}
+	return s, nil
+}
+
+// Folders are the files and folders that the operator calls untrusted.
+func (t *Taint) Folders() []string {
+	var list []string
+	for _, u := range t.Untrusted {
+		if u.Word != caps.SourceInput && u.Grant.Family == caps.FS {
+			list = append(list, u.Grant.Scope)
+		}
+	}
+	return list
+}
+
+// takesIn reports whether an operation gives the guest what is in a file, a name
+// in a folder or the text of a link, or takes a file to where it would be read
+// as another: the run is marked then and there, since the other name has no
+// mark. That something exists, and its size and times, is not what somebody
+// wrote.
+func takesIn(op jail.Op) bool {
+	switch op {
+	case jail.PathOpen, jail.PathReadlink, jail.PathRename, jail.PathLink:
+		return true
+	}
+	return false
+}
+
+// takeIn marks the run when an operation that was allowed takes in what lies in
+// an untrusted folder; tree says that it takes all below path along. It is false
+// when that could not be recorded. path has been led past links: each path on
+// the way is put to the gate, so that none of them leads here unseen.
+func (p *pathGate) takeIn(op jail.Op, mode caps.Mode, path string, tree bool) bool {
+	if mode != caps.Read || !takesIn(op) {
+		return true
+	}
+	for _, folder := range p.untrusted {
+		if within(path, folder) || tree && within(folder, path) {
+			return p.gate.Taint(hostcalls.Cause(caps.SourceWord(caps.FS), path)) == nil
+		}
+	}
+	return true
+}
+
+// staysUntrusted refuses to move or link what lies in an untrusted folder to where
+// the next run would read it without being marked.
+func (p *pathGate) staysUntrusted(op jail.Op, from, to string) bool {
+	leaves := func(folder string) bool { return within(from, folder) || within(folder, from) }
+	enters := func(folder string) bool { return within(to, folder) }
+	left, entered := slices.ContainsFunc(p.untrusted, leaves), slices.ContainsFunc(p.untrusted, enters)
+	if entered && (left || op != jail.PathLink) || !left && !entered { // one file has both names: what is put in it there is here, too
+		return true
+	}
+	p.gate.Refuse(p.ops[op], caps.Request{Family: caps.FS, Mode: caps.Write, Name: to}, to, caps.UntrustedContext)
+	return false
+}
+
+// within reports whether path is folder or lies below it; both are clean.
+func within(path, folder string) bool {
+	return strings.HasPrefix(path, folder) && (len(path) == len(folder) || folder == "/" || path[len(folder)] == '/')
+}
+
+// An Untrusted says what marked a run as holding untrusted content.
+type Untrusted struct {
+	Cause string `json:"cause"`
+}
+
+// logFloor says by whom the floor is, where it is not the built-in one or should
+// not have been.
+func (r *run) logFloor() {
+	if w := r.spec.Taint.Warning; w != "" {
+		r.warn("%s", w)
+	}
+	if n := r.spec.Taint.Notice; n != "" {
+		r.spec.Log.LogAttrs(context.Background(), slog.LevelWarn, "untrusted_floor", append(r.who(), slog.String("message", n))...)
+	}
+}
+
+// untrusted is what marked the run; nil if nothing did.
+func (r *run) untrusted() *Untrusted {
+	if cause, marked := r.gate.Tainted(); marked {
+		return &Untrusted{Cause: cause}
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+package run
+
+import (
+	"fmt"
+	"slices"
+
+	"runloop.dev/rlp/caps"
+)
+
+// A Violation is one reason why the policy refuses a launch. All of them are
+// found before anything is started, not the first alone.
+type Violation struct {
+	Code       caps.Code `json:"code"`
+	Message    string    `json:"message"`
+	Capability string    `json:"capability"`
+	Layer      string    `json:"layer"`
+}
+
+// violations are all that the plan itself refuses a launch for.
+func violations(spec *Spec, plan Plan) []Violation {
+	var list []Violation
+	if plan.Effective.IsEmpty() && spec.FailOnEmpty {
+		list = append(list, emptied(plan)...)
+	}
+	list = append(list, starved(spec, plan)...)
+	if !spec.Relaxed {
+		for _, r := range spec.Paths.Redirected() {
+			list = append(list, Violation{caps.Unavailable, r.String(), "", r.Layer})
+		}
+		for _, scope := range left(plan, caps.FS) {
+			if pos, missing := spec.Paths.Missing[scope]; missing {
+				list = append(list, Violation{caps.Unavailable, spec.Paths.absence() + describe(scope, pos.String()), wordsAt(plan, caps.FS, scope), "base"})
+			}
+		}
+	}
+	if spec.ExecRefused != "" {
+		for _, scope := range left(plan, caps.Exec) {
+			list = append(list, Violation{caps.Unavailable, spec.ExecRefused, wordsAt(plan, caps.Exec, scope), "base"})
+		}
+	}
+	return list
+}
+
+// emptied says what took each capability away, where nothing is left.
+func emptied(plan Plan) []Violation {
+	var list []Violation
+	for _, c := range Flatten(plan.Changes) {
+		if c.Kind == caps.Revoked.String() {
+			list = append(list, Violation{caps.CapsEmpty, fmt.Sprintf("%s was taken away by %s, and nothing is left", c.Capability, describe(c.Layer, c.Source)), c.Capability, c.Layer})
+		}
+	}
+	if list == nil {
+		list = []Violation{{caps.CapsEmpty, emptyMessage, "", "base"}}
+	}
+	return list
+}
+
+// wordsAt is what is left of a scope, as a capability.
+func wordsAt(plan Plan, f caps.Family, scope string) string {
+	grants := plan.Effective.Grants()
+	if i := slices.IndexFunc(grants, func(g caps.Grant) bool { return g.Family == f && g.Scope == scope }); i >= 0 {
+		return grants[i].String()
+	}
+	return ""
+}
+
+// messages are what the record of a refusal holds.
+func messages(list []Violation) []string {
+	var out []string
+	for _, v := range list {
+		out = append(out, v.Message)
+	}
+	return out
+}
