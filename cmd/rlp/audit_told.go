@@ -15,6 +15,7 @@ import (
 	"slices"
 	"time"
 
+	"runloop.dev/rlp/internal/runlog"
 	"runloop.dev/rlp/launcher"
 )
 
@@ -41,13 +42,13 @@ const maxLogLine = 16 << 20
 // toldRuns are the runs that the files of a folder tell of, by id. A run that
 // could not be recorded has said so itself.
 func toldRuns(dir string) ([]toldRun, error) {
-	files, err := (&lineFile{dir: dir}).files()
+	files, err := runlog.Files(dir)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
 	runs := map[string]toldRun{}
 	for _, f := range files {
-		err = errors.Join(err, readTold(dir, f.name, runs))
+		err = errors.Join(err, readTold(dir, f, runs))
 	}
 	maps.DeleteFunc(runs, func(_ string, r toldRun) bool { return r.outcome == string(launcher.AuditFailed) })
 	list := slices.SortedFunc(maps.Values(runs), func(a, b toldRun) int { return cmp.Compare(a.id, b.id) })

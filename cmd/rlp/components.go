@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 
 	"runloop.dev/rlp/internal/model"
 	"runloop.dev/rlp/launcher/run"
@@ -25,34 +24,27 @@ type shared struct {
 	broker *model.Broker
 }
 
-// components puts together what does the families' work for one run.
-func (a *app) components(ctx context.Context, c *composition, spec *run.Spec) (release func() error, err error) {
-	var releases []func() error
-	if c.by != nil {
-		c.common.store = c.by.from.common.store
+// components put together what does the families' work for one run. The run that
+// was asked for keeps the store, for those that it launches too.
+func (a *app) components(ctx context.Context, c *composition, spec *run.Spec, e *equipment) error {
+	if c.origin.from != nil {
+		c.common.store = c.origin.from.common.store
 	} else {
 		c.common.store = newStore(ctx, c.home, c.config)
 		if a.kept != nil {
 			c.common.store.keep = a.kept.stores
 		}
-		releases = append(releases, c.common.store.Close, a.publishing(ctx, c, spec))
+		e.stores = append(e.stores, c.common.store.Close, a.publishing(ctx, c, spec))
 	}
 	spec.Components.KB = c.common.store.as(spec.Identity)
-	release = func() error {
-		var errs []error
-		for i := len(releases) - 1; i >= 0; i-- {
-			errs = append(errs, releases[i]())
-		}
-		return errors.Join(errs...)
-	}
 	for _, make := range parts {
-		r, err := make(a, c, spec)
-		if r != nil {
-			releases = append(releases, r)
+		release, err := make(a, c, spec)
+		if release != nil {
+			e.others = append(e.others, release)
 		}
 		if err != nil {
-			return nil, errors.Join(err, release())
+			return err
 		}
 	}
-	return release, nil
+	return nil
 }

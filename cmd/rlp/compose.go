@@ -56,9 +56,8 @@ type composition struct {
 	findings   []policy.Finding
 	narrowings []narrowing // the files that narrow, to be read again between turns
 
-	by         *delegation // of the run that launches it; nil: the operator does
-	commission *commission // of a service; nil: the operator launches it, or another run
-	common     common
+	origin origin
+	common common
 
 	secrets runSecrets // of this run, which those that it launches must not see either; nil: there are none
 	// secret is the value of a secret for the host's own use in this run, such
@@ -70,12 +69,7 @@ type composition struct {
 // compose reads all that decides what an agent may do. A placeholder without a
 // value is left in unset; whoever launches refuses it.
 func (a *app) compose(path string, f policyFlags) (*composition, error) {
-	return a.composeFor(nil, path, f)
-}
-
-// composeFor is compose for another run that launches this one, unless by is nil.
-func (a *app) composeFor(by *delegation, path string, f policyFlags) (*composition, error) {
-	return a.composed(&composition{path: path, by: by}, f)
+	return a.composed(&composition{path: path, origin: a.origin()}, f)
 }
 
 // composed completes a composition that says who launches what.
@@ -84,8 +78,8 @@ func (a *app) composed(c *composition, f policyFlags) (*composition, error) {
 		return nil, err
 	}
 	var err error
-	if c.commission != nil && c.commission.bundle != nil {
-		c.bundle = c.commission.bundle
+	if c.origin.bundle != nil {
+		c.bundle = c.origin.bundle
 	} else if c.bundle, err = bundles.Open(c.path); err != nil {
 		return nil, inputErr(err)
 	}
@@ -101,7 +95,7 @@ func (a *app) composed(c *composition, f policyFlags) (*composition, error) {
 	if c.policy.Layers, err = a.layers(c, f, &given); err != nil {
 		return nil, err
 	}
-	c.policy.Asked = c.foreign()
+	c.policy.Asked = c.origin.foreign
 	c.policy.Tools = c.toolScopes()
 	a.bind(c)
 	if err := c.resolve(base, given); err != nil {
@@ -233,7 +227,7 @@ func (a *app) layers(c *composition, f policyFlags, given *policy.Given) ([]*cap
 		return nil, err
 	}
 	layers = append(layers, profiles...)
-	asked, err := c.commissioned(given)
+	asked, err := c.asked(given)
 	if err != nil {
 		return nil, err
 	}

@@ -30,12 +30,12 @@ const mostShown = 4000
 
 // confirm answers for the operator as security.confirm says: by asking at the
 // terminal of this process, or without.
-func (a *app) confirm(how, agent string) hostcalls.Confirm {
-	switch how {
+func (a *app) confirm(c *composition, agent string) hostcalls.Confirm {
+	switch c.config.Security.Confirm {
 	case "allow":
 		return func(context.Context, hostcalls.Question) (bool, string) { return true, `by security.confirm = "allow"` }
 	case "ask":
-		if a.unattended {
+		if c.origin.unattended() {
 			return func(context.Context, hostcalls.Question) (bool, string) {
 				return false, `nobody can be asked behind a service; the operator may write confirm = "allow" under [security]`
 			}

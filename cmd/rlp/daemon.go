@@ -85,7 +85,7 @@ func (a *app) daemon(ctx context.Context, idle time.Duration) error {
 	err = resident.Serve(ctx, resident.Options{
 		Dir: runDir(h), Program: program, Since: time.Now(), Idle: idle, Most: mostLaunches,
 		Handle: func(ctx context.Context, call *resident.Call) resident.Outcome {
-			return a.launchFor(ctx, call, errand{home: h.Dir(), own: a.environment, program: program})
+			return a.launchFor(ctx, call, invoker{home: h.Dir(), own: a.environment, program: program})
 		},
 		Ready: func() { a.serving(h, idle) },
 		Over:  a.kept.stores.close,

@@ -15,7 +15,7 @@ import (
 // begin says to a client that its launch is under way, or declines it. Nothing
 // was recorded before.
 func (a *app) begin(c *composition, f launchFlags) error {
-	s := a.errand
+	s := a.invoker
 	if s == nil {
 		return nil
 	}
@@ -26,7 +26,6 @@ func (a *app) begin(c *composition, f launchFlags) error {
 		s.declined = "the client is gone"
 		return errSilent
 	}
-	s.composed = c
 	return nil
 }
 
@@ -40,7 +39,7 @@ func (a *app) cannot(c *composition, f launchFlags) string {
 	switch {
 	case f.noDaemon || a.getenv(daemonVariable) == "off":
 		return "it is not to be used"
-	case c.home.Dir() != a.errand.home:
+	case c.home.Dir() != a.invoker.home:
 		return "another home"
 	case a.strayHome():
 		return "a home that is written relatively"
@@ -92,7 +91,7 @@ func (a *app) strayHome() bool {
 // foreignVariable names a variable that the process has read another value of.
 func (a *app) foreignVariable() string {
 	for _, name := range processVariables() {
-		mine, set := a.errand.own.lookup(name)
+		mine, set := a.invoker.own.lookup(name)
 		theirs, sets := a.lookup(name)
 		if set != sets || mine != theirs {
 			return "another " + strings.ToUpper(name)

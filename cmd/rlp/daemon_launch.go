@@ -18,16 +18,13 @@ import (
 
 // launchFor does one launch for a client: the very same invocation, with what
 // is the client's in the place of what is this process's.
-func (a *app) launchFor(ctx context.Context, call *resident.Call, s errand) resident.Outcome {
+func (a *app) launchFor(ctx context.Context, call *resident.Call, s invoker) resident.Outcome {
 	s.call = call
-	env := environment{args: call.Args, env: call.Env, stdin: call.Stdin, stdout: call.Stdout, stderr: call.Stderr, errand: &s, kept: a.kept}
+	env := environment{args: call.Args, env: call.Env, stdin: call.Stdin, stdout: call.Stdout, stderr: call.Stderr, invoker: &s, kept: a.kept}
 	if len(call.Args) == 0 || call.Args[0] != "launch" {
 		return resident.Outcome{Declined: "no launch"}
 	}
 	status := invoke(ctx, env)
-	if s.composed != nil {
-		a.kept.stores.takeIn(s.composed.home, s.composed.config, 1)
-	}
 	return resident.Outcome{Status: status, Declined: s.declined}
 }
 

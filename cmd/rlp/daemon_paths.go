@@ -18,13 +18,13 @@ const ownPath = "a path that each process has one of its own of"
 // compose: what is wrong with it, the client finds and says by itself.
 func (a *app) composeHere(path string, f launchFlags) (c *composition, err error) {
 	moved := a.here(func() {
-		if a.errand != nil && slices.ContainsFunc(f.files(path), eachHas) {
-			a.errand.declined = ownPath
+		if a.invoker != nil && slices.ContainsFunc(f.files(path), eachHas) {
+			a.invoker.declined = ownPath
 			return
 		}
 		c, err = a.compose(path, f.policyFlags)
 	})
-	s := a.errand
+	s := a.invoker
 	switch {
 	case s == nil:
 		return c, err
@@ -49,8 +49,8 @@ func (f launchFlags) files(bundle string) []string {
 // canonicalFile is [jail.Canonical] for a launch of this process's or a client's.
 func (a *app) canonicalFile(written string) (jail.Resolved, error) {
 	r, err := jail.Canonical(written)
-	if a.errand != nil && r.Path != written && eachHas(written) {
-		a.errand.declined = ownPath
+	if a.invoker != nil && r.Path != written && eachHas(written) {
+		a.invoker.declined = ownPath
 	}
 	return r, err
 }

@@ -14,7 +14,7 @@ import (
 // and what the process itself reads; that it cannot be started is no error of
 // the run.
 func (a *app) startDaemon(c *composition, f launchFlags) {
-	if c.config.Daemon.Start != "auto" || a.errand != nil || f.noDaemon || f.dryRun || a.getenv(daemonVariable) == "off" {
+	if c.config.Daemon.Start != "auto" || a.invoker != nil || f.noDaemon || f.dryRun || a.getenv(daemonVariable) == "off" {
 		return
 	}
 	client, err := resident.Dial(filepath.Join(c.home.Dir(), "run", resident.SocketName))

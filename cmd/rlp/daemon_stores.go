@@ -126,6 +126,21 @@ func sameStore(a, b config.Config) bool {
 	return slices.Equal(a.KB.Domains, b.KB.Domains) && a.KB.Durability == b.KB.Durability && a.Audit.CheckpointEvery == b.Audit.CheckpointEvery && a.KB.Encryption == b.KB.Encryption
 }
 
+// admit waits, before a launch, until few enough journals of its tenant wait for
+// the log. Only the run that was asked for waits, and no delegate of it.
+func (k *kept) admit(ctx context.Context, c *composition) {
+	if k != nil && c.origin.from == nil {
+		k.stores.wait(ctx, c.home.Tenant())
+	}
+}
+
+// ended has the journal of a run that is over taken into the log.
+func (k *kept) ended(c *composition) {
+	if k != nil && c.origin.from == nil {
+		k.stores.takeIn(c.home, c.config, 1)
+	}
+}
+
 // wait waits until fewer journals of a tenant wait than may, or ctx ends.
 func (s *stores) wait(ctx context.Context, tenant string) {
 	for {

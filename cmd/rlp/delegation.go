@@ -8,22 +8,13 @@ import (
 	"runloop.dev/rlp/launcher/run"
 )
 
-// A delegation is what a launch is bound by that another run makes, and not the
-// operator. It is composed like any other: by two layers more.
-type delegation struct {
-	run.Parent
-	from     *composition // of the run that launches
-	pass     func(spec *run.Spec)
-	warnings []string // what the operator must know of how it was bound
-}
-
 // bind adds what being launched by another agent takes away by itself:
 // the profile that [delegation.bindings] gives the agent, or the floor where
 // capability_default = "deny" and nothing is bound. Every hop is one: that the
 // launching run was bound to more changes nothing. A binding that cannot be
 // resolved leaves the floor.
 func (a *app) bind(c *composition) {
-	if c.by == nil {
+	if c.origin.from == nil {
 		return
 	}
 	if name, bound := c.config.Delegation.Bindings[c.bundle.Manifest.Agent.String()]; bound {
@@ -32,13 +23,14 @@ func (a *app) bind(c *composition) {
 			c.policy.Layers = append(c.policy.Layers, p.Layer)
 			return
 		}
-		c.by.warn("[delegation.bindings] %s = %q is not used, and the floor %s holds: %v", c.bundle.Manifest.Agent, name, policy.Delegate, err)
+		c.origin.warnf("[delegation.bindings] %s = %q is not used, and the floor %s holds: %v",
+			c.bundle.Manifest.Agent, name, policy.Delegate, err)
 	} else if c.config.Delegation.CapabilityDefault != "deny" {
 		return
 	}
 	floor, warning := policy.Floor(policy.Delegate, c.home.Profile(policy.Delegate), a.options(c.home, c.config))
 	if warning != "" {
-		c.by.warn("%s", warning)
+		c.origin.warnf("%s", warning)
 	}
 	c.policy.Layers = append(c.policy.Layers, floor)
 }
@@ -46,12 +38,12 @@ func (a *app) bind(c *composition) {
 // within meets c with what the launching run holds. A program is called by no
 // name that the launching run could not call it by.
 func (c *composition) within() {
-	if c.by == nil {
+	if c.origin.from == nil {
 		return
 	}
-	c.policy.Within = c.by.Layer()
+	c.policy.Within = c.origin.parent.Layer()
 	if c.programs != nil {
-		for _, list := range c.by.from.programs {
+		for _, list := range c.origin.from.programs {
 			c.programs = append(c.programs, slices.Clone(list))
 		}
 	}
@@ -69,14 +61,10 @@ func (a *app) bound(c *composition, name string) (*policy.Profile, error) {
 	return p, err
 }
 
-func (d *delegation) warn(format string, args ...any) {
-	d.warnings = append(d.warnings, fmt.Sprintf(format, args...))
-}
-
-// requested are the flags that a request stands for.
-func requested(d *run.Parent) policyFlags {
-	f := policyFlags{allow: d.Allow, deny: d.Deny}
-	for key, n := range d.Limits {
+// requested are the flags that a request of another run stands for.
+func requested(p *run.Parent) policyFlags {
+	f := policyFlags{allow: p.Allow, deny: p.Deny}
+	for key, n := range p.Limits {
 		f.limits = append(f.limits, fmt.Sprintf("%s=%d", key, n))
 	}
 	return f

@@ -47,12 +47,12 @@ func TestAChainOfDelegatesOnlyNarrows(t *testing.T) {
 		for depth := range 4 {
 			name := fmt.Sprintf("c%d", depth)
 			dir := h.agentIn(name, someLines(rng))
-			alone := chainPlan(t, a, nil, dir)
+			alone := chainPlan(t, a, origin{}, dir)
 			if depth == 0 {
 				above, parent = alone.Effective, &composition{}
 				continue
 			}
-			by := &delegation{Parent: run.Parent{Delegation: &hostcalls.Delegation{Agent: name, Within: above.Layer("held")}}, from: parent}
+			by := origin{surface: fromRun, parent: run.Parent{Delegation: &hostcalls.Delegation{Agent: name, Within: above.Layer("held")}}, from: parent}
 			plan := chainPlan(t, a, by, dir)
 			for _, words := range chainWords {
 				word := words[1]
@@ -128,9 +128,9 @@ func someLines(rng *rand.Rand) string {
 }
 
 // chainPlan is the plan of an agent that by launches, or the operator.
-func chainPlan(t *testing.T, a *app, by *delegation, dir string) launcher.Plan {
+func chainPlan(t *testing.T, a *app, by origin, dir string) launcher.Plan {
 	t.Helper()
-	c, err := a.composeFor(by, dir, policyFlags{})
+	c, err := a.composed(&composition{path: dir, origin: by}, policyFlags{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -60,9 +60,10 @@ func TestNoBrokenFileLiftsTheFloor(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			by := &delegation{Parent: run.Parent{Delegation: &hostcalls.Delegation{Agent: "child", Within: all.Layer("held")}}, from: &composition{}}
+			var warnings []string
+			by := origin{surface: fromRun, parent: run.Parent{Delegation: &hostcalls.Delegation{Agent: "child", Within: all.Layer("held")}}, from: &composition{}, warn: func(w string) { warnings = append(warnings, w) }}
 			a := &app{environment: environment{env: []string{"HOME=" + h.out}, stderr: io.Discard}, homeFlag: h.dir, homeSet: true, tenant: "default"}
-			c, err := a.composeFor(by, dir, policyFlags{})
+			c, err := a.composed(&composition{path: dir, origin: by}, policyFlags{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -79,8 +80,8 @@ func TestNoBrokenFileLiftsTheFloor(t *testing.T) {
 			if file == "_delegate" && strings.Contains(name, "control") {
 				continue // its name is another: broken as well
 			}
-			if (len(by.warnings) == 0) != silent {
-				t.Errorf("%s, %s: warnings %v", broken, name, by.warnings)
+			if (len(warnings) == 0) != silent {
+				t.Errorf("%s, %s: warnings %v", broken, name, warnings)
 			}
 		}
 	}

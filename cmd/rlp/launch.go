@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -14,12 +15,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/spf13/pflag"
 
 	"runloop.dev/rlp/hostcalls"
 	"runloop.dev/rlp/internal/home"
-	"runloop.dev/rlp/internal/ident"
+	"runloop.dev/rlp/internal/runlog"
 	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/run"
 )
@@ -70,8 +70,9 @@ func (a *app) launch(ctx context.Context, path string, args []string, f launchFl
 	if err := f.oneReader(); err != nil {
 		return err
 	}
-	seed, err := parseSeed(f.seed)
-	if err != nil {
+	j := &job{args: args, keepAllowed: f.auditAllow}
+	var err error
+	if j.seed, err = parseSeed(f.seed); err != nil {
 		return err
 	}
 	c, err := a.composeHere(path, f)
@@ -87,32 +88,30 @@ func (a *app) launch(ctx context.Context, path string, args []string, f launchFl
 	if err := a.begin(c, f); err != nil {
 		return err
 	}
-	spec, release, err := a.ready(ctx, c)
-	if err != nil {
-		return err
-	}
-	spec.Args, spec.Seed = args, seed
-	if spec.Input, spec.ReadInput, err = a.input(c.home, f.input); err != nil {
-		return errors.Join(err, release())
+	if j.input, j.readInput, err = a.input(c.home, f.input); err != nil {
+		return cmp.Or(c.mustBeSet("launch"), err)
 	}
 	if f.dryRun {
-		err = a.dryRun(spec)
+		err = a.dryRun(ctx, c, j)
 	} else {
-		err = a.run(ctx, c, spec, f)
-	}
-	if closeErr := release(); err == nil {
-		err = closeErr
+		err = a.run(ctx, c, j, f)
 	}
 	a.startDaemon(c, f)
 	return err
 }
 
-func (a *app) dryRun(spec *run.Spec) error {
-	report, err := run.DryRun(spec)
+func (a *app) dryRun(ctx context.Context, c *composition, j *job) error {
+	spec, release, err := a.ready(ctx, c, j)
 	if err != nil {
+		return err
+	}
+	report, err := run.DryRun(spec)
+	if err = errors.Join(err, release()); err != nil {
 		return inputErr(err)
 	}
-	a.policyWarnings(spec)
+	for _, w := range report.Notices {
+		a.say(w)
+	}
 	if a.json {
 		err = a.printJSON(report)
 	} else {
@@ -125,58 +124,50 @@ func (a *app) dryRun(spec *run.Spec) error {
 	return ending(report.ExitCode, err)
 }
 
-// run launches for the operator, and tells what comes of it.
-func (a *app) run(ctx context.Context, c *composition, spec *run.Spec, f launchFlags) error {
-	c.common.keepAllowed = f.auditAllow
-	log, release, err := a.equip(ctx, c, spec)
+// run launches for the operator, and tells how the run ended.
+func (a *app) run(ctx context.Context, c *composition, j *job, f launchFlags) error {
+	if f.events {
+		j.event = a.printEvent
+	}
+	if f.turns {
+		j.inputs = &lines{r: bufio.NewReaderSize(a.stdin, 64<<10)}
+		j.inputsCount = !isTerminal(a.stdin) // nobody is waited for
+	}
+	end := a.streams(j, f.stream)
+	j.slow = progress(a.stderr, "compiling "+c.bundle.Manifest.Agent.String()+" (the first launch takes longest) ...")
+	report, err := a.launchComposed(ctx, c, j)
+	end()
 	if err != nil {
 		return err
 	}
-	if f.events {
-		spec.Event = a.printEvent
-	}
-	a.turns(c, spec, f)
-	streams := a.streams(spec, f.stream)
-	spec.Slow = progress(a.stderr, "compiling "+spec.Agent+" (the first launch takes longest) ...")
-	report := run.Launch(ctx, spec)
-	streams()
-	err = a.tell(report, spec)
-	if closeErr := release(); closeErr != nil && err == nil {
-		err = closeErr
-	}
-	if logErr := log.Close(); logErr != nil && err == nil {
-		return &statusError{launcher.StatusAudit, fmt.Errorf("writing the log: %w", logErr)}
-	} else if logErr != nil {
-		fmt.Fprintf(a.stderr, "rlp: writing the log: %v\n", logErr)
-	}
-	return err
+	return a.tell(report, j.stderr != nil)
 }
 
 // streams decides where the guest's output goes as it comes, and returns what
 // ends it. With --json it is held for the report; otherwise stdout streams, and
 // stderr does on a terminal or when asked for.
-func (a *app) streams(spec *run.Spec, stream bool) func() {
+func (a *app) streams(j *job, stream bool) func() {
 	if a.json {
 		return func() {}
 	}
 	a.guestOut = &witness{w: a.stdout}
-	spec.Stdout = a.guestOut
+	j.stdout = a.guestOut
 	if !stream && !isTerminal(a.stderr) {
 		return func() {}
 	}
 	lines := run.GuestLines(a.stderr, true)
-	spec.Stderr = lines
+	j.stderr = lines
 	return func() { _ = lines.Close() }
 }
 
-// tell prints what came of the run: the marker first, then what was held.
-func (a *app) tell(r *launcher.Report, spec *run.Spec) error {
+// tell prints how the run ended: the marker first, then the guest's stderr unless
+// it was shown live.
+func (a *app) tell(r *launcher.Report, live bool) error {
 	fmt.Fprint(a.stderr, r.Marker())
-	a.policyWarnings(spec)
-	for _, w := range append(r.NoTools, a.warned...) {
-		fmt.Fprintf(a.stderr, "rlp: %s\n", printable(w))
+	for _, w := range append(r.Notices, a.warned...) {
+		a.say(w)
 	}
-	if spec.Stderr == nil && !a.json {
+	if !live && !a.json {
 		lines := run.GuestLines(a.stderr, false)
 		_, _ = io.WriteString(lines, r.Stderr)
 		_ = lines.Close()
@@ -191,15 +182,24 @@ func (a *app) tell(r *launcher.Report, spec *run.Spec) error {
 	return ending(r.ExitCode, a.printJSON(r))
 }
 
-// warnOnce keeps what its operator believes and is not so, once in an
-// invocation: it is told when the run is over, behind the line that says how.
-func (a *app) warnOnce(warnings []string) {
-	for _, w := range warnings {
-		if !slices.Contains(a.warned, w) {
-			a.warned = append(a.warned, w)
-		}
+// warnOnce keeps a warning, once in an invocation: it is printed when the run is
+// over, behind the line that says how.
+func (a *app) warnOnce(w string) {
+	if !slices.Contains(a.warned, w) {
+		a.warned = append(a.warned, w)
 	}
 }
+
+// watching is where logs are shown to a person; nil: nobody asked for them.
+func (a *app) watching() io.Writer {
+	if a.verbose {
+		return a.stderr
+	}
+	return nil
+}
+
+// say prints a warning at once.
+func (a *app) say(w string) { fmt.Fprintf(a.stderr, "rlp: %s\n", printableLines(w)) }
 
 func (a *app) truncations(r *launcher.Report) {
 	if a.quiet {
@@ -224,42 +224,13 @@ func (a *app) printEvent(name string, fields map[string]any) {
 
 // logFindings puts what was found in bundle and policy into the log, and so on
 // stderr with -v.
-func (c *composition) logFindings(log *runLog, id run.Identity) {
+func (c *composition) logFindings(log *runlog.Log, id run.Identity) {
 	for _, f := range c.findings {
 		log.Warn("finding", "run_id", id.RunID, "tenant", id.Tenant, "agent", id.Agent, "code", string(f.Code), "message", f.String())
 	}
 	for _, f := range c.bundle.Findings {
 		log.Warn("finding", "run_id", id.RunID, "tenant", id.Tenant, "agent", id.Agent, "code", f.Code, "message", f.String())
 	}
-}
-
-// spec is the launch of what was composed, without what only a real launch opens.
-func (a *app) spec(c *composition) (*run.Spec, error) {
-	runID, err := ident.NewRun()
-	if err != nil {
-		return nil, fmt.Errorf("naming the run: %w", err)
-	}
-	taint, err := a.taint(c)
-	if err != nil {
-		return nil, err
-	}
-	m := c.bundle.Manifest
-	traceID := strings.ReplaceAll(uuid.NewString(), "-", "")
-	id := runID.String()
-	if c.commission != nil {
-		id, traceID = cmp.Or(c.commission.runID, id), cmp.Or(c.commission.traceID, traceID)
-	}
-	spec := &run.Spec{
-		Identity: run.Identity{
-			RunID: id, TraceID: traceID, Tenant: c.home.Tenant(),
-			Agent: m.Agent.String(), Version: m.Version, BundleDigest: c.bundle.Digest,
-		},
-		Module: c.bundle.Wasm, ModuleSHA256: c.bundle.WasmSHA256, Policy: c.policy, Paths: c.paths, Relaxed: c.relaxed(), Params: c.params,
-		Taint: taint, Env: a.guestVariable, FailOnEmpty: c.config.Security.Caps.FailOnEmpty,
-		CacheDir: c.home.Cache(), Compiler: a.self, Now: time.Now,
-	}
-	spec.Paths.Aliases = a.aliases(c)
-	return spec, a.attach(c, spec)
 }
 
 // input is the agent's stdin as the flag gives it, or what reads it: stdin and

@@ -27,7 +27,7 @@ func (c *composition) checkKinds(params []policy.Param, given policy.Given) erro
 		if err := own(c.home, path); err != nil {
 			return err
 		}
-		if c.sent() {
+		if c.origin.sent {
 			continue // it is met with as any path of the bundle's
 		}
 		info, err := os.Stat(path)

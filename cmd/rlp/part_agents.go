@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/hostcalls"
@@ -33,15 +34,15 @@ type delegates struct {
 	made uint64 // how many were launched
 }
 
-// pass hands on what is no capability: who listens to the life of runs, and
-// random numbers that come again when those of the launching run do.
-func (d *delegates) pass(spec *run.Spec) {
-	spec.Event = d.spec.Event
+// seed gives a delegate random numbers that come again when those of the
+// launching run do.
+func (d *delegates) seed() *uint64 {
 	d.made++
-	if d.spec.Seed != nil {
-		const odd = 0x9e3779b97f4a7c15 // any two runs of a tree have other numbers
-		spec.Seed = new((*d.spec.Seed + d.made) * odd)
+	if d.spec.Seed == nil {
+		return nil
 	}
+	const odd = 0x9e3779b97f4a7c15 // any two runs of a tree have other numbers
+	return new((*d.spec.Seed + d.made) * odd)
 }
 
 // Launch implements [hostcalls.Agents]. A run that is refused is a report like
@@ -51,18 +52,27 @@ func (d *delegates) Launch(ctx context.Context, asked *hostcalls.Delegation) (*h
 	if err != nil {
 		return nil, err
 	}
-	by := &delegation{Parent: run.Parent{Identity: d.spec.Identity, Delegation: asked}, from: d.from, pass: d.pass}
-	flags := requested(&by.Parent)
+	var warnings []string // of how the run was bound
+	by := origin{
+		surface: fromRun, parent: run.Parent{Identity: d.spec.Identity, Delegation: asked}, from: d.from,
+		warn: func(text string) { warnings = append(warnings, text) },
+	}
+	flags := requested(&by.parent)
 	if _, err := callerLayer(flags, append(policy.BuiltinDomains(), d.from.config.KB.Domains...)); err != nil {
 		return nil, &hostcalls.Fail{Errno: hostcalls.Inval, Hint: err.Error()}
 	}
-	report, err := d.app.delegate(ctx, by, path, flags)
+	report, err := d.app.delegate(ctx, by, path, flags, &job{
+		input: asked.Input, event: d.spec.Event, seed: d.seed(), keepAllowed: d.from.common.keepAllowed,
+	})
 	if err != nil {
-		report = by.refused(ctx, err)
+		report = refused(ctx, by.parent, err)
 	}
-	d.app.warnOnce(by.warnings)
+	for _, w := range warnings {
+		d.from.origin.warnf("%s", w)
+	}
+	report.Warnings = append(slices.Clone(warnings), report.Warnings...)
 	got := report.Delegated()
-	got.Warnings = by.warnings
+	got.Warnings = warnings
 	return got, nil
 }
 
@@ -76,61 +86,29 @@ func (d *delegates) installed(agent string) (string, error) {
 	return path, err
 }
 
-// delegate launches an agent for another one: composed, equipped and run as by
-// rlp launch, with what it says held for the report.
-func (a *app) delegate(ctx context.Context, by *delegation, path string, f policyFlags) (*launcher.Report, error) {
+// delegate launches an agent for another one, as rlp launch does. What it prints
+// is held for the report.
+func (a *app) delegate(ctx context.Context, by origin, path string, f policyFlags, j *job) (*launcher.Report, error) {
 	info, err := os.Lstat(path)
 	if err != nil || !info.IsDir() {
 		return nil, inputErr(fmt.Errorf("the agent at %s is not installed as a folder; run rlp agent install again", path))
 	}
-	c, err := a.composeFor(by, path, f)
+	c, err := a.composed(&composition{path: path, origin: by}, f)
 	if err != nil {
 		return nil, err
 	}
-	if agent := c.bundle.Manifest.Agent.String(); agent != by.Delegation.Agent {
+	if agent := c.bundle.Manifest.Agent.String(); agent != by.parent.Delegation.Agent {
 		return nil, inputErr(fmt.Errorf("what is installed at %s calls itself %s; run rlp agent install again", path, agent))
 	}
-	if err := c.strict(); err != nil {
-		return nil, err
-	}
-	spec, release, err := a.ready(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	report, err := a.delegated(ctx, c, spec)
-	if closeErr := release(); closeErr != nil && report != nil {
-		report.Warnings = append(report.Warnings, closeErr.Error())
-	}
-	return report, err
-}
-
-// delegated makes the launch.
-func (a *app) delegated(ctx context.Context, c *composition, spec *run.Spec) (*launcher.Report, error) {
-	by := c.by
-	spec.Input = by.Input
-	by.Bind(spec)
-	by.pass(spec)
-	c.common.keepAllowed = by.from.common.keepAllowed
-	log, release, err := a.equip(ctx, c, spec)
-	if err != nil {
-		return nil, err
-	}
-	for _, w := range by.warnings {
-		log.Warn("delegation", "run_id", spec.RunID, "tenant", spec.Tenant, "agent", spec.Agent, "message", w)
-	}
-	report := run.Launch(ctx, spec)
-	report.Warnings = append(by.warnings, report.Warnings...)
-	if err := errors.Join(release(), log.Close()); err != nil { // what it used is paid for all the same
-		report.Outcome, report.ExitCode, report.Message = launcher.AuditFailed, launcher.StatusAudit, err.Error()
-	}
-	return report, nil
+	c.origin.warn = nil // the report has all that follows
+	return a.launchComposed(ctx, c, j)
 }
 
 // refused is the report of a run that was never begun.
-func (d *delegation) refused(ctx context.Context, err error) *launcher.Report {
+func refused(ctx context.Context, by run.Parent, err error) *launcher.Report {
 	r := &launcher.Report{
-		TraceID: d.TraceID, Tenant: d.Tenant, Agent: d.Delegation.Agent, Outcome: launcher.Refused, ExitCode: launcher.StatusFinding,
-		Base: []string{}, Effective: []string{}, Changes: []launcher.Change{}, Message: problemOf(err).text(), Warnings: d.warnings,
+		TraceID: by.TraceID, Tenant: by.Tenant, Agent: by.Delegation.Agent, Outcome: launcher.Refused, ExitCode: launcher.StatusFinding,
+		Base: []string{}, Effective: []string{}, Changes: []launcher.Change{}, Message: problemOf(err).text(),
 	}
 	var se *statusError
 	if errors.As(err, &se) {

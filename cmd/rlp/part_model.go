@@ -31,8 +31,8 @@ func modelPart(a *app, c *composition, spec *run.Spec) (func() error, error) {
 	for _, p := range cfg.Providers {
 		broker.Providers = append(broker.Providers, model.Provider(p))
 	}
-	if c.by != nil {
-		broker.Above = c.by.from.common.broker
+	if c.origin.from != nil {
+		broker.Above = c.origin.from.common.broker
 	}
 	c.common.broker = model.New(broker)
 	spec.Components.Model = c.common.broker

@@ -29,8 +29,8 @@ func secretsPart(a *app, c *composition, spec *run.Spec) (func() error, error) {
 	keys := slices.ContainsFunc(c.config.Model.Providers, func(p config.Provider) bool { return p.SecretID != "" })
 	servers := asks(caps.MCP) && givesServersSecrets(c.config)
 	above := runSecrets(nil)
-	if c.by != nil {
-		above = c.by.from.secrets
+	if c.origin.from != nil {
+		above = c.origin.from.secrets
 	}
 	if !asks(caps.Secrets) && !asks(caps.Net) && !(keys && asks(caps.Model)) && !servers && above == nil {
 		return nil, nil

@@ -17,8 +17,8 @@ import (
 // nothing here, not even a look for the file.
 func (a *app) taint(c *composition) (run.Taint, error) {
 	t, err := sourcesOf(c.config.Security.Caps.Untrusted, c.config.Security.Caps.TrustedHosts)
-	if c.by != nil {
-		t.Cause = c.by.Tainted
+	if c.origin.from != nil {
+		t.Cause = c.origin.parent.Tainted
 	}
 	if err != nil || !t.Possible(c.policy.Base) {
 		return t, err
@@ -40,20 +40,6 @@ func (a *app) taint(c *composition) (run.Taint, error) {
 		t.Notice = fmt.Sprintf("what a run holds once it has had untrusted content is said by %s, not by the built-in floor", file)
 	}
 	return t, nil
-}
-
-// policyWarnings says, also to who reads no log, that the operator's floor is
-// not used, and which granted paths links lead elsewhere.
-func (a *app) policyWarnings(spec *run.Spec) {
-	if spec.Taint.Warning != "" {
-		fmt.Fprintf(a.stderr, "rlp: %s\n", printable(spec.Taint.Warning))
-	}
-	if !spec.Relaxed {
-		return // then they refuse
-	}
-	for _, r := range spec.Paths.Redirected() {
-		fmt.Fprintf(a.stderr, "rlp: %s\n", printable(r.String()))
-	}
 }
 
 // sourcesOf reads the two settings, which were checked where they were read.

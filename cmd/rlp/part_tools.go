@@ -23,7 +23,7 @@ func (a *app) attach(c *composition, spec *run.Spec) error {
 		return inputErr(err)
 	}
 	spec.Components.Tools = tools
-	spec.Components.Confirm = a.confirm(c.config.Security.Confirm, spec.Agent)
+	spec.Components.Confirm = a.confirm(c, spec.Agent)
 	spec.Components.ConfirmExternal = c.config.Security.ConfirmExternalActions
 	return nil
 }

@@ -41,10 +41,10 @@ func (c *composition) makeArtifacts() error {
 // strict, so that a link in it leads nowhere and says nothing of the host.
 func (a *app) canonical(c *composition) (err error) {
 	by := launcher.Resolvers{Files: a.canonicalFile, Programs: c.canonicalProgram}
-	if !c.relaxed() || c.foreign() > 0 { // who does not operate learns nothing of links
+	if !c.relaxed() || c.origin.foreign > 0 { // who does not operate learns nothing of links
 		by.Asked = byText
 	}
-	if c.sent() {
+	if c.origin.sent {
 		by.Base, by.BasePrograms = c.filesOf(), c.programsOf()
 	}
 	protected := c.policy.Layers[0]
@@ -90,7 +90,7 @@ func byItself(written string) (jail.Resolved, error) {
 
 // filesOf is what resolves the paths that c's bundle names.
 func (c *composition) filesOf() run.Resolver {
-	if c.sent() {
+	if c.origin.sent {
 		return byItself
 	}
 	return jail.Canonical
@@ -101,7 +101,7 @@ func (c *composition) filesOf() run.Resolver {
 // name. Without such a name nothing is followed, whatever else takes or leaves
 // programs: to say where a link leads is to tell of the host.
 func (c *composition) programsOf() run.Resolver {
-	if !c.sent() {
+	if !c.origin.sent {
 		return c.canonicalProgram
 	}
 	named := map[string]bool{}

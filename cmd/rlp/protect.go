@@ -109,8 +109,8 @@ func (a *app) programs() []string {
 	if file := a.getenv(programVariable); filepath.IsAbs(file) {
 		list = append(list, file)
 	}
-	if a.errand != nil && a.errand.program != "" {
-		list = append(list, a.errand.program)
+	if a.invoker != nil && a.invoker.program != "" {
+		list = append(list, a.invoker.program)
 	}
 	return slices.DeleteFunc(list, func(path string) bool {
 		_, err := os.Lstat(path)

@@ -143,7 +143,7 @@ func (a *app) publishing(ctx context.Context, c *composition, spec *run.Spec) fu
 		}
 		if err != nil {
 			spec.Log.Warn("publish", "run_id", spec.RunID, "tenant", spec.Tenant, "agent", spec.Agent, "message", err.Error())
-			fmt.Fprintf(a.stderr, "rlp: %s\n", printableLines(err.Error()))
+			c.origin.warnf("%s", err)
 		}
 		return nil
 	}

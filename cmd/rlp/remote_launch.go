@@ -22,7 +22,6 @@ import (
 	"runloop.dev/rlp/internal/client"
 	"runloop.dev/rlp/internal/ident"
 	"runloop.dev/rlp/launcher"
-	"runloop.dev/rlp/launcher/run"
 )
 
 // mostPacked bounds the archive of a bundle that is sent: in base64, and with the
@@ -31,8 +30,8 @@ const mostPacked = 32 << 20
 
 // launchRemote has a service launch, and tells what came of it as of a launch here.
 func (a *app) launchRemote(ctx context.Context, path string, args []string, f launchFlags, r remoteFlags) error {
-	if a.errand != nil { // a helper launches by itself alone
-		a.errand.declined = "a launch by the service"
+	if a.invoker != nil { // a helper launches by itself alone
+		a.invoker.declined = "a launch by the service"
 		return errSilent
 	}
 	a.launching = true
@@ -40,7 +39,7 @@ func (a *app) launchRemote(ctx context.Context, path string, args []string, f la
 	var late *inputLate
 	if errors.As(err, &late) {
 		a.guestOut = &witness{w: a.stdout}
-		return a.tell(late.report(), &run.Spec{})
+		return a.tell(late.report(), false)
 	}
 	if err != nil {
 		return err
@@ -67,7 +66,7 @@ func (a *app) launchRemote(ctx context.Context, path string, args []string, f la
 		a.guestOut = &witness{w: a.stdout}
 		_, _ = io.WriteString(a.guestOut, report.Stdout) // the witness tells
 	}
-	err = a.tell(report, &run.Spec{})
+	err = a.tell(report, false)
 	for _, v := range report.Violations {
 		fmt.Fprintf(a.stderr, "rlp: %s\n", printable(violationLine(v)))
 	}

@@ -26,9 +26,9 @@ type environment struct {
 	stdout io.Writer
 	stderr io.Writer
 
-	errand    *errand // nil: for this process
-	kept      *kept   // nil: this process launches one agent
-	listening func()  // waits until signals are heard; nil: whoever made this hears them
+	invoker   *invoker // nil: for this process
+	kept      *kept    // nil: this process launches one agent
+	listening func()   // waits until signals are heard; nil: whoever made this hears them
 }
 
 func (e environment) getenv(name string) string {
@@ -52,7 +52,6 @@ type app struct {
 	homeFlag, tenant     string
 	homeSet              bool
 	launching            bool // what is printed as JSON is a report
-	unattended           bool // whoever asks does not sit at the terminal of this process
 	guestOut             *witness
 	modules              *guest.Library    // compiled, of a process that launches many; nil: it launches one
 	warned               []string          // what the operator is told behind the end of a run, each once

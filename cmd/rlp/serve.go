@@ -21,6 +21,7 @@ import (
 	"runloop.dev/rlp/internal/api"
 	"runloop.dev/rlp/internal/config"
 	"runloop.dev/rlp/internal/home"
+	"runloop.dev/rlp/internal/runlog"
 	"runloop.dev/rlp/launcher"
 )
 
@@ -117,18 +118,15 @@ func (a *app) serve(ctx context.Context, f serveFlags) (err error) {
 
 // openLog opens the service's own log: who asked, what went wrong, never what
 // was in it.
-func (s *server) openLog() (*rotatedLog, error) {
+func (s *server) openLog() (*runlog.Rotated, error) {
 	if err := home.Make(s.at.Log()); err != nil {
 		return nil, inputErr(err)
 	}
-	f, err := openRotated(filepath.Join(s.at.Log(), "serve.jsonl"), mostServeLog, olderLogs)
+	f, err := runlog.OpenRotated(filepath.Join(s.at.Log(), "serve.jsonl"), runlog.MostBytes, runlog.Older)
 	if err != nil {
 		return nil, inputErr(fmt.Errorf("opening the log of the service: %w", err))
 	}
-	var handler slog.Handler = slog.NewJSONHandler(f, &slog.HandlerOptions{Level: slog.LevelInfo, ReplaceAttr: utc})
-	if s.app.verbose {
-		handler = both{handler, slog.NewTextHandler(s.app.stderr, &slog.HandlerOptions{Level: slog.LevelInfo})}
-	}
+	handler := runlog.Handler(f, slog.LevelInfo, s.app.watching())
 	s.log = slog.New(handler.WithAttrs([]slog.Attr{slog.String("surface", "serve")}))
 	return f, nil
 }

@@ -117,10 +117,10 @@ func effectsLeft(s caps.Set, f caps.Family) (all caps.EffectSet) {
 
 // planFor is what a call of an agent as a tool would be left.
 func (h *host) planFor(a *app, who *service.Caller, path string, b *bundles.Bundle) (launcher.Plan, error) {
-	asks := &commission{bundle: b, layers: func(c *composition, _ *policy.Given) ([]*caps.Layer, error) {
+	asks := origin{surface: fromMCP, bundle: b, layers: func(c *composition, _ *policy.Given) ([]*caps.Layer, error) {
 		return a.doorLayers(c, who, service.MCP)
 	}}
-	c, err := a.composed(&composition{path: path, commission: asks}, policyFlags{})
+	c, err := a.composed(&composition{path: path, origin: asks}, policyFlags{})
 	if err != nil {
 		return launcher.Plan{}, err
 	}

@@ -24,7 +24,6 @@ import (
 	"runloop.dev/rlp/internal/service"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher"
-	"runloop.dev/rlp/launcher/run"
 )
 
 // A host does what the service offers, as every invocation does it: each request
@@ -56,7 +55,7 @@ func newHost(a *app, dir string, log *slog.Logger) *host {
 // would tell on stderr goes to said.
 func (h *host) as(tenant string, said io.Writer) *app {
 	env := environment{env: h.app.env, stdin: bytes.NewReader(nil), stdout: io.Discard, stderr: said, kept: h.app.kept}
-	return &app{environment: env, json: true, quiet: true, homeFlag: h.home, homeSet: true, tenant: tenant, modules: h.app.kept.modules, unattended: true, homeThere: h.held.there}
+	return &app{environment: env, json: true, quiet: true, homeFlag: h.home, homeSet: true, tenant: tenant, modules: h.app.kept.modules, homeThere: h.held.there}
 }
 
 // Check implements [service.Host].
@@ -95,8 +94,8 @@ func (h *host) Check(_ context.Context, who *service.Caller, q *service.Request)
 
 // compose reads all that decides what a request may do.
 func (h *host) compose(a *app, who *service.Caller, q *service.Request, begin service.Begin) (*composition, error) {
-	asks := &commission{runID: begin.RunID, traceID: q.TraceID, record: begin.Record}
-	c := &composition{commission: asks}
+	c := &composition{origin: origin{surface: doorSurface(q.Door), runID: begin.RunID, traceID: q.TraceID, record: begin.Record, warn: a.say}}
+	asks := &c.origin
 	if err := a.settle(c); err != nil {
 		return nil, h.unavailable(who, err)
 	}
@@ -145,14 +144,28 @@ func (h *host) compose(a *app, who *service.Caller, q *service.Request, begin se
 	if err := cmp.Or(c.strict(), c.linked()); err != nil {
 		return nil, h.whose(who, q, err)
 	}
+	return c, c.mustBeAsked()
+}
+
+// mustBeAsked refuses a request whose placeholders have no value, by field.
+func (c *composition) mustBeAsked() error {
 	var unset service.FieldErrors
 	for _, p := range c.unset {
-		unset = append(unset, service.FieldError{Field: "params." + p.Name, Why: fmt.Sprintf("the agent needs to know: %s; the operator gives the path of a %s here, or under [params] in its override", p.Description, p.Kind)})
+		unset = append(unset, service.FieldError{Field: "params." + p.Name, Why: fmt.Sprintf(
+			"the agent needs to know: %s; the operator gives the path of a %s here, or under [params] in its override", p.Description, p.Kind)})
 	}
-	if unset != nil {
-		return nil, unset
+	if unset == nil {
+		return nil
 	}
-	return c, nil
+	return unset
+}
+
+// doorSurface is the surface that a door of the service is.
+func doorSurface(d service.Door) surface {
+	if d == service.MCP {
+		return fromMCP
+	}
+	return fromHTTP
 }
 
 // Bounds of archives that come with requests: how many are unpacked at a time,
@@ -188,7 +201,7 @@ func (h *host) unpack(archive []byte) (*bundles.Bundle, error) {
 }
 
 // Launch implements [service.Host].
-func (h *host) Launch(ctx context.Context, who *service.Caller, q *service.Request, begin service.Begin) (report *launcher.Report, err error) {
+func (h *host) Launch(ctx context.Context, who *service.Caller, q *service.Request, begin service.Begin) (*launcher.Report, error) {
 	var said bytes.Buffer
 	a := h.as(who.Tenant, &said)
 	defer func() {
@@ -201,69 +214,36 @@ func (h *host) Launch(ctx context.Context, who *service.Caller, q *service.Reque
 		return nil, err
 	}
 	h.logPaths(who, c)
-	spec, release, err := a.ready(ctx, c)
+	calls, err := h.callsOf(c.bundle)
 	if err != nil {
-		return nil, h.unavailable(who, err)
-	}
-	defer func() {
-		if closeErr := release(); closeErr != nil && report != nil {
-			report.Warnings = append(report.Warnings, closeErr.Error())
-		}
-	}()
-	if spec.Calls, err = h.callsOf(c.bundle); err != nil {
 		return nil, service.FieldErrors{{Field: "bundle", Why: err.Error()}}
 	}
-	spec.Args, spec.Input, spec.Seed = q.Args, q.Input, q.Seed
-	report, err = h.launch(ctx, a, c, spec, begin)
-	var refused *service.ViolationError
-	switch {
-	case errors.As(err, &refused):
-		return nil, h.tell(who, c).refused(refused)
-	case err != nil:
-		return nil, h.unavailable(who, err)
-	}
-	report.Warnings = append(slices.Clone(c.commission.notes), report.Warnings...)
-	h.tell(who, c).report(report)
-	return report, nil
-}
-
-// launch equips and runs what was composed, and takes its journal in behind it.
-func (h *host) launch(ctx context.Context, a *app, c *composition, spec *run.Spec, begin service.Begin) (*launcher.Report, error) {
-	h.app.kept.stores.wait(ctx, c.home.Tenant())
-	log, release, err := a.equip(ctx, c, spec)
-	if err != nil {
-		return nil, err
-	}
 	var begun atomic.Bool // a run that this one launched tells by it too, and may be left behind
-	spec.Event = func(name string, fields map[string]any) {
+	j := &job{args: q.Args, input: q.Input, seed: q.Seed, calls: calls, inputs: begin.Inputs, event: func(name string, fields map[string]any) {
 		begun.Store(true)
 		if begin.Event != nil {
 			begin.Event(name, fields)
 		}
-	}
-	if begin.Inputs != nil {
-		if spec.Taint.Floor != nil {
-			c.narrowedBy(a.floorAgain(c))
-		}
-		spec.Inputs, spec.Look = begin.Inputs, newWatcher(c).look
-	}
+	}}
 	if begin.Stdout != nil {
-		spec.Stdout = listener(begin.Stdout)
+		j.stdout = listener(begin.Stdout)
 	}
 	if begin.Stderr != nil {
-		spec.Stderr = listener(begin.Stderr)
+		j.stderr = listener(begin.Stderr)
 	}
-	report := run.Launch(ctx, spec)
-	if err := errors.Join(release(), log.Close()); err != nil {
-		report.Warnings = append(report.Warnings, err.Error())
-	}
-	h.app.kept.stores.takeIn(c.home, c.config, 1)
+	report, err := a.launchComposed(ctx, c, j)
 	switch {
+	case err != nil:
+		return nil, h.unavailable(who, err)
 	case report.Outcome == launcher.AuditFailed && !begun.Load():
-		return nil, errors.New(report.Message)
+		return nil, h.unavailable(who, errors.New(report.Message))
 	case report.Outcome == launcher.Refused && report.ExitCode == launcher.StatusPolicy && len(report.Violations) > 0:
-		return nil, &service.ViolationError{RunID: report.RunID, TraceID: report.TraceID, Violations: report.Violations, ByDoor: c.byDoor(report.Violations), Warnings: c.commission.notes}
+		return nil, h.tell(who, c).refused(&service.ViolationError{
+			RunID: report.RunID, TraceID: report.TraceID, Violations: report.Violations, ByDoor: c.byDoor(report.Violations), Warnings: c.origin.notes,
+		})
 	}
+	report.Warnings = append(slices.Clone(c.origin.notes), report.Warnings...)
+	h.tell(who, c).report(report)
 	return report, nil
 }
 

@@ -92,10 +92,15 @@ func TestARequestOnlyTakesAway(t *testing.T) {
 // and the reason says so.
 func TestNobodyIsAskedBehindAService(t *testing.T) {
 	a := testingHost(t, "").as("default", t.Output())
-	if yes, why := a.confirm("ask", "agent")(t.Context(), hostcalls.Question{}); yes || !strings.Contains(why, "behind a service") {
+	confirms := func(how string) hostcalls.Confirm {
+		c := &composition{origin: origin{surface: fromMCP}}
+		c.config.Security.Confirm = how
+		return a.confirm(c, "agent")
+	}
+	if yes, why := confirms("ask")(t.Context(), hostcalls.Question{}); yes || !strings.Contains(why, "behind a service") {
 		t.Errorf("%v %q", yes, why)
 	}
-	if yes, _ := a.confirm("allow", "agent")(t.Context(), hostcalls.Question{}); !yes {
+	if yes, _ := confirms("allow")(t.Context(), hostcalls.Question{}); !yes {
 		t.Error("control: what the operator allows is refused")
 	}
 }

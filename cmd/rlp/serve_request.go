@@ -46,8 +46,8 @@ func (a *app) doorLayers(c *composition, who *service.Caller, d service.Door) ([
 	if p.Data != nil {
 		c.narrowedBy(a.profileAgain(c, p))
 	}
-	if c.commission != nil && doorGrant(c, d) != c.config.Security.Profile { // which is before it, and takes what it would
-		c.commission.door = p.Layer.Name
+	if doorGrant(c, d) != c.config.Security.Profile { // which is before it, and takes what it would
+		c.origin.grant = p.Layer.Name
 	}
 	return append([]*caps.Layer{p.Layer}, who.Layers...), nil
 }
@@ -56,7 +56,7 @@ func (a *app) doorLayers(c *composition, who *service.Caller, d service.Door) ([
 // layer of the request that is called the same is behind it, and took nothing that
 // it left.
 func (c *composition) byDoor(list []launcher.Violation) bool {
-	door := c.commission.door
+	door := c.origin.grant
 	return door != "" && slices.ContainsFunc(list, func(v launcher.Violation) bool { return v.Layer == door })
 }
 

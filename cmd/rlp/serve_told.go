@@ -40,7 +40,7 @@ func (h *host) tell(who *service.Caller, c *composition) *disclosure {
 
 // text is a text as it may be told.
 func (t *disclosure) text(s string) string {
-	if t.c.sent() {
+	if t.c.origin.sent {
 		for _, r := range t.c.paths.Redirects {
 			if r.Layer == "base" {
 				s = strings.ReplaceAll(s, r.Path, r.Written)
@@ -52,7 +52,7 @@ func (t *disclosure) text(s string) string {
 
 // written are capabilities of the bundle as it wrote them.
 func (t *disclosure) written(list []string) []string {
-	if !t.c.sent() {
+	if !t.c.origin.sent {
 		return list
 	}
 	list = slices.Clone(list)
@@ -73,7 +73,7 @@ func (t *disclosure) of(capability, layer *string) bool {
 	*capability = t.written([]string{*capability})[0]
 	path := strings.HasPrefix(*capability, "fs:") || strings.HasPrefix(*capability, "process:exec:")
 	mine := *layer == caps.ProtectedLayer
-	if (mine || path && t.c.sent()) && !slices.Contains(t.base, *capability) {
+	if (mine || path && t.c.origin.sent) && !slices.Contains(t.base, *capability) {
 		return false
 	}
 	if mine {
@@ -100,7 +100,7 @@ func (t *disclosure) report(r *launcher.Report) {
 	r.Changes, r.Violations = changes, t.violations(r.Violations)
 	var warnings []string
 	for _, w := range r.Warnings {
-		if !t.c.sent() || !slices.Contains(r.Beside, w) {
+		if !t.c.origin.sent || !slices.Contains(r.Beside, w) {
 			warnings = append(warnings, t.text(w))
 		}
 	}

@@ -97,7 +97,7 @@ func (c *composition) linked() error {
 // logPaths tells the operator of what is in the way of the paths of a bundle that
 // came from who does not operate: the caller is told of none of it.
 func (h *host) logPaths(who *service.Caller, c *composition) {
-	if !c.sent() {
+	if !c.origin.sent {
 		return
 	}
 	left := mostNotes

@@ -146,9 +146,11 @@ func unavailable(err error) error {
 }
 
 // components are none: no agent that asks for any comes here.
-func (a *app) components(context.Context, *composition, *run.Spec) (release func() error, err error) {
-	return func() error { return nil }, nil
-}
+func (a *app) components(context.Context, *composition, *run.Spec, *equipment) error { return nil }
+
+// admit and ended have nothing to do: nothing is kept.
+func (k *kept) admit(context.Context, *composition) {}
+func (k *kept) ended(*composition)                  {}
 
 // execFit has nothing to say: no agent that asks for exec comes here.
 func (a *app) execFit(context.Context, *composition, *run.Spec) (release func() error, err error) {

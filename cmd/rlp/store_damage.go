@@ -35,7 +35,7 @@ func (a *app) storeKnown(c *composition) (known storestate.Known, owned bool) {
 // or refuses it, as the operator has settled. Its records are safe in its journal:
 // what is refused is to go on while nobody can read the log.
 func (a *app) sayDamage(ctx context.Context, c *composition, spec *run.Spec) {
-	if c.by != nil {
+	if c.origin.from != nil {
 		return // it was said of the run which launches this one
 	}
 	known, owned := a.storeKnown(c)
@@ -54,7 +54,6 @@ func (a *app) sayDamage(ctx context.Context, c *composition, spec *run.Spec) {
 	}
 	warning := fmt.Sprintf(`%s; what runs record stays in their journals until it can (rlp audit verify finds the damage; "A damaged store" in docs/kb.md says how a backup takes its place)`, why)
 	spec.Warnings = append(spec.Warnings, warning)
-	a.warnOnce([]string{warning})
 }
 
 // logKeys are the files of the key of a tenant's log, which the small program cannot

@@ -9,22 +9,7 @@ import (
 
 	"runloop.dev/rlp/hostcalls"
 	"runloop.dev/rlp/launcher"
-	"runloop.dev/rlp/launcher/run"
 )
-
-// turns gives the run each line of stdin as the input of a turn, and has the
-// operator's files read again between them.
-func (a *app) turns(c *composition, spec *run.Spec, f launchFlags) {
-	if !f.turns {
-		return
-	}
-	if spec.Taint.Floor != nil {
-		c.narrowedBy(a.floorAgain(c))
-	}
-	spec.Inputs = &lines{r: bufio.NewReaderSize(a.stdin, 64<<10)}
-	spec.InputsCount = !isTerminal(a.stdin) // nobody is waited for
-	spec.Look = newWatcher(c).look
-}
 
 // oneReader refuses two readers of one stdin.
 func (f launchFlags) oneReader() error {

@@ -10,7 +10,7 @@ import (
 
 // commands are all there are.
 func (a *app) commands() []*cobra.Command {
-	if a.errand != nil { // a client asks for nothing else
+	if a.invoker != nil { // a client asks for nothing else
 		return []*cobra.Command{a.launchCommand()}
 	}
 	all := []*cobra.Command{a.launchCommand(), a.capsCommand(), a.auditCommand(), a.agentCommand(), a.secretsCommand(), a.kbCommand(), a.lanesCommand(), a.mcpCommand(), a.daemonCommand(), a.serveCommand(), a.topCommand(), a.tokenCommand(), a.versionCommand()}
@@ -20,7 +20,7 @@ func (a *app) commands() []*cobra.Command {
 // elsewhere says that another program has done this invocation. The whole
 // program does each itself, and is also the one that tries lanes from inside.
 func (a *app) elsewhere() (code int, done bool) {
-	if len(a.args) > 0 && a.args[0] == probe.Name && a.errand == nil {
+	if len(a.args) > 0 && a.args[0] == probe.Name && a.invoker == nil {
 		return probe.Main(a.args[1:], a.stdout), true
 	}
 	return 0, false

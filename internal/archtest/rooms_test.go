@@ -50,6 +50,7 @@ var rooms = map[string]room{
 		"internal/model/remote":    "starts that process, or is it",
 		"internal/pii":             "masks what leaves the store",
 		"internal/resident":        "serves launches of others, or asks who does",
+		"internal/runlog":          "opens the logs",
 		"internal/schema":          "checks what goes to attached tools and comes back",
 		"internal/tomlfile":        "prints the place of what is wrong in a file",
 		"kb":                       "picks the store",
@@ -59,6 +60,12 @@ var rooms = map[string]room{
 		"launcher":                 "prints reports",
 		"launcher/run":             "plans and launches",
 		"secrets":                  "picks the provider",
+	}},
+	"internal/runlog": {3, doors{
+		"internal/audit":     "decisions are its lines",
+		"internal/config":    "how much is kept",
+		"internal/home":      "where the logs lie",
+		"internal/printable": "what went wrong is shown",
 	}},
 	"internal/service": {7, doors{
 		"caps":           "what narrows a caller is layers",
@@ -514,6 +521,7 @@ var guarded = map[string][]owner{
 		{"internal/otlp", false, "the same, and metrics"},
 	},
 	"syscall": {
+		{"internal/runlog", false, "locks of files that are appended to"},
 		{"internal/early", false, "signals"},
 		{"internal/top", false, "the signal of a terminal that has another size"},
 		{"internal/resident", false, "the socket, and who is at its other end"},
@@ -546,6 +554,7 @@ var guarded = map[string][]owner{
 		{"kb/journal", false, "the mapped journal"},
 	},
 	"os": {
+		{"internal/runlog", false, "the logs are files"},
 		{"internal/api", true, "reads the page that tells of it"},
 		{"internal/access", false, "records of tokens are files"},
 		{"internal/early", false, "the arguments and variables, before main has them"},

@@ -25,6 +25,7 @@ var tables = []struct{ letter, title string }{
 	{"K", "Tenants, lanes, limits and secrets"},
 	{"C", "Capability strings"},
 	{"P", "Laws, by property tests and fuzzing"},
+	{"D", "Embedding, and the first steps of who is new"},
 }
 
 // render writes the document.

@@ -86,7 +86,7 @@ func DryRun(spec *Spec) (*Report, error) {
 		return nil, err
 	}
 	r := newReport(spec, plan)
-	r.DryRun, r.Outcome = true, OK
+	r.DryRun, r.Outcome, r.Notices = true, OK, spec.notices()
 	if err := CheckModule(spec.Agent, spec.Module, spec.Compiler); err != nil {
 		r.refuse(Refused, StatusInput, err.Error())
 		return r, nil
@@ -195,10 +195,13 @@ func (r *run) start() bool {
 	if cause := r.spec.Taint.Cause; cause != "" {
 		err = errors.Join(err, r.gate.Taint(cause))
 	}
-	for _, p := range r.spec.Paths.Redirected() {
-		r.warn("%s", p)
+	if !r.spec.Relaxed { // else they are notices
+		for _, p := range r.spec.Paths.Redirected() {
+			r.warn("%s", p)
+		}
 	}
-	for _, w := range r.spec.Warnings {
+	for _, w := range r.spec.notices() {
+		r.report.Notices = append(r.report.Notices, w)
 		r.warn("%s", w)
 	}
 	if r.spec.ExecCaveat != "" && holds(r.plan.Effective, caps.Exec) {

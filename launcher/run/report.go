@@ -52,9 +52,9 @@ type Report struct {
 	Violations []Violation `json:"violations,omitempty"`
 	// Warnings are what the operator should know though the run went on.
 	Warnings []string `json:"warnings,omitempty"`
-	// NoTools are those of the warnings that say of a layer that it denies a tool
-	// which there is not: whoever wrote that believes that it applies.
-	NoTools []string `json:"-"`
+	// Notices are those of the warnings that the operator is shown even where no
+	// log is read: what they wrote does not apply as they believe.
+	Notices []string `json:"-"`
 	// Beside are those of the warnings that name a path or a program which a layer
 	// allows and the bundle does not ask for.
 	Beside []string `json:"-"`

@@ -109,3 +109,18 @@ type Spec struct {
 	// when it has ended; nil: nobody waits at a terminal.
 	Slow func() func()
 }
+
+// notices are warnings that the operator is shown without reading a log: their
+// floor is not used, or a granted path is a link and leads elsewhere.
+func (s *Spec) notices() []string {
+	var list []string
+	if s.Taint.Warning != "" {
+		list = append(list, s.Taint.Warning)
+	}
+	if s.Relaxed { // else such a path refuses
+		for _, r := range s.Paths.Redirected() {
+			list = append(list, r.String())
+		}
+	}
+	return append(list, s.Warnings...)
+}

@@ -142,9 +142,6 @@ type Untrusted struct {
 // logFloor says by whom the floor is, where it is not the built-in one or should
 // not have been.
 func (r *run) logFloor() {
-	if w := r.spec.Taint.Warning; w != "" {
-		r.warn("%s", w)
-	}
 	if n := r.spec.Taint.Notice; n != "" {
 		r.spec.Log.LogAttrs(context.Background(), slog.LevelWarn, "untrusted_floor", append(r.who(), slog.String("message", n))...)
 	}

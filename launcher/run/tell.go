@@ -45,6 +45,11 @@ func (r *Report) refuse(o Outcome, status int, message string) {
 	r.Outcome, r.ExitCode, r.Message = o, status, message
 }
 
+// Unrecorded makes the run one whose record may not be complete, however it ended.
+func (r *Report) Unrecorded(err error) {
+	r.refuse(AuditFailed, StatusAudit, err.Error())
+}
+
 func digestOf(s caps.Set) string {
 	d := s.Digest()
 	return hex.EncodeToString(d[:])
@@ -112,7 +117,7 @@ func (r *run) logSets() {
 	}
 	for _, e := range r.plan.NoTools {
 		w := fmt.Sprintf("%s: there is no tool %s, so denying it takes nothing away (%s)", e.Layer, e.Scope, e.Pos)
-		r.report.NoTools = append(r.report.NoTools, w)
+		r.report.Notices = append(r.report.Notices, w)
 		r.warn("%s", w)
 	}
 }

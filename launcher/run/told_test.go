@@ -61,8 +61,8 @@ func TestALaunchTellsItsLife(t *testing.T) {
 	if !slices.ContainsFunc(log.Decisions, func(d audit.Kept) bool { return d.Cap == "caps.extra" && d.Target == "kb:read:more" }) {
 		t.Errorf("what is ignored is not among %+v", log.Decisions)
 	}
-	if len(r.NoTools) != 1 {
-		t.Errorf("denied tools that there are not: %q", r.NoTools)
+	if len(r.Notices) != 4 { // with the floor's, the link's and the launch's own
+		t.Errorf("notices: %q", r.Notices)
 	}
 }
 

@@ -1,4 +1,4 @@
-package main
+package runlog
 
 import (
 	"bytes"
@@ -167,6 +167,16 @@ func (f *lineFile) current() (string, error) {
 		return last.name, nil
 	}
 	return fmt.Sprintf("%s.%d.jsonl", day, last.part+1), nil
+}
+
+// Files are the names of the files of a folder of logs, the oldest first.
+func Files(dir string) ([]string, error) {
+	all, err := (&lineFile{dir: dir}).files()
+	names := make([]string, len(all))
+	for i, l := range all {
+		names[i] = l.name
+	}
+	return names, err
 }
 
 // files are those of the log, the oldest first, and nothing else that lies there.

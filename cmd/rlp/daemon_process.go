@@ -7,10 +7,9 @@ import (
 	"runloop.dev/rlp/internal/resident"
 )
 
-// An errand is what an invocation has that a resident helper does for a client:
-// what any other takes from the process, it has from here. Nil stands for an
-// invocation that is its own process.
-type errand struct {
+// An invoker is the process for which the resident helper does an invocation: what
+// any other invocation takes from its own process, that one takes from here.
+type invoker struct {
 	call    *resident.Call
 	dir     string      // the client's folder, as the client would write it
 	program string      // the file that clients run
@@ -18,15 +17,14 @@ type errand struct {
 	own     environment // of the helper's process
 
 	declined string // why the client has to launch by itself
-	composed *composition
 }
 
 // getwd is where relative paths begin.
 func (a *app) getwd() (string, error) {
-	if a.errand == nil {
+	if a.invoker == nil {
 		return os.Getwd()
 	}
-	return a.errand.dir, nil
+	return a.invoker.dir, nil
 }
 
 // from is path with the folder before it where it begins.
@@ -40,7 +38,7 @@ func (a *app) from(path string) (string, error) {
 
 // here does what opens a relative path.
 func (a *app) here(do func()) error {
-	s := a.errand
+	s := a.invoker
 	if s == nil {
 		do()
 		return nil
@@ -63,7 +61,7 @@ func asWritten(pwd, dir string) string {
 // self is the file of this program, for what it starts itself again as. A helper
 // may be older than what lies under its name.
 func (a *app) self() (string, error) {
-	if a.errand == nil {
+	if a.invoker == nil {
 		return selfPath()
 	}
 	return "/proc/self/exe", nil

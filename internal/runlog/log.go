@@ -1,4 +1,7 @@
-package main
+// Package runlog keeps the logs of a home: the JSON lines of runs, a file a day,
+// and those of a service, which are put away when a file is full. Nothing that a
+// run recorded is lost with them: that is in the audit log.
+package runlog
 
 import (
 	"context"
@@ -12,10 +15,10 @@ import (
 	"runloop.dev/rlp/internal/home"
 )
 
-// A runLog is the JSON lines of one invocation: log/<day>.jsonl, shared by all
+// A Log is the JSON lines of one invocation: log/<day>.jsonl, shared by all
 // runs of that day, and <day>.2.jsonl when that is full. Lines are gathered and
 // appended whole, so that two runs never mix theirs.
-type runLog struct {
+type Log struct {
 	*slog.Logger
 	file *lineFile
 
@@ -25,19 +28,25 @@ type runLog struct {
 	seen     int64
 }
 
-// openLog opens the log of the tenant. The file is made at the first line.
-func openLog(h home.Home, bound config.Log, now func() time.Time, verbose io.Writer) *runLog {
+// Open opens the log of the tenant. The file is made at the first line.
+func Open(h home.Home, bound config.Log, now func() time.Time, verbose io.Writer) *Log {
 	if bound == (config.Log{}) { // nobody read any settings
 		bound = config.Default().Log
 	}
 	f := &lineFile{dir: h.Log(), bound: bound, now: now}
-	opt := &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: utc}
-	var handler slog.Handler = slog.NewJSONHandler(f, opt)
-	if verbose != nil {
-		handler = both{handler, slog.NewTextHandler(verbose, &slog.HandlerOptions{Level: slog.LevelInfo})}
-	}
+	handler := Handler(f, slog.LevelDebug, verbose)
 	handler = handler.WithAttrs([]slog.Attr{slog.String("surface", "launch"), slog.String("lane", "wasm")})
-	return &runLog{Logger: slog.New(handler), file: f}
+	return &Log{Logger: slog.New(handler), file: f}
+}
+
+// Handler writes JSON lines with times in UTC to w, and what a person should see
+// to verbose; nil: nobody looks.
+func Handler(w io.Writer, level slog.Level, verbose io.Writer) slog.Handler {
+	lines := slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: utc})
+	if verbose == nil {
+		return lines
+	}
+	return both{lines, slog.NewTextHandler(verbose, &slog.HandlerOptions{Level: slog.LevelInfo})}
 }
 
 func utc(groups []string, a slog.Attr) slog.Attr {
@@ -54,10 +63,10 @@ const (
 	maxLogDecisions = 4_000_000
 )
 
-// observe writes a decision as cap_allow or cap_deny, whatever is kept of it in
+// Observe writes a decision as cap_allow or cap_deny, whatever is kept of it in
 // the knowledge base. The same decision again is counted, and its line written
 // once more with the count when another comes.
-func (l *runLog) observe(r *audit.Record) bool {
+func (l *Log) Observe(r *audit.Record) bool {
 	d := r.Decision
 	if d == nil {
 		return true
@@ -73,8 +82,21 @@ func (l *runLog) observe(r *audit.Record) bool {
 	return l.within(r)
 }
 
+// And is Observe, and whoever else is told of each decision; nil: nobody is.
+func (l *Log) And(record func(*audit.Record)) func(*audit.Record) bool {
+	if record == nil {
+		return l.Observe
+	}
+	logging := true
+	return func(r *audit.Record) bool {
+		logging = logging && l.Observe(r)
+		record(r)
+		return true
+	}
+}
+
 // within reports whether the run may go on writing, and says when it may not.
-func (l *runLog) within(r *audit.Record) bool {
+func (l *Log) within(r *audit.Record) bool {
 	if l.seen < maxLogDecisions && l.file.size() < maxLogBytes {
 		return true
 	}
@@ -89,14 +111,14 @@ func sameDecision(a, b *audit.DecisionRecord) bool {
 		a.Layer == b.Layer && a.ArgsHash == b.ArgsHash
 }
 
-func (l *runLog) flushRepeated() {
+func (l *Log) flushRepeated() {
 	if l.repeated > 0 {
 		l.decision(l.last, l.repeated)
 	}
 	l.repeated = 0
 }
 
-func (l *runLog) decision(r *audit.Record, repeated int64) {
+func (l *Log) decision(r *audit.Record, repeated int64) {
 	d := r.Decision
 	name, level, word := "cap_allow", slog.LevelDebug, "allow"
 	if d.Deny {
@@ -114,7 +136,7 @@ func (l *runLog) decision(r *audit.Record, repeated int64) {
 }
 
 // Close writes what is left.
-func (l *runLog) Close() error {
+func (l *Log) Close() error {
 	l.flushRepeated()
 	return l.file.flush()
 }

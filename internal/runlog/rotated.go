@@ -1,6 +1,4 @@
-//go:build !slim
-
-package main
+package runlog
 
 import (
 	"errors"
@@ -10,20 +8,22 @@ import (
 	"os"
 	"sync"
 	"syscall"
+
+	"runloop.dev/rlp/internal/printable"
 )
 
 // Bounds of the service's own log, which has no end of itself: how large a file
 // of it grows, in bytes, and how many older ones are kept beside it.
 const (
-	mostServeLog = 64 << 20
-	olderLogs    = 3
+	MostBytes = 64 << 20
+	Older     = 3
 )
 
-// A rotatedLog appends lines to a file, and puts it away as <path>.1 when it is
+// A Rotated appends lines to a file, and puts it away as <path>.1 when it is
 // full; what was <path>.1 is <path>.2 then, and so on. Each Write is one line or
 // more, whole, and stands whole in one of the files. Several processes may write
 // to one log: each rlp mcp of a home does, beside its rlp serve.
-type rotatedLog struct {
+type Rotated struct {
 	path  string
 	most  int64 // bytes
 	older int   // files
@@ -33,13 +33,13 @@ type rotatedLog struct {
 	full int64 // bytes from which on it is tried to put the file away
 }
 
-// openRotated opens the log at path for appending.
-func openRotated(path string, most int64, older int) (*rotatedLog, error) {
+// OpenRotated opens the log at path for appending.
+func OpenRotated(path string, most int64, older int) (*Rotated, error) {
 	f, err := appending(path)
 	if err != nil {
 		return nil, err
 	}
-	return &rotatedLog{path: path, most: most, older: older, file: f, full: most}, nil
+	return &Rotated{path: path, most: most, older: older, file: f, full: most}, nil
 }
 
 func appending(path string) (*os.File, error) {
@@ -48,7 +48,7 @@ func appending(path string) (*os.File, error) {
 
 // Write implements [io.Writer]. A file that cannot be put away grows on, says so,
 // and is tried again when as much more is in it.
-func (l *rotatedLog) Write(lines []byte) (int, error) {
+func (l *Rotated) Write(lines []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if size, there := l.size(); !there || size > 0 && size+int64(len(lines)) > l.full {
@@ -56,7 +56,7 @@ func (l *rotatedLog) Write(lines []byte) (int, error) {
 		if err := l.turn(); err != nil {
 			l.full = size + l.most
 			slog.New(slog.NewJSONHandler(l.file, &slog.HandlerOptions{ReplaceAttr: utc})).
-				Warn("the log is full and could not be put away; it grows on", "message", printable(err.Error()))
+				Warn("the log is full and could not be put away; it grows on", "message", printable.Line(err.Error()))
 		}
 	}
 	return l.file.Write(lines)
@@ -64,7 +64,7 @@ func (l *rotatedLog) Write(lines []byte) (int, error) {
 
 // size is that of the file, whoever wrote to it. One that was too old to be kept
 // is not there any more.
-func (l *rotatedLog) size() (size int64, there bool) {
+func (l *Rotated) size() (size int64, there bool) {
 	info, err := l.file.Stat()
 	if err != nil {
 		return 0, true
@@ -75,7 +75,7 @@ func (l *rotatedLog) size() (size int64, there bool) {
 // turn goes on with the next file: the one that another process has begun, or
 // else its own. Who holds the lock of the file that has the name puts it away, one
 // at a time. On an error the old one is still written to.
-func (l *rotatedLog) turn() error {
+func (l *Rotated) turn() error {
 	old := l.file
 	if err := lock(old, syscall.LOCK_EX); err != nil {
 		return err
@@ -106,7 +106,7 @@ func (l *rotatedLog) turn() error {
 }
 
 // putAway gives the file, and those before it, the names of older ones.
-func (l *rotatedLog) putAway() error {
+func (l *Rotated) putAway() error {
 	for n := l.older - 1; n >= 1; n-- {
 		if err := os.Rename(l.aged(n), l.aged(n+1)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -116,7 +116,7 @@ func (l *rotatedLog) putAway() error {
 }
 
 // putBack gives the file its name back, where nothing has it.
-func (l *rotatedLog) putBack(mine fs.FileInfo) error {
+func (l *Rotated) putBack(mine fs.FileInfo) error {
 	away, err := os.Lstat(l.aged(1))
 	if _, taken := os.Lstat(l.path); err != nil || !os.SameFile(mine, away) || !errors.Is(taken, fs.ErrNotExist) {
 		return nil
@@ -124,10 +124,10 @@ func (l *rotatedLog) putBack(mine fs.FileInfo) error {
 	return os.Rename(l.aged(1), l.path)
 }
 
-func (l *rotatedLog) aged(n int) string { return fmt.Sprintf("%s.%d", l.path, n) }
+func (l *Rotated) aged(n int) string { return fmt.Sprintf("%s.%d", l.path, n) }
 
 // Close closes the file.
-func (l *rotatedLog) Close() error {
+func (l *Rotated) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.file.Close()

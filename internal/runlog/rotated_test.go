@@ -1,6 +1,4 @@
-//go:build !slim
-
-package main
+package runlog
 
 import (
 	"encoding/json"
@@ -49,7 +47,7 @@ func logLines(t *testing.T, files ...string) map[int]int {
 func TestTheServiceLogLosesNoLineWhenPutAway(t *testing.T) {
 	const writers, each, most = 8, 400, 64 << 10
 	path := filepath.Join(t.TempDir(), "serve.jsonl")
-	l, err := openRotated(path, most, 1000)
+	l, err := OpenRotated(path, most, 1000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +88,7 @@ func TestProcessesShareTheServiceLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "serve.jsonl")
 	var all sync.WaitGroup
 	for p := range processes {
-		l, err := openRotated(path, most, 1000)
+		l, err := OpenRotated(path, most, 1000)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,9 +124,9 @@ func TestProcessesShareTheServiceLog(t *testing.T) {
 // that its own is not kept any more, goes on in the file of now.
 func TestALogThatIsNotKeptIsLeft(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "serve.jsonl")
-	open := func(most int64) *rotatedLog {
+	open := func(most int64) *Rotated {
 		t.Helper()
-		l, err := openRotated(path, most, 1)
+		l, err := OpenRotated(path, most, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,12 +147,12 @@ func TestALogThatIsNotKeptIsLeft(t *testing.T) {
 // earlier service left is gone on with.
 func TestTheServiceLogIsBounded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "serve.jsonl")
-	line := func(l *rotatedLog, n int) {
+	line := func(l *Rotated, n int) {
 		t.Helper()
 		slog.New(slog.NewJSONHandler(l, nil)).Info("line", "n", n)
 	}
 	for n := range 7 {
-		l, err := openRotated(path, 20, olderLogs) // a line is more than that
+		l, err := OpenRotated(path, 20, Older) // a line is more than that
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -179,7 +177,7 @@ func TestTheServiceLogThatCannotBePutAwayGrowsOn(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(path+".1", "in the way"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	l, err := openRotated(path, 20, 1)
+	l, err := OpenRotated(path, 20, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
