@@ -92,9 +92,9 @@ func (s *Store) backupTo(ctx context.Context, w io.Writer, info *BackupInfo) err
 	if err := out.Send(backupHead{backupFormat, schema, info.Tenant, info.UnixMS}); err != nil {
 		return err
 	}
-	q := &request{Op: opBackup}
+	q := &backupRequest{}
 	for {
-		r, err := s.do(ctx, q)
+		r, err := ask(ctx, s, q)
 		if err != nil {
 			return err
 		}
@@ -105,7 +105,7 @@ func (s *Store) backupTo(ctx context.Context, w io.Writer, info *BackupInfo) err
 		if !r.More {
 			return out.Send(backupPart{End: info, Sum: sum.Sum(nil)})
 		}
-		q.From, q.UpTo = r.Next, q.UpTo+1
+		q.Snapshot, q.Page = r.Snapshot, q.Page+1
 	}
 }
 
@@ -205,12 +205,12 @@ func (s *Store) restoreFrom(ctx context.Context, r io.ReadSeeker, replace bool) 
 	if _, err := r.Seek(0, io.SeekStart); err != nil {
 		return info, err
 	}
-	begun, err := s.do(ctx, &request{Op: opRestore, Stage: restoreBegin, Replace: replace})
+	begun, err := ask(ctx, s, &restoreRequest{Stage: restoreBegin, Replace: replace})
 	if err != nil {
 		return info, err
 	}
 	info, err = readBackup(r, func(pairs []pair) error {
-		_, err := s.do(ctx, &request{Op: opRestore, Stage: restorePage, Pairs: pairs})
+		_, err := ask(ctx, s, &restoreRequest{Stage: restorePage, Pairs: pairs})
 		if errors.Is(err, ErrInvalid) {
 			return unusable(err)
 		}
@@ -220,6 +220,6 @@ func (s *Store) restoreFrom(ctx context.Context, r io.ReadSeeker, replace bool) 
 		return info, err
 	}
 	info.LogKept = begun.LogKept
-	_, err = s.do(ctx, &request{Op: opRestore, Stage: restoreEnd})
+	_, err = ask(ctx, s, &restoreRequest{Stage: restoreEnd})
 	return info, err
 }

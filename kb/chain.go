@@ -3,6 +3,7 @@ package kb
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io/fs"
 	"math"
@@ -37,24 +38,31 @@ func (v *View) Why(ctx context.Context, domain, key string) (Chain, error) {
 	if err := v.checkDomain(domain); err != nil {
 		return Chain{}, err
 	}
-	r, err := v.store.do(ctx, &request{Op: opWhy, Domain: domain, Key: key})
+	c, err := ask(ctx, v.store, &whyRequest{domain, key})
 	if err != nil {
 		return Chain{}, err
 	}
-	return r.Chain, nil
+	return *c, nil
 }
 
-func (e *engine) why(q *request) (*response, error) {
-	if err := checkKey(q.Key); err != nil {
-		return nil, err
-	}
+// A whyRequest asks who wrote a key.
+type whyRequest struct {
+	Domain string `cbor:"1,keyasint"`
+	Key    string `cbor:"2,keyasint"`
+}
+
+func (*whyRequest) op() opcode { return opWhy }
+
+func (q *whyRequest) check() error { return errors.Join(checkDomain(q.Domain), checkKey(q.Key)) }
+
+func (q *whyRequest) do(_ context.Context, e *engine) (*Chain, error) {
 	txn := e.db.NewTransaction(false)
 	defer txn.Discard()
 	c, err := e.chain(txn, q.Domain, q.Key)
 	if err == nil && len(c.Steps) == 0 {
 		err = fmt.Errorf("%s/%s: %w", q.Domain, q.Key, fs.ErrNotExist)
 	}
-	return &response{Chain: c}, err
+	return &c, err
 }
 
 func (e *engine) chain(txn *badger.Txn, domain, key string) (Chain, error) {

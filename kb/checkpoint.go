@@ -28,11 +28,11 @@ var ErrNoSeal = errors.New("the log's checkpoints are signed by nobody")
 
 // Head returns the size of the log and the root of its tree.
 func (s *Store) Head(ctx context.Context) (Head, error) {
-	r, err := s.do(ctx, &request{Op: opHead})
+	head, err := ask(ctx, s, &headRequest{})
 	if err != nil {
 		return Head{}, fmt.Errorf("reading the head of the log: %w", err)
 	}
-	return r.Head, nil
+	return *head, nil
 }
 
 // Room says why the store would write nothing now, whatever is asked of it: its disk
@@ -43,26 +43,23 @@ func (s *Store) Room() error { return roomLeft(s.layout.kb) }
 // now unless there is one of that size.
 func (s *Store) Checkpoint(ctx context.Context) (Checkpoint, error) {
 	_, err := s.Ingest(ctx)
-	var r *response
+	var c *Checkpoint
 	if err == nil {
-		r, err = s.do(ctx, &request{Op: opSeal})
-	}
-	if err == nil && len(r.Checkpoints) != 1 {
-		err = ErrDamaged
+		c, err = ask(ctx, s, &sealRequest{})
 	}
 	if err != nil {
 		return Checkpoint{}, fmt.Errorf("making a checkpoint of the log: %w", err)
 	}
-	return r.Checkpoints[0], nil
+	return *c, nil
 }
 
 // Checkpoints returns the checkpoints of the log that are larger than after, by
 // size. It ends after the first error.
 func (s *Store) Checkpoints(ctx context.Context, after uint64) iter.Seq2[Checkpoint, error] {
 	return func(yield func(Checkpoint, error) bool) {
-		q := &request{Op: opCheckpoints, From: after}
+		q := &checkpointsRequest{After: after}
 		for {
-			r, err := s.do(ctx, q)
+			r, err := ask(ctx, s, q)
 			if err != nil {
 				yield(Checkpoint{}, fmt.Errorf("reading the checkpoints of the log: %w", err))
 				return
@@ -71,7 +68,7 @@ func (s *Store) Checkpoints(ctx context.Context, after uint64) iter.Seq2[Checkpo
 				if !yield(c, nil) {
 					return
 				}
-				q.From = c.Head.Size
+				q.After = c.Head.Size
 			}
 			if !r.More || len(r.Checkpoints) == 0 {
 				return
@@ -80,26 +77,42 @@ func (s *Store) Checkpoints(ctx context.Context, after uint64) iter.Seq2[Checkpo
 	}
 }
 
-// head answers the head of the log.
-func (e *engine) head() (*response, error) {
-	r := &response{}
-	err := e.db.View(func(txn *badger.Txn) (err error) {
-		r.Head, err = storedHead(txn)
+// A headRequest asks for the head of the log.
+type headRequest struct{}
+
+func (*headRequest) op() opcode { return opHead }
+
+func (*headRequest) do(_ context.Context, e *engine) (head *Head, err error) {
+	head = new(Head)
+	err = e.db.View(func(txn *badger.Txn) (err error) {
+		*head, err = storedHead(txn)
 		return err
 	})
-	return r, err
+	return head, err
 }
 
-// checkpoints answers those larger than q.From.
-func (e *engine) checkpoints(q *request) (*response, error) {
+// A checkpointsRequest asks for checkpoints that are larger than After.
+type checkpointsRequest struct {
+	After uint64 `cbor:"1,keyasint,omitempty"`
+}
+
+// A checkpointsAnswer is as many as fit; More says that there are others.
+type checkpointsAnswer struct {
+	Checkpoints []Checkpoint `cbor:"1,keyasint,omitempty"`
+	More        bool         `cbor:"2,keyasint,omitempty"`
+}
+
+func (*checkpointsRequest) op() opcode { return opCheckpoints }
+
+func (q *checkpointsRequest) do(_ context.Context, e *engine) (*checkpointsAnswer, error) {
 	txn := e.db.NewTransaction(false)
 	defer txn.Discard()
-	return e.checkpointsOf(txn, q.From)
+	return e.checkpointsOf(txn, q.After)
 }
 
 // checkpointsOf returns those larger than after, as many as fit.
-func (e *engine) checkpointsOf(txn *badger.Txn, after uint64) (*response, error) {
-	r, size := &response{}, 0
+func (e *engine) checkpointsOf(txn *badger.Txn, after uint64) (*checkpointsAnswer, error) {
+	r, size := &checkpointsAnswer{}, 0
 	it := txn.NewIterator(badger.IteratorOptions{Prefix: []byte{spaceCheckpoint}})
 	defer it.Close()
 	for it.Seek(keyCheckpoint(after + 1)); it.Valid() && after+1 != 0; it.Next() {
@@ -139,8 +152,12 @@ func decodeCheckpoint(codec *audit.Codec, at uint64, p []byte) (c Checkpoint, er
 	return c, nil
 }
 
-// seal answers a checkpoint of the whole log.
-func (e *engine) seal(ctx context.Context) (*response, error) {
+// A sealRequest asks for a checkpoint of the whole log.
+type sealRequest struct{}
+
+func (*sealRequest) op() opcode { return opSeal }
+
+func (*sealRequest) do(ctx context.Context, e *engine) (*Checkpoint, error) {
 	select {
 	case e.ingesting <- struct{}{}:
 		defer func() { <-e.ingesting }()
@@ -158,7 +175,7 @@ func (e *engine) seal(ctx context.Context) (*response, error) {
 		c, err = e.sealAt(txn, head)
 		return err
 	})
-	return &response{Checkpoints: []Checkpoint{c}}, err
+	return &c, err
 }
 
 // sealAt puts a checkpoint of head, which txn leaves behind, into the database.

@@ -96,8 +96,27 @@ func (c *client) close() error {
 	return nil
 }
 
-// do asks the owner. An error that is errLost leaves open whether the request was done.
-func (c *client) do(ctx context.Context, q *request) (*response, error) {
+// ask sends the owner a request and reads its answer. An error that is errLost leaves
+// open whether the request was done.
+func (c *client) ask(ctx context.Context, op opcode, q, a any) error {
+	body, err := c.codec.Marshal(q)
+	if err != nil {
+		return err
+	}
+	r, err := c.exchange(ctx, &message{op, body})
+	switch {
+	case err != nil:
+		return err
+	case r.Failure != failNone:
+		return &remoteError{r.Failure, r.Text}
+	}
+	if err := c.codec.Unmarshal(r.Body, a); err != nil {
+		return fmt.Errorf("%w: %w", errLost, err)
+	}
+	return nil
+}
+
+func (c *client) exchange(ctx context.Context, m *message) (*reply, error) {
 	conn, err := c.take(ctx)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -110,8 +129,8 @@ func (c *client) do(ctx context.Context, q *request) (*response, error) {
 	}
 	conn.SetDeadline(time.Now().Add(answerWithin)) //nolint:errcheck // a closed connection fails at the write
 	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
-	r := new(response)
-	if err = conn.wire.Send(q); err == nil {
+	r := new(reply)
+	if err = conn.wire.Send(m); err == nil {
 		err = conn.wire.Receive(r)
 	}
 	if !stop() || err != nil {
@@ -127,7 +146,7 @@ func (c *client) do(ctx context.Context, q *request) (*response, error) {
 	if ctx.Err() == nil {
 		c.release(conn)
 	}
-	return r.result()
+	return r, nil
 }
 
 // pidOf reads who says to hold the lock, for messages; 0: not known.

@@ -85,7 +85,7 @@ func TestAStoreWithoutDescriptorsAnswers(t *testing.T) {
 		restore := withDescriptors(t, n)
 		_, put := v.Put(t.Context(), "notes", "during", []byte("2"))
 		_, ingest := s.Ingest(t.Context())
-		_, sealed := s.do(t.Context(), &request{Op: opSeal})
+		_, sealed := ask(t.Context(), s, &sealRequest{})
 		got, read := v.Get(t.Context(), "notes", "before")
 		restore()
 		for i, err := range []error{put, ingest, sealed} {

@@ -42,10 +42,43 @@ type engine struct {
 
 // A change is a request that waits for the committer.
 type change struct {
-	req  *request
+	req  *changeRequest
 	doc  *document      // of a put: what the index takes from it
-	done chan *response // takes one without a reader
+	done chan committed // takes one without a reader
 }
+
+// A committed is what became of a change.
+type committed struct {
+	revision uint64
+	err      error
+}
+
+// A changeRequest puts a value in the place of what is there, or removes that.
+type changeRequest struct {
+	ID       []byte `cbor:"1,keyasint,omitempty"` // the same ID is applied once
+	Domain   string `cbor:"2,keyasint"`
+	Key      string `cbor:"3,keyasint"`
+	Delete   bool   `cbor:"4,keyasint,omitempty"`
+	Value    []byte `cbor:"5,keyasint,omitempty"`
+	Compare  bool   `cbor:"6,keyasint,omitempty"` // a put that wants Revision to be the stored one
+	Revision uint64 `cbor:"7,keyasint,omitempty"`
+	Origin   Origin `cbor:"8,keyasint"`
+}
+
+// A changeAnswer has the revision that the change made.
+type changeAnswer struct {
+	Revision uint64 `cbor:"1,keyasint"`
+}
+
+func (*changeRequest) op() opcode { return opChange }
+
+func (q *changeRequest) identify() {
+	if q.ID == nil {
+		q.ID = newID()
+	}
+}
+
+func (q *changeRequest) check() error { return checkDomain(q.Domain) }
 
 // openEngine opens a store and brings it to the layout of this program.
 func openEngine(o Options, l layout) (*engine, error) {
@@ -125,87 +158,8 @@ func (e *engine) mayServe() error {
 	return nil
 }
 
-// do answers one request.
-func (e *engine) do(ctx context.Context, q *request) (*response, error) {
-	if err := e.mayServe(); err != nil && q.Op != opRestore {
-		return nil, err
-	}
-	switch q.Op {
-	case opGet, opPut, opDelete, opList, opSearch, opWhy, opPutAll:
-		// Which domains there are is said by the settings of who asks.
-		if !validDomain(q.Domain) {
-			return nil, fmt.Errorf("%w: %q", ErrDomain, q.Domain)
-		}
-	case opSeek, opPage:
-		if err := q.Filter.check(); err != nil {
-			return nil, err
-		}
-	}
-	switch q.Op {
-	case opGet:
-		return e.get(q)
-	case opPut, opDelete:
-		return e.submit(ctx, q)
-	case opPutAll:
-		return e.submitAll(ctx, q)
-	case opList:
-		return e.list(q)
-	case opSearch:
-		return e.search(ctx, q)
-	case opWhy:
-		return e.why(q)
-	case opTally:
-		return e.tallies()
-	case opVerify:
-		return e.verify(ctx, q)
-	case opBackup:
-		return e.backup(ctx, q)
-	case opRestore:
-		return e.restore(ctx, q)
-	case opIngest:
-		ctx, cancel := context.WithTimeout(ctx, ingestStep)
-		defer cancel()
-		done, err := e.ingest(ctx)
-		return &response{Ingested: done}, err
-	case opSeek:
-		return e.seek(ctx, q)
-	case opPage:
-		return e.page(ctx, q)
-	}
-	return e.doLog(ctx, q)
-}
-
-// doLog answers a request about the log as a whole.
-func (e *engine) doLog(ctx context.Context, q *request) (*response, error) {
-	switch q.Op {
-	case opRuns:
-		return e.runs(ctx, &q.Runs)
-	case opHead:
-		return e.head()
-	case opSeal:
-		return e.seal(ctx)
-	case opCheckpoints:
-		return e.checkpoints(q)
-	case opInclusion:
-		return e.inclusion(q)
-	case opConsistency:
-		return e.consistency(q)
-	case opVerifyLog:
-		return e.verifyLog(ctx, q)
-	case opPrune:
-		return e.prune(ctx, q)
-	case opMarks:
-		return e.marks(q)
-	case opRecord:
-		return e.recordOne(ctx, q)
-	case opOutcomes:
-		return e.outcomes(q)
-	}
-	return nil, invalidf("operation %d is not known", q.Op)
-}
-
-// submit hands a change to the committer and waits for its answer.
-func (e *engine) submit(ctx context.Context, q *request) (*response, error) {
+// do hands a change to the committer and waits for its answer.
+func (q *changeRequest) do(ctx context.Context, e *engine) (*changeAnswer, error) {
 	c, err := e.prepare(q)
 	if err != nil {
 		return nil, err
@@ -213,11 +167,12 @@ func (e *engine) submit(ctx context.Context, q *request) (*response, error) {
 	if err := e.queue(ctx, c); err != nil {
 		return nil, err
 	}
-	return e.await(c)
+	revision, err := e.await(c)
+	return &changeAnswer{revision}, err
 }
 
 // prepare does of a change what the committer need not.
-func (e *engine) prepare(q *request) (*change, error) {
+func (e *engine) prepare(q *changeRequest) (*change, error) {
 	if err := checkKey(q.Key); err != nil {
 		return nil, err
 	}
@@ -227,8 +182,8 @@ func (e *engine) prepare(q *request) (*change, error) {
 	if err := q.Origin.check(); err != nil {
 		return nil, err
 	}
-	c := &change{req: q, done: make(chan *response, 1)}
-	if q.Op == opPut {
+	c := &change{req: q, done: make(chan committed, 1)}
+	if !q.Delete {
 		doc, err := e.document(q.Domain, q.Value)
 		if err != nil {
 			return nil, err
@@ -251,16 +206,16 @@ func (e *engine) queue(ctx context.Context, c *change) error {
 }
 
 // await waits for the answer to a change that was handed over.
-func (e *engine) await(c *change) (*response, error) {
+func (e *engine) await(c *change) (revision uint64, err error) {
 	select {
 	case r := <-c.done:
-		return r.result()
+		return r.revision, r.err
 	case <-e.stopped:
 		select {
 		case r := <-c.done:
-			return r.result()
+			return r.revision, r.err
 		default:
-			return nil, ErrClosed
+			return 0, ErrClosed
 		}
 	}
 }
@@ -314,15 +269,15 @@ func (e *engine) commit(batch []*change) {
 	}
 	for i, c := range batch {
 		if err != nil {
-			answers[i] = answer(nil, fmt.Errorf("writing to the store: %w", err))
+			answers[i] = committed{err: fmt.Errorf("writing to the store: %w", err)}
 		}
 		c.done <- answers[i]
 	}
 }
 
 // transact applies a batch; an error means that nothing was changed.
-func (e *engine) transact(batch []*change) ([]*response, error) {
-	answers := make([]*response, len(batch))
+func (e *engine) transact(batch []*change) ([]committed, error) {
+	answers := make([]committed, len(batch))
 	e.writing.Lock()
 	defer e.writing.Unlock()
 	if err := errors.Join(e.mayServe(), e.room()); err != nil {
@@ -336,12 +291,10 @@ func (e *engine) transact(batch []*change) ([]*response, error) {
 		if err != nil {
 			return answers, err
 		}
-		var r *response
-		r, err = e.apply(txn, c, &rev)
+		answers[i].revision, err = e.apply(txn, c, &rev)
 		if f := failureOf(err); f == failNotExist || f == failConflict {
-			r, err = answer(nil, err), nil // refused before it changed anything
+			answers[i].err, err = err, nil // refused before it changed anything
 		}
-		answers[i] = r
 	}
 	if err == nil {
 		err = txn.Set(keyRev(), number(nil, rev))
@@ -358,28 +311,25 @@ const keepAnswer = 10 * time.Minute
 
 // apply makes one change within txn. An error that is fs.ErrNotExist or
 // ErrConflict means that nothing was changed.
-func (e *engine) apply(txn *badger.Txn, c *change, rev *uint64) (*response, error) {
+func (e *engine) apply(txn *badger.Txn, c *change, rev *uint64) (uint64, error) {
 	q := c.req
 	if q.ID != nil {
 		if before, err := getNumber(txn, keyOp(q.ID)); err != nil || before != 0 {
-			return &response{Revision: before}, err
+			return before, err
 		}
 	}
 	meta, err := e.meta(txn, q.Domain, q.Key)
-	if err != nil && failureOf(err) != failNotExist {
-		return nil, err
+	if err != nil && (q.Delete || failureOf(err) != failNotExist) {
+		return 0, err
 	}
-	switch {
-	case q.Op == opDelete && err != nil:
-		return nil, err
-	case q.Op == opPut && q.Compare && meta.Revision != q.Revision:
-		return nil, fmt.Errorf("%w: %s/%s has revision %d, not %d", ErrConflict, q.Domain, q.Key, meta.Revision, q.Revision)
+	if q.Compare && meta.Revision != q.Revision {
+		return 0, fmt.Errorf("%w: %s/%s has revision %d, not %d", ErrConflict, q.Domain, q.Key, meta.Revision, q.Revision)
 	}
 	*rev++
 	if err = e.replace(txn, c, meta, *rev); err == nil && q.ID != nil {
 		err = txn.SetEntry(badger.NewEntry(keyOp(q.ID), number(nil, *rev)).WithTTL(keepAnswer))
 	}
-	return &response{Revision: *rev}, err
+	return *rev, err
 }
 
 // replace puts a change in the place of the value whose meta is was, with all
@@ -399,7 +349,7 @@ func (e *engine) replace(txn *badger.Txn, c *change, was meta, rev uint64) error
 		t.values--
 		t.bytes -= uint64(was.Size)
 	}
-	step := Step{Revision: rev, Deleted: q.Op == opDelete, Size: len(q.Value), Origin: e.opt.stamped(q.Origin)}
+	step := Step{Revision: rev, Deleted: q.Delete, Size: len(q.Value), Origin: e.opt.stamped(q.Origin)}
 	if step.Deleted {
 		err = errors.Join(txn.Delete(keyMeta(q.Domain, q.Key)), txn.Delete(keyData(q.Domain, q.Key)))
 	} else {

@@ -42,18 +42,52 @@ func testEngineOf(t testing.TB, o Options) *engine {
 	return e
 }
 
+// sent is a request of whatever kind.
+type sent interface{ op() opcode }
+
+// send has q answered as that of another process is.
+func send(ctx context.Context, e *engine, q sent) (any, error) {
+	body, err := e.codec.Marshal(q)
+	if err != nil {
+		return nil, err
+	}
+	return e.serve(ctx, &message{q.op(), body})
+}
+
+// Each kind of request has a number of its own, and somebody who answers it.
+func TestEveryRequestIsHandled(t *testing.T) {
+	seen := map[opcode]bool{}
+	for _, h := range handlers {
+		if seen[h.op] {
+			t.Errorf("two kinds of requests have the number %d", h.op)
+		}
+		seen[h.op] = true
+	}
+	for op := opGet; op <= opOutcomes; op++ {
+		if !seen[op] {
+			t.Errorf("nobody answers requests of the number %d", op)
+		}
+	}
+	if _, err := testEngine(t).serve(t.Context(), &message{Op: opOutcomes + 1}); !errors.Is(err, ErrInvalid) {
+		t.Errorf("a number that is nobody's: %v", err)
+	}
+}
+
 // A change that is asked for again under its ID is answered as before and not
 // made again, whatever has happened in between.
 func TestChangeIsAppliedOnce(t *testing.T) {
 	e := testEngine(t)
-	ask := func(q request) (*response, error) { q.Domain, q.Key = "notes", "a"; return e.do(t.Context(), &q) }
+	ask := func(q *changeRequest) (*changeAnswer, error) {
+		q.Domain, q.Key = "notes", "a"
+		return answer(t.Context(), e, q)
+	}
 	id := func(b byte) []byte { return slices.Repeat([]byte{b}, 16) }
-	put := request{Op: opPut, ID: id(1), Value: []byte("1")}
+	put := &changeRequest{ID: id(1), Value: []byte("1")}
 	first, err := ask(put)
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := ask(request{Op: opPut, ID: id(2), Value: []byte("2")})
+	other, err := ask(&changeRequest{ID: id(2), Value: []byte("2")})
 	if err != nil || other.Revision == first.Revision {
 		t.Fatal(other, err)
 	}
@@ -61,24 +95,24 @@ func TestChangeIsAppliedOnce(t *testing.T) {
 	if err != nil || again.Revision != first.Revision {
 		t.Errorf("asked again: %+v %v", again, err)
 	}
-	if got, err := ask(request{Op: opGet}); err != nil || string(got.Value) != "2" {
+	if got, err := answer(t.Context(), e, &getRequest{Domain: "notes", Key: "a"}); err != nil || string(got.Value) != "2" {
 		t.Errorf("the change was made again: %+v %v", got, err)
 	}
-	del := request{Op: opDelete, ID: id(3)}
+	del := &changeRequest{ID: id(3), Delete: true}
 	for range 2 {
 		if _, err := ask(del); err != nil {
 			t.Errorf("delete: %v", err)
 		}
 	}
-	many := request{Op: opPutAll, ID: id(5), Items: []Item{{Key: "m", Value: []byte("1")}, {Key: "n"}}}
-	one, err := ask(many)
+	many := &putAllRequest{ID: id(5), Domain: "notes", Items: []Item{{Key: "m", Value: []byte("1")}, {Key: "n"}}}
+	one, err := answer(t.Context(), e, many)
 	if err != nil || len(one.Revisions) != 2 {
 		t.Fatal(one, err)
 	}
-	if two, err := ask(many); err != nil || !slices.Equal(two.Revisions, one.Revisions) {
+	if two, err := answer(t.Context(), e, many); err != nil || !slices.Equal(two.Revisions, one.Revisions) {
 		t.Errorf("many asked for again: %+v %v", two, err)
 	}
-	swap := request{Op: opPut, ID: id(4), Compare: true, Value: []byte("3")}
+	swap := &changeRequest{ID: id(4), Compare: true, Value: []byte("3")}
 	for range 2 {
 		if _, err := ask(swap); err != nil {
 			t.Errorf("swap: %v", err)
@@ -168,17 +202,17 @@ func TestMissingRecord(t *testing.T) {
 			}
 		}
 		defer j.Close()
-		if _, err := e.do(t.Context(), &request{Op: opIngest}); err != nil {
+		if _, err := answer(t.Context(), e, &ingestRequest{}); err != nil {
 			t.Fatal(err)
 		}
-		queries := []request{
-			{Op: opPage, From: 1, UpTo: 10},
-			{Op: opPage, From: 1, UpTo: 10, Filter: Filter{Run: "run1"}},
-			{Op: opPage, From: 1, UpTo: 10, Filter: Filter{Agent: "a"}},
-			{Op: opSeek, Filter: Filter{Limit: 10, Decision: "deny"}},
+		queries := []sent{
+			&pageRequest{From: 1, UpTo: 10},
+			&pageRequest{From: 1, UpTo: 10, Filter: Filter{Run: "run1"}},
+			&pageRequest{From: 1, UpTo: 10, Filter: Filter{Agent: "a"}},
+			&seekRequest{Filter: Filter{Limit: 10, Decision: "deny"}},
 		}
 		for _, q := range queries {
-			if _, err := e.do(t.Context(), &q); err != nil { // the control
+			if _, err := send(t.Context(), e, q); err != nil { // the control
 				t.Fatal(err)
 			}
 		}
@@ -186,7 +220,7 @@ func TestMissingRecord(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, q := range queries {
-			if _, err := e.do(t.Context(), &q); !errors.Is(err, ErrDamaged) {
+			if _, err := send(t.Context(), e, q); !errors.Is(err, ErrDamaged) {
 				t.Errorf("record %d is gone, %+v: %v", gone, q, err)
 			}
 		}
@@ -205,7 +239,7 @@ func TestGapIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := e.do(t.Context(), &request{Op: opIngest}); err != nil {
+	if _, err := answer(t.Context(), e, &ingestRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	s, err := e.journalState("run1")
@@ -223,8 +257,8 @@ func TestGapIsRefused(t *testing.T) {
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	r, err := e.do(t.Context(), &request{Op: opIngest})
-	if err != nil || len(r.Ingested.Damaged) != 1 || !strings.Contains(r.Ingested.Damaged[0], "record 5 is where record 3 belongs") {
+	r, err := answer(t.Context(), e, &ingestRequest{})
+	if err != nil || len(r.Damaged) != 1 || !strings.Contains(r.Damaged[0], "record 5 is where record 3 belongs") {
 		t.Fatalf("%+v %v", r, err)
 	}
 }
@@ -343,37 +377,35 @@ func FuzzRequest(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { e.close() })
-	for _, q := range []request{
-		{Op: opGet, Domain: "notes", Key: "a"},
-		{Op: opPut, ID: []byte("0123456789abcdef"), Domain: "notes", Key: "a", Value: []byte("v")},
-		{Op: opList, Domain: "notes"},
-		{Op: opSeek, Filter: Filter{Limit: 3}},
-		{Op: opPage, From: 1, UpTo: 9},
-		{Op: opIngest},
-		{Op: opSearch, Domain: "notes", Key: "a text", Limit: 3},
-		{Op: opPutAll, Domain: "notes", Items: []Item{{Key: "b", Value: []byte("text")}}},
-		{Op: opWhy, Domain: "notes", Key: "a"},
-		{Op: opVerify, Cursor: []byte("k")},
-		{Op: opBackup},
+	for _, q := range []sent{
+		&getRequest{Domain: "notes", Key: "a"},
+		&changeRequest{ID: []byte("0123456789abcdef"), Domain: "notes", Key: "a", Value: []byte("v")},
+		&listRequest{Domain: "notes"},
+		&seekRequest{Filter: Filter{Limit: 3}},
+		&pageRequest{From: 1, UpTo: 9},
+		&ingestRequest{},
+		&searchRequest{Domain: "notes", Text: "a text", Limit: 3},
+		&putAllRequest{Domain: "notes", Items: []Item{{Key: "b", Value: []byte("text")}}},
+		&whyRequest{Domain: "notes", Key: "a"},
+		&verifyRequest{From: []byte("k")},
+		&backupRequest{},
 	} {
 		p, err := e.codec.Marshal(q)
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(p)
+		f.Add(uint8(q.op()), p)
 	}
-	f.Fuzz(func(t *testing.T, p []byte) {
-		q := new(request)
-		if e.codec.Unmarshal(p, q) != nil {
-			return
-		}
+	s := &server{engine: e}
+	f.Fuzz(func(t *testing.T, op uint8, p []byte) {
+		q := &message{opcode(op), p}
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		r, err := e.do(ctx, q)
+		r, err := e.serve(ctx, q)
 		if errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("%+v is not answered", q)
 		}
-		if _, err := e.codec.Marshal(answer(r, err)); err != nil {
+		if _, err := e.codec.Marshal(s.reply(r, err)); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -65,18 +65,25 @@ func (w *logWalk) found(p []byte) error {
 // Record puts what was found wrong with the log into the log, once, so that it
 // stays told when it can be seen no more.
 func (s *Store) Record(ctx context.Context, finding string) error {
-	if _, err := s.do(ctx, &request{Op: opRecord, Key: finding}); err != nil {
+	if _, err := ask(ctx, s, &recordRequest{finding}); err != nil {
 		return fmt.Errorf("recording what was found: %w", err)
 	}
 	return nil
 }
 
-func (e *engine) recordOne(ctx context.Context, q *request) (*response, error) {
+// A recordRequest records what was found wrong with the log.
+type recordRequest struct {
+	Finding string `cbor:"1,keyasint"`
+}
+
+func (*recordRequest) op() opcode { return opRecord }
+
+func (q *recordRequest) do(ctx context.Context, e *engine) (*nothing, error) {
 	if err := e.takeIngesting(ctx); err != nil {
 		return nil, err
 	}
 	defer func() { <-e.ingesting }()
-	return &response{}, e.recordFinding(ctx, q.Key, nil)
+	return &nothing{}, e.recordFinding(ctx, q.Finding, nil)
 }
 
 // takeIngesting waits for the token of whoever writes the log.

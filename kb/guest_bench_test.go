@@ -186,7 +186,7 @@ func BenchmarkSearch(b *testing.B) {
 	done := make(chan error, 64)
 	for i := range values {
 		go func(key, value string) {
-			_, err := e.do(context.Background(), &request{Op: opPut, Domain: "notes", Key: key, Value: []byte(value)})
+			_, err := answer(context.Background(), e, &changeRequest{Domain: "notes", Key: key, Value: []byte(value)})
 			done <- err
 		}(fmt.Sprintf("key%06d", i), text(30))
 		if i >= 64 {
@@ -204,9 +204,9 @@ func BenchmarkSearch(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			var took []time.Duration
 			for b.Loop() {
-				q := &request{Op: opSearch, Domain: "notes", Key: text(1 + rnd.IntN(3)), Raw: raw}
+				q := &searchRequest{Domain: "notes", Text: text(1 + rnd.IntN(3)), Raw: raw}
 				begun := time.Now()
-				if _, err := e.do(b.Context(), q); err != nil {
+				if _, err := answer(b.Context(), e, q); err != nil {
 					b.Fatal(err)
 				}
 				took = append(took, time.Since(begun))
@@ -218,7 +218,7 @@ func BenchmarkSearch(b *testing.B) {
 	}
 	b.Run("commonest", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := e.do(b.Context(), &request{Op: opSearch, Domain: "notes", Key: "word0 word1 word2"}); err != nil {
+			if _, err := answer(b.Context(), e, &searchRequest{Domain: "notes", Text: "word0 word1 word2"}); err != nil {
 				b.Fatal(err)
 			}
 		}

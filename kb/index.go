@@ -139,7 +139,7 @@ func (t *tally) count(masked, raw int, sign uint64) {
 
 // Tallies says what each domain of the store holds, in the order of their names.
 func (s *Store) Tallies(ctx context.Context) ([]Tally, error) {
-	r, err := s.do(ctx, &request{Op: opTally})
+	r, err := ask(ctx, s, &tallyRequest{})
 	if err != nil {
 		return nil, err
 	}
@@ -155,12 +155,21 @@ func (s *Store) Tallies(ctx context.Context) ([]Tally, error) {
 	return list, nil
 }
 
-func (e *engine) tallies() (*response, error) {
+// A tallyRequest asks what each domain holds.
+type tallyRequest struct{}
+
+type tallyAnswer struct {
+	Tallies []Tally `cbor:"1,keyasint,omitempty"`
+}
+
+func (*tallyRequest) op() opcode { return opTally }
+
+func (*tallyRequest) do(_ context.Context, e *engine) (*tallyAnswer, error) {
 	txn := e.db.NewTransaction(false)
 	defer txn.Discard()
 	it := txn.NewIterator(badger.IteratorOptions{Prefix: []byte{spaceTally}})
 	defer it.Close()
-	r := &response{}
+	r := &tallyAnswer{}
 	for it.Rewind(); it.Valid(); it.Next() {
 		domain, _, _ := splitNamed(it.Item().Key())
 		t, err := readTally(txn, domain)

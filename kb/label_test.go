@@ -91,7 +91,7 @@ func TestLabelsOfEarlierVersions(t *testing.T) {
 	o := Options{Home: filepath.Join(t.TempDir(), "home")}
 	e := testEngineOf(t, o)
 	for key, label := range map[string]string{"good": Trusted, "bad": Untrusted} {
-		mustDo(t, e, request{Op: opPut, Domain: "notes", Key: key, Value: []byte(key), Origin: Origin{Label: label}})
+		mustDo(t, e, &changeRequest{Domain: "notes", Key: key, Value: []byte(key), Origin: Origin{Label: label}})
 	}
 	set := func(key string, change func(p []byte)) {
 		t.Helper()

@@ -15,18 +15,30 @@ import (
 func (s *Store) Ingest(ctx context.Context) (Ingested, error) {
 	var all Ingested
 	for {
-		r, err := s.do(ctx, &request{Op: opIngest})
+		done, err := ask(ctx, s, &ingestRequest{})
 		if err != nil {
 			return all, fmt.Errorf("taking in journals: %w", err)
 		}
-		all.Records += r.Ingested.Records
-		all.Runs += r.Ingested.Runs
-		all.Left = r.Ingested.Left
-		all.Damaged = append(all.Damaged, r.Ingested.Damaged...)
+		all.Records += done.Records
+		all.Runs += done.Runs
+		all.Left = done.Left
+		all.Damaged = append(all.Damaged, done.Damaged...)
 		if all.Left == 0 || ctx.Err() != nil {
 			return all, nil
 		}
 	}
+}
+
+// An ingestRequest asks for a step of what [Store.Ingest] does.
+type ingestRequest struct{}
+
+func (*ingestRequest) op() opcode { return opIngest }
+
+func (*ingestRequest) do(ctx context.Context, e *engine) (*Ingested, error) {
+	ctx, cancel := context.WithTimeout(ctx, ingestStep)
+	defer cancel()
+	done, err := e.ingest(ctx)
+	return &done, err
 }
 
 // Audit returns the records that f asks for, oldest first, after taking in
@@ -96,7 +108,7 @@ func (s *Store) stored(ctx context.Context, f Filter, glance bool, visit func(p 
 	}
 	q.Bare = glance
 	for {
-		r, err := s.do(ctx, q)
+		r, err := ask(ctx, s, q)
 		if err != nil {
 			return err
 		}
@@ -120,11 +132,11 @@ func (s *Store) stored(ctx context.Context, f Filter, glance bool, visit func(p 
 }
 
 // begin finds the first page of an answer; nil: there is nothing to answer.
-func (s *Store) begin(ctx context.Context, f Filter) (*request, error) {
-	q := &request{Op: opSeek, Filter: f}
+func (s *Store) begin(ctx context.Context, f Filter) (*pageRequest, error) {
+	q := &seekRequest{Filter: f}
 	found := uint64(0)
 	for {
-		r, err := s.do(ctx, q)
+		r, err := ask(ctx, s, q)
 		if err != nil {
 			return nil, err
 		}
@@ -136,7 +148,7 @@ func (s *Store) begin(ctx context.Context, f Filter) (*request, error) {
 				return nil, nil
 			}
 			f.Limit = 0
-			return &request{Op: opPage, Filter: f, From: found, UpTo: r.UpTo}, nil
+			return &pageRequest{Filter: f, From: found, UpTo: r.UpTo}, nil
 		}
 		q.From, q.UpTo, q.Filter.Limit = r.Next, r.UpTo, r.Left
 	}

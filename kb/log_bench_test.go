@@ -121,11 +121,11 @@ func BenchmarkScanRun(b *testing.B) {
 	e := openLarge(b)
 	f := Filter{Run: fmt.Sprintf("0197b3e2-7c1d-7e4a-9d00-%012d", logSize()/2000)}
 	for b.Loop() {
-		at, err := e.do(b.Context(), &request{Op: opSeek, Filter: f})
+		at, err := answer(b.Context(), e, &seekRequest{Filter: f})
 		n := 0
 		for more := true; more && err == nil; {
-			var r *response
-			if r, err = e.do(b.Context(), &request{Op: opPage, Filter: f, From: at.From, UpTo: at.UpTo}); err == nil {
+			var r *pageAnswer
+			if r, err = answer(b.Context(), e, &pageRequest{Filter: f, From: at.From, UpTo: at.UpTo}); err == nil {
 				n += len(r.Records)
 				at.From, more = r.Next, r.More
 			}
@@ -142,7 +142,7 @@ func BenchmarkInclusion(b *testing.B) {
 	at := uint64(1)
 	for b.Loop() {
 		at = at*48271%uint64(logSize()) + 1
-		if _, err := e.do(b.Context(), &request{Op: opInclusion, From: at}); err != nil {
+		if _, err := answer(b.Context(), e, &inclusionRequest{Seq: at}); err != nil {
 			b.Fatal(err)
 		}
 	}

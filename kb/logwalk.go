@@ -90,12 +90,24 @@ type runWalk struct {
 	ended  bool
 }
 
-// verifyLog goes on with the verification q.From, whose step q.UpTo is asked
-// for; 0: a new one.
-func (e *engine) verifyLog(ctx context.Context, q *request) (*response, error) {
+// A verifyLogRequest asks for a step of a verification of the log.
+type verifyLogRequest struct {
+	Walk uint64  `cbor:"1,keyasint,omitempty"` // which verification; 0: a new one
+	Step uint64  `cbor:"2,keyasint,omitempty"`
+	Ask  walkAsk `cbor:"3,keyasint"` // of a new one
+}
+
+type verifyLogAnswer struct {
+	Walk uint64   `cbor:"1,keyasint,omitempty"`
+	Step walkStep `cbor:"2,keyasint"`
+}
+
+func (*verifyLogRequest) op() opcode { return opVerifyLog }
+
+func (q *verifyLogRequest) do(ctx context.Context, e *engine) (*verifyLogAnswer, error) {
 	w, id, err := e.takeWalk(q)
 	if err != nil || w == nil {
-		return &response{Walk: walkStep{Gone: true}}, err
+		return &verifyLogAnswer{Step: walkStep{Gone: true}}, err
 	}
 	w.step = &walkStep{}
 	err = w.advance(ctx)
@@ -108,11 +120,11 @@ func (e *engine) verifyLog(ctx context.Context, q *request) (*response, error) {
 	} else {
 		e.walks.put(id, w)
 	}
-	return &response{Walk: *w.step, Next: id}, err
+	return &verifyLogAnswer{id, *w.step}, err
 }
 
 // takeWalk finds a verification, or begins one. Nobody else has it then.
-func (e *engine) takeWalk(q *request) (*logWalk, uint64, error) {
+func (e *engine) takeWalk(q *verifyLogRequest) (*logWalk, uint64, error) {
 	e.walks.mu.Lock()
 	defer e.walks.mu.Unlock()
 	now := time.Now()
@@ -121,13 +133,13 @@ func (e *engine) takeWalk(q *request) (*logWalk, uint64, error) {
 			e.walks.end(id)
 		}
 	}
-	if q.From != 0 {
-		w := e.walks.open[q.From]
-		if w == nil || w.page != q.UpTo {
+	if q.Walk != 0 {
+		w := e.walks.open[q.Walk]
+		if w == nil || w.page != q.Step {
 			return nil, 0, nil
 		}
-		delete(e.walks.open, q.From)
-		return w, q.From, nil
+		delete(e.walks.open, q.Walk)
+		return w, q.Walk, nil
 	}
 	if len(e.walks.open) >= maxWalks {
 		return nil, 0, fmt.Errorf("%w: %d verifications of the log are under way", ErrUnavailable, len(e.walks.open))
@@ -137,7 +149,7 @@ func (e *engine) takeWalk(q *request) (*logWalk, uint64, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	w := &logWalk{engine: e, ask: q.Walk, txn: e.db.NewTransaction(false), leafer: l, runs: map[string]*runWalk{}}
+	w := &logWalk{engine: e, ask: q.Ask, txn: e.db.NewTransaction(false), leafer: l, runs: map[string]*runWalk{}}
 	w.stage = w.begin
 	return w, e.walks.last, nil
 }

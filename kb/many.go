@@ -33,7 +33,7 @@ func (v *View) PutAll(ctx context.Context, domain string, items []Item) ([]uint6
 	if len(items) == 0 {
 		return nil, nil
 	}
-	r, err := v.store.do(ctx, &request{Op: opPutAll, Domain: domain, Items: items})
+	r, err := ask(ctx, v.store, &putAllRequest{Domain: domain, Items: items})
 	if err != nil {
 		return nil, err
 	}
@@ -43,8 +43,32 @@ func (v *View) PutAll(ctx context.Context, domain string, items []Item) ([]uint6
 	return r.Revisions, nil
 }
 
-// submitAll hands all items to the committer in their order, then waits.
-func (e *engine) submitAll(ctx context.Context, q *request) (*response, error) {
+// A putAllRequest stores Items in their order.
+type putAllRequest struct {
+	ID     []byte `cbor:"1,keyasint,omitempty"` // the same ID is applied once
+	Domain string `cbor:"2,keyasint"`
+	Items  []Item `cbor:"3,keyasint,omitempty"`
+}
+
+// A putAllAnswer has the revisions of the items, as far as it came.
+type putAllAnswer struct {
+	Revisions []uint64 `cbor:"1,keyasint,omitempty"`
+	Stopped   failure  `cbor:"2,keyasint,omitempty"` // of the next item
+	Text      string   `cbor:"3,keyasint,omitempty"` // what its error says
+}
+
+func (*putAllRequest) op() opcode { return opPutAll }
+
+func (q *putAllRequest) identify() {
+	if q.ID == nil {
+		q.ID = newID()
+	}
+}
+
+func (q *putAllRequest) check() error { return checkDomain(q.Domain) }
+
+// do hands all items to the committer in their order, then waits.
+func (q *putAllRequest) do(ctx context.Context, e *engine) (*putAllAnswer, error) {
 	total := 0
 	for _, it := range q.Items {
 		total += len(it.Value)
@@ -54,7 +78,7 @@ func (e *engine) submitAll(ctx context.Context, q *request) (*response, error) {
 	}
 	changes := make([]*change, len(q.Items))
 	for i, it := range q.Items {
-		one := &request{Op: opPut, Domain: q.Domain, Key: it.Key, Value: it.Value, Compare: true, Revision: it.Revision, Origin: it.Origin}
+		one := &changeRequest{Domain: q.Domain, Key: it.Key, Value: it.Value, Compare: true, Revision: it.Revision, Origin: it.Origin}
 		if q.ID != nil { // of its own, and the same when it is asked for again
 			one.ID = binary.BigEndian.AppendUint16(append([]byte(nil), q.ID...), uint16(i))
 		}
@@ -70,14 +94,14 @@ func (e *engine) submitAll(ctx context.Context, q *request) (*response, error) {
 			break
 		}
 	}
-	r := &response{}
+	r := &putAllAnswer{}
 	for _, c := range changes {
-		one, err := e.await(c)
+		revision, err := e.await(c)
 		if err != nil && r.Stopped == failNone {
 			r.Stopped, r.Text = failureOf(err), err.Error()
 		}
 		if r.Stopped == failNone {
-			r.Revisions = append(r.Revisions, one.Revision)
+			r.Revisions = append(r.Revisions, revision)
 		}
 	}
 	if r.Stopped == failNone && len(r.Revisions) < len(q.Items) {

@@ -72,9 +72,9 @@ func decodeMark(codec *audit.Codec, at uint64, p []byte) (*Mark, error) {
 // Marks returns what is on record about pruning, oldest first.
 func (s *Store) Marks(ctx context.Context) ([]Mark, error) {
 	var all []Mark
-	q := &request{Op: opMarks}
+	q := &marksRequest{}
 	for {
-		r, err := s.do(ctx, q)
+		r, err := ask(ctx, s, q)
 		if err != nil {
 			return nil, fmt.Errorf("reading what was pruned of the log: %w", err)
 		}
@@ -82,18 +82,30 @@ func (s *Store) Marks(ctx context.Context) ([]Mark, error) {
 		if !r.More || len(r.Marks) == 0 {
 			return all, nil
 		}
-		q.From = r.Marks[len(r.Marks)-1].Pruned
+		q.After = r.Marks[len(r.Marks)-1].Pruned
 	}
 }
 
-// marks answers those behind record q.From, as many as fit.
-func (e *engine) marks(q *request) (*response, error) {
+// A marksRequest asks for the marks behind record After.
+type marksRequest struct {
+	After uint64 `cbor:"1,keyasint,omitempty"`
+}
+
+// A marksAnswer is as many as fit; More says that there are others.
+type marksAnswer struct {
+	Marks []Mark `cbor:"1,keyasint,omitempty"`
+	More  bool   `cbor:"2,keyasint,omitempty"`
+}
+
+func (*marksRequest) op() opcode { return opMarks }
+
+func (q *marksRequest) do(_ context.Context, e *engine) (*marksAnswer, error) {
 	txn := e.db.NewTransaction(false)
 	defer txn.Discard()
-	r, size := &response{}, 0
+	r, size := &marksAnswer{}, 0
 	it := txn.NewIterator(badger.IteratorOptions{Prefix: []byte{spaceMark}})
 	defer it.Close()
-	for it.Seek(keyMark(q.From + 1)); it.Valid() && q.From+1 != 0; it.Next() {
+	for it.Seek(keyMark(q.After + 1)); it.Valid() && q.After+1 != 0; it.Next() {
 		if r.More = size > pageBytes; r.More {
 			return r, nil
 		}

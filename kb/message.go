@@ -1,12 +1,15 @@
 package kb
 
 import (
+	"context"
+	"crypto/rand"
+
 	"runloop.dev/rlp/internal/audit"
 )
 
 // protocolVersion is what both ends of the socket must agree on. It changes
 // whenever a message or the meaning of a key does.
-const protocolVersion = 7
+const protocolVersion = 8
 
 // A hello opens a connection, from both ends.
 type hello struct {
@@ -23,24 +26,24 @@ type agreement struct {
 	Tenant string `cbor:"2,keyasint"` // whose store it is: the name of the socket is a short digest of it
 }
 
-// An opcode is one thing that a store can be asked.
+// An opcode is the kind of a request in a message.
 type opcode uint8
 
 const (
 	opGet opcode = iota + 1
-	opPut
-	opDelete
+	opChange
+	opPutAll
 	opList
-	opIngest
-	opSeek
-	opPage
 	opSearch
 	opWhy
 	opTally
 	opVerify
 	opBackup
 	opRestore
-	opPutAll
+	opIngest
+	opSeek
+	opPage
+	opRuns
 	opHead
 	opSeal
 	opCheckpoints
@@ -49,99 +52,123 @@ const (
 	opVerifyLog
 	opPrune
 	opMarks
-	opRuns
 	opRecord
 	opOutcomes
 )
 
-// A request asks the engine for one thing, from this process or another.
-type request struct {
-	Op       opcode `cbor:"1,keyasint"`
-	ID       []byte `cbor:"2,keyasint,omitempty"` // of a change: the same ID is applied once
-	Domain   string `cbor:"3,keyasint,omitempty"`
-	Key      string `cbor:"4,keyasint,omitempty"` // or the prefix of a list
-	Value    []byte `cbor:"5,keyasint,omitempty"`
-	Compare  bool   `cbor:"6,keyasint,omitempty"` // a put that wants Revision to be the stored one
-	Revision uint64 `cbor:"7,keyasint,omitempty"`
-	Origin   Origin `cbor:"8,keyasint"`
-	After    string `cbor:"9,keyasint,omitempty"` // a list goes on after this key
-	Filter   Filter `cbor:"10,keyasint"`
-	From     uint64 `cbor:"11,keyasint,omitempty"` // a page begins here
-	UpTo     uint64 `cbor:"12,keyasint,omitempty"` // and ends at this record number
-	Bare     bool   `cbor:"13,keyasint,omitempty"` // a get that wants the value alone; a page that is not decoded whole
-	Raw      bool   `cbor:"14,keyasint,omitempty"` // a search of what is not masked
-	Limit    int    `cbor:"15,keyasint,omitempty"` // of a search
-	Cursor   []byte `cbor:"16,keyasint,omitempty"` // where to go on
-	Stage    stage  `cbor:"17,keyasint,omitempty"` // of a restore
-	Pairs    []pair `cbor:"18,keyasint,omitempty"` // to be restored
-	Replace  bool   `cbor:"19,keyasint,omitempty"` // a restore may take what is there away
-	Items    []Item `cbor:"20,keyasint,omitempty"` // of a put of many
-
-	Walk walkAsk  `cbor:"21,keyasint"` // of a verification of the log
-	Runs RunQuery `cbor:"22,keyasint"`
-
-	Names []string `cbor:"23,keyasint,omitempty"` // of runs that are looked for
+// A request asks a store for one thing; A is its answer. It is answered by the
+// engine of this process, or travels to the process that owns the store.
+type request[A any] interface {
+	op() opcode
+	// do answers it, in the process that owns the store.
+	do(ctx context.Context, e *engine) (*A, error)
 }
 
-// A response answers one request.
-type response struct {
-	Failure  failure  `cbor:"1,keyasint,omitempty"`
-	Text     string   `cbor:"2,keyasint,omitempty"` // what Failure's error says
-	Revision uint64   `cbor:"3,keyasint,omitempty"`
-	Value    []byte   `cbor:"4,keyasint,omitempty"`
-	Origin   Origin   `cbor:"5,keyasint"`
-	Entries  []Entry  `cbor:"6,keyasint,omitempty"`
-	Records  [][]byte `cbor:"7,keyasint,omitempty"` // stored form
-	From     uint64   `cbor:"8,keyasint,omitempty"` // where an answer begins, as far as is known
-	UpTo     uint64   `cbor:"9,keyasint,omitempty"`
-	More     bool     `cbor:"10,keyasint,omitempty"`
-	Ingested Ingested `cbor:"11,keyasint"`
-	Next     uint64   `cbor:"12,keyasint,omitempty"` // where to go on, if More
-	Left     int      `cbor:"13,keyasint,omitempty"` // of the limit
-	Hits     []Hit    `cbor:"14,keyasint,omitempty"`
-	Chain    Chain    `cbor:"15,keyasint"`
-	Tallies  []Tally  `cbor:"16,keyasint,omitempty"`
-	Cursor   []byte   `cbor:"17,keyasint,omitempty"` // where to go on, if More
-	Pairs    []pair   `cbor:"18,keyasint,omitempty"` // of a backup
-	Verified Verified `cbor:"19,keyasint"`
-	LogKept  bool     `cbor:"20,keyasint,omitempty"` // a restore leaves the log that is there
-	Plain    bool     `cbor:"21,keyasint,omitempty"` // masks change nothing of Value
+// A checker is a request that can be seen to be wrong without looking at the store.
+type checker interface{ check() error }
 
-	Trusted bool `cbor:"24,keyasint,omitempty"` // the label of Value, where Origin is not asked for
+// A repeatable request changes values: under one id it is applied once, however
+// often it is asked for.
+type repeatable interface{ identify() }
 
-	Revisions []uint64 `cbor:"22,keyasint,omitempty"` // of a put of many, as far as it came
-	Stopped   failure  `cbor:"23,keyasint,omitempty"` // what Text says of the next one
-
-	Head        Head         `cbor:"25,keyasint"` // of the log
-	Older       Head         `cbor:"26,keyasint"` // that a proof goes on from
-	Checkpoints []Checkpoint `cbor:"27,keyasint,omitempty"`
-	Hashes      [][32]byte   `cbor:"28,keyasint,omitempty"` // a proof
-	Walk        walkStep     `cbor:"29,keyasint"`
-	Marks       []Mark       `cbor:"30,keyasint,omitempty"`
-	Runs        []RunSummary `cbor:"31,keyasint,omitempty"`
-	Names       []string     `cbor:"32,keyasint,omitempty"` // how each of the runs that are looked for ended
+// newID is an id for a request that may be asked for again.
+func newID() []byte {
+	id := make([]byte, 16)
+	rand.Read(id)
+	return id
 }
+
+// answer answers q, in the process that owns the store.
+func answer[A any](ctx context.Context, e *engine, q request[A]) (*A, error) {
+	if q.op() != opRestore {
+		if err := e.mayServe(); err != nil {
+			return nil, err
+		}
+	}
+	if c, ok := q.(checker); ok {
+		if err := c.check(); err != nil {
+			return nil, err
+		}
+	}
+	return q.do(ctx, e)
+}
+
+// A message is a request on its way to the process that owns the store.
+type message struct {
+	Op   opcode `cbor:"1,keyasint"`
+	Body []byte `cbor:"2,keyasint"` // the request
+}
+
+// A reply is the answer on its way back.
+type reply struct {
+	Failure failure `cbor:"1,keyasint,omitempty"`
+	Text    string  `cbor:"2,keyasint,omitempty"` // what Failure's error says
+	Body    []byte  `cbor:"3,keyasint,omitempty"` // the answer, where nothing failed
+}
+
+// A handler reads the body of a message and answers the request in it.
+type handler struct {
+	op opcode
+	do func(ctx context.Context, e *engine, body []byte) (any, error)
+}
+
+func handles[Q, A any, P interface {
+	*Q
+	request[A]
+}]() handler {
+	return handler{P(new(Q)).op(), func(ctx context.Context, e *engine, body []byte) (any, error) {
+		q := P(new(Q))
+		if err := e.codec.Unmarshal(body, q); err != nil {
+			return nil, invalidf("a request makes no sense: %v", err)
+		}
+		return answer(ctx, e, q)
+	}}
+}
+
+var handlers = [...]handler{
+	handles[getRequest, valueAnswer](),
+	handles[changeRequest, changeAnswer](),
+	handles[putAllRequest, putAllAnswer](),
+	handles[listRequest, listAnswer](),
+	handles[searchRequest, searchAnswer](),
+	handles[whyRequest, Chain](),
+	handles[tallyRequest, tallyAnswer](),
+	handles[verifyRequest, verifyAnswer](),
+	handles[backupRequest, backupAnswer](),
+	handles[restoreRequest, restoreAnswer](),
+	handles[ingestRequest, Ingested](),
+	handles[seekRequest, seekAnswer](),
+	handles[pageRequest, pageAnswer](),
+	handles[runsRequest, runsAnswer](),
+	handles[headRequest, Head](),
+	handles[sealRequest, Checkpoint](),
+	handles[checkpointsRequest, checkpointsAnswer](),
+	handles[inclusionRequest, inclusionAnswer](),
+	handles[consistencyRequest, consistencyAnswer](),
+	handles[verifyLogRequest, verifyLogAnswer](),
+	handles[pruneRequest, pruneAnswer](),
+	handles[marksRequest, marksAnswer](),
+	handles[recordRequest, nothing](),
+	handles[outcomesRequest, outcomesAnswer](),
+}
+
+// serve answers a message.
+func (e *engine) serve(ctx context.Context, m *message) (any, error) {
+	for i := range handlers {
+		if handlers[i].op == m.Op {
+			return handlers[i].do(ctx, e, m.Body)
+		}
+	}
+	return nil, invalidf("operation %d is not known", m.Op)
+}
+
+// nothing is the answer where there is nothing to say.
+type nothing struct{}
 
 // A pair is one key of the database and what is stored there.
 type pair struct {
 	Key   []byte `cbor:"1,keyasint"`
 	Value []byte `cbor:"2,keyasint"`
-}
-
-// answer makes the response that carries err.
-func answer(r *response, err error) *response {
-	if err != nil {
-		return &response{Failure: failureOf(err), Text: err.Error()}
-	}
-	return r
-}
-
-// result is the response as its asker sees it.
-func (r *response) result() (*response, error) {
-	if r.Failure != failNone {
-		return nil, &remoteError{r.Failure, r.Text}
-	}
-	return r, nil
 }
 
 // An Ingested says what taking in journals did.

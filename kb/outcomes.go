@@ -21,26 +21,37 @@ func (s *Store) Outcomes(ctx context.Context, runs []string) ([]string, error) {
 	var all []string
 	for len(runs) > 0 {
 		n := min(len(runs), askRuns)
-		r, err := s.do(ctx, &request{Op: opOutcomes, Names: runs[:n]})
-		if err == nil && len(r.Names) != n {
-			err = fmt.Errorf("%w: %d answers to %d questions", ErrDamaged, len(r.Names), n)
+		r, err := ask(ctx, s, &outcomesRequest{runs[:n]})
+		if err == nil && len(r.Outcomes) != n {
+			err = fmt.Errorf("%w: %d answers to %d questions", ErrDamaged, len(r.Outcomes), n)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("looking for runs in the log: %w", err)
 		}
-		all, runs = append(all, r.Names...), runs[n:]
+		all, runs = append(all, r.Outcomes...), runs[n:]
 	}
 	return all, nil
 }
 
-func (e *engine) outcomes(q *request) (*response, error) {
-	if len(q.Names) > askRuns {
-		return nil, invalidf("%d runs are looked for at once, and %d may be", len(q.Names), askRuns)
+// An outcomesRequest asks how each of Runs ended.
+type outcomesRequest struct {
+	Runs []string `cbor:"1,keyasint,omitempty"`
+}
+
+type outcomesAnswer struct {
+	Outcomes []string `cbor:"1,keyasint,omitempty"`
+}
+
+func (*outcomesRequest) op() opcode { return opOutcomes }
+
+func (q *outcomesRequest) do(_ context.Context, e *engine) (*outcomesAnswer, error) {
+	if len(q.Runs) > askRuns {
+		return nil, invalidf("%d runs are looked for at once, and %d may be", len(q.Runs), askRuns)
 	}
 	txn := e.db.NewTransaction(false)
 	defer txn.Discard()
-	r := &response{Names: make([]string, len(q.Names))}
-	for i, run := range q.Names {
+	r := &outcomesAnswer{Outcomes: make([]string, len(q.Runs))}
+	for i, run := range q.Runs {
 		end, err := e.lastRecord(txn, run)
 		if err != nil {
 			return nil, err
@@ -48,9 +59,9 @@ func (e *engine) outcomes(q *request) (*response, error) {
 		switch {
 		case end == nil:
 		case end.Event == nil || !audit.Ends(end.Event.Kind):
-			r.Names[i] = GoesOn
+			r.Outcomes[i] = GoesOn
 		default:
-			r.Names[i] = end.Event.Outcome
+			r.Outcomes[i] = end.Event.Outcome
 		}
 	}
 	return r, nil

@@ -20,11 +20,11 @@ type Inclusion struct {
 // Inclusion proves that record seq is among the first size of the log; size 0
 // means all.
 func (s *Store) Inclusion(ctx context.Context, seq, size uint64) (Inclusion, error) {
-	r, err := s.do(ctx, &request{Op: opInclusion, From: seq, UpTo: size})
+	r, err := ask(ctx, s, &inclusionRequest{seq, size})
 	if err != nil {
 		return Inclusion{}, fmt.Errorf("proving record %d: %w", seq, err)
 	}
-	in := Inclusion{Seq: seq, Head: r.Head, Proof: ofHashes(r.Hashes), Line: r.Value}
+	in := Inclusion{Seq: seq, Head: r.Head, Proof: ofHashes(r.Hashes), Line: r.Line}
 	if len(in.Proof) == 0 {
 		return in, fmt.Errorf("proving record %d: %w", seq, ErrDamaged)
 	}
@@ -35,11 +35,11 @@ func (s *Store) Inclusion(ctx context.Context, seq, size uint64) (Inclusion, err
 // Consistency proves that the first oldSize records of the log of newSize are
 // those of the log of oldSize; newSize 0 means all.
 func (s *Store) Consistency(ctx context.Context, oldSize, newSize uint64) (older, newer Head, proof tlog.TreeProof, err error) {
-	r, err := s.do(ctx, &request{Op: opConsistency, From: oldSize, UpTo: newSize})
+	r, err := ask(ctx, s, &consistencyRequest{oldSize, newSize})
 	if err != nil {
 		return older, newer, nil, fmt.Errorf("proving that the log of %d records goes on: %w", oldSize, err)
 	}
-	return r.Older, r.Head, ofHashes(r.Hashes), nil
+	return r.Older, r.Newer, ofHashes(r.Hashes), nil
 }
 
 func toHashes(hs []tlog.Hash) [][32]byte {
@@ -71,30 +71,44 @@ func sized(txn *badger.Txn, size uint64) (Head, error) {
 	return Head{size, root}, err
 }
 
-// inclusion answers the proof of record q.From in the log of q.UpTo records.
-func (e *engine) inclusion(q *request) (*response, error) {
+// An inclusionRequest asks for the proof that record Seq is in the log of Size
+// records.
+type inclusionRequest struct {
+	Seq  uint64 `cbor:"1,keyasint"`
+	Size uint64 `cbor:"2,keyasint,omitempty"` // 0: all
+}
+
+type inclusionAnswer struct {
+	Head   Head       `cbor:"1,keyasint"`
+	Line   []byte     `cbor:"2,keyasint,omitempty"` // the record as it is exported
+	Hashes [][32]byte `cbor:"3,keyasint"`           // its leaf, and the proof
+}
+
+func (*inclusionRequest) op() opcode { return opInclusion }
+
+func (q *inclusionRequest) do(_ context.Context, e *engine) (*inclusionAnswer, error) {
 	txn := e.db.NewTransaction(false)
 	defer txn.Discard()
-	head, err := sized(txn, q.UpTo)
+	head, err := sized(txn, q.Size)
 	if err != nil {
 		return nil, err
 	}
-	if q.From == 0 || q.From > head.Size {
-		return nil, invalidf("there is no record %d among %d", q.From, head.Size)
+	if q.Seq == 0 || q.Seq > head.Size {
+		return nil, invalidf("there is no record %d among %d", q.Seq, head.Size)
 	}
-	n := int64(q.From - 1)
+	n := int64(q.Seq - 1)
 	proof, err := tlog.ProveRecord(int64(head.Size), n, hashes{txn})
 	if err != nil {
 		return nil, err
 	}
-	leaf, line, err := e.leafOf(txn, q.From)
+	leaf, line, err := e.leafOf(txn, q.Seq)
 	if err != nil {
 		return nil, err
 	}
 	if tlog.CheckRecord(proof, int64(head.Size), head.Root, n, leaf) != nil {
-		return nil, damagedf("record %d is not the one that entered the log", q.From)
+		return nil, damagedf("record %d is not the one that entered the log", q.Seq)
 	}
-	return &response{Head: head, Value: line, Hashes: toHashes(append([]tlog.Hash{leaf}, proof...))}, nil
+	return &inclusionAnswer{Head: head, Line: line, Hashes: toHashes(append([]tlog.Hash{leaf}, proof...))}, nil
 }
 
 // leafOf is the leaf of a record and its line, nil if it was pruned.
@@ -128,18 +142,32 @@ func (e *engine) leafOf(txn *badger.Txn, seq uint64) (leaf tlog.Hash, line []byt
 	return leaf, line, err
 }
 
-// consistency answers the proof that the log of q.From records became that of q.UpTo.
-func (e *engine) consistency(q *request) (*response, error) {
+// A consistencyRequest asks for the proof that the log of Old records became that
+// of New.
+type consistencyRequest struct {
+	Old uint64 `cbor:"1,keyasint"`
+	New uint64 `cbor:"2,keyasint,omitempty"` // 0: all
+}
+
+type consistencyAnswer struct {
+	Older  Head       `cbor:"1,keyasint"`
+	Newer  Head       `cbor:"2,keyasint"`
+	Hashes [][32]byte `cbor:"3,keyasint,omitempty"`
+}
+
+func (*consistencyRequest) op() opcode { return opConsistency }
+
+func (q *consistencyRequest) do(_ context.Context, e *engine) (*consistencyAnswer, error) {
 	txn := e.db.NewTransaction(false)
 	defer txn.Discard()
-	newer, err := sized(txn, q.UpTo)
+	newer, err := sized(txn, q.New)
 	if err != nil {
 		return nil, err
 	}
-	if q.From == 0 || q.From > newer.Size {
-		return nil, invalidf("a log of %d records does not become one of %d", q.From, newer.Size)
+	if q.Old == 0 || q.Old > newer.Size {
+		return nil, invalidf("a log of %d records does not become one of %d", q.Old, newer.Size)
 	}
-	older, err := sized(txn, q.From)
+	older, err := sized(txn, q.Old)
 	if err != nil {
 		return nil, err
 	}
@@ -150,5 +178,5 @@ func (e *engine) consistency(q *request) (*response, error) {
 	if tlog.CheckTree(proof, int64(newer.Size), newer.Root, int64(older.Size), older.Root) != nil {
 		return nil, damagedf("the log of %d records does not go on from that of %d", newer.Size, older.Size)
 	}
-	return &response{Head: newer, Older: older, Hashes: toHashes(proof)}, nil
+	return &consistencyAnswer{Newer: newer, Older: older, Hashes: toHashes(proof)}, nil
 }

@@ -20,17 +20,17 @@ import (
 // is one, and how many records are gone that were there before; what an earlier
 // one was interrupted in is done first.
 func (s *Store) Prune(ctx context.Context, before time.Time) (Mark, int, error) {
-	q := &request{Op: opPrune, Filter: Filter{SinceMS: before.UnixMilli()}}
+	q := &pruneRequest{BeforeMS: before.UnixMilli()}
 	var last Mark
 	n := 0
 	for {
-		r, err := s.do(ctx, q)
+		r, err := ask(ctx, s, q)
 		if err != nil {
 			return last, n, fmt.Errorf("pruning the audit log: %w", err)
 		}
-		n += r.Left
-		if len(r.Marks) > 0 {
-			last = r.Marks[0]
+		n += r.Removed
+		if r.Mark != nil {
+			last = *r.Mark
 		}
 		if !r.More {
 			return last, n, nil
@@ -38,8 +38,22 @@ func (s *Store) Prune(ctx context.Context, before time.Time) (Mark, int, error) 
 	}
 }
 
-// prune does a step: it goes on removing what is marked, or marks more.
-func (e *engine) prune(ctx context.Context, q *request) (*response, error) {
+// A pruneRequest asks for a step of what [Store.Prune] does.
+type pruneRequest struct {
+	BeforeMS int64 `cbor:"1,keyasint"` // milliseconds since 1970
+}
+
+// A pruneAnswer says what the step did; More says that there is another one.
+type pruneAnswer struct {
+	Mark    *Mark `cbor:"1,keyasint,omitempty"` // the last one, if there is one
+	Removed int   `cbor:"2,keyasint,omitempty"` // records
+	More    bool  `cbor:"3,keyasint,omitempty"`
+}
+
+func (*pruneRequest) op() opcode { return opPrune }
+
+// do goes on removing what is marked, or marks more.
+func (q *pruneRequest) do(ctx context.Context, e *engine) (*pruneAnswer, error) {
 	if e.opt.SealMark == nil {
 		return nil, fmt.Errorf("%w: %w, and who removes records must sign for it", ErrUnavailable, ErrNoSeal)
 	}
@@ -52,26 +66,23 @@ func (e *engine) prune(ctx context.Context, q *request) (*response, error) {
 		return nil, ErrClosed
 	}
 	until := time.Now().Add(verifyStep)
-	r := &response{}
-	under, err := e.pruning(func(txn *badger.Txn) error {
-		m, err := e.lastMark(txn)
-		if err == nil && m != nil {
-			r.Marks = []Mark{*m}
-		}
+	r := &pruneAnswer{}
+	under, err := e.pruning(func(txn *badger.Txn) (err error) {
+		r.Mark, err = e.lastMark(txn)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	if !under {
-		m, all, err := e.markMore(ctx, q.Filter.SinceMS, until)
+		m, all, err := e.markMore(ctx, q.BeforeMS, until)
 		if err != nil || m == nil {
 			return r, err
 		}
-		r.Marks, r.More = []Mark{*m}, !all
+		r.Mark, r.More = m, !all
 	}
 	n, done, err := e.removePruned(ctx, until)
-	r.Left, r.More = n, r.More || under || !done
+	r.Removed, r.More = n, r.More || under || !done
 	return r, err
 }
 

@@ -149,11 +149,11 @@ func TestPruneCutsRuns(t *testing.T) {
 	o := sealed(Options{Home: filepath.Join(t.TempDir(), "home")})
 	e := testEngineOf(t, o)
 	j := begun(t, o.Home, "run1", 10)
-	mustDo(t, e, request{Op: opIngest})
+	mustDo(t, e, &ingestRequest{})
 	record(t, o.Home, "run22", 5)
-	mustDo(t, e, request{Op: opIngest})
+	mustDo(t, e, &ingestRequest{})
 	endRun(t, j)
-	mustDo(t, e, request{Op: opIngest})
+	mustDo(t, e, &ingestRequest{})
 	// The first ten records are old: as they would be if the run had slept.
 	var last int64
 	for _, p := range dump(t, e, spaceRecord) {
@@ -167,8 +167,8 @@ func TestPruneCutsRuns(t *testing.T) {
 	}
 	// Only what was recorded before that is pruned; a busy machine may have
 	// recorded all in one millisecond, and then nothing is.
-	r := mustDo(t, e, request{Op: opPrune, Filter: Filter{SinceMS: last}})
-	if len(r.Marks) == 0 {
+	r := mustDo(t, e, &pruneRequest{BeforeMS: last})
+	if r.Mark == nil {
 		e.cutAt(t, 10)
 	}
 	report, err := walkAll(t, e, LogCheck{Open: newTestKey("ours").open})
@@ -179,11 +179,11 @@ func TestPruneCutsRuns(t *testing.T) {
 	if err != nil || m.Cut["run1"] != m.Pruned {
 		t.Fatal(m, err)
 	}
-	page := mustDo(t, e, request{Op: opSeek, Filter: Filter{Run: "run1"}})
+	page := mustDo(t, e, &seekRequest{Filter: Filter{Run: "run1"}})
 	if page.From != m.Pruned+1 {
 		t.Errorf("a reading of what is left begins at %d", page.From)
 	}
-	got := mustDo(t, e, request{Op: opPage, Filter: Filter{Run: "run1"}, From: page.From, UpTo: page.UpTo})
+	got := mustDo(t, e, &pageRequest{Filter: Filter{Run: "run1"}, From: page.From, UpTo: page.UpTo})
 	if len(got.Records) != 11-int(m.Pruned) {
 		t.Errorf("%d records", len(got.Records))
 	}
@@ -215,7 +215,7 @@ func (e *engine) cutAt(t *testing.T, upTo uint64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mustDo(t, e, request{Op: opPrune})
+	mustDo(t, e, &pruneRequest{})
 }
 
 func lastMarkOf(e *engine) (m *Mark, err error) {
@@ -230,16 +230,16 @@ func lastMarkOf(e *engine) (m *Mark, err error) {
 func walkAll(t testing.TB, e *engine, c LogCheck) (LogReport, error) {
 	t.Helper()
 	j := newJudge(&c)
-	q := &request{Op: opVerifyLog, Walk: j.ask()}
+	q := &verifyLogRequest{Ask: j.ask()}
 	for {
-		r, err := e.do(t.Context(), q)
+		r, err := answer(t.Context(), e, q)
 		if err != nil {
 			return j.report, err
 		}
-		if err := j.judge(&r.Walk); err != nil || r.Walk.Finished {
+		if err := j.judge(&r.Step); err != nil || r.Step.Finished {
 			return j.report, err
 		}
-		q.From, q.UpTo = r.Next, q.UpTo+1
+		q.Walk, q.Step = r.Walk, q.Step+1
 	}
 }
 
@@ -259,7 +259,7 @@ func TestPruneIsCareful(t *testing.T) {
 	bare := o
 	bare.Seal, bare.SealMark = nil, nil
 	e := testEngineOf(t, bare)
-	if _, err := e.do(t.Context(), &request{Op: opPrune}); !errors.Is(err, ErrNoSeal) {
+	if _, err := answer(t.Context(), e, &pruneRequest{}); !errors.Is(err, ErrNoSeal) {
 		t.Error("without a key:", err)
 	}
 	e.opt = sealedDefaults(t, o)
@@ -271,16 +271,16 @@ func TestPruneIsCareful(t *testing.T) {
 		t.Errorf("interrupted: %+v, %v", r, err)
 	}
 	for _, f := range []Filter{{Run: "run1"}, {Run: "run1", Limit: 5}, {Limit: 400}, {Decision: "deny", Limit: 400}, {}} {
-		r := mustDo(t, e, request{Op: opSeek, Filter: f})
-		if f.Limit = 0; r.From != 0 {
-			r = mustDo(t, e, request{Op: opPage, Filter: f, From: r.From, UpTo: r.UpTo})
+		at := mustDo(t, e, &seekRequest{Filter: f})
+		if f.Limit = 0; at.From == 0 {
+			continue
 		}
-		if len(r.Records) > 26 {
+		if r := mustDo(t, e, &pageRequest{Filter: f, From: at.From, UpTo: at.UpTo}); len(r.Records) > 26 {
 			t.Errorf("interrupted, %+v shows %d records", f, len(r.Records))
 		}
 	}
-	if r := mustDo(t, e, request{Op: opPrune, Filter: Filter{SinceMS: 1}}); r.Left != 343 || !r.More {
-		t.Error("gone on:", r.Left, r.More)
+	if r := mustDo(t, e, &pruneRequest{BeforeMS: 1}); r.Removed != 343 || !r.More {
+		t.Error("gone on:", r.Removed, r.More)
 	}
 	if r, err := walkAll(t, e, LogCheck{Open: ours}); err != nil || r.Unfinished || len(dump(t, e, spaceRecord)) != 26 {
 		t.Error(r, err)

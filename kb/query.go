@@ -39,17 +39,36 @@ func indexFor(f *Filter) index {
 // soon; the asker goes on from there.
 const stepItems = 20000
 
-// seek walks back from q.From (0: the end) and finds where an answer begins:
-// at the Limit-th match from the end, or at the first record. More says that
-// Next is where to go on, for what is left of the limit.
-func (e *engine) seek(ctx context.Context, q *request) (*response, error) {
+// A seekRequest asks where an answer begins: at the Limit-th match from the end, or
+// at the first record.
+type seekRequest struct {
+	Filter Filter `cbor:"1,keyasint"`
+	From   uint64 `cbor:"2,keyasint,omitempty"` // back from here; 0: the end
+	UpTo   uint64 `cbor:"3,keyasint,omitempty"` // the last record of the answer, once From is known
+}
+
+// A seekAnswer says where, as far as is known. More says that Next is where to go
+// on, for what is left of the limit.
+type seekAnswer struct {
+	From uint64 `cbor:"1,keyasint,omitempty"`
+	UpTo uint64 `cbor:"2,keyasint,omitempty"`
+	Next uint64 `cbor:"3,keyasint,omitempty"`
+	Left int    `cbor:"4,keyasint,omitempty"`
+	More bool   `cbor:"5,keyasint,omitempty"`
+}
+
+func (*seekRequest) op() opcode { return opSeek }
+
+func (q *seekRequest) check() error { return q.Filter.check() }
+
+func (q *seekRequest) do(ctx context.Context, e *engine) (*seekAnswer, error) {
 	txn := e.db.NewTransaction(false)
 	defer txn.Discard()
 	last, err := getNumber(txn, keySeq())
 	if err != nil {
 		return nil, err
 	}
-	r := &response{From: 1, UpTo: last}
+	r := &seekAnswer{From: 1, UpTo: last}
 	if q.Filter.Limit == 0 {
 		switch r.From, err = e.first(txn, &q.Filter); {
 		case err != nil:
@@ -96,12 +115,30 @@ func (e *engine) first(txn *badger.Txn, f *Filter) (uint64, error) {
 	return 1, nil
 }
 
-// page answers matching records from q.From to q.UpTo, as many as fit. More
-// says that Next is where the next page begins.
-func (e *engine) page(ctx context.Context, q *request) (*response, error) {
+// A pageRequest asks for matching records.
+type pageRequest struct {
+	Filter Filter `cbor:"1,keyasint"`
+	From   uint64 `cbor:"2,keyasint,omitempty"` // where the page begins
+	UpTo   uint64 `cbor:"3,keyasint,omitempty"` // and the last record number of all pages
+	Bare   bool   `cbor:"4,keyasint,omitempty"` // they are not decoded whole
+}
+
+// A pageAnswer is as many as fit, in their stored form. More says that Next is where
+// the next page begins.
+type pageAnswer struct {
+	Records [][]byte `cbor:"1,keyasint,omitempty"`
+	Next    uint64   `cbor:"2,keyasint,omitempty"`
+	More    bool     `cbor:"3,keyasint,omitempty"`
+}
+
+func (*pageRequest) op() opcode { return opPage }
+
+func (q *pageRequest) check() error { return q.Filter.check() }
+
+func (q *pageRequest) do(ctx context.Context, e *engine) (*pageAnswer, error) {
 	txn := e.db.NewTransaction(false)
 	defer txn.Discard()
-	r, size := &response{}, 0
+	r, size := &pageAnswer{}, 0
 	var err error
 	r.Next, r.More, err = e.walk(ctx, txn, &q.Filter, span{from: q.From, upTo: q.UpTo, glance: q.Bare}, func(_ uint64, p []byte) bool {
 		r.Records = append(r.Records, p)

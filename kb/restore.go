@@ -137,8 +137,21 @@ func (r *restorable) parseRecord(codec *audit.Codec, key []byte) error {
 	return nil
 }
 
-// restore does one stage. Nothing else is written meanwhile.
-func (e *engine) restore(ctx context.Context, q *request) (*response, error) {
+// A restoreRequest is a stage of a restore.
+type restoreRequest struct {
+	Stage   stage  `cbor:"1,keyasint"`
+	Replace bool   `cbor:"2,keyasint,omitempty"` // what is there may go
+	Pairs   []pair `cbor:"3,keyasint,omitempty"` // to be restored
+}
+
+type restoreAnswer struct {
+	LogKept bool `cbor:"1,keyasint,omitempty"` // the log that is there stays
+}
+
+func (*restoreRequest) op() opcode { return opRestore }
+
+// do does one stage. Nothing else is written meanwhile.
+func (q *restoreRequest) do(ctx context.Context, e *engine) (*restoreAnswer, error) {
 	select {
 	case e.ingesting <- struct{}{}:
 		defer func() { <-e.ingesting }()
@@ -160,7 +173,7 @@ func (e *engine) restore(ctx context.Context, q *request) (*response, error) {
 		return nil, invalidf("no restore is under way")
 	case q.Stage == restorePage:
 		err := inParts(e.db, q.Pairs, func(txn *badger.Txn, pairs []pair) error { return e.restorePairs(txn, state, pairs) })
-		return &response{}, err
+		return &restoreAnswer{}, err
 	case q.Stage == restoreEnd:
 		err := e.update(func(txn *badger.Txn) error {
 			return errors.Join(txn.Delete(keyRestore()), txn.Set(keyIndex(), []byte(e.opt.indexVersion())), boundMarks(txn))
@@ -171,7 +184,7 @@ func (e *engine) restore(ctx context.Context, q *request) (*response, error) {
 		if err == nil {
 			e.shut.Store(false)
 		}
-		return &response{}, err
+		return &restoreAnswer{}, err
 	}
 	return nil, invalidf("a restore has no stage %d", q.Stage)
 }
@@ -191,7 +204,7 @@ func (e *engine) restoring() (s restoring, under bool, err error) {
 
 // beginRestore empties the store, unless it has values that may not go. One that
 // was interrupted begins again from nothing.
-func (e *engine) beginRestore(s restoring, again, replace bool) (*response, error) {
+func (e *engine) beginRestore(s restoring, again, replace bool) (*restoreAnswer, error) {
 	if !again {
 		var values bool
 		err := e.db.View(func(txn *badger.Txn) (err error) {
@@ -227,7 +240,7 @@ func (e *engine) beginRestore(s restoring, again, replace bool) (*response, erro
 			return nil, err
 		}
 	}
-	return &response{LogKept: s.LogKept}, e.drop(spaces...)
+	return &restoreAnswer{LogKept: s.LogKept}, e.drop(spaces...)
 }
 
 // restorePairs restores pairs within one transaction.

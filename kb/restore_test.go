@@ -13,29 +13,31 @@ import (
 func TestInterruptedRestore(t *testing.T) {
 	from, o := testEngine(t), Options{Home: filepath.Join(t.TempDir(), "home")}
 	for _, key := range []string{"a", "b", "c"} {
-		mustDo(t, from, request{Op: opPut, Domain: "notes", Key: key, Value: []byte("text")})
+		mustDo(t, from, &changeRequest{Domain: "notes", Key: key, Value: []byte("text")})
 	}
-	pairs := mustDo(t, from, request{Op: opBackup}).Pairs
+	pairs := mustDo(t, from, &backupRequest{}).Pairs
 	t.Run("half", func(t *testing.T) {
 		e := testEngineOf(t, o)
-		mustDo(t, e, request{Op: opRestore, Stage: restoreBegin})
-		mustDo(t, e, request{Op: opRestore, Stage: restorePage, Pairs: pairs[:2]})
+		mustDo(t, e, &restoreRequest{Stage: restoreBegin})
+		mustDo(t, e, &restoreRequest{Stage: restorePage, Pairs: pairs[:2]})
 	})
 	e := testEngineOf(t, o)
-	for _, q := range []request{{Op: opGet, Domain: "notes", Key: "a"}, {Op: opPut, Domain: "notes", Key: "z"}, {Op: opIngest}, {Op: opVerify}, {Op: opBackup}} {
-		if _, err := e.do(t.Context(), &q); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "rlp kb restore") {
-			t.Errorf("operation %d in the middle of a restore: %v", q.Op, err)
+	for _, q := range []sent{
+		&getRequest{Domain: "notes", Key: "a"}, &changeRequest{Domain: "notes", Key: "z"}, &ingestRequest{}, &verifyRequest{}, &backupRequest{},
+	} {
+		if _, err := send(t.Context(), e, q); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "rlp kb restore") {
+			t.Errorf("operation %d in the middle of a restore: %v", q.op(), err)
 		}
 	}
-	mustDo(t, e, request{Op: opRestore, Stage: restoreBegin})
+	mustDo(t, e, &restoreRequest{Stage: restoreBegin})
 	for range 2 { // an owner may be asked twice
-		mustDo(t, e, request{Op: opRestore, Stage: restorePage, Pairs: pairs})
+		mustDo(t, e, &restoreRequest{Stage: restorePage, Pairs: pairs})
 	}
-	mustDo(t, e, request{Op: opRestore, Stage: restoreEnd})
+	mustDo(t, e, &restoreRequest{Stage: restoreEnd})
 	if v, err := verifyAll(t, e); err != nil || v.Values != 3 {
 		t.Error(v, err)
 	}
-	if _, err := e.do(t.Context(), &request{Op: opRestore, Stage: restorePage, Pairs: pairs}); !errors.Is(err, ErrInvalid) {
+	if _, err := answer(t.Context(), e, &restoreRequest{Stage: restorePage, Pairs: pairs}); !errors.Is(err, ErrInvalid) {
 		t.Errorf("a page out of the blue: %v", err)
 	}
 }
@@ -44,22 +46,22 @@ func TestInterruptedRestore(t *testing.T) {
 func TestBackupSessions(t *testing.T) {
 	e := testEngine(t)
 	for i := range 3 {
-		mustDo(t, e, request{Op: opPut, Domain: "notes", Key: string(rune('a' + i)), Value: make([]byte, maxValue)})
+		mustDo(t, e, &changeRequest{Domain: "notes", Key: string(rune('a' + i)), Value: make([]byte, maxValue)})
 	}
-	first := mustDo(t, e, request{Op: opBackup})
+	first := mustDo(t, e, &backupRequest{})
 	if !first.More {
 		t.Fatal("one page holds everything")
 	}
-	for _, q := range []request{{Op: opBackup, From: first.Next}, {Op: opBackup, From: first.Next, UpTo: 5}, {Op: opBackup, From: 99, UpTo: 1}} {
-		if _, err := e.do(t.Context(), &q); !errors.Is(err, ErrUnavailable) {
-			t.Errorf("page %d of %d: %v", q.UpTo, q.From, err)
+	for _, q := range []backupRequest{{Snapshot: first.Snapshot}, {Snapshot: first.Snapshot, Page: 5}, {Snapshot: 99, Page: 1}} {
+		if _, err := answer(t.Context(), e, &q); !errors.Is(err, ErrUnavailable) {
+			t.Errorf("page %d of %d: %v", q.Page, q.Snapshot, err)
 		}
 	}
-	mustDo(t, e, request{Op: opBackup, From: first.Next, UpTo: 1}) // the control
+	mustDo(t, e, &backupRequest{Snapshot: first.Snapshot, Page: 1}) // the control
 	for range maxSnapshots - 1 {
-		mustDo(t, e, request{Op: opBackup})
+		mustDo(t, e, &backupRequest{})
 	}
-	if _, err := e.do(t.Context(), &request{Op: opBackup}); !errors.Is(err, ErrUnavailable) {
+	if _, err := answer(t.Context(), e, &backupRequest{}); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("one more at a time: %v", err)
 	}
 }
@@ -69,11 +71,11 @@ func TestBackupSessions(t *testing.T) {
 func FuzzBackup(f *testing.F) {
 	from := testEngine(f)
 	for _, key := range []string{"a", "b"} {
-		if _, err := from.do(f.Context(), &request{Op: opPut, Domain: "notes", Key: key, Value: []byte("text of " + key)}); err != nil {
+		if _, err := answer(f.Context(), from, &changeRequest{Domain: "notes", Key: key, Value: []byte("text of " + key)}); err != nil {
 			f.Fatal(err)
 		}
 	}
-	r, err := from.do(f.Context(), &request{Op: opBackup})
+	r, err := answer(f.Context(), from, &backupRequest{})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -102,11 +104,11 @@ func FuzzBackup(f *testing.F) {
 		if _, err := parsePair(e.codec, pair{k, v}); err != nil {
 			return
 		}
-		mustDo(t, e, request{Op: opRestore, Stage: restoreBegin, Replace: true})
-		q := request{Op: opRestore, Stage: restorePage, Pairs: []pair{{k, v}}}
-		_, err := e.do(t.Context(), &q)
-		mustDo(t, e, request{Op: opRestore, Stage: restoreEnd})
-		if r := mustDo(t, e, request{Op: opSeek}); r.From > r.UpTo+1 {
+		mustDo(t, e, &restoreRequest{Stage: restoreBegin, Replace: true})
+		q := &restoreRequest{Stage: restorePage, Pairs: []pair{{k, v}}}
+		_, err := answer(t.Context(), e, q)
+		mustDo(t, e, &restoreRequest{Stage: restoreEnd})
+		if r := mustDo(t, e, &seekRequest{}); r.From > r.UpTo+1 {
 			t.Fatalf("%x %x hides what is recorded from now on", k, v)
 		}
 		if err == nil && len(k) > 0 && k[0] == spaceData {

@@ -51,7 +51,7 @@ func (s *Store) Runs(ctx context.Context, q RunQuery) iter.Seq2[RunSummary, erro
 	return func(yield func(RunSummary, error) bool) {
 		left, limited := q.Limit, q.Limit > 0
 		for {
-			r, err := s.do(ctx, &request{Op: opRuns, Runs: RunQuery{Before: q.Before, Agent: q.Agent, Limit: left}})
+			r, err := ask(ctx, s, &runsRequest{Before: q.Before, Agent: q.Agent, Limit: left})
 			if err != nil {
 				yield(RunSummary{}, fmt.Errorf("reading the runs of the log: %w", err))
 				return
@@ -67,13 +67,23 @@ func (s *Store) Runs(ctx context.Context, q RunQuery) iter.Seq2[RunSummary, erro
 			if !r.More || limited && left <= 0 {
 				return
 			}
-			q.Before = string(r.Cursor)
+			q.Before = r.Next
 		}
 	}
 }
 
-// runs answers a page of runs. More says that the cursor is where to go on.
-func (e *engine) runs(ctx context.Context, q *RunQuery) (*response, error) {
+type runsRequest RunQuery
+
+// A runsAnswer is a page of runs; More says that others came before the run Next.
+type runsAnswer struct {
+	Runs []RunSummary `cbor:"1,keyasint,omitempty"`
+	Next string       `cbor:"2,keyasint,omitempty"`
+	More bool         `cbor:"3,keyasint,omitempty"`
+}
+
+func (*runsRequest) op() opcode { return opRuns }
+
+func (q *runsRequest) do(ctx context.Context, e *engine) (*runsAnswer, error) {
 	if q.Limit < 0 {
 		return nil, invalidf("a limit of %d", q.Limit)
 	}
@@ -94,7 +104,7 @@ func (e *engine) runs(ctx context.Context, q *RunQuery) (*response, error) {
 	if q.Before != "" {
 		at = named(spaceRun, q.Before)
 	}
-	r, size := &response{}, 0
+	r, size := &runsAnswer{}, 0
 	for steps := 0; ; steps++ {
 		it.Seek(at)
 		if !it.Valid() {
@@ -109,7 +119,7 @@ func (e *engine) runs(ctx context.Context, q *RunQuery) (*response, error) {
 			return r, ctx.Err()
 		}
 		at = named(spaceRun, run) // before all of its entries
-		r.Cursor = []byte(run)
+		r.Next = run
 		s, found, err := e.summary(txn, it.Item(), run, q.Agent, pruned)
 		if err != nil {
 			return nil, errors.Join(ctx.Err(), err)

@@ -23,7 +23,7 @@ func BenchmarkRuns(b *testing.B) {
 		}
 	}
 	for b.Loop() {
-		r, err := e.runs(b.Context(), &RunQuery{Limit: 50})
+		r, err := answer(b.Context(), e, &runsRequest{Limit: 50})
 		if err != nil || len(r.Runs) != 50 {
 			b.Fatal(len(r.Runs), err)
 		}

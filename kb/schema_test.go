@@ -68,15 +68,15 @@ func TestMigration(t *testing.T) {
 		}
 		e := testEngineOf(t, o)
 		for key, want := range values {
-			r := mustDo(t, e, request{Op: opGet, Domain: "notes", Key: key})
+			r := mustDo(t, e, &getRequest{Domain: "notes", Key: key})
 			if string(r.Value) != want || r.Revision == 0 || r.Origin.Agent != "old" || r.Origin.Label != Untrusted || r.Origin.UnixMS != 7 {
 				t.Fatalf("%s: %+v", key, r)
 			}
-			if c := mustDo(t, e, request{Op: opWhy, Domain: "notes", Key: key}).Chain; len(c.Steps) != 1 || c.Steps[0].Revision != r.Revision {
+			if c := mustDo(t, e, &whyRequest{Domain: "notes", Key: key}); len(c.Steps) != 1 || c.Steps[0].Revision != r.Revision {
 				t.Fatalf("%s: %+v", key, c)
 			}
 		}
-		if r := mustDo(t, e, request{Op: opSearch, Domain: "notes", Key: "number17"}); len(r.Hits) != 1 || r.Hits[0].Key != "k17" {
+		if r := mustDo(t, e, &searchRequest{Domain: "notes", Text: "number17"}); len(r.Hits) != 1 || r.Hits[0].Key != "k17" {
 			t.Errorf("found: %+v", r.Hits)
 		}
 		if v, err := verifyAll(t, e); err != nil || v.Values != len(values) {
@@ -108,7 +108,7 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 	o := Options{Home: filepath.Join(t.TempDir(), "home")}
 	t.Run("make", func(t *testing.T) {
 		e := testEngineOf(t, o)
-		mustDo(t, e, request{Op: opPut, Domain: "notes", Key: "a", Value: []byte("v")})
+		mustDo(t, e, &changeRequest{Domain: "notes", Key: "a", Value: []byte("v")})
 		if err := e.db.Update(func(txn *badger.Txn) error { return txn.Set(keySchema(), number(nil, schema+1)) }); err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +127,7 @@ func TestMasksChange(t *testing.T) {
 	o := Options{Home: filepath.Join(t.TempDir(), "home")}
 	find := func(t *testing.T, o Options, want int) {
 		e := testEngineOf(t, o)
-		if r := mustDo(t, e, request{Op: opSearch, Domain: "notes", Key: "5551234"}); len(r.Hits) != want {
+		if r := mustDo(t, e, &searchRequest{Domain: "notes", Text: "5551234"}); len(r.Hits) != want {
 			t.Errorf("masked by %q %d values are found, want %d", o.MaskVersion, len(r.Hits), want)
 		}
 		if _, err := verifyAll(t, e); err != nil {
@@ -136,7 +136,7 @@ func TestMasksChange(t *testing.T) {
 	}
 	t.Run("none", func(t *testing.T) {
 		e := testEngineOf(t, o)
-		mustDo(t, e, request{Op: opPut, Domain: "notes", Key: "a", Value: []byte("call 5551234")})
+		mustDo(t, e, &changeRequest{Domain: "notes", Key: "a", Value: []byte("call 5551234")})
 	})
 	t.Run("control", func(t *testing.T) { find(t, o, 1) })
 	masked := o
@@ -169,22 +169,22 @@ func TestNoMasksNoIndex(t *testing.T) {
 	}}
 	t.Run("stored", func(t *testing.T) {
 		e := testEngineOf(t, o)
-		mustDo(t, e, request{Op: opPut, Domain: "notes", Key: "a", Value: []byte("call 5551234")})
+		mustDo(t, e, &changeRequest{Domain: "notes", Key: "a", Value: []byte("call 5551234")})
 		working = false
-		if _, err := e.do(t.Context(), &request{Op: opPut, Domain: "notes", Key: "a", Value: []byte("x")}); !errors.Is(err, ErrUnavailable) {
+		if _, err := answer(t.Context(), e, &changeRequest{Domain: "notes", Key: "a", Value: []byte("x")}); !errors.Is(err, ErrUnavailable) {
 			t.Errorf("a value that cannot be masked: %v", err)
 		}
-		if _, err := e.do(t.Context(), &request{Op: opSearch, Domain: "notes", Key: "call"}); !errors.Is(err, ErrUnavailable) {
+		if _, err := answer(t.Context(), e, &searchRequest{Domain: "notes", Text: "call"}); !errors.Is(err, ErrUnavailable) {
 			t.Errorf("a snippet that cannot be masked: %v", err)
 		}
-		mustDo(t, e, request{Op: opSearch, Domain: "notes", Key: "call", Raw: true}) // the control
+		mustDo(t, e, &searchRequest{Domain: "notes", Text: "call", Raw: true}) // the control
 	})
 	if _, err := Open(t.Context(), o); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "key of masks") {
 		t.Errorf("opening: %v", err)
 	}
 	working, salt = true, "b"
 	e := testEngineOf(t, o)
-	if r := mustDo(t, e, request{Op: opSearch, Domain: "notes", Key: "maskedb"}); len(r.Hits) != 1 {
+	if r := mustDo(t, e, &searchRequest{Domain: "notes", Text: "maskedb"}); len(r.Hits) != 1 {
 		t.Errorf("under another key of masks %d values are found by the new mask", len(r.Hits))
 	}
 }

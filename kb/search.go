@@ -47,16 +47,32 @@ func (v *View) Search(ctx context.Context, q Query) ([]Hit, error) {
 
 // find is what the store answers.
 func (v *View) find(ctx context.Context, q *Query, limit int) ([]Hit, error) {
-	r, err := v.store.do(ctx, &request{Op: opSearch, Domain: q.Domain, Key: q.Text, Limit: limit, Raw: q.Raw})
+	r, err := ask(ctx, v.store, &searchRequest{Domain: q.Domain, Text: q.Text, Limit: limit, Raw: q.Raw})
 	if err != nil {
 		return nil, err
 	}
 	return r.Hits, nil
 }
 
-func (e *engine) search(ctx context.Context, q *request) (*response, error) {
+// A searchRequest asks for the values of a domain that suit a text best.
+type searchRequest struct {
+	Domain string `cbor:"1,keyasint"`
+	Text   string `cbor:"2,keyasint"`
+	Limit  int    `cbor:"3,keyasint,omitempty"` // 0: [DefaultHits]
+	Raw    bool   `cbor:"4,keyasint,omitempty"` // of what is not masked
+}
+
+type searchAnswer struct {
+	Hits []Hit `cbor:"1,keyasint,omitempty"`
+}
+
+func (*searchRequest) op() opcode { return opSearch }
+
+func (q *searchRequest) check() error { return checkDomain(q.Domain) }
+
+func (q *searchRequest) do(ctx context.Context, e *engine) (*searchAnswer, error) {
 	switch {
-	case len(q.Key) > MaxQuery || !utf8.ValidString(q.Key):
+	case len(q.Text) > MaxQuery || !utf8.ValidString(q.Text):
 		return nil, invalidf("a text to search for is at most %d bytes of UTF-8", MaxQuery)
 	case q.Limit < 0 || q.Limit > MaxHits:
 		return nil, invalidf("a search has 1 to %d answers, not %d", MaxHits, q.Limit)
@@ -66,13 +82,13 @@ func (e *engine) search(ctx context.Context, q *request) (*response, error) {
 	txn := e.db.NewTransaction(false)
 	defer txn.Discard()
 	s := &searcher{engine: e, txn: txn, domain: q.Domain, raw: q.Raw, work: snippetWork}
-	best, err := s.rank(ctx, queryWords(q.Key), q.Limit)
+	best, err := s.rank(ctx, queryWords(q.Text), q.Limit)
 	if err != nil {
 		return nil, err
 	}
-	r := &response{}
+	r := &searchAnswer{}
 	words := map[string]bool{}
-	for _, w := range queryWords(q.Key) {
+	for _, w := range queryWords(q.Text) {
 		words[w] = true
 	}
 	for _, b := range best {

@@ -87,9 +87,9 @@ func (s *slow) search(query string, k int) []Hit {
 	return hits[:min(k, len(hits))]
 }
 
-func mustDo(t testing.TB, e *engine, q request) *response {
+func mustDo[A any](t testing.TB, e *engine, q request[A]) *A {
 	t.Helper()
-	r, err := e.do(t.Context(), &q)
+	r, err := answer(t.Context(), e, q)
 	if err != nil {
 		t.Fatalf("%+v: %v", q, err)
 	}
@@ -119,19 +119,19 @@ func TestSearchIsTheSlowSearch(t *testing.T) {
 	for i := range 400 {
 		key := fmt.Sprint("k", rnd.IntN(60))
 		if _, there := docs[key]; there && rnd.IntN(4) == 0 {
-			mustDo(t, e, request{Op: opDelete, Domain: "notes", Key: key})
+			mustDo(t, e, &changeRequest{Domain: "notes", Key: key, Delete: true})
 			delete(docs, key)
 		} else {
 			text := randomText(rnd)
-			r := mustDo(t, e, request{Op: opPut, Domain: "notes", Key: key, Value: []byte(text)})
+			r := mustDo(t, e, &changeRequest{Domain: "notes", Key: key, Value: []byte(text)})
 			docs[key] = slowDoc{text, r.Revision}
 		}
 		if i%4 != 0 {
 			continue
 		}
 		query, k := randomText(rnd), 1+rnd.IntN(20)
-		a := mustDo(t, e, request{Op: opSearch, Domain: "notes", Key: query, Limit: k})
-		b := mustDo(t, e, request{Op: opSearch, Domain: "notes", Key: query, Limit: k, Raw: true})
+		a := mustDo(t, e, &searchRequest{Domain: "notes", Text: query, Limit: k})
+		b := mustDo(t, e, &searchRequest{Domain: "notes", Text: query, Limit: k, Raw: true})
 		same(t, query, a.Hits, masked.search(query, k))
 		same(t, query, b.Hits, raw.search(query, k))
 		if len(a.Hits) != len(b.Hits) {
@@ -165,12 +165,12 @@ func TestMaskedSearchIsNoOracle(t *testing.T) {
 	answers := make([][]Hit, 2)
 	for i, secrets := range [][2]string{{"5551234", "777"}, {"99999", "99999"}} {
 		e := testEngineOf(t, Options{Home: filepath.Join(t.TempDir(), "home"), Mask: testMask, MaskVersion: "test"})
-		mustDo(t, e, request{Op: opPut, Domain: "contacts", Key: "ada", Value: []byte("call ada at " + secrets[0])})
-		mustDo(t, e, request{Op: opPut, Domain: "contacts", Key: "alan", Value: []byte("call alan at " + secrets[1])})
+		mustDo(t, e, &changeRequest{Domain: "contacts", Key: "ada", Value: []byte("call ada at " + secrets[0])})
+		mustDo(t, e, &changeRequest{Domain: "contacts", Key: "alan", Value: []byte("call alan at " + secrets[1])})
 		for _, query := range []string{"5551234", "99999", "777 99999", "call", "ada 5551234", "ada 99999", "masked number"} {
-			answers[i] = append(answers[i], mustDo(t, e, request{Op: opSearch, Domain: "contacts", Key: query}).Hits...)
+			answers[i] = append(answers[i], mustDo(t, e, &searchRequest{Domain: "contacts", Text: query}).Hits...)
 		}
-		if raw := mustDo(t, e, request{Op: opSearch, Domain: "contacts", Key: secrets[0], Raw: true}); len(raw.Hits) != i+1 { // the control
+		if raw := mustDo(t, e, &searchRequest{Domain: "contacts", Text: secrets[0], Raw: true}); len(raw.Hits) != i+1 { // the control
 			t.Errorf("with raw %d are found", len(raw.Hits))
 		}
 	}
@@ -187,11 +187,11 @@ func TestIndexIsWhatARebuildGives(t *testing.T) {
 	for range 5 {
 		for range 100 {
 			domain, key := []string{"notes", "contacts"}[rnd.IntN(2)], fmt.Sprint("k", rnd.IntN(40))
-			q := request{Op: opPut, Domain: domain, Key: key, Value: []byte(randomText(rnd))}
+			q := &changeRequest{Domain: domain, Key: key, Value: []byte(randomText(rnd))}
 			if rnd.IntN(3) == 0 {
-				q = request{Op: opDelete, Domain: domain, Key: key}
+				q = &changeRequest{Domain: domain, Key: key, Delete: true}
 			}
-			if _, err := e.do(t.Context(), &q); err != nil && failureOf(err) != failNotExist {
+			if _, err := answer(t.Context(), e, q); err != nil && failureOf(err) != failNotExist {
 				t.Fatal(err)
 			}
 		}
@@ -294,14 +294,14 @@ func TestLargestChange(t *testing.T) {
 		return b.Bytes()
 	}
 	for i := range chunkDocs - 2 {
-		mustDo(t, e, request{Op: opPut, Domain: strings.Repeat("d", 64), Key: fmt.Sprint(i), Value: value('a' + byte(i%2))})
+		mustDo(t, e, &changeRequest{Domain: strings.Repeat("d", 64), Key: fmt.Sprint(i), Value: value('a' + byte(i%2))})
 	}
 	big := Origin{Agent: strings.Repeat("a", 256), Run: strings.Repeat("r", 256), Source: strings.Repeat("s", 4096), ETag: strings.Repeat("e", 256)}
 	for i := range 3 { // in this chunk and in the next
-		mustDo(t, e, request{Op: opPut, Domain: strings.Repeat("d", 64), Key: "1", Value: value('a' + byte(i%2)), Origin: big})
+		mustDo(t, e, &changeRequest{Domain: strings.Repeat("d", 64), Key: "1", Value: value('a' + byte(i%2)), Origin: big})
 	}
 	word := fmt.Sprintf("%c%046dx", 'a', 0)
-	if r := mustDo(t, e, request{Op: opSearch, Domain: strings.Repeat("d", 64), Key: word, Raw: true, Limit: MaxHits}); len(r.Hits) != chunkDocs/2 {
+	if r := mustDo(t, e, &searchRequest{Domain: strings.Repeat("d", 64), Text: word, Raw: true, Limit: MaxHits}); len(r.Hits) != chunkDocs/2 {
 		t.Errorf("%d values have the word", len(r.Hits))
 	}
 }
@@ -312,10 +312,10 @@ func TestSnippetsAreBounded(t *testing.T) {
 	e := testEngine(t)
 	const values = snippetWork>>20 + 2
 	for i := range values {
-		mustDo(t, e, request{Op: opPut, Domain: "notes", Key: fmt.Sprint(i), Value: bytes.Repeat([]byte("word "), maxValue/5)})
+		mustDo(t, e, &changeRequest{Domain: "notes", Key: fmt.Sprint(i), Value: bytes.Repeat([]byte("word "), maxValue/5)})
 	}
 	with := 0
-	r := mustDo(t, e, request{Op: opSearch, Domain: "notes", Key: "word", Limit: MaxHits})
+	r := mustDo(t, e, &searchRequest{Domain: "notes", Text: "word", Limit: MaxHits})
 	for _, h := range r.Hits {
 		if h.Snippet != "" {
 			with++

@@ -120,19 +120,31 @@ func (s *server) converse(c *net.UnixConn) {
 		return
 	}
 	for !s.isClosed() {
-		q := new(request)
-		if err := w.Receive(q); err != nil {
+		m := new(message)
+		if err := w.Receive(m); err != nil {
 			return
 		}
-		r, err := s.engine.do(s.ctx, q)
+		a, err := s.engine.serve(s.ctx, m)
 		if errors.Is(err, ErrClosed) || errors.Is(err, context.Canceled) {
 			return // the client asks the next owner
 		}
 		c.SetWriteDeadline(time.Now().Add(answerWithin)) //nolint:errcheck // a closed connection fails at the write
-		if err := w.Send(answer(r, err)); err != nil {
+		if err := w.Send(s.reply(a, err)); err != nil {
 			return
 		}
 	}
+}
+
+// reply is what is sent of an answer.
+func (s *server) reply(a any, err error) *reply {
+	r := &reply{}
+	if err == nil {
+		r.Body, err = s.engine.codec.Marshal(a)
+	}
+	if err != nil {
+		return &reply{Failure: failureOf(err), Text: err.Error()}
+	}
+	return r
 }
 
 // isClosed is asked before each wait for a request: whoever closes the server

@@ -34,8 +34,22 @@ type snapshot struct {
 // Of the log's tree there are the leaves of what was pruned.
 var backedUp = [...]byte{spaceData, spaceChain, spaceMark, spaceTile, spaceRecord, spaceCheckpoint, spaceState}
 
-// backup answers the page q.UpTo of the snapshot q.From; 0: a new one.
-func (e *engine) backup(ctx context.Context, q *request) (*response, error) {
+// A backupRequest asks for a page of a snapshot.
+type backupRequest struct {
+	Snapshot uint64 `cbor:"1,keyasint,omitempty"` // 0: a new one
+	Page     uint64 `cbor:"2,keyasint,omitempty"`
+}
+
+// A backupAnswer is the page; More says that there is another one.
+type backupAnswer struct {
+	Snapshot uint64 `cbor:"1,keyasint"`
+	Pairs    []pair `cbor:"2,keyasint,omitempty"`
+	More     bool   `cbor:"3,keyasint,omitempty"`
+}
+
+func (*backupRequest) op() opcode { return opBackup }
+
+func (q *backupRequest) do(ctx context.Context, e *engine) (*backupAnswer, error) {
 	s := &e.snapshots
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -45,7 +59,7 @@ func (e *engine) backup(ctx context.Context, q *request) (*response, error) {
 			s.end(id)
 		}
 	}
-	if q.From == 0 {
+	if q.Snapshot == 0 {
 		if len(s.open) >= maxSnapshots {
 			return nil, fmt.Errorf("%w: %d backups are under way", ErrUnavailable, len(s.open))
 		}
@@ -53,19 +67,19 @@ func (e *engine) backup(ctx context.Context, q *request) (*response, error) {
 			s.open = map[uint64]*snapshot{}
 		}
 		s.last++
-		q.From = s.last
-		s.open[q.From] = &snapshot{txn: e.db.NewTransaction(false)}
+		q.Snapshot = s.last
+		s.open[q.Snapshot] = &snapshot{txn: e.db.NewTransaction(false)}
 	}
-	snap := s.open[q.From]
-	if snap == nil || snap.page != q.UpTo {
+	snap := s.open[q.Snapshot]
+	if snap == nil || snap.page != q.Page {
 		return nil, fmt.Errorf("%w: what was backed up is out of reach; begin again", ErrUnavailable)
 	}
 	snap.used = now
 	snap.page++
-	r := &response{Next: q.From}
+	r := &backupAnswer{Snapshot: q.Snapshot}
 	err := snap.read(ctx, r)
 	if err != nil || !r.More {
-		s.end(q.From)
+		s.end(q.Snapshot)
 	}
 	return r, err
 }
@@ -86,7 +100,7 @@ func (s *snapshots) endAll() {
 }
 
 // read puts the next page into r.
-func (s *snapshot) read(ctx context.Context, r *response) error {
+func (s *snapshot) read(ctx context.Context, r *backupAnswer) error {
 	size := 0
 	for ; s.space < len(backedUp); s.space++ {
 		full, err := s.readSpace(ctx, r, &size)
@@ -102,7 +116,7 @@ func (s *snapshot) read(ctx context.Context, r *response) error {
 	return nil
 }
 
-func (s *snapshot) readSpace(ctx context.Context, r *response, size *int) (full bool, err error) {
+func (s *snapshot) readSpace(ctx context.Context, r *backupAnswer, size *int) (full bool, err error) {
 	space := backedUp[s.space]
 	it := s.txn.NewIterator(badger.IteratorOptions{Prefix: []byte{space}, PrefetchValues: true, PrefetchSize: 100})
 	defer it.Close()

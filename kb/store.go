@@ -2,7 +2,6 @@ package kb
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,11 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A backend answers requests: the engine of this process, or the owner's.
-type backend interface {
-	do(ctx context.Context, q *request) (*response, error)
-	close() error
-}
+// A backend answers requests: the engine of this process ([owned]), or that of the
+// owner ([client]).
+type backend interface{ close() error }
 
 // A Store is one tenant's knowledge base and audit log. Whether this process
 // owns it or asks the process that does makes no difference to what its methods
@@ -141,8 +138,8 @@ func (s *Store) Close() error {
 	return b.close()
 }
 
-// do answers q, from owner to owner until one answers.
-func (s *Store) do(ctx context.Context, q *request) (*response, error) {
+// ask has q answered, from owner to owner until one answers.
+func ask[A any](ctx context.Context, s *Store, q request[A]) (*A, error) {
 	deadline := time.Now().Add(s.opt.Wait)
 	var lost backend
 	for {
@@ -150,20 +147,30 @@ func (s *Store) do(ctx context.Context, q *request) (*response, error) {
 		if err != nil {
 			return nil, err
 		}
-		if _, remote := b.(*client); remote && q.ID == nil && (q.Op == opPut || q.Op == opDelete || q.Op == opPutAll) {
-			q.ID = make([]byte, 16) // from now on it may be asked for twice
-			rand.Read(q.ID)
-		}
-		r, err := b.do(ctx, q)
+		a, err := askBackend(ctx, b, q)
 		s.using.Done()
 		if !errors.Is(err, errLost) {
-			return r, err
+			return a, err
 		}
 		if time.Now().After(deadline) {
 			return nil, fmt.Errorf("%w: %s", ErrUnavailable, s.silence(err))
 		}
 		lost = b
 	}
+}
+
+func askBackend[A any](ctx context.Context, b backend, q request[A]) (*A, error) {
+	if o, ok := b.(*owned); ok {
+		return answer(ctx, o.engine, q)
+	}
+	if r, ok := q.(repeatable); ok {
+		r.identify() // from now on it may be asked for twice
+	}
+	a := new(A)
+	if err := b.(*client).ask(ctx, q.op(), q, a); err != nil {
+		return nil, err
+	}
+	return a, nil
 }
 
 // find returns a backend other than lost, counted in using.

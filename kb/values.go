@@ -1,6 +1,7 @@
 package kb
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -16,6 +17,15 @@ const (
 	pageBytes = 512 << 10
 	pageItems = 1000
 )
+
+// checkDomain refuses what cannot be a domain. Which domains there are is said by
+// the settings of who asks.
+func checkDomain(domain string) error {
+	if !validDomain(domain) {
+		return fmt.Errorf("%w: %q", ErrDomain, domain)
+	}
+	return nil
+}
 
 // checkKey refuses what cannot be a key.
 func checkKey(key string) error {
@@ -130,19 +140,35 @@ func splitData(p []byte) (revision uint64, meta, value []byte, err error) {
 	return binary.BigEndian.Uint64(p), p[dataHead:n:n], p[n:], nil
 }
 
-// get answers a value: one key of the database is read, and with q.Bare nothing
-// is decoded.
-func (e *engine) get(q *request) (*response, error) {
-	if err := checkKey(q.Key); err != nil {
-		return nil, err
-	}
+// A getRequest asks for a value.
+type getRequest struct {
+	Domain string `cbor:"1,keyasint"`
+	Key    string `cbor:"2,keyasint"`
+	Bare   bool   `cbor:"3,keyasint,omitempty"` // without its Origin
+}
+
+// A valueAnswer is a value as it is stored.
+type valueAnswer struct {
+	Value    []byte `cbor:"1,keyasint,omitempty"`
+	Revision uint64 `cbor:"2,keyasint"`
+	Origin   Origin `cbor:"3,keyasint"`
+	Plain    bool   `cbor:"4,keyasint,omitempty"` // masks change nothing of Value
+	Trusted  bool   `cbor:"5,keyasint,omitempty"` // the label of Value, where Origin is not asked for
+}
+
+func (*getRequest) op() opcode { return opGet }
+
+func (q *getRequest) check() error { return errors.Join(checkDomain(q.Domain), checkKey(q.Key)) }
+
+// do reads one key of the database; with q.Bare nothing is decoded.
+func (q *getRequest) do(_ context.Context, e *engine) (*valueAnswer, error) {
 	txn := e.db.NewTransaction(false)
 	defer txn.Discard()
 	item, err := txn.Get(keyData(q.Domain, q.Key))
 	if errors.Is(err, badger.ErrKeyNotFound) {
 		return nil, absent(q.Domain, q.Key)
 	}
-	r := &response{}
+	r := &valueAnswer{}
 	if err == nil {
 		err = item.Value(func(p []byte) error { return e.answerValue(q, r, p) })
 	}
@@ -152,7 +178,7 @@ func (e *engine) get(q *request) (*response, error) {
 	return r, nil
 }
 
-func (e *engine) answerValue(q *request, r *response, p []byte) error {
+func (e *engine) answerValue(q *getRequest, r *valueAnswer, p []byte) error {
 	revision, head, value, err := splitData(p)
 	if err != nil {
 		return err
@@ -171,18 +197,34 @@ func (e *engine) answerValue(q *request, r *response, p []byte) error {
 	return err
 }
 
-// list answers a page of entries whose keys have the prefix q.Key, after q.After.
-func (e *engine) list(q *request) (*response, error) {
+// A listRequest asks for a page of entries whose keys begin with Prefix.
+type listRequest struct {
+	Domain string `cbor:"1,keyasint"`
+	Prefix string `cbor:"2,keyasint,omitempty"`
+	After  string `cbor:"3,keyasint,omitempty"` // only keys behind this one
+}
+
+// A listAnswer is the page; More says that there are entries behind it.
+type listAnswer struct {
+	Entries []Entry `cbor:"1,keyasint,omitempty"`
+	More    bool    `cbor:"2,keyasint,omitempty"`
+}
+
+func (*listRequest) op() opcode { return opList }
+
+func (q *listRequest) check() error { return checkDomain(q.Domain) }
+
+func (q *listRequest) do(_ context.Context, e *engine) (*listAnswer, error) {
 	txn := e.db.NewTransaction(false)
 	defer txn.Discard()
-	prefix := keyMeta(q.Domain, q.Key)
+	prefix := keyMeta(q.Domain, q.Prefix)
 	it := txn.NewIterator(badger.IteratorOptions{Prefix: prefix, PrefetchValues: true, PrefetchSize: 100})
 	defer it.Close()
 	from := prefix
 	if q.After != "" {
 		from = append(keyMeta(q.Domain, q.After), 0) // no key holds a NUL, so this is the next place
 	}
-	r, size, skip := &response{}, 0, len(keyMeta(q.Domain, ""))
+	r, size, skip := &listAnswer{}, 0, len(keyMeta(q.Domain, ""))
 	for it.Seek(from); it.Valid(); it.Next() {
 		if len(r.Entries) >= pageItems || size > pageBytes {
 			r.More = true

@@ -24,19 +24,19 @@ type Verified struct {
 // of an index, that is not as it should be.
 func (s *Store) Verify(ctx context.Context) (Verified, error) {
 	var all Verified
-	q := &request{Op: opVerify}
+	q := &verifyRequest{}
 	for {
-		r, err := s.do(ctx, q)
+		r, err := ask(ctx, s, q)
 		if err != nil {
 			return all, fmt.Errorf("verifying the store: %w", err)
 		}
 		all.Values += r.Verified.Values
 		all.Bytes += r.Verified.Bytes
 		all.Postings += r.Verified.Postings
-		if !r.More {
+		if len(r.Next) == 0 {
 			return all, nil
 		}
-		q.Cursor = r.Cursor
+		q.From = r.Next
 	}
 }
 
@@ -55,12 +55,23 @@ type verifier struct {
 // verifySpaces are the spaces that are walked through, in their order.
 var verifySpaces = [...]byte{spaceMeta, spaceData, spaceChain, spaceDoc, spaceIndex, spaceTally}
 
-// verify goes on at q.Cursor for verifyStep.
-func (e *engine) verify(ctx context.Context, q *request) (*response, error) {
+// A verifyRequest asks for a step of what [Store.Verify] does, which takes verifyStep.
+type verifyRequest struct {
+	From []byte `cbor:"1,keyasint,omitempty"` // the key where it begins; empty: the first
+}
+
+type verifyAnswer struct {
+	Verified Verified `cbor:"1,keyasint"`
+	Next     []byte   `cbor:"2,keyasint,omitempty"` // where to go on; empty: it was the last step
+}
+
+func (*verifyRequest) op() opcode { return opVerify }
+
+func (q *verifyRequest) do(ctx context.Context, e *engine) (*verifyAnswer, error) {
 	v := &verifier{engine: e, txn: e.db.NewTransaction(false)}
 	defer v.txn.Discard()
 	until := time.Now().Add(verifyStep)
-	from := q.Cursor
+	from := q.From
 	for _, space := range verifySpaces {
 		if len(from) > 0 && from[0] != space {
 			continue
@@ -70,11 +81,11 @@ func (e *engine) verify(ctx context.Context, q *request) (*response, error) {
 			return nil, err
 		}
 		if next != nil {
-			return &response{Verified: v.done, More: true, Cursor: next}, nil
+			return &verifyAnswer{v.done, next}, nil
 		}
 		from = nil
 	}
-	return &response{Verified: v.done}, nil
+	return &verifyAnswer{Verified: v.done}, nil
 }
 
 // walk checks a space from a key on and returns where time ended it, or nil.

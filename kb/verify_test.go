@@ -12,18 +12,18 @@ import (
 func verifyAll(t testing.TB, e *engine) (Verified, error) {
 	t.Helper()
 	var all Verified
-	q := &request{Op: opVerify}
+	q := &verifyRequest{}
 	for {
-		r, err := e.do(t.Context(), q)
+		r, err := answer(t.Context(), e, q)
 		if err != nil {
 			return all, err
 		}
 		all.Values += r.Verified.Values
 		all.Postings += r.Verified.Postings
-		if !r.More {
+		if len(r.Next) == 0 {
 			return all, nil
 		}
-		q.Cursor = r.Cursor
+		q.From = r.Next
 	}
 }
 
@@ -32,10 +32,10 @@ func TestVerifyFindsDamage(t *testing.T) {
 	o := Options{Home: filepath.Join(t.TempDir(), "home"), Mask: testMask, MaskVersion: "test"}
 	e := testEngineOf(t, o)
 	for _, key := range []string{"a", "b", "c"} {
-		mustDo(t, e, request{Op: opPut, Domain: "notes", Key: key, Value: []byte(key + " word 5551234")})
+		mustDo(t, e, &changeRequest{Domain: "notes", Key: key, Value: []byte(key + " word 5551234")})
 	}
-	mustDo(t, e, request{Op: opPut, Domain: "notes", Key: "gone", Value: []byte("x")})
-	mustDo(t, e, request{Op: opDelete, Domain: "notes", Key: "gone"})
+	mustDo(t, e, &changeRequest{Domain: "notes", Key: "gone", Value: []byte("x")})
+	mustDo(t, e, &changeRequest{Domain: "notes", Key: "gone", Delete: true})
 	if v, err := verifyAll(t, e); err != nil || v.Values != 3 || v.Postings == 0 { // the control
 		t.Fatal(v, err)
 	}

@@ -106,16 +106,15 @@ func (s *Store) VerifyLog(ctx context.Context, c LogCheck) (LogReport, error) {
 // walkLog asks for step after step, and judges each; again: its owner has
 // changed, and another one begins from the beginning.
 func (s *Store) walkLog(ctx context.Context, j *judge) (again bool, err error) {
-	q := &request{Op: opVerifyLog, Walk: j.ask()}
+	q := &verifyLogRequest{Ask: j.ask()}
 	for {
-		r, err := s.do(ctx, q)
-		if err != nil || r.Walk.Gone {
-			return r != nil && r.Walk.Gone, err
+		r, err := ask(ctx, s, q)
+		if err != nil || r.Step.Gone {
+			return r != nil && r.Step.Gone, err
 		}
-		if err := j.judge(&r.Walk); err != nil || r.Walk.Finished {
+		if err := j.judge(&r.Step); err != nil || r.Step.Finished {
 			return false, err
 		}
-		q.From, q.UpTo = r.Next, q.UpTo+1
-		q.Walk = walkAsk{}
+		q.Walk, q.Step, q.Ask = r.Walk, q.Step+1, walkAsk{}
 	}
 }

@@ -245,38 +245,38 @@ func TestVerifyWhileInUse(t *testing.T) {
 	e.walks.step = 1
 	check := LogCheck{Open: newTestKey("ours").open}
 	j := newJudge(&check)
-	q := &request{Op: opVerifyLog, Walk: j.ask()}
+	q := &verifyLogRequest{Ask: j.ask()}
 	steps := 0
 	for done := false; !done; steps++ {
 		record(t, o.Home, fmt.Sprint("more", steps), 3)
 		if _, err := client.Ingest(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		r, err := client.do(t.Context(), q)
-		if err != nil || r.Walk.Gone {
+		r, err := ask(t.Context(), client, q)
+		if err != nil || r.Step.Gone {
 			t.Fatal(r, err)
 		}
-		if err := j.judge(&r.Walk); err != nil {
+		if err := j.judge(&r.Step); err != nil {
 			t.Fatal(err)
 		}
-		q.From, q.UpTo, done = r.Next, q.UpTo+1, r.Walk.Finished
+		q.Walk, q.Step, done = r.Walk, q.Step+1, r.Step.Finished
 	}
 	if j.report.Records != 1207 || j.report.Sealed != 1207 || steps < 5 {
 		t.Errorf("in %d steps: %+v", steps, j.report)
 	}
 	for range maxWalks {
-		if _, err := client.do(t.Context(), &request{Op: opVerifyLog}); err != nil {
+		if _, err := ask(t.Context(), client, &verifyLogRequest{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if _, err := client.VerifyLog(t.Context(), check); !errors.Is(err, ErrUnavailable) {
 		t.Error("one more at a time:", err)
 	}
-	q = &request{Op: opVerifyLog, From: 3, UpTo: 1}
+	q = &verifyLogRequest{Walk: 3, Step: 1}
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := client.do(t.Context(), q); err != nil || !r.Walk.Gone {
+	if r, err := ask(t.Context(), client, q); err != nil || !r.Step.Gone {
 		t.Error("another owner goes on with what it has not begun:", r, err)
 	}
 	if r, err := client.VerifyLog(t.Context(), check); err != nil || r.Sealed < 1207 {

@@ -24,7 +24,7 @@ func (v *View) Get(ctx context.Context, domain, key string) (Value, error) {
 	if err := v.checkDomain(domain); err != nil {
 		return Value{}, err
 	}
-	r, err := v.store.do(ctx, &request{Op: opGet, Domain: domain, Key: key})
+	r, err := ask(ctx, v.store, &getRequest{Domain: domain, Key: key})
 	if err != nil {
 		return Value{}, err
 	}
@@ -50,7 +50,7 @@ func (v *View) Content(ctx context.Context, domain, key string) (Content, error)
 		defer v.store.using.Done()
 		return e.content(domain, key)
 	}
-	r, err := v.store.do(ctx, &request{Op: opGet, Domain: domain, Key: key, Bare: true})
+	r, err := ask(ctx, v.store, &getRequest{Domain: domain, Key: key, Bare: true})
 	if err != nil {
 		return Content{}, err
 	}
@@ -64,18 +64,18 @@ func (v *View) Content(ctx context.Context, domain, key string) (Content, error)
 // without NUL, and returns its revision. A revision is never given out twice.
 // The value is durable when Put returns.
 func (v *View) Put(ctx context.Context, domain, key string, value []byte) (uint64, error) {
-	return v.change(ctx, &request{Op: opPut, Domain: domain, Key: key, Value: value})
+	return v.change(ctx, &changeRequest{Domain: domain, Key: key, Value: value})
 }
 
 // CAS is Put if the stored revision is revision, 0 meaning that there is none,
 // and [ErrConflict] otherwise.
 func (v *View) CAS(ctx context.Context, domain, key string, value []byte, revision uint64) (uint64, error) {
-	return v.change(ctx, &request{Op: opPut, Domain: domain, Key: key, Value: value, Compare: true, Revision: revision})
+	return v.change(ctx, &changeRequest{Domain: domain, Key: key, Value: value, Compare: true, Revision: revision})
 }
 
 // Delete removes the value at key. It is [fs.ErrNotExist] when there is none.
 func (v *View) Delete(ctx context.Context, domain, key string) error {
-	_, err := v.change(ctx, &request{Op: opDelete, Domain: domain, Key: key})
+	_, err := v.change(ctx, &changeRequest{Domain: domain, Key: key, Delete: true})
 	return err
 }
 
@@ -87,7 +87,7 @@ func (v *View) checkDomain(domain string) error {
 	return nil
 }
 
-func (v *View) change(ctx context.Context, q *request) (uint64, error) {
+func (v *View) change(ctx context.Context, q *changeRequest) (uint64, error) {
 	if err := v.checkDomain(q.Domain); err != nil {
 		return 0, err
 	}
@@ -98,7 +98,7 @@ func (v *View) change(ctx context.Context, q *request) (uint64, error) {
 		return 0, invalidf("a value of %d bytes is more than 1 MiB", len(q.Value))
 	}
 	q.Origin = v.origin
-	r, err := v.store.do(ctx, q)
+	r, err := ask(ctx, v.store, q)
 	if err != nil {
 		return 0, err
 	}
@@ -113,9 +113,9 @@ func (v *View) List(ctx context.Context, domain, prefix string) iter.Seq2[Entry,
 			yield(Entry{}, err)
 			return
 		}
-		q := &request{Op: opList, Domain: domain, Key: prefix}
+		q := &listRequest{Domain: domain, Prefix: prefix}
 		for {
-			r, err := v.store.do(ctx, q)
+			r, err := ask(ctx, v.store, q)
 			if err != nil {
 				yield(Entry{}, err)
 				return
