@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+
+	"runloop.dev/rlp/kb/words"
 )
 
 // A Query asks for the values of a domain that suit a text best.
@@ -41,9 +43,9 @@ func (v *View) searchClean(ctx context.Context, q *Query) ([]Hit, error) {
 
 // clean is the first of the hits, at most want, with clean snippets.
 func (v *View) clean(ctx context.Context, q *Query, hits []Hit, want int) ([]Hit, error) {
-	words := map[string]bool{}
-	for _, w := range queryWords(q.Text) {
-		words[w] = true
+	wanted := map[string]bool{}
+	for _, w := range words.Distinct(q.Text, maxWords) {
+		wanted[w] = true
 	}
 	var kept []Hit
 	for _, h := range hits {
@@ -57,7 +59,7 @@ func (v *View) clean(ctx context.Context, q *Query, hits []Hit, want int) ([]Hit
 			}
 			if err == nil {
 				h.Trusted = c.Trusted // it may be another value by now
-				h.Snippet, err = v.cleanSnippet(q, c.Bytes, c.Plain, words)
+				h.Snippet, err = v.cleanSnippet(q, c.Bytes, c.Plain, wanted)
 			}
 			if err != nil {
 				return nil, err
@@ -73,7 +75,7 @@ func (v *View) clean(ctx context.Context, q *Query, hits []Hit, want int) ([]Hit
 
 // cleanSnippet is the snippet of a value, "" when the words are nowhere in it
 // but in what was taken out.
-func (v *View) cleanSnippet(q *Query, value []byte, plain bool, words map[string]bool) (string, error) {
+func (v *View) cleanSnippet(q *Query, value []byte, plain bool, wanted map[string]bool) (string, error) {
 	masked := func(p []byte) ([]byte, error) {
 		if q.Raw {
 			return p, nil
@@ -87,25 +89,25 @@ func (v *View) cleanSnippet(q *Query, value []byte, plain bool, words map[string
 		}
 	}
 	there := map[string]bool{} // what takes the place of a text has words of its own
-	for _, text := range textOf(shown) {
-		eachTerm(text, func(word []byte, _, _ int) bool {
-			if words[string(word)] {
+	for _, text := range words.Texts(shown) {
+		words.Each(text, func(word []byte, _, _ int) bool {
+			if wanted[string(word)] {
 				there[string(word)] = true
 			}
-			return len(there) < len(words)
+			return len(there) < len(wanted)
 		})
 	}
 	if clean := q.Clean(value); !bytes.Equal(clean, value) {
-		if !q.Raw && isDocument(value) && !isDocument(clean) {
+		if !q.Raw && words.IsDocument(value) && !words.IsDocument(clean) {
 			return "", nil // masks go by the structure that is lost
 		}
 		if shown, err = masked(clean); err != nil { // in this order: a mask would cut in two as well
 			return "", err
 		}
 	}
-	texts := textOf(shown)
+	texts := words.Texts(shown)
 	for i, text := range texts {
 		texts[i] = string(q.Clean([]byte(text)))
 	}
-	return snippet(texts, there), nil
+	return words.Snippet(texts, there), nil
 }

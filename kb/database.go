@@ -20,7 +20,7 @@ const (
 
 	// What one transaction carries: badger takes 15 % of a table at once, 4.8 MiB.
 	// The largest value changes with its index in one: 1 MiB, and for each of
-	// maxTerms words in two indexes a chunk of at most 361 bytes that it leaves
+	// words.MaxTerms words in two indexes a chunk of at most 361 bytes that it leaves
 	// and one that it enters.
 	memTable    = 32 << 20
 	batchBytes  = 256 << 10 // of values, and one more value

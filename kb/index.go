@@ -10,6 +10,8 @@ import (
 
 	"github.com/dgraph-io/badger/v4"
 	"github.com/zeebo/blake3"
+
+	"runloop.dev/rlp/kb/words"
 )
 
 // There are two indexes. Who may not see what is masked searches the words
@@ -43,9 +45,9 @@ func (o *Options) agreement() agreement { return agreement{o.indexVersion(), o.T
 
 // A document is a value made ready for the index.
 type document struct {
-	masked terms
-	raw    *terms // nil: no other than masked
-	plain  bool   // there are masks, and they change nothing
+	masked words.Terms
+	raw    *words.Terms // nil: no other than masked
+	plain  bool         // there are masks, and they change nothing
 }
 
 // document finds the words of a value.
@@ -54,9 +56,9 @@ func (e *engine) document(domain string, value []byte) (*document, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &document{masked: termsOf(masked), plain: e.opt.Mask != nil && string(masked) == string(value)}
+	d := &document{masked: words.Of(masked), plain: e.opt.Mask != nil && string(masked) == string(value)}
 	if string(masked) != string(value) {
-		raw := termsOf(value)
+		raw := words.Of(value)
 		d.raw = &raw
 	}
 	return d, nil
@@ -76,7 +78,7 @@ func (o *Options) masked(domain string, value []byte) ([]byte, error) {
 
 // empty reports whether there is nothing to find in d.
 func (d *document) empty() bool {
-	return d.masked.length == 0 && (d.raw == nil || d.raw.length == 0)
+	return d.masked.Length == 0 && (d.raw == nil || d.raw.Length == 0)
 }
 
 // A tally counts what a domain holds.
@@ -187,9 +189,9 @@ func (t *tally) add(d *document, size int) {
 	t.bytes += uint64(size)
 	raw := -1
 	if d.raw != nil {
-		raw = d.raw.length
+		raw = d.raw.Length
 	}
-	t.count(d.masked.length, raw, 1)
+	t.count(d.masked.Length, raw, 1)
 }
 
 // addDoc enters a value's words into the index as document doc.
@@ -197,22 +199,22 @@ func (e *engine) addDoc(txn *badger.Txn, domain, key string, doc uint64, d *docu
 	if d.empty() {
 		return nil
 	}
-	rec := docRecord{key: key, masked: d.masked.doc()}
+	rec := docRecord{key: key, masked: docOf(&d.masked)}
 	if d.raw != nil {
-		raw := d.raw.doc()
+		raw := docOf(d.raw)
 		rec.raw = &raw
 	}
 	err := txn.Set(keyDoc(domain, doc), rec.encode())
-	for _, w := range d.masked.list {
-		p := posting{doc, uint64(w.n), uint64(d.masked.length), d.raw != nil}
-		err = errors.Join(err, changeChunk(txn, keyChunk(domain, indexMasked, w.text, doc), p, true))
+	for _, w := range d.masked.List {
+		p := posting{doc, uint64(w.N), uint64(d.masked.Length), d.raw != nil}
+		err = errors.Join(err, changeChunk(txn, keyChunk(domain, indexMasked, w.Text, doc), p, true))
 	}
 	if d.raw == nil {
 		return err
 	}
-	for _, w := range d.raw.list {
-		p := posting{doc, uint64(w.n), uint64(d.raw.length), false}
-		err = errors.Join(err, changeChunk(txn, keyChunk(domain, indexRaw, w.text, doc), p, true))
+	for _, w := range d.raw.List {
+		p := posting{doc, uint64(w.N), uint64(d.raw.Length), false}
+		err = errors.Join(err, changeChunk(txn, keyChunk(domain, indexRaw, w.Text, doc), p, true))
 	}
 	return err
 }

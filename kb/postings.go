@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+
+	"runloop.dev/rlp/kb/words"
 )
 
 // A document of the index is a value at one revision, which is its number. The
@@ -71,10 +73,10 @@ type docTerms struct {
 	words  []string // sorted
 }
 
-func (t *terms) doc() docTerms {
-	d := docTerms{length: t.length, words: make([]string, len(t.list))}
-	for i, w := range t.list {
-		d.words[i] = w.text
+func docOf(t *words.Terms) docTerms {
+	d := docTerms{length: t.Length, words: make([]string, len(t.List))}
+	for i, w := range t.List {
+		d.words[i] = w.Text
 	}
 	return d
 }
@@ -208,7 +210,7 @@ func (r *docReader) bytes() []byte {
 func (r *docReader) terms() docTerms {
 	t := docTerms{length: int(r.number() & 0xffffffff)}
 	n := r.number()
-	if n > maxTerms {
+	if n > words.MaxTerms {
 		r.bad = true
 		return t
 	}

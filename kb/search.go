@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/dgraph-io/badger/v4"
+
+	"runloop.dev/rlp/kb/words"
 )
 
 // Bounds of a search.
@@ -82,39 +84,26 @@ func (q *searchRequest) do(ctx context.Context, e *engine) (*searchAnswer, error
 	txn := e.db.NewTransaction(false)
 	defer txn.Discard()
 	s := &searcher{engine: e, txn: txn, domain: q.Domain, raw: q.Raw, work: snippetWork}
-	best, err := s.rank(ctx, queryWords(q.Text), q.Limit)
+	best, err := s.rank(ctx, words.Distinct(q.Text, maxWords), q.Limit)
 	if err != nil {
 		return nil, err
 	}
 	r := &searchAnswer{}
-	words := map[string]bool{}
-	for _, w := range queryWords(q.Text) {
-		words[w] = true
+	wanted := map[string]bool{}
+	for _, w := range words.Distinct(q.Text, maxWords) {
+		wanted[w] = true
 	}
 	for _, b := range best {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		h, err := s.hit(b, words)
+		h, err := s.hit(b, wanted)
 		if err != nil {
 			return nil, err
 		}
 		r.Hits = append(r.Hits, h)
 	}
 	return r, nil
-}
-
-// queryWords are the different words of a text, sorted.
-func queryWords(text string) []string {
-	var words []string
-	eachTerm(text, func(word []byte, _, _ int) bool {
-		if w := string(word); !slices.Contains(words, w) {
-			words = append(words, w)
-		}
-		return len(words) < maxWords
-	})
-	slices.Sort(words)
-	return words
 }
 
 // A searcher answers one search of one index.
@@ -194,7 +183,7 @@ func (s *searcher) chunks(ctx context.Context, index byte, word string) ([]posti
 }
 
 // hit is a document as it is shown.
-func (s *searcher) hit(b scored, words map[string]bool) (Hit, error) {
+func (s *searcher) hit(b scored, wanted map[string]bool) (Hit, error) {
 	item, err := s.txn.Get(keyDoc(s.domain, b.doc))
 	var key string
 	if err == nil {
@@ -229,7 +218,7 @@ func (s *searcher) hit(b scored, words map[string]bool) (Hit, error) {
 			return Hit{}, err
 		}
 	}
-	h.Snippet = snippet(textOf(value), words)
+	h.Snippet = words.Snippet(words.Texts(value), wanted)
 	return h, nil
 }
 

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/dgraph-io/badger/v4"
+
+	"runloop.dev/rlp/kb/words"
 )
 
 // A Verified says what [Store.Verify] has looked at.
@@ -211,9 +213,9 @@ func (v *verifier) checkWords(domain, key string, doc uint64, d *document) error
 		}
 		return nil
 	}
-	want := docRecord{key: key, masked: d.masked.doc()}
+	want := docRecord{key: key, masked: docOf(&d.masked)}
 	if d.raw != nil {
-		raw := d.raw.doc()
+		raw := docOf(d.raw)
 		want.raw = &raw
 	}
 	if !bytes.Equal(stored, want.encode()) {
@@ -227,9 +229,9 @@ func (v *verifier) checkWords(domain, key string, doc uint64, d *document) error
 }
 
 // checkPostings: each word of a document leads to it.
-func (v *verifier) checkPostings(domain string, index byte, doc uint64, t terms, differs bool) error {
-	for _, w := range t.list {
-		p, err := get(v.txn, keyChunk(domain, index, w.text, doc))
+func (v *verifier) checkPostings(domain string, index byte, doc uint64, t words.Terms, differs bool) error {
+	for _, w := range t.List {
+		p, err := get(v.txn, keyChunk(domain, index, w.Text, doc))
 		if err != nil {
 			return err
 		}
@@ -237,7 +239,7 @@ func (v *verifier) checkPostings(domain string, index byte, doc uint64, t terms,
 		if err != nil {
 			return err
 		}
-		if !slices.Contains(list, posting{doc, uint64(w.n), uint64(t.length), differs}) {
+		if !slices.Contains(list, posting{doc, uint64(w.N), uint64(t.Length), differs}) {
 			return damagedf("the index does not lead to it by one of its words")
 		}
 	}

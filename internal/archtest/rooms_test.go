@@ -182,6 +182,7 @@ var rooms = map[string]room{
 		"kb/journal":     "takes in what runs appended",
 		"kb/state":       "notes how it left the store",
 		"kb/wire":        "serves other processes, or asks the one that serves",
+		"kb/words":       "what of a value is searched",
 	}},
 	"kb/journal": {2, doors{
 		"internal/home":   "its key is a private file",
@@ -190,6 +191,7 @@ var rooms = map[string]room{
 	}},
 	"kb/source": {1, nil},
 	"kb/state":  {1, doors{"internal/home": "the store of the tenant whose things lie in the home itself"}},
+	"kb/words":  {0, nil},
 	"kb/wire": {2, doors{
 		"internal/audit": "carries records",
 	}},

@@ -1,4 +1,4 @@
-package kb
+package words
 
 import (
 	"strings"
@@ -11,12 +11,12 @@ const (
 	snippetBefore = 60  // of them before the word
 )
 
-// snippet shows the first of the words where it stands in the texts, in one
+// Snippet shows the first of the words where it stands in the texts, in one
 // line: what is no printable sign is a blank, and several blanks are one.
-func snippet(texts []string, words map[string]bool) string {
+func Snippet(texts []string, words map[string]bool) string {
 	for _, text := range texts {
 		at := -1
-		eachTerm(text, func(word []byte, from, _ int) bool {
+		Each(text, func(word []byte, from, _ int) bool {
 			if words[string(word)] {
 				at = from
 			}

@@ -1,4 +1,5 @@
-package kb
+// Package words finds the words of values, for the index and for searches.
+package words
 
 import (
 	"bytes"
@@ -11,14 +12,14 @@ import (
 
 const (
 	maxTerm  = 48   // bytes of a term; of a longer word only the beginning counts
-	maxTerms = 2048 // different terms of one value; those that come later cannot be found
+	MaxTerms = 2048 // different terms of one value; those that come later cannot be found
 )
 
-// textOf returns what of a value can be searched: the strings of a JSON
+// Texts returns what of a value can be searched: the strings of a JSON
 // document but not its names, the whole of another text, nothing of anything
 // that is no text.
-func textOf(value []byte) []string {
-	if isDocument(value) {
+func Texts(value []byte) []string {
+	if IsDocument(value) {
 		return leaves(value)
 	}
 	if len(value) == 0 || !utf8.Valid(value) || bytes.IndexByte(value, 0) >= 0 {
@@ -27,8 +28,8 @@ func textOf(value []byte) []string {
 	return []string{string(value)}
 }
 
-// isDocument reports whether a value is a JSON document that holds strings.
-func isDocument(value []byte) bool {
+// IsDocument reports whether a value is a JSON document that holds strings.
+func IsDocument(value []byte) bool {
 	p := bytes.TrimLeft(value, " \t\r\n")
 	return len(p) > 0 && (p[0] == '{' || p[0] == '[' || p[0] == '"') && json.Valid(p)
 }
@@ -74,12 +75,12 @@ func unquote(p []byte) string {
 	return s
 }
 
-// eachTerm calls visit with each term of text, folded, and the bytes of text
+// Each calls visit with each term of text, folded, and the bytes of text
 // that it stands for, until visit says no. The term is valid during the call.
 //
 // A term is a run of letters, digits and marks; in scripts that put no space
 // between words each sign is one.
-func eachTerm(text string, visit func(term []byte, from, to int) bool) {
+func Each(text string, visit func(term []byte, from, to int) bool) {
 	var buf [maxTerm]byte
 	n, from, full := 0, -1, false
 	for i, r := range text {
@@ -143,35 +144,48 @@ func fold(r rune) rune {
 	return unicode.ToLower(least)
 }
 
-// A term is one word of a text and how often it is there.
-type term struct {
-	text string
-	n    int
+// A Term is one word of a text and how often it is there.
+type Term struct {
+	Text string
+	N    int
 }
 
-// terms are the words of a text, sorted.
-type terms struct {
-	list   []term
-	length int // of the text, in words
+// Terms are the words of a text, sorted.
+type Terms struct {
+	List   []Term
+	Length int // of the text, in words
 }
 
-// termsOf finds the terms of a value.
-func termsOf(value []byte) terms {
-	var t terms
+// Of finds the terms of a value.
+func Of(value []byte) Terms {
+	var t Terms
 	seen := map[string]int{}
-	for _, text := range textOf(value) {
-		eachTerm(text, func(word []byte, _, _ int) bool {
-			t.length++
+	for _, text := range Texts(value) {
+		Each(text, func(word []byte, _, _ int) bool {
+			t.Length++
 			if at, ok := seen[string(word)]; ok {
-				t.list[at].n++
-			} else if len(t.list) < maxTerms {
+				t.List[at].N++
+			} else if len(t.List) < MaxTerms {
 				text := string(word)
-				seen[text] = len(t.list)
-				t.list = append(t.list, term{text, 1})
+				seen[text] = len(t.List)
+				t.List = append(t.List, Term{text, 1})
 			}
 			return true
 		})
 	}
-	slices.SortFunc(t.list, func(a, b term) int { return strings.Compare(a.text, b.text) })
+	slices.SortFunc(t.List, func(a, b Term) int { return strings.Compare(a.Text, b.Text) })
 	return t
+}
+
+// Distinct are the first most different words of a text, sorted.
+func Distinct(text string, most int) []string {
+	var list []string
+	Each(text, func(word []byte, _, _ int) bool {
+		if w := string(word); !slices.Contains(list, w) {
+			list = append(list, w)
+		}
+		return len(list) < most
+	})
+	slices.Sort(list)
+	return list
 }
