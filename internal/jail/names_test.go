@@ -44,6 +44,12 @@ func TestTrailingSlash(t *testing.T) {
 				want(t, "close", f.Close(), 0)
 			}
 		}
+		times := wasi.Times{Mtim: 1e18, OmitAtim: true}
+		want(t, "times of f/", j.SetTimes(at("f"), true, false, times), wasi.ENOTDIR)
+		want(t, "times of l/, which is the folder's", j.SetTimes(at("l"), true, false, times), 0)
+		if st, _ := j.Stat(at("d"), false, false); st.Mtim != 1e18 {
+			t.Errorf("the folder's time is %d", st.Mtim)
+		}
 		_, e := j.Open(at("new"), true, wasi.OpenFlags{Write: true, Create: true})
 		want(t, "create new/", e, wasi.EISDIR)
 	})
@@ -63,6 +69,11 @@ func TestNewLinkIsJudgedWhereItLies(t *testing.T) {
 			t.Errorf("asked about %v", last)
 		}
 		want(t, "link that only looks so", j.Symlink("../denied", p.grant+"/new"), wasi.EACCES) // ../denied is outside
+		asked := len(g.asked)
+		want(t, "link to nothing", j.Symlink("", p.grant+"/a/denied/new"), wasi.ENOENT)
+		if len(g.asked) != asked {
+			t.Errorf("asked about %v", g.asked[asked:])
+		}
 		want(t, "link to what is not there yet", j.Symlink("../later", p.grant+"/l/new"), 0)
 		if text, err := os.Readlink(p.grant + "/a/b/new"); err != nil || text != "../later" {
 			t.Errorf("the link is %q, %v", text, err)

@@ -71,8 +71,9 @@ func TestWhatIsToStay(t *testing.T) {
 		}
 		put(t, at("/file"), "text")
 		put(t, at("/b/f"), "text")
+		put(t, at("/nofolder"), "text")
 		g := &walker{rules: []rule{{p.grant, all}}, gone: make(map[int32]bool)}
-		stay := []string{at("/a/dl"), at("/above/later"), at("/missing"), at("/file")}
+		stay := []string{at("/a/dl"), at("/above/later"), at("/missing"), at("/file"), at("/nofolder/later")}
 		j, err := Open(Config{Gate: g, walk: walk, Roots: []string{p.grant}, Stay: stay})
 		must(t, err)
 		t.Cleanup(func() { must(t, j.Close()) })
@@ -85,6 +86,7 @@ func TestWhatIsToStay(t *testing.T) {
 			want(t, "a link at "+name, j.Symlink("/b", at(name)), wasi.EBUSY)
 			want(t, "a file linked at "+name, j.Link(at("/b/f"), false, at(name)), wasi.EBUSY)
 		}
+		want(t, "a file above one is moved", j.Rename(at("/nofolder"), at("/x"), false), wasi.EBUSY)
 		want(t, "a file by a file", j.Rename(at("/b/f"), at("/file"), false), 0)
 		want(t, "remove the file", j.Unlink(at("/file"), false), 0)
 		want(t, "a link in its place", j.Symlink("b", at("/file")), wasi.EBUSY)
@@ -111,6 +113,8 @@ func TestWhatHoldsAGrantStays(t *testing.T) {
 		want(t, "control: rename onto another", j.Rename(p.grant+"/empty", p.grant+"/other", false), 0)
 		want(t, "control: rmdir of another", j.Rmdir(p.grant+"/other"), 0)
 		want(t, "a granted file is moved", j.Rename(p.grant+"/file", p.grant+"/gone", false), 0)
+		want(t, "a link in its place", j.Symlink("a", p.grant+"/file"), wasi.EBUSY)
+		want(t, "control: a link beside it", j.Symlink("a", p.grant+"/beside"), 0)
 		want(t, "and put back", j.Rename(p.grant+"/gone", p.grant+"/file", false), 0)
 	})
 }
