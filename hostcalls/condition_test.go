@@ -83,6 +83,9 @@ func TestRedirectCondition(t *testing.T) {
 	if _, a := netRig(t, w, conditioned).get("https://api.example.com/"); a.Status != 200 {
 		t.Errorf("control: %+v", a)
 	}
+	if _, a := netRig(t, w, conditioned).under(caps.NetAllowRedirects, 1).get("https://api.example.com/"); a.Status != 200 {
+		t.Errorf("control: allowed by a layer: %+v", a)
+	}
 	before := len(w.requests())
 	if _, a := netRig(t, w, conditioned).under(caps.NetAllowRedirects, 0).get("https://api.example.com/"); a.Status != 302 || a.Headers["Location"] != "/next" || len(w.requests()) != before+1 {
 		t.Errorf("%+v, asked for %v", a, w.requests()[before:])
@@ -122,6 +125,10 @@ func TestConditionsOfOtherFamilies(t *testing.T) {
 	if _, _ = exec.under(caps.ExecTimeoutMS, 50).call(execRunName, `{"argv":["/bin/grep"],"timeout_ms":9000}`, ""); len(f.ran) != 1 || f.ran[0].Timeout.Milliseconds() != 50 {
 		t.Errorf("%+v", f.ran)
 	}
+	long, ran := execRig(t, "process:exec:/usr/bin/grep")
+	if _, _ = long.under(caps.ExecTimeoutMS, 60_000).call(execRunName, `{"argv":["/bin/grep"],"timeout_ms":9000}`, ""); len(ran.ran) != 1 || ran.ran[0].Timeout.Milliseconds() != 9000 {
+		t.Errorf("a condition gives more than is asked for: %+v", ran.ran)
+	}
 	n, d = exec.under(caps.ExecTimeoutMS, 0).denial(execRunName, `{"argv":["/bin/grep"]}`, "")
 	if Errno(-n) != Dquot || len(f.ran) != 1 {
 		t.Errorf("%d %+v, ran %d", n, d, len(f.ran))
@@ -132,6 +139,12 @@ func TestConditionsOfOtherFamilies(t *testing.T) {
 	m.under(caps.ModelMaxTokens, 2)
 	if _, text := m.call("model_complete", askJSON(model.Echo, "a b c d")); !strings.Contains(text, `"tokens_out":2`) {
 		t.Errorf("%s", text)
+	}
+	if _, text := m.call("model_complete", strings.Replace(askJSON(model.Echo, "a b c d"), `"max_tokens":4`, `"max_tokens":1`, 1)); !strings.Contains(text, `"tokens_out":1`) {
+		t.Errorf("fewer tokens than there may be: %s", text)
+	}
+	if n, text := m.call("model_embed", `{"input":["a"]}`); n < 0 && !strings.Contains(text, "model") {
+		t.Errorf("what has no answer of that length: %d %s", n, text)
 	}
 	if n, d := m.under(caps.ModelMaxTokens, 0).denial("model_complete", askJSON(model.Echo, "a")); Errno(-n) != Dquot || !strings.Contains(d.Hint, "max_tokens") {
 		t.Errorf("%d %+v", n, d)
