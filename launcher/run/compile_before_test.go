@@ -81,11 +81,13 @@ func TestALaunchGivesItsModuleBack(t *testing.T) {
 	} {
 		lib := guest.NewLibrary(1) // keeps nothing that nobody uses
 		s := specOf(t, audit.NewMemory(), "kb:read:notes")
-		s.Library = lib
+		compiled := make(chan struct{})
+		s.Library, s.Slow = lib, func() func() { return func() { close(compiled) } }
 		c.change(s)
 		if r := Launch(t.Context(), s); r.Outcome != c.outcome {
 			t.Errorf("%s: %s %s", name, r.Outcome, r.Message)
 		}
+		<-compiled
 		if bytes, modules := lib.Held(); bytes != 0 || modules != 0 {
 			t.Errorf("%s: %d modules of %d bytes are still in use", name, modules, bytes)
 		}

@@ -111,7 +111,8 @@ func (p *Policy) all() []*caps.Layer {
 	return append(p.Layers[:len(p.Layers):len(p.Layers)], p.Within)
 }
 
-// Beyond lists what p leaves and q does not, each in the words of a policy.
+// Beyond lists what p leaves and q, which leaves no more, does not, each in the
+// words of a policy.
 func (p Plan) Beyond(q Plan) []string {
 	var list []string
 	is, may := p.Limits.Map(), q.Limits.Map()
@@ -123,10 +124,11 @@ func (p Plan) Beyond(q Plan) []string {
 		}
 	}
 	grants := slices.DeleteFunc(p.Effective.Strings(), func(s string) bool { return slices.Contains(q.Effective.Strings(), s) })
-	if len(grants) == 0 && p.Effective.Digest() != q.Effective.Digest() {
-		grants = []string{"[leases] or [constraints]"}
+	list = append(list, grants...)
+	if len(list) == 0 && p.Effective.Digest() != q.Effective.Digest() {
+		list = []string{"[leases] or [constraints]"}
 	}
-	return append(list, grants...)
+	return list
 }
 
 // Ignored are the changes that a layer asked for and that are not in the base.

@@ -128,8 +128,8 @@ func TestAReloadOnRequestThatCannotBeRecordedEndsTheRun(t *testing.T) {
 	k.inputs = []error{ErrReload, nil}
 	k.says(denying(t, "kb:read:notes"))
 	k.log.Room = 0
-	if err := k.next(); err == nil || k.run.turn != 1 || k.run.gate.Err() == nil {
-		t.Errorf("%v, turn %d", err, k.run.turn)
+	if err := k.next(); err == nil || k.run.turn != 1 || k.run.gate.Err() == nil || len(k.inputs) != 1 {
+		t.Errorf("%v, turn %d, %d inputs are left", err, k.run.turn, len(k.inputs))
 	}
 }
 

@@ -115,6 +115,16 @@ func TestEveryTextOfAnEventIsLookedThrough(t *testing.T) {
 	if e := k.log.Events[0]; e.Message != "m [gone]" || e.ErrorSummary != "s [gone]" || e.Label != "l [gone]" || e.Kind != "x" {
 		t.Errorf("%+v", e)
 	}
+	must(t, j.Decide(&audit.Decision{Target: "d the-value"}))
+	if d := k.log.Decisions[len(k.log.Decisions)-1]; d.Target != "d [gone]" {
+		t.Errorf("%+v", d)
+	}
+	k.log.Room = 0
+	for _, target := range []string{"d the-value", "d"} {
+		if err := j.Decide(&audit.Decision{Target: target}); !errors.Is(err, audit.ErrFull) {
+			t.Errorf("%s: full: %v", target, err)
+		}
+	}
 }
 
 // A journal that has no word for what a gate says is closed again, and nothing runs.
@@ -143,7 +153,7 @@ func TestAnInputIsRecordedBeforeTheGuestRuns(t *testing.T) {
 		log.Room = room
 		s := specOf(t, log, "kb:read:notes")
 		s.Input, s.Taint.Untrusted, s.Taint.Floor = []byte("1"), []caps.Source{{Word: caps.SourceInput}}, &caps.Layer{Name: "_untrusted"}
-		s.Module = stepping(t, "[1]", append([]step{do("result", 0, 3, 64, 64)}, say(0, 1)...)...)
+		s.Module = stepping(t, "[1]", append(say(0, 1), do("result", 0, 3, 64, 64))...)
 		r := Launch(t.Context(), s)
 		if full := room > 0; (r.Stdout == "") != full || (string(r.Result) == "[1]") == full || (r.Outcome == AuditFailed) != full || (r.Outcome == OK) == full {
 			t.Errorf("room for %d: %s %q, printed %q, result %q", room, r.Outcome, r.Message, r.Stdout, r.Result)
