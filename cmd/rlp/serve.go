@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -76,6 +77,8 @@ type server struct {
 
 	listeners []served
 	wired     wiring
+
+	unread, reports int64 // bytes of reports that wait to be sent, and that are kept; 0: as usual
 }
 
 // serve serves until ctx ends, and until what was begun has ended.
@@ -138,12 +141,23 @@ func (s *server) giveUp() error {
 	return errors.Join(k.modules.Close(), k.journals.Close())
 }
 
-// boundMemory holds the runs to the settings, where these say a number.
+// boundMemory holds the runs, and what is left of them, to the memory that there is
+// for them: a quarter of it, or less, is for reports that wait to be sent, and an
+// eighth for those that are kept.
 func (s *server) boundMemory() {
-	if most := s.config.Serve.Memory; most > 0 {
-		s.app.kept.modules.Bound(most)
+	most := cmp.Or(s.config.Serve.Memory, memoryForRuns())
+	if most == 0 {
+		return // nobody knows
+	}
+	s.unread, s.reports = min(most/4, 128<<20), min(most/8, 64<<20)
+	s.app.kept.modules.Bound(most - s.unread - s.reports)
+	if most == s.config.Serve.Memory && s.app.getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(max(most/3*2, leastHeap)) // boundHeap did it for the machine
 	}
 }
+
+// leastHeap is what the service has of its own, with time to collect garbage.
+const leastHeap = 96 << 20
 
 // workers is how many runs there are at a time.
 func (s *server) workers() int {

@@ -90,6 +90,7 @@ func (s *server) assemble() (err error) {
 		return inputErr(err)
 	}
 	w.service = service.New(service.Options{
+		Kept: s.reports, Unread: s.unread,
 		Host: s.host, Workers: s.workers(), Queue: int(s.config.Serve.Queue), Grace: s.config.Serve.GraceTime(), TurnIdle: s.config.Serve.TurnIdleTime(), Now: time.Now, Log: s.log, Watch: w.watch,
 	})
 	w.access, err = access.New(access.Options{

@@ -11,6 +11,7 @@ import (
 
 	"runloop.dev/rlp/internal/schema"
 	"runloop.dev/rlp/internal/service"
+	"runloop.dev/rlp/launcher"
 )
 
 // postRun takes a run, and answers with its report or with where it is.
@@ -32,6 +33,11 @@ func (s *server) postRun(w http.ResponseWriter, r *http.Request, c *service.Call
 	}
 	wait := b.wait
 	b = nil // a body may be large, and a run long
+	done := func() {}
+	if wait {
+		done = run.Await(service.CutOf(r.Context()))
+	}
+	defer done()
 	st := run.State()
 	n := noteOf(r)
 	n.run, n.trace = st.RunID, st.TraceID
@@ -52,7 +58,7 @@ func (s *server) postRun(w http.ResponseWriter, r *http.Request, c *service.Call
 	if err != nil {
 		return err
 	}
-	s.json(w, r, http.StatusOK, report)
+	(&out{s, w, r}).report(report, func(rep *launcher.Report) any { return rep })
 	return nil
 }
 

@@ -217,11 +217,20 @@ func (s *server) getRun(w http.ResponseWriter, r *http.Request, c *service.Calle
 	if err != nil {
 		return err
 	}
-	o := one{State: run.State()}
-	if o.Ended() {
-		o.Report, _ = run.Report() // the state says why there is none
+	done, err := run.Reading(c, service.CutOf(r.Context()))
+	if err != nil {
+		return err
 	}
-	s.json(w, r, http.StatusOK, o)
+	defer done()
+	o := one{State: run.State()}
+	var report *launcher.Report
+	if o.Ended() {
+		report, _ = run.Report() // the state says why there is none
+	}
+	(&out{s, w, r}).report(report, func(rep *launcher.Report) any {
+		o.Report = rep
+		return o
+	})
 	return nil
 }
 

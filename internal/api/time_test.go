@@ -94,9 +94,14 @@ func (p *piped) answer(t *testing.T) (*http.Response, string, time.Duration) {
 
 // within serves in a bubble.
 func within(t *testing.T, h *host, o Options, do func(t *testing.T, p *pipes)) {
+	withService(t, h, o, service.Options{}, func(t *testing.T, p *pipes, _ *service.Service) { do(t, p) })
+}
+
+// withService is the same with a service of one's own.
+func withService(t *testing.T, h *host, o Options, so service.Options, do func(*testing.T, *pipes, *service.Service)) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPipes()
-		handler, _ := handlerOf(h, o, service.Options{})
+		handler, s := handlerOf(h, o, so)
 		server := &http.Server{Handler: handler, ConnState: ConnState}
 		over := make(chan struct{})
 		go func() {
@@ -111,7 +116,7 @@ func within(t *testing.T, h *host, o Options, do func(t *testing.T, p *pipes)) {
 			}
 			<-over
 		})
-		do(t, p)
+		do(t, p, s)
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"runloop.dev/rlp/internal/service"
@@ -42,6 +43,14 @@ type answer struct {
 	bytes  int64
 	lost   bool
 	body   bool // the request has one
+	cut    atomic.Bool
+}
+
+// cutOff ends the answer soon, whoever reads it: others need the memory. It is for
+// other goroutines, while the answer is being made.
+func (a *answer) cutOff() {
+	a.cut.Store(true)
+	_ = http.NewResponseController(a.ResponseWriter).SetWriteDeadline(time.Unix(1, 0)) // a write that is under way ends
 }
 
 func (a *answer) WriteHeader(status int) {
@@ -57,6 +66,10 @@ func (a *answer) WriteHeader(status int) {
 }
 
 func (a *answer) Write(p []byte) (int, error) {
+	if a.cut.Load() {
+		a.lost = true
+		return 0, errNotTaken
+	}
 	if c := a.note.caller; c != nil && len(p) > freePiece { // what anybody may read is short
 		leave, err := a.shares.Take(c.Key(), int64(len(p)))
 		if err != nil {
@@ -89,7 +102,7 @@ func (s *server) watch(next http.Handler) http.Handler {
 		began := s.Now()
 		n := &note{id: newID()}
 		a := &answer{ResponseWriter: w, note: n, shares: s.answers, body: r.Body != nil && r.Body != http.NoBody}
-		r = r.WithContext(context.WithValue(r.Context(), noteKey{}, n))
+		r = r.WithContext(service.WithCut(context.WithValue(r.Context(), noteKey{}, n), a.cutOff))
 		n.trace, _ = traceOf(r)
 		defaults(a.Header(), n.id)
 		c := http.NewResponseController(w)

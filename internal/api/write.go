@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -14,26 +15,35 @@ const zipFrom = 8 << 10
 
 // json answers with a document.
 func (s *server) json(w http.ResponseWriter, r *http.Request, status int, v any) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil { // no value here has a part without a form
-		status = http.StatusInternalServerError
-		buf.Reset()
-		buf.WriteString(`{"error":"internal","message":"the answer has no form in JSON"}` + "\n")
+	doc, err := encoded(v)
+	if err != nil { // no value here has a part without a form
+		status, doc = http.StatusInternalServerError, []byte(`{"error":"internal","message":"the answer has no form in JSON"}`+"\n")
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	s.write(w, r, status, buf.Bytes())
+	s.write(w, r, status, doc)
+}
+
+func encoder(to io.Writer) *json.Encoder {
+	enc := json.NewEncoder(to)
+	enc.SetEscapeHTML(false)
+	return enc
+}
+
+// encoded is a document as it is sent.
+func encoded(v any) ([]byte, error) {
+	var buf bytes.Buffer
+	err := encoder(&buf).Encode(v)
+	return buf.Bytes(), err
 }
 
 // write sends an answer whole, compressed where that is asked for.
 func (s *server) write(w http.ResponseWriter, r *http.Request, status int, body []byte) {
 	h := w.Header()
 	h.Add("Vary", "Accept-Encoding")
-	_ = http.NewResponseController(w).SetWriteDeadline(s.Now().Add(s.Patience)) // not each writer has one
+	timed(w, s.Now().Add(s.Patience))
 	if len(body) >= zipFrom && takesGzip(r) && r.Method != http.MethodHead {
 		h.Set("Content-Encoding", "gzip")
-		body = s.zipped(body)
+		body = s.zipped(func(to io.Writer) { _, _ = to.Write(body) }) // into memory
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
@@ -41,11 +51,11 @@ func (s *server) write(w http.ResponseWriter, r *http.Request, status int, body 
 }
 
 // zipped is a body compressed, whole: what is not taken of it is all that it holds.
-func (s *server) zipped(body []byte) []byte {
+func (s *server) zipped(body func(io.Writer)) []byte {
 	var out bytes.Buffer
 	z, _ := s.zips.Get().(*gzip.Writer)
 	z.Reset(&out)
-	_, _ = z.Write(body) // into memory
+	body(z)
 	_ = z.Close()
 	s.zips.Put(z)
 	return out.Bytes()

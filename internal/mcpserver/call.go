@@ -24,6 +24,7 @@ func (ss *session) run(ctx context.Context, c *service.Caller, t *tool, req *mcp
 	if err != nil {
 		return ss.failed(c, t, nil, err)
 	}
+	defer ss.of.await(req, r)()
 	f := &follower{of: ss.of.opt.Service, caller: c, run: r.ID()}
 	following, stop := context.WithCancel(ctx)
 	defer stop()

@@ -62,6 +62,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer leave()
+	defer s.posted(r)()
 	w = patiently(w, s.opt.Patience)
 	switch id := r.Header.Get(sessionHeader); {
 	case r.Header.Get(versionHeader) >= withoutSessions:

@@ -59,6 +59,7 @@ type Server struct {
 
 	legacy, modern http.Handler
 	asked          *service.Shares // requests that are under way
+	posts          sync.Map        // of *post, by the value of their postHeader
 
 	mu       sync.Mutex
 	sessions map[string]*session

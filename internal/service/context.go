@@ -15,3 +15,16 @@ func CallerOf(ctx context.Context) *Caller {
 	c, _ := ctx.Value(callerKey{}).(*Caller)
 	return c
 }
+
+type cutKey struct{}
+
+// WithCut returns ctx with what ends the sending of its answer soon, whoever reads it.
+func WithCut(ctx context.Context, cut func()) context.Context {
+	return context.WithValue(ctx, cutKey{}, cut)
+}
+
+// CutOf is what ends the sending of the answer of ctx; nil: nothing does.
+func CutOf(ctx context.Context) func() {
+	cut, _ := ctx.Value(cutKey{}).(func())
+	return cut
+}

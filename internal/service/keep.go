@@ -1,13 +1,10 @@
 package service
 
-import (
-	"time"
+import "time"
 
-	"runloop.dev/rlp/launcher"
-)
-
-// mostReportBytes bounds the reports that are kept of runs that have ended.
-const mostReportBytes = 64 << 20
+// mostKept bounds what is kept of runs that have ended: reports, and reasons why
+// there is none.
+const mostKept = 64 << 20
 
 // kept is what is remembered of runs that have ended.
 type kept struct {
@@ -23,11 +20,10 @@ type told struct {
 
 // keep remembers r, which has ended, and forgets what is too old for it. The
 // caller holds the lock.
-func (s *Service) keep(r *Run, report *launcher.Report) {
+func (s *Service) keep(r *Run) {
 	k := &s.kept
 	k.ended = append(k.ended, r.id)
-	if report != nil {
-		n := reportBytes(report)
+	if n := r.told(); n > 0 {
 		k.told = append(k.told, told{r.id, n})
 		k.bytes += n
 	}
@@ -43,7 +39,7 @@ func (s *Service) keep(r *Run, report *launcher.Report) {
 			k.told = k.told[1:]
 		}
 	}
-	for k.bytes > mostReportBytes && len(k.told) > 1 {
+	for k.bytes > s.opt.Kept && len(k.told) > 1 {
 		t := k.told[0]
 		k.told = k.told[1:]
 		k.bytes -= t.bytes
@@ -51,17 +47,6 @@ func (s *Service) keep(r *Run, report *launcher.Report) {
 			s.runs[t.run] = old.forgotten()
 		}
 	}
-}
-
-// reportBytes is about how much memory a report takes.
-func reportBytes(r *launcher.Report) int64 {
-	n := 4096 + len(r.Stdout) + len(r.Stderr) + len(r.Result) + 256*len(r.Changes) + 512*len(r.Children)
-	for _, list := range [][]string{r.Base, r.Effective, r.Except, r.Warnings} {
-		for _, v := range list {
-			n += 16 + len(v)
-		}
-	}
-	return int64(n)
 }
 
 // A pace is how long runs take lately.

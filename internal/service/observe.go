@@ -43,7 +43,7 @@ func (s *Service) delegate(root *Run, rec *audit.Record) *Run {
 		return r
 	}
 	at := Time{rec.Time}
-	r := &Run{id: h.RunID, tenant: root.tenant, caller: root.caller, root: root, trail: newTrail(), done: make(chan struct{})}
+	r := &Run{id: h.RunID, tenant: root.tenant, caller: root.caller, root: root, trail: newTrail(), done: make(chan struct{}), unread: s.unread}
 	root.mu.Lock()
 	r.state = State{
 		RunID: h.RunID, TraceID: h.TraceID, Tenant: root.tenant, Agent: h.Agent, Caller: root.caller.Name, who: root.caller.who(), Door: root.state.Door,
@@ -82,7 +82,7 @@ func (s *Service) endDelegate(root, r *Run, e *audit.Event) {
 	r.err = fmt.Errorf("run %s was launched by run %s, whose report names it: %w", r.id, root.id, ErrNotFound)
 	r.mu.Unlock()
 	s.close(r)
-	s.keep(r, nil)
+	s.keep(r)
 }
 
 // delegates are those of r that have not ended.

@@ -20,10 +20,11 @@ func (r *rota[T]) at(k string, made func() T) T {
 	return v
 }
 
-// served moves the first key to the end or, if it has nothing more, takes it out.
-func (r *rota[T]) served(more bool) {
-	k := r.order[0]
-	r.order = r.order[1:]
+// served moves the key at a place to the end or, if it has nothing more, takes it
+// out.
+func (r *rota[T]) served(at int, more bool) {
+	k := r.order[at]
+	r.order = append(r.order[:at:at], r.order[at+1:]...)
 	if more {
 		r.order = append(r.order, k)
 		return
@@ -73,21 +74,26 @@ func (q *queue) push(r *Run) {
 	q.bytes += r.size
 }
 
-// pop takes the next run; nil: none waits.
-func (q *queue) pop() *Run {
-	if q.n == 0 {
-		return nil
+// pop takes the next run of a caller who is not to wait; nil: there is none.
+func (q *queue) pop(waits func(*Caller) bool) *Run {
+	for i, tenant := range q.tenants.order {
+		t := q.tenants.of[tenant]
+		for j, caller := range t.order {
+			list := t.of[caller]
+			r := (*list)[0]
+			if waits(r.caller) {
+				continue
+			}
+			(*list)[0] = nil
+			*list = (*list)[1:]
+			t.served(j, len(*list) > 0)
+			q.tenants.served(i, len(t.order) > 0)
+			q.n--
+			q.bytes -= r.size
+			return r
+		}
 	}
-	t := q.tenants.of[q.tenants.order[0]]
-	list := t.of[t.order[0]]
-	r := (*list)[0]
-	(*list)[0] = nil
-	*list = (*list)[1:]
-	t.served(len(*list) > 0)
-	q.tenants.served(len(t.order) > 0)
-	q.n--
-	q.bytes -= r.size
-	return r
+	return nil
 }
 
 // remove takes r out; false: it does not wait.

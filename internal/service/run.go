@@ -20,6 +20,8 @@ type Run struct {
 	trail      *trail
 	done       chan struct{}
 	key        *key // by which it can be asked for again
+	unread     *unread
+	held       holding
 
 	mu      sync.Mutex
 	request *Request // nil when it has ended
@@ -70,7 +72,7 @@ func (r *Run) forgotten() *Run {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return &Run{
-		id: r.id, tenant: r.tenant, caller: r.caller, root: r.root, trail: r.trail, done: r.done, key: r.key,
+		id: r.id, tenant: r.tenant, caller: r.caller, root: r.root, trail: r.trail, done: r.done, key: r.key, unread: r.unread,
 		state: r.state, err: fmt.Errorf("the report of run %s is no longer kept: %w", r.id, ErrNotFound),
 	}
 }

@@ -25,6 +25,10 @@ type Options struct {
 	Log      *slog.Logger     // nil: nothing is logged
 	Retain   int              // ended runs that are kept in memory; 0: 4096
 	Watch    Watcher          // nil: nobody
+	Kept     int64            // bytes of the reports of ended runs that are kept; 0: 64 MiB
+	// Unread is how many bytes of reports there may be that are waited for and not
+	// sent yet; 0: 128 MiB, and a quarter of them a caller, whose runs wait beyond it.
+	Unread int64
 }
 
 // A Watcher is told what happens, in order for each run. It must neither block
@@ -65,6 +69,7 @@ type Service struct {
 	runs     map[string]*Run // by id: under way, or ended lately
 	ending   int             // runs that neither wait nor have a worker, and have no end yet
 	kept     kept
+	unread   *unread
 	keyed    map[key]*keyed
 	saidBusy time.Time // when the log was told so last
 	pace     pace
@@ -89,6 +94,12 @@ func New(o Options) *Service {
 	if o.Retain <= 0 {
 		o.Retain = defaultRetain
 	}
+	if o.Kept <= 0 {
+		o.Kept = mostKept
+	}
+	if o.Unread <= 0 {
+		o.Unread = mostUnread
+	}
 	if o.TurnIdle <= 0 {
 		o.TurnIdle = defaultIdle
 	}
@@ -99,6 +110,7 @@ func New(o Options) *Service {
 		opt: o, load: Load{Workers: o.Workers, Queue: max(o.Queue, 0)}, waiting: newQueue(), runs: map[string]*Run{},
 		keyed: map[key]*keyed{}, feeds: map[string]*feed{}, foreign: map[string]*foreign{},
 	}
+	s.unread = &unread{mu: &s.mu, most: o.Unread, shares: NewShares(o.Unread, partOfUnread), begin: func() { begin(s) }}
 	// Numbers of events go on above those that an earlier process gave out.
 	s.lastID = uint64(max(o.Now().UnixMilli(), 0)) << 12
 	return s

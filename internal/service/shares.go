@@ -40,6 +40,15 @@ func NewByteShares(most, parts int64) *Shares {
 // Each is the most that one caller has.
 func (s *Shares) Each() int64 { return s.each }
 
+// Full reports whether the caller of a key has their share, or has some where all
+// of it is in use.
+func (s *Shares) Full(key string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	used := s.by[key]
+	return used >= s.each || used > 0 && s.all >= s.most
+}
+
 // Take takes n of it for the caller of a key, until leave is called, once. The
 // error is [ErrShareUsed] or [ErrAllUsed].
 func (s *Shares) Take(key string, n int64) (leave func(), err error) {
@@ -53,6 +62,17 @@ func (s *Shares) Take(key string, n int64) (leave func(), err error) {
 	case n > s.most-s.all:
 		return nil, ErrAllUsed
 	}
+	return s.add(key, n), nil
+}
+
+// Add takes n for the caller of a key, whatever is in use: it is there already.
+func (s *Shares) Add(key string, n int64) (leave func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.add(key, n)
+}
+
+func (s *Shares) add(key string, n int64) (leave func()) {
 	s.all += n
 	s.by[key] += n
 	return func() {
@@ -62,5 +82,5 @@ func (s *Shares) Take(key string, n int64) (leave func(), err error) {
 		if s.by[key] -= n; s.by[key] == 0 {
 			delete(s.by, key)
 		}
-	}, nil
+	}
 }

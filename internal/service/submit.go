@@ -57,7 +57,7 @@ func (s *Service) made(c *Caller, q *Request) (*Run, error) {
 	if own.TraceID == "" {
 		own.TraceID = newTrace()
 	}
-	r := &Run{id: id.String(), tenant: c.Tenant, caller: c, size: sizeOf(q), request: &own, done: make(chan struct{}), trail: newTrail()}
+	r := &Run{id: id.String(), tenant: c.Tenant, caller: c, size: sizeOf(q), request: &own, done: make(chan struct{}), trail: newTrail(), unread: s.unread}
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
 	if q.Turns {
 		r.inputs = newInputs(s.opt.TurnIdle, func() { r.cancel(idled(s.opt.TurnIdle)) })
@@ -102,7 +102,7 @@ func (s *Service) admit(r *Run, k *key) (*Run, error) {
 			return nil, err
 		}
 	}
-	now := s.load.Running < s.opt.Workers
+	now := s.load.Running < s.opt.Workers && !s.unread.full(r.caller)
 	if !now && !s.room(r) {
 		return nil, s.busy(r)
 	}
@@ -133,6 +133,9 @@ func (s *Service) busy(r *Run) error {
 		s.saidBusy = now
 		s.opt.Log.LogAttrs(context.Background(), slog.LevelWarn, "busy",
 			slog.String("tenant", r.tenant), slog.String("caller", r.caller.Name), slog.Int("waiting", n), slog.Uint64("turned_away", s.load.Busy))
+	}
+	if s.unread.full(r.caller) {
+		return s.unread.busy()
 	}
 	return &BusyError{RetryAfter: s.pace.wait(n, s.opt.Workers)}
 }

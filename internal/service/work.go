@@ -32,7 +32,7 @@ func (s *Service) work(r *Run) {
 func (s *Service) next() *Run {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := s.waiting.pop()
+	r := s.waiting.pop(s.unread.full)
 	if r == nil {
 		s.load.Running--
 		s.calm()
@@ -117,8 +117,9 @@ func (s *Service) finish(r *Run, report *launcher.Report, err error) {
 	if s.opt.Watch != nil {
 		s.opt.Watch.Report(st, report)
 	}
+	s.unread.take(r, r.caller)
 	s.close(r)
-	s.keep(r, report)
+	s.keep(r)
 }
 
 // close says that r has ended, to whoever waits or follows.
@@ -168,6 +169,12 @@ func (st *State) concluded(report *launcher.Report, err error) {
 
 // nothing fills in why nothing was begun.
 func (st *State) nothing(err error) {
+	const most = 4096 // a message may quote what a bundle made up, and is kept for long
+	defer func() {
+		if len(st.Message) > most {
+			st.Message = st.Message[:most] + "..."
+		}
+	}()
 	var fields FieldErrors
 	var policy *ViolationError
 	var away *UnavailableError
