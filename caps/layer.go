@@ -64,6 +64,10 @@ func compareChanges(a, b *Change) int {
 // what is the host's own.
 const ProtectedLayer = "protected"
 
+// HostLayer is what who does not operate the host is told instead of
+// [ProtectedLayer].
+const HostLayer = "host"
+
 // Narrow is s met with l: nothing that s refuses is allowed, and nothing that l
 // refuses. It is the only step there is after [Base]. The changes are sorted.
 //

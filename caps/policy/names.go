@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -13,6 +14,15 @@ import (
 // [Options.Domains] is an error.
 func BuiltinDomains() []string {
 	return []string{"contacts", "artifacts", "events", "runs", "drafts", "notes", "accounts", "edges"}
+}
+
+// KnownDomain refuses a grant in a domain that is none of domains.
+func KnownDomain(g caps.Grant, domains []string) error {
+	name := strings.TrimSuffix(g.Scope, rawSuffix)
+	if g.Family != caps.KBRead && g.Family != caps.KBWrite || name == "*" || slices.Contains(domains, name) {
+		return nil
+	}
+	return fmt.Errorf("there is no domain %q; the domains are %s", name, strings.Join(domains, ", "))
 }
 
 const rawSuffix = "_raw"

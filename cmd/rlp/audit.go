@@ -20,6 +20,7 @@ import (
 	"runloop.dev/rlp/internal/home"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/ask"
 )
 
 type auditFlags struct {
@@ -150,7 +151,7 @@ func known(ctx context.Context, s *kb.Store, run string) error {
 	for _, err := range s.Glances(ctx, kb.Filter{Run: run, Limit: 1}) {
 		return err
 	}
-	return inputErr(fmt.Errorf("no run %s in the audit log; rlp audit list shows all", run))
+	return &ask.Error{Status: launcher.StatusInput, Err: fmt.Errorf("no run %s in the audit log; rlp audit list shows all", run)}
 }
 
 func (a *app) auditTailCommand() *cobra.Command {
@@ -219,13 +220,13 @@ func wholeRun(ctx context.Context, s *kb.Store, id string) (string, error) {
 		if string(r.Run) != found && strings.HasPrefix(string(r.Run), id) {
 			run := string(r.Run)
 			if found != "" {
-				return "", usagef("more than one run begins with %s: %s, %s", id, found, run)
+				return "", &ask.Error{Status: launcher.StatusUsage, Err: fmt.Errorf("more than one run begins with %s: %s, %s", id, found, run)}
 			}
 			found = run
 		}
 	}
 	if found == "" {
-		return "", inputErr(fmt.Errorf("no run in the audit log begins with %s; rlp audit list shows all", id))
+		return "", &ask.Error{Status: launcher.StatusInput, Err: fmt.Errorf("no run in the audit log begins with %s; rlp audit list shows all", id)}
 	}
 	return found, nil
 }

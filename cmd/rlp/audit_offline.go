@@ -12,6 +12,7 @@ import (
 	"runloop.dev/rlp/internal/evidence"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/ask"
 )
 
 // A proofCheck is what rlp audit verify --proof prints.
@@ -80,7 +81,7 @@ func heldHeads(name string, key *evidence.PublicKey) ([]kb.Head, error) {
 	if name == "" {
 		return nil, nil
 	}
-	v := &verification{OK: true}
+	v := &verification{Verification: ask.Verification{OK: true}}
 	o, err := v.outside(name, key, true)
 	if err == nil && !v.OK {
 		err = &statusError{launcher.StatusFinding, errors.New(v.Fault.Message)}

@@ -13,20 +13,17 @@ import (
 
 	"runloop.dev/rlp/internal/evidence"
 	"runloop.dev/rlp/kb"
+	"runloop.dev/rlp/launcher/ask"
 )
 
 // An outsideFile is a file of checkpoints that is kept outside of this host.
 type outsideFile struct {
-	File        string   `json:"file"`
-	Checkpoints int      `json:"checkpoints"` // of this log
-	Newest      uint64   `json:"newest"`      // the size of the largest
-	Others      int      `json:"others"`      // of other logs
-	Torn        []string `json:"torn,omitempty"`
-	heads       []kb.Head
+	ask.Outside
+	heads []kb.Head
 }
 
-// rest says what else is in the file.
-func (o *outsideFile) rest() string {
+// outsideRest says what else is in such a file.
+func outsideRest(o *ask.Outside) string {
 	s := ""
 	if o.Others > 0 {
 		s += fmt.Sprintf("; %d of other logs", o.Others)
@@ -75,8 +72,8 @@ func (v *verification) outsideIfAny(name string, key *evidence.PublicKey, named 
 	if err != nil {
 		return nil, err
 	}
-	o := &outsideFile{File: name}
-	v.Outside = append(v.Outside, o)
+	o := &outsideFile{Outside: ask.Outside{File: name}}
+	v.Outside = append(v.Outside, &o.Outside)
 	if key == nil {
 		v.fault(evidenceFault, 0, fmt.Sprintf("%s cannot be held against a log that has no key", name))
 		return o, nil
@@ -121,7 +118,7 @@ func (v *verification) held(o *outsideFile) {
 // wanting says what a file is that has no checkpoint of this log.
 func (v *verification) wanting(o *outsideFile) error {
 	if o.Others == 0 {
-		return inputErr(fmt.Errorf("%s has no checkpoint%s; rlp audit checkpoint prints one", o.File, o.rest()))
+		return inputErr(fmt.Errorf("%s has no checkpoint%s; rlp audit checkpoint prints one", o.File, outsideRest(&o.Outside)))
 	}
 	v.fault(evidenceFault, 0, fmt.Sprintf("%s has checkpoints of other logs alone", o.File))
 	return nil

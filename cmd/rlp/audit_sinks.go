@@ -13,6 +13,7 @@ import (
 	"runloop.dev/rlp/internal/evidence"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/ask"
 )
 
 // sinks are the checkpoints in the files of [audit] publish, as far as they can
@@ -40,8 +41,8 @@ func (v *verification) sinks(l *openedLog, key *evidence.PublicKey, named bool) 
 }
 
 // read is a file of checkpoints that was read already.
-func (v *verification) read(path string) *outsideFile {
-	i := slices.IndexFunc(v.Outside, func(o *outsideFile) bool { return o.File == path })
+func (v *verification) read(path string) *ask.Outside {
+	i := slices.IndexFunc(v.Outside, func(o *ask.Outside) bool { return o.File == path })
 	if i < 0 {
 		return nil
 	}
@@ -81,7 +82,7 @@ func (v *verification) told(l *openedLog, whole bool) error {
 // another that was read, or it cannot be looked at from here.
 func (v *verification) lost(t evidence.Told) string {
 	path, ok := strings.CutPrefix(t.Sink, "file:")
-	if !ok || t.Size == 0 || slices.ContainsFunc(v.Outside, func(o *outsideFile) bool { return o.Newest >= t.Size }) {
+	if !ok || t.Size == 0 || slices.ContainsFunc(v.Outside, func(o *ask.Outside) bool { return o.Newest >= t.Size }) {
 		return ""
 	}
 	if o := v.read(path); o != nil {

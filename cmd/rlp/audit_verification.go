@@ -10,59 +10,27 @@ import (
 	"io"
 	"time"
 
-	"runloop.dev/rlp/internal/evidence"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/ask"
 )
 
 // evidenceFault is the kind of what is wrong with a key, or with what is held
 // against the log.
 const evidenceFault kb.Fault = "evidence"
 
-// A verification is what rlp audit verify prints.
+// A verification is one under way.
 type verification struct {
-	OK          bool            `json:"ok"`
-	Fault       *faultFound     `json:"fault,omitempty"`
-	Tenant      string          `json:"tenant"`
-	Origin      string          `json:"origin,omitempty"`
-	Key         string          `json:"key,omitempty"`
-	Run         string          `json:"run,omitempty"`
-	Records     int             `json:"records"` // that were looked at
-	Runs        int             `json:"runs"`
-	OpenRuns    int             `json:"open_runs"`
-	From        uint64          `json:"from"` // the first of them
-	Size        uint64          `json:"size"` // of the tree
-	Root        string          `json:"root"`
-	Pruned      uint64          `json:"pruned"` // records up to this one
-	PrunedAt    *time.Time      `json:"pruned_at,omitempty"`
-	Checkpoints int             `json:"checkpoints"` // in the log, that were looked at
-	Sealed      uint64          `json:"sealed"`      // size of the newest
-	Outside     []*outsideFile  `json:"outside,omitempty"`
-	Published   []evidence.Told `json:"published,omitempty"`
-	BareRuns    int             `json:"bare_runs"` // that ended before they had begun
-	Findings    []kb.Finding    `json:"findings,omitempty"`
-	Missing     []string        `json:"missing,omitempty"` // what is known and not in the log
-	found       int             // how many findings there are
-	unlike      []string        // the runs among Missing that log/ tells of
-	checked     bool            // the log was looked at
-	unread      error           // why the run that is asked for could not be looked up
+	ask.Verification
+	found   int      // how many findings there are
+	unlike  []string // the runs among Missing that log/ tells of
+	checked bool     // the log was looked at
+	unread  error    // why the run that is asked for could not be looked up
 }
 
-// A faultFound is the first thing that is not as it was recorded.
-type faultFound struct {
-	Kind    kb.Fault `json:"kind"`
-	Seq     uint64   `json:"seq,omitempty"` // the first record that it is about; 0: none
-	UpTo    uint64   `json:"up_to,omitempty"`
-	Message string   `json:"message"`
-}
-
-func (f *faultFound) String() string {
-	e := kb.LogError{Fault: f.Kind, Seq: f.Seq, UpTo: f.UpTo, Why: f.Message}
-	return e.Error()
-}
-
+// fault is one that says more than a log says of itself.
 func (v *verification) fault(kind kb.Fault, seq uint64, message string) {
-	v.OK, v.Fault = false, &faultFound{Kind: kind, Seq: seq, Message: message}
+	v.OK, v.Fault = false, &ask.Fault{Kind: kind, Seq: seq, Message: message, OfHost: true}
 }
 
 // blame makes a fault of what is wrong with the log; other errors it returns.
@@ -71,7 +39,7 @@ func (v *verification) blame(err error) error {
 	switch {
 	case err == nil:
 	case errors.As(err, &le):
-		v.OK, v.Fault = false, &faultFound{Kind: le.Fault, Seq: le.Seq, UpTo: le.UpTo, Message: le.Why}
+		v.OK, v.Fault = false, &ask.Fault{Kind: le.Fault, Seq: le.Seq, UpTo: le.UpTo, Message: le.Why}
 	case errors.Is(err, kb.ErrDamaged):
 		v.fault(kb.FaultTree, 0, err.Error())
 	case errors.Is(err, kb.ErrUnavailable):
@@ -104,7 +72,7 @@ func (v *verification) status() int {
 
 func (a *app) printVerification(v *verification) error {
 	if a.json {
-		return a.printJSON(v)
+		return a.printJSON(&v.Verification)
 	}
 	return atOnce(a.stdout, func(w io.Writer) { v.print(w, a.quiet) })
 }
@@ -146,7 +114,7 @@ func (v *verification) print(w io.Writer, quiet bool) {
 		fmt.Fprintf(w, "bare       %s ended before the beginning was recorded: the process died, and nothing was decided\n", counted(v.BareRuns, "run"))
 	}
 	for _, o := range v.Outside {
-		fmt.Fprintf(w, "outside    %s: %s, the newest of %d records%s\n", printable(o.File), counted(o.Checkpoints, "checkpoint"), o.Newest, o.rest())
+		fmt.Fprintf(w, "outside    %s: %s, the newest of %d records%s\n", printable(o.File), counted(o.Checkpoints, "checkpoint"), o.Newest, outsideRest(o))
 	}
 	for _, t := range v.Published {
 		of := ""

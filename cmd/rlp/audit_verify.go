@@ -12,6 +12,7 @@ import (
 
 	"runloop.dev/rlp/internal/evidence"
 	"runloop.dev/rlp/kb"
+	"runloop.dev/rlp/launcher/ask"
 )
 
 type verifyFlags struct {
@@ -42,7 +43,11 @@ It ends with 1 when something is not as it was recorded.`,
 			if f.run != "" && f.since != "" {
 				return usagef("--run and --since cannot be given together: a run is checked whole")
 			}
-			return a.withLogToRead(c.Context(), func(ctx context.Context, l *openedLog) error { return a.verifyLog(ctx, l, f) })
+			v, err := a.verify(c.Context(), f)
+			if v == nil {
+				return err
+			}
+			return errors.Join(ending(v.status(), a.printVerification(v)), err)
 		},
 	}
 	fs := c.Flags()
@@ -54,12 +59,26 @@ It ends with 1 when something is not as it was recorded.`,
 	return c
 }
 
-// verifyLog checks the log, and prints what was found.
-func (a *app) verifyLog(ctx context.Context, l *openedLog, f verifyFlags) error {
-	v := &verification{OK: true, Tenant: l.home.Tenant()}
+// verify checks the log of the tenant, and records what it finds.
+func (a *app) verify(ctx context.Context, f verifyFlags) (v *verification, err error) {
+	err = a.withLogToRead(ctx, func(ctx context.Context, l *openedLog) error {
+		if v, err = verifyLog(ctx, l, f); err != nil {
+			return err
+		}
+		if err := v.remember(ctx, l, f); err != nil {
+			fmt.Fprintf(a.stderr, "rlp: %s\n", printable(err.Error()))
+		}
+		return nil
+	})
+	return v, err
+}
+
+// verifyLog checks the log.
+func verifyLog(ctx context.Context, l *openedLog, f verifyFlags) (*verification, error) {
+	v := &verification{Verification: ask.Verification{OK: true, Tenant: l.home.Tenant()}}
 	check, err := v.prepare(ctx, l, f)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if v.OK {
 		report, err := l.VerifyLog(ctx, check)
@@ -68,21 +87,18 @@ func (a *app) verifyLog(ctx context.Context, l *openedLog, f verifyFlags) error 
 			err = errors.Join(l.intake, v.unread)
 		}
 		if err = v.blame(err); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if err := v.told(l, f.run == "" && f.since == ""); err != nil {
-		return err
+		return nil, err
 	}
 	if v.checked {
 		if err := v.missing(ctx, l, f); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	if err := v.remember(ctx, l, f); err != nil {
-		fmt.Fprintf(a.stderr, "rlp: %s\n", printable(err.Error()))
-	}
-	return ending(v.status(), a.printVerification(v))
+	return v, nil
 }
 
 // prepare reads what the log is held against. What is wrong with that is a fault

@@ -1,12 +1,11 @@
 package main
 
 import (
-	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
 	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/launcher/run"
 )
 
@@ -19,7 +18,7 @@ func callerLayer(f policyFlags, domains []string) (*caps.Layer, error) {
 		if err != nil {
 			return nil, usagef("--allow %s: %w", text, err)
 		}
-		if err := knownDomain(g, domains); err != nil {
+		if err := policy.KnownDomain(g, domains); err != nil {
 			return nil, usagef("--allow %s: %w", text, err)
 		}
 		pos := caps.Pos{File: "--allow " + text}
@@ -32,7 +31,7 @@ func callerLayer(f policyFlags, domains []string) (*caps.Layer, error) {
 			return nil, usagef("--deny %s: %w", text, err)
 		}
 		for _, g := range grants {
-			if err := knownDomain(g, domains); err != nil {
+			if err := policy.KnownDomain(g, domains); err != nil {
 				return nil, usagef("--deny %s: %w", text, err)
 			}
 			l.Deny = append(l.Deny, caps.Entry{Grant: g, Pos: caps.Pos{File: "--deny " + text}})
@@ -65,14 +64,4 @@ func addLimit(l *caps.Layer, text string) error {
 	}
 	l.Limits = l.Limits.Min(caps.Limits{}.With(limit, v))
 	return nil
-}
-
-// knownDomain refuses a domain that there is not: a slip in --deny would take
-// nothing away.
-func knownDomain(g caps.Grant, domains []string) error {
-	name := strings.TrimSuffix(g.Scope, "_raw")
-	if g.Family != caps.KBRead && g.Family != caps.KBWrite || name == "*" || slices.Contains(domains, name) {
-		return nil
-	}
-	return fmt.Errorf("there is no domain %q; the domains are %s", name, strings.Join(domains, ", "))
 }

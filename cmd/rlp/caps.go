@@ -12,6 +12,7 @@ import (
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/ask"
 )
 
 func (a *app) capsCommand() *cobra.Command {
@@ -25,22 +26,16 @@ func (a *app) capsShowCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "show BUNDLE", Short: "Print base, layers and what is left", Args: exactly("a BUNDLE"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			c, plan, err := a.plan(args[0], f)
-			if err != nil {
-				return err
-			}
-			tools, err := c.attachments(plan)
+			c, h, err := a.holding(args[0], f)
 			if err != nil {
 				return err
 			}
 			if a.json {
-				return a.printJSON(showDocument(c, plan, tools))
+				return a.printJSON(h)
 			}
 			a.unsetNote(c)
-			if err := a.printPlan(c.policy, c.paths); err != nil {
-				return err
-			}
-			a.printTools(tools)
+			a.printHolding(h, c.paths)
+			a.printTools(h.Tools)
 			return nil
 		},
 	}
@@ -57,14 +52,12 @@ func (a *app) capsDiffCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			diff := ask.DiffOf(c.bundle.Manifest.Agent.String(), plan)
 			if a.json {
-				return a.printJSON(map[string]any{
-					"agent": c.bundle.Manifest.Agent.String(), "kept": orEmpty(plan.Effective.Strings()),
-					"changes": launcher.Flatten(plan.Changes), "bounded": boundedBy(plan.Effective),
-				})
+				return a.printJSON(diff)
 			}
 			a.unsetNote(c)
-			a.printDiff(plan)
+			a.printDiff(diff)
 			return nil
 		},
 	}
@@ -74,8 +67,7 @@ func (a *app) capsDiffCommand() *cobra.Command {
 
 func (a *app) capsExplainCommand() *cobra.Command {
 	var f policyFlags
-	var ask requestFlags
-	var q inquiry
+	var q ask.Query
 	c := &cobra.Command{
 		Use:   "explain BUNDLE REQUEST",
 		Short: "Say why a request would be allowed or denied: every layer's vote",
@@ -87,35 +79,29 @@ With --run it does so for a run that was recorded, from the layers in its record
 as they held at its end, or at one of its records (--at): taint, reloads and
 leases narrow a run while it goes on.
 
-A REQUEST is ` + requestForms + `.`,
+A REQUEST is ` + ask.RequestForms + `.`,
 		Example: `  rlp caps explain agents/notes_digest kb:write:contacts
   rlp caps explain agents/notes_digest /tmp/out/x --write --deny fs:write:/tmp
   rlp caps explain agents/mailer https://api.example.com/send --method POST
   rlp caps explain agents/notes_digest 'kb_put drafts' --run 0198d2c4-7f1e --at 12`,
 		Args: exactly("a BUNDLE", "a REQUEST"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			q.asked = args[1]
-			var err error
-			if q.requests, err = readRequest(args[1], ask); err != nil {
+			q.Text = args[1]
+			if err := q.Check(); err != nil {
 				return err
 			}
-			if q.at > 0 && q.run == "" {
+			if q.At > 0 && q.Run == "" {
 				return usagef("--at is a record of a run: say which with --run")
 			}
-			c, plan, err := a.plan(args[0], f)
-			if err != nil {
-				return err
-			}
-			if q.run != "" {
-				return a.explainPast(cmd.Context(), c, q)
-			}
-			return a.explain(c, plan, c.policy, q, nil)
+			return a.explain(cmd.Context(), args[0], f, q)
 		},
 	}
 	f.register(c.Flags())
-	ask.register(c.Flags())
-	c.Flags().StringVar(&q.run, "run", "", "explain what the recorded run `ID` was answered")
-	c.Flags().Uint64Var(&q.at, "at", 0, "as it held at the record `RUN_SEQ` of the run")
+	c.Flags().BoolVar(&q.Write, "write", false, "of a path: to write it")
+	c.Flags().BoolVar(&q.Remove, "delete", false, "of a path: to remove it")
+	c.Flags().StringVar(&q.Method, "method", "", "of a URL: by this `METHOD`; otherwise by each")
+	c.Flags().StringVar(&q.Run, "run", "", "explain what the recorded run `ID` was answered")
+	c.Flags().Uint64Var(&q.At, "at", 0, "as it held at the record `RUN_SEQ` of the run")
 	return c
 }
 
@@ -160,37 +146,6 @@ func (a *app) unsetNote(c *composition) {
 	}
 }
 
-type layerDocument struct {
-	Name    string            `json:"name"`
-	Changes []launcher.Change `json:"changes"`
-	Limits  map[string]int64  `json:"limits"`
-}
-
-func showDocument(c *composition, plan launcher.Plan, tools []launcher.Attachment) map[string]any {
-	layers := []layerDocument{}
-	changes := launcher.Flatten(plan.Changes)
-	for _, l := range c.policy.Layers {
-		d := layerDocument{Name: l.Name, Changes: []launcher.Change{}, Limits: l.Limits.Map()}
-		for _, ch := range changes {
-			if ch.Layer == l.Name {
-				d.Changes = append(d.Changes, ch)
-			}
-		}
-		layers = append(layers, d)
-	}
-	unset := []string{}
-	for _, p := range c.unset {
-		unset = append(unset, p.Name)
-	}
-	terms := termsOf(plan.Effective)
-	return map[string]any{
-		"agent": c.bundle.Manifest.Agent.String(), "version": c.bundle.Manifest.Version, "bundle_digest": c.bundle.Digest,
-		"base": orEmpty(plan.Base.Strings()), "layers": layers, "effective": orEmpty(plan.Effective.Strings()),
-		"except": launcher.GrantStrings(plan.Effective.Except()), "limits": plan.Limits.Map(), "params_unset": unset, "tools": tools,
-		"redirected": redirectDocuments(c.paths), "limits_lower": c.policy.LowerLimits(plan.Limits), "hidden_tools": terms.Hidden, "constraints": terms.Constraints, "leases": terms.Leases,
-	}
-}
-
 func orEmpty(s []string) []string {
 	if s == nil {
 		return []string{}
@@ -198,20 +153,28 @@ func orEmpty(s []string) []string {
 	return s
 }
 
-// printPlan prints a plan for a person.
-func (a *app) printPlan(p launcher.Policy, paths launcher.Paths) error {
-	plan, err := launcher.NewPlan(p)
+// holding is what a launch of the bundle at a path would hold.
+func (a *app) holding(path string, f policyFlags) (*composition, *ask.Holding, error) {
+	c, err := a.compose(path, f)
 	if err != nil {
-		return inputErr(err)
+		return nil, nil, err
 	}
+	s, err := c.equipped()
+	if err != nil {
+		return nil, nil, err
+	}
+	h, err := ask.Show(s)
+	return c, h, err
+}
+
+// printHolding prints for a person what an agent holds.
+func (a *app) printHolding(h *ask.Holding, paths launcher.Paths) {
 	fmt.Fprintln(a.stdout, "base")
-	a.list(beside(plan.Base, paths))
-	for _, l := range p.Layers {
+	a.list(beside(h.Plan.Base, paths))
+	for _, l := range h.Layers {
 		var lines []string
-		for _, ch := range launcher.Flatten(plan.Changes) {
-			if ch.Layer == l.Name {
-				lines = append(lines, changeLine(ch))
-			}
+		for _, ch := range l.Changes {
+			lines = append(lines, changeLine(ch))
 		}
 		if len(lines) > 0 {
 			fmt.Fprintln(a.stdout, printable(l.Name))
@@ -219,20 +182,37 @@ func (a *app) printPlan(p launcher.Policy, paths launcher.Paths) error {
 		}
 	}
 	fmt.Fprintln(a.stdout, "effective")
-	a.list(plan.Effective.Strings())
-	for _, s := range launcher.GrantStrings(plan.Effective.Except()) {
+	a.list(h.Effective)
+	for _, s := range h.Except {
 		fmt.Fprintf(a.stdout, "  except %s\n", printable(s))
 	}
 	fmt.Fprintln(a.stdout, "limits")
 	for l := range caps.NumLimits {
-		if v, ok := plan.Limits.Get(l); ok {
+		if v, ok := h.Limits[l.String()]; ok {
 			fmt.Fprintf(a.stdout, "  %s = %d\n", l, v)
 		}
 	}
-	for _, low := range p.LowerLimits(plan.Limits) {
+	for _, low := range h.Lower {
 		fmt.Fprintf(a.stdout, "  %s\n", printable(low.String()))
 	}
-	a.printTerms(plan.Effective)
+	for _, section := range []struct {
+		name  string
+		lines []string
+	}{{"hidden tools", h.Hidden}, {"constraints", ask.Conditions(h.Plan.Effective.Constraints())}, {"leases", h.Leases}} {
+		if len(section.lines) > 0 {
+			fmt.Fprintln(a.stdout, section.name)
+			a.list(section.lines)
+		}
+	}
+}
+
+// printPlan prints what a launch under p would hold.
+func (a *app) printPlan(p launcher.Policy, paths launcher.Paths) error {
+	h, err := ask.Hold(p)
+	if err != nil {
+		return err
+	}
+	a.printHolding(h, paths)
 	return nil
 }
 
@@ -253,26 +233,6 @@ func beside(base caps.Set, paths launcher.Paths) []string {
 	return lines
 }
 
-// A redirectDocument is a path of the policy that a link leads elsewhere.
-type redirectDocument struct {
-	Written string   `json:"written"`
-	Path    string   `json:"path"`
-	Link    string   `json:"link,omitempty"` // the first on the way; none of the root folder's own
-	Layer   string   `json:"layer"`
-	Source  caps.Pos `json:"source"`
-}
-
-// redirectDocuments are those of some families; of none: of all.
-func redirectDocuments(paths launcher.Paths, of ...caps.Family) []redirectDocument {
-	list := []redirectDocument{}
-	for _, r := range paths.Redirects {
-		if len(of) == 0 || slices.Contains(of, r.Family) {
-			list = append(list, redirectDocument{r.Written, r.Path, r.Link, r.Layer, r.Pos})
-		}
-	}
-	return list
-}
-
 func (a *app) list(lines []string) {
 	if len(lines) == 0 {
 		lines = []string{"nothing"}
@@ -290,11 +250,11 @@ func changeLine(c launcher.Change) string {
 	return s
 }
 
-func (a *app) printDiff(plan launcher.Plan) {
-	for _, s := range plan.Effective.Strings() {
+func (a *app) printDiff(d *ask.Diff) {
+	for _, s := range d.Kept {
 		fmt.Fprintf(a.stdout, "%-8s %s\n", "kept", printable(s))
 	}
-	for _, c := range launcher.Flatten(plan.Changes) {
+	for _, c := range d.Changes {
 		line := fmt.Sprintf("%-8s %s  (%s", c.Kind, c.Capability, c.Layer)
 		if c.Source != "" {
 			line += " " + c.Source
@@ -304,7 +264,7 @@ func (a *app) printDiff(plan launcher.Plan) {
 		}
 		fmt.Fprintln(a.stdout, printable(line+")"))
 	}
-	for _, s := range boundedBy(plan.Effective) {
+	for _, s := range d.Bounded {
 		fmt.Fprintf(a.stdout, "%-8s %s\n", "bounded", printable(s))
 	}
 }

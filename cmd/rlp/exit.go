@@ -22,6 +22,9 @@ type statusError struct {
 func (e *statusError) Error() string { return e.err.Error() }
 func (e *statusError) Unwrap() error { return e.err }
 
+// ExitStatus is the status of a command that ends with e.
+func (e *statusError) ExitStatus() int { return e.status }
+
 func usagef(format string, args ...any) error {
 	return &statusError{launcher.StatusUsage, fmt.Errorf(format, args...)}
 }
@@ -58,9 +61,9 @@ func (a *app) finish(err error) int {
 		return launcher.StatusOK
 	}
 	status := launcher.StatusFinding
-	var se *statusError
+	var se interface{ ExitStatus() int } // an error of this package, or of launcher/ask
 	if errors.As(err, &se) {
-		status = se.status
+		status = se.ExitStatus()
 	} else if isUsage(err) {
 		status = launcher.StatusUsage
 		err = fmt.Errorf("%w; see rlp --help", err)

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"encoding/base64"
 	"fmt"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"runloop.dev/rlp/kb"
+	"runloop.dev/rlp/launcher/ask"
 )
 
 func (a *app) kbDomainsCommand() *cobra.Command {
@@ -246,41 +248,43 @@ func (a *app) kbSearchCommand() *cobra.Command {
 			if k < 1 || k > kb.MaxHits {
 				return usagef("-k %d: a whole number from 1 to %d", k, kb.MaxHits)
 			}
-			return a.withKB(c.Context(), kb.Origin{}, func(s *kbSession) error {
-				hits, err := s.view.Search(c.Context(), kb.Query{Domain: args[0], Text: args[1], K: k, Raw: raw})
-				if err != nil {
-					return err
-				}
-				type hit struct {
-					Key     string  `json:"key"`
-					Score   float64 `json:"score"`
-					Snippet string  `json:"snippet"`
-					Label   string  `json:"label"`
-				}
-				list := []hit{}
-				for _, h := range hits {
-					if !raw {
-						if h.Key, err = s.masks.MaskKey(args[0], h.Key); err != nil {
-							return err
-						}
-					}
-					label := kb.Untrusted
-					if h.Trusted {
-						label = kb.Trusted
-					}
-					list = append(list, hit{h.Key, h.Score, h.Snippet, label})
-				}
-				if a.json {
-					return a.printJSON(list)
-				}
-				for _, h := range list {
-					fmt.Fprintf(a.stdout, "%6.2f  %s\n        %s\n", h.Score, printable(h.Key), printable(h.Snippet))
-				}
-				return nil
-			})
+			list, err := a.search(c.Context(), kb.Query{Domain: args[0], Text: args[1], K: k, Raw: raw})
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(list)
+			}
+			for _, h := range list {
+				fmt.Fprintf(a.stdout, "%6.2f  %s\n        %s\n", h.Score, printable(h.Key), printable(h.Snippet))
+			}
+			return nil
 		},
 	}
 	c.Flags().BoolVar(&raw, "raw", false, "search what is stored instead of its masked form")
 	c.Flags().IntVarP(&k, "k", "k", kb.DefaultHits, "at most `N` answers")
 	return c
+}
+
+// search is what suits a text best.
+func (a *app) search(ctx context.Context, q kb.Query) ([]ask.Hit, error) {
+	list := []ask.Hit{}
+	err := a.withKB(ctx, kb.Origin{}, func(s *kbSession) error {
+		hits, err := s.view.Search(ctx, q)
+		for _, h := range hits {
+			if err != nil {
+				break
+			}
+			if !q.Raw {
+				h.Key, err = s.masks.MaskKey(q.Domain, h.Key)
+			}
+			label := kb.Untrusted
+			if h.Trusted {
+				label = kb.Trusted
+			}
+			list = append(list, ask.Hit{Key: h.Key, Score: h.Score, Snippet: h.Snippet, Label: label})
+		}
+		return err
+	})
+	return list, err
 }

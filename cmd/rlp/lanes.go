@@ -20,38 +20,8 @@ import (
 	"runloop.dev/rlp/internal/lane"
 	"runloop.dev/rlp/internal/lane/probe"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/ask"
 )
-
-// A laneSurvey is what `rlp lanes` says of one lane.
-type laneSurvey struct {
-	Name      string         `json:"name"`
-	Available bool           `json:"available"`
-	Reason    string         `json:"reason,omitempty"`
-	Remedy    string         `json:"remedy,omitempty"`
-	Controls  []controlLabel `json:"controls"`
-	Attempts  []attempt      `json:"attempts,omitempty"`
-}
-
-type controlLabel struct {
-	Control string `json:"control"`
-	Level   string `json:"level"`
-	Reason  string `json:"reason,omitempty"`
-	Remedy  string `json:"remedy,omitempty"`
-}
-
-type attempt struct {
-	Name    string `json:"name"`
-	Control string `json:"control"`
-	Refused bool   `json:"refused"`
-	Reason  string `json:"reason,omitempty"`
-}
-
-// lanesDocument is `rlp lanes --json`.
-type lanesDocument struct {
-	Auto   string       `json:"auto"` // the lane that auto takes; "" is none
-	Reason string       `json:"reason,omitempty"`
-	Lanes  []laneSurvey `json:"lanes"`
-}
 
 func (a *app) lanesCommand() *cobra.Command {
 	return &cobra.Command{
@@ -70,37 +40,44 @@ under [exec] lane = "auto".`,
 			if len(args) == 0 {
 				args = laneNames()
 			}
-			return a.lanes(c.Context(), args)
+			doc, err := a.lanes(c.Context(), args)
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(doc)
+			}
+			return a.printLanes(doc)
 		},
 	}
 }
 
 func laneNames() []string { return []string{"wasm", "native", "ns", "bwrap", "container"} }
 
-func (a *app) lanes(ctx context.Context, names []string) (err error) {
+// lanes tries the lanes of these names.
+func (a *app) lanes(ctx context.Context, names []string) (doc ask.LaneSurvey, err error) {
 	h, err := a.home()
 	if err != nil {
-		return err
+		return doc, err
 	}
 	cfg, err := config.Load(h.Config(), a.env)
 	if err != nil {
-		return inputErr(err)
+		return doc, inputErr(err)
 	}
 	dir, err := os.MkdirTemp("", "rlp-lanes")
 	if err != nil {
-		return fmt.Errorf("trying the lanes: %w", err)
+		return doc, fmt.Errorf("trying the lanes: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	b, err := probe.Lay(dir)
 	if err != nil {
-		return err
+		return doc, err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
 	program, err := ownFile(dir)
 	if err != nil {
-		return err
+		return doc, err
 	}
-	var doc lanesDocument
 	of := func() lane.Config {
 		id := uuid.NewString()
 		return lane.Config{
@@ -114,7 +91,7 @@ func (a *app) lanes(ctx context.Context, names []string) (err error) {
 		}
 		s, err := probe.Of(ctx, name, of(), b, program)
 		if ctx.Err() != nil {
-			return ctx.Err()
+			return doc, ctx.Err()
 		}
 		if err != nil { // it opened, and its programs do not start
 			s = probe.Survey{Name: name, Missing: &lane.UnsupportedError{Lane: name, Why: err.Error()}}
@@ -122,13 +99,7 @@ func (a *app) lanes(ctx context.Context, names []string) (err error) {
 		doc.Lanes = append(doc.Lanes, surveyed(s))
 	}
 	doc.Auto, doc.Reason, err = a.autoLane(ctx, of())
-	if err != nil {
-		return err
-	}
-	if a.json {
-		return a.printJSON(doc)
-	}
-	return a.printLanes(doc)
+	return doc, err
 }
 
 // ownFile is this program as a file in dir that anybody may start: programs in
@@ -177,34 +148,34 @@ func (a *app) autoLane(ctx context.Context, cfg lane.Config) (name, why string, 
 
 // wasmSurvey is the lane of the agents themselves: there is no system below it
 // that could be asked for anything.
-func wasmSurvey() laneSurvey {
-	s := laneSurvey{Name: "wasm", Available: true}
+func wasmSurvey() ask.Lane {
+	s := ask.Lane{Name: "wasm", Available: true}
 	for i := range lane.NumControls {
-		s.Controls = append(s.Controls, controlLabel{Control: i.String(), Level: lane.Enforced.String()})
+		s.Controls = append(s.Controls, ask.Control{Control: i.String(), Level: lane.Enforced.String()})
 	}
 	return s
 }
 
-func surveyed(s probe.Survey) laneSurvey {
-	r := laneSurvey{Name: s.Name, Available: s.Missing == nil}
+func surveyed(s probe.Survey) ask.Lane {
+	r := ask.Lane{Name: s.Name, Available: s.Missing == nil}
 	if s.Missing != nil {
 		r.Reason, r.Remedy = s.Missing.Why, s.Missing.Remedy
 	}
 	for i, label := range s.Controls {
-		c := controlLabel{Control: lane.Control(i).String(), Level: label.Level.String()}
+		c := ask.Control{Control: lane.Control(i).String(), Level: label.Level.String()}
 		if label.Level != lane.Enforced && s.Missing == nil {
 			c.Reason, c.Remedy = label.Why, label.Remedy
 		}
 		r.Controls = append(r.Controls, c)
 	}
 	for _, f := range s.Findings {
-		r.Attempts = append(r.Attempts, attempt{Name: f.Name, Control: f.Control.String(), Refused: f.Refused, Reason: f.Why})
+		r.Attempts = append(r.Attempts, ask.Attempt{Name: f.Name, Control: f.Control.String(), Refused: f.Refused, Reason: f.Why})
 	}
 	return r
 }
 
 // printLanes is a table: a row a control, a column a lane; then the reasons.
-func (a *app) printLanes(doc lanesDocument) error {
+func (a *app) printLanes(doc ask.LaneSurvey) error {
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprint(w, "control")
 	for _, l := range doc.Lanes {
@@ -218,14 +189,14 @@ func (a *app) printLanes(doc lanesDocument) error {
 	}
 	fmt.Fprint(w, "\nattempts refused")
 	for _, l := range doc.Lanes {
-		fmt.Fprintf(w, "\t%s", l.score())
+		fmt.Fprintf(w, "\t%s", laneScore(&l))
 	}
 	fmt.Fprintln(w)
 	if err := w.Flush(); err != nil {
 		return fmt.Errorf("printing: %w", err)
 	}
 	for _, l := range doc.Lanes {
-		l.explain(a)
+		explainLane(a.stdout, &l)
 	}
 	switch {
 	case doc.Auto != "":
@@ -236,7 +207,7 @@ func (a *app) printLanes(doc lanesDocument) error {
 	return nil
 }
 
-func (l *laneSurvey) score() string {
+func laneScore(l *ask.Lane) string {
 	refused := 0
 	for _, t := range l.Attempts {
 		if t.Refused {
@@ -251,19 +222,19 @@ func (l *laneSurvey) score() string {
 
 // explain says why what is not enforced is not; one reason of many controls is
 // said once.
-func (l *laneSurvey) explain(a *app) {
+func explainLane(w io.Writer, l *ask.Lane) {
 	say := func(of, why, remedy string) {
 		if remedy != "" {
 			remedy = " (" + remedy + ")"
 		}
-		fmt.Fprintf(a.stdout, "  %s: %s%s\n", of, printable(why), printable(remedy))
+		fmt.Fprintf(w, "  %s: %s%s\n", of, printable(why), printable(remedy))
 	}
 	if !l.Available {
-		fmt.Fprintf(a.stdout, "\n%s is not available\n", l.Name)
+		fmt.Fprintf(w, "\n%s is not available\n", l.Name)
 		say("reason", l.Reason, l.Remedy)
 		return
 	}
-	var order []controlLabel
+	var order []ask.Control
 	of := map[string][]string{}
 	for _, c := range l.Controls {
 		if c.Level == lane.Enforced.String() {
@@ -275,7 +246,7 @@ func (l *laneSurvey) explain(a *app) {
 		of[c.Reason] = append(of[c.Reason], c.Control)
 	}
 	if len(order) > 0 {
-		fmt.Fprintf(a.stdout, "\n%s\n", l.Name)
+		fmt.Fprintf(w, "\n%s\n", l.Name)
 	}
 	for _, c := range order {
 		say(strings.Join(of[c.Reason], ", "), c.Reason, c.Remedy)

@@ -22,6 +22,7 @@ import (
 	"runloop.dev/rlp/internal/jail"
 	"runloop.dev/rlp/internal/tomlfile"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/ask"
 	"runloop.dev/rlp/launcher/run"
 )
 
@@ -375,7 +376,7 @@ func (l *linter) print() error {
 		fmt.Fprintln(l.app.stdout, printable(f.String()))
 	}
 	for _, p := range l.plans {
-		l.app.printDiff(p)
+		l.app.printDiff(ask.DiffOf("", p))
 	}
 	if len(l.findings) == 0 && !l.app.quiet {
 		fmt.Fprintln(l.app.stdout, "no findings")

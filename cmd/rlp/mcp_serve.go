@@ -16,7 +16,7 @@ import (
 )
 
 // agentTools serves the agents of callers as tools.
-func agentTools(s *service.Service, h service.Host, log *slog.Logger) *mcpserver.Server {
+func agentTools(s *service.Service, h mcpserver.Host, log *slog.Logger) *mcpserver.Server {
 	return mcpserver.New(mcpserver.Options{Service: s, Host: h, Version: version, Now: time.Now, Log: log})
 }
 
@@ -49,7 +49,7 @@ func (a *app) mcpServe(ctx context.Context) (err error) {
 	who := &service.Caller{
 		ID: user, Name: user, Tenant: s.at.Tenant(), May: service.Launch | service.Read | service.Operate,
 	}
-	tools := agentTools(runs, s.host, s.log)
+	tools := agentTools(runs, questions{s.host}, s.log)
 	defer tools.Close()
 	s.log.Info("serving", "addresses", []string{"stdio"}, "tenant", who.Tenant, "version", version)
 	served := tools.Serve(ctx, who, io.NopCloser(a.stdin), unclosed{a.stdout})

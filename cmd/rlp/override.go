@@ -3,35 +3,23 @@
 package main
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/caps/policy"
-	"runloop.dev/rlp/internal/foresight"
 	"runloop.dev/rlp/internal/home"
-	"runloop.dev/rlp/internal/jail"
 	"runloop.dev/rlp/internal/tomlfile"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/ask"
+	"runloop.dev/rlp/launcher/run"
 )
 
-type overrideFlags struct {
-	was          string
-	save, narrow bool
-}
-
 func (a *app) capsOverrideCommand() *cobra.Command {
-	var f overrideFlags
+	var t ask.Trial
 	c := &cobra.Command{
 		Use:   "override BUNDLE [FILE]",
 		Short: "Print the override of an agent, or say what another one would change, and save it",
@@ -53,108 +41,111 @@ next turn on.`,
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) == 1 && (f.save || f.narrow || f.was != "") {
+			if len(args) == 1 && (t.Save || t.Narrow || t.Was != "") {
 				return usagef("--save, --narrow and --was are about a FILE; name one, or - for stdin")
 			}
-			return a.override(args, f)
+			return a.override(args, t)
 		},
 	}
 	fs := c.Flags()
-	fs.BoolVar(&f.save, "save", false, "put it in the place of the override that is there")
-	fs.BoolVar(&f.narrow, "narrow", false, "refuse to save what gives anything back")
-	fs.StringVar(&f.was, "was", "", "refuse to save unless the override that is there has this `DIGEST`; none: there is none")
+	fs.BoolVar(&t.Save, "save", false, "put it in the place of the override that is there")
+	fs.BoolVar(&t.Narrow, "narrow", false, "refuse to save what gives anything back")
+	fs.StringVar(&t.Was, "was", "", "refuse to save unless the override that is there has this `DIGEST`; none: there is none")
 	return c
 }
 
-// An overrideDocument is what rlp caps override prints.
-type overrideDocument struct {
-	Agent  string         `json:"agent"`
-	Path   string         `json:"path"`
-	Text   string         `json:"text"`
-	Digest string         `json:"digest"` // SHA-256 of the text; "none": there is no override
-	Change *overrideDraft `json:"change,omitempty"`
-}
-
-// An overrideDraft is what would be, or is, in the place of an override.
-type overrideDraft struct {
-	Digest   string   `json:"digest"`
-	Narrower bool     `json:"narrower"` // it leaves nothing that is not left now
-	Taken    []string `json:"taken"`
-	Given    []string `json:"given_back"`
-	Wider    []string `json:"wider"` // why it is not narrower: what any agent could have by it, not this one alone
-	Left     []string `json:"left"`
-	Unset    []string `json:"params_unset"` // what they stand for is in none of the lists
-	Limits   []string `json:"limits"`
-	Notes    []string `json:"notes"`
-	Saved    bool     `json:"saved"`
-	Previous string   `json:"previous,omitempty"` // where what was there before is kept
-}
-
-const noOverride = "none"
-
-func digestOf(data []byte) string {
-	if data == nil {
-		return noOverride
+func (a *app) override(args []string, t ask.Trial) (err error) {
+	if len(args) == 2 {
+		if t.Text, err = a.draft(args[1]); err != nil {
+			return err
+		}
 	}
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
-}
-
-func (a *app) override(args []string, f overrideFlags) error {
-	now, err := a.compose(args[0], policyFlags{})
+	d, err := a.overrideAt(args[0], t)
 	if err != nil {
-		return err
+		return ofFile(err)
 	}
-	d := overrideDocument{Agent: now.bundle.Manifest.Agent.String()}
+	return a.printOverride(d)
+}
+
+// overrideAt is the override of the bundle at a path, and what another in its place
+// would change, or does.
+func (a *app) overrideAt(bundle string, t ask.Trial) (*ask.Override, error) {
+	now, err := a.compose(bundle, policyFlags{})
+	if err != nil {
+		return nil, err
+	}
+	d := &ask.Override{Agent: now.bundle.Manifest.Agent.String()}
 	d.Path = now.home.Override(d.Agent)
-	if f.save {
+	if t.Save {
 		free, err := home.HoldDir(filepath.Dir(d.Path))
 		if err != nil {
-			return inputErr(fmt.Errorf("saving the override: %w", err))
+			return nil, inputErr(fmt.Errorf("saving the override: %w", err))
 		}
 		defer free()
 	}
 	data, err := readNarrowing(d.Path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return inputErr(err)
+		return nil, inputErr(err)
 	}
-	d.Text, d.Digest = string(data), digestOf(data)
-	if f.save { // what is composed is what was read, whoever saved in between
-		if now, err = a.composeUnder(args[0], d.Path, data); err != nil {
-			return err
+	d.Text, d.Digest = string(data), ask.Digest(data)
+	if t.Save { // what is composed is what was read, whoever saved in between
+		if now, err = a.composeUnder(bundle, d.Path, data); err != nil {
+			return nil, err
 		}
 	}
-	if len(args) == 1 {
-		return a.printOverride(d)
+	if t.Text == nil {
+		return d, nil
 	}
-	text, err := a.draft(args[1])
-	if err != nil {
-		return err
+	if d.Change, err = a.tryOverride(now, d.Path, t.Text); err != nil || !t.Save {
+		return d, err
 	}
-	if d.Change, err = a.tryOverride(now, d.Path, text); err != nil {
-		return err
+	if err := t.MayReplace(d); err != nil {
+		return nil, err
 	}
-	if f.save {
-		if err := d.mayBeSaved(f); err != nil {
-			return err
-		}
-		if d.Change.Previous, err = home.Replace(d.Path, data, text); err != nil {
-			return inputErr(fmt.Errorf("saving the override: %w", err))
-		}
-		d.Change.Saved = true
+	if d.Change.Previous, err = home.Replace(d.Path, data, t.Text); err != nil {
+		return nil, inputErr(fmt.Errorf("saving the override: %w", err))
 	}
-	return a.printOverride(d)
+	d.Change.Saved = true
+	return d, nil
 }
 
-// mayBeSaved refuses what the flags forbid.
-func (d *overrideDocument) mayBeSaved(f overrideFlags) error {
-	if f.was != "" && f.was != d.Digest {
-		return inputErr(fmt.Errorf("%s is not the one any more that was edited; look at it again, and edit that", d.Path))
+// tryOverride says what text in the place of the override at path would change.
+func (a *app) tryOverride(now *composition, path string, text []byte) (*ask.Draft, error) {
+	if err := notTooLong(text); err != nil {
+		return nil, err
 	}
-	if f.narrow && !d.Change.Narrower {
-		return inputErr(fmt.Errorf("it gives back what is taken away now, and --narrow forbids that: %s", strings.Join(d.Change.Wider, "; ")))
+	then, err := a.composeUnder(now.path, path, text)
+	if err != nil {
+		return nil, ofDraft(path, err)
 	}
-	return nil
+	return ask.Compare(now.subject(), then.subject(), text)
+}
+
+// ofDraft is err as what is wrong in a text that is tried as the file at path, if
+// it is about that.
+func ofDraft(path string, err error) error {
+	var unresolved *run.PathError
+	var placed *placeError
+	p := problemOf(err)
+	switch {
+	case errors.As(err, &unresolved):
+		p = problem{Path: unresolved.Pos.File, Line: unresolved.Pos.Line, Column: unresolved.Pos.Column, Message: "there is no resolving the path " + unresolved.Path}
+	case errors.As(err, &placed):
+		p = problem{Path: placed.pos.File, Line: placed.pos.Line, Column: placed.pos.Column, Message: placed.err.Error()}
+	}
+	if p.Path != path {
+		return err
+	}
+	return &ask.TextError{Line: p.Line, Column: p.Column, Why: hinted(p.Message, p.Hint), Err: err}
+}
+
+// ofFile is err as what is wrong in the file that a text would be.
+func ofFile(err error) error {
+	var text *ask.TextError
+	if errors.As(err, &text) {
+		return text.Err
+	}
+	return err
 }
 
 // draft reads an override that is not among the others; - is stdin.
@@ -170,53 +161,17 @@ func (a *app) draft(path string) ([]byte, error) {
 		return data, nil
 	}
 	data, err := io.ReadAll(io.LimitReader(a.stdin, tomlfile.DefaultMax+1))
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, inputErr(fmt.Errorf("reading an override from stdin: %w", err))
-	case len(data) > tomlfile.DefaultMax:
-		return nil, inputErr(fmt.Errorf("the override on stdin has more than %d bytes", tomlfile.DefaultMax))
 	}
-	return append([]byte{}, data...), nil
+	return append([]byte{}, data...), notTooLong(data)
 }
 
-// tryOverride says what text in the place of the override at path would change.
-func (a *app) tryOverride(now *composition, path string, text []byte) (*overrideDraft, error) {
-	then, err := a.composeUnder(now.path, path, text)
-	if err != nil {
-		return nil, err
+func notTooLong(text []byte) error {
+	if len(text) > tomlfile.DefaultMax {
+		return &ask.Error{Status: launcher.StatusInput, Err: fmt.Errorf("the override has more than %d bytes", tomlfile.DefaultMax)}
 	}
-	old, made := overrideOf(now, path), overrideOf(then, path)
-	before, err := launcher.NewPlan(now.policy)
-	if err != nil {
-		return nil, inputErr(err)
-	}
-	after, err := launcher.NewPlan(then.policy)
-	if err != nil {
-		return nil, inputErr(err)
-	}
-	both := then.policy
-	if old != nil {
-		both.Layers = append(slices.Clip(both.Layers), old)
-	}
-	shared, err := launcher.NewPlan(both)
-	if err != nil {
-		return nil, inputErr(err)
-	}
-	d := &overrideDraft{Digest: digestOf(text), Left: orEmpty(after.Effective.Strings()), Unset: paramNames(then.unset), Limits: []string{}, Notes: []string{}}
-	d.Taken = without(before.Effective.Strings(), shared.Effective.Strings())
-	d.Given = without(after.Effective.Strings(), shared.Effective.Strings())
-	was, is := before.Limits.Map(), after.Limits.Map()
-	for _, name := range slices.Sorted(maps.Keys(is)) {
-		if was[name] != is[name] {
-			d.Limits = append(d.Limits, fmt.Sprintf("%s: %d, now %d", name, is[name], was[name]))
-		}
-	}
-	for _, f := range then.findings {
-		d.Notes = append(d.Notes, f.String())
-	}
-	d.Wider, err = a.wider(now, then, old, made)
-	d.Wider, d.Narrower = orEmpty(d.Wider), len(d.Wider) == 0
-	return d, err
+	return nil
 }
 
 // composeUnder composes a bundle as if text were the override at path; nil: what
@@ -229,75 +184,7 @@ func (a *app) composeUnder(bundle, path string, text []byte) (*composition, erro
 	return with.compose(bundle, policyFlags{})
 }
 
-// wider lists what made leaves and old does not, whatever it is that an agent
-// asks for, in the words of an override.
-func (a *app) wider(now, then *composition, old, made *caps.Layer) ([]string, error) {
-	everything := launcher.Policy{Base: foresight.Everything(append(policy.BuiltinDomains(), now.config.KB.Domains...))}
-	held := func(layers ...*caps.Layer) (launcher.Plan, error) {
-		p := everything
-		for _, l := range layers {
-			if l != nil {
-				p.Layers = append(p.Layers, l)
-			}
-		}
-		p, _, err := launcher.Canonical(p, launcher.Resolvers{Files: jail.Canonical, Programs: now.canonicalProgram})
-		if err != nil {
-			return launcher.Plan{}, inputErr(err)
-		}
-		plan, err := launcher.NewPlan(p)
-		if err != nil {
-			return launcher.Plan{}, inputErr(err)
-		}
-		return plan, nil
-	}
-	alone, err := held(made)
-	if err != nil {
-		return nil, err
-	}
-	both, err := held(made, old)
-	if err != nil {
-		return nil, err
-	}
-	return append(widerParams(now, then), alone.Beyond(both)...), nil
-}
-
-// widerParams are the placeholders that stand for something else, or for nothing
-// on one side: of what they stand for nothing can be compared.
-func widerParams(now, then *composition) (list []string) {
-	was, is := paramNames(now.unset), paramNames(then.unset)
-	for _, name := range append(without(is, was), without(was, is)...) {
-		list = append(list, fmt.Sprintf("[params] %s, which has a value in one of the two alone", name))
-	}
-	for _, name := range slices.Sorted(maps.Keys(then.params)) {
-		if before, ok := now.params[name]; ok && before != then.params[name] {
-			list = append(list, fmt.Sprintf("[params] %s = %q, now %q", name, then.params[name], before))
-		}
-	}
-	return list
-}
-
-func paramNames(params []policy.Param) []string {
-	list := []string{}
-	for _, p := range params {
-		list = append(list, p.Name)
-	}
-	return list
-}
-
-func overrideOf(c *composition, path string) *caps.Layer {
-	for _, l := range c.policy.Layers {
-		if l.Name == "override:"+filepath.Base(path) {
-			return l
-		}
-	}
-	return nil
-}
-
-func without(list, others []string) []string {
-	return orEmpty(slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(others, s) }))
-}
-
-func (a *app) printOverride(d overrideDocument) error {
+func (a *app) printOverride(d *ask.Override) error {
 	if a.json {
 		return a.printJSON(d)
 	}

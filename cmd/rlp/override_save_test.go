@@ -4,13 +4,13 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"runloop.dev/rlp/launcher/ask"
 )
 
 // Of several who edited the same override, one saves: who comes second would
@@ -18,21 +18,15 @@ import (
 func TestOneOfSeveralSavesAnOverride(t *testing.T) {
 	h := testingHost(t, "")
 	h.install(t, "narrowed", `kb_write = ["notes", "drafts"]`+"\n", importing(t))
-	agent := filepath.Join(h.home, "agents", "narrowed")
-	ask := func(stdin []byte, args ...string) (overrideDocument, error) {
-		var d overrideDocument
-		p, err := h.Ask(t.Context(), h.who, stdin, append([]string{"caps", "override", agent}, args...)...)
-		if err == nil {
-			err = json.Unmarshal(p, &d)
-		}
-		return d, err
+	try := func(trial ask.Trial) (*ask.Override, error) {
+		return h.TryOverride(t.Context(), h.who, "narrowed", trial)
 	}
 	text := []byte("[capabilities]\nkb_write = [\"notes\", \"drafts\"]\n")
 	for round := range 10 {
-		if _, err := ask(text, "-", "--save"); err != nil {
+		if _, err := try(ask.Trial{Text: text, Save: true}); err != nil {
 			t.Fatal(err)
 		}
-		now, err := ask(nil)
+		now, err := h.Override(t.Context(), h.who, "narrowed")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -42,7 +36,7 @@ func TestOneOfSeveralSavesAnOverride(t *testing.T) {
 		for i := range 4 {
 			all.Go(func() {
 				mine := fmt.Appendf(nil, "[capabilities]\nkb_write = [\"notes\"]\n[limits]\nwall_time_ms = %d\n", 1000+10*round+i)
-				if _, err := ask(mine, "-", "--save", "--narrow", "--was="+now.Digest); err == nil {
+				if _, err := try(ask.Trial{Text: mine, Save: true, Narrow: true, Was: now.Digest}); err == nil {
 					saved.Add(1)
 					winner.Store(&mine)
 				}

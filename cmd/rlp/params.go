@@ -33,14 +33,27 @@ func (c *composition) checkKinds(params []policy.Param, given policy.Given) erro
 		info, err := os.Stat(path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return inputErr(fmt.Errorf("%s: the %s for {%s} does not exist: %s; make it first, or %s", pos, p.Kind, p.Name, path, otherValue(p, pos)))
+			return inputErr(placef(pos, "the %s for {%s} does not exist: %s; make it first, or %s", p.Kind, p.Name, path, otherValue(p, pos)))
 		case err != nil:
-			return inputErr(fmt.Errorf("%s: looking at the value of {%s}: %w", pos, p.Name, err))
+			return inputErr(placef(pos, "looking at the value of {%s}: %w", p.Name, err))
 		case (p.Kind == "dir") != info.IsDir():
-			return inputErr(fmt.Errorf("%s: {%s} takes a %s, and %s is none; %s", pos, p.Name, p.Kind, path, otherValue(p, pos)))
+			return inputErr(placef(pos, "{%s} takes a %s, and %s is none; %s", p.Name, p.Kind, path, otherValue(p, pos)))
 		}
 	}
 	return nil
+}
+
+// A placeError is what is wrong at a place of a file, or in a flag.
+type placeError struct {
+	pos caps.Pos
+	err error
+}
+
+func (e *placeError) Error() string { return e.pos.String() + ": " + e.err.Error() }
+func (e *placeError) Unwrap() error { return e.err }
+
+func placef(pos caps.Pos, format string, args ...any) error {
+	return &placeError{pos, fmt.Errorf(format, args...)}
 }
 
 // otherValue is how another value is given than the one at pos.

@@ -12,6 +12,7 @@ import (
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/internal/config"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/ask"
 )
 
 func (a *app) capsProfilesCommand() *cobra.Command {
@@ -139,9 +140,9 @@ func narrows(l *caps.Layer) []string {
 		}
 	}
 	for _, lease := range l.Leases {
-		say("leased: " + leaseLine(lease))
+		say("leased: " + ask.LeaseText(lease))
 	}
-	return append(list, conditions(l.Constraints)...)
+	return append(list, ask.Conditions(l.Constraints)...)
 }
 
 func (a *app) printProfiles(rows []profileRow) {

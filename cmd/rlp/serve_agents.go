@@ -65,7 +65,7 @@ func (h *host) SomeAgents(ctx context.Context, who *service.Caller, q service.Ag
 func (h *host) agent(a *app, at home.Home, who *service.Caller, name string) service.Agent {
 	path := filepath.Join(at.Agents(), name)
 	k := h.know(path)
-	d := service.Agent{Name: name, Path: path, Families: []string{}}
+	d := service.Agent{Name: name, Families: []string{}}
 	if k.bundle == nil {
 		d.Problem = h.problem(who, name, k.problem)
 		return d

@@ -6,246 +6,240 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"io"
+	"io/fs"
 	"os"
-	"strings"
+	"path/filepath"
 	"time"
 
-	"runloop.dev/rlp/internal/config"
-	"runloop.dev/rlp/internal/home"
+	"runloop.dev/rlp/internal/ident"
 	"runloop.dev/rlp/internal/service"
 	"runloop.dev/rlp/kb"
-	"runloop.dev/rlp/kb/journal"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/ask"
 )
 
-// Bounds of what a command that the service asks may print.
-const (
-	mostAnswer  = 64 << 20
-	mostWarning = 64 << 10
-)
+// questions are what the service is asked beside launches. Who operates is told
+// all; others are told nothing of where the home is, or of what the host keeps for
+// itself.
+type questions struct{ *host }
 
-// Ask implements [service.Host]. Commands show what there is; a text on stdin is a
-// policy of the caller's own, whose paths are looked up on this host, and that
-// takes the right to operate.
-func (h *host) Ask(ctx context.Context, who *service.Caller, stdin []byte, args ...string) ([]byte, error) {
-	if !who.Can(service.Read) || stdin != nil && !who.Can(service.Operate) {
-		return nil, service.ErrForbidden
+// answer has a question of who answered, who needs the rights of may: they are asked
+// before anything is looked at. What stands in its way that is not the question's
+// fault is the operator's to know.
+func answer[A any](ctx context.Context, h *host, who *service.Caller, may service.Rights, find func(*app) (A, error)) (A, error) {
+	var none A
+	if !who.Can(may) {
+		return none, service.ErrForbidden
 	}
 	if err := h.held.there(); err != nil {
-		return nil, h.unavailable(who, err)
+		return none, h.unavailable(who, err)
 	}
-	out, said := &boundedBuffer{most: mostAnswer}, &boundedBuffer{most: mostWarning}
-	status := invoke(ctx, environment{
-		args:  append([]string{"--json", "--home", h.home, "--tenant", who.Tenant}, args...),
-		env:   h.app.env,
-		stdin: bytes.NewReader(stdin), stdout: out, stderr: said,
-	})
+	var said bytes.Buffer
+	a, err := find(h.as(who.Tenant, &said))
+	if said.Len() > 0 {
+		h.log.Warn("question", "tenant", who.Tenant, "caller", who.Name, "message", printable(said.String()))
+	}
+	var fault *ask.Error
+	var text *ask.TextError
 	switch {
+	case err == nil && ctx.Err() == nil:
+		return a, nil
 	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case out.cut:
-		return nil, &service.AskError{Status: launcher.StatusUnavailable, Stderr: fmt.Sprintf("the answer is longer than %d MiB; ask for less", mostAnswer>>20)}
-	case status != launcher.StatusOK && h.homeless(who, said.buf.String()) != said.buf.String(): // a file of the operator's
-		return nil, h.unavailable(who, errors.New(strings.TrimSpace(said.buf.String())))
+		return none, ctx.Err()
+	case errors.As(err, &text):
+		return none, text
+	case errors.As(err, &fault) && !fault.OfHost, errors.Is(err, service.ErrNotFound):
+		return none, err
 	}
-	answer := out.buf.Bytes()
-	if args[0] == "caps" && !who.Can(service.Operate) {
-		var err error
-		if answer, err = tellDocument(answer); err != nil {
-			return nil, h.unavailable(who, err)
-		}
-	}
-	answer = []byte(h.homeless(who, string(answer)))
-	if status != launcher.StatusOK {
-		return answer, &service.AskError{Status: status, Stderr: said.buf.String()}
-	}
-	return answer, nil
+	return none, h.unavailable(who, err)
 }
 
-// A boundedBuffer keeps so much of what is written, and fails what is more.
-type boundedBuffer struct {
-	buf  bytes.Buffer
-	most int
-	cut  bool
-}
-
-var errTooLong = errors.New("more was printed than is kept")
-
-func (b *boundedBuffer) Write(p []byte) (int, error) {
-	if b.buf.Len()+len(p) > b.most {
-		b.cut = true
-		return 0, errTooLong
-	}
-	return b.buf.Write(p)
-}
-
-// Log implements [service.Host]. A store that was opened stays open, so that each
-// question finds it ready.
-func (h *host) Log(ctx context.Context, who *service.Caller) (service.Log, error) {
-	log, err := h.store(ctx, who.Tenant)
+// installed is where an installed agent of the tenant of a lies.
+func installed(a *app, name string) (string, error) {
+	at, err := a.home()
 	if err != nil {
-		h.log.Error("unavailable", "tenant", who.Tenant, "message", printable(problemOf(err).text()))
-		return nil, &service.UnavailableError{Why: errors.New("the log cannot be opened now; the log of the service says why")}
+		return "", err
 	}
-	return service.TellLog(who, log), nil
+	if _, err := ident.ParseAgent(name); err != nil {
+		return "", service.ErrNotFound
+	}
+	path := filepath.Join(at.Agents(), name)
+	switch info, err := os.Lstat(path); {
+	case errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir():
+		return "", service.ErrNotFound
+	case err != nil:
+		return "", err
+	}
+	return path, nil
 }
 
-// store is the store of a tenant, open.
-func (h *host) store(ctx context.Context, tenant string) (*kb.Store, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if k := h.opened[tenant]; k != nil {
-		return k.kb, nil
-	}
-	a := h.as(tenant, h.app.stderr)
-	at, cfg, err := a.settings()
+// composed is an installed agent as flags would have it launched.
+func (h questions) composed(a *app, name string, f policyFlags) (*composition, error) {
+	path, err := installed(a, name)
 	if err != nil {
-		return nil, &service.UnavailableError{Why: err}
+		return nil, err
 	}
-	k, err := h.app.kept.stores.take(at, cfg)
-	if err == nil && k == nil {
-		err = errors.New("the store is about to be opened under other settings; ask again")
-	}
-	if err != nil {
-		return nil, &service.UnavailableError{Why: fmt.Errorf("opening the log: %w", err)}
-	}
-	if runs, err := journal.Names(at.Journal()); err == nil && len(runs) > 0 { // what an earlier process left
-		h.app.kept.stores.takeIn(at, cfg, len(runs))
-	}
-	h.opened[tenant] = k
-	return k.kb, nil
+	return a.compose(path, f)
 }
 
-// logSize is how many records the log of the default tenant has.
-func (h *host) logSize() (records uint64, ok bool) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	log, err := h.store(ctx, home.DefaultTenant)
-	if err != nil {
-		return 0, false
+// subject is the subject of questions about c, as who may be told of it.
+func (h questions) subject(who *service.Caller, c *composition) (*ask.Subject, error) {
+	s, err := c.equipped()
+	if err != nil || who.Can(service.Operate) {
+		return s, err
 	}
-	head, err := log.Head(ctx)
-	return head.Size, err == nil
+	return s.Without(h.places()), nil
 }
 
-// logUnsealed is how many of them no signed checkpoint covers.
-func (h *host) logUnsealed() (records uint64, ok bool) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	log, err := h.store(ctx, home.DefaultTenant)
-	if err != nil {
-		return 0, false
-	}
-	records, err = unsealed(ctx, log)
-	return records, err == nil
-}
-
-// unsealed is how many records of a log are behind its newest checkpoint. That is
-// near the end as a rule: it is looked for there, and then each time twice as far
-// before it, so that what is read does not grow with the log.
-func unsealed(ctx context.Context, log *kb.Store) (uint64, error) {
-	head, err := log.Head(ctx)
-	if err != nil {
-		return 0, err
-	}
-	for back := uint64(1); ; back *= 2 {
-		after := head.Size - min(back, head.Size)
-		var newest uint64
-		for c, err := range log.Checkpoints(ctx, after) {
+// Explain implements [console.Host] and [mcpserver.Host]. Without a run it is of a
+// call of the agent as a tool.
+func (h questions) Explain(ctx context.Context, who *service.Caller, agent string, q ask.Query) (*ask.Explanation, error) {
+	return answer(ctx, h.host, who, service.Read, func(a *app) (*ask.Explanation, error) {
+		var f policyFlags
+		if q.Run == "" {
+			_, cfg, err := a.settings()
 			if err != nil {
-				return 0, err
+				return nil, err
 			}
-			newest = c.Head.Size
+			f.profiles = []string{doorGrant(&composition{config: cfg}, service.MCP)}
 		}
-		if newest > 0 || after == 0 {
-			return head.Size - min(newest, head.Size), nil // a run may have ended meanwhile
+		c, err := h.composed(a, agent, f)
+		if err != nil {
+			return nil, err
 		}
-	}
-}
-
-// backlog is how many journals of that tenant are not taken in.
-func (h *host) backlog() (journals int64, ok bool) {
-	at, err := h.as(home.DefaultTenant, io.Discard).home()
-	if err != nil {
-		return 0, false
-	}
-	runs, err := journal.Names(at.Journal())
-	return int64(len(runs)), err == nil
-}
-
-// ready says why no run could be recorded now.
-func (h *host) ready(ctx context.Context) error {
-	if err := h.held.there(); err != nil {
-		return err
-	}
-	log, err := h.store(ctx, home.DefaultTenant)
-	if err != nil {
-		return err
-	}
-	if _, err := log.Head(ctx); err != nil {
-		return fmt.Errorf("the audit log: %w", err)
-	}
-	if err := h.room(log); err != nil {
-		return fmt.Errorf("the audit log: %w", err)
-	}
-	at, err := h.as(home.DefaultTenant, io.Discard).home()
-	if err == nil {
-		err = home.Make(at.Log())
-	}
-	if err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(at.Log(), ".ready-*")
-	if err != nil {
-		return fmt.Errorf("nothing can be written into the home: %w", err)
-	}
-	_, err = f.WriteString("x")
-	return errors.Join(err, f.Close(), os.Remove(f.Name()))
-}
-
-// lookEach is how often journals are looked for that other processes left.
-const lookEach = time.Second
-
-// takeInForeign takes in, until ctx ends, what launches outside this process
-// leave in the journals of the tenants whose logs are open.
-func (h *host) takeInForeign(ctx context.Context) {
-	tick := time.NewTicker(lookEach)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
+		s, err := h.subject(who, c)
+		if err != nil {
+			return nil, err
 		}
-		for _, t := range h.tenants() {
-			if none, err := noJournals(t.home); err == nil && !none {
-				h.app.kept.stores.takeIn(t.home, t.config, 0)
-			}
+		q.Now = time.Now()
+		return a.explanation(ctx, s, q)
+	})
+}
+
+// Holding implements [console.Host].
+func (h questions) Holding(ctx context.Context, who *service.Caller, agent string) (*ask.Holding, error) {
+	return answer(ctx, h.host, who, service.Read, func(a *app) (*ask.Holding, error) {
+		c, err := h.composed(a, agent, policyFlags{})
+		if err != nil {
+			return nil, err
 		}
-	}
-}
-
-// noJournals reports whether there is nothing to take in. The folder is never
-// empty: a key stays there, and what a process writes of many journals at once.
-func noJournals(at home.Home) (bool, error) {
-	runs, err := journal.Names(at.Journal())
-	return len(runs) == 0, err
-}
-
-type openTenant struct {
-	home   home.Home
-	config config.Config
-}
-
-func (h *host) tenants() (list []openTenant) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for tenant, k := range h.opened {
-		if at, err := h.as(tenant, h.app.stderr).home(); err == nil {
-			list = append(list, openTenant{at, k.cfg})
+		s, err := h.subject(who, c)
+		if err != nil {
+			return nil, err
 		}
-	}
-	return list
+		return ask.Show(s)
+	})
+}
+
+// Override implements [console.Host].
+func (h questions) Override(ctx context.Context, who *service.Caller, agent string) (*ask.Override, error) {
+	return answer(ctx, h.host, who, service.Read, func(a *app) (*ask.Override, error) {
+		path, err := installed(a, agent)
+		if err != nil {
+			return nil, err
+		}
+		o, err := a.overrideAt(path, ask.Trial{})
+		if err != nil || who.Can(service.Operate) {
+			return o, err
+		}
+		return o.Without(h.places()), nil
+	})
+}
+
+// TryOverride implements [console.Host]. A text is a policy of the caller's own,
+// whose paths are looked up on this host, and that takes the right to operate.
+func (h questions) TryOverride(ctx context.Context, who *service.Caller, agent string, t ask.Trial) (*ask.Override, error) {
+	return answer(ctx, h.host, who, service.Read|service.Operate, func(a *app) (*ask.Override, error) {
+		path, err := installed(a, agent)
+		if err != nil {
+			return nil, err
+		}
+		return a.overrideAt(path, t)
+	})
+}
+
+// WhatIf implements [console.Host].
+func (h questions) WhatIf(ctx context.Context, who *service.Caller, agent string, text []byte) (*ask.Forecast, error) {
+	return answer(ctx, h.host, who, service.Read|service.Operate, func(a *app) (f *ask.Forecast, err error) {
+		err = a.withStore(ctx, auditFlags{agent: agent}, func(ctx context.Context, s *kb.Store, filter kb.Filter) error {
+			f, err = a.forecast(ctx, s, filter, policyFlags{overrides: []string{"-"}}, text)
+			return err
+		})
+		return f, err
+	})
+}
+
+// Suggest implements [console.Host]: the override of what the agent used.
+func (h questions) Suggest(ctx context.Context, who *service.Caller, agent string) (*ask.Suggestion, error) {
+	return answer(ctx, h.host, who, service.Read, func(a *app) (made *ask.Suggestion, err error) {
+		path, err := installed(a, agent)
+		if err != nil {
+			return nil, err
+		}
+		b, err := a.openBundle(path)
+		if err != nil {
+			return nil, err
+		}
+		err = a.withStore(ctx, auditFlags{}, func(ctx context.Context, s *kb.Store, _ kb.Filter) error {
+			w := ask.Wanted{Override: true, Others: !who.Can(service.Operate)}
+			made, err = a.suggested(ctx, s, []ask.Used{{Bundle: b, Name: agent}}, path, w)
+			return err
+		})
+		if err == nil && !who.Can(service.Operate) && h.places().Holds(made.Policy) {
+			return nil, errors.New("what it used lies in the home, which only those who operate this host are told")
+		}
+		return made, err
+	})
+}
+
+// Inspect implements [console.Host].
+func (h questions) Inspect(ctx context.Context, who *service.Caller, agent string) (*ask.Inspection, error) {
+	return answer(ctx, h.host, who, service.Read, func(a *app) (*ask.Inspection, error) {
+		path, err := installed(a, agent)
+		if err != nil {
+			return nil, err
+		}
+		b, err := a.openBundle(path)
+		if err != nil {
+			return nil, err
+		}
+		d, err := ask.Inspect(b, selfPath)
+		if err != nil || who.Can(service.Operate) {
+			return d, err
+		}
+		return d.Without(h.places()), nil
+	})
+}
+
+// Verify implements [console.Host].
+func (h questions) Verify(ctx context.Context, who *service.Caller) (*ask.Verification, error) {
+	return answer(ctx, h.host, who, service.Read, func(a *app) (*ask.Verification, error) {
+		v, err := a.verify(ctx, verifyFlags{})
+		if err != nil {
+			return nil, err
+		}
+		if who.Can(service.Operate) {
+			return &v.Verification, nil
+		}
+		return v.Without(), nil
+	})
+}
+
+// Lanes implements [console.Host]: it starts programs.
+func (h questions) Lanes(ctx context.Context, who *service.Caller) (*ask.LaneSurvey, error) {
+	return answer(ctx, h.host, who, service.Read|service.Operate, func(a *app) (*ask.LaneSurvey, error) {
+		doc, err := a.lanes(ctx, laneNames())
+		return &doc, err
+	})
+}
+
+// Search implements [mcpserver.Host].
+func (h questions) Search(ctx context.Context, who *service.Caller, q kb.Query) ([]ask.Hit, error) {
+	return answer(ctx, h.host, who, service.Read, func(a *app) ([]ask.Hit, error) {
+		hits, err := a.search(ctx, q)
+		if errors.Is(err, kb.ErrDomain) || errors.Is(err, kb.ErrInvalid) {
+			err = &ask.Error{Status: launcher.StatusUsage, Err: err}
+		}
+		return hits, err
+	})
 }

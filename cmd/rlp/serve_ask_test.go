@@ -15,6 +15,7 @@ import (
 	"runloop.dev/rlp/internal/service"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/kb/journal"
+	"runloop.dev/rlp/launcher/ask"
 )
 
 // What is told as unsealed is what no checkpoint covers: all of a log that nobody
@@ -106,24 +107,25 @@ func TestTheServiceKnowsWhatIsUnsealed(t *testing.T) {
 func TestTextsOfCallersTakeTheRightToOperate(t *testing.T) {
 	h := testingHost(t, "")
 	h.install(t, "plain", "", importing(t))
-	agent := filepath.Join(h.home, "agents", "plain")
 	there, gone := t.TempDir(), filepath.Join(t.TempDir(), "gone")
 	text := func(path string) []byte { return fmt.Appendf(nil, "[params]\nnotes = %q\n", path) }
-	for _, words := range [][]string{{"caps", "override", agent, "-"}, {"caps", "whatif", "--override", "-", "--agent", "plain"}} {
+	for name, try := range map[string]func([]byte) error{
+		"override": func(text []byte) error {
+			_, err := h.TryOverride(t.Context(), h.who, "plain", ask.Trial{Text: text})
+			return err
+		},
+		"whatif": func(text []byte) error { _, err := h.WhatIf(t.Context(), h.who, "plain", text); return err },
+	} {
 		h.who.May = service.Launch | service.Read
 		for _, path := range []string{there, gone, "/etc/passwd/x", h.home} {
-			if out, err := h.Ask(t.Context(), h.who, text(path), words...); !errors.Is(err, service.ErrForbidden) || out != nil {
-				t.Errorf("%v of %s: %s %v", words, path, out, err)
+			if err := try(text(path)); !errors.Is(err, service.ErrForbidden) {
+				t.Errorf("%s of %s: %v", name, path, err)
 			}
 		}
 		h.who.May |= service.Operate
-		if _, err := h.Ask(t.Context(), h.who, []byte("[capabilities]\n"), words...); err != nil {
-			t.Errorf("control: %v: %v", words, err)
+		if err := try([]byte("[capabilities]\n")); err != nil {
+			t.Errorf("control: %s: %v", name, err)
 		}
-	}
-	h.who.May = service.Launch
-	if out, err := h.Ask(t.Context(), h.who, nil, "agent", "list"); !errors.Is(err, service.ErrForbidden) || out != nil {
-		t.Errorf("who only launches: %s %v", out, err)
 	}
 }
 

@@ -19,7 +19,7 @@ func TestNothingIsDecidedWithoutTheHome(t *testing.T) {
 	h := testingHost(t, "[security]\nrun_grant = \"operator_full\"\n")
 	sent := &service.Request{Bundle: archived(t, "sent", "time = true\n", importing(t))}
 	lists := func() error {
-		_, err := h.Ask(t.Context(), h.who, nil, "agent", "list")
+		_, err := h.Verify(t.Context(), h.who)
 		return err
 	}
 	all := func() []error {

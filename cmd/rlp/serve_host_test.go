@@ -126,6 +126,7 @@ func (h *testHost) install(t testing.TB, name, capabilities string, wasm []byte)
 // A testHost is the host of a service, in a home of its own.
 type testHost struct {
 	*host
+	questions
 	who *service.Caller
 }
 
@@ -140,6 +141,7 @@ func testingHost(t testing.TB, config string) *testHost {
 	}
 	a.keep(t.Context())
 	h.host = newHost(a, home, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	h.questions = questions{h.host}
 	t.Cleanup(func() {
 		if err := (&server{app: a}).giveUp(); err != nil {
 			t.Error(err)
@@ -609,24 +611,6 @@ func TestAgents(t *testing.T) {
 	}
 	if got := show(); strings.Contains(got, "sends") {
 		t.Errorf("one that is gone is shown:\n%s", got)
-	}
-}
-
-// A question to a command is answered by the command, of the caller's tenant.
-func TestAsk(t *testing.T) {
-	h := testingHost(t, "")
-	h.install(t, "plain", "", importing(t))
-	out, err := h.Ask(t.Context(), h.who, nil, "agent", "list")
-	if err != nil || !strings.Contains(string(out), `"plain"`) {
-		t.Errorf("%s %v", out, err)
-	}
-	h.who.Tenant = "other"
-	if out, err := h.Ask(t.Context(), h.who, nil, "agent", "list"); err != nil || strings.Contains(string(out), "plain") {
-		t.Errorf("another tenant's: %s %v", out, err)
-	}
-	var failed *service.AskError
-	if _, err := h.Ask(t.Context(), h.who, nil, "agent", "inspect", "/nowhere"); !errors.As(err, &failed) || failed.Status != launcher.StatusInput || failed.Stderr == "" {
-		t.Errorf("%+v", err)
 	}
 }
 

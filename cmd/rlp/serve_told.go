@@ -3,10 +3,6 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
-	"io"
 	"slices"
 	"strings"
 
@@ -77,7 +73,7 @@ func (t *disclosure) of(capability, layer *string) bool {
 		return false
 	}
 	if mine {
-		*layer = service.Kept
+		*layer = caps.HostLayer
 	}
 	return true
 }
@@ -112,7 +108,7 @@ func (t *disclosure) report(r *launcher.Report) {
 func (t *disclosure) violations(list []launcher.Violation) (told []launcher.Violation) {
 	for _, v := range list {
 		if v.Capability == "" || t.of(&v.Capability, &v.Layer) {
-			v.Message = strings.ReplaceAll(t.text(v.Message), "by "+caps.ProtectedLayer, "by the "+service.Kept)
+			v.Message = strings.ReplaceAll(t.text(v.Message), "by "+caps.ProtectedLayer, "by the "+caps.HostLayer)
 			told = append(told, v)
 		}
 	}
@@ -153,49 +149,4 @@ func tellSurface(who *service.Caller, c *composition, s *service.Surface) {
 			f.Constraints["allow"] = service.Unspared(allowed, nil, c.spared())
 		}
 	}
-}
-
-// tellDocument takes what may not be told out of what a command about capabilities
-// prints: documents of JSON.
-func tellDocument(text []byte) ([]byte, error) {
-	var out bytes.Buffer
-	to, from := json.NewEncoder(&out), json.NewDecoder(bytes.NewReader(text))
-	to.SetEscapeHTML(false)
-	from.UseNumber()
-	for {
-		var v any
-		switch err := from.Decode(&v); {
-		case errors.Is(err, io.EOF):
-			return out.Bytes(), nil
-		case err != nil:
-			return nil, err
-		}
-		if err := to.Encode(tellValue(v)); err != nil {
-			return nil, err
-		}
-	}
-}
-
-// tellValue is a value of JSON without what is said of the layer.
-func tellValue(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		delete(v, "except")
-		for key, x := range v {
-			if x == caps.ProtectedLayer && key == "layer" {
-				x = service.Kept
-			}
-			v[key] = tellValue(x)
-		}
-	case []any:
-		v = slices.DeleteFunc(v, func(x any) bool {
-			m, _ := x.(map[string]any)
-			return x == caps.ProtectedLayer || m["layer"] == caps.ProtectedLayer || m["name"] == caps.ProtectedLayer
-		})
-		for i := range v {
-			v[i] = tellValue(v[i])
-		}
-		return v
-	}
-	return v
 }

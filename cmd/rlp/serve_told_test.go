@@ -77,11 +77,14 @@ func TestWhatIsProtectedIsTold(t *testing.T) {
 			}
 			said += string(text)
 			if may&service.Read != 0 {
-				asked, err := h.Ask(t.Context(), h.who, nil, "caps", "show", "--", filepath.Join(h.home, "agents", "plain"))
+				held, err := h.Holding(t.Context(), h.who, "plain")
 				if err != nil {
 					t.Fatal(err)
 				}
-				said += string(asked)
+				if text, err = json.Marshal(held); err != nil {
+					t.Fatal(err)
+				}
+				said += string(text)
 			}
 			return said + h.logged(t)
 		}

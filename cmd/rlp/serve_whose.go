@@ -3,7 +3,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/internal/jail"
 	"runloop.dev/rlp/internal/service"
+	"runloop.dev/rlp/launcher/ask"
 	"runloop.dev/rlp/launcher/run"
 )
 
@@ -168,17 +168,11 @@ func (h *host) homeless(who *service.Caller, text string) string {
 	return text
 }
 
-// places are the paths of the home: as it was named, and without links; and how
-// these are written in JSON.
-func (h *host) places() []string {
-	list := []string{h.home}
+// places are the paths of the home: as it was named, and without links.
+func (h *host) places() ask.Home {
+	list := ask.Home{h.home}
 	if real, err := filepath.EvalSymlinks(h.home); err == nil && real != h.home {
 		list = append(list, real)
-	}
-	for _, dir := range slices.Clone(list) {
-		if text, err := json.Marshal(dir); err == nil && string(text) != `"`+dir+`"` {
-			list = append(list, strings.Trim(string(text), `"`))
-		}
 	}
 	return list
 }

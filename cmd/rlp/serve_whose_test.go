@@ -44,7 +44,7 @@ func (h *testHost) asksAll(t testing.TB, q *service.Request) map[string]error {
 	t.Helper()
 	_, run := h.do(t, q)
 	_, surface := h.Surface(t.Context(), h.who, q.Door)
-	_, asked := h.Ask(t.Context(), h.who, nil, "caps", "show", "--", filepath.Join(h.home, "agents", "plain"))
+	_, asked := h.Holding(t.Context(), h.who, "plain")
 	list, agents := h.Agents(t.Context(), h.who)
 	if i := slices.IndexFunc(list, func(a service.Agent) bool { return a.Problem != "" }); i >= 0 {
 		agents = &service.UnavailableError{Why: errors.New(list[i].Problem)}

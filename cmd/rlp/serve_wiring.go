@@ -100,10 +100,10 @@ func (s *server) assemble() (err error) {
 	if err != nil {
 		return inputErr(err)
 	}
-	w.mcp = mcpserver.New(mcpserver.Options{Service: w.service, Host: s.host, Version: version, Now: time.Now, Log: s.log, Still: func(c *service.Caller) error { return c.Over(time.Now()) }})
+	w.mcp = mcpserver.New(mcpserver.Options{Service: w.service, Host: questions{s.host}, Version: version, Now: time.Now, Log: s.log, Still: func(c *service.Caller) error { return c.Over(time.Now()) }})
 	w.handler = w.watch.Requests(api.Handler(api.Options{
 		Service: w.service, Host: s.host, Access: w.access, MCP: w.mcp, Metrics: w.watch.Metrics(), Ready: s.host.ready, Waiting: s.app.kept.stores.backlog, Log: s.log, Now: time.Now,
-		Console: console.New(console.Options{Runs: w.service, Host: s.host, Now: time.Now, Log: s.log}),
+		Console: console.New(console.Options{Runs: w.service, Host: questions{s.host}, Now: time.Now, Log: s.log}),
 	}))
 	return nil
 }

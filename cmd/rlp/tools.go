@@ -5,9 +5,9 @@ package main
 import (
 	"fmt"
 
-	"runloop.dev/rlp/bundles"
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/ask"
 	"runloop.dev/rlp/launcher/run"
 )
 
@@ -34,57 +34,12 @@ func (a *app) printTools(list []launcher.Attachment) {
 	}
 }
 
-// attachments says which tools of the bundle a launch would attach.
-func (c *composition) attachments(plan launcher.Plan) ([]launcher.Attachment, error) {
-	tools, err := c.tools()
-	if err != nil {
-		return nil, inputErr(err)
-	}
-	return run.Attachments(plan.Effective, tools), nil
-}
-
-// A toolDocument is a tool as `rlp agent inspect --json` shows it.
-type toolDocument struct {
-	ID                   string   `json:"id"`
-	Description          string   `json:"description"`
-	Transport            string   `json:"transport"`
-	Target               string   `json:"target"`
-	Capabilities         []string `json:"capabilities"` // declared, then what the transport needs
-	Secrets              []string `json:"secrets"`
-	RequiresConfirmation bool     `json:"requires_confirmation"`
-	Tags                 []string `json:"tags"`
-}
-
-func toolDocuments(tools []bundles.Tool) []toolDocument {
-	list := make([]toolDocument, 0, len(tools))
-	for i := range tools {
-		t := &tools[i]
-		d := toolDocument{
-			ID: t.ID, Description: t.Description, Secrets: orEmpty(t.Secrets), RequiresConfirmation: t.Confirm, Tags: orEmpty(t.Tags),
-			Capabilities: []string{},
-		}
-		if t.Exec != nil {
-			d.Transport, d.Target = "exec", t.Exec.Command
-		} else {
-			d.Transport, d.Target = "http", t.HTTP.Method+" "+t.HTTP.URL
-		}
-		for _, p := range t.Placed {
-			d.Capabilities = append(d.Capabilities, p.Domain+"{"+p.Param+"}")
-		}
-		for _, e := range append(t.Capabilities, t.Implied()...) {
-			d.Capabilities = append(d.Capabilities, e.Grant.String())
-		}
-		list = append(list, d)
-	}
-	return list
-}
-
-func (a *app) inspectTools(tools []bundles.Tool) {
+func (a *app) inspectTools(tools []ask.Tool) {
 	if len(tools) == 0 {
 		return
 	}
 	fmt.Fprintln(a.stdout, "tools")
-	for _, t := range toolDocuments(tools) {
+	for _, t := range tools {
 		fmt.Fprintln(a.stdout, printable("  "+t.ID+"  "+t.Transport+" "+t.Target))
 		for _, c := range t.Capabilities {
 			fmt.Fprintln(a.stdout, printable("    needs "+c))

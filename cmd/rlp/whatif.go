@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -12,13 +13,11 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
-	"runloop.dev/rlp/internal/audit"
 	"runloop.dev/rlp/internal/config"
-	"runloop.dev/rlp/internal/foresight"
 	"runloop.dev/rlp/internal/home"
-	"runloop.dev/rlp/internal/jail"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/ask"
 )
 
 type whatifFlags struct {
@@ -69,60 +68,55 @@ blocked, or may be.`,
 }
 
 func (a *app) whatif(ctx context.Context, s *kb.Store, filter kb.Filter, f whatifFlags) error {
-	h, cfg, err := a.settings()
+	text := []byte(nil)
+	if slices.Contains(f.overrides, "-") {
+		var err error
+		if text, err = a.draft("-"); err != nil {
+			return err
+		}
+	}
+	forecast, err := a.forecast(ctx, s, filter, f.policyFlags, text)
 	if err != nil {
-		return err
-	}
-	layers, err := a.candidates(h, cfg, f.policyFlags)
-	if err != nil {
-		return err
-	}
-	domains := append(policy.BuiltinDomains(), cfg.KB.Domains...)
-	p, _, err := launcher.Canonical(launcher.Policy{Layers: layers}, launcher.Resolvers{Files: jail.Canonical, Programs: (&composition{home: h, config: cfg}).canonicalProgram})
-	if err != nil {
-		return inputErr(err)
-	}
-	p.Base = foresight.Everything(domains)
-	plan, err := launcher.NewPlan(p)
-	if err != nil {
-		return inputErr(err)
-	}
-	sight := foresight.New(plan.Effective)
-	if err := decideAgain(ctx, s, filter, sight); err != nil {
-		return err
-	}
-	forecast := sight.Forecast()
-	if forecast.Runs == 0 && f.run != "" {
-		return inputErr(fmt.Errorf("the audit log has no run %s that was asked for; rlp audit list shows all", f.run))
+		return ofFile(err)
 	}
 	if forecast.Runs == 0 {
 		fmt.Fprintln(a.stderr, "rlp: no recorded run is one of those that were asked for, so that nothing was decided again; rlp audit list shows all")
 	}
 	if a.json {
-		err = a.printJSON(forecastDocument(layers, forecast, untried(plan.Effective)))
+		err = a.printJSON(forecast)
 	} else {
-		a.printForecast(layers, forecast, f.limit)
-		for _, u := range untried(plan.Effective) {
-			fmt.Fprintf(a.stdout, "not tried: %s\n", printable(u))
-		}
+		printForecast(a.stdout, forecast, f.limit)
 	}
 	status := launcher.StatusOK
-	if f.strict && forecast.Blocked+forecast.Depends+int64(len(forecast.Passed)) > 0 {
+	if d := forecast.Decisions; f.strict && d.Blocked+d.Depend+int64(len(forecast.Passed)) > 0 {
 		status = launcher.StatusFinding
 	}
 	return ending(status, err)
 }
 
-// untried is what a candidate says and no record can be held against.
-func untried(candidates caps.Set) []string {
-	list := []string{}
-	if len(candidates.Leases()) > 0 {
-		list = append(list, "[leases]: a record does not say when a lease would have ended, or been used up")
+// forecast decides runs again under what the flags say; text is the override of
+// the name -.
+func (a *app) forecast(ctx context.Context, s *kb.Store, filter kb.Filter, f policyFlags, text []byte) (*ask.Forecast, error) {
+	h, cfg, err := a.settings()
+	if err != nil {
+		return nil, err
 	}
-	if len(candidates.Constraints().Map()) > 0 {
-		list = append(list, "[constraints]: a record does not say what they bound")
+	with := *a
+	with.drafts = map[string][]byte{"-": text}
+	if err := notTooLong(text); err != nil {
+		return nil, err
 	}
-	return list
+	layers, err := with.candidates(h, cfg, f)
+	if err != nil {
+		return nil, ofDraft("-", err)
+	}
+	found, err := ask.WhatIf(ctx, s, filter, ask.Candidates{
+		Layers: layers, Domains: append(policy.BuiltinDomains(), cfg.KB.Domains...), Programs: (&composition{home: h, config: cfg}).canonicalProgram,
+	})
+	if err != nil {
+		return nil, ofDraft("-", err)
+	}
+	return found, nil
 }
 
 // candidates are the layers that are tried.
@@ -130,13 +124,6 @@ func (a *app) candidates(h home.Home, cfg config.Config, f policyFlags) ([]*caps
 	c := &composition{home: h, config: cfg}
 	if err := own(h, f.overrides...); err != nil {
 		return nil, err
-	}
-	if slices.Contains(f.overrides, "-") {
-		text, err := a.draft("-")
-		if err != nil {
-			return nil, err
-		}
-		a.drafts = map[string][]byte{"-": text}
 	}
 	var layers []*caps.Layer
 	for _, path := range f.overrides {
@@ -166,114 +153,46 @@ func (a *app) candidates(h home.Home, cfg config.Config, f policyFlags) ([]*caps
 	return layers, nil
 }
 
-// decideAgain puts the records that filter asks for to sight.
-func decideAgain(ctx context.Context, s *kb.Store, filter kb.Filter, sight *foresight.Foresight) error {
-	decided := func(_ *audit.Glance, r *foresight.Record) error {
-		sight.Decide(r)
-		return nil
-	}
-	return eachRecord(ctx, s, filter, decided, func(r *audit.Record) error {
-		if r.Event.Kind != audit.KindRunStart {
-			sight.End(r.Head.RunID, r.Event.Usage)
-			return nil
-		}
-		held, err := heldAtStart(r.Event)
-		if err != nil {
-			held = caps.Set{} // then every method is considered
-		}
-		sight.Begin(foresight.Run{ID: r.Head.RunID, Held: held})
-		return nil
-	})
-}
-
-// A blockDocument is one request that would be blocked, or may be.
-type blockDocument struct {
-	Cap    string   `json:"cap"`
-	Op     string   `json:"op"`
-	Tool   string   `json:"tool,omitempty"`
-	Target string   `json:"target"`
-	Count  int64    `json:"count"`
-	Runs   int      `json:"runs"`
-	Layer  string   `json:"layer,omitempty"`
-	Source caps.Pos `json:"source"`
-	Reason string   `json:"reason,omitempty"`
-	Doubt  string   `json:"doubt,omitempty"`
-	First  struct {
-		Run    string `json:"run_id"`
-		RunSeq uint64 `json:"run_seq"`
-		Seq    uint64 `json:"seq"`
-	} `json:"first"`
-}
-
-func forecastDocument(layers []*caps.Layer, f foresight.Forecast, untried []string) map[string]any {
-	blocked, depends := []blockDocument{}, []blockDocument{}
-	for _, b := range f.Blocks {
-		d := blockDocument{Cap: b.Cap, Op: b.Op, Tool: b.Tool, Target: b.Target, Count: b.Count, Runs: b.Runs, Layer: b.Layer, Source: b.Pos, Doubt: b.Doubt.String()}
-		if b.Layer != "" {
-			d.Reason = b.Code.String()
-		}
-		d.First.Run, d.First.RunSeq, d.First.Seq = b.Run, b.RunSeq, b.Seq
-		if b.Verdict == foresight.Blocked {
-			blocked = append(blocked, d)
-		} else {
-			depends = append(depends, d)
-		}
-	}
-	limits := []map[string]any{}
-	for _, p := range f.Passed {
-		limits = append(limits, map[string]any{"run_id": p.Run, "limit": p.Limit.String(), "used": p.Used, "most": p.Most})
-	}
-	return map[string]any{
-		"candidates": layerNames(layers), "runs": f.Runs, "runs_blocked": f.RunsBlocked,
-		"decisions": map[string]int64{"stay": f.Stays, "blocked": f.Blocked, "depend": f.Depends, "denied": f.Denied},
-		"blocked":   blocked, "depends": depends, "not_listed": f.More, "limits_passed": limits, "not_tried": untried, "runs_incomplete": f.Unrecorded,
-	}
-}
-
-func layerNames(layers []*caps.Layer) []string {
-	names := []string{}
-	for _, l := range layers {
-		names = append(names, l.Name)
-	}
-	return names
-}
-
-func (a *app) printForecast(layers []*caps.Layer, f foresight.Forecast, most int) {
-	fmt.Fprintf(a.stdout, "under %s, of %d runs:\n", printable(strings.Join(layerNames(layers), ", ")), f.Runs)
-	fmt.Fprintf(a.stdout, "  %d allowed calls stay allowed, %d would be blocked (in %d runs), %d may be; %d were denied, and stay so\n",
-		f.Stays, f.Blocked, f.RunsBlocked, f.Depends, f.Denied)
-	for i, b := range f.Blocks {
+func printForecast(w io.Writer, f *ask.Forecast, most int) {
+	fmt.Fprintf(w, "under %s, of %d runs:\n", printable(strings.Join(f.Candidates, ", ")), f.Runs)
+	fmt.Fprintf(w, "  %d allowed calls stay allowed, %d would be blocked (in %d runs), %d may be; %d were denied, and stay so\n",
+		f.Decisions.Stay, f.Decisions.Blocked, f.Blocking, f.Decisions.Depend, f.Decisions.Denied)
+	for i, b := range slices.Concat(f.Blocked, f.Depends) {
 		if most > 0 && i == most {
-			fmt.Fprintf(a.stdout, "  ... %d more; --show 0 prints all\n", len(f.Blocks)-i)
+			fmt.Fprintf(w, "  ... %d more; --show 0 prints all\n", len(f.Blocked)+len(f.Depends)-i)
 			break
 		}
-		a.printBlock(b)
+		word := "block "
+		if i >= len(f.Blocked) {
+			word = "may   "
+		}
+		printBlock(w, word, &b)
 	}
-	if f.Unrecorded > 0 {
-		fmt.Fprintf(a.stdout, "incomplete: %d runs were recorded without all that they were allowed (audit_on_allow = false)\n", f.Unrecorded)
+	if f.Incomplete > 0 {
+		fmt.Fprintf(w, "incomplete: %d runs were recorded without all that they were allowed (audit_on_allow = false)\n", f.Incomplete)
 	}
-	if f.More > 0 {
-		fmt.Fprintf(a.stdout, "  ... and %d calls with still others\n", f.More)
+	if f.NotListed > 0 {
+		fmt.Fprintf(w, "  ... and %d calls with still others\n", f.NotListed)
 	}
 	for _, p := range f.Passed {
-		fmt.Fprintf(a.stdout, "limit   run %s used %s %d, more than %d\n", p.Run, p.Limit, p.Used, p.Most)
+		fmt.Fprintf(w, "limit   run %s used %s %d, more than %d\n", p.Run, p.Limit, p.Used, p.Most)
+	}
+	for _, u := range f.NotTried {
+		fmt.Fprintf(w, "not tried: %s\n", printable(u))
 	}
 }
 
-func (a *app) printBlock(b *foresight.Block) {
-	word := "block "
-	if b.Verdict == foresight.Depends {
-		word = "may   "
-	}
+func printBlock(w io.Writer, word string, b *ask.Block) {
 	op := b.Op
 	if b.Tool != "" {
 		op += " " + b.Tool
 	}
-	fmt.Fprintf(a.stdout, "%s  %s %s %s  %dx in %d runs; first: run %s record %d\n", word, b.Cap, printable(op), printable(b.Target), b.Count, b.Runs, b.Run, b.RunSeq)
+	fmt.Fprintf(w, "%s  %s %s %s  %dx in %d runs; first: run %s record %d\n",
+		word, b.Cap, printable(op), printable(b.Target), b.Count, b.Runs, b.First.Run, b.First.RunSeq)
 	if b.Layer != "" {
-		fmt.Fprintf(a.stdout, "          by %s  %s: %s\n", printable(b.Layer), printable(b.Pos.String()), b.Code)
+		fmt.Fprintf(w, "          by %s  %s: %s\n", printable(b.Layer), printable(b.Source.String()), b.Reason)
 	}
-	if d := b.Doubt.String(); d != "" {
-		fmt.Fprintf(a.stdout, "          %s\n", printable(d))
+	if b.Doubt != "" {
+		fmt.Fprintf(w, "          %s\n", printable(b.Doubt))
 	}
 }

@@ -27,7 +27,6 @@ var rooms = map[string]room{
 		"caps":                     "prints grants and changes, explains requests",
 		"caps/policy":              "reads overrides, flags and what lint looks at",
 		"hostcalls":                "gives the calls their store",
-		"hostcalls/gate":           "opens the gate of a run",
 		"internal/abi":             "joins the functions of calls and WASI",
 		"internal/audit":           "tees and prints records",
 		"internal/companion":       "hands what is not for the small program to the whole one",
@@ -58,6 +57,7 @@ var rooms = map[string]room{
 		"kb/source":                "reads what is imported",
 		"kb/state":                 "asks for a store without opening it",
 		"launcher":                 "prints reports",
+		"launcher/ask":             "answers questions, and prints the answers",
 		"launcher/run":             "plans and launches",
 		"secrets":                  "picks the provider",
 	}},
@@ -66,6 +66,21 @@ var rooms = map[string]room{
 		"internal/config":    "how much is kept",
 		"internal/home":      "where the logs lie",
 		"internal/printable": "what went wrong is shown",
+	}},
+	"launcher/ask": {6, doors{
+		"bundles":            "looks into bundles",
+		"caps":               "explains what a set decides",
+		"caps/policy":        "floors, domains, and the reader of what it suggests",
+		"hostcalls":          "names the calls that modules import",
+		"hostcalls/gate":     "reads the layers of a record",
+		"internal/audit":     "is asked about records",
+		"internal/evidence":  "says what sinks were told",
+		"internal/foresight": "learns of records, and decides them again",
+		"internal/guest":     "lists the imports of a module",
+		"internal/jail":      "paths in a question are resolved as those of grants",
+		"internal/tomlfile":  "says an edit in the words of a file",
+		"kb":                 "the log is a store's",
+		"launcher/run":       "answers what a launch would do",
 	}},
 	"internal/service": {7, doors{
 		"caps":           "what narrows a caller is layers",
@@ -92,6 +107,7 @@ var rooms = map[string]room{
 		"launcher":         "prints reports",
 	}},
 	"internal/console": {8, doors{
+		"launcher/ask":       "shows answers",
 		"internal/printable": "shows what is hidden",
 		"caps":               "names of families",
 		"internal/audit":     "shows records",
@@ -100,6 +116,7 @@ var rooms = map[string]room{
 		"launcher":           "shows reports",
 	}},
 	"internal/mcpserver": {8, doors{
+		"launcher/ask":       "passes answers on",
 		"internal/printable": "models are told what can be seen",
 		"caps":               "asks about what a record was about",
 		"internal/audit":     "shows records",
@@ -291,10 +308,12 @@ var toBuild = map[string]string{}
 // testDoors are what the tests of a room may import beyond the room's own
 // doors. Tests stand outside the levels, never outside the drawing.
 var testDoors = map[string]doors{
+	"launcher/ask": {"kb/journal": "runs are recorded as launches do"},
 	"internal/api": {
 		"internal/access": "what it answers is held against the document",
 	},
 	"cmd/rlp": {
+		"hostcalls/gate":             "a gate that tests ask",
 		"internal/wasi":              "a guest without files",
 		"internal/model/modeltest":   "scripts ask servers on loopback",
 		"internal/guest/hostiletest": "modules that attack the launch",

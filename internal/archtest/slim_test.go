@@ -10,7 +10,7 @@ import (
 // heavy are rooms that only the whole program links: the slim one starts
 // faster for being without them.
 var heavy = []string{
-	"internal/model/providers", "internal/evidence",
+	"internal/model/providers", "internal/evidence", "launcher/ask",
 	"internal/service", "internal/access", "internal/api", "internal/console", "internal/mcpserver", "internal/telemetry", "internal/client", "internal/top",
 }
 

@@ -1,12 +1,14 @@
 package console
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 
 	"runloop.dev/rlp/internal/service"
+	"runloop.dev/rlp/launcher/ask"
 )
 
 // agentRows is how many agents one page lists.
@@ -35,31 +37,9 @@ func (c *console) agentsPage(r *http.Request, caller *service.Caller) (*view, er
 	return &view{Page: "agents", Title: "Agents", Nav: "agents", Data: l}, nil
 }
 
-// inspected is what rlp agent inspect prints.
-type inspected struct {
-	Agent       string `json:"agent"`
-	Version     string `json:"version"`
-	Description string `json:"description"`
-	Digest      string `json:"bundle_digest"`
-	Entry       string `json:"entry_wasm"`
-	Bytes       int64  `json:"wasm_bytes"`
-	Policy      string `json:"policy"`
-	Refused     string `json:"refused"`
-	Signed      bool   `json:"signed"`
-	Imports     []struct {
-		Module string `json:"module"`
-		Name   string `json:"name"`
-		Family string `json:"family"`
-	} `json:"imports"`
-	Findings []struct {
-		Severity string `json:"severity"`
-		Message  string `json:"message"`
-	} `json:"findings"`
-}
-
 // shownAgent is the page of an agent.
 type shownAgent struct {
-	inspected
+	ask.Inspection
 	Problem   string
 	Signature string
 	Groups    []importGroup
@@ -81,12 +61,12 @@ func (c *console) agentPage(r *http.Request, caller *service.Caller) (*view, err
 		return nil, err
 	}
 	a := shownAgent{Problem: b.Problem, Signature: b.Signature}
-	if err := c.ask(r.Context(), caller, nil, &a.inspected, "agent", "inspect", b.Path); err != nil {
-		why, err := told(err)
-		if err != nil {
-			return nil, err
-		}
-		a.Agent, a.Version, a.Problem = b.Name, b.Version, why
+	if d, err := c.Host.Inspect(r.Context(), caller, b.Name); err == nil {
+		a.Inspection = *d
+	} else if a.Problem, err = unreadable(b, err); err != nil {
+		return nil, err
+	} else {
+		a.Agent, a.Version = b.Name, b.Version
 	}
 	if a.Refused != "" {
 		a.Problem = a.Refused
@@ -95,15 +75,25 @@ func (c *console) agentPage(r *http.Request, caller *service.Caller) (*view, err
 		a.Signature = "unsigned"
 	}
 	a.Findings, a.More = clip(a.Findings, mostFindings)
-	a.Groups = groups(&a.inspected)
+	a.Groups = groups(&a.Inspection)
 	return &view{Page: "agent", Title: b.Name, Nav: "agents", Data: a}, nil
+}
+
+// unreadable is what a page says of an agent that cannot be looked into: what is
+// known of it already, or why not.
+func unreadable(b service.Agent, err error) (string, error) {
+	var away *service.UnavailableError
+	if errors.As(err, &away) && b.Problem != "" {
+		return b.Problem, nil
+	}
+	return unanswered(err)
 }
 
 // mostCalls bounds how many imports of a module a page names.
 const mostCalls = 200
 
 // groups puts the imports of a module together by family, those of none last.
-func groups(a *inspected) []importGroup {
+func groups(a *ask.Inspection) []importGroup {
 	byFamily := map[string][]string{}
 	for i, im := range a.Imports {
 		if i == mostCalls {

@@ -79,8 +79,8 @@ func TestPagesAreForEverybody(t *testing.T) {
 			t.Errorf("a page without a language: %q", found)
 		}
 	}
-	ask(t, s.handler, "/ui/lanes", map[string][]string{})
-	ask(t, s.handler, "/ui/log/verify", map[string][]string{})
+	get(t, s.handler, "/ui/lanes", map[string][]string{})
+	get(t, s.handler, "/ui/log/verify", map[string][]string{})
 	for _, dark := range []bool{false, true} {
 		b.dark(dark)
 		for _, width := range []int64{1280, 390} {

@@ -210,7 +210,7 @@ func TestFromADenialToAnOverride(t *testing.T) {
 	b.keys("# mine\n")
 	b.do(chromedp.Click(chromedp.CSS("button[value=preview]")))
 	b.until("document.activeElement.id === 'change'")
-	if got := s.stdin[len(s.stdin)-1]; !strings.Contains(got, "# mine") {
+	if got := string(s.trials[len(s.trials)-1].Text); !strings.Contains(got, "# mine") {
 		t.Errorf("tried was %q", got)
 	}
 	b.do(chromedp.Click(chromedp.CSS("button[value=save]")))

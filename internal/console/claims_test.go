@@ -25,7 +25,7 @@ func TestAgentsArePaged(t *testing.T) {
 	}
 	seen, path := 0, "/ui/agents"
 	for path != "" {
-		resp, body := ask(t, h, path, nil)
+		resp, body := get(t, h, path, nil)
 		if resp.StatusCode != http.StatusOK || len(body) > mostPage {
 			t.Fatalf("%s: %d, %d bytes", path, resp.StatusCode, len(body))
 		}
@@ -39,7 +39,7 @@ func TestAgentsArePaged(t *testing.T) {
 	if seen != len(host.agents) {
 		t.Errorf("%d of %d agents are on a page", seen, len(host.agents))
 	}
-	if resp, _ := ask(t, h, "/ui/agents?after=../x", nil); resp.StatusCode != http.StatusBadRequest {
+	if resp, _ := get(t, h, "/ui/agents?after=../x", nil); resp.StatusCode != http.StatusBadRequest {
 		t.Errorf("a name that is none: %d", resp.StatusCode)
 	}
 }
@@ -56,7 +56,7 @@ func TestALongRunUsedItsGrants(t *testing.T) {
 		calls = append(calls, audit.DecisionRecord{Cap: "fs.read", Op: "path_open", Target: "/home/mara/notes/a.md"})
 	}
 	host.log.add(runID(900), "notes_digest", now.Add(-time.Hour), calls, audit.Event{Kind: audit.KindRunComplete, Outcome: "ok"})
-	_, body := ask(t, h, "/ui/agents/notes_digest/policy", nil)
+	_, body := get(t, h, "/ui/agents/notes_digest/policy", nil)
 	_, row, _ := strings.Cut(body, "<code>fs:read:/home/mara/notes</code>")
 	row, _, _ = strings.Cut(row, "</tr>")
 	want(t, row, "used", "!never")
@@ -69,14 +69,14 @@ func TestALongRunUsedItsGrants(t *testing.T) {
 // is cut and could be saved.
 func TestALongOverrideIsNoPage(t *testing.T) {
 	host, h := pages(t)
-	host.answers["caps override"] = strings.Replace(host.answers["caps override"], `"text": "`, `"text": "`+strings.Repeat(`# ''''\n`, 9000), 1)
+	host.answers.Override.Text = strings.Repeat("# ''''\n", 9000)
 	path := "/ui/agents/notes_digest/policy"
-	resp, body := ask(t, h, path, nil)
+	resp, body := get(t, h, path, nil)
 	want(t, body, "longer than a page", "!<textarea", "!name=\"was\"")
 	if resp.StatusCode != http.StatusOK || len(body) > mostPage {
 		t.Errorf("%d, %d bytes", resp.StatusCode, len(body))
 	}
-	resp, body = ask(t, h, path, map[string][]string{"text": {strings.Repeat(`"`, 60_000)}, "do": {"preview"}})
+	resp, body = get(t, h, path, map[string][]string{"text": {strings.Repeat(`"`, 60_000)}, "do": {"preview"}})
 	want(t, body, "rlp caps override notes_digest FILE")
 	if resp.StatusCode != http.StatusBadRequest || len(body) > mostPage {
 		t.Errorf("%d, %d bytes", resp.StatusCode, len(body))
@@ -88,10 +88,10 @@ func TestSavedIsWhatIsThere(t *testing.T) {
 	_, h := pages(t)
 	path := "/ui/agents/notes_digest/policy?saved="
 	for _, said := range []string{"1", "", noneSaved, digestSaved} {
-		_, body := ask(t, h, path+said, nil)
+		_, body := get(t, h, path+said, nil)
 		want(t, body, "!It holds for every launch from now on")
 	}
-	_, body := ask(t, h, path+digestBefore, nil)
+	_, body := get(t, h, path+digestBefore, nil)
 	want(t, body, "It holds for every launch from now on")
 }
 
@@ -104,11 +104,11 @@ func TestNoLayerIsNotTheBase(t *testing.T) {
 		{Cap: "net.http", Op: "net_http", Target: "https://api.example.com/", Deny: true, Reason: "rate_limited"},
 		{Cap: "fs.write", Op: "path_open", Target: "/home/mara/x", Deny: true, Reason: "path_not_permitted"},
 	})
-	_, body := ask(t, h, "/ui/runs/"+runID(0), nil)
+	_, body := get(t, h, "/ui/runs/"+runID(0), nil)
 	want(t, body, "by base: no grant that is left holds this path", "!by base: too often", "too often in too short a time")
-	_, body = ask(t, h, fmt.Sprintf("/ui/runs/%s/why/%d", runID(0), host.log.seqOf(runID(0), "net.http")), nil)
+	_, body = get(t, h, fmt.Sprintf("/ui/runs/%s/why/%d", runID(0), host.log.seqOf(runID(0), "net.http")), nil)
 	want(t, body, "No layer took it", "!own policy does not hold it")
-	_, body = ask(t, h, fmt.Sprintf("/ui/runs/%s/why/%d", runID(0), host.log.seqOf(runID(0), "fs.write")), nil)
+	_, body = get(t, h, fmt.Sprintf("/ui/runs/%s/why/%d", runID(0), host.log.seqOf(runID(0), "fs.write")), nil)
 	want(t, body, "own policy does not hold it")
 }
 
@@ -124,10 +124,10 @@ func TestAFilterLeadsOn(t *testing.T) {
 		}
 		host.log.runs = append(host.log.runs, s)
 	}
-	_, body := ask(t, h, "/?state=denied", nil)
+	_, body := get(t, h, "/?state=denied", nil)
 	want(t, body, "None of the", "Older runs", "!No run is like that")
 	_, rest, _ := strings.Cut(body, `<a href="/?before=`)
 	link, _, _ := strings.Cut(rest, `"`)
-	_, body = ask(t, h, "/?before="+strings.ReplaceAll(link, "&amp;", "&"), nil)
+	_, body = get(t, h, "/?before="+strings.ReplaceAll(link, "&amp;", "&"), nil)
 	want(t, body, `data-row`, "!Older runs")
 }

@@ -5,7 +5,7 @@
 // html/template alone, with what steers or hides made visible ([shown]), and cut
 // to a size. No page has a script or a style of its own, loads anything from
 // elsewhere, or needs a script to be read. A page computes nothing that a
-// command computes: it asks the [service.Host], in words of its own.
+// command computes: it asks the [Host].
 package console
 
 import (
@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"runloop.dev/rlp/internal/service"
+	"runloop.dev/rlp/launcher/ask"
 )
 
 // Runs is what the pages need of the service: the runs that are under way or
@@ -32,14 +33,6 @@ type Runs interface {
 	Run(ctx context.Context, c *service.Caller, id string) (*service.Run, error)
 	// Cancel ends a run that c may end.
 	Cancel(ctx context.Context, c *service.Caller, id string) error
-}
-
-// Host is what the pages ask.
-type Host interface {
-	service.Host
-	// SomeAgents are those of Agents that q asks for; what it costs does not grow
-	// with how many there are beside them.
-	SomeAgents(ctx context.Context, c *service.Caller, q service.AgentQuery) ([]service.Agent, error)
 }
 
 // Options are what the pages are made from. All but Log are needed.
@@ -57,9 +50,9 @@ type console struct {
 	assets assets
 	mux    *http.ServeMux
 
-	heavy    sync.Mutex    // what takes long is done once at a time
-	told     sync.Mutex    // guards what follows
-	lanes    lanesDocument // as they were tried last
+	heavy    sync.Mutex     // what takes long is done once at a time
+	told     sync.Mutex     // guards what follows
+	lanes    ask.LaneSurvey // as they were tried last
 	lanesAt  time.Time
 	verified map[string]verifiedAt // by tenant
 }
@@ -183,7 +176,8 @@ func (c *console) serve(rt route) http.Handler {
 // failed is the page of an error.
 func (c *console) failed(r *http.Request, err error) *view {
 	v := &view{Page: "problem", Title: "Something went wrong", Status: http.StatusInternalServerError}
-	var ask *service.AskError
+	var fault *ask.Error
+	var wrong *ask.TextError
 	var bad *badRequest
 	var unavailable *service.UnavailableError
 	text := "It is written to the service's log."
@@ -194,8 +188,10 @@ func (c *console) failed(r *http.Request, err error) *view {
 		v.Status, v.Title, text = http.StatusForbidden, "Not permitted", "Your token has not the right to do this. Whoever runs this service makes one that has: rlp token new --may."
 	case errors.As(err, &bad):
 		v.Status, v.Title, text = http.StatusBadRequest, "That could not be understood", bad.why
-	case errors.As(err, &ask):
-		v.Status, v.Title, text = http.StatusUnprocessableEntity, "That could not be done", ask.Stderr
+	case errors.As(err, &wrong):
+		v.Status, v.Title, text = http.StatusBadRequest, "That could not be understood", wrong.Error()
+	case errors.As(err, &fault):
+		v.Status, v.Title, text = http.StatusUnprocessableEntity, "That could not be done", fault.Error()
 	case errors.As(err, &unavailable):
 		v.Status, v.Title, text = http.StatusServiceUnavailable, "Not available now", unavailable.Error()
 	case errors.Is(err, context.Canceled):

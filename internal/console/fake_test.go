@@ -14,10 +14,12 @@ import (
 	"testing"
 	"time"
 
+	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/internal/audit"
 	"runloop.dev/rlp/internal/service"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/ask"
 )
 
 // now is the time of every page in tests.
@@ -182,54 +184,134 @@ func digestOfNotes() []audit.DecisionRecord {
 	}
 }
 
-// A fakeHost answers as rlp does; answers holds what else it is to print.
+// A fakeHost answers as rlp does, and notes what it was asked.
 type fakeHost struct {
 	service.Host
 	t       testing.TB
 	log     *fakeLog
 	mu      sync.Mutex
-	answers map[string]string // by the words before the first flag or path
-	errs    map[string]error
-	asked   []string
-	stdin   []string
+	answers answers
+	errs    map[string]error // by the name of the question
+	asked   []string         // the names of questions
+	about   []ask.Query
+	trials  []ask.Trial
 	launch  func(context.Context, *service.Request, service.Begin) (*launcher.Report, error)
 	agents  []service.Agent // nil: a few
 }
 
+// answers are what a host says; each page gets copies.
+type answers struct {
+	Explanation ask.Explanation
+	Verify      ask.Verification
+	Inspect     ask.Inspection
+	Show        ask.Holding
+	Lanes       ask.LaneSurvey
+	Suggest     ask.Suggestion
+	Override    ask.Override // what is there
+	Change      ask.Override // what is tried
+	WhatIf      ask.Forecast
+}
+
 func newFakeHost(t testing.TB) *fakeHost {
-	h := &fakeHost{t: t, log: &fakeLog{}, answers: map[string]string{}, errs: map[string]error{}}
-	for words, file := range map[string]string{
-		"caps explain": "explain", "audit verify": "verify", "agent inspect": "inspect", "caps show": "show", "lanes": "lanes", "caps suggest": "suggest",
-		"caps override": "override", "caps override -": "change", "caps whatif": "whatif",
+	h := &fakeHost{t: t, log: &fakeLog{}, errs: map[string]error{}}
+	h.answers.Explanation, h.answers.WhatIf = explained(), forecast()
+	for file, into := range map[string]any{
+		"verify": &h.answers.Verify, "inspect": &h.answers.Inspect, "show": &h.answers.Show, "lanes": &h.answers.Lanes,
+		"suggest": &h.answers.Suggest, "override": &h.answers.Override, "change": &h.answers.Change,
 	} {
 		data, err := os.ReadFile(filepath.Join("testdata", file+".json"))
+		if err == nil {
+			err = json.Unmarshal(data, into)
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		h.answers[words] = string(data)
 	}
 	return h
 }
 
-func (h *fakeHost) Ask(_ context.Context, _ *service.Caller, stdin []byte, args ...string) ([]byte, error) {
+// explained is why the digest was not written.
+func explained() ask.Explanation {
+	at := caps.Pos{File: "/home/mara/.runloop/caps/overrides/notes_digest.toml", Line: 2, Column: 9}
+	const layer, what = "override:notes_digest.toml", `fs_rw = ["/home/mara/out/digest.md"]`
+	return ask.Explanation{
+		Explanation: caps.Explanation{
+			Asked: "fs:write:/home/mara/out/digest.md", Code: caps.PathNotPermitted, Scope: "/home/mara/out",
+			Votes: []caps.Vote{{Layer: "base", Allow: true}, {Layer: layer, Pos: at}},
+		},
+		Decision: "deny", Layer: layer, Kind: "file, tier local_state, effects io-write", Verified: true,
+		Edits: []ask.Edit{{Layer: layer, Do: "add", What: what, Source: at, Text: "add to line 2 of " + at.File + ": " + what}},
+		Past: &ask.Past{
+			Run: "01a20578-71c5-768a-a45b-926af6d65077", At: 26,
+			Asked: []ask.AskedThen{{RunSeq: 26, Op: "path_open", Decision: "deny", Reason: "path_not_permitted", Layer: layer}},
+		},
+	}
+}
+
+// forecast is what another override would have blocked.
+func forecast() ask.Forecast {
+	const layer, first = "override:-", "01a20578-2321-74ed-a632-6d069315c67f"
+	return ask.Forecast{
+		Candidates: []string{layer}, Decisions: ask.Tally{Blocked: 4, Denied: 8, Stay: 74}, Runs: 2, Blocking: 2,
+		Blocked: []ask.Block{
+			{Cap: "kb.write", Op: "kb_put", Target: "artifacts/notes_digest", Count: 2, Runs: 2, Layer: layer, Reason: "domain_not_permitted", First: ask.First{Run: first, RunSeq: 60, Seq: 60}},
+			{Cap: "fs.write", Op: "path_open", Target: "/home/mara/out/digest.md", Count: 1, Runs: 1, Layer: layer, Reason: "path_not_permitted", First: ask.First{Run: first, RunSeq: 26, Seq: 26}},
+			{Cap: "fs.write", Op: "path_open", Target: "/home/mara/out/digest.json", Count: 1, Runs: 1, Layer: layer, Reason: "path_not_permitted", First: ask.First{Run: first, RunSeq: 27, Seq: 27}},
+		},
+	}
+}
+
+// said notes a question, and answers it with a copy of v.
+func said[A any](h *fakeHost, question string, v *A) (*A, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.asked, h.stdin = append(h.asked, strings.Join(args, " ")), append(h.stdin, string(stdin))
-	words := args[0]
-	if len(args) > 1 {
-		words += " " + args[1]
+	h.asked = append(h.asked, question)
+	if err := h.errs[question]; err != nil {
+		return nil, err
 	}
-	if words == "caps override" && slices.Contains(args, "-") {
-		words += " -"
+	told := *v
+	return &told, nil
+}
+
+func (h *fakeHost) Inspect(_ context.Context, _ *service.Caller, agent string) (*ask.Inspection, error) {
+	return said(h, "inspect "+agent, &h.answers.Inspect)
+}
+
+func (h *fakeHost) Holding(_ context.Context, _ *service.Caller, agent string) (*ask.Holding, error) {
+	return said(h, "holding "+agent, &h.answers.Show)
+}
+
+func (h *fakeHost) Explain(_ context.Context, _ *service.Caller, agent string, q ask.Query) (*ask.Explanation, error) {
+	h.about = append(h.about, q)
+	return said(h, "explain "+agent, &h.answers.Explanation)
+}
+
+func (h *fakeHost) Override(_ context.Context, _ *service.Caller, agent string) (*ask.Override, error) {
+	return said(h, "override "+agent, &h.answers.Override)
+}
+
+func (h *fakeHost) TryOverride(_ context.Context, _ *service.Caller, agent string, t ask.Trial) (*ask.Override, error) {
+	h.trials = append(h.trials, t)
+	if t.Save { // it is what is there from now on
+		h.answers.Override.Digest = digestSaved
 	}
-	if slices.Contains(args, "--save") { // it is what is there from now on
-		h.answers["caps override"] = strings.Replace(h.answers["caps override"], digestBefore, digestSaved, 1)
-	}
-	out, ok := h.answers[words]
-	if !ok {
-		h.t.Errorf("nobody taught the host %q", args)
-	}
-	return []byte(out), h.errs[words]
+	return said(h, "try "+agent, &h.answers.Change)
+}
+
+func (h *fakeHost) WhatIf(_ context.Context, _ *service.Caller, agent string, _ []byte) (*ask.Forecast, error) {
+	return said(h, "whatif "+agent, &h.answers.WhatIf)
+}
+
+func (h *fakeHost) Suggest(_ context.Context, _ *service.Caller, agent string) (*ask.Suggestion, error) {
+	return said(h, "suggest "+agent, &h.answers.Suggest)
+}
+
+func (h *fakeHost) Verify(context.Context, *service.Caller) (*ask.Verification, error) {
+	return said(h, "verify", &h.answers.Verify)
+}
+
+func (h *fakeHost) Lanes(context.Context, *service.Caller) (*ask.LaneSurvey, error) {
+	return said(h, "lanes", &h.answers.Lanes)
 }
 
 // The digests of the override that is there, and of what takes its place, in
@@ -260,7 +342,7 @@ func (h *fakeHost) SomeAgents(_ context.Context, _ *service.Caller, q service.Ag
 func fewAgents() []service.Agent {
 	return []service.Agent{
 		{Name: "mail_writer", Version: "0.2.0", Description: "Writes a mail about what it is told, and sends it by the mailer", Families: []string{"model", "agents"}, Signature: "unsigned"},
-		{Name: "notes_digest", Version: "0.1.0", Path: "/home/mara/.runloop/agents/notes_digest", Description: "Reads a folder of Markdown notes and writes a digest of their contacts, open to-dos and dates", Families: []string{"fs", "kb_write"}, Signature: "valid, by mara@lighthouse.example"},
+		{Name: "notes_digest", Version: "0.1.0", Description: "Reads a folder of Markdown notes and writes a digest of their contacts, open to-dos and dates", Families: []string{"fs", "kb_write"}, Signature: "valid, by mara@lighthouse.example"},
 		{Name: "scraper", Version: "1.4.2", Description: "Follows links", Families: []string{"net"}, Signature: "invalid: the bundle is another than the one that was signed", Problem: "its signature is not valid"},
 	}
 }

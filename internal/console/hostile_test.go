@@ -24,8 +24,10 @@ const hostile = "<script>window.pwned=1</script><img src=x onerror=window.pwned=
 // and the run that wrote it.
 func ofHostile(t testing.TB, text string) (*stage, string) {
 	s := newStage(t)
-	for _, words := range []string{"caps explain", "agent inspect"} {
-		s.answers[words] = strings.NewReplacer("add to line 2 of", quoted(text), "file, tier local_state", quoted(text), "Reads a folder of Markdown notes", quoted(text), "path_unlink_file", quoted(text)).Replace(s.answers[words])
+	e, d := &s.answers.Explanation, &s.answers.Inspect
+	e.Edits[0].Text, e.Kind, d.Description = text, text, text
+	for i := range d.Imports {
+		d.Imports[i].Name = text
 	}
 	decisions := []audit.DecisionRecord{denied("fs.read", text, text, text, text), allowed("fs.read", text, "/"+text), {Cap: text, Op: text, Target: text, Reason: text, Tool: text, Label: text}}
 	s.log.add(runID(80), "notes_digest", now, decisions, audit.Event{Kind: audit.KindRunFailed, Outcome: "trap", Message: text, Reason: text, Violations: []string{text}})
@@ -56,7 +58,7 @@ func TestWhatAgentsWriteIsText(t *testing.T) {
 	s, id := ofHostile(t, hostile)
 	shown := 0
 	for _, path := range everyPage(s, id) {
-		_, body := ask(t, s.handler, path, nil)
+		_, body := get(t, s.handler, path, nil)
 		if found := injected(t, body); len(found) > 0 {
 			t.Errorf("%s: %q", path, found)
 		}
@@ -130,7 +132,7 @@ func TestNoPageShipsMoreThan150KiB(t *testing.T) {
 		}
 		worst := 0
 		for _, path := range append(everyPage(s, id), "/ui/runs/"+runID(81), "/ui/runs/"+runID(81)+"?show=denied", "/ui/audit?run="+runID(81)) {
-			_, body := ask(t, s.handler, path, nil)
+			_, body := get(t, s.handler, path, nil)
 			if n := len(body) + loads; n > 150<<10 {
 				t.Errorf("%s of %s: %d bytes with what it loads", path, name, n)
 			} else {
@@ -183,7 +185,7 @@ func FuzzShown(f *testing.F) {
 
 func TestFormsThatAreTooLarge(t *testing.T) {
 	_, h := pages(t)
-	resp, _ := ask(t, h, "/ui/agents/notes_digest/policy", map[string][]string{"text": {strings.Repeat("x", most)}, "do": {"preview"}})
+	resp, _ := get(t, h, "/ui/agents/notes_digest/policy", map[string][]string{"text": {strings.Repeat("x", most)}, "do": {"preview"}})
 	if resp.StatusCode != http.StatusBadRequest {
 		t.Errorf("a form of %d bytes: %d", most, resp.StatusCode)
 	}

@@ -5,28 +5,11 @@ import (
 	"time"
 
 	"runloop.dev/rlp/internal/service"
+	"runloop.dev/rlp/launcher/ask"
 )
 
-// lanesDocument is what rlp lanes prints.
-type lanesDocument struct {
-	Auto   string `json:"auto"`
-	Reason string `json:"reason"`
-	Lanes  []struct {
-		Name      string `json:"name"`
-		Available bool   `json:"available"`
-		Reason    string `json:"reason"`
-		Remedy    string `json:"remedy"`
-		Controls  []struct {
-			Control string `json:"control"`
-			Level   string `json:"level"`
-			Reason  string `json:"reason"`
-			Remedy  string `json:"remedy"`
-		} `json:"controls"`
-	} `json:"lanes"`
-}
-
 type shownLanes struct {
-	lanesDocument
+	ask.LaneSurvey
 	At time.Time
 }
 
@@ -42,12 +25,12 @@ func (c *console) tryLanes(r *http.Request, caller *service.Caller) (*view, erro
 		return nil, errBusy
 	}
 	defer c.heavy.Unlock()
-	var d lanesDocument
-	if err := c.ask(r.Context(), caller, nil, &d, "lanes"); err != nil {
+	d, err := c.Host.Lanes(r.Context(), caller)
+	if err != nil {
 		return nil, err
 	}
 	c.told.Lock()
 	defer c.told.Unlock()
-	c.lanes, c.lanesAt = d, c.Now().UTC()
+	c.lanes, c.lanesAt = *d, c.Now().UTC()
 	return &view{Goto: "/ui/lanes"}, nil
 }

@@ -129,14 +129,14 @@ func (s *stage) records(w http.ResponseWriter, r *http.Request) {
 func TestARunUnderWayAndItsEnd(t *testing.T) {
 	s := newStage(t)
 	id := s.submit(t, "notes_digest")
-	_, body := ask(t, s.handler, "/", nil)
+	_, body := get(t, s.handler, "/", nil)
 	want(t, body, "<strong>1</strong> running", id, "running</span>")
-	_, body = ask(t, s.handler, "/?state=active", nil)
+	_, body = get(t, s.handler, "/?state=active", nil)
 	want(t, body, id, "!"+runID(59))
-	_, body = ask(t, s.handler, "/ui/runs/"+id, nil)
+	_, body = get(t, s.handler, "/ui/runs/"+id, nil)
 	want(t, body, "End this run", `data-events="/runs/`+id+`/events?after=`, "when the run has ended")
 	s.finish(t, id, &launcher.Report{Stdout: "14 notes\n", Stderr: "one was empty\n", Result: result(map[string]int{"notes": 14}), Lane: &launcher.Lane{Name: "wasm"}})
-	_, body = ask(t, s.handler, "/ui/runs/"+id, nil)
+	_, body = get(t, s.handler, "/ui/runs/"+id, nil)
 	want(t, body, "14 notes", "one was empty", "&#34;notes&#34;: 14", "!End this run", "user:1000", "wasm")
 	want(t, body, "!data-events")
 }
@@ -144,10 +144,10 @@ func TestARunUnderWayAndItsEnd(t *testing.T) {
 func TestARunIsEndedByItsButton(t *testing.T) {
 	s := newStage(t)
 	id := s.submit(t, "notes_digest")
-	if resp, _ := ask(t, s.handler, "/ui/runs/"+id+"/cancel", nil); resp.StatusCode == http.StatusSeeOther {
+	if resp, _ := get(t, s.handler, "/ui/runs/"+id+"/cancel", nil); resp.StatusCode == http.StatusSeeOther {
 		t.Error("a GET ended it")
 	}
-	resp, _ := ask(t, s.handler, "/ui/runs/"+id+"/cancel", map[string][]string{})
+	resp, _ := get(t, s.handler, "/ui/runs/"+id+"/cancel", map[string][]string{})
 	if resp.StatusCode != http.StatusSeeOther {
 		t.Fatalf("cancel: %d", resp.StatusCode)
 	}
@@ -156,7 +156,7 @@ func TestARunIsEndedByItsButton(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-run.Done()
-	_, body := ask(t, s.handler, "/ui/runs/"+id, nil)
+	_, body := get(t, s.handler, "/ui/runs/"+id, nil)
 	want(t, body, "cancelled")
 }
 
@@ -168,10 +168,10 @@ func TestRunsOfOthersAreNotThere(t *testing.T) {
 	other := operator()
 	other.Tenant = "acme"
 	h := as(New(Options{Runs: s.service, Host: s, Now: clockOfTests}), other)
-	if resp, _ := ask(t, h, "/ui/runs/"+id, nil); resp.StatusCode != http.StatusNotFound {
+	if resp, _ := get(t, h, "/ui/runs/"+id, nil); resp.StatusCode != http.StatusNotFound {
 		t.Errorf("the run of another tenant: %d", resp.StatusCode)
 	}
-	_, body := ask(t, h, "/", nil)
+	_, body := get(t, h, "/", nil)
 	want(t, body, "!"+id)
 	if strings.Contains(body, "<strong>1</strong> running") {
 		t.Error("it is counted")

@@ -7,38 +7,14 @@ import (
 	"time"
 
 	"runloop.dev/rlp/internal/service"
+	"runloop.dev/rlp/launcher/ask"
 )
 
 // errBusy says that what takes long is being done for somebody else.
 var errBusy = &service.UnavailableError{Why: errors.New("this is being done for somebody else at the moment; try again in a few seconds")}
 
-// verification is what rlp audit verify prints.
-type verification struct {
-	OK    bool `json:"ok"`
-	Fault *struct {
-		Kind    string `json:"kind"`
-		Seq     uint64 `json:"seq"`
-		UpTo    uint64 `json:"up_to"`
-		Message string `json:"message"`
-	} `json:"fault"`
-	Origin      string `json:"origin"`
-	Key         string `json:"key"`
-	Records     int    `json:"records"`
-	Runs        int    `json:"runs"`
-	OpenRuns    int    `json:"open_runs"`
-	Size        uint64 `json:"size"`
-	Root        string `json:"root"`
-	Pruned      uint64 `json:"pruned"`
-	Checkpoints int    `json:"checkpoints"`
-	Sealed      uint64 `json:"sealed"`
-	Outside     []struct {
-		File   string `json:"file"`
-		Newest uint64 `json:"newest"`
-	} `json:"outside"`
-}
-
 type verifiedAt struct {
-	verification
+	*ask.Verification
 	At   time.Time
 	Took time.Duration
 }
@@ -74,11 +50,11 @@ func (c *console) verifyLog(r *http.Request, caller *service.Caller) (*view, err
 	}
 	defer c.heavy.Unlock()
 	began := c.Now()
-	var v verifiedAt
-	if err := c.ask(r.Context(), caller, nil, &v.verification, "audit", "verify"); err != nil {
+	found, err := c.Host.Verify(r.Context(), caller)
+	if err != nil {
 		return nil, err
 	}
-	v.At = c.Now().UTC()
+	v := verifiedAt{Verification: found, At: c.Now().UTC()}
 	v.Took = v.At.Sub(began)
 	c.told.Lock()
 	defer c.told.Unlock()

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -11,10 +12,12 @@ import (
 
 	"runloop.dev/rlp/internal/audit"
 	"runloop.dev/rlp/internal/service"
+	"runloop.dev/rlp/kb"
+	"runloop.dev/rlp/launcher/ask"
 )
 
-// ask asks for a page, and posts a form where there is one.
-func ask(t testing.TB, h http.Handler, path string, form url.Values) (*http.Response, string) {
+// get asks for a page, and posts a form where there is one.
+func get(t testing.TB, h http.Handler, path string, form url.Values) (*http.Response, string) {
 	t.Helper()
 	r := httptest.NewRequest("GET", path, nil)
 	if form != nil {
@@ -48,16 +51,16 @@ func want(t *testing.T, body string, texts ...string) {
 
 func TestPagesOfRuns(t *testing.T) {
 	_, h := pages(t)
-	_, body := ask(t, h, "/", nil)
+	_, body := get(t, h, "/", nil)
 	want(t, body, "notes_digest", "timeout", "refused", `href="/ui/runs/`+runID(59)+`"`, "Older runs", "!<script>", "!style=")
-	_, body = ask(t, h, "/?before="+runID(10), nil)
+	_, body = get(t, h, "/?before="+runID(10), nil)
 	want(t, body, runID(9), "!"+runID(11), "!Older runs", `href="/?"`)
-	_, body = ask(t, h, "/?agent=tree_audit", nil)
+	_, body = get(t, h, "/?agent=tree_audit", nil)
 	want(t, body, "tree_audit", "!mail_writer")
-	_, body = ask(t, h, "/?state=bad", nil)
+	_, body = get(t, h, "/?state=bad", nil)
 	want(t, body, "timeout", "!"+runID(0))
 	for _, path := range []string{"/?agent=%3Cb%3E", "/?state=good", "/?before=x", "/ui/audit?run=x", "/ui/audit?decision=perhaps", "/ui/audit?family=kbread", "/ui/audit?since=soon", "/ui/audit?before=x", "/ui/runs/" + runID(0) + "?after=x", "/ui/runs/" + runID(0) + "?show=x"} {
-		if resp, body := ask(t, h, path, nil); resp.StatusCode != http.StatusBadRequest || strings.Contains(body, "<b>") {
+		if resp, body := get(t, h, path, nil); resp.StatusCode != http.StatusBadRequest || strings.Contains(body, "<b>") {
 			t.Errorf("%s: %d", path, resp.StatusCode)
 		}
 	}
@@ -65,11 +68,11 @@ func TestPagesOfRuns(t *testing.T) {
 
 func TestPageOfARun(t *testing.T) {
 	_, h := pages(t)
-	_, body := ask(t, h, "/ui/runs/"+runID(2), nil)
+	_, body := get(t, h, "/ui/runs/"+runID(2), nil)
 	want(t, body, "6 allowed", "4 denied", "by grant <code>kb:write:contacts</code>", "9.2 ms", "by override:notes_digest.toml", "by base", "/why/", "never in the log", `href="/ui/audit?run=`)
-	_, body = ask(t, h, "/ui/runs/"+runID(2)+"?show=denied", nil)
+	_, body = get(t, h, "/ui/runs/"+runID(2)+"?show=denied", nil)
 	want(t, body, "/etc/hostname", "!kb_put")
-	if resp, _ := ask(t, h, "/ui/runs/"+runID(999), nil); resp.StatusCode != http.StatusNotFound {
+	if resp, _ := get(t, h, "/ui/runs/"+runID(999), nil); resp.StatusCode != http.StatusNotFound {
 		t.Errorf("a run that is not there: %d", resp.StatusCode)
 	}
 }
@@ -83,7 +86,7 @@ func TestALongRunHasSeveralPages(t *testing.T) {
 	host.log.add(runID(70), "notes_digest", now, many, audit.Event{Kind: audit.KindRunComplete, Outcome: "ok"})
 	path, seen := "/ui/runs/"+runID(70), 0
 	for n := 0; path != ""; n++ {
-		_, body := ask(t, h, path, nil)
+		_, body := get(t, h, path, nil)
 		seen += strings.Count(body, `class="cap"`)
 		_, rest, more := strings.Cut(body, `aria-label="More calls"><a href="`)
 		path, _, _ = strings.Cut(rest, `"`)
@@ -108,50 +111,46 @@ func TestWhyAsksForARecord(t *testing.T) {
 			seq = number(r.Seq)
 		}
 	}
-	_, body := ask(t, h, "/ui/runs/"+runID(0)+"/why/"+seq, nil)
+	_, body := get(t, h, "/ui/runs/"+runID(0)+"/why/"+seq, nil)
 	want(t, body, "Why was this denied?", "add to line 2 of", "Tried on a copy", "override:notes_digest.toml", "Open the policy")
-	last := host.asked[len(host.asked)-1]
-	if last != "caps explain --run "+runID(0)+" --at 8 /home/mara/.runloop/agents/notes_digest fs:write:/home/mara/out/digest.md" {
-		t.Errorf("it asked %q", last)
+	if q := host.about[len(host.about)-1]; q != (ask.Query{Text: "fs:write:/home/mara/out/digest.md", Run: runID(0), At: 8}) {
+		t.Errorf("it asked %+v", q)
 	}
-	host.errs["caps explain"] = &service.AskError{Status: 65, Stderr: "rlp: it cannot be said\n"}
-	_, body = ask(t, h, "/ui/runs/"+runID(0)+"/why/"+seq, nil)
+	host.errs["explain notes_digest"] = &ask.Error{Err: errors.New("it cannot be said")}
+	_, body = get(t, h, "/ui/runs/"+runID(0)+"/why/"+seq, nil)
 	want(t, body, "it cannot be said", "!Open the policy")
 	host.agents = []service.Agent{}
-	_, body = ask(t, h, "/ui/runs/"+runID(0)+"/why/"+seq, nil)
+	_, body = get(t, h, "/ui/runs/"+runID(0)+"/why/"+seq, nil)
 	want(t, body, "is not installed here")
 }
 
 func TestPolicyIsTriedBeforeItIsSaved(t *testing.T) {
 	host, h := pages(t)
 	path := "/ui/agents/notes_digest/policy"
-	_, body := ask(t, h, path, nil)
+	_, body := get(t, h, path, nil)
 	want(t, body, "kb:write:contacts", "fs_rw = []", "never", "!Save as the override", `name="was" value="4d81c2375`)
-	_, body = ask(t, h, path+"?from=used", nil)
+	_, body = get(t, h, path+"?from=used", nil)
 	want(t, body, "never used", "not saved")
-	_, body = ask(t, h, path, url.Values{"text": {"[capabilities]\r\nfs_rw = []\r\n"}, "do": {"preview"}})
+	_, body = get(t, h, path, url.Values{"text": {"[capabilities]\r\nfs_rw = []\r\n"}, "do": {"preview"}})
 	want(t, body, "It takes away", "kb:write:artifacts", "It leaves nothing that is not left now", "would have blocked", "Save as the override")
-	for _, said := range host.asked {
-		want(t, said, "!--save")
+	if tried := host.trials[0]; len(host.trials) != 1 || tried.Save || string(tried.Text) != "[capabilities]\nfs_rw = []\n" {
+		t.Errorf("tried was %+v", host.trials)
 	}
-	if got := host.stdin[len(host.stdin)-1]; got != "[capabilities]\nfs_rw = []\n" {
-		t.Errorf("tried was %q", got)
-	}
-	resp, _ := ask(t, h, path, url.Values{"text": {"x"}, "do": {"save"}, "was": {"none"}})
+	resp, _ := get(t, h, path, url.Values{"text": {"x"}, "do": {"save"}, "was": {"none"}})
 	if resp.StatusCode != http.StatusSeeOther || resp.Header.Get("Location") != path+"?saved="+digestSaved {
 		t.Errorf("saved: %d %s", resp.StatusCode, resp.Header.Get("Location"))
 	}
-	if got := host.asked[len(host.asked)-1]; got != "caps override /home/mara/.runloop/agents/notes_digest - --save --was=none" {
-		t.Errorf("it asked %q", got)
+	if tried := host.trials[1]; !tried.Save || tried.Narrow || tried.Was != "none" || string(tried.Text) != "x" {
+		t.Errorf("saved was %+v", tried)
 	}
-	if resp, _ := ask(t, h, path, url.Values{"text": {"", "net = []"}, "do": {"save"}, "was": {"none"}}); resp.StatusCode != http.StatusBadRequest {
+	if resp, _ := get(t, h, path, url.Values{"text": {"", "net = []"}, "do": {"save"}, "was": {"none"}}); resp.StatusCode != http.StatusBadRequest {
 		t.Errorf("a form with two texts is %d", resp.StatusCode)
 	}
-	if resp, _ := ask(t, h, path, url.Values{"text": {"x"}, "do": {"save"}, "was": {"--x y"}}); resp.StatusCode != http.StatusBadRequest {
+	if resp, _ := get(t, h, path, url.Values{"text": {"x"}, "do": {"save"}, "was": {"--x y"}}); resp.StatusCode != http.StatusBadRequest {
 		t.Errorf("a digest that is none: %d", resp.StatusCode)
 	}
-	host.errs["caps override -"] = &service.AskError{Status: 65, Stderr: "rlp: /home/mara/.runloop/caps/overrides/notes_digest.toml:2:1: unknown key \"fs_wr\"\n  hint: did you mean \"fs_rw\"?\n"}
-	resp, body = ask(t, h, path, url.Values{"text": {"fs_wr = 1"}, "do": {"save"}, "was": {"none"}})
+	host.errs["try notes_digest"] = &ask.TextError{Line: 2, Column: 1, Why: `unknown key "fs_wr" (did you mean "fs_rw"?)`}
+	resp, body = get(t, h, path, url.Values{"text": {"fs_wr = 1"}, "do": {"save"}, "was": {"none"}})
 	want(t, body, "cannot be the override", "did you mean", "fs_wr = 1", "line 2, column 1: unknown key")
 	if resp.StatusCode != http.StatusBadRequest {
 		t.Errorf("an override that cannot be read: %d", resp.StatusCode)
@@ -177,10 +176,10 @@ func TestWhoMaySaveAnOverride(t *testing.T) {
 		host := newFakeHost(t)
 		caller := &service.Caller{Name: c.name, Tenant: c.tenant, May: c.may}
 		h := as(New(Options{Runs: noRuns{}, Host: host, Now: clockOfTests}), caller)
-		resp, _ := ask(t, h, "/ui/agents/notes_digest/policy", url.Values{"text": {""}, "do": {"save"}, "was": {"none"}})
-		said := strings.Join(host.asked, "\n")
-		if resp.StatusCode != c.status || strings.Contains(said, "--save") != (c.status == http.StatusSeeOther) || strings.Contains(said, "--narrow") != c.narrow {
-			t.Errorf("%+v: %d, asked %q", c, resp.StatusCode, said)
+		resp, _ := get(t, h, "/ui/agents/notes_digest/policy", url.Values{"text": {""}, "do": {"save"}, "was": {"none"}})
+		saved := len(host.trials) == 1 && host.trials[0].Save
+		if resp.StatusCode != c.status || saved != (c.status == http.StatusSeeOther) || saved && host.trials[0].Narrow != c.narrow {
+			t.Errorf("%+v: %d, tried %+v", c, resp.StatusCode, host.trials)
 		}
 	}
 }
@@ -191,21 +190,21 @@ func TestWhoMayRead(t *testing.T) {
 	h := New(Options{Runs: noRuns{}, Host: host, Now: clockOfTests})
 	for _, path := range []string{"/", "/ui/runs/" + runID(0), "/ui/agents", "/ui/agents/notes_digest", "/ui/agents/notes_digest/policy", "/ui/audit", "/ui/log", "/ui/lanes"} {
 		for _, c := range []*service.Caller{nil, {Name: "token:x", Tenant: "default", May: service.Launch}} {
-			resp, body := ask(t, as(h, c), path, nil)
+			resp, body := get(t, as(h, c), path, nil)
 			if resp.StatusCode != http.StatusForbidden || strings.Contains(body, "notes_digest") {
 				t.Errorf("%s by %+v: %d", path, c, resp.StatusCode)
 			}
 		}
-		if resp, _ := ask(t, as(h, operator()), path, nil); resp.StatusCode != http.StatusOK { // the control
+		if resp, _ := get(t, as(h, operator()), path, nil); resp.StatusCode != http.StatusOK { // the control
 			t.Errorf("%s by who may: %d", path, resp.StatusCode)
 		}
 	}
 	reader := &service.Caller{Name: "token:x", Tenant: "default", May: service.Read}
-	_, body := ask(t, as(h, reader), "/", nil)
+	_, body := get(t, as(h, reader), "/", nil)
 	want(t, body, `action="/logout"`, "token:x")
-	_, body = ask(t, as(h, operator()), "/", nil)
+	_, body = get(t, as(h, operator()), "/", nil)
 	want(t, body, "!/logout")
-	if resp, _ := ask(t, as(h, reader), "/ui/lanes", url.Values{}); resp.StatusCode != http.StatusForbidden {
+	if resp, _ := get(t, as(h, reader), "/ui/lanes", url.Values{}); resp.StatusCode != http.StatusForbidden {
 		t.Errorf("a reader tried the lanes: %d", resp.StatusCode)
 	}
 }
@@ -214,7 +213,7 @@ func TestAuditSearchPages(t *testing.T) {
 	host, h := pages(t)
 	path, seen := "/ui/audit?decision=deny", 0
 	for n := 0; path != "" && n < 20; n++ {
-		_, body := ask(t, h, path, nil)
+		_, body := get(t, h, path, nil)
 		want(t, body, "!allowed</span>")
 		seen += strings.Count(body, "<details>")
 		_, rest, more := strings.Cut(body, `Newest</a> <a href="`)
@@ -233,46 +232,46 @@ func TestAuditSearchPages(t *testing.T) {
 	if seen != denials || denials < auditRows {
 		t.Errorf("%d of %d denials on all pages", seen, denials)
 	}
-	_, body := ask(t, h, "/ui/audit?run="+runID(0)+"&family=fs&since=7d", nil)
+	_, body := get(t, h, "/ui/audit?run="+runID(0)+"&family=fs&since=7d", nil)
 	want(t, body, "args_hash", "path_not_permitted", "!kb_put")
 }
 
 func TestVerifyAndLanes(t *testing.T) {
 	host, h := pages(t)
-	_, body := ask(t, h, "/ui/log", nil)
+	_, body := get(t, h, "/ui/log", nil)
 	want(t, body, "not been verified")
-	if resp, _ := ask(t, h, "/ui/log/verify", url.Values{}); resp.StatusCode != http.StatusSeeOther {
+	if resp, _ := get(t, h, "/ui/log/verify", url.Values{}); resp.StatusCode != http.StatusSeeOther {
 		t.Fatalf("verify: %d", resp.StatusCode)
 	}
-	_, body = ask(t, h, "/ui/log", nil)
+	_, body = get(t, h, "/ui/log", nil)
 	want(t, body, "It is what was recorded", "124")
-	host.answers["audit verify"] = `{"ok":false,"fault":{"kind":"record","seq":17,"message":"<b>it was changed</b>"}}`
-	host.errs["audit verify"] = &service.AskError{Status: 1}
-	ask(t, h, "/ui/log/verify", url.Values{})
-	_, body = ask(t, h, "/ui/log", nil)
+	host.answers.Verify = ask.Verification{Fault: &ask.Fault{Kind: kb.FaultChanged, Seq: 17, Message: "<b>it was changed</b>"}}
+	get(t, h, "/ui/log/verify", url.Values{})
+	_, body = get(t, h, "/ui/log", nil)
 	want(t, body, "not as it was recorded", "record 17", "&lt;b&gt;it was changed")
-	_, body = ask(t, h, "/ui/lanes", nil)
+	_, body = get(t, h, "/ui/lanes", nil)
 	want(t, body, "Try them now")
-	ask(t, h, "/ui/lanes", url.Values{})
-	_, body = ask(t, h, "/ui/lanes", nil)
+	get(t, h, "/ui/lanes", url.Values{})
+	_, body = get(t, h, "/ui/lanes", nil)
 	want(t, body, "best effort", "enforced", "takes <strong>ns")
-	if resp, _ := ask(t, h, "/ui/log/verify", nil); resp.StatusCode == http.StatusSeeOther {
+	if resp, _ := get(t, h, "/ui/log/verify", nil); resp.StatusCode == http.StatusSeeOther {
 		t.Error("a GET verified the log")
 	}
 }
 
 func TestPagesOfAgents(t *testing.T) {
 	host, h := pages(t)
-	_, body := ask(t, h, "/ui/agents", nil)
+	_, body := get(t, h, "/ui/agents", nil)
 	want(t, body, "scraper", "its signature is not valid", "valid, by mara")
-	_, body = ask(t, h, "/ui/agents/notes_digest", nil)
+	_, body = get(t, h, "/ui/agents/notes_digest", nil)
 	want(t, body, "path_unlink_file", "kb_put", "2.8 MiB", "valid, by mara")
-	host.errs["agent inspect"] = &service.AskError{Status: 65, Stderr: "rlp: the bundle is damaged\n"}
-	host.answers["agent inspect"] = "{}"
-	_, body = ask(t, h, "/ui/agents/notes_digest", nil)
+	host.agents = fewAgents()
+	host.agents[1].Problem = "the bundle is damaged"
+	host.errs["inspect notes_digest"] = &service.UnavailableError{Why: errors.New("away")}
+	_, body = get(t, h, "/ui/agents/notes_digest", nil)
 	want(t, body, "cannot be launched", "the bundle is damaged")
 	for _, name := range []string{"nobody", "..%2f..", "-x", "%3Cb%3E"} {
-		if resp, _ := ask(t, h, "/ui/agents/"+name, nil); resp.StatusCode != http.StatusNotFound {
+		if resp, _ := get(t, h, "/ui/agents/"+name, nil); resp.StatusCode != http.StatusNotFound {
 			t.Errorf("%s: %d", name, resp.StatusCode)
 		}
 	}
@@ -281,7 +280,7 @@ func TestPagesOfAgents(t *testing.T) {
 func TestHeadersKeepPagesAlone(t *testing.T) {
 	_, h := pages(t)
 	for _, path := range []string{"/", "/ui/agents", "/nothing", "/?agent=%3C"} {
-		resp, _ := ask(t, h, path, nil)
+		resp, _ := get(t, h, path, nil)
 		csp := resp.Header.Get("Content-Security-Policy")
 		for _, part := range []string{"default-src 'none'", "script-src 'self';", "style-src 'self';", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'self'"} {
 			if !strings.Contains(csp, part) {
@@ -298,11 +297,11 @@ func TestHeadersKeepPagesAlone(t *testing.T) {
 func TestAssetsAreKeptByTheirDigest(t *testing.T) {
 	_, h := pages(t)
 	for name, a := range loadAssets() {
-		resp, body := ask(t, h, a.path, nil)
+		resp, body := get(t, h, a.path, nil)
 		if resp.StatusCode != http.StatusOK || body != string(a.data) || !strings.Contains(resp.Header.Get("Cache-Control"), "immutable") {
 			t.Errorf("%s: %d %v", name, resp.StatusCode, resp.Header)
 		}
-		if resp, _ := ask(t, h, "/ui/assets/000000000000/"+name, nil); resp.StatusCode != http.StatusNotFound {
+		if resp, _ := get(t, h, "/ui/assets/000000000000/"+name, nil); resp.StatusCode != http.StatusNotFound {
 			t.Errorf("%s by another digest: %d", name, resp.StatusCode)
 		}
 	}

@@ -3,85 +3,29 @@ package console
 import (
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 
 	"runloop.dev/rlp/internal/service"
+	"runloop.dev/rlp/launcher/ask"
 )
 
 // shownPolicy is the policy page of an agent.
 type shownPolicy struct {
 	Agent, Version string
-	Held           held
+	Held           *ask.Holding
 	Usage          usage
-	Override       override
+	Override       *ask.Override
 	Text           string // in the editor
 	Edited         bool   // Text is not what is saved
 	Long           bool   // Text is more than a page has room for
 	Problem        string // why Text cannot be an override
-	Change         *change
-	Forecast       *forecast
+	Change         *ask.Draft
+	Forecast       *ask.Forecast
 	Hint           *shownWhy // the denial that led here
 	Saved          bool
 	Suggested      string // where the editor begins with what was used
 	MayTry         bool
 	MaySave        bool
-}
-
-// held is what rlp caps show prints.
-type held struct {
-	Base      []string         `json:"base"`
-	Effective []string         `json:"effective"`
-	Unset     []string         `json:"params_unset"`
-	Limits    map[string]int64 `json:"limits"`
-	Hidden    []string         `json:"hidden_tools"`
-	Layers    []struct {
-		Name string `json:"name"`
-	} `json:"layers"`
-}
-
-// override is what rlp caps override prints.
-type override struct {
-	Path   string  `json:"path"`
-	Text   string  `json:"text"`
-	Digest string  `json:"digest"`
-	Change *change `json:"change"`
-}
-
-type change struct {
-	Digest   string   `json:"digest"`
-	Narrower bool     `json:"narrower"`
-	Taken    []string `json:"taken"`
-	Given    []string `json:"given_back"`
-	Unset    []string `json:"params_unset"`
-	Limits   []string `json:"limits"`
-	Notes    []string `json:"notes"`
-	Saved    bool     `json:"saved"`
-}
-
-// forecast is what rlp caps whatif prints.
-type forecast struct {
-	Runs        int              `json:"runs"`
-	RunsBlocked int              `json:"runs_blocked"`
-	Decisions   map[string]int64 `json:"decisions"`
-	Blocked     []block          `json:"blocked"`
-	Depends     []block          `json:"depends"`
-	NotTried    []string         `json:"not_tried"`
-	Incomplete  int              `json:"runs_incomplete"`
-}
-
-type block struct {
-	Cap    string `json:"cap"`
-	Op     string `json:"op"`
-	Target string `json:"target"`
-	Count  int64  `json:"count"`
-	Runs   int    `json:"runs"`
-	Source string `json:"source"`
-	Reason string `json:"reason"`
-	First  struct {
-		Run string `json:"run_id"`
-		Seq uint64 `json:"seq"`
-	} `json:"first"`
 }
 
 func policyLink(agent string) string { return "/ui/agents/" + url.PathEscape(agent) + "/policy" }
@@ -102,12 +46,9 @@ func (c *console) policyPage(r *http.Request, caller *service.Caller) (*view, er
 		}
 	}
 	if q.Get("from") == "used" {
-		var made struct {
-			Policy string `json:"policy"`
-		}
-		err := c.ask(r.Context(), caller, nil, &made, "caps", "suggest", "--override", b.Path)
+		made, err := c.Host.Suggest(r.Context(), caller, b.Name)
 		if err != nil {
-			if p.Problem, err = told(err); err != nil {
+			if p.Problem, err = unanswered(err); err != nil {
 				return nil, err
 			}
 		} else {
@@ -134,10 +75,10 @@ func (c *console) policy(r *http.Request, caller *service.Caller) (*shownPolicy,
 		return nil, b, err
 	}
 	p := &shownPolicy{Agent: b.Name, Version: b.Version, Suggested: policyLink(b.Name) + "?from=used#editor", MayTry: caller.Can(service.Operate), MaySave: maySave(caller)}
-	if err := c.ask(r.Context(), caller, nil, &p.Held, "caps", "show", b.Path); err != nil {
+	if p.Held, err = c.Host.Holding(r.Context(), caller, b.Name); err != nil {
 		return nil, b, err
 	}
-	if err := c.ask(r.Context(), caller, nil, &p.Override, "caps", "override", b.Path); err != nil {
+	if p.Override, err = c.Host.Override(r.Context(), caller, b.Name); err != nil {
 		return nil, b, err
 	}
 	p.Text = p.Override.Text
@@ -180,27 +121,21 @@ func (c *console) editPolicy(r *http.Request, caller *service.Caller) (*view, er
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"caps", "override", b.Path, "-"}
+	t := ask.Trial{Text: []byte(text), Save: save, Narrow: !ofHost(caller)}
 	if save {
-		was := r.PostForm.Get("was")
-		if was == "" || !whole(was, nameLetter) {
+		if t.Was = r.PostForm.Get("was"); t.Was == "" || !whole(t.Was, nameLetter) {
 			return nil, &badRequest{"the form does not say which override was edited; load the page again"}
-		}
-		args = append(args, "--save", "--was="+was)
-		if !ofHost(caller) {
-			args = append(args, "--narrow")
 		}
 	}
 	if weight(text) > editorRoom {
 		return nil, &badRequest{"the text is longer than a page has room for; save it as a file, and give that to rlp caps override " + b.Name + " FILE"}
 	}
 	p.Text, p.Edited = text, true
-	var o override
-	if err := c.ask(r.Context(), caller, []byte(text), &o, args...); err != nil {
-		if p.Problem, err = told(err); err != nil {
+	o, err := c.Host.TryOverride(r.Context(), caller, b.Name, t)
+	if err != nil {
+		if p.Problem, err = unanswered(err); err != nil {
 			return nil, err
 		}
-		p.Problem = inText(p.Problem, p.Override.Path)
 		v := policyView(p)
 		v.Status = http.StatusBadRequest
 		return v, nil
@@ -210,19 +145,10 @@ func (c *console) editPolicy(r *http.Request, caller *service.Caller) (*view, er
 		return &view{Goto: policyLink(b.Name) + "?saved=" + o.Change.Digest}, nil
 	}
 	p.Change = o.Change
-	var f forecast
-	if err := c.ask(r.Context(), caller, []byte(text), &f, "caps", "whatif", "--override", "-", "--agent", b.Name); err != nil {
-		if p.Problem, err = told(err); err != nil {
+	if p.Forecast, err = c.Host.WhatIf(r.Context(), caller, b.Name, []byte(text)); err != nil {
+		if p.Problem, err = unanswered(err); err != nil {
 			return nil, err
 		}
-	} else {
-		p.Forecast = &f
 	}
 	return policyView(p), nil
-}
-
-// inText gives places of the file in which a text would be saved as places of the
-// text.
-func inText(problem, file string) string {
-	return regexp.MustCompile(regexp.QuoteMeta(file)+`:(\d+):(\d+):`).ReplaceAllString(problem, "line $1, column $2:")
 }

@@ -10,6 +10,7 @@ import (
 
 	"runloop.dev/rlp/internal/service"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/ask"
 )
 
 // An untouched host fails its test when anything is asked of it, and answers
@@ -48,7 +49,39 @@ func (u *untouched) SomeAgents(context.Context, *service.Caller, service.AgentQu
 	return nil, u.touch()
 }
 
-func (u *untouched) Ask(context.Context, *service.Caller, []byte, ...string) ([]byte, error) {
+func (u *untouched) Inspect(context.Context, *service.Caller, string) (*ask.Inspection, error) {
+	return nil, u.touch()
+}
+
+func (u *untouched) Holding(context.Context, *service.Caller, string) (*ask.Holding, error) {
+	return nil, u.touch()
+}
+
+func (u *untouched) Explain(context.Context, *service.Caller, string, ask.Query) (*ask.Explanation, error) {
+	return nil, u.touch()
+}
+
+func (u *untouched) Override(context.Context, *service.Caller, string) (*ask.Override, error) {
+	return nil, u.touch()
+}
+
+func (u *untouched) TryOverride(context.Context, *service.Caller, string, ask.Trial) (*ask.Override, error) {
+	return nil, u.touch()
+}
+
+func (u *untouched) WhatIf(context.Context, *service.Caller, string, []byte) (*ask.Forecast, error) {
+	return nil, u.touch()
+}
+
+func (u *untouched) Suggest(context.Context, *service.Caller, string) (*ask.Suggestion, error) {
+	return nil, u.touch()
+}
+
+func (u *untouched) Verify(context.Context, *service.Caller) (*ask.Verification, error) {
+	return nil, u.touch()
+}
+
+func (u *untouched) Lanes(context.Context, *service.Caller) (*ask.LaneSurvey, error) {
 	return nil, u.touch()
 }
 

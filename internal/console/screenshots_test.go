@@ -31,7 +31,7 @@ func TestScreenshots(t *testing.T) {
 	}
 	into := os.Getenv("RLP_SCREENSHOTS")
 	under := s.submit(t, "repo_janitor")
-	ask(t, s.handler, "/ui/log/verify", map[string][]string{})
+	get(t, s.handler, "/ui/log/verify", map[string][]string{})
 	take := func(name string, width, height int64, dark bool, show func()) {
 		b.dark(dark)
 		b.size(width, height)

@@ -143,7 +143,7 @@ func edit(agent, reason, layer string) string {
 		return "The operator took it away in caps/overrides/" + agent + ".toml"
 	case name == "profile":
 		return "The profile " + oneLine(rest) + " leaves less; if it is the grant that calls of tools start from, security.run_grant in config.toml names another"
-	case layer == caps.ProtectedLayer, layer == service.Kept:
+	case layer == caps.ProtectedLayer, layer == caps.HostLayer:
 		return "What rlp itself needs is nobody's to give"
 	case layer == "":
 		return "No layer took it; see the reason"

@@ -2,8 +2,6 @@ package mcpserver
 
 import (
 	"context"
-	"encoding/json"
-	"strconv"
 	"strings"
 
 	"runloop.dev/rlp/caps"
@@ -105,14 +103,6 @@ type searchArguments struct {
 	Limit  int    `json:"limit"`
 }
 
-// A hit is what rlp kb search prints of a value.
-type hit struct {
-	Key     string  `json:"key"`
-	Score   float64 `json:"score"`
-	Snippet string  `json:"snippet"`
-	Label   string  `json:"label"`
-}
-
 const (
 	someHits = 5
 	mostHits = 20
@@ -134,15 +124,10 @@ func (ss *session) readKB(ctx context.Context, c *service.Caller, p []byte) (any
 	case a.Limit < 1 || a.Limit > mostHits:
 		return nil, wrongf("limit: from 1 to %d", mostHits)
 	}
-	p, err = ss.of.opt.Host.Ask(ctx, c, nil, "kb", "search", "-k", strconv.Itoa(a.Limit), "--", a.Domain, a.Query)
+	hits, err := ss.of.opt.Host.Search(ctx, c, kb.Query{Domain: a.Domain, Text: a.Query, K: a.Limit})
 	if err != nil {
 		return nil, err
 	}
-	var hits []hit
-	if err := json.Unmarshal(p, &hits); err != nil {
-		return nil, err
-	}
-	hits = append([]hit{}, hits[:min(len(hits), a.Limit)]...)
 	for i := range hits {
 		hits[i].Key, hits[i].Snippet = short(oneLine(hits[i].Key), mostLine), short(oneLine(hits[i].Snippet), mostLine)
 	}

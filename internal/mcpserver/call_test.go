@@ -345,8 +345,11 @@ func TestSnippetsAreShort(t *testing.T) {
 	if r.IsError || len(structure(t, r)) > 600 {
 		t.Errorf("%s", structure(t, r))
 	}
-	if got := strings.Join(b.host.lastAsked(), " "); got != "acme kb search -k 5 -- drafts --raw" {
+	if got := b.host.lastAsked(); got != "acme search drafts --raw k=5 raw=false" {
 		t.Errorf("%s", got)
+	}
+	if r := call(t, cs, "rlp_kb_search", map[string]any{"domain": "nowhere", "query": "x"}); !r.IsError || !strings.Contains(textOf(r), "there is no such domain") {
+		t.Errorf("what is wrong with a question is told as %s", textOf(r))
 	}
 }
 
@@ -358,12 +361,16 @@ func TestExplainAsksOfTheRecord(t *testing.T) {
 	if r.IsError {
 		t.Fatal(textOf(r))
 	}
-	if got := strings.Join(b.host.lastAsked(), " "); got != "acme caps explain --run "+run+" --at 2 -- /agents/denied fs:read:/etc/passwd" {
+	if got := b.host.lastAsked(); got != "acme explain denied fs:read:/etc/passwd run="+run+" at=2" {
 		t.Errorf("%s", got)
 	}
 	r = call(t, cs, "rlp_explain", map[string]any{"agent": "denied", "capability": "--help"})
-	if got := strings.Join(b.host.lastAsked(), " "); r.IsError || got != "acme caps explain --profile mcp_default -- /agents/denied --help" {
+	if got := b.host.lastAsked(); r.IsError || got != "acme explain denied --help run= at=0" {
 		t.Errorf("%s %s", got, textOf(r))
+	}
+	r = call(t, cs, "rlp_explain", map[string]any{"agent": "long", "capability": "time"})
+	if !r.IsError || !strings.Contains(textOf(r), "1024 KiB, which is more than is told") {
+		t.Errorf("an answer that is too large is told as %.200s", textOf(r))
 	}
 	for _, arguments := range []map[string]any{nil, {"run_id": run}, {"run_id": run, "record": 1}, {"run_id": run, "record": 99}, {"run_id": "x", "record": 2}, {"agent": "none", "capability": "fs:read:/"}, {"run_id": run, "record": 2, "capability": "fs:read:/"}} {
 		if r := call(t, cs, "rlp_explain", arguments); !r.IsError {

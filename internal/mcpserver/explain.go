@@ -3,13 +3,11 @@ package mcpserver
 import (
 	"context"
 	"encoding/json"
-	"strconv"
-	"strings"
+	"errors"
 
-	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/audit"
 	"runloop.dev/rlp/internal/service"
 	"runloop.dev/rlp/kb"
+	"runloop.dev/rlp/launcher/ask"
 )
 
 type explainArguments struct {
@@ -19,8 +17,8 @@ type explainArguments struct {
 	Capability string `json:"capability"`
 }
 
-// readExplain asks rlp caps explain. Its document is passed on as it is, within
-// bounds.
+// readExplain asks why something is decided as it is. The answer is passed on as it
+// is, within bounds.
 func (ss *session) readExplain(ctx context.Context, c *service.Caller, p []byte) (any, error) {
 	a, err := arguments[explainArguments](p)
 	if err != nil {
@@ -34,28 +32,19 @@ func (ss *session) readExplain(ctx context.Context, c *service.Caller, p []byte)
 	case len(a.RunID) > mostID, len(a.Agent) > mostID, len(a.Capability) > mostText:
 		return nil, wrongf("run_id, agent or capability is too long")
 	}
-	args := []string{"caps", "explain"}
 	if a.RunID != "" {
 		if err := ss.asked(ctx, c, &a); err != nil {
 			return nil, err
 		}
-		args = append(args, "--run", a.RunID)
-		if a.Record > 0 {
-			args = append(args, "--at", strconv.FormatUint(a.Record, 10))
-		}
-	} else {
-		s, err := ss.of.opt.Host.Surface(ctx, c, service.MCP)
-		if err != nil {
-			return nil, err
-		}
-		args = append(args, "--profile", s.Grant)
 	}
-	path, err := ss.installed(ctx, c, a.Agent)
+	e, err := ss.of.opt.Host.Explain(ctx, c, a.Agent, ask.Query{Text: a.Capability, Run: a.RunID, At: a.Record})
+	if errors.Is(err, service.ErrNotFound) {
+		return nil, wrongf("agent: %q is not installed, and only what is can be explained", short(oneLine(a.Agent), mostID))
+	}
 	if err != nil {
 		return nil, err
 	}
-	p, err = ss.of.opt.Host.Ask(ctx, c, nil, append(args, "--", path, a.Capability)...)
-	if err != nil {
+	if p, err = json.Marshal(e); err != nil {
 		return nil, err
 	}
 	if len(p) > mostSaid {
@@ -89,53 +78,11 @@ func (ss *session) asked(ctx context.Context, c *service.Caller, a *explainArgum
 		if r.RunSeq != a.Record || r.Decision == nil {
 			return wrongf("record: record %d of the run is no decision; rlp_audit lists them", a.Record)
 		}
-		a.Agent, a.Capability = r.Head.Agent, requestOf(r.Decision)
+		a.Agent, a.Capability = r.Head.Agent, ask.About(r.Decision)
 		return nil
 	}
 	if found {
 		return wrongf("record: the run has no record %d", a.Record)
 	}
 	return wrongf("run_id: the log has no such run; rlp_runs lists them")
-}
-
-// installed is where the bundle of an agent lies.
-func (ss *session) installed(ctx context.Context, c *service.Caller, agent string) (string, error) {
-	list, err := ss.of.opt.Host.Agents(ctx, c)
-	if err != nil {
-		return "", err
-	}
-	for _, a := range list {
-		if a.Name == agent && a.Path != "" {
-			return a.Path, nil
-		}
-	}
-	return "", wrongf("agent: %q is not installed, and only what is can be explained", short(oneLine(agent), mostID))
-}
-
-// requestOf is what a record was about in a form that explain takes.
-func requestOf(d *audit.DecisionRecord) string {
-	if strings.HasPrefix(d.Target, "http://") || strings.HasPrefix(d.Target, "https://") {
-		return d.Target
-	}
-	for f := range caps.NumFamilies {
-		for m := range caps.Mode(64) {
-			if !caps.AllModes(f).Has(m) || caps.AuditName(f, m) != d.Cap {
-				continue
-			}
-			name := d.Target
-			switch f {
-			case caps.Time:
-				name = "*"
-			case caps.KBRead, caps.KBWrite, caps.MCP:
-				name, _, _ = strings.Cut(name, "/")
-			}
-			if name != "" {
-				return caps.Request{Family: f, Mode: m, Name: name}.String()
-			}
-		}
-	}
-	if d.Tool != "" {
-		return d.Tool
-	}
-	return d.Op
 }

@@ -16,6 +16,7 @@ import (
 	"runloop.dev/rlp/internal/service"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/ask"
 )
 
 // A fakeHost does runs by the name of the agent, and notes what it was asked.
@@ -24,7 +25,7 @@ type fakeHost struct {
 	agents  map[string][]service.Agent // by tenant
 	says    json.RawMessage            // the result of the agent says
 	records map[string][]audit.Record  // by tenant
-	asked   [][]string
+	asked   []string
 	inputs  []string
 	begun   chan string // ids of runs of "slow"
 	ended   chan string
@@ -43,7 +44,6 @@ func newFake() *fakeHost {
 func (f *fakeHost) install(tenant string, a service.Agent) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	a.Path = "/agents/" + a.Name
 	f.agents[tenant] = append(f.agents[tenant], a)
 	slices.SortFunc(f.agents[tenant], func(a, b service.Agent) int { return strings.Compare(a.Name, b.Name) })
 }
@@ -162,20 +162,32 @@ func (f *fakeHost) Surface(context.Context, *service.Caller, service.Door) (*ser
 	return &service.Surface{Grant: "mcp_default"}, nil
 }
 
-func (f *fakeHost) Ask(_ context.Context, c *service.Caller, _ []byte, args ...string) ([]byte, error) {
-	f.mu.Lock()
-	f.asked = append(f.asked, append([]string{c.Tenant}, args...))
-	f.mu.Unlock()
-	switch strings.Join(args[:2], " ") {
-	case "caps explain":
-		return []byte(`{"decision":"deny","edits":[{"text":"add it"}]}`), nil
-	case "kb search":
-		return json.Marshal([]map[string]any{{"key": "a", "score": 1.5, "snippet": strings.Repeat("long ", 1000), "label": "untrusted"}})
+func (f *fakeHost) Explain(_ context.Context, c *service.Caller, agent string, q ask.Query) (*ask.Explanation, error) {
+	f.note(fmt.Sprintf("%s explain %s %s run=%s at=%d", c.Tenant, agent, q.Text, q.Run, q.At))
+	if agent == "long" {
+		return &ask.Explanation{Decision: "deny", Hidden: []string{strings.Repeat("x", 1<<20)}}, nil
 	}
-	return nil, &service.AskError{Status: 2, Stderr: "rlp: no such command"}
+	if !slices.ContainsFunc(f.agents[c.Tenant], func(a service.Agent) bool { return a.Name == agent }) {
+		return nil, service.ErrNotFound
+	}
+	return &ask.Explanation{Decision: "deny", Edits: []ask.Edit{{Text: "add it"}}}, nil
 }
 
-func (f *fakeHost) lastAsked() []string {
+func (f *fakeHost) Search(_ context.Context, c *service.Caller, q kb.Query) ([]ask.Hit, error) {
+	f.note(fmt.Sprintf("%s search %s %s k=%d raw=%t", c.Tenant, q.Domain, q.Text, q.K, q.Raw))
+	if q.Domain == "nowhere" {
+		return nil, &ask.Error{Err: errors.New("there is no such domain")}
+	}
+	return []ask.Hit{{Key: "a", Score: 1.5, Snippet: strings.Repeat("long ", 1000), Label: "untrusted"}}, nil
+}
+
+func (f *fakeHost) note(asked string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.asked = append(f.asked, asked)
+}
+
+func (f *fakeHost) lastAsked() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.asked[len(f.asked)-1]

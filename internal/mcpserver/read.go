@@ -12,6 +12,7 @@ import (
 
 	"runloop.dev/rlp/internal/schema"
 	"runloop.dev/rlp/internal/service"
+	"runloop.dev/rlp/launcher/ask"
 )
 
 // A reader is a tool that shows what there is and changes nothing.
@@ -150,12 +151,12 @@ func arguments[T any](p []byte) (a T, err error) {
 // notRead is a question that has no answer. What it is about is told; what went
 // wrong in this host, its log is.
 func (ss *session) notRead(c *service.Caller, err error) *mcp.CallToolResult {
-	var ask *service.AskError
+	var fault *ask.Error
 	var wrong *argumentError
 	var away *service.UnavailableError
 	switch {
-	case errors.As(err, &ask):
-		return said(errors.New(oneLine(ask.Stderr)))
+	case errors.As(err, &fault):
+		return said(errors.New(oneLine(fault.Error())))
 	case errors.As(err, &wrong), errors.As(err, &away), errors.Is(err, service.ErrNotFound), errors.Is(err, service.ErrForbidden), errors.Is(err, context.Canceled):
 		return said(err)
 	}

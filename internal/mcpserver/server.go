@@ -13,12 +13,25 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"runloop.dev/rlp/internal/service"
+	"runloop.dev/rlp/kb"
+	"runloop.dev/rlp/launcher/ask"
 )
+
+// A Host is the service with the questions that tools ask of it. Who asks is
+// answered what they may know; what is wrong with a question is an [ask.Error].
+type Host interface {
+	service.Host
+	// Explain says why a run was answered as it was or, where q names none, how a
+	// call of an installed agent as a tool would be.
+	Explain(ctx context.Context, c *service.Caller, agent string, q ask.Query) (*ask.Explanation, error)
+	// Search finds what suits a text in the knowledge base, masked.
+	Search(ctx context.Context, c *service.Caller, q kb.Query) ([]ask.Hit, error)
+}
 
 // Options says what [New] makes. Service and Host are of one process.
 type Options struct {
 	Service *service.Service
-	Host    service.Host
+	Host    Host
 	Version string           // of the program
 	Now     func() time.Time // the clock
 	Log     *slog.Logger     // nil: nothing is logged

@@ -29,21 +29,7 @@ type Host interface {
 	Surface(ctx context.Context, c *Caller, d Door) (*Surface, error)
 	// Agents are those that are installed for the tenant of c, by name.
 	Agents(ctx context.Context, c *Caller) ([]Agent, error)
-	// Ask does what the rlp command of these arguments does, in this process, with
-	// --json and the tenant of c, and returns what it prints: one JSON document,
-	// or lines of them. Arguments are the service's own words and parsed values,
-	// never a caller's text as a flag. What the command says on stderr is in the
-	// error, an *AskError, with its status.
-	Ask(ctx context.Context, c *Caller, stdin []byte, args ...string) ([]byte, error)
 }
-
-// An AskError is how a command ended that [Host.Ask] did.
-type AskError struct {
-	Status int
-	Stderr string
-}
-
-func (e *AskError) Error() string { return e.Stderr }
 
 // Begin is what the service gives to a run.
 type Begin struct {
@@ -81,7 +67,6 @@ type AgentQuery struct {
 // An Agent is an installed one.
 type Agent struct {
 	Name, Version, Description, Digest string
-	Path                               string // of its bundle, for what is asked of a command; no caller is told
 	Signature                          string // "valid", "unsigned" or "invalid", and why behind it
 	InputSchema                        []byte // JSON Schema of its input; nil: any JSON
 	Families                           []string

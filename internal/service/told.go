@@ -11,10 +11,6 @@ import (
 	"runloop.dev/rlp/kb"
 )
 
-// Kept is what who does not operate is told instead of the name of the layer that
-// keeps for the host what is the host's.
-const Kept = "host"
-
 // TellLog is log as c may know it: each record is one of [TellRecord].
 func TellLog(c *Caller, log Log) Log {
 	if c.Can(Operate) {
@@ -40,7 +36,7 @@ func toldRecord(r *audit.Record) *audit.Record {
 	switch d, e := r.Decision, r.Event; {
 	case d != nil && d.Layer == caps.ProtectedLayer:
 		of := *d
-		of.Layer, told.Decision = Kept, &of
+		of.Layer, told.Decision = caps.HostLayer, &of
 	case e != nil && len(e.Except)+len(e.Layers)+len(e.Violations) > 0:
 		of := *e
 		of.Except = nil

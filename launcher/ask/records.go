@@ -1,22 +1,27 @@
-//go:build !slim
-
-package main
+package ask
 
 import (
 	"context"
 	"fmt"
+	"iter"
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/internal/audit"
 	"runloop.dev/rlp/internal/foresight"
 	"runloop.dev/rlp/kb"
-	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/run"
 )
+
+// A Log is the audit log that questions about runs are asked of.
+type Log interface {
+	Audit(ctx context.Context, f kb.Filter) iter.Seq2[audit.Record, error]
+	Glances(ctx context.Context, f kb.Filter) iter.Seq2[*audit.Glance, error]
+}
 
 // eachRecord calls decided for each decision that filter asks for, and event for
 // the beginnings and ends of runs: a million of the former are looked at and not
 // decoded. What decided gets is valid until the next.
-func eachRecord(ctx context.Context, s *kb.Store, filter kb.Filter, decided func(*audit.Glance, *foresight.Record) error, event func(*audit.Record) error) error {
+func eachRecord(ctx context.Context, log Log, filter kb.Filter, decided func(*audit.Glance, *foresight.Record) error, event func(*audit.Record) error) error {
 	codec, err := audit.NewCodec()
 	if err != nil {
 		return err
@@ -32,7 +37,7 @@ func eachRecord(ctx context.Context, s *kb.Store, filter kb.Filter, decided func
 		}
 		return w
 	}
-	for g, err := range s.Glances(ctx, filter) {
+	for g, err := range log.Glances(ctx, filter) {
 		if err != nil {
 			return err
 		}
@@ -66,7 +71,7 @@ func heldAtStart(e *audit.Event) (caps.Set, error) {
 		return caps.Set{}, err
 	}
 	// Of the grants and holes that hold a request the deepest decides.
-	plan, err := launcher.NewPlan(launcher.Policy{Base: base, Layers: []*caps.Layer{{Name: "except", Deny: holes, Spare: base}}})
+	plan, err := run.NewPlan(run.Policy{Base: base, Layers: []*caps.Layer{{Name: "except", Deny: holes, Spare: base}}})
 	return plan.Effective, err
 }
 

@@ -1,4 +1,4 @@
-package main
+package ask
 
 import (
 	"fmt"
@@ -12,14 +12,14 @@ import (
 	"runloop.dev/rlp/internal/foresight"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/kb/journal"
-	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/run"
 )
 
 // recordRuns makes runs of decisions each, by a gate and a journal as launches
 // do, and has the store take them in.
 func recordRuns(t testing.TB, s *kb.Store, dir string, runs, decisions int) {
 	t.Helper()
-	plan, err := launcher.NewPlan(launcher.Policy{Base: foresight.Everything(nil)})
+	plan, err := run.NewPlan(run.Policy{Base: foresight.Everything(nil)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func recordRuns(t testing.TB, s *kb.Store, dir string, runs, decisions int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ask(t, g, decisions)
+		admit(t, g, decisions)
 		if err := j.Event(&audit.Event{Kind: audit.KindRunComplete, Outcome: "ok"}); err != nil {
 			t.Fatal(err)
 		}
@@ -51,8 +51,8 @@ func recordRuns(t testing.TB, s *kb.Store, dir string, runs, decisions int) {
 	}
 }
 
-// ask admits n requests of several families, many of them to names of their own.
-func ask(t testing.TB, g *gate.Gate, n int) {
+// admit admits n requests of several families, many of them to names of their own.
+func admit(t testing.TB, g *gate.Gate, n int) {
 	ops := map[string]*gate.Op{}
 	for _, name := range []string{"path_open", "kb_put", "net_http"} {
 		op, err := g.Op(name)
@@ -79,7 +79,7 @@ func candidate(t testing.TB) *foresight.Foresight {
 	if err := policy.AsError(findings); err != nil {
 		t.Fatal(err)
 	}
-	plan, err := launcher.NewPlan(launcher.Policy{Base: foresight.Everything(nil), Layers: []*caps.Layer{o.Layer}})
+	plan, err := run.NewPlan(run.Policy{Base: foresight.Everything(nil), Layers: []*caps.Layer{o.Layer}})
 	if err != nil {
 		t.Fatal(err)
 	}

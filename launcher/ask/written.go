@@ -1,6 +1,4 @@
-//go:build !slim
-
-package main
+package ask
 
 import (
 	"bytes"
@@ -12,26 +10,26 @@ import (
 	"runloop.dev/rlp/internal/tomlfile"
 )
 
-// A spot is what an operator's file has at one place: an edit is told in the
+// A place is what an operator's file has at one place: an edit is told in the
 // words of the file, which are not always those of what they mean. A tier, an
 // effect and an adapter stand for many capabilities; a category that is not
 // listed stands nowhere.
-type spot struct {
+type place struct {
 	key   string // the innermost one
 	value *tomlfile.Value
 	item  bool // value is one of a list
 	v02   bool // the file is of schema 0.2
 }
 
-// spotAt is what the file of pos has there; false where it cannot be read, or is
+// placeAt is what the file of pos has there; false where it cannot be read, or is
 // another one by now.
-func spotAt(pos caps.Pos) (spot, bool) {
+func (s *Subject) placeAt(pos caps.Pos) (place, bool) {
 	if pos.Line == 0 {
-		return spot{}, false
+		return place{}, false
 	}
-	data, err := tomlfile.ReadFile(pos.File, 0)
+	data, err := tomlfile.ReadFile(s.file(pos.File), 0)
 	if err != nil {
-		return spot{}, false
+		return place{}, false
 	}
 	parse := tomlfile.Parse
 	if bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) {
@@ -41,41 +39,41 @@ func spotAt(pos caps.Pos) (spot, bool) {
 	}
 	root, err := parse(pos.File, data)
 	if err != nil {
-		return spot{}, false
+		return place{}, false
 	}
-	s, ok := spotIn(root, tomlfile.Pos(pos))
+	found, ok := placeIn(root, tomlfile.Pos(pos))
 	if schema, is := root.Get("schema"); is {
-		s.v02 = schema.Value.Str == "0.2"
+		found.v02 = schema.Value.Str == "0.2"
 	}
-	return s, ok
+	return found, ok
 }
 
-// spotIn is the innermost thing of t at pos.
-func spotIn(t *tomlfile.Table, pos tomlfile.Pos) (spot, bool) {
+// placeIn is the innermost thing of t at pos.
+func placeIn(t *tomlfile.Table, pos tomlfile.Pos) (place, bool) {
 	for i := range t.Entries {
 		e := &t.Entries[i]
 		v := &e.Value
 		if v.Kind == tomlfile.TableKind {
-			if s, ok := spotIn(v.Table, pos); ok {
+			if s, ok := placeIn(v.Table, pos); ok {
 				return s, true
 			}
 		}
 		for j := range v.Items {
 			if v.Items[j].Pos == pos {
-				return spot{key: e.Key, value: &v.Items[j], item: true}, true
+				return place{key: e.Key, value: &v.Items[j], item: true}, true
 			}
 		}
 		if v.Pos == pos || e.Pos == pos {
-			return spot{key: e.Key, value: v}, true
+			return place{key: e.Key, value: v}, true
 		}
 	}
-	return spot{}, false
+	return place{}, false
 }
 
 // reword says an edit in the words of the file: do and what are it in those of
 // capabilities.
 func (ed *editor) reword(pos caps.Pos, do, what string) (string, string) {
-	s, ok := spotAt(pos)
+	s, ok := ed.of.placeAt(pos)
 	switch {
 	case !ok:
 	case s.item && do == "remove" && s.value.Kind == tomlfile.String:
@@ -112,11 +110,11 @@ var constraintLists = [...]string{"paths", "tables", "programs", "models", "ids"
 
 // inList is the line that adds the request to a list that has another key than
 // [capabilities] has for it.
-func (ed *editor) inList(s spot, what string) string {
+func (ed *editor) inList(s place, what string) string {
 	if !slices.Contains(constraintLists[:], s.key) {
 		return what
 	}
-	name := ed.request.Name
+	name := ed.shown.Name
 	if ed.request.Family == caps.Net {
 		name = bareHost(ed.request)
 	}
@@ -133,7 +131,7 @@ func bareHost(r caps.Request) string {
 
 // inNet is the line that adds the request to a table of hosts and methods: what
 // of the two it does not have.
-func (ed *editor) inNet(s spot, what string) string {
+func (ed *editor) inNet(s place, what string) string {
 	if ed.request.Family != caps.Net {
 		return what
 	}

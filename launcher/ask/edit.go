@@ -1,6 +1,4 @@
-//go:build !slim
-
-package main
+package ask
 
 import (
 	"fmt"
@@ -9,12 +7,12 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
-	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/run"
 )
 
-// An edit is one change of one document, or flag, that would change a decision
+// An Edit is one change of one document, or flag, that would change a decision
 // together with the others that are listed with it.
-type edit struct {
+type Edit struct {
 	Layer string `json:"layer"`
 	// Do is "remove", "add", "replace", "leave_out", or "nothing" where nothing can.
 	Do     string   `json:"do"`
@@ -25,22 +23,20 @@ type edit struct {
 
 // An editor finds the smallest set of edits by making them, in memory.
 type editor struct {
-	policy  launcher.Policy
-	request caps.Request
-	modes   caps.ModeSet // those that were asked about together
-	own     string       // the operator's override of this agent
-	edits   []edit
+	decision
+	made []Edit
 }
 
-// smallest is the edits that turn the decision on r around, and whether a plan
-// with all of them was made and decides so.
-func smallest(p launcher.Policy, r caps.Request, modes caps.ModeSet, own string) ([]edit, bool) {
-	ed := &editor{policy: launcher.Policy{Base: slices.Clone(p.Base), BaseLimits: p.BaseLimits, Within: p.Within}, request: r, modes: modes, own: own}
-	for _, l := range p.Layers {
+// edits are those that turn the decision around, and whether a plan with all of
+// them was made and decides so.
+func (x decision) edits() ([]Edit, bool) {
+	ed := &editor{decision: x}
+	ed.policy = run.Policy{Base: slices.Clone(x.policy.Base), BaseLimits: x.policy.BaseLimits, Within: x.policy.Within}
+	for _, l := range x.policy.Layers {
 		c := *l
 		ed.policy.Layers = append(ed.policy.Layers, &c)
 	}
-	e, ok := ed.explain()
+	e, ok := ed.again()
 	switch {
 	case !ok:
 		return nil, false
@@ -57,16 +53,16 @@ func smallest(p launcher.Policy, r caps.Request, modes caps.ModeSet, own string)
 			ed.free(i-1, v)
 		}
 	}
-	if i := slices.IndexFunc(ed.edits, func(e edit) bool { return e.Do == "nothing" }); i >= 0 {
-		return ed.edits[i : i+1], true // whatever else is edited
+	if i := slices.IndexFunc(ed.made, func(e Edit) bool { return e.Do == "nothing" }); i >= 0 {
+		return ed.made[i : i+1], true // whatever else is edited
 	}
-	e, ok = ed.explain()
-	return ed.edits, ok && e.Allow
+	e, ok = ed.again()
+	return ed.made, ok && e.Allow
 }
 
-// explain is the decision as the policy is now.
-func (ed *editor) explain() (caps.Explanation, bool) {
-	plan, err := launcher.NewPlan(ed.policy)
+// again is the decision as the policy is now.
+func (ed *editor) again() (caps.Explanation, bool) {
+	plan, err := run.NewPlan(ed.policy)
 	if err != nil {
 		return caps.Explanation{}, false
 	}
@@ -83,21 +79,26 @@ func (ed *editor) layers() []*caps.Layer {
 }
 
 // deny takes what is allowed away: by the operator's own override.
-func (ed *editor) deny() ([]edit, bool) {
+func (ed *editor) deny() ([]Edit, bool) {
 	g := ed.asked()
 	ed.policy.Layers = append(ed.policy.Layers, &caps.Layer{Name: "edit", Deny: []caps.Entry{{Grant: g}}})
-	e, ok := ed.explain()
-	key, words := "capabilities", g.Strings()
+	e, ok := ed.again()
+	key, words := "capabilities", ed.words()
 	if g.Family == caps.Tool {
 		key, words = "tools", []string{g.Scope}
 	}
 	what := "[deny] " + key + " = [" + quoted(words) + "]"
-	return []edit{{Layer: "override", Do: "add", What: what, Text: "write " + what + " into " + ed.own}}, ok && !e.Allow
+	return []Edit{{Layer: "override", Do: "add", What: what, Text: "write " + what + " into " + ed.of.Override}}, ok && !e.Allow
 }
 
 // asked is the grant of exactly what is asked.
 func (ed *editor) asked() caps.Grant {
 	return caps.Grant{Family: ed.request.Family, Modes: ed.modes, Scope: ed.request.Name}
+}
+
+// words are the capabilities that are asked for, as they may be told.
+func (ed *editor) words() []string {
+	return caps.Grant{Family: ed.shown.Family, Modes: ed.modes, Scope: ed.shown.Name}.Strings()
 }
 
 func quoted(words []string) string {
@@ -111,8 +112,8 @@ func quoted(words []string) string {
 // grant adds to the base what it never asked for.
 func (ed *editor) grant() {
 	ed.policy.Base = append(ed.policy.Base, caps.Entry{Grant: ed.asked()})
-	what := policyLine(ed.request)
-	ed.edits = append(ed.edits, edit{Layer: "base", Do: "add", What: what, Text: "add " + what + " to policy.caps: only the bundle's author can, for nothing else widens" + ed.mustExist()})
+	what := policyLine(ed.shown)
+	ed.made = append(ed.made, Edit{Layer: "base", Do: "add", What: what, Text: "add " + what + " to policy.caps: only the bundle's author can, for nothing else widens" + ed.mustExist()})
 }
 
 // mustExist is what is said of a path that is to be granted. Nobody looks whether
@@ -162,17 +163,17 @@ func (ed *editor) free(i int, v caps.Vote) {
 		case v.Allow:
 			return
 		case builtinLayer(l, v.Pos):
-			ed.edits = append(ed.edits, edit{Layer: l.Name, Do: "nothing", Source: v.Pos, Text: ed.builtinText(l)})
+			ed.made = append(ed.made, Edit{Layer: l.Name, Do: "nothing", Source: v.Pos, Text: ed.builtinText(l)})
 			return
 		case isProfile && v.Pos.File == name+".toml": // is in no file that could be edited
 			*l = caps.Layer{Name: l.Name}
-			ed.edits = append(ed.edits, edit{
+			ed.made = append(ed.made, Edit{
 				Layer: l.Name, Do: "leave_out", What: name, Source: v.Pos, Text: fmt.Sprintf("leave out the profile %s, which is built in (%s)", name, v.Pos),
 			})
 		case !ed.remove(l, v.Pos):
 			ed.allow(l, v.Pos)
 		}
-		e, ok := ed.explain()
+		e, ok := ed.again()
 		if !ok {
 			return
 		}
@@ -209,7 +210,7 @@ func (ed *editor) remove(l *caps.Layer, pos caps.Pos) bool {
 		if e.Pos != pos || e.Grant.Family != ed.request.Family {
 			return false
 		}
-		words = append(words, wordsOf(e.Grant)...)
+		words = append(words, ed.of.capabilities(wordsOf(e.Grant))...)
 		return true
 	})
 	if len(words) == 0 {
@@ -231,7 +232,7 @@ func wordsOf(g caps.Grant) []string {
 // allow adds the request to what bounds it.
 func (ed *editor) allow(l *caps.Layer, pos caps.Pos) {
 	l.Allow = append(slices.Clip(l.Allow), caps.Entry{Grant: ed.asked(), Pos: pos})
-	what := policyLine(ed.request)
+	what := policyLine(ed.shown)
 	if ed.request.Family == caps.Tool {
 		what = fmt.Sprintf("allow = [%q]", ed.request.Name)
 	}
@@ -241,7 +242,7 @@ func (ed *editor) allow(l *caps.Layer, pos caps.Pos) {
 // say is the edit in words: of a line of a file, or of a flag.
 func (ed *editor) say(l *caps.Layer, pos caps.Pos, do, what string) {
 	do, what = ed.reword(pos, do, what)
-	e := edit{Layer: l.Name, Do: do, What: what, Source: pos}
+	e := Edit{Layer: l.Name, Do: do, What: what, Source: pos}
 	profile, isProfile := strings.CutPrefix(l.Name, "profile:")
 	switch {
 	case pos.Line == 0 && strings.HasPrefix(pos.File, "--"):
@@ -258,5 +259,5 @@ func (ed *editor) say(l *caps.Layer, pos caps.Pos, do, what string) {
 	if isProfile {
 		e.Text += ", or use another --profile than " + profile
 	}
-	ed.edits = append(ed.edits, e)
+	ed.made = append(ed.made, e)
 }

@@ -1,4 +1,4 @@
-package main
+package ask
 
 import (
 	"os"
@@ -9,7 +9,7 @@ import (
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/internal/foresight"
-	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/run"
 )
 
 // An edit is told in the words of the file that it is of, and whoever makes it
@@ -37,7 +37,7 @@ func TestEditsSpeakTheWordsOfTheFile(t *testing.T) {
 		{`{"adapter_constraints": {"http": {"allow_hosts": []}}}`, "https://a.example/", `add to line 1 of F, in the list that is there: allow_hosts = ["a.example"]`, `{"adapter_constraints": {"http": {"allow_hosts": ["a.example"]}}}`},
 	} {
 		file := filepath.Join(t.TempDir(), "o.toml")
-		planOf := func(text string) (launcher.Policy, launcher.Plan) {
+		planOf := func(text string) (run.Policy, run.Plan) {
 			t.Helper()
 			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
@@ -46,20 +46,21 @@ func TestEditsSpeakTheWordsOfTheFile(t *testing.T) {
 			if o == nil {
 				t.Fatalf("%s: %v", text, findings)
 			}
-			p := launcher.Policy{Base: foresight.Everything(nil), Layers: append(p0(), o.Layer)}
-			plan, err := launcher.NewPlan(p)
+			p := run.Policy{Base: foresight.Everything(nil), Layers: append(p0(), o.Layer)}
+			plan, err := run.NewPlan(p)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return p, plan
 		}
-		f := requestFlags{}
+		q := Query{}
 		request, method, found := strings.Cut(c.request, " ")
 		if !found || !strings.Contains(request, "://") {
 			request, method = c.request, ""
 		}
-		f.method = method
-		requests, err := readRequest(request, f)
+		q.Method = method
+		q.Text = request
+		requests, err := q.requests()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +71,7 @@ func TestEditsSpeakTheWordsOfTheFile(t *testing.T) {
 				continue
 			}
 			refused = true
-			edits, verified := smallest(p, r, togetherModes(requests, r), "own.toml")
+			edits, verified := decision{of: &Subject{Override: "own.toml"}, policy: p, request: r, shown: r, modes: togetherModes(requests, r)}.edits()
 			if want := strings.ReplaceAll(c.words, " F", " "+file); len(edits) != 1 || !verified || edits[0].Text != want {
 				t.Errorf("%s\n%s: %v\n got %+v\nwant %s", c.before, r, verified, edits, want)
 			}

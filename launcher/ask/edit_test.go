@@ -1,4 +1,4 @@
-package main
+package ask
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
-	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/run"
 )
 
 var (
@@ -33,13 +33,13 @@ var (
 	}
 )
 
-func drawPolicy(t *rapid.T) launcher.Policy {
+func drawPolicy(t *rapid.T) run.Policy {
 	opt := policy.Options{}
 	b, findings := policy.ParseBase("policy.caps", []byte(rapid.SampledFrom(basePolicies).Draw(t, "base")), opt)
 	if b == nil {
 		t.Fatal(findings)
 	}
-	p := launcher.Policy{Base: b.Entries}
+	p := run.Policy{Base: b.Entries}
 	for i, text := range rapid.SliceOfN(rapid.SampledFrom(layerPolicies), 0, 4).Draw(t, "layers") {
 		name := fmt.Sprintf("o%d.toml", i)
 		o, findings := policy.ParseLayer("override:"+name, name, []byte(text), opt)
@@ -58,20 +58,21 @@ func TestEditsTurnTheDecisionRound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawPolicy(t)
 		text := rapid.SampledFrom(editRequests).Draw(t, "request")
-		f := requestFlags{write: strings.HasSuffix(text, " --write"), remove: strings.HasSuffix(text, " --delete")}
+		q := Query{Write: strings.HasSuffix(text, " --write"), Remove: strings.HasSuffix(text, " --delete")}
 		if words := strings.Fields(text); strings.Contains(words[0], "://") && len(words) == 2 {
-			f.method, text = words[1], words[0]
+			q.Method, text = words[1], words[0]
 		}
-		requests, err := readRequest(strings.TrimSuffix(strings.TrimSuffix(text, " --write"), " --delete"), f)
+		q.Text = strings.TrimSuffix(strings.TrimSuffix(text, " --write"), " --delete")
+		requests, err := q.requests()
 		if err != nil {
 			t.Fatal(err)
 		}
-		before, err := launcher.NewPlan(p)
+		before, err := run.NewPlan(p)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, r := range requests {
-			edits, verified := smallest(p, r, togetherModes(requests, r), "own.toml")
+			edits, verified := decision{of: &Subject{Override: "own.toml"}, policy: p, request: r, shown: r, modes: togetherModes(requests, r)}.edits()
 			if len(edits) == 0 || !verified {
 				t.Fatalf("%s (%v): %v, %+v", r, before.Effective.Check(r), verified, edits)
 			}
@@ -82,7 +83,7 @@ func TestEditsTurnTheDecisionRound(t *testing.T) {
 				}
 			}
 		}
-		after, err := launcher.NewPlan(p)
+		after, err := run.NewPlan(p)
 		if err != nil || after.Effective.Digest() != before.Effective.Digest() {
 			t.Fatalf("the policy is another one now: %v", err)
 		}
@@ -91,7 +92,7 @@ func TestEditsTurnTheDecisionRound(t *testing.T) {
 
 // What nobody wrote nobody can edit.
 func TestNothingEditsWhatIsBuiltIn(t *testing.T) {
-	p := launcher.Policy{
+	p := run.Policy{
 		Base:   []caps.Entry{{Grant: caps.Grant{Family: caps.FS, Modes: 7, Scope: "/"}}, {Grant: caps.Grant{Family: caps.KBWrite, Modes: 1, Scope: "notes"}}},
 		Layers: []*caps.Layer{policy.Protected("/home/u/.runloop", policy.DefaultTenant), policy.BuiltinFloor(policy.Untrusted)},
 	}
@@ -103,7 +104,7 @@ func TestNothingEditsWhatIsBuiltIn(t *testing.T) {
 		{Family: caps.Exec, Name: "/usr/bin/grep"}:                  "the run has seen content from outside",
 		{Family: caps.Secrets, Mode: caps.Get, Name: "runloop/a/k"}: "the run has seen content from outside",
 	} {
-		edits, _ := smallest(p, r, caps.Modes(r.Mode), "own.toml")
+		edits, _ := decision{of: &Subject{Override: "own.toml"}, policy: p, request: r, shown: r, modes: caps.Modes(r.Mode)}.edits()
 		if len(edits) != 1 || edits[0].Do != "nothing" || !strings.HasPrefix(edits[0].Text, want) {
 			t.Errorf("%s: %+v", r, edits)
 		}

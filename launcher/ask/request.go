@@ -1,45 +1,36 @@
-//go:build !slim
-
-package main
+package ask
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/spf13/pflag"
-
 	"runloop.dev/rlp/caps"
 )
 
-// requestFlags say of a path or a URL what is asked of it.
-type requestFlags struct {
-	write, remove bool
-	method        string
-}
-
-func (f *requestFlags) register(fs *pflag.FlagSet) {
-	fs.BoolVar(&f.write, "write", false, "of a path: to write it")
-	fs.BoolVar(&f.remove, "delete", false, "of a path: to remove it")
-	fs.StringVar(&f.method, "method", "", "of a URL: by this `METHOD`; otherwise by each")
-}
-
-// requestForms says what a REQUEST may be.
-const requestForms = `a capability such as kb:write:drafts, a path (with --write or --delete), a URL (with --method), ` +
+// RequestForms says what the text of a [Query] may be.
+const RequestForms = `a capability such as kb:write:drafts, a path (with --write or --delete), a URL (with --method), ` +
 	`a key of policies or a host call with what it would touch, such as "kb_write drafts" or "kb_put drafts", or a host call alone, such as exec_run`
 
-// readRequest reads what somebody asks about, in any of its forms.
-func readRequest(text string, f requestFlags) ([]caps.Request, error) {
+// Check refuses a question that asks about nothing that there could be.
+func (q Query) Check() error {
+	_, err := q.requests()
+	return err
+}
+
+// requests are what q asks about.
+func (q Query) requests() ([]caps.Request, error) {
+	text := q.Text
 	name, rest, two := strings.Cut(text, " ")
 	rest = strings.TrimSpace(rest)
 	switch {
-	case strings.HasPrefix(text, "/") && f.method == "":
-		return f.path(text)
-	case f.write || f.remove:
+	case strings.HasPrefix(text, "/") && q.Method == "":
+		return q.path(text)
+	case q.Write || q.Remove:
 		return nil, usagef("--write and --delete are of a path, and %s is none", text)
 	case strings.HasPrefix(text, "https://") || strings.HasPrefix(text, "http://"):
-		return f.url(text)
-	case f.method != "":
+		return q.url(text)
+	case q.Method != "":
 		return nil, usagef("--method is of a URL, and %s is none", text)
 	}
 	if list, ok, err := byTool(name, rest, two); ok {
@@ -50,12 +41,12 @@ func readRequest(text string, f requestFlags) ([]caps.Request, error) {
 	}
 	list, err := caps.ParseRequest(text)
 	if err != nil {
-		return nil, usagef("%w; a REQUEST is %s", err, requestForms)
+		return nil, usagef("%w; a REQUEST is %s", err, RequestForms)
 	}
 	return list, nil
 }
 
-func (f requestFlags) path(text string) ([]caps.Request, error) {
+func (q Query) path(text string) ([]caps.Request, error) {
 	path, _, err := caps.CleanPath(text)
 	if err != nil && !caps.IsName(caps.FS, text) {
 		return nil, usagef("%w", err)
@@ -64,7 +55,7 @@ func (f requestFlags) path(text string) ([]caps.Request, error) {
 		path = text // a file's name may have any character
 	}
 	var list []caps.Request
-	for m, asked := range []bool{caps.Read: !f.write && !f.remove, caps.Write: f.write, caps.Delete: f.remove} {
+	for m, asked := range []bool{caps.Read: !q.Write && !q.Remove, caps.Write: q.Write, caps.Delete: q.Remove} {
 		if asked {
 			list = append(list, caps.Request{Family: caps.FS, Mode: caps.Mode(m), Name: path})
 		}
@@ -72,7 +63,7 @@ func (f requestFlags) path(text string) ([]caps.Request, error) {
 	return list, nil
 }
 
-func (f requestFlags) url(text string) ([]caps.Request, error) {
+func (q Query) url(text string) ([]caps.Request, error) {
 	scheme, rest, _ := strings.Cut(text, "://")
 	authority, _, _ := strings.Cut(rest, "/")
 	authority, _, _ = strings.Cut(authority, "?")
@@ -80,12 +71,12 @@ func (f requestFlags) url(text string) ([]caps.Request, error) {
 	if err != nil {
 		return nil, usagef("%w", err)
 	}
-	if f.method == "" {
+	if q.Method == "" {
 		return caps.ParseRequest("network:" + scheme + ":" + host)
 	}
-	m, ok := caps.NetMode(scheme, f.method)
+	m, ok := caps.NetMode(scheme, q.Method)
 	if !ok {
-		return nil, usagef("--method %s: no method of HTTP, such as GET or POST", f.method)
+		return nil, usagef("--method %s: no method of HTTP, such as GET or POST", q.Method)
 	}
 	return []caps.Request{{Family: caps.Net, Mode: m, Name: host}}, nil
 }
@@ -111,17 +102,17 @@ func byTool(name, rest string, two bool) ([]caps.Request, bool, error) {
 		return nil, true, usagef("%s: what a tool of a bundle or a server touches is not known from its name", name)
 	}
 	t := caps.Tools()[i]
-	f := requestFlags{}
+	q := Query{}
 	switch {
 	case t.Family == caps.Tool, t.Family == caps.Time:
 		return nil, true, usagef("%s touches nothing that has a name", name)
 	case t.Family == caps.FS:
-		f.remove = t.Name == "path_unlink_file" || t.Name == "path_remove_directory" || t.Name == "path_rename"
-		f.write = !f.remove && !slices.Contains([]string{"path_open", "path_filestat_get", "path_readlink"}, t.Name) || t.Name == "path_rename"
-		more, err := f.path(rest)
+		q.Remove = t.Name == "path_unlink_file" || t.Name == "path_remove_directory" || t.Name == "path_rename"
+		q.Write = !q.Remove && !slices.Contains([]string{"path_open", "path_filestat_get", "path_readlink"}, t.Name) || t.Name == "path_rename"
+		more, err := q.path(rest)
 		return append(list, more...), true, err
 	case t.Family == caps.Net:
-		more, err := f.url(rest)
+		more, err := q.url(rest)
 		return append(list, more...), true, err
 	}
 	more, err := named(t.Family, rest)
@@ -139,7 +130,7 @@ func byKey(name, rest string, two bool) ([]caps.Request, bool, error) {
 	}
 	switch f {
 	case caps.FS:
-		list, err := requestFlags{write: name == "fs_rw", remove: name == "fs_rw"}.path(rest)
+		list, err := Query{Write: name == "fs_rw", Remove: name == "fs_rw"}.path(rest)
 		return list, true, err
 	case caps.Net:
 		list, err := caps.ParseRequest("net:" + rest)
