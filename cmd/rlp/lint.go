@@ -5,6 +5,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -121,20 +122,24 @@ func installedAgent(h home.Home, agent string) (string, error) {
 	}
 	dir := filepath.Join(h.Agents(), id.String())
 	if _, err := os.Stat(dir); err != nil {
-		return "", inputErr(fmt.Errorf("--agent %s: no such installed agent: %w", id, err))
+		return "", inputErr(fmt.Errorf("--agent %s: no such agent is installed, for there is no %s; rlp agent list shows those that are", id, dir))
 	}
 	return dir, nil
 }
 
 func (l *linter) path(path, installed string) {
-	info, err := os.Stat(path)
-	if err == nil && (info.IsDir() || isArchive(path)) {
+	info, gone := os.Stat(path)
+	if gone == nil && (info.IsDir() || isArchive(path)) {
 		l.bundle(path, nil)
 		return
 	}
 	data, err := tomlfile.ReadFile(path, lintMax(path))
 	if err != nil {
-		l.findings = append(l.findings, policy.FileFinding(path, err))
+		f := policy.FileFinding(path, err)
+		if errors.Is(gone, fs.ErrNotExist) {
+			f.Hint = "name a bundle's folder or archive, or one of its files, an override or a profile; rlp agent list shows what is installed"
+		}
+		l.findings = append(l.findings, f)
 		l.unread = true
 		return
 	}

@@ -32,7 +32,7 @@ func (a *app) profileLayers(c *composition, named []string) ([]*caps.Layer, erro
 	for _, name := range slices.Compact(names) {
 		p, err := a.profile(c, name)
 		if err != nil && !slices.Contains(named, name) {
-			err = fmt.Errorf("security.profile: %w", err) // which the settings or the environment say
+			err = fmt.Errorf("%ssecurity.profile: %w", c.config.Security.ProfileAt, err) // which the settings or the environment say
 		}
 		if err != nil {
 			return nil, err
@@ -45,7 +45,7 @@ func (a *app) profileLayers(c *composition, named []string) ([]*caps.Layer, erro
 	// What requests from outside will start from is judged before the first one.
 	if name := c.config.Security.RunGrant; name != "" {
 		if _, err := a.profile(c, name); err != nil {
-			return nil, fmt.Errorf("security.run_grant: %w", err)
+			return nil, fmt.Errorf("%ssecurity.run_grant: %w", c.config.Security.RunGrantAt, err)
 		}
 	}
 	return layers, nil

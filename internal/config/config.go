@@ -33,6 +33,7 @@ type Security struct {
 	AllowUnsigned          bool
 	ConfirmExternalActions bool
 	PathProfile            string `path:"-"` // "strict" or "relaxed"
+	ProfileAt, RunGrantAt  string `path:"-"` // where they were said, and a colon; "" where they are ""
 	RunGrant               string `path:"-"` // profile that a request from outside starts from; "" is none
 	Confirm                string `path:"-"` // "ask", "refuse" or "allow"
 	Caps                   SecurityCaps

@@ -260,7 +260,9 @@ func TestEnvironment(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	for _, bad := range []struct{ env, says string }{
-		{"RUNLOOP__SECURITY__CAPS__AUDIT_ON_DENIED=false", "RUNLOOP__SECURITY__CAPS__AUDIT_ON_DENIED"},
+		{"RUNLOOP__SECURITY__CAPS__AUDIT_ON_DENIED=false", `there is no setting security.caps.audit_on_denied (did you mean "RUNLOOP__SECURITY__CAPS__AUDIT_ON_DENY"?)`},
+		{"RUNLOOP__SECURTY__PATH_PROFILE=x", `RUNLOOP__SECURTY__PATH_PROFILE: there is no setting securty.path_profile (did you mean "RUNLOOP__SECURITY__PATH_PROFILE"?)`},
+		{"RUNLOOP__LIMITS__MEMORY_MB=3", "the limits are wall_time_ms, cpu_fuel, memory_bytes"},
 		{"RUNLOOP__SECURITY__CAPS__AUDIT_ON_DENY=no", "not a TOML value"},
 		{"RUNLOOP__SECURITY__CAPS__AUDIT_ON_DENY=0", "must be a boolean"},
 		{"RUNLOOP__SECURITY__CAPS__AUDIT_ON_DENY=", "not a TOML value"},

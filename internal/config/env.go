@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -28,6 +29,10 @@ func fromEnv(w *tomlfile.Walk, root *tomlfile.Table, env []string) {
 			continue
 		}
 		seen[name] = variable
+		if !isSettable(name) && !slices.Contains(strings.Split(name, "."), "") {
+			w.Errorf(pos, cmp.Or(tomlfile.Nearest(variable, variables()), "docs/operators.md has the settings"), "there is no setting %s", name)
+			continue
+		}
 		v, err := envValue(pos, name, value)
 		if err == nil {
 			err = root.Set(strings.Split(name, "."), v)
@@ -36,6 +41,22 @@ func fromEnv(w *tomlfile.Walk, root *tomlfile.Table, env []string) {
 			w.Errorf(pos, "", "%v", err)
 		}
 	}
+}
+
+// isSettable reports whether a dotted name is a setting, or a key of one that is a
+// table.
+func isSettable(name string) bool {
+	_, kind := find(name)
+	return kind != isUnknown || slices.ContainsFunc(settings(), func(s setting) bool { return strings.HasPrefix(name, s.name+".") })
+}
+
+// variables are the names of all settings as the environment spells them.
+func variables() []string {
+	var list []string
+	for _, s := range settings() {
+		list = append(list, envPrefix+strings.ToUpper(strings.ReplaceAll(s.name, ".", "__")))
+	}
+	return list
 }
 
 func envValue(pos tomlfile.Pos, name, text string) (tomlfile.Value, error) {

@@ -24,11 +24,11 @@ type setting struct {
 
 func settings() []setting {
 	return slices.Concat([]setting{
-		text("security.profile", func(c *Config) *string { return &c.Security.Profile }, profileName),
+		placed(text("security.profile", func(c *Config) *string { return &c.Security.Profile }, profileName), func(c *Config) *string { return &c.Security.ProfileAt }),
 		flag("security.allow_unsigned", func(c *Config) *bool { return &c.Security.AllowUnsigned }),
 		flag("security.confirm_external_actions", func(c *Config) *bool { return &c.Security.ConfirmExternalActions }),
 		text("security.path_profile", func(c *Config) *string { return &c.Security.PathProfile }, oneOf("strict", "relaxed")),
-		text("security.run_grant", func(c *Config) *string { return &c.Security.RunGrant }, profileName),
+		placed(text("security.run_grant", func(c *Config) *string { return &c.Security.RunGrant }, profileName), func(c *Config) *string { return &c.Security.RunGrantAt }),
 		text("security.confirm", func(c *Config) *string { return &c.Security.Confirm }, oneOf("ask", "refuse", "allow")),
 		flag("security.caps.audit_on_deny", func(c *Config) *bool { return &c.Security.Caps.AuditOnDeny }),
 		flag("security.caps.audit_on_allow", func(c *Config) *bool { return &c.Security.Caps.AuditOnAllow }),
@@ -53,6 +53,17 @@ func settings() []setting {
 		text("daemon.idle", func(c *Config) *string { return &c.Daemon.Idle }, idleTime),
 		{name: "mcp.servers", set: setServers},
 	}, execSettings(), auditSettings(), serveSettings(), logSettings())
+}
+
+// placed is s, which says where it was said too: what it names is looked for later.
+func placed(s setting, at func(*Config) *string) setting {
+	set := s.set
+	s.set = func(w *tomlfile.Walk, name string, v *tomlfile.Value, c *Config) {
+		if set(w, name, v, c); v.Str != "" {
+			*at(c) = v.Pos.String() + ": "
+		}
+	}
+	return s
 }
 
 // A check returns what is wrong with a string, or "".

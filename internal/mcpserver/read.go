@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -139,6 +141,9 @@ func arguments[T any](p []byte) (a T, err error) {
 			err = errors.New("more than one document")
 		}
 	}
+	if name, ok := strings.CutPrefix(fmt.Sprint(err), "json: unknown field "); ok {
+		return a, fmt.Errorf("arguments: there is no field %s; the fields are %s", name, strings.Join(fieldsOf(reflect.TypeFor[T]()), ", "))
+	}
 	if errors.As(err, new(*json.UnmarshalTypeError)) {
 		return a, wellKinded(err)
 	}
@@ -146,6 +151,18 @@ func arguments[T any](p []byte) (a T, err error) {
 		return a, fmt.Errorf("arguments: %w", err)
 	}
 	return a, nil
+}
+
+// fieldsOf are the names of the fields of a struct, those of what it embeds too.
+func fieldsOf(t reflect.Type) (names []string) {
+	for f := range t.Fields() {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
+			names = append(names, name)
+		} else if f.Anonymous {
+			names = append(names, fieldsOf(f.Type)...)
+		}
+	}
+	return names
 }
 
 // notRead is a question that has no answer. What it is about is told; what went

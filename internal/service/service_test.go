@@ -191,10 +191,14 @@ func TestOneCallerCannotFillTheQueue(t *testing.T) {
 	if n != 15 { // one runs
 		t.Errorf("%d were taken", n)
 	}
+	_, err := s.Submit(t.Context(), greedy, ask("a"), "")
+	if want := "14 requests of this caller wait for a worker, and no more of one may while the queue is nearly full: an eighth of [serve] queue = 16 in config.toml"; err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
 	submit(t, s, modest, ask("b"))
 	submit(t, s, modest, ask("b"))
 	var busy *service.BusyError
-	if _, err := s.Submit(t.Context(), modest, ask("b"), ""); !errors.As(err, &busy) {
+	if _, err := s.Submit(t.Context(), modest, ask("b"), ""); !errors.As(err, &busy) || !strings.HasPrefix(err.Error(), "16 requests wait for a worker, as many as may: [serve] queue in config.toml; ask again in ") {
 		t.Errorf("a full queue: %v", err)
 	}
 	close(p.release)

@@ -137,7 +137,15 @@ func (s *Service) busy(r *Run) error {
 	if s.unread.full(r.caller) {
 		return s.unread.busy()
 	}
-	return &BusyError{RetryAfter: s.pace.wait(n, s.opt.Workers)}
+	wait, all, own := s.pace.wait(n, s.opt.Workers), s.load.Queue, s.waiting.of(r.tenant, r.caller.who())
+	why := fmt.Sprintf("%d requests of this caller wait for a worker, and no more of one may while the queue is nearly full: an eighth of [serve] queue = %d in config.toml", own, all)
+	switch {
+	case n >= all:
+		why = fmt.Sprintf("%d requests wait for a worker, as many as may: [serve] queue in config.toml", n)
+	case s.waiting.bytes+r.size > mostWaitingBytes:
+		why = fmt.Sprintf("the requests that wait for a worker hold %d MiB, as much as they may", mostWaitingBytes>>20)
+	}
+	return &BusyError{RetryAfter: wait, Why: fmt.Sprintf("%s; ask again in %s", why, wait)}
 }
 
 // room reports whether r may wait.

@@ -144,9 +144,33 @@ func (d *document) syntaxError(err error) *Error {
 		if off < 0 || off > len(d.data) {
 			off = len(d.data)
 		}
-		return d.errorf(off, "%s", at.Message)
+		return d.incomplete(off, at.Message)
 	}
 	return &Error{Pos: Pos{File: d.file}, Msg: strings.TrimPrefix(err.Error(), "toml: ")}
+}
+
+// incomplete tells of an array or an inline table that has no end where it begins:
+// the library does at the end of the document.
+func (d *document) incomplete(off int, msg string) *Error {
+	what, found := strings.CutSuffix(msg, " is incomplete")
+	begin, end := "[", "]"
+	if what == "inline table" {
+		begin, end = "{", "}"
+	} else if !found || what != "array" {
+		return d.errorf(off, "%s", msg)
+	}
+	hint := "write " + end + " behind its last entry"
+	for lines := bytes.Split(d.data[:off], []byte("\n")); len(lines) > 0; lines = lines[:len(lines)-1] {
+		key, value, ok := strings.Cut(string(lines[len(lines)-1]), "=")
+		if key = strings.TrimSpace(key); !ok || key == "" || strings.ContainsAny(key, " []{}#,\"'") || !strings.HasPrefix(strings.TrimSpace(value), begin) {
+			continue
+		}
+		if strings.Contains(value, end) {
+			break // it has one
+		}
+		return &Error{Pos: Pos{d.file, len(lines), 1}, Msg: fmt.Sprintf("the %s of %s has no end", what, key), Hint: hint}
+	}
+	return &Error{Pos: d.pos(off), Msg: "the " + what + " has no end", Hint: hint}
 }
 
 // checkControl refuses what an operator cannot see in an editor and a C program

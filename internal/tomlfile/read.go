@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 )
 
@@ -56,7 +57,7 @@ func ReadFile(path string, max int64) ([]byte, error) {
 	}
 	f, err := openStrict(path)
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", path, err)
+		return nil, once(path, err)
 	}
 	defer f.Close()
 	if err := checkFile(path, f, max); err != nil {
@@ -70,6 +71,18 @@ func ReadFile(path string, max int64) ([]byte, error) {
 		return nil, tooLarge(path, max)
 	}
 	return data, nil
+}
+
+// once is an error of reading path that names it once.
+func once(path string, err error) error {
+	var at *fs.PathError
+	switch {
+	case errors.Is(err, ErrFile):
+		return err // it begins with the path
+	case errors.As(err, &at) && at == err && at.Path == path:
+		err = at.Err
+	}
+	return fmt.Errorf("reading %s: %w", path, err)
 }
 
 func checkFile(path string, f *os.File, max int64) error {
