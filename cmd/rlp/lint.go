@@ -41,7 +41,16 @@ files are held against that installed agent.
 It exits with 1 when there are errors (with --strict, warnings too), and with 65
 when a file cannot be read.`,
 		Args: atLeastOne("PATH"),
-		RunE: func(_ *cobra.Command, paths []string) error { return a.lint(paths, profiles, agent, strict) },
+		RunE: func(_ *cobra.Command, paths []string) error {
+			l, err := a.lint(paths, profiles, agent)
+			if err != nil {
+				return err
+			}
+			for _, c := range l.composed {
+				a.unsetNote(c)
+			}
+			return ending(l.status(strict), l.print(a))
+		},
 	}
 	c.Flags().StringArrayVar(&profiles, "profile", nil, "apply the profile `NAME` to bundles")
 	c.Flags().StringVar(&agent, "agent", "", "hold override files against the installed agent `ID`")
@@ -51,36 +60,38 @@ when a file cannot be read.`,
 
 // A linter gathers what is found in all paths.
 type linter struct {
-	app      *app
+	plan     func(path string, f policyFlags) (*composition, launcher.Plan, error)
 	home     home.Home
 	opt      policy.Options
 	profiles []string
 	named    []caps.Entry // what no agent may do to the files that the settings name
 	findings []policy.Finding
+	composed []*composition // the bundles, and what a launch of each would be left
 	plans    []launcher.Plan
 	unread   bool
 }
 
-func (a *app) lint(paths, profiles []string, agent string, strict bool) error {
+// lint looks at files and bundles.
+func (a *app) lint(paths, profiles []string, agent string) (*linter, error) {
 	h, err := a.home()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	cfg, err := config.Load(h.Config(), a.env)
 	if err != nil {
-		return inputErr(err)
+		return nil, inputErr(err)
 	}
-	l := &linter{app: a, home: h, profiles: profiles, opt: a.options(h, cfg)}
+	l := &linter{plan: a.plan, home: h, profiles: profiles, opt: a.options(h, cfg)}
 	if l.named, err = a.named(cfg); err != nil {
-		return err
+		return nil, err
 	}
 	l.opt.Resolve = leads
 	installed, err := installedAgent(h, agent)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := own(h, paths...); err != nil {
-		return err
+		return nil, err
 	}
 	for _, path := range paths {
 		l.path(path, installed)
@@ -89,7 +100,7 @@ func (a *app) lint(paths, profiles []string, agent string, strict bool) error {
 		l.refuseAsLaunches()
 	}
 	policy.Sort(l.findings)
-	return ending(l.status(strict), l.print())
+	return l, nil
 }
 
 // leads is where a path leads, and the first link on the way that is no entry of
@@ -220,7 +231,7 @@ func isArchive(path string) bool {
 // bundle lints a bundle with everything that applies to it. A source folder
 // that was not built yet is linted by its files.
 func (l *linter) bundle(path string, overrides []string) {
-	c, plan, err := l.app.plan(path, policyFlags{overrides: overrides, profiles: l.profiles})
+	c, plan, err := l.plan(path, policyFlags{overrides: overrides, profiles: l.profiles})
 	if _, unread := bundles.Open(path); err != nil && unread != nil && !isBuilt(path) && l.source(path) {
 		return // what is wrong with its files is told by their names
 	}
@@ -228,7 +239,7 @@ func (l *linter) bundle(path string, overrides []string) {
 		l.refusal(path, err)
 		return
 	}
-	l.app.unsetNote(c)
+	l.composed = append(l.composed, c)
 	l.findings = append(l.findings, c.findings...)
 	for _, f := range c.bundle.Findings {
 		l.findings = append(l.findings, policy.Finding{
@@ -370,21 +381,21 @@ func (l *linter) refusal(path string, err error) {
 	})
 }
 
-func (l *linter) print() error {
-	if l.app.json {
+func (l *linter) print(a *app) error {
+	if a.json {
 		if l.findings == nil {
 			l.findings = []policy.Finding{}
 		}
-		return l.app.printJSON(l.findings)
+		return a.printJSON(l.findings)
 	}
 	for _, f := range l.findings {
-		fmt.Fprintln(l.app.stdout, printable(f.String()))
+		fmt.Fprintln(a.stdout, printable(f.String()))
 	}
 	for _, p := range l.plans {
-		l.app.printDiff(ask.DiffOf("", p))
+		a.printDiff(ask.DiffOf("", p))
 	}
-	if len(l.findings) == 0 && !l.app.quiet {
-		fmt.Fprintln(l.app.stdout, "no findings")
+	if len(l.findings) == 0 && !a.quiet {
+		fmt.Fprintln(a.stdout, "no findings")
 	}
 	return nil
 }

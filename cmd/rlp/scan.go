@@ -48,13 +48,19 @@ It exits with 1 when a finding is HIGH.`,
 		Example: `  rlp audit scan
   rlp audit scan installed --json
   rlp audit scan agents/mailer`,
-		RunE: func(_ *cobra.Command, args []string) error { return a.scan(args) },
+		RunE: func(_ *cobra.Command, args []string) error {
+			s, err := a.scan(args)
+			if err != nil {
+				return err
+			}
+			return ending(s.status(), s.print(a))
+		},
 	}
 }
 
 // A scanner gathers what is found.
 type scanner struct {
-	app      *app
+	compose  func(path string, f policyFlags) (*composition, error)
 	home     home.Home
 	config   config.Config
 	opt      policy.Options
@@ -64,15 +70,16 @@ type scanner struct {
 	findings []foresight.Finding
 }
 
-func (a *app) scan(args []string) error {
+// scan looks at the home, at installed agents, or at what args name.
+func (a *app) scan(args []string) (*scanner, error) {
 	h, cfg, err := a.settings()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	s := &scanner{app: a, home: h, config: cfg, opt: a.options(h, cfg)}
+	s := &scanner{compose: a.compose, home: h, config: cfg, opt: a.options(h, cfg)}
 	if data, err := tomlfile.ReadFile(h.Config(), 0); err == nil {
 		if s.settings, err = tomlfile.Parse(h.Config(), data); err != nil {
-			return inputErr(err)
+			return nil, inputErr(err)
 		}
 	}
 	s.floor, _ = policy.Floor(policy.Untrusted, h.Profile(policy.Untrusted), s.opt)
@@ -88,11 +95,11 @@ func (a *app) scan(args []string) error {
 		}
 	}
 	if err := s.look(paths, ofHome, installed); err != nil {
-		return err
+		return nil, err
 	}
 	foresight.SortFindings(s.findings)
 	s.findings = slices.Compact(s.findings)
-	return ending(s.status(), s.print())
+	return s, nil
 }
 
 func (s *scanner) look(paths []string, ofHome, installed bool) error {
@@ -154,7 +161,7 @@ func (s *scanner) installed(told bool) error {
 // bundle takes in one agent as a launch would plan it. A path that has no value
 // yet is some path.
 func (s *scanner) bundle(path string) {
-	c, err := s.app.compose(path, policyFlags{})
+	c, err := s.compose(path, policyFlags{})
 	if err == nil {
 		for _, p := range c.unset {
 			c.policy.Base = append(c.policy.Base, caps.Entry{
@@ -390,22 +397,22 @@ func (s *scanner) status() int {
 	return launcher.StatusOK
 }
 
-func (s *scanner) print() error {
-	if s.app.json {
+func (s *scanner) print(a *app) error {
+	if a.json {
 		if s.findings == nil {
 			s.findings = []foresight.Finding{}
 		}
-		return s.app.printJSON(s.findings)
+		return a.printJSON(s.findings)
 	}
 	count := map[foresight.Severity]int{}
 	for _, f := range s.findings {
 		count[f.Severity]++
-		fmt.Fprintln(s.app.stdout, printable(fmt.Sprintf("%-4s %s  %s: %s", f.Severity, f.Location, f.Rule, strings.ReplaceAll(f.Detail, "\n", "; "))))
+		fmt.Fprintln(a.stdout, printable(fmt.Sprintf("%-4s %s  %s: %s", f.Severity, f.Location, f.Rule, strings.ReplaceAll(f.Detail, "\n", "; "))))
 	}
 	if len(s.findings) == 0 {
-		fmt.Fprintln(s.app.stdout, "rlp audit scan: no findings")
+		fmt.Fprintln(a.stdout, "rlp audit scan: no findings")
 		return nil
 	}
-	_, err := fmt.Fprintf(s.app.stdout, "rlp audit scan: %d findings: %d HIGH, %d MED, %d INFO\n", len(s.findings), count[foresight.High], count[foresight.Med], count[foresight.Info])
+	_, err := fmt.Fprintf(a.stdout, "rlp audit scan: %d findings: %d HIGH, %d MED, %d INFO\n", len(s.findings), count[foresight.High], count[foresight.Med], count[foresight.Info])
 	return err
 }
