@@ -11,6 +11,7 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls/gate"
+	"runloop.dev/rlp/internal/base/strictjson"
 )
 
 // Agents launch other agents on behalf of a run, one at a time.
@@ -119,76 +120,67 @@ func decodeLaunch(in []string) (delegateReq, error) {
 }
 
 // field reads the value of one key of the request.
-func (r *delegateReq) field(d *jsonText, key string) (err error) {
+func (r *delegateReq) field(d *strictjson.Reader, key string) (err error) {
 	switch key {
 	case "agent":
-		r.Agent, err = d.text(key)
+		r.Agent, err = d.Text()
 	case "input":
-		r.Input, err = d.raw(key)
+		r.Input, err = readInput(d)
 	case "allow":
-		r.Allow, err = d.capabilities(key, func(s string) error { _, err := caps.ParseGrant(s); return err })
+		r.Allow, err = capabilities(d, func(s string) error { _, err := caps.ParseGrant(s); return err })
 	case "deny":
-		r.Deny, err = d.capabilities(key, func(s string) error { _, err := caps.ParseDeny(s); return err })
+		r.Deny, err = capabilities(d, func(s string) error { _, err := caps.ParseDeny(s); return err })
 	case "limits":
 		err = r.limits(d)
 	default:
-		err = fmt.Errorf("%s: no key of a request; agent, input, allow, deny and limits are", printable(key))
+		err = unknownKey("agent, input, allow, deny and limits")
 	}
 	return err
 }
 
-func (r *delegateReq) limits(d *jsonText) error {
+func (r *delegateReq) limits(d *strictjson.Reader) error {
 	r.Limits = map[string]int64{}
-	return d.members("limits", func(d *jsonText, key string) error {
-		at := "limits." + printable(key)
-		n, ok := d.whole()
-		if !ok {
-			return fmt.Errorf("%s: a whole number is wanted, 0 for none at all", at)
+	return d.Members(func(d *strictjson.Reader, key string) error {
+		n, err := d.Whole()
+		if err != nil {
+			return errors.New("a whole number is wanted, 0 for none at all")
 		}
 		if _, _, err := caps.ParseLimit(key, int64(n)); err != nil {
-			return fmt.Errorf("%s: %w", at, err)
+			return err
 		}
 		r.Limits[strings.Clone(key)] = int64(n)
 		return nil
 	})
 }
 
-// raw reads one JSON value whole.
-func (d *jsonText) raw(path string) ([]byte, error) {
-	dec := json.NewDecoder(strings.NewReader(d.s[d.at:]))
-	var v json.RawMessage
-	if err := dec.Decode(&v); err != nil {
-		return nil, fmt.Errorf("%s: not JSON", path)
+// readInput reads one JSON value whole.
+func readInput(d *strictjson.Reader) ([]byte, error) {
+	v, err := d.Raw()
+	if err != nil {
+		return nil, err
 	}
-	if d.at += int(dec.InputOffset()); len(v) > MaxAgentInput {
-		return nil, &Fail{Errno: TooBig, Hint: fmt.Sprintf("%s: more than %d bytes", path, MaxAgentInput)}
+	if len(v) > MaxAgentInput {
+		return nil, &Fail{Errno: TooBig, Hint: fmt.Sprintf("input: more than %d bytes", MaxAgentInput)}
 	}
-	if err := readable(string(v)); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return v, nil
+	return []byte(v), nil
 }
 
 // capabilities reads a list of capability strings.
-func (d *jsonText) capabilities(path string, check func(string) error) (list []string, err error) {
-	if !d.eat('[') {
-		return nil, fmt.Errorf("%s: a list of capabilities is wanted", path)
+func capabilities(d *strictjson.Reader, check func(string) error) (list []string, err error) {
+	if d.Kind() != '[' {
+		return nil, errors.New("a list of capabilities is wanted")
 	}
 	list = []string{}
-	return list, d.items(path, func() error {
-		at := fmt.Sprintf("%s[%d]", path, len(list))
-		if len(list) == MaxAgentWords {
-			return fmt.Errorf("%s: more than %d", path, MaxAgentWords)
+	return list, d.Items(func(d *strictjson.Reader, i int) error {
+		if i == MaxAgentWords {
+			return fmt.Errorf("one more than the %d that are taken", MaxAgentWords)
 		}
-		s, err := d.text(at)
+		s, err := d.Text()
 		if err == nil {
 			err = check(s)
 		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", at, err)
-		}
 		list = append(list, s)
-		return nil
+		return err
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls/gate"
+	"runloop.dev/rlp/internal/base/strictjson"
 )
 
 // An execReq is one program to start as the gate judges it.
@@ -51,49 +52,48 @@ func decodeExec(in []string) (execReq, error) {
 }
 
 // field reads the value of one key of the request.
-func (r *execReq) field(d *jsonText, key string) (err error) {
+func (r *execReq) field(d *strictjson.Reader, key string) (err error) {
 	switch key {
 	case "argv":
 		return r.arguments(d)
 	case "env":
 		return r.variables(d)
 	case "cwd":
-		r.dir, err = readWord(d, key)
+		r.dir, err = readWord(d)
 		if slices.Contains(strings.Split(r.dir, "/"), "..") {
-			return errors.New("cwd: lies in the run's working folder, and has no .. in it; give other folders as arguments, such as git -C")
+			return errors.New("lies in the run's working folder, and has no .. in it; give other folders as arguments, such as git -C")
 		}
 	case "timeout_ms":
-		r.timeout, err = d.timeout(key)
+		r.timeout, err = timeout(d)
 	default:
-		err = fmt.Errorf("%s: no key of a request; argv, env, cwd and timeout_ms are", printable(key))
+		err = unknownKey("argv, env, cwd and timeout_ms")
 	}
 	return err
 }
 
-func (r *execReq) arguments(d *jsonText) error {
-	if !d.eat('[') {
-		return errors.New("argv: a list of texts is wanted")
+func (r *execReq) arguments(d *strictjson.Reader) error {
+	if d.Kind() != '[' {
+		return errors.New("a list of texts is wanted")
 	}
-	return d.items("argv", func() error {
-		if len(r.argv) == MaxExecArgs {
-			return fmt.Errorf("argv: more than %d", MaxExecArgs)
+	return d.Items(func(d *strictjson.Reader, i int) error {
+		if i == MaxExecArgs {
+			return fmt.Errorf("one more than the %d that are taken", MaxExecArgs)
 		}
-		arg, err := readWord(d, fmt.Sprintf("argv[%d]", len(r.argv)))
+		arg, err := readWord(d)
 		r.argv = append(r.argv, arg)
 		return err
 	})
 }
 
-func (r *execReq) variables(d *jsonText) error {
-	err := d.members("env", func(d *jsonText, name string) error {
-		at := "env." + printable(name)
+func (r *execReq) variables(d *strictjson.Reader) error {
+	err := d.Members(func(d *strictjson.Reader, name string) error {
 		if !caps.IsName(caps.Env, name) {
-			return fmt.Errorf("%s: no name of a variable", at)
+			return errors.New("no name of a variable")
 		}
 		if isSteering(name) {
-			return fmt.Errorf("%s: decides what code a program runs, and is never taken from a request", at)
+			return errors.New("decides what code a program runs, and is never taken from a request")
 		}
-		value, err := readWord(d, at)
+		value, err := readWord(d)
 		r.env = append(r.env, envVar{strings.Clone(name), value})
 		return err
 	})
@@ -102,10 +102,10 @@ func (r *execReq) variables(d *jsonText) error {
 }
 
 // readWord reads a text as a program can be given one.
-func readWord(d *jsonText, at string) (string, error) {
-	s, err := d.text(at)
+func readWord(d *strictjson.Reader) (string, error) {
+	s, err := d.Text()
 	if strings.IndexByte(s, 0) >= 0 {
-		err = fmt.Errorf("%s: has a NUL in it", at)
+		err = errors.New("has a NUL in it")
 	}
 	return s, err
 }

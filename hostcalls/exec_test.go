@@ -231,10 +231,10 @@ func TestAProgramWrittenBeforeANarrowingIsRefused(t *testing.T) {
 func TestExecRunSaysWhatIsWrongAndWhere(t *testing.T) {
 	r, f := execRig(t, "process:exec:*", "env:read:*")
 	for request, says := range map[string]string{
-		``:                                      "the request: an object is wanted",
+		``:                                      "the request: not JSON: it ends too early",
 		`[]`:                                    "the request: an object is wanted",
 		`{`:                                     "not JSON",
-		`{"argv":["/bin/grep"]} x`:              "nothing after it",
+		`{"argv":["/bin/grep"]} x`:              "stands behind the end",
 		`{"argv":["/bin/grep"],"argv":["/x"]}`:  "argv: given twice",
 		`{"Argv":["/bin/grep"]}`:                "Argv: no key of a request",
 		`{"argv":["/bin/grep"],"shell":true}`:   "shell: no key of a request",
@@ -247,11 +247,11 @@ func TestExecRunSaysWhatIsWrongAndWhere(t *testing.T) {
 		`{"argv":["/bin/grep",["x"]]}`:          "argv[1]: a text",
 		`{"argv":["/bin/grep","a\u0000b"]}`:     "argv[1]: has a NUL",
 		`{"argv":["/bin/grep","\u0000"]}`:       "argv[1]: has a NUL",
-		`{"argv":["/bin/grep","\ud800"]}`:       "argv[1]: a text",
-		`{"argv":["/bin/grep","\\\\\ud800x"]}`:  "argv[1]: a text",
-		`{"argv":["/bin/grep","\udc00\ud800"]}`: "argv[1]: a text",
-		`{"argv":["/bin/grep","\ud800\u0041"]}`: "argv[1]: a text",
-		`{"argv":["/bin/grep"],"env":{"A\uDfff":"x"}}`:        "env: not JSON",
+		`{"argv":["/bin/grep","\ud800"]}`:       "argv[1]: half of a character",
+		`{"argv":["/bin/grep","\\\\\ud800x"]}`:  "argv[1]: half of a character",
+		`{"argv":["/bin/grep","\udc00\ud800"]}`: "argv[1]: half of a character",
+		`{"argv":["/bin/grep","\ud800\u0041"]}`: "argv[1]: half of a character",
+		`{"argv":["/bin/grep"],"env":{"A\uDfff":"x"}}`:        "env: half of a character",
 		`{"argv":["grep"]}`:                                   "argv[0]: must be the absolute path",
 		`{"argv":["./grep"]}`:                                 "argv[0]: must be the absolute path",
 		`{"argv":["/"]}`:                                      "argv[0]: must be the absolute path",
@@ -268,10 +268,10 @@ func TestExecRunSaysWhatIsWrongAndWhere(t *testing.T) {
 		`{"argv":["/bin/grep"],"env":{"A":1}}`:                "env.A: a text",
 		`{"argv":["/bin/grep"],"env":{"A":"1","A":"2"}}`:      "A: given twice",
 		`{"argv":["/bin/grep"],"env":{"A=B":"1"}}`:            "env.A=B: no name",
-		`{"argv":["/bin/grep"],"env":{"":"1"}}`:               "env.: no name",
+		`{"argv":["/bin/grep"],"env":{"":"1"}}`:               `env."": no name`,
 		`{"argv":["/bin/grep"],"env":{"A":"x\u0000"}}`:        "env.A: has a NUL",
 		"{\"argv\":[\"/bin/grep\",\"\xff\"]}":                 "not UTF-8",
-		`{"argv":[` + strings.Repeat(`"/x",`, 5000) + `"x"]}`: "argv: more than 4096",
+		`{"argv":[` + strings.Repeat(`"/x",`, 5000) + `"x"]}`: "argv[4096]: one more than the 4096",
 	} {
 		n, d := r.denial(execRunName, request, "")
 		if Errno(-n) != Inval || d.Reason != "invalid_request" || !strings.Contains(d.Hint, says) {

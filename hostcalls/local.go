@@ -8,6 +8,7 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls/gate"
+	"runloop.dev/rlp/internal/base/strictjson"
 )
 
 // MaxResult and MaxLog bound what a guest may say about itself, in bytes.
@@ -48,7 +49,7 @@ var setResult = ungated("result", 1, func(ctx context.Context, h *Host, in []str
 	if len(in[0]) > MaxResult {
 		return nil, &Fail{Errno: TooBig, Hint: "a result is at most 1 MiB"}
 	}
-	if err := readable(in[0]); err != nil {
+	if err := strictjson.Check(bytesOf(in[0])); err != nil {
 		return nil, &Fail{Errno: Inval, Hint: "result: " + err.Error()}
 	}
 	if err := h.returned.Set(ctx, len(in[0])); err != nil {

@@ -1,7 +1,6 @@
 package hostcalls
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +10,7 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls/gate"
+	"runloop.dev/rlp/internal/base/strictjson"
 )
 
 // MCP is the operator's servers of tools.
@@ -95,43 +95,10 @@ var mcpCall = attachedFirst(define(mcpCallName, 1, caps.MCP, gated[mcpReq]{
 	},
 }))
 
-// textOf is a JSON value that is a text.
-func textOf(value json.RawMessage) (s string, err error) {
-	if value[0] != '"' || json.Unmarshal(value, &s) != nil {
-		return "", errors.New("a text is wanted")
-	}
-	return s, nil
-}
-
 func decodeMCP(in []string) (mcpReq, error) {
-	var keys map[string]json.RawMessage
 	r := mcpReq{arguments: json.RawMessage("{}")}
-	if err := readable(in[0]); err != nil {
-		return r, fmt.Errorf("the request: %w", err)
-	}
-	if json.Unmarshal([]byte(in[0]), &keys) != nil || keys == nil {
-		return r, errors.New("the request is not the JSON object that this call takes")
-	}
-	for key, value := range keys {
-		var err error
-		switch key {
-		case "server":
-			r.server, err = textOf(value)
-		case "tool":
-			r.tool, err = textOf(value)
-		case "arguments":
-			if !bytes.Equal(value, []byte("null")) {
-				r.arguments = value
-			}
-			if r.arguments[0] != '{' {
-				err = errors.New("an object is wanted")
-			}
-		default:
-			err = errors.New("no key of a request; server, tool and arguments are")
-		}
-		if err != nil {
-			return r, fmt.Errorf("%s: %w", printable(key), err)
-		}
+	if err := readObject(in[0], r.field); err != nil {
+		return r, err
 	}
 	if r.server == "" {
 		return r, errors.New("server: no name given")
@@ -140,6 +107,29 @@ func decodeMCP(in []string) (mcpReq, error) {
 		return r, errors.New("tool: no name of a tool: letters, digits, - _ . and /")
 	}
 	return r, checkText(r.server)
+}
+
+// field reads the value of one key of the request.
+func (r *mcpReq) field(d *strictjson.Reader, key string) (err error) {
+	switch key {
+	case "server":
+		r.server, err = d.Text()
+	case "tool":
+		r.tool, err = d.Text()
+	case "arguments":
+		if d.Null() {
+			return nil
+		}
+		if d.Kind() != '{' {
+			return errors.New("an object is wanted")
+		}
+		var raw string
+		raw, err = d.Raw()
+		r.arguments = json.RawMessage(raw)
+	default:
+		err = unknownKey("server, tool and arguments")
+	}
+	return err
 }
 
 // mcpScope is the scope of a server's tool on the axis of tools.

@@ -272,7 +272,7 @@ func TestWhatNoServerIsAskedFor(t *testing.T) {
 		`{}`:                                   {Error: "inval", Reason: "invalid_request", Hint: "server: no name"},
 		`{"server":"a b"}`:                     {Error: "inval", Reason: "invalid_request", Hint: "not the name of one"},
 		`{"server":7}`:                         {Error: "inval", Reason: "invalid_request", Hint: "server:"},
-		`[]`:                                   {Error: "inval", Reason: "invalid_request", Hint: "JSON object"},
+		`[]`:                                   {Error: "inval", Reason: "invalid_request", Hint: "an object"},
 		`{"server":"github","tool":"a b"}`:     {Error: "inval", Reason: "invalid_request", Hint: "no name of a tool"},
 		`{"server":"github","tool":"x","arguments":[]}`:            {Error: "inval", Reason: "invalid_request", Hint: "arguments: an object"},
 		`{"server":"github","tool":"x","env":{"A":"B"}}`:           {Error: "inval", Reason: "invalid_request", Hint: "env: no key"},

@@ -41,9 +41,6 @@ func defineModel[R model.Request](name string, parse func(string) (R, error), as
 	return define(name, 1, caps.Model, gated[modelReq[R]]{
 		decode: func(in []string) (modelReq[R], error) {
 			r, err := parse(in[0])
-			if err == nil {
-				err = GivenTwice(in[0]) // in a schema, too, which is passed on as it is
-			}
 			if err == nil && r.Name() != "" && !caps.IsName(caps.Model, r.Name()) {
 				err = &model.FieldError{Path: "model", Problem: `is not the name of a model, such as "openai:gpt-4o"`}
 			}

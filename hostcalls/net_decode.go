@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/internal/base/strictjson"
 )
 
 // maxHeaders bounds the headers of a request; their size is bounded by the
@@ -42,43 +43,40 @@ func decodeHTTP(in []string) (httpReq, error) {
 }
 
 // field reads the value of one key of the request.
-func (r *httpReq) field(d *jsonText, key string) (err error) {
+func (r *httpReq) field(d *strictjson.Reader, key string) (err error) {
 	switch key {
 	case "method":
-		r.method, err = d.text(key)
+		r.method, err = d.Text()
 	case "url":
 		var raw string
-		if raw, err = d.text(key); err != nil {
-			return err
-		}
-		if r.place, err = parsePlace(raw); err != nil {
-			err = fmt.Errorf("url: %w", err)
+		if raw, err = d.Text(); err == nil {
+			r.place, err = parsePlace(raw)
 		}
 	case "headers":
 		err = r.headers(d)
 	case "timeout_ms":
-		r.timeout, err = d.timeout(key)
+		r.timeout, err = timeout(d)
 	default:
-		err = fmt.Errorf("%s: no key of a request; method, url, headers and timeout_ms are", printable(key))
+		err = unknownKey("method, url, headers and timeout_ms")
 	}
 	return err
 }
 
-func (r *httpReq) headers(d *jsonText) error {
-	return d.members("headers", func(d *jsonText, key string) error {
-		values, err := d.texts("headers." + printable(key))
+func (r *httpReq) headers(d *strictjson.Reader) error {
+	return d.Members(func(d *strictjson.Reader, key string) error {
+		values, err := d.Texts()
 		if err != nil {
 			return err
 		}
 		name := textproto.CanonicalMIMEHeaderKey(strings.Clone(key))
 		if slices.ContainsFunc(r.header, func(f httpField) bool { return f.name == name }) {
-			return fmt.Errorf("headers.%s: given twice; write a list for several values", printable(key))
+			return errors.New("given twice; write a list for several values")
 		}
 		if len(r.header) == maxHeaders {
-			return fmt.Errorf("headers: more than %d", maxHeaders)
+			return fmt.Errorf("one more than the %d headers that are taken", maxHeaders)
 		}
 		if err := checkHeader(name, values); err != nil {
-			return fmt.Errorf("headers.%s: %w", printable(key), err)
+			return err
 		}
 		if dashed(name) != acceptEncoding { // the host's own
 			r.header = append(r.header, httpField{name, values})

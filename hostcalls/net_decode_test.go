@@ -20,12 +20,12 @@ func TestMalformedRequestsNameTheirPlace(t *testing.T) {
 	}
 	const u = `"url":"https://api.example.com/"`
 	for text, place := range map[string]string{
-		``:                                 "the request: an object",
+		``:                                 "the request: not JSON: it ends too early",
 		`[]`:                               "the request: an object",
 		`{`:                                "the request: not JSON",
 		`{"url"}`:                          "the request: not JSON",
-		`{` + u + `} x`:                    "the request is one JSON object",
-		`{` + u + `}{}`:                    "the request is one JSON object",
+		`{` + u + `} x`:                    "the request: not JSON: something stands behind",
+		`{` + u + `}{}`:                    "the request: not JSON: something stands behind",
 		`{}`:                               "url: missing",
 		`{` + u + `,` + u + `}`:            "url: given twice",
 		`{"URL":"https://h/"}`:             "URL: no key",
@@ -46,13 +46,13 @@ func TestMalformedRequestsNameTheirPlace(t *testing.T) {
 		`{` + u + `,"headers":[]}`:                                          "headers: an object",
 		`{` + u + `,"headers":{"A":1}}`:                                     "headers.A: a text or a list",
 		`{` + u + `,"headers":{"A":[]}}`:                                    "headers.A: a text or a list",
-		`{` + u + `,"headers":{"A":["x",{}]}}`:                              "headers.A: a text",
+		`{` + u + `,"headers":{"A":["x",{}]}}`:                              "headers.A[1]: a text",
 		`{` + u + `,"headers":{"A":"x","a":"y"}}`:                           "headers.a: given twice",
-		`{` + u + `,"headers":{"":"x"}}`:                                    "headers.: a header's name",
-		`{` + u + `,"headers":{"A B":"x"}}`:                                 "headers.A B: a header's name",
+		`{` + u + `,"headers":{"":"x"}}`:                                    `headers."": a header's name`,
+		`{` + u + `,"headers":{"A B":"x"}}`:                                 `headers."A B": a header's name`,
 		`{` + u + `,"headers":{"A":"x\r\nHost: evil"}}`:                     "headers.A: a header's value",
 		`{` + u + `,"headers":{"A":"x\u0000"}}`:                             "headers.A: a header's value",
-		`{` + u + `,"headers":{"A\r\nB":"x"}}`:                              `headers.A\r\nB: a header's name`,
+		`{` + u + `,"headers":{"A\r\nB":"x"}}`:                              `headers."A\r\nB": a header's name`,
 		`{` + u + `,"headers":{"host":"evil"}}`:                             "headers.host: set by the host alone",
 		`{` + u + `,"headers":{"Connection":"close"}}`:                      "headers.Connection: set by",
 		`{` + u + `,"headers":{"Content-Length":"0"}}`:                      "headers.Content-Length: set by",
@@ -79,10 +79,10 @@ func TestMalformedRequestsNameTheirPlace(t *testing.T) {
 		`{"url":"https://` + strings.Repeat("a", maxURL) + `/"}`:            "url: not an absolute URL of at most 8192 bytes",
 		`{"url":"https://a/?` + strings.Repeat("<", maxURL/2) + `"}`:        "url: not an absolute URL of at most 8192 bytes",
 		`{` + u + `,"headers":{` + strings.Repeat(`"x":{},`, 3) + `"y":1}}`: "headers.x: a text",
-		`{` + u + `,"` + strings.Repeat("k", 200) + `":1}`:                  strings.Repeat("k", 64) + ": no key",
-		"{" + u + ",\"headers\":{\"A\":\"\xff\"}}":                          "the request is not UTF-8",
+		`{` + u + `,"` + strings.Repeat("k", 200) + `":1}`:                  strings.Repeat("k", 64) + "...: no key",
+		"{" + u + ",\"headers\":{\"A\":\"\xff\"}}":                          "the request: not UTF-8",
 		`{` + u + `,"headers":` + strings.Repeat("[", 10_000) + `}`:         "headers: an object",
-		`{` + u + `,"headers":{"A":` + strings.Repeat(`[`, 10_000) + `}}`:   "headers.A: a text",
+		`{` + u + `,"headers":{"A":` + strings.Repeat(`[`, 10_000) + `}}`:   "headers.A[0]: a text",
 	} {
 		n, a := r.denial("net_http", text, "")
 		if n != -28 || a.Reason != "invalid_request" || !strings.HasPrefix(a.Hint, place) {
@@ -100,7 +100,7 @@ func TestMalformedRequestsNameTheirPlace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n, a := r.denial("net_http", string(text), ""); n != -28 || !strings.HasPrefix(a.Hint, "headers: more than") {
+	if n, a := r.denial("net_http", string(text), ""); n != -28 || !strings.Contains(a.Hint, "one more than the 100 headers") {
 		t.Errorf("many headers: %d %+v", n, a)
 	}
 	r.mem = make([]byte, 1<<20)

@@ -8,6 +8,7 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls/gate"
+	"runloop.dev/rlp/internal/base/strictjson"
 )
 
 // Bounds of a search.
@@ -91,15 +92,15 @@ func decodeSearch(in []string) (searchReq, error) {
 		return r, &Fail{Errno: TooBig, Hint: "text: at most 4096 bytes"}
 	}
 	given := false
-	err := readObject(r.query, func(d *jsonText, key string) (err error) {
+	err := readObject(r.query, func(d *strictjson.Reader, key string) (err error) {
 		switch key {
 		case "text":
 			given = true
-			r.text, err = d.text(key)
+			r.text, err = d.Text()
 		case "k":
 			r.k, err = readHits(d)
 		default:
-			err = fmt.Errorf("%s: no key of a search; text and k are", printable(key))
+			err = unknownKey("text and k")
 		}
 		return err
 	})
@@ -115,9 +116,9 @@ func decodeSearch(in []string) (searchReq, error) {
 }
 
 // readHits reads how many answers are wanted.
-func readHits(d *jsonText) (int, error) {
-	if k, ok := d.whole(); ok && k >= 1 && k <= MaxHits {
+func readHits(d *strictjson.Reader) (int, error) {
+	if k, err := d.Whole(); err == nil && k >= 1 && k <= MaxHits {
 		return int(k), nil
 	}
-	return 0, fmt.Errorf("k: a whole number from 1 to %d", MaxHits)
+	return 0, fmt.Errorf("a whole number from 1 to %d is wanted", MaxHits)
 }

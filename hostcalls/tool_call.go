@@ -3,7 +3,6 @@ package hostcalls
 import (
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +13,7 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls/gate"
+	"runloop.dev/rlp/internal/base/strictjson"
 )
 
 // callAttached has everything that t needs admitted, one by one, and then the
@@ -213,32 +213,31 @@ func (h *Host) placed(ctx context.Context, t *attachedTool, f ToolField) (string
 
 // queryOf is the arguments of a call as the query of a request.
 func queryOf(input []byte) (url.Values, error) {
-	var object map[string]json.RawMessage
-	if err := json.Unmarshal(input, &object); err != nil {
-		return nil, errors.New("arguments: an object is wanted")
-	}
 	values := url.Values{}
-	for name, raw := range object {
-		list := []json.RawMessage{raw}
-		if raw[0] == '[' {
-			if err := json.Unmarshal(raw, &list); err != nil {
-				return nil, fmt.Errorf("arguments: %w", err)
-			}
+	err := strictjson.Object(string(input), func(d *strictjson.Reader, name string) error {
+		if d.Kind() == '[' {
+			return d.Items(func(d *strictjson.Reader, _ int) error { return queryValue(d, values, name) })
 		}
-		for _, item := range list {
-			text := string(item)
-			switch item[0] {
-			case '"':
-				if err := json.Unmarshal(item, &text); err != nil {
-					return nil, fmt.Errorf("arguments: %w", err)
-				}
-			case '{', '[':
-				return nil, fmt.Errorf("arguments.%s: goes into a query, where there are texts, numbers and lists of them", printable(name))
-			}
-			values.Add(name, text)
-		}
+		return queryValue(d, values, name)
+	})
+	if err != nil {
+		return nil, strictjson.Under("arguments", err)
 	}
 	return values, nil
+}
+
+func queryValue(d *strictjson.Reader, values url.Values, name string) (err error) {
+	var text string
+	switch d.Kind() {
+	case '"':
+		text, err = d.Text()
+	case '{', '[':
+		err = errors.New("goes into a query, where there are texts, numbers and lists of them")
+	default:
+		text, err = d.Raw()
+	}
+	values.Add(name, text)
+	return err
 }
 
 // A toolFailure is a tool that did not do what it was called for: the guest may

@@ -1,10 +1,10 @@
 package hostcalls
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
+
+	"runloop.dev/rlp/internal/base/strictjson"
 )
 
 // perToken is how many bytes of arguments or result stand for a token, where a
@@ -45,7 +45,9 @@ func (t *attachedTool) charge(input, output []byte) {
 			USD       float64 `json:"usd"`
 		} `json:"usage"`
 	}
-	if err := json.Unmarshal(output, &said); err == nil || errors.As(err, new(*json.UnmarshalTypeError)) {
+	// A tool says more than what it took. One whose words are no JSON that every
+	// reader takes has said nothing, and is charged by their length.
+	if strictjson.Unmarshal(output, &said, strictjson.UnknownFields) == nil {
 		u := said.Usage
 		words = max(words, whole(max(u.Tokens, u.TokensIn+u.TokensOut)))
 		t.microUSD += whole(u.USD * 1e6)

@@ -173,7 +173,7 @@ func TestToolRequestsAreWhole(t *testing.T) {
 		"a query":            {"GET", nil, `{"a":[1,"b c"],"d":true}`, "/send?v=1&a=1&a=b+c&d=true", "", "", ""},
 		"a head":             {"HEAD", nil, `{"a":"b"}`, "/send?v=1&a=b", "", "", ""},
 		"no query":           {"GET", nil, `{"a":{"b":1}}`, "", "", "", "arguments.a: goes into a query"},
-		"a query in a query": {"GET", nil, `{"a":[[1]]}`, "", "", "", "arguments.a: goes into a query"},
+		"a query in a query": {"GET", nil, `{"a":[[1]]}`, "", "", "", "arguments.a[0]: goes into a query"},
 		"a long query":       {"GET", nil, `{"a":"` + strings.Repeat("x", maxURL) + `"}`, "", "", "", "at most 8192 bytes"},
 	} {
 		tool := webTool()
@@ -192,7 +192,7 @@ func TestToolRequestsAreWhole(t *testing.T) {
 			t.Errorf("%s: %d %s, sent %s %q %v", name, n, out, uri, body, got)
 		}
 	}
-	if _, err := queryOf([]byte(`[]`)); err == nil || err.Error() != "arguments: an object is wanted" {
+	if _, err := queryOf([]byte(`[]`)); err == nil || err.Error() != "arguments: an object is wanted (line 1, column 1)" {
 		t.Errorf("a list: %v", err)
 	}
 }

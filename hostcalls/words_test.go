@@ -213,64 +213,8 @@ func TestAPersonIsAsked(t *testing.T) {
 	}
 }
 
-// What no program reads another way is taken, what one does is refused: brackets,
-// escapes and numbers at their edges.
-func TestJSONAtItsEdges(t *testing.T) {
-	for text, good := range map[string]bool{
-		strings.Repeat("[", maxLevels) + strings.Repeat("]", maxLevels): true,
-		"[" + strings.Repeat(`[],{},`, maxLevels) + `""]`:               true,
-		`{"a":"\"]}","b":"\\"}`:                                         true,
-		`[1E+5,-1,0.5,-0.5e-5]`:                                         true,
-		`[-` + strings.Repeat("1", maxDigits) + `]`:                     false,
-		`[-` + strings.Repeat("1", maxDigits-1) + `]`:                   true,
-		`[1.` + strings.Repeat("1", maxDigits-1) + `]`:                  false,
-		`[1E+` + strings.Repeat("0", maxDigits) + `]`:                   false,
-		`{"a":1,"b":"x:y","a":2}`:                                       false,
-		"\"\xff\"":                                                      false,
-		`"\u00e9\ud83d\ude00\ud83d\ude00x\n"`:                           true,
-		`"\ud83d\n"`:                                                    false,
-		`"\ud83dude00"`:                                                 false,
-		`"x\ude00\ud83d"`:                                               false,
-		`"\u0000\u00e9\\ud800"`:                                         true,
-	} {
-		if err := readable(text); (err == nil) != good {
-			t.Errorf("%.40s: %v", text, err)
-		}
-	}
-	keys := func(n int) string {
-		var b strings.Builder
-		for i := range n {
-			fmt.Fprintf(&b, `,"k%d":"v"`, i)
-		}
-		return "{" + b.String()[1:] + "}"
-	}
-	read := func(text string) error {
-		return readObject(text, func(d *jsonText, _ string) error { _, err := d.texts("a"); return err })
-	}
-	for text, says := range map[string]string{
-		keys(maxKeys):               "",
-		keys(maxKeys + 1):           "more than 101 keys",
-		"{\t\"a\"\r:\n\"b\"\t}\r\n": "",
-		`{"a":"b"`:                  "not JSON at byte",
-		`{"a":["b"`:                 "a: not JSON at byte",
-		`{"a":["b" "c"]}`:           "a: not JSON at byte",
-		`{"a":["b",1]}`:             "a: a text is wanted",
-		`{"a":[]}`:                  "a: a text or a list",
-		`{"a":"b`:                   "a: a text or a list",
-		`{"a":"b\`:                  "a: a text or a list",
-		"{\"a\":\"b\x01\"}":         "a: a text or a list",
-		`{"a":"\x"}`:                "a: a text or a list",
-	} {
-		if err := read(text); (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
-			t.Errorf("%.30q: %v, want %q", text, err, says)
-		}
-	}
-	for text, want := range map[string]int64{"0": 0, "7": 7, "12": 12, "01": -1, "1.": -1, "1e": -1, "1E2": -1, "": -1, "x": -1, "1x": 1, "9223372036854775807": 1<<63 - 1, "9223372036854775808": -1} {
-		d := &jsonText{s: text}
-		if n, ok := d.whole(); ok != (want >= 0) || ok && int64(n) != want {
-			t.Errorf("%q: %d %v", text, n, ok)
-		}
-	}
+// What is written is JSON, whatever the text.
+func TestJSONIsWritten(t *testing.T) {
 	for s, want := range map[string]string{
 		"a\"\\\x1f \x7fé\ufffd\xffb": `"a\"\\\u001f ` + "\x7fé\ufffd\ufffdb" + `"`, "": `""`, "\x80": "\"\ufffd\"",
 	} {

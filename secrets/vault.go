@@ -14,6 +14,7 @@ import (
 
 	"filippo.io/age"
 
+	"runloop.dev/rlp/internal/base/strictjson"
 	"runloop.dev/rlp/internal/home"
 )
 
@@ -140,7 +141,7 @@ func (v *vault) read(key age.Identity, id ID) (sealed, error) {
 	}
 	defer clear(plain)
 	var s sealed
-	if err := json.Unmarshal(plain, &s); err != nil {
+	if err := strictjson.Unmarshal(plain, &s); err != nil {
 		return sealed{}, fmt.Errorf("reading %s: the file of the vault is damaged", id)
 	}
 	if s.Tenant != v.tenant || s.ID != id.String() {

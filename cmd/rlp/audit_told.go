@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -15,6 +14,7 @@ import (
 	"slices"
 	"time"
 
+	"runloop.dev/rlp/internal/base/strictjson"
 	"runloop.dev/rlp/internal/runlog"
 	"runloop.dev/rlp/launcher"
 )
@@ -78,7 +78,7 @@ func readTold(dir, name string, runs map[string]toldRun) error {
 			RunID   string    `json:"run_id"`
 			Outcome string    `json:"outcome"`
 		}
-		if json.Unmarshal(lines.Bytes(), &l) != nil || l.Msg != "run_start" && l.Msg != "run_end" || l.RunID == "" {
+		if strictjson.Unmarshal(lines.Bytes(), &l, strictjson.UnknownFields) != nil || l.Msg != "run_start" && l.Msg != "run_end" || l.RunID == "" {
 			continue // the process died within it, or it is no such line
 		}
 		runs[l.RunID] = toldRun{id: l.RunID, file: filepath.Join(filepath.Base(dir), name), last: l.Time, outcome: l.Outcome}

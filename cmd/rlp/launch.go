@@ -17,7 +17,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"runloop.dev/rlp/hostcalls"
+	"runloop.dev/rlp/internal/base/strictjson"
 	"runloop.dev/rlp/internal/home"
 	"runloop.dev/rlp/internal/runlog"
 	"runloop.dev/rlp/launcher"
@@ -268,11 +268,8 @@ func checkInput(data []byte) error {
 	if len(data) > maxInput {
 		return inputErr(fmt.Errorf("reading --input: more than %d MiB", maxInput>>20))
 	}
-	if !json.Valid(data) {
-		return inputErr(errors.New("--input is not one JSON document; write @FILE for a file, and quote strings as JSON does"))
-	}
-	if err := hostcalls.GivenTwice(string(data)); err != nil {
-		return inputErr(fmt.Errorf("--input: %w; keep one", err))
+	if err := strictjson.Check(data); err != nil {
+		return inputErr(fmt.Errorf("--input: %w; give one JSON document, or @FILE for that of a file, and quote strings as JSON does", err))
 	}
 	return nil
 }

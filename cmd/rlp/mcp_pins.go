@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"runloop.dev/rlp/internal/base/strictjson"
 	"runloop.dev/rlp/internal/home"
 	"runloop.dev/rlp/internal/mcpclient"
 	"runloop.dev/rlp/internal/tomlfile"
@@ -59,10 +60,7 @@ func readPin(path, server string) (*pin, error) {
 		return nil, fmt.Errorf("reading what the server %s is known by: %w", server, err)
 	}
 	var p pin
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	err = d.Decode(&p)
-	if err == nil {
+	if err = strictjson.Unmarshal(text, &p, strictjson.Enclosing); err == nil {
 		err = p.compact()
 	}
 	if err != nil || p.Version != pinVersion || p.Server != server || p.Digest != mcpclient.Digest(p.Tools) {

@@ -19,6 +19,7 @@ import (
 	"strings"
 
 	"runloop.dev/rlp/bundles"
+	"runloop.dev/rlp/internal/base/strictjson"
 	"runloop.dev/rlp/internal/client"
 	"runloop.dev/rlp/internal/ident"
 	"runloop.dev/rlp/launcher"
@@ -58,7 +59,7 @@ func (a *app) launchRemote(ctx context.Context, path string, args []string, f la
 	case err != nil:
 		return remoteErr(ctx, err)
 	default:
-		if err := json.Unmarshal(data, report); err != nil {
+		if err := strictjson.Unmarshal(data, report, strictjson.UnknownFields|strictjson.Enclosing); err != nil {
 			return &statusError{launcher.StatusUnavailable, fmt.Errorf("reading the report of the service: %w", err)}
 		}
 	}
@@ -91,7 +92,7 @@ func refusal(e *client.Error) *launcher.Report {
 	r := &launcher.Report{RunID: e.RunID, TraceID: e.TraceID, Outcome: launcher.Refused, ExitCode: launcher.StatusPolicy, Message: e.Message}
 	data, err := json.Marshal(e.Violations)
 	if err == nil {
-		_ = json.Unmarshal(data, &r.Violations) // strings into strings
+		_ = strictjson.Unmarshal(data, &r.Violations, strictjson.UnknownFields) // strings into strings
 	}
 	return r
 }

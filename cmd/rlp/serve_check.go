@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"runloop.dev/rlp/internal/base/strictjson"
 	"runloop.dev/rlp/internal/home"
 	"runloop.dev/rlp/launcher"
 )
@@ -58,8 +58,11 @@ func (a *app) checkService(ctx context.Context, socket string) error {
 	}
 	said = bytes.TrimSpace(said)
 	if answer.StatusCode != http.StatusOK {
-		var why struct{ Status, Reason string }
-		if json.Unmarshal(said, &why) == nil && why.Reason != "" {
+		var why struct {
+			Status string `json:"status"`
+			Reason string `json:"reason"`
+		}
+		if strictjson.Unmarshal(said, &why, strictjson.UnknownFields) == nil && why.Reason != "" {
 			said = []byte(why.Status + ": " + printable(why.Reason))
 		}
 		return &statusError{launcher.StatusUnavailable, fmt.Errorf("rlp serve at %s is not ready (%s): %s", socket, answer.Status, said)}

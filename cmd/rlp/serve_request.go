@@ -4,7 +4,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -14,6 +13,7 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
+	"runloop.dev/rlp/internal/base/strictjson"
 	"runloop.dev/rlp/internal/ident"
 	"runloop.dev/rlp/internal/service"
 	"runloop.dev/rlp/launcher"
@@ -235,7 +235,7 @@ func (r *requestReader) form(q *service.Request) {
 			r.wrong("agent", "%v", err)
 		}
 	}
-	if q.Input != nil && !json.Valid(q.Input) {
+	if q.Input != nil && strictjson.Check(q.Input) != nil {
 		r.wrong("input", "is not one JSON document")
 	}
 	if len(q.Input) > maxInput {

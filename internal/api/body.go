@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"runloop.dev/rlp/internal/schema"
+	"runloop.dev/rlp/internal/base/strictjson"
 	"runloop.dev/rlp/internal/service"
 )
 
@@ -155,7 +155,7 @@ func (s *server) query(r *http.Request, known []parameter) error {
 		if len(names) > 0 {
 			why += "; there are " + strings.Join(names, ", ")
 		}
-		problems = append(problems, service.FieldError{Field: schema.ShownKey(name), Why: why})
+		problems = append(problems, service.FieldError{Field: strictjson.Shown(name), Why: why})
 	}
 	if len(problems) > mostProblems {
 		problems = problems[:mostProblems]

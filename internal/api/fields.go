@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"runloop.dev/rlp/internal/schema"
+	"runloop.dev/rlp/internal/base/strictjson"
 	"runloop.dev/rlp/internal/service"
 )
 
@@ -18,7 +18,7 @@ type runBody struct {
 	request  service.Request
 	wait     bool
 	inPolicy []string // fields of the grant that stand below policy
-	grant    []schema.Member
+	grant    []strictjson.Member
 	problems service.FieldErrors
 }
 
@@ -61,17 +61,22 @@ func runFields() map[string]field {
 		"turns":    func(b *runBody, path string, raw []byte) { b.flag(&b.request.Turns, path, raw) },
 	}
 	for _, name := range grantFields() {
-		all[name] = func(b *runBody, _ string, raw []byte) { b.grant = append(b.grant, schema.Member{Key: name, Raw: raw}) }
+		all[name] = func(b *runBody, _ string, raw []byte) {
+			b.grant = append(b.grant, strictjson.Member{Key: name, Raw: raw})
+		}
 	}
 	return all
 }
 
-// readRun reads the body of POST /run; what is wrong is in its problems.
-func readRun(body []byte) *runBody {
+// readRun reads the body of POST /run; what is wrong with its fields is in its
+// problems.
+func readRun(body []byte) (*runBody, error) {
+	all, err := members(body)
+	if err != nil {
+		return nil, err
+	}
 	b := &runBody{wait: true}
 	b.request.Door = service.HTTP
-	all, problems := members(body)
-	b.problems = problems
 	fields := runFields()
 	for _, m := range all {
 		read, known := fields[m.Key]
@@ -84,7 +89,7 @@ func readRun(body []byte) *runBody {
 		}
 	}
 	b.request.Grant = object(b.grant)
-	return b
+	return b, nil
 }
 
 func (b *runBody) wrong(path, format string, args ...any) {
@@ -109,11 +114,12 @@ func (b *runBody) unknown(key string, fields map[string]field) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	b.wrong(schema.ShownKey(key), "there is no such field; there are %s", strings.Join(names, ", "))
+	b.wrong(strictjson.Shown(key), "there is no such field; there are %s", strings.Join(names, ", "))
 }
 
-func (b *runBody) text(path string, raw []byte) (s string, ok bool) {
-	if kindOf(raw) != "a string" || json.Unmarshal(raw, &s) != nil {
+func (b *runBody) text(path string, raw []byte) (string, bool) {
+	s, err := strictjson.Text(raw)
+	if err != nil {
 		b.wrong(path, "is %s; write a string", kindOf(raw))
 		return "", false
 	}
@@ -121,8 +127,8 @@ func (b *runBody) text(path string, raw []byte) (s string, ok bool) {
 }
 
 func (b *runBody) list(path string, raw []byte) (list []string) {
-	var items []json.RawMessage
-	if kindOf(raw) != "a list" || json.Unmarshal(raw, &items) != nil {
+	items, err := strictjson.Elements(raw)
+	if err != nil {
 		b.wrong(path, "is %s; write a list of strings", kindOf(raw))
 		return nil
 	}
@@ -135,7 +141,7 @@ func (b *runBody) list(path string, raw []byte) (list []string) {
 }
 
 func (b *runBody) flag(to *bool, path string, raw []byte) {
-	if json.Unmarshal(raw, to) != nil {
+	if strictjson.Unmarshal(raw, to) != nil {
 		b.wrong(path, "is %s; write true or false", kindOf(raw))
 	}
 }
@@ -167,14 +173,14 @@ func (b *runBody) bundle(path string, raw []byte) {
 }
 
 func (b *runBody) params(path string, raw []byte) {
-	if kindOf(raw) != "an object" {
+	paths, err := strictjson.Members(raw)
+	if err != nil {
 		b.wrong(path, "is %s; write an object of paths", kindOf(raw))
 		return
 	}
-	doc, _ := schema.Scan(raw) // what is there twice was told
 	b.request.Params = map[string]string{}
-	for _, m := range doc.Members {
-		if s, ok := b.text(path+"."+schema.ShownKey(m.Key), m.Raw); ok {
+	for _, m := range paths {
+		if s, ok := b.text(path+"."+strictjson.Shown(m.Key), m.Raw); ok {
 			b.request.Params[m.Key] = s
 		}
 	}
@@ -186,10 +192,10 @@ func (b *runBody) policy(path string, raw []byte) {
 	case "a string":
 		b.request.Override, _ = b.text(path, raw)
 	case "an object":
-		doc, _ := schema.Scan(raw)
-		for _, m := range doc.Members {
+		grant, _ := strictjson.Members(raw) // which was read once
+		for _, m := range grant {
 			if !slices.Contains(grantFields(), m.Key) {
-				b.wrong(path+"."+schema.ShownKey(m.Key), "there is no such field; there are %s", strings.Join(grantFields(), ", "))
+				b.wrong(path+"."+strictjson.Shown(m.Key), "there is no such field; there are %s", strings.Join(grantFields(), ", "))
 				continue
 			}
 			b.inPolicy = append(b.inPolicy, m.Key)
@@ -203,14 +209,14 @@ func (b *runBody) policy(path string, raw []byte) {
 // twice finds the fields of the grant that are given at both places.
 func (b *runBody) twice() {
 	for i, m := range b.grant {
-		if slices.ContainsFunc(b.grant[:i], func(o schema.Member) bool { return o.Key == m.Key }) {
+		if slices.ContainsFunc(b.grant[:i], func(o strictjson.Member) bool { return o.Key == m.Key }) {
 			b.wrong("policy."+m.Key, "stands beside %s; keep one", m.Key)
 		}
 	}
 }
 
 // object is a document of members, nil if there are none.
-func object(members []schema.Member) json.RawMessage {
+func object(members []strictjson.Member) json.RawMessage {
 	if len(members) == 0 {
 		return nil
 	}

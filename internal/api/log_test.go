@@ -129,8 +129,8 @@ func BenchmarkScan(b *testing.B) {
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if got := readRun(body); len(got.problems) > 0 {
-			b.Fatal(got.problems)
+		if got, err := readRun(body); err != nil || len(got.problems) > 0 {
+			b.Fatal(got, err)
 		}
 	}
 }

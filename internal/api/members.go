@@ -2,32 +2,30 @@ package api
 
 import (
 	"bytes"
+	"errors"
 
-	"runloop.dev/rlp/internal/schema"
+	"runloop.dev/rlp/internal/base/strictjson"
 	"runloop.dev/rlp/internal/service"
 )
 
 // mostProblems bounds how many problems of a request are told.
 const mostProblems = 100
 
-// members are those of the object that a body is. All that is wrong is in the
-// problems; the members are those that could be told apart.
-func members(body []byte) ([]schema.Member, service.FieldErrors) {
+// members are those of the object that a body is.
+func members(body []byte) ([]strictjson.Member, error) {
 	if len(bytes.TrimSpace(body)) == 0 {
-		return nil, service.FieldErrors{{Field: "", Why: `the body is empty; send a JSON object, such as {"agent": "NAME"}`}}
+		return nil, service.FieldErrors{{Why: `the body is empty; send a JSON object, such as {"agent": "NAME"}`}}
 	}
-	doc, found := schema.Scan(body)
-	if len(found) == 0 && doc.Raw[0] != '{' {
-		return nil, service.FieldErrors{{Field: "", Why: "the body is " + kindOf(doc.Raw) + ", not an object"}}
+	list, err := strictjson.Members(body)
+	var at *strictjson.Error
+	if !errors.As(err, &at) {
+		return list, err
 	}
-	var problems service.FieldErrors
-	for _, p := range found {
-		if p.Path == "" {
-			p.Why = "the body " + p.Why
-		}
-		problems = append(problems, service.FieldError{Field: p.Path, Why: p.Why})
+	why := at.Why()
+	if at.Path == "" {
+		why = "the body: " + why
 	}
-	return doc.Members, problems
+	return nil, service.FieldErrors{{Field: at.Path, Why: why}}
 }
 
 // kindOf names what a value is.

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"runloop.dev/rlp/internal/schema"
+	"runloop.dev/rlp/internal/base/strictjson"
 	"runloop.dev/rlp/internal/service"
 	"runloop.dev/rlp/launcher"
 )
@@ -70,7 +70,10 @@ func (s *server) runBody(w http.ResponseWriter, r *http.Request, c *service.Call
 		return nil, err
 	}
 	defer done()
-	b := readRun(body)
+	b, err := readRun(body)
+	if err != nil {
+		return nil, err
+	}
 	b.twice()
 	if len(b.problems) == 0 {
 		return b, nil
@@ -155,8 +158,11 @@ func (s *server) postInput(w http.ResponseWriter, r *http.Request, c *service.Ca
 		return err
 	}
 	defer done()
-	all, problems := members(body)
-	b := &runBody{problems: problems}
+	all, err := members(body)
+	if err != nil {
+		return err
+	}
+	b := &runBody{}
 	var input json.RawMessage
 	last := false
 	for _, m := range all {
@@ -166,7 +172,7 @@ func (s *server) postInput(w http.ResponseWriter, r *http.Request, c *service.Ca
 		case "last":
 			b.flag(&last, "last", m.Raw)
 		default:
-			b.wrong(schema.ShownKey(m.Key), "there is no such field; there are input, last")
+			b.wrong(strictjson.Shown(m.Key), "there is no such field; there are input, last")
 		}
 	}
 	if len(b.problems) > 0 {

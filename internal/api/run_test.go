@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/schema"
+	"runloop.dev/rlp/internal/base/strictjson"
 	"runloop.dev/rlp/internal/service"
 	"runloop.dev/rlp/launcher"
 )
@@ -79,7 +79,7 @@ func TestTheSeedsRequest(t *testing.T) {
 
 // badBodies are bodies with the fields that are wrong with them.
 func badBodies() map[string][]string {
-	deep := strings.Repeat(`[`, schema.MaxScanDepth) + strings.Repeat(`]`, schema.MaxScanDepth)
+	deep := strings.Repeat(`[`, strictjson.MaxDepth+1) + strings.Repeat(`]`, strictjson.MaxDepth+1)
 	return map[string][]string{
 		``: {""}, `   `: {""}, `[]`: {""}, `null`: {""}, `{`: {""}, `{"agent":"a"}{}`: {""}, `{"agent":"a",}`: {""}, "{\"agent\":\"\xff\"}": {""}, `{'agent':1}`: {""},
 		`{}`:                                                            {"agent"},
@@ -101,7 +101,7 @@ func badBodies() map[string][]string {
 		`{"agent":"a","policy":{"allow":1}}`:                            {"policy.allow"},
 		`{"agent":"a","limits":{"max_steps":1,"max_steps":2}}`:          {"limits.max_steps"},
 		`{"agent":"a","input":{"a":[{"b":1,"b":2}]}}`:                   {"input.a[0].b"},
-		`{"agent":"a","input":` + deep + `}`:                            {"input" + strings.Repeat("[0]", schema.MaxScanDepth-1)},
+		`{"agent":"a","input":` + deep + `}`:                            {"input" + strings.Repeat("[0]", strictjson.MaxDepth)},
 		`{"agent":"a","limits":{"max_steps":1},"policy":{"limits":{}}}`: {"policy.limits"},
 		`{"wait":1,"turns":2,"args":[null],"nope":3}`:                   {"wait", "turns", "args[0]", "nope", "agent"},
 	}

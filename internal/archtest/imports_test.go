@@ -20,6 +20,8 @@ func TestOutsideHasOwners(t *testing.T) { judge(t, wrongOwners) }
 
 func TestOnlyTheEdgeAsksWhereItRuns(t *testing.T) { judge(t, edgeCalls) }
 
+func TestJSONHasOneReader(t *testing.T) { judge(t, otherReaders) }
+
 // TestDrawingPointsDown judges the drawing itself: doors lead to rooms of a
 // lower level, and everything has its reason.
 func TestDrawingPointsDown(t *testing.T) {
@@ -252,6 +254,30 @@ func edgeCalls(t *tree) []complaint {
 			}
 			if owners, isEdge := edge[what]; isEdge && !owns(owners, from, false) {
 				found = append(found, complaint{"edge", from + " " + what, fmt.Sprintf("%s: %s may not use %s", t.at(sel), from, what)})
+			}
+			return true
+		})
+	}
+	return found
+}
+
+// otherReaders complains about files that decode JSON by other means than
+// internal/base/strictjson. What a file only writes, or holds to be JSON without
+// taking anything out of it, is not reading.
+func otherReaders(t *tree) []complaint {
+	var found []complaint
+	for _, f := range t.sources() {
+		if f.room == "internal/base/strictjson" {
+			continue
+		}
+		names := importNames(f.ast)
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			sel, ok := n.(*ast.SelectorExpr)
+			if !ok || sel.Sel.Name != "Unmarshal" && sel.Sel.Name != "NewDecoder" {
+				return true
+			}
+			if x, ok := sel.X.(*ast.Ident); ok && path.Base(names[x.Name]) == "json" {
+				found = append(found, complaint{"json", f.name, t.at(sel) + ": JSON is read by strictjson alone"})
 			}
 			return true
 		})

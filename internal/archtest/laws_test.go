@@ -120,6 +120,18 @@ func TestControlEdge(t *testing.T) {
 	wantComplaints(t, got, "edge launcher os.Getenv", "edge launcher time.Now", "edge kb .Admit", "edge cmd/rlp caps.Base")
 }
 
+func TestControlReaders(t *testing.T) {
+	got := otherReaders(repo(t, map[string]string{
+		"internal/base/strictjson/a.go": `package strictjson; import "encoding/json"; var _ = json.Unmarshal`,
+		"kb/a_test.go":                  `package kb; import "encoding/json"; var _ = json.Unmarshal`,
+		"kb/a.go":                       `package kb; import "encoding/json"; var _ = json.Marshal; var _ = json.Valid; var _ json.Unmarshaler`,
+		"kb/b.go":                       `package kb; import j "encoding/json"; var _ = j.Unmarshal`,
+		"caps/a.go":                     `package caps; import "github.com/x/json"; func f() { json.NewDecoder(nil) }`,
+		"caps/b.go":                     `package caps; func f() { json.Unmarshal(); strictjson.Unmarshal() }`,
+	}))
+	wantComplaints(t, got, "json kb/b.go", "json caps/a.go")
+}
+
 func TestControlPicture(t *testing.T) {
 	text := "# A\n\n| room | holds |\n|---|---|\n| `nowhere`, `caps` | x |\n"
 	for name := range rooms {

@@ -42,7 +42,7 @@ func TestExceptionsAreNeeded(t *testing.T) {
 	}
 	needed := make(map[string]bool)
 	for _, law := range []func(*tree) []complaint{
-		undrawn, wrongDoors, unusedDoors, wrongOwners, edgeCalls, topLevel, emptyNames, inits, tooLong, undocumented, failedTo, idleTests, mutableVars,
+		undrawn, wrongDoors, unusedDoors, wrongOwners, edgeCalls, otherReaders, topLevel, emptyNames, inits, tooLong, undocumented, failedTo, idleTests, mutableVars,
 	} {
 		for _, c := range law(h) {
 			needed[c.law+" "+c.subject] = true

@@ -21,6 +21,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"runloop.dev/rlp/internal/base/strictjson"
 )
 
 // Options say which service is asked, and by whom. Exactly one of Socket and URL
@@ -176,11 +178,14 @@ func (c *Client) do(r *http.Request) (*http.Response, error) {
 	defer resp.Body.Close()
 	e := &Error{}
 	if data, err := io.ReadAll(io.LimitReader(resp.Body, mostProblem)); err == nil {
-		_ = json.Unmarshal(data, e) // what is no such document says no more than its status
+		_ = strictjson.Unmarshal(data, e, ofService) // what is no such document says no more than its status
 	}
 	e.Status, e.RetryAfter = resp.StatusCode, resp.Header.Get("Retry-After")
 	return nil, e
 }
+
+// ofService reads answers of a service that may be newer, with results in them.
+const ofService = strictjson.UnknownFields | strictjson.Enclosing
 
 // document asks for one JSON document.
 func (c *Client) document(ctx context.Context, method, path string, body []byte) (json.RawMessage, error) {
@@ -201,7 +206,7 @@ func (c *Client) document(ctx context.Context, method, path string, body []byte)
 		return nil, fmt.Errorf("reading the answer of the service: %w", err)
 	case len(data) > mostAnswer:
 		return nil, fmt.Errorf("the answer of the service has more than %d MiB", mostAnswer>>20)
-	case !json.Valid(data):
+	case strictjson.Check(data, ofService) != nil:
 		return nil, errors.New("the answer is not one JSON document; is it rlp serve that is asked?")
 	}
 	return data, nil

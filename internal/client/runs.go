@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strconv"
 	"time"
+
+	"runloop.dev/rlp/internal/base/strictjson"
 )
 
 // A Request is the body of POST /run. Fields that are left out narrow nothing.
@@ -68,7 +70,7 @@ func (c *Client) Begin(ctx context.Context, q *Request) (runID string, err error
 		return "", err
 	}
 	var taken Run
-	if err := json.Unmarshal(data, &taken); err != nil || taken.RunID == "" {
+	if err := strictjson.Unmarshal(data, &taken, ofService); err != nil || taken.RunID == "" {
 		return "", fmt.Errorf("the answer of the service names no run: %s", shape(data))
 	}
 	return taken.RunID, nil
@@ -91,7 +93,7 @@ func (c *Client) Runs(ctx context.Context, limit int) ([]Run, error) {
 	var page struct {
 		Runs []Run `json:"runs"`
 	}
-	if err := json.Unmarshal(data, &page); err != nil {
+	if err := strictjson.Unmarshal(data, &page, ofService); err != nil {
 		return nil, fmt.Errorf("reading the list of runs: %w", err)
 	}
 	return page.Runs, nil
@@ -104,7 +106,7 @@ func (c *Client) Get(ctx context.Context, id string) (*Run, error) {
 		return nil, err
 	}
 	r := &Run{}
-	if err := json.Unmarshal(data, r); err != nil {
+	if err := strictjson.Unmarshal(data, r, ofService); err != nil {
 		return nil, fmt.Errorf("reading what is told of the run: %w", err)
 	}
 	return r, nil

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"math"
@@ -11,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"runloop.dev/rlp/internal/base/strictjson"
 	"runloop.dev/rlp/internal/tomlfile"
 )
 
@@ -168,7 +168,7 @@ func setSeccomp(w *tomlfile.Walk, name string, v *tomlfile.Value, c *Config) {
 		DefaultAction string `json:"defaultAction"`
 	}
 	const example = `{"defaultAction": "SCMP_ACT_ERRNO", "syscalls": [...]}`
-	if err := json.Unmarshal(data, &profile); err != nil || !strings.HasPrefix(profile.DefaultAction, "SCMP_ACT_") {
+	if err := strictjson.Unmarshal(data, &profile, strictjson.UnknownFields); err != nil || !strings.HasPrefix(profile.DefaultAction, "SCMP_ACT_") {
 		w.Errorf(v.Pos, example, "%s: %s is no seccomp profile in JSON", name, v.Str)
 		return
 	}

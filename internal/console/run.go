@@ -1,6 +1,7 @@
 package console
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -197,15 +198,11 @@ func indented(doc json.RawMessage) json.RawMessage {
 	if len(doc) == 0 || string(doc) == "null" {
 		return nil
 	}
-	var v any
-	if json.Unmarshal(doc, &v) != nil {
+	var b bytes.Buffer
+	if json.Indent(&b, doc, "", "  ") != nil {
 		return doc
 	}
-	text, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return doc
-	}
-	return text
+	return b.Bytes()
 }
 
 func (c *console) cancelRun(r *http.Request, caller *service.Caller) (*view, error) {

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+
+	"runloop.dev/rlp/internal/base/strictjson"
 )
 
 // A mail is one message as the API of the mail server takes it.
@@ -39,9 +41,7 @@ func (s *mailServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var m mail
-	dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&m); err != nil || m.To == "" {
+	if err := strictjson.Decode(r.Body, 1<<20, &m); err != nil || m.To == "" {
 		reply(w, http.StatusBadRequest, map[string]string{"error": fmt.Sprintf("a mail has to, subject and text (%v)", err)})
 		return
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+
+	"runloop.dev/rlp/internal/base/strictjson"
 )
 
 // A modelServer speaks the chat protocol that most model servers speak, whole
@@ -31,7 +33,7 @@ func (s *modelServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var q chatRequest
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20)).Decode(&q); err != nil || len(q.Messages) == 0 {
+	if err := strictjson.Decode(r.Body, 1<<20, &q, strictjson.UnknownFields); err != nil || len(q.Messages) == 0 {
 		reply(w, http.StatusBadRequest, chatError(fmt.Sprintf("not a chat request (%v)", err)))
 		return
 	}
@@ -59,14 +61,14 @@ func chatError(text string) map[string]any {
 
 // textOf is a message's text, given as a string or in parts.
 func textOf(raw json.RawMessage) string {
-	var text string
-	if json.Unmarshal(raw, &text) == nil {
+	text, err := strictjson.Text(raw)
+	if err == nil {
 		return text
 	}
 	var parts []struct {
 		Text string `json:"text"`
 	}
-	_ = json.Unmarshal(raw, &parts) // neither: no text
+	_ = strictjson.Unmarshal(raw, &parts, strictjson.UnknownFields) // neither: no text
 	for _, p := range parts {
 		text += p.Text
 	}

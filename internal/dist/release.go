@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"runloop.dev/rlp/internal/base/strictjson"
 )
 
 // A release is what every archive is made of.
@@ -59,9 +60,11 @@ func printed(ctx context.Context, program string) (p pages, err error) {
 		}
 		return out.Bytes()
 	}
-	var v struct{ Version string }
+	var v struct {
+		Version string `json:"version"`
+	}
 	if text := ask("version", "--json"); err == nil {
-		err = json.Unmarshal(text, &v)
+		err = strictjson.Unmarshal(text, &v, strictjson.UnknownFields)
 	}
 	p.version, p.completions = v.Version, make(map[string][]byte)
 	for shell := range places {

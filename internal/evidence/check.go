@@ -2,11 +2,12 @@ package evidence
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 
 	"golang.org/x/mod/sumdb/tlog"
+
+	"runloop.dev/rlp/internal/base/strictjson"
 )
 
 // A Fact is what a proof that was checked says.
@@ -55,7 +56,8 @@ func (p *Inclusion) Check(key *PublicKey) (*Fact, error) {
 		return nil, fmt.Errorf("the record is %w: it is not leaf %d of the tree of %d", ErrMismatch, p.Index, c.Size)
 	}
 	r := &Record{Line: p.Record}
-	if err := json.Unmarshal(p.Record, r); err != nil {
+	// A record may have fields that came after this version.
+	if err := strictjson.Unmarshal(p.Record, r, strictjson.UnknownFields); err != nil {
 		return nil, fmt.Errorf("leaf %d is %w: it is no record: %w", p.Index, ErrMismatch, err)
 	}
 	if r.Seq != p.Index+1 {

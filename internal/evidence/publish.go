@@ -11,6 +11,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"runloop.dev/rlp/internal/base/strictjson"
 )
 
 // PublishedFile is where the log remembers how far each sink was told, in the
@@ -136,7 +138,7 @@ func (p *Publisher) read() (published, error) {
 	}
 	defer f.Close()
 	var state published
-	if err := json.NewDecoder(&limited{f, maxState}).Decode(&state); err != nil {
+	if err := strictjson.Decode(f, maxState, &state); err != nil {
 		return none, fmt.Errorf("%s cannot be read: %w; remove it to publish the newest checkpoint anew", f.Name(), err)
 	}
 	if state.Origin != p.Origin {

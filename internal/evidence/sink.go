@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -117,18 +116,4 @@ func ending(path string, size int64) (string, error) {
 		return "\n", nil
 	}
 	return "\n\n", nil
-}
-
-// limited is a reader that fails behind n bytes.
-type limited struct {
-	r io.Reader
-	n int64
-}
-
-func (l *limited) Read(p []byte) (int, error) {
-	n, err := l.r.Read(p)
-	if l.n -= int64(n); l.n < 0 {
-		return 0, errors.New("it is too large")
-	}
-	return n, err
 }

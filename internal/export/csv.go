@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/base/strictjson"
 )
 
 // csvVersion is the value of the first column. Columns are only ever added, at
@@ -87,7 +88,7 @@ func (t *table) detail(r *audit.Record) error {
 	}
 	t.line = line
 	var all map[string]json.RawMessage
-	if err := json.Unmarshal(line, &all); err != nil {
+	if err := strictjson.Unmarshal(line, &all); err != nil {
 		return err
 	}
 	for _, name := range columns {

@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"runloop.dev/rlp/internal/base/strictjson"
 )
 
 // A Filter is what an export leaves out, as it was asked for. It does not
@@ -99,9 +101,7 @@ func (c *CursorFile) read(want Cursor) error {
 	if err != nil {
 		return err
 	}
-	d := json.NewDecoder(bytes.NewReader(p))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&c.Cursor); err != nil || len(p) > maxCursor || d.InputOffset() != int64(len(bytes.TrimRight(p, " \r\n\t"))) {
+	if err := strictjson.Unmarshal(p, &c.Cursor); err != nil || len(p) > maxCursor {
 		return fmt.Errorf("%s: %w: it is no cursor of an export (%v)", c.path, ErrCursor, err)
 	}
 	return c.check(want)

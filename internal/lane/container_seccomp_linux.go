@@ -2,13 +2,14 @@ package lane
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"runloop.dev/rlp/internal/base/strictjson"
 )
 
 // enginePolicies are where the profiles of engines lie.
@@ -53,12 +54,12 @@ func seccompProfile(text []byte) ([]byte, error) {
 	var profile map[string]json.RawMessage
 	var action string
 	var calls []seccompCall
-	err := json.Unmarshal(text, &profile)
+	err := strictjson.Unmarshal(text, &profile)
 	if err == nil {
-		err = errors.Join(json.Unmarshal(profile["defaultAction"], &action))
+		err = strictjson.Unmarshal(profile["defaultAction"], &action)
 	}
 	if list := profile["syscalls"]; err == nil && list != nil {
-		err = json.Unmarshal(list, &calls)
+		err = strictjson.Unmarshal(list, &calls, strictjson.UnknownFields) // of newer engines
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the seccomp profile: %w", err)

@@ -3,7 +3,6 @@ package mcpserver
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -84,15 +83,7 @@ func everywhere(result []byte) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := schema.Encode(v)
-	if err != nil {
-		return nil, err
-	}
-	var plain any
-	if err := json.Unmarshal(text, &plain); err != nil { // a number that most readers have no room for
-		return nil, errors.New("a number that is too large")
-	}
-	return text, nil
+	return schema.Encode(v)
 }
 
 // ended says how a run ended that did not end well.

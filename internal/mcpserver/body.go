@@ -8,7 +8,7 @@ import (
 	"io"
 	"sync"
 
-	"runloop.dev/rlp/internal/schema"
+	"runloop.dev/rlp/internal/base/strictjson"
 )
 
 // withLists is the one version of the protocol whose messages may come as a list.
@@ -18,28 +18,28 @@ const withLists = "2025-03-26"
 // twice would be another one for another reader. A list of them is taken where the
 // session speaks the version that has it.
 func messages(text []byte, version string) ([][]byte, error) {
-	doc, problems := schema.Scan(text)
-	if len(problems) > 0 {
-		p := problems[0]
-		if p.Path == "" {
-			return nil, errors.New("the message " + p.Why)
+	text = bytes.TrimSpace(text)
+	if !bytes.HasPrefix(text, []byte("[")) {
+		if err := envelope(text); err != nil {
+			return nil, fmt.Errorf("the message: %w", err)
 		}
-		return nil, errors.New(p.Path + ": " + p.Why)
+		return [][]byte{text}, nil
 	}
-	switch n := len(doc.Elements); {
-	case doc.Raw[0] != '[':
-		return [][]byte{doc.Raw}, envelope(doc.Raw, "")
+	list, err := strictjson.Elements(text, strictjson.Enclosing)
+	switch n := len(list); {
+	case err != nil:
+		return nil, err
 	case version != withLists:
 		return nil, fmt.Errorf("a list of messages is taken in a session of version %s alone; send each message by itself", withLists)
 	case n == 0 || n > mostElements:
 		return nil, fmt.Errorf("a list has %d messages, and from 1 to %d are taken; send fewer at a time", n, mostElements)
 	default:
-		for i, raw := range doc.Elements {
-			if err := envelope(raw, fmt.Sprintf("[%d]: ", i)); err != nil {
-				return nil, err
+		for i, raw := range list {
+			if err := envelope(raw); err != nil {
+				return nil, strictjson.Under(fmt.Sprintf("[%d]", i), err)
 			}
 		}
-		return doc.Elements, nil
+		return list, nil
 	}
 }
 

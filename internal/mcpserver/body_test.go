@@ -149,9 +149,9 @@ func TestMessagesHaveEachKeyOnce(t *testing.T) {
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","n\u0061me":"echo","arguments":{}}}`: "params.name",
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"a":{"b":1,"b":2}}}}`:   "params.arguments.a.b",
 		`[{"jsonrpc":"2.0","id":1,"id":2,"method":"tools/call","params":{"name":"echo","arguments":{}}}]`:           "[0].id",
-		call + call:     "behind its end",
+		call + call:     "behind the end",
 		"\ufeff" + call: "byte order mark",
-		`7`:             "not an object",
+		`7`:             "an object is wanted",
 		`{"jsonrpc"`:    "ends too early",
 	} {
 		if status, said := s.post(twice); status != http.StatusBadRequest || !strings.Contains(said, place) {
@@ -230,22 +230,22 @@ func TestMessagesOfOtherKinds(t *testing.T) {
 	b := newBench(t, mcpserver.Options{})
 	s := speak(t, b, "2025-03-26")
 	for message, why := range map[string]string{
-		`7`:                                    "the message is not an object",
-		`[[1]]`:                                "[0]: the message is not an object",
+		`7`:                                    "the message: an object is wanted",
+		`[[1]]`:                                "[0]: an object is wanted",
 		`[{}, [7]]`:                            `[0]: jsonrpc: must be "2.0"`,
-		`[[[[[{}]]]]]`:                         "[0]: the message is not an object",
-		`{"jsonrpc":2,"id":1,"method":"ping"}`: "jsonrpc: must be a text",
-		`{"jsonrpc":"2.0","id":{},"method":"ping"}`:                                                             "id: must be a text or a number",
-		`{"jsonrpc":"2.0","id":1,"method":[]}`:                                                                  "method: must be a text",
-		`{"jsonrpc":"2.0","id":1,"error":7}`:                                                                    "error: must be an object",
-		`{"jsonrpc":"2.0","id":1,"error":{"code":"x"}}`:                                                         "error.code: must be a number",
-		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":7}`:                                             "params: must be an object",
-		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":7}}`:                                    "params: name: must be a text",
-		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","_meta":7}}`:                     "params: _meta: must be an object",
-		`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":7}}`:                                  "params: cursor: must be a text",
-		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":[]}`:                                            "params: must be an object",
-		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"capabilities":{"roots":7}}}`:                  "must be an object",
-		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"rlp_runs","arguments":{"limit":"x"}}}`: "must be a number",
+		`[[[[[{}]]]]]`:                         "[0]: an object is wanted",
+		`{"jsonrpc":2,"id":1,"method":"ping"}`: "jsonrpc: a text is wanted",
+		`{"jsonrpc":"2.0","id":{},"method":"ping"}`:                                                             "id: a text or a number is wanted",
+		`{"jsonrpc":"2.0","id":1,"method":[]}`:                                                                  "method: a text is wanted",
+		`{"jsonrpc":"2.0","id":1,"error":7}`:                                                                    "error: an object is wanted",
+		`{"jsonrpc":"2.0","id":1,"error":{"code":"x"}}`:                                                         "error.code: a number is wanted",
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":7}`:                                             "params: an object is wanted",
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":7}}`:                                    "params.name: a text is wanted",
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","_meta":7}}`:                     "params._meta: an object is wanted",
+		`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":7}}`:                                  "params.cursor: a text is wanted",
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":[]}`:                                            "params: an object is wanted",
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"capabilities":{"roots":7}}}`:                  "an object is wanted",
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"rlp_runs","arguments":{"limit":"x"}}}`: "a number is wanted",
 	} {
 		if _, said := s.post(message); !strings.Contains(said, why) || strings.Contains(said, "Go ") || strings.Contains(said, "mcp.") || strings.Contains(said, "wireDecode") {
 			t.Errorf("%s: %s", message, said)

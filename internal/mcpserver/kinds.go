@@ -3,51 +3,49 @@ package mcpserver
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
-	"reflect"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"runloop.dev/rlp/internal/schema"
+	"runloop.dev/rlp/internal/base/strictjson"
 )
 
-// envelope says what is wrong with the members that a message of any method may
-// have; at is where it stands.
-func envelope(raw []byte, at string) error {
-	if raw[0] != '{' {
-		return fmt.Errorf("%sthe message is not an object", at)
-	}
+// ofProtocol reads what the protocol may have more members for than are known here,
+// and arguments of tools inside of it.
+const ofProtocol = strictjson.UnknownFields | strictjson.Enclosing
+
+// envelope holds a message to JSON that every reader takes alike, and to the members
+// that a message of any method may have.
+func envelope(raw []byte) error {
 	var m struct {
-		Version string `json:"jsonrpc"`
-		Method  string `json:"method"`
+		Version string          `json:"jsonrpc"`
+		Method  string          `json:"method"`
+		ID      json.RawMessage `json:"id"`
 		Error   struct {
 			Code    int64  `json:"code"`
 			Message string `json:"message"`
 		} `json:"error"`
 	}
-	if err := wellKinded(json.Unmarshal(raw, &m)); err != nil {
-		return fmt.Errorf("%s%w", at, err)
-	}
-	doc, _ := schema.Scan(raw)
-	for _, member := range doc.Members {
-		if member.Key == "id" && (member.Raw[0] == '{' || member.Raw[0] == '[' || member.Raw[0] == 't' || member.Raw[0] == 'f') {
-			return fmt.Errorf("%sid: must be a text or a number", at)
-		}
-	}
-	if m.Version != "2.0" {
-		return fmt.Errorf(`%sjsonrpc: must be "2.0"`, at)
+	switch err := strictjson.Unmarshal(raw, &m, ofProtocol); {
+	case err != nil:
+		return err
+	case string(raw) == "null":
+		return errors.New("an object is wanted")
+	case strings.ContainsAny(string(m.ID[:min(1, len(m.ID))]), "{[tf"):
+		return errors.New("id: a text or a number is wanted")
+	case m.Version != "2.0":
+		return errors.New(`jsonrpc: must be "2.0"`)
 	}
 	return nil
 }
 
-// params says what is wrong with the parameters of a message that is whole
-// otherwise.
+// params holds the parameters of a message to what its method takes.
 func params(raw []byte) error {
 	var m struct {
 		Method string          `json:"method"`
 		Params json.RawMessage `json:"params"`
 	}
-	if json.Unmarshal(raw, &m) != nil || m.Params == nil {
+	if strictjson.Unmarshal(raw, &m, ofProtocol) != nil || m.Params == nil {
 		return nil
 	}
 	var into any
@@ -61,43 +59,11 @@ func params(raw []byte) error {
 	default:
 		into = new(struct {
 			Meta  mcp.Meta `json:"_meta"`
-			Level string   // of logging/setLevel
+			Level string   `json:"level"` // of logging/setLevel
 		})
 	}
-	if err := wellKinded(json.Unmarshal(m.Params, into)); err != nil {
-		return fmt.Errorf("params: %w", err)
+	if err := strictjson.Unmarshal(m.Params, into, ofProtocol); err != nil {
+		return strictjson.Under("params", err)
 	}
 	return nil
-}
-
-// wellKinded is an error of a decoder in words that know nothing of what it decodes
-// into.
-func wellKinded(err error) error {
-	var kind *json.UnmarshalTypeError
-	switch {
-	case err == nil:
-		return nil
-	case !errors.As(err, &kind):
-		return errors.New("is not what is wanted here")
-	case kind.Field == "":
-		return fmt.Errorf("must be %s", wanted(kind.Type))
-	}
-	return fmt.Errorf("%s: must be %s", kind.Field, wanted(kind.Type))
-}
-
-// wanted is what JSON calls what a Go type is made of.
-func wanted(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.String:
-		return "a text"
-	case reflect.Bool:
-		return "true or false"
-	case reflect.Slice, reflect.Array:
-		return "a list"
-	case reflect.Map, reflect.Struct:
-		return "an object"
-	case reflect.Pointer:
-		return wanted(t.Elem())
-	}
-	return "a number"
 }

@@ -6,12 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"reflect"
-	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"runloop.dev/rlp/internal/base/strictjson"
 	"runloop.dev/rlp/internal/schema"
 	"runloop.dev/rlp/internal/service"
 	"runloop.dev/rlp/launcher/ask"
@@ -134,35 +132,10 @@ func ownTenant(c *service.Caller, arguments []byte) ([]byte, error) {
 
 // arguments reads arguments into what knows all that there are.
 func arguments[T any](p []byte) (a T, err error) {
-	d := json.NewDecoder(bytes.NewReader(p))
-	d.DisallowUnknownFields()
-	if err = d.Decode(&a); err == nil {
-		if _, more := d.Token(); !errors.Is(more, io.EOF) {
-			err = errors.New("more than one document")
-		}
-	}
-	if name, ok := strings.CutPrefix(fmt.Sprint(err), "json: unknown field "); ok {
-		return a, fmt.Errorf("arguments: there is no field %s; the fields are %s", name, strings.Join(fieldsOf(reflect.TypeFor[T]()), ", "))
-	}
-	if errors.As(err, new(*json.UnmarshalTypeError)) {
-		return a, wellKinded(err)
-	}
-	if err != nil {
-		return a, fmt.Errorf("arguments: %w", err)
+	if err := strictjson.Unmarshal(p, &a); err != nil {
+		return a, strictjson.Under("arguments", err)
 	}
 	return a, nil
-}
-
-// fieldsOf are the names of the fields of a struct, those of what it embeds too.
-func fieldsOf(t reflect.Type) (names []string) {
-	for f := range t.Fields() {
-		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
-			names = append(names, name)
-		} else if f.Anonymous {
-			names = append(names, fieldsOf(f.Type)...)
-		}
-	}
-	return names
 }
 
 // notRead is a question that has no answer. What it is about is told; what went

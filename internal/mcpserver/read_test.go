@@ -8,7 +8,7 @@ func TestArgumentsNameTheirFields(t *testing.T) {
 		Limit int `json:"limit,omitempty"`
 		After int `json:"after"`
 	}]([]byte(`{"lmit": 3}`))
-	if err == nil || err.Error() != `arguments: there is no field "lmit"; the fields are limit, after` {
+	if err == nil || err.Error() != `arguments.lmit: there is no such field; there are after, limit (line 1, column 2)` {
 		t.Error(err)
 	}
 }

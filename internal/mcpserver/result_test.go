@@ -19,6 +19,7 @@ func TestOddResultsEndNoSession(t *testing.T) {
 		"deep":       strings.Repeat("[", 2000) + strings.Repeat("]", 2000),
 		"number":     `{"a":1e400}`,
 		"exponent":   `1e999999`,
+		"half":       `{"a":"\ud800"}`,
 		"twice":      `{"a":1,"a":2}`,
 		"deep twice": strings.Repeat(`{"a":`, 100) + "1" + strings.Repeat("}", 100),
 	} {
@@ -31,7 +32,6 @@ func TestOddResultsEndNoSession(t *testing.T) {
 	}
 	for says, want := range map[string]string{
 		`{"b":[1.50,"é"],"a":null}`: `{"a":null,"b":[1.5,"é"]}`,
-		`{"a":"\ud800"}`:            "{\"a\":\"\ufffd\"}", // half a letter is none
 	} {
 		b.host.says = json.RawMessage(says)
 		if got := structure(t, call(t, cs, "says", nil)); got != want {

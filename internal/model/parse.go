@@ -1,7 +1,6 @@
 package model
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -13,7 +12,7 @@ import (
 // one that is not known is an error: a control that was asked for is never
 // dropped. The error is a [*FieldError].
 func ParseComplete(text string) (*CompleteRequest, error) {
-	o := parseObject([]byte(text))
+	o := parseObject(text)
 	r := &CompleteRequest{
 		Model:       o.text("model"),
 		Messages:    o.messages(),
@@ -32,7 +31,7 @@ func ParseComplete(text string) (*CompleteRequest, error) {
 
 // ParseEmbed reads the JSON of model_embed. The error is a [*FieldError].
 func ParseEmbed(text string) (*EmbedRequest, error) {
-	o := parseObject([]byte(text))
+	o := parseObject(text)
 	r := &EmbedRequest{
 		Model:      o.text("model"),
 		Dimensions: o.whole("dimensions", 1, maxNumber),
@@ -112,8 +111,8 @@ func (o *object) content() (string, bool) {
 	return b.String(), true
 }
 
-// isArray reports whether raw, valid JSON that may begin with blanks, is one.
-func isArray(raw json.RawMessage) bool { return bytes.TrimSpace(raw)[0] == '[' }
+// isArray reports whether raw is one.
+func isArray(raw json.RawMessage) bool { return raw[0] == '[' }
 
 func (o *object) toolCall() ToolCall {
 	c := ToolCall{ID: asText(o, "id", o.need("id")), Type: o.oneOf("type", "function")}
@@ -212,7 +211,7 @@ func (o *object) toolChoice(tools []Tool) *ToolChoice {
 	}
 	c := &ToolChoice{}
 	o.fields["tool_choice"] = raw
-	if bytes.TrimSpace(raw)[0] == '"' {
+	if raw[0] == '"' {
 		c.Mode = o.oneOf("tool_choice", "auto", "none", "required")
 		if c.Mode == "" {
 			o.fail("tool_choice", "must not be empty")

@@ -58,10 +58,10 @@ func with(fields string) string {
 // What is wrong is named by its path; nothing that was asked for is dropped.
 func TestParseRefuses(t *testing.T) {
 	for _, c := range []struct{ text, path, says string }{
-		{``, "", "one JSON object"},
+		{``, "", "no JSON"},
 		{`[]`, "", "JSON object"},
 		{`null`, "", "JSON object"},
-		{`{} {}`, "", "one JSON object"},
+		{`{} {}`, "", "behind the end"},
 		{"{\"model\":\"\xff\"}", "", "UTF-8"},
 		{`{"model":"a"}`, "messages", "missing"},
 		{`{"messages":[]}`, "messages", "at least one"},
@@ -80,7 +80,7 @@ func TestParseRefuses(t *testing.T) {
 		{with(`"max_tokens":"9"`), "max_tokens", "whole number"},
 		{with(`"max_tokens":99999999999999999999`), "max_tokens", "whole number"},
 		{with(`"temperature":2.1`), "temperature", "from 0 to 2"},
-		{with(`"temperature":1e999`), "temperature", "from 0 to 2"},
+		{with(`"temperature":1e999`), "temperature", "floating point"},
 		{with(`"top_p":-0.1`), "top_p", "from 0 to 1"},
 		{with(`"stop":""`), "stop", "empty"},
 		{with(`"stop":["a",1]`), "stop[1]", "string"},

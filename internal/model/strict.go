@@ -3,10 +3,12 @@ package model
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"unicode/utf8"
+
+	"runloop.dev/rlp/internal/base/strictjson"
 )
 
 // A FieldError says what is wrong with which field of a request. Path is as in
@@ -34,41 +36,35 @@ type object struct {
 }
 
 // parseObject reads text, the whole request.
-func parseObject(text []byte) *object {
-	if !utf8.Valid(text) {
-		return &object{err: wrong("", "is not UTF-8")}
+func parseObject(text string) *object {
+	raw := []byte(text)
+	if err := strictjson.Check(raw); err != nil {
+		return &object{err: broken("", err)}
 	}
-	if !json.Valid(text) {
-		return &object{err: wrong("", "is not one JSON object")}
-	}
-	return newObject("", text)
+	return newObject("", raw)
 }
 
-// newObject splits an object of valid JSON into its fields. encoding/json alone
-// would match names without case and let the last of two equal ones win.
+// broken is what a reader of JSON says of the value at path.
+func broken(path string, err error) error {
+	var e *strictjson.Error
+	if !errors.As(err, &e) {
+		return wrong(path, "cannot be read: %v", err)
+	}
+	if e.Path != "" {
+		path = e.Path
+	}
+	return wrong(path, "is no JSON that every reader takes: %s", e.Why())
+}
+
+// newObject splits an object into its fields.
 func newObject(path string, raw json.RawMessage) *object {
 	o := &object{path: path, fields: map[string]json.RawMessage{}}
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+	members, err := strictjson.Members(raw)
+	if err != nil {
 		o.err = wrong(path, "must be a JSON object")
-		return o
 	}
-	for dec.More() {
-		t, err := dec.Token()
-		name, ok := t.(string)
-		var value json.RawMessage
-		if err == nil {
-			err = dec.Decode(&value)
-		}
-		if err != nil || !ok {
-			o.err = wrong(path, "must be a JSON object")
-			return o
-		}
-		if _, twice := o.fields[name]; twice {
-			o.err = wrong(o.at(name), "is there twice")
-			return o
-		}
-		o.fields[name] = value
+	for _, m := range members {
+		o.fields[m.Key] = m.Raw
 	}
 	return o
 }
@@ -87,7 +83,7 @@ func (o *object) at(name string) string {
 func (o *object) take(name string) json.RawMessage {
 	raw, ok := o.fields[name]
 	delete(o.fields, name)
-	if !ok || o.err != nil || string(bytes.TrimSpace(raw)) == "null" {
+	if !ok || o.err != nil || string(raw) == "null" {
 		return nil
 	}
 	return raw
@@ -119,7 +115,7 @@ func (o *object) need(name string) json.RawMessage {
 func (o *object) text(name string) string { return asText(o, name, o.take(name)) }
 
 func asText(o *object, name string, raw json.RawMessage) (s string) {
-	if raw != nil && json.Unmarshal(raw, &s) != nil {
+	if raw != nil && strictjson.Unmarshal(raw, &s) != nil {
 		o.fail(o.at(name), "must be a string")
 	}
 	return s
@@ -135,7 +131,7 @@ func (o *object) oneOf(name string, words ...string) string {
 }
 
 func (o *object) bool(name string) (b bool) {
-	if raw := o.take(name); raw != nil && json.Unmarshal(raw, &b) != nil {
+	if raw := o.take(name); raw != nil && strictjson.Unmarshal(raw, &b) != nil {
 		o.fail(o.at(name), "must be true or false")
 	}
 	return b
@@ -159,7 +155,7 @@ func (o *object) integer(name string) *int64 {
 		return nil
 	}
 	var n int64
-	if json.Unmarshal(raw, &n) != nil {
+	if strictjson.Unmarshal(raw, &n) != nil {
 		o.fail(o.at(name), "must be a whole number")
 		return nil
 	}
@@ -173,7 +169,7 @@ func (o *object) number(name string, low, high float64) *float64 {
 		return nil
 	}
 	var n float64
-	if json.Unmarshal(raw, &n) != nil || n < low || n > high {
+	if strictjson.Unmarshal(raw, &n) != nil || n < low || n > high {
 		o.fail(o.at(name), "must be a number from %g to %g", low, high)
 		return nil
 	}
@@ -181,13 +177,13 @@ func (o *object) number(name string, low, high float64) *float64 {
 }
 
 // list is an array of at most most items.
-func (o *object) list(name string, raw json.RawMessage, most int) []json.RawMessage {
+func (o *object) list(name string, raw json.RawMessage, most int) [][]byte {
 	if raw == nil {
 		return nil
 	}
-	var items []json.RawMessage
+	items, err := strictjson.Elements(raw)
 	switch {
-	case json.Unmarshal(raw, &items) != nil:
+	case err != nil:
 		o.fail(o.at(name), "must be an array")
 	case len(items) > most:
 		o.fail(o.at(name), "has %d items, at most %d", len(items), most)
@@ -231,7 +227,7 @@ func (o *object) schema(name string) json.RawMessage {
 		return nil
 	}
 	var b bytes.Buffer
-	if bytes.TrimSpace(raw)[0] != '{' || json.Compact(&b, raw) != nil {
+	if raw[0] != '{' || json.Compact(&b, raw) != nil {
 		o.fail(o.at(name), "must be a JSON Schema, an object")
 		return nil
 	}

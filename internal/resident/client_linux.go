@@ -2,7 +2,6 @@ package resident
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +9,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"runloop.dev/rlp/internal/base/strictjson"
 )
 
 // firstAnswer is how long the serving process has for its first answer.
@@ -244,7 +245,7 @@ func Ask(path string, kind byte) (*State, error) {
 		return nil, fmt.Errorf("asking the process that serves: it declined (%s)", a.Why)
 	}
 	s := new(State)
-	if err := json.Unmarshal(a.Text, s); err != nil {
+	if err := strictjson.Unmarshal(a.Text, s, strictjson.UnknownFields); err != nil {
 		return nil, fmt.Errorf("asking the process that serves: %w", err)
 	}
 	return s, nil

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"runloop.dev/rlp/internal/base/strictjson"
 )
 
 // Check says what is wrong with a document of [Decode], nil if nothing is. The
@@ -37,7 +39,7 @@ func (c *check) step(n int) bool {
 
 func (c *check) value(n *node, path string, v any, depth int) *Error {
 	switch {
-	case depth > 10*maxDepth: // a $ref that leads to itself
+	case depth > 10*strictjson.MaxDepth: // a $ref that leads to itself
 		c.steps = -1
 		return errSteps
 	case !c.step(0):

@@ -4,30 +4,17 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
-	"strconv"
-	"unicode/utf8"
+
+	"runloop.dev/rlp/internal/base/strictjson"
 )
 
-const maxDepth = 64
-
-// Decode reads one JSON document. A key that is there twice is refused: readers
-// differ in which one they take.
-func Decode(text []byte) (any, error) {
-	if !utf8.Valid(text) {
-		return nil, errors.New("not UTF-8")
-	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	v, err := decode(d, 0)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("something stands behind the end of the document")
-	}
-	return v, nil
+// Decode reads one JSON document, with its numbers as they are written.
+func Decode(text []byte) (v any, err error) {
+	err = strictjson.Read(string(text), func(r *strictjson.Reader) error {
+		v, err = decode(r)
+		return err
+	})
+	return v, err
 }
 
 // Encode writes a document in one spelling: what was checked, and nothing that
@@ -42,65 +29,32 @@ func Encode(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-func decode(d *json.Decoder, depth int) (any, error) {
-	t, err := d.Token()
-	if errors.Is(err, io.EOF) {
-		return nil, errors.New("not JSON: it ends too early")
-	}
-	if err != nil {
-		return nil, fmt.Errorf("not JSON: %w", err)
-	}
-	if depth > maxDepth {
-		return nil, fmt.Errorf("nested deeper than %d", maxDepth)
-	}
-	switch t {
-	case json.Delim('{'):
-		return decodeObject(d, depth)
-	case json.Delim('['):
+func decode(r *strictjson.Reader) (any, error) {
+	switch r.Kind() {
+	case '{':
+		object := map[string]any{}
+		return object, r.Members(func(r *strictjson.Reader, key string) (err error) {
+			object[key], err = decode(r)
+			return err
+		})
+	case '[':
 		list := []any{}
-		for d.More() {
-			v, err := decode(d, depth+1)
-			if err != nil {
-				return nil, err
-			}
+		err := r.Items(func(r *strictjson.Reader, _ int) error {
+			v, err := decode(r)
 			list = append(list, v)
-		}
-		return list, end(d)
-	}
-	if n, ok := t.(json.Number); ok {
-		if exact := number(n); exact != nil {
-			return exact, nil
+			return err
+		})
+		return list, err
+	case '"':
+		return r.Text()
+	case '0':
+		text, err := r.Number()
+		if exact := number(text); err != nil || exact != nil {
+			return exact, err
 		}
 		return nil, errors.New("a number with too many digits")
+	case 't':
+		return r.Bool()
 	}
-	return t, nil
-}
-
-func decodeObject(d *json.Decoder, depth int) (any, error) {
-	object := map[string]any{}
-	for d.More() {
-		t, err := d.Token()
-		if err != nil {
-			return nil, fmt.Errorf("not JSON: %w", err)
-		}
-		name, ok := t.(string)
-		if !ok {
-			return nil, errors.New("not JSON: a key in quotes is wanted")
-		}
-		if _, twice := object[name]; twice {
-			return nil, fmt.Errorf("the key %s is there twice", strconv.QuoteToASCII(name))
-		}
-		if object[name], err = decode(d, depth+1); err != nil {
-			return nil, err
-		}
-	}
-	return object, end(d)
-}
-
-// end passes over what closes an object or a list.
-func end(d *json.Decoder) error {
-	if _, err := d.Token(); err != nil {
-		return fmt.Errorf("not JSON: %w", err)
-	}
-	return nil
+	return nil, r.Any()
 }

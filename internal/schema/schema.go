@@ -9,7 +9,6 @@
 package schema
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/big"
 	"regexp"
@@ -137,12 +136,8 @@ type num struct {
 func (n *num) MarshalJSON() ([]byte, error) { return []byte(n.text), nil }
 
 // number is n, nil for one with more digits than any use has.
-func number(n json.Number) *num {
+func number(text string) *num {
 	const most = 400
-	text := n.String()
-	if len(text) > most {
-		return nil
-	}
 	if i := strings.IndexAny(text, "eE"); i >= 0 {
 		if exp, err := strconv.Atoi(text[i+1:]); err != nil || exp > most || exp < -most {
 			return nil

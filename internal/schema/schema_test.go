@@ -91,7 +91,7 @@ func TestCompileIsStrict(t *testing.T) {
 		`{"allOf": []}`:                           "list of schemas",
 		`{"enum": [1], "const": 1}`:               "stands beside const",
 		`[]`:                                      "a schema is an object, true or false",
-		`{"type": "object", "type": "array"}`:     "there twice",
+		`{"type": "object", "type": "array"}`:     "given twice",
 		`{"multipleOf": 0}`:                       "is not above 0",
 		`{`:                                       "not JSON",
 	} {

@@ -13,9 +13,7 @@
 package tomlfile
 
 import (
-	"errors"
 	"fmt"
-	"strings"
 	"time"
 )
 
@@ -199,19 +197,6 @@ type Error struct {
 	// Field is the path of the value in a document of JSON, such as
 	// "limits.max_steps" or "deny[2]"; empty where it is about no value.
 	Field string
-}
-
-// under puts err, of a value, under the key or index that leads to it.
-func under(step string, err error) error {
-	var e *Error
-	switch {
-	case !errors.As(err, &e):
-	case e.Field == "" || strings.HasPrefix(e.Field, "["):
-		e.Field = step + e.Field
-	default:
-		e.Field = step + "." + e.Field
-	}
-	return err
 }
 
 // Error returns "file:line:column: message (hint)".

@@ -1,13 +1,12 @@
 package tomlfile
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"strconv"
 	"strings"
+
+	"runloop.dev/rlp/internal/base/strictjson"
 )
 
 // ParseJSON reads a JSON document, which is one object, into the same tree as
@@ -19,139 +18,94 @@ func ParseJSON(file string, data []byte, max int) (*Table, error) {
 		return nil, err
 	}
 	d.indexLines()
-	r := newJSONReader(d)
-	v, err := r.value(0)
+	root := &Table{}
+	err := strictjson.Read(string(data), func(r *strictjson.Reader) error { return d.object(r, root) })
 	if err != nil {
-		return nil, err
+		return nil, d.jsonError(err)
 	}
-	if v.Kind != TableKind {
-		return nil, &Error{Pos: v.Pos, Msg: "the document is " + v.Kind.String() + ", not an object", Hint: "begin with {"}
-	}
-	end := int(r.dec.InputOffset())
-	if _, err := r.dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, d.errorf(r.next(end), "something stands behind the end of the object")
-	}
-	return v.Table, nil
+	return root, nil
 }
 
-// A jsonReader makes the tree of a document of JSON.
-type jsonReader struct {
-	*document
-	dec *json.Decoder
+// jsonError gives what is wrong its place in the file.
+func (d *document) jsonError(err error) error {
+	var at *strictjson.Error
+	if !errors.As(err, &at) {
+		return err
+	}
+	var own *Error
+	if errors.As(err, &own) {
+		own.Field = at.Path
+		return own
+	}
+	msg := at.Problem
+	if strings.HasPrefix(msg, "not JSON") {
+		msg = "this is " + msg
+	}
+	e := d.errorf(at.Offset, "%s", msg)
+	e.Field = at.Path
+	return e
 }
 
-func newJSONReader(d *document) *jsonReader {
-	r := &jsonReader{document: d, dec: json.NewDecoder(bytes.NewReader(d.data))}
-	r.dec.UseNumber()
-	return r
-}
-
-// next is where the value begins that follows an offset.
-func (r *jsonReader) next(off int) int {
-	for off < len(r.data) && strings.IndexByte(" \t\r\n,:", r.data[off]) >= 0 {
-		off++
-	}
-	return off
-}
-
-// token reads the next token and says where it begins.
-func (r *jsonReader) token() (json.Token, int, error) {
-	at := r.next(int(r.dec.InputOffset()))
-	t, err := r.dec.Token()
-	var syntax *json.SyntaxError
-	switch {
-	case errors.As(err, &syntax):
-		return nil, at, r.errorf(at, "this is not JSON: %s", strings.TrimPrefix(syntax.Error(), "json: "))
-	case err != nil:
-		return nil, at, r.errorf(len(r.data), "this is not JSON: it ends too early")
-	}
-	return t, at, nil
-}
-
-func (r *jsonReader) value(depth int) (Value, error) {
-	t, at, err := r.token()
-	if err != nil {
-		return Value{}, err
-	}
-	if depth > maxDepth {
-		return Value{}, r.errorf(at, "nested deeper than %d", maxDepth)
-	}
-	v := Value{Pos: r.pos(at)}
-	switch t := t.(type) {
-	case json.Delim:
-		if t == '{' {
-			v.Kind = TableKind
-			v.Table, err = r.object(v.Pos, depth)
-			return v, err
+func (d *document) object(r *strictjson.Reader, t *Table) error {
+	t.Pos = d.pos(r.Offset())
+	return r.Members(func(r *strictjson.Reader, key string) error {
+		at := r.KeyOffset()
+		if err := d.checkControl(at, key, true); err != nil {
+			return err
 		}
+		e := Entry{Key: key, Pos: d.pos(at)}
+		var err error
+		e.Value, err = d.jsonValue(r)
+		t.add(e)
+		return err
+	})
+}
+
+func (d *document) jsonValue(r *strictjson.Reader) (v Value, err error) {
+	at := r.Offset()
+	v.Pos = d.pos(at)
+	switch r.Kind() {
+	case '{':
+		v.Kind, v.Table = TableKind, &Table{}
+		return v, d.object(r, v.Table)
+	case '[':
 		v.Kind = Array
-		v.Items, err = r.array(depth)
-		return v, err
-	case string:
-		v.Kind, v.Str = String, t
-		return v, r.checkControl(at, t, false)
-	case json.Number:
-		return v, r.number(&v, at, t.String())
-	case bool:
-		v.Kind, v.Bool = Bool, t
-	case nil:
+		err = r.Items(func(r *strictjson.Reader, _ int) error {
+			item, err := d.jsonValue(r)
+			v.Items = append(v.Items, item)
+			return err
+		})
+	case '"':
+		v.Kind = String
+		if v.Str, err = r.Text(); err == nil {
+			err = d.checkControl(at, v.Str, false)
+		}
+	case '0':
+		return v, d.number(r, &v)
+	case 't':
+		v.Kind = Bool
+		v.Bool, err = r.Bool()
+	default:
 		v.Kind = Null
+		err = r.Any()
 	}
-	return v, nil
-}
-
-func (r *jsonReader) object(pos Pos, depth int) (*Table, error) {
-	t := &Table{Pos: pos}
-	for r.dec.More() {
-		key, at, err := r.token()
-		if err != nil {
-			return nil, err
-		}
-		name, ok := key.(string)
-		if !ok {
-			return nil, r.errorf(at, "this is not JSON: a key in quotes is wanted")
-		}
-		if err := r.checkControl(at, name, true); err != nil {
-			return nil, err
-		}
-		place := r.pos(at)
-		if e, twice := t.Get(name); twice {
-			return nil, &Error{Pos: place, Msg: fmt.Sprintf("the key %s is there twice", strconv.Quote(name)), Hint: "the first one is at " + e.Pos.String(), Field: name}
-		}
-		v, err := r.value(depth + 1)
-		if err != nil {
-			return nil, under(name, err)
-		}
-		t.add(Entry{Key: name, Pos: place, Value: v})
-	}
-	_, _, err := r.token() // the closing brace
-	return t, err
-}
-
-func (r *jsonReader) array(depth int) (items []Value, err error) {
-	for r.dec.More() {
-		v, err := r.value(depth + 1)
-		if err != nil {
-			return nil, under("["+strconv.Itoa(len(items))+"]", err)
-		}
-		items = append(items, v)
-	}
-	_, _, err = r.token() // the closing bracket
-	return items, err
+	return v, err
 }
 
 // number reads what TOML would: a whole number of 64 bits, or a decimal one.
-func (r *jsonReader) number(v *Value, at int, text string) error {
-	var err error
+func (d *document) number(r *strictjson.Reader, v *Value) error {
+	text, err := r.Number()
+	if err != nil {
+		return err
+	}
 	if strings.ContainsAny(text, ".eE") {
 		v.Kind = Float
 		v.Float, err = strconv.ParseFloat(text, 64)
-	} else {
-		v.Kind = Integer
-		v.Int, err = strconv.ParseInt(text, 10, 64)
+		return err
 	}
-	if err != nil {
-		return r.errorf(at, "the number %s is too large", strconv.Quote(text[:min(len(text), 32)]))
+	v.Kind = Integer
+	if v.Int, err = strconv.ParseInt(text, 10, 64); err != nil {
+		return d.errorf(r.Offset()-len(text), "the number %s is too large", strconv.Quote(text[:min(len(text), 32)]))
 	}
 	return nil
 }

@@ -8,11 +8,11 @@ package top
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"strings"
 	"time"
 
+	"runloop.dev/rlp/internal/base/strictjson"
 	"runloop.dev/rlp/internal/client"
 )
 
@@ -132,7 +132,7 @@ func wait(ctx context.Context) Msg {
 // call takes in a record of the run that is shown.
 func (m *Model) call(msg CallMsg) {
 	var c Call
-	if msg.Run != m.open || json.Unmarshal(msg.Data, &c) != nil || c.Kind == "" {
+	if msg.Run != m.open || strictjson.Unmarshal(msg.Data, &c, strictjson.UnknownFields) != nil || c.Kind == "" {
 		return
 	}
 	if len(m.calls) >= mostCalls {

@@ -4,13 +4,13 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"unicode/utf8"
+
+	"runloop.dev/rlp/internal/base/strictjson"
 )
 
 // readLines reads a JSONL file: one JSON object a line, whose key is its "id",
@@ -53,7 +53,7 @@ func eachLine(r io.Reader, name string, o Options, visit func(Document) error) e
 			err = fmt.Errorf("id: line %d has it already", before)
 		}
 		if err != nil {
-			return fmt.Errorf("%w: %s:%d: %w", ErrInput, name, n, err)
+			return fmt.Errorf("%w: %s:%d: %w", ErrInput, name, n, ofFile(n, err))
 		}
 		if len(seen) >= MaxCount {
 			return fmt.Errorf("%w: %s has more than %d lines", ErrInput, name, MaxCount)
@@ -83,80 +83,53 @@ func wrongKey(key string) error {
 	return nil
 }
 
-// parseLine reads one document. Only "id" and "meta.etag", spelled so and given
-// once, mean anything here; the rest is the value's own.
+// parseLine reads one document. Only "id" and "meta.etag", spelled so, mean anything
+// here; the rest is the value's own.
 func parseLine(text []byte) (Document, error) {
-	if text[0] != '{' || !utf8.Valid(text) || !json.Valid(text) {
-		return Document{}, errors.New("not a JSON object in UTF-8")
-	}
 	if len(text) > MaxDocument {
 		return Document{}, errors.New("the line is longer than 1 MiB")
 	}
 	d := Document{Value: bytes.Clone(text), ETag: digest(text)}
-	id, meta, err := member(text, "id", "meta")
-	if err != nil {
-		return d, err
-	}
 	d.Key = d.ETag
-	if id != nil {
-		if d.Key, err = textOf(id); err != nil {
-			return d, fmt.Errorf("id: %w", err)
+	err := strictjson.Object(string(text), func(r *strictjson.Reader, key string) (err error) {
+		switch key {
+		case "id":
+			d.Key, err = r.Text()
+		case "meta":
+			err = d.meta(r)
+		default:
+			err = r.Any()
 		}
-	}
-	if len(meta) == 0 || meta[0] != '{' {
-		return d, nil
-	}
-	etag, _, err := member(meta, "etag", "")
-	if err != nil {
-		return d, fmt.Errorf("meta.%w", err)
-	}
-	if etag == nil || string(etag) == "null" {
-		return d, nil
-	}
-	tag, err := textOf(etag)
-	if err == nil && (tag == "" || len(tag) > MaxETag) {
-		err = fmt.Errorf("1 to %d bytes are wanted", MaxETag)
-	}
-	if err != nil {
-		return d, fmt.Errorf("meta.etag: %w", err)
-	}
-	d.ETag = "etag:" + tag
-	return d, nil
+		return err
+	})
+	return d, err
 }
 
-// member finds two members of a valid JSON object; nil: it is not there.
-func member(object []byte, a, b string) (first, second json.RawMessage, err error) {
-	d := json.NewDecoder(bytes.NewReader(object))
-	if _, err := d.Token(); err != nil {
-		return nil, nil, err
+// ofFile gives an error the line of the file that it is in.
+func ofFile(line int, err error) error {
+	if at := (*strictjson.Error)(nil); errors.As(err, &at) {
+		at.Line = line
 	}
-	for d.More() {
-		t, err := d.Token()
-		if err != nil {
-			return nil, nil, err
-		}
-		var v json.RawMessage
-		if err := d.Decode(&v); err != nil {
-			return nil, nil, err
-		}
-		for name, into := range map[string]*json.RawMessage{a: &first, b: &second} {
-			if name == "" || t != any(name) {
-				continue
-			}
-			if *into != nil {
-				return nil, nil, fmt.Errorf("%s: given twice", name)
-			}
-			*into = v
-		}
-	}
-	return first, second, nil
+	return err
 }
 
-func textOf(raw json.RawMessage) (string, error) {
-	if raw[0] != '"' {
-		return "", errors.New("a text is wanted")
+// meta reads what a document says of itself; one that is no object says nothing.
+func (d *Document) meta(r *strictjson.Reader) error {
+	if r.Kind() != '{' {
+		return r.Any()
 	}
-	var s string
-	err := json.Unmarshal(raw, &s)
-	return s, err
+	return r.Members(func(r *strictjson.Reader, key string) error {
+		if key != "etag" {
+			return r.Any()
+		}
+		if r.Null() {
+			return nil
+		}
+		tag, err := r.Text()
+		if err == nil && (tag == "" || len(tag) > MaxETag) {
+			err = fmt.Errorf("1 to %d bytes are wanted", MaxETag)
+		}
+		d.ETag = "etag:" + tag
+		return err
+	})
 }

@@ -152,7 +152,7 @@ func TestLines(t *testing.T) {
 // One bad line refuses the file before anything is given out, and is named.
 func TestBadLines(t *testing.T) {
 	for line, says := range map[string]string{
-		`[1]`: "not a JSON object", `{"a":`: "not a JSON object", "{\"a\":\"\xff\"}": "UTF-8", `x`: "not a JSON object",
+		`[1]`: "an object is wanted", `{"a":`: "a: not JSON: it ends too early (line 2, column 6)", "{\"a\":\"\xff\"}": "UTF-8", `x`: "an object is wanted",
 		`{"id":7}`: "id: a text", `{"id":""}`: "id: the key is empty", `{"id":"a\u0000b"}`: "control", `{"id":null}`: "id: a text",
 		`{"id":"a","id":"b"}`: "id: given twice", `{"meta":{"etag":1}}`: "meta.etag: a text", `{"meta":{"etag":"a","etag":"b"}}`: "meta.etag: given twice",
 		`{"id":"good"}`: "line 1 has it already", `{"id":"` + strings.Repeat("k", 1025) + `"}`: "1 KiB",

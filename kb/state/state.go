@@ -13,7 +13,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -22,6 +21,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"runloop.dev/rlp/internal/base/strictjson"
 	"runloop.dev/rlp/internal/home"
 )
 
@@ -92,7 +92,7 @@ func (p Place) read() (n note, err error) {
 		return n, err
 	}
 	defer f.Close()
-	return n, json.NewDecoder(io.LimitReader(f, maxNote)).Decode(&n)
+	return n, strictjson.Decode(f, maxNote, &n)
 }
 
 // Note notes the files as they are now, and why the store could not be opened; ""

@@ -2,7 +2,6 @@ package probe
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +15,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"runloop.dev/rlp/internal/base/strictjson"
 )
 
 // targets are what the attempts are made at.
@@ -35,7 +36,7 @@ func Main(args []string, out io.Writer) int {
 	switch {
 	case len(args) == 2 && args[0] == "try":
 		var t targets
-		if err := json.Unmarshal([]byte(args[1]), &t); err != nil {
+		if err := strictjson.Unmarshal([]byte(args[1]), &t); err != nil {
 			fmt.Fprintln(out, err)
 			return 2
 		}

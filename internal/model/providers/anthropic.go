@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 
+	"runloop.dev/rlp/internal/base/strictjson"
 	"runloop.dev/rlp/internal/model"
 )
 
@@ -62,19 +63,23 @@ type anthropicFormat struct {
 
 // One event of the answer: the fields of each type that matter here.
 type anthropicEvent struct {
-	Type    string
+	Type    string   `json:"type"`
 	Message struct { // message_start
-		Usage anthropicUsage
-	}
+		Usage anthropicUsage `json:"usage"`
+	} `json:"message"`
 	ContentBlock struct { // content_block_start
-		Type, Text, ID, Name string
+		Type string `json:"type"`
+		Text string `json:"text"`
+		ID   string `json:"id"`
+		Name string `json:"name"`
 	} `json:"content_block"`
 	Delta struct { // content_block_delta, message_delta
-		Text, Thinking string
-		PartialJSON    string `json:"partial_json"`
-		StopReason     string `json:"stop_reason"`
-	}
-	Usage anthropicUsage // message_delta
+		Text        string `json:"text"`
+		Thinking    string `json:"thinking"`
+		PartialJSON string `json:"partial_json"`
+		StopReason  string `json:"stop_reason"`
+	} `json:"delta"`
+	Usage anthropicUsage `json:"usage"` // message_delta
 }
 
 type anthropicUsage struct {
@@ -158,8 +163,8 @@ func anthropicBody(t model.Target, r *model.CompleteRequest) (*anthropicRequest,
 }
 
 func isObject(text string) bool {
-	var o map[string]json.RawMessage
-	return json.Unmarshal([]byte(text), &o) == nil && o != nil
+	_, err := strictjson.Members([]byte(text))
+	return err == nil
 }
 
 func anthropicChoiceOf(c *model.ToolChoice) *anthropicChoice {
@@ -228,7 +233,7 @@ func anthropicBlocks(m model.Message) []anthropicBlock {
 // what is added is the last one's.
 func (g *progress) anthropicEvent(text []byte) error {
 	var event anthropicEvent
-	if err := json.Unmarshal(text, &event); err != nil {
+	if err := strictjson.Unmarshal(text, &event, ofProvider); err != nil {
 		return err
 	}
 	switch event.Type {

@@ -3,8 +3,8 @@ package providers
 import (
 	"context"
 	"encoding/json"
-	"errors"
 
+	"runloop.dev/rlp/internal/base/strictjson"
 	"runloop.dev/rlp/internal/model"
 )
 
@@ -17,13 +17,17 @@ type (
 		Dimensions     int64    `json:"dimensions,omitempty"`
 	}
 	embedAnswer struct {
-		Data []struct {
-			Index     int
-			Embedding []float32
-		}
-		Usage openaiUsage
+		Data  json.RawMessage `json:"data"`
+		Usage openaiUsage     `json:"usage"`
+	}
+	embedVector struct {
+		Index     int       `json:"index"`
+		Embedding []float32 `json:"embedding"`
 	}
 )
+
+// maxVectors bounds the answer to model_embed, in bytes: its numbers as text.
+const maxVectors = 32*model.MaxFloats + 1<<20
 
 func (p *Providers) openaiEmbed(ctx context.Context, q *question, inputs int) (model.Vectors, error) {
 	body, err := p.ask(ctx, q)
@@ -32,18 +36,18 @@ func (p *Providers) openaiEmbed(ctx context.Context, q *question, inputs int) (m
 	}
 	defer func() { _ = body.Close() }()
 	var res embedAnswer
-	var mistyped *json.UnmarshalTypeError // a number that is too large, too: all else was read
-	if err = json.NewDecoder(body).Decode(&res); err != nil && !errors.As(err, &mistyped) {
+	if err = strictjson.Decode(body, maxVectors, &res, ofProvider|strictjson.Vectors); err != nil {
 		return model.Vectors{}, err
 	}
 	v := model.Vectors{Vectors: make([][]float32, inputs), Metered: model.Unmetered()}
 	v.Metered.In = count(res.Usage.Prompt)
-	if mistyped != nil || len(res.Data) != inputs {
+	var list []embedVector // what was read is paid for, whatever is in it
+	if strictjson.Unmarshal(res.Data, &list, ofProvider|strictjson.Vectors) != nil || len(list) != inputs {
 		return v, brokenVectors(v)
 	}
 	floats := 0
-	for _, e := range res.Data {
-		if e.Index < 0 || e.Index >= inputs || v.Vectors[e.Index] != nil || len(e.Embedding) == 0 || len(e.Embedding) != len(res.Data[0].Embedding) {
+	for _, e := range list {
+		if e.Index < 0 || e.Index >= inputs || v.Vectors[e.Index] != nil || len(e.Embedding) == 0 || len(e.Embedding) != len(list[0].Embedding) {
 			return v, brokenVectors(v)
 		}
 		if floats += len(e.Embedding); floats > model.MaxFloats {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/url"
 
+	"runloop.dev/rlp/internal/base/strictjson"
 	"runloop.dev/rlp/internal/model"
 )
 
@@ -59,21 +60,22 @@ type openaiSchema struct {
 // One piece of the answer.
 type openaiChunk struct {
 	Choices []struct {
-		Index int
+		Index int `json:"index"`
 		Delta struct {
-			Content, Refusal string
-			ToolCalls        []openaiCall `json:"tool_calls"`
-		}
+			Content   string       `json:"content"`
+			Refusal   string       `json:"refusal"`
+			ToolCalls []openaiCall `json:"tool_calls"`
+		} `json:"delta"`
 		FinishReason string `json:"finish_reason"`
-	}
-	Usage *openaiUsage
-	Error json.RawMessage
+	} `json:"choices"`
+	Usage *openaiUsage    `json:"usage"`
+	Error json.RawMessage `json:"error"`
 }
 
 type openaiCall struct {
-	Index    int
-	ID       string
-	Function model.Function
+	Index    int            `json:"index"`
+	ID       string         `json:"id"`
+	Function model.Function `json:"function"`
 }
 
 type openaiUsage struct {
@@ -141,7 +143,7 @@ func openaiBody(t model.Target, r *model.CompleteRequest) *openaiRequest {
 // openaiChunk takes one piece of a stream.
 func (g *progress) openaiChunk(text []byte) error {
 	var chunk openaiChunk
-	if err := json.Unmarshal(text, &chunk); err != nil {
+	if err := strictjson.Unmarshal(text, &chunk, ofProvider); err != nil {
 		return err
 	}
 	if len(chunk.Error) > 0 && string(chunk.Error) != "null" {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tmaxmax/go-sse"
 
+	"runloop.dev/rlp/internal/base/strictjson"
 	"runloop.dev/rlp/internal/model"
 )
 
@@ -92,6 +93,10 @@ func (p *Providers) stream(ctx context.Context, q *question, take func(event []b
 	return nil
 }
 
+// ofProvider reads what a provider answers, which says more than is asked, and more
+// with each version of its protocol.
+const ofProvider = strictjson.UnknownFields
+
 // detail is what a provider says of its refusal, for the guest. What it says of
 // a key that it does not take may quote the key.
 func detail(err error) string {
@@ -101,12 +106,12 @@ func detail(err error) string {
 	}
 	var body struct {
 		Error struct {
-			Code    any // a text, or a number
-			Type    string
-			Message string
-		}
+			Code    any    `json:"code"` // a text, or a number
+			Type    string `json:"type"`
+			Message string `json:"message"`
+		} `json:"error"`
 	}
-	if json.Unmarshal(r.body, &body) != nil {
+	if strictjson.Unmarshal(r.body, &body, ofProvider) != nil {
 		return ""
 	}
 	code, _ := body.Error.Code.(string)

@@ -10,6 +10,7 @@ import (
 	"math"
 	"time"
 
+	"runloop.dev/rlp/internal/base/strictjson"
 	"runloop.dev/rlp/internal/model"
 )
 
@@ -133,13 +134,8 @@ func decode(r io.Reader, v any) error {
 	if got, err := io.Copy(&body, io.LimitReader(r, n)); err != nil || got != n {
 		return fmt.Errorf("reading a frame: %w", errors.Join(io.ErrUnexpectedEOF, err))
 	}
-	dec := json.NewDecoder(&body)
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(v); err != nil {
+	if err := strictjson.Unmarshal(body.Bytes(), v, strictjson.Enclosing); err != nil {
 		return fmt.Errorf("decoding a frame: %w", err)
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("decoding a frame: bytes after its end")
 	}
 	return nil
 }
