@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"unsafe"
 
 	"runloop.dev/rlp/caps"
@@ -27,11 +28,12 @@ type def struct {
 // A body is an import bound to a run: arguments in, response (a part of h.out
 // or memory of its own) out.
 type body struct {
-	// call also leaves the gate's answer, when it judged what was asked.
-	call func(ctx context.Context, in []string, a *gate.Answer) ([]byte, error)
-	// redo does what call did last, once more, with the gate's permit; nil when
-	// the same arguments may get another answer.
-	redo func(ctx context.Context, p gate.Permit) ([]byte, error)
+	// call does what is asked, and says what the gate answered, when it judged
+	// that. A place other than 0 is where redo finds the request again.
+	call func(ctx context.Context, in []string, place int) ([]byte, gate.Answer, error)
+	// redo does what call did at a place once more, with the gate's permit; nil
+	// when the same arguments may get another answer.
+	redo func(ctx context.Context, p gate.Permit, place int) ([]byte, error)
 }
 
 // gated is an import that touches something: decode makes the one value that
@@ -75,21 +77,24 @@ type gated[R any] struct {
 func define[R any](name string, args int, f caps.Family, g gated[R]) def {
 	g.family = f
 	return def{name: name, args: args, gated: true, framed: g.framed, family: f, bind: func(h *Host, op *gate.Op) body {
-		repeats := g.payload == nil && g.budget == nil && g.confirm == nil
-		var last R
+		repeats := g.prepare == nil && g.resolve == nil && g.target == nil && g.payload == nil && g.budget == nil && g.confirm == nil
+		var known [places]R
 		do := g.doer(op)
-		b := body{call: func(ctx context.Context, in []string, a *gate.Answer) ([]byte, error) {
-			r, permit, err := g.admit(ctx, h, op, in, a)
+		b := body{call: func(ctx context.Context, in []string, place int) ([]byte, gate.Answer, error) {
+			r, a, err := g.admit(ctx, h, op, in)
 			if err != nil {
-				return nil, err
+				return nil, a, err
 			}
-			if repeats {
-				last = r
+			if place > 0 {
+				known[place] = r
 			}
-			return do(ctx, h, permit, r)
+			out, err := do(ctx, h, a.Permit, r)
+			return out, a, err
 		}}
 		if repeats {
-			b.redo = func(ctx context.Context, p gate.Permit) ([]byte, error) { return do(ctx, h, p, last) }
+			b.redo = func(ctx context.Context, p gate.Permit, place int) ([]byte, error) {
+				return do(ctx, h, p, known[place])
+			}
 		}
 		return b
 	}}
@@ -106,32 +111,32 @@ func (g *gated[R]) doer(op *gate.Op) func(ctx context.Context, h *Host, p gate.P
 }
 
 // admit makes the request and has it judged.
-func (g *gated[R]) admit(ctx context.Context, h *Host, op *gate.Op, in []string, a *gate.Answer) (R, gate.Permit, error) {
+func (g *gated[R]) admit(ctx context.Context, h *Host, op *gate.Op, in []string) (R, gate.Answer, error) {
 	r, err := g.decode(in)
 	if err != nil {
 		h.cfg.Gate.Refuse(op, caps.Request{Family: g.family}, "", caps.InvalidRequest)
-		return r, gate.Permit{}, invalid(err)
+		return r, gate.Answer{}, invalid(err)
 	}
 	if g.prepare != nil {
 		made := r // r itself stays on the stack
 		if op, err = g.prepare(ctx, h, op, &made); err != nil {
-			return made, gate.Permit{}, err
+			return made, gate.Answer{}, err
 		}
 		r = made
 	}
-	permit, err := g.judge(ctx, h, op, &r, a)
-	return r, permit, err
+	a, err := g.judge(ctx, h, op, &r)
+	return r, a, err
 }
 
 // judge has a request judged that was made of what was decoded.
-func (g *gated[R]) judge(ctx context.Context, h *Host, op *gate.Op, made *R, a *gate.Answer) (gate.Permit, error) {
+func (g *gated[R]) judge(ctx context.Context, h *Host, op *gate.Op, made *R) (gate.Answer, error) {
 	if g.resolve != nil {
 		whole := *made // made itself is on the caller's stack
 		own, why := g.resolve(h, &whole)
 		*made = whole
 		if why != "" {
 			if req, target := g.touches(whole); h.cfg.Gate.Set().Check(req).Allow {
-				return gate.Permit{}, g.denied(h, whole, h.because(h.cfg.Gate.Refuse(op, req, target, own), own, why))
+				return gate.Answer{}, g.told(whole, h.refuse(op, req, target, own, why))
 			}
 		}
 	}
@@ -142,14 +147,14 @@ func (g *gated[R]) judge(ctx context.Context, h *Host, op *gate.Op, made *R, a *
 	}
 	if g.budget != nil {
 		if code, over := g.budget(h, r); over {
-			return gate.Permit{}, g.denied(h, r, h.denied(h.cfg.Gate.Refuse(op, req, target, code)))
+			return gate.Answer{}, g.told(r, h.refuse(op, req, target, code, ""))
 		}
 	}
 	h.consent = ""
 	if g.confirm != nil {
 		if q, ask := g.confirm(h, r); ask && h.cfg.Gate.Would(op, req) { // nobody is asked about what the policy refuses
 			if why := h.unconfirmed(ctx, q); why != "" {
-				return gate.Permit{}, g.denied(h, r, h.because(h.cfg.Gate.Refuse(op, req, target, caps.NotConfirmed), caps.NotConfirmed, why))
+				return gate.Answer{}, g.told(r, h.refuse(op, req, target, caps.NotConfirmed, why))
 			}
 		}
 	}
@@ -158,20 +163,19 @@ func (g *gated[R]) judge(ctx context.Context, h *Host, op *gate.Op, made *R, a *
 		sum := h.cfg.Gate.ArgsHash(op, g.payload(r)...)
 		args = &sum
 	}
-	permit, ok := h.cfg.Gate.Admit(op, req, target, args)
-	*a = h.cfg.Gate.LastAnswer()
-	if !ok {
-		return permit, g.denied(h, r, h.denied(h.cfg.Gate.LastCode()))
+	a := h.cfg.Gate.Admit(op, req, target, args)
+	if !a.OK() {
+		return a, g.told(r, denied(a.Denial, ""))
 	}
-	return permit, nil
+	return a, nil
 }
 
-// denied is a refusal in the words of who asked.
-func (g *gated[R]) denied(h *Host, r R, err error) error {
-	if g.asked == nil {
-		return err
+// told is a refusal of r in the words of who asked.
+func (g *gated[R]) told(r R, err error) error {
+	if no, ok := err.(*refused); ok && g.asked != nil {
+		no.Request.Name = strings.Clone(g.asked(r))
 	}
-	return h.inWordsOf(g.asked(r), err)
+	return err
 }
 
 // recorded runs do and records what came of it.
@@ -201,7 +205,10 @@ func (d def) taking(most int) def {
 // ungated is an import that touches nothing beyond the run itself.
 func ungated(name string, args int, do func(ctx context.Context, h *Host, in []string) ([]byte, error)) def {
 	return def{name: name, args: args, bind: func(h *Host, _ *gate.Op) body {
-		return body{call: func(ctx context.Context, in []string, _ *gate.Answer) ([]byte, error) { return do(ctx, h, in) }}
+		return body{call: func(ctx context.Context, in []string, _ int) ([]byte, gate.Answer, error) {
+			out, err := do(ctx, h, in)
+			return out, gate.Answer{}, err
+		}}
 	}}
 }
 
@@ -218,26 +225,44 @@ func (d def) params() []abi.Type {
 // link makes the host function: every argument is an i32 pair, and so is the
 // place for the response.
 func (d def) link(h *Host, op *gate.Op) abi.Func {
-	l := &linked{h: h, gate: h.cfg.Gate, op: op, def: d, body: d.bind(h, op), in: make([]string, d.args)}
+	l := &linked{h: h, gate: h.cfg.Gate, op: op, def: d, body: d.bind(h, op)}
 	return abi.Func{
 		Module: ImportModule, Name: d.name, Params: d.params(), Results: []abi.Type{abi.I64}, Call: l.respondTo,
 		Cost: d.cost(), Moved: &h.moved,
 	}
 }
 
-// A linked import has its own copy of the arguments of its last call.
+const (
+	// places is how many calls of one import are kept: the present one at place 0,
+	// or at one of the others when it is small and may be asked again.
+	places = 5
+	// smallCall is how many bytes of arguments are kept at those.
+	smallCall = 256
+)
+
+// A linked import keeps its newest calls, so that a guest that asks the same
+// things in a loop has them decoded once; each is judged and recorded like any
+// other call.
 type linked struct {
 	body
-	def     def
-	h       *Host
-	gate    *gate.Gate
-	op      *gate.Op
-	answer  gate.Answer // the gate's to the last call
-	refusal refusal     // what was said when that was no
-	in      []string
-	total   int64    // bytes of in, as the guest passed them
-	own     []byte   // what in views
-	passed  abi.Held // own
+	def    def
+	h      *Host
+	gate   *gate.Gate
+	op     *gate.Op
+	calls  [places]call
+	newest int      // the place that was taken last
+	passed abi.Held // the arguments at place 0
+}
+
+// A call is one with its own copy of the arguments.
+type call struct {
+	in     []string
+	own    []byte // what in views
+	total  int64  // bytes of in, as the guest passed them
+	since  uint64 // h.others when it was made
+	answer gate.Answer
+	denial error // how the guest was told that it is denied
+	errno  uint64
 }
 
 func (l *linked) respondTo(ctx context.Context, mem []byte, stack []uint64) error {
@@ -251,82 +276,75 @@ func (l *linked) respondTo(ctx context.Context, mem []byte, stack []uint64) erro
 	if err := h.answered.Set(ctx, cap(h.out)); err != nil {
 		return err
 	}
-	n := len(l.in)
-	ok := inside(mem, stack[2*n], stack[2*n+1])
-	// A guest that asks the same thing in a loop: the request is decoded, gate
-	// and journal know it, and it is judged and recorded like any other.
-	if ok && l.redo != nil && l.same(mem, stack) {
-		if permit, known := l.gate.Again(&l.answer); known {
-			h.moved += l.total
-			if !permit.OK() {
-				stack[0] = l.refuseAgain()
+	n := 2 * l.def.args
+	if l.redo != nil && inside(mem, stack[n], stack[n+1]) {
+		for i := 1; i < places; i++ {
+			c := &l.calls[i]
+			if c.since != h.others || !c.same(mem, stack) || !l.gate.Again(&c.answer) {
+				continue
+			}
+			h.moved += c.total
+			if c.denial != nil {
+				h.failed, h.unread = c.denial, true
+				stack[0] = c.errno
 				return l.gate.Err()
 			}
-			resp, err := l.redo(ctx, permit)
-			if err == nil && len(resp) == 0 {
-				stack[0] = 0
-				return l.gate.Err()
-			}
-			dst, _ := view(mem, stack[2*n], stack[2*n+1])
-			return l.respond(ctx, dst, stack, resp, err)
+			resp, err := l.redo(ctx, c.answer.Permit, i)
+			return l.respond(ctx, mem, stack, resp, err)
 		}
 	}
-	dst, _ := view(mem, stack[2*n], stack[2*n+1])
-	l.answer = gate.Answer{}
-	errno, err := l.copyIn(ctx, mem, stack)
+	place, errno, err := l.copyIn(ctx, mem, stack)
 	if err != nil {
 		return err
 	}
-	if !ok {
+	if !inside(mem, stack[n], stack[n+1]) {
 		errno = Fault
 	}
-	if errno != 0 {
-		return l.respond(ctx, dst, stack, nil, l.refuse(errno))
-	}
-	if !l.def.gated && l.gate.Hidden(l.op) {
-		return l.respond(ctx, dst, stack, nil, h.denied(l.gate.LastCode()))
-	}
-	if !l.def.gated && !l.gate.Spend() {
-		return l.respond(ctx, dst, stack, nil, &Fail{Errno: Dquot, Reason: caps.BudgetExhausted, Hint: "limits.hostcalls_max is used up"})
-	}
-	if h.cfg.Secrets != nil && l.def.gated {
-		for i := range l.in { // a guest hands on handles, never values
-			l.in[i] = h.scrubText(l.in[i])
-		}
-	}
-	resp, err := l.call(ctx, l.in, &l.answer)
+	resp, err := l.first(ctx, place, errno)
 	if err := l.giveUp(ctx); err != nil {
 		return err
 	}
-	return l.respond(ctx, dst, stack, resp, err)
+	return l.respond(ctx, mem, stack, resp, err)
+}
+
+// first does the call at a place, unless its arguments have an error.
+func (l *linked) first(ctx context.Context, place int, errno Errno) ([]byte, error) {
+	h, c := l.h, &l.calls[place]
+	if l.redo == nil {
+		h.others++ // which may have made known what others are to be asked anew for
+	}
+	if errno != 0 {
+		return nil, l.refuse(errno)
+	}
+	if !l.def.gated {
+		if den, hidden := l.gate.Hidden(l.op); hidden {
+			return nil, denied(den, "")
+		}
+		if !l.gate.Spend() {
+			return nil, &Fail{Errno: Dquot, Reason: caps.BudgetExhausted, Hint: "limits.hostcalls_max is used up"}
+		}
+	}
+	if h.cfg.Secrets != nil && l.def.gated {
+		for i := range c.in { // a guest hands on handles, never values
+			c.in[i] = h.scrubText(c.in[i])
+		}
+	}
+	resp, a, err := l.call(ctx, c.in, place)
+	c.since, c.answer, c.denial = h.others, a, nil
+	if !a.OK() && err != nil {
+		c.denial, c.errno = err, answer(h.errno(err))
+	}
+	return resp, err
 }
 
 // giveUp lets go of arguments that are too large to be kept for the next call.
 func (l *linked) giveUp(ctx context.Context) error {
-	if len(l.own) <= MaxArguments {
+	if len(l.calls[0].own) <= MaxArguments {
 		return nil
 	}
-	l.own = nil
-	clear(l.in)
+	l.calls[0].own = nil
+	clear(l.calls[0].in)
 	return l.passed.Set(ctx, 0)
-}
-
-// A refusal is how the guest was told of a denial.
-type refusal struct {
-	of   gate.Answer
-	err  error
-	word uint64
-}
-
-// refuseAgain tells the guest of the same denial as before.
-func (l *linked) refuseAgain() uint64 {
-	h, r := l.h, &l.refusal
-	if r.of != l.answer {
-		r.of, r.err = l.answer, h.denied(l.gate.LastCode())
-		r.word = h.respond(nil, nil, r.err)
-	}
-	h.failed, h.unread = r.err, true
-	return r.word
 }
 
 // refuse records a call whose arguments are not even copied.
@@ -340,7 +358,8 @@ func (l *linked) refuse(errno Errno) error {
 	return &Fail{Errno: errno, Hint: "a pointer and its length reach beyond the memory"}
 }
 
-func (l *linked) respond(ctx context.Context, dst []byte, stack []uint64, resp []byte, err error) error {
+// respond gives the guest the response of a call, or says why there is none.
+func (l *linked) respond(ctx context.Context, mem []byte, stack []uint64, resp []byte, err error) error {
 	if err == nil && len(resp) == 0 {
 		stack[0] = 0
 		return l.gate.Err()
@@ -352,15 +371,17 @@ func (l *linked) respond(ctx context.Context, dst []byte, stack []uint64, resp [
 		resp = l.h.scrub(resp)
 	}
 	l.h.moved += int64(len(resp))
+	n := 2 * l.def.args
+	dst, _ := view(mem, stack[n], stack[n+1])
 	stack[0] = l.h.respond(dst, resp, err)
 	return l.gate.Err()
 }
 
-// same reports whether the arguments are those of the last call.
-func (l *linked) same(mem []byte, stack []uint64) bool {
-	for i, last := range l.in {
+// same reports whether the arguments are those of the call.
+func (c *call) same(mem []byte, stack []uint64) bool {
+	for i, known := range c.in {
 		v, ok := view(mem, stack[2*i], stack[2*i+1])
-		if !ok || string(v) != last {
+		if !ok || string(v) != known {
 			return false
 		}
 	}
@@ -372,35 +393,58 @@ func (l *linked) same(mem []byte, stack []uint64) bool {
 // more, and gives up the copy when it is over.
 const MaxArguments = MaxValue + 64<<10
 
-// copyIn copies the arguments out of guest memory once; what is judged is what
-// is used, whatever the guest writes there later.
-func (l *linked) copyIn(ctx context.Context, mem []byte, stack []uint64) (Errno, error) {
+// copyIn copies the arguments out of guest memory once, to a place; what is
+// judged is what is used, whatever the guest writes there later.
+func (l *linked) copyIn(ctx context.Context, mem []byte, stack []uint64) (place int, errno Errno, err error) {
 	total := 0
-	for i := range l.in {
+	for i := range l.def.args {
 		v, ok := view(mem, stack[2*i], stack[2*i+1])
 		if !ok {
-			return Fault, nil
+			return 0, Fault, nil
 		}
 		if total += len(v); total > max(MaxArguments, l.def.most) {
-			return TooBig, nil
+			return 0, TooBig, nil
 		}
 	}
-	l.total = int64(total)
-	l.h.moved += l.total
-	if cap(l.own) < total {
-		if err := l.passed.Set(ctx, total); err != nil {
-			return 0, err
-		}
-		l.own = make([]byte, total)
+	if l.redo != nil && total <= smallCall {
+		l.newest = l.newest%(places-1) + 1
+		place = l.newest
 	}
-	rest := l.own[:total]
-	for i := range l.in {
+	c := &l.calls[place]
+	c.since, c.total = 0, int64(total)
+	l.h.moved += c.total
+	if err := l.grow(ctx, place, total); err != nil {
+		return 0, 0, err
+	}
+	rest := c.own[:total]
+	for i := range c.in {
 		v, _ := view(mem, stack[2*i], stack[2*i+1])
 		n := copy(rest, v)
-		l.in[i] = unsafe.String(unsafe.SliceData(rest), n)
+		c.in[i] = unsafe.String(unsafe.SliceData(rest), n)
 		rest = rest[n:]
 	}
-	return 0, nil
+	return place, 0, nil
+}
+
+// grow makes room for so many bytes of arguments at a place.
+func (l *linked) grow(ctx context.Context, place, total int) error {
+	c := &l.calls[place]
+	if c.in == nil {
+		c.in = make([]string, l.def.args)
+	}
+	if place > 0 {
+		total = smallCall
+	}
+	if cap(c.own) >= total {
+		return nil
+	}
+	if place == 0 {
+		if err := l.passed.Set(ctx, total); err != nil {
+			return err
+		}
+	}
+	c.own = make([]byte, total)
+	return nil
 }
 
 // inside reports whether mem[ptr:ptr+n] is all there.

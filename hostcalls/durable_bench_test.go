@@ -58,7 +58,7 @@ func BenchmarkDurability(b *testing.B) {
 				b.ReportAllocs()
 				for i := 0; b.Loop(); i++ {
 					r := caps.Request{Family: caps.FS, Mode: mode, Name: names[i&1]}
-					if _, ok := g.Admit(op, r, r.Name, nil); !ok {
+					if a := g.Admit(op, r, r.Name, nil); !a.OK() {
 						b.Fatal("denied")
 					}
 				}

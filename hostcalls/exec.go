@@ -229,12 +229,11 @@ func (h *Host) childEnv(ctx context.Context, r *execReq, holds caps.Set) ([]stri
 	env := make([]string, 0, len(r.env))
 	for _, v := range r.env {
 		ask := caps.Request{Family: caps.Env, Name: v.name}
-		if _, ok := h.cfg.Gate.Admit(op, ask, v.name, nil); !ok {
-			return nil, h.denied(h.cfg.Gate.LastCode())
+		if _, err := h.permit(op, ask, v.name, nil); err != nil {
+			return nil, err
 		}
 		if why := h.variable(holds, v); why != "" {
-			code := h.cfg.Gate.Refuse(op, ask, v.name, caps.ProgramNotPermitted)
-			return nil, h.because(code, caps.ProgramNotPermitted, "env."+v.name+": "+why)
+			return nil, h.refuse(op, ask, v.name, caps.ProgramNotPermitted, "env."+v.name+": "+why)
 		}
 	}
 	for _, v := range r.env {

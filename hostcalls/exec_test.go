@@ -528,8 +528,8 @@ func TestNothingHappensWithoutAPermit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, ok := r.gate.Admit(op, caps.Request{Family: caps.Exec, Name: "/usr/bin/grep"}, "", nil)
-	if !ok {
+	a := r.gate.Admit(op, caps.Request{Family: caps.Exec, Name: "/usr/bin/grep"}, "", nil)
+	if !a.OK() {
 		t.Fatal("control: refused")
 	}
 	for _, untrusted := range []string{"", "fs:read:/data"} {
@@ -540,12 +540,12 @@ func TestNothingHappensWithoutAPermit(t *testing.T) {
 			}
 		}
 		q.within = &caps.Layer{Name: "bad", Allow: []caps.Entry{{Grant: caps.Grant{Family: caps.FS, Modes: caps.Modes(caps.Read), Scope: "no path"}}}}
-		if _, err := r.host.runProgram(t.Context(), p, q); err == nil || !strings.Contains(err.Error(), "narrowing by bad") || len(f.ran) != 0 {
+		if _, err := r.host.runProgram(t.Context(), a.Permit, q); err == nil || !strings.Contains(err.Error(), "narrowing by bad") || len(f.ran) != 0 {
 			t.Errorf("%q: %v, ran %v", untrusted, err, f.ran)
 		}
 	}
 	q.within = nil
-	if _, err := r.host.runProgram(t.Context(), p, q); err != nil || len(f.ran) != 1 {
+	if _, err := r.host.runProgram(t.Context(), a.Permit, q); err != nil || len(f.ran) != 1 {
 		t.Errorf("control: %v, ran %v", err, f.ran)
 	}
 }

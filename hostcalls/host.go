@@ -142,13 +142,17 @@ type Host struct {
 	bound   map[string][]string // the secrets that the base binds to a host, by host
 	moved   int64               // bytes, of the calls that were not charged for yet
 
+	others uint64 // calls of imports whose repeated calls may be answered otherwise, from 1
+
 	answered   abi.Held // out, and what pending is of
 	returned   abi.Held // result
 	remembered abi.Held // realKeys
 }
 
 // New makes the imports of a run.
-func New(cfg Config) *Host { return &Host{cfg: cfg, budget: NewBudget(cfg.Limits, cfg.Above)} }
+func New(cfg Config) *Host {
+	return &Host{cfg: cfg, budget: NewBudget(cfg.Limits, cfg.Above), others: 1}
+}
 
 // Result is the JSON that the guest gave to result, nil if it gave none.
 func (h *Host) Result() []byte {

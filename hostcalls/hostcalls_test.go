@@ -178,6 +178,7 @@ func (r *rig) denial(name string, args ...string) (int64, answerJSON) {
 // its own beside the call that all of them go through.
 var whereAsked = map[string]string{
 	"define.go: judge":           "every import that touches anything",
+	"respond.go: permit":         "the five that follow and take a refusal as an error",
 	"kb_mask.go: seesRaw":        "that a domain is seen unmasked, beside that it is read",
 	"exec.go: childEnv":          "each variable of a program",
 	"secret.go: fill":            "the value behind a handle, at each use",
@@ -239,7 +240,7 @@ func TestEveryImportIsGatedOrKnown(t *testing.T) {
 // asksIn are the calls in n that admit something.
 func asksIn(n ast.Node) (calls []ast.Node) {
 	ast.Inspect(n, func(n ast.Node) bool {
-		if s, ok := n.(*ast.SelectorExpr); ok && (s.Sel.Name == "Admit" || s.Sel.Name == "AdmitTree" || s.Sel.Name == "Give") {
+		if s, ok := n.(*ast.SelectorExpr); ok && slices.Contains([]string{"Admit", "AdmitTree", "Give", "permit"}, s.Sel.Name) {
 			calls = append(calls, n)
 		}
 		return true

@@ -68,8 +68,8 @@ func (h *Host) seesRaw(op, domain string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if _, ok := h.cfg.Gate.Admit(o, caps.Request{Family: caps.KBRead, Name: r.name}, r.name, nil); !ok {
-		return false, h.denied(h.cfg.Gate.LastCode())
+	if _, err := h.permit(o, caps.Request{Family: caps.KBRead, Name: r.name}, r.name, nil); err != nil {
+		return false, err
 	}
 	r.isRecorded = true
 	return true, nil

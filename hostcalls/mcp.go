@@ -157,7 +157,7 @@ func prepareMCP(_ context.Context, h *Host, op *gate.Op, r *mcpReq) (*gate.Op, e
 
 // refuseMCP records why r is refused, though the policy allows it.
 func (h *Host) refuseMCP(r *mcpReq, own caps.Code, why string) error {
-	return h.because(h.cfg.Gate.Refuse(r.op, r.request(), r.target(), own), own, why)
+	return h.refuse(r.op, r.request(), r.target(), own, why)
 }
 
 // maxToolOps bounds how many tools of servers one run has records of by name.

@@ -23,14 +23,14 @@ func (x *exchange) carry(location string, next place) error {
 	}
 	if next.scheme != x.scheme || next.host != x.host {
 		// Recorded of the server that redirects: the other's name may be the value.
-		code := x.h.cfg.Gate.Refuse(x.op, x.request(), x.h.scrubText(x.shown), caps.SecretNotPermitted)
-		return x.h.because(code, caps.SecretNotPermitted, "the server redirected to another host with a secret in the URL, which does not go there")
+		return x.h.refuse(x.op, x.request(), x.h.scrubText(x.shown), caps.SecretNotPermitted,
+			"the server redirected to another host with a secret in the URL, which does not go there")
 	}
 	slices.Sort(ids)
 	for _, id := range slices.Compact(ids) {
 		use := Destination{Host: x.host}.request(id)
-		if _, ok := x.h.cfg.Gate.Admit(x.op, use, x.h.shownSecret(use), nil); !ok {
-			return x.h.denied(x.h.cfg.Gate.LastCode())
+		if _, err := x.h.permit(x.op, use, x.h.shownSecret(use), nil); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -145,7 +145,7 @@ func (x *exchange) request() caps.Request {
 
 // refuse records that the request is refused after all, and why.
 func (x *exchange) refuse(code caps.Code) error {
-	return x.h.denied(x.h.cfg.Gate.Refuse(x.op, x.request(), x.shown, code))
+	return x.h.refuse(x.op, x.request(), x.shown, code, "")
 }
 
 // failed is what the guest is told of an error of the component's. Which
@@ -206,12 +206,12 @@ func (x *exchange) turn(status int, location string) error {
 		return nil
 	}
 	if x.fixed {
-		code := x.h.cfg.Gate.Refuse(x.op, x.request(), x.shown, caps.HostNotPermitted)
-		return x.h.because(code, caps.HostNotPermitted, "the server redirected to another host, where this tool does not go")
+		return x.h.refuse(x.op, x.request(), x.shown, caps.HostNotPermitted,
+			"the server redirected to another host, where this tool does not go")
 	}
 	if x.secret {
-		code := x.h.cfg.Gate.Refuse(x.op, x.request(), x.shown, caps.SecretNotPermitted)
-		return x.h.because(code, caps.SecretNotPermitted, "the server redirected to another host, where a body with a secret in it does not go")
+		return x.h.refuse(x.op, x.request(), x.shown, caps.SecretNotPermitted,
+			"the server redirected to another host, where a body with a secret in it does not go")
 	}
 	x.forget()
 	return nil
@@ -267,19 +267,14 @@ func (x *exchange) admit() (gate.Permit, error) {
 		place: x.place, method: x.method, headers: slices.Collect(maps.Keys(x.header)), body: x.body, tool: x.fixed,
 	}
 	if why := x.h.disguised(&claim); why != "" && x.h.cfg.Gate.Would(x.op, x.request()) {
-		code := x.h.cfg.Gate.Refuse(x.op, x.request(), x.shown, caps.MethodNotPermitted)
-		return gate.Permit{}, x.h.because(code, caps.MethodNotPermitted, "the server redirected, and "+why)
+		return gate.Permit{}, x.h.refuse(x.op, x.request(), x.shown, caps.MethodNotPermitted, "the server redirected, and "+why)
 	}
 	if x.h.cfg.ConfirmExternal && !x.fixed && writes(x.mode) && x.h.cfg.Gate.Would(x.op, x.request()) {
 		q := Question{Tool: netHTTPName, Target: x.method + " " + x.url.String() + ", to which the server redirected", Arguments: x.body}
 		if why := x.h.unconfirmed(x.ctx, q); why != "" {
-			return gate.Permit{}, x.h.because(x.h.cfg.Gate.Refuse(x.op, x.request(), x.shown, caps.NotConfirmed), caps.NotConfirmed, why)
+			return gate.Permit{}, x.h.refuse(x.op, x.request(), x.shown, caps.NotConfirmed, why)
 		}
 	}
 	args := x.h.cfg.Gate.ArgsHash(x.op, []byte(x.method), []byte(x.url.String()), bytesOf(x.body))
-	p, ok := x.h.cfg.Gate.Admit(x.op, x.request(), x.shown, &args)
-	if !ok {
-		return p, x.h.denied(x.h.cfg.Gate.LastCode())
-	}
-	return p, nil
+	return x.h.permit(x.op, x.request(), x.shown, &args)
 }

@@ -6,13 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls/gate"
 	"runloop.dev/rlp/internal/abi"
 )
 
-// errDenied stands for a refusal by the gate, whose LastDenial says the rest.
+// errDenied is a refusal by the gate; a [refused] says the rest.
 var errDenied = errors.New("denied")
 
 // errBudget is a refusal because a budget or limit is used up.
@@ -21,48 +22,51 @@ var errBudget = errors.New("budget exhausted")
 // errUnavailable is a refusal because this version has no such component.
 var errUnavailable = errors.New("unavailable")
 
-func (h *Host) denied(code caps.Code) error {
-	switch code {
+// A refused is a denial as the guest is told of it.
+type refused struct {
+	gate.Denial        // whose Name is the one that the guest gave
+	hint        string // "": the usual one
+	tool        string // the attached tool that needed it; "": none
+}
+
+func (r *refused) Error() string { return r.Unwrap().Error() }
+
+func (r *refused) Unwrap() error {
+	switch r.Code {
 	case caps.BudgetExhausted, caps.RateLimited:
 		return errBudget
 	case caps.Unavailable:
 		return errUnavailable
 	case caps.InvalidRequest:
-		return &Fail{Errno: Inval, Hint: noName(h.cfg.Gate.LastDenial().Request)}
+		return &Fail{Errno: Inval, Hint: noName(r.Request)}
 	}
 	return errDenied
 }
 
-// An explained refusal has a hint of its family's own, or speaks of what was
-// asked for by the name that the guest gave it.
-type explained struct {
-	error
-	hint  string // "": the usual one
-	asked string // "": the name that was judged
-	tool  string // the attached tool that needed it; "": none
+// denied is the error that tells the guest of a denial; hint is the family's own,
+// "" the usual one.
+func denied(d gate.Denial, hint string) error {
+	d.Request.Name = strings.Clone(d.Request.Name) // which may be a view
+	return &refused{Denial: d, hint: hint}
 }
 
-func (e *explained) Unwrap() error { return e.error }
-
-// because is [Host.denied] with a hint, when own is what it was refused for.
-func (h *Host) because(code, own caps.Code, hint string) error {
-	if code != own {
-		return h.denied(code)
+// permit has r admitted for op. The error is a refusal.
+func (h *Host) permit(op *gate.Op, r caps.Request, target string, args *[32]byte) (gate.Permit, error) {
+	a := h.cfg.Gate.Admit(op, r, target, args)
+	if !a.OK() {
+		return a.Permit, denied(a.Denial, "")
 	}
-	return &explained{error: h.denied(code), hint: hint}
+	return a.Permit, nil
 }
 
-// inWordsOf is a refusal of the gate that does not say by which name it judged.
-func (h *Host) inWordsOf(asked string, err error) error {
-	if f := (*Fail)(nil); errors.As(err, &f) {
-		req := h.cfg.Gate.LastDenial().Request
-		req.Name = asked
-		return &Fail{Errno: f.Errno, Hint: noName(req)}
+// refuse records that r is refused for a reason of the family's own, and hints at
+// why unless the policy refuses it already; "" is the usual hint.
+func (h *Host) refuse(op *gate.Op, r caps.Request, target string, own caps.Code, why string) error {
+	d := h.cfg.Gate.Refuse(op, r, target, own)
+	if d.Code != own {
+		why = ""
 	}
-	if x := (*explained)(nil); errors.As(err, &x) {
-		return &explained{error: x.error, hint: x.hint, asked: asked}
-	}
-	return &explained{error: err, asked: asked}
+	return denied(d, why)
 }
 
 // respond gives the guest its answer: the response when there is room, its
@@ -81,14 +85,6 @@ func (h *Host) respond(dst, resp []byte, err error) uint64 {
 }
 
 func (h *Host) errno(err error) Errno {
-	switch err { // refusals of the gate come as they are, and often
-	case errDenied:
-		return Acces
-	case errBudget:
-		return Dquot
-	case errUnavailable:
-		return Notsup
-	}
 	var f *Fail
 	switch {
 	case errors.As(err, &f):
@@ -116,6 +112,7 @@ func (h *Host) explain(errno Errno, err error) []byte {
 		Tool       string `json:"tool,omitempty"`
 	}{Error: errno.String(), Reason: errno.String()}
 	var f *Fail
+	var r *refused
 	switch {
 	case errors.As(err, &f):
 		d.Reason, d.Hint = caps.InvalidRequest.String(), f.Hint
@@ -125,29 +122,9 @@ func (h *Host) explain(errno Errno, err error) []byte {
 		if f.Reason != 0 {
 			d.Reason = f.Reason.String()
 		}
-	case errors.Is(err, errDenied), errors.Is(err, errBudget), errors.Is(err, errUnavailable):
-		den := h.cfg.Gate.LastDenial()
-		x := (*explained)(nil)
-		if errors.As(err, &x) && x.asked != "" {
-			den.Request.Name = x.asked
-		}
-		d.Capability, d.Reason = den.Request.String(), den.Code.String()
-		d.Hint = hint(den.Request, den.Code, den.Layer)
-		if den.Label != "" {
-			d.Hint = taintHint(den)
-		}
-		if den.Code == caps.BudgetExhausted && h.cfg.Gate.Spent() {
-			d.Hint = "limits.hostcalls_max of this run is used up; the operator raises it under [limits]"
-		}
-		if by := h.conditionHint(den.Code); by != "" {
-			d.Hint = by
-		}
-		if x != nil && x.hint != "" {
-			d.Hint = x.hint
-		}
-		if x != nil && x.tool != "" {
-			d.Tool = x.tool
-		}
+	case errors.As(err, &r):
+		d.Capability, d.Reason, d.Tool = r.Request.String(), r.Code.String(), r.tool
+		d.Hint = h.hint(r)
 	default:
 		d.Hint = "the host could not do it; its log says why"
 	}
@@ -156,6 +133,24 @@ func (h *Host) explain(errno Errno, err error) []byte {
 		return nil
 	}
 	return text
+}
+
+// hint says what would have to change for a call that was refused.
+func (h *Host) hint(r *refused) string {
+	by := h.conditionHint(r.Code) // of this refusal alone
+	if r.hint != "" {
+		return r.hint
+	}
+	if by != "" {
+		return by
+	}
+	if r.Code == caps.BudgetExhausted && h.cfg.Gate.Spent() {
+		return "limits.hostcalls_max of this run is used up; the operator raises it under [limits]"
+	}
+	if r.Label != "" {
+		return taintHint(r.Denial)
+	}
+	return hint(r.Request, r.Code, r.Layer)
 }
 
 // hint says what would have to change for the call to be allowed.

@@ -68,21 +68,21 @@ func (h *Host) fill(_ context.Context, op *gate.Op, text string, dst Destination
 	}
 	out, err := h.cfg.Secrets.Fill(text, func(id string) error {
 		req := dst.request(id)
-		if _, ok := h.cfg.Gate.Admit(op, req, h.shownSecret(req), nil); !ok {
-			return h.denied(h.cfg.Gate.LastCode())
+		if _, err := h.permit(op, req, h.shownSecret(req), nil); err != nil {
+			return err
 		}
 		if dst.Host == "" {
 			return nil
 		}
 		if err := h.cfg.Secrets.Sending(id, dst.Host); err != nil {
 			h.warn(err)
-			return h.denied(h.cfg.Gate.Refuse(op, req, h.shownSecret(req), caps.Unavailable))
+			return h.refuse(op, req, h.shownSecret(req), caps.Unavailable, "")
 		}
 		return nil
 	})
 	if errors.Is(err, fs.ErrNotExist) {
 		any := caps.Request{Family: caps.Secrets, Mode: caps.Use, Name: "*"}
-		return "", h.denied(h.cfg.Gate.Refuse(op, any, hiddenSecret, caps.SecretUnknown))
+		return "", h.refuse(op, any, hiddenSecret, caps.SecretUnknown, "")
 	}
 	return out, err
 }
@@ -202,8 +202,11 @@ func (h *Host) noSecret(r secretReq, code caps.Code) error {
 	if err != nil {
 		return err
 	}
-	return h.because(h.cfg.Gate.Refuse(op, r.request(), hiddenSecret, code), caps.Unavailable,
-		"the secrets of this host cannot be read now; the report of the run says why")
+	why := ""
+	if code == caps.Unavailable {
+		why = "the secrets of this host cannot be read now; the report of the run says why"
+	}
+	return h.refuse(op, r.request(), hiddenSecret, code, why)
 }
 
 // A secretReq asks for the handle of one secret.

@@ -171,6 +171,9 @@ func TestForeignHandlesAreRefused(t *testing.T) {
 	}
 	for _, text := range []string{other.handle(mailKey), "rlsec_x", "a rlsec_" + strings.Repeat("a", 32)} {
 		got, err := r.host.fill(t.Context(), op, text, dst)
+		if hint := string(r.host.explain(Acces, err)); !strings.Contains(hint, "secret_unknown") || !strings.Contains(hint, "secret_handle") {
+			t.Errorf("explained: %s", hint)
+		}
 		if got != "" || !errors.Is(err, errDenied) {
 			t.Errorf("%q: %q, %v", text, got, err)
 		}
@@ -178,9 +181,6 @@ func TestForeignHandlesAreRefused(t *testing.T) {
 		if !d.Deny || d.Reason != "secret_unknown" || strings.Contains(d.Target, "rlsec_") {
 			t.Errorf("%q: recorded %+v", text, d)
 		}
-	}
-	if hint := string(r.host.explain(Acces, errDenied)); !strings.Contains(hint, "secret_unknown") || !strings.Contains(hint, "secret_handle") {
-		t.Errorf("explained: %s", hint)
 	}
 }
 

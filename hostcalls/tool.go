@@ -173,12 +173,13 @@ func attachedFirst(d def) def {
 	d.bind = func(h *Host, op *gate.Op) body {
 		b := bind(h, op)
 		others := b.call
-		b.call = func(ctx context.Context, in []string, a *gate.Answer) ([]byte, error) {
+		b.call = func(ctx context.Context, in []string, place int) ([]byte, gate.Answer, error) {
 			r, err := decodeMCP(in)
 			if err != nil || r.server != ToolServer {
-				return others(ctx, in, a)
+				return others(ctx, in, place)
 			}
-			return h.attached(ctx, op, &r)
+			out, err := h.attached(ctx, op, &r)
+			return out, gate.Answer{}, err
 		}
 		return b
 	}
@@ -273,14 +274,8 @@ type Denied struct {
 
 // ofTool is a refusal that says for which tool it was needed.
 func ofTool(t *attachedTool, err error) error {
-	if x, ok := err.(*explained); ok {
-		named := *x
-		named.tool = t.ID
-		return &named
-	}
-	switch err {
-	case errDenied, errBudget, errUnavailable:
-		return &explained{error: err, tool: t.ID}
+	if r, ok := err.(*refused); ok {
+		r.tool = t.ID
 	}
 	return err
 }

@@ -29,8 +29,8 @@ func (h *Host) callAttached(ctx context.Context, t *attachedTool, arguments []by
 		if need.Family == caps.Secrets {
 			target = h.shownSecret(need)
 		}
-		if _, ok := h.cfg.Gate.AdmitTree(t.op, need, target); !ok {
-			return nil, h.denied(h.cfg.Gate.LastCode())
+		if a := h.cfg.Gate.AdmitTree(t.op, need, target); !a.OK() {
+			return nil, denied(a.Denial, "")
 		}
 	}
 	for _, r := range t.Later { // those that are held are admitted by what starts or sends
@@ -53,7 +53,7 @@ func (h *Host) lacks(t *attachedTool, r caps.Request) error {
 	if r.Family == caps.Secrets {
 		target = h.shownSecret(r)
 	}
-	return h.denied(h.cfg.Gate.Refuse(t.op, r, target, caps.Unavailable))
+	return h.refuse(t.op, r, target, caps.Unavailable, "")
 }
 
 // startTool starts the program of t as exec_run starts one.
@@ -178,11 +178,11 @@ func judgeTool[R any](ctx context.Context, h *Host, t toolCall, g gated[R], r *R
 	g.confirm = func(h *Host, _ R) (Question, bool) {
 		return Question{Tool: t.ID, Description: t.Description, Target: t.target, Arguments: string(t.input)}, (t.Confirm || h.cfg.ConfirmExternal) && h.reaches(t.attachedTool)
 	}
-	permit, err := g.judge(ctx, h, t.op, r, new(gate.Answer))
-	if err != nil && why != "" && h.cfg.Gate.LastCode() == caps.BudgetExhausted {
-		err = &explained{error: err, hint: why}
+	a, err := g.judge(ctx, h, t.op, r)
+	if no, ok := err.(*refused); ok && why != "" && no.Code == caps.BudgetExhausted {
+		no.hint = why
 	}
-	return permit, err
+	return a.Permit, err
 }
 
 // placed is a header or variable of t, with handles where secrets belong. The
@@ -196,15 +196,15 @@ func (h *Host) placed(ctx context.Context, t *attachedTool, f ToolField) (string
 		}
 		r := secretReq{p.Secret}
 		if h.cfg.Secrets == nil {
-			return "", h.denied(h.cfg.Gate.Refuse(t.op, r.request(), hiddenSecret, caps.Unavailable))
+			return "", h.refuse(t.op, r.request(), hiddenSecret, caps.Unavailable, "")
 		}
 		handle, err := h.cfg.Secrets.Handle(ctx, p.Secret)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return "", h.denied(h.cfg.Gate.Refuse(t.op, r.request(), hiddenSecret, caps.SecretUnknown))
+			return "", h.refuse(t.op, r.request(), hiddenSecret, caps.SecretUnknown, "")
 		case err != nil:
 			h.warn(err)
-			return "", h.denied(h.cfg.Gate.Refuse(t.op, r.request(), hiddenSecret, caps.Unavailable))
+			return "", h.refuse(t.op, r.request(), hiddenSecret, caps.Unavailable, "")
 		}
 		b.WriteString(handle)
 	}

@@ -6,7 +6,6 @@ import (
 	"io"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/hostcalls/gate"
 )
 
 // MaxInput bounds what a guest is given for one turn, in bytes.
@@ -23,21 +22,19 @@ type Turns interface {
 
 // turnNext touches nothing beyond the run, so nothing is asked for; a layer can
 // hide it, and then it ends no turn.
-var turnNext = def{name: "turn_next", bind: func(h *Host, _ *gate.Op) body {
-	return body{call: func(ctx context.Context, _ []string, _ *gate.Answer) ([]byte, error) {
-		if h.cfg.Turns == nil {
-			return nil, errNoInput()
-		}
-		input, err := h.cfg.Turns.Next(ctx)
-		if errors.Is(err, io.EOF) {
-			return nil, errNoInput()
-		}
-		if err == nil {
-			err = h.TakeInInput() // before the guest has it
-		}
-		return input, err
-	}}
-}}
+var turnNext = ungated("turn_next", 0, func(ctx context.Context, h *Host, _ []string) ([]byte, error) {
+	if h.cfg.Turns == nil {
+		return nil, errNoInput()
+	}
+	input, err := h.cfg.Turns.Next(ctx)
+	if errors.Is(err, io.EOF) {
+		return nil, errNoInput()
+	}
+	if err == nil {
+		err = h.TakeInInput() // before the guest has it
+	}
+	return input, err
+})
 
 func errNoInput() error { return &Fail{Errno: Noent, Hint: "there is no further input"} }
 

@@ -136,7 +136,7 @@ func writeRun(t testing.TB, dir, run string, n int) *journal.Journal {
 	d := decision(t, j)
 	for i := range n {
 		d.Target = fmt.Sprintf("/home/user/notes/%d.md", i)
-		if err := j.Decide(&d); err != nil {
+		if _, err := j.Decide(&d); err != nil {
 			t.Fatal(err)
 		}
 	}

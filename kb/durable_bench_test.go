@@ -64,7 +64,7 @@ func benchJournals(b *testing.B, writers int, group *journal.Group) {
 	each(b, writers, func(w, n int) error {
 		d := &made[w]
 		d.Target, d.Args = "/srv/agent/docs/notes/2026-01.md", &args // so that it is written whole
-		if err := runs[w].Decide(d); err != nil {
+		if _, err := runs[w].Decide(d); err != nil {
 			return err
 		}
 		return runs[w].Sync()

@@ -155,7 +155,7 @@ func TestADiskThatFillsUp(t *testing.T) {
 	}
 	defer j.Close()
 	full.Store(true)
-	if err := j.Decide(&audit.Decision{Keep: true, Deny: true}); err != nil {
+	if _, err := j.Decide(&audit.Decision{Keep: true, Deny: true}); err != nil {
 		t.Fatal(err)
 	}
 	if err := put("2"); !errors.Is(err, ErrUnavailable) {
@@ -197,7 +197,7 @@ func TestMissingRecord(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 10 {
-			if err := j.Decide(&audit.Decision{Keep: true, Deny: true}); err != nil {
+			if _, err := j.Decide(&audit.Decision{Keep: true, Deny: true}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -235,7 +235,7 @@ func TestGapIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 4 {
-		if err := j.Decide(&audit.Decision{Keep: true}); err != nil {
+		if _, err := j.Decide(&audit.Decision{Keep: true}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -251,7 +251,7 @@ func TestGapIsRefused(t *testing.T) {
 	if err := b.flush(s); err != nil {
 		t.Fatal(err)
 	}
-	if err := j.Decide(&audit.Decision{Keep: true, Target: "after"}); err != nil {
+	if _, err := j.Decide(&audit.Decision{Keep: true, Target: "after"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := j.Close(); err != nil {

@@ -30,7 +30,7 @@ func TestManyJournalsAreOneCommit(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range each - 1 {
-			if err := j.Decide(&audit.Decision{Keep: true, Target: "x"}); err != nil {
+			if _, err := j.Decide(&audit.Decision{Keep: true, Target: "x"}); err != nil {
 				t.Fatal(err)
 			}
 		}

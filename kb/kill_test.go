@@ -64,7 +64,7 @@ func childRun(home, run string) error {
 	}
 	for i := 1; ; i++ {
 		d := audit.Decision{Op: op, Deny: i%3 == 0, Keep: true, Target: strconv.Itoa(i / 2)} // every other one is like the one before
-		if err := j.Decide(&d); err != nil {
+		if _, err := j.Decide(&d); err != nil {
 			return err
 		}
 		fmt.Println(i)

@@ -47,7 +47,7 @@ func childLimited(dir string) error {
 		return err
 	}
 	for i := 0; i < 100000; i++ {
-		if err := j.Decide(&audit.Decision{Keep: true, Target: strconv.Itoa(i)}); err != nil {
+		if _, err := j.Decide(&audit.Decision{Keep: true, Target: strconv.Itoa(i)}); err != nil {
 			fmt.Println(i, errors.Is(err, unix.EFBIG))
 			if err := j.Event(&audit.Event{Kind: audit.KindRunFailed, Outcome: "audit_failed", ExitCode: 74}); err != nil {
 				return err

@@ -70,12 +70,12 @@ func TestLogIsComplete(t *testing.T) {
 	d := decision(t, j)
 	for i := 1; i <= 20; i++ {
 		d.Deny = i%2 == 0 // denials, all alike, and what was allowed
-		if err := j.Decide(&d); err != nil {
+		if _, err := j.Decide(&d); err != nil {
 			t.Fatal(err)
 		}
 		loose := d
 		loose.Keep = false // what the operator does not want stored
-		if err := j.Decide(&loose); err != nil {
+		if _, err := j.Decide(&loose); err != nil {
 			t.Fatal(err)
 		}
 		for _, s := range []*kb.Store{owner, client} {
@@ -204,7 +204,7 @@ func filled(t testing.TB) (*kb.Store, *kb.Store) {
 		}
 		for i := range 700 {
 			d.Cap, d.Deny, d.Target = caps[i%3], i%5 == 0, fmt.Sprint(i)
-			if err := j.Decide(&d); err != nil {
+			if _, err := j.Decide(&d); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -318,7 +318,7 @@ func TestTenants(t *testing.T) {
 	own := newJournal(t, journalDir(t, home, "b"), h)
 	d := decision(t, own)
 	for range 3 {
-		if err := own.Decide(&d); err != nil {
+		if _, err := own.Decide(&d); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -388,7 +388,7 @@ func TestTail(t *testing.T) {
 	// The follower is at work once it shows something.
 	d := decision(t, old)
 	for waiting := true; waiting; {
-		if err := old.Decide(&d); err != nil {
+		if _, err := old.Decide(&d); err != nil {
 			t.Fatal(err)
 		}
 		select {
@@ -405,7 +405,7 @@ func TestTail(t *testing.T) {
 	for i := range 10 {
 		d.Target = fmt.Sprint("new-", i)
 		made := time.Now()
-		if err := j.Decide(&d); err != nil {
+		if _, err := j.Decide(&d); err != nil {
 			t.Fatal(err)
 		}
 		for s := range ch {

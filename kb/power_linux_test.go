@@ -169,7 +169,7 @@ func TestPowerLossAfterTakingIn(t *testing.T) {
 			t.Fatal(err)
 		}
 		for n := range records {
-			if err := j.Decide(&audit.Decision{Keep: true, Target: fmt.Sprint(n)}); err != nil {
+			if _, err := j.Decide(&audit.Decision{Keep: true, Target: fmt.Sprint(n)}); err != nil {
 				t.Fatal(err)
 			}
 		}

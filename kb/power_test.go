@@ -30,7 +30,7 @@ func childSynced(home, run, sync string) error {
 		return err
 	}
 	for i := 0; ; i++ {
-		if err := j.Decide(&audit.Decision{Keep: true, Target: strconv.Itoa(i)}); err != nil {
+		if _, err := j.Decide(&audit.Decision{Keep: true, Target: strconv.Itoa(i)}); err != nil {
 			return err
 		}
 		if sync != "never" {
@@ -91,7 +91,7 @@ func TestTheLogHasWhatWasOnDisk(t *testing.T) {
 			}
 			t.Cleanup(func() { j.Close() })
 			for n := range records {
-				if err := j.Decide(&audit.Decision{Keep: true, Target: fmt.Sprint(n)}); err != nil {
+				if _, err := j.Decide(&audit.Decision{Keep: true, Target: fmt.Sprint(n)}); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -119,7 +119,7 @@ func decide(t testing.TB, j *journal.Journal, n int) {
 	for i := range n {
 		d.Deny = i%3 != 0
 		d.Target = fmt.Sprintf("/home/user/notes/%d.md", i)
-		if err := j.Decide(&d); err != nil {
+		if _, err := j.Decide(&d); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -117,17 +117,21 @@ func benchRun(b *testing.B, j *journal.Journal, n int) {
 			b.Fatal(err)
 		}
 	}
+	decide := func(d *audit.Decision) {
+		_, err := j.Decide(d)
+		check(err)
+	}
 	check(j.Event(&audit.Event{Kind: audit.KindRunStart}))
 	file := audit.Decision{Cap: name("fs.read"), Op: name("path_open"), Reason: name("granted"), Keep: true}
 	put := audit.Decision{Cap: name("kb.write"), Op: name("kb_put"), Reason: name("granted"), Keep: true}
 	for i := range n / 5 {
 		for k := range 3 {
 			file.Target = "/srv/agent/docs/notes/2026/" + strings.Repeat("x", i%30) + string(rune('a'+k))
-			check(j.Decide(&file))
+			decide(&file)
 		}
 		if i < n/5-1 {
 			put.Target = "drafts/" + strings.Repeat("y", i%30)
-			check(j.Decide(&put))
+			decide(&put)
 			check(j.Event(&audit.Event{Kind: audit.KindCallDone, Verb: "kb_put", Status: "ok", DurationMS: 0.25, Bytes: 1, ResultHash: strings.Repeat("ef", 32)}))
 		}
 	}

@@ -62,7 +62,7 @@ func write(t *testing.T, j *journal.Journal, from, n int) {
 	}
 	for i := range n {
 		d := audit.Decision{Cap: names[0], Op: names[1], Reason: names[2], Keep: true, Target: fmt.Sprintf("/data/%d", from+i)}
-		if err := j.Decide(&d); err != nil {
+		if _, err := j.Decide(&d); err != nil {
 			t.Fatal(err)
 		}
 	}

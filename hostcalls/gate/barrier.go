@@ -27,8 +27,7 @@ func barriersOf(d audit.Durability) (b barriers) {
 // effect, and is waited for only where every record is. When the disk fails the
 // call is refused and the gate stays shut.
 func (g *Gate) barrier(op *Op, d caps.Decision) caps.Decision {
-	g.last = nil // a repetition is another record, and comes by here as well
-	if g.err != nil || !d.Allow && g.opt.Durability != audit.PerRecord {
+	if !d.Allow && g.opt.Durability != audit.PerRecord {
 		return d
 	}
 	if err := g.sink.Sync(); err != nil {

@@ -67,14 +67,14 @@ func TestRecordsAreOnDiskBeforeTheCall(t *testing.T) {
 			t.Helper()
 			for range 2 { // the second is what a repetition of the first would be
 				before := log.syncs
-				if _, ok := g.Admit(op, r, r.Name, nil); ok != allow {
-					t.Fatalf("%s: %v is allowed: %v", d, r, ok)
+				a := g.Admit(op, r, r.Name, nil)
+				if a.OK() != allow {
+					t.Fatalf("%s: %v is allowed: %v", d, r, a.OK())
 				}
 				if synced := log.syncs > before; synced != want || want && log.kept != len(log.Decisions) {
 					t.Errorf("%s: %v, allowed %v: synced %v, want %v; %d of %d on disk", d, r, allow, synced, want, log.kept, len(log.Decisions))
 				}
-				a := g.LastAnswer()
-				if _, known := g.Again(&a); known && want {
+				if g.Again(&a) && want {
 					t.Errorf("%s: %v is repeated without a barrier", d, r)
 				}
 			}
@@ -110,19 +110,20 @@ func TestADiskThatFailsDenies(t *testing.T) {
 		if fails {
 			log.fails = errors.New("the disk is gone")
 		}
-		if _, ok := g.Admit(op, readNote, readNote.Name, nil); !ok || g.Err() != nil {
-			t.Fatalf("reading waits for no disk: %v %v", ok, g.Err())
+		if a := g.Admit(op, readNote, readNote.Name, nil); !a.OK() || g.Err() != nil {
+			t.Fatalf("reading waits for no disk: %v %v", a.OK(), g.Err())
 		}
-		if p, ok := g.Admit(op, writeNote, writeNote.Name, nil); ok == fails || p.OK() == fails {
-			t.Errorf("the disk fails: %v; writing is allowed: %v", fails, ok)
+		a := g.Admit(op, writeNote, writeNote.Name, nil)
+		if a.OK() == fails || a.Permit.OK() == fails {
+			t.Errorf("the disk fails: %v; writing is allowed: %v", fails, a.OK())
 		}
 		if !fails { // the control
 			continue
 		}
-		if g.LastCode() != caps.AuditUnavailable || !errors.Is(g.Err(), log.fails) {
-			t.Errorf("refused for %s, %v", g.LastCode(), g.Err())
+		if a.Denial.Code != caps.AuditUnavailable || !errors.Is(g.Err(), log.fails) {
+			t.Errorf("refused for %s, %v", a.Denial.Code, g.Err())
 		}
-		if _, ok := g.Admit(op, readNote, readNote.Name, nil); ok {
+		if a := g.Admit(op, readNote, readNote.Name, nil); a.OK() {
 			t.Error("the gate is open again")
 		}
 	}

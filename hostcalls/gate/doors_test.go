@@ -35,25 +35,25 @@ func TestHidingOpenClosesWhatIsOpen(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, ok := g.Admit(op, readNote, "", nil); ok != want {
-			t.Errorf("%s hidden: what was opened is read: %v", tool, ok)
+		if a := g.Admit(op, readNote, "", nil); a.OK() != want {
+			t.Errorf("%s hidden: what was opened is read: %v", tool, a.OK())
 		}
 	}
 }
 
 // A closed gate says of each question that nothing is recorded any more.
 func TestAClosedGateSaysWhy(t *testing.T) {
-	for name, ask := range map[string]func(g *Gate, op *Op){
-		"hidden":     func(g *Gate, op *Op) { g.Hidden(op) },
-		"refuse":     func(g *Gate, op *Op) { g.Refuse(op, readNote, "", caps.Unavailable) },
-		"admit":      func(g *Gate, op *Op) { g.Admit(op, readNote, "", nil) },
-		"admit tree": func(g *Gate, op *Op) { g.AdmitTree(op, readNote, "") },
+	for name, ask := range map[string]func(g *Gate, op *Op) Denial{
+		"hidden":     func(g *Gate, op *Op) Denial { d, _ := g.Hidden(op); return d },
+		"refuse":     func(g *Gate, op *Op) Denial { return g.Refuse(op, readNote, "", caps.Unavailable) },
+		"admit":      func(g *Gate, op *Op) Denial { return g.Admit(op, readNote, "", nil).Denial },
+		"admit tree": func(g *Gate, op *Op) Denial { return g.AdmitTree(op, readNote, "").Denial },
 	} {
 		g, _ := open(t, baseOf(t, "fs:read:/notes"), keepAll)
 		op := opOf(t, g, "path_open")
 		g.Close(nil)
-		if ask(g, op); g.LastCode() != caps.AuditUnavailable {
-			t.Errorf("%s: %s", name, g.LastCode())
+		if d := ask(g, op); d.Code != caps.AuditUnavailable {
+			t.Errorf("%s: %s", name, d.Code)
 		}
 		if g.latch.inside.Load() != 0 {
 			t.Errorf("%s: somebody is inside", name)
@@ -150,8 +150,8 @@ func TestAnUnrecordedEndOfALeaseShuts(t *testing.T) {
 		t.Fatalf("%v", first)
 	}
 	log.Room = -1
-	if _, ok := g.Admit(opOf(t, g, "kb_get"), caps.Request{Family: caps.KBRead, Name: "notes"}, "", nil); ok || g.Err() != first || len(log.Events) != 0 {
-		t.Errorf("%v, %v, %d events", ok, g.Err(), len(log.Events))
+	if a := g.Admit(opOf(t, g, "kb_get"), caps.Request{Family: caps.KBRead, Name: "notes"}, "", nil); a.OK() || g.Err() != first || len(log.Events) != 0 {
+		t.Errorf("%v, %v, %d events", a.OK(), g.Err(), len(log.Events))
 	}
 }
 

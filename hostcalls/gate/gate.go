@@ -1,5 +1,5 @@
 // Package gate is the one place that decides: every host call, WASI included,
-// passes [Gate.Admit], which checks, records, and only then hands out a [Permit].
+// passes [Gate.Admit], which checks, records, and only then answers with a [Permit].
 //
 // A call whose decision cannot be recorded is denied, and the gate stays shut
 // from then on: [Gate.Err] tells the caller to end the run.
@@ -54,13 +54,27 @@ type Options struct {
 	Now func() int64
 }
 
-// A Denial is the last refusal, kept so that the guest can ask for its reason.
+// A Denial says why a request was refused.
 type Denial struct {
-	Request caps.Request
+	Request caps.Request // its Name is the one that was asked for: a view, where that was one
 	Code    caps.Code
 	Layer   string
 	Label   string // the input that it follows from; "" when none
 }
+
+// An Answer is what the gate says to one request: a usable Permit, or the
+// Denial. The zero Answer permits nothing.
+type Answer struct {
+	Permit Permit
+	Denial Denial
+
+	held   *holding // what decided it; nil when it cannot serve again
+	mark   audit.Mark
+	family caps.Family
+}
+
+// OK reports whether the request was allowed.
+func (a Answer) OK() bool { return a.Permit.ok }
 
 // A Count is how many calls of each audit name were allowed and denied.
 type Count struct{ Allowed, Denied int64 }
@@ -78,17 +92,11 @@ type Gate struct {
 	names names
 	disk  barriers
 
-	serial uint64         // of the last decision that was recorded
-	last   *holding       // what decided it; nil when it cannot serve again
-	permit Permit         // what it gave
-	family caps.Family    // whose it is
 	rec    audit.Decision // the record being made; here, so that making one allocates nothing
 	memo   memo
 	calls  int64
 	swaps  int64
 	counts [caps.Tool + 1]Count
-	denial Denial
-	asked  []byte // the name that the denial is about; denial.Request.Name views it
 	err    error
 }
 
@@ -209,17 +217,16 @@ func (g *Gate) ToolOp(op *Op, scope, tool string) (*Op, error) {
 	return &Op{name: op.name, text: op.text, tool: n, scope: scope}, err
 }
 
-// Admit decides r for op, records the decision, and returns a usable Permit if
-// it is allowed. target is what the record shows (redacted by the caller; it
+// Admit decides r for op and records the decision. target is what the record shows (redacted by the caller; it
 // and r.Name may be views of a reused buffer); args is the keyed digest of the
 // arguments, nil when op and target are all of them.
-func (g *Gate) Admit(op *Op, r caps.Request, target string, args *[32]byte) (Permit, bool) {
+func (g *Gate) Admit(op *Op, r caps.Request, target string, args *[32]byte) Answer {
 	if !g.latch.enter() {
-		return g.over(&r)
+		return over(&r)
 	}
-	p, ok := g.admit(op, &r, g.check(&r), target, args)
+	a := g.admit(op, &r, g.check(&r), target, args)
 	g.latch.leave() // not deferred, which costs as much as all the rest of it: who panics leaves by its end
-	return p, ok
+	return a
 }
 
 // check decides r, and knows the newest answer by heart: the same set gives the
@@ -237,9 +244,9 @@ func (g *Gate) check(r *caps.Request) caps.Decision {
 
 // AdmitTree is Admit for a request that reaches everything below r.Name as
 // well, such as moving a directory.
-func (g *Gate) AdmitTree(op *Op, r caps.Request, target string) (Permit, bool) {
+func (g *Gate) AdmitTree(op *Op, r caps.Request, target string) Answer {
 	if !g.latch.enter() {
-		return g.over(&r)
+		return over(&r)
 	}
 	defer g.latch.leave()
 	g.expire()
@@ -258,74 +265,79 @@ func (g *Gate) Holds(scope int32, f caps.Family, m caps.Mode) bool {
 	return h.set.Holds(scope, f, m) && !(h.closed && f == caps.FS)
 }
 
-// An Answer is the gate's last one, to be asked for again. The zero Answer is
-// the answer to nothing.
-type Answer struct{ serial uint64 }
-
-// LastAnswer is the answer to the last request.
-func (g *Gate) LastAnswer() Answer { return Answer{g.serial} }
-
-// Again decides once more the request that a is the answer to, and records it
-// like any other. It is not known, and nothing has happened, when anything was
-// decided since, the run holds something else now, or the record has to be
-// written whole: then ask [Gate.Admit]. A Permit that is not OK is a denial.
-func (g *Gate) Again(a *Answer) (p Permit, known bool) {
+// Again decides once more the request that a is the answer to, for the same
+// operation, and records it like any other: the answer is a. It is false, and
+// nothing has happened, when the run holds something else now, leases are counted,
+// calls are used up, or the record has to be written whole: then ask [Gate.Admit].
+func (g *Gate) Again(a *Answer) bool {
 	if !g.latch.enter() {
-		return Permit{}, false
+		return false
 	}
-	if a.serial == g.serial && g.last == g.now.Load() && // which is never nil
-		(g.opt.MaxCalls < 0 || g.calls < g.opt.MaxCalls) && g.sink.Again() {
-		g.calls++
-		if g.permit.ok {
-			g.counts[g.family].Allowed++
-		} else {
-			g.counts[g.family].Denied++
-		}
-		p, known = g.permit, true
+	again := a.held == g.now.Load() && // which is never nil
+		g.err == nil && (g.opt.MaxCalls < 0 || g.calls < g.opt.MaxCalls) && g.sink.Again(a.mark)
+	if again {
+		g.count(a.family, a.Permit.ok)
 	}
 	g.latch.leave() // not deferred, as in Admit
-	return p, known
+	return again
 }
 
-func (g *Gate) admit(op *Op, r *caps.Request, d caps.Decision, target string, args *[32]byte) (Permit, bool) {
+// count counts a call.
+func (g *Gate) count(f caps.Family, allowed bool) {
 	g.calls++
-	g.serial++
-	g.last = nil
+	if allowed {
+		g.counts[f].Allowed++
+	} else {
+		g.counts[f].Denied++
+	}
+}
+
+func (g *Gate) admit(op *Op, r *caps.Request, d caps.Decision, target string, args *[32]byte) (a Answer) {
 	h := g.now.Load()
 	if d.Allow && (h.tools || h.leases != nil) {
 		d = g.judge(h, op, r, d)
 	}
-	if g.opt.MaxCalls >= 0 && g.calls > g.opt.MaxCalls {
-		d = caps.Decision{Code: caps.BudgetExhausted}
+	once := args != nil || h.leases != nil || g.disk[r.Family].Has(r.Mode) // a repetition is not the same
+	if g.opt.MaxCalls >= 0 && g.calls >= g.opt.MaxCalls {
+		d, once = caps.Decision{Code: caps.BudgetExhausted}, true
 	}
-	if g.err != nil {
-		d = caps.Decision{Code: caps.AuditUnavailable}
-	} else if err := g.record(op, r, &d, target, args); err != nil {
-		g.err = fmt.Errorf("recording %s: %w", op.text, err)
-		d = caps.Decision{Code: caps.AuditUnavailable}
+	if d, a.mark = g.recorded(op, r, d, target, args); !once && g.err == nil {
+		a.held, a.family = h, r.Family
 	}
-	if args == nil && g.err == nil && h.leases == nil {
-		g.last, g.family = h, r.Family
-	}
-	if g.disk[r.Family].Has(r.Mode) {
-		d = g.barrier(op, d)
-	}
+	g.count(r.Family, d.Allow)
 	if !d.Allow {
-		g.permit = Permit{}
-		g.refuse(r, d)
-		return Permit{}, false
+		a.Denial = g.denial(h, r, &d)
+		return a
 	}
 	if h.leases != nil {
 		g.use(h, r, d.Scope)
 	}
-	g.counts[r.Family].Allowed++
-	g.permit = Permit{ok: true, scope: d.Scope}
-	return g.permit, true
+	a.Permit = Permit{ok: true, scope: d.Scope}
+	return a
+}
+
+// recorded is d once its record is as safe as it has to be. Without a record the
+// request is denied, and the gate stays shut.
+func (g *Gate) recorded(op *Op, r *caps.Request, d caps.Decision, target string, args *[32]byte) (caps.Decision, audit.Mark) {
+	var mark audit.Mark
+	if g.err == nil {
+		var err error
+		if mark, err = g.record(op, r, &d, target, args); err != nil {
+			g.err = fmt.Errorf("recording %s: %w", op.text, err)
+		}
+	}
+	if g.err != nil {
+		return caps.Decision{Code: caps.AuditUnavailable}, 0
+	}
+	if g.disk[r.Family].Has(r.Mode) {
+		d = g.barrier(op, d)
+	}
+	return d, mark
 }
 
 // record sets every field of the one record that there is, so that making it
 // neither allocates nor clears what is written again at once.
-func (g *Gate) record(op *Op, r *caps.Request, d *caps.Decision, target string, args *[32]byte) error {
+func (g *Gate) record(op *Op, r *caps.Request, d *caps.Decision, target string, args *[32]byte) (audit.Mark, error) {
 	rec := &g.rec
 	rec.Cap, rec.Op, rec.Reason = g.names.caps[r.Family][min(r.Mode, maxMode)], op.name, g.names.reasons[d.Code]
 	rec.Layer, rec.Target, rec.Args, rec.Tool, rec.Label = 0, target, args, op.tool, 0
@@ -342,21 +354,14 @@ func (g *Gate) record(op *Op, r *caps.Request, d *caps.Decision, target string, 
 	return g.sink.Decide(rec)
 }
 
-func (g *Gate) refuse(r *caps.Request, d caps.Decision) {
-	g.counts[r.Family].Denied++
-	g.deny(r, d)
-}
-
-// deny keeps a refusal for the guest to ask for.
-func (g *Gate) deny(r *caps.Request, d caps.Decision) {
-	g.denial.Code, g.denial.Layer, g.denial.Label = d.Code, "", ""
+// denial is d as it is told.
+func (g *Gate) denial(h *holding, r *caps.Request, d *caps.Decision) Denial {
+	den := Denial{Request: *r, Code: d.Code}
 	if d.Layer > 0 {
-		h := g.now.Load()
-		g.denial.Layer = h.set.LayerName(d.Layer)
+		den.Layer = h.set.LayerName(d.Layer)
 		if h.floor > 0 && d.Layer >= h.floor {
-			g.denial.Label = g.slots.cause
+			den.Label = g.slots.cause
 		}
 	}
-	g.asked = append(g.asked[:0], r.Name...) // r.Name may be a view
-	g.denial.Request = caps.Request{Family: r.Family, Mode: r.Mode}
+	return den
 }

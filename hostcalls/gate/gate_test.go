@@ -63,11 +63,11 @@ var (
 func TestEveryDecisionIsRecorded(t *testing.T) {
 	g, log := open(t, baseOf(t, "fs:read:/notes"), keepAll)
 	op := opOf(t, g, "path_open")
-	if p, ok := g.Admit(op, readNote, readNote.Name, nil); !ok || !p.OK() {
+	if a := g.Admit(op, readNote, readNote.Name, nil); !a.OK() || !a.Permit.OK() {
 		t.Fatal("control: what is granted is denied")
 	}
 	for range 2 {
-		if p, ok := g.Admit(op, writeNote, writeNote.Name, nil); ok || p.OK() {
+		if a := g.Admit(op, writeNote, writeNote.Name, nil); a.OK() || a.Permit.OK() {
 			t.Fatal("writing was not granted")
 		}
 	}
@@ -92,18 +92,19 @@ func TestEveryDecisionIsRecorded(t *testing.T) {
 func TestUnrecordedIsDeniedForGood(t *testing.T) {
 	g, log := open(t, baseOf(t, "fs:read:/notes"), keepAll)
 	op := opOf(t, g, "path_open")
-	if _, ok := g.Admit(op, readNote, readNote.Name, nil); !ok {
+	if a := g.Admit(op, readNote, readNote.Name, nil); !a.OK() {
 		t.Fatal("control: denied while the log works")
 	}
 	log.Room = 0
-	if _, ok := g.Admit(op, readNote, readNote.Name, nil); ok {
+	a := g.Admit(op, readNote, readNote.Name, nil)
+	if a.OK() {
 		t.Error("allowed without a record")
 	}
-	if !errors.Is(g.Err(), audit.ErrFull) || g.LastDenial().Code != caps.AuditUnavailable {
-		t.Errorf("Err() = %v, code %s", g.Err(), g.LastDenial().Code)
+	if !errors.Is(g.Err(), audit.ErrFull) || a.Denial.Code != caps.AuditUnavailable {
+		t.Errorf("Err() = %v, code %s", g.Err(), a.Denial.Code)
 	}
 	log.Room = -1
-	if _, ok := g.Admit(op, readNote, readNote.Name, nil); ok {
+	if a := g.Admit(op, readNote, readNote.Name, nil); a.OK() {
 		t.Error("the gate opened again after a record was lost")
 	}
 }
@@ -117,8 +118,8 @@ func TestOptionsChooseWhatIsKept(t *testing.T) {
 	} {
 		g, log := open(t, baseOf(t, "fs:read:/notes"), opt)
 		op := opOf(t, g, "path_open")
-		_, allowed := g.Admit(op, readNote, "", nil)
-		_, written := g.Admit(op, writeNote, "", nil)
+		allowed := g.Admit(op, readNote, "", nil).OK()
+		written := g.Admit(op, writeNote, "", nil).OK()
 		if !allowed || written {
 			t.Errorf("%+v changed a decision", opt)
 		}
@@ -137,18 +138,19 @@ func TestDenialNamesTheLayer(t *testing.T) {
 	}
 	g, log := open(t, set, keepAll)
 	op := opOf(t, g, "path_open")
-	if _, ok := g.Admit(op, readNote, "", nil); !ok {
+	if a := g.Admit(op, readNote, "", nil); !a.OK() {
 		t.Fatal("control: the rest of the folder is denied")
 	}
 	r := caps.Request{Family: caps.FS, Mode: caps.Read, Name: "/notes/private/diary"}
-	if _, ok := g.Admit(op, r, r.Name, nil); ok {
+	a := g.Admit(op, r, r.Name, nil)
+	if a.OK() {
 		t.Fatal("allowed what the layer denies")
 	}
 	if got := log.Decisions[1].Layer; got != "override:x.toml" {
 		t.Errorf("layer %q", got)
 	}
-	if d := g.LastDenial(); d.Layer != "override:x.toml" || d.Request.Name != r.Name {
-		t.Errorf("LastDenial() = %+v", d)
+	if d := a.Denial; d.Layer != "override:x.toml" || d.Request != r {
+		t.Errorf("denial %+v", d)
 	}
 }
 
@@ -158,14 +160,14 @@ func TestDenialNamesTheLayer(t *testing.T) {
 func TestHoldNarrowsAndRecords(t *testing.T) {
 	g, log := open(t, baseOf(t, "fs:read:/notes"), keepAll)
 	op := opOf(t, g, "path_open")
-	p, ok := g.Admit(op, readNote, "", nil)
-	if !ok || !g.Holds(p.Scope(), caps.FS, caps.Read) {
+	first := g.Admit(op, readNote, "", nil)
+	if !first.OK() || !g.Holds(first.Permit.Scope(), caps.FS, caps.Read) {
 		t.Fatal("control: not held before")
 	}
 	if err := g.Hold(&caps.Layer{Name: "taint", Deny: []caps.Entry{entry(t, "fs:read:*")}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := g.Admit(op, readNote, "", nil); ok || g.Holds(p.Scope(), caps.FS, caps.Read) {
+	if a := g.Admit(op, readNote, "", nil); a.OK() || g.Holds(first.Permit.Scope(), caps.FS, caps.Read) {
 		t.Error("still held after narrowing")
 	}
 	if len(log.Events) != 1 || log.Events[0].Kind != audit.KindCapsSwap || log.Events[0].Before == log.Events[0].After {
@@ -181,13 +183,14 @@ func TestMaxCallsIsExact(t *testing.T) {
 		g, _ := open(t, baseOf(t, "fs:read:/notes"), opt)
 		op := opOf(t, g, "path_open")
 		allowed := int64(0)
+		var last Answer
 		for range 5 {
-			if _, ok := g.Admit(op, readNote, "", nil); ok {
+			if last = g.Admit(op, readNote, "", nil); last.OK() {
 				allowed++
 			}
 		}
-		if allowed != limit || g.LastDenial().Code != caps.BudgetExhausted {
-			t.Errorf("limit %d allowed %d, then %s", limit, allowed, g.LastDenial().Code)
+		if allowed != limit || last.Denial.Code != caps.BudgetExhausted {
+			t.Errorf("limit %d allowed %d, then %s", limit, allowed, last.Denial.Code)
 		}
 	}
 }
@@ -196,11 +199,11 @@ func TestMaxCallsIsExact(t *testing.T) {
 func TestRefuseTellsThePolicyFirst(t *testing.T) {
 	g, log := open(t, baseOf(t, "kb:read:notes"), keepAll)
 	op := opOf(t, g, "kb_search")
-	if got := g.Refuse(op, caps.Request{Family: caps.KBRead, Name: "notes"}, "notes", caps.Unavailable); got != caps.Unavailable {
-		t.Errorf("granted: %s", got)
+	if got := g.Refuse(op, caps.Request{Family: caps.KBRead, Name: "notes"}, "notes", caps.Unavailable); got.Code != caps.Unavailable {
+		t.Errorf("granted: %+v", got)
 	}
-	if got := g.Refuse(op, caps.Request{Family: caps.KBRead, Name: "contacts"}, "contacts", caps.Unavailable); got != caps.DomainNotPermitted {
-		t.Errorf("not granted: %s", got)
+	if got := g.Refuse(op, caps.Request{Family: caps.KBRead, Name: "contacts"}, "contacts", caps.Unavailable); got.Code != caps.DomainNotPermitted {
+		t.Errorf("not granted: %+v", got)
 	}
 	for _, d := range log.Decisions {
 		if !d.Deny {
@@ -231,13 +234,13 @@ func TestAdmitDoesNotAllocate(t *testing.T) {
 // nullSink costs nothing, so that the gate's own cost shows.
 type nullSink struct{}
 
-func (nullSink) Intern(string) (audit.Name, error)         { return 1, nil }
-func (nullSink) Decide(*audit.Decision) error              { return nil }
-func (nullSink) Sync() error                               { return nil }
-func (nullSink) ResultHash([]byte) [32]byte                { return [32]byte{} }
-func (nullSink) Again() bool                               { return true }
-func (nullSink) Event(*audit.Event) error                  { return nil }
-func (nullSink) ArgsHash(string, ...[]byte) (sum [32]byte) { return sum }
+func (nullSink) Intern(string) (audit.Name, error)          { return 1, nil }
+func (nullSink) Decide(*audit.Decision) (audit.Mark, error) { return 1, nil }
+func (nullSink) Sync() error                                { return nil }
+func (nullSink) ResultHash([]byte) [32]byte                 { return [32]byte{} }
+func (nullSink) Again(audit.Mark) bool                      { return true }
+func (nullSink) Event(*audit.Event) error                   { return nil }
+func (nullSink) ArgsHash(string, ...[]byte) (sum [32]byte)  { return sum }
 
 func BenchmarkAdmit(b *testing.B) {
 	g, err := New(baseOf(b, "fs:read:/notes"), nullSink{}, keepAll)
@@ -283,8 +286,8 @@ func TestRememberedAnswersAreTheRightOnes(t *testing.T) {
 	}
 	for range 3 {
 		for _, r := range requests {
-			if _, ok := g.Admit(op, r, "", nil); ok != set.Check(r).Allow {
-				t.Errorf("%v: allowed %v", r, ok)
+			if a := g.Admit(op, r, "", nil); a.OK() != set.Check(r).Allow {
+				t.Errorf("%v: allowed %v", r, a.OK())
 			}
 		}
 	}
@@ -292,11 +295,11 @@ func TestRememberedAnswersAreTheRightOnes(t *testing.T) {
 	view := func() caps.Request {
 		return caps.Request{Family: caps.FS, Mode: caps.Read, Name: unsafe.String(&name[0], len(name))}
 	}
-	if _, ok := g.Admit(op, view(), "", nil); !ok {
+	if a := g.Admit(op, view(), "", nil); !a.OK() {
 		t.Fatal("control: denied")
 	}
 	copy(name, "/other/a")
-	if _, ok := g.Admit(op, view(), "", nil); ok {
+	if a := g.Admit(op, view(), "", nil); a.OK() {
 		t.Error("the answer to another name")
 	}
 }

@@ -114,8 +114,6 @@ func (g *Gate) swap(s slots, e audit.Event) (changed bool, err error) {
 
 func (g *Gate) recordSwap(e *audit.Event, before, after *holding) error {
 	e.Kind, e.Before, e.After = audit.KindCapsSwap, before.sum(), after.sum()
-	g.serial++ // what the journal would repeat is this, from here on
-	g.last = nil
 	if err := g.sink.Event(e); err != nil {
 		g.err = fmt.Errorf("recording caps.swap: %w", err)
 		return g.err

@@ -29,7 +29,7 @@ func TestTaintNarrowsForGood(t *testing.T) {
 	opt.Floor = floorOf(t, "kb:write:*")
 	g, log := open(t, baseOf(t, "kb:write:drafts", "kb:read:notes"), opt)
 	op := opOf(t, g, "kb_put")
-	if _, ok := g.Admit(op, putDraft, "drafts", nil); !ok {
+	if a := g.Admit(op, putDraft, "drafts", nil); !a.OK() {
 		t.Fatal("control: denied before")
 	}
 	for _, cause := range []string{"http:evil.example", "kb:notes/x"} {
@@ -37,10 +37,11 @@ func TestTaintNarrowsForGood(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, ok := g.Admit(op, putDraft, "drafts", nil); ok {
+	a := g.Admit(op, putDraft, "drafts", nil)
+	if a.OK() {
 		t.Error("allowed after content from outside")
 	}
-	if d := g.LastDenial(); d.Code != caps.UntrustedContext || d.Layer != "_untrusted" || d.Label != "http:evil.example" {
+	if d := a.Denial; d.Code != caps.UntrustedContext || d.Layer != "_untrusted" || d.Label != "http:evil.example" {
 		t.Errorf("denial %+v", d)
 	}
 	if rec := log.Decisions[1]; rec.Label != "http:evil.example" || rec.Reason != "untrusted_context" {
@@ -52,10 +53,10 @@ func TestTaintNarrowsForGood(t *testing.T) {
 	if _, err := g.Reload("reload", nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := g.Admit(op, putDraft, "drafts", nil); ok {
+	if a := g.Admit(op, putDraft, "drafts", nil); a.OK() {
 		t.Error("a reload lifted the floor")
 	}
-	if _, ok := g.Admit(opOf(t, g, "kb_get"), caps.Request{Family: caps.KBRead, Name: "notes"}, "notes", nil); !ok {
+	if a := g.Admit(opOf(t, g, "kb_get"), caps.Request{Family: caps.KBRead, Name: "notes"}, "notes", nil); !a.OK() {
 		t.Error("the floor takes what it does not name")
 	}
 }
@@ -71,7 +72,7 @@ func TestTaintUnrecordedShuts(t *testing.T) {
 		t.Fatal("no error")
 	}
 	log.Room = -1
-	if _, ok := g.Admit(op, putDraft, "drafts", nil); ok {
+	if a := g.Admit(op, putDraft, "drafts", nil); a.OK() {
 		t.Error("allowed after the record was lost")
 	}
 }
@@ -84,18 +85,18 @@ func TestReloadReturns(t *testing.T) {
 	g, log := open(t, baseOf(t, "fs:read:/notes", "kb:write:drafts"), keepAll)
 	op := opOf(t, g, "path_open")
 	before := g.Set().Digest()
-	p, ok := g.Admit(op, readNote, readNote.Name, nil)
-	if !ok {
+	first := g.Admit(op, readNote, readNote.Name, nil)
+	if !first.OK() {
 		t.Fatal("control: denied")
 	}
 	narrow := &caps.Layer{Name: "profile:x", Deny: []caps.Entry{entry(t, "fs:read:/notes/deep/er"), entry(t, "kb:write:*")}}
 	if changed, err := g.Reload("turn", []*caps.Layer{narrow}); err != nil || !changed {
 		t.Fatalf("%v, %v", changed, err)
 	}
-	if _, ok := g.Admit(op, putDraft, "drafts", nil); ok {
+	if a := g.Admit(op, putDraft, "drafts", nil); a.OK() {
 		t.Error("still held")
 	}
-	if !g.Holds(p.Scope(), caps.FS, caps.Read) || g.Set().Scope(caps.FS, p.Scope()) != "/notes" {
+	if !g.Holds(first.Permit.Scope(), caps.FS, caps.Read) || g.Set().Scope(caps.FS, first.Permit.Scope()) != "/notes" {
 		t.Error("the descriptor's scope is another one")
 	}
 	wide := &caps.Layer{Name: "profile:x", Bounds: []caps.Bound{{Family: caps.FS, Modes: caps.AllModes(caps.FS)}}, Allow: []caps.Entry{entry(t, "fs:write:*"), entry(t, "fs:read:*")}}
@@ -181,36 +182,35 @@ func TestLeases(t *testing.T) {
 	}
 	g, log := open(t, set, opt)
 	read, put := opOf(t, g, "path_open"), opOf(t, g, "kb_put")
-	p, ok := g.Admit(read, readNote, "", nil)
-	if !ok {
+	first := g.Admit(read, readNote, "", nil)
+	if !first.OK() {
 		t.Fatal("control: denied while the lease runs")
 	}
 	now = 100
-	if g.Holds(p.Scope(), caps.FS, caps.Read) {
+	if g.Holds(first.Permit.Scope(), caps.FS, caps.Read) {
 		t.Error("a descriptor outlives its lease")
 	}
-	if _, ok := g.Admit(read, readNote, "", nil); ok || g.LastDenial().Code != caps.LeaseExpired || g.LastDenial().Layer != "override:x.toml" {
-		t.Errorf("after its end: %v %+v", ok, g.LastDenial())
+	if a := g.Admit(read, readNote, "", nil); a.OK() || a.Denial.Code != caps.LeaseExpired || a.Denial.Layer != "override:x.toml" {
+		t.Errorf("after its end: %v %+v", a.OK(), a.Denial)
 	}
-	if _, ok := g.Admit(read, caps.Request{Family: caps.FS, Name: "/elsewhere"}, "", nil); !ok {
+	if a := g.Admit(read, caps.Request{Family: caps.FS, Name: "/elsewhere"}, "", nil); !a.OK() {
 		t.Error("the lease takes what it does not name")
 	}
 	if len(log.Events) != 1 || log.Events[0].Source != "lease" {
 		t.Errorf("events %+v", log.Events)
 	}
+	var last Answer
 	for i := range 4 {
-		_, ok := g.Admit(put, putDraft, "drafts", nil)
-		if want := i < 2; ok != want {
-			t.Errorf("use %d: %v", i+1, ok)
+		last = g.Admit(put, putDraft, "drafts", nil)
+		if want := i < 2; last.OK() != want {
+			t.Errorf("use %d: %v", i+1, last.OK())
 		}
-		if again := (Answer{g.serial}); i == 0 {
-			if _, known := g.Again(&again); known {
-				t.Error("a leased answer is given again unseen")
-			}
+		if g.Again(&last) {
+			t.Error("a leased answer is given again unseen")
 		}
 	}
-	if g.LastDenial().Code != caps.LeaseExpired {
-		t.Errorf("denial %+v", g.LastDenial())
+	if last.Denial.Code != caps.LeaseExpired {
+		t.Errorf("denial %+v", last.Denial)
 	}
 	if left := g.Layer("parent").Leases; len(left) != 2 || left[1].MaxUses != 0 {
 		t.Errorf("left %+v", left)
@@ -225,7 +225,7 @@ func TestLeaseWithoutClock(t *testing.T) {
 		t.Fatal(err)
 	}
 	g, _ := open(t, set, keepAll)
-	if _, ok := g.Admit(opOf(t, g, "path_open"), readNote, "", nil); ok {
+	if a := g.Admit(opOf(t, g, "path_open"), readNote, "", nil); a.OK() {
 		t.Error("allowed")
 	}
 }
@@ -243,11 +243,11 @@ func TestHiddenToolIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	g, log := open(t, set, keepAll)
-	if _, ok := g.Admit(opOf(t, g, "kb_cas"), putDraft, "drafts", nil); !ok {
+	if a := g.Admit(opOf(t, g, "kb_cas"), putDraft, "drafts", nil); !a.OK() {
 		t.Fatal("control: another tool of the same domain is denied")
 	}
-	if _, ok := g.Admit(opOf(t, g, "kb_put"), putDraft, "drafts", nil); ok || g.LastDenial().Code != caps.ToolHidden || g.LastDenial().Layer != "profile:quiet" {
-		t.Errorf("%v %+v", ok, g.LastDenial())
+	if a := g.Admit(opOf(t, g, "kb_put"), putDraft, "drafts", nil); a.OK() || a.Denial.Code != caps.ToolHidden || a.Denial.Layer != "profile:quiet" {
+		t.Errorf("%v %+v", a.OK(), a.Denial)
 	}
 	call := caps.Request{Family: caps.MCP, Name: "github"}
 	op := opOf(t, g, "mcp_call")
@@ -256,15 +256,15 @@ func TestHiddenToolIsRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, ok := g.Admit(tool, call, name, nil); ok != want {
-			t.Errorf("%s: %v", name, ok)
+		if a := g.Admit(tool, call, name, nil); a.OK() != want {
+			t.Errorf("%s: %v", name, a.OK())
 		}
 		if rec := log.Decisions[len(log.Decisions)-1]; rec.Tool != name || rec.Op != "mcp_call" {
 			t.Errorf("record %+v", rec)
 		}
 	}
-	if code := g.Refuse(opOf(t, g, "kb_put"), putDraft, "drafts", caps.Unavailable); code != caps.ToolHidden {
-		t.Errorf("a refusal tells more than the policy: %s", code)
+	if d := g.Refuse(opOf(t, g, "kb_put"), putDraft, "drafts", caps.Unavailable); d.Code != caps.ToolHidden {
+		t.Errorf("a refusal tells more than the policy: %+v", d)
 	}
 }
 
@@ -336,8 +336,10 @@ func TestWhatIsLeasedIsNotMoved(t *testing.T) {
 		if got != c.want || got == (len(log.Decisions) > 0) {
 			t.Errorf("%s to %s: %v, %d records", c.from, c.to, got, len(log.Decisions))
 		}
-		if d := g.LastDenial(); !got && (d.Code != caps.PathNotPermitted || d.Layer != "override:x.toml" || d.Request.Name != c.from || g.Calls() != 1) {
-			t.Errorf("%s to %s: %+v, %d calls", c.from, c.to, d, g.Calls())
+		for _, d := range log.Decisions {
+			if d.Reason != "path_not_permitted" || d.Layer != "override:x.toml" || d.Target != c.from || g.Calls() != 1 {
+				t.Errorf("%s to %s: %+v, %d calls", c.from, c.to, d, g.Calls())
+			}
 		}
 	}
 	control, _ := open(t, baseOf(t, "fs:read:/data"), keepAll)

@@ -71,11 +71,9 @@ func (l *latch) close(ended <-chan struct{}) {
 	}
 }
 
-// over refuses r, since the gate is closed. What the guest is told is its own, and
-// nobody else's.
-func (g *Gate) over(r *caps.Request) (Permit, bool) {
-	g.deny(r, caps.Decision{Code: caps.AuditUnavailable})
-	return Permit{}, false
+// over refuses r, since the gate is closed.
+func over(r *caps.Request) Answer {
+	return Answer{Denial: Denial{Request: *r, Code: caps.AuditUnavailable}}
 }
 
 // Close ends the gate, whatever the guest's goroutine is about: a request that is

@@ -15,7 +15,10 @@ type counted struct {
 	n int
 }
 
-func (c *counted) Decide(d *audit.Decision) error { c.n++; return c.Memory.Decide(d) }
+func (c *counted) Decide(d *audit.Decision) (audit.Mark, error) {
+	c.n++
+	return c.Memory.Decide(d)
+}
 
 // A gate that is closed while the guest's goroutine is in the middle of its
 // requests has recorded each that was allowed, and records and allows none after it.
@@ -35,11 +38,12 @@ func TestAClosedGateRecordsNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := caps.Request{Family: caps.KBRead, Name: "notes"}
+		var last Answer
 		allowed, begun, ended := 0, make(chan struct{}), make(chan struct{})
 		go func() {
 			defer close(ended)
-			for ok := true; ; {
-				if _, ok = g.Admit(op, r, "", nil); !ok {
+			for {
+				if last = g.Admit(op, r, "", nil); !last.OK() {
 					return
 				}
 				if allowed++; allowed == 1 {
@@ -54,8 +58,8 @@ func TestAClosedGateRecordsNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-ended
-		if sink.n != at+1 || allowed != at || g.Counts(caps.KBRead) != (Count{Allowed: int64(at)}) || g.LastCode() != caps.AuditUnavailable {
-			t.Fatalf("%d recorded when it was closed, %d in the end; %d allowed, counted %+v, %v", at, sink.n, allowed, g.Counts(caps.KBRead), g.LastCode())
+		if sink.n != at+1 || allowed != at || g.Counts(caps.KBRead) != (Count{Allowed: int64(at)}) || last.Denial.Code != caps.AuditUnavailable {
+			t.Fatalf("%d recorded when it was closed, %d in the end; %d allowed, counted %+v, %v", at, sink.n, allowed, g.Counts(caps.KBRead), last.Denial.Code)
 		}
 	}
 }
@@ -76,19 +80,19 @@ func TestEachDoorOfAClosedGateIsClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := caps.Request{Family: caps.KBRead, Name: "notes"}
-	if _, ok := g.Admit(op, r, "", nil); !ok {
+	last := g.Admit(op, r, "", nil)
+	if !last.OK() {
 		t.Fatal("control: refused")
 	}
-	last := g.LastAnswer()
 	g.Close(nil)
-	_, admitted := g.Admit(op, r, "", nil)
-	_, tree := g.AdmitTree(op, r, "")
-	_, again := g.Again(&last)
-	if admitted || tree || again || g.Would(op, r) || g.Give(op, r, "") || g.Spend() || !g.Hidden(op) || g.Holds(0, caps.KBRead, 0) {
+	admitted := g.Admit(op, r, "", nil).OK()
+	tree := g.AdmitTree(op, r, "").OK()
+	_, hidden := g.Hidden(op)
+	if admitted || tree || g.Again(&last) || g.Would(op, r) || g.Give(op, r, "") || g.Spend() || !hidden || g.Holds(0, caps.KBRead, 0) {
 		t.Error("something is allowed")
 	}
-	if code := g.Refuse(op, r, "", caps.BudgetExhausted); code != caps.AuditUnavailable {
-		t.Errorf("refused as %v", code)
+	if d := g.Refuse(op, r, "", caps.BudgetExhausted); d.Code != caps.AuditUnavailable {
+		t.Errorf("refused as %+v", d)
 	}
 	_, opErr := g.Op("kb_put")
 	_, toolErr := g.ToolOp(op, "mcp:a/b", "a/b")

@@ -28,7 +28,7 @@ type model struct {
 	used   map[caps.Grant]int64
 	calls  int64
 	counts map[caps.Family]Count
-	denial Denial
+	swaps  int // of what is held, be it for the same
 }
 
 // layers are those that narrow the launch's set now, and how many of them are
@@ -132,7 +132,6 @@ func (m *model) ask(scope string, r caps.Request, because caps.Code) (code caps.
 		m.use(r)
 	} else {
 		n.Denied++
-		m.denial = Denial{Request: r, Code: code, Layer: layer, Label: label}
 	}
 	m.counts[r.Family] = n
 	return code, layer, label
@@ -221,165 +220,186 @@ func drawRun(t *rapid.T) (*Gate, *model, *audit.Memory) {
 // and records what a gate without memory would.
 //
 //rlp:holds C15 R72
-func TestGateIsItsModel(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		g, m, log := drawRun(rt)
-		ops := map[string]*Op{}
-		for _, name := range []string{"kb_put", "path_open", "log"} {
-			op, err := g.Op(name)
-			if err != nil {
+func TestGateIsItsModel(t *testing.T) { rapid.Check(t, gateIsItsModel) }
+
+func FuzzGateIsItsModel(f *testing.F) { f.Fuzz(rapid.MakeFuzz(gateIsItsModel)) }
+
+// An answered request is one that may be asked again.
+type answered struct {
+	Answer
+	scope   string
+	r       caps.Request
+	record  int // the first record of it
+	swaps   int // when it was answered
+	repeats bool
+}
+
+// check holds an answer against what has to be said now.
+func (a *answered) check(t *rapid.T, code caps.Code, layer, label string) {
+	want := Denial{Request: a.r, Code: code, Layer: layer, Label: label}
+	if code == caps.Granted {
+		want = Denial{}
+	}
+	if a.OK() != (code == caps.Granted) || a.Permit.OK() != a.OK() || a.Denial != want {
+		t.Fatalf("%v: %v %+v, not %+v", a.r, a.OK(), a.Denial, want)
+	}
+}
+
+func gateIsItsModel(rt *rapid.T) {
+	g, m, log := drawRun(rt)
+	ops := map[string]*Op{}
+	for _, name := range []string{"kb_put", "path_open", "log"} {
+		op, err := g.Op(name)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		ops[name] = op
+	}
+	var answers []*answered
+	for range rapid.IntRange(60, 120).Draw(rt, "steps") {
+		op := ops[rapid.SampledFrom([]string{"kb_put", "path_open", "log"}).Draw(rt, "op")]
+		r := rapid.SampledFrom(modelRequests).Draw(rt, "request")
+		records := len(log.Decisions)
+		what := rapid.SampledFrom([]string{
+			"admit", "admit", "admit", "args", "again", "again", "again", "give", "hidden", "would", "refuse", "spend", "charge", "hold", "reload", "taint", "clock", "leases", "note", "bound", "tree",
+		}).Draw(rt, "what")
+		var code caps.Code
+		var layer, label string
+		recorded := 1
+		switch what {
+		case "admit", "args", "tree":
+			code, layer, label = m.ask(op.scope, r, caps.Granted)
+			var args *[32]byte
+			if what == "args" {
+				args = &[32]byte{1}
+			}
+			a := g.Admit
+			if what == "tree" {
+				a = func(op *Op, r caps.Request, target string, _ *[32]byte) Answer { return g.AdmitTree(op, r, target) }
+			}
+			s, _ := m.set()
+			synced := m.opt.Durability == audit.PerRecord || m.opt.Durability == audit.PerEffect && caps.Acts(r.Family, r.Mode)
+			last := &answered{
+				Answer: a(op, r, "target", args), scope: op.scope, r: r, record: records, swaps: m.swaps,
+				repeats: args == nil && len(s.HeldLeases()) == 0 && !synced && code != caps.BudgetExhausted,
+			}
+			last.check(rt, code, layer, label)
+			answers = append(answers, last)
+		case "again":
+			recorded = 0
+			if len(answers) == 0 {
+				break
+			}
+			last := rapid.SampledFrom(answers).Draw(rt, "answer")
+			known := g.Again(&last.Answer)
+			if known != (last.repeats && last.swaps == m.swaps && (m.opt.MaxCalls < 0 || m.calls < m.opt.MaxCalls)) {
+				rt.Fatalf("again: known is %v", known)
+			}
+			if !known {
+				break
+			}
+			recorded = 1
+			code, layer, label = m.ask(last.scope, last.r, caps.Granted)
+			last.check(rt, code, layer, label)
+			if prior := log.Decisions[last.record]; log.Decisions[records] != prior {
+				rt.Fatalf("again recorded %+v, not %+v", log.Decisions[records], prior)
+			}
+		case "give":
+			code, layer, label = m.answer(op.scope, r)
+			if got := g.Give(op, r, "target"); got != (code == caps.Granted) {
+				rt.Fatalf("give %v: %v, not %s", r, got, code)
+			}
+			if code == caps.Granted {
+				m.use(r)
+			}
+		case "hidden":
+			s, floors := m.set()
+			d := s.Check(caps.Request{Family: caps.Tool, Name: op.scope})
+			hidden := op.scope != "" && !d.Allow
+			if recorded = 0; hidden {
+				recorded = 1
+				m.calls++
+				code, layer, label = d.Code, s.LayerName(d.Layer), m.label(s, d.Layer, floors)
+				if m.opt.MaxCalls >= 0 && m.calls > m.opt.MaxCalls {
+					code, layer, label = caps.BudgetExhausted, "", ""
+				}
+				n := m.counts[caps.Tool]
+				n.Denied++
+				m.counts[caps.Tool] = n
+			}
+			den, got := g.Hidden(op)
+			want := Denial{Request: caps.Request{Family: caps.Tool, Name: op.scope}, Code: code, Layer: layer, Label: label}
+			if got != hidden || hidden && den != want {
+				rt.Fatalf("hidden %s: %v %+v, not %+v", op, got, den, want)
+			}
+		case "would":
+			want, _, _ := m.answer(op.scope, r)
+			if got := g.Would(op, r); got != (want == caps.Granted) {
+				rt.Fatalf("would %v: %v, not %s", r, got, want)
+			}
+			recorded = 0
+		case "refuse":
+			because := rapid.SampledFrom([]caps.Code{caps.Unavailable, caps.InvalidRequest, caps.SecretUnknown}).Draw(rt, "because")
+			code, layer, label = m.ask(op.scope, r, because)
+			want := Denial{Request: r, Code: code, Layer: layer, Label: label}
+			if got := g.Refuse(op, r, "target", because); got != want {
+				rt.Fatalf("refused %v for %s: %+v, not %+v", r, because, got, want)
+			}
+		case "spend":
+			left := m.opt.MaxCalls < 0 || m.calls < m.opt.MaxCalls
+			if left {
+				m.calls++
+			}
+			if g.Spend() != left {
+				rt.Fatalf("spend: not %v", left)
+			}
+			recorded = 0
+		case "charge":
+			n := rapid.Int64Range(-2, 2).Draw(rt, "n")
+			g.Charge(n)
+			m.calls += max(0, n)
+			recorded = 0
+		case "bound":
+			m.opt.MaxCalls = rapid.SampledFrom([]int64{-1, 3, 1000}).Draw(rt, "most")
+			g.Bound(m.opt.MaxCalls)
+			recorded = 0
+		case "clock":
+			m.now += 2
+			recorded = 0
+		case "leases":
+			grants := slices.Collect(maps.Keys(m.used))
+			if len(grants) > 0 {
+				grant := grants[0]
+				m.used[grant]++
+				g.SpendLeases(map[caps.Grant]int64{grant: 1})
+			}
+			recorded = 0
+		case "note":
+			n := Note{Cap: "caps.extra", Op: "_start", Layer: "l", Target: "target", Allow: rapid.Bool().Draw(rt, "allow"), Always: rapid.Bool().Draw(rt, "always")}
+			if err := g.Note(n); err != nil {
 				rt.Fatal(err)
 			}
-			ops[name] = op
+			rec := log.Decisions[records]
+			keep := n.Always || n.Allow && m.opt.KeepAllowed || !n.Allow && m.opt.KeepDenied
+			if rec.Cap != n.Cap || rec.Op != n.Op || rec.Layer != n.Layer || rec.Deny == n.Allow || rec.Keep != keep || (rec.Severity == audit.Warn) == n.Allow {
+				rt.Fatalf("note %+v is %+v", n, rec)
+			}
+			continue
+		default:
+			if what != "taint" || m.cause == "" && m.opt.Floor != nil {
+				m.swaps++
+			}
+			m.narrow(rt, g, log, what)
+			recorded = 0
 		}
-		var last Answer
-		var repeat func() (caps.Code, string, string)
-		repeatable := false
-		for range rapid.IntRange(60, 120).Draw(rt, "steps") {
-			op := ops[rapid.SampledFrom([]string{"kb_put", "path_open", "log"}).Draw(rt, "op")]
-			r := rapid.SampledFrom(modelRequests).Draw(rt, "request")
-			records := len(log.Decisions)
-			what := rapid.SampledFrom([]string{
-				"admit", "admit", "admit", "args", "again", "again", "again", "give", "hidden", "would", "refuse", "spend", "charge", "hold", "reload", "taint", "clock", "leases", "note", "bound", "tree",
-			}).Draw(rt, "what")
-			var code caps.Code
-			var layer, label string
-			recorded := 1
-			switch what {
-			case "admit", "args", "tree":
-				code, layer, label = m.ask(op.scope, r, caps.Granted)
-				var args *[32]byte
-				if what == "args" {
-					args = &[32]byte{1}
-				}
-				admit := func() (Permit, bool) { return g.Admit(op, r, "target", args) }
-				if what == "tree" {
-					admit = func() (Permit, bool) { return g.AdmitTree(op, r, "target") }
-				}
-				if p, ok := admit(); ok != (code == caps.Granted) || p.OK() != ok {
-					rt.Fatalf("%s %v: %v, not %s", what, r, ok, code)
-				}
-				last = g.LastAnswer()
-				s, _ := m.set()
-				synced := m.opt.Durability == audit.PerRecord || m.opt.Durability == audit.PerEffect && caps.Acts(r.Family, r.Mode)
-				repeatable = args == nil && len(s.HeldLeases()) == 0 && !synced
-				repeat = func() (caps.Code, string, string) { return m.ask(op.scope, r, caps.Granted) }
-			case "again":
-				p, known := g.Again(&last)
-				if known != (repeatable && (m.opt.MaxCalls < 0 || m.calls < m.opt.MaxCalls)) {
-					rt.Fatalf("again: known is %v", known)
-				}
-				if !known {
-					recorded = 0
-					code = caps.Granted
-					break
-				}
-				code, layer, label = repeat()
-				if p.OK() != (code == caps.Granted) {
-					rt.Fatalf("again: %v, not %s", p.OK(), code)
-				}
-				prior := log.Decisions[records-1]
-				if log.Decisions[records] != prior {
-					rt.Fatalf("again recorded %+v, not %+v", log.Decisions[records], prior)
-				}
-			case "give":
-				repeatable = false
-				code, layer, label = m.answer(op.scope, r)
-				if got := g.Give(op, r, "target"); got != (code == caps.Granted) {
-					rt.Fatalf("give %v: %v, not %s", r, got, code)
-				}
-				if code == caps.Granted {
-					m.use(r)
-				}
-			case "hidden":
-				s, floors := m.set()
-				d := s.Check(caps.Request{Family: caps.Tool, Name: op.scope})
-				hidden := op.scope != "" && !d.Allow
-				if recorded = 0; hidden {
-					repeatable = false
-					recorded = 1
-					m.calls++
-					code, layer, label = d.Code, s.LayerName(d.Layer), m.label(s, d.Layer, floors)
-					if m.opt.MaxCalls >= 0 && m.calls > m.opt.MaxCalls {
-						code, layer, label = caps.BudgetExhausted, "", ""
-					}
-					n := m.counts[caps.Tool]
-					n.Denied++
-					m.counts[caps.Tool] = n
-					m.denial = Denial{Request: caps.Request{Family: caps.Tool, Name: op.scope}, Code: code, Layer: layer, Label: label}
-				}
-				if got := g.Hidden(op); got != hidden {
-					rt.Fatalf("hidden %s: %v", op, got)
-				}
-			case "would":
-				want, _, _ := m.answer(op.scope, r)
-				if got := g.Would(op, r); got != (want == caps.Granted) {
-					rt.Fatalf("would %v: %v, not %s", r, got, want)
-				}
-				recorded = 0
-			case "refuse":
-				repeatable = false
-				because := rapid.SampledFrom([]caps.Code{caps.Unavailable, caps.InvalidRequest, caps.SecretUnknown}).Draw(rt, "because")
-				code, layer, label = m.ask(op.scope, r, because)
-				if got := g.Refuse(op, r, "target", because); got != code {
-					rt.Fatalf("refused %v for %s: %s, not %s", r, because, got, code)
-				}
-			case "spend":
-				left := m.opt.MaxCalls < 0 || m.calls < m.opt.MaxCalls
-				if left {
-					m.calls++
-				}
-				if g.Spend() != left {
-					rt.Fatalf("spend: not %v", left)
-				}
-				recorded = 0
-			case "charge":
-				n := rapid.Int64Range(-2, 2).Draw(rt, "n")
-				g.Charge(n)
-				m.calls += max(0, n)
-				recorded = 0
-			case "bound":
-				m.opt.MaxCalls = rapid.SampledFrom([]int64{-1, 3, 1000}).Draw(rt, "most")
-				g.Bound(m.opt.MaxCalls)
-				repeatable = false
-				recorded = 0
-			case "clock":
-				m.now += 2
-				recorded = 0
-			case "leases":
-				grants := slices.Collect(maps.Keys(m.used))
-				if len(grants) > 0 {
-					grant := grants[0]
-					m.used[grant]++
-					g.SpendLeases(map[caps.Grant]int64{grant: 1})
-				}
-				recorded = 0
-			case "note":
-				repeatable = false
-				n := Note{Cap: "caps.extra", Op: "_start", Layer: "l", Target: "target", Allow: rapid.Bool().Draw(rt, "allow"), Always: rapid.Bool().Draw(rt, "always")}
-				if err := g.Note(n); err != nil {
-					rt.Fatal(err)
-				}
-				rec := log.Decisions[records]
-				keep := n.Always || n.Allow && m.opt.KeepAllowed || !n.Allow && m.opt.KeepDenied
-				if rec.Cap != n.Cap || rec.Op != n.Op || rec.Layer != n.Layer || rec.Deny == n.Allow || rec.Keep != keep || (rec.Severity == audit.Warn) == n.Allow {
-					rt.Fatalf("note %+v is %+v", n, rec)
-				}
-				continue
-			default:
-				repeatable = repeatable && what == "taint" && m.cause != ""
-				m.narrow(rt, g, log, what)
-				recorded = 0
-			}
-			if len(log.Decisions) != records+recorded {
-				rt.Fatalf("%s: %d records, not %d", what, len(log.Decisions)-records, recorded)
-			}
-			if recorded == 1 {
-				m.checkRecord(log.Decisions[records], code, layer, label)
-			}
-			m.checkState(g)
+		if len(log.Decisions) != records+recorded {
+			rt.Fatalf("%s: %d records, not %d", what, len(log.Decisions)-records, recorded)
 		}
-	})
+		if recorded == 1 {
+			m.checkRecord(log.Decisions[records], code, layer, label)
+		}
+		m.checkState(g)
+	}
 }
 
 func (m *model) narrow(rt *rapid.T, g *Gate, log *audit.Memory, what string) {
@@ -485,9 +505,6 @@ func (m *model) checkState(g *Gate) {
 			m.t.Fatalf("%s: %+v, not %+v", f, g.Counts(f), m.counts[f])
 		}
 	}
-	if g.LastDenial() != m.denial || g.LastCode() != m.denial.Code {
-		m.t.Fatalf("last denial %+v, not %+v", g.LastDenial(), m.denial)
-	}
 	if cause, ok := g.Tainted(); cause != m.cause || ok != (cause != "") {
 		m.t.Fatalf("tainted by %q, not %q", cause, m.cause)
 	}
@@ -537,11 +554,15 @@ func (f *failing) Intern(s string) (audit.Name, error) {
 	return f.Memory.Intern(s)
 }
 
-func (f *failing) Decide(d *audit.Decision) error { return errors.Join(f.fail(), f.Memory.Decide(d)) }
+func (f *failing) Decide(d *audit.Decision) (audit.Mark, error) {
+	err := f.fail()
+	m, own := f.Memory.Decide(d)
+	return m, errors.Join(err, own)
+}
 
 func (f *failing) Event(e *audit.Event) error { return errors.Join(f.fail(), f.Memory.Event(e)) }
 func (f *failing) Sync() error                { return f.fail() }
-func (f *failing) Again() bool                { return f.again && f.fail() == nil && f.Memory.Again() }
+func (f *failing) Again(m audit.Mark) bool    { return f.again && f.fail() == nil && f.Memory.Again(m) }
 
 // Whichever record or word of a run cannot be written: whoever asked is told, or
 // what it asked for is denied and the gate stays shut.
@@ -592,8 +613,8 @@ func TestEachFailureOfTheSinkIsTold(t *testing.T) {
 				shuts = true
 				return g.Note(Note{Cap: "caps.extra", Op: "new word", Layer: "newer word"})
 			},
-			func() error { _, ok := g.Admit(op, readNote, "", nil); return shut(ok) },
-			func() error { _, ok := g.Admit(op, writeNote, "", nil); return shut(ok) },
+			func() error { ok := g.Admit(op, readNote, "", nil).OK(); return shut(ok) },
+			func() error { ok := g.Admit(op, writeNote, "", nil).OK(); return shut(ok) },
 			func() error { return shut(g.Give(op, readNote, "")) },
 			func() error { return g.Done(&audit.Event{Verb: "GET"}) },
 			func() error { shuts = false; return g.Hold(floorOf(t, "env:read:A")) },
@@ -612,8 +633,8 @@ func TestEachFailureOfTheSinkIsTold(t *testing.T) {
 			return
 		}
 		if g != nil && (g.Err() != nil || shuts) {
-			if _, ok := g.Admit(op, readNote, "", nil); ok || g.LastCode() != caps.AuditUnavailable {
-				t.Fatalf("failure %d: %v, %s afterwards", n, ok, g.LastCode())
+			if a := g.Admit(op, readNote, "", nil); a.OK() || a.Denial.Code != caps.AuditUnavailable {
+				t.Fatalf("failure %d: %v, %s afterwards", n, a.OK(), a.Denial.Code)
 			}
 		}
 	}

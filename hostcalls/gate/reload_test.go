@@ -261,7 +261,7 @@ func TestLeasesOutliveReloads(t *testing.T) {
 			}
 			g, _ := open(t, set, opt)
 			op := opOf(t, g, "path_open")
-			if _, ok := g.Admit(op, readNote, readNote.Name, nil); !ok {
+			if a := g.Admit(op, readNote, readNote.Name, nil); !a.OK() {
 				t.Fatal("control: the first use")
 			}
 			for range 2 {
@@ -270,13 +270,12 @@ func TestLeasesOutliveReloads(t *testing.T) {
 				}
 			}
 			uses := 0
-			for ; uses < 10; uses++ {
-				if _, ok := g.Admit(op, readNote, readNote.Name, nil); !ok {
-					break
-				}
+			last := g.Admit(op, readNote, readNote.Name, nil)
+			for ; last.OK() && uses < 10; uses++ {
+				last = g.Admit(op, readNote, readNote.Name, nil)
 			}
-			if uses != c.uses || g.LastCode() != caps.LeaseExpired {
-				t.Errorf("%d uses were left, want %d; then %s", uses, c.uses, g.LastCode())
+			if uses != c.uses || last.Denial.Code != caps.LeaseExpired {
+				t.Errorf("%d uses were left, want %d; then %s", uses, c.uses, last.Denial.Code)
 			}
 		})
 		t.Run(name+", by time", func(t *testing.T) {
@@ -293,7 +292,7 @@ func TestLeasesOutliveReloads(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				if _, ok := g.Admit(op, readNote, readNote.Name, nil); clock >= c.until && ok {
+				if a := g.Admit(op, readNote, readNote.Name, nil); clock >= c.until && a.OK() {
 					t.Fatalf("used at %d, leased until %d", clock, c.until)
 				}
 			}

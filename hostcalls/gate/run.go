@@ -43,43 +43,29 @@ func (g *Gate) Give(op *Op, r caps.Request, target string) bool {
 	if d.Allow && (h.tools || h.leases != nil) {
 		d = g.judge(h, op, &r, d)
 	}
-	g.serial++ // what the journal would repeat is this, from here on
-	g.last = nil
-	if g.err == nil {
-		if err := g.record(op, &r, &d, target, nil); err != nil {
-			g.err = fmt.Errorf("recording %s: %w", op.text, err)
-		}
-	}
-	if g.disk[r.Family].Has(r.Mode) {
-		d = g.barrier(op, d)
-	}
-	if !d.Allow || g.err != nil {
-		return false
-	}
-	if h.leases != nil {
+	if d, _ = g.recorded(op, &r, d, target, nil); d.Allow && h.leases != nil {
 		g.use(h, &r, d.Scope)
 	}
-	return true
+	return d.Allow
 }
 
-// Hidden reports whether a layer hides op, by which nothing is touched, from the
-// run. It is recorded and counted as the denial that it is.
-func (g *Gate) Hidden(op *Op) bool {
+// Hidden is the denial of op, by which nothing is touched, where a layer hides it
+// from the run; ok is false where none does.
+func (g *Gate) Hidden(op *Op) (den Denial, ok bool) {
 	r := caps.Request{Family: caps.Tool, Name: op.scope}
 	if !g.latch.enter() {
-		g.over(&r)
-		return true
+		return over(&r).Denial, true
 	}
 	defer g.latch.leave()
 	h := g.now.Load()
 	if !h.tools || op.scope == "" {
-		return false
+		return Denial{}, false
 	}
 	d := h.set.Check(r)
-	if !d.Allow {
-		g.admit(op, &r, d, "", nil)
+	if d.Allow {
+		return Denial{}, false
 	}
-	return !d.Allow
+	return g.admit(op, &r, d, "", nil).Denial, true
 }
 
 // Charge counts n calls that were made on this run's account elsewhere.
@@ -97,7 +83,7 @@ func (g *Gate) Spent() bool { return g.opt.MaxCalls >= 0 && g.calls > g.opt.MaxC
 func (g *Gate) Bound(most int64) {
 	if g.latch.enter() {
 		defer g.latch.leave()
-		g.opt.MaxCalls, g.last = most, nil // the newest answer may be that there was none left
+		g.opt.MaxCalls = most
 	}
 }
 
@@ -106,16 +92,6 @@ func (g *Gate) Generation() int64 { return 1 + g.swaps }
 
 // Calls is how many calls were counted.
 func (g *Gate) Calls() int64 { return g.calls }
-
-// LastDenial is the newest refusal; its zero value means that there was none.
-func (g *Gate) LastDenial() Denial {
-	d := g.denial
-	d.Request.Name = string(g.asked)
-	return d
-}
-
-// LastCode is the code of the newest refusal.
-func (g *Gate) LastCode() caps.Code { return g.denial.Code }
 
 // A Note is a record that the runtime makes of its own: caps.empty, caps.extra,
 // the environment that a guest was given.
@@ -134,8 +110,6 @@ func (g *Gate) Note(n Note) error {
 		return ErrClosed
 	}
 	defer g.latch.leave()
-	g.serial++ // what the journal would repeat is this, from here on
-	g.last = nil
 	if err := g.note(n); err != nil {
 		g.err = err
 		return err
@@ -152,7 +126,7 @@ func (g *Gate) note(n Note) error {
 	rec.Keep = rec.Keep || n.Always
 	err := g.internNote(&rec, n)
 	if err == nil {
-		err = g.sink.Decide(&rec)
+		_, err = g.sink.Decide(&rec)
 	}
 	if err != nil {
 		return fmt.Errorf("recording %s: %w", n.Cap, err)
@@ -226,10 +200,9 @@ func (g *Gate) Would(op *Op, r caps.Request) bool {
 // a component that is not there, a request that makes no sense). When the
 // policy does not allow r either, that is the reason recorded: a guest learns
 // nothing about what it may not ask. What names nothing at all is told so.
-func (g *Gate) Refuse(op *Op, r caps.Request, target string, code caps.Code) caps.Code {
+func (g *Gate) Refuse(op *Op, r caps.Request, target string, code caps.Code) Denial {
 	if !g.latch.enter() {
-		g.over(&r)
-		return caps.AuditUnavailable
+		return over(&r).Denial
 	}
 	defer g.latch.leave()
 	g.expire()
@@ -238,6 +211,5 @@ func (g *Gate) Refuse(op *Op, r caps.Request, target string, code caps.Code) cap
 	if d.Allow || code == caps.InvalidRequest || code == caps.SecretUnknown {
 		d = caps.Decision{Code: code}
 	}
-	g.admit(op, &r, d, target, nil)
-	return g.denial.Code
+	return g.admit(op, &r, d, target, nil).Denial
 }

@@ -39,18 +39,21 @@ type Decision struct {
 	Args *[32]byte
 }
 
+// A Mark is a decision that a Sink may append once more; 0 is none.
+type Mark uint64
+
 // A Sink keeps the records of one run, in order. Its methods are called by one
 // goroutine at a time.
 type Sink interface {
 	// Intern gives s a Name that is valid for this run.
 	Intern(s string) (Name, error)
-	// Decide appends a decision. When it returns nil the record survives the
+	// Decide appends a decision. When it returns no error the record survives the
 	// death of this process. It must not allocate.
-	Decide(d *Decision) error
-	// Again appends the last decision once more. It is false, and nothing is
-	// appended, when there is none or it has to be written whole: then call
-	// Decide, which also says what is wrong. It must not allocate.
-	Again() bool
+	Decide(d *Decision) (Mark, error)
+	// Again appends the decision of a mark once more. It is false, and nothing is
+	// appended, when that decision has to be written whole: then call Decide,
+	// which also says what is wrong. It must not allocate.
+	Again(m Mark) bool
 	// Event appends a record of another kind (run.start, call.done, caps.swap,
 	// run.complete, run.failed, policy.rejected).
 	Event(e *Event) error

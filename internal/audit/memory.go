@@ -56,9 +56,9 @@ func (m *Memory) take() error {
 }
 
 // Decide keeps d.
-func (m *Memory) Decide(d *Decision) error {
+func (m *Memory) Decide(d *Decision) (Mark, error) {
 	if err := m.take(); err != nil {
-		return err
+		return 0, err
 	}
 	k := Kept{
 		Cap: m.words[d.Cap], Op: m.words[d.Op], Reason: m.words[d.Reason], Layer: m.words[d.Layer],
@@ -69,16 +69,15 @@ func (m *Memory) Decide(d *Decision) error {
 		k.Args = &sum
 	}
 	m.Decisions = append(m.Decisions, k)
-	return nil
+	return Mark(len(m.Decisions)), nil
 }
 
-// Again keeps the last decision once more.
-func (m *Memory) Again() bool {
-	n := len(m.Decisions)
-	if n == 0 || m.take() != nil {
+// Again keeps a decision once more.
+func (m *Memory) Again(of Mark) bool {
+	if of == 0 || of > Mark(len(m.Decisions)) || m.take() != nil {
 		return false
 	}
-	m.Decisions = append(m.Decisions, m.Decisions[n-1])
+	m.Decisions = append(m.Decisions, m.Decisions[of-1])
 	return true
 }
 

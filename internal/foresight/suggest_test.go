@@ -119,7 +119,7 @@ func (w *world) ask(t *rapid.T, list []caps.Request) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, ok := g.Admit(o, r, target, nil); ok {
+		if a := g.Admit(o, r, target, nil); a.OK() {
 			w.allowed = append(w.allowed, r)
 		} else {
 			w.denied = append(w.denied, r)

@@ -10,17 +10,19 @@ import (
 	"github.com/tetratelabs/wazero/experimental/sysfs"
 
 	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/hostcalls/gate"
 	"runloop.dev/rlp/internal/wasi"
 )
 
-// yes is a gate that costs nothing: what remains is the jail.
-type yes struct{}
+// yes is a gate that costs nothing, for it has one permit for everything: what
+// remains is the jail.
+type yes struct{ permit gate.Permit }
 
-func (yes) Admit(Op, caps.Mode, string) int32     { return 0 }
-func (yes) AdmitMove(Op, string, string) bool     { return true }
-func (yes) AdmitTree(Op, caps.Mode, string) int32 { return 0 }
-func (yes) Holds(int32, caps.Mode) bool           { return true }
-func (yes) Revoked(Op, caps.Mode, string)         {}
+func (y yes) Admit(Op, caps.Mode, string) gate.Permit     { return y.permit }
+func (y yes) AdmitTree(Op, caps.Mode, string) gate.Permit { return y.permit }
+func (yes) AdmitMove(Op, string, string) bool             { return true }
+func (yes) Holds(gate.Permit, caps.Mode) bool             { return true }
+func (yes) Revoked(Op, caps.Mode, string)                 {}
 
 // measured is a jail and the engine's own directory mount of the same folder,
 // with a file of 64 KiB in it, and one four folders down.
@@ -30,7 +32,7 @@ func measured(b testing.TB) (*Jail, sys.FS, string) {
 	must(b, os.MkdirAll(p.grant+"/a/b/c/d", 0o755))
 	put(b, p.grant+"/f", string(make([]byte, 64<<10)))
 	put(b, p.grant+"/a/b/c/d/f", "")
-	j, err := Open(Config{Gate: yes{}, Roots: []string{p.grant}})
+	j, err := Open(Config{Gate: yes{permits("/")[0]}, Roots: []string{p.grant}})
 	must(b, err)
 	b.Cleanup(func() { j.Close() })
 	return j, sysfs.DirFS(p.grant), p.grant

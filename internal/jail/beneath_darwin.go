@@ -3,6 +3,7 @@ package jail
 import (
 	"golang.org/x/sys/unix"
 
+	"runloop.dev/rlp/hostcalls/gate"
 	"runloop.dev/rlp/internal/wasi"
 )
 
@@ -24,9 +25,13 @@ func (j *Jail) openAt(at int, dev uint64, rel string, flags int, perm uint32) (i
 func (j *Jail) pinPath(p string) (int, error) { return walkFromTop(p) }
 
 // lstat is what rel beneath r is, a link at the end not followed.
-func (j *Jail) lstat(r *root, rel string, st *wasi.Stat) error {
-	if rel == "" {
-		return statOf(r.fd, st)
+func (j *Jail) lstat(p gate.Permit, r *root, rel string, st *wasi.Stat) error {
+	dir, err := r.handle(p)
+	switch {
+	case err != nil:
+		return err
+	case rel == "":
+		return statOf(dir, st)
 	}
-	return j.lstatWalk(r, rel, st)
+	return j.lstatWalk(p, r, rel, st)
 }

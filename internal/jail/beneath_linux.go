@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"runloop.dev/rlp/hostcalls/gate"
 	"runloop.dev/rlp/internal/wasi"
 )
 
@@ -74,19 +75,21 @@ func openat2(dir int, p string, flags int, perm uint32, resolve uint64) (int, er
 }
 
 // lstat is what rel beneath r is, a link at the end not followed.
-func (j *Jail) lstat(r *root, rel string, st *wasi.Stat) error {
-	if rel == "" {
-		return statOf(r.fd, st)
-	}
-	if j.walk {
-		return j.lstatWalk(r, rel, st)
-	}
-	if strings.IndexByte(rel, '/') < 0 {
-		if done, err := lstatName(r.fd, rel, st); done {
+func (j *Jail) lstat(p gate.Permit, r *root, rel string, st *wasi.Stat) error {
+	dir, err := r.handle(p)
+	switch {
+	case err != nil:
+		return err
+	case rel == "":
+		return statOf(dir, st)
+	case j.walk:
+		return j.lstatWalk(p, r, rel, st)
+	case strings.IndexByte(rel, '/') < 0:
+		if done, err := lstatName(dir, rel, st); done {
 			return err
 		}
 	}
-	fd, err := j.openBeneath(r, rel, unix.O_PATH|unix.O_NOFOLLOW, 0)
+	fd, err := j.openBeneath(p, r, rel, unix.O_PATH|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return err
 	}

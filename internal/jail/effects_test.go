@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/hostcalls/gate"
 	"runloop.dev/rlp/internal/wasi"
 )
 
@@ -32,12 +33,12 @@ func (o *onlooker) look(mode caps.Mode) {
 	o.late = o.late || state(o.t, o.dir) != o.before
 }
 
-func (o *onlooker) Admit(op Op, mode caps.Mode, p string) int32 {
+func (o *onlooker) Admit(op Op, mode caps.Mode, p string) gate.Permit {
 	o.look(mode)
 	return o.walker.Admit(op, mode, p)
 }
 
-func (o *onlooker) AdmitTree(op Op, mode caps.Mode, p string) int32 {
+func (o *onlooker) AdmitTree(op Op, mode caps.Mode, p string) gate.Permit {
 	o.look(mode)
 	return o.walker.AdmitTree(op, mode, p)
 }
@@ -106,7 +107,7 @@ func TestChangesAreAskedForBeforeTheyAreMade(t *testing.T) {
 			put(t, p.grant+"/f", "text")
 			must(t, os.Mkdir(p.grant+"/d", 0o755))
 			must(t, os.Symlink("f", p.grant+"/l"))
-			o := &onlooker{walker: &walker{rules: []rule{{p.grant, all}}, gone: map[int32]bool{}}, t: t, dir: p.grant, before: state(t, p.grant)}
+			o := &onlooker{walker: &walker{rules: []rule{{p.grant, all}}, gone: map[int]bool{}}, t: t, dir: p.grant, before: state(t, p.grant)}
 			j, err := Open(Config{Gate: o, walk: walk, Roots: []string{p.grant}})
 			must(t, err)
 			defer j.Close()

@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/hostcalls/gate"
 	"runloop.dev/rlp/internal/wasi"
 )
 
@@ -13,23 +14,23 @@ import (
 // first whether the scope that it was opened under still holds. It belongs to
 // one guest and is not for use from several goroutines.
 type file struct {
-	fd    int // -1 once closed
-	dir   bool
-	told  bool // the gate has been told that a scope is gone
-	gate  Gate
-	path  string
-	scope [2]int32 // that allowed caps.Read and caps.Write, or -1: not opened for it
-	list  lister
+	fd      int // -1 once closed
+	dir     bool
+	told    bool // the gate has been told that a scope is gone
+	gate    Gate
+	path    string
+	permits [2]gate.Permit // for caps.Read and caps.Write; zero: not opened for it
+	list    lister
 }
 
 var _ wasi.File = (*file)(nil)
 
 // may reports whether f was opened for mode and its scope still holds.
 func (f *file) may(op Op, mode caps.Mode) wasi.Errno {
-	if f.fd < 0 || f.scope[mode] < 0 {
+	if f.fd < 0 || !f.permits[mode].OK() {
 		return wasi.EBADF
 	}
-	if f.gate.Holds(f.scope[mode], mode) {
+	if f.gate.Holds(f.permits[mode], mode) {
 		return 0
 	}
 	if !f.told {
@@ -42,7 +43,7 @@ func (f *file) may(op Op, mode caps.Mode) wasi.Errno {
 // mayAny is may for what neither reads nor writes content: any mode will do
 // that f was opened for, read before write.
 func (f *file) mayAny(op Op) wasi.Errno {
-	if f.scope[caps.Read] >= 0 {
+	if f.permits[caps.Read].OK() {
 		return f.may(op, caps.Read)
 	}
 	return f.may(op, caps.Write)
@@ -135,8 +136,8 @@ func (f *file) Allocate(off, n int64) wasi.Errno {
 // SetTimes needs write. A file that was not opened for writing, as a directory
 // never is, asks the gate each time.
 func (f *file) SetTimes(t wasi.Times) wasi.Errno {
-	if f.fd >= 0 && f.scope[caps.Write] < 0 {
-		if f.gate.Admit(FdFilestatSetTimes, caps.Write, f.path) < 0 {
+	if f.fd >= 0 && !f.permits[caps.Write].OK() {
+		if !f.gate.Admit(FdFilestatSetTimes, caps.Write, f.path).OK() {
 			return wasi.EACCES
 		}
 	} else if e := f.may(FdFilestatSetTimes, caps.Write); e != 0 {

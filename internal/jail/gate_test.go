@@ -5,11 +5,16 @@ package jail
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/hostcalls/gate"
+	"runloop.dev/rlp/internal/audit"
 	"runloop.dev/rlp/internal/links"
 	"runloop.dev/rlp/internal/wasi"
 )
@@ -30,22 +35,50 @@ type ask struct {
 	allow bool
 }
 
-// A walker is a gate that walks its rules as strings. Scope i is rules[i].
+// A walker is a gate that walks its rules as strings. Only a gate makes permits,
+// so it has one that permits what some rule does, and each permit is of the scope
+// of its rule.
 type walker struct {
 	mu      sync.Mutex
+	permits []gate.Permit // by rule
 	rules   []rule
 	asked   []ask
 	revoked []ask
-	gone    map[int32]bool
+	gone    map[int]bool
 	quiet   bool
 	still   string // what nobody moves from, or to
 }
 
-func (g *walker) find(mode caps.Mode, p string) int32 {
-	best := int32(-1)
+// permits are one for each path, from a real gate that grants these paths.
+func permits(paths ...string) []gate.Permit {
+	var entries []caps.Entry
+	for _, p := range paths {
+		entries = append(entries, caps.Entry{Grant: caps.Grant{Family: caps.FS, Modes: caps.AllModes(caps.FS), Scope: p}})
+	}
+	set, err := caps.Base(entries, caps.Limits{})
+	if err != nil {
+		panic(err)
+	}
+	g, err := gate.New(set, audit.NewMemory(), gate.Options{MaxCalls: -1})
+	if err != nil {
+		panic(err)
+	}
+	op, err := g.Op("path_open")
+	if err != nil {
+		panic(err)
+	}
+	var list []gate.Permit
+	for _, p := range paths {
+		list = append(list, g.Admit(op, caps.Request{Family: caps.FS, Mode: caps.Read, Name: p}, p, nil).Permit)
+	}
+	return list
+}
+
+func (g *walker) find(mode caps.Mode, p string) int {
+	best := -1
 	for i, r := range g.rules {
 		if links.Within(p, r.path) && (best < 0 || len(r.path) > len(g.rules[best].path)) {
-			best = int32(i)
+			best = i
 		}
 	}
 	if best < 0 || g.rules[best].modes&(1<<mode) == 0 || g.gone[best] {
@@ -54,38 +87,49 @@ func (g *walker) find(mode caps.Mode, p string) int32 {
 	return best
 }
 
-func (g *walker) record(op Op, mode caps.Mode, p string, scope int32) int32 {
+func (g *walker) record(op Op, mode caps.Mode, p string, rule int) gate.Permit {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	if !g.quiet {
-		g.mu.Lock()
-		g.asked = append(g.asked, ask{op, mode, strings.Clone(p), scope >= 0})
-		g.mu.Unlock()
+		g.asked = append(g.asked, ask{op, mode, strings.Clone(p), rule >= 0})
 	}
-	return scope
+	if rule < 0 {
+		return gate.Permit{}
+	}
+	if g.permits == nil {
+		var paths []string
+		for _, r := range g.rules {
+			paths = append(paths, r.path)
+		}
+		g.permits = permits(paths...)
+	}
+	return g.permits[rule]
 }
 
-func (g *walker) Admit(op Op, mode caps.Mode, p string) int32 {
+func (g *walker) Admit(op Op, mode caps.Mode, p string) gate.Permit {
 	return g.record(op, mode, p, g.find(mode, p))
 }
 
-func (g *walker) AdmitTree(op Op, mode caps.Mode, p string) int32 {
-	scope := g.find(mode, p)
+func (g *walker) AdmitTree(op Op, mode caps.Mode, p string) gate.Permit {
+	rule := g.find(mode, p)
 	for _, r := range g.rules {
 		if links.Within(r.path, p) && r.modes&(1<<mode) == 0 {
-			scope = -1
+			rule = -1
 		}
 	}
-	return g.record(op, mode, p, scope)
+	return g.record(op, mode, p, rule)
 }
 
 func (g *walker) AdmitMove(op Op, from, to string) bool {
 	if g.still == "" || !links.Within(from, g.still) && !links.Within(to, g.still) {
 		return true
 	}
-	return g.record(op, caps.Write, from, -1) >= 0
+	return g.record(op, caps.Write, from, -1).OK()
 }
 
-func (g *walker) Holds(scope int32, mode caps.Mode) bool {
-	return !g.gone[scope] && g.rules[scope].modes&(1<<mode) != 0
+func (g *walker) Holds(p gate.Permit, mode caps.Mode) bool {
+	rule := slices.Index(g.permits, p)
+	return !g.gone[rule] && g.rules[rule].modes&(1<<mode) != 0
 }
 
 func (g *walker) Revoked(op Op, mode caps.Mode, p string) {
@@ -100,6 +144,39 @@ func (g *walker) denied() (n int) {
 		}
 	}
 	return n
+}
+
+// Nothing beneath a grant is opened, looked at or found without a permit.
+//
+//rlp:holds C14
+func TestNothingIsReachedWithoutAPermit(t *testing.T) {
+	eachResolver(t, func(t *testing.T, walk bool) {
+		p := newPlace(t)
+		put(t, p.grant+"/f", "x")
+		j, _ := open(t, walk, rule{p.grant, all})
+		r := j.rootOf(p.grant)
+		for permit, want := range map[gate.Permit]error{{}: unix.EACCES, permits(p.grant)[0]: nil} {
+			fd, err := j.openBeneath(permit, r, "f", unix.O_RDONLY, 0)
+			if err != want {
+				t.Errorf("%+v opens: %v", permit, err)
+			}
+			if err == nil {
+				must(t, unix.Close(fd))
+			}
+			if _, _, err := j.parentOf(permit, r, "f"); err != want {
+				t.Errorf("%+v finds: %v", permit, err)
+			}
+			for _, rel := range []string{"", "f"} {
+				if err := j.lstat(permit, r, rel, new(wasi.Stat)); err != want {
+					t.Errorf("%+v looks at %q: %v", permit, rel, err)
+				}
+			}
+			w := way{j: j, root: r, rel: "f/g", permit: permit}
+			if _, _, err := w.firstLink(); (err == unix.EACCES) != (want != nil) {
+				t.Errorf("%+v follows: %v", permit, err)
+			}
+		}
+	})
 }
 
 // A place is a folder with a grant and what must stay untouched beside it.
@@ -160,7 +237,7 @@ func eachResolver(t *testing.T, f func(t *testing.T, walk bool)) {
 // open is a jail whose roots are the paths of the rules that allow something.
 func open(t testing.TB, walk bool, rules ...rule) (*Jail, *walker) {
 	t.Helper()
-	g := &walker{rules: rules, gone: make(map[int32]bool)}
+	g := &walker{rules: rules, gone: make(map[int]bool)}
 	c := Config{Gate: g, walk: walk}
 	for _, r := range rules {
 		if r.modes != 0 {

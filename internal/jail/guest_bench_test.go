@@ -124,22 +124,18 @@ func newBenchGate(b *testing.B, g *gate.Gate) *benchGate {
 	return &benchGate{g, ops}
 }
 
-func (g *benchGate) Admit(op jail.Op, mode caps.Mode, path string) int32 {
-	p, ok := g.gate.Admit(g.ops[op], caps.Request{Family: caps.FS, Mode: mode, Name: path}, path, nil)
-	if !ok {
-		return -1
-	}
-	return p.Scope()
+func (g *benchGate) Admit(op jail.Op, mode caps.Mode, path string) gate.Permit {
+	return g.gate.Admit(g.ops[op], caps.Request{Family: caps.FS, Mode: mode, Name: path}, path, nil).Permit
 }
 
 func (g *benchGate) AdmitMove(jail.Op, string, string) bool { return true }
 
-func (g *benchGate) AdmitTree(op jail.Op, mode caps.Mode, path string) int32 {
+func (g *benchGate) AdmitTree(op jail.Op, mode caps.Mode, path string) gate.Permit {
 	return g.Admit(op, mode, path)
 }
 
-func (g *benchGate) Holds(scope int32, mode caps.Mode) bool {
-	return g.gate.Holds(scope, caps.FS, mode)
+func (g *benchGate) Holds(p gate.Permit, mode caps.Mode) bool {
+	return g.gate.Holds(p.Scope(), caps.FS, mode)
 }
 func (g *benchGate) Revoked(jail.Op, caps.Mode, string) {}
 

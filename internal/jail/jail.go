@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/hostcalls/gate"
 )
 
 // maxLinks bounds the symbolic links that one operation may expand, as Linux does.
@@ -24,16 +25,16 @@ var (
 // answers. Paths are views of a reused buffer unless said otherwise.
 type Gate interface {
 	// Admit decides mode on path (absolute, clean) for the WASI function op and
-	// records the decision. It returns the id of the scope that allowed it, or -1.
-	Admit(op Op, mode caps.Mode, path string) int32
+	// records the decision. A zero Permit refuses.
+	Admit(op Op, mode caps.Mode, path string) gate.Permit
 	// AdmitTree is Admit for an operation that moves a whole tree: everything
 	// that lies or could lie below path must be allowed too.
-	AdmitTree(op Op, mode caps.Mode, path string) int32
+	AdmitTree(op Op, mode caps.Mode, path string) gate.Permit
 	// AdmitMove reports whether what lies at from may come to lie at to, or to have
 	// that name too, where both were admitted.
 	AdmitMove(op Op, from, to string) bool
-	// Holds reports whether scope, an id that Admit gave, still allows mode.
-	Holds(scope int32, mode caps.Mode) bool
+	// Holds reports whether the scope that p was given under still allows mode.
+	Holds(p gate.Permit, mode caps.Mode) bool
 	// Revoked records that a descriptor operation was refused because its scope
 	// no longer holds. It is called at most once a descriptor; path may be kept.
 	Revoked(op Op, mode caps.Mode, path string)

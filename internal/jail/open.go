@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/hostcalls/gate"
 	"runloop.dev/rlp/internal/wasi"
 )
 
@@ -21,7 +22,7 @@ func (j *Jail) Open(p string, mustDir bool, o wasi.OpenFlags) (wasi.File, wasi.E
 	}
 	flags := openFlags(o, mustDir)
 	for e == 0 {
-		fd, err := j.openBeneath(w.root, w.rel, flags, 0o666)
+		fd, err := j.openBeneath(w.permit, w.root, w.rel, flags, 0o666)
 		if err == nil {
 			return w.file(fd)
 		}
@@ -82,6 +83,6 @@ func (w *way) file(fd int) (wasi.File, wasi.Errno) {
 	}
 	return &file{
 		fd: fd, gate: w.j.gate, path: strings.Clone(w.path), dir: kind == unix.S_IFDIR,
-		scope: [2]int32{w.scope[caps.Read], w.scope[caps.Write]},
+		permits: [2]gate.Permit{w.permits[caps.Read], w.permits[caps.Write]},
 	}, 0
 }

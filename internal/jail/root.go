@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"runloop.dev/rlp/hostcalls/gate"
 	"runloop.dev/rlp/internal/links"
 )
 
@@ -30,6 +31,14 @@ func (r *root) rel(abs string) string {
 		return ""
 	}
 	return abs[r.cut:]
+}
+
+// handle is the open directory, for who has a permit for what lies there.
+func (r *root) handle(p gate.Permit) (int, error) {
+	if !p.OK() {
+		return -1, unix.EACCES
+	}
+	return r.fd, nil
 }
 
 func (r *root) close() { _ = unix.Close(r.fd) }

@@ -72,7 +72,7 @@ func TestWhatIsToStay(t *testing.T) {
 		put(t, at("/file"), "text")
 		put(t, at("/b/f"), "text")
 		put(t, at("/nofolder"), "text")
-		g := &walker{rules: []rule{{p.grant, all}}, gone: make(map[int32]bool)}
+		g := &walker{rules: []rule{{p.grant, all}}, gone: make(map[int]bool)}
 		stay := []string{at("/a/dl"), at("/above/later"), at("/missing"), at("/file"), at("/nofolder/later")}
 		j, err := Open(Config{Gate: g, walk: walk, Roots: []string{p.grant}, Stay: stay})
 		must(t, err)

@@ -5,6 +5,7 @@ package jail
 import (
 	"golang.org/x/sys/unix"
 
+	"runloop.dev/rlp/hostcalls/gate"
 	"runloop.dev/rlp/internal/links"
 	"runloop.dev/rlp/internal/wasi"
 )
@@ -21,7 +22,7 @@ func (j *Jail) Stat(p string, mustDir, follow bool) (wasi.Stat, wasi.Errno) {
 // stat is what w comes to, links at the end followed if w.final says so.
 func (w *way) stat(mustDir bool) (st wasi.Stat, e wasi.Errno) {
 	for {
-		err := w.j.lstat(w.root, w.rel, &st)
+		err := w.j.lstat(w.permit, w.root, w.rel, &st)
 		if err == nil && w.final && st.Type == wasi.TypeSymlink {
 			err = unix.ELOOP
 		}
@@ -48,7 +49,11 @@ func (j *Jail) SetTimes(p string, mustDir, follow bool, t wasi.Times) wasi.Errno
 		return e
 	}
 	if w.rel == "" {
-		return setTimes(w.root.fd, ".", t)
+		dir, err := w.root.handle(w.permit)
+		if err != nil {
+			return errnoOf(err)
+		}
+		return setTimes(dir, ".", t)
 	}
 	dir, name, e := w.parent(wasi.EINVAL)
 	if e != 0 {
@@ -83,8 +88,8 @@ func (j *Jail) Readlink(p string, buf []byte) (int, wasi.Errno) {
 }
 
 // lstatWalk is lstat for systems without openat2. rel is not "".
-func (j *Jail) lstatWalk(r *root, rel string, st *wasi.Stat) error {
-	dir, name, err := j.parentOf(r, rel)
+func (j *Jail) lstatWalk(p gate.Permit, r *root, rel string, st *wasi.Stat) error {
+	dir, name, err := j.parentOf(p, r, rel)
 	if err != nil {
 		return err
 	}

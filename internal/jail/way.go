@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/hostcalls/gate"
 	"runloop.dev/rlp/internal/links"
 	"runloop.dev/rlp/internal/wasi"
 )
@@ -29,11 +30,12 @@ type way struct {
 	final bool // a link at the end is followed too
 	plain bool // but none whose text means another thing to whoever follows it outside
 
-	path  string
-	root  *root
-	rel   string // of path, beneath root
-	scope [caps.Delete + 1]int32
-	links int
+	path    string
+	root    *root
+	rel     string                       // of path, beneath root
+	permits [caps.Delete + 1]gate.Permit // for path, by mode
+	permit  gate.Permit                  // the last of them, once none is missing
+	links   int
 }
 
 // begin puts the path that the guest wrote to the gate. Nothing may be done
@@ -47,28 +49,29 @@ func (w *way) begin(p string) wasi.Errno {
 
 // judge asks the gate for every mode on p, and finds the root to act beneath.
 func (w *way) judge(p string) wasi.Errno {
-	w.path, w.root = p, nil
+	w.path, w.root, w.permit = p, nil, gate.Permit{}
 	if len(p) >= links.PathMax {
 		return wasi.ENAMETOOLONG
 	}
+	admit := w.j.gate.Admit
+	if w.tree {
+		admit = w.j.gate.AdmitTree
+	}
+	var last gate.Permit
 	for m := caps.Read; m <= caps.Delete; m++ {
-		w.scope[m] = -1
+		w.permits[m] = gate.Permit{}
 		if w.modes&(1<<m) == 0 {
 			continue
 		}
-		if w.tree {
-			w.scope[m] = w.j.gate.AdmitTree(w.op, m, p)
-		} else {
-			w.scope[m] = w.j.gate.Admit(w.op, m, p)
-		}
-		if w.scope[m] < 0 {
+		if last = admit(w.op, m, p); !last.OK() {
 			return wasi.EACCES
 		}
+		w.permits[m] = last
 	}
 	if w.root = w.j.rootOf(p); w.root == nil {
 		return w.j.rootless(p)
 	}
-	w.rel = w.root.rel(p)
+	w.rel, w.permit = w.root.rel(p), last
 	return 0
 }
 
@@ -117,7 +120,10 @@ func (w *way) follow() wasi.Errno {
 // ends, or "". It goes one component at a time, so that a deep path costs what
 // it is long and not the square of it.
 func (w *way) firstLink() (end int, text string, err error) {
-	dir := w.root.fd
+	dir, err := w.root.handle(w.permit)
+	if err != nil {
+		return 0, "", err
+	}
 	defer func() { w.root.release(dir) }()
 	for start := 0; start < len(w.rel); start = end + 1 {
 		end = len(w.rel)
@@ -154,7 +160,7 @@ func (w *way) parent(self wasi.Errno) (dir int, name string, e wasi.Errno) {
 		if w.rel == "" {
 			return -1, "", self
 		}
-		dir, name, err := w.j.parentOf(w.root, w.rel)
+		dir, name, err := w.j.parentOf(w.permit, w.root, w.rel)
 		if err == nil {
 			return dir, name, 0
 		}
@@ -165,21 +171,26 @@ func (w *way) parent(self wasi.Errno) (dir int, name string, e wasi.Errno) {
 }
 
 // openBeneath is openAt for what lies beneath r; "" is r's handle itself.
-func (j *Jail) openBeneath(r *root, rel string, flags int, perm uint32) (int, error) {
+func (j *Jail) openBeneath(p gate.Permit, r *root, rel string, flags int, perm uint32) (int, error) {
+	dir, err := r.handle(p)
+	if err != nil {
+		return -1, err
+	}
 	if rel == "" {
 		rel = "."
 	}
-	return j.openAt(r.fd, r.dev, rel, flags, perm)
+	return j.openAt(dir, r.dev, rel, flags, perm)
 }
 
 // parentOf opens the directory that rel's last component lies in. The handle
 // is given back by r.release. rel is not "".
-func (j *Jail) parentOf(r *root, rel string) (dir int, name string, err error) {
+func (j *Jail) parentOf(p gate.Permit, r *root, rel string) (dir int, name string, err error) {
 	i := strings.LastIndexByte(rel, '/')
 	if i < 0 {
-		return r.fd, rel, nil
+		dir, err = r.handle(p)
+		return dir, rel, err
 	}
-	dir, err = j.openBeneath(r, rel[:i], searchFlags|unix.O_DIRECTORY, 0)
+	dir, err = j.openBeneath(p, r, rel[:i], searchFlags|unix.O_DIRECTORY, 0)
 	return dir, rel[i+1:], err
 }
 

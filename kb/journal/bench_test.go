@@ -68,7 +68,7 @@ func BenchmarkDecide(b *testing.B) {
 			d.Target, d.Args = c.target, c.args
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := j.Decide(&d); err != nil {
+				if _, err := j.Decide(&d); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -89,9 +89,9 @@ func BenchmarkDecideHot(b *testing.B) {
 			for i := 0; b.Loop(); i++ {
 				d.Target = targets[i%n]
 				if i&255 == 0 {
-					j.off, j.index, j.runSeq, j.last = off, index, runSeq, lastDecision{}
+					j.off, j.index, j.runSeq, j.recent = off, index, runSeq, [repeatable]written{}
 				}
-				if err := j.Decide(&d); err != nil {
+				if _, err := j.Decide(&d); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -62,7 +62,7 @@ func TestADecisionWakesTheClock(t *testing.T) {
 		decide(t, j, &d)
 	}
 	c.ms.Store(asleep)
-	if !j.Again() {
+	if !j.Again(j.whole) {
 		t.Fatal("not once more")
 	}
 	got := records(t, folder, "run1")

@@ -39,14 +39,14 @@ func TestFull(t *testing.T) {
 	n := 0
 	for ; n < 10000; n++ {
 		dec.Target = "/t/" + strconv.Itoa(n)
-		if err = j.Decide(&dec); err != nil {
+		if _, err = j.Decide(&dec); err != nil {
 			break
 		}
 	}
 	if !errors.Is(err, ErrFull) {
 		t.Fatalf("after %d decisions: %v", n, err)
 	}
-	if err := j.Decide(&dec); !errors.Is(err, ErrFull) {
+	if _, err := j.Decide(&dec); !errors.Is(err, ErrFull) {
 		t.Errorf("once more: %v", err)
 	}
 	if err := j.Event(&audit.Event{Kind: audit.KindRunFailed, Outcome: "audit_failed", ExitCode: 74}); err != nil {
@@ -73,12 +73,12 @@ func TestTruncatedUnderWriter(t *testing.T) {
 		var err error
 		for i := 0; i < 20000 && err == nil; i++ {
 			dec.Target = "/t/" + strconv.Itoa(i)
-			err = j.Decide(&dec)
+			_, err = j.Decide(&dec)
 		}
 		if !errors.Is(err, ErrBroken) {
 			t.Fatalf("cut to %d: %v", size, err)
 		}
-		if err := j.Decide(&dec); !errors.Is(err, ErrBroken) {
+		if _, err := j.Decide(&dec); !errors.Is(err, ErrBroken) {
 			t.Errorf("cut to %d, once more: %v", size, err)
 		}
 		if err := j.Event(&audit.Event{Kind: audit.KindRunFailed}); !errors.Is(err, ErrBroken) {
@@ -289,8 +289,8 @@ func sealed(p []byte, seed uint64) []byte {
 	for off := 0; off+headerLen <= len(p); {
 		index++
 		w := binary.LittleEndian.Uint64(p[off:])
-		if w&7 == repeatTag {
-			binary.LittleEndian.PutUint64(p[off:], repeatWord(seed, index, w&repeatBits>>3))
+		if which := w & 7; which != 0 && which <= repeatable {
+			binary.LittleEndian.PutUint64(p[off:], repeatWord(seed, index, which, w&repeatBits>>3))
 			off += repeatLen
 			continue
 		}
@@ -314,7 +314,7 @@ func TestDecisionsAreBounded(t *testing.T) {
 	dec := words(t, j)
 	n := 0
 	for ; n < 1000; n++ {
-		if err := j.Decide(&dec); err != nil {
+		if _, err := j.Decide(&dec); err != nil {
 			if !errors.Is(err, ErrFull) {
 				t.Fatal(err)
 			}

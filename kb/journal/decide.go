@@ -12,7 +12,7 @@ import (
 
 // Decide appends d. It allocates nothing and makes no system call but when the
 // file must grow.
-func (j *Journal) Decide(d *audit.Decision) error {
+func (j *Journal) Decide(d *audit.Decision) (audit.Mark, error) {
 	n := len(d.Target)
 	size := decisionLen + pad8(n)
 	if d.Args != nil {
@@ -22,20 +22,23 @@ func (j *Journal) Decide(d *audit.Decision) error {
 		return j.decideLong(d)
 	}
 	if j.index >= j.most {
-		return fmt.Errorf("recording a decision: %w", ErrFull)
+		return 0, fmt.Errorf("recording a decision: %w", ErrFull)
 	}
 	if j.off+int64(size) > j.soft || j.broken.Load() != nil {
 		if err := j.more(int64(size), reserve); err != nil {
-			return fmt.Errorf("recording a decision: %w", err)
+			return 0, fmt.Errorf("recording a decision: %w", err)
 		}
 	}
 	if err := j.put(d, size); err != nil {
-		return fmt.Errorf("recording a decision: %w", err)
+		return 0, fmt.Errorf("recording a decision: %w", err)
 	}
 	if j.obs != nil {
 		j.obs.nudge()
 	}
-	return nil
+	if d.Args != nil {
+		return 0, nil
+	}
+	return j.whole, nil
 }
 
 // put writes the frame of d at j.off, where there is room for size bytes. A
@@ -63,10 +66,10 @@ func (j *Journal) put(d *audit.Decision, size int) (err error) {
 	rest := uint64(d.Reason) | uint64(d.Layer)<<16 | uint64(d.Tool)<<32 | uint64(d.Label)<<48
 	now := j.clock.UnixMilli()
 	at := j.off - j.base
-	l := &j.last
+	l := &j.recent[j.whole%repeatable]
 	if since := uint64(now - l.ms); since < repeatMax && l.head == head && l.capOp == capOp && l.rest == rest &&
 		d.Args == nil && string(l.target) == d.Target {
-		j.again(at, since)
+		j.again(at, 1, since)
 		return nil
 	}
 	p := j.win[at : at+int64(size)]
@@ -83,22 +86,23 @@ func (j *Journal) put(d *audit.Decision, size int) (err error) {
 		copy(tail[len(tail)-32:], d.Args[:])
 	}
 	j.commit(p, head)
-	l.head, l.capOp, l.rest, l.ms, l.target = head, capOp, rest, now, tail[:len(d.Target)]
+	j.whole++
+	j.recent[j.whole%repeatable] = written{head, capOp, rest, now, tail[:len(d.Target)]}
 	return nil
 }
 
-// Again appends the last decision once more. It is false, and nothing is
-// appended, when that takes more than one word. Unlike Decide it does not look
-// out for a fault in the mapping: the goroutine that calls it must panic on one
+// Again appends a decision once more. It is false, and nothing is appended, when
+// that takes more than one word. Unlike Decide it does not look out for a fault
+// in the mapping: the goroutine that calls it must panic on one
 // (debug.SetPanicOnFault), which ends what it was about to allow.
-func (j *Journal) Again() bool {
-	l := &j.last
+func (j *Journal) Again(m audit.Mark) bool {
+	back, l := uint64(j.whole-m), &j.recent[m%repeatable]
 	since := uint64(j.clock.UnixMilli() - l.ms)
-	if l.head == 0 || l.head&(flagArgs<<40) != 0 || since >= repeatMax ||
+	if back >= repeatable || l.head == 0 || since >= repeatMax ||
 		j.index >= j.most || j.off+repeatLen > j.soft || j.broken.Load() != nil {
 		return false
 	}
-	j.again(j.off-j.base, since)
+	j.again(j.off-j.base, back+1, since)
 	if l.head&(flagKeep<<40) != 0 {
 		j.runSeq++
 	}
@@ -108,17 +112,17 @@ func (j *Journal) Again() bool {
 	return true
 }
 
-// again stores the one word that repeats the last decision, made since
-// milliseconds ago, at byte at of the window.
-func (j *Journal) again(at int64, since uint64) {
-	storeWord(j.win[at:at+repeatLen], repeatWord(j.seed, j.index+1, since))
+// again stores the one word that repeats a decision, made since milliseconds
+// ago, at byte at of the window.
+func (j *Journal) again(at int64, which, since uint64) {
+	storeWord(j.win[at:at+repeatLen], repeatWord(j.seed, j.index+1, which, since))
 	j.index++
 	j.off += repeatLen
 }
 
-// lastDecision is the decision that a repeat frame would repeat. Its target is
-// a view of the mapping.
-type lastDecision struct {
+// written is a decision that a repeat frame may repeat; with a head of 0 none.
+// Its target is a view of the mapping.
+type written struct {
 	head, capOp, rest uint64
 	ms                int64
 	target            []byte
@@ -136,7 +140,7 @@ func (j *Journal) commit(p []byte, head uint64) {
 
 // decideLong records a target that is too long to be kept whole: its
 // beginning, and the digest of all of it.
-func (j *Journal) decideLong(d *audit.Decision) error {
+func (j *Journal) decideLong(d *audit.Decision) (audit.Mark, error) {
 	short := *d
 	if d.Args == nil {
 		op := j.nameOf(d.Op)

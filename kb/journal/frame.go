@@ -16,10 +16,11 @@ import (
 //	 8  u32 sum, u8 kind, u8 flags, u16 n                          n: target or name length, padding of a body
 //	16  body
 //
-// A frame that says that the last decision was made once more is one word:
+// A frame that says that a decision was made once more is one word:
 //
-//	0  3 bits 001, 9 bits ms after the last whole decision, 20 bits sum, u32 index
+//	0  3 bits which, 9 bits ms after it, 20 bits sum, u32 index
 //
+// It is one of the newest that were written whole: 1 is the newest.
 // The commit word is zero until everything else is in place, so that a process
 // that dies between two stores leaves a frame that is not there.
 const (
@@ -34,7 +35,7 @@ const (
 	kindName     = 2 // the next name, in order; n bytes
 	kindDecision = 3 // i64 ms, u32 run_seq, u16 cap op reason layer tool label, target, [32]byte if flagArgs
 	kindEvent    = 4 // i64 ms, u64 run_seq, CBOR of audit.Event, n bytes of padding
-	kindRepeat   = 5 // one word, see above: never in a header; the next run_seq if it is kept
+	kindRepeat   = 5 // one word, see above: never in a header; flags say which; the next run_seq if it is kept
 )
 
 // Flags of a decision; the severity is in the bits from flagSevShift.
@@ -98,15 +99,15 @@ func fold(x, y uint64) uint64 {
 }
 
 const (
-	repeatTag  = 1
+	repeatable = 4 // how many whole decisions may be repeated, at most 7
 	repeatLen  = 8
 	repeatMax  = 1 << 9 // ms after which a decision is written whole again
 	repeatBits = 1<<12 - 1
 )
 
-// repeatWord is the frame, one word long, that repeats the last decision.
-func repeatWord(seed uint64, index uint32, ms uint64) uint64 {
-	w := repeatTag | ms<<3 | uint64(index)<<32
+// repeatWord is the frame, one word long, that repeats a decision.
+func repeatWord(seed uint64, index uint32, which, ms uint64) uint64 {
+	w := which | ms<<3 | uint64(index)<<32
 	x := fold(seed^w, bits.RotateLeft64(seed, 29)^0xD6E8FEB86659FD93)
 	return w | (x^x>>20^x>>40)&0xfffff<<12
 }
@@ -136,9 +137,9 @@ func parseFrame(p []byte, seed uint64) (f frame, length, need int, err error) {
 	if commit == 0 {
 		return f, 0, 0, errNoFrame
 	}
-	if commit&7 == repeatTag {
-		f = frame{index: uint32(commit >> 32), kind: kindRepeat, n: int(commit & repeatBits >> 3)}
-		if repeatWord(seed, f.index, uint64(f.n)) != commit {
+	if which := commit & 7; which != 0 && which <= repeatable {
+		f = frame{index: uint32(commit >> 32), kind: kindRepeat, flags: uint8(which), n: int(commit & repeatBits >> 3)}
+		if repeatWord(seed, f.index, which, uint64(f.n)) != commit {
 			err = errors.New("its sum does not match its content")
 		}
 		return f, repeatLen, 0, err

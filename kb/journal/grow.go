@@ -133,7 +133,7 @@ func (j *Journal) moveWindow() error {
 		onePageAtATime(win)
 	}
 	old := j.win
-	j.win, j.base, j.last = win, base, lastDecision{}
+	j.win, j.base, j.recent = win, base, [repeatable]written{}
 	if old != nil {
 		j.grow.wg.Go(func() { unmap(old) }) // takes as long as it has pages
 	}

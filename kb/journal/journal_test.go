@@ -49,7 +49,7 @@ func readAll(r *Reader) (recs []*audit.Record, err error) {
 
 func decide(t testing.TB, j *Journal, d *audit.Decision) {
 	t.Helper()
-	if err := j.Decide(d); err != nil {
+	if _, err := j.Decide(d); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -136,6 +136,12 @@ func TestMixture(t *testing.T) {
 		}
 		want = append(want, r)
 	}
+	type marked struct {
+		mark audit.Mark
+		of   audit.Record
+	}
+	var marks []marked
+	var again [12]int
 	targets := []string{"", "a", "/x", strings.Repeat("t", 33), strings.Repeat("u", maxTarget), "\xff/not utf-8"}
 	for range 20000 {
 		if rnd.IntN(3) == 0 {
@@ -157,8 +163,22 @@ func TestMixture(t *testing.T) {
 			rec.ArgsHash = [32]byte{byte(rnd.IntN(256))}
 			dec.Args = &rec.ArgsHash
 		}
-		decide(t, j, &dec)
-		add(audit.Record{Kept: dec.Keep, Decision: rec})
+		mark, err := j.Decide(&dec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		decided := audit.Record{Kept: dec.Keep, Decision: rec}
+		add(decided)
+		if marks = append(marks, marked{mark, decided}); rnd.IntN(2) == 0 {
+			back := rnd.IntN(min(len(marks), 12))
+			if m := marks[len(marks)-1-back]; j.Again(m.mark) {
+				add(m.of)
+				again[back]++
+			}
+		}
+	}
+	if again[1] == 0 || again[3] == 0 || again[11] > again[1] {
+		t.Errorf("repeated by how many decisions were made since: %v", again)
 	}
 	if j.RunSeq() != runSeq {
 		t.Fatalf("run_seq is %d after %d kept records", j.RunSeq(), runSeq)
@@ -257,7 +277,7 @@ func TestDecideAllocatesNothing(t *testing.T) {
 		if i%5 == 0 {
 			dec.Args = &args
 		}
-		if err := j.Decide(&dec); err != nil {
+		if _, err := j.Decide(&dec); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -367,7 +387,7 @@ func TestEnd(t *testing.T) {
 	if err := j.Event(&audit.Event{Kind: audit.KindRunComplete, Outcome: "ok"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := j.Decide(&dec); !errors.Is(err, ErrEnded) {
+	if _, err := j.Decide(&dec); !errors.Is(err, ErrEnded) {
 		t.Errorf("a decision after the end: %v", err)
 	}
 	if err := j.Event(&audit.Event{Kind: audit.KindRunFailed}); !errors.Is(err, ErrEnded) {
@@ -397,7 +417,7 @@ func TestEnd(t *testing.T) {
 	if info, err := os.Stat(j.Path()); err != nil || info.Size() > firstChunk {
 		t.Errorf("the closed file has %d bytes, %d are used (%v)", info.Size(), r.State().Offset, err)
 	}
-	if err := j.Decide(&dec); !errors.Is(err, ErrEnded) {
+	if _, err := j.Decide(&dec); !errors.Is(err, ErrEnded) {
 		t.Errorf("a decision after closing: %v", err)
 	}
 }

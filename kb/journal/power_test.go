@@ -40,7 +40,7 @@ func (w *world) create(run string) *journal.Journal {
 // decide records decision i of a run.
 func (w *world) decide(j *journal.Journal, i int) {
 	w.t.Helper()
-	if err := j.Decide(&audit.Decision{Keep: true, Deny: i%5 == 0, Target: fmt.Sprintf("/srv/%d", i/2)}); err != nil {
+	if _, err := j.Decide(&audit.Decision{Keep: true, Deny: i%5 == 0, Target: fmt.Sprintf("/srv/%d", i/2)}); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -151,7 +151,10 @@ func TestPowerLossLeavesAPrefix(t *testing.T) {
 func TestAFailedSyncBreaksTheJournal(t *testing.T) {
 	w := newWorld(t)
 	j := w.create("run1")
-	w.decide(j, 0)
+	mark, err := j.Decide(&audit.Decision{Keep: true, Target: "/srv/0"})
+	if err != nil || !j.Again(mark) {
+		t.Fatalf("control: %v", err)
+	}
 	gone := errors.New("the disk is gone")
 	w.disk.Fail(gone)
 	if err := j.Sync(); !errors.Is(err, gone) || !errors.Is(err, journal.ErrBroken) {
@@ -161,10 +164,10 @@ func TestAFailedSyncBreaksTheJournal(t *testing.T) {
 	if err := j.Sync(); !errors.Is(err, journal.ErrBroken) {
 		t.Errorf("syncing after it: %v", err)
 	}
-	if err := j.Decide(&audit.Decision{Keep: true, Target: "/srv/0"}); !errors.Is(err, journal.ErrBroken) {
+	if _, err := j.Decide(&audit.Decision{Keep: true, Target: "/srv/0"}); !errors.Is(err, journal.ErrBroken) {
 		t.Errorf("recording after it: %v", err)
 	}
-	if j.Again() {
+	if j.Again(mark) {
 		t.Error("repeating after it")
 	}
 }

@@ -26,7 +26,7 @@ type State struct {
 	Ended  bool       `cbor:"4,keyasint,omitempty"` // the record that ends the run was read
 	Head   audit.Head `cbor:"5,keyasint"`
 	Names  []string   `cbor:"6,keyasint,omitempty"` // interned so far, in order
-	Last   []byte     `cbor:"7,keyasint,omitempty"` // the last decision's flags, n and body: what a repeat repeats
+	Last   []byte     `cbor:"7,keyasint,omitempty"` // what a repeat repeats, the newest first: flags, n and body of each
 }
 
 // A Reader reads the records of one journal in order, while it is written or
@@ -182,10 +182,11 @@ func (r *Reader) apply(f frame) (*audit.Record, error) {
 		r.state.Names = append(r.state.Names, string(f.body[:f.n]))
 		return nil, nil
 	case kindDecision:
-		l := append(r.state.Last[:0], f.flags)
-		l = binary.LittleEndian.AppendUint16(l, uint16(f.n))
-		r.state.Last = append(l, f.body...)
-		return r.decision(f)
+		rec, err := r.decision(f)
+		if err == nil {
+			r.state.Last = withDecision(f, r.state.Last)
+		}
+		return rec, err
 	case kindRepeat:
 		return r.repeat(f)
 	case kindEvent:
@@ -258,10 +259,43 @@ func (r *Reader) decision(f frame) (*audit.Record, error) {
 	return rec, nil
 }
 
-// repeat reads the last decision once more.
+// withDecision is what a repeat repeats once the decision f was read.
+func withDecision(f frame, last []byte) []byte {
+	kept := 0
+	for range repeatable - 1 {
+		kept += writtenLen(last[kept:])
+	}
+	last = append(append(last[:kept], 0, 0, 0), f.body...)
+	copy(last[3+len(f.body):], last[:kept])
+	last[0] = f.flags
+	binary.LittleEndian.PutUint16(last[1:], uint16(f.n))
+	copy(last[3:], f.body)
+	return last
+}
+
+// writtenLen is how much of p, part of a [State]'s Last, is the first decision; 0
+// when that is none.
+func writtenLen(p []byte) int {
+	if len(p) < 3 {
+		return 0
+	}
+	n := 3 + decisionLen - headerLen + pad8(int(binary.LittleEndian.Uint16(p[1:])))
+	if p[0]&flagArgs != 0 {
+		n += 32
+	}
+	if n > len(p) {
+		return 0
+	}
+	return n
+}
+
+// repeat reads a decision once more.
 func (r *Reader) repeat(f frame) (*audit.Record, error) {
 	l := r.state.Last
-	if len(l) < decisionLen-headerLen+3 || len(f.body) != 0 {
+	for range f.flags - 1 {
+		l = l[writtenLen(l):]
+	}
+	if l = l[:writtenLen(l)]; len(l) == 0 {
 		return nil, errors.New("a repetition of nothing")
 	}
 	again := frame{flags: l[0], n: int(binary.LittleEndian.Uint16(l[1:])), body: slices.Clone(l[3:])}

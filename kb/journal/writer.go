@@ -79,7 +79,8 @@ type Journal struct {
 	most   uint32 // frames after which Decide refuses
 	runSeq uint32
 	seed   uint64
-	last   lastDecision
+	whole  audit.Mark          // of the decision that was last written whole
+	recent [repeatable]written // by their marks
 	clock  *Clock
 	obs    *observer
 	broken atomic.Pointer[error] // set once

@@ -38,7 +38,7 @@ func (r *run) clockAdmitted(name string) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("recording %s: %w", name, err)
 	}
-	_, ok := r.gate.Admit(op, timeRequest, "", nil)
+	ok := r.gate.Admit(op, timeRequest, "", nil).OK()
 	return ok, r.gate.Err()
 }
 

@@ -167,8 +167,8 @@ func TestOpenFilesGoWithTheirCall(t *testing.T) {
 		if _, err := g.Reload("turn", []*caps.Layer{hiding(scope)}); err != nil {
 			t.Fatal(err)
 		}
-		if _, e := f.Read(make([]byte, 1)); (e == wasi.EACCES) != gone || gone && g.LastCode() != caps.ToolHidden {
-			t.Errorf("%s hidden: errno %d, %s", scope, e, g.LastCode())
+		if _, e := f.Read(make([]byte, 1)); (e == wasi.EACCES) != gone || gone && g.reason() != "tool_hidden" {
+			t.Errorf("%s hidden: errno %d, %s", scope, e, g.reason())
 		}
 		if _, err := g.Reload("turn", nil); err != nil {
 			t.Fatal(err)

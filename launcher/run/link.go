@@ -218,21 +218,15 @@ func newPathGate(g *gate.Gate, untrusted []string) (*pathGate, error) {
 }
 
 // Admit decides mode on path for op and records the decision.
-func (p *pathGate) Admit(op jail.Op, mode caps.Mode, path string) int32 {
-	permit, ok := p.gate.Admit(p.ops[op], caps.Request{Family: caps.FS, Mode: mode, Name: path}, path, nil)
-	if !ok || !p.takeIn(op, mode, path, false) {
-		return -1
-	}
-	return permit.Scope()
+func (p *pathGate) Admit(op jail.Op, mode caps.Mode, path string) gate.Permit {
+	a := p.gate.Admit(p.ops[op], caps.Request{Family: caps.FS, Mode: mode, Name: path}, path, nil)
+	return p.takeIn(a.Permit, op, mode, path, false)
 }
 
 // AdmitTree decides for a whole tree.
-func (p *pathGate) AdmitTree(op jail.Op, mode caps.Mode, path string) int32 {
-	permit, ok := p.gate.AdmitTree(p.ops[op], caps.Request{Family: caps.FS, Mode: mode, Name: path}, path)
-	if !ok || !p.takeIn(op, mode, path, true) {
-		return -1
-	}
-	return permit.Scope()
+func (p *pathGate) AdmitTree(op jail.Op, mode caps.Mode, path string) gate.Permit {
+	a := p.gate.AdmitTree(p.ops[op], caps.Request{Family: caps.FS, Mode: mode, Name: path}, path)
+	return p.takeIn(a.Permit, op, mode, path, true)
 }
 
 // AdmitMove reports whether a path may be moved, or linked.
@@ -240,9 +234,9 @@ func (p *pathGate) AdmitMove(op jail.Op, from, to string) bool {
 	return p.gate.AdmitMove(p.ops[op], from, to) && p.staysUntrusted(op, from, to)
 }
 
-// Holds reports whether scope still allows mode.
-func (p *pathGate) Holds(scope int32, mode caps.Mode) bool {
-	return p.gate.Holds(scope, caps.FS, mode)
+// Holds reports whether the scope of a permit still allows mode.
+func (p *pathGate) Holds(permit gate.Permit, mode caps.Mode) bool {
+	return p.gate.Holds(permit.Scope(), caps.FS, mode)
 }
 
 // Reject records, and counts, a call that named no path.

@@ -81,7 +81,7 @@ type discreetJournal struct {
 }
 
 // Decide records d without values in its target.
-func (j *discreetJournal) Decide(d *audit.Decision) error {
+func (j *discreetJournal) Decide(d *audit.Decision) (audit.Mark, error) {
 	if t := j.run.scrubText(d.Target, "the audit log"); t != d.Target {
 		clean := *d
 		clean.Target = t

@@ -84,7 +84,7 @@ func TestValuesStayOutOfRecordsAndReports(t *testing.T) {
 	}
 	note := func(target string) {
 		t.Helper()
-		if err := r.journal.Decide(&audit.Decision{Target: target}); err != nil {
+		if _, err := r.journal.Decide(&audit.Decision{Target: target}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls"
+	"runloop.dev/rlp/hostcalls/gate"
 	"runloop.dev/rlp/internal/jail"
 )
 
@@ -100,20 +101,23 @@ func takesIn(op jail.Op) bool {
 	return false
 }
 
-// takeIn marks the run when an operation that was allowed takes in what lies in
-// an untrusted folder; tree says that it takes all below path along. It is false
-// when that could not be recorded. path has been led past links: each path on
-// the way is put to the gate, so that none of them leads here unseen.
-func (p *pathGate) takeIn(op jail.Op, mode caps.Mode, path string, tree bool) bool {
-	if mode != caps.Read || !takesIn(op) {
-		return true
+// takeIn is the permit of an operation once the run is marked, where it takes in
+// what lies in an untrusted folder; tree says that it takes all below path along.
+// It permits nothing when the mark could not be recorded. path has been led past
+// links: each path on the way is put to the gate, so that none leads here unseen.
+func (p *pathGate) takeIn(permit gate.Permit, op jail.Op, mode caps.Mode, path string, tree bool) gate.Permit {
+	if !permit.OK() || mode != caps.Read || !takesIn(op) {
+		return permit
 	}
 	for _, folder := range p.untrusted {
 		if within(path, folder) || tree && within(folder, path) {
-			return p.gate.Taint(hostcalls.Cause(caps.SourceWord(caps.FS), path)) == nil
+			if p.gate.Taint(hostcalls.Cause(caps.SourceWord(caps.FS), path)) != nil {
+				return gate.Permit{}
+			}
+			break
 		}
 	}
-	return true
+	return permit
 }
 
 // staysUntrusted refuses to move or link what lies in an untrusted folder to where

@@ -33,9 +33,9 @@ func (l *losing) Event(e *audit.Event) error {
 	return l.Memory.Event(e)
 }
 
-func (l *losing) Decide(d *audit.Decision) error {
+func (l *losing) Decide(d *audit.Decision) (audit.Mark, error) {
 	if l.loses("", d.Target) {
-		return errLost
+		return 0, errLost
 	}
 	return l.Memory.Decide(d)
 }
@@ -115,13 +115,14 @@ func TestEveryTextOfAnEventIsLookedThrough(t *testing.T) {
 	if e := k.log.Events[0]; e.Message != "m [gone]" || e.ErrorSummary != "s [gone]" || e.Label != "l [gone]" || e.Kind != "x" {
 		t.Errorf("%+v", e)
 	}
-	must(t, j.Decide(&audit.Decision{Target: "d the-value"}))
+	_, err := j.Decide(&audit.Decision{Target: "d the-value"})
+	must(t, err)
 	if d := k.log.Decisions[len(k.log.Decisions)-1]; d.Target != "d [gone]" {
 		t.Errorf("%+v", d)
 	}
 	k.log.Room = 0
 	for _, target := range []string{"d the-value", "d"} {
-		if err := j.Decide(&audit.Decision{Target: target}); !errors.Is(err, audit.ErrFull) {
+		if _, err := j.Decide(&audit.Decision{Target: target}); !errors.Is(err, audit.ErrFull) {
 			t.Errorf("%s: full: %v", target, err)
 		}
 	}
@@ -174,12 +175,12 @@ func TestAnUntrustedFileIsNotHandedOutUnmarked(t *testing.T) {
 			p, err := newPathGate(g, []string{"/in/deep"})
 			must(t, err)
 			log.Room = room // for the decision, and not for the mark
-			admit := func() int32 { return p.Admit(jail.PathOpen, caps.Read, "/in/deep/a") }
+			admit := func() gate.Permit { return p.Admit(jail.PathOpen, caps.Read, "/in/deep/a") }
 			if tree {
-				admit = func() int32 { return p.AdmitTree(jail.PathRename, caps.Read, "/in") }
+				admit = func() gate.Permit { return p.AdmitTree(jail.PathRename, caps.Read, "/in") }
 			}
-			if scope := admit(); (scope >= 0) != (room < 0) {
-				t.Errorf("room for %d, tree %v: scope %d", room, tree, scope)
+			if permit := admit(); permit.OK() != (room < 0) {
+				t.Errorf("room for %d, tree %v: %+v", room, tree, permit)
 			}
 		}
 	}
@@ -194,15 +195,16 @@ func TestAFolderAroundAnUntrustedOneStays(t *testing.T) {
 	must(t, os.MkdirAll(dir+"/other/in", 0o700))
 	set, err := caps.Base([]caps.Entry{{Grant: caps.Grant{Family: caps.FS, Modes: caps.AllModes(caps.FS), Scope: dir}}}, caps.Limits{})
 	must(t, err)
-	g, err := gate.New(set, audit.NewMemory(), gate.Options{MaxCalls: -1, Floor: &caps.Layer{Name: "_untrusted"}})
+	g := recordedGate{log: audit.NewMemory()}
+	g.Gate, err = gate.New(set, g.log, gate.Options{MaxCalls: -1, Floor: &caps.Layer{Name: "_untrusted"}})
 	must(t, err)
-	p, err := newPathGate(g, []string{dir + "/tree/in"})
+	p, err := newPathGate(g.Gate, []string{dir + "/tree/in"})
 	must(t, err)
 	fs, err := jail.Open(jail.Config{Gate: p, Roots: []string{dir}})
 	must(t, err)
 	t.Cleanup(func() { _ = fs.Close() })
-	if e := fs.Rename(dir+"/tree", dir+"/moved", false); e != wasi.EACCES || g.LastCode() != caps.UntrustedContext {
-		t.Errorf("errno %d, %s", e, g.LastCode())
+	if e := fs.Rename(dir+"/tree", dir+"/moved", false); e != wasi.EACCES || g.reason() != "untrusted_context" {
+		t.Errorf("errno %d, %s", e, g.reason())
 	}
 	if e := fs.Rename(dir+"/other", dir+"/moved", false); e != wasi.Success {
 		t.Errorf("control: errno %d", e)

@@ -93,8 +93,8 @@ func TestSourcesAreWhatTheOperatorCallsSo(t *testing.T) {
 func TestLinkingOutOfAnUntrustedFolderSaysWhy(t *testing.T) {
 	for to, want := range map[string]wasi.Errno{"in/deep/e.txt": wasi.Success, "own/e.txt": wasi.EACCES} {
 		dir, fs, g := files(t)
-		if e := fs.Link(dir+"/in/a.txt", false, dir+"/"+to); e != want || e != wasi.Success && g.LastCode() != caps.UntrustedContext {
-			t.Errorf("%s: errno %d, %s", to, e, g.LastCode())
+		if e := fs.Link(dir+"/in/a.txt", false, dir+"/"+to); e != want || e != wasi.Success && g.reason() != "untrusted_context" {
+			t.Errorf("%s: errno %d, %s", to, e, g.reason())
 		}
 	}
 }
