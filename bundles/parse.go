@@ -107,7 +107,7 @@ func (p *manifestParser) agent(t *tomlfile.Table) {
 		}
 		*into = s
 	}
-	p.m.Description = p.prose(t, "description")
+	p.m.Description = prose(&p.Walk, t)
 }
 
 func (p *manifestParser) identError(pos tomlfile.Pos, err error) {
@@ -123,15 +123,16 @@ func (p *manifestParser) identError(pos tomlfile.Pos, err error) {
 	p.Errorf(pos, hint, "%s %s is not valid", bad.Kind, quote(bad.Text))
 }
 
-// prose reads a text that will be shown to people.
-func (p *manifestParser) prose(t *tomlfile.Table, key string) string {
-	s, ok := p.String(t, key)
+// prose reads the description, a text that will be shown to people.
+func prose(w *tomlfile.Walk, t *tomlfile.Table) string {
+	const key = "description"
+	s, ok := w.String(t, key)
 	if !ok {
 		return ""
 	}
 	e, _ := t.Get(key)
 	if wrong := proseProblem(s); wrong != "" {
-		p.Errorf(e.Value.Pos, "", "%s %s", key, wrong)
+		w.Errorf(e.Value.Pos, "", "%s %s", key, wrong)
 	}
 	return s
 }
@@ -238,7 +239,7 @@ func (p *manifestParser) param(name string, pos tomlfile.Pos, t *tomlfile.Table)
 	}
 	p.Known(t, "kind", "description")
 	p.Need(t, "kind")
-	param := Param{Description: p.prose(t, "description"), Pos: pos}
+	param := Param{Description: prose(&p.Walk, t), Pos: pos}
 	if kind, ok := p.String(t, "kind"); ok {
 		if kind != "dir" && kind != "file" {
 			e, _ := t.Get("kind")

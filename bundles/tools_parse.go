@@ -78,7 +78,7 @@ func (p *toolsParser) tool(t *tomlfile.Table) {
 	}
 	tool := Tool{Pos: t.Pos, Budget: ToolBudget{-1, -1}}
 	tool.ID = p.id(t)
-	tool.Description = p.shown(t, "description")
+	tool.Description = prose(&p.Walk, t)
 	tool.Confirm, _ = p.Bool(t, "requires_confirmation")
 	p.schemas(t, &tool)
 	tool.Capabilities, tool.Placed = p.capabilities(t)
@@ -152,19 +152,6 @@ func (p *toolsParser) id(t *tomlfile.Table) string {
 // isToolID reports whether s can be a tool's name, and be written category__name.
 func isToolID(s string) bool {
 	return isVersion(s) && (s[0] > '9') && !strings.Contains(s, "__") && !strings.Contains(s, "+")
-}
-
-// shown reads a text that people will be shown.
-func (p *toolsParser) shown(t *tomlfile.Table, key string) string {
-	s, ok := p.String(t, key)
-	if !ok {
-		return ""
-	}
-	e, _ := t.Get(key)
-	if wrong := proseProblem(s); wrong != "" {
-		p.Errorf(e.Value.Pos, "", "%s %s", key, wrong)
-	}
-	return s
 }
 
 // schemas reads the two schemas and the names of the files that they refer to.

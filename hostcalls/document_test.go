@@ -2,9 +2,13 @@ package hostcalls
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
+
+	"runloop.dev/rlp/internal/base/strictjson/jsontest"
+	"runloop.dev/rlp/internal/model"
 )
 
 // A result that some reader of reports does not take is refused with the reason,
@@ -79,6 +83,41 @@ func TestNoRequestHasAKeyTwice(t *testing.T) {
 		}
 		if n, why := newRig(t).call(c.call, args(c.once)...); strings.Contains(why, "twice") {
 			t.Errorf("control: %s: %d %s", name, n, why)
+		}
+	}
+}
+
+// What no reader takes comes in by no argument that holds a document. Controls: the
+// good one does.
+func TestNoArgumentIsReadTwoWays(t *testing.T) {
+	for around, read := range map[string]func(text string) error{
+		"%s": func(text string) error {
+			if n, why := newRig(t).call("result", text); n != 0 {
+				return errors.New(why)
+			}
+			return nil
+		},
+		`{"agent":"critic","input":%s}`: func(text string) error {
+			_, err := decodeLaunch([]string{text})
+			return err
+		},
+		`{"server":"s","tool":"t","arguments":{"x":%s}}`: func(text string) error {
+			_, err := decodeMCP([]string{text})
+			return err
+		},
+		`{"messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"t","parameters":{"x":%s}}}]}`: func(text string) error {
+			_, err := model.ParseComplete(text)
+			return err
+		},
+	} {
+		bad, good := jsontest.Documents(around)
+		if err := read(good); err != nil {
+			t.Errorf("control: %s: %v", good, err)
+		}
+		for name, text := range bad {
+			if read(text) == nil {
+				t.Errorf("%s: %s is taken: %.80s", around, name, text)
+			}
 		}
 	}
 }

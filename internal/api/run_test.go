@@ -15,6 +15,7 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/internal/base/strictjson"
+	"runloop.dev/rlp/internal/base/strictjson/jsontest"
 	"runloop.dev/rlp/internal/service"
 	"runloop.dev/rlp/launcher"
 )
@@ -408,6 +409,22 @@ func TestARefusalAdvisesByTheDoorsLayer(t *testing.T) {
 		}
 		if strings.Contains(f.Text, "run_grant") != byDoor {
 			t.Errorf("by the door %v: %s", byDoor, f.Text)
+		}
+	}
+}
+
+// What no reader takes is no body, and no field of one. Control: the good one is.
+func TestNoBodyIsReadTwoWays(t *testing.T) {
+	k := serve(t, &host{launch: func(_ context.Context, c *service.Caller, q *service.Request, b service.Begin) (*launcher.Report, error) {
+		return reportOf(c, q, b, launcher.OK), nil
+	}}, Options{}, service.Options{})
+	bad, good := jsontest.Documents(`{"agent":"a","input":%s}`)
+	if status, problem := k.run(good); status != http.StatusOK {
+		t.Errorf("control: %d %v", status, problem)
+	}
+	for name, body := range bad {
+		if status, problem := k.run(body); status != http.StatusBadRequest {
+			t.Errorf("%s: %d %v", name, status, problem)
 		}
 	}
 }

@@ -328,11 +328,15 @@ var toBuild = map[string]string{}
 // testDoors are what the tests of a room may import beyond the room's own
 // doors. Tests stand outside the levels, never outside the drawing.
 var testDoors = map[string]doors{
+	"kb/source":                {"internal/base/strictjson/jsontest": "what no reader takes"},
+	"internal/tomlfile":        {"internal/base/strictjson/jsontest": "what no reader takes"},
+	"internal/mcpserver":       {"internal/base/strictjson/jsontest": "what no reader takes"},
 	"internal/base/strictjson": {"internal/base/strictjson/jsontest": "what no reader takes"},
 	"launcher/ask":             {"kb/journal": "runs are recorded as launches do"},
 	"internal/api": {
-		"internal/schema": "answers are held against the document",
-		"internal/access": "what it answers is held against the document",
+		"internal/base/strictjson/jsontest": "what no reader takes",
+		"internal/schema":                   "answers are held against the document",
+		"internal/access":                   "what it answers is held against the document",
 	},
 	"cmd/rlp": {
 		"hostcalls/gate":             "a gate that tests ask",
@@ -343,8 +347,9 @@ var testDoors = map[string]doors{
 	},
 	"internal/mcpclient": {"internal/mcpclient/mcptest": "servers of tools, hostile ones too"},
 	"internal/model/providers": {
-		"internal/model/modeltest": "providers are servers on loopback",
-		"internal/model/remote":    "what the process between costs is measured",
+		"internal/base/strictjson/jsontest": "what no reader takes",
+		"internal/model/modeltest":          "providers are servers on loopback",
+		"internal/model/remote":             "what the process between costs is measured",
 	},
 	"internal/console": {"kb/journal": "a log of very many runs, as launches leave it"},
 	"agents/*":         {"agents/sdk/sdktest": "an agent is tested against a host that is not there"},
@@ -359,12 +364,13 @@ var testDoors = map[string]doors{
 		"internal/pii":   "the same, masked",
 	},
 	"hostcalls": {
-		"internal/guest":  "the ratio to an empty call is measured on the engine",
-		"kb/journal":      "a recorded call is measured with the journal that runs use",
-		"secrets":         "handles and values are those that runs have",
-		"internal/ident":  "the secrets of a tenant",
-		"internal/egress": "attacks on net_http go through the whole of it",
-		"caps/policy":     "policies are written as operators write them",
+		"internal/base/strictjson/jsontest": "what no reader takes",
+		"internal/guest":                    "the ratio to an empty call is measured on the engine",
+		"kb/journal":                        "a recorded call is measured with the journal that runs use",
+		"secrets":                           "handles and values are those that runs have",
+		"internal/ident":                    "the secrets of a tenant",
+		"internal/egress":                   "attacks on net_http go through the whole of it",
+		"caps/policy":                       "policies are written as operators write them",
 	},
 	"internal/jail": {
 		"internal/wasi/wasitest": "every FS passes one suite",

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"runloop.dev/rlp/internal/base/strictjson/jsontest"
 	"runloop.dev/rlp/internal/mcpserver"
 	"runloop.dev/rlp/internal/service"
 )
@@ -253,5 +254,20 @@ func TestMessagesOfOtherKinds(t *testing.T) {
 	}
 	if status, said := s.post(`[{"jsonrpc":"2.0","id":"a","method":"tools/list"}]`); status != http.StatusOK || !strings.Contains(said, `"rlp_runs"`) {
 		t.Errorf("control: %d %.200s", status, said)
+	}
+}
+
+// What no reader takes is no message, and no argument in one. Control: the good one
+// is answered.
+func TestNoMessageIsReadTwoWays(t *testing.T) {
+	s := speak(t, newBench(t, mcpserver.Options{}), "2025-03-26")
+	bad, good := jsontest.Documents(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"a":%s}}}`)
+	if status, said := s.post(good); status != http.StatusOK || !strings.Contains(said, "runloop.dev/run_id") {
+		t.Errorf("control: %d %s", status, said)
+	}
+	for name, message := range bad {
+		if status, said := s.post(message); status != http.StatusBadRequest {
+			t.Errorf("%s: %d %s", name, status, said)
+		}
 	}
 }

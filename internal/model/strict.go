@@ -115,10 +115,20 @@ func (o *object) need(name string) json.RawMessage {
 func (o *object) text(name string) string { return asText(o, name, o.take(name)) }
 
 func asText(o *object, name string, raw json.RawMessage) (s string) {
-	if raw != nil && strictjson.Unmarshal(raw, &s) != nil {
-		o.fail(o.at(name), "must be a string")
-	}
+	o.into(name, raw, &s, "must be a string")
 	return s
+}
+
+// into reads a value, if it is there, and reports whether it was.
+func (o *object) into(name string, raw json.RawMessage, v any, problem string) bool {
+	if raw == nil {
+		return false
+	}
+	if strictjson.Unmarshal(raw, v) != nil {
+		o.fail(o.at(name), "%s", problem)
+		return false
+	}
+	return true
 }
 
 // oneOf is a text that is one of words; "" when it is not there.
@@ -131,9 +141,7 @@ func (o *object) oneOf(name string, words ...string) string {
 }
 
 func (o *object) bool(name string) (b bool) {
-	if raw := o.take(name); raw != nil && strictjson.Unmarshal(raw, &b) != nil {
-		o.fail(o.at(name), "must be true or false")
-	}
+	o.into(name, o.take(name), &b, "must be true or false")
 	return b
 }
 
@@ -150,13 +158,8 @@ func (o *object) whole(name string, low, high int64) int64 {
 }
 
 func (o *object) integer(name string) *int64 {
-	raw := o.take(name)
-	if raw == nil {
-		return nil
-	}
 	var n int64
-	if strictjson.Unmarshal(raw, &n) != nil {
-		o.fail(o.at(name), "must be a whole number")
+	if !o.into(name, o.take(name), &n, "must be a whole number") {
 		return nil
 	}
 	return &n
@@ -164,14 +167,13 @@ func (o *object) integer(name string) *int64 {
 
 // number is a number within [low, high].
 func (o *object) number(name string, low, high float64) *float64 {
-	raw := o.take(name)
-	if raw == nil {
+	var n float64
+	within := fmt.Sprintf("must be a number from %g to %g", low, high)
+	if !o.into(name, o.take(name), &n, within) {
 		return nil
 	}
-	var n float64
-	if strictjson.Unmarshal(raw, &n) != nil || n < low || n > high {
-		o.fail(o.at(name), "must be a number from %g to %g", low, high)
-		return nil
+	if n < low || n > high {
+		o.fail(o.at(name), "%s", within)
 	}
 	return &n
 }

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"runloop.dev/rlp/internal/base/strictjson/jsontest"
 )
 
 // A document means what a decoder would make of it, and each value has its place.
@@ -93,4 +95,17 @@ func FuzzParseJSON(f *testing.F) {
 			t.Errorf("%q: read %v, it is %v (%v)", data, ours, theirs, err)
 		}
 	})
+}
+
+// What no reader takes is no policy. Control: the good one is.
+func TestNoPolicyIsReadTwoWays(t *testing.T) {
+	bad, good := jsontest.Documents(`{"x":%s}`)
+	if _, err := ParseJSON("x.json", []byte(good), 1<<10); err != nil {
+		t.Errorf("control: %v", err)
+	}
+	for name, text := range bad {
+		if _, err := ParseJSON("x.json", []byte(text), 1<<20); err == nil {
+			t.Errorf("%s is taken: %.80s", name, text)
+		}
+	}
 }

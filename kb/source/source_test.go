@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"runloop.dev/rlp/internal/base/strictjson/jsontest"
 	"runloop.dev/rlp/kb/source"
 )
 
@@ -241,6 +242,26 @@ func TestReadingEnds(t *testing.T) {
 		n := 0
 		_, err := source.Read(ctx, filepath.Join(dir, name), source.Options{}, func(source.Document) error { n++; cancel(); return nil })
 		if !errors.Is(err, context.Canceled) || errors.Is(err, source.ErrInput) || n > 1 {
+			t.Errorf("%s: %d given out, %v", name, n, err)
+		}
+	}
+}
+
+// What no reader takes is no line that is imported. Control: the good one is.
+func TestNoLineIsReadTwoWays(t *testing.T) {
+	bad, good := jsontest.Documents(`{"id":"a","x":%s}`)
+	delete(bad, "nothing") // a blank line is none
+	given := func(line string) (n int, err error) {
+		path := filepath.Join(t.TempDir(), "in.jsonl")
+		write(t, filepath.Dir(path), map[string]string{"in.jsonl": line + "\n"})
+		_, err = source.Read(t.Context(), path, source.Options{}, func(source.Document) error { n++; return nil })
+		return n, err
+	}
+	if n, err := given(good); n != 1 || err != nil {
+		t.Errorf("control: %d, %v", n, err)
+	}
+	for name, line := range bad {
+		if n, err := given(line); n != 0 || !errors.Is(err, source.ErrInput) {
 			t.Errorf("%s: %d given out, %v", name, n, err)
 		}
 	}

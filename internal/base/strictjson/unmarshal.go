@@ -157,20 +157,13 @@ func (h *holder) number(r *Reader, t reflect.Type) error {
 	if err != nil {
 		return err
 	}
-	switch zero := reflect.Zero(t); {
-	case zero.CanInt():
-		_, err = strconv.ParseInt(text, 10, t.Bits())
-	case zero.CanUint():
-		_, err = strconv.ParseUint(text, 10, t.Bits())
-	default:
-		if _, err = strconv.ParseFloat(text, t.Bits()); err != nil {
-			return r.wrongAt(from, "a number of "+strconv.Itoa(t.Bits())+" bits of floating point is wanted")
-		}
+	if json.Unmarshal([]byte(text), reflect.New(t).Interface()) == nil {
+		return nil
 	}
-	if err != nil {
-		return r.wrongAt(from, "a whole number is wanted, of "+strconv.Itoa(t.Bits())+" bits")
+	if reflect.Zero(t).CanFloat() {
+		return r.wrongAt(from, "a number of "+strconv.Itoa(t.Bits())+" bits of floating point is wanted")
 	}
-	return nil
+	return r.wrongAt(from, "a whole number of "+strconv.Itoa(t.Bits())+" bits is wanted")
 }
 
 // fieldsOf are the types of the keys that encoding/json has for a struct.

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"runloop.dev/rlp/internal/base/strictjson/jsontest"
 	"runloop.dev/rlp/internal/model"
 )
 
@@ -153,3 +154,22 @@ func FuzzStream(f *testing.F) {
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// What no reader takes is no piece of an answer, though what is known of it is
+// right. Control: the good one is taken.
+func TestNoAnswerIsReadTwoWays(t *testing.T) {
+	for around, take := range map[string]func(g *progress, text []byte) error{
+		`{"more":%s,"choices":[{"index":0,"delta":{"content":"x"}}]}`:            (*progress).openaiChunk,
+		`{"type":"message_start","message":{"usage":{"input_tokens":1}},"x":%s}`: (*progress).anthropicEvent,
+	} {
+		bad, good := jsontest.Documents(around)
+		if err := take(&progress{}, []byte(good)); err != nil {
+			t.Errorf("control: %s: %v", good, err)
+		}
+		for name, text := range bad {
+			if take(&progress{}, []byte(text)) == nil {
+				t.Errorf("%s is taken: %.80s", name, text)
+			}
+		}
+	}
+}

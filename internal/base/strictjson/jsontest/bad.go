@@ -2,7 +2,21 @@
 // each place where JSON of others comes in.
 package jsontest
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
+
+// Documents are those of [Values], each at the place that around has for one by %s,
+// and those of [Broken]. Good is one that is taken.
+func Documents(around string) (bad map[string]string, good string) {
+	good = fmt.Sprintf(around, `{"a":["\ud83d\ude00",-1.5e3]}`)
+	bad = Broken(good)
+	for name, value := range Values() {
+		bad[name] = fmt.Sprintf(around, value)
+	}
+	return bad, good
+}
 
 // Values are values that encoding/json takes, and some other reader takes for
 // something else or not at all. A document with one anywhere in it is refused.
