@@ -146,13 +146,6 @@ func (a *app) unsetNote(c *composition) {
 	}
 }
 
-func orEmpty(s []string) []string {
-	if s == nil {
-		return []string{}
-	}
-	return s
-}
-
 // holding is what a launch of the bundle at a path would hold.
 func (a *app) holding(path string, f policyFlags) (*composition, *ask.Holding, error) {
 	c, err := a.compose(path, f)

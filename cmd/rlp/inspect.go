@@ -12,9 +12,10 @@ import (
 
 func (a *app) agentInspectCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "inspect BUNDLE", Short: "Print what a bundle is made of and every host function that it could ever call",
-		Args: exactly("a BUNDLE"),
-		RunE: func(_ *cobra.Command, args []string) error { return a.inspect(args[0]) },
+		Use:   "inspect BUNDLE",
+		Short: "Print what a bundle is made of and every host function that it could ever call",
+		Args:  exactly("a BUNDLE"),
+		RunE:  func(_ *cobra.Command, args []string) error { return a.inspect(args[0]) },
 	}
 }
 

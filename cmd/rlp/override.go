@@ -129,9 +129,14 @@ func ofDraft(path string, err error) error {
 	p := problemOf(err)
 	switch {
 	case errors.As(err, &unresolved):
-		p = problem{Path: unresolved.Pos.File, Line: unresolved.Pos.Line, Column: unresolved.Pos.Column, Message: "there is no resolving the path " + unresolved.Path}
+		p = problem{
+			Path: unresolved.Pos.File, Line: unresolved.Pos.Line, Column: unresolved.Pos.Column,
+			Message: "there is no resolving the path " + unresolved.Path,
+		}
 	case errors.As(err, &placed):
-		p = problem{Path: placed.pos.File, Line: placed.pos.Line, Column: placed.pos.Column, Message: placed.err.Error()}
+		p = problem{
+			Path: placed.pos.File, Line: placed.pos.Line, Column: placed.pos.Column, Message: placed.err.Error(),
+		}
 	}
 	if p.Path != path {
 		return err
@@ -169,7 +174,9 @@ func (a *app) draft(path string) ([]byte, error) {
 
 func notTooLong(text []byte) error {
 	if len(text) > tomlfile.DefaultMax {
-		return &ask.Error{Status: launcher.StatusInput, Err: fmt.Errorf("the override has more than %d bytes", tomlfile.DefaultMax)}
+		return &ask.Error{
+			Status: launcher.StatusInput, Err: fmt.Errorf("the override has more than %d bytes", tomlfile.DefaultMax),
+		}
 	}
 	return nil
 }

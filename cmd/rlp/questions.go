@@ -14,8 +14,9 @@ import (
 func (c *composition) subject() *ask.Subject {
 	s := &ask.Subject{
 		Bundle: c.bundle, Policy: c.policy, Paths: c.paths, Params: c.params, Unset: c.unset, Findings: c.findings,
-		Override: c.home.Override(c.bundle.Manifest.Agent.String()), Relaxed: c.relaxed(), Programs: c.canonicalProgram,
-		Domains: append(policy.BuiltinDomains(), c.config.KB.Domains...),
+		Override: c.home.Override(c.bundle.Manifest.Agent.String()), Relaxed: c.relaxed(),
+		Programs: c.canonicalProgram,
+		Domains:  append(policy.BuiltinDomains(), c.config.KB.Domains...),
 	}
 	if len(c.programs) > 0 {
 		s.Execs = c.programs[0]

@@ -26,7 +26,9 @@ type questions struct{ *host }
 // answer has a question of who answered, who needs the rights of may: they are asked
 // before anything is looked at. What stands in its way that is not the question's
 // fault is the operator's to know.
-func answer[A any](ctx context.Context, h *host, who *service.Caller, may service.Rights, find func(*app) (A, error)) (A, error) {
+func answer[A any](
+	ctx context.Context, h *host, who *service.Caller, may service.Rights, find func(*app) (A, error),
+) (A, error) {
 	var none A
 	if !who.Can(may) {
 		return none, service.ErrForbidden
@@ -93,7 +95,9 @@ func (h questions) subject(who *service.Caller, c *composition) (*ask.Subject, e
 
 // Explain implements [console.Host] and [mcpserver.Host]. Without a run it is of a
 // call of the agent as a tool.
-func (h questions) Explain(ctx context.Context, who *service.Caller, agent string, q ask.Query) (*ask.Explanation, error) {
+func (h questions) Explain(
+	ctx context.Context, who *service.Caller, agent string, q ask.Query,
+) (*ask.Explanation, error) {
 	return answer(ctx, h.host, who, service.Read, func(a *app) (*ask.Explanation, error) {
 		var f policyFlags
 		if q.Run == "" {
@@ -148,7 +152,9 @@ func (h questions) Override(ctx context.Context, who *service.Caller, agent stri
 
 // TryOverride implements [console.Host]. A text is a policy of the caller's own,
 // whose paths are looked up on this host, and that takes the right to operate.
-func (h questions) TryOverride(ctx context.Context, who *service.Caller, agent string, t ask.Trial) (*ask.Override, error) {
+func (h questions) TryOverride(
+	ctx context.Context, who *service.Caller, agent string, t ask.Trial,
+) (*ask.Override, error) {
 	return answer(ctx, h.host, who, service.Read|service.Operate, func(a *app) (*ask.Override, error) {
 		path, err := installed(a, agent)
 		if err != nil {
@@ -159,7 +165,9 @@ func (h questions) TryOverride(ctx context.Context, who *service.Caller, agent s
 }
 
 // WhatIf implements [console.Host].
-func (h questions) WhatIf(ctx context.Context, who *service.Caller, agent string, text []byte) (*ask.Forecast, error) {
+func (h questions) WhatIf(
+	ctx context.Context, who *service.Caller, agent string, text []byte,
+) (*ask.Forecast, error) {
 	return answer(ctx, h.host, who, service.Read|service.Operate, func(a *app) (f *ask.Forecast, err error) {
 		err = a.withStore(ctx, auditFlags{agent: agent}, func(ctx context.Context, s *kb.Store, filter kb.Filter) error {
 			f, err = a.forecast(ctx, s, filter, policyFlags{overrides: []string{"-"}}, text)

@@ -91,7 +91,9 @@ func (a *app) suggest(ctx context.Context, s *kb.Store, args []string, f suggest
 
 // suggested makes a suggestion in which paths are written as in the bundle at a
 // path, or else as the installed agent writes them.
-func (a *app) suggested(ctx context.Context, s *kb.Store, used []ask.Used, path string, w ask.Wanted) (*ask.Suggestion, error) {
+func (a *app) suggested(
+	ctx context.Context, s *kb.Store, used []ask.Used, path string, w ask.Wanted,
+) (*ask.Suggestion, error) {
 	h, cfg, err := a.settings()
 	if err != nil {
 		return nil, err

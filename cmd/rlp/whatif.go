@@ -96,7 +96,9 @@ func (a *app) whatif(ctx context.Context, s *kb.Store, filter kb.Filter, f whati
 
 // forecast decides runs again under what the flags say; text is the override of
 // the name -.
-func (a *app) forecast(ctx context.Context, s *kb.Store, filter kb.Filter, f policyFlags, text []byte) (*ask.Forecast, error) {
+func (a *app) forecast(
+	ctx context.Context, s *kb.Store, filter kb.Filter, f policyFlags, text []byte,
+) (*ask.Forecast, error) {
 	h, cfg, err := a.settings()
 	if err != nil {
 		return nil, err
@@ -111,7 +113,8 @@ func (a *app) forecast(ctx context.Context, s *kb.Store, filter kb.Filter, f pol
 		return nil, ofDraft("-", err)
 	}
 	found, err := ask.WhatIf(ctx, s, filter, ask.Candidates{
-		Layers: layers, Domains: append(policy.BuiltinDomains(), cfg.KB.Domains...), Programs: (&composition{home: h, config: cfg}).canonicalProgram,
+		Layers: layers, Domains: append(policy.BuiltinDomains(), cfg.KB.Domains...),
+		Programs: (&composition{home: h, config: cfg}).canonicalProgram,
 	})
 	if err != nil {
 		return nil, ofDraft("-", err)

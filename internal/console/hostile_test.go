@@ -36,11 +36,6 @@ func ofHostile(t testing.TB, text string) (*stage, string) {
 	return s, id
 }
 
-func quoted(text string) string {
-	q := string(result(text))
-	return q[1 : len(q)-1]
-}
-
 // everyPage is each page that shows what agents write.
 func everyPage(s *stage, id string) []string {
 	list := []string{"/", "/ui/runs/" + id, "/ui/runs/" + runID(80), "/ui/runs/" + runID(2), "/ui/agents", "/ui/agents/notes_digest", "/ui/agents/notes_digest/policy", "/ui/agents/notes_digest/policy?from=used", "/ui/audit", "/ui/audit?run=" + runID(80), "/ui/log", "/ui/lanes", "/nothing"}

@@ -74,7 +74,10 @@ func (c *console) policy(r *http.Request, caller *service.Caller) (*shownPolicy,
 	if err != nil {
 		return nil, b, err
 	}
-	p := &shownPolicy{Agent: b.Name, Version: b.Version, Suggested: policyLink(b.Name) + "?from=used#editor", MayTry: caller.Can(service.Operate), MaySave: maySave(caller)}
+	p := &shownPolicy{
+		Agent: b.Name, Version: b.Version, Suggested: policyLink(b.Name) + "?from=used#editor",
+		MayTry: caller.Can(service.Operate), MaySave: maySave(caller),
+	}
 	if p.Held, err = c.Host.Holding(r.Context(), caller, b.Name); err != nil {
 		return nil, b, err
 	}

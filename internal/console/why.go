@@ -47,7 +47,10 @@ func (c *console) why(r *http.Request, caller *service.Caller, id string, seq ui
 	if rec == nil || rec.Seq != seq || rec.Decision == nil {
 		return nil, service.ErrNotFound
 	}
-	d := &shownWhy{auditRow: rowOf(rec), RunLink: runLink(id), ByBase: audit.ByBase(rec.Decision.Layer, rec.Decision.Reason), Request: ask.About(rec.Decision)}
+	d := &shownWhy{
+		auditRow: rowOf(rec), RunLink: runLink(id),
+		ByBase: audit.ByBase(rec.Decision.Layer, rec.Decision.Reason), Request: ask.About(rec.Decision),
+	}
 	b, err := c.bundle(r.Context(), caller, rec.Head.Agent)
 	if err != nil {
 		d.Problem = rec.Head.Agent + " is not installed here, and only what is installed can be explained on a page: rlp caps explain BUNDLE --run " + id

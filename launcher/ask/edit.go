@@ -31,7 +31,9 @@ type editor struct {
 // them was made and decides so.
 func (x decision) edits() ([]Edit, bool) {
 	ed := &editor{decision: x}
-	ed.policy = run.Policy{Base: slices.Clone(x.policy.Base), BaseLimits: x.policy.BaseLimits, Within: x.policy.Within}
+	ed.policy = run.Policy{
+		Base: slices.Clone(x.policy.Base), BaseLimits: x.policy.BaseLimits, Within: x.policy.Within,
+	}
 	for _, l := range x.policy.Layers {
 		c := *l
 		ed.policy.Layers = append(ed.policy.Layers, &c)
@@ -168,7 +170,8 @@ func (ed *editor) free(i int, v caps.Vote) {
 		case isProfile && v.Pos.File == name+".toml": // is in no file that could be edited
 			*l = caps.Layer{Name: l.Name}
 			ed.made = append(ed.made, Edit{
-				Layer: l.Name, Do: "leave_out", What: name, Source: v.Pos, Text: fmt.Sprintf("leave out the profile %s, which is built in (%s)", name, v.Pos),
+				Layer: l.Name, Do: "leave_out", What: name, Source: v.Pos,
+				Text: fmt.Sprintf("leave out the profile %s, which is built in (%s)", name, v.Pos),
 			})
 		case !ed.remove(l, v.Pos):
 			ed.allow(l, v.Pos)

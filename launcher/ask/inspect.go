@@ -53,7 +53,8 @@ func toolsOf(tools []bundles.Tool) []Tool {
 	for i := range tools {
 		t := &tools[i]
 		d := Tool{
-			ID: t.ID, Description: t.Description, Secrets: orEmpty(t.Secrets), RequiresConfirmation: t.Confirm, Tags: orEmpty(t.Tags),
+			ID: t.ID, Description: t.Description, Secrets: orEmpty(t.Secrets), RequiresConfirmation: t.Confirm,
+			Tags:         orEmpty(t.Tags),
 			Capabilities: []string{},
 		}
 		if t.Exec != nil {
@@ -80,8 +81,10 @@ func Inspect(b *bundles.Bundle, compiler func() (string, error)) (*Inspection, e
 	}
 	m := b.Manifest
 	d := &Inspection{
-		Agent: m.Agent.String(), Version: m.Version, Description: m.Description, Digest: b.Digest, Entry: m.Entry.Path, SHA256: b.WasmSHA256,
-		Bytes: int64(len(b.Wasm)), Imports: importList(imports), Policy: string(b.Policy), Signed: b.Signed, Findings: b.Findings, Tools: toolsOf(b.Tools),
+		Agent: m.Agent.String(), Version: m.Version, Description: m.Description, Digest: b.Digest,
+		Entry: m.Entry.Path, SHA256: b.WasmSHA256,
+		Bytes: int64(len(b.Wasm)), Imports: importList(imports), Policy: string(b.Policy), Signed: b.Signed,
+		Findings: b.Findings, Tools: toolsOf(b.Tools),
 	}
 	if d.Findings == nil {
 		d.Findings = []bundles.Finding{}

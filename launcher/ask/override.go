@@ -101,7 +101,10 @@ func Compare(now, then *Subject, text []byte) (*Draft, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Draft{Digest: Digest(text), Left: orEmpty(after.Effective.Strings()), Unset: then.unset(), Limits: []string{}, Notes: []string{}}
+	d := &Draft{
+		Digest: Digest(text), Left: orEmpty(after.Effective.Strings()), Unset: then.unset(), Limits: []string{},
+		Notes: []string{},
+	}
 	d.Taken = without(before.Effective.Strings(), shared.Effective.Strings())
 	d.Given = without(after.Effective.Strings(), shared.Effective.Strings())
 	was, is := before.Limits.Map(), after.Limits.Map()

@@ -44,7 +44,8 @@ func eachRecord(ctx context.Context, log Log, filter kb.Filter, decided func(*au
 		switch kind := string(g.Kind); {
 		case g.Decided:
 			err = decided(g, &foresight.Record{Run: word(g.Run), Seq: g.Seq, RunSeq: g.RunSeq, Decision: foresight.Decision{
-				Cap: word(g.Cap), Op: word(g.Op), Target: string(g.Target), Tool: word(g.Tool), Reason: word(g.Reason), Layer: word(g.Layer), Deny: g.Deny,
+				Cap: word(g.Cap), Op: word(g.Op), Target: string(g.Target), Tool: word(g.Tool),
+				Reason: word(g.Reason), Layer: word(g.Layer), Deny: g.Deny,
 			}})
 		case kind == audit.KindRunStart || audit.Ends(kind):
 			var r audit.Record

@@ -59,8 +59,10 @@ func Hold(p run.Policy) (*Holding, error) {
 	}
 	left := plan.Effective
 	d := &Holding{
-		Plan: plan, Base: orEmpty(plan.Base.Strings()), Effective: orEmpty(left.Strings()), Except: run.GrantStrings(left.Except()),
-		Limits: plan.Limits.Map(), Lower: p.LowerLimits(plan.Limits), Hidden: hiddenTools(left), Constraints: left.Constraints().Map(), Leases: leasesIn(left, nil),
+		Plan: plan, Base: orEmpty(plan.Base.Strings()), Effective: orEmpty(left.Strings()),
+		Except: run.GrantStrings(left.Except()),
+		Limits: plan.Limits.Map(), Lower: p.LowerLimits(plan.Limits), Hidden: hiddenTools(left),
+		Constraints: left.Constraints().Map(), Leases: leasesIn(left, nil),
 		Layers: []Narrowing{},
 	}
 	changes := run.Flatten(plan.Changes)

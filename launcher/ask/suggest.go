@@ -88,7 +88,8 @@ func Suggest(ctx context.Context, log Log, used []Used, w Wanted) (*Suggestion, 
 	}
 	l.complete()
 	opt := foresight.Options{
-		Override: w.Override, Folders: w.Folders, IsFolder: w.IsFolder, Missing: w.Missing, Written: written(w.Written(l.agent)), Head: l.head(w.Override),
+		Override: w.Override, Folders: w.Folders, IsFolder: w.IsFolder, Missing: w.Missing,
+		Written: written(w.Written(l.agent)), Head: l.head(w.Override),
 	}
 	if w.Override {
 		var err error
@@ -208,7 +209,9 @@ func (l *learner) runOf(id, agent, build string) (*learnedRun, error) {
 }
 
 func decisionOf(d *audit.DecisionRecord) *foresight.Decision {
-	return &foresight.Decision{Cap: d.Cap, Op: d.Op, Target: d.Target, Tool: d.Tool, Reason: d.Reason, Layer: d.Layer, Deny: d.Deny}
+	return &foresight.Decision{
+		Cap: d.Cap, Op: d.Op, Target: d.Target, Tool: d.Tool, Reason: d.Reason, Layer: d.Layer, Deny: d.Deny,
+	}
 }
 
 // complete says of which runs not everything is known.

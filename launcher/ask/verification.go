@@ -65,7 +65,10 @@ func (v *Verification) Without() *Verification {
 		told.Outside = append(told.Outside, &Outside{Checkpoints: o.Checkpoints, Newest: o.Newest, Others: o.Others})
 	}
 	if v.Fault != nil && v.Fault.OfHost {
-		told.Fault = &Fault{Kind: v.Fault.Kind, Seq: v.Fault.Seq, UpTo: v.Fault.UpTo, Message: "rlp audit verify says more to those who operate this host"}
+		told.Fault = &Fault{
+			Kind: v.Fault.Kind, Seq: v.Fault.Seq, UpTo: v.Fault.UpTo,
+			Message: "rlp audit verify says more to those who operate this host",
+		}
 	}
 	return &told
 }

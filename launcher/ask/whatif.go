@@ -94,7 +94,8 @@ func WhatIf(ctx context.Context, log Log, filter kb.Filter, c Candidates) (*Fore
 
 func forecast(layers []*caps.Layer, f foresight.Forecast, untried []string) *Forecast {
 	d := &Forecast{
-		Candidates: []string{}, Runs: f.Runs, Blocking: f.RunsBlocked, NotListed: int64(f.More), NotTried: untried, Incomplete: f.Unrecorded,
+		Candidates: []string{}, Runs: f.Runs, Blocking: f.RunsBlocked, NotListed: int64(f.More),
+		NotTried: untried, Incomplete: f.Unrecorded,
 		Decisions: Tally{Stay: f.Stays, Blocked: f.Blocked, Depend: f.Depends, Denied: f.Denied},
 		Blocked:   []Block{}, Depends: []Block{}, Passed: []OverLimit{},
 	}
@@ -103,8 +104,9 @@ func forecast(layers []*caps.Layer, f foresight.Forecast, untried []string) *For
 	}
 	for _, b := range f.Blocks {
 		block := Block{
-			Cap: b.Cap, Op: b.Op, Tool: b.Tool, Target: b.Target, Count: b.Count, Runs: b.Runs, Layer: b.Layer, Source: b.Pos,
-			Doubt: b.Doubt.String(), First: First{b.Run, b.RunSeq, b.Seq},
+			Cap: b.Cap, Op: b.Op, Tool: b.Tool, Target: b.Target, Count: b.Count, Runs: b.Runs, Layer: b.Layer,
+			Source: b.Pos,
+			Doubt:  b.Doubt.String(), First: First{b.Run, b.RunSeq, b.Seq},
 		}
 		if b.Layer != "" {
 			block.Reason = b.Code.String()
