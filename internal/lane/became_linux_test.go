@@ -19,7 +19,7 @@ func TestWhatBecameALinkIsNotShown(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := shell(t, "cat "+dir+"/granted/* "+dir+"/on/way/*; cat "+dir+"/one")
-		c.Folders = []Folder{{dir + "/granted", ReadOnly}, {dir + "/on/way", ReadWrite}, {dir + "/one", ReadOnly}}
+		c.Folders = []Folder{{Path: dir + "/granted", Access: ReadOnly}, {Path: dir + "/on/way", Access: ReadWrite}, {Path: dir + "/one", Access: ReadOnly}}
 		for _, p := range []string{"granted", "on/way"} {
 			if err := os.MkdirAll(filepath.Join(dir, p), 0o755); err != nil {
 				t.Fatal(err)

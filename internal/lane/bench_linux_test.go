@@ -134,13 +134,13 @@ func BenchmarkBroker(b *testing.B) {
 		dir := shared(b)
 		put(b, dir+"/.env", "secret\n")
 		put(b, dir+"/there", "text\n")
-		list = append(list, Folder{dir, ReadWrite})
+		list = append(list, Folder{Path: dir, Access: ReadWrite})
 		for _, k := range kept {
 			list = append(list, Folder{dir + "/" + k.Path, k.Access})
 		}
 		return list
 	}
-	free, links, protected, denied := folder(), folder(), folder(Folder{"there", ReadOnly}), folder(Folder{".env", Hidden})
+	free, links, protected, denied := folder(), folder(), folder(Folder{Path: "there", Access: ReadOnly}), folder(Folder{Path: ".env", Access: Hidden})
 	for _, bb := range []struct {
 		name, call string
 		kept       []Folder

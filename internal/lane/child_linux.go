@@ -167,15 +167,6 @@ func (n *native) limitData(pid int) {
 	_ = unix.Prlimit(pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: most, Max: most}, nil)
 }
 
-func isOf(err error, list ...syscall.Errno) bool {
-	for _, e := range list {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
-}
-
 // killTime is how long what was killed may take to be gone.
 const killTime = 5 * time.Second
 

@@ -296,26 +296,29 @@ func report(err error) int {
 	return confineFailed
 }
 
-// reported is what a report means to the lane, and whether there was any.
-func reported(lane, text string) (begun bool, err error) {
-	text, begun = strings.CutPrefix(text, beginning)
-	kind, why, any := strings.Cut(text, "\n")
-	switch {
-	case !any:
-		return begun, nil
-	case kind == "big":
-		return begun, ErrTooBig
-	case kind == "program":
-		return begun, fmt.Errorf("%w: %s", ErrNotProgram, why)
-	case kind == "mount":
-		return begun, unkeepable(lane, why)
-	case kind == "links":
-		return begun, &UnsupportedError{Lane: lane, Why: why, links: true}
+// coreLimit is the one limit of core dumps that stops those that are piped.
+const coreLimit = 1
+
+// dropCapabilities leaves this thread none, and so its programs: who may gain no
+// privileges has after executing a file at most those of before, root too. The
+// bounding set is emptied as well where this thread may.
+func dropCapabilities() error {
+	_ = unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) // old kernels have no ambient set
+	for c := uintptr(0); c <= 63; c++ {
+		if unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0) != nil { // EINVAL: the kernel has no more; EPERM: no right to
+			break
+		}
 	}
-	return begun, &UnsupportedError{Lane: lane, Why: why}
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var none [2]unix.CapUserData
+	return unix.Capset(&header, &none[0])
 }
 
-// unkeepable says what a lane cannot keep from programs.
-func unkeepable(lane, why string) error {
-	return &UnsupportedError{Lane: lane, Why: why, Remedy: "take the folder in which it lies from the agent, or grant the entries that it may have one by one"}
+func isOf(err error, list ...syscall.Errno) bool {
+	for _, e := range list {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
 }

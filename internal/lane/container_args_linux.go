@@ -181,7 +181,7 @@ func (s *start) view(sc *viewSpec, exists func(string) bool) error {
 		if strings.ContainsAny(p.path, ",\"\\\n\r") {
 			return fmt.Errorf("%w: the path %q cannot be given to a container", ErrView, p.path)
 		}
-		if !p.stays() {
+		if !staysInPlace(p) {
 			continue
 		}
 		taken[p.path] = true
@@ -199,9 +199,9 @@ func (s *start) view(sc *viewSpec, exists func(string) bool) error {
 	return nil
 }
 
-// stays reports whether what is at the mount's path is there without a link on
+// staysInPlace reports whether what is at the mount's path is there without a link on
 // the way, or at its end: an engine would follow it.
-func (s mount) stays() bool {
+func staysInPlace(s mount) bool {
 	c := mountSource{mount: s, tree: -1, folder: true}
 	fd, err := c.look()
 	if err != nil {

@@ -74,7 +74,7 @@ func TestTheLineOfDocker(t *testing.T) {
 		Env: []string{"HOME=/root", "SECRET=operators", "DOCKER_HOST=tcp://10.0.0.1:2375", "DOCKER_CONTEXT=far"},
 	}, &Command{
 		Program: "/bin/echo", Argv: []string{"/bin/echo", "--privileged", "-v/:/host"}, Env: []string{"TOKEN=t0ps3cret", "DOCKER_HOST=unix:///x"},
-		Stdin: []byte("stdin"), Timeout: 5 * time.Second, MaxOutput: 1 << 10, Folders: []Folder{{ro, ReadOnly}},
+		Stdin: []byte("stdin"), Timeout: 5 * time.Second, MaxOutput: 1 << 10, Folders: []Folder{{Path: ro, Access: ReadOnly}},
 	})
 	want := strings.Fields(`--config STATE/client --context default run --rm --name rlp-0193-abcdef --label dev.runloop.rlp=0193-abcdef
 		--pull never --network none --sig-proxy=false --no-healthcheck --memory 268435456 --memory-swap 268435456 --pids-limit 256

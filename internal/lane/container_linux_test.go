@@ -94,7 +94,7 @@ grep ' / \| /tmp ' /proc/mounts; cat /proc/net/dev; ls /proc/self/fd; ulimit -n;
 	c.Argv = append(c.Argv, "zero", "a b", "", "$HOME;*")
 	c.Env = append(c.Env, "ONE=1 = '2'", "HOME="+k.cfg.Work)
 	c.Stdin = []byte("stdin")
-	c.Folders = []Folder{{read, ReadOnly}, {write, ReadWrite}, {filepath.Join(read, "hidden"), Hidden}}
+	c.Folders = []Folder{{Path: read, Access: ReadOnly}, {Path: write, Access: ReadWrite}, {filepath.Join(read, "hidden"), Hidden}}
 	r := inContainer(t, k, c)
 	out := string(r.Stdout.Data)
 	for _, want := range []string{
@@ -205,7 +205,7 @@ func TestWhatContainersCannotReach(t *testing.T) {
 		}
 	}
 	c := shell(t, script+"unshare -U true && echo USERS; "+self(t)+" reach-pair -")
-	c.Folders = []Folder{{self(t), ReadOnly}, {dir, ReadWrite}}
+	c.Folders = []Folder{{Path: self(t), Access: ReadOnly}, {Path: dir, Access: ReadWrite}}
 	r := inContainer(t, k, c)
 	if out := string(r.Stdout.Data); strings.Count(out, ": refused: ") != len(ways) || strings.Contains(out, "USERS") || !strings.HasSuffix(out, "\nreached\n") {
 		t.Errorf("%s\n%s", out, r.Stderr.Data)

@@ -72,20 +72,3 @@ type Bounds struct {
 	Memory int64 // bytes
 	Pids   int64
 }
-
-// An Access is what programs may do with a folder and all that is below it.
-type Access uint8
-
-// The accesses; each holds what the one before it does.
-const (
-	Hidden Access = iota
-	ReadOnly
-	ReadWrite
-)
-
-// A Folder is a path, canonical, of a folder or a file, and what programs may
-// do there. Of two that hold a path the deeper one decides.
-type Folder struct {
-	Path   string
-	Access Access
-}

@@ -48,13 +48,13 @@ func TestGuardedFoldersAreLikeOthers(t *testing.T) {
 	eachSandbox(t, func(t *testing.T, name string) {
 		out := map[string]string{}
 		for what, kept := range map[string][]Folder{
-			"nothing": nil, "protected": {{"config", ReadOnly}}, "denied": {{".env", Hidden}}, "missing": {{"sub/later", Hidden}},
+			"nothing": nil, "protected": {{Path: "config", Access: ReadOnly}}, "denied": {{Path: ".env", Access: Hidden}}, "missing": {{Path: "sub/later", Access: Hidden}},
 		} {
 			dir := shared(t)
 			put(t, dir+"/.env", "secret\n")
 			put(t, dir+"/config", "text\n")
 			c := shell(t, "cd "+dir+everyday)
-			c.Folders = []Folder{{dir, ReadWrite}}
+			c.Folders = []Folder{{Path: dir, Access: ReadWrite}}
 			for _, k := range kept {
 				c.Folders = append(c.Folders, Folder{dir + "/" + k.Path, k.Access})
 			}
@@ -101,7 +101,7 @@ done
 mkdir -p k; echo mine >k/config; try mv -T k kept; try mv -T kept kk; try ln -s k kept
 ls | tr '\n' ' '; echo new >new && cat new; cat override`)
 		c.Folders = []Folder{
-			{dir, ReadWrite}, {dir + "/.env", Hidden}, {dir + "/denied", Hidden}, {dir + "/later/key", Hidden}, {dir + "/override", ReadOnly}, {dir + "/kept/config", ReadOnly},
+			{Path: dir, Access: ReadWrite}, {Path: dir + "/.env", Access: Hidden}, {Path: dir + "/denied", Access: Hidden}, {Path: dir + "/later/key", Access: Hidden}, {Path: dir + "/override", Access: ReadOnly}, {Path: dir + "/kept/config", Access: ReadOnly},
 		}
 		done := make(chan error, 1)
 		go func() {
@@ -234,7 +234,7 @@ func TestWhatIsKeptIsNotRaced(t *testing.T) {
 		put(t, dir+"/public/key", "public\n")
 		c := &Command{
 			Program: self(t), Argv: []string{"lane.test", "reach-kept", dir}, Timeout: time.Minute, MaxOutput: 1 << 10,
-			Folders: []Folder{{dir, ReadWrite}, {dir + "/denied", Hidden}, {dir + "/override", ReadOnly}},
+			Folders: []Folder{{Path: dir, Access: ReadWrite}, {Path: dir + "/denied", Access: Hidden}, {Path: dir + "/override", Access: ReadOnly}},
 		}
 		done := make(chan error, 1)
 		go func() {
@@ -283,7 +283,7 @@ func TestWhatIsDeniedInAFolderToReadIsNotThere(t *testing.T) {
 		}
 		c := shell(t, "cd "+dir+"; ls . sub; cat sub/plain sub/other/deep sub/link; echo >"+signal+"/begun; until [ -e "+signal+"/made ]; do :; done; cat sub/denied sub/pipe sub/later later/key; ls . sub; echo x >sub/x; ls sub/other")
 		c.Folders = []Folder{
-			{dir, ReadOnly}, {signal, ReadWrite}, {dir + "/sub/denied", Hidden}, {dir + "/sub/pipe", Hidden}, {dir + "/sub/later", Hidden}, {dir + "/later/key", Hidden},
+			{Path: dir, Access: ReadOnly}, {Path: signal, Access: ReadWrite}, {Path: dir + "/sub/denied", Access: Hidden}, {Path: dir + "/sub/pipe", Access: Hidden}, {Path: dir + "/sub/later", Access: Hidden}, {Path: dir + "/later/key", Access: Hidden},
 		}
 		done := make(chan error, 1)
 		go func() {
@@ -326,7 +326,7 @@ func TestAContainerRefusesWhatItCannotKeep(t *testing.T) {
 		return
 	}
 	c := shell(t, "true")
-	c.Folders = []Folder{{dir, ReadWrite}, {dir + "/file", ReadOnly}}
+	c.Folders = []Folder{{Path: dir, Access: ReadWrite}, {Path: dir + "/file", Access: ReadOnly}}
 	var e *UnsupportedError
 	if r, err := k.Run(t.Context(), c); !errors.As(err, &e) || !strings.Contains(e.Error(), dir+"/file") {
 		t.Errorf("%+v, %v", r, err)
@@ -362,25 +362,25 @@ for d in . a a/w a/w/ro a/w/ro/rw a/w/ro/rw/no a/w/hid a/w/hid/ro; do
 	echo $d $r$w$e
 done`)
 		c.Folders = []Folder{
-			{dir, ReadOnly},
-			{dir + "/.env", Hidden},
-			{dir + "/a/.env", Hidden},
-			{dir + "/a/w", ReadWrite},
-			{dir + "/a/w/.env", Hidden},
-			{dir + "/a/w/ro", ReadOnly},
-			{dir + "/a/w/ro/.env", Hidden},
-			{dir + "/a/w/ro/rw", ReadWrite},
-			{dir + "/a/w/ro/rw/.env", Hidden},
-			{dir + "/a/w/ro/rw/no", Hidden},
-			{dir + "/a/w/hid", Hidden},
-			{dir + "/a/w/hid/ro", ReadOnly},
-			{dir + "/a/w/hid/ro/.env", Hidden},
+			{Path: dir, Access: ReadOnly},
+			{Path: dir + "/.env", Access: Hidden},
+			{Path: dir + "/a/.env", Access: Hidden},
+			{Path: dir + "/a/w", Access: ReadWrite},
+			{Path: dir + "/a/w/.env", Access: Hidden},
+			{Path: dir + "/a/w/ro", Access: ReadOnly},
+			{Path: dir + "/a/w/ro/.env", Access: Hidden},
+			{Path: dir + "/a/w/ro/rw", Access: ReadWrite},
+			{Path: dir + "/a/w/ro/rw/.env", Access: Hidden},
+			{Path: dir + "/a/w/ro/rw/no", Access: Hidden},
+			{Path: dir + "/a/w/hid", Access: Hidden},
+			{Path: dir + "/a/w/hid/ro", Access: ReadOnly},
+			{Path: dir + "/a/w/hid/ro/.env", Access: Hidden},
 		}
 		const want = ". r--\na r--\na/w rw-\na/w/ro r--\na/w/ro/rw rw-\na/w/ro/rw/no ---\na/w/hid ---\na/w/hid/ro r--\n"
 		if r := run(t, newLane(t, name), c); string(r.Stdout.Data) != want {
 			t.Errorf("%s%s", r.Stdout.Data, r.Stderr.Data)
 		}
-		c.Folders = []Folder{{dir, ReadWrite}} // control
+		c.Folders = []Folder{{Path: dir, Access: ReadWrite}} // control
 		if r := run(t, newLane(t, name), c); strings.Count(string(r.Stdout.Data), " rwe\n") != 8 {
 			t.Errorf("control: %s%s", r.Stdout.Data, r.Stderr.Data)
 		}

@@ -3,7 +3,6 @@ package lane
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"runtime"
 	"strings"
 	"sync"
@@ -36,13 +35,13 @@ func linked(t testing.TB) (dir string, folders []Folder) {
 		}
 	}
 	return dir, []Folder{
-		{dir, ReadWrite},
-		{base + "/ro", ReadOnly},
-		{base + "/ro/no", Hidden},
-		{dir + "/sub", ReadWrite},
-		{dir + "/missing", ReadWrite},
-		{dir + "/above/deep", ReadWrite},
-		{dir + "/file.d", ReadWrite},
+		{Path: dir, Access: ReadWrite},
+		{Path: base + "/ro", Access: ReadOnly},
+		{Path: base + "/ro/no", Access: Hidden},
+		{Path: dir + "/sub", Access: ReadWrite},
+		{Path: dir + "/missing", Access: ReadWrite},
+		{Path: dir + "/above/deep", Access: ReadWrite},
+		{Path: dir + "/file.d", Access: ReadWrite},
 	}
 }
 
@@ -69,7 +68,7 @@ try rm -r sub; try mv -T a sub; try ln -sfn a sub; try mv -T above m
 //rlp:holds K20 K44
 func TestProgramsPlantNoLinks(t *testing.T) {
 	eachSandbox(t, func(t *testing.T, name string) {
-		for what, more := range map[string][]Folder{"free": nil, "guarded": {{"config", ReadOnly}}, "denied": {{".env", Hidden}}} {
+		for what, more := range map[string][]Folder{"free": nil, "guarded": {{Path: "config", Access: ReadOnly}}, "denied": {{Path: ".env", Access: Hidden}}} {
 			dir, folders := linked(t)
 			c := shell(t, "cd "+dir+planting)
 			c.Folders = folders
@@ -112,7 +111,7 @@ ln -s /etc /tmp/l; mv /tmp/l /tmp/m; mkdir /tmp/d; mv /tmp/d /tmp/e; rmdir /tmp/
 
 func TestProgramsHaveTheirOwnLinks(t *testing.T) {
 	eachSandbox(t, func(t *testing.T, name string) {
-		for _, more := range [][]Folder{nil, {{"config", ReadOnly}}} {
+		for _, more := range [][]Folder{nil, {{Path: "config", Access: ReadOnly}}} {
 			dir, folders := linked(t)
 			l := newLane(t, name)
 			c := shell(t, "cd "+dir+legitimate)
@@ -148,61 +147,12 @@ func TestLinksAreJudgedBelowAPrivateFolder(t *testing.T) {
 try() { "$@" 2>/dev/null && echo "$*"; }
 try ln -s /etc l; try ln -s ../l m; try mv -T $PWD /tmp/moved; try rmdir $PWD
 try ln -s none in; try ln -s /etc /tmp/l; try mv /tmp/l /tmp/l2; mkdir /tmp/d; try mv /tmp/d /tmp/e; try rmdir /tmp/e`)
-		c.Folders = []Folder{{dir, ReadWrite}}
+		c.Folders = []Folder{{Path: dir, Access: ReadWrite}}
 		const want = "ln -s none in\nln -s /etc /tmp/l\nmv /tmp/l /tmp/l2\nmv /tmp/d /tmp/e\nrmdir /tmp/e\n"
 		if r := run(t, newLane(t, name), c); string(r.Stdout.Data) != want {
 			t.Errorf("%s%s", r.Stdout.Data, r.Stderr.Data)
 		}
 	})
-}
-
-// Whatever the broker leaves to the kernel, Landlock refuses: here all of it.
-func TestWhatGoesOnInTheKernelPlantsNoLinks(t *testing.T) {
-	const all = "symlink move-link move-link-up hard-link move-folder move-folder-up exchange remove-folder \n"
-	for kind, want := range map[string]string{"reach-landlocked": "\n", "reach-free": all} {
-		dir, _ := linked(t)
-		if out, err := exec.Command(self(t), kind, dir).Output(); err != nil || string(out) != want && landlock() > 0 {
-			t.Errorf("%s: %v, %s", kind, err, out)
-		}
-	}
-}
-
-// landlocked takes from this thread what Landlock takes from programs where a broker
-// judges links, and tries.
-func landlocked(dir string) string {
-	runtime.LockOSThread()
-	p := &plan{links: true, mounts: []mount{{path: dir, kind: bind, access: ReadWrite}}, guards: []guardedDir{{path: dir, dir: -1, judged: true}}}
-	err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-	if err == nil {
-		err = landlockFiles(p)
-	}
-	if err != nil {
-		return err.Error()
-	}
-	return plain(dir)
-}
-
-// plain makes each kind of call of this thread's own, and says which went through.
-func plain(dir string) (through string) {
-	at := func(p string) string { return dir + "/" + p }
-	for _, c := range []struct {
-		name string
-		err  error
-	}{
-		{"symlink", unix.Symlink("f", at("l"))},
-		{"move-link", unix.Rename(at("old"), at("old2"))},
-		{"move-link-up", unix.Rename(at("tree/deep/l"), at("l2"))},
-		{"hard-link", unix.Link(at("chain"), at("l3"))},
-		{"move-folder", unix.Rename(at("sub"), at("sub2"))},
-		{"move-folder-up", unix.Rename(at("a/b/c"), at("c"))},
-		{"exchange", unix.Renameat2(unix.AT_FDCWD, at("f"), unix.AT_FDCWD, at("up"), unix.RENAME_EXCHANGE)},
-		{"remove-folder", unix.Rmdir(at("file.d"))},
-	} {
-		if c.err == nil {
-			through += c.name + " "
-		}
-	}
-	return through
 }
 
 // plants is a program that makes the calls which a shell does not, in folders of

@@ -190,9 +190,6 @@ func noCore() error {
 	return err
 }
 
-// coreLimit is the one limit of core dumps that stops those that are piped.
-const coreLimit = 1
-
 // keepDescriptors marks every descriptor but the first three as one that no
 // program gets. What rlp opens is marked when it is opened.
 func keepDescriptors() error {

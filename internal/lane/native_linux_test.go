@@ -65,10 +65,6 @@ func reach(what, at string) string {
 		return raced(at)
 	case "plants":
 		return plants(at)
-	case "landlocked":
-		return landlocked(at)
-	case "free":
-		return plain(at)
 	case "signal":
 		pid, _ := strconv.Atoi(at)
 		err = unix.Kill(pid, 0)
@@ -307,13 +303,4 @@ func TestProgramsDumpNoMemory(t *testing.T) {
 
 func limitOfCores(most int) string {
 	return fmt.Sprintf("Max core file size        %-20d %-20d bytes     \n", most, most)
-}
-
-func TestOtherArchitecturesHaveNoFilter(t *testing.T) {
-	if callFilter("riscv64") != nil {
-		t.Error("a filter for an architecture that it was not written for")
-	}
-	if len(callFilter("arm64")) != len(callFilter("amd64")) {
-		t.Error("arm64 has another filter")
-	}
 }

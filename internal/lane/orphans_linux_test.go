@@ -147,7 +147,7 @@ func TestRoomsOutliveTheProgramsOfOthers(t *testing.T) {
 				t.Fatal(err)
 			}
 			c := shell(t, "cd "+dir+"; echo >begun; cat gate; echo lived")
-			c.Folders = []Folder{{dir, ReadWrite}}
+			c.Folders = []Folder{{Path: dir, Access: ReadWrite}}
 			ended := make(chan *Result, 1)
 			began := func() bool { return exists(filepath.Join(dir, "begun")) }
 			// The sandbox begins while a program of another run is there.

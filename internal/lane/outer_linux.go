@@ -38,7 +38,7 @@ func (n *native) plan(p *pinned, c *Command) (*plan, error) {
 	if s.mounts, err = mountsWithin(c.Folders); err != nil {
 		return nil, err
 	}
-	v, err := s.guardable()
+	v, err := guardable(&s)
 	if err != nil {
 		return nil, unkeepable(n.Name(), err.Error())
 	}
@@ -53,7 +53,7 @@ func (n *native) plan(p *pinned, c *Command) (*plan, error) {
 
 // guardable is the spec's view, where a broker can keep what is to be kept: it
 // reads the paths that programs name out of their memory, which Yama can forbid.
-func (s *viewSpec) guardable() (view, error) {
+func guardable(s *viewSpec) (view, error) {
 	v, err := s.view()
 	if err != nil || len(v.kept) == 0 {
 		return v, err
@@ -199,7 +199,7 @@ func (n *native) try(ctx context.Context, order func(p *plan) (*order, []*os.Fil
 	if s.mounts, err = mountsWithin(s.folders); err != nil {
 		return err
 	}
-	v, err := s.guardable()
+	v, err := guardable(&s)
 	if err != nil {
 		return unkeepable(n.Name(), err.Error())
 	}
@@ -241,4 +241,28 @@ func confinedEnv() []string { return []string{"GOGC=off", "GOMAXPROCS=1"} }
 // under a number that is nobody's.
 func mapped(id int) []syscall.SysProcIDMap {
 	return []syscall.SysProcIDMap{{ContainerID: insideID, HostID: id, Size: 1}}
+}
+
+// reported is what a report means to the lane, and whether there was any.
+func reported(lane, text string) (begun bool, err error) {
+	text, begun = strings.CutPrefix(text, beginning)
+	kind, why, any := strings.Cut(text, "\n")
+	switch {
+	case !any:
+		return begun, nil
+	case kind == "big":
+		return begun, ErrTooBig
+	case kind == "program":
+		return begun, fmt.Errorf("%w: %s", ErrNotProgram, why)
+	case kind == "mount":
+		return begun, unkeepable(lane, why)
+	case kind == "links":
+		return begun, &UnsupportedError{Lane: lane, Why: why, links: true}
+	}
+	return begun, &UnsupportedError{Lane: lane, Why: why}
+}
+
+// unkeepable says what a lane cannot keep from programs.
+func unkeepable(lane, why string) error {
+	return &UnsupportedError{Lane: lane, Why: why, Remedy: "take the folder in which it lies from the agent, or grant the entries that it may have one by one"}
 }

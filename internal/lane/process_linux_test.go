@@ -70,7 +70,7 @@ func TestAProcessEndsWithAllThatItStarted(t *testing.T) {
 		for _, how := range []string{"End", "context"} {
 			dir := shared(t)
 			c := shell(t, "cd "+dir+leaving+"\ntrap '' TERM HUP INT; sleep 1000")
-			c.Folders, c.Timeout = []Folder{{dir, ReadWrite}}, time.Hour
+			c.Folders, c.Timeout = []Folder{{Path: dir, Access: ReadWrite}}, time.Hour
 			ctx, cancel := context.WithCancel(t.Context())
 			p := started(t, ctx, l, c)
 			if line, err := bufio.NewReader(p.Stdout).ReadString('\n'); err != nil || line != "begun\n" {

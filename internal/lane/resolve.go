@@ -23,9 +23,6 @@ type Found struct {
 	Via []string
 }
 
-// maxLinks bounds the links of one path; the kernel follows fewer.
-const maxLinks = 40
-
 // Resolve follows every link of an absolute clean path. It opens nothing: what
 // it says was so when it was asked.
 func Resolve(written string) (Found, error) { return resolve(written, nil) }
@@ -148,16 +145,6 @@ func walk(dir, p string, via, closed []string) (Found, error) {
 // maxInterpreters bounds scripts that are interpreted by scripts; the kernel
 // follows no more.
 const maxInterpreters = 5
-
-// isIn reports whether a clean path is one of the folders, or below it.
-func isIn(p string, folders []string) bool {
-	for _, dir := range folders {
-		if rest, ok := strings.CutPrefix(p, dir); ok && (rest == "" || rest[0] == '/') {
-			return true
-		}
-	}
-	return false
-}
 
 // closedFolders are the kernel's.
 func closedFolders() []string { return []string{"/proc", "/sys", "/dev"} }

@@ -56,7 +56,7 @@ func TestNothingOutlivesARoom(t *testing.T) {
 			dir := shared(t)
 			l := newLane(t, name)
 			c := shell(t, "cd "+dir+leaving+end)
-			c.Folders = []Folder{{dir, ReadWrite}}
+			c.Folders = []Folder{{Path: dir, Access: ReadWrite}}
 			if want != 0 {
 				c.Timeout = 2 * time.Second
 			}
@@ -203,7 +203,7 @@ func TestTheEndOfARunEndsTheRoom(t *testing.T) {
 		dir := shared(t)
 		l := newLane(t, name)
 		c := shell(t, "cd "+dir+leaving+"echo >all; sleep 1000")
-		c.Folders = []Folder{{dir, ReadWrite}}
+		c.Folders = []Folder{{Path: dir, Access: ReadWrite}}
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
 			for {
@@ -266,14 +266,14 @@ func TestWhatCannotBeKeptIsRefused(t *testing.T) {
 	eachSandbox(t, func(t *testing.T, name string) {
 		dir := shared(t)
 		cfg := Config{Work: filepath.Join(dir, "w", "run"), ID: "kept", Self: []string{self(t), "rlp", ConfineName}}
-		cfg.Folders = []Folder{{"/", ReadWrite}, {dir + "/later", Hidden}} // nothing can be laid over a root
+		cfg.Folders = []Folder{{Path: "/", Access: ReadWrite}, {Path: dir + "/later", Access: Hidden}} // nothing can be laid over a root
 		var e *UnsupportedError
 		if l, err := Open(t.Context(), name, cfg); !errors.As(err, &e) || l != nil || !strings.Contains(e.Error(), dir+"/later") {
 			t.Errorf("%v, %v", l, err)
 		}
 		c := shell(t, "true")
 		c.Folders = cfg.Folders
-		cfg.Folders = []Folder{{dir, ReadWrite}, {dir + "/later", Hidden}}
+		cfg.Folders = []Folder{{Path: dir, Access: ReadWrite}, {Path: dir + "/later", Access: Hidden}}
 		l, err := Open(t.Context(), name, cfg) // control
 		if err != nil {
 			t.Fatal(err)
@@ -349,74 +349,10 @@ func inRoom(at string) string {
 	r, err := l.Run(context.Background(), &Command{
 		Program: sh.File, Timeout: time.Minute, MaxOutput: 1 << 10,
 		Argv:    []string{"sh", "-c", "id -u; sed -n 's/CapBnd:.//p' /proc/self/status; echo written >" + dir + "/file; cat " + dir + "/file; cat /etc/shadow; echo >" + dir + "/kept; cat " + dir + "/.env; " + many},
-		Folders: []Folder{{dir, ReadWrite}, {dir + "/kept", ReadOnly}, {dir + "/.env", Hidden}},
+		Folders: []Folder{{Path: dir, Access: ReadWrite}, {Path: dir + "/kept", Access: ReadOnly}, {Path: dir + "/.env", Access: Hidden}},
 	})
 	if err != nil {
 		return err.Error()
 	}
 	return string(r.Stdout.Data) + string(r.Stderr.Data)
-}
-
-// The stricter filter refuses what the other does, and more, and leaves what
-// programs need.
-func TestTheStricterFilter(t *testing.T) {
-	arch := uint32(unix.AUDIT_ARCH_X86_64)
-	if runtime.GOARCH == "arm64" {
-		arch = unix.AUDIT_ARCH_AARCH64
-	}
-	filter := strictFilter(runtime.GOARCH)
-	if len(filter) == 0 || len(filter) > 4096 || strictFilter("riscv64") != nil {
-		t.Fatalf("%d instructions", len(filter))
-	}
-	for _, c := range []struct {
-		call uint32
-		want unix.Errno
-		args []uint64
-	}{
-		{unix.SYS_READ, 0, nil},
-		{unix.SYS_EXECVE, 0, nil},
-		{unix.SYS_WAIT4, 0, nil},
-		{unix.SYS_MMAP, 0, nil},
-		{unix.SYS_CLONE, 0, []uint64{unix.CLONE_VM | unix.CLONE_VFORK | 17}},
-		{unix.SYS_CLONE, unix.EPERM, []uint64{unix.CLONE_NEWUSER | 17}},
-		{unix.SYS_CLONE, unix.EPERM, []uint64{unix.CLONE_NEWNET}},
-		{unix.SYS_CLONE3, unix.ENOSYS, nil},
-		{unix.SYS_UNSHARE, 0, []uint64{unix.CLONE_FS}},
-		{unix.SYS_UNSHARE, unix.EPERM, []uint64{unix.CLONE_NEWUSER}},
-		{unix.SYS_MOUNT, unix.EPERM, nil},
-		{unix.SYS_PTRACE, unix.EPERM, nil},
-		{unix.SYS_BPF, unix.EPERM, nil},
-		{unix.SYS_KEYCTL, unix.EPERM, nil},
-		{unix.SYS_OPEN_BY_HANDLE_AT, unix.EPERM, nil},
-		{unix.SYS_SETNS, unix.EPERM, nil},
-		{unix.SYS_SOCKET, unix.EACCES, nil},
-		{unix.SYS_IO_URING_SETUP, unix.ENOSYS, nil},
-		{unix.SYS_IO_URING_ENTER, unix.ENOSYS, nil},
-		{unix.SYS_IOCTL, unix.EPERM, []uint64{0, unix.TIOCSTI}},
-		{unix.SYS_IOCTL, unix.EPERM, []uint64{0, 1<<32 | unix.TIOCSTI}},
-		{unix.SYS_IOCTL, 0, []uint64{0, unix.TCGETS}},
-		{unix.SYS_PERSONALITY, 0, []uint64{0}},
-		{unix.SYS_PERSONALITY, 0, []uint64{0xffffffff}},
-		{unix.SYS_PERSONALITY, unix.EPERM, []uint64{0x40000}},
-		{unix.SYS_FCHMOD, 0, []uint64{3, 0o1777}},
-		{unix.SYS_FCHMOD, unix.EPERM, []uint64{3, 0o4755}},
-		{unix.SYS_FCHMOD, unix.EPERM, []uint64{3, 0o2755}},
-		{unix.SYS_FCHMODAT, unix.EPERM, []uint64{3, 0, 0o4755}},
-		{unix.SYS_FCHMODAT2, unix.EPERM, []uint64{3, 0, 0o4755}},
-		{unix.SYS_MKNODAT, unix.EPERM, []uint64{3, 0, unix.S_IFREG | 0o4755}},
-		{unix.SYS_OPENAT, 0, []uint64{3, 0, unix.O_RDONLY, 0o4755}}, // nobody looks at it
-		{unix.SYS_OPENAT, 0, []uint64{3, 0, unix.O_CREAT, 0o755}},
-		{unix.SYS_OPENAT, unix.EPERM, []uint64{3, 0, unix.O_CREAT, 0o4755}},
-		{unix.SYS_OPENAT, unix.EPERM, []uint64{3, 0, unix.O_TMPFILE, 0o4755}},
-		{unix.SYS_OPENAT, 0, []uint64{3, 0, unix.O_DIRECTORY, 0o4755}},
-		{unix.SYS_OPENAT2, unix.ENOSYS, nil},
-	} {
-		want := uint32(unix.SECCOMP_RET_ALLOW)
-		if c.want != 0 {
-			want = unix.SECCOMP_RET_ERRNO | uint32(c.want)
-		}
-		if got := answerOf(t, filter, arch, c.call, c.args...); got != want {
-			t.Errorf("call %d %#x: %#x, want %#x", c.call, c.args, got, want)
-		}
-	}
 }

@@ -45,19 +45,3 @@ func setIDRules() []unix.SockFilter {
 	}
 	return rules
 }
-
-// setIDCalls are the same rules in the words of a profile.
-func setIDCalls() []seccompCall {
-	errno := uint(unix.ENOSYS)
-	list := []seccompCall{{Names: []string{"openat2"}, Action: "SCMP_ACT_ERRNO", ErrnoRet: &errno, Args: []seccompArg{}}}
-	without := func(name string, index uint32, bits uint64) seccompCall {
-		return seccompCall{Names: []string{name}, Action: "SCMP_ACT_ALLOW", Args: []seccompArg{{uint(index), bits, 0, "SCMP_CMP_MASKED_EQ"}}}
-	}
-	for _, c := range modeCalls() {
-		list = append(list, without(c.name, c.mode, setID))
-		if c.flags >= 0 {
-			list = append(list, without(c.name, uint32(c.flags), making))
-		}
-	}
-	return list
-}

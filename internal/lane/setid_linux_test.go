@@ -22,7 +22,7 @@ func TestNoProgramMakesFilesThatRunAsTheirOwner(t *testing.T) {
 	command := func(dir string) *Command {
 		c := shell(t, makingSetID)
 		c.Argv = append(c.Argv, "sh", dir)
-		c.Folders = []Folder{{dir, ReadWrite}}
+		c.Folders = []Folder{{Path: dir, Access: ReadWrite}}
 		return c
 	}
 	test := func(t *testing.T, l Lane) {

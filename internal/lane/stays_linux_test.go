@@ -36,7 +36,7 @@ rm x/priv tree/g; echo e >x/priv; cat x/priv tree/sub/old tree/in
 				put(t, dir+f, "text\n")
 			}
 			c := shell(t, "")
-			c.Folders = []Folder{{dir, ReadWrite}}
+			c.Folders = []Folder{{Path: dir, Access: ReadWrite}}
 			if leased {
 				c.Leased = []string{dir + "/tree", dir + "/x/priv"}
 			}
@@ -84,7 +84,7 @@ try mv -T a/dl a/old; try ln -s ../b a/dl; try rmdir a/dl; try mv -T b a/dl; try
 			}
 			put(t, dir+"/b/f", "text\n")
 			c := shell(t, "cd "+dir+tries+"mkdir a/later above/deep; echo x >a/dl/new; mv a/dl/new b; echo y >a/f; mv -T a/f a/g; cat b/new")
-			c.Folders = []Folder{{dir, ReadWrite}}
+			c.Folders = []Folder{{Path: dir, Access: ReadWrite}}
 			l := newLane(t, name, func(c *Config) {
 				if named {
 					c.Untrusted = []string{dir + "/a/dl", dir + "/a/later", dir + "/above/deep"}
@@ -105,10 +105,10 @@ func TestAPathThatEndsInADot(t *testing.T) {
 		for _, more := range []string{"", "config"} {
 			dir, _ := linked(t)
 			c := shell(t, "cd "+dir+"; mkdir -p x w/y; rmdir x/.; mv -T w/. w2; rmdir w/..; rmdir w/y/..; mkdir x/.; ln -s f x/.; ls -d x w/y")
-			c.Folders = []Folder{{dir, ReadWrite}}
+			c.Folders = []Folder{{Path: dir, Access: ReadWrite}}
 			if more != "" {
 				put(t, dir+"/"+more, "kept\n")
-				c.Folders = append(c.Folders, Folder{dir + "/" + more, ReadOnly})
+				c.Folders = append(c.Folders, Folder{Path: dir + "/" + more, Access: ReadOnly})
 			}
 			r := run(t, newLane(t, name), c)
 			says := string(r.Stderr.Data)
@@ -117,18 +117,4 @@ func TestAPathThatEndsInADot(t *testing.T) {
 			}
 		}
 	})
-}
-
-// A signal that interrupts the broker is none of the program's.
-func TestTheBrokersSignalsAreItsOwn(t *testing.T) {
-	asked := 0
-	b := &broker{calls: map[uint32]brokeredCall{7: {do: func(*broker, *notice) answer {
-		if asked++; asked < 3 {
-			return failed(unix.EINTR)
-		}
-		return failed(unix.EACCES)
-	}}}}
-	if a := b.answer(&notice{call: 7}); a.errno != unix.EACCES || asked != 3 {
-		t.Errorf("%+v after %d", a, asked)
-	}
 }

@@ -120,7 +120,7 @@ func noMasks(t *testing.T, folders []Folder, v view) {
 
 // Where something is mounted below a grant, programs see nothing, as the agent.
 func TestMountsBelowAGrantAreEmpty(t *testing.T) {
-	s := viewSpec{folders: []Folder{{"/srv", ReadWrite}, {"/srv/b/given", ReadOnly}}, mounts: []string{"/srv/a", "/srv/b"}}
+	s := viewSpec{folders: []Folder{{Path: "/srv", Access: ReadWrite}, {Path: "/srv/b/given", Access: ReadOnly}}, mounts: []string{"/srv/a", "/srv/b"}}
 	v, err := s.view()
 	if err != nil {
 		t.Fatal(err)
@@ -135,7 +135,7 @@ func TestMountsBelowAGrantAreEmpty(t *testing.T) {
 // What is kept is a name, whether something is there or not.
 func TestWhatIsKeptIsAName(t *testing.T) {
 	s := viewSpec{
-		folders: []Folder{{"/srv", ReadWrite}, {"/srv/a/later", Hidden}, {"/srv/a/later/own", ReadWrite}, {"/srv/there", ReadOnly}, {"/srv/there/not", Hidden}},
+		folders: []Folder{{Path: "/srv", Access: ReadWrite}, {Path: "/srv/a/later", Access: Hidden}, {Path: "/srv/a/later/own", Access: ReadWrite}, {Path: "/srv/there", Access: ReadOnly}, {Path: "/srv/there/not", Access: Hidden}},
 		entries: func(string) []string { return nil },
 	}
 	v, err := s.view()

@@ -1,0 +1,33 @@
+package lane
+
+import "strings"
+
+// An Access is what programs may do with a folder and all that is below it.
+type Access uint8
+
+// The accesses; each holds what the one before it does.
+const (
+	Hidden Access = iota
+	ReadOnly
+	ReadWrite
+)
+
+// A Folder is a path, canonical, of a folder or a file, and what programs may
+// do there. Of two that hold a path the deeper one decides.
+type Folder struct {
+	Path   string
+	Access Access
+}
+
+// maxLinks bounds the links of one path; the kernel follows fewer.
+const maxLinks = 40
+
+// isIn reports whether a clean path is one of the folders, or below it.
+func isIn(p string, folders []string) bool {
+	for _, dir := range folders {
+		if rest, ok := strings.CutPrefix(p, dir); ok && (rest == "" || rest[0] == '/') {
+			return true
+		}
+	}
+	return false
+}

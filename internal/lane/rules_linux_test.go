@@ -1,0 +1,193 @@
+package lane
+
+import (
+	"runtime"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// answerOf is what the filter says of a call, as the kernel works it out.
+func answerOf(t *testing.T, filter []unix.SockFilter, arch, call uint32, args ...uint64) uint32 {
+	t.Helper()
+	data := map[uint32]uint32{dataNumber: call, dataArch: arch}
+	for i := range uint32(6) {
+		data[argument(i)], data[argument(i)+4] = 0, 0
+	}
+	for i, a := range args {
+		data[argument(uint32(i))], data[argument(uint32(i))+4] = uint32(a), uint32(a>>32)
+	}
+	var a uint32
+	for at := 0; at < len(filter); at++ {
+		f, yes := filter[at], false
+		switch f.Code {
+		case unix.BPF_RET | unix.BPF_K:
+			return f.K
+		case unix.BPF_LD | unix.BPF_W | unix.BPF_ABS:
+			var ok bool
+			if a, ok = data[f.K]; !ok {
+				t.Fatalf("instruction %d loads %d", at, f.K)
+			}
+			continue
+		case unix.BPF_ALU | unix.BPF_AND | unix.BPF_K:
+			a &= f.K
+			continue
+		case unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K:
+			yes = a == f.K
+		case unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K:
+			yes = a >= f.K
+		case unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K:
+			yes = a&f.K != 0
+		default:
+			t.Fatalf("instruction %d: %+v", at, f)
+		}
+		if yes {
+			at += int(f.Jt)
+		} else {
+			at += int(f.Jf)
+		}
+	}
+	t.Fatal("the filter ends without an answer")
+	return 0
+}
+
+func TestTheFilterAnswersEveryCall(t *testing.T) {
+	ids := map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}
+	id := ids[runtime.GOARCH]
+	filter := callFilter(runtime.GOARCH)
+	if filter == nil {
+		if id != 0 {
+			t.Fatal("no filter")
+		}
+		return
+	}
+	const ok, kill = unix.SECCOMP_RET_ALLOW, unix.SECCOMP_RET_KILL_PROCESS
+	acces, perm, set := refuse(unix.EACCES).K, refuse(unix.EPERM).K, refuse(0).K
+	for _, c := range []struct {
+		call uint32
+		args []uint64
+		want uint32
+	}{
+		{unix.SYS_READ, nil, ok},
+		{unix.SYS_EXECVE, nil, ok},
+		{x32, nil, kill},
+		{x32 | unix.SYS_PRLIMIT64, nil, kill},
+		{unix.SYS_SOCKET, []uint64{unix.AF_UNIX}, acces},
+		{unix.SYS_IO_URING_SETUP, nil, refuse(unix.ENOSYS).K},
+		{unix.SYS_SOCKETPAIR, []uint64{1, unix.SOCK_STREAM | unix.SOCK_CLOEXEC}, ok},
+		{unix.SYS_SOCKETPAIR, []uint64{1, unix.SOCK_SEQPACKET}, ok},
+		{unix.SYS_SOCKETPAIR, []uint64{1, unix.SOCK_DGRAM}, acces},
+		{unix.SYS_SOCKETPAIR, []uint64{unix.AF_INET, unix.SOCK_STREAM}, acces},
+		{unix.SYS_SOCKETPAIR, []uint64{unix.AF_TIPC, unix.SOCK_SEQPACKET}, acces},
+		{unix.SYS_SOCKETPAIR, []uint64{unix.AF_VSOCK, unix.SOCK_STREAM}, acces},
+		{unix.SYS_SOCKETPAIR, []uint64{1<<32 | unix.AF_UNIX, unix.SOCK_STREAM}, ok}, // an int: the kernel sees the lower half
+		{unix.SYS_SETRLIMIT, []uint64{unix.RLIMIT_CORE, 1}, set},
+		{unix.SYS_SETRLIMIT, []uint64{1<<32 | unix.RLIMIT_CORE, 1}, set},
+		{unix.SYS_SETRLIMIT, []uint64{unix.RLIMIT_NOFILE, 1}, ok},
+		{unix.SYS_PRLIMIT64, []uint64{0, unix.RLIMIT_CORE, 1}, set},
+		{unix.SYS_PRLIMIT64, []uint64{0, unix.RLIMIT_CORE, 0, 1}, ok},
+		{unix.SYS_PRLIMIT64, []uint64{7, unix.RLIMIT_CORE, 1}, perm},
+		{unix.SYS_PRLIMIT64, []uint64{0, 7, 0x7fff0000}, ok},
+		{unix.SYS_PRLIMIT64, []uint64{1 << 32, 7, 0x7fff0000}, ok}, // a pid is its lower half
+		{unix.SYS_PRLIMIT64, []uint64{9, 7, 0, 0x7fff0000}, ok},
+		{unix.SYS_PRLIMIT64, []uint64{9, 7, 0x7fff0000}, perm},
+		{unix.SYS_PRLIMIT64, []uint64{9, 7, 5 << 32}, perm},
+		{unix.SYS_SCHED_SETPARAM, []uint64{9}, perm},
+		{unix.SYS_SCHED_SETSCHEDULER, []uint64{9}, perm},
+		{unix.SYS_SCHED_SETATTR, []uint64{9}, perm},
+		{unix.SYS_SCHED_SETAFFINITY, []uint64{9}, perm},
+		{unix.SYS_SCHED_SETAFFINITY, nil, ok},
+		{unix.SYS_SETPRIORITY, []uint64{unix.PRIO_PROCESS, 0, 5}, ok},
+		{unix.SYS_SETPRIORITY, []uint64{unix.PRIO_PGRP, 0, 5}, ok},
+		{unix.SYS_SETPRIORITY, []uint64{unix.PRIO_PROCESS, 9, 5}, perm},
+		{unix.SYS_SETPRIORITY, []uint64{unix.PRIO_PGRP, 9, 5}, perm},
+		{unix.SYS_SETPRIORITY, []uint64{unix.PRIO_USER, 0, 5}, perm},
+		{unix.SYS_IOPRIO_SET, []uint64{1, 0}, ok},
+		{unix.SYS_IOPRIO_SET, []uint64{1, 9}, perm},
+		{unix.SYS_IOPRIO_SET, []uint64{3, 0}, perm},
+		{unix.SYS_MIGRATE_PAGES, nil, perm},
+		{unix.SYS_MOVE_PAGES, nil, perm},
+		{unix.SYS_KCMP, nil, perm},
+		{unix.SYS_PROCESS_MADVISE, nil, perm},
+	} {
+		if got := answerOf(t, filter, id, c.call, c.args...); got != c.want {
+			t.Errorf("call %d of %v: %#x, want %#x", c.call, c.args, got, c.want)
+		}
+		if got := answerOf(t, filter, id+1, c.call, c.args...); got != kill {
+			t.Errorf("call %d of another architecture: %#x", c.call, got)
+		}
+	}
+}
+
+func TestOtherArchitecturesHaveNoFilter(t *testing.T) {
+	if callFilter("riscv64") != nil {
+		t.Error("a filter for an architecture that it was not written for")
+	}
+	if len(callFilter("arm64")) != len(callFilter("amd64")) {
+		t.Error("arm64 has another filter")
+	}
+}
+
+// The stricter filter refuses what the other does, and more, and leaves what
+// programs need.
+func TestTheStricterFilter(t *testing.T) {
+	arch := uint32(unix.AUDIT_ARCH_X86_64)
+	if runtime.GOARCH == "arm64" {
+		arch = unix.AUDIT_ARCH_AARCH64
+	}
+	filter := strictFilter(runtime.GOARCH)
+	if len(filter) == 0 || len(filter) > 4096 || strictFilter("riscv64") != nil {
+		t.Fatalf("%d instructions", len(filter))
+	}
+	for _, c := range []struct {
+		call uint32
+		want unix.Errno
+		args []uint64
+	}{
+		{unix.SYS_READ, 0, nil},
+		{unix.SYS_EXECVE, 0, nil},
+		{unix.SYS_WAIT4, 0, nil},
+		{unix.SYS_MMAP, 0, nil},
+		{unix.SYS_CLONE, 0, []uint64{unix.CLONE_VM | unix.CLONE_VFORK | 17}},
+		{unix.SYS_CLONE, unix.EPERM, []uint64{unix.CLONE_NEWUSER | 17}},
+		{unix.SYS_CLONE, unix.EPERM, []uint64{unix.CLONE_NEWNET}},
+		{unix.SYS_CLONE3, unix.ENOSYS, nil},
+		{unix.SYS_UNSHARE, 0, []uint64{unix.CLONE_FS}},
+		{unix.SYS_UNSHARE, unix.EPERM, []uint64{unix.CLONE_NEWUSER}},
+		{unix.SYS_MOUNT, unix.EPERM, nil},
+		{unix.SYS_PTRACE, unix.EPERM, nil},
+		{unix.SYS_BPF, unix.EPERM, nil},
+		{unix.SYS_KEYCTL, unix.EPERM, nil},
+		{unix.SYS_OPEN_BY_HANDLE_AT, unix.EPERM, nil},
+		{unix.SYS_SETNS, unix.EPERM, nil},
+		{unix.SYS_SOCKET, unix.EACCES, nil},
+		{unix.SYS_IO_URING_SETUP, unix.ENOSYS, nil},
+		{unix.SYS_IO_URING_ENTER, unix.ENOSYS, nil},
+		{unix.SYS_IOCTL, unix.EPERM, []uint64{0, unix.TIOCSTI}},
+		{unix.SYS_IOCTL, unix.EPERM, []uint64{0, 1<<32 | unix.TIOCSTI}},
+		{unix.SYS_IOCTL, 0, []uint64{0, unix.TCGETS}},
+		{unix.SYS_PERSONALITY, 0, []uint64{0}},
+		{unix.SYS_PERSONALITY, 0, []uint64{0xffffffff}},
+		{unix.SYS_PERSONALITY, unix.EPERM, []uint64{0x40000}},
+		{unix.SYS_FCHMOD, 0, []uint64{3, 0o1777}},
+		{unix.SYS_FCHMOD, unix.EPERM, []uint64{3, 0o4755}},
+		{unix.SYS_FCHMOD, unix.EPERM, []uint64{3, 0o2755}},
+		{unix.SYS_FCHMODAT, unix.EPERM, []uint64{3, 0, 0o4755}},
+		{unix.SYS_FCHMODAT2, unix.EPERM, []uint64{3, 0, 0o4755}},
+		{unix.SYS_MKNODAT, unix.EPERM, []uint64{3, 0, unix.S_IFREG | 0o4755}},
+		{unix.SYS_OPENAT, 0, []uint64{3, 0, unix.O_RDONLY, 0o4755}}, // nobody looks at it
+		{unix.SYS_OPENAT, 0, []uint64{3, 0, unix.O_CREAT, 0o755}},
+		{unix.SYS_OPENAT, unix.EPERM, []uint64{3, 0, unix.O_CREAT, 0o4755}},
+		{unix.SYS_OPENAT, unix.EPERM, []uint64{3, 0, unix.O_TMPFILE, 0o4755}},
+		{unix.SYS_OPENAT, 0, []uint64{3, 0, unix.O_DIRECTORY, 0o4755}},
+		{unix.SYS_OPENAT2, unix.ENOSYS, nil},
+	} {
+		want := uint32(unix.SECCOMP_RET_ALLOW)
+		if c.want != 0 {
+			want = unix.SECCOMP_RET_ERRNO | uint32(c.want)
+		}
+		if got := answerOf(t, filter, arch, c.call, c.args...); got != want {
+			t.Errorf("call %d %#x: %#x, want %#x", c.call, c.args, got, want)
+		}
+	}
+}
