@@ -257,15 +257,18 @@ var rooms = map[string]room{
 	"internal/model":             {2, doors{"internal/base/strictjson": "requests of guests"}},
 	"internal/model/modeltest":   {0, nil},
 	"internal/guest/hostiletest": {0, nil},
-	"internal/lane": {1, doors{
+	"internal/lane": {2, doors{
 		"internal/base/strictjson": "the seccomp profile of an engine",
 		"internal/guard":           "a lane that breaks ends its program",
-		"internal/links":           "one judgement of links for guests and programs",
+		"internal/lane/sandbox":    "tells it what is to be seen, and starts it",
 	}},
-	"internal/lane/confined": {2, doors{
+	"internal/lane/sandbox": {1, doors{
+		"internal/links": "one judgement of links for guests and programs",
+	}},
+	"internal/lane/confined": {3, doors{
 		"internal/lane": "is the part of it that confines",
 	}},
-	"internal/lane/probe": {2, doors{
+	"internal/lane/probe": {3, doors{
 		"internal/base/strictjson": "what is tried, as it was asked",
 		"internal/lane":            "opens the lanes that it tries",
 	}},
@@ -480,6 +483,7 @@ var outside = map[string][]owner{
 		{"internal/jail", false, "openat2"},
 		{"internal/links", false, "links and folders of open folders"},
 		{"internal/lane", false, "descriptors, control groups, filters"},
+		{"internal/lane/sandbox", false, "mounts, filters, descriptors"},
 		{"internal/resident", false, "who is at the other end, and where"},
 		{"internal/lane/probe", false, "attempts at what lies outside of a lane"},
 		{"internal/tomlfile", false, "opens without following or waiting"},
@@ -585,6 +589,7 @@ var guarded = map[string][]owner{
 		{"internal/home", false, "whose file is it"},
 		{"internal/jail", false, "error numbers"},
 		{"internal/lane", false, "starts programs, error numbers"},
+		{"internal/lane/sandbox", false, "becomes a program, error numbers"},
 		{"internal/lane/probe", false, "sessions and namespaces of what it starts"},
 		{"internal/tomlfile", false, "error numbers, whose file is it"},
 		{"secrets", false, "whose file is it, ends the helper program with all that it started"},
@@ -598,6 +603,7 @@ var guarded = map[string][]owner{
 		{"internal/guest", false, "memory of the guest outside the Go heap"},
 		{"internal/jail", false, "directory entries as the kernel writes them"},
 		{"internal/lane", false, "what the kernel reads: filters, rule sets"},
+		{"internal/lane/sandbox", false, "what the kernel reads: filters, rule sets"},
 		{"internal/lane/probe", false, "what the kernel reads"},
 		{"internal/wasi", false, "a view of guest memory as a string, valid for one call"},
 		{"kb/journal", false, "the mapped journal"},
@@ -630,6 +636,7 @@ var guarded = map[string][]owner{
 		{"internal/home", false, "makes the home"},
 		{"internal/jail", false, "handles of the grants"},
 		{"internal/lane", false, "the working folder of a run, links, /proc"},
+		{"internal/lane/sandbox", false, "what is to be seen, /proc"},
 		{"internal/lane/confined", false, "a program of its own"},
 		{"internal/lane/probe", false, "files outside of a lane"},
 		{"internal/tomlfile", false, "opens and checks a file"},

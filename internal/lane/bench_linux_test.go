@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	"runloop.dev/rlp/internal/lane/sandbox"
 )
 
 // BenchmarkLanes compares a program in each lane with the same one started by
@@ -40,7 +41,7 @@ func BenchmarkLanes(b *testing.B) {
 	}
 	lanes := map[string]Lane{}
 	for _, name := range []string{"native", "ns", "bwrap"} {
-		lanes[name] = newLane(b, name, func(c *Config) { c.Self = []string{own, "rlp", ConfineName} })
+		lanes[name] = newLane(b, name, func(c *Config) { c.Self = []string{own, "rlp", sandbox.ConfineName} })
 	}
 	for b.Loop() {
 		timed("plain", exec.Command(path).Run)
@@ -93,12 +94,12 @@ func BenchmarkLanes(b *testing.B) {
 // sameView is what the lane tells bubblewrap, but for the files in /etc that it
 // makes itself: what the same view costs somebody who starts a program in it.
 func sameView(b *testing.B, l *bwrap) []string {
-	s := viewSpec{work: l.cfg.Work}
-	v, err := s.view()
+	s := sandbox.ViewSpec{Work: l.cfg.Work}
+	v, err := s.View()
 	if err != nil {
 		b.Fatal(err)
 	}
-	argv, files, err := l.command(&plan{mounts: v.mounts, work: "/", scratch: scratchBytes}, 3)
+	argv, files, err := l.command(&sandbox.Plan{Mounts: v.Mounts, Work: "/", Scratch: scratchBytes}, 3)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -136,7 +137,7 @@ func BenchmarkBroker(b *testing.B) {
 		put(b, dir+"/there", "text\n")
 		list = append(list, Folder{Path: dir, Access: ReadWrite})
 		for _, k := range kept {
-			list = append(list, Folder{dir + "/" + k.Path, k.Access})
+			list = append(list, Folder{Path: dir + "/" + k.Path, Access: k.Access})
 		}
 		return list
 	}

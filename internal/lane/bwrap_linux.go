@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+	"runloop.dev/rlp/internal/lane/sandbox"
 )
 
 // bwrap is the lane in which bubblewrap builds what programs see. Inside it rlp
@@ -48,7 +49,7 @@ func (l *bwrap) order(ch *child, p *pinned, c *Command, files []uintptr) (*order
 	if err != nil {
 		return nil, nil, err
 	}
-	plan.inside = true
+	plan.Inside = true
 	files, theirs, err := ch.wired(plan, files)
 	if err != nil {
 		return nil, nil, err
@@ -66,13 +67,13 @@ func (l *bwrap) order(ch *child, p *pinned, c *Command, files []uintptr) (*order
 
 // command is what bubblewrap is told. The files follow those that it has
 // already, of which there are next.
-func (l *bwrap) command(p *plan, next int) ([]string, []*os.File, error) {
+func (l *bwrap) command(p *sandbox.Plan, next int) ([]string, []*os.File, error) {
 	self, err := os.Open(l.cfg.Self[0])
 	if err != nil {
 		return nil, nil, fmt.Errorf("opening rlp's own program: %w", err)
 	}
 	files := []*os.File{self}
-	id := strconv.Itoa(insideID)
+	id := strconv.Itoa(sandbox.InsideID)
 	argv := []string{
 		"bwrap", "--as-pid-1", "--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try",
 		"--uid", id, "--gid", id, "--die-with-parent",
@@ -80,7 +81,7 @@ func (l *bwrap) command(p *plan, next int) ([]string, []*os.File, error) {
 	}
 	// Before anything else is there: none of these is written through to a file of
 	// the operator's, who sees his own in their place where the agent holds it.
-	for name, text := range p.ownEtc() {
+	for name, text := range p.OwnEtc() {
 		f, err := inMemory(name, text)
 		if err != nil {
 			closeAll(files)
@@ -90,7 +91,7 @@ func (l *bwrap) command(p *plan, next int) ([]string, []*os.File, error) {
 		files = append(files, f)
 	}
 	var last []string
-	for _, s := range p.mounts {
+	for _, s := range p.Mounts {
 		args, after := bwrapArgs(s, p)
 		argv, last = append(argv, args...), append(last, after...)
 	}
@@ -100,43 +101,43 @@ func (l *bwrap) command(p *plan, next int) ([]string, []*os.File, error) {
 
 // bwrapArgs are a mount in bubblewrap's words, and what comes after all others. It
 // follows links where they are; what is no link now was none when it was decided.
-func bwrapArgs(s mount, p *plan) (args, after []string) {
-	size := strconv.FormatInt(p.scratch, 10)
-	switch s.kind {
-	case private:
-		return []string{"--perms", "1777", "--size", size, "--tmpfs", s.path}, nil
-	case procs:
-		return []string{"--proc", s.path}, nil
-	case devices:
-		args = []string{"--size", small, "--tmpfs", s.path}
-		for _, name := range deviceNames() {
+func bwrapArgs(s sandbox.Mount, p *sandbox.Plan) (args, after []string) {
+	size := strconv.FormatInt(p.Scratch, 10)
+	switch s.Kind {
+	case sandbox.Private:
+		return []string{"--perms", "1777", "--size", size, "--tmpfs", s.Path}, nil
+	case sandbox.Procs:
+		return []string{"--proc", s.Path}, nil
+	case sandbox.Devices:
+		args = []string{"--size", sandbox.Small, "--tmpfs", s.Path}
+		for _, name := range sandbox.DeviceNames() {
 			args = append(args, "--dev-bind-try", "/dev/"+name, "/dev/"+name)
 		}
-		for name, to := range deviceLinks() {
+		for name, to := range sandbox.DeviceLinks() {
 			args = append(args, "--symlink", to, "/dev/"+name)
 		}
-		return args, []string{"--remount-ro", s.path}
+		return args, []string{"--remount-ro", s.Path}
 	}
-	if s.path == "/" && s.parted { // the root is in memory as it is
+	if s.Path == "/" && s.Parted { // the root is in memory as it is
 		return nil, nil
 	}
-	c := mountSource{mount: s, tree: -1, folder: true}
-	fd, err := c.look()
+	c := sandbox.MountSource{Mount: s, Tree: -1, Folder: true}
+	fd, err := c.Look()
 	if err != nil { // what is not there is not shown
 		return nil, nil
 	}
 	_ = unix.Close(fd)
 	switch {
-	case c.link != "":
-		return []string{"--symlink", c.link, s.path}, nil
-	case s.kind == nothing && c.folder:
-		return []string{"--size", small, "--tmpfs", s.path}, []string{"--remount-ro", s.path}
-	case s.kind == nothing:
-		return []string{"--ro-bind", "/dev/null", s.path}, nil
-	case s.access == ReadWrite:
-		return []string{"--bind", s.path, s.path}, nil
+	case c.Link != "":
+		return []string{"--symlink", c.Link, s.Path}, nil
+	case s.Kind == sandbox.Nothing && c.Folder:
+		return []string{"--size", sandbox.Small, "--tmpfs", s.Path}, []string{"--remount-ro", s.Path}
+	case s.Kind == sandbox.Nothing:
+		return []string{"--ro-bind", "/dev/null", s.Path}, nil
+	case s.Access == ReadWrite:
+		return []string{"--bind", s.Path, s.Path}, nil
 	}
-	return []string{"--ro-bind", s.path, s.path}, nil
+	return []string{"--ro-bind", s.Path, s.Path}, nil
 }
 
 func inMemory(name, text string) (*os.File, error) {
@@ -160,9 +161,9 @@ func (l *bwrap) started(err error) error {
 
 // Check implements [Lane].
 func (l *bwrap) Check(ctx context.Context) error {
-	return l.prove(ctx, func(p *plan) (*order, []*os.File, error) {
-		p.inside = true
-		argv, files, err := l.command(p, reportFile+1)
+	return l.prove(ctx, func(p *sandbox.Plan) (*order, []*os.File, error) {
+		p.Inside = true
+		argv, files, err := l.command(p, sandbox.ReportFile+1)
 		return &order{path: l.path, argv: argv, attr: &syscall.ProcAttr{}}, files, err
 	})
 }

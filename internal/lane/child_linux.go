@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	"runloop.dev/rlp/internal/lane/sandbox"
 )
 
 // A child is one program that was started, and our ends of its streams.
@@ -132,7 +133,7 @@ func (n *native) spawn(ch *child, o *order) error {
 	}
 	pid, err := n.launch(o)
 	promised := n.outer != nil && n.group != nil && (n.group.memory || n.group.pids) // what it bounds is enforced, or nothing is started
-	if err != nil && n.group != nil && !promised && isOf(err, unix.EACCES, unix.EPERM, unix.EBUSY, unix.ENOSYS, unix.EINVAL, unix.EOPNOTSUPP, unix.ENODEV) {
+	if err != nil && n.group != nil && !promised && sandbox.IsOf(err, unix.EACCES, unix.EPERM, unix.EBUSY, unix.ENOSYS, unix.EINVAL, unix.EOPNOTSUPP, unix.ENODEV) {
 		o.attr.Sys.UseCgroupFD = false
 		if pid, err = n.launch(o); err == nil {
 			err = n.group.close()
@@ -151,7 +152,7 @@ func (n *native) spawn(ch *child, o *order) error {
 		return nil
 	case errors.Is(err, unix.E2BIG):
 		return ErrTooBig
-	case isOf(err, unix.ENOEXEC, unix.ENOENT, unix.EACCES): // no format that is known, or an interpreter that is not there
+	case sandbox.IsOf(err, unix.ENOEXEC, unix.ENOENT, unix.EACCES): // no format that is known, or an interpreter that is not there
 		return fmt.Errorf("%w: %w", ErrNotProgram, err)
 	}
 	return fmt.Errorf("starting the program: %w", err)
@@ -253,7 +254,7 @@ func (ch *child) feed() {
 	if n > 0 {
 		ch.pending = ch.pending[n:]
 	}
-	if len(ch.pending) == 0 || err != nil && !isOf(err, unix.EAGAIN, unix.EINTR) { // EPIPE: it reads no more
+	if len(ch.pending) == 0 || err != nil && !sandbox.IsOf(err, unix.EAGAIN, unix.EINTR) { // EPIPE: it reads no more
 		_ = unix.Close(ch.in)
 		ch.in = -1
 	}
@@ -268,10 +269,10 @@ func (s *stream) read(buf []byte) bool {
 		s.Cut = s.Cut || keep < n
 		return true
 	}
-	if isOf(err, unix.EINTR) {
+	if sandbox.IsOf(err, unix.EINTR) {
 		return true
 	}
-	if n == 0 || !isOf(err, unix.EAGAIN) {
+	if n == 0 || !sandbox.IsOf(err, unix.EAGAIN) {
 		_ = unix.Close(s.fd)
 		s.fd = -1
 	}

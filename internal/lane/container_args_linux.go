@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+	"runloop.dev/rlp/internal/lane/sandbox"
 )
 
 // A start is one program as the command line of an engine starts it. Whatever
@@ -64,9 +65,9 @@ func (s *start) line() []string {
 func (s *start) core() string {
 	var own unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_CORE, &own); err != nil || !s.engine.rootless {
-		own.Max = coreLimit
+		own.Max = sandbox.CoreLimit
 	}
-	most := int64(min(own.Max, coreLimit))
+	most := int64(min(own.Max, sandbox.CoreLimit))
 	return pair([2]int64{most, most})
 }
 
@@ -164,27 +165,27 @@ func (e *engine) tmpfsOptions(written string) string {
 }
 
 // view is what the program sees of the operator's files, as arguments.
-func (s *start) view(sc *viewSpec, exists func(string) bool) error {
-	v, err := sc.view()
-	if err == nil && len(v.kept) > 0 { // a mount alone keeps nothing: it goes with what it covers
-		err = fmt.Errorf("%s: %w: the folder above it can be written", v.kept[0].path, errNotKept)
+func (s *start) view(sc *sandbox.ViewSpec, exists func(string) bool) error {
+	v, err := sc.View()
+	if err == nil && len(v.Kept) > 0 { // a mount alone keeps nothing: it goes with what it covers
+		err = fmt.Errorf("%s: %w: the folder above it can be written", v.Kept[0].Path, sandbox.ErrNotKept)
 	}
 	if err != nil {
 		return unkeepable("container", err.Error())
 	}
 	taken := map[string]bool{}
 	host := s.cfg.Image == "" && s.cfg.Rootfs == ""
-	for _, p := range v.mounts {
-		if p.kind == devices || p.kind == procs || p.kind == private || p.kind == system && !host || !exists(p.path) {
+	for _, p := range v.Mounts {
+		if p.Kind == sandbox.Devices || p.Kind == sandbox.Procs || p.Kind == sandbox.Private || p.Kind == sandbox.System && !host || !exists(p.Path) {
 			continue
 		}
-		if strings.ContainsAny(p.path, ",\"\\\n\r") {
-			return fmt.Errorf("%w: the path %q cannot be given to a container", ErrView, p.path)
+		if strings.ContainsAny(p.Path, ",\"\\\n\r") {
+			return fmt.Errorf("%w: the path %q cannot be given to a container", ErrView, p.Path)
 		}
 		if !staysInPlace(p) {
 			continue
 		}
-		taken[p.path] = true
+		taken[p.Path] = true
 		s.mounts = append(s.mounts, s.mount(p))
 	}
 	for _, written := range s.cfg.Tmpfs {
@@ -192,7 +193,7 @@ func (s *start) view(sc *viewSpec, exists func(string) bool) error {
 		switch {
 		case !taken[dir]:
 			s.tmpfs = append(s.tmpfs, s.engine.tmpfsOptions(written))
-		case host && slices.Contains(systemPaths(), dir): // what was asked for is not left out unsaid
+		case host && slices.Contains(sandbox.SystemPaths(), dir): // what was asked for is not left out unsaid
 			return fmt.Errorf("%w: exec.tmpfs names %s, where system programs are", ErrView, dir)
 		}
 	}
@@ -201,29 +202,29 @@ func (s *start) view(sc *viewSpec, exists func(string) bool) error {
 
 // staysInPlace reports whether what is at the mount's path is there without a link on
 // the way, or at its end: an engine would follow it.
-func staysInPlace(s mount) bool {
-	c := mountSource{mount: s, tree: -1, folder: true}
-	fd, err := c.look()
+func staysInPlace(s sandbox.Mount) bool {
+	c := sandbox.MountSource{Mount: s, Tree: -1, Folder: true}
+	fd, err := c.Look()
 	if err != nil {
 		return false
 	}
 	_ = unix.Close(fd)
-	return c.link == "" || s.kind == system
+	return c.Link == "" || s.Kind == sandbox.System
 }
 
-func (s *start) mount(p mount) string {
+func (s *start) mount(p sandbox.Mount) string {
 	switch {
-	case p.kind != nothing:
-		return s.engine.bindMount(p.path, p.path, p.access)
-	case isFolder(p.path):
-		return s.engine.emptyMount(p.path)
+	case p.Kind != sandbox.Nothing:
+		return s.engine.bindMount(p.Path, p.Path, p.Access)
+	case isFolder(p.Path):
+		return s.engine.emptyMount(p.Path)
 	}
-	return s.engine.bindMount(s.state.path("empty"), p.path, ReadOnly)
+	return s.engine.bindMount(s.state.path("empty"), p.Path, ReadOnly)
 }
 
 // isHost reports whether a path is one that every program of this machine finds
 // at the same place in a container.
-func isHost(p string) bool { return isIn(filepath.Clean(p), systemPaths()) }
+func isHost(p string) bool { return sandbox.IsIn(filepath.Clean(p), sandbox.SystemPaths()) }
 
 func number(n int64) string { return strconv.FormatInt(n, 10) }
 

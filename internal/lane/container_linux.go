@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+	"runloop.dev/rlp/internal/lane/sandbox"
 )
 
 // ErrView is wrapped by an error about what a program is to see and cannot be
@@ -137,7 +138,7 @@ func (k *container) Find(written string, closed ...string) (Found, error) {
 		if !filepath.IsAbs(written) || filepath.Clean(written) != written {
 			return Found{}, ErrNotExist
 		}
-		if isIn(written, append([]string{"/proc", "/sys", "/dev"}, closed...)) {
+		if sandbox.IsIn(written, append([]string{"/proc", "/sys", "/dev"}, closed...)) {
 			return Found{}, ErrClosed
 		}
 		return Found{Named: written, File: written}, nil
@@ -162,7 +163,7 @@ func findBelow(root, written string, closed []string) (Found, error) {
 	f := Found{Named: filepath.Join(dir, filepath.Base(written)), File: file}
 	f.Via = []string{root + f.Named, root + file, f.Named}
 	for _, p := range []string{f.Named, f.File} {
-		if isIn(p, append([]string{"/proc", "/sys", "/dev"}, closed...)) {
+		if sandbox.IsIn(p, append([]string{"/proc", "/sys", "/dev"}, closed...)) {
 			return Found{}, ErrClosed
 		}
 	}

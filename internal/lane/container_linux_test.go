@@ -94,7 +94,7 @@ grep ' / \| /tmp ' /proc/mounts; cat /proc/net/dev; ls /proc/self/fd; ulimit -n;
 	c.Argv = append(c.Argv, "zero", "a b", "", "$HOME;*")
 	c.Env = append(c.Env, "ONE=1 = '2'", "HOME="+k.cfg.Work)
 	c.Stdin = []byte("stdin")
-	c.Folders = []Folder{{Path: read, Access: ReadOnly}, {Path: write, Access: ReadWrite}, {filepath.Join(read, "hidden"), Hidden}}
+	c.Folders = []Folder{{Path: read, Access: ReadOnly}, {Path: write, Access: ReadWrite}, {Path: filepath.Join(read, "hidden"), Access: Hidden}}
 	r := inContainer(t, k, c)
 	out := string(r.Stdout.Data)
 	for _, want := range []string{

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	"runloop.dev/rlp/internal/lane/sandbox"
 )
 
 // Run implements [Lane].
@@ -67,16 +68,16 @@ func (k *container) begin(name string, c *Command) (*start, error) {
 		engine: k.engine, cfg: &k.own, bounds: k.cfg.Bounds.orDefault(), name: name, label: "dev.runloop.rlp=" + k.cfg.ID, state: k.state,
 		workdir: "/", lifetime: int64(c.Timeout/time.Second) + 30, stdin: len(c.Stdin) > 0 || c.pipes != nil, program: c.Program,
 	}
-	sc := &viewSpec{folders: c.Folders, leased: c.Leased, entries: entries}
+	sc := &sandbox.ViewSpec{Folders: c.Folders, Leased: c.Leased, Entries: sandbox.Entries}
 	if k.host != nil {
 		rel, err := k.host.within(c.Dir)
 		if err != nil {
 			return nil, err
 		}
-		if sc.mounts, err = mountsWithin(c.Folders); err != nil {
+		if sc.Mounts, err = mountsWithin(c.Folders); err != nil {
 			return nil, err
 		}
-		sc.work, s.workdir = k.cfg.Work, filepath.Join(k.cfg.Work, rel)
+		sc.Work, s.workdir = k.cfg.Work, filepath.Join(k.cfg.Work, rel)
 	}
 	if len(c.Argv) > 0 {
 		s.args = c.Argv[1:]
@@ -85,7 +86,7 @@ func (k *container) begin(name string, c *Command) (*start, error) {
 		}
 	}
 	if k.own.Image == "" && k.own.Rootfs == "" && c.Program != trialProgram {
-		sc.program = c.Program
+		sc.Program = c.Program
 	}
 	return s, s.view(sc, exists)
 }

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"runloop.dev/rlp/internal/base/strictjson"
+	"runloop.dev/rlp/internal/lane/sandbox"
 )
 
 // enginePolicies are where the profiles of engines lie.
@@ -108,14 +109,14 @@ func refusals() []seccompCall {
 	}
 	return append(setIDCalls(),
 		no(unix.EACCES, "socket", "socketcall"),
-		yes("socketpair", append(is(0, unix.AF_UNIX), masked(1, socketTypes, unix.SOCK_STREAM)...)),
-		yes("socketpair", append(is(0, unix.AF_UNIX), masked(1, socketTypes, unix.SOCK_SEQPACKET)...)),
+		yes("socketpair", append(is(0, unix.AF_UNIX), masked(1, sandbox.SocketTypes, unix.SOCK_STREAM)...)),
+		yes("socketpair", append(is(0, unix.AF_UNIX), masked(1, sandbox.SocketTypes, unix.SOCK_SEQPACKET)...)),
 		yes("setrlimit", not(0, unix.RLIMIT_CORE)),
 		yes("prlimit64", not(1, unix.RLIMIT_CORE)),
 		yes("prlimit64", is(2, 0)),
 		no(unix.ENOSYS, "clone3", "io_uring_setup", "io_uring_enter", "io_uring_register"),
-		yes("clone", masked(0, newNamespaces, 0)),
-		yes("unshare", masked(0, newNamespaces, 0)),
+		yes("clone", masked(0, sandbox.NewNamespaces, 0)),
+		yes("unshare", masked(0, sandbox.NewNamespaces, 0)),
 		no(unix.EPERM, "mount", "umount", "umount2", "pivot_root", "chroot", "open_tree", "move_mount", "fsopen", "fsconfig", "fsmount", "fspick",
 			"mount_setattr", "setns", "ptrace", "process_vm_readv", "process_vm_writev", "pidfd_getfd", "process_madvise", "kcmp",
 			"perf_event_open", "bpf", "add_key", "request_key", "keyctl", "userfaultfd", "fanotify_init", "init_module", "finit_module",
@@ -133,10 +134,10 @@ func setIDCalls() []seccompCall {
 	without := func(name string, index uint32, bits uint64) seccompCall {
 		return seccompCall{Names: []string{name}, Action: "SCMP_ACT_ALLOW", Args: []seccompArg{{uint(index), bits, 0, "SCMP_CMP_MASKED_EQ"}}}
 	}
-	for _, c := range modeCalls() {
-		list = append(list, without(c.name, c.mode, setID))
-		if c.flags >= 0 {
-			list = append(list, without(c.name, uint32(c.flags), making))
+	for _, c := range sandbox.ModeCalls() {
+		list = append(list, without(c.Name, c.Mode, sandbox.SetID))
+		if c.Flags >= 0 {
+			list = append(list, without(c.Name, uint32(c.Flags), sandbox.Making))
 		}
 	}
 	return list

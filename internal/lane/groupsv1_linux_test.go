@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	"runloop.dev/rlp/internal/lane/sandbox"
 )
 
 // enforced reports whether this machine bounds memory, and processes, by a group.
@@ -212,7 +213,7 @@ func TestRoomsBoundMemoryAndProcesses(t *testing.T) {
 	eachSandbox(t, func(t *testing.T, name string) {
 		if !byMemory || !byPids {
 			var u *UnsupportedError
-			if _, err := Open(t.Context(), name, Config{Self: []string{self(t), "rlp", ConfineName}, Bounds: Bounds{Memory: 1 << 30}}); !errors.As(err, &u) {
+			if _, err := Open(t.Context(), name, Config{Self: []string{self(t), "rlp", sandbox.ConfineName}, Bounds: Bounds{Memory: 1 << 30}}); !errors.As(err, &u) {
 				t.Errorf("a bound that is asked for and not kept: %v", err)
 			}
 			return
@@ -274,7 +275,7 @@ func TestBoundedGroupsAreNotLeft(t *testing.T) {
 //rlp:holds K52
 func TestTooFewProcessesAreRefused(t *testing.T) {
 	eachSandbox(t, func(t *testing.T, name string) {
-		cfg := Config{Self: []string{self(t), "rlp", ConfineName}, Bounds: Bounds{Pids: ownThreads - 1}}
+		cfg := Config{Self: []string{self(t), "rlp", sandbox.ConfineName}, Bounds: Bounds{Pids: ownThreads - 1}}
 		var u *UnsupportedError
 		if l, err := Open(t.Context(), name, cfg); !errors.As(err, &u) || !strings.Contains(u.Text(), "pids = 16 or more") {
 			t.Errorf("%v, %v", l, err)

@@ -56,7 +56,7 @@ func TestGuardedFoldersAreLikeOthers(t *testing.T) {
 			c := shell(t, "cd "+dir+everyday)
 			c.Folders = []Folder{{Path: dir, Access: ReadWrite}}
 			for _, k := range kept {
-				c.Folders = append(c.Folders, Folder{dir + "/" + k.Path, k.Access})
+				c.Folders = append(c.Folders, Folder{Path: dir + "/" + k.Path, Access: k.Access})
 			}
 			r := run(t, newLane(t, name), c)
 			out[what] = strings.ReplaceAll(string(r.Stdout.Data)+string(r.Stderr.Data), dir, "DIR")

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	"runloop.dev/rlp/internal/lane/sandbox"
 )
 
 // maxWords bounds what is kept of a report.
@@ -20,15 +21,15 @@ func (ch *child) listen() {
 	switch {
 	case n > 0:
 		ch.words = append(ch.words, buf[:min(n, maxWords-len(ch.words))]...)
-	case n == 0 || !isOf(err, unix.EAGAIN, unix.EINTR):
+	case n == 0 || !sandbox.IsOf(err, unix.EAGAIN, unix.EINTR):
 		ch.mute = true
 	}
-	words, begun := bytes.CutPrefix(ch.words, []byte(beginning))
-	status, ended := bytes.CutPrefix(words, []byte(ending))
+	words, begun := bytes.CutPrefix(ch.words, []byte(sandbox.Beginning))
+	status, ended := bytes.CutPrefix(words, []byte(sandbox.Ending))
 	if line, _, whole := bytes.Cut(status, []byte("\n")); begun && ended && whole {
 		ch.code, err = strconv.Atoi(string(line))
 		ch.over = err == nil
-		ch.words = []byte(beginning)
+		ch.words = []byte(sandbox.Beginning)
 	}
 }
 

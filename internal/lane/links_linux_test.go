@@ -74,7 +74,7 @@ func TestProgramsPlantNoLinks(t *testing.T) {
 			c.Folders = folders
 			for _, f := range more {
 				put(t, dir+"/"+f.Path, "kept\n")
-				c.Folders = append(c.Folders, Folder{dir + "/" + f.Path, f.Access})
+				c.Folders = append(c.Folders, Folder{Path: dir + "/" + f.Path, Access: f.Access})
 			}
 			if r := run(t, newLane(t, name), c); strings.Contains(string(r.Stdout.Data), "THROUGH") {
 				t.Errorf("%s: %s\n%s", what, r.Stdout.Data, r.Stderr.Data)
@@ -118,7 +118,7 @@ func TestProgramsHaveTheirOwnLinks(t *testing.T) {
 			c.Env = append(c.Env, "HOME="+workOf(l))
 			c.Folders = folders
 			for _, f := range more {
-				c.Folders = append(c.Folders, Folder{dir + "/" + f.Path, f.Access})
+				c.Folders = append(c.Folders, Folder{Path: dir + "/" + f.Path, Access: f.Access})
 			}
 			const want = "text\ntext\ntext\ntext\ntext\nlater\nrun\nrun\nrun\n"
 			if r := run(t, l, c); r.ExitCode != 0 || string(r.Stdout.Data) != want {

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+	"runloop.dev/rlp/internal/lane/sandbox"
 )
 
 // native runs programs as the operator's own processes. It takes from them what
@@ -176,7 +177,7 @@ func prepareProcess() error {
 // a dump has no memory in it: that holds after executing a file, which being no
 // longer dumpable (PR_SET_DUMPABLE) does not.
 func noCore() error {
-	err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{Cur: coreLimit, Max: coreLimit})
+	err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{Cur: sandbox.CoreLimit, Max: sandbox.CoreLimit})
 	if errors.Is(err, unix.EPERM) {
 		err = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
 	}
@@ -194,7 +195,7 @@ func noCore() error {
 // program gets. What rlp opens is marked when it is opened.
 func keepDescriptors() error {
 	err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
-	if !isOf(err, unix.ENOSYS, unix.EINVAL) { // before Linux 5.11
+	if !sandbox.IsOf(err, unix.ENOSYS, unix.EINVAL) { // before Linux 5.11
 		return err
 	}
 	return keepListed()

@@ -12,12 +12,13 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	"runloop.dev/rlp/internal/lane/sandbox"
 )
 
 // The tests' own program is what they run where a shell would not do.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && os.Args[1] == ConfineName {
-		os.Exit(Confined())
+	if len(os.Args) == 2 && os.Args[1] == sandbox.ConfineName {
+		os.Exit(sandbox.Confined())
 	}
 	if len(os.Args) == 3 && strings.HasPrefix(os.Args[1], "reach-") {
 		fmt.Println(reach(os.Args[1], os.Args[2]))

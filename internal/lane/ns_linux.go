@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+	"runloop.dev/rlp/internal/lane/sandbox"
 )
 
 // ns runs each program in namespaces of its own, made by rlp itself: it starts
@@ -87,7 +88,7 @@ func nsRemedy(err error) string {
 // Check implements [Lane]: it does all that is done for a program but start one.
 func (l *ns) Check(ctx context.Context) error {
 	self := l.cfg.Self
-	return l.prove(ctx, func(*plan) (*order, []*os.File, error) {
+	return l.prove(ctx, func(*sandbox.Plan) (*order, []*os.File, error) {
 		return &order{path: self[0], argv: self[1:], attr: &syscall.ProcAttr{Sys: ownNamespaces()}}, nil, nil
 	})
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"runloop.dev/rlp/internal/lane/sandbox"
 )
 
 // newLane opens a lane by its name, with the tests' own program as rlp.
@@ -19,7 +21,7 @@ func newLane(t testing.TB, name string, change ...func(*Config)) Lane {
 	}
 	cfg := Config{
 		Work: filepath.Join(dir, "agent", "run"), ID: fmt.Sprintf("test-%d-%d", os.Getpid(), time.Now().UnixNano()),
-		Self: []string{self(t), "rlp", ConfineName},
+		Self: []string{self(t), "rlp", sandbox.ConfineName},
 	}
 	for _, c := range change {
 		c(&cfg)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	"runloop.dev/rlp/internal/lane/sandbox"
 )
 
 // Orphans come to the process as a whole, in which other runs have programs and
@@ -43,7 +44,7 @@ var ownTable = sync.OnceValue(func() *processTable {
 })
 
 // scoped reports whether the kernel itself tells which orphans are this lane's.
-func (n *native) scoped() bool { return !n.cfg.noScope && landlock() >= landlockScope }
+func (n *native) scoped() bool { return !n.cfg.noScope && sandbox.Landlock() >= sandbox.LandlockScope }
 
 // alone implements [waiter].
 func (n *native) alone() bool { return n.outer == nil && !n.scoped() }

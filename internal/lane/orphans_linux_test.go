@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	"runloop.dev/rlp/internal/lane/sandbox"
 )
 
 // stays is a program that has a child of its own session and an orphan, says so
@@ -61,7 +62,7 @@ func (r *resident) leave(t *testing.T) bool {
 //
 //rlp:holds K42
 func TestTwoRunsLeaveEachOtherAlone(t *testing.T) {
-	if landlock() < landlockScope {
+	if sandbox.Landlock() < sandbox.LandlockScope {
 		t.Log("the programs of the lane native take turns here")
 		return
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	"runloop.dev/rlp/internal/lane/sandbox"
 )
 
 // An outer is what stands between rlp and its programs, in the lanes that have
@@ -25,7 +26,7 @@ type outer interface {
 }
 
 // plan is what a confined rlp shall do for c, p being its program.
-func (n *native) plan(p *pinned, c *Command) (*plan, error) {
+func (n *native) plan(p *pinned, c *Command) (*sandbox.Plan, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(p.fd, &st); err != nil {
 		return nil, fmt.Errorf("looking at the program: %w", err)
@@ -34,17 +35,17 @@ func (n *native) plan(p *pinned, c *Command) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := viewSpec{folders: c.Folders, leased: c.Leased, work: n.cfg.Work, program: c.Program, entries: entries}
-	if s.mounts, err = mountsWithin(c.Folders); err != nil {
+	s := sandbox.ViewSpec{Folders: c.Folders, Leased: c.Leased, Work: n.cfg.Work, Program: c.Program, Entries: sandbox.Entries}
+	if s.Mounts, err = mountsWithin(c.Folders); err != nil {
 		return nil, err
 	}
 	v, err := guardable(&s)
 	if err != nil {
 		return nil, unkeepable(n.Name(), err.Error())
 	}
-	pl := &plan{
-		mounts: v.mounts, kept: v.kept, work: n.cfg.Work, file: c.Program, dev: st.Dev, ino: st.Ino, script: p.script, dir: dir,
-		argv: c.Argv, env: c.Env, scratch: scratchBytes,
+	pl := &sandbox.Plan{
+		Mounts: v.Mounts, Kept: v.Kept, Work: n.cfg.Work, File: c.Program, Dev: st.Dev, Ino: st.Ino, Script: p.script, Dir: dir,
+		Argv: c.Argv, Env: c.Env, Scratch: scratchBytes,
 	}
 	n.judging(pl, &s)
 	n.bound(pl)
@@ -53,13 +54,13 @@ func (n *native) plan(p *pinned, c *Command) (*plan, error) {
 
 // guardable is the spec's view, where a broker can keep what is to be kept: it
 // reads the paths that programs name out of their memory, which Yama can forbid.
-func guardable(s *viewSpec) (view, error) {
-	v, err := s.view()
-	if err != nil || len(v.kept) == 0 {
+func guardable(s *sandbox.ViewSpec) (sandbox.View, error) {
+	v, err := s.View()
+	if err != nil || len(v.Kept) == 0 {
 		return v, err
 	}
 	if why := closedMemory(); why != "" {
-		return v, fmt.Errorf("%s: %w: %s", v.kept[0].path, errNotKept, why)
+		return v, fmt.Errorf("%s: %w: %s", v.Kept[0].Path, sandbox.ErrNotKept, why)
 	}
 	return v, nil
 }
@@ -74,9 +75,9 @@ func closedMemory() string {
 }
 
 // judging has links judged, where that is to be had here.
-func (n *native) judging(p *plan, s *viewSpec) {
-	if p.links = n.unjudged == ""; p.links {
-		p.held = s.held(n.cfg.Untrusted)
+func (n *native) judging(p *sandbox.Plan, s *sandbox.ViewSpec) {
+	if p.Links = n.unjudged == ""; p.Links {
+		p.Held = s.Held(n.cfg.Untrusted)
 	}
 }
 
@@ -84,13 +85,13 @@ func (n *native) judging(p *plan, s *viewSpec) {
 const scratchBytes = 64 << 20
 
 // bound says what the confined rlp must bound itself, no group doing it.
-func (n *native) bound(p *plan) {
+func (n *native) bound(p *sandbox.Plan) {
 	most := n.cfg.Bounds.orDefault()
 	if !n.boundsMemory() {
-		p.memory = most.Memory
+		p.Memory = most.Memory
 	}
 	if !n.boundsPids() {
-		p.pids = most.Pids + ownThreads
+		p.Pids = most.Pids + ownThreads
 	}
 }
 
@@ -116,7 +117,7 @@ func mountsWithin(folders []Folder) ([]string, error) {
 		if len(fields) < 6 {
 			continue
 		}
-		if at := unescaped(fields[4]); at != "/" && isIn(at, held) {
+		if at := unescaped(fields[4]); at != "/" && sandbox.IsIn(at, held) {
 			list = append(list, at)
 		}
 	}
@@ -130,13 +131,13 @@ func unescaped(s string) string {
 
 // wired makes what a confined rlp is given beside the program's streams: the
 // plan, and where it reports to.
-func (ch *child) wired(p *plan, files []uintptr) ([]uintptr, []*os.File, error) {
+func (ch *child) wired(p *sandbox.Plan, files []uintptr) ([]uintptr, []*os.File, error) {
 	fd, err := unix.MemfdCreate("plan", unix.MFD_CLOEXEC)
 	if err != nil {
 		return nil, nil, fmt.Errorf("keeping the plan: %w", err)
 	}
 	plan := os.NewFile(uintptr(fd), "plan")
-	if _, err := plan.Write(p.encode()); err != nil {
+	if _, err := plan.Write(p.Encode()); err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("keeping the plan: %w", err), plan.Close())
 	}
 	var pipe [2]int
@@ -176,7 +177,7 @@ func remedyFor(lane, says string) string {
 
 // prove tries a lane: what o says does all that is done for a program, but
 // starts none. Where links cannot be judged the lane is one without that.
-func (n *native) prove(ctx context.Context, order func(p *plan) (*order, []*os.File, error)) error {
+func (n *native) prove(ctx context.Context, order func(p *sandbox.Plan) (*order, []*os.File, error)) error {
 	if n.unjudged = closedMemory(); n.cfg.noLinks {
 		n.unjudged = "a test says so"
 	}
@@ -189,21 +190,21 @@ func (n *native) prove(ctx context.Context, order func(p *plan) (*order, []*os.F
 	return err
 }
 
-func (n *native) try(ctx context.Context, order func(p *plan) (*order, []*os.File, error)) error {
+func (n *native) try(ctx context.Context, order func(p *sandbox.Plan) (*order, []*os.File, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
 	ch := &child{lane: n, pidfd: -1, said: -1, in: -1, out: stream{fd: -1}, err: stream{fd: -1, max: 4096}}
 	defer ch.close()
-	s := viewSpec{folders: n.cfg.Folders, leased: n.cfg.Leased, entries: entries}
+	s := sandbox.ViewSpec{Folders: n.cfg.Folders, Leased: n.cfg.Leased, Entries: sandbox.Entries}
 	var err error
-	if s.mounts, err = mountsWithin(s.folders); err != nil {
+	if s.Mounts, err = mountsWithin(s.Folders); err != nil {
 		return err
 	}
 	v, err := guardable(&s)
 	if err != nil {
 		return unkeepable(n.Name(), err.Error())
 	}
-	p := &plan{proof: true, mounts: v.mounts, kept: v.kept, scratch: scratchBytes}
+	p := &sandbox.Plan{Proof: true, Mounts: v.Mounts, Kept: v.Kept, Scratch: scratchBytes}
 	n.judging(p, &s)
 	o, files, err := order(p)
 	if err != nil {
@@ -240,12 +241,12 @@ func confinedEnv() []string { return []string{"GOGC=off", "GOMAXPROCS=1"} }
 // mapped is the one user and group that there is in a user namespace: ours,
 // under a number that is nobody's.
 func mapped(id int) []syscall.SysProcIDMap {
-	return []syscall.SysProcIDMap{{ContainerID: insideID, HostID: id, Size: 1}}
+	return []syscall.SysProcIDMap{{ContainerID: sandbox.InsideID, HostID: id, Size: 1}}
 }
 
 // reported is what a report means to the lane, and whether there was any.
 func reported(lane, text string) (begun bool, err error) {
-	text, begun = strings.CutPrefix(text, beginning)
+	text, begun = strings.CutPrefix(text, sandbox.Beginning)
 	kind, why, any := strings.Cut(text, "\n")
 	switch {
 	case !any:

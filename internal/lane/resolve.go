@@ -8,6 +8,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"runloop.dev/rlp/internal/lane/sandbox"
 )
 
 // A Found is where a path leads.
@@ -98,7 +100,7 @@ func (l *leads) add(written string) error {
 
 // IsSystem reports whether a path is of what every lane but a container with files
 // of its own shows programs of the machine.
-func IsSystem(p string) bool { return isIn(p, systemPaths()) }
+func IsSystem(p string) bool { return sandbox.IsIn(p, sandbox.SystemPaths()) }
 
 // walk follows the links of p, in a folder that no link leads to, as the kernel
 // does. What is missing is an error, and File then its name.
@@ -120,7 +122,7 @@ func walk(dir, p string, via, closed []string) (Found, error) {
 			continue
 		}
 		here := path.Join(f.File, name)
-		if isIn(here, closed) {
+		if sandbox.IsIn(here, closed) {
 			return f, ErrClosed
 		}
 		target, err := os.Readlink(here)
@@ -132,8 +134,8 @@ func walk(dir, p string, via, closed []string) (Found, error) {
 			f.File = here // EINVAL: no link
 			continue
 		}
-		if f.Via = append(f.Via, here); len(f.Via) > maxLinks {
-			return f, fmt.Errorf("resolving %s: more than %d links", p, maxLinks)
+		if f.Via = append(f.Via, here); len(f.Via) > sandbox.MaxLinks {
+			return f, fmt.Errorf("resolving %s: more than %d links", p, sandbox.MaxLinks)
 		}
 		if path.IsAbs(target) {
 			f.File = "/"

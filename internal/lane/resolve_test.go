@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"syscall"
 	"testing"
+
+	"runloop.dev/rlp/internal/lane/sandbox"
 )
 
 //rlp:holds C18
@@ -104,7 +106,7 @@ func TestFoldersWithoutPrograms(t *testing.T) {
 			t.Errorf("%s: %+v, %v", path, f, err)
 		}
 		for _, at := range []string{f.Named, f.File} {
-			if isIn(at, []string{"/proc/self", dir + "/home/bin"}) {
+			if sandbox.IsIn(at, []string{"/proc/self", dir + "/home/bin"}) {
 				t.Errorf("%s: it was looked at: %+v", path, f)
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	"runloop.dev/rlp/internal/lane/sandbox"
 )
 
 // shared is a folder that a program may write and the test looks into. It is not
@@ -150,7 +151,7 @@ func TestARoomLeavesNothing(t *testing.T) {
 	eachSandbox(t, func(t *testing.T, name string) {
 		once := func() {
 			dir := filepath.Join(shared(t), "a", "run")
-			l, err := Open(t.Context(), name, Config{Work: dir, ID: "left-" + name, Self: []string{self(t), "rlp", ConfineName}})
+			l, err := Open(t.Context(), name, Config{Work: dir, ID: "left-" + name, Self: []string{self(t), "rlp", sandbox.ConfineName}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -265,7 +266,7 @@ func TestProgramsOfTheOperatorsOwn(t *testing.T) {
 func TestWhatCannotBeKeptIsRefused(t *testing.T) {
 	eachSandbox(t, func(t *testing.T, name string) {
 		dir := shared(t)
-		cfg := Config{Work: filepath.Join(dir, "w", "run"), ID: "kept", Self: []string{self(t), "rlp", ConfineName}}
+		cfg := Config{Work: filepath.Join(dir, "w", "run"), ID: "kept", Self: []string{self(t), "rlp", sandbox.ConfineName}}
 		cfg.Folders = []Folder{{Path: "/", Access: ReadWrite}, {Path: dir + "/later", Access: Hidden}} // nothing can be laid over a root
 		var e *UnsupportedError
 		if l, err := Open(t.Context(), name, cfg); !errors.As(err, &e) || l != nil || !strings.Contains(e.Error(), dir+"/later") {
@@ -284,7 +285,7 @@ func TestWhatCannotBeKeptIsRefused(t *testing.T) {
 		if err := l.Close(); err != nil {
 			t.Error(err)
 		}
-		cfg.Self = []string{"/nowhere/rlp", "rlp", ConfineName}
+		cfg.Self = []string{"/nowhere/rlp", "rlp", sandbox.ConfineName}
 		if l, err := Open(t.Context(), name, cfg); err == nil {
 			t.Errorf("no program that confines: %v", l)
 		}
@@ -338,7 +339,7 @@ const many = `i=0; while [ $i -lt 400 ]; do sleep 1 >/dev/null & i=$((i+1)); don
 // inRoom is what such a user's program says.
 func inRoom(at string) string {
 	name, dir, _ := strings.Cut(at, ":")
-	l, err := Open(context.Background(), name, Config{Work: dir + "/" + name + "/run", ID: "any", Self: []string{"/proc/self/exe", "rlp", ConfineName}})
+	l, err := Open(context.Background(), name, Config{Work: dir + "/" + name + "/run", ID: "any", Self: []string{"/proc/self/exe", "rlp", sandbox.ConfineName}})
 	if err != nil {
 		return err.Error()
 	}

@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+	"runloop.dev/rlp/internal/lane/sandbox"
 )
 
 // A spawner is a thread of rlp that has given up what programs shall not have,
@@ -98,13 +99,13 @@ func harden() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("taking new privileges from programs: %w", err)
 	}
-	if err := dropCapabilities(); err != nil {
+	if err := sandbox.DropCapabilities(); err != nil {
 		return fmt.Errorf("taking capabilities from programs: %w", err)
 	}
-	if err := landlockProcess(); err != nil {
+	if err := sandbox.LandlockProcess(); err != nil {
 		return fmt.Errorf("taking other processes from programs: %w", err)
 	}
-	if err := filterCalls(); err != nil {
+	if err := sandbox.FilterCalls(); err != nil {
 		return fmt.Errorf("taking sockets and limits of others from programs: %w", err)
 	}
 	return nil

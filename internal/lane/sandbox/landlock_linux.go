@@ -1,4 +1,4 @@
-package lane
+package sandbox
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 // abstract sockets.
 const (
 	landlockNet   = 4
-	landlockScope = 6
+	LandlockScope = 6
 )
 
 // What Landlock lets be done to files, by the version that began it.
@@ -40,8 +40,8 @@ func filesOf(version int) uint64 {
 	return files
 }
 
-// landlock is the kernel's version of Landlock, 0 where it has none.
-func landlock() int {
+// Landlock is the kernel's version of Landlock, 0 where it has none.
+func Landlock() int {
 	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
 		return 0
@@ -52,13 +52,13 @@ func landlock() int {
 // landlockFiles is [landlockProcess], and files can be read and written where the plan says: a
 // second wall behind mounts that say the same, and the only one around what is
 // hidden in a guarded folder. Where the kernel has no Landlock there is one wall.
-func landlockFiles(p *plan) error {
-	version := landlock()
+func landlockFiles(p *Plan) error {
+	version := Landlock()
 	hidden := p.hidden()
 	if version == 0 && len(hidden) > 0 {
-		return fmt.Errorf("%s: %w: the kernel has no Landlock", hidden[0], errNotKept)
+		return fmt.Errorf("%s: %w: the kernel has no Landlock", hidden[0], ErrNotKept)
 	}
-	if version == 0 && p.links {
+	if version == 0 && p.Links {
 		return fmt.Errorf("%w: the kernel has no Landlock", errLinks)
 	}
 	if version == 0 {
@@ -71,7 +71,7 @@ func landlockFiles(p *plan) error {
 	}
 	defer unix.Close(set)
 	for path, access := range p.fileRules(files, hidden) {
-		if err := addRule(set, path, access&files); err != nil && !isOf(err, unix.ENOENT, unix.EACCES) {
+		if err := addRule(set, path, access&files); err != nil && !IsOf(err, unix.ENOENT, unix.EACCES) {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 	}
@@ -81,7 +81,7 @@ func landlockFiles(p *plan) error {
 // fileRules are what may be done with files, by path. A rule holds for all that
 // is below it, so that folders above what is hidden have none of reading, and
 // their entries have their own.
-func (p *plan) fileRules(files uint64, hidden []string) map[string]uint64 {
+func (p *Plan) fileRules(files uint64, hidden []string) map[string]uint64 {
 	rules := map[string]uint64{}
 	above := ways(hidden)
 	if len(above) == 0 {
@@ -93,10 +93,10 @@ func (p *plan) fileRules(files uint64, hidden []string) map[string]uint64 {
 			rules[path.Join(dir, e.Name())] = fileReads
 		}
 	}
-	for _, s := range p.mounts {
-		rules[s.path] |= fileReads
-		if s.access == ReadWrite {
-			rules[s.path] |= files &^ fileBlocks
+	for _, s := range p.Mounts {
+		rules[s.Path] |= fileReads
+		if s.Access == ReadWrite {
+			rules[s.Path] |= files &^ fileBlocks
 		}
 	}
 	for _, g := range p.guards {
@@ -141,11 +141,11 @@ func addRule(set int, path string, access uint64) error {
 	return nil
 }
 
-// landlockProcess puts this thread and what it starts into a Landlock domain: processes
+// LandlockProcess puts this thread and what it starts into a Landlock domain: processes
 // outside of it, rlp above all, can be neither traced nor read nor signalled
 // from within. Files are left as they are.
-func landlockProcess() error {
-	version := landlock()
+func LandlockProcess() error {
+	version := Landlock()
 	if version < landlockNet {
 		return nil
 	}
@@ -165,7 +165,7 @@ func ruleset(version int, files uint64) (int, error) {
 		attr.Handled_access_net = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
 		size = unsafe.Offsetof(attr.Scoped)
 	}
-	if version >= landlockScope {
+	if version >= LandlockScope {
 		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
 		size = unsafe.Offsetof(attr.Scoped) + unsafe.Sizeof(attr.Scoped)
 	}

@@ -1,25 +1,25 @@
-package lane
+package sandbox
 
 import "golang.org/x/sys/unix"
 
-// setID are the mode bits by which a file is executed as its owner or group.
-const setID = unix.S_ISUID | unix.S_ISGID
+// SetID are the mode bits by which a file is executed as its owner or group.
+const SetID = unix.S_ISUID | unix.S_ISGID
 
 // A modeCall is a system call that gives a file a mode; flags is the argument
 // without whose making bits nobody looks at the mode, -1 where there is none.
 type modeCall struct {
-	name  string
+	Name  string
 	call  uint32
-	mode  uint32
-	flags int
+	Mode  uint32
+	Flags int
 }
 
-// making are the bits of open by which a file is made.
-const making = unix.O_CREAT | unix.O_TMPFILE&^unix.O_DIRECTORY
+// Making are the bits of open by which a file is made.
+const Making = unix.O_CREAT | unix.O_TMPFILE&^unix.O_DIRECTORY
 
-// modeCalls are all there are: folders are made without these bits by any call,
+// ModeCalls are all there are: folders are made without these bits by any call,
 // and openat2, whose mode lies in memory, where a filter cannot look, is none.
-func modeCalls() []modeCall {
+func ModeCalls() []modeCall {
 	return append([]modeCall{
 		{"fchmod", unix.SYS_FCHMOD, 1, -1},
 		{"fchmodat", unix.SYS_FCHMODAT, 2, -1},
@@ -36,10 +36,10 @@ func setIDRules() []unix.SockFilter {
 		return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: bits, Jt: yes, Jf: no}
 	}
 	rules := on(unix.SYS_OPENAT2, refuse(unix.ENOSYS))
-	for _, c := range modeCalls() {
-		judge := []unix.SockFilter{load(argument(c.mode)), set(setID, 0, 1), refuse(unix.EPERM), allow()}
-		if c.flags >= 0 {
-			judge = append([]unix.SockFilter{load(argument(uint32(c.flags))), set(making, 1, 0), allow()}, judge...)
+	for _, c := range ModeCalls() {
+		judge := []unix.SockFilter{load(argument(c.Mode)), set(SetID, 0, 1), refuse(unix.EPERM), allow()}
+		if c.Flags >= 0 {
+			judge = append([]unix.SockFilter{load(argument(uint32(c.Flags))), set(Making, 1, 0), allow()}, judge...)
 		}
 		rules = append(rules, on(c.call, judge...)...)
 	}

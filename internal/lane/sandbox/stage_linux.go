@@ -1,4 +1,4 @@
-package lane
+package sandbox
 
 import (
 	"errors"
@@ -26,22 +26,22 @@ const (
 	still     = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
 )
 
-// A mountSource is a mount and the open files that it is made from.
-type mountSource struct {
-	mount
-	tree   int // a mount of what is there; -1 where there is none
-	folder bool
-	link   string // a link of the system's, to be made again
+// A MountSource is a mount and the open files that it is made from.
+type MountSource struct {
+	Mount
+	Tree   int // a mount of what is there; -1 where there is none
+	Folder bool
+	Link   string // a link of the system's, to be made again
 }
 
 // build makes the root folder and moves this process into it.
-func (p *plan) build() error {
+func (p *Plan) build() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("parting from the mounts of others: %w", err)
 	}
-	s := &stage{root: -1, size: strconv.FormatInt(p.scratch, 10)}
-	var sources []mountSource
-	for _, mount := range p.mounts {
+	s := &stage{root: -1, size: strconv.FormatInt(p.Scratch, 10)}
+	var sources []MountSource
+	for _, mount := range p.Mounts {
 		c, err := s.open(mount)
 		if err != nil {
 			return err
@@ -53,64 +53,64 @@ func (p *plan) build() error {
 	}
 	for _, c := range sources {
 		err := s.set(&c)
-		if err == nil && c.guarded && c.tree >= 0 {
-			err = p.guard(c.tree, c.path)
+		if err == nil && c.guarded && c.Tree >= 0 {
+			err = p.guard(c.Tree, c.Path)
 		}
 		if err != nil {
-			return fmt.Errorf("showing %s: %w", c.path, err)
+			return fmt.Errorf("showing %s: %w", c.Path, err)
 		}
 	}
-	if err := s.words(p.work); err != nil {
+	if err := s.words(p.Work); err != nil {
 		return fmt.Errorf("writing /etc: %w", err)
 	}
 	return s.enter()
 }
 
 // open opens what a mount shows, where it is now.
-func (s *stage) open(mount mount) (mountSource, error) {
-	c := mountSource{mount: mount, tree: -1, folder: true}
+func (s *stage) open(mount Mount) (MountSource, error) {
+	c := MountSource{Mount: mount, Tree: -1, Folder: true}
 	var err error
-	switch mount.kind {
-	case private:
-		c.tree, err = s.scratch(s.size, "1777")
-	case devices:
-		c.tree, err = s.scratch(small, "755")
-	case procs:
-		c.tree, err = processes()
+	switch mount.Kind {
+	case Private:
+		c.Tree, err = s.scratch(s.size, "1777")
+	case Devices:
+		c.Tree, err = s.scratch(Small, "755")
+	case Procs:
+		c.Tree, err = processes()
 	default:
 		err = c.clone(s)
 	}
-	if mount.kind == private || mount.kind == devices || mount.kind == procs {
+	if mount.Kind == Private || mount.Kind == Devices || mount.Kind == Procs {
 		return c, err
 	}
 	return c, nil // what is not there is not shown
 }
 
 // clone makes a mount of what is at the mount's own path.
-func (c *mountSource) clone(s *stage) error {
-	fd, err := c.look()
+func (c *MountSource) clone(s *stage) error {
+	fd, err := c.Look()
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
-	if c.link != "" {
+	if c.Link != "" {
 		return nil
 	}
-	if c.kind == nothing {
-		c.tree, err = c.empty(s)
+	if c.Kind == Nothing {
+		c.Tree, err = c.empty(s)
 		return err
 	}
 	attr := unix.MountAttr{Attr_set: still}
-	if c.access < ReadWrite {
+	if c.Access < ReadWrite {
 		attr.Attr_set |= unix.MOUNT_ATTR_RDONLY
 	}
-	c.tree, err = cloned(fd, attr)
+	c.Tree, err = cloned(fd, attr)
 	return err
 }
 
-// look opens what is at the mount's own path and says what it is.
-func (c *mountSource) look() (int, error) {
-	fd, err := unix.Openat2(unix.AT_FDCWD, c.path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW, Resolve: unix.RESOLVE_NO_MAGICLINKS | c.strict()})
+// Look opens what is at the mount's own path and says what it is.
+func (c *MountSource) Look() (int, error) {
+	fd, err := unix.Openat2(unix.AT_FDCWD, c.Path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW, Resolve: unix.RESOLVE_NO_MAGICLINKS | c.strict()})
 	if err != nil {
 		return -1, err
 	}
@@ -121,7 +121,7 @@ func (c *mountSource) look() (int, error) {
 	return fd, nil
 }
 
-func (c *mountSource) is(fd int) error {
+func (c *MountSource) is(fd int) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		return err
@@ -130,23 +130,23 @@ func (c *mountSource) is(fd int) error {
 	case unix.S_IFDIR:
 		return nil
 	case unix.S_IFREG:
-		c.folder = false
+		c.Folder = false
 		return nil
 	case unix.S_IFLNK:
-		if c.kind != system && c.kind != beside {
+		if c.Kind != System && c.Kind != beside {
 			return unix.ELOOP
 		}
 		var text [unix.PathMax]byte
 		n, err := unix.Readlinkat(fd, "", text[:])
-		c.link = string(text[:n])
+		c.Link = string(text[:n])
 		return err
 	}
 	return unix.ENOENT // grants hold folders and regular files
 }
 
 // strict refuses links on the way; the system's own paths may have them.
-func (c *mountSource) strict() uint64 {
-	if c.kind == system {
+func (c *MountSource) strict() uint64 {
+	if c.Kind == System {
 		return 0
 	}
 	return unix.RESOLVE_NO_SYMLINKS
@@ -221,9 +221,9 @@ func processes() (int, error) {
 
 // empty is a mount with nothing in it: a folder, or a device that may not be
 // opened.
-func (c *mountSource) empty(s *stage) (int, error) {
-	if c.folder {
-		return s.scratch(small, "755")
+func (c *MountSource) empty(s *stage) (int, error) {
+	if c.Folder {
+		return s.scratch(Small, "755")
 	}
 	fd, err := unix.Open("/dev/null", unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -237,17 +237,17 @@ func (c *mountSource) empty(s *stage) (int, error) {
 // that no size bounds.
 const mostFiles = "65536"
 
-// small is enough for folders without files.
-const small = "1048576"
+// Small is enough for folders without files.
+const Small = "1048576"
 
 // begin makes the root: a folder in memory, or the operator's own where the
 // agent holds that.
-func (s *stage) begin(sources []mountSource) error {
-	if len(sources) > 0 && sources[0].path == "/" && sources[0].kind == bind && sources[0].tree >= 0 {
-		s.root = sources[0].tree
+func (s *stage) begin(sources []MountSource) error {
+	if len(sources) > 0 && sources[0].Path == "/" && sources[0].Kind == bind && sources[0].Tree >= 0 {
+		s.root = sources[0].Tree
 	} else {
 		var err error
-		if s.root, err = s.scratch(small, "755"); err != nil {
+		if s.root, err = s.scratch(Small, "755"); err != nil {
 			return err
 		}
 		s.closing = append(s.closing, s.root)
@@ -260,52 +260,52 @@ func (s *stage) begin(sources []mountSource) error {
 }
 
 // set puts one source into its place.
-func (s *stage) set(c *mountSource) error {
-	if c.path == "/" || c.tree < 0 && c.link == "" {
+func (s *stage) set(c *MountSource) error {
+	if c.Path == "/" || c.Tree < 0 && c.Link == "" {
 		return nil
 	}
-	dir, err := s.folder(path.Dir(c.path))
+	dir, err := s.folder(path.Dir(c.Path))
 	if err != nil {
 		return s.unset(c, err)
 	}
 	defer unix.Close(dir)
-	name := path.Base(c.path)
-	if c.link != "" {
+	name := path.Base(c.Path)
+	if c.Link != "" {
 		if !s.isOwn(dir) {
 			return nil
 		}
-		if err := unix.Symlinkat(c.link, dir, name); err != nil && !errors.Is(err, unix.EEXIST) {
+		if err := unix.Symlinkat(c.Link, dir, name); err != nil && !errors.Is(err, unix.EEXIST) {
 			return err
 		}
 		return nil
 	}
-	at, err := s.place(dir, name, c.folder)
+	at, err := s.place(dir, name, c.Folder)
 	if err != nil {
 		return s.unset(c, err)
 	}
 	defer unix.Close(at)
-	if err := unix.MoveMount(c.tree, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH); err != nil {
+	if err := unix.MoveMount(c.Tree, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH); err != nil {
 		return s.unset(c, err)
 	}
-	switch c.kind {
-	case nothing:
-		if c.folder {
-			s.closing = append(s.closing, c.tree)
+	switch c.Kind {
+	case Nothing:
+		if c.Folder {
+			s.closing = append(s.closing, c.Tree)
 		}
-	case devices:
-		s.closing = append(s.closing, c.tree)
-		return s.devices(c.tree)
+	case Devices:
+		s.closing = append(s.closing, c.Tree)
+		return s.devices(c.Tree)
 	}
 	return nil
 }
 
 // unset is what a source means that has no place: the way to it is a link now, or
 // is not there.
-func (s *stage) unset(c *mountSource, err error) error {
-	if isOf(err, unix.ENOENT, unix.ELOOP, unix.EACCES, unix.ENOTDIR, unix.EROFS) && c.kind <= nothing {
+func (s *stage) unset(c *MountSource, err error) error {
+	if IsOf(err, unix.ENOENT, unix.ELOOP, unix.EACCES, unix.ENOTDIR, unix.EROFS) && c.Kind <= Nothing {
 		return nil
 	}
-	return fmt.Errorf("%w: %w", errNotKept, err)
+	return fmt.Errorf("%w: %w", ErrNotKept, err)
 }
 
 // folder opens a folder of the stage, and makes what is missing on the way.
@@ -346,7 +346,7 @@ func (s *stage) place(dir int, name string, folder bool) (int, error) {
 
 // devices are the few that act on nothing but the program itself.
 func (s *stage) devices(dev int) error {
-	for _, name := range deviceNames() {
+	for _, name := range DeviceNames() {
 		fd, err := unix.Open("/dev/"+name, unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 		if err != nil {
 			continue
@@ -369,7 +369,7 @@ func (s *stage) devices(dev int) error {
 			return fmt.Errorf("/dev/%s: %w", name, err)
 		}
 	}
-	for name, to := range deviceLinks() {
+	for name, to := range DeviceLinks() {
 		if err := unix.Symlinkat(to, dev, name); err != nil {
 			return err
 		}
@@ -377,10 +377,11 @@ func (s *stage) devices(dev int) error {
 	return nil
 }
 
-// deviceNames are the devices that programs get.
-func deviceNames() []string { return []string{"null", "zero", "full", "random", "urandom"} }
+// DeviceNames are the devices that programs get.
+func DeviceNames() []string { return []string{"null", "zero", "full", "random", "urandom"} }
 
-func deviceLinks() map[string]string {
+// DeviceLinks are the links among devices that programs get.
+func DeviceLinks() map[string]string {
 	return map[string]string{"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2", "shm": "/tmp"}
 }
 
@@ -388,7 +389,7 @@ func deviceLinks() map[string]string {
 // are shown they stay.
 func (s *stage) words(work string) error {
 	etc, err := s.folder("/etc")
-	if isOf(err, unix.ENOENT, unix.EACCES) {
+	if IsOf(err, unix.ENOENT, unix.EACCES) {
 		return nil
 	}
 	if err != nil {
@@ -421,8 +422,8 @@ func etcFiles(work string) map[string]string {
 		work = "/"
 	}
 	return map[string]string{
-		"passwd":        fmt.Sprintf("root:x:0:0::/:/usr/sbin/nologin\nagent:x:%d:%d::%s:/bin/sh\n", insideID, insideID, work),
-		"group":         fmt.Sprintf("root:x:0:\nagent:x:%d:\n", insideID),
+		"passwd":        fmt.Sprintf("root:x:0:0::/:/usr/sbin/nologin\nagent:x:%d:%d::%s:/bin/sh\n", InsideID, InsideID, work),
+		"group":         fmt.Sprintf("root:x:0:\nagent:x:%d:\n", InsideID),
 		"hosts":         "127.0.0.1 localhost\n::1 localhost\n",
 		"nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
 	}

@@ -1,4 +1,4 @@
-package lane
+package sandbox
 
 import "strings"
 
@@ -19,11 +19,11 @@ type Folder struct {
 	Access Access
 }
 
-// maxLinks bounds the links of one path; the kernel follows fewer.
-const maxLinks = 40
+// MaxLinks bounds the links of one path; the kernel follows fewer.
+const MaxLinks = 40
 
-// isIn reports whether a clean path is one of the folders, or below it.
-func isIn(p string, folders []string) bool {
+// IsIn reports whether a clean path is one of the folders, or below it.
+func IsIn(p string, folders []string) bool {
 	for _, dir := range folders {
 		if rest, ok := strings.CutPrefix(p, dir); ok && (rest == "" || rest[0] == '/') {
 			return true

@@ -1,4 +1,4 @@
-package lane
+package sandbox
 
 import (
 	"path"
@@ -14,7 +14,7 @@ var _ links.Holder = (*judge)(nil)
 // Leads implements [links.Holder]: it follows a path as a later launch would, and
 // judges each step by its name. What nobody holds is not looked at.
 func (j *judge) Leads(to string) error {
-	for range maxLinks {
+	for range MaxLinks {
 		if j.holding(to) < ReadOnly {
 			return unix.EACCES
 		}

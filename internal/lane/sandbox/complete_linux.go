@@ -1,4 +1,4 @@
-package lane
+package sandbox
 
 import (
 	"errors"
@@ -9,15 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ownEtc are the files in /etc that are neither the operator's nor in a folder of
+// OwnEtc are the files in /etc that are neither the operator's nor in a folder of
 // his: in memory, and read-only with the root.
-func (p *plan) ownEtc() map[string]string {
-	files := etcFiles(p.work)
-	for _, s := range p.mounts {
-		if s.path == "/" || s.path == "/etc" {
+func (p *Plan) OwnEtc() map[string]string {
+	files := etcFiles(p.Work)
+	for _, s := range p.Mounts {
+		if s.Path == "/" || s.Path == "/etc" {
 			return nil
 		}
-		delete(files, strings.TrimPrefix(s.path, "/etc/"))
+		delete(files, strings.TrimPrefix(s.Path, "/etc/"))
 	}
 	return files
 }
@@ -25,36 +25,36 @@ func (p *plan) ownEtc() map[string]string {
 // complete does what bubblewrap has no words for: devices are the machine's own,
 // and a program that is their owner would change their modes; and how many files
 // a private folder holds is bounded as in the lane ns.
-func (p *plan) complete() error {
-	for _, name := range deviceNames() {
+func (p *Plan) complete() error {
+	for _, name := range DeviceNames() {
 		attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOEXEC}
 		err := unix.MountSetattr(unix.AT_FDCWD, "/dev/"+name, unix.AT_SYMLINK_NOFOLLOW, &attr)
 		if err != nil && !errors.Is(err, unix.ENOENT) {
 			return fmt.Errorf("closing /dev/%s: %w", name, err)
 		}
 	}
-	for _, s := range p.mounts {
-		if s.kind != private {
+	for _, s := range p.Mounts {
+		if s.Kind != Private {
 			continue
 		}
-		options := "nr_inodes=" + mostFiles + ",size=" + strconv.FormatInt(p.scratch, 10)
-		if err := unix.Mount("", s.path, "", unix.MS_REMOUNT|unix.MS_NOSUID|unix.MS_NODEV, options); err != nil {
-			return fmt.Errorf("bounding %s: %w", s.path, err)
+		options := "nr_inodes=" + mostFiles + ",size=" + strconv.FormatInt(p.Scratch, 10)
+		if err := unix.Mount("", s.Path, "", unix.MS_REMOUNT|unix.MS_NOSUID|unix.MS_NODEV, options); err != nil {
+			return fmt.Errorf("bounding %s: %w", s.Path, err)
 		}
 	}
-	for _, s := range p.mounts {
+	for _, s := range p.Mounts {
 		if !s.guarded {
 			continue
 		}
-		fd, err := unix.Open(s.path, unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+		fd, err := unix.Open(s.Path, unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 		if errors.Is(err, unix.ENOENT) { // it was not there to be shown
 			continue
 		}
 		if err == nil {
-			err = p.guard(fd, s.path)
+			err = p.guard(fd, s.Path)
 		}
 		if err != nil {
-			return fmt.Errorf("showing %s: %w", s.path, err)
+			return fmt.Errorf("showing %s: %w", s.Path, err)
 		}
 	}
 	return nil

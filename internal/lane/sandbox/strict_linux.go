@@ -1,4 +1,4 @@
-package lane
+package sandbox
 
 import (
 	"errors"
@@ -33,8 +33,8 @@ func strictFilter(arch string) []unix.SockFilter {
 	return slices.Concat(loose[:len(loose)-1], kernelRules(), namespaceRules(), oddRules(), setIDRules(), loose[len(loose)-1:])
 }
 
-// newNamespaces are the flags that make namespaces.
-const newNamespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS |
+// NewNamespaces are the flags that make namespaces.
+const NewNamespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS |
 	unix.CLONE_NEWCGROUP | unix.CLONE_NEWTIME
 
 // namespaceRules keep programs from namespaces of their own, in which they would
@@ -43,7 +43,7 @@ const newNamespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID 
 func namespaceRules() []unix.SockFilter {
 	none := []unix.SockFilter{
 		load(argument(0)),
-		{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: newNamespaces, Jf: 1},
+		{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: NewNamespaces, Jf: 1},
 		refuse(unix.EPERM), allow(),
 	}
 	return slices.Concat(on(unix.SYS_CLONE3, refuse(unix.ENOSYS)), on(unix.SYS_CLONE, none...), on(unix.SYS_UNSHARE, none...))

@@ -1,4 +1,4 @@
-package lane
+package sandbox
 
 import (
 	"errors"
@@ -20,12 +20,12 @@ const ConfineName = "confine"
 // What a confined rlp is given beside the program's own streams.
 const (
 	planFile   = 3
-	reportFile = 4
+	ReportFile = 4
 	scriptFile = 3 // where a script is for its interpreter, later
 )
 
-// insideID is the user and the group that programs are within their namespace.
-const insideID = 65532
+// InsideID is the user and the group that programs are within their namespace.
+const InsideID = 65532
 
 // How a confined rlp ends that has started nothing; the report says why. With
 // proof, it is how it ends well.
@@ -48,7 +48,7 @@ func Confined() int {
 	}
 	unix.Umask(0)
 	view := p.build
-	if p.inside {
+	if p.Inside {
 		view = p.complete
 	}
 	if err := view(); err != nil {
@@ -59,7 +59,7 @@ func Confined() int {
 }
 
 // act starts the program in what was built.
-func (p *plan) act() int {
+func (p *Plan) act() int {
 	program, dir, err := p.find()
 	var b *broker
 	if err == nil {
@@ -77,15 +77,15 @@ func (p *plan) act() int {
 		return report(err)
 	}
 	begun()
-	if p.proof {
+	if p.Proof {
 		return confineProved
 	}
-	attr := &syscall.ProcAttr{Dir: dir, Env: p.env, Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true}}
+	attr := &syscall.ProcAttr{Dir: dir, Env: p.Env, Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true}}
 	path := "/proc/self/fd/" + strconv.Itoa(program)
-	if p.script {
+	if p.Script {
 		attr.Files, path = append(attr.Files, uintptr(program)), "/proc/self/fd/"+strconv.Itoa(scriptFile)
 	}
-	pid, err := syscall.ForkExec(path, p.argv, attr)
+	pid, err := syscall.ForkExec(path, p.Argv, attr)
 	if err != nil {
 		return report(notProgram(err))
 	}
@@ -108,13 +108,14 @@ func endRest(status int) {
 	for {
 		_, err := unix.Wait4(-1, nil, unix.WALL, nil)
 		if errors.Is(err, unix.ECHILD) {
-			_, _ = unix.Write(reportFile, []byte(ending+strconv.Itoa(status)+"\n"))
+			_, _ = unix.Write(ReportFile, []byte(Ending+strconv.Itoa(status)+"\n"))
 			return
 		}
 	}
 }
 
-const ending = "ended "
+// Ending begins the line that says how the program ended.
+const Ending = "ended "
 
 // deaf makes this process ignore what the program could send it to end both; of
 // its children's ends it must hear. The program was started before, and decides
@@ -131,7 +132,7 @@ func deaf() {
 // letGo is what is open and is to be closed when the program has begun: the
 // streams are the program's then, and end with it. What the runtime waits by is
 // not a file, there is more to report, and a broker needs its folders.
-func (p *plan) letGo() []int {
+func (p *Plan) letGo() []int {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
 		return nil
@@ -140,7 +141,7 @@ func (p *plan) letGo() []int {
 	for _, e := range entries {
 		to, err := os.Readlink("/proc/self/fd/" + e.Name())
 		fd, bad := strconv.Atoi(e.Name())
-		if err != nil || bad != nil || fd == reportFile || strings.HasPrefix(to, "anon_inode:[event") || slices.ContainsFunc(p.guards, func(g guardedDir) bool { return g.dir == fd }) {
+		if err != nil || bad != nil || fd == ReportFile || strings.HasPrefix(to, "anon_inode:[event") || slices.ContainsFunc(p.guards, func(g guardedDir) bool { return g.dir == fd }) {
 			continue
 		}
 		list = append(list, fd)
@@ -151,7 +152,7 @@ func (p *plan) letGo() []int {
 // notProgram marks the errors that speak of the program: no format that is
 // known, or an interpreter that is not there.
 func notProgram(err error) error {
-	if isOf(err, unix.ENOEXEC, unix.ENOENT, unix.EACCES) {
+	if IsOf(err, unix.ENOEXEC, unix.ENOENT, unix.EACCES) {
 		return fmt.Errorf("%w: %w", errProgram, err)
 	}
 	return err
@@ -176,25 +177,25 @@ func until(pid int) int {
 
 // find opens the program, which must be the file that was decided about, and
 // names the folder where it starts.
-func (p *plan) find() (program int, dir string, err error) {
-	if p.proof {
+func (p *Plan) find() (program int, dir string, err error) {
+	if p.Proof {
 		return -1, "", nil
 	}
 	open := func(at int, path string, flags uint64) (int, error) {
 		return unix.Openat2(at, path, &unix.OpenHow{Flags: flags | unix.O_PATH | unix.O_CLOEXEC, Resolve: keepLinks})
 	}
-	if program, err = open(unix.AT_FDCWD, p.file, 0); err != nil {
+	if program, err = open(unix.AT_FDCWD, p.File, 0); err != nil {
 		return -1, "", fmt.Errorf("%w: %w", errProgram, err)
 	}
 	var st unix.Stat_t
-	if err := unix.Fstat(program, &st); err != nil || st.Dev != p.dev || st.Ino != p.ino {
+	if err := unix.Fstat(program, &st); err != nil || st.Dev != p.Dev || st.Ino != p.Ino {
 		return -1, "", fmt.Errorf("%w: it has become another file", errProgram)
 	}
-	work, err := open(unix.AT_FDCWD, p.work, unix.O_DIRECTORY)
+	work, err := open(unix.AT_FDCWD, p.Work, unix.O_DIRECTORY)
 	if err != nil {
 		return -1, "", fmt.Errorf("opening the working folder: %w", err)
 	}
-	at, err := open(work, p.dir, unix.O_DIRECTORY)
+	at, err := open(work, p.Dir, unix.O_DIRECTORY)
 	if err != nil {
 		return -1, "", fmt.Errorf("opening the folder to start in: %w", err)
 	}
@@ -204,22 +205,22 @@ func (p *plan) find() (program int, dir string, err error) {
 var errProgram = errors.New("finding the program")
 
 // give gives up what the program shall not have: this thread's, and so its own.
-func (p *plan) give() error {
+func (p *Plan) give() error {
 	limits := []struct {
 		what int
 		most int64
-	}{{unix.RLIMIT_CORE, coreLimit}, {unix.RLIMIT_NOFILE, 4096}, {unix.RLIMIT_MEMLOCK, 64 << 10}, {unix.RLIMIT_MSGQUEUE, 0}}
-	if p.memory > 0 {
+	}{{unix.RLIMIT_CORE, CoreLimit}, {unix.RLIMIT_NOFILE, 4096}, {unix.RLIMIT_MEMLOCK, 64 << 10}, {unix.RLIMIT_MSGQUEUE, 0}}
+	if p.Memory > 0 {
 		limits = append(limits, struct {
 			what int
 			most int64
-		}{unix.RLIMIT_DATA, p.memory})
+		}{unix.RLIMIT_DATA, p.Memory})
 	}
-	if p.pids > 0 { // counted within the user namespace
+	if p.Pids > 0 { // counted within the user namespace
 		limits = append(limits, struct {
 			what int
 			most int64
-		}{unix.RLIMIT_NPROC, p.pids})
+		}{unix.RLIMIT_NPROC, p.Pids})
 	}
 	for _, l := range limits {
 		if err := lower(l.what, uint64(l.most)); err != nil {
@@ -233,7 +234,7 @@ func (p *plan) give() error {
 	if err := landlockFiles(p); err != nil {
 		return fmt.Errorf("fencing programs in: %w", err)
 	}
-	if err := dropCapabilities(); err != nil {
+	if err := DropCapabilities(); err != nil {
 		return fmt.Errorf("taking capabilities from programs: %w", err)
 	}
 	if err := filterStrictly(); err != nil {
@@ -256,7 +257,7 @@ func lower(what int, most uint64) error {
 	return unix.Setrlimit(what, &had)
 }
 
-func readPlan() (*plan, error) {
+func readPlan() (*Plan, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(planFile, &st); err != nil || st.Size <= 0 || st.Size > maxPlan {
 		return nil, errPlan
@@ -272,9 +273,10 @@ func readPlan() (*plan, error) {
 const maxPlan = 64 << 20
 
 // begun reports that everything is as it should be.
-func begun() { _, _ = unix.Write(reportFile, []byte(beginning)) }
+func begun() { _, _ = unix.Write(ReportFile, []byte(Beginning)) }
 
-const beginning = "begun\n"
+// Beginning is the line that says that the program begins.
+const Beginning = "begun\n"
 
 // report says why nothing was started, in a way that rlp can tell apart.
 func report(err error) int {
@@ -284,25 +286,25 @@ func report(err error) int {
 		kind = "big"
 	case errors.Is(err, errProgram):
 		kind = "program"
-	case errors.Is(err, errNotKept):
+	case errors.Is(err, ErrNotKept):
 		kind = "mount"
 	case errors.Is(err, errLinks):
 		kind = "links"
 	}
 	text := kind + "\n" + strings.ToValidUTF8(err.Error(), "?")
-	if _, err := unix.Write(reportFile, []byte(text[:min(len(text), 4096)])); err != nil { // nobody listens: it was started by hand
+	if _, err := unix.Write(ReportFile, []byte(text[:min(len(text), 4096)])); err != nil { // nobody listens: it was started by hand
 		_, _ = unix.Write(2, []byte("rlp "+ConfineName+": "+text+"\n"))
 	}
 	return confineFailed
 }
 
-// coreLimit is the one limit of core dumps that stops those that are piped.
-const coreLimit = 1
+// CoreLimit is the one limit of core dumps that stops those that are piped.
+const CoreLimit = 1
 
-// dropCapabilities leaves this thread none, and so its programs: who may gain no
+// DropCapabilities leaves this thread none, and so its programs: who may gain no
 // privileges has after executing a file at most those of before, root too. The
 // bounding set is emptied as well where this thread may.
-func dropCapabilities() error {
+func DropCapabilities() error {
 	_ = unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) // old kernels have no ambient set
 	for c := uintptr(0); c <= 63; c++ {
 		if unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0) != nil { // EINVAL: the kernel has no more; EPERM: no right to
@@ -314,7 +316,8 @@ func dropCapabilities() error {
 	return unix.Capset(&header, &none[0])
 }
 
-func isOf(err error, list ...syscall.Errno) bool {
+// IsOf reports whether err is one of list.
+func IsOf(err error, list ...syscall.Errno) bool {
 	for _, e := range list {
 		if errors.Is(err, e) {
 			return true

@@ -1,4 +1,4 @@
-package lane
+package sandbox
 
 import (
 	"errors"
@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// filterCalls refuses system calls to this thread and to all that it starts:
+// FilterCalls refuses system calls to this thread and to all that it starts:
 // those that make sockets, and those that change how another process runs.
-func filterCalls() error {
+func FilterCalls() error {
 	filter := callFilter(runtime.GOARCH)
 	if filter == nil {
 		return nil
@@ -37,7 +37,7 @@ const (
 
 const (
 	// socketTypes are the bits of a socket's type, without its flags.
-	socketTypes = 0xf
+	SocketTypes = 0xf
 	// x32 is the first system call number of amd64's other interface.
 	x32 = 0x40000000
 	// Whom a priority is for, where that is every process of a user.
@@ -79,7 +79,7 @@ func socketRules() []unix.SockFilter {
 		on(unix.SYS_SOCKETPAIR,
 			load(argument(0)), equal(unix.AF_UNIX, 1, 0), refuse(unix.EACCES),
 			load(argument(1)),
-			unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: socketTypes},
+			unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: SocketTypes},
 			equal(unix.SOCK_STREAM, 1, 0), equal(unix.SOCK_SEQPACKET, 0, 1),
 			allow(), refuse(unix.EACCES)),
 	)

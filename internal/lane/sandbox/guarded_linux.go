@@ -1,4 +1,4 @@
-package lane
+package sandbox
 
 import (
 	"errors"
@@ -12,17 +12,17 @@ import (
 
 // guard covers a mount by itself, read-only. Whatever else is mounted below it is
 // below the cover as well.
-func (p *plan) guard(tree int, path string) error {
+func (p *Plan) guard(tree int, path string) error {
 	cover, err := unix.OpenTree(tree, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH|unix.AT_RECURSIVE)
 	if err != nil {
-		return fmt.Errorf("%w: open_tree: %w", errNotKept, err)
+		return fmt.Errorf("%w: open_tree: %w", ErrNotKept, err)
 	}
 	defer unix.Close(cover)
 	if err := unix.MountSetattr(cover, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
-		return fmt.Errorf("%w: mount_setattr: %w", errNotKept, err)
+		return fmt.Errorf("%w: mount_setattr: %w", ErrNotKept, err)
 	}
 	if err := unix.MoveMount(cover, "", tree, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH); err != nil {
-		return fmt.Errorf("%w: move_mount: %w", errNotKept, err)
+		return fmt.Errorf("%w: move_mount: %w", ErrNotKept, err)
 	}
 	p.guards = append(p.guards, guardedDir{path: path, dir: tree, covered: true})
 	return nil
@@ -31,51 +31,51 @@ func (p *plan) guard(tree int, path string) error {
 // openJudged opens the folders that programs may write and no mount covers, where
 // links are judged: those that the agent holds, and others that hold one of them,
 // for what Landlock allows in a folder it allows below it.
-func (p *plan) openJudged() error {
-	if !p.links {
+func (p *Plan) openJudged() error {
+	if !p.Links {
 		return nil
 	}
 	var judged []string
-	for i := range p.mounts {
-		if p.mounts[i].isJudged(p) {
-			judged = append(judged, p.mounts[i].path)
+	for i := range p.Mounts {
+		if p.Mounts[i].isJudged(p) {
+			judged = append(judged, p.Mounts[i].Path)
 		}
 	}
 	for i := range p.guards {
 		p.guards[i].judged = slices.Contains(judged, p.guards[i].path)
 	}
-	for _, s := range p.mounts {
-		own := slices.Contains(judged, s.path)
-		if s.guarded || s.access != ReadWrite || !own && !slices.ContainsFunc(judged, func(dir string) bool { return isIn(dir, []string{s.path}) }) {
+	for _, s := range p.Mounts {
+		own := slices.Contains(judged, s.Path)
+		if s.guarded || s.Access != ReadWrite || !own && !slices.ContainsFunc(judged, func(dir string) bool { return IsIn(dir, []string{s.Path}) }) {
 			continue
 		}
-		fd, err := unix.Open(s.path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
-		if isOf(err, unix.ENOENT, unix.ENOTDIR) { // it is not there to be shown, or a file
+		fd, err := unix.Open(s.Path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+		if IsOf(err, unix.ENOENT, unix.ENOTDIR) { // it is not there to be shown, or a file
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w: %w", s.path, errLinks, err)
+			return fmt.Errorf("%s: %w: %w", s.Path, errLinks, err)
 		}
-		p.guards = append(p.guards, guardedDir{path: s.path, dir: fd, judged: own})
+		p.guards = append(p.guards, guardedDir{path: s.Path, dir: fd, judged: own})
 	}
 	return nil
 }
 
 // isJudged reports whether links that are put here may come to be followed by a
 // later launch: the working folder is this run's, and /tmp this program's.
-func (s *mount) isJudged(p *plan) bool {
-	return s.kind == bind && s.access == ReadWrite && s.path != p.work
+func (s *Mount) isJudged(p *Plan) bool {
+	return s.Kind == bind && s.Access == ReadWrite && s.Path != p.Work
 }
 
 // errLinks says that links cannot be judged.
 var errLinks = errors.New("links cannot be judged")
 
 // hidden are the places in guarded folders that programs may not even read.
-func (p *plan) hidden() []string {
+func (p *Plan) hidden() []string {
 	var list []string
-	for _, k := range p.kept {
-		if k.access == Hidden {
-			list = append(list, k.path)
+	for _, k := range p.Kept {
+		if k.Access == Hidden {
+			list = append(list, k.Path)
 		}
 	}
 	return list
@@ -131,28 +131,28 @@ type judge struct {
 	holds  map[string]bool // the folders above what is held
 }
 
-func newJudge(p *plan) *judge {
+func newJudge(p *Plan) *judge {
 	j := &judge{dirs: p.guards, mounts: map[string]*guardedDir{}, kept: map[string]Access{}, above: ways(p.hidden())}
-	kept := make([]string, 0, len(p.kept))
-	for _, k := range p.kept {
-		if k.access == ReadWrite {
-			j.leased = append(j.leased, k.path)
+	kept := make([]string, 0, len(p.Kept))
+	for _, k := range p.Kept {
+		if k.Access == ReadWrite {
+			j.leased = append(j.leased, k.Path)
 			continue
 		}
-		j.kept[k.path] = k.access
-		kept = append(kept, k.path)
+		j.kept[k.Path] = k.Access
+		kept = append(kept, k.Path)
 	}
 	j.way = ways(kept)
-	held := make([]string, 0, len(p.held))
+	held := make([]string, 0, len(p.Held))
 	j.held = map[string]Access{}
-	for _, h := range p.held {
-		j.held[h.path] = h.access
-		held = append(held, h.path)
+	for _, h := range p.Held {
+		j.held[h.Path] = h.Access
+		held = append(held, h.Path)
 	}
 	j.holds = ways(held)
-	for _, s := range p.mounts {
-		if _, ok := j.kept[s.path]; !ok { // what covers a kept name may be gone
-			j.mounts[s.path] = nil
+	for _, s := range p.Mounts {
+		if _, ok := j.kept[s.Path]; !ok { // what covers a kept name may be gone
+			j.mounts[s.Path] = nil
 		}
 	}
 	for i := range j.dirs {

@@ -1,29 +1,29 @@
-package lane
+package sandbox
 
 import (
 	"encoding/binary"
 	"errors"
 )
 
-// A plan is what [Confined] does, as rlp tells it: everything is decided in it.
-type plan struct {
-	inside  bool // what is to be seen is there already
-	proof   bool // end when all is done, and start nothing
-	mounts  []mount
-	kept    []mount
-	links   bool    // a broker judges links
-	held    []mount // what the agent holds, and what it does not below that, by path
-	work    string
-	file    string // the program, "" with proof
-	dev     uint64 // which file that must be
-	ino     uint64
-	script  bool
-	dir     string // where it starts, within work
-	argv    []string
-	env     []string
-	memory  int64 // of each process; 0: bounded elsewhere
-	pids    int64
-	scratch int64 // bytes of each private folder
+// A Plan is what [Confined] does, as rlp tells it: everything is decided in it.
+type Plan struct {
+	Inside  bool // what is to be seen is there already
+	Proof   bool // end when all is done, and start nothing
+	Mounts  []Mount
+	Kept    []Mount
+	Links   bool    // a broker judges links
+	Held    []Mount // what the agent holds, and what it does not below that, by path
+	Work    string
+	File    string // the program, "" with proof
+	Dev     uint64 // which file that must be
+	Ino     uint64
+	Script  bool
+	Dir     string // where it starts, within work
+	Argv    []string
+	Env     []string
+	Memory  int64 // of each process; 0: bounded elsewhere
+	Pids    int64
+	Scratch int64 // bytes of each private folder
 
 	guards []guardedDir // made from the mounts where programs will be
 }
@@ -55,39 +55,39 @@ type codec struct {
 	bad     bool
 }
 
-func (p *plan) each(c *codec) {
+func (p *Plan) each(c *codec) {
 	version := int64(planVersion)
 	if c.number(&version); version != planVersion {
 		c.bad = true
 		return
 	}
-	c.flag(&p.inside)
-	c.flag(&p.proof)
-	c.flag(&p.script)
-	c.flag(&p.links)
-	for _, s := range []*string{&p.work, &p.file, &p.dir} {
+	c.flag(&p.Inside)
+	c.flag(&p.Proof)
+	c.flag(&p.Script)
+	c.flag(&p.Links)
+	for _, s := range []*string{&p.Work, &p.File, &p.Dir} {
 		c.text(s)
 	}
-	dev, ino := int64(p.dev), int64(p.ino)
-	for _, n := range []*int64{&dev, &ino, &p.memory, &p.pids, &p.scratch} {
+	dev, ino := int64(p.Dev), int64(p.Ino)
+	for _, n := range []*int64{&dev, &ino, &p.Memory, &p.Pids, &p.Scratch} {
 		c.number(n)
 	}
-	p.dev, p.ino = uint64(dev), uint64(ino)
-	list(c, &p.argv, (*codec).text)
-	list(c, &p.env, (*codec).text)
-	list(c, &p.mounts, (*codec).mount)
-	list(c, &p.kept, (*codec).mount)
-	list(c, &p.held, (*codec).mount)
+	p.Dev, p.Ino = uint64(dev), uint64(ino)
+	list(c, &p.Argv, (*codec).text)
+	list(c, &p.Env, (*codec).text)
+	list(c, &p.Mounts, (*codec).mount)
+	list(c, &p.Kept, (*codec).mount)
+	list(c, &p.Held, (*codec).mount)
 }
 
-func (c *codec) mount(s *mount) {
-	kind, access := int64(s.kind), int64(s.access)
-	c.text(&s.path)
+func (c *codec) mount(s *Mount) {
+	kind, access := int64(s.Kind), int64(s.Access)
+	c.text(&s.Path)
 	c.number(&kind)
 	c.number(&access)
 	c.flag(&s.mountedOver)
 	c.flag(&s.guarded)
-	s.kind, s.access = mountKind(kind), Access(access)
+	s.Kind, s.Access = mountKind(kind), Access(access)
 }
 
 func list[T any](c *codec, l *[]T, each func(*codec, *T)) {
@@ -137,15 +137,16 @@ func (c *codec) text(s *string) {
 	}
 }
 
-func (p *plan) encode() []byte {
+// Encode is the plan as [Confined] reads it.
+func (p *Plan) Encode() []byte {
 	var c codec
 	p.each(&c)
 	return c.data
 }
 
-func decodePlan(data []byte) (*plan, error) {
+func decodePlan(data []byte) (*Plan, error) {
 	c := codec{data: data, reading: true}
-	var p plan
+	var p Plan
 	if p.each(&c); c.bad || len(c.data) > 0 {
 		return nil, errPlan
 	}

@@ -1,4 +1,4 @@
-package lane
+package sandbox
 
 import (
 	"errors"
@@ -10,19 +10,19 @@ import (
 
 // shown is what a view lets a program do at p: the last mount above it decides,
 // and what is kept there.
-func shown(v view, p string) (Access, mountKind) {
-	access, kind := Hidden, nothing
-	for _, s := range v.mounts { // parents come first
+func shown(v View, p string) (Access, mountKind) {
+	access, kind := Hidden, Nothing
+	for _, s := range v.Mounts { // parents come first
 		switch {
-		case !isIn(p, []string{s.path}) && s.path != "/":
-		case s.parted && p != s.path:
-			access, kind = Hidden, nothing
+		case !IsIn(p, []string{s.Path}) && s.Path != "/":
+		case s.Parted && p != s.Path:
+			access, kind = Hidden, Nothing
 		default:
-			access, kind = s.access, s.kind
+			access, kind = s.Access, s.Kind
 		}
-		for _, k := range v.kept {
-			if s.guarded && isIn(p, []string{k.path}) && isIn(k.path, []string{s.path}) && k.access < access {
-				access = k.access
+		for _, k := range v.Kept {
+			if s.guarded && IsIn(p, []string{k.Path}) && IsIn(k.Path, []string{s.Path}) && k.Access < access {
+				access = k.Access
 			}
 		}
 	}
@@ -33,7 +33,7 @@ func shown(v view, p string) (Access, mountKind) {
 func held(folders []Folder, p string) Access {
 	access, depth := Hidden, -1
 	for _, f := range folders {
-		if (isIn(p, []string{f.Path}) || f.Path == "/") && len(f.Path) > depth {
+		if (IsIn(p, []string{f.Path}) || f.Path == "/") && len(f.Path) > depth {
 			access, depth = f.Access, len(f.Path)
 		}
 	}
@@ -64,10 +64,10 @@ func TestAProgramSeesNoMoreThanItsAgent(t *testing.T) {
 		for _, f := range of {
 			folders = append(folders, f)
 		}
-		s := viewSpec{folders: folders, work: "/work", entries: func(string) []string { return parts }}
-		mounts, err := s.view()
+		s := ViewSpec{Folders: folders, Work: "/work", Entries: func(string) []string { return parts }}
+		mounts, err := s.View()
 		if err != nil {
-			if !errors.Is(err, errNotKept) || held(folders, "/") != ReadWrite {
+			if !errors.Is(err, ErrNotKept) || held(folders, "/") != ReadWrite {
 				t.Fatalf("%v: %+v", err, folders)
 			}
 			continue
@@ -77,11 +77,11 @@ func TestAProgramSeesNoMoreThanItsAgent(t *testing.T) {
 			access, kind := shown(mounts, p)
 			agent := held(folders, p)
 			switch {
-			case kind == private || kind == devices || kind == procs || p == "/tmp":
+			case kind == Private || kind == Devices || kind == Procs || p == "/tmp":
 				continue
 			case access > max(agent, systemAccess(p)):
 				t.Fatalf("%s: programs may %d, the agent %d: %+v\n%+v", p, access, agent, folders, mounts)
-			case access < agent && !slices.ContainsFunc(mounts.mounts, func(s mount) bool { return s.kind == private && isIn(p, []string{s.path}) }):
+			case access < agent && !slices.ContainsFunc(mounts.Mounts, func(s Mount) bool { return s.Kind == Private && IsIn(p, []string{s.Path}) }):
 				t.Fatalf("%s: programs may %d, the agent %d: %+v\n%+v", p, access, agent, folders, mounts)
 			}
 		}
@@ -90,7 +90,7 @@ func TestAProgramSeesNoMoreThanItsAgent(t *testing.T) {
 }
 
 func systemAccess(p string) Access {
-	if isIn(p, systemPaths()) {
+	if IsIn(p, SystemPaths()) {
 		return ReadOnly
 	}
 	return Hidden
@@ -99,29 +99,29 @@ func systemAccess(p string) Access {
 // noMasks: what covers a name goes when what has the name is replaced. So where
 // more is to be had below than at a mount, the mount is one that the lane guards by
 // name, or that lies in a folder of the lane's own.
-func noMasks(t *testing.T, folders []Folder, v view) {
+func noMasks(t *testing.T, folders []Folder, v View) {
 	t.Helper()
-	for i, s := range v.mounts {
+	for i, s := range v.Mounts {
 		below := Hidden
-		for _, o := range v.mounts[:i] {
+		for _, o := range v.Mounts[:i] {
 			switch {
-			case !isIn(s.path, []string{o.path}) && o.path != "/":
-			case o.parted, o.kind == private:
+			case !IsIn(s.Path, []string{o.Path}) && o.Path != "/":
+			case o.Parted, o.Kind == Private:
 				below = Hidden
 			default:
-				below = o.access
+				below = o.Access
 			}
 		}
-		if s.access < below && !slices.ContainsFunc(v.kept, func(k mount) bool { return k.path == s.path }) && s.kind != devices && s.kind != procs && s.kind != private {
-			t.Fatalf("%s is a mask: %+v\n%+v", s.path, folders, v)
+		if s.Access < below && !slices.ContainsFunc(v.Kept, func(k Mount) bool { return k.Path == s.Path }) && s.Kind != Devices && s.Kind != Procs && s.Kind != Private {
+			t.Fatalf("%s is a mask: %+v\n%+v", s.Path, folders, v)
 		}
 	}
 }
 
 // Where something is mounted below a grant, programs see nothing, as the agent.
 func TestMountsBelowAGrantAreEmpty(t *testing.T) {
-	s := viewSpec{folders: []Folder{{Path: "/srv", Access: ReadWrite}, {Path: "/srv/b/given", Access: ReadOnly}}, mounts: []string{"/srv/a", "/srv/b"}}
-	v, err := s.view()
+	s := ViewSpec{Folders: []Folder{{Path: "/srv", Access: ReadWrite}, {Path: "/srv/b/given", Access: ReadOnly}}, Mounts: []string{"/srv/a", "/srv/b"}}
+	v, err := s.View()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,35 +134,35 @@ func TestMountsBelowAGrantAreEmpty(t *testing.T) {
 
 // What is kept is a name, whether something is there or not.
 func TestWhatIsKeptIsAName(t *testing.T) {
-	s := viewSpec{
-		folders: []Folder{{Path: "/srv", Access: ReadWrite}, {Path: "/srv/a/later", Access: Hidden}, {Path: "/srv/a/later/own", Access: ReadWrite}, {Path: "/srv/there", Access: ReadOnly}, {Path: "/srv/there/not", Access: Hidden}},
-		entries: func(string) []string { return nil },
+	s := ViewSpec{
+		Folders: []Folder{{Path: "/srv", Access: ReadWrite}, {Path: "/srv/a/later", Access: Hidden}, {Path: "/srv/a/later/own", Access: ReadWrite}, {Path: "/srv/there", Access: ReadOnly}, {Path: "/srv/there/not", Access: Hidden}},
+		Entries: func(string) []string { return nil },
 	}
-	v, err := s.view()
+	v, err := s.View()
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []mount{{path: "/srv/a/later"}, {path: "/srv/there", access: ReadOnly}, {path: "/srv/there/not"}}
-	if !slices.Equal(v.kept, want) || !slices.ContainsFunc(v.mounts, func(s mount) bool { return s.path == "/srv" && s.guarded }) {
+	want := []Mount{{Path: "/srv/a/later"}, {Path: "/srv/there", Access: ReadOnly}, {Path: "/srv/there/not"}}
+	if !slices.Equal(v.Kept, want) || !slices.ContainsFunc(v.Mounts, func(s Mount) bool { return s.Path == "/srv" && s.guarded }) {
 		t.Errorf("%+v", v)
 	}
 }
 
 func FuzzPlan(f *testing.F) {
-	p := plan{
-		inside: true, mounts: []mount{{path: "/usr", kind: system, access: ReadOnly}, {path: "/srv", access: ReadWrite, guarded: true, mountedOver: true}},
-		kept: []mount{{path: "/srv/a"}},
-		work: "/w", file: "/bin/true", dev: 1 << 40, ino: 2, script: true, dir: ".", argv: []string{"true", ""}, env: []string{"A=b"}, memory: 3, pids: 4, scratch: 5,
+	p := Plan{
+		Inside: true, Mounts: []Mount{{Path: "/usr", Kind: System, Access: ReadOnly}, {Path: "/srv", Access: ReadWrite, guarded: true, mountedOver: true}},
+		Kept: []Mount{{Path: "/srv/a"}},
+		Work: "/w", File: "/bin/true", Dev: 1 << 40, Ino: 2, Script: true, Dir: ".", Argv: []string{"true", ""}, Env: []string{"A=b"}, Memory: 3, Pids: 4, Scratch: 5,
 	}
-	f.Add(p.encode())
+	f.Add(p.Encode())
 	f.Add([]byte{4, 1, 1})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		p, err := decodePlan(data)
 		if err != nil {
 			return
 		}
-		q, err := decodePlan(p.encode())
-		if err != nil || len(q.mounts) != len(p.mounts) || !slices.Equal(q.argv, p.argv) || !slices.Equal(q.mounts, p.mounts) || !slices.Equal(q.kept, p.kept) || q.file != p.file {
+		q, err := decodePlan(p.Encode())
+		if err != nil || len(q.Mounts) != len(p.Mounts) || !slices.Equal(q.Argv, p.Argv) || !slices.Equal(q.Mounts, p.Mounts) || !slices.Equal(q.Kept, p.Kept) || q.File != p.File {
 			t.Errorf("%+v became %+v, %v", p, q, err)
 		}
 	})

@@ -1,4 +1,4 @@
-package lane
+package sandbox
 
 import "golang.org/x/sys/unix"
 

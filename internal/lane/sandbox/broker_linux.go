@@ -1,4 +1,4 @@
-package lane
+package sandbox
 
 import (
 	"bytes"
@@ -38,11 +38,11 @@ type broker struct {
 
 // broker is started before anything is given up that it needs; nil where
 // nothing is guarded. A lane that is tried has one where it would judge links.
-func (p *plan) broker() (*broker, error) {
+func (p *Plan) broker() (*broker, error) {
 	if err := p.openJudged(); err != nil {
 		return nil, err
 	}
-	if len(p.guards) == 0 && !(p.proof && p.links) {
+	if len(p.guards) == 0 && !(p.Proof && p.Links) {
 		return nil, nil
 	}
 	b := &broker{judge: newJudge(p), asks: asking{hides: len(p.hidden()) > 0}, begin: make(chan int), calls: map[uint32]brokeredCall{}}
@@ -79,7 +79,7 @@ func (b *broker) prepare() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
 	}
-	return dropCapabilities()
+	return DropCapabilities()
 }
 
 // listen makes the kernel ask the broker about calls of this thread and of what
@@ -120,7 +120,7 @@ type asking struct {
 // missing is what cannot be done without a broker.
 func (a asking) missing() error {
 	if a.covers {
-		return errNotKept
+		return ErrNotKept
 	}
 	return errLinks
 }
@@ -309,8 +309,8 @@ func (b *broker) isSystem(text string) bool {
 		return false
 	}
 	return slices.ContainsFunc([]string{"/usr", "/lib", "/lib64", "/etc", "/proc", "/dev"}, func(dir string) bool {
-		return isIn(text, []string{dir}) && !b.above[dir] && !slices.ContainsFunc(b.dirs, func(g guardedDir) bool {
-			return isIn(g.path, []string{dir}) || isIn(dir, []string{g.path})
+		return IsIn(text, []string{dir}) && !b.above[dir] && !slices.ContainsFunc(b.dirs, func(g guardedDir) bool {
+			return IsIn(g.path, []string{dir}) || IsIn(dir, []string{g.path})
 		})
 	})
 }
@@ -319,7 +319,7 @@ func (b *broker) isSystem(text string) bool {
 func (b *broker) walk(from int, text string, follow bool) (place, error) {
 	at := from
 	defer func() { closeIf(at) }()
-	for range maxLinks {
+	for range MaxLinks {
 		trimmed := strings.TrimRight(text, "/")
 		slash := strings.LastIndexByte(trimmed, '/')
 		dir, name := trimmed[:slash+1], trimmed[slash+1:]
@@ -336,7 +336,7 @@ func (b *broker) walk(from int, text string, follow bool) (place, error) {
 		closeIf(at)
 		at = parent
 		is, err := pathOf(parent)
-		if err != nil || isIn(is, []string{"/proc"}) { // links in it lead elsewhere for everybody
+		if err != nil || IsIn(is, []string{"/proc"}) { // links in it lead elsewhere for everybody
 			return place{}, errElsewhere
 		}
 		var target [unix.PathMax]byte

@@ -1,4 +1,4 @@
-package lane
+package sandbox
 
 import (
 	"os"
@@ -28,7 +28,7 @@ func TestWhatGoesOnInTheKernelPlantsNoLinks(t *testing.T) {
 	const all = "symlink move-link move-link-up hard-link move-folder move-folder-up exchange remove-folder \n"
 	for kind, want := range map[string]string{"reach-landlocked": "\n", "reach-free": all} {
 		dir := linkedTree(t)
-		if out, err := exec.Command(os.Args[0], kind, dir).Output(); err != nil || string(out) != want && landlock() > 0 {
+		if out, err := exec.Command(os.Args[0], kind, dir).Output(); err != nil || string(out) != want && Landlock() > 0 {
 			t.Errorf("%s: %v, %s", kind, err, out)
 		}
 	}
@@ -63,7 +63,7 @@ func linkedTree(t *testing.T) string {
 // judges links, and tries.
 func landlocked(dir string) string {
 	runtime.LockOSThread()
-	p := &plan{links: true, mounts: []mount{{path: dir, kind: bind, access: ReadWrite}}, guards: []guardedDir{{path: dir, dir: -1, judged: true}}}
+	p := &Plan{Links: true, Mounts: []Mount{{Path: dir, Kind: bind, Access: ReadWrite}}, guards: []guardedDir{{path: dir, dir: -1, judged: true}}}
 	err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 	if err == nil {
 		err = landlockFiles(p)

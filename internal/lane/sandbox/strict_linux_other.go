@@ -1,6 +1,6 @@
 //go:build linux && !amd64 && !arm64
 
-package lane
+package sandbox
 
 // ofArchitecture is empty where there is no filter.
 func ofArchitecture() []uint32 { return nil }
