@@ -207,7 +207,7 @@ func (a *adversary) restate(last map[string]uint64) {
 			continue
 		}
 		s.State.RunSeq = n
-		v, err := a.codec.Marshal(s)
+		v, err := s.Encode(a.codec, string(p.Key[1:]))
 		if err != nil {
 			a.Fatal(err)
 		}

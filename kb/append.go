@@ -61,12 +61,15 @@ func (b *intake) appendRecords(txn *badger.Txn) (*tree, error) {
 // be made does not keep them out: it is reported, and tried again with the next.
 func (b *intake) sealBatch(txn *badger.Txn, head Head) error {
 	if b.opt.Seal == nil {
-		return nil
+		return txn.Set(keyOwed(), []byte{})
 	}
 	c, err := b.sealAt(txn, head)
 	b.unsealed, b.fresh = err, c.Head
 	if errors.Is(err, badger.ErrTxnTooBig) {
 		return err
+	}
+	if err != nil {
+		return txn.Set(keyOwed(), []byte{})
 	}
 	return nil
 }

@@ -166,6 +166,9 @@ func (*sealRequest) do(ctx context.Context, e *engine) (*Checkpoint, error) {
 	case <-e.quit:
 		return nil, ErrClosed
 	}
+	if err := e.inspect(ctx); err != nil { // or what is signed now takes the place of what is gone
+		return nil, err
+	}
 	var c Checkpoint
 	err := e.update(func(txn *badger.Txn) error {
 		head, err := storedHead(txn)
@@ -207,7 +210,41 @@ func (e *engine) sealAt(txn *badger.Txn, head Head) (Checkpoint, error) {
 	if err != nil {
 		return c, err
 	}
-	return c, txn.Set(keyCheckpoint(head.Size), p)
+	owed, err := get(txn, keyOwed())
+	if err == nil && owed != nil {
+		err = txn.Delete(keyOwed())
+	}
+	return c, errors.Join(err, txn.Set(keyCheckpoint(head.Size), p))
+}
+
+// unsealedEnd is the first record behind the last checkpoint that ends a run, though
+// none was due and could not be made: a checkpoint entered the log with it, and was
+// removed. 0: there is no such record.
+func unsealedEnd(e *engine, txn *badger.Txn) (uint64, error) {
+	owed, err := get(txn, keyOwed())
+	if err != nil || owed != nil || e.opt.Seal == nil {
+		return 0, err
+	}
+	last, err := e.lastCheckpoint(txn)
+	if err != nil {
+		return 0, nil //nolint:nilerr // one that makes no sense is not gone, and is told by who verifies
+	}
+	pruned, err := getNumber(txn, keyPruned())
+	if err != nil {
+		return 0, err
+	}
+	it := txn.NewIterator(badger.IteratorOptions{Prefix: []byte{spaceRecord}})
+	defer it.Close()
+	var g audit.Glance
+	for it.Seek(keyRecord(max(last.Head.Size, pruned) + 1)); it.Valid(); it.Next() {
+		if err := it.Item().Value(g.Read); err != nil {
+			return 0, nil //nolint:nilerr // the same
+		}
+		if !g.Decided && audit.Ends(string(g.Kind)) {
+			return g.Seq, nil
+		}
+	}
+	return 0, nil
 }
 
 // extended checks that the log of head goes on from its last checkpoint. It does

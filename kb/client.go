@@ -49,7 +49,7 @@ func dial(ctx context.Context, path string, us agreement) (*client, error) {
 }
 
 func (c *client) connect(ctx context.Context) (*clientConn, error) {
-	u, err := dialUnix(ctx, c.path)
+	u, err := wire.DialUnix(ctx, c.path, greetWithin)
 	if err != nil {
 		return nil, err
 	}

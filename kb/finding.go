@@ -124,7 +124,7 @@ func (e *engine) recordFinding(ctx context.Context, text string, drop [][]byte) 
 	b.add(&audit.Record{Time: e.opt.Now().UTC(), Head: head, Kept: true, RunSeq: 1, Event: &audit.Event{
 		Kind: audit.KindRunFailed, Severity: audit.Error, Outcome: reasonFault, ExitCode: 1, Reason: reasonFault, Message: text,
 	}})
-	return b.flush(journalState{journal.State{Head: head}, true})
+	return b.flush(journalState{State: journal.State{Head: head}, Done: true})
 }
 
 // damaged reports what is wrong with the journal of a run. That it lost something
@@ -146,29 +146,37 @@ func (e *engine) damaged(ctx context.Context, run string, why error, done *Inges
 	return e.recordFinding(ctx, why.Error(), nil)
 }
 
-// inspect looks, before the log is made longer the first time after it was opened,
-// for records behind its end, which would be overwritten. The caller holds
-// ingesting.
+// inspect looks, before the log is made longer or signed the first time after it was
+// opened, for what would not be seen any more then: records behind its end, which
+// would be overwritten, and that the checkpoint of the end of a run is gone, which the
+// next one covers. The caller holds ingesting.
 func (e *engine) inspect(ctx context.Context) error {
 	if e.inspected {
 		return nil
 	}
-	var size uint64
+	var size, end uint64
 	var stray strays
 	err := e.db.View(func(txn *badger.Txn) error {
 		head, err := storedHead(txn)
 		if err != nil {
 			return err
 		}
+		if end, err = unsealedEnd(e, txn); err != nil {
+			return err
+		}
 		size = head.Size
 		return stray.look(txn, size)
 	})
-	if err != nil || stray.n == 0 {
-		e.inspected = err == nil
+	if err != nil {
 		return err
 	}
-	e.inspected = true // for the record of it
-	err = e.recordFinding(ctx, stray.text(size), stray.keys)
+	e.inspected = true // for the records of it
+	if stray.n > 0 {
+		err = e.recordFinding(ctx, stray.text(size), stray.keys)
+	}
+	if err == nil && end > 0 && end <= size {
+		err = e.recordFinding(ctx, fmt.Sprintf("record %d ended a run, and the checkpoint that was made then is gone: it was removed before another one was signed", end), nil)
+	}
 	e.inspected = err == nil && stray.n < intakeItems
 	return err
 }

@@ -27,10 +27,7 @@ const (
 )
 
 // A journalState is how far the log is with one journal.
-type journalState struct {
-	State journal.State `cbor:"1,keyasint"`
-	Done  bool          `cbor:"2,keyasint,omitempty"` // nothing more will come from it
-}
+type journalState = journal.Taken
 
 // ingest takes what the journals hold into the log. What is wrong with one
 // journal is reported and does not keep the others out.
@@ -157,7 +154,7 @@ func (e *engine) ingestFile(b *intake, f journal.File, done *Ingested) error {
 	damage = b.finish(r, damage)
 	state.Names, state.Last = nil, nil // nobody will go on from here
 	b.over = append(b.over, finished{f, damage})
-	return b.queue(journalState{state, true})
+	return b.queue(journalState{State: state, Done: true})
 }
 
 // afterDone treats a journal that was finished with before.

@@ -55,7 +55,7 @@ func (b *intake) halfFull() bool {
 
 // queue has the state of the journal that was read committed with its records.
 func (b *intake) queue(s journalState) error {
-	p, err := b.codec.Marshal(s)
+	p, err := s.Encode(b.codec, b.run)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errStoreWrite, err)
 	}

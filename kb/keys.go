@@ -16,6 +16,7 @@ import (
 //	m pruned                  up to which record the log was pruned
 //	m pruning                 what was pruned is not yet gone altogether
 //	m begun                   the log was begun here
+//	m owed                    a checkpoint was due and could not be made
 //	m journal                 which key the journals had that were taken in last
 //	k <domain> key            meta of a value            v <domain> key   meta and value
 //	h <domain> key            who wrote it, and what was there before
@@ -64,6 +65,7 @@ func keyHead() []byte    { return []byte("mtree") }
 func keyPruned() []byte  { return []byte("mpruned") }
 func keyPruning() []byte { return []byte("mpruning") }
 func keyBegun() []byte   { return []byte("mbegun") }
+func keyOwed() []byte    { return []byte("mowed") }
 func keyJournal() []byte { return []byte("mjournal") }
 
 // named is the prefix of a space under a name of at most 65535 bytes.

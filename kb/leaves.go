@@ -30,7 +30,7 @@ func (e *engine) addLeaves() error {
 			}
 			for range leavesStep {
 				if t.size >= last {
-					return t.save(txn)
+					return errors.Join(t.save(txn), txn.Set(keyOwed(), []byte{}))
 				}
 				p, err := get(txn, keyRecord(t.size+1))
 				if err != nil {

@@ -70,7 +70,7 @@ func (e *engine) madeUp(run string, n int, ends bool) error {
 		}
 		b.batch = append(b.batch, rec)
 	}
-	return b.flush(journalState{journal.State{RunSeq: uint64(n), Ended: ends}, ends})
+	return b.flush(journalState{State: journal.State{RunSeq: uint64(n), Ended: ends}, Done: ends})
 }
 
 func openLarge(b *testing.B) *engine {

@@ -5,11 +5,14 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/dgraph-io/badger/v4"
 
 	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/kb/journal"
 )
 
 // indexSpaces are the spaces that lead to records, and what they are called.
@@ -232,18 +235,38 @@ func (w *logWalk) states(ctx context.Context, until time.Time) (bool, error) {
 		}
 	}
 	w.stage = nil
-	return true, nil
+	return true, unknown(w.runs)
+}
+
+// unknown finds a run of which it is not known how far its journal was taken in.
+func unknown(runs map[string]*runWalk) error {
+	for _, run := range slices.Sorted(maps.Keys(runs)) {
+		if !runs[run].known {
+			return unknownRun(run)
+		}
+	}
+	return nil
+}
+
+func unknownRun(run string) error {
+	return &LogError{Fault: FaultRun, Why: fmt.Sprintf("the log has records of run %s, and not how far its journal was taken in", run)}
 }
 
 // stateOf compares what is known of a journal with the records of its run.
 func (w *logWalk) stateOf(item *badger.Item) error {
 	run := string(item.Key()[1:])
 	var s journalState
-	err := item.Value(func(p []byte) error { return w.codec.Unmarshal(p, &s) })
+	err := item.Value(func(p []byte) (err error) {
+		s, err = journal.CheckTaken(w.codec, run, p)
+		return err
+	})
 	if err != nil {
 		return &LogError{Fault: FaultRun, Why: fmt.Sprintf("how far the journal of run %s was taken in cannot be read: %s", run, plain(err))}
 	}
 	r := w.runs[run]
+	if r != nil {
+		r.known = true
+	}
 	if r == nil { // of before what was looked at
 		if s.State.RunSeq == 0 && !s.Done || w.report.From > 1 {
 			return nil

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/kb/journal"
 )
 
 // oneRun looks at the records of one run: each must be proved by the tree, and by
@@ -199,12 +200,15 @@ func (w *logWalk) hidden(ctx context.Context, until time.Time) (bool, error) {
 		return false, asFault(0, err)
 	}
 	w.stage = nil
-	if p == nil {
+	if p == nil && w.report.Records == 0 {
 		return true, nil
 	}
-	var s journalState
-	if err := w.codec.Unmarshal(p, &s); err != nil {
-		return false, &LogError{Fault: FaultRun, Why: "how far its journal was taken in cannot be read"}
+	if p == nil {
+		return true, unknownRun(w.ask.Run)
+	}
+	s, err := journal.CheckTaken(w.codec, w.ask.Run, p)
+	if err != nil {
+		return false, &LogError{Fault: FaultRun, Why: "how far its journal was taken in cannot be read: " + plain(err)}
 	}
 	if w.report.Records == 0 && w.report.Pruned > 0 {
 		return true, nil

@@ -88,6 +88,7 @@ type runWalk struct {
 	run    string
 	runSeq uint64
 	ended  bool
+	known  bool // how far its journal was taken in
 }
 
 // A verifyLogRequest asks for a step of a verification of the log.

@@ -63,7 +63,7 @@ func (e *engine) endOrphan(ctx context.Context, run string, done *Ingested) erro
 		done.Damaged = append(done.Damaged, fmt.Sprintf("run %s: %s", run, why))
 	}
 	was.State.Names, was.State.Last = nil, nil
-	if err := b.flush(journalState{was.State, true}); err != nil {
+	if err := b.flush(journalState{State: was.State, Done: true}); err != nil {
 		return err
 	}
 	done.Records += b.taken

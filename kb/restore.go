@@ -11,6 +11,7 @@ import (
 	"github.com/dgraph-io/badger/v4"
 
 	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/kb/journal"
 )
 
 // ErrNotEmpty says that a store has values and nobody said that they may go.
@@ -69,8 +70,8 @@ func parsePair(codec *audit.Codec, p pair) (restorable, error) {
 		return r, r.parseLog(codec, p.Key)
 	case spaceState:
 		r.key = string(p.Key[1:])
-		var s journalState
-		if err := codec.Unmarshal(p.Value, &s); err != nil || r.key == "" {
+		s, err := journal.CheckTaken(codec, r.key, p.Value)
+		if err != nil || r.key == "" {
 			return r, invalidf("the state of a journal makes no sense")
 		}
 		r.done = s.Done
@@ -277,7 +278,7 @@ func (e *engine) restorePairs(txn *badger.Txn, s restoring, pairs []pair) error 
 
 // forgetLog takes away what is known of a log that is dropped.
 func forgetLog(txn *badger.Txn) error {
-	return errors.Join(txn.Delete(keySeq()), txn.Delete(keyHead()), txn.Delete(keyPruned()), txn.Delete(keyPruning()))
+	return errors.Join(txn.Delete(keySeq()), txn.Delete(keyHead()), txn.Delete(keyPruned()), txn.Delete(keyPruning()), txn.Set(keyOwed(), []byte{}))
 }
 
 func (e *engine) restoreValue(txn *badger.Txn, s restoring, r *restorable) error {

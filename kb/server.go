@@ -42,7 +42,7 @@ func serve(e *engine, path string) (*server, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("serving the store: %w", err)
 	}
-	l, err := listenUnix(path)
+	l, err := wire.ListenUnix(path)
 	if err != nil {
 		return nil, fmt.Errorf("serving the store: %w", err)
 	}
@@ -159,7 +159,7 @@ func (s *server) isClosed() bool {
 // by the same rules, masks included, for the same tenant, and says the same of
 // this end.
 func greet(c *net.UnixConn, w *wire.Conn, us agreement) error {
-	uid, err := peerUID(c)
+	uid, err := wire.PeerUID(c)
 	if err != nil {
 		return fmt.Errorf("asking who is at the store's socket: %w", err)
 	}

@@ -52,11 +52,21 @@ func witnessServer(ts *testscript.TestScript, neg bool, args []string) {
 
 // tamper is root with a program of their own: tamper DIR SEQ OLD NEW changes
 // what record SEQ of the database in DIR says; tamper DIR SEQ removes it, and
-// tamper DIR SEQ = OTHER puts the record OTHER there. It is a process of its own, so that nobody who is started meanwhile inherits the
+// tamper DIR SEQ = OTHER puts the record OTHER there; tamper DIR checkpoints removes
+// all of these, tamper DIR state flips a byte of how far a journal was taken in. It is a process of its own, so that nobody who is started meanwhile inherits the
 // database's lock.
 func tamper(args []string) error {
 	if len(args) != 2 && len(args) != 4 {
 		return errors.New("usage: tamper DIR SEQ [OLD NEW]")
+	}
+	if args[1] == "checkpoints" {
+		return tamperAll(args[0], 'C', func(txn *badger.Txn, key, _ []byte) error { return txn.Delete(key) })
+	}
+	if args[1] == "state" {
+		return tamperAll(args[0], 'j', func(txn *badger.Txn, key, p []byte) error {
+			p[len(p)/2] ^= 1
+			return txn.Set(key, p)
+		})
 	}
 	seq, err := strconv.ParseUint(args[1], 10, 64)
 	if err != nil {
@@ -92,6 +102,33 @@ func tamper(args []string) error {
 			return fmt.Errorf("record %d does not say %s", seq, args[2])
 		}
 		return txn.Set(key, bytes.Replace(p, []byte(args[2]), []byte(args[3]), 1))
+	})
+	return errors.Join(err, db.Close())
+}
+
+// tamperAll changes what a space of the database in dir has.
+func tamperAll(dir string, space byte, change func(txn *badger.Txn, key, p []byte) error) error {
+	db, err := badger.Open(badger.DefaultOptions(dir).WithLogger(nil))
+	if err != nil {
+		return err
+	}
+	err = db.Update(func(txn *badger.Txn) error {
+		it := txn.NewIterator(badger.IteratorOptions{Prefix: []byte{space}})
+		found := map[string][]byte{}
+		for it.Rewind(); it.Valid(); it.Next() {
+			p, err := it.Item().ValueCopy(nil)
+			if err != nil {
+				return err
+			}
+			found[string(it.Item().Key())] = p
+		}
+		it.Close()
+		for key, p := range found {
+			if err := change(txn, []byte(key), p); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	return errors.Join(err, db.Close())
 }
