@@ -14,6 +14,7 @@
 package strictjson
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -153,8 +154,7 @@ func (r *Reader) Members(member func(r *Reader, key string) error) error {
 	if err := r.open('{', "an object is wanted"); err != nil || r.close('}') {
 		return err
 	}
-	var few [8]string
-	seen := keys{list: few[:0]}
+	list, set, isNew := make([]string, 0, 8), map[string]struct{}(nil), false
 	for {
 		key, err := r.key()
 		if err == nil {
@@ -163,7 +163,7 @@ func (r *Reader) Members(member func(r *Reader, key string) error) error {
 		if err != nil {
 			return err
 		}
-		if !seen.add(key) {
+		if list, set, isNew = noted(list, set, key); !isNew {
 			return r.twice(object, key)
 		}
 		from := r.at
@@ -305,30 +305,20 @@ func (r *Reader) Raw() (string, error) {
 	return r.text[from:r.at], err
 }
 
-// keys are those of an object that was read so far.
-type keys struct {
-	list []string
-	set  map[string]struct{} // when there are many
-}
-
-func (k *keys) add(key string) bool {
+// noted adds a key to those of an object, which are in list, or in set when there are
+// many, and reports whether it is new. The list stays on the caller's stack.
+func noted(list []string, set map[string]struct{}, key string) ([]string, map[string]struct{}, bool) {
 	const few = 32
-	if k.set == nil && len(k.list) == few {
-		k.set = make(map[string]struct{}, 2*few)
-		for _, s := range k.list {
-			k.set[s] = struct{}{}
+	if set == nil && len(list) < few {
+		return append(list, key), nil, !slices.Contains(list, key)
+	}
+	if set == nil {
+		set = make(map[string]struct{}, 2*few)
+		for _, k := range list {
+			set[k] = struct{}{}
 		}
 	}
-	if k.set != nil {
-		n := len(k.set)
-		k.set[key] = struct{}{}
-		return len(k.set) > n
-	}
-	for _, s := range k.list {
-		if s == key {
-			return false
-		}
-	}
-	k.list = append(k.list, key)
-	return true
+	_, twice := set[key]
+	set[key] = struct{}{}
+	return list, set, !twice
 }
