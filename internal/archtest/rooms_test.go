@@ -158,9 +158,10 @@ var rooms = map[string]room{
 		"launcher/run": "plans and launches",
 	}},
 	"internal/guest": {4, doors{
-		"internal/printable": "what a module says is one line",
-		"internal/abi":       "links functions that know no engine",
-		"internal/meter":     "what it compiles meters itself",
+		"internal/engine/wasm": "takes modules apart",
+		"internal/printable":   "what a module says is one line",
+		"internal/abi":         "links functions that know no engine",
+		"internal/meter":       "what it compiles meters itself",
 	}},
 	"internal/jail": {4, doors{
 		"hostcalls/gate": "takes its permits",
@@ -272,9 +273,10 @@ var rooms = map[string]room{
 		"internal/base/strictjson": "what is tried, as it was asked",
 		"internal/lane":            "opens the lanes that it tries",
 	}},
-	"internal/meter":  {0, nil},
-	"internal/schema": {0, doors{"internal/base/strictjson": "documents, with their numbers as they are written"}},
-	"internal/pii":    {0, nil},
+	"internal/meter":       {0, doors{"internal/engine/wasm": "takes modules apart"}},
+	"internal/engine/wasm": {-1, nil},
+	"internal/schema":      {0, doors{"internal/base/strictjson": "documents, with their numbers as they are written"}},
+	"internal/pii":         {0, nil},
 	"secrets": {1, doors{
 		"internal/base/strictjson": "a value as the vault holds it",
 		"caps":                     "a secret's id has one form",
@@ -331,9 +333,13 @@ var toBuild = map[string]string{}
 // testDoors are what the tests of a room may import beyond the room's own
 // doors. Tests stand outside the levels, never outside the drawing.
 var testDoors = map[string]doors{
-	"kb/source":                {"internal/base/strictjson/jsontest": "what no reader takes"},
-	"internal/tomlfile":        {"internal/base/strictjson/jsontest": "what no reader takes"},
-	"internal/mcpserver":       {"internal/base/strictjson/jsontest": "what no reader takes"},
+	"kb/source":          {"internal/base/strictjson/jsontest": "what no reader takes"},
+	"internal/tomlfile":  {"internal/base/strictjson/jsontest": "what no reader takes"},
+	"internal/mcpserver": {"internal/base/strictjson/jsontest": "what no reader takes"},
+	"internal/engine/wasm": {
+		"internal/guest": "both users of the reader are given the same bytes",
+		"internal/meter": "the same",
+	},
 	"internal/base/strictjson": {"internal/base/strictjson/jsontest": "what no reader takes"},
 	"launcher/ask":             {"kb/journal": "runs are recorded as launches do"},
 	"internal/api": {

@@ -66,8 +66,8 @@ func over(n uint64, what string, bound uint64) error {
 
 // add counts towards a bound that holds for the whole module.
 func (r *reader) add(total *uint64, n uint64, what string, bound uint64) {
-	if r.err == nil {
+	if r.Err == nil {
 		*total += n
-		r.err = over(*total, what, bound)
+		r.Stop(over(*total, what, bound))
 	}
 }

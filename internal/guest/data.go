@@ -3,6 +3,8 @@ package guest
 import (
 	"cmp"
 	"slices"
+
+	"runloop.dev/rlp/internal/engine/wasm"
 )
 
 // A segment is what lies in the memory at a fixed place when a guest begins.
@@ -43,10 +45,10 @@ func packed(section []byte, memory uint64) []byte {
 		}
 		joined[last].bytes = append(append(joined[last].bytes, make([]byte, gap)...), s.bytes...)
 	}
-	out := appendU32(make([]byte, 0, len(section)), uint32(len(joined)))
+	out := wasm.AppendU32(make([]byte, 0, len(section)), uint32(len(joined)))
 	for _, s := range joined {
 		out = appendI32(append(out, 0, opI32Const), int32(uint32(s.at)))
-		out = appendU32(append(out, opEnd), uint32(len(s.bytes)))
+		out = wasm.AppendU32(append(out, opEnd), uint32(len(s.bytes)))
 		out = append(out, s.bytes...)
 	}
 	return out
@@ -62,48 +64,27 @@ const (
 // fixedSegments reads a data section whose segments all lie at fixed places
 // within the memory; nil: it is not so.
 func fixedSegments(section []byte, memory uint64) []segment {
-	r := &reader{b: section}
-	n := r.count("data segments")
+	r := newReader(section)
+	n := r.Count("data segments")
 	list := make([]segment, 0, min(n, maxSegments))
-	for ; n > 0 && r.err == nil; n-- {
-		if r.u32() != 0 || r.byte() != opI32Const {
+	for ; n > 0 && r.Err == nil; n-- {
+		if r.U32() != 0 || r.Byte() != opI32Const {
 			return nil
 		}
-		s := segment{at: uint64(uint32(r.i32()))}
-		if r.byte() != opEnd {
+		s := segment{at: uint64(uint32(r.I32()))}
+		if r.Byte() != opEnd {
 			return nil
 		}
-		s.bytes = r.take(r.u32())
+		s.bytes = r.Take(r.U32())
 		if s.end() > memory {
 			return nil
 		}
 		list = append(list, s)
 	}
-	if r.err != nil || len(r.b) > 0 {
+	if r.Err != nil || r.Left() > 0 {
 		return nil
 	}
 	return list
-}
-
-// i32 reads signed LEB128 of 32 bits.
-func (r *reader) i32() int32 {
-	var v int64
-	for shift := 0; shift < 35; shift += 7 {
-		c := r.byte()
-		v |= int64(c&0x7f) << shift
-		if c >= 0x80 {
-			continue
-		}
-		if c&0x40 != 0 {
-			v -= 1 << (shift + 7)
-		}
-		if int64(int32(v)) != v {
-			r.fail("number over 32 bits")
-		}
-		return int32(v)
-	}
-	r.fail("number over five bytes")
-	return 0
 }
 
 // appendI32 writes signed LEB128.

@@ -7,35 +7,37 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"runloop.dev/rlp/internal/engine/wasm"
 )
 
 // laid is what a data section of fixed segments leaves in a memory, by the word of
 // the specification: each in its turn. It is false where one is outside.
 func laid(section []byte, size int) (memory []byte, inside bool) {
 	memory = make([]byte, size)
-	r := &reader{b: section}
-	for n := r.u32(); n > 0; n-- {
-		r.u32()
-		r.byte()
-		at := uint64(uint32(r.i32()))
-		r.byte()
-		b := r.take(r.u32())
+	r := newReader(section)
+	for n := r.U32(); n > 0; n-- {
+		r.U32()
+		r.Byte()
+		at := uint64(uint32(r.I32()))
+		r.Byte()
+		b := r.Take(r.U32())
 		if at+uint64(len(b)) > uint64(size) {
 			return memory, false
 		}
 		copy(memory[at:], b)
 	}
-	if r.err != nil || len(r.b) > 0 {
-		panic(fmt.Sprint(r.err, len(r.b)))
+	if r.Err != nil || r.Left() > 0 {
+		panic(fmt.Sprint(r.Err, r.Left()))
 	}
 	return memory, true
 }
 
 func dataSection(list []segment) []byte {
-	out := appendU32(nil, uint32(len(list)))
+	out := wasm.AppendU32(nil, uint32(len(list)))
 	for _, s := range list {
 		out = appendI32(append(out, 0, opI32Const), int32(uint32(s.at)))
-		out = appendU32(append(out, opEnd), uint32(len(s.bytes)))
+		out = wasm.AppendU32(append(out, opEnd), uint32(len(s.bytes)))
 		out = append(out, s.bytes...)
 	}
 	return out
@@ -109,7 +111,7 @@ func TestWhichDataIsPacked(t *testing.T) {
 	} {
 		got := -1
 		if p := packed(c.section, size); p != nil {
-			got = int((&reader{b: p}).u32())
+			got = int(newReader(p).U32())
 		}
 		if got != c.want {
 			t.Errorf("%s: %d segments, want %d", name, got, c.want)
@@ -128,7 +130,9 @@ func spread(n, far int) []segment {
 
 // A section that code may name is left as it is.
 func TestNamedDataIsNotPacked(t *testing.T) {
-	section := func(id byte, body []byte) []byte { return append(appendU32([]byte{id}, uint32(len(body))), body...) }
+	section := func(id byte, body []byte) []byte {
+		return append(wasm.AppendU32([]byte{id}, uint32(len(body))), body...)
+	}
 	two := dataSection([]segment{{0, []byte("a")}, {8, []byte("b")}})
 	head := append([]byte("\x00asm\x01\x00\x00\x00"), section(sectionMemory, []byte{1, 0, 1})...)
 	for _, named := range []bool{false, true} {

@@ -1,6 +1,11 @@
 package guest
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+
+	"runloop.dev/rlp/internal/engine/wasm"
+)
 
 // emptyBody stands for every function in an outline: its size, no locals,
 // unreachable, end.
@@ -14,42 +19,42 @@ var emptyBody = [...]byte{3, 0, 0x00, 0x0b}
 // instruction, which is most of a launch, and more of what a hostile module
 // can make slow. So the compiler names the native code as that of the outline.
 // Its data is that of the module in as few segments as can be, see [packed].
-func outline(wasm []byte) ([]byte, error) {
+func outline(module []byte) ([]byte, error) {
 	const header = 8
-	if len(wasm) < header {
-		return nil, errTruncated
+	if len(module) < header {
+		return nil, errors.New("unexpected end")
 	}
-	out := append(make([]byte, 0, len(wasm)/2), wasm[:header]...)
-	r := &reader{b: wasm[header:]}
+	out := append(make([]byte, 0, len(module)/2), module[:header]...)
+	r := newReader(module[header:])
 	memory, named := uint64(0), false // its bytes; that code may name data segments
-	for len(r.b) > 0 {
-		whole := r.b
-		id := r.byte()
-		body := &reader{b: r.take(r.u32())}
-		if r.err != nil {
-			return nil, r.err
+	for r.Left() > 0 {
+		whole := r.rest()
+		id := r.Byte()
+		body := newReader(r.Take(r.U32()))
+		if r.Err != nil {
+			return nil, r.Err
 		}
 		switch id {
 		case sectionMemory:
-			memory = leastMemory(body.b)
+			memory = leastMemory(body.rest())
 		case sectionDataCount:
 			named = true
 		case sectionData:
-			if data := packed(body.b, memory); data != nil && !named {
-				out = append(appendU32(append(out, sectionData), uint32(len(data))), data...)
+			if data := packed(body.rest(), memory); data != nil && !named {
+				out = append(wasm.AppendU32(append(out, sectionData), uint32(len(data))), data...)
 				continue
 			}
 		}
 		if id != sectionCode {
-			out = append(out, whole[:len(whole)-len(r.b)]...)
+			out = append(out, whole[:len(whole)-r.Left()]...)
 			continue
 		}
-		n := body.u32()
-		if body.err != nil || int64(n) > int64(len(body.b)) {
-			return nil, fmt.Errorf("a code section of %d bytes claims %d functions", len(body.b), n)
+		n := body.U32()
+		if body.Err != nil || int64(n) > int64(body.Left()) {
+			return nil, fmt.Errorf("a code section of %d bytes claims %d functions", body.Left(), n)
 		}
-		count := appendU32(nil, n)
-		out = appendU32(append(out, sectionCode), uint32(len(count)+len(emptyBody)*int(n)))
+		count := wasm.AppendU32(nil, n)
+		out = wasm.AppendU32(append(out, sectionCode), uint32(len(count)+len(emptyBody)*int(n)))
 		out = append(out, count...)
 		for range n {
 			out = append(out, emptyBody[:]...)
@@ -60,12 +65,12 @@ func outline(wasm []byte) ([]byte, error) {
 
 // leastMemory is how many bytes a module's memory has at first, by its section.
 func leastMemory(section []byte) uint64 {
-	r := &reader{b: section}
-	if r.count("memories") == 0 {
+	r := newReader(section)
+	if r.Count("memories") == 0 {
 		return 0
 	}
-	low, _, _ := r.limits()
-	if r.err != nil {
+	low, _, _ := r.Limits(nil)
+	if r.Err != nil {
 		return 0
 	}
 	return uint64(low) * pageSize

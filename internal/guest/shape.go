@@ -6,6 +6,8 @@ import (
 
 	"runloop.dev/rlp/internal/abi"
 	"runloop.dev/rlp/internal/meter"
+
+	"runloop.dev/rlp/internal/engine/wasm"
 )
 
 // ErrModule is wrapped by every refusal of a module: nothing of it has run.
@@ -64,11 +66,11 @@ func scan(wasm []byte) (*shape, error) {
 	if err := over(uint64(len(wasm)), "bytes", maxModule); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrModule, err)
 	}
-	r := &reader{b: wasm}
-	if string(r.take(4)) != "\x00asm" {
+	r := newReader(wasm)
+	if string(r.Take(4)) != "\x00asm" {
 		return nil, fmt.Errorf("%w: not a WebAssembly binary", ErrModule)
 	}
-	switch v := string(r.take(4)); v {
+	switch v := string(r.Take(4)); v {
 	case "\x01\x00\x00\x00":
 	case "\x0d\x00\x01\x00":
 		return nil, ErrComponent
@@ -77,11 +79,11 @@ func scan(wasm []byte) (*shape, error) {
 	}
 	s := &shape{}
 	seen := [256]bool{}
-	for r.err == nil && len(r.b) > 0 {
-		start := len(wasm) - len(r.b)
-		id := r.byte()
-		body := &reader{b: r.take(r.u32())}
-		if r.err != nil {
+	for r.Err == nil && r.Left() > 0 {
+		start := len(wasm) - r.Left()
+		id := r.Byte()
+		body := newReader(r.Take(r.U32()))
+		if r.Err != nil {
 			break
 		}
 		if id != 0 && seen[id] {
@@ -92,11 +94,11 @@ func scan(wasm []byte) (*shape, error) {
 			return nil, fmt.Errorf("%w: section %d at byte %d: %w", ErrModule, id, start, err)
 		}
 		if id == sectionTable {
-			s.tableStart, s.tableEnd = start, len(wasm)-len(r.b)
+			s.tableStart, s.tableEnd = start, len(wasm)-r.Left()
 		}
 	}
-	if r.err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrModule, r.err)
+	if r.Err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrModule, r.Err)
 	}
 	s.beside += itemSize * s.items
 	return s, nil
@@ -109,15 +111,15 @@ func (s *shape) frame() uint64 { return 1<<10 + 4*16*s.largest*max(s.arity, 1) }
 func (s *shape) section(id byte, r *reader) error {
 	if id == 0 {
 		s.readCustom(r)
-		return r.err
+		return r.Err
 	}
 	if id > sectionDataCount || id == sectionStart {
 		return nil
 	}
-	size := len(r.b)
-	n := r.u32()
-	if r.err != nil {
-		return r.err
+	size := r.Left()
+	n := r.U32()
+	if r.Err != nil {
+		return r.Err
 	}
 	if int64(n) > int64(size) && id != sectionDataCount {
 		return fmt.Errorf("claims %d entries in %d bytes", n, size)
@@ -135,9 +137,9 @@ func (s *shape) section(id byte, r *reader) error {
 		return s.readTables(r, n)
 	case sectionMemory:
 		if n > 0 {
-			low, _, _ := r.limits()
+			low, _, _ := r.Limits(nil)
 			s.minPages = uint64(low)
-			return errors.Join(r.err, over(s.minPages, "pages of memory", maxPages))
+			return errors.Join(r.Err, over(s.minPages, "pages of memory", maxPages))
 		}
 	case sectionGlobal:
 		s.beside += globalSize * uint64(n)
@@ -145,22 +147,22 @@ func (s *shape) section(id byte, r *reader) error {
 	default:
 		s.readInner(id, r, n)
 	}
-	return r.err
+	return r.Err
 }
 
 func (s *shape) readTypes(r *reader, n uint32) {
 	s.types = make([]funcType, 0, n)
 	for range n {
-		if r.byte() != 0x60 {
-			r.fail("not a function type")
+		if r.Byte() != 0x60 {
+			r.Malformed("not a function type")
 		}
 		t := funcType{params: r.valueTypes(), results: r.valueTypes()}
-		if r.err == nil && max(len(t.params), len(t.results)) > maxParams {
-			r.fail(fmt.Sprintf("a type of more than %d parameters or results", maxParams))
+		if r.Err == nil && max(len(t.params), len(t.results)) > maxParams {
+			r.Malformed("a type of more than %d parameters or results", maxParams)
 		}
 		s.arity = max(s.arity, uint64(len(t.params)), uint64(len(t.results)))
 		r.add(&s.params, uint64(len(t.params)+len(t.results)), "parameters and results in all types", maxAllParams)
-		if r.err != nil {
+		if r.Err != nil {
 			return
 		}
 		s.types = append(s.types, t)
@@ -170,29 +172,29 @@ func (s *shape) readTypes(r *reader, n uint32) {
 func (s *shape) readImports(r *reader, n uint32) {
 	for range n {
 		i := Import{Module: r.name(), Name: r.name()}
-		switch k := r.byte(); k {
+		switch k := r.Byte(); k {
 		case 0:
 			i.Kind = "function"
-			t := r.u32()
+			t := r.U32()
 			if int64(t) >= int64(len(s.types)) {
-				r.fail("unknown type")
+				r.Malformed("unknown type")
 				return
 			}
 			i.Params, i.Results = s.types[t].params, s.types[t].results
 		case 1:
 			i.Kind = "table"
-			r.byte()
-			r.limits()
+			r.Byte()
+			r.Limits(nil)
 		case 2:
 			i.Kind = "memory"
-			r.limits()
+			r.Limits(nil)
 		case 3:
 			i.Kind = "global"
-			r.take(2)
+			r.Take(2)
 		default:
-			r.fail("unknown kind of import")
+			r.Malformed("unknown kind of import")
 		}
-		if r.err != nil {
+		if r.Err != nil {
 			return
 		}
 		s.imports = append(s.imports, i)
@@ -202,13 +204,13 @@ func (s *shape) readImports(r *reader, n uint32) {
 // readTables refuses tables that begin too large, and gives the others a
 // maximum where they have none.
 func (s *shape) readTables(r *reader, n uint32) error {
-	body := appendU32(nil, n)
+	body := wasm.AppendU32(nil, n)
 	changed := false
 	for range n {
-		kind := r.byte()
-		low, high, bounded := r.limits()
-		if r.err != nil {
-			return r.err
+		kind := r.Byte()
+		low, high, bounded := r.Limits(nil)
+		if r.Err != nil {
+			return r.Err
 		}
 		if low > maxTableSize {
 			return fmt.Errorf("a table of %d elements, at most %d are allowed", low, maxTableSize)
@@ -216,14 +218,14 @@ func (s *shape) readTables(r *reader, n uint32) error {
 		s.beside += elementSize / 2 * uint64(low)
 		changed = changed || !bounded || high > maxTableSize
 		body = append(body, kind, 1)
-		body = appendU32(body, low)
-		body = appendU32(body, min(high, maxTableSize))
+		body = wasm.AppendU32(body, low)
+		body = wasm.AppendU32(body, min(high, maxTableSize))
 	}
-	if len(r.b) > 0 {
+	if r.Left() > 0 {
 		return errors.New("bytes after the last table")
 	}
 	if changed {
-		s.tables = append(appendU32([]byte{sectionTable}, uint32(len(body))), body...)
+		s.tables = append(wasm.AppendU32([]byte{sectionTable}, uint32(len(body))), body...)
 	}
 	return nil
 }

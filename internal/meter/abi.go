@@ -1,5 +1,7 @@
 package meter
 
+import "runloop.dev/rlp/internal/engine/wasm"
+
 // The guest's own functions take the counter as one more parameter, the last,
 // and give it back as one more result: it stays in a register. Whoever knows
 // nothing of it calls a function of the old type, which is added: the host by
@@ -17,8 +19,8 @@ func counted(types []byte) []byte { return append(types[:len(types):len(types)],
 
 // addFunc puts a function behind all others.
 func (m *rewriter) addFunc(t uint32, body []byte) uint32 {
-	m.addedFuncs = appendU32(m.addedFuncs, t)
-	m.addedCode = append(appendU32(m.addedCode, uint32(len(body)+2)), 0)
+	m.addedFuncs = wasm.AppendU32(m.addedFuncs, t)
+	m.addedCode = append(wasm.AppendU32(m.addedCode, uint32(len(body)+2)), 0)
 	m.addedCode = append(append(m.addedCode, body...), opEnd)
 	m.numAdded++
 	return m.numFuncs() + m.numAdded
@@ -28,7 +30,7 @@ func (m *rewriter) addFunc(t uint32, body []byte) uint32 {
 func arguments(n int) []byte {
 	var code []byte
 	for i := range n {
-		code = appendU32(append(code, opLocalGet), uint32(i))
+		code = wasm.AppendU32(append(code, opLocalGet), uint32(i))
 	}
 	return code
 }
@@ -51,8 +53,8 @@ func (m *rewriter) outer(f uint32) uint32 {
 	if !ok {
 		t := m.funcs[f]
 		code := append(m.handOn(len(m.types[t].params)), opGlobalGet)
-		code = appendU32(append(appendU32(code, m.globals), opCall), m.shift(f))
-		w = m.addFunc(t, appendU32(append(code, opGlobalSet), m.globals))
+		code = wasm.AppendU32(append(wasm.AppendU32(code, m.globals), opCall), m.shift(f))
+		w = m.addFunc(t, wasm.AppendU32(append(code, opGlobalSet), m.globals))
 		m.outside[f] = w
 	}
 	return w
@@ -69,9 +71,9 @@ func (m *rewriter) reference(f uint32) uint32 {
 		t := m.funcs[f]
 		n := len(m.types[t].params)
 		code := append(m.handOn(n), opLocalGet)
-		code = appendU32(append(appendU32(code, uint32(n)), opGlobalSet), m.globals)
-		code = appendU32(append(code, opCall), f)
-		w = m.addFunc(m.counted(t), appendU32(append(code, opGlobalGet), m.globals))
+		code = wasm.AppendU32(append(wasm.AppendU32(code, uint32(n)), opGlobalSet), m.globals)
+		code = wasm.AppendU32(append(code, opCall), f)
+		w = m.addFunc(m.counted(t), wasm.AppendU32(append(code, opGlobalGet), m.globals))
 		m.inside[f] = w
 	}
 	return w
@@ -84,9 +86,9 @@ func (m *rewriter) declare() {
 		return
 	}
 	entry := []byte{elemPassive | elemExplicit, 0}
-	list := appendU32(nil, uint32(len(m.declared)))
+	list := wasm.AppendU32(nil, uint32(len(m.declared)))
 	for _, f := range m.declared {
-		list = appendU32(list, m.reference(f))
+		list = wasm.AppendU32(list, m.reference(f))
 	}
 	m.append(secElement, append(entry, list...))
 }

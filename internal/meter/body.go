@@ -1,6 +1,10 @@
 package meter
 
-import "slices"
+import (
+	"slices"
+
+	"runloop.dev/rlp/internal/engine/wasm"
+)
 
 const dead = -1 // in place of a hole: what follows is never reached
 
@@ -65,11 +69,11 @@ func (f *function) rewrite(m *rewriter, t funcType, body, out []byte, checked bo
 	declared := f.readLocals(f.params)
 	f.frames = append(f.frames, frame{live: true, loop: dead, surplusAt: f.surplus.node(), unseen: noCall})
 	f.at = f.begin(hole{from: settled})
-	for f.err == nil && len(f.frames) > 0 {
+	for f.Err == nil && len(f.frames) > 0 {
 		f.instruction()
 	}
-	f.done()
-	if f.err != nil {
+	f.Done()
+	if f.Err != nil {
 		return out
 	}
 	f.fold()
@@ -84,7 +88,7 @@ func (f *function) rewrite(m *rewriter, t funcType, body, out []byte, checked bo
 // reset forgets all but the memory.
 func (f *function) reset(m *rewriter, body []byte) {
 	*f = function{
-		reader: reader{b: body}, m: m, surplus: f.surplus, simple: true, unseen: unseen{before: noCall}, spare: len(body) / 2,
+		reader: *newReader(body), m: m, surplus: f.surplus, simple: true, unseen: unseen{before: noCall}, spare: len(body) / 2,
 		types: f.types[:0], out: slices.Grow(f.out[:0], len(body)+len(body)/2), holes: f.holes[:0], frames: f.frames[:0],
 		events: f.events[:0], loops: f.loops[:0], labels: f.labels[:0],
 	}
@@ -94,16 +98,16 @@ func (f *function) reset(m *rewriter, body []byte) {
 // readLocals reads the declarations and gives back their bytes, from the
 // number of groups on.
 func (f *function) readLocals(params uint32) []byte {
-	start := f.p
+	start := f.P
 	total := uint64(params)
-	for range f.count() {
-		n := f.u32()
+	for range f.Count("entries") {
+		n := f.U32()
 		total += uint64(n)
 		t := f.valueType()
 		if total > uint64(f.m.opt.MaxLocals) {
-			f.fail(ErrLimit, "%d locals in a function, at most %d are allowed", total, f.m.opt.MaxLocals)
+			f.Fail(ErrLimit, "%d locals in a function, at most %d are allowed", total, f.m.opt.MaxLocals)
 		}
-		if f.err != nil {
+		if f.Err != nil {
 			return nil
 		}
 		for ; n > 0 && len(f.types) < maxTracked; n-- {
@@ -111,7 +115,7 @@ func (f *function) readLocals(params uint32) []byte {
 		}
 	}
 	f.locals = uint32(total)
-	return f.b[start:f.p]
+	return f.B[start:f.P]
 }
 
 // room makes s twice as long when it is full. The language's own growth, of
@@ -184,8 +188,8 @@ func (f *function) charge(op byte) {
 }
 
 func (f *function) instruction() {
-	start := f.p
-	op := f.byte()
+	start := f.P
+	op := f.Byte()
 	f.charge(op)
 	switch op {
 	case opBlock, opLoop, opIf:
@@ -206,24 +210,24 @@ func (f *function) instruction() {
 		f.variable(op, f.index("local", f.locals))
 	case opGlobalGet, opGlobalSet:
 		f.index("global", f.m.globals)
-		f.out = append(f.out, f.b[start:f.p]...)
+		f.out = append(f.out, f.B[start:f.P]...)
 	case opRefFunc:
-		if callee := f.index("function", f.m.numFuncs()); f.err == nil {
+		if callee := f.index("function", f.m.numFuncs()); f.Err == nil {
 			if f.at != dead {
-				f.out = appendS64(append(f.out, opI64Const), growing+refFuncCost)
+				f.out = wasm.AppendS64(append(f.out, opI64Const), growing+refFuncCost)
 				f.ask()
 			}
-			f.out = appendU32(append(f.out, op), f.m.reference(callee))
+			f.out = wasm.AppendU32(append(f.out, op), f.m.reference(callee))
 			f.m.refers = true
 		}
 	case opMemoryGrow:
 		zero(&f.reader)
-		f.grow(f.b[start:f.p], pageShift)
+		f.grow(f.B[start:f.P], pageShift)
 	case opMisc:
 		f.misc()
 	default:
 		immediates(&f.reader, op)
-		f.out = append(f.out, f.b[start:f.p]...)
+		f.out = append(f.out, f.B[start:f.P]...)
 	}
 }
 
@@ -250,14 +254,14 @@ func (f *function) variable(op byte, i uint32) {
 // misc is an instruction of the second table, whose number is written in its
 // one short form.
 func (f *function) misc() {
-	op := f.u32()
-	start := f.p
+	op := f.U32()
+	start := f.P
 	if op == miscTableInit || op == miscElemDrop {
 		f.index("element segment", f.m.counts[secElement]) // one more may be added
-		f.p = start
+		f.P = start
 	}
 	misc(&f.reader, op)
-	code := append([]byte{opMisc, byte(op)}, f.b[start:f.p]...)
+	code := append([]byte{opMisc, byte(op)}, f.B[start:f.P]...)
 	switch op {
 	case miscMemoryInit, miscMemoryCopy, miscMemoryFill:
 		f.move(code, bytesShift)
@@ -300,31 +304,31 @@ func (f *function) call(op byte) {
 
 func (f *function) callDirect() {
 	callee := f.index("function", f.m.numFuncs())
-	if f.err != nil {
+	if f.Err != nil {
 		return
 	}
 	f.pass()
 	if callee >= f.m.imports {
-		f.out = appendU32(append(f.out, opCall), f.m.shift(callee))
+		f.out = wasm.AppendU32(append(f.out, opCall), f.m.shift(callee))
 		f.called(f.m.checked(callee))
 		return
 	}
-	f.out = appendU32(append(f.out, opGlobalSet), f.m.globals)
-	f.out = appendU32(append(f.out, opCall), callee)
-	f.out = appendU32(append(f.out, opGlobalGet), f.m.globals)
+	f.out = wasm.AppendU32(append(f.out, opGlobalSet), f.m.globals)
+	f.out = wasm.AppendU32(append(f.out, opCall), callee)
+	f.out = wasm.AppendU32(append(f.out, opGlobalGet), f.m.globals)
 }
 
 func (f *function) callPicked() {
 	t := f.index("type", f.m.numTypes())
-	table := f.u32()
-	if f.err != nil {
+	table := f.U32()
+	if f.Err != nil {
 		return
 	}
 	f.picks = true
 	f.local(opLocalSet, f.scratch(0))
 	f.pass()
 	f.local(opLocalGet, f.scratch(0))
-	f.out = appendU32(appendU32(append(f.out, opCallIndirect), f.m.counted(t)), table)
+	f.out = wasm.AppendU32(wasm.AppendU32(append(f.out, opCallIndirect), f.m.counted(t)), table)
 	f.called(false)
 }
 
@@ -356,7 +360,7 @@ func (f *function) move(code []byte, shift byte) {
 
 // ask tells the host that the guest is about to make it hold more, which the
 // number on top of the stack says.
-func (f *function) ask() { f.out = append(appendU32(append(f.out, opCall), f.m.refill()), opDrop) }
+func (f *function) ask() { f.out = append(wasm.AppendU32(append(f.out, opCall), f.m.refill()), opDrop) }
 
 // grow copies an operation that grows something by the number on top of the
 // stack, and surplus for it if it did.
@@ -371,7 +375,7 @@ func (f *function) grow(code []byte, shift byte) {
 	f.local(opLocalTee, f.scratch(0))
 	if code[0] == opMisc { // a table, which no allocator is asked for
 		f.local(opLocalGet, f.scratch(0))
-		f.out = append(appendS64(append(f.out, opI64ExtendU, opI64Const), growing), opI64Add)
+		f.out = append(wasm.AppendS64(append(f.out, opI64ExtendU, opI64Const), growing), opI64Add)
 		f.ask()
 	}
 	f.out = append(f.out, code...)
@@ -379,7 +383,7 @@ func (f *function) grow(code []byte, shift byte) {
 	if code[0] == opMisc {
 		f.local(opLocalGet, f.scratch(1))
 		f.out = append(f.out, opI32Const, 0x7f, opI32Ne, opIf, typeNone, opElse)
-		f.out = appendS64(append(f.out, opI64Const), growing)
+		f.out = wasm.AppendS64(append(f.out, opI64Const), growing)
 		f.local(opLocalGet, f.scratch(0))
 		f.out = append(f.out, opI64ExtendU, opI64Sub)
 		f.ask()

@@ -1,20 +1,24 @@
 package meter
 
-import "math"
+import (
+	"math"
+
+	"runloop.dev/rlp/internal/engine/wasm"
+)
 
 // blockType reads what a block takes and gives. Its bytes are kept as they are.
 func (f *function) blockType() []byte {
-	start := f.p
-	switch t := f.s33(); {
-	case f.err != nil:
+	start := f.P
+	switch t := f.S33(); {
+	case f.Err != nil:
 	case t >= 0:
 		if t >= int64(f.m.numTypes()) {
-			f.fail(ErrMalformed, "type %d of %d", t, f.m.numTypes())
+			f.Fail(ErrMalformed, "type %d of %d", t, f.m.numTypes())
 		}
 	case t < -64 || byte(t&0x7f) != typeNone && !isValueType(byte(t&0x7f)):
-		f.fail(ErrUnsupported, "block type %d", t)
+		f.Fail(ErrUnsupported, "block type %d", t)
 	}
-	return f.b[start:f.p]
+	return f.B[start:f.P]
 }
 
 // block opens a block, loop or if. A loop that is reached becomes
@@ -35,7 +39,7 @@ func (f *function) blockType() []byte {
 func (f *function) block(op byte) {
 	t := f.blockType()
 	if len(f.frames) > f.m.opt.MaxNesting {
-		f.fail(ErrLimit, "more than %d blocks within each other", f.m.opt.MaxNesting)
+		f.Fail(ErrLimit, "more than %d blocks within each other", f.m.opt.MaxNesting)
 		return
 	}
 	fr := frame{op: op, live: f.at != dead, at: f.at, loop: dead, low: math.MaxInt32, surplusAt: f.surplus.node(), before: f.surplusAt, arms: f.arms, often: f.often(), outside: f.unseen.total(), unseen: noCall}
@@ -77,7 +81,7 @@ func (f *function) enterLoop(fr *frame, t []byte) {
 func (f *function) otherwise() {
 	fr := &f.frames[len(f.frames)-1]
 	if fr.op != opIf || fr.others {
-		f.fail(ErrMalformed, "an else without its if")
+		f.Fail(ErrMalformed, "an else without its if")
 		return
 	}
 	fr.others = true
@@ -181,7 +185,7 @@ func (f *function) last(fr *frame) {
 // label writes where a branch goes, which is i blocks from the outermost, is
 // now.
 func (f *function) label(i int) {
-	f.out = appendU32(f.out, f.open-f.frames[i].label)
+	f.out = wasm.AppendU32(f.out, f.open-f.frames[i].label)
 	if f.at != dead {
 		f.exits = f.exits || i == 0
 		f.frames[i].target = true
@@ -218,7 +222,7 @@ func (f *function) branch(op byte) {
 	case opBr:
 		i := f.target()
 		switch {
-		case f.err != nil:
+		case f.Err != nil:
 		case i == 0:
 			f.leave()
 		default:
@@ -237,9 +241,9 @@ func (f *function) branch(op byte) {
 			f.fresh()
 		}
 	case opBrTable:
-		n := f.count()
-		f.out = appendU32(append(f.out, op), n)
-		for i := uint32(0); i <= n && f.err == nil; i++ {
+		n := f.Count("entries")
+		f.out = wasm.AppendU32(append(f.out, op), n)
+		for i := uint32(0); i <= n && f.Err == nil; i++ {
 			f.split()
 		}
 		f.event(eventStop, 0)
@@ -250,7 +254,7 @@ func (f *function) branch(op byte) {
 // split copies a label that is left to from where nothing can be charged.
 func (f *function) split() {
 	i := f.target()
-	if f.err != nil {
+	if f.Err != nil {
 		return
 	}
 	if f.at != dead {

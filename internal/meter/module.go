@@ -3,6 +3,8 @@ package meter
 import (
 	"fmt"
 	"slices"
+
+	"runloop.dev/rlp/internal/engine/wasm"
 )
 
 // Sections by their numbers, and the order they come in.
@@ -92,34 +94,34 @@ func (m *rewriter) shift(f uint32) uint32 {
 
 func (m *rewriter) read(module []byte) error {
 	m.most = len(module) + 1000
-	r := &reader{b: module}
-	if string(r.take(4)) != "\x00asm" || string(r.take(4)) != "\x01\x00\x00\x00" {
-		r.fail(ErrMalformed, "not a core module of version 1")
+	r := newReader(module)
+	if string(r.Take(4)) != "\x00asm" || string(r.Take(4)) != "\x01\x00\x00\x00" {
+		r.Fail(ErrMalformed, "not a core module of version 1")
 	}
 	last := 0
-	for r.err == nil && r.left() > 0 {
-		id := r.byte()
-		body := reader{b: r.take(r.u32())}
+	for r.Err == nil && r.Left() > 0 {
+		id := r.Byte()
+		body := newReader(r.Take(r.U32()))
 		switch {
-		case r.err != nil:
+		case r.Err != nil:
 		case id == secCustom:
-			m.readCustom(&body)
+			m.readCustom(body)
 		case id >= numSections:
-			r.fail(ErrUnsupported, "section %d", id)
+			r.Fail(ErrUnsupported, "section %d", id)
 		case place(id) <= last:
-			r.fail(ErrMalformed, "section %d out of order", id)
+			r.Fail(ErrMalformed, "section %d out of order", id)
 		default:
 			last = place(id)
 			m.present[id] = true
-			m.readSection(id, &body)
-			body.done()
+			m.readSection(id, body)
+			body.Done()
 		}
-		if body.err != nil {
-			return body.err
+		if body.Err != nil {
+			return body.Err
 		}
 	}
-	if r.err != nil {
-		return r.err
+	if r.Err != nil {
+		return r.Err
 	}
 	if err := m.readCode(); err != nil {
 		return err
@@ -133,20 +135,20 @@ func (m *rewriter) read(module []byte) error {
 func (m *rewriter) readSection(id byte, r *reader) {
 	switch id {
 	case secStart:
-		if f := r.index("function", m.numFuncs()); r.err == nil {
+		if f := r.index("function", m.numFuncs()); r.Err == nil {
 			if t := m.types[m.funcs[f]]; len(t.params)+len(t.results) > 0 {
-				r.fail(ErrMalformed, "a start function that takes or gives something")
+				r.Fail(ErrMalformed, "a start function that takes or gives something")
 			}
 			m.start, m.starts = f, true
 		}
 		return
 	case secDataCount:
-		m.counts[id] = r.u32()
+		m.counts[id] = r.U32()
 		return
 	}
-	n := r.count()
+	n := r.Count("entries")
 	m.counts[id] = n
-	start := r.p
+	start := r.P
 	switch id {
 	case secType:
 		m.readTypes(r, n)
@@ -158,14 +160,14 @@ func (m *rewriter) readSection(id byte, r *reader) {
 	case secTable:
 		for range n {
 			r.refType()
-			r.limits()
+			r.Limits(ErrUnsupported)
 		}
 	case secMemory:
 		if n > 1 {
-			r.fail(ErrUnsupported, "%d memories", n)
+			r.Fail(ErrUnsupported, "%d memories", n)
 		}
 		for range n {
-			r.limits()
+			r.Limits(ErrUnsupported)
 		}
 	case secGlobal:
 		m.readGlobals(r, n)
@@ -177,12 +179,12 @@ func (m *rewriter) readSection(id byte, r *reader) {
 		m.readElements(r, n)
 		return
 	case secCode:
-		m.code = r.take(uint32(r.left()))
+		m.code = r.Take(uint32(r.Left()))
 		return
 	case secData:
 		m.readData(r, n)
 	}
-	m.content[id] = r.b[start:r.p]
+	m.content[id] = r.B[start:r.P]
 }
 
 func (m *rewriter) numTypes() uint32 { return uint32(len(m.types)) }
@@ -191,8 +193,8 @@ func (m *rewriter) numFuncs() uint32 { return uint32(len(m.funcs)) }
 func (m *rewriter) readTypes(r *reader, n uint32) {
 	m.types, m.countedTypes = make([]funcType, 0, n), make([]uint32, n)
 	for range n {
-		if c := r.byte(); c != typeFunc {
-			r.fail(ErrUnsupported, "type of kind %#x", c)
+		if c := r.Byte(); c != typeFunc {
+			r.Fail(ErrUnsupported, "type of kind %#x", c)
 			return
 		}
 		m.types = append(m.types, funcType{valueTypes(r), valueTypes(r)})
@@ -200,10 +202,10 @@ func (m *rewriter) readTypes(r *reader, n uint32) {
 }
 
 func valueTypes(r *reader) []byte {
-	list := r.take(r.u32())
+	list := r.Take(r.U32())
 	for _, c := range list {
 		if !isValueType(c) {
-			r.fail(ErrUnsupported, "value type %#x", c)
+			r.Fail(ErrUnsupported, "value type %#x", c)
 		}
 	}
 	return list
@@ -211,27 +213,27 @@ func valueTypes(r *reader) []byte {
 
 func (m *rewriter) readImports(r *reader, n uint32) {
 	for range n {
-		if string(r.name()) == ImportModule {
-			r.fail(ErrReserved, "import from %q", ImportModule)
+		if string(r.Name()) == ImportModule {
+			r.Fail(ErrReserved, "import from %q", ImportModule)
 		}
-		r.name()
-		switch kind := r.byte(); kind {
+		r.Name()
+		switch kind := r.Byte(); kind {
 		case kindFunc:
 			m.funcs = append(m.funcs, r.index("type", m.numTypes()))
 			m.imports++
 		case kindTable:
 			r.refType()
-			r.limits()
+			r.Limits(ErrUnsupported)
 		case kindMemory:
-			r.limits()
+			r.Limits(ErrUnsupported)
 		case kindGlobal:
 			r.valueType()
 			r.flag("mutability")
 			m.globals++
 		default:
-			r.fail(ErrUnsupported, "import of kind %d", kind)
+			r.Fail(ErrUnsupported, "import of kind %d", kind)
 		}
-		if r.err != nil {
+		if r.Err != nil {
 			return
 		}
 	}
@@ -241,21 +243,21 @@ func (m *rewriter) readFunctions(r *reader, n uint32) {
 	out := make([]byte, 0, n+n/4)
 	for range n {
 		t := r.index("type", m.numTypes())
-		if r.err != nil {
+		if r.Err != nil {
 			return
 		}
 		m.funcs = append(m.funcs, t)
-		out = appendU32(out, m.counted(t))
+		out = wasm.AppendU32(out, m.counted(t))
 	}
 	m.content[secFunction] = out
 }
 
 func (m *rewriter) readGlobals(r *reader, n uint32) {
 	m.globals += n
-	out := make([]byte, 0, r.left()+r.left()/8)
+	out := make([]byte, 0, r.Left()+r.Left()/8)
 	for range n {
-		out = append(out, r.valueType(), r.byte())
-		if out = m.constant(r, out); r.err != nil {
+		out = append(out, r.valueType(), r.Byte())
+		if out = m.constant(r, out); r.Err != nil {
 			return
 		}
 	}
@@ -263,30 +265,30 @@ func (m *rewriter) readGlobals(r *reader, n uint32) {
 }
 
 func (m *rewriter) readExports(r *reader, n uint32) {
-	out := make([]byte, 0, r.left()+r.left()/8)
+	out := make([]byte, 0, r.Left()+r.Left()/8)
 	for range n {
-		start := r.p
-		if name := string(r.name()); name == CounterName || name == StartName {
-			r.fail(ErrReserved, "export of %q", name)
+		start := r.P
+		if name := string(r.Name()); name == CounterName || name == StartName {
+			r.Fail(ErrReserved, "export of %q", name)
 		}
-		kind := r.byte()
-		out = append(out, r.b[start:r.p]...)
+		kind := r.Byte()
+		out = append(out, r.B[start:r.P]...)
 		switch kind {
 		case kindFunc:
 			f := r.index("function", m.numFuncs())
-			if r.err != nil {
+			if r.Err != nil {
 				return
 			}
 			m.declared = append(m.declared, f)
-			out = appendU32(out, m.outer(f))
+			out = wasm.AppendU32(out, m.outer(f))
 		case kindGlobal:
-			out = appendU32(out, r.index("global", m.globals))
+			out = wasm.AppendU32(out, r.index("global", m.globals))
 		case kindTable, kindMemory:
-			out = appendU32(out, r.u32())
+			out = wasm.AppendU32(out, r.U32())
 		default:
-			r.fail(ErrUnsupported, "export of kind %d", kind)
+			r.Fail(ErrUnsupported, "export of kind %d", kind)
 		}
-		if r.err != nil {
+		if r.Err != nil {
 			return
 		}
 	}
@@ -299,22 +301,22 @@ func (m *rewriter) readCode() error {
 	if int(m.counts[secCode]) != len(own) {
 		return malformed("%d functions, %d bodies", len(own), m.counts[secCode])
 	}
-	r := &reader{b: m.code}
+	r := newReader(m.code)
 	out := make([]byte, 0, len(m.code)+len(m.code)/3+64)
 	bodies := make([][]byte, len(own))
 	m.leaves = make([]bool, len(own))
 	for i := range own {
-		bodies[i] = r.take(r.u32())
+		bodies[i] = r.Take(r.U32())
 		m.leaves[i] = isLeaf(bodies[i])
 	}
 	for i, t := range own {
-		if out = m.body.rewrite(m, m.types[t], bodies[i], out, !m.leaves[i]); m.body.err != nil {
-			return m.body.err
+		if out = m.body.rewrite(m, m.types[t], bodies[i], out, !m.leaves[i]); m.body.Err != nil {
+			return m.body.Err
 		}
 	}
-	r.done()
+	r.Done()
 	m.content[secCode] = out
-	return r.err
+	return r.Err
 }
 
 // resultType is the block type of no parameters and these results.
@@ -330,12 +332,12 @@ func (m *rewriter) resultType(results []byte) []byte {
 		i = m.addType(nil, results)
 		m.newType[string(results)] = i
 	}
-	return appendS64(nil, int64(i))
+	return wasm.AppendS64(nil, int64(i))
 }
 
 // addType puts a type behind the module's own.
 func (m *rewriter) addType(params, results []byte) uint32 {
-	m.added = append(append(appendU32(append(m.added, typeFunc), uint32(len(params))), params...), appendU32(nil, uint32(len(results)))...)
+	m.added = append(append(wasm.AppendU32(append(m.added, typeFunc), uint32(len(params))), params...), wasm.AppendU32(nil, uint32(len(results)))...)
 	m.added = append(m.added, results...)
 	m.counts[secType]++
 	return m.counts[secType] - 1
@@ -345,15 +347,15 @@ func (m *rewriter) addType(params, results []byte) uint32 {
 func (m *rewriter) bytes() []byte {
 	m.declare()
 	if m.starts {
-		m.append(secExport, appendU32(append(appendName(nil, StartName), kindFunc), m.outer(m.start)))
+		m.append(secExport, wasm.AppendU32(append(appendName(nil, StartName), kindFunc), m.outer(m.start)))
 	}
 	m.appendAll(secFunction, m.addedFuncs, m.numAdded)
 	m.appendAll(secCode, m.addedCode, m.numAdded)
 	t := m.addType([]byte{typeI64}, []byte{typeI64})
 	m.content[secType] = slices.Concat(m.content[secType], m.added)
-	m.append(secImport, appendU32(append(appendName(appendName(nil, ImportModule), ImportName), kindFunc), t))
+	m.append(secImport, wasm.AppendU32(append(appendName(appendName(nil, ImportModule), ImportName), kindFunc), t))
 	m.append(secGlobal, []byte{typeI64, 1, opI64Const, 0, opEnd})
-	m.append(secExport, appendU32(append(appendName(nil, CounterName), kindGlobal), m.globals))
+	m.append(secExport, wasm.AppendU32(append(appendName(nil, CounterName), kindGlobal), m.globals))
 	m.present[secType] = true
 
 	size := 64
@@ -384,7 +386,7 @@ func (m *rewriter) appendAll(id byte, entries []byte, n uint32) {
 }
 
 func (m *rewriter) section(out []byte, id byte) []byte {
-	count := appendU32(nil, m.counts[id])
-	out = appendU32(append(out, id), uint32(len(count)+len(m.content[id])))
+	count := wasm.AppendU32(nil, m.counts[id])
+	out = wasm.AppendU32(append(out, id), uint32(len(count)+len(m.content[id])))
 	return append(append(out, count...), m.content[id]...)
 }

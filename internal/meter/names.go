@@ -1,5 +1,7 @@
 package meter
 
+import "runloop.dev/rlp/internal/engine/wasm"
+
 // The parts of a name section that are read, and those that are kept of it:
 // traces have names of functions in them, nothing has the others.
 const (
@@ -16,41 +18,41 @@ type names struct {
 
 // readCustom looks at a custom section and keeps it if it holds names.
 func (m *rewriter) readCustom(r *reader) {
-	if string(r.name()) != "name" {
+	if string(r.Name()) != "name" {
 		return
 	}
 	if m.names.seen {
-		r.fail(ErrMalformed, "two name sections")
+		r.Fail(ErrMalformed, "two name sections")
 	}
 	m.names.seen = true
-	for r.err == nil && r.left() > 0 {
-		id := r.byte()
-		part := &reader{b: r.take(r.u32())}
-		start := part.p
+	for r.Err == nil && r.Left() > 0 {
+		id := r.Byte()
+		part := newReader(r.Take(r.U32()))
+		start := part.P
 		switch id {
 		case namesModule:
-			part.name()
-			m.names.module = part.b[start:part.p]
-			part.done()
+			part.Name()
+			m.names.module = part.B[start:part.P]
+			part.Done()
 		case namesFunctions:
-			for range part.count() {
-				part.u32()
-				part.name()
+			for range part.Count("entries") {
+				part.U32()
+				part.Name()
 			}
-			m.names.functions = part.b[start:part.p]
-			part.done()
+			m.names.functions = part.B[start:part.P]
+			part.Done()
 		case namesLocals:
-			for range part.count() {
-				part.u32()
-				for range part.count() {
-					part.u32()
-					part.name()
+			for range part.Count("entries") {
+				part.U32()
+				for range part.Count("entries") {
+					part.U32()
+					part.Name()
 				}
 			}
-			part.done()
+			part.Done()
 		}
-		if part.err != nil {
-			r.err = part.err
+		if part.Err != nil {
+			r.Stop(part.Err)
 		}
 	}
 }
@@ -65,22 +67,22 @@ func (n *names) write(out []byte, m *rewriter) []byte {
 	}
 	body := appendName(nil, "name")
 	if len(n.module) > 0 {
-		body = append(appendU32(append(body, namesModule), uint32(len(n.module))), n.module...)
+		body = append(wasm.AppendU32(append(body, namesModule), uint32(len(n.module))), n.module...)
 	}
 	var entries []byte
 	count := uint32(0)
-	r := &reader{b: n.functions}
-	for left := r.u32(); left > 0 && r.err == nil; left-- {
-		f := r.u32()
-		name := r.name()
+	r := newReader(n.functions)
+	for left := r.U32(); left > 0 && r.Err == nil; left-- {
+		f := r.U32()
+		name := r.Name()
 		if f < m.numFuncs() {
-			entries = appendName(appendU32(entries, m.shift(f)), string(name))
+			entries = appendName(wasm.AppendU32(entries, m.shift(f)), string(name))
 			count++
 		}
 	}
 	if count > 0 {
-		entries = append(appendU32(nil, count), entries...)
-		body = append(appendU32(append(body, namesFunctions), uint32(len(entries))), entries...)
+		entries = append(wasm.AppendU32(nil, count), entries...)
+		body = append(wasm.AppendU32(append(body, namesFunctions), uint32(len(entries))), entries...)
 	}
-	return append(appendU32(append(out, secCustom), uint32(len(body))), body...)
+	return append(wasm.AppendU32(append(out, secCustom), uint32(len(body))), body...)
 }

@@ -124,22 +124,22 @@ func immediates(r *reader, op byte) {
 	case op == opUnreachable, op == opNop, op == opDrop, op == opSelect, op == opRefIsNull:
 	case op >= opNumericFirst && op <= opNumericLast:
 	case op == opI32Const:
-		r.skipLEB(5)
+		r.Skip(5)
 	case op == opI64Const:
-		r.skipLEB(10)
+		r.Skip(10)
 	case op >= opLoadFirst && op <= opStoreLast:
 		memoryArgument(r)
 	case op == opF32Const:
-		r.take(4)
+		r.Take(4)
 	case op == opF64Const:
-		r.take(8)
+		r.Take(8)
 	case op == opTableGet, op == opTableSet:
-		r.u32()
+		r.U32()
 	case op == opMemorySize:
 		zero(r)
 	case op == opSelectTyped:
-		if r.byte() != 1 {
-			r.fail(ErrMalformed, "select of several types")
+		if r.Byte() != 1 {
+			r.Fail(ErrMalformed, "select of several types")
 		}
 		r.valueType()
 	case op == opRefNull:
@@ -147,32 +147,32 @@ func immediates(r *reader, op byte) {
 	case op == opVector:
 		vector(r)
 	default:
-		r.fail(ErrUnsupported, "instruction %#x", op)
+		r.Fail(ErrUnsupported, "instruction %#x", op)
 	}
 }
 
 // zero passes over the index of the one memory, in its one form.
 func zero(r *reader) {
-	if r.byte() != 0 {
-		r.fail(ErrUnsupported, "a memory other than the first")
+	if r.Byte() != 0 {
+		r.Fail(ErrUnsupported, "a memory other than the first")
 	}
 }
 
 func memoryArgument(r *reader) {
-	if align := r.u32(); align >= 32 {
-		r.fail(ErrUnsupported, "memory alignment %d", align) // of which bit 6 names a memory
+	if align := r.U32(); align >= 32 {
+		r.Fail(ErrUnsupported, "memory alignment %d", align) // of which bit 6 names a memory
 	}
-	r.u32()
+	r.U32()
 }
 
 // vector passes over an instruction of the vector extension. Its opcode is a
 // number of one byte, or of two of which the second is 1; other forms, of which
 // engines think differently, are refused.
 func vector(r *reader) {
-	op := r.byte()
+	op := r.Byte()
 	if op >= 0x80 {
-		if r.byte() != 1 {
-			r.fail(ErrUnsupported, "vector instruction %#x in another form", op)
+		if r.Byte() != 1 {
+			r.Fail(ErrUnsupported, "vector instruction %#x in another form", op)
 		}
 		return
 	}
@@ -180,12 +180,12 @@ func vector(r *reader) {
 	case op <= vectorStore, op == vectorLoadZero32, op == vectorLoadZero64:
 		memoryArgument(r)
 	case op == vectorConst, op == vectorShuffle:
-		r.take(16)
+		r.Take(16)
 	case op >= vectorLaneFirst && op <= vectorLaneLast:
-		r.byte()
+		r.Byte()
 	case op >= vectorLoadLane && op <= vectorStoreLane:
 		memoryArgument(r)
-		r.byte()
+		r.Byte()
 	}
 }
 
@@ -193,7 +193,7 @@ func vector(r *reader) {
 func misc(r *reader, op uint32) {
 	switch op {
 	case miscMemoryInit:
-		r.u32()
+		r.U32()
 		zero(r)
 	case miscMemoryCopy:
 		zero(r)
@@ -201,13 +201,13 @@ func misc(r *reader, op uint32) {
 	case miscMemoryFill:
 		zero(r)
 	case miscTableInit, miscTableCopy:
-		r.u32()
-		r.u32()
+		r.U32()
+		r.U32()
 	case miscDataDrop, miscElemDrop, miscTableGrow, miscTableSize, miscTableFill:
-		r.u32()
+		r.U32()
 	default:
 		if op > miscTruncLast {
-			r.fail(ErrUnsupported, "instruction 0xfc %#x", op)
+			r.Fail(ErrUnsupported, "instruction 0xfc %#x", op)
 		}
 	}
 }

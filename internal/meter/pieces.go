@@ -1,6 +1,10 @@
 package meter
 
-import "slices"
+import (
+	"slices"
+
+	"runloop.dev/rlp/internal/engine/wasm"
+)
 
 // pieceSize is the most that one instruction fills or copies: what is more is
 // done in pieces by a function that is added, and the host gets a word in
@@ -25,10 +29,10 @@ const (
 func (f *function) inPieces(code []byte) {
 	block, helper := f.m.piecewise(code)
 	f.local(opLocalGet, f.scratch(0))
-	f.out = append(appendS64(append(f.out, opI32Const), pieceSize), opI32LeU, opIf)
-	f.out = append(append(appendS64(f.out, int64(block)), code...), opElse)
+	f.out = append(wasm.AppendS64(append(f.out, opI32Const), pieceSize), opI32LeU, opIf)
+	f.out = append(append(wasm.AppendS64(f.out, int64(block)), code...), opElse)
 	f.local(opLocalGet, f.counter())
-	f.out = appendU32(append(f.out, opCall), helper)
+	f.out = wasm.AppendU32(append(f.out, opCall), helper)
 	f.local(opLocalSet, f.counter())
 	f.out = append(f.out, opEnd)
 }
@@ -55,7 +59,7 @@ func get(i byte) []byte { return []byte{opLocalGet, i} }
 
 // moveLocal moves a local by a piece, and leaves it on the stack.
 func moveLocal(i, op byte) []byte {
-	return append(append(appendS64(append(get(i), opI32Const), pieceSize), op), opLocalTee, i)
+	return append(append(wasm.AppendS64(append(get(i), opI32Const), pieceSize), op), opLocalTee, i)
 }
 
 // outside is whether the bytes from a local on are not all in the memory.
@@ -70,17 +74,17 @@ func whole(code []byte) []byte {
 
 // piece is the instruction on one piece.
 func piece(code []byte) []byte {
-	return slices.Concat(get(pieceTo), get(pieceFrom), appendS64([]byte{opI32Const}, pieceSize), code)
+	return slices.Concat(get(pieceTo), get(pieceFrom), wasm.AppendS64([]byte{opI32Const}, pieceSize), code)
 }
 
 // turn lets the host have its turn.
 func turn(refill uint32) []byte {
-	return append(appendU32(append(get(pieceCounter), opCall), refill), opLocalSet, pieceCounter)
+	return append(wasm.AppendU32(append(get(pieceCounter), opCall), refill), opLocalSet, pieceCounter)
 }
 
 // while repeats what is in it while more than a piece is left.
 func while(parts ...[]byte) []byte {
-	more := append(appendS64(append(get(pieceLen), opI32Const), pieceSize), opI32GtU, opBrIf, 0, opEnd)
+	more := append(wasm.AppendS64(append(get(pieceLen), opI32Const), pieceSize), opI32GtU, opBrIf, 0, opEnd)
 	return slices.Concat([]byte{opLoop, typeNone}, slices.Concat(parts...), more)
 }
 
@@ -106,7 +110,7 @@ func copyBody(code []byte, refill uint32) []byte {
 	back := while(
 		moveLocal(pieceLen, opI32Sub), get(pieceTo), []byte{opI32Add}, // to + the length that is left
 		get(pieceFrom), get(pieceLen), []byte{opI32Add},
-		appendS64([]byte{opI32Const}, pieceSize), code, turn(refill),
+		wasm.AppendS64([]byte{opI32Const}, pieceSize), code, turn(refill),
 	)
 	return slices.Concat(
 		outside(pieceTo), outside(pieceFrom), []byte{opI32Or, opIf, typeNone}, whole(code), []byte{opEnd},

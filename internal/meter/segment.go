@@ -1,5 +1,7 @@
 package meter
 
+import "runloop.dev/rlp/internal/engine/wasm"
+
 // Bits of the kind of an element segment.
 const (
 	elemPassive  = 1 // or declared, if the next bit is set as well
@@ -10,42 +12,42 @@ const (
 
 // constant copies a constant expression, its functions moved.
 func (m *rewriter) constant(r *reader, out []byte) []byte {
-	for r.err == nil {
-		start := r.p
-		op := r.byte()
+	for r.Err == nil {
+		start := r.P
+		op := r.Byte()
 		switch op {
 		case opI32Const, opI64Const, opF32Const, opF64Const, opRefNull, opEnd:
 			if op != opEnd {
 				immediates(r, op)
 			}
-			out = append(out, r.b[start:r.p]...)
+			out = append(out, r.B[start:r.P]...)
 			if op == opEnd {
 				return out
 			}
 		case opGlobalGet:
-			out = appendU32(append(out, op), r.index("global", m.globals))
+			out = wasm.AppendU32(append(out, op), r.index("global", m.globals))
 		case opRefFunc:
 			out = append(out, op)
-			if f := r.index("function", m.numFuncs()); r.err == nil {
-				out = appendU32(out, m.reference(f))
+			if f := r.index("function", m.numFuncs()); r.Err == nil {
+				out = wasm.AppendU32(out, m.reference(f))
 			}
 		case opVector:
-			if c := r.byte(); c != vectorConst {
-				r.fail(ErrMalformed, "instruction 0xfd %#x in a constant", c)
+			if c := r.Byte(); c != vectorConst {
+				r.Fail(ErrMalformed, "instruction 0xfd %#x in a constant", c)
 			}
-			r.take(16)
-			out = append(out, r.b[start:r.p]...)
+			r.Take(16)
+			out = append(out, r.B[start:r.P]...)
 		default:
-			r.fail(ErrUnsupported, "instruction %#x in a constant", op)
+			r.Fail(ErrUnsupported, "instruction %#x in a constant", op)
 		}
 	}
 	return out
 }
 
 func (m *rewriter) readElements(r *reader, n uint32) {
-	out := make([]byte, 0, r.left()+r.left()/4)
+	out := make([]byte, 0, r.Left()+r.Left()/4)
 	for range n {
-		if out = m.element(r, out); r.err != nil {
+		if out = m.element(r, out); r.Err != nil {
 			return
 		}
 	}
@@ -54,15 +56,15 @@ func (m *rewriter) readElements(r *reader, n uint32) {
 
 // element copies one segment of any of the eight kinds.
 func (m *rewriter) element(r *reader, out []byte) []byte {
-	kind := r.u32()
+	kind := r.U32()
 	if kind > elemLast {
-		r.fail(ErrMalformed, "element segment of kind %d", kind)
+		r.Fail(ErrMalformed, "element segment of kind %d", kind)
 		return out
 	}
 	out = append(out, byte(kind))
 	if kind&elemPassive == 0 {
 		if kind&elemExplicit != 0 {
-			out = appendU32(out, r.u32())
+			out = wasm.AppendU32(out, r.U32())
 		}
 		out = m.constant(r, out)
 	}
@@ -70,20 +72,20 @@ func (m *rewriter) element(r *reader, out []byte) []byte {
 	case typed && kind&elemExprs != 0:
 		out = append(out, r.refType())
 	case typed:
-		if c := r.byte(); c != 0 {
-			r.fail(ErrUnsupported, "elements of kind %#x", c)
+		if c := r.Byte(); c != 0 {
+			r.Fail(ErrUnsupported, "elements of kind %#x", c)
 		}
 		out = append(out, 0)
 	}
-	n := r.count()
-	out = appendU32(out, n)
+	n := r.Count("entries")
+	out = wasm.AppendU32(out, n)
 	for range n {
 		if kind&elemExprs != 0 {
 			out = m.constant(r, out)
-		} else if f := r.index("function", m.numFuncs()); r.err == nil {
-			out = appendU32(out, m.reference(f))
+		} else if f := r.index("function", m.numFuncs()); r.Err == nil {
+			out = wasm.AppendU32(out, m.reference(f))
 		}
-		if r.err != nil {
+		if r.Err != nil {
 			break
 		}
 	}
@@ -95,18 +97,18 @@ func (m *rewriter) element(r *reader, out []byte) []byte {
 func (m *rewriter) readData(r *reader, n uint32) {
 	var scratch []byte
 	for range n {
-		switch kind := r.u32(); kind {
+		switch kind := r.U32(); kind {
 		case 0, 2:
-			if kind == 2 && r.u32() != 0 {
-				r.fail(ErrUnsupported, "a memory other than the first")
+			if kind == 2 && r.U32() != 0 {
+				r.Fail(ErrUnsupported, "a memory other than the first")
 			}
 			scratch = m.constant(r, scratch[:0])
 		case 1:
 		default:
-			r.fail(ErrMalformed, "data segment of kind %d", kind)
+			r.Fail(ErrMalformed, "data segment of kind %d", kind)
 		}
-		r.take(r.u32())
-		if r.err != nil {
+		r.Take(r.U32())
+		if r.Err != nil {
 			return
 		}
 	}

@@ -107,28 +107,28 @@ func isLeaf(body []byte) bool {
 	if len(body) > leafBytes {
 		return false
 	}
-	r := &reader{b: body}
-	for range r.count() {
-		r.u32()
-		r.byte()
+	r := newReader(body)
+	for range r.Count("entries") {
+		r.U32()
+		r.Byte()
 	}
-	for r.err == nil && r.left() > 0 {
-		switch op := r.byte(); op {
+	for r.Err == nil && r.Left() > 0 {
+		switch op := r.Byte(); op {
 		case opLoop, opCall, opCallIndirect, opMemoryGrow, opMisc:
 			return false
 		case opBlock, opIf:
-			r.s33()
+			r.S33()
 		case opElse, opEnd, opReturn:
 		case opBr, opBrIf, opLocalGet, opLocalSet, opLocalTee, opGlobalGet, opGlobalSet, opRefFunc:
-			r.u32()
+			r.U32()
 		case opBrTable:
-			for range r.count() {
-				r.u32()
+			for range r.Count("entries") {
+				r.U32()
 			}
-			r.u32()
+			r.U32()
 		default:
 			immediates(r, op)
 		}
 	}
-	return r.err == nil
+	return r.Err == nil
 }

@@ -1,6 +1,10 @@
 package meter
 
-import "slices"
+import (
+	"slices"
+
+	"runloop.dev/rlp/internal/engine/wasm"
+)
 
 // Kinds of holes.
 const (
@@ -30,23 +34,23 @@ type hole struct {
 func (f *function) counter() uint32         { return f.params }
 func (f *function) scratch(i uint32) uint32 { return f.locals + 1 + i }
 
-func (f *function) local(op byte, i uint32) { f.out = appendU32(append(f.out, op), i) }
+func (f *function) local(op byte, i uint32) { f.out = wasm.AppendU32(append(f.out, op), i) }
 
 // add adds n to the number on top of the stack. The engine has no short form
 // for a constant below zero.
 func (f *function) add(n int64) {
 	switch {
 	case n > 0:
-		f.out = append(appendS64(append(f.out, opI64Const), n), opI64Add)
+		f.out = append(wasm.AppendS64(append(f.out, opI64Const), n), opI64Add)
 	case n < 0:
-		f.out = append(appendS64(append(f.out, opI64Const), -n), opI64Sub)
+		f.out = append(wasm.AppendS64(append(f.out, opI64Const), -n), opI64Sub)
 	}
 }
 
 // compare compares the counter, on top of the stack, to what it must be at
 // least when that much is owed.
 func (f *function) compare(owed int64, op byte) {
-	f.out = append(appendS64(append(f.out, opI64Const), -owed), op)
+	f.out = append(wasm.AppendS64(append(f.out, opI64Const), -owed), op)
 }
 
 // check asks for more if the number on top of the stack, the counter, is too
@@ -56,7 +60,7 @@ func (f *function) check(owed int64) {
 	f.out = append(f.out, opIf, typeNone, opElse)
 	f.local(opLocalGet, f.counter())
 	f.add(owed)
-	f.out = appendU32(append(f.out, opCall), f.m.refill())
+	f.out = wasm.AppendU32(append(f.out, opCall), f.m.refill())
 	f.add(-owed)
 	f.local(opLocalSet, f.counter())
 	f.out = append(f.out, opEnd)
@@ -84,7 +88,7 @@ func (f *function) again(l *loop) {
 	f.copies(l)
 	f.local(opLocalGet, f.counter())
 	f.add(owed)
-	f.out = appendU32(append(f.out, opCall), f.m.refill())
+	f.out = wasm.AppendU32(append(f.out, opCall), f.m.refill())
 	f.add(f.due(head) - owed)
 	f.local(opLocalSet, f.counter())
 	f.out = append(f.out, opBr, 1, opEnd)
@@ -109,15 +113,15 @@ func (f *function) write(declared, t, out []byte) []byte {
 		f.fill(h)
 	}
 	f.out = append(f.out, body[from:]...)
-	out = append(appendU32(out, uint32(len(f.out))), f.out...)
+	out = append(wasm.AppendU32(out, uint32(len(f.out))), f.out...)
 	f.m.scratch, f.out = f.out, body
 	return out
 }
 
 // declare writes the locals of the guest's, and those that are added.
 func (f *function) declare(declared []byte) {
-	r := &reader{b: declared}
-	groups := r.u32()
+	r := newReader(declared)
+	groups := r.U32()
 	scratch := byte(0)
 	switch {
 	case f.bulk:
@@ -128,7 +132,7 @@ func (f *function) declare(declared []byte) {
 		f.out = append(f.out, declared...)
 		return
 	}
-	f.out = append(appendU32(f.out, groups+1), declared[r.p:]...)
+	f.out = append(wasm.AppendU32(f.out, groups+1), declared[r.P:]...)
 	f.out = append(f.out, scratch, typeI32)
 }
 
