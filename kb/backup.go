@@ -220,6 +220,8 @@ func (s *Store) restoreFrom(ctx context.Context, r io.ReadSeeker, replace bool) 
 		return info, err
 	}
 	info.LogKept = begun.LogKept
-	_, err = ask(ctx, s, &restoreRequest{Stage: restoreEnd})
+	if _, err = ask(ctx, s, &restoreRequest{Stage: restoreEnd}); err == nil {
+		err = s.layout.place.Found()
+	}
 	return info, err
 }

@@ -283,6 +283,11 @@ func (s *Store) openOnce() (*engine, error) {
 	if since := s.opt.Now().Sub(known.At); err == nil && known.Failed != "" && since >= 0 && since < pause {
 		return nil, &knownError{known}
 	}
+	if err == nil && (known.Gone || known.None && s.opt.Signed != nil && s.opt.Signed()) {
+		if err := s.layout.place.Lose(s.opt.Now()); err != nil {
+			return nil, err
+		}
+	}
 	e, err := openEngine(s.opt, s.layout)
 	if errors.Is(err, ErrDamaged) {
 		return nil, errors.Join(err, s.layout.place.Note(err.Error(), s.opt.Now()))

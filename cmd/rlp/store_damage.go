@@ -25,6 +25,9 @@ func (a *app) storeKnown(c *composition) (known storestate.Known, owned bool) {
 	if known.Gone || known.None && signedBefore(c.home) { // it is not opened to know: that would make another
 		return storestate.Known{Failed: at.Dir + ": there was a store, and there is none now"}, false
 	}
+	if at.Lost() {
+		return storestate.Known{Failed: at.Dir + ": there was a store, it was removed, and this one was begun in its place (rlp kb restore brings a backup back; removing " + at.LostFile() + " says that you know)"}, false
+	}
 	if known.Changed {
 		owned, err = at.Owned()
 	}

@@ -59,6 +59,30 @@ type Known struct {
 	At     time.Time
 }
 
+// LostFile is there from when a store was begun in the place of one that was removed,
+// until a backup is restored or the operator removes it: what was recorded in the
+// first store stays missed, whoever opens the second one.
+func (p Place) LostFile() string { return strings.TrimSuffix(p.note, ".state") + ".lost" }
+
+// Lost reports whether the store was begun in the place of another.
+func (p Place) Lost() bool {
+	_, err := os.Lstat(p.LostFile())
+	return err == nil
+}
+
+// Lose notes that a store is begun in the place of another. The caller holds the lock.
+func (p Place) Lose(at time.Time) error {
+	return os.WriteFile(p.LostFile(), []byte(at.UTC().Format(time.RFC3339)+"\n"), 0o600)
+}
+
+// Found says that what was lost is there again.
+func (p Place) Found() error {
+	if err := os.Remove(p.LostFile()); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
 // note is the content of the file of a note.
 type note struct {
 	Files  string    `json:"files"`
