@@ -25,9 +25,9 @@ func TestRequestsOfServersHaveTypes(t *testing.T) {
 		`{"server":"github","tool":["search"]}`:          "tool: a text is wanted",
 		`{"server":"github","arguments":"{}"}`:           "arguments: an object is wanted",
 		`{"server":"git\u0007hub"}`:                      "", // which is no text
-		`null`:                                           "the request is not the JSON object",
-		`7`:                                              "the request is not the JSON object",
-		`{"server":"github","server":"github"}`:          "the request: ",
+		`null`:                                           "the request: an object is wanted",
+		`7`:                                              "the request: an object is wanted",
+		`{"server":"github","server":"github"}`:          "server: given twice",
 		`{"server":"` + strings.Repeat("a", 5000) + `"}`: "",
 	} {
 		if n, a := r.denial(mcpCallName, req); n >= 0 || a.Reason != "invalid_request" || !strings.Contains(a.Hint, hint) {
