@@ -13,7 +13,6 @@ PEERS    ?=
 TIMEOUT  ?= 20m
 TARGETS  ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 PREFIX   ?= /usr/local
-WORK     ?= .work
 OUT      ?= bin/rlp
 DIST     ?= dist
 HOST      = $(shell $(GO) env GOHOSTOS)/$(shell $(GO) env GOHOSTARCH)
@@ -40,27 +39,20 @@ STATICCHECK := $(TOOLS)/staticcheck -checks all,-ST1000,-ST1020,-ST1021,-ST1022
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
 
-# bin/rlp is three programs in one file: a small one, which starts in half the
-# time and launches agents that ask for files and time alone, and the whole one,
-# which it becomes for everything else. `go build ./cmd/rlp` is the whole one.
-# Only Linux starts programs out of memory, so elsewhere it is the only one, too.
+# bin/rlp is what `go build ./cmd/rlp` makes. On Linux bin/rlp-confine beside it
+# confines what agents start: it comes before each program, and starts in a tenth
+# of the time. Without it rlp does that itself.
 BUILD := CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w'
-PACK  := GOOS= GOARCH= $(GO) run ./internal/companion/pack
 .PHONY: build
-build: program ## bin/rlp
+build: program ## bin/rlp, and what confines programs beside it
 
-# program builds OUT for GOOS and GOARCH, and leaves what it is made of in WORK.
+# program builds OUT for GOOS and GOARCH.
 .PHONY: program
 program:
-	@mkdir -p $(dir $(OUT)) $(WORK)
-	$(BUILD) -o $(WORK)/rlp-alone ./cmd/rlp
+	@mkdir -p $(dir $(OUT))
+	$(BUILD) -o $(OUT) ./cmd/rlp
 ifeq ($(or $(GOOS),$(shell $(GO) env GOOS)),linux)
-	$(BUILD) -o $(WORK)/rlp-confine ./internal/lane/confined
-	$(PACK) $(WORK)/rlp-alone $(WORK)/rlp-confine $(WORK)/rlp-whole
-	$(BUILD) -tags slim -o $(WORK)/rlp-small ./cmd/rlp
-	$(PACK) $(WORK)/rlp-small $(WORK)/rlp-whole $(OUT)
-else
-	cp -f $(WORK)/rlp-alone $(OUT)
+	$(BUILD) -o $(dir $(OUT))rlp-confine ./internal/lane/confined
 endif
 
 # What is released is the same bytes wherever it is built: nothing of the
@@ -70,7 +62,7 @@ REPRODUCIBLE := GOFLAGS=-buildvcs=false GOAMD64=v1 GOARM64=v8.0 GOEXPERIMENT= GO
 dist: ## dist/: an archive and an SBOM for each of TARGETS, and SHA256SUMS
 	@rm -rf $(DIST) .work/dist && mkdir -p $(DIST)
 	@set -e; for t in $(TARGETS); do \
-		$(MAKE) --no-print-directory program $(REPRODUCIBLE) GOOS=$${t%/*} GOARCH=$${t#*/} WORK=.work/dist/$$t OUT=.work/dist/$$t/rlp; \
+		$(MAKE) --no-print-directory program $(REPRODUCIBLE) GOOS=$${t%/*} GOARCH=$${t#*/} OUT=.work/dist/$$t/rlp; \
 	done
 	GOOS= GOARCH= $(GO) run ./internal/dist archives .work/dist $(DIST)
 
@@ -87,7 +79,7 @@ dist-twice: ## build what is released for this system in two folders, and compar
 
 .PHONY: install
 install: ## the program, manual, completions and units beneath DESTDIR/PREFIX (PREFIX=/usr/local)
-	$(MAKE) --no-print-directory program $(REPRODUCIBLE) WORK=.work/dist/$(HOST) OUT=.work/dist/$(HOST)/rlp
+	$(MAKE) --no-print-directory program $(REPRODUCIBLE) OUT=.work/dist/$(HOST)/rlp
 	GOOS= GOARCH= $(GO) run ./internal/dist install .work/dist '$(or $(DESTDIR),/)' '$(PREFIX)'
 
 .PHONY: agents
@@ -132,7 +124,6 @@ fmt-check: $(TOOLS)/.built
 .PHONY: vet
 vet:
 	$(GO) vet ./...
-	$(GO) build -tags slim -o /dev/null ./cmd/rlp
 	GOOS=wasip1 GOARCH=wasm $(GO) build ./agents/...
 	cd internal/tools && $(GO) vet ./...
 

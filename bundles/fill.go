@@ -10,7 +10,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"runloop.dev/rlp/internal/blake3"
+	"github.com/zeebo/blake3"
+
 	"runloop.dev/rlp/internal/tomlfile"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/bits-and-blooms/bitset"
-	"runloop.dev/rlp/internal/blake3"
+	"github.com/zeebo/blake3"
 )
 
 // Grants is what s allows: the widest scopes, sorted, the modes of one scope in

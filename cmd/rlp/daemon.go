@@ -74,18 +74,14 @@ func (a *app) daemon(ctx context.Context, idle time.Duration) error {
 	if idle == 0 {
 		idle = cfg.Daemon.IdleTime()
 	}
-	program, err := a.front()
-	if err != nil {
-		return err
-	}
 	if err := home.Make(runDir(h)); err != nil {
 		return inputErr(err)
 	}
 	a.keep(ctx)
 	err = resident.Serve(ctx, resident.Options{
-		Dir: runDir(h), Program: program, Since: time.Now(), Idle: idle, Most: mostLaunches,
+		Dir: runDir(h), Since: time.Now(), Idle: idle, Most: mostLaunches,
 		Handle: func(ctx context.Context, call *resident.Call) resident.Outcome {
-			return a.launchFor(ctx, call, invoker{home: h.Dir(), own: a.environment, program: program})
+			return a.launchFor(ctx, call, invoker{home: h.Dir(), own: a.environment})
 		},
 		Ready: func() { a.serving(h, idle) },
 		Over:  a.kept.stores.close,

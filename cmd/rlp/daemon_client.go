@@ -4,36 +4,84 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 
-	"runloop.dev/rlp/internal/early"
+	"runloop.dev/rlp/internal/home"
+	"runloop.dev/rlp/internal/resident"
 	"runloop.dev/rlp/launcher"
 )
 
 // daemonVariable is "off" where no resident helper is to be used.
-const daemonVariable = early.Variable
+const daemonVariable = "RUNLOOP_DAEMON"
 
 // pending is a launch that a resident helper was asked for.
 type pending struct {
-	*early.Pending
-	env environment
+	client *resident.Client // nil: nobody was asked
+	env    environment
 }
 
-// askDaemon asks the resident helper for a launch, where there is one, unless
-// that was done before anything else.
-func askDaemon(env environment) pending { return pending{early.Asked(env.args, env.env), env} }
+// askDaemon asks the resident helper for a launch, where there is one: that is one
+// system call that fails where there is none. The arguments are looked at as far as
+// it takes to find the socket, and handed on as they are; the helper reads them as
+// anybody does, and declines what is not for it.
+func askDaemon(env environment) pending {
+	p := pending{env: env}
+	if len(env.args) == 0 || env.args[0] != "launch" || env.getenv(daemonVariable) == "off" {
+		return p
+	}
+	dir, no := daemonFlags(env.args)
+	if no {
+		return p
+	}
+	dir, err := home.Locate(dir, env.getenv("RUNLOOP_HOME"), env.getenv("HOME"))
+	if err != nil {
+		return p
+	}
+	c, err := resident.Dial(filepath.Join(dir, "run", resident.SocketName))
+	if err != nil {
+		return p
+	}
+	if err := c.Send(resident.Request{Kind: resident.Launch, Args: env.args, Env: env.env}, 0, 1, 2); err != nil {
+		c.Close()
+		return p
+	}
+	p.client = c
+	return p
+}
+
+// daemonFlags are the home that the arguments name, and whether no helper is to be
+// used.
+func daemonFlags(args []string) (dir string, no bool) {
+	for i, arg := range args {
+		switch {
+		case arg == "--":
+			return dir, no
+		case arg == "--no-daemon":
+			return "", true
+		case arg == "--home" && i+1 < len(args):
+			dir = args[i+1]
+		case strings.HasPrefix(arg, "--home="):
+			dir = arg[len("--home="):]
+		}
+	}
+	return dir, no
+}
 
 // errDaemonGone is what is left to say of a run whose helper is gone. Nobody
 // launches again what may have begun.
 var errDaemonGone = errors.New("the resident helper ended before the run did, and the run with it; rlp audit list shows what was recorded (it is not launched again)")
 
-// wait waits for what comes of the launch; done is false when nobody began it.
-// The operator's signal ends the run, and not the wait.
+// wait waits for the end of the launch; done is false when nobody began it. The
+// operator's signal, which ends ctx, ends the run, and not the wait.
 func (d pending) wait(ctx context.Context) (status int, done bool) {
-	if d.Pending == nil {
+	if d.client == nil {
 		return 0, false
 	}
-	answer := d.Wait(ctx)
+	defer d.client.Close()
+	defer context.AfterFunc(ctx, d.client.Cancel)()
+	answer := d.client.Wait()
 	switch {
 	case answer.Lost:
 		a := &app{environment: d.env, launching: true}

@@ -254,3 +254,8 @@ func daemonIsStopped(t *testing.T, m *made) {
 		t.Errorf("it was asked: %+v, %v", s, err)
 	}
 }
+
+// plain is a text without what differs from run to run.
+func plain(text string) string {
+	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r >= '0' && r <= '9' }), "#")
+}

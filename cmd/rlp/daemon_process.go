@@ -10,11 +10,10 @@ import (
 // An invoker is the process for which the resident helper does an invocation: what
 // any other invocation takes from its own process, that one takes from here.
 type invoker struct {
-	call    *resident.Call
-	dir     string      // the client's folder, as the client would write it
-	program string      // the file that clients run
-	home    string      // the one that is served
-	own     environment // of the helper's process
+	call *resident.Call
+	dir  string      // the client's folder, as the client would write it
+	home string      // the one that is served
+	own  environment // of the helper's process
 
 	declined string // why the client has to launch by itself
 }

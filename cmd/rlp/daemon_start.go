@@ -34,7 +34,7 @@ func (a *app) startDaemon(c *composition, f launchFlags) {
 	}
 	defer null.Close()
 	var env []string
-	for _, name := range append(processVariables(), "HOME", "RUNLOOP_HOME", "PATH", programVariable) {
+	for _, name := range append(processVariables(), "HOME", "RUNLOOP_HOME", "PATH") {
 		if v, set := a.lookup(name); set && !slices.Contains(env, name+"="+v) {
 			env = append(env, name+"="+v)
 		}

@@ -51,7 +51,12 @@ func image(t *testing.T) (engine, bool) {
 	}
 	e := engine{podman, t.TempDir()}
 	release := t.TempDir()
-	program, err := os.ReadFile(program(t))
+	rlp := program(t)
+	program, err := os.ReadFile(rlp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	confine, err := os.ReadFile(filepath.Join(filepath.Dir(rlp), confineFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +68,8 @@ func image(t *testing.T) (engine, bool) {
 	if err := errors.Join(
 		os.MkdirAll(filepath.Join(release, "bin"), 0o755), os.MkdirAll(filepath.Join(doc, "image/var/lib/rlp"), 0o755), os.Mkdir(filepath.Join(doc, "image/tmp"), 0o755),
 		os.Chmod(filepath.Join(doc, "image/var/lib/rlp"), 0o700),
-		os.WriteFile(filepath.Join(release, "bin/rlp"), program, 0o755), os.WriteFile(filepath.Join(doc, "Dockerfile"), file, 0o644),
+		os.WriteFile(filepath.Join(release, "bin/rlp"), program, 0o755), os.WriteFile(filepath.Join(release, "bin", confineFile), confine, 0o755),
+		os.WriteFile(filepath.Join(doc, "Dockerfile"), file, 0o644),
 	); err != nil {
 		t.Fatal(err)
 	}

@@ -81,7 +81,7 @@ func (a *app) lanes(ctx context.Context, names []string) (doc ask.LaneSurvey, er
 	of := func() lane.Config {
 		id := uuid.NewString()
 		return lane.Config{
-			Work: filepath.Join(dir, id, "run"), ID: id, Self: a.confineCommand(h), Bounds: bounds(cfg.Exec), Container: a.containerConfig(cfg.Exec),
+			Work: filepath.Join(dir, id, "run"), ID: id, Self: confineCommand(), Bounds: bounds(cfg.Exec), Container: a.containerConfig(cfg.Exec),
 		}
 	}
 	for _, name := range names {

@@ -82,9 +82,7 @@ func (a *app) launch(ctx context.Context, path string, args []string, f launchFl
 	if err := c.strict(); err != nil {
 		return err
 	}
-	if err := a.fit(c, f.dryRun); err != nil {
-		return err
-	}
+	a.hear() // what follows is begun and printed
 	if err := a.begin(c, f); err != nil {
 		return err
 	}

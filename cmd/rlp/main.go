@@ -27,7 +27,7 @@ func Main() int {
 			return status
 		}
 	}
-	ctx, listening := listen(helper.Heard())
+	ctx, listening := listen()
 	env.listening = listening
 	if status, done := helper.wait(ctx); done {
 		return status

@@ -7,15 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls"
-	"runloop.dev/rlp/internal/companion"
-	"runloop.dev/rlp/internal/home"
 	"runloop.dev/rlp/internal/lane"
 	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/run"
@@ -91,30 +87,8 @@ func laneReport(name string, controls lane.Controls) *launcher.Lane {
 func (a *app) laneConfig(c *composition, id run.Identity) lane.Config {
 	x := c.config.Exec
 	return lane.Config{
-		Work: c.home.Work(id.Agent, id.RunID), ID: id.RunID, Self: a.confineCommand(c.home), Bounds: bounds(x), Container: a.containerConfig(x),
+		Work: c.home.Work(id.Agent, id.RunID), ID: id.RunID, Self: confineCommand(), Bounds: bounds(x), Container: a.containerConfig(x),
 	}
-}
-
-// confineCommand is this program, as one that confines another one: the small
-// one behind it in its file, which does nothing else and starts in no time, or,
-// where there is none, itself.
-func (a *app) confineCommand(h home.Home) []string {
-	const self = "/proc/self/exe"
-	args := []string{"rlp", lane.ConfineName}
-	f, err := os.Open(self)
-	if err != nil {
-		return append([]string{self}, args...)
-	}
-	defer f.Close()
-	c, err := companion.Find(f)
-	if err != nil {
-		return append([]string{self}, args...)
-	}
-	path, err := c.Extract(filepath.Join(h.Cache(), "bin", "confine"))
-	if err != nil {
-		return append([]string{self}, args...)
-	}
-	return append([]string{path}, args...)
 }
 
 // folders are what a run may do with the operator's files, as far as a program

@@ -11,7 +11,6 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
-	"runloop.dev/rlp/internal/early"
 	"runloop.dev/rlp/internal/home"
 )
 
@@ -36,7 +35,7 @@ func (a *app) protected(c *composition, overrides []string) (*caps.Layer, error)
 			l.Deny = append(l.Deny, protect(dir, caps.AllModes(caps.FS)))
 		}
 	}
-	decisive = append(decisive, a.programs()...)
+	decisive = append(decisive, ownPrograms()...)
 	for _, path := range decisive {
 		deny, err := a.guard(path, false)
 		if err != nil {
@@ -97,25 +96,18 @@ func (a *app) homes() []string {
 	return list
 }
 
-// programVariable says where the file is that the whole program came out of.
-const programVariable = early.ProgramVariable
-
-// programs are the files that this program is.
-func (a *app) programs() []string {
-	var list []string
-	if self, err := os.Executable(); err == nil {
+// ownPrograms are the file that this program is, and the one beside it that it
+// starts to confine others, which nobody may put there either.
+func ownPrograms() []string {
+	self, err := os.Executable()
+	if err != nil {
+		return nil
+	}
+	list := []string{filepath.Join(filepath.Dir(self), confineFile)}
+	if _, err := os.Lstat(self); err == nil {
 		list = append(list, self)
 	}
-	if file := a.getenv(programVariable); filepath.IsAbs(file) {
-		list = append(list, file)
-	}
-	if a.invoker != nil && a.invoker.program != "" {
-		list = append(list, a.invoker.program)
-	}
-	return slices.DeleteFunc(list, func(path string) bool {
-		_, err := os.Lstat(path)
-		return err != nil
-	})
+	return list
 }
 
 func guarded(paths []string) []caps.Entry {

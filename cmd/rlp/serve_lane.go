@@ -44,7 +44,7 @@ func (t *laneTrial) tried(ctx context.Context, a *app, c *composition) (bool, er
 	}
 	id := uuid.NewString()
 	l, err := lane.Open(ctx, name, lane.Config{
-		Work: filepath.Join(dir, id, "run"), ID: id, Self: a.confineCommand(c.home), Bounds: bounds(c.config.Exec), Container: a.containerConfig(c.config.Exec),
+		Work: filepath.Join(dir, id, "run"), ID: id, Self: confineCommand(), Bounds: bounds(c.config.Exec), Container: a.containerConfig(c.config.Exec),
 	})
 	if err == nil {
 		err = l.Close()

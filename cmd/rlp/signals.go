@@ -6,21 +6,21 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
-
-	"runloop.dev/rlp/internal/early"
 )
 
-// sameSignal is how long after a signal another one is taken for the same.
-const sameSignal = early.SameSignal
+// sameSignal is how long after a signal another one is taken for the same: who
+// ends a group of processes often signals each of them twice. After that a signal
+// ends the program at once, whatever it waits for.
+const sameSignal = 500 * time.Millisecond
 
-// listen returns a context that the operator's signals end, as the end of before
-// does, and what waits until they do. The runtime takes several switches between
+// listen returns a context that the operator's signals end, and what waits until
+// they do. The runtime takes several switches between
 // threads to listen to one, so a launch reads its files meanwhile; nothing may be
 // printed or begun before listening is true. SIGQUIT is one of them: by itself the
 // runtime would print the stacks of rlp among what the agent prints, and runs would
 // be left without their ends.
-func listen(before context.Context) (ctx context.Context, listening func()) {
-	ctx, end := context.WithCancelCause(before)
+func listen() (ctx context.Context, listening func()) {
+	ctx, end := context.WithCancelCause(context.Background())
 	ready := make(chan struct{})
 	go func() {
 		defer close(ready)

@@ -59,8 +59,7 @@ func (a *app) sayDamage(ctx context.Context, c *composition, spec *run.Spec) {
 	spec.Warnings = append(spec.Warnings, warning)
 }
 
-// logKeys are the files of the key of a tenant's log, which the small program cannot
-// ask evidence for.
+// logKeys are the files of the key of a tenant's log.
 var logKeys = []string{"audit.key", "audit.pub"}
 
 // signedBefore reports whether there is a key of the tenant's log, or a half of it.

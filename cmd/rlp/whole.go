@@ -17,17 +17,10 @@ func (a *app) commands() []*cobra.Command {
 	return append(append(all, a.manCommand()), a.modelHostCommands()...)
 }
 
-// elsewhere says that another program has done this invocation. The whole
-// program does each itself, and is also the one that tries lanes from inside.
+// elsewhere does what is no command: to try a lane from inside.
 func (a *app) elsewhere() (code int, done bool) {
 	if len(a.args) > 0 && a.args[0] == probe.Name && a.invoker == nil {
 		return probe.Main(a.args[1:], a.stdout), true
 	}
 	return 0, false
-}
-
-// fit waits until signals are heard: what follows is begun and printed.
-func (a *app) fit(*composition, bool) error {
-	a.hear()
-	return nil
 }

@@ -14,8 +14,7 @@ var programs = [...]struct {
 	name string
 	args []string
 }{
-	{"whole", []string{"./cmd/rlp"}},
-	{"small", []string{"-tags", "slim", "./cmd/rlp"}},
+	{"rlp", []string{"./cmd/rlp"}},
 	{"confine", []string{"./internal/lane/confined"}},
 }
 

@@ -34,8 +34,8 @@ func made(t *testing.T) (release, []string) {
 	work := t.TempDir()
 	for _, target := range []string{"linux/amd64", "darwin/arm64"} {
 		dir := filepath.Join(work, filepath.FromSlash(target))
-		if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, "rlp"), []byte("program of "+target), 0o755),
-			os.WriteFile(filepath.Join(dir, alone), program, 0o755)); err != nil {
+		if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, "rlp"), program, 0o755),
+			os.WriteFile(filepath.Join(dir, "rlp-confine"), []byte("program of "+target), 0o755)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -152,6 +152,7 @@ func TestWhatAnArchiveHas(t *testing.T) {
 		"share/doc/rlp/docs/install.md", "share/doc/rlp/rlp.cdx.json",
 	}
 	linux := []string{
+		"bin/rlp-confine",
 		"lib/systemd/system/rlp.service", "lib/systemd/user/rlp.service", "share/doc/rlp/exec.conf", "share/doc/rlp/Dockerfile", "share/doc/rlp/image/var/lib/rlp/",
 	}
 	onLinux, onDarwin := unpacked(t, filepath.Join(dir, "rlp_1.2.3_linux_amd64.tar.gz")), unpacked(t, filepath.Join(dir, "rlp_1.2.3_darwin_arm64.tar.gz"))
@@ -165,7 +166,7 @@ func TestWhatAnArchiveHas(t *testing.T) {
 			t.Errorf("%s is not on Linux alone", name)
 		}
 	}
-	if onLinux["bin/rlp"] != 0o755 || onLinux["share/doc/rlp/image/var/lib/rlp/"].Perm() != 0o700 {
+	if onLinux["bin/rlp"] != 0o755 || onLinux["bin/rlp-confine"] != 0o755 || onLinux["share/doc/rlp/image/var/lib/rlp/"].Perm() != 0o700 {
 		t.Errorf("modes: %v", onLinux)
 	}
 }
@@ -224,7 +225,7 @@ func TestSBOMNamesWhatIsLinked(t *testing.T) {
 	}
 	// The control: of a real program, this one.
 	r, _ := made(t)
-	got, err := r.sbom("linux/amd64", filepath.Join(r.work, "linux/amd64", alone))
+	got, err := r.sbom("linux/amd64", filepath.Join(r.work, "linux/amd64", "rlp"))
 	if err != nil || !strings.Contains(string(got), `"name": "std"`) {
 		t.Errorf("%s, %v", got, err)
 	}

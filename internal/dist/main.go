@@ -4,9 +4,8 @@
 //	dist archives WORK OUT          one archive and one SBOM a system, and SHA256SUMS
 //	dist install WORK ROOT PREFIX   the same files for this system beneath ROOT/PREFIX
 //
-// WORK has a folder os/arch for each system with two programs in it: rlp, which is
-// released, and rlp-alone, which says what it is made of. Manual and completions
-// are what the program of this system prints.
+// WORK has a folder os/arch for each system with its programs: rlp, and for Linux
+// rlp-confine. Manual and completions are what the program of this system prints.
 //
 // The law: the same source and the same Go give the same bytes, in any folder and
 // at any time. So no file has a time, an owner or a path of where it was made.
@@ -39,13 +38,13 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		p, err := printed(ctx, filepath.Join(args[1], filepath.FromSlash(host), alone))
+		p, err := printed(ctx, filepath.Join(args[1], filepath.FromSlash(host), "rlp"))
 		if err != nil {
 			return err
 		}
 		return archives(release{source: source, work: args[1], printed: p}, targets, args[2], out)
 	case len(args) == 4 && args[0] == "install":
-		p, err := printed(ctx, filepath.Join(args[1], filepath.FromSlash(host), alone))
+		p, err := printed(ctx, filepath.Join(args[1], filepath.FromSlash(host), "rlp"))
 		if err != nil {
 			return err
 		}

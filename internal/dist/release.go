@@ -108,7 +108,7 @@ func (r release) files(target, prefix string) ([]entry, []byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	sbom, err := r.sbom(target, filepath.Join(dir, alone))
+	sbom, err := r.sbom(target, filepath.Join(dir, "rlp"))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -126,7 +126,11 @@ func (r release) files(target, prefix string) ([]entry, []byte, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		all = append(all, services...)
+		confine, err := os.ReadFile(filepath.Join(dir, "rlp-confine"))
+		if err != nil {
+			return nil, nil, err
+		}
+		all = append(append(all, services...), entry{"bin/rlp-confine", 0o755, confine})
 	}
 	slices.SortFunc(all, func(a, b entry) int { return strings.Compare(a.name, b.name) })
 	return all, sbom, nil
@@ -186,6 +190,3 @@ func built(work string) ([]string, error) {
 	}
 	return found, nil
 }
-
-// alone is the file of the whole program, with nothing packed behind it.
-const alone = "rlp-alone"

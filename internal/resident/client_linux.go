@@ -149,25 +149,15 @@ func (c *Client) Cancel() {
 }
 
 // Wait waits for what comes of the request.
-func (c *Client) Wait() Answer { return c.WaitWhile(0, nil) }
-
-// WaitWhile is Wait, which calls meanwhile once it has waited for so long.
-func (c *Client) WaitWhile(long time.Duration, meanwhile func()) Answer {
+func (c *Client) Wait() Answer {
 	var a Answer
 	packet := make([]byte, maxAnswer)
-	if meanwhile == nil {
-		long = firstAnswer
-	}
-	c.within(long)
+	c.within(firstAnswer)
 	for {
 		n, _, err := syscall.Recvfrom(c.fd, packet, 0)
 		switch {
 		case errors.Is(err, syscall.EINTR):
 			continue
-		case errors.Is(err, syscall.EAGAIN) && meanwhile != nil:
-			meanwhile()
-			meanwhile = nil
-			c.within(firstAnswer)
 		case errors.Is(err, syscall.EAGAIN):
 			return c.tooLate(packet)
 		case err != nil || n == 0:
@@ -176,7 +166,7 @@ func (c *Client) WaitWhile(long time.Duration, meanwhile func()) Answer {
 		case c.said(&a, packet[:n]):
 			return a
 		}
-		if a.Taken && meanwhile == nil {
+		if a.Taken {
 			c.within(0) // which is for ever
 		}
 	}

@@ -34,20 +34,17 @@ func (*Client) Cancel() {}
 // Wait has nothing to wait for.
 func (*Client) Wait() Answer { return Answer{} }
 
-// WaitWhile has nothing to wait for.
-func (*Client) WaitWhile(time.Duration, func()) Answer { return Answer{} }
-
 // Ask asks nobody.
 func Ask(string, byte) (*State, error) { return nil, ErrUnsupported }
 
 // Options say how to serve.
 type Options struct {
-	Dir, Program string
-	Since        time.Time
-	Idle         time.Duration
-	Most         int
-	Handle       func(ctx context.Context, call *Call) Outcome
-	Ready, Over  func()
+	Dir         string
+	Since       time.Time
+	Idle        time.Duration
+	Most        int
+	Handle      func(ctx context.Context, call *Call) Outcome
+	Ready, Over func()
 }
 
 // An Outcome is how a call ended, or why it was not begun.

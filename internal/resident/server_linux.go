@@ -18,10 +18,6 @@ import (
 type Options struct {
 	Dir string // the folder of sockets and locks, its owner's alone
 
-	// Program is a further file that clients may be running: the one that this
-	// program came out of. It is the caller's to know that it did.
-	Program string
-
 	Since time.Time     // when it began
 	Idle  time.Duration // ends after so long without anything to do
 	Most  int           // so many at once; more are declined
@@ -130,13 +126,6 @@ func (s *server) know() error {
 	self, err := s.self.programs.add(proc, "exe")
 	if err != nil {
 		return err
-	}
-	if s.opt.Program != "" {
-		is, err := s.self.programs.add(unix.AT_FDCWD, s.opt.Program)
-		if err != nil {
-			return err
-		}
-		s.fronts = append(s.fronts, front{s.opt.Program, is})
 	}
 	if path, err := os.Executable(); err == nil {
 		if at, err := programAt(unix.AT_FDCWD, path); err == nil && at == self { // it may have no name

@@ -11,8 +11,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zeebo/blake3"
+
 	"runloop.dev/rlp/internal/audit"
-	"runloop.dev/rlp/internal/blake3"
 )
 
 // readChunk is how much a reader asks the system for at a time.

@@ -9,7 +9,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"runloop.dev/rlp/internal/blake3"
+	"github.com/zeebo/blake3"
+
 	"runloop.dev/rlp/internal/home"
 )
 
@@ -72,7 +73,11 @@ func KeyID(dir string) ([]byte, error) {
 
 // hasher returns a keyed BLAKE3.
 func (s *secret) hasher() *blake3.Hasher {
-	return blake3.New((*[32]byte)(s))
+	h, err := blake3.NewKeyed(s[:])
+	if err != nil {
+		panic(err) // the key has the one length that there is
+	}
+	return h
 }
 
 // seed is the sums' seed for one run.

@@ -10,8 +10,9 @@ import (
 	"os"
 	"sync/atomic"
 
+	"github.com/zeebo/blake3"
+
 	"runloop.dev/rlp/internal/audit"
-	"runloop.dev/rlp/internal/blake3"
 )
 
 // Errors of a writer. After one of them from Decide nothing was recorded.
