@@ -1,4 +1,4 @@
-//go:build !slim && !linux
+//go:build !linux
 
 package main
 

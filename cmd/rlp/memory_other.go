@@ -1,4 +1,4 @@
-//go:build !linux && !slim
+//go:build !linux
 
 package main
 

@@ -1,4 +1,4 @@
-//go:build !slim && !race
+//go:build !race
 
 package main
 
