@@ -1,4 +1,11 @@
-// Package launcher launches agents under policies and reports how they ended.
+// Package launcher launches agents under policies and reports how they ended: it is
+// what a Go program embeds.
+//
+// [Open] a home, [Launcher.Launch] a [Request], read the [Report]. A request only
+// narrows what the bundle asks for; every call of the agent is decided and recorded
+// as in `rlp launch`. A launch needs child processes, which are this program again
+// where main begins with [Main], or rlp where [Options.Helper] names it. Nothing of
+// theirs is ever done in the program's own process instead.
 package launcher
 
 import (

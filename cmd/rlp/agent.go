@@ -43,7 +43,7 @@ manifest.toml, and writes DIR/agent.bundle.`,
 }
 
 func (a *app) buildAgent(ctx context.Context, dir string) error {
-	if err := a.ownPaths(dir); err != nil {
+	if err := a.reader().OwnPaths(dir); err != nil {
 		return err
 	}
 	wasm, err := a.compileAgent(ctx, dir)
@@ -86,7 +86,7 @@ func (a *app) compileAgent(ctx context.Context, dir string) ([]byte, error) {
 	cmd.Env = append(append([]string{}, a.env...), "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0")
 	if text, err := cmd.CombinedOutput(); err != nil {
 		if _, missing := err.(*exec.Error); missing {
-			return nil, &statusError{launcher.StatusUnavailable, fmt.Errorf("building %s: the go command is needed and not there: %w", dir, err)}
+			return nil, &statusError{Status: launcher.StatusUnavailable, Err: fmt.Errorf("building %s: the go command is needed and not there: %w", dir, err)}
 		}
 		return nil, inputErr(fmt.Errorf("building %s: go build: %w\n%s", dir, err, strings.TrimSpace(string(text))))
 	}

@@ -13,6 +13,7 @@ import (
 	"runloop.dev/rlp/bundles"
 	"runloop.dev/rlp/internal/home"
 	"runloop.dev/rlp/internal/ident"
+	"runloop.dev/rlp/launcher/compose"
 	"runloop.dev/rlp/launcher/run"
 )
 
@@ -43,11 +44,11 @@ policies; rlp launch takes the path that is printed.`,
 }
 
 func (a *app) install(ctx context.Context, path string) error {
-	c, err := a.compose(path, policyFlags{})
+	c, err := a.compose(path, compose.Flags{})
 	if err != nil {
 		return err
 	}
-	b, m := c.bundle, c.bundle.Manifest
+	b, m := c.Bundle, c.Bundle.Manifest
 	if err := run.CheckModule(m.Agent.String(), b.Wasm, selfPath); err != nil {
 		return inputErr(err)
 	}
@@ -55,8 +56,8 @@ func (a *app) install(ctx context.Context, path string) error {
 		return err
 	}
 	d := installedDocument{Agent: m.Agent.String(), Version: m.Version, BundleDigest: b.Digest}
-	old := describeAgent(c.home, d.Agent)
-	if d.Path, err = b.Install(c.home.Agents()); err != nil {
+	old := describeAgent(c.Home, d.Agent)
+	if d.Path, err = b.Install(c.Home.Agents()); err != nil {
 		return inputErr(err)
 	}
 	if old != nil {
@@ -76,13 +77,13 @@ func (a *app) install(ctx context.Context, path string) error {
 }
 
 // compileFor leaves the native code of an agent where its launches look for it.
-func (a *app) compileFor(ctx context.Context, c *composition) error {
-	name := c.bundle.Manifest.Agent.String()
+func (a *app) compileFor(ctx context.Context, c *compose.Composition) error {
+	name := c.Bundle.Manifest.Agent.String()
 	uncached, err := run.Compile(ctx, run.Compilation{
-		Agent: name, Module: c.bundle.Wasm, SHA256: c.bundle.WasmSHA256, Tenant: c.home.Tenant(), CacheDir: c.home.Cache(), Compiler: a.self, Slow: progress(a.stderr, "compiling "+name+" ..."),
+		Agent: name, Module: c.Bundle.Wasm, SHA256: c.Bundle.WasmSHA256, Tenant: c.Home.Tenant(), CacheDir: c.Home.Cache(), Compiler: a.self, Slow: progress(a.stderr, "compiling "+name+" ..."),
 	})
 	if err != nil {
-		return &statusError{run.CompileStatus(err), err}
+		return &statusError{Status: run.CompileStatus(err), Err: err}
 	}
 	if uncached != nil {
 		fmt.Fprintf(a.stderr, "rlp: each launch of %s will compile it anew: %s\n", name, printable(uncached.Error()))

@@ -19,6 +19,7 @@ import (
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/ask"
+	"runloop.dev/rlp/launcher/compose"
 )
 
 type auditFlags struct {
@@ -186,9 +187,9 @@ func (a *app) withStore(ctx context.Context, f auditFlags, ask func(context.Cont
 	if err != nil {
 		return err
 	}
-	s, err := kb.Open(ctx, storeOptions(h, cfg))
+	s, err := kb.Open(ctx, compose.StoreOptions(h, cfg))
 	if err != nil {
-		return &statusError{launcher.StatusUnavailable, err}
+		return &statusError{Status: launcher.StatusUnavailable, Err: err}
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	taken, err := s.Ingest(ctx)

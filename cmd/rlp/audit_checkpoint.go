@@ -12,6 +12,7 @@ import (
 	"runloop.dev/rlp/internal/evidence"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/compose"
 )
 
 func (a *app) auditCheckpointCommand() *cobra.Command {
@@ -25,7 +26,7 @@ told of it, and of what they could not be told before.`,
 		Example: `  rlp audit checkpoint | ssh archive 'cat >>rlp.checkpoints'
   rlp audit checkpoint --out /mnt/worm/rlp.checkpoints`,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := a.ownPaths(out); err != nil {
+			if err := a.reader().OwnPaths(out); err != nil {
 				return err
 			}
 			return a.withLog(c.Context(), func(ctx context.Context, l *openedLog) error { return a.checkpoint(ctx, l, out) })
@@ -58,7 +59,7 @@ func (a *app) checkpoint(ctx context.Context, l *openedLog, out string) error {
 	if err != nil {
 		return err
 	}
-	told, err := publish(ctx, l.home, l.config, l.Store)
+	told, err := compose.Publish(ctx, l.home, l.config, l.Store)
 	if err != nil {
 		return err
 	}
@@ -80,7 +81,7 @@ func (a *app) checkpoint(ctx context.Context, l *openedLog, out string) error {
 		fmt.Fprintf(a.stderr, "rlp: %s\n", printableLines(m.Untold))
 		return exitWith(launcher.StatusUnavailable)
 	}
-	return &statusError{launcher.StatusUnavailable, untold}
+	return &statusError{Status: launcher.StatusUnavailable, Err: untold}
 }
 
 func (a *app) giveCheckpoint(m checkpointMade, made kb.Checkpoint) error {
@@ -111,7 +112,7 @@ func (a *app) auditKeyCommand() *cobra.Command {
 		Use: "key", Short: "Print the public key that the log's checkpoints and proofs are believed by", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			h, err := a.home()
-			if err == nil && !signedBefore(h) { // a key beside no log says that the log was removed
+			if err == nil && !compose.SignedBefore(h) { // a key beside no log says that the log was removed
 				err = a.withLog(c.Context(), func(context.Context, *openedLog) error { return nil })
 			}
 			if err != nil {

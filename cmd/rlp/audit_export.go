@@ -84,7 +84,7 @@ func (a *app) auditExport(ctx context.Context, f *exportFlags) error {
 		}
 		return interrupted(ctx, err)
 	case errors.Is(err, export.ErrCollector):
-		return &statusError{launcher.StatusUnavailable, err}
+		return &statusError{Status: launcher.StatusUnavailable, Err: err}
 	case errors.Is(err, export.ErrCursor), errors.Is(err, export.ErrOutput):
 		return inputErr(err)
 	}

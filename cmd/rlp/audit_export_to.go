@@ -41,10 +41,10 @@ func (x *exporting) settle() error {
 			return usagef("%w", err)
 		}
 	case x.to != "-":
-		err = x.app.ownPaths(x.to)
+		err = x.app.reader().OwnPaths(x.to)
 	}
 	if err == nil && f.cursor != "" {
-		err = x.app.ownPaths(f.cursor)
+		err = x.app.reader().OwnPaths(f.cursor)
 	}
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"runloop.dev/rlp/internal/home"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/compose"
 )
 
 // An openedLog is the log of a tenant, with what the journals hold taken in.
@@ -32,7 +33,7 @@ func (a *app) withLog(ctx context.Context, ask func(context.Context, *openedLog)
 	if err != nil {
 		return err
 	}
-	return a.judging(ctx, &openedLog{home: h, config: cfg}, storeOptions(h, cfg), ask)
+	return a.judging(ctx, &openedLog{home: h, config: cfg}, compose.StoreOptions(h, cfg), ask)
 }
 
 // withLogToRead is withLog for a command that may leave the log as it is: that of
@@ -42,15 +43,15 @@ func (a *app) withLogToRead(ctx context.Context, ask func(context.Context, *open
 	if err != nil {
 		return err
 	}
-	l, opt := &openedLog{home: h, config: cfg}, storeOptions(h, cfg)
+	l, opt := &openedLog{home: h, config: cfg}, compose.StoreOptions(h, cfg)
 	if readOnly(h) {
 		dir, remove, err := copyLog(h)
 		if err != nil {
-			return &statusError{launcher.StatusUnavailable, err}
+			return &statusError{Status: launcher.StatusUnavailable, Err: err}
 		}
 		defer func() { err = errors.Join(err, remove()) }()
 		l.copied, opt.Home = true, dir
-		if !signedBefore(h) { // nothing was signed yet, and no key can be made
+		if !compose.SignedBefore(h) { // nothing was signed yet, and no key can be made
 			opt.Seal, opt.SealMark = nil, nil
 		}
 	}
@@ -61,10 +62,10 @@ func (a *app) withLogToRead(ctx context.Context, ask func(context.Context, *open
 func (a *app) judging(ctx context.Context, l *openedLog, opt kb.Options, ask func(context.Context, *openedLog) error) (err error) {
 	s, err := kb.Open(ctx, opt)
 	if errors.Is(err, kb.ErrDamaged) {
-		return &statusError{launcher.StatusFinding, err}
+		return &statusError{Status: launcher.StatusFinding, Err: err}
 	}
 	if err != nil {
-		return &statusError{launcher.StatusUnavailable, err}
+		return &statusError{Status: launcher.StatusUnavailable, Err: err}
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	l.Store = s

@@ -82,7 +82,7 @@ func heldHeads(name string, key *evidence.PublicKey) ([]kb.Head, error) {
 	v := &verification{Verification: ask.Verification{OK: true}}
 	o, err := v.outside(name, key, true)
 	if err == nil && !v.OK {
-		err = &statusError{launcher.StatusFinding, errors.New(v.Fault.Message)}
+		err = &statusError{Status: launcher.StatusFinding, Err: errors.New(v.Fault.Message)}
 	}
 	if err != nil {
 		return nil, err

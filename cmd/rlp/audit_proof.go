@@ -33,7 +33,7 @@ rlp audit verify --proof FILE --key K, or any tool that knows RFC 6962.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			seqs, err := f.seqs(args)
 			if err == nil {
-				err = a.ownPaths(f.since, f.out)
+				err = a.reader().OwnPaths(f.since, f.out)
 			}
 			if err != nil {
 				return err

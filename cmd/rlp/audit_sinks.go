@@ -12,6 +12,7 @@ import (
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/ask"
+	"runloop.dev/rlp/launcher/compose"
 )
 
 // sinks are the checkpoints in the files of [audit] publish, as far as they can
@@ -54,13 +55,13 @@ func (v *verification) told(l *openedLog, whole bool) error {
 	if len(l.config.Audit.Publish) == 0 || v.Origin == "" {
 		return nil
 	}
-	p, err := publisher(l.home, l.config, nil)
+	p, err := compose.Publisher(l.home, l.config, nil)
 	if err != nil {
 		return nil //nolint:nilerr // without a signing key nobody was told, and the key is judged above
 	}
 	list, err := p.Told()
 	if err != nil {
-		return &statusError{launcher.StatusInput, err}
+		return &statusError{Status: launcher.StatusInput, Err: err}
 	}
 	v.Published = list
 	for _, t := range list {

@@ -41,7 +41,7 @@ func (v *verification) blame(err error) error {
 	case errors.Is(err, kb.ErrDamaged):
 		v.fault(kb.FaultTree, 0, err.Error())
 	case errors.Is(err, kb.ErrUnavailable):
-		return &statusError{launcher.StatusUnavailable, err}
+		return &statusError{Status: launcher.StatusUnavailable, Err: err}
 	default:
 		return err
 	}

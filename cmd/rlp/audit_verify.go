@@ -11,6 +11,7 @@ import (
 	"runloop.dev/rlp/internal/evidence"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher/ask"
+	"runloop.dev/rlp/launcher/compose"
 )
 
 type verifyFlags struct {
@@ -32,7 +33,7 @@ It ends with 1 when something is not as it was recorded.`,
   rlp audit verify --since last.checkpoint
   rlp audit verify --proof record-17.tlog-proof --key audit.pub`,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := a.ownPaths(f.since, f.checkpoint, f.proof, f.key); err != nil {
+			if err := a.reader().OwnPaths(f.since, f.checkpoint, f.proof, f.key); err != nil {
 				return err
 			}
 			if f.proof != "" {
@@ -115,7 +116,7 @@ func (v *verification) prepare(ctx context.Context, l *openedLog, f verifyFlags)
 		v.fault(evidenceFault, 0, err.Error())
 		return check, nil
 	}
-	if key != nil || !l.copied || signedBefore(l.home) {
+	if key != nil || !l.copied || compose.SignedBefore(l.home) {
 		check.Open = opener(key)
 	}
 	if key != nil {

@@ -11,6 +11,7 @@ import (
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/ask"
+	"runloop.dev/rlp/launcher/compose"
 )
 
 func (a *app) capsCommand() *cobra.Command {
@@ -20,7 +21,7 @@ func (a *app) capsCommand() *cobra.Command {
 }
 
 func (a *app) capsShowCommand() *cobra.Command {
-	var f policyFlags
+	var f compose.Flags
 	c := &cobra.Command{
 		Use: "show BUNDLE", Short: "Print base, layers and what is left", Args: exactly("a BUNDLE"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -32,17 +33,17 @@ func (a *app) capsShowCommand() *cobra.Command {
 				return a.printJSON(h)
 			}
 			a.unsetNote(c)
-			a.printHolding(h, c.paths)
+			a.printHolding(h, c.Paths)
 			a.printTools(h.Tools)
 			return nil
 		},
 	}
-	f.register(c.Flags())
+	registerPolicy(c.Flags(), &f)
 	return c
 }
 
 func (a *app) capsDiffCommand() *cobra.Command {
-	var f policyFlags
+	var f compose.Flags
 	c := &cobra.Command{
 		Use: "diff BUNDLE", Short: "Print what each layer took away, or asked for in vain", Args: exactly("a BUNDLE"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -50,7 +51,7 @@ func (a *app) capsDiffCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			diff := ask.DiffOf(c.bundle.Manifest.Agent.String(), plan)
+			diff := ask.DiffOf(c.Bundle.Manifest.Agent.String(), plan)
 			if a.json {
 				return a.printJSON(diff)
 			}
@@ -59,12 +60,12 @@ func (a *app) capsDiffCommand() *cobra.Command {
 			return nil
 		},
 	}
-	f.register(c.Flags())
+	registerPolicy(c.Flags(), &f)
 	return c
 }
 
 func (a *app) capsExplainCommand() *cobra.Command {
-	var f policyFlags
+	var f compose.Flags
 	var q ask.Query
 	c := &cobra.Command{
 		Use:   "explain BUNDLE REQUEST",
@@ -94,7 +95,7 @@ A REQUEST is ` + ask.RequestForms + `.`,
 			return a.explain(cmd.Context(), args[0], f, q)
 		},
 	}
-	f.register(c.Flags())
+	registerPolicy(c.Flags(), &f)
 	c.Flags().BoolVar(&q.Write, "write", false, "of a path: to write it")
 	c.Flags().BoolVar(&q.Remove, "delete", false, "of a path: to remove it")
 	c.Flags().StringVar(&q.Method, "method", "", "of a URL: by this `METHOD`; otherwise by each")
@@ -125,12 +126,12 @@ func (a *app) capsSchemaCommand() *cobra.Command {
 }
 
 // plan composes and plans: what these commands print is what launch enforces.
-func (a *app) plan(path string, f policyFlags) (*composition, launcher.Plan, error) {
+func (a *app) plan(path string, f compose.Flags) (*compose.Composition, launcher.Plan, error) {
 	c, err := a.compose(path, f)
 	if err != nil {
 		return nil, launcher.Plan{}, err
 	}
-	plan, err := launcher.NewPlan(c.policy)
+	plan, err := launcher.NewPlan(c.Policy)
 	if err != nil {
 		return nil, launcher.Plan{}, inputErr(err)
 	}
@@ -138,19 +139,19 @@ func (a *app) plan(path string, f policyFlags) (*composition, launcher.Plan, err
 }
 
 // unsetNote says on stderr which placeholders are left out of what is printed.
-func (a *app) unsetNote(c *composition) {
-	for _, p := range c.unset {
+func (a *app) unsetNote(c *compose.Composition) {
+	for _, p := range c.Unset {
 		fmt.Fprintf(a.stderr, "rlp: left out, for it has no value: {%s}, %s; give it with --param %s=PATH\n", p.Name, printable(p.Description), p.Name)
 	}
 }
 
 // holding is what a launch of the bundle at a path would hold.
-func (a *app) holding(path string, f policyFlags) (*composition, *ask.Holding, error) {
+func (a *app) holding(path string, f compose.Flags) (*compose.Composition, *ask.Holding, error) {
 	c, err := a.compose(path, f)
 	if err != nil {
 		return nil, nil, err
 	}
-	s, err := c.equipped()
+	s, err := c.Equipped()
 	if err != nil {
 		return nil, nil, err
 	}

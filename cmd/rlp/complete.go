@@ -20,6 +20,7 @@ import (
 	"runloop.dev/rlp/internal/ident"
 	"runloop.dev/rlp/internal/service"
 	"runloop.dev/rlp/kb"
+	"runloop.dev/rlp/launcher/compose"
 )
 
 // A wordSource says what a shell may offer for one word of the command line. What
@@ -108,7 +109,7 @@ func profileWords(_ context.Context, a *app) []string {
 	if !ok {
 		return policy.BuiltinProfiles()
 	}
-	names, _ := profileNames(h)
+	names, _ := compose.ProfileNames(h)
 	return names
 }
 

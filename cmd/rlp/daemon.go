@@ -13,6 +13,7 @@ import (
 	"runloop.dev/rlp/internal/home"
 	"runloop.dev/rlp/internal/resident"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/compose"
 )
 
 // mostLaunches is how many launches a helper does at once; more are done by
@@ -75,16 +76,16 @@ func (a *app) daemon(ctx context.Context, idle time.Duration) error {
 	if err := home.Make(runDir(h)); err != nil {
 		return inputErr(err)
 	}
-	a.keep(ctx)
+	a.kept = compose.NewKept(ctx, memoryForRuns(), a.stderr)
 	err = resident.Serve(ctx, resident.Options{
 		Dir: runDir(h), Since: time.Now(), Idle: idle, Most: mostLaunches,
 		Handle: func(ctx context.Context, call *resident.Call) resident.Outcome {
 			return a.launchFor(ctx, call, invoker{home: h.Dir(), own: a.environment})
 		},
 		Ready: func() { a.serving(h, idle) },
-		Over:  a.kept.stores.close,
+		Over:  a.kept.Stores.Close,
 	})
-	if closeErr := errors.Join(a.kept.modules.Close(), a.kept.journals.Close()); err == nil {
+	if closeErr := errors.Join(a.kept.Modules.Close(), a.kept.Journals.Close()); err == nil {
 		err = closeErr
 	}
 	return daemonErr(err)
@@ -96,13 +97,13 @@ func daemonErr(err error) error {
 	}
 	switch {
 	case errors.Is(err, resident.ErrUnsupported):
-		return &statusError{launcher.StatusUnsupported, err}
+		return &statusError{Status: launcher.StatusUnsupported, Err: err}
 	case errors.Is(err, resident.ErrNobody):
 		err = fmt.Errorf("%w; rlp daemon starts one", err)
 	case errors.Is(err, resident.ErrServed):
 		err = fmt.Errorf("%w; rlp daemon status shows it, rlp daemon stop ends it", err)
 	}
-	return &statusError{launcher.StatusUnavailable, err}
+	return &statusError{Status: launcher.StatusUnavailable, Err: err}
 }
 
 // serving says that clients can connect.

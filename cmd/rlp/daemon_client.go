@@ -86,7 +86,7 @@ func (d pending) wait(ctx context.Context) (status int, done bool) {
 	case answer.Lost:
 		a := &app{environment: d.env, launching: true}
 		a.json = slices.Contains(d.env.args, "--json")
-		return a.finish(&statusError{launcher.StatusUnavailable, errDaemonGone}), true
+		return a.finish(&statusError{Status: launcher.StatusUnavailable, Err: errDaemonGone}), true
 	case answer.Taken:
 		return answer.Status, true
 	}

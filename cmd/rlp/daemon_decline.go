@@ -8,11 +8,12 @@ import (
 	"runloop.dev/rlp/bundles"
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/compose"
 )
 
 // begin says to a client that its launch is under way, or declines it. Nothing
 // was recorded before.
-func (a *app) begin(c *composition, f launchFlags) error {
+func (a *app) begin(c *compose.Composition, f launchFlags) error {
 	s := a.invoker
 	if s == nil {
 		return nil
@@ -29,51 +30,51 @@ func (a *app) begin(c *composition, f launchFlags) error {
 
 // cannot says what a helper cannot do as the client itself would; "" if it can
 // do all of it.
-func (a *app) cannot(c *composition, f launchFlags) string {
+func (a *app) cannot(c *compose.Composition, f launchFlags) string {
 	asks := func(families ...caps.Family) bool {
-		return slices.ContainsFunc(c.policy.Base, func(e caps.Entry) bool { return slices.Contains(families, e.Grant.Family) })
+		return slices.ContainsFunc(c.Policy.Base, func(e caps.Entry) bool { return slices.Contains(families, e.Grant.Family) })
 	}
-	provider := c.config.Security.SecretsProvider
+	provider := c.Config.Security.SecretsProvider
 	switch {
 	case f.noDaemon || a.getenv(daemonVariable) == "off":
 		return "it is not to be used"
-	case c.home.Dir() != a.invoker.home:
+	case c.Home.Dir() != a.invoker.home:
 		return "another home"
 	case a.strayHome():
 		return "a home that is written relatively"
 	case asks(caps.Exec, caps.MCP, caps.Agents):
 		return "programs, servers of tools or other agents" // their processes would be the helper's
-	case slices.ContainsFunc(c.bundle.Tools, func(t bundles.Tool) bool { return t.Exec != nil }):
+	case slices.ContainsFunc(c.Bundle.Tools, func(t bundles.Tool) bool { return t.Exec != nil }):
 		return "a tool that is a program"
 	case !a.hasRoom(c):
 		return "no memory left for another run"
 	case provider != "age" && provider != "env" && asks(caps.Secrets, caps.Model, caps.Net):
 		return "secrets that the session keeps"
-	case c.config.Security.Confirm == "ask" && a.mayAsk(c):
+	case c.Config.Security.Confirm == "ask" && a.mayAsk(c):
 		return "a question at the terminal"
 	case (f.turns || f.input == "-") && isTerminal(a.stdin):
 		return "input from the terminal"
-	case f.turns && slices.ContainsFunc(f.overrides, func(path string) bool { return !filepath.IsAbs(path) }):
+	case f.turns && slices.ContainsFunc(f.Overrides, func(path string) bool { return !filepath.IsAbs(path) }):
 		return "an override that is read again"
-	case slices.ContainsFunc(c.config.Audit.Publish, publishesIntoOwn):
+	case slices.ContainsFunc(c.Config.Audit.Publish, publishesIntoOwn):
 		return ownPath
 	}
 	return a.foreignVariable()
 }
 
 // hasRoom reports whether the run need not wait for the memory that it may have.
-func (a *app) hasRoom(c *composition) bool {
-	plan, err := launcher.NewPlan(c.policy)
+func (a *app) hasRoom(c *compose.Composition) bool {
+	plan, err := launcher.NewPlan(c.Policy)
 	if err != nil {
 		return true // which the launch says
 	}
 	n, _ := plan.Limits.Get(caps.MemoryBytes)
-	return a.modules.Room(n)
+	return a.kept.Modules.Room(n)
 }
 
 // mayAsk reports whether a person may be asked something during the run.
-func (a *app) mayAsk(c *composition) bool {
-	return c.config.Security.ConfirmExternalActions || slices.ContainsFunc(c.bundle.Tools, func(t bundles.Tool) bool { return t.Confirm })
+func (a *app) mayAsk(c *compose.Composition) bool {
+	return c.Config.Security.ConfirmExternalActions || slices.ContainsFunc(c.Bundle.Tools, func(t bundles.Tool) bool { return t.Confirm })
 }
 
 // strayHome reports whether a home depends on where the client is.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"runloop.dev/rlp/internal/jail"
+	"runloop.dev/rlp/launcher/compose"
 )
 
 // ownPath is why a launch is declined that names what each process has one of its
@@ -16,13 +17,13 @@ const ownPath = "a path that each process has one of its own of"
 
 // composeHere is compose where the client is. A helper declines what it cannot
 // compose: what is wrong with it, the client finds and says by itself.
-func (a *app) composeHere(path string, f launchFlags) (c *composition, err error) {
+func (a *app) composeHere(path string, f launchFlags) (c *compose.Composition, err error) {
 	moved := a.here(func() {
 		if a.invoker != nil && slices.ContainsFunc(f.files(path), eachHas) {
 			a.invoker.declined = ownPath
 			return
 		}
-		c, err = a.compose(path, f.policyFlags)
+		c, err = a.compose(path, f.Flags)
 	})
 	s := a.invoker
 	switch {
@@ -39,7 +40,7 @@ func (a *app) composeHere(path string, f launchFlags) (c *composition, err error
 
 // files are those that the flags and BUNDLE have read.
 func (f launchFlags) files(bundle string) []string {
-	all := append([]string{bundle}, f.overrides...)
+	all := append([]string{bundle}, f.Overrides...)
 	if at, is := strings.CutPrefix(f.input, "@"); is {
 		all = append(all, at)
 	}
@@ -59,11 +60,11 @@ func (a *app) canonicalFile(written string) (jail.Resolved, error) {
 // link that the kernel makes up for whoever follows it, or to a device such as
 // the terminal. What cannot be followed may.
 func eachHas(path string) bool {
-	w, err := walk(path)
+	w, err := compose.Walk(path)
 	if err != nil {
 		return true
 	}
-	if slices.ContainsFunc(w.links, func(link string) bool { return ofProcesses(filepath.Dir(link)) }) {
+	if slices.ContainsFunc(w.Links, func(link string) bool { return ofProcesses(filepath.Dir(link)) }) {
 		return true
 	}
 	info, err := os.Stat(path)

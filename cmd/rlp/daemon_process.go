@@ -26,15 +26,6 @@ func (a *app) getwd() (string, error) {
 	return a.invoker.dir, nil
 }
 
-// from is path with the folder before it where it begins.
-func (a *app) from(path string) (string, error) {
-	if filepath.IsAbs(path) {
-		return path, nil
-	}
-	dir, err := a.getwd()
-	return dir + "/" + path, err
-}
-
 // here does what opens a relative path.
 func (a *app) here(do func()) error {
 	s := a.invoker

@@ -7,17 +7,18 @@ import (
 	"slices"
 
 	"runloop.dev/rlp/internal/resident"
+	"runloop.dev/rlp/launcher/compose"
 )
 
 // startDaemon starts a resident helper behind a launch that found none, where
 // the operator asked for that. It has nothing of this invocation but the home
 // and what the process itself reads; that it cannot be started is no error of
 // the run.
-func (a *app) startDaemon(c *composition, f launchFlags) {
-	if c.config.Daemon.Start != "auto" || a.invoker != nil || f.noDaemon || f.dryRun || a.getenv(daemonVariable) == "off" {
+func (a *app) startDaemon(c *compose.Composition, f launchFlags) {
+	if c.Config.Daemon.Start != "auto" || a.invoker != nil || f.noDaemon || f.dryRun || a.getenv(daemonVariable) == "off" {
 		return
 	}
-	client, err := resident.Dial(filepath.Join(c.home.Dir(), "run", resident.SocketName))
+	client, err := resident.Dial(filepath.Join(c.Home.Dir(), "run", resident.SocketName))
 	if err == nil {
 		client.Close()
 	}
@@ -39,7 +40,7 @@ func (a *app) startDaemon(c *composition, f launchFlags) {
 			env = append(env, name+"="+v)
 		}
 	}
-	p, err := os.StartProcess(self, []string{"rlp", "daemon", "--quiet", "--home", c.home.Dir()}, &os.ProcAttr{
+	p, err := os.StartProcess(self, []string{"rlp", "daemon", "--quiet", "--home", c.Home.Dir()}, &os.ProcAttr{
 		Dir: "/", Env: env, Files: []*os.File{null, null, null}, Sys: ownSession(),
 	})
 	if err == nil {

@@ -100,7 +100,7 @@ func TestWaitingForInputIsInterrupted(t *testing.T) {
 func TestWhatIsInterruptedSaysSo(t *testing.T) {
 	over, interrupt := context.WithCancel(t.Context())
 	interrupt()
-	waited := &statusError{launcher.StatusUnavailable, fmt.Errorf("opening the store: %w", errors.Join(context.Canceled, io.EOF))}
+	waited := &statusError{Status: launcher.StatusUnavailable, Err: fmt.Errorf("opening the store: %w", errors.Join(context.Canceled, io.EOF))}
 	for _, c := range []struct {
 		ctx    context.Context
 		err    error

@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"runloop.dev/rlp/launcher/ask"
+	"runloop.dev/rlp/launcher/compose"
 )
 
 // explain prints the decision on each request, every layer's vote, and the
 // smallest edit that would change it. A denial is an answer, not a failure: the
 // exit status is 0.
-func (a *app) explain(ctx context.Context, path string, f policyFlags, q ask.Query) error {
+func (a *app) explain(ctx context.Context, path string, f compose.Flags, q ask.Query) error {
 	c, _, err := a.plan(path, f)
 	if err != nil {
 		return err
@@ -20,7 +21,7 @@ func (a *app) explain(ctx context.Context, path string, f policyFlags, q ask.Que
 		a.unsetNote(c)
 	}
 	q.Now = time.Now()
-	e, err := a.explanation(ctx, c.subject(), q)
+	e, err := a.explanation(ctx, c.Subject(), q)
 	if err != nil {
 		return err
 	}

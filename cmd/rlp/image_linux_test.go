@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"runloop.dev/rlp/launcher/compose"
 )
 
 // An engine is podman with storage of its own, so that a test leaves nothing.
@@ -56,7 +58,7 @@ func image(t *testing.T) (engine, bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	confine, err := os.ReadFile(filepath.Join(filepath.Dir(rlp), confineFile))
+	confine, err := os.ReadFile(filepath.Join(filepath.Dir(rlp), compose.ConfineFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +70,7 @@ func image(t *testing.T) (engine, bool) {
 	if err := errors.Join(
 		os.MkdirAll(filepath.Join(release, "bin"), 0o755), os.MkdirAll(filepath.Join(doc, "image/var/lib/rlp"), 0o755), os.Mkdir(filepath.Join(doc, "image/tmp"), 0o755),
 		os.Chmod(filepath.Join(doc, "image/var/lib/rlp"), 0o700),
-		os.WriteFile(filepath.Join(release, "bin/rlp"), program, 0o755), os.WriteFile(filepath.Join(release, "bin", confineFile), confine, 0o755),
+		os.WriteFile(filepath.Join(release, "bin/rlp"), program, 0o755), os.WriteFile(filepath.Join(release, "bin", compose.ConfineFile), confine, 0o755),
 		os.WriteFile(filepath.Join(doc, "Dockerfile"), file, 0o644),
 	); err != nil {
 		t.Fatal(err)

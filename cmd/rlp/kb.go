@@ -12,6 +12,7 @@ import (
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/kb/source"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/compose"
 )
 
 func (a *app) kbCommand() *cobra.Command {
@@ -34,7 +35,7 @@ type kbSession struct {
 	*app
 	store *kb.Store
 	view  *kb.View
-	masks *masks
+	masks *compose.Masks
 }
 
 // withKB opens the store for one command of the operator's.
@@ -43,12 +44,12 @@ func (a *app) withKB(ctx context.Context, o kb.Origin, do func(s *kbSession) err
 	if err != nil {
 		return err
 	}
-	opened, err := kb.Open(ctx, storeOptions(h, cfg))
+	opened, err := kb.Open(ctx, compose.StoreOptions(h, cfg))
 	if err != nil {
-		return &statusError{launcher.StatusUnavailable, err}
+		return &statusError{Status: launcher.StatusUnavailable, Err: err}
 	}
 	defer func() { err = errors.Join(err, opened.Close()) }()
-	return kbStatus(do(&kbSession{a, opened, opened.View(o), newMasks(h)}))
+	return kbStatus(do(&kbSession{a, opened, opened.View(o), compose.NewMasks(h)}))
 }
 
 // kbStatus gives what the store answers the exit status that it has.
@@ -58,11 +59,11 @@ func kbStatus(err error) error {
 	case err == nil || errors.As(err, &se):
 		return err
 	case errors.Is(err, kb.ErrUnavailable), errors.Is(err, kb.ErrVersion), errors.Is(err, kb.ErrSchema):
-		return &statusError{launcher.StatusUnavailable, err}
+		return &statusError{Status: launcher.StatusUnavailable, Err: err}
 	case errors.Is(err, kb.ErrBackup), errors.Is(err, source.ErrInput):
 		return inputErr(err)
 	case errors.Is(err, kb.ErrDomain), errors.Is(err, kb.ErrInvalid):
-		return &statusError{launcher.StatusUsage, err}
+		return &statusError{Status: launcher.StatusUsage, Err: err}
 	}
 	return err
 }
@@ -115,7 +116,7 @@ func (a *app) readValue(arg string) ([]byte, error) {
 	case arg == "-":
 		p, err = io.ReadAll(io.LimitReader(a.stdin, most+1))
 	case strings.HasPrefix(arg, "@"):
-		if err := a.ownPaths(arg[1:]); err != nil {
+		if err := a.reader().OwnPaths(arg[1:]); err != nil {
 			return nil, err
 		}
 		p, err = readAtMost(arg[1:])

@@ -29,7 +29,7 @@ out, and said. What is stored and is no more in the source stays.`,
 			if domain == "" {
 				return usagef("rlp kb import needs --domain; rlp kb domains shows which there are")
 			}
-			if err := a.ownPaths(args[0]); err != nil {
+			if err := a.reader().OwnPaths(args[0]); err != nil {
 				return err
 			}
 			h, err := a.home()

@@ -35,7 +35,7 @@ not as it should be, and exits 1.`,
 				return nil
 			})
 			if errors.Is(err, kb.ErrDamaged) { // also when that is why it cannot be opened
-				return &statusError{launcher.StatusFinding, err}
+				return &statusError{Status: launcher.StatusFinding, Err: err}
 			}
 			return err
 		},
@@ -49,7 +49,7 @@ func (a *app) kbBackupCommand() *cobra.Command {
 moment, to a file that must not be there yet. Personal data is in it unmasked, so
 the file is readable by you alone. Running agents are not disturbed.`,
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := a.ownPaths(args[0]); err != nil {
+			if err := a.reader().OwnPaths(args[0]); err != nil {
 				return err
 			}
 			return a.withKB(c.Context(), kb.Origin{}, func(s *kbSession) error {
@@ -97,7 +97,7 @@ values is left alone unless you say --replace. An audit log that has records is
 never changed: then the backup's stays out. The log's key (audit.key) is in no
 backup: copy it from the home that was backed up before the first launch.`,
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := a.ownPaths(args[0]); err != nil {
+			if err := a.reader().OwnPaths(args[0]); err != nil {
 				return err
 			}
 			f, err := source.Open(args[0])

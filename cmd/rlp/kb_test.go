@@ -24,7 +24,7 @@ func TestStatusOfStoreAnswers(t *testing.T) {
 			got = launcher.StatusFinding
 			var se *statusError
 			if errors.As(kbStatus(fmt.Errorf("doing: %w", err)), &se) {
-				got = se.status
+				got = se.Status
 			}
 		} else if kbStatus(nil) != nil {
 			t.Error("nothing wrong is an error")

@@ -19,6 +19,7 @@ import (
 	"runloop.dev/rlp/internal/lane/probe"
 	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/ask"
+	"runloop.dev/rlp/launcher/compose"
 )
 
 func (a *app) lanesCommand() *cobra.Command {
@@ -79,7 +80,7 @@ func (a *app) lanes(ctx context.Context, names []string) (doc ask.LaneSurvey, er
 	of := func() lane.Config {
 		id := uuid.NewString()
 		return lane.Config{
-			Work: filepath.Join(dir, id, "run"), ID: id, Self: confineCommand(), Bounds: bounds(cfg.Exec), Container: a.containerConfig(cfg.Exec),
+			Work: filepath.Join(dir, id, "run"), ID: id, Self: a.runner().ConfineCommand(), Bounds: compose.Bounds(cfg.Exec), Container: a.runner().ContainerConfig(cfg.Exec),
 		}
 	}
 	for _, name := range names {
@@ -128,7 +129,7 @@ func ownFile(dir string) (string, error) {
 }
 
 func unavailableLane(err error) error {
-	return &statusError{launcher.StatusUnavailable, fmt.Errorf("finding the program that tries lanes: %w", err)}
+	return &statusError{Status: launcher.StatusUnavailable, Err: fmt.Errorf("finding the program that tries lanes: %w", err)}
 }
 
 // autoLane is the lane that auto takes, as it is asked for in config.toml.

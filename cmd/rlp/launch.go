@@ -19,21 +19,31 @@ import (
 
 	"runloop.dev/rlp/internal/base/strictjson"
 	"runloop.dev/rlp/internal/home"
-	"runloop.dev/rlp/internal/runlog"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/compose"
 	"runloop.dev/rlp/launcher/run"
 )
 
 type launchFlags struct {
-	policyFlags
+	compose.Flags
 	input                              string
 	stream, dryRun, auditAllow, events bool
 	turns, noDaemon                    bool
 	seed                               string
 }
 
+// registerPolicy defines the flags by which an invocation narrows.
+func registerPolicy(fs *pflag.FlagSet, f *compose.Flags) {
+	fs.Var((*textsFlag)(&f.Overrides), "override", "a further override `FILE`; narrows only")
+	fs.Var((*textsFlag)(&f.Profiles), "profile", "apply the profile `NAME`; rlp caps profiles lists them")
+	fs.Var((*textsFlag)(&f.Allow), "allow", "bound the family of `CAP` to it, such as fs:read:/tmp; may be given again")
+	fs.Var((*textsFlag)(&f.Deny), "deny", "take `CAP` away, such as kb:write:*; may be given again")
+	fs.Var((*textsFlag)(&f.Limits), "limit", "set a limit by `KEY=N`, such as wall_time_ms=1000: lowers what others say, lifts a default")
+	fs.Var((*textsFlag)(&f.Params), "param", "fill in a placeholder of the policy by `NAME=PATH`")
+}
+
 func (f *launchFlags) register(fs *pflag.FlagSet) {
-	f.policyFlags.register(fs)
+	registerPolicy(fs, &f.Flags)
 	fs.StringVar(&f.input, "input", "", "the agent's stdin: `JSON`, @FILE, or - for this stdin")
 	fs.BoolVar(&f.stream, "stream", false, "pass the agent's output on as it comes")
 	fs.BoolVar(&f.dryRun, "dry-run", false, "say what would be enforced, and launch nothing")
@@ -70,24 +80,24 @@ func (a *app) launch(ctx context.Context, path string, args []string, f launchFl
 	if err := f.oneReader(); err != nil {
 		return err
 	}
-	j := &job{args: args, keepAllowed: f.auditAllow}
+	j := &compose.Job{Args: args, KeepAllowed: f.auditAllow}
 	var err error
-	if j.seed, err = parseSeed(f.seed); err != nil {
+	if j.Seed, err = parseSeed(f.seed); err != nil {
 		return err
 	}
 	c, err := a.composeHere(path, f)
 	if err != nil {
 		return err
 	}
-	if err := c.strict(); err != nil {
+	if err := c.Strict(); err != nil {
 		return err
 	}
 	a.hear() // what follows is begun and printed
 	if err := a.begin(c, f); err != nil {
 		return err
 	}
-	if j.input, j.readInput, err = a.input(c.home, f.input); err != nil {
-		return cmp.Or(c.mustBeSet("launch"), err)
+	if j.Input, j.ReadInput, err = a.input(c.Home, f.input); err != nil {
+		return cmp.Or(c.MustBeSet("launch"), err)
 	}
 	if f.dryRun {
 		err = a.dryRun(ctx, c, j)
@@ -98,8 +108,8 @@ func (a *app) launch(ctx context.Context, path string, args []string, f launchFl
 	return err
 }
 
-func (a *app) dryRun(ctx context.Context, c *composition, j *job) error {
-	spec, release, err := a.ready(ctx, c, j)
+func (a *app) dryRun(ctx context.Context, c *compose.Composition, j *compose.Job) error {
+	spec, release, err := a.runner().Ready(ctx, c, j)
 	if err != nil {
 		return err
 	}
@@ -123,38 +133,38 @@ func (a *app) dryRun(ctx context.Context, c *composition, j *job) error {
 }
 
 // run launches for the operator, and tells how the run ended.
-func (a *app) run(ctx context.Context, c *composition, j *job, f launchFlags) error {
+func (a *app) run(ctx context.Context, c *compose.Composition, j *compose.Job, f launchFlags) error {
 	if f.events {
-		j.event = a.printEvent
+		j.Event = a.printEvent
 	}
 	if f.turns {
-		j.inputs = &lines{r: bufio.NewReaderSize(a.stdin, 64<<10)}
-		j.inputsCount = !isTerminal(a.stdin) // nobody is waited for
+		j.Inputs = &lines{r: bufio.NewReaderSize(a.stdin, 64<<10)}
+		j.InputsCount = !isTerminal(a.stdin) // nobody is waited for
 	}
 	end := a.streams(j, f.stream)
-	j.slow = progress(a.stderr, "compiling "+c.bundle.Manifest.Agent.String()+" (the first launch takes longest) ...")
-	report, err := a.launchComposed(ctx, c, j)
+	j.Slow = progress(a.stderr, "compiling "+c.Bundle.Manifest.Agent.String()+" (the first launch takes longest) ...")
+	report, err := a.runner().Launch(ctx, c, j)
 	end()
 	if err != nil {
 		return err
 	}
-	return a.tell(report, j.stderr != nil)
+	return a.tell(report, j.Stderr != nil)
 }
 
 // streams decides where the guest's output goes as it comes, and returns what
 // ends it. With --json it is held for the report; otherwise stdout streams, and
 // stderr does on a terminal or when asked for.
-func (a *app) streams(j *job, stream bool) func() {
+func (a *app) streams(j *compose.Job, stream bool) func() {
 	if a.json {
 		return func() {}
 	}
 	a.guestOut = &witness{w: a.stdout}
-	j.stdout = a.guestOut
+	j.Stdout = a.guestOut
 	if !stream && !isTerminal(a.stderr) {
 		return func() {}
 	}
 	lines := run.GuestLines(a.stderr, true)
-	j.stderr = lines
+	j.Stderr = lines
 	return func() { _ = lines.Close() }
 }
 
@@ -220,17 +230,6 @@ func (a *app) printEvent(name string, fields map[string]any) {
 	}
 }
 
-// logFindings puts what was found in bundle and policy into the log, and so on
-// stderr with -v.
-func (c *composition) logFindings(log *runlog.Log, id run.Identity) {
-	for _, f := range c.findings {
-		log.Warn("finding", "run_id", id.RunID, "tenant", id.Tenant, "agent", id.Agent, "code", string(f.Code), "message", f.String())
-	}
-	for _, f := range c.bundle.Findings {
-		log.Warn("finding", "run_id", id.RunID, "tenant", id.Tenant, "agent", id.Agent, "code", f.Code, "message", f.String())
-	}
-}
-
 // input is the agent's stdin as the flag gives it, or what reads it: stdin and
 // files can keep others waiting.
 func (a *app) input(h home.Home, flag string) ([]byte, func(ctx context.Context) ([]byte, error), error) {
@@ -242,7 +241,7 @@ func (a *app) input(h home.Home, flag string) ([]byte, func(ctx context.Context)
 		read = func() ([]byte, error) { return io.ReadAll(io.LimitReader(a.stdin, maxInput+1)) }
 	case strings.HasPrefix(flag, "@"):
 		var foreign error
-		if moved := a.here(func() { foreign = own(h, flag[1:]) }); moved != nil || foreign != nil {
+		if moved := a.here(func() { foreign = compose.Own(h, flag[1:]) }); moved != nil || foreign != nil {
 			return nil, nil, errors.Join(foreign, moved)
 		}
 		read = func() (data []byte, err error) {

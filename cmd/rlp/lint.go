@@ -22,6 +22,7 @@ import (
 	"runloop.dev/rlp/internal/tomlfile"
 	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/ask"
+	"runloop.dev/rlp/launcher/compose"
 	"runloop.dev/rlp/launcher/run"
 )
 
@@ -58,13 +59,13 @@ when a file cannot be read.`,
 
 // A linter gathers what is found in all paths.
 type linter struct {
-	plan     func(path string, f policyFlags) (*composition, launcher.Plan, error)
+	plan     func(path string, f compose.Flags) (*compose.Composition, launcher.Plan, error)
 	home     home.Home
 	opt      policy.Options
 	profiles []string
 	named    []caps.Entry // what no agent may do to the files that the settings name
 	findings []policy.Finding
-	composed []*composition // the bundles, and what a launch of each would be left
+	composed []*compose.Composition // the bundles, and what a launch of each would be left
 	plans    []launcher.Plan
 	unread   bool
 }
@@ -79,8 +80,8 @@ func (a *app) lint(paths, profiles []string, agent string) (*linter, error) {
 	if err != nil {
 		return nil, inputErr(err)
 	}
-	l := &linter{plan: a.plan, home: h, profiles: profiles, opt: a.options(h, cfg)}
-	if l.named, err = a.named(cfg); err != nil {
+	l := &linter{plan: a.plan, home: h, profiles: profiles, opt: a.reader().Options(h, cfg)}
+	if l.named, err = a.reader().Named(cfg); err != nil {
 		return nil, err
 	}
 	l.opt.Resolve = leads
@@ -88,7 +89,7 @@ func (a *app) lint(paths, profiles []string, agent string) (*linter, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := own(h, paths...); err != nil {
+	if err := compose.Own(h, paths...); err != nil {
 		return nil, err
 	}
 	for _, path := range paths {
@@ -229,7 +230,7 @@ func isArchive(path string) bool {
 // bundle lints a bundle with everything that applies to it. A source folder
 // that was not built yet is linted by its files.
 func (l *linter) bundle(path string, overrides []string) {
-	c, plan, err := l.plan(path, policyFlags{overrides: overrides, profiles: l.profiles})
+	c, plan, err := l.plan(path, compose.Flags{Overrides: overrides, Profiles: l.profiles})
 	if _, unread := bundles.Open(path); err != nil && unread != nil && !isBuilt(path) && l.source(path) {
 		return // what is wrong with its files is told by their names
 	}
@@ -238,19 +239,19 @@ func (l *linter) bundle(path string, overrides []string) {
 		return
 	}
 	l.composed = append(l.composed, c)
-	l.findings = append(l.findings, c.findings...)
-	for _, f := range c.bundle.Findings {
+	l.findings = append(l.findings, c.Findings...)
+	for _, f := range c.Bundle.Findings {
 		l.findings = append(l.findings, policy.Finding{
 			Path: f.Path, Line: f.Line, Column: f.Column, Severity: policy.Severity(f.Severity),
 			Code: policy.Code(f.Code), Message: f.Message, Hint: f.Hint,
 		})
 	}
 	l.findings = append(l.findings, policy.Extras(plan.Changes)...)
-	l.findings = append(l.findings, metBySettings(c.policy.Base, l.named)...)
+	l.findings = append(l.findings, metBySettings(c.Policy.Base, l.named)...)
 	l.findings = append(l.findings, uselessDenies(c, plan)...)
 	l.findings = append(l.findings, unaskedImports(c, plan)...)
 	l.findings = append(l.findings, lintTools(c, plan)...)
-	for _, low := range c.policy.LowerLimits(plan.Limits) {
+	for _, low := range c.Policy.LowerLimits(plan.Limits) {
 		l.findings = append(l.findings, policy.Finding{Path: path, Severity: policy.SeverityInfo, Code: "limit_lower", Message: low.String()})
 	}
 	l.plans = append(l.plans, plan)
@@ -264,7 +265,7 @@ func isBuilt(path string) bool {
 
 // uselessDenies warns of what an operator denies and the base never had: a
 // slip there takes nothing away.
-func uselessDenies(c *composition, plan launcher.Plan) []policy.Finding {
+func uselessDenies(c *compose.Composition, plan launcher.Plan) []policy.Finding {
 	var findings []policy.Finding
 	for _, e := range plan.NoTools {
 		findings = append(findings, policy.Finding{
@@ -273,7 +274,7 @@ func uselessDenies(c *composition, plan launcher.Plan) []policy.Finding {
 			Hint:    "rlp agent inspect prints the tools of the bundle; those of servers are called mcp:SERVER/NAME",
 		})
 	}
-	for _, layer := range c.policy.Layers {
+	for _, layer := range c.Policy.Layers {
 		for _, e := range layer.Deny {
 			if e.Pos.Line == 0 || e.Implied || e.Grant.Family == caps.Tool {
 				continue
@@ -307,29 +308,29 @@ func (l *linter) source(dir string) bool {
 
 // unaskedImports warns of functions that the module imports and whose family
 // the bundle does not ask for: they would be denied at every call.
-func unaskedImports(c *composition, plan launcher.Plan) []policy.Finding {
+func unaskedImports(c *compose.Composition, plan launcher.Plan) []policy.Finding {
 	bad := func(err error) []policy.Finding {
-		return []policy.Finding{{Path: c.bundle.Path, Severity: policy.SeverityError, Code: "module", Message: err.Error()}}
+		return []policy.Finding{{Path: c.Bundle.Path, Severity: policy.SeverityError, Code: "module", Message: err.Error()}}
 	}
-	if err := run.CheckModule(c.bundle.Manifest.Agent.String(), c.bundle.Wasm, selfPath); err != nil {
+	if err := run.CheckModule(c.Bundle.Manifest.Agent.String(), c.Bundle.Wasm, selfPath); err != nil {
 		return bad(err)
 	}
-	imports, err := guest.Imports(c.bundle.Wasm)
+	imports, err := guest.Imports(c.Bundle.Wasm)
 	if err != nil {
 		return bad(err)
 	}
 	var findings []policy.Finding
 	for _, known := range hostcalls.Imports() {
-		if known.Family == caps.MCP && len(c.bundle.Tools) > 0 {
+		if known.Family == caps.MCP && len(c.Bundle.Tools) > 0 {
 			continue // its own tools are called by it
 		}
-		if !known.Gated || plan.Base.Any(known.Family) || len(c.unset) > 0 && known.Family == caps.FS {
+		if !known.Gated || plan.Base.Any(known.Family) || len(c.Unset) > 0 && known.Family == caps.FS {
 			continue
 		}
 		for _, im := range imports {
 			if im.Module == hostcalls.ImportModule && im.Name == known.Name {
 				findings = append(findings, policy.Finding{
-					Path: c.bundle.PolicyPath, Severity: policy.SeverityWarning, Code: "import_not_asked",
+					Path: c.Bundle.PolicyPath, Severity: policy.SeverityWarning, Code: "import_not_asked",
 					Message: fmt.Sprintf("the module imports %s, and the policy asks for no %s", im.Name, known.Family),
 					Hint:    fmt.Sprintf("add %s to [capabilities], or build without the call", known.Family),
 				})
@@ -367,7 +368,7 @@ func (l *linter) refusal(path string, err error) {
 		}
 		return
 	}
-	p := problemOf(err)
+	p := compose.ProblemOf(err)
 	if p.Path == "" {
 		p.Path = path
 	}

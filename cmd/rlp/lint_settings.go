@@ -6,6 +6,7 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
+	"runloop.dev/rlp/launcher/compose"
 )
 
 // metBySettings warns of grants of a base that meet files which the settings
@@ -16,10 +17,10 @@ func metBySettings(base, named []caps.Entry) []policy.Finding {
 	for _, e := range base {
 		for _, n := range named {
 			taken := e.Grant.Modes & n.Grant.Modes
-			if e.Grant.Family != caps.FS || taken == 0 || !within(n.Grant.Scope, e.Grant.Scope) && !within(e.Grant.Scope, n.Grant.Scope) {
+			if e.Grant.Family != caps.FS || taken == 0 || !compose.Within(n.Grant.Scope, e.Grant.Scope) && !compose.Within(e.Grant.Scope, n.Grant.Scope) {
 				continue
 			}
-			key := strings.TrimPrefix(n.Pos.File, namedBy)
+			key := strings.TrimPrefix(n.Pos.File, compose.NamedBy)
 			if at := e.Pos.String() + key + n.Grant.Scope; told[at] {
 				continue
 			} else {

@@ -18,6 +18,7 @@ import (
 	"runloop.dev/rlp/internal/home"
 	"runloop.dev/rlp/internal/mcpclient"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/compose"
 )
 
 func (a *app) mcpCommand() *cobra.Command {
@@ -118,7 +119,7 @@ func serverNames(h home.Home, cfg config.Config) []string {
 	entries, _ := os.ReadDir(h.Pins()) // none: nothing is known yet
 	for _, e := range entries {
 		name, pinned := strings.CutSuffix(e.Name(), ".json")
-		if pinned && !strings.HasPrefix(name, ".") && !strings.HasSuffix(e.Name(), seenSuffix) {
+		if pinned && !strings.HasPrefix(name, ".") && !strings.HasSuffix(e.Name(), compose.SeenSuffix) {
 			names[name] = true
 		}
 	}
@@ -133,11 +134,11 @@ func serverNames(h home.Home, cfg config.Config) []string {
 func lineOf(h home.Home, cfg config.Config, name string) serverLine {
 	server, configured := cfg.MCP[name]
 	l := serverLine{Name: name, Command: server.Command, URL: server.URL, State: "unused"}
-	known, err := readPin(pinPath(h, name), name)
+	known, err := compose.ReadPin(compose.PinPath(h, name), name)
 	if known != nil {
 		l.State, l.Digest, l.Tools, l.Since = "known", known.Digest, len(known.Tools), &known.At
-		var seen *pin
-		if seen, err = readPin(seenPath(h, name), name); seen != nil && seen.Digest != known.Digest {
+		var seen *compose.Pin
+		if seen, err = compose.ReadPin(compose.SeenPath(h, name), name); seen != nil && seen.Digest != known.Digest {
 			l.State = "changed"
 		}
 	}
@@ -179,11 +180,11 @@ func (a *app) mcpAccept(ctx context.Context, name string, yes bool) error {
 	if !slices.Contains(serverNames(h, cfg), name) {
 		return usagef("there is no server %q; rlp mcp list shows those that there are", name)
 	}
-	known, err := readPin(pinPath(h, name), name)
+	known, err := compose.ReadPin(compose.PinPath(h, name), name)
 	if err != nil {
 		return inputErr(err)
 	}
-	seen, err := readPin(seenPath(h, name), name)
+	seen, err := compose.ReadPin(compose.SeenPath(h, name), name)
 	if err != nil {
 		return inputErr(err)
 	}
@@ -199,10 +200,10 @@ func (a *app) mcpAccept(ctx context.Context, name string, yes bool) error {
 			return err
 		}
 	}
-	if err := seen.write(pinPath(h, name), false); err != nil {
+	if err := seen.Write(compose.PinPath(h, name), false); err != nil {
 		return inputErr(fmt.Errorf("keeping what the server %s says: %w", name, err))
 	}
-	if err := os.Remove(seenPath(h, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(compose.SeenPath(h, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return inputErr(err)
 	}
 	if a.json {
@@ -231,11 +232,11 @@ func (a *app) agreed(ctx context.Context, name string) (bool, error) {
 	}
 	fmt.Fprint(a.stderr, "accept? [y/N] ")
 	word, err := unlessOver(ctx, func() ([]byte, error) {
-		line, err := readLine(a.stdin)
+		line, err := compose.ReadLine(a.stdin)
 		return []byte(strings.ToLower(strings.TrimSpace(line))), err
 	})
 	if ctx.Err() != nil {
-		return false, &statusError{launcher.StatusCancelled, errors.New("interrupted before anything was accepted")}
+		return false, &statusError{Status: launcher.StatusCancelled, Err: errors.New("interrupted before anything was accepted")}
 	}
 	if yes := err == nil && (string(word) == "y" || string(word) == "yes"); yes {
 		return true, nil
@@ -246,7 +247,7 @@ func (a *app) agreed(ctx context.Context, name string) (bool, error) {
 
 // printChanges shows a difference. Every word of it is the server's, and none
 // reaches the terminal as anything but a word.
-func (a *app) printChanges(name string, known, seen *pin, changes []mcpclient.Change) {
+func (a *app) printChanges(name string, known, seen *compose.Pin, changes []mcpclient.Change) {
 	fmt.Fprintf(a.stdout, "%s\n- known since %s\n+ seen on     %s\n", name, known.At.Format(time.RFC3339), seen.At.Format(time.RFC3339))
 	for _, c := range changes {
 		fmt.Fprintf(a.stdout, "\n%s tool %s\n", c.Kind, printable(c.Tool))

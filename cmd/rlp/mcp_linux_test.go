@@ -10,6 +10,7 @@ import (
 
 	"runloop.dev/rlp/internal/home"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/compose"
 )
 
 // emptyHouse is a home with nothing in it.
@@ -42,7 +43,7 @@ func TestAcceptingAsks(t *testing.T) {
 		if accepted := strings.Contains(out.String(), "accepted: "); status != 0 || accepted != (want != "") || !strings.Contains(out.String(), canary+" after") {
 			t.Errorf("%q: %d\n%s%s", answer, status, &out, &said)
 		}
-		known, err := readPin(pinPath(h.owner, theServer), theServer)
+		known, err := compose.ReadPin(compose.PinPath(h.owner, theServer), theServer)
 		if err != nil || (known.Tools[0].Description == canary+" after") != (want != "") {
 			t.Errorf("%q: known by %+v, %v", answer, known, err)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"runloop.dev/rlp/internal/mcpserver"
 	"runloop.dev/rlp/internal/service"
+	"runloop.dev/rlp/launcher/compose"
 )
 
 // agentTools serves the agents of callers as tools.
@@ -33,7 +34,7 @@ func (a *app) mcpServe(ctx context.Context) (err error) {
 		return err
 	}
 	defer logFile.Close()
-	a.keep(ctx)
+	a.kept = compose.NewKept(ctx, memoryForRuns(), a.stderr)
 	s.host = newHost(a, s.at.Dir(), s.log)
 	s.boundMemory()
 	defer func() { err = errors.Join(err, s.giveUp()) }()

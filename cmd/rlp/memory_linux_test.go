@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"testing"
+
+	"runloop.dev/rlp/launcher/compose"
 )
 
 // The least that any control group above the process allows counts.
@@ -40,7 +42,7 @@ func TestTheHeapOfAServiceIsBounded(t *testing.T) {
 	was := debug.SetMemoryLimit(math.MaxInt64)
 	defer debug.SetMemoryLimit(was)
 	for _, c := range []struct{ forRuns, want int64 }{{0, math.MaxInt64}, {192 << 20, 128 << 20}, {96 << 20, 128 << 20}} {
-		if boundHeap(c.forRuns); debug.SetMemoryLimit(-1) != c.want {
+		if compose.BoundHeap(c.forRuns); debug.SetMemoryLimit(-1) != c.want {
 			t.Errorf("%d: %d, want %d", c.forRuns, debug.SetMemoryLimit(-1), c.want)
 		}
 	}

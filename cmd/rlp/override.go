@@ -13,6 +13,7 @@ import (
 	"runloop.dev/rlp/internal/tomlfile"
 	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/ask"
+	"runloop.dev/rlp/launcher/compose"
 	"runloop.dev/rlp/launcher/run"
 )
 
@@ -68,12 +69,12 @@ func (a *app) override(args []string, t ask.Trial) (err error) {
 // overrideAt is the override of the bundle at a path, and what another in its place
 // would change, or does.
 func (a *app) overrideAt(bundle string, t ask.Trial) (*ask.Override, error) {
-	now, err := a.compose(bundle, policyFlags{})
+	now, err := a.compose(bundle, compose.Flags{})
 	if err != nil {
 		return nil, err
 	}
-	d := &ask.Override{Agent: now.bundle.Manifest.Agent.String()}
-	d.Path = now.home.Override(d.Agent)
+	d := &ask.Override{Agent: now.Bundle.Manifest.Agent.String()}
+	d.Path = now.Home.Override(d.Agent)
 	if t.Save {
 		free, err := home.HoldDir(filepath.Dir(d.Path))
 		if err != nil {
@@ -81,7 +82,7 @@ func (a *app) overrideAt(bundle string, t ask.Trial) (*ask.Override, error) {
 		}
 		defer free()
 	}
-	data, err := readNarrowing(d.Path)
+	data, err := compose.ReadNarrowing(d.Path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, inputErr(err)
 	}
@@ -108,33 +109,28 @@ func (a *app) overrideAt(bundle string, t ask.Trial) (*ask.Override, error) {
 }
 
 // tryOverride says what text in the place of the override at path would change.
-func (a *app) tryOverride(now *composition, path string, text []byte) (*ask.Draft, error) {
+func (a *app) tryOverride(now *compose.Composition, path string, text []byte) (*ask.Draft, error) {
 	if err := notTooLong(text); err != nil {
 		return nil, err
 	}
-	then, err := a.composeUnder(now.path, path, text)
+	then, err := a.composeUnder(now.Path, path, text)
 	if err != nil {
 		return nil, ofDraft(path, err)
 	}
-	return ask.Compare(now.subject(), then.subject(), text)
+	return ask.Compare(now.Subject(), then.Subject(), text)
 }
 
 // ofDraft is err as what is wrong in a text that is tried as the file at path, if
 // it is about that.
 func ofDraft(path string, err error) error {
 	var unresolved *run.PathError
-	var placed *placeError
-	p := problemOf(err)
+	var placed *compose.PlaceError
+	p := compose.ProblemOf(err)
 	switch {
 	case errors.As(err, &unresolved):
-		p = problem{
-			Path: unresolved.Pos.File, Line: unresolved.Pos.Line, Column: unresolved.Pos.Column,
-			Message: "there is no resolving the path " + unresolved.Path,
-		}
+		p = compose.Problem{Path: unresolved.Pos.File, Line: unresolved.Pos.Line, Column: unresolved.Pos.Column, Message: "there is no resolving the path " + unresolved.Path}
 	case errors.As(err, &placed):
-		p = problem{
-			Path: placed.pos.File, Line: placed.pos.Line, Column: placed.pos.Column, Message: placed.err.Error(),
-		}
+		p = compose.Problem{Path: placed.Pos.File, Line: placed.Pos.Line, Column: placed.Pos.Column, Message: placed.Err.Error()}
 	}
 	if p.Path != path {
 		return err
@@ -154,7 +150,7 @@ func ofFile(err error) error {
 // draft reads an override that is not among the others; - is stdin.
 func (a *app) draft(path string) ([]byte, error) {
 	if path != "-" {
-		if err := a.ownPaths(path); err != nil {
+		if err := a.reader().OwnPaths(path); err != nil {
 			return nil, err
 		}
 		data, err := tomlfile.ReadFile(path, 0)
@@ -181,12 +177,12 @@ func notTooLong(text []byte) error {
 
 // composeUnder composes a bundle as if text were the override at path; nil: what
 // is there.
-func (a *app) composeUnder(bundle, path string, text []byte) (*composition, error) {
+func (a *app) composeUnder(bundle, path string, text []byte) (*compose.Composition, error) {
 	with := *a
 	if text != nil {
 		with.drafts = map[string][]byte{path: text}
 	}
-	return with.compose(bundle, policyFlags{})
+	return with.compose(bundle, compose.Flags{})
 }
 
 func (a *app) printOverride(d *ask.Override) error {

@@ -11,6 +11,7 @@ import (
 	"runloop.dev/rlp/internal/config"
 	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/ask"
+	"runloop.dev/rlp/launcher/compose"
 )
 
 func (a *app) capsProfilesCommand() *cobra.Command {
@@ -66,13 +67,13 @@ func (a *app) listProfiles() error {
 	if err != nil {
 		return inputErr(err)
 	}
-	names, err := profileNames(h)
+	names, err := compose.ProfileNames(h)
 	if err != nil {
 		return inputErr(err)
 	}
 	rows, bad := []profileRow{}, false
 	for _, name := range names {
-		row := rowOf(name, h.Profile(name), a.options(h, cfg))
+		row := rowOf(name, h.Profile(name), a.reader().Options(h, cfg))
 		bad = bad || policy.HasErrors(row.Findings)
 		rows = append(rows, row)
 	}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"runloop.dev/rlp/launcher/compose"
 )
 
 // program is bin/rlp as make builds it, with the program that confines beside it.
@@ -20,7 +22,7 @@ func program(t *testing.T) string {
 // bothPrograms builds them in a folder, as make does: what was compiled for it is not
 // compiled again.
 func bothPrograms(dir string) (string, error) {
-	for name, of := range map[string]string{"rlp": ".", confineFile: "../../internal/lane/confined"} {
+	for name, of := range map[string]string{"rlp": ".", compose.ConfineFile: "../../internal/lane/confined"} {
 		c := exec.Command("go", "build", "-buildvcs=false", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(dir, name), of)
 		c.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if text, err := c.CombinedOutput(); err != nil {
@@ -70,7 +72,7 @@ func smallBundle(t *testing.T, dir, policy string) {
 // the one beside it, which is started to confine others, or puts one there.
 func TestProgramKeepsToItself(t *testing.T) {
 	dir, work := t.TempDir(), t.TempDir()
-	rlp, confine := filepath.Join(dir, "rlp"), filepath.Join(dir, confineFile)
+	rlp, confine := filepath.Join(dir, "rlp"), filepath.Join(dir, compose.ConfineFile)
 	data, err := os.ReadFile(program(t))
 	if err == nil {
 		err = os.WriteFile(rlp, data, 0o755)
@@ -108,13 +110,13 @@ func TestProgramKeepsToItself(t *testing.T) {
 // both can have put it there; otherwise this program.
 func TestConfineProgram(t *testing.T) {
 	dir := t.TempDir()
-	self, confine := filepath.Join(dir, "rlp"), filepath.Join(dir, confineFile)
+	self, confine := filepath.Join(dir, "rlp"), filepath.Join(dir, compose.ConfineFile)
 	for _, path := range []string{self, confine} {
 		if err := os.WriteFile(path, []byte("x"), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if !ownConfine(self) {
+	if !compose.OwnConfine(self) {
 		t.Fatal("control: nothing is wrong with it")
 	}
 	away := func() error { return os.Rename(confine, confine+".away") }
@@ -134,7 +136,7 @@ func TestConfineProgram(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if ownConfine(self) {
+		if compose.OwnConfine(self) {
 			t.Error(c.what)
 		}
 	}
@@ -144,7 +146,7 @@ func TestConfineProgram(t *testing.T) {
 	if err := errors.Join(os.Remove(confine), os.Rename(confine+".away", confine), os.Chown(confine, 65534, -1)); err != nil {
 		t.Fatal(err)
 	}
-	if ownConfine(self) {
+	if compose.OwnConfine(self) {
 		t.Error("another user's")
 	}
 }

@@ -131,15 +131,15 @@ func remoteErr(ctx context.Context, err error) error {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
-		return &statusError{launcher.StatusCancelled, errors.New("interrupted by the operator")}
+		return &statusError{Status: launcher.StatusCancelled, Err: errors.New("interrupted by the operator")}
 	case !errors.As(err, &told):
-		return &statusError{launcher.StatusUnavailable, err}
+		return &statusError{Status: launcher.StatusUnavailable, Err: err}
 	}
 	switch {
 	case told.Status == 401, told.Status == 403:
-		return &statusError{launcher.StatusPolicy, toldErr(told)}
+		return &statusError{Status: launcher.StatusPolicy, Err: toldErr(told)}
 	case told.Status == 429, told.Status >= 500:
-		return &statusError{launcher.StatusUnavailable, toldErr(told)}
+		return &statusError{Status: launcher.StatusUnavailable, Err: toldErr(told)}
 	}
 	return inputErr(toldErr(told))
 }

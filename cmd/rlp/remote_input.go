@@ -53,7 +53,7 @@ func (a *app) sendInput(ctx context.Context, h home.Home, flag string, q *client
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
-		return &statusError{launcher.StatusCancelled, errors.New("interrupted before the guest began")}
+		return &statusError{Status: launcher.StatusCancelled, Err: errors.New("interrupted before the guest began")}
 	case waiting.Err() != nil:
 		return &inputLate{wall}
 	default:

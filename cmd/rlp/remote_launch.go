@@ -58,7 +58,7 @@ func (a *app) launchRemote(ctx context.Context, path string, args []string, f la
 		return remoteErr(ctx, err)
 	default:
 		if err := strictjson.Unmarshal(data, report, strictjson.UnknownFields|strictjson.Enclosing); err != nil {
-			return &statusError{launcher.StatusUnavailable, fmt.Errorf("reading the report of the service: %w", err)}
+			return &statusError{Status: launcher.StatusUnavailable, Err: fmt.Errorf("reading the report of the service: %w", err)}
 		}
 	}
 	if !a.json {
@@ -107,27 +107,27 @@ func (a *app) remoteRequest(ctx context.Context, path string, args []string, f l
 		{"--turns", f.turns, "POST /runs/{id}/input gives further inputs"},
 		{"--audit-allow", f.auditAllow, "security.caps.audit_on_allow of the service decides"},
 		{"--events", f.events, "GET /runs/{id}/events has them"},
-		{"a second --override", len(f.overrides) > 1, "write one file of them"},
+		{"a second --override", len(f.Overrides) > 1, "write one file of them"},
 	} {
 		if no.set {
 			return nil, usagef("%s does nothing with --remote; leave it out: %s", no.name, no.why)
 		}
 	}
-	err := a.ownPaths(append([]string{path}, f.overrides...)...)
+	err := a.reader().OwnPaths(append([]string{path}, f.Overrides...)...)
 	if err != nil {
 		return nil, err
 	}
-	q := &client.Request{Args: args, Profiles: f.profiles, Allow: f.allow, Deny: f.deny}
+	q := &client.Request{Args: args, Profiles: f.Profiles, Allow: f.Allow, Deny: f.Deny}
 	if q.Seed, err = parseSeed(f.seed); err != nil {
 		return nil, err
 	}
-	if q.Limits, err = remoteLimits(f.limits); err != nil {
+	if q.Limits, err = remoteLimits(f.Limits); err != nil {
 		return nil, err
 	}
-	if q.Params, err = remoteParams(f.params); err != nil {
+	if q.Params, err = remoteParams(f.Params); err != nil {
 		return nil, err
 	}
-	for _, file := range f.overrides {
+	for _, file := range f.Overrides {
 		const most = 64 << 10
 		data, err := os.ReadFile(file)
 		if err != nil {

@@ -11,10 +11,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"runloop.dev/rlp/internal/guest"
 	"runloop.dev/rlp/internal/home"
-	"runloop.dev/rlp/internal/ident"
 	"runloop.dev/rlp/internal/resident"
+	"runloop.dev/rlp/launcher/compose"
 )
 
 // environment is everything that the program takes from the process; no other
@@ -26,9 +25,9 @@ type environment struct {
 	stdout io.Writer
 	stderr io.Writer
 
-	invoker   *invoker // nil: for this process
-	kept      *kept    // nil: this process launches one agent
-	listening func()   // waits until signals are heard; nil: whoever made this hears them
+	invoker   *invoker      // nil: for this process
+	kept      *compose.Kept // nil: this process launches one agent
+	listening func()        // waits until signals are heard; nil: whoever made this hears them
 }
 
 func (e environment) getenv(name string) string {
@@ -53,7 +52,6 @@ type app struct {
 	homeSet              bool
 	launching            bool // what is printed as JSON is a report
 	guestOut             *witness
-	modules              *guest.Library    // compiled, of a process that launches many; nil: it launches one
 	warned               []string          // what the operator is told behind the end of a run, each once
 	drafts               map[string][]byte // overrides that are tried in the place of what lies at their paths
 	homeThere            func() error      // why the home is not to be used now; nil: whoever invoked this named it
@@ -62,9 +60,6 @@ type app struct {
 // invoke does one invocation and returns its exit status.
 func invoke(ctx context.Context, env environment) int {
 	a := &app{environment: env}
-	if env.kept != nil {
-		a.modules = env.kept.modules
-	}
 	if code, done := a.elsewhere(); done {
 		return code
 	}
@@ -87,31 +82,6 @@ func (a *app) register(f *pflag.FlagSet) {
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "print logs and warnings on stderr")
 	f.StringVar(&a.homeFlag, "home", "", "the home folder (default $RUNLOOP_HOME, else ~/.runloop)")
 	f.StringVar(&a.tenant, "tenant", home.DefaultTenant, "the tenant whose store, agents and log are used")
-}
-
-// home opens the home of this invocation.
-func (a *app) home() (home.Home, error) {
-	if a.homeSet && a.homeFlag == "" {
-		return home.Home{}, usagef("--home is empty; leave it out for the usual home")
-	}
-	tenant, err := ident.ParseTenant(a.tenant)
-	if err != nil {
-		return home.Home{}, usagef("--tenant: %w", err)
-	}
-	dir, err := home.Locate(a.homeFlag, a.getenv("RUNLOOP_HOME"), a.getenv("HOME"))
-	if err != nil {
-		return home.Home{}, inputErr(err)
-	}
-	if a.homeThere != nil { // before it is made anew
-		if err := a.homeThere(); err != nil {
-			return home.Home{}, inputErr(err)
-		}
-	}
-	h, err := home.Open(dir, tenant.String())
-	if err != nil {
-		return home.Home{}, inputErr(err)
-	}
-	return h, nil
 }
 
 // printJSON prints v as one document on stdout.

@@ -20,6 +20,7 @@ import (
 	"runloop.dev/rlp/internal/ident"
 	"runloop.dev/rlp/internal/tomlfile"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/compose"
 	"runloop.dev/rlp/launcher/run"
 )
 
@@ -58,7 +59,7 @@ It exits with 1 when a finding is HIGH.`,
 
 // A scanner gathers what is found.
 type scanner struct {
-	compose  func(path string, f policyFlags) (*composition, error)
+	compose  func(path string, f compose.Flags) (*compose.Composition, error)
 	home     home.Home
 	config   config.Config
 	opt      policy.Options
@@ -74,7 +75,7 @@ func (a *app) scan(args []string) (*scanner, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &scanner{compose: a.compose, home: h, config: cfg, opt: a.options(h, cfg)}
+	s := &scanner{compose: a.compose, home: h, config: cfg, opt: a.reader().Options(h, cfg)}
 	if data, err := tomlfile.ReadFile(h.Config(), 0); err == nil {
 		if s.settings, err = tomlfile.Parse(h.Config(), data); err != nil {
 			return nil, inputErr(err)
@@ -101,7 +102,7 @@ func (a *app) scan(args []string) (*scanner, error) {
 }
 
 func (s *scanner) look(paths []string, ofHome, installed bool) error {
-	if err := own(s.home, paths...); err != nil {
+	if err := compose.Own(s.home, paths...); err != nil {
 		return err
 	}
 	for _, path := range paths {
@@ -159,10 +160,10 @@ func (s *scanner) installed(told bool) error {
 // bundle takes in one agent as a launch would plan it. A path that has no value
 // yet is some path.
 func (s *scanner) bundle(path string) {
-	c, err := s.compose(path, policyFlags{})
+	c, err := s.compose(path, compose.Flags{})
 	if err == nil {
-		for _, p := range c.unset {
-			c.policy.Base = append(c.policy.Base, caps.Entry{
+		for _, p := range c.Unset {
+			c.Policy.Base = append(c.Policy.Base, caps.Entry{
 				Grant: caps.Grant{Family: caps.FS, Modes: caps.Modes(caps.Read), Scope: "/{" + p.Name + "}"}, Pos: p.Pos,
 			})
 		}
@@ -173,8 +174,8 @@ func (s *scanner) bundle(path string) {
 	}
 }
 
-func (s *scanner) agent(c *composition) error {
-	plan, err := launcher.NewPlan(c.policy)
+func (s *scanner) agent(c *compose.Composition) error {
+	plan, err := launcher.NewPlan(c.Policy)
 	if err != nil {
 		return err
 	}
@@ -182,11 +183,11 @@ func (s *scanner) agent(c *composition) error {
 	if err != nil {
 		return err
 	}
-	name := c.bundle.Manifest.Agent.String()
-	if slices.ContainsFunc(s.agents, func(x foresight.Agent) bool { return x.Name == name && x.Location == c.bundle.PolicyPath }) {
+	name := c.Bundle.Manifest.Agent.String()
+	if slices.ContainsFunc(s.agents, func(x foresight.Agent) bool { return x.Name == name && x.Location == c.Bundle.PolicyPath }) {
 		return nil
 	}
-	s.agents = append(s.agents, foresight.Agent{Name: name, Location: c.bundle.PolicyPath, Held: plan.Effective, After: after, Entries: c.policy.Base, Attached: len(c.bundle.Tools) > 0})
+	s.agents = append(s.agents, foresight.Agent{Name: name, Location: c.Bundle.PolicyPath, Held: plan.Effective, After: after, Entries: c.Policy.Base, Attached: len(c.Bundle.Tools) > 0})
 	return nil
 }
 
@@ -360,7 +361,7 @@ func (s *scanner) place(keys ...string) string {
 
 // trust says which content comes from outside, by the settings.
 func (s *scanner) trust() foresight.Trust {
-	t, err := sourcesOf(s.config.Security.Caps.Untrusted, s.config.Security.Caps.TrustedHosts)
+	t, err := compose.SourcesOf(s.config.Security.Caps.Untrusted, s.config.Security.Caps.TrustedHosts)
 	if err != nil {
 		t = run.Taint{} // the settings were checked where they were read; a path may be gone
 	}

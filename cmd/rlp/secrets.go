@@ -43,7 +43,7 @@ func (a *app) provider() (secrets.Provider, home.Home, config.Config, error) {
 	if err != nil {
 		return nil, h, cfg, inputErr(err)
 	}
-	p, err := a.secretProvider(h, cfg)
+	p, err := a.runner().SecretProvider(h, cfg)
 	return p, h, cfg, err
 }
 
@@ -113,7 +113,7 @@ func (a *app) secretsPut(ctx context.Context, text string) error {
 	}
 	value, err := a.readSecret(ctx, id)
 	if ctx.Err() != nil {
-		return &statusError{launcher.StatusCancelled, fmt.Errorf("reading the value: %w", ctx.Err())}
+		return &statusError{Status: launcher.StatusCancelled, Err: fmt.Errorf("reading the value: %w", ctx.Err())}
 	}
 	if err != nil {
 		return inputErr(fmt.Errorf("reading the value: %w", err))
@@ -221,9 +221,9 @@ func secretsErr(err error) error {
 	case errors.As(err, &mode):
 		return inputErr(err)
 	case errors.Is(err, errors.ErrUnsupported):
-		return &statusError{launcher.StatusUnavailable, err}
+		return &statusError{Status: launcher.StatusUnavailable, Err: err}
 	case errors.Is(err, fs.ErrNotExist):
-		return &statusError{launcher.StatusFinding, err}
+		return &statusError{Status: launcher.StatusFinding, Err: err}
 	}
 	return inputErr(err)
 }

@@ -22,6 +22,7 @@ import (
 	"runloop.dev/rlp/internal/home"
 	"runloop.dev/rlp/internal/runlog"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/compose"
 )
 
 // serveFlags are those of rlp serve; what is left out, config.toml says.
@@ -93,7 +94,7 @@ func (a *app) serve(ctx context.Context, f serveFlags) (err error) {
 		return err
 	}
 	defer logFile.Close()
-	a.keep(ctx)
+	a.kept = compose.NewKept(ctx, memoryForRuns(), a.stderr)
 	s.host = newHost(a, s.at.Dir(), s.log)
 	s.boundMemory()
 	defer func() { err = errors.Join(err, s.giveUp()) }()
@@ -109,7 +110,7 @@ func (a *app) serve(ctx context.Context, f serveFlags) (err error) {
 		return err
 	}
 	if _, err := s.host.store(ctx, home.DefaultTenant); err != nil { // what an earlier one left in journals is taken in
-		return &statusError{launcher.StatusUnavailable, err}
+		return &statusError{Status: launcher.StatusUnavailable, Err: err}
 	}
 	if err := s.listen(ctx); err != nil {
 		return err
@@ -135,8 +136,8 @@ func (s *server) openLog() (*runlog.Rotated, error) {
 // giveUp gives up all that is kept for launches.
 func (s *server) giveUp() error {
 	k := s.app.kept
-	k.stores.close()
-	return errors.Join(k.modules.Close(), k.journals.Close())
+	k.Stores.Close()
+	return errors.Join(k.Modules.Close(), k.Journals.Close())
 }
 
 // boundMemory holds the runs, and what is left of them, to the memory that there is
@@ -148,7 +149,7 @@ func (s *server) boundMemory() {
 		return // nobody knows
 	}
 	s.unread, s.reports = min(most/4, 128<<20), min(most/8, 64<<20)
-	s.app.kept.modules.Bound(most - s.unread - s.reports)
+	s.app.kept.Modules.Bound(most - s.unread - s.reports)
 	if most == s.config.Serve.Memory && s.app.getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(max(most/3*2, leastHeap)) // boundHeap did it for the machine
 	}
@@ -198,7 +199,7 @@ func (s *server) until(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 	case err = <-failed:
-		err = &statusError{launcher.StatusUnavailable, fmt.Errorf("serving: %w", err)}
+		err = &statusError{Status: launcher.StatusUnavailable, Err: fmt.Errorf("serving: %w", err)}
 	}
 	s.notify("STOPPING=1")
 	s.log.Info("draining", "grace", s.config.Serve.Grace)
@@ -222,7 +223,7 @@ func (s *server) until(ctx context.Context) error {
 func (s *server) drain(base context.Context) error {
 	defer s.wired.mcp.Close()
 	if err := s.wired.service.Drain(base); err != nil {
-		return &statusError{launcher.StatusFinding, fmt.Errorf("ending the runs: %w", err)}
+		return &statusError{Status: launcher.StatusFinding, Err: fmt.Errorf("ending the runs: %w", err)}
 	}
 	return nil
 }

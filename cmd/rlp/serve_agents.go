@@ -14,12 +14,13 @@ import (
 	"runloop.dev/rlp/internal/home"
 	"runloop.dev/rlp/internal/service"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/compose"
 )
 
 // A knownAgent is what was learnt of an installed one, for as long as its files
 // are the same.
 type knownAgent struct {
-	folder, manifest fileState
+	folder, manifest compose.FileState
 	bundle           *bundles.Bundle // without its files
 	problem          error
 }
@@ -115,20 +116,20 @@ func effectsLeft(s caps.Set, f caps.Family) (all caps.EffectSet) {
 
 // planFor is what a call of an agent as a tool would be left.
 func (h *host) planFor(a *app, who *service.Caller, path string, b *bundles.Bundle) (launcher.Plan, error) {
-	asks := origin{surface: fromMCP, bundle: b, layers: func(c *composition, _ *policy.Given) ([]*caps.Layer, error) {
+	asks := compose.Origin{Surface: compose.FromMCP, Bundle: b, Layers: func(c *compose.Composition, _ *policy.Given) ([]*caps.Layer, error) {
 		return a.doorLayers(c, who, service.MCP)
 	}}
-	c, err := a.composed(&composition{path: path, origin: asks}, policyFlags{})
+	c, err := a.reader().Complete(&compose.Composition{Path: path, Origin: asks}, compose.Flags{})
 	if err != nil {
 		return launcher.Plan{}, err
 	}
-	return launcher.NewPlan(c.policy)
+	return launcher.NewPlan(c.Policy)
 }
 
 // know opens an installed agent, unless nothing of it has changed since it was
 // opened before.
 func (h *host) know(path string) knownAgent {
-	now := knownAgent{folder: fileStateOf(path), manifest: fileStateOf(filepath.Join(path, bundles.ManifestName))}
+	now := knownAgent{folder: compose.StateOf(path), manifest: compose.StateOf(filepath.Join(path, bundles.ManifestName))}
 	h.mu.Lock()
 	k, known := h.known[path]
 	h.mu.Unlock()
@@ -143,7 +144,7 @@ func (h *host) know(path string) knownAgent {
 		light.Wasm, light.Files = nil, nil
 		now.bundle = &light
 	}
-	if at := time.Now(); now.folder.sure(at) && now.manifest.sure(at) {
+	if at := time.Now(); now.folder.Sure(at) && now.manifest.Sure(at) {
 		h.mu.Lock()
 		h.known[path] = now
 		h.mu.Unlock()

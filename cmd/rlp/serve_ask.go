@@ -14,6 +14,7 @@ import (
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/ask"
+	"runloop.dev/rlp/launcher/compose"
 )
 
 // questions are what the service is asked beside launches. Who operates is told
@@ -74,7 +75,7 @@ func installed(a *app, name string) (string, error) {
 }
 
 // composed is an installed agent as flags would have it launched.
-func (h questions) composed(a *app, name string, f policyFlags) (*composition, error) {
+func (h questions) composed(a *app, name string, f compose.Flags) (*compose.Composition, error) {
 	path, err := installed(a, name)
 	if err != nil {
 		return nil, err
@@ -83,8 +84,8 @@ func (h questions) composed(a *app, name string, f policyFlags) (*composition, e
 }
 
 // subject is the subject of questions about c, as who may be told of it.
-func (h questions) subject(who *service.Caller, c *composition) (*ask.Subject, error) {
-	s, err := c.equipped()
+func (h questions) subject(who *service.Caller, c *compose.Composition) (*ask.Subject, error) {
+	s, err := c.Equipped()
 	if err != nil || who.Can(service.Operate) {
 		return s, err
 	}
@@ -97,13 +98,13 @@ func (h questions) Explain(
 	ctx context.Context, who *service.Caller, agent string, q ask.Query,
 ) (*ask.Explanation, error) {
 	return answer(ctx, h.host, who, service.Read, func(a *app) (*ask.Explanation, error) {
-		var f policyFlags
+		var f compose.Flags
 		if q.Run == "" {
 			_, cfg, err := a.settings()
 			if err != nil {
 				return nil, err
 			}
-			f.profiles = []string{doorGrant(&composition{config: cfg}, service.MCP)}
+			f.Profiles = []string{doorGrant(&compose.Composition{Config: cfg}, service.MCP)}
 		}
 		c, err := h.composed(a, agent, f)
 		if err != nil {
@@ -121,7 +122,7 @@ func (h questions) Explain(
 // Holding implements [console.Host].
 func (h questions) Holding(ctx context.Context, who *service.Caller, agent string) (*ask.Holding, error) {
 	return answer(ctx, h.host, who, service.Read, func(a *app) (*ask.Holding, error) {
-		c, err := h.composed(a, agent, policyFlags{})
+		c, err := h.composed(a, agent, compose.Flags{})
 		if err != nil {
 			return nil, err
 		}
@@ -168,7 +169,7 @@ func (h questions) WhatIf(
 ) (*ask.Forecast, error) {
 	return answer(ctx, h.host, who, service.Read|service.Operate, func(a *app) (f *ask.Forecast, err error) {
 		err = a.withStore(ctx, auditFlags{agent: agent}, func(ctx context.Context, s *kb.Store, filter kb.Filter) error {
-			f, err = a.forecast(ctx, s, filter, policyFlags{overrides: []string{"-"}}, text)
+			f, err = a.forecast(ctx, s, filter, compose.Flags{Overrides: []string{"-"}}, text)
 			return err
 		})
 		return f, err

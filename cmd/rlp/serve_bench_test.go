@@ -14,6 +14,7 @@ import (
 
 	"runloop.dev/rlp/internal/service"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/compose"
 )
 
 // BenchmarkHosted is a launch as the service does it, without the service: what
@@ -38,7 +39,7 @@ func BenchmarkHosted(b *testing.B) {
 	if err := a.install(b.Context(), cmp.Or(os.Getenv("RLP_BENCH_AGENT"), dir)); err != nil {
 		b.Fatal(err)
 	}
-	a.keep(b.Context())
+	a.kept = compose.NewKept(b.Context(), memoryForRuns(), a.stderr)
 	h := newHost(a, home, slog.New(slog.DiscardHandler))
 	b.Cleanup(func() {
 		if err := (&server{app: a, host: h}).giveUp(); err != nil {

@@ -47,12 +47,12 @@ func (a *app) checkService(ctx context.Context, socket string) error {
 	}
 	answer, err := client.Do(r)
 	if err != nil {
-		return &statusError{launcher.StatusUnavailable, nobody(socket, err)}
+		return &statusError{Status: launcher.StatusUnavailable, Err: nobody(socket, err)}
 	}
 	defer answer.Body.Close()
 	said, err := io.ReadAll(io.LimitReader(answer.Body, 4<<10))
 	if err != nil {
-		return &statusError{launcher.StatusUnavailable, fmt.Errorf("reading what the service says: %w", err)}
+		return &statusError{Status: launcher.StatusUnavailable, Err: fmt.Errorf("reading what the service says: %w", err)}
 	}
 	said = bytes.TrimSpace(said)
 	if answer.StatusCode != http.StatusOK {
@@ -63,7 +63,7 @@ func (a *app) checkService(ctx context.Context, socket string) error {
 		if strictjson.Unmarshal(said, &why, strictjson.UnknownFields) == nil && why.Reason != "" {
 			said = []byte(why.Status + ": " + printable(why.Reason))
 		}
-		return &statusError{launcher.StatusUnavailable, fmt.Errorf("rlp serve at %s is not ready (%s): %s", socket, answer.Status, said)}
+		return &statusError{Status: launcher.StatusUnavailable, Err: fmt.Errorf("rlp serve at %s is not ready (%s): %s", socket, answer.Status, said)}
 	}
 	if !a.quiet {
 		_, err = fmt.Fprintf(a.stdout, "%s\n", said)

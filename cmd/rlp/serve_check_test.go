@@ -37,7 +37,7 @@ func TestCheckService(t *testing.T) {
 		status.Store(int64(code))
 		err := a.checkService(context.Background(), socket)
 		var se *statusError
-		if ready && err != nil || !ready && (!errors.As(err, &se) || se.status != launcher.StatusUnavailable || !strings.Contains(err.Error(), "said")) {
+		if ready && err != nil || !ready && (!errors.As(err, &se) || se.Status != launcher.StatusUnavailable || !strings.Contains(err.Error(), "said")) {
 			t.Errorf("%d: %v", code, err)
 		}
 	}
@@ -63,7 +63,7 @@ func TestCheckOfNobody(t *testing.T) {
 	} {
 		err := a.checkService(context.Background(), socket)
 		var se *statusError
-		if !errors.As(err, &se) || se.status != launcher.StatusUnavailable || err.Error() != want {
+		if !errors.As(err, &se) || se.Status != launcher.StatusUnavailable || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}

@@ -22,6 +22,7 @@ import (
 	"runloop.dev/rlp/internal/service"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/compose"
 )
 
 // A host does what the service offers, as every invocation does it: each request
@@ -33,10 +34,10 @@ type host struct {
 	log  *slog.Logger
 
 	mu     sync.Mutex
-	calls  map[string][]string   // imports of a module, by its digest
-	known  map[string]knownAgent // by path
-	opened map[string]*keptStore // by tenant, for as long as this host is
-	told   map[string]string     // problems of agents that the log has
+	calls  map[string][]string           // imports of a module, by its digest
+	known  map[string]knownAgent         // by path
+	opened map[string]*compose.KeptStore // by tenant, for as long as this host is
+	told   map[string]string             // problems of agents that the log has
 
 	room      func(*kb.Store) error // why nothing can be recorded
 	lane      laneTrial
@@ -46,14 +47,14 @@ type host struct {
 var _ service.Host = (*host)(nil)
 
 func newHost(a *app, dir string, log *slog.Logger) *host {
-	return &host{app: a, home: dir, held: holdHome(dir), log: log, calls: map[string][]string{}, known: map[string]knownAgent{}, opened: map[string]*keptStore{}, told: map[string]string{}, room: (*kb.Store).Room, unpacking: make(chan struct{}, unpackedAtime)}
+	return &host{app: a, home: dir, held: holdHome(dir), log: log, calls: map[string][]string{}, known: map[string]knownAgent{}, opened: map[string]*compose.KeptStore{}, told: map[string]string{}, room: (*kb.Store).Room, unpacking: make(chan struct{}, unpackedAtime)}
 }
 
 // as is an invocation for a tenant. Nobody sits at a terminal for it, and what it
 // would tell on stderr goes to said.
 func (h *host) as(tenant string, said io.Writer) *app {
 	env := environment{env: h.app.env, stdin: bytes.NewReader(nil), stdout: io.Discard, stderr: said, kept: h.app.kept}
-	return &app{environment: env, json: true, quiet: true, homeFlag: h.home, homeSet: true, tenant: tenant, modules: h.app.kept.modules, homeThere: h.held.there}
+	return &app{environment: env, json: true, quiet: true, homeFlag: h.home, homeSet: true, tenant: tenant, homeThere: h.held.there}
 }
 
 // Check implements [service.Host].
@@ -65,8 +66,8 @@ func (h *host) Check(_ context.Context, who *service.Caller, q *service.Request)
 		return fmt.Errorf("params name paths of the host that serves: %w", service.ErrForbidden)
 	}
 	a := h.as(who.Tenant, io.Discard)
-	c := &composition{}
-	if err := a.settle(c); err != nil {
+	c := &compose.Composition{}
+	if err := a.reader().Settle(c); err != nil {
 		return h.unavailable(who, err)
 	}
 	r := &requestReader{app: a, in: c, who: who}
@@ -82,7 +83,7 @@ func (h *host) Check(_ context.Context, who *service.Caller, q *service.Request)
 	if q.Agent == "" {
 		return nil
 	}
-	if info, err := os.Lstat(filepath.Join(c.home.Agents(), q.Agent)); errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
+	if info, err := os.Lstat(filepath.Join(c.Home.Agents(), q.Agent)); errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
 		return fmt.Errorf("%w: no agent %s is installed; rlp agent install BUNDLE installs one, and GET /agents lists them", service.ErrNotFound, q.Agent)
 	} else if err != nil {
 		return h.unavailable(who, err)
@@ -91,24 +92,24 @@ func (h *host) Check(_ context.Context, who *service.Caller, q *service.Request)
 }
 
 // compose reads all that decides what a request may do.
-func (h *host) compose(a *app, who *service.Caller, q *service.Request, begin service.Begin) (*composition, error) {
-	c := &composition{origin: origin{surface: doorSurface(q.Door), runID: begin.RunID, traceID: q.TraceID, record: begin.Record, warn: a.say}}
-	asks := &c.origin
-	if err := a.settle(c); err != nil {
+func (h *host) compose(a *app, who *service.Caller, q *service.Request, begin service.Begin) (*compose.Composition, error) {
+	c := &compose.Composition{Origin: compose.Origin{Surface: doorSurface(q.Door), RunID: begin.RunID, TraceID: q.TraceID, Record: begin.Record, Warn: a.say}}
+	asks := &c.Origin
+	if err := a.reader().Settle(c); err != nil {
 		return nil, h.unavailable(who, err)
 	}
 	if q.Bundle != nil {
 		b, err := h.unpack(q.Bundle)
 		if err != nil {
-			p := problemOf(err)
-			return nil, service.FieldErrors{{Field: "bundle", Why: hinted(p.text(), p.Hint)}}
+			p := compose.ProblemOf(err)
+			return nil, service.FieldErrors{{Field: "bundle", Why: hinted(p.Text(), p.Hint)}}
 		}
-		asks.bundle, asks.sent = b, !who.Can(service.Operate)
+		asks.Bundle, asks.Sent = b, !who.Can(service.Operate)
 	} else {
-		c.path = filepath.Join(c.home.Agents(), q.Agent)
+		c.Path = filepath.Join(c.Home.Agents(), q.Agent)
 	}
 	var refused error
-	asks.layers = func(c *composition, given *policy.Given) ([]*caps.Layer, error) {
+	asks.Layers = func(c *compose.Composition, given *policy.Given) ([]*caps.Layer, error) {
 		layers, err := a.doorLayers(c, who, q.Door)
 		if err != nil {
 			return nil, err
@@ -117,38 +118,38 @@ func (h *host) compose(a *app, who *service.Caller, q *service.Request, begin se
 		own := r.layers(q)
 		layers = append(layers, own...)
 		if !who.Can(service.Operate) {
-			asks.foreign = len(own) + 1 // and that of allow and deny
+			asks.Foreign = len(own) + 1 // and that of allow and deny
 		}
 		r.params(q, given)
-		asks.notes = r.notes
+		asks.Notes = r.notes
 		if refused = r.err(); refused != nil {
 			return nil, refused
 		}
 		return layers, r.away
 	}
-	c, err := a.composed(c, policyFlags{allow: q.Allow, deny: q.Deny})
+	c, err := a.reader().Complete(c, compose.Flags{Allow: q.Allow, Deny: q.Deny})
 	if refused != nil {
 		return nil, refused
 	}
 	if err != nil {
 		return nil, h.whose(who, q, err)
 	}
-	if q.Bundle == nil && c.bundle.Manifest.Agent.String() != q.Agent {
-		return nil, h.unavailable(who, fmt.Errorf("what is installed as %s calls itself %s; run rlp agent install again", q.Agent, c.bundle.Manifest.Agent))
+	if q.Bundle == nil && c.Bundle.Manifest.Agent.String() != q.Agent {
+		return nil, h.unavailable(who, fmt.Errorf("what is installed as %s calls itself %s; run rlp agent install again", q.Agent, c.Bundle.Manifest.Agent))
 	}
 	if err := h.held.there(); err != nil { // all that was read is of one home
 		return nil, h.unavailable(who, err)
 	}
-	if err := cmp.Or(c.strict(), c.linked()); err != nil {
+	if err := cmp.Or(c.Strict(), ownLinks(c)); err != nil {
 		return nil, h.whose(who, q, err)
 	}
-	return c, c.mustBeAsked()
+	return c, mustBeAsked(c)
 }
 
 // mustBeAsked refuses a request whose placeholders have no value, by field.
-func (c *composition) mustBeAsked() error {
+func mustBeAsked(c *compose.Composition) error {
 	var unset service.FieldErrors
-	for _, p := range c.unset {
+	for _, p := range c.Unset {
 		unset = append(unset, service.FieldError{Field: "params." + p.Name, Why: fmt.Sprintf(
 			"the agent needs to know: %s; the operator gives the path of a %s here, or under [params] in its override", p.Description, p.Kind)})
 	}
@@ -159,11 +160,11 @@ func (c *composition) mustBeAsked() error {
 }
 
 // doorSurface is the surface that a door of the service is.
-func doorSurface(d service.Door) surface {
+func doorSurface(d service.Door) compose.Surface {
 	if d == service.MCP {
-		return fromMCP
+		return compose.FromMCP
 	}
-	return fromHTTP
+	return compose.FromHTTP
 }
 
 // Bounds of archives that come with requests: how many are unpacked at a time,
@@ -212,24 +213,24 @@ func (h *host) Launch(ctx context.Context, who *service.Caller, q *service.Reque
 		return nil, err
 	}
 	h.logPaths(who, c)
-	calls, err := h.callsOf(c.bundle)
+	calls, err := h.callsOf(c.Bundle)
 	if err != nil {
 		return nil, service.FieldErrors{{Field: "bundle", Why: err.Error()}}
 	}
 	var begun atomic.Bool // a run that this one launched tells by it too, and may be left behind
-	j := &job{args: q.Args, input: q.Input, seed: q.Seed, calls: calls, inputs: begin.Inputs, event: func(name string, fields map[string]any) {
+	j := &compose.Job{Args: q.Args, Input: q.Input, Seed: q.Seed, Calls: calls, Inputs: begin.Inputs, Event: func(name string, fields map[string]any) {
 		begun.Store(true)
 		if begin.Event != nil {
 			begin.Event(name, fields)
 		}
 	}}
 	if begin.Stdout != nil {
-		j.stdout = listener(begin.Stdout)
+		j.Stdout = listener(begin.Stdout)
 	}
 	if begin.Stderr != nil {
-		j.stderr = listener(begin.Stderr)
+		j.Stderr = listener(begin.Stderr)
 	}
-	report, err := a.launchComposed(ctx, c, j)
+	report, err := a.runner().Launch(ctx, c, j)
 	switch {
 	case err != nil:
 		return nil, h.unavailable(who, err)
@@ -237,10 +238,10 @@ func (h *host) Launch(ctx context.Context, who *service.Caller, q *service.Reque
 		return nil, h.unavailable(who, errors.New(report.Message))
 	case report.Outcome == launcher.Refused && report.ExitCode == launcher.StatusPolicy && len(report.Violations) > 0:
 		return nil, h.tell(who, c).refused(&service.ViolationError{
-			RunID: report.RunID, TraceID: report.TraceID, Violations: report.Violations, ByDoor: c.byDoor(report.Violations), Warnings: c.origin.notes,
+			RunID: report.RunID, TraceID: report.TraceID, Violations: report.Violations, ByDoor: byDoor(c, report.Violations), Warnings: c.Origin.Notes,
 		})
 	}
-	report.Warnings = append(slices.Clone(c.origin.notes), report.Warnings...)
+	report.Warnings = append(slices.Clone(c.Origin.Notes), report.Warnings...)
 	h.tell(who, c).report(report)
 	return report, nil
 }

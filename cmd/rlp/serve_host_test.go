@@ -25,6 +25,7 @@ import (
 	"runloop.dev/rlp/internal/wasi"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/compose"
 )
 
 // importing is a module that imports the host calls of these names, and whose
@@ -137,7 +138,7 @@ func testingHost(t testing.TB, config string) *testHost {
 	if err := errors.Join(os.MkdirAll(home, 0o700), os.WriteFile(filepath.Join(home, "config.toml"), []byte(config), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	a.keep(t.Context())
+	a.kept = compose.NewKept(t.Context(), memoryForRuns(), a.stderr)
 	h.host = newHost(a, home, slog.New(slog.NewTextHandler(t.Output(), nil)))
 	h.questions = questions{h.host}
 	t.Cleanup(func() {
@@ -457,7 +458,7 @@ func TestOneMerge(t *testing.T) {
 			t.Fatal(err)
 		}
 		a := h.as("default", t.Output())
-		byFlags, err := a.compose(dir, policyFlags{overrides: []string{file}, profiles: append(slices.Clone(profiles), "operator_full"), allow: []string{allow}, deny: []string{deny}})
+		byFlags, err := a.compose(dir, compose.Flags{Overrides: []string{file}, Profiles: append(slices.Clone(profiles), "operator_full"), Allow: []string{allow}, Deny: []string{deny}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -480,9 +481,9 @@ func TestOneMerge(t *testing.T) {
 }
 
 // left is what a composition leaves: the set, its limits and its terms.
-func left(t testing.TB, c *composition) string {
+func left(t testing.TB, c *compose.Composition) string {
 	t.Helper()
-	p, err := launcher.NewPlan(c.policy)
+	p, err := launcher.NewPlan(c.Policy)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"runloop.dev/rlp/internal/lane"
+	"runloop.dev/rlp/launcher/compose"
 )
 
 // laneTriedFor is how long it counts whether this machine has a lane.
@@ -26,11 +27,11 @@ type laneTrial struct {
 
 // tried tries the lane that requests would run programs in, unless that was done a
 // moment ago.
-func (t *laneTrial) tried(ctx context.Context, a *app, c *composition) (bool, error) {
+func (t *laneTrial) tried(ctx context.Context, a *app, c *compose.Composition) (bool, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	name := c.config.Exec.Lane
-	if name == "auto" && len(c.config.Exec.Asked) > 0 {
+	name := c.Config.Exec.Lane
+	if name == "auto" && len(c.Config.Exec.Asked) > 0 {
 		name = "container"
 	}
 	if name == t.name && time.Since(t.at) < laneTriedFor {
@@ -42,7 +43,7 @@ func (t *laneTrial) tried(ctx context.Context, a *app, c *composition) (bool, er
 	}
 	id := uuid.NewString()
 	l, err := lane.Open(ctx, name, lane.Config{
-		Work: filepath.Join(dir, id, "run"), ID: id, Self: confineCommand(), Bounds: bounds(c.config.Exec), Container: a.containerConfig(c.config.Exec),
+		Work: filepath.Join(dir, id, "run"), ID: id, Self: a.runner().ConfineCommand(), Bounds: compose.Bounds(c.Config.Exec), Container: a.runner().ContainerConfig(c.Config.Exec),
 	})
 	if err == nil {
 		err = l.Close()

@@ -77,7 +77,7 @@ func (s *server) claim() (*os.File, error) {
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		f.Close()
-		return nil, &statusError{launcher.StatusUnavailable, fmt.Errorf("another rlp serve serves %s; stop it first, or give --home", s.at.Dir())}
+		return nil, &statusError{Status: launcher.StatusUnavailable, Err: fmt.Errorf("another rlp serve serves %s; stop it first, or give --home", s.at.Dir())}
 	}
 	return f, nil
 }
@@ -96,7 +96,7 @@ func (s *server) listen(ctx context.Context) error {
 	if path := s.socketPath(); path != none {
 		l, err := listenAt(ctx, path)
 		if err != nil {
-			return &statusError{launcher.StatusUnavailable, fmt.Errorf("serving at %s: %w", path, err)}
+			return &statusError{Status: launcher.StatusUnavailable, Err: fmt.Errorf("serving at %s: %w", path, err)}
 		}
 		s.listeners = append(s.listeners, served{bounded(l), "unix:" + path})
 	}
@@ -122,7 +122,7 @@ func (s *server) listen(ctx context.Context) error {
 		if errors.Is(err, syscall.EADDRINUSE) {
 			err = fmt.Errorf("%w; stop what listens there, or give another address as --listen (none is the socket alone)", err)
 		}
-		return errors.Join(&statusError{launcher.StatusUnavailable, err}, s.close())
+		return errors.Join(&statusError{Status: launcher.StatusUnavailable, Err: err}, s.close())
 	}
 	return s.addTCP(l)
 }
@@ -212,7 +212,7 @@ func (s *server) passed() (bool, error) {
 		l, err := net.FileListener(f)
 		f.Close()
 		if err != nil {
-			return false, errors.Join(&statusError{launcher.StatusUnavailable, fmt.Errorf("taking descriptor %d from the service manager: %w", fd, err)}, s.close())
+			return false, errors.Join(&statusError{Status: launcher.StatusUnavailable, Err: fmt.Errorf("taking descriptor %d from the service manager: %w", fd, err)}, s.close())
 		}
 		if l.Addr().Network() == "unix" {
 			s.listeners = append(s.listeners, served{bounded(l), "unix:" + l.Addr().String()})

@@ -26,7 +26,7 @@ func TestListenWhereAnotherDoes(t *testing.T) {
 	}
 	err = at(l.Addr().String())
 	var se *statusError
-	if !errors.As(err, &se) || se.status != launcher.StatusUnavailable || !strings.Contains(err.Error(), "give another address as --listen") {
+	if !errors.As(err, &se) || se.Status != launcher.StatusUnavailable || !strings.Contains(err.Error(), "give another address as --listen") {
 		t.Errorf("%v", err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"runloop.dev/rlp/internal/ident"
 	"runloop.dev/rlp/internal/service"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/compose"
 )
 
 // The grants that requests start from while security.run_grant names none.
@@ -24,10 +25,10 @@ const (
 )
 
 // doorGrant is the name of the profile that requests of a door start from.
-func doorGrant(c *composition, d service.Door) string {
+func doorGrant(c *compose.Composition, d service.Door) string {
 	switch {
-	case c.config.Security.RunGrant != "":
-		return c.config.Security.RunGrant
+	case c.Config.Security.RunGrant != "":
+		return c.Config.Security.RunGrant
 	case d == service.MCP:
 		return mcpGrant
 	}
@@ -36,16 +37,16 @@ func doorGrant(c *composition, d service.Door) string {
 
 // doorLayers are what every request of a caller is narrowed by, whatever it
 // says: the grant of its door, and what the caller itself may have.
-func (a *app) doorLayers(c *composition, who *service.Caller, d service.Door) ([]*caps.Layer, error) {
-	p, err := a.profile(c, doorGrant(c, d))
+func (a *app) doorLayers(c *compose.Composition, who *service.Caller, d service.Door) ([]*caps.Layer, error) {
+	p, err := a.reader().Profile(c, doorGrant(c, d))
 	if err != nil {
 		return nil, fmt.Errorf("the grant that requests start from: %w", err)
 	}
 	if p.Data != nil {
-		c.narrowedBy(a.profileAgain(c, p))
+		c.NarrowedBy(a.reader().ProfileAgain(c, p))
 	}
-	if doorGrant(c, d) != c.config.Security.Profile { // which is before it, and takes what it would
-		c.origin.grant = p.Layer.Name
+	if doorGrant(c, d) != c.Config.Security.Profile { // which is before it, and takes what it would
+		c.Origin.Grant = p.Layer.Name
 	}
 	return append([]*caps.Layer{p.Layer}, who.Layers...), nil
 }
@@ -53,8 +54,8 @@ func (a *app) doorLayers(c *composition, who *service.Caller, d service.Door) ([
 // byDoor reports whether the grant that requests start from took any of it. A
 // layer of the request that is called the same is behind it, and took nothing that
 // it left.
-func (c *composition) byDoor(list []launcher.Violation) bool {
-	door := c.origin.grant
+func byDoor(c *compose.Composition, list []launcher.Violation) bool {
+	door := c.Origin.Grant
 	return door != "" && slices.ContainsFunc(list, func(v launcher.Violation) bool { return v.Layer == door })
 }
 
@@ -62,7 +63,7 @@ func (c *composition) byDoor(list []launcher.Violation) bool {
 // its errors.
 type requestReader struct {
 	app    *app
-	in     *composition // for the settings and the places of things
+	in     *compose.Composition // for the settings and the places of things
 	who    *service.Caller
 	errors service.FieldErrors
 	notes  []string // what does nothing as it is written
@@ -96,8 +97,8 @@ func (r *requestReader) layers(q *service.Request) []*caps.Layer {
 			r.wrong(field, "the name of a profile is lower-case letters, digits, - and _")
 			continue
 		}
-		p, err := r.app.profile(r.in, name)
-		var unknown *unknownProfileError
+		p, err := r.app.reader().Profile(r.in, name)
+		var unknown *compose.UnknownProfileError
 		switch {
 		case errors.As(err, &unknown):
 			r.wrong(field, "%s", unknown.Error())
@@ -107,7 +108,7 @@ func (r *requestReader) layers(q *service.Request) []*caps.Layer {
 			layers = append(layers, p.Layer)
 		}
 	}
-	opt := r.app.options(r.in.home, r.in.config)
+	opt := r.app.reader().Options(r.in.Home, r.in.Config)
 	if !r.who.Can(service.Operate) { // what lies on this host is not theirs to learn
 		opt.Stat = nil
 	}
@@ -161,14 +162,14 @@ func hinted(message, hint string) string {
 
 // capabilities checks the lists that [callerLayer] reads, each place by itself.
 func (r *requestReader) capabilities(q *service.Request) {
-	domains := append(policy.BuiltinDomains(), r.in.config.KB.Domains...)
+	domains := append(policy.BuiltinDomains(), r.in.Config.KB.Domains...)
 	for i, text := range q.Allow {
-		if _, err := callerLayer(policyFlags{allow: []string{text}}, domains); err != nil {
+		if _, err := compose.CallerLayer(compose.Flags{Allow: []string{text}}, domains); err != nil {
 			r.wrong(fmt.Sprintf("allow[%d]", i), "%s", strings.TrimPrefix(err.Error(), "--allow "+text+": "))
 		}
 	}
 	for i, text := range q.Deny {
-		if _, err := callerLayer(policyFlags{deny: []string{text}}, domains); err != nil {
+		if _, err := compose.CallerLayer(compose.Flags{Deny: []string{text}}, domains); err != nil {
 			r.wrong(fmt.Sprintf("deny[%d]", i), "%s", strings.TrimPrefix(err.Error(), "--deny "+text+": "))
 		}
 	}
@@ -183,11 +184,11 @@ func (r *requestReader) params(q *service.Request, given *policy.Given) {
 		case !filepath.IsAbs(path) || strings.ContainsRune(path, 0):
 			r.wrong(field, "must be an absolute path of the host that serves")
 			continue
-		case own(r.in.home, path) != nil:
+		case compose.Own(r.in.Home, path) != nil:
 			r.wrong(field, "there is nothing of this tenant")
 			continue
 		}
-		if b := r.in.bundle; b != nil {
+		if b := r.in.Bundle; b != nil {
 			if info, err := os.Stat(path); err != nil {
 				r.wrong(field, "%v", err)
 				continue

@@ -13,6 +13,7 @@ import (
 	"runloop.dev/rlp/internal/service"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/kb/journal"
+	"runloop.dev/rlp/launcher/compose"
 )
 
 // Log implements [service.Host]. A store that was opened stays open, so that each
@@ -20,7 +21,7 @@ import (
 func (h *host) Log(ctx context.Context, who *service.Caller) (service.Log, error) {
 	log, err := h.store(ctx, who.Tenant)
 	if err != nil {
-		h.log.Error("unavailable", "tenant", who.Tenant, "message", printable(problemOf(err).text()))
+		h.log.Error("unavailable", "tenant", who.Tenant, "message", printable(compose.ProblemOf(err).Text()))
 		return nil, &service.UnavailableError{Why: errors.New("the log cannot be opened now; the log of the service says why")}
 	}
 	return service.TellLog(who, log), nil
@@ -31,14 +32,14 @@ func (h *host) store(ctx context.Context, tenant string) (*kb.Store, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if k := h.opened[tenant]; k != nil {
-		return k.kb, nil
+		return k.KB, nil
 	}
 	a := h.as(tenant, h.app.stderr)
 	at, cfg, err := a.settings()
 	if err != nil {
 		return nil, &service.UnavailableError{Why: err}
 	}
-	k, err := h.app.kept.stores.take(at, cfg)
+	k, err := h.app.kept.Stores.Take(at, cfg)
 	if err == nil && k == nil {
 		err = errors.New("the store is about to be opened under other settings; ask again")
 	}
@@ -46,10 +47,10 @@ func (h *host) store(ctx context.Context, tenant string) (*kb.Store, error) {
 		return nil, &service.UnavailableError{Why: fmt.Errorf("opening the log: %w", err)}
 	}
 	if runs, err := journal.Names(at.Journal()); err == nil && len(runs) > 0 { // what an earlier process left
-		h.app.kept.stores.takeIn(at, cfg, len(runs))
+		h.app.kept.Stores.TakeIn(at, cfg, len(runs))
 	}
 	h.opened[tenant] = k
-	return k.kb, nil
+	return k.KB, nil
 }
 
 // logSize is how many records the log of the default tenant has.
@@ -155,7 +156,7 @@ func (h *host) takeInForeign(ctx context.Context) {
 		}
 		for _, t := range h.tenants() {
 			if none, err := noJournals(t.home); err == nil && !none {
-				h.app.kept.stores.takeIn(t.home, t.config, 0)
+				h.app.kept.Stores.TakeIn(t.home, t.config, 0)
 			}
 		}
 	}
@@ -178,7 +179,7 @@ func (h *host) tenants() (list []openTenant) {
 	defer h.mu.Unlock()
 	for tenant, k := range h.opened {
 		if at, err := h.as(tenant, h.app.stderr).home(); err == nil {
-			list = append(list, openTenant{at, k.cfg})
+			list = append(list, openTenant{at, k.Config})
 		}
 	}
 	return list

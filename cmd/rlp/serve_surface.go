@@ -10,6 +10,7 @@ import (
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/internal/service"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/compose"
 )
 
 // surfaceVersion is that of the document of GET /capabilities.
@@ -23,12 +24,12 @@ func (h *host) Surface(ctx context.Context, who *service.Caller, d service.Door)
 	if err != nil {
 		return nil, h.unavailable(who, err)
 	}
-	plan, err := launcher.NewPlan(c.policy)
+	plan, err := launcher.NewPlan(c.Policy)
 	if err != nil {
 		return nil, h.unavailable(who, err)
 	}
 	s := &service.Surface{SchemaVersion: surfaceVersion, Grant: doorGrant(c, d), Limits: plan.Limits.Map(), Layers: []string{}}
-	for _, l := range c.policy.Layers {
+	for _, l := range c.Policy.Layers {
 		s.Layers = append(s.Layers, l.Name)
 	}
 	terms := plan.Effective.Constraints().Map()
@@ -50,9 +51,9 @@ func (h *host) Surface(ctx context.Context, who *service.Caller, d service.Door)
 
 // outline is the composition of a bundle that asks for everything, under what
 // narrows every request: what an agent's own override takes is not in it.
-func (a *app) outline(who *service.Caller, d service.Door) (*composition, error) {
-	c := &composition{}
-	if err := a.settle(c); err != nil {
+func (a *app) outline(who *service.Caller, d service.Door) (*compose.Composition, error) {
+	c := &compose.Composition{}
+	if err := a.reader().Settle(c); err != nil {
 		return nil, err
 	}
 	for f := range caps.NumFamilies {
@@ -60,26 +61,26 @@ func (a *app) outline(who *service.Caller, d service.Door) (*composition, error)
 		if f == caps.FS {
 			scope = "/"
 		}
-		c.policy.Base = append(c.policy.Base, caps.Entry{Grant: caps.Grant{Family: f, Modes: caps.AllModes(f), Scope: scope}})
+		c.Policy.Base = append(c.Policy.Base, caps.Entry{Grant: caps.Grant{Family: f, Modes: caps.AllModes(f), Scope: scope}})
 	}
-	protected, err := a.protected(c, nil)
+	protected, err := a.reader().Protected(c, nil)
 	if err != nil {
 		return nil, err
 	}
-	c.policy.Layers = []*caps.Layer{protected, {Name: "config", Limits: c.config.Limits}}
-	every, err := a.overrideLayer(c, c.home.Override("_default"), true, nil)
+	c.Policy.Layers = []*caps.Layer{protected, {Name: "config", Limits: c.Config.Limits}}
+	every, err := a.reader().OverrideLayer(c, c.Home.Override("_default"), true, nil)
 	if err != nil {
 		return nil, err
 	}
 	if every != nil {
-		c.policy.Layers = append(c.policy.Layers, every)
+		c.Policy.Layers = append(c.Policy.Layers, every)
 	}
-	profiles, err := a.profileLayers(c, nil)
+	profiles, err := a.reader().ProfileLayers(c, nil)
 	if err != nil {
 		return nil, err
 	}
 	door, err := a.doorLayers(c, who, d)
-	c.policy.Layers = slices.Concat(c.policy.Layers, profiles, door)
+	c.Policy.Layers = slices.Concat(c.Policy.Layers, profiles, door)
 	return c, err
 }
 
@@ -163,7 +164,7 @@ func (h *host) decided() error {
 		who := &service.Caller{Tenant: h.app.tenant}
 		c, err := h.as(who.Tenant, h.app.stderr).outline(who, d)
 		if err == nil {
-			_, err = launcher.NewPlan(c.policy)
+			_, err = launcher.NewPlan(c.Policy)
 		}
 		if err != nil {
 			return fmt.Errorf("refusing to serve: %w", err)

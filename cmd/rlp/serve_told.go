@@ -7,6 +7,7 @@ import (
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/internal/service"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/compose"
 )
 
 // A disclosure is what who does not operate is told of a launch: nothing of the layer
@@ -14,18 +15,18 @@ import (
 // they wrote themselves, never where it leads.
 type disclosure struct {
 	home func(text string) string // without the place of the home
-	c    *composition
+	c    *compose.Composition
 	base []string // what the bundle asks for, as it was written
 }
 
 // tell is how who is told of c; nil: they operate, and are told all.
-func (h *host) tell(who *service.Caller, c *composition) *disclosure {
+func (h *host) tell(who *service.Caller, c *compose.Composition) *disclosure {
 	if who.Can(service.Operate) {
 		return nil
 	}
 	t := &disclosure{home: func(text string) string { return h.homeless(who, text) }, c: c}
 	var grants []caps.Grant
-	for _, e := range c.policy.Base {
+	for _, e := range c.Policy.Base {
 		grants = append(grants, e.Grant)
 	}
 	t.base = t.written(launcher.GrantStrings(grants))
@@ -34,8 +35,8 @@ func (h *host) tell(who *service.Caller, c *composition) *disclosure {
 
 // text is a text as it may be told.
 func (t *disclosure) text(s string) string {
-	if t.c.origin.sent {
-		for _, r := range t.c.paths.Redirects {
+	if t.c.Origin.Sent {
+		for _, r := range t.c.Paths.Redirects {
 			if r.Layer == "base" {
 				s = strings.ReplaceAll(s, r.Path, r.Written)
 			}
@@ -46,12 +47,12 @@ func (t *disclosure) text(s string) string {
 
 // written are capabilities of the bundle as it wrote them.
 func (t *disclosure) written(list []string) []string {
-	if !t.c.origin.sent {
+	if !t.c.Origin.Sent {
 		return list
 	}
 	list = slices.Clone(list)
 	for i, capability := range list {
-		for _, r := range t.c.paths.Redirects {
+		for _, r := range t.c.Paths.Redirects {
 			if verb, is := strings.CutSuffix(capability, ":"+r.Path); is && r.Layer == "base" {
 				list[i] = verb + ":" + r.Written
 				break
@@ -67,7 +68,7 @@ func (t *disclosure) of(capability, layer *string) bool {
 	*capability = t.written([]string{*capability})[0]
 	path := strings.HasPrefix(*capability, "fs:") || strings.HasPrefix(*capability, "process:exec:")
 	mine := *layer == caps.ProtectedLayer
-	if (mine || path && t.c.origin.sent) && !slices.Contains(t.base, *capability) {
+	if (mine || path && t.c.Origin.Sent) && !slices.Contains(t.base, *capability) {
 		return false
 	}
 	if mine {
@@ -82,7 +83,7 @@ func (t *disclosure) report(r *launcher.Report) {
 		return
 	}
 	r.Base, r.Except = t.written(r.Base), nil
-	r.Effective = service.Unspared(t.written(r.Effective), r.Base, t.c.spared())
+	r.Effective = service.Unspared(t.written(r.Effective), r.Base, spared(t.c))
 	r.Message = t.text(r.Message)
 	changes := []launcher.Change{}
 	for _, ch := range r.Changes {
@@ -94,7 +95,7 @@ func (t *disclosure) report(r *launcher.Report) {
 	r.Changes, r.Violations = changes, t.violations(r.Violations)
 	var warnings []string
 	for _, w := range r.Warnings {
-		if !t.c.origin.sent || !slices.Contains(r.Beside, w) {
+		if !t.c.Origin.Sent || !slices.Contains(r.Beside, w) {
 			warnings = append(warnings, t.text(w))
 		}
 	}
@@ -124,8 +125,8 @@ func (t *disclosure) refused(err *service.ViolationError) error {
 }
 
 // spared are the folders within what is protected that are not.
-func (c *composition) spared() (list []string) {
-	for _, l := range c.policy.Layers {
+func spared(c *compose.Composition) (list []string) {
+	for _, l := range c.Policy.Layers {
 		if l.Name == caps.ProtectedLayer {
 			for _, e := range l.Spare {
 				list = append(list, e.Grant.Scope)
@@ -136,7 +137,7 @@ func (c *composition) spared() (list []string) {
 }
 
 // tellSurface takes out of a surface what may not be told.
-func tellSurface(who *service.Caller, c *composition, s *service.Surface) {
+func tellSurface(who *service.Caller, c *compose.Composition, s *service.Surface) {
 	if who.Can(service.Operate) {
 		return
 	}
@@ -144,7 +145,7 @@ func tellSurface(who *service.Caller, c *composition, s *service.Surface) {
 	for _, f := range s.Families {
 		delete(f.Constraints, "except")
 		if allowed, is := f.Constraints["allow"].([]string); is {
-			f.Constraints["allow"] = service.Unspared(allowed, nil, c.spared())
+			f.Constraints["allow"] = service.Unspared(allowed, nil, spared(c))
 		}
 	}
 }

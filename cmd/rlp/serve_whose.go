@@ -12,6 +12,7 @@ import (
 	"runloop.dev/rlp/internal/jail"
 	"runloop.dev/rlp/internal/service"
 	"runloop.dev/rlp/launcher/ask"
+	"runloop.dev/rlp/launcher/compose"
 	"runloop.dev/rlp/launcher/run"
 )
 
@@ -38,16 +39,16 @@ func mistake(q *service.Request, err error) error {
 			return wrong
 		}
 	}
-	var dotted *dottedError
+	var dotted *compose.DottedError
 	if errors.As(err, &dotted) {
-		own := &dottedError{slices.DeleteFunc(slices.Clone(dotted.findings), func(f policy.Finding) bool { return field(q, f.Path, err) == nil })}
-		if len(own.findings) == 0 {
+		own := &compose.DottedError{Findings: slices.DeleteFunc(slices.Clone(dotted.Findings), func(f policy.Finding) bool { return field(q, f.Path, err) == nil })}
+		if len(own.Findings) == 0 {
 			return nil
 		}
-		return field(q, own.findings[0].Path, own)
+		return field(q, own.Findings[0].Path, own)
 	}
-	p := problemOf(err)
-	return field(q, p.Path, errors.New(hinted(p.text(), p.Hint)))
+	p := compose.ProblemOf(err)
+	return field(q, p.Path, errors.New(hinted(p.Text(), p.Hint)))
 }
 
 // field is err as one of the field of a request that a position is in; nil: it is
@@ -78,14 +79,14 @@ func (h *host) whose(who *service.Caller, q *service.Request, err error) error {
 	return h.unavailable(who, err)
 }
 
-// linked is what refuses the launch in the operator's own files, where no request
+// ownLinks is what refuses the launch in the operator's own files, where no request
 // could write otherwise: paths in them that links lead elsewhere.
-func (c *composition) linked() error {
-	if c.relaxed() {
+func ownLinks(c *compose.Composition) error {
+	if c.Relaxed() {
 		return nil
 	}
-	for _, r := range c.paths.Redirected() {
-		if slices.ContainsFunc(c.narrowings, func(n narrowing) bool { return n.path == r.Pos.File }) {
+	for _, r := range c.Paths.Redirected() {
+		if slices.ContainsFunc(c.Narrowings, func(n compose.Narrowing) bool { return n.Path == r.Pos.File }) {
 			return errors.New(r.String())
 		}
 	}
@@ -94,12 +95,12 @@ func (c *composition) linked() error {
 
 // logPaths tells the operator of what is in the way of the paths of a bundle that
 // came from who does not operate: the caller is told of none of it.
-func (h *host) logPaths(who *service.Caller, c *composition) {
-	if !c.origin.sent {
+func (h *host) logPaths(who *service.Caller, c *compose.Composition) {
+	if !c.Origin.Sent {
 		return
 	}
 	left := mostNotes
-	for _, e := range c.policy.Base {
+	for _, e := range c.Policy.Base {
 		if e.Grant.Family != caps.FS || left == 0 {
 			continue
 		}
@@ -122,14 +123,14 @@ func (h *host) logPaths(who *service.Caller, c *composition) {
 // unavailable is an error that is not the caller's: of the operator's files, or
 // of this host. Who does not operate is told no path of it.
 func (h *host) unavailable(who *service.Caller, err error) error {
-	h.log.Error("unavailable", "tenant", who.Tenant, "caller", who.Name, "message", printable(problemOf(err).text()))
+	h.log.Error("unavailable", "tenant", who.Tenant, "caller", who.Name, "message", printable(compose.ProblemOf(err).Text()))
 	return &service.UnavailableError{Why: errors.New(reason(who, err))}
 }
 
 // reason is what a caller is told of such an error, which the log has.
 func reason(who *service.Caller, err error) string {
 	if who.Can(service.Operate) {
-		return problemOf(err).text()
+		return compose.ProblemOf(err).Text()
 	}
 	return "the operator's files do not let it be launched; the log of the service says why"
 }
@@ -140,7 +141,7 @@ const mostTold = 1024
 // problem is what a caller is told of an agent that cannot be launched. Agents are
 // listed again and again: the log has a line when the reason is another.
 func (h *host) problem(who *service.Caller, agent string, err error) string {
-	key, text := who.Tenant+"\x00"+who.Name+"\x00"+agent, printable(problemOf(err).text())
+	key, text := who.Tenant+"\x00"+who.Name+"\x00"+agent, printable(compose.ProblemOf(err).Text())
 	h.mu.Lock()
 	old := h.told[key]
 	if len(h.told) >= mostTold {

@@ -22,6 +22,7 @@ import (
 	"runloop.dev/rlp/internal/service"
 	"runloop.dev/rlp/internal/telemetry"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/compose"
 	"runloop.dev/rlp/secrets"
 )
 
@@ -66,7 +67,7 @@ func (s *server) secret(ctx context.Context, text string) (string, error) {
 	if err != nil {
 		return "", inputErr(err)
 	}
-	p, err := s.app.secretProvider(s.at, s.config)
+	p, err := s.app.runner().SecretProvider(s.at, s.config)
 	if err != nil {
 		return "", err
 	}
@@ -100,7 +101,7 @@ func (s *server) assemble() (err error) {
 	}
 	w.mcp = mcpserver.New(mcpserver.Options{Service: w.service, Host: questions{s.host}, Version: version, Now: time.Now, Log: s.log, Still: func(c *service.Caller) error { return c.Over(time.Now()) }})
 	w.handler = w.watch.Requests(api.Handler(api.Options{
-		Service: w.service, Host: s.host, Access: w.access, MCP: w.mcp, Metrics: w.watch.Metrics(), Ready: s.host.ready, Waiting: s.app.kept.stores.backlog, Log: s.log, Now: time.Now,
+		Service: w.service, Host: s.host, Access: w.access, MCP: w.mcp, Metrics: w.watch.Metrics(), Ready: s.host.ready, Waiting: s.app.kept.Stores.Backlog, Log: s.log, Now: time.Now,
 		Console: console.New(console.Options{Runs: w.service, Host: questions{s.host}, Now: time.Now, Log: s.log}),
 	}))
 	return nil
@@ -124,13 +125,13 @@ func (s *server) whoMayAsk() string {
 // tokenLayers reads what a token narrows.
 func (h *host) tokenLayers(_ context.Context, t *access.Token) ([]*caps.Layer, error) {
 	a := h.as(t.Tenant, h.app.stderr)
-	c := &composition{}
-	if err := a.settle(c); err != nil {
+	c := &compose.Composition{}
+	if err := a.reader().Settle(c); err != nil {
 		return nil, err
 	}
 	var layers []*caps.Layer
 	for _, name := range t.Profiles {
-		p, err := a.profile(c, name)
+		p, err := a.reader().Profile(c, name)
 		if err != nil {
 			return nil, err
 		}
@@ -141,7 +142,7 @@ func (h *host) tokenLayers(_ context.Context, t *access.Token) ([]*caps.Layer, e
 	if t.Grant == "" {
 		return layers, nil
 	}
-	o, findings := policy.ParseLayer(t.Caller(), t.Caller(), []byte(t.Grant), a.options(c.home, c.config))
+	o, findings := policy.ParseLayer(t.Caller(), t.Caller(), []byte(t.Grant), a.reader().Options(c.Home, c.Config))
 	if err := policy.AsError(findings); err != nil {
 		return nil, inputErr(err)
 	}
@@ -172,7 +173,7 @@ func (s *server) tls() (*tls.Config, error) {
 func (s *server) mayListen(address string) error {
 	port, err := access.Listener{Addr: address, TLS: s.config.Serve.TLSCert != "", BehindProxy: s.config.Serve.BehindProxy, Proofs: s.wired.proofs}.Check()
 	if err != nil {
-		return &statusError{launcher.StatusPolicy, err}
+		return &statusError{Status: launcher.StatusPolicy, Err: err}
 	}
 	s.wired.port = port
 	return nil

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"runloop.dev/rlp/kb"
+	"runloop.dev/rlp/launcher/compose"
 )
 
 // Thousands of launches of agents that mean harm, in this process and as
@@ -118,7 +119,7 @@ func (s state) held(t *testing.T, before state) {
 		{"working folders", before.working, s.working, 0},
 		{"threads", before.threads, s.threads, 24},
 		{"mappings", before.maps, s.maps, 96},
-		{"journals", 0, s.journals, 2 * maxJournals},
+		{"journals", 0, s.journals, 2 * compose.MaxJournals},
 		{"MiB of memory", int(before.rss >> 20), int(s.rss >> 20), 48},
 	} {
 		if testing.Short() && strings.HasPrefix(c.what, "M") { // the race detector's own
@@ -280,7 +281,7 @@ func (h *house) healthy() {
 // everyRunEnded: the log knows an end of each run, and no run has two.
 func (h *house) everyRunEnded(t *testing.T) {
 	t.Helper()
-	s, err := kb.Open(t.Context(), kb.Options{Home: h.dir, Mask: newMasks(h.owner).index, MaskVersion: maskVersion})
+	s, err := kb.Open(t.Context(), kb.Options{Home: h.dir, Mask: compose.NewMasks(h.owner).Index, MaskVersion: compose.MaskVersion})
 	if err != nil {
 		t.Fatal(err)
 	}

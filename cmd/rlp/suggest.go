@@ -15,6 +15,7 @@ import (
 	"runloop.dev/rlp/internal/foresight"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher/ask"
+	"runloop.dev/rlp/launcher/compose"
 )
 
 type suggestFlags struct {
@@ -96,19 +97,19 @@ func (a *app) suggested(
 	if err != nil {
 		return nil, err
 	}
-	w.IsFolder, w.Options = isFolder, a.options(h, cfg)
+	w.IsFolder, w.Options = isFolder, a.reader().Options(h, cfg)
 	w.Written = func(agent string) *ask.Subject {
 		if path == "" {
 			path = filepath.Join(h.Agents(), agent)
 		}
-		c, err := a.compose(path, policyFlags{})
+		c, err := a.compose(path, compose.Flags{})
 		if err != nil {
 			return nil // it cannot be launched as it is; the canonical spelling is right as well
 		}
-		return c.subject()
+		return c.Subject()
 	}
 	w.Carried = func(agent string) (foresight.Carried, error) {
-		data, err := readNarrowing(h.Override(agent))
+		data, err := compose.ReadNarrowing(h.Override(agent))
 		if errors.Is(err, fs.ErrNotExist) {
 			return foresight.Carried{}, nil
 		}
@@ -152,7 +153,7 @@ func isMissing(path string) bool {
 
 // openBundle opens the bundle of an operator's own tenant.
 func (a *app) openBundle(path string) (*bundles.Bundle, error) {
-	if err := a.ownPaths(path); err != nil {
+	if err := a.reader().OwnPaths(path); err != nil {
 		return nil, err
 	}
 	b, err := bundles.Open(path)

@@ -15,6 +15,7 @@ import (
 	"runloop.dev/rlp/internal/home"
 	"runloop.dev/rlp/internal/tomlfile"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/compose"
 )
 
 func (a *app) tokenCommand() *cobra.Command {
@@ -126,15 +127,15 @@ func bindCert(t *access.Token, text string) {
 // tokenGrant reads what is to narrow a token, as the service will: one that it
 // could not read would be a token for nothing.
 func (a *app) tokenGrant(f tokenFlags) (string, error) {
-	c := &composition{}
-	if err := a.settle(c, f.grant); err != nil {
+	c := &compose.Composition{}
+	if err := a.reader().Settle(c, f.grant); err != nil {
 		return "", err
 	}
 	for _, name := range f.profiles {
 		if !policy.IsProfileName(name) {
 			return "", usagef("--profile %s: the name of a profile is lower-case letters, digits, - and _", name)
 		}
-		if _, err := a.profile(c, name); err != nil {
+		if _, err := a.reader().Profile(c, name); err != nil {
 			return "", err
 		}
 	}
@@ -145,7 +146,7 @@ func (a *app) tokenGrant(f tokenFlags) (string, error) {
 	if err != nil {
 		return "", inputErr(fmt.Errorf("--grant: %w", err))
 	}
-	o, findings := policy.ParseLayer("token:"+f.name, f.grant, data, a.options(c.home, c.config))
+	o, findings := policy.ParseLayer("token:"+f.name, f.grant, data, a.reader().Options(c.Home, c.Config))
 	if err := policy.AsError(findings); err != nil {
 		return "", inputErr(fmt.Errorf("--grant: %w", err))
 	}
@@ -232,7 +233,7 @@ func (a *app) tokenRevoke(args []string) error {
 		t, err := store.Revoke(id)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return &statusError{launcher.StatusFinding, fmt.Errorf("there is no token %s; rlp token list prints those that there are", id)}
+			return &statusError{Status: launcher.StatusFinding, Err: fmt.Errorf("there is no token %s; rlp token list prints those that there are", id)}
 		case err != nil:
 			var mode *home.ModeError
 			if errors.As(err, &mode) {

@@ -6,6 +6,7 @@ import (
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/ask"
+	"runloop.dev/rlp/launcher/compose"
 	"runloop.dev/rlp/launcher/run"
 )
 
@@ -50,20 +51,20 @@ func (a *app) inspectTools(tools []ask.Tool) {
 
 // lintTools finds tools that nobody could ever attach: what they need is not in
 // the base, or they are no tools.
-func lintTools(c *composition, plan launcher.Plan) []policy.Finding {
-	attached, err := c.tools()
+func lintTools(c *compose.Composition, plan launcher.Plan) []policy.Finding {
+	attached, err := c.Tools()
 	if err != nil {
-		p := problemOf(err)
+		p := compose.ProblemOf(err)
 		return []policy.Finding{{
 			Path: p.Path, Line: p.Line, Column: p.Column, Severity: policy.SeverityError, Code: "tools", Message: p.Message, Hint: p.Hint,
 		}}
 	}
 	var findings []policy.Finding
 	for i, t := range run.Attachments(plan.Base, attached) {
-		if t.Attached || len(c.unset) > 0 && len(c.bundle.Tools[i].Placed) > 0 {
+		if t.Attached || len(c.Unset) > 0 && len(c.Bundle.Tools[i].Placed) > 0 {
 			continue
 		}
-		pos := c.bundle.Tools[i].Pos
+		pos := c.Bundle.Tools[i].Pos
 		findings = append(findings, policy.Finding{
 			Path: pos.File, Line: pos.Line, Column: pos.Column, Severity: policy.SeverityWarning, Code: "tool_not_in_base",
 			Message: fmt.Sprintf("the tool %s needs %s, which the policy does not ask for, so it is never attached", t.ID, t.Capability),

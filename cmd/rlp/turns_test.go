@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -110,27 +109,3 @@ func TestTurnsAndInputDoNotShareStdin(t *testing.T) {
 		}
 	}
 }
-
-// sources are the files of one agent's overrides in a home.
-func sources(t testing.TB, home string, files map[string]string) {
-	t.Helper()
-	dir := filepath.Join(home, "caps", "overrides")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range files {
-		path := filepath.Join(dir, name)
-		if text == gone {
-			if err := os.Remove(path); err != nil {
-				t.Fatal(err)
-			}
-			continue
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// gone is a file that is taken away.
-const gone = "\x00gone"

@@ -16,10 +16,11 @@ import (
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/ask"
+	"runloop.dev/rlp/launcher/compose"
 )
 
 type whatifFlags struct {
-	policyFlags
+	compose.Flags
 	run, agent, since string
 	strict            bool
 	limit             int
@@ -52,11 +53,11 @@ blocked, or may be.`,
 		},
 	}
 	fs := c.Flags()
-	fs.StringArrayVar(&f.overrides, "override", nil, "an override `FILE`, which need not lie among the others; - is stdin")
-	fs.StringArrayVar(&f.profiles, "profile", nil, "the profile `NAME`")
-	fs.StringArrayVar(&f.allow, "allow", nil, "bound the family of `CAP` to it; may be given again")
-	fs.StringArrayVar(&f.deny, "deny", nil, "take `CAP` away; may be given again")
-	fs.StringArrayVar(&f.limits, "limit", nil, "set a limit by `KEY=N`")
+	fs.StringArrayVar(&f.Overrides, "override", nil, "an override `FILE`, which need not lie among the others; - is stdin")
+	fs.StringArrayVar(&f.Profiles, "profile", nil, "the profile `NAME`")
+	fs.StringArrayVar(&f.Allow, "allow", nil, "bound the family of `CAP` to it; may be given again")
+	fs.StringArrayVar(&f.Deny, "deny", nil, "take `CAP` away; may be given again")
+	fs.StringArrayVar(&f.Limits, "limit", nil, "set a limit by `KEY=N`")
 	fs.StringVar(&f.run, "run", "", "only the run `ID`")
 	fs.StringVar(&f.agent, "agent", "", "only the agent `NAME`")
 	fs.StringVar(&f.since, "since", "", "only from then on: a time (2026-01-02T15:04:05Z) or an age (90m, 24h, 7d)")
@@ -67,13 +68,13 @@ blocked, or may be.`,
 
 func (a *app) whatif(ctx context.Context, s *kb.Store, filter kb.Filter, f whatifFlags) error {
 	text := []byte(nil)
-	if slices.Contains(f.overrides, "-") {
+	if slices.Contains(f.Overrides, "-") {
 		var err error
 		if text, err = a.draft("-"); err != nil {
 			return err
 		}
 	}
-	forecast, err := a.forecast(ctx, s, filter, f.policyFlags, text)
+	forecast, err := a.forecast(ctx, s, filter, f.Flags, text)
 	if err != nil {
 		return ofFile(err)
 	}
@@ -94,9 +95,7 @@ func (a *app) whatif(ctx context.Context, s *kb.Store, filter kb.Filter, f whati
 
 // forecast decides runs again under what the flags say; text is the override of
 // the name -.
-func (a *app) forecast(
-	ctx context.Context, s *kb.Store, filter kb.Filter, f policyFlags, text []byte,
-) (*ask.Forecast, error) {
+func (a *app) forecast(ctx context.Context, s *kb.Store, filter kb.Filter, f compose.Flags, text []byte) (*ask.Forecast, error) {
 	h, cfg, err := a.settings()
 	if err != nil {
 		return nil, err
@@ -111,8 +110,7 @@ func (a *app) forecast(
 		return nil, ofDraft("-", err)
 	}
 	found, err := ask.WhatIf(ctx, s, filter, ask.Candidates{
-		Layers: layers, Domains: append(policy.BuiltinDomains(), cfg.KB.Domains...),
-		Programs: (&composition{home: h, config: cfg}).canonicalProgram,
+		Layers: layers, Domains: append(policy.BuiltinDomains(), cfg.KB.Domains...), Programs: (&compose.Composition{Home: h, Config: cfg}).CanonicalProgram,
 	})
 	if err != nil {
 		return nil, ofDraft("-", err)
@@ -121,28 +119,28 @@ func (a *app) forecast(
 }
 
 // candidates are the layers that are tried.
-func (a *app) candidates(h home.Home, cfg config.Config, f policyFlags) ([]*caps.Layer, error) {
-	c := &composition{home: h, config: cfg}
-	if err := own(h, f.overrides...); err != nil {
+func (a *app) candidates(h home.Home, cfg config.Config, f compose.Flags) ([]*caps.Layer, error) {
+	c := &compose.Composition{Home: h, Config: cfg}
+	if err := compose.Own(h, f.Overrides...); err != nil {
 		return nil, err
 	}
 	var layers []*caps.Layer
-	for _, path := range f.overrides {
-		l, err := a.overrideLayer(c, path, false, &policy.Given{Values: map[string]policy.Value{}})
+	for _, path := range f.Overrides {
+		l, err := a.reader().OverrideLayer(c, path, false, &policy.Given{Values: map[string]policy.Value{}})
 		if err != nil {
 			return nil, err
 		}
 		layers = append(layers, l)
 	}
-	for _, name := range f.profiles {
-		p, err := a.profile(c, name)
+	for _, name := range f.Profiles {
+		p, err := a.reader().Profile(c, name)
 		if err != nil {
 			return nil, err
 		}
 		layers = append(layers, p.Layer)
 	}
-	if len(f.allow)+len(f.deny)+len(f.limits) > 0 {
-		l, err := callerLayer(f, append(policy.BuiltinDomains(), cfg.KB.Domains...))
+	if len(f.Allow)+len(f.Deny)+len(f.Limits) > 0 {
+		l, err := compose.CallerLayer(f, append(policy.BuiltinDomains(), cfg.KB.Domains...))
 		if err != nil {
 			return nil, err
 		}

@@ -13,7 +13,38 @@ type doors map[string]string
 // rooms is the drawing. A package that is not in it does not belong to the
 // house; "agents/*" stands for each folder in agents.
 var rooms = map[string]room{
-	"cmd/rlp": {9, doors{
+	"launcher/compose": {7, doors{
+		"bundles":                  "opens what it is told to launch",
+		"caps":                     "prints grants and changes, explains requests",
+		"caps/policy":              "reads overrides, flags and what lint looks at",
+		"hostcalls":                "gives the calls their store",
+		"internal/abi":             "joins the functions of calls and WASI",
+		"internal/audit":           "tees and prints records",
+		"internal/base/strictjson": "reads pins",
+		"internal/config":          "reads the settings once",
+		"internal/egress":          "gives the calls their way out",
+		"internal/evidence":        "signs, proves and publishes what the log is",
+		"internal/guest":           "chooses the engine and its cache, and is its compiling child",
+		"internal/home":            "finds the operator's files",
+		"internal/ident":           "parses names from the command line",
+		"internal/jail":            "gives a run its files",
+		"internal/lane":            "gives the calls a place where programs run, or is what confines one",
+		"internal/mcpclient":       "speaks with servers of tools, as it is told where they are",
+		"internal/model":           "gives the calls their models",
+		"internal/model/remote":    "starts that process, or is it",
+		"internal/pii":             "masks what leaves the store",
+		"internal/printable":       "a question at the terminal is shown as it is",
+		"internal/runlog":          "opens the logs",
+		"internal/schema":          "checks what goes to attached tools and comes back",
+		"internal/tomlfile":        "prints the place of what is wrong in a file",
+		"kb":                       "picks the store",
+		"kb/journal":               "opens the journal that a run appends to",
+		"kb/state":                 "asks for a store without opening it",
+		"launcher/ask":             "is the subject of questions",
+		"launcher/run":             "makes its specification, and has it run",
+		"secrets":                  "picks the provider",
+	}},
+	"cmd/rlp": {11, doors{
 		"internal/base/strictjson": "what services, servers and helpers say, and input",
 		"internal/printable":       "what agents say does not steer the terminal",
 		"internal/access":          "proves who asks of the service, and keeps their tokens",
@@ -28,14 +59,12 @@ var rooms = map[string]room{
 		"caps":                     "prints grants and changes, explains requests",
 		"caps/policy":              "reads overrides, flags and what lint looks at",
 		"hostcalls":                "gives the calls their store",
-		"internal/abi":             "joins the functions of calls and WASI",
 		"internal/audit":           "tees and prints records",
 		"internal/config":          "reads the settings once",
 		"internal/evidence":        "signs, proves and publishes what the log is",
 		"internal/guest":           "chooses the engine and its cache, and is its compiling child",
 		"internal/home":            "finds the operator's files",
 		"internal/ident":           "parses names from the command line",
-		"internal/egress":          "gives the calls their way out",
 		"internal/export":          "writes records for other programs",
 		"internal/otlp":            "reads the headers that a collector is sent",
 		"internal/foresight":       "prints what it learns of records",
@@ -43,21 +72,18 @@ var rooms = map[string]room{
 		"internal/lane":            "gives the calls a place where programs run, or is what confines one",
 		"internal/lane/probe":      "tries lanes, from outside and from inside",
 		"internal/mcpclient":       "speaks with servers of tools, as it is told where they are",
-		"internal/model":           "gives the calls their models",
 		"internal/model/providers": "is the process that speaks to providers",
 		"internal/model/remote":    "starts that process, or is it",
-		"internal/pii":             "masks what leaves the store",
 		"internal/resident":        "serves launches of others, or asks who does",
 		"internal/runlog":          "opens the logs",
-		"internal/schema":          "checks what goes to attached tools and comes back",
 		"internal/tomlfile":        "prints the place of what is wrong in a file",
 		"kb":                       "picks the store",
 		"kb/journal":               "opens the journal that a run appends to",
 		"kb/source":                "reads what is imported",
-		"kb/state":                 "asks for a store without opening it",
 		"launcher":                 "prints reports",
 		"launcher/ask":             "answers questions, and prints the answers",
-		"launcher/run":             "plans and launches",
+		"launcher/compose":         "plans and launches",
+		"launcher/run":             "prints plans",
 		"secrets":                  "picks the provider",
 	}},
 	"internal/runlog": {3, doors{
@@ -81,7 +107,7 @@ var rooms = map[string]room{
 		"kb":                 "the log is a store's",
 		"launcher/run":       "answers what a launch would do",
 	}},
-	"internal/service": {7, doors{
+	"internal/service": {9, doors{
 		"caps":           "what narrows a caller is layers",
 		"internal/audit": "records are what callers follow",
 		"internal/guard": "a run that breaks harms no other",
@@ -89,14 +115,14 @@ var rooms = map[string]room{
 		"kb":             "the log is a store's",
 		"launcher":       "what came of a run is its report",
 	}},
-	"internal/access": {8, doors{
+	"internal/access": {10, doors{
 		"caps":              "a token's grant is a layer",
 		"internal/home":     "a token's record is a private file",
 		"internal/ident":    "a token belongs to a tenant",
 		"internal/service":  "makes its callers",
 		"internal/tomlfile": "reads a token's record",
 	}},
-	"internal/api": {8, doors{
+	"internal/api": {10, doors{
 		"internal/base/strictjson": "bodies are held to one strictness",
 		"caps":                     "what records call families",
 		"internal/audit":           "prints records as they are exported",
@@ -105,7 +131,7 @@ var rooms = map[string]room{
 		"kb":                       "filters of the log",
 		"launcher":                 "prints reports",
 	}},
-	"internal/console": {8, doors{
+	"internal/console": {10, doors{
 		"launcher/ask":       "shows answers",
 		"internal/printable": "shows what is hidden",
 		"caps":               "names of families",
@@ -114,7 +140,7 @@ var rooms = map[string]room{
 		"kb":                 "filters of the log",
 		"launcher":           "shows reports",
 	}},
-	"internal/mcpserver": {8, doors{
+	"internal/mcpserver": {10, doors{
 		"internal/base/strictjson": "messages and arguments are held to one strictness",
 		"launcher/ask":             "passes answers on",
 		"internal/printable":       "models are told what can be seen",
@@ -126,7 +152,7 @@ var rooms = map[string]room{
 		"kb":                       "filters of the log",
 		"launcher":                 "answers with reports",
 	}},
-	"internal/telemetry": {8, doors{
+	"internal/telemetry": {10, doors{
 		"internal/audit":   "counts decisions",
 		"internal/otlp":    "says it to collectors",
 		"internal/service": "watches it",
@@ -151,9 +177,16 @@ var rooms = map[string]room{
 		"internal/jail":      "the guest's files",
 		"internal/wasi":      "the guest's system interface",
 	}},
-	"launcher": {6, doors{
-		"caps":         "requests and changes are its words",
-		"launcher/run": "plans and launches",
+	"launcher": {8, doors{
+		"internal/audit":           "programs that embed it are told of records",
+		"internal/guest":           "a child that compiles",
+		"internal/lane":            "a child that confines a program",
+		"internal/model/providers": "a child that asks providers",
+		"internal/model/remote":    "a child that asks providers",
+		"caps":                     "requests and changes are its words",
+		"launcher/ask":             "explains what a launch would decide",
+		"launcher/compose":         "makes and has run what is asked for",
+		"launcher/run":             "its words",
 	}},
 	"internal/guest": {4, doors{
 		"internal/engine/wasm": "takes modules apart",
@@ -322,6 +355,10 @@ var toBuild = map[string]string{}
 // testDoors are what the tests of a room may import beyond the room's own
 // doors. Tests stand outside the levels, never outside the drawing.
 var testDoors = map[string]doors{
+	"launcher/compose": {
+		"hostcalls/gate":             "calls and reloads go through a gate",
+		"internal/mcpclient/mcptest": "servers of tools, hostile ones too",
+	},
 	"kb/source":          {"internal/base/strictjson/jsontest": "what no reader takes"},
 	"internal/tomlfile":  {"internal/base/strictjson/jsontest": "what no reader takes"},
 	"internal/mcpserver": {"internal/base/strictjson/jsontest": "what no reader takes"},
@@ -337,7 +374,7 @@ var testDoors = map[string]doors{
 		"internal/access":                   "what it answers is held against the document",
 	},
 	"cmd/rlp": {
-		"hostcalls/gate":             "a gate that tests ask",
+		"internal/abi":               "names the calls that a module of a test imports",
 		"internal/wasi":              "a guest without files",
 		"internal/model/modeltest":   "scripts ask servers on loopback",
 		"internal/guest/hostiletest": "modules that attack the launch",
@@ -450,7 +487,8 @@ var outside = map[string][]owner{
 	},
 	"github.com/google/uuid": {
 		{"internal/ident", false, "run ids are parsed"},
-		{"cmd/rlp", false, "run ids are made"},
+		{"launcher/compose", false, "trace ids are made"},
+		{"cmd/rlp", false, "lanes are tried under ids of their own"},
 	},
 	"golang.org/x/mod/sumdb/tlog": {
 		{"kb", false, "the tree of the audit log"},
@@ -469,6 +507,7 @@ var outside = map[string][]owner{
 		{"internal/top", false, "how many columns a letter takes"},
 	},
 	"golang.org/x/sys/unix": {
+		{"launcher/compose", false, "has a file changed, is anything typed at the terminal"},
 		{"internal/access", false, "who is at the other end of a connection"},
 		{"internal/meter", true, "what a guest costs is measured in its thread's processor time"},
 		{"internal/model/remote", false, "a child inherits no descriptor"},
@@ -517,7 +556,10 @@ var outside = map[string][]owner{
 var guarded = map[string][]owner{
 	"C":      {},
 	"plugin": {},
-	"log":    {{"cmd/rlp", false, "keeps what libraries print away from stderr"}},
+	"log": {
+		{"launcher/compose", false, "keeps what libraries print away from stderr"},
+		{"cmd/rlp", false, "what serves HTTP has such a log"},
+	},
 	"testing": {
 		{"internal/model/modeltest", false, "is for tests of what asks providers"},
 		{"agents/sdk/sdktest", false, "is for tests of agents"},
@@ -551,6 +593,7 @@ var guarded = map[string][]owner{
 		{"kb/wire", false, "the store's private socket"},
 	},
 	"net/http": {
+		{"launcher/compose", false, "posts checkpoints; only egress sends"},
 		{"internal/api", false, "is the service over HTTP"},
 		{"internal/client", false, "asks it"},
 		{"internal/telemetry", false, "counts requests, serves metrics"},
@@ -569,6 +612,7 @@ var guarded = map[string][]owner{
 		{"internal/otlp", false, "the same, and metrics"},
 	},
 	"syscall": {
+		{"launcher/compose", false, "whose file is it"},
 		{"internal/runlog", false, "locks of files that are appended to"},
 		{"internal/top", false, "the signal of a terminal that has another size"},
 		{"internal/resident", false, "the socket, and who is at its other end"},
@@ -636,6 +680,8 @@ var guarded = map[string][]owner{
 		{"kb/source", false, "reads what is imported"},
 		{"kb/state", false, "looks at the files of the store"},
 		{"kb/kbtest", false, "folders of its own for each test"},
+		{"launcher", false, "the program that children are"},
+		{"launcher/compose", false, "overrides, profiles and what they name"},
 		{"launcher/run", false, "the working folder and the streams of a run"},
 		{"secrets", false, "the files of the vault"},
 	},
@@ -652,11 +698,11 @@ var edge = map[string][]owner{
 	"os.UserConfigDir":   {},
 	"os.UserCacheDir":    {},
 	"os.Chdir":           {},
-	"os.Args":            edgeOwners,
-	"os.Exit":            edgeOwners,
-	"os.Stdin":           edgeOwners,
-	"os.Stdout":          edgeOwners,
-	"os.Stderr":          edgeOwners,
+	"os.Args":            childOwners,
+	"os.Exit":            childOwners,
+	"os.Stdin":           childOwners,
+	"os.Stdout":          childOwners,
+	"os.Stderr":          append([]owner{{"launcher/compose", false, "the words of a library that ends the process"}}, edgeOwners...),
 	"fmt.Print":          edgeOwners,
 	"fmt.Printf":         edgeOwners,
 	"fmt.Println":        edgeOwners,
@@ -671,6 +717,9 @@ var edge = map[string][]owner{
 	"time.Since": clockOwners,
 	"time.Until": clockOwners,
 }
+
+// childOwners are also what child processes are.
+var childOwners = append([]owner{{"launcher", false, "is the children of the program that embeds it"}}, edgeOwners...)
 
 var edgeOwners = []owner{
 	{"cmd/rlp", false, "the composition root"},
@@ -692,6 +741,7 @@ var gateOwners = []owner{
 }
 
 var clockOwners = []owner{
+	{"launcher/compose", false, "gives each run its clock"},
 	{"internal/model/providers", false, "no wait that ends after the deadline"},
 	{"internal/model/remote", false, "tells the child what is left of the deadline"},
 	{"cmd/rlp", false, "the clock is chosen here"},

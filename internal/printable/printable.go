@@ -80,3 +80,16 @@ func AppendRune(b []byte, r rune) []byte {
 func AppendByte(b []byte, c byte) []byte {
 	return append(b, '\\', 'x', digits[c>>4], digits[c&15])
 }
+
+// Lines is Line line by line; what follows the first line is indented, so that no
+// text from a bundle begins a line of its own.
+func Lines(s string) string {
+	lines := strings.Split(s, "\n")
+	for i := range lines {
+		lines[i] = Line(lines[i])
+		if i > 0 && !strings.HasPrefix(lines[i], " ") {
+			lines[i] = "  " + lines[i]
+		}
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+
+	"runloop.dev/rlp/internal/home"
+	"runloop.dev/rlp/launcher/compose"
+)
+
+// reader reads what this invocation names, as it is when this is called.
+func (a *app) reader() *compose.Reader {
+	return &compose.Reader{
+		Env: a.env, HomeDir: a.homeFlag, HomeSet: a.homeSet, Tenant: a.tenant, HomeThere: a.homeThere,
+		WorkingDir: a.getwd, Files: a.canonicalFile, Programs: a.programs, Drafts: a.drafts, Say: a.say, Origin: a.origin(),
+	}
+}
+
+// runner launches for this invocation.
+func (a *app) runner() *compose.Runner {
+	return &compose.Runner{Reader: a.reader(), Kept: a.kept, Self: a.self, ModelHost: modelHostCommand, Verbose: a.watching()}
+}
+
+// home opens the home of this invocation.
+func (a *app) home() (home.Home, error) { return a.reader().Home() }
+
+// compose is [reader.compose] of this invocation's.
+func (a *app) compose(path string, f compose.Flags) (*compose.Composition, error) {
+	return a.reader().Compose(path, f)
+}
+
+// origin is who invoked this process, or had the resident helper do so.
+func (a *app) origin() compose.Origin {
+	o := compose.Origin{Warn: a.warnOnce}
+	if a.invoker != nil {
+		o.Surface = compose.FromDaemon
+	}
+	return o
+}
+
+// programs are the file that this program is, and the one beside it that it starts
+// to confine others, which nobody may put there either.
+func (a *app) programs() []string {
+	self, err := os.Executable()
+	if err != nil {
+		return nil
+	}
+	list := []string{filepath.Join(filepath.Dir(self), compose.ConfineFile)}
+	if _, err := os.Lstat(self); err == nil {
+		list = append(list, self)
+	}
+	return list
+}

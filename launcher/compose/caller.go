@@ -1,0 +1,67 @@
+package compose
+
+import (
+	"strconv"
+	"strings"
+
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/caps/policy"
+	"runloop.dev/rlp/launcher/run"
+)
+
+// CallerLayer is what the flags of this invocation take away. A family that
+// --allow names is bounded as a whole: what is not allowed in it is gone.
+func CallerLayer(f Flags, domains []string) (*caps.Layer, error) {
+	l := &caps.Layer{Name: run.CallerLayer}
+	for _, text := range f.Allow {
+		g, err := caps.ParseGrant(text)
+		if err != nil {
+			return nil, usagef("--allow %s: %w", text, err)
+		}
+		if err := policy.KnownDomain(g, domains); err != nil {
+			return nil, usagef("--allow %s: %w", text, err)
+		}
+		pos := caps.Pos{File: "--allow " + text}
+		l.Allow = append(l.Allow, caps.Entry{Grant: g, Pos: pos})
+		l.Bounds = append(l.Bounds, caps.Bound{Family: g.Family, Modes: caps.AllModes(g.Family), Pos: pos})
+	}
+	for _, text := range f.Deny {
+		grants, err := caps.ParseDeny(text)
+		if err != nil {
+			return nil, usagef("--deny %s: %w", text, err)
+		}
+		for _, g := range grants {
+			if err := policy.KnownDomain(g, domains); err != nil {
+				return nil, usagef("--deny %s: %w", text, err)
+			}
+			l.Deny = append(l.Deny, caps.Entry{Grant: g, Pos: caps.Pos{File: "--deny " + text}})
+		}
+	}
+	for _, text := range f.Limits {
+		if err := addLimit(l, text); err != nil {
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+func addLimit(l *caps.Layer, text string) error {
+	key, value, ok := strings.Cut(text, "=")
+	n, err := strconv.ParseInt(strings.ReplaceAll(value, "_", ""), 10, 64)
+	if !ok || err != nil {
+		return usagef("--limit %s: write it as KEY=N, such as wall_time_ms=1000", text)
+	}
+	if _, _, known := caps.LimitOf(key); !known {
+		var keys []string
+		for l := range caps.NumLimits {
+			keys = append(keys, l.String())
+		}
+		return usagef("--limit %s: there is no limit %q; the limits are %s", text, key, strings.Join(keys, ", "))
+	}
+	limit, v, err := caps.ParseLimit(key, n)
+	if err != nil {
+		return usagef("--limit %s: %w", text, err)
+	}
+	l.Limits = l.Limits.Min(caps.Limits{}.With(limit, v))
+	return nil
+}

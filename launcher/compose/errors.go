@@ -1,0 +1,88 @@
+package compose
+
+import (
+	"errors"
+	"fmt"
+
+	"runloop.dev/rlp/bundles"
+	"runloop.dev/rlp/caps/policy"
+	"runloop.dev/rlp/internal/tomlfile"
+	"runloop.dev/rlp/launcher/run"
+)
+
+// A Error is why nothing was launched, with the exit status that the
+// contract gives it.
+type Error struct {
+	Status int
+	Err    error
+}
+
+func (e *Error) Error() string { return e.Err.Error() }
+func (e *Error) Unwrap() error { return e.Err }
+
+// ExitStatus is the status of a command that ends with e.
+func (e *Error) ExitStatus() int { return e.Status }
+
+func usagef(format string, args ...any) error {
+	return &Error{Status: run.StatusUsage, Err: fmt.Errorf(format, args...)}
+}
+
+func inputErr(err error) error { return &Error{Status: run.StatusInput, Err: err} }
+
+// A Problem is an error as it is printed: where, what, and what to do.
+type Problem struct {
+	Path     string `json:"path,omitempty"`
+	Line     int    `json:"line,omitempty"`
+	Column   int    `json:"column,omitempty"`
+	Message  string `json:"message"`
+	Hint     string `json:"hint,omitempty"`
+	ExitCode int    `json:"exit_code"`
+}
+
+// Text is the problem in one line, with its place.
+func (p Problem) Text() string {
+	switch {
+	case p.Path == "":
+		return p.Message
+	case p.Line == 0:
+		return fmt.Sprintf("%s: %s", p.Path, p.Message)
+	}
+	return fmt.Sprintf("%s:%d:%d: %s", p.Path, p.Line, p.Column, p.Message)
+}
+
+// ProblemOf finds the place in an error, where it has one.
+func ProblemOf(err error) Problem {
+	var pe *policy.Error
+	var te *tomlfile.Error
+	var be *bundles.Error
+	switch {
+	case errors.As(err, &pe):
+		return ofFindings(pe)
+	case errors.As(err, &te):
+		return Problem{Path: te.Pos.File, Line: te.Pos.Line, Column: te.Pos.Column, Message: te.Msg, Hint: te.Hint}
+	case errors.As(err, &be):
+		return Problem{Path: be.File, Line: be.Line, Column: be.Column, Message: be.Message, Hint: be.Hint}
+	}
+	return Problem{Message: err.Error()}
+}
+
+// ofFindings is the first error of a document, and how many follow.
+func ofFindings(pe *policy.Error) Problem {
+	var first *policy.Finding
+	more := 0
+	for i := range pe.Findings {
+		if pe.Findings[i].Severity != policy.SeverityError {
+			continue
+		}
+		if first == nil {
+			first = &pe.Findings[i]
+		} else {
+			more++
+		}
+	}
+	p := Problem{Path: first.Path, Line: first.Line, Column: first.Column, Message: first.Message, Hint: first.Hint}
+	if more > 0 {
+		p.Message += fmt.Sprintf(" (and %d more; rlp caps lint shows all)", more)
+	}
+	return p
+}

@@ -1,0 +1,20 @@
+//go:build !unix
+
+package compose
+
+import (
+	"io/fs"
+	"time"
+)
+
+// A FileState tells nothing here: files are read again each time.
+type FileState struct{}
+
+// StateOf is the state of no file.
+func StateOf(string) FileState { return FileState{} }
+
+// Sure is false: nothing can be told.
+func (FileState) Sure(time.Time) bool { return false }
+
+// sameOwner cannot be told.
+func sameOwner(_, _ fs.FileInfo) bool { return false }

@@ -1,0 +1,15 @@
+package compose
+
+import (
+	"runloop.dev/rlp/internal/guest"
+	"runloop.dev/rlp/kb/journal"
+)
+
+// Kept is what a process that does many launches keeps for all of them: what is
+// compiled, what brings their journals to the disk together, and the stores. An
+// invocation that is its own process keeps nothing.
+type Kept struct {
+	Modules  *guest.Library
+	Journals *journal.Group
+	shelf
+}

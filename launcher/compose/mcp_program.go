@@ -1,0 +1,155 @@
+package compose
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"runloop.dev/rlp/internal/lane"
+)
+
+// An mcpProgram is a server that rlp has started, in a lane of its own.
+type mcpProgram struct {
+	*lane.Process
+	lane lane.Lane
+}
+
+// Bounds of a server's program.
+const (
+	mcpStderr = 16 << 10 // bytes that are kept for the log
+	mcpBow    = 300 * time.Millisecond
+	// mcpLifetime is longer than runs are: a server ends with its run, or is
+	// started again.
+	mcpLifetime = 24 * time.Hour
+)
+
+// start starts the configured command: nothing of it comes from the agent, and
+// it is given nothing of the agent's.
+func (m *mcpServer) start(ctx context.Context, secrets []string) (*mcpProgram, error) {
+	c, spec := m.all.c, m.all.spec
+	m.started++
+	suffix := fmt.Sprintf("-%s-%d", m.name, m.started)
+	work := c.Home.Work(spec.Agent, spec.RunID+suffix)
+	cfg := m.all.by.laneConfig(c, spec.Identity)
+	cfg.Work, cfg.ID = work, spec.RunID+"-m"+strconv.Itoa(m.all.starts)
+	name := c.Config.Exec.Lane
+	if name == "auto" && len(c.Config.Exec.Asked) > 0 {
+		name = "container"
+	}
+	l, err := lane.Open(ctx, name, cfg)
+	if err != nil {
+		return nil, &mcpTrouble{"no lane here confines it", err}
+	}
+	p, err := m.startIn(l, work, secrets)
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	said := "enforced"
+	if control := l.Controls()[lane.Filesystem]; control.Level != lane.Enforced {
+		said = control.Level.String() + ": " + control.Why
+	}
+	m.all.spec.Log.Info("mcp server started", "server", m.name, "exec_lane", l.Name(), "filesystem", said)
+	return &mcpProgram{p, l}, nil
+}
+
+// over reports whether nothing is left of the program.
+func (p *mcpProgram) over() bool {
+	select {
+	case <-p.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+func (m *mcpServer) startIn(l lane.Lane, work string, secrets []string) (*lane.Process, error) {
+	spec := m.all.spec
+	found, folders, err := m.seen(l)
+	if err != nil {
+		return nil, err
+	}
+	env := []string{"PATH=/usr/bin:/bin", "HOME=" + work, "TMPDIR=" + work, "RLP_TENANT=" + spec.Tenant, "RLP_RUN_ID=" + spec.RunID}
+	for _, name := range m.cfg.Env {
+		if value, set := m.all.by.guestVariable(name); set {
+			env = withVariable(env, name, value)
+		}
+	}
+	for i, s := range m.cfg.Secrets {
+		env = withVariable(env, s.Variable, secrets[i])
+	}
+	p, err := lane.Start(context.Background(), l, &lane.Command{
+		Program: found.File, Argv: m.cfg.Command, Env: env, Folders: folders, Timeout: mcpLifetime, MaxOutput: mcpStderr,
+	})
+	if err != nil {
+		return nil, &mcpTrouble{"its program cannot be started", err}
+	}
+	return p, nil
+}
+
+func withVariable(env []string, name, value string) []string {
+	env = slices.DeleteFunc(env, func(kv string) bool { return strings.HasPrefix(kv, name+"=") })
+	return append(env, name+"="+value)
+}
+
+// seen is the program, and what it sees of the operator's files: those that the
+// command names by absolute paths, to be read. No agent may write them, for a
+// setting names them; rlp's home is nobody's.
+func (m *mcpServer) seen(l lane.Lane) (lane.Found, []lane.Folder, error) {
+	programs := &programs{lane: l, home: m.all.c.Home.Dir()}
+	found, err := programs.find(m.cfg.Command[0])
+	if err != nil {
+		return found, nil, &mcpTrouble{"its program is not there, or is none", err}
+	}
+	var folders []lane.Folder
+	for _, arg := range m.cfg.Command[1:] {
+		if !filepath.IsAbs(arg) || filepath.Clean(arg) != arg {
+			continue
+		}
+		at, err := lane.Resolve(arg)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return found, nil, &mcpTrouble{"a path of its command leads nowhere", fmt.Errorf("%s: %w", arg, err)}
+		}
+		if dir := m.all.c.Home.Dir(); Within(at.File, dir) || Within(dir, at.File) {
+			return found, nil, &mcpTrouble{"its command names rlp's home", errors.New(arg)}
+		}
+		folders = append(folders, lane.Folder{Path: at.File, Access: lane.ReadOnly})
+	}
+	slices.SortFunc(folders, func(a, b lane.Folder) int { return strings.Compare(a.Path, b.Path) })
+	return found, slices.Compact(folders), nil
+}
+
+// Within reports whether a clean path is dir or below it.
+func Within(path, dir string) bool {
+	return path == dir || dir == "/" || strings.HasPrefix(path, dir+"/")
+}
+
+// end ends the program: it is told that there is no more, and a moment later
+// ended with all that it started. What it said on stderr goes into the log.
+func (p *mcpProgram) end(s *mcpServers, name string) error {
+	_ = p.Stdin.Close()
+	late := time.NewTimer(mcpBow)
+	defer late.Stop()
+	select {
+	case <-p.Done():
+	case <-late.C:
+	}
+	r, err := p.End()
+	said := p.Stderr()
+	if r != nil || err != nil || len(said.Data) > 0 {
+		status := -1
+		if r != nil {
+			status = r.ExitCode
+		}
+		s.spec.Log.Info("mcp server ended", "server", name, "exit_code", status, "stderr", string(said.Data), "stderr_cut", said.Cut)
+	}
+	return errors.Join(err, p.lane.Close())
+}

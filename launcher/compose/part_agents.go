@@ -1,0 +1,118 @@
+package compose
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"runloop.dev/rlp/caps/policy"
+	"runloop.dev/rlp/hostcalls"
+	"runloop.dev/rlp/launcher/run"
+)
+
+// agentsPart lets a run launch others, where its bundle asks for any.
+func agentsPart(a *Runner, c *Composition, spec *run.Spec) (func() error, error) {
+	if launches(spec) {
+		spec.Components.Agents = &delegates{by: a, from: c, spec: spec}
+	}
+	return nil, nil
+}
+
+// delegates are the agents that one run may launch: the installed ones of its
+// tenant, by name.
+type delegates struct {
+	by   *Runner
+	from *Composition
+	spec *run.Spec
+	made uint64 // how many were launched
+}
+
+// seed gives a delegate random numbers that come again when those of the
+// launching run do.
+func (d *delegates) seed() *uint64 {
+	d.made++
+	if d.spec.Seed == nil {
+		return nil
+	}
+	const odd = 0x9e3779b97f4a7c15 // any two runs of a tree have other numbers
+	return new((*d.spec.Seed + d.made) * odd)
+}
+
+// Launch implements [hostcalls.Agents]. A run that is refused is a report like
+// any other.
+func (d *delegates) Launch(ctx context.Context, asked *hostcalls.Delegation) (*hostcalls.Delegated, error) {
+	path, err := d.installed(asked.Agent)
+	if err != nil {
+		return nil, err
+	}
+	var warnings []string // of how the run was bound
+	by := Origin{
+		Surface: fromRun, parent: run.Parent{Identity: d.spec.Identity, Delegation: asked}, from: d.from,
+		Warn: func(text string) { warnings = append(warnings, text) },
+	}
+	flags := requested(&by.parent)
+	if _, err := CallerLayer(flags, append(policy.BuiltinDomains(), d.from.Config.KB.Domains...)); err != nil {
+		return nil, &hostcalls.Fail{Errno: hostcalls.Inval, Hint: err.Error()}
+	}
+	report, err := d.by.delegate(ctx, by, path, flags, &Job{
+		Input: asked.Input, Event: d.spec.Event, Seed: d.seed(), KeepAllowed: d.from.common.keepAllowed,
+	})
+	if err != nil {
+		report = refused(ctx, by.parent, err)
+	}
+	for _, w := range warnings {
+		d.from.Origin.warnf("%s", w)
+	}
+	report.Warnings = append(slices.Clone(warnings), report.Warnings...)
+	got := report.Delegated()
+	got.Warnings = warnings
+	return got, nil
+}
+
+// installed is the folder of an agent of the tenant's.
+func (d *delegates) installed(agent string) (string, error) {
+	path := filepath.Join(d.from.Home.Agents(), agent)
+	_, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", &hostcalls.Fail{Errno: hostcalls.Noent, Hint: "no agent of that name is installed; the operator installs one with rlp agent install BUNDLE"}
+	}
+	return path, err
+}
+
+// delegate launches an agent for another one, as rlp launch does. What it prints
+// is held for the report.
+func (a *Runner) delegate(ctx context.Context, by Origin, path string, f Flags, j *Job) (*run.Report, error) {
+	info, err := os.Lstat(path)
+	if err != nil || !info.IsDir() {
+		return nil, inputErr(fmt.Errorf("the agent at %s is not installed as a folder; run rlp agent install again", path))
+	}
+	c, err := a.Complete(&Composition{Path: path, Origin: by}, f)
+	if err != nil {
+		return nil, err
+	}
+	if agent := c.Bundle.Manifest.Agent.String(); agent != by.parent.Delegation.Agent {
+		return nil, inputErr(fmt.Errorf("what is installed at %s calls itself %s; run rlp agent install again", path, agent))
+	}
+	c.Origin.Warn = nil // the report has all that follows
+	return a.Launch(ctx, c, j)
+}
+
+// refused is the report of a run that was never begun.
+func refused(ctx context.Context, by run.Parent, err error) *run.Report {
+	r := &run.Report{
+		TraceID: by.TraceID, Tenant: by.Tenant, Agent: by.Delegation.Agent, Outcome: run.Refused, ExitCode: run.StatusFinding,
+		Base: []string{}, Effective: []string{}, Changes: []run.Change{}, Message: ProblemOf(err).Text(),
+	}
+	var se *Error
+	if errors.As(err, &se) {
+		r.ExitCode = se.Status
+	}
+	if ctx.Err() != nil {
+		r.Outcome, r.ExitCode = run.Cancelled, run.StatusCancelled
+	}
+	return r
+}

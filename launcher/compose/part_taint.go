@@ -1,0 +1,74 @@
+package compose
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/caps/policy"
+	"runloop.dev/rlp/internal/jail"
+	"runloop.dev/rlp/launcher/run"
+)
+
+// taint is what the operator says of inputs, for one run: which are untrusted,
+// and what the run holds that had one. An agent that nothing can mark costs
+// nothing here, not even a look for the file.
+func (a *Reader) taint(c *Composition) (run.Taint, error) {
+	t, err := SourcesOf(c.Config.Security.Caps.Untrusted, c.Config.Security.Caps.TrustedHosts)
+	if c.Origin.from != nil {
+		t.Cause = c.Origin.parent.Tainted
+	}
+	if err != nil || !t.Possible(c.Policy.Base) {
+		return t, err
+	}
+	file := c.Home.Profile(policy.Untrusted)
+	floor, warning := policy.Floor(policy.Untrusted, file, a.Options(c.Home, c.Config))
+	canonical, paths, err := run.Canonical(run.Policy{Layers: []*caps.Layer{floor}}, run.Resolvers{Files: jail.Canonical, Programs: c.CanonicalProgram})
+	if r := paths.Redirected(); err == nil && len(r) > 0 && !c.Relaxed() {
+		err = errors.New(r[0].String())
+	}
+	if err != nil {
+		// A path in it cannot be followed: it is none that anybody could have meant.
+		floor, warning = policy.BuiltinFloor(policy.Untrusted), fmt.Sprintf("the built-in floor %s applies, for %s is not used: %v", policy.Untrusted, file, err)
+	} else {
+		floor = canonical.Layers[0]
+	}
+	t.Floor, t.Warning = floor, warning
+	if _, err := os.Lstat(file); err == nil && warning == "" {
+		t.Notice = fmt.Sprintf("what a run holds once it has had untrusted content is said by %s, not by the built-in floor", file)
+	}
+	return t, nil
+}
+
+// SourcesOf reads the two settings, which were checked where they were read.
+// Files and programs are known by their canonical paths, and as they are
+// written: what becomes a link later leads to neither unseen.
+func SourcesOf(untrusted, trusted []string) (t run.Taint, err error) {
+	for _, text := range untrusted {
+		s, err := caps.ParseSource(text)
+		if err != nil {
+			return t, inputErr(fmt.Errorf("security.caps.untrusted: %w", err))
+		}
+		t.Untrusted = append(t.Untrusted, s)
+		if s.Word == caps.SourceInput || s.Grant.Family == caps.KBRead || s.Grant.Scope == "*" {
+			continue
+		}
+		r, err := jail.Canonical(s.Grant.Scope)
+		if err != nil {
+			return t, inputErr(fmt.Errorf("security.caps.untrusted: %s: %w", text, err))
+		}
+		if r.Path != s.Grant.Scope {
+			s.Grant.Scope = r.Path
+			t.Untrusted = append(t.Untrusted, s)
+		}
+	}
+	for _, text := range trusted {
+		g, err := caps.ParseTrustedHost(text)
+		if err != nil {
+			return t, inputErr(fmt.Errorf("security.caps.trusted_hosts: %w", err))
+		}
+		t.Trusted = append(t.Trusted, g)
+	}
+	return t, nil
+}

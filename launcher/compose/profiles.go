@@ -1,0 +1,125 @@
+package compose
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/caps/policy"
+	"runloop.dev/rlp/internal/home"
+)
+
+// ProfileLayers are the layers of the profiles that apply: the settings' own,
+// which every launch has, and those that this invocation names. Neither their
+// order nor a name given twice means anything, so they are sorted.
+func (a *Reader) ProfileLayers(c *Composition, named []string) ([]*caps.Layer, error) {
+	for _, name := range named {
+		if !policy.IsProfileName(name) {
+			return nil, usagef("--profile %s: the name of a profile is lower-case letters, digits, - and _", name)
+		}
+	}
+	names := slices.Clone(named)
+	if p := c.Config.Security.Profile; p != "" {
+		names = append(names, p)
+	}
+	slices.Sort(names)
+	var layers []*caps.Layer
+	for _, name := range slices.Compact(names) {
+		p, err := a.Profile(c, name)
+		if err != nil && !slices.Contains(named, name) {
+			err = fmt.Errorf("%ssecurity.profile: %w", c.Config.Security.ProfileAt, err) // which the settings or the environment say
+		}
+		if err != nil {
+			return nil, err
+		}
+		layers = append(layers, p.Layer)
+		if p.Data != nil {
+			c.NarrowedBy(a.ProfileAgain(c, p))
+		}
+	}
+	// What requests from outside will start from is judged before the first one.
+	if name := c.Config.Security.RunGrant; name != "" {
+		if _, err := a.Profile(c, name); err != nil {
+			return nil, fmt.Errorf("%ssecurity.run_grant: %w", c.Config.Security.RunGrantAt, err)
+		}
+	}
+	return layers, nil
+}
+
+// ProfileAgain is how the file of a profile is read between turns.
+func (a *Reader) ProfileAgain(c *Composition, p *policy.Profile) Narrowing {
+	path := c.Home.Profile(p.Name)
+	return Narrowing{name: p.Layer.Name, Path: path, data: p.Data, layer: p.Layer, parse: func(data []byte) (*caps.Layer, []policy.Finding) {
+		again, findings := policy.ParseProfile(p.Name, path, data, a.Options(c.Home, c.Config))
+		if again == nil {
+			return nil, findings
+		}
+		return again.Layer, findings
+	}}
+}
+
+// Profile is the profile of a name. One that is unknown or malformed refuses:
+// to start without it would be to start with more than was meant.
+func (a *Reader) Profile(c *Composition, name string) (*policy.Profile, error) {
+	p, findings, err := policy.LoadProfile(name, c.Home.Profile(name), a.Options(c.Home, c.Config))
+	if err != nil {
+		return nil, inputErr(fmt.Errorf("reading the profile %s: %w", name, err))
+	}
+	c.Findings = append(c.Findings, findings...)
+	a.tellFloor(findings)
+	if err := policy.AsError(findings); err != nil {
+		return nil, inputErr(fmt.Errorf("the profile %s is refused: %w", name, err))
+	}
+	if p == nil {
+		names, err := ProfileNames(c.Home)
+		if err != nil {
+			return nil, inputErr(err)
+		}
+		names = slices.DeleteFunc(names, func(name string) bool { return !policy.IsProfileName(name) })
+		return nil, inputErr(&UnknownProfileError{name, names})
+	}
+	return p, nil
+}
+
+// An UnknownProfileError says that there is no profile of a name, and which there
+// are.
+type UnknownProfileError struct {
+	name  string
+	known []string
+}
+
+func (e *UnknownProfileError) Error() string {
+	return fmt.Sprintf("there is no profile %q; the profiles are %s", e.name, strings.Join(e.known, ", "))
+}
+
+// tellFloor says that a floor's file is not used, whatever is asked
+// of this program: its author believes that it is.
+func (a *Reader) tellFloor(findings []policy.Finding) {
+	for _, f := range findings {
+		if f.Code == policy.CodeFloorKept {
+			a.Say(f.Message)
+		}
+	}
+}
+
+// ProfileNames are the names of all profiles, the home's and the built-in ones,
+// sorted.
+func ProfileNames(h home.Home) ([]string, error) {
+	names := policy.BuiltinProfiles()
+	entries, err := os.ReadDir(filepath.Dir(h.Profile("x")))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("reading the profiles: %w", err)
+	}
+	for _, e := range entries {
+		if name, ok := strings.CutSuffix(e.Name(), ".toml"); ok {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}

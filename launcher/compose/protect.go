@@ -1,0 +1,197 @@
+package compose
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/caps/policy"
+	"runloop.dev/rlp/internal/home"
+)
+
+// Protected is the layer that no file can lift: the home, /proc, /sys and /dev;
+// the homes that would be used without --home or RUNLOOP_HOME; and, against writing, what decides
+// about this agent, so that it cannot loosen its own next launch, and what the
+// settings name, which rlp obeys, trusts or runs as the operator. The links on
+// the way to these are protected too: who replaces a link replaces what is
+// behind it.
+func (a *Reader) Protected(c *Composition, overrides []string) (*caps.Layer, error) {
+	l := policy.Protected(c.Home.Dir(), c.Home.Tenant())
+	decisive := slices.Clone(overrides)
+	if c.Path != "" { // or it came with a request, and lies nowhere
+		decisive = append(decisive, c.Path, c.Bundle.Path)
+	}
+	for _, dir := range a.homes() {
+		decisive = append(decisive, dir)
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			dir = real
+		}
+		if dir != c.Home.Dir() {
+			l.Deny = append(l.Deny, protect(dir, caps.AllModes(caps.FS)))
+		}
+	}
+	decisive = append(decisive, a.Programs()...)
+	for _, path := range decisive {
+		deny, err := a.guard(path, false)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range deny {
+			if e.Grant.Scope != c.Home.Dir() { // the home itself is denied altogether
+				l.Deny = append(l.Deny, e)
+			}
+		}
+	}
+	named, err := a.Named(c.Config)
+	l.Deny = append(l.Deny, named...)
+	return l, err
+}
+
+// guard is what keeps a path as it is: nobody writes or removes where it ends,
+// nor a link on the way there. Of a path that does not exist the first missing
+// component is guarded, so that no link is put in its place. A secret is not
+// read either.
+func (a *Reader) guard(path string, secret bool) ([]caps.Entry, error) {
+	path, err := a.from(path)
+	if err != nil {
+		return nil, inputErr(err)
+	}
+	w, err := Walk(path)
+	if err != nil {
+		return nil, inputErr(fmt.Errorf("protecting %s: %w", path, err))
+	}
+	list := guarded(w.Links)
+	if w.missing != "" {
+		list = append(list, protect(w.missing, changing))
+	}
+	modes := changing
+	if secret {
+		modes = caps.AllModes(caps.FS)
+	}
+	return append(list, protect(w.end, modes)), nil
+}
+
+// changing is what is taken of a path that an agent must leave as it is.
+const changing = caps.ModeSet(1<<caps.Write | 1<<caps.Delete)
+
+// homes are the homes that this invocation, and the next without its flags or
+// without its environment, would use, as they are written.
+func (a *Reader) homes() []string {
+	var list []string
+	runloop, user := a.getenv("RUNLOOP_HOME"), a.getenv("HOME")
+	for _, from := range [][3]string{{a.HomeDir, runloop, user}, {"", runloop, user}, {"", "", user}} {
+		dir, err := home.Locate(from[0], from[1], from[2])
+		if err == nil {
+			dir, err = filepath.Abs(dir) // HOME may be relative
+		}
+		if err == nil && !slices.Contains(list, dir) {
+			list = append(list, dir)
+		}
+	}
+	return list
+}
+
+func guarded(paths []string) []caps.Entry {
+	var list []caps.Entry
+	for _, path := range paths {
+		list = append(list, protect(path, changing))
+	}
+	return list
+}
+
+// A way is what the kernel meets on a path: the symbolic links, each by the
+// real name of the folder that holds it, where the path ends, and the first
+// component that does not exist, "" where all do.
+type way struct {
+	Links   []string
+	end     string
+	missing string
+}
+
+// maxLinks bounds the links of one path; the kernel follows fewer.
+const maxLinks = 255
+
+// Walk goes along a path as the kernel does: nothing is cleaned as text, for a
+// ".." behind a link leaves the folder that the link leads to.
+func Walk(path string) (way, error) {
+	if !filepath.IsAbs(path) {
+		dir, err := os.Getwd()
+		if err != nil {
+			return way{}, err
+		}
+		path = dir + "/" + path
+	}
+	w := way{end: "/"}
+	for rest := strings.Split(path, "/"); len(rest) > 0; {
+		name := rest[0]
+		rest = rest[1:]
+		switch name {
+		case "", ".":
+			continue
+		case "..":
+			w.end = filepath.Dir(w.end)
+			continue
+		}
+		here := filepath.Join(w.end, name)
+		target, err := os.Readlink(here)
+		if err != nil {
+			if errors.Is(err, fs.ErrNotExist) && w.missing == "" {
+				w.missing = here
+			}
+			w.end = here
+			continue
+		}
+		if w.Links = append(w.Links, here); len(w.Links) > maxLinks {
+			return way{}, fmt.Errorf("more than %d symbolic links", maxLinks)
+		}
+		if filepath.IsAbs(target) {
+			w.end = "/"
+		}
+		rest = append(strings.Split(target, "/"), rest...)
+	}
+	return w, nil
+}
+
+func protect(path string, modes caps.ModeSet) caps.Entry {
+	return caps.Entry{Grant: caps.Grant{Family: caps.FS, Modes: modes, Scope: filepath.Clean(path)}}
+}
+
+// unsupported refuses a home that holds a restriction which this version does
+// not enforce: it must not be read past.
+func unsupported(h home.Home) error {
+	path := filepath.Join(h.Dir(), "trust-policy.toml")
+	_, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return inputErr(fmt.Errorf("looking for a trust policy: %w", err))
+	}
+	return inputErr(fmt.Errorf("%s: this version verifies no signatures and cannot enforce it; take the file away", path))
+}
+
+// mistaken refuses an override file whose name is almost the agent's: nothing
+// would ever read it, and its author believes that it applies.
+func mistaken(h home.Home, agent string) error {
+	dir := filepath.Dir(h.Override(agent))
+	name, right, err := policy.MisnamedOverride(dir, agent, func(name string) bool {
+		_, err := os.Lstat(filepath.Join(h.Agents(), name))
+		return err == nil
+	})
+	switch {
+	case err != nil:
+		return inputErr(fmt.Errorf("reading the overrides: %w", err))
+	case name != "":
+		whose := "of this agent"
+		if right == policy.DefaultOverride+".toml" {
+			whose = "of every agent"
+		}
+		return inputErr(fmt.Errorf("%q is not read by anything; the override %s is called %s", filepath.Join(dir, name), whose, right))
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+package compose
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"runloop.dev/rlp/internal/home"
+	"runloop.dev/rlp/internal/ident"
+	"runloop.dev/rlp/internal/jail"
+	"runloop.dev/rlp/launcher/run"
+)
+
+// A Reader reads all that decides what agents may do. It takes nothing from the
+// process by itself.
+type Reader struct {
+	Env        []string               // variables, as of a process
+	HomeDir    string                 // the home; "": the usual one of Env
+	HomeSet    bool                   // HomeDir was given
+	Tenant     string                 // whose store, agents and log are used
+	HomeThere  func() error           // why the home is not to be used now; nil: it is
+	WorkingDir func() (string, error) // where relative paths begin
+	Files      run.Resolver           // what leads to the operator's files
+	Programs   func() []string        // the files that this program is
+	Drafts     map[string][]byte      // overrides that are tried in the place of what lies at their paths
+	Say        func(text string)      // is told at once that a floor is not used
+	Origin     Origin                 // of a launch of which nobody says more
+}
+
+// A Runner launches what a reader composed.
+type Runner struct {
+	*Reader
+	Helper    string                                         // the program that children are; "": this one
+	Kept      *Kept                                          // nil: this process launches one agent
+	Self      func() (path string, err error)                // the program that compiles guests
+	ModelHost func() (path string, args []string, err error) // the program that asks providers of models
+	Verbose   io.Writer                                      // where logs are shown to a person; nil: nobody asked for them
+}
+
+// WorkingDir is where relative paths of this process begin.
+func WorkingDir() (string, error) { return os.Getwd() }
+
+// Canonical is what a path of the operator's leads to.
+func Canonical(written string) (jail.Resolved, error) { return jail.Canonical(written) }
+
+func (a *Reader) getenv(name string) string {
+	v, _ := a.lookup(name)
+	return v
+}
+
+func (a *Reader) lookup(name string) (string, bool) {
+	for _, kv := range a.Env {
+		if k, v, ok := strings.Cut(kv, "="); ok && k == name {
+			return v, true
+		}
+	}
+	return "", false
+}
+
+// Home opens the home that is read.
+func (a *Reader) Home() (home.Home, error) {
+	if a.HomeSet && a.HomeDir == "" {
+		return home.Home{}, usagef("--home is empty; leave it out for the usual home")
+	}
+	tenant, err := ident.ParseTenant(a.Tenant)
+	if err != nil {
+		return home.Home{}, usagef("--tenant: %w", err)
+	}
+	dir, err := home.Locate(a.HomeDir, a.getenv("RUNLOOP_HOME"), a.getenv("HOME"))
+	if err != nil {
+		return home.Home{}, inputErr(err)
+	}
+	if a.HomeThere != nil { // before it is made anew
+		if err := a.HomeThere(); err != nil {
+			return home.Home{}, inputErr(err)
+		}
+	}
+	h, err := home.Open(dir, tenant.String())
+	if err != nil {
+		return home.Home{}, inputErr(err)
+	}
+	return h, nil
+}
+
+// from is path with the folder before it where it begins.
+func (a *Reader) from(path string) (string, error) {
+	if filepath.IsAbs(path) {
+		return path, nil
+	}
+	dir, err := a.WorkingDir()
+	return dir + "/" + path, err
+}

@@ -1,0 +1,28 @@
+package compose
+
+import (
+	"runloop.dev/rlp/caps/policy"
+	"runloop.dev/rlp/launcher/ask"
+)
+
+// Subject is what questions about the agent of c are asked of.
+func (c *Composition) Subject() *ask.Subject {
+	s := &ask.Subject{
+		Bundle: c.Bundle, Policy: c.Policy, Paths: c.Paths, Params: c.params, Unset: c.Unset, Findings: c.Findings,
+		Override: c.Home.Override(c.Bundle.Manifest.Agent.String()), Relaxed: c.Relaxed(), Programs: c.CanonicalProgram,
+		Domains: append(policy.BuiltinDomains(), c.Config.KB.Domains...),
+	}
+	if len(c.programs) > 0 {
+		s.Execs = c.programs[0]
+	}
+	return s
+}
+
+// Equipped is the subject with the tools of its bundle.
+func (c *Composition) Equipped() (s *ask.Subject, err error) {
+	s = c.Subject()
+	if s.Tools, err = c.Tools(); err != nil {
+		return nil, inputErr(err)
+	}
+	return s, nil
+}

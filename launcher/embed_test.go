@@ -1,0 +1,117 @@
+package launcher_test
+
+import (
+	"encoding/binary"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// program is a module of its own: it launches a bundle with an extra deny, and
+// prints what was denied and why.
+const program = `package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"runloop.dev/rlp/launcher"
+)
+
+func main() {
+	launcher.Main()
+	l, err := launcher.Open(launcher.Options{Home: os.Args[1], Env: os.Environ()})
+	if err != nil {
+		panic(err)
+	}
+	q := launcher.Request{Bundle: os.Args[2], Deny: os.Args[3:], Record: func(r *launcher.Record) {
+		if d := r.Decision; d != nil {
+			fmt.Println(d.Op, d.Target, d.Reason, d.Layer)
+		}
+	}}
+	report, err := l.Launch(context.Background(), q)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(report.Outcome, report.ExitCode, report.Usage.Denied)
+	why, err := l.Explain(context.Background(), q, launcher.Query{Text: "kb:write:notes"})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(why.Decision, why.Layer)
+}
+`
+
+// putting is a module that puts one value into the knowledge base.
+func putting() string {
+	str := func(s string) string { return string(binary.AppendUvarint(nil, uint64(len(s)))) + s }
+	section := func(id byte, body string) string { return string([]byte{id}) + str(body) }
+	data := "noteskv"
+	code := "\x00\x41\x08\x41\x05\x41\x0d\x41\x01\x41\x0e\x41\x01\x41\x80\x01\x41\x20\x10\x00\x1a\x0b"
+	return "\x00asm\x01\x00\x00\x00" +
+		section(1, "\x02\x60\x08\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x01\x7e\x60\x00\x00") +
+		section(2, "\x01"+str("runloop_v1")+str("kb_put")+"\x00\x00") +
+		section(3, "\x01\x01") + section(5, "\x01\x00\x01") + section(7, "\x01"+str("_start")+"\x00\x01") +
+		section(10, "\x01"+str(code)) + section(11, "\x01\x00\x41\x08\x0b"+str(data))
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// outside builds a program as a module outside of this repository.
+func outside(t *testing.T, source string) (path string, said []byte, err error) {
+	t.Helper()
+	tree, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums, err := os.ReadFile(filepath.Join(tree, "go.sum"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "go.mod"), "module example.com/embeds\n\ngo 1.26\n\nrequire runloop.dev/rlp v0.0.0\n\nreplace runloop.dev/rlp => "+tree+"\n")
+	write(t, filepath.Join(dir, "go.sum"), string(sums))
+	write(t, filepath.Join(dir, "main.go"), source)
+	path = filepath.Join(dir, "embeds")
+	c := exec.Command("go", "build", "-mod=mod", "-o", path, ".")
+	c.Dir, c.Env = dir, append(os.Environ(), "GOPROXY=off", "GOFLAGS=-trimpath", "GOWORK=off")
+	said, err = c.CombinedOutput()
+	return path, said, err
+}
+
+// A Go program outside of the repository launches a bundle with an extra deny, and
+// says why it was denied.
+//
+//rlp:holds D1
+func TestAProgramOutsideLaunches(t *testing.T) {
+	path, said, err := outside(t, program)
+	if err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	work := t.TempDir()
+	bundle := filepath.Join(work, "puts")
+	write(t, filepath.Join(bundle, "manifest.toml"), "[agent]\nname = \"puts\"\nversion = \"1.0.0\"\nkind = \"wasm32-wasip1\"\n"+
+		"entry_wasm = { path = \"a.wasm\" }\n[caps]\nfile = \"policy.caps\"\n")
+	write(t, filepath.Join(bundle, "a.wasm"), putting())
+	write(t, filepath.Join(bundle, "policy.caps"), "[capabilities]\nkb_write = [\"notes\"]\n")
+	for _, c := range []struct{ deny, want string }{
+		{"kb:write:*", "kb_put notes/k cap_missing caller\nok 0 1\ndeny caller\n"},
+		{"kb:read:*", "ok 0 0\nallow \n"}, // control: nothing of it is taken
+	} {
+		out, err := exec.Command(path, filepath.Join(work, "home"), bundle, c.deny).CombinedOutput()
+		if text := string(out); err != nil || !strings.HasSuffix(text, c.want) {
+			t.Errorf("%s: %v: %s", c.deny, err, text)
+		}
+	}
+}
