@@ -150,6 +150,35 @@ func TestParamsAreRefusedBeforeTheyAreLookedUp(t *testing.T) {
 	}
 }
 
+// A service that can begin no run's record is not ready, and is again once it can.
+func TestNoJournalIsNotReady(t *testing.T) {
+	h := testingHost(t, "")
+	h.install(t, "plain", "", importing(t))
+	if _, err := h.do(t, &service.Request{Door: service.HTTP, Agent: "plain"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.ready(t.Context()); err != nil {
+		t.Fatalf("control: %v", err)
+	}
+	journals := filepath.Join(h.home, "journal")
+	if left, err := filepath.Glob(filepath.Join(journals, ".new-*")); err != nil || left != nil {
+		t.Fatalf("looking left %v: %v", left, err)
+	}
+	key := filepath.Join(journals, ".args_key") // without which no run's record begins
+	if err := os.Chmod(key, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.ready(t.Context()); err == nil || !strings.Contains(err.Error(), "no journal can be made") {
+		t.Errorf("it can record no run, and is ready: %v", err)
+	}
+	if err := os.Chmod(key, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.ready(t.Context()); err != nil {
+		t.Errorf("it is not ready again: %v", err)
+	}
+}
+
 // A service whose log has no room takes no runs, and says so.
 func TestNoRoomForTheLogIsNotReady(t *testing.T) {
 	h := testingHost(t, "")

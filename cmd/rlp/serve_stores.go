@@ -137,7 +137,10 @@ func (h *host) ready(ctx context.Context) error {
 		return fmt.Errorf("nothing can be written into the home: %w", err)
 	}
 	_, err = f.WriteString("x")
-	return errors.Join(err, f.Close(), os.Remove(f.Name()))
+	if err := errors.Join(err, f.Close(), os.Remove(f.Name())); err != nil {
+		return err
+	}
+	return journal.Try(at.Journal())
 }
 
 // lookEach is how often journals are looked for that other processes left.

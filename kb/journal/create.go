@@ -99,6 +99,26 @@ func create(o Options) (*Journal, error) {
 	return j, nil
 }
 
+// Try makes in dir what [Create] makes first, and removes it: why no run could
+// have a journal there now. What it leaves when it is killed, [Sweep] removes.
+func Try(dir string) error {
+	if err := makeDir(dir, systemDisk{}); err != nil {
+		return fmt.Errorf("no journal can be made: %w", err)
+	}
+	if _, err := loadSecret(dir, systemDisk{}); err != nil {
+		return fmt.Errorf("no journal can be made: %w", err)
+	}
+	f, err := os.CreateTemp(dir, tempPrefix)
+	if err != nil {
+		return fmt.Errorf("no journal can be made: %w", err)
+	}
+	_, err = f.WriteString("x") // what a quota refuses too
+	if err := errors.Join(err, f.Close(), os.Remove(f.Name())); err != nil {
+		return fmt.Errorf("no journal can be made: %w", err)
+	}
+	return nil
+}
+
 // begin locks the new file, gives it its head and then its name.
 func (j *Journal) begin(head audit.Head) error {
 	if err := lockWriter(j.file); err != nil {
