@@ -75,3 +75,12 @@ func (c Code) String() string {
 
 // MarshalText makes a Code its word in JSON.
 func (c Code) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// UnmarshalText reads the word of a Code. A word of a later version is "unknown":
+// a report is read all the same.
+func (c *Code) UnmarshalText(word []byte) error {
+	for *c = 0; *c < NumCodes && codes[*c] != string(word); {
+		*c++
+	}
+	return nil
+}

@@ -6,7 +6,6 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +16,7 @@ import (
 	"strings"
 
 	"runloop.dev/rlp/bundles"
+	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/internal/base/strictjson"
 	"runloop.dev/rlp/internal/client"
 	"runloop.dev/rlp/internal/ident"
@@ -88,9 +88,10 @@ func violationLine(v launcher.Violation) string {
 // refusal is the report of a run that policy refused.
 func refusal(e *client.Error) *launcher.Report {
 	r := &launcher.Report{RunID: e.RunID, TraceID: e.TraceID, Outcome: launcher.Refused, ExitCode: launcher.StatusPolicy, Message: e.Message}
-	data, err := json.Marshal(e.Violations)
-	if err == nil {
-		_ = strictjson.Unmarshal(data, &r.Violations, strictjson.UnknownFields) // strings into strings
+	for _, v := range e.Violations {
+		var code caps.Code
+		_ = code.UnmarshalText([]byte(v.Code))
+		r.Violations = append(r.Violations, launcher.Violation{Code: code, Message: v.Message, Capability: v.Capability, Layer: v.Layer})
 	}
 	return r
 }

@@ -116,6 +116,11 @@ func (p *Pin) Write(path string, first bool) error {
 // known as. One that was not known is from now on: pinned says so. What a server
 // says that is known as another is kept, for its operator to look at.
 func know(h home.Home, said *Pin) (pinned bool, err error) {
+	for _, t := range said.Tools { // what is written down is read again by the same rules
+		if err := strictjson.Check(t.Schema); err != nil {
+			return false, fmt.Errorf("the server %s describes its tool %q in JSON that is not read twice alike: %w", said.Server, t.Name, err)
+		}
+	}
 	path := PinPath(h, said.Server)
 	for range 2 {
 		known, err := ReadPin(path, said.Server)

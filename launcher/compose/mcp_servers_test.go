@@ -65,6 +65,13 @@ func TestPins(t *testing.T) {
 			t.Fatalf("%d: %v %v", i, pinned, err)
 		}
 	}
+	twice := NewPin("twice", []mcpclient.Tool{{Name: "z", Schema: []byte(`{"a":1,"a":2}`)}}, time.Unix(1, 2))
+	if _, err := know(h, twice); err == nil || !strings.Contains(err.Error(), "not read twice alike") {
+		t.Errorf("a schema that has a key twice: %v", err)
+	}
+	if p, err := ReadPin(PinPath(h, "twice"), "twice"); p != nil || err != nil {
+		t.Errorf("it is written down: %v, %v", p, err)
+	}
 	got, err := ReadPin(PinPath(h, "hub"), "hub")
 	if err != nil || !reflect.DeepEqual(got, said) {
 		t.Errorf("%v\n%+v\n%+v", err, got, said)
