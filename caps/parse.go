@@ -3,6 +3,7 @@ package caps
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -149,9 +150,20 @@ func parseParts(domain, action, scope string, k kind) ([]Grant, error) {
 	case !known:
 		return nil, fmt.Errorf("unknown domain %q: write one of %s", domain, strings.Join(domains(), ", "))
 	case len(out) == 0:
-		return nil, fmt.Errorf("%s has no action %q: write %s", domain, action, strings.Join(words, " or "))
+		return nil, fmt.Errorf("%s has no action %q: write %s", domain, action, actionsText(words))
 	}
 	return out, nil
+}
+
+// actionsText is the actions of a domain for a message, each once: families
+// that share a domain, and modes that imply others, name one more than once.
+func actionsText(words []string) string {
+	words = slices.Compact(slices.Sorted(slices.Values(words)))
+	if len(words) == 1 {
+		return words[0]
+	}
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
 // modesOf is the modes that action names, 0 when it names none; the words that

@@ -114,7 +114,8 @@ func TestWhatACapabilityStandsFor(t *testing.T) {
 		"net": "write domain:action:scope", "fs:read": "write domain:action:scope", "net:": "the host is empty", "net:a b": "write only host",
 		"network:ftp:x": "network has no action \"ftp\": write https, http, read or write", "network:read:ftp://*": "neither https nor http",
 		"network:https:get:x@h": "\"get:x\" is no method", "network:https:get:x": "write get@x", "network:https:get:80": "", "network:https:get,zap@x": "\"zap\" is no method",
-		"nope:read:x": "write one of fs, network, time, kb, secrets, model, process, env, mcp, agents, tool", "fs:call:/a": "write read or write or delete",
+		"nope:read:x": "write one of fs, network, time, kb, secrets, model, process, env, mcp, agents, tool", "fs:call:/a": "write delete, read or write", "kb:call:notes": "write read or write",
+		"time:call:*":              "write read",
 		"secrets:read:runloop/a@x": "runloop/<scope>/<name>", "kb:read:*_raw": "no scope", "tool:call:web": "no scope", "network:https:x/": "write only host", "network:read:https://x/a": "leave out the path",
 	} {
 		g, err := ParseGrant(s)

@@ -15,7 +15,7 @@ import (
 // The built-in floors. Each is denied by the same table, [Dangers], and
 // replaced by a file of its own.
 const (
-	Untrusted = "_untrusted" // while a run holds what nobody of trust wrote
+	Untrusted = "_untrusted" // once a run has read untrusted content
 	Delegate  = "_delegate"  // for a delegate that no binding names
 )
 
@@ -101,7 +101,7 @@ func floorAbout(name string) string {
 	if name == Delegate {
 		return "What holds for an agent that another one launched and that no binding names."
 	}
-	return "What holds once a run has taken in what nobody of trust wrote."
+	return "What holds once a run has read untrusted content."
 }
 
 // FloorText is the built-in floor in the format of the file that replaces it,

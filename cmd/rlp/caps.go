@@ -141,7 +141,8 @@ func (a *app) plan(path string, f compose.Flags) (*compose.Composition, launcher
 // unsetNote says on stderr which placeholders are left out of what is printed.
 func (a *app) unsetNote(c *compose.Composition) {
 	for _, p := range c.Unset {
-		fmt.Fprintf(a.stderr, "rlp: left out, for it has no value: {%s}, %s; give it with --param %s=PATH\n", p.Name, printable(p.Description), p.Name)
+		fmt.Fprintf(a.stderr, "rlp: {%s} has no value, so what it grants is left out (%s); give it with --param %s=PATH\n",
+			p.Name, printable(p.Description), p.Name)
 	}
 }
 

@@ -203,6 +203,10 @@ func (a *app) secretsDelete(ctx context.Context, text string) error {
 		return err
 	}
 	if err := p.Delete(ctx, id); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("no secret %s is stored; rlp secrets list shows those that are", id)
+			return &statusError{Status: launcher.StatusFinding, Err: err}
+		}
 		return secretsErr(err)
 	}
 	if a.json {

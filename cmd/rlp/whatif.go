@@ -154,7 +154,7 @@ func (a *app) candidates(h home.Home, cfg config.Config, f compose.Flags) ([]*ca
 
 func printForecast(w io.Writer, f *ask.Forecast, most int) {
 	fmt.Fprintf(w, "under %s, of %d runs:\n", printable(strings.Join(f.Candidates, ", ")), f.Runs)
-	fmt.Fprintf(w, "  %d allowed calls stay allowed, %d would be blocked (in %d runs), %d may be; %d were denied, and stay so\n",
+	fmt.Fprintf(w, "  %d allowed calls stay allowed, %d would be blocked (in %d runs), %d might be blocked; %d were denied, and stay so\n",
 		f.Decisions.Stay, f.Decisions.Blocked, f.Blocking, f.Decisions.Depend, f.Decisions.Denied)
 	for i, b := range slices.Concat(f.Blocked, f.Depends) {
 		if most > 0 && i == most {
