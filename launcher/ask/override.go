@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/internal/foresight"
 	"runloop.dev/rlp/internal/jail"
 	"runloop.dev/rlp/launcher/run"
@@ -48,6 +49,8 @@ type Draft struct {
 	Notes    []string `json:"notes"`
 	Saved    bool     `json:"saved"`
 	Previous string   `json:"previous,omitempty"` // where what was there before is kept
+
+	refused []string // why no agent could be launched under it
 }
 
 // A Trial is a text in the place of an override.
@@ -65,6 +68,9 @@ func (t *Trial) MayReplace(o *Override) error {
 	}
 	if t.Narrow && !o.Change.Narrower {
 		return inputf("it gives back what is taken away now, and --narrow forbids that: %s", strings.Join(o.Change.Wider, "; "))
+	}
+	if list := o.Change.refused; len(list) > 0 {
+		return inputf("no launch is possible under it: %s", strings.Join(list, "; "))
 	}
 	return nil
 }
@@ -116,9 +122,42 @@ func Compare(now, then *Subject, text []byte) (*Draft, error) {
 	for _, f := range then.Findings {
 		d.Notes = append(d.Notes, f.String())
 	}
+	d.refused = then.refusals(before, after)
+	for _, r := range d.refused {
+		d.Notes = append(d.Notes, "no launch is possible under it: "+r)
+	}
 	d.Wider, err = wider(now, then, old, made)
 	d.Wider, d.Narrower = orEmpty(d.Wider), len(d.Wider) == 0
 	return d, err
+}
+
+// refusals are the paths of the override of s for which every launch is refused: that
+// are not written as they are meant, or not there. A path that was held before and is
+// not there refused the launch already.
+func (s *Subject) refusals(before, after run.Plan) (list []string) {
+	if s.Relaxed {
+		return nil
+	}
+	for _, f := range s.Findings {
+		if f.Code == policy.CodePathDotDot && f.Path == s.Override {
+			list = append(list, f.String())
+		}
+	}
+	for _, r := range s.Paths.Redirected() {
+		if r.Pos.File == s.Override {
+			list = append(list, r.String())
+		}
+	}
+	held := before.Effective.Grants()
+	for _, g := range after.Effective.Grants() {
+		pos, missing := s.Paths.Missing[g.Scope]
+		same := func(h caps.Grant) bool { return h.Family == g.Family && h.Scope == g.Scope }
+		if g.Family != caps.FS || !missing || pos.File != s.Override && slices.ContainsFunc(held, same) {
+			continue
+		}
+		list = append(list, fmt.Sprintf("%s: %s is granted and not there; make it, or take it out", pos, g.Scope))
+	}
+	return list
 }
 
 // wider lists what made leaves and old does not, whatever it is that an agent
