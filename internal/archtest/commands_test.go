@@ -25,7 +25,7 @@ func commandsCalled(t *tree) []complaint {
 		ast.Inspect(f.ast, func(n ast.Node) bool {
 			for _, name := range commandWords(n) {
 				file := path.Base(f.name)
-				if files, is := commandLines[name]; is && f.room == "cmd/rlp" && !slices.Contains(files, file) {
+				if files, is := commandLines[name]; is && f.pkg == "cmd/rlp" && !slices.Contains(files, file) {
 					found = append(found, complaint{"command", file + " " + name, t.at(n) + ": a command line is made or done here; call the function that answers"})
 				}
 			}

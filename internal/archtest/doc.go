@@ -1,5 +1,5 @@
 // Package archtest holds the code to the drawing in ARCHITECTURE.md: which
-// rooms there are, which may import which and why, who alone may import a
+// packages there are, which may import which and why, who alone may import a
 // module from outside or do a thing to the process, and the laws of style that
 // no other tool checks.
 //

@@ -22,12 +22,12 @@ func TestOnlyTheEdgeAsksWhereItRuns(t *testing.T) { judge(t, edgeCalls) }
 
 func TestJSONHasOneReader(t *testing.T) { judge(t, otherReaders) }
 
-// TestDrawingPointsDown judges the drawing itself: doors lead to rooms of a
+// TestDrawingPointsDown judges the drawing itself: doors lead to packages of a
 // lower level, and everything has its reason.
 func TestDrawingPointsDown(t *testing.T) {
-	for from, r := range rooms {
+	for from, r := range packages {
 		for to, why := range r.doors {
-			below, ok := rooms[to]
+			below, ok := packages[to]
 			switch {
 			case !ok:
 				t.Errorf("%s has a door to %s, which is not drawn", from, to)
@@ -41,18 +41,18 @@ func TestDrawingPointsDown(t *testing.T) {
 	for _, table := range []map[string][]owner{outside, guarded, edge} {
 		for what, owners := range table {
 			for _, o := range owners {
-				if _, ok := rooms[o.room]; !ok && o.room != "*" || o.why == "" {
-					t.Errorf("%s: owner %q is not drawn or has no reason", what, o.room)
+				if _, ok := packages[o.pkg]; !ok && o.pkg != "*" || o.why == "" {
+					t.Errorf("%s: owner %q is not drawn or has no reason", what, o.pkg)
 				}
 			}
 		}
 	}
 }
 
-// TestPictureAndTableAgree compares the rooms of ARCHITECTURE.md with the
+// TestPictureAndTableAgree compares the packages of ARCHITECTURE.md with the
 // drawing in code.
 func TestPictureAndTableAgree(t *testing.T) {
-	h, err := house()
+	h, err := project()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,35 +61,35 @@ func TestPictureAndTableAgree(t *testing.T) {
 	}
 }
 
-// picture complains about rooms that only one of the two drawings has.
+// picture complains about packages that only one of the two drawings has.
 func picture(t *tree) []complaint {
-	text, err := readTable(t, "ARCHITECTURE.md", "| room |")
+	text, err := readTable(t, "ARCHITECTURE.md", "| package |")
 	if err != nil {
 		return []complaint{{"picture", "ARCHITECTURE.md", err.Error()}}
 	}
 	var found []complaint
-	say := func(room, format string) {
-		found = append(found, complaint{"picture", room, fmt.Sprintf(format, room)})
+	say := func(pkg, format string) {
+		found = append(found, complaint{"picture", pkg, fmt.Sprintf(format, pkg)})
 	}
-	for name := range rooms {
+	for name := range packages {
 		if !isNamed(text, name) {
 			say(name, "%s is drawn here and not in ARCHITECTURE.md")
 		}
 	}
 	for _, name := range text {
-		_, isRoom := rooms[name]
+		_, isPackage := packages[name]
 		isElsewhere := slices.Contains([]string{"agents", "testdata", "internal/tools"}, name)
-		if !isRoom && !isElsewhere {
+		if !isPackage && !isElsewhere {
 			say(name, "%s is drawn in ARCHITECTURE.md and not here")
 		}
 	}
 	return found
 }
 
-// isNamed reports whether the table has a room, or one that it is part of.
-func isNamed(table []string, room string) bool {
-	for ; room != "."; room = path.Dir(room) {
-		if slices.Contains(table, room) {
+// isNamed reports whether the table has a package, or one that it is part of.
+func isNamed(table []string, pkg string) bool {
+	for ; pkg != "."; pkg = path.Dir(pkg) {
+		if slices.Contains(table, pkg) {
 			return true
 		}
 	}
@@ -98,29 +98,29 @@ func isNamed(table []string, room string) bool {
 
 // drawn returns the name that the drawing has for a directory.
 func drawn(dir string) (string, bool) {
-	if _, ok := rooms[dir]; ok {
+	if _, ok := packages[dir]; ok {
 		return dir, true
 	}
 	wild := path.Dir(dir) + "/*"
-	if _, ok := rooms[wild]; ok {
+	if _, ok := packages[wild]; ok {
 		return wild, true
 	}
 	return dir, false
 }
 
 // undrawn complains about packages that are not in the drawing, and about
-// rooms of the drawing that have no package.
+// packages of the drawing that have no package.
 func undrawn(t *tree) []complaint {
 	var found []complaint
 	built := make(map[string]bool)
-	for _, dir := range t.rooms() {
+	for _, dir := range t.packages() {
 		name, ok := drawn(dir)
 		built[name] = true
 		if !ok {
 			found = append(found, complaint{"drawn", dir, dir + " is not in the drawing"})
 		}
 	}
-	for name := range rooms {
+	for name := range packages {
 		_, later := toBuild[name]
 		switch {
 		case later && built[name]:
@@ -149,12 +149,12 @@ func wrongDoors(t *tree) []complaint {
 	var found []complaint
 	t.imports(func(f *file, spec *ast.ImportSpec, target string) {
 		to, ok := strings.CutPrefix(target, t.module+"/")
-		if !ok || f.isTest && to == f.room {
+		if !ok || f.isTest && to == f.pkg {
 			return
 		}
-		from, _ := drawn(f.room)
+		from, _ := drawn(f.pkg)
 		to, _ = drawn(to)
-		_, ok = rooms[from].doors[to]
+		_, ok = packages[from].doors[to]
 		if f.isTest && !ok {
 			_, ok = testDoors[from][to]
 		}
@@ -165,13 +165,13 @@ func wrongDoors(t *tree) []complaint {
 	return found
 }
 
-// unusedDoors complains about doors that nothing goes through: those of rooms
+// unusedDoors complains about doors that nothing goes through: those of packages
 // by their sources, those of tests by tests, and no door twice.
 func unusedDoors(t *tree) []complaint {
 	used := map[bool]map[string]bool{false: {}, true: {}} // by tests
 	t.imports(func(f *file, _ *ast.ImportSpec, target string) {
 		if to, ok := strings.CutPrefix(target, t.module+"/"); ok {
-			from, _ := drawn(f.room)
+			from, _ := drawn(f.pkg)
 			to, _ = drawn(to)
 			used[f.isTest][from+" "+to] = true
 		}
@@ -182,7 +182,7 @@ func unusedDoors(t *tree) []complaint {
 			found = append(found, complaint{"unused", key, "nothing in " + from + " imports " + to})
 		}
 	}
-	for from, r := range rooms {
+	for from, r := range packages {
 		for to := range r.doors {
 			judge(from, to, false)
 		}
@@ -190,7 +190,7 @@ func unusedDoors(t *tree) []complaint {
 	for from, tests := range testDoors {
 		for to := range tests {
 			judge(from, to, true)
-			if _, ok := rooms[from].doors[to]; ok {
+			if _, ok := packages[from].doors[to]; ok {
 				found = append(found, complaint{"unused", from + " " + to, from + " has a door to " + to + " that is not for tests alone"})
 			}
 		}
@@ -198,7 +198,7 @@ func unusedDoors(t *tree) []complaint {
 	return found
 }
 
-// wrongOwners complains about imports from outside by rooms that do not own
+// wrongOwners complains about imports from outside by packages that do not own
 // them.
 func wrongOwners(t *tree) []complaint {
 	var found []complaint
@@ -212,7 +212,7 @@ func wrongOwners(t *tree) []complaint {
 		} else if f.isTest {
 			return
 		}
-		if from, _ := drawn(f.room); known && !owns(owners, from, f.isTest) {
+		if from, _ := drawn(f.pkg); known && !owns(owners, from, f.isTest) {
 			found = append(found, complaint{"owner", from + " " + target, fmt.Sprintf("%s: %s may not import %s", t.at(spec), from, target)})
 		}
 	})
@@ -229,19 +229,19 @@ func ownersOf(target string) []owner {
 	return nil
 }
 
-// owns reports whether a room is one of the owners, for its tests or at all.
-func owns(owners []owner, room string, isTest bool) bool {
+// owns reports whether a package is one of the owners, for its tests or at all.
+func owns(owners []owner, pkg string, isTest bool) bool {
 	return slices.ContainsFunc(owners, func(o owner) bool {
-		return (o.room == room || o.room == "*") && (isTest || !o.tests)
+		return (o.pkg == pkg || o.pkg == "*") && (isTest || !o.tests)
 	})
 }
 
-// edgeCalls complains about rooms that ask the process where it runs, or call
+// edgeCalls complains about packages that ask the process where it runs, or call
 // what has its callers.
 func edgeCalls(t *tree) []complaint {
 	var found []complaint
 	for _, f := range t.sources() {
-		from, _ := drawn(f.room)
+		from, _ := drawn(f.pkg)
 		names := importNames(f.ast)
 		ast.Inspect(f.ast, func(n ast.Node) bool {
 			sel, ok := n.(*ast.SelectorExpr)
@@ -267,7 +267,7 @@ func edgeCalls(t *tree) []complaint {
 func otherReaders(t *tree) []complaint {
 	var found []complaint
 	for _, f := range t.sources() {
-		if f.room == "internal/base/strictjson" {
+		if f.pkg == "internal/base/strictjson" {
 			continue
 		}
 		names := importNames(f.ast)

@@ -31,7 +31,7 @@ func TestControlDrawn(t *testing.T) {
 
 func TestControlGhosts(t *testing.T) {
 	files := make(map[string]string)
-	for name := range rooms {
+	for name := range packages {
 		if name != "caps" {
 			files[strings.ReplaceAll(name, "*", "one")+"/a.go"] = "package a"
 		}
@@ -71,7 +71,7 @@ func TestControlUnusedDoors(t *testing.T) {
 		dir, target := strings.ReplaceAll(from, "*", "one"), strings.ReplaceAll(to, "*", "one")
 		files[dir+"/"+strings.ReplaceAll(to, "/", "_")+ending] = "package a; import _ \"example.org/m/" + target + "\""
 	}
-	for from, r := range rooms {
+	for from, r := range packages {
 		for to := range r.doors {
 			add(from, to, ".go")
 		}
@@ -133,8 +133,8 @@ func TestControlReaders(t *testing.T) {
 }
 
 func TestControlPicture(t *testing.T) {
-	text := "# A\n\n| room | holds |\n|---|---|\n| `nowhere`, `caps` | x |\n"
-	for name := range rooms {
+	text := "# A\n\n| package | holds |\n|---|---|\n| `nowhere`, `caps` | x |\n"
+	for name := range packages {
 		if name != "kb" && !strings.HasPrefix(name, "kb/") {
 			text += "| `" + name + "` | y |\n"
 		}

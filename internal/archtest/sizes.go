@@ -30,10 +30,10 @@ func (s size) lines() int { return sum(s.files) }
 func (t *tree) sizes() []size {
 	byName := make(map[string]*size)
 	for _, f := range t.files {
-		s := byName[f.room]
+		s := byName[f.pkg]
 		if s == nil {
-			s = &size{name: f.room, methods: make(map[string]int)}
-			byName[f.room] = s
+			s = &size{name: f.pkg, methods: make(map[string]int)}
+			byName[f.pkg] = s
 		}
 		switch lines := strings.Count(string(f.src), "\n"); {
 		case f.isTest:

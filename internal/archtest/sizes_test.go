@@ -56,7 +56,7 @@ func outsized(t *tree) map[string]int {
 
 // TestLargePartsShrink holds what is too large against its entry.
 func TestLargePartsShrink(t *testing.T) {
-	h, err := house()
+	h, err := project()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestControlGrowth(t *testing.T) {
 // TestSizesStandInThePage fails when the table of ARCHITECTURE.md lacks a
 // package, has one that is gone, or tells of one that is half as large again.
 func TestSizesStandInThePage(t *testing.T) {
-	h, err := house()
+	h, err := project()
 	if err != nil {
 		t.Fatal(err)
 	}

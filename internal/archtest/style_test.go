@@ -36,7 +36,7 @@ func TestTestsNeitherSkipNorSleep(t *testing.T) { judge(t, idleTests) }
 // TestExceptionsAreNeeded fails when an exception has no reason or nothing
 // needs it any more.
 func TestExceptionsAreNeeded(t *testing.T) {
-	h, err := house()
+	h, err := project()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,9 +88,9 @@ var emptyWords = []string{"util", "utils", "common", "helper", "helpers", "types
 func emptyNames(t *tree) []complaint {
 	var found []complaint
 	for _, f := range t.files {
-		for _, name := range []string{path.Base(f.room), strings.TrimSuffix(f.ast.Name.Name, "_test")} {
+		for _, name := range []string{path.Base(f.pkg), strings.TrimSuffix(f.ast.Name.Name, "_test")} {
 			if slices.Contains(emptyWords, name) {
-				found = append(found, complaint{"name", f.room, fmt.Sprintf("%s: package %s says nothing of what it holds", f.name, name)})
+				found = append(found, complaint{"name", f.pkg, fmt.Sprintf("%s: package %s says nothing of what it holds", f.name, name)})
 			}
 		}
 	}
@@ -103,7 +103,7 @@ func inits(t *tree) []complaint {
 	for _, f := range t.files {
 		for _, d := range f.ast.Decls {
 			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" {
-				found = append(found, complaint{"init", f.room, t.at(fn) + ": init runs before anyone asked for it"})
+				found = append(found, complaint{"init", f.pkg, t.at(fn) + ": init runs before anyone asked for it"})
 			}
 		}
 	}
@@ -130,8 +130,8 @@ func tooLong(t *tree) []complaint {
 			if !ok {
 				continue
 			}
-			say("lines", f.room+"."+funcName(fn), t.at(fn), t.linesOf(fn, code), maxFuncLines)
-			say("params", f.room+"."+funcName(fn), t.at(fn), fn.Type.Params.NumFields(), maxParams)
+			say("lines", f.pkg+"."+funcName(fn), t.at(fn), t.linesOf(fn, code), maxFuncLines)
+			say("params", f.pkg+"."+funcName(fn), t.at(fn), fn.Type.Params.NumFields(), maxParams)
 		}
 	}
 	return found
@@ -148,17 +148,17 @@ func undocumented(t *tree) []complaint {
 	var found []complaint
 	isSaid := make(map[string]bool)
 	for _, f := range t.sources() {
-		isSaid[f.room] = isSaid[f.room] || f.ast.Doc != nil
+		isSaid[f.pkg] = isSaid[f.pkg] || f.ast.Doc != nil
 	}
-	for room, said := range isSaid {
+	for pkg, said := range isSaid {
 		if !said {
-			found = append(found, complaint{"doc", room, room + ": the package has no comment that states its law"})
+			found = append(found, complaint{"doc", pkg, pkg + ": the package has no comment that states its law"})
 		}
 	}
 	for _, f := range t.sources() {
 		for _, d := range f.ast.Decls {
 			for _, name := range bareNames(d) {
-				found = append(found, complaint{"doc", f.room + "." + name, fmt.Sprintf("%s: %s has no comment", t.at(d), name)})
+				found = append(found, complaint{"doc", f.pkg + "." + name, fmt.Sprintf("%s: %s has no comment", t.at(d), name)})
 			}
 		}
 	}
@@ -272,7 +272,7 @@ func idleTests(t *tree) []complaint {
 				default:
 					return true
 				}
-				found = append(found, complaint{law, f.room + "." + funcName(fn), fmt.Sprintf("%s: %s: a test does not %s", t.at(sel), funcName(fn), law)})
+				found = append(found, complaint{law, f.pkg + "." + funcName(fn), fmt.Sprintf("%s: %s: a test does not %s", t.at(sel), funcName(fn), law)})
 				return true
 			})
 		}

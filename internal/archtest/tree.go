@@ -23,7 +23,7 @@ type tree struct {
 // A file is one parsed Go file.
 type file struct {
 	name   string // from the root, with slashes
-	room   string // the directory
+	pkg    string // the directory
 	isTest bool
 	src    []byte
 	ast    *ast.File
@@ -83,7 +83,7 @@ func (t *tree) parse(name string) error {
 	}
 	t.files = append(t.files, &file{
 		name:   name,
-		room:   path.Dir(name),
+		pkg:    path.Dir(name),
 		isTest: strings.HasSuffix(name, "_test.go"),
 		src:    src,
 		ast:    f,
@@ -97,11 +97,11 @@ func (t *tree) at(n ast.Node) string {
 	return fmt.Sprintf("%s:%d", p.Filename, p.Line)
 }
 
-// rooms returns the directories that hold Go files, sorted.
-func (t *tree) rooms() []string {
+// packages returns the directories that hold Go files, sorted.
+func (t *tree) packages() []string {
 	var names []string
 	for _, f := range t.files {
-		names = append(names, f.room)
+		names = append(names, f.pkg)
 	}
 	slices.Sort(names)
 	return slices.Compact(names)

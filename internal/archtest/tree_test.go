@@ -15,17 +15,17 @@ import (
 // A complaint is one broken law.
 type complaint struct {
 	law     string // a word, the key of exceptions
-	subject string // what breaks it: a room, a file or room.Name
+	subject string // what breaks it: a package, a file or package.Name
 	text    string
 }
 
-// house is this repository, parsed once.
-var house = sync.OnceValues(func() (*tree, error) { return load(os.DirFS("../..")) })
+// project is this repository, parsed once.
+var project = sync.OnceValues(func() (*tree, error) { return load(os.DirFS("../..")) })
 
 // judge applies one law to this repository.
 func judge(t *testing.T, law func(*tree) []complaint) {
 	t.Helper()
-	h, err := house()
+	h, err := project()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,13 +23,13 @@ func (t *tree) uses(files []*file) map[*ast.Ident]types.Object {
 		asts = append(asts, f.ast)
 	}
 	// What does not resolve is an import; conf.Error has seen to it.
-	_, _ = conf.Check(files[0].room, t.fset, asts, info)
+	_, _ = conf.Check(files[0].pkg, t.fset, asts, info)
 	return info.Uses
 }
 
 // largestCircle returns how many files of a package use each other in a circle.
 func (t *tree) largestCircle(name string) int {
-	files := slices.DeleteFunc(t.sources(), func(f *file) bool { return f.room != name })
+	files := slices.DeleteFunc(t.sources(), func(f *file) bool { return f.pkg != name })
 	uses := make(map[string]map[string]bool)
 	for id, obj := range t.uses(files) {
 		if _, isImport := obj.(*types.PkgName); isImport || !obj.Pos().IsValid() {

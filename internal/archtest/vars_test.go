@@ -19,12 +19,12 @@ func TestPackageVariablesNeverChange(t *testing.T) { judge(t, mutableVars) }
 // tables that are only read are constants that Go has no other word for.
 func mutableVars(t *tree) []complaint {
 	var found []complaint
-	byRoom := make(map[string][]*file)
+	byPackage := make(map[string][]*file)
 	for _, f := range t.sources() {
-		byRoom[f.room] = append(byRoom[f.room], f)
+		byPackage[f.pkg] = append(byPackage[f.pkg], f)
 	}
-	for room, files := range byRoom {
-		v := &varLaw{tree: t, room: room, uses: t.uses(files)}
+	for pkg, files := range byPackage {
+		v := &varLaw{tree: t, pkg: pkg, uses: t.uses(files)}
 		for _, f := range files {
 			v.judgeDecls(f.ast)
 			v.judgeUses(f.ast)
@@ -34,16 +34,16 @@ func mutableVars(t *tree) []complaint {
 	return found
 }
 
-// A varLaw judges the package variables of one room.
+// A varLaw judges the package variables of one package.
 type varLaw struct {
 	tree  *tree
-	room  string
+	pkg   string
 	uses  map[*ast.Ident]types.Object
 	found []complaint
 }
 
 func (v *varLaw) say(n ast.Node, name, what string) {
-	v.found = append(v.found, complaint{"var", v.room + "." + name, fmt.Sprintf("%s: package variable %s %s", v.tree.at(n), name, what)})
+	v.found = append(v.found, complaint{"var", v.pkg + "." + name, fmt.Sprintf("%s: package variable %s %s", v.tree.at(n), name, what)})
 }
 
 // judgeDecls looks at how package variables are declared.
@@ -116,7 +116,7 @@ func (v *varLaw) judgeUses(f *ast.File) {
 			v.say(x, id.Name, "is changed")
 		}
 		if sel, ok := foreign(x); ok && strings.HasPrefix(names[sel.X.(*ast.Ident).Name], v.tree.module+"/") && v.isPackageName(sel.X.(*ast.Ident)) {
-			v.say(x, path.Base(names[sel.X.(*ast.Ident).Name])+"."+sel.Sel.Name, "of another room is changed")
+			v.say(x, path.Base(names[sel.X.(*ast.Ident).Name])+"."+sel.Sel.Name, "of another package is changed")
 		}
 	}
 	ast.Inspect(f, func(n ast.Node) bool {

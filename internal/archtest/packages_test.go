@@ -1,18 +1,18 @@
 package archtest
 
-// A room is one package of the drawing. Imports go from a higher level to a
+// A drawing says of one package at which level it is, and what it may import. Imports go from a higher level to a
 // lower one, and only through the doors that the drawing has.
-type room struct {
+type drawing struct {
 	level int
 	doors doors
 }
 
-// doors are what a room may import of the project, each with the reason.
+// doors are what a package may import of the project, each with the reason.
 type doors map[string]string
 
-// rooms is the drawing. A package that is not in it does not belong to the
-// house; "agents/*" stands for each folder in agents.
-var rooms = map[string]room{
+// packages is the drawing. A package that is not in it does not belong to the
+// project; "agents/*" stands for each folder in agents.
+var packages = map[string]drawing{
 	"launcher/compose": {7, doors{
 		"bundles":                  "opens what it is told to launch",
 		"caps":                     "prints grants and changes, explains requests",
@@ -341,7 +341,7 @@ var rooms = map[string]room{
 	"agents/sdk":          {1, doors{"agents/sdk/jsonlite": "small JSON, where encoding/json is most of a module"}},
 	"agents/sdk/jsonlite": {0, nil},
 
-	// What judges the house is not part of it.
+	// What judges the project is not part of it.
 	"internal/archtest":       {0, nil},
 	"internal/archtest/sizes": {8, doors{"internal/archtest": "prints what it measures"}},
 	"internal/conformance":    {0, nil},
@@ -349,10 +349,10 @@ var rooms = map[string]room{
 	"internal/dist":           {0, doors{"internal/base/strictjson": "what the built program says of itself"}},
 }
 
-// toBuild are rooms that are drawn and have no package yet.
+// toBuild are packages that are drawn and have no package yet.
 var toBuild = map[string]string{}
 
-// testDoors are what the tests of a room may import beyond the room's own
+// testDoors are what the tests of a package may import beyond the package's own
 // doors. Tests stand outside the levels, never outside the drawing.
 var testDoors = map[string]doors{
 	"launcher/compose": {
@@ -438,9 +438,9 @@ var testDoors = map[string]doors{
 	},
 }
 
-// An owner is a room that may import something from outside the house.
+// An owner is a package that may import something from outside the project.
 type owner struct {
-	room  string // "*" is every room
+	pkg   string // "*" is every package
 	tests bool   // in its tests only
 	why   string
 }
@@ -449,14 +449,14 @@ type owner struct {
 // A module that is not in it has not been let in.
 var outside = map[string][]owner{
 	"github.com/tetratelabs/wazero": {
-		{"internal/guest", false, "the only room that knows the engine"},
+		{"internal/guest", false, "the only package that knows the engine"},
 		{"hostcalls", true, "the empty call that a checked one is measured against"},
 		{"internal/meter", true, "both of the engine's engines run what was rewritten"},
 		{"internal/jail", true, "the engine's own directory mount is the control of each attack and the measure of each figure"},
 		{"internal/wasi", true, "the engine's own WASI is what ours is measured against"},
 	},
 	"github.com/dgraph-io/badger/v4": {
-		{"kb", false, "the only room that knows the database"},
+		{"kb", false, "the only package that knows the database"},
 		{"cmd/rlp", true, "who has root changes the log by a program of their own"},
 	},
 	"github.com/dgraph-io/ristretto/v2": {{"kb", false, "what badger keeps for tables to come is given up"}},
@@ -466,7 +466,7 @@ var outside = map[string][]owner{
 	},
 	"github.com/tmaxmax/go-sse": {{"internal/model/providers", false, "reads the streams that providers answer with"}},
 	"github.com/modelcontextprotocol/go-sdk": {
-		{"internal/mcpclient", false, "the only room that speaks with servers of tools"},
+		{"internal/mcpclient", false, "the only package that speaks with servers of tools"},
 		{"internal/mcpclient/mcptest", false, "is such a server"},
 		{"internal/mcpserver", false, "is a server of tools itself"},
 		{"cmd/rlp", true, "asks rlp mcp as clients do"},
@@ -494,7 +494,7 @@ var outside = map[string][]owner{
 		{"kb", false, "the tree of the audit log"},
 		{"internal/evidence", false, "proofs of the tree"},
 	},
-	"golang.org/x/mod/sumdb/note": {{"internal/evidence", false, "the only room that signs and believes checkpoints"}},
+	"golang.org/x/mod/sumdb/note": {{"internal/evidence", false, "the only package that signs and believes checkpoints"}},
 	"golang.org/x/net/html":       {{"internal/console", true, "pages are read as a browser reads them"}},
 	"golang.org/x/net/idna": {
 		{"caps", false, "hosts are compared as A-labels"},
@@ -542,7 +542,7 @@ var outside = map[string][]owner{
 		{"cmd/rlp", true, "the published schema is one"},
 		{"internal/schema", true, "what another reader of schemas says of the same documents"},
 	},
-	"go.opentelemetry.io/otel":                   {{"internal/telemetry", false, "the only room that knows it"}},
+	"go.opentelemetry.io/otel":                   {{"internal/telemetry", false, "the only package that knows it"}},
 	"golang.org/x/term":                          {{"internal/top", false, "keys as they are pressed, and how large the terminal is"}},
 	"github.com/chromedp/chromedp":               {{"internal/console", true, "pages are tried in a browser"}},
 	"github.com/chromedp/cdproto":                {{"internal/console", true, "the same"}},
@@ -551,7 +551,7 @@ var outside = map[string][]owner{
 	"pgregory.net/rapid":                         {{"*", true, "laws are property tests"}},
 }
 
-// guarded are packages of the standard library that only some rooms may
+// guarded are packages of the standard library that only some packages may
 // import outside tests.
 var guarded = map[string][]owner{
 	"C":      {},
