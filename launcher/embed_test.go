@@ -2,6 +2,7 @@ package launcher_test
 
 import (
 	"encoding/binary"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -100,11 +101,7 @@ func TestAProgramOutsideLaunches(t *testing.T) {
 		t.Fatalf("%v: %s", err, said)
 	}
 	work := t.TempDir()
-	bundle := filepath.Join(work, "puts")
-	write(t, filepath.Join(bundle, "manifest.toml"), "[agent]\nname = \"puts\"\nversion = \"1.0.0\"\nkind = \"wasm32-wasip1\"\n"+
-		"entry_wasm = { path = \"a.wasm\" }\n[caps]\nfile = \"policy.caps\"\n")
-	write(t, filepath.Join(bundle, "a.wasm"), putting())
-	write(t, filepath.Join(bundle, "policy.caps"), "[capabilities]\nkb_write = [\"notes\"]\n")
+	bundle := puts(t, work)
 	for _, c := range []struct{ deny, want string }{
 		{"kb:write:*", "kb_put notes/k cap_missing caller\nok 0 1\ndeny caller\n"},
 		{"kb:read:*", "ok 0 0\nallow \n"}, // control: nothing of it is taken
@@ -114,4 +111,29 @@ func TestAProgramOutsideLaunches(t *testing.T) {
 			t.Errorf("%s: %v: %s", c.deny, err, text)
 		}
 	}
+}
+
+// puts is [putsIn] for a test.
+func puts(t *testing.T, dir string) (bundle string) {
+	t.Helper()
+	bundle, err := putsIn(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bundle
+}
+
+// putsIn makes the bundle of an agent that puts one value into the knowledge base.
+func putsIn(dir string) (bundle string, err error) {
+	bundle = filepath.Join(dir, "puts")
+	err = os.MkdirAll(bundle, 0o700)
+	for name, text := range map[string]string{
+		"manifest.toml": "[agent]\nname = \"puts\"\nversion = \"1.0.0\"\nkind = \"wasm32-wasip1\"\n" +
+			"entry_wasm = { path = \"a.wasm\" }\n[caps]\nfile = \"policy.caps\"\n",
+		"a.wasm":      putting(),
+		"policy.caps": "[capabilities]\nkb_write = [\"notes\"]\n",
+	} {
+		err = errors.Join(err, os.WriteFile(filepath.Join(bundle, name), []byte(text), 0o600))
+	}
+	return bundle, err
 }

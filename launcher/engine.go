@@ -20,11 +20,5 @@ type (
 // NewPlan intersects the base with every layer.
 func NewPlan(p Policy) (Plan, error) { return run.NewPlan(p) }
 
-// Canonical makes the paths of a policy what they lead to.
-func Canonical(p Policy, by Resolvers) (Policy, Paths, error) { return run.Canonical(p, by) }
-
-// Flatten are changes as a report has them.
-func Flatten(changes []caps.Change) []Change { return run.Flatten(changes) }
-
 // GrantStrings are grants as capability strings.
 func GrantStrings(grants []caps.Grant) []string { return run.GrantStrings(grants) }

@@ -4,7 +4,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"runloop.dev/rlp/internal/lane/probe"
-	"runloop.dev/rlp/launcher/compose"
 )
 
 // commands are all there are.
@@ -22,10 +21,4 @@ func (a *app) elsewhere() (code int, done bool) {
 		return probe.Main(a.args[1:], a.stdout), true
 	}
 	return 0, false
-}
-
-// fit waits until signals are heard: what follows is begun and printed.
-func (a *app) fit(*compose.Composition, bool) error {
-	a.hear()
-	return nil
 }

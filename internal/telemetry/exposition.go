@@ -144,7 +144,7 @@ var escapeLabel = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
 func labelled(set attribute.Set) string {
 	var pairs []string
 	for _, kv := range set.ToSlice() {
-		pairs = append(pairs, strings.ReplaceAll(string(kv.Key), ".", "_")+`="`+escapeLabel.Replace(kv.Value.Emit())+`"`)
+		pairs = append(pairs, strings.ReplaceAll(string(kv.Key), ".", "_")+`="`+escapeLabel.Replace(kv.Value.String())+`"`)
 	}
 	if len(pairs) == 0 {
 		return ""
