@@ -171,6 +171,12 @@ func TestNoJournalIsNotReady(t *testing.T) {
 	if err := h.ready(t.Context()); err == nil || !strings.Contains(err.Error(), "no journal can be made") {
 		t.Errorf("it can record no run, and is ready: %v", err)
 	}
+	h.who.May = service.Launch
+	var away *service.UnavailableError
+	_, err := h.do(t, &service.Request{Door: service.HTTP, Agent: "plain"})
+	if !errors.As(err, &away) || !away.Unrecorded || !strings.HasPrefix(err.Error(), "the service cannot record the run;") {
+		t.Errorf("a launch that cannot be recorded: %v", err)
+	}
 	if err := os.Chmod(key, 0o600); err != nil {
 		t.Fatal(err)
 	}

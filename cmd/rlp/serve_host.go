@@ -235,7 +235,7 @@ func (h *host) Launch(ctx context.Context, who *service.Caller, q *service.Reque
 	case err != nil:
 		return nil, h.unavailable(who, err)
 	case report.Outcome == launcher.AuditFailed && !begun.Load():
-		return nil, h.unavailable(who, errors.New(report.Message))
+		return nil, h.unrecorded(who, begin.RunID, report.Message)
 	case report.Outcome == launcher.Refused && report.ExitCode == launcher.StatusPolicy && len(report.Violations) > 0:
 		return nil, h.tell(who, c).refused(&service.ViolationError{
 			RunID: report.RunID, TraceID: report.TraceID, Violations: report.Violations, ByDoor: byDoor(c, report.Violations), Warnings: c.Origin.Notes,

@@ -127,6 +127,17 @@ func (h *host) unavailable(who *service.Caller, err error) error {
 	return &service.UnavailableError{Why: errors.New(reason(who, err))}
 }
 
+// unrecorded is that the record of a run could not begin, which is no fault of the
+// operator's files.
+func (h *host) unrecorded(who *service.Caller, run, message string) error {
+	h.log.Error("unavailable", "run_id", run, "tenant", who.Tenant, "caller", who.Name, "message", printable(message))
+	why := "the service cannot record the run; the log of the service says why"
+	if who.Can(service.Operate) {
+		why = message
+	}
+	return &service.UnavailableError{Why: errors.New(why), Unrecorded: true}
+}
+
 // reason is what a caller is told of such an error, which the log has.
 func reason(who *service.Caller, err error) string {
 	if who.Can(service.Operate) {

@@ -126,6 +126,8 @@ func (t *trail) explained(denied int64) string {
 // edit says what the operator would edit to let what a layer took.
 func edit(agent, reason, layer string) string {
 	switch name, rest, _ := strings.Cut(layer, ":"); {
+	case reason == caps.Unavailable.String() && layer == "base":
+		return "The agent asks for it, and this host does not have it: the operator makes it there (the granted folder or file, a lane for programs), or takes the grant away"
 	case audit.ByBase(layer, reason):
 		return "The agent's own policy.caps does not ask for it, so only its author can change that"
 	case name == "token":

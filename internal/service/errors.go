@@ -69,7 +69,10 @@ func (e *ViolationError) Error() string {
 
 // An UnavailableError says that what a request needs is not there now: a
 // registry, a lane, the disk of the log.
-type UnavailableError struct{ Why error }
+type UnavailableError struct {
+	Why        error
+	Unrecorded bool // the run's record could not begin
+}
 
 func (e *UnavailableError) Error() string { return e.Why.Error() }
 func (e *UnavailableError) Unwrap() error { return e.Why }

@@ -51,7 +51,7 @@ func (s *Service) Submit(ctx context.Context, c *Caller, q *Request, idempotency
 func (s *Service) made(c *Caller, q *Request) (*Run, error) {
 	id, err := ident.NewRun()
 	if err != nil {
-		return nil, &UnavailableError{err}
+		return nil, &UnavailableError{Why: err}
 	}
 	own := *q
 	if own.TraceID == "" {

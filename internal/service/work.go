@@ -187,6 +187,9 @@ func (st *State) nothing(err error) {
 		st.ExitCode = launcher.StatusPolicy
 	case errors.As(err, &away):
 		st.State, st.Outcome, st.ExitCode = Failed, "", launcher.StatusUnavailable
+		if away.Unrecorded {
+			st.Outcome, st.ExitCode = launcher.AuditFailed, launcher.StatusAudit
+		}
 	default:
 		var broken *brokenError
 		st.State, st.Outcome, st.ExitCode = Failed, "", launcher.StatusUnavailable
