@@ -13,6 +13,7 @@ package ask
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -145,7 +146,7 @@ func (s *Subject) layerName(name string) string {
 }
 
 // scope is a path, or another scope, as it may be told: a path as the agent's
-// policy wrote it, relative to the home if it is in it.
+// policy wrote it, with its placeholders, relative to the home if it is in it.
 func (s *Subject) scope(scope string) string {
 	if s.home == nil {
 		return scope
@@ -156,7 +157,18 @@ func (s *Subject) scope(scope string) string {
 			break
 		}
 	}
-	return s.home.Name(scope)
+	return s.home.Name(s.unfilled(scope))
+}
+
+// unfilled is a path with a placeholder in the place of its value, which is the
+// operator's.
+func (s *Subject) unfilled(path string) string {
+	for _, name := range slices.Sorted(maps.Keys(s.Params)) {
+		if rest, is := below(path, s.Params[name]); is {
+			return "{" + name + "}" + rest
+		}
+	}
+	return path
 }
 
 // below is what comes behind dir in a path that is dir or lies below it.

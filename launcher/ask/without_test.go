@@ -107,6 +107,14 @@ func TestAnswersForOthersFollowNoLink(t *testing.T) {
 	if err != nil || !slices.Equal(held.Effective, []string{"fs:read:/srv/link"}) {
 		t.Errorf("%+v %v", held, err)
 	}
+	s.Params = map[string]string{"data": "/srv/link"} // what the operator put there is not told either
+	others = s.Without(HomeAt(homeOfTests))
+	if held, err = Show(others); err != nil || !slices.Equal(held.Effective, []string{"fs:read:{data}"}) {
+		t.Errorf("%+v %v", held, err)
+	}
+	if e, err := Explain(others, Query{Text: "/mnt/secret/x"}); err != nil || e.Scope != "{data}" {
+		t.Errorf("the value of a placeholder: %+v %v", e, err)
+	}
 	if held, err := Show(s); err != nil || !slices.Equal(held.Effective, []string{"fs:read:/mnt/secret"}) {
 		t.Errorf("control: %+v %v", held, err)
 	}
