@@ -40,7 +40,7 @@ func (b *bench) sources() []source {
 		}},
 		{module: tools, pkg: "./bench/bare", match: `^BenchmarkInstantiate$`, benchtime: b.turns(300), picks: map[string]string{"Instantiate p50-us": "instance/bare"}},
 		{module: tools, pkg: "./bench/extism", match: `^BenchmarkInstantiate$`, benchtime: b.turns(300), picks: map[string]string{"Instantiate p50-us": "instance/extism"}},
-		{module: b.root, pkg: "./launcher", match: `^BenchmarkIdle$/^(tiny|go)=`, benchtime: b.turns(1), rounds: 3, ours: true, picks: map[string]string{
+		{module: b.root, pkg: "./launcher/run", match: `^BenchmarkIdle$/^(tiny|go)=`, benchtime: b.turns(1), rounds: 3, ours: true, picks: map[string]string{
 			"Idle/tiny=1000 KiB/agent": "idle/rlp", "Idle/go=100 KiB/agent": "idle/go",
 		}},
 		{module: tools, pkg: "./bench/bare", match: `^BenchmarkIdle$`, benchtime: b.turns(1), rounds: 3, picks: map[string]string{"Idle KiB/instance": "idle/bare"}},
