@@ -1,6 +1,6 @@
 # The commands of the project. `make` lists them. They need Go and make; race
 # needs a C compiler as well. Nothing is installed: tools are built from
-# internal/tools into bin/tools.
+# internal/dev/tools into bin/tools.
 
 GO       ?= go
 FUZZTIME ?= 5s
@@ -52,7 +52,7 @@ program:
 	@mkdir -p $(dir $(OUT))
 	$(BUILD) -o $(OUT) ./cmd/rlp
 ifeq ($(or $(GOOS),$(shell $(GO) env GOOS)),linux)
-	$(BUILD) -o $(dir $(OUT))rlp-confine ./internal/lane/confined
+	$(BUILD) -o $(dir $(OUT))rlp-confine ./internal/effect/lane/confined
 endif
 
 # What is released is the same bytes wherever it is built: nothing of the
@@ -64,7 +64,7 @@ dist: ## dist/: an archive and an SBOM for each of TARGETS, and SHA256SUMS
 	@set -e; for t in $(TARGETS); do \
 		$(MAKE) --no-print-directory program $(REPRODUCIBLE) GOOS=$${t%/*} GOARCH=$${t#*/} OUT=.work/dist/$$t/rlp; \
 	done
-	GOOS= GOARCH= $(GO) run ./internal/dist archives .work/dist $(DIST)
+	GOOS= GOARCH= $(GO) run ./internal/dev/dist archives .work/dist $(DIST)
 
 .PHONY: dist-twice
 dist-twice: ## build what is released for this system in two folders, and compare (ALONE=1: with a build cache of its own)
@@ -80,7 +80,7 @@ dist-twice: ## build what is released for this system in two folders, and compar
 .PHONY: install
 install: ## the program, manual, completions and units beneath DESTDIR/PREFIX (PREFIX=/usr/local)
 	$(MAKE) --no-print-directory program $(REPRODUCIBLE) OUT=.work/dist/$(HOST)/rlp
-	GOOS= GOARCH= $(GO) run ./internal/dist install .work/dist '$(or $(DESTDIR),/)' '$(PREFIX)'
+	GOOS= GOARCH= $(GO) run ./internal/dev/dist install .work/dist '$(or $(DESTDIR),/)' '$(PREFIX)'
 
 .PHONY: agents
 agents: build ## the sample agents, each into its agent.bundle
@@ -99,7 +99,7 @@ notes: build ## launch an agent on testdata/notes, see what it wrote and what wa
 .PHONY: demo
 demo: agents ## run every agent with a mail server and a model server on loopback, and show what was allowed and denied
 	@mkdir -p .work
-	$(GO) run ./internal/demo bin/rlp .work/demo
+	$(GO) run ./internal/dev/demo bin/rlp .work/demo
 
 .PHONY: setup
 setup: ## install what tests use beside Go and make (as root; otherwise it says what is missing)
@@ -125,7 +125,7 @@ fmt-check: $(TOOLS)/.built
 vet:
 	$(GO) vet ./...
 	GOOS=wasip1 GOARCH=wasm $(GO) build ./agents/...
-	cd internal/tools && $(GO) vet ./...
+	cd internal/dev/tools && $(GO) vet ./...
 
 .PHONY: lint
 lint: $(TOOLS)/.built
@@ -139,20 +139,20 @@ dead: $(TOOLS)/.built
 
 .PHONY: laws
 laws:
-	$(GO) test -count=1 ./internal/archtest ./internal/conformance
-	cd internal/tools && $(GO) test ./...
+	$(GO) test -count=1 ./internal/dev/archtest ./internal/dev/conformance
+	cd internal/dev/tools && $(GO) test ./...
 
 .PHONY: conformance
 conformance: ## write docs/conformance.md from what the tests say they hold
-	$(GO) run ./internal/conformance
+	$(GO) run ./internal/dev/conformance
 
 .PHONY: sizes
 sizes: ## write how large each package is into ARCHITECTURE.md
-	$(GO) run ./internal/archtest/sizes -w
+	$(GO) run ./internal/dev/archtest/sizes -w
 
 .PHONY: screenshots
 screenshots: ## take the pictures of docs/console.md again (needs chromium)
-	RLP_SCREENSHOTS=$(CURDIR)/docs $(GO) test -count=1 -run '^TestScreenshots$$' ./internal/console
+	RLP_SCREENSHOTS=$(CURDIR)/docs $(GO) test -count=1 -run '^TestScreenshots$$' ./internal/serve/console
 
 # The engine's compiler is one goroutine's work and twenty times slower under the
 # detector: it is left out. What calls a guest and what a guest calls is not, nor
@@ -173,8 +173,8 @@ fuzz: ## every fuzz target for FUZZTIME=5s (FUZZMODE=blind: without compiling al
 # A guard's test is worth what it notices: 90 % of all small changes in what
 # decides, 80 % in what enforces. What no test can notice is explained.
 DECIDES  := ./caps ./caps/policy ./hostcalls/gate
-ENFORCES := ./hostcalls ./internal/jail ./internal/wasi ./internal/egress ./secrets ./internal/access ./launcher/run
-MUTANTS   = cd internal/tools && $(GO) build -o ../../.work/mutants ./mutants && cd ../.. && .work/mutants -explained internal/tools/mutants/explained.tsv
+ENFORCES := ./hostcalls ./internal/effect/jail ./internal/effect/wasi ./internal/effect/egress ./secrets ./internal/serve/access ./launcher/run
+MUTANTS   = cd internal/dev/tools && $(GO) build -o ../../../.work/mutants ./mutants && cd ../../.. && .work/mutants -explained internal/dev/tools/mutants/explained.tsv
 .PHONY: mutants
 mutants: ## change the source of the guards in thousands of small ways, one at a time, and name what no test notices (an hour)
 	@mkdir -p .work
@@ -191,13 +191,13 @@ soak: ## the long forms: a million requests, a thousand kills, ten thousand laun
 .PHONY: bench
 bench: build ## one table: rlp, the engine alone, and what else is there (ROUNDS=60, PEERS=1, JSON=1)
 	@mkdir -p .work
-	cd internal/tools && $(GO) build -o ../../.work/bench-table ./bench
+	cd internal/dev/tools && $(GO) build -o ../../../.work/bench-table ./bench
 	@.work/bench-table -rounds $(ROUNDS) -peers '$(PEERS)' $(if $(JSON),-json)
 
 .PHONY: bench-serve
 bench-serve: build ## rlp serve under load: against a launch in process, 1,000 requests at once, 50 followers, beside runs that end badly (ROUNDS=60, JSON=1)
 	@mkdir -p .work
-	cd internal/tools && $(GO) build -o ../../.work/bench-table ./bench
+	cd internal/dev/tools && $(GO) build -o ../../../.work/bench-table ./bench
 	@.work/bench-table -serve -rounds $(ROUNDS) $(if $(JSON),-json)
 
 .PHONY: bench-go
@@ -219,7 +219,7 @@ clean: ## remove what make builds
 	rm -rf bin dist .work agents/*/agent.bundle
 
 # The tools are built again when their versions change.
-$(TOOLS)/.built: internal/tools/go.mod internal/tools/go.sum $(wildcard internal/tools/*/*)
+$(TOOLS)/.built: internal/dev/tools/go.mod internal/dev/tools/go.sum $(wildcard internal/dev/tools/*/*)
 	@mkdir -p $(TOOLS)
-	cd internal/tools && $(GO) build -o ../../$(TOOLS)/ tool
+	cd internal/dev/tools && $(GO) build -o ../../../$(TOOLS)/ tool
 	@touch $@

@@ -12,7 +12,7 @@ import (
 
 	"github.com/zeebo/blake3"
 
-	"runloop.dev/rlp/internal/tomlfile"
+	"runloop.dev/rlp/internal/base/tomlfile"
 )
 
 // An edit replaces bytes [from, to) of a text.

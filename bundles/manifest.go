@@ -3,8 +3,8 @@ package bundles
 import (
 	"encoding/json"
 
-	"runloop.dev/rlp/internal/ident"
-	"runloop.dev/rlp/internal/tomlfile"
+	"runloop.dev/rlp/internal/base/ident"
+	"runloop.dev/rlp/internal/base/tomlfile"
 )
 
 // ManifestName is the file of a bundle that names all others.

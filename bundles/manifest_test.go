@@ -10,7 +10,7 @@ import (
 	"testing"
 	"testing/quick"
 
-	"runloop.dev/rlp/internal/tomlfile"
+	"runloop.dev/rlp/internal/base/tomlfile"
 )
 
 func parse(t *testing.T, text string) *Manifest {

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"unicode"
 
-	"runloop.dev/rlp/internal/ident"
-	"runloop.dev/rlp/internal/tomlfile"
+	"runloop.dev/rlp/internal/base/ident"
+	"runloop.dev/rlp/internal/base/tomlfile"
 )
 
 // ParseManifest reads a manifest. File is used in positions alone. The error

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/tomlfile"
+	"runloop.dev/rlp/internal/base/tomlfile"
 )
 
 // ParseTools reads tools.json. File is used in positions alone. The error wraps

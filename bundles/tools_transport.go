@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/tomlfile"
+	"runloop.dev/rlp/internal/base/tomlfile"
 )
 
 // transport reads how a tool is called. Arguments of a call never become a part

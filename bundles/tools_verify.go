@@ -3,7 +3,7 @@ package bundles
 import (
 	"slices"
 
-	"runloop.dev/rlp/internal/tomlfile"
+	"runloop.dev/rlp/internal/base/tomlfile"
 )
 
 // toolsArtifact is the artifact of the manifest that holds the tools. A

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"runloop.dev/rlp/internal/tomlfile"
+	"runloop.dev/rlp/internal/base/tomlfile"
 )
 
 // SignatureName is where the signature of the manifest lies.

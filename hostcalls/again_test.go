@@ -11,9 +11,9 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls/gate"
-	"runloop.dev/rlp/internal/abi"
-	"runloop.dev/rlp/internal/audit"
-	"runloop.dev/rlp/internal/guest"
+	"runloop.dev/rlp/internal/engine/abi"
+	"runloop.dev/rlp/internal/engine/guest"
+	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/kb/journal"
 )
 

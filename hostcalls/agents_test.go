@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/model"
+	"runloop.dev/rlp/internal/effect/model"
 )
 
 // fakeAgents answers every delegation, and keeps what it was given.

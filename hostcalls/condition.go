@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/model"
+	"runloop.dev/rlp/internal/effect/model"
 )
 
 // Conditions are what layers say of how something granted may be used, beyond

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/model"
+	"runloop.dev/rlp/internal/effect/model"
 )
 
 const conditioned = "[capabilities]\nnet = { hosts = [\"api.example.com\", \"other.example.com\"], allow_http = true }\n"

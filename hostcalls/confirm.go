@@ -7,7 +7,7 @@ import (
 	"unicode"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/abi"
+	"runloop.dev/rlp/internal/engine/abi"
 )
 
 // A Question is what a person is asked before something is done for an agent.

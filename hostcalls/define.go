@@ -9,8 +9,8 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls/gate"
-	"runloop.dev/rlp/internal/abi"
-	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/engine/abi"
+	"runloop.dev/rlp/internal/record/audit"
 )
 
 // A def is one import: its name, how many (ptr, len) pairs it takes before the

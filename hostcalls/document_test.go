@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"runloop.dev/rlp/internal/base/strictjson/jsontest"
-	"runloop.dev/rlp/internal/model"
+	"runloop.dev/rlp/internal/effect/model"
 )
 
 // A result that some reader of reports does not take is refused with the reason,

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"runloop.dev/rlp/internal/abi"
+	"runloop.dev/rlp/internal/engine/abi"
 )
 
 // A holding run may have so many bytes held for it.

@@ -13,8 +13,8 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls/gate"
-	"runloop.dev/rlp/internal/abi"
-	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/engine/abi"
+	"runloop.dev/rlp/internal/record/audit"
 )
 
 // ImportModule is the name under which guests import these functions.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"runloop.dev/rlp/internal/abi"
+	"runloop.dev/rlp/internal/engine/abi"
 )
 
 // Keys and values are as long as they may be and no longer, and hold no control

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/abi"
-	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/engine/abi"
+	"runloop.dev/rlp/internal/record/audit"
 )
 
 // A request that cannot be read, or points beyond the memory, never gets the answer of

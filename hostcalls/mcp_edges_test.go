@@ -11,7 +11,7 @@ import (
 
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/hostcalls/gate"
-	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/record/audit"
 )
 
 // Each key of a request has its one type: what is of another is refused by its name,

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/audit"
-	"runloop.dev/rlp/internal/model"
+	"runloop.dev/rlp/internal/effect/model"
+	"runloop.dev/rlp/internal/record/audit"
 )
 
 // tellingModel is a backend that says what it is told to.

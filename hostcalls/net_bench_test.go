@@ -11,10 +11,10 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls/gate"
-	"runloop.dev/rlp/internal/abi"
-	"runloop.dev/rlp/internal/audit"
-	"runloop.dev/rlp/internal/egress"
-	"runloop.dev/rlp/internal/guest"
+	"runloop.dev/rlp/internal/effect/egress"
+	"runloop.dev/rlp/internal/engine/abi"
+	"runloop.dev/rlp/internal/engine/guest"
+	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/kb/journal"
 )
 

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"runloop.dev/rlp/internal/ident"
+	"runloop.dev/rlp/internal/base/ident"
 	"runloop.dev/rlp/secrets"
 )
 

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"runloop.dev/rlp/internal/egress"
+	"runloop.dev/rlp/internal/effect/egress"
 )
 
 // A server that redirects before it was asked anything meets a request that is

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/ident"
+	"runloop.dev/rlp/internal/base/ident"
 	"runloop.dev/rlp/secrets"
 )
 

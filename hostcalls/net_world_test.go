@@ -26,9 +26,9 @@ import (
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/hostcalls/gate"
-	"runloop.dev/rlp/internal/abi"
-	"runloop.dev/rlp/internal/audit"
-	"runloop.dev/rlp/internal/egress"
+	"runloop.dev/rlp/internal/effect/egress"
+	"runloop.dev/rlp/internal/engine/abi"
+	"runloop.dev/rlp/internal/record/audit"
 )
 
 // A world is the network of a test: real listeners on loopback, a resolver

@@ -10,7 +10,7 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls/gate"
-	"runloop.dev/rlp/internal/abi"
+	"runloop.dev/rlp/internal/engine/abi"
 )
 
 // errDenied is a refusal by the gate; a [refused] says the rest.

@@ -8,7 +8,7 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls/gate"
-	shown "runloop.dev/rlp/internal/printable"
+	shown "runloop.dev/rlp/internal/base/printable"
 )
 
 // Sources say which inputs are untrusted, beside those that always are: what

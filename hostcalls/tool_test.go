@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/ident"
+	"runloop.dev/rlp/internal/base/ident"
 	"runloop.dev/rlp/secrets"
 )
 

@@ -11,8 +11,8 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls/gate"
-	"runloop.dev/rlp/internal/abi"
-	"runloop.dev/rlp/internal/model"
+	"runloop.dev/rlp/internal/effect/model"
+	"runloop.dev/rlp/internal/engine/abi"
 )
 
 // What a policy would have to say, in the key and the form of each family.

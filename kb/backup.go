@@ -9,7 +9,7 @@ import (
 
 	"github.com/zeebo/blake3"
 
-	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/kb/wire"
 )
 

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/kb/journal"
 )

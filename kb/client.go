@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/kb/wire"
 )
 

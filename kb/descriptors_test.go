@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/kb/journal"
 )
 

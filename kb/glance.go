@@ -1,6 +1,6 @@
 package kb
 
-import "runloop.dev/rlp/internal/audit"
+import "runloop.dev/rlp/internal/record/audit"
 
 // glance is [Filter.Match] for a record that was not decoded whole.
 func (f *Filter) glance(g *audit.Glance) bool {

@@ -16,9 +16,9 @@ import (
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls"
 	"runloop.dev/rlp/hostcalls/gate"
-	"runloop.dev/rlp/internal/audit"
-	"runloop.dev/rlp/internal/guest"
-	"runloop.dev/rlp/internal/pii"
+	"runloop.dev/rlp/internal/base/pii"
+	"runloop.dev/rlp/internal/engine/guest"
+	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/kb/journal"
 )
 

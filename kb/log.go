@@ -6,7 +6,7 @@ import (
 	"iter"
 	"time"
 
-	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/kb/journal"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/dgraph-io/badger/v4"
 	"golang.org/x/mod/sumdb/tlog"
 
-	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/record/audit"
 )
 
 // records looks at the records from where the last step ended: each must be the

@@ -4,7 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 
-	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/record/audit"
 )
 
 // protocolVersion is what both ends of the socket must agree on. It changes

@@ -10,7 +10,7 @@ import (
 	"github.com/dgraph-io/badger/v4"
 	"golang.org/x/sys/unix"
 
-	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/record/audit"
 )
 
 // ends are the end records that the log has of a run.

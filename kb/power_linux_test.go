@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/kb/journal"
 )

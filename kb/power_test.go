@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/kb/journal"
 	"runloop.dev/rlp/kb/kbtest"

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/kb"
 )
 

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/kb/journal"
 	"runloop.dev/rlp/kb/wire"

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/launcher/ask"
 	"runloop.dev/rlp/launcher/compose"
 )

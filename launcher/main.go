@@ -6,10 +6,10 @@ import (
 	"os"
 	"sync/atomic"
 
-	"runloop.dev/rlp/internal/guest"
-	"runloop.dev/rlp/internal/lane"
-	"runloop.dev/rlp/internal/model/providers"
-	"runloop.dev/rlp/internal/model/remote"
+	"runloop.dev/rlp/internal/effect/lane"
+	"runloop.dev/rlp/internal/effect/model/providers"
+	"runloop.dev/rlp/internal/effect/model/remote"
+	"runloop.dev/rlp/internal/engine/guest"
 )
 
 // modelHost is the argument by which a child is told to ask providers of models.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"runloop.dev/rlp/internal/ident"
+	"runloop.dev/rlp/internal/base/ident"
 )
 
 // A variable is the secret of exactly one tenant: acme has nothing of

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"runloop.dev/rlp/internal/ident"
+	"runloop.dev/rlp/internal/base/ident"
 	"runloop.dev/rlp/secrets"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"runloop.dev/rlp/internal/home"
+	"runloop.dev/rlp/internal/base/home"
 )
 
 // A ModeError is a file or folder that somebody else could read or change, or

@@ -12,8 +12,8 @@ import (
 
 	"github.com/zalando/go-keyring"
 
-	"runloop.dev/rlp/internal/guard"
-	"runloop.dev/rlp/internal/home"
+	"runloop.dev/rlp/internal/base/guard"
+	"runloop.dev/rlp/internal/base/home"
 )
 
 // keychain keeps values in the keyring of the desktop (Secret Service, macOS

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"runloop.dev/rlp/internal/ident"
+	"runloop.dev/rlp/internal/base/ident"
 )
 
 // A Provider keeps the secrets of one tenant: no method takes a tenant, so none

@@ -15,8 +15,8 @@ import (
 
 	"github.com/zalando/go-keyring"
 
-	"runloop.dev/rlp/internal/home"
-	"runloop.dev/rlp/internal/ident"
+	"runloop.dev/rlp/internal/base/home"
+	"runloop.dev/rlp/internal/base/ident"
 )
 
 func idOf(t testing.TB, s string) ID {

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"runloop.dev/rlp/internal/home"
+	"runloop.dev/rlp/internal/base/home"
 )
 
 // A sentList remembers, for all runs of a tenant, which secrets were sent to which

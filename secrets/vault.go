@@ -14,8 +14,8 @@ import (
 
 	"filippo.io/age"
 
+	"runloop.dev/rlp/internal/base/home"
 	"runloop.dev/rlp/internal/base/strictjson"
-	"runloop.dev/rlp/internal/home"
 )
 
 // vault is the age vault: dir/identity is the key, and each value a file of its

@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/tomlfile"
+	"runloop.dev/rlp/internal/base/tomlfile"
 )
 
 // A form is a type that a key of [capabilities] takes beside false, which takes

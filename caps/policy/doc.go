@@ -17,7 +17,7 @@ import (
 	"io/fs"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/tomlfile"
+	"runloop.dev/rlp/internal/base/tomlfile"
 )
 
 // Options are what reading a document needs from outside. The zero Options

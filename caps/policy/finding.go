@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/tomlfile"
+	"runloop.dev/rlp/internal/base/tomlfile"
 )
 
 // A Severity says what a finding does to the document: an error refuses it, a

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/tomlfile"
+	"runloop.dev/rlp/internal/base/tomlfile"
 )
 
 // grantKeys are the seven fields of a grant, as callers of the service and

@@ -2,7 +2,7 @@ package policy
 
 import (
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/tomlfile"
+	"runloop.dev/rlp/internal/base/tomlfile"
 )
 
 // leaseTable reads [leases]: a capability string and until when, and how often,

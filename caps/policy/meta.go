@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"runloop.dev/rlp/internal/tomlfile"
+	"runloop.dev/rlp/internal/base/tomlfile"
 )
 
 // About is what an operator's document says of itself. It restricts nothing.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode"
 
-	"runloop.dev/rlp/internal/tomlfile"
+	"runloop.dev/rlp/internal/base/tomlfile"
 )
 
 // Misnamed is a file in dir whose name is almost STEM.toml for one of stems: in

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/tomlfile"
+	"runloop.dev/rlp/internal/base/tomlfile"
 )
 
 // readNet reads net: hosts, or a table of hosts, allow_http and methods. A base

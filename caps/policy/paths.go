@@ -8,7 +8,7 @@ import (
 	"unicode"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/tomlfile"
+	"runloop.dev/rlp/internal/base/tomlfile"
 )
 
 // pathModes are what fs, fs_ro and fs_rw give in a base.

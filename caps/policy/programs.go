@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"runloop.dev/rlp/internal/tomlfile"
+	"runloop.dev/rlp/internal/base/tomlfile"
 )
 
 // The programs that do what their input or their arguments say, by what they do.

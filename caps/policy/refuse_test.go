@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"runloop.dev/rlp/caps/policy"
-	"runloop.dev/rlp/internal/tomlfile"
+	"runloop.dev/rlp/internal/base/tomlfile"
 )
 
 func parse(t testing.TB, file, text string) *tomlfile.Table {

@@ -14,7 +14,7 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
-	"runloop.dev/rlp/internal/tomlfile"
+	"runloop.dev/rlp/internal/base/tomlfile"
 )
 
 func compiled(t testing.TB, kind policy.Kind) *jsonschema.Schema {

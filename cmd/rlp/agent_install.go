@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"runloop.dev/rlp/bundles"
-	"runloop.dev/rlp/internal/home"
-	"runloop.dev/rlp/internal/ident"
+	"runloop.dev/rlp/internal/base/home"
+	"runloop.dev/rlp/internal/base/ident"
 	"runloop.dev/rlp/launcher/compose"
 	"runloop.dev/rlp/launcher/run"
 )

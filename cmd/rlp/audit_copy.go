@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"runloop.dev/rlp/internal/home"
+	"runloop.dev/rlp/internal/base/home"
 )
 
 // readOnly reports whether nothing can be written where a tenant's things are.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"runloop.dev/rlp/internal/audit"
-	"runloop.dev/rlp/internal/export"
+	"runloop.dev/rlp/internal/record/audit"
+	"runloop.dev/rlp/internal/record/export"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher"
 )

@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"runloop.dev/rlp/internal/audit"
-	"runloop.dev/rlp/internal/home"
+	"runloop.dev/rlp/internal/base/home"
+	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/kb/journal"
 )

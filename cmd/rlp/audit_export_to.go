@@ -9,9 +9,9 @@ import (
 	"net/url"
 	"strings"
 
-	"runloop.dev/rlp/internal/audit"
-	"runloop.dev/rlp/internal/export"
-	"runloop.dev/rlp/internal/otlp"
+	"runloop.dev/rlp/internal/record/audit"
+	"runloop.dev/rlp/internal/record/export"
+	"runloop.dev/rlp/internal/record/otlp"
 	"runloop.dev/rlp/kb"
 )
 

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"runloop.dev/rlp/internal/config"
-	"runloop.dev/rlp/internal/home"
+	"runloop.dev/rlp/internal/base/config"
+	"runloop.dev/rlp/internal/base/home"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/compose"

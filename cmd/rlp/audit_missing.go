@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"runloop.dev/rlp/internal/evidence"
+	"runloop.dev/rlp/internal/record/evidence"
 	"runloop.dev/rlp/kb"
 )
 

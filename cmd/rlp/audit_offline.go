@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 
-	"runloop.dev/rlp/internal/audit"
-	"runloop.dev/rlp/internal/evidence"
+	"runloop.dev/rlp/internal/record/audit"
+	"runloop.dev/rlp/internal/record/evidence"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/ask"

@@ -9,7 +9,7 @@ import (
 	"path"
 	"slices"
 
-	"runloop.dev/rlp/internal/evidence"
+	"runloop.dev/rlp/internal/record/evidence"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher/ask"
 )

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"runloop.dev/rlp/internal/evidence"
+	"runloop.dev/rlp/internal/record/evidence"
 	"runloop.dev/rlp/kb"
 )
 

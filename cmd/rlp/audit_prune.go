@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"runloop.dev/rlp/internal/audit"
-	"runloop.dev/rlp/internal/evidence"
+	"runloop.dev/rlp/internal/record/audit"
+	"runloop.dev/rlp/internal/record/evidence"
 	"runloop.dev/rlp/kb"
 )
 

@@ -8,8 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"runloop.dev/rlp/internal/evidence"
-	"runloop.dev/rlp/internal/home"
+	"runloop.dev/rlp/internal/base/home"
+	"runloop.dev/rlp/internal/record/evidence"
 )
 
 // publicKey is the public half of the key of the tenant's log, which is that of

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"runloop.dev/rlp/internal/evidence"
+	"runloop.dev/rlp/internal/record/evidence"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/ask"

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"runloop.dev/rlp/internal/base/strictjson"
-	"runloop.dev/rlp/internal/runlog"
+	"runloop.dev/rlp/internal/record/runlog"
 	"runloop.dev/rlp/launcher"
 )
 

@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 
-	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/kb"
 )
 

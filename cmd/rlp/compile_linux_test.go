@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"runloop.dev/rlp/internal/guest/hostiletest"
+	"runloop.dev/rlp/internal/engine/guest/hostiletest"
 )
 
 // compilers are the processes that compile for a home: their folders in /proc.

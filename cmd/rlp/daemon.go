@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"runloop.dev/rlp/internal/config"
-	"runloop.dev/rlp/internal/home"
-	"runloop.dev/rlp/internal/resident"
+	"runloop.dev/rlp/internal/base/config"
+	"runloop.dev/rlp/internal/base/home"
+	"runloop.dev/rlp/internal/serve/resident"
 	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/compose"
 )

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"runloop.dev/rlp/internal/home"
-	"runloop.dev/rlp/internal/resident"
+	"runloop.dev/rlp/internal/base/home"
+	"runloop.dev/rlp/internal/serve/resident"
 	"runloop.dev/rlp/launcher"
 )
 

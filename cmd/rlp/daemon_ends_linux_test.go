@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"runloop.dev/rlp/internal/resident"
+	"runloop.dev/rlp/internal/serve/resident"
 )
 
 // What a helper does for its clients, and what it does not.

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"runloop.dev/rlp/internal/resident"
+	"runloop.dev/rlp/internal/serve/resident"
 )
 
 // launchFor does one launch for a client: the very same invocation, with what

@@ -14,7 +14,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"runloop.dev/rlp/internal/resident"
+	"runloop.dev/rlp/internal/serve/resident"
 )
 
 // throughDaemon are the scripts whose launches a helper does: what they expect

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"runloop.dev/rlp/internal/jail"
+	"runloop.dev/rlp/internal/effect/jail"
 	"runloop.dev/rlp/launcher/compose"
 )
 

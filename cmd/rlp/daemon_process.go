@@ -4,7 +4,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"runloop.dev/rlp/internal/resident"
+	"runloop.dev/rlp/internal/serve/resident"
 )
 
 // An invoker is the process for which the resident helper does an invocation: what

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"runloop.dev/rlp/internal/resident"
+	"runloop.dev/rlp/internal/serve/resident"
 	"runloop.dev/rlp/launcher/compose"
 )
 

@@ -62,7 +62,7 @@ func image(t *testing.T) (engine, bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, err := os.ReadFile("../../internal/dist/Dockerfile")
+	file, err := os.ReadFile("../../internal/dev/dist/Dockerfile")
 	if err != nil {
 		t.Fatal(err)
 	}

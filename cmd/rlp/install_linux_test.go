@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"runloop.dev/rlp/internal/guest/hostiletest"
+	"runloop.dev/rlp/internal/engine/guest/hostiletest"
 )
 
 // What is installed is compiled: its first launch finds native code in the cache

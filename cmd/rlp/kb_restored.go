@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"runloop.dev/rlp/internal/evidence"
-	"runloop.dev/rlp/internal/home"
+	"runloop.dev/rlp/internal/base/home"
+	"runloop.dev/rlp/internal/record/evidence"
 	"runloop.dev/rlp/kb"
 )
 

@@ -14,9 +14,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
-	"runloop.dev/rlp/internal/config"
-	"runloop.dev/rlp/internal/lane"
-	"runloop.dev/rlp/internal/lane/probe"
+	"runloop.dev/rlp/internal/base/config"
+	"runloop.dev/rlp/internal/effect/lane"
+	"runloop.dev/rlp/internal/effect/lane/probe"
 	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/ask"
 	"runloop.dev/rlp/launcher/compose"

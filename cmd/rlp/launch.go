@@ -17,8 +17,8 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"runloop.dev/rlp/internal/base/home"
 	"runloop.dev/rlp/internal/base/strictjson"
-	"runloop.dev/rlp/internal/home"
 	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/compose"
 	"runloop.dev/rlp/launcher/run"

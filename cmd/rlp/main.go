@@ -5,8 +5,8 @@ package main
 import (
 	"os"
 
-	"runloop.dev/rlp/internal/guest"
-	"runloop.dev/rlp/internal/lane"
+	"runloop.dev/rlp/internal/effect/lane"
+	"runloop.dev/rlp/internal/engine/guest"
 )
 
 func main() { os.Exit(Main()) }

@@ -14,9 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"runloop.dev/rlp/internal/config"
-	"runloop.dev/rlp/internal/home"
-	"runloop.dev/rlp/internal/mcpclient"
+	"runloop.dev/rlp/internal/base/config"
+	"runloop.dev/rlp/internal/base/home"
+	"runloop.dev/rlp/internal/effect/mcpclient"
 	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/compose"
 )

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"runloop.dev/rlp/internal/home"
+	"runloop.dev/rlp/internal/base/home"
 	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/compose"
 )

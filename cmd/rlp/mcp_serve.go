@@ -9,8 +9,8 @@ import (
 	"os"
 	"time"
 
-	"runloop.dev/rlp/internal/mcpserver"
-	"runloop.dev/rlp/internal/service"
+	"runloop.dev/rlp/internal/serve/mcpserver"
+	"runloop.dev/rlp/internal/serve/service"
 	"runloop.dev/rlp/launcher/compose"
 )
 

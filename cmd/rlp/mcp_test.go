@@ -10,8 +10,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"runloop.dev/rlp/internal/mcpclient"
-	"runloop.dev/rlp/internal/mcpclient/mcptest"
+	"runloop.dev/rlp/internal/effect/mcpclient"
+	"runloop.dev/rlp/internal/effect/mcpclient/mcptest"
 	"runloop.dev/rlp/launcher/compose"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"runloop.dev/rlp/internal/model/modeltest"
+	"runloop.dev/rlp/internal/effect/model/modeltest"
 )
 
 // modelServer starts a server that speaks a provider's protocol: modelserver

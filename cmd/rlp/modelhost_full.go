@@ -3,8 +3,8 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"runloop.dev/rlp/internal/model/providers"
-	"runloop.dev/rlp/internal/model/remote"
+	"runloop.dev/rlp/internal/effect/model/providers"
+	"runloop.dev/rlp/internal/effect/model/remote"
 )
 
 const modelHostName = "model-host"

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"runloop.dev/rlp/internal/home"
-	"runloop.dev/rlp/internal/tomlfile"
+	"runloop.dev/rlp/internal/base/home"
+	"runloop.dev/rlp/internal/base/tomlfile"
 	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/ask"
 	"runloop.dev/rlp/launcher/compose"

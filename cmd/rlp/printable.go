@@ -1,6 +1,6 @@
 package main
 
-import shown "runloop.dev/rlp/internal/printable"
+import shown "runloop.dev/rlp/internal/base/printable"
 
 // printable keeps what agents and files say from steering the terminal, and from
 // looking like something else.

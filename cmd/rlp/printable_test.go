@@ -7,7 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	shown "runloop.dev/rlp/internal/printable"
+	shown "runloop.dev/rlp/internal/base/printable"
 )
 
 // Names that an agent or a bundle chose are seen as what they are, whichever

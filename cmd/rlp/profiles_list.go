@@ -8,7 +8,7 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
-	"runloop.dev/rlp/internal/config"
+	"runloop.dev/rlp/internal/base/config"
 	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/ask"
 	"runloop.dev/rlp/launcher/compose"

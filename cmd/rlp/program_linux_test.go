@@ -22,7 +22,7 @@ func program(t *testing.T) string {
 // bothPrograms builds them in a folder, as make does: what was compiled for it is not
 // compiled again.
 func bothPrograms(dir string) (string, error) {
-	for name, of := range map[string]string{"rlp": ".", compose.ConfineFile: "../../internal/lane/confined"} {
+	for name, of := range map[string]string{"rlp": ".", compose.ConfineFile: "../../internal/effect/lane/confined"} {
 		c := exec.Command("go", "build", "-buildvcs=false", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(dir, name), of)
 		c.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if text, err := c.CombinedOutput(); err != nil {

@@ -4,7 +4,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"runloop.dev/rlp/internal/home"
+	"runloop.dev/rlp/internal/base/home"
 	"runloop.dev/rlp/launcher/compose"
 )
 

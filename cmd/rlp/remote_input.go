@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/client"
-	"runloop.dev/rlp/internal/config"
-	"runloop.dev/rlp/internal/home"
+	"runloop.dev/rlp/internal/base/config"
+	"runloop.dev/rlp/internal/base/home"
+	"runloop.dev/rlp/internal/serve/client"
 	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/run"
 )

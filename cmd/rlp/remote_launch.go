@@ -17,9 +17,9 @@ import (
 
 	"runloop.dev/rlp/bundles"
 	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/internal/base/ident"
 	"runloop.dev/rlp/internal/base/strictjson"
-	"runloop.dev/rlp/internal/client"
-	"runloop.dev/rlp/internal/ident"
+	"runloop.dev/rlp/internal/serve/client"
 	"runloop.dev/rlp/launcher"
 )
 

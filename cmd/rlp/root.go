@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"runloop.dev/rlp/internal/home"
-	"runloop.dev/rlp/internal/resident"
+	"runloop.dev/rlp/internal/base/home"
+	"runloop.dev/rlp/internal/serve/resident"
 	"runloop.dev/rlp/launcher/compose"
 )
 

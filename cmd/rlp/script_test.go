@@ -15,9 +15,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"runloop.dev/rlp/internal/lane"
-	"runloop.dev/rlp/internal/lane/probe"
-	"runloop.dev/rlp/internal/mcpclient/mcptest"
+	"runloop.dev/rlp/internal/effect/lane"
+	"runloop.dev/rlp/internal/effect/lane/probe"
+	"runloop.dev/rlp/internal/effect/mcpclient/mcptest"
 )
 
 var update = flag.Bool("update", false, "rewrite the wanted outputs in testdata/script")

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"runloop.dev/rlp/internal/config"
-	"runloop.dev/rlp/internal/home"
+	"runloop.dev/rlp/internal/base/config"
+	"runloop.dev/rlp/internal/base/home"
 	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/secrets"
 )

@@ -17,10 +17,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"runloop.dev/rlp/internal/api"
-	"runloop.dev/rlp/internal/config"
-	"runloop.dev/rlp/internal/home"
-	"runloop.dev/rlp/internal/runlog"
+	"runloop.dev/rlp/internal/base/config"
+	"runloop.dev/rlp/internal/base/home"
+	"runloop.dev/rlp/internal/record/runlog"
+	"runloop.dev/rlp/internal/serve/api"
 	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/compose"
 )

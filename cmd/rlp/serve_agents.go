@@ -11,8 +11,8 @@ import (
 	"runloop.dev/rlp/bundles"
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
-	"runloop.dev/rlp/internal/home"
-	"runloop.dev/rlp/internal/service"
+	"runloop.dev/rlp/internal/base/home"
+	"runloop.dev/rlp/internal/serve/service"
 	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/compose"
 )

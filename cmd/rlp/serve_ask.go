@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"runloop.dev/rlp/internal/ident"
-	"runloop.dev/rlp/internal/service"
+	"runloop.dev/rlp/internal/base/ident"
+	"runloop.dev/rlp/internal/serve/service"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/ask"

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"runloop.dev/rlp/internal/audit"
-	"runloop.dev/rlp/internal/home"
-	"runloop.dev/rlp/internal/service"
+	"runloop.dev/rlp/internal/base/home"
+	"runloop.dev/rlp/internal/record/audit"
+	"runloop.dev/rlp/internal/serve/service"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/kb/journal"
 	"runloop.dev/rlp/launcher/ask"

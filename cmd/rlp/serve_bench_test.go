@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"runloop.dev/rlp/internal/service"
+	"runloop.dev/rlp/internal/serve/service"
 	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/compose"
 )

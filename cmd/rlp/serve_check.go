@@ -15,8 +15,8 @@ import (
 	"syscall"
 	"time"
 
+	"runloop.dev/rlp/internal/base/home"
 	"runloop.dev/rlp/internal/base/strictjson"
-	"runloop.dev/rlp/internal/home"
 	"runloop.dev/rlp/launcher"
 )
 

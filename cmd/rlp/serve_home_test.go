@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"runloop.dev/rlp/internal/access"
-	"runloop.dev/rlp/internal/service"
+	"runloop.dev/rlp/internal/serve/access"
+	"runloop.dev/rlp/internal/serve/service"
 )
 
 // A home that is moved away took what narrows along. Nothing is launched, asked or

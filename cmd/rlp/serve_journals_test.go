@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"runloop.dev/rlp/internal/home"
+	"runloop.dev/rlp/internal/base/home"
 )
 
 // What lies in the folder of journals beside them is no journal that waits: neither

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"runloop.dev/rlp/internal/lane"
+	"runloop.dev/rlp/internal/effect/lane"
 	"runloop.dev/rlp/launcher/compose"
 )
 

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/service"
+	"runloop.dev/rlp/internal/serve/service"
 	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/run"
 )

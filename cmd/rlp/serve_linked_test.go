@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"runloop.dev/rlp/internal/service"
+	"runloop.dev/rlp/internal/serve/service"
 )
 
 // A link in a path that a file of the operator's names is the operator's matter, as

@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"runloop.dev/rlp/internal/config"
+	"runloop.dev/rlp/internal/base/config"
 )
 
 // A testService is a service that a test started, as a program of its own.

@@ -14,9 +14,9 @@ import (
 	"syscall"
 	"time"
 
-	"runloop.dev/rlp/internal/access"
-	"runloop.dev/rlp/internal/api"
-	"runloop.dev/rlp/internal/home"
+	"runloop.dev/rlp/internal/base/home"
+	"runloop.dev/rlp/internal/serve/access"
+	"runloop.dev/rlp/internal/serve/api"
 	"runloop.dev/rlp/launcher"
 )
 

@@ -11,9 +11,9 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
+	"runloop.dev/rlp/internal/base/ident"
 	"runloop.dev/rlp/internal/base/strictjson"
-	"runloop.dev/rlp/internal/ident"
-	"runloop.dev/rlp/internal/service"
+	"runloop.dev/rlp/internal/serve/service"
 	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/compose"
 )

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"runloop.dev/rlp/internal/service"
+	"runloop.dev/rlp/internal/serve/service"
 )
 
 // A name in a request that nothing has is denied, and said: whoever forbids "Exec"

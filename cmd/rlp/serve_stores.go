@@ -8,9 +8,9 @@ import (
 	"os"
 	"time"
 
-	"runloop.dev/rlp/internal/config"
-	"runloop.dev/rlp/internal/home"
-	"runloop.dev/rlp/internal/service"
+	"runloop.dev/rlp/internal/base/config"
+	"runloop.dev/rlp/internal/base/home"
+	"runloop.dev/rlp/internal/serve/service"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/kb/journal"
 	"runloop.dev/rlp/launcher/compose"

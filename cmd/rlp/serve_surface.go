@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/service"
+	"runloop.dev/rlp/internal/serve/service"
 	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/compose"
 )

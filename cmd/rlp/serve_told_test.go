@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"runloop.dev/rlp/internal/service"
+	"runloop.dev/rlp/internal/serve/service"
 	"runloop.dev/rlp/kb"
 )
 

@@ -9,8 +9,8 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
-	"runloop.dev/rlp/internal/jail"
-	"runloop.dev/rlp/internal/service"
+	"runloop.dev/rlp/internal/effect/jail"
+	"runloop.dev/rlp/internal/serve/service"
 	"runloop.dev/rlp/launcher/ask"
 	"runloop.dev/rlp/launcher/compose"
 	"runloop.dev/rlp/launcher/run"

@@ -17,7 +17,7 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
-	"runloop.dev/rlp/internal/service"
+	"runloop.dev/rlp/internal/serve/service"
 )
 
 // put writes a file of the operator's.

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"runloop.dev/rlp/internal/guest/hostiletest"
+	"runloop.dev/rlp/internal/engine/guest/hostiletest"
 )
 
 // An attack is one launch of an agent that means harm, and the statuses by which

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"runloop.dev/rlp/bundles"
-	"runloop.dev/rlp/internal/foresight"
+	"runloop.dev/rlp/internal/record/foresight"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher/ask"
 	"runloop.dev/rlp/launcher/compose"

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"runloop.dev/rlp/hostcalls"
-	"runloop.dev/rlp/internal/wasi"
+	"runloop.dev/rlp/internal/effect/wasi"
 )
 
 // A reach is what an agent tries on what is another tenant's, as commands of the

@@ -16,7 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"runloop.dev/rlp/internal/home"
+	"runloop.dev/rlp/internal/base/home"
 )
 
 // A house is a home in which one tenant, the owner, has something of each kind.

@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"runloop.dev/rlp/caps/policy"
-	"runloop.dev/rlp/internal/access"
-	"runloop.dev/rlp/internal/home"
-	"runloop.dev/rlp/internal/tomlfile"
+	"runloop.dev/rlp/internal/base/home"
+	"runloop.dev/rlp/internal/base/tomlfile"
+	"runloop.dev/rlp/internal/serve/access"
 	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/compose"
 )

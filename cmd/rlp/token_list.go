@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"runloop.dev/rlp/internal/access"
+	"runloop.dev/rlp/internal/serve/access"
 )
 
 func (a *app) tokenListCommand() *cobra.Command {

@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"runloop.dev/rlp/internal/client"
-	"runloop.dev/rlp/internal/top"
+	"runloop.dev/rlp/internal/serve/client"
+	"runloop.dev/rlp/internal/serve/top"
 )
 
 func (a *app) topCommand() *cobra.Command {

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"runloop.dev/rlp/internal/config"
+	"runloop.dev/rlp/internal/base/config"
 )
 
 // nearWords has c, and every command below it, answer an argument that is none

@@ -11,8 +11,8 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
-	"runloop.dev/rlp/internal/config"
-	"runloop.dev/rlp/internal/home"
+	"runloop.dev/rlp/internal/base/config"
+	"runloop.dev/rlp/internal/base/home"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/ask"

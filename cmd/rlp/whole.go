@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"runloop.dev/rlp/internal/lane/probe"
+	"runloop.dev/rlp/internal/effect/lane/probe"
 )
 
 // commands are all there are.

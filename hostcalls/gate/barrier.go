@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/record/audit"
 )
 
 // barriers are the requests before which all that was recorded must be on disk,

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/record/audit"
 )
 
 func hiding(t *testing.T, tool string, grants ...string) caps.Set {

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/record/audit"
 )
 
 // A Permit is proof that a request passed a [Gate]. Only [Gate.Admit] makes a

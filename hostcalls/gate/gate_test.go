@@ -6,7 +6,7 @@ import (
 	"unsafe"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/record/audit"
 )
 
 func entry(t testing.TB, text string) caps.Entry {

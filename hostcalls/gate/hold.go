@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/record/audit"
 )
 
 // slots are what narrows a run after its launch, each kind in its place: what

@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/audit"
-	"runloop.dev/rlp/internal/links"
+	"runloop.dev/rlp/internal/effect/links"
+	"runloop.dev/rlp/internal/record/audit"
 )
 
 // held is a lease with the place of its scope.

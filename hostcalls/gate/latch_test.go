@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/record/audit"
 )
 
 // A counted sink is touched by one goroutine at a time, or the race detector says

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/audit"
-	"runloop.dev/rlp/internal/links"
+	"runloop.dev/rlp/internal/effect/links"
+	"runloop.dev/rlp/internal/record/audit"
 )
 
 // mostEntries bounds the entries that one record holds of all layers.

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/record/audit"
 )
 
 // A model is what a gate must do, said without memory of earlier answers: the

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/record/audit"
 )
 
 // Err is the error of the record that could not be written, nil while all is

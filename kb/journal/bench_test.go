@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"testing"
 
-	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/record/audit"
 )
 
 func testHead(run string) audit.Head {

@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/record/audit"
 )
 
 // formatVersion is in the first frame; a reader refuses another.

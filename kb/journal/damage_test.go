@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/record/audit"
 )
 
 // seeded returns a generator whose seed is printed when the test fails.

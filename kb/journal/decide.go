@@ -7,7 +7,7 @@ import (
 	"runtime/debug"
 	"unsafe"
 
-	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/record/audit"
 )
 
 // Decide appends d. It allocates nothing and makes no system call but when the

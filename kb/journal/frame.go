@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math/bits"
 
-	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/record/audit"
 )
 
 // A journal is a chain of frames from byte 0, each a multiple of 8 bytes long,

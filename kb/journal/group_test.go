@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/kb/journal"
 )
 

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/record/audit"
 )
 
 // records reads a journal from its beginning to where it is.

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/record/audit"
 )
 
 // observeEvery is how long an observer rests before it looks at the journal, so

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/kb/journal"
 	"runloop.dev/rlp/kb/kbtest"
 )

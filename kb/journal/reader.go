@@ -13,7 +13,7 @@ import (
 
 	"github.com/zeebo/blake3"
 
-	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/record/audit"
 )
 
 // readChunk is how much a reader asks the system for at a time.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/zeebo/blake3"
 
-	"runloop.dev/rlp/internal/home"
+	"runloop.dev/rlp/internal/base/home"
 )
 
 // secretName is the file in a journal directory that holds its key.

@@ -5,7 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 
-	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/record/audit"
 )
 
 // A Taken is how far a log has taken in one journal.

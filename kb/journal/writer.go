@@ -12,7 +12,7 @@ import (
 
 	"github.com/zeebo/blake3"
 
-	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/record/audit"
 )
 
 // Errors of a writer. After one of them from Decide nothing was recorded.

@@ -21,8 +21,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"runloop.dev/rlp/internal/base/home"
 	"runloop.dev/rlp/internal/base/strictjson"
-	"runloop.dev/rlp/internal/home"
 )
 
 // A Place is where the store of a tenant lies, and what there is beside it.

@@ -12,7 +12,7 @@ import (
 	"fmt"
 	"io"
 
-	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/record/audit"
 )
 
 // MaxMessage bounds one message, in bytes.

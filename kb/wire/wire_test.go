@@ -9,7 +9,7 @@ import (
 	"runtime"
 	"testing"
 
-	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/record/audit"
 )
 
 type message struct {

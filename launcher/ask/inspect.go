@@ -7,7 +7,7 @@ import (
 
 	"runloop.dev/rlp/bundles"
 	"runloop.dev/rlp/hostcalls"
-	"runloop.dev/rlp/internal/guest"
+	"runloop.dev/rlp/internal/engine/guest"
 	"runloop.dev/rlp/launcher/run"
 )
 

@@ -11,8 +11,8 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
-	"runloop.dev/rlp/internal/foresight"
-	"runloop.dev/rlp/internal/jail"
+	"runloop.dev/rlp/internal/effect/jail"
+	"runloop.dev/rlp/internal/record/foresight"
 	"runloop.dev/rlp/launcher/run"
 )
 

@@ -8,8 +8,8 @@ import (
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/hostcalls/gate"
-	"runloop.dev/rlp/internal/audit"
-	"runloop.dev/rlp/internal/foresight"
+	"runloop.dev/rlp/internal/record/audit"
+	"runloop.dev/rlp/internal/record/foresight"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher/run"
 )

@@ -6,8 +6,8 @@ import (
 	"iter"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/audit"
-	"runloop.dev/rlp/internal/foresight"
+	"runloop.dev/rlp/internal/record/audit"
+	"runloop.dev/rlp/internal/record/foresight"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher/run"
 )

@@ -9,9 +9,9 @@ import (
 	"runloop.dev/rlp/bundles"
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
-	"runloop.dev/rlp/internal/audit"
-	"runloop.dev/rlp/internal/foresight"
-	"runloop.dev/rlp/internal/jail"
+	"runloop.dev/rlp/internal/effect/jail"
+	"runloop.dev/rlp/internal/record/audit"
+	"runloop.dev/rlp/internal/record/foresight"
 	"runloop.dev/rlp/kb"
 )
 

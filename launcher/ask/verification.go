@@ -3,7 +3,7 @@ package ask
 import (
 	"time"
 
-	"runloop.dev/rlp/internal/evidence"
+	"runloop.dev/rlp/internal/record/evidence"
 	"runloop.dev/rlp/kb"
 )
 

@@ -4,9 +4,9 @@ import (
 	"context"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/audit"
-	"runloop.dev/rlp/internal/foresight"
-	"runloop.dev/rlp/internal/jail"
+	"runloop.dev/rlp/internal/effect/jail"
+	"runloop.dev/rlp/internal/record/audit"
+	"runloop.dev/rlp/internal/record/foresight"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher/run"
 )

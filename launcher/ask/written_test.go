@@ -8,7 +8,7 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
-	"runloop.dev/rlp/internal/foresight"
+	"runloop.dev/rlp/internal/record/foresight"
 	"runloop.dev/rlp/launcher/run"
 )
 

@@ -3,7 +3,7 @@ package compose
 import (
 	"context"
 
-	"runloop.dev/rlp/internal/model"
+	"runloop.dev/rlp/internal/effect/model"
 	"runloop.dev/rlp/launcher/run"
 )
 

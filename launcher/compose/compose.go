@@ -20,9 +20,9 @@ import (
 	"runloop.dev/rlp/bundles"
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
-	"runloop.dev/rlp/internal/config"
-	"runloop.dev/rlp/internal/home"
-	"runloop.dev/rlp/internal/tomlfile"
+	"runloop.dev/rlp/internal/base/config"
+	"runloop.dev/rlp/internal/base/home"
+	"runloop.dev/rlp/internal/base/tomlfile"
 	"runloop.dev/rlp/launcher/run"
 )
 

@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"runloop.dev/rlp/internal/lane"
+	"runloop.dev/rlp/internal/effect/lane"
 )
 
 // ConfineFile is the program beside this one's file that confines another one: it

@@ -10,7 +10,7 @@ import (
 	"time"
 	"unicode"
 
-	"runloop.dev/rlp/internal/printable"
+	"runloop.dev/rlp/internal/base/printable"
 
 	"runloop.dev/rlp/hostcalls"
 )

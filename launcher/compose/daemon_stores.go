@@ -10,11 +10,11 @@ import (
 	"sync"
 	"time"
 
-	"runloop.dev/rlp/internal/printable"
+	"runloop.dev/rlp/internal/base/printable"
 
-	"runloop.dev/rlp/internal/config"
-	"runloop.dev/rlp/internal/guest"
-	"runloop.dev/rlp/internal/home"
+	"runloop.dev/rlp/internal/base/config"
+	"runloop.dev/rlp/internal/base/home"
+	"runloop.dev/rlp/internal/engine/guest"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/kb/journal"
 )

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"runloop.dev/rlp/internal/config"
-	"runloop.dev/rlp/internal/home"
+	"runloop.dev/rlp/internal/base/config"
+	"runloop.dev/rlp/internal/base/home"
 )
 
 // A store that cannot be opened is not tried again by each who asks: all who ask

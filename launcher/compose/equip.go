@@ -5,9 +5,9 @@ import (
 	"errors"
 	"time"
 
-	"runloop.dev/rlp/internal/audit"
-	"runloop.dev/rlp/internal/guest"
-	"runloop.dev/rlp/internal/runlog"
+	"runloop.dev/rlp/internal/engine/guest"
+	"runloop.dev/rlp/internal/record/audit"
+	"runloop.dev/rlp/internal/record/runlog"
 	"runloop.dev/rlp/kb/journal"
 	"runloop.dev/rlp/launcher/run"
 )

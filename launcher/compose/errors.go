@@ -6,7 +6,7 @@ import (
 
 	"runloop.dev/rlp/bundles"
 	"runloop.dev/rlp/caps/policy"
-	"runloop.dev/rlp/internal/tomlfile"
+	"runloop.dev/rlp/internal/base/tomlfile"
 	"runloop.dev/rlp/launcher/run"
 )
 

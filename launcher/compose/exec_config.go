@@ -3,9 +3,9 @@ package compose
 import (
 	"path/filepath"
 
-	"runloop.dev/rlp/internal/config"
-	"runloop.dev/rlp/internal/jail"
-	"runloop.dev/rlp/internal/lane"
+	"runloop.dev/rlp/internal/base/config"
+	"runloop.dev/rlp/internal/effect/jail"
+	"runloop.dev/rlp/internal/effect/lane"
 )
 
 // Bounds are what the operator asked for of programs: who wrote nothing gets

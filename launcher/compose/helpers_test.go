@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"runloop.dev/rlp/internal/jail"
+	"runloop.dev/rlp/internal/effect/jail"
 )
 
 // emptyWasm is a module whose _start does nothing.

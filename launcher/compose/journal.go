@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/audit"
-	"runloop.dev/rlp/internal/home"
+	"runloop.dev/rlp/internal/base/home"
+	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/kb/journal"
 	"runloop.dev/rlp/launcher/run"
 )

@@ -1,7 +1,7 @@
 package compose
 
 import (
-	"runloop.dev/rlp/internal/guest"
+	"runloop.dev/rlp/internal/engine/guest"
 	"runloop.dev/rlp/kb/journal"
 )
 

@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"strings"
 
-	"runloop.dev/rlp/internal/printable"
+	"runloop.dev/rlp/internal/base/printable"
 )
 
 // lastWords passes on what the log package is told by whoever then ends the

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/guest"
+	"runloop.dev/rlp/internal/engine/guest"
 	"runloop.dev/rlp/launcher/run"
 )
 

@@ -3,8 +3,8 @@ package compose
 import (
 	"sync"
 
-	"runloop.dev/rlp/internal/evidence"
-	"runloop.dev/rlp/internal/home"
+	"runloop.dev/rlp/internal/base/home"
+	"runloop.dev/rlp/internal/record/evidence"
 )
 
 // A logKey is the key of a tenant's log, made at its first use: whoever reads

@@ -10,10 +10,10 @@ import (
 	"path/filepath"
 	"time"
 
+	"runloop.dev/rlp/internal/base/home"
 	"runloop.dev/rlp/internal/base/strictjson"
-	"runloop.dev/rlp/internal/home"
-	"runloop.dev/rlp/internal/mcpclient"
-	"runloop.dev/rlp/internal/tomlfile"
+	"runloop.dev/rlp/internal/base/tomlfile"
+	"runloop.dev/rlp/internal/effect/mcpclient"
 )
 
 // A Pin is what a server says of its tools, as it is known by: the file

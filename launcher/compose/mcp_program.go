@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"runloop.dev/rlp/internal/lane"
+	"runloop.dev/rlp/internal/effect/lane"
 )
 
 // An mcpProgram is a server that rlp has started, in a lane of its own.

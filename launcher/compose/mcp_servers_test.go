@@ -16,11 +16,11 @@ import (
 	"time"
 
 	"runloop.dev/rlp/hostcalls"
-	"runloop.dev/rlp/internal/config"
-	"runloop.dev/rlp/internal/egress"
-	"runloop.dev/rlp/internal/home"
-	"runloop.dev/rlp/internal/mcpclient"
-	"runloop.dev/rlp/internal/mcpclient/mcptest"
+	"runloop.dev/rlp/internal/base/config"
+	"runloop.dev/rlp/internal/base/home"
+	"runloop.dev/rlp/internal/effect/egress"
+	"runloop.dev/rlp/internal/effect/mcpclient"
+	"runloop.dev/rlp/internal/effect/mcpclient/mcptest"
 	"runloop.dev/rlp/launcher/run"
 )
 

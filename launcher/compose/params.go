@@ -9,7 +9,7 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
-	"runloop.dev/rlp/internal/jail"
+	"runloop.dev/rlp/internal/effect/jail"
 )
 
 // A filling is a placeholder of the base with what was given for it, and where.

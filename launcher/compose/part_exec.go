@@ -10,7 +10,7 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls"
-	"runloop.dev/rlp/internal/lane"
+	"runloop.dev/rlp/internal/effect/lane"
 	"runloop.dev/rlp/launcher/run"
 )
 

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"sync"
 
-	"runloop.dev/rlp/internal/home"
-	"runloop.dev/rlp/internal/pii"
-	"runloop.dev/rlp/internal/tomlfile"
+	"runloop.dev/rlp/internal/base/home"
+	"runloop.dev/rlp/internal/base/pii"
+	"runloop.dev/rlp/internal/base/tomlfile"
 	"runloop.dev/rlp/launcher/run"
 )
 

@@ -11,9 +11,9 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls"
-	"runloop.dev/rlp/internal/config"
-	"runloop.dev/rlp/internal/egress"
-	"runloop.dev/rlp/internal/mcpclient"
+	"runloop.dev/rlp/internal/base/config"
+	"runloop.dev/rlp/internal/effect/egress"
+	"runloop.dev/rlp/internal/effect/mcpclient"
 	"runloop.dev/rlp/launcher/run"
 )
 

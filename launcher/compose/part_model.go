@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/model"
-	"runloop.dev/rlp/internal/model/remote"
+	"runloop.dev/rlp/internal/effect/model"
+	"runloop.dev/rlp/internal/effect/model/remote"
 	"runloop.dev/rlp/launcher/run"
 )
 

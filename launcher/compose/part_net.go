@@ -4,7 +4,7 @@ import (
 	"log"
 	"os"
 
-	"runloop.dev/rlp/internal/egress"
+	"runloop.dev/rlp/internal/effect/egress"
 	"runloop.dev/rlp/launcher/run"
 )
 

@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/config"
-	"runloop.dev/rlp/internal/home"
-	"runloop.dev/rlp/internal/ident"
+	"runloop.dev/rlp/internal/base/config"
+	"runloop.dev/rlp/internal/base/home"
+	"runloop.dev/rlp/internal/base/ident"
 	"runloop.dev/rlp/launcher/run"
 	"runloop.dev/rlp/secrets"
 )

@@ -8,7 +8,7 @@ import (
 	"runloop.dev/rlp/bundles"
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls"
-	"runloop.dev/rlp/internal/schema"
+	"runloop.dev/rlp/internal/base/schema"
 	"runloop.dev/rlp/launcher/run"
 )
 

@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"runloop.dev/rlp/caps/policy"
-	"runloop.dev/rlp/internal/home"
-	"runloop.dev/rlp/internal/jail"
+	"runloop.dev/rlp/internal/base/home"
+	"runloop.dev/rlp/internal/effect/jail"
 	"runloop.dev/rlp/launcher/run"
 )
 

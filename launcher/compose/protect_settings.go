@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/config"
+	"runloop.dev/rlp/internal/base/config"
 )
 
 // Named guards what the settings name, and what the variables do that rlp or its

@@ -8,10 +8,10 @@ import (
 	"net/http"
 	"time"
 
-	"runloop.dev/rlp/internal/config"
-	"runloop.dev/rlp/internal/egress"
-	"runloop.dev/rlp/internal/evidence"
-	"runloop.dev/rlp/internal/home"
+	"runloop.dev/rlp/internal/base/config"
+	"runloop.dev/rlp/internal/base/home"
+	"runloop.dev/rlp/internal/effect/egress"
+	"runloop.dev/rlp/internal/record/evidence"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher/run"
 )

@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"runloop.dev/rlp/internal/home"
-	"runloop.dev/rlp/internal/ident"
-	"runloop.dev/rlp/internal/jail"
+	"runloop.dev/rlp/internal/base/home"
+	"runloop.dev/rlp/internal/base/ident"
+	"runloop.dev/rlp/internal/effect/jail"
 	"runloop.dev/rlp/launcher/run"
 )
 

@@ -12,9 +12,9 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
-	"runloop.dev/rlp/internal/home"
-	"runloop.dev/rlp/internal/jail"
-	"runloop.dev/rlp/internal/tomlfile"
+	"runloop.dev/rlp/internal/base/home"
+	"runloop.dev/rlp/internal/base/tomlfile"
+	"runloop.dev/rlp/internal/effect/jail"
 	"runloop.dev/rlp/launcher/run"
 )
 

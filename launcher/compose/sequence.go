@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"runloop.dev/rlp/internal/ident"
-	"runloop.dev/rlp/internal/runlog"
+	"runloop.dev/rlp/internal/base/ident"
+	"runloop.dev/rlp/internal/record/runlog"
 	"runloop.dev/rlp/launcher/run"
 )
 

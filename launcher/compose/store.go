@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"runloop.dev/rlp/hostcalls"
-	"runloop.dev/rlp/internal/abi"
-	"runloop.dev/rlp/internal/config"
-	"runloop.dev/rlp/internal/home"
+	"runloop.dev/rlp/internal/base/config"
+	"runloop.dev/rlp/internal/base/home"
+	"runloop.dev/rlp/internal/engine/abi"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher/run"
 )

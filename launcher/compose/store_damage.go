@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"runloop.dev/rlp/internal/audit"
-	"runloop.dev/rlp/internal/home"
+	"runloop.dev/rlp/internal/base/home"
+	"runloop.dev/rlp/internal/record/audit"
 	storestate "runloop.dev/rlp/kb/state"
 	"runloop.dev/rlp/launcher/run"
 )

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"runloop.dev/rlp/internal/evidence"
+	"runloop.dev/rlp/internal/record/evidence"
 )
 
 // What tells a launch that a log was signed are the files of its key.

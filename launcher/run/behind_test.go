@@ -11,8 +11,8 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls"
-	"runloop.dev/rlp/internal/audit"
-	"runloop.dev/rlp/internal/guest"
+	"runloop.dev/rlp/internal/engine/guest"
+	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/kb/journal"
 )
 

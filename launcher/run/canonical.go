@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/jail"
+	"runloop.dev/rlp/internal/effect/jail"
 )
 
 // A Resolver says what an absolute path leads to.

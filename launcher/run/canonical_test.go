@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/jail"
+	"runloop.dev/rlp/internal/effect/jail"
 )
 
 // A lookup resolves paths by putting a word before them, and remembers which it

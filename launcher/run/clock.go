@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/wasi"
+	"runloop.dev/rlp/internal/effect/wasi"
 )
 
 var (

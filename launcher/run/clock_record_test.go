@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/audit"
-	"runloop.dev/rlp/internal/wasi"
+	"runloop.dev/rlp/internal/effect/wasi"
+	"runloop.dev/rlp/internal/record/audit"
 )
 
 // realTime reports whether clock tells the host's time.

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/wasi"
+	"runloop.dev/rlp/internal/effect/wasi"
 )
 
 // A run that loses time in the middle, by its family or by the call's name, sees

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/guard"
-	"runloop.dev/rlp/internal/guest"
+	"runloop.dev/rlp/internal/base/guard"
+	"runloop.dev/rlp/internal/engine/guest"
 )
 
 // A Compilation is a module that is compiled before anybody launches it.

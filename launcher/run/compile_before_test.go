@@ -7,8 +7,8 @@ import (
 	"os"
 	"testing"
 
-	"runloop.dev/rlp/internal/audit"
-	"runloop.dev/rlp/internal/guest"
+	"runloop.dev/rlp/internal/engine/guest"
+	"runloop.dev/rlp/internal/record/audit"
 )
 
 // What is compiled before anybody launches it is found by its tenant's launches, and

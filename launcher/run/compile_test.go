@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/record/audit"
 )
 
 // large is a module that is not compiled in this process: the empty one, and a

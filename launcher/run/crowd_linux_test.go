@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/guest"
-	"runloop.dev/rlp/internal/guest/hostiletest"
+	"runloop.dev/rlp/internal/engine/guest"
+	"runloop.dev/rlp/internal/engine/guest/hostiletest"
 )
 
 // An agent that waits for its next turn takes less than 100 KiB, two files and no

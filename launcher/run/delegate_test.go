@@ -12,9 +12,9 @@ import (
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/hostcalls"
 	"runloop.dev/rlp/hostcalls/gate"
-	"runloop.dev/rlp/internal/audit"
-	"runloop.dev/rlp/internal/guest"
-	"runloop.dev/rlp/internal/jail"
+	"runloop.dev/rlp/internal/effect/jail"
+	"runloop.dev/rlp/internal/engine/guest"
+	"runloop.dev/rlp/internal/record/audit"
 )
 
 // words are what bases, layers and requests of the test are made of.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/record/audit"
 )
 
 // A synced log remembers how much of it was on disk when it was closed.

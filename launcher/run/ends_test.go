@@ -8,8 +8,8 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls"
-	"runloop.dev/rlp/internal/audit"
-	"runloop.dev/rlp/internal/guest"
+	"runloop.dev/rlp/internal/engine/guest"
+	"runloop.dev/rlp/internal/record/audit"
 )
 
 // What a run used is told in the units of its limits, each begun one whole; of one

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"runloop.dev/rlp/hostcalls"
-	"runloop.dev/rlp/internal/audit"
-	"runloop.dev/rlp/internal/guest"
+	"runloop.dev/rlp/internal/engine/guest"
+	"runloop.dev/rlp/internal/record/audit"
 )
 
 // traps is a module whose _start is unreachable.

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/abi"
-	"runloop.dev/rlp/internal/audit"
-	"runloop.dev/rlp/internal/wasi"
+	"runloop.dev/rlp/internal/effect/wasi"
+	"runloop.dev/rlp/internal/engine/abi"
+	"runloop.dev/rlp/internal/record/audit"
 )
 
 // withVariables is a run that is granted FOO and BAR, which are set.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/record/audit"
 )
 
 // runsOf is set for the process that the test below starts: what each run there may have.

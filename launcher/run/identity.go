@@ -3,7 +3,7 @@ package run
 import (
 	"fmt"
 
-	"runloop.dev/rlp/internal/ident"
+	"runloop.dev/rlp/internal/base/ident"
 )
 
 // plan is the plan of the launch. A launch that does not say for whom it is, and

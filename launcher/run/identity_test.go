@@ -3,7 +3,7 @@ package run
 import (
 	"testing"
 
-	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/record/audit"
 )
 
 // A launch without a tenant, or without an id of its own, begins nothing: no

@@ -18,8 +18,8 @@ import (
 	"testing"
 	"time"
 
-	"runloop.dev/rlp/internal/audit"
-	"runloop.dev/rlp/internal/guest"
+	"runloop.dev/rlp/internal/engine/guest"
+	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/kb/journal"
 )
 

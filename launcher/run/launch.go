@@ -14,10 +14,10 @@ import (
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls"
 	"runloop.dev/rlp/hostcalls/gate"
-	"runloop.dev/rlp/internal/abi"
-	"runloop.dev/rlp/internal/audit"
-	"runloop.dev/rlp/internal/guest"
-	"runloop.dev/rlp/internal/wasi"
+	"runloop.dev/rlp/internal/effect/wasi"
+	"runloop.dev/rlp/internal/engine/abi"
+	"runloop.dev/rlp/internal/engine/guest"
+	"runloop.dev/rlp/internal/record/audit"
 )
 
 // run is one launch under way.

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/audit"
-	"runloop.dev/rlp/internal/jail"
+	"runloop.dev/rlp/internal/effect/jail"
+	"runloop.dev/rlp/internal/record/audit"
 )
 
 // empty is a module whose _start does nothing.

@@ -7,7 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"runloop.dev/rlp/internal/printable"
+	"runloop.dev/rlp/internal/base/printable"
 )
 
 // guestLines passes a guest's stderr on as it comes, so that nothing in it can be

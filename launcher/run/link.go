@@ -16,9 +16,9 @@ import (
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls"
 	"runloop.dev/rlp/hostcalls/gate"
-	"runloop.dev/rlp/internal/abi"
-	"runloop.dev/rlp/internal/jail"
-	"runloop.dev/rlp/internal/wasi"
+	"runloop.dev/rlp/internal/effect/jail"
+	"runloop.dev/rlp/internal/effect/wasi"
+	"runloop.dev/rlp/internal/engine/abi"
 )
 
 // maxFiles bounds the descriptors that one guest may hold open.

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/audit"
-	"runloop.dev/rlp/internal/jail"
-	"runloop.dev/rlp/internal/wasi"
+	"runloop.dev/rlp/internal/effect/jail"
+	"runloop.dev/rlp/internal/effect/wasi"
+	"runloop.dev/rlp/internal/record/audit"
 )
 
 // A guest is given the names that are set and granted and the values of its

@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"runloop.dev/rlp/internal/guest"
+	"runloop.dev/rlp/internal/engine/guest"
 )
 
 // The tests' own program is the compiler, too.

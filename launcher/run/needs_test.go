@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/record/audit"
 )
 
 // watched is a run whose module imports calls, and what was done for it.

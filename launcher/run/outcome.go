@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"strings"
 
-	"runloop.dev/rlp/internal/guest"
+	"runloop.dev/rlp/internal/engine/guest"
 )
 
 // An Outcome is how a run ended, as the report and the audit log name it.

@@ -3,7 +3,7 @@ package run
 import (
 	"testing"
 
-	"runloop.dev/rlp/internal/guest"
+	"runloop.dev/rlp/internal/engine/guest"
 )
 
 // The guest's own exit code is told, and never taken for a limit that was hit.

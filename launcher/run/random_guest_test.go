@@ -17,9 +17,9 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls"
-	"runloop.dev/rlp/internal/abi"
-	"runloop.dev/rlp/internal/audit"
-	"runloop.dev/rlp/internal/model"
+	"runloop.dev/rlp/internal/effect/model"
+	"runloop.dev/rlp/internal/engine/abi"
+	"runloop.dev/rlp/internal/record/audit"
 )
 
 // touched counts what components were asked to do.

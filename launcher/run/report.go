@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"runloop.dev/rlp/hostcalls"
-	"runloop.dev/rlp/internal/printable"
+	"runloop.dev/rlp/internal/base/printable"
 )
 
 // A Report is what rlp says of one run: the document of `rlp launch --json`.

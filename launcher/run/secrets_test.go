@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/record/audit"
 )
 
 // marked are secrets whose one value is "the-value".

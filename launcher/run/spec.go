@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"runloop.dev/rlp/hostcalls"
-	"runloop.dev/rlp/internal/audit"
-	"runloop.dev/rlp/internal/guest"
+	"runloop.dev/rlp/internal/engine/guest"
+	"runloop.dev/rlp/internal/record/audit"
 )
 
 // A Journal keeps the records of one run until it is closed.

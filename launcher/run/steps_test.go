@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"runloop.dev/rlp/internal/abi"
+	"runloop.dev/rlp/internal/engine/abi"
 )
 
 // A step is one call that a guest makes, with numbers; what it is answered is kept

@@ -10,7 +10,7 @@ import (
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls"
 	"runloop.dev/rlp/hostcalls/gate"
-	"runloop.dev/rlp/internal/jail"
+	"runloop.dev/rlp/internal/effect/jail"
 )
 
 // A Taint says which inputs mark a run as holding untrusted content, and what

@@ -8,9 +8,9 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls/gate"
-	"runloop.dev/rlp/internal/audit"
-	"runloop.dev/rlp/internal/jail"
-	"runloop.dev/rlp/internal/wasi"
+	"runloop.dev/rlp/internal/effect/jail"
+	"runloop.dev/rlp/internal/effect/wasi"
+	"runloop.dev/rlp/internal/record/audit"
 )
 
 // A recordedGate is a gate with its log.

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/audit"
+	"runloop.dev/rlp/internal/record/audit"
 )
 
 // What a launch does is told in order, each with the run's id, and logged for whom

@@ -10,7 +10,7 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls"
-	"runloop.dev/rlp/internal/abi"
+	"runloop.dev/rlp/internal/engine/abi"
 )
 
 // Each turn, and each edit between two, is told with its number and logged; an input

@@ -11,10 +11,10 @@ import (
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls"
 	"runloop.dev/rlp/hostcalls/gate"
-	"runloop.dev/rlp/internal/audit"
-	"runloop.dev/rlp/internal/guest"
-	"runloop.dev/rlp/internal/jail"
-	"runloop.dev/rlp/internal/wasi"
+	"runloop.dev/rlp/internal/effect/jail"
+	"runloop.dev/rlp/internal/effect/wasi"
+	"runloop.dev/rlp/internal/engine/guest"
+	"runloop.dev/rlp/internal/record/audit"
 )
 
 // losing is a journal that cannot keep the records that a test names.

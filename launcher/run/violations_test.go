@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/wasi"
+	"runloop.dev/rlp/internal/effect/wasi"
 )
 
 // Each reason why a policy refuses a launch is told with the capability that it is

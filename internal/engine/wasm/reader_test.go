@@ -7,9 +7,9 @@ import (
 	"math"
 	"testing"
 
+	"runloop.dev/rlp/internal/engine/guest"
+	"runloop.dev/rlp/internal/engine/meter"
 	"runloop.dev/rlp/internal/engine/wasm"
-	"runloop.dev/rlp/internal/guest"
-	"runloop.dev/rlp/internal/meter"
 )
 
 var errKind = errors.New("kind")

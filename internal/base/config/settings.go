@@ -1,0 +1,229 @@
+package config
+
+import (
+	"net"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/caps/policy"
+	"runloop.dev/rlp/internal/base/tomlfile"
+)
+
+// A setting is one key of config.toml: its dotted name and how it is taken.
+// Sections are what the names imply; the file and the environment read the same
+// table.
+type setting struct {
+	name string
+	text bool // wants a string
+	set  func(w *tomlfile.Walk, name string, v *tomlfile.Value, c *Config)
+}
+
+func settings() []setting {
+	return slices.Concat([]setting{
+		placed(text("security.profile", func(c *Config) *string { return &c.Security.Profile }, profileName), func(c *Config) *string { return &c.Security.ProfileAt }),
+		flag("security.allow_unsigned", func(c *Config) *bool { return &c.Security.AllowUnsigned }),
+		flag("security.confirm_external_actions", func(c *Config) *bool { return &c.Security.ConfirmExternalActions }),
+		text("security.path_profile", func(c *Config) *string { return &c.Security.PathProfile }, oneOf("strict", "relaxed")),
+		placed(text("security.run_grant", func(c *Config) *string { return &c.Security.RunGrant }, profileName), func(c *Config) *string { return &c.Security.RunGrantAt }),
+		text("security.confirm", func(c *Config) *string { return &c.Security.Confirm }, oneOf("ask", "refuse", "allow")),
+		flag("security.caps.audit_on_deny", func(c *Config) *bool { return &c.Security.Caps.AuditOnDeny }),
+		flag("security.caps.audit_on_allow", func(c *Config) *bool { return &c.Security.Caps.AuditOnAllow }),
+		flag("security.caps.fail_on_empty", func(c *Config) *bool { return &c.Security.Caps.FailOnEmpty }),
+		list("security.caps.untrusted", func(c *Config) *[]string { return &c.Security.Caps.Untrusted }, untrustedSource),
+		list("security.caps.trusted_hosts", func(c *Config) *[]string { return &c.Security.Caps.TrustedHosts }, trustedHost),
+		text("security.secrets.provider", func(c *Config) *string { return &c.Security.SecretsProvider }, oneOf("age", "env", "keyring", "exec")),
+		list("security.secrets.command", func(c *Config) *[]string { return &c.Security.SecretsCommand }, notEmpty),
+		list("security.secrets.env", func(c *Config) *[]string { return &c.Security.SecretsEnv }, variableName),
+		text("delegation.capability_default", func(c *Config) *string { return &c.Delegation.CapabilityDefault }, oneOf("inherit", "deny")),
+		{name: "delegation.bindings", set: setBindings},
+		list("kb.domains", func(c *Config) *[]string { return &c.KB.Domains }, domainName),
+		text("kb.on_damage", func(c *Config) *string { return &c.KB.OnDamage }, oneOf("warn", "refuse")),
+		text("kb.durability", func(c *Config) *string { return &c.KB.Durability }, oneOf("run", "effect", "record")),
+		flag("kb.encryption", func(c *Config) *bool { return &c.KB.Encryption }),
+		{name: "limits", set: setLimits},
+		text("model.default", func(c *Config) *string { return &c.Model.Default }, modelName),
+		flag("model.cache", func(c *Config) *bool { return &c.Model.Cache }),
+		{name: "model.providers", set: setProviders},
+		{name: "model.prices", set: setPrices},
+		text("daemon.start", func(c *Config) *string { return &c.Daemon.Start }, oneOf("never", "auto")),
+		text("daemon.idle", func(c *Config) *string { return &c.Daemon.Idle }, idleTime),
+		{name: "mcp.servers", set: setServers},
+	}, execSettings(), auditSettings(), serveSettings(), logSettings())
+}
+
+// placed is s, which says where it was said too: what it names is looked for later.
+func placed(s setting, at func(*Config) *string) setting {
+	set := s.set
+	s.set = func(w *tomlfile.Walk, name string, v *tomlfile.Value, c *Config) {
+		if set(w, name, v, c); v.Str != "" {
+			*at(c) = v.Pos.String() + ": "
+		}
+	}
+	return s
+}
+
+// A check returns what is wrong with a string, or "".
+type check func(string) string
+
+func oneOf(words ...string) check {
+	return func(s string) string {
+		if slices.Contains(words, s) {
+			return ""
+		}
+		return "is one of " + strings.Join(words, ", ")
+	}
+}
+
+// nameOf is the check of a name that a family of capabilities has: config and
+// policies speak of the same things.
+func nameOf(f caps.Family, what string) check {
+	return func(s string) string {
+		if caps.IsName(f, s) {
+			return ""
+		}
+		return "must be " + what
+	}
+}
+
+func profileName(s string) string {
+	if s == "" {
+		return ""
+	}
+	return nameOf(caps.Agents, "the name of a profile: a letter, then letters, digits, - and _, all lower-case")(strings.TrimPrefix(s, "_"))
+}
+
+func agentName(s string) string {
+	return nameOf(caps.Agents, "the name of an agent: a letter, then letters, digits, - and _, all lower-case")(s)
+}
+
+func serverName(s string) string {
+	return nameOf(caps.MCP, "the name of a server: letters, digits, - _ and .")(s)
+}
+
+func domainName(s string) string {
+	if strings.HasSuffix(s, "_raw") {
+		return "must not end in _raw, which lifts masking from the domain before it"
+	}
+	return nameOf(caps.KBWrite, "the name of a domain: a letter, then letters, digits, - and _, all lower-case")(s)
+}
+
+func modelName(s string) string {
+	return nameOf(caps.Model, `the name of a model, such as "openai:gpt"`)(s)
+}
+
+// modelPattern is the name of a model, or the beginning of one and "*".
+func modelPattern(s string) string {
+	begin, wild := strings.CutSuffix(s, "*")
+	if begin = strings.TrimSuffix(begin, ":"); wild && begin == "" {
+		return ""
+	}
+	return nameOf(caps.Model, `the name of a model, such as "gpt-4o", or the beginning of one and "*"`)(begin)
+}
+
+func variableName(s string) string {
+	return nameOf(caps.Env, "the name of a variable")(s)
+}
+
+func secretID(s string) string {
+	if s == "" {
+		return ""
+	}
+	if _, err := caps.SecretID(s); err != nil {
+		return "must be a secret id, runloop/<scope>/<name>"
+	}
+	return ""
+}
+
+func notEmpty(s string) string {
+	if strings.TrimSpace(s) == "" {
+		return "must not be empty"
+	}
+	return ""
+}
+
+func hostPort(s string) string {
+	host, port, err := net.SplitHostPort(s)
+	n, perr := strconv.ParseUint(port, 10, 16)
+	if err != nil || perr != nil || host == "" || strconv.FormatUint(n, 10) != port {
+		return `must be "address:port", such as "127.0.0.1:8770"`
+	}
+	return ""
+}
+
+func webAddress(s string) string {
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil || u.Fragment != "" {
+		return "must be an http or https URL without user, password and fragment"
+	}
+	return ""
+}
+
+func absolute(s string) string {
+	if !filepath.IsAbs(s) {
+		return "must begin with the absolute path of a program"
+	}
+	return ""
+}
+
+func text(name string, field func(*Config) *string, ok check) setting {
+	return setting{name: name, text: true, set: func(w *tomlfile.Walk, name string, v *tomlfile.Value, c *Config) {
+		if !w.Is(v, name, tomlfile.String) {
+			return
+		}
+		if msg := ok(v.Str); msg != "" {
+			w.Errorf(v.Pos, "", "%s %s, not %q", name, msg, v.Str)
+			return
+		}
+		*field(c) = v.Str
+	}}
+}
+
+func flag(name string, field func(*Config) *bool) setting {
+	return setting{name: name, set: func(w *tomlfile.Walk, name string, v *tomlfile.Value, c *Config) {
+		if w.Is(v, name, tomlfile.Bool) {
+			*field(c) = v.Bool
+		}
+	}}
+}
+
+func list(name string, field func(*Config) *[]string, ok check) setting {
+	return setting{name: name, set: func(w *tomlfile.Walk, name string, v *tomlfile.Value, c *Config) {
+		*field(c) = stringList(w, name, v, ok)
+	}}
+}
+
+func stringList(w *tomlfile.Walk, name string, v *tomlfile.Value, ok check) []string {
+	if !w.Is(v, name, tomlfile.Array) {
+		return nil
+	}
+	var out []string
+	for i := range v.Items {
+		item := &v.Items[i]
+		if !w.Is(item, name+"["+strconv.Itoa(i)+"]", tomlfile.String) {
+			continue
+		}
+		if msg := ok(item.Str); msg != "" {
+			w.Errorf(item.Pos, "", "%s[%d] %s, not %q", name, i, msg, item.Str)
+			continue
+		}
+		out = append(out, item.Str)
+	}
+	return out
+}
+
+func setLimits(w *tomlfile.Walk, name string, v *tomlfile.Value, c *Config) {
+	if !w.Is(v, "["+name+"]", tomlfile.TableKind) {
+		return
+	}
+	limits, findings := policy.ParseLimits(v.Table)
+	for _, f := range findings {
+		if f.Severity == policy.SeverityError {
+			w.Errorf(tomlfile.Pos{File: f.Path, Line: f.Line, Column: f.Column}, f.Hint, "%s", f.Message)
+		}
+	}
+	c.Limits = limits
+}

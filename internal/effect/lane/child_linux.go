@@ -1,0 +1,354 @@
+package lane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"runloop.dev/rlp/internal/effect/lane/sandbox"
+)
+
+// A child is one program that was started, and our ends of its streams.
+type child struct {
+	lane  *native
+	pid   int
+	pidfd int
+	ended bool // and reaped
+	said  int  // what stands between rlp and the program reports here; -1: nothing does
+	words []byte
+	mute  bool // it has said all
+	code  int
+	over  bool // nothing of the program is left: what stood before it ends by itself
+
+	in       int // -1: closed
+	pending  []byte
+	out, err stream
+}
+
+// A stream is what a child writes: what is kept is bounded, all of it is read.
+type stream struct {
+	fd  int // -1: at its end
+	max int
+	Output
+}
+
+// ends are the child's ends of its streams, which are closed once it has them.
+type ends [3]int
+
+func (e *ends) close() {
+	for i, fd := range e {
+		if fd >= 0 {
+			_ = unix.Close(fd)
+		}
+		e[i] = -1
+	}
+}
+
+// start starts the program.
+func (n *native) start(p *pinned, dir int, c *Command) (*child, error) {
+	ch := &child{lane: n, pidfd: -1, said: -1, in: -1, pending: c.Stdin}
+	ch.out, ch.err = stream{fd: -1, max: c.MaxOutput}, stream{fd: -1, max: c.MaxOutput}
+	theirs := ends{-1, -1, -1}
+	defer theirs.close()
+	if err := ch.pipes(&theirs, c.pipes == nil); err != nil {
+		return nil, errors.Join(err, ch.close())
+	}
+	stdin := n.null.Fd()
+	if theirs[0] >= 0 {
+		stdin = uintptr(theirs[0])
+	}
+	files := []uintptr{stdin, uintptr(theirs[1]), uintptr(theirs[2])}
+	if c.pipes != nil {
+		files[0], files[1] = c.pipes.stdin.Fd(), c.pipes.stdout.Fd()
+		defer c.pipes.close()
+	}
+	var o *order
+	var err error
+	if n.outer != nil {
+		var theirs []*os.File
+		if o, theirs, err = n.outer.order(ch, p, c, files); err == nil {
+			defer closeAll(theirs)
+		}
+	} else {
+		o = direct(p, dir, c, files)
+	}
+	if err == nil {
+		o.attr.Sys.Setsid, o.attr.Sys.Pdeathsig, o.attr.Sys.PidFD = true, syscall.SIGKILL, &ch.pidfd
+		err = n.spawn(ch, o)
+	}
+	if err != nil {
+		return nil, errors.Join(err, ch.close())
+	}
+	return ch, nil
+}
+
+// direct is the order for a program that nothing stands before.
+func direct(p *pinned, dir int, c *Command, files []uintptr) *order {
+	path := p.path()
+	if p.script { // its interpreter opens it again, by the descriptor that it gets
+		files, path = append(files, uintptr(p.fd)), "/proc/self/fd/3"
+	}
+	return &order{path: path, argv: c.Argv, attr: &syscall.ProcAttr{
+		Dir: fmt.Sprintf("/proc/self/fd/%d", dir), Env: c.Env, Files: files, Sys: &syscall.SysProcAttr{},
+	}}
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		_ = f.Close()
+	}
+}
+
+// pipes makes the pipes of a child: with inner all three, else the one of its
+// stderr. Our ends never block, its own do.
+func (ch *child) pipes(theirs *ends, inner bool) error {
+	pipe := func(ours, their *int, writing int) error {
+		var p [2]int
+		if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
+			return fmt.Errorf("making a pipe: %w", err)
+		}
+		*ours, *their = p[writing], p[1-writing]
+		return unix.SetNonblock(*ours, true)
+	}
+	if !inner {
+		return pipe(&ch.err.fd, &theirs[2], 0)
+	}
+	if len(ch.pending) > 0 {
+		if err := pipe(&ch.in, &theirs[0], 1); err != nil {
+			return err
+		}
+	}
+	return errors.Join(pipe(&ch.out.fd, &theirs[1], 0), pipe(&ch.err.fd, &theirs[2], 0))
+}
+
+// spawn starts what o says. A control group that takes nobody is done without:
+// the sweep finds what it would have held.
+func (n *native) spawn(ch *child, o *order) error {
+	if n.group != nil {
+		o.attr.Sys.UseCgroupFD, o.attr.Sys.CgroupFD = true, n.group.dir
+	}
+	pid, err := n.launch(o)
+	promised := n.outer != nil && n.group != nil && (n.group.memory || n.group.pids) // what it bounds is enforced, or nothing is started
+	if err != nil && n.group != nil && !promised && sandbox.IsOf(err, unix.EACCES, unix.EPERM, unix.EBUSY, unix.ENOSYS, unix.EINVAL, unix.EOPNOTSUPP, unix.ENODEV) {
+		o.attr.Sys.UseCgroupFD = false
+		if pid, err = n.launch(o); err == nil {
+			err = n.group.close()
+			n.group = nil
+		}
+	}
+	ch.pid = pid
+	switch {
+	case err == nil && ch.pidfd < 0:
+		ch.kill()
+		return &UnsupportedError{Lane: n.Name(), Why: "the kernel has no pidfd"}
+	case n.outer != nil:
+		return n.outer.started(err)
+	case err == nil:
+		n.limitData(pid)
+		return nil
+	case errors.Is(err, unix.E2BIG):
+		return ErrTooBig
+	case sandbox.IsOf(err, unix.ENOEXEC, unix.ENOENT, unix.EACCES): // no format that is known, or an interpreter that is not there
+		return fmt.Errorf("%w: %w", ErrNotProgram, err)
+	}
+	return fmt.Errorf("starting the program: %w", err)
+}
+
+// limitData bounds the memory of a process where no group bounds that of all.
+// It is best effort: the program has begun, and each that it starts gets as much.
+func (n *native) limitData(pid int) {
+	if n.boundsMemory() {
+		return
+	}
+	most := uint64(n.cfg.Bounds.orDefault().Memory)
+	_ = unix.Prlimit(pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: most, Max: most}, nil)
+}
+
+// killTime is how long what was killed may take to be gone.
+const killTime = 5 * time.Second
+
+// watch serves the child's streams until it has ended, or must; then nothing of
+// its group is left, and what it wrote has been read.
+func (ch *child) watch(ctx context.Context, c *Command) (*Result, error) {
+	defer ch.lane.wakeAt(ctx)()
+	killed, err := ch.serve(ctx, time.Now().Add(c.Timeout))
+	if err == nil && killed {
+		ch.kill()
+		var over bool
+		if over, err = ch.serve(context.WithoutCancel(ctx), time.Now().Add(killTime)); over {
+			err = ErrStray
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	status, err := ch.end()
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	ch.out.drain(ch.lane.buf)
+	ch.err.drain(ch.lane.buf)
+	if err := ch.refused(status); err != nil {
+		return nil, err
+	}
+	r := &Result{ExitCode: status.ExitStatus(), Stdout: ch.out.Output, Stderr: ch.err.Output}
+	if status.Signaled() {
+		r.ExitCode = 128 + int(status.Signal())
+	}
+	r.TimedOut = killed && status.Signaled()
+	return r, nil
+}
+
+// serve moves bytes until the child has ended; over says that it has not, and
+// that the time is over or ctx has ended.
+func (ch *child) serve(ctx context.Context, deadline time.Time) (over bool, err error) {
+	fds := make([]unix.PollFd, 6)
+	for {
+		left := time.Until(deadline)
+		if left <= 0 || ctx.Err() != nil {
+			return true, nil
+		}
+		fds[0] = unix.PollFd{Fd: int32(ch.pidfd), Events: unix.POLLIN}
+		fds[1] = unix.PollFd{Fd: int32(ch.lane.wake), Events: unix.POLLIN}
+		fds[2] = unix.PollFd{Fd: int32(ch.in), Events: unix.POLLOUT} // a negative one is left out
+		fds[3] = unix.PollFd{Fd: int32(ch.out.fd), Events: unix.POLLIN}
+		fds[4] = unix.PollFd{Fd: int32(ch.err.fd), Events: unix.POLLIN}
+		if fds[5] = (unix.PollFd{Fd: int32(ch.said), Events: unix.POLLIN}); ch.mute {
+			fds[5].Fd = -1
+		}
+		ms := min(left, time.Hour)/time.Millisecond + 1
+		if _, err := unix.Poll(fds, int(ms)); err != nil && !errors.Is(err, unix.EINTR) {
+			return false, fmt.Errorf("waiting for a program: %w", err)
+		}
+		if fds[1].Revents != 0 {
+			ch.lane.calm()
+		}
+		if fds[2].Revents != 0 {
+			ch.feed()
+		}
+		if fds[3].Revents != 0 {
+			ch.out.read(ch.lane.buf)
+		}
+		if fds[4].Revents != 0 {
+			ch.err.read(ch.lane.buf)
+		}
+		if fds[5].Revents != 0 {
+			ch.listen()
+		}
+		if fds[0].Revents != 0 || ch.over {
+			return false, nil
+		}
+	}
+}
+
+// feed gives the child what it takes of its stdin.
+func (ch *child) feed() {
+	n, err := unix.Write(ch.in, ch.pending)
+	if n > 0 {
+		ch.pending = ch.pending[n:]
+	}
+	if len(ch.pending) == 0 || err != nil && !sandbox.IsOf(err, unix.EAGAIN, unix.EINTR) { // EPIPE: it reads no more
+		_ = unix.Close(ch.in)
+		ch.in = -1
+	}
+}
+
+// read takes what is there, once; it reports whether there may be more.
+func (s *stream) read(buf []byte) bool {
+	n, err := unix.Read(s.fd, buf)
+	if n > 0 {
+		keep := min(n, s.max-len(s.Data))
+		s.Data = append(s.Data, buf[:keep]...)
+		s.Cut = s.Cut || keep < n
+		return true
+	}
+	if sandbox.IsOf(err, unix.EINTR) {
+		return true
+	}
+	if n == 0 || !sandbox.IsOf(err, unix.EAGAIN) {
+		_ = unix.Close(s.fd)
+		s.fd = -1
+	}
+	return false
+}
+
+// drain takes all that is left. Nobody writes any more, or what he writes
+// comes too late: a pipe holds only so much.
+func (s *stream) drain(buf []byte) {
+	for left := 1 << 20; s.fd >= 0 && left > 0; left -= len(buf) {
+		if !s.read(buf) {
+			return
+		}
+	}
+}
+
+// kill ends the child and its group. It has not been reaped, so that its number
+// is still its own.
+func (ch *child) kill() {
+	if ch.pid > 0 && !ch.ended {
+		_ = unix.Kill(-ch.pid, unix.SIGKILL)
+		_ = unix.Kill(ch.pid, unix.SIGKILL)
+	}
+}
+
+// reap ends who is left of the child's group, and takes its status.
+func (ch *child) reap() (status unix.WaitStatus, err error) {
+	ch.kill()
+	for {
+		_, err := unix.Wait4(ch.pid, &status, 0, nil)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		ch.ended = true
+		if err != nil {
+			return status, fmt.Errorf("waiting for a program: %w", err)
+		}
+		return status, nil
+	}
+}
+
+// close ends a child that has not ended, and gives up our ends of its streams.
+func (ch *child) close() error {
+	if ch.pid > 0 && !ch.ended {
+		ch.kill()
+		var status unix.WaitStatus
+		if _, err := unix.Wait4(ch.pid, &status, unix.WNOHANG, nil); err == nil {
+			ch.ended = status.Exited() || status.Signaled()
+		}
+	}
+	for _, fd := range []int{ch.pidfd, ch.said, ch.in, ch.out.fd, ch.err.fd} {
+		if fd >= 0 {
+			_ = unix.Close(fd)
+		}
+	}
+	ch.pidfd, ch.said, ch.in, ch.out.fd, ch.err.fd = -1, -1, -1, -1, -1
+	return nil
+}
+
+// wakeAt makes serve look at ctx when it ends. What it returns is called before
+// the descriptor that it writes to is given up.
+func (n *native) wakeAt(ctx context.Context) func() {
+	done := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(done)
+		one := [8]byte{1}
+		_, _ = unix.Write(n.wake, one[:])
+	})
+	return func() {
+		if !stop() {
+			<-done
+		}
+	}
+}
+
+func (n *native) calm() {
+	var count [8]byte
+	_, _ = unix.Read(n.wake, count[:])
+}

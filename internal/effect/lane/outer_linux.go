@@ -1,0 +1,269 @@
+package lane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"runloop.dev/rlp/internal/effect/lane/sandbox"
+)
+
+// An outer is what stands between rlp and its programs, in the lanes that have
+// something: it is started instead of a program, and given a [plan].
+type outer interface {
+	name() string
+	// order is how c is started: these files are the program's streams. What it
+	// returns beside is to be closed when the order was carried out.
+	order(ch *child, p *pinned, c *Command, files []uintptr) (*order, []*os.File, error)
+	// started is what an error of the order's means.
+	started(err error) error
+}
+
+// plan is what a confined rlp shall do for c, p being its program.
+func (n *native) plan(p *pinned, c *Command) (*sandbox.Plan, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(p.fd, &st); err != nil {
+		return nil, fmt.Errorf("looking at the program: %w", err)
+	}
+	dir, err := n.within(c.Dir)
+	if err != nil {
+		return nil, err
+	}
+	s := sandbox.ViewSpec{Folders: c.Folders, Leased: c.Leased, Work: n.cfg.Work, Program: c.Program, Entries: sandbox.Entries}
+	if s.Mounts, err = mountsWithin(c.Folders); err != nil {
+		return nil, err
+	}
+	v, err := guardable(&s)
+	if err != nil {
+		return nil, unkeepable(n.Name(), err.Error())
+	}
+	pl := &sandbox.Plan{
+		Mounts: v.Mounts, Kept: v.Kept, Work: n.cfg.Work, File: c.Program, Dev: st.Dev, Ino: st.Ino, Script: p.script, Dir: dir,
+		Argv: c.Argv, Env: c.Env, Scratch: scratchBytes,
+	}
+	n.judging(pl, &s)
+	n.bound(pl)
+	return pl, nil
+}
+
+// guardable is the spec's view, where a broker can keep what is to be kept: it
+// reads the paths that programs name out of their memory, which Yama can forbid.
+func guardable(s *sandbox.ViewSpec) (sandbox.View, error) {
+	v, err := s.View()
+	if err != nil || len(v.Kept) == 0 {
+		return v, err
+	}
+	if why := closedMemory(); why != "" {
+		return v, fmt.Errorf("%s: %w: %s", v.Kept[0].Path, sandbox.ErrNotKept, why)
+	}
+	return v, nil
+}
+
+// closedMemory is why a broker may not read the memory of programs; "": it may.
+func closedMemory() string {
+	scope, err := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope")
+	if text := strings.TrimSpace(string(scope)); err == nil && (text == "2" || text == "3") {
+		return "the sysctl kernel.yama.ptrace_scope is " + text + ", and must be 0 or 1"
+	}
+	return ""
+}
+
+// judging has links judged, where that is to be had here.
+func (n *native) judging(p *sandbox.Plan, s *sandbox.ViewSpec) {
+	if p.Links = n.unjudged == ""; p.Links {
+		p.Held = s.Held(n.cfg.Untrusted)
+	}
+}
+
+// scratchBytes is what a private /tmp takes.
+const scratchBytes = 64 << 20
+
+// bound says what the confined rlp must bound itself, no group doing it.
+func (n *native) bound(p *sandbox.Plan) {
+	most := n.cfg.Bounds.orDefault()
+	if !n.boundsMemory() {
+		p.Memory = most.Memory
+	}
+	if !n.boundsPids() {
+		p.Pids = most.Pids + ownThreads
+	}
+}
+
+// mountsWithin are the places below what the agent holds where something else is
+// mounted: its own files end there, and so do its programs'.
+func mountsWithin(folders []Folder) ([]string, error) {
+	var held []string
+	for _, f := range folders {
+		if f.Access > Hidden {
+			held = append(held, strings.TrimSuffix(f.Path, "/"))
+		}
+	}
+	if len(held) == 0 {
+		return nil, nil
+	}
+	text, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil, fmt.Errorf("looking for mounts: %w", err)
+	}
+	var list []string
+	for line := range strings.Lines(string(text)) { // 36 35 0:31 root mount options ...
+		fields := strings.SplitN(line, " ", 6)
+		if len(fields) < 6 {
+			continue
+		}
+		if at := unescaped(fields[4]); at != "/" && sandbox.IsIn(at, held) {
+			list = append(list, at)
+		}
+	}
+	return list, nil
+}
+
+// unescaped is a path as mountinfo writes it, where four bytes are octal.
+func unescaped(s string) string {
+	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
+}
+
+// wired makes what a confined rlp is given beside the program's streams: the
+// plan, and where it reports to.
+func (ch *child) wired(p *sandbox.Plan, files []uintptr) ([]uintptr, []*os.File, error) {
+	fd, err := unix.MemfdCreate("plan", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, nil, fmt.Errorf("keeping the plan: %w", err)
+	}
+	plan := os.NewFile(uintptr(fd), "plan")
+	if _, err := plan.Write(p.Encode()); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("keeping the plan: %w", err), plan.Close())
+	}
+	var pipe [2]int
+	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("making a pipe: %w", err), plan.Close())
+	}
+	ch.said = pipe[0]
+	report := os.NewFile(uintptr(pipe[1]), "report")
+	return append(files, plan.Fd(), report.Fd()), []*os.File{plan, report}, nil
+}
+
+// refused is why a confined rlp started nothing, nil when it did. Whoever was
+// killed before he could begin says nothing.
+func (ch *child) refused(status unix.WaitStatus) error {
+	if ch.said < 0 {
+		return nil
+	}
+	ch.listen()
+	lane := ch.lane.Name()
+	begun, err := reported(lane, string(ch.words))
+	if err != nil || begun || status.Signaled() {
+		return err
+	}
+	says := strings.TrimSpace(string(ch.err.Data[:min(len(ch.err.Data), 500)]))
+	if says == "" {
+		says = fmt.Sprintf("exit status %d", status.ExitStatus())
+	}
+	return &UnsupportedError{Lane: lane, Why: "it did not come to start a program: " + says, Remedy: remedyFor(lane, says)}
+}
+
+func remedyFor(lane, says string) string {
+	if lane == "bwrap" {
+		return bwrapRemedy(says)
+	}
+	return ""
+}
+
+// prove tries a lane: what o says does all that is done for a program, but
+// starts none. Where links cannot be judged the lane is one without that.
+func (n *native) prove(ctx context.Context, order func(p *sandbox.Plan) (*order, []*os.File, error)) error {
+	if n.unjudged = closedMemory(); n.cfg.noLinks {
+		n.unjudged = "a test says so"
+	}
+	err := n.try(ctx, order)
+	var u *UnsupportedError
+	if errors.As(err, &u) && u.links {
+		n.unjudged = u.Why
+		err = n.try(ctx, order)
+	}
+	return err
+}
+
+func (n *native) try(ctx context.Context, order func(p *sandbox.Plan) (*order, []*os.File, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	defer cancel()
+	ch := &child{lane: n, pidfd: -1, said: -1, in: -1, out: stream{fd: -1}, err: stream{fd: -1, max: 4096}}
+	defer ch.close()
+	s := sandbox.ViewSpec{Folders: n.cfg.Folders, Leased: n.cfg.Leased, Entries: sandbox.Entries}
+	var err error
+	if s.Mounts, err = mountsWithin(s.Folders); err != nil {
+		return err
+	}
+	v, err := guardable(&s)
+	if err != nil {
+		return unkeepable(n.Name(), err.Error())
+	}
+	p := &sandbox.Plan{Proof: true, Mounts: v.Mounts, Kept: v.Kept, Scratch: scratchBytes}
+	n.judging(p, &s)
+	o, files, err := order(p)
+	if err != nil {
+		return err
+	}
+	defer closeAll(files)
+	_, theirs, err := ch.wired(p, nil)
+	if err != nil {
+		return err
+	}
+	defer closeAll(theirs)
+	var says strings.Builder
+	cmd := exec.CommandContext(ctx, o.path)
+	cmd.Args, cmd.Env, cmd.Stderr, cmd.SysProcAttr = o.argv, confinedEnv(), &says, &syscall.SysProcAttr{}
+	if o.attr.Sys != nil {
+		cmd.SysProcAttr = o.attr.Sys
+	}
+	cmd.SysProcAttr.Setpgid = true // by its group is found what it leaves
+	cmd.ExtraFiles = append(theirs, files...)
+	err = cmd.Run()
+	if cmd.ProcessState == nil {
+		return n.outer.started(err)
+	}
+	ch.err.Data = []byte(says.String())
+	return errors.Join(ch.refused(unix.WaitStatus(cmd.ProcessState.Sys().(syscall.WaitStatus))), endLed(cmd.Process.Pid))
+}
+
+// checkTime is how long a try of a lane may take.
+const checkTime = 10 * time.Second
+
+// confinedEnv makes a confined rlp a small process.
+func confinedEnv() []string { return []string{"GOGC=off", "GOMAXPROCS=1"} }
+
+// mapped is the one user and group that there is in a user namespace: ours,
+// under a number that is nobody's.
+func mapped(id int) []syscall.SysProcIDMap {
+	return []syscall.SysProcIDMap{{ContainerID: sandbox.InsideID, HostID: id, Size: 1}}
+}
+
+// reported is what a report means to the lane, and whether there was any.
+func reported(lane, text string) (begun bool, err error) {
+	text, begun = strings.CutPrefix(text, sandbox.Beginning)
+	kind, why, any := strings.Cut(text, "\n")
+	switch {
+	case !any:
+		return begun, nil
+	case kind == "big":
+		return begun, ErrTooBig
+	case kind == "program":
+		return begun, fmt.Errorf("%w: %s", ErrNotProgram, why)
+	case kind == "mount":
+		return begun, unkeepable(lane, why)
+	case kind == "links":
+		return begun, &UnsupportedError{Lane: lane, Why: why, links: true}
+	}
+	return begun, &UnsupportedError{Lane: lane, Why: why}
+}
+
+// unkeepable says what a lane cannot keep from programs.
+func unkeepable(lane, why string) error {
+	return &UnsupportedError{Lane: lane, Why: why, Remedy: "take the folder in which it lies from the agent, or grant the entries that it may have one by one"}
+}

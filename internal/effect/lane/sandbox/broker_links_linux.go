@@ -1,0 +1,144 @@
+package sandbox
+
+import (
+	"path"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"runloop.dev/rlp/internal/effect/links"
+)
+
+var _ links.Holder = (*judge)(nil)
+
+// Leads implements [links.Holder]: it follows a path as a later launch would, and
+// judges each step by its name. What nobody holds is not looked at.
+func (j *judge) Leads(to string) error {
+	for range MaxLinks {
+		if j.holding(to) < ReadOnly {
+			return unix.EACCES
+		}
+		end, text, err := firstLink(to)
+		switch {
+		case err == unix.ENOENT, err == unix.ENOTDIR:
+			return nil
+		case err != nil, links.Climbs(text):
+			return unix.EACCES
+		case text == "":
+			return nil
+		}
+		if to = links.Expand(to, end, text); len(to) >= links.PathMax {
+			return unix.ENAMETOOLONG
+		}
+	}
+	return unix.EACCES
+}
+
+// holding is what the agent may do at a path.
+func (j *judge) holding(p string) Access {
+	for ; ; p = path.Dir(p) {
+		if a, ok := j.held[p]; ok {
+			return a
+		}
+		if p == "/" {
+			return Hidden
+		}
+	}
+}
+
+// firstLink is the text of the first link of a path, and where its name ends; ""
+// when there is none.
+func firstLink(p string) (end int, text string, err error) {
+	var buf [links.PathMax + 1]byte
+	for end < len(p) && p != "/" {
+		if next := strings.IndexByte(p[end+1:], '/'); next >= 0 {
+			end += 1 + next
+		} else {
+			end = len(p)
+		}
+		n, err := unix.Readlink(p[:end], buf[:])
+		if err == nil {
+			return end, string(buf[:n]), nil
+		}
+		if err != unix.EINVAL {
+			return 0, "", err
+		}
+	}
+	return 0, "", nil
+}
+
+// Granted implements [links.Holder].
+func (j *judge) Granted(p string) bool {
+	_, held := j.held[p]
+	return held || j.holds[p]
+}
+
+// List implements [links.Holder].
+func (j *judge) List(at int, name string) (int, error) {
+	return unix.Openat2(at, name, &unix.OpenHow{Flags: unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC, Resolve: keepLinks})
+}
+
+// stays reports whether what lies here is a folder that is granted, or above what
+// is: it is neither moved, nor removed, nor does another one take its place.
+func (j *judge) stays(e end) bool {
+	if _, held := j.held[e.path]; !held || j.holds[e.path] {
+		return j.holds[e.path]
+	}
+	var st unix.Stat_t
+	return unix.Fstatat(e.fd, e.name(), &st, unix.AT_SYMLINK_NOFOLLOW) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR
+}
+
+// makeLink makes a symbolic link; its text is the first argument.
+func makeLink(b *broker, n *notice, at end) error {
+	text, err := b.text(n, n.args[0])
+	if err != nil {
+		return err
+	}
+	if at.in.judged {
+		p := links.Placing{Holder: b.judge}
+		if err := p.Link(at.path, text); err != nil {
+			return err
+		}
+	}
+	return unix.Symlinkat(text, at.fd, at.last())
+}
+
+// hardLink gives a file another name. A link has the text that it has, wherever
+// it lies.
+func hardLink(b *broker, _ *notice, from, to end) error {
+	if to.in.judged {
+		p := links.Placing{Holder: b.judge}
+		if err := p.Named(from.fd, from.name(), to.path); err != nil {
+			return err
+		}
+	}
+	return unix.Linkat(from.fd, from.name(), to.fd, to.last(), 0)
+}
+
+func renames(b *broker, _ *notice, from, to end) error { return b.rename(from, to, 0) }
+
+// rename moves a file, a folder or a link. Two that change places would be two
+// moves at once: a file system need not have that.
+func (b *broker) rename(from, to end, flags uint) error {
+	switch {
+	case flags&^unix.RENAME_NOREPLACE != 0:
+		return unix.EINVAL
+	case b.stays(from), b.stays(to):
+		return unix.EBUSY
+	}
+	if to.in.judged {
+		p := links.Placing{Holder: b.judge, From: from.path, To: to.path}
+		if err := p.Entry(from.fd, from.name(), to.path); err != nil {
+			return err
+		}
+	}
+	return unix.Renameat2(from.fd, from.last(), to.fd, to.last(), flags)
+}
+
+// remove takes an entry away.
+func (b *broker) remove(at end, flags int) error {
+	if flags&unix.AT_REMOVEDIR != 0 && b.stays(at) {
+		return unix.EBUSY
+	}
+	return unix.Unlinkat(at.fd, at.last(), flags)
+}

@@ -1,0 +1,88 @@
+package wasi
+
+import (
+	"context"
+
+	"runloop.dev/rlp/internal/engine/abi"
+)
+
+// method is one function of WASI over its raw parameters. It answers an errno,
+// or sets System.end.
+type method func(s *System, ctx context.Context, mem memory, a []uint64) Errno
+
+// function is one row of the table: the signature is a letter a parameter,
+// i for i32 and I for i64.
+type function struct {
+	name, sig string
+	call      method
+}
+
+func (f function) params() []abi.Type {
+	out := make([]abi.Type, len(f.sig))
+	for i, c := range f.sig {
+		out[i] = abi.I32
+		if c == 'I' {
+			out[i] = abi.I64
+		}
+	}
+	return out
+}
+
+func (f function) results() []abi.Type {
+	if f.name == "proc_exit" {
+		return nil
+	}
+	return []abi.Type{abi.I32}
+}
+
+// functions is wasi_snapshot_preview1, whole, in its specification's order.
+func functions() []function {
+	return []function{
+		{"args_get", "ii", (*System).argsGet},
+		{"args_sizes_get", "ii", (*System).argsSizesGet},
+		{"environ_get", "ii", (*System).environGet},
+		{"environ_sizes_get", "ii", (*System).environSizesGet},
+		{"clock_res_get", "ii", (*System).clockResGet},
+		{"clock_time_get", "iIi", (*System).clockTimeGet},
+		{"fd_advise", "iIIi", (*System).fdAdvise},
+		{"fd_allocate", "iII", (*System).fdAllocate},
+		{"fd_close", "i", (*System).fdClose},
+		{"fd_datasync", "i", (*System).fdDatasync},
+		{"fd_fdstat_get", "ii", (*System).fdFdstatGet},
+		{"fd_fdstat_set_flags", "ii", (*System).fdFdstatSetFlags},
+		{"fd_fdstat_set_rights", "iII", (*System).fdFdstatSetRights},
+		{"fd_filestat_get", "ii", (*System).fdFilestatGet},
+		{"fd_filestat_set_size", "iI", (*System).fdFilestatSetSize},
+		{"fd_filestat_set_times", "iIIi", (*System).fdFilestatSetTimes},
+		{"fd_pread", "iiiIi", (*System).fdPread},
+		{"fd_prestat_get", "ii", (*System).fdPrestatGet},
+		{"fd_prestat_dir_name", "iii", (*System).fdPrestatDirName},
+		{"fd_pwrite", "iiiIi", (*System).fdPwrite},
+		{"fd_read", "iiii", (*System).fdRead},
+		{"fd_readdir", "iiiIi", (*System).fdReaddir},
+		{"fd_renumber", "ii", (*System).fdRenumber},
+		{"fd_seek", "iIii", (*System).fdSeek},
+		{"fd_sync", "i", (*System).fdSync},
+		{"fd_tell", "ii", (*System).fdTell},
+		{"fd_write", "iiii", (*System).fdWrite},
+		{"path_create_directory", "iii", (*System).pathCreateDirectory},
+		{"path_filestat_get", "iiiii", (*System).pathFilestatGet},
+		{"path_filestat_set_times", "iiiiIIi", (*System).pathFilestatSetTimes},
+		{"path_link", "iiiiiii", (*System).pathLink},
+		{"path_open", "iiiiiIIii", (*System).pathOpen},
+		{"path_readlink", "iiiiii", (*System).pathReadlink},
+		{"path_remove_directory", "iii", (*System).pathRemoveDirectory},
+		{"path_rename", "iiiiii", (*System).pathRename},
+		{"path_symlink", "iiiii", (*System).pathSymlink},
+		{"path_unlink_file", "iii", (*System).pathUnlinkFile},
+		{"poll_oneoff", "iiii", (*System).pollOneoff},
+		{"proc_exit", "i", (*System).procExit},
+		{"proc_raise", "i", (*System).procRaise},
+		{"sched_yield", "", (*System).schedYield},
+		{"random_get", "ii", (*System).randomGet},
+		{"sock_accept", "iii", (*System).sockAny},
+		{"sock_recv", "iiiiii", (*System).sockAny},
+		{"sock_send", "iiiii", (*System).sockAny},
+		{"sock_shutdown", "ii", (*System).sockAny},
+	}
+}

@@ -1,0 +1,217 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"runloop.dev/rlp/internal/record/audit"
+	"runloop.dev/rlp/internal/serve/service"
+	"runloop.dev/rlp/kb"
+	"runloop.dev/rlp/launcher"
+)
+
+// recordsAPage is how many records of a run one page reads: what came of a call
+// is a record of its own.
+const recordsAPage = 80
+
+// shownRun is the page of a run.
+type shownRun struct {
+	runRow
+	TraceID   string
+	Digest    string
+	Effective []string
+	More      int // grants that are not listed
+	Calls     []call
+	Only      string // "denied", or all
+	Next      string
+	First     string
+	LastSeq   uint64 // run_seq, from which a live page goes on
+	Printed   *launcher.Report
+	Result    string
+	Lane      string
+	CanCancel bool
+	Records   string // the search for all of them
+	Installed bool
+}
+
+func (c *console) runPage(r *http.Request, caller *service.Caller) (*view, error) {
+	id := r.PathValue("id")
+	if !whole(id, lowerHex) || len(id) != 36 {
+		return nil, service.ErrNotFound
+	}
+	d := &shownRun{runRow: runRow{ID: id}, Only: r.URL.Query().Get("show"), Records: auditLink(id), First: runLink(id)}
+	if d.Only != "" && d.Only != "denied" {
+		return nil, &badRequest{"show is denied, or is left out"}
+	}
+	after, err := cursor(r.URL.Query().Get("after"))
+	if err != nil {
+		return nil, err
+	}
+	live, err := c.Runs.Run(r.Context(), caller, id)
+	if err != nil && !errors.Is(err, service.ErrNotFound) {
+		return nil, err
+	}
+	log, err := c.Host.Log(r.Context(), caller)
+	if err != nil {
+		return nil, err
+	}
+	found, err := d.read(r.Context(), log, after)
+	if err != nil {
+		return nil, err
+	}
+	if live != nil {
+		d.take(live)
+	} else if !found {
+		return nil, service.ErrNotFound
+	}
+	d.CanCancel = d.Under() && live != nil && caller.Can(service.Launch)
+	if _, err := c.bundle(r.Context(), caller, d.Agent); err == nil {
+		d.Installed = true
+	}
+	return &view{Page: "run", Title: d.Agent + " " + shortID(id), Nav: "runs", Data: d}, nil
+}
+
+func cursor(text string) (uint64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 63)
+	if err != nil {
+		return 0, &badRequest{"after is the number of a record, such as 1200"}
+	}
+	return n, nil
+}
+
+// read reads the first record, the last one, and the page of those after seq.
+func (d *shownRun) read(ctx context.Context, log service.Log, after uint64) (bool, error) {
+	first, err := one(ctx, log, kb.Filter{Run: d.ID})
+	if err != nil || first == nil {
+		return false, err
+	}
+	last, err := one(ctx, log, kb.Filter{Run: d.ID, Limit: 1})
+	if err != nil || last == nil {
+		return false, err
+	}
+	d.began(first)
+	d.ended(last)
+	f := kb.Filter{Run: d.ID, After: after}
+	if d.Only == "denied" {
+		f.Decision = "deny"
+	}
+	t := timeline{from: d.Began, span: max(d.Took, 1), grants: readGrants(d.Effective), run: d.ID}
+	n := 0
+	for rec, err := range log.Audit(ctx, f) {
+		if err != nil {
+			return false, err
+		}
+		if n++; n > recordsAPage {
+			d.Next = d.First + "?after=" + strconv.FormatUint(t.last, 10)
+			if d.Only != "" {
+				d.Next += "&show=" + d.Only
+			}
+			break
+		}
+		t.add(&rec)
+	}
+	d.Calls = t.calls
+	d.Effective, d.More = clip(d.Effective, mostGrants)
+	return true, nil
+}
+
+// mostGrants bounds how many grants a page lists.
+const mostGrants = 40
+
+func clip[T any](list []T, most int) ([]T, int) {
+	if len(list) <= most {
+		return list, 0
+	}
+	return list[:most], len(list) - most
+}
+
+func one(ctx context.Context, log service.Log, f kb.Filter) (*audit.Record, error) {
+	for rec, err := range log.Audit(ctx, f) {
+		if err != nil {
+			return nil, err
+		}
+		return &rec, nil
+	}
+	return nil, nil
+}
+
+func (d *shownRun) began(r *audit.Record) {
+	d.Agent, d.TraceID, d.Parent, d.Digest, d.Began, d.State = r.Head.Agent, r.Head.TraceID, r.Head.ParentRun, r.Head.BundleDigest, r.Time.UTC(), "running"
+	if e := r.Event; e != nil && e.Kind == audit.KindRunStart {
+		d.Effective = e.Effective
+	}
+}
+
+func (d *shownRun) ended(r *audit.Record) {
+	d.LastSeq = r.RunSeq
+	d.Took = r.Time.Sub(d.Began).Milliseconds()
+	e := r.Event
+	if e == nil || !audit.Ends(e.Kind) {
+		return
+	}
+	d.State, d.Outcome, d.ExitCode, d.Message = stateOf(e.Kind, e.Outcome), e.Outcome, e.ExitCode, e.Message
+	d.Allowed, d.Denied = e.Usage["allowed"], e.Usage["denied"]
+	if w := e.Usage["wall_ms"]; w > d.Took {
+		d.Took = w
+	}
+}
+
+// take adds what only the service knows: who asked, and what was printed.
+func (d *shownRun) take(run *service.Run) {
+	s := run.State()
+	row := rowOfState(&s)
+	if d.Agent == "" || row.Under() {
+		seen := d.runRow
+		d.runRow = row
+		if !seen.Began.IsZero() {
+			d.Began = seen.Began
+		}
+	}
+	d.Caller = row.Caller
+	if d.Outcome == "" {
+		d.State, d.Outcome, d.Message = row.State, row.Outcome, row.Message
+	}
+	select {
+	case <-run.Done():
+	default:
+		return
+	}
+	report, err := run.Report()
+	if err != nil || report == nil {
+		return
+	}
+	d.Printed, d.Result = report, string(indented(report.Result))
+	if report.Lane != nil {
+		d.Lane = report.Lane.Name
+	}
+}
+
+func indented(doc json.RawMessage) json.RawMessage {
+	if len(doc) == 0 || string(doc) == "null" {
+		return nil
+	}
+	var b bytes.Buffer
+	if json.Indent(&b, doc, "", "  ") != nil {
+		return doc
+	}
+	return b.Bytes()
+}
+
+func (c *console) cancelRun(r *http.Request, caller *service.Caller) (*view, error) {
+	id := r.PathValue("id")
+	if err := c.Runs.Cancel(r.Context(), caller, id); err != nil {
+		return nil, err
+	}
+	return &view{Goto: runLink(id)}, nil
+}
+
+// since is how long after the beginning of a run something was.
+func since(from, at time.Time) int64 { return max(0, at.Sub(from).Milliseconds()) }

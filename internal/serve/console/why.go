@@ -1,0 +1,65 @@
+package console
+
+import (
+	"net/http"
+	"strconv"
+
+	"runloop.dev/rlp/internal/record/audit"
+	"runloop.dev/rlp/internal/serve/service"
+	"runloop.dev/rlp/kb"
+	"runloop.dev/rlp/launcher/ask"
+)
+
+// shownWhy is the page that explains a decision.
+type shownWhy struct {
+	auditRow
+	RunLink string
+	ByBase  bool // the agent's own policy does not hold it
+	Request string
+	E       *ask.Explanation // nil: it could not be explained
+	Problem string
+	Policy  string // the page on which the edit can be made; "" where it cannot
+}
+
+func (c *console) whyPage(r *http.Request, caller *service.Caller) (*view, error) {
+	id := r.PathValue("id")
+	seq, err := cursor(r.PathValue("seq"))
+	if err != nil || seq == 0 || !whole(id, lowerHex) || len(id) != 36 {
+		return nil, service.ErrNotFound
+	}
+	d, err := c.why(r, caller, id, seq)
+	if err != nil {
+		return nil, err
+	}
+	return &view{Page: "why", Title: "Why", Nav: "runs", Data: d}, nil
+}
+
+// why reads a record of a run and asks for its explanation.
+func (c *console) why(r *http.Request, caller *service.Caller, id string, seq uint64) (*shownWhy, error) {
+	log, err := c.Host.Log(r.Context(), caller)
+	if err != nil {
+		return nil, err
+	}
+	rec, err := one(r.Context(), log, kb.Filter{Run: id, After: seq - 1})
+	if err != nil {
+		return nil, err
+	}
+	if rec == nil || rec.Seq != seq || rec.Decision == nil {
+		return nil, service.ErrNotFound
+	}
+	d := &shownWhy{
+		auditRow: rowOf(rec), RunLink: runLink(id),
+		ByBase: audit.ByBase(rec.Decision.Layer, rec.Decision.Reason), Request: ask.About(rec.Decision),
+	}
+	b, err := c.bundle(r.Context(), caller, rec.Head.Agent)
+	if err != nil {
+		d.Problem = rec.Head.Agent + " is not installed here, and only what is installed can be explained on a page: rlp caps explain BUNDLE --run " + id
+		return d, nil
+	}
+	if d.E, err = c.Host.Explain(r.Context(), caller, b.Name, ask.Query{Text: d.Request, Run: id, At: rec.RunSeq}); err == nil {
+		d.Policy = policyLink(b.Name) + "?run=" + id + "&record=" + strconv.FormatUint(seq, 10) + "#editor"
+		return d, nil
+	}
+	d.Problem, err = unanswered(err)
+	return d, err
+}

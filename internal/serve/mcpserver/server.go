@@ -1,0 +1,171 @@
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"runloop.dev/rlp/internal/serve/service"
+	"runloop.dev/rlp/kb"
+	"runloop.dev/rlp/launcher/ask"
+)
+
+// A Host is the service with the questions that tools ask of it. Who asks is
+// answered what they may know; what is wrong with a question is an [ask.Error].
+type Host interface {
+	service.Host
+	// Explain says why a run was answered as it was or, where q names none, how a
+	// call of an installed agent as a tool would be.
+	Explain(ctx context.Context, c *service.Caller, agent string, q ask.Query) (*ask.Explanation, error)
+	// Search finds what suits a text in the knowledge base, masked.
+	Search(ctx context.Context, c *service.Caller, q kb.Query) ([]ask.Hit, error)
+}
+
+// Options says what [New] makes. Service and Host are of one process.
+type Options struct {
+	Service *service.Service
+	Host    Host
+	Version string           // of the program
+	Now     func() time.Time // the clock
+	Log     *slog.Logger     // nil: nothing is logged
+	// Still is asked before each call whether a caller may still ask; nil: its
+	// Until alone decides. What it returns is for the log.
+	Still func(*service.Caller) error
+
+	Sessions int           // over HTTP at a time; 0: 256, and an eighth of them a caller
+	Requests int           // the same, those that are under way, each of a list for itself; 0: 2048, and a quarter of them a caller
+	Idle     time.Duration // after which a session without a request ends; 0: 30 min
+	Look     time.Duration // how often it is looked for agents that came or went; 0: 5 s
+	Patience time.Duration // how long a reader may take for a piece of an answer over HTTP; 0: 1 min
+	Leave    time.Duration // how long a client has, over stdio, to take its answers when it is at its end; 0: 3 s
+}
+
+// Bounds of what one client sends.
+const (
+	mostMessage   = 8 << 20 // bytes of one message
+	mostElements  = 16      // of a list of messages
+	mostCalls     = 32      // of one session under way at a time
+	partOfCallers = 8       // one caller has at most one in so many sessions
+	partOfAsked   = 4       // and of requests
+)
+
+const (
+	defaultSessions = 256
+	defaultRequests = 2048
+	defaultPatience = time.Minute
+	defaultLeave    = 3 * time.Second
+	defaultIdle     = 30 * time.Minute
+	defaultLook     = 5 * time.Second
+)
+
+// A Server serves sessions. It is an [http.Handler], for one path.
+type Server struct {
+	opt    Options
+	agents agents
+
+	legacy, modern http.Handler
+	asked          *service.Shares // requests that are under way
+	posts          sync.Map        // of *post, by the value of their postHeader
+
+	mu       sync.Mutex
+	sessions map[string]*session
+	turn     uint64 // counts requests of sessions
+	ended    bool
+}
+
+// New returns a server without sessions.
+func New(o Options) *Server {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Sessions <= 0 {
+		o.Sessions = defaultSessions
+	}
+	if o.Requests <= 0 {
+		o.Requests = defaultRequests
+	}
+	if o.Patience <= 0 {
+		o.Patience = defaultPatience
+	}
+	if o.Leave <= 0 {
+		o.Leave = defaultLeave
+	}
+	if o.Idle <= 0 {
+		o.Idle = defaultIdle
+	}
+	if o.Look <= 0 {
+		o.Look = defaultLook
+	}
+	s := &Server{opt: o, sessions: map[string]*session{}, asked: service.NewShares(int64(o.Requests), partOfAsked)}
+	s.agents = agents{host: o.Host, now: o.Now, log: o.Log, known: map[string]*heard{}}
+	s.handlers()
+	return s
+}
+
+// Serve speaks with one client over a pair of streams, one message a line, until
+// in ends, ctx ends or the client does not keep to the protocol. Calls that are
+// under way then are cancelled, and Serve waits for them; for a client that takes
+// no answers it waits a moment.
+func (s *Server) Serve(ctx context.Context, c *service.Caller, in io.ReadCloser, out io.WriteCloser) error {
+	ss := s.session(ctx, c)
+	defer ss.end()
+	heard := linesOf(in, ss)
+	way := &mcp.IOTransport{Reader: heard, Writer: out, MaxLineLength: mostMessage}
+	conn, err := ss.sdk.Connect(ss.ctx, way, nil)
+	if err != nil {
+		return fmt.Errorf("serving MCP: %w", err)
+	}
+	ss.watching(ss.ctx)
+	over := make(chan error, 1)
+	go func() { over <- conn.Wait() }()
+	select {
+	case err = <-over:
+	case <-heard.ended:
+		err = s.lastWords(over, nil)
+	case <-ctx.Done():
+		ss.end() // which closes the connection, once what was under way is
+		err = s.lastWords(over, ctx.Err())
+	}
+	ss.cancel()
+	ss.calls.Wait()
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe) {
+		return nil
+	}
+	return err
+}
+
+// lastWords waits for the end of a connection, for a moment. why is why it ends; nil:
+// it says so itself.
+func (s *Server) lastWords(over <-chan error, why error) error {
+	late := time.NewTimer(s.opt.Leave)
+	defer late.Stop()
+	select {
+	case err := <-over:
+		if why == nil {
+			return err
+		}
+	case <-late.C:
+	}
+	return why
+}
+
+// Close ends every session over HTTP, and takes no other.
+func (s *Server) Close() {
+	s.mu.Lock()
+	s.ended = true
+	var all []*session
+	for _, ss := range s.sessions {
+		all = append(all, ss)
+	}
+	s.mu.Unlock()
+	for _, ss := range all {
+		ss.end()
+	}
+}
