@@ -11,7 +11,7 @@ import (
 
 	"runloop.dev/rlp/internal/base/config"
 	"runloop.dev/rlp/internal/base/home"
-	"runloop.dev/rlp/internal/serve/resident"
+	"runloop.dev/rlp/internal/serve/daemon"
 	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/compose"
 )
@@ -25,7 +25,7 @@ func (a *app) daemonCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "daemon",
 		Short: "Keep agents ready to launch, until nobody has launched one for a while",
-		Long: `A resident helper keeps compiled agents and the store open, and does what rlp
+		Long: `A daemon keeps compiled agents and the store open, and does what rlp
 launch is asked for: the same run, record, output and exit status, sooner. It
 serves this user alone, through a socket in the home, and ends by itself. What it
 cannot do just as well, rlp launch does without it.
@@ -44,7 +44,7 @@ launch start one.`,
 	c.AddCommand(
 		&cobra.Command{
 			Use: "status", Short: "Say whether a helper serves, and what it did", Args: cobra.NoArgs,
-			RunE: func(*cobra.Command, []string) error { return a.askTheDaemon(resident.Status) },
+			RunE: func(*cobra.Command, []string) error { return a.askTheDaemon(daemon.Status) },
 		},
 		&cobra.Command{
 			Use: "stop", Short: "Have the helper end when its launches have ended", Args: cobra.NoArgs,
@@ -77,9 +77,9 @@ func (a *app) daemon(ctx context.Context, idle time.Duration) error {
 		return inputErr(err)
 	}
 	a.kept = compose.NewKept(ctx, memoryForRuns(), a.stderr)
-	err = resident.Serve(ctx, resident.Options{
+	err = daemon.Serve(ctx, daemon.Options{
 		Dir: runDir(h), Since: time.Now(), Idle: idle, Most: mostLaunches,
-		Handle: func(ctx context.Context, call *resident.Call) resident.Outcome {
+		Handle: func(ctx context.Context, call *daemon.Call) daemon.Outcome {
 			return a.launchFor(ctx, call, invoker{home: h.Dir(), own: a.environment})
 		},
 		Ready: func() { a.serving(h, idle) },
@@ -96,11 +96,11 @@ func daemonErr(err error) error {
 		return nil
 	}
 	switch {
-	case errors.Is(err, resident.ErrUnsupported):
+	case errors.Is(err, daemon.ErrUnsupported):
 		return &statusError{Status: launcher.StatusUnsupported, Err: err}
-	case errors.Is(err, resident.ErrNobody):
+	case errors.Is(err, daemon.ErrNobody):
 		err = fmt.Errorf("%w; rlp daemon starts one", err)
-	case errors.Is(err, resident.ErrServed):
+	case errors.Is(err, daemon.ErrServed):
 		err = fmt.Errorf("%w; rlp daemon status shows it, rlp daemon stop ends it", err)
 	}
 	return &statusError{Status: launcher.StatusUnavailable, Err: err}
@@ -108,7 +108,7 @@ func daemonErr(err error) error {
 
 // serving says that clients can connect.
 func (a *app) serving(h home.Home, idle time.Duration) {
-	path := filepath.Join(runDir(h), resident.SocketName)
+	path := filepath.Join(runDir(h), daemon.SocketName)
 	switch {
 	case a.json:
 		_ = a.printJSON(map[string]any{"serving": true, "socket": path, "idle_ms": idle.Milliseconds()}) // it serves, whoever reads
@@ -123,7 +123,7 @@ func (a *app) askTheDaemon(kind byte) error {
 	if err != nil {
 		return err
 	}
-	state, err := resident.Ask(filepath.Join(runDir(h), resident.SocketName), kind)
+	state, err := daemon.Ask(filepath.Join(runDir(h), daemon.SocketName), kind)
 	if err != nil {
 		return daemonErr(err)
 	}
@@ -139,14 +139,14 @@ func (a *app) askTheDaemon(kind byte) error {
 
 // stopDaemon has the helper end, and waits until it has.
 func (a *app) stopDaemon(ctx context.Context) error {
-	if err := a.askTheDaemon(resident.Stop); err != nil {
+	if err := a.askTheDaemon(daemon.Stop); err != nil {
 		return err
 	}
 	h, err := a.home()
 	if err != nil {
 		return err
 	}
-	if err := resident.Ended(runDir(h), ctx.Done()); err != nil {
+	if err := daemon.Ended(runDir(h), ctx.Done()); err != nil {
 		return daemonErr(err)
 	}
 	return ctx.Err()

@@ -9,20 +9,20 @@ import (
 	"strings"
 
 	"runloop.dev/rlp/internal/base/home"
-	"runloop.dev/rlp/internal/serve/resident"
+	"runloop.dev/rlp/internal/serve/daemon"
 	"runloop.dev/rlp/launcher"
 )
 
-// daemonVariable is "off" where no resident helper is to be used.
+// daemonVariable is "off" where no daemon is to be used.
 const daemonVariable = "RUNLOOP_DAEMON"
 
-// pending is a launch that a resident helper was asked for.
+// pending is a launch that a daemon was asked for.
 type pending struct {
-	client *resident.Client // nil: nobody was asked
+	client *daemon.Client // nil: nobody was asked
 	env    environment
 }
 
-// askDaemon asks the resident helper for a launch, where there is one: that is one
+// askDaemon asks the daemon for a launch, where there is one: that is one
 // system call that fails where there is none. The arguments are looked at as far as
 // it takes to find the socket, and handed on as they are; the helper reads them as
 // anybody does, and declines what is not for it.
@@ -39,11 +39,11 @@ func askDaemon(env environment) pending {
 	if err != nil {
 		return p
 	}
-	c, err := resident.Dial(filepath.Join(dir, "run", resident.SocketName))
+	c, err := daemon.Dial(filepath.Join(dir, "run", daemon.SocketName))
 	if err != nil {
 		return p
 	}
-	if err := c.Send(resident.Request{Kind: resident.Launch, Args: env.args, Env: env.env}, 0, 1, 2); err != nil {
+	if err := c.Send(daemon.Request{Kind: daemon.Launch, Args: env.args, Env: env.env}, 0, 1, 2); err != nil {
 		c.Close()
 		return p
 	}
@@ -71,7 +71,7 @@ func daemonFlags(args []string) (dir string, no bool) {
 
 // errDaemonGone is what is left to say of a run whose helper is gone. Nobody
 // launches again what may have begun.
-var errDaemonGone = errors.New("the resident helper ended before the run did, and the run with it; rlp audit list shows what was recorded (it is not launched again)")
+var errDaemonGone = errors.New("the daemon ended before the run did, and the run with it; rlp audit list shows what was recorded (it is not launched again)")
 
 // wait waits for the end of the launch; done is false when nobody began it. The
 // operator's signal, which ends ctx, ends the run, and not the wait.

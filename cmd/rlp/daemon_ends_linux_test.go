@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"runloop.dev/rlp/internal/serve/resident"
+	"runloop.dev/rlp/internal/serve/daemon"
 )
 
 // What a helper does for its clients, and what it does not.
@@ -70,7 +70,7 @@ func daemonSignals(t *testing.T, m *made) {
 		t.Fatal(err)
 	}
 	ended(t, killed)
-	h.until(t, func(s *resident.State) bool { return s.Running == 1 })
+	h.until(t, func(s *daemon.State) bool { return s.Running == 1 })
 	if got := h.ends(t); !slices.Equal(got, []string{"run.failed cancelled", "run.failed cancelled", "run.failed cancelled", "run.failed cancelled", "run.failed cancelled"}) {
 		t.Errorf("the log: %v", got)
 	}
@@ -90,7 +90,7 @@ func daemonSignals(t *testing.T, m *made) {
 }
 
 // until waits for a state of the helper.
-func (h *helped) until(t *testing.T, is func(*resident.State) bool) {
+func (h *helped) until(t *testing.T, is func(*daemon.State) bool) {
 	t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
@@ -132,7 +132,7 @@ func daemonIsTheClient(t *testing.T, m *made) {
 		})
 	}
 	all.Wait()
-	h.until(t, func(s *resident.State) bool { return s.Done == 8 })
+	h.until(t, func(s *daemon.State) bool { return s.Done == 8 })
 	for status, limit := range map[int]string{124: "wall_time_ms=50", 137: "cpu_fuel=100000", 138: "memory_bytes=33554432"} {
 		word := map[int][]string{124: {"spin"}, 137: {"spin"}, 138: {"grow", "100"}}[status]
 		args := append([]string{"launch", h.agent, "--limit", limit, "--"}, word...)
@@ -141,7 +141,7 @@ func daemonIsTheClient(t *testing.T, m *made) {
 			t.Errorf("through the helper:\n%+v\nby itself:\n%+v", one, other)
 		}
 	}
-	h.until(t, func(s *resident.State) bool { return s.Done == 11 && len(s.Declined) == 0 })
+	h.until(t, func(s *daemon.State) bool { return s.Done == 11 && len(s.Declined) == 0 })
 }
 
 // What the helper could not do as the client would is declined before anything
@@ -179,14 +179,14 @@ func daemonDeclines(t *testing.T, m *made) {
 		}
 		if c.why != "" {
 			why[c.why]++
-			h.until(t, func(s *resident.State) bool { return s.Declined[c.why] == why[c.why] })
+			h.until(t, func(s *daemon.State) bool { return s.Declined[c.why] == why[c.why] })
 		}
 	}
 	if r := start(t, h.env, "rlp", "launch", filepath.Join(h.work, "none")); r.code != 65 || !strings.Contains(r.stderr, "none") {
 		t.Errorf("no bundle: %+v", r)
 	}
-	h.until(t, func(s *resident.State) bool { return s.Declined["what cannot be composed"] == 1 && s.Done == 0 })
-	h.until(t, func(s *resident.State) bool { return s.Running == 0 })
+	h.until(t, func(s *daemon.State) bool { return s.Declined["what cannot be composed"] == 1 && s.Done == 0 })
+	h.until(t, func(s *daemon.State) bool { return s.Running == 0 })
 	if got := h.ends(t); !slices.Equal(got, slices.Repeat([]string{"run.complete "}, 8)) {
 		t.Errorf("each once, and that of the other home is not here: %v", got)
 	}

@@ -5,19 +5,19 @@ import (
 	"maps"
 	"slices"
 
-	"runloop.dev/rlp/internal/serve/resident"
+	"runloop.dev/rlp/internal/serve/daemon"
 )
 
 // launchFor does one launch for a client: the very same invocation, with what
 // is the client's in the place of what is this process's.
-func (a *app) launchFor(ctx context.Context, call *resident.Call, s invoker) resident.Outcome {
+func (a *app) launchFor(ctx context.Context, call *daemon.Call, s invoker) daemon.Outcome {
 	s.call = call
 	env := environment{args: call.Args, env: call.Env, stdin: call.Stdin, stdout: call.Stdout, stderr: call.Stderr, invoker: &s, kept: a.kept}
 	if len(call.Args) == 0 || call.Args[0] != "launch" {
-		return resident.Outcome{Declined: "no launch"}
+		return daemon.Outcome{Declined: "no launch"}
 	}
 	status := invoke(ctx, env)
-	return resident.Outcome{Status: status, Declined: s.declined}
+	return daemon.Outcome{Status: status, Declined: s.declined}
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"runloop.dev/rlp/internal/serve/resident"
+	"runloop.dev/rlp/internal/serve/daemon"
 )
 
 // throughDaemon are the scripts whose launches a helper does: what they expect
@@ -68,7 +68,7 @@ type testDaemon struct {
 
 // startDaemon returns when it serves.
 func startDaemon(env []string, home string) (*testDaemon, error) {
-	d := &testDaemon{exec.Command("rlp", "daemon", "--quiet", "--home", home), filepath.Join(home, "run", resident.SocketName)}
+	d := &testDaemon{exec.Command("rlp", "daemon", "--quiet", "--home", home), filepath.Join(home, "run", daemon.SocketName)}
 	d.cmd.Env, d.cmd.Stderr, d.cmd.Dir = env, os.Stderr, "/"
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func startDaemon(env []string, home string) (*testDaemon, error) {
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for until := time.Now().Add(time.Minute); time.Now().Before(until); <-tick.C {
-		c, err := resident.Dial(d.socket)
+		c, err := daemon.Dial(d.socket)
 		if err == nil {
 			c.Close()
 			return d, nil
@@ -89,8 +89,8 @@ func startDaemon(env []string, home string) (*testDaemon, error) {
 }
 
 // state asks as the program does that serves: the test's own is the same.
-func (d *testDaemon) state() (*resident.State, error) {
-	s, err := resident.Ask(d.socket, resident.Status)
+func (d *testDaemon) state() (*daemon.State, error) {
+	s, err := daemon.Ask(d.socket, daemon.Status)
 	if err != nil {
 		return nil, fmt.Errorf("asking the helper: %w", err)
 	}
@@ -120,7 +120,7 @@ func (m *made) at(t *testing.T) *helped {
 	t.Helper()
 	work := t.TempDir()
 	h := &helped{made: m, home: filepath.Join(work, ".runloop"), work: work, agent: filepath.Join(work, "agent")}
-	h.testDaemon = &testDaemon{socket: filepath.Join(h.home, "run", resident.SocketName)}
+	h.testDaemon = &testDaemon{socket: filepath.Join(h.home, "run", daemon.SocketName)}
 	h.env = append(os.Environ(), "HOME="+work, "RUNLOOP_HOME="+h.home)
 	h.bundle(t, h.agent, "[capabilities]\nfs_rw = [\""+work+"\"]\nenv = [\"MINE\"]\n")
 	if err := warm(work, work, m.cache); err != nil {

@@ -4,13 +4,13 @@ import (
 	"os"
 	"path/filepath"
 
-	"runloop.dev/rlp/internal/serve/resident"
+	"runloop.dev/rlp/internal/serve/daemon"
 )
 
-// An invoker is the process for which the resident helper does an invocation: what
+// An invoker is the process for which the daemon does an invocation: what
 // any other invocation takes from its own process, that one takes from here.
 type invoker struct {
-	call *resident.Call
+	call *daemon.Call
 	dir  string      // the client's folder, as the client would write it
 	home string      // the one that is served
 	own  environment // of the helper's process

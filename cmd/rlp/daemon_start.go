@@ -6,11 +6,11 @@ import (
 	"path/filepath"
 	"slices"
 
-	"runloop.dev/rlp/internal/serve/resident"
+	"runloop.dev/rlp/internal/serve/daemon"
 	"runloop.dev/rlp/launcher/compose"
 )
 
-// startDaemon starts a resident helper behind a launch that found none, where
+// startDaemon starts a daemon behind a launch that found none, where
 // the operator asked for that. It has nothing of this invocation but the home
 // and what the process itself reads; that it cannot be started is no error of
 // the run.
@@ -18,11 +18,11 @@ func (a *app) startDaemon(c *compose.Composition, f launchFlags) {
 	if c.Config.Daemon.Start != "auto" || a.invoker != nil || f.noDaemon || f.dryRun || a.getenv(daemonVariable) == "off" {
 		return
 	}
-	client, err := resident.Dial(filepath.Join(c.Home.Dir(), "run", resident.SocketName))
+	client, err := daemon.Dial(filepath.Join(c.Home.Dir(), "run", daemon.SocketName))
 	if err == nil {
 		client.Close()
 	}
-	if !errors.Is(err, resident.ErrNobody) {
+	if !errors.Is(err, daemon.ErrNobody) {
 		return
 	}
 	self, err := selfPath()

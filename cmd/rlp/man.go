@@ -165,7 +165,7 @@ func (p *page) surroundings() {
 	p.section("ENVIRONMENT")
 	p.item("RUNLOOP_HOME", "The home folder, where --home says nothing.")
 	p.item("RUNLOOP__SECTION__KEY", "A setting, in the place of what config.toml says.")
-	p.item("RUNLOOP_DAEMON", `"off" where no resident helper is to be asked.`)
+	p.item("RUNLOOP_DAEMON", `"off" where no daemon is to be asked.`)
 	p.item("NO_COLOR", "No colour, if it is set.")
 	p.section("FILES")
 	p.item("~/.runloop/config.toml", "Settings.")

@@ -29,7 +29,7 @@ func (a *app) compose(path string, f compose.Flags) (*compose.Composition, error
 	return a.reader().Compose(path, f)
 }
 
-// origin is who invoked this process, or had the resident helper do so.
+// origin is who invoked this process, or had the daemon do so.
 func (a *app) origin() compose.Origin {
 	o := compose.Origin{Warn: a.warnOnce}
 	if a.invoker != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"runloop.dev/rlp/internal/base/home"
-	"runloop.dev/rlp/internal/serve/resident"
+	"runloop.dev/rlp/internal/serve/daemon"
 	"runloop.dev/rlp/launcher/compose"
 )
 
@@ -104,7 +104,7 @@ func (a *app) color(w io.Writer) bool {
 }
 
 func isTerminal(w any) bool {
-	if s, ok := w.(*resident.Stream); ok {
+	if s, ok := w.(*daemon.Stream); ok {
 		w = s.File()
 	}
 	f, ok := w.(*os.File)

@@ -18,7 +18,7 @@ import (
 	"runloop.dev/rlp/internal/base/home"
 	"runloop.dev/rlp/internal/base/ident"
 	"runloop.dev/rlp/internal/base/tomlfile"
-	"runloop.dev/rlp/internal/record/foresight"
+	"runloop.dev/rlp/internal/record/analysis"
 	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/compose"
 	"runloop.dev/rlp/launcher/run"
@@ -65,8 +65,8 @@ type scanner struct {
 	opt      policy.Options
 	settings *tomlfile.Table // config.toml, for places; nil: there is none
 	floor    *caps.Layer     // _untrusted
-	agents   []foresight.Agent
-	findings []foresight.Finding
+	agents   []analysis.Agent
+	findings []analysis.Finding
 }
 
 // scan looks at the home, at installed agents, or at what args name.
@@ -96,7 +96,7 @@ func (a *app) scan(args []string) (*scanner, error) {
 	if err := s.look(paths, ofHome, installed); err != nil {
 		return nil, err
 	}
-	foresight.SortFindings(s.findings)
+	analysis.SortFindings(s.findings)
 	s.findings = slices.Compact(s.findings)
 	return s, nil
 }
@@ -129,13 +129,13 @@ func (s *scanner) look(paths []string, ofHome, installed bool) error {
 		}
 	}
 	if installed || len(paths) > 0 {
-		s.findings = append(s.findings, foresight.Trifecta(s.agents, s.trust())...)
+		s.findings = append(s.findings, analysis.Trifecta(s.agents, s.trust())...)
 	}
 	return nil
 }
 
-func (s *scanner) add(severity foresight.Severity, location, rule, format string, args ...any) {
-	s.findings = append(s.findings, foresight.Finding{Location: location, Rule: rule, Severity: severity, Detail: fmt.Sprintf(format, args...)})
+func (s *scanner) add(severity analysis.Severity, location, rule, format string, args ...any) {
+	s.findings = append(s.findings, analysis.Finding{Location: location, Rule: rule, Severity: severity, Detail: fmt.Sprintf(format, args...)})
 }
 
 // installed takes in the installed agents; what is wrong with one is told.
@@ -170,7 +170,7 @@ func (s *scanner) bundle(path string) {
 		err = s.agent(c)
 	}
 	if err != nil {
-		s.add(foresight.High, path, "malformed", "the bundle cannot be used as it is: %v", err)
+		s.add(analysis.High, path, "malformed", "the bundle cannot be used as it is: %v", err)
 	}
 }
 
@@ -184,36 +184,36 @@ func (s *scanner) agent(c *compose.Composition) error {
 		return err
 	}
 	name := c.Bundle.Manifest.Agent.String()
-	if slices.ContainsFunc(s.agents, func(x foresight.Agent) bool { return x.Name == name && x.Location == c.Bundle.PolicyPath }) {
+	if slices.ContainsFunc(s.agents, func(x analysis.Agent) bool { return x.Name == name && x.Location == c.Bundle.PolicyPath }) {
 		return nil
 	}
-	s.agents = append(s.agents, foresight.Agent{Name: name, Location: c.Bundle.PolicyPath, Held: plan.Effective, After: after, Entries: c.Policy.Base, Attached: len(c.Bundle.Tools) > 0})
+	s.agents = append(s.agents, analysis.Agent{Name: name, Location: c.Bundle.PolicyPath, Held: plan.Effective, After: after, Entries: c.Policy.Base, Attached: len(c.Bundle.Tools) > 0})
 	return nil
 }
 
 // classes are the dangerous ones of the table of floors, and removing files,
 // which the floors leave. Tools that are no host calls of this version are left
 // out: nobody can be given one back.
-func classes() []foresight.Class {
-	var list []foresight.Class
+func classes() []analysis.Class {
+	var list []analysis.Class
 	for _, d := range policy.Dangers() {
-		c := foresight.Class{Name: d.Class, About: d.About, Grave: d.Grave}
+		c := analysis.Class{Name: d.Class, About: d.About, Grave: d.Grave}
 		for _, f := range d.Families {
 			c.Grants = append(c.Grants, caps.Grant{Family: f, Modes: caps.AllModes(f), Scope: "*"})
 		}
 		list = append(list, c)
 	}
-	return append(list, foresight.Class{Name: "destructive-fs", About: "remove files", Grants: []caps.Grant{{Family: caps.FS, Modes: caps.Modes(caps.Delete), Scope: "/"}}})
+	return append(list, analysis.Class{Name: "destructive-fs", About: "remove files", Grants: []caps.Grant{{Family: caps.FS, Modes: caps.Modes(caps.Delete), Scope: "/"}}})
 }
 
 // regrants tells what a layer leaves of each dangerous class.
 func (s *scanner) regrants(l *caps.Layer, file string) {
-	plan, err := launcher.NewPlan(launcher.Policy{Base: foresight.Everything(nil), Layers: []*caps.Layer{l}})
+	plan, err := launcher.NewPlan(launcher.Policy{Base: analysis.Everything(nil), Layers: []*caps.Layer{l}})
 	if err != nil {
-		s.add(foresight.High, file, "malformed", "%v", err)
+		s.add(analysis.High, file, "malformed", "%v", err)
 		return
 	}
-	s.findings = append(s.findings, foresight.Regranted(plan.Effective, l, file, classes())...)
+	s.findings = append(s.findings, analysis.Regranted(plan.Effective, l, file, classes())...)
 }
 
 // document looks at a profile by its path.
@@ -234,9 +234,9 @@ func (s *scanner) profile(name, file, place string) {
 	}
 	switch {
 	case err != nil:
-		s.add(foresight.High, file, "malformed", "the profile %s cannot be used, and the floor %s holds in its place: %v", name, policy.Delegate, err)
+		s.add(analysis.High, file, "malformed", "the profile %s cannot be used, and the floor %s holds in its place: %v", name, policy.Delegate, err)
 	case p == nil:
-		s.add(foresight.High, place, "malformed", "there is no profile %s, and the floor %s holds in its place", name, policy.Delegate)
+		s.add(analysis.High, place, "malformed", "there is no profile %s, and the floor %s holds in its place", name, policy.Delegate)
 	default:
 		s.regrants(p.Layer, p.Source)
 	}
@@ -251,7 +251,7 @@ func (s *scanner) delegates() {
 	}
 	slices.Sort(names)
 	names = slices.Compact(names)
-	reachable := foresight.Reachable(s.agents, names)
+	reachable := analysis.Reachable(s.agents, names)
 	for _, name := range names {
 		profile, bound := s.config.Delegation.Bindings[name]
 		if len(reachable[name]) > 0 && bound {
@@ -262,16 +262,16 @@ func (s *scanner) delegates() {
 	for i, agent := range s.agents {
 		_, bound := s.config.Delegation.Bindings[agent.Name]
 		if by := reachable[agent.Name]; inherit && !bound && len(by) > 0 {
-			s.findings = append(s.findings, foresight.Kept(&s.agents[i], by, classes())...)
+			s.findings = append(s.findings, analysis.Kept(&s.agents[i], by, classes())...)
 		}
 	}
-	launching := slices.DeleteFunc(slices.Clone(s.agents), func(a foresight.Agent) bool { return !a.Held.Any(caps.Agents) })
+	launching := slices.DeleteFunc(slices.Clone(s.agents), func(a analysis.Agent) bool { return !a.Held.Any(caps.Agents) })
 	if inherit && len(launching) > 0 {
 		var who []string
 		for _, a := range launching {
 			who = append(who, a.Name)
 		}
-		s.add(foresight.Info, s.place("delegation", "capability_default"), "inherit",
+		s.add(analysis.Info, s.place("delegation", "capability_default"), "inherit",
 			`agents that %s may launch, and that are bound to nothing, keep all that both have; capability_default = "deny" leaves them the floor %s`, strings.Join(who, ", "), policy.Delegate)
 	}
 }
@@ -289,7 +289,7 @@ func (s *scanner) floors() {
 func (s *scanner) floorFile(name, file string) {
 	l, warning := policy.Floor(name, file, s.opt)
 	if warning != "" {
-		s.add(foresight.High, file, "malformed", "%s", warning)
+		s.add(analysis.High, file, "malformed", "%s", warning)
 		return
 	}
 	s.regrants(l, file)
@@ -302,11 +302,11 @@ func (s *scanner) servers() {
 		at := s.place("mcp", "servers", name)
 		switch {
 		case len(server.Command) > 0:
-			s.add(foresight.High, at, "mcp:subprocess", "the MCP server %s is a program of this machine (%s), %d secrets in its environment, in the lane %s", name, server.Command[0], len(server.Secrets), s.config.Exec.Lane)
+			s.add(analysis.High, at, "mcp:subprocess", "the MCP server %s is a program of this machine (%s), %d secrets in its environment, in the lane %s", name, server.Command[0], len(server.Secrets), s.config.Exec.Lane)
 		case len(server.Secrets) > 0:
-			s.add(foresight.High, at, "mcp:egress-secrets", "the MCP server %s is reached over the network (%s) and given a secret", name, server.URL)
+			s.add(analysis.High, at, "mcp:egress-secrets", "the MCP server %s is reached over the network (%s) and given a secret", name, server.URL)
 		default:
-			s.add(foresight.Info, at, "mcp:egress", "the MCP server %s is reached over the network (%s)", name, server.URL)
+			s.add(analysis.Info, at, "mcp:egress", "the MCP server %s is reached over the network (%s)", name, server.URL)
 		}
 	}
 }
@@ -332,7 +332,7 @@ func (s *scanner) modes() error {
 			}
 			info, err := e.Info()
 			if err == nil && info.Mode()&fs.ModeSymlink == 0 && info.Mode().Perm()&look.bits != 0 {
-				s.add(foresight.High, path, "perm", "%s (mode %#o); chmod go= it", look.what, info.Mode().Perm())
+				s.add(analysis.High, path, "perm", "%s (mode %#o); chmod go= it", look.what, info.Mode().Perm())
 			}
 			return err
 		})
@@ -360,7 +360,7 @@ func (s *scanner) place(keys ...string) string {
 }
 
 // trust says which content comes from outside, by the settings.
-func (s *scanner) trust() foresight.Trust {
+func (s *scanner) trust() analysis.Trust {
 	t, err := compose.SourcesOf(s.config.Security.Caps.Untrusted, s.config.Security.Caps.TrustedHosts)
 	if err != nil {
 		t = run.Taint{} // the settings were checked where they were read; a path may be gone
@@ -371,7 +371,7 @@ func (s *scanner) trust() foresight.Trust {
 	}
 	plan, err := launcher.NewPlan(launcher.Policy{Base: hosts})
 	trusted := func(g caps.Grant) bool { return err == nil && plan.Effective.Covers(g) }
-	return foresight.Trust{
+	return analysis.Trust{
 		Trusted: trusted, Input: slices.ContainsFunc(t.Untrusted, func(u caps.Source) bool { return u.Word == caps.SourceInput }), ProgramsReach: s.config.Exec.Lane == "native",
 		Untrusted: func(g caps.Grant) bool {
 			return slices.ContainsFunc(t.Untrusted, func(u caps.Source) bool {
@@ -389,7 +389,7 @@ func meets(a, b string) bool {
 
 func (s *scanner) status() int {
 	for _, f := range s.findings {
-		if f.Severity == foresight.High {
+		if f.Severity == analysis.High {
 			return launcher.StatusFinding
 		}
 	}
@@ -399,11 +399,11 @@ func (s *scanner) status() int {
 func (s *scanner) print(a *app) error {
 	if a.json {
 		if s.findings == nil {
-			s.findings = []foresight.Finding{}
+			s.findings = []analysis.Finding{}
 		}
 		return a.printJSON(s.findings)
 	}
-	count := map[foresight.Severity]int{}
+	count := map[analysis.Severity]int{}
 	for _, f := range s.findings {
 		count[f.Severity]++
 		fmt.Fprintln(a.stdout, printable(fmt.Sprintf("%-4s %s  %s: %s", f.Severity, f.Location, f.Rule, strings.ReplaceAll(f.Detail, "\n", "; "))))
@@ -412,6 +412,6 @@ func (s *scanner) print(a *app) error {
 		fmt.Fprintln(a.stdout, "rlp audit scan: no findings")
 		return nil
 	}
-	_, err := fmt.Fprintf(a.stdout, "rlp audit scan: %d findings: %d HIGH, %d MED, %d INFO\n", len(s.findings), count[foresight.High], count[foresight.Med], count[foresight.Info])
+	_, err := fmt.Fprintf(a.stdout, "rlp audit scan: %d findings: %d HIGH, %d MED, %d INFO\n", len(s.findings), count[analysis.High], count[analysis.Med], count[analysis.Info])
 	return err
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"runloop.dev/rlp/bundles"
-	"runloop.dev/rlp/internal/record/foresight"
+	"runloop.dev/rlp/internal/record/analysis"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher/ask"
 	"runloop.dev/rlp/launcher/compose"
@@ -108,15 +108,15 @@ func (a *app) suggested(
 		}
 		return c.Subject()
 	}
-	w.Carried = func(agent string) (foresight.Carried, error) {
+	w.Carried = func(agent string) (analysis.Carried, error) {
 		data, err := compose.ReadNarrowing(h.Override(agent))
 		if errors.Is(err, fs.ErrNotExist) {
-			return foresight.Carried{}, nil
+			return analysis.Carried{}, nil
 		}
 		if err != nil {
-			return foresight.Carried{}, err
+			return analysis.Carried{}, err
 		}
-		return foresight.Carry(h.Override(agent), data)
+		return analysis.Carry(h.Override(agent), data)
 	}
 	return ask.Suggest(ctx, s, used, w)
 }

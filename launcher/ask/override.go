@@ -12,7 +12,7 @@ import (
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/internal/effect/jail"
-	"runloop.dev/rlp/internal/record/foresight"
+	"runloop.dev/rlp/internal/record/analysis"
 	"runloop.dev/rlp/launcher/run"
 )
 
@@ -163,7 +163,7 @@ func (s *Subject) refusals(before, after run.Plan) (list []string) {
 // wider lists what made leaves and old does not, whatever it is that an agent
 // asks for, in the words of an override.
 func wider(now, then *Subject, old, made *caps.Layer) ([]string, error) {
-	everything := run.Policy{Base: foresight.Everything(now.Domains)}
+	everything := run.Policy{Base: analysis.Everything(now.Domains)}
 	held := func(layers ...*caps.Layer) (run.Plan, error) {
 		p := everything
 		for _, l := range layers {

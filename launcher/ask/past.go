@@ -8,8 +8,8 @@ import (
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/hostcalls/gate"
+	"runloop.dev/rlp/internal/record/analysis"
 	"runloop.dev/rlp/internal/record/audit"
-	"runloop.dev/rlp/internal/record/foresight"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher/run"
 )
@@ -77,7 +77,7 @@ func (p *pastRun) read(ctx context.Context, log Log, requests []caps.Request) er
 	var layers, since []*caps.Layer
 	var floor *caps.Layer
 	tainted := false
-	reader := foresight.Reader{}
+	reader := analysis.Reader{}
 	for r, err := range log.Audit(ctx, kb.Filter{Run: p.Run}) {
 		if err != nil {
 			return err
@@ -202,13 +202,13 @@ func placed(base, written []caps.Entry) []caps.Entry {
 }
 
 // last notes how the run was answered when it asked the same.
-func (p *pastRun) last(r *audit.Record, reader *foresight.Reader, requests []caps.Request) {
+func (p *pastRun) last(r *audit.Record, reader *analysis.Reader, requests []caps.Request) {
 	d := r.Decision
 	if d == nil {
 		return
 	}
 	a, ok := reader.Ask(decisionOf(d))
-	if !ok || a.Doubt == foresight.Name {
+	if !ok || a.Doubt == analysis.Name {
 		return
 	}
 	for _, q := range requests {

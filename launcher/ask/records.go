@@ -6,8 +6,8 @@ import (
 	"iter"
 
 	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/internal/record/analysis"
 	"runloop.dev/rlp/internal/record/audit"
-	"runloop.dev/rlp/internal/record/foresight"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher/run"
 )
@@ -21,7 +21,7 @@ type Log interface {
 // eachRecord calls decided for each decision that filter asks for, and event for
 // the beginnings and ends of runs: a million of the former are looked at and not
 // decoded. What decided gets is valid until the next.
-func eachRecord(ctx context.Context, log Log, filter kb.Filter, decided func(*audit.Glance, *foresight.Record) error, event func(*audit.Record) error) error {
+func eachRecord(ctx context.Context, log Log, filter kb.Filter, decided func(*audit.Glance, *analysis.Record) error, event func(*audit.Record) error) error {
 	codec, err := audit.NewCodec()
 	if err != nil {
 		return err
@@ -43,7 +43,7 @@ func eachRecord(ctx context.Context, log Log, filter kb.Filter, decided func(*au
 		}
 		switch kind := string(g.Kind); {
 		case g.Decided:
-			err = decided(g, &foresight.Record{Run: word(g.Run), Seq: g.Seq, RunSeq: g.RunSeq, Decision: foresight.Decision{
+			err = decided(g, &analysis.Record{Run: word(g.Run), Seq: g.Seq, RunSeq: g.RunSeq, Decision: analysis.Decision{
 				Cap: word(g.Cap), Op: word(g.Op), Target: string(g.Target), Tool: word(g.Tool),
 				Reason: word(g.Reason), Layer: word(g.Layer), Deny: g.Deny,
 			}})

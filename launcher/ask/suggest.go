@@ -10,8 +10,8 @@ import (
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/internal/effect/jail"
+	"runloop.dev/rlp/internal/record/analysis"
 	"runloop.dev/rlp/internal/record/audit"
-	"runloop.dev/rlp/internal/record/foresight"
 	"runloop.dev/rlp/kb"
 )
 
@@ -54,13 +54,13 @@ type Wanted struct {
 	// written; nil: as they are recorded.
 	Written func(agent string) *Subject
 	// Carried is what the override that is there says beside its [capabilities].
-	Carried func(agent string) (foresight.Carried, error)
+	Carried func(agent string) (analysis.Carried, error)
 	Options policy.Options // by which the suggestion is read again
 }
 
 // A learner is told of recorded runs of one agent.
 type learner struct {
-	*foresight.Learner
+	*analysis.Learner
 	agent  string
 	builds []string // bundle digests
 	runs   map[string]*learnedRun
@@ -77,7 +77,7 @@ type learnedRun struct {
 
 // Suggest makes the least policy that allows what runs did.
 func Suggest(ctx context.Context, log Log, used []Used, w Wanted) (*Suggestion, error) {
-	l := &learner{Learner: foresight.NewLearner(), runs: map[string]*learnedRun{}, others: w.Others}
+	l := &learner{Learner: analysis.NewLearner(), runs: map[string]*learnedRun{}, others: w.Others}
 	for _, u := range used {
 		if err := l.take(ctx, log, u); err != nil {
 			return nil, err
@@ -87,7 +87,7 @@ func Suggest(ctx context.Context, log Log, used []Used, w Wanted) (*Suggestion, 
 		return nil, inputf("there is no recorded run of %s (%s) in the audit log; launch it first", l.agent, strings.Join(l.builds, ", "))
 	}
 	l.complete()
-	opt := foresight.Options{
+	opt := analysis.Options{
 		Override: w.Override, Folders: w.Folders, IsFolder: w.IsFolder, Missing: w.Missing,
 		Written: written(w.Written(l.agent)), Head: l.head(w.Override),
 	}
@@ -130,7 +130,7 @@ func (l *learner) take(ctx context.Context, log Log, u Used) error {
 		}
 		return true
 	}
-	err := eachRecord(ctx, log, filter, func(g *audit.Glance, r *foresight.Record) error {
+	err := eachRecord(ctx, log, filter, func(g *audit.Glance, r *analysis.Record) error {
 		if !ours(r.Run, string(g.Bundle)) {
 			return nil
 		}
@@ -163,7 +163,7 @@ func (l *learner) of(agent, build string) error {
 	return nil
 }
 
-func (l *learner) decided(g *audit.Glance, r *foresight.Record) error {
+func (l *learner) decided(g *audit.Glance, r *analysis.Record) error {
 	run, err := l.runOf(r.Run, string(g.Agent), string(g.Bundle))
 	if err != nil {
 		return err
@@ -192,7 +192,7 @@ func (l *learner) event(r *audit.Record) error {
 	if err != nil {
 		l.notes = append(l.notes, fmt.Sprintf("what run %s held cannot be read: %v", r.Head.RunID, err))
 	}
-	l.Begin(foresight.Run{ID: r.Head.RunID, Held: held})
+	l.Begin(analysis.Run{ID: r.Head.RunID, Held: held})
 	return nil
 }
 
@@ -208,8 +208,8 @@ func (l *learner) runOf(id, agent, build string) (*learnedRun, error) {
 	return run, nil
 }
 
-func decisionOf(d *audit.DecisionRecord) *foresight.Decision {
-	return &foresight.Decision{
+func decisionOf(d *audit.DecisionRecord) *analysis.Decision {
+	return &analysis.Decision{
 		Cap: d.Cap, Op: d.Op, Target: d.Target, Tool: d.Tool, Reason: d.Reason, Layer: d.Layer, Deny: d.Deny,
 	}
 }

@@ -5,8 +5,8 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/internal/effect/jail"
+	"runloop.dev/rlp/internal/record/analysis"
 	"runloop.dev/rlp/internal/record/audit"
-	"runloop.dev/rlp/internal/record/foresight"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher/run"
 )
@@ -76,12 +76,12 @@ func WhatIf(ctx context.Context, log Log, filter kb.Filter, c Candidates) (*Fore
 	if err != nil {
 		return nil, hostErr(err)
 	}
-	p.Base = foresight.Everything(c.Domains)
+	p.Base = analysis.Everything(c.Domains)
 	plan, err := plan(p)
 	if err != nil {
 		return nil, err
 	}
-	sight := foresight.New(plan.Effective)
+	sight := analysis.New(plan.Effective)
 	if err := decideAgain(ctx, log, filter, sight); err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func WhatIf(ctx context.Context, log Log, filter kb.Filter, c Candidates) (*Fore
 	return forecast(c.Layers, f, untried(plan.Effective)), nil
 }
 
-func forecast(layers []*caps.Layer, f foresight.Forecast, untried []string) *Forecast {
+func forecast(layers []*caps.Layer, f analysis.Forecast, untried []string) *Forecast {
 	d := &Forecast{
 		Candidates: []string{}, Runs: f.Runs, Blocking: f.RunsBlocked, NotListed: int64(f.More),
 		NotTried: untried, Incomplete: f.Unrecorded,
@@ -111,7 +111,7 @@ func forecast(layers []*caps.Layer, f foresight.Forecast, untried []string) *For
 		if b.Layer != "" {
 			block.Reason = b.Code.String()
 		}
-		if b.Verdict == foresight.Blocked {
+		if b.Verdict == analysis.Blocked {
 			d.Blocked = append(d.Blocked, block)
 		} else {
 			d.Depends = append(d.Depends, block)
@@ -136,8 +136,8 @@ func untried(candidates caps.Set) []string {
 }
 
 // decideAgain puts the records that filter asks for to sight.
-func decideAgain(ctx context.Context, log Log, filter kb.Filter, sight *foresight.Foresight) error {
-	decided := func(_ *audit.Glance, r *foresight.Record) error {
+func decideAgain(ctx context.Context, log Log, filter kb.Filter, sight *analysis.Foresight) error {
+	decided := func(_ *audit.Glance, r *analysis.Record) error {
 		sight.Decide(r)
 		return nil
 	}
@@ -150,7 +150,7 @@ func decideAgain(ctx context.Context, log Log, filter kb.Filter, sight *foresigh
 		if err != nil {
 			held = caps.Set{} // then every method is considered
 		}
-		sight.Begin(foresight.Run{ID: r.Head.RunID, Held: held})
+		sight.Begin(analysis.Run{ID: r.Head.RunID, Held: held})
 		return nil
 	})
 }

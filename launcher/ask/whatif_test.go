@@ -8,8 +8,8 @@ import (
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/hostcalls/gate"
+	"runloop.dev/rlp/internal/record/analysis"
 	"runloop.dev/rlp/internal/record/audit"
-	"runloop.dev/rlp/internal/record/foresight"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/kb/journal"
 	"runloop.dev/rlp/launcher/run"
@@ -19,7 +19,7 @@ import (
 // do, and has the store take them in.
 func recordRuns(t testing.TB, s *kb.Store, dir string, runs, decisions int) {
 	t.Helper()
-	plan, err := run.NewPlan(run.Policy{Base: foresight.Everything(nil)})
+	plan, err := run.NewPlan(run.Policy{Base: analysis.Everything(nil)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,16 +74,16 @@ func admit(t testing.TB, g *gate.Gate, n int) {
 	}
 }
 
-func candidate(t testing.TB) *foresight.Foresight {
+func candidate(t testing.TB) *analysis.Foresight {
 	o, findings := policy.ParseLayer("override:o.toml", "o.toml", []byte("[deny]\ncapabilities = [\"fs:write:/home/user/notes/folder7\", \"kb:write:drafts\"]\n"), policy.Options{})
 	if err := policy.AsError(findings); err != nil {
 		t.Fatal(err)
 	}
-	plan, err := run.NewPlan(run.Policy{Base: foresight.Everything(nil), Layers: []*caps.Layer{o.Layer}})
+	plan, err := run.NewPlan(run.Policy{Base: analysis.Everything(nil), Layers: []*caps.Layer{o.Layer}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return foresight.New(plan.Effective)
+	return analysis.New(plan.Effective)
 }
 
 func storeAt(t testing.TB) (*kb.Store, string) {

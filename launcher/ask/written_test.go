@@ -8,7 +8,7 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
-	"runloop.dev/rlp/internal/record/foresight"
+	"runloop.dev/rlp/internal/record/analysis"
 	"runloop.dev/rlp/launcher/run"
 )
 
@@ -46,7 +46,7 @@ func TestEditsSpeakTheWordsOfTheFile(t *testing.T) {
 			if o == nil {
 				t.Fatalf("%s: %v", text, findings)
 			}
-			p := run.Policy{Base: foresight.Everything(nil), Layers: append(p0(), o.Layer)}
+			p := run.Policy{Base: analysis.Everything(nil), Layers: append(p0(), o.Layer)}
 			plan, err := run.NewPlan(p)
 			if err != nil {
 				t.Fatal(err)

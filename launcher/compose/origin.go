@@ -17,7 +17,7 @@ type Surface uint8
 // The surfaces. The first two are the operator's own.
 const (
 	fromTerminal Surface = iota
-	FromDaemon           // the resident helper, for a client
+	FromDaemon           // the daemon, for a client
 	FromHTTP
 	FromMCP
 	FromProgram // a Go program that embeds launcher

@@ -92,7 +92,7 @@ type Price struct {
 	In, Out float64
 }
 
-// Daemon is [daemon]: the resident helper of `rlp launch`.
+// Daemon is [daemon]: the daemon of `rlp launch`.
 type Daemon struct {
 	Start string `path:"-"` // "never": by hand alone; "auto": by the first launch that finds none
 	Idle  string `path:"-"` // how long it stays without a launch, as Go writes durations

@@ -2,7 +2,7 @@ package config
 
 import "time"
 
-// idleTime is how long the resident helper stays without a launch.
+// idleTime is how long the daemon stays without a launch.
 func idleTime(s string) string {
 	d, err := time.ParseDuration(s)
 	if err != nil || d < time.Second || d > 7*24*time.Hour {

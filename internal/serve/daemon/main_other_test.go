@@ -1,0 +1,5 @@
+//go:build !linux
+
+package daemon
+
+func clientMain(string) int { return 1 }
