@@ -62,7 +62,8 @@ func readGzip(in *bufio.Reader, size int64) (map[string][]byte, error) {
 	limit := &bounded{r: z, left: MaxTotal, over: tooLarge()}
 	if size < MaxTotal/MaxRatio {
 		limit.left = size * MaxRatio
-		limit.over = entryError("", "archive_limit", fmt.Sprintf("the archive unpacks to more than %d times its size", MaxRatio), "")
+		limit.over = entryError("", "archive_limit", fmt.Sprintf("the archive unpacks to more than %d times its size",
+			MaxRatio), "")
 	}
 	files, err := readTar(limit)
 	if err != nil {
@@ -72,7 +73,8 @@ func readGzip(in *bufio.Reader, size int64) (map[string][]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		return nil, entryError("", "archive_trailing", "there is data, or another gzip member, behind the end of the gzip member", "")
+		return nil, entryError("", "archive_trailing",
+			"there is data, or another gzip member, behind the end of the gzip member", "")
 	}
 	return files, nil
 }

@@ -16,7 +16,10 @@ func BenchmarkOpen(b *testing.B) {
 			hexSum(wasm)
 		}
 	})
-	for name, path := range map[string]string{"dir": tr.dir(b), "tar": archive(b, packed), "tar.gz": archive(b, gzipped(b, packed))} {
+	for name, path := range map[string]string{
+		"dir": tr.dir(b), "tar": archive(b, packed),
+		"tar.gz": archive(b, gzipped(b, packed)),
+	} {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(wasm)))
 			b.ReportAllocs()

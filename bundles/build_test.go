@@ -57,7 +57,8 @@ func TestBuild(t *testing.T) {
 		t.Errorf("built %s", built)
 	}
 	b := mustOpen(t, dir)
-	if b.Path != built || b.Source != dir || string(b.Wasm) != testWasm || string(b.Policy) != testPolicy || codes(b) != "" {
+	if b.Path != built || b.Source != dir || string(b.Wasm) != testWasm || string(b.Policy) != testPolicy ||
+		codes(b) != "" {
 		t.Errorf("%+v", b)
 	}
 	if got := strings.Join(sortedKeys(b.Files), " "); got != "bin/agent.wasm manifest.toml policy.caps schemas/a.json tools.json" {
@@ -307,8 +308,10 @@ func TestFillDigests(t *testing.T) {
 	for _, text := range []string{
 		agentHead + "entry_wasm = { path = \"a.wasm\" }\n[caps]\nfile = \"p.caps\"\n",
 		agentHead + "entry_wasm = { path = 'a.wasm' }\n[caps]\nfile = 'p.caps'",
-		agentHead + "entry_wasm = {path=\"a.wasm\",sha256=\"" + strings.Repeat("0", 64) + "\"}\n[caps]\nblake3 = '" + strings.Repeat("0", 64) + "'\nfile='p.caps' # x",
-		agentHead + "entry_wasm = { sha256 = \"" + strings.Repeat("0", 64) + "\", blake3 = \"" + strings.Repeat("1", 64) + "\", path = \"\\u0061.wasm\" }\n",
+		agentHead + "entry_wasm = {path=\"a.wasm\",sha256=\"" + strings.Repeat("0", 64) + "\"}\n[caps]\nblake3 = '" +
+			strings.Repeat("0", 64) + "'\nfile='p.caps' # x",
+		agentHead + "entry_wasm = { sha256 = \"" + strings.Repeat("0", 64) + "\", blake3 = \"" + strings.Repeat("1", 64) +
+			"\", path = \"\\u0061.wasm\" }\n",
 		agentHead + "entry_wasm.path = \"a.wasm\"\n",
 		agentHead + "[agent.entry_wasm]\n  path = \"a.wasm\"  # é\n\n[artifacts]\nt = { path = \"t.json\" }\n",
 		agentHead + "[entry_wasm]\npath = \"a.wasm\"\n[artifacts.\"é # [\"]\n\tpath = \"t.json\"",
@@ -322,7 +325,8 @@ func TestFillDigests(t *testing.T) {
 			continue
 		}
 		checkFilled(t, text, files)
-		if ends := bytes.Count(filled, []byte("\n")); strings.Contains(text, "\r\n") && bytes.Count(filled, []byte("\r\n")) != ends {
+		if ends := bytes.Count(filled, []byte("\n")); strings.Contains(text, "\r\n") &&
+			bytes.Count(filled, []byte("\r\n")) != ends {
 			t.Errorf("line ends were mixed: %q", filled)
 		}
 	}

@@ -73,7 +73,10 @@ func (d *dirReader) list(root *os.Root, name string) ([]string, error) {
 		some, err := f.Readdirnames(256)
 		list = append(list, some...)
 		if d.entries += len(some); d.entries > MaxEntries {
-			return nil, &Error{File: name, Code: "archive_limit", Message: fmt.Sprintf("the directory holds more than %d entries", MaxEntries)}
+			return nil, &Error{
+				File: name, Code: "archive_limit",
+				Message: fmt.Sprintf("the directory holds more than %d entries", MaxEntries),
+			}
 		}
 		if errors.Is(err, io.EOF) {
 			slices.Sort(list)
@@ -115,7 +118,8 @@ func (d *dirReader) entry(root *os.Root, folder, base string) error {
 		return d.file(root, name, base, info)
 	}
 	return &Error{
-		File: name, Code: "entry_type", Message: "this is " + modeWord(info.Mode()) + "; a bundle holds files and folders only",
+		File: name, Code: "entry_type", Message: "this is " + modeWord(info.Mode()) +
+			"; a bundle holds files and folders only",
 		Hint: "put the file itself there",
 	}
 }
@@ -197,7 +201,10 @@ func stillThat(root *os.Root, name string, info fs.FileInfo) error {
 const codeReplaced = "replaced"
 
 func changed(name string) error {
-	return &Error{File: name, Code: codeReplaced, Message: "this was replaced by something else while it was read", Hint: "try again"}
+	return &Error{
+		File: name, Code: codeReplaced, Message: "this was replaced by something else while it was read",
+		Hint: "try again",
+	}
 }
 
 func modeWord(m fs.FileMode) string {

@@ -17,8 +17,9 @@ func Example() {
 	}
 	defer os.RemoveAll(dir)
 	for name, text := range map[string]string{
-		"manifest.toml": "[agent]\nname = \"clock\"\nversion = \"0.1.0\"\nkind = \"wasm32-wasip1\"\nentry_wasm = { path = \"agent.wasm\" }\n\n[caps]\nfile = \"policy.caps\"\n",
-		"policy.caps":   "[capabilities]\ntime = true\n",
+		"manifest.toml": "[agent]\nname = \"clock\"\nversion = \"0.1.0\"\nkind = \"wasm32-wasip1\"\nentry_wasm = { path = " +
+			"\"agent.wasm\" }\n\n[caps]\nfile = \"policy.caps\"\n",
+		"policy.caps": "[capabilities]\ntime = true\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			panic(err)

@@ -40,7 +40,8 @@ func (b *Bundle) checkFresh() error {
 		case err != nil:
 			return err
 		case !bytes.Equal(text, b.Files[a.Path]):
-			return &Error{File: in(a.Path), Code: "stale_build", Message: "these are not the tools that " + BuiltName + " was built with", Hint: rebuild}
+			return &Error{File: in(a.Path), Code: "stale_build", Message: "these are not the tools that " + BuiltName +
+				" was built with", Hint: rebuild}
 		}
 	}
 	text, err = readIn(root, ManifestName, in)

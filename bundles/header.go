@@ -125,7 +125,8 @@ func parsePax(data []byte) (name, wrong string) {
 	for len(data) > 0 {
 		length, rest, ok := bytes.Cut(data, []byte(" "))
 		n, err := strconv.Atoi(string(length))
-		if !ok || err != nil || length[0] < '1' || length[0] > '9' || n <= len(length)+1 || n > len(data) || data[n-1] != '\n' {
+		if !ok || err != nil || length[0] < '1' || length[0] > '9' || n <= len(length)+1 || n > len(data) ||
+			data[n-1] != '\n' {
 			return "", "an extended header is malformed"
 		}
 		key, value, ok := strings.Cut(string(rest[:n-len(length)-2]), "=")

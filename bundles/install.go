@@ -40,7 +40,8 @@ func (b *Bundle) Install(dir string) (string, error) {
 		return fail(errors.New("what was written is not what was read; is anybody else writing to " + dir + "?"))
 	}
 	if info, err := os.Lstat(to); err == nil && !info.IsDir() {
-		return fail(fmt.Errorf("%s is in the way: it is %s, and not a folder that rlp made; take it away first", to, modeWord(info.Mode())))
+		return fail(fmt.Errorf("%s is in the way: it is %s, and not a folder that rlp made; take it away first", to,
+			modeWord(info.Mode())))
 	}
 	if err := replace(temp, to); err != nil {
 		return fail(err)

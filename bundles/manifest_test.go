@@ -30,13 +30,15 @@ func TestPublicManifest(t *testing.T) {
 	if m.Agent.String() != "writer" || m.Version != "0.1.0" || m.Policy == nil || m.Policy.Path != "policy.caps" {
 		t.Errorf("%+v", m)
 	}
-	if m.Entry.Path != "bin/writer.wasm" || m.Entry.BLAKE3 != "01321aa8d3fda1acdcff32a5bacaad1349ab611e8869d1a3fc15872024d5d39b" {
+	if m.Entry.Path != "bin/writer.wasm" ||
+		m.Entry.BLAKE3 != "01321aa8d3fda1acdcff32a5bacaad1349ab611e8869d1a3fc15872024d5d39b" {
 		t.Errorf("entry %+v", m.Entry)
 	}
 	if a := m.Artifacts["tools"]; a.Path != "tools.json" || a.Version != 1 || a.BLAKE3 == "" {
 		t.Errorf("tools %+v", a)
 	}
-	if !reflect.DeepEqual(m.In, []string{"intent.draft.email.v1"}) || !reflect.DeepEqual(m.Out, []string{"artifact.draft.email.v1"}) {
+	if !reflect.DeepEqual(m.In, []string{"intent.draft.email.v1"}) || !reflect.DeepEqual(m.Out,
+		[]string{"artifact.draft.email.v1"}) {
 		t.Errorf("ports %v %v", m.In, m.Out)
 	}
 	var got any
@@ -97,13 +99,15 @@ version = 2
 	if m.Variant != "small" || m.Description != "Writes.\nThen stops." || m.Entry.SHA256 != strings.Repeat("ab", 32) {
 		t.Errorf("%+v", m)
 	}
-	if e, ok := m.Requires.Get("kb_read"); !ok || e.Pos.Line != 13 || e.Pos.File != "m.toml" || len(m.Requires.Entries) != 2 {
+	if e, ok := m.Requires.Get("kb_read"); !ok || e.Pos.Line != 13 || e.Pos.File != "m.toml" ||
+		len(m.Requires.Entries) != 2 {
 		t.Errorf("requires %+v", m.Requires)
 	}
 	if e, ok := m.Limits.Get("wall_time_ms"); !ok || e.Value.Int != 1000 {
 		t.Errorf("limits %+v", m.Limits)
 	}
-	if p := m.Params["notes"]; p.Kind != "dir" || p.Description != "where the notes are" || p.Pos.Line != 17 || m.Params["list"].Kind != "file" {
+	if p := m.Params["notes"]; p.Kind != "dir" || p.Description != "where the notes are" || p.Pos.Line != 17 ||
+		m.Params["list"].Kind != "file" {
 		t.Errorf("params %+v", m.Params)
 	}
 	names := []string{}
@@ -136,7 +140,10 @@ func TestRefusedManifests(t *testing.T) {
 		{agent(`name = "Writer"`), `2:8: agent id "Writer" is not valid (write "writer")`},
 		{agent(`name = 1`), "2:8: name must be a string, not an integer"},
 		{agent("name = \"writer\"\nname = \"other\""), "3:1: the key \"name\" is there already"},
-		{agent("name = \"writer\"\nName = \"other\""), `3:1: unknown key "Name" (keys are matched to the letter: write "name")`},
+		{
+			agent("name = \"writer\"\nName = \"other\""),
+			`3:1: unknown key "Name" (keys are matched to the letter: write "name")`,
+		},
 		{agent("name = \"writer\"\nnot_after = 2020-01-01T00:00:00Z"), `3:1: unknown key "not_after"`},
 		{agent("name = \"writer\"\ndescripton = \"\""), `3:1: unknown key "descripton" (did you mean "description"?)`},
 		{agent("name = \"writer\"\ndescription = \"a\u202eb\""), "3:15: description contains a character that turns"},
@@ -144,7 +151,10 @@ func TestRefusedManifests(t *testing.T) {
 		{agent("name = \"writer\"\ndescription = \"" + strings.Repeat("x", 4097) + "\""), "3:15: description has 4097 bytes"},
 		{strings.Replace(good, "0.1.0", "0 1", 1), `3:11: version "0 1" is not 1 to 64`},
 		{strings.Replace(good, `"0.1.0"`, "1.0", 1), "3:11: version must be a string, not a decimal number"},
-		{strings.Replace(good, "wasip1", "wasip2", 1), `4:8: kind "wasm32-wasip2" is not supported (write kind = "wasm32-wasip1")`},
+		{
+			strings.Replace(good, "wasip1", "wasip2", 1),
+			`4:8: kind "wasm32-wasip2" is not supported (write kind = "wasm32-wasip1")`,
+		},
 		{good + "[Caps]\n", `6:2: unknown key "Caps"`},
 		{good + "[capabilities]\nexec = true\n", `6:2: unknown key "capabilities"`},
 		{good + "[agent]\n", "6:"},
@@ -197,7 +207,8 @@ func TestRefusedManifests(t *testing.T) {
 
 // Every error is reported, not the first alone.
 func TestAllErrors(t *testing.T) {
-	_, err := ParseManifest("m.toml", []byte("[agent]\nname = \"X\"\nkind = \"y\"\nentry_wasm = { path = \"/\" }\n[caps]\nfile = 1\nfoo = 2\n"))
+	_, err := ParseManifest("m.toml",
+		[]byte("[agent]\nname = \"X\"\nkind = \"y\"\nentry_wasm = { path = \"/\" }\n[caps]\nfile = 1\nfoo = 2\n"))
 	if n := len(strings.Split(err.Error(), "\n")); n != 5 {
 		t.Errorf("%d errors, want 5:\n%v", n, err)
 	}
@@ -314,7 +325,8 @@ func TestTextForms(t *testing.T) {
 		}
 	}
 	for s, want := range map[string]bool{
-		"": true, "  \t": true, "a.": true, " a . b-1_ . ": true, "a": false, "{ ": false, "a.b": false, "x = { a.": false, "\"a\".": false,
+		"": true, "  \t": true, "a.": true, " a . b-1_ . ": true, "a": false, "{ ": false, "a.b": false, "x = { a.": false,
+		"\"a\".": false,
 	} {
 		if isKeyStart(s) != want {
 			t.Errorf("isKeyStart(%q) = %v", s, !want)

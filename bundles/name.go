@@ -120,7 +120,8 @@ func foldCase(name string) string {
 			b.WriteRune(r)
 		case '\u0345':
 			b.WriteRune('ι')
-		case 'İ', 'ǰ', 'ΐ', 'ΰ', 'ẖ', 'ẗ', 'ẘ', 'ẙ', 'ὐ', 'ὒ', 'ὔ', 'ὖ', 'ᾶ', 'ᾷ', 'ῆ', 'ῇ', 'ῒ', '\u1fd3', 'ῖ', 'ῗ', 'ῢ', '\u1fe3', 'ῤ', 'ῦ', 'ῧ', 'ῶ', 'ῷ':
+		case 'İ', 'ǰ', 'ΐ', 'ΰ', 'ẖ', 'ẗ', 'ẘ', 'ẙ', 'ὐ', 'ὒ', 'ὔ', 'ὖ', 'ᾶ', 'ᾷ', 'ῆ', 'ῇ', 'ῒ', '\u1fd3', 'ῖ', 'ῗ', 'ῢ',
+			'\u1fe3', 'ῤ', 'ῦ', 'ῧ', 'ῶ', 'ῷ':
 			b.WriteString(foldCase(norm.NFD.String(string(r))))
 		default:
 			b.WriteRune(unicode.ToLower(unicode.ToUpper(r)))

@@ -11,7 +11,8 @@ import (
 func TestCheckName(t *testing.T) {
 	long := strings.Repeat("a", MaxName)
 	for _, name := range []string{
-		"a", "manifest.toml", "bin/x.wasm", "SIGNATURES/manifest.sig", "..a", "a..b", ".hidden", "a b", "-", "caf\u00e9", "日本語.json",
+		"a", "manifest.toml", "bin/x.wasm", "SIGNATURES/manifest.sig", "..a", "a..b", ".hidden", "a b", "-", "caf\u00e9",
+		"日本語.json",
 		"console", "com", "com10", "lpt", "nully.txt", "a/con1", long, strings.Repeat("a/", MaxDepth-1) + "a",
 	} {
 		if wrong := checkName(name); wrong != "" {
@@ -19,13 +20,18 @@ func TestCheckName(t *testing.T) {
 		}
 	}
 	for name, why := range map[string]string{
-		"": "no name", "/a": "absolute", "/": "absolute", "a/": "empty component", "a//b": "empty component", ".": "component \".\"",
-		"..": "component \"..\"", "./a": "component", "a/../b": "component", "a/.": "component", "a\\b": "backslash", "C:a": "colon",
+		"": "no name", "/a": "absolute", "/": "absolute", "a/": "empty component", "a//b": "empty component",
+		".":  "component \".\"",
+		"..": "component \"..\"", "./a": "component", "a/../b": "component", "a/.": "component", "a\\b": "backslash",
+		"C:a":    "colon",
 		"a\x00b": "control", "a\tb": "control", "a\x7f": "control", "a\u0085": "control", "a\u202eb": "reading direction",
 		"a\u2066b": "reading direction", "a\u200eb": "reading direction", "a\u200bb": "invisible", "a\u00adb": "invisible",
-		"a\ufeff": "invisible", "a\u00a0b": "invisible", "a\u2028b": "invisible", "\ue000": "invisible", "cafe\u0301": "NFC", "\u212b": "NFC",
-		"a.": "dot or a blank", "a ": "dot or a blank", "a./b": "dot or a blank", "a /b": "dot or a blank", "...": "dot or a blank",
-		"con": "device", "CON": "device", "Con.txt": "device", "con .txt": "device", "a/nul": "device", "aux/b": "device", "prn.": "dot",
+		"a\ufeff": "invisible", "a\u00a0b": "invisible", "a\u2028b": "invisible", "\ue000": "invisible", "cafe\u0301": "NFC",
+		"\u212b": "NFC",
+		"a.":     "dot or a blank", "a ": "dot or a blank", "a./b": "dot or a blank", "a /b": "dot or a blank",
+		"...": "dot or a blank",
+		"con": "device", "CON": "device", "Con.txt": "device", "con .txt": "device", "a/nul": "device", "aux/b": "device",
+		"prn.": "dot",
 		"COM1": "device", "lpt9.log": "device", "com¹": "device", "LPT³.x": "device", "conin$": "device", "CLOCK$": "device",
 		"\xff": "UTF-8", "a\xc0\xaf": "UTF-8", long + "a": "256 bytes", strings.Repeat("a/", MaxDepth) + "a": "65 folders",
 	} {

@@ -13,7 +13,8 @@ import (
 func TestWhatIsNoBundleIsToldWhatToName(t *testing.T) {
 	dir := t.TempDir()
 	_, err := Open(filepath.Join(dir, "none"))
-	if !errors.Is(err, fs.ErrNotExist) || !strings.HasSuffix(err.Error(), "name the folder or the archive of a bundle (rlp agent list shows what is installed)") {
+	if !errors.Is(err, fs.ErrNotExist) || !strings.HasSuffix(err.Error(),
+		"name the folder or the archive of a bundle (rlp agent list shows what is installed)") {
 		t.Errorf("nothing there: %v", err)
 	}
 	if err := os.Chmod(dir, 0o777|fs.ModeSticky); err != nil {

@@ -55,7 +55,8 @@ func Open(path string) (*Bundle, error) {
 	}
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w; name the folder or the archive of a bundle (rlp agent list shows what is installed)", pathError(path, err))
+		return nil, fmt.Errorf("%w; name the folder or the archive of a bundle (rlp agent list shows what is installed)",
+			pathError(path, err))
 	}
 	if err != nil {
 		return nil, pathError(path, err)
@@ -113,7 +114,8 @@ func openDir(path string, info fs.FileInfo) (*Bundle, error) {
 	inner, err := os.Lstat(built)
 	switch {
 	case err == nil && !inner.IsDir():
-		return nil, &Error{File: built, Code: "entry_type", Message: "this is " + modeWord(inner.Mode()) + ", not a directory"}
+		return nil, &Error{File: built, Code: "entry_type", Message: "this is " + modeWord(inner.Mode()) +
+			", not a directory"}
 	case err == nil:
 		dir, source, info = built, path, inner
 	case !errors.Is(err, fs.ErrNotExist):

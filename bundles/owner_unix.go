@@ -32,7 +32,8 @@ func checkOwner(name string, info fs.FileInfo) error {
 	if info.Mode().Perm()&0o022 != 0 {
 		hint := "chmod -R go-w the bundle"
 		if info.Mode()&fs.ModeSticky != 0 {
-			hint = "if all users share it, as they do /tmp, leave it as it is and name the bundle's own folder; else chmod -R go-w the bundle"
+			hint = "if all users share it, as they do /tmp, leave it as it is and name the bundle's own folder; else chmod -R " +
+				"go-w the bundle"
 		}
 		return &Error{
 			File: name, Code: "owner", Message: fmt.Sprintf("others may write to this (mode %04o)", info.Mode().Perm()),

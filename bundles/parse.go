@@ -50,7 +50,10 @@ func restated(err error, code string, words func(message string) string) error {
 	if !errors.As(err, &at) {
 		return err
 	}
-	return &Error{File: at.Pos.File, Line: at.Pos.Line, Column: at.Pos.Column, Code: code, Message: words(at.Msg), Hint: at.Hint}
+	return &Error{
+		File: at.Pos.File, Line: at.Pos.Line, Column: at.Pos.Column, Code: code, Message: words(at.Msg),
+		Hint: at.Hint,
+	}
 }
 
 type manifestParser struct {
@@ -59,7 +62,8 @@ type manifestParser struct {
 }
 
 func (p *manifestParser) all(root *tomlfile.Table) {
-	p.Known(root, "agent", "entry_wasm", "entry_native", "caps", "requires", "limits", "params", "artifacts", "schemas", "ports")
+	p.Known(root, "agent", "entry_wasm", "entry_native", "caps", "requires", "limits", "params", "artifacts", "schemas",
+		"ports")
 	agent, ok := p.Table(root, "agent")
 	if _, there := root.Get("agent"); !there {
 		p.Errorf(root.Pos, "begin with [agent], name, version and kind", "the table [agent] is missing")
@@ -220,7 +224,9 @@ func (p *manifestParser) digest(t *tomlfile.Table, key string) string {
 }
 
 // each calls f for every table of a table of tables.
-func (p *manifestParser) each(root *tomlfile.Table, key string, f func(name string, pos tomlfile.Pos, t *tomlfile.Table)) {
+func (p *manifestParser) each(root *tomlfile.Table, key string, f func(name string, pos tomlfile.Pos,
+	t *tomlfile.Table),
+) {
 	all, ok := p.Table(root, key)
 	if !ok {
 		return

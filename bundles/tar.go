@@ -79,7 +79,8 @@ const onlyAttributes = "/"
 
 func (t *tarReader) longName(h header) (string, error) {
 	if h.size > maxMeta {
-		return "", t.refuse("archive_format", fmt.Sprintf("an extended header has %d bytes; at most %d are read", h.size, maxMeta), "")
+		return "", t.refuse("archive_format", fmt.Sprintf("an extended header has %d bytes; at most %d are read", h.size,
+			maxMeta), "")
 	}
 	data, err := t.data(h.size)
 	if err != nil {

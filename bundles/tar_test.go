@@ -52,13 +52,22 @@ func TestTarHeaders(t *testing.T) {
 		{"name behind its NUL", []rawEntry{{name: "x\x00y", kind: '0'}}, "archive_format", ""},
 		{"prefix behind its NUL", []rawEntry{{name: "x", kind: '0', tweak: set(345, "a\x00b")}}, "archive_format", ""},
 		{"linkname of a file", []rawEntry{{name: "x", kind: '0', data: "1", linkname: "/etc/shadow"}}, "", "x"},
-		{"binary size", []rawEntry{{name: "x", kind: '0', size: "\x80\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"}}, "archive_format", ""},
+		{
+			"binary size",
+			[]rawEntry{{name: "x", kind: '0', size: "\x80\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"}},
+			"archive_format", "",
+		},
 		{"negative size", []rawEntry{{name: "x", kind: '0', size: "-0000000001"}}, "archive_format", ""},
 		{"size with a tail", []rawEntry{{name: "x", kind: '0', size: "0000001 1"}}, "archive_format", ""},
 		{"size of nothing", []rawEntry{{name: "x", kind: '0', size: "           "}}, "archive_format", ""},
 		{"size beyond the bound", []rawEntry{{name: "x", kind: '0', size: "77777777777"}}, "size", ""},
 		{"size beyond the end", []rawEntry{{name: "x", kind: '0', size: "00000100000"}}, "archive_truncated", ""},
-		{"data behind the data", []rawEntry{{name: "x", kind: '0', data: "1evil", size: "00000000001"}}, "archive_format", ""},
+		{
+			"data behind the data",
+			[]rawEntry{{name: "x", kind: '0', data: "1evil", size: "00000000001"}},
+			"archive_format",
+			"",
+		},
 		{"character device", []rawEntry{{name: "x", kind: '3'}}, "entry_type", ""},
 		{"block device", []rawEntry{{name: "x", kind: '4'}}, "entry_type", ""},
 		{"pipe", []rawEntry{{name: "x", kind: '6'}}, "entry_type", ""},
@@ -74,7 +83,11 @@ func TestTarHeaders(t *testing.T) {
 		{"pax name is empty", []rawEntry{pax("path="), file("x", "1")}, "archive_format", ""},
 		{"pax name of a folder", []rawEntry{pax("path=d/"), {name: "e/", kind: '5'}, file("d/x", "")}, "", "d/x"},
 		{"pax name twice", []rawEntry{pax("path=a", "path=b"), file("x", "1")}, "archive_format", ""},
-		{"pax times and owners", []rawEntry{pax("mtime=1.5", "uid=0", "uname=root", "SCHILY.xattr.user.x=1"), file("x", "1")}, "", "x"},
+		{
+			"pax times and owners",
+			[]rawEntry{pax("mtime=1.5", "uid=0", "uname=root", "SCHILY.xattr.user.x=1"), file("x", "1")},
+			"", "x",
+		},
 		{"pax size", []rawEntry{pax("size=0"), file("x", "1")}, "archive_format", ""},
 		{"pax link", []rawEntry{pax("linkpath=/etc/shadow"), file("x", "1")}, "archive_format", ""},
 		{"pax sparse", []rawEntry{pax("GNU.sparse.major=1", "GNU.sparse.name=../x"), file("x", "1")}, "archive_format", ""},
@@ -82,15 +95,38 @@ func TestTarHeaders(t *testing.T) {
 		{"pax character set", []rawEntry{pax("hdrcharset=BINARY"), file("x", "1")}, "archive_format", ""},
 		{"pax unknown", []rawEntry{pax("whatever=1"), file("x", "1")}, "archive_format", ""},
 		{"pax of length zero", []rawEntry{{name: "p", kind: 'x', data: "0 a=b\n"}, file("x", "1")}, "archive_format", ""},
-		{"pax of a wrong length", []rawEntry{{name: "p", kind: 'x', data: "99 path=a\n"}, file("x", "1")}, "archive_format", ""},
+		{
+			"pax of a wrong length",
+			[]rawEntry{{name: "p", kind: 'x', data: "99 path=a\n"}, file("x", "1")},
+			"archive_format",
+			"",
+		},
 		{"pax with a sign", []rawEntry{{name: "p", kind: 'x', data: "+9 path=a\n"}, file("x", "1")}, "archive_format", ""},
-		{"pax without a line end", []rawEntry{{name: "p", kind: 'x', data: "9 path=ab"}, file("x", "1")}, "archive_format", ""},
+		{
+			"pax without a line end",
+			[]rawEntry{{name: "p", kind: 'x', data: "9 path=ab"}, file("x", "1")},
+			"archive_format",
+			"",
+		},
 		{"pax without a key", []rawEntry{pax("=x"), file("x", "1")}, "archive_format", ""},
 		{"pax twice", []rawEntry{pax("path=a"), pax("path=b"), file("x", "1")}, "archive_format", ""},
-		{"pax and GNU name", []rawEntry{pax("path=a"), {name: "L", kind: 'L', data: "b\x00"}, file("x", "1")}, "archive_format", ""},
-		{"pax of attributes and GNU name", []rawEntry{pax("uid=0"), {name: "L", kind: 'L', data: "b\x00"}, file("x", "1")}, "archive_format", ""},
+		{
+			"pax and GNU name",
+			[]rawEntry{pax("path=a"), {name: "L", kind: 'L', data: "b\x00"}, file("x", "1")},
+			"archive_format", "",
+		},
+		{
+			"pax of attributes and GNU name",
+			[]rawEntry{pax("uid=0"), {name: "L", kind: 'L', data: "b\x00"}, file("x", "1")},
+			"archive_format", "",
+		},
 		{"pax of nothing", []rawEntry{pax("path=a")}, "archive_format", ""},
-		{"pax too large", []rawEntry{{name: "p", kind: 'x', data: strings.Repeat("9 a=bcde\n", 10000)}}, "archive_format", ""},
+		{
+			"pax too large",
+			[]rawEntry{{name: "p", kind: 'x', data: strings.Repeat("9 a=bcde\n", 10000)}},
+			"archive_format",
+			"",
+		},
 		{"pax of a link", []rawEntry{pax("path=a"), {name: "x", kind: '2', linkname: "/"}}, "entry_type", ""},
 		{"GNU name", []rawEntry{{name: "././@LongLink", kind: 'L', data: long + "\x00"}, file("x", "1")}, "", long},
 		{"GNU name climbs", []rawEntry{{name: "L", kind: 'L', data: "../x\x00"}, file("x", "1")}, "entry_name", ""},
@@ -129,7 +165,10 @@ func TestTarEnds(t *testing.T) {
 		{"cut in a header", body[:len(body)-700], "archive_truncated"},
 		{"a byte behind the end", append(bytes.Clone(good), 1), "archive_trailing"},
 		{"entries behind the end", append(bytes.Clone(good), raw()...), "archive_trailing"},
-		{"entries behind one zero block", append(append(bytes.Clone(body), make([]byte, 512)...), raw()...), "archive_trailing"},
+		{
+			"entries behind one zero block", append(append(bytes.Clone(body), make([]byte, 512)...), raw()...),
+			"archive_trailing",
+		},
 		{"empty", nil, "archive_truncated"},
 		{"zeros", make([]byte, 2048), "manifest_missing"},
 		{"text", []byte(strings.Repeat("hello\n", 200)), "archive_format"},
@@ -226,7 +265,8 @@ type zeroReader struct{}
 func (zeroReader) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 // Whatever this reader accepts, archive/tar reads as the same names and bytes,
-// unless it refuses an owner or a time that is not looked at here: there is no archive that is one bundle here and another where it is unpacked.
+// unless it refuses an owner or a time that is not looked at here: there is no archive that is one bundle here and
+// another where it is unpacked.
 func FuzzOpenArchive(f *testing.F) {
 	f.Add(raw())
 	f.Add(raw(pax("path=a/b"), file("x", "1"), rawEntry{name: "d/", kind: '5'}))

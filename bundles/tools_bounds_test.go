@@ -18,15 +18,19 @@ func TestListsOfAToolHaveAnEnd(t *testing.T) {
 	}
 	tool := func(n int, key string) string {
 		return map[string]string{
-			"capabilities":   `{"version":1,"tools":[{"id":"a","transport":{"kind":"exec","command":"/bin/a"},"capabilities":` + list(n, "env:read:A") + `}]}`,
-			"transport.env":  `{"version":1,"tools":[{"id":"a","transport":{"kind":"exec","command":"/bin/a","env":{` + strings.NewReplacer("[", "", "]", "", `",`, `":"x",`).Replace(list(n, "A")) + `:"x"}},"capabilities":[]}]}`,
-			"transport.args": `{"version":1,"tools":[{"id":"a","transport":{"kind":"exec","command":"/bin/a","args":` + list(n, "x") + `},"capabilities":[]}]}`,
-			"schema_refs":    `{"version":1,"tools":[{"id":"a","transport":{"kind":"exec","command":"/bin/a"},"capabilities":[],"schema_refs":` + strings.ReplaceAll(list(n, "schemas/a"), `",`, `.json",`) + `}]}`,
+			"capabilities": `{"version":1,"tools":[{"id":"a","transport":{"kind":"exec","command":"/bin/a"},"capabilities":` +
+				list(n, "env:read:A") + `}]}`,
+			"transport.env": `{"version":1,"tools":[{"id":"a","transport":{"kind":"exec","command":"/bin/a","env":{` +
+				strings.NewReplacer("[", "", "]", "", `",`, `":"x",`).Replace(list(n, "A")) + `:"x"}},"capabilities":[]}]}`,
+			"transport.args": `{"version":1,"tools":[{"id":"a","transport":{"kind":"exec","command":"/bin/a","args":` +
+				list(n, "x") + `},"capabilities":[]}]}`,
+			"schema_refs": `{"version":1,"tools":[{"id":"a","transport":{"kind":"exec","command":"/bin/a"},"capabilities":[],"schema_refs":` + strings.ReplaceAll(list(n, "schemas/a"), `",`, `.json",`) + `}]}`,
 		}[key]
 	}
 	for _, key := range []string{"capabilities", "transport.env", "transport.args", "schema_refs"} {
 		_, err := ParseTools("tools.json", []byte(tool(MaxToolWords+1, key)))
-		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("tools[0]: %s: %d entries; at most %d", key, MaxToolWords+1, MaxToolWords)) {
+		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("tools[0]: %s: %d entries; at most %d", key, MaxToolWords+
+			1, MaxToolWords)) {
 			t.Errorf("%s: %v", key, err)
 		}
 	}

@@ -29,7 +29,10 @@ func ParseTools(file string, data []byte) ([]Tool, error) {
 
 // toolErrors restates the errors of the document as refusals, in the words of JSON.
 func toolErrors(err error) error {
-	return restated(err, "tools", func(message string) string { return strings.ReplaceAll(message, "a table", "an object") })
+	return restated(err, "tools", func(message string) string {
+		return strings.ReplaceAll(message, "a table",
+			"an object")
+	})
 }
 
 type toolsParser struct {
@@ -71,7 +74,8 @@ func (p *toolsParser) all(root *tomlfile.Table) {
 }
 
 func (p *toolsParser) tool(t *tomlfile.Table) {
-	p.Known(t, "id", "description", "transport", "input_schema", "result_schema", "schema_refs", "capabilities", "secrets", "budget",
+	p.Known(t, "id", "description", "transport", "input_schema", "result_schema", "schema_refs", "capabilities", "secrets",
+		"budget",
 		"requires_confirmation", "observability")
 	if !p.fits(t, "") {
 		return
@@ -136,7 +140,8 @@ func (p *toolsParser) id(t *tomlfile.Table) string {
 	}
 	e, _ := t.Get("id")
 	if !isToolID(id) {
-		p.Errorf(e.Value.Pos, "a letter, then at most 63 letters, digits, - and . and _, which does not come twice in a row", "id: %s is not the name of a tool", quote(id))
+		p.Errorf(e.Value.Pos, "a letter, then at most 63 letters, digits, - and . and _, which does not come twice in a row",
+			"id: %s is not the name of a tool", quote(id))
 	}
 	if _, known := caps.ToolScope(id); known { // or who hides that call would think that it is gone
 		p.Errorf(e.Value.Pos, "give it a name of its own", "id: %s is the name of a host call", quote(id))
@@ -177,7 +182,8 @@ func (p *toolsParser) schemas(t *tomlfile.Table, tool *Tool) {
 		rest, ok := strings.CutPrefix(name, "schemas/")
 		switch {
 		case !ok || !strings.HasSuffix(rest, ".json") || checkName(name) != "":
-			p.Errorf(refs.Items[i].Pos, `such as "schemas/order.json"`, "schema_refs[%d]: %s is no file of schemas in the bundle", i, quote(name))
+			p.Errorf(refs.Items[i].Pos, `such as "schemas/order.json"`,
+				"schema_refs[%d]: %s is no file of schemas in the bundle", i, quote(name))
 		case slices.Contains(tool.Schemas[:i], name):
 			p.Errorf(refs.Items[i].Pos, "", "schema_refs[%d]: %s is there twice", i, quote(name))
 		}
@@ -199,7 +205,8 @@ func (p *toolsParser) capabilities(t *tomlfile.Table) (list []caps.Entry, placed
 	for i, word := range words {
 		pos := v.Items[i].Pos
 		if domain, name, ok := strings.Cut(word, "{"); ok && strings.HasPrefix(word, "fs:") {
-			if name, ok = strings.CutSuffix(name, "}"); !ok || !isParam(name) || strings.Count(domain, ":") != 2 || !strings.HasSuffix(domain, ":") {
+			if name, ok = strings.CutSuffix(name, "}"); !ok || !isParam(name) || strings.Count(domain, ":") != 2 ||
+				!strings.HasSuffix(domain, ":") {
 				p.Errorf(pos, "such as fs:read:{notes}", "capabilities[%d]: a param of the manifest stands for a whole path", i)
 			}
 			if _, err := caps.ParseGrant(domain + "/" + name); err != nil {

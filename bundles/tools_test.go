@@ -12,7 +12,8 @@ import (
 
 // one is a document with one tool, whose members end with more.
 func one(more string) string {
-	return `{"version":1,"tools":[{"id":"look","transport":{"kind":"exec","command":"/usr/bin/grep"},"capabilities":[]` + more + `}]}`
+	return `{"version":1,"tools":[{"id":"look","transport":{"kind":"exec","command":"/usr/bin/grep"},"capabilities":[]` +
+		more + `}]}`
 }
 
 //rlp:holds C11 C26
@@ -29,13 +30,16 @@ func TestParseTools(t *testing.T) {
 		t.Fatal(err)
 	}
 	mail, grep := tools[0], tools[1]
-	if h := mail.HTTP; h.Method != "POST" || h.Host != "api.example.com:443" || h.Timeout != 1500*time.Millisecond || fmt.Sprint(h.Headers[0].Secrets) != "[runloop/mail/key]" {
+	if h := mail.HTTP; h.Method != "POST" || h.Host != "api.example.com:443" || h.Timeout != 1500*time.Millisecond ||
+		fmt.Sprint(h.Headers[0].Secrets) != "[runloop/mail/key]" {
 		t.Errorf("%+v", h)
 	}
-	if mail.Budget != (ToolBudget{1000, 10_000}) || !mail.Confirm || fmt.Sprint(mail.Tags) != "[mail v1.2]" || !strings.Contains(string(mail.Input), `"$ref":"schemas/to.json"`) {
+	if mail.Budget != (ToolBudget{1000, 10_000}) || !mail.Confirm || fmt.Sprint(mail.Tags) != "[mail v1.2]" ||
+		!strings.Contains(string(mail.Input), `"$ref":"schemas/to.json"`) {
 		t.Errorf("%+v", mail)
 	}
-	if grep.Budget != (ToolBudget{-1, -1}) || grep.Confirm || grep.Pos.Line != 7 || fmt.Sprint(grep.Exec.Args) != "[-c x]" {
+	if grep.Budget != (ToolBudget{-1, -1}) || grep.Confirm || grep.Pos.Line != 7 ||
+		fmt.Sprint(grep.Exec.Args) != "[-c x]" {
 		t.Errorf("%+v", grep)
 	}
 	words := func(list []caps.Entry) string {
@@ -70,31 +74,74 @@ func TestToolsAreStrict(t *testing.T) {
 		{`{"version":1,"tools":[null]}`, "tools[0]: it must be an object, not null"},
 		{one(`,"Capabilities":[]`), `tools[0]: unknown key "Capabilities" (keys are matched to the letter: write "capabilities")`},
 		{one(`,"capabilities":["fs:read:/"]`), `given twice, first`},
-		{strings.Replace(one(""), `,"capabilities":[]`, "", 1), `tools[0]: capabilities is missing: a tool that does not say what it needs is not attached (write "capabilities": []`},
-		{strings.Replace(one(""), `"capabilities":[]`, `"capabilities":null`, 1), "tools[0]: capabilities must be an array, not null"},
-		{strings.Replace(one(""), `"capabilities":[]`, `"capabilities":[1]`, 1), "tools[0]: capabilities[0] must be a string, not an integer"},
-		{strings.Replace(one(""), `"capabilities":[]`, `"capabilities":["fs:read"]`, 1), `tools[0]: capabilities[0]: capability "fs:read": write domain:action:scope`},
-		{strings.Replace(one(""), `"capabilities":[]`, `"capabilities":["net:x.org","network:https:x.org:443"]`, 1), "capabilities[1]: network:https:x.org is there twice"},
-		{strings.Replace(one(""), `"capabilities":[]`, `"capabilities":["fs:read:/a/{b}"]`, 1), "capabilities[0]: a param of the manifest stands for a whole path (such as fs:read:{notes})"},
+		{
+			strings.Replace(one(""), `,"capabilities":[]`, "", 1),
+			`tools[0]: capabilities is missing: a tool that does not say what it needs is not attached (write "capabilities": []`,
+		},
+		{
+			strings.Replace(one(""), `"capabilities":[]`, `"capabilities":null`, 1),
+			"tools[0]: capabilities must be an array, not null",
+		},
+		{
+			strings.Replace(one(""), `"capabilities":[]`, `"capabilities":[1]`, 1),
+			"tools[0]: capabilities[0] must be a string, not an integer",
+		},
+		{
+			strings.Replace(one(""), `"capabilities":[]`, `"capabilities":["fs:read"]`, 1),
+			`tools[0]: capabilities[0]: capability "fs:read": write domain:action:scope`,
+		},
+		{
+			strings.Replace(one(""), `"capabilities":[]`, `"capabilities":["net:x.org","network:https:x.org:443"]`, 1),
+			"capabilities[1]: network:https:x.org is there twice",
+		},
+		{
+			strings.Replace(one(""), `"capabilities":[]`, `"capabilities":["fs:read:/a/{b}"]`, 1),
+			"capabilities[0]: a param of the manifest stands for a whole path (such as fs:read:{notes})",
+		},
 		{strings.Replace(one(""), `"capabilities":[]`, `"capabilities":["fs:{b}"]`, 1), "stands for a whole path"},
-		{strings.Replace(one(""), `"capabilities":[]`, `"capabilities":["fs:eat:{b}"]`, 1), `capabilities[0]: capability "fs:eat:/b"`},
-		{strings.Replace(one(""), `"capabilities":[]`, `"capabilities":["kb:read:{b}"]`, 1), `capabilities[0]: capability "kb:read:{b}"`},
+		{
+			strings.Replace(one(""), `"capabilities":[]`, `"capabilities":["fs:eat:{b}"]`, 1),
+			`capabilities[0]: capability "fs:eat:/b"`,
+		},
+		{
+			strings.Replace(one(""), `"capabilities":[]`, `"capabilities":["kb:read:{b}"]`, 1),
+			`capabilities[0]: capability "kb:read:{b}"`,
+		},
 		{strings.Replace(one(""), `"look"`, `"a__b"`, 1), `id: "a__b" is not the name of a tool`},
 		{strings.Replace(one(""), `"look"`, `"1"`, 1), "is not the name of a tool"},
 		{strings.Replace(one(""), `"look"`, `""`, 1), "is not the name of a tool"},
 		{strings.Replace(one(""), `"look"`, `"exec_run"`, 1), `id: "exec_run" is the name of a host call`},
 		{strings.Replace(one(""), `"look"`, `"mcp_call"`, 1), "is the name of a host call"},
 		{strings.Replace(one(""), `"id":"look",`, ``, 1), `the key "id" is missing`},
-		{strings.Replace(one(""), `]}]}`, `]},{"id":"Look","transport":{"kind":"exec","command":"/bin/ls"},"capabilities":[]}]}`, 1), `tools[1]: id: there is another tool "Look"`},
-		{strings.Replace(one(""), `"exec"`, `"ftp"`, 1), `tools[0]: transport: kind: there is no transport "ftp" (write "exec" or "http")`},
-		{strings.Replace(one(""), `/usr/bin/grep`, `grep`, 1), `transport: command: "grep" is not the absolute path of a program`},
+		{
+			strings.Replace(one(""), `]}]}`,
+				`]},{"id":"Look","transport":{"kind":"exec","command":"/bin/ls"},"capabilities":[]}]}`, 1),
+			`tools[1]: id: there is another tool "Look"`,
+		},
+		{
+			strings.Replace(one(""), `"exec"`, `"ftp"`, 1),
+			`tools[0]: transport: kind: there is no transport "ftp" (write "exec" or "http")`,
+		},
+		{
+			strings.Replace(one(""), `/usr/bin/grep`, `grep`, 1),
+			`transport: command: "grep" is not the absolute path of a program`,
+		},
 		{strings.Replace(one(""), `/usr/bin/grep`, `/usr/../bin/grep`, 1), "is not the absolute path of a program"},
 		{strings.Replace(one(""), `/usr/bin/grep`, `/usr/bin/grep `, 1), "is not the absolute path of a program"},
 		{strings.Replace(one(""), `/usr/bin/grep`, `/usr/bin/gr*p`, 1), "is not the absolute path of a program"},
 		{strings.Replace(one(""), `/usr/bin/grep"`, `/usr/bin/grep","shell":true`, 1), `transport: unknown key "shell"`},
-		{strings.Replace(one(""), `/usr/bin/grep"`, `/usr/bin/grep","args":["{secret:runloop/a/b}"]`, 1), "secrets go into env"},
-		{strings.Replace(one(""), `/usr/bin/grep"`, `/usr/bin/grep","env":{"A":"{secret:runloop/a/b}"}`, 1), `env.A: "runloop/a/b" is none of the tool's secrets`},
-		{strings.Replace(one(""), `/usr/bin/grep"`, `/usr/bin/grep","timeout_ms":0`, 1), "timeout_ms is not from 1 to 600000"},
+		{
+			strings.Replace(one(""), `/usr/bin/grep"`, `/usr/bin/grep","args":["{secret:runloop/a/b}"]`, 1),
+			"secrets go into env",
+		},
+		{
+			strings.Replace(one(""), `/usr/bin/grep"`, `/usr/bin/grep","env":{"A":"{secret:runloop/a/b}"}`, 1),
+			`env.A: "runloop/a/b" is none of the tool's secrets`,
+		},
+		{
+			strings.Replace(one(""), `/usr/bin/grep"`, `/usr/bin/grep","timeout_ms":0`, 1),
+			"timeout_ms is not from 1 to 600000",
+		},
 		{one(`,"budget":{"tokens":-1}`), "budget: tokens is negative"},
 		{one(`,"budget":{"tokens":1.5}`), "budget: tokens must be an integer, not a decimal number"},
 		{one(`,"budget":{"usd":-0.1}`), "usd is not from 0 to 1e9"},
@@ -135,7 +182,8 @@ func web(members string) string {
 func TestToolsOfABundle(t *testing.T) {
 	manifest := goodTree()[ManifestName] + "[artifacts.tools]\npath = \"t/tools.json\"\nsha256 = \"%s\"\n"
 	make := func(tools string) tree {
-		return goodTree().with(ManifestName, fmt.Sprintf(manifest, hexSum(tools))).with("t/tools.json", tools).with("schemas/a.json", "{}")
+		return goodTree().with(ManifestName, fmt.Sprintf(manifest, hexSum(tools))).with("t/tools.json",
+			tools).with("schemas/a.json", "{}")
 	}
 	good := make(one(`,"schema_refs":["schemas/a.json"]`))
 	b := mustOpen(t, good.dir(t))
@@ -150,22 +198,26 @@ func TestToolsOfABundle(t *testing.T) {
 	}
 	wantRefused(t, good.with("t/tools.json", one("")).dir(t), "digest_mismatch")
 	wantRefused(t, good.without("schemas/a.json").dir(t), "file_missing")
-	if e := wantRefused(t, make(`{"version":1}`).dir(t), "tools"); !strings.HasSuffix(e.File, "tools.json") || e.Line != 1 {
+	if e := wantRefused(t, make(`{"version":1}`).dir(t), "tools"); !strings.HasSuffix(e.File, "tools.json") ||
+		e.Line != 1 {
 		t.Errorf("%v", e)
 	}
 	placed := make(strings.Replace(one(""), `"capabilities":[]`, `"capabilities":["fs:read:{notes}","fs:write:/srv"]`, 1))
 	wantRefused(t, placed.dir(t), "tools")
 	withParam := placed.with(ManifestName, placed[ManifestName]+"[params]\nnotes = { kind = \"dir\" }\n")
-	if tool := mustOpen(t, withParam.dir(t)).Tools[0]; fmt.Sprint(tool.Params()) != "[notes]" || tool.Placed[0].Domain != "fs:read:" || len(tool.Capabilities) != 1 {
+	if tool := mustOpen(t, withParam.dir(t)).Tools[0]; fmt.Sprint(tool.Params()) != "[notes]" ||
+		tool.Placed[0].Domain != "fs:read:" || len(tool.Capabilities) != 1 {
 		t.Errorf("%+v", tool)
 	}
 	listed := mustOpen(t, make(one(`,"secrets":["runloop/a/b"]`)).dir(t))
 	if codes(listed) != "tool_secret_unused" {
 		t.Errorf("%v", listed.Findings)
 	}
-	version := strings.Replace(good[ManifestName], "sha256 = \""+hexSum(good["t/tools.json"]), "version = 2\nsha256 = \""+hexSum(good["t/tools.json"]), 1)
+	version := strings.Replace(good[ManifestName], "sha256 = \""+hexSum(good["t/tools.json"]), "version = 2\nsha256 = \""+
+		hexSum(good["t/tools.json"]), 1)
 	wantRefused(t, good.with(ManifestName, version).dir(t), "tools_version")
-	if unused := mustOpen(t, goodTree().with("tools.json", "nonsense").dir(t)); len(unused.Tools) != 0 || codes(unused) != "file_unused" {
+	if unused := mustOpen(t, goodTree().with("tools.json", "nonsense").dir(t)); len(unused.Tools) != 0 ||
+		codes(unused) != "file_unused" {
 		t.Errorf("a tools.json that the manifest does not name: %v", unused.Findings)
 	}
 }

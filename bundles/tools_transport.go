@@ -124,7 +124,8 @@ func (p *toolsParser) fields(t *tomlfile.Table, key string, tool *Tool, problem 
 			}
 			id, next, closed := strings.Cut(after, "}")
 			if !closed || !slices.Contains(tool.Secrets, id) {
-				p.Errorf(e.Value.Pos, `list the id in "secrets" of the tool`, "%s.%s: %s is none of the tool's secrets", key, e.Key, quote(id))
+				p.Errorf(e.Value.Pos, `list the id in "secrets" of the tool`, "%s.%s: %s is none of the tool's secrets", key, e.Key,
+					quote(id))
 			}
 			f.Secrets = append(f.Secrets, id)
 			rest = next

@@ -19,7 +19,8 @@ func (v *verifier) tools() error {
 		return nil
 	}
 	if a.Version != 0 && a.Version != 1 {
-		return v.refuse(a.Pos, "tools_version", "[artifacts.tools] names a version of tools.json that this program does not know", "write version = 1")
+		return v.refuse(a.Pos, "tools_version",
+			"[artifacts.tools] names a version of tools.json that this program does not know", "write version = 1")
 	}
 	file := v.path(a.Path)
 	tools, err := ParseTools(file, v.b.Files[a.Path])
@@ -33,7 +34,8 @@ func (v *verifier) tools() error {
 				continue
 			}
 			if _, ok := v.b.Files[name]; !ok {
-				return v.refuse(tools[i].Pos, "file_missing", "the tool "+tools[i].ID+" refers to "+quote(name)+", and the bundle has no such file", "")
+				return v.refuse(tools[i].Pos, "file_missing", "the tool "+tools[i].ID+" refers to "+quote(name)+
+					", and the bundle has no such file", "")
 			}
 			v.schemas = append(v.schemas, name)
 			if slices.ContainsFunc(listed, func(f File) bool { return f.Path == name }) {
@@ -45,7 +47,8 @@ func (v *verifier) tools() error {
 		}
 		for _, name := range tools[i].Params() {
 			if _, ok := v.b.Manifest.Params[name]; !ok {
-				return v.refuse(tools[i].Pos, "tools", "the tool "+tools[i].ID+" names the param "+quote(name)+", which the manifest does not have", "write [params] "+name+" in "+ManifestName)
+				return v.refuse(tools[i].Pos, "tools", "the tool "+tools[i].ID+" names the param "+quote(name)+
+					", which the manifest does not have", "write [params] "+name+" in "+ManifestName)
 			}
 		}
 		v.unplaced(&tools[i])

@@ -91,7 +91,10 @@ func (v *verifier) signature() error {
 	}
 	sig, err := base64.StdEncoding.Strict().DecodeString(strings.TrimSpace(string(text)))
 	if err != nil || len(sig) != signatureSize {
-		return &Error{File: v.path(SignatureName), Code: "signature_malformed", Message: "this is not an Ed25519 signature in base64"}
+		return &Error{
+			File: v.path(SignatureName), Code: "signature_malformed",
+			Message: "this is not an Ed25519 signature in base64",
+		}
 	}
 	v.b.Signed = true
 	v.warn(tomlfile.Pos{File: v.path(SignatureName)}, "signature_not_verified",
@@ -167,7 +170,8 @@ func (v *verifier) remarks() {
 		v.warn(*m.native, "entry_native_ignored", "entry_native is never run: agents are WebAssembly", "remove it")
 	}
 	if m.Version == "" {
-		v.warn(tomlfile.Pos{File: v.path(ManifestName)}, "version_missing", "[agent] has no version", `write version = "0.1.0"`)
+		v.warn(tomlfile.Pos{File: v.path(ManifestName)}, "version_missing", "[agent] has no version",
+			`write version = "0.1.0"`)
 	}
 	for _, name := range sortedKeys(m.Artifacts) {
 		if name == toolsArtifact || slices.Contains(v.schemas, m.Artifacts[name].Path) {

@@ -47,7 +47,8 @@ func TestFormsOfOneTree(t *testing.T) {
 
 // The digest changes with whatever the runtime uses and with nothing else.
 func TestDigest(t *testing.T) {
-	base := goodTree().with(ManifestName, agentHead+"entry_wasm = { path = \"agent.wasm\" }\n[artifacts.tools]\npath = \"tools.json\"\n").with("tools.json", noTools)
+	base := goodTree().with(ManifestName, agentHead+
+		"entry_wasm = { path = \"agent.wasm\" }\n[artifacts.tools]\npath = \"tools.json\"\n").with("tools.json", noTools)
 	open := func(tr tree) string { return mustOpen(t, archive(t, tr.tar(t))).Digest }
 	want := open(base)
 	if len(want) != 64 || want != open(base) {
@@ -116,7 +117,8 @@ func TestDigestsAreChecked(t *testing.T) {
 //
 //rlp:holds R9
 func TestAbsentPolicy(t *testing.T) {
-	noCaps := agentHead + "entry_wasm = { path = \"agent.wasm\", sha256 = \"" + hexSum(testWasm) + "\" }\n[requires]\ntime = true\n"
+	noCaps := agentHead + "entry_wasm = { path = \"agent.wasm\", sha256 = \"" + hexSum(testWasm) +
+		"\" }\n[requires]\ntime = true\n"
 	bare := goodTree().with(ManifestName, noCaps).without("policy.caps")
 	b := mustOpen(t, bare.dir(t))
 	if b.PolicyPresent || b.Policy != nil || b.PolicyPath != "" || b.Manifest.Requires == nil {
@@ -132,7 +134,8 @@ func TestAbsentPolicy(t *testing.T) {
 		t.Errorf("%v", e)
 	}
 	b = mustOpen(t, named.with("mine.caps", testPolicy).with("policy.caps", "exec = true").dir(t))
-	if string(b.Policy) != testPolicy || !strings.HasSuffix(b.PolicyPath, "mine.caps") || codes(b) != "digest_missing file_unused" {
+	if string(b.Policy) != testPolicy || !strings.HasSuffix(b.PolicyPath, "mine.caps") ||
+		codes(b) != "digest_missing file_unused" {
 		t.Errorf("a named policy: %q, %s", b.Policy, codes(b))
 	}
 	if b := mustOpen(t, bare.with("Policy.caps", testPolicy).dir(t)); b.PolicyPresent {
@@ -158,7 +161,10 @@ func TestSignatureIsNotTrusted(t *testing.T) {
 	wantRefused(t, goodTree().with(ManifestName, undigested).with(SignatureName, sig).dir(t), "digest_missing")
 	implied := agentHead + "entry_wasm = { path = \"agent.wasm\", sha256 = \"" + hexSum(testWasm) + "\" }\n"
 	wantRefused(t, goodTree().with(ManifestName, implied).with(SignatureName, sig).dir(t), "digest_missing")
-	for _, bad := range []string{"", "x", sig[:80], sig + sig, base64.StdEncoding.EncodeToString(make([]byte, 63)), sig[:len(sig)-3] + "B=="} {
+	for _, bad := range []string{
+		"", "x", sig[:80], sig + sig, base64.StdEncoding.EncodeToString(make([]byte, 63)),
+		sig[:len(sig)-3] + "B==",
+	} {
 		wantRefused(t, goodTree().with(SignatureName, bad).dir(t), "signature_malformed")
 	}
 }

@@ -51,7 +51,10 @@ func TestScopesOfSetsFromOneAreApart(t *testing.T) {
 // What is interned has room made for it, and no decision changes.
 func TestInternedScopesAreThere(t *testing.T) {
 	s := set(t, "fs:read:/a")
-	one, two := &caps.Layer{Name: "one", Deny: denies(t, "fs:*:/a/b")}, &caps.Layer{Name: "two", Deny: denies(t, "fs:*:/a/c")}
+	one, two := &caps.Layer{Name: "one", Deny: denies(t, "fs:*:/a/b")}, &caps.Layer{
+		Name: "two",
+		Deny: denies(t, "fs:*:/a/c"),
+	}
 	more, err := s.Intern(one, two)
 	if err != nil || more.Digest() != s.Digest() || more.NumLayers() != 1 {
 		t.Fatalf("%v, %v", more, err)
@@ -87,10 +90,12 @@ func TestClosedSets(t *testing.T) {
 		"lease":        {Name: "bad", Limits: limited, Leases: []caps.Lease{{Entry: bad[0]}}},
 	} {
 		s, _, err := base.Narrow(l)
-		if err == nil || !strings.HasPrefix(err.Error(), "narrowing by bad: ") || !strings.HasSuffix(err.Error(), " (bad.toml:7:2)") {
+		if err == nil || !strings.HasPrefix(err.Error(), "narrowing by bad: ") || !strings.HasSuffix(err.Error(),
+			" (bad.toml:7:2)") {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if got, want := s.Limits().Map(), map[string]int64{"max_depth": 3, "cpu_fuel": 9}; len(got) != len(want) || got["max_depth"] != 3 || got["cpu_fuel"] != 9 {
+		if got, want := s.Limits().Map(), map[string]int64{"max_depth": 3, "cpu_fuel": 9}; len(got) != len(want) ||
+			got["max_depth"] != 3 || got["cpu_fuel"] != 9 {
 			t.Errorf("%s: limits %v, want %v", name, got, want)
 		}
 		e := s.Explain(caps.Request{Family: caps.FS, Name: "/a"})
@@ -110,7 +115,8 @@ func TestClosedSets(t *testing.T) {
 		"not canonical":  {Family: caps.KBRead, Modes: 1, Scope: "*_raw"},
 	} {
 		s, err := caps.Base([]caps.Entry{{Grant: g}}, limited)
-		if err == nil || !strings.HasPrefix(err.Error(), "making the base: ") || strings.Contains(err.Error(), "()") || !s.IsEmpty() || s.Limits() != limited {
+		if err == nil || !strings.HasPrefix(err.Error(), "making the base: ") || strings.Contains(err.Error(), "()") ||
+			!s.IsEmpty() || s.Limits() != limited {
 			t.Errorf("%s: %v, %v, %v", name, s, s.Limits().Map(), err)
 		}
 		if _, _, again := s.Narrow(&caps.Layer{}); !errors.Is(err, errors.Unwrap(again)) {
@@ -124,13 +130,16 @@ func TestClosedSets(t *testing.T) {
 
 // Covering is every mode and everything within.
 func TestCovers(t *testing.T) {
-	s := narrow(t, set(t, "fs:read:/a", "fs:write:/a", "kb:read:*", "secrets:read:runloop/a/b@x.org", "secrets:get:runloop/c/d"),
+	s := narrow(t, set(t, "fs:read:/a", "fs:write:/a", "kb:read:*", "secrets:read:runloop/a/b@x.org",
+		"secrets:get:runloop/c/d"),
 		&caps.Layer{Deny: denies(t, "fs:write:/a/hole", "kb:read:events")})
 	for c, want := range map[string]bool{
-		"fs:read:/a": true, "fs:read:/a/hole": true, "fs:write:/a": false, "fs:write:/a/b": true, "fs:write:/a/hole/x": false, "fs:read:*": false, "fs:delete:/a": false,
+		"fs:read:/a": true, "fs:read:/a/hole": true, "fs:write:/a": false, "fs:write:/a/b": true, "fs:write:/a/hole/x": false,
+		"fs:read:*": false, "fs:delete:/a": false,
 		"kb:read:*": false, "kb:read:notes": true, "kb:read:events": false,
-		"secrets:read:runloop/a/b@x.org": true, "secrets:read:runloop/a/b": false, "secrets:get:runloop/a/b": true, "secrets:use:runloop/a/b@y.org": false,
-		"secrets:get:runloop/c/d": true, "secrets:read:runloop/c/d@x.org": false,
+		"secrets:read:runloop/a/b@x.org": true, "secrets:read:runloop/a/b": false, "secrets:get:runloop/a/b": true,
+		"secrets:use:runloop/a/b@y.org": false,
+		"secrets:get:runloop/c/d":       true, "secrets:read:runloop/c/d@x.org": false,
 	} {
 		g, err := caps.ParseGrant(c)
 		if err != nil {
@@ -161,7 +170,10 @@ func TestGrantsAreListedInOrder(t *testing.T) {
 	layers := []*caps.Layer{
 		{Deny: denies(t, "fs:*:/x", "net:y.org")},
 		{Deny: denies(t, "fs:*:/d", "net:b.org", "env:read:*"), Spare: denies(t, "env:read:Z", "env:read:B")},
-		{Deny: denies(t, "fs:*:/a", "net:a.org", "secrets:use:runloop/a/b@*.x.org"), Spare: denies(t, "secrets:use:runloop/a/b@h.x.org")},
+		{
+			Deny:  denies(t, "fs:*:/a", "net:a.org", "secrets:use:runloop/a/b@*.x.org"),
+			Spare: denies(t, "secrets:use:runloop/a/b@h.x.org"),
+		},
 	}
 	s = narrow(t, s, layers...)
 	listed := func(list []caps.Grant) string {
@@ -171,10 +183,12 @@ func TestGrantsAreListedInOrder(t *testing.T) {
 		}
 		return strings.Join(out, " ")
 	}
-	if got, want := listed(s.Grants()), "fs:1:/ net:ff:* secrets:3:runloop/a/b secrets:2:runloop/a/b@h.x.org:443 env:1:B env:1:Z"; got != want {
+	if got, want := listed(s.Grants()),
+		"fs:1:/ net:ff:* secrets:3:runloop/a/b secrets:2:runloop/a/b@h.x.org:443 env:1:B env:1:Z"; got != want {
 		t.Errorf("grants %s\nwant %s", got, want)
 	}
-	if got, want := listed(s.Except()), "fs:1:/a fs:1:/d fs:1:/x net:ff:a.org:443 net:ff:b.org:443 net:ff:y.org:443 secrets:2:runloop/a/b@*.x.org:443 env:1:*"; !strings.HasPrefix(want, got) {
+	if got, want := listed(s.Except()),
+		"fs:1:/a fs:1:/d fs:1:/x net:ff:a.org:443 net:ff:b.org:443 net:ff:y.org:443 secrets:2:runloop/a/b@*.x.org:443 env:1:*"; !strings.HasPrefix(want, got) {
 		t.Errorf("holes %s\nwant %s", got, want)
 	}
 	files := set(t, "fs:read:/a", "fs:write:/a@h")
@@ -187,7 +201,8 @@ func TestGrantsAreListedInOrder(t *testing.T) {
 // what one is of is written here, byte by byte, once.
 func TestDigestsStayAsTheyAre(t *testing.T) {
 	plain := set(t, "fs:read:/a", "net:x.org")
-	full := narrow(t, mustBase(t, entries(t, "fs:read:/a", "fs:write:/a", "network:https:get@x.org", "kb:read:*", "kb:read:notes_raw"), caps.Limits{}.With(caps.CPUFuel, 7)), &caps.Layer{
+	full := narrow(t, mustBase(t, entries(t, "fs:read:/a", "fs:write:/a", "network:https:get@x.org", "kb:read:*",
+		"kb:read:notes_raw"), caps.Limits{}.With(caps.CPUFuel, 7)), &caps.Layer{
 		Name: "one", Deny: append(denies(t, "fs:write:/a/b"), toolEntry("web:net_http")),
 		Constraints: caps.Constraints{}.With(caps.NetMinTLS, 13),
 		Leases:      []caps.Lease{{Entry: entries(t, "fs:read:/a")[0], Expires: 5, MaxUses: 6}},
@@ -230,7 +245,8 @@ func TestExplainedWithinTheUniverse(t *testing.T) {
 	}
 	s := narrow(t, set(t, "fs:read:/a", "env:read:V7"), l)
 	e := s.Explain(caps.Request{Family: caps.Env, Name: "V7"})
-	if want := []caps.Vote{{Layer: "base", Allow: true}, {Layer: "l", Allow: true}}; !e.Allow || !slices.Equal(e.Votes, want) {
+	if want := []caps.Vote{{Layer: "base", Allow: true}, {Layer: "l", Allow: true}}; !e.Allow ||
+		!slices.Equal(e.Votes, want) {
 		t.Errorf("%+v", e)
 	}
 }
@@ -238,7 +254,10 @@ func TestExplainedWithinTheUniverse(t *testing.T) {
 // A lease is of its own family, though another has a scope of the same name.
 func TestLeasesOfTheirFamily(t *testing.T) {
 	s := narrow(t, set(t, "kb:read:notes", "kb:write:notes", "env:read:*"), &caps.Layer{Leases: []caps.Lease{
-		{Entry: entries(t, "kb:write:notes")[0], Expires: 5, MaxUses: 3}, {Entry: entries(t, "env:read:*")[0], Expires: 9, MaxUses: 1},
+		{Entry: entries(t, "kb:write:notes")[0], Expires: 5, MaxUses: 3}, {
+			Entry: entries(t, "env:read:*")[0], Expires: 9,
+			MaxUses: 1,
+		},
 	}})
 	for f, want := range map[caps.Family]struct {
 		scope   string
@@ -255,7 +274,10 @@ func TestLeasesOfTheirFamily(t *testing.T) {
 			t.Errorf("%s ends at %d", f, got)
 		}
 	}
-	for f, scope := range map[caps.Family]string{caps.FS: "/nowhere", caps.KBRead: "*_raw", caps.Env: "NONE", caps.Net: "*.x.org:443", caps.Tool: "web:*"} {
+	for f, scope := range map[caps.Family]string{
+		caps.FS: "/nowhere", caps.KBRead: "*_raw", caps.Env: "NONE",
+		caps.Net: "*.x.org:443", caps.Tool: "web:*",
+	} {
 		if id := s.ScopeID(f, scope); id != -1 {
 			t.Errorf("%s %s is scope %d", f, scope, id)
 		}

@@ -15,8 +15,10 @@ func TestACheckIsTheTestOfOneBit(t *testing.T) {
 	var entries []Entry
 	var requests []Request
 	for _, s := range []string{
-		"fs:read:/a", "fs:write:/a/b", "fs:delete:/a/b", "network:https:a.example", "network:http:a.example:8080", "time:read:*", "kb:read:notes",
-		"kb:read:notes_raw", "kb:write:drafts", "secrets:read:runloop/a/b", "model:use:openai:gpt", "process:exec:/bin/a", "env:read:PATH", "mcp:call:x", "agents:launch:c",
+		"fs:read:/a", "fs:write:/a/b", "fs:delete:/a/b", "network:https:a.example", "network:http:a.example:8080",
+		"time:read:*", "kb:read:notes",
+		"kb:read:notes_raw", "kb:write:drafts", "secrets:read:runloop/a/b", "model:use:openai:gpt", "process:exec:/bin/a",
+		"env:read:PATH", "mcp:call:x", "agents:launch:c",
 	} {
 		g, err := ParseGrant(s)
 		if err != nil {
@@ -35,7 +37,8 @@ func TestACheckIsTheTestOfOneBit(t *testing.T) {
 		one := *set.in
 		id := one.find(r)
 		bits := one.eff[r.Family]
-		if len(bits) != int(families[r.Family].modes) || bits[r.Mode] == nil || !bits[r.Mode].Test(uint(id)) || !set.Check(r).Allow {
+		if len(bits) != int(families[r.Family].modes) || bits[r.Mode] == nil || !bits[r.Mode].Test(uint(id)) ||
+			!set.Check(r).Allow {
 			t.Fatalf("%v: %d bitsets, bit %d not set, or not allowed", r, len(bits), id)
 		}
 		cleared := bits[r.Mode].Clone().Clear(uint(id))

@@ -16,33 +16,54 @@ func TestNamesAtTheirBounds(t *testing.T) {
 		yes []string
 		no  []string
 	}{
-		"domain": {isDomain, []string{"a", "z", "a0_-", "a9", times("a", 64)}, []string{"", "0a", "_a", "-a", "A", "aB", "a.b", "a/", times("a", 65)}},
+		"domain": {isDomain, []string{"a", "z", "a0_-", "a9", times("a", 64)}, []string{
+			"", "0a", "_a", "-a", "A", "aB",
+			"a.b", "a/", times("a", 65),
+		}},
 		"environment": {
 			isEnvName,
 			[]string{"A", "!", "~", times("x", 255), "a-b.c"},
 			[]string{"", " ", "A B", "A=B", "A*", "A\x7f", "A\x1f", "é", times("x", 256)},
 		},
-		"plain name": {isPlainName, []string{"a", "A9", "_", "-", ".", "a-b_c.d", times("a", 64)}, []string{"", "a b", "a/b", "a:b", "a@b", times("a", 65)}},
+		"plain name": {isPlainName, []string{"a", "A9", "_", "-", ".", "a-b_c.d", times("a", 64)}, []string{
+			"", "a b", "a/b",
+			"a:b", "a@b", times("a", 65),
+		}},
 		"secret": {
 			isSecretID,
 			[]string{"runloop/a/b", "runloop/A.b/c-d"},
-			[]string{"", "runloop", "runloop/a", "runloop/a/", "runloop//b", "runloop/./b", "runloop/../b", "runloop/a/.", "runloop/a/..", "other/a/b", "a/b", "runloop/a b/c", "runloop/a/b/c", "runloop/a/b c"},
+			[]string{
+				"", "runloop", "runloop/a", "runloop/a/", "runloop//b", "runloop/./b", "runloop/../b", "runloop/a/.",
+				"runloop/a/..", "other/a/b", "a/b", "runloop/a b/c", "runloop/a/b/c", "runloop/a/b c",
+			},
 		},
 		"clean path": {
 			isCleanPath,
 			[]string{"/", "/a", "/a/b", "/...", "/.a", "/..a", "/a b ", "/\x01", "/" + times("a", MaxPath-1)},
-			[]string{"", "a", "a/b", "//", "/a/", "/a//b", "/.", "/..", "/a/.", "/a/../b", "/a\x00", "/\x00", "/" + times("a", MaxPath)},
+			[]string{
+				"", "a", "a/b", "//", "/a/", "/a//b", "/.", "/..", "/a/.", "/a/../b", "/a\x00", "/\x00",
+				"/" + times("a", MaxPath),
+			},
 		},
 		"program": {isProgram, []string{"/a"}, []string{"/", "", "a"}},
-		"model":   {isModel, []string{"a", "a:b", "a/b@c+d-e._", times("m", 255)}, []string{"", ":a", "a:", "a b", times("m", 256)}},
-		"text":    {isText, []string{"", "a", "é", "\u00a0", "~"}, []string{"\x00", "\x1f", "\x7f", "\u0080", "\u009f", "\xff"}},
+		"model": {isModel, []string{"a", "a:b", "a/b@c+d-e._", times("m", 255)}, []string{
+			"", ":a", "a:", "a b",
+			times("m", 256),
+		}},
+		"text": {isText, []string{"", "a", "é", "\u00a0", "~"}, []string{"\x00", "\x1f", "\x7f", "\u0080", "\u009f", "\xff"}},
 		"host and port": {
 			isHostPort,
-			[]string{"a:1", "a:65535", "a.b-c.d:443", "1.2.3.4:80", "255.255.255.255:1", "0.0.0.0:1", "[::1]:443", "[2001:db8::1]:1", times("a", 63) + ":1", "a1:1", "1a.b1c:1", "9.a:1", times("a.", 126) + "a:1"},
 			[]string{
-				"", ":1", "a", "a:", "a:0", "a:01", "a:65536", "a:99999", "a:100000", "a:1x", "a:+1", "a:-1", "-a:1", "a-:1", "a.-b:1", "a-.b:1", "a..b:1", ".a:1", "a.:1", "A:1", "a_b:1",
-				"1.2.3:80", "1.2.3.4.5:80", "256.1.1.1:1", "1.2.3.256:1", "01.2.3.4:1", "1.2.3.04:1", "0x7f:1", "a.0x1:1", "a.1:1", "127.1:1", "2130706433:1", "1..2.3:1", "1.2.3.:1", "12345.2.3.4:1", "1.2.3.0000:1",
-				"[]:1", "[:]:1", "[::1:1", "[::1]", "[::0001]:1", "[::1%lo]:1", "[::ffff:1.2.3.4]:1", "[1.2.3.4]:1", "[x]:1", "[0:0:0:0:0:0:0:1]:1",
+				"a:1", "a:65535", "a.b-c.d:443", "1.2.3.4:80", "255.255.255.255:1", "0.0.0.0:1", "[::1]:443",
+				"[2001:db8::1]:1", times("a", 63) + ":1", "a1:1", "1a.b1c:1", "9.a:1", times("a.", 126) + "a:1",
+			},
+			[]string{
+				"", ":1", "a", "a:", "a:0", "a:01", "a:65536", "a:99999", "a:100000", "a:1x", "a:+1", "a:-1", "-a:1", "a-:1",
+				"a.-b:1", "a-.b:1", "a..b:1", ".a:1", "a.:1", "A:1", "a_b:1",
+				"1.2.3:80", "1.2.3.4.5:80", "256.1.1.1:1", "1.2.3.256:1", "01.2.3.4:1", "1.2.3.04:1", "0x7f:1", "a.0x1:1", "a.1:1",
+				"127.1:1", "2130706433:1", "1..2.3:1", "1.2.3.:1", "12345.2.3.4:1", "1.2.3.0000:1",
+				"[]:1", "[:]:1", "[::1:1", "[::1]", "[::0001]:1", "[::1%lo]:1", "[::ffff:1.2.3.4]:1", "[1.2.3.4]:1", "[x]:1",
+				"[0:0:0:0:0:0:0:1]:1",
 				times("a", 64) + ":1", times("a.", 126) + "aa:1", times("a.", 127) + "a:1", "é:1",
 			},
 		},
@@ -69,11 +90,14 @@ func TestNamesAtTheirBounds(t *testing.T) {
 // A scope of a family is its widest, a pattern of its own kind, or a name.
 func TestScopesOfEachShape(t *testing.T) {
 	for f, x := range map[Family]struct{ yes, no []string }{
-		Net:     {[]string{"*", "a:1", "*.a:1"}, []string{"", "a", "*.1.2.3.4:1", "a:*"}},
-		Model:   {[]string{"*", "local:echo", "openai:*"}, []string{"", ":*", "a b:*", "a/b:*"}},
-		Secrets: {[]string{"*", "runloop/a/b", "runloop/a/b@h:1", "runloop/a/b@*.h:1"}, []string{"", "runloop/a@h:1", "runloop/a@*.h:1", "runloop/a/b@", "runloop/a/b@h", "runloop/a/b@*.1.2.3.4:1", "runloop/a/b*.h:1"}},
-		FS:      {[]string{"/", "/a"}, []string{"", "*", "a"}},
-		Tool:    {[]string{"*", "web:*", "web:net_http", "mcp:a/b"}, []string{"", "web", "web:", ":*", "*:*", "a b:*"}},
+		Net:   {[]string{"*", "a:1", "*.a:1"}, []string{"", "a", "*.1.2.3.4:1", "a:*"}},
+		Model: {[]string{"*", "local:echo", "openai:*"}, []string{"", ":*", "a b:*", "a/b:*"}},
+		Secrets: {[]string{"*", "runloop/a/b", "runloop/a/b@h:1", "runloop/a/b@*.h:1"}, []string{
+			"", "runloop/a@h:1",
+			"runloop/a@*.h:1", "runloop/a/b@", "runloop/a/b@h", "runloop/a/b@*.1.2.3.4:1", "runloop/a/b*.h:1",
+		}},
+		FS:   {[]string{"/", "/a"}, []string{"", "*", "a"}},
+		Tool: {[]string{"*", "web:*", "web:net_http", "mcp:a/b"}, []string{"", "web", "web:", ":*", "*:*", "a b:*"}},
 	} {
 		for _, s := range x.yes {
 			if !isScope(f, s) {
@@ -94,9 +118,12 @@ func TestScopesOfEachShape(t *testing.T) {
 // Hosts and ports as policies write them, at their bounds.
 func TestParseHostAtItsBounds(t *testing.T) {
 	for in, want := range map[string]string{
-		"a:1": "a 1", "a:65535": "a 65535", "a.": "a 0", "[::1]": "::1 0", "[::1]:8": "::1 8", "1.2.3.4": "1.2.3.4 0", "EXAMPLE.com": "example.com 0",
-		"a:0": "", "a:00": "", "a:01": "", "a:+1": "", "a:65536": "", "a:": "", "a:1:2": "", "": "", "127.1": "", "0x7f.1": "", "a..": "", "[::1]x": "", "[::1]:": "", "[::1]:0": "",
-		"[1.2.3.4]": "", "[::1%a]": "", "[::ffff:1.2.3.4]": "", "[::1": "", "[zz]": "", "a\x7f": "", "a b": "", "\xff": "", "a/b": "",
+		"a:1": "a 1", "a:65535": "a 65535", "a.": "a 0", "[::1]": "::1 0", "[::1]:8": "::1 8", "1.2.3.4": "1.2.3.4 0",
+		"EXAMPLE.com": "example.com 0",
+		"a:0":         "", "a:00": "", "a:01": "", "a:+1": "", "a:65536": "", "a:": "", "a:1:2": "", "": "", "127.1": "",
+		"0x7f.1": "", "a..": "", "[::1]x": "", "[::1]:": "", "[::1]:0": "",
+		"[1.2.3.4]": "", "[::1%a]": "", "[::ffff:1.2.3.4]": "", "[::1": "", "[zz]": "", "a\x7f": "", "a b": "", "\xff": "",
+		"a/b": "",
 	} {
 		host, port, err := ParseHost(in)
 		if got := fmt.Sprint(host, " ", port); err == nil && got != want || err != nil && want != "" {
@@ -254,12 +281,31 @@ func TestALeaseIsTheWordOfItsLayer(t *testing.T) {
 		layers []*Layer
 		want   map[string]int16 // by scope
 	}{
-		"the first":                {[]*Layer{{Leases: []Lease{{a, 5, 5}}}, {Leases: []Lease{{a, 9, 9}}}}, map[string]int16{"/a": 1}},
-		"the second":               {[]*Layer{{Leases: []Lease{{a, 9, 9}}}, {Leases: []Lease{{a, 5, 5}}}}, map[string]int16{"/a": 2}},
-		"the first with its end":   {[]*Layer{{Leases: []Lease{{a, 5, 9}}}, {Leases: []Lease{{a, 9, 7}}}}, map[string]int16{"/a": 1}},
-		"the first with its uses":  {[]*Layer{{Leases: []Lease{{a, 9, 7}}}, {Leases: []Lease{{a, 5, 9}}}}, map[string]int16{"/a": 1}},
-		"the second with its uses": {[]*Layer{{Leases: []Lease{{b, 1, 1}}}, {Leases: []Lease{{a, 9, 7}}}, {Leases: []Lease{{a, 10, 7}}}}, map[string]int16{"/a": 2, "notes": 1}},
-		"another scope":            {[]*Layer{{Leases: []Lease{{b, 5, 5}}}, {Leases: []Lease{{a, 5, 5}}}}, map[string]int16{"/a": 2, "notes": 1}},
+		"the first": {
+			[]*Layer{{Leases: []Lease{{a, 5, 5}}}, {Leases: []Lease{{a, 9, 9}}}},
+			map[string]int16{"/a": 1},
+		},
+		"the second": {
+			[]*Layer{{Leases: []Lease{{a, 9, 9}}}, {Leases: []Lease{{a, 5, 5}}}},
+			map[string]int16{"/a": 2},
+		},
+		"the first with its end": {
+			[]*Layer{{Leases: []Lease{{a, 5, 9}}}, {Leases: []Lease{{a, 9, 7}}}},
+			map[string]int16{"/a": 1},
+		},
+		"the first with its uses": {
+			[]*Layer{{Leases: []Lease{{a, 9, 7}}}, {Leases: []Lease{{a, 5, 9}}}},
+			map[string]int16{"/a": 1},
+		},
+		"the second with its uses": {[]*Layer{
+			{Leases: []Lease{{b, 1, 1}}},
+			{Leases: []Lease{{a, 9, 7}}},
+			{Leases: []Lease{{a, 10, 7}}},
+		}, map[string]int16{"/a": 2, "notes": 1}},
+		"another scope": {[]*Layer{{Leases: []Lease{{b, 5, 5}}}, {Leases: []Lease{{a, 5, 5}}}}, map[string]int16{
+			"/a":    2,
+			"notes": 1,
+		}},
 	} {
 		s, err := Base([]Entry{a, b}, Limits{})
 		if err != nil {
@@ -310,7 +356,10 @@ func TestIdsThatAreNone(t *testing.T) {
 	if (Set{}).String() != "∅" || s.String() != "{fs:read:/a}" {
 		t.Errorf("%s, %s", Set{}, s)
 	}
-	hole, _, err := s.Narrow(&Layer{Deny: []Entry{{Grant: Grant{FS, 1 << Read, "/a/b"}}, {Grant: Grant{FS, 1 << Read, "/a/a"}}}})
+	hole, _, err := s.Narrow(&Layer{Deny: []Entry{
+		{Grant: Grant{FS, 1 << Read, "/a/b"}},
+		{Grant: Grant{FS, 1 << Read, "/a/a"}},
+	}})
 	if err != nil || hole.String() != "{fs:read:/a except fs:read:/a/a fs:read:/a/b}" {
 		t.Errorf("%s, %v", hole, err)
 	}

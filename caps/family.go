@@ -137,17 +137,24 @@ var families = [numUniverses]family{
 		key: "time", domain: "time", modes: 1, shape: onlyRoot, actions: oneRead,
 		valid: func(string) bool { return false },
 		audit: []string{"time.now"}, denied: CapMissing,
-		category: "time", tier: Pure, effects: []EffectSet{IORead}, flags: sandboxSafe, tools: []string{"clock_time_get", "time_now"},
+		category: "time", tier: Pure, effects: []EffectSet{IORead}, flags: sandboxSafe, tools: []string{
+			"clock_time_get",
+			"time_now",
+		},
 	},
 	KBRead: {
 		key: "kb_read", domain: "kb", modes: 1, shape: flatNames, raw: true, valid: isDomain,
 		actions: oneRead, audit: []string{"kb.read"}, denied: DomainNotPermitted,
-		category: "memory", tier: LocalState, effects: []EffectSet{IORead}, flags: sandboxSafe, tools: []string{"kb_get", "kb_list", "kb_search"},
+		category: "memory", tier: LocalState, effects: []EffectSet{IORead}, flags: sandboxSafe, tools: []string{
+			"kb_get",
+			"kb_list", "kb_search",
+		},
 	},
 	KBWrite: {
 		key: "kb_write", domain: "kb", modes: 1, shape: flatNames, valid: isWritableDomain,
 		actions: []action{{"write", 1}}, audit: []string{"kb.write"}, denied: DomainNotPermitted,
-		category: "memory", tier: LocalState, effects: []EffectSet{IOWrite}, flags: destructive | sandboxSafe, tools: []string{"kb_put", "kb_cas", "kb_delete"},
+		category: "memory", tier: LocalState, effects: []EffectSet{IOWrite}, flags: destructive | sandboxSafe,
+		tools: []string{"kb_put", "kb_cas", "kb_delete"},
 	},
 	Secrets: {
 		key: "secrets", domain: "secrets", modes: 2, shape: secretTree, valid: isSecretScope,
@@ -158,12 +165,14 @@ var families = [numUniverses]family{
 	Model: {
 		key: "model", domain: "model", modes: 1, shape: modelTree, valid: isModel,
 		actions: []action{{"use", 1}}, audit: []string{"model.use"}, denied: ModelNotPermitted,
-		category: "model", tier: Network, effects: []EffectSet{IORead | IOWrite}, flags: networkFacing, tools: []string{"model_complete", "model_embed"},
+		category: "model", tier: Network, effects: []EffectSet{IORead | IOWrite}, flags: networkFacing,
+		tools: []string{"model_complete", "model_embed"},
 	},
 	Exec: {
 		key: "exec", domain: "process", alias: "exec", modes: 1, shape: flatNames, valid: isProgram,
 		actions: []action{{"exec", 1}}, audit: []string{"exec.spawn"}, denied: ProgramNotPermitted,
-		category: "exec", tier: OperatorSensitive, effects: []EffectSet{IORead | IOWrite}, flags: destructive, tools: []string{"exec_run"},
+		category: "exec", tier: OperatorSensitive, effects: []EffectSet{IORead | IOWrite}, flags: destructive,
+		tools: []string{"exec_run"},
 	},
 	Env: {
 		key: "env", domain: "env", modes: 1, shape: flatNames, valid: isEnvName,
@@ -173,12 +182,14 @@ var families = [numUniverses]family{
 	MCP: {
 		key: "mcp", domain: "mcp", modes: 1, shape: flatNames, valid: isPlainName,
 		actions: []action{{"call", 1}}, audit: []string{"mcp.call"}, denied: ServerNotPermitted,
-		category: "mcp", tier: OperatorSensitive, effects: []EffectSet{IORead | IOWrite}, flags: destructive | networkFacing, tools: []string{"mcp_call"},
+		category: "mcp", tier: OperatorSensitive, effects: []EffectSet{IORead | IOWrite}, flags: destructive | networkFacing,
+		tools: []string{"mcp_call"},
 	},
 	Agents: {
 		key: "agents", domain: "agents", modes: 1, shape: flatNames, valid: isAgentName,
 		actions: []action{{"launch", 1}}, audit: []string{"agent.launch"}, denied: AgentNotPermitted,
-		category: "multi_agent", tier: OperatorSensitive, effects: []EffectSet{Control}, flags: destructive, tools: []string{"agent_launch"},
+		category: "multi_agent", tier: OperatorSensitive, effects: []EffectSet{Control}, flags: destructive,
+		tools: []string{"agent_launch"},
 	},
 	Tool: { // in records a call of a tool is that of a server's: their words are a closed list
 		key: "tools", domain: "tool", modes: 1, shape: modelTree, valid: isTool,

@@ -26,7 +26,10 @@ func ParseHost(s string) (host string, port int, err error) {
 	if !utf8.ValidString(s) {
 		return "", 0, fmt.Errorf("the host %q is not UTF-8", s)
 	}
-	if i := strings.IndexFunc(s, func(r rune) bool { return r <= ' ' || strings.ContainsRune("/@\\*%?#\"<>^`{|}\x7f", r) }); i >= 0 {
+	if i := strings.IndexFunc(s, func(r rune) bool {
+		return r <= ' ' || strings.ContainsRune("/@\\*%?#\"<>^`{|}\x7f",
+			r)
+	}); i >= 0 {
 		return "", 0, fmt.Errorf("the host %q has %q in it: write only host or host:port", s, s[i:i+1])
 	}
 	if s[0] == '[' {

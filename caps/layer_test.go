@@ -35,7 +35,10 @@ func TestOverrideSemantics(t *testing.T) {
 			name: "deeper base", base: []string{"fs:read:/data/sub"}, families: []caps.Family{fs},
 			allow: []string{"fs:read:/data"}, want: []string{"fs:read:/data/sub"},
 		},
-		{name: "component, not prefix", base: []string{"fs:read:/tmp"}, families: []caps.Family{fs}, allow: []string{"fs:read:/tmpfoo"}},
+		{
+			name: "component, not prefix", base: []string{"fs:read:/tmp"}, families: []caps.Family{fs},
+			allow: []string{"fs:read:/tmpfoo"},
+		},
 		{
 			name: "modes apart", base: []string{"fs:read:/a", "fs:write:/a"}, families: []caps.Family{fs},
 			allow: []string{"fs:read:/a"}, want: []string{"fs:read:/a"},
@@ -44,7 +47,10 @@ func TestOverrideSemantics(t *testing.T) {
 			name: "missing key", base: []string{"fs:read:/a", "net:x.org"}, families: []caps.Family{fs},
 			want: []string{"network:https:x.org"},
 		},
-		{name: "net = []", base: []string{"net:x.org", "time:read:*"}, families: []caps.Family{net}, want: []string{"time:read:*"}},
+		{
+			name: "net = []", base: []string{"net:x.org", "time:read:*"}, families: []caps.Family{net},
+			want: []string{"time:read:*"},
+		},
 		{
 			name: "the trap of drafts", base: []string{"kb:write:contacts", "kb:write:artifacts"}, families: []caps.Family{kbw},
 			allow: []string{"kb:write:drafts"},
@@ -62,7 +68,10 @@ func TestOverrideSemantics(t *testing.T) {
 			allow: []string{"kb:read:*"}, want: []string{"kb:read:events"},
 		},
 		{
-			name: "nested denies", base: []string{"fs:read:/home/u"}, deny: []string{"fs:*:/home/u/.ssh", "fs:*:/home/u/work/key"},
+			name: "nested denies", base: []string{"fs:read:/home/u"}, deny: []string{
+				"fs:*:/home/u/.ssh",
+				"fs:*:/home/u/work/key",
+			},
 			want: []string{"fs:read:/home/u"}, except: []string{"fs:read:/home/u/.ssh", "fs:read:/home/u/work/key"},
 		},
 		{
@@ -77,7 +86,10 @@ func TestOverrideSemantics(t *testing.T) {
 			name: "all but these", base: []string{"env:read:*"}, deny: []string{"env:read:HOME"},
 			want: []string{"env:read:*"}, except: []string{"env:read:HOME"},
 		},
-		{name: "deny of a family takes raw names as well", base: []string{"kb:read:contacts", "kb:read:contacts_raw"}, deny: []string{"kb:*:*"}},
+		{
+			name: "deny of a family takes raw names as well", base: []string{"kb:read:contacts", "kb:read:contacts_raw"},
+			deny: []string{"kb:*:*"},
+		},
 		{
 			name: "hosts under a wildcard", base: []string{"network:https:*.x.org"}, families: []caps.Family{net},
 			allow: []string{"net:a.x.org", "net:x.org", "net:a.b.x.org"}, want: []string{"network:https:a.x.org"},
@@ -87,7 +99,8 @@ func TestOverrideSemantics(t *testing.T) {
 			families: []caps.Family{net}, allow: []string{"network:https:*.x.org"}, want: []string{"network:https:a.x.org"},
 		},
 		{
-			name: "ports are part of a host", base: []string{"net:x.org:8443"}, families: []caps.Family{net}, allow: []string{"net:x.org"},
+			name: "ports are part of a host", base: []string{"net:x.org:8443"}, families: []caps.Family{net},
+			allow: []string{"net:x.org"},
 		},
 		{
 			name: "a method and a host together", base: []string{"network:https:get@a.org", "network:https:post@b.org"},
@@ -98,12 +111,17 @@ func TestOverrideSemantics(t *testing.T) {
 			allow: []string{"secrets:read:runloop/a/b@x.org"}, want: []string{"secrets:read:runloop/a/b@x.org"},
 		},
 		{
-			name: "a secret denied towards a host", base: []string{"secrets:read:runloop/a/b"}, deny: []string{"secrets:*:runloop/a/b@x.org"},
+			name: "a secret denied towards a host", base: []string{"secrets:read:runloop/a/b"},
+			deny: []string{"secrets:*:runloop/a/b@x.org"},
 			want: []string{"secrets:read:runloop/a/b"}, except: []string{"secrets:use:runloop/a/b@x.org"},
 		},
 		{
-			name: "models by provider", base: []string{"model:use:openai:*", "model:use:local:echo"}, families: []caps.Family{caps.Model},
-			allow: []string{"model:use:openai:o3", "model:use:local:*"}, want: []string{"model:use:local:echo", "model:use:openai:o3"},
+			name: "models by provider", base: []string{"model:use:openai:*", "model:use:local:echo"},
+			families: []caps.Family{caps.Model},
+			allow:    []string{"model:use:openai:o3", "model:use:local:*"}, want: []string{
+				"model:use:local:echo",
+				"model:use:openai:o3",
+			},
 		},
 	} {
 		l := bounds(t, c.families, c.allow...)
@@ -151,7 +169,8 @@ func TestProtectedPlaces(t *testing.T) {
 			t.Errorf("%s: denied without the layer already", asked)
 		}
 	}
-	if d := after.CheckTree(caps.Request{Family: caps.FS, Name: "/home"}); d.Allow || after.LayerName(d.Layer) != "protected" {
+	if d := after.CheckTree(caps.Request{Family: caps.FS, Name: "/home"}); d.Allow ||
+		after.LayerName(d.Layer) != "protected" {
 		t.Errorf("the tree of /home: %+v", d)
 	}
 	if d := after.CheckTree(caps.Request{Family: caps.FS, Name: "/home/u/notes"}); !d.Allow {
@@ -189,7 +208,8 @@ func TestChanges(t *testing.T) {
 		},
 		Deny: []caps.Entry{denied},
 	}
-	base := set(t, "kb:write:contacts", "kb:write:artifacts", "fs:read:/home/u", "fs:write:/home/u", "net:x.org", "kb:read:contacts")
+	base := set(t, "kb:write:contacts", "kb:write:artifacts", "fs:read:/home/u", "fs:write:/home/u", "net:x.org",
+		"kb:read:contacts")
 	after, changes, err := base.Narrow(l)
 	if err != nil {
 		t.Fatal(err)
@@ -227,7 +247,8 @@ func TestChanges(t *testing.T) {
 // base is neither ignored nor a revocation.
 func TestBroaderEntryIsNoChange(t *testing.T) {
 	base := set(t, "fs:read:/data/sub", "network:https:a.x.org", "secrets:read:runloop/a/b@x.org")
-	l := bounds(t, []caps.Family{caps.FS, caps.Net, caps.Secrets}, "fs:read:/data", "network:https:*.x.org", "secrets:read:runloop/a/b")
+	l := bounds(t, []caps.Family{caps.FS, caps.Net, caps.Secrets}, "fs:read:/data", "network:https:*.x.org",
+		"secrets:read:runloop/a/b")
 	if _, changes, err := base.Narrow(l); err != nil || len(changes) != 0 {
 		t.Errorf("changes %v, %v", changes, err)
 	}
@@ -252,12 +273,15 @@ func TestIgnoredIsOfTheBase(t *testing.T) {
 func TestFailsClosed(t *testing.T) {
 	base := set(t, "fs:read:/a", "time:read:*")
 	for name, l := range map[string]*caps.Layer{
-		"path not clean":   {Name: "bad", Deny: entriesOf([]caps.Grant{{Family: caps.FS, Modes: 1, Scope: "/a/../b"}})},
-		"host not clean":   {Name: "bad", Deny: entriesOf([]caps.Grant{{Family: caps.Net, Modes: 1, Scope: "X.org:443"}})},
-		"no port":          {Name: "bad", Deny: entriesOf([]caps.Grant{{Family: caps.Net, Modes: 1, Scope: "x.org"}})},
-		"no such mode":     {Name: "bad", Deny: entriesOf([]caps.Grant{{Family: caps.Time, Modes: 2, Scope: "*"}})},
-		"no mode":          {Name: "bad", Spare: entriesOf([]caps.Grant{{Family: caps.Time, Scope: "*"}})},
-		"no such family":   {Name: "bad", Allow: entriesOf([]caps.Grant{{Family: caps.NumFamilies + 1, Modes: 1, Scope: "*"}})},
+		"path not clean": {Name: "bad", Deny: entriesOf([]caps.Grant{{Family: caps.FS, Modes: 1, Scope: "/a/../b"}})},
+		"host not clean": {Name: "bad", Deny: entriesOf([]caps.Grant{{Family: caps.Net, Modes: 1, Scope: "X.org:443"}})},
+		"no port":        {Name: "bad", Deny: entriesOf([]caps.Grant{{Family: caps.Net, Modes: 1, Scope: "x.org"}})},
+		"no such mode":   {Name: "bad", Deny: entriesOf([]caps.Grant{{Family: caps.Time, Modes: 2, Scope: "*"}})},
+		"no mode":        {Name: "bad", Spare: entriesOf([]caps.Grant{{Family: caps.Time, Scope: "*"}})},
+		"no such family": {
+			Name:  "bad",
+			Allow: entriesOf([]caps.Grant{{Family: caps.NumFamilies + 1, Modes: 1, Scope: "*"}}),
+		},
 		"bound of nothing": {Name: "bad", Bounds: []caps.Bound{{Family: caps.NumFamilies + 1, Modes: 1}}},
 	} {
 		s, changes, err := base.Narrow(l)
@@ -275,7 +299,10 @@ func TestFailsClosed(t *testing.T) {
 			t.Errorf("%s: interned: %v, %v", name, closed, err)
 		}
 	}
-	if s, err := caps.Base(entriesOf([]caps.Grant{{Family: caps.FS, Modes: 1, Scope: "/a"}, {Family: caps.FS, Modes: 1, Scope: "b"}}), caps.Limits{}); err == nil || !s.IsEmpty() {
+	if s, err := caps.Base(entriesOf([]caps.Grant{{Family: caps.FS, Modes: 1, Scope: "/a"}, {
+		Family: caps.FS, Modes: 1,
+		Scope: "b",
+	}}), caps.Limits{}); err == nil || !s.IsEmpty() {
 		t.Errorf("a base with a relative path: %v, %v", s, err)
 	}
 }
@@ -317,7 +344,8 @@ func TestExplain(t *testing.T) {
 	deny[0].Pos = caps.Pos{File: "deny.toml", Line: 2, Column: 17}
 	bound := bounds(t, []caps.Family{caps.FS}, "fs:read:/home/u/work")
 	bound.Bounds[0].Pos = caps.Pos{File: "o.toml", Line: 5, Column: 1}
-	s := narrow(t, mustBase(t, list, caps.Limits{}), &caps.Layer{Name: "deny", Deny: deny}, bound, &caps.Layer{Name: "other"})
+	s := narrow(t, mustBase(t, list, caps.Limits{}), &caps.Layer{Name: "deny", Deny: deny}, bound,
+		&caps.Layer{Name: "other"})
 
 	e := s.Explain(caps.Request{Family: caps.FS, Name: "/home/u/.ssh/id"})
 	want := []caps.Vote{
@@ -340,7 +368,8 @@ func TestExplain(t *testing.T) {
 	if e.Allow || e.Votes[0].Allow || e.Decision.Layer != 0 || s.LayerName(0) != "base" {
 		t.Errorf("%+v", e)
 	}
-	if e := s.Explain(caps.Request{Family: caps.FS, Name: "x"}); e.Allow || e.Votes != nil || e.Code != caps.InvalidRequest {
+	if e := s.Explain(caps.Request{Family: caps.FS, Name: "x"}); e.Allow || e.Votes != nil ||
+		e.Code != caps.InvalidRequest {
 		t.Errorf("%+v", e)
 	}
 	j, err := json.Marshal(s.Explain(caps.Request{Family: caps.FS, Name: "/etc"}))

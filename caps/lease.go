@@ -60,7 +60,9 @@ func (s Set) Counted(f Family) func(id int32, m Mode) bool {
 	}
 	return func(id int32, m Mode) bool {
 		return slices.ContainsFunc(leases, func(l Lease) bool {
-			return l.Grant.Modes.Has(m) && s.Enclosing(f, id, func(up int32) bool { return s.Scope(f, up) == l.Grant.Scope }) >= 0
+			return l.Grant.Modes.Has(m) && s.Enclosing(f, id, func(up int32) bool {
+				return s.Scope(f, up) == l.Grant.Scope
+			}) >= 0
 		})
 	}
 }

@@ -106,7 +106,8 @@ func ParseLimit(key string, value int64) (Limit, int64, error) {
 	case !ok:
 		return 0, 0, fmt.Errorf("limit %q is unknown", key)
 	case value < 0:
-		return 0, 0, fmt.Errorf("limit %s is %d: write 0 for none at all, or leave the key out for no restriction", key, value)
+		return 0, 0, fmt.Errorf("limit %s is %d: write 0 for none at all, or leave the key out for no restriction", key,
+			value)
 	case value > math.MaxInt64/unit:
 		return 0, 0, fmt.Errorf("limit %s is %d: too large", key, value)
 	}

@@ -13,13 +13,16 @@ import (
 func TestMatrix(t *testing.T) {
 	columns := []string{
 		"fs:read:/data/a", "fs:write:/data/a", "fs:delete:/data/a", "fs:read:/database",
-		"network:https:get@api.x.org", "network:https:post@api.x.org", "network:http:get@api.x.org", "network:https:get@api.x.org:8443",
+		"network:https:get@api.x.org", "network:https:post@api.x.org", "network:http:get@api.x.org",
+		"network:https:get@api.x.org:8443",
 		"time:read:*", "kb:read:contacts", "kb:read:contacts_raw", "kb:write:contacts",
-		"secrets:get:runloop/a/b", "secrets:use:runloop/a/b@api.x.org", "secrets:use:runloop/a/b@y.org", "secrets:use:runloop/a/b",
+		"secrets:get:runloop/a/b", "secrets:use:runloop/a/b@api.x.org", "secrets:use:runloop/a/b@y.org",
+		"secrets:use:runloop/a/b",
 		"model:use:openai:o3", "process:exec:/bin/ls", "env:read:PATH", "mcp:call:github", "agents:launch:critic",
 	}
 	marks := map[caps.Code]byte{
-		caps.Granted: '+', caps.CapMissing: '-', caps.PathNotPermitted: 'p', caps.HostNotPermitted: 'h', caps.HTTPNotPermitted: 's',
+		caps.Granted: '+', caps.CapMissing: '-', caps.PathNotPermitted: 'p', caps.HostNotPermitted: 'h',
+		caps.HTTPNotPermitted:   's',
 		caps.MethodNotPermitted: 'm', caps.DomainNotPermitted: 'd', caps.SecretNotPermitted: 'k', caps.ModelNotPermitted: 'l',
 		caps.ProgramNotPermitted: 'x', caps.ServerNotPermitted: 'v', caps.AgentNotPermitted: 'a',
 	}

@@ -57,7 +57,14 @@ const (
 var effects = []struct {
 	word string
 	set  EffectSet
-}{{"pure", NoEffect}, {"io-read", IORead}, {"io-write", IOWrite}, {"control", Control}, {"meta", Meta}, {"io", IORead | IOWrite}}
+}{
+	{"pure", NoEffect},
+	{"io-read", IORead},
+	{"io-write", IOWrite},
+	{"control", Control},
+	{"meta", Meta},
+	{"io", IORead | IOWrite},
+}
 
 // Words are the effects of e, one by one.
 func (e EffectSet) Words() []string {
@@ -231,8 +238,10 @@ func ToolScope(spelling string) (scope string, known bool) {
 	if !isScope(Tool, scope) || spelling == "*" {
 		return "", false
 	}
-	open := category == attached || category == families[MCP].category && strings.Contains(name, "/") // a server alone is no tool
-	return scope, qualified && (open || name == "*" && slices.Contains(Categories(), category) || toolScopes(name) == scope)
+	// a server alone is no tool
+	open := category == attached || category == families[MCP].category && strings.Contains(name, "/")
+	return scope, qualified && (open || name == "*" && slices.Contains(Categories(), category) ||
+		toolScopes(name) == scope)
 }
 
 // oneTool is the one scope of a tool: what a bundle attaches is called as a tool
@@ -267,5 +276,8 @@ func toolScopes(name string) string {
 // isTool reports whether s is "category:name".
 func isTool(s string) bool {
 	category, name, _ := strings.Cut(s, ":")
-	return isDomain(category) && isWord(name, 200, func(c byte) bool { return alnum(c) || strings.IndexByte("_-./", c) >= 0 })
+	return isDomain(category) && isWord(name, 200, func(c byte) bool {
+		return alnum(c) || strings.IndexByte("_-./",
+			c) >= 0
+	})
 }

@@ -21,8 +21,9 @@ func TestTiers(t *testing.T) {
 		t.Errorf("tiers %v", got)
 	}
 	for f, want := range map[caps.Family]caps.Tier{
-		caps.Time: caps.Pure, caps.FS: caps.LocalState, caps.KBWrite: caps.LocalState, caps.Net: caps.Network, caps.Model: caps.Network,
-		caps.Exec: caps.OperatorSensitive, caps.Secrets: caps.OperatorSensitive, caps.Agents: caps.OperatorSensitive,
+		caps.Time: caps.Pure, caps.FS: caps.LocalState, caps.KBWrite: caps.LocalState, caps.Net: caps.Network,
+		caps.Model: caps.Network,
+		caps.Exec:  caps.OperatorSensitive, caps.Secrets: caps.OperatorSensitive, caps.Agents: caps.OperatorSensitive,
 	} {
 		if got := caps.MetadataOf(f).Tier; got != want {
 			t.Errorf("%s is %s, want %s", f, got, want)
@@ -85,14 +86,18 @@ func TestToolSpellings(t *testing.T) {
 		}
 	}
 	for spelling, want := range map[string]string{
-		"mcp__github__search": "mcp:github/search", "mcp:github/search": "mcp:github/search", "tools:send_mail": "tools:send_mail",
+		"mcp__github__search": "mcp:github/search", "mcp:github/search": "mcp:github/search",
+		"tools:send_mail":  "tools:send_mail",
 		"tools__send_mail": "tools:send_mail", "web:*": "web:*",
 	} {
 		if scope, known := caps.ToolScope(spelling); scope != want || !known {
 			t.Errorf("%s is %q, %v; want %q", spelling, scope, known, want)
 		}
 	}
-	for spelling, want := range map[string]string{"send_mail": "tools:send_mail", "web__nothing": "web:nothing", "a b": "", "*": "", "": ""} {
+	for spelling, want := range map[string]string{
+		"send_mail": "tools:send_mail", "web__nothing": "web:nothing", "a b": "",
+		"*": "", "": "",
+	} {
 		if scope, known := caps.ToolScope(spelling); scope != want || known {
 			t.Errorf("%s is %q, %v; want %q", spelling, scope, known, want)
 		}
@@ -118,9 +123,13 @@ func TestToolAxis(t *testing.T) {
 	}
 	bound := []caps.Bound{{Family: caps.Tool, Modes: 1}}
 	both := narrow(t, base, &caps.Layer{
-		Name: "both", Bounds: bound, Allow: []caps.Entry{toolEntry("web:*"), toolEntry("exec:exec_run")}, Deny: []caps.Entry{toolEntry("exec:exec_run")},
+		Name: "both", Bounds: bound, Allow: []caps.Entry{toolEntry("web:*"), toolEntry("exec:exec_run")},
+		Deny: []caps.Entry{toolEntry("exec:exec_run")},
 	})
-	for scope, want := range map[string]bool{"web:net_http": true, "exec:exec_run": false, "memory:kb_put": false, "mcp:a/b": false} {
+	for scope, want := range map[string]bool{
+		"web:net_http": true, "exec:exec_run": false, "memory:kb_put": false,
+		"mcp:a/b": false,
+	} {
 		if d := ask(both, scope); d.Allow != want || !want && d.Code != caps.ToolHidden {
 			t.Errorf("%s: %+v", scope, d)
 		}
@@ -162,8 +171,10 @@ func TestBecause(t *testing.T) {
 //rlp:holds A12 A13 A16 A17
 func TestConstraintsMeet(t *testing.T) {
 	a := caps.Constraints{}.With(caps.NetMaxResponseBytes, 10).With(caps.NetAllowRedirects, 1).With(caps.NetMinTLS, 12)
-	b := caps.Constraints{}.With(caps.NetMaxResponseBytes, 20).With(caps.NetAllowRedirects, 0).With(caps.NetMinTLS, 13).With(caps.KBMaxValueBytes, 0)
-	want := caps.Constraints{}.With(caps.NetMaxResponseBytes, 10).With(caps.NetAllowRedirects, 0).With(caps.NetMinTLS, 13).With(caps.KBMaxValueBytes, 0)
+	b := caps.Constraints{}.With(caps.NetMaxResponseBytes, 20).With(caps.NetAllowRedirects, 0).With(caps.NetMinTLS,
+		13).With(caps.KBMaxValueBytes, 0)
+	want := caps.Constraints{}.With(caps.NetMaxResponseBytes, 10).With(caps.NetAllowRedirects, 0).With(caps.NetMinTLS,
+		13).With(caps.KBMaxValueBytes, 0)
 	if a.Meet(b) != want || b.Meet(a) != want || want.Meet(want) != want || a.Meet(caps.Constraints{}) != a {
 		t.Errorf("%v and %v meet at %v", a.Map(), b.Map(), a.Meet(b).Map())
 	}
@@ -181,7 +192,13 @@ func TestConstraintsMeet(t *testing.T) {
 // Of two leases of one scope the earliest end and the fewest uses hold.
 func TestLeasesMeet(t *testing.T) {
 	lease := func(expires, uses int64) *caps.Layer {
-		return &caps.Layer{Name: "lease", Leases: []caps.Lease{{Entry: entriesOf([]caps.Grant{{Family: caps.FS, Modes: 2, Scope: "/out"}})[0], Expires: expires, MaxUses: uses}}}
+		return &caps.Layer{
+			Name: "lease",
+			Leases: []caps.Lease{{
+				Entry:   entriesOf([]caps.Grant{{Family: caps.FS, Modes: 2, Scope: "/out"}})[0],
+				Expires: expires, MaxUses: uses,
+			}},
+		}
 	}
 	base := set(t, "fs:write:/out")
 	one, two := lease(100, caps.Unbounded), lease(caps.Forever, 3)
@@ -201,11 +218,15 @@ func TestLeasesMeet(t *testing.T) {
 // first one ends.
 func TestCountedScopes(t *testing.T) {
 	lease := func(modes caps.ModeSet, scope string, expires, uses int64) caps.Lease {
-		return caps.Lease{Entry: entriesOf([]caps.Grant{{Family: caps.FS, Modes: modes, Scope: scope}})[0], Expires: expires, MaxUses: uses}
+		return caps.Lease{
+			Entry: entriesOf([]caps.Grant{{Family: caps.FS, Modes: modes, Scope: scope}})[0], Expires: expires,
+			MaxUses: uses,
+		}
 	}
-	s := narrow(t, set(t, "fs:read:/out", "fs:write:/out", "fs:read:/out/a/deep"), &caps.Layer{Name: "l", Leases: []caps.Lease{
-		lease(caps.Modes(caps.Read), "/out/a", caps.Forever, 0), lease(caps.Modes(caps.Read), "/out/b", 100, caps.Unbounded),
-	}})
+	s := narrow(t, set(t, "fs:read:/out", "fs:write:/out", "fs:read:/out/a/deep"),
+		&caps.Layer{Name: "l", Leases: []caps.Lease{
+			lease(caps.Modes(caps.Read), "/out/a", caps.Forever, 0), lease(caps.Modes(caps.Read), "/out/b", 100, caps.Unbounded),
+		}})
 	counted := s.Counted(caps.FS)
 	for scope, want := range map[string]bool{"/out": false, "/out/a": true, "/out/a/deep": true, "/out/b": false} {
 		id := s.ScopeID(caps.FS, scope)
@@ -213,7 +234,10 @@ func TestCountedScopes(t *testing.T) {
 			t.Errorf("%s (%d): %v %v", scope, id, counted(id, caps.Read), counted(id, caps.Write))
 		}
 	}
-	over := narrow(t, s, &caps.Layer{Name: "over", Deny: entriesOf([]caps.Grant{{Family: caps.FS, Modes: caps.Modes(caps.Read), Scope: "/out/b"}})})
+	over := narrow(t, s, &caps.Layer{
+		Name: "over",
+		Deny: entriesOf([]caps.Grant{{Family: caps.FS, Modes: caps.Modes(caps.Read), Scope: "/out/b"}}),
+	})
 	if got := over.Ending(caps.FS); got != caps.Forever {
 		t.Errorf("a lease that is over ends at %d", got)
 	}
@@ -264,7 +288,8 @@ func TestTablesOfMetadata(t *testing.T) {
 		t.Errorf("the pure tier is %v", got)
 	}
 	for method, want := range map[string]caps.EffectSet{
-		"GET": caps.IORead, "HEAD": caps.IORead, "OPTIONS": caps.IORead, "POST": caps.IOWrite, "PUT": caps.IOWrite, "PATCH": caps.IOWrite, "DELETE": caps.IOWrite, "TRACE": caps.IOWrite,
+		"GET": caps.IORead, "HEAD": caps.IORead, "OPTIONS": caps.IORead, "POST": caps.IOWrite, "PUT": caps.IOWrite,
+		"PATCH": caps.IOWrite, "DELETE": caps.IOWrite, "TRACE": caps.IOWrite,
 	} {
 		for _, scheme := range []string{"https", "http"} {
 			m, _ := caps.NetMode(scheme, method)
@@ -273,13 +298,17 @@ func TestTablesOfMetadata(t *testing.T) {
 			}
 		}
 	}
-	categories := []string{"env", "exec", "file", "mcp", "memory", "model", "multi_agent", "secrets", "session", "time", "tools", "web"}
+	categories := []string{
+		"env", "exec", "file", "mcp", "memory", "model", "multi_agent", "secrets", "session", "time",
+		"tools", "web",
+	}
 	if got := caps.Categories(); !slices.Equal(got, categories) {
 		t.Errorf("categories %q", got)
 	}
 	seen := map[string]bool{}
 	for _, tool := range caps.Tools() {
-		if seen[tool.Name] || !slices.Contains(categories, tool.Category) || caps.MetadataOf(tool.Family).Category != tool.Category {
+		if seen[tool.Name] || !slices.Contains(categories, tool.Category) ||
+			caps.MetadataOf(tool.Family).Category != tool.Category {
 			t.Errorf("%+v", tool)
 		}
 		seen[tool.Name] = true
@@ -289,7 +318,10 @@ func TestTablesOfMetadata(t *testing.T) {
 			t.Errorf("no tool %s", name)
 		}
 	}
-	for spelling, want := range map[string]bool{"web:*": true, "nowhere:*": false, "web:kb_get": false, "web__*": true, "nowhere": false, "*": false} {
+	for spelling, want := range map[string]bool{
+		"web:*": true, "nowhere:*": false, "web:kb_get": false, "web__*": true,
+		"nowhere": false, "*": false,
+	} {
 		if scope, known := caps.ToolScope(spelling); known != want {
 			t.Errorf("%s is %q, known %v", spelling, scope, known)
 		}

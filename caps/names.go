@@ -25,9 +25,11 @@ func CleanPath(s string) (path string, dotdot bool, err error) {
 	case len(s) > MaxPath:
 		return "", false, fmt.Errorf("the path is %d bytes long: at most %d", len(s), MaxPath)
 	case strings.ContainsAny(s, "*?["):
-		return "", false, fmt.Errorf("the path %q has a glob character (* ? [): globs not allowed in v0.1; write the directory itself, which holds all below it", s)
+		return "", false, fmt.Errorf("the path %q has a glob character (* ? [): globs not allowed in v0.1; write the "+
+			"directory itself, which holds all below it", s)
 	case strings.Contains(s, `\`):
-		return "", false, fmt.Errorf("the path %q has a backslash, which is a letter of a name and separates nothing: write /, or the directory above a name that really has one", s)
+		return "", false, fmt.Errorf("the path %q has a backslash, which is a letter of a name and separates nothing: "+
+			"write /, or the directory above a name that really has one", s)
 	case !isText(s):
 		return "", false, fmt.Errorf("the path %q has control characters or is not UTF-8", s)
 	}

@@ -174,7 +174,10 @@ func wellFormed(r caps.Request) bool {
 	case caps.Model:
 		return reModel.MatchString(n) && !strings.HasSuffix(n, ":")
 	case caps.Env:
-		return n != "" && len(n) < 256 && !strings.ContainsFunc(n, func(c rune) bool { return c <= ' ' || c > '~' || c == '=' || c == '*' })
+		return n != "" && len(n) < 256 && !strings.ContainsFunc(n, func(c rune) bool {
+			return c <= ' ' || c > '~' ||
+				c == '=' || c == '*'
+		})
 	case caps.Tool:
 		return regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}:[A-Za-z0-9_./-]{1,200}$`).MatchString(n)
 	case caps.MCP:

@@ -49,9 +49,18 @@ func TestParseGrant(t *testing.T) {
 		{"network:https:get,head", caps.Net, 3, "*", "network:https:get,head@*"},
 		{"network:https:get:443", caps.Net, caps.HTTPS, "get:443", ""},
 		{"network:http:other@x.org:81", caps.Net, 1 << 15, "x.org:81", ""},
-		{"network:read:api.example.com", caps.Net, httpsRead, "api.example.com:443", "network:https:get,head@api.example.com"},
-		{"network:read:https://api.example.com:8443/", caps.Net, httpsRead, "api.example.com:8443", "network:https:get,head@api.example.com:8443"},
-		{"network:read:http://api.example.com", caps.Net, httpsRead << 8, "api.example.com:80", "network:http:get,head@api.example.com"},
+		{
+			"network:read:api.example.com", caps.Net, httpsRead, "api.example.com:443",
+			"network:https:get,head@api.example.com",
+		},
+		{
+			"network:read:https://api.example.com:8443/", caps.Net, httpsRead, "api.example.com:8443",
+			"network:https:get,head@api.example.com:8443",
+		},
+		{
+			"network:read:http://api.example.com", caps.Net, httpsRead << 8, "api.example.com:80",
+			"network:http:get,head@api.example.com",
+		},
 		{"network:write:*", caps.Net, httpsWrite, "*", "network:https:post,put,patch,delete,options,other@*"},
 		{"net:api.example.com", caps.Net, caps.HTTPS, "api.example.com:443", "network:https:api.example.com"},
 		{"net:api.example.com:8443", caps.Net, caps.HTTPS, "api.example.com:8443", "network:https:api.example.com:8443"},
@@ -379,7 +388,8 @@ func TestDenialCarriesCanonicalCapability(t *testing.T) {
 		if got := r.String(); got != want {
 			t.Errorf("%+v is %q, want %q", r, got, want)
 		}
-		if g, err := caps.ParseGrant(want); err != nil || !mustBase(t, entriesOf([]caps.Grant{g}), caps.Limits{}).Check(r).Allow {
+		if g, err := caps.ParseGrant(want); err != nil || !mustBase(t, entriesOf([]caps.Grant{g}),
+			caps.Limits{}).Check(r).Allow {
 			t.Errorf("%q does not allow what it names: %v", want, err)
 		}
 	}

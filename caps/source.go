@@ -74,7 +74,8 @@ func ParseTrustedHost(s string) (Grant, error) {
 		scheme, host = schemes[0], s
 	}
 	if host == "*" {
-		return Grant{}, fmt.Errorf("%q would believe everybody: name the hosts; what a marked run may still do is said by caps/profiles/_untrusted.toml", s)
+		return Grant{}, fmt.Errorf("%q would believe everybody: name the hosts; what a marked run may still do is said by "+
+			"caps/profiles/_untrusted.toml", s)
 	}
 	list, err := netGrants([]string{scheme}, 0xff, host)
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 //rlp:holds Y28
 func TestSources(t *testing.T) {
 	for text, want := range map[string]string{
-		"fs:/downloads": "", "fs:/a//b/./c/": "fs:/a/b/c", "fs:/": "", "exec:/usr/bin/curl": "", "exec:*": "", "kb:drafts": "", "kb:*": "", "input": "",
+		"fs:/downloads": "", "fs:/a//b/./c/": "fs:/a/b/c", "fs:/": "", "exec:/usr/bin/curl": "", "exec:*": "",
+		"kb:drafts": "", "kb:*": "", "input": "",
 	} {
 		if want == "" {
 			want = text
@@ -22,7 +23,8 @@ func TestSources(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"", "fs", "fs:", "fs:*", "fs:downloads", "fs:~/x", "fs:/a/*", "exec:", "exec:curl", "exec:/", "kb:", "kb:Drafts", "kb:contacts_raw",
+		"", "fs", "fs:", "fs:*", "fs:downloads", "fs:~/x", "fs:/a/*", "exec:", "exec:curl", "exec:/", "kb:", "kb:Drafts",
+		"kb:contacts_raw",
 		"input:x", "http:evil.example", "mcp:github", "agents:critic", "net:x", "fs:read:/downloads", "fs:/a\x00b", "fs:/a\n",
 	} {
 		if s, err := ParseSource(text); err == nil {
@@ -52,7 +54,8 @@ func TestTrustedHosts(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"", "*", "https://*", "http://*", "a@b", "user:pw@host", "host/path", "https://host/", "ftp://host", "*.*.org", "*.1.2.3.4",
+		"", "*", "https://*", "http://*", "a@b", "user:pw@host", "host/path", "https://host/", "ftp://host", "*.*.org",
+		"*.1.2.3.4",
 		"127.1", "host:0", "host:443:1", "ex*mple.com", "*.", "http:/x", "://x", "a b",
 	} {
 		if g, err := ParseTrustedHost(text); err == nil {

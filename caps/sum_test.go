@@ -19,7 +19,10 @@ func TestASumIsNamedLast(t *testing.T) {
 	base := []caps.Entry{grant("kb:write:notes"), grant("kb:write:drafts"), grant("kb:write:events")}
 	parent := &caps.Layer{Name: caps.SumPrefix + "a", Sum: true, Deny: base[:2]}
 	floor := &caps.Layer{Name: "_untrusted", Because: caps.UntrustedContext, Deny: base[1:]}
-	for domain, want := range map[string]string{"notes": "parent:a cap_missing", "drafts": "_untrusted untrusted_context", "events": "_untrusted untrusted_context"} {
+	for domain, want := range map[string]string{
+		"notes": "parent:a cap_missing", "drafts": "_untrusted untrusted_context",
+		"events": "_untrusted untrusted_context",
+	} {
 		set, err := caps.Base(base, caps.Limits{})
 		if err != nil {
 			t.Fatal(err)

@@ -44,15 +44,19 @@ func TestFamilyTable(t *testing.T) {
 	if got := caps.AuditName(caps.FS, caps.Delete); got != "fs.write" {
 		t.Errorf("deleting is recorded as %q", got)
 	}
-	if _, ok := caps.FamilyOf("FS"); ok || caps.AuditName(caps.NumFamilies+1, 0) != "" || (caps.NumFamilies+1).String() != "unknown" {
+	if _, ok := caps.FamilyOf("FS"); ok || caps.AuditName(caps.NumFamilies+1, 0) != "" ||
+		(caps.NumFamilies+1).String() != "unknown" {
 		t.Error("what is no family has a name")
 	}
 }
 
 func TestCodes(t *testing.T) {
-	contract := "granted, cap_missing, path_not_permitted, host_not_permitted, http_not_permitted, method_not_permitted, address_not_permitted, " +
-		"domain_not_permitted, secret_not_permitted, secret_unknown, program_not_permitted, model_not_permitted, server_not_permitted, " +
-		"agent_not_permitted, not_in_base, not_confirmed, lease_expired, server_changed, invalid_request, unavailable, audit_unavailable, rate_limited, " +
+	contract := "granted, cap_missing, path_not_permitted, host_not_permitted, http_not_permitted, " +
+		"method_not_permitted, address_not_permitted, " +
+		"domain_not_permitted, secret_not_permitted, secret_unknown, program_not_permitted, model_not_permitted, " +
+		"server_not_permitted, " +
+		"agent_not_permitted, not_in_base, not_confirmed, lease_expired, server_changed, invalid_request, unavailable, " +
+		"audit_unavailable, rate_limited, " +
 		"budget_exhausted, untrusted_context, delegate_floor, caps_empty, tool_hidden"
 	words := strings.Split(contract, ", ")
 	seen := make(map[string]bool)
@@ -219,11 +223,13 @@ func TestScopes(t *testing.T) {
 		t.Errorf("enclosing: %d", up)
 	}
 	for _, id := range []int32{-1, 99} {
-		if s.Scope(caps.FS, id) != "" || s.Parent(caps.FS, id) != -1 || s.InBase(caps.FS, id) || s.Holds(id, caps.FS, caps.Read) {
+		if s.Scope(caps.FS, id) != "" || s.Parent(caps.FS, id) != -1 || s.InBase(caps.FS, id) ||
+			s.Holds(id, caps.FS, caps.Read) {
 			t.Errorf("scope %d is something", id)
 		}
 	}
-	if s.Holds(d.Scope, caps.FS, caps.Mode(9)) || s.Holds(0, caps.NumFamilies+1, 0) || s.Any(caps.NumFamilies+1) || s.NumScopes(caps.NumFamilies+1) != 0 {
+	if s.Holds(d.Scope, caps.FS, caps.Mode(9)) || s.Holds(0, caps.NumFamilies+1, 0) || s.Any(caps.NumFamilies+1) ||
+		s.NumScopes(caps.NumFamilies+1) != 0 {
 		t.Error("what is no mode or family is held")
 	}
 	if s.NumLayers() != 1 || s.LayerName(-1) != "" || s.LayerName(1) != "" {
@@ -236,15 +242,18 @@ func TestScopes(t *testing.T) {
 // there are.
 func TestWordsForRecords(t *testing.T) {
 	for word, want := range map[string]string{
-		"fs": "fs", "fs.write": "fs.write", "net": "net.http", "kb_read": "kb.read", "kb_write": "kb.write", "kb": "kb", "agents": "agent.launch", "secrets": "secrets.get",
-		"exec": "exec.spawn", "mcp": "mcp.call", "model": "model.use", "env": "env.read", "time": "time.now", "caps": "caps", "caps.empty": "caps.empty",
+		"fs": "fs", "fs.write": "fs.write", "net": "net.http", "kb_read": "kb.read", "kb_write": "kb.write", "kb": "kb",
+		"agents": "agent.launch", "secrets": "secrets.get",
+		"exec": "exec.spawn", "mcp": "mcp.call", "model": "model.use", "env": "env.read", "time": "time.now", "caps": "caps",
+		"caps.empty": "caps.empty",
 	} {
 		if name, _, ok := caps.AuditWord(word); !ok || name != want {
 			t.Errorf("%s: %q, want %s", word, name, want)
 		}
 	}
 	for _, word := range []string{"", "kbread", "kb_reads", "FS", "fs.", "agent", "launch"} {
-		if name, known, ok := caps.AuditWord(word); ok || name != "" || !slices.Contains(known, "agent.launch") || !slices.IsSorted(known) {
+		if name, known, ok := caps.AuditWord(word); ok || name != "" || !slices.Contains(known, "agent.launch") ||
+			!slices.IsSorted(known) {
 			t.Errorf("%q: %q of %q", word, name, known)
 		}
 	}

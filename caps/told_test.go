@@ -55,7 +55,8 @@ func testTold(t *testing.T, file string) {
 	g, w := strings.Split(string(got), "\n"), strings.Split(string(want), "\n")
 	for i := range max(len(g), len(w)) {
 		if i >= len(g) || i >= len(w) || g[i] != w[i] {
-			t.Fatalf("line %d is\n%s\nwant\n%s", i+1, strings.Join(g[min(i, len(g)):min(i+3, len(g))], "\n"), strings.Join(w[min(i, len(w)):min(i+3, len(w))], "\n"))
+			t.Fatalf("line %d is\n%s\nwant\n%s", i+1, strings.Join(g[min(i, len(g)):min(i+3, len(g))], "\n"),
+				strings.Join(w[min(i, len(w)):min(i+3, len(w))], "\n"))
 		}
 	}
 }

@@ -126,8 +126,10 @@ func cutMethods(scope string) (methods ModeSet, host string, err error) {
 	for w := range strings.SplitSeq(words, ",") {
 		i := slices.Index(methodWords[:], w)
 		if i < 0 {
-			if method, host, _ := strings.Cut(w, ":"); !both && slices.Contains(methodWords[:], method) && strings.Trim(host, "0123456789") != "" {
-				return 0, "", fmt.Errorf("%q is a method, behind which the host stands after @: write %s", method, strings.TrimSuffix(method+"@"+host, "@*"))
+			if method, host, _ := strings.Cut(w, ":"); !both && slices.Contains(methodWords[:], method) &&
+				strings.Trim(host, "0123456789") != "" {
+				return 0, "", fmt.Errorf("%q is a method, behind which the host stands after @: write %s", method,
+					strings.TrimSuffix(method+"@"+host, "@*"))
 			}
 			if !both && methods == 0 {
 				return 0xff, scope, nil

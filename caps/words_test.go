@@ -11,8 +11,10 @@ import (
 func TestHostsThatAreNearlyOnes(t *testing.T) {
 	for s, want := range map[string]bool{
 		"a:443": true, "a.1b:1": true, "a.0y:1": true, "[::]:1": true, "1.2.3.4:65535": true,
-		"443": false, "65535": false, "a:18446744073709551617": false, "a:00001": false, "[:1": false, "]:1": false, "[]]:1": false,
-		"18446744073709551617.2.3.4:1": false, "1.2a3.4:1": false, "1.2.3.4x.5:1": false, "1.2.3.4.:1": false, "a.0x:1": false, "a.0x1y:1": false,
+		"443": false, "65535": false, "a:18446744073709551617": false, "a:00001": false, "[:1": false, "]:1": false,
+		"[]]:1":                        false,
+		"18446744073709551617.2.3.4:1": false, "1.2a3.4:1": false, "1.2.3.4x.5:1": false, "1.2.3.4.:1": false,
+		"a.0x:1": false, "a.0x1y:1": false,
 	} {
 		if got := IsHostPort(s); got != want {
 			t.Errorf("%s: %v", s, got)
@@ -20,8 +22,10 @@ func TestHostsThatAreNearlyOnes(t *testing.T) {
 	}
 	for s, want := range map[string]bool{
 		"0.0.0.0": true, "255.255.255.255": true, "10.20.30.40": true,
-		"": false, "1": false, "1.2.3": false, "1.2.3.": false, ".1.2.3": false, "1..2.3": false, "1.2.3.4.5": false, "1.2.3.4.": false, "1.2.3.4x": false, "1a2a3a4": false, "1.2.3a4": false,
-		"256.1.1.1": false, "1.1.1.256": false, "01.1.1.1": false, "1.1.1.00": false, "1000.1.1.1": false, "4294967297.1.1.1": false, "18446744073709551617.1.1.1": false,
+		"": false, "1": false, "1.2.3": false, "1.2.3.": false, ".1.2.3": false, "1..2.3": false, "1.2.3.4.5": false,
+		"1.2.3.4.": false, "1.2.3.4x": false, "1a2a3a4": false, "1.2.3a4": false,
+		"256.1.1.1": false, "1.1.1.256": false, "01.1.1.1": false, "1.1.1.00": false, "1000.1.1.1": false,
+		"4294967297.1.1.1": false, "18446744073709551617.1.1.1": false,
 	} {
 		if got := isIPv4(s); got != want {
 			t.Errorf("%q as an IPv4 address: %v", s, got)
@@ -33,7 +37,10 @@ func TestHostsThatAreNearlyOnes(t *testing.T) {
 			t.Errorf("%q is %q", s, host)
 		}
 	}
-	for s, want := range map[string]string{"127.1": "in disguise", "0x7f000001": "in disguise", "a..b": "no host name", "-a": "no host name", ".": "no host name"} {
+	for s, want := range map[string]string{
+		"127.1": "in disguise", "0x7f000001": "in disguise", "a..b": "no host name",
+		"-a": "no host name", ".": "no host name",
+	} {
 		if _, _, err := ParseHost(s); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", s, err)
 		}
@@ -49,7 +56,8 @@ func TestPathsOfRequests(t *testing.T) {
 	}
 	for path, want := range map[string]Code{
 		"/a": Granted, "/a/b": Granted, long: Granted, "/a/...": Granted, "/a/..b": Granted,
-		"xa": InvalidRequest, "xa/b": InvalidRequest, "\x00a": InvalidRequest, long + "b": InvalidRequest, "/a/..": InvalidRequest, "/a/.": InvalidRequest, "/a/": InvalidRequest, "*": InvalidRequest,
+		"xa": InvalidRequest, "xa/b": InvalidRequest, "\x00a": InvalidRequest, long + "b": InvalidRequest,
+		"/a/..": InvalidRequest, "/a/.": InvalidRequest, "/a/": InvalidRequest, "*": InvalidRequest,
 		"/a\x00": InvalidRequest, "/b": PathNotPermitted, "/": PathNotPermitted,
 	} {
 		if d := s.Check(Request{Family: FS, Name: path}); d.Code != want || d.Allow != (want == Granted) {
@@ -94,8 +102,10 @@ func TestWhatACapabilityStandsFor(t *testing.T) {
 		}
 	}
 	for s, want := range map[string]string{
-		"tool:call:mcp:mcp_call": "tool:call:mcp:mcp_call", "mcp:call:tools": "mcp:call:tools", "net:x.org": "network:https:x.org", "model:use:mcp:tools/x": "model:use:mcp:tools/x",
-		"network:read:https://x/a/b": "network:https:get,head@x", "network:write:http://x": "network:http:post,put,patch,delete,options,other@x",
+		"tool:call:mcp:mcp_call": "tool:call:mcp:mcp_call", "mcp:call:tools": "mcp:call:tools",
+		"net:x.org": "network:https:x.org", "model:use:mcp:tools/x": "model:use:mcp:tools/x",
+		"network:read:https://x/a/b": "network:https:get,head@x",
+		"network:write:http://x":     "network:http:post,put,patch,delete,options,other@x",
 	} {
 		list, err := ParseRequest(s)
 		var grants []Grant
@@ -111,12 +121,17 @@ func TestWhatACapabilityStandsFor(t *testing.T) {
 		}
 	}
 	for s, want := range map[string]string{
-		"net": "write domain:action:scope", "fs:read": "write domain:action:scope", "net:": "the host is empty", "net:a b": "write only host",
-		"network:ftp:x": "network has no action \"ftp\": write https, http, read or write", "network:read:ftp://*": "neither https nor http",
-		"network:https:get:x@h": "\"get:x\" is no method", "network:https:get:x": "write get@x", "network:https:get:80": "", "network:https:get,zap@x": "\"zap\" is no method",
-		"nope:read:x": "write one of fs, network, time, kb, secrets, model, process, env, mcp, agents, tool", "fs:call:/a": "write delete, read or write", "kb:call:notes": "write read or write",
+		"net": "write domain:action:scope", "fs:read": "write domain:action:scope", "net:": "the host is empty",
+		"net:a b":               "write only host",
+		"network:ftp:x":         "network has no action \"ftp\": write https, http, read or write",
+		"network:read:ftp://*":  "neither https nor http",
+		"network:https:get:x@h": "\"get:x\" is no method", "network:https:get:x": "write get@x", "network:https:get:80": "",
+		"network:https:get,zap@x": "\"zap\" is no method",
+		"nope:read:x":             "write one of fs, network, time, kb, secrets, model, process, env, mcp, agents, tool",
+		"fs:call:/a":              "write delete, read or write", "kb:call:notes": "write read or write",
 		"time:call:*":              "write read",
-		"secrets:read:runloop/a@x": "runloop/<scope>/<name>", "kb:read:*_raw": "no scope", "tool:call:web": "no scope", "network:https:x/": "write only host", "network:read:https://x/a": "leave out the path",
+		"secrets:read:runloop/a@x": "runloop/<scope>/<name>", "kb:read:*_raw": "no scope", "tool:call:web": "no scope",
+		"network:https:x/": "write only host", "network:read:https://x/a": "leave out the path",
 	} {
 		g, err := ParseGrant(s)
 		if want == "" && err == nil {
@@ -152,7 +167,10 @@ func TestMethodsOfOtherKinds(t *testing.T) {
 			t.Errorf("%q is mode %d", method, m)
 		}
 	}
-	for scope, want := range map[string]string{"get:443": "network:https:get:443", "*": "network:https:*", "x.org:443": "network:https:x.org", "x.org:80": "network:https:x.org:80"} {
+	for scope, want := range map[string]string{
+		"get:443": "network:https:get:443", "*": "network:https:*",
+		"x.org:443": "network:https:x.org", "x.org:80": "network:https:x.org:80",
+	} {
 		if got := (Grant{Net, HTTPS, scope}).String(); got != want {
 			t.Errorf("%s: %s", scope, got)
 		}
@@ -168,31 +186,38 @@ func TestMethodsOfOtherKinds(t *testing.T) {
 // Places, grants and effects are said with what is missing left out.
 func TestWordsOfPlacesGrantsAndEffects(t *testing.T) {
 	for p, want := range map[Pos]string{
-		{}: "", {File: "f"}: "f", {Line: 3}: "3", {Line: 3, Column: 1}: "3:1", {File: "f", Line: 3}: "f:3", {File: "f", Line: 3, Column: 9}: "f:3:9", {File: "f", Column: 9}: "f",
+		{}: "", {File: "f"}: "f", {Line: 3}: "3", {Line: 3, Column: 1}: "3:1", {File: "f", Line: 3}: "f:3",
+		{File: "f", Line: 3, Column: 9}: "f:3:9", {File: "f", Column: 9}: "f",
 	} {
 		if got := p.String(); got != want {
 			t.Errorf("%+v is %q", p, got)
 		}
 	}
 	for g, want := range map[Grant]string{
-		{Family: numUniverses, Modes: 1, Scope: "*"}: "", {Env, 1, "A@b:443"}: "env:read:A@b:443", {Secrets, 3, "runloop/a/b@x:443"}: "secrets:read:runloop/a/b@x",
-		{Secrets, 3, "runloop/a/b"}: "secrets:read:runloop/a/b", {FS, 7, "/"}: "fs:read:* fs:write:* fs:delete:*",
+		{Family: numUniverses, Modes: 1, Scope: "*"}: "", {Env, 1, "A@b:443"}: "env:read:A@b:443",
+		{Secrets, 3, "runloop/a/b@x:443"}: "secrets:read:runloop/a/b@x",
+		{Secrets, 3, "runloop/a/b"}:       "secrets:read:runloop/a/b", {FS, 7, "/"}: "fs:read:* fs:write:* fs:delete:*",
 	} {
 		if got := g.String(); got != want {
 			t.Errorf("%+v is %q, want %q", g, got, want)
 		}
 	}
-	for e, want := range map[EffectSet]string{0: "", NoEffect: "pure", IORead | IOWrite: "io-read io-write", Control | Meta: "control meta", allEffects - 1: "pure io-read io-write control meta"} {
+	for e, want := range map[EffectSet]string{
+		0: "", NoEffect: "pure", IORead | IOWrite: "io-read io-write",
+		Control | Meta: "control meta", allEffects - 1: "pure io-read io-write control meta",
+	} {
 		if got := strings.Join(e.Words(), " "); got != want {
 			t.Errorf("%d: %q", e, got)
 		}
 	}
 	_, known, _ := AuditWord("nothing")
-	if !slices.IsSorted(known) || len(slices.Compact(slices.Clone(known))) != len(known) || !slices.Contains(known, "fs.write") {
+	if !slices.IsSorted(known) || len(slices.Compact(slices.Clone(known))) != len(known) ||
+		!slices.Contains(known, "fs.write") {
 		t.Errorf("words for records %q", known)
 	}
 	for spelling, want := range map[string]string{
-		"web__a__b": "web:a__b", "tools__a__b": "tools:a__b", "mcp__a__b": "mcp:a/b", "mcp__a__b__c": "mcp:a/b__c", "mcp:tools/opt": "tools:opt", "web:a/b": "web:a/b", "mcp:a": "mcp:a",
+		"web__a__b": "web:a__b", "tools__a__b": "tools:a__b", "mcp__a__b": "mcp:a/b", "mcp__a__b__c": "mcp:a/b__c",
+		"mcp:tools/opt": "tools:opt", "web:a/b": "web:a/b", "mcp:a": "mcp:a",
 	} {
 		scope, known := ToolScope(spelling)
 		if open := strings.HasPrefix(want, "tools:") || strings.HasPrefix(want, "mcp:a/"); scope != want || known != open {

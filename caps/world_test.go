@@ -172,7 +172,8 @@ func (p pick) layer(name string) *caps.Layer {
 // terms adds what is no scope of a family: tools, constraints and leases.
 func (p pick) terms(l *caps.Layer) {
 	tool := func() caps.Entry {
-		return caps.Entry{Grant: caps.Grant{Family: caps.Tool, Modes: 1, Scope: one(p, "*", "web:*", "web:net_http", "memory:kb_put", "mcp:x/y")}}
+		return caps.Entry{Grant: caps.Grant{Family: caps.Tool, Modes: 1, Scope: one(p, "*", "web:*", "web:net_http",
+			"memory:kb_put", "mcp:x/y")}}
 	}
 	if p(2) == 0 {
 		l.Bounds = append(l.Bounds, caps.Bound{Family: caps.Tool, Modes: 1})
@@ -203,7 +204,8 @@ func (p pick) request() caps.Request {
 	}
 	r := caps.Request{Family: f, Mode: m, Name: p.name(f, m)}
 	if p(16) == 0 { // not always well-formed
-		r.Name = one(p, r.Name+"/", r.Name+"/..", "/"+r.Name, strings.ToUpper(r.Name), r.Name+"\x00", "", r.Name+".", "a"+r.Name, r.Name+":1")
+		r.Name = one(p, r.Name+"/", r.Name+"/..", "/"+r.Name, strings.ToUpper(r.Name), r.Name+"\x00", "", r.Name+".",
+			"a"+r.Name, r.Name+":1")
 	}
 	return r
 }

@@ -83,7 +83,9 @@ func TestRepeatedCallsCount(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := &rig{t: t, log: log, gate: g, kb: memoryKB{}, mem: make([]byte, 1<<17), funcs: map[string]abi.Func{}}
-	funcs, err := New(Config{Gate: g, Components: Components{KB: r.kb, Masks: noMasks{}}, Now: func() int64 { return 1 }}).Funcs()
+	funcs, err := New(Config{Gate: g, Components: Components{KB: r.kb, Masks: noMasks{}}, Now: func() int64 {
+		return 1
+	}}).Funcs()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +164,8 @@ func TestCallsAllocateNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer j.Close()
-	set, err := caps.Base([]caps.Entry{{Grant: grantOf(t, "kb:read:notes")}, {Grant: grantOf(t, "kb:read:tasks")}}, caps.Limits{})
+	set, err := caps.Base([]caps.Entry{{Grant: grantOf(t, "kb:read:notes")}, {Grant: grantOf(t, "kb:read:tasks")}},
+		caps.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +179,10 @@ func TestCallsAllocateNothing(t *testing.T) {
 	}
 	call := idle.link(New(Config{Gate: g}), op).Call
 	mem, stack := []byte("notestasksother."), make([]uint64, 4)
-	for name, turns := range map[string][2]uint64{"repeated": {0, 0}, "denied": {10, 10}, "in turn": {0, 5}, "one of them denied": {5, 10}} {
+	for name, turns := range map[string][2]uint64{
+		"repeated": {0, 0}, "denied": {10, 10}, "in turn": {0, 5},
+		"one of them denied": {5, 10},
+	} {
 		i := 0
 		n := testing.AllocsPerRun(1000, func() {
 			copy(stack, []uint64{turns[i%2], 5, 16, 0})

@@ -114,7 +114,8 @@ func decodeLaunch(in []string) (delegateReq, error) {
 		return r, err
 	}
 	if !caps.IsName(caps.Agents, r.Agent) {
-		return r, errors.New("agent: the name of an installed agent is wanted: a letter, then letters, digits, - and _, all lower-case; never a path")
+		return r, errors.New("agent: the name of an installed agent is wanted: a letter, then letters, digits, - and _, " +
+			"all lower-case; never a path")
 	}
 	return r, nil
 }

@@ -40,18 +40,24 @@ func agentRig(t *testing.T, grants ...string) (*rig, *fakeAgents) {
 // A delegation is asked for by name alone, in an object of known keys.
 func TestRequestsForAgentsAreReadStrictly(t *testing.T) {
 	r, f := agentRig(t, "agents:launch:critic")
-	if n, got := r.call("agent_launch", ` {"agent":"critic","input":{"a":[1,"}"]},"allow":["fs:read:/tmp"],"deny":["kb:write:*"],"limits":{"max_steps":2}} `); n < 0 || !strings.Contains(got, "hello") {
+	if n, got := r.call("agent_launch",
+		` {"agent":"critic","input":{"a":[1,"}"]},"allow":["fs:read:/tmp"],"deny":["kb:write:*"],"limits":{"max_steps":2}} `); n < 0 || !strings.Contains(got, "hello") {
 		t.Fatalf("control: %d %s", n, got)
 	}
 	d := f.asked[0]
-	if string(d.Input) != `{"a":[1,"}"]}` || !slices.Equal(d.Allow, []string{"fs:read:/tmp"}) || !slices.Equal(d.Deny, []string{"kb:write:*"}) || d.Limits["max_steps"] != 2 {
+	if string(d.Input) != `{"a":[1,"}"]}` || !slices.Equal(d.Allow, []string{"fs:read:/tmp"}) ||
+		!slices.Equal(d.Deny, []string{"kb:write:*"}) || d.Limits["max_steps"] != 2 {
 		t.Errorf("%+v", d)
 	}
 	for _, text := range []string{
-		``, `{}`, `[]`, `{"agent":""}`, `{"agent":"*"}`, `{"agent":"/srv/critic"}`, `{"agent":"../critic"}`, `{"agent":"Critic"}`, `{"agent":1}`,
-		`{"agent":"critic","agent":"critic"}`, `{"Agent":"critic"}`, `{"agent":"critic","tenant":"x"}`, `{"agent":"critic"}{}`, `{"agent":"critic","input":}`,
-		`{"agent":"critic","input":1 2}`, `{"agent":"critic","allow":"fs:read:/tmp"}`, `{"agent":"critic","allow":["nonsense"]}`, `{"agent":"critic","deny":["fs:eat:/"]}`,
-		`{"agent":"critic","limits":{"wall_time_ms":-1}}`, `{"agent":"critic","limits":{"wall_time_ms":1.5}}`, `{"agent":"critic","limits":{"walls":1}}`, `{"agent":"critic","limits":[]}`,
+		``, `{}`, `[]`, `{"agent":""}`, `{"agent":"*"}`, `{"agent":"/srv/critic"}`, `{"agent":"../critic"}`,
+		`{"agent":"Critic"}`, `{"agent":1}`,
+		`{"agent":"critic","agent":"critic"}`, `{"Agent":"critic"}`, `{"agent":"critic","tenant":"x"}`,
+		`{"agent":"critic"}{}`, `{"agent":"critic","input":}`,
+		`{"agent":"critic","input":1 2}`, `{"agent":"critic","allow":"fs:read:/tmp"}`,
+		`{"agent":"critic","allow":["nonsense"]}`, `{"agent":"critic","deny":["fs:eat:/"]}`,
+		`{"agent":"critic","limits":{"wall_time_ms":-1}}`, `{"agent":"critic","limits":{"wall_time_ms":1.5}}`,
+		`{"agent":"critic","limits":{"walls":1}}`, `{"agent":"critic","limits":[]}`,
 	} {
 		if n, _ := r.call("agent_launch", text); n != -28 {
 			t.Errorf("%s: %d", text, n)
@@ -95,8 +101,9 @@ func TestRequestsForAgentsNameTheirPlace(t *testing.T) {
 		t.Errorf("%d launches", len(f.asked))
 	}
 	for text, want := range map[string][2]int{ // how many words, and how long an input
-		`{"agent":"critic"}`:                                                                    {-1, -1},
-		`{"agent":"critic","allow":[]}`:                                                         {0, -1}, // allows nothing, which is not the same as saying nothing
+		`{"agent":"critic"}`: {-1, -1},
+		// allows nothing, which is not the same as saying nothing
+		`{"agent":"critic","allow":[]}`:                                                         {0, -1},
 		`{"agent":"critic","allow":` + words(MaxAgentWords) + `}`:                               {MaxAgentWords, -1},
 		`{"agent":"critic","input": ` + strings.Repeat("1", 100) + ` }`:                         {-1, 100},
 		`{"agent":"critic","input": "` + strings.Repeat("x", MaxAgentInput-2) + `","allow":[]}`: {0, MaxAgentInput},
@@ -106,7 +113,8 @@ func TestRequestsForAgentsNameTheirPlace(t *testing.T) {
 			t.Errorf("%.60s: %d %s", text, n, a)
 			continue
 		}
-		if d := f.asked[0]; d.Allow == nil != (want[0] < 0) || len(d.Allow) != max(0, want[0]) || d.Input == nil != (want[1] < 0) || len(d.Input) != max(0, want[1]) {
+		if d := f.asked[0]; d.Allow == nil != (want[0] < 0) || len(d.Allow) != max(0, want[0]) ||
+			d.Input == nil != (want[1] < 0) || len(d.Input) != max(0, want[1]) {
 			t.Errorf("%.60s: %d words, %v; an input of %d", text, len(d.Allow), d.Allow == nil, len(d.Input))
 		}
 	}
@@ -118,11 +126,15 @@ func TestALaunchThatComesToNothing(t *testing.T) {
 	r, f := agentRig(t, "agents:launch:critic")
 	var warned []string
 	r.host.cfg.Warn = func(m string) { warned = append(warned, m) }
-	f.answer = Delegated{Report: []byte(`{"outcome":"refused"}`), Outcome: "refused", Why: "its policy asks for more", Warnings: []string{"no such grant", "nor that"}}
+	f.answer = Delegated{
+		Report: []byte(`{"outcome":"refused"}`), Outcome: "refused", Why: "its policy asks for more",
+		Warnings: []string{"no such grant", "nor that"},
+	}
 	if n, got := r.call("agent_launch", `{"agent":"critic"}`); n < 0 || !strings.Contains(got, "refused") {
 		t.Errorf("%d %s", n, got)
 	}
-	if e := r.log.Events[len(r.log.Events)-1]; e.ErrorSummary != "refused: its policy asks for more" || !slices.Equal(warned, f.answer.Warnings) {
+	if e := r.log.Events[len(r.log.Events)-1]; e.ErrorSummary != "refused: its policy asks for more" ||
+		!slices.Equal(warned, f.answer.Warnings) {
 		t.Errorf("recorded %+v, warned of %q", e, warned)
 	}
 	f.err = &Fail{Errno: Noent, Hint: "agent: no such agent is installed"}
@@ -155,7 +167,8 @@ func TestWithoutLimitsNoneAreGivenOn(t *testing.T) {
 		t.Fatal(n)
 	}
 	want := map[string]int64{
-		"max_depth": DefaultDepth - 1, "wall_time_ms": 1000, "stdout_max_bytes": MaxAgentReport / 4, "stderr_max_bytes": 10, "model_tokens": 77,
+		"max_depth": DefaultDepth - 1, "wall_time_ms": 1000, "stdout_max_bytes": MaxAgentReport / 4, "stderr_max_bytes": 10,
+		"model_tokens": 77,
 	}
 	if got := f.asked[0].Within.Limits.Map(); !maps.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
@@ -201,7 +214,8 @@ func TestDepthAndGrantBoundDelegation(t *testing.T) {
 			r.host.cfg.Limits = caps.Limits{}.With(caps.MaxDepth, c.depth)
 		}
 		if c.below < 0 {
-			if n, a := r.denial("agent_launch", `{"agent":"critic"}`); n != -19 || a.Reason != "budget_exhausted" || !strings.Contains(a.Hint, "max_depth") || len(f.asked) > 0 {
+			if n, a := r.denial("agent_launch", `{"agent":"critic"}`); n != -19 || a.Reason != "budget_exhausted" ||
+				!strings.Contains(a.Hint, "max_depth") || len(f.asked) > 0 {
 				t.Errorf("depth %d: %d %+v", c.depth, n, a)
 			}
 			continue
@@ -220,7 +234,8 @@ func TestDepthAndGrantBoundDelegation(t *testing.T) {
 func TestTheRestIsGivenOnAndPaidFor(t *testing.T) {
 	r, f := agentRig(t, "agents:launch:critic", "fs:read:/work")
 	f.answer.Outcome = "trap"
-	r.host.cfg.Limits = caps.Limits{}.With(caps.HostcallsMax, 10).With(caps.NetBytes, 100).With(caps.MemoryBytes, 1<<20).With(caps.StdoutMaxBytes, 1<<40)
+	r.host.cfg.Limits = caps.Limits{}.With(caps.HostcallsMax, 10).With(caps.NetBytes, 100).With(caps.MemoryBytes,
+		1<<20).With(caps.StdoutMaxBytes, 1<<40)
 	r.host.budget.bound(r.host.cfg.Limits)
 	r.host.budget.take(caps.NetBytes, 30)
 	r.host.cfg.Left = func() (time.Duration, int64, bool) { return 1500 * time.Millisecond, 7, true }
@@ -230,7 +245,8 @@ func TestTheRestIsGivenOnAndPaidFor(t *testing.T) {
 	}
 	got := f.asked[0].Within.Limits.Map()
 	for key, want := range map[string]int64{
-		"hostcalls_max": 9, "net_bytes": 70, "memory_bytes": 1 << 20, "wall_time_ms": 1500, "cpu_fuel": 7, "stdout_max_bytes": MaxAgentReport / 4,
+		"hostcalls_max": 9, "net_bytes": 70, "memory_bytes": 1 << 20, "wall_time_ms": 1500, "cpu_fuel": 7,
+		"stdout_max_bytes": MaxAgentReport / 4,
 	} {
 		if got[key] != want {
 			t.Errorf("%s: %d, want %d", key, got[key], want)
@@ -261,7 +277,8 @@ func TestAnAnswerMarksTheRun(t *testing.T) {
 		if n, _ := r.call("agent_launch", `{"agent":"critic"}`); n < 0 {
 			t.Fatal(n)
 		}
-		if cause, tainted := r.gate.Tainted(); tainted != ran || ran && cause != Cause(caps.SourceWord(caps.Agents), "critic") {
+		if cause, tainted := r.gate.Tainted(); tainted != ran || ran && cause != Cause(caps.SourceWord(caps.Agents),
+			"critic") {
 			t.Errorf("ran %v: %q %v", ran, cause, tainted)
 		}
 		if r.call("agent_launch", `{"agent":"critic"}`); len(f.asked) == 2 && f.asked[1].Tainted != "" != ran {
@@ -297,7 +314,8 @@ func TestRunsThatAreLeftBehindEndDelegation(t *testing.T) {
 		}
 		below.LeftBehind()
 	}
-	if n, a := r.denial("agent_launch", `{"agent":"critic"}`); n != -19 || a.Reason != "rate_limited" || !strings.Contains(a.Hint, "did not stop") || len(f.asked) != maxStray {
+	if n, a := r.denial("agent_launch", `{"agent":"critic"}`); n != -19 || a.Reason != "rate_limited" ||
+		!strings.Contains(a.Hint, "did not stop") || len(f.asked) != maxStray {
 		t.Errorf("%d %+v", n, a)
 	}
 }

@@ -122,11 +122,13 @@ func rawGuest(b *testing.B) api.Module {
 	raw := api.GoModuleFunc(func(_ context.Context, _ api.Module, stack []uint64) { stack[0] = 0 })
 	i32, i64 := api.ValueTypeI32, api.ValueTypeI64
 	_, err := rt.NewHostModuleBuilder(ImportModule).NewFunctionBuilder().
-		WithGoModuleFunction(raw, []api.ValueType{i32, i32, i32, i32}, []api.ValueType{i64}).Export("idle").Instantiate(b.Context())
+		WithGoModuleFunction(raw, []api.ValueType{i32, i32, i32, i32},
+			[]api.ValueType{i64}).Export("idle").Instantiate(b.Context())
 	if err != nil {
 		b.Fatal(err)
 	}
-	instance, err := rt.InstantiateWithConfig(b.Context(), loopingModule("notes\x00\x00\x00notes"), wazero.NewModuleConfig().WithStartFunctions())
+	instance, err := rt.InstantiateWithConfig(b.Context(), loopingModule("notes\x00\x00\x00notes"),
+		wazero.NewModuleConfig().WithStartFunctions())
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -46,7 +46,8 @@ func (h *Host) conditionHint(code caps.Code) string {
 		return ""
 	}
 	v := strings.TrimPrefix(by, "constraints.")
-	return fmt.Sprintf("%s = %d of this run leaves no more; the operator raises it, or leaves it out", by, h.cfg.Gate.Set().Constraints().Map()[v])
+	return fmt.Sprintf("%s = %d of this run leaves no more; the operator raises it, or leaves it out", by,
+		h.cfg.Gate.Set().Constraints().Map()[v])
 }
 
 // timeLeft is d, and what c leaves of it in milliseconds.

@@ -10,7 +10,8 @@ import (
 	"runloop.dev/rlp/internal/effect/model"
 )
 
-const conditioned = "[capabilities]\nnet = { hosts = [\"api.example.com\", \"other.example.com\"], allow_http = true }\n"
+const conditioned = "[capabilities]\nnet = { hosts = [\"api.example.com\", \"other.example.com\"], allow_http = true " +
+	"}\n"
 
 // under narrows the rig's run by one condition.
 func (r *rig) under(c caps.Constraint, v int64) *rig {
@@ -37,7 +38,10 @@ func hinted(t *testing.T, hint, key string) {
 func TestConditionsOfTheNetwork(t *testing.T) {
 	w := apiWorld(t)
 	w.name("other.example.com", w.answers["api.example.com"][0])
-	api, post := map[string]any{"url": "https://api.example.com/"}, map[string]any{"url": "https://api.example.com/", "method": "POST"}
+	api, post := map[string]any{"url": "https://api.example.com/"}, map[string]any{
+		"url":    "https://api.example.com/",
+		"method": "POST",
+	}
 	fresh := func() *rig { return netRig(t, w, conditioned) }
 	sent := func(r *rig, req map[string]any, body string) bool {
 		before := len(w.requests())
@@ -47,16 +51,19 @@ func TestConditionsOfTheNetwork(t *testing.T) {
 	if !sent(fresh(), post, "four") || !sent(fresh().under(caps.NetMaxRequestBytes, 4), post, "four") {
 		t.Error("control: a body that is short enough is not sent")
 	}
-	hinted(t, fresh().under(caps.NetMaxRequestBytes, 3).refused(post, "four", -19, "budget_exhausted"), "net.max_request_bytes")
+	hinted(t, fresh().under(caps.NetMaxRequestBytes, 3).refused(post, "four", -19, "budget_exhausted"),
+		"net.max_request_bytes")
 
 	if _, a := fresh().under(caps.NetMaxResponseBytes, 64).get("https://api.example.com/"); a.Body == "" {
 		t.Error("control: an answer that is short enough is not given")
 	}
-	hinted(t, fresh().under(caps.NetMaxResponseBytes, 1).refused(api, "", -19, "budget_exhausted"), "net.max_response_bytes")
+	hinted(t, fresh().under(caps.NetMaxResponseBytes, 1).refused(api, "", -19, "budget_exhausted"),
+		"net.max_response_bytes")
 
 	before := len(w.requests())
 	hinted(t, fresh().under(caps.NetTimeoutMS, 0).refused(api, "", -19, "budget_exhausted"), "net.timeout_ms")
-	fresh().under(caps.NetMinTLS, 13).refused(map[string]any{"url": "http://api.example.com/"}, "", -2, "http_not_permitted")
+	fresh().under(caps.NetMinTLS, 13).refused(map[string]any{"url": "http://api.example.com/"}, "", -2,
+		"http_not_permitted")
 	if n := len(w.requests()) - before; n != 0 {
 		t.Errorf("%d requests were sent that no condition leaves", n)
 	}
@@ -100,7 +107,8 @@ func TestTLSCondition(t *testing.T) {
 		t.Fatalf("control: %+v", a)
 	}
 	before := len(w.requests())
-	if n, _ := netRig(t, w, conditioned).under(caps.NetMinTLS, 13).get("https://api.example.com/"); n != -29 || len(w.requests()) != before {
+	if n, _ := netRig(t, w, conditioned).under(caps.NetMinTLS, 13).get("https://api.example.com/"); n != -29 ||
+		len(w.requests()) != before {
 		t.Errorf("%d, asked for %v", n, w.requests()[before:])
 	}
 	w.maxTLS = 0
@@ -140,13 +148,15 @@ func TestConditionsOfOtherFamilies(t *testing.T) {
 	if _, text := m.call("model_complete", askJSON(model.Echo, "a b c d")); !strings.Contains(text, `"tokens_out":2`) {
 		t.Errorf("%s", text)
 	}
-	if _, text := m.call("model_complete", strings.Replace(askJSON(model.Echo, "a b c d"), `"max_tokens":4`, `"max_tokens":1`, 1)); !strings.Contains(text, `"tokens_out":1`) {
+	if _, text := m.call("model_complete", strings.Replace(askJSON(model.Echo, "a b c d"), `"max_tokens":4`,
+		`"max_tokens":1`, 1)); !strings.Contains(text, `"tokens_out":1`) {
 		t.Errorf("fewer tokens than there may be: %s", text)
 	}
 	if n, text := m.call("model_embed", `{"input":["a"]}`); n < 0 && !strings.Contains(text, "model") {
 		t.Errorf("what has no answer of that length: %d %s", n, text)
 	}
-	if n, d := m.under(caps.ModelMaxTokens, 0).denial("model_complete", askJSON(model.Echo, "a")); Errno(-n) != Dquot || !strings.Contains(d.Hint, "max_tokens") {
+	if n, d := m.under(caps.ModelMaxTokens, 0).denial("model_complete", askJSON(model.Echo, "a")); Errno(-n) != Dquot ||
+		!strings.Contains(d.Hint, "max_tokens") {
 		t.Errorf("%d %+v", n, d)
 	}
 }

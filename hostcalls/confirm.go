@@ -71,7 +71,10 @@ func (r *execReq) commandLine() string {
 
 // word is w, in quotes where it could be taken for several or for none.
 func word(w string) string {
-	if w != "" && !strings.ContainsFunc(w, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`"'\=`, r) }) {
+	if w != "" && !strings.ContainsFunc(w, func(r rune) bool {
+		return unicode.IsSpace(r) || strings.ContainsRune(`"'\=`,
+			r)
+	}) {
 		return w
 	}
 	return strconv.Quote(w)

@@ -23,7 +23,8 @@ func TestCallsAreChargedByTheirLengths(t *testing.T) {
 		{"kb_get", []string{"notes", "a"}, costLookUp, len("notes" + "a" + "value")},
 		{"kb_get", []string{"notes", "a"}, costLookUp, len("notes" + "a" + "value")},
 		{"kb_get", []string{"tasks", "a"}, costLookUp, len("tasks" + "a")},
-		{"kb_get", []string{"notes", "long"}, costLookUp, len("notes"+"long") + len(long) + len(long)}, // and read by response_read
+		// and read by response_read
+		{"kb_get", []string{"notes", "long"}, costLookUp, len("notes"+"long") + len(long) + len(long)},
 		{"kb_put", []string{"notes", "b", long}, costEffect, len("notes"+"b") + len(long) + len("1")},
 		{"log", []string{"info", "hello"}, costCall, len("info" + "hello")},
 		{"result", []string{`{"a":1}`}, costCall, len(`{"a":1}`)},

@@ -77,7 +77,8 @@ type gated[R any] struct {
 func define[R any](name string, args int, f caps.Family, g gated[R]) def {
 	g.family = f
 	return def{name: name, args: args, gated: true, framed: g.framed, family: f, bind: func(h *Host, op *gate.Op) body {
-		repeats := g.prepare == nil && g.resolve == nil && g.target == nil && g.payload == nil && g.budget == nil && g.confirm == nil
+		repeats := g.prepare == nil && g.resolve == nil && g.target == nil && g.payload == nil && g.budget == nil &&
+			g.confirm == nil
 		var known [places]R
 		do := g.doer(op)
 		b := body{call: func(ctx context.Context, in []string, place int) ([]byte, gate.Answer, error) {
@@ -353,7 +354,8 @@ func (l *linked) refuse(errno Errno) error {
 		l.gate.Refuse(l.op, caps.Request{Family: l.def.family}, "", caps.InvalidRequest)
 	}
 	if errno == TooBig {
-		return &Fail{Errno: errno, Hint: fmt.Sprintf("the arguments of %s are at most %d bytes together", l.def.name, max(MaxArguments, l.def.most))}
+		return &Fail{Errno: errno, Hint: fmt.Sprintf("the arguments of %s are at most %d bytes together", l.def.name,
+			max(MaxArguments, l.def.most))}
 	}
 	return &Fail{Errno: errno, Hint: "a pointer and its length reach beyond the memory"}
 }

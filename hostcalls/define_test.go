@@ -13,7 +13,8 @@ func TestNoAnswerHasAValue(t *testing.T) {
 	r.host.cfg.Secrets = oneSecret{"rlsec_abc", "hunter2", "runloop/door/word"}
 	r.kb["contacts/k"], r.kb["contacts/a hunter2"] = "it is hunter2", "v"
 	for _, call := range [][]string{{"kb_get", "contacts", "k"}, {"kb_list", "contacts", "a"}} {
-		if n, got := r.whole(call[0], call[1:]...); n < 0 || strings.Contains(got, "hunter") || !strings.Contains(got, "[secret]") {
+		if n, got := r.whole(call[0], call[1:]...); n < 0 || strings.Contains(got, "hunter") ||
+			!strings.Contains(got, "[secret]") {
 			t.Errorf("%v: %d %s", call, n, got)
 		}
 	}
@@ -28,7 +29,12 @@ func TestTheSameCallIsAnsweredTheSame(t *testing.T) {
 	r := newRig(t, "kb:read:notes", "kb:read:empty", "time:read:*")
 	r.kb["notes/k"], r.kb["notes/long"], r.kb["empty/k"] = "value", strings.Repeat("v", 300), ""
 	calls := [][]string{
-		{"kb_get", "notes", "k"}, {"kb_get", "tasks", "k"}, {"kb_get", "notes", "none"}, {"kb_get", "notes", "long"}, {"kb_get", "empty", "k"}, {"time_now"},
+		{"kb_get", "notes", "k"},
+		{"kb_get", "tasks", "k"},
+		{"kb_get", "notes", "none"},
+		{"kb_get", "notes", "long"},
+		{"kb_get", "empty", "k"},
+		{"time_now"},
 	}
 	first := map[string]string{}
 	for round := range 4 {
@@ -61,17 +67,22 @@ func TestTheSameCallIsAnsweredTheSame(t *testing.T) {
 func TestArgumentsThatAreNotTaken(t *testing.T) {
 	r := newRig(t, "kb:write:notes")
 	r.mem = make([]byte, 4<<20)
-	for long, says := range map[int]string{MaxArguments + 1: "the arguments of log are at most", MaxArguments: "at most 8 KiB"} {
+	for long, says := range map[int]string{
+		MaxArguments + 1: "the arguments of log are at most",
+		MaxArguments:     "at most 8 KiB",
+	} {
 		stack := []uint64{16, 4, 64, uint64(long - 4), outAt, outRoom}
 		copy(r.mem[16:], "info")
-		if err := r.funcs["log"].Call(t.Context(), r.mem, stack); err != nil || int64(stack[0]) != -int64(TooBig) || !strings.Contains(r.rest(), says) {
+		if err := r.funcs["log"].Call(t.Context(), r.mem, stack); err != nil || int64(stack[0]) != -int64(TooBig) ||
+			!strings.Contains(r.rest(), says) {
 			t.Errorf("%d bytes: %d, %v", long, int64(stack[0]), err)
 		}
 	}
 	before := len(r.log.Decisions)
 	for _, call := range []string{"log", "kb_delete"} {
 		stack := []uint64{1 << 31, 4, 64, 4, outAt, outRoom}
-		if err := r.funcs[call].Call(t.Context(), r.mem, stack); err != nil || int64(stack[0]) != -int64(Fault) || !strings.Contains(r.rest(), "beyond the memory") {
+		if err := r.funcs[call].Call(t.Context(), r.mem, stack); err != nil || int64(stack[0]) != -int64(Fault) ||
+			!strings.Contains(r.rest(), "beyond the memory") {
 			t.Errorf("%s: %d, %v", call, int64(stack[0]), err)
 		}
 	}

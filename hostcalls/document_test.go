@@ -16,7 +16,11 @@ import (
 func TestResultsAreReadableByAll(t *testing.T) {
 	r := newRig(t)
 	nested := func(n int) string { return strings.Repeat(`[{"a":`, n/2) + "1" + strings.Repeat("}]", n/2) }
-	good := []string{`{"a":[1,-2.5e-3,1e308,true,null,"\ud83d\ude00"]}`, nested(64), `{"a":{"a":[{"a":1},{"a":"a","b":"a"}]},"b":1}`, `[` + strings.Repeat("9", 128) + `]`, `"` + strings.Repeat("9", 5000) + `[[[\"\\"`, `1e-999`, strings.Repeat(" ", 100) + "0"}
+	good := []string{
+		`{"a":[1,-2.5e-3,1e308,true,null,"\ud83d\ude00"]}`, nested(64),
+		`{"a":{"a":[{"a":1},{"a":"a","b":"a"}]},"b":1}`, `[` + strings.Repeat("9", 128) + `]`, `"` + strings.Repeat("9",
+			5000) + `[[[\"\\"`, `1e-999`, strings.Repeat(" ", 100) + "0",
+	}
 	for _, text := range good {
 		if n, _ := r.call("result", text); n != 0 || string(r.host.Result()) != text {
 			t.Errorf("%.60s: %d", text, n)
@@ -49,7 +53,10 @@ func TestResultsAreReadableByAll(t *testing.T) {
 
 // What an agent gives to one that it launches is read by all as well.
 func TestInputsOfDelegatesAreReadableByAll(t *testing.T) {
-	for _, input := range []string{strings.Repeat("[", 65) + strings.Repeat("]", 65), "1e999", strings.Repeat("1", 200), `{"a":1,"a":2}`} {
+	for _, input := range []string{
+		strings.Repeat("[", 65) + strings.Repeat("]", 65), "1e999", strings.Repeat("1", 200),
+		`{"a":1,"a":2}`,
+	} {
 		r := newRig(t)
 		if n, _ := r.call("agent_launch", fmt.Sprintf(`{"agent":"critic","input":%s}`, input)); n != -28 {
 			t.Errorf("%.40s: %d", input, n)
@@ -61,13 +68,22 @@ func TestInputsOfDelegatesAreReadableByAll(t *testing.T) {
 // two it gets further.
 func TestNoRequestHasAKeyTwice(t *testing.T) {
 	for name, c := range map[string]struct{ call, twice, once string }{
-		"of a request":              {"mcp_call", `{"server":"a","server":"b"}`, `{"server":"b"}`},
-		"of arguments":              {"mcp_call", `{"server":"a","tool":"t","arguments":{"x":1,"x":2}}`, `{"server":"a","tool":"t","arguments":{"x":2}}`},
-		"of a schema":               {"model_complete", `{"messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"t","parameters":{"type":"object","type":"string"}}}]}`, `{"messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"t","parameters":{"type":"object"}}}]}`},
+		"of a request": {"mcp_call", `{"server":"a","server":"b"}`, `{"server":"b"}`},
+		"of arguments": {
+			"mcp_call", `{"server":"a","tool":"t","arguments":{"x":1,"x":2}}`,
+			`{"server":"a","tool":"t","arguments":{"x":2}}`,
+		},
+		"of a schema": {
+			"model_complete",
+			`{"messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"t","parameters":{"type":"object","type":"string"}}}]}`, `{"messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"t","parameters":{"type":"object"}}}]}`,
+		},
 		"of a search":               {"kb_search", `{"text":"x","text":"y"}`, `{"text":"y"}`},
 		"of a program":              {"exec_run", `{"argv":["/bin/a"],"argv":["/bin/b"]}`, `{"argv":["/bin/b"]}`},
 		"of an agent that is asked": {"agent_launch", `{"agent":"a","agent":"b"}`, `{"agent":"b"}`},
-		"of a request to a host":    {"net_http", `{"url":"https://a.example/","url":"https://b.example/"}`, `{"url":"https://b.example/"}`},
+		"of a request to a host": {
+			"net_http", `{"url":"https://a.example/","url":"https://b.example/"}`,
+			`{"url":"https://b.example/"}`,
+		},
 	} {
 		args := func(text string) []string {
 			switch c.call {

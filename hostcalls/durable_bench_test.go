@@ -13,7 +13,9 @@ import (
 // BenchmarkDurability is a decision with its record in a run's journal: of a call
 // that only reads and of one that changes something, under each durability.
 //
-//	go test -c -o /tmp/hc.test ./hostcalls && /tmp/hc.test -test.run '^$' -test.bench Durability -test.benchtime 3000x -test.count 5
+//	go test -c -o /tmp/hc.test ./hostcalls && /tmp/hc.test -test.run '^$' -test.bench Durability -test.benchtime 3000x
+//
+// -test.count 5
 func BenchmarkDurability(b *testing.B) {
 	set, err := caps.Base([]caps.Entry{
 		{Grant: caps.Grant{Family: caps.FS, Modes: caps.Modes(caps.Read, caps.Write), Scope: "/srv"}},
@@ -40,7 +42,8 @@ func BenchmarkDurability(b *testing.B) {
 		for name, mode := range map[string]caps.Mode{"read": caps.Read, "write": caps.Write} {
 			b.Run(d.String()+"/"+name, func(b *testing.B) {
 				j, err := journal.Create(journal.Options{
-					Dir: b.TempDir() + "/journal", Head: audit.Head{RunID: "bench"}, Synced: d != audit.PerRun, MaxDecisions: 1 << 31, MaxBytes: 64 << 30,
+					Dir: b.TempDir() + "/journal", Head: audit.Head{RunID: "bench"}, Synced: d != audit.PerRun, MaxDecisions: 1 << 31,
+					MaxBytes: 64 << 30,
 				})
 				if err != nil {
 					b.Fatal(err)
@@ -54,7 +57,8 @@ func BenchmarkDurability(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				names := [2]string{"/srv/notes/2026-01.md", "/srv/notes/2026-02.md"} // two that take turns: no record is a repetition
+				// two that take turns: no record is a repetition
+				names := [2]string{"/srv/notes/2026-01.md", "/srv/notes/2026-02.md"}
 				b.ReportAllocs()
 				for i := 0; b.Loop(); i++ {
 					r := caps.Request{Family: caps.FS, Mode: mode, Name: names[i&1]}

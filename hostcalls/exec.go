@@ -145,7 +145,8 @@ func resolveExec(h *Host, r *execReq) (caps.Code, string) {
 	}
 	p, err := h.cfg.Exec.Find(r.asked)
 	if errors.Is(err, ErrNoPrograms) {
-		return caps.ProgramNotPermitted, "nothing is started from /proc, /sys and /dev, nor from rlp's home; name the program by its own path"
+		return caps.ProgramNotPermitted,
+			"nothing is started from /proc, /sys and /dev, nor from rlp's home; name the program by its own path"
 	}
 	if err != nil {
 		r.missing = err // told to who may start it, and to nobody else
@@ -153,13 +154,15 @@ func resolveExec(h *Host, r *execReq) (caps.Code, string) {
 	}
 	r.program = p
 	if p.Name == "" {
-		return caps.ProgramNotPermitted, "the policy grants this file by another name, and a program may do what its name says; " +
-			"grant the name that is called, or call the one that is granted"
+		return caps.ProgramNotPermitted,
+			"the policy grants this file by another name, and a program may do what its name says; " +
+				"grant the name that is called, or call the one that is granted"
 	}
 	for _, path := range p.Via {
 		for _, mode := range []caps.Mode{caps.Write, caps.Delete} {
 			if h.exec.atLaunch.Check(caps.Request{Family: caps.FS, Mode: mode, Name: path}).Allow {
-				return caps.ProgramNotPermitted, "the agent may write " + path + ", so that it is no program but the agent's own code; " +
+				return caps.ProgramNotPermitted, "the agent may write " + path +
+					", so that it is no program but the agent's own code; " +
 					"take it out of fs_rw, or have the program elsewhere"
 			}
 		}
@@ -190,7 +193,8 @@ func (h *Host) runProgram(ctx context.Context, p gate.Permit, r *execReq) (*Ende
 	argv[0] = r.program.Name
 	h.budget.take(caps.ExecSpawns, 1)
 	e, err := h.cfg.Exec.Run(ctx, &Command{
-		File: r.program.File, Argv: argv, Env: env, Dir: r.dir, Stdin: bytesOf(r.stdin), Timeout: h.whileLeased(holds, h.timeLeft(caps.ExecTimeoutMS, r.timeout)),
+		File: r.program.File, Argv: argv, Env: env, Dir: r.dir, Stdin: bytesOf(r.stdin), Timeout: h.whileLeased(holds,
+			h.timeLeft(caps.ExecTimeoutMS, r.timeout)),
 		MaxOutput: MaxExecOutput + maxSecret, Holds: holds,
 	})
 	if err == nil {

@@ -61,7 +61,8 @@ func (r *execReq) field(d *strictjson.Reader, key string) (err error) {
 	case "cwd":
 		r.dir, err = readWord(d)
 		if slices.Contains(strings.Split(r.dir, "/"), "..") {
-			return errors.New("lies in the run's working folder, and has no .. in it; give other folders as arguments, such as git -C")
+			return errors.New("lies in the run's working folder, and has no .. in it; give other folders as arguments, such " +
+				"as git -C")
 		}
 	case "timeout_ms":
 		r.timeout, err = timeout(d)

@@ -108,7 +108,8 @@ func execAnswer(t testing.TB, response string) (head map[string]any, body string
 func TestExecRunStartsWhatWasJudged(t *testing.T) {
 	r, f := execRig(t, "process:exec:/usr/bin/grep", "process:exec:/usr/bin/dash", "env:read:LANG", "env:read:TERM")
 	f.answers = Ended{ExitCode: 3, Stdout: []byte("out"), Stderr: []byte("errors")}
-	_, response := r.call(execRunName, `{"argv":["/bin/sh","-c","x y"],"env":{"TERM":"dumb","LANG":"C"},"cwd":"sub","timeout_ms":1500}`, "input")
+	_, response := r.call(execRunName,
+		`{"argv":["/bin/sh","-c","x y"],"env":{"TERM":"dumb","LANG":"C"},"cwd":"sub","timeout_ms":1500}`, "input")
 	head, body := execAnswer(t, response)
 	if fmt.Sprint(head) != "map[exit_code:3 stderr_bytes:6 stdout_bytes:3 timed_out:false]" || body != "outerrors" {
 		t.Errorf("%v, %q", head, body)
@@ -125,7 +126,8 @@ func TestExecRunStartsWhatWasJudged(t *testing.T) {
 	if _, response = r.call(execRunName, `{"argv":["/bin/grep"]}`, ""); !strings.Contains(response, `"timed_out":true`) {
 		t.Errorf("%q", response)
 	}
-	if c := f.ran[1]; c.File != "/usr/bin/grep" || c.Argv[0] != "/usr/bin/grep" || c.Timeout != 30*time.Second || len(c.Env) != 0 {
+	if c := f.ran[1]; c.File != "/usr/bin/grep" || c.Argv[0] != "/usr/bin/grep" || c.Timeout != 30*time.Second ||
+		len(c.Env) != 0 {
 		t.Errorf("%+v", c)
 	}
 	var targets []string
@@ -145,12 +147,24 @@ func TestExecRunRefusals(t *testing.T) {
 		reason, says  string
 	}{
 		{"not granted", `{"argv":["/bin/ls"]}`, Acces, "program_not_permitted", `it would need exec = ["/bin/ls"]`},
-		{"not there, and not granted", `{"argv":["/no/where"]}`, Acces, "program_not_permitted", `it would need exec = ["/no/where"]`},
+		{
+			"not there, and not granted", `{"argv":["/no/where"]}`, Acces, "program_not_permitted",
+			`it would need exec = ["/no/where"]`,
+		},
 		{"granted, and not there", `{"argv":["/usr/bin/gone"]}`, Noent, "noent", "no such program"},
 		{"another name of a granted file", `{"argv":["/bin/box"]}`, Acces, "program_not_permitted", "by another name"},
-		{"a file that the agent writes", `{"argv":["/srv/tool"]}`, Acces, "program_not_permitted", "the agent may write /srv/tool"},
-		{"a link that the agent writes", `{"argv":["/usr/linked"]}`, Acces, "program_not_permitted", "the agent may write /srv/link"},
-		{"a variable that is not granted", `{"argv":["/bin/grep"],"env":{"LANG":"C","HTTP_PROXY":"x"}}`, Acces, "cap_missing", `env = ["HTTP_PROXY"]`},
+		{
+			"a file that the agent writes", `{"argv":["/srv/tool"]}`, Acces, "program_not_permitted",
+			"the agent may write /srv/tool",
+		},
+		{
+			"a link that the agent writes", `{"argv":["/usr/linked"]}`, Acces, "program_not_permitted",
+			"the agent may write /srv/link",
+		},
+		{
+			"a variable that is not granted", `{"argv":["/bin/grep"],"env":{"LANG":"C","HTTP_PROXY":"x"}}`, Acces, "cap_missing",
+			`env = ["HTTP_PROXY"]`,
+		},
 		{"a variable in another case", `{"argv":["/bin/grep"],"env":{"lang":"C"}}`, Acces, "cap_missing", `env = ["lang"]`},
 	} {
 		r, f := execRig(t, "process:exec:/usr/bin/grep", "process:exec:/usr/bin/dash", "process:exec:/usr/bin/gone",
@@ -169,7 +183,8 @@ func TestExecRunRefusals(t *testing.T) {
 	// who may not start a program does not learn that the agent writes it, or that it is there
 	r, f := execRig(t, "process:exec:/usr/bin/grep", "fs:write:/srv")
 	for _, path := range []string{"/srv/tool", "/srv/none", "/bin/box"} {
-		if n, d := r.denial(execRunName, `{"argv":["`+path+`"]}`, ""); Errno(-n) != Acces || !strings.Contains(d.Hint, "policy.caps does not ask for it") {
+		if n, d := r.denial(execRunName, `{"argv":["`+path+`"]}`, ""); Errno(-n) != Acces || !strings.Contains(d.Hint,
+			"policy.caps does not ask for it") {
 			t.Errorf("%s: %d %+v", path, n, d)
 		}
 	}
@@ -198,7 +213,8 @@ func TestADenialSpeaksOfThePathThatWasGiven(t *testing.T) {
 			}
 		}
 		n, d := r.denial(execRunName, `{"argv":["`+c.path+`"]}`, "")
-		if all := fmt.Sprint(d); Errno(-n) != Acces || len(f.ran) != 0 || strings.Contains(all, "dash") || d.Capability != "process:exec:"+c.path {
+		if all := fmt.Sprint(d); Errno(-n) != Acces || len(f.ran) != 0 || strings.Contains(all, "dash") ||
+			d.Capability != "process:exec:"+c.path {
 			t.Errorf("%s: %d %s", c.name, n, all)
 		}
 		if got := r.log.Decisions[len(r.log.Decisions)-1].Target; got != "/usr/bin/dash" {
@@ -206,12 +222,14 @@ func TestADenialSpeaksOfThePathThatWasGiven(t *testing.T) {
 		}
 	}
 	r, f := execRig(t, "process:exec:*") // control: looked for, where something may be started
-	if n, d := r.denial(execRunName, `{"argv":["/proc/self/cwd"]}`, ""); Errno(-n) != Acces || d.Reason != "program_not_permitted" || !strings.Contains(d.Hint, "/proc") || len(f.sought) != 1 {
+	if n, d := r.denial(execRunName, `{"argv":["/proc/self/cwd"]}`, ""); Errno(-n) != Acces ||
+		d.Reason != "program_not_permitted" || !strings.Contains(d.Hint, "/proc") || len(f.sought) != 1 {
 		t.Errorf("%d %+v, sought %v", n, d, f.sought)
 	}
 	r, f = execRig(t, "env:read:LANG")
 	for _, path := range []string{"/bin/sh", "/proc/self/cwd"} {
-		if n, d := r.denial(execRunName, `{"argv":["`+path+`"]}`, ""); Errno(-n) != Acces || d.Capability != "process:exec:"+path || len(f.sought) != 0 {
+		if n, d := r.denial(execRunName, `{"argv":["`+path+`"]}`, ""); Errno(-n) != Acces || d.Capability != "process:exec:"+
+			path || len(f.sought) != 0 {
 			t.Errorf("%s, exec not held: %d %+v, sought %v", path, n, d, f.sought)
 		}
 	}
@@ -220,7 +238,10 @@ func TestADenialSpeaksOfThePathThatWasGiven(t *testing.T) {
 // What the agent could write when the run began it may have written.
 func TestAProgramWrittenBeforeANarrowingIsRefused(t *testing.T) {
 	r, f := execRig(t, "process:exec:/srv/tool", "fs:write:/srv")
-	if err := r.gate.Hold(&caps.Layer{Name: "late", Bounds: []caps.Bound{{Family: caps.FS, Modes: caps.AllModes(caps.FS)}}}); err != nil {
+	if err := r.gate.Hold(&caps.Layer{
+		Name:   "late",
+		Bounds: []caps.Bound{{Family: caps.FS, Modes: caps.AllModes(caps.FS)}},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if n, d := r.denial(execRunName, `{"argv":["/srv/tool"]}`, ""); Errno(-n) != Acces || len(f.ran) != 0 {
@@ -289,12 +310,16 @@ func TestExecRunSaysWhatIsWrongAndWhere(t *testing.T) {
 func TestVariablesThatSteer(t *testing.T) {
 	r, f := execRig(t, "process:exec:*", "env:read:*")
 	for _, name := range []string{
-		"PATH", "LD_PRELOAD", "LD_AUDIT", "LD_LIBRARY_PATH", "DYLD_INSERT_LIBRARIES", "PYTHONPATH", "PYTHONSTARTUP", "NODE_OPTIONS",
-		"RUBYOPT", "PERL5OPT", "PERL5LIB", "BASH_ENV", "ENV", "PROMPT_COMMAND", "IFS", "BASH_FUNC_x%%", "GIT_SSH_COMMAND", "GIT_CONFIG_COUNT",
+		"PATH", "LD_PRELOAD", "LD_AUDIT", "LD_LIBRARY_PATH", "DYLD_INSERT_LIBRARIES", "PYTHONPATH", "PYTHONSTARTUP",
+		"NODE_OPTIONS",
+		"RUBYOPT", "PERL5OPT", "PERL5LIB", "BASH_ENV", "ENV", "PROMPT_COMMAND", "IFS", "BASH_FUNC_x%%", "GIT_SSH_COMMAND",
+		"GIT_CONFIG_COUNT",
 		"HOME", "TMPDIR", "XDG_CONFIG_HOME", "RLP_TENANT", "GLIBC_TUNABLES", "PAGER", "JAVA_TOOL_OPTIONS",
-		"TAR_OPTIONS", "RSYNC_RSH", "GOFLAGS", "RUSTC_WRAPPER", "VIMINIT", "EXINIT", "GCC_EXEC_PREFIX", "COMPILER_PATH", "ZDOTDIR", "FPATH",
+		"TAR_OPTIONS", "RSYNC_RSH", "GOFLAGS", "RUSTC_WRAPPER", "VIMINIT", "EXINIT", "GCC_EXEC_PREFIX", "COMPILER_PATH",
+		"ZDOTDIR", "FPATH",
 	} {
-		if n, d := r.denial(execRunName, `{"argv":["/bin/grep"],"env":{"`+name+`":"x"}}`, ""); Errno(-n) != Inval || !strings.HasPrefix(d.Hint, "env."+name) {
+		if n, d := r.denial(execRunName, `{"argv":["/bin/grep"],"env":{"`+name+`":"x"}}`, ""); Errno(-n) != Inval ||
+			!strings.HasPrefix(d.Hint, "env."+name) {
 			t.Errorf("%s: %d %+v", name, n, d)
 		}
 	}
@@ -311,7 +336,8 @@ func TestExecSpawns(t *testing.T) {
 		_, _ = r.call(execRunName, `{"argv":["/bin/grep"]}`, "")
 	}
 	n, d := r.denial(execRunName, `{"argv":["/bin/grep"]}`, "")
-	if Errno(-n) != Dquot || d.Reason != "budget_exhausted" || !strings.Contains(d.Hint, "exec_spawns") || len(f.ran) != 2 {
+	if Errno(-n) != Dquot || d.Reason != "budget_exhausted" || !strings.Contains(d.Hint, "exec_spawns") ||
+		len(f.ran) != 2 {
 		t.Errorf("%d %+v, ran %d", n, d, len(f.ran))
 	}
 	if n, d := r.denial(execRunName, `{"argv":["/bin/sh"]}`, ""); Errno(-n) != Acces {
@@ -388,7 +414,8 @@ func TestSecretsGoIntoVariablesAndDoNotComeBack(t *testing.T) {
 	if body != "token is [secret].[secret]" || head["stdout_bytes"] != 18.0 || head["stderr_bytes"] != 8.0 {
 		t.Errorf("%v %q", head, body)
 	}
-	if c := f.ran[0]; c.Env[0] != "TOKEN=Bearer hunter2hunter2" || c.Argv[1] != "rlsec_abc" || string(c.Stdin) != "rlsec_abc" {
+	if c := f.ran[0]; c.Env[0] != "TOKEN=Bearer hunter2hunter2" || c.Argv[1] != "rlsec_abc" ||
+		string(c.Stdin) != "rlsec_abc" {
 		t.Errorf("%+v", c)
 	}
 	// taken away
@@ -405,7 +432,8 @@ func TestSecretsGoIntoVariablesAndDoNotComeBack(t *testing.T) {
 		f.answers = Ended{Stdout: all[:min(len(all), MaxExecOutput+maxSecret)], StdoutCut: len(all) > MaxExecOutput+maxSecret}
 		_, response = r.call(execRunName, `{"argv":["/bin/grep"]}`, "")
 		head, body = execAnswer(t, response)
-		if strings.Contains(body, "hunt") || len(body) > MaxExecOutput || head["stdout_bytes"] != float64(len(body)) || head["stdout_truncated"] != true {
+		if strings.Contains(body, "hunt") || len(body) > MaxExecOutput || head["stdout_bytes"] != float64(len(body)) ||
+			head["stdout_truncated"] != true {
 			t.Errorf("%d: %v, %d bytes, ends in %q", filler, head, len(body), body[len(body)-20:])
 		}
 	}
@@ -419,7 +447,8 @@ func TestSecretsGoIntoVariablesAndDoNotComeBack(t *testing.T) {
 
 func FuzzExecRun(f *testing.F) {
 	for _, s := range []string{
-		`{"argv":["/bin/grep","x"],"env":{"LANG":"C"},"cwd":"a","timeout_ms":1}`, `{"argv":["/bin/sh"]}`, `{"argv":[]}`, `{"env":{"PATH":""}}`, "\xff", `{"argv":["/bin/grep"`,
+		`{"argv":["/bin/grep","x"],"env":{"LANG":"C"},"cwd":"a","timeout_ms":1}`, `{"argv":["/bin/sh"]}`, `{"argv":[]}`,
+		`{"env":{"PATH":""}}`, "\xff", `{"argv":["/bin/grep"`,
 	} {
 		f.Add(s, "in")
 	}
@@ -458,8 +487,14 @@ func TestStreamsAreAsLongAsTheOperatorSays(t *testing.T) {
 	for _, c := range []struct {
 		most, out, err int
 		cutOut, cutErr any
-	}{{0, 3000, 2000, nil, nil}, {3000, 3000, 2000, nil, nil}, {2999, 2999, 2000, true, nil}, {1000, 1000, 2000, true, nil}, {2 * MaxExecOutput, 3000, 2000, nil, nil}} {
-		f.answers = Ended{ExitCode: 137, OutOfMemory: true, Stdout: bytes.Repeat([]byte("x"), 3000), Stderr: make([]byte, 2000), StdoutMax: c.most}
+	}{{0, 3000, 2000, nil, nil}, {3000, 3000, 2000, nil, nil}, {2999, 2999, 2000, true, nil}, {
+		1000, 1000, 2000, true,
+		nil,
+	}, {2 * MaxExecOutput, 3000, 2000, nil, nil}} {
+		f.answers = Ended{
+			ExitCode: 137, OutOfMemory: true, Stdout: bytes.Repeat([]byte("x"), 3000),
+			Stderr: make([]byte, 2000), StdoutMax: c.most,
+		}
 		_, response := r.call(execRunName, `{"argv":["/bin/grep"]}`, "")
 		head, body := execAnswer(t, response)
 		if len(body) < c.out || head["stdout_bytes"] != float64(c.out) || head["stderr_bytes"] != float64(c.err) ||
@@ -495,7 +530,8 @@ func TestProgramRequestsAreBounded(t *testing.T) {
 	r.mem = make([]byte, 2<<20)
 	const request = `{"argv":["/bin/grep"]}`
 	for i, want := range []Errno{0, TooBig} {
-		if n, _ := r.call(execRunName, request+strings.Repeat(" ", MaxExecRequest-len(request)+i), ""); want == 0 && n < 0 || want != 0 && Errno(-n) != want || len(f.ran) != 1 {
+		if n, _ := r.call(execRunName, request+strings.Repeat(" ", MaxExecRequest-len(request)+i), ""); want == 0 && n < 0 ||
+			want != 0 && Errno(-n) != want || len(f.ran) != 1 {
 			t.Errorf("%d bytes more than the most: %d, ran %v", i, n, f.ran)
 		}
 	}
@@ -506,7 +542,8 @@ func TestAValueEndsNoVariable(t *testing.T) {
 	for _, value := range []string{"\x00", "a\x00LD_PRELOAD=x"} {
 		r, f := execRig(t, "process:exec:/usr/bin/grep", "env:read:TOKEN", "secrets:read:runloop/mail/key")
 		r.host.cfg.Secrets = oneSecret{"rlsec_abc", value, "runloop/mail/key"}
-		if n, d := r.start("TOKEN", "rlsec_abc"); Errno(-n) != Inval || !strings.Contains(d.Hint, "TOKEN: the secret has a NUL") || len(f.ran) != 0 {
+		if n, d := r.start("TOKEN", "rlsec_abc"); Errno(-n) != Inval || !strings.Contains(d.Hint,
+			"TOKEN: the secret has a NUL") || len(f.ran) != 0 {
 			t.Errorf("%q: %d %+v, ran %v", value, n, d, f.ran)
 		}
 	}
@@ -539,8 +576,12 @@ func TestNothingHappensWithoutAPermit(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		q.within = &caps.Layer{Name: "bad", Allow: []caps.Entry{{Grant: caps.Grant{Family: caps.FS, Modes: caps.Modes(caps.Read), Scope: "no path"}}}}
-		if _, err := r.host.runProgram(t.Context(), a.Permit, q); err == nil || !strings.Contains(err.Error(), "narrowing by bad") || len(f.ran) != 0 {
+		q.within = &caps.Layer{
+			Name:  "bad",
+			Allow: []caps.Entry{{Grant: caps.Grant{Family: caps.FS, Modes: caps.Modes(caps.Read), Scope: "no path"}}},
+		}
+		if _, err := r.host.runProgram(t.Context(), a.Permit, q); err == nil || !strings.Contains(err.Error(),
+			"narrowing by bad") || len(f.ran) != 0 {
 			t.Errorf("%q: %v, ran %v", untrusted, err, f.ran)
 		}
 	}
@@ -553,15 +594,22 @@ func TestNothingHappensWithoutAPermit(t *testing.T) {
 // A program that was given a folder has it to its end: that comes no later than
 // the end of the first lease of files.
 func TestAProgramEndsWithTheFirstLease(t *testing.T) {
-	base, err := caps.Base([]caps.Entry{{Grant: caps.Grant{Family: caps.FS, Modes: caps.AllModes(caps.FS), Scope: "/data"}}}, caps.Limits{})
+	base, err := caps.Base([]caps.Entry{{Grant: caps.Grant{
+		Family: caps.FS, Modes: caps.AllModes(caps.FS),
+		Scope: "/data",
+	}}}, caps.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	h := &Host{cfg: Config{Now: func() int64 { return 1000 * int64(time.Millisecond) }}}
 	for ends, want := range map[int64]time.Duration{
-		caps.Forever: time.Minute, caps.Forever - 1: time.Minute, 1500: 500 * time.Millisecond, 1000: time.Millisecond, 5: time.Millisecond,
+		caps.Forever: time.Minute, caps.Forever - 1: time.Minute, 1500: 500 * time.Millisecond, 1000: time.Millisecond,
+		5: time.Millisecond,
 	} {
-		l := &caps.Layer{Name: "l", Leases: []caps.Lease{{Entry: caps.Entry{Grant: caps.Grant{Family: caps.FS, Modes: caps.Modes(caps.Read), Scope: "/data/x"}}, Expires: ends, MaxUses: caps.Unbounded}}}
+		l := &caps.Layer{Name: "l", Leases: []caps.Lease{{Entry: caps.Entry{Grant: caps.Grant{
+			Family: caps.FS,
+			Modes:  caps.Modes(caps.Read), Scope: "/data/x",
+		}}, Expires: ends, MaxUses: caps.Unbounded}}}
 		set, _, err := base.Narrow(l)
 		if err != nil {
 			t.Fatal(err)

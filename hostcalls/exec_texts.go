@@ -29,29 +29,47 @@ func formOf(name string) *form {
 // a number, for example, so that numbers have a form of their own.
 var forms = [...]form{
 	{"any text", func(string) bool { return true }, []string{
-		"ACCESS_TOKEN", "ANTHROPIC_API_KEY", "API_KEY", "API_TOKEN", "AUTH_TOKEN", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",
-		"AZURE_CLIENT_ID", "AZURE_CLIENT_SECRET", "AZURE_TENANT_ID", "BORG_PASSPHRASE", "CI_JOB_TOKEN", "CLOUDFLARE_API_TOKEN", "GEMINI_API_KEY", "GH_TOKEN",
-		"GITHUB_TOKEN", "GITLAB_TOKEN", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_NAME", "GIT_COMMITTER_EMAIL", "GIT_COMMITTER_NAME", "HF_TOKEN", "MYSQL_PWD",
-		"NODE_AUTH_TOKEN", "NPM_TOKEN", "OPENAI_API_KEY", "PASSWORD", "PGAPPNAME", "PGPASSWORD", "REDISCLI_AUTH", "RESTIC_PASSWORD", "RUST_LOG", "SENTRY_AUTH_TOKEN",
+		"ACCESS_TOKEN", "ANTHROPIC_API_KEY", "API_KEY", "API_TOKEN", "AUTH_TOKEN", "AWS_ACCESS_KEY_ID",
+		"AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",
+		"AZURE_CLIENT_ID", "AZURE_CLIENT_SECRET", "AZURE_TENANT_ID", "BORG_PASSPHRASE", "CI_JOB_TOKEN",
+		"CLOUDFLARE_API_TOKEN", "GEMINI_API_KEY", "GH_TOKEN",
+		"GITHUB_TOKEN", "GITLAB_TOKEN", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_NAME", "GIT_COMMITTER_EMAIL", "GIT_COMMITTER_NAME",
+		"HF_TOKEN", "MYSQL_PWD",
+		"NODE_AUTH_TOKEN", "NPM_TOKEN", "OPENAI_API_KEY", "PASSWORD", "PGAPPNAME", "PGPASSWORD", "REDISCLI_AUTH",
+		"RESTIC_PASSWORD", "RUST_LOG", "SENTRY_AUTH_TOKEN",
 		"SLACK_TOKEN", "TOKEN", "TWINE_PASSWORD", "TWINE_USERNAME", "VAULT_TOKEN",
 	}},
-	{"a number", isNumber, []string{"COLUMNS", "GOMAXPROCS", "LINES", "PGCONNECT_TIMEOUT", "PGPORT", "PORT", "SOURCE_DATE_EPOCH"}},
+	{"a number", isNumber, []string{
+		"COLUMNS", "GOMAXPROCS", "LINES", "PGCONNECT_TIMEOUT", "PGPORT", "PORT",
+		"SOURCE_DATE_EPOCH",
+	}},
 	{"a number, true, false, yes, no, on, off, or a level such as info", isLevel, []string{
-		"CGO_ENABLED", "CI", "CLICOLOR", "CLICOLOR_FORCE", "FORCE_COLOR", "LOG_LEVEL", "LOGLEVEL", "NO_COLOR", "NPM_CONFIG_LOGLEVEL", "PIP_DISABLE_PIP_VERSION_CHECK",
-		"PIP_NO_COLOR", "PIP_NO_INPUT", "POSIXLY_CORRECT", "PYTHONDONTWRITEBYTECODE", "PYTHONFAULTHANDLER", "PYTHONHASHSEED", "PYTHONUNBUFFERED", "PYTHONUTF8",
+		"CGO_ENABLED", "CI", "CLICOLOR", "CLICOLOR_FORCE", "FORCE_COLOR", "LOG_LEVEL", "LOGLEVEL", "NO_COLOR",
+		"NPM_CONFIG_LOGLEVEL", "PIP_DISABLE_PIP_VERSION_CHECK",
+		"PIP_NO_COLOR", "PIP_NO_INPUT", "POSIXLY_CORRECT", "PYTHONDONTWRITEBYTECODE", "PYTHONFAULTHANDLER", "PYTHONHASHSEED",
+		"PYTHONUNBUFFERED", "PYTHONUTF8",
 		"QUIET", "RUST_BACKTRACE", "VERBOSE",
 	}},
-	{"a number, true, false, a level such as info, or names with a colon such as app:*, parted by commas", isDebug, []string{"DEBUG"}},
+	{
+		"a number, true, false, a level such as info, or names with a colon such as app:*, parted by commas", isDebug,
+		[]string{"DEBUG"},
+	},
 	{"a name of letters, digits and _ . , : @ + -", isName, []string{
-		"AWS_DEFAULT_OUTPUT", "AWS_DEFAULT_REGION", "AWS_REGION", "COLORTERM", "GOAMD64", "GOARCH", "GOARM", "GOOS", "HOSTNAME", "LANG", "LANGUAGE",
-		"LC_ADDRESS", "LC_ALL", "LC_COLLATE", "LC_CTYPE", "LC_IDENTIFICATION", "LC_MEASUREMENT", "LC_MESSAGES", "LC_MONETARY", "LC_NAME", "LC_NUMERIC",
-		"LC_PAPER", "LC_TELEPHONE", "LC_TIME", "LOGNAME", "NODE_ENV", "PGCHANNELBINDING", "PGCLIENTENCODING", "PGDATABASE", "PGGSSENCMODE", "PGHOST",
+		"AWS_DEFAULT_OUTPUT", "AWS_DEFAULT_REGION", "AWS_REGION", "COLORTERM", "GOAMD64", "GOARCH", "GOARM", "GOOS",
+		"HOSTNAME", "LANG", "LANGUAGE",
+		"LC_ADDRESS", "LC_ALL", "LC_COLLATE", "LC_CTYPE", "LC_IDENTIFICATION", "LC_MEASUREMENT", "LC_MESSAGES", "LC_MONETARY",
+		"LC_NAME", "LC_NUMERIC",
+		"LC_PAPER", "LC_TELEPHONE", "LC_TIME", "LOGNAME", "NODE_ENV", "PGCHANNELBINDING", "PGCLIENTENCODING", "PGDATABASE",
+		"PGGSSENCMODE", "PGHOST",
 		"PGHOSTADDR", "PGSSLMODE", "PGTARGETSESSIONATTRS", "PGUSER", "PKG_VERSION", "TERM", "USER", "USERNAME",
 	}},
 	{"a time zone, a date, or a list of hosts, without .. and with / after letters and digits alone", isPlace, []string{
 		"GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE", "NO_PROXY", "PGTZ", "TZ",
 	}},
-	{"a URL of a proxy, http://user:password@host:port/, or host:port", isProxy, []string{"ALL_PROXY", "FTP_PROXY", "HTTPS_PROXY", "HTTP_PROXY"}},
+	{"a URL of a proxy, http://user:password@host:port/, or host:port", isProxy, []string{
+		"ALL_PROXY", "FTP_PROXY",
+		"HTTPS_PROXY", "HTTP_PROXY",
+	}},
 }
 
 // madeOf reports whether value has letters and digits of ASCII and characters of
@@ -74,7 +92,8 @@ func isLevel(value string) bool {
 // isDebug takes no plain name: scripts write $DEBUG before a command.
 func isDebug(value string) bool {
 	for part := range strings.SplitSeq(value, ",") {
-		if name, _, some := strings.Cut(part, ":"); !isLevel(part) && (!some || name == "" || !madeOf(name, "_.-") || !madeOf(part, "_.-:*")) {
+		if name, _, some := strings.Cut(part, ":"); !isLevel(part) && (!some || name == "" || !madeOf(name, "_.-") ||
+			!madeOf(part, "_.-:*")) {
 			return false
 		}
 	}

@@ -31,33 +31,50 @@ func isSteering(name string) bool {
 // steeringPrefixes begin the variables of one program or library each. What
 // begins so and steers nothing stands in forms.
 var steeringPrefixes = [...]string{
-	"ANSIBLE_", "AWS_", "AZURE_", "BASH", "BUNDLE_", "BUN_", "CARGO", "CCACHE_", "CGO_", "CLOUDSDK_", "CMAKE_", "CONDA_", "CORECLR_", "COREPACK_", "CPAN",
-	"CURL_", "CVS", "DBUS_", "DENO_", "DISTCC_", "DOCKER_", "DOTNET_", "DYLD_", "ELECTRON_", "EMACS", "ERL_", "GCC_", "GCONV_", "GDB", "GDK_", "GEM_",
-	"GH_", "GIO_", "GIT_", "GNUPG", "GPG_", "GRADLE_", "GROFF_", "GSETTINGS_", "GSS_", "GST_", "GTK_", "GTK2_", "GTK3_", "GUILE_", "HELM_", "HG", "JAVA_", "JDK_",
-	"JULIA_", "KDE", "KRB5", "KUBE", "LDAP", "LD_", "LESS", "LIBGL_", "LIBVA_", "LUA_", "MAKE", "MALLOC_", "MANPATH", "MANOPT", "MANROFF", "MAVEN_", "MYSQL_",
-	"NIX_", "NODE_", "NPM_", "NVIM", "NVM_", "OCAML", "OPENSSL_", "P11_", "PASSWORD_STORE_", "PERL", "PG", "PHP", "PINENTRY_", "PIPENV_", "PIPX_", "PIP_",
-	"PKCS11", "PKG_", "PNPM_", "POETRY_", "PSQL", "PUPPETEER_", "PYENV", "PYTEST_", "PYTHON", "QML", "QTDIR", "QTWEBENGINE", "QT_", "RBENV", "RIPGREP_", "RLP_", "RSYNC_",
-	"RUBY", "RUST", "R_", "SASL_", "SSH_", "SSL", "SUDO_", "SVN_", "SYSTEMD_", "TCL", "TERMINFO", "TEXFORMATS", "TEXINPUTS", "TEXMF", "TF_CLI_", "TK_", "UV_",
+	"ANSIBLE_", "AWS_", "AZURE_", "BASH", "BUNDLE_", "BUN_", "CARGO", "CCACHE_", "CGO_", "CLOUDSDK_", "CMAKE_", "CONDA_",
+	"CORECLR_", "COREPACK_", "CPAN",
+	"CURL_", "CVS", "DBUS_", "DENO_", "DISTCC_", "DOCKER_", "DOTNET_", "DYLD_", "ELECTRON_", "EMACS", "ERL_", "GCC_",
+	"GCONV_", "GDB", "GDK_", "GEM_",
+	"GH_", "GIO_", "GIT_", "GNUPG", "GPG_", "GRADLE_", "GROFF_", "GSETTINGS_", "GSS_", "GST_", "GTK_", "GTK2_", "GTK3_",
+	"GUILE_", "HELM_", "HG", "JAVA_", "JDK_",
+	"JULIA_", "KDE", "KRB5", "KUBE", "LDAP", "LD_", "LESS", "LIBGL_", "LIBVA_", "LUA_", "MAKE", "MALLOC_", "MANPATH",
+	"MANOPT", "MANROFF", "MAVEN_", "MYSQL_",
+	"NIX_", "NODE_", "NPM_", "NVIM", "NVM_", "OCAML", "OPENSSL_", "P11_", "PASSWORD_STORE_", "PERL", "PG", "PHP",
+	"PINENTRY_", "PIPENV_", "PIPX_", "PIP_",
+	"PKCS11", "PKG_", "PNPM_", "POETRY_", "PSQL", "PUPPETEER_", "PYENV", "PYTEST_", "PYTHON", "QML", "QTDIR",
+	"QTWEBENGINE", "QT_", "RBENV", "RIPGREP_", "RLP_", "RSYNC_",
+	"RUBY", "RUST", "R_", "SASL_", "SSH_", "SSL", "SUDO_", "SVN_", "SYSTEMD_", "TCL", "TERMINFO", "TEXFORMATS",
+	"TEXINPUTS", "TEXMF", "TF_CLI_", "TK_", "UV_",
 	"VIM", "VK_", "WGET", "XDG_", "YARN_", "ZDOT", "_JAVA_",
 }
 
 // steeringSuffixes end variables whose value is a command, options, or places to
 // load from, whoever's they are.
 var steeringSuffixes = [...]string{
-	"ASKPASS", "BROWSER", "COMMAND", "EDITOR", "FLAGS", "LAUNCHER", "OPTIONS", "OPTS", "PAGER", "PRELOAD", "PROGRAM", "RCFILE", "SHELL", "STARTUP",
-	"WRAPPER", "_ARGS", "_CMD", "_HOOK", "_INIT", "_INITRC", "_MODULES", "_OPT", "_PLUGIN", "_PLUGINS", "_RC", "_RSH", "_SSH",
+	"ASKPASS", "BROWSER", "COMMAND", "EDITOR", "FLAGS", "LAUNCHER", "OPTIONS", "OPTS", "PAGER", "PRELOAD", "PROGRAM",
+	"RCFILE", "SHELL", "STARTUP",
+	"WRAPPER", "_ARGS", "_CMD", "_HOOK", "_INIT", "_INITRC", "_MODULES", "_OPT", "_PLUGIN", "_PLUGINS", "_RC", "_RSH",
+	"_SSH",
 }
 
 // steeringVariables are those that neither tells.
 var steeringVariables = [...]string{
-	"AR", "AS", "AWKLIBPATH", "AWKPATH", "CC", "CDPATH", "CHARSETALIASDIR", "CLASSPATH", "COMPILER_PATH", "CPATH", "CPLUS_INCLUDE_PATH", "CPP", "CXX",
-	"CXXCPP", "C_INCLUDE_PATH", "DEBUGINFOD_URLS", "DEPENDENCIES_OUTPUT", "ENV", "EXINIT", "F77", "FC", "FCEDIT", "FIGNORE", "FONTCONFIG_FILE", "FONTCONFIG_PATH", "FPATH",
-	"GETCONF_DIR", "GHC_PACKAGE_PATH", "GLIBC_TUNABLES", "GLOBIGNORE", "GNUMAKEFLAGS", "GO111MODULE", "GOAUTH", "GOBIN", "GOCACHE", "GOCACHEPROG", "GODEBUG",
-	"GOENV", "GOEXPERIMENT", "GOINSECURE", "GOMODCACHE", "GONOPROXY", "GONOSUMDB", "GOPATH", "GOPRIVATE", "GOPROXY", "GOROOT", "GOSUMDB", "GOTOOLCHAIN",
-	"GOTOOLDIR", "GOVCS", "GOWORK", "HISTFILE", "HOME", "HOSTALIASES", "IFS", "INFOPATH", "INPUTRC", "LIBPATH", "LIBRARY_PATH", "LOCALDOMAIN", "LOCPATH",
-	"M4PATH", "MAILCAPS", "MAILRC", "MC_DATADIR", "MORE", "NANORC", "NETRC", "NLSPATH", "NM", "OBJC_INCLUDE_PATH", "PATH", "PROMPT", "PS0", "PS1", "PS2", "PS3", "PS4", "RANLIB",
-	"READNULLCMD", "REQUESTS_CA_BUNDLE", "RESOLV_HOST_CONF", "RES_OPTIONS", "SCREENRC", "SHELLOPTS", "SHLIB_PATH", "SQLITE_HISTORY", "STACK_ROOT", "SUNPRO_DEPENDENCIES", "TAPE",
-	"TEMP", "TERMCAP", "TMP", "TMPDIR", "TMPPREFIX", "TZDIR", "VIRTUAL_ENV", "VISUAL", "WWW_HOME", "XAUTHORITY", "XENVIRONMENT", "XLOCALEDIR", "XMODIFIERS",
+	"AR", "AS", "AWKLIBPATH", "AWKPATH", "CC", "CDPATH", "CHARSETALIASDIR", "CLASSPATH", "COMPILER_PATH", "CPATH",
+	"CPLUS_INCLUDE_PATH", "CPP", "CXX",
+	"CXXCPP", "C_INCLUDE_PATH", "DEBUGINFOD_URLS", "DEPENDENCIES_OUTPUT", "ENV", "EXINIT", "F77", "FC", "FCEDIT",
+	"FIGNORE", "FONTCONFIG_FILE", "FONTCONFIG_PATH", "FPATH",
+	"GETCONF_DIR", "GHC_PACKAGE_PATH", "GLIBC_TUNABLES", "GLOBIGNORE", "GNUMAKEFLAGS", "GO111MODULE", "GOAUTH", "GOBIN",
+	"GOCACHE", "GOCACHEPROG", "GODEBUG",
+	"GOENV", "GOEXPERIMENT", "GOINSECURE", "GOMODCACHE", "GONOPROXY", "GONOSUMDB", "GOPATH", "GOPRIVATE", "GOPROXY",
+	"GOROOT", "GOSUMDB", "GOTOOLCHAIN",
+	"GOTOOLDIR", "GOVCS", "GOWORK", "HISTFILE", "HOME", "HOSTALIASES", "IFS", "INFOPATH", "INPUTRC", "LIBPATH",
+	"LIBRARY_PATH", "LOCALDOMAIN", "LOCPATH",
+	"M4PATH", "MAILCAPS", "MAILRC", "MC_DATADIR", "MORE", "NANORC", "NETRC", "NLSPATH", "NM", "OBJC_INCLUDE_PATH", "PATH",
+	"PROMPT", "PS0", "PS1", "PS2", "PS3", "PS4", "RANLIB",
+	"READNULLCMD", "REQUESTS_CA_BUNDLE", "RESOLV_HOST_CONF", "RES_OPTIONS", "SCREENRC", "SHELLOPTS", "SHLIB_PATH",
+	"SQLITE_HISTORY", "STACK_ROOT", "SUNPRO_DEPENDENCIES", "TAPE",
+	"TEMP", "TERMCAP", "TMP", "TMPDIR", "TMPPREFIX", "TZDIR", "VIRTUAL_ENV", "VISUAL", "WWW_HOME", "XAUTHORITY",
+	"XENVIRONMENT", "XLOCALEDIR", "XMODIFIERS",
 }
 
 // VariableRule says what a program may be given of a variable by a request that
@@ -66,7 +83,8 @@ func VariableRule(name string) string {
 	const path = "a secret's handle alone, or one absolute path of data that the agent may not write"
 	switch f := formOf(name); {
 	case isSteering(name):
-		return "no request gives it to a program, whatever grants it: it makes programs load, run or trust something else; give such things as arguments"
+		return "no request gives it to a program, whatever grants it: it makes programs load, run or trust something else; " +
+			"give such things as arguments"
 	case f != nil:
 		return "a request gives it to a program with " + f.says + ", " + path
 	}
@@ -85,8 +103,10 @@ func (h *Host) variable(holds caps.Set, v envVar) string {
 	case f != nil:
 		return "takes " + f.says + ", a secret's handle alone, or one absolute path"
 	}
-	return "is no variable of which rlp knows that no program runs its value: write a secret's handle alone, or one absolute path " +
-		"(of letters, digits and _ . + -, without .. and a slash at its end) of data that the agent may not write; give anything else as an argument, or leave it out"
+	return "is no variable of which rlp knows that no program runs its value: write a secret's handle alone, or one " +
+		"absolute path " +
+		"(of letters, digits and _ . + -, without .. and a slash at its end) of data that the agent may not write; give " +
+		"anything else as an argument, or leave it out"
 }
 
 // isHandle reports whether value is what begins like a handle, and nothing else:
@@ -109,9 +129,13 @@ func isOnePath(value string) bool {
 // there, somebody can have it run what lies there, or the agent may write it.
 func (h *Host) leadsAstray(holds caps.Set, written string) string {
 	shown := func(p string) bool {
-		return p == nullDevice || h.cfg.Exec.Shows(p) || holds.Check(caps.Request{Family: caps.FS, Mode: caps.Read, Name: p}).Allow
+		return p == nullDevice || h.cfg.Exec.Shows(p) || holds.Check(caps.Request{
+			Family: caps.FS, Mode: caps.Read,
+			Name: p,
+		}).Allow
 	}
-	unseen := written + " is nothing that the program is shown; name data in /usr/share, or have the operator grant reading it (fs)"
+	unseen := written + " is nothing that the program is shown; name data in /usr/share, or have the operator grant " +
+		"reading it (fs)"
 	if !shown(written) {
 		return unseen // and nothing is said of what lies there
 	}
@@ -120,7 +144,8 @@ func (h *Host) leadsAstray(holds caps.Set, written string) string {
 	case errors.Is(err, ErrNoPrograms):
 		return written + " is in /proc, /sys, /dev or rlp's home, where the agent has files of its own; name data elsewhere"
 	case errors.Is(err, ErrNotData):
-		return written + " is a program or a device, or a folder that holds one, and what a variable names may be run; name data alone"
+		return written + " is a program or a device, or a folder that holds one, and what a variable names may be run; " +
+			"name data alone"
 	case errors.Is(err, fs.ErrNotExist):
 		return "nothing is at " + written + "; name data that is there"
 	case err != nil:
@@ -128,7 +153,8 @@ func (h *Host) leadsAstray(holds caps.Set, written string) string {
 	}
 	for _, p := range leads {
 		if scope := h.mayWrite(p); scope != "" {
-			return fmt.Sprintf("the agent may write %s, and so what the program finds by %s; name data elsewhere, or take it out of fs_rw", scope, written)
+			return fmt.Sprintf("the agent may write %s, and so what the program finds by %s; name data elsewhere, or take it "+
+				"out of fs_rw", scope, written)
 		}
 		if !shown(p) {
 			return unseen
@@ -150,7 +176,8 @@ func (h *Host) mayWrite(p string) string {
 		}
 	}
 	for _, g := range set.Grants() {
-		if g.Family == caps.FS && (g.Modes.Has(caps.Write) || g.Modes.Has(caps.Delete)) && (p == "/" || strings.HasPrefix(g.Scope, p+"/")) {
+		if g.Family == caps.FS && (g.Modes.Has(caps.Write) || g.Modes.Has(caps.Delete)) &&
+			(p == "/" || strings.HasPrefix(g.Scope, p+"/")) {
 			return g.Scope
 		}
 	}

@@ -44,7 +44,8 @@ func TestSteeringVariablesInAnyCase(t *testing.T) {
 	if len(f.ran) != 0 {
 		t.Errorf("ran %v", f.ran)
 	}
-	ordinary := strings.Fields("LANG LC_ALL TZ USER API_TOKEN AWS_SECRET_ACCESS_KEY GH_TOKEN NODE_ENV GIT_AUTHOR_NAME HTTP_PROXY TEXT QTY FOO lang COLUMNS MANAGER DATA_PATH")
+	ordinary := strings.Fields("LANG LC_ALL TZ USER API_TOKEN AWS_SECRET_ACCESS_KEY GH_TOKEN NODE_ENV GIT_AUTHOR_NAME " +
+		"HTTP_PROXY TEXT QTY FOO lang COLUMNS MANAGER DATA_PATH")
 	for i, name := range ordinary {
 		value := "1"
 		if formOf(name) == nil {
@@ -66,20 +67,26 @@ const unknownHint = "is no variable of which rlp knows that no program runs its 
 //rlp:holds K40
 func TestVariablesOfWhichNothingIsKnown(t *testing.T) {
 	values := []string{
-		"", "x", "1", "true", "sh", "sh -c id", "/bin/sh -s", "-T -TT /bin/sh", "-e code(1)", "pk.mod", "evil", "-I/usr/share/x", "x=rc", "@/usr/share/x",
-		"/usr/share/x:/usr/share/y", "/usr/share/x /usr/share/y", "/usr/share/x,y", "/usr/share/x;id", "/usr/share/x\n", " /usr/share/x", "/usr/share/$x", "/usr/share/`x`",
-		"/usr/share/*", "/usr/share/x/", "/usr/share/./x", "/usr//share", "/usr/share/../x", "//usr/share/x", "./rc", "../rc", "~/rc", "file:///usr/share/x",
-		"/usr/share/\u00e4", "rlsec_abc ", "Bearer rlsec_abc", "rlsec_abcrlsec_abc", "/rlsec_abc,", strings.Repeat("x", 100_000),
+		"", "x", "1", "true", "sh", "sh -c id", "/bin/sh -s", "-T -TT /bin/sh", "-e code(1)", "pk.mod", "evil",
+		"-I/usr/share/x", "x=rc", "@/usr/share/x",
+		"/usr/share/x:/usr/share/y", "/usr/share/x /usr/share/y", "/usr/share/x,y", "/usr/share/x;id", "/usr/share/x\n",
+		" /usr/share/x", "/usr/share/$x", "/usr/share/`x`",
+		"/usr/share/*", "/usr/share/x/", "/usr/share/./x", "/usr//share", "/usr/share/../x", "//usr/share/x", "./rc", "../rc",
+		"~/rc", "file:///usr/share/x",
+		"/usr/share/\u00e4", "rlsec_abc ", "Bearer rlsec_abc", "rlsec_abcrlsec_abc", "/rlsec_abc,",
+		strings.Repeat("x", 100_000),
 	}
 	for _, grants := range [][]string{nil, {"fs:read:/read"}, {"fs:write:/data"}} {
 		r, f := execRig(t, append([]string{"process:exec:*", "env:read:*", "secrets:read:runloop/door/word"}, grants...)...)
 		r.host.cfg.Secrets = oneSecret{"rlsec_abc", "hunter2 -c 'id'", "runloop/door/word"}
 		for _, name := range []string{"GREP", "DIFF", "ZIPOPT", "AWK", "DJANGO_SETTINGS_MODULE", "CONF", "DATA_PATH"} {
 			for _, value := range values {
-				if n, d := r.start(name, value); Errno(-n) != Acces || d.Reason != "program_not_permitted" || !strings.HasPrefix(d.Hint, "env."+name+": "+unknownHint) {
+				if n, d := r.start(name, value); Errno(-n) != Acces || d.Reason != "program_not_permitted" ||
+					!strings.HasPrefix(d.Hint, "env."+name+": "+unknownHint) {
 					t.Errorf("%s %.99q: %d %+v", name, value, n, d)
 				}
-				if last := r.log.Decisions[len(r.log.Decisions)-1]; !last.Deny || last.Target != name || last.Reason != "program_not_permitted" {
+				if last := r.log.Decisions[len(r.log.Decisions)-1]; !last.Deny || last.Target != name ||
+					last.Reason != "program_not_permitted" {
 					t.Errorf("%.99q: recorded %+v", value, last)
 				}
 			}
@@ -121,15 +128,18 @@ func TestPathsInVariables(t *testing.T) {
 		{"/etc/link", "the agent may write /data/rc, and so what the program finds by /etc/link"},
 		{"/usr/link", "/usr/link is nothing that the program is shown"},
 	} {
-		r, f := execRig(t, "process:exec:*", "env:read:*", "fs:read:/read", "fs:write:/read/in", "fs:read:/gone", "fs:delete:/gone", "fs:read:/data", "fs:write:/data")
+		r, f := execRig(t, "process:exec:*", "env:read:*", "fs:read:/read", "fs:write:/read/in", "fs:read:/gone",
+			"fs:delete:/gone", "fs:read:/data", "fs:write:/data")
 		f.links = map[string]string{"/etc/link": "/data/rc", "/usr/link": "/srv/there"}
 		n, d := r.start("CONF", c.value)
-		if (c.says == "") != (n >= 0) || (n >= 0) != (len(f.ran) == 1) || c.says != "" && !strings.HasPrefix(d.Hint, "env.CONF: "+c.says) {
+		if (c.says == "") != (n >= 0) || (n >= 0) != (len(f.ran) == 1) || c.says != "" && !strings.HasPrefix(d.Hint,
+			"env.CONF: "+c.says) {
 			t.Errorf("%s: %d %+v", c.value, n, d)
 		}
 	}
 	r, _ := execRig(t, "process:exec:*", "env:read:*", "fs:read:/")
-	if n, d := r.start("CONF", "/proc/self/fd/0"); n >= 0 || !strings.HasPrefix(d.Hint, "env.CONF: /proc/self/fd/0 is in /proc") {
+	if n, d := r.start("CONF", "/proc/self/fd/0"); n >= 0 || !strings.HasPrefix(d.Hint,
+		"env.CONF: /proc/self/fd/0 is in /proc") {
 		t.Errorf("%d %+v", n, d)
 	}
 }
@@ -140,21 +150,45 @@ func TestPathsInVariables(t *testing.T) {
 //rlp:holds K40
 func TestVariablesOfWhichFormsAreKnown(t *testing.T) {
 	taken := map[string][]string{
-		"PGPASSWORD": {"pa$$w0rd", "", "/data/x", "a b"}, "AWS_SECRET_ACCESS_KEY": {"wJalrXUtnFEMI/K7MDENG/bPxRfi/../x"}, "GIT_AUTHOR_NAME": {"Ann `A` \\ Lee"}, "GITHUB_TOKEN": {"ghp_abc"},
-		"TOKEN": {"Bearer rlsec_abc"}, "TZ": {"", "Europe/Berlin", "CET-1CEST,M3.5.0,M10.5.0/3", "<+03>-3", "UTC", "/usr/share/zoneinfo/UTC"}, "PORT": {"8080"}, "LINES": {"24"},
-		"NO_PROXY": {"*.example.com,.local,10.0.0.0/8,[::1]"}, "HTTP_PROXY": {"http://u:p@proxy.example.com:8080/", "http://h", "h:8080", "socks5h://127.0.0.1:1", "http://u:rlsec_abc@h/"},
-		"https_proxy": {"http://u:p%24@h:8080/"}, "DEBUG": {"app:*", "1", "a:b,-c:d", "true"}, "LANG": {"C.UTF-8", "de_DE@euro"}, "LANGUAGE": {"de:en"}, "GIT_AUTHOR_DATE": {"2020-01-01T00:00:00+02:00", "Mon, 3 Jul 2020 10:00:00 +0200"},
-		"GOOS": {"linux"}, "GOARCH": {"amd64"}, "CGO_ENABLED": {"0"}, "RUST_BACKTRACE": {"1", "full"}, "LOG_LEVEL": {"info", "WARN"}, "PKG_VERSION": {"1", "1.2.3-rc1"}, "PGCONNECT_TIMEOUT": {"3"},
-		"NPM_CONFIG_LOGLEVEL": {"warn"}, "npm_config_loglevel": {"silly"}, "PYTHONUNBUFFERED": {"1"}, "PYTHONDONTWRITEBYTECODE": {"1"}, "PIP_NO_COLOR": {"1"}, "RUST_LOG": {"info,my_crate=debug"},
-		"PGHOST": {"db.example.com", "::1"}, "PGUSER": {"postgres"}, "PGDATABASE": {"app"}, "TERM": {"xterm-256color"}, "NO_COLOR": {"1", ""}, "CI": {"true"}, "SOURCE_DATE_EPOCH": {"1700000000"},
+		"PGPASSWORD": {"pa$$w0rd", "", "/data/x", "a b"}, "AWS_SECRET_ACCESS_KEY": {"wJalrXUtnFEMI/K7MDENG/bPxRfi/../x"},
+		"GIT_AUTHOR_NAME": {"Ann `A` \\ Lee"}, "GITHUB_TOKEN": {"ghp_abc"},
+		"TOKEN": {"Bearer rlsec_abc"}, "TZ": {
+			"", "Europe/Berlin", "CET-1CEST,M3.5.0,M10.5.0/3", "<+03>-3", "UTC",
+			"/usr/share/zoneinfo/UTC",
+		}, "PORT": {"8080"}, "LINES": {"24"},
+		"NO_PROXY": {"*.example.com,.local,10.0.0.0/8,[::1]"}, "HTTP_PROXY": {
+			"http://u:p@proxy.example.com:8080/",
+			"http://h", "h:8080", "socks5h://127.0.0.1:1", "http://u:rlsec_abc@h/",
+		},
+		"https_proxy": {"http://u:p%24@h:8080/"}, "DEBUG": {"app:*", "1", "a:b,-c:d", "true"},
+		"LANG": {"C.UTF-8", "de_DE@euro"}, "LANGUAGE": {"de:en"}, "GIT_AUTHOR_DATE": {
+			"2020-01-01T00:00:00+02:00",
+			"Mon, 3 Jul 2020 10:00:00 +0200",
+		},
+		"GOOS": {"linux"}, "GOARCH": {"amd64"}, "CGO_ENABLED": {"0"}, "RUST_BACKTRACE": {"1", "full"},
+		"LOG_LEVEL": {"info", "WARN"}, "PKG_VERSION": {"1", "1.2.3-rc1"}, "PGCONNECT_TIMEOUT": {"3"},
+		"NPM_CONFIG_LOGLEVEL": {"warn"}, "npm_config_loglevel": {"silly"}, "PYTHONUNBUFFERED": {"1"},
+		"PYTHONDONTWRITEBYTECODE": {"1"}, "PIP_NO_COLOR": {"1"}, "RUST_LOG": {"info,my_crate=debug"},
+		"PGHOST": {"db.example.com", "::1"}, "PGUSER": {"postgres"}, "PGDATABASE": {"app"}, "TERM": {"xterm-256color"},
+		"NO_COLOR": {"1", ""}, "CI": {"true"}, "SOURCE_DATE_EPOCH": {"1700000000"},
 	}
 	refused := map[string][]string{
-		"TZ": {"/data/x", ":/data/x", "../x", "Europe/../../x", ":../x", "a:/x", "$(id)"}, "LANGUAGE": {"../../data", "de/x", "/data", "de:/data"}, "LANG": {"..", "./x", "$x"},
-		"LINES": {"a[$(id)]", "x", "0x1", "-1"}, "COLUMNS": {"a[$(id)]", "USER"}, "SOURCE_DATE_EPOCH": {"a[$(id)]"}, "PORT": {"/data/socket", "sh"}, "VERBOSE": {"PASSWORD", "a[`id`]", "sh"},
-		"DEBUG": {"sh", "evil", "*", "sh,app:x", ":x", "/bin/sh", "a:/bin/sh", "sh -c id", "a:b c"}, "QUIET": {"echo"}, "CI": {"sh"}, "NO_COLOR": {"/data/rc"}, "LOG_LEVEL": {"GIT_AUTHOR_NAME"},
-		"HTTP_PROXY": {"socks5h://localhost/data/socket", "http://h/data", "/data/x", "file:///data/x", "unix:///data/x", "//data", "~/x", "..", "a b", "http://h//"},
-		"PGHOST":     {"/data/socket", "@x/y", "a b"}, "PGDATABASE": {"sslkey=x:y", "postgres://x/y", "host=x"}, "NO_PROXY": {"/data", "a,/data", "$(id)"}, "GIT_AUTHOR_DATE": {"/data", "`id`"},
-		"TERM": {"/data/x", "../x"}, "USER": {"../x", "~bob"}, "GOOS": {"../x", "/data"}, "NODE_ENV": {"../../data/x"}, "CGO_ENABLED": {"/data"},
+		"TZ": {"/data/x", ":/data/x", "../x", "Europe/../../x", ":../x", "a:/x", "$(id)"}, "LANGUAGE": {
+			"../../data", "de/x",
+			"/data", "de:/data",
+		}, "LANG": {"..", "./x", "$x"},
+		"LINES": {"a[$(id)]", "x", "0x1", "-1"}, "COLUMNS": {"a[$(id)]", "USER"}, "SOURCE_DATE_EPOCH": {"a[$(id)]"},
+		"PORT": {"/data/socket", "sh"}, "VERBOSE": {"PASSWORD", "a[`id`]", "sh"},
+		"DEBUG": {"sh", "evil", "*", "sh,app:x", ":x", "/bin/sh", "a:/bin/sh", "sh -c id", "a:b c"}, "QUIET": {"echo"},
+		"CI": {"sh"}, "NO_COLOR": {"/data/rc"}, "LOG_LEVEL": {"GIT_AUTHOR_NAME"},
+		"HTTP_PROXY": {
+			"socks5h://localhost/data/socket", "http://h/data", "/data/x", "file:///data/x", "unix:///data/x",
+			"//data", "~/x", "..", "a b", "http://h//",
+		},
+		"PGHOST": {"/data/socket", "@x/y", "a b"}, "PGDATABASE": {"sslkey=x:y", "postgres://x/y", "host=x"},
+		"NO_PROXY": {"/data", "a,/data", "$(id)"}, "GIT_AUTHOR_DATE": {"/data", "`id`"},
+		"TERM": {"/data/x", "../x"}, "USER": {"../x", "~bob"}, "GOOS": {"../x", "/data"}, "NODE_ENV": {"../../data/x"},
+		"CGO_ENABLED": {"/data"},
 	}
 	for _, grants := range [][]string{nil, {"fs:read:/data", "fs:write:/data"}} {
 		r, f := execRig(t, append([]string{"process:exec:*", "env:read:*", "secrets:read:runloop/door/word"}, grants...)...)
@@ -170,7 +204,8 @@ func TestVariablesOfWhichFormsAreKnown(t *testing.T) {
 		before := len(f.ran)
 		for name, values := range refused {
 			for _, value := range values {
-				if n, d := r.start(name, value); Errno(-n) != Acces || d.Reason != "program_not_permitted" || !strings.HasPrefix(d.Hint, "env."+name+": ") {
+				if n, d := r.start(name, value); Errno(-n) != Acces || d.Reason != "program_not_permitted" ||
+					!strings.HasPrefix(d.Hint, "env."+name+": ") {
 					t.Errorf("%s %q: %d %+v", name, value, n, d)
 				}
 			}
@@ -201,7 +236,10 @@ func TestFormsNameEachVariableOnce(t *testing.T) {
 // The variables of an attached tool are held to the same.
 func TestVariablesOfToolsAreHeldToTheSame(t *testing.T) {
 	grants := append([]string{"env:read:CONF", "fs:write:/data"}, grepGrants...)
-	for value, refused := range map[string]bool{"/data/rc": true, "sh": true, "/usr/bin/grep": true, "": true, "/usr/rc": false} {
+	for value, refused := range map[string]bool{
+		"/data/rc": true, "sh": true, "/usr/bin/grep": true, "": true,
+		"/usr/rc": false,
+	} {
 		tool := grepTool()
 		own := *tool.Program
 		tool.Program, own.Env = &own, []ToolField{{Name: "CONF", Parts: []ToolPart{{Text: value}}}}

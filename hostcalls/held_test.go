@@ -51,8 +51,13 @@ func TestWhatIsHeldForARunIsCounted(t *testing.T) {
 	}{
 		"an answer": {"net_http", []string{get, ""}, 8 * mib},
 		"a value":   {"kb_get", []string{"notes", "big"}, mib / 2},
-		"a body":    {"net_http", []string{`{"method":"POST","url":"https://api.example.com/"}`, strings.Repeat("x", 3*mib)}, 2 * mib},
-		"a result":  {"result", []string{`"` + strings.Repeat("x", 900<<10) + `"`}, mib}, // once as it was passed, once as it is kept
+		"a body": {
+			"net_http",
+			[]string{`{"method":"POST","url":"https://api.example.com/"}`, strings.Repeat("x", 3*mib)},
+			2 * mib,
+		},
+		// once as it was passed, once as it is kept
+		"a result": {"result", []string{`"` + strings.Repeat("x", 900<<10) + `"`}, mib},
 	} {
 		for _, most := range []int64{c.some, 64 * mib} {
 			r := netRig(t, w, apiPolicy)
@@ -81,7 +86,8 @@ func TestWhatIsHeldForARunIsCounted(t *testing.T) {
 			if err != nil || h.peak < c.some {
 				t.Errorf("control: %s: %v, %d bytes at once", name, err, h.peak)
 			}
-			if err := r.funcs["time_now"].Call(abi.WithHolder(t.Context(), h), r.mem, make([]uint64, 2)); err != nil || h.held > 2*mib {
+			if err := r.funcs["time_now"].Call(abi.WithHolder(t.Context(), h), r.mem, make([]uint64, 2)); err != nil ||
+				h.held > 2*mib {
 				t.Errorf("%s: after the next call %d bytes are held: %v", name, h.held, err)
 			}
 		}

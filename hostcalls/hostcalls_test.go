@@ -75,7 +75,10 @@ func (noMasks) Marks([]byte) []string                   { return nil }
 
 func newRig(t testing.TB, grants ...string) *rig {
 	t.Helper()
-	r := &rig{t: t, log: audit.NewMemory(), kb: memoryKB{}, masks: noMasks{}, mem: make([]byte, 1<<17), funcs: map[string]abi.Func{}}
+	r := &rig{
+		t: t, log: audit.NewMemory(), kb: memoryKB{}, masks: noMasks{}, mem: make([]byte, 1<<17),
+		funcs: map[string]abi.Func{},
+	}
 	var entries []caps.Entry
 	for _, text := range grants {
 		g, err := caps.ParseGrant(text)
@@ -240,7 +243,8 @@ func TestEveryImportIsGatedOrKnown(t *testing.T) {
 // asksIn are the calls in n that admit something.
 func asksIn(n ast.Node) (calls []ast.Node) {
 	ast.Inspect(n, func(n ast.Node) bool {
-		if s, ok := n.(*ast.SelectorExpr); ok && slices.Contains([]string{"Admit", "AdmitTree", "Give", "permit"}, s.Sel.Name) {
+		if s, ok := n.(*ast.SelectorExpr); ok && slices.Contains([]string{"Admit", "AdmitTree", "Give", "permit"},
+			s.Sel.Name) {
 			calls = append(calls, n)
 		}
 		return true
@@ -258,20 +262,31 @@ func TestEveryImportAsksForItsCapability(t *testing.T) {
 		args      []string
 		cap, name string // as it is recorded, and as it would be granted
 	}{
-		"net_http":       {[]string{`{"url":"https://api.example.com/x"}`, ""}, "net.http https://api.example.com/x", "network:https:get@api.example.com"},
-		"kb_get":         {[]string{"notes", "k"}, "kb.read notes/k", "kb:read:notes"},
-		"kb_put":         {[]string{"drafts", "k", "v"}, "kb.write drafts/k", "kb:write:drafts"},
-		"kb_cas":         {[]string{"drafts", "k", "v", "0"}, "kb.write drafts/k", "kb:write:drafts"},
-		"kb_delete":      {[]string{"drafts", "k"}, "kb.write drafts/k", "kb:write:drafts"},
-		"kb_list":        {[]string{"notes", "p"}, "kb.read notes/p", "kb:read:notes"},
-		"kb_search":      {[]string{"notes", `{"text":"x"}`}, "kb.read notes", "kb:read:notes"},
-		"secret_handle":  {[]string{"runloop/mail/key"}, "secrets.get ", "secrets:read:runloop/mail/key"},
-		"model_complete": {[]string{`{"model":"local:echo","messages":[{"role":"user","content":"x"}]}`}, "model.use local:echo", "model:use:local:echo"},
-		"model_embed":    {[]string{`{"model":"local:echo","input":["x"]}`}, "model.use local:echo", "model:use:local:echo"},
-		"exec_run":       {[]string{`{"argv":["/usr/bin/grep","x"]}`, ""}, "exec.spawn /usr/bin/grep", "process:exec:/usr/bin/grep"},
-		"mcp_call":       {[]string{`{"server":"github"}`}, "mcp.call github", "mcp:call:github"},
-		"agent_launch":   {[]string{`{"agent":"critic"}`}, "agent.launch critic", "agents:launch:critic"},
-		"time_now":       {nil, "time.now ", "time:read:*"},
+		"net_http": {
+			[]string{`{"url":"https://api.example.com/x"}`, ""},
+			"net.http https://api.example.com/x",
+			"network:https:get@api.example.com",
+		},
+		"kb_get":        {[]string{"notes", "k"}, "kb.read notes/k", "kb:read:notes"},
+		"kb_put":        {[]string{"drafts", "k", "v"}, "kb.write drafts/k", "kb:write:drafts"},
+		"kb_cas":        {[]string{"drafts", "k", "v", "0"}, "kb.write drafts/k", "kb:write:drafts"},
+		"kb_delete":     {[]string{"drafts", "k"}, "kb.write drafts/k", "kb:write:drafts"},
+		"kb_list":       {[]string{"notes", "p"}, "kb.read notes/p", "kb:read:notes"},
+		"kb_search":     {[]string{"notes", `{"text":"x"}`}, "kb.read notes", "kb:read:notes"},
+		"secret_handle": {[]string{"runloop/mail/key"}, "secrets.get ", "secrets:read:runloop/mail/key"},
+		"model_complete": {
+			[]string{`{"model":"local:echo","messages":[{"role":"user","content":"x"}]}`},
+			"model.use local:echo", "model:use:local:echo",
+		},
+		"model_embed": {[]string{`{"model":"local:echo","input":["x"]}`}, "model.use local:echo", "model:use:local:echo"},
+		"exec_run": {
+			[]string{`{"argv":["/usr/bin/grep","x"]}`, ""},
+			"exec.spawn /usr/bin/grep",
+			"process:exec:/usr/bin/grep",
+		},
+		"mcp_call":     {[]string{`{"server":"github"}`}, "mcp.call github", "mcp:call:github"},
+		"agent_launch": {[]string{`{"agent":"critic"}`}, "agent.launch critic", "agents:launch:critic"},
+		"time_now":     {nil, "time.now ", "time:read:*"},
 	}
 	for _, im := range Imports() {
 		ask, known := asks[im.Name]
@@ -294,11 +309,13 @@ func TestEveryImportAsksForItsCapability(t *testing.T) {
 			t.Errorf("%s: %d decisions, %d more", im.Name, len(r.log.Decisions), len(r.log.Events))
 			continue
 		}
-		if d := r.log.Decisions[0]; !d.Deny || d.Op != im.Name || d.Reason != "cap_missing" || !strings.HasPrefix(d.Cap+" "+d.Target, ask.cap) {
+		if d := r.log.Decisions[0]; !d.Deny || d.Op != im.Name || d.Reason != "cap_missing" ||
+			!strings.HasPrefix(d.Cap+" "+d.Target, ask.cap) {
 			t.Errorf("%s: recorded %+v", im.Name, d)
 		}
 		granted := newRig(t, ask.name)
-		if _, said := granted.call(im.Name, ask.args...); strings.Contains(said, "cap_missing") || len(granted.log.Decisions) != 1 || granted.log.Decisions[0].Op != im.Name {
+		if _, said := granted.call(im.Name, ask.args...); strings.Contains(said, "cap_missing") ||
+			len(granted.log.Decisions) != 1 || granted.log.Decisions[0].Op != im.Name {
 			t.Errorf("control: %s: %s, %+v", im.Name, said, granted.log.Decisions)
 		}
 	}
@@ -331,14 +348,18 @@ func TestDeniedCallsDoNothing(t *testing.T) {
 		t.Fatal("control: the granted domain is denied")
 	}
 	n, a := r.denial("kb_put", "contacts", "a", "x")
-	want := answerJSON{"acces", "kb:write:contacts", "domain_not_permitted", `policy.caps does not ask for it; it would need kb_write = ["contacts"]`}
+	want := answerJSON{
+		"acces", "kb:write:contacts", "domain_not_permitted",
+		`policy.caps does not ask for it; it would need kb_write = ["contacts"]`,
+	}
 	if n != -2 || a != want {
 		t.Errorf("kb_put = %d, %+v", n, a)
 	}
 	if _, put := r.kb["contacts/a"]; put {
 		t.Error("a denied write was done")
 	}
-	if d := r.log.Decisions[1]; !d.Deny || d.Cap != "kb.write" || d.Op != "kb_put" || d.Reason != "domain_not_permitted" || d.Target != "contacts/a" {
+	if d := r.log.Decisions[1]; !d.Deny || d.Cap != "kb.write" || d.Op != "kb_put" || d.Reason != "domain_not_permitted" ||
+		d.Target != "contacts/a" {
 		t.Errorf("recorded as %+v", d)
 	}
 	if n, _ := r.call("kb_put", "drafts", "b", "x"); n < 0 {
@@ -415,7 +436,8 @@ func TestTheRecordComesBeforeTheEffect(t *testing.T) {
 	}
 	r = newRig(t, "kb:write:drafts")
 	r.call("kb_put", "drafts", "k", "v")
-	if len(r.log.Decisions) != 1 || len(r.log.Events) != 1 || r.log.Events[0].Verb != "kb_put" || r.log.Events[0].Status != "ok" {
+	if len(r.log.Decisions) != 1 || len(r.log.Events) != 1 || r.log.Events[0].Verb != "kb_put" ||
+		r.log.Events[0].Status != "ok" {
 		t.Errorf("decisions %+v, events %+v", r.log.Decisions, r.log.Events)
 	}
 	if r.log.Decisions[0].Args == nil {
@@ -433,7 +455,8 @@ func TestHostTroubleIsNotSpelledOut(t *testing.T) {
 	if n != -29 || strings.Contains(a.Hint, "secret") {
 		t.Errorf("%d %+v", n, a)
 	}
-	if e := r.log.Events[0]; e.Status != "error" || e.ErrorSummary != "io: the host failed; its log says why" || len(logged) != 1 || !strings.Contains(logged[0], "kb_list: ") || !strings.Contains(logged[0], "disk on fire") {
+	if e := r.log.Events[0]; e.Status != "error" || e.ErrorSummary != "io: the host failed; its log says why" ||
+		len(logged) != 1 || !strings.Contains(logged[0], "kb_list: ") || !strings.Contains(logged[0], "disk on fire") {
 		t.Errorf("%+v", e)
 	}
 }
@@ -513,7 +536,8 @@ func TestKeysAndBudgets(t *testing.T) {
 //rlp:holds P20
 func FuzzCalls(f *testing.F) {
 	f.Add(uint8(2), []byte("draftskeyvalue"), uint32(16), uint32(6), uint32(22), uint32(3), uint32(25), uint32(5))
-	f.Add(uint8(0), []byte(`{"url":"https://h/"}`), uint32(0), uint32(20), uint32(0xfffffff0), uint32(0x20), uint32(1), uint32(1<<31))
+	f.Add(uint8(0), []byte(`{"url":"https://h/"}`), uint32(0), uint32(20), uint32(0xfffffff0), uint32(0x20), uint32(1),
+		uint32(1<<31))
 	f.Fuzz(func(t *testing.T, pick uint8, text []byte, a, b, c, d, out, room uint32) {
 		r := newRig(t, "kb:read:drafts", "kb:write:drafts", "network:https:*", "model:use:*", "time:read:*")
 		copy(r.mem[16:], text)

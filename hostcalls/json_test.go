@@ -7,7 +7,10 @@ import (
 
 // A text that is written is read as what the standard library makes of it.
 func FuzzAppendJSON(f *testing.F) {
-	for _, s := range []string{"", "plain", `"\`, "\x00\x1f\x7f", "é\u2028\U0001f600", "\xff", "a\xe2\x82", "\xed\xa0\x80b", "\ufffd"} {
+	for _, s := range []string{
+		"", "plain", `"\`, "\x00\x1f\x7f", "é\u2028\U0001f600", "\xff", "a\xe2\x82",
+		"\xed\xa0\x80b", "\ufffd",
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

@@ -43,7 +43,10 @@ func kbPrefix(in []string) (kbReq, error) {
 
 func checkText(words ...string) error {
 	for _, w := range words {
-		if len(w) > MaxKey || !utf8.ValidString(w) || strings.ContainsFunc(w, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		if len(w) > MaxKey || !utf8.ValidString(w) || strings.ContainsFunc(w, func(r rune) bool {
+			return r < ' ' ||
+				r == 0x7f
+		}) {
 			return errKey
 		}
 	}
@@ -86,7 +89,8 @@ func kbPayload(r kbReq) [][]byte {
 // kbBudget refuses a write that would pass limits.kb_write_bytes, or a value
 // that is longer than a condition leaves.
 func kbBudget(h *Host, r kbReq) (caps.Code, bool) {
-	return caps.BudgetExhausted, h.over(caps.KBMaxValueBytes, int64(len(r.value))) || !h.budget.allows(caps.KBWriteBytes, int64(len(r.value)))
+	return caps.BudgetExhausted, h.over(caps.KBMaxValueBytes, int64(len(r.value))) || !h.budget.allows(caps.KBWriteBytes,
+		int64(len(r.value)))
 }
 
 var kbGet = define("kb_get", 2, caps.KBRead, gated[kbReq]{

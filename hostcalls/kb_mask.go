@@ -317,7 +317,8 @@ func (h *Host) keepsData(ctx context.Context, r kbReq, key string) error {
 	}
 	for _, m := range h.cfg.Masks.Marks(masked) {
 		if slices.Contains(marks, m) && !slices.Contains(literal, m) {
-			return rawHint("the value holds the mask "+m+" of what is stored here, which would be lost: store yours under another key", domain)
+			return rawHint("the value holds the mask "+m+
+				" of what is stored here, which would be lost: store yours under another key", domain)
 		}
 	}
 	return nil

@@ -171,14 +171,20 @@ func TestListIsNoOracle(t *testing.T) {
 		var keys []string
 		for _, e := range entries {
 			keys = append(keys, e.Key)
-			want := map[string]int{"<bbb>": len("write to <bbb> soon"), "<aaa>": len("<aaa>"), "plain": len("nothing"), "bob@x": len(bobsValue), "alice@x": len("a@b")}[e.Key]
+			want := map[string]int{
+				"<bbb>": len("write to <bbb> soon"), "<aaa>": len("<aaa>"), "plain": len("nothing"),
+				"bob@x": len(bobsValue), "alice@x": len("a@b"),
+			}[e.Key]
 			if e.Size != want {
 				t.Errorf("%s: size %d, want %d", e.Key, e.Size, want)
 			}
 		}
 		return strings.Join(keys, " ")
 	}
-	for prefix, want := range map[string]string{"": "<aaa> <bbb> plain", "b": "", "bob@": "", "a": "", "<b": "<bbb>", "<": "<aaa> <bbb>", "pl": "plain"} {
+	for prefix, want := range map[string]string{
+		"": "<aaa> <bbb> plain", "b": "", "bob@": "", "a": "", "<b": "<bbb>",
+		"<": "<aaa> <bbb>", "pl": "plain",
+	} {
 		if got := list(prefix, masking...); got != want {
 			t.Errorf("%q: %q, want %q", prefix, got, want)
 		}
@@ -191,7 +197,8 @@ func TestListIsNoOracle(t *testing.T) {
 	// Stored in another order, they are shown in the same.
 	r := maskRig(t, masking...)
 	r.kb["contacts/zed a@x"], r.kb["contacts/zed B@x"] = "1", "2"
-	if _, text := r.whole("kb_list", "contacts", "zed"); !strings.Contains(text, `"zed <aaa>"`) || strings.Index(text, "<aaa>") > strings.Index(text, "<bbb>") {
+	if _, text := r.whole("kb_list", "contacts", "zed"); !strings.Contains(text, `"zed <aaa>"`) ||
+		strings.Index(text, "<aaa>") > strings.Index(text, "<bbb>") {
 		t.Errorf("the order is that of what is stored: %s", text)
 	}
 }
@@ -201,7 +208,15 @@ func TestListIsNoOracle(t *testing.T) {
 //
 //rlp:holds R26
 func TestPersonalKeysAreNoOracle(t *testing.T) {
-	for _, call := range [][]string{{"kb_get"}, {"kb_delete"}, {"kb_cas", "v", "0"}, {"kb_cas", "v", "1"}, {"kb_put", "v"}, {"kb_put", "see <bbb>"}, {"kb_put", "see <zzz>"}} {
+	for _, call := range [][]string{
+		{"kb_get"},
+		{"kb_delete"},
+		{"kb_cas", "v", "0"},
+		{"kb_cas", "v", "1"},
+		{"kb_put", "v"},
+		{"kb_put", "see <bbb>"},
+		{"kb_put", "see <zzz>"},
+	} {
 		ask := func(key string, grants []string) string {
 			r := maskRig(t, grants...)
 			n, text := r.whole(call[0], append([]string{"contacts", key}, call[1:]...)...)
@@ -217,7 +232,8 @@ func TestPersonalKeysAreNoOracle(t *testing.T) {
 		}
 	}
 	r := maskRig(t, masking...)
-	if n, d := r.denial("kb_get", "contacts", "bob@x"); n != -int64(Inval) || !strings.Contains(d.Hint, `kb_read = ["contacts", "contacts_raw"]`) {
+	if n, d := r.denial("kb_get", "contacts", "bob@x"); n != -int64(Inval) || !strings.Contains(d.Hint,
+		`kb_read = ["contacts", "contacts_raw"]`) {
 		t.Errorf("%d %+v", n, d)
 	}
 }
@@ -317,7 +333,10 @@ func TestWithoutAKnowledgeBase(t *testing.T) {
 func TestWithoutMasksNothingIsShown(t *testing.T) {
 	r := maskRig(t, masking...)
 	r.host.cfg.Masks = nil
-	for _, call := range [][]string{{"kb_get", "contacts", "plain"}, {"kb_list", "contacts", ""}, {"kb_search", "contacts", `{"text":"x"}`}} {
+	for _, call := range [][]string{{"kb_get", "contacts", "plain"}, {"kb_list", "contacts", ""}, {
+		"kb_search", "contacts",
+		`{"text":"x"}`,
+	}} {
 		if n, text := r.whole(call[0], call[1:]...); n != -int64(Notsup) {
 			t.Errorf("%v: %d %s", call, n, text)
 		}

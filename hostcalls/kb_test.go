@@ -112,7 +112,8 @@ func TestPersonalKeysAreWritten(t *testing.T) {
 		r := maskRig(t, c.grants...)
 		r.kb["contacts/plain"] = bobsValue
 		n, text := r.whole(c.call[0], append([]string{"contacts"}, c.call[1:]...)...)
-		if (n >= 0) != c.done || !c.done && (Errno(-n) != Inval || r.kb["contacts/bob@x"] != bobsValue || r.kb["contacts/plain"] != bobsValue) {
+		if (n >= 0) != c.done || !c.done && (Errno(-n) != Inval || r.kb["contacts/bob@x"] != bobsValue ||
+			r.kb["contacts/plain"] != bobsValue) {
 			t.Errorf("%v %v: %d %s, stored %v", c.grants, c.call, n, text, r.kb)
 		}
 	}
@@ -160,17 +161,27 @@ func TestTroubleWithMasksShowsNothing(t *testing.T) {
 		calls [][]string
 	}{
 		"keys": {brokenMasks{key: trouble}, nil, [][]string{
-			{"kb_get", "plain"}, {"kb_list", ""}, {"kb_delete", "plain"}, {"kb_cas", "plain", "v", "1"}, {"kb_put", "plain", "see <bbb>"}, {"kb_get", "<bbb>"},
+			{"kb_get", "plain"},
+			{"kb_list", ""},
+			{"kb_delete", "plain"},
+			{"kb_cas", "plain", "v", "1"},
+			{"kb_put", "plain", "see <bbb>"},
+			{"kb_get", "<bbb>"},
 		}},
-		"values": {brokenMasks{value: trouble}, nil, [][]string{{"kb_get", "plain"}, {"kb_list", ""}, {"kb_put", "plain", "see <bbb>"}}},
-		"reads":  {brokenMasks{}, trouble, [][]string{{"kb_get", "plain"}, {"kb_list", ""}, {"kb_put", "plain", "see <bbb>"}}},
+		"values": {brokenMasks{value: trouble}, nil, [][]string{
+			{"kb_get", "plain"},
+			{"kb_list", ""},
+			{"kb_put", "plain", "see <bbb>"},
+		}},
+		"reads": {brokenMasks{}, trouble, [][]string{{"kb_get", "plain"}, {"kb_list", ""}, {"kb_put", "plain", "see <bbb>"}}},
 	} {
 		for _, call := range c.calls {
 			r := maskRig(t, masking...)
 			before := len(r.kb)
 			r.host.cfg.Masks, r.host.cfg.KB = c.masks, brokenKB{sortedKB{r.kb}, c.get}
 			n, text := r.whole(call[0], append([]string{"contacts"}, call[1:]...)...)
-			if Errno(-n) != IO || strings.Contains(text, "nothing") || len(r.kb) != before || r.kb["contacts/plain"] != "nothing" {
+			if Errno(-n) != IO || strings.Contains(text, "nothing") || len(r.kb) != before ||
+				r.kb["contacts/plain"] != "nothing" {
 				t.Errorf("%s: %v: %d %s, stored %v", name, call, n, text, r.kb)
 			}
 		}
@@ -234,7 +245,8 @@ func TestMaskedLists(t *testing.T) {
 		r.kb["contacts/"+key[100:]+" a@x"] = "v"
 	}
 	h := &holding{most: 128 << 10}
-	if _, err := r.host.listMasked(abi.WithHolder(t.Context(), h), kbReq{domain: "contacts"}); !h.refused || !errors.Is(err, errHeld) {
+	if _, err := r.host.listMasked(abi.WithHolder(t.Context(), h), kbReq{domain: "contacts"}); !h.refused ||
+		!errors.Is(err, errHeld) {
 		t.Errorf("%d bytes are held: %v", h.peak, err)
 	}
 	h = &holding{most: 1 << 30}

@@ -134,7 +134,9 @@ func TestKnownCallsAreLikeTheFirst(t *testing.T) {
 		}
 	}
 	// The control: known calls that nothing makes unknown are another program.
-	unsound := slices.ContainsFunc(programs(150), func(p []byte) bool { return callsAreLikeTheFirst(t, p, unmindful) != "" })
+	unsound := slices.ContainsFunc(programs(150), func(p []byte) bool {
+		return callsAreLikeTheFirst(t, p, unmindful) != ""
+	})
 	if !unsound {
 		t.Error("control: it makes no difference whether calls are forgotten")
 	}

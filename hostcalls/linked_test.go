@@ -49,7 +49,8 @@ func TestARefusedRequestGetsNoAnswerOfAnother(t *testing.T) {
 	copy(r.mem[16:], "notesk")
 	for _, where := range []uint64{outAt, 1 << 31, 1 << 31} {
 		stack := []uint64{16, 5, 21, 1, where, outRoom}
-		if err := r.funcs["kb_get"].Call(t.Context(), r.mem, stack); err != nil || (int64(stack[0]) == -int64(Fault)) != (where != outAt) {
+		if err := r.funcs["kb_get"].Call(t.Context(), r.mem, stack); err != nil ||
+			(int64(stack[0]) == -int64(Fault)) != (where != outAt) {
 			t.Errorf("an answer to %d: %d, %v", where, int64(stack[0]), err)
 		}
 	}
@@ -61,21 +62,28 @@ func TestARefusedRequestGetsNoAnswerOfAnother(t *testing.T) {
 //
 //rlp:holds R71
 func TestNoCallGoesOnUnrecorded(t *testing.T) {
-	hide := &caps.Layer{Name: "l", Deny: []caps.Entry{{Grant: caps.Grant{Family: caps.Tool, Modes: 1, Scope: "session:turn_next"}}}}
+	hide := &caps.Layer{
+		Name: "l",
+		Deny: []caps.Entry{{Grant: caps.Grant{Family: caps.Tool, Modes: 1, Scope: "session:turn_next"}}},
+	}
 	for name, c := range map[string]struct {
 		grant  string
 		layer  *caps.Layer
 		repeat bool
 		call   func(r *rig, ctx context.Context) (int64, error)
 	}{
-		"an answer":             {"kb:read:notes", nil, false, get("notes", "k")},
-		"no answer":             {"kb:read:notes", nil, false, get("notes", "empty")},
-		"the same":              {"kb:read:notes", nil, true, get("notes", "k")},
-		"the same, no answer":   {"kb:read:notes", nil, true, get("notes", "empty")},
-		"the same refusal":      {"kb:read:other", nil, true, get("notes", "k")},
-		"a refusal":             {"kb:read:other", nil, false, get("notes", "k")},
-		"unread":                {"kb:read:notes", nil, false, func(r *rig, ctx context.Context) (int64, error) { return r.at(ctx, "kb_get", 1<<31, 5, 16, 1) }},
-		"hidden, of a free one": {"kb:read:notes", hide, false, func(r *rig, ctx context.Context) (int64, error) { return r.at(ctx, "turn_next") }},
+		"an answer":           {"kb:read:notes", nil, false, get("notes", "k")},
+		"no answer":           {"kb:read:notes", nil, false, get("notes", "empty")},
+		"the same":            {"kb:read:notes", nil, true, get("notes", "k")},
+		"the same, no answer": {"kb:read:notes", nil, true, get("notes", "empty")},
+		"the same refusal":    {"kb:read:other", nil, true, get("notes", "k")},
+		"a refusal":           {"kb:read:other", nil, false, get("notes", "k")},
+		"unread": {"kb:read:notes", nil, false, func(r *rig, ctx context.Context) (int64, error) {
+			return r.at(ctx, "kb_get", 1<<31, 5, 16, 1)
+		}},
+		"hidden, of a free one": {"kb:read:notes", hide, false, func(r *rig, ctx context.Context) (int64, error) {
+			return r.at(ctx, "turn_next")
+		}},
 	} {
 		r := newRig(t, c.grant)
 		r.kb["notes/k"], r.kb["notes/empty"] = "value", ""

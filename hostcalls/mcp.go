@@ -80,7 +80,8 @@ var mcpCall = attachedFirst(define(mcpCallName, 1, caps.MCP, gated[mcpReq]{
 	payload: func(r mcpReq) [][]byte { return [][]byte{r.arguments} },
 	budget:  func(h *Host, _ mcpReq) (caps.Code, bool) { return caps.Unavailable, h.cfg.MCP == nil },
 	confirm: func(h *Host, r mcpReq) (Question, bool) {
-		return Question{Tool: mcpScope(&r), Target: r.target(), Arguments: string(r.arguments)}, h.cfg.ConfirmExternal && r.tool != ""
+		return Question{Tool: mcpScope(&r), Target: r.target(), Arguments: string(r.arguments)}, h.cfg.ConfirmExternal &&
+			r.tool != ""
 	},
 	done: true,
 	do: func(ctx context.Context, h *Host, _ gate.Permit, r mcpReq) ([]byte, error) {
@@ -145,7 +146,8 @@ func prepareMCP(_ context.Context, h *Host, op *gate.Op, r *mcpReq) (*gate.Op, e
 		return op, nil // it is refused as it is
 	}
 	if r.on = h.cfg.MCP.Server(r.server); r.on == nil {
-		return op, h.refuseMCP(r, caps.Unavailable, "config.toml has no [mcp.servers."+r.server+"]; the operator says there how the server is reached")
+		return op, h.refuseMCP(r, caps.Unavailable, "config.toml has no [mcp.servers."+r.server+
+			"]; the operator says there how the server is reached")
 	}
 	if r.tool == "" {
 		return op, nil
@@ -189,7 +191,9 @@ func (h *Host) offers(ctx context.Context, r *mcpReq) ([]MCPTool, error) {
 	said, err := r.on.Tools(ctx)
 	switch {
 	case errors.Is(err, ErrServerChanged):
-		return nil, h.refuseMCP(r, caps.ServerChanged, "what the server says of its tools is not what it was pinned with; the operator sees the difference and accepts it by rlp mcp accept "+r.server)
+		return nil, h.refuseMCP(r, caps.ServerChanged,
+			"what the server says of its tools is not what it was pinned with; the operator sees the difference and accepts "+
+				"it by rlp mcp accept "+r.server)
 	case err != nil:
 		return nil, h.mcpError(r, err)
 	}
@@ -199,7 +203,8 @@ func (h *Host) offers(ctx context.Context, r *mcpReq) ([]MCPTool, error) {
 		}
 	}
 	if r.tool != "" && !slices.ContainsFunc(said.List, func(t MCPTool) bool { return t.Name == r.tool }) {
-		return nil, h.refuseMCP(r, caps.ToolHidden, "the server has no such tool; a call without a tool lists those that there are")
+		return nil, h.refuseMCP(r, caps.ToolHidden,
+			"the server has no such tool; a call without a tool lists those that there are")
 	}
 	return said.List, nil
 }

@@ -73,7 +73,8 @@ func TestRefusalsOfServersAreOfTheirTools(t *testing.T) {
 		t.Errorf("looked for %q", servers.names)
 	}
 	r.denial(mcpCallName, `{"server":"github","tool":"nothing"}`)
-	if d := r.log.Decisions[len(r.log.Decisions)-1]; d.Tool != "mcp:github/nothing" || d.Reason != "tool_hidden" || d.Target != "github/nothing" {
+	if d := r.log.Decisions[len(r.log.Decisions)-1]; d.Tool != "mcp:github/nothing" || d.Reason != "tool_hidden" ||
+		d.Target != "github/nothing" {
 		t.Errorf("recorded %+v", d)
 	}
 }
@@ -89,7 +90,8 @@ func TestNamesOfToolsAreBounded(t *testing.T) {
 		}
 	}
 	opened := f.opened
-	if n, a := r.denial(mcpCallName, name(maxToolOps)); n != -int64(Acces) || a.Reason != "tool_hidden" || !strings.Contains(a.Hint, "too many tools") || f.opened != opened {
+	if n, a := r.denial(mcpCallName, name(maxToolOps)); n != -int64(Acces) || a.Reason != "tool_hidden" ||
+		!strings.Contains(a.Hint, "too many tools") || f.opened != opened {
 		t.Errorf("%d %+v, asked %d times more", n, a, f.opened-opened)
 	}
 	if _, a := r.denial(mcpCallName, name(0)); !strings.Contains(a.Hint, "no such tool") {
@@ -112,7 +114,8 @@ func TestAServerThatDoesNotSayWhatItHas(t *testing.T) {
 		r, f := mcpRig(t, github)
 		f.openErr = c.err
 		n, text := r.call(mcpCallName, `{"server":"github","tool":"search"}`)
-		if cause, _ := r.gate.Tainted(); n != -int64(c.number) || cause != c.cause || len(f.calls) > 0 || strings.Contains(text, "/home/op") {
+		if cause, _ := r.gate.Tainted(); n != -int64(c.number) || cause != c.cause || len(f.calls) > 0 ||
+			strings.Contains(text, "/home/op") {
 			t.Errorf("%s: %d %s, marked by %q", name, n, text, cause)
 		}
 	}
@@ -123,7 +126,8 @@ func TestAServerThatDoesNotSayWhatItHas(t *testing.T) {
 func TestListsOfToolsAreWhole(t *testing.T) {
 	r, f := mcpRig(t, github)
 	f.tools.List = mcpTools("search", "no name", "über", "a/b")
-	if n, text := r.call(mcpCallName, `{"server":"github"}`); n < 0 || strings.Contains(text, "no name") || strings.Contains(text, "über") || !strings.Contains(text, `"search"`) || !strings.Contains(text, `"a/b"`) {
+	if n, text := r.call(mcpCallName, `{"server":"github"}`); n < 0 || strings.Contains(text, "no name") ||
+		strings.Contains(text, "über") || !strings.Contains(text, `"search"`) || !strings.Contains(text, `"a/b"`) {
 		t.Errorf("%d %s", n, text)
 	}
 	r, f = mcpRig(t, github)
@@ -147,7 +151,8 @@ func TestAServerIsNotUsedUnrecorded(t *testing.T) {
 			copy(r.mem[16:], req)
 			r.log.Room = room
 			n, err := r.at(t.Context(), mcpCallName, 16, uint64(len(req)))
-			if full := room < 4; errors.Is(err, audit.ErrFull) != full || room < 2 && len(f.calls) > 0 || full && strings.Contains(string(r.mem[outAt:]), "content") {
+			if full := room < 4; errors.Is(err, audit.ErrFull) != full || room < 2 && len(f.calls) > 0 || full &&
+				strings.Contains(string(r.mem[outAt:]), "content") {
 				t.Errorf("room for %d: %d, %v, called %q, the guest has %q", room, n, err, f.calls, r.mem[outAt:outAt+20])
 			}
 		}

@@ -80,8 +80,9 @@ func mcpRig(t *testing.T, base string, layers ...string) (*rig, *fakeServer) {
 		t.Fatal(err)
 	}
 	r.host = New(Config{
-		Gate: r.gate, Components: Components{KB: r.kb, Masks: r.masks, MCP: f}, Now: func() int64 { return 42 }, Sources: trusting(t),
-		Warn: func(m string) { r.lines = append(r.lines, m) },
+		Gate: r.gate, Components: Components{KB: r.kb, Masks: r.masks, MCP: f}, Now: func() int64 { return 42 },
+		Sources: trusting(t),
+		Warn:    func(m string) { r.lines = append(r.lines, m) },
 	})
 	funcs, err := r.host.Funcs()
 	if err != nil {
@@ -114,11 +115,15 @@ func TestAServerIsAskedAndCalled(t *testing.T) {
 	if f.opened != 2 || !slices.Equal(f.calls, []string{`search {"q":"x"}`, `search {"q":"x"}`}) {
 		t.Errorf("%+v", f)
 	}
-	want := []string{"mcp:github/search github/search granted", "github sha256:00 granted", "mcp:github/search github/search granted"}
+	want := []string{
+		"mcp:github/search github/search granted", "github sha256:00 granted",
+		"mcp:github/search github/search granted",
+	}
 	if got := r.decisions(); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
-	if d := r.log.Decisions; d[0].Args == nil || *d[0].Args != *d[2].Args || d[0].Cap != "mcp.call" || d[0].Op != "mcp_call" {
+	if d := r.log.Decisions; d[0].Args == nil || *d[0].Args != *d[2].Args || d[0].Cap != "mcp.call" ||
+		d[0].Op != "mcp_call" {
 		t.Errorf("%+v", d)
 	}
 	if len(r.lines) != 1 || !strings.Contains(r.lines[0], "known by its 2 tools from now on: sha256:00") {
@@ -174,7 +179,8 @@ func TestWhatLayersLeaveOfServers(t *testing.T) {
 			if c.reason == "" != (n >= 0) || c.reason == "" != (len(f.calls) == 1) {
 				t.Errorf("%d %s, %v", n, text, f.calls)
 			}
-			if c.reason != "" && (denied.Reason != c.reason || !strings.Contains(text, c.reason) || denied.Target != "github/search" || f.opened > 0) {
+			if c.reason != "" && (denied.Reason != c.reason || !strings.Contains(text, c.reason) ||
+				denied.Target != "github/search" || f.opened > 0) {
 				t.Errorf("%+v, %s, opened %d", denied, text, f.opened)
 			}
 			n, text = r.call("mcp_call", `{"server":"github"}`)
@@ -210,7 +216,10 @@ func TestWhatAServerSaysMarksTheRun(t *testing.T) {
 		{"an answer", `{"server":"github","tool":"search"}`, "mcp:github/search", nil},
 		{"a list", `{"server":"github"}`, "mcp:github", nil},
 		{"an error of the server's", `{"server":"github","tool":"search"}`, "mcp:github/search", &MCPError{"do as I say"}},
-		{"an error of the host's", `{"server":"github","tool":"search"}`, "", &Fail{Errno: TimedOut, Hint: "no answer in time"}},
+		{
+			"an error of the host's", `{"server":"github","tool":"search"}`, "",
+			&Fail{Errno: TimedOut, Hint: "no answer in time"},
+		},
 		{"a tool that there is not", `{"server":"github","tool":"nothing"}`, "", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -245,7 +254,10 @@ func TestWhatAServerSaysMarksTheRun(t *testing.T) {
 func TestAChangedServerIsRefused(t *testing.T) {
 	r, f := mcpRig(t, github)
 	f.openErr = ErrServerChanged
-	for i, req := range []string{`{"server":"github","tool":"search"}`, `{"server":"github"}`, `{"server":"github","tool":"new"}`} {
+	for i, req := range []string{
+		`{"server":"github","tool":"search"}`, `{"server":"github"}`,
+		`{"server":"github","tool":"new"}`,
+	} {
 		n, a := r.denial("mcp_call", req)
 		if n != -int64(Acces) || a.Reason != "server_changed" || !strings.Contains(a.Hint, "rlp mcp accept github") {
 			t.Errorf("%s: %d %+v", req, n, a)
@@ -268,18 +280,34 @@ func TestWhatNoServerIsAskedFor(t *testing.T) {
 		`{"server":"gone","tool":"x"}`:         {Error: "notsup", Reason: "unavailable", Hint: "[mcp.servers.gone]"},
 		`{"server":"gone"}`:                    {Error: "notsup", Reason: "unavailable", Hint: "[mcp.servers.gone]"},
 		`{"server":"github","tool":"nothing"}`: {Error: "acces", Reason: "tool_hidden", Hint: "no such tool"},
-		`{"server":"other","tool":"x"}`:        {Error: "acces", Reason: "server_not_permitted", Hint: "policy.caps does not ask for it"},
-		`{}`:                                   {Error: "inval", Reason: "invalid_request", Hint: "server: no name"},
-		`{"server":"a b"}`:                     {Error: "inval", Reason: "invalid_request", Hint: "not the name of one"},
-		`{"server":7}`:                         {Error: "inval", Reason: "invalid_request", Hint: "server:"},
-		`[]`:                                   {Error: "inval", Reason: "invalid_request", Hint: "an object"},
-		`{"server":"github","tool":"a b"}`:     {Error: "inval", Reason: "invalid_request", Hint: "no name of a tool"},
-		`{"server":"github","tool":"x","arguments":[]}`:            {Error: "inval", Reason: "invalid_request", Hint: "arguments: an object"},
-		`{"server":"github","tool":"x","env":{"A":"B"}}`:           {Error: "inval", Reason: "invalid_request", Hint: "env: no key"},
-		`{"server":"github","tool":"x","command":["/bin/sh"]}`:     {Error: "inval", Reason: "invalid_request", Hint: "command: no key"},
-		`{"server":"github","tool":"x","url":"http://a.example/"}`: {Error: "inval", Reason: "invalid_request", Hint: "url: no key"},
+		`{"server":"other","tool":"x"}`: {
+			Error: "acces", Reason: "server_not_permitted",
+			Hint: "policy.caps does not ask for it",
+		},
+		`{}`:                               {Error: "inval", Reason: "invalid_request", Hint: "server: no name"},
+		`{"server":"a b"}`:                 {Error: "inval", Reason: "invalid_request", Hint: "not the name of one"},
+		`{"server":7}`:                     {Error: "inval", Reason: "invalid_request", Hint: "server:"},
+		`[]`:                               {Error: "inval", Reason: "invalid_request", Hint: "an object"},
+		`{"server":"github","tool":"a b"}`: {Error: "inval", Reason: "invalid_request", Hint: "no name of a tool"},
+		`{"server":"github","tool":"x","arguments":[]}`: {
+			Error: "inval", Reason: "invalid_request",
+			Hint: "arguments: an object",
+		},
+		`{"server":"github","tool":"x","env":{"A":"B"}}`: {
+			Error: "inval", Reason: "invalid_request",
+			Hint: "env: no key",
+		},
+		`{"server":"github","tool":"x","command":["/bin/sh"]}`: {
+			Error: "inval", Reason: "invalid_request",
+			Hint: "command: no key",
+		},
+		`{"server":"github","tool":"x","url":"http://a.example/"}`: {
+			Error: "inval", Reason: "invalid_request",
+			Hint: "url: no key",
+		},
 	} {
-		if _, a := r.denial("mcp_call", req); a.Error != want.Error || a.Reason != want.Reason || !strings.Contains(a.Hint, want.Hint) {
+		if _, a := r.denial("mcp_call", req); a.Error != want.Error || a.Reason != want.Reason || !strings.Contains(a.Hint,
+			want.Hint) {
 			t.Errorf("%s: %+v, want %+v", req, a, want)
 		}
 	}

@@ -37,7 +37,9 @@ type modelReq[R model.Request] struct {
 
 // defineModel makes one of the two calls: they differ in what is read, asked
 // and answered, and in nothing that is decided.
-func defineModel[R model.Request](name string, parse func(string) (R, error), ask func(*Host, context.Context, R) (any, error)) def {
+func defineModel[R model.Request](name string, parse func(string) (R, error), ask func(*Host, context.Context, R) (any,
+	error),
+) def {
 	return define(name, 1, caps.Model, gated[modelReq[R]]{
 		decode: func(in []string) (modelReq[R], error) {
 			r, err := parse(in[0])
@@ -121,7 +123,8 @@ func (h *Host) complete(ctx context.Context, r *model.CompleteRequest) (any, err
 	a.Text = h.scrubText(a.Text)
 	a.ToolCalls = make([]model.ToolCall, len(got.ToolCalls))
 	for i, c := range got.ToolCalls {
-		c.ID, c.Function.Name, c.Function.Arguments = h.scrubText(c.ID), h.scrubText(c.Function.Name), h.scrubText(c.Function.Arguments)
+		c.ID, c.Function.Name, c.Function.Arguments = h.scrubText(c.ID), h.scrubText(c.Function.Name),
+			h.scrubText(c.Function.Arguments)
 		a.ToolCalls[i] = c
 	}
 	return a, nil

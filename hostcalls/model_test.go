@@ -25,8 +25,12 @@ type tellingModel struct {
 
 func (m *tellingModel) Complete(context.Context, model.Target, *model.CompleteRequest) (model.Completion, error) {
 	m.calls++
-	call := model.ToolCall{ID: "c", Type: "function", Function: model.Function{Name: "f", Arguments: `{"key":"` + m.text + `"}`}}
-	return model.Completion{Text: m.text, ToolCalls: []model.ToolCall{call}, FinishReason: "stop", Metered: model.Metered{In: 3, Out: 2}}, m.err
+	call := model.ToolCall{ID: "c", Type: "function", Function: model.Function{Name: "f", Arguments: `{"key":"` + m.text +
+		`"}`}}
+	return model.Completion{
+		Text: m.text, ToolCalls: []model.ToolCall{call}, FinishReason: "stop",
+		Metered: model.Metered{In: 3, Out: 2},
+	}, m.err
 }
 
 func (m *tellingModel) Embed(context.Context, model.Target, *model.EmbedRequest) (model.Vectors, error) {
@@ -39,11 +43,14 @@ func modelRig(t testing.TB, grants ...string) (*rig, *tellingModel) {
 	t.Helper()
 	r, backend := newRig(t, grants...), &tellingModel{text: "hello"}
 	r.host.cfg.Model = model.New(model.Config{
-		Default:   "openai:gpt",
-		Providers: []model.Provider{{ID: "openai", Kind: "openai"}, {ID: "ollama", Kind: "openai", Models: []string{"qwen*"}}},
-		Prices:    map[string]model.Price{"openai:gpt": {In: 1, Out: 1}},
-		Backend:   backend,
-		Now:       func() time.Time { return time.Unix(1000, 0) },
+		Default: "openai:gpt",
+		Providers: []model.Provider{{ID: "openai", Kind: "openai"}, {
+			ID: "ollama", Kind: "openai",
+			Models: []string{"qwen*"},
+		}},
+		Prices:  map[string]model.Price{"openai:gpt": {In: 1, Out: 1}},
+		Backend: backend,
+		Now:     func() time.Time { return time.Unix(1000, 0) },
 	})
 	return r, backend
 }
@@ -64,7 +71,8 @@ func TestModelCompleteAnswers(t *testing.T) {
 	}
 	_, text = r.call("model_complete", askJSON("", "x"))
 	var a model.Answer
-	if err := json.Unmarshal([]byte(text), &a); err != nil || a.Text != "hello" || a.Usage != (model.Usage{TokensIn: 3, TokensOut: 2, USD: 0.000005}) || a.Model != "openai:gpt" {
+	if err := json.Unmarshal([]byte(text), &a); err != nil || a.Text != "hello" ||
+		a.Usage != (model.Usage{TokensIn: 3, TokensOut: 2, USD: 0.000005}) || a.Model != "openai:gpt" {
 		t.Errorf("%s, %v", text, err)
 	}
 	if _, text = r.call("model_embed", `{"input":["x"]}`); text != `{"vectors":[[1,0.5]],"usage":{"tokens_in":3,"tokens_out":0,"usd":0.000003},"model":"openai:gpt","cached":false}` {
@@ -107,7 +115,8 @@ func TestModelIsJudgedByTheNameThatIsUsed(t *testing.T) {
 			r, backend := modelRig(t, grants...)
 			n, _ := r.call(call.name, call.request)
 			d := r.log.Decisions[0]
-			if n >= 0 != c.allowed || d.Deny == c.allowed || d.Target != c.target || d.Cap != "model.use" || d.Op != call.name || len(r.log.Decisions) != 1 {
+			if n >= 0 != c.allowed || d.Deny == c.allowed || d.Target != c.target || d.Cap != "model.use" || d.Op != call.name ||
+				len(r.log.Decisions) != 1 {
 				t.Errorf("%q asks %q: %d, %+v", c.grant, c.asked, n, d)
 			}
 			if !c.allowed && backend.calls != 0 {
@@ -120,7 +129,10 @@ func TestModelIsJudgedByTheNameThatIsUsed(t *testing.T) {
 	}
 	r, _ := modelRig(t, "model:use:local:echo")
 	n, a := r.denial("model_complete", askJSON("", "x"))
-	want := answerJSON{"acces", "model:use:openai:gpt", "model_not_permitted", `policy.caps does not ask for it; it would need model = ["openai:gpt"]`}
+	want := answerJSON{
+		"acces", "model:use:openai:gpt", "model_not_permitted",
+		`policy.caps does not ask for it; it would need model = ["openai:gpt"]`,
+	}
 	if n != -2 || a != want {
 		t.Errorf("%d %+v", n, a)
 	}
@@ -148,7 +160,8 @@ func TestModelLimits(t *testing.T) {
 		r.limit(c.limit, 5)
 		n, a := r.denial("model_complete", askJSON(c.asked, "a b"))
 		d := r.log.Decisions[0]
-		if n != -19 || a.Error != "dquot" || a.Reason != c.reason || !strings.Contains(a.Hint, c.limit.String()+" = ") || !d.Deny || d.Reason != c.reason || d.Target != c.asked {
+		if n != -19 || a.Error != "dquot" || a.Reason != c.reason || !strings.Contains(a.Hint, c.limit.String()+" = ") ||
+			!d.Deny || d.Reason != c.reason || d.Target != c.asked {
 			t.Errorf("%s: %d %+v, %+v", c.limit, n, a, d)
 		}
 		if backend.calls != 0 {
@@ -162,7 +175,8 @@ func TestModelLimits(t *testing.T) {
 	}
 	r, _ := modelRig(t, "model:use:*")
 	r.limit(caps.ModelUSD, math.MaxInt64-1)
-	if n, a := r.denial("model_complete", askJSON("openai:other", "x")); n != -19 || !strings.Contains(a.Hint, `[model.prices."openai:other"]`) {
+	if n, a := r.denial("model_complete", askJSON("openai:other", "x")); n != -19 || !strings.Contains(a.Hint,
+		`[model.prices."openai:other"]`) {
 		t.Errorf("%d %+v", n, a)
 	}
 }
@@ -190,7 +204,8 @@ func TestModelTokensAddUp(t *testing.T) {
 func TestModelWithoutProvider(t *testing.T) {
 	r, _ := modelRig(t, "model:use:*")
 	n, a := r.denial("model_complete", askJSON("mistral:large", "x"))
-	if n != -58 || a.Reason != "unavailable" || !strings.Contains(a.Hint, `[[model.providers]] id = "mistral"`) || r.log.Decisions[0].Reason != "unavailable" {
+	if n != -58 || a.Reason != "unavailable" || !strings.Contains(a.Hint, `[[model.providers]] id = "mistral"`) ||
+		r.log.Decisions[0].Reason != "unavailable" {
 		t.Errorf("%d %+v", n, a)
 	}
 }
@@ -210,7 +225,10 @@ func TestModelRequestsThatMakeNoSense(t *testing.T) {
 			t.Errorf("%s: %d %+v", request, n, a)
 		}
 	}
-	if backend.calls != 0 || slices.ContainsFunc(r.log.Decisions, func(d audit.Kept) bool { return !d.Deny || d.Reason != "invalid_request" }) {
+	if backend.calls != 0 || slices.ContainsFunc(r.log.Decisions, func(d audit.Kept) bool {
+		return !d.Deny ||
+			d.Reason != "invalid_request"
+	}) {
 		t.Errorf("%+v", r.log.Decisions)
 	}
 }
@@ -231,7 +249,8 @@ func TestModelFailures(t *testing.T) {
 			t.Errorf("%s: %d %+v", kind, n, a)
 		}
 		done := r.log.Events[0]
-		if done.Status != "error" || !strings.Contains(done.ErrorSummary, string(kind)) || strings.Contains(fmt.Sprintf("%+v %+v", r.log.Events, r.log.Decisions), "plans") {
+		if done.Status != "error" || !strings.Contains(done.ErrorSummary, string(kind)) ||
+			strings.Contains(fmt.Sprintf("%+v %+v", r.log.Events, r.log.Decisions), "plans") {
 			t.Errorf("%s is recorded as %+v", kind, done)
 		}
 		if (kind == model.Refused) != (len(warned) == 1) {
@@ -254,7 +273,8 @@ func TestModelAnswersAreScrubbed(t *testing.T) {
 		t.Fatalf("control: %s", text)
 	}
 	r.host.cfg.Secrets = oneSecret{"rlsec_abc", value, "runloop/mail/key"}
-	if _, text := r.call("model_complete", askJSON("", "x")); strings.Contains(text, value) || strings.Count(text, "[secret]") != 2 || !json.Valid([]byte(text)) {
+	if _, text := r.call("model_complete", askJSON("", "x")); strings.Contains(text, value) ||
+		strings.Count(text, "[secret]") != 2 || !json.Valid([]byte(text)) {
 		t.Errorf("%s", text)
 	}
 	backend.err = &model.Failure{Kind: model.Invalid, Detail: "not " + value, Charge: model.ChargeNothing}

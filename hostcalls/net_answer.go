@@ -29,8 +29,10 @@ func (x *exchange) answer(resp *http.Response) ([]byte, error) {
 	if resp.Body == http.NoBody || x.method == http.MethodHead {
 		return out, nil
 	}
-	if how := resp.Header["Content-Encoding"]; len(how) > 0 && !(len(how) == 1 && strings.EqualFold(how[0], "identity")) && x.h.knows() {
-		return nil, &Fail{Errno: IO, Hint: fmt.Sprintf("the answer is encoded (%s) as nobody asked for, and cannot be looked through for secrets", printable(strings.Join(how, ", ")))}
+	if how := resp.Header["Content-Encoding"]; len(how) > 0 && !(len(how) == 1 && strings.EqualFold(how[0], "identity")) &&
+		x.h.knows() {
+		return nil, &Fail{Errno: IO, Hint: fmt.Sprintf("the answer is encoded (%s) as nobody asked for, and cannot be "+
+			"looked through for secrets", printable(strings.Join(how, ", ")))}
 	}
 	skip := len(out)
 	room, limited := x.h.room()

@@ -88,12 +88,16 @@ func TestAnswersWithoutABodyAreTakenAsTheyAre(t *testing.T) {
 	} {
 		r := answeredRig(t, &c.answer)
 		r.host.cfg.Secrets = fakeSecrets{}
-		if n, a := r.http(map[string]any{"url": "https://api.example.com/", "method": c.method}, ""); n < 0 || a.Status != c.answer.status || a.Body != "" {
+		if n, a := r.http(map[string]any{"url": "https://api.example.com/", "method": c.method}, ""); n < 0 ||
+			a.Status != c.answer.status || a.Body != "" {
 			t.Errorf("%s: %d %+v", c.method, n, a)
 		}
 	}
 	for _, how := range [][]string{{"br"}, {"identity", "br"}, {"identity", "identity"}} { // control: with a body
-		r := answeredRig(t, &answering{status: 200, header: http.Header{"Content-Encoding": how}, length: -1, body: strings.NewReader("x")})
+		r := answeredRig(t, &answering{
+			status: 200, header: http.Header{"Content-Encoding": how}, length: -1,
+			body: strings.NewReader("x"),
+		})
 		r.host.cfg.Secrets = fakeSecrets{}
 		if n, d := r.denial("net_http", getAPI, ""); n != -29 || !strings.Contains(d.Hint, "cannot be looked through") {
 			t.Errorf("%q: %d %+v", how, n, d)
@@ -114,17 +118,20 @@ func TestAnAnswerThatSaysItIsTooLongIsNotRead(t *testing.T) {
 		given bool
 		read  bool
 	}{
-		"as long as it may be":                    {false, most, make([]byte, most), true, true},
-		"a byte longer":                           {false, most + 1, make([]byte, most+1), false, false},
-		"a byte longer, and does not say":         {false, -1, make([]byte, most+1), false, true},
-		"of values":                               {true, most + echoed, values(most + echoed), true, true},
-		"of values, and does not say":             {true, -1, values(most + echoed), true, true},
-		"of values, a byte longer":                {true, most + echoed + 1, values(most + echoed + 1), false, false},
-		"of values, a byte longer, does not say":  {true, -1, values(most + echoed + 1), false, true},
-		"of none, though values could be in it":   {true, most + 1, make([]byte, most+1), false, true},
-		"of none, as long as the guest may get":   {true, most, make([]byte, most), true, true},
-		"of values that are shorter than echoed":  {true, most + 64, append(values(64), make([]byte, most)...), false, true},
-		"of values, with so much that may remain": {true, most + 64, append(values(240), make([]byte, most+64-240)...), true, true},
+		"as long as it may be":                   {false, most, make([]byte, most), true, true},
+		"a byte longer":                          {false, most + 1, make([]byte, most+1), false, false},
+		"a byte longer, and does not say":        {false, -1, make([]byte, most+1), false, true},
+		"of values":                              {true, most + echoed, values(most + echoed), true, true},
+		"of values, and does not say":            {true, -1, values(most + echoed), true, true},
+		"of values, a byte longer":               {true, most + echoed + 1, values(most + echoed + 1), false, false},
+		"of values, a byte longer, does not say": {true, -1, values(most + echoed + 1), false, true},
+		"of none, though values could be in it":  {true, most + 1, make([]byte, most+1), false, true},
+		"of none, as long as the guest may get":  {true, most, make([]byte, most), true, true},
+		"of values that are shorter than echoed": {true, most + 64, append(values(64), make([]byte, most)...), false, true},
+		"of values, with so much that may remain": {
+			true, most + 64, append(values(240), make([]byte, most+64-240)...), true,
+			true,
+		},
 	} {
 		a := &answering{status: 200, length: c.says, body: bytes.NewReader(c.body)}
 		r := answeredRig(t, a).under(caps.NetMaxResponseBytes, most)
@@ -132,11 +139,13 @@ func TestAnAnswerThatSaysItIsTooLongIsNotRead(t *testing.T) {
 			r.host.cfg.Secrets = fakeSecrets{}
 		}
 		if c.given {
-			if n, got := r.get("https://api.example.com/"); n < 0 || strings.Contains(got.Body, keyValue) || !c.knows && len(got.Body) != len(c.body) {
+			if n, got := r.get("https://api.example.com/"); n < 0 || strings.Contains(got.Body, keyValue) || !c.knows &&
+				len(got.Body) != len(c.body) {
 				t.Errorf("%s: %d, %d bytes", name, n, len(got.Body))
 			}
 		} else {
-			hinted(t, r.refused(map[string]any{"url": "https://api.example.com/"}, "", -19, "budget_exhausted"), "net.max_response_bytes")
+			hinted(t, r.refused(map[string]any{"url": "https://api.example.com/"}, "", -19, "budget_exhausted"),
+				"net.max_response_bytes")
 		}
 		if (a.read > 0) != c.read {
 			t.Errorf("%s: %d bytes were read", name, a.read)
@@ -178,16 +187,22 @@ func TestAnAnswerThatBreaksOff(t *testing.T) {
 		<-r.Context().Done()
 	}
 	late := netRig(t, w, apiPolicy)
-	if n, a := late.denial("net_http", `{"url":"https://api.example.com/","timeout_ms":30}`, ""); n != -73 || !strings.Contains(a.Hint, "timeout_ms") {
+	if n, a := late.denial("net_http", `{"url":"https://api.example.com/","timeout_ms":30}`, ""); n != -73 ||
+		!strings.Contains(a.Hint, "timeout_ms") {
 		t.Errorf("too late: %d %+v", n, a)
 	}
-	r := answeredRig(t, &answering{status: 200, length: -1, body: &endless{"SECRET", func() error { return errors.New("SECRET") }}})
+	r := answeredRig(t, &answering{status: 200, length: -1, body: &endless{"SECRET", func() error {
+		return errors.New("SECRET")
+	}}})
 	if n, a := r.denial("net_http", getAPI, ""); n != -29 || a.Hint != errBroken.Error() {
 		t.Errorf("broken: %d %+v", n, a)
 	}
 	for _, end := range []error{context.Canceled, io.EOF} { // or as if it were whole
 		ctx, cancel := context.WithCancel(t.Context())
-		r = answeredRig(t, &answering{status: 200, length: -1, body: &endless{"SECRET", func() error { cancel(); return end }}})
+		r = answeredRig(t, &answering{status: 200, length: -1, body: &endless{
+			"SECRET",
+			func() error { cancel(); return end },
+		}})
 		stack := []uint64{16, uint64(copy(r.mem[16:], getAPI)), 0, 0, outAt, outRoom}
 		if err := r.funcs["net_http"].Call(ctx, r.mem, stack); err != nil || int64(stack[0]) != -29 {
 			t.Errorf("with the run: %d, %v", int64(stack[0]), err)

@@ -70,7 +70,9 @@ func benchServer(b *testing.B) string {
 		b.Fatal(err)
 	}
 	body := make([]byte, 1024)
-	s := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+	s := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(rw http.ResponseWriter,
+		_ *http.Request,
+	) {
 		_, _ = rw.Write(body)
 	})}
 	done := make(chan struct{})

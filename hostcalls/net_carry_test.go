@@ -17,8 +17,10 @@ import (
 
 const (
 	boundValue  = "B0und-Value-qwertyuiop-4242"
-	boundPolicy = "schema = \"0.2\"\n[capabilities]\nnet = { hosts = [\"api.example.com\", \"other.example\", \"*.wild.example\", \"api.example.com:8443\"], allow_http = true }\n" +
-		"secrets = [{ id = \"runloop/t/bound\", hosts = [\"api.example.com\", \"api.example.com:8443\"] }, { id = \"runloop/t/away\", hosts = [\"other.example\"] }]\n"
+	boundPolicy = "schema = \"0.2\"\n[capabilities]\nnet = { hosts = [\"api.example.com\", \"other.example\", " +
+		"\"*.wild.example\", \"api.example.com:8443\"], allow_http = true }\n" +
+		"secrets = [{ id = \"runloop/t/bound\", hosts = [\"api.example.com\", \"api.example.com:8443\"] }, { id = " +
+		"\"runloop/t/away\", hosts = [\"other.example\"] }]\n"
 	boundMark = "[secret runloop/t/bound]"
 )
 
@@ -102,7 +104,8 @@ func TestARedirectCarriesNoSecretElsewhere(t *testing.T) {
 	} {
 		for _, with := range []bool{true, false} {
 			w := apiWorld(t)
-			for _, name := range []string{"other.example", strings.ToLower(boundValue) + ".wild.example", strings.ToLower(b64) + ".wild.example"} {
+			for _, name := range []string{"other.example", strings.ToLower(boundValue) + ".wild.example", strings.ToLower(b64) +
+				".wild.example"} {
 				w.name(name, []netip.Addr{publicAddr})
 			}
 			hops(w, http.StatusFound, location)
@@ -115,7 +118,8 @@ func TestARedirectCarriesNoSecretElsewhere(t *testing.T) {
 				}
 				continue
 			}
-			if n != -2 || !strings.Contains(told, "another host") || !last.Deny || last.Reason != "secret_not_permitted" || last.Target != "https://api.example.com/a" {
+			if n != -2 || !strings.Contains(told, "another host") || !last.Deny || last.Reason != "secret_not_permitted" ||
+				last.Target != "https://api.example.com/a" {
 				t.Errorf("%s: %d %s, recorded %+v", location, n, told, last)
 			}
 			if sent, asked := w.requests(), w.lookups(); len(sent) != 1 || len(asked) != 1 {
@@ -179,9 +183,13 @@ func TestARedirectIsJudgedByItsSchemeAndOncePerSecret(t *testing.T) {
 	const from, other = "https://api.example.com:8443/a", "An0ther-Away-Value"
 	const bound, away = "runloop/t/bound@api.example.com:8443", "runloop/t/away@api.example.com:8443"
 	for location, want := range map[string][]string{
-		"http://api.example.com:8443/" + boundValue:   {from + " secret_not_permitted"},
-		"https://api.example.com:8443/" + boundValue:  {bound + " granted", "https://api.example.com:8443/" + boundMark + " granted"},
-		"/?" + other + "&" + boundValue + "&" + other: {away + " granted", bound + " granted", "https://api.example.com:8443/ granted"},
+		"http://api.example.com:8443/" + boundValue: {from + " secret_not_permitted"},
+		"https://api.example.com:8443/" + boundValue: {bound + " granted", "https://api.example.com:8443/" + boundMark +
+			" granted"},
+		"/?" + other + "&" + boundValue + "&" + other: {
+			away + " granted", bound + " granted",
+			"https://api.example.com:8443/ granted",
+		},
 	} {
 		known, key := boundRig(t, newWorld(t), true)
 		r := netRig(t, newWorld(t), strings.Replace(boundPolicy, `["other.example"] }]`, `["api.example.com:8443"] }]`, 1))
@@ -211,7 +219,8 @@ func TestAValueInTheBaseOfARedirect(t *testing.T) {
 	}
 	r, _ := boundRig(t, w, true)
 	n, _ := r.http(map[string]any{"url": "https://api.example.com/a"}, "")
-	if sent := w.requests(); n < 0 || len(sent) != 4 || sent[3] != "GET https://other.example/e" || strings.Contains(r.seen(), "qwertyuiop") {
+	if sent := w.requests(); n < 0 || len(sent) != 4 || sent[3] != "GET https://other.example/e" ||
+		strings.Contains(r.seen(), "qwertyuiop") {
 		t.Errorf("%d, sent %q, recorded %+v", n, sent, r.log.Decisions)
 	}
 }
@@ -237,7 +246,8 @@ func TestHeaderNamesHoldNoValues(t *testing.T) {
 			continue
 		}
 		head, err := json.Marshal(a.Headers)
-		if err != nil || n < 0 || a.Headers[boundMark] != "1" || a.Headers["X-"+boundMark] != "2" || strings.Contains(strings.ToLower(string(head)), "qwertyuiop") {
+		if err != nil || n < 0 || a.Headers[boundMark] != "1" || a.Headers["X-"+boundMark] != "2" ||
+			strings.Contains(strings.ToLower(string(head)), "qwertyuiop") {
 			t.Errorf("%d %s %v", n, head, err)
 		}
 	}
@@ -254,7 +264,8 @@ func TestARequestAlwaysNamesItself(t *testing.T) {
 		}
 	}
 	r, key := boundRig(t, w, true)
-	n, _ := r.http(map[string]any{"url": "https://api.example.com/", "headers": map[string]string{"User-Agent": "me/" + key}}, "")
+	n, _ := r.http(map[string]any{"url": "https://api.example.com/", "headers": map[string]string{"User-Agent": "me/" +
+		key}}, "")
 	if n < 0 || !slices.Equal(names, []string{"me/" + boundValue, userAgent}) {
 		t.Errorf("%d, sent %q", n, names)
 	}
@@ -273,7 +284,8 @@ func TestSummariesAreCutWithoutValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = r.host.recorded(op, func() ([]byte, error) { return nil, &Fail{Errno: IO, Hint: text} })
-	if last := r.log.Events[len(r.log.Events)-1]; err == nil || last.ErrorSummary == "" || strings.Contains(r.seen(), strings.ToLower(boundValue[:5])) {
+	if last := r.log.Events[len(r.log.Events)-1]; err == nil || last.ErrorSummary == "" || strings.Contains(r.seen(),
+		strings.ToLower(boundValue[:5])) {
 		t.Errorf("recorded %+v", last)
 	}
 }

@@ -42,37 +42,39 @@ func TestMalformedRequestsNameTheirPlace(t *testing.T) {
 		`{` + u + `,"timeout_ms":-1}`:      "timeout_ms: a whole number",
 		`{` + u + `,"timeout_ms":1.5}`:     "timeout_ms: a whole number",
 		`{` + u + `,"timeout_ms":"1"}`:     "timeout_ms: a whole number",
-		`{` + u + `,"timeout_ms":99999999999999999999}`:                     "timeout_ms: a whole number",
-		`{` + u + `,"headers":[]}`:                                          "headers: an object",
-		`{` + u + `,"headers":{"A":1}}`:                                     "headers.A: a text or a list",
-		`{` + u + `,"headers":{"A":[]}}`:                                    "headers.A: a text or a list",
-		`{` + u + `,"headers":{"A":["x",{}]}}`:                              "headers.A[1]: a text",
-		`{` + u + `,"headers":{"A":"x","a":"y"}}`:                           "headers.a: given twice",
-		`{` + u + `,"headers":{"":"x"}}`:                                    `headers."": a header's name`,
-		`{` + u + `,"headers":{"A B":"x"}}`:                                 `headers."A B": a header's name`,
-		`{` + u + `,"headers":{"A":"x\r\nHost: evil"}}`:                     "headers.A: a header's value",
-		`{` + u + `,"headers":{"A":"x\u0000"}}`:                             "headers.A: a header's value",
-		`{` + u + `,"headers":{"A\r\nB":"x"}}`:                              `headers."A\r\nB": a header's name`,
-		`{` + u + `,"headers":{"host":"evil"}}`:                             "headers.host: set by the host alone",
-		`{` + u + `,"headers":{"Connection":"close"}}`:                      "headers.Connection: set by",
-		`{` + u + `,"headers":{"Content-Length":"0"}}`:                      "headers.Content-Length: set by",
-		`{` + u + `,"headers":{"TRANSFER-ENCODING":"x"}}`:                   "headers.TRANSFER-ENCODING: set by",
-		`{` + u + `,"headers":{"TE":"x"}}`:                                  "headers.TE: set by",
-		`{` + u + `,"headers":{"Upgrade":"h2c"}}`:                           "headers.Upgrade: set by",
-		`{` + u + `,"headers":{"Expect":"100-continue"}}`:                   "headers.Expect: set by",
-		`{` + u + `,"headers":{"Content_Length":"1"}}`:                      "headers.Content_Length: set by the host alone",
-		`{` + u + `,"headers":{"transfer_encoding":"chunked"}}`:             "headers.transfer_encoding: set by the host alone",
-		`{` + u + `,"headers":{"proxy":"http://evil"}}`:                     "headers.proxy: for a proxy",
-		`{` + u + `,"headers":{"Proxy_Authorization":"x"}}`:                 "headers.Proxy_Authorization: for a proxy",
-		`{` + u + `,"headers":{"Proxy-Authorization":"x"}}`:                 "headers.Proxy-Authorization: for a proxy",
-		`{"url":"https://me:pw@api.example.com/"}`:                          "url: user information",
-		`{"url":"https://@api.example.com/"}`:                               "url: user information",
-		`{"url":"/relative"}`:                                               "url: not an absolute URL",
-		`{"url":"ftp://api.example.com/"}`:                                  "url: not an absolute URL",
-		`{"url":"https:api.example.com"}`:                                   "url: not an absolute URL",
-		`{"url":"https://api.example.com/a b"}`:                             "url: a URL has no blanks",
-		`{"url":"https://api.example.com\\@evil/"}`:                         "url: a URL has no blanks",
-		`{"url":"https://0x7f.1/"}`:                                         "url: the host \"0x7f.1\" is a number in disguise",
+		`{` + u + `,"timeout_ms":99999999999999999999}`:   "timeout_ms: a whole number",
+		`{` + u + `,"headers":[]}`:                        "headers: an object",
+		`{` + u + `,"headers":{"A":1}}`:                   "headers.A: a text or a list",
+		`{` + u + `,"headers":{"A":[]}}`:                  "headers.A: a text or a list",
+		`{` + u + `,"headers":{"A":["x",{}]}}`:            "headers.A[1]: a text",
+		`{` + u + `,"headers":{"A":"x","a":"y"}}`:         "headers.a: given twice",
+		`{` + u + `,"headers":{"":"x"}}`:                  `headers."": a header's name`,
+		`{` + u + `,"headers":{"A B":"x"}}`:               `headers."A B": a header's name`,
+		`{` + u + `,"headers":{"A":"x\r\nHost: evil"}}`:   "headers.A: a header's value",
+		`{` + u + `,"headers":{"A":"x\u0000"}}`:           "headers.A: a header's value",
+		`{` + u + `,"headers":{"A\r\nB":"x"}}`:            `headers."A\r\nB": a header's name`,
+		`{` + u + `,"headers":{"host":"evil"}}`:           "headers.host: set by the host alone",
+		`{` + u + `,"headers":{"Connection":"close"}}`:    "headers.Connection: set by",
+		`{` + u + `,"headers":{"Content-Length":"0"}}`:    "headers.Content-Length: set by",
+		`{` + u + `,"headers":{"TRANSFER-ENCODING":"x"}}`: "headers.TRANSFER-ENCODING: set by",
+		`{` + u + `,"headers":{"TE":"x"}}`:                "headers.TE: set by",
+		`{` + u + `,"headers":{"Upgrade":"h2c"}}`:         "headers.Upgrade: set by",
+		`{` + u + `,"headers":{"Expect":"100-continue"}}`: "headers.Expect: set by",
+		`{` + u + `,"headers":{"Content_Length":"1"}}`:    "headers.Content_Length: set by the host alone",
+		`{` + u + `,"headers":{"transfer_encoding":"chunked"}}`: "headers.transfer_encoding: set by the host " +
+			"alone",
+		`{` + u + `,"headers":{"proxy":"http://evil"}}`:     "headers.proxy: for a proxy",
+		`{` + u + `,"headers":{"Proxy_Authorization":"x"}}`: "headers.Proxy_Authorization: for a proxy",
+		`{` + u + `,"headers":{"Proxy-Authorization":"x"}}`: "headers.Proxy-Authorization: for a proxy",
+		`{"url":"https://me:pw@api.example.com/"}`:          "url: user information",
+		`{"url":"https://@api.example.com/"}`:               "url: user information",
+		`{"url":"/relative"}`:                               "url: not an absolute URL",
+		`{"url":"ftp://api.example.com/"}`:                  "url: not an absolute URL",
+		`{"url":"https:api.example.com"}`:                   "url: not an absolute URL",
+		`{"url":"https://api.example.com/a b"}`:             "url: a URL has no blanks",
+		`{"url":"https://api.example.com\\@evil/"}`:         "url: a URL has no blanks",
+		`{"url":"https://0x7f.1/"}`: "url: the host \"0x7f.1\" is a number in " +
+			"disguise",
 		`{"url":"https://\uff11\uff12\uff17.0.0.1/"}`:                       "url: an address is written",
 		`{"url":"https://[fe80::1%25eth0]/"}`:                               "url: the host",
 		`{"url":"https://api.example.com:/"}`:                               "url: the port",
@@ -100,7 +102,8 @@ func TestMalformedRequestsNameTheirPlace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n, a := r.denial("net_http", string(text), ""); n != -28 || !strings.Contains(a.Hint, "one more than the 100 headers") {
+	if n, a := r.denial("net_http", string(text), ""); n != -28 || !strings.Contains(a.Hint,
+		"one more than the 100 headers") {
 		t.Errorf("many headers: %d %+v", n, a)
 	}
 	r.mem = make([]byte, 1<<20)
@@ -143,8 +146,10 @@ func TestWhatAHeaderIsMadeOf(t *testing.T) {
 // the same once more, its host is canonical, and nothing of the query is shown.
 func FuzzPlace(f *testing.F) {
 	for _, s := range []string{
-		"https://api.example.com/", "http://[::ffff:127.0.0.1]:8080/a?b=c#d", "https://EXAMPLE.com.:443", "https://ä.example/%2f/ü?%zz=<>",
-		"https://127.0.0.1:80/", "https://h/?secret", "http://0177.1/", "https://h:0443/", "https://h//evil/..//\xff", "https://ａ.example/",
+		"https://api.example.com/", "http://[::ffff:127.0.0.1]:8080/a?b=c#d", "https://EXAMPLE.com.:443",
+		"https://ä.example/%2f/ü?%zz=<>",
+		"https://127.0.0.1:80/", "https://h/?secret", "http://0177.1/", "https://h:0443/", "https://h//evil/..//\xff",
+		"https://ａ.example/",
 	} {
 		f.Add(s)
 	}
@@ -163,7 +168,8 @@ func FuzzPlace(f *testing.F) {
 		if p.url.User != nil || p.url.Opaque != "" || strings.ContainsAny(p.shown, "?# \r\n\\") {
 			t.Fatalf("%q: %q", raw, p.shown)
 		}
-		if u, err := url.Parse(p.url.String()); err != nil || u.RequestURI() != p.url.RequestURI() || strings.ContainsFunc(u.RequestURI(), func(c rune) bool { return c <= ' ' || c > '~' }) {
+		if u, err := url.Parse(p.url.String()); err != nil || u.RequestURI() != p.url.RequestURI() ||
+			strings.ContainsFunc(u.RequestURI(), func(c rune) bool { return c <= ' ' || c > '~' }) {
 			t.Fatalf("%q: %q, %v", raw, p.url.RequestURI(), err)
 		}
 		name := strings.Trim(p.host[:strings.LastIndexByte(p.host, ':')], "[]")
@@ -176,7 +182,8 @@ func FuzzPlace(f *testing.F) {
 // Whatever a guest passes, net_http answers, and sends nothing that the policy
 // does not name.
 func FuzzNetHTTP(f *testing.F) {
-	f.Add([]byte(`{"url":"https://api.example.com/","headers":{"A":["b"]},"timeout_ms":50,"method":"POST"}`), []byte("body"), uint32(16), uint32(90), uint32(64))
+	f.Add([]byte(`{"url":"https://api.example.com/","headers":{"A":["b"]},"timeout_ms":50,"method":"POST"}`),
+		[]byte("body"), uint32(16), uint32(90), uint32(64))
 	f.Add([]byte(`{"url":"http://127.0.0.1/"}`), []byte{}, uint32(0xfffffff0), uint32(1<<30), uint32(1<<31))
 	w := apiWorld(f)
 	f.Fuzz(func(t *testing.T, req, body []byte, at, n, room uint32) {

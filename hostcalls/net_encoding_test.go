@@ -39,7 +39,8 @@ func TestTheHostChoosesTheEncoding(t *testing.T) {
 		headers := map[string]string{}
 		maps.Copy(headers, c.headers)
 		n, _ := r.http(map[string]any{"method": c.method, "url": "https://api.example.com/" + c.path, "headers": headers}, "")
-		if n < 0 || last.Get("Accept-Encoding") != c.want || last.Get("User-Agent") != c.agent || last["Accept_encoding"] != nil || c.path == "away" && last.Get("Authorization") != "" {
+		if n < 0 || last.Get("Accept-Encoding") != c.want || last.Get("User-Agent") != c.agent ||
+			last["Accept_encoding"] != nil || c.path == "away" && last.Get("Authorization") != "" {
 			t.Errorf("%+v: %d, sent %v", c, n, last)
 		}
 	}
@@ -62,10 +63,14 @@ func TestAnAnswerThatCannotBeLookedThrough(t *testing.T) {
 	}
 	with, handle := boundRig(t, w, true)
 	ask := func(r *rig, key string) (int64, httpAnswer) {
-		return r.http(map[string]any{"url": "https://api.example.com/", "headers": map[string]string{"X-Key": key, "Range": "bytes=0-"}}, "")
+		return r.http(map[string]any{"url": "https://api.example.com/", "headers": map[string]string{
+			"X-Key": key,
+			"Range": "bytes=0-",
+		}}, "")
 	}
 	for _, how = range [][]string{{"deflate"}, {"gzip", "deflate"}, {"gzip, deflate"}} {
-		n, d := with.denial("net_http", `{"url":"https://api.example.com/","headers":{"X-Key":"`+handle+`","Range":"bytes=0-"}}`, "")
+		n, d := with.denial("net_http", `{"url":"https://api.example.com/","headers":{"X-Key":"`+handle+
+			`","Range":"bytes=0-"}}`, "")
 		if Errno(-n) != IO || !strings.Contains(d.Hint, "cannot be looked through") {
 			t.Errorf("%q: %d %+v", how, n, d)
 		}
@@ -93,8 +98,16 @@ func TestABodyWhereNoneIsExpectedEndsItsConnection(t *testing.T) {
 	for i, c := range []struct {
 		method, body string
 		dials        int
-	}{{"POST", "a", 1}, {"GET", "", 1}, {"GET", "GET /b HTTP/1.1\r\n", 1}, {"POST", "a", 2}, {"OPTIONS", "a", 2}, {"GET", "", 3}} {
-		if n, _ := r.http(map[string]any{"method": c.method, "url": "https://api.example.com/"}, c.body); n < 0 || len(w.dials()) != c.dials {
+	}{
+		{"POST", "a", 1},
+		{"GET", "", 1},
+		{"GET", "GET /b HTTP/1.1\r\n", 1},
+		{"POST", "a", 2},
+		{"OPTIONS", "a", 2},
+		{"GET", "", 3},
+	} {
+		if n, _ := r.http(map[string]any{"method": c.method, "url": "https://api.example.com/"}, c.body); n < 0 ||
+			len(w.dials()) != c.dials {
 			t.Errorf("%d: %d, dialled %v", i, n, w.dials())
 		}
 	}

@@ -32,7 +32,8 @@ func (x *exchange) fill(r *httpReq) error {
 			case err != nil:
 				return err
 			case !isHeaderValue(full):
-				return &Fail{Errno: Inval, Hint: "the secret for the header " + f.name + " has a line break or a control character in it"}
+				return &Fail{Errno: Inval, Hint: "the secret for the header " + f.name +
+					" has a line break or a control character in it"}
 			case full != v:
 				x.filled, x.longer = append(x.filled, f.name), x.longer+len(full)-len(v)
 			}

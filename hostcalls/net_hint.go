@@ -44,6 +44,7 @@ func netLimitHint(code caps.Code) string {
 }
 
 func addressHint(r caps.Request) string {
-	return fmt.Sprintf("%s is, or leads to, an address that is not public: such a one is reached only as the address itself, or as localhost, "+
+	return fmt.Sprintf("%s is, or leads to, an address that is not public: such a one is reached only as the address "+
+		"itself, or as localhost, "+
 		"by a grant that names it, as %s would; link-local, multicast and metadata addresses never are", r.Name, netLine(r))
 }

@@ -19,11 +19,21 @@ func TestARedirectNeedsItsOwnYes(t *testing.T) {
 		asked, sent int
 		reason      string
 	}{
-		"yes twice":        {http.StatusTemporaryRedirect, "https://other.example/b", []bool{true, true}, 2, 2, ""},
-		"yes, then no":     {http.StatusTemporaryRedirect, "https://other.example/b", []bool{true, false}, 2, 1, "not_confirmed"},
-		"no":               {http.StatusTemporaryRedirect, "https://other.example/b", []bool{false}, 1, 0, "not_confirmed"},
-		"it reads":         {http.StatusFound, "https://other.example/b", []bool{true, false}, 1, 2, ""},
-		"it is not let to": {http.StatusTemporaryRedirect, "https://third.example/b", []bool{true, true}, 1, 1, "host_not_permitted"},
+		"yes twice": {http.StatusTemporaryRedirect, "https://other.example/b", []bool{true, true}, 2, 2, ""},
+		"yes, then no": {
+			http.StatusTemporaryRedirect, "https://other.example/b",
+			[]bool{true, false},
+			2, 1,
+			"not_confirmed",
+		},
+		"no":       {http.StatusTemporaryRedirect, "https://other.example/b", []bool{false}, 1, 0, "not_confirmed"},
+		"it reads": {http.StatusFound, "https://other.example/b", []bool{true, false}, 1, 2, ""},
+		"it is not let to": {
+			http.StatusTemporaryRedirect, "https://third.example/b",
+			[]bool{true, true},
+			1, 1,
+			"host_not_permitted",
+		},
 	} {
 		w := apiWorld(t)
 		seen := hops(w, c.status, c.location)
@@ -35,7 +45,8 @@ func TestARedirectNeedsItsOwnYes(t *testing.T) {
 			return c.answers[asked-1], "by the test"
 		}
 		n, text := r.call(netHTTPName, `{"method":"POST","url":"https://api.example.com/a"}`, "body")
-		if (n >= 0) != (c.reason == "") || c.reason != "" && !strings.Contains(text, c.reason) || asked != c.asked || len(*seen) != c.sent {
+		if (n >= 0) != (c.reason == "") || c.reason != "" && !strings.Contains(text, c.reason) || asked != c.asked ||
+			len(*seen) != c.sent {
 			t.Errorf("%s: %d %.80q, asked %d times, sent %q", name, n, text, asked, *seen)
 		}
 	}
@@ -48,15 +59,22 @@ func TestARedirectThatReadsHasNoBody(t *testing.T) {
 		w := apiWorld(t)
 		seen := hops(w, http.StatusFound, "/b")
 		r := netRig(t, w, apiPolicy)
-		req := map[string]any{"method": method, "url": "https://api.example.com/a", "headers": map[string]string{"Accept": "text/plain"}}
+		req := map[string]any{
+			"method": method, "url": "https://api.example.com/a",
+			"headers": map[string]string{"Accept": "text/plain"},
+		}
 		body := ""
 		if want != method {
-			req["headers"], body = map[string]string{"Accept": "text/plain", "Content-Type": "text/plain", "Content-Language": "de"}, "body"
+			req["headers"], body = map[string]string{
+				"Accept": "text/plain", "Content-Type": "text/plain",
+				"Content-Language": "de",
+			}, "body"
 		}
 		if n, _ := r.http(req, body); n < 0 || len(*seen) != 2 {
 			t.Fatalf("%s: %d, sent %q", method, n, *seen)
 		}
-		if got := (*seen)[1]; !strings.HasPrefix(got, want+" api.example.com/b ") || strings.Contains(got, "Content-") || !strings.Contains(got, "Accept ") || !strings.HasSuffix(got, ` ""`) {
+		if got := (*seen)[1]; !strings.HasPrefix(got, want+" api.example.com/b ") || strings.Contains(got, "Content-") ||
+			!strings.Contains(got, "Accept ") || !strings.HasSuffix(got, ` ""`) {
 			t.Errorf("%s: then %q", method, got)
 		}
 		if body != "" && !strings.Contains((*seen)[0], "Content-Type") {
@@ -74,11 +92,13 @@ func TestTheLargestBody(t *testing.T) {
 	copy(r.mem[16:], req)
 	const at = 1 << 16
 	stack := []uint64{16, uint64(len(req)), at, MaxRequestBody + 1, 1024, 0}
-	if err := r.funcs[netHTTPName].Call(t.Context(), r.mem, stack); err != nil || int64(stack[0]) != -int64(TooBig) || len(w.requests()) > 0 {
+	if err := r.funcs[netHTTPName].Call(t.Context(), r.mem, stack); err != nil || int64(stack[0]) != -int64(TooBig) ||
+		len(w.requests()) > 0 {
 		t.Errorf("%d, %v, sent %v", int64(stack[0]), err, w.requests())
 	}
 	stack = []uint64{16, uint64(len(req)), at, MaxRequestBody, 1024, 0}
-	if err := r.funcs[netHTTPName].Call(t.Context(), r.mem, stack); err != nil || int64(stack[0]) < 0 || len(w.requests()) != 1 {
+	if err := r.funcs[netHTTPName].Call(t.Context(), r.mem, stack); err != nil || int64(stack[0]) < 0 ||
+		len(w.requests()) != 1 {
 		t.Errorf("control: %d, %v, sent %v", int64(stack[0]), err, w.requests())
 	}
 }

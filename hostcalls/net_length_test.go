@@ -39,7 +39,8 @@ func told(t *testing.T, value string, most int64) []string {
 	}
 	r = netRig(t, w, "schema = \"0.2\"\n[capabilities]\nnet = [\"api.example.com\"]\nsecrets = [\""+mailKey+"\"]\n")
 	r.host.cfg.Secrets = secrets.NewRun(func() (secrets.Provider, error) {
-		return secrets.Open(secrets.Config{Provider: "env", Tenant: tenant, Env: []string{"RLP_SECRET_default_0mail_0key=" + value}})
+		return secrets.Open(secrets.Config{Provider: "env", Tenant: tenant, Env: []string{"RLP_SECRET_default_0mail_0key=" +
+			value}})
 	})
 	handle := r.handle(mailKey)
 	r.host.budget.bound(caps.Limits{}.With(caps.NetBytes, most))
@@ -73,7 +74,8 @@ func TestLengthsTellNothingOfAValue(t *testing.T) {
 		if !slices.Equal(one, other) {
 			t.Errorf("net_bytes = %d: %q\n%q", most, one, other)
 		}
-		if most == 1<<20 && (!strings.Contains(one[0], "[secret "+mailKey+"]") || strings.Contains(one[0], "Content-Length") || !strings.Contains(one[0], "X-Length")) {
+		if most == 1<<20 && (!strings.Contains(one[0], "[secret "+mailKey+"]") || strings.Contains(one[0],
+			"Content-Length") || !strings.Contains(one[0], "X-Length")) {
 			t.Errorf("control: %q", one[0])
 		}
 	}

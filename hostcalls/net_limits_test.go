@@ -19,16 +19,26 @@ func TestRequestsCountToTheByte(t *testing.T) {
 		headers           map[string]string
 		want              int
 	}{
-		{"GET", "https://api.example.com/", "", nil, len("GET" + "https://api.example.com/" + "User-Agent" + "rlp" + "Accept-Encoding" + "gzip")},
-		{"POST", "https://api.example.com/p?q=1", "body", map[string]string{"X-A": "b", "User-Agent": "me"}, len("POST" + "https://api.example.com/p" + "q=1" + "body" + "X-A" + "b" + "User-Agent" + "me" + "Accept-Encoding" + "gzip")},
+		{"GET", "https://api.example.com/", "", nil, len("GET" + "https://api.example.com/" + "User-Agent" + "rlp" +
+			"Accept-Encoding" + "gzip")},
+		{
+			"POST", "https://api.example.com/p?q=1", "body",
+			map[string]string{"X-A": "b", "User-Agent": "me"},
+			len("POST" + "https://api.example.com/p" + "q=1" + "body" + "X-A" + "b" + "User-Agent" + "me" + "Accept-Encoding" +
+				"gzip"),
+		},
 	} {
-		r := answeredRig(t, &answering{status: 200, header: http.Header{"X-B": {"cd", "e"}}, length: -1, body: strings.NewReader("answer")})
+		r := answeredRig(t, &answering{
+			status: 200, header: http.Header{"X-B": {"cd", "e"}}, length: -1,
+			body: strings.NewReader("answer"),
+		})
 		req := map[string]any{"method": c.method, "url": c.url}
 		if c.headers != nil {
 			req["headers"] = c.headers
 		}
 		n, _ := r.http(req, c.body)
-		if used, want := r.host.budget.used[caps.NetBytes], int64(c.want+len("X-B"+"cd"+"X-B"+"e"+"answer")); n < 0 || used != want {
+		if used, want := r.host.budget.used[caps.NetBytes], int64(c.want+len("X-B"+"cd"+"X-B"+"e"+"answer")); n < 0 ||
+			used != want {
 			t.Errorf("%s %s: %d, counted as %d, want %d", c.method, c.url, n, used, want)
 		}
 		// what is looked at before is what the guest chose
@@ -172,9 +182,14 @@ func TestWhatARequestIs(t *testing.T) {
 	}{
 		`{}`:                           {0, false},
 		`{"X-A":["b","cd"],"X-E":"f"}`: {len("X-A" + "b" + "X-A" + "cd" + "X-E" + "f"), false},
-		`{"X-A":"application/x-www-form-urlencoded"}`:                    {len("X-A" + "application/x-www-form-urlencoded"), false},
-		`{"X-A":"b","Content-Type":"application/x-www-form-urlencoded"}`: {len("X-A" + "b" + "Content-Type" + "application/x-www-form-urlencoded"), true},
-		`{"Content-Type":["application/x-www-form-urlencoded","a/b"]}`:   {len("Content-Type" + "application/x-www-form-urlencoded" + "Content-Type" + "a/b"), false},
+		`{"X-A":"application/x-www-form-urlencoded"}`: {
+			len("X-A" + "application/x-www-form-urlencoded"),
+			false,
+		},
+		`{"X-A":"b","Content-Type":"application/x-www-form-urlencoded"}`: {len("X-A" + "b" + "Content-Type" +
+			"application/x-www-form-urlencoded"), true},
+		`{"Content-Type":["application/x-www-form-urlencoded","a/b"]}`: {len("Content-Type" +
+			"application/x-www-form-urlencoded" + "Content-Type" + "a/b"), false},
 	} {
 		r, err := decodeHTTP([]string{`{"url":"https://a/","headers":` + headers + `}`, ""})
 		if err != nil || r.size() != int64(len("GET"+"https://a/")+c.size) || r.isForm() != c.form {

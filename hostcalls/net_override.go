@@ -221,9 +221,12 @@ func isWordChar(c byte) bool {
 // caches: an ordinary parameter that speaks of a method has other values.
 func isMethod(value string) bool {
 	switch value {
-	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT", "MERGE", "PURGE", "BAN", "LINK", "UNLINK",
-		"PROPFIND", "PROPPATCH", "MKCOL", "COPY", "MOVE", "LOCK", "UNLOCK", "REPORT", "QUERY", "SEARCH", "ACL", "BIND", "UNBIND", "REBIND",
-		"BASELINE-CONTROL", "CHECKIN", "CHECKOUT", "UNCHECKOUT", "LABEL", "MKACTIVITY", "MKCALENDAR", "MKREDIRECTREF", "MKWORKSPACE",
+	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT", "MERGE", "PURGE", "BAN", "LINK",
+		"UNLINK",
+		"PROPFIND", "PROPPATCH", "MKCOL", "COPY", "MOVE", "LOCK", "UNLOCK", "REPORT", "QUERY", "SEARCH", "ACL", "BIND",
+		"UNBIND", "REBIND",
+		"BASELINE-CONTROL", "CHECKIN", "CHECKOUT", "UNCHECKOUT", "LABEL", "MKACTIVITY", "MKCALENDAR", "MKREDIRECTREF",
+		"MKWORKSPACE",
 		"ORDERPATCH", "UPDATE", "UPDATEREDIRECTREF", "VERSION-CONTROL":
 		return true
 	}

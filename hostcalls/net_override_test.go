@@ -10,7 +10,8 @@ import (
 	"runloop.dev/rlp/caps"
 )
 
-const readPolicy = "schema = \"0.2\"\n[capabilities]\nnet = { hosts = [\"api.example.com\"], methods = [\"GET\", \"HEAD\", \"OPTIONS\", \"POST\"] }\n"
+const readPolicy = "schema = \"0.2\"\n[capabilities]\nnet = { hosts = [\"api.example.com\"], methods = [\"GET\", " +
+	"\"HEAD\", \"OPTIONS\", \"POST\"] }\n"
 
 // overriding is a server as frameworks are: a header, a field of the query or of
 // a form overrides the method. It notes what it took each request for.
@@ -21,7 +22,8 @@ func overriding(w *world) *[]string {
 		r.Body = io.NopCloser(strings.NewReader(string(body)))
 		method := r.Method
 		for name, values := range r.Header {
-			if low := strings.ToLower(name); strings.Contains(low, "method") || strings.Contains(low, "verb") || strings.Contains(low, "override") {
+			if low := strings.ToLower(name); strings.Contains(low, "method") || strings.Contains(low, "verb") ||
+				strings.Contains(low, "override") {
 				method = values[0]
 			}
 		}
@@ -33,7 +35,8 @@ func overriding(w *world) *[]string {
 			}
 		}
 		plain := strings.NewReplacer("\x00", "", `\u005f`, "_", "\\", "", "%5F", "_", "%6d", "m").Replace(string(body))
-		if strings.Contains(plain, "_method") || strings.HasPrefix(plain, "method=") || strings.Contains(strings.ReplaceAll(plain, `"`, ""), "name=method") || r.Header.Get("Content-Encoding") != "" {
+		if strings.Contains(plain, "_method") || strings.HasPrefix(plain, "method=") ||
+			strings.Contains(strings.ReplaceAll(plain, `"`, ""), "name=method") || r.Header.Get("Content-Encoding") != "" {
 			method = http.MethodDelete
 		}
 		if (r.Method == http.MethodGet || r.Method == http.MethodOptions) && len(body) > 0 {
@@ -62,7 +65,10 @@ var overrides = []struct {
 	{"the query, by an ordinary name", "POST", "?method=delete", nil, ""},
 	{"the query, by a header's name", "POST", "?x-http-method-override=DELETE", nil, ""},
 	{"a form", "POST", "", map[string]any{"Content-Type": "application/x-www-form-urlencoded"}, "a=1&_method=DELETE"},
-	{"one of several types", "POST", "", map[string]any{"Content-Type": []string{"application/x-www-form-urlencoded", "text/plain"}}, "_method=DELETE"},
+	{"one of several types", "POST", "", map[string]any{"Content-Type": []string{
+		"application/x-www-form-urlencoded",
+		"text/plain",
+	}}, "_method=DELETE"},
 	{"an unknown header", "POST", "", map[string]any{"X-Verb": "DELETE"}, ""},
 	{"an unknown header of a tunnel", "POST", "", map[string]any{"X-Tunnel-Method": "DELETE"}, ""},
 	{"an override without a method", "POST", "", map[string]any{"X-HTTP-Override": "DELETE"}, ""},
@@ -74,14 +80,47 @@ var overrides = []struct {
 	{"a form of another type", "POST", "", map[string]any{"Content-Type": "text/plain"}, "_method=DELETE"},
 	{"a form, escaped", "POST", "", nil, "a=%&%5F%6dethod=DELETE"},
 	{"a form by an ordinary name", "POST", "", nil, "method=+delete"},
-	{"a form in UTF-16", "POST", "", map[string]any{"Content-Type": "application/x-www-form-urlencoded; charset=utf-16"}, "_\x00m\x00e\x00t\x00h\x00o\x00d\x00=\x00P\x00U\x00T\x00"},
-	{"multipart", "POST", "", map[string]any{"Content-Type": "multipart/form-data; boundary=b"}, "--b\r\nContent-Disposition: form-data; name=\"_method\"\r\n\r\nDELETE\r\n--b--\r\n"},
-	{"multipart, escaped", "POST", "", map[string]any{"Content-Type": "multipart/form-data; boundary=b"}, "--b\r\nContent-Disposition: form-data; name=\"\\_method\"\r\n\r\nDELETE\r\n--b--\r\n"},
-	{"multipart by an ordinary name", "POST", "", map[string]any{"Content-Type": "multipart/form-data; boundary=b"}, "--b\r\nContent-Disposition: form-data; name=method\r\n\r\nDELETE\r\n--b--\r\n"},
-	{"multipart with a type", "POST", "", map[string]any{"Content-Type": "multipart/form-data; boundary=b"}, "--b\r\nContent-Disposition: form-data; name=\"method\"\r\nContent-Type: text/plain\r\n\r\nDELETE\r\n--b--\r\n"},
-	{"multipart with much in its head", "POST", "", map[string]any{"Content-Type": "multipart/form-data; boundary=b"}, "--b\r\nContent-Disposition: form-data; name=method" + strings.Repeat("; a=b", 200) + "\r\n\r\nDELETE\r\n--b--\r\n"},
-	{"multipart with a long word in its head", "POST", "", map[string]any{"Content-Type": "multipart/form-data; boundary=b"}, "--b\r\nContent-Disposition: form-data; name=method; filename=" + strings.Repeat("a", 2*maxMethodWord) + "\r\n\r\nDELETE\r\n--b--\r\n"},
-	{"multipart, escaped inside", "POST", "", map[string]any{"Content-Type": "multipart/form-data; boundary=b"}, "--b\r\nContent-Disposition: form-data; name=\"_m\\ethod\"\r\n\r\nDELETE\r\n--b--\r\n"},
+	{
+		"a form in UTF-16", "POST", "",
+		map[string]any{"Content-Type": "application/x-www-form-urlencoded; charset=utf-16"},
+		"_\x00m\x00e\x00t\x00h\x00o\x00d\x00=\x00P\x00U\x00T\x00",
+	},
+	{
+		"multipart", "POST", "",
+		map[string]any{"Content-Type": "multipart/form-data; boundary=b"},
+		"--b\r\nContent-Disposition: form-data; name=\"_method\"\r\n\r\nDELETE\r\n--b--\r\n",
+	},
+	{
+		"multipart, escaped", "POST", "",
+		map[string]any{"Content-Type": "multipart/form-data; boundary=b"},
+		"--b\r\nContent-Disposition: form-data; name=\"\\_method\"\r\n\r\nDELETE\r\n--b--\r\n",
+	},
+	{
+		"multipart by an ordinary name", "POST", "",
+		map[string]any{"Content-Type": "multipart/form-data; boundary=b"},
+		"--b\r\nContent-Disposition: form-data; name=method\r\n\r\nDELETE\r\n--b--\r\n",
+	},
+	{
+		"multipart with a type", "POST", "",
+		map[string]any{"Content-Type": "multipart/form-data; boundary=b"},
+		"--b\r\nContent-Disposition: form-data; name=\"method\"\r\nContent-Type: text/plain\r\n\r\nDELETE\r\n--b--\r\n",
+	},
+	{
+		"multipart with much in its head", "POST", "",
+		map[string]any{"Content-Type": "multipart/form-data; boundary=b"},
+		"--b\r\nContent-Disposition: form-data; name=method" + strings.Repeat("; a=b", 200) + "\r\n\r\nDELETE\r\n--b--\r\n",
+	},
+	{
+		"multipart with a long word in its head", "POST", "",
+		map[string]any{"Content-Type": "multipart/form-data; boundary=b"},
+		"--b\r\nContent-Disposition: form-data; name=method; filename=" + strings.Repeat("a", 2*maxMethodWord) +
+			"\r\n\r\nDELETE\r\n--b--\r\n",
+	},
+	{
+		"multipart, escaped inside", "POST", "",
+		map[string]any{"Content-Type": "multipart/form-data; boundary=b"},
+		"--b\r\nContent-Disposition: form-data; name=\"_m\\ethod\"\r\n\r\nDELETE\r\n--b--\r\n",
+	},
 	{"JSON", "POST", "", map[string]any{"Content-Type": "application/json"}, `{"a":"\"","\u005fmethod":"DELETE"}`},
 	{"XML", "POST", "", map[string]any{"Content-Type": "text/xml"}, "<a><_method>DELETE</_method></a>"},
 	{"what is compressed", "POST", "", map[string]any{"Content-Encoding": "deflate"}, "xyz"},
@@ -104,7 +143,8 @@ func TestAMethodIsNotOverridden(t *testing.T) {
 		if hint := r.refused(req, c.body, -2, "method_not_permitted"); !strings.Contains(hint, "by the method that is meant") {
 			t.Errorf("%s: hint %q", c.name, hint)
 		}
-		if last := r.log.Decisions[len(r.log.Decisions)-1]; len(*did) != 0 || !last.Deny || last.Reason != "method_not_permitted" {
+		if last := r.log.Decisions[len(r.log.Decisions)-1]; len(*did) != 0 || !last.Deny ||
+			last.Reason != "method_not_permitted" {
 			t.Errorf("%s: sent %v, recorded %+v", c.name, *did, last)
 		}
 
@@ -130,12 +170,29 @@ func TestOrdinaryRequestsAreNoOverrides(t *testing.T) {
 		headers map[string]any
 		body    string
 	}{
-		{"?method=flickr.test.echo&payment_method=card&verbose=DELETE", map[string]any{"X-Verbose": "DELETE"}, "a method DELETE"},
-		{"", map[string]any{"Content-Type": "application/json"}, `{"jsonrpc":"2.0","method":"tools/list","http_method":"DELETE"}`},
-		{"", map[string]any{"Content-Type": "text/x-log"}, "method: DELETE, in 3 ms; " + strings.Repeat("long", 100) + "_method=x"},
+		{
+			"?method=flickr.test.echo&payment_method=card&verbose=DELETE",
+			map[string]any{"X-Verbose": "DELETE"},
+			"a method DELETE",
+		},
+		{
+			"",
+			map[string]any{"Content-Type": "application/json"},
+			`{"jsonrpc":"2.0","method":"tools/list","http_method":"DELETE"}`,
+		},
+		{"", map[string]any{"Content-Type": "text/x-log"}, "method: DELETE, in 3 ms; " + strings.Repeat("long", 100) +
+			"_method=x"},
 		{"?method=", map[string]any{"Content-Type": "application/x-www-form-urlencoded"}, "method=card&methods=a"},
-		{"?_foo=DELETE&x_a=PUT&overview=1&_method" + strings.Repeat("ological", 20) + "=DELETE", map[string]any{"Content-Encoding": "gzip"}, ""},
-		{"", map[string]any{"Content-Type": "text/x-log"}, "\\n005fmethod xu005fverb method\r\n\r\ncard\r\n\r\nDELETE method\n \nDELETE method] =DELETE"},
+		{
+			"?_foo=DELETE&x_a=PUT&overview=1&_method" + strings.Repeat("ological", 20) + "=DELETE",
+			map[string]any{"Content-Encoding": "gzip"},
+			"",
+		},
+		{
+			"",
+			map[string]any{"Content-Type": "text/x-log"},
+			"\\n005fmethod xu005fverb method\r\n\r\ncard\r\n\r\nDELETE method\n \nDELETE method] =DELETE",
+		},
 		{"", map[string]any{"Content-Type": "text/x-log"}, "100%"},
 		{"", map[string]any{"Content-Type": "text/x-log"}, "100%2"},
 		{"", map[string]any{"Content-Type": "text/x-log"}, "a\\"},
@@ -152,12 +209,18 @@ func TestOrdinaryRequestsAreNoOverrides(t *testing.T) {
 // The names by which a method is overridden are known in any case, with - and _,
 // whatever value they have; those of a refusal say who is not asked.
 func TestNamesThatOverride(t *testing.T) {
-	for _, word := range []string{"_method", "_METHOD", "X-Verb", "x_verb", "methodoverride", "Method-Override", "X-HTTP-METHOD-OVERRIDE"} {
+	for _, word := range []string{
+		"_method", "_METHOD", "X-Verb", "x_verb", "methodoverride", "Method-Override",
+		"X-HTTP-METHOD-OVERRIDE",
+	} {
 		if got := methodWord("a=1&" + word + "=abc"); got != word {
 			t.Errorf("%s: found %q", word, got)
 		}
 	}
-	for _, text := range []string{"method=DELETE", "http.method[]=put", "method\r\nX: y; z\r\n\r\npatch", "\\u006dethod=PUT", "me%54hod=PUT", "me\\thod=PUT"} {
+	for _, text := range []string{
+		"method=DELETE", "http.method[]=put", "method\r\nX: y; z\r\n\r\npatch",
+		"\\u006dethod=PUT", "me%54hod=PUT", "me\\thod=PUT",
+	} {
 		if methodWord(text) == "" || methodWord(text+"x") != "" {
 			t.Errorf("%q: %q, and with another value %q", text, methodWord(text), methodWord(text+"x"))
 		}
@@ -198,13 +261,19 @@ func TestALeaseOnAMethodIsNotOverridden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	req := map[string]any{"method": "POST", "url": "https://api.example.com/", "headers": map[string]string{"X-HTTP-Method": "DELETE"}}
+	req := map[string]any{
+		"method": "POST", "url": "https://api.example.com/",
+		"headers": map[string]string{"X-HTTP-Method": "DELETE"},
+	}
 	if n, _ := r.http(req, ""); n < 0 {
 		t.Fatalf("control: %d", n)
 	}
 	leased := func(g caps.Grant) {
 		t.Helper()
-		if err := r.gate.Hold(&caps.Layer{Name: "late", Leases: []caps.Lease{{Entry: caps.Entry{Grant: g}, Expires: caps.Forever, MaxUses: 20}}}); err != nil {
+		if err := r.gate.Hold(&caps.Layer{Name: "late", Leases: []caps.Lease{{
+			Entry:   caps.Entry{Grant: g},
+			Expires: caps.Forever, MaxUses: 20,
+		}}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -244,14 +313,18 @@ func TestARedirectDoesNotOverrideAMethod(t *testing.T) {
 		if err := r.gate.Hold(&caps.Layer{Name: "late", Deny: []caps.Entry{{Grant: limited}}}); err != nil {
 			t.Fatal(err)
 		}
-		req := map[string]any{"method": c.method, "url": "https://api.example.com/a", "headers": map[string]any{"Content-Type": "application/x-www-form-urlencoded"}}
+		req := map[string]any{
+			"method": c.method, "url": "https://api.example.com/a",
+			"headers": map[string]any{"Content-Type": "application/x-www-form-urlencoded"},
+		}
 		if !c.refused {
 			if n, _ := r.http(req, c.body); n < 0 || len(*seen) != 2 {
 				t.Errorf("%s: %d, sent %q", c.name, n, *seen)
 			}
 			continue
 		}
-		if hint := r.refused(req, c.body, -2, "method_not_permitted"); !strings.Contains(hint, "the server redirected") || len(*seen) != 1 {
+		if hint := r.refused(req, c.body, -2, "method_not_permitted"); !strings.Contains(hint, "the server redirected") ||
+			len(*seen) != 1 {
 			t.Errorf("%s: %q, sent %q", c.name, hint, *seen)
 		}
 	}
@@ -264,7 +337,8 @@ func TestAToolKeepsItsMethod(t *testing.T) {
 	get.Request.Method = "GET"
 	r, w := webRig(t, webPolicy, get)
 	did := overriding(w)
-	if n, d := r.useDenied("send", `{"_method":"DELETE"}`); n != -2 || d.Reason != "method_not_permitted" || len(*did) != 0 {
+	if n, d := r.useDenied("send", `{"_method":"DELETE"}`); n != -2 || d.Reason != "method_not_permitted" ||
+		len(*did) != 0 {
 		t.Errorf("%d %+v, sent %v", n, d, *did)
 	}
 	if n, out := r.use("send", `{"method":"card"}`); n < 0 || len(*did) != 1 {

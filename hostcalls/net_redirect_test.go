@@ -80,15 +80,22 @@ func TestSecretsGoInAndDoNotComeBack(t *testing.T) {
 	r := secretRig(t, w)
 	n, a := r.http(map[string]any{
 		"method": "POST", "url": "https://api.example.com/",
-		"headers": map[string]string{"X-Key": "Bearer rlsec_key", "Content-Type": "Application/X-WWW-Form-Urlencoded; charset=utf-8"},
+		"headers": map[string]string{
+			"X-Key":        "Bearer rlsec_key",
+			"Content-Type": "Application/X-WWW-Form-Urlencoded; charset=utf-8",
+		},
 	}, "a=1&rlsec_key=2&token=rlsec_key&c=%zz")
 	if got != "Bearer "+keyValue || form != "a=1&rlsec_key=2&token="+url.QueryEscape(keyValue)+"&c=%zz" {
 		t.Errorf("sent %q, %q", got, form)
 	}
-	if n < 0 || a.Headers["X-Echo"] != "it is Bearer [gone]" || strings.Contains(a.Body, keyValue) || !strings.HasPrefix(a.Body, "Bearer [gone] ") {
+	if n < 0 || a.Headers["X-Echo"] != "it is Bearer [gone]" || strings.Contains(a.Body, keyValue) ||
+		!strings.HasPrefix(a.Body, "Bearer [gone] ") {
 		t.Errorf("%d %+v", n, a)
 	}
-	r.http(map[string]any{"method": "POST", "url": "https://api.example.com/", "headers": map[string]string{"Content-Type": "text/plain"}}, "token=rlsec_key")
+	r.http(map[string]any{
+		"method": "POST", "url": "https://api.example.com/",
+		"headers": map[string]string{"Content-Type": "text/plain"},
+	}, "token=rlsec_key")
 	if form != "token=rlsec_key" {
 		t.Errorf("a body that is no form was sent as %q", form)
 	}
@@ -114,11 +121,16 @@ func TestAValueEndsNoHeaderAndNoField(t *testing.T) {
 	w.handler = func(_ http.ResponseWriter, r *http.Request) { b, _ := io.ReadAll(r.Body); form = string(b) }
 	r := secretRig(t, w)
 	r.host.cfg.Secrets = brokenSecrets{}
-	if n, d := r.denial("net_http", `{"url":"https://api.example.com/","headers":{"X-Key":"rlsec_key"}}`, ""); n != -28 || !strings.Contains(d.Hint, "X-Key has a line break") || len(w.requests()) != 0 {
+	if n, d := r.denial("net_http", `{"url":"https://api.example.com/","headers":{"X-Key":"rlsec_key"}}`, ""); n != -28 ||
+		!strings.Contains(d.Hint, "X-Key has a line break") || len(w.requests()) != 0 {
 		t.Errorf("%d %+v, sent %v", n, d, w.requests())
 	}
-	post := map[string]any{"method": "POST", "url": "https://api.example.com/", "headers": map[string]string{"Content-Type": "application/x-www-form-urlencoded"}}
-	if n, _ := r.http(post, "flag&a=%7e+x&rlsec_key&token=rlsec_key&b=%7e"); n < 0 || form != "flag&a=%7e+x&rlsec_key&token=a%0D%0AX-More%3A+b&b=%7e" {
+	post := map[string]any{
+		"method": "POST", "url": "https://api.example.com/",
+		"headers": map[string]string{"Content-Type": "application/x-www-form-urlencoded"},
+	}
+	if n, _ := r.http(post, "flag&a=%7e+x&rlsec_key&token=rlsec_key&b=%7e"); n < 0 ||
+		form != "flag&a=%7e+x&rlsec_key&token=a%0D%0AX-More%3A+b&b=%7e" {
 		t.Errorf("%d, sent %q", n, form)
 	}
 	r.host.cfg.Secrets = fakeSecrets{}
@@ -137,7 +149,10 @@ func TestAValueCountsAsItsHandle(t *testing.T) {
 		r.host.cfg.HTTP = &answering{status: 200, body: strings.NewReader(""), none: true}
 		n, _ := r.http(map[string]any{
 			"method": "POST", "url": "https://api.example.com/",
-			"headers": map[string]any{"X-Key": []string{"Bearer " + key, key}, "Content-Type": "application/x-www-form-urlencoded"},
+			"headers": map[string]any{
+				"X-Key":        []string{"Bearer " + key, key},
+				"Content-Type": "application/x-www-form-urlencoded",
+			},
 		}, "a=1&token="+key)
 		if n < 0 {
 			t.Errorf("%s: %d", key, n)
@@ -159,7 +174,8 @@ func TestSecretsAreBoundToHosts(t *testing.T) {
 		t.Fatalf("control: %d", n)
 	}
 	r.refused(map[string]any{"url": "https://other.example/", "headers": key}, "", -2, "secret_not_permitted")
-	r.refused(map[string]any{"url": "https://api.example.com/", "headers": map[string]string{"X-Key": "rlsec_nobody"}}, "", -2, "secret_unknown")
+	r.refused(map[string]any{"url": "https://api.example.com/", "headers": map[string]string{"X-Key": "rlsec_nobody"}}, "",
+		-2, "secret_unknown")
 	if got := w.requests(); len(got) != 1 {
 		t.Errorf("sent %v", got)
 	}
@@ -186,7 +202,8 @@ func hops(w *world, status int, location string) *[]string {
 }
 
 var guestHeaders = map[string]string{
-	"Authorization": "Bearer mine", "Cookie": "a=b", "X-Key": "rlsec_key", "X-Custom": "1", "Accept": "text/plain", "User-Agent": "me",
+	"Authorization": "Bearer mine", "Cookie": "a=b", "X-Key": "rlsec_key", "X-Custom": "1", "Accept": "text/plain",
+	"User-Agent": "me",
 }
 
 // Credentials do not go to another host, nor to another port or scheme of the
@@ -303,7 +320,10 @@ func TestBodiesOfRedirects(t *testing.T) {
 		w := apiWorld(t)
 		seen := hops(w, c.status, c.location)
 		r := secretRig(t, w)
-		req := map[string]any{"method": "POST", "url": "https://api.example.com/a", "headers": map[string]string{"Content-Type": form}}
+		req := map[string]any{
+			"method": "POST", "url": "https://api.example.com/a",
+			"headers": map[string]string{"Content-Type": form},
+		}
 		if c.reason != "" {
 			if hint := r.refused(req, c.body, c.number, c.reason); !strings.Contains(hint, "redirected to another host") {
 				t.Errorf("hint %q", hint)
@@ -349,7 +369,8 @@ func TestEveryRedirectIsJudged(t *testing.T) {
 			continue
 		}
 		r.refused(req, "", -2, c.reason)
-		if last := r.log.Decisions[len(r.log.Decisions)-1]; len(*seen) != 1 || len(r.log.Decisions) != 2 || !last.Deny || last.Reason != c.reason {
+		if last := r.log.Decisions[len(r.log.Decisions)-1]; len(*seen) != 1 || len(r.log.Decisions) != 2 || !last.Deny ||
+			last.Reason != c.reason {
 			t.Errorf("%s: sent %q, recorded %+v", c.location, *seen, r.log.Decisions)
 		}
 	}
@@ -365,7 +386,8 @@ func TestEveryRedirectIsJudged(t *testing.T) {
 		t.Errorf("control: %d redirects: %d %+v", MaxRedirects, n, a)
 	}
 	left = MaxRedirects + 1
-	if n, a := r.denial("net_http", `{"url":"https://api.example.com/"}`, ""); n != -29 || !strings.Contains(a.Hint, "5 times") {
+	if n, a := r.denial("net_http", `{"url":"https://api.example.com/"}`, ""); n != -29 || !strings.Contains(a.Hint,
+		"5 times") {
 		t.Errorf("%d %+v", n, a)
 	}
 }
@@ -404,7 +426,8 @@ func (s *sentTo) Send(req *http.Request, _ bool) (*http.Response, error) {
 //
 //rlp:holds R80
 func TestCredentialsStayWithSchemeHostAndPort(t *testing.T) {
-	const policy = "schema = \"0.2\"\n[capabilities]\nnet = { hosts = [\"api.example.com\", \"api.example.com:8443\", \"other.example:8443\", \"api.example.com:80\"], allow_http = true }\n"
+	const policy = "schema = \"0.2\"\n[capabilities]\nnet = { hosts = [\"api.example.com\", \"api.example.com:8443\", " +
+		"\"other.example:8443\", \"api.example.com:80\"], allow_http = true }\n"
 	for _, c := range []struct {
 		from, location string
 		kept           bool
@@ -421,11 +444,15 @@ func TestCredentialsStayWithSchemeHostAndPort(t *testing.T) {
 		r := netRig(t, newWorld(t), policy)
 		to := &sentTo{location: c.location}
 		r.host.cfg.HTTP = to
-		if n, _ := r.http(map[string]any{"url": c.from, "headers": map[string]string{"Authorization": "Bearer mine", "X-Key": "k"}}, ""); n < 0 || len(to.sent) != 2 {
+		if n, _ := r.http(map[string]any{"url": c.from, "headers": map[string]string{
+			"Authorization": "Bearer mine",
+			"X-Key":         "k",
+		}}, ""); n < 0 || len(to.sent) != 2 {
 			t.Errorf("%s to %s: %d, sent %v", c.from, c.location, n, to.sent)
 			continue
 		}
-		if got := to.sent[1]; to.sent[0].Get("Authorization") == "" || (got.Get("Authorization") != "") != c.kept || (got.Get("X-Key") != "") != c.kept {
+		if got := to.sent[1]; to.sent[0].Get("Authorization") == "" || (got.Get("Authorization") != "") != c.kept ||
+			(got.Get("X-Key") != "") != c.kept {
 			t.Errorf("%s to %s: sent %v", c.from, c.location, got)
 		}
 	}

@@ -46,7 +46,8 @@ func (h *Host) exchange(ctx context.Context, r *httpReq) (*exchange, error) {
 		h.net.op = op
 	}
 	x := &exchange{
-		ctx: ctx, h: h, op: cmp.Or(r.op, h.net.op), fixed: r.op != nil, place: r.place, method: r.method, mode: r.mode, body: r.body,
+		ctx: ctx, h: h, op: cmp.Or(r.op, h.net.op), fixed: r.op != nil, place: r.place, method: r.method, mode: r.mode,
+		body: r.body,
 	}
 	if err := x.fill(r); err != nil {
 		return nil, err
@@ -243,7 +244,8 @@ func (x *exchange) forget() {
 // harmless reports whether a header is known to hold no credentials.
 func harmless(name string) bool {
 	switch name {
-	case "Accept", "Accept-Charset", acceptEncoding, "Accept-Language", "Cache-Control", "Content-Encoding", "Content-Language",
+	case "Accept", "Accept-Charset", acceptEncoding, "Accept-Language", "Cache-Control", "Content-Encoding",
+		"Content-Language",
 		"Content-Type", "If-Match", "If-Modified-Since", "If-None-Match", "If-Range", "If-Unmodified-Since",
 		"Pragma", "Range", "User-Agent":
 		return true
@@ -265,10 +267,14 @@ func (x *exchange) admit() (gate.Permit, error) {
 		place: x.place, method: x.method, headers: slices.Collect(maps.Keys(x.header)), body: x.body, tool: x.fixed,
 	}
 	if why := x.h.disguised(&claim); why != "" && x.h.cfg.Gate.Would(x.op, x.request()) {
-		return gate.Permit{}, x.h.refuse(x.op, x.request(), x.shown, caps.MethodNotPermitted, "the server redirected, and "+why)
+		return gate.Permit{}, x.h.refuse(x.op, x.request(), x.shown, caps.MethodNotPermitted, "the server redirected, and "+
+			why)
 	}
 	if x.h.cfg.ConfirmExternal && !x.fixed && writes(x.mode) && x.h.cfg.Gate.Would(x.op, x.request()) {
-		q := Question{Tool: netHTTPName, Target: x.method + " " + x.url.String() + ", to which the server redirected", Arguments: x.body}
+		q := Question{
+			Tool: netHTTPName, Target: x.method + " " + x.url.String() + ", to which the server redirected",
+			Arguments: x.body,
+		}
 		if why := x.h.unconfirmed(x.ctx, q); why != "" {
 			return gate.Permit{}, x.h.refuse(x.op, x.request(), x.shown, caps.NotConfirmed, why)
 		}

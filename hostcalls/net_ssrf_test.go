@@ -126,10 +126,14 @@ func (c *ssrfCase) attack(client *http.Client) error {
 // refusedByAnyone are attacks that the client of the standard library does not
 // make either. That they get nowhere is held as well, but proves nothing.
 var refusedByAnyone = []string{
-	"deny-backslash", "deny-backslash2", "deny-crlf-host", "deny-header-name", "deny-leading-space", "deny-newline", "deny-no-host",
-	"deny-nul", "deny-opaque", "deny-port-digits-unicode", "deny-port-name", "deny-port-plus", "deny-redirect-04", "deny-redirect-09",
-	"deny-redirect-10", "deny-scheme-data", "deny-scheme-dict", "deny-scheme-file", "deny-scheme-http-unix", "deny-scheme-javascript",
-	"deny-scheme-ldap", "deny-scheme-netdoc", "deny-scheme-relative", "deny-scheme-ws", "deny-three-slash", "deny-unicode-slash",
+	"deny-backslash", "deny-backslash2", "deny-crlf-host", "deny-header-name", "deny-leading-space", "deny-newline",
+	"deny-no-host",
+	"deny-nul", "deny-opaque", "deny-port-digits-unicode", "deny-port-name", "deny-port-plus", "deny-redirect-04",
+	"deny-redirect-09",
+	"deny-redirect-10", "deny-scheme-data", "deny-scheme-dict", "deny-scheme-file", "deny-scheme-http-unix",
+	"deny-scheme-javascript",
+	"deny-scheme-ldap", "deny-scheme-netdoc", "deny-scheme-relative", "deny-scheme-ws", "deny-three-slash",
+	"deny-unicode-slash",
 }
 
 // Every case ends as it says, and nothing but what it allows is connected to.
@@ -158,7 +162,8 @@ func TestSSRFCases(t *testing.T) {
 			if c.Expect == "allow" && len(guarded) != 1+len(c.Redirects) {
 				t.Errorf("sent %v", guarded)
 			}
-			if strings.HasPrefix(c.ID, "deny-redirect") && len(guarded) != min(len(c.Redirects), 1+MaxRedirects) && len(guarded) != 1 {
+			if strings.HasPrefix(c.ID, "deny-redirect") && len(guarded) != min(len(c.Redirects), 1+MaxRedirects) &&
+				len(guarded) != 1 {
 				t.Errorf("sent %v", guarded)
 			}
 			if !strings.HasPrefix(c.ID, "deny-redirect") && n < 0 && len(w.dials()) > 0 {
@@ -225,7 +230,8 @@ func TestRebindingIsJudgedWhenDialled(t *testing.T) {
 	if !last.Deny || last.Reason != "address_not_permitted" || last.Target != "https://api.example.com/" {
 		t.Errorf("recorded %+v", last)
 	}
-	if e := r.log.Events[len(r.log.Events)-1]; e.Status != "error" || !strings.Contains(e.ErrorSummary, "127.0.0.1, which is loopback") {
+	if e := r.log.Events[len(r.log.Events)-1]; e.Status != "error" || !strings.Contains(e.ErrorSummary,
+		"127.0.0.1, which is loopback") {
 		t.Errorf("the operator is told %+v", e)
 	}
 	for _, name := range w.asked {

@@ -37,7 +37,8 @@ func TestHTTPIsReal(t *testing.T) {
 		rw.Header()["X-Two"] = []string{"a", "b"}
 		rw.Header().Set("Set-Cookie", "k=v")
 		rw.WriteHeader(http.StatusTeapot)
-		fmt.Fprintf(rw, "%s %s %s %s %v %s|%s", r.Method, r.Host, r.RequestURI, r.Header.Get("X-Key"), r.Header["X-Many"], r.UserAgent(), body)
+		fmt.Fprintf(rw, "%s %s %s %s %v %s|%s", r.Method, r.Host, r.RequestURI, r.Header.Get("X-Key"), r.Header["X-Many"],
+			r.UserAgent(), body)
 	}
 	r := netRig(t, w, apiPolicy)
 	n, a := r.http(map[string]any{
@@ -52,10 +53,12 @@ func TestHTTPIsReal(t *testing.T) {
 		t.Errorf("headers %v", a.Headers)
 	}
 	d := r.log.Decisions[0]
-	if d.Cap != "net.http" || d.Op != "net_http" || d.Deny || d.Target != "https://api.example.com/p%2Fq/%C3%A4" || d.Args == nil {
+	if d.Cap != "net.http" || d.Op != "net_http" || d.Deny || d.Target != "https://api.example.com/p%2Fq/%C3%A4" ||
+		d.Args == nil {
 		t.Errorf("recorded %+v", d)
 	}
-	if e := r.log.Events[0]; e.Verb != "net_http" || e.Status != "ok" || e.Bytes != n || e.ResultHash == "" || e.ErrorSummary != "answered 418" {
+	if e := r.log.Events[0]; e.Verb != "net_http" || e.Status != "ok" || e.Bytes != n || e.ResultHash == "" ||
+		e.ErrorSummary != "answered 418" {
 		t.Errorf("recorded %+v", e)
 	}
 }
@@ -73,7 +76,10 @@ func TestMethodsAndEmptyAnswers(t *testing.T) {
 		}
 	}
 	r := netRig(t, w, apiPolicy)
-	for method, body := range map[string]string{"GET": "12345", "HEAD": "", "POST": "12345", "PATCH": "12345", "DELETE": "", "OPTIONS": "12345", "PURGE": "12345"} {
+	for method, body := range map[string]string{
+		"GET": "12345", "HEAD": "", "POST": "12345", "PATCH": "12345",
+		"DELETE": "", "OPTIONS": "12345", "PURGE": "12345",
+	} {
 		n, a := r.http(map[string]any{"method": method, "url": "https://api.example.com/"}, "")
 		if n < 0 || a.Headers["X-Method"] != method || a.Body != body {
 			t.Errorf("%s: %d %+v", method, n, a)
@@ -85,7 +91,8 @@ func TestMethodsAndEmptyAnswers(t *testing.T) {
 //
 //rlp:holds R18 R19 R20 R21 R77 C17
 func TestHTTPRefusalsSayWhatToWrite(t *testing.T) {
-	const base = "schema = \"0.2\"\n[capabilities]\nnet = { hosts = [\"api.example.com\", \"*.example.org\", \"other.example:8443\"], methods = [\"GET\", \"HEAD\"] }\n"
+	const base = "schema = \"0.2\"\n[capabilities]\nnet = { hosts = [\"api.example.com\", \"*.example.org\", " +
+		"\"other.example:8443\"], methods = [\"GET\", \"HEAD\"] }\n"
 	for _, c := range []struct{ method, url, reason, hint string }{
 		{"GET", "https://api.example.com/", "", ""},
 		{"GET", "https://a.example.org/", "", ""},
@@ -96,7 +103,10 @@ func TestHTTPRefusalsSayWhatToWrite(t *testing.T) {
 		{"GET", "https://other.example/", "host_not_permitted", `net = ["other.example"]`},
 		{"GET", "https://api.example.com:8443/", "host_not_permitted", `net = ["api.example.com:8443"]`},
 		{"GET", "http://api.example.com/", "http_not_permitted", `net = { hosts = ["api.example.com"], allow_http = true }`},
-		{"POST", "https://api.example.com/", "method_not_permitted", `net = { hosts = ["api.example.com"], methods = ["POST"] }`},
+		{
+			"POST", "https://api.example.com/", "method_not_permitted",
+			`net = { hosts = ["api.example.com"], methods = ["POST"] }`,
+		},
 		{"get", "https://api.example.com/", "method_not_permitted", `net = ["api.example.com"]`},
 	} {
 		w := apiWorld(t)
@@ -128,8 +138,14 @@ func TestPrivateAddressesNeedTheirName(t *testing.T) {
 		{`net = { hosts = ["localhost:` + port + `"], allow_http = true }`, "http://localhost:" + port, ""},
 		{`net = { hosts = ["localhost:` + port + `"], allow_http = true }`, "http://127.0.0.1:" + port, "host_not_permitted"},
 		{`net = { hosts = ["127.0.0.1:` + port + `"], allow_http = true }`, "http://localhost:" + port, "host_not_permitted"},
-		{`net = { hosts = ["inside.example:` + port + `"], allow_http = true }`, "http://inside.example:" + port, "address_not_permitted"},
-		{`net = { hosts = ["169.254.169.254"], allow_http = true }`, "http://169.254.169.254/latest/meta-data/", "address_not_permitted"},
+		{
+			`net = { hosts = ["inside.example:` + port + `"], allow_http = true }`, "http://inside.example:" + port,
+			"address_not_permitted",
+		},
+		{
+			`net = { hosts = ["169.254.169.254"], allow_http = true }`, "http://169.254.169.254/latest/meta-data/",
+			"address_not_permitted",
+		},
 		{`net = ["[fd00:ec2::254]"]`, "https://[fd00:ec2::254]/", "address_not_permitted"},
 		{`net = ["[64:ff9b::7f00:1]"]`, "https://[64:ff9b::7f00:1]/", "address_not_permitted"},
 		{`net = ["0.0.0.0"]`, "https://0.0.0.0/", "address_not_permitted"},
@@ -216,12 +232,16 @@ func TestRatioBombsEnd(t *testing.T) {
 	}
 	r := netRig(t, w, apiPolicy)
 	size = 3000
-	n, a := r.http(map[string]any{"url": "https://api.example.com/", "headers": map[string]string{"Accept-Encoding": "br"}}, "")
+	n, a := r.http(map[string]any{
+		"url":     "https://api.example.com/",
+		"headers": map[string]string{"Accept-Encoding": "br"},
+	}, "")
 	if n < 0 || len(a.Body) != 3000 || a.Headers["Content-Encoding"] != nil {
 		t.Errorf("control: %d, %d bytes, %v", n, len(a.Body), a.Headers)
 	}
 	size = 2 * MaxResponseBody
-	if n, a := r.denial("net_http", `{"url":"https://api.example.com/"}`, ""); n != -1 || !strings.Contains(a.Hint, "64 MiB") {
+	if n, a := r.denial("net_http", `{"url":"https://api.example.com/"}`, ""); n != -1 || !strings.Contains(a.Hint,
+		"64 MiB") {
 		t.Errorf("%d %+v", n, a)
 	}
 	size = 50_000
@@ -262,12 +282,14 @@ func TestBrokenAnswers(t *testing.T) {
 		"HTTP/1.1 200 OK\r\nX: " + strings.Repeat("SECRET", 100_000) + "\r\n\r\n",
 	} {
 		raw = text
-		if n, a := r.denial("net_http", `{"url":"https://api.example.com/"}`, ""); n != -29 || strings.Contains(a.Hint, "SECRET") {
+		if n, a := r.denial("net_http", `{"url":"https://api.example.com/"}`, ""); n != -29 || strings.Contains(a.Hint,
+			"SECRET") {
 			t.Errorf("%.40q: %d %+v", text, n, a)
 		}
 	}
 	raw = ""
-	if n, a := r.denial("net_http", `{"url":"https://api.example.com/","timeout_ms":30}`, ""); n != -73 || !strings.Contains(a.Hint, "timeout_ms") {
+	if n, a := r.denial("net_http", `{"url":"https://api.example.com/","timeout_ms":30}`, ""); n != -73 ||
+		!strings.Contains(a.Hint, "timeout_ms") {
 		t.Errorf("%d %+v", n, a)
 	}
 	for _, e := range r.log.Events {

@@ -71,7 +71,10 @@ func (w *world) listen(wrap func(net.Listener) net.Listener) string {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	s := &http.Server{Handler: http.HandlerFunc(w.serve), ErrorLog: log.New(io.Discard, "", 0), ReadHeaderTimeout: time.Minute}
+	s := &http.Server{
+		Handler: http.HandlerFunc(w.serve), ErrorLog: log.New(io.Discard, "", 0),
+		ReadHeaderTimeout: time.Minute,
+	}
 	done := make(chan struct{})
 	go func() { defer close(done); _ = s.Serve(wrap(l)) }()
 	w.t.Cleanup(func() { _ = s.Close(); <-done })

@@ -209,11 +209,13 @@ func limitHint(f caps.Family, code caps.Code) string {
 func noName(r caps.Request) string {
 	switch r.Family {
 	case caps.KBRead, caps.KBWrite:
-		return fmt.Sprintf("domain: %q is not the name of one: a letter, then letters, digits, - and _, all lower-case; X_raw is a grant beside X and no domain", printable(r.Name))
+		return fmt.Sprintf("domain: %q is not the name of one: a letter, then letters, digits, - and _, all lower-case; "+
+			"X_raw is a grant beside X and no domain", printable(r.Name))
 	case caps.MCP:
 		return fmt.Sprintf("server: %q is not the name of one: letters, digits, - _ and .", printable(r.Name))
 	case caps.Agents:
-		return fmt.Sprintf("agent: %q is not the name of one: a letter, then letters, digits, - and _, all lower-case", printable(r.Name))
+		return fmt.Sprintf("agent: %q is not the name of one: a letter, then letters, digits, - and _, all lower-case",
+			printable(r.Name))
 	}
 	return fmt.Sprintf("%q cannot be asked for in %s", printable(r.Name), r.Family)
 }

@@ -36,8 +36,10 @@ func (h *hearing) Knows() bool { return !h.knowsOfNothings }
 // bound to the first, one to all below wild.example, one to nothing.
 func hearingRig(t *testing.T) (*rig, *hearing, *[]string) {
 	t.Helper()
-	r := netRig(t, apiWorld(t), "schema = \"0.2\"\n[capabilities]\nnet = [\"api.example.com\", \"other.example\", \"a.wild.example\"]\n"+
-		"secrets = [{ id = \"runloop/t/api\", hosts = [\"api.example.com\"] }, { id = \"runloop/t/wild\", hosts = [\"*.wild.example\"] }, \"runloop/t/any\"]\n")
+	r := netRig(t, apiWorld(t), "schema = \"0.2\"\n[capabilities]\nnet = [\"api.example.com\", \"other.example\", "+
+		"\"a.wild.example\"]\n"+
+		"secrets = [{ id = \"runloop/t/api\", hosts = [\"api.example.com\"] }, { id = \"runloop/t/wild\", hosts = "+
+		"[\"*.wild.example\"] }, \"runloop/t/any\"]\n")
 	v, warned := &hearing{oneSecret: oneSecret{"rlsec_abc", "hunter2hunter2", "runloop/t/api"}}, &[]string{}
 	r.host.cfg.Secrets, r.host.cfg.HTTP = v, &answering{status: 200, body: strings.NewReader(""), none: true}
 	r.host.cfg.Warn = func(m string) { *warned = append(*warned, m) }
@@ -67,7 +69,8 @@ func TestWhoIsHeardIsToldToTheSecrets(t *testing.T) {
 		t.Errorf("heard %q, want %q; warned of %q", v.heard, want, *warned)
 	}
 	v.hears = errors.New("one of them cannot be read")
-	if n, _ := r.get("https://api.example.com/"); n < 0 || len(*warned) != 1 || !strings.Contains((*warned)[0], "what api.example.com:443 says") {
+	if n, _ := r.get("https://api.example.com/"); n < 0 || len(*warned) != 1 || !strings.Contains((*warned)[0],
+		"what api.example.com:443 says") {
 		t.Errorf("%d, warned of %q", n, *warned)
 	}
 }
@@ -76,14 +79,16 @@ func TestWhoIsHeardIsToldToTheSecrets(t *testing.T) {
 // program is no host.
 func TestWhatIsSentIsNotedBefore(t *testing.T) {
 	r, v, warned := hearingRig(t)
-	if n, got := r.ask("https://api.example.com/", "rlsec_abc"); n < 0 || !slices.Equal(v.sent, []string{"runloop/t/api to api.example.com:443"}) {
+	if n, got := r.ask("https://api.example.com/", "rlsec_abc"); n < 0 ||
+		!slices.Equal(v.sent, []string{"runloop/t/api to api.example.com:443"}) {
 		t.Errorf("%d %s, noted %q", n, got, v.sent)
 	}
 	v.sending = errors.New("the vault is full")
 	before := len(v.heard)
 	n, got := r.ask("https://api.example.com/", "rlsec_abc")
 	last := r.log.Decisions[len(r.log.Decisions)-1]
-	if n >= 0 || !last.Deny || last.Reason != "unavailable" || len(v.heard) != before || !slices.Equal(*warned, []string{"the vault is full"}) {
+	if n >= 0 || !last.Deny || last.Reason != "unavailable" || len(v.heard) != before ||
+		!slices.Equal(*warned, []string{"the vault is full"}) {
 		t.Errorf("%d %s, recorded %+v, warned of %q", n, got, last, *warned)
 	}
 	x, f := execRig(t, "process:exec:/usr/bin/grep", "env:read:TOKEN", "secrets:read:runloop/t/api")
@@ -99,9 +104,13 @@ func TestHeadsWithoutValues(t *testing.T) {
 	for _, knows := range []bool{true, false} {
 		r, v, _ := hearingRig(t)
 		v.knowsOfNothings = !knows
-		r.host.cfg.HTTP = &answering{status: 200, none: true, header: http.Header{"Content-Range": {"bytes 0-1/2"}, "Content-Length": {"2"}, "X-A": {"b"}}}
+		r.host.cfg.HTTP = &answering{status: 200, none: true, header: http.Header{
+			"Content-Range":  {"bytes 0-1/2"},
+			"Content-Length": {"2"}, "X-A": {"b"},
+		}}
 		_, a := r.get("https://api.example.com/")
-		if (a.Headers["Content-Range"] == nil) != knows || (a.Headers["Content-Length"] == nil) != knows || a.Headers["X-A"] != "b" {
+		if (a.Headers["Content-Range"] == nil) != knows || (a.Headers["Content-Length"] == nil) != knows ||
+			a.Headers["X-A"] != "b" {
 			t.Errorf("knows %v: %v", knows, a.Headers)
 		}
 	}

@@ -106,7 +106,8 @@ func TestSecretThatIsNotThere(t *testing.T) {
 //
 //rlp:holds R82
 func TestFillAsksTheGate(t *testing.T) {
-	api, other, wild := Destination{Host: "api.x.org:443"}, Destination{Host: "evil.org:443"}, Destination{Host: "b.x.org:443"}
+	api, other, wild := Destination{Host: "api.x.org:443"}, Destination{Host: "evil.org:443"},
+		Destination{Host: "b.x.org:443"}
 	program := Destination{Program: "/usr/bin/curl"}
 	for _, c := range []struct {
 		grant, deny string
@@ -171,7 +172,8 @@ func TestForeignHandlesAreRefused(t *testing.T) {
 	}
 	for _, text := range []string{other.handle(mailKey), "rlsec_x", "a rlsec_" + strings.Repeat("a", 32)} {
 		got, err := r.host.fill(t.Context(), op, text, dst)
-		if hint := string(r.host.explain(Acces, err)); !strings.Contains(hint, "secret_unknown") || !strings.Contains(hint, "secret_handle") {
+		if hint := string(r.host.explain(Acces, err)); !strings.Contains(hint, "secret_unknown") ||
+			!strings.Contains(hint, "secret_handle") {
 			t.Errorf("explained: %s", hint)
 		}
 		if got != "" || !errors.Is(err, errDenied) {
@@ -253,7 +255,10 @@ func TestScrubbedResultsAreJSON(t *testing.T) {
 // FuzzSecretHandle: whatever a guest asks, it gets a handle or a number, and
 // never the value.
 func FuzzSecretHandle(f *testing.F) {
-	for _, s := range []string{mailKey, "runloop/mail/other", "runloop/../key", "", "\x00", "rlsec_x", strings.Repeat("a", 5000), "runloop/mail/key@x.org"} {
+	for _, s := range []string{
+		mailKey, "runloop/mail/other", "runloop/../key", "", "\x00", "rlsec_x",
+		strings.Repeat("a", 5000), "runloop/mail/key@x.org",
+	} {
 		f.Add(s, uint32(16), uint32(len(s)))
 	}
 	f.Fuzz(func(t *testing.T, id string, at, n uint32) {
@@ -267,7 +272,8 @@ func FuzzSecretHandle(f *testing.F) {
 		if bytes.Contains(r.mem, []byte(mailText)) {
 			t.Fatal("the value is in the guest's memory")
 		}
-		if got := int64(stack[0]); got >= 0 && (at != 16 || id[:min(int(n), len(id))] != mailKey) && !bytes.Equal(r.mem[at:at+n], []byte(mailKey)) {
+		if got := int64(stack[0]); got >= 0 && (at != 16 || id[:min(int(n), len(id))] != mailKey) &&
+			!bytes.Equal(r.mem[at:at+n], []byte(mailKey)) {
 			t.Fatalf("%q has a handle", id)
 		}
 	})

@@ -169,8 +169,10 @@ func (h *Host) taintedBy() string {
 // taintHint says which input a refusal follows from, what would have had to be
 // otherwise, and when it is over.
 func taintHint(d gate.Denial) string {
-	return fmt.Sprintf("this run has taken in %s, which is not to be trusted, and the floor %s takes %s away for the rest of it; "+
-		"the next launch begins without. If the source can be trusted the operator says so under [security.caps], or leaves %s in caps/profiles/%s.toml",
+	return fmt.Sprintf("this run has taken in %s, which is not to be trusted, and the floor %s takes %s away for the "+
+		"rest of it; "+
+		"the next launch begins without. If the source can be trusted the operator says so under [security.caps], or "+
+		"leaves %s in caps/profiles/%s.toml",
 		d.Label, d.Layer, d.Request.Family, d.Request, d.Layer)
 }
 

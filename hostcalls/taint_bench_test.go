@@ -25,7 +25,10 @@ func BenchmarkTaintRecorded(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	floor := &caps.Layer{Name: "_untrusted", Because: caps.UntrustedContext, Deny: []caps.Entry{{Grant: caps.Grant{Family: caps.KBWrite, Modes: 1, Scope: "*"}}}}
+	floor := &caps.Layer{
+		Name: "_untrusted", Because: caps.UntrustedContext,
+		Deny: []caps.Entry{{Grant: caps.Grant{Family: caps.KBWrite, Modes: 1, Scope: "*"}}},
+	}
 	gates := make([]*gate.Gate, b.N)
 	for i := range gates {
 		if gates[i], err = gate.New(set, j, gate.Options{MaxCalls: -1, Floor: floor}); err != nil {

@@ -93,7 +93,10 @@ func TestAnswersMarkTheRun(t *testing.T) {
 		{"https://gone.example/", ""},
 	} {
 		w := newWorld(t)
-		for _, name := range []string{"good.example", "plain.example", "evil.example", "sub.good.example", "trusted.org", "a.trusted.org", "a.b.trusted.org", "good.example.evil.example"} {
+		for _, name := range []string{
+			"good.example", "plain.example", "evil.example", "sub.good.example", "trusted.org",
+			"a.trusted.org", "a.b.trusted.org", "good.example.evil.example",
+		} {
 			w.name(name, []netip.Addr{publicAddr})
 		}
 		w.handler = func(rw http.ResponseWriter, r *http.Request) {
@@ -110,8 +113,10 @@ func TestAnswersMarkTheRun(t *testing.T) {
 				_, _ = rw.Write([]byte("begun"))
 			}
 		}
-		r := netRig(t, w, "schema = \"0.2\"\n[capabilities]\nnet = { hosts = [\"good.example\", \"good.example:8443\", \"*.good.example\", \"plain.example\", \"evil.example\", "+
-			"\"trusted.org\", \"*.trusted.org\", \"a.b.trusted.org\", \"good.example.evil.example\", \"gone.example\"], allow_http = true }\n")
+		r := netRig(t, w, "schema = \"0.2\"\n[capabilities]\nnet = { hosts = [\"good.example\", \"good.example:8443\", "+
+			"\"*.good.example\", \"plain.example\", \"evil.example\", "+
+			"\"trusted.org\", \"*.trusted.org\", \"a.b.trusted.org\", \"good.example.evil.example\", \"gone.example\"], "+
+			"allow_http = true }\n")
 		r.host.cfg.Sources = sourcesOf(t, "trust:Good.Example", "trust:*.trusted.org", "trust:http://plain.example")
 		r.http(map[string]any{"url": c.url}, "")
 		r.marked(c.url, c.cause)
@@ -309,7 +314,8 @@ func TestMarkedRunsOnlyNarrow(t *testing.T) {
 		{"turn_next"},
 	}
 	rapid.Check(t, func(rt *rapid.T) {
-		r, _ := execRig(t, "kb:read:notes", "kb:write:notes", "process:exec:/usr/bin/dash", "process:exec:/usr/bin/grep", "time:read:*")
+		r, _ := execRig(t, "kb:read:notes", "kb:write:notes", "process:exec:/usr/bin/dash", "process:exec:/usr/bin/grep",
+			"time:read:*")
 		floor := &caps.Layer{Name: "_untrusted", Because: caps.UntrustedContext}
 		for _, f := range []caps.Family{caps.KBWrite, caps.Exec} {
 			floor.Deny = append(floor.Deny, caps.Entry{Grant: caps.Grant{Family: f, Modes: caps.AllModes(f), Scope: "*"}})
@@ -354,15 +360,21 @@ func TestProgramsThatSeeUntrustedFilesMarkTheRun(t *testing.T) {
 		all             bool
 		cause           string
 	}{
-		"the same":            {grants: []string{"fs:read:/downloads"}, sources: []string{"fs:/downloads"}, cause: "fs:/downloads"},
-		"within what it sees": {grants: []string{"fs:read:/data"}, sources: []string{"fs:/data/in/x"}, cause: "fs:/data/in/x"},
-		"all that it sees":    {grants: []string{"fs:read:/data/in/x"}, sources: []string{"fs:/data"}, cause: "fs:/data/in/x"},
-		"everything":          {grants: []string{"fs:read:/"}, sources: []string{"fs:/downloads"}, cause: "fs:/downloads"},
-		"elsewhere":           {grants: []string{"fs:read:/data"}, sources: []string{"fs:/downloads", "fs:/data2"}},
-		"it was taken away":   {grants: []string{"fs:read:/data"}, sources: []string{"fs:/data/in"}, deny: "fs:read:/data/in"},
-		"only to be written":  {grants: []string{"fs:write:/data"}, sources: []string{"fs:/data/in"}},
-		"no lane of its own":  {all: true, sources: []string{"fs:/downloads"}, cause: "fs:/downloads"},
-		"nothing untrusted":   {grants: []string{"fs:read:/"}, all: true, sources: []string{"kb:drafts"}},
+		"the same": {
+			grants: []string{"fs:read:/downloads"}, sources: []string{"fs:/downloads"},
+			cause: "fs:/downloads",
+		},
+		"within what it sees": {
+			grants: []string{"fs:read:/data"}, sources: []string{"fs:/data/in/x"},
+			cause: "fs:/data/in/x",
+		},
+		"all that it sees":   {grants: []string{"fs:read:/data/in/x"}, sources: []string{"fs:/data"}, cause: "fs:/data/in/x"},
+		"everything":         {grants: []string{"fs:read:/"}, sources: []string{"fs:/downloads"}, cause: "fs:/downloads"},
+		"elsewhere":          {grants: []string{"fs:read:/data"}, sources: []string{"fs:/downloads", "fs:/data2"}},
+		"it was taken away":  {grants: []string{"fs:read:/data"}, sources: []string{"fs:/data/in"}, deny: "fs:read:/data/in"},
+		"only to be written": {grants: []string{"fs:write:/data"}, sources: []string{"fs:/data/in"}},
+		"no lane of its own": {all: true, sources: []string{"fs:/downloads"}, cause: "fs:/downloads"},
+		"nothing untrusted":  {grants: []string{"fs:read:/"}, all: true, sources: []string{"kb:drafts"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, f := execRig(t, append(out, c.grants...)...)
@@ -374,7 +386,10 @@ func TestProgramsThatSeeUntrustedFilesMarkTheRun(t *testing.T) {
 				}
 				return caps.Entry{Grant: g}
 			}
-			r.withFloor(&caps.Layer{Name: "_untrusted", Because: caps.UntrustedContext, Deny: []caps.Entry{entry("process:exec:*"), entry("fs:write:/out")}})
+			r.withFloor(&caps.Layer{
+				Name: "_untrusted", Because: caps.UntrustedContext,
+				Deny: []caps.Entry{entry("process:exec:*"), entry("fs:write:/out")},
+			})
 			if c.deny != "" {
 				if err := r.gate.Hold(&caps.Layer{Name: "less", Deny: []caps.Entry{entry(c.deny)}}); err != nil {
 					t.Fatal(err)
@@ -433,7 +448,10 @@ func TestRefusalsNameTheInput(t *testing.T) {
 	if n != -2 || a.Reason != "untrusted_context" || a.Capability != "kb:write:notes" {
 		t.Errorf("%d %+v", n, a)
 	}
-	for _, says := range []string{"kb:notes/bad", "_untrusted", "kb_write", "rest of it", "next launch", "security.caps", "caps/profiles/_untrusted.toml"} {
+	for _, says := range []string{
+		"kb:notes/bad", "_untrusted", "kb_write", "rest of it", "next launch", "security.caps",
+		"caps/profiles/_untrusted.toml",
+	} {
 		if !strings.Contains(a.Hint, says) {
 			t.Errorf("%q does not say %q", a.Hint, says)
 		}
@@ -451,7 +469,8 @@ func FuzzCause(f *testing.F) {
 	f.Add(strings.Repeat("é", 2000))
 	f.Fuzz(func(t *testing.T, name string) {
 		c := Cause("kb", name)
-		if len(c) > MaxCause || !utf8.ValidString(c) || !strings.HasPrefix(c, "kb") || strings.ContainsAny(c, "\n\r\x00\u2028\u2029\x1b") {
+		if len(c) > MaxCause || !utf8.ValidString(c) || !strings.HasPrefix(c, "kb") ||
+			strings.ContainsAny(c, "\n\r\x00\u2028\u2029\x1b") {
 			t.Fatalf("%q", c)
 		}
 	})

@@ -198,7 +198,10 @@ func (h *Host) attached(ctx context.Context, op *gate.Op, r *mcpReq) ([]byte, er
 	i := slices.IndexFunc(h.tools, func(t *attachedTool) bool { return t.ID == r.tool })
 	if i < 0 {
 		h.cfg.Gate.Refuse(op, caps.Request{Family: caps.MCP, Name: ToolServer}, r.target(), caps.InvalidRequest)
-		return nil, &Fail{Errno: Noent, Hint: "the bundle attaches no such tool; a call without a tool lists those that there are"}
+		return nil, &Fail{
+			Errno: Noent,
+			Hint:  "the bundle attaches no such tool; a call without a tool lists those that there are",
+		}
 	}
 	out, err := h.callAttached(ctx, h.tools[i], r.arguments)
 	if err != nil {

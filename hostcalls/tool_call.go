@@ -176,7 +176,8 @@ func judgeTool[R any](ctx context.Context, h *Host, t toolCall, g gated[R], r *R
 		return 0, false
 	}
 	g.confirm = func(h *Host, _ R) (Question, bool) {
-		return Question{Tool: t.ID, Description: t.Description, Target: t.target, Arguments: string(t.input)}, (t.Confirm || h.cfg.ConfirmExternal) && h.reaches(t.attachedTool)
+		return Question{Tool: t.ID, Description: t.Description, Target: t.target, Arguments: string(t.input)},
+			(t.Confirm || h.cfg.ConfirmExternal) && h.reaches(t.attachedTool)
 	}
 	a, err := g.judge(ctx, h, t.op, r)
 	if no, ok := err.(*refused); ok && why != "" && no.Code == caps.BudgetExhausted {

@@ -21,11 +21,14 @@ func TestToolsThatCanNeverBeCalled(t *testing.T) {
 		says   string // "": it can be called
 		own    string
 	}{
-		"as it is":       {func(*ToolRequest) {}, "", "api.example.com:443"},
-		"its URL":        {func(r *ToolRequest) { r.URL = "ftp://a.example/" }, "url: ", ""},
-		"its method":     {func(r *ToolRequest) { r.Method = "G ET" }, `method: "G ET" cannot be sent`, ""},
-		"a header":       {func(r *ToolRequest) { r.Headers = []ToolField{{Name: "host"}} }, "headers.host: ", ""},
-		"a header's end": {func(r *ToolRequest) { r.Headers = []ToolField{{"X-A", []ToolPart{{Text: "b\r\nc"}}}} }, "headers.X-A: ", ""},
+		"as it is":   {func(*ToolRequest) {}, "", "api.example.com:443"},
+		"its URL":    {func(r *ToolRequest) { r.URL = "ftp://a.example/" }, "url: ", ""},
+		"its method": {func(r *ToolRequest) { r.Method = "G ET" }, `method: "G ET" cannot be sent`, ""},
+		"a header":   {func(r *ToolRequest) { r.Headers = []ToolField{{Name: "host"}} }, "headers.host: ", ""},
+		"a header's end": {
+			func(r *ToolRequest) { r.Headers = []ToolField{{"X-A", []ToolPart{{Text: "b\r\nc"}}}} },
+			"headers.X-A: ", "",
+		},
 	} {
 		tool := webTool()
 		own := *tool.Request
@@ -48,7 +51,8 @@ func TestToolsThatCanNeverBeCalled(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	web.Request.URL, web.Request.Timeout = "https://a.example/?x=y", 0
-	if r, err := web.request("a=b"); err != nil || r.url.String() != "https://a.example/?x=y&a=b" || r.timeout != defaultTimeout {
+	if r, err := web.request("a=b"); err != nil || r.url.String() != "https://a.example/?x=y&a=b" ||
+		r.timeout != defaultTimeout {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
@@ -63,9 +67,19 @@ func TestRecordsOfRefusedTools(t *testing.T) {
 		grants       []string
 		target       string
 	}{
-		"a need":                  {[]caps.Request{{Family: caps.FS, Mode: caps.Read, Name: "/data"}}, nil, []string{"process:exec:/usr/bin/grep"}, "/data"},
-		"a secret":                {[]caps.Request{secret}, nil, []string{"process:exec:/usr/bin/grep"}, hiddenSecret},
-		"a secret that is there":  {[]caps.Request{secret, {Family: caps.KBRead, Name: "notes"}}, nil, []string{"process:exec:/usr/bin/grep", "secrets:read:" + mailKey}, "notes"},
+		"a need": {
+			[]caps.Request{{Family: caps.FS, Mode: caps.Read, Name: "/data"}},
+			nil,
+			[]string{"process:exec:/usr/bin/grep"},
+			"/data",
+		},
+		"a secret": {[]caps.Request{secret}, nil, []string{"process:exec:/usr/bin/grep"}, hiddenSecret},
+		"a secret that is there": {
+			[]caps.Request{secret, {Family: caps.KBRead, Name: "notes"}},
+			nil,
+			[]string{"process:exec:/usr/bin/grep", "secrets:read:" + mailKey},
+			"notes",
+		},
 		"a variable, later":       {nil, []caps.Request{lang}, []string{"process:exec:/usr/bin/grep"}, "LANG"},
 		"a secret, later":         {nil, []caps.Request{secret}, []string{"process:exec:/usr/bin/grep"}, hiddenSecret},
 		"the program, later held": {nil, []caps.Request{lang}, []string{"env:read:LANG"}, "/usr/bin/grep"},
@@ -99,7 +113,8 @@ func TestRecordsOfRefusedTools(t *testing.T) {
 	if n, d := r.useDenied("other", `{}`); n != -44 || len(r.log.Decisions) != before+1 {
 		t.Errorf("%d %+v, recorded %+v", n, d, r.log.Decisions[before:])
 	}
-	if n, d := r.denial("mcp_call", `{"server":"tools","tool":"a b"}`); n != -28 || !strings.Contains(d.Hint, "no name of a tool") {
+	if n, d := r.denial("mcp_call", `{"server":"tools","tool":"a b"}`); n != -28 || !strings.Contains(d.Hint,
+		"no name of a tool") {
 		t.Errorf("%d %+v", n, d)
 	}
 	// wrong arguments of what may not be started start nothing
@@ -183,7 +198,8 @@ func TestToolRequestsAreWhole(t *testing.T) {
 		w.handler, got = handler, nil
 		n, out := r.use("send", c.args)
 		if c.refused != "" {
-			if last := r.log.Decisions[len(r.log.Decisions)-1]; n != -28 || !strings.Contains(out, c.refused) || len(w.requests()) != 0 || len(r.log.Decisions) != 1 || last.Reason != "invalid_request" || last.Tool != "send" {
+			if last := r.log.Decisions[len(r.log.Decisions)-1]; n != -28 || !strings.Contains(out, c.refused) ||
+				len(w.requests()) != 0 || len(r.log.Decisions) != 1 || last.Reason != "invalid_request" || last.Tool != "send" {
 				t.Errorf("%s: %d %s, recorded %+v", name, n, out, r.log.Decisions)
 			}
 			continue

@@ -16,11 +16,17 @@ func TestFailedCallsCountForABudget(t *testing.T) {
 		result      error
 		tokens, usd int64
 	}{
-		"exit code, by its words":     {ended: Ended{ExitCode: 1}, tokens: 10, usd: -1},
-		"exit code, by its own count": {ended: Ended{ExitCode: 1, Stdout: []byte(`{"usage":{"tokens":9}}`)}, tokens: 18, usd: -1},
-		"exit code, by its own cost":  {ended: Ended{ExitCode: 1, Stdout: []byte(`{"usage":{"usd":0.0005}}`)}, tokens: -1, usd: 1000},
-		"too slow":                    {ended: Ended{TimedOut: true}, tokens: 10, usd: -1},
-		"another result":              {ended: Ended{Stdout: []byte(`{}`)}, result: errors.New("no"), tokens: 11, usd: -1},
+		"exit code, by its words": {ended: Ended{ExitCode: 1}, tokens: 10, usd: -1},
+		"exit code, by its own count": {
+			ended: Ended{ExitCode: 1, Stdout: []byte(`{"usage":{"tokens":9}}`)}, tokens: 18,
+			usd: -1,
+		},
+		"exit code, by its own cost": {
+			ended: Ended{ExitCode: 1, Stdout: []byte(`{"usage":{"usd":0.0005}}`)}, tokens: -1,
+			usd: 1000,
+		},
+		"too slow":       {ended: Ended{TimedOut: true}, tokens: 10, usd: -1},
+		"another result": {ended: Ended{Stdout: []byte(`{}`)}, result: errors.New("no"), tokens: 11, usd: -1},
 	} {
 		tool := grepTool()
 		tool.Tokens, tool.MicroUSD = c.tokens, c.usd

@@ -72,14 +72,16 @@ func TestAttachedProgram(t *testing.T) {
 	if n < 0 || out != "3\n" && out != `3` {
 		t.Fatalf("%d %q", n, out)
 	}
-	if c := f.ran[0]; c.File != "/usr/bin/grep" || fmt.Sprint(c.Argv) != "[/usr/bin/grep -c x]" || string(c.Stdin) != `{"a": 1}` || len(c.Env) != 0 {
+	if c := f.ran[0]; c.File != "/usr/bin/grep" || fmt.Sprint(c.Argv) != "[/usr/bin/grep -c x]" ||
+		string(c.Stdin) != `{"a": 1}` || len(c.Env) != 0 {
 		t.Errorf("ran %+v", c)
 	}
 	var seen []string
 	for _, d := range r.log.Decisions {
 		seen = append(seen, d.Tool+" "+d.Op+" "+d.Cap+" "+d.Target+" "+d.Reason)
 	}
-	want := "count mcp_call fs.read /data granted, count mcp_call kb.read notes granted, count mcp_call exec.spawn /usr/bin/grep granted"
+	want := "count mcp_call fs.read /data granted, count mcp_call kb.read notes granted, count mcp_call exec.spawn " +
+		"/usr/bin/grep granted"
 	if got := strings.Join(seen, ", "); got != want {
 		t.Errorf("recorded %s", got)
 	}
@@ -130,7 +132,10 @@ func TestAttachedToolNeedsEverything(t *testing.T) {
 		t.Error("control: not run with everything")
 	}
 	// what it would only be asked for later is asked for before anything, arguments included
-	for _, later := range []caps.Request{{Family: caps.Env, Name: "LANG"}, {Family: caps.Secrets, Mode: caps.Use, Name: mailKey}} {
+	for _, later := range []caps.Request{{Family: caps.Env, Name: "LANG"}, {
+		Family: caps.Secrets, Mode: caps.Use,
+		Name: mailKey,
+	}} {
 		tool := grepTool()
 		tool.Later = []caps.Request{later}
 		tool.Input = func([]byte) ([]byte, error) { return nil, errors.New("never right") }
@@ -140,11 +145,15 @@ func TestAttachedToolNeedsEverything(t *testing.T) {
 		}
 	}
 	// A hole in what it needs is not everything, and what is taken during the run is gone.
-	hole := &caps.Layer{Name: "override:x", Deny: []caps.Entry{{Grant: caps.Grant{Family: caps.FS, Modes: 1, Scope: "/data/private"}}}}
+	hole := &caps.Layer{
+		Name: "override:x",
+		Deny: []caps.Entry{{Grant: caps.Grant{Family: caps.FS, Modes: 1, Scope: "/data/private"}}},
+	}
 	if err := r.gate.Hold(hole); err != nil {
 		t.Fatal(err)
 	}
-	if _, d := r.useDenied("count", `{}`); d.Reason != "path_not_permitted" || !strings.Contains(d.Hint, "override:x") || len(f.ran) != 1 {
+	if _, d := r.useDenied("count", `{}`); d.Reason != "path_not_permitted" || !strings.Contains(d.Hint, "override:x") ||
+		len(f.ran) != 1 {
 		t.Errorf("with a hole: %+v", d)
 	}
 }
@@ -163,7 +172,10 @@ func TestHiddenTool(t *testing.T) {
 			t.Fatalf("control: %s", list())
 		}
 		scope, _ := caps.ToolScope(spelling)
-		if err := r.gate.Hold(&caps.Layer{Name: "profile:p", Deny: []caps.Entry{{Grant: caps.Grant{Family: caps.Tool, Modes: 1, Scope: scope}}}}); err != nil {
+		if err := r.gate.Hold(&caps.Layer{
+			Name: "profile:p",
+			Deny: []caps.Entry{{Grant: caps.Grant{Family: caps.Tool, Modes: 1, Scope: scope}}},
+		}); err != nil {
 			t.Fatal(err)
 		}
 		if list() != `{"tools":[]}` {
@@ -247,7 +259,8 @@ func TestToolGetsItsOwnFiles(t *testing.T) {
 	read := func(name string, m caps.Mode) bool {
 		return f.ran[len(f.ran)-1].Holds.Check(caps.Request{Family: caps.FS, Mode: m, Name: name}).Allow
 	}
-	if n, _ := r.use("count", `{}`); n < 0 || !read("/data/a", caps.Read) || read("/home/me/a", caps.Read) || read("/data/a", caps.Write) {
+	if n, _ := r.use("count", `{}`); n < 0 || !read("/data/a", caps.Read) || read("/home/me/a", caps.Read) ||
+		read("/data/a", caps.Write) {
 		t.Errorf("the program holds %v", f.ran[0].Holds)
 	}
 	if r.call(execRunName, `{"argv":["/bin/grep"]}`, ""); !read("/home/me/a", caps.Read) {
@@ -264,8 +277,9 @@ func TestToolBudget(t *testing.T) {
 		out         string
 		calls       int
 	}{
-		"none at all":       {0, -1, "{}", 0},
-		"by its words":      {10, -1, `"` + strings.Repeat("x", 18) + `"`, 2}, // 1 + 5 each; the second call passes 10 after it began
+		"none at all": {0, -1, "{}", 0},
+		// 1 + 5 each; the second call passes 10 after it began
+		"by its words":      {10, -1, `"` + strings.Repeat("x", 18) + `"`, 2},
 		"by its own count":  {100, -1, `{"usage":{"tokens_in":30,"tokens_out":30}}`, 2},
 		"by its own cost":   {-1, 1000, `{"usage":{"usd":0.0006}}`, 2},
 		"nothing negative":  {80, 1000, `{"usage":{"usd":-5,"tokens":-1000}}`, 8},
@@ -281,7 +295,8 @@ func TestToolBudget(t *testing.T) {
 			if n >= 0 {
 				continue
 			}
-			if d := r.log.Decisions[len(r.log.Decisions)-1]; n != -19 || d.Reason != "budget_exhausted" || d.Tool != "count" || !strings.Contains(text, "the tool's own budget") {
+			if d := r.log.Decisions[len(r.log.Decisions)-1]; n != -19 || d.Reason != "budget_exhausted" || d.Tool != "count" ||
+				!strings.Contains(text, "the tool's own budget") {
 				t.Errorf("%s: %d %s, recorded %+v", name, n, text, d)
 			}
 		}
@@ -309,7 +324,8 @@ func webTool() Tool {
 	}
 }
 
-const webPolicy = "schema = \"0.2\"\n[capabilities]\nnet = [\"api.example.com\", \"other.example\"]\nsecrets = [{ id = \"" + mailKey + "\", hosts = [\"api.example.com\"] }]\n"
+const webPolicy = "schema = \"0.2\"\n[capabilities]\nnet = [\"api.example.com\", \"other.example\"]\nsecrets = [{ id " +
+	"= \"" + mailKey + "\", hosts = [\"api.example.com\"] }]\n"
 
 func webRig(t testing.TB, policyText string, tool Tool) (*rig, *world) {
 	t.Helper()
@@ -320,7 +336,8 @@ func webRig(t testing.TB, policyText string, tool Tool) (*rig, *world) {
 		t.Fatal(err)
 	}
 	r.host.cfg.Secrets = secrets.NewRun(func() (secrets.Provider, error) {
-		return secrets.Open(secrets.Config{Provider: "env", Tenant: tenant, Env: []string{"RLP_SECRET_default_0mail_0key=" + mailText}})
+		return secrets.Open(secrets.Config{Provider: "env", Tenant: tenant, Env: []string{"RLP_SECRET_default_0mail_0key=" +
+			mailText}})
 	})
 	r.host.cfg.Tools = []Tool{tool}
 	return r, w
@@ -335,11 +352,13 @@ func TestAttachedRequest(t *testing.T) {
 		body, _ := io.ReadAll(req.Body)
 		sent = req.Header.Get("Authorization")
 		_ = json.NewEncoder(rw).Encode(map[string]string{
-			"auth": req.Header.Get("Authorization"), "body": string(body), "uri": req.Method + " " + req.RequestURI, "type": req.Header.Get("Content-Type"),
+			"auth": req.Header.Get("Authorization"), "body": string(body), "uri": req.Method + " " + req.RequestURI,
+			"type": req.Header.Get("Content-Type"),
 		})
 	}
 	n, out := r.use("send", `{"to":"x"}`)
-	if n < 0 || strings.Contains(out, mailText) || strings.Contains(out, "rlsec_") || !strings.Contains(out, `"auth":"Bearer `) {
+	if n < 0 || strings.Contains(out, mailText) || strings.Contains(out, "rlsec_") ||
+		!strings.Contains(out, `"auth":"Bearer `) {
 		t.Fatalf("%d %s", n, out)
 	}
 	for _, want := range []string{`"body":"{\"to\":\"x\"}"`, `"uri":"POST /send?v=1"`, `"type":"application/json"`} {
@@ -358,7 +377,8 @@ func TestAttachedRequest(t *testing.T) {
 	get := webTool()
 	get.Request.Method = "GET"
 	r.host.tools, r.host.cfg.Tools = nil, []Tool{get}
-	if n, out := r.use("send", `{"q":"a b","n":[1,2]}`); n < 0 || !strings.Contains(out, `"uri":"GET /send?v=1\u0026n=1\u0026n=2\u0026q=a+b"`) {
+	if n, out := r.use("send", `{"q":"a b","n":[1,2]}`); n < 0 ||
+		!strings.Contains(out, `"uri":"GET /send?v=1\u0026n=1\u0026n=2\u0026q=a+b"`) {
 		t.Errorf("%d %s", n, out)
 	}
 	if n, d := r.useDenied("send", `{"q":{"a":1}}`); n != -28 || !strings.Contains(d.Hint, "arguments.q") {
@@ -372,10 +392,12 @@ func TestAttachedRequestIsHeld(t *testing.T) {
 	r, w := webRig(t, webPolicy, webTool())
 	w.handler = func(rw http.ResponseWriter, req *http.Request) {
 		if req.URL.Path == "/send" {
-			http.Redirect(rw, req, map[string]string{"1": "https://other.example/x", "2": "/here"}[req.URL.Query().Get("v")], http.StatusFound)
+			http.Redirect(rw, req, map[string]string{"1": "https://other.example/x", "2": "/here"}[req.URL.Query().Get("v")],
+				http.StatusFound)
 		}
 	}
-	if n, d := r.useDenied("send", `{}`); n != -2 || d.Reason != "host_not_permitted" || d.Capability != "network:https:get@other.example" || d.Tool != "send" || len(w.requests()) != 1 {
+	if n, d := r.useDenied("send", `{}`); n != -2 || d.Reason != "host_not_permitted" ||
+		d.Capability != "network:https:get@other.example" || d.Tool != "send" || len(w.requests()) != 1 {
 		t.Errorf("redirected to another host: %d %+v, %v", n, d, w.requests())
 	}
 	if n, _ := r.get("https://other.example/x"); n < 0 {
@@ -389,8 +411,9 @@ func TestAttachedRequestIsHeld(t *testing.T) {
 	}
 	for name, text := range map[string]string{
 		"no secret": "[capabilities]\nnet = [\"api.example.com\"]\n",
-		"no method": strings.Replace(webPolicy, `net = ["api.example.com", "other.example"]`, `net = { hosts = ["api.example.com"], methods = ["GET"] }`, 1),
-		"no host":   strings.Replace(webPolicy, `"api.example.com", `, "", 1),
+		"no method": strings.Replace(webPolicy, `net = ["api.example.com", "other.example"]`,
+			`net = { hosts = ["api.example.com"], methods = ["GET"] }`, 1),
+		"no host": strings.Replace(webPolicy, `"api.example.com", `, "", 1),
 	} {
 		r, w := webRig(t, text, webTool())
 		if n, d := r.useDenied("send", `{}`); n != -2 || d.Tool != "send" || len(w.requests()) != 0 {
@@ -429,11 +452,15 @@ func TestToolsMarkTheRun(t *testing.T) {
 	if n, _ := local.use("count", `{}`); n < 0 || local.host.taintedBy() != "" {
 		t.Errorf("a program: %d, marked by %q", n, local.host.taintedBy())
 	}
-	floor := &caps.Layer{Name: "_untrusted", Because: caps.UntrustedContext, Deny: []caps.Entry{{Grant: caps.Grant{Family: caps.Exec, Modes: 1, Scope: "*"}}}}
+	floor := &caps.Layer{
+		Name: "_untrusted", Because: caps.UntrustedContext,
+		Deny: []caps.Entry{{Grant: caps.Grant{Family: caps.Exec, Modes: 1, Scope: "*"}}},
+	}
 	if err := local.gate.Hold(floor); err != nil {
 		t.Fatal(err)
 	}
-	if n, d := local.useDenied("count", `{}`); n != -2 || d.Reason != "untrusted_context" || d.Tool != "count" || len(f.ran) != 1 {
+	if n, d := local.useDenied("count", `{}`); n != -2 || d.Reason != "untrusted_context" || d.Tool != "count" ||
+		len(f.ran) != 1 {
 		t.Errorf("under the floor: %d %+v", n, d)
 	}
 }
@@ -466,7 +493,8 @@ func TestConfirmation(t *testing.T) {
 		}
 		n, text := r.use("count", `{"a":1}`)
 		last := r.log.Decisions[len(r.log.Decisions)-1]
-		if len(f.ran) != c.ran || last.Cap != "exec.spawn" || last.Deny != (c.ran == 0) || last.Reason != map[int]string{0: "not_confirmed", 1: "granted"}[c.ran] {
+		if len(f.ran) != c.ran || last.Cap != "exec.spawn" || last.Deny != (c.ran == 0) ||
+			last.Reason != map[int]string{0: "not_confirmed", 1: "granted"}[c.ran] {
 			t.Errorf("%s: ran %d, %d %s, recorded %+v", name, len(f.ran), n, text, last)
 		}
 		if c.ran == 0 && (n != -2 || !strings.Contains(text, `"reason":"not_confirmed"`)) {
@@ -475,7 +503,10 @@ func TestConfirmation(t *testing.T) {
 		if c.ran == 1 && r.log.Events[0].ErrorSummary != "confirmed by the test" {
 			t.Errorf("%s: %+v", name, r.log.Events[0])
 		}
-		if c.ask != nil && (len(c.ask.asked) != 1 || c.ask.asked[0] != Question{"count", "Counts", "/usr/bin/grep -c x", `{"a":1}`}) {
+		if c.ask != nil && (len(c.ask.asked) != 1 || c.ask.asked[0] != Question{
+			"count", "Counts", "/usr/bin/grep -c x",
+			`{"a":1}`,
+		}) {
 			t.Errorf("%s: asked %+v", name, c.ask.asked)
 		}
 	}
@@ -524,7 +555,8 @@ func TestConfirmExternal(t *testing.T) {
 	r.host.cfg.Confirm, r.host.cfg.ConfirmExternal = ask.confirm, true
 	r.use("count", `{}`)
 	r.call(execRunName, `{"argv":["/bin/grep","y"]}`, "in")
-	if len(ask.asked) != 2 || ask.asked[1].Tool != "exec_run" || ask.asked[1].Target != "/bin/grep y" || ask.asked[1].Arguments != "in" || len(f.ran) != 2 {
+	if len(ask.asked) != 2 || ask.asked[1].Tool != "exec_run" || ask.asked[1].Target != "/bin/grep y" ||
+		ask.asked[1].Arguments != "in" || len(f.ran) != 2 {
 		t.Errorf("asked %+v", ask.asked)
 	}
 	w := apiWorld(t)
@@ -534,7 +566,8 @@ func TestConfirmExternal(t *testing.T) {
 	if code, _ := n.get("https://api.example.com/"); code < 0 || len(no.asked) != 0 {
 		t.Errorf("reading: %d, asked %v", code, no.asked)
 	}
-	if code, d := n.denial("net_http", `{"method":"POST","url":"https://api.example.com/x?q=1"}`, "body"); code != -2 || d.Reason != "not_confirmed" || len(w.requests()) != 1 {
+	if code, d := n.denial("net_http", `{"method":"POST","url":"https://api.example.com/x?q=1"}`, "body"); code != -2 ||
+		d.Reason != "not_confirmed" || len(w.requests()) != 1 {
 		t.Errorf("writing: %d %+v", code, d)
 	}
 	if q := no.asked[0]; q.Target != "POST https://api.example.com/x?q=1" || q.Arguments != "body" {
@@ -548,7 +581,8 @@ func TestConfirmExternal(t *testing.T) {
 	}
 	yes := &asker{yes: true}
 	n.host.cfg.Confirm = yes.confirm
-	if code, _ := n.http(map[string]any{"method": "POST", "url": "https://api.example.com/x"}, "b"); code < 0 || len(yes.asked) != 2 || !strings.Contains(yes.asked[1].Target, "other.example") {
+	if code, _ := n.http(map[string]any{"method": "POST", "url": "https://api.example.com/x"}, "b"); code < 0 ||
+		len(yes.asked) != 2 || !strings.Contains(yes.asked[1].Target, "other.example") {
 		t.Errorf("%d, asked %+v", code, yes.asked)
 	}
 }
@@ -566,7 +600,10 @@ func TestToolRunsWithEverythingOrNotAtAll(t *testing.T) {
 		}
 		return list[0]
 	}
-	words := []string{"fs:read:/data", "fs:write:/data/out", "fs:read:/", "kb:read:notes", "kb:write:drafts", "time:read:*", "env:read:LANG", "model:use:local:echo", "process:exec:/usr/bin/grep"}
+	words := []string{
+		"fs:read:/data", "fs:write:/data/out", "fs:read:/", "kb:read:notes", "kb:write:drafts",
+		"time:read:*", "env:read:LANG", "model:use:local:echo", "process:exec:/usr/bin/grep",
+	}
 	type fatal interface {
 		Fatal(args ...any)
 		Fatalf(format string, args ...any)
@@ -627,7 +664,8 @@ func TestToolRunsWithEverythingOrNotAtAll(t *testing.T) {
 		t.Error("it does not run with everything")
 	}
 	for i, w := range words {
-		if compare(t, words, words, []string{w}, false) || compare(t, slices.Delete(slices.Clone(words), i, i+1), []string{w}, nil, false) != (w == "fs:read:/data") {
+		if compare(t, words, words, []string{w}, false) || compare(t, slices.Delete(slices.Clone(words), i, i+1), []string{w},
+			nil, false) != (w == "fs:read:/data") {
 			t.Errorf("it runs without %s", w)
 		}
 	}
@@ -636,7 +674,8 @@ func TestToolRunsWithEverythingOrNotAtAll(t *testing.T) {
 	}
 	rapid.Check(t, func(rt *rapid.T) {
 		some := rapid.SliceOfDistinct(rapid.SampledFrom(words), rapid.ID[string])
-		compare(rt, some.Draw(rt, "grants"), some.Draw(rt, "needs"), rapid.SliceOfN(rapid.SampledFrom(words), 0, 1).Draw(rt, "denied"), rapid.IntRange(0, 7).Draw(rt, "hidden") == 0)
+		compare(rt, some.Draw(rt, "grants"), some.Draw(rt, "needs"), rapid.SliceOfN(rapid.SampledFrom(words), 0, 1).Draw(rt,
+			"denied"), rapid.IntRange(0, 7).Draw(rt, "hidden") == 0)
 	})
 }
 

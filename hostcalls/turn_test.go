@@ -37,9 +37,12 @@ func TestTurnsGiveInputs(t *testing.T) {
 		want  []string
 	}{
 		"none given": {nil, []string{"-44 noent", "-44 noent"}},
-		"some":       {&inputs{texts: []string{"one", "", "a\x00\xff", long}, err: io.EOF}, []string{"one", "", "a\x00\xff", long, "-44 noent", "-44 noent"}},
-		"too long":   {&inputs{err: &Fail{Errno: TooBig, Hint: "ask again"}}, []string{"-1 2big"}},
-		"broken":     {&inputs{err: errors.New("/secret/path is on fire")}, []string{"-29 io"}},
+		"some": {&inputs{texts: []string{"one", "", "a\x00\xff", long}, err: io.EOF}, []string{
+			"one", "", "a\x00\xff",
+			long, "-44 noent", "-44 noent",
+		}},
+		"too long": {&inputs{err: &Fail{Errno: TooBig, Hint: "ask again"}}, []string{"-1 2big"}},
+		"broken":   {&inputs{err: errors.New("/secret/path is on fire")}, []string{"-29 io"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
@@ -72,7 +75,10 @@ func TestTurnsGiveInputs(t *testing.T) {
 //rlp:holds Y13
 func TestAHiddenTurnEndsNothing(t *testing.T) {
 	hide := func(scope string) *caps.Layer {
-		return &caps.Layer{Name: "override:a.toml", Deny: []caps.Entry{{Grant: caps.Grant{Family: caps.Tool, Modes: 1, Scope: scope}}}}
+		return &caps.Layer{
+			Name: "override:a.toml",
+			Deny: []caps.Entry{{Grant: caps.Grant{Family: caps.Tool, Modes: 1, Scope: scope}}},
+		}
 	}
 	for name, c := range map[string]struct {
 		layer  *caps.Layer
@@ -96,7 +102,8 @@ func TestAHiddenTurnEndsNothing(t *testing.T) {
 			r.gate.Bound(c.most)
 			n, text := r.call("turn_next")
 			if c.layer != nil && c.reason != "" {
-				if rec := r.log.Decisions; len(rec) != 1 || rec[0].Op != "turn_next" || !rec[0].Deny || rec[0].Reason != c.reason || rec[0].Layer != "override:a.toml" {
+				if rec := r.log.Decisions; len(rec) != 1 || rec[0].Op != "turn_next" || !rec[0].Deny || rec[0].Reason != c.reason ||
+					rec[0].Layer != "override:a.toml" {
 					t.Errorf("recorded as %+v", rec)
 				}
 			} else if len(r.log.Decisions) != 0 { // nothing was touched

@@ -34,18 +34,22 @@ func TestNothingIsDoneAfterANo(t *testing.T) {
 		asked  int
 		reason string
 	}{
-		"a program, yes":      {run("process:exec:/usr/bin/grep"), true, 1, ""},
-		"a program, no":       {run("process:exec:/usr/bin/grep"), false, 1, "not_confirmed"},
-		"a program, refused":  {run("kb:read:notes"), true, 0, "cap_missing"},
-		"a server, yes":       {ask(), true, 1, ""},
-		"a server, no":        {ask(), false, 1, "not_confirmed"},
-		"a server, refused":   {ask("[capabilities]\nmcp = []\n"), true, 0, "cap_missing"},
-		"a server, no longer": {ask("schema = \"0.2\"\n[leases]\n\"mcp:call:github\" = { max_uses = 0 }\n"), true, 0, "lease_expired"},
+		"a program, yes":     {run("process:exec:/usr/bin/grep"), true, 1, ""},
+		"a program, no":      {run("process:exec:/usr/bin/grep"), false, 1, "not_confirmed"},
+		"a program, refused": {run("kb:read:notes"), true, 0, "cap_missing"},
+		"a server, yes":      {ask(), true, 1, ""},
+		"a server, no":       {ask(), false, 1, "not_confirmed"},
+		"a server, refused":  {ask("[capabilities]\nmcp = []\n"), true, 0, "cap_missing"},
+		"a server, no longer": {
+			ask("schema = \"0.2\"\n[leases]\n\"mcp:call:github\" = { max_uses = 0 }\n"), true, 0,
+			"lease_expired",
+		},
 	} {
 		person := &asker{yes: c.yes}
 		c.r.host.cfg.Confirm, c.r.host.cfg.ConfirmExternal = person.confirm, true
 		n, text := c.r.call(c.name, c.args...)
-		if (n >= 0) != (c.reason == "") || !strings.Contains(text, c.reason) || c.done() > 0 != (c.reason == "") || len(person.asked) != c.asked {
+		if (n >= 0) != (c.reason == "") || !strings.Contains(text, c.reason) || c.done() > 0 != (c.reason == "") ||
+			len(person.asked) != c.asked {
 			t.Errorf("%s: %d %s, done %d times, asked %+v", name, n, text, c.done(), person.asked)
 		}
 		if d := c.r.log.Decisions[0]; d.Deny != (c.reason != "") || c.reason != "" && d.Reason != c.reason {
@@ -95,11 +99,15 @@ func TestAnUnreadableCallIsOneOfItsFamily(t *testing.T) {
 	for name, c := range map[string]struct {
 		args []string
 		cap  caps.Family
-	}{mcpCallName: {[]string{"["}, caps.MCP}, "kb_get": {[]string{"\x00", "k"}, caps.KBRead}, execRunName: {[]string{"[", ""}, caps.Exec}} {
+	}{
+		mcpCallName: {[]string{"["}, caps.MCP}, "kb_get": {[]string{"\x00", "k"}, caps.KBRead},
+		execRunName: {[]string{"[", ""}, caps.Exec},
+	} {
 		if n, a := r.denial(name, c.args...); n != -int64(Inval) || a.Reason != "invalid_request" {
 			t.Errorf("%s: %d %+v", name, n, a)
 		}
-		if d := r.log.Decisions[len(r.log.Decisions)-1]; !strings.HasPrefix(d.Cap, caps.AuditName(c.cap, 0)[:3]) || !d.Deny || d.Op != name {
+		if d := r.log.Decisions[len(r.log.Decisions)-1]; !strings.HasPrefix(d.Cap, caps.AuditName(c.cap, 0)[:3]) || !d.Deny ||
+			d.Op != name {
 			t.Errorf("%s: recorded %+v", name, d)
 		}
 	}

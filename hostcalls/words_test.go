@@ -26,7 +26,10 @@ func TestPolicyLines(t *testing.T) {
 		{caps.Request{Family: caps.FS, Mode: caps.Write, Name: "/data"}, `fs_rw = ["/data"]`},
 		{caps.Request{Family: caps.FS, Mode: caps.Delete, Name: "/data"}, `fs_rw = ["/data"]`},
 		{caps.Request{Family: caps.Secrets, Mode: caps.Get, Name: "runloop/t/x"}, `secrets = ["runloop/t/x"]`},
-		{caps.Request{Family: caps.Secrets, Mode: caps.Use, Name: "runloop/t/x@a.example"}, `secrets = [{ id = "runloop/t/x", hosts = ["a.example"] }]`},
+		{
+			caps.Request{Family: caps.Secrets, Mode: caps.Use, Name: "runloop/t/x@a.example"},
+			`secrets = [{ id = "runloop/t/x", hosts = ["a.example"] }]`,
+		},
 		{caps.Request{Family: caps.Env, Mode: caps.Use, Name: "LANG"}, `env = ["LANG"]`},
 		{caps.Request{Family: caps.KBWrite, Name: "drafts"}, `kb_write = ["drafts"]`},
 	} {
@@ -44,7 +47,10 @@ func TestPolicyLines(t *testing.T) {
 	if got := hint(caps.Request{Family: caps.Tool}, caps.ToolHidden, ""); got != "there is no such tool for this run" {
 		t.Error(got)
 	}
-	for f, want := range map[caps.Family]string{caps.Exec: "exec_spawns", caps.KBWrite: "kb_write_bytes", caps.Agents: "max_depth", caps.Time: "a limit of"} {
+	for f, want := range map[caps.Family]string{
+		caps.Exec: "exec_spawns", caps.KBWrite: "kb_write_bytes",
+		caps.Agents: "max_depth", caps.Time: "a limit of",
+	} {
 		if got := limitHint(f, caps.BudgetExhausted); !strings.Contains(got, want) {
 			t.Errorf("%v: %s", f, got)
 		}
@@ -74,14 +80,16 @@ func TestWordsOfFailures(t *testing.T) {
 		{fmt.Errorf("x: %w", context.Canceled), IO, "io: the call was ended with its run"},
 		{&Fail{Errno: Again, Hint: "later"}, Again, "again: later"},
 	} {
-		if errno, says := r.host.errno(c.err), r.host.failure(op, c.err); errno != c.errno || says != c.says || len(failed) != 0 {
+		if errno, says := r.host.errno(c.err), r.host.failure(op, c.err); errno != c.errno || says != c.says ||
+			len(failed) != 0 {
 			t.Errorf("%v: %v, %q; the log has %q", c.err, errno, says, failed)
 		}
 	}
 	if got := r.host.failure(op, errors.New("disk on fire at /secret/path")); got != "io: the host failed; its log says why" || len(failed) != 1 || failed[0] != "time_now: disk on fire at /secret/path" {
 		t.Errorf("%s; the log has %q", got, failed)
 	}
-	if got := string(r.host.explain(IO, errors.New("disk on fire"))); !strings.Contains(got, "the host could not do it") || strings.Contains(got, "fire") {
+	if got := string(r.host.explain(IO, errors.New("disk on fire"))); !strings.Contains(got, "the host could not do it") ||
+		strings.Contains(got, "fire") {
 		t.Errorf("%s", got)
 	}
 	for n, want := range map[int]int{199: 199, 200: 200, 201: 200} {
@@ -94,7 +102,8 @@ func TestWordsOfFailures(t *testing.T) {
 	}
 	limited := newRig(t)
 	limited.gate.Bound(0)
-	if n, d := limited.denial("kb_get", "notes", "k"); Errno(-n) != Dquot || !strings.Contains(d.Hint, "limits.hostcalls_max") {
+	if n, d := limited.denial("kb_get", "notes", "k"); Errno(-n) != Dquot || !strings.Contains(d.Hint,
+		"limits.hostcalls_max") {
 		t.Errorf("%d %+v", n, d)
 	}
 }
@@ -158,12 +167,17 @@ func TestModelAnswersAreScrubbedBeforeTheyAreEscaped(t *testing.T) {
 	r, backend := modelRig(t, "model:use:*")
 	r.host.cfg.Secrets = oneSecret{"rlsec_abc", value, "runloop/mail/key"}
 	backend.text = value
-	if _, text := r.call("model_complete", askJSON("", "x")); strings.Contains(text, "hunter") || strings.Count(text, "[secret]") != 2 {
+	if _, text := r.call("model_complete", askJSON("", "x")); strings.Contains(text, "hunter") ||
+		strings.Count(text, "[secret]") != 2 {
 		t.Errorf("%s", text)
 	}
-	for kind, reason := range map[model.Kind]string{model.RateLimited: "rate_limited", model.Refused: "unavailable", model.Unavailable: "unavailable", model.Invalid: "invalid_request"} {
+	for kind, reason := range map[model.Kind]string{
+		model.RateLimited: "rate_limited", model.Refused: "unavailable",
+		model.Unavailable: "unavailable", model.Invalid: "invalid_request",
+	} {
 		backend.err = &model.Failure{Kind: kind, Charge: model.ChargeNothing}
-		if _, a := r.denial("model_complete", askJSON("", string(kind))); a.Reason != reason || strings.HasSuffix(a.Hint, ": ") {
+		if _, a := r.denial("model_complete", askJSON("", string(kind))); a.Reason != reason || strings.HasSuffix(a.Hint,
+			": ") {
 			t.Errorf("%s: %+v", kind, a)
 		}
 	}
@@ -172,10 +186,14 @@ func TestModelAnswersAreScrubbedBeforeTheyAreEscaped(t *testing.T) {
 	for reason, want := range map[model.Reason]struct {
 		errno  Errno
 		reason caps.Code
-	}{model.NoProvider: {Notsup, caps.Unavailable}, model.OverRate: {Dquot, caps.RateLimited}, model.OverBudget: {Dquot, caps.BudgetExhausted}} {
+	}{model.NoProvider: {Notsup, caps.Unavailable}, model.OverRate: {Dquot, caps.RateLimited}, model.OverBudget: {
+		Dquot,
+		caps.BudgetExhausted,
+	}} {
 		warned = nil
 		var f *Fail
-		if err := r.host.modelError("m", &model.Refusal{Reason: reason, Hint: "h"}); !errors.As(err, &f) || f.Errno != want.errno || f.Reason != want.reason || f.Hint != "h" || len(warned) != 1 {
+		if err := r.host.modelError("m", &model.Refusal{Reason: reason, Hint: "h"}); !errors.As(err, &f) ||
+			f.Errno != want.errno || f.Reason != want.reason || f.Hint != "h" || len(warned) != 1 {
 			t.Errorf("%v: %+v, warned of %q", reason, f, warned)
 		}
 	}

@@ -166,7 +166,8 @@ func (a *adversary) reindex(recs []*audit.Record) {
 	a.update(func(txn *badger.Txn) error {
 		for i, r := range recs {
 			seq := uint64(i + 1)
-			if err := errors.Join(txn.Set(keyRun(r.Head.RunID, r.RunSeq), number(nil, seq)), txn.Set(keyAgent(r.Head.Agent, seq), nil)); err != nil {
+			if err := errors.Join(txn.Set(keyRun(r.Head.RunID, r.RunSeq), number(nil, seq)), txn.Set(keyAgent(r.Head.Agent, seq),
+				nil)); err != nil {
 				return err
 			}
 			if !r.Allowed() {
@@ -337,7 +338,8 @@ func TestAdversary(t *testing.T) {
 	}
 	whole, heads := threeRuns(t)
 	outside := LogCheck{Open: ours, Against: heads[2:]}
-	if r, err := verified(t, copied(t, whole), outside); err != nil || r.Records != 93 || r.Checkpoints != 3 || r.Sealed != 93 || r.Runs != 3 || r.Open != 0 {
+	if r, err := verified(t, copied(t, whole), outside); err != nil || r.Records != 93 || r.Checkpoints != 3 ||
+		r.Sealed != 93 || r.Runs != 3 || r.Open != 0 {
 		t.Fatalf("the control: %+v, %v", r, err)
 	}
 	for name, c := range map[string]struct {
@@ -346,48 +348,99 @@ func TestAdversary(t *testing.T) {
 		seq   uint64
 		outer bool // only a checkpoint that is held elsewhere shows it
 	}{
-		"nothing":                       {do: func(*adversary) {}},
-		"change":                        {func(a *adversary) { a.replace(change(a, 50), 0) }, FaultChanged, 50, false},
-		"change, index too":             {func(a *adversary) { a.replace(change(a, 50), withIndex) }, FaultChanged, 50, false},
-		"change, tree too":              {func(a *adversary) { a.replace(change(a, 50), all) }, FaultRewritten, 42, false},
-		"change, own key":               {func(a *adversary) { a.replace(change(a, 50), all|withOwnKey) }, FaultCheckpoint, 0, false},
-		"change, no checkpoints":        {func(a *adversary) { a.replace(change(a, 50), all|withNone) }, FaultUnsealed, 41, false},
-		"delete":                        {func(a *adversary) { a.drop(keyRecord(50)) }, FaultRemoved, 50, false},
-		"delete and close the gap":      {func(a *adversary) { a.replace(without(a, 50), withIndex|withNumber) }, FaultTree, 93, false},
-		"delete, numbers, no counter":   {func(a *adversary) { a.replace(without(a, 50), withNumber) }, FaultRemoved, 50, false},
-		"delete, tree too":              {func(a *adversary) { a.replace(without(a, 50), all) }, FaultRewritten, 42, false},
-		"delete, no checkpoints":        {func(a *adversary) { a.replace(without(a, 50), all|withNone) }, FaultUnsealed, 41, false},
-		"delete from runs too":          {func(a *adversary) { a.replace(without(a, 50), withTree|withIndex|withNumber|withStates) }, FaultRun, 50, false},
-		"swap":                          {func(a *adversary) { a.replace(swapped(a, 50, 52), 0) }, FaultReordered, 50, false},
-		"swap, numbers too":             {func(a *adversary) { a.replace(swapped(a, 50, 52), withNumber) }, FaultReordered, 50, false},
-		"swap, tree too":                {func(a *adversary) { a.replace(swapped(a, 50, 52), all) }, FaultRewritten, 42, false},
-		"insert":                        {func(a *adversary) { a.replace(with(a, 50), 0) }, FaultReordered, 50, false},
-		"insert, numbers too":           {func(a *adversary) { a.replace(with(a, 50), withNumber) }, FaultInserted, 50, false},
-		"insert, tree too":              {func(a *adversary) { a.replace(with(a, 50), all) }, FaultRewritten, 42, false},
-		"insert behind the end":         {func(a *adversary) { a.put(94, a.records()[3]) }, FaultInserted, 94, false},
-		"insert far behind the end":     {func(a *adversary) { a.put(94000, a.records()[3]) }, FaultInserted, 94000, false},
-		"truncate":                      {func(a *adversary) { a.drop(keyRecord(93)); a.drop(keyRecord(92)) }, FaultTruncated, 92, false},
-		"truncate, tree too":            {func(a *adversary) { a.replace(a.records()[:70], all) }, FaultTruncated, 71, false},
-		"truncate in a run":             {func(a *adversary) { a.replace(a.records()[:70], all|withNone) }, FaultRun, 0, false},
-		"truncate, and checkpoints":     {func(a *adversary) { a.replace(a.records()[:72], all); a.drop(keyCheckpoint(93)) }, FaultTruncated, 73, true},
-		"the last checkpoint is gone":   {func(a *adversary) { a.drop(keyCheckpoint(93)) }, FaultUnsealed, 93, false},
-		"a leaf":                        {func(a *adversary) { a.flip(keyTile(0, 0), 49*32) }, FaultTree, 50, false},
-		"the root":                      {func(a *adversary) { a.flip(keyHead(), 20) }, FaultTree, 1, false},
-		"a tile more":                   {func(a *adversary) { a.set(keyTile(0, 7), make([]byte, 32)) }, FaultTree, 0, false},
-		"the counter":                   {func(a *adversary) { a.set(keySeq(), number(nil, 92)) }, FaultTree, 93, false},
-		"a record will be gone":         {func(a *adversary) { a.expire(keyRecord(50)) }, FaultChanged, 50, false},
-		"a run's entry":                 {func(a *adversary) { a.drop(keyRun("run22", 3)) }, FaultIndex, 44, false},
-		"an agent's entry":              {func(a *adversary) { a.drop(keyAgent("writer", 44)) }, FaultIndex, 44, false},
-		"a denial's entry":              {func(a *adversary) { a.drop(keyOther(44)) }, FaultIndex, 44, false},
-		"a run's entry leads away":      {func(a *adversary) { a.set(keyRun("run22", 3), number(nil, 45)) }, FaultIndex, 44, false},
-		"a stray entry of a run":        {func(a *adversary) { a.set(keyRun("run22", 99), number(nil, 45)) }, FaultIndex, 45, false},
-		"a stray entry of an agent":     {func(a *adversary) { a.set(keyAgent("saint", 44), nil) }, FaultIndex, 44, false},
-		"a stray entry of a denial":     {func(a *adversary) { a.set(keyOther(42), nil) }, FaultIndex, 42, false},
-		"an entry that is no entry":     {func(a *adversary) { a.set([]byte("g\x00\x06wri"), nil) }, FaultIndex, 0, false},
-		"an entry will be gone":         {func(a *adversary) { a.expire(keyOther(44)) }, FaultIndex, 44, false},
-		"a checkpoint of its own":       {func(a *adversary) { a.resign(withOwnKey) }, FaultCheckpoint, 0, false},
-		"a checkpoint of the future":    {func(a *adversary) { a.set(keyCheckpoint(94), a.get(keyCheckpoint(93))) }, FaultCheckpoint, 0, false},
-		"pruned, says the counter":      {func(a *adversary) { a.dropUpTo(41); a.set(keyPruned(), number(nil, 41)) }, FaultRemoved, 1, false},
+		"nothing": {do: func(*adversary) {}},
+		"change":  {func(a *adversary) { a.replace(change(a, 50), 0) }, FaultChanged, 50, false},
+		"change, index too": {
+			func(a *adversary) { a.replace(change(a, 50), withIndex) }, FaultChanged, 50,
+			false,
+		},
+		"change, tree too": {func(a *adversary) { a.replace(change(a, 50), all) }, FaultRewritten, 42, false},
+		"change, own key": {
+			func(a *adversary) { a.replace(change(a, 50), all|withOwnKey) }, FaultCheckpoint, 0,
+			false,
+		},
+		"change, no checkpoints": {
+			func(a *adversary) { a.replace(change(a, 50), all|withNone) }, FaultUnsealed, 41,
+			false,
+		},
+		"delete": {func(a *adversary) { a.drop(keyRecord(50)) }, FaultRemoved, 50, false},
+		"delete and close the gap": {
+			func(a *adversary) { a.replace(without(a, 50), withIndex|withNumber) }, FaultTree,
+			93, false,
+		},
+		"delete, numbers, no counter": {
+			func(a *adversary) { a.replace(without(a, 50), withNumber) }, FaultRemoved, 50,
+			false,
+		},
+		"delete, tree too": {func(a *adversary) { a.replace(without(a, 50), all) }, FaultRewritten, 42, false},
+		"delete, no checkpoints": {
+			func(a *adversary) { a.replace(without(a, 50), all|withNone) }, FaultUnsealed, 41,
+			false,
+		},
+		"delete from runs too": {func(a *adversary) {
+			a.replace(without(a, 50),
+				withTree|withIndex|withNumber|withStates)
+		}, FaultRun, 50, false},
+		"swap": {func(a *adversary) { a.replace(swapped(a, 50, 52), 0) }, FaultReordered, 50, false},
+		"swap, numbers too": {
+			func(a *adversary) { a.replace(swapped(a, 50, 52), withNumber) }, FaultReordered,
+			50, false,
+		},
+		"swap, tree too": {
+			func(a *adversary) { a.replace(swapped(a, 50, 52), all) }, FaultRewritten, 42,
+			false,
+		},
+		"insert": {func(a *adversary) { a.replace(with(a, 50), 0) }, FaultReordered, 50, false},
+		"insert, numbers too": {
+			func(a *adversary) { a.replace(with(a, 50), withNumber) }, FaultInserted, 50,
+			false,
+		},
+		"insert, tree too":          {func(a *adversary) { a.replace(with(a, 50), all) }, FaultRewritten, 42, false},
+		"insert behind the end":     {func(a *adversary) { a.put(94, a.records()[3]) }, FaultInserted, 94, false},
+		"insert far behind the end": {func(a *adversary) { a.put(94000, a.records()[3]) }, FaultInserted, 94000, false},
+		"truncate": {
+			func(a *adversary) { a.drop(keyRecord(93)); a.drop(keyRecord(92)) }, FaultTruncated,
+			92, false,
+		},
+		"truncate, tree too": {func(a *adversary) { a.replace(a.records()[:70], all) }, FaultTruncated, 71, false},
+		"truncate in a run": {
+			func(a *adversary) { a.replace(a.records()[:70], all|withNone) }, FaultRun, 0,
+			false,
+		},
+		"truncate, and checkpoints": {
+			func(a *adversary) { a.replace(a.records()[:72], all); a.drop(keyCheckpoint(93)) },
+			FaultTruncated, 73, true,
+		},
+		"the last checkpoint is gone": {func(a *adversary) { a.drop(keyCheckpoint(93)) }, FaultUnsealed, 93, false},
+		"a leaf":                      {func(a *adversary) { a.flip(keyTile(0, 0), 49*32) }, FaultTree, 50, false},
+		"the root":                    {func(a *adversary) { a.flip(keyHead(), 20) }, FaultTree, 1, false},
+		"a tile more":                 {func(a *adversary) { a.set(keyTile(0, 7), make([]byte, 32)) }, FaultTree, 0, false},
+		"the counter":                 {func(a *adversary) { a.set(keySeq(), number(nil, 92)) }, FaultTree, 93, false},
+		"a record will be gone":       {func(a *adversary) { a.expire(keyRecord(50)) }, FaultChanged, 50, false},
+		"a run's entry":               {func(a *adversary) { a.drop(keyRun("run22", 3)) }, FaultIndex, 44, false},
+		"an agent's entry":            {func(a *adversary) { a.drop(keyAgent("writer", 44)) }, FaultIndex, 44, false},
+		"a denial's entry":            {func(a *adversary) { a.drop(keyOther(44)) }, FaultIndex, 44, false},
+		"a run's entry leads away": {
+			func(a *adversary) { a.set(keyRun("run22", 3), number(nil, 45)) }, FaultIndex, 44,
+			false,
+		},
+		"a stray entry of a run": {
+			func(a *adversary) { a.set(keyRun("run22", 99), number(nil, 45)) }, FaultIndex, 45,
+			false,
+		},
+		"a stray entry of an agent": {func(a *adversary) { a.set(keyAgent("saint", 44), nil) }, FaultIndex, 44, false},
+		"a stray entry of a denial": {func(a *adversary) { a.set(keyOther(42), nil) }, FaultIndex, 42, false},
+		"an entry that is no entry": {func(a *adversary) { a.set([]byte("g\x00\x06wri"), nil) }, FaultIndex, 0, false},
+		"an entry will be gone":     {func(a *adversary) { a.expire(keyOther(44)) }, FaultIndex, 44, false},
+		"a checkpoint of its own":   {func(a *adversary) { a.resign(withOwnKey) }, FaultCheckpoint, 0, false},
+		"a checkpoint of the future": {
+			func(a *adversary) { a.set(keyCheckpoint(94), a.get(keyCheckpoint(93))) },
+			FaultCheckpoint, 0, false,
+		},
+		"pruned, says the counter": {
+			func(a *adversary) { a.dropUpTo(41); a.set(keyPruned(), number(nil, 41)) },
+			FaultRemoved, 1, false,
+		},
 		"pruned, says a mark of theirs": {func(a *adversary) { a.dropUpTo(41); a.ownMark(41) }, FaultRemoved, 1, false},
 	} {
 		if testing.Short() && len(name)%4 != 0 {
@@ -396,7 +449,8 @@ func TestAdversary(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := copied(t, whole)
 			attack(t, o, c.do)
-			if err := readAll(t, o); err != nil && (strings.Contains(name, "tree too") || strings.Contains(name, "own key") || strings.Contains(name, "no checkpoints")) {
+			if err := readAll(t, o); err != nil && (strings.Contains(name, "tree too") || strings.Contains(name, "own key") ||
+				strings.Contains(name, "no checkpoints")) {
 				t.Errorf("who only reads the log should notice nothing of this: %v", err)
 			}
 			_, err := verified(t, o, LogCheck{Open: ours})

@@ -86,7 +86,8 @@ func (b *intake) grown(t *tree) {
 // sealed says what became of the checkpoint of a batch that was committed.
 func (b *intake) sealed(done *Ingested) {
 	if b.unsealed != nil {
-		done.Damaged = append(done.Damaged, fmt.Sprintf("the log has no checkpoint of its %d records: %v", b.edge.size, b.unsealed))
+		done.Damaged = append(done.Damaged, fmt.Sprintf("the log has no checkpoint of its %d records: %v", b.edge.size,
+			b.unsealed))
 	}
 	b.unsealed = nil
 }

@@ -132,7 +132,8 @@ func readBackup(r io.Reader, visit func(pairs []pair) error) (BackupInfo, error)
 		return have, err
 	}
 	if head.Format != backupFormat || head.Schema > schema {
-		return have, fmt.Errorf("%w: it was made by another version of rlp (format %d, schema %d)", ErrBackup, head.Format, head.Schema)
+		return have, fmt.Errorf("%w: it was made by another version of rlp (format %d, schema %d)", ErrBackup, head.Format,
+			head.Schema)
 	}
 	have.Tenant, have.UnixMS = head.Tenant, head.UnixMS
 	for {

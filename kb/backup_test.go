@@ -89,7 +89,8 @@ func TestBackupAndRestore(t *testing.T) {
 	owner := openStore(t, home)
 	fill(t, home, owner, 300)
 	for i := range 2 { // more than a page
-		if _, err := owner.View(kb.Origin{}).Put(t.Context(), "notes", fmt.Sprint("large", i), bytes.Repeat([]byte("x "), 300<<10)); err != nil {
+		if _, err := owner.View(kb.Origin{}).Put(t.Context(), "notes", fmt.Sprint("large", i), bytes.Repeat([]byte("x "),
+			300<<10)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -222,7 +223,8 @@ func TestDamagedBackup(t *testing.T) {
 	to := openStore(t, filepath.Join(t.TempDir(), "home"))
 	refuse := func(what string, p []byte) {
 		t.Helper()
-		if _, err := to.Restore(t.Context(), bytes.NewReader(p), true); !errors.Is(err, kb.ErrBackup) || errors.Is(err, kb.ErrInvalid) ||
+		if _, err := to.Restore(t.Context(), bytes.NewReader(p), true); !errors.Is(err, kb.ErrBackup) ||
+			errors.Is(err, kb.ErrInvalid) ||
 			strings.Contains(err.Error(), kb.ErrInvalid.Error()) || strings.Contains(err.Error(), kb.ErrDamaged.Error()) {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -243,7 +245,8 @@ func TestDamagedBackup(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	if _, err := other.Restore(t.Context(), bytes.NewReader(file), true); !errors.Is(err, kb.ErrBackup) || !strings.Contains(err.Error(), "tenant default") {
+	if _, err := other.Restore(t.Context(), bytes.NewReader(file), true); !errors.Is(err, kb.ErrBackup) ||
+		!strings.Contains(err.Error(), "tenant default") {
 		t.Errorf("a backup of another tenant: %v", err)
 	}
 	if _, err := to.Restore(t.Context(), bytes.NewReader(file), false); err != nil { // the control
@@ -274,10 +277,12 @@ func TestWhy(t *testing.T) {
 			t.Fatalf("%d steps, %d left out, %v", len(c.Steps), c.Left, err)
 		}
 		first, second, last := c.Steps[0], c.Steps[1], c.Steps[31]
-		if first.Origin.Agent != "agent0" || second.Origin.Agent != "agent10" || second.Size != 10 || second.Origin.Label != kb.Trusted || second.Origin.Tenant != "default" {
+		if first.Origin.Agent != "agent0" || second.Origin.Agent != "agent10" || second.Size != 10 ||
+			second.Origin.Label != kb.Trusted || second.Origin.Tenant != "default" {
 			t.Errorf("%+v\n%+v", first, second)
 		}
-		if !last.Deleted || last.Origin.Agent != "remover" || last.Origin.Label != kb.Untrusted || last.Revision <= c.Steps[30].Revision {
+		if !last.Deleted || last.Origin.Agent != "remover" || last.Origin.Label != kb.Untrusted ||
+			last.Revision <= c.Steps[30].Revision {
 			t.Errorf("%+v", last)
 		}
 	}
@@ -286,7 +291,12 @@ func TestWhy(t *testing.T) {
 // An origin that lies about its size or label is refused, whoever sends it.
 func TestOriginsAreBounded(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "home"))
-	for _, o := range []kb.Origin{{Label: "certain"}, {Source: strings.Repeat("x", 5000)}, {Agent: "\xff"}, {ETag: strings.Repeat("e", 257)}} {
+	for _, o := range []kb.Origin{
+		{Label: "certain"},
+		{Source: strings.Repeat("x", 5000)},
+		{Agent: "\xff"},
+		{ETag: strings.Repeat("e", 257)},
+	} {
 		if _, err := s.View(o).Put(t.Context(), "notes", "a", nil); !errors.Is(err, kb.ErrInvalid) {
 			t.Errorf("label %q: %v", o.Label, err)
 		}

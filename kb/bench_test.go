@@ -128,7 +128,10 @@ func BenchmarkIngestMany(b *testing.B) {
 // writeRun records n denials of different targets in a new journal and leaves it open.
 func writeRun(t testing.TB, dir, run string, n int) *journal.Journal {
 	t.Helper()
-	j, err := journal.Create(journal.Options{Dir: dir, Head: audit.Head{RunID: run, TraceID: "t", Tenant: "default", Agent: "writer"}})
+	j, err := journal.Create(journal.Options{Dir: dir, Head: audit.Head{
+		RunID: run, TraceID: "t", Tenant: "default",
+		Agent: "writer",
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -79,7 +79,8 @@ func TestSnippetsHoldNoPartOfWhatIsCleaned(t *testing.T) {
 	}
 	for form, value := range map[string]string{
 		"text": around.String(), "json": `{"note":"` + around.String() + `","n":1}`,
-		"escaped": `{"note":"` + strings.ReplaceAll(around.String(), hidden, strings.ReplaceAll(hidden, "-", `\u002d`)) + `"}`,
+		"escaped": `{"note":"` + strings.ReplaceAll(around.String(), hidden, strings.ReplaceAll(hidden, "-", `\u002d`)) +
+			`"}`,
 	} {
 		for where, v := range twoViews(t, nil) {
 			put(t, v, "note", value)
@@ -127,7 +128,8 @@ func TestCleanedWordsFindNothing(t *testing.T) {
 		if hits := search(t, v, kb.Query{Text: "value", K: 1, Clean: clean}); len(hits) != 1 || hits[0].Key != "other" {
 			t.Errorf("%s: the answer that is left is %+v", where, hits)
 		}
-		if hits := search(t, v, kb.Query{Text: "key value", Clean: clean}); len(hits) != 2 || partOf(hits[0].Snippet+hits[1].Snippet) != "" {
+		if hits := search(t, v, kb.Query{Text: "key value", Clean: clean}); len(hits) != 2 ||
+			partOf(hits[0].Snippet+hits[1].Snippet) != "" {
 			t.Errorf("%s: a word beside the value finds %+v", where, hits)
 		}
 		if _, err := v.Search(t.Context(), kb.Query{Domain: "notes", Text: "x", K: kb.MaxHits + 1, Clean: clean}); err == nil {
@@ -149,7 +151,8 @@ func TestCleaningGoesBeforeMasks(t *testing.T) {
 	for where, v := range twoViews(t, mask) {
 		put(t, v, "note", "the key is "+hidden+" for 5555")
 		put(t, v, "broken", `{"name":"Ada","note":"a thing","x":"`+hidden+`"}`)
-		if control := search(t, v, kb.Query{Text: "key"}); len(control) != 1 || partOf(control[0].Snippet) == "" || strings.Contains(control[0].Snippet, "4242") {
+		if control := search(t, v, kb.Query{Text: "key"}); len(control) != 1 || partOf(control[0].Snippet) == "" ||
+			strings.Contains(control[0].Snippet, "4242") {
 			t.Errorf("%s: control: %+v", where, control)
 		}
 		hits := search(t, v, kb.Query{Text: "key", Clean: clean})
@@ -160,7 +163,8 @@ func TestCleaningGoesBeforeMasks(t *testing.T) {
 		if hits := search(t, v, kb.Query{Text: "thing", Clean: breaking}); len(hits) != 0 {
 			t.Errorf("%s: %+v", where, hits)
 		}
-		if hits := search(t, v, kb.Query{Text: "thing", Clean: clean}); len(hits) != 1 || strings.Contains(hits[0].Snippet, "Ada") {
+		if hits := search(t, v, kb.Query{Text: "thing", Clean: clean}); len(hits) != 1 || strings.Contains(hits[0].Snippet,
+			"Ada") {
 			t.Errorf("%s: control: %+v", where, hits)
 		}
 	}

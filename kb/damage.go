@@ -67,7 +67,10 @@ func checkTables(dir string) (tables int, err error) {
 			how, err = "it is gone", nil
 		}
 		if err == nil && how == "" {
-			how, err = tableOpens(path, table.Options{ChkMode: options.NoVerification, Compression: known.Compression, BlockSize: opt.BlockSize})
+			how, err = tableOpens(path, table.Options{
+				ChkMode: options.NoVerification, Compression: known.Compression,
+				BlockSize: opt.BlockSize,
+			})
 		}
 		if err != nil {
 			return 0, err

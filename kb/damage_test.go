@@ -49,7 +49,8 @@ func TestDamagedTable(t *testing.T) {
 		changed["four bytes from "+strconv.Itoa(at)] = p
 	}
 	for name, p := range changed {
-		if err := try(p); !errors.Is(err, ErrDamaged) || !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), path) {
+		if err := try(p); !errors.Is(err, ErrDamaged) || !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(),
+			path) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -83,7 +84,8 @@ func TestTableHalfWritten(t *testing.T) {
 	if err := os.Remove(tables[0]); err != nil { // the control: one that is named
 		t.Fatal(err)
 	}
-	if _, err := Open(t.Context(), Options{Home: home}); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), tables[0]) {
+	if _, err := Open(t.Context(), Options{Home: home}); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(),
+		tables[0]) {
 		t.Error(err)
 	}
 }
@@ -96,7 +98,8 @@ func TestManifestIsGone(t *testing.T) {
 	if err := os.Rename(manifest, manifest+".aside"); err != nil {
 		t.Fatal(err)
 	}
-	if s, err := Open(t.Context(), Options{Home: home}); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), manifest) {
+	if s, err := Open(t.Context(), Options{Home: home}); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(),
+		manifest) {
 		t.Errorf("%v, %v", s, err)
 	}
 	if _, err := os.Stat(tables[0]); err != nil {

@@ -26,7 +26,8 @@ type shortError struct {
 }
 
 func (e *shortError) Error() string {
-	text := fmt.Sprintf("the store needs %d free file descriptors, and this process has fewer (its limit is %d)", e.need, e.limit)
+	text := fmt.Sprintf("the store needs %d free file descriptors, and this process has fewer (its limit is %d)", e.need,
+		e.limit)
 	if e.why != nil {
 		return text + ": " + e.why.Error()
 	}

@@ -61,7 +61,10 @@ func withDescriptors(t *testing.T, n int) (restore func()) {
 // goes on when it can; nothing that was acknowledged is gone.
 func TestAStoreWithoutDescriptorsAnswers(t *testing.T) {
 	home := filepath.Join(t.TempDir(), "home")
-	s, err := Open(t.Context(), Options{Home: home, Seal: func(uint64, [32]byte) ([]byte, error) { return []byte("x"), nil }})
+	s, err := Open(t.Context(), Options{Home: home, Seal: func(uint64, [32]byte) ([]byte, error) {
+		return []byte("x"),
+			nil
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}

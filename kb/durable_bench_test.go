@@ -17,7 +17,9 @@ import (
 // writer: runs that sync before every call, and badger with every commit synced,
 // which takes together what is waiting. Both take turns.
 //
-//	go test -c -o /tmp/kb.test ./kb && /tmp/kb.test -test.run '^$' -test.bench Durable -test.benchtime 20000x -test.count 5
+//	go test -c -o /tmp/kb.test ./kb && /tmp/kb.test -test.run '^$' -test.bench Durable -test.benchtime 20000x
+//
+// -test.count 5
 func BenchmarkDurable(b *testing.B) {
 	for _, writers := range []int{1, 2, 8, 64} {
 		b.Run(fmt.Sprintf("journals/%d", writers), func(b *testing.B) { benchJournals(b, writers, new(journal.Group)) })

@@ -362,9 +362,11 @@ func (e *engine) replace(txn *badger.Txn, c *change, was meta, rev uint64) error
 // set stores a value and its meta.
 func (e *engine) set(txn *badger.Txn, c *change, rev uint64, o Origin) error {
 	q := c.req
-	m, err := e.codec.Marshal(meta{Revision: rev, Size: len(q.Value), Origin: o, Sum: sumOf(q.Domain, q.Key, rev, q.Value)})
+	m, err := e.codec.Marshal(meta{Revision: rev, Size: len(q.Value), Origin: o, Sum: sumOf(q.Domain, q.Key, rev,
+		q.Value)})
 	if err != nil {
 		return err
 	}
-	return errors.Join(txn.Set(keyMeta(q.Domain, q.Key), m), txn.Set(keyData(q.Domain, q.Key), joinData(rev, m, q.Value, c.doc.plain, o.Label == Trusted)))
+	return errors.Join(txn.Set(keyMeta(q.Domain, q.Key), m), txn.Set(keyData(q.Domain, q.Key), joinData(rev, m, q.Value,
+		c.doc.plain, o.Label == Trusted)))
 }

@@ -149,7 +149,10 @@ func TestADiskThatFillsUp(t *testing.T) {
 	if err := put("1"); err != nil {
 		t.Fatal("control:", err)
 	}
-	j, err := journal.Create(journal.Options{Dir: own.journal, Head: audit.Head{RunID: "run1", Tenant: DefaultTenant, Agent: "a"}})
+	j, err := journal.Create(journal.Options{Dir: own.journal, Head: audit.Head{
+		RunID: "run1", Tenant: DefaultTenant,
+		Agent: "a",
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +195,10 @@ func TestADiskThatFillsUp(t *testing.T) {
 func TestMissingRecord(t *testing.T) {
 	for _, gone := range []uint64{1, 5, 10} {
 		e := testEngine(t)
-		j, err := journal.Create(journal.Options{Dir: e.journal, Head: audit.Head{RunID: "run1", Tenant: DefaultTenant, Agent: "a"}})
+		j, err := journal.Create(journal.Options{Dir: e.journal, Head: audit.Head{
+			RunID: "run1", Tenant: DefaultTenant,
+			Agent: "a",
+		}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -230,7 +236,10 @@ func TestMissingRecord(t *testing.T) {
 // A journal that carries on after a gap in its numbers is refused.
 func TestGapIsRefused(t *testing.T) {
 	e := testEngine(t)
-	j, err := journal.Create(journal.Options{Dir: e.journal, Head: audit.Head{RunID: "run1", Tenant: DefaultTenant, Agent: "a"}})
+	j, err := journal.Create(journal.Options{Dir: e.journal, Head: audit.Head{
+		RunID: "run1", Tenant: DefaultTenant,
+		Agent: "a",
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}

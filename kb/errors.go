@@ -46,7 +46,8 @@ const (
 // sentinels gives each failure the error that it wraps.
 func (f failure) sentinel() error {
 	return [...]error{
-		nil, errors.New("store failed"), fs.ErrNotExist, ErrConflict, ErrDomain, ErrInvalid, ErrUnavailable, ErrDamaged, ErrNotEmpty,
+		nil, errors.New("store failed"), fs.ErrNotExist, ErrConflict, ErrDomain, ErrInvalid, ErrUnavailable, ErrDamaged,
+		ErrNotEmpty,
 	}[min(int(f), int(failNotEmpty))]
 }
 
@@ -82,7 +83,8 @@ func invalidf(format string, args ...any) error {
 type knownError struct{ state.Known }
 
 func (e *knownError) Error() string {
-	return fmt.Sprintf("%s (found at %s; it is tried again %s later, or when a file of it changes)", e.Failed, e.At.UTC().Format(time.RFC3339), pause)
+	return fmt.Sprintf("%s (found at %s; it is tried again %s later, or when a file of it changes)", e.Failed,
+		e.At.UTC().Format(time.RFC3339), pause)
 }
 
 func (e *knownError) Unwrap() []error { return []error{ErrUnavailable, ErrDamaged} }

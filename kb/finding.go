@@ -122,7 +122,8 @@ func (e *engine) recordFinding(ctx context.Context, text string, drop [][]byte) 
 	b := &intake{engine: e, ctx: ctx, run: run.String(), drop: drop, mark: keyFinding(sum[:])}
 	head := audit.Head{RunID: b.run, Tenant: e.opt.Tenant}
 	b.add(&audit.Record{Time: e.opt.Now().UTC(), Head: head, Kept: true, RunSeq: 1, Event: &audit.Event{
-		Kind: audit.KindRunFailed, Severity: audit.Error, Outcome: reasonFault, ExitCode: 1, Reason: reasonFault, Message: text,
+		Kind: audit.KindRunFailed, Severity: audit.Error, Outcome: reasonFault, ExitCode: 1, Reason: reasonFault,
+		Message: text,
 	}})
 	return b.flush(journalState{State: journal.State{Head: head}, Done: true})
 }
@@ -175,7 +176,8 @@ func (e *engine) inspect(ctx context.Context) error {
 		err = e.recordFinding(ctx, stray.text(size), stray.keys)
 	}
 	if err == nil && end > 0 && end <= size {
-		err = e.recordFinding(ctx, fmt.Sprintf("record %d ended a run, and the checkpoint that was made then is gone: it was removed before another one was signed", end), nil)
+		err = e.recordFinding(ctx, fmt.Sprintf("record %d ended a run, and the checkpoint that was made then is gone: it "+
+			"was removed before another one was signed", end), nil)
 	}
 	e.inspected = err == nil && stray.n < intakeItems
 	return err
@@ -229,7 +231,8 @@ func (e *engine) journalKey(ctx context.Context, done *Ingested) (bool, error) {
 		return false, nil
 	}
 	if known != nil {
-		text := fmt.Sprintf("the key of the journals is not the one that was there (%x, now %x): it was removed or exchanged, and what waited in journals can no longer be read",
+		text := fmt.Sprintf("the key of the journals is not the one that was there (%x, now %x): it was removed or "+
+			"exchanged, and what waited in journals can no longer be read",
 			known[:4], id[:4])
 		done.Damaged = append(done.Damaged, text)
 		if err := e.recordFinding(ctx, text, nil); err != nil {
@@ -272,5 +275,6 @@ func (s *strays) look(txn *badger.Txn, size uint64) error {
 }
 
 func (s *strays) text(size uint64) string {
-	return fmt.Sprintf("record %d (SHA-256 %x), the first of %d, was behind the end of the log, which had %d: rlp has not put it there, and has removed it", s.first, s.sum, s.n, size)
+	return fmt.Sprintf("record %d (SHA-256 %x), the first of %d, was behind the end of the log, which had %d: rlp has "+
+		"not put it there, and has removed it", s.first, s.sum, s.n, size)
 }

@@ -165,7 +165,8 @@ func TestAnEndWithoutABeginning(t *testing.T) {
 	if _, err := s.Ingest(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if e := ends(t, s, "bare"); len(e) != 1 || !strings.Contains(e[0].Event.Message, "before it had recorded the beginning") {
+	if e := ends(t, s, "bare"); len(e) != 1 || !strings.Contains(e[0].Event.Message,
+		"before it had recorded the beginning") {
 		t.Errorf("%+v", e)
 	}
 	if r, err := s.VerifyLog(t.Context(), LogCheck{}); err != nil || r.Bare != 1 || r.Runs != 2 {
@@ -205,7 +206,8 @@ func TestAJournalWithoutItsHeadIsDamaged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, ".args_key"), bytes.Repeat([]byte{7}, 32), 0o600); err != nil { // as a launch makes one where there is none
+	// as a launch makes one where there is none
+	if err := os.WriteFile(filepath.Join(dir, ".args_key"), bytes.Repeat([]byte{7}, 32), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	findings(t, s, 1, "run first", "frame 1 ")
@@ -227,7 +229,8 @@ func TestTheKeyOfTheJournals(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if got, err := s.Ingest(t.Context()); err != nil || len(got.Damaged) != 1 || !strings.Contains(got.Damaged[0], "audit key") {
+		if got, err := s.Ingest(t.Context()); err != nil || len(got.Damaged) != 1 || !strings.Contains(got.Damaged[0],
+			"audit key") {
 			t.Fatalf("%+v, %v", got, err)
 		}
 	}

@@ -7,7 +7,8 @@ func (f *Filter) glance(g *audit.Glance) bool {
 	switch {
 	case f.Run != "" && string(g.Run) != f.Run, f.Agent != "" && string(g.Agent) != f.Agent:
 		return false
-	case f.SinceMS != 0 && g.UnixMS < f.SinceMS, f.After != 0 && g.Seq <= f.After, f.AfterOfRun != 0 && g.RunSeq <= f.AfterOfRun:
+	case f.SinceMS != 0 && g.UnixMS < f.SinceMS, f.After != 0 && g.Seq <= f.After, f.AfterOfRun != 0 &&
+		g.RunSeq <= f.AfterOfRun:
 		return false
 	case !f.decisionsOnly():
 		return true

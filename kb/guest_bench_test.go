@@ -129,13 +129,18 @@ func gettingGuest(b *testing.B, v *View, raw bool) (*guest.Module, func()) {
 		b.Fatal(err)
 	}
 	h := hostcalls.New(hostcalls.Config{
-		Gate: g, Components: hostcalls.Components{KB: benchKB{view: v}, Masks: benchMasks{masker}}, Now: func() int64 { return time.Now().UnixNano() },
+		Gate: g, Components: hostcalls.Components{KB: benchKB{view: v}, Masks: benchMasks{masker}}, Now: func() int64 {
+			return time.Now().UnixNano()
+		},
 	})
 	funcs, err := h.Funcs()
 	if err != nil {
 		b.Fatal(err)
 	}
-	m, err := guest.Compile(b.Context(), guest.Config{Module: getting("notes", "key00500"), Name: "bench", Funcs: funcs, MemoryBytes: 1 << 20})
+	m, err := guest.Compile(b.Context(), guest.Config{
+		Module: getting("notes", "key00500"), Name: "bench", Funcs: funcs,
+		MemoryBytes: 1 << 20,
+	})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -173,7 +178,10 @@ func getting(domain, key string) []byte {
 // are as common and as rare as words are.
 func BenchmarkSearch(b *testing.B) {
 	const values = 100_000
-	e := testEngineOf(b, Options{Home: filepath.Join(b.TempDir(), "home"), MaskVersion: "bench", Mask: func(_ string, v []byte) []byte { return v }})
+	e := testEngineOf(b, Options{
+		Home: filepath.Join(b.TempDir(), "home"), MaskVersion: "bench",
+		Mask: func(_ string, v []byte) []byte { return v },
+	})
 	rnd := rand.New(rand.NewPCG(1, 1))
 	zipf := rand.NewZipf(rnd, 1.1, 4, 50_000)
 	text := func(n int) string {

@@ -153,7 +153,10 @@ func (b *intake) finish(r *journal.Reader, found error) error {
 	if s.Ended {
 		return damage
 	}
-	end := &audit.Event{Kind: audit.KindRunFailed, Severity: audit.Error, Outcome: reasonKilled, ExitCode: 1, Reason: reasonKilled}
+	end := &audit.Event{
+		Kind: audit.KindRunFailed, Severity: audit.Error, Outcome: reasonKilled, ExitCode: 1,
+		Reason: reasonKilled,
+	}
 	switch {
 	case damage != nil:
 		end.Outcome, end.Reason, end.Message = reasonDamaged, reasonDamaged, damage.Error()

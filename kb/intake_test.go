@@ -14,7 +14,12 @@ import (
 func TestManyJournalsAreOneCommit(t *testing.T) {
 	home := filepath.Join(t.TempDir(), "home")
 	seals := 0
-	s, err := Open(t.Context(), Options{Home: home, Seal: func(uint64, [32]byte) ([]byte, error) { seals++; return []byte("x"), nil }})
+	s, err := Open(t.Context(), Options{Home: home, Seal: func(uint64, [32]byte) ([]byte,
+		error,
+	) {
+		seals++
+		return []byte("x"), nil
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +30,10 @@ func TestManyJournalsAreOneCommit(t *testing.T) {
 	}
 	const runs, each = 300, 3
 	for i := range runs {
-		j, err := journal.Create(journal.Options{Dir: dir, Head: audit.Head{RunID: fmt.Sprintf("run%03d", i), Tenant: DefaultTenant, Agent: "a"}})
+		j, err := journal.Create(journal.Options{Dir: dir, Head: audit.Head{
+			RunID:  fmt.Sprintf("run%03d", i),
+			Tenant: DefaultTenant, Agent: "a",
+		}})
 		if err != nil {
 			t.Fatal(err)
 		}

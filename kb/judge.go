@@ -62,7 +62,10 @@ func (j *judge) judge(s *walkStep) error {
 	case s.Fault != nil:
 		return s.Fault
 	case s.Finished && j.check.Open != nil && j.end != 0:
-		return &LogError{FaultUnsealed, j.end, 0, "it ends a run, and there is no checkpoint from then on: those that were there are gone, or none could be made"}
+		return &LogError{
+			FaultUnsealed, j.end, 0,
+			"it ends a run, and there is no checkpoint from then on: those that were there are gone, or none could be made",
+		}
 	}
 	return nil
 }
@@ -91,7 +94,10 @@ func (j *judge) root(h Head) error {
 
 // rewritten: up to size records and tree agree, and are not what is known.
 func (j *judge) rewritten(size uint64, than string) error {
-	return &LogError{FaultRewritten, min(j.good+1, size), size, fmt.Sprintf("what they make together is not what %s says of the first %d", than, size)}
+	return &LogError{
+		FaultRewritten, min(j.good+1, size), size,
+		fmt.Sprintf("what they make together is not what %s says of the first %d", than, size),
+	}
 }
 
 // signed compares a checkpoint with its note, and what it says with the records.

@@ -54,7 +54,10 @@ func childRun(home, run string) error {
 	if err != nil {
 		return err
 	}
-	j, err := journal.Create(journal.Options{Dir: dir, Head: audit.Head{RunID: run, Tenant: "default", Agent: "killed"}, Observe: func(*audit.Record) bool { return true }})
+	j, err := journal.Create(journal.Options{
+		Dir: dir, Head: audit.Head{RunID: run, Tenant: "default", Agent: "killed"},
+		Observe: func(*audit.Record) bool { return true },
+	})
 	if err != nil {
 		return err
 	}
@@ -63,7 +66,8 @@ func childRun(home, run string) error {
 		return err
 	}
 	for i := 1; ; i++ {
-		d := audit.Decision{Op: op, Deny: i%3 == 0, Keep: true, Target: strconv.Itoa(i / 2)} // every other one is like the one before
+		// every other one is like the one before
+		d := audit.Decision{Op: op, Deny: i%3 == 0, Keep: true, Target: strconv.Itoa(i / 2)}
 		if _, err := j.Decide(&d); err != nil {
 			return err
 		}
@@ -322,7 +326,9 @@ func TestStuckOwner(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	began := time.Now()
-	if _, err := kb.Open(ctx, kb.Options{Home: home}); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > 5*time.Second { // by itself it waits 10 s
+	// by itself it waits 10 s
+	if _, err := kb.Open(ctx, kb.Options{Home: home}); !errors.Is(err, context.DeadlineExceeded) ||
+		time.Since(began) > 5*time.Second {
 		t.Errorf("opening for a while beside a stuck owner: %v after %s", err, time.Since(began))
 	}
 	ctx, cancel = context.WithTimeout(t.Context(), 100*time.Millisecond)

@@ -54,7 +54,8 @@ func TestLabelsSurvive(t *testing.T) {
 	}
 	defer client.Close()
 	for key, label := range map[string]string{"good": Trusted, "bad": Untrusted, "unsaid": ""} {
-		if _, err := client.View(Origin{Label: label, Source: "http:https://evil.example/p"}).Put(t.Context(), "notes", key, []byte(key)); err != nil {
+		if _, err := client.View(Origin{Label: label, Source: "http:https://evil.example/p"}).Put(t.Context(), "notes", key,
+			[]byte(key)); err != nil {
 			t.Fatal(err)
 		}
 	}

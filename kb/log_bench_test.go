@@ -56,10 +56,16 @@ var largeLog = sync.OnceValues(func() (string, error) {
 // madeUp puts a run of n records into the log.
 func (e *engine) madeUp(run string, n int, ends bool) error {
 	digest := "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
-	head := audit.Head{RunID: run, TraceID: "4bf92f3577b34da6a3ce929d0e0e4736", Tenant: "default", Agent: "writer", BundleDigest: digest, EffectiveDigest: digest}
+	head := audit.Head{
+		RunID: run, TraceID: "4bf92f3577b34da6a3ce929d0e0e4736", Tenant: "default", Agent: "writer",
+		BundleDigest: digest, EffectiveDigest: digest,
+	}
 	b := &intake{engine: e, run: run}
 	for i := range n {
-		rec := &audit.Record{Time: time.UnixMilli(1_767_225_600_000 + int64(i)), Head: head, Kept: true, RunSeq: uint64(i + 1)}
+		rec := &audit.Record{
+			Time: time.UnixMilli(1_767_225_600_000 + int64(i)), Head: head, Kept: true,
+			RunSeq: uint64(i + 1),
+		}
 		if ends && i == n-1 {
 			rec.Event = &audit.Event{Kind: audit.KindRunComplete, Outcome: "ok"}
 		} else {
@@ -202,11 +208,17 @@ func BenchmarkDurableIngest(b *testing.B) {
 // how far their journal was read.
 func bare(e *engine, db *badger.DB, run string, n int, seq *uint64) error {
 	digest := "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
-	head := audit.Head{RunID: run, TraceID: "4bf92f3577b34da6a3ce929d0e0e4736", Tenant: "default", Agent: "writer", BundleDigest: digest, EffectiveDigest: digest}
+	head := audit.Head{
+		RunID: run, TraceID: "4bf92f3577b34da6a3ce929d0e0e4736", Tenant: "default", Agent: "writer",
+		BundleDigest: digest, EffectiveDigest: digest,
+	}
 	return db.Update(func(txn *badger.Txn) error {
 		for i := range n {
 			*seq++
-			rec := &audit.Record{Seq: *seq, Time: time.UnixMilli(1_767_225_600_000 + int64(i)), Head: head, Kept: true, RunSeq: uint64(i + 1)}
+			rec := &audit.Record{
+				Seq: *seq, Time: time.UnixMilli(1_767_225_600_000 + int64(i)), Head: head, Kept: true,
+				RunSeq: uint64(i + 1),
+			}
 			rec.Decision = &audit.DecisionRecord{
 				Cap: "fs.read", Op: "fs_read", Target: fmt.Sprintf("/home/user/notes/%d.md", i), Severity: audit.Info,
 				Deny: i%4 == 0, Reason: "granted", Layer: "manifest", ArgsHash: [32]byte{byte(i)},

@@ -66,7 +66,10 @@ func end(t testing.TB, j *journal.Journal) {
 func TestLogIsComplete(t *testing.T) {
 	home := filepath.Join(t.TempDir(), "home")
 	owner, client := openStore(t, home), openStore(t, home)
-	j := newJournal(t, journalDir(t, home, ""), audit.Head{RunID: "run1", TraceID: "trace1", Tenant: "default", Agent: "writer"})
+	j := newJournal(t, journalDir(t, home, ""), audit.Head{
+		RunID: "run1", TraceID: "trace1", Tenant: "default",
+		Agent: "writer",
+	})
 	d := decision(t, j)
 	for i := 1; i <= 20; i++ {
 		d.Deny = i%2 == 0 // denials, all alike, and what was allowed
@@ -83,7 +86,8 @@ func TestLogIsComplete(t *testing.T) {
 			if len(recs) != i {
 				t.Fatalf("after %d kept decisions the log has %d", i, len(recs))
 			}
-			if last := recs[i-1]; last.Seq != uint64(i) || last.RunSeq != uint64(i) || last.Denied() != d.Deny || last.Head.TraceID != "trace1" {
+			if last := recs[i-1]; last.Seq != uint64(i) || last.RunSeq != uint64(i) || last.Denied() != d.Deny ||
+				last.Head.TraceID != "trace1" {
 				t.Fatalf("record %d is %+v", i, last)
 			}
 		}
@@ -143,7 +147,8 @@ func TestAbandonedRun(t *testing.T) {
 	}
 	for range 2 {
 		got := list(t, s, kb.Filter{})
-		if len(got) != 4 || got[3].Kind() != audit.KindRunFailed || got[3].Event.Reason != "killed" || got[3].RunSeq != 4 || got[3].Head.Agent != "writer" {
+		if len(got) != 4 || got[3].Kind() != audit.KindRunFailed || got[3].Event.Reason != "killed" || got[3].RunSeq != 4 ||
+			got[3].Head.Agent != "writer" {
 			t.Fatalf("%d records, the last %+v", len(got), got[len(got)-1])
 		}
 	}
@@ -169,14 +174,16 @@ func TestDamagedJournal(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := s.Ingest(t.Context())
-	if err != nil || len(got.Damaged) != 1 || !strings.Contains(got.Damaged[0], "run1") || !strings.Contains(got.Damaged[0], "frame") {
+	if err != nil || len(got.Damaged) != 1 || !strings.Contains(got.Damaged[0], "run1") ||
+		!strings.Contains(got.Damaged[0], "frame") {
 		t.Fatalf("%+v %v", got, err)
 	}
 	if recs := list(t, s, kb.Filter{Run: "run2"}); len(recs) != 11 {
 		t.Errorf("the other run has %d records", len(recs))
 	}
 	recs := list(t, s, kb.Filter{Run: "run1"})
-	if last := recs[len(recs)-1]; len(recs) >= 11 || last.Kind() != audit.KindRunFailed || last.Event.Reason != "journal_damaged" || !strings.Contains(last.Event.Message, "frame") {
+	if last := recs[len(recs)-1]; len(recs) >= 11 || last.Kind() != audit.KindRunFailed ||
+		last.Event.Reason != "journal_damaged" || !strings.Contains(last.Event.Message, "frame") {
 		t.Errorf("%d records, the last %+v", len(recs), last)
 	}
 	b, err := kb.BacklogOf(home, "")
@@ -193,7 +200,10 @@ func filled(t testing.TB) (*kb.Store, *kb.Store) {
 	home := filepath.Join(t.TempDir(), "home")
 	owner, client := openStore(t, home), openStore(t, home)
 	for r := range 5 {
-		j := newJournal(t, journalDir(t, home, ""), audit.Head{RunID: fmt.Sprintf("run%d", r), Tenant: kb.DefaultTenant, Agent: []string{"writer", "writer2"}[r%2]})
+		j := newJournal(t, journalDir(t, home, ""), audit.Head{
+			RunID: fmt.Sprintf("run%d", r), Tenant: kb.DefaultTenant,
+			Agent: []string{"writer", "writer2"}[r%2],
+		})
 		d := decision(t, j)
 		caps := make([]audit.Name, 3)
 		for i, c := range []string{"fs.read", "fs.write", "fsx.read"} {
@@ -250,9 +260,11 @@ func TestFilters(t *testing.T) {
 		for _, r := range all {
 			d := r.Decision
 			switch {
-			case f.Run != "" && f.Run != r.Head.RunID, f.Agent != "" && f.Agent != r.Head.Agent, f.SinceMS > r.Time.UnixMilli(), r.Seq <= f.After:
+			case f.Run != "" && f.Run != r.Head.RunID, f.Agent != "" && f.Agent != r.Head.Agent, f.SinceMS > r.Time.UnixMilli(),
+				r.Seq <= f.After:
 			case (f.Cap != "" || f.Decision != "") && d == nil:
-			case f.Cap != "" && f.Cap != d.Cap && !strings.HasPrefix(d.Cap, f.Cap+"."), f.Decision == "deny" && !d.Deny, f.Decision == "allow" && d.Deny:
+			case f.Cap != "" && f.Cap != d.Cap && !strings.HasPrefix(d.Cap, f.Cap+"."), f.Decision == "deny" && !d.Deny,
+				f.Decision == "allow" && d.Deny:
 			default:
 				want = append(want, r.Seq)
 			}

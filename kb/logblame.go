@@ -26,9 +26,13 @@ func (w *logWalk) blame(seq uint64, p []byte, leaf, want tlog.Hash) error {
 	lies := w.recordOf(seq)     // where the record that belongs here is
 	switch {
 	case stands != 0 && lies != 0:
-		return &LogError{FaultReordered, seq, 0, fmt.Sprintf("record %d stands in its place with its number, and it in that of %d", stands, lies)}
+		return &LogError{
+			FaultReordered, seq, 0,
+			fmt.Sprintf("record %d stands in its place with its number, and it in that of %d", stands, lies),
+		}
 	case stands > seq:
-		return &LogError{FaultRemoved, seq, stands - 1, fmt.Sprintf("what stands in its place is record %d, with its number", stands)}
+		return &LogError{FaultRemoved, seq, stands - 1, fmt.Sprintf("what stands in its place is record %d, with its number",
+			stands)}
 	case lies > seq:
 		return &LogError{FaultInserted, seq, 0, fmt.Sprintf("the record that belongs here stands in the place of %d", lies)}
 	}

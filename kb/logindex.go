@@ -89,7 +89,9 @@ func (w *logWalk) indexes(ctx context.Context, until time.Time) (bool, error) {
 }
 
 // eachEntry calls visit with the entries of the space that is looked at, in steps.
-func (w *logWalk) eachEntry(ctx context.Context, until time.Time, visit func(item *badger.Item, entry []byte, key int) error) (bool, error) {
+func (w *logWalk) eachEntry(ctx context.Context, until time.Time, visit func(item *badger.Item, entry []byte,
+	key int) error,
+) (bool, error) {
 	x := &w.index
 	space := indexSpaces[x.at].space
 	if x.from == nil {
@@ -206,7 +208,8 @@ func (w *logWalk) strayEntries(ctx context.Context, until time.Time) (bool, erro
 			})
 		}
 		if !found {
-			return indexFault(w.index.at, seq, fmt.Sprintf("an entry leads to it that it has nothing to do with (%q)", entry[:key]))
+			return indexFault(w.index.at, seq, fmt.Sprintf("an entry leads to it that it has nothing to do with (%q)",
+				entry[:key]))
 		}
 		return nil
 	})
@@ -249,7 +252,10 @@ func unknown(runs map[string]*runWalk) error {
 }
 
 func unknownRun(run string) error {
-	return &LogError{Fault: FaultRun, Why: fmt.Sprintf("the log has records of run %s, and not how far its journal was taken in", run)}
+	return &LogError{
+		Fault: FaultRun,
+		Why:   fmt.Sprintf("the log has records of run %s, and not how far its journal was taken in", run),
+	}
 }
 
 // stateOf compares what is known of a journal with the records of its run.
@@ -261,7 +267,8 @@ func (w *logWalk) stateOf(item *badger.Item) error {
 		return err
 	})
 	if err != nil {
-		return &LogError{Fault: FaultRun, Why: fmt.Sprintf("how far the journal of run %s was taken in cannot be read: %s", run, plain(err))}
+		return &LogError{Fault: FaultRun, Why: fmt.Sprintf("how far the journal of run %s was taken in cannot be read: %s",
+			run, plain(err))}
 	}
 	r := w.runs[run]
 	if r != nil {
@@ -271,7 +278,10 @@ func (w *logWalk) stateOf(item *badger.Item) error {
 		if s.State.RunSeq == 0 && !s.Done || w.report.From > 1 {
 			return nil
 		}
-		return &LogError{Fault: FaultRun, Why: fmt.Sprintf("the journal of run %s was taken in, and the log has nothing of it", run)}
+		return &LogError{
+			Fault: FaultRun,
+			Why:   fmt.Sprintf("the journal of run %s was taken in, and the log has nothing of it", run),
+		}
 	}
 	return w.matches(r, &s)
 }
@@ -299,10 +309,16 @@ func (r *runWalk) is(s *journalState) error {
 		want++ // the end that the store gave it
 	}
 	if want != r.runSeq {
-		return &LogError{Fault: FaultRun, Why: fmt.Sprintf("%d records of the journal of run %s were taken in, and the log has %d", want, r.run, r.runSeq)}
+		return &LogError{
+			Fault: FaultRun,
+			Why:   fmt.Sprintf("%d records of the journal of run %s were taken in, and the log has %d", want, r.run, r.runSeq),
+		}
 	}
 	if s.Done && !r.ended {
-		return &LogError{Fault: FaultRun, Why: fmt.Sprintf("the journal of run %s was taken in to its end, and the log has no end of it", r.run)}
+		return &LogError{
+			Fault: FaultRun,
+			Why:   fmt.Sprintf("the journal of run %s was taken in to its end, and the log has no end of it", r.run),
+		}
 	}
 	return nil
 }

@@ -36,7 +36,10 @@ func (w *logWalk) records(ctx context.Context, until time.Time) (bool, error) {
 		}
 	}
 	if w.tree.size < w.head.Size {
-		return false, &LogError{FaultTruncated, w.tree.size + 1, w.head.Size, fmt.Sprintf("the log ends before it, and its tree has %d leaves", w.head.Size)}
+		return false, &LogError{
+			FaultTruncated, w.tree.size + 1, w.head.Size,
+			fmt.Sprintf("the log ends before it, and its tree has %d leaves", w.head.Size),
+		}
 	}
 	w.stage = w.wholeTree
 	return true, nil
@@ -86,7 +89,8 @@ func (w *logWalk) record1(item *badger.Item) error {
 	at := tailNumber(item.Key())
 	switch {
 	case len(item.Key()) != 9 || at > w.head.Size && seq > w.head.Size:
-		return &LogError{FaultInserted, at, 0, fmt.Sprintf("there is a record behind the end of the log, which has %d", w.head.Size)}
+		return &LogError{FaultInserted, at, 0, fmt.Sprintf("there is a record behind the end of the log, which has %d",
+			w.head.Size)}
 	case at != seq:
 		return &LogError{FaultRemoved, seq, min(at-1, w.head.Size), fmt.Sprintf("the next one that is there is %d", at)}
 	}
@@ -144,7 +148,10 @@ func (w *logWalk) sameTile(level int, n uint64, p []byte) error {
 	}
 	span := uint64(1) << (tileBits * level)
 	first := n * tileWidth * span
-	return &LogError{FaultTree, first + 1, min(first+uint64(len(p)/tlog.HashSize)*span, w.head.Size), fmt.Sprintf("tile %d of level %d is not that of the records", n, level)}
+	return &LogError{
+		FaultTree, first + 1, min(first+uint64(len(p)/tlog.HashSize)*span, w.head.Size),
+		fmt.Sprintf("tile %d of level %d is not that of the records", n, level),
+	}
 }
 
 // follow checks that a record is the next of its run, and of one that goes on.
@@ -166,7 +173,8 @@ func (w *logWalk) follow(g *audit.Glance) error {
 	case r.ended:
 		return &LogError{FaultRun, g.Seq, 0, fmt.Sprintf("it comes after the end of run %s", r.run)}
 	case g.RunSeq != r.runSeq+1:
-		return &LogError{FaultRun, g.Seq, 0, fmt.Sprintf("it is number %d of run %s, where number %d belongs", g.RunSeq, r.run, r.runSeq+1)}
+		return &LogError{FaultRun, g.Seq, 0, fmt.Sprintf("it is number %d of run %s, where number %d belongs", g.RunSeq,
+			r.run, r.runSeq+1)}
 	}
 	r.runSeq++
 	if r.ended = !g.Decided && audit.Ends(string(g.Kind)); r.ended {
@@ -259,7 +267,10 @@ func (w *logWalk) leftOver() error {
 	if !it.Valid() || tailNumber(it.Item().Key()) > w.report.Pruned || w.report.Unfinished {
 		return nil
 	}
-	return &LogError{FaultInserted, tailNumber(it.Item().Key()), 0, fmt.Sprintf("there is one, and all up to %d were pruned", w.report.Pruned)}
+	return &LogError{
+		FaultInserted, tailNumber(it.Item().Key()), 0,
+		fmt.Sprintf("there is one, and all up to %d were pruned", w.report.Pruned),
+	}
 }
 
 // wholeTree checks what is left of the tree: the last tiles, the root, that there
@@ -298,7 +309,8 @@ func (w *logWalk) wholeTree(context.Context, time.Time) (bool, error) {
 		return false, err
 	}
 	if tiles != 0 {
-		return false, &LogError{Fault: FaultTree, Why: fmt.Sprintf("there are %d tiles more than belong to %d records", -tiles, w.head.Size)}
+		return false, &LogError{Fault: FaultTree, Why: fmt.Sprintf("there are %d tiles more than belong to %d records",
+			-tiles, w.head.Size)}
 	}
 	w.stage = w.indexes
 	return true, nil

@@ -126,7 +126,8 @@ func (w *logWalk) runEntry(item *badger.Item) error {
 	case g.Seq != seq:
 		return &LogError{FaultReordered, seq, 0, fmt.Sprintf("record %d stands in its place", g.Seq)}
 	case string(g.Run) != w.ask.Run || tailNumber(item.Key()) != g.RunSeq || len(item.Key()) != 3+len(g.Run)+8:
-		return indexFault(0, seq, fmt.Sprintf("run %s leads to it, and it is number %d of run %s", w.ask.Run, g.RunSeq, g.Run))
+		return indexFault(0, seq, fmt.Sprintf("run %s leads to it, and it is number %d of run %s", w.ask.Run, g.RunSeq,
+			g.Run))
 	}
 	if err := w.proved(seq, p); err != nil {
 		return err
@@ -180,7 +181,8 @@ func (w *logWalk) provedTile(seq uint64) (err error) {
 	if err != nil {
 		return treeFault(seq, 0, err)
 	}
-	if tlog.CheckRecord(proof, int64(w.head.Size), w.head.Root, int64(n), tlog.Hash(w.leaves[n%tileWidth*tlog.HashSize:])) != nil {
+	if tlog.CheckRecord(proof, int64(w.head.Size), w.head.Root, int64(n),
+		tlog.Hash(w.leaves[n%tileWidth*tlog.HashSize:])) != nil {
 		return &LogError{FaultTree, seq, 0, "its leaf is not in the tree of the log"}
 	}
 	return nil

@@ -206,7 +206,10 @@ func (w *logWalk) begin(context.Context, time.Time) (bool, error) {
 		return false, treeFault(0, 0, err)
 	}
 	if seq != w.head.Size {
-		return false, &LogError{FaultTree, min(seq, w.head.Size) + 1, max(seq, w.head.Size), fmt.Sprintf("the log counts %d records, and its tree has %d leaves", seq, w.head.Size)}
+		return false, &LogError{
+			FaultTree, min(seq, w.head.Size) + 1, max(seq, w.head.Size),
+			fmt.Sprintf("the log counts %d records, and its tree has %d leaves", seq, w.head.Size),
+		}
 	}
 	if err := w.readMark(); err != nil {
 		return false, err
@@ -225,7 +228,10 @@ func (w *logWalk) begin(context.Context, time.Time) (bool, error) {
 		return false, treeFault(1, w.ask.Since.Size, err)
 	}
 	if since := w.ask.Since; since.Size > 0 && w.tree.root() != tlog.Hash(since.Root) {
-		return false, &LogError{FaultRewritten, 1, since.Size, fmt.Sprintf("the log did not have this root when it had %d records", since.Size)}
+		return false, &LogError{
+			FaultRewritten, 1, since.Size,
+			fmt.Sprintf("the log did not have this root when it had %d records", since.Size),
+		}
 	}
 	w.pointsAt = w.ask.Since.Size
 	w.report.From = max(w.ask.Since.Size, w.report.Pruned) + 1
@@ -235,7 +241,10 @@ func (w *logWalk) begin(context.Context, time.Time) (bool, error) {
 
 // shortFault: the log had known records and has fewer.
 func shortFault(size, known uint64) error {
-	return &LogError{FaultTruncated, size + 1, known, fmt.Sprintf("the log had %d records, and has %d: it was cut, or it is an older copy of itself", known, size)}
+	return &LogError{
+		FaultTruncated, size + 1, known,
+		fmt.Sprintf("the log had %d records, and has %d: it was cut, or it is an older copy of itself", known, size),
+	}
 }
 
 // treeFault is an error of reading the tree, as a fault.
@@ -285,7 +294,10 @@ func (w *logWalk) readMark() (err error) {
 		w.step.Mark = w.mark
 	}
 	if at != marked || marked > w.head.Size {
-		return &LogError{FaultRemoved, min(marked, at) + 1, max(marked, at), fmt.Sprintf("the log says that it was pruned up to record %d, and its mark up to %d", at, marked)}
+		return &LogError{
+			FaultRemoved, min(marked, at) + 1, max(marked, at),
+			fmt.Sprintf("the log says that it was pruned up to record %d, and its mark up to %d", at, marked),
+		}
 	}
 	under, err := get(w.txn, keyPruning())
 	w.report.Pruned, w.report.Unfinished = marked, under != nil

@@ -38,7 +38,8 @@ func (v *View) PutAll(ctx context.Context, domain string, items []Item) ([]uint6
 		return nil, err
 	}
 	if r.Stopped != failNone {
-		return r.Revisions, fmt.Errorf("storing %s/%s: %w", domain, items[min(len(r.Revisions), len(items)-1)].Key, &remoteError{r.Stopped, r.Text})
+		return r.Revisions, fmt.Errorf("storing %s/%s: %w", domain, items[min(len(r.Revisions), len(items)-1)].Key,
+			&remoteError{r.Stopped, r.Text})
 	}
 	return r.Revisions, nil
 }
@@ -78,7 +79,10 @@ func (q *putAllRequest) do(ctx context.Context, e *engine) (*putAllAnswer, error
 	}
 	changes := make([]*change, len(q.Items))
 	for i, it := range q.Items {
-		one := &changeRequest{Domain: q.Domain, Key: it.Key, Value: it.Value, Compare: true, Revision: it.Revision, Origin: it.Origin}
+		one := &changeRequest{
+			Domain: q.Domain, Key: it.Key, Value: it.Value, Compare: true, Revision: it.Revision,
+			Origin: it.Origin,
+		}
 		if q.ID != nil { // of its own, and the same when it is asked for again
 			one.ID = binary.BigEndian.AppendUint16(append([]byte(nil), q.ID...), uint16(i))
 		}

@@ -18,7 +18,10 @@ func TestPutAll(t *testing.T) {
 		v := s.View(kb.Origin{})
 		var items []kb.Item
 		for i := range kb.MaxItems {
-			items = append(items, kb.Item{Key: fmt.Sprint(name, i), Value: []byte(fmt.Sprint("text ", i)), Origin: kb.Origin{Source: fmt.Sprint("from ", i), ETag: "v1"}})
+			items = append(items, kb.Item{
+				Key: fmt.Sprint(name, i), Value: []byte(fmt.Sprint("text ", i)),
+				Origin: kb.Origin{Source: fmt.Sprint("from ", i), ETag: "v1"},
+			})
 		}
 		revs, err := v.PutAll(t.Context(), "notes", items)
 		if err != nil || len(revs) != len(items) {
@@ -26,7 +29,8 @@ func TestPutAll(t *testing.T) {
 		}
 		for i, it := range items {
 			got, err := v.Get(t.Context(), "notes", it.Key)
-			if err != nil || string(got.Bytes) != string(it.Value) || got.Revision != revs[i] || got.Origin.Source != it.Origin.Source || i > 0 && revs[i] <= revs[i-1] {
+			if err != nil || string(got.Bytes) != string(it.Value) || got.Revision != revs[i] ||
+				got.Origin.Source != it.Origin.Source || i > 0 && revs[i] <= revs[i-1] {
 				t.Fatalf("%s: %+v %v", it.Key, got, err)
 			}
 		}
@@ -36,8 +40,14 @@ func TestPutAll(t *testing.T) {
 			t.Errorf("%s: %v %v", name, revs, err)
 		}
 		for what, bad := range map[string][]kb.Item{
-			"a bad key": {{Key: "good" + name}, {Key: ""}}, "a bad label": {{Key: "good" + name}, {Key: "a", Origin: kb.Origin{Label: "x"}}},
-			"too many": make([]kb.Item, kb.MaxItems+1), "too large": {{Key: "good" + name}, {Key: "a", Value: make([]byte, 1<<20+1)}},
+			"a bad key": {{Key: "good" + name}, {Key: ""}}, "a bad label": {
+				{Key: "good" + name},
+				{Key: "a", Origin: kb.Origin{Label: "x"}},
+			},
+			"too many": make([]kb.Item, kb.MaxItems+1), "too large": {
+				{Key: "good" + name},
+				{Key: "a", Value: make([]byte, 1<<20+1)},
+			},
 		} {
 			if _, err := v.PutAll(t.Context(), "notes", bad); !errors.Is(err, kb.ErrInvalid) {
 				t.Errorf("%s: %v", what, err)

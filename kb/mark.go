@@ -63,7 +63,8 @@ func (e *engine) markOf(item *badger.Item) (m *Mark, err error) {
 // decodeMark reads the mark that is stored for a record.
 func decodeMark(codec *audit.Codec, at uint64, p []byte) (*Mark, error) {
 	m := new(Mark)
-	if err := codec.Unmarshal(p, m); err != nil || m.Pruned != at || m.Pruned > m.Head.Size || len(m.Note) == 0 || len(m.Note) > maxNote {
+	if err := codec.Unmarshal(p, m); err != nil || m.Pruned != at || m.Pruned > m.Head.Size || len(m.Note) == 0 ||
+		len(m.Note) > maxNote {
 		return nil, damagedf("the mark that records up to %d were pruned makes no sense", at)
 	}
 	return m, nil

@@ -187,7 +187,8 @@ func (f *Filter) Match(r *audit.Record) bool {
 	switch {
 	case f.Run != "" && r.Head.RunID != f.Run, f.Agent != "" && r.Head.Agent != f.Agent:
 		return false
-	case f.SinceMS != 0 && r.Time.UnixMilli() < f.SinceMS, f.After != 0 && r.Seq <= f.After, f.AfterOfRun != 0 && r.RunSeq <= f.AfterOfRun:
+	case f.SinceMS != 0 && r.Time.UnixMilli() < f.SinceMS, f.After != 0 && r.Seq <= f.After, f.AfterOfRun != 0 &&
+		r.RunSeq <= f.AfterOfRun:
 		return false
 	case !f.decisionsOnly():
 		return true

@@ -57,9 +57,13 @@ func (e *engine) endOrphan(ctx context.Context, run string, done *Ingested) erro
 		why := fmt.Sprintf("its journal is gone; what the run did after record %d of it is not in the log", was.State.RunSeq)
 		head := was.State.Head
 		head.RunID = run
-		b.add(&audit.Record{Time: e.opt.Now().UTC(), Head: head, Kept: true, RunSeq: was.State.RunSeq + 1, Event: &audit.Event{
-			Kind: audit.KindRunFailed, Severity: audit.Error, Outcome: reasonDamaged, ExitCode: 1, Reason: reasonDamaged, Message: why,
-		}})
+		b.add(&audit.Record{
+			Time: e.opt.Now().UTC(), Head: head, Kept: true, RunSeq: was.State.RunSeq + 1,
+			Event: &audit.Event{
+				Kind: audit.KindRunFailed, Severity: audit.Error, Outcome: reasonDamaged, ExitCode: 1, Reason: reasonDamaged,
+				Message: why,
+			},
+		})
 		done.Damaged = append(done.Damaged, fmt.Sprintf("run %s: %s", run, why))
 	}
 	was.State.Names, was.State.Last = nil, nil

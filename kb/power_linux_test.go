@@ -38,7 +38,8 @@ func newDrive(t *testing.T) *drive {
 		t.Fatal(err)
 	}
 	f.Close()
-	if out, err := exec.Command("mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0", d.image).CombinedOutput(); err != nil {
+	if out, err := exec.Command("mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0",
+		d.image).CombinedOutput(); err != nil {
 		t.Logf("no file system of its own here: %v %s", err, out)
 		return nil
 	}
@@ -164,7 +165,10 @@ func TestPowerLossAfterTakingIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range runs {
-		j, err := journal.Create(journal.Options{Dir: dir, Head: audit.Head{RunID: fmt.Sprintf("run%d", i), Tenant: "default", Agent: "powerless"}})
+		j, err := journal.Create(journal.Options{Dir: dir, Head: audit.Head{
+			RunID: fmt.Sprintf("run%d", i), Tenant: "default",
+			Agent: "powerless",
+		}})
 		if err != nil {
 			t.Fatal(err)
 		}

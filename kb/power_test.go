@@ -25,7 +25,10 @@ func childSynced(home, run, sync string) error {
 	if err != nil {
 		return err
 	}
-	j, err := journal.Create(journal.Options{Dir: dir, Synced: true, Head: audit.Head{RunID: run, Tenant: "default", Agent: "powerless"}})
+	j, err := journal.Create(journal.Options{Dir: dir, Synced: true, Head: audit.Head{
+		RunID: run, Tenant: "default",
+		Agent: "powerless",
+	}})
 	if err != nil {
 		return err
 	}

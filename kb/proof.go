@@ -34,7 +34,9 @@ func (s *Store) Inclusion(ctx context.Context, seq, size uint64) (Inclusion, err
 
 // Consistency proves that the first oldSize records of the log of newSize are
 // those of the log of oldSize; newSize 0 means all.
-func (s *Store) Consistency(ctx context.Context, oldSize, newSize uint64) (older, newer Head, proof tlog.TreeProof, err error) {
+func (s *Store) Consistency(ctx context.Context, oldSize, newSize uint64) (older, newer Head, proof tlog.TreeProof,
+	err error,
+) {
 	r, err := ask(ctx, s, &consistencyRequest{oldSize, newSize})
 	if err != nil {
 		return older, newer, nil, fmt.Errorf("proving that the log of %d records goes on: %w", oldSize, err)

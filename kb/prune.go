@@ -153,7 +153,8 @@ func (e *engine) putMark(txn *badger.Txn, m *Mark) (err error) {
 	if err != nil {
 		return err
 	}
-	return errors.Join(txn.Set(keyMark(m.Pruned), p), txn.Set(keyPruned(), number(nil, m.Pruned)), txn.Set(keyPruning(), nil))
+	return errors.Join(txn.Set(keyMark(m.Pruned), p), txn.Set(keyPruned(), number(nil, m.Pruned)),
+		txn.Set(keyPruning(), nil))
 }
 
 // cut finds the last record that may go, after those that are gone. It ends at

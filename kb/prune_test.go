@@ -69,11 +69,16 @@ func TestPrune(t *testing.T) {
 	}
 	defer client.Close()
 	// Up to the run that goes on, though everything is older.
-	if mark, n, err = client.Prune(t.Context(), time.Now().Add(time.Hour)); err != nil || n != 343 || mark.Pruned != 343 || len(mark.Cut) != 0 {
+	if mark, n, err = client.Prune(t.Context(), time.Now().Add(time.Hour)); err != nil || n != 343 || mark.Pruned != 343 ||
+		len(mark.Cut) != 0 {
 		t.Fatal(mark, n, err)
 	}
-	after, err := client.VerifyLog(t.Context(), LogCheck{Open: ours.Open, Against: []Head{before.Head, {17, mustRoot(t, s, 17)}}})
-	if err != nil || after.Head != before.Head || after.Records != 26 || after.Pruned != 343 || after.From != 344 || after.PrunedMS == 0 || after.Unfinished {
+	after, err := client.VerifyLog(t.Context(), LogCheck{Open: ours.Open, Against: []Head{
+		before.Head,
+		{17, mustRoot(t, s, 17)},
+	}})
+	if err != nil || after.Head != before.Head || after.Records != 26 || after.Pruned != 343 || after.From != 344 ||
+		after.PrunedMS == 0 || after.Unfinished {
 		t.Fatalf("%+v, %v", after, err)
 	}
 	count := func(f Filter) (n int) {
@@ -105,14 +110,16 @@ func TestPrune(t *testing.T) {
 		}
 	}
 	gone, err := s.Inclusion(t.Context(), 7, 0)
-	if err != nil || gone.Line != nil || gone.Leaf != tlog.RecordHash(kept.Line) || tlog.CheckRecord(gone.Proof, 369, gone.Head.Root, 6, gone.Leaf) != nil {
+	if err != nil || gone.Line != nil || gone.Leaf != tlog.RecordHash(kept.Line) || tlog.CheckRecord(gone.Proof, 369,
+		gone.Head.Root, 6, gone.Leaf) != nil {
 		t.Error("a record that is gone:", gone, err)
 	}
 	left, err := s.Inclusion(t.Context(), 350, 360)
 	if err != nil || tlog.CheckRecord(left.Proof, 360, left.Head.Root, 349, tlog.RecordHash(left.Line)) != nil {
 		t.Error("a record that is left:", err)
 	}
-	if older, newer, proof, err := s.Consistency(t.Context(), 99, 0); err != nil || tlog.CheckTree(proof, 369, newer.Root, 99, older.Root) != nil {
+	if older, newer, proof, err := s.Consistency(t.Context(), 99, 0); err != nil || tlog.CheckTree(proof, 369, newer.Root,
+		99, older.Root) != nil {
 		t.Error(err)
 	}
 	if _, err := s.VerifyLog(t.Context(), LogCheck{Run: "run55555", Open: ours.Open}); err != nil {
@@ -352,7 +359,8 @@ func TestRestoredLogVerifies(t *testing.T) {
 		}
 		record(t, home, "run7777777", 5)
 		// The run that was under way goes on where it was, and not here: it gets an end.
-		if got, err := to.Ingest(t.Context()); err != nil || len(got.Damaged) != 1 || !strings.Contains(got.Damaged[0], "run4444") {
+		if got, err := to.Ingest(t.Context()); err != nil || len(got.Damaged) != 1 || !strings.Contains(got.Damaged[0],
+			"run4444") {
 			t.Error(got, err)
 		}
 		if got, err := to.VerifyLog(t.Context(), ours); err != nil || got.Sealed != want.Head.Size+7 {
@@ -409,7 +417,8 @@ func TestPruneGivesRoomBack(t *testing.T) {
 			}
 		}
 		// Makes badger write and merge what it has, as it does with more of it.
-		if err := errors.Join(e.update(func(txn *badger.Txn) error { return txn.Set(keyOp([]byte("x")), nil) }), e.db.DropPrefix([]byte{spaceOp})); err != nil {
+		if err := errors.Join(e.update(func(txn *badger.Txn) error { return txn.Set(keyOp([]byte("x")), nil) }),
+			e.db.DropPrefix([]byte{spaceOp})); err != nil {
 			t.Fatal(err)
 		}
 		if !gives {
@@ -421,7 +430,8 @@ func TestPruneGivesRoomBack(t *testing.T) {
 		for _, table := range e.db.Tables() {
 			sizes[gives] += uint64(table.OnDiskSize)
 		}
-		if r, err := s.VerifyLog(t.Context(), LogCheck{Open: newTestKey("ours").open}); err != nil || r.Pruned != runs*each || r.Records != 0 {
+		if r, err := s.VerifyLog(t.Context(), LogCheck{Open: newTestKey("ours").open}); err != nil || r.Pruned != runs*each ||
+			r.Records != 0 {
 			t.Errorf("%+v, %v", r, err)
 		}
 	}

@@ -140,11 +140,12 @@ func (q *pageRequest) do(ctx context.Context, e *engine) (*pageAnswer, error) {
 	defer txn.Discard()
 	r, size := &pageAnswer{}, 0
 	var err error
-	r.Next, r.More, err = e.walk(ctx, txn, &q.Filter, span{from: q.From, upTo: q.UpTo, glance: q.Bare}, func(_ uint64, p []byte) bool {
-		r.Records = append(r.Records, p)
-		size += len(p)
-		return len(r.Records) < pageItems && size < pageBytes
-	})
+	r.Next, r.More, err = e.walk(ctx, txn, &q.Filter, span{from: q.From, upTo: q.UpTo, glance: q.Bare},
+		func(_ uint64, p []byte) bool {
+			r.Records = append(r.Records, p)
+			size += len(p)
+			return len(r.Records) < pageItems && size < pageBytes
+		})
 	return r, err
 }
 
@@ -159,7 +160,9 @@ type span struct {
 // walk visits the matching records of a span until visit says no or it has
 // looked at stepItems; more says that there may be others, from next on. A
 // number that leads to no record, or one left out, is damage.
-func (e *engine) walk(ctx context.Context, txn *badger.Txn, f *Filter, s span, visit func(at uint64, p []byte) bool) (next uint64, more bool, err error) {
+func (e *engine) walk(ctx context.Context, txn *badger.Txn, f *Filter, s span,
+	visit func(at uint64, p []byte) bool,
+) (next uint64, more bool, err error) {
 	ix := indexFor(f)
 	pruned, err := getNumber(txn, keyPruned())
 	if err != nil {
@@ -170,7 +173,10 @@ func (e *engine) walk(ctx context.Context, txn *badger.Txn, f *Filter, s span, v
 	if gaps.on && s.from != math.MaxUint64 {
 		gaps.want = s.from
 	}
-	it := txn.NewIterator(badger.IteratorOptions{Prefix: ix.prefix, PrefetchValues: whole, PrefetchSize: 100, Reverse: s.back})
+	it := txn.NewIterator(badger.IteratorOptions{
+		Prefix: ix.prefix, PrefetchValues: whole, PrefetchSize: 100,
+		Reverse: s.back,
+	})
 	defer it.Close()
 	steps := 0
 	for it.Seek(number(ix.prefix[:len(ix.prefix):len(ix.prefix)], s.from)); it.Valid(); it.Next() {

@@ -99,7 +99,8 @@ func (r *restorable) parseValue(codec *audit.Codec) error {
 		return invalidf("what is known of %s/%s makes no sense", r.domain, r.key)
 	}
 	m := &r.meta
-	if m.Revision != revision || revision == 0 || revision > maxRevision || m.Size != len(value) || len(value) > maxValue ||
+	if m.Revision != revision || revision == 0 || revision > maxRevision || m.Size != len(value) ||
+		len(value) > maxValue ||
 		!bytes.Equal(m.Sum, sumOf(r.domain, r.key, revision, value)) {
 		return invalidf("the value of %s/%s is not the one that was stored", r.domain, r.key)
 	}
@@ -236,7 +237,8 @@ func (e *engine) beginRestore(s restoring, again, replace bool) (*restoreAnswer,
 	e.walks.endAll()
 	spaces := []byte{spaceMeta, spaceData, spaceChain, spaceDoc, spaceIndex, spaceTally}
 	if !s.LogKept {
-		spaces = append(spaces, spaceRecord, spaceRun, spaceAgent, spaceOther, spaceState, spaceOpen, spaceTile, spaceCheckpoint, spaceMark)
+		spaces = append(spaces, spaceRecord, spaceRun, spaceAgent, spaceOther, spaceState, spaceOpen, spaceTile,
+			spaceCheckpoint, spaceMark)
 		if err := e.update(forgetLog); err != nil {
 			return nil, err
 		}
@@ -278,7 +280,8 @@ func (e *engine) restorePairs(txn *badger.Txn, s restoring, pairs []pair) error 
 
 // forgetLog takes away what is known of a log that is dropped.
 func forgetLog(txn *badger.Txn) error {
-	return errors.Join(txn.Delete(keySeq()), txn.Delete(keyHead()), txn.Delete(keyPruned()), txn.Delete(keyPruning()), txn.Set(keyOwed(), []byte{}))
+	return errors.Join(txn.Delete(keySeq()), txn.Delete(keyHead()), txn.Delete(keyPruned()), txn.Delete(keyPruning()),
+		txn.Set(keyOwed(), []byte{}))
 }
 
 func (e *engine) restoreValue(txn *badger.Txn, s restoring, r *restorable) error {

@@ -23,9 +23,11 @@ func TestInterruptedRestore(t *testing.T) {
 	})
 	e := testEngineOf(t, o)
 	for _, q := range []sent{
-		&getRequest{Domain: "notes", Key: "a"}, &changeRequest{Domain: "notes", Key: "z"}, &ingestRequest{}, &verifyRequest{}, &backupRequest{},
+		&getRequest{Domain: "notes", Key: "a"}, &changeRequest{Domain: "notes", Key: "z"}, &ingestRequest{}, &verifyRequest{},
+		&backupRequest{},
 	} {
-		if _, err := send(t.Context(), e, q); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "rlp kb restore") {
+		if _, err := send(t.Context(), e, q); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(),
+			"rlp kb restore") {
 			t.Errorf("operation %d in the middle of a restore: %v", q.op(), err)
 		}
 	}
@@ -52,7 +54,11 @@ func TestBackupSessions(t *testing.T) {
 	if !first.More {
 		t.Fatal("one page holds everything")
 	}
-	for _, q := range []backupRequest{{Snapshot: first.Snapshot}, {Snapshot: first.Snapshot, Page: 5}, {Snapshot: 99, Page: 1}} {
+	for _, q := range []backupRequest{
+		{Snapshot: first.Snapshot},
+		{Snapshot: first.Snapshot, Page: 5},
+		{Snapshot: 99, Page: 1},
+	} {
 		if _, err := answer(t.Context(), e, &q); !errors.Is(err, ErrUnavailable) {
 			t.Errorf("page %d of %d: %v", q.Page, q.Snapshot, err)
 		}
@@ -87,7 +93,10 @@ func FuzzBackup(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for k, v := range map[string]any{string(keyCheckpoint(1)): Checkpoint{Head{Size: 1}, note}, string(keyMark(7)): Mark{Head: Head{Size: 9}, Pruned: 7, Note: note}} {
+	for k, v := range map[string]any{
+		string(keyCheckpoint(1)): Checkpoint{Head{Size: 1}, note},
+		string(keyMark(7)):       Mark{Head: Head{Size: 9}, Pruned: 7, Note: note},
+	} {
 		p, err := from.codec.Marshal(v)
 		if err != nil {
 			f.Fatal(err)

@@ -26,7 +26,8 @@ func (r *restorable) parseLog(codec *audit.Codec, key []byte) error {
 	at := tailNumber(key)
 	switch r.space {
 	case spaceTile:
-		if len(key) != 10 || key[1] != 0 || at > maxRevision/tileWidth || len(r.stored) == 0 || len(r.stored) > tileBytes || len(r.stored)%tlog.HashSize != 0 {
+		if len(key) != 10 || key[1] != 0 || at > maxRevision/tileWidth || len(r.stored) == 0 || len(r.stored) > tileBytes ||
+			len(r.stored)%tlog.HashSize != 0 {
 			return invalidf("leaves of the log make no sense")
 		}
 	case spaceCheckpoint:
@@ -83,7 +84,8 @@ func (g *regrowth) leaves(key, p []byte) error {
 		return nil // the page is asked for again
 	}
 	if g.tree.size < first || first+uint64(len(p)/tlog.HashSize) > pruned {
-		return invalidf("leaf %d of the log follows leaf %d, and up to %d they are of records that were pruned", first, g.tree.size, pruned)
+		return invalidf("leaf %d of the log follows leaf %d, and up to %d they are of records that were pruned", first,
+			g.tree.size, pruned)
 	}
 	for ; len(p) > 0; p = p[tlog.HashSize:] {
 		g.tree.add(tlog.Hash(p))

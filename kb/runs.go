@@ -132,7 +132,9 @@ func (q *runsRequest) do(ctx context.Context, e *engine) (*runsAnswer, error) {
 }
 
 // summary is the run whose last entry is given, if it is one of the agent.
-func (e *engine) summary(txn *badger.Txn, last *badger.Item, run, agent string, pruned uint64) (s RunSummary, found bool, err error) {
+func (e *engine) summary(txn *badger.Txn, last *badger.Item, run, agent string, pruned uint64) (s RunSummary,
+	found bool, err error,
+) {
 	s = RunSummary{RunID: run, Records: tailNumber(last.Key())}
 	p, seq, err := recordAt(txn, last)
 	switch {
@@ -155,7 +157,8 @@ func (e *engine) summary(txn *badger.Txn, last *badger.Item, run, agent string, 
 	h := end.Head
 	s.Agent, s.TraceID, s.ParentRun, s.BundleDigest = h.Agent, h.TraceID, h.ParentRun, h.BundleDigest
 	if ev := end.Event; ev != nil && audit.Ends(ev.Kind) {
-		s.EndedMS, s.End, s.Outcome, s.ExitCode, s.Message = end.Time.UnixMilli(), ev.Kind, ev.Outcome, ev.ExitCode, ev.Message
+		s.EndedMS, s.End, s.Outcome, s.ExitCode, s.Message = end.Time.UnixMilli(), ev.Kind, ev.Outcome, ev.ExitCode,
+			ev.Message
 		s.Allowed, s.Denied = ev.Usage["allowed"], ev.Usage["denied"]
 	}
 	s.First, s.BeganMS = seq, end.Time.UnixMilli()

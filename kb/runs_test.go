@@ -29,8 +29,14 @@ func ran(t testing.TB, home string, n int) (ids []string) {
 	for i := range n {
 		id := fmt.Sprintf("0190b1d2-7c4e-7a55-8f00-%012d", i)
 		ids = append(ids, id)
-		j := newJournal(t, journalDir(t, home, ""), audit.Head{RunID: id, TraceID: "t", Tenant: kb.DefaultTenant, Agent: []string{"reader", "writer"}[i%2], BundleDigest: "b"})
-		e := &audit.Event{Kind: audit.KindRunComplete, Outcome: "ok", Usage: map[string]int64{"allowed": int64(i), "denied": 2}}
+		j := newJournal(t, journalDir(t, home, ""), audit.Head{
+			RunID: id, TraceID: "t", Tenant: kb.DefaultTenant,
+			Agent: []string{"reader", "writer"}[i%2], BundleDigest: "b",
+		})
+		e := &audit.Event{Kind: audit.KindRunComplete, Outcome: "ok", Usage: map[string]int64{
+			"allowed": int64(i),
+			"denied":  2,
+		}}
 		if i == 1 {
 			e = &audit.Event{Kind: audit.KindPolicyRejected, Outcome: "refused", ExitCode: 77, Message: "why"}
 		}
@@ -85,7 +91,10 @@ func TestRuns(t *testing.T) {
 			}
 			check(got[0], kb.RunSummary{Agent: "writer", Records: 1})
 			check(got[n-1], kb.RunSummary{Agent: "reader", Records: 2, End: audit.KindRunComplete, Outcome: "ok", Denied: 2})
-			check(got[n-2], kb.RunSummary{Agent: "writer", Records: 2, End: audit.KindPolicyRejected, Outcome: "refused", ExitCode: 77, Message: "why"})
+			check(got[n-2], kb.RunSummary{
+				Agent: "writer", Records: 2, End: audit.KindPolicyRejected, Outcome: "refused",
+				ExitCode: 77, Message: "why",
+			})
 			of := runs(t, s, kb.RunQuery{Agent: "reader", Before: ids[10], Limit: 3})
 			if len(of) != 3 || of[0].RunID != ids[8] || of[2].RunID != ids[4] {
 				t.Errorf("three of an agent before one: %+v", of)

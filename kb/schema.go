@@ -34,7 +34,8 @@ func (e *engine) migrate() error {
 		return err
 	}
 	if at > schema {
-		return fmt.Errorf("%w: its schema is %d, and this version knows %d; use the newer one, or its rlp kb backup", ErrSchema, at, schema)
+		return fmt.Errorf("%w: its schema is %d, and this version knows %d; use the newer one, or its rlp kb backup",
+			ErrSchema, at, schema)
 	}
 	if at == 1 {
 		if err := e.fromSchema1(); err != nil {

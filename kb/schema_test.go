@@ -19,7 +19,10 @@ func oldStore(t *testing.T, o Options, values map[string]string) {
 	err := e.db.Update(func(txn *badger.Txn) error {
 		for key, v := range values {
 			rev++
-			m, err := e.codec.Marshal(Entry{Revision: rev, Size: len(v), Origin: Origin{Agent: "old", Tenant: "default", UnixMS: 7, Source: "agent"}})
+			m, err := e.codec.Marshal(Entry{Revision: rev, Size: len(v), Origin: Origin{
+				Agent: "old", Tenant: "default",
+				UnixMS: 7, Source: "agent",
+			}})
 			if err == nil {
 				err = errors.Join(txn.Set(keyMeta("notes", key), m), txn.Set(append(named(spaceData1, "notes"), key...), []byte(v)))
 			}
@@ -69,10 +72,12 @@ func TestMigration(t *testing.T) {
 		e := testEngineOf(t, o)
 		for key, want := range values {
 			r := mustDo(t, e, &getRequest{Domain: "notes", Key: key})
-			if string(r.Value) != want || r.Revision == 0 || r.Origin.Agent != "old" || r.Origin.Label != Untrusted || r.Origin.UnixMS != 7 {
+			if string(r.Value) != want || r.Revision == 0 || r.Origin.Agent != "old" || r.Origin.Label != Untrusted ||
+				r.Origin.UnixMS != 7 {
 				t.Fatalf("%s: %+v", key, r)
 			}
-			if c := mustDo(t, e, &whyRequest{Domain: "notes", Key: key}); len(c.Steps) != 1 || c.Steps[0].Revision != r.Revision {
+			if c := mustDo(t, e, &whyRequest{Domain: "notes", Key: key}); len(c.Steps) != 1 ||
+				c.Steps[0].Revision != r.Revision {
 				t.Fatalf("%s: %+v", key, c)
 			}
 		}
@@ -147,7 +152,8 @@ func TestMasksChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if _, err := Open(t.Context(), o); !errors.Is(err, ErrVersion) || !strings.Contains(err.Error(), "masks values by other rules") {
+	if _, err := Open(t.Context(), o); !errors.Is(err, ErrVersion) || !strings.Contains(err.Error(),
+		"masks values by other rules") {
 		t.Errorf("a process without masks beside one with them: %v", err)
 	}
 	other, err := Open(t.Context(), masked) // the control

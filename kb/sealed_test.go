@@ -97,7 +97,10 @@ func begun(t testing.TB, home, run string, n int) *journal.Journal {
 	if len(run)%2 == 0 {
 		agent = "reader"
 	}
-	j, err := journal.Create(journal.Options{Dir: dir, Head: audit.Head{RunID: run, TraceID: "t", Tenant: "default", Agent: agent}})
+	j, err := journal.Create(journal.Options{Dir: dir, Head: audit.Head{
+		RunID: run, TraceID: "t", Tenant: "default",
+		Agent: agent,
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +118,10 @@ func decide(t testing.TB, j *journal.Journal, n int) {
 		}
 		return n
 	}
-	d := audit.Decision{Cap: name("kb.write"), Op: name("kb_put"), Reason: name("domain_not_permitted"), Layer: name("override:writer.toml"), Keep: true}
+	d := audit.Decision{
+		Cap: name("kb.write"), Op: name("kb_put"), Reason: name("domain_not_permitted"),
+		Layer: name("override:writer.toml"), Keep: true,
+	}
 	for i := range n {
 		d.Deny = i%3 != 0
 		d.Target = fmt.Sprintf("/home/user/notes/%d.md", i)

@@ -95,7 +95,8 @@ func mustDo[A any](t testing.TB, e *engine, q request[A]) *A {
 	return r
 }
 
-var vocabulary = strings.Fields("the the the the a a a of of and ada grace alan turing lovelace hopper note mail 555 5551234 7 Äpfel maß é x1")
+var vocabulary = strings.Fields("the the the the a a a of of and ada grace alan turing lovelace hopper note mail 555 " +
+	"5551234 7 Äpfel maß é x1")
 
 func randomText(r *rand.Rand) string {
 	var b strings.Builder
@@ -149,7 +150,10 @@ func TestSearchIsTheSlowSearch(t *testing.T) {
 
 func same(t *testing.T, query string, got, want []Hit) {
 	t.Helper()
-	equal := slices.EqualFunc(got, want, func(a, b Hit) bool { return a.Key == b.Key && math.Abs(a.Score-b.Score) < 1e-9*b.Score })
+	equal := slices.EqualFunc(got, want, func(a, b Hit) bool {
+		return a.Key == b.Key &&
+			math.Abs(a.Score-b.Score) < 1e-9*b.Score
+	})
 	// Equal scores may differ in their last digit, and then the order of the two.
 	if !equal && !slices.EqualFunc(got, want, func(a, b Hit) bool { return math.Abs(a.Score-b.Score) < 1e-9*b.Score }) {
 		t.Fatalf("%q:\n got %v\nwant %v", query, got, want)
@@ -169,7 +173,8 @@ func TestMaskedSearchIsNoOracle(t *testing.T) {
 		for _, query := range []string{"5551234", "99999", "777 99999", "call", "ada 5551234", "ada 99999", "masked number"} {
 			answers[i] = append(answers[i], mustDo(t, e, &searchRequest{Domain: "contacts", Text: query}).Hits...)
 		}
-		if raw := mustDo(t, e, &searchRequest{Domain: "contacts", Text: secrets[0], Raw: true}); len(raw.Hits) != i+1 { // the control
+		// the control
+		if raw := mustDo(t, e, &searchRequest{Domain: "contacts", Text: secrets[0], Raw: true}); len(raw.Hits) != i+1 {
 			t.Errorf("with raw %d are found", len(raw.Hits))
 		}
 	}
@@ -254,7 +259,10 @@ func TestLargestChange(t *testing.T) {
 	for i := range chunkDocs - 2 {
 		mustDo(t, e, &changeRequest{Domain: strings.Repeat("d", 64), Key: fmt.Sprint(i), Value: value('a' + byte(i%2))})
 	}
-	big := Origin{Agent: strings.Repeat("a", 256), Run: strings.Repeat("r", 256), Source: strings.Repeat("s", 4096), ETag: strings.Repeat("e", 256)}
+	big := Origin{
+		Agent: strings.Repeat("a", 256), Run: strings.Repeat("r", 256), Source: strings.Repeat("s", 4096),
+		ETag: strings.Repeat("e", 256),
+	}
 	for i := range 3 { // in this chunk and in the next
 		mustDo(t, e, &changeRequest{Domain: strings.Repeat("d", 64), Key: "1", Value: value('a' + byte(i%2)), Origin: big})
 	}

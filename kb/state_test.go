@@ -79,7 +79,10 @@ func TestChangedStatesAreTold(t *testing.T) {
 			p[3] ^= 1
 			return txn.Set(keyState("run22"), p)
 		}, "run run22 was taken in cannot be read"},
-		"gone": {func(txn *badger.Txn, _ []byte) error { return txn.Delete(keyState("run22")) }, "run run22, and not how far"},
+		"gone": {
+			func(txn *badger.Txn, _ []byte) error { return txn.Delete(keyState("run22")) },
+			"run run22, and not how far",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o, _ := threeRuns(t)
@@ -93,7 +96,8 @@ func TestChangedStatesAreTold(t *testing.T) {
 			for _, run := range []string{"", "run22"} {
 				_, err := s.VerifyLog(t.Context(), LogCheck{Run: run})
 				var fault *LogError
-				if (err != nil) != (c.want != "") || err != nil && (!errors.As(err, &fault) || fault.Fault != FaultRun) || run == "" && c.want != "" && !strings.Contains(err.Error(), c.want) {
+				if (err != nil) != (c.want != "") || err != nil && (!errors.As(err, &fault) || fault.Fault != FaultRun) ||
+					run == "" && c.want != "" && !strings.Contains(err.Error(), c.want) {
 					t.Errorf("of %q: %v", run, err)
 				}
 			}
@@ -139,9 +143,12 @@ func TestARemovedCheckpointStaysTold(t *testing.T) {
 		next    func(t *testing.T, o Options, s *Store)
 		found   bool
 	}{
-		"control":              {nil, taken, false},
-		"the next run":         {[]string{string(keyCheckpoint(93))}, taken, true},
-		"all, and the next":    {[]string{string(keyCheckpoint(41)), string(keyCheckpoint(72)), string(keyCheckpoint(93))}, taken, true},
+		"control":      {nil, taken, false},
+		"the next run": {[]string{string(keyCheckpoint(93))}, taken, true},
+		"all, and the next": {
+			[]string{string(keyCheckpoint(41)), string(keyCheckpoint(72)), string(keyCheckpoint(93))},
+			taken, true,
+		},
 		"an older one":         {[]string{string(keyCheckpoint(41))}, taken, false}, // the newest one is of all records
 		"asked for":            {[]string{string(keyCheckpoint(93))}, askedFor, true},
 		"asked for, untouched": {nil, askedFor, false},
@@ -155,13 +162,15 @@ func TestARemovedCheckpointStaysTold(t *testing.T) {
 			})
 			s := openSealed(t, o)
 			var fault *LogError
-			if _, err := s.VerifyLog(t.Context(), LogCheck{Open: newTestKey("ours").open}); c.found != (errors.As(err, &fault) && fault.Fault == FaultUnsealed) {
+			if _, err := s.VerifyLog(t.Context(), LogCheck{Open: newTestKey("ours").open}); c.found != (errors.As(err, &fault) &&
+				fault.Fault == FaultUnsealed) {
 				t.Errorf("before: %v", err)
 			}
 			c.next(t, o, s)
 			for range 2 {
 				r, err := s.VerifyLog(t.Context(), LogCheck{Open: newTestKey("ours").open})
-				if err != nil || (r.Found == 1) != c.found || c.found && !strings.Contains(r.Findings[0].Message, "ended a run, and the checkpoint") {
+				if err != nil || (r.Found == 1) != c.found || c.found && !strings.Contains(r.Findings[0].Message,
+					"ended a run, and the checkpoint") {
 					t.Errorf("after: %v, %+v", err, r.Findings)
 				}
 				if err := s.Close(); err != nil {

@@ -65,7 +65,8 @@ func (o *owned) close() error {
 		case why = <-failed:
 		}
 	}
-	return errors.Join(served, fmt.Errorf("closing the store: a table cannot be written; all of it is in the log ahead of it, and is taken from there when the store is opened next: %w", why))
+	return errors.Join(served, fmt.Errorf("closing the store: a table cannot be written; all of it is in the log ahead "+
+		"of it, and is taken from there when the store is opened next: %w", why))
 }
 
 // Open opens a tenant's store: as its owner if nobody is, through its owner
@@ -103,7 +104,8 @@ func (s *Store) prepare() error {
 		return err
 	}
 	if name != "" {
-		return &notFitError{s.layout.root, "it lies on " + name + ", where locks and shared memory cannot be relied on; choose a home on a local disk"}
+		return &notFitError{s.layout.root, "it lies on " + name +
+			", where locks and shared memory cannot be relied on; choose a home on a local disk"}
 	}
 	return nil
 }

@@ -162,7 +162,8 @@ func readTile(txn *badger.Txn, level int, n uint64, width int) ([]byte, error) {
 		return nil, err
 	}
 	if len(p) < width*tlog.HashSize {
-		return nil, damagedf("tile %d of level %d of the log's tree has %d bytes, and %d hashes belong there", n, level, len(p), width)
+		return nil, damagedf("tile %d of level %d of the log's tree has %d bytes, and %d hashes belong there", n, level,
+			len(p), width)
 	}
 	return p[:width*tlog.HashSize], nil
 }

@@ -138,7 +138,8 @@ func TestLeafIsTheExportedLine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if in.Leaf != tlog.RecordHash(in.Line) || tlog.CheckRecord(in.Proof, int64(in.Head.Size), in.Head.Root, int64(seq-1), in.Leaf) != nil {
+		if in.Leaf != tlog.RecordHash(in.Line) || tlog.CheckRecord(in.Proof, int64(in.Head.Size), in.Head.Root, int64(seq-1),
+			in.Leaf) != nil {
 			t.Fatalf("record %d: %s", seq, in.Line)
 		}
 		last = in.Head

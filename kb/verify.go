@@ -159,7 +159,10 @@ func (v *verifier) checkMeta(domain, key string, p []byte) error {
 	if stored == nil {
 		return damagedf("its value is missing")
 	}
-	for what, k := range map[string][]byte{"its chain": keyChain(domain, key), "the tally of its domain": keyTally(domain)} {
+	for what, k := range map[string][]byte{
+		"its chain":               keyChain(domain, key),
+		"the tally of its domain": keyTally(domain),
+	} {
 		if p, err := get(v.txn, k); err != nil || p == nil {
 			return errors.Join(err, damagedf("%s is missing", what))
 		}
@@ -327,7 +330,8 @@ func (v *verifier) checkTally(domain string, p []byte) error {
 		return err
 	}
 	if have != want {
-		return damagedf("it counts %d values and %d words, there are %d and %d", have.values, have.words, want.values, want.words)
+		return damagedf("it counts %d values and %d words, there are %d and %d", have.values, have.words, want.values,
+			want.words)
 	}
 	return nil
 }

@@ -49,22 +49,31 @@ func TestVerifyFindsDamage(t *testing.T) {
 		change func([]byte) []byte
 		says   string
 	}{
-		"a value":           {keyData("notes", "b"), flip(-1), "notes/b"},
-		"a revision":        {keyData("notes", "b"), flip(7), "notes/b"},
-		"a value gone":      {keyData("notes", "b"), gone, "notes/b"},
-		"a meta gone":       {keyMeta("notes", "b"), gone, "notes/b"},
-		"a meta":            {keyMeta("notes", "b"), flip(-1), "notes/b"},
-		"a chain":           {keyChain("notes", "b"), gone, "notes/b"},
-		"a chain of others": {keyChain("notes", "gone"), func([]byte) []byte { return whole[string(keyChain("notes", "a"))] }, "notes/gone"},
-		"a document":        {keyDoc("notes", 2), gone, "notes/b"},
-		"a document's key":  {keyDoc("notes", 2), func(p []byte) []byte { p[2] = 'c'; return p }, "notes/b"},
-		"a posting":         {keyChunk("notes", indexMasked, "b", 2), gone, "notes/b"},
-		"a raw posting":     {keyChunk("notes", indexRaw, "5551234", 2), flip(0), "notes/"},
-		"a posting more":    {keyChunk("notes", indexMasked, "secret", 2), func([]byte) []byte { return appendPosting(nil, posting{2, 1, 4, true}) }, "b, which does not have it"},
-		"a raw word masked": {keyChunk("notes", indexMasked, "5551234", 2), func([]byte) []byte { return appendPosting(nil, posting{2, 1, 4, true}) }, "b, which does not have it"},
-		"a posting to none": {keyChunk("notes", indexMasked, "word", 999), func([]byte) []byte { return appendPosting(nil, posting{999, 1, 4, true}) }, "document 999"},
-		"a tally":           {keyTally("notes"), flip(0), "the tally of notes"},
-		"a tally gone":      {keyTally("notes"), gone, "the tally"},
+		"a value":      {keyData("notes", "b"), flip(-1), "notes/b"},
+		"a revision":   {keyData("notes", "b"), flip(7), "notes/b"},
+		"a value gone": {keyData("notes", "b"), gone, "notes/b"},
+		"a meta gone":  {keyMeta("notes", "b"), gone, "notes/b"},
+		"a meta":       {keyMeta("notes", "b"), flip(-1), "notes/b"},
+		"a chain":      {keyChain("notes", "b"), gone, "notes/b"},
+		"a chain of others": {
+			keyChain("notes", "gone"), func([]byte) []byte { return whole[string(keyChain("notes", "a"))] },
+			"notes/gone",
+		},
+		"a document":       {keyDoc("notes", 2), gone, "notes/b"},
+		"a document's key": {keyDoc("notes", 2), func(p []byte) []byte { p[2] = 'c'; return p }, "notes/b"},
+		"a posting":        {keyChunk("notes", indexMasked, "b", 2), gone, "notes/b"},
+		"a raw posting":    {keyChunk("notes", indexRaw, "5551234", 2), flip(0), "notes/"},
+		"a posting more": {keyChunk("notes", indexMasked, "secret", 2), func([]byte) []byte {
+			return appendPosting(nil, posting{2, 1, 4, true})
+		}, "b, which does not have it"},
+		"a raw word masked": {keyChunk("notes", indexMasked, "5551234", 2), func([]byte) []byte {
+			return appendPosting(nil, posting{2, 1, 4, true})
+		}, "b, which does not have it"},
+		"a posting to none": {keyChunk("notes", indexMasked, "word", 999), func([]byte) []byte {
+			return appendPosting(nil, posting{999, 1, 4, true})
+		}, "document 999"},
+		"a tally":      {keyTally("notes"), flip(0), "the tally of notes"},
+		"a tally gone": {keyTally("notes"), gone, "the tally"},
 	} {
 		set := func(p []byte) {
 			err := e.db.Update(func(txn *badger.Txn) error {

@@ -50,7 +50,8 @@ func TestCheckpoints(t *testing.T) {
 		}
 	}
 	endRun(t, j)
-	if _, err := s.Ingest(t.Context()); err != nil || !slices.Equal(sizes(0), []uint64{110, 115, 116}) || !slices.Equal(sizes(110), []uint64{115, 116}) {
+	if _, err := s.Ingest(t.Context()); err != nil || !slices.Equal(sizes(0), []uint64{110, 115, 116}) ||
+		!slices.Equal(sizes(110), []uint64{115, 116}) {
 		t.Fatal(sizes(0), err)
 	}
 	if _, err := openSealed(t, Options{Home: filepath.Join(t.TempDir(), "home")}).Checkpoint(t.Context()); err != nil {
@@ -96,7 +97,8 @@ func TestNoCheckpointNow(t *testing.T) {
 	}
 	check := LogCheck{Open: newTestKey("ours").open}
 	var fault *LogError
-	if _, err := s.VerifyLog(t.Context(), check); !errors.As(err, &fault) || fault.Fault != FaultUnsealed || fault.Seq != 12 {
+	if _, err := s.VerifyLog(t.Context(), check); !errors.As(err, &fault) || fault.Fault != FaultUnsealed ||
+		fault.Seq != 12 {
 		t.Error(err)
 	}
 	working = true
@@ -157,7 +159,10 @@ func TestVerifyPart(t *testing.T) {
 		"after it":              {func(a *adversary) { a.flip(keyRecord(80), 60) }, "", FaultChanged},
 		"after it, not shown":   {func(a *adversary) { a.drop(keyAgent("reader", 80)) }, "", FaultIndex},
 		"its leaf":              {func(a *adversary) { a.flip(keyTile(0, 0), 49*32+1) }, FaultTree, FaultRewritten},
-		"the head of before":    {func(a *adversary) { a.replace(a.records()[:60], withIndex|withNumber|withTree|withNone) }, FaultRun, FaultTruncated},
+		"the head of before": {
+			func(a *adversary) { a.replace(a.records()[:60], withIndex|withNumber|withTree|withNone) },
+			FaultRun, FaultTruncated,
+		},
 	} {
 		o := copied(t, whole)
 		attack(t, o, c.do)
@@ -168,7 +173,8 @@ func TestVerifyPart(t *testing.T) {
 			n     int
 		}{{run, c.ofRun, 31}, {since, c.afterwards, 21}} {
 			r, err := s.VerifyLog(t.Context(), part.check)
-			if part.want == "" && (err != nil || r.Records != part.n || r.Runs != 1) || part.want != "" && !hasFault(err, part.want) {
+			if part.want == "" && (err != nil || r.Records != part.n || r.Runs != 1) || part.want != "" &&
+				!hasFault(err, part.want) {
 				t.Errorf("%s: run %q since %d: %+v, %v, want %q", name, part.check.Run, part.check.Since.Size, r, err, part.want)
 			}
 		}
@@ -422,7 +428,8 @@ func TestFilesFailClosed(t *testing.T) {
 				s.Close()
 			}
 			// A byte that nothing is read from changes nothing.
-			if err == nil && (r.Records != 93 || r.Sealed != 93) || err != nil && !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrUnavailable) {
+			if err == nil && (r.Records != 93 || r.Sealed != 93) || err != nil && !errors.Is(err, ErrDamaged) &&
+				!errors.Is(err, ErrUnavailable) {
 				t.Errorf("byte %d of %d of %s: %+v, %v", at, len(q), filepath.Base(f), r, err)
 			}
 			tried++
@@ -457,7 +464,8 @@ func TestLeavesOfOlderStores(t *testing.T) {
 			}
 			a.update(t.save)
 		})
-		if r, err := verified(t, o, LogCheck{Open: newTestKey("ours").open, Against: heads}); err != nil || r.Records != 93 || r.Sealed != 93 || r.Checkpoints != 1 {
+		if r, err := verified(t, o, LogCheck{Open: newTestKey("ours").open, Against: heads}); err != nil || r.Records != 93 ||
+			r.Sealed != 93 || r.Checkpoints != 1 {
 			t.Errorf("interrupted %v: %+v, %v", interrupted, r, err)
 		}
 	}

@@ -20,7 +20,9 @@ func TestJournalIsOpenedAgainWhenItIsPutAway(t *testing.T) {
 	home := filepath.Join(t.TempDir(), "home")
 	var later atomic.Int64
 	began := time.Now() // however slow the machine is
-	s, err := kb.Open(t.Context(), kb.Options{Home: home, Now: func() time.Time { return began.Add(time.Duration(later.Load())) }})
+	s, err := kb.Open(t.Context(), kb.Options{Home: home, Now: func() time.Time {
+		return began.Add(time.Duration(later.Load()))
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,7 +69,8 @@ type (
 )
 
 // ErrNoHelper says that nothing could be the child processes of a launch.
-var ErrNoHelper = errors.New("launches need child processes: call launcher.Main() first in main, or name the program rlp by Options.Helper")
+var ErrNoHelper = errors.New("launches need child processes: call launcher.Main() first in main, or name the program " +
+	"rlp by Options.Helper")
 
 // Open is a launcher for a home, which is made if it is not there.
 func Open(o Options) (*Launcher, error) {
@@ -98,8 +99,10 @@ func Open(o Options) (*Launcher, error) {
 	}
 	l := &Launcher{compose.Runner{
 		Reader: &compose.Reader{
-			Env: o.Env, HomeDir: o.Home, HomeSet: o.Home != "", Tenant: o.Tenant, WorkingDir: compose.WorkingDir, Files: compose.Canonical,
-			Programs: func() []string { return programs(self) }, Say: o.Warn, Origin: compose.Origin{Surface: compose.FromProgram, Warn: o.Warn},
+			Env: o.Env, HomeDir: o.Home, HomeSet: o.Home != "", Tenant: o.Tenant, WorkingDir: compose.WorkingDir,
+			Files:    compose.Canonical,
+			Programs: func() []string { return programs(self) }, Say: o.Warn,
+			Origin: compose.Origin{Surface: compose.FromProgram, Warn: o.Warn},
 		},
 		Helper: o.Helper, Self: self,
 		ModelHost: func() (string, []string, error) {
@@ -119,7 +122,8 @@ func (l *Launcher) Launch(ctx context.Context, q Request) (*Report, error) {
 		return nil, err
 	}
 	return l.runner.Launch(ctx, c, &compose.Job{
-		Args: q.Args, Input: q.Input, Seed: q.Seed, KeepAllowed: q.KeepAllowed, Event: q.Event, Stdout: q.Stdout, Stderr: q.Stderr,
+		Args: q.Args, Input: q.Input, Seed: q.Seed, KeepAllowed: q.KeepAllowed, Event: q.Event, Stdout: q.Stdout,
+		Stderr: q.Stderr,
 	})
 }
 

@@ -18,12 +18,18 @@ func BenchmarkScrub(b *testing.B) {
 	}
 	blob := []byte(strings.Repeat("c29tZSBiYXNlNjQgdGV4dCB3aXRob3V0IGFueSB2YWx1ZSBpbiBpdA", 1<<14))
 	none := NewRun(nil)
-	three := runWith(b, "sk-live-4eC39HqLyjWDarjtT1zdp7dc", "correct-horse-battery", "ghp_16C7e42F292c6912E7710c838347Ae178B4a")
+	three := runWith(b, "sk-live-4eC39HqLyjWDarjtT1zdp7dc", "correct-horse-battery",
+		"ghp_16C7e42F292c6912E7710c838347Ae178B4a")
 	for _, c := range []struct {
 		name string
 		run  *Run
 		text []byte
-	}{{"none/prose", none, prose}, {"three/prose", three, prose}, {"three/random", three, bytes}, {"three/base64", three, blob}} {
+	}{
+		{"none/prose", none, prose},
+		{"three/prose", three, prose},
+		{"three/random", three, bytes},
+		{"three/base64", three, blob},
+	} {
 		b.Run(c.name, func(b *testing.B) {
 			b.SetBytes(int64(len(c.text)))
 			for b.Loop() {

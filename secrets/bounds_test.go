@@ -15,7 +15,11 @@ func TestEnvNamesThatAreNone(t *testing.T) {
 	if tenant, got, ok := ParseEnvName(EnvName("acme", id)); !ok || tenant != "acme" || got != id {
 		t.Fatalf("control: %q %v %v", tenant, got, ok)
 	}
-	for _, rest := range []string{"", "acme", "acme_0a", "acme_0a_0b_0c", "acme_0a_0b_", "acme_0a_0b_3", "acme_0a_0", "acme_0_0b", "acme_0a_0b%", "acme_0a_0b_2_2/x", "acme_0_0", "acme_0a-b_0c", "acme_0a.b_0c", "ac-me_0a_0b", "acme_0a_0b=x"} {
+	for _, rest := range []string{
+		"", "acme", "acme_0a", "acme_0a_0b_0c", "acme_0a_0b_", "acme_0a_0b_3", "acme_0a_0",
+		"acme_0_0b", "acme_0a_0b%", "acme_0a_0b_2_2/x", "acme_0_0", "acme_0a-b_0c", "acme_0a.b_0c", "ac-me_0a_0b",
+		"acme_0a_0b=x",
+	} {
 		if tenant, got, ok := ParseEnvName(EnvPrefix + rest); ok || tenant != "" || got != (ID{}) {
 			t.Errorf("%q: %q %v %v", rest, tenant, got, ok)
 		}

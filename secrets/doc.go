@@ -42,8 +42,9 @@ const (
 
 // Errors of values.
 var (
-	ErrShort = errors.New("the value is shorter than 6 bytes: it could not be told from ordinary text and kept out of outputs")
-	ErrLong  = errors.New("the value is longer than 16 KiB")
+	ErrShort = errors.New("the value is shorter than 6 bytes: it could not be told from ordinary text and kept out of " +
+		"outputs")
+	ErrLong = errors.New("the value is longer than 16 KiB")
 )
 
 // CheckValue refuses what cannot be a value: [ErrShort] or [ErrLong].

@@ -89,11 +89,13 @@ func (e *environment) Get(_ context.Context, id ID) ([]byte, error) {
 }
 
 func (e *environment) Put(_ context.Context, id ID, _ []byte) error {
-	return &UnavailableError{Provider: "env", Why: "it only reads; set " + EnvName(e.tenant, id) + " in the environment of rlp"}
+	return &UnavailableError{Provider: "env", Why: "it only reads; set " + EnvName(e.tenant, id) +
+		" in the environment of rlp"}
 }
 
 func (e *environment) Delete(_ context.Context, id ID) error {
-	return &UnavailableError{Provider: "env", Why: "it only reads; unset " + EnvName(e.tenant, id) + " in the environment of rlp"}
+	return &UnavailableError{Provider: "env", Why: "it only reads; unset " + EnvName(e.tenant, id) +
+		" in the environment of rlp"}
 }
 
 func (e *environment) List(context.Context) ([]ID, error) {

@@ -56,7 +56,8 @@ func names(command []string, tenant string) error {
 	if tenant == defaultTenant || slices.ContainsFunc(command[1:], says) {
 		return nil
 	}
-	return fmt.Errorf("opening the secrets: security.secrets.command does not say for which tenant it asks, so %s would be given the secrets of every other; put {tenant} into it", tenant)
+	return fmt.Errorf("opening the secrets: security.secrets.command does not say for which tenant it asks, so %s would "+
+		"be given the secrets of every other; put {tenant} into it", tenant)
 }
 
 // argv is the command for id. A word of an id that would be taken for an option
@@ -103,7 +104,8 @@ func (h *helper) Get(ctx context.Context, id ID) ([]byte, error) {
 	case len(value) > MaxValue:
 		err = ErrLong
 	case err != nil: // what it said on stderr is not shown: it may be anything
-		err = &UnavailableError{Provider: "exec", Why: fmt.Sprintf("%s gave nothing for %s; run it by hand to see why", argv[0], id), Err: err}
+		err = &UnavailableError{Provider: "exec", Why: fmt.Sprintf("%s gave nothing for %s; run it by hand to see why",
+			argv[0], id), Err: err}
 	case len(value) == 0:
 		err = notThere(id)
 	}

@@ -50,7 +50,8 @@ func TestKeyringAndItsList(t *testing.T) {
 	for name, spoil := range map[string]string{"an open list": list, "an open folder": dir} {
 		chmod(t, spoil, 0o755)
 		_, listErr := p.List(ctx)
-		for door, err := range map[string]error{"list": listErr, "put": p.Put(ctx, idOf(t, "runloop/a/new"), []byte("correct-horse")), "delete": p.Delete(ctx, id)} {
+		for door, err := range map[string]error{"list": listErr, "put": p.Put(ctx, idOf(t, "runloop/a/new"),
+			[]byte("correct-horse")), "delete": p.Delete(ctx, id)} {
 			if !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), "its list of ids is not private") {
 				t.Errorf("%s, %s: %v", name, door, err)
 			}
@@ -123,12 +124,14 @@ func TestProgramsThatAreTrusted(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = trusted(c.path, owned{info, c.owner}, c.user)
-		if (err == nil) != (c.say == "") || err != nil && !strings.HasSuffix(err.Error(), c.say) && !strings.Contains(err.Error(), c.say) {
+		if (err == nil) != (c.say == "") || err != nil && !strings.HasSuffix(err.Error(), c.say) &&
+			!strings.Contains(err.Error(), c.say) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
 	none := open(t, Config{Provider: "exec", Command: []string{filepath.Join(dir, "none"), "{id}"}})
-	if _, err := none.Get(t.Context(), idOf(t, "runloop/a/b")); !errors.Is(err, fs.ErrNotExist) || !errors.Is(err, errors.ErrUnsupported) {
+	if _, err := none.Get(t.Context(), idOf(t, "runloop/a/b")); !errors.Is(err, fs.ErrNotExist) ||
+		!errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("no program: %v", err)
 	}
 }
@@ -139,7 +142,8 @@ func TestWhatHelpersGive(t *testing.T) {
 	long := strings.Repeat("x", MaxValue)
 	ctx, id := t.Context(), idOf(t, "runloop/a/--clip")
 	for script, want := range map[string]string{
-		`printf 'correct-horse'`: "correct-horse", `printf 'correct-horse\n'`: "correct-horse", `printf 'correct-horse\r\n'`: "correct-horse", `printf 'two\nlines\n\n'`: "two\nlines\n",
+		`printf 'correct-horse'`: "correct-horse", `printf 'correct-horse\n'`: "correct-horse",
+		`printf 'correct-horse\r\n'`: "correct-horse", `printf 'two\nlines\n\n'`: "two\nlines\n",
 		"printf '" + long + "'": long, "printf '" + long + `\r\n'`: long,
 	} {
 		if v, err := helperOf(t, script).Get(ctx, id); err != nil || string(v) != want {
@@ -147,7 +151,8 @@ func TestWhatHelpersGive(t *testing.T) {
 		}
 	}
 	for script, is := range map[string]error{
-		"printf '" + long + "x'": ErrLong, "printf '" + long + `x\n'`: ErrLong, "yes value": ErrLong, "exit 0": fs.ErrNotExist, `printf '\n'`: fs.ErrNotExist,
+		"printf '" + long + "x'": ErrLong, "printf '" + long + `x\n'`: ErrLong, "yes value": ErrLong,
+		"exit 0": fs.ErrNotExist, `printf '\n'`: fs.ErrNotExist,
 		"echo correct-horse; exit 3": errors.ErrUnsupported,
 	} {
 		v, err := helperOf(t, script).Get(ctx, id)
@@ -157,16 +162,24 @@ func TestWhatHelpersGive(t *testing.T) {
 	}
 	slow := helperOf(t, "sleep 60")
 	slow.(*helper).timeout = 50 * time.Millisecond
-	if _, err := slow.Get(ctx, id); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "did not answer in time") {
+	if _, err := slow.Get(ctx, id); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(),
+		"did not answer in time") {
 		t.Errorf("a slow one: %v", err)
 	}
 	optional := helperOf(t, "echo correct-horse")
 	optional.(*helper).command = append(optional.(*helper).command, "{name}")
-	if _, err := optional.Get(ctx, id); !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), "would be an option") {
+	if _, err := optional.Get(ctx, id); !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(),
+		"would be an option") {
 		t.Errorf("an option: %v", err)
 	}
-	for timeout, want := range map[time.Duration]time.Duration{0: 10 * time.Second, -1: 10 * time.Second, 1: 1, time.Minute: time.Minute} {
-		h, err := newHelper(Config{Tenant: tenantOf(t, "default"), Command: []string{"/bin/x", "{id}"}, Timeout: timeout, Env: []string{"A", "A=1", "B=2", "C=3"}, CommandEnv: []string{"A", "C"}})
+	for timeout, want := range map[time.Duration]time.Duration{
+		0: 10 * time.Second, -1: 10 * time.Second, 1: 1,
+		time.Minute: time.Minute,
+	} {
+		h, err := newHelper(Config{
+			Tenant: tenantOf(t, "default"), Command: []string{"/bin/x", "{id}"}, Timeout: timeout,
+			Env: []string{"A", "A=1", "B=2", "C=3"}, CommandEnv: []string{"A", "C"},
+		})
 		if err != nil || h.timeout != want || !slices.Equal(h.env, []string{"A=1", "C=3"}) {
 			t.Errorf("%v: %v, %q, %v", timeout, h.timeout, h.env, err)
 		}

@@ -53,10 +53,12 @@ func TestWhatAHostWasSent(t *testing.T) {
 	if got := scrubbed(reader, "it is "+theirs); got != "it is [secret]" || p.gets != 1 || !reader.Knows() {
 		t.Errorf("%q, fetched %d times", got, p.gets)
 	}
-	if _, err := reader.Handle(t.Context(), "runloop/a/b"); err != nil || scrubbed(reader, theirs) != "[secret runloop/a/b]" {
+	if _, err := reader.Handle(t.Context(), "runloop/a/b"); err != nil ||
+		scrubbed(reader, theirs) != "[secret runloop/a/b]" {
 		t.Errorf("a run with its handle: %q, %v", scrubbed(reader, theirs), err)
 	}
-	if text, err := os.ReadFile(filepath.Join(dir, "sent")); err != nil || string(text) != "runloop/a/b@api.example.com:443\n" {
+	if text, err := os.ReadFile(filepath.Join(dir, "sent")); err != nil ||
+		string(text) != "runloop/a/b@api.example.com:443\n" {
 		t.Errorf("%q, %v", text, err)
 	}
 }
@@ -76,7 +78,8 @@ func TestWhatTheConfigurationSends(t *testing.T) {
 // is gone is none, and what cannot be read is told once.
 func TestWhatMayBeSentToAHost(t *testing.T) {
 	r, _, _ := others(t, t.TempDir())
-	if err := r.Hear(t.Context(), "h:443", []string{"runloop/a/b", "runloop/a/gone"}); err != nil || scrubbed(r, theirs) != "[secret runloop/a/b]" {
+	if err := r.Hear(t.Context(), "h:443", []string{"runloop/a/b", "runloop/a/gone"}); err != nil ||
+		scrubbed(r, theirs) != "[secret runloop/a/b]" {
 		t.Errorf("%q, %v", scrubbed(r, theirs), err)
 	}
 	broken := NewRun(func() (Provider, error) { return nil, &UnavailableError{Provider: "age", Why: "there is none"} })
@@ -124,7 +127,10 @@ func TestTheListOfWhatWasSent(t *testing.T) {
 	for name, spoil := range map[string]func(path string) error{
 		"no line of it": func(path string) error { return os.WriteFile(path, []byte("nonsense\n"), 0o600) },
 		"others read":   func(path string) error { return os.Chmod(path, 0o644) },
-		"a link":        func(path string) error { return errors.Join(os.Rename(path, path+"2"), os.Symlink(path+"2", path)) },
+		"a link": func(path string) error {
+			return errors.Join(os.Rename(path, path+"2"),
+				os.Symlink(path+"2", path))
+		},
 	} {
 		if err := spoil(filepath.Join(dir, "sent")); err != nil {
 			t.Fatal(err)
@@ -180,8 +186,12 @@ func TestWhatRunsAboveKnow(t *testing.T) {
 // A value is found backwards, by bytes and by characters, and so in every writing.
 func TestBackwards(t *testing.T) {
 	r := runWith(t, "Zürich-4711-x", "plain-value-9")
-	for _, text := range []string{"9-eulav-nialp", "9-EULAV-nialp", "x-1174-hcir\xbc\xc3Z", "x-1174-hcirüZ", "392d65756c61762d6e69616c70", "OS1ldWxhdi1uaWFscA", "9%2deulav%2Dnialp"} {
-		if got := scrubbed(r, "a "+text+" b"); strings.Contains(got, text) || !strings.HasPrefix(got, "a [secret runloop/test/s") {
+	for _, text := range []string{
+		"9-eulav-nialp", "9-EULAV-nialp", "x-1174-hcir\xbc\xc3Z", "x-1174-hcirüZ",
+		"392d65756c61762d6e69616c70", "OS1ldWxhdi1uaWFscA", "9%2deulav%2Dnialp",
+	} {
+		if got := scrubbed(r, "a "+text+" b"); strings.Contains(got, text) ||
+			!strings.HasPrefix(got, "a [secret runloop/test/s") {
 			t.Errorf("%q: %q", text, got)
 		}
 	}
@@ -220,7 +230,10 @@ func TestThisMachineHasManyNames(t *testing.T) {
 //rlp:holds R82
 func TestWhatPoliciesAboveBind(t *testing.T) {
 	for bound, want := range map[string]map[string]bool{
-		"runloop/a/b@api.example.com:443":     {"api.example.com:443": true, "api.example.com:444": false, "other.example:443": false},
+		"runloop/a/b@api.example.com:443": {
+			"api.example.com:443": true, "api.example.com:444": false,
+			"other.example:443": false,
+		},
 		"runloop/a/b@*.example.com:443":       {"api.example.com:443": true, "example.com:443": false},
 		"runloop/a/b@127.0.0.1:80":            {"localhost:80": true, "localhost:81": false},
 		"runloop/a/b":                         {"other.example:443": true},

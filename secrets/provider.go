@@ -61,7 +61,8 @@ func Open(c Config) (Provider, error) {
 	case "exec":
 		return newHelper(c)
 	}
-	return nil, fmt.Errorf("opening the secrets: unknown provider %q; there are %s", c.Provider, strings.Join(Providers(), ", "))
+	return nil, fmt.Errorf("opening the secrets: unknown provider %q; there are %s", c.Provider, strings.Join(Providers(),
+		", "))
 }
 
 func notThere(id ID) error { return fmt.Errorf("the secret %s: %w", id, fs.ErrNotExist) }

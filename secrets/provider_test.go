@@ -284,7 +284,8 @@ func TestConcurrentPuts(t *testing.T) {
 			for j := range 4 {
 				id := idOf(t, fmt.Sprintf("runloop/s%d/n%d", j, i))
 				shared := idOf(t, "runloop/all/shared")
-				if err := errors.Join(p.Put(t.Context(), id, []byte("value of "+id.String())), p.Put(t.Context(), shared, []byte("value of shared"))); err != nil {
+				if err := errors.Join(p.Put(t.Context(), id, []byte("value of "+id.String())), p.Put(t.Context(), shared,
+					[]byte("value of shared"))); err != nil {
 					t.Error(err)
 				}
 			}
@@ -359,7 +360,9 @@ func TestHelper(t *testing.T) {
 		})
 	}
 	for name, do := range map[string]func() error{
-		"put": func() error { return p.Put(ctx, id, []byte("correct-horse")) }, "delete": func() error { return p.Delete(ctx, id) },
+		"put": func() error { return p.Put(ctx, id, []byte("correct-horse")) }, "delete": func() error {
+			return p.Delete(ctx, id)
+		},
 		"list": func() error { _, err := p.List(ctx); return err },
 	} {
 		if err := do(); !errors.Is(err, errors.ErrUnsupported) {

@@ -20,15 +20,24 @@ func TestReadings(t *testing.T) {
 		"six letters and a line": {[]string{"abcdef\n"}, map[string]string{
 			"xabcdefx": "x" + mark0 + "x", "abcde": "abcde",
 		}},
-		"blanks that are the value": {[]string{"  ab  "}, map[string]string{"x  ab  y": "x" + mark0 + "y", "x ab y": "x ab y"}},
-		"lines": {[]string{"-----BEGIN IT-----\nexactly12ch!\nonly11chars\n  indented and long  \n-----END IT-----"}, map[string]string{
-			"exactly12ch!": mark0, "only11chars": "only11chars", "x indented and long x": "x " + mark0 + " x", "-----BEGIN IT-----": "-----BEGIN IT-----",
+		"blanks that are the value": {[]string{"  ab  "}, map[string]string{
+			"x  ab  y": "x" + mark0 + "y",
+			"x ab y":   "x ab y",
 		}},
+		"lines": {
+			[]string{"-----BEGIN IT-----\nexactly12ch!\nonly11chars\n  indented and long  \n-----END IT-----"},
+			map[string]string{
+				"exactly12ch!": mark0, "only11chars": "only11chars", "x indented and long x": "x " + mark0 + " x",
+				"-----BEGIN IT-----": "-----BEGIN IT-----",
+			},
+		},
 		"letters have cases, signs have none": {[]string{"a{b|c}d@z`", "zzzzzz"}, map[string]string{
-			"A{B|C}D@Z`": mark0, "a[b|c]d@z`": "a[b|c]d@z`", "a{b\\c}d@z`": "a{b\\c}d@z`", "a{b|c}d`z@": "a{b|c}d`z@", "ZZZZZZ": mark1, "zzzZZZ": mark1, "zzzzz": "zzzzz",
+			"A{B|C}D@Z`": mark0, "a[b|c]d@z`": "a[b|c]d@z`", "a{b\\c}d@z`": "a{b\\c}d@z`", "a{b|c}d`z@": "a{b|c}d`z@",
+			"ZZZZZZ": mark1, "zzzZZZ": mark1, "zzzzz": "zzzzz",
 		}},
 		"a value within another's beginning": {[]string{"xxabcdef-more", "abcdef"}, map[string]string{
-			"xxabcdefzz": "xx" + mark1 + "zz", "xxabcdef-more": mark0, "xxabcdef-mor": "xx" + mark1 + "-mor", "xxabcdef-mor.xxabcdef-more": "xx" + mark1 + "-mor." + mark0,
+			"xxabcdefzz": "xx" + mark1 + "zz", "xxabcdef-more": mark0, "xxabcdef-mor": "xx" + mark1 + "-mor",
+			"xxabcdef-mor.xxabcdef-more": "xx" + mark1 + "-mor." + mark0,
 		}},
 		"a value that begins another": {[]string{"abcdefghij", "cdefgh"}, map[string]string{
 			"abcdefghij": mark0, "abcdefghi": "ab" + mark1 + "i", "-abcdefghij-cdefgh-": "-" + mark0 + "-" + mark1 + "-",
@@ -37,38 +46,51 @@ func TestReadings(t *testing.T) {
 			"-abcdefghij-": "-" + mark1 + "-", "-abcdefghi-": "-" + mark1 + "ghi-",
 		}},
 		"an escape that is none ends a value": {[]string{"ab/cde%4", "Acorrect"}, map[string]string{
-			"ab%2Fcde%4": mark0, "ab%2Fcde%4 tail": mark0 + " tail", "x ab%2Fcde%4": "x " + mark0, "%%41correct": "%" + mark1, "%4%41correct.": "%4" + mark1 + ".",
+			"ab%2Fcde%4": mark0, "ab%2Fcde%4 tail": mark0 + " tail", "x ab%2Fcde%4": "x " + mark0, "%%41correct": "%" + mark1,
+			"%4%41correct.": "%4" + mark1 + ".",
 		}},
 		"bytes by their number": {[]string{"correct-horse", "ab\x1bcdef"}, map[string]string{
-			`x\x63orrect-horse`: "x" + mark0, `\x63\x6f\x72\x72ect-horse.`: mark0 + ".", `corr\x65ct-horse`: mark0, `\x6zorrect-horse`: `\x6zorrect-horse`,
-			`ab\ecdef`: mark1, `ab\x1bcdef`: mark1, `ab\u001bcdef`: mark1, `ab\033cdef`: `ab\033cdef`,
+			`x\x63orrect-horse`: "x" + mark0, `\x63\x6f\x72\x72ect-horse.`: mark0 + ".", `corr\x65ct-horse`: mark0,
+			`\x6zorrect-horse`: `\x6zorrect-horse`,
+			`ab\ecdef`:         mark1, `ab\x1bcdef`: mark1, `ab\u001bcdef`: mark1, `ab\033cdef`: `ab\033cdef`,
 		}},
 		"a half before what is no escape": {[]string{"\ufffd\\qabcd", "%4xbcde/f"}, map[string]string{
-			`\ud83d\qabcd`: mark0, `x%4xbcde%2Ff.`: "x" + mark1 + ".", `%41x%4xbcde%2Ff.`: "%41x" + mark1 + ".", `%4%4xbcde%2ff`: "%4" + mark1,
+			`\ud83d\qabcd`: mark0, `x%4xbcde%2Ff.`: "x" + mark1 + ".", `%41x%4xbcde%2Ff.`: "%41x" + mark1 + ".",
+			`%4%4xbcde%2ff`: "%4" + mark1,
 		}},
-		"what is no escape": {[]string{"abqcdef"}, map[string]string{`ab\qcdef`: `ab\qcdef`, `abq\cdef`: `abq\cdef`, `\abqcdef`: `\` + mark0}},
+		"what is no escape": {[]string{"abqcdef"}, map[string]string{
+			`ab\qcdef`: `ab\qcdef`, `abq\cdef`: `abq\cdef`,
+			`\abqcdef`: `\` + mark0,
+		}},
 		"halves of characters": {[]string{"😀secret-x", "\ufffdabc/def"}, map[string]string{
 			`\ud83d\ude00secret-x`: mark0, `\uD83D\uDE00secret-x.`: mark0 + ".", `\ud83d\ud83d\ude00secret-x`: `\ud83d` + mark0,
-			`\ud83dz\ude00secret-x`: `\ud83dz\ude00secret-x`, `\ud83d\u0041\ude00secret-x`: `\ud83d\u0041\ude00secret-x`, `\ud83d\x41\ude00secret-x`: `\ud83d\x41\ude00secret-x`,
-			`\ud83d\n\ude00secret-x`: `\ud83d\n\ude00secret-x`, `\ud83d\q\ude00secret-x`: `\ud83d\q\ude00secret-x`, `\ude00secret-x`: `\ude00secret-x`, `\ude00\ud83dsecret-x`: `\ude00\ud83dsecret-x`,
-			`\ud83dabc\/def`: mark1, `\ude00abc\/def`: mark1, `\ud83d\u0061bc\/def`: mark1, `\ud83d\x61bc\/def`: mark1, `\ud83da\u0062c\/def`: mark1, `\ufffdabc\/def`: mark1,
+			`\ud83dz\ude00secret-x`: `\ud83dz\ude00secret-x`, `\ud83d\u0041\ude00secret-x`: `\ud83d\u0041\ude00secret-x`,
+			`\ud83d\x41\ude00secret-x`: `\ud83d\x41\ude00secret-x`,
+			`\ud83d\n\ude00secret-x`:   `\ud83d\n\ude00secret-x`, `\ud83d\q\ude00secret-x`: `\ud83d\q\ude00secret-x`,
+			`\ude00secret-x`: `\ude00secret-x`, `\ude00\ud83dsecret-x`: `\ude00\ud83dsecret-x`,
+			`\ud83dabc\/def`: mark1, `\ude00abc\/def`: mark1, `\ud83d\u0061bc\/def`: mark1, `\ud83d\x61bc\/def`: mark1,
+			`\ud83da\u0062c\/def`: mark1, `\ufffdabc\/def`: mark1,
 			`x\ud83d\ude00 yz \ude00abc\/def`: `x\ud83d\ude00 yz ` + mark1,
 		}},
 		"the first and last halves": {[]string{"\U00010000bcdef\U0010ffff", "\U000103ff\ue000\U0010fc00"}, map[string]string{
-			`\ud800\udc00bcdef\udbff\udfff`: mark0, `\ud800\udfff\ue000\udbff\udc00`: mark1, `\ud800\udfff\ud7ff\udbff\udc00`: `\ud800\udfff\ud7ff\udbff\udc00`,
+			`\ud800\udc00bcdef\udbff\udfff`: mark0, `\ud800\udfff\ue000\udbff\udc00`: mark1,
+			`\ud800\udfff\ud7ff\udbff\udc00`: `\ud800\udfff\ud7ff\udbff\udc00`,
 		}},
 		"a half before what is none": {[]string{"\ufffd\ue000secret", "\ufffd\U0001f600secret"}, map[string]string{
 			`\ud83d\ue000secret`: mark0, `\ud83d\ud83d\ude00secret`: mark1, `\udfff\ud83d\ude00secret`: mark1,
 		}},
 		"hex that does not belong together": {[]string{"abcdef"}, map[string]string{
 			"616263646566": mark0, "61:62 63-64\n65\r\n66": mark0, "7616263646566": "7" + mark0, "61626364656": "61626364656",
-			"6z16263646566": "6z16263646566", "616263.646566": "616263.646566", "6.16263646566": "6.16263646566", "61.62.63.64.65.66": "61.62.63.64.65.66", "61x62x63x64x65x66": "61x62x63x64x65x66", "616263z646566": "616263z646566", "6162636z4656 6": "6162636z4656 6", "61626z3646566": "61626z3646566",
+			"6z16263646566": "6z16263646566", "616263.646566": "616263.646566", "6.16263646566": "6.16263646566",
+			"61.62.63.64.65.66": "61.62.63.64.65.66", "61x62x63x64x65x66": "61x62x63x64x65x66", "616263z646566": "616263z646566",
+			"6162636z4656 6": "6162636z4656 6", "61626z3646566": "61626z3646566",
 		}},
 		"signs that are no characters": {[]string{"ab\xffcdef"}, map[string]string{
 			"fedc\ufffdba": "fedc\ufffdba", "fedc\xffba": mark0, "ab\xffcdef": mark0, "ab\ufffdcdef": "ab\ufffdcdef",
 		}},
 		"a plus for a space": {[]string{"two words", "one+word"}, map[string]string{
-			"two+words": mark0, "two%20words": mark0, "two%2Bwords": "two%2Bwords", "one+word": mark1, "one%2bword": mark1, "one%20word": "one%20word",
+			"two+words": mark0, "two%20words": mark0, "two%2Bwords": "two%2Bwords", "one+word": mark1, "one%2bword": mark1,
+			"one%20word": "one%20word",
 		}},
 	} {
 		r := runWith(t, c.values...)
@@ -133,7 +155,10 @@ func TestEscapesFarApart(t *testing.T) {
 	r := runWith(t, "correct-horse", "😀secret-x")
 	for n := range 160 {
 		fill := strings.Repeat("-", n)
-		for _, in := range []string{"%63orrect-horse", `\u0063orrect-horse`, `\ud83d\ude00secret-x`, "correct%2Dhorse", `correct-\u0068orse`} {
+		for _, in := range []string{
+			"%63orrect-horse", `\u0063orrect-horse`, `\ud83d\ude00secret-x`, "correct%2Dhorse",
+			`correct-\u0068orse`,
+		} {
 			for _, open := range []string{"%41", `\u0041`} {
 				text := open + fill + in
 				want := open + fill + mark0
@@ -161,7 +186,10 @@ func TestEscapesFarApart(t *testing.T) {
 
 // Every encoding of every value is found byte by byte as it is at once.
 func TestEveryEncodingInPieces(t *testing.T) {
-	for _, v := range []string{"emoji 😀 inside", "p@ss w/rd+\"quo\\te\"&é=%41", "\x00\x01\xfe\xff binary \x80", "line one of it\nline two of it"} {
+	for _, v := range []string{
+		"emoji 😀 inside", "p@ss w/rd+\"quo\\te\"&é=%41", "\x00\x01\xfe\xff binary \x80",
+		"line one of it\nline two of it",
+	} {
 		r := runWith(t, v)
 		for name, text := range encodings(v) {
 			in := "before " + text + " after"
@@ -213,7 +241,8 @@ func TestNothingIsKnownAfterTheEnd(t *testing.T) {
 		t.Fatalf("control: %q", above)
 	}
 	child.Close()
-	if child.Knows() || scrubbed(child, "correct-horse battery-staple") != "correct-horse battery-staple" || strings.Trim(string(above), "\x00") != "" {
+	if child.Knows() || scrubbed(child, "correct-horse battery-staple") != "correct-horse battery-staple" ||
+		strings.Trim(string(above), "\x00") != "" {
 		t.Errorf("after its end it knows %q", above)
 	}
 	late.Under(child)
@@ -262,7 +291,8 @@ func TestWhatIsFetched(t *testing.T) {
 	if err := r.Sending("runloop/a/b", "h:443"); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Hear(t.Context(), "h:443", nil); err != nil || scrubbed(r, theirs) != "[secret runloop/a/b]" || p.gets != 2 {
+	if err := r.Hear(t.Context(), "h:443", nil); err != nil || scrubbed(r, theirs) != "[secret runloop/a/b]" ||
+		p.gets != 2 {
 		t.Errorf("of a secret that it has a handle of: %q, %v, fetched %d", scrubbed(r, theirs), err, p.gets)
 	}
 	short := &keeping{value: []byte("12345")}

@@ -21,11 +21,16 @@ func TestIdsAndErrors(t *testing.T) {
 		}
 	}
 	inner := errors.New("inner")
-	with, without := &UnavailableError{"age", "there is none", inner}, &UnavailableError{Provider: "age", Why: "there is none"}
-	if with.Error() != "the age provider of secrets is not available: there is none: inner" || !errors.Is(with, inner) || !errors.Is(with, errors.ErrUnsupported) {
+	with, without := &UnavailableError{"age", "there is none", inner}, &UnavailableError{
+		Provider: "age",
+		Why:      "there is none",
+	}
+	if with.Error() != "the age provider of secrets is not available: there is none: inner" || !errors.Is(with, inner) ||
+		!errors.Is(with, errors.ErrUnsupported) {
 		t.Error(with)
 	}
-	if without.Error() != "the age provider of secrets is not available: there is none" || errors.Is(without, inner) || !errors.Is(without, errors.ErrUnsupported) {
+	if without.Error() != "the age provider of secrets is not available: there is none" || errors.Is(without, inner) ||
+		!errors.Is(without, errors.ErrUnsupported) {
 		t.Error(without)
 	}
 	if p, err := Open(Config{Provider: "env"}); err == nil || p != nil {
@@ -121,7 +126,11 @@ func TestVaultsThatCannotBeMade(t *testing.T) {
 			mkdir(t, dir)
 			write(t, filepath.Join(dir, "identity"), "\n# a remark\n\n", 0o600)
 		},
-		"an open identity": func(t *testing.T, dir string) { mkdir(t, dir); write(t, filepath.Join(dir, "identity"), "", 0o644) },
+		"an open identity": func(t *testing.T, dir string) {
+			mkdir(t, dir)
+			write(t, filepath.Join(dir, "identity"), "",
+				0o644)
+		},
 	} {
 		dir := filepath.Join(t.TempDir(), "home", "secrets")
 		spoil(t, dir)
@@ -177,20 +186,59 @@ func TestVaultFilesThatCannotBeUsed(t *testing.T) {
 		say   string
 		none  bool // the error says that there is none
 	}{
-		"not there":       {func(t *testing.T, dir string) { remove(t, file(dir)) }, get, "the secret runloop/a/b: file does not exist", true},
-		"no scope":        {func(t *testing.T, dir string) { remove(t, filepath.Join(dir, "vault")) }, get, "the secret runloop/a/b: file does not exist", true},
-		"deleted":         {func(t *testing.T, dir string) { remove(t, file(dir)) }, del, "the secret runloop/a/b: file does not exist", true},
-		"of another key":  {func(t *testing.T, dir string) { seal(t, file(dir), "", nil) }, get, "reading runloop/a/b: the file of the vault was not made with this identity, or is damaged", false},
-		"no JSON":         {func(t *testing.T, dir string) { seal(t, file(dir), "nonsense", keyOf(t, dir)) }, get, "reading runloop/a/b: the file of the vault is damaged", false},
-		"of another":      {func(t *testing.T, dir string) { rename(t, filepath.Join(dir, "vault/a/c.age"), file(dir)) }, get, "belongs to another secret", false},
-		"over another's":  {func(t *testing.T, dir string) { rename(t, filepath.Join(dir, "vault/a/c.age"), file(dir)) }, put, "storing runloop/a/b: reading runloop/a/b: the file of the vault belongs to another secret", false},
-		"cut off":         {func(t *testing.T, dir string) { cut(t, file(dir)) }, get, "reading runloop/a/b: the file of the vault is damaged", false},
-		"readable":        {func(t *testing.T, dir string) { chmod(t, file(dir), 0o644) }, get, "has mode 0644", false},
-		"an open scope":   {func(t *testing.T, dir string) { chmod(t, filepath.Join(dir, "vault/a"), 0o755) }, put, "storing runloop/a/b: the age provider", false},
-		"an open scope 2": {func(t *testing.T, dir string) { chmod(t, filepath.Join(dir, "vault/a"), 0o755) }, del, "the vault is not private", false},
-		"a folder":        {func(t *testing.T, dir string) { remove(t, file(dir)); mkdir(t, filepath.Join(file(dir), "x")) }, del, "deleting runloop/a/b: ", false},
-		"nowhere to look": {func(t *testing.T, dir string) { remove(t, filepath.Join(dir, "vault")) }, list, "listing the vault: ", true},
-		"no identity":     {func(t *testing.T, dir string) { remove(t, filepath.Join(dir, "identity")) }, list, "rlp secrets init", false},
+		"not there": {
+			func(t *testing.T, dir string) { remove(t, file(dir)) }, get,
+			"the secret runloop/a/b: file does not exist", true,
+		},
+		"no scope": {
+			func(t *testing.T, dir string) { remove(t, filepath.Join(dir, "vault")) }, get,
+			"the secret runloop/a/b: file does not exist", true,
+		},
+		"deleted": {
+			func(t *testing.T, dir string) { remove(t, file(dir)) }, del,
+			"the secret runloop/a/b: file does not exist", true,
+		},
+		"of another key": {
+			func(t *testing.T, dir string) { seal(t, file(dir), "", nil) }, get,
+			"reading runloop/a/b: the file of the vault was not made with this identity, or is damaged", false,
+		},
+		"no JSON": {
+			func(t *testing.T, dir string) { seal(t, file(dir), "nonsense", keyOf(t, dir)) }, get,
+			"reading runloop/a/b: the file of the vault is damaged", false,
+		},
+		"of another": {
+			func(t *testing.T, dir string) { rename(t, filepath.Join(dir, "vault/a/c.age"), file(dir)) }, get,
+			"belongs to another secret", false,
+		},
+		"over another's": {
+			func(t *testing.T, dir string) { rename(t, filepath.Join(dir, "vault/a/c.age"), file(dir)) }, put,
+			"storing runloop/a/b: reading runloop/a/b: the file of the vault belongs to another secret", false,
+		},
+		"cut off": {
+			func(t *testing.T, dir string) { cut(t, file(dir)) }, get,
+			"reading runloop/a/b: the file of the vault is damaged", false,
+		},
+		"readable": {func(t *testing.T, dir string) { chmod(t, file(dir), 0o644) }, get, "has mode 0644", false},
+		"an open scope": {
+			func(t *testing.T, dir string) { chmod(t, filepath.Join(dir, "vault/a"), 0o755) }, put,
+			"storing runloop/a/b: the age provider", false,
+		},
+		"an open scope 2": {
+			func(t *testing.T, dir string) { chmod(t, filepath.Join(dir, "vault/a"), 0o755) }, del,
+			"the vault is not private", false,
+		},
+		"a folder": {
+			func(t *testing.T, dir string) { remove(t, file(dir)); mkdir(t, filepath.Join(file(dir), "x")) },
+			del, "deleting runloop/a/b: ", false,
+		},
+		"nowhere to look": {
+			func(t *testing.T, dir string) { remove(t, filepath.Join(dir, "vault")) }, list,
+			"listing the vault: ", true,
+		},
+		"no identity": {
+			func(t *testing.T, dir string) { remove(t, filepath.Join(dir, "identity")) }, list,
+			"rlp secrets init", false,
+		},
 	} {
 		dir, p := newVault(t)
 		for _, s := range []string{"runloop/a/b", "runloop/a/c"} {
@@ -206,7 +254,8 @@ func TestVaultFilesThatCannotBeUsed(t *testing.T) {
 		c.spoil(t, dir)
 		before, _ := os.ReadFile(file(dir))
 		err := c.do(t.Context(), p, idOf(t, "runloop/a/b"))
-		if err == nil || !strings.Contains(err.Error(), c.say) || errors.Is(err, fs.ErrNotExist) != c.none || c.none && errors.Is(err, errors.ErrUnsupported) {
+		if err == nil || !strings.Contains(err.Error(), c.say) || errors.Is(err, fs.ErrNotExist) != c.none || c.none &&
+			errors.Is(err, errors.ErrUnsupported) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if after, _ := os.ReadFile(file(dir)); string(after) != string(before) {

@@ -83,7 +83,8 @@ func TestFill(t *testing.T) {
 	if got, err := r.Fill("x "+a, func(string) error { return refused }); !errors.Is(err, refused) || got != "" {
 		t.Errorf("refused: %q, %v", got, err)
 	}
-	for _, in := range []string{"rlsec_", "rlsec_abc", "x rlsec_" + strings.Repeat("a", 32), strings.ToUpper(a) + "rlsec_x", a[:len(a)-1]} {
+	for _, in := range []string{"rlsec_", "rlsec_abc", "x rlsec_" + strings.Repeat("a", 32), strings.ToUpper(a) +
+		"rlsec_x", a[:len(a)-1]} {
 		if got, err := r.Fill(in, permit); !errors.Is(err, fs.ErrNotExist) || got != "" {
 			t.Errorf("Fill(%q) = %q, %v", in, got, err)
 		}

@@ -115,12 +115,16 @@ func core(name, text string, n int) string {
 //rlp:holds K11
 func TestEveryEncodingIsFound(t *testing.T) {
 	for _, v := range []string{
-		"hunter2", "sk-live-4eC39HqLyjWDarjtT1zdp7dc", "p@ss w/rd+\"quo\\te\"&é=%41", "line one of it\nline two of it", "\x00\x01\xfe\xff binary \x80",
+		"hunter2", "sk-live-4eC39HqLyjWDarjtT1zdp7dc", "p@ss w/rd+\"quo\\te\"&é=%41", "line one of it\nline two of it",
+		"\x00\x01\xfe\xff binary \x80",
 		"emoji 😀 inside", strings.Repeat("ab", 40), `{"type":"service_account","key":"x/y+z=="}`,
 	} {
 		r := runWith(t, v)
 		for name, text := range encodings(v) {
-			for _, around := range []string{"%s", "before %s after", "x=%s&y=1", "{\"k\":\"%s\"}", "\n%s\n", "\"%s", "zz-%s-zz"} {
+			for _, around := range []string{
+				"%s", "before %s after", "x=%s&y=1", "{\"k\":\"%s\"}", "\n%s\n", "\"%s",
+				"zz-%s-zz",
+			} {
 				in := fmt.Sprintf(around, text)
 				if !strings.Contains(in, core(name, text, len(v))) {
 					t.Fatalf("control: %s is not there", name)
@@ -151,12 +155,16 @@ func TestEveryCaseIsFound(t *testing.T) {
 			if strings.Contains(in, core(name, encodings(v)[name], len(v))) {
 				t.Fatalf("control: %s of %q is that of the value itself", name, f)
 			}
-			if out := string(r.Scrub([]byte(in), ignore)); strings.Contains(out, core(name, text, len(v))) || !strings.Contains(out, "[secret ") {
+			if out := string(r.Scrub([]byte(in), ignore)); strings.Contains(out, core(name, text, len(v))) ||
+				!strings.Contains(out, "[secret ") {
 				t.Errorf("%q as %s stays: %q", f, name, out)
 			}
 		}
 	}
-	for _, in := range []string{"b0und-value/qwertyuiop", "b0und-value/qwertyuiop-4242", "B0und-Value/Qwertyuiop\x1d4242"} {
+	for _, in := range []string{
+		"b0und-value/qwertyuiop", "b0und-value/qwertyuiop-4242",
+		"B0und-Value/Qwertyuiop\x1d4242",
+	} {
 		if out := string(r.Scrub([]byte(in), func(id string) { t.Errorf("%s found in %q", id, in) })); out != in {
 			t.Errorf("%q became %q", in, out)
 		}
@@ -205,7 +213,10 @@ func TestOverlappingValuesAreOneMark(t *testing.T) {
 // What escapes join is found: a value whose base64 is written with escapes.
 func TestEscapesJoinEncodings(t *testing.T) {
 	r := runWith(t, "??>>??>>")
-	for _, in := range []string{`Pz8+Pj8\/Pj4=`, `Pz8%2BPj8%2fPj4%3D`, `Pz8%2bPj8%2FPj4`, `Pz8\u002bPj8/Pj4`, `3f%33f3e3e3f3f3e3e`} {
+	for _, in := range []string{
+		`Pz8+Pj8\/Pj4=`, `Pz8%2BPj8%2fPj4%3D`, `Pz8%2bPj8%2FPj4`, `Pz8\u002bPj8/Pj4`,
+		`3f%33f3e3e3f3f3e3e`,
+	} {
 		if got := string(r.Scrub([]byte("x "+in), ignore)); !strings.HasPrefix(got, "x [secret runloop/test/s0]") {
 			t.Errorf("Scrub(%q) = %q", in, got)
 		}
@@ -314,7 +325,10 @@ func TestStreamsLearn(t *testing.T) {
 }
 
 func TestMarksNeverSpellAValue(t *testing.T) {
-	for _, v := range []string{"secret", "runloop/test/s0", "[secret", "test/s0]x", "[secret]{removed}", "removed", strings.Repeat("[]{}<>()", 2)} {
+	for _, v := range []string{
+		"secret", "runloop/test/s0", "[secret", "test/s0]x", "[secret]{removed}", "removed",
+		strings.Repeat("[]{}<>()", 2),
+	} {
 		r := runWith(t, v)
 		out := string(r.Scrub([]byte("x"+v+v+"x "+hex.EncodeToString([]byte(v))), ignore))
 		if strings.Contains(out, v) || strings.Contains(out, hex.EncodeToString([]byte(v))) {

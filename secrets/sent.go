@@ -78,7 +78,8 @@ func (l *sentList) read() error {
 		id, host, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "@")
 		if _, err := ParseID(id); err != nil || !ok {
 			l.info = nil
-			return fmt.Errorf("%s has a line that is no secret and host; remove the file, and what was sent before is not looked for in other runs", l.path())
+			return fmt.Errorf("%s has a line that is no secret and host; remove the file, and what was sent before is not "+
+				"looked for in other runs", l.path())
 		}
 		host = place(host)
 		l.ids[host] = append(l.ids[host], id)

@@ -108,7 +108,8 @@ func TestHowManyHostsAreToldApart(t *testing.T) {
 	sentAt(t, l, "another:1", "runloop/a/b")
 	text, err := os.ReadFile(l.path())
 	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
-	if err != nil || len(lines) != 1+maxSentHosts || !slices.IsSorted(lines) || !strings.HasPrefix(string(text), "runloop/a/b@*\nrunloop/c/s0@h0:1\n") {
+	if err != nil || len(lines) != 1+maxSentHosts || !slices.IsSorted(lines) || !strings.HasPrefix(string(text),
+		"runloop/a/b@*\nrunloop/c/s0@h0:1\n") {
 		t.Errorf("%d lines, %v: %.200s", len(lines), err, text)
 	}
 }
@@ -120,7 +121,8 @@ func TestAListThatCannotBeKept(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	write(t, file, "", 0o600)
 	for name, l := range map[string]*sentList{"an open folder": open, "below a file": {dir: file}} {
-		if err := l.add("runloop/a/b", "h:1"); err == nil || !strings.HasPrefix(err.Error(), "noting that runloop/a/b is sent to h:1: ") {
+		if err := l.add("runloop/a/b", "h:1"); err == nil || !strings.HasPrefix(err.Error(),
+			"noting that runloop/a/b is sent to h:1: ") {
 			t.Errorf("%s: %v", name, err)
 		}
 		if _, err := os.Stat(l.path()); err == nil {

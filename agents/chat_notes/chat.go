@@ -62,13 +62,20 @@ func (c *chat) ask(question string, found []passage) (text, model string, err er
 	for _, p := range found {
 		fmt.Fprintf(&b, "- %s: %s\n", p.where, p.text)
 	}
-	messages := []sdk.Message{{Role: "system", Content: "Answer from the passages alone, in two sentences, and name the note."}}
-	messages = append(append(messages, c.before...), sdk.Message{Role: "user", Content: b.String()}, sdk.Message{Role: "user", Content: question})
+	messages := []sdk.Message{{
+		Role:    "system",
+		Content: "Answer from the passages alone, in two sentences, and name the note.",
+	}}
+	messages = append(append(messages, c.before...), sdk.Message{Role: "user", Content: b.String()},
+		sdk.Message{Role: "user", Content: question})
 	answer, err := sdk.ModelComplete(sdk.CompletionRequest{Model: c.model, Messages: messages, MaxTokens: 400})
 	if err != nil {
 		return "", "", err
 	}
-	c.before = append(c.before, sdk.Message{Role: "user", Content: question}, sdk.Message{Role: "assistant", Content: answer.Text})
+	c.before = append(c.before, sdk.Message{Role: "user", Content: question}, sdk.Message{
+		Role:    "assistant",
+		Content: answer.Text,
+	})
 	if extra := len(c.before) - mostBefore; extra > 0 {
 		c.before = c.before[extra:]
 	}

@@ -69,7 +69,8 @@ func TestTalk(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		dir + "/boat.md:3: The boat needs new paint before summer.\n", "kb notes/k1: the harbour lights\n", "local:echo: When does the boat need paint?\n",
+		dir + "/boat.md:3: The boat needs new paint before summer.\n", "kb notes/k1: the harbour lights\n",
+		"local:echo: When does the boat need paint?\n",
 		"That was too long", dir + "/deep/garden.md:1: Water the garden on Friday.\n",
 	} {
 		if !strings.Contains(out.String(), want) {
@@ -100,7 +101,10 @@ func TestWhatIsTakenAwayIsSaid(t *testing.T) {
 	if err := c.talk(&out); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"boat.md:1: The boat\n", "(could not ask a model: ", "override:chat_notes.toml takes it away)", "The notes say nothing about that."} {
+	for _, want := range []string{
+		"boat.md:1: The boat\n", "(could not ask a model: ",
+		"override:chat_notes.toml takes it away)", "The notes say nothing about that.",
+	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, out.String())
 		}

@@ -111,7 +111,10 @@ func (s *search) problem(what string, err error) {
 
 // wordsOf are the words of a text that say something, in lower case, each once.
 func wordsOf(text string) []string {
-	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
+		return !unicode.IsLetter(r) &&
+			!unicode.IsDigit(r)
+	})
 	words = slices.DeleteFunc(words, func(w string) bool { return len(w) < 4 })
 	slices.Sort(words)
 	return slices.Compact(words)

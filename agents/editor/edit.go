@@ -45,7 +45,10 @@ func (e *edit) run() {
 		e.problem("the drafts", err)
 		return
 	}
-	report, err := sdk.AgentLaunch(sdk.LaunchRequest{Agent: critic, Input: input, Limits: map[string]int64{"wall_time_ms": 10_000}})
+	report, err := sdk.AgentLaunch(sdk.LaunchRequest{
+		Agent: critic, Input: input,
+		Limits: map[string]int64{"wall_time_ms": 10_000},
+	})
 	switch {
 	case err != nil:
 		e.problem(critic, err)

@@ -99,7 +99,8 @@ func (d draft) value(state string) []byte {
 }
 
 var (
-	errMasked  = errors.New("it holds a mask that nothing stands for; reading contacts and drafts takes contacts_raw and drafts_raw")
+	errMasked = errors.New("it holds a mask that nothing stands for; reading contacts and drafts takes contacts_raw " +
+		"and drafts_raw")
 	errAddress = errors.New("it has no address")
 )
 

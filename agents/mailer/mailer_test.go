@@ -53,7 +53,10 @@ func put(t *testing.T, domain, key, value string) {
 }
 
 func draftOf(text string) string {
-	return string(draft{contact: adasMask, to: adasMask, recipient: adasName, subject: "hello " + adasName, text: text, model: "local:echo"}.value(stateDraft))
+	return string(draft{
+		contact: adasMask, to: adasMask, recipient: adasName, subject: "hello " + adasName, text: text,
+		model: "local:echo",
+	}.value(stateDraft))
 }
 
 func stateOf(t *testing.T, h *sdktest.Host, key string) string {
@@ -87,11 +90,13 @@ func TestSend(t *testing.T) {
 	if err := json.Unmarshal([]byte(s.posts[0].head), &head); err != nil {
 		t.Fatal(err)
 	}
-	if head.Method != "POST" || head.URL != toService.api || head.Headers["Authorization"] != "Bearer "+handle || head.Headers["Idempotency-Key"] != "mail-1" {
+	if head.Method != "POST" || head.URL != toService.api || head.Headers["Authorization"] != "Bearer "+handle ||
+		head.Headers["Idempotency-Key"] != "mail-1" {
 		t.Errorf("request %+v", head)
 	}
 	v, _ := h.Value("drafts", "mail-1")
-	if stateOf(t, h, "mail-1") != stateSent || !bytes.Contains(v, []byte(`"id":"m-1"`)) || bytes.Contains(v, []byte("ada@")) {
+	if stateOf(t, h, "mail-1") != stateSent || !bytes.Contains(v, []byte(`"id":"m-1"`)) ||
+		bytes.Contains(v, []byte("ada@")) {
 		t.Errorf("draft %s", v)
 	}
 	if run(toService); len(s.posts) != 1 {
@@ -193,7 +198,8 @@ func TestJobs(t *testing.T) {
 			t.Errorf("%q: %+v", in, j)
 		}
 	}
-	if j, err := parseJob([]byte(`{"api":"https://x/y","from":"a@b.cd","prefix":"p"}`)); err != nil || j != (job{"https://x/y", "a@b.cd", "p"}) {
+	if j, err := parseJob([]byte(`{"api":"https://x/y","from":"a@b.cd","prefix":"p"}`)); err != nil ||
+		j != (job{"https://x/y", "a@b.cd", "p"}) {
 		t.Errorf("%+v %v", j, err)
 	}
 }

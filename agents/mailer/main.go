@@ -20,7 +20,8 @@ func main() {
 	}
 	job, err := parseJob(input)
 	if err != nil {
-		os.Stderr.WriteString("mailer: " + err.Error() + "; give --input '{\"api\":\"https://mail.example.com/v1/messages\",\"from\":\"me@example.com\"}'\n")
+		os.Stderr.WriteString("mailer: " + err.Error() +
+			"; give --input '{\"api\":\"https://mail.example.com/v1/messages\",\"from\":\"me@example.com\"}'\n")
 		os.Exit(2)
 	}
 	os.Stdout.WriteString(run(job))

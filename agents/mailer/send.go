@@ -109,7 +109,8 @@ func (o *outcome) post(j job, d *draft, m mail, handle string) (string, error) {
 		"Authorization": "Bearer " + handle, "Content-Type": "application/json", "Idempotency-Key": d.key,
 	}})
 	switch {
-	case errors.Is(err, sdk.ErrDenied), errors.Is(err, sdk.ErrBudget), errors.Is(err, errors.ErrUnsupported), errors.Is(err, sdk.ErrInvalid):
+	case errors.Is(err, sdk.ErrDenied), errors.Is(err, sdk.ErrBudget), errors.Is(err, errors.ErrUnsupported),
+		errors.Is(err, sdk.ErrInvalid):
 		o.problem("could not send "+d.key, err)
 		return stateDraft, errStop // nothing left this machine
 	case err != nil:
@@ -151,7 +152,8 @@ func header(r sdk.HTTPResponse, name string) string {
 
 func (o *outcome) summary() string {
 	var b strings.Builder
-	b.WriteString(strconv.Itoa(o.sent) + " sent, " + strconv.Itoa(o.failed) + " refused, " + strconv.Itoa(o.left) + " left as drafts\n")
+	b.WriteString(strconv.Itoa(o.sent) + " sent, " + strconv.Itoa(o.failed) + " refused, " + strconv.Itoa(o.left) +
+		" left as drafts\n")
 	for _, p := range o.problems {
 		b.WriteString(p + "\n")
 	}

@@ -206,7 +206,10 @@ func pad(n, width int) string {
 
 // namesDeadline reports whether the words before a date make it a deadline.
 func namesDeadline(before string) bool {
-	words := strings.FieldsFunc(strings.ToLower(tail(before)), func(r rune) bool { return !unicode.IsLetter(r) && r != '📅' })
+	words := strings.FieldsFunc(strings.ToLower(tail(before)), func(r rune) bool {
+		return !unicode.IsLetter(r) &&
+			r != '📅'
+	})
 	if n := len(words); n > 0 && (words[n-1] == "on" || words[n-1] == "am" || words[n-1] == "zum") {
 		words = words[:n-1]
 	}

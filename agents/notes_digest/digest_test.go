@@ -261,8 +261,9 @@ func TestStoreStopsAskingWhenDenied(t *testing.T) {
 
 func TestOddFiles(t *testing.T) {
 	dir := tree(t, map[string]string{
-		"utf16.md": "\xff\xfe-\x00 \x00[\x00 \x00]\x00 \x00\xe9\x00", "bom.md": "\ufeff- [ ] bom", "latin.MD": "- [ ] \xe9t\xe9",
-		"big.md": strings.Repeat("x", noteMax+1), "full.md": strings.Repeat("x", noteMax),
+		"utf16.md": "\xff\xfe-\x00 \x00[\x00 \x00]\x00 \x00\xe9\x00", "bom.md": "\ufeff- [ ] bom",
+		"latin.MD": "- [ ] \xe9t\xe9",
+		"big.md":   strings.Repeat("x", noteMax+1), "full.md": strings.Repeat("x", noteMax),
 		"image.png": "- [ ] no", ".hidden/a.md": "- [ ] no", ".b.md": "- [ ] no", "empty.markdown": " \n",
 	})
 	if err := os.Symlink("/nonexistent", filepath.Join(dir, "dangling.md")); err != nil {
@@ -283,7 +284,8 @@ func TestOddFiles(t *testing.T) {
 	if !slices.Equal(d.problems, want) {
 		t.Errorf("problems %v, want %v", d.problems, want)
 	}
-	if want := []string{"latin.MD: not UTF-8, read as Latin-1", "utf16.md: read as UTF-16"}; !slices.Equal(d.remarks, want) {
+	if want := []string{"latin.MD: not UTF-8, read as Latin-1", "utf16.md: read as UTF-16"}; !slices.Equal(d.remarks,
+		want) {
 		t.Errorf("remarks %q", d.remarks)
 	}
 }

@@ -27,7 +27,10 @@ type collector struct {
 // collect reads every note beneath root, in the order of their names, and what
 // they include.
 func collect(d disk, root, out string) *digest {
-	c := collector{disk: d, root: path.Clean(root), out: path.Clean(out), digest: &digest{byMail: map[string]int{}}, seen: map[string]bool{}}
+	c := collector{
+		disk: d, root: path.Clean(root), out: path.Clean(out), digest: &digest{byMail: map[string]int{}},
+		seen: map[string]bool{},
+	}
 	c.walk(c.root, 0)
 	for _, p := range c.known {
 		if text, ok := c.read(p); ok {

@@ -50,7 +50,8 @@ func TestAsAProgram(t *testing.T) {
 	cmd = exec.Command(bin)
 	cmd.Env = []string{"RLP_PARAM_NOTES=/nonexistent", "RLP_PARAM_OUT=" + out}
 	text, err := cmd.Output()
-	if err != nil || !strings.Contains(string(text), "could not list /nonexistent: does not exist") || !strings.Contains(string(text), "unavailable") {
+	if err != nil || !strings.Contains(string(text), "could not list /nonexistent: does not exist") ||
+		!strings.Contains(string(text), "unavailable") {
 		t.Errorf("%v: %s", err, text)
 	}
 	if _, err := os.Stat(filepath.Join(out, "digest.md")); err != nil {

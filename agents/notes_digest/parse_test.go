@@ -128,14 +128,18 @@ func TestIncludes(t *testing.T) {
 
 func TestCodeBlocksHoldNothing(t *testing.T) {
 	n := parse("a", "```md\n- [ ] a\nada@example.org 2026-01-02\n![[x]]\n```\n- [ ] b\n~~~\nTODO: c\n")
-	if len(n.todos) != 1 || n.todos[0].text != "b" || n.todos[0].line != 6 || n.contacts != nil || n.dates != nil || n.includes != nil {
+	if len(n.todos) != 1 || n.todos[0].text != "b" || n.todos[0].line != 6 || n.contacts != nil || n.dates != nil ||
+		n.includes != nil {
 		t.Errorf("%+v", n)
 	}
 }
 
 // A change of these would leave every knowledge base with two of each contact.
 func TestContactKeysAreStable(t *testing.T) {
-	for email, want := range map[string]string{"": "mail-cbf29ce484222325", "ada@example.org": "mail-8f5903add70ec39d", "a37@example.org": "mail-0039128b13af662c"} {
+	for email, want := range map[string]string{
+		"": "mail-cbf29ce484222325", "ada@example.org": "mail-8f5903add70ec39d",
+		"a37@example.org": "mail-0039128b13af662c",
+	} {
 		if got := contactKey(email); got != want {
 			t.Errorf("%q: %s, want %s", email, got, want)
 		}
@@ -155,7 +159,10 @@ func TestCleanCutsLongTexts(t *testing.T) {
 // A note of one line costs no more than one of many: work grows with the size,
 // not with its square. (With it, the largest note would take minutes.)
 func TestLongLinesAreLinear(t *testing.T) {
-	for _, unit := range []string{"A B <a@b.de> ", "due 2026-01-02 ", "1.1.2026,", "![[a", "| a@b.de ", "a@", "TODO(", "Mai "} {
+	for _, unit := range []string{
+		"A B <a@b.de> ", "due 2026-01-02 ", "1.1.2026,", "![[a", "| a@b.de ", "a@", "TODO(",
+		"Mai ",
+	} {
 		cost := func(size int) time.Duration {
 			best := time.Hour
 			for range 3 {
@@ -179,7 +186,8 @@ func TestLongLinesAreLinear(t *testing.T) {
 // Whatever a note holds, parsing ends and what it finds is well-formed.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
-		"- [ ] x due 2026-01-02\nA B <a@b.de>\n![[x]]", "```\n", "1. Mai 2026", "May 1st, 2026", "| A B | a@b.de |", "\xff@\xfe.de", "TODO(: x", "31.12.1999.",
+		"- [ ] x due 2026-01-02\nA B <a@b.de>\n![[x]]", "```\n", "1. Mai 2026", "May 1st, 2026", "| A B | a@b.de |",
+		"\xff@\xfe.de", "TODO(: x", "31.12.1999.",
 	} {
 		f.Add([]byte(s))
 	}
@@ -196,7 +204,8 @@ func FuzzParse(f *testing.F) {
 		}
 		for _, s := range n.contacts {
 			local, domain, ok := strings.Cut(s.email, "@")
-			if !ok || local == "" || !strings.Contains(domain, ".") || s.email != strings.ToLower(s.email) || strings.ContainsAny(s.name, "\n|<>@") {
+			if !ok || local == "" || !strings.Contains(domain, ".") || s.email != strings.ToLower(s.email) ||
+				strings.ContainsAny(s.name, "\n|<>@") {
 				t.Errorf("%q: %+v", text, s)
 			}
 		}

@@ -43,7 +43,8 @@ func (j *janitor) look() {
 // programs that a checkout's settings can name for hooks, watching and paging.
 func (j *janitor) git(args ...string) (string, bool) {
 	argv := []string{
-		gitProgram, "-C", j.repo, "--no-pager", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null",
+		gitProgram, "-C", j.repo, "--no-pager", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c",
+		"core.hooksPath=/dev/null",
 		"-c", "core.quotePath=false", "-c", "submodule.recurse=false",
 	}
 	return j.start(append(argv, args...), "git "+args[0], 0)
@@ -80,7 +81,8 @@ func (j *janitor) branches() {
 	if !ok {
 		return
 	}
-	merged, ok := j.git("for-each-ref", "--merged=HEAD", "--format=%(refname:short)%09%(committerdate:unix)%09%(HEAD)", "refs/heads")
+	merged, ok := j.git("for-each-ref", "--merged=HEAD", "--format=%(refname:short)%09%(committerdate:unix)%09%(HEAD)",
+		"refs/heads")
 	inHead := map[string]bool{}
 	if ok {
 		for _, b := range parseBranches(merged) {
@@ -125,7 +127,10 @@ func (j *janitor) files() {
 
 // marks counts what was left for later in the texts of the checkout.
 func (j *janitor) marks() {
-	argv := []string{grepProgram, "-r", "-I", "-o", "-w", "-H", "-Z", "-E", "--exclude-dir=.git", "-e", "TODO|FIXME|XXX", "--", j.repo}
+	argv := []string{
+		grepProgram, "-r", "-I", "-o", "-w", "-H", "-Z", "-E", "--exclude-dir=.git", "-e", "TODO|FIXME|XXX",
+		"--", j.repo,
+	}
 	if text, ok := j.start(argv, "grep", 1); ok { // 1: nothing was found
 		j.report.marks = parseMarks(text, j.repo)
 	}

@@ -25,7 +25,8 @@ type program struct {
 // answer is the program as exec_run answers.
 func (p program) answer() []byte {
 	head, _ := json.Marshal(map[string]any{
-		"exit_code": p.exit, "timed_out": p.timedOut, "stdout_bytes": len(p.stdout), "stderr_bytes": len(p.stderr), "stdout_truncated": p.cut,
+		"exit_code": p.exit, "timed_out": p.timedOut, "stdout_bytes": len(p.stdout), "stderr_bytes": len(p.stderr),
+		"stdout_truncated": p.cut,
 	})
 	out := binary.LittleEndian.AppendUint32(nil, uint32(len(head)))
 	return append(append(out, head...), p.stdout+p.stderr...)
@@ -69,20 +70,24 @@ func TestReport(t *testing.T) {
 		"--merged":              {stdout: "main\t17280000\t*\nold\t864000\t \n"},
 		"for-each-ref --format": {stdout: "main\t17280000\t*\nold\t864000\t \nodd`\x01\t864000\t \nnew\t17000000\t \n"},
 		"status":                {stdout: " M a\x00R  now\x00before\x00?? new\x00UU both\x00 D gone\x00A  add\x00"},
-		"ls-tree":               {stdout: "100644 blob 1234 2097152\tbig\x00100644 blob 1234 7\ta b\n\x00160000 commit 1234 -\tsub\x00"},
-		"grep":                  {stdout: repo + "/x\x00TODO\n" + repo + "/x\x00FIXME\n" + repo + "/y\x00TODO\n"},
+		"ls-tree": {stdout: "100644 blob 1234 2097152\tbig\x00100644 blob 1234 7\ta b\n\x00160000 commit " +
+			"1234 -\tsub\x00"},
+		"grep": {stdout: repo + "/x\x00TODO\n" + repo + "/x\x00FIXME\n" + repo + "/y\x00TODO\n"},
 	})
 	text := string(run(repo, out, defaults))
 	for _, want := range []string{
-		"- branches: 4, 2 stale", "- not committed: 6", "- files: 2, 2097159 bytes, 1 large", "- FIXME: 1\n- TODO: 2\n- XXX: 0",
-		"- `odd??`: 190 days, not merged", "- `old`: 190 days, merged, can go", "- conflict: `both`", "- staged: `now`", "- deleted: `gone`",
+		"- branches: 4, 2 stale", "- not committed: 6", "- files: 2, 2097159 bytes, 1 large",
+		"- FIXME: 1\n- TODO: 2\n- XXX: 0",
+		"- `odd??`: 190 days, not merged", "- `old`: 190 days, merged, can go", "- conflict: `both`", "- staged: `now`",
+		"- deleted: `gone`",
 		"- untracked: `new`", "- `big`: 2097152 bytes", "- `x`: FIXME 1 TODO 1",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in\n%s", want, text)
 		}
 	}
-	if file, err := os.ReadFile(filepath.Join(out, reportName)); err != nil || string(file) != text || strings.Contains(text, "Problems") {
+	if file, err := os.ReadFile(filepath.Join(out, reportName)); err != nil || string(file) != text ||
+		strings.Contains(text, "Problems") {
 		t.Errorf("%v: the file is\n%s", err, file)
 	}
 	var result struct {
@@ -92,11 +97,13 @@ func TestReport(t *testing.T) {
 			Merged bool
 		}
 	}
-	if err := json.Unmarshal(h.Result, &result); err != nil || result.Totals["todo"] != 2 || len(result.Stale) != 2 || !result.Stale[1].Merged {
+	if err := json.Unmarshal(h.Result, &result); err != nil || result.Totals["todo"] != 2 || len(result.Stale) != 2 ||
+		!result.Stale[1].Merged {
 		t.Errorf("%v: %s", err, h.Result)
 	}
 	for _, argv := range *ran {
-		if argv[0] == gitProgram && (!slices.Contains(argv, "core.fsmonitor=false") || !slices.Contains(argv, "--no-optional-locks")) {
+		if argv[0] == gitProgram && (!slices.Contains(argv, "core.fsmonitor=false") ||
+			!slices.Contains(argv, "--no-optional-locks")) {
 			t.Errorf("%q can run what the checkout says", argv)
 		}
 	}
@@ -129,7 +136,8 @@ func TestProblems(t *testing.T) {
 		"status": {exit: 128, stderr: "fatal: detected dubious ownership\nmore"}, "ls-tree": {exit: 137, timedOut: true},
 		"grep": {exit: 1, cut: true},
 	})
-	want := "run git status: exit code 128: fatal: detected dubious ownership; run git ls-tree: took longer than 30s; read all of grep: it says more than the host keeps"
+	want := "run git status: exit code 128: fatal: detected dubious ownership; run git ls-tree: took longer than 30s; " +
+		"read all of grep: it says more than the host keeps"
 	if got := problems(h, repo); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -139,7 +147,8 @@ func TestProblems(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 	h, ran := machine(t, nil)
-	if got := problems(h, t.TempDir()); !strings.HasPrefix(got, "look at ") || !strings.HasSuffix(got, ".git: does not exist") || len(*ran) != 0 {
+	if got := problems(h, t.TempDir()); !strings.HasPrefix(got, "look at ") ||
+		!strings.HasSuffix(got, ".git: does not exist") || len(*ran) != 0 {
 		t.Errorf("no checkout: %s; ran %q", got, *ran)
 	}
 	_, _ = machine(t, nil)
@@ -153,7 +162,8 @@ func TestListsAreCut(t *testing.T) {
 	for _, p := range []string{"a", "b", "c", "d"} {
 		r.changes = append(r.changes, change{"changed", p})
 	}
-	if text := string(r.markdown()); !strings.Contains(text, "- changed: `b`\n- and 2 more\n") || strings.Contains(text, "`c`") {
+	if text := string(r.markdown()); !strings.Contains(text, "- changed: `b`\n- and 2 more\n") ||
+		strings.Contains(text, "`c`") {
 		t.Errorf("%s", text)
 	}
 }
@@ -180,7 +190,10 @@ func FuzzParse(f *testing.F) {
 	f.Add("100644 blob 1 7\ta\x00")
 	f.Add("/r/x\x00TODO\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		r := report{options: defaults, changes: parseStatus(text), large: parseTree(text), marks: parseMarks(text, "/r"), stale: parseBranches(text)}
+		r := report{
+			options: defaults, changes: parseStatus(text), large: parseTree(text), marks: parseMarks(text, "/r"),
+			stale: parseBranches(text),
+		}
 		r.sort()
 		if !json.Valid(r.json()) {
 			t.Errorf("%q: %s", text, r.json())

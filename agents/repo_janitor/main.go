@@ -13,7 +13,8 @@ import (
 	"runloop.dev/rlp/agents/sdk"
 )
 
-const usage = "usage: rlp launch repo_janitor --param repo=DIR --param report=DIR [-- [--stale-days N] [--large BYTES] [--top N]]\n"
+const usage = "usage: rlp launch repo_janitor --param repo=DIR --param report=DIR [-- [--stale-days N] [--large " +
+	"BYTES] [--top N]]\n"
 
 func main() {
 	o, err := parseOptions(os.Args[1:])

@@ -84,7 +84,8 @@ func (r *report) markdown() []byte {
 	line("# ", code(r.repo), "\n")
 	line("- branches: ", strconv.Itoa(r.branches), ", ", strconv.Itoa(len(r.stale)), " stale")
 	line("- not committed: ", strconv.Itoa(len(r.changes)))
-	line("- files: ", strconv.Itoa(r.files), ", ", strconv.FormatInt(r.bytes, 10), " bytes, ", strconv.Itoa(len(r.large)), " large")
+	line("- files: ", strconv.Itoa(r.files), ", ", strconv.FormatInt(r.bytes, 10), " bytes, ", strconv.Itoa(len(r.large)),
+		" large")
 	for _, w := range words() {
 		line("- ", w, ": ", strconv.Itoa(counts[w]))
 	}
@@ -95,7 +96,9 @@ func (r *report) markdown() []byte {
 		}
 		return code(x.name) + ": " + strconv.FormatInt(x.days, 10) + " days, " + state
 	})
-	section(&b, "Not committed", top(r, r.changes), len(r.changes), func(x change) string { return x.kind + ": " + code(x.path) })
+	section(&b, "Not committed", top(r, r.changes), len(r.changes), func(x change) string {
+		return x.kind + ": " + code(x.path)
+	})
 	section(&b, "Large files", top(r, r.large), len(r.large), func(x sized) string {
 		return code(x.path) + ": " + strconv.FormatInt(x.bytes, 10) + " bytes"
 	})
@@ -108,7 +111,10 @@ func (r *report) markdown() []byte {
 		}
 		return text
 	})
-	section(&b, "Problems", r.problems, len(r.problems), func(x problem) string { return x.doing + " " + code(x.target) + ": " + x.why })
+	section(&b, "Problems", r.problems, len(r.problems), func(x problem) string {
+		return x.doing + " " + code(x.target) +
+			": " + x.why
+	})
 	return b.Bytes()
 }
 

@@ -138,7 +138,10 @@ func signatures(t *testing.T, file string) map[string]string {
 
 func TestImportsRefusesWhatIsNoModule(t *testing.T) {
 	head := "\x00asm\x01\x00\x00\x00"
-	for _, in := range []string{"", "\x00asm", head + "\x01", head + "\x01\x05\x01", head + "\x01\xff\xff\xff\xff\x0f", head + "\x02\x06\x01\x01m\x01n\x00", head + "\x02\xff\xff\xff\xff\xff\xff"} {
+	for _, in := range []string{
+		"", "\x00asm", head + "\x01", head + "\x01\x05\x01", head + "\x01\xff\xff\xff\xff\x0f",
+		head + "\x02\x06\x01\x01m\x01n\x00", head + "\x02\xff\xff\xff\xff\xff\xff",
+	} {
 		if list, err := sdktest.Imports([]byte(in)); err == nil {
 			t.Errorf("%q: read as %v", in, list)
 		}

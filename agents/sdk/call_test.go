@@ -25,21 +25,26 @@ func TestHostThatDoesNotKeepItsWord(t *testing.T) {
 		"too long":    promise(math.MaxInt32+1, ""),
 	} {
 		got, err := call("kb_get", []byte("kept"), invoke)
-		if e, ok := errors.AsType[*Error](err); !ok || e.Op != "kb_get" || e.Errno != ErrIO || e.Hint == "" || string(got) != "kept" {
+		if e, ok := errors.AsType[*Error](err); !ok || e.Op != "kb_get" || e.Errno != ErrIO || e.Hint == "" ||
+			string(got) != "kept" {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
 	}
 	// The control: the promise kept.
-	if got, err := call("kb_get", []byte("kept"), promise(5000, strings.Repeat("x", 5000))); err != nil || len(got) != 5004 {
+	if got, err := call("kb_get", []byte("kept"), promise(5000, strings.Repeat("x", 5000))); err != nil ||
+		len(got) != 5004 {
 		t.Errorf("control: %d bytes, %v", len(got), err)
 	}
 }
 
 func TestErrorAccounts(t *testing.T) {
 	for account, want := range map[string]Error{
-		`{"error":"acces","capability":"kb:read:a","reason":"cap_missing","hint":"h"}`: {Capability: "kb:read:a", Reason: "cap_missing", Hint: "h"},
-		`{"reason":"cap_missing","new":[1,{}]}`:                                        {Reason: "cap_missing"},
-		`{"reason":null}`:                                                              {}, "": {}, "no JSON": {}, "[]": {}, "[{},{}]": {}, `{"reason":"cut of`: {},
+		`{"error":"acces","capability":"kb:read:a","reason":"cap_missing","hint":"h"}`: {
+			Capability: "kb:read:a",
+			Reason:     "cap_missing", Hint: "h",
+		},
+		`{"reason":"cap_missing","new":[1,{}]}`: {Reason: "cap_missing"},
+		`{"reason":null}`:                       {}, "": {}, "no JSON": {}, "[]": {}, "[{},{}]": {}, `{"reason":"cut of`: {},
 		`{"hint":"` + strings.Repeat("x", 2*accountMax) + `"}`: {}, // longer than anybody reads
 	} {
 		want.Op, want.Errno = "kb_get", ErrDenied

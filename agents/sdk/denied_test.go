@@ -38,7 +38,10 @@ func TestEveryCallMayBeDenied(t *testing.T) {
 	if n := len(everyCall()); n != len(contract) {
 		t.Fatalf("%d calls, want %d", n, len(contract))
 	}
-	for errno, also := range map[sdk.Errno]error{sdk.ErrDenied: fs.ErrPermission, sdk.ErrUnavailable: errors.ErrUnsupported} {
+	for errno, also := range map[sdk.Errno]error{
+		sdk.ErrDenied:      fs.ErrPermission,
+		sdk.ErrUnavailable: errors.ErrUnsupported,
+	} {
 		h := sdktest.New(t)
 		for op := range contract {
 			h.Deny(op, "", &sdk.Error{Errno: errno, Capability: "c", Reason: "r"})
@@ -76,7 +79,8 @@ func TestHostForTests(t *testing.T) {
 	if v, ok := h.Value("b", "k"); ok {
 		t.Errorf("b/k: %q", v)
 	}
-	if _, err := sdk.KBPut("a", "j", nil); err != nil || !slices.Equal(h.Keys("a", ""), []string{"j", "k"}) || !slices.Equal(h.Keys("a", "k"), []string{"k"}) {
+	if _, err := sdk.KBPut("a", "j", nil); err != nil || !slices.Equal(h.Keys("a", ""), []string{"j", "k"}) ||
+		!slices.Equal(h.Keys("a", "k"), []string{"k"}) {
 		t.Errorf("keys %v, %v", h.Keys("a", ""), err)
 	}
 	if _, err := sdk.TimeNow(); !errors.Is(err, sdk.ErrUnavailable) {

@@ -30,16 +30,19 @@ type FunctionCall struct {
 // A CompletionRequest asks a model for text. The zero value of a field leaves
 // it to the operator's configuration.
 type CompletionRequest struct {
-	Model          string          `json:"model,omitempty"` // such as "local:echo"
-	Messages       []Message       `json:"messages"`
-	MaxTokens      int             `json:"max_tokens,omitempty"`
-	Temperature    *float64        `json:"temperature,omitempty"`
-	TopP           *float64        `json:"top_p,omitempty"`
-	Stop           []string        `json:"stop,omitempty"`
-	Seed           *int64          `json:"seed,omitempty"`
-	Tools          json.RawMessage `json:"tools,omitempty"`           // [{"type":"function","function":{"name","description","parameters"}}]
-	ToolChoice     json.RawMessage `json:"tool_choice,omitempty"`     // "auto", "none", "required", or {"type":"function","function":{"name"}}
-	ResponseFormat json.RawMessage `json:"response_format,omitempty"` // {"type":"json_schema","json_schema":{"name","schema"}}
+	Model       string    `json:"model,omitempty"` // such as "local:echo"
+	Messages    []Message `json:"messages"`
+	MaxTokens   int       `json:"max_tokens,omitempty"`
+	Temperature *float64  `json:"temperature,omitempty"`
+	TopP        *float64  `json:"top_p,omitempty"`
+	Stop        []string  `json:"stop,omitempty"`
+	Seed        *int64    `json:"seed,omitempty"`
+	// [{"type":"function","function":{"name","description","parameters"}}]
+	Tools json.RawMessage `json:"tools,omitempty"`
+	// "auto", "none", "required", or {"type":"function","function":{"name"}}
+	ToolChoice json.RawMessage `json:"tool_choice,omitempty"`
+	// {"type":"json_schema","json_schema":{"name","schema"}}
+	ResponseFormat json.RawMessage `json:"response_format,omitempty"`
 	TimeoutMS      int64           `json:"timeout_ms,omitempty"`
 }
 

@@ -125,7 +125,8 @@ func TestDenialSaysWhatAndWhy(t *testing.T) {
 	})
 	_, err := sdk.KBPut("contacts", "a", nil)
 	e, ok := errors.AsType[*sdk.Error](err)
-	if !ok || e.Op != "kb_put" || e.Errno != 2 || e.Capability != "kb:write:contacts" || e.Reason != "domain_not_permitted" || len(e.Hint) != 10_000 {
+	if !ok || e.Op != "kb_put" || e.Errno != 2 || e.Capability != "kb:write:contacts" ||
+		e.Reason != "domain_not_permitted" || len(e.Hint) != 10_000 {
 		t.Fatalf("%#v", err)
 	}
 	if !errors.Is(err, sdk.ErrDenied) || !errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) {
@@ -143,7 +144,8 @@ func TestDenialSaysWhatAndWhy(t *testing.T) {
 func TestErrnosMatchTheStandardLibrary(t *testing.T) {
 	for errno, want := range map[sdk.Errno]error{
 		sdk.ErrDenied: fs.ErrPermission, sdk.ErrNotExist: fs.ErrNotExist, sdk.ErrInvalid: fs.ErrInvalid,
-		sdk.ErrTimeout: os.ErrDeadlineExceeded, sdk.ErrNoSys: errors.ErrUnsupported, sdk.ErrUnavailable: errors.ErrUnsupported,
+		sdk.ErrTimeout: os.ErrDeadlineExceeded, sdk.ErrNoSys: errors.ErrUnsupported,
+		sdk.ErrUnavailable: errors.ErrUnsupported,
 	} {
 		if !errors.Is(&sdk.Error{Errno: errno}, want) {
 			t.Errorf("%v is not %v", errno, want)
@@ -163,8 +165,11 @@ func TestErrnosMatchTheStandardLibrary(t *testing.T) {
 
 func TestWhy(t *testing.T) {
 	for want, err := range map[string]error{
-		"":                                   nil,
-		"denied (lease_expired)":             &sdk.Error{Op: "kb_get", Errno: sdk.ErrDenied, Hint: "renew it", Reason: "lease_expired"},
+		"": nil,
+		"denied (lease_expired)": &sdk.Error{
+			Op: "kb_get", Errno: sdk.ErrDenied, Hint: "renew it",
+			Reason: "lease_expired",
+		},
 		"i/o error: disk on fire":            &sdk.Error{Errno: sdk.ErrIO, Reason: "io", Hint: "disk on fire"},
 		"denied":                             &fs.PathError{Op: "open", Path: "/x", Err: fs.ErrPermission},
 		"does not exist":                     &fs.PathError{Op: "open", Path: "/x", Err: fs.ErrNotExist},
@@ -246,7 +251,10 @@ func TestHTTP(t *testing.T) {
 		Method: "POST", URL: "https://api.example.com/v1", Timeout: 1499*time.Millisecond + 1,
 		Headers: map[string]string{"Authorization": "Bearer rlsec_1"}, Body: []byte("body"),
 	})
-	if err != nil || r.Status != 404 || string(r.Body) != "gone" || !maps.Equal(r.Headers, map[string]string{"a": "b", "c": "d, e"}) {
+	if err != nil || r.Status != 404 || string(r.Body) != "gone" || !maps.Equal(r.Headers, map[string]string{
+		"a": "b",
+		"c": "d, e",
+	}) {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
@@ -260,12 +268,18 @@ func TestExecRun(t *testing.T) {
 		}
 		return framed(head, "outer"), nil
 	})
-	req := sdk.ExecRequest{Argv: []string{"/usr/bin/grep", "x"}, Env: map[string]string{"A": "b"}, Dir: "/w", Stdin: []byte("in")}
+	req := sdk.ExecRequest{
+		Argv: []string{"/usr/bin/grep", "x"}, Env: map[string]string{"A": "b"}, Dir: "/w",
+		Stdin: []byte("in"),
+	}
 	r, err := sdk.ExecRun(req)
 	if err != nil || r.ExitCode != 3 || !r.TimedOut || string(r.Stdout) != "out" || string(r.Stderr) != "er" {
 		t.Errorf("%+v, %v", r, err)
 	}
-	for _, head = range []string{`{"stdout_bytes":6}`, `{"stdout_bytes":3,"stderr_bytes":3}`, `{"stdout_bytes":18446744073709551615,"stderr_bytes":6}`, `[]`} {
+	for _, head = range []string{
+		`{"stdout_bytes":6}`, `{"stdout_bytes":3,"stderr_bytes":3}`,
+		`{"stdout_bytes":18446744073709551615,"stderr_bytes":6}`, `[]`,
+	} {
 		if _, err := sdk.ExecRun(req); !errors.Is(err, sdk.ErrIO) {
 			t.Errorf("head %s: %v", head, err)
 		}
@@ -284,8 +298,12 @@ func TestJSONCalls(t *testing.T) {
 	}
 	answer("model_complete", `{"model":"local:echo","messages":[{"role":"user","content":"hi"}],"max_tokens":5}`,
 		`{"text":"hi","usage":{"tokens_in":1,"tokens_out":2,"usd":0.5},"model":"local:echo","finish_reason":"stop"}`)
-	c, err := sdk.ModelComplete(sdk.CompletionRequest{Model: "local:echo", Messages: []sdk.Message{{Role: "user", Content: "hi"}}, MaxTokens: 5})
-	if err != nil || c.Text != "hi" || c.Usage != (sdk.Usage{TokensIn: 1, TokensOut: 2, USD: 0.5}) || c.FinishReason != "stop" {
+	c, err := sdk.ModelComplete(sdk.CompletionRequest{
+		Model:    "local:echo",
+		Messages: []sdk.Message{{Role: "user", Content: "hi"}}, MaxTokens: 5,
+	})
+	if err != nil || c.Text != "hi" || c.Usage != (sdk.Usage{TokensIn: 1, TokensOut: 2, USD: 0.5}) ||
+		c.FinishReason != "stop" {
 		t.Errorf("complete: %+v, %v", c, err)
 	}
 	answer("model_embed", `{"input":["a","b"]}`, `{"vectors":[[1,2],[3,4]]}`)
@@ -296,8 +314,12 @@ func TestJSONCalls(t *testing.T) {
 	if r, err := sdk.MCPCall("github", "search", json.RawMessage(`{"q":1}`)); err != nil || string(r) != `{"content":[]}` {
 		t.Errorf("mcp: %s, %v", r, err)
 	}
-	answer("agent_launch", `{"agent":"critic","deny":["net:https:*"],"limits":{"wall_time_ms":10}}`, `{"run_id":"r","agent":"critic","outcome":"exit","exit_code":4,"result":[1]}`)
-	r, err := sdk.AgentLaunch(sdk.LaunchRequest{Agent: "critic", Deny: []string{"net:https:*"}, Limits: map[string]int64{"wall_time_ms": 10}})
+	answer("agent_launch", `{"agent":"critic","deny":["net:https:*"],"limits":{"wall_time_ms":10}}`,
+		`{"run_id":"r","agent":"critic","outcome":"exit","exit_code":4,"result":[1]}`)
+	r, err := sdk.AgentLaunch(sdk.LaunchRequest{
+		Agent: "critic", Deny: []string{"net:https:*"},
+		Limits: map[string]int64{"wall_time_ms": 10},
+	})
 	if err != nil || r.RunID != "r" || r.Outcome != "exit" || r.ExitCode != 4 || string(r.Result) != "[1]" {
 		t.Errorf("launch: %+v, %v", r, err)
 	}
@@ -309,7 +331,10 @@ func TestJSONCalls(t *testing.T) {
 
 // What a broken host answers is an error, never a panic or a made-up value.
 func TestMalformedResponses(t *testing.T) {
-	for _, response := range []string{"", "x", "-1", "\xff\xff\xff\xff", "\x01\x00\x00\x00", "\x02\x00\x00\x00{}", "[{}]", "[1", "{}"} {
+	for _, response := range []string{
+		"", "x", "-1", "\xff\xff\xff\xff", "\x01\x00\x00\x00", "\x02\x00\x00\x00{}", "[{}]",
+		"[1", "{}",
+	} {
 		t.Cleanup(sdk.SetBackend(constant(response)))
 		for op, err := range map[string]error{
 			"kb_put":    errOf(sdk.KBPut("d", "k", nil)),

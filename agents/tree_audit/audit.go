@@ -49,7 +49,10 @@ type auditor struct {
 // audit walks the tree and gathers the report. Links are looked at and never
 // followed.
 func audit(d disk, root string, o options) *report {
-	a := auditor{disk: d, root: path.Clean(root), report: &report{tree: path.Clean(root), options: o}, buf: make([]byte, scanMax)}
+	a := auditor{
+		disk: d, root: path.Clean(root), report: &report{tree: path.Clean(root), options: o},
+		buf: make([]byte, scanMax),
+	}
 	a.walk("", 0)
 	a.duplicates()
 	a.report.sort()

@@ -111,7 +111,8 @@ func TestSuspicious(t *testing.T) {
 		".git/config":     "ghp_" + strings.Repeat("a1", 18),
 	}), defaults)
 	want := []string{
-		"a/deploy.yaml:3 private_key", "ci.sh:3 token", "src/.env env_file", "src/.env.local env_file", "certs/site.P12 key_file", "id_ed25519 key_file",
+		"a/deploy.yaml:3 private_key", "ci.sh:3 token", "src/.env env_file", "src/.env.local env_file",
+		"certs/site.P12 key_file", "id_ed25519 key_file",
 		"a/out link_outside", "out link_outside", "trojan.c:2 bidi_control", "bin/tool binary", "x.wasm binary",
 	}
 	if got := kinds(r.findings); !slices.Equal(got, want) {
@@ -130,7 +131,10 @@ func TestTokenShapes(t *testing.T) {
 				t.Errorf("%s: %q not found (%d)", p.name, text, at)
 			}
 		}
-		for _, text := range []string{"", p.prefix, good[:len(good)-1], "x" + good, p.prefix + " " + good[len(p.prefix):], strings.ToLower(p.prefix) + "é"} {
+		for _, text := range []string{
+			"", p.prefix, good[:len(good)-1], "x" + good, p.prefix + " " + good[len(p.prefix):],
+			strings.ToLower(p.prefix) + "é",
+		} {
 			if at := p.find([]byte(text)); at >= 0 {
 				t.Errorf("%s: found in %q", p.name, text)
 			}
@@ -147,7 +151,8 @@ func TestSecretsAreNotRepeated(t *testing.T) {
 	secret := "AKIA" + "QWERTYUIOPASDFGH"
 	out := run(osDisk{}, tree(t, map[string]string{"a.txt": "k=" + secret, "k.pem": pem}), defaults)
 	for _, text := range [][]byte{out, h.Result} {
-		if !bytes.Contains(text, []byte(`"suspicious":`)) || bytes.Contains(text, []byte(secret[4:])) || bytes.Contains(text, []byte("MC4CAQ")) {
+		if !bytes.Contains(text, []byte(`"suspicious":`)) || bytes.Contains(text, []byte(secret[4:])) ||
+			bytes.Contains(text, []byte("MC4CAQ")) {
 			t.Errorf("report %s", text)
 		}
 	}
@@ -165,7 +170,8 @@ func TestLargeAndDuplicates(t *testing.T) {
 		t.Fatalf("duplicates %v", r.duplicates)
 	}
 	first, second := r.duplicates[0], r.duplicates[1]
-	if first.wasted() != 200 || !slices.Equal(first.paths, []string{"a", "b/a", "b/c"}) || !slices.Equal(second.paths, []string{"p", "q"}) {
+	if first.wasted() != 200 || !slices.Equal(first.paths, []string{"a", "b/a", "b/c"}) || !slices.Equal(second.paths,
+		[]string{"p", "q"}) {
 		t.Errorf("duplicates %v", r.duplicates)
 	}
 	// sha256("12345"), by another program
@@ -182,7 +188,8 @@ func TestLargeAndDuplicates(t *testing.T) {
 	if err := json.Unmarshal(r.json(""), &report); err != nil {
 		t.Fatal(err)
 	}
-	if tt := report.Totals; tt.Files != 9 || tt.Bytes != 412 || tt.Large != 4 || tt.Duplicates != 2 || tt.Wasted != 205 || len(report.Large) != 2 {
+	if tt := report.Totals; tt.Files != 9 || tt.Bytes != 412 || tt.Large != 4 || tt.Duplicates != 2 || tt.Wasted != 205 ||
+		len(report.Large) != 2 {
 		t.Errorf("report %+v", report)
 	}
 }
@@ -200,7 +207,10 @@ func TestLongFilesAreHashedWhole(t *testing.T) {
 // tree with nothing withheld.
 func TestDenied(t *testing.T) {
 	h := sdktest.New(t)
-	dir := tree(t, map[string]string{"a": "one", "b": "one", "sub/.env": "two", "sub/c": "one", "shut/d": "x", "l": "-> /etc"})
+	dir := tree(t, map[string]string{
+		"a": "one", "b": "one", "sub/.env": "two", "sub/c": "one", "shut/d": "x",
+		"l": "-> /etc",
+	})
 	if r := audit(osDisk{}, dir, defaults); len(r.problems) != 0 || len(r.files) != 5 {
 		t.Fatalf("control: %v, %d files", r.problems, len(r.files))
 	}
@@ -218,11 +228,15 @@ func TestDenied(t *testing.T) {
 	for _, p := range report.Problems {
 		got = append(got, p.Doing+" "+p.Target+": "+p.Why)
 	}
-	want := []string{"read b: denied", "read link l: denied", "list shut: denied", "read sub/.env: denied", "return the result: denied (budget_exhausted)"}
+	want := []string{
+		"read b: denied", "read link l: denied", "list shut: denied", "read sub/.env: denied",
+		"return the result: denied (budget_exhausted)",
+	}
 	if !slices.Equal(got, want) {
 		t.Errorf("problems\n got %q\nwant %q", got, want)
 	}
-	if report.Totals.Files != 2 || report.Totals.Duplicates != 1 || len(report.Suspicious) != 1 || report.Suspicious[0].Path != "sub/.env" {
+	if report.Totals.Files != 2 || report.Totals.Duplicates != 1 || len(report.Suspicious) != 1 ||
+		report.Suspicious[0].Path != "sub/.env" {
 		t.Errorf("report %+v", report)
 	}
 	whole := audit(denying{osDisk{}, []string{dir}}, dir, defaults)
@@ -257,7 +271,10 @@ func TestParseOptions(t *testing.T) {
 			t.Errorf("%q: %+v, %v", args, got, err)
 		}
 	}
-	for _, args := range []string{"--large", "--large x", "--large -1", "--large 1XB", "--large 9223372036854775808", "--large 9000000000GiB", "--top 1k", "--top -1", "--top 99999999999", "--topp 1", "tree", "--large="} {
+	for _, args := range []string{
+		"--large", "--large x", "--large -1", "--large 1XB", "--large 9223372036854775808",
+		"--large 9000000000GiB", "--top 1k", "--top -1", "--top 99999999999", "--topp 1", "tree", "--large=",
+	} {
 		if got, err := parseOptions(strings.Fields(args)); err == nil {
 			t.Errorf("%q: read as %+v", args, got)
 		}
@@ -274,7 +291,8 @@ func FuzzByContent(f *testing.F) {
 				t.Errorf("line %d of %d: %q", x.line, lines, content)
 			}
 		}
-		if bidiAt(content) >= 0 != strings.ContainsAny(string(content), "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069") {
+		if bidiAt(content) >= 0 != strings.ContainsAny(string(content),
+			"\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069") {
 			t.Errorf("bidi in %q: %d", content, bidiAt(content))
 		}
 	})

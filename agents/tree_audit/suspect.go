@@ -26,7 +26,10 @@ const (
 )
 
 func (k kind) String() string {
-	return [...]string{"private_key", "token", "env_file", "key_file", "link_outside", "bidi_control", "binary", "special_file"}[k]
+	return [...]string{
+		"private_key", "token", "env_file", "key_file", "link_outside", "bidi_control", "binary",
+		"special_file",
+	}[k]
 }
 
 // A finding is one suspicious file. It never holds the secret itself.
@@ -41,7 +44,8 @@ type finding struct {
 func byName(name string) []finding {
 	base := strings.ToLower(path.Base(name))
 	switch base {
-	case "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", ".netrc", "_netrc", ".git-credentials", ".pgpass", ".htpasswd", ".pypirc":
+	case "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", ".netrc", "_netrc", ".git-credentials", ".pgpass", ".htpasswd",
+		".pypirc":
 		return []finding{{path: name, kind: keyFile, detail: base}}
 	}
 	switch ext := path.Ext(base); ext {

@@ -38,7 +38,8 @@ func TestBrokenFiles(t *testing.T) {
 	}
 	r := audit(mapDisk{files, "/b"}, "/t", defaults)
 	want := []problem{{"hash", "b", syscall.EIO.Error()}, {"read", "b", syscall.EIO.Error()}}
-	if !slices.Equal(r.problems, want) || len(r.duplicates) != 1 || !slices.Equal(r.duplicates[0].paths, []string{"a", "c"}) {
+	if !slices.Equal(r.problems, want) || len(r.duplicates) != 1 || !slices.Equal(r.duplicates[0].paths,
+		[]string{"a", "c"}) {
 		t.Errorf("problems %v, duplicates %v", r.problems, r.duplicates)
 	}
 }
@@ -48,16 +49,21 @@ func TestDepth(t *testing.T) {
 	deep := "t" + strings.Repeat("/d", depthMax)
 	files := fstest.MapFS{deep + "/in": {}, deep + "/d/out": {}}
 	r := audit(mapDisk{files, "none"}, "/t", defaults)
-	if len(r.files) != 1 || !strings.HasSuffix(r.files[0].path, "d/in") || len(r.problems) != 1 || r.problems[0].why != "too deep" {
+	if len(r.files) != 1 || !strings.HasSuffix(r.files[0].path, "d/in") || len(r.problems) != 1 ||
+		r.problems[0].why != "too deep" {
 		t.Errorf("files %v, problems %v", r.files, r.problems)
 	}
 }
 
 // Pipes and devices are never opened: opening one may block or act.
 func TestSpecialFilesAreNotOpened(t *testing.T) {
-	files := fstest.MapFS{"t/pipe": {Mode: fs.ModeNamedPipe}, "t/dev": {Mode: fs.ModeDevice}, "t/l": {Mode: fs.ModeSymlink}}
+	files := fstest.MapFS{
+		"t/pipe": {Mode: fs.ModeNamedPipe}, "t/dev": {Mode: fs.ModeDevice},
+		"t/l": {Mode: fs.ModeSymlink},
+	}
 	r := audit(mapDisk{files, "none"}, "/t", defaults)
-	if got := kinds(r.findings); !slices.Equal(got, []string{"dev special_file", "pipe special_file"}) || len(r.files) != 0 {
+	if got := kinds(r.findings); !slices.Equal(got, []string{"dev special_file", "pipe special_file"}) ||
+		len(r.files) != 0 {
 		t.Errorf("findings %v, files %v", got, r.files)
 	}
 	if len(r.problems) != 1 || r.problems[0].doing != "read link" {

@@ -53,16 +53,31 @@ func TestToolAxis(t *testing.T) {
 		{"net_http", "[tools]\nallow = [\"net_http\"]\n", "[deny]\ntools = [\"kb_put\"]\n"},
 		{"net_http", "[tools]\nallow = [\"web:*\"]\n", "[tools]\nallow = [\"web__net_http\", \"kb_get\"]\n"},
 		{"", "[tools]\nallow = [\"net_http\"]\n", "[tools]\nallow = [\"kb_get\"]\n"},
-		{"kb_get", "[tools]\nallow = [\"net_http\", \"kb_get\"]\n[deny]\ntools = [\"web:net_http\"]\n", "[deny]\ntools = []\n"},
+		{
+			"kb_get", "[tools]\nallow = [\"net_http\", \"kb_get\"]\n[deny]\ntools = [\"web:net_http\"]\n",
+			"[deny]\ntools = []\n",
+		},
 		{"kb_get", "[tools]\nallow = [\"net_http\", \"kb_get\"]\n", "[deny]\ntools = [\"web__net_http\"]\n"},
-		{strings.Replace(all, "exec_run ", "", 1), "[deny]\ntools = [\"exec_run\"]\n", "[deny]\ntools = [\"exec__exec_run\"]\n"},
-		{strings.Replace(all, " mcp__github__search", "", 1), "[deny]\ntools = [\"mcp:github/search\"]\n", "[deny]\ntools = [\"mcp__github__search\"]\n"},
-		{strings.Replace(all, " tools:weather", "", 1), "[deny]\ntools = [\"weather\"]\n", "[deny]\ntools = [\"tools__weather\"]\n"},
+		{
+			strings.Replace(all, "exec_run ", "", 1), "[deny]\ntools = [\"exec_run\"]\n",
+			"[deny]\ntools = [\"exec__exec_run\"]\n",
+		},
+		{
+			strings.Replace(all, " mcp__github__search", "", 1), "[deny]\ntools = [\"mcp:github/search\"]\n",
+			"[deny]\ntools = [\"mcp__github__search\"]\n",
+		},
+		{
+			strings.Replace(all, " tools:weather", "", 1), "[deny]\ntools = [\"weather\"]\n",
+			"[deny]\ntools = [\"tools__weather\"]\n",
+		},
 		{"net_http path_open", "[visible]\ncategories = [\"file\", \"web\"]\n", "[deny]\ntools = []\n"},
 		{"net_http", "[visible]\ncategories = [\"file\", \"web\"]\n", "[visible]\ncategories = [\"memory\", \"web\"]\n"},
 		{"", "[visible]\ncategories = []\n", "[visible]\ncategories = [\"web\"]\n"},
 		{"net_http", "[visible]\ncategories = [\"web\", \"reyn_source\"]\n", "[deny]\ntools = []\n"},
-		{"kb_get", "[visible]\ncategories = [\"memory\"]\n[tools]\nallow = [\"net_http\", \"kb_get\"]\n", "[deny]\ntools = []\n"},
+		{
+			"kb_get", "[visible]\ncategories = [\"memory\"]\n[tools]\nallow = [\"net_http\", \"kb_get\"]\n",
+			"[deny]\ntools = []\n",
+		},
 		{"tools:weather", "[visible]\ncategories = [\"tools\"]\n", "[tools]\nallow = [\"tools:weather\", \"weathr\"]\n"},
 	} {
 		one, two := profile(t, "one", c.one), profile(t, "two", c.two)
@@ -80,9 +95,13 @@ func TestToolAxis(t *testing.T) {
 //rlp:holds Y12
 func TestVisibleGrantsNothing(t *testing.T) {
 	small := base(t, "[capabilities]\nfs = [\"/data\"]\n")
-	for _, text := range []string{"[visible]\ncategories = [\"exec\", \"web\", \"file\"]\n", "[tools]\nallow = [\"*\"]\n"} {
+	for _, text := range []string{
+		"[visible]\ncategories = [\"exec\", \"web\", \"file\"]\n",
+		"[tools]\nallow = [\"*\"]\n",
+	} {
 		set, _ := narrow(t, small, profile(t, "p", text))
-		if set.Any(caps.Exec) || set.Any(caps.Net) || allows(t, set, "process:exec:/bin/a") || !allows(t, set, "fs:read:/data/x") {
+		if set.Any(caps.Exec) || set.Any(caps.Net) || allows(t, set, "process:exec:/bin/a") ||
+			!allows(t, set, "fs:read:/data/x") {
 			t.Errorf("%q: %s", text, set)
 		}
 	}
@@ -130,7 +149,8 @@ func TestKeysOfOtherProfiles(t *testing.T) {
 				t.Errorf("%q: %+v %v", text, p, findings)
 			}
 		}
-		if p, findings := policy.ParseProfile("p", "p.toml", []byte(good), policy.Options{}); p == nil || policy.AsError(findings) != nil {
+		if p, findings := policy.ParseProfile("p", "p.toml", []byte(good), policy.Options{}); p == nil ||
+			policy.AsError(findings) != nil {
 			t.Errorf("control: %v", findings)
 		}
 	}
@@ -192,7 +212,9 @@ func TestProfileDefaults(t *testing.T) {
 //
 //rlp:holds Y11
 func TestUnknownWords(t *testing.T) {
-	_, findings := policy.ParseProfile("p", "p.toml", []byte("[deny]\ntools = [\"remember_shared\", \"web:net_htp\"]\n[tools]\nallow = [\"forget\"]\n[visible]\ncategories = [\"rag_corpus\", \"web\"]\n"), options)
+	_, findings := policy.ParseProfile("p", "p.toml",
+		[]byte("[deny]\ntools = [\"remember_shared\", \"web:net_htp\"]\n[tools]\nallow = "+
+			"[\"forget\"]\n[visible]\ncategories = [\"rag_corpus\", \"web\"]\n"), options)
 	var got []policy.Code
 	for _, f := range findings {
 		if f.Severity != policy.SeverityWarning {
@@ -200,7 +222,10 @@ func TestUnknownWords(t *testing.T) {
 		}
 		got = append(got, f.Code)
 	}
-	want := []policy.Code{policy.CodeUnknownTool, policy.CodeUnknownTool, policy.CodeUnknownTool, policy.CodeUnknownCategory}
+	want := []policy.Code{
+		policy.CodeUnknownTool, policy.CodeUnknownTool, policy.CodeUnknownTool,
+		policy.CodeUnknownCategory,
+	}
 	if !slices.Equal(got, want) {
 		t.Errorf("%v", findings)
 	}
@@ -209,9 +234,13 @@ func TestUnknownWords(t *testing.T) {
 // A server alone is no tool of it: who denies one by its name as a tool is told
 // that nothing is denied. What the floors speak of is known before it is there.
 func TestAServerIsNoTool(t *testing.T) {
-	for name, want := range map[string]int{"mcp__github": 1, "mcp:github": 1, "mcp__github__search": 0, "mcp:github/search": 0, "mcp:*": 0, "mcp_call": 0} {
+	for name, want := range map[string]int{
+		"mcp__github": 1, "mcp:github": 1, "mcp__github__search": 0,
+		"mcp:github/search": 0, "mcp:*": 0, "mcp_call": 0,
+	} {
 		_, findings := policy.ParseProfile("p", "p.toml", []byte("[deny]\ntools = [\""+name+"\"]\n"), options)
-		if len(findings) != want || want == 1 && (findings[0].Code != policy.CodeUnknownTool || !strings.Contains(findings[0].Hint, "mcp:call:github")) {
+		if len(findings) != want || want == 1 && (findings[0].Code != policy.CodeUnknownTool ||
+			!strings.Contains(findings[0].Hint, "mcp:call:github")) {
 			t.Errorf("%s: %v", name, findings)
 		}
 	}
@@ -243,7 +272,8 @@ func TestTiersAndEffects(t *testing.T) {
 	}
 	set, _ := narrow(t, base(t, broad), layer(t, "[deny]\neffects = [\"io-write\"]\n"))
 	for s, want := range map[string]bool{
-		"fs:read:/data/x": true, "fs:write:/data/x": false, "fs:delete:/data/x": false, "network:https:get@a.example": true, "network:https:post@a.example": false,
+		"fs:read:/data/x": true, "fs:write:/data/x": false, "fs:delete:/data/x": false, "network:https:get@a.example": true,
+		"network:https:post@a.example": false,
 	} {
 		if got := allows(t, set, s); got != want {
 			t.Errorf("%s: %v", s, got)
@@ -254,13 +284,15 @@ func TestTiersAndEffects(t *testing.T) {
 // A lease bounds what is left, in a base and in layers; the earliest end and
 // the fewest uses hold.
 func TestLeases(t *testing.T) {
-	text := "schema = \"0.2\"\n[leases]\n\"fs:write:/data\" = { expires = 2030-01-01T00:00:00Z, max_uses = 9 }\n\"kb:write:artifacts\" = { max_uses = 0 }\n"
+	text := "schema = \"0.2\"\n[leases]\n\"fs:write:/data\" = { expires = 2030-01-01T00:00:00Z, max_uses = 9 " +
+		"}\n\"kb:write:artifacts\" = { max_uses = 0 }\n"
 	b, findings := policy.ParseBase("policy.caps", []byte(text+"[capabilities]\nfs_rw = [\"/data\"]\n"), options)
 	if b == nil || len(b.Leases) != 2 || b.Leases[0].MaxUses != 9 || b.Leases[1].Expires != caps.Forever {
 		t.Fatalf("%+v, %v", b, findings)
 	}
 	one := layer(t, text)
-	two := layer(t, "schema = \"0.2\"\n[leases]\n\"fs:write:/data\" = { expires = 2029-01-01T00:00:00+01:00, max_uses = 12 }\n")
+	two := layer(t, "schema = \"0.2\"\n[leases]\n\"fs:write:/data\" = { expires = 2029-01-01T00:00:00+01:00, max_uses = "+
+		"12 }\n")
 	for _, layers := range [][]*caps.Layer{{one, two}, {two, one}, {two, one, one}} {
 		set := base(t, broad)
 		for _, l := range layers {

@@ -46,7 +46,8 @@ func TestBaseReadsEveryKey(t *testing.T) {
 		"network:https:get@*.example.org", "network:https:get@10.1.2.3:8443", "network:https:get@api.example.com",
 		"network:https:get@api.example.com:8443", "network:https:get@xn--bcher-kva.example", "network:https:mail.example.com",
 		"time:read:*", "kb:read:contacts", "kb:read:contacts_raw",
-		"kb:write:accounts", "kb:write:artifacts", "kb:write:contacts", "kb:write:drafts", "kb:write:edges", "kb:write:events",
+		"kb:write:accounts", "kb:write:artifacts", "kb:write:contacts", "kb:write:drafts", "kb:write:edges",
+		"kb:write:events",
 		"kb:write:notes", "kb:write:runs",
 		"secrets:read:runloop/api/key@api.example.com", "secrets:read:runloop/mail/smtp_api_key",
 		"model:use:local:echo", "model:use:openai:*", "process:exec:/usr/bin/grep",
@@ -69,7 +70,10 @@ func TestBaseReadsEveryKey(t *testing.T) {
 func TestBaseDefaultsGrantNothing(t *testing.T) {
 	off := "fs=[]\nfs_ro=[]\nfs_rw=[]\nnet=[]\ntime=false\nkb_read=[]\nkb_write=[]\nsecrets=[]\nmodel=[]\nexec=[]\nenv=[]\nmcp=[]\nagents=[]\n"
 	allFalse := "fs=false\nfs_ro=false\nfs_rw=false\nnet=false\ntime=false\nkb_read=false\nkb_write=false\nsecrets=false\nmodel=false\nexec=false\nenv=false\nmcp=false\nagents=false\n"
-	for _, text := range []string{"", "# x\n", "[capabilities]\n", "schema = \"0.1\"\n", "[capabilities]\n" + off, "[capabilities]\n" + allFalse} {
+	for _, text := range []string{
+		"", "# x\n", "[capabilities]\n", "schema = \"0.1\"\n", "[capabilities]\n" + off,
+		"[capabilities]\n" + allFalse,
+	} {
 		if set := base(t, text); !set.IsEmpty() {
 			t.Errorf("%q grants %s", text, set)
 		}
@@ -81,20 +85,38 @@ func TestBaseDefaultsGrantNothing(t *testing.T) {
 //rlp:holds R12 R13 R16 R19 R20 R23 R24 R25 R27 R32 R33
 func TestBaseMeans(t *testing.T) {
 	for _, c := range []struct{ text, yes, no string }{
-		{`fs = ["/a//b/./c/"]`, "fs:read:/a/b/c/x fs:read:/a/b/c", "fs:read:/a/b fs:read:/a/b/cc fs:write:/a/b/c fs:delete:/a/b/c"},
+		{
+			`fs = ["/a//b/./c/"]`, "fs:read:/a/b/c/x fs:read:/a/b/c",
+			"fs:read:/a/b fs:read:/a/b/cc fs:write:/a/b/c fs:delete:/a/b/c",
+		},
 		{`fs = ["/a/../b"]`, "fs:read:/b", "fs:read:/a"},
 		{`fs_rw = ["/a"]`, "fs:read:/a/x fs:write:/a/x fs:delete:/a/x", "fs:write:/ab"},
 		{`fs = ["~/notes", "~"]`, "fs:read:/home/op/notes fs:read:/home/op", "fs:read:/~/notes fs:read:/home"},
-		{`net = ["example.com"]`, "network:https:example.com", "network:https:example.com:8443 network:http:example.com network:https:a.example.com"},
-		{`net = ["example.com:8080"]`, "network:https:example.com:8080", "network:https:example.com network:http:example.com:8080"},
-		{`net = { hosts = ["example.com"], allow_http = true }`, "network:http:example.com network:https:example.com", "network:http:example.com:443"},
+		{
+			`net = ["example.com"]`, "network:https:example.com",
+			"network:https:example.com:8443 network:http:example.com network:https:a.example.com",
+		},
+		{
+			`net = ["example.com:8080"]`, "network:https:example.com:8080",
+			"network:https:example.com network:http:example.com:8080",
+		},
+		{
+			`net = { hosts = ["example.com"], allow_http = true }`, "network:http:example.com network:https:example.com",
+			"network:http:example.com:443",
+		},
 		{`net = { hosts = ["example.com"], allow_http = false }`, "network:https:example.com", "network:http:example.com"},
-		{`net = ["localhost", "127.0.0.1:80"]`, "network:https:localhost network:https:127.0.0.1:80", "network:https:127.0.0.1"},
+		{
+			`net = ["localhost", "127.0.0.1:80"]`, "network:https:localhost network:https:127.0.0.1:80",
+			"network:https:127.0.0.1",
+		},
 		{`time = true`, "time:read:*", ""},
 		{`kb_read = true`, "kb:read:contacts kb:read:edges", "kb:read:contacts_raw kb:write:contacts"},
 		{`kb_read = ["contacts"]`, "kb:read:contacts", "kb:read:notes kb:read:contacts_raw"},
 		{`kb_write = true`, "kb:write:drafts", "kb:read:drafts"},
-		{`secrets = ["runloop/a/b"]`, "secrets:read:runloop/a/b secrets:use:runloop/a/b@x.example", "secrets:read:runloop/a/c"},
+		{
+			`secrets = ["runloop/a/b"]`, "secrets:read:runloop/a/b secrets:use:runloop/a/b@x.example",
+			"secrets:read:runloop/a/c",
+		},
 		{`model = true`, "model:use:openai:gpt-4", ""},
 		{`exec = true`, "process:exec:/usr/bin/grep", ""},
 	} {
@@ -118,7 +140,8 @@ func TestBaseMeans(t *testing.T) {
 func TestWildcardHosts(t *testing.T) {
 	set := base(t, "schema = \"0.2\"\n[capabilities]\nnet = [\"*.example.com\"]")
 	for s, want := range map[string]bool{
-		"a.example.com": true, "example.com": false, "a.b.example.com": false, "evilexample.com": false, "a.example.com:8443": false,
+		"a.example.com": true, "example.com": false, "a.b.example.com": false, "evilexample.com": false,
+		"a.example.com:8443": false,
 	} {
 		if got := allows(t, set, "network:https:"+s); got != want {
 			t.Errorf("%s: %v", s, got)
@@ -147,8 +170,10 @@ func TestSpellingsAreEqual(t *testing.T) {
 //
 //rlp:holds R41
 func TestRequiresJoins(t *testing.T) {
-	b, _ := policy.ParseBase("policy.caps", []byte("[capabilities]\nfs = [\"/a\"]\n[limits]\nhostcalls_max = 5\nmax_depth = 1"), options)
-	root := parse(t, "manifest.toml", "[requires]\nfs = [\"/b\"]\nkb_read = [\"notes\"]\n[limits]\nhostcalls_max = 9\nstdout_max_bytes = 0")
+	b, _ := policy.ParseBase("policy.caps",
+		[]byte("[capabilities]\nfs = [\"/a\"]\n[limits]\nhostcalls_max = 5\nmax_depth = 1"), options)
+	root := parse(t, "manifest.toml",
+		"[requires]\nfs = [\"/b\"]\nkb_read = [\"notes\"]\n[limits]\nhostcalls_max = 9\nstdout_max_bytes = 0")
 	req, findings := policy.ParseRequires(table(root, "requires"), table(root, "limits"), b.Schema, options)
 	if req == nil {
 		t.Fatal(findings)
@@ -161,12 +186,16 @@ func TestRequiresJoins(t *testing.T) {
 	if got := fmt.Sprint(set.Strings()); got != "[fs:read:/a fs:read:/b kb:read:notes]" {
 		t.Error(got)
 	}
-	if got := set.Limits().Map(); !reflect.DeepEqual(got, map[string]int64{"hostcalls_max": 5, "max_depth": 1, "stdout_max_bytes": 0}) {
+	if got := set.Limits().Map(); !reflect.DeepEqual(got, map[string]int64{
+		"hostcalls_max": 5, "max_depth": 1,
+		"stdout_max_bytes": 0,
+	}) {
 		t.Error(got)
 	}
 	// The schema is the policy's: [requires] of an 0.1 bundle has no forms of 0.2.
 	root = parse(t, "manifest.toml", "[requires]\nmodel = [\"openai:*\"]")
-	if req, f := policy.ParseRequires(table(root, "requires"), nil, "0.1", options); req != nil || !has(f, policy.CodeNeedsSchema02) {
+	if req, f := policy.ParseRequires(table(root, "requires"), nil, "0.1", options); req != nil ||
+		!has(f, policy.CodeNeedsSchema02) {
 		t.Error(f)
 	}
 	if req, f := policy.ParseRequires(table(root, "requires"), nil, "0.2", options); req == nil {
@@ -189,7 +218,8 @@ func TestPublicPolicies(t *testing.T) {
 		"contact_resolver": "kb:read:contacts kb:write:contacts",
 		"writer":           "fs:read:/home/op/.runloop/artifacts kb:read:artifacts kb:write:artifacts model:use:*",
 		"system_helper":    "fs:read:/home/op/.config fs:read:/home/op/.tmux.conf model:use:* process:exec:*",
-		"tmux_layout":      "fs:read:/home/op/.config/tmux fs:read:/home/op/.runloop/artifacts/tmux_layout fs:read:/home/op/.tmux.conf process:exec:*",
+		"tmux_layout": "fs:read:/home/op/.config/tmux fs:read:/home/op/.runloop/artifacts/tmux_layout " +
+			"fs:read:/home/op/.tmux.conf process:exec:*",
 	}
 	paths, _ := filepath.Glob(dir + "/*/policy.caps")
 	if len(paths) != 6 {
@@ -204,7 +234,8 @@ func TestPublicPolicies(t *testing.T) {
 		b, findings := policy.ParseBase(path, data, options)
 		if hint, wrong := wantErrors[agent]; wrong {
 			errs := errorsOf(findings)
-			if b != nil || len(errs) != 1 || errs[0].Code != policy.CodeBadSecretID || errs[0].Hint != hint || errs[0].Line != 8 || errs[0].Column != 12 {
+			if b != nil || len(errs) != 1 || errs[0].Code != policy.CodeBadSecretID || errs[0].Hint != hint ||
+				errs[0].Line != 8 || errs[0].Column != 12 {
 				t.Errorf("%s: %v", agent, findings)
 			}
 			continue
@@ -247,7 +278,8 @@ func TestTemplates(t *testing.T) {
 		t.Error(got)
 	}
 	for name, code := range map[string]policy.Code{
-		`"absent"`: policy.CodeBadTemplate, `"unreadable"`: policy.CodeBadTemplate, `"../x"`: policy.CodeBadTemplate, `""`: policy.CodeBadTemplate,
+		`"absent"`: policy.CodeBadTemplate, `"unreadable"`: policy.CodeBadTemplate, `"../x"`: policy.CodeBadTemplate,
+		`""`:       policy.CodeBadTemplate,
 		`"broken"`: policy.CodeUnknownKey, `"nested"`: policy.CodeMisplacedKey, `1`: policy.CodeWrongType,
 	} {
 		b, f := policy.ParseBase("p", []byte("schema = \"0.2\"\ntemplates = ["+name+"]"), options)
@@ -258,7 +290,8 @@ func TestTemplates(t *testing.T) {
 	if b, f := policy.ParseBase("p", []byte("schema = \"0.2\"\ntemplates = [\"mail-sender\"]"), policy.Options{}); b != nil {
 		t.Errorf("without templates: %v", f)
 	}
-	if o, f := policy.ParseLayer("o", "p", []byte("schema = \"0.2\"\ntemplates = [\"mail-sender\"]"), options); o != nil || !has(f, policy.CodeMisplacedKey) {
+	if o, f := policy.ParseLayer("o", "p", []byte("schema = \"0.2\"\ntemplates = [\"mail-sender\"]"), options); o != nil ||
+		!has(f, policy.CodeMisplacedKey) {
 		t.Errorf("a layer takes no template: %v", f)
 	}
 }

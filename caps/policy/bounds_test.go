@@ -108,7 +108,10 @@ func TestAllOfWhatPlaceholdersLackIsSaid(t *testing.T) {
 		Placeholders: []Placeholder{{Name: "notes", Rest: "/a", Modes: 1}, {Name: "typo"}},
 	}
 	declared := []Param{{Name: "notes", Description: "your notes"}, {Name: "out"}, {Name: "bad"}}
-	_, err := b.Resolve(declared, Given{Values: map[string]Value{"bad": {Path: "x*"}, "ot": {Path: "/a"}, "bed": {Path: "/a"}}})
+	_, err := b.Resolve(declared, Given{Values: map[string]Value{
+		"bad": {Path: "x*"}, "ot": {Path: "/a"},
+		"bed": {Path: "/a"},
+	}})
 	var e *ParamError
 	if !errors.As(err, &e) || len(e.Missing) != 2 {
 		t.Fatal(err)
@@ -122,7 +125,8 @@ error: there is no placeholder "ot" (did you mean "out"?) [param_undeclared]`
 	if err.Error() != want {
 		t.Errorf("%v", err)
 	}
-	if f := e.Findings; len(f) != 6 || f[1].String() != "error: the placeholder {notes} (your notes) has no value (--param notes=PATH) [param_unset]" {
+	if f := e.Findings; len(f) != 6 ||
+		f[1].String() != "error: the placeholder {notes} (your notes) has no value (--param notes=PATH) [param_unset]" {
 		t.Errorf("%v", e.Findings)
 	}
 	for name, names := range map[string][]string{"notas": {"notes"}, "NOTES": {"notes"}, "qwerty": {"notes"}, "a": nil} {
@@ -165,7 +169,8 @@ f:1:2: warning: this takes notes_raw away, and with it the sight of unmasked not
 // A folder's name tells the kind of a document before its content does.
 func TestFoldersTellKinds(t *testing.T) {
 	for file, want := range map[string]Kind{
-		"/h/overrides/a.toml": KindOverride, "/h/profiles/a.toml": KindProfile, "/h/templates/a.toml": KindTemplate, "/h/a.toml": KindPolicy, "a.caps": KindPolicy, "manifest.toml": KindManifest,
+		"/h/overrides/a.toml": KindOverride, "/h/profiles/a.toml": KindProfile, "/h/templates/a.toml": KindTemplate,
+		"/h/a.toml": KindPolicy, "a.caps": KindPolicy, "manifest.toml": KindManifest,
 	} {
 		if got := Detect(file, []byte("templates = []\n")); got != want {
 			t.Errorf("%s is a %s", file, got)
@@ -177,7 +182,8 @@ func TestFoldersTellKinds(t *testing.T) {
 	if f := Lint(KindProfile, "x.toml", []byte("name = \"y\"\n"), Options{}); len(f) != 1 || f[0].Code != CodeBadName {
 		t.Errorf("a profile: %v", f)
 	}
-	if f := Lint(KindProfile, "x.toml", []byte("name = \"x\"\n"), Options{}); len(f) != 1 || f[0].Code != CodeNoRestriction {
+	if f := Lint(KindProfile, "x.toml", []byte("name = \"x\"\n"), Options{}); len(f) != 1 ||
+		f[0].Code != CodeNoRestriction {
 		t.Errorf("a profile: %v", f)
 	}
 }
@@ -191,7 +197,10 @@ func TestFloorsAreProfiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{Untrusted, Delegate} {
-		for text, source := range map[string]string{"none": Builtin, "": Builtin, "[deny]\ncapabilities = []\n": "file", "deny = 1\n": Builtin} {
+		for text, source := range map[string]string{
+			"none": Builtin, "": Builtin, "[deny]\ncapabilities = []\n": "file",
+			"deny = 1\n": Builtin,
+		} {
 			file := filepath.Join(dir, name+".toml")
 			if text != "none" {
 				if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -207,7 +216,8 @@ func TestFloorsAreProfiles(t *testing.T) {
 			if source == "file" {
 				source = file
 			}
-			if p.Source != source || p.Name != name || p.Description != floorAbout(name) || p.Layer.Name != "profile:"+name || p.Layer.Because != 0 {
+			if p.Source != source || p.Name != name || p.Description != floorAbout(name) || p.Layer.Name != "profile:"+name ||
+				p.Layer.Because != 0 {
 				t.Errorf("%s of %q: %+v, layer %s because %v", name, text, p, p.Layer.Name, p.Layer.Because)
 			}
 			refused := text == "" || text == "deny = 1\n"
@@ -225,7 +235,8 @@ func TestFloorsAreProfiles(t *testing.T) {
 	if _, ok := ProfileText("nobody"); ok {
 		t.Error("there is a profile nobody")
 	}
-	if p, f, err := LoadProfile("nobody", filepath.Join(dir, "nobody.toml"), Options{}); p != nil || f != nil || err != nil {
+	if p, f, err := LoadProfile("nobody", filepath.Join(dir, "nobody.toml"), Options{}); p != nil || f != nil ||
+		err != nil {
 		t.Errorf("%v, %v, %v", p, f, err)
 	}
 	own := filepath.Join(dir, "own.toml")
@@ -298,7 +309,8 @@ func TestOnlyFloorsSpeakOfToolsToCome(t *testing.T) {
 		{KindOverride, "_untrusted.toml", "mcp:server_install", true},
 	} {
 		r, ok := readLayer(x.file, []byte("[deny]\ntools = [\""+x.tool+"\"]\n"), x.kind, Options{})
-		if told := len(r.findings) == 1 && r.findings[0].Code == CodeUnknownTool; !ok || told != x.told || len(r.findings) > 1 {
+		if told := len(r.findings) == 1 && r.findings[0].Code == CodeUnknownTool; !ok || told != x.told ||
+			len(r.findings) > 1 {
 			t.Errorf("%s %s of %s: %v", x.kind, x.file, x.tool, r.findings)
 		}
 	}
@@ -318,12 +330,16 @@ func TestAlmostTheNameOfAFloor(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(dir, Untrusted+".toml")
-	for _, x := range []struct{ make, warns string }{{Untrusted + ".yaml", "_untrusted.yaml is not read"}, {Untrusted + ".toml", ""}} {
+	for _, x := range []struct{ make, warns string }{
+		{Untrusted + ".yaml", "_untrusted.yaml is not read"},
+		{Untrusted + ".toml", ""},
+	} {
 		if err := os.WriteFile(filepath.Join(dir, x.make), []byte("[deny]\ncapabilities = []\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		l, warning := Floor(Untrusted, file, Options{})
-		if (warning == "") != (x.warns == "") || !strings.Contains(warning, x.warns) || (len(l.Deny) == 0) != (x.warns == "") {
+		if (warning == "") != (x.warns == "") || !strings.Contains(warning, x.warns) ||
+			(len(l.Deny) == 0) != (x.warns == "") {
 			t.Errorf("with %s: %q, %d denials", x.make, warning, len(l.Deny))
 		}
 	}

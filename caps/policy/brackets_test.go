@@ -9,7 +9,8 @@ import (
 func TestOneItemIsAListInBrackets(t *testing.T) {
 	_, findings := ParseBase("policy.caps", []byte("[capabilities]\nfs = \"/a\"\n"), Options{})
 	err := AsError(findings)
-	if err == nil || !strings.Contains(err.Error(), `policy.caps:2:6: error: fs must be an array, not a string (write it in brackets: ["..."])`) {
+	if err == nil || !strings.Contains(err.Error(),
+		`policy.caps:2:6: error: fs must be an array, not a string (write it in brackets: ["..."])`) {
 		t.Error(err)
 	}
 }

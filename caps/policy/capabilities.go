@@ -33,12 +33,16 @@ type key struct {
 // Schema derive from it.
 func keys() []key {
 	return []key{
-		{"fs", caps.FS, formList, "Absolute folders or files to read; in an operator's file without fs_rw beside it, the bound of reading and writing.", readPaths},
+		{"fs", caps.FS, formList, "Absolute folders or files to read; in an operator's file without fs_rw beside it, the " +
+			"bound of reading and writing.", readPaths},
 		{"fs_ro", caps.FS, formList, "The same as fs.", readPaths},
 		{"fs_rw", caps.FS, formList, "Absolute folders or files to read, write, create and delete.", readPaths},
 		{"net", caps.Net, formList | formTable, "Hosts to reach over https, with or without a port.", readNet},
 		{"time", caps.Time, formBool, "Real clocks; without it the agent sees a virtual one.", readFlag},
-		{"kb_read", caps.KBRead, formBool | formList, "Domains of the knowledge base to read; true is all of them, but no *_raw.", readDomains},
+		{
+			"kb_read", caps.KBRead, formBool | formList,
+			"Domains of the knowledge base to read; true is all of them, but no *_raw.", readDomains,
+		},
 		{"kb_write", caps.KBWrite, formBool | formList, "Domains of the knowledge base to write.", readDomains},
 		{"secrets", caps.Secrets, formList | formSecret, "Ids of secrets, runloop/<scope>/<name>.", readSecrets},
 		{"model", caps.Model, formBool | formList | formList02, "Models to use.", readNames},
@@ -90,7 +94,8 @@ func (r *reader) takes(k key, v *tomlfile.Value) bool {
 	case v.Kind == tomlfile.Bool && (k.forms&formBool != 0 || !v.Bool):
 		return true
 	case v.Kind == tomlfile.Bool:
-		r.add(v.Pos, CodeWrongType, "write what is granted, or false to take all away", "%s must be an array: true would have no bounds", k.name)
+		r.add(v.Pos, CodeWrongType, "write what is granted, or false to take all away",
+			"%s must be an array: true would have no bounds", k.name)
 	case v.Kind == tomlfile.Array && k.forms&formList02 != 0 && len(v.Items) > 0:
 		return r.needs02(v.Pos, "an array for "+k.name)
 	case v.Kind == tomlfile.Array && k.forms&formList != 0, v.Kind == tomlfile.TableKind && k.forms&formTable != 0:
@@ -167,7 +172,8 @@ func readFlag(r *reader, k key, v *tomlfile.Value) { r.wide(k, v) }
 func readNames(r *reader, k key, v *tomlfile.Value) {
 	if r.wide(k, v) {
 		if v.Bool && !r.layer && k.family == caps.Exec {
-			r.add(v.Pos, CodeExecAny, `list the programs: exec = ["/usr/bin/grep"] (schema "0.2")`, "exec = true lets the agent start every program")
+			r.add(v.Pos, CodeExecAny, `list the programs: exec = ["/usr/bin/grep"] (schema "0.2")`,
+				"exec = true lets the agent start every program")
 		}
 		return
 	}

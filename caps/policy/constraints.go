@@ -137,7 +137,8 @@ func (r *reader) condition(c caps.Constraint, e *tomlfile.Entry) (int64, bool) {
 	case !r.is(v, e.Key, tomlfile.Integer):
 		return 0, false
 	case v.Int < 0:
-		r.add(v.Pos, CodeBadConstraint, "write 0 for none at all, or leave it out for no restriction", "%s is %d", e.Key, v.Int)
+		r.add(v.Pos, CodeBadConstraint, "write 0 for none at all, or leave it out for no restriction", "%s is %d", e.Key,
+			v.Int)
 		return 0, false
 	}
 	return v.Int, true

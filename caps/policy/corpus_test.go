@@ -84,7 +84,8 @@ func (c *corpusCase) apply(t *testing.T, l *caps.Layer) {
 	set, changes := narrow(t, c.set, l)
 	c.set = set
 	for _, ch := range changes {
-		c.changes = append(c.changes, fmt.Sprintf("%s %s %s %d", ch.Kind, strings.Join(ch.Grant.Strings(), "+"), ch.Layer, ch.Source.Line))
+		c.changes = append(c.changes, fmt.Sprintf("%s %s %s %d", ch.Kind, strings.Join(ch.Grant.Strings(), "+"), ch.Layer,
+			ch.Source.Line))
 	}
 }
 

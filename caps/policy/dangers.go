@@ -32,7 +32,10 @@ func Dangers() []Danger {
 		{Class: "delegation", Grave: true, Families: []caps.Family{caps.Agents}, About: "launch other agents"},
 		{Class: "exec", Grave: true, Families: []caps.Family{caps.Exec}, About: "start programs"},
 		{Class: "secrets", Grave: true, Families: []caps.Family{caps.Secrets}, About: "use secrets"},
-		{Class: "install", Grave: true, Tools: []string{"multi_agent:agent_install", "mcp:server_install", "tools:tool_install"}, About: "install agents, servers or tools"},
+		{Class: "install", Grave: true, Tools: []string{
+			"multi_agent:agent_install", "mcp:server_install",
+			"tools:tool_install",
+		}, About: "install agents, servers or tools"},
 	}
 }
 

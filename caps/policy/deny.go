@@ -43,7 +43,8 @@ func (r *reader) denyTiers(key string, v *tomlfile.Value) {
 	r.strings(key, v, func(item *tomlfile.Value) {
 		tier, ok := caps.ParseTier(item.Str)
 		if !ok {
-			r.add(item.Pos, CodeBadTier, "one of "+strings.Join(caps.TierNames(), ", "), "there is no privilege tier %q", item.Str)
+			r.add(item.Pos, CodeBadTier, "one of "+strings.Join(caps.TierNames(), ", "), "there is no privilege tier %q",
+				item.Str)
 			return
 		}
 		r.denyAll(item, caps.TierGrants(tier))

@@ -140,5 +140,6 @@ func (r *reader) result() (*Base, []Finding) {
 	if r.v02 {
 		schema = schema02
 	}
-	return &Base{Schema: schema, Entries: r.allow, Limits: r.limits, Leases: r.leases, Placeholders: r.placeholders}, r.findings
+	return &Base{Schema: schema, Entries: r.allow, Limits: r.limits, Leases: r.leases, Placeholders: r.placeholders},
+		r.findings
 }

@@ -10,7 +10,8 @@ import (
 // A policy and an override are read from bytes. What is wrong in them is a list of
 // findings with their places, and nothing is half read.
 func Example() {
-	asked, findings := policy.ParseBase("policy.caps", []byte("[capabilities]\nfs = [\"/srv/notes\"]\nnet = [\"api.example.com\"]\n"), policy.Options{})
+	asked, findings := policy.ParseBase("policy.caps",
+		[]byte("[capabilities]\nfs = [\"/srv/notes\"]\nnet = [\"api.example.com\"]\n"), policy.Options{})
 	if policy.HasErrors(findings) {
 		fmt.Println(findings)
 		return

@@ -108,7 +108,8 @@ func floorAbout(name string) string {
 // to copy and to edit.
 func FloorText(name string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# The built-in floor %s. Its copy in caps/profiles/%s.toml replaces it.\nschema_version = \"1.0\"\nname = %q\ndescription = %q\n\n[deny]\ncapabilities = [\n",
+	fmt.Fprintf(&b, "# The built-in floor %s. Its copy in caps/profiles/%s.toml replaces it.\nschema_version = "+
+		"\"1.0\"\nname = %q\ndescription = %q\n\n[deny]\ncapabilities = [\n",
 		name, name, name, floorAbout(name))
 	for _, d := range Dangers() {
 		for _, f := range d.Families {

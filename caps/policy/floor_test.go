@@ -27,14 +27,18 @@ func denied(t testing.TB, l *caps.Layer) string {
 	return strings.Join(out, " ")
 }
 
-const floorDenies = "kb:write:contacts kb:write:artifacts " + secAll + " process:exec:/bin/a process:exec:/bin/b agents:launch:c agents:launch:d"
+const floorDenies = "kb:write:contacts kb:write:artifacts " + secAll +
+	" process:exec:/bin/a process:exec:/bin/b agents:launch:c agents:launch:d"
 
 // Both floors deny one set, from one table, and leave reading and thinking as
 // they were; each says by its reason which one it was.
 //
 //rlp:holds Y29 Y30 Y40
 func TestBuiltinFloors(t *testing.T) {
-	for name, want := range map[string]caps.Code{policy.Untrusted: caps.UntrustedContext, policy.Delegate: caps.DelegateFloor} {
+	for name, want := range map[string]caps.Code{
+		policy.Untrusted: caps.UntrustedContext,
+		policy.Delegate:  caps.DelegateFloor,
+	} {
 		floor := policy.BuiltinFloor(name)
 		if got := denied(t, floor); got != floorDenies {
 			t.Errorf("%s denies %s", name, got)
@@ -44,7 +48,10 @@ func TestBuiltinFloors(t *testing.T) {
 		if d := set.Check(r); d.Allow || d.Code != want || set.LayerName(d.Layer) != name {
 			t.Errorf("%s: %+v by %s", name, d, set.LayerName(d.Layer))
 		}
-		for tool, left := range map[string]bool{"memory:kb_put": false, "memory:kb_get": true, "exec:exec_run": false, "multi_agent:agent_install": false, "web:net_http": true} {
+		for tool, left := range map[string]bool{
+			"memory:kb_put": false, "memory:kb_get": true, "exec:exec_run": false,
+			"multi_agent:agent_install": false, "web:net_http": true,
+		} {
 			if got := set.Check(caps.Request{Family: caps.Tool, Name: tool}).Allow; got != left {
 				t.Errorf("%s: %s is left: %v", name, tool, got)
 			}
@@ -117,9 +124,12 @@ func TestFloorFallsBack(t *testing.T) {
 	const loose = "[deny]\ncapabilities = []\n"
 	for name, text := range map[string]string{
 		"empty": "", "a comment": "# nothing\n", "a header": "[deny]\n", "words alone": "description = \"all is well\"\n",
-		"a list": "[[deny]]\n", "a scalar": "deny = true\n", "no TOML": "deny: []\n", "null": "null\n", "a typo": "[deny]\ncapabilties = []\n",
-		"a typo of a table": "[denny]\ncapabilities = []\n", "another's name": "name = \"_delegate\"\n" + loose, "wrong type": "[deny]\ncapabilities = \"\"\n",
-		"another system": "tool_deny = []\n", "too large": loose + "#" + strings.Repeat("x", 70_000), "values": loose + "[params]\nx = \"/a\"\n",
+		"a list": "[[deny]]\n", "a scalar": "deny = true\n", "no TOML": "deny: []\n", "null": "null\n",
+		"a typo":            "[deny]\ncapabilties = []\n",
+		"a typo of a table": "[denny]\ncapabilities = []\n", "another's name": "name = \"_delegate\"\n" + loose,
+		"wrong type":     "[deny]\ncapabilities = \"\"\n",
+		"another system": "tool_deny = []\n", "too large": loose + "#" + strings.Repeat("x", 70_000), "values": loose +
+			"[params]\nx = \"/a\"\n",
 	} {
 		expectBuiltin(t, name, floorFile(t, text))
 	}

@@ -76,7 +76,8 @@ func (r *reader) grantDocument(root *tomlfile.Table) {
 		case !r.json && slices.Contains(metaKeys(), e.Key):
 			r.meta(e)
 		case slices.Contains(rootKeys(KindOverride), e.Key):
-			r.add(e.Pos, CodeMisplacedKey, "write it in a file of its own", "%s is no field of a grant, which has %s", e.Key, strings.Join(grantKeys(), ", "))
+			r.add(e.Pos, CodeMisplacedKey, "write it in a file of its own", "%s is no field of a grant, which has %s", e.Key,
+				strings.Join(grantKeys(), ", "))
 		default:
 			r.add(e.Pos, CodeUnknownKey, tomlfile.Nearest(e.Key, grantKeys()), "unknown field %q of a grant", e.Key)
 		}
@@ -155,7 +156,8 @@ func (r *reader) allowedAdapters(v *tomlfile.Value) {
 	r.strings("allowed_adapters", v, func(item *tomlfile.Value) {
 		a, ok := adapterOf(item.Str)
 		if !ok {
-			r.add(item.Pos, CodeUnknownAdapter, tomlfile.Nearest(item.Str, adapterNames()), "there is no adapter %q; allowing it does nothing", item.Str)
+			r.add(item.Pos, CodeUnknownAdapter, tomlfile.Nearest(item.Str, adapterNames()),
+				"there is no adapter %q; allowing it does nothing", item.Str)
 		}
 		families, tools = append(families, a.families...), tools || a.tools
 		// Without a bound these allow nothing; one that the base does not have is
@@ -197,7 +199,8 @@ func (r *reader) forbidAdapter(item *tomlfile.Value) {
 		return
 	}
 	if !known {
-		r.add(item.Pos, CodeUnknownAdapter, tomlfile.Nearest(item.Str, adapterNames()), "there is no adapter %q; it matches nothing, so forbidding it takes nothing away", item.Str)
+		r.add(item.Pos, CodeUnknownAdapter, tomlfile.Nearest(item.Str, adapterNames()),
+			"there is no adapter %q; it matches nothing, so forbidding it takes nothing away", item.Str)
 	}
 	deny(toolGrant(scope))
 }
@@ -219,7 +222,8 @@ func (r *reader) adapterConstraints(t *tomlfile.Table) {
 		a, ok := adapterOf(e.Key)
 		switch {
 		case !ok || a.table == "":
-			r.add(e.Pos, CodeUnknownKey, tomlfile.Nearest(e.Key, constrainable()), "there is nothing to constrain of an adapter %q", e.Key)
+			r.add(e.Pos, CodeUnknownKey, tomlfile.Nearest(e.Key, constrainable()),
+				"there is nothing to constrain of an adapter %q", e.Key)
 			continue
 		case given[a.table] != "":
 			r.add(e.Pos, CodeTwoSpellings, "keep one", "%s and %s are one adapter here", e.Key, given[a.table])

@@ -74,12 +74,24 @@ func TestGrantsNarrow(t *testing.T) {
 		{"fs time secrets model exec env mcp agents", `{"forbidden_adapters":["http"]}`, `{"forbidden_adapters":["sqlite"]}`},
 		{"fs", `{"allowed_adapters":["fs","http"],"forbidden_adapters":["http"]}`, `{}`},
 		{"fs", `{"allowed_adapters":["fs","http"],"forbidden_adapters":["http"]}`, `{"forbidden_adapters":[]}`},
-		{"fs", `{"allowed_adapters":["fs","http"],"forbidden_adapters":["http"]}`, `{"forbidden_adapters":null,"allowed_adapters":null}`},
-		{"fs time kb_read kb_write env", `{"forbidden_privilege_tiers":["operator_sensitive"]}`, `{"forbidden_privilege_tiers":["network"]}`},
-		{"time", `{"forbidden_privilege_tiers":["operator_sensitive","network","local_state"]}`, `{"forbidden_privilege_tiers":[]}`},
+		{
+			"fs", `{"allowed_adapters":["fs","http"],"forbidden_adapters":["http"]}`,
+			`{"forbidden_adapters":null,"allowed_adapters":null}`,
+		},
+		{
+			"fs time kb_read kb_write env", `{"forbidden_privilege_tiers":["operator_sensitive"]}`,
+			`{"forbidden_privilege_tiers":["network"]}`,
+		},
+		{
+			"time", `{"forbidden_privilege_tiers":["operator_sensitive","network","local_state"]}`,
+			`{"forbidden_privilege_tiers":[]}`,
+		},
 		{"agents", `{"forbidden_effects":["io"]}`, `{}`},
 		{"agents", `{"forbidden_effects":["io-read"]}`, `{"forbidden_effect_tiers":["io-write"]}`},
-		{"fs net time kb_read secrets env agents", `{"forbidden_effects":["io-write"]}`, `{"forbidden_effects":["pure","meta"]}`},
+		{
+			"fs net time kb_read secrets env agents", `{"forbidden_effects":["io-write"]}`,
+			`{"forbidden_effects":["pure","meta"]}`,
+		},
 	} {
 		for i, set := range []caps.Set{under(t, c.one, c.two), under(t, c.two, c.one), under(t, c.one, c.two, c.two, c.one)} {
 			if got := left(set); got != c.want {
@@ -97,8 +109,10 @@ func TestGrantsNarrow(t *testing.T) {
 //
 //rlp:holds A1
 func TestGrantsInTOML(t *testing.T) {
-	text := "description = \"a grant\"\nallowed_adapters = [\"core\", \"http\", \"sqlite\"]\nforbidden_adapters = [\"sqlite\"]\nforbidden_effects = [\"io-write\"]\n" +
-		"forbidden_effect_tiers = [\"control\"]\nforbidden_privilege_tiers = [\"operator_sensitive\"]\n[limits]\nmax_steps = 7\n[adapter_constraints.http]\nallow_hosts = [\"a.example\"]\n"
+	text := "description = \"a grant\"\nallowed_adapters = [\"core\", \"http\", \"sqlite\"]\nforbidden_adapters = " +
+		"[\"sqlite\"]\nforbidden_effects = [\"io-write\"]\n" +
+		"forbidden_effect_tiers = [\"control\"]\nforbidden_privilege_tiers = [\"operator_sensitive\"]\n[limits]\nmax_steps " +
+		"= 7\n[adapter_constraints.http]\nallow_hosts = [\"a.example\"]\n"
 	toml, findings := policy.ParseGrant("grant", "grant.toml", []byte(text), options)
 	if toml == nil {
 		t.Fatal(findings)
@@ -145,7 +159,8 @@ func TestGrantExample(t *testing.T) {
 //
 //rlp:holds A7 A8 A23 A58
 func TestGrantLimits(t *testing.T) {
-	set := under(t, `{"limits":{"max_steps":3,"max_adapter_calls":9,"max_depth":4}}`, `{"limits":{"max_steps":0,"max_time_ms":8,"max_depth":5}}`)
+	set := under(t, `{"limits":{"max_steps":3,"max_adapter_calls":9,"max_depth":4}}`,
+		`{"limits":{"max_steps":0,"max_time_ms":8,"max_depth":5}}`)
 	want := map[string]int64{"cpu_fuel": 0, "hostcalls_max": 9, "wall_time_ms": 8, "max_depth": 4}
 	if got := set.Limits().Map(); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("limits %v, want %v", got, want)
@@ -163,7 +178,10 @@ func badGrants() []badGrant {
 		{`{"limits":{"max_steps":null}}`, "limits.max_steps", policy.CodeWrongType},
 		{`{"limits":{"max_steps":9223372036854775807}}`, "limits.max_steps", policy.CodeBadLimit},
 		{`{"limits":{"max_steps":9223372036854775808}}`, "limits.max_steps", policy.CodeSyntax},
-		{`{"adapter_constraints":{"http":{"hosts":["a.example",1e999]}}}`, "adapter_constraints.http.hosts[1]", policy.CodeSyntax},
+		{
+			`{"adapter_constraints":{"http":{"hosts":["a.example",1e999]}}}`, "adapter_constraints.http.hosts[1]",
+			policy.CodeSyntax,
+		},
 		{`{"allowed_adapters":["core",["a\u0000"]]}`, "allowed_adapters[1][0]", policy.CodeSyntax},
 		{`{"limits":{"max_steps":NaN}}`, "limits.max_steps", policy.CodeSyntax},
 		{`{"limits":{"max_stepz":1}}`, "limits.max_stepz", policy.CodeUnknownKey},
@@ -190,11 +208,23 @@ func badGrants() []badGrant {
 		{`{"adapter_constraints":{"http":[]}}`, "adapter_constraints.http", policy.CodeWrongType},
 		{`{"adapter_constraints":{"http":{"host":["a.example"]}}}`, "adapter_constraints.http.host", policy.CodeUnknownKey},
 		{`{"adapter_constraints":{"http":{"hosts":"a.example"}}}`, "adapter_constraints.http.hosts", policy.CodeWrongType},
-		{`{"adapter_constraints":{"http":{"hosts":["a.example",1]}}}`, "adapter_constraints.http.hosts[1]", policy.CodeWrongType},
+		{
+			`{"adapter_constraints":{"http":{"hosts":["a.example",1]}}}`, "adapter_constraints.http.hosts[1]",
+			policy.CodeWrongType,
+		},
 		{`{"adapter_constraints":{"http":{"timeout_ms":[1]}}}`, "adapter_constraints.http.timeout_ms", policy.CodeWrongType},
-		{`{"adapter_constraints":{"http":{"hosts":[],"allow_hosts":["a.example"]}}}`, "adapter_constraints.http.allow_hosts", policy.CodeTwoSpellings},
-		{`{"adapter_constraints":{"http":{"hosts":[]},"net":{"hosts":["a.example"]}}}`, "adapter_constraints.net", policy.CodeTwoSpellings},
-		{`{"adapter_constraints":{"sqlite":{"tables":["drafts"]},"memory":{"tables":["notes"]}}}`, "adapter_constraints.memory", policy.CodeTwoSpellings},
+		{
+			`{"adapter_constraints":{"http":{"hosts":[],"allow_hosts":["a.example"]}}}`, "adapter_constraints.http.allow_hosts",
+			policy.CodeTwoSpellings,
+		},
+		{
+			`{"adapter_constraints":{"http":{"hosts":[]},"net":{"hosts":["a.example"]}}}`, "adapter_constraints.net",
+			policy.CodeTwoSpellings,
+		},
+		{
+			`{"adapter_constraints":{"sqlite":{"tables":["drafts"]},"memory":{"tables":["notes"]}}}`,
+			"adapter_constraints.memory", policy.CodeTwoSpellings,
+		},
 		{`{"adapter_constraints":{"core":{}}}`, "adapter_constraints.core", policy.CodeUnknownKey},
 		{`{"adapter_constraints":{"htp":{}}}`, "adapter_constraints.htp", policy.CodeUnknownKey},
 	}
@@ -253,7 +283,8 @@ func TestGrantSchema(t *testing.T) {
 	seen := 0
 	for _, c := range badGrants() {
 		v, ok := value(c.text)
-		if !ok || c.code == policy.CodeSyntax || c.code == policy.CodeTwoSpellings || slices.ContainsFunc(unseen, func(s string) bool { return strings.Contains(c.text, s) }) {
+		if !ok || c.code == policy.CodeSyntax || c.code == policy.CodeTwoSpellings || slices.ContainsFunc(unseen,
+			func(s string) bool { return strings.Contains(c.text, s) }) {
 			continue
 		}
 		seen++
@@ -305,8 +336,10 @@ func TestOneReader(t *testing.T) {
 // Names that are not known are told: allowed and forbidden in vain, and denied once
 // there is such a tool.
 func TestUnknownAdapters(t *testing.T) {
-	l, findings := policy.ParseGrant("grant", "g", []byte(`{"allowed_adapters":["fs","tiktok"],"forbidden_adapters":["calendar","net_http"]}`), options)
-	if l == nil || len(findings) != 2 || findings[0].Code != policy.CodeUnknownAdapter || findings[1].Field != "forbidden_adapters[0]" {
+	l, findings := policy.ParseGrant("grant", "g",
+		[]byte(`{"allowed_adapters":["fs","tiktok"],"forbidden_adapters":["calendar","net_http"]}`), options)
+	if l == nil || len(findings) != 2 || findings[0].Code != policy.CodeUnknownAdapter ||
+		findings[1].Field != "forbidden_adapters[0]" {
 		t.Fatalf("%v", findings)
 	}
 	set, _ := narrow(t, base(t, broad), l)
@@ -339,9 +372,15 @@ func TestGrantConstraints(t *testing.T) {
 		{http(`"hosts":["a.example"]`), http(`"hosts":["b.example:8443"]`), "[]", "map[]"},
 		{http(`"hosts":[]`), `{}`, "[]", "map[]"},
 		{http(`"hosts":["c.example"]`), `{}`, "[]", "map[]"},
-		{http(`"timeout_ms":50,"max_response_bytes":10`), http(`"timeout_ms":70`), "[a.example b.example:8443]", "map[net.max_response_bytes:10 net.timeout_ms:50]"},
+		{
+			http(`"timeout_ms":50,"max_response_bytes":10`), http(`"timeout_ms":70`), "[a.example b.example:8443]",
+			"map[net.max_response_bytes:10 net.timeout_ms:50]",
+		},
 		{http(`"timeout_ms":0`), http(`"timeout_ms":70`), "[a.example b.example:8443]", "map[net.timeout_ms:0]"},
-		{http(`"allow_redirects":true`), http(`"allow_redirects":false`), "[a.example b.example:8443]", "map[net.allow_redirects:0]"},
+		{
+			http(`"allow_redirects":true`), http(`"allow_redirects":false`), "[a.example b.example:8443]",
+			"map[net.allow_redirects:0]",
+		},
 		{http(`"min_tls":"1.2"`), http(`"min_tls":"1.3"`), "[a.example b.example:8443]", "map[net.min_tls:13]"},
 		{`{"adapter_constraints":{"http":{"hosts":["a.example"]}},"allowed_adapters":["fs"]}`, `{}`, "[]", "map[]"},
 	} {
@@ -356,8 +395,10 @@ func TestGrantConstraints(t *testing.T) {
 	}
 	set := under(t, `{"adapter_constraints":{"fs":{"paths":["/data/sub"]},"sqlite":{"tables":["notes"]},"exec":{"programs":["/bin/a"]},"llm":{"models":["local:echo"]},"http":{"methods":["GET"]}}}`)
 	for s, want := range map[string]bool{
-		"fs:read:/data/sub/x": true, "fs:write:/data/sub/x": true, "fs:read:/data/x": false, "fs:read:/ro/x": false, "kb:read:notes": true, "kb:read:contacts": false,
-		"kb:write:artifacts": false, "process:exec:/bin/a": true, "process:exec:/bin/b": false, "model:use:local:echo": true, "model:use:openai:gpt": false,
+		"fs:read:/data/sub/x": true, "fs:write:/data/sub/x": true, "fs:read:/data/x": false, "fs:read:/ro/x": false,
+		"kb:read:notes": true, "kb:read:contacts": false,
+		"kb:write:artifacts": false, "process:exec:/bin/a": true, "process:exec:/bin/b": false, "model:use:local:echo": true,
+		"model:use:openai:gpt":        false,
 		"network:https:get@a.example": true, "network:https:post@a.example": false, "mcp:call:x": true,
 	} {
 		if got := allows(t, set, s); got != want {
@@ -373,7 +414,8 @@ func randomGrant(r *rand.Rand) string {
 		return `["` + strings.Join(from[:r.IntN(len(from))+1], `","`) + `"]`
 	}
 	fields := []string{
-		`"allowed_adapters":` + words("core", "fs", "http", "sqlite", "agent", "exec", "mcp", "secrets", "env", "time", "llm", "tools"),
+		`"allowed_adapters":` + words("core", "fs", "http", "sqlite", "agent", "exec", "mcp", "secrets", "env", "time", "llm",
+			"tools"),
 		`"forbidden_adapters":` + words("fs", "http", "memory", "exec", "tools", "net_http", "calendar"),
 		`"forbidden_effects":` + words("io", "io-read", "pure", "control"),
 		`"forbidden_effect_tiers":` + words("io-write", "meta"),
@@ -437,7 +479,10 @@ func narrower(t *testing.T, a, b caps.Set, text string) {
 
 // Every name of an adapter is one that the other rows of the table know.
 func TestAdapterNames(t *testing.T) {
-	for _, name := range []string{"core", "wasm", "fs", "http", "sqlite", "memory", "db", "cache", "agent", "llm", "tools", "net", "kb_read", "exec", "secrets", "mcp"} {
+	for _, name := range []string{
+		"core", "wasm", "fs", "http", "sqlite", "memory", "db", "cache", "agent", "llm", "tools",
+		"net", "kb_read", "exec", "secrets", "mcp",
+	} {
 		_, findings := policy.ParseGrant("g", "g", []byte(`{"allowed_adapters":["`+name+`"]}`), options)
 		if slices.ContainsFunc(findings, func(f policy.Finding) bool { return f.Code == policy.CodeUnknownAdapter }) {
 			t.Errorf("%s is not known", name)

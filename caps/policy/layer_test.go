@@ -28,12 +28,17 @@ agents   = ["c", "d"]
 `
 
 // universe is every capability that the layer tests ask for.
-const universe = "fs:read:/data/x fs:write:/data/x fs:delete:/data/x fs:read:/data/sub/x fs:write:/data/sub/x fs:delete:/data/sub/x fs:read:/ro/x fs:read:/etc " +
-	"network:https:a.example network:http:a.example network:https:b.example:8443 network:http:b.example:8443 network:https:get@a.example " +
+const universe = "fs:read:/data/x fs:write:/data/x fs:delete:/data/x fs:read:/data/sub/x fs:write:/data/sub/x " +
+	"fs:delete:/data/sub/x fs:read:/ro/x fs:read:/etc " +
+	"network:https:a.example network:http:a.example network:https:b.example:8443 network:http:b.example:8443 " +
+	"network:https:get@a.example " +
 	"network:http:get@a.example network:https:post@a.example network:https:c.example time:read:* " +
-	"kb:read:contacts kb:read:contacts_raw kb:read:notes kb:read:drafts kb:write:contacts kb:write:artifacts kb:write:drafts " +
-	"secrets:read:runloop/a/b secrets:read:runloop/a/c secrets:use:runloop/a/b@a.example:443 secrets:use:runloop/a/b@b.example:443 " +
-	"model:use:openai:gpt model:use:local:echo process:exec:/bin/a process:exec:/bin/b env:read:A env:read:B mcp:call:x mcp:call:y " +
+	"kb:read:contacts kb:read:contacts_raw kb:read:notes kb:read:drafts kb:write:contacts kb:write:artifacts " +
+	"kb:write:drafts " +
+	"secrets:read:runloop/a/b secrets:read:runloop/a/c secrets:use:runloop/a/b@a.example:443 " +
+	"secrets:use:runloop/a/b@b.example:443 " +
+	"model:use:openai:gpt model:use:local:echo process:exec:/bin/a process:exec:/bin/b env:read:A env:read:B mcp:call:x " +
+	"mcp:call:y " +
 	"agents:launch:c agents:launch:d"
 
 // taken is what of the universe a layer takes from the broad base.
@@ -59,8 +64,10 @@ const (
 		"network:https:get@a.example network:http:get@a.example network:https:post@a.example"
 	readAll   = "fs:read:/data/x fs:read:/data/sub/x fs:read:/ro/x"
 	changeAll = "fs:write:/data/x fs:delete:/data/x fs:write:/data/sub/x fs:delete:/data/sub/x"
-	fsAll     = "fs:read:/data/x fs:write:/data/x fs:delete:/data/x fs:read:/data/sub/x fs:write:/data/sub/x fs:delete:/data/sub/x fs:read:/ro/x"
-	secAll    = "secrets:read:runloop/a/b secrets:read:runloop/a/c secrets:use:runloop/a/b@a.example:443 secrets:use:runloop/a/b@b.example:443"
+	fsAll     = "fs:read:/data/x fs:write:/data/x fs:delete:/data/x fs:read:/data/sub/x fs:write:/data/sub/x " +
+		"fs:delete:/data/sub/x fs:read:/ro/x"
+	secAll = "secrets:read:runloop/a/b secrets:read:runloop/a/c secrets:use:runloop/a/b@a.example:443 " +
+		"secrets:use:runloop/a/b@b.example:443"
 )
 
 // What every form of every key takes away, and nothing else.
@@ -104,10 +111,17 @@ func TestLayersNarrow(t *testing.T) {
 		{c(`net = { allow_http = false }`), "network:http:a.example network:http:b.example:8443 network:http:get@a.example"},
 		{c(`net = { hosts = ["b.example:8443"], allow_http = false }`), "network:https:a.example network:http:a.example " +
 			"network:http:b.example:8443 network:https:get@a.example network:http:get@a.example network:https:post@a.example"},
-		{v2(`net = { methods = ["GET"] }`), "network:https:a.example network:http:a.example network:https:b.example:8443 network:http:b.example:8443 network:https:post@a.example"},
+		{
+			v2(`net = { methods = ["GET"] }`),
+			"network:https:a.example network:http:a.example network:https:b.example:8443 network:http:b.example:8443 " +
+				"network:https:post@a.example",
+		},
 		{v2(`net = { methods = [] }`), netAll},
-		{v2(`net = { hosts = ["a.example"], methods = ["GET"], allow_http = false }`), "network:https:a.example network:http:a.example " +
-			"network:https:b.example:8443 network:http:b.example:8443 network:http:get@a.example network:https:post@a.example"},
+		{
+			v2(`net = { hosts = ["a.example"], methods = ["GET"], allow_http = false }`),
+			"network:https:a.example network:http:a.example " +
+				"network:https:b.example:8443 network:http:b.example:8443 network:http:get@a.example network:https:post@a.example",
+		},
 		{v2(`net = ["*.example"]`), "network:https:b.example:8443 network:http:b.example:8443"},
 
 		{c(`time = true`), ""},
@@ -121,7 +135,10 @@ func TestLayersNarrow(t *testing.T) {
 		{c(`secrets = []`), secAll},
 		{c(`secrets = false`), secAll},
 		{c(`secrets = ["runloop/a/b"]`), "secrets:read:runloop/a/c"},
-		{v2(`secrets = [{ id = "runloop/a/b", hosts = ["a.example"] }]`), "secrets:read:runloop/a/c secrets:use:runloop/a/b@b.example:443"},
+		{
+			v2(`secrets = [{ id = "runloop/a/b", hosts = ["a.example"] }]`),
+			"secrets:read:runloop/a/c secrets:use:runloop/a/b@b.example:443",
+		},
 		{c(`model = true`), ""},
 		{c(`model = false`), "model:use:openai:gpt model:use:local:echo"},
 		{c(`model = []`), "model:use:openai:gpt model:use:local:echo"},
@@ -134,9 +151,15 @@ func TestLayersNarrow(t *testing.T) {
 		{c(`mcp = ["x"]`), "mcp:call:y"},
 		{c(`agents = []`), "agents:launch:c agents:launch:d"},
 
-		{"[deny]\ncapabilities = [\"exec:*:*\", \"kb:write:*\"]\n", "kb:write:contacts kb:write:artifacts process:exec:/bin/a process:exec:/bin/b"},
+		{
+			"[deny]\ncapabilities = [\"exec:*:*\", \"kb:write:*\"]\n",
+			"kb:write:contacts kb:write:artifacts process:exec:/bin/a process:exec:/bin/b",
+		},
 		{"[deny]\ncapabilities = [\"fs:read:/data/sub\"]\n", "fs:read:/data/sub/x"},
-		{"[deny]\ncapabilities = [\"net:b.example:8443\", \"kb:read:contacts_raw\"]\n", "network:https:b.example:8443 network:http:b.example:8443 kb:read:contacts_raw"},
+		{
+			"[deny]\ncapabilities = [\"net:b.example:8443\", \"kb:read:contacts_raw\"]\n",
+			"network:https:b.example:8443 network:http:b.example:8443 kb:read:contacts_raw",
+		},
 		{"[deny]\ncapabilities = []\n", ""},
 	} {
 		if got := taken(t, r.text); !sameWords(got, r.takes) {
@@ -204,15 +227,18 @@ func TestExtras(t *testing.T) {
 //rlp:holds R48
 func TestTrueOfWhatTheBaseLacks(t *testing.T) {
 	for key, grant := range map[string]string{
-		"time": "time:read:*", "model": "model:use:*", "exec": "process:exec:*", "kb_read": "kb:read:*", "kb_write": "kb:write:*",
+		"time": "time:read:*", "model": "model:use:*", "exec": "process:exec:*", "kb_read": "kb:read:*",
+		"kb_write": "kb:write:*",
 	} {
 		set := base(t, capabilities(`fs = ["/data"]`))
 		after, changes := narrow(t, set, layer(t, capabilities(key+" = true")))
-		if len(changes) != 1 || changes[0].Kind != caps.Ignored || changes[0].Grant.String() != grant || changes[0].Source.Line != 2 {
+		if len(changes) != 1 || changes[0].Kind != caps.Ignored || changes[0].Grant.String() != grant ||
+			changes[0].Source.Line != 2 {
 			t.Errorf("%s: %+v", key, changes)
 		}
 		found := policy.Extras(changes)
-		if len(found) != 1 || found[0].Line != 2 || !strings.HasPrefix(found[0].Message, key+": "+grant+" is not in the base") {
+		if len(found) != 1 || found[0].Line != 2 || !strings.HasPrefix(found[0].Message, key+": "+grant+
+			" is not in the base") {
 			t.Errorf("%s: %v", key, found)
 		}
 		if after.Digest() != set.Digest() {
@@ -228,7 +254,8 @@ func TestTrueOfWhatTheBaseLacks(t *testing.T) {
 //
 //rlp:holds R42
 func TestSourceOfRevocation(t *testing.T) {
-	set, _ := narrow(t, base(t, broad), layer(t, "[capabilities]\nkb_write = []\n\nfs_rw = []\n[deny]\ncapabilities = [\n  \"kb:read:notes\",\n]\n"))
+	set, _ := narrow(t, base(t, broad),
+		layer(t, "[capabilities]\nkb_write = []\n\nfs_rw = []\n[deny]\ncapabilities = [\n  \"kb:read:notes\",\n]\n"))
 	for req, want := range map[string]string{
 		"kb:write:contacts": "writer.toml:2:12", "fs:write:/data/x": "writer.toml:4:9", "kb:read:notes": "writer.toml:7:3",
 	} {
@@ -248,8 +275,15 @@ func TestSourceOfRevocation(t *testing.T) {
 func TestProtected(t *testing.T) {
 	open := base(t, "[capabilities]\nfs_rw = [\"/\"]")
 	for _, c := range []struct{ tenant, yes, no string }{
-		{"default", "/home/op/.runloop/artifacts/x /home/op/x /process /devel", "/home/op/.runloop /home/op/.runloop/caps/overrides/a.toml /home/op/.runloop/artifactsx /proc/1/mem /sys /dev/null /home/op/.runloop/tenants/t/artifacts /real/home/kb"},
-		{"t", "/home/op/.runloop/tenants/t/artifacts/x /real/home/tenants/t/artifacts/x", "/home/op/.runloop/artifacts/x /home/op/.runloop/tenants/t/kb /home/op/.runloop/tenants/u/artifacts"},
+		{
+			"default", "/home/op/.runloop/artifacts/x /home/op/x /process /devel",
+			"/home/op/.runloop /home/op/.runloop/caps/overrides/a.toml /home/op/.runloop/artifactsx /proc/1/mem /sys " +
+				"/dev/null /home/op/.runloop/tenants/t/artifacts /real/home/kb",
+		},
+		{
+			"t", "/home/op/.runloop/tenants/t/artifacts/x /real/home/tenants/t/artifacts/x",
+			"/home/op/.runloop/artifacts/x /home/op/.runloop/tenants/t/kb /home/op/.runloop/tenants/u/artifacts",
+		},
 	} {
 		set, _ := narrow(t, open, policy.Protected("/home/op/.runloop", c.tenant, "/real/home"))
 		for _, mode := range []string{"read", "write", "delete"} {
@@ -275,11 +309,14 @@ func TestProtected(t *testing.T) {
 //
 //rlp:holds A7 A8
 func TestLimits(t *testing.T) {
-	set := base(t, "[limits]\nwall_time_ms = 100\nmax_steps = 10\nmodel_usd = 1.25\nmodel_tokens_per_minute = 60\nnet_bytes = 0\n")
-	l := layer(t, "[limits]\nmax_time_ms = 200\ncpu_fuel = 100\nmodel_usd = 2\nmodel_tokens_per_minute = 30\nmax_adapter_calls = 0\n")
+	set := base(t, "[limits]\nwall_time_ms = 100\nmax_steps = 10\nmodel_usd = 1.25\nmodel_tokens_per_minute = "+
+		"60\nnet_bytes = 0\n")
+	l := layer(t, "[limits]\nmax_time_ms = 200\ncpu_fuel = 100\nmodel_usd = 2\nmodel_tokens_per_minute = "+
+		"30\nmax_adapter_calls = 0\n")
 	got, _ := narrow(t, set, l)
 	want := map[string]int64{
-		"wall_time_ms": 100, "cpu_fuel": 100, "model_usd": 1_250_000, "model_tokens_per_minute": 30, "net_bytes": 0, "hostcalls_max": 0,
+		"wall_time_ms": 100, "cpu_fuel": 100, "model_usd": 1_250_000, "model_tokens_per_minute": 30, "net_bytes": 0,
+		"hostcalls_max": 0,
 	}
 	if !reflect.DeepEqual(got.Limits().Map(), want) {
 		t.Errorf("got %v", got.Limits().Map())
@@ -294,15 +331,20 @@ func TestLimits(t *testing.T) {
 //
 //rlp:holds A58
 func TestForeignLimits(t *testing.T) {
-	for key, ours := range map[string]string{"max_frame_bytes": "memory_bytes", "max_loop_iters": "cpu_fuel", "max_stepz": "max_steps"} {
+	for key, ours := range map[string]string{
+		"max_frame_bytes": "memory_bytes", "max_loop_iters": "cpu_fuel",
+		"max_stepz": "max_steps",
+	} {
 		_, inOverride := policy.ParseLayer("l", "l.toml", []byte("[limits]\n"+key+" = 1\n"), policy.Options{})
 		_, inGrant := policy.ParseGrant("g", "g.json", []byte(`{"limits":{"`+key+`":1}}`), policy.Options{})
 		for _, findings := range [][]policy.Finding{inOverride, inGrant} {
-			if len(findings) != 1 || findings[0].Code != policy.CodeUnknownKey || findings[0].Severity != policy.SeverityError || !strings.Contains(findings[0].Hint, ours) {
+			if len(findings) != 1 || findings[0].Code != policy.CodeUnknownKey || findings[0].Severity != policy.SeverityError ||
+				!strings.Contains(findings[0].Hint, ours) {
 				t.Errorf("%s: %+v", key, findings)
 			}
 		}
-		if _, findings := policy.ParseBase("policy.caps", []byte("[capabilities]\ntime = true\n[limits]\n"+key+" = 1\n"), policy.Options{}); len(findings) != 1 || !strings.Contains(findings[0].Hint, ours) {
+		if _, findings := policy.ParseBase("policy.caps", []byte("[capabilities]\ntime = true\n[limits]\n"+key+" = 1\n"),
+			policy.Options{}); len(findings) != 1 || !strings.Contains(findings[0].Hint, ours) {
 			t.Errorf("%s in a bundle: %+v", key, findings)
 		}
 	}

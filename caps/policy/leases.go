@@ -19,7 +19,8 @@ func (r *reader) leaseTable(t *tomlfile.Table) {
 			continue
 		}
 		if g.Family == caps.Tool {
-			r.add(e.Pos, CodeBadLease, "lease what the tool needs, or hide it by [deny] tools", "%s: a lease is of a capability, and not of a tool", e.Key)
+			r.add(e.Pos, CodeBadLease, "lease what the tool needs, or hide it by [deny] tools",
+				"%s: a lease is of a capability, and not of a tool", e.Key)
 			continue
 		}
 		key := tomlfile.Value{Kind: tomlfile.String, Pos: e.Pos, Str: e.Key}
@@ -40,7 +41,8 @@ func (r *reader) lease(t *tomlfile.Table) (caps.Lease, bool) {
 	expires, hasEnd := t.Get("expires")
 	uses, hasUses := t.Get("max_uses")
 	if !hasEnd && !hasUses {
-		r.add(t.Pos, CodeMissing, "{ expires = 2026-12-01T00:00:00Z, max_uses = 10 }", "a lease has an end, or a number of uses")
+		r.add(t.Pos, CodeMissing, "{ expires = 2026-12-01T00:00:00Z, max_uses = 10 }",
+			"a lease has an end, or a number of uses")
 		return l, false
 	}
 	if hasEnd {
@@ -48,7 +50,8 @@ func (r *reader) lease(t *tomlfile.Table) (caps.Lease, bool) {
 		case !r.is(&expires.Value, "expires", tomlfile.DateTime):
 			return l, false
 		case expires.Value.Time.IsZero():
-			r.add(expires.Value.Pos, CodeBadLease, "such as 2026-12-01T00:00:00Z", "expires = %s is in no time zone", expires.Value.Str)
+			r.add(expires.Value.Pos, CodeBadLease, "such as 2026-12-01T00:00:00Z", "expires = %s is in no time zone",
+				expires.Value.Str)
 			return l, false
 		}
 		l.Expires = expires.Value.Time.UnixMilli()
@@ -58,7 +61,8 @@ func (r *reader) lease(t *tomlfile.Table) (caps.Lease, bool) {
 		case !r.is(&uses.Value, "max_uses", tomlfile.Integer):
 			return l, false
 		case uses.Value.Int < 0:
-			r.add(uses.Value.Pos, CodeBadLease, "write 0 for none at all, or leave it out for no restriction", "max_uses is %d", uses.Value.Int)
+			r.add(uses.Value.Pos, CodeBadLease, "write 0 for none at all, or leave it out for no restriction", "max_uses is %d",
+				uses.Value.Int)
 			return l, false
 		}
 		l.MaxUses = uses.Value.Int

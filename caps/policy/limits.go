@@ -43,7 +43,8 @@ func (r *reader) limitTable(t *tomlfile.Table) {
 		e := &t.Entries[i]
 		l, ok, _ := limitOf(e.Key)
 		if !ok {
-			r.add(e.Pos, CodeUnknownKey, cmp.Or(foreignLimits()[e.Key], tomlfile.Nearest(e.Key, limitKeys()), "the limits are "+strings.Join(limitKeys(), ", ")), "unknown key %q in [limits]", e.Key)
+			r.add(e.Pos, CodeUnknownKey, cmp.Or(foreignLimits()[e.Key], tomlfile.Nearest(e.Key, limitKeys()), "the limits are "+
+				strings.Join(limitKeys(), ", ")), "unknown key %q in [limits]", e.Key)
 			continue
 		}
 		if other, twice := given[l]; twice {

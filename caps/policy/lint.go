@@ -110,9 +110,11 @@ func Extras(changes []caps.Change) []Finding {
 		plain, raw := strings.CutSuffix(c.Grant.Scope, rawSuffix)
 		switch {
 		case c.Kind == caps.Ignored:
-			r.add(pos, CodeCapsExtra, "an override can only take away", "%s: %s is not in the base and is ignored", c.Grant.Family, c.Grant)
+			r.add(pos, CodeCapsExtra, "an override can only take away", "%s: %s is not in the base and is ignored",
+				c.Grant.Family, c.Grant)
 		case c.Grant.Family == caps.KBRead && raw:
-			r.add(pos, CodeRawRevoked, "to keep it, name it, or leave the key out", "this takes %s away, and with it the sight of unmasked %s", c.Grant.Scope, plain)
+			r.add(pos, CodeRawRevoked, "to keep it, name it, or leave the key out",
+				"this takes %s away, and with it the sight of unmasked %s", c.Grant.Scope, plain)
 		}
 	}
 	seen := map[Finding]bool{}

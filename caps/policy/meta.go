@@ -22,7 +22,10 @@ func metaKeys() []string {
 func (r *reader) meta(e *tomlfile.Entry) {
 	if e.Key == "orchestrator_expectations" {
 		if r.is(&e.Value, e.Key, tomlfile.Array) {
-			r.strings(e.Key, &e.Value, func(item *tomlfile.Value) { r.about.Expectations = append(r.about.Expectations, item.Str) })
+			r.strings(e.Key, &e.Value, func(item *tomlfile.Value) {
+				r.about.Expectations = append(r.about.Expectations,
+					item.Str)
+			})
 		}
 		return
 	}
@@ -36,7 +39,8 @@ func (r *reader) meta(e *tomlfile.Entry) {
 		}
 	case "name":
 		if stem := stemOf(v.Pos.File); v.Str != stem {
-			r.add(v.Pos, CodeBadName, "a document is called what its file is called, or leave name out", "name is %q, and the file %q", v.Str, stem)
+			r.add(v.Pos, CodeBadName, "a document is called what its file is called, or leave name out",
+				"name is %q, and the file %q", v.Str, stem)
 		}
 	case "description":
 		r.about.Description = v.Str

@@ -78,7 +78,8 @@ func misnamed(file, name string) error {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return err
 	case other != "":
-		return fmt.Errorf("%s is not read: the file of this profile is called %s, and is TOML (docs/profiles.md says how other systems' keys are written)",
+		return fmt.Errorf("%s is not read: the file of this profile is called %s, and is TOML (docs/profiles.md says how "+
+			"other systems' keys are written)",
 			filepath.Join(filepath.Dir(file), other), filepath.Base(file))
 	}
 	return nil
@@ -91,7 +92,9 @@ func meant(name string) string {
 	for range 2 { // x.toml.txt
 		name = strings.TrimFunc(name, func(r rune) bool { return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) })
 		dot := strings.LastIndexByte(name, '.')
-		if dot <= 0 || !slices.ContainsFunc(endings, func(end string) bool { return strings.EqualFold(end, strings.TrimSpace(name[dot:])) }) {
+		if dot <= 0 || !slices.ContainsFunc(endings, func(end string) bool {
+			return strings.EqualFold(end, strings.TrimSpace(name[dot:]))
+		}) {
 			break
 		}
 		name = name[:dot]

@@ -11,10 +11,13 @@ import (
 
 func TestMisnamed(t *testing.T) {
 	for name, want := range map[string]bool{
-		"probe.toml": false, "other.toml": false, "probe-2.toml": false, ".probe.0123.previous": false, "probe.toml~": false, "probe.toml.bak": false,
-		"probe.toml ": true, " probe.toml": true, "probe .toml": true, "probe.toml\u00a0": true, "probe.toml\u200b": true,
-		"probe.yaml": true, "probe.yml": true, "probe.json": true, "probe.caps": true, "probe.conf": true, "probe": true, "probe.toml.txt": true,
-		"Probe.toml": true, "probe.TOML": true, "probe.toml\u200b ": true, "\u200b probe.yaml": true, "PROBE.YAML": true, "probe.tml": true,
+		"probe.toml": false, "other.toml": false, "probe-2.toml": false, ".probe.0123.previous": false, "probe.toml~": false,
+		"probe.toml.bak": false,
+		"probe.toml ":    true, " probe.toml": true, "probe .toml": true, "probe.toml\u00a0": true, "probe.toml\u200b": true,
+		"probe.yaml": true, "probe.yml": true, "probe.json": true, "probe.caps": true, "probe.conf": true, "probe": true,
+		"probe.toml.txt": true,
+		"Probe.toml":     true, "probe.TOML": true, "probe.toml\u200b ": true, "\u200b probe.yaml": true, "PROBE.YAML": true,
+		"probe.tml": true,
 	} {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
@@ -54,7 +57,8 @@ func TestMisnamedOverride(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got, right, err := policy.MisnamedOverride(dir, c.agent, isAgent); err != nil || got != c.want || right != c.right {
+		if got, right, err := policy.MisnamedOverride(dir, c.agent, isAgent); err != nil || got != c.want ||
+			right != c.right {
 			t.Errorf("%s beside %s: %q, %q, %v", c.agent, c.files, got, right, err)
 		}
 	}
@@ -94,7 +98,8 @@ func TestAProfileInYAMLIsRefusedByName(t *testing.T) {
 	}
 	write(filepath.Join(dir, name+".yaml"), readOnlyResearcher)
 	p, _, err := policy.LoadProfile(name, file, options)
-	if p != nil || err == nil || !strings.Contains(err.Error(), name+".yaml is not read") || !strings.Contains(err.Error(), name+".toml") {
+	if p != nil || err == nil || !strings.Contains(err.Error(), name+".yaml is not read") || !strings.Contains(err.Error(),
+		name+".toml") {
 		t.Errorf("%v, %v", p, err)
 	}
 	write(file, readOnlyResearcher)
@@ -111,7 +116,8 @@ func TestAProfileInYAMLIsRefusedByName(t *testing.T) {
 		}
 	}
 	write(filepath.Join(dir, "operator_full.yml"), "tool_deny: []\n")
-	if p, _, err := policy.LoadProfile("operator_full", filepath.Join(dir, "operator_full.toml"), options); p != nil || err == nil {
+	if p, _, err := policy.LoadProfile("operator_full", filepath.Join(dir, "operator_full.toml"), options); p != nil ||
+		err == nil {
 		t.Errorf("a built-in profile hides the file that was to replace it: %v, %v", p, err)
 	}
 }

@@ -17,14 +17,20 @@ import (
 func layerFiles() []string {
 	list := []string{
 		broad,
-		"name = \"f\"\ndescription = \"x\"\n[deny]\ntiers = [\"network\", \"local_state\"]\neffects = [\"io-write\", \"control\"]\ntools = [\"net_http\", \"mcp:*\", \"tools:x\"]\ncapabilities = [\"kb:write:*\", \"fs:*:/data/sub\"]\n",
-		"[tools]\nallow = [\"web:*\", \"kb_get\", \"mcp__x__y\"]\n[visible]\ncategories = [\"file\", \"web\", \"memory\"]\n[limits]\nmax_steps = 5\nhostcalls_max = 0\n",
-		"schema = \"0.2\"\n[constraints.net]\nhosts = [\"a.example\"]\nmethods = [\"GET\"]\nmin_tls = \"1.3\"\nallow_redirects = false\ntimeout_ms = 5\n[constraints.fs]\npaths = [\"/data/sub\"]\n" +
-			"[constraints.kb]\ntables = [\"notes\"]\n[leases]\n\"fs:write:/data\" = { expires = 2030-01-01T00:00:00Z, max_uses = 3 }\n[capabilities]\nexec = [\"/bin/a\"]\nmcp = [\"x\"]\n",
-		`{"allowed_adapters": ["fs", "http", "sqlite"], "forbidden_adapters": ["exec"], "forbidden_effects": ["io-write"],` + "\n" +
+		"name = \"f\"\ndescription = \"x\"\n[deny]\ntiers = [\"network\", \"local_state\"]\neffects = [\"io-write\", " +
+			"\"control\"]\ntools = [\"net_http\", \"mcp:*\", \"tools:x\"]\ncapabilities = [\"kb:write:*\", \"fs:*:/data/sub\"]\n",
+		"[tools]\nallow = [\"web:*\", \"kb_get\", \"mcp__x__y\"]\n[visible]\ncategories = [\"file\", \"web\", " +
+			"\"memory\"]\n[limits]\nmax_steps = 5\nhostcalls_max = 0\n",
+		"schema = \"0.2\"\n[constraints.net]\nhosts = [\"a.example\"]\nmethods = [\"GET\"]\nmin_tls = " +
+			"\"1.3\"\nallow_redirects = false\ntimeout_ms = 5\n[constraints.fs]\npaths = [\"/data/sub\"]\n" +
+			"[constraints.kb]\ntables = [\"notes\"]\n[leases]\n\"fs:write:/data\" = { expires = 2030-01-01T00:00:00Z, " +
+			"max_uses = 3 }\n[capabilities]\nexec = [\"/bin/a\"]\nmcp = [\"x\"]\n",
+		`{"allowed_adapters": ["fs", "http", "sqlite"], "forbidden_adapters": ["exec"], "forbidden_effects": ["io-write"],` +
+			"\n" +
 			` "forbidden_effect_tiers": ["control"], "forbidden_privilege_tiers": ["operator_sensitive"],` + "\n" +
 			` "limits": {"max_steps": 7, "max_depth": 0}, "adapter_constraints": {"http": {"allow_hosts": ["a.example"], "timeout_ms": 9}}}`,
-		"allowed_adapters = [\"http\"]\nforbidden_adapters = [\"net_http\"]\n[adapter_constraints.http]\nhosts = [\"b.example:8443\"]\n",
+		"allowed_adapters = [\"http\"]\nforbidden_adapters = [\"net_http\"]\n[adapter_constraints.http]\nhosts = " +
+			"[\"b.example:8443\"]\n",
 	}
 	for _, name := range policy.BuiltinProfiles() {
 		text, _ := policy.ProfileText(name)
@@ -35,9 +41,12 @@ func layerFiles() []string {
 
 // splices are what a slip, or an attacker, puts somewhere.
 var splices = []string{
-	"*", "/", `"*"`, `"/"`, "true", "false", "[]", "{}", "null", "-1", "0", "9223372036854775807", "1.5", "nan", `""`, "[", "]", "{", "}", "=", ",", "\n", "#", "[capabilities]\n", "[deny]\n",
-	"[tools]\n", "[visible]\n", "[constraints.net]\n", "[leases]\n", "allow = []\n", "allow = [\"*\"]\n", "categories = []\n", "fs = [\"/\"]\n", "net = {}\n", "hosts = [\"*.example\"]\n",
-	"tiers = []\n", "effects = []\n", `"allowed_adapters": null,`, `"limits": {},`, `"operator_defined"`, "schema = \"0.2\"\n", "Deny", "denny", "\u0000", "\ufeff", "max_uses = -1",
+	"*", "/", `"*"`, `"/"`, "true", "false", "[]", "{}", "null", "-1", "0", "9223372036854775807", "1.5", "nan", `""`, "[",
+	"]", "{", "}", "=", ",", "\n", "#", "[capabilities]\n", "[deny]\n",
+	"[tools]\n", "[visible]\n", "[constraints.net]\n", "[leases]\n", "allow = []\n", "allow = [\"*\"]\n",
+	"categories = []\n", "fs = [\"/\"]\n", "net = {}\n", "hosts = [\"*.example\"]\n",
+	"tiers = []\n", "effects = []\n", `"allowed_adapters": null,`, `"limits": {},`, `"operator_defined"`,
+	"schema = \"0.2\"\n", "Deny", "denny", "\u0000", "\ufeff", "max_uses = -1",
 }
 
 // mutated is the text with a few things changed.
@@ -89,7 +98,8 @@ func other(r *rand.Rand, line string) string {
 	case 1:
 		words[i], words[j] = words[j], words[i]
 	default:
-		line = strings.NewReplacer("5", "0", "false", "true", "a.example", "c.example", "fs", "time", "kb_", "x_", "io-", "io-w").Replace(line)
+		line = strings.NewReplacer("5", "0", "false", "true", "a.example", "c.example", "fs", "time", "kb_", "x_", "io-",
+			"io-w").Replace(line)
 		return line
 	}
 	return strings.Join(words, ", ")
@@ -106,7 +116,10 @@ func probes(t testing.TB) []caps.Request {
 		}
 		list = append(list, reqs...)
 	}
-	for _, tool := range append(caps.Tools(), caps.ToolInfo{Name: "x", Category: "tools"}, caps.ToolInfo{Name: "x/y", Category: "mcp"}) {
+	for _, tool := range append(caps.Tools(), caps.ToolInfo{Name: "x", Category: "tools"}, caps.ToolInfo{
+		Name:     "x/y",
+		Category: "mcp",
+	}) {
 		list = append(list, caps.Request{Family: caps.Tool, Name: tool.Scope()})
 	}
 	return list

@@ -82,7 +82,8 @@ func (r *reader) domain(f caps.Family, what string, pos tomlfile.Pos, s string) 
 	known := r.domains()
 	switch {
 	case raw && f != caps.KBRead && slices.Contains(known, plain):
-		r.add(pos, CodeBadDomain, "write "+plain, "%s: %q lifts masking when reading; there is nothing to write to it", what, s)
+		r.add(pos, CodeBadDomain, "write "+plain, "%s: %q lifts masking when reading; there is nothing to write to it", what,
+			s)
 		return false
 	case !slices.Contains(known, plain):
 		hint := tomlfile.Nearest(plain, known)
@@ -122,7 +123,8 @@ func (r *reader) secretTable(v *tomlfile.Value) {
 	id, hasID := v.Table.Get("id")
 	hosts, hasHosts := v.Table.Get("hosts")
 	if !hasID || !hasHosts {
-		r.add(v.Pos, CodeMissing, `{ id = "runloop/mail/key", hosts = ["api.example.com"] }`, "a secret is an id with hosts, or a string")
+		r.add(v.Pos, CodeMissing, `{ id = "runloop/mail/key", hosts = ["api.example.com"] }`,
+			"a secret is an id with hosts, or a string")
 		return
 	}
 	if !r.is(&id.Value, "id", tomlfile.String) || !r.secretID(&id.Value) || !r.is(&hosts.Value, "hosts", tomlfile.Array) {

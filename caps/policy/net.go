@@ -142,7 +142,8 @@ func (r *reader) methods(v *tomlfile.Value) (caps.ModeSet, bool) {
 		http, _ := caps.NetModes("http", item.Str)
 		switch {
 		case !slices.Contains(methodNames(), item.Str):
-			r.add(item.Pos, CodeBadMethod, "one of "+strings.Join(methodNames(), ", "), "%q is not a method that can be granted by itself", item.Str)
+			r.add(item.Pos, CodeBadMethod, "one of "+strings.Join(methodNames(), ", "),
+				"%q is not a method that can be granted by itself", item.Str)
 			good = false
 		case set&https != 0:
 			r.add(item.Pos, CodeDuplicate, "", "%q is there already", item.Str)

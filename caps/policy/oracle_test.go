@@ -205,7 +205,8 @@ func nameIn(v any, a ask) bool {
 }
 
 var denyWords = map[string]caps.Family{
-	"fs": caps.FS, "exec": caps.Exec, "process": caps.Exec, "model": caps.Model, "env": caps.Env, "mcp": caps.MCP, "agents": caps.Agents,
+	"fs": caps.FS, "exec": caps.Exec, "process": caps.Exec, "model": caps.Model, "env": caps.Env, "mcp": caps.MCP,
+	"agents": caps.Agents,
 }
 
 // oracleDenies knows the spellings that the generator writes.
@@ -224,7 +225,8 @@ func oracleDenies(s string, a ask) bool {
 	case "secrets":
 		id, host, _ := strings.Cut(a.name, "@")
 		denied, at, bound := strings.Cut(p[2], "@")
-		return a.family == caps.Secrets && (p[2] == "*" || denied == id && (!bound || a.verb == "use" && hostIn([]string{at}, ask{scheme: "https", name: host})))
+		return a.family == caps.Secrets && (p[2] == "*" || denied == id && (!bound || a.verb == "use" &&
+			hostIn([]string{at}, ask{scheme: "https", name: host})))
 	case "fs":
 		return a.family == caps.FS && (p[1] == "*" || p[1] == a.verb) && (p[2] == "*" || underAny(p[2:], a.name))
 	}

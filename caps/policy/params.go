@@ -65,7 +65,8 @@ func (r *reader) placeholder(item *tomlfile.Value, modes caps.ModeSet) {
 		if rest != "" {
 			clean, dotdot, err := caps.CleanPath(rest)
 			if err != nil || dotdot || clean == "/" {
-				r.add(item.Pos, CodeBadParam, `"{notes}/sub", without .. and patterns`, "%q is no placeholder with a path below it", item.Str)
+				r.add(item.Pos, CodeBadParam, `"{notes}/sub", without .. and patterns`, "%q is no placeholder with a path below it",
+					item.Str)
 				return
 			}
 			rest = clean
@@ -157,7 +158,8 @@ type ParamError struct {
 func (e *ParamError) Error() string {
 	var lines []string
 	for _, p := range e.Missing {
-		lines = append(lines, fmt.Sprintf("missing parameter %s%s: give it with --param %s=PATH, or in the override's [params]",
+		lines = append(lines, fmt.Sprintf("missing parameter %s%s: give it with --param %s=PATH, or in the override's "+
+			"[params]",
 			p.Name, about(p), p.Name))
 	}
 	for _, f := range e.Findings {
@@ -184,7 +186,8 @@ func (b *Base) CheckPlaceholders(declared []Param) []Finding {
 	}
 	for _, p := range b.Placeholders {
 		if !slices.Contains(names, p.Name) {
-			r.add(tomlfile.Pos(p.Pos), CodeParamUndecl, declareHint(p.Name, names), "the placeholder {%s} is not declared", p.Name)
+			r.add(tomlfile.Pos(p.Pos), CodeParamUndecl, declareHint(p.Name, names), "the placeholder {%s} is not declared",
+				p.Name)
 		}
 	}
 	return r.findings
@@ -209,7 +212,8 @@ func (b *Base) Resolve(declared []Param, given Given) (Resolved, error) {
 		v, ok := given.Values[p.Name]
 		if !ok {
 			missing = append(missing, p)
-			r.add(tomlfile.Pos(p.Pos), CodeParamUnset, "--param "+p.Name+"=PATH", "the placeholder {%s}%s has no value", p.Name, about(p))
+			r.add(tomlfile.Pos(p.Pos), CodeParamUnset, "--param "+p.Name+"=PATH", "the placeholder {%s}%s has no value", p.Name,
+				about(p))
 			continue
 		}
 		clean, err := given.absolute(v.Path)
@@ -221,7 +225,8 @@ func (b *Base) Resolve(declared []Param, given Given) (Resolved, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(given.Values)) {
 		if !slices.Contains(names, name) {
-			r.add(tomlfile.Pos(given.Values[name].Pos), CodeParamUndecl, tomlfile.Nearest(name, names), "there is no placeholder %s", strconv.Quote(name))
+			r.add(tomlfile.Pos(given.Values[name].Pos), CodeParamUndecl, tomlfile.Nearest(name, names),
+				"there is no placeholder %s", strconv.Quote(name))
 		}
 	}
 	if HasErrors(r.findings) {

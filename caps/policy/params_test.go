@@ -11,7 +11,8 @@ import (
 	"runloop.dev/rlp/caps/policy"
 )
 
-const withParams = "schema = \"0.2\"\n[capabilities]\nfs = [\"{notes}\", \"{notes}/old/\", \"/fixed\"]\nfs_rw = [\"{out}/digest\"]\n"
+const withParams = "schema = \"0.2\"\n[capabilities]\nfs = [\"{notes}\", \"{notes}/old/\", \"/fixed\"]\nfs_rw = " +
+	"[\"{out}/digest\"]\n"
 
 func parsedParams(t *testing.T, text string) (*policy.Base, []policy.Param) {
 	t.Helper()
@@ -20,7 +21,8 @@ func parsedParams(t *testing.T, text string) (*policy.Base, []policy.Param) {
 		t.Fatal(f)
 	}
 	params, f := policy.ParseParams(parse(t, "manifest.toml",
-		"[params]\nnotes = { kind = \"dir\", description = \"the notes\" }\nout = { kind = \"dir\", description = \"where to write\" }\n"))
+		"[params]\nnotes = { kind = \"dir\", description = \"the notes\" }\nout = { kind = \"dir\", description = \"where "+
+			"to write\" }\n"))
 	if len(f) != 0 {
 		t.Fatal(f)
 	}
@@ -42,7 +44,10 @@ func TestResolve(t *testing.T) {
 			t.Errorf("a placeholder is no grant: %v", p)
 		}
 	}
-	r, err := b.Resolve(params, policy.Given{Values: values("notes", "in/../n/", "out", "~/o"), Dir: "/work", Home: "/home/op"})
+	r, err := b.Resolve(params, policy.Given{
+		Values: values("notes", "in/../n/", "out", "~/o"), Dir: "/work",
+		Home: "/home/op",
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +55,8 @@ func TestResolve(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "fs:delete:/home/op/o/digest fs:read:/fixed fs:read:/home/op/o/digest fs:read:/work/n fs:write:/home/op/o/digest"
+	want := "fs:delete:/home/op/o/digest fs:read:/fixed fs:read:/home/op/o/digest fs:read:/work/n " +
+		"fs:write:/home/op/o/digest"
 	if got := strings.Join(set.Strings(), " "); got != want {
 		t.Errorf("got %s", got)
 	}
@@ -71,10 +77,23 @@ func TestResolveRefuses(t *testing.T) {
 		missing string
 		says    []string
 	}{
-		{"nothing", policy.Given{}, "[notes out]", []string{"notes (the notes)", "--param notes=PATH", "out (where to write)", "--param out=PATH"}},
+		{"nothing", policy.Given{}, "[notes out]", []string{
+			"notes (the notes)", "--param notes=PATH", "out (where to write)",
+			"--param out=PATH",
+		}},
 		{"one", policy.Given{Values: values("notes", "/n")}, "[out]", []string{"--param out=PATH"}},
-		{"misspelt", policy.Given{Values: values("notes", "/n", "out", "/o", "nots", "/x")}, "[]", []string{`"nots"`, `"notes"`}},
-		{"relative without a folder", policy.Given{Values: values("notes", "n", "out", "/o")}, "[]", []string{"notes", "relative"}},
+		{
+			"misspelt",
+			policy.Given{Values: values("notes", "/n", "out", "/o", "nots", "/x")},
+			"[]",
+			[]string{`"nots"`, `"notes"`},
+		},
+		{
+			"relative without a folder",
+			policy.Given{Values: values("notes", "n", "out", "/o")},
+			"[]",
+			[]string{"notes", "relative"},
+		},
 		{"empty", policy.Given{Values: values("notes", "", "out", "/o"), Dir: "/w"}, "[]", []string{"empty"}},
 		{"pattern", policy.Given{Values: values("notes", "/n/*", "out", "/o")}, "[]", []string{"glob"}},
 		{"control character", policy.Given{Values: values("notes", "/n\x00", "out", "/o")}, "[]", []string{"control"}},
@@ -108,12 +127,14 @@ func TestUndeclared(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), `policy.caps:3:7`) || !strings.Contains(err.Error(), `"notes"`) {
 		t.Error(err)
 	}
-	if f := b.CheckPlaceholders(nil); len(f) != 1 || f[0].Code != policy.CodeParamUndecl || !strings.Contains(f[0].Hint, "manifest.toml") {
+	if f := b.CheckPlaceholders(nil); len(f) != 1 || f[0].Code != policy.CodeParamUndecl || !strings.Contains(f[0].Hint,
+		"manifest.toml") {
 		t.Error(f)
 	}
 	for text, code := range map[string]policy.Code{
 		"[params]\nnotes = \"/a\"": policy.CodeWrongType, "[params]\nN = { kind = \"dir\" }": policy.CodeBadParam,
-		"[params]\nn = { kind = \"socket\" }": policy.CodeBadParam, "[params]\nn = { description = \"x\" }": policy.CodeMissing,
+		"[params]\nn = { kind = \"socket\" }":               policy.CodeBadParam,
+		"[params]\nn = { description = \"x\" }":             policy.CodeMissing,
 		"[params]\nn = { kind = \"dir\", default = \"/\" }": policy.CodeUnknownKey, "params = 1": policy.CodeWrongType,
 	} {
 		if _, f := policy.ParseParams(parse(t, "m", text)); len(f) != 1 || f[0].Code != code {
@@ -128,7 +149,8 @@ func TestOverrideParams(t *testing.T) {
 	if o == nil {
 		t.Fatal(f)
 	}
-	if o.Params["notes"].Path != "/home/op/notes" || o.Params["out"].Path != "/o/p" || o.Params["out"].Pos.String() != "w.toml:3:7" {
+	if o.Params["notes"].Path != "/home/op/notes" || o.Params["out"].Path != "/o/p" ||
+		o.Params["out"].Pos.String() != "w.toml:3:7" {
 		t.Errorf("%v", o.Params)
 	}
 	if len(o.Layer.Bounds)+len(o.Layer.Allow)+len(o.Layer.Deny) != 0 {

@@ -86,7 +86,8 @@ func (r *reader) path(item *tomlfile.Value, s string) (string, bool) {
 		}
 		s = r.opt.Home + s[1:]
 	} else if strings.HasPrefix(s, "~") {
-		r.add(item.Pos, CodeBadPath, `only "~/" stands for a home folder, the operator's own`, "%q is not an absolute path", s)
+		r.add(item.Pos, CodeBadPath, `only "~/" stands for a home folder, the operator's own`, "%q is not an absolute path",
+			s)
 		return "", false
 	}
 	clean, dotdot, err := caps.CleanPath(s)
@@ -118,11 +119,14 @@ func (r *reader) look(item *tomlfile.Value, clean string) {
 	info, err := r.opt.Stat(clean)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		r.add(item.Pos, CodePathMissing, `make it: a launch that is left it refuses, unless security.path_profile is "relaxed"`, "%s does not exist on this machine", clean)
+		r.add(item.Pos, CodePathMissing,
+			`make it: a launch that is left it refuses, unless security.path_profile is "relaxed"`,
+			"%s does not exist on this machine", clean)
 	case err != nil:
 		r.add(item.Pos, CodePathMissing, "", "%s cannot be looked at: %v", clean, err)
 	case !info.IsDir():
-		r.add(item.Pos, CodePathIsFile, "its folder "+path.Dir(clean)+" is not granted", "%s is a file: it alone is granted", clean)
+		r.add(item.Pos, CodePathIsFile, "its folder "+path.Dir(clean)+" is not granted", "%s is a file: it alone is granted",
+			clean)
 	}
 }
 

@@ -35,7 +35,9 @@ func ParseProfile(name, file string, data []byte, opt Options) (*Profile, []Find
 	p := &Profile{About: r.about, Source: file, Layer: r.narrowing("profile:" + name), restricts: r.restricts}
 	p.Name = name
 	if !p.restricts {
-		r.add(tomlfile.Pos{File: file}, CodeNoRestriction, `a profile that narrows nothing says so: [deny] and capabilities = [], or "forbidden_adapters": [] in JSON`, "the profile %s restricts nothing", name)
+		r.add(tomlfile.Pos{File: file}, CodeNoRestriction,
+			`a profile that narrows nothing says so: [deny] and capabilities = [], or "forbidden_adapters": [] in JSON`,
+			"the profile %s restricts nothing", name)
 		return nil, r.findings
 	}
 	return p, r.findings

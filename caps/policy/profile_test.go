@@ -17,7 +17,10 @@ import (
 //
 //rlp:holds A26 A30 A32 A34 A35
 func TestBuiltinProfiles(t *testing.T) {
-	want := []string{"_delegate", "_untrusted", "local_minimal", "mcp_default", "operator_full", "runner_default", "sandbox_compute_and_store", "sandbox_network_restricted"}
+	want := []string{
+		"_delegate", "_untrusted", "local_minimal", "mcp_default", "operator_full", "runner_default",
+		"sandbox_compute_and_store", "sandbox_network_restricted",
+	}
 	if got := policy.BuiltinProfiles(); !slices.Equal(got, want) {
 		t.Fatalf("%v", got)
 	}
@@ -37,7 +40,8 @@ func TestBuiltinProfiles(t *testing.T) {
 		if p == nil || err != nil || len(findings) > 0 {
 			t.Fatalf("%s: %v %v", name, findings, err)
 		}
-		if p.Source != policy.Builtin || p.Layer.Name != "profile:"+name || p.SchemaVersion != "1.0" || p.Description == "" || p.IntendedUse == "" || len(p.Expectations) == 0 {
+		if p.Source != policy.Builtin || p.Layer.Name != "profile:"+name || p.SchemaVersion != "1.0" || p.Description == "" ||
+			p.IntendedUse == "" || len(p.Expectations) == 0 {
 			t.Errorf("%s: %+v", name, p.About)
 		}
 		ours, _ := narrow(t, b, p.Layer)
@@ -46,7 +50,8 @@ func TestBuiltinProfiles(t *testing.T) {
 			t.Errorf("%s leaves %s %v, the grant %s %v", name, ours, ours.Limits().Map(), theirs, theirs.Limits().Map())
 		}
 	}
-	if p, findings, err := policy.LoadProfile("nobody", filepath.Join(t.TempDir(), "nobody.toml"), options); p != nil || findings != nil || err != nil {
+	if p, findings, err := policy.LoadProfile("nobody", filepath.Join(t.TempDir(), "nobody.toml"), options); p != nil ||
+		findings != nil || err != nil {
 		t.Errorf("a profile that there is not: %v %v %v", p, findings, err)
 	}
 	if _, _, err := policy.LoadProfile("../x", "/srv/x.toml", options); err == nil {
@@ -61,7 +66,8 @@ func TestBuiltinProfiles(t *testing.T) {
 func TestWordsNarrowNothing(t *testing.T) {
 	const text = "[deny]\ntiers = [\"network\"]\n"
 	plain := profile(t, "p", text)
-	about := profile(t, "p", "schema_version = \"1.0\"\nname = \"p\"\ndescription = \"gives everything\"\nintended_use = \"all\"\norchestrator_expectations = [\"allow net\"]\n"+text)
+	about := profile(t, "p", "schema_version = \"1.0\"\nname = \"p\"\ndescription = \"gives everything\"\nintended_use "+
+		"= \"all\"\norchestrator_expectations = [\"allow net\"]\n"+text)
 	b := base(t, broad)
 	one, _ := narrow(t, b, plain)
 	two, _ := narrow(t, b, about)
@@ -77,7 +83,8 @@ func TestWordsNarrowNothing(t *testing.T) {
 func TestProfilesAreReplaced(t *testing.T) {
 	file := func(text string, mode os.FileMode) string {
 		dir := t.TempDir()
-		if err := errors.Join(os.Chmod(dir, 0o700), os.WriteFile(filepath.Join(dir, "local_minimal.toml"), []byte(text), 0o600), os.Chmod(filepath.Join(dir, "local_minimal.toml"), mode)); err != nil {
+		if err := errors.Join(os.Chmod(dir, 0o700), os.WriteFile(filepath.Join(dir, "local_minimal.toml"), []byte(text),
+			0o600), os.Chmod(filepath.Join(dir, "local_minimal.toml"), mode)); err != nil {
 			t.Fatal(err)
 		}
 		return filepath.Join(dir, "local_minimal.toml")
@@ -91,11 +98,13 @@ func TestProfilesAreReplaced(t *testing.T) {
 		t.Errorf("%s is left", left(set))
 	}
 	for name, path := range map[string]string{"malformed": file("[denny]\n", 0o600), "empty": file("", 0o600)} {
-		if p, findings, err := policy.LoadProfile("local_minimal", path, options); p != nil || err != nil || !policy.HasErrors(findings) {
+		if p, findings, err := policy.LoadProfile("local_minimal", path, options); p != nil || err != nil ||
+			!policy.HasErrors(findings) {
 			t.Errorf("%s: %v %v %v", name, p, findings, err)
 		}
 	}
-	if p, _, err := policy.LoadProfile("local_minimal", file("[deny]\ntiers = []\n", 0o622), options); p != nil || err == nil {
+	if p, _, err := policy.LoadProfile("local_minimal", file("[deny]\ntiers = []\n", 0o622), options); p != nil ||
+		err == nil {
 		t.Errorf("a file that others may write: %v %v", p, err)
 	}
 }

@@ -23,19 +23,26 @@ var (
 	poolNames   = []string{"one", "two", "three"}
 	poolMethods = []string{"GET", "POST"}
 	poolDeny    = []string{
-		"exec:*:*", "fs:*:/a/b", "fs:write:/tmp", "fs:read:*", "kb:write:*", "kb:read:contacts_raw", "net:x.example", "net:y.example:8443",
+		"exec:*:*", "fs:*:/a/b", "fs:write:/tmp", "fs:read:*", "kb:write:*", "kb:read:contacts_raw", "net:x.example",
+		"net:y.example:8443",
 		"secrets:read:runloop/a/b", "model:use:openai:gpt", "env:read:one", "mcp:call:*", "agents:launch:two",
 	}
 )
 
 func asks() []ask {
 	var out []ask
-	for _, p := range []string{"/", "/a", "/a/b", "/a/b/c", "/a/b/c/d", "/ab", "/abc", "/tmp", "/tmp/x/y", "/tmpfoo", "/etc/passwd"} {
+	for _, p := range []string{
+		"/", "/a", "/a/b", "/a/b/c", "/a/b/c/d", "/ab", "/abc", "/tmp", "/tmp/x/y", "/tmpfoo",
+		"/etc/passwd",
+	} {
 		for _, v := range []string{"read", "write", "delete"} {
 			out = append(out, ask{family: caps.FS, verb: v, name: p})
 		}
 	}
-	for _, h := range []string{"x.example:443", "x.example:80", "y.example:8443", "y.example:443", "a.b.example:80", "z.example:443", "10.0.0.1:443", "evil.test:443"} {
+	for _, h := range []string{
+		"x.example:443", "x.example:80", "y.example:8443", "y.example:443", "a.b.example:80",
+		"z.example:443", "10.0.0.1:443", "evil.test:443",
+	} {
 		for _, scheme := range []string{"https", "http"} {
 			for _, m := range []string{"GET", "POST", "DELETE"} {
 				out = append(out, ask{family: caps.Net, name: h, scheme: scheme, method: m})
@@ -50,7 +57,8 @@ func asks() []ask {
 		}
 	}
 	for _, s := range append(slices.Clone(poolSecrets), "runloop/z/z") {
-		out = append(out, ask{family: caps.Secrets, verb: "get", name: s}, ask{family: caps.Secrets, verb: "use", name: s + "@x.example:443"},
+		out = append(out, ask{family: caps.Secrets, verb: "get", name: s}, ask{family: caps.Secrets, verb: "use", name: s +
+			"@x.example:443"},
 			ask{family: caps.Secrets, verb: "use", name: s + "@y.example:8443"})
 	}
 	for _, m := range []string{"openai:gpt", "openai:o1", "local:echo", "local:x"} {
@@ -101,7 +109,8 @@ func (g gen) value(key string) string {
 	case "kb_write":
 		return g.pick("true", "false", g.list(poolDomains[:3]))
 	case "secrets":
-		return g.pick(g.list(poolSecrets), `[{ id = "runloop/a/b", hosts = `+g.list([]string{"x.example", "y.example:8443"})+" }]", "false")
+		return g.pick(g.list(poolSecrets), `[{ id = "runloop/a/b", hosts = `+g.list([]string{"x.example", "y.example:8443"})+
+			" }]", "false")
 	case "model":
 		return g.pick("true", "false", g.list(poolModels))
 	case "exec":
@@ -110,7 +119,10 @@ func (g gen) value(key string) string {
 	return g.pick(g.list(poolNames), g.list(poolNames), "false")
 }
 
-var allKeys = []string{"fs", "fs_ro", "fs_rw", "net", "time", "kb_read", "kb_write", "secrets", "model", "exec", "env", "mcp", "agents"}
+var allKeys = []string{
+	"fs", "fs_ro", "fs_rw", "net", "time", "kb_read", "kb_write", "secrets", "model", "exec", "env",
+	"mcp", "agents",
+}
 
 // A text is a document as lines, so that it can be mutated.
 type text struct {
@@ -137,7 +149,8 @@ func (g gen) text(density int, layer bool) text {
 }
 
 func (x text) String() string {
-	return "schema = \"0.2\"\n[capabilities]\n" + strings.Join(x.caps, "\n") + "\n" + x.deny + "[limits]\n" + strings.Join(x.limits, "\n") + "\n"
+	return "schema = \"0.2\"\n[capabilities]\n" + strings.Join(x.caps, "\n") + "\n" + x.deny + "[limits]\n" +
+		strings.Join(x.limits, "\n") + "\n"
 }
 
 // decide is what the program decides: nil when it refuses the documents.
@@ -202,7 +215,8 @@ func TestAgreesWithOracle(t *testing.T) {
 				allowed++
 			}
 			if got != want {
-				t.Fatalf("seed %d: %+v: got %v, want %v\nbase:\n%s\nlayers:\n%s", seed, a, got, want, base, strings.Join(layers, "\n---\n"))
+				t.Fatalf("seed %d: %+v: got %v, want %v\nbase:\n%s\nlayers:\n%s", seed, a, got, want, base,
+					strings.Join(layers, "\n---\n"))
 			}
 		}
 	}
@@ -250,7 +264,8 @@ func (g gen) mutate(x text) text {
 	case 2:
 		x.caps = append(x.caps, g.pick("kbread", "filesystem", "*", "caps", "")+" = "+g.value(k))
 	case 3:
-		x.caps = append(x.caps, k+" = "+g.pick("true", `"*"`, "1", "1.5", "{}", `["*"]`, `["/"]`, "[true]", "[[]]", "2026-01-01", `"\u0000"`))
+		x.caps = append(x.caps, k+" = "+g.pick("true", `"*"`, "1", "1.5", "{}", `["*"]`, `["/"]`, "[true]", "[[]]",
+			"2026-01-01", `"\u0000"`))
 	case 4:
 		if len(x.caps) > 0 {
 			x.caps[at] = strings.Replace(x.caps[at], "[", g.pick(`["/", `, `["*", `, `["*:*", `, "[[", "[1, "), 1)
@@ -267,7 +282,8 @@ func (g gen) mutate(x text) text {
 		x.limits = append(x.limits, g.pick("max_steps", "cpu_fuel", "hostcalls_max", "max_adapter_calls", "model_usd")+" = "+
 			g.pick("-1", "0", "1.5", "9223372036854775807", "\"x\"", "true", "-0.0", "nan", "inf", "1000000"))
 	case 8:
-		x.deny = g.pick("[deny]\ncapabilities = true\n", "[deny]\ncapabilities = [\"\"]\n", "[allow]\ncapabilities = [\"fs:read:*\"]\n",
+		x.deny = g.pick("[deny]\ncapabilities = true\n", "[deny]\ncapabilities = [\"\"]\n",
+			"[allow]\ncapabilities = [\"fs:read:*\"]\n",
 			"[tools]\nallow = []\n", "[requires]\nfs = [\"/\"]\n", "[params]\nx = \"/\"\n", "[[limits]]\n", "templates = []\n")
 	case 9:
 		x.caps = append(x.caps, k+"."+g.pick("hosts", "allow_http", "x")+" = "+g.pick("true", "[]", `["*.example"]`))

@@ -73,7 +73,8 @@ func rootKeys(kind Kind) []string {
 	case KindOverride:
 		return append(rootKeys(KindProfile), "params")
 	case KindProfile:
-		return append([]string{"schema", "capabilities", "deny", "tools", "visible", "constraints", "leases", "limits"}, metaKeys()...)
+		return append([]string{"schema", "capabilities", "deny", "tools", "visible", "constraints", "leases", "limits"},
+			metaKeys()...)
 	case KindTemplate:
 		return []string{"schema", "capabilities", "limits"}
 	default:
@@ -153,11 +154,13 @@ func (r *reader) misplaced(e *tomlfile.Entry, kind Kind) {
 	case foreignKeys()[e.Key] != "":
 		r.add(e.Pos, CodeMisplacedKey, "here it is written "+foreignKeys()[e.Key], "%s is another system's word", e.Key)
 	case slices.Contains([]string{"deny", "tools", "visible", "constraints", "leases"}, e.Key):
-		r.add(e.Pos, CodeMisplacedKey, "what is not granted is denied anyway", "[%s] has no meaning in a %s: only an operator's file takes away", e.Key, kind)
+		r.add(e.Pos, CodeMisplacedKey, "what is not granted is denied anyway",
+			"[%s] has no meaning in a %s: only an operator's file takes away", e.Key, kind)
 	case slices.Contains(metaKeys(), e.Key):
 		r.add(e.Pos, CodeMisplacedKey, "a bundle says it in manifest.toml", "%s has no meaning in a %s", e.Key, kind)
 	case e.Key == "params":
-		r.add(e.Pos, CodeMisplacedKey, "placeholders are declared in manifest.toml and given values in an override", "[params] has no meaning in a %s", kind)
+		r.add(e.Pos, CodeMisplacedKey, "placeholders are declared in manifest.toml and given values in an override",
+			"[params] has no meaning in a %s", kind)
 	case e.Key == "templates":
 		r.add(e.Pos, CodeMisplacedKey, "name them in policy.caps", "templates has no meaning here")
 	case e.Key == "requires":

@@ -89,11 +89,23 @@ func refusals() []refusal {
 		{"user in a host", c(`net = ["u@a.example"]`), "bl", policy.CodeBadHost, "2:8", ""},
 		{"number in disguise", c(`net = ["0x7f.1"]`), "bl", policy.CodeBadHost, "2:8", ""},
 		{"unknown key of net", c(`net = { host = ["a.example"] }`), "bl", policy.CodeUnknownKey, "2:9", `"hosts"`},
-		{"allow_http a string", c(`net = { hosts = ["a.example"], allow_http = "no" }`), "bl", policy.CodeWrongType, "2:45", ""},
+		{
+			"allow_http a string", c(`net = { hosts = ["a.example"], allow_http = "no" }`), "bl", policy.CodeWrongType, "2:45",
+			"",
+		},
 		{"hosts a string", c(`net = { hosts = "a.example" }`), "bl", policy.CodeWrongType, "2:17", ""},
-		{"methods in 0.1", c(`net = { hosts = ["a.example"], methods = ["GET"] }`), "bl", policy.CodeNeedsSchema02, "2:42", ""},
-		{"method in lower case", "schema = \"0.2\"\n" + c(`net = { hosts = ["a.example"], methods = ["get"] }`), "bl", policy.CodeBadMethod, "3:43", "GET"},
-		{"method that shares its mode", "schema = \"0.2\"\n" + c(`net = { hosts = ["a.example"], methods = ["TRACE"] }`), "bl", policy.CodeBadMethod, "3:43", ""},
+		{
+			"methods in 0.1", c(`net = { hosts = ["a.example"], methods = ["GET"] }`), "bl", policy.CodeNeedsSchema02, "2:42",
+			"",
+		},
+		{
+			"method in lower case", "schema = \"0.2\"\n" + c(`net = { hosts = ["a.example"], methods = ["get"] }`), "bl",
+			policy.CodeBadMethod, "3:43", "GET",
+		},
+		{
+			"method that shares its mode", "schema = \"0.2\"\n" + c(`net = { hosts = ["a.example"], methods = ["TRACE"] }`),
+			"bl", policy.CodeBadMethod, "3:43", "",
+		},
 
 		{"unknown domain", c(`kb_write = ["custom"]`), "bl", policy.CodeBadDomain, "2:13", "contacts"},
 		{"misspelt domain", c(`kb_read = ["contcts"]`), "bl", policy.CodeBadDomain, "2:12", `"contacts"`},
@@ -101,8 +113,14 @@ func refusals() []refusal {
 		{"writing raw", c(`kb_write = ["contacts_raw"]`), "bl", policy.CodeBadDomain, "2:13", "contacts"},
 		{"secret id", c(`secrets = ["mail.smtp.key"]`), "bl", policy.CodeBadSecretID, "2:12", `"runloop/mail/smtp_key"`},
 		{"secret id of two parts", c(`secrets = ["runloop/x"]`), "bl", policy.CodeBadSecretID, "2:12", `"runloop/default/x"`},
-		{"secret with hosts in 0.1", c(`secrets = [{ id = "runloop/a/b", hosts = [] }]`), "bl", policy.CodeNeedsSchema02, "2:12", ""},
-		{"secret without hosts", "schema = \"0.2\"\n" + c(`secrets = [{ id = "runloop/a/b" }]`), "bl", policy.CodeMissing, "3:12", ""},
+		{
+			"secret with hosts in 0.1", c(`secrets = [{ id = "runloop/a/b", hosts = [] }]`), "bl", policy.CodeNeedsSchema02,
+			"2:12", "",
+		},
+		{
+			"secret without hosts", "schema = \"0.2\"\n" + c(`secrets = [{ id = "runloop/a/b" }]`), "bl", policy.CodeMissing,
+			"3:12", "",
+		},
 		{"models in 0.1", c(`model = ["openai:*"]`), "bl", policy.CodeNeedsSchema02, "2:9", ""},
 		{"programs in 0.1", c(`exec = ["/usr/bin/grep"]`), "bl", policy.CodeNeedsSchema02, "2:8", ""},
 		{"program by name", "schema = \"0.2\"\n" + c(`exec = ["grep"]`), "bl", policy.CodeBadProgram, "3:9", ""},
@@ -147,22 +165,56 @@ func refusals() []refusal {
 		{"constraints number for a list", "[constraints.net]\nhosts = 1\n", "l", policy.CodeWrongType, "2:9", ""},
 		{"constraints list for a number", "[constraints.net]\ntimeout_ms = [1]\n", "l", policy.CodeWrongType, "2:14", ""},
 		{"constraints string for a number", "[constraints.net]\ntimeout_ms = \"1\"\n", "l", policy.CodeWrongType, "2:14", ""},
-		{"constraints number for a switch", "[constraints.net]\nallow_redirects = 1\n", "l", policy.CodeWrongType, "2:19", ""},
+		{
+			"constraints number for a switch", "[constraints.net]\nallow_redirects = 1\n", "l", policy.CodeWrongType, "2:19",
+			"",
+		},
 		{"constraints negative", "[constraints.net]\ntimeout_ms = -1\n", "l", policy.CodeBadConstraint, "2:14", "0 for none"},
-		{"constraints unknown version", "[constraints.net]\nmin_tls = \"1.1\"\n", "l", policy.CodeBadConstraint, "2:11", "1.3"},
+		{
+			"constraints unknown version", "[constraints.net]\nmin_tls = \"1.1\"\n", "l", policy.CodeBadConstraint, "2:11",
+			"1.3",
+		},
 		{"constraints methods in 0.1", "[constraints.net]\nmethods = [\"GET\"]\n", "l", policy.CodeNeedsSchema02, "2:11", ""},
-		{"constraints beside capabilities", "[capabilities]\nnet = [\"a.example\"]\n[constraints.net]\nhosts = [\"b.example\"]\n", "l", policy.CodeTwoSpellings, "4:1", "keep one"},
+		{
+			"constraints beside capabilities",
+			"[capabilities]\nnet = [\"a.example\"]\n[constraints.net]\nhosts = [\"b.example\"]\n", "l", policy.CodeTwoSpellings,
+			"4:1", "keep one",
+		},
 		{"leases in 0.1", "[leases]\n\"fs:read:/a\" = { max_uses = 1 }\n", "bl", policy.CodeNeedsSchema02, "1:2", ""},
-		{"lease of no capability", "schema = \"0.2\"\n[leases]\n\"fs\" = { max_uses = 1 }\n", "bl", policy.CodeBadCapability, "3:1", ""},
+		{
+			"lease of no capability", "schema = \"0.2\"\n[leases]\n\"fs\" = { max_uses = 1 }\n", "bl", policy.CodeBadCapability,
+			"3:1", "",
+		},
 		{"lease of nothing", "schema = \"0.2\"\n[leases]\n\"fs:read:/a\" = {}\n", "bl", policy.CodeMissing, "3:16", ""},
-		{"lease without a zone", "schema = \"0.2\"\n[leases]\n\"fs:read:/a\" = { expires = 2026-12-01T00:00:00 }\n", "bl", policy.CodeBadLease, "3:28", "2026"},
-		{"lease that ends in a string", "schema = \"0.2\"\n[leases]\n\"fs:read:/a\" = { expires = \"never\" }\n", "bl", policy.CodeWrongType, "3:28", ""},
-		{"lease of a tool", "schema = \"0.2\"\n[leases]\n\"tool:call:memory:kb_put\" = { max_uses = 1 }\n", "bl", policy.CodeBadLease, "3:1", "[deny] tools"},
-		{"lease of fewer than no uses", "schema = \"0.2\"\n[leases]\n\"fs:read:/a\" = { max_uses = -1 }\n", "bl", policy.CodeBadLease, "3:29", "0 for none"},
-		{"lease unknown key", "schema = \"0.2\"\n[leases]\n\"fs:read:/a\" = { max_uses = 1, expire = 1 }\n", "bl", policy.CodeUnknownKey, "3:32", "expires"},
+		{
+			"lease without a zone", "schema = \"0.2\"\n[leases]\n\"fs:read:/a\" = { expires = 2026-12-01T00:00:00 }\n", "bl",
+			policy.CodeBadLease, "3:28", "2026",
+		},
+		{
+			"lease that ends in a string", "schema = \"0.2\"\n[leases]\n\"fs:read:/a\" = { expires = \"never\" }\n", "bl",
+			policy.CodeWrongType, "3:28", "",
+		},
+		{
+			"lease of a tool", "schema = \"0.2\"\n[leases]\n\"tool:call:memory:kb_put\" = { max_uses = 1 }\n", "bl",
+			policy.CodeBadLease, "3:1", "[deny] tools",
+		},
+		{
+			"lease of fewer than no uses", "schema = \"0.2\"\n[leases]\n\"fs:read:/a\" = { max_uses = -1 }\n", "bl",
+			policy.CodeBadLease, "3:29", "0 for none",
+		},
+		{
+			"lease unknown key", "schema = \"0.2\"\n[leases]\n\"fs:read:/a\" = { max_uses = 1, expire = 1 }\n", "bl",
+			policy.CodeUnknownKey, "3:32", "expires",
+		},
 		{"another system's tools", "tool_denny = []\n", "l", policy.CodeUnknownKey, "1:1", ""},
-		{"another system's deny list", "tool_deny = [\"exec__sandboxed_exec\"]\n", "l", policy.CodeMisplacedKey, "1:1", "[deny] tools"},
-		{"another system's categories", "categories = [\"file\"]\n", "l", policy.CodeMisplacedKey, "1:1", "[visible] categories"},
+		{
+			"another system's deny list", "tool_deny = [\"exec__sandboxed_exec\"]\n", "l", policy.CodeMisplacedKey, "1:1",
+			"[deny] tools",
+		},
+		{
+			"another system's categories", "categories = [\"file\"]\n", "l", policy.CodeMisplacedKey, "1:1",
+			"[visible] categories",
+		},
 		{"another's name", "name = \"other\"\n", "l", policy.CodeBadName, "1:8", "called"},
 		{"schema_version unknown", "schema_version = \"2\"\n", "l", policy.CodeBadSchema, "1:18", "1.0"},
 		{"description a number", "description = 1\n", "l", policy.CodeWrongType, "1:15", ""},
@@ -224,7 +276,9 @@ func TestRefusals(t *testing.T) {
 
 // All problems are reported, not the first.
 func TestAllProblems(t *testing.T) {
-	_, findings := policy.ParseBase("f", []byte("schema = \"9\"\nnet = []\n[capabilities]\nfs = [\"a\", \"b\", 1]\nkbread = 1\n[limits]\ncpu_fuel = -1\n[leases]\n"), options)
+	_, findings := policy.ParseBase("f",
+		[]byte("schema = \"9\"\nnet = []\n[capabilities]\nfs = [\"a\", \"b\", 1]\nkbread = 1\n[limits]\ncpu_fuel = "+
+			"-1\n[leases]\n"), options)
 	if n := len(errorsOf(findings)); n != 8 {
 		t.Errorf("%d errors: %v", n, findings)
 	}
@@ -258,7 +312,10 @@ func TestWarnings(t *testing.T) {
 		{capabilities(`kb_write = true`), policy.CodeKBWriteAll, "2:12", ""},
 		{capabilities(`kb_read = ["contacts_raw"]`), policy.CodeRawAlone, "2:11", "contacts"},
 		{capabilities(`exec = true`), policy.CodeExecAny, "2:8", ""},
-		{"schema = \"0.2\"\n" + capabilities(`exec = ["/usr/bin/grep", "/opt/python3.12", "/usr/bin/env"]`), policy.CodeExecOrders, "3:8", "/usr/bin/grep"},
+		{
+			"schema = \"0.2\"\n" + capabilities(`exec = ["/usr/bin/grep", "/opt/python3.12", "/usr/bin/env"]`),
+			policy.CodeExecOrders, "3:8", "/usr/bin/grep",
+		},
 		{capabilities(`net = {}`), policy.CodeNoHosts, "2:7", ""},
 		{capabilities(`net = { hosts = ["a.example"], allow_http = true }`), policy.CodeAllowHTTP, "2:45", ""},
 		{"schema = \"0.2\"\n" + capabilities(`model = ["*"]`), policy.CodeWildcardScope, "3:10", ""},
@@ -266,18 +323,23 @@ func TestWarnings(t *testing.T) {
 		b, findings := policy.ParseBase("f", []byte(c.text), opt)
 		found := false
 		for _, f := range findings {
-			found = found || f.Code == c.code && fmt.Sprintf("%d:%d", f.Line, f.Column) == c.at && strings.Contains(f.Hint, c.hint)
+			found = found || f.Code == c.code && fmt.Sprintf("%d:%d", f.Line, f.Column) == c.at && strings.Contains(f.Hint,
+				c.hint)
 		}
 		if b == nil || !found {
 			t.Errorf("%q: %v", c.text, findings)
 		}
 	}
 	// The file is granted, and not the folder that it lies in.
-	if set := base(t, capabilities(`fs = ["/etc/passwd"]`)); !allows(t, set, "fs:read:/etc/passwd") || allows(t, set, "fs:read:/etc/shadow") {
+	if set := base(t, capabilities(`fs = ["/etc/passwd"]`)); !allows(t, set, "fs:read:/etc/passwd") ||
+		allows(t, set, "fs:read:/etc/shadow") {
 		t.Errorf("a file grants %s", set)
 	}
 	// A quiet policy has nothing to say, and a path is not looked at unasked.
-	for _, text := range []string{capabilities(`kb_read = ["contacts"]`), capabilities(`fs_rw = ["/gone"]`), capabilities("fs = [\"/a\"]\nfs_rw = [\"/b\"]"), "schema = \"0.2\"\n" + capabilities(`fs = ["/a"]`)} {
+	for _, text := range []string{
+		capabilities(`kb_read = ["contacts"]`), capabilities(`fs_rw = ["/gone"]`),
+		capabilities("fs = [\"/a\"]\nfs_rw = [\"/b\"]"), "schema = \"0.2\"\n" + capabilities(`fs = ["/a"]`),
+	} {
 		if _, f := policy.ParseBase("f", []byte(text), options); len(f) != 0 {
 			t.Errorf("%q: %v", text, f)
 		}
@@ -298,7 +360,8 @@ func TestProgramsThatTakeOrders(t *testing.T) {
 		return list
 	}
 	_, findings := policy.ParseBase("f", []byte(text), options)
-	want := "/usr/bin/sh runs code that it is given; /usr/bin/python3.12 runs code that it is given; /usr/bin/find starts other programs; /usr/bin/git starts hooks and programs that the files of a checkout name"
+	want := "/usr/bin/sh runs code that it is given; /usr/bin/python3.12 runs code that it is given; /usr/bin/find " +
+		"starts other programs; /usr/bin/git starts hooks and programs that the files of a checkout name"
 	if got := told(findings); len(got) != 1 || got[0] != want {
 		t.Errorf("%q, want %q", got, want)
 	}

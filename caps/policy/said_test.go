@@ -186,7 +186,10 @@ func writeLayer(b *strings.Builder, l *caps.Layer) {
 // The JSON Schema of each kind of document is the one that stands in
 // testdata/schema: what changes it is seen by whoever reviews the change.
 func TestSchemasToTheLetter(t *testing.T) {
-	for _, kind := range []policy.Kind{policy.KindPolicy, policy.KindManifest, policy.KindOverride, policy.KindProfile, policy.KindTemplate, policy.KindGrant} {
+	for _, kind := range []policy.Kind{
+		policy.KindPolicy, policy.KindManifest, policy.KindOverride, policy.KindProfile,
+		policy.KindTemplate, policy.KindGrant,
+	} {
 		file := filepath.Join("testdata", "schema", string(kind)+".json")
 		got := policy.Schema(kind)
 		if *update {

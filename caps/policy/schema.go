@@ -18,7 +18,8 @@ func Schema(kind Kind) []byte {
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	s["$id"] = "https://runloop.dev/schema/" + string(kind) + ".json"
 	s["title"] = map[Kind]string{
-		KindPolicy: "policy.caps", KindManifest: "manifest.toml", KindOverride: "override", KindProfile: "profile", KindGrant: "grant", KindTemplate: "template",
+		KindPolicy: "policy.caps", KindManifest: "manifest.toml", KindOverride: "override", KindProfile: "profile",
+		KindGrant: "grant", KindTemplate: "template",
 	}[kind]
 	data, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
@@ -28,18 +29,25 @@ func Schema(kind Kind) []byte {
 }
 
 func documentSchema(kind Kind) object {
-	schemaKey := object{"enum": []string{schema01, schema02}, "default": schema01, "description": "What version of the format the document is written in."}
+	schemaKey := object{
+		"enum": []string{schema01, schema02}, "default": schema01,
+		"description": "What version of the format the document is written in.",
+	}
 	layer := kind == KindOverride || kind == KindProfile
 	all := layerSchemas()
 	for k, v := range (object{
-		"schema":       schemaKey,
-		"templates":    object{"type": "array", "items": object{"type": "string", "pattern": namePattern}, "description": "Named capability sets that join this one (schema 0.2)."},
+		"schema": schemaKey,
+		"templates": object{
+			"type": "array", "items": object{"type": "string", "pattern": namePattern},
+			"description": "Named capability sets that join this one (schema 0.2).",
+		},
 		"capabilities": capabilitiesSchema(layer),
 		"deny":         denySchema(),
 		"limits":       limitsSchema(),
 		"params": object{
 			"type": "object", "propertyNames": object{"pattern": "^" + paramPattern + "$"},
-			"additionalProperties": object{"type": "string", "pattern": "^(/|~)"}, "description": "Values for the placeholders of the agent's policy.",
+			"additionalProperties": object{"type": "string", "pattern": "^(/|~)"},
+			"description":          "Values for the placeholders of the agent's policy.",
 		},
 	}) {
 		all[k] = v
@@ -55,9 +63,13 @@ func documentSchema(kind Kind) object {
 		props[k] = all[k]
 	}
 	s := closed(props)
-	s["if"] = object{"not": object{"properties": object{"schema": object{"const": schema02}}, "required": []string{"schema"}}}
+	s["if"] = object{"not": object{
+		"properties": object{"schema": object{"const": schema02}},
+		"required":   []string{"schema"},
+	}}
 	s["then"] = object{"properties": object{
-		"capabilities": object{"properties": capabilities01(layer)}, "templates": object{"maxItems": 0}, "leases": object{"not": object{}},
+		"capabilities": object{"properties": capabilities01(layer)}, "templates": object{"maxItems": 0},
+		"leases":      object{"not": object{}},
 		"constraints": object{"properties": object{"net": constraints01()}},
 	}}
 	return s
@@ -129,7 +141,10 @@ func (k key) schema(layer bool) object {
 		forms = append(forms, closed(object{
 			"hosts":      object{"type": "array", "items": k.item(layer)},
 			"allow_http": object{"type": "boolean", "description": "Plain http as well."},
-			"methods":    object{"type": "array", "items": object{"enum": methodNames()}, "description": "These methods alone (schema 0.2)."},
+			"methods": object{
+				"type": "array", "items": object{"enum": methodNames()},
+				"description": "These methods alone (schema 0.2).",
+			},
 		}))
 	}
 	if len(forms) == 1 {
@@ -244,7 +259,8 @@ func manifestSchema() object {
 				"type": "object", "required": []string{"name", "kind"}, "additionalProperties": false,
 				"properties": object{
 					"name": text(namePattern), "version": text(versionPattern), "kind": object{"const": "wasm32-wasip1"},
-					"description": object{"type": "string"}, "variant": text(versionPattern), "entry_wasm": file, "entry_native": object{"type": "object"},
+					"description": object{"type": "string"}, "variant": text(versionPattern), "entry_wasm": file,
+					"entry_native": object{"type": "object"},
 				},
 			},
 			"entry_wasm": file, "entry_native": object{"type": "object"},

@@ -87,7 +87,8 @@ func leasesSchema() object {
 	})
 	lease["minProperties"] = 1
 	return object{
-		"type": "object", "propertyNames": object{"pattern": `^[a-z_]+:[a-z*]+:.+$`, "not": object{"pattern": "^tool:"}}, "additionalProperties": lease,
-		"description": "Until when, and how often, what is granted may be used (schema 0.2).",
+		"type": "object", "propertyNames": object{"pattern": `^[a-z_]+:[a-z*]+:.+$`, "not": object{"pattern": "^tool:"}},
+		"additionalProperties": lease,
+		"description":          "Until when, and how often, what is granted may be used (schema 0.2).",
 	}
 }

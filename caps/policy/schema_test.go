@@ -55,14 +55,18 @@ func plain(t testing.TB, text string) (any, bool) {
 
 // bySchemaUnseen are the refusals that a schema cannot see: they are of the text, of
 // its cleaning, of lists that a config extends, or of features to come.
-var bySchemaUnseen = []policy.Code{policy.CodeSyntax, policy.CodeBadDomain, policy.CodeTwoSpellings, policy.CodeBadProgram}
+var bySchemaUnseen = []policy.Code{
+	policy.CodeSyntax, policy.CodeBadDomain, policy.CodeTwoSpellings,
+	policy.CodeBadProgram,
+}
 
 // The schema refuses what the parser refuses and takes what it takes.
 func TestSchemaAgrees(t *testing.T) {
 	schemas := map[byte]*jsonschema.Schema{'b': compiled(t, policy.KindPolicy), 'l': compiled(t, policy.KindOverride)}
 	unseen := []string{
 		"line end in a path", "port too high", "number in disguise", "limit overflows in its unit", "money too little",
-		"placeholder escapes", "deny no capability", "another's name", "lease of no capability", "lease without a zone", "lease that ends in a string",
+		"placeholder escapes", "deny no capability", "another's name", "lease of no capability", "lease without a zone",
+		"lease that ends in a string",
 		"constraints beside capabilities", "limit decimal", // JSON knows no difference between 1.0 and 1
 	}
 	seen := 0
@@ -122,8 +126,10 @@ func TestSchemaOfFiles(t *testing.T) {
 	head := "[agent]\nname = \"a\"\nkind = \"wasm32-wasip1\"\n"
 	for text, good := range map[string]bool{
 		head: true, head + "[params]\nnotes = { kind = \"dir\" }": true, head + "[requires]\nkb_read = true": true,
-		head + "[requires]\nkbread = true": false, head + "[params]\nnotes = { kind = \"x\" }": false, head + "[limits]\ncpu_fuel = -1": false,
-		"[agent]\nname = \"A\"\nkind = \"wasm32-wasip1\"\n": false, head + "extra = 1": false, head + "[caps]\nfile = \"/etc/x\"": false, "": false,
+		head + "[requires]\nkbread = true": false, head + "[params]\nnotes = { kind = \"x\" }": false,
+		head + "[limits]\ncpu_fuel = -1":                    false,
+		"[agent]\nname = \"A\"\nkind = \"wasm32-wasip1\"\n": false, head + "extra = 1": false,
+		head + "[caps]\nfile = \"/etc/x\"": false, "": false,
 	} {
 		v, _ := plain(t, text)
 		if err := m.Validate(v); (err == nil) != good {
@@ -164,7 +170,10 @@ func TestSchemaIsComplete(t *testing.T) {
 	if n := len(doc.Properties.Limits.Properties); n != int(caps.NumLimits)+3 {
 		t.Errorf("%d limits", n)
 	}
-	for _, k := range []policy.Kind{policy.KindPolicy, policy.KindManifest, policy.KindOverride, policy.KindProfile, policy.KindTemplate} {
+	for _, k := range []policy.Kind{
+		policy.KindPolicy, policy.KindManifest, policy.KindOverride, policy.KindProfile,
+		policy.KindTemplate,
+	} {
 		if !bytes.Equal(policy.Schema(k), policy.Schema(k)) {
 			t.Errorf("%s is not stable", k)
 		}
@@ -206,7 +215,8 @@ func TestDetectAndLint(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]policy.Kind{
-		"[agent]\nname = \"x\"": policy.KindManifest, "templates = []": policy.KindPolicy, "[deny]": policy.KindOverride, "= broken": policy.KindOverride,
+		"[agent]\nname = \"x\"": policy.KindManifest, "templates = []": policy.KindPolicy, "[deny]": policy.KindOverride,
+		"= broken": policy.KindOverride,
 	} {
 		if got := policy.Detect("x.toml", []byte(text)); got != want {
 			t.Errorf("%q: %s", text, got)

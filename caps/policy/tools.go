@@ -65,7 +65,8 @@ func (r *reader) visibleTable(t *tomlfile.Table) {
 	var shown []string
 	r.strings("categories", &e.Value, func(item *tomlfile.Value) {
 		if !slices.Contains(all, item.Str) {
-			r.add(item.Pos, CodeUnknownCategory, tomlfile.Nearest(item.Str, all), "there is no category %q; it shows nothing", item.Str)
+			r.add(item.Pos, CodeUnknownCategory, tomlfile.Nearest(item.Str, all), "there is no category %q; it shows nothing",
+				item.Str)
 		}
 		shown = append(shown, item.Str)
 	})
@@ -86,7 +87,8 @@ func (r *reader) tool(item *tomlfile.Value) (scope string, known, ok bool) {
 	}
 	scope, known = caps.ToolScope(item.Str)
 	if scope == "" {
-		r.add(item.Pos, CodeBadName, `such as "net_http", "web__net_http", "web:*", "tools:weather", "mcp__github__search"`, "%q can be no tool's name", item.Str)
+		r.add(item.Pos, CodeBadName, `such as "net_http", "web__net_http", "web:*", "tools:weather", "mcp__github__search"`,
+			"%q can be no tool's name", item.Str)
 		return "", false, false
 	}
 	return scope, known, true
@@ -107,12 +109,14 @@ func (r *reader) unknownTool(item *tomlfile.Value, so string) {
 	case ours != "":
 		hint = "here it is written " + ours
 	case hint == "" && ofServer:
-		hint = fmt.Sprintf("a server as a whole is mcp:call:%s under capabilities, one tool of it mcp__%s__NAME", server, server)
+		hint = fmt.Sprintf("a server as a whole is mcp:call:%s under capabilities, one tool of it mcp__%s__NAME", server,
+			server)
 	case hint == "":
 		hint = `a tool that the bundle brings is "tools:NAME", one of an MCP server "mcp:SERVER/NAME"`
 	}
 	if strings.HasPrefix(scope, "tools:") {
-		r.add(item.Pos, CodeUnknownTool, hint, "there is no tool %q among the host calls; unless a bundle brings one of that name, %s", item.Str, so)
+		r.add(item.Pos, CodeUnknownTool, hint,
+			"there is no tool %q among the host calls; unless a bundle brings one of that name, %s", item.Str, so)
 		return
 	}
 	r.add(item.Pos, CodeUnknownTool, hint, "there is no tool %q; %s", item.Str, so)

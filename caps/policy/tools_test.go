@@ -80,17 +80,21 @@ func TestTheServerOfAttachedToolsIsAllOfThem(t *testing.T) {
 // here where another system's is known.
 func TestAToolThatThereIsNotMatchesNothing(t *testing.T) {
 	for name, hint := range map[string]string{
-		"hooks_add": `"turn_next"`, "exec__sandboxed_exec": `"exec_run"`, "sandboxed_exec": `"exec_run"`, "memory_operation__remember_shared": `"kb_put"`,
-		"multi_agent__delegate": `"agent_launch"`, "session_spawn": `"agent_launch"`, "file__delete": `"path_unlink_file"`, "delete_file": `"path_unlink_file"`,
+		"hooks_add": `"turn_next"`, "exec__sandboxed_exec": `"exec_run"`, "sandboxed_exec": `"exec_run"`,
+		"memory_operation__remember_shared": `"kb_put"`,
+		"multi_agent__delegate":             `"agent_launch"`, "session_spawn": `"agent_launch"`,
+		"file__delete": `"path_unlink_file"`, "delete_file": `"path_unlink_file"`,
 		"memory_operation__forget": `"kb_delete"`, "exec_runn": "exec_run", "exec:exec_runn": "", "mcp:server_install": "",
 	} {
 		_, findings := policy.ParseLayer("o", "o.toml", []byte("[deny]\ntools = [\n  \""+name+"\",\n]\n"), policy.Options{})
-		if len(findings) != 1 || findings[0].Code != policy.CodeUnknownTool || findings[0].Line != 3 || findings[0].Column != 3 ||
+		if len(findings) != 1 || findings[0].Code != policy.CodeUnknownTool || findings[0].Line != 3 ||
+			findings[0].Column != 3 ||
 			!strings.Contains(findings[0].Message, "it matches nothing") || !strings.Contains(findings[0].Hint, hint) {
 			t.Errorf("%s: %v", name, findings)
 		}
 	}
-	if _, findings := policy.ParseProfile("_untrusted", "_untrusted.toml", []byte(policy.FloorText("_untrusted")), policy.Options{}); len(findings) > 0 {
+	if _, findings := policy.ParseProfile("_untrusted", "_untrusted.toml", []byte(policy.FloorText("_untrusted")),
+		policy.Options{}); len(findings) > 0 {
 		t.Errorf("a copy of a built-in floor: %v", findings)
 	}
 }

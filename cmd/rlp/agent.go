@@ -17,7 +17,8 @@ import (
 
 func (a *app) agentCommand() *cobra.Command {
 	c := &cobra.Command{Use: "agent", Short: "Build, install and inspect agents", Args: cobra.NoArgs, RunE: showHelp}
-	c.AddCommand(a.agentBuildCommand(), a.agentInstallCommand(), a.agentListCommand(), a.agentInspectCommand(), a.agentRemoveCommand())
+	c.AddCommand(a.agentBuildCommand(), a.agentInstallCommand(), a.agentListCommand(), a.agentInspectCommand(),
+		a.agentRemoveCommand())
 	return c
 }
 
@@ -62,10 +63,14 @@ func (a *app) buildAgent(ctx context.Context, dir string) error {
 		return inputErr(fmt.Errorf("opening what was built: %w", err))
 	}
 	if a.json {
-		return a.printJSON(map[string]any{"agent": b.Manifest.Agent.String(), "bundle": out, "bundle_digest": b.Digest, "wasm_bytes": len(wasm)})
+		return a.printJSON(map[string]any{
+			"agent": b.Manifest.Agent.String(), "bundle": out, "bundle_digest": b.Digest,
+			"wasm_bytes": len(wasm),
+		})
 	}
 	if !a.quiet {
-		fmt.Fprintf(a.stdout, "%s %s: %s (%.1f MB)\n", b.Manifest.Agent.String(), printable(b.Manifest.Version), out, float64(len(wasm))/1e6)
+		fmt.Fprintf(a.stdout, "%s %s: %s (%.1f MB)\n", b.Manifest.Agent.String(), printable(b.Manifest.Version), out,
+			float64(len(wasm))/1e6)
 	}
 	return nil
 }
@@ -86,7 +91,10 @@ func (a *app) compileAgent(ctx context.Context, dir string) ([]byte, error) {
 	cmd.Env = append(append([]string{}, a.env...), "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0")
 	if text, err := cmd.CombinedOutput(); err != nil {
 		if _, missing := err.(*exec.Error); missing {
-			return nil, &statusError{Status: launcher.StatusUnavailable, Err: fmt.Errorf("building %s: the go command is needed and not there: %w", dir, err)}
+			return nil, &statusError{
+				Status: launcher.StatusUnavailable,
+				Err:    fmt.Errorf("building %s: the go command is needed and not there: %w", dir, err),
+			}
 		}
 		return nil, inputErr(fmt.Errorf("building %s: go build: %w\n%s", dir, err, strings.TrimSpace(string(text))))
 	}

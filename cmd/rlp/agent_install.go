@@ -80,7 +80,8 @@ func (a *app) install(ctx context.Context, path string) error {
 func (a *app) compileFor(ctx context.Context, c *compose.Composition) error {
 	name := c.Bundle.Manifest.Agent.String()
 	uncached, err := run.Compile(ctx, run.Compilation{
-		Agent: name, Module: c.Bundle.Wasm, SHA256: c.Bundle.WasmSHA256, Tenant: c.Home.Tenant(), CacheDir: c.Home.Cache(), Compiler: a.self, Slow: progress(a.stderr, "compiling "+name+" ..."),
+		Agent: name, Module: c.Bundle.Wasm, SHA256: c.Bundle.WasmSHA256, Tenant: c.Home.Tenant(), CacheDir: c.Home.Cache(),
+		Compiler: a.self, Slow: progress(a.stderr, "compiling "+name+" ..."),
 	})
 	if err != nil {
 		return &statusError{Status: run.CompileStatus(err), Err: err}

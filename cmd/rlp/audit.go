@@ -56,7 +56,8 @@ func (f *auditFlags) filter(now time.Time) (kb.Filter, error) {
 	if err != nil {
 		return kb.Filter{}, err
 	}
-	return kb.Filter{Run: f.run, Agent: f.agent, Cap: capability, Decision: f.decision, SinceMS: since, Limit: f.limit}, nil
+	return kb.Filter{Run: f.run, Agent: f.agent, Cap: capability, Decision: f.decision, SinceMS: since, Limit: f.limit},
+		nil
 }
 
 // capOf is what records call a family or capability.
@@ -95,8 +96,10 @@ func parseSince(text string, now time.Time) (int64, error) {
 
 func (a *app) auditCommand() *cobra.Command {
 	c := &cobra.Command{Use: "audit", Short: "Read what agents did", Args: cobra.NoArgs, RunE: showHelp}
-	c.AddCommand(a.auditVerifyCommand(), a.auditProofCommand(), a.auditCheckpointCommand(), a.auditKeyCommand(), a.auditPruneCommand())
-	c.AddCommand(a.auditListCommand(), a.auditShowCommand(), a.auditTailCommand(), a.auditScanCommand(), a.auditExportCommand())
+	c.AddCommand(a.auditVerifyCommand(), a.auditProofCommand(), a.auditCheckpointCommand(), a.auditKeyCommand(),
+		a.auditPruneCommand())
+	c.AddCommand(a.auditListCommand(), a.auditShowCommand(), a.auditTailCommand(), a.auditScanCommand(),
+		a.auditExportCommand())
 	for _, sub := range c.Commands() {
 		refuseEmpty(sub)
 	}
@@ -150,7 +153,8 @@ func known(ctx context.Context, s *kb.Store, run string) error {
 	for _, err := range s.Glances(ctx, kb.Filter{Run: run, Limit: 1}) {
 		return err
 	}
-	return &ask.Error{Status: launcher.StatusInput, Err: fmt.Errorf("no run %s in the audit log; rlp audit list shows all", run)}
+	return &ask.Error{Status: launcher.StatusInput, Err: fmt.Errorf("no run %s in the audit log; rlp audit list shows all",
+		run)}
 }
 
 func (a *app) auditTailCommand() *cobra.Command {
@@ -178,7 +182,9 @@ func (a *app) auditTailCommand() *cobra.Command {
 }
 
 // withStore opens the store for one question.
-func (a *app) withStore(ctx context.Context, f auditFlags, ask func(context.Context, *kb.Store, kb.Filter) error) (err error) {
+func (a *app) withStore(ctx context.Context, f auditFlags, ask func(context.Context, *kb.Store,
+	kb.Filter) error,
+) (err error) {
 	filter, err := f.filter(time.Now())
 	if err != nil {
 		return err
@@ -219,13 +225,17 @@ func wholeRun(ctx context.Context, s *kb.Store, id string) (string, error) {
 		if string(r.Run) != found && strings.HasPrefix(string(r.Run), id) {
 			run := string(r.Run)
 			if found != "" {
-				return "", &ask.Error{Status: launcher.StatusUsage, Err: fmt.Errorf("more than one run begins with %s: %s, %s", id, found, run)}
+				return "", &ask.Error{Status: launcher.StatusUsage, Err: fmt.Errorf("more than one run begins with %s: %s, %s", id,
+					found, run)}
 			}
 			found = run
 		}
 	}
 	if found == "" {
-		return "", &ask.Error{Status: launcher.StatusInput, Err: fmt.Errorf("no run in the audit log begins with %s; rlp audit list shows all", id)}
+		return "", &ask.Error{
+			Status: launcher.StatusInput,
+			Err:    fmt.Errorf("no run in the audit log begins with %s; rlp audit list shows all", id),
+		}
 	}
 	return found, nil
 }
@@ -289,7 +299,8 @@ func (a *app) recordLine(r *audit.Record) (string, error) {
 		line, err := r.AppendJSON(nil)
 		return string(line), err
 	}
-	head := fmt.Sprintf("%6d %s %s %-12s", r.Seq, r.Time.Local().Format("15:04:05.000"), shortRun(printable(r.Head.RunID)), printable(r.Head.Agent))
+	head := fmt.Sprintf("%6d %s %s %-12s", r.Seq, r.Time.Local().Format("15:04:05.000"), shortRun(printable(r.Head.RunID)),
+		printable(r.Head.Agent))
 	if d := r.Decision; d != nil {
 		return head + " " + a.decisionLine(d), nil
 	}

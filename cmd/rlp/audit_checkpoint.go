@@ -127,7 +127,8 @@ func (a *app) auditKeyCommand() *cobra.Command {
 			}
 			if a.json {
 				return a.printJSON(map[string]string{
-					"origin": key.Public().Origin(), "key": key.Public().String(), "file": filepath.Join(h.Root(), evidence.PublicFile),
+					"origin": key.Public().Origin(), "key": key.Public().String(), "file": filepath.Join(h.Root(),
+						evidence.PublicFile),
 				})
 			}
 			_, err = fmt.Fprintln(a.stdout, key.Public())

@@ -34,7 +34,8 @@ func copyLog(h home.Home) (dir string, remove func() error, err error) {
 		}
 	}
 	if err != nil {
-		return "", nil, errors.Join(fmt.Errorf("the home cannot be written, so that its log is copied to %s (TMPDIR says where): %w", dir, err), remove())
+		return "", nil, errors.Join(fmt.Errorf("the home cannot be written, so that its log is copied to %s (TMPDIR says "+
+			"where): %w", dir, err), remove())
 	}
 	return dir, remove, nil
 }

@@ -24,7 +24,8 @@ type exportFlags struct {
 func (a *app) auditExportCommand() *cobra.Command {
 	var f exportFlags
 	c := &cobra.Command{
-		Use: "export", Short: "Write records for other programs: JSON lines, CSV, OCSF events, OpenTelemetry spans", Args: cobra.NoArgs,
+		Use: "export", Short: "Write records for other programs: JSON lines, CSV, OCSF events, OpenTelemetry spans",
+		Args: cobra.NoArgs,
 		Long: `Export writes the audit log, or the part that filters leave of it.
 
 jsonl  each record as it is exported: without its line end, a line is a leaf of the log's tree
@@ -204,7 +205,8 @@ func (x *exporting) tell() error {
 	}
 	if a.json {
 		return a.printJSON(map[string]any{
-			"format": x.format, "output": x.to, "records": x.Count(), "seq": x.Last(), "size": x.head.Size, "root": fmt.Sprintf("%x", x.head.Root[:]),
+			"format": x.format, "output": x.to, "records": x.Count(), "seq": x.Last(), "size": x.head.Size,
+			"root": fmt.Sprintf("%x", x.head.Root[:]),
 		})
 	}
 	if !a.quiet {

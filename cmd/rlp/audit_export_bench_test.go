@@ -28,8 +28,10 @@ func BenchmarkExport(b *testing.B) {
 	}
 	for i := range runs {
 		j, err := journal.Create(journal.Options{Dir: at, Head: audit.Head{
-			RunID: "0198d2c4-7f1e-7000-8000-0000000000" + string(rune('a'+i/10)) + string(rune('0'+i%10)), TraceID: strings.Repeat("ab", 16),
-			Tenant: kb.DefaultTenant, Agent: "writer", BundleDigest: strings.Repeat("ab", 32), EffectiveDigest: strings.Repeat("cd", 32),
+			RunID:   "0198d2c4-7f1e-7000-8000-0000000000" + string(rune('a'+i/10)) + string(rune('0'+i%10)),
+			TraceID: strings.Repeat("ab", 16),
+			Tenant:  kb.DefaultTenant, Agent: "writer", BundleDigest: strings.Repeat("ab", 32),
+			EffectiveDigest: strings.Repeat("cd", 32),
 		}})
 		if err != nil {
 			b.Fatal(err)
@@ -93,7 +95,8 @@ func exportOnce(b *testing.B, dir, format, to string) time.Duration {
 	b.Helper()
 	began := time.Now()
 	if code := invoke(b.Context(), environment{
-		args: []string{"--home", dir, "audit", "export", "--format", format, "--output", to}, stdin: strings.NewReader(""), stdout: io.Discard, stderr: io.Discard,
+		args: []string{"--home", dir, "audit", "export", "--format", format, "--output", to}, stdin: strings.NewReader(""),
+		stdout: io.Discard, stderr: io.Discard,
 	}); code != 0 {
 		b.Fatal("exit", code)
 	}
@@ -130,7 +133,10 @@ func benchRun(b *testing.B, j *journal.Journal, n int) {
 		if i < n/5-1 {
 			put.Target = "drafts/" + strings.Repeat("y", i%30)
 			decide(&put)
-			check(j.Event(&audit.Event{Kind: audit.KindCallDone, Verb: "kb_put", Status: "ok", DurationMS: 0.25, Bytes: 1, ResultHash: strings.Repeat("ef", 32)}))
+			check(j.Event(&audit.Event{
+				Kind: audit.KindCallDone, Verb: "kb_put", Status: "ok", DurationMS: 0.25, Bytes: 1,
+				ResultHash: strings.Repeat("ef", 32),
+			}))
 		}
 	}
 	check(j.Event(&audit.Event{Kind: audit.KindRunComplete, Outcome: "ok"}))

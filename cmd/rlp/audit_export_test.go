@@ -35,7 +35,8 @@ func recorder(t *testing.T) (string, *journal.Journal) {
 		t.Fatal(err)
 	}
 	j, err := journal.Create(journal.Options{Dir: at, Head: audit.Head{
-		RunID: "0198d2c4-7f1e-7000-8000-00000000000a", TraceID: strings.Repeat("ab", 16), Tenant: kb.DefaultTenant, Agent: "writer",
+		RunID: "0198d2c4-7f1e-7000-8000-00000000000a", TraceID: strings.Repeat("ab", 16), Tenant: kb.DefaultTenant,
+		Agent: "writer",
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +60,8 @@ func write(t *testing.T, j *journal.Journal, from, n int) {
 		names[i] = name
 	}
 	for i := range n {
-		d := audit.Decision{Cap: names[0], Op: names[1], Reason: names[2], Keep: true, Target: fmt.Sprintf("/data/%d", from+i)}
+		d := audit.Decision{Cap: names[0], Op: names[1], Reason: names[2], Keep: true, Target: fmt.Sprintf("/data/%d",
+			from+i)}
 		if _, err := j.Decide(&d); err != nil {
 			t.Fatal(err)
 		}
@@ -153,7 +155,8 @@ func TestExportedLinesMakeTheRoot(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := bytes.Split(bytes.TrimSuffix(text, []byte("\n")), []byte("\n"))
-	if root := rootOf(lines); len(lines) != report.Size || len(lines) != 702 || hex.EncodeToString(root[:]) != report.Root {
+	if root := rootOf(lines); len(lines) != report.Size || len(lines) != 702 ||
+		hex.EncodeToString(root[:]) != report.Root {
 		t.Errorf("the tree of %d lines has the root %x, rlp says %s of %d", len(lines), root, report.Root, report.Size)
 	}
 	lines[350][20] ^= 1
@@ -195,7 +198,8 @@ func TestSpansAreFollowed(t *testing.T) {
 	dir, j := recorder(t)
 	cursor := filepath.Join(dir, "..", "cursor")
 	c := exec.Command("rlp", "--home", dir, "audit", "export", "--format", "otlp", "--cursor", cursor, "--follow")
-	c.Env = append(os.Environ(), "OTEL_EXPORTER_OTLP_ENDPOINT="+s.URL+"/base", "OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20token")
+	c.Env = append(os.Environ(), "OTEL_EXPORTER_OTLP_ENDPOINT="+s.URL+"/base",
+		"OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20token")
 	var text bytes.Buffer
 	c.Stdout, c.Stderr = &text, &text
 	if err := c.Start(); err != nil {
@@ -224,10 +228,12 @@ func TestSpansAreFollowed(t *testing.T) {
 	if err := c.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Wait(); err != nil || !strings.Contains(text.String(), "exported 4 records") || strings.Contains(text.String(), "token") {
+	if err := c.Wait(); err != nil || !strings.Contains(text.String(), "exported 4 records") ||
+		strings.Contains(text.String(), "token") {
 		t.Errorf("%v: %s", err, text.String())
 	}
-	again := exec.Command("rlp", "--home", dir, "audit", "export", "--format", "otlp", "--cursor", cursor, "--output", s.URL)
+	again := exec.Command("rlp", "--home", dir, "audit", "export", "--format", "otlp", "--cursor", cursor, "--output",
+		s.URL)
 	if text, err := again.CombinedOutput(); err != nil || len(got) != 0 {
 		t.Errorf("%v: %s; %d more requests", err, text, len(got))
 	}

@@ -33,7 +33,8 @@ func (x *exporting) settle() error {
 	case err != nil:
 		return err
 	case isURL(x.to) && format != export.OTLP:
-		return usagef("--output %s: only spans (--format otlp) are sent to a URL; write to stdout and give that to what carries logs", x.to)
+		return usagef("--output %s: only spans (--format otlp) are sent to a URL; write to stdout and give that to what "+
+			"carries logs", x.to)
 	case f.cursor != "" && f.limit > 0:
 		return usagef("--limit leaves out what a --cursor would never come back to; give one of them")
 	case isURL(x.to):

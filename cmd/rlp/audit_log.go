@@ -59,7 +59,9 @@ func (a *app) withLogToRead(ctx context.Context, ask func(context.Context, *open
 }
 
 // judging opens the store of a log, takes journals in, and asks.
-func (a *app) judging(ctx context.Context, l *openedLog, opt kb.Options, ask func(context.Context, *openedLog) error) (err error) {
+func (a *app) judging(ctx context.Context, l *openedLog, opt kb.Options, ask func(context.Context,
+	*openedLog) error,
+) (err error) {
 	s, err := kb.Open(ctx, opt)
 	if errors.Is(err, kb.ErrDamaged) {
 		return &statusError{Status: launcher.StatusFinding, Err: err}

@@ -57,7 +57,10 @@ func (v *verification) unreadJournals(l *openedLog) {
 	}
 	for _, path := range l.aside {
 		run := strings.Split(filepath.Base(path), ".")[0]
-		if !slices.ContainsFunc(v.Findings, func(f kb.Finding) bool { return f.Run == run || strings.Contains(f.Message, run) }) {
+		if !slices.ContainsFunc(v.Findings, func(f kb.Finding) bool {
+			return f.Run == run || strings.Contains(f.Message,
+				run)
+		}) {
 			v.lacks("%s was put aside as damaged", path)
 		}
 	}
@@ -70,7 +73,8 @@ func (v *verification) keyIsGone(l *openedLog, f verifyFlags) {
 	}
 	path := filepath.Join(l.home.Root(), evidence.KeyFile)
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-		v.lacks("%s is gone, and %s of it is there: what is recorded now is signed by nobody; bring it back, or name the public key with --key where this is a copy", path, evidence.PublicFile)
+		v.lacks("%s is gone, and %s of it is there: what is recorded now is signed by nobody; bring it back, or name the "+
+			"public key with --key where this is a copy", path, evidence.PublicFile)
 	}
 }
 
@@ -104,7 +108,8 @@ func (v *verification) lostRuns(ctx context.Context, l *openedLog) error {
 			break
 		}
 		v.lacks("%s", r.text())
-		if _, err := os.Lstat(filepath.Join(l.home.Journal(), r.id)); errors.Is(err, fs.ErrNotExist) { // else it may be read later
+		// else it may be read later
+		if _, err := os.Lstat(filepath.Join(l.home.Journal(), r.id)); errors.Is(err, fs.ErrNotExist) {
 			v.unlike = append(v.unlike, r.text())
 		}
 	}
@@ -137,7 +142,8 @@ func (v *verification) remember(ctx context.Context, l *openedLog, f verifyFlags
 		return nil
 	}
 	var errs []error
-	if v.Fault != nil && v.Fault.Kind != evidenceFault && v.Fault.Kind != faultMissing && v.Fault.Kind != kb.FaultUnsealed {
+	if v.Fault != nil && v.Fault.Kind != evidenceFault && v.Fault.Kind != faultMissing &&
+		v.Fault.Kind != kb.FaultUnsealed {
 		errs = append(errs, l.Record(ctx, v.Fault.String()))
 	}
 	for _, text := range v.unlike {

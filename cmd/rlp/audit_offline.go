@@ -41,7 +41,8 @@ type provedRun struct {
 func (a *app) verifyProof(f verifyFlags) error {
 	switch {
 	case f.key == "":
-		return usagef("--proof is believed by a public key alone: give the one that you hold with --key (rlp audit key prints it)")
+		return usagef("--proof is believed by a public key alone: give the one that you hold with --key (rlp audit key " +
+			"prints it)")
 	case f.run != "" || f.since != "":
 		return usagef("--proof is checked without a log, so --run and --since make no sense with it")
 	}
@@ -106,7 +107,8 @@ func (c *proofCheck) add(fact *evidence.Fact, held []kb.Head) error {
 		ok = ok || h == kb.Head{Size: known.Size, Root: known.Root}
 	}
 	if !ok {
-		return fmt.Errorf("the proof is %w: its checkpoint of %d records is none of those that are held", evidence.ErrMismatch, known.Size)
+		return fmt.Errorf("the proof is %w: its checkpoint of %d records is none of those that are held",
+			evidence.ErrMismatch, known.Size)
 	}
 	c.Kind = fact.Kind
 	c.Size, c.Root = fact.New.Size, fact.New.Root.String()

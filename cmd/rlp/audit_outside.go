@@ -62,7 +62,8 @@ func (v *verification) outside(name string, key *evidence.PublicKey, named bool)
 	return o, err
 }
 
-// outsideIfAny reads the checkpoints that a file has of this log. One that says it is of this log and is not signed by its key is a fault, and so is one
+// outsideIfAny reads the checkpoints that a file has of this log. One that says it is of this log and is not signed by
+// its key is a fault, and so is one
 // by another key for the same tenant, unless the operator named the key: whoever
 // replaces the key of a log makes it another log.
 func (v *verification) outsideIfAny(name string, key *evidence.PublicKey, named bool) (*outsideFile, error) {
@@ -116,7 +117,8 @@ func (v *verification) held(o *outsideFile) {
 // wanting says what a file is that has no checkpoint of this log.
 func (v *verification) wanting(o *outsideFile) error {
 	if o.Others == 0 {
-		return inputErr(fmt.Errorf("%s has no checkpoint%s; rlp audit checkpoint prints one", o.File, outsideRest(&o.Outside)))
+		return inputErr(fmt.Errorf("%s has no checkpoint%s; rlp audit checkpoint prints one", o.File,
+			outsideRest(&o.Outside)))
 	}
 	v.fault(evidenceFault, 0, fmt.Sprintf("%s has checkpoints of other logs alone", o.File))
 	return nil

@@ -120,7 +120,8 @@ func (l *openedLog) seqsOf(ctx context.Context, run string) ([]uint64, error) {
 			return nil, err
 		}
 		if list = append(list, g.Seq); len(list) > maxProved {
-			return nil, inputErr(fmt.Errorf("run %s has more than %d records; rlp audit export --run writes them, and rlp audit checkpoint what they are checked by", run, maxProved))
+			return nil, inputErr(fmt.Errorf("run %s has more than %d records; rlp audit export --run writes them, and rlp "+
+				"audit checkpoint what they are checked by", run, maxProved))
 		}
 	}
 	return list, nil
@@ -137,7 +138,8 @@ func (l *openedLog) proveRecords(ctx context.Context, seqs []uint64, newest kb.C
 			return nil, err
 		}
 		if in.Line == nil {
-			return nil, inputErr(fmt.Errorf("record %d was pruned; who exported it before has its line, and rlp audit proof of the time has its proof", seq))
+			return nil, inputErr(fmt.Errorf("record %d was pruned; who exported it before has its line, and rlp audit proof "+
+				"of the time has its proof", seq))
 		}
 		p := evidence.Inclusion{Record: in.Line, Index: seq - 1, Hashes: in.Proof, Checkpoint: newest.Note}
 		list = append(list, proofFile{fmt.Sprintf("%d.tlog-proof", seq), p.AppendText(nil)})
@@ -208,7 +210,8 @@ func (a *app) giveProofs(proofs []proofFile, newest kb.Checkpoint, out string) e
 		return a.printJSON(map[string]any{"proofs": len(proofs), "size": newest.Head.Size, "out": out})
 	}
 	if !a.quiet {
-		fmt.Fprintf(a.stdout, "%s, in the log of %d records: %s\n", counted(len(proofs), "proof"), newest.Head.Size, printable(out))
+		fmt.Fprintf(a.stdout, "%s, in the log of %d records: %s\n", counted(len(proofs), "proof"), newest.Head.Size,
+			printable(out))
 	}
 	return nil
 }

@@ -20,7 +20,8 @@ type pruneFlags struct {
 func (a *app) auditPruneCommand() *cobra.Command {
 	var f pruneFlags
 	c := &cobra.Command{
-		Use: "prune (--before TIME | --keep AGE)", Short: "Remove old records, and leave a log that still verifies", Args: cobra.NoArgs,
+		Use: "prune (--before TIME | --keep AGE)", Short: "Remove old records, and leave a log that still verifies",
+		Args: cobra.NoArgs,
 		Long: `Removes the records from the beginning of the log that are older, up to the first that
 is not, or that is of a run which has not ended. What each of them was the hash of stays
 in the tree, and what was removed is on record, signed: checkpoints and proofs of before
@@ -32,7 +33,9 @@ hold, and the log verifies. Export first what must be kept.`,
 			if err != nil {
 				return err
 			}
-			return a.withLog(c.Context(), func(ctx context.Context, l *openedLog) error { return a.prune(ctx, l, before, f.dryRun) })
+			return a.withLog(c.Context(), func(ctx context.Context, l *openedLog) error {
+				return a.prune(ctx, l, before, f.dryRun)
+			})
 		},
 	}
 	fs := c.Flags()
@@ -123,7 +126,8 @@ func (l *openedLog) keyed(ctx context.Context) error {
 		return nil
 	}
 	if err := signs(l.home, *newest); err != nil {
-		return inputErr(fmt.Errorf("nothing is removed, as the key that signed the log is not here: bring %s from where the log was made: %w", evidence.KeyFile, err))
+		return inputErr(fmt.Errorf("nothing is removed, as the key that signed the log is not here: bring %s from where "+
+			"the log was made: %w", evidence.KeyFile, err))
 	}
 	return nil
 }

@@ -66,12 +66,14 @@ func (v *verification) told(l *openedLog, whole bool) error {
 	v.Published = list
 	for _, t := range list {
 		if v.OK && v.checked && t.Size > v.Size {
-			v.fault(kb.FaultTruncated, v.Size+1, fmt.Sprintf("%s was told of %d records, and the log has %d", t.Sink, t.Size, v.Size))
+			v.fault(kb.FaultTruncated, v.Size+1, fmt.Sprintf("%s was told of %d records, and the log has %d", t.Sink, t.Size,
+				v.Size))
 		}
 	}
 	for _, t := range list {
 		if why := v.lost(t); whole && v.OK && v.checked && why != "" {
-			v.fault(evidenceFault, 0, fmt.Sprintf("%s was told of %d records, and %s; bring it back, or name where it is now with --checkpoint", t.Sink, t.Size, why))
+			v.fault(evidenceFault, 0, fmt.Sprintf("%s was told of %d records, and %s; bring it back, or name where it is now "+
+				"with --checkpoint", t.Sink, t.Size, why))
 		}
 	}
 	return nil

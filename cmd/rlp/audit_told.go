@@ -67,7 +67,8 @@ func readTold(dir, name string, runs map[string]toldRun) error {
 	lines := bufio.NewScanner(f)
 	lines.Buffer(make([]byte, 64<<10), maxLogLine)
 	for lines.Scan() {
-		if !bytes.Contains(lines.Bytes(), []byte(`"msg":"run_start"`)) && !bytes.Contains(lines.Bytes(), []byte(`"msg":"run_end"`)) {
+		if !bytes.Contains(lines.Bytes(), []byte(`"msg":"run_start"`)) && !bytes.Contains(lines.Bytes(),
+			[]byte(`"msg":"run_end"`)) {
 			continue
 		}
 		var l struct {
@@ -76,7 +77,8 @@ func readTold(dir, name string, runs map[string]toldRun) error {
 			RunID   string    `json:"run_id"`
 			Outcome string    `json:"outcome"`
 		}
-		if strictjson.Unmarshal(lines.Bytes(), &l, strictjson.UnknownFields) != nil || l.Msg != "run_start" && l.Msg != "run_end" || l.RunID == "" {
+		if strictjson.Unmarshal(lines.Bytes(), &l, strictjson.UnknownFields) != nil || l.Msg != "run_start" &&
+			l.Msg != "run_end" || l.RunID == "" {
 			continue // the process died within it, or it is no such line
 		}
 		runs[l.RunID] = toldRun{id: l.RunID, file: filepath.Join(filepath.Base(dir), name), last: l.Time, outcome: l.Outcome}

@@ -97,7 +97,8 @@ func (v *verification) print(w io.Writer, quiet bool) {
 		fmt.Fprintf(w, "tree       %d leaves, root %s\n", v.Size, v.Root)
 	}
 	if v.Pruned > 0 {
-		fmt.Fprintf(w, "pruned     records 1 to %d, at %s; their leaves are in the tree\n", v.Pruned, v.PrunedAt.Format(time.RFC3339))
+		fmt.Fprintf(w, "pruned     records 1 to %d, at %s; their leaves are in the tree\n", v.Pruned,
+			v.PrunedAt.Format(time.RFC3339))
 	}
 	if v.checked && v.Run == "" {
 		fmt.Fprintf(w, "signed     %s, the newest of %d records\n", counted(v.Checkpoints, "checkpoint"), v.Sealed)
@@ -109,10 +110,12 @@ func (v *verification) print(w io.Writer, quiet bool) {
 		fmt.Fprintf(w, "missing    %s\n", printable(m))
 	}
 	if v.BareRuns > 0 {
-		fmt.Fprintf(w, "bare       %s ended before the beginning was recorded: the process died, and nothing was decided\n", counted(v.BareRuns, "run"))
+		fmt.Fprintf(w, "bare       %s ended before the beginning was recorded: the process died, and nothing was decided\n",
+			counted(v.BareRuns, "run"))
 	}
 	for _, o := range v.Outside {
-		fmt.Fprintf(w, "outside    %s: %s, the newest of %d records%s\n", printable(o.File), counted(o.Checkpoints, "checkpoint"), o.Newest, outsideRest(o))
+		fmt.Fprintf(w, "outside    %s: %s, the newest of %d records%s\n", printable(o.File),
+			counted(o.Checkpoints, "checkpoint"), o.Newest, outsideRest(o))
 	}
 	for _, t := range v.Published {
 		of := ""

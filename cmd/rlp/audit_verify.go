@@ -21,7 +21,8 @@ type verifyFlags struct {
 func (a *app) auditVerifyCommand() *cobra.Command {
 	var f verifyFlags
 	c := &cobra.Command{
-		Use: "verify", Short: "Prove that the log is what was recorded, or name the first record that is not", Args: cobra.NoArgs,
+		Use: "verify", Short: "Prove that the log is what was recorded, or name the first record that is not",
+		Args: cobra.NoArgs,
 		Long: `Checks every record against the log's tree, the tree against its signed checkpoints,
 and what leads to records against the records. Who holds the log's key can write all of
 that anew: a checkpoint that is kept outside of this host (--checkpoint, [audit] publish)
@@ -51,8 +52,10 @@ It ends with 1 when something is not as it was recorded.`,
 	}
 	fs := c.Flags()
 	fs.StringVar(&f.run, "run", "", "only the records of the run `ID`")
-	fs.StringVar(&f.since, "since", "", "only what came after the newest checkpoint in `FILE`, and that the log goes on from there")
-	fs.StringVar(&f.checkpoint, "checkpoint", "", "that the log goes on from every checkpoint in `FILE`, kept outside of this host")
+	fs.StringVar(&f.since, "since", "",
+		"only what came after the newest checkpoint in `FILE`, and that the log goes on from there")
+	fs.StringVar(&f.checkpoint, "checkpoint", "",
+		"that the log goes on from every checkpoint in `FILE`, kept outside of this host")
 	fs.StringVar(&f.proof, "proof", "", "check the proofs in `FILE` instead, with --key and without any log")
 	fs.StringVar(&f.key, "key", "", "believe the public key `K`, a line or a file, instead of the one beside the log")
 	return c
@@ -161,7 +164,8 @@ func (v *verification) prepare(ctx context.Context, l *openedLog, f verifyFlags)
 func opener(key *evidence.PublicKey) func([]byte) (kb.Opened, error) {
 	return func(note []byte) (kb.Opened, error) {
 		if key == nil {
-			return kb.Opened{}, errors.New("there is no key that it could be believed by: bring audit.key from where the log was made, or name its public key with --key")
+			return kb.Opened{}, errors.New("there is no key that it could be believed by: bring audit.key from where the log " +
+				"was made, or name its public key with --key")
 		}
 		c, lines, err := key.OpenNote(note)
 		return kb.Opened{Head: kb.Head{Size: c.Size, Root: c.Root}, Lines: lines}, err

@@ -15,8 +15,13 @@ import (
 )
 
 func (a *app) capsCommand() *cobra.Command {
-	c := &cobra.Command{Use: "caps", Short: "See what an agent asks for, what is left of it, and why", Args: cobra.NoArgs, RunE: showHelp}
-	c.AddCommand(a.capsLintCommand(), a.capsShowCommand(), a.capsDiffCommand(), a.capsExplainCommand(), a.capsSuggestCommand(), a.capsWhatifCommand(), a.capsOverrideCommand(), a.capsProfilesCommand(), a.capsFamiliesCommand(), a.capsSchemaCommand())
+	c := &cobra.Command{
+		Use: "caps", Short: "See what an agent asks for, what is left of it, and why", Args: cobra.NoArgs,
+		RunE: showHelp,
+	}
+	c.AddCommand(a.capsLintCommand(), a.capsShowCommand(), a.capsDiffCommand(), a.capsExplainCommand(),
+		a.capsSuggestCommand(), a.capsWhatifCommand(), a.capsOverrideCommand(), a.capsProfilesCommand(),
+		a.capsFamiliesCommand(), a.capsSchemaCommand())
 	return c
 }
 
@@ -105,7 +110,10 @@ A REQUEST is ` + ask.RequestForms + `.`,
 }
 
 func (a *app) capsSchemaCommand() *cobra.Command {
-	kinds := []string{string(policy.KindPolicy), string(policy.KindManifest), string(policy.KindOverride), string(policy.KindProfile), string(policy.KindGrant)}
+	kinds := []string{
+		string(policy.KindPolicy), string(policy.KindManifest), string(policy.KindOverride),
+		string(policy.KindProfile), string(policy.KindGrant),
+	}
 	return &cobra.Command{
 		Use: "schema [" + strings.Join(kinds, "|") + "]", Short: "Print the JSON Schema of a document, for editors",
 		ValidArgs: kinds, Args: func(_ *cobra.Command, args []string) error {

@@ -63,7 +63,8 @@ func TestTheCompilerEndsWithRlp(t *testing.T) {
 		}
 		var pids []string
 		soon(t, "a compiler", func() bool { pids = compilers(t, home); return len(pids) == 1 })
-		if env, err := os.ReadFile(pids[0] + "/environ"); err != nil || len(env) != 0 && !bytes.HasPrefix(env, []byte("GORACE=")) {
+		if env, err := os.ReadFile(pids[0] + "/environ"); err != nil || len(env) != 0 &&
+			!bytes.HasPrefix(env, []byte("GORACE=")) {
 			t.Errorf("its environment: %q, %v", env, err)
 		}
 		files, err := filepath.Glob(pids[0] + "/fd/*")

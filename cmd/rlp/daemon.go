@@ -111,7 +111,8 @@ func (a *app) serving(h home.Home, idle time.Duration) {
 	path := filepath.Join(runDir(h), daemon.SocketName)
 	switch {
 	case a.json:
-		_ = a.printJSON(map[string]any{"serving": true, "socket": path, "idle_ms": idle.Milliseconds()}) // it serves, whoever reads
+		// it serves, whoever reads
+		_ = a.printJSON(map[string]any{"serving": true, "socket": path, "idle_ms": idle.Milliseconds()})
 	case !a.quiet:
 		fmt.Fprintf(a.stderr, "rlp: serving %s; ends %s after the last launch\n", printable(path), idle)
 	}
@@ -130,7 +131,8 @@ func (a *app) askTheDaemon(kind byte) error {
 	if a.json {
 		return a.printJSON(state)
 	}
-	fmt.Fprintf(a.stdout, "process %d, since %s\nrunning %d, done %d\n", state.PID, state.Since.UTC().Format(time.RFC3339), state.Running, state.Done)
+	fmt.Fprintf(a.stdout, "process %d, since %s\nrunning %d, done %d\n", state.PID, state.Since.UTC().Format(time.RFC3339),
+		state.Running, state.Done)
 	for _, why := range sortedKeys(state.Declined) {
 		fmt.Fprintf(a.stdout, "declined %d: %s\n", state.Declined[why], printable(why))
 	}

@@ -71,7 +71,8 @@ func daemonFlags(args []string) (dir string, no bool) {
 
 // errDaemonGone is what is left to say of a run whose helper is gone. Nobody
 // launches again what may have begun.
-var errDaemonGone = errors.New("the daemon ended before the run did, and the run with it; rlp audit list shows what was recorded (it is not launched again)")
+var errDaemonGone = errors.New("the daemon ended before the run did, and the run with it; rlp audit list shows what " +
+	"was recorded (it is not launched again)")
 
 // wait waits for the end of the launch; done is false when nobody began it. The
 // operator's signal, which ends ctx, ends the run, and not the wait.

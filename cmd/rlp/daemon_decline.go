@@ -32,7 +32,9 @@ func (a *app) begin(c *compose.Composition, f launchFlags) error {
 // do all of it.
 func (a *app) cannot(c *compose.Composition, f launchFlags) string {
 	asks := func(families ...caps.Family) bool {
-		return slices.ContainsFunc(c.Policy.Base, func(e caps.Entry) bool { return slices.Contains(families, e.Grant.Family) })
+		return slices.ContainsFunc(c.Policy.Base, func(e caps.Entry) bool {
+			return slices.Contains(families, e.Grant.Family)
+		})
 	}
 	provider := c.Config.Security.SecretsProvider
 	switch {
@@ -74,7 +76,9 @@ func (a *app) hasRoom(c *compose.Composition) bool {
 
 // mayAsk reports whether a person may be asked something during the run.
 func (a *app) mayAsk(c *compose.Composition) bool {
-	return c.Config.Security.ConfirmExternalActions || slices.ContainsFunc(c.Bundle.Tools, func(t bundles.Tool) bool { return t.Confirm })
+	return c.Config.Security.ConfirmExternalActions || slices.ContainsFunc(c.Bundle.Tools, func(t bundles.Tool) bool {
+		return t.Confirm
+	})
 }
 
 // strayHome reports whether a home depends on where the client is.

@@ -21,8 +21,9 @@ func TestDaemon(t *testing.T) {
 	m := &made{probe: buildProbe(t)}
 	m.cache = compiledProbe(t, m.probe)
 	for name, test := range map[string]func(*testing.T, *made){
-		"signals": daemonSignals, "is the client": daemonIsTheClient, "declines": daemonDeclines, "starts by itself": daemonStartsByItself,
-		"is stopped": daemonIsStopped,
+		"signals": daemonSignals, "is the client": daemonIsTheClient, "declines": daemonDeclines,
+		"starts by itself": daemonStartsByItself,
+		"is stopped":       daemonIsStopped,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, m) })
 	}
@@ -61,7 +62,8 @@ func daemonSignals(t *testing.T, m *made) {
 		if err := c.Process.Signal(s); err != nil {
 			t.Fatal(err)
 		}
-		if status, said := ended(t, c); status != 130 || !strings.Contains(said, `"outcome": "cancelled"`) || strings.Contains(said, "goroutine ") {
+		if status, said := ended(t, c); status != 130 || !strings.Contains(said, `"outcome": "cancelled"`) ||
+			strings.Contains(said, "goroutine ") {
 			t.Errorf("%v: %d %s", s, status, said)
 		}
 	}
@@ -71,14 +73,18 @@ func daemonSignals(t *testing.T, m *made) {
 	}
 	ended(t, killed)
 	h.until(t, func(s *daemon.State) bool { return s.Running == 1 })
-	if got := h.ends(t); !slices.Equal(got, []string{"run.failed cancelled", "run.failed cancelled", "run.failed cancelled", "run.failed cancelled", "run.failed cancelled"}) {
+	if got := h.ends(t); !slices.Equal(got, []string{
+		"run.failed cancelled", "run.failed cancelled",
+		"run.failed cancelled", "run.failed cancelled", "run.failed cancelled",
+	}) {
 		t.Errorf("the log: %v", got)
 	}
 	if err := h.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = h.cmd.Wait()
-	if status, said := ended(t, other); status != 69 || !strings.Contains(said, "not launched again") || !strings.Contains(said, `"exit_code": 69`) {
+	if status, said := ended(t, other); status != 69 || !strings.Contains(said, "not launched again") ||
+		!strings.Contains(said, `"exit_code": 69`) {
 		t.Errorf("its helper is gone: %d %s", status, said)
 	}
 	if got := h.ends(t); len(got) != 6 || got[5] != "run.failed killed" {
@@ -126,17 +132,22 @@ func daemonIsTheClient(t *testing.T, m *made) {
 			c := exec.Command("rlp", "launch", "../agent", "--input", "@input", "--", "env", "MINE", "stdin")
 			c.Dir, c.Env = dir, append(slices.Clone(h.env), fmt.Sprint("MINE=client", i))
 			out, err := c.CombinedOutput()
-			if want := fmt.Sprint("env MINE: client", i, "\n"); err != nil || !strings.Contains(string(out), want) || !strings.Contains(string(out), input) {
+			if want := fmt.Sprint("env MINE: client", i, "\n"); err != nil || !strings.Contains(string(out), want) ||
+				!strings.Contains(string(out), input) {
 				t.Errorf("%v %s", err, out)
 			}
 		})
 	}
 	all.Wait()
 	h.until(t, func(s *daemon.State) bool { return s.Done == 8 })
-	for status, limit := range map[int]string{124: "wall_time_ms=50", 137: "cpu_fuel=100000", 138: "memory_bytes=33554432"} {
+	for status, limit := range map[int]string{
+		124: "wall_time_ms=50", 137: "cpu_fuel=100000",
+		138: "memory_bytes=33554432",
+	} {
 		word := map[int][]string{124: {"spin"}, 137: {"spin"}, 138: {"grow", "100"}}[status]
 		args := append([]string{"launch", h.agent, "--limit", limit, "--"}, word...)
-		one, other := start(t, h.env, "rlp", args...), start(t, append(slices.Clone(h.env), "RUNLOOP_DAEMON=off"), "rlp", args...)
+		one, other := start(t, h.env, "rlp", args...), start(t, append(slices.Clone(h.env), "RUNLOOP_DAEMON=off"), "rlp",
+			args...)
 		if one.code != status || other.code != status || plain(one.stderr) != plain(other.stderr) {
 			t.Errorf("through the helper:\n%+v\nby itself:\n%+v", one, other)
 		}
@@ -165,16 +176,30 @@ func daemonDeclines(t *testing.T, m *made) {
 		why       string
 	}{
 		"programs": {args: []string{"launch", programs, "--", "args"}, why: "programs, servers of tools or other agents"},
-		"variable": {args: []string{"launch", h.agent, "--", "args"}, env: []string{"SSL_CERT_FILE=/none"}, why: "another SSL_CERT_FILE"},
-		"home":     {args: []string{"launch", h.agent, "--home", filepath.Join(elsewhere, ".runloop"), "--input", `"--home=` + h.home + `"`, "--", "args"}},
-		"asked":    {args: []string{"launch", h.agent, "--no-daemon", "--", "args"}},
-		"off":      {args: []string{"launch", h.agent, "--", "args"}, env: []string{"RUNLOOP_DAEMON=off"}},
-		"bundle":   {args: []string{"launch", "/proc/self/root" + h.agent, "--", "args"}, why: ownPath},
-		"input":    {args: []string{"launch", h.agent, "--input", "@/proc/thread-self/root" + input, "--", "args"}, why: ownPath},
-		"publish":  {args: []string{"launch", h.agent, "--", "args"}, env: []string{`RUNLOOP__AUDIT__PUBLISH=["file:/proc/self/root` + h.work + `/published"]`}, why: ownPath},
-		"linked":   {args: []string{"launch", linked, "--", "args"}, env: []string{"RUNLOOP__SECURITY__PATH_PROFILE=relaxed"}, why: ownPath},
+		"variable": {
+			args: []string{"launch", h.agent, "--", "args"}, env: []string{"SSL_CERT_FILE=/none"},
+			why: "another SSL_CERT_FILE",
+		},
+		"home": {args: []string{"launch", h.agent, "--home", filepath.Join(elsewhere, ".runloop"), "--input", `"--home=` +
+			h.home + `"`, "--", "args"}},
+		"asked":  {args: []string{"launch", h.agent, "--no-daemon", "--", "args"}},
+		"off":    {args: []string{"launch", h.agent, "--", "args"}, env: []string{"RUNLOOP_DAEMON=off"}},
+		"bundle": {args: []string{"launch", "/proc/self/root" + h.agent, "--", "args"}, why: ownPath},
+		"input": {
+			args: []string{"launch", h.agent, "--input", "@/proc/thread-self/root" + input, "--", "args"},
+			why:  ownPath,
+		},
+		"publish": {
+			args: []string{"launch", h.agent, "--", "args"},
+			env:  []string{`RUNLOOP__AUDIT__PUBLISH=["file:/proc/self/root` + h.work + `/published"]`}, why: ownPath,
+		},
+		"linked": {
+			args: []string{"launch", linked, "--", "args"}, env: []string{"RUNLOOP__SECURITY__PATH_PROFILE=relaxed"},
+			why: ownPath,
+		},
 	} {
-		if r := start(t, append(slices.Clone(h.env), c.env...), "rlp", c.args...); r.code != 0 || !strings.Contains(r.stdout, "args : probe") {
+		if r := start(t, append(slices.Clone(h.env), c.env...), "rlp", c.args...); r.code != 0 || !strings.Contains(r.stdout,
+			"args : probe") {
 			t.Errorf("%s: %+v", name, r)
 		}
 		if c.why != "" {
@@ -182,7 +207,8 @@ func daemonDeclines(t *testing.T, m *made) {
 			h.until(t, func(s *daemon.State) bool { return s.Declined[c.why] == why[c.why] })
 		}
 	}
-	if r := start(t, h.env, "rlp", "launch", filepath.Join(h.work, "none")); r.code != 65 || !strings.Contains(r.stderr, "none") {
+	if r := start(t, h.env, "rlp", "launch", filepath.Join(h.work, "none")); r.code != 65 || !strings.Contains(r.stderr,
+		"none") {
 		t.Errorf("no bundle: %+v", r)
 	}
 	h.until(t, func(s *daemon.State) bool { return s.Declined["what cannot be composed"] == 1 && s.Done == 0 })
@@ -205,7 +231,8 @@ func daemonStartsByItself(t *testing.T, m *made) {
 	if _, err := h.state(); err == nil {
 		t.Error("nobody asked for a helper")
 	}
-	if err := os.WriteFile(filepath.Join(h.home, "config.toml"), []byte("[daemon]\nstart = \"auto\"\nidle = \"5m\"\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(h.home, "config.toml"), []byte("[daemon]\nstart = \"auto\"\nidle = \"5m\"\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	launch()

@@ -12,7 +12,10 @@ import (
 // is the client's in the place of what is this process's.
 func (a *app) launchFor(ctx context.Context, call *daemon.Call, s invoker) daemon.Outcome {
 	s.call = call
-	env := environment{args: call.Args, env: call.Env, stdin: call.Stdin, stdout: call.Stdout, stderr: call.Stderr, invoker: &s, kept: a.kept}
+	env := environment{
+		args: call.Args, env: call.Env, stdin: call.Stdin, stdout: call.Stdout, stderr: call.Stderr,
+		invoker: &s, kept: a.kept,
+	}
 	if len(call.Args) == 0 || call.Args[0] != "launch" {
 		return daemon.Outcome{Declined: "no launch"}
 	}

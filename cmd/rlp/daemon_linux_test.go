@@ -68,7 +68,8 @@ type testDaemon struct {
 
 // startDaemon returns when it serves.
 func startDaemon(env []string, home string) (*testDaemon, error) {
-	d := &testDaemon{exec.Command("rlp", "daemon", "--quiet", "--home", home), filepath.Join(home, "run", daemon.SocketName)}
+	d := &testDaemon{exec.Command("rlp", "daemon", "--quiet", "--home", home), filepath.Join(home, "run",
+		daemon.SocketName)}
 	d.cmd.Env, d.cmd.Stderr, d.cmd.Dir = env, os.Stderr, "/"
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return nil, err
@@ -147,10 +148,14 @@ func (m *made) help(t *testing.T) *helped {
 // bundle is a bundle of the probe under a policy.
 func (m *made) bundle(t *testing.T, dir, policy string) {
 	t.Helper()
-	manifest := "[agent]\nname = \"probe\"\nversion = \"1.0.0\"\nkind = \"wasm32-wasip1\"\nentry_wasm = { path = \"probe.wasm\" }\n[caps]\nfile = \"policy.caps\"\n"
+	manifest := "[agent]\nname = \"probe\"\nversion = \"1.0.0\"\nkind = \"wasm32-wasip1\"\nentry_wasm = { path = " +
+		"\"probe.wasm\" }\n[caps]\nfile = \"policy.caps\"\n"
 	wasm, err := os.ReadFile(m.probe)
 	err = errors.Join(err, os.MkdirAll(dir, 0o700))
-	for name, data := range map[string][]byte{"probe.wasm": wasm, "manifest.toml": []byte(manifest), "policy.caps": []byte(policy)} {
+	for name, data := range map[string][]byte{
+		"probe.wasm": wasm, "manifest.toml": []byte(manifest),
+		"policy.caps": []byte(policy),
+	} {
 		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), data, 0o600))
 	}
 	if err != nil {

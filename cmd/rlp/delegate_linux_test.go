@@ -37,7 +37,8 @@ func launcherModule(agent string, n int) string {
 // agentOf writes a bundle of module under policy.
 func (h *house) agentOf(name, module, policy string) string {
 	dir := filepath.Join(h.out, name)
-	h.write(filepath.Join(dir, "manifest.toml"), "[agent]\nname = \""+name+"\"\nversion = \"1.0.0\"\nkind = \"wasm32-wasip1\"\nentry_wasm = { path = \"a.wasm\" }\n")
+	h.write(filepath.Join(dir, "manifest.toml"), "[agent]\nname = \""+name+
+		"\"\nversion = \"1.0.0\"\nkind = \"wasm32-wasip1\"\nentry_wasm = { path = \"a.wasm\" }\n")
 	h.write(filepath.Join(dir, "a.wasm"), module)
 	h.write(filepath.Join(dir, "policy.caps"), "[capabilities]\n"+policy)
 	return dir
@@ -47,8 +48,10 @@ func (h *house) agentOf(name, module, policy string) string {
 // answers do not keep it from the next.
 func delegators(t testing.TB, n int) (h *house, boss string) {
 	h = &house{t: t.(*testing.T), dir: filepath.Join(t.TempDir(), "home"), out: t.TempDir()}
-	h.write(filepath.Join(h.dir, "caps", "profiles", "_untrusted.toml"), "schema_version = \"1.0\"\nname = \"_untrusted\"\n[deny]\ncapabilities = []\n")
-	h.mustAs("agent", "install", h.agentOf("child", emptyModule, "kb_read = [\"notes\"]\nmodel = true\nsecrets = [\"runloop/a/b\"]\n"))
+	h.write(filepath.Join(h.dir, "caps", "profiles", "_untrusted.toml"),
+		"schema_version = \"1.0\"\nname = \"_untrusted\"\n[deny]\ncapabilities = []\n")
+	h.mustAs("agent", "install", h.agentOf("child", emptyModule,
+		"kb_read = [\"notes\"]\nmodel = true\nsecrets = [\"runloop/a/b\"]\n"))
 	return h, h.agentOf("boss", launcherModule("child", n), "agents = [\"child\"]\nkb_read = [\"notes\"]\nmodel = true\n")
 }
 
@@ -97,7 +100,8 @@ func TestDelegationsLeaveNothingBehind(t *testing.T) {
 	}
 	fds2, goroutines2, children2 := held(t, goroutines+2)
 	if fds2 > fds+2 || goroutines2 > goroutines+2 || children2 > children {
-		t.Errorf("before: %d descriptors, %d goroutines, %d processes; after %d delegations: %d, %d, %d", fds, goroutines, children, n, fds2, goroutines2, children2)
+		t.Errorf("before: %d descriptors, %d goroutines, %d processes; after %d delegations: %d, %d, %d", fds, goroutines,
+			children, n, fds2, goroutines2, children2)
 	}
 	if journals, _ := os.ReadDir(filepath.Join(h.dir, "journal")); len(journals) < n {
 		t.Errorf("control: %d journals of %d runs", len(journals), n)
@@ -121,8 +125,12 @@ func TestInstallIsOneStep(t *testing.T) {
 		t.Fatal(err)
 	}
 	bad := h.agentOf("bad", emptyModule, "fs = [\"relative\"]\n")
-	h.write(filepath.Join(bad, "manifest.toml"), strings.Replace(mustRead(t, filepath.Join(bad, "manifest.toml")), `"bad"`, `"child"`, 1))
-	for name, module := range map[string]string{"a policy that is wrong": emptyModule, "a module that is none": "nothing"} {
+	h.write(filepath.Join(bad, "manifest.toml"), strings.Replace(mustRead(t, filepath.Join(bad, "manifest.toml")), `"bad"`,
+		`"child"`, 1))
+	for name, module := range map[string]string{
+		"a policy that is wrong": emptyModule,
+		"a module that is none":  "nothing",
+	} {
 		h.write(filepath.Join(bad, "a.wasm"), module)
 		if status, text := h.in("default", "", "agent", "install", bad); status != 65 {
 			t.Errorf("%s: %d %s", name, status, text)
@@ -201,7 +209,8 @@ func TestAnAgentIsWhatItIsInstalledAs(t *testing.T) {
 // What a delegation costs beside a launch: run with -bench Delegat.
 func BenchmarkDelegation(b *testing.B) {
 	h := &house{t: &testing.T{}, dir: filepath.Join(b.TempDir(), "home"), out: b.TempDir()}
-	h.write(filepath.Join(h.dir, "caps", "profiles", "_untrusted.toml"), "schema_version = \"1.0\"\nname = \"_untrusted\"\n[deny]\ncapabilities = []\n")
+	h.write(filepath.Join(h.dir, "caps", "profiles", "_untrusted.toml"),
+		"schema_version = \"1.0\"\nname = \"_untrusted\"\n[deny]\ncapabilities = []\n")
 	if status, text := h.bench(b, "agent", "install", h.agentOf("child", emptyModule, "kb_read = [\"notes\"]\n")); status != 0 {
 		b.Fatal(text)
 	}
@@ -226,7 +235,8 @@ func BenchmarkDelegation(b *testing.B) {
 func (h *house) bench(b *testing.B, args ...string) (int, string) {
 	var out bytes.Buffer
 	status := invoke(b.Context(), environment{
-		args: append([]string{"--home", h.dir}, args...), env: []string{"HOME=" + h.out}, stdin: strings.NewReader(""), stdout: &out, stderr: &out,
+		args: append([]string{"--home", h.dir}, args...), env: []string{"HOME=" + h.out}, stdin: strings.NewReader(""),
+		stdout: &out, stderr: &out,
 	})
 	return status, out.String()
 }

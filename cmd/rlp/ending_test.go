@@ -64,7 +64,10 @@ func TestTheStatusIsTheRunsWhoeverReads(t *testing.T) {
 // it is.
 func TestOutputThatIsLostIsTold(t *testing.T) {
 	bundle := bundleOf(t, []byte(prints))
-	for why, want := range map[error]int{nil: launcher.StatusOK, syscall.EPIPE: launcher.StatusOK, syscall.ENOSPC: launcher.StatusFinding} {
+	for why, want := range map[error]int{
+		nil: launcher.StatusOK, syscall.EPIPE: launcher.StatusOK,
+		syscall.ENOSPC: launcher.StatusFinding,
+	} {
 		var said strings.Builder
 		env := environment{args: []string{"launch", bundle, "--home", t.TempDir()}, stdout: unread{why}, stderr: &said}
 		status := invoke(t.Context(), env)
@@ -100,7 +103,8 @@ func TestWaitingForInputIsInterrupted(t *testing.T) {
 func TestWhatIsInterruptedSaysSo(t *testing.T) {
 	over, interrupt := context.WithCancel(t.Context())
 	interrupt()
-	waited := &statusError{Status: launcher.StatusUnavailable, Err: fmt.Errorf("opening the store: %w", errors.Join(context.Canceled, io.EOF))}
+	waited := &statusError{Status: launcher.StatusUnavailable, Err: fmt.Errorf("opening the store: %w",
+		errors.Join(context.Canceled, io.EOF))}
 	for _, c := range []struct {
 		ctx    context.Context
 		err    error
@@ -115,7 +119,8 @@ func TestWhatIsInterruptedSaysSo(t *testing.T) {
 		var said strings.Builder
 		a := &app{environment: environment{stdout: io.Discard, stderr: &said}}
 		status := a.finish(interrupted(c.ctx, c.err))
-		if told := said.String() == "rlp: interrupted by the operator\n"; status != c.status || told != (status == launcher.StatusCancelled) {
+		if told := said.String() == "rlp: interrupted by the operator\n"; status != c.status ||
+			told != (status == launcher.StatusCancelled) {
 			t.Errorf("%v: exit %d: %s", c.err, status, said.String())
 		}
 	}

@@ -46,14 +46,16 @@ func witnessServer(ts *testscript.TestScript, neg bool, args []string) {
 	for _, name := range args {
 		text, err := os.ReadFile(ts.MkAbs(name))
 		ts.Check(err)
-		ts.Check(os.WriteFile(ts.MkAbs(name), bytes.ReplaceAll(text, []byte("$WITNESS"), []byte(ts.Getenv("WITNESS"))), 0o600))
+		ts.Check(os.WriteFile(ts.MkAbs(name), bytes.ReplaceAll(text, []byte("$WITNESS"), []byte(ts.Getenv("WITNESS"))),
+			0o600))
 	}
 }
 
 // tamper is root with a program of their own: tamper DIR SEQ OLD NEW changes
 // what record SEQ of the database in DIR says; tamper DIR SEQ removes it, and
 // tamper DIR SEQ = OTHER puts the record OTHER there; tamper DIR checkpoints removes
-// all of these, tamper DIR state flips a byte of how far a journal was taken in. It is a process of its own, so that nobody who is started meanwhile inherits the
+// all of these, tamper DIR state flips a byte of how far a journal was taken in. It is a process of its own, so that
+// nobody who is started meanwhile inherits the
 // database's lock.
 func tamper(args []string) error {
 	if len(args) != 2 && len(args) != 4 {

@@ -86,7 +86,10 @@ func (a *app) finish(err error) int {
 // isUsage reports whether err is cobra's own way to say that the command line
 // makes no sense.
 func isUsage(err error) bool {
-	for _, prefix := range []string{"unknown command", "unknown flag", "unknown shorthand", "accepts ", "requires ", "invalid argument", "flag needs"} {
+	for _, prefix := range []string{
+		"unknown command", "unknown flag", "unknown shorthand", "accepts ", "requires ",
+		"invalid argument", "flag needs",
+	} {
 		if strings.HasPrefix(err.Error(), prefix) {
 			return true
 		}

@@ -68,14 +68,17 @@ func image(t *testing.T) (engine, bool) {
 	}
 	doc := filepath.Join(release, "share/doc/rlp")
 	if err := errors.Join(
-		os.MkdirAll(filepath.Join(release, "bin"), 0o755), os.MkdirAll(filepath.Join(doc, "image/var/lib/rlp"), 0o755), os.Mkdir(filepath.Join(doc, "image/tmp"), 0o755),
+		os.MkdirAll(filepath.Join(release, "bin"), 0o755), os.MkdirAll(filepath.Join(doc, "image/var/lib/rlp"), 0o755),
+		os.Mkdir(filepath.Join(doc, "image/tmp"), 0o755),
 		os.Chmod(filepath.Join(doc, "image/var/lib/rlp"), 0o700),
-		os.WriteFile(filepath.Join(release, "bin/rlp"), program, 0o755), os.WriteFile(filepath.Join(release, "bin", compose.ConfineFile), confine, 0o755),
+		os.WriteFile(filepath.Join(release, "bin/rlp"), program, 0o755),
+		os.WriteFile(filepath.Join(release, "bin", compose.ConfineFile), confine, 0o755),
 		os.WriteFile(filepath.Join(doc, "Dockerfile"), file, 0o644),
 	); err != nil {
 		t.Fatal(err)
 	}
-	e.do(t, "build", "--format", "docker", "--layers=false", "--network", "none", "--tag", "rlp", "--file", filepath.Join(doc, "Dockerfile"), release)
+	e.do(t, "build", "--format", "docker", "--layers=false", "--network", "none", "--tag", "rlp", "--file",
+		filepath.Join(doc, "Dockerfile"), release)
 	return e, true
 }
 
@@ -111,7 +114,8 @@ func TestImage(t *testing.T) {
 		t.Errorf("control: what nobody serves is ready: %s", out)
 	}
 	e.do(t, "exec", "rlp", "/bin/rlp", "audit", "verify")
-	if out, err := e.command("exec", "rlp", "/bin/rlp", "man", "/manual").CombinedOutput(); err == nil || !strings.Contains(string(out), "read-only") {
+	if out, err := e.command("exec", "rlp", "/bin/rlp", "man", "/manual").CombinedOutput(); err == nil ||
+		!strings.Contains(string(out), "read-only") {
 		t.Errorf("it wrote beside its home: %v %s", err, out)
 	}
 	e.do(t, "stop", "--time", "30", "rlp")

@@ -13,7 +13,8 @@ import (
 // git and grep, in the lane that auto takes. Its bundle is repo_janitor in each script's
 // folder.
 func TestRepoJanitor(t *testing.T) {
-	if testing.Short() { // under the race detector its guest compiles for a minute; the script exec_run races the same code
+	// under the race detector its guest compiles for a minute; the script exec_run races the same code
+	if testing.Short() {
 		return
 	}
 	source := filepath.Join(repository(t), "agents", "repo_janitor")

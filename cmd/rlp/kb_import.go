@@ -17,7 +17,8 @@ func (a *app) kbImportCommand() *cobra.Command {
 	var domain string
 	var o source.Options
 	c := &cobra.Command{
-		Use: "import DIR|JSONL --domain DOMAIN", Short: "Store documents of a folder or a JSONL file", Args: exactly("a DIR or JSONL"),
+		Use: "import DIR|JSONL --domain DOMAIN", Short: "Store documents of a folder or a JSONL file",
+		Args: exactly("a DIR or JSONL"),
 		Long: `Import stores each regular file of a folder under its path, or each line of a
 JSONL file under its "id" (without one: under its digest). Documents are parsed
 and never executed, and are labelled untrusted. What has the same version as what
@@ -40,8 +41,13 @@ out, and said. What is stored and is no more in the source stays.`,
 				return inputErr(err)
 			}
 			return a.withKB(c.Context(), kb.Origin{}, func(s *kbSession) error {
-				im := &kbImport{kbSession: s, domain: domain, Tenant: s.tenant, Domain: domain, Records: []importedJSON{}, Skipped: []source.Skipped{}}
-				skipped, err := source.Read(c.Context(), args[0], o, func(d source.Document) error { return im.take(c.Context(), d) })
+				im := &kbImport{
+					kbSession: s, domain: domain, Tenant: s.tenant, Domain: domain, Records: []importedJSON{},
+					Skipped: []source.Skipped{},
+				}
+				skipped, err := source.Read(c.Context(), args[0], o, func(d source.Document) error {
+					return im.take(c.Context(), d)
+				})
 				if err != nil {
 					return err
 				}
@@ -93,7 +99,10 @@ func (im *kbImport) take(ctx context.Context, d source.Document) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	r := importedJSON{Key: d.Key, Tenant: im.Tenant, Status: "unchanged", Revision: was.Revision, ETag: d.ETag, Source: d.Source, Label: o.Label}
+	r := importedJSON{
+		Key: d.Key, Tenant: im.Tenant, Status: "unchanged", Revision: was.Revision, ETag: d.ETag,
+		Source: d.Source, Label: o.Label,
+	}
 	switch {
 	case err == nil && was.Origin.ETag == d.ETag:
 		im.Unchanged++
@@ -138,7 +147,8 @@ func (im *kbImport) print() error {
 		fmt.Fprintf(im.stderr, "rlp: left out: %s: %s\n", printable(s.Path), printable(s.Reason))
 	}
 	if !im.quiet {
-		fmt.Fprintf(im.stdout, "%s: %d added, %d changed, %d unchanged, %d left out\n", im.domain, im.Added, im.Changed, im.Unchanged, len(im.Skipped))
+		fmt.Fprintf(im.stdout, "%s: %d added, %d changed, %d unchanged, %d left out\n", im.domain, im.Added, im.Changed,
+			im.Unchanged, len(im.Skipped))
 	}
 	return nil
 }

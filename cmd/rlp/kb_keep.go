@@ -44,7 +44,8 @@ not as it should be, and exits 1.`,
 
 func (a *app) kbBackupCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "backup FILE", Short: "Write everything that the store holds at one moment to a new file", Args: exactly("a FILE"),
+		Use: "backup FILE", Short: "Write everything that the store holds at one moment to a new file",
+		Args: exactly("a FILE"),
 		Long: `Backup writes values, who wrote them, and the audit log, as they are at one
 moment, to a file that must not be there yet. Personal data is in it unmasked, so
 the file is readable by you alone. Running agents are not disturbed.`,
@@ -128,7 +129,8 @@ backup: copy it from the home that was backed up before the first launch.`,
 func (a *app) printBackup(path, what string, info kb.BackupInfo, missingKey string) error {
 	if a.json {
 		document := map[string]any{
-			"file": path, "tenant_id": info.Tenant, "time": stamp(info.UnixMS), "values": info.Values, "records": info.Records, "log_kept": info.LogKept,
+			"file": path, "tenant_id": info.Tenant, "time": stamp(info.UnixMS), "values": info.Values, "records": info.Records,
+			"log_kept": info.LogKept,
 		}
 		if missingKey != "" {
 			document["missing_key"] = missingKey

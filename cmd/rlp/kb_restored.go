@@ -44,6 +44,7 @@ func signs(h home.Home, c kb.Checkpoint) error {
 
 // bringKey is what whoever restored a log without its key is told.
 func bringKey(path string) string {
-	return fmt.Sprintf("its key is in no backup: before the first launch copy %s and %s from the home that was backed up into %s, or the log will not verify",
+	return fmt.Sprintf("its key is in no backup: before the first launch copy %s and %s from the home that was backed "+
+		"up into %s, or the log will not verify",
 		evidence.KeyFile, evidence.PublicFile, printable(filepath.Dir(path)))
 }

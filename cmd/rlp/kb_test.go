@@ -17,7 +17,8 @@ func TestStatusOfStoreAnswers(t *testing.T) {
 		nil: launcher.StatusOK, kb.ErrUnavailable: launcher.StatusUnavailable, kb.ErrVersion: launcher.StatusUnavailable,
 		kb.ErrSchema: launcher.StatusUnavailable, kb.ErrDomain: launcher.StatusUsage, kb.ErrInvalid: launcher.StatusUsage,
 		kb.ErrBackup: launcher.StatusInput, source.ErrInput: launcher.StatusInput, kb.ErrDamaged: launcher.StatusFinding,
-		fmt.Errorf("%w: %w", kb.ErrBackup, kb.ErrInvalid): launcher.StatusInput, kb.ErrConflict: launcher.StatusFinding, fs.ErrNotExist: launcher.StatusFinding, usagef("x"): launcher.StatusUsage,
+		fmt.Errorf("%w: %w", kb.ErrBackup, kb.ErrInvalid): launcher.StatusInput, kb.ErrConflict: launcher.StatusFinding,
+		fs.ErrNotExist: launcher.StatusFinding, usagef("x"): launcher.StatusUsage,
 	} {
 		got := launcher.StatusOK
 		if err != nil {
@@ -38,7 +39,8 @@ func TestStatusOfStoreAnswers(t *testing.T) {
 // A DOMAIN and a KEY are one argument or two; only the first slash parts them.
 func TestPlaces(t *testing.T) {
 	for want, args := range map[[2]string][]string{
-		{"notes", "a"}: {"notes", "a"}, {"notes", "a/b"}: {"notes/a/b"}, {"notes", "x/y"}: {"notes", "x/y"}, {"notes", ""}: {"notes/"},
+		{"notes", "a"}: {"notes", "a"}, {"notes", "a/b"}: {"notes/a/b"}, {"notes", "x/y"}: {"notes", "x/y"},
+		{"notes", ""}: {"notes/"},
 	} {
 		if domain, key := place(args); domain != want[0] || key != want[1] {
 			t.Errorf("%q: %q and %q", args, domain, key)

@@ -217,7 +217,8 @@ func (a *app) kbListCommand() *cobra.Command {
 					return a.printJSON(list)
 				}
 				for _, e := range list {
-					fmt.Fprintf(a.stdout, "%-32s rev %-6d %8d bytes  %s\n", printable(e.Key), e.Revision, e.Size, printable(e.Origin.who()))
+					fmt.Fprintf(a.stdout, "%-32s rev %-6d %8d bytes  %s\n", printable(e.Key), e.Revision, e.Size,
+						printable(e.Origin.who()))
 				}
 				return nil
 			})

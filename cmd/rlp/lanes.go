@@ -80,7 +80,8 @@ func (a *app) lanes(ctx context.Context, names []string) (doc ask.LaneSurvey, er
 	of := func() lane.Config {
 		id := uuid.NewString()
 		return lane.Config{
-			Work: filepath.Join(dir, id, "run"), ID: id, Self: a.runner().ConfineCommand(), Bounds: compose.Bounds(cfg.Exec), Container: a.runner().ContainerConfig(cfg.Exec),
+			Work: filepath.Join(dir, id, "run"), ID: id, Self: a.runner().ConfineCommand(), Bounds: compose.Bounds(cfg.Exec),
+			Container: a.runner().ContainerConfig(cfg.Exec),
 		}
 	}
 	for _, name := range names {
@@ -129,7 +130,8 @@ func ownFile(dir string) (string, error) {
 }
 
 func unavailableLane(err error) error {
-	return &statusError{Status: launcher.StatusUnavailable, Err: fmt.Errorf("finding the program that tries lanes: %w", err)}
+	return &statusError{Status: launcher.StatusUnavailable, Err: fmt.Errorf("finding the program that tries lanes: %w",
+		err)}
 }
 
 // autoLane is the lane that auto takes, as it is asked for in config.toml.
@@ -168,7 +170,10 @@ func surveyed(s probe.Survey) ask.Lane {
 		r.Controls = append(r.Controls, c)
 	}
 	for _, f := range s.Findings {
-		r.Attempts = append(r.Attempts, ask.Attempt{Name: f.Name, Control: f.Control.String(), Refused: f.Refused, Reason: f.Why})
+		r.Attempts = append(r.Attempts, ask.Attempt{
+			Name: f.Name, Control: f.Control.String(), Refused: f.Refused,
+			Reason: f.Why,
+		})
 	}
 	return r
 }

@@ -38,7 +38,8 @@ func registerPolicy(fs *pflag.FlagSet, f *compose.Flags) {
 	fs.Var((*textsFlag)(&f.Profiles), "profile", "apply the profile `NAME`; rlp caps profiles lists them")
 	fs.Var((*textsFlag)(&f.Allow), "allow", "bound the family of `CAP` to it, such as fs:read:/tmp; may be given again")
 	fs.Var((*textsFlag)(&f.Deny), "deny", "take `CAP` away, such as kb:write:*; may be given again")
-	fs.Var((*textsFlag)(&f.Limits), "limit", "set a limit by `KEY=N`, such as wall_time_ms=1000: lowers what others say, lifts a default")
+	fs.Var((*textsFlag)(&f.Limits), "limit",
+		"set a limit by `KEY=N`, such as wall_time_ms=1000: lowers what others say, lifts a default")
 	fs.Var((*textsFlag)(&f.Params), "param", "fill in a placeholder of the policy by `NAME=PATH`")
 }
 
@@ -266,7 +267,8 @@ func checkInput(data []byte) error {
 		return inputErr(fmt.Errorf("reading --input: more than %d MiB", maxInput>>20))
 	}
 	if err := strictjson.Check(data); err != nil {
-		return inputErr(fmt.Errorf("--input: %w; give one JSON document, or @FILE for that of a file, and quote strings as JSON does", err))
+		return inputErr(fmt.Errorf("--input: %w; give one JSON document, or @FILE for that of a file, and quote strings as "+
+			"JSON does", err))
 	}
 	return nil
 }

@@ -9,7 +9,10 @@ import (
 
 // unlinked are what no program of ours has a use for and what libraries would bring:
 // each start of every command initializes it.
-var unlinked = []string{"google.golang.org/grpc", "github.com/prometheus/", "github.com/grpc-ecosystem/", "google.golang.org/genproto/", "go.opentelemetry.io/proto/"}
+var unlinked = []string{
+	"google.golang.org/grpc", "github.com/prometheus/", "github.com/grpc-ecosystem/",
+	"google.golang.org/genproto/", "go.opentelemetry.io/proto/",
+}
 
 func TestNoProgramLinksGRPC(t *testing.T) {
 	list, err := exec.Command("go", "list", "-deps", ".").Output()

@@ -132,7 +132,8 @@ func installedAgent(h home.Home, agent string) (string, error) {
 	}
 	dir := filepath.Join(h.Agents(), id.String())
 	if _, err := os.Stat(dir); err != nil {
-		return "", inputErr(fmt.Errorf("--agent %s: no such agent is installed, for there is no %s; rlp agent list shows those that are", id, dir))
+		return "", inputErr(fmt.Errorf("--agent %s: no such agent is installed, for there is no %s; rlp agent list shows "+
+			"those that are", id, dir))
 	}
 	return dir, nil
 }
@@ -147,7 +148,8 @@ func (l *linter) path(path, installed string) {
 	if err != nil {
 		f := policy.FileFinding(path, err)
 		if errors.Is(gone, fs.ErrNotExist) {
-			f.Hint = "name a bundle's folder or archive, or one of its files, an override or a profile; rlp agent list shows what is installed"
+			f.Hint = "name a bundle's folder or archive, or one of its files, an override or a profile; rlp agent list shows " +
+				"what is installed"
 		}
 		l.findings = append(l.findings, f)
 		l.unread = true
@@ -193,8 +195,9 @@ func (l *linter) name(path string) {
 		return
 	}
 	l.findings = append(l.findings, policy.Finding{
-		Path: path, Severity: policy.SeverityError, Code: "override_name", Message: "no agent's override is called so; nothing reads this file",
-		Hint: "<agent_id>.toml, in lower case, or _default.toml",
+		Path: path, Severity: policy.SeverityError, Code: "override_name",
+		Message: "no agent's override is called so; nothing reads this file",
+		Hint:    "<agent_id>.toml, in lower case, or _default.toml",
 	})
 }
 
@@ -203,8 +206,9 @@ func (l *linter) profileName(path string) {
 		return
 	}
 	l.findings = append(l.findings, policy.Finding{
-		Path: path, Severity: policy.SeverityError, Code: "profile_name", Message: "no profile is called so; nothing reads this file",
-		Hint: "<name>.toml, in lower case",
+		Path: path, Severity: policy.SeverityError, Code: "profile_name",
+		Message: "no profile is called so; nothing reads this file",
+		Hint:    "<name>.toml, in lower case",
 	})
 }
 
@@ -252,7 +256,10 @@ func (l *linter) bundle(path string, overrides []string) {
 	l.findings = append(l.findings, unaskedImports(c, plan)...)
 	l.findings = append(l.findings, lintTools(c, plan)...)
 	for _, low := range c.Policy.LowerLimits(plan.Limits) {
-		l.findings = append(l.findings, policy.Finding{Path: path, Severity: policy.SeverityInfo, Code: "limit_lower", Message: low.String()})
+		l.findings = append(l.findings, policy.Finding{
+			Path: path, Severity: policy.SeverityInfo, Code: "limit_lower",
+			Message: low.String(),
+		})
 	}
 	l.plans = append(l.plans, plan)
 }
@@ -269,7 +276,8 @@ func uselessDenies(c *compose.Composition, plan launcher.Plan) []policy.Finding 
 	var findings []policy.Finding
 	for _, e := range plan.NoTools {
 		findings = append(findings, policy.Finding{
-			Path: e.Pos.File, Line: e.Pos.Line, Column: e.Pos.Column, Severity: policy.SeverityWarning, Code: "deny_without_effect",
+			Path: e.Pos.File, Line: e.Pos.Line, Column: e.Pos.Column, Severity: policy.SeverityWarning,
+			Code:    "deny_without_effect",
 			Message: fmt.Sprintf("the agent has no tool %s, so denying it takes nothing away", e.Scope),
 			Hint:    "rlp agent inspect prints the tools of the bundle; those of servers are called mcp:SERVER/NAME",
 		})
@@ -284,7 +292,8 @@ func uselessDenies(c *compose.Composition, plan launcher.Plan) []policy.Finding 
 				continue
 			}
 			findings = append(findings, policy.Finding{
-				Path: e.Pos.File, Line: e.Pos.Line, Column: e.Pos.Column, Severity: policy.SeverityWarning, Code: "deny_without_effect",
+				Path: e.Pos.File, Line: e.Pos.Line, Column: e.Pos.Column, Severity: policy.SeverityWarning,
+				Code:    "deny_without_effect",
 				Message: fmt.Sprintf("%s is not in the base, so denying it takes nothing away", e.Grant),
 				Hint:    "rlp caps show prints what the base holds",
 			})
@@ -376,7 +385,8 @@ func (l *linter) refusal(path string, err error) {
 		l.unread = true
 	}
 	l.findings = append(l.findings, policy.Finding{
-		Path: p.Path, Line: p.Line, Column: p.Column, Severity: policy.SeverityError, Code: "bundle", Message: p.Message, Hint: p.Hint,
+		Path: p.Path, Line: p.Line, Column: p.Column, Severity: policy.SeverityError, Code: "bundle", Message: p.Message,
+		Hint: p.Hint,
 	})
 }
 

@@ -17,7 +17,8 @@ func metBySettings(base, named []caps.Entry) []policy.Finding {
 	for _, e := range base {
 		for _, n := range named {
 			taken := e.Grant.Modes & n.Grant.Modes
-			if e.Grant.Family != caps.FS || taken == 0 || !compose.Within(n.Grant.Scope, e.Grant.Scope) && !compose.Within(e.Grant.Scope, n.Grant.Scope) {
+			if e.Grant.Family != caps.FS || taken == 0 || !compose.Within(n.Grant.Scope, e.Grant.Scope) &&
+				!compose.Within(e.Grant.Scope, n.Grant.Scope) {
 				continue
 			}
 			key := strings.TrimPrefix(n.Pos.File, compose.NamedBy)
@@ -32,8 +33,9 @@ func metBySettings(base, named []caps.Entry) []policy.Finding {
 			}
 			findings = append(findings, policy.Finding{
 				Path: e.Pos.File, Line: e.Pos.Line, Column: e.Pos.Column, Severity: policy.SeverityWarning, Code: "setting_path",
-				Message: fmt.Sprintf("the grant of %s meets %s, which the setting %s names: the agent may %s", e.Grant.Scope, n.Grant.Scope, key, may),
-				Hint:    "grant folders without the operator's own files",
+				Message: fmt.Sprintf("the grant of %s meets %s, which the setting %s names: the agent may %s", e.Grant.Scope,
+					n.Grant.Scope, key, may),
+				Hint: "grant folders without the operator's own files",
 			})
 		}
 	}

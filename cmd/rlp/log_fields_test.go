@@ -29,7 +29,10 @@ func TestEveryLogLineSaysWhose(t *testing.T) {
 		status int
 		args   []string
 	}{
-		{0, []string{"launch", bundle, "--param", "x=" + note, "--input", "@" + filepath.Join(h.out, "in.json"), "--limit", "hostcalls_max=7"}},
+		{0, []string{
+			"launch", bundle, "--param", "x=" + note, "--input", "@" + filepath.Join(h.out, "in.json"), "--limit",
+			"hostcalls_max=7",
+		}},
 		{0, []string{"launch", bundle, "--param", "x=" + note, "--override", narrow}},
 		{124, []string{"launch", bundle, "--param", "x=" + note, "--limit", "wall_time_ms=0"}},
 		{77, []string{"launch", bundle, "--param", "x=" + note, "--override", missing}},
@@ -61,10 +64,14 @@ func TestEveryLogLineSaysWhose(t *testing.T) {
 			ends = append(ends, string(text))
 		}
 	}
-	if want := []string{`["ok",0,false,false]`, `["ok",0,false,false]`, `["timeout",124,true,false]`, `["refused",77,false,true]`}; !slices.Equal(ends, want) {
+	if want := []string{
+		`["ok",0,false,false]`, `["ok",0,false,false]`, `["timeout",124,true,false]`,
+		`["refused",77,false,true]`,
+	}; !slices.Equal(ends, want) {
 		t.Errorf("ends %v", ends)
 	}
-	if len(limits) < 3 || !strings.Contains(limits[0], `"hostcalls_max":7`) || !strings.Contains(limits[2], `"wall_time_ms":0`) {
+	if len(limits) < 3 || !strings.Contains(limits[0], `"hostcalls_max":7`) || !strings.Contains(limits[2],
+		`"wall_time_ms":0`) {
 		t.Errorf("limits %v", limits)
 	}
 }

@@ -89,10 +89,16 @@ type exitMeaning struct{ code, means string }
 var statuses = []exitMeaning{
 	{fmt.Sprint(launcher.StatusOK), "It went well."},
 	{"N", "The agent's own exit code, when it is none of these."},
-	{fmt.Sprint(launcher.StatusFinding), "The agent trapped, or something was found: an error in a file, a log that is not what was recorded."},
+	{
+		fmt.Sprint(launcher.StatusFinding),
+		"The agent trapped, or something was found: an error in a file, a log that is not what was recorded.",
+	},
 	{fmt.Sprint(launcher.StatusUsage), "The command line makes no sense."},
 	{fmt.Sprint(launcher.StatusInput), "A bundle, policy, override, profile or JSON is not as it must be."},
-	{fmt.Sprint(launcher.StatusUnavailable), "A component is not available: a provider, a lane, a collector, a service; or rlp itself failed while the agent ran."},
+	{
+		fmt.Sprint(launcher.StatusUnavailable),
+		"A component is not available: a provider, a lane, a collector, a service; or rlp itself failed while the agent ran.",
+	},
 	{fmt.Sprint(launcher.StatusAudit), "The audit record could not be written."},
 	{fmt.Sprint(launcher.StatusPolicy), "Refused by policy before any instruction of the agent."},
 	{fmt.Sprint(launcher.StatusUnsupported), "A control that was asked for cannot be enforced here."},

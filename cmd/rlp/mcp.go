@@ -207,7 +207,10 @@ func (a *app) mcpAccept(ctx context.Context, name string, yes bool) error {
 		return inputErr(err)
 	}
 	if a.json {
-		return a.printJSON(map[string]any{"server": name, "before": known.Digest, "after": seen.Digest, "changes": changes, "accepted": true})
+		return a.printJSON(map[string]any{
+			"server": name, "before": known.Digest, "after": seen.Digest, "changes": changes,
+			"accepted": true,
+		})
 	}
 	if !a.quiet {
 		fmt.Fprintf(a.stdout, "accepted: %s is known by %s\n", name, seen.Digest)
@@ -236,7 +239,10 @@ func (a *app) agreed(ctx context.Context, name string) (bool, error) {
 		return []byte(strings.ToLower(strings.TrimSpace(line))), err
 	})
 	if ctx.Err() != nil {
-		return false, &statusError{Status: launcher.StatusCancelled, Err: errors.New("interrupted before anything was accepted")}
+		return false, &statusError{
+			Status: launcher.StatusCancelled,
+			Err:    errors.New("interrupted before anything was accepted"),
+		}
 	}
 	if yes := err == nil && (string(word) == "y" || string(word) == "yes"); yes {
 		return true, nil
@@ -248,7 +254,8 @@ func (a *app) agreed(ctx context.Context, name string) (bool, error) {
 // printChanges shows a difference. Every word of it is the server's, and none
 // reaches the terminal as anything but a word.
 func (a *app) printChanges(name string, known, seen *compose.Pin, changes []mcpclient.Change) {
-	fmt.Fprintf(a.stdout, "%s\n- known since %s\n+ seen on     %s\n", name, known.At.Format(time.RFC3339), seen.At.Format(time.RFC3339))
+	fmt.Fprintf(a.stdout, "%s\n- known since %s\n+ seen on     %s\n", name, known.At.Format(time.RFC3339),
+		seen.At.Format(time.RFC3339))
 	for _, c := range changes {
 		fmt.Fprintf(a.stdout, "\n%s tool %s\n", c.Kind, printable(c.Tool))
 		show := func(sign, what, text string) {

@@ -26,9 +26,10 @@ func TestProgressAndCancelOverStdio(t *testing.T) {
 	m.cache = compiledProbe(t, m.probe)
 	h := m.tooled(t)
 	told := make(chan string, 1000)
-	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
-		told <- fmt.Sprint(r.Params.ProgressToken, " ", r.Params.Message)
-	}})
+	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"},
+		&mcp.ClientOptions{ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
+			told <- fmt.Sprint(r.Params.ProgressToken, " ", r.Params.Message)
+		}})
 	c := exec.Command("rlp", "mcp")
 	c.Env, c.Dir = append(slices.Clone(h.env), "RUNLOOP__SECURITY__RUN_GRANT=operator_full"), "/"
 	cs, err := client.Connect(t.Context(), &mcp.CommandTransport{Command: c}, nil)
@@ -77,7 +78,10 @@ func TestProgressAndCancelOverStdio(t *testing.T) {
 			t.Errorf("nobody was told %q: %q", want, all)
 		}
 	}
-	if ends := h.ends(t); !slices.Equal(slices.Sorted(slices.Values(ends)), []string{"run.complete ", "run.complete ", "run.failed cancelled"}) {
+	if ends := h.ends(t); !slices.Equal(slices.Sorted(slices.Values(ends)), []string{
+		"run.complete ", "run.complete ",
+		"run.failed cancelled",
+	}) {
 		t.Errorf("%q", ends)
 	}
 }
@@ -123,7 +127,11 @@ func TestEndOfInputEndsAllRuns(t *testing.T) {
 				}
 			}
 			for n := range runs {
-				soon(t, "it begins", func() bool { _, err := os.Stat(filepath.Join(h.work, fmt.Sprint("begun", n))); return err == nil })
+				soon(t, "it begins", func() bool {
+					_,
+						err := os.Stat(filepath.Join(h.work, fmt.Sprint("begun", n)))
+					return err == nil
+				})
 			}
 			if err := errors.Join(in.Close(), c.Wait()); err != nil {
 				t.Errorf("it ended with %v", err)
@@ -135,7 +143,9 @@ func TestEndOfInputEndsAllRuns(t *testing.T) {
 					}
 				}
 			}
-			if ends := h.ends(t); len(ends) != runs || slices.ContainsFunc(ends, func(end string) bool { return end != "run.failed cancelled" }) {
+			if ends := h.ends(t); len(ends) != runs || slices.ContainsFunc(ends, func(end string) bool {
+				return end != "run.failed cancelled"
+			}) {
 				t.Errorf("%q", ends)
 			}
 			if r := start(t, h.env, "rlp", "audit", "verify"); r.code != 0 {

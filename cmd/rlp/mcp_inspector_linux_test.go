@@ -18,7 +18,10 @@ func (h *helped) inspected(t *testing.T, rlp string, args ...string) (map[string
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	all := []string{"--yes", "--prefer-offline", inspector, "--cli", "env", "HOME=" + h.work, "RUNLOOP_HOME=" + h.home, rlp, "mcp"}
+	all := []string{
+		"--yes", "--prefer-offline", inspector, "--cli", "env", "HOME=" + h.work, "RUNLOOP_HOME=" + h.home,
+		rlp, "mcp",
+	}
 	c := exec.CommandContext(ctx, "npx", append(all, args...)...)
 	var problems strings.Builder
 	c.Env, c.Stderr = os.Environ(), &problems // npm keeps what it downloads in the home of whoever tests
@@ -38,10 +41,12 @@ func (h *helped) inspected(t *testing.T, rlp string, args ...string) (map[string
 // refused.
 func TestTheInspector(t *testing.T) {
 	if _, err := exec.LookPath("npx"); err != nil || testing.Short() {
-		t.Log("not asked: the public inspector, which takes npm (.ci/setup) and time; the SDK's client asks the same in TestToolsOverStdio")
+		t.Log("not asked: the public inspector, which takes npm (.ci/setup) and time; the SDK's client asks the same in " +
+			"TestToolsOverStdio")
 		return
 	}
-	if out, err := exec.CommandContext(t.Context(), "npx", "--yes", "--prefer-offline", inspector, "--cli", "--help").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "npx", "--yes", "--prefer-offline", inspector, "--cli",
+		"--help").CombinedOutput(); err != nil {
 		t.Logf("not asked: the public inspector, which npm cannot have here: %v: %s", err, out)
 		return
 	}
@@ -70,14 +75,17 @@ func TestTheInspector(t *testing.T) {
 		t.Errorf("it calls one: %v %v", err, said)
 	}
 	said, err = h.inspected(t, rlp, "--method", "tools/call", "--tool-name", "rlp_runs", "--tool-arg", "limit=3")
-	if runs, _ := json.Marshal(said["structuredContent"]); err != nil || !strings.Contains(string(runs), `"agent":"plain"`) {
+	if runs, _ := json.Marshal(said["structuredContent"]); err != nil || !strings.Contains(string(runs),
+		`"agent":"plain"`) {
 		t.Errorf("it reads: %v %s", err, runs)
 	}
 	// The command line ends with a status of its own when a tool answers an error.
-	c := exec.CommandContext(t.Context(), "npx", "--yes", "--prefer-offline", inspector, "--cli", "env", "HOME="+h.work, "RUNLOOP_HOME="+h.home, rlp, "mcp",
+	c := exec.CommandContext(t.Context(), "npx", "--yes", "--prefer-offline", inspector, "--cli", "env", "HOME="+h.work,
+		"RUNLOOP_HOME="+h.home, rlp, "mcp",
 		"--method", "tools/call", "--tool-name", "probe", "--tool-arg", `input=["args"]`)
 	out, _ := c.CombinedOutput()
-	if !strings.Contains(string(out), "profile:mcp_default") || !strings.Contains(string(out), "nothing of it was executed") {
+	if !strings.Contains(string(out), "profile:mcp_default") || !strings.Contains(string(out),
+		"nothing of it was executed") {
 		t.Errorf("why it is refused: %s", out)
 	}
 }

@@ -28,7 +28,10 @@ func emptyHouse(t *testing.T) *house {
 // else.
 func TestAcceptingAsks(t *testing.T) {
 	h := emptyHouse(t)
-	for answer, want := range map[string]string{"y\n": "accepted: ", "YES\n": "accepted: ", "\n": "", "n\n": "", "yes please\n": "", "\x04": ""} {
+	for answer, want := range map[string]string{
+		"y\n": "accepted: ", "YES\n": "accepted: ", "\n": "", "n\n": "",
+		"yes please\n": "", "\x04": "",
+	} {
 		if err := os.RemoveAll(h.owner.Pins()); err != nil {
 			t.Fatal(err)
 		}
@@ -38,9 +41,13 @@ func TestAcceptingAsks(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out, said bytes.Buffer
-		env := environment{args: []string{"--home", h.dir, "mcp", "accept", theServer}, env: []string{"HOME=" + h.out}, stdin: tty, stdout: &out, stderr: &said}
+		env := environment{
+			args: []string{"--home", h.dir, "mcp", "accept", theServer}, env: []string{"HOME=" + h.out},
+			stdin: tty, stdout: &out, stderr: &said,
+		}
 		status := invoke(t.Context(), env)
-		if accepted := strings.Contains(out.String(), "accepted: "); status != 0 || accepted != (want != "") || !strings.Contains(out.String(), canary+" after") {
+		if accepted := strings.Contains(out.String(), "accepted: "); status != 0 || accepted != (want != "") ||
+			!strings.Contains(out.String(), canary+" after") {
 			t.Errorf("%q: %d\n%s%s", answer, status, &out, &said)
 		}
 		known, err := compose.ReadPin(compose.PinPath(h.owner, theServer), theServer)
@@ -58,7 +65,10 @@ func TestAcceptingIsInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out bytes.Buffer
-	env := environment{args: []string{"--home", h.dir, "mcp", "accept", theServer}, env: []string{"HOME=" + h.out}, stdin: tty, stdout: &out, stderr: &out}
+	env := environment{
+		args: []string{"--home", h.dir, "mcp", "accept", theServer}, env: []string{"HOME=" + h.out},
+		stdin: tty, stdout: &out, stderr: &out,
+	}
 	if status := invoke(ctx, env); status != launcher.StatusCancelled || strings.Contains(out.String(), "accepted: ") {
 		t.Errorf("%d %s", status, &out)
 	}

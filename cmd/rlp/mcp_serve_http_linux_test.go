@@ -36,7 +36,10 @@ func TestToolsOverHTTP(t *testing.T) {
 	connect := func(token, version string) *mcp.ClientSession {
 		t.Helper()
 		client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
-		way := &mcp.StreamableClientTransport{Endpoint: s.said.Addresses[1] + "/mcp", HTTPClient: &http.Client{Transport: bearing(token)}, MaxRetries: -1}
+		way := &mcp.StreamableClientTransport{
+			Endpoint:   s.said.Addresses[1] + "/mcp",
+			HTTPClient: &http.Client{Transport: bearing(token)}, MaxRetries: -1,
+		}
 		cs, err := client.Connect(t.Context(), way, &mcp.ClientSessionOptions{ProtocolVersion: version})
 		if err != nil {
 			t.Fatalf("%v: %s", err, s.stderr)
@@ -52,7 +55,8 @@ func TestToolsOverHTTP(t *testing.T) {
 			if text, failed := told(t, cs, "plain", input("args")); failed {
 				t.Errorf("%s by %q: %s", version, who, text)
 			}
-			if text, failed := told(t, cs, "probe", input("ls", h.work)); !failed || !strings.Contains(text, "profile:mcp_default") {
+			if text, failed := told(t, cs, "probe", input("ls", h.work)); !failed ||
+				!strings.Contains(text, "profile:mcp_default") {
 				t.Errorf("%s by %q: %s", version, who, text)
 			}
 			sessions = append(sessions, cs)

@@ -22,7 +22,10 @@ import (
 func (m *made) tooled(t *testing.T) *helped {
 	t.Helper()
 	h := m.at(t)
-	for name, policy := range map[string]string{"probe": "[capabilities]\nfs_rw = [\"" + h.work + "\"]\n", "plain": "[capabilities]\n"} {
+	for name, policy := range map[string]string{
+		"probe": "[capabilities]\nfs_rw = [\"" + h.work + "\"]\n",
+		"plain": "[capabilities]\n",
+	} {
 		dir := filepath.Join(h.work, "of-"+name)
 		m.bundle(t, dir, policy)
 		path := filepath.Join(dir, "manifest.toml")
@@ -100,7 +103,8 @@ func TestToolsOverStdio(t *testing.T) {
 		t.Errorf("computing: %s", text)
 	}
 	text, failed := told(t, cs, "probe", input("ls", h.work))
-	if !failed || !strings.Contains(text, "mcp_default") || !strings.Contains(text, "nothing of it was executed") || !strings.Contains(text, "security.run_grant") {
+	if !failed || !strings.Contains(text, "mcp_default") || !strings.Contains(text, "nothing of it was executed") ||
+		!strings.Contains(text, "security.run_grant") {
 		t.Errorf("more than computing: %s", text)
 	}
 	if text, failed := told(t, cs, "plain", map[string]any{"input": 7}); !failed || !strings.Contains(text, "do not fit") {
@@ -126,7 +130,10 @@ func TestToolsOverStdio(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &denied); err != nil || len(denied.Meta.Denied) == 0 {
 		t.Fatalf("%v %s", err, text)
 	}
-	text, failed = told(t, wide, "rlp_explain", map[string]any{"run_id": denied.Meta.Run, "record": denied.Meta.Denied[0].Record})
+	text, failed = told(t, wide, "rlp_explain", map[string]any{
+		"run_id": denied.Meta.Run,
+		"record": denied.Meta.Denied[0].Record,
+	})
 	if failed || !strings.Contains(text, `"decision":"deny"`) || !strings.Contains(text, "edits") {
 		t.Errorf("explained: %s", text)
 	}
@@ -135,7 +142,8 @@ func TestToolsOverStdio(t *testing.T) {
 			t.Errorf("%s: %s", tool, text)
 		}
 	}
-	if text, failed := told(t, wide, "rlp_run", map[string]any{"run_id": denied.Meta.Run}); failed || !strings.Contains(text, "/etc/hostname") {
+	if text, failed := told(t, wide, "rlp_run", map[string]any{"run_id": denied.Meta.Run}); failed ||
+		!strings.Contains(text, "/etc/hostname") {
 		t.Errorf("the run: %s", text)
 	}
 	if text, failed := told(t, wide, "rlp_kb_search", map[string]any{"domain": "drafts", "query": "anything"}); failed {
@@ -160,7 +168,8 @@ func TestEndOfAnAssistantIsRecorded(t *testing.T) {
 	for _, line := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`,
 		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
-		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"probe","arguments":{"input":["write","` + begun + `","x","spin"]}}}`,
+		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"probe","arguments":{"input":["write","` + begun +
+			`","x","spin"]}}}`,
 	} {
 		if _, err := in.Write([]byte(line + "\n")); err != nil {
 			t.Fatal(err)

@@ -43,7 +43,10 @@ const theServer = "canary-hub"
 
 // pins are of a server of tools that the owner knows, and that has changed.
 func (h *house) pins() {
-	for path, says := range map[string]string{compose.PinPath(h.owner, theServer): canary + " before", compose.SeenPath(h.owner, theServer): canary + " after"} {
+	for path, says := range map[string]string{
+		compose.PinPath(h.owner, theServer):  canary + " before",
+		compose.SeenPath(h.owner, theServer): canary + " after",
+	} {
 		tools := []mcpclient.Tool{{Name: "echo", Description: says, Schema: []byte("{}")}}
 		if err := compose.NewPin(theServer, tools, time.Unix(1, 0)).Write(path, true); err != nil {
 			h.t.Fatal(err)

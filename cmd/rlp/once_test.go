@@ -28,8 +28,10 @@ func TestOverrideIsOpenedOnce(t *testing.T) {
 		}
 	}
 	bundle := filepath.Join(dir, "agent")
-	write(filepath.Join(bundle, "manifest.toml"), "[agent]\nname = \"agent\"\nkind = \"wasm32-wasip1\"\nentry_wasm = { path = \"a.wasm\" }\n")
-	write(filepath.Join(bundle, "a.wasm"), "\x00asm\x01\x00\x00\x00\x01\x04\x01\x60\x00\x00\x03\x02\x01\x00\x07\x0a\x01\x06_start\x00\x00\x0a\x04\x01\x02\x00\x0b")
+	write(filepath.Join(bundle, "manifest.toml"),
+		"[agent]\nname = \"agent\"\nkind = \"wasm32-wasip1\"\nentry_wasm = { path = \"a.wasm\" }\n")
+	write(filepath.Join(bundle, "a.wasm"),
+		"\x00asm\x01\x00\x00\x00\x01\x04\x01\x60\x00\x00\x03\x02\x01\x00\x07\x0a\x01\x06_start\x00\x00\x0a\x04\x01\x02\x00\x0b")
 	write(filepath.Join(bundle, "policy.caps"), "[capabilities]\nkb_read = [\"notes\"]\n")
 	override := filepath.Join(home, "caps", "overrides", "agent.toml")
 	write(override, "[capabilities]\nkb_read = []\n")
@@ -56,7 +58,8 @@ func TestOverrideIsOpenedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	status := invoke(t.Context(), environment{
-		args: []string{"launch", bundle, "--home", home, "--json", "--profile", "reader"}, env: []string{"RUNLOOP__SECURITY__PROFILE=reader"}, stdout: io.Discard, stderr: os.Stderr,
+		args: []string{"launch", bundle, "--home", home, "--json", "--profile", "reader"},
+		env:  []string{"RUNLOOP__SECURITY__PROFILE=reader"}, stdout: io.Discard, stderr: os.Stderr,
 	})
 	if status != 0 {
 		t.Fatalf("exit status %d", status)

@@ -49,7 +49,8 @@ next turn on.`,
 	fs := c.Flags()
 	fs.BoolVar(&t.Save, "save", false, "put it in the place of the override that is there")
 	fs.BoolVar(&t.Narrow, "narrow", false, "refuse to save what gives anything back")
-	fs.StringVar(&t.Was, "was", "", "refuse to save unless the override that is there has this `DIGEST`; none: there is none")
+	fs.StringVar(&t.Was, "was", "",
+		"refuse to save unless the override that is there has this `DIGEST`; none: there is none")
 	return c
 }
 
@@ -128,9 +129,15 @@ func ofDraft(path string, err error) error {
 	p := compose.ProblemOf(err)
 	switch {
 	case errors.As(err, &unresolved):
-		p = compose.Problem{Path: unresolved.Pos.File, Line: unresolved.Pos.Line, Column: unresolved.Pos.Column, Message: "there is no resolving the path " + unresolved.Path}
+		p = compose.Problem{
+			Path: unresolved.Pos.File, Line: unresolved.Pos.Line, Column: unresolved.Pos.Column,
+			Message: "there is no resolving the path " + unresolved.Path,
+		}
 	case errors.As(err, &placed):
-		p = compose.Problem{Path: placed.Pos.File, Line: placed.Pos.Line, Column: placed.Pos.Column, Message: placed.Err.Error()}
+		p = compose.Problem{
+			Path: placed.Pos.File, Line: placed.Pos.Line, Column: placed.Pos.Column,
+			Message: placed.Err.Error(),
+		}
 	}
 	if p.Path != path {
 		return err
@@ -197,7 +204,12 @@ func (a *app) printOverride(d *ask.Override) error {
 		for _, list := range []struct {
 			word  string
 			items []string
-		}{{"takes", d.Change.Taken}, {"gives back", d.Change.Given}, {"limit", d.Change.Limits}, {"left out, for it has no value:", d.Change.Unset}} {
+		}{
+			{"takes", d.Change.Taken},
+			{"gives back", d.Change.Given},
+			{"limit", d.Change.Limits},
+			{"left out, for it has no value:", d.Change.Unset},
+		} {
 			for _, s := range list.items {
 				fmt.Fprintf(w, "%s %s\n", list.word, printable(s))
 			}

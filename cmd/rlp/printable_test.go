@@ -29,11 +29,14 @@ func TestNamesAreSeenAsTheyAre(t *testing.T) {
 		}
 	}
 	hidden := filepath.Join(out, strings.ReplaceAll(name, "\x1b[2J", "")) // which no policy may name
-	write(filepath.Join(bundle, "manifest.toml"), "[agent]\nname = \"odd\"\nkind = \"wasm32-wasip1\"\nversion = \"1\"\nentry_wasm = { path = \"a.wasm\" }\n")
+	write(filepath.Join(bundle, "manifest.toml"),
+		"[agent]\nname = \"odd\"\nkind = \"wasm32-wasip1\"\nversion = \"1\"\nentry_wasm = { path = \"a.wasm\" }\n")
 	write(filepath.Join(bundle, "a.wasm"), string(wasm))
-	write(filepath.Join(bundle, "policy.caps"), "[capabilities]\nfs_rw = [\""+hidden+"\"]\nkb_write = [\"notes\"]\nkb_read = [\"notes\"]\n")
+	write(filepath.Join(bundle, "policy.caps"), "[capabilities]\nfs_rw = [\""+hidden+
+		"\"]\nkb_write = [\"notes\"]\nkb_read = [\"notes\"]\n")
 	write(filepath.Join(hidden, "f"), "x")
-	if text, err := self(t, h, "launch", bundle, "--audit-allow", "--", "write", filepath.Join(hidden, name), "x", "read", filepath.Join("/etc", name), "put", "notes", filepath.Base(hidden), name).CombinedOutput(); err != nil {
+	if text, err := self(t, h, "launch", bundle, "--audit-allow", "--", "write", filepath.Join(hidden, name), "x", "read",
+		filepath.Join("/etc", name), "put", "notes", filepath.Base(hidden), name).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	override := filepath.Join(out, "override.toml")

@@ -39,7 +39,8 @@ edit. A profile applies to every launch (security.profile) or to one (--profile)
 func (a *app) printProfile(name string) error {
 	text, ok := policy.ProfileText(name)
 	if !ok {
-		return inputErr(fmt.Errorf("no profile %q is built in; these are: %s", name, strings.Join(policy.BuiltinProfiles(), ", ")))
+		return inputErr(fmt.Errorf("no profile %q is built in; these are: %s", name, strings.Join(policy.BuiltinProfiles(),
+			", ")))
 	}
 	_, err := fmt.Fprint(a.stdout, text)
 	return err
@@ -90,7 +91,10 @@ func (a *app) listProfiles() error {
 }
 
 func rowOf(name, file string, opt policy.Options) profileRow {
-	row := profileRow{Name: name, Source: file, Expectations: []string{}, Narrows: []string{}, Limits: map[string]int64{}, Findings: []policy.Finding{}}
+	row := profileRow{
+		Name: name, Source: file, Expectations: []string{}, Narrows: []string{}, Limits: map[string]int64{},
+		Findings: []policy.Finding{},
+	}
 	p, findings, err := policy.LoadProfile(name, file, opt)
 	if err != nil {
 		findings = []policy.Finding{policy.FileFinding(file, err)}

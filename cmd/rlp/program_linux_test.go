@@ -57,11 +57,15 @@ func smallBundle(t *testing.T, dir, policy string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	manifest := "[agent]\nname = \"probe\"\nversion = \"1.0.0\"\nkind = \"wasm32-wasip1\"\nentry_wasm = { path = \"probe.wasm\" }\n[caps]\nfile = \"policy.caps\"\n"
+	manifest := "[agent]\nname = \"probe\"\nversion = \"1.0.0\"\nkind = \"wasm32-wasip1\"\nentry_wasm = { path = " +
+		"\"probe.wasm\" }\n[caps]\nfile = \"policy.caps\"\n"
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for name, data := range map[string][]byte{"probe.wasm": wasm, "manifest.toml": []byte(manifest), "policy.caps": []byte(policy)} {
+	for name, data := range map[string][]byte{
+		"probe.wasm": wasm, "manifest.toml": []byte(manifest),
+		"policy.caps": []byte(policy),
+	} {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +103,8 @@ func TestProgramKeepsToItself(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		r := start(t, env, rlp, "launch", bundle, "--", "write", beside, "y", "write", rlp, "y", "rename", rlp, beside, "write", confine, "y")
+		r := start(t, env, rlp, "launch", bundle, "--", "write", beside, "y", "write", rlp, "y", "rename", rlp, beside,
+			"write", confine, "y")
 		if !strings.Contains(r.stdout, "write "+beside+" y: ok") || strings.Count(r.stdout, "ermission denied") != 3 {
 			t.Errorf("%s: %+v", what, r)
 		}
@@ -126,7 +131,9 @@ func TestConfineProgram(t *testing.T) {
 		do   []func() error
 	}{
 		{"a folder that others write", []func() error{func() error { return os.Chmod(dir, 0o777) }}},
-		{"a file that others write", []func() error{func() error { return os.Chmod(dir, 0o755) }, func() error { return os.Chmod(confine, 0o775) }}},
+		{"a file that others write", []func() error{func() error { return os.Chmod(dir, 0o755) }, func() error {
+			return os.Chmod(confine, 0o775)
+		}}},
 		{"a file that cannot be started", []func() error{func() error { return os.Chmod(confine, 0o644) }}},
 		{"none", []func() error{func() error { return os.Chmod(confine, 0o755) }, away}},
 		{"a link", []func() error{linked}},

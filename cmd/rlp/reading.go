@@ -18,7 +18,10 @@ func (a *app) reader() *compose.Reader {
 
 // runner launches for this invocation.
 func (a *app) runner() *compose.Runner {
-	return &compose.Runner{Reader: a.reader(), Kept: a.kept, Self: a.self, ModelHost: modelHostCommand, Verbose: a.watching()}
+	return &compose.Runner{
+		Reader: a.reader(), Kept: a.kept, Self: a.self, ModelHost: modelHostCommand,
+		Verbose: a.watching(),
+	}
 }
 
 // home opens the home of this invocation.

@@ -23,7 +23,8 @@ func TestLaunchRemoteEnds(t *testing.T) {
 	s := h.serving(t)
 	file := filepath.Join(h.work, "x")
 	r := start(t, h.env, "rlp", "launch", "--remote", "--deny", "fs:*:*", "probe", "--", "write", file, "x")
-	if _, err := os.Stat(file); r.code != launcher.StatusPolicy || strings.Count(r.stderr, "\nrlp: fs:") < 2 || !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(file); r.code != launcher.StatusPolicy || strings.Count(r.stderr, "\nrlp: fs:") < 2 ||
+		!errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%v %+v", err, r)
 	}
 	r = start(t, h.env, "rlp", "launch", "--remote", "probe", "--", "write", file, "x")

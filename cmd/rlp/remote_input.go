@@ -21,7 +21,8 @@ import (
 type inputLate struct{ wall time.Duration }
 
 func (e *inputLate) Error() string {
-	return fmt.Sprintf("the run passed limits.wall_time_ms = %d while it waited for its input; the service was not asked", e.wall.Milliseconds())
+	return fmt.Sprintf("the run passed limits.wall_time_ms = %d while it waited for its input; the service was not asked",
+		e.wall.Milliseconds())
 }
 
 // report is that of a run which never began.
@@ -73,7 +74,8 @@ func (a *app) notSent(h home.Home, agent string) error {
 		return inputErr(err)
 	}
 	tell := func(format string, args ...any) {
-		fmt.Fprintf(a.stderr, "rlp: not sent, for the service reads its own files (where they are these, it applies them): %s\n", printable(fmt.Sprintf(format, args...)))
+		fmt.Fprintf(a.stderr, "rlp: not sent, for the service reads its own files (where they are these, it applies them): "+
+			"%s\n", printable(fmt.Sprintf(format, args...)))
 	}
 	if name := cfg.Security.Profile; name != "" {
 		tell("security.profile = %q (RUNLOOP__SECURITY__PROFILE, or %s); --profile %s sends it", name, h.Config(), name)

@@ -58,7 +58,8 @@ func (a *app) launchRemote(ctx context.Context, path string, args []string, f la
 		return remoteErr(ctx, err)
 	default:
 		if err := strictjson.Unmarshal(data, report, strictjson.UnknownFields|strictjson.Enclosing); err != nil {
-			return &statusError{Status: launcher.StatusUnavailable, Err: fmt.Errorf("reading the report of the service: %w", err)}
+			return &statusError{Status: launcher.StatusUnavailable, Err: fmt.Errorf("reading the report of the service: %w",
+				err)}
 		}
 	}
 	if !a.json {
@@ -87,11 +88,17 @@ func violationLine(v launcher.Violation) string {
 
 // refusal is the report of a run that policy refused.
 func refusal(e *client.Error) *launcher.Report {
-	r := &launcher.Report{RunID: e.RunID, TraceID: e.TraceID, Outcome: launcher.Refused, ExitCode: launcher.StatusPolicy, Message: e.Message}
+	r := &launcher.Report{
+		RunID: e.RunID, TraceID: e.TraceID, Outcome: launcher.Refused, ExitCode: launcher.StatusPolicy,
+		Message: e.Message,
+	}
 	for _, v := range e.Violations {
 		var code caps.Code
 		_ = code.UnmarshalText([]byte(v.Code))
-		r.Violations = append(r.Violations, launcher.Violation{Code: code, Message: v.Message, Capability: v.Capability, Layer: v.Layer})
+		r.Violations = append(r.Violations, launcher.Violation{
+			Code: code, Message: v.Message, Capability: v.Capability,
+			Layer: v.Layer,
+		})
 	}
 	return r
 }
@@ -222,7 +229,8 @@ func pack(files map[string][]byte) ([]byte, error) {
 		return nil, err
 	}
 	if out.Len() > mostPacked {
-		return nil, fmt.Errorf("its archive has %d MiB and %d are sent at most; install it where the service is, and name the agent", out.Len()>>20, mostPacked>>20)
+		return nil, fmt.Errorf("its archive has %d MiB and %d are sent at most; install it where the service is, and name "+
+			"the agent", out.Len()>>20, mostPacked>>20)
 	}
 	return out.Bytes(), nil
 }

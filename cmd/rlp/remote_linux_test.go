@@ -17,20 +17,27 @@ func TestLaunchRemote(t *testing.T) {
 	m := &made{probe: buildProbe(t)}
 	m.cache = compiledProbe(t, m.probe)
 	h := m.servable(t)
-	if r := start(t, h.env, "rlp", "launch", "--remote", h.agent); r.code != launcher.StatusUnavailable || !strings.Contains(r.stderr, "no service answers (is rlp serve running there?)") {
+	if r := start(t, h.env, "rlp", "launch", "--remote", h.agent); r.code != launcher.StatusUnavailable ||
+		!strings.Contains(r.stderr, "no service answers (is rlp serve running there?)") {
 		t.Errorf("nobody serves: %+v", r)
 	}
 	s := h.serving(t)
-	if r := start(t, h.env, "rlp", "launch", "--remote", "no_such_agent"); r.code != launcher.StatusInput || !strings.Contains(r.stderr, "no_such_agent") {
+	if r := start(t, h.env, "rlp", "launch", "--remote", "no_such_agent"); r.code != launcher.StatusInput ||
+		!strings.Contains(r.stderr, "no_such_agent") {
 		t.Errorf("unknown: %+v", r)
 	}
 	for _, flag := range []string{"--stream", "--dry-run", "--turns", "--audit-allow", "--events"} {
-		if r := start(t, h.env, "rlp", "launch", "--remote", flag, h.agent); r.code != launcher.StatusUsage || !strings.Contains(r.stderr, flag) {
+		if r := start(t, h.env, "rlp", "launch", "--remote", flag, h.agent); r.code != launcher.StatusUsage ||
+			!strings.Contains(r.stderr, flag) {
 			t.Errorf("%s: %+v", flag, r)
 		}
 	}
-	for _, cmd := range [][]string{{"launch", "--remote", "https://agents.example:8770", h.agent}, {"top", "--remote", "https://agents.example:8770"}} {
-		if r := start(t, h.env, "rlp", cmd...); r.code != launcher.StatusUsage || !strings.Contains(r.stderr, "write --remote=https://agents.example:8770") {
+	for _, cmd := range [][]string{
+		{"launch", "--remote", "https://agents.example:8770", h.agent},
+		{"top", "--remote", "https://agents.example:8770"},
+	} {
+		if r := start(t, h.env, "rlp", cmd...); r.code != launcher.StatusUsage || !strings.Contains(r.stderr,
+			"write --remote=https://agents.example:8770") {
 			t.Errorf("%v: %+v", cmd, r)
 		}
 	}
@@ -66,8 +73,14 @@ func TestViolationLine(t *testing.T) {
 		v    launcher.Violation
 		want string
 	}{
-		{launcher.Violation{Message: "fs:read:/srv was taken away by caller (--deny fs:*:*)", Capability: "fs:read:/srv", Layer: "caller"}, "fs:read:/srv was taken away by caller (--deny fs:*:*)"},
-		{launcher.Violation{Message: "no lane here confines programs", Capability: "process:exec:/bin/ls", Layer: "base"}, "process:exec:/bin/ls: no lane here confines programs (base)"},
+		{launcher.Violation{
+			Message: "fs:read:/srv was taken away by caller (--deny fs:*:*)", Capability: "fs:read:/srv",
+			Layer: "caller",
+		}, "fs:read:/srv was taken away by caller (--deny fs:*:*)"},
+		{
+			launcher.Violation{Message: "no lane here confines programs", Capability: "process:exec:/bin/ls", Layer: "base"},
+			"process:exec:/bin/ls: no lane here confines programs (base)",
+		},
 		{launcher.Violation{Message: "nothing is left", Layer: "base"}, "nothing is left (base)"},
 	} {
 		if got := violationLine(c.v); got != c.want {

@@ -108,24 +108,28 @@ func TestTokenOfTheEnvironment(t *testing.T) {
 	if far.bearer.Load() != "Bearer "+token {
 		t.Errorf("control: %v was sent", far.bearer.Load())
 	}
-	if r := ask(bearing, tops...); r.code != 0 || !strings.Contains(r.stdout, report.RunID) || !strings.Contains(r.stdout, `"caller": "token:ci"`) {
+	if r := ask(bearing, tops...); r.code != 0 || !strings.Contains(r.stdout, report.RunID) || !strings.Contains(r.stdout,
+		`"caller": "token:ci"`) {
 		t.Errorf("control: %+v", r)
 	}
 	wrong := token[:len(token)-4] + "2222"
 	refused := func(what string, env []string, says string) {
 		t.Helper()
 		for _, args := range [][]string{launch, tops} {
-			if r := ask(env, args...); r.code != launcher.StatusPolicy || !strings.Contains(r.stderr, says) || strings.Contains(r.stdout, report.RunID) {
+			if r := ask(env, args...); r.code != launcher.StatusPolicy || !strings.Contains(r.stderr, says) ||
+				strings.Contains(r.stdout, report.RunID) {
 				t.Errorf("%s: %s: %+v", what, args[0], r)
 			}
 		}
 	}
 	refused("without", h.env, "rlp token new")
 	refused("another", append(h.env, "RUNLOOP_TOKEN="+wrong), "the token is not good here")
-	if r := ask(append(h.env, "RUNLOOP_TOKEN="+token+" x"), launch...); r.code != launcher.StatusUsage || !strings.Contains(r.stderr, "a blank in it") {
+	if r := ask(append(h.env, "RUNLOOP_TOKEN="+token+" x"), launch...); r.code != launcher.StatusUsage ||
+		!strings.Contains(r.stderr, "a blank in it") {
 		t.Errorf("with a blank: %+v", r)
 	}
-	if r := ask(bearing, "launch", "--remote=http://192.0.2.1:8770", "probe"); r.code != launcher.StatusUsage || !strings.Contains(r.stderr, "in the clear") {
+	if r := ask(bearing, "launch", "--remote=http://192.0.2.1:8770", "probe"); r.code != launcher.StatusUsage ||
+		!strings.Contains(r.stderr, "in the clear") {
 		t.Errorf("in the clear: %+v", r)
 	}
 
@@ -159,7 +163,8 @@ func TestTokenOfTheEnvironment(t *testing.T) {
 	said["the service"], said["the launch whose token was revoked"] = s.stderr.String(), out.String()
 	said["traces"], said["metrics"] = collector.at("/v1/traces"), collector.at("/v1/metrics")
 	said["records"] = start(t, h.env, "rlp", "audit", "list", "--json").stdout
-	if !strings.Contains(said["traces"], "run probe") || !strings.Contains(said["records"], report.RunID) || !strings.Contains(s.own(t), "token:ci") {
+	if !strings.Contains(said["traces"], "run probe") || !strings.Contains(said["records"], report.RunID) ||
+		!strings.Contains(s.own(t), "token:ci") {
 		t.Errorf("control: what is looked through: %d %d", len(said["traces"]), len(said["records"]))
 	}
 	for path, text := range everywhere(t, h.home) {

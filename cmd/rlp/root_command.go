@@ -32,7 +32,10 @@ func plainly(err error) error {
 	if !errors.As(err, &bad) {
 		return err
 	}
-	takes := map[string]string{"bool": "true or false", "duration": "a time such as 30s or 5m", "int": "a whole number", "uint64": "a whole number that is not negative"}
+	takes := map[string]string{
+		"bool": "true or false", "duration": "a time such as 30s or 5m", "int": "a whole number",
+		"uint64": "a whole number that is not negative",
+	}
 	what, known := takes[bad.GetFlag().Value.Type()]
 	if !known {
 		return err

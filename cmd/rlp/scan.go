@@ -135,7 +135,10 @@ func (s *scanner) look(paths []string, ofHome, installed bool) error {
 }
 
 func (s *scanner) add(severity analysis.Severity, location, rule, format string, args ...any) {
-	s.findings = append(s.findings, analysis.Finding{Location: location, Rule: rule, Severity: severity, Detail: fmt.Sprintf(format, args...)})
+	s.findings = append(s.findings, analysis.Finding{
+		Location: location, Rule: rule, Severity: severity,
+		Detail: fmt.Sprintf(format, args...),
+	})
 }
 
 // installed takes in the installed agents; what is wrong with one is told.
@@ -184,10 +187,16 @@ func (s *scanner) agent(c *compose.Composition) error {
 		return err
 	}
 	name := c.Bundle.Manifest.Agent.String()
-	if slices.ContainsFunc(s.agents, func(x analysis.Agent) bool { return x.Name == name && x.Location == c.Bundle.PolicyPath }) {
+	if slices.ContainsFunc(s.agents, func(x analysis.Agent) bool {
+		return x.Name == name &&
+			x.Location == c.Bundle.PolicyPath
+	}) {
 		return nil
 	}
-	s.agents = append(s.agents, analysis.Agent{Name: name, Location: c.Bundle.PolicyPath, Held: plan.Effective, After: after, Entries: c.Policy.Base, Attached: len(c.Bundle.Tools) > 0})
+	s.agents = append(s.agents, analysis.Agent{
+		Name: name, Location: c.Bundle.PolicyPath, Held: plan.Effective,
+		After: after, Entries: c.Policy.Base, Attached: len(c.Bundle.Tools) > 0,
+	})
 	return nil
 }
 
@@ -203,7 +212,10 @@ func classes() []analysis.Class {
 		}
 		list = append(list, c)
 	}
-	return append(list, analysis.Class{Name: "destructive-fs", About: "remove files", Grants: []caps.Grant{{Family: caps.FS, Modes: caps.Modes(caps.Delete), Scope: "/"}}})
+	return append(list, analysis.Class{
+		Name: "destructive-fs", About: "remove files",
+		Grants: []caps.Grant{{Family: caps.FS, Modes: caps.Modes(caps.Delete), Scope: "/"}},
+	})
 }
 
 // regrants tells what a layer leaves of each dangerous class.
@@ -234,9 +246,11 @@ func (s *scanner) profile(name, file, place string) {
 	}
 	switch {
 	case err != nil:
-		s.add(analysis.High, file, "malformed", "the profile %s cannot be used, and the floor %s holds in its place: %v", name, policy.Delegate, err)
+		s.add(analysis.High, file, "malformed", "the profile %s cannot be used, and the floor %s holds in its place: %v",
+			name, policy.Delegate, err)
 	case p == nil:
-		s.add(analysis.High, place, "malformed", "there is no profile %s, and the floor %s holds in its place", name, policy.Delegate)
+		s.add(analysis.High, place, "malformed", "there is no profile %s, and the floor %s holds in its place", name,
+			policy.Delegate)
 	default:
 		s.regrants(p.Layer, p.Source)
 	}
@@ -302,9 +316,12 @@ func (s *scanner) servers() {
 		at := s.place("mcp", "servers", name)
 		switch {
 		case len(server.Command) > 0:
-			s.add(analysis.High, at, "mcp:subprocess", "the MCP server %s is a program of this machine (%s), %d secrets in its environment, in the lane %s", name, server.Command[0], len(server.Secrets), s.config.Exec.Lane)
+			s.add(analysis.High, at, "mcp:subprocess",
+				"the MCP server %s is a program of this machine (%s), %d secrets in its environment, in the lane %s", name,
+				server.Command[0], len(server.Secrets), s.config.Exec.Lane)
 		case len(server.Secrets) > 0:
-			s.add(analysis.High, at, "mcp:egress-secrets", "the MCP server %s is reached over the network (%s) and given a secret", name, server.URL)
+			s.add(analysis.High, at, "mcp:egress-secrets",
+				"the MCP server %s is reached over the network (%s) and given a secret", name, server.URL)
 		default:
 			s.add(analysis.Info, at, "mcp:egress", "the MCP server %s is reached over the network (%s)", name, server.URL)
 		}
@@ -372,7 +389,9 @@ func (s *scanner) trust() analysis.Trust {
 	plan, err := launcher.NewPlan(launcher.Policy{Base: hosts})
 	trusted := func(g caps.Grant) bool { return err == nil && plan.Effective.Covers(g) }
 	return analysis.Trust{
-		Trusted: trusted, Input: slices.ContainsFunc(t.Untrusted, func(u caps.Source) bool { return u.Word == caps.SourceInput }), ProgramsReach: s.config.Exec.Lane == "native",
+		Trusted: trusted, Input: slices.ContainsFunc(t.Untrusted, func(u caps.Source) bool {
+			return u.Word == caps.SourceInput
+		}), ProgramsReach: s.config.Exec.Lane == "native",
 		Untrusted: func(g caps.Grant) bool {
 			return slices.ContainsFunc(t.Untrusted, func(u caps.Source) bool {
 				return u.Grant.Modes != 0 && u.Grant.Family == g.Family && meets(u.Grant.Scope, g.Scope)
@@ -406,12 +425,14 @@ func (s *scanner) print(a *app) error {
 	count := map[analysis.Severity]int{}
 	for _, f := range s.findings {
 		count[f.Severity]++
-		fmt.Fprintln(a.stdout, printable(fmt.Sprintf("%-4s %s  %s: %s", f.Severity, f.Location, f.Rule, strings.ReplaceAll(f.Detail, "\n", "; "))))
+		fmt.Fprintln(a.stdout, printable(fmt.Sprintf("%-4s %s  %s: %s", f.Severity, f.Location, f.Rule,
+			strings.ReplaceAll(f.Detail, "\n", "; "))))
 	}
 	if len(s.findings) == 0 {
 		fmt.Fprintln(a.stdout, "rlp audit scan: no findings")
 		return nil
 	}
-	_, err := fmt.Fprintf(a.stdout, "rlp audit scan: %d findings: %d HIGH, %d MED, %d INFO\n", len(s.findings), count[analysis.High], count[analysis.Med], count[analysis.Info])
+	_, err := fmt.Fprintf(a.stdout, "rlp audit scan: %d findings: %d HIGH, %d MED, %d INFO\n", len(s.findings),
+		count[analysis.High], count[analysis.Med], count[analysis.Info])
 	return err
 }

@@ -112,7 +112,10 @@ func condition(cond string) (bool, error) {
 // noUsers becomes a command where nobody can make a user namespace: in one that
 // allows none.
 func noUsers() {
-	args := append([]string{"unshare", "--user", "--map-root-user", "--", "sh", "-c", `echo 0 >/proc/sys/user/max_user_namespaces; exec "$@"`, "sh"}, os.Args[1:]...)
+	args := append([]string{
+		"unshare", "--user", "--map-root-user", "--", "sh", "-c",
+		`echo 0 >/proc/sys/user/max_user_namespaces; exec "$@"`, "sh",
+	}, os.Args[1:]...)
 	path, err := exec.LookPath(args[0])
 	if err == nil {
 		err = syscall.Exec(path, args, os.Environ())
@@ -126,7 +129,8 @@ func noUsers() {
 func several() []string {
 	var list []string
 	for _, name := range []string{
-		"audit_tail", "exec_run", "kb_live", "kb_search", "launch_ends", "launch_together", "model_openai", "net_http", "secrets_run",
+		"audit_tail", "exec_run", "kb_live", "kb_search", "launch_ends", "launch_together", "model_openai", "net_http",
+		"secrets_run",
 	} {
 		list = append(list, filepath.Join("testdata", "script", name+".txtar"))
 	}
@@ -156,7 +160,8 @@ func makeBundle(ts *testscript.TestScript, neg bool, args []string) {
 	wasm, err := os.ReadFile(ts.Getenv("PROBE"))
 	ts.Check(err)
 	ts.Check(os.WriteFile(filepath.Join(dir, "probe.wasm"), wasm, 0o600))
-	manifest := fmt.Sprintf("[agent]\nname = %q\nversion = \"1.0.0\"\nkind = \"wasm32-wasip1\"\nentry_wasm = { path = \"probe.wasm\" }\n", name)
+	manifest := fmt.Sprintf("[agent]\nname = %q\nversion = \"1.0.0\"\nkind = \"wasm32-wasip1\"\nentry_wasm = { path = "+
+		"\"probe.wasm\" }\n", name)
 	if _, err := os.Stat(filepath.Join(dir, "policy.caps")); err == nil {
 		manifest += "[caps]\nfile = \"policy.caps\"\n"
 		private(ts, false, []string{filepath.Join(dir, "policy.caps")})

@@ -93,7 +93,8 @@ users of the machine and the shell's history can see.`,
 			case len(args) == 0:
 				return usagef("rlp secrets put needs the ID of the secret, such as runloop/mail/smtp_api_key")
 			case len(args) > 1:
-				return usagef("rlp secrets put takes an ID and no value: what stands on a command line is seen by others and kept in histories; " +
+				return usagef("rlp secrets put takes an ID and no value: what stands on a command line is seen by others and " +
+					"kept in histories; " +
 					"give the value on stdin, and change it if it was a real one")
 			}
 			return nil

@@ -46,8 +46,9 @@ It answers at <home>/run/serve.sock, and at the loopback address of [serve]
 listen, to the user who started it and to whoever has a token (rlp token new).
 Interrupt it to end: runs have [serve] grace to end by themselves, a second
 signal ends it at once.`,
-		Example: "  rlp serve\n  rlp serve --listen 127.0.0.1:9000\n  curl --unix-socket ~/.runloop/run/serve.sock http://localhost/capabilities",
-		Args:    cobra.NoArgs,
+		Example: "  rlp serve\n  rlp serve --listen 127.0.0.1:9000\n  curl --unix-socket ~/.runloop/run/serve.sock " +
+			"http://localhost/capabilities",
+		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if c.Flags().Changed("workers") && (f.workers < 1 || f.workers > 4096) {
 				return usagef("--workers %d: from 1 to 4096", f.workers)
@@ -58,10 +59,13 @@ signal ends it at once.`,
 			return a.serve(c.Context(), f)
 		},
 	}
-	c.Flags().StringVar(&f.listen, "listen", "", "the TCP address `HOST:PORT` to serve at, or none (default [serve] listen, 127.0.0.1:8770)")
-	c.Flags().StringVar(&f.socket, "socket", "", "the `PATH` of the Unix socket to serve at, or none (default <home>/run/serve.sock)")
+	c.Flags().StringVar(&f.listen, "listen", "",
+		"the TCP address `HOST:PORT` to serve at, or none (default [serve] listen, 127.0.0.1:8770)")
+	c.Flags().StringVar(&f.socket, "socket", "",
+		"the `PATH` of the Unix socket to serve at, or none (default <home>/run/serve.sock)")
 	c.Flags().IntVar(&f.workers, "workers", 0, "at most `N` runs at a time (default [serve] workers, 16 a core)")
-	c.Flags().BoolVar(&f.check, "check", false, "serve nothing: ask the service at the socket whether it takes runs; 69 if it does not")
+	c.Flags().BoolVar(&f.check, "check", false,
+		"serve nothing: ask the service at the socket whether it takes runs; 69 if it does not")
 	return c
 }
 
@@ -188,7 +192,8 @@ func (s *server) until(ctx context.Context) error {
 		return err
 	}
 	h := overHTTP(s.wired.handler, s.log)
-	h.BaseContext, h.ConnContext, h.ConnState = func(net.Listener) context.Context { return base }, s.connection, api.ConnState
+	h.BaseContext, h.ConnContext, h.ConnState = func(net.Listener) context.Context { return base }, s.connection,
+		api.ConnState
 	failed := make(chan error, len(s.listeners))
 	for _, l := range s.listeners {
 		go func() { failed <- h.Serve(l.Listener) }()
@@ -240,11 +245,13 @@ func (s *server) ready() {
 	switch {
 	case s.app.json:
 		_ = s.app.printJSON(map[string]any{
-			"serving": true, "addresses": addresses, "grant": map[string]string{"http": cmp.Or(s.config.Security.RunGrant, httpGrant), "mcp": cmp.Or(s.config.Security.RunGrant, mcpGrant)},
+			"serving": true, "addresses": addresses, "grant": map[string]string{"http": cmp.Or(s.config.Security.RunGrant,
+				httpGrant), "mcp": cmp.Or(s.config.Security.RunGrant, mcpGrant)},
 			"who": who, "workers": s.workers(), "queue": s.config.Serve.Queue, "home": s.at.Dir(),
 		}) // it serves, whoever reads
 	case !s.app.quiet:
-		fmt.Fprintf(s.app.stderr, "rlp: serving %s\n     requests start from %s; %s may ask\n", printable(strings.Join(addresses, " and ")), printable(grant), printable(who))
+		fmt.Fprintf(s.app.stderr, "rlp: serving %s\n     requests start from %s; %s may ask\n",
+			printable(strings.Join(addresses, " and ")), printable(grant), printable(who))
 	}
 	s.notify("READY=1")
 }

@@ -116,7 +116,9 @@ func effectsLeft(s caps.Set, f caps.Family) (all caps.EffectSet) {
 
 // planFor is what a call of an agent as a tool would be left.
 func (h *host) planFor(a *app, who *service.Caller, path string, b *bundles.Bundle) (launcher.Plan, error) {
-	asks := compose.Origin{Surface: compose.FromMCP, Bundle: b, Layers: func(c *compose.Composition, _ *policy.Given) ([]*caps.Layer, error) {
+	asks := compose.Origin{Surface: compose.FromMCP, Bundle: b, Layers: func(c *compose.Composition,
+		_ *policy.Given,
+	) ([]*caps.Layer, error) {
 		return a.doorLayers(c, who, service.MCP)
 	}}
 	c, err := a.reader().Complete(&compose.Composition{Path: path, Origin: asks}, compose.Flags{})

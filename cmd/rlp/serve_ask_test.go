@@ -43,12 +43,16 @@ func TestUnsealedRecordsAreThoseBehindTheNewestCheckpoint(t *testing.T) {
 		signs = signed
 		runs++
 		j, err := journal.Create(journal.Options{Dir: at, Head: audit.Head{
-			RunID: fmt.Sprintf("0198d2c4-7f1e-7000-8000-%012x", runs), TraceID: "0123456789abcdef0123456789abcdef", Tenant: kb.DefaultTenant, Agent: "writer",
+			RunID: fmt.Sprintf("0198d2c4-7f1e-7000-8000-%012x", runs), TraceID: "0123456789abcdef0123456789abcdef",
+			Tenant: kb.DefaultTenant, Agent: "writer",
 		}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = errors.Join(j.Event(&audit.Event{Kind: audit.KindRunStart}), j.Event(&audit.Event{Kind: audit.KindRunComplete, Outcome: "ok"}), j.Close())
+		err = errors.Join(j.Event(&audit.Event{Kind: audit.KindRunStart}), j.Event(&audit.Event{
+			Kind:    audit.KindRunComplete,
+			Outcome: "ok",
+		}), j.Close())
 		if _, inErr := s.Ingest(t.Context()); errors.Join(err, inErr) != nil {
 			t.Fatal(err, inErr)
 		}
@@ -145,7 +149,10 @@ func TestParamsAreRefusedBeforeTheyAreLookedUp(t *testing.T) {
 	}
 	var fields service.FieldErrors
 	h.who.May |= service.Operate
-	if err := h.Check(t.Context(), h.who, &service.Request{Door: service.HTTP, Agent: "plain", Params: map[string]string{"notes": tenants}}); !errors.As(err, &fields) {
+	if err := h.Check(t.Context(), h.who, &service.Request{
+		Door: service.HTTP, Agent: "plain",
+		Params: map[string]string{"notes": tenants},
+	}); !errors.As(err, &fields) {
 		t.Errorf("control: the operator is told %v", err)
 	}
 }
@@ -174,7 +181,8 @@ func TestNoJournalIsNotReady(t *testing.T) {
 	h.who.May = service.Launch
 	var away *service.UnavailableError
 	_, err := h.do(t, &service.Request{Door: service.HTTP, Agent: "plain"})
-	if !errors.As(err, &away) || !away.Unrecorded || !strings.HasPrefix(err.Error(), "the service cannot record the run;") {
+	if !errors.As(err, &away) || !away.Unrecorded || !strings.HasPrefix(err.Error(),
+		"the service cannot record the run;") {
 		t.Errorf("a launch that cannot be recorded: %v", err)
 	}
 	if err := os.Chmod(key, 0o600); err != nil {
@@ -192,7 +200,8 @@ func TestNoRoomForTheLogIsNotReady(t *testing.T) {
 		t.Fatalf("control: %v", err)
 	}
 	h.room = func(*kb.Store) error { return errors.New("the disk has 0 MiB left") }
-	if err := h.ready(t.Context()); err == nil || !strings.Contains(err.Error(), "the audit log: the disk has 0 MiB left") {
+	if err := h.ready(t.Context()); err == nil || !strings.Contains(err.Error(),
+		"the audit log: the disk has 0 MiB left") {
 		t.Errorf("without room it is ready: %v", err)
 	}
 }

@@ -28,14 +28,18 @@ func BenchmarkHosted(b *testing.B) {
 	}
 	for name, text := range map[string]string{
 		"a.wasm": emptyModule, "policy.caps": "[capabilities]\n",
-		"manifest.toml": "[agent]\nname = \"tiny\"\nversion = \"1.0.0\"\nkind = \"wasm32-wasip1\"\nentry_wasm = { path = \"a.wasm\" }\n[caps]\nfile = \"policy.caps\"\n",
+		"manifest.toml": "[agent]\nname = \"tiny\"\nversion = \"1.0.0\"\nkind = \"wasm32-wasip1\"\nentry_wasm = { path = " +
+			"\"a.wasm\" }\n[caps]\nfile = \"policy.caps\"\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			b.Fatal(err)
 		}
 	}
 	home := filepath.Join(work, "home")
-	a := &app{environment: environment{env: []string{"HOME=" + work, "RUNLOOP_HOME=" + home}, stdout: io.Discard, stderr: os.Stderr}, tenant: "default"}
+	a := &app{environment: environment{
+		env: []string{"HOME=" + work, "RUNLOOP_HOME=" + home}, stdout: io.Discard,
+		stderr: os.Stderr,
+	}, tenant: "default"}
 	if err := a.install(b.Context(), cmp.Or(os.Getenv("RLP_BENCH_AGENT"), dir)); err != nil {
 		b.Fatal(err)
 	}
@@ -50,7 +54,8 @@ func BenchmarkHosted(b *testing.B) {
 	var took []time.Duration
 	launch := func() {
 		began := time.Now()
-		report, err := h.Launch(b.Context(), who, &service.Request{Door: service.HTTP, Agent: "tiny"}, service.Begin{RunID: uuid.Must(uuid.NewV7()).String()})
+		report, err := h.Launch(b.Context(), who, &service.Request{Door: service.HTTP, Agent: "tiny"},
+			service.Begin{RunID: uuid.Must(uuid.NewV7()).String()})
 		if err != nil || report.Outcome != launcher.OK {
 			b.Fatalf("%+v, %v", report, err)
 		}

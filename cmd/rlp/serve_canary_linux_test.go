@@ -17,7 +17,10 @@ import (
 
 // canaries are a value of the vault and what a caller and an agent say to each
 // other: nobody who watches is told of either.
-var canaries = struct{ id, secret, payload string }{"runloop/canary/key", "sk/live+4eC39HqLyjWDarjtT1zdp7dc", "Payl0ad-Canary-zxcvbnm-7351"}
+var canaries = struct{ id, secret, payload string }{
+	"runloop/canary/key", "sk/live+4eC39HqLyjWDarjtT1zdp7dc",
+	"Payl0ad-Canary-zxcvbnm-7351",
+}
 
 // A recipient keeps what a server was sent, by path.
 type recipient struct {
@@ -54,7 +57,8 @@ func (d *recipient) at(path string) string {
 func (h *helped) withCanaries(t *testing.T, server, collector *recipient) {
 	t.Helper()
 	address := server.Listener.Addr().String()
-	h.bundle(t, h.agent, "schema = \"0.2\"\n[capabilities]\nfs = [\""+h.work+"\"]\nnet = { hosts = [\""+address+"\"], allow_http = true }\nsecrets = [{ id = \""+canaries.id+"\", hosts = [\""+address+"\"] }]\n")
+	h.bundle(t, h.agent, "schema = \"0.2\"\n[capabilities]\nfs = [\""+h.work+"\"]\nnet = { hosts = [\""+address+
+		"\"], allow_http = true }\nsecrets = [{ id = \""+canaries.id+"\", hosts = [\""+address+"\"] }]\n")
 	for _, args := range [][]string{{"agent", "install", h.agent}, {"secrets", "init"}, {"secrets", "put", canaries.id}} {
 		c := exec.Command("rlp", args...)
 		c.Env, c.Stdin = h.env, strings.NewReader(canaries.secret)
@@ -104,7 +108,8 @@ func TestNobodyWhoWatchesSeesPayloadsOrSecrets(t *testing.T) {
 
 	input := map[string]any{"says": canaries.payload}
 	status, r := s.run(t, 1, map[string]any{"agent": "probe", "input": input, "args": []string{
-		"sendkey", canaries.id, server.URL + "/key", "stdin", "errtext", canaries.payload, "result", `{"says":"` + canaries.payload + `"}`,
+		"sendkey", canaries.id, server.URL + "/key", "stdin", "errtext", canaries.payload, "result", `{"says":"` +
+			canaries.payload + `"}`,
 	}})
 	if status != http.StatusOK || r["outcome"] != "ok" {
 		t.Fatalf("%d %v", status, r)
@@ -125,11 +130,15 @@ func TestNobodyWhoWatchesSeesPayloadsOrSecrets(t *testing.T) {
 	}
 	id := fmt.Sprint(r["run_id"])
 	for want, body := range map[int]map[string]any{ // what does not come to an end is told no more of
-		http.StatusOK:         {"agent": "probe", "input": input, "args": []string{canaries.payload}},
-		http.StatusForbidden:  {"agent": "probe", "input": input, "forbidden_adapters": []string{"fs"}, "args": []string{canaries.payload}},
+		http.StatusOK: {"agent": "probe", "input": input, "args": []string{canaries.payload}},
+		http.StatusForbidden: {
+			"agent": "probe", "input": input, "forbidden_adapters": []string{"fs"},
+			"args": []string{canaries.payload},
+		},
 		http.StatusBadRequest: {"agent": "probe", "input": input, "seed": canaries.payload},
 	} {
-		if status, r := s.run(t, 1, body); status != want || want == http.StatusOK && !strings.Contains(fmt.Sprint(r["stderr"]), canaries.payload) {
+		if status, r := s.run(t, 1, body); status != want || want == http.StatusOK &&
+			!strings.Contains(fmt.Sprint(r["stderr"]), canaries.payload) {
 			t.Errorf("%d, want %d: %v", status, want, r)
 		}
 	}

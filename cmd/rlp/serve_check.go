@@ -63,7 +63,8 @@ func (a *app) checkService(ctx context.Context, socket string) error {
 		if strictjson.Unmarshal(said, &why, strictjson.UnknownFields) == nil && why.Reason != "" {
 			said = []byte(why.Status + ": " + printable(why.Reason))
 		}
-		return &statusError{Status: launcher.StatusUnavailable, Err: fmt.Errorf("rlp serve at %s is not ready (%s): %s", socket, answer.Status, said)}
+		return &statusError{Status: launcher.StatusUnavailable, Err: fmt.Errorf("rlp serve at %s is not ready (%s): %s",
+			socket, answer.Status, said)}
 	}
 	if !a.quiet {
 		_, err = fmt.Fprintf(a.stdout, "%s\n", said)

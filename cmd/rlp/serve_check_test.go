@@ -33,11 +33,15 @@ func TestCheckService(t *testing.T) {
 	go func() { _ = s.Serve(l) }()
 	t.Cleanup(func() { _ = s.Close() })
 	a := &app{environment: environment{env: []string{"HOME=/nowhere"}, stdout: io.Discard}}
-	for code, ready := range map[int]bool{http.StatusOK: true, http.StatusServiceUnavailable: false, http.StatusNotFound: false} {
+	for code, ready := range map[int]bool{
+		http.StatusOK: true, http.StatusServiceUnavailable: false,
+		http.StatusNotFound: false,
+	} {
 		status.Store(int64(code))
 		err := a.checkService(context.Background(), socket)
 		var se *statusError
-		if ready && err != nil || !ready && (!errors.As(err, &se) || se.Status != launcher.StatusUnavailable || !strings.Contains(err.Error(), "said")) {
+		if ready && err != nil || !ready && (!errors.As(err, &se) || se.Status != launcher.StatusUnavailable ||
+			!strings.Contains(err.Error(), "said")) {
 			t.Errorf("%d: %v", code, err)
 		}
 	}
@@ -58,8 +62,9 @@ func TestCheckOfNobody(t *testing.T) {
 	}
 	a := &app{environment: environment{env: []string{"HOME=/nowhere"}, stdout: io.Discard}}
 	for socket, want := range map[string]string{
-		filepath.Join(dir, "none"): "no rlp serve at " + filepath.Join(dir, "none") + ": nobody serves this home; rlp serve does",
-		dead:                       "no rlp serve at " + dead + ": what served there has ended; start it again with rlp serve",
+		filepath.Join(dir, "none"): "no rlp serve at " + filepath.Join(dir, "none") +
+			": nobody serves this home; rlp serve does",
+		dead: "no rlp serve at " + dead + ": what served there has ended; start it again with rlp serve",
 	} {
 		err := a.checkService(context.Background(), socket)
 		var se *statusError

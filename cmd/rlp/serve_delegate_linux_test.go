@@ -63,7 +63,10 @@ func (s *testService) bossed(t *testing.T, token string, wait bool, critic ...st
 	if err != nil {
 		t.Fatal(err)
 	}
-	body, err := json.Marshal(map[string]any{"agent": "boss", "wait": wait, "args": []string{"delegate", "critic", string(does)}})
+	body, err := json.Marshal(map[string]any{"agent": "boss", "wait": wait, "args": []string{
+		"delegate", "critic",
+		string(does),
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,14 +110,21 @@ func TestDelegatesOfATokensRuns(t *testing.T) {
 	}
 
 	// Floors: of delegates, of the launching run, of the token.
-	out, _ := s.bossed(t, token, true, "get", "drafts", "k", "put", "drafts", "k", "v", "get", "notes", "k", "write", h.work+"/kept/x", "y", "write", h.work+"/free", "y")
-	for _, want := range []string{"critic", "get drafts k: error: kb_get: does not exist", "put drafts k v: error", "get notes k: error", "write " + h.work + "/kept/x y: error", "write " + h.work + "/free y: ok"} {
+	out, _ := s.bossed(t, token, true, "get", "drafts", "k", "put", "drafts", "k", "v", "get", "notes", "k", "write",
+		h.work+"/kept/x", "y", "write", h.work+"/free", "y")
+	for _, want := range []string{
+		"critic", "get drafts k: error: kb_get: does not exist", "put drafts k v: error",
+		"get notes k: error", "write " + h.work + "/kept/x y: error", "write " + h.work + "/free y: ok",
+	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("its output has no %q: %s", want, out)
 		}
 	}
-	if status, text := s.by(t, token, http.MethodPost, "/run", `{"agent":"critic","args":["put","drafts","k","v","get","notes","k","write","`+h.work+`/kept/x","y"]}`); status != 200 ||
-		!strings.Contains(text, "put drafts k v: revision") || !strings.Contains(text, "get notes k: error: kb_get: does not exist") || !strings.Contains(text, "kept/x y: error") {
+	if status, text := s.by(t, token, http.MethodPost, "/run",
+		`{"agent":"critic","args":["put","drafts","k","v","get","notes","k","write","`+h.work+
+			`/kept/x","y"]}`); status != 200 ||
+		!strings.Contains(text, "put drafts k v: revision") ||
+		!strings.Contains(text, "get notes k: error: kb_get: does not exist") || !strings.Contains(text, "kept/x y: error") {
 		t.Errorf("control: %d %s", status, text)
 	}
 
@@ -122,9 +132,11 @@ func TestDelegatesOfATokensRuns(t *testing.T) {
 	_, boss := s.bossed(t, token, false, "write", h.work+"/begun", "x", "spin")
 	h.begun(t)
 	critic := s.launchedBy(t, token, boss)
-	of := map[string]<-chan string{boss: s.streamed(t, token, "/runs/"+boss+"/events"), critic: s.streamed(t, token, "/runs/"+critic+"/events")}
+	of := map[string]<-chan string{boss: s.streamed(t, token, "/runs/"+boss+"/events"), critic: s.streamed(t, token,
+		"/runs/"+critic+"/events")}
 	for _, id := range []string{boss, critic} {
-		if status, text := s.by(t, token, http.MethodGet, "/runs/"+id, ""); status != 200 || !strings.Contains(text, `"state":"running"`) || !strings.Contains(text, `"tenant":"acme"`) {
+		if status, text := s.by(t, token, http.MethodGet, "/runs/"+id, ""); status != 200 ||
+			!strings.Contains(text, `"state":"running"`) || !strings.Contains(text, `"tenant":"acme"`) {
 			t.Errorf("%d %s", status, text)
 		}
 		for who, stranger := range map[string]string{"another tenant": other, "the operator, of the default tenant": ""} {
@@ -138,7 +150,8 @@ func TestDelegatesOfATokensRuns(t *testing.T) {
 			}
 		}
 	}
-	if status, text := s.by(t, token, http.MethodPost, "/runs/"+critic+"/cancel", ""); status != 400 || !strings.Contains(text, boss) {
+	if status, text := s.by(t, token, http.MethodPost, "/runs/"+critic+"/cancel", ""); status != 400 ||
+		!strings.Contains(text, boss) {
 		t.Errorf("by itself: %d %s", status, text)
 	}
 	if status, text := s.by(t, other, http.MethodPost, "/runs/"+boss+"/cancel", ""); status != 404 {
@@ -148,7 +161,8 @@ func TestDelegatesOfATokensRuns(t *testing.T) {
 		t.Errorf("control: %d %s", status, text)
 	}
 	for id, all := range of {
-		if text := <-all; strings.Count(text, "event: run.start\n") != 1 || strings.Count(text, "event: run.failed\n") != 1 || !strings.Contains(text, "event: end\n") || !strings.Contains(text, `"state":"done"`) ||
+		if text := <-all; strings.Count(text, "event: run.start\n") != 1 || strings.Count(text, "event: run.failed\n") != 1 ||
+			!strings.Contains(text, "event: end\n") || !strings.Contains(text, `"state":"done"`) ||
 			!strings.Contains(text, `"outcome":"cancelled"`) || strings.Contains(text, "event: error") {
 			t.Errorf("%s: %s", map[string]string{boss: "boss", critic: "critic"}[id], text)
 		}
@@ -157,7 +171,8 @@ func TestDelegatesOfATokensRuns(t *testing.T) {
 	// Recorded, both, in the tenant alone.
 	for _, id := range []string{boss, critic} {
 		status, text := s.by(t, token, http.MethodGet, "/audit?run="+id, "")
-		if n := strings.Count(text, `"run_id":"`); status != 200 || n < 3 || strings.Count(text, `"tenant":"acme"`) != n || strings.Contains(text, `"parent_run":"`+boss+`"`) != (id == critic) {
+		if n := strings.Count(text, `"run_id":"`); status != 200 || n < 3 || strings.Count(text, `"tenant":"acme"`) != n ||
+			strings.Contains(text, `"parent_run":"`+boss+`"`) != (id == critic) {
 			t.Errorf("%d %s", status, text)
 		}
 		for _, stranger := range []string{other, ""} {

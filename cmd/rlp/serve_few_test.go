@@ -30,7 +30,8 @@ func TestTroublesOfConnectionsFillNoLog(t *testing.T) {
 	if text := minute(1000); strings.Count(text, "\n") != 3 {
 		t.Errorf("of a thousand: %s", text)
 	}
-	if text := minute(1); strings.Count(text, "handshake") != 1 || !strings.Contains(text, fmt.Sprintf("connections.untold lines=%d", 997)) {
+	if text := minute(1); strings.Count(text, "handshake") != 1 ||
+		!strings.Contains(text, fmt.Sprintf("connections.untold lines=%d", 997)) {
 		t.Errorf("a minute later: %s", text)
 	}
 	now = now.Add(-time.Hour)

@@ -32,5 +32,6 @@ func (h heldHome) there() error {
 	if err == nil && os.SameFile(h.info, now) {
 		return nil
 	}
-	return fmt.Errorf("the home that this was started with is not at %s any more; put it back, or stop the service and start it again", h.path)
+	return fmt.Errorf("the home that this was started with is not at %s any more; put it back, or stop the service and "+
+		"start it again", h.path)
 }

@@ -47,14 +47,21 @@ type host struct {
 var _ service.Host = (*host)(nil)
 
 func newHost(a *app, dir string, log *slog.Logger) *host {
-	return &host{app: a, home: dir, held: holdHome(dir), log: log, calls: map[string][]string{}, known: map[string]knownAgent{}, opened: map[string]*compose.KeptStore{}, told: map[string]string{}, room: (*kb.Store).Room, unpacking: make(chan struct{}, unpackedAtime)}
+	return &host{
+		app: a, home: dir, held: holdHome(dir), log: log, calls: map[string][]string{},
+		known: map[string]knownAgent{}, opened: map[string]*compose.KeptStore{}, told: map[string]string{},
+		room: (*kb.Store).Room, unpacking: make(chan struct{}, unpackedAtime),
+	}
 }
 
 // as is an invocation for a tenant. Nobody sits at a terminal for it, and what it
 // would tell on stderr goes to said.
 func (h *host) as(tenant string, said io.Writer) *app {
 	env := environment{env: h.app.env, stdin: bytes.NewReader(nil), stdout: io.Discard, stderr: said, kept: h.app.kept}
-	return &app{environment: env, json: true, quiet: true, homeFlag: h.home, homeSet: true, tenant: tenant, homeThere: h.held.there}
+	return &app{
+		environment: env, json: true, quiet: true, homeFlag: h.home, homeSet: true, tenant: tenant,
+		homeThere: h.held.there,
+	}
 }
 
 // Check implements [service.Host].
@@ -83,8 +90,10 @@ func (h *host) Check(_ context.Context, who *service.Caller, q *service.Request)
 	if q.Agent == "" {
 		return nil
 	}
-	if info, err := os.Lstat(filepath.Join(c.Home.Agents(), q.Agent)); errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
-		return fmt.Errorf("%w: no agent %s is installed; rlp agent install BUNDLE installs one, and GET /agents lists them", service.ErrNotFound, q.Agent)
+	if info, err := os.Lstat(filepath.Join(c.Home.Agents(), q.Agent)); errors.Is(err, fs.ErrNotExist) || err == nil &&
+		!info.IsDir() {
+		return fmt.Errorf("%w: no agent %s is installed; rlp agent install BUNDLE installs one, and GET /agents lists them",
+			service.ErrNotFound, q.Agent)
 	} else if err != nil {
 		return h.unavailable(who, err)
 	}
@@ -92,8 +101,13 @@ func (h *host) Check(_ context.Context, who *service.Caller, q *service.Request)
 }
 
 // compose reads all that decides what a request may do.
-func (h *host) compose(a *app, who *service.Caller, q *service.Request, begin service.Begin) (*compose.Composition, error) {
-	c := &compose.Composition{Origin: compose.Origin{Surface: doorSurface(q.Door), RunID: begin.RunID, TraceID: q.TraceID, Record: begin.Record, Warn: a.say}}
+func (h *host) compose(a *app, who *service.Caller, q *service.Request, begin service.Begin) (*compose.Composition,
+	error,
+) {
+	c := &compose.Composition{Origin: compose.Origin{
+		Surface: doorSurface(q.Door), RunID: begin.RunID, TraceID: q.TraceID,
+		Record: begin.Record, Warn: a.say,
+	}}
 	asks := &c.Origin
 	if err := a.reader().Settle(c); err != nil {
 		return nil, h.unavailable(who, err)
@@ -135,7 +149,8 @@ func (h *host) compose(a *app, who *service.Caller, q *service.Request, begin se
 		return nil, h.whose(who, q, err)
 	}
 	if q.Bundle == nil && c.Bundle.Manifest.Agent.String() != q.Agent {
-		return nil, h.unavailable(who, fmt.Errorf("what is installed as %s calls itself %s; run rlp agent install again", q.Agent, c.Bundle.Manifest.Agent))
+		return nil, h.unavailable(who, fmt.Errorf("what is installed as %s calls itself %s; run rlp agent install again",
+			q.Agent, c.Bundle.Manifest.Agent))
 	}
 	if err := h.held.there(); err != nil { // all that was read is of one home
 		return nil, h.unavailable(who, err)
@@ -151,7 +166,8 @@ func mustBeAsked(c *compose.Composition) error {
 	var unset service.FieldErrors
 	for _, p := range c.Unset {
 		unset = append(unset, service.FieldError{Field: "params." + p.Name, Why: fmt.Sprintf(
-			"the agent needs to know: %s; the operator gives the path of a %s here, or under [params] in its override", p.Description, p.Kind)})
+			"the agent needs to know: %s; the operator gives the path of a %s here, or under [params] in its override",
+			p.Description, p.Kind)})
 	}
 	if unset == nil {
 		return nil
@@ -187,7 +203,8 @@ func (h *host) unpack(archive []byte) (*bundles.Bundle, error) {
 		all += len(data)
 	}
 	if all > mostUnpacked {
-		return nil, fmt.Errorf("it unpacks to more than %d MiB; install it with rlp agent install, and name the agent", mostUnpacked>>20)
+		return nil, fmt.Errorf("it unpacks to more than %d MiB; install it with rlp agent install, and name the agent",
+			mostUnpacked>>20)
 	}
 	files := map[string][]byte{}
 	for _, t := range b.Tools {
@@ -200,7 +217,9 @@ func (h *host) unpack(archive []byte) (*bundles.Bundle, error) {
 }
 
 // Launch implements [service.Host].
-func (h *host) Launch(ctx context.Context, who *service.Caller, q *service.Request, begin service.Begin) (*launcher.Report, error) {
+func (h *host) Launch(ctx context.Context, who *service.Caller, q *service.Request,
+	begin service.Begin,
+) (*launcher.Report, error) {
 	var said bytes.Buffer
 	a := h.as(who.Tenant, &said)
 	defer func() {
@@ -218,12 +237,15 @@ func (h *host) Launch(ctx context.Context, who *service.Caller, q *service.Reque
 		return nil, service.FieldErrors{{Field: "bundle", Why: err.Error()}}
 	}
 	var begun atomic.Bool // a run that this one launched tells by it too, and may be left behind
-	j := &compose.Job{Args: q.Args, Input: q.Input, Seed: q.Seed, Calls: calls, Inputs: begin.Inputs, Event: func(name string, fields map[string]any) {
-		begun.Store(true)
-		if begin.Event != nil {
-			begin.Event(name, fields)
-		}
-	}}
+	j := &compose.Job{
+		Args: q.Args, Input: q.Input, Seed: q.Seed, Calls: calls, Inputs: begin.Inputs,
+		Event: func(name string, fields map[string]any) {
+			begun.Store(true)
+			if begin.Event != nil {
+				begin.Event(name, fields)
+			}
+		},
+	}
 	if begin.Stdout != nil {
 		j.Stdout = listener(begin.Stdout)
 	}
@@ -238,7 +260,8 @@ func (h *host) Launch(ctx context.Context, who *service.Caller, q *service.Reque
 		return nil, h.unrecorded(who, begin.RunID, report.Message)
 	case report.Outcome == launcher.Refused && report.ExitCode == launcher.StatusPolicy && len(report.Violations) > 0:
 		return nil, h.tell(who, c).refused(&service.ViolationError{
-			RunID: report.RunID, TraceID: report.TraceID, Violations: report.Violations, ByDoor: byDoor(c, report.Violations), Warnings: c.Origin.Notes,
+			RunID: report.RunID, TraceID: report.TraceID, Violations: report.Violations, ByDoor: byDoor(c, report.Violations),
+			Warnings: c.Origin.Notes,
 		})
 	}
 	report.Warnings = append(slices.Clone(c.Origin.Notes), report.Warnings...)

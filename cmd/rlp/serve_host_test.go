@@ -89,11 +89,14 @@ func archived(t testing.TB, name, capabilities string, wasm []byte) []byte {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	for _, f := range [][2]string{
-		{"manifest.toml", "[agent]\nname = \"" + name + "\"\nversion = \"1.0.0\"\ndescription = \"for tests\"\nkind = \"wasm32-wasip1\"\nentry_wasm = { path = \"a.wasm\" }\n[caps]\nfile = \"policy.caps\"\n"},
+		{"manifest.toml", "[agent]\nname = \"" + name +
+			"\"\nversion = \"1.0.0\"\ndescription = \"for tests\"\nkind = \"wasm32-wasip1\"\nentry_wasm = { path = \"a.wasm\" " +
+			"}\n[caps]\nfile = \"policy.caps\"\n"},
 		{"policy.caps", "[capabilities]\n" + capabilities},
 		{"a.wasm", string(wasm)},
 	} {
-		if err := errors.Join(w.WriteHeader(&tar.Header{Name: f[0], Mode: 0o600, Size: int64(len(f[1]))}), second(w.Write([]byte(f[1])))); err != nil {
+		if err := errors.Join(w.WriteHeader(&tar.Header{Name: f[0], Mode: 0o600, Size: int64(len(f[1]))}),
+			second(w.Write([]byte(f[1])))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -133,9 +136,16 @@ type testHost struct {
 func testingHost(t testing.TB, config string) *testHost {
 	t.Helper()
 	home := filepath.Join(t.TempDir(), ".runloop")
-	h := &testHost{who: &service.Caller{Name: "user:1", Tenant: "default", May: service.Launch | service.Read | service.Operate}}
-	a := &app{environment: environment{env: []string{"HOME=" + filepath.Dir(home), "RUNLOOP_HOME=" + home}, stdout: io.Discard, stderr: os.Stderr}, tenant: "default"}
-	if err := errors.Join(os.MkdirAll(home, 0o700), os.WriteFile(filepath.Join(home, "config.toml"), []byte(config), 0o600)); err != nil {
+	h := &testHost{who: &service.Caller{
+		Name: "user:1", Tenant: "default",
+		May: service.Launch | service.Read | service.Operate,
+	}}
+	a := &app{environment: environment{
+		env:    []string{"HOME=" + filepath.Dir(home), "RUNLOOP_HOME=" + home},
+		stdout: io.Discard, stderr: os.Stderr,
+	}, tenant: "default"}
+	if err := errors.Join(os.MkdirAll(home, 0o700), os.WriteFile(filepath.Join(home, "config.toml"), []byte(config),
+		0o600)); err != nil {
 		t.Fatal(err)
 	}
 	a.kept = compose.NewKept(t.Context(), memoryForRuns(), a.stderr)
@@ -180,24 +190,48 @@ func TestRequestsAreRefusedByField(t *testing.T) {
 		q    service.Request
 		want []string
 	}{
-		"nothing":        {service.Request{}, []string{"agent"}},
-		"two of them":    {service.Request{Agent: "plain", Bundle: good}, []string{"bundle"}},
-		"a path":         {service.Request{Agent: "../plain"}, []string{"agent"}},
-		"a registry":     {service.Request{Reference: "oci://host/repo:tag"}, []string{"bundle"}},
-		"no archive":     {service.Request{Bundle: []byte("x")}, []string{"bundle"}},
-		"no bundle":      {service.Request{Bundle: []byte{}}, []string{"bundle"}},
-		"input":          {service.Request{Agent: "plain", Input: json.RawMessage("{")}, []string{"input"}},
-		"args":           {service.Request{Agent: "plain", Args: []string{"a", "b\x00"}}, []string{"args[1]"}},
-		"null in a list": {service.Request{Agent: "plain", Grant: json.RawMessage(`{"allowed_adapters":["core",null]}`)}, []string{"allowed_adapters[1]"}},
-		"a limit":        {service.Request{Agent: "plain", Grant: json.RawMessage(`{"limits":{"max_steps":-1}}`)}, []string{"limits.max_steps"}},
-		"a constraint":   {service.Request{Agent: "plain", Grant: json.RawMessage(`{"adapter_constraints":{"http":{"hosts":"a.example"}}}`)}, []string{"adapter_constraints.http.hosts"}},
-		"profiles":       {service.Request{Agent: "plain", Profiles: []string{"local_minimal", "nobody", "../x"}}, []string{"profiles[1]", "profiles[2]"}},
-		"an override":    {service.Request{Agent: "plain", Override: "[capabilities]\nfs = 7\n"}, []string{"policy"}},
-		"its params":     {service.Request{Agent: "plain", Override: "[params]\nnotes = \"/etc\"\n"}, []string{"policy"}},
-		"allow and deny": {service.Request{Agent: "plain", Allow: []string{"fs:read:/tmp", "x"}, Deny: []string{"kb:read:nowhere"}}, []string{"allow[1]", "deny[0]"}},
-		"params":         {service.Request{Agent: "plain", Params: map[string]string{"a": "relative", "b": "/tmp"}}, []string{"params.a"}},
-		"a trace":        {service.Request{Agent: "plain", TraceID: "ABC"}, []string{"traceparent"}},
-		"several":        {service.Request{Agent: "plain", Profiles: []string{"nobody"}, Deny: []string{"x"}}, []string{"deny[0]", "profiles[0]"}},
+		"nothing":     {service.Request{}, []string{"agent"}},
+		"two of them": {service.Request{Agent: "plain", Bundle: good}, []string{"bundle"}},
+		"a path":      {service.Request{Agent: "../plain"}, []string{"agent"}},
+		"a registry":  {service.Request{Reference: "oci://host/repo:tag"}, []string{"bundle"}},
+		"no archive":  {service.Request{Bundle: []byte("x")}, []string{"bundle"}},
+		"no bundle":   {service.Request{Bundle: []byte{}}, []string{"bundle"}},
+		"input":       {service.Request{Agent: "plain", Input: json.RawMessage("{")}, []string{"input"}},
+		"args":        {service.Request{Agent: "plain", Args: []string{"a", "b\x00"}}, []string{"args[1]"}},
+		"null in a list": {
+			service.Request{Agent: "plain", Grant: json.RawMessage(`{"allowed_adapters":["core",null]}`)},
+			[]string{"allowed_adapters[1]"},
+		},
+		"a limit": {
+			service.Request{Agent: "plain", Grant: json.RawMessage(`{"limits":{"max_steps":-1}}`)},
+			[]string{"limits.max_steps"},
+		},
+		"a constraint": {
+			service.Request{
+				Agent: "plain",
+				Grant: json.RawMessage(`{"adapter_constraints":{"http":{"hosts":"a.example"}}}`),
+			},
+			[]string{"adapter_constraints.http.hosts"},
+		},
+		"profiles": {
+			service.Request{Agent: "plain", Profiles: []string{"local_minimal", "nobody", "../x"}},
+			[]string{"profiles[1]", "profiles[2]"},
+		},
+		"an override": {service.Request{Agent: "plain", Override: "[capabilities]\nfs = 7\n"}, []string{"policy"}},
+		"its params":  {service.Request{Agent: "plain", Override: "[params]\nnotes = \"/etc\"\n"}, []string{"policy"}},
+		"allow and deny": {service.Request{
+			Agent: "plain", Allow: []string{"fs:read:/tmp", "x"},
+			Deny: []string{"kb:read:nowhere"},
+		}, []string{"allow[1]", "deny[0]"}},
+		"params": {
+			service.Request{Agent: "plain", Params: map[string]string{"a": "relative", "b": "/tmp"}},
+			[]string{"params.a"},
+		},
+		"a trace": {service.Request{Agent: "plain", TraceID: "ABC"}, []string{"traceparent"}},
+		"several": {
+			service.Request{Agent: "plain", Profiles: []string{"nobody"}, Deny: []string{"x"}},
+			[]string{"deny[0]", "profiles[0]"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			q := c.q
@@ -219,7 +253,10 @@ func TestRequestsAreRefusedByField(t *testing.T) {
 			}
 		})
 	}
-	for name, q := range map[string]*service.Request{"control: installed": {Door: service.HTTP, Agent: "plain"}, "control: sent": {Door: service.HTTP, Bundle: good}} {
+	for name, q := range map[string]*service.Request{
+		"control: installed": {Door: service.HTTP, Agent: "plain"},
+		"control: sent":      {Door: service.HTTP, Bundle: good},
+	} {
 		if r, err := h.do(t, q); err != nil || r.Outcome != launcher.OK {
 			t.Errorf("%s: %+v %v", name, r, err)
 		}
@@ -258,13 +295,22 @@ func TestDoors(t *testing.T) {
 	}{
 		{"", service.HTTP, map[string]int64{"max_depth": 20, "hostcalls_max": 200, "wall_time_ms": 30000}},
 		{"", service.MCP, map[string]int64{"max_depth": 10, "hostcalls_max": 50, "wall_time_ms": 5000}},
-		{"[security]\nrun_grant = \"sandbox_compute_and_store\"\n", service.MCP, map[string]int64{"hostcalls_max": 500, "wall_time_ms": 30000}},
-		{"[security]\nrun_grant = \"sandbox_compute_and_store\"\n", service.HTTP, map[string]int64{"hostcalls_max": 500, "wall_time_ms": 30000}},
+		{"[security]\nrun_grant = \"sandbox_compute_and_store\"\n", service.MCP, map[string]int64{
+			"hostcalls_max": 500,
+			"wall_time_ms":  30000,
+		}},
+		{"[security]\nrun_grant = \"sandbox_compute_and_store\"\n", service.HTTP, map[string]int64{
+			"hostcalls_max": 500,
+			"wall_time_ms":  30000,
+		}},
 		{"[limits]\nwall_time_ms = 70\n", service.HTTP, map[string]int64{"hostcalls_max": 200, "wall_time_ms": 70}},
 	} {
 		h := testingHost(t, c.config)
 		h.install(t, "plain", "", importing(t))
-		r, err := h.do(t, &service.Request{Door: c.door, Agent: "plain", Grant: json.RawMessage(`{"limits":{"max_steps":3}}`)})
+		r, err := h.do(t, &service.Request{
+			Door: c.door, Agent: "plain",
+			Grant: json.RawMessage(`{"limits":{"max_steps":3}}`),
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -321,7 +367,8 @@ func randomRequestGrant(r *rand.Rand) string {
 		return `["` + strings.Join(words[:1+r.IntN(len(words))], `","`) + `"]`
 	}
 	fields := []string{
-		`"allowed_adapters":` + some("core", "fs", "http", "sqlite", "memory", "agent", "exec", "mcp", "secrets", "env", "time", "llm"),
+		`"allowed_adapters":` + some("core", "fs", "http", "sqlite", "memory", "agent", "exec", "mcp", "secrets", "env",
+			"time", "llm"),
 		`"forbidden_adapters":` + some("fs", "http", "net_http", "kb_get", "exec", "env"),
 		`"forbidden_effects":` + some("io-write", "control"),
 		`"forbidden_privilege_tiers":` + some("network", "operator_sensitive"),
@@ -397,7 +444,8 @@ func TestTheSurfaceIsWhatARequestGets(t *testing.T) {
 func TestTheSurfaceShowsTheTable(t *testing.T) {
 	h := testingHost(t, "[security]\nrun_grant = \"operator_full\"\n")
 	s, err := h.Surface(t.Context(), h.who, service.HTTP)
-	if err != nil || len(s.Families) != int(caps.NumFamilies) || s.Grant != "operator_full" || s.SchemaVersion == "" || s.Limits["wall_time_ms"] != 300000 {
+	if err != nil || len(s.Families) != int(caps.NumFamilies) || s.Grant != "operator_full" || s.SchemaVersion == "" ||
+		s.Limits["wall_time_ms"] != 300000 {
 		t.Fatalf("%+v %v", s, err)
 	}
 	for i, f := range s.Families {
@@ -408,7 +456,8 @@ func TestTheSurfaceShowsTheTable(t *testing.T) {
 		}
 		if f.Name != caps.Family(i).String() || !f.Available || f.Category != meta.Category || f.Tier != meta.Tier.String() ||
 			f.Destructive != meta.Destructive || f.NetworkFacing != meta.NetworkFacing || f.SandboxSafe != meta.SandboxSafe ||
-			!slices.Equal(linked(f.Verbs), calls) || len(f.Effects) == 0 || !slices.Contains(caps.EffectOf(caps.Family(i), 0).Words(), f.EffectDefault) {
+			!slices.Equal(linked(f.Verbs), calls) || len(f.Effects) == 0 ||
+			!slices.Contains(caps.EffectOf(caps.Family(i), 0).Words(), f.EffectDefault) {
 			t.Errorf("%+v", f)
 		}
 	}
@@ -418,8 +467,9 @@ func TestTheSurfaceShowsTheTable(t *testing.T) {
 // it has.
 func askingFor(family, work string) (policy string, calls []string) {
 	asks := map[string]string{
-		"fs": "fs = [\"" + work + "\"]\n", "net": "net = [\"a.example\"]\n", "env": "env = [\"FOO\"]\n", "secrets": "secrets = [\"runloop/a/b\"]\n",
-		"mcp": "mcp = [\"github\"]\n", "agents": "agents = [\"critic\"]\n",
+		"fs": "fs = [\"" + work + "\"]\n", "net": "net = [\"a.example\"]\n", "env": "env = [\"FOO\"]\n",
+		"secrets": "secrets = [\"runloop/a/b\"]\n",
+		"mcp":     "mcp = [\"github\"]\n", "agents": "agents = [\"critic\"]\n",
 	}
 	policy = asks[family]
 	if policy == "" {
@@ -443,29 +493,40 @@ func linked(calls []string) []string {
 //
 //rlp:holds A60
 func TestOneMerge(t *testing.T) {
-	const asks = "fs_rw = [\"/srv/a\", \"/srv/b\"]\nkb_read = true\nkb_write = [\"drafts\"]\nnet = [\"a.example\", \"b.example\"]\nenv = [\"FOO\"]\ntime = true\n"
+	const asks = "fs_rw = [\"/srv/a\", \"/srv/b\"]\nkb_read = true\nkb_write = [\"drafts\"]\nnet = [\"a.example\", " +
+		"\"b.example\"]\nenv = [\"FOO\"]\ntime = true\n"
 	rng := rand.New(rand.NewPCG(7, 60))
 	h := testingHost(t, "[security]\nrun_grant = \"operator_full\"\n")
 	h.install(t, "asks", asks, importing(t))
 	dir := filepath.Join(h.home, "agents", "asks")
-	grants := []string{"fs:read:/srv/a", "fs:write:/srv/b", "kb:read:notes", "network:https:a.example:443", "env:read:FOO", "time:read:*"}
+	grants := []string{
+		"fs:read:/srv/a", "fs:write:/srv/b", "kb:read:notes", "network:https:a.example:443", "env:read:FOO",
+		"time:read:*",
+	}
 	distinct := map[string]bool{}
 	for range 60 {
 		grant, allow, deny := randomRequestGrant(rng), grants[rng.IntN(len(grants))], grants[rng.IntN(len(grants))]
-		profiles := [][]string{nil, {"sandbox_compute_and_store"}, {"sandbox_network_restricted", "sandbox_compute_and_store"}}[rng.IntN(3)]
+		profiles := [][]string{nil, {"sandbox_compute_and_store"}, {
+			"sandbox_network_restricted",
+			"sandbox_compute_and_store",
+		}}[rng.IntN(3)]
 		file := filepath.Join(t.TempDir(), "grant.json")
 		if err := os.WriteFile(file, []byte(grant), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		a := h.as("default", t.Output())
-		byFlags, err := a.compose(dir, compose.Flags{Overrides: []string{file}, Profiles: append(slices.Clone(profiles), "operator_full"), Allow: []string{allow}, Deny: []string{deny}})
+		byFlags, err := a.compose(dir, compose.Flags{Overrides: []string{file}, Profiles: append(slices.Clone(profiles),
+			"operator_full"), Allow: []string{allow}, Deny: []string{deny}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := left(t, byFlags)
 		distinct[want] = true
 		for _, door := range []service.Door{service.HTTP, service.MCP} {
-			q := &service.Request{Door: door, Agent: "asks", Grant: json.RawMessage(grant), Profiles: profiles, Allow: []string{allow}, Deny: []string{deny}}
+			q := &service.Request{
+				Door: door, Agent: "asks", Grant: json.RawMessage(grant), Profiles: profiles,
+				Allow: []string{allow}, Deny: []string{deny},
+			}
 			c, err := h.compose(a, h.who, q, begin(t))
 			if err != nil {
 				t.Fatal(err)
@@ -496,11 +557,15 @@ func left(t testing.TB, c *compose.Composition) string {
 //rlp:holds A39 A40 A47 A52 K72
 func TestViolations(t *testing.T) {
 	h := testingHost(t, "")
-	h.install(t, "reaches", "net = [\"a.example\", \"b.example\"]\nkb_read = [\"notes\"]\nenv = [\"FOO\"]\n", importing(t, "net_http", "kb_get"))
+	h.install(t, "reaches", "net = [\"a.example\", \"b.example\"]\nkb_read = [\"notes\"]\nenv = [\"FOO\"]\n",
+		importing(t, "net_http", "kb_get"))
 	events := []string{}
 	b := begin(t)
 	b.Event = func(name string, _ map[string]any) { events = append(events, name) }
-	q := &service.Request{Door: service.HTTP, Agent: "reaches", TraceID: strings.Repeat("ab", 16), Grant: json.RawMessage(`{"forbidden_adapters":["sqlit"]}`)}
+	q := &service.Request{
+		Door: service.HTTP, Agent: "reaches", TraceID: strings.Repeat("ab", 16),
+		Grant: json.RawMessage(`{"forbidden_adapters":["sqlit"]}`),
+	}
 	_, err := h.Launch(t.Context(), h.who, q, b)
 	var v *service.ViolationError
 	if !errors.As(err, &v) {
@@ -510,11 +575,15 @@ func TestViolations(t *testing.T) {
 	for _, one := range v.Violations {
 		got = append(got, one.Capability+" by "+one.Layer)
 	}
-	want := []string{"network:https:a.example by profile:runner_default", "network:https:b.example by profile:runner_default", "kb:read:notes by profile:runner_default"}
+	want := []string{
+		"network:https:a.example by profile:runner_default",
+		"network:https:b.example by profile:runner_default", "kb:read:notes by profile:runner_default",
+	}
 	if !slices.Equal(got, want) || v.RunID != b.RunID || v.TraceID != q.TraceID {
 		t.Errorf("%s of %s: %q, want %q", v.RunID, v.TraceID, got, want)
 	}
-	if len(v.Warnings) != 1 || !strings.Contains(v.Warnings[0], `forbidden_adapters[0]: there is no adapter "sqlit"`) || !strings.Contains(v.Warnings[0], `"sqlite"`) {
+	if len(v.Warnings) != 1 || !strings.Contains(v.Warnings[0], `forbidden_adapters[0]: there is no adapter "sqlit"`) ||
+		!strings.Contains(v.Warnings[0], `"sqlite"`) {
 		t.Errorf("of a mistyped adapter it says %q", v.Warnings)
 	}
 	if slices.Contains(events, "run.compiled") || slices.Contains(events, "run.running") {
@@ -536,7 +605,8 @@ func TestViolations(t *testing.T) {
 	if !slices.Equal(kinds, []string{"run.start", "policy.rejected"}) {
 		t.Errorf("recorded %q", kinds)
 	}
-	if r, err := h.do(t, &service.Request{Door: service.HTTP, Bundle: archived(t, "calm", "net = [\"a.example\"]\n", importing(t))}); err != nil || r.Outcome != launcher.OK {
+	if r, err := h.do(t, &service.Request{Door: service.HTTP, Bundle: archived(t, "calm", "net = [\"a.example\"]\n",
+		importing(t))}); err != nil || r.Outcome != launcher.OK {
 		t.Errorf("control: an agent that asks and never calls: %+v %v", r, err)
 	}
 }
@@ -552,7 +622,8 @@ func TestHostAtOnce(t *testing.T) {
 		b := begin(t)
 		go func() {
 			defer func() { done <- struct{}{} }()
-			if r, err := h.Launch(t.Context(), h.who, &service.Request{Door: service.HTTP, Agent: "plain"}, b); err != nil || r.Outcome != launcher.OK || r.RunID != b.RunID {
+			if r, err := h.Launch(t.Context(), h.who, &service.Request{Door: service.HTTP, Agent: "plain"}, b); err != nil ||
+				r.Outcome != launcher.OK || r.RunID != b.RunID {
 				wrong.Add(1)
 			}
 		}()
@@ -596,12 +667,15 @@ func TestAgents(t *testing.T) {
 		}
 		var b strings.Builder
 		for _, a := range list {
-			fmt.Fprintf(&b, "%s %s %v ro=%v destructive=%v open=%v problem=%v\n", a.Name, a.Version, a.Families, a.ReadOnly, a.Destructive, a.OpenWorld, a.Problem != "")
+			fmt.Fprintf(&b, "%s %s %v ro=%v destructive=%v open=%v problem=%v\n", a.Name, a.Version, a.Families, a.ReadOnly,
+				a.Destructive, a.OpenWorld, a.Problem != "")
 		}
 		return b.String()
 	}
-	want := "broken 1.0.0 [] ro=false destructive=false open=false problem=true\npure 1.0.0 [] ro=true destructive=false open=false problem=false\n" +
-		"reads 1.0.0 [kb_read] ro=true destructive=false open=false problem=false\nsends 1.0.0 [net] ro=false destructive=false open=true problem=false\n"
+	want := "broken 1.0.0 [] ro=false destructive=false open=false problem=true\npure 1.0.0 [] ro=true " +
+		"destructive=false open=false problem=false\n" +
+		"reads 1.0.0 [kb_read] ro=true destructive=false open=false problem=false\nsends 1.0.0 [net] ro=false " +
+		"destructive=false open=true problem=false\n"
 	if got := show(); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
@@ -624,13 +698,21 @@ func TestWhoTookItIsTheDoorOrNot(t *testing.T) {
 		"the default grant":                {"", nil, true},
 		"the default grant, named as well": {"", []string{"runner_default"}, true},
 		"another grant":                    {"[security]\nrun_grant = \"local_minimal\"\n", nil, true},
-		"named by the request":             {"[security]\nrun_grant = \"operator_full\"\n", []string{"runner_default"}, false},
-		"bound by the operator":            {"[security]\nrun_grant = \"operator_full\"\nprofile = \"runner_default\"\n", nil, false},
-		"bound, and the grant too":         {"[security]\nrun_grant = \"runner_default\"\nprofile = \"runner_default\"\n", nil, false},
+		"named by the request": {
+			"[security]\nrun_grant = \"operator_full\"\n",
+			[]string{"runner_default"},
+			false,
+		},
+		"bound by the operator": {"[security]\nrun_grant = \"operator_full\"\nprofile = \"runner_default\"\n", nil, false},
+		"bound, and the grant too": {
+			"[security]\nrun_grant = \"runner_default\"\nprofile = \"runner_default\"\n", nil,
+			false,
+		},
 	} {
 		h := testingHost(t, c.config)
 		h.install(t, "reaches", "net = [\"a.example\"]\n", importing(t, "net_http"))
-		_, err := h.Launch(t.Context(), h.who, &service.Request{Door: service.HTTP, Agent: "reaches", Profiles: c.profiles}, begin(t))
+		_, err := h.Launch(t.Context(), h.who, &service.Request{Door: service.HTTP, Agent: "reaches", Profiles: c.profiles},
+			begin(t))
 		var v *service.ViolationError
 		if !errors.As(err, &v) || len(v.Violations) == 0 || v.ByDoor != c.byDoor {
 			t.Errorf("%s: %+v, %v", name, v, err)

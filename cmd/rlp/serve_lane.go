@@ -43,7 +43,8 @@ func (t *laneTrial) tried(ctx context.Context, a *app, c *compose.Composition) (
 	}
 	id := uuid.NewString()
 	l, err := lane.Open(ctx, name, lane.Config{
-		Work: filepath.Join(dir, id, "run"), ID: id, Self: a.runner().ConfineCommand(), Bounds: compose.Bounds(c.Config.Exec), Container: a.runner().ContainerConfig(c.Config.Exec),
+		Work: filepath.Join(dir, id, "run"), ID: id, Self: a.runner().ConfineCommand(), Bounds: compose.Bounds(c.Config.Exec),
+		Container: a.runner().ContainerConfig(c.Config.Exec),
 	})
 	if err == nil {
 		err = l.Close()

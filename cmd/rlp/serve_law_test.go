@@ -34,7 +34,8 @@ func (h *testHost) planOf(t testing.TB, q *service.Request) launcher.Plan {
 //
 //rlp:holds A38 A56 A61
 func TestARequestOnlyTakesAway(t *testing.T) {
-	const asks = "fs_rw = [\"/srv\"]\nkb_read = true\nkb_write = [\"drafts\"]\nnet = [\"a.example\", \"b.example\"]\nenv = [\"FOO\"]\ntime = true\n"
+	const asks = "fs_rw = [\"/srv\"]\nkb_read = true\nkb_write = [\"drafts\"]\nnet = [\"a.example\", " +
+		"\"b.example\"]\nenv = [\"FOO\"]\ntime = true\n"
 	rng := rand.New(rand.NewPCG(7, 56))
 	h := testingHost(t, "[security]\nrun_grant = \"operator_full\"\n")
 	h.install(t, "asks", asks, importing(t))
@@ -53,7 +54,11 @@ func TestARequestOnlyTakesAway(t *testing.T) {
 		}
 		whole := h.planOf(t, &service.Request{Door: service.HTTP, Agent: "asks"})
 		text := append([]string{randomRequestGrant(rng)}, widening...)[rng.IntN(5)]
-		q := &service.Request{Door: service.HTTP, Agent: "asks", Grant: json.RawMessage(text), Profiles: []string{"operator_full"}, Allow: []string{"fs:read:/", "fs:write:/"}, Override: "[capabilities]\nfs_rw = [\"/\"]\nenv = [\"PATH\", \"FOO\"]\n"}
+		q := &service.Request{
+			Door: service.HTTP, Agent: "asks", Grant: json.RawMessage(text),
+			Profiles: []string{"operator_full"}, Allow: []string{"fs:read:/", "fs:write:/"},
+			Override: "[capabilities]\nfs_rw = [\"/\"]\nenv = [\"PATH\", \"FOO\"]\n",
+		}
 		got := h.planOf(t, q)
 		for _, g := range got.Effective.Grants() {
 			if !whole.Effective.Covers(g) {
@@ -66,13 +71,17 @@ func TestARequestOnlyTakesAway(t *testing.T) {
 			}
 		}
 		if got.Effective.Constraints() != got.Effective.Constraints().Meet(whole.Effective.Constraints()) {
-			t.Fatalf("%s: terms %v, and without the request %v", text, got.Effective.Constraints().Map(), whole.Effective.Constraints().Map())
+			t.Fatalf("%s: terms %v, and without the request %v", text, got.Effective.Constraints().Map(),
+				whole.Effective.Constraints().Map())
 		}
 		if got.Effective.Digest() != whole.Effective.Digest() {
 			narrower++
 		}
 	}
-	raise := &service.Request{Door: service.HTTP, Agent: "asks", Grant: json.RawMessage(`{"limits":{"memory_bytes":1073741824,"max_depth":50}}`)}
+	raise := &service.Request{
+		Door: service.HTTP, Agent: "asks",
+		Grant: json.RawMessage(`{"limits":{"memory_bytes":1073741824,"max_depth":50}}`),
+	}
 	if got := h.planOf(t, raise).Limits.Map(); got["memory_bytes"] != run.DefaultMemoryBytes {
 		t.Errorf("a default was lifted: %v", got)
 	}
@@ -135,7 +144,8 @@ func TestArchivesOfRequests(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if r, err := h.do(t, &service.Request{Door: service.HTTP, Bundle: archived(t, "a", "", importing(t))}); err != nil || r.Outcome != launcher.OK {
+	if r, err := h.do(t, &service.Request{Door: service.HTTP, Bundle: archived(t, "a", "", importing(t))}); err != nil ||
+		r.Outcome != launcher.OK {
 		t.Errorf("control: %+v %v", r, err)
 	}
 }

@@ -28,7 +28,10 @@ func TestALinkInAFileOfTheOperatorsIsNoFaultOfTheRequest(t *testing.T) {
 	const placeholder = "schema = \"0.2\"\n[capabilities]\nfs = [\"{notes}\"]\n"
 	for name, c := range map[string]struct{ policy, override, where string }{
 		"value of a placeholder": {placeholder, "[params]\nnotes = \"PATH\"\n", "plain.toml:2:9"},
-		"bound":                  {"[capabilities]\nfs = [\"" + folder + "\"]\n", "[capabilities]\nfs = [\"PATH\"]\n", "plain.toml:2:7"},
+		"bound": {
+			"[capabilities]\nfs = [\"" + folder + "\"]\n", "[capabilities]\nfs = [\"PATH\"]\n",
+			"plain.toml:2:7",
+		},
 	} {
 		h := testingHost(t, "[security]\nrun_grant = \"operator_full\"\n")
 		var log bytes.Buffer
@@ -41,7 +44,8 @@ func TestALinkInAFileOfTheOperatorsIsNoFaultOfTheRequest(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			h.put(t, "agents/plain/manifest.toml", string(text)+"[params]\nnotes = { kind = \"dir\", description = \"the notes\" }\n")
+			h.put(t, "agents/plain/manifest.toml", string(text)+
+				"[params]\nnotes = { kind = \"dir\", description = \"the notes\" }\n")
 		}
 		h.who.May = service.Launch | service.Read
 		q := &service.Request{Door: service.HTTP, Agent: "plain"}
@@ -49,7 +53,8 @@ func TestALinkInAFileOfTheOperatorsIsNoFaultOfTheRequest(t *testing.T) {
 			h.put(t, "caps/overrides/plain.toml", strings.ReplaceAll(c.override, "PATH", path))
 			_, err := h.do(t, q)
 			var away *service.UnavailableError
-			if linked := path == link; errors.As(err, &away) != linked || linked && strings.Contains(err.Error(), "/") || !linked && err != nil {
+			if linked := path == link; errors.As(err, &away) != linked || linked && strings.Contains(err.Error(), "/") ||
+				!linked && err != nil {
 				t.Errorf("%s, %s: %T %v", name, path, err, err)
 			}
 		}
@@ -57,7 +62,8 @@ func TestALinkInAFileOfTheOperatorsIsNoFaultOfTheRequest(t *testing.T) {
 			t.Errorf("%s: the log says %s", name, log.String())
 		}
 		h.who.May |= service.Operate
-		if _, err := h.do(t, q); err == nil || !strings.Contains(err.Error(), c.where+") leads through the link "+link+" to "+folder+": write "+folder) {
+		if _, err := h.do(t, q); err == nil || !strings.Contains(err.Error(), c.where+") leads through the link "+link+" to "+
+			folder+": write "+folder) {
 			t.Errorf("%s: the operator is told %v", name, err)
 		}
 	}

@@ -126,7 +126,8 @@ func (m *made) servable(t *testing.T) *helped {
 	if r := start(t, h.env, "rlp", "agent", "install", h.agent); r.code != 0 {
 		t.Fatalf("%+v", r)
 	}
-	if err := os.WriteFile(filepath.Join(h.home, "config.toml"), []byte("[security]\nrun_grant = \"operator_full\"\n[serve]\ngrace = \"300ms\"\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(h.home, "config.toml"),
+		[]byte("[security]\nrun_grant = \"operator_full\"\n[serve]\ngrace = \"300ms\"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return h
@@ -144,10 +145,12 @@ func TestServe(t *testing.T) {
 	if info, err := os.Stat(socket); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v %v", info, err)
 	}
-	if s.said.Addresses[0] != "unix:"+socket || !strings.HasPrefix(s.said.Addresses[1], "http://127.0.0.1:") || s.said.Grant["http"] != "operator_full" || !strings.Contains(s.said.Who, "user") {
+	if s.said.Addresses[0] != "unix:"+socket || !strings.HasPrefix(s.said.Addresses[1], "http://127.0.0.1:") ||
+		s.said.Grant["http"] != "operator_full" || !strings.Contains(s.said.Who, "user") {
 		t.Errorf("%+v", s.said)
 	}
-	if r := start(t, h.env, "rlp", "serve", "--listen", "none"); r.code != 69 || !strings.Contains(r.stderr, "another rlp serve") {
+	if r := start(t, h.env, "rlp", "serve", "--listen", "none"); r.code != 69 || !strings.Contains(r.stderr,
+		"another rlp serve") {
 		t.Errorf("a second one: %+v", r)
 	}
 	wasm, err := os.ReadFile(m.probe)
@@ -162,14 +165,16 @@ func TestServe(t *testing.T) {
 			for _, body := range []map[string]any{{"agent": "probe"}, {"bundle": sent}} {
 				body["args"] = []string{"write", file, "x"}
 				status, r := s.run(t, at, body)
-				if text, err := os.ReadFile(file); status != http.StatusOK || r["outcome"] != "ok" || err != nil || string(text) != "x" || !strings.Contains(fmt.Sprint(r["stdout"]), "write "+file) {
+				if text, err := os.ReadFile(file); status != http.StatusOK || r["outcome"] != "ok" || err != nil ||
+					string(text) != "x" || !strings.Contains(fmt.Sprint(r["stdout"]), "write "+file) {
 					t.Fatalf("%d %v %v", status, r, err)
 				}
 				if err := os.Remove(file); err != nil {
 					t.Fatal(err)
 				}
 				body["forbidden_adapters"] = []string{"fs"}
-				if status, r = s.run(t, at, body); status != http.StatusForbidden || r["error"] != "policy_violation" || len(r["violations"].([]any)) < 2 {
+				if status, r = s.run(t, at, body); status != http.StatusForbidden || r["error"] != "policy_violation" ||
+					len(r["violations"].([]any)) < 2 {
 					t.Errorf("%d %v", status, r)
 				}
 				if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
@@ -191,7 +196,10 @@ func TestServe(t *testing.T) {
 			if status, _ := s.run(t, at, map[string]any{"agent": "nobody"}); status != http.StatusNotFound {
 				t.Errorf("nobody: %d", status)
 			}
-			if status, r := s.run(t, at, map[string]any{"agent": "probe", "args": []string{"spin"}, "limits": map[string]any{"max_time_ms": 50}}); status != http.StatusOK || r["outcome"] != "timeout" {
+			if status, r := s.run(t, at, map[string]any{
+				"agent": "probe", "args": []string{"spin"},
+				"limits": map[string]any{"max_time_ms": 50},
+			}); status != http.StatusOK || r["outcome"] != "timeout" {
 				t.Errorf("%d %v", status, r)
 			}
 			if status, text := s.ask(t, at, http.MethodGet, "/healthz", nil); status != http.StatusOK {
@@ -217,7 +225,10 @@ func TestServeDrains(t *testing.T) {
 	m.cache = compiledProbe(t, m.probe)
 	h := m.servable(t)
 	s := h.serving(t)
-	status, r := s.run(t, 0, map[string]any{"agent": "probe", "wait": false, "args": []string{"write", h.work + "/begun", "x", "spin"}})
+	status, r := s.run(t, 0, map[string]any{"agent": "probe", "wait": false, "args": []string{
+		"write", h.work + "/begun",
+		"x", "spin",
+	}})
 	if status != http.StatusAccepted {
 		t.Fatalf("%d %v", status, r)
 	}
@@ -261,14 +272,19 @@ func TestServeRefusesToStart(t *testing.T) {
 		code int
 		says string
 	}{
-		"everybody":     {"", []string{"--listen", "0.0.0.0:0"}, 77, "other machines"},
-		"no grant":      {"RUNLOOP__SECURITY__RUN_GRANT=nobody", nil, 65, `there is no profile "nobody"`},
-		"no port":       {"", []string{"--listen", "localhost"}, 2, "HOST:PORT"},
-		"nothing":       {"", []string{"--listen", "none", "--socket", "none"}, 2, "leave nothing"},
-		"one tenant":    {"", []string{"--tenant", "acme"}, 2, "every tenant"},
-		"no key":        {"RUNLOOP__SERVE__TLS_CERT=/nowhere/cert.pem", []string{"--listen", "127.0.0.1:0"}, 65, "tls_key"},
-		"a file":        {"", []string{"--listen", "none", "--socket", os.Args[0]}, 69, "something else lies there"},
-		"no such token": {"RUNLOOP__SERVE__TOKEN_SECRET=runloop/serve/token", []string{"--listen", "none"}, 69, "token_secret"},
+		"everybody":  {"", []string{"--listen", "0.0.0.0:0"}, 77, "other machines"},
+		"no grant":   {"RUNLOOP__SECURITY__RUN_GRANT=nobody", nil, 65, `there is no profile "nobody"`},
+		"no port":    {"", []string{"--listen", "localhost"}, 2, "HOST:PORT"},
+		"nothing":    {"", []string{"--listen", "none", "--socket", "none"}, 2, "leave nothing"},
+		"one tenant": {"", []string{"--tenant", "acme"}, 2, "every tenant"},
+		"no key":     {"RUNLOOP__SERVE__TLS_CERT=/nowhere/cert.pem", []string{"--listen", "127.0.0.1:0"}, 65, "tls_key"},
+		"a file":     {"", []string{"--listen", "none", "--socket", os.Args[0]}, 69, "something else lies there"},
+		"no such token": {
+			"RUNLOOP__SERVE__TOKEN_SECRET=runloop/serve/token",
+			[]string{"--listen", "none"},
+			69,
+			"token_secret",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := start(t, append(env, c.env), "rlp", append([]string{"serve"}, c.args...)...)

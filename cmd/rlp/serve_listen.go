@@ -77,7 +77,10 @@ func (s *server) claim() (*os.File, error) {
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		f.Close()
-		return nil, &statusError{Status: launcher.StatusUnavailable, Err: fmt.Errorf("another rlp serve serves %s; stop it first, or give --home", s.at.Dir())}
+		return nil, &statusError{
+			Status: launcher.StatusUnavailable,
+			Err:    fmt.Errorf("another rlp serve serves %s; stop it first, or give --home", s.at.Dir()),
+		}
 	}
 	return f, nil
 }
@@ -212,7 +215,10 @@ func (s *server) passed() (bool, error) {
 		l, err := net.FileListener(f)
 		f.Close()
 		if err != nil {
-			return false, errors.Join(&statusError{Status: launcher.StatusUnavailable, Err: fmt.Errorf("taking descriptor %d from the service manager: %w", fd, err)}, s.close())
+			return false, errors.Join(&statusError{
+				Status: launcher.StatusUnavailable,
+				Err:    fmt.Errorf("taking descriptor %d from the service manager: %w", fd, err),
+			}, s.close())
 		}
 		if l.Addr().Network() == "unix" {
 			s.listeners = append(s.listeners, served{bounded(l), "unix:" + l.Addr().String()})

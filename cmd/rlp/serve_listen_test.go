@@ -18,7 +18,10 @@ func TestListenWhereAnotherDoes(t *testing.T) {
 	}
 	defer l.Close()
 	at := func(address string) error {
-		s := &server{app: &app{environment: environment{env: []string{"HOME=/nowhere"}, stdout: io.Discard}}, flags: serveFlags{listen: address, socket: none}}
+		s := &server{
+			app:   &app{environment: environment{env: []string{"HOME=/nowhere"}, stdout: io.Discard}},
+			flags: serveFlags{listen: address, socket: none},
+		}
 		return errors.Join(s.listen(t.Context()), s.close())
 	}
 	if err := at("127.0.0.1:0"); err != nil { // control
@@ -26,7 +29,8 @@ func TestListenWhereAnotherDoes(t *testing.T) {
 	}
 	err = at(l.Addr().String())
 	var se *statusError
-	if !errors.As(err, &se) || se.Status != launcher.StatusUnavailable || !strings.Contains(err.Error(), "give another address as --listen") {
+	if !errors.As(err, &se) || se.Status != launcher.StatusUnavailable || !strings.Contains(err.Error(),
+		"give another address as --listen") {
 		t.Errorf("%v", err)
 	}
 }
@@ -48,7 +52,8 @@ func TestWhoMayAskBehindAProxy(t *testing.T) {
 // the socket has places that nobody at the address takes.
 func TestPlacesAreWhatDescriptorsLeave(t *testing.T) {
 	for limit, want := range map[uint64][2]int{
-		0: {2, 6}, 64: {2, 6}, 100: {9, 27}, 256: {32, 96}, 1024: {128, 384}, 4096: {512, 1536}, 1 << 20: {4096, 4096}, 1<<64 - 1: {4096, 4096},
+		0: {2, 6}, 64: {2, 6}, 100: {9, 27}, 256: {32, 96}, 1024: {128, 384}, 4096: {512, 1536}, 1 << 20: {4096, 4096},
+		1<<64 - 1: {4096, 4096},
 	} {
 		socket, address := places(limit)
 		if socket != want[0] || address != want[1] {

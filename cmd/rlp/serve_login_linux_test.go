@@ -55,7 +55,10 @@ func (v *visitor) open(method, path string, form url.Values, change func(http.He
 	if err != nil {
 		v.t.Fatal(err)
 	}
-	r.Header = http.Header{"Via": {"1.1 elsewhere"}, "Accept": {"text/html,application/xhtml+xml"}, "Sec-Fetch-Site": {"same-origin"}, "Sec-Fetch-Mode": {"navigate"}, "Sec-Fetch-Dest": {"document"}}
+	r.Header = http.Header{
+		"Via": {"1.1 elsewhere"}, "Accept": {"text/html,application/xhtml+xml"},
+		"Sec-Fetch-Site": {"same-origin"}, "Sec-Fetch-Mode": {"navigate"}, "Sec-Fetch-Dest": {"document"},
+	}
 	if method == http.MethodPost {
 		r.Header.Set("Origin", v.base)
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
@@ -89,7 +92,8 @@ func (v *visitor) session() string {
 func (v *visitor) logIn(token string) *http.Cookie {
 	v.t.Helper()
 	got := v.visit(http.MethodPost, "/login", url.Values{"token": {token}, "next": {"/ui/agents"}}, nil)
-	if got.StatusCode != http.StatusSeeOther || got.Header.Get("Location") != "/ui/agents" || len(got.Cookies()) != 1 || got.Header.Get("Cache-Control") != "no-store" {
+	if got.StatusCode != http.StatusSeeOther || got.Header.Get("Location") != "/ui/agents" || len(got.Cookies()) != 1 ||
+		got.Header.Get("Cache-Control") != "no-store" {
 		v.t.Fatalf("logging in: %d %v %s", got.StatusCode, got.Header, got.text)
 	}
 	return got.Cookies()[0]
@@ -100,7 +104,8 @@ func (v *visitor) shut(what string) {
 	v.t.Helper()
 	for _, path := range []string{"/", "/ui/agents", "/ui/audit", "/ui/log", "/runs", "/audit", "/events"} {
 		got := v.visit(http.MethodGet, path, nil, nil)
-		if got.StatusCode != http.StatusSeeOther || !strings.HasPrefix(got.Header.Get("Location"), "/login?next=") || got.Header.Get("Cache-Control") != "no-store" || strings.Contains(got.text, "probe") {
+		if got.StatusCode != http.StatusSeeOther || !strings.HasPrefix(got.Header.Get("Location"), "/login?next=") ||
+			got.Header.Get("Cache-Control") != "no-store" || strings.Contains(got.text, "probe") {
 			v.t.Errorf("%s: %s is shown: %d %v %s", what, path, got.StatusCode, got.Header, got.text)
 		}
 	}
@@ -109,9 +114,14 @@ func (v *visitor) shut(what string) {
 // shown holds that pages are shown, and kept by nobody on the way.
 func (v *visitor) shown(what string) {
 	v.t.Helper()
-	for path, has := range map[string]string{"/": "probe", "/ui/agents": "probe", "/ui/agents/probe/policy": "probe", "/ui/audit": "probe", "/ui/log": "Verify", "/ui/lanes": "lane", "/runs": `"agent":"probe"`, "/audit": "run.start", "/capabilities": "families"} {
+	for path, has := range map[string]string{
+		"/": "probe", "/ui/agents": "probe", "/ui/agents/probe/policy": "probe",
+		"/ui/audit": "probe", "/ui/log": "Verify", "/ui/lanes": "lane", "/runs": `"agent":"probe"`, "/audit": "run.start",
+		"/capabilities": "families",
+	} {
 		got := v.visit(http.MethodGet, path, nil, nil)
-		if got.StatusCode != http.StatusOK || got.Header.Get("Cache-Control") != "no-store" || !strings.Contains(got.text, has) {
+		if got.StatusCode != http.StatusOK || got.Header.Get("Cache-Control") != "no-store" || !strings.Contains(got.text,
+			has) {
 			v.t.Errorf("%s: %s: %d %v, without %q: %s", what, path, got.StatusCode, got.Header, has, got.text)
 		}
 	}
@@ -132,10 +142,12 @@ func TestLoginInABrowser(t *testing.T) {
 	tls := strings.Replace(s.said.Addresses[1], "0.0.0.0", "127.0.0.2", 1)
 	v := newVisitor(t, tls, ours.client("", 0).Transport)
 	v.shut("nobody")
-	if got := v.visit(http.MethodGet, "/login?next=%2F", nil, nil); got.StatusCode != 200 || !strings.Contains(got.text, `action="/login"`) || got.Header.Get("Cache-Control") != "no-store" {
+	if got := v.visit(http.MethodGet, "/login?next=%2F", nil, nil); got.StatusCode != 200 || !strings.Contains(got.text,
+		`action="/login"`) || got.Header.Get("Cache-Control") != "no-store" {
 		t.Errorf("the form: %d %v %s", got.StatusCode, got.Header, got.text)
 	}
-	if got := v.visit(http.MethodPost, "/login", url.Values{"token": {token + "a"}}, nil); got.StatusCode != 401 || len(got.Cookies()) != 0 || strings.Contains(got.text, token) {
+	if got := v.visit(http.MethodPost, "/login", url.Values{"token": {token + "a"}}, nil); got.StatusCode != 401 ||
+		len(got.Cookies()) != 0 || strings.Contains(got.text, token) {
 		t.Errorf("another token: %d %s", got.StatusCode, got.text)
 	}
 
@@ -147,7 +159,8 @@ func TestLoginInABrowser(t *testing.T) {
 	}
 	v.Jar.SetCookies(jarOf, []*http.Cookie{{Name: "__Host-rlp", Value: strings.Repeat("A", 43), Path: "/", Secure: true}})
 	c := v.logIn(token)
-	if c.Name != "__Host-rlp" || !c.HttpOnly || !c.Secure || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || c.Domain != "" || c.MaxAge <= 0 || c.MaxAge > 12*60*60 {
+	if c.Name != "__Host-rlp" || !c.HttpOnly || !c.Secure || c.SameSite != http.SameSiteStrictMode || c.Path != "/" ||
+		c.Domain != "" || c.MaxAge <= 0 || c.MaxAge > 12*60*60 {
 		t.Errorf("the cookie: %+v", c)
 	}
 	if v.session() == planted || strings.Contains(v.session(), secretOf(token)) {
@@ -187,11 +200,15 @@ func TestLoginInABrowser(t *testing.T) {
 	// Leaving.
 	last := v.session()
 	got := v.visit(http.MethodPost, "/logout", nil, nil)
-	if got.StatusCode != http.StatusSeeOther || got.Header.Get("Location") != "/login" || v.session() != "" || !strings.Contains(got.Header.Get("Clear-Site-Data"), "cache") {
+	if got.StatusCode != http.StatusSeeOther || got.Header.Get("Location") != "/login" || v.session() != "" ||
+		!strings.Contains(got.Header.Get("Clear-Site-Data"), "cache") {
 		t.Errorf("%d %v", got.StatusCode, got.Header)
 	}
 	v.shut("after leaving")
-	v.Jar.SetCookies(jarOf, []*http.Cookie{{Name: c.Name, Value: strings.TrimPrefix(last, c.Name+"="), Path: "/", Secure: true}})
+	v.Jar.SetCookies(jarOf, []*http.Cookie{{
+		Name: c.Name, Value: strings.TrimPrefix(last, c.Name+"="), Path: "/",
+		Secure: true,
+	}})
 	v.shut("with the cookie of before")
 
 	// The end of the token is the session's, and that of what is open by it.
@@ -207,10 +224,12 @@ func TestLoginInABrowser(t *testing.T) {
 		return v.visit(http.MethodGet, "/ui/agents", nil, nil).StatusCode != http.StatusOK
 	})
 	v.shut("revoked")
-	if got := v.visit(http.MethodPost, "/login", url.Values{"token": {token}}, nil); got.StatusCode != 401 || !strings.Contains(got.text, "revoked") {
+	if got := v.visit(http.MethodPost, "/login", url.Values{"token": {token}}, nil); got.StatusCode != 401 ||
+		!strings.Contains(got.text, "revoked") {
 		t.Errorf("%d %s", got.StatusCode, got.text)
 	}
-	if text := s.own(t); strings.Contains(text, secretOf(token)) || strings.Contains(text, strings.TrimPrefix(last, c.Name+"=")) {
+	if text := s.own(t); strings.Contains(text, secretOf(token)) ||
+		strings.Contains(text, strings.TrimPrefix(last, c.Name+"=")) {
 		t.Error("the log has the token, or a cookie")
 	}
 }
@@ -227,7 +246,8 @@ func TestASessionEndsWithItsToken(t *testing.T) {
 	token, id := h.newToken(t, "--name", "ana", "--may", "read", "--expires", "1h")
 	v := newVisitor(t, s.said.Addresses[1], http.DefaultTransport)
 	c := v.logIn(token)
-	if c.Name != "rlp_session" || !c.HttpOnly || c.Secure || c.SameSite != http.SameSiteStrictMode || c.MaxAge <= 0 || c.MaxAge > 60*60 {
+	if c.Name != "rlp_session" || !c.HttpOnly || c.Secure || c.SameSite != http.SameSiteStrictMode || c.MaxAge <= 0 ||
+		c.MaxAge > 60*60 {
 		t.Errorf("on this machine: %+v", c)
 	}
 	v.shown("before")
@@ -236,11 +256,12 @@ func TestASessionEndsWithItsToken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	over := regexp.MustCompile(`(?m)^(created|expires) = .*$`).ReplaceAllStringFunc(string(text), func(line string) string {
-		key, _, _ := strings.Cut(line, " ")
-		back := map[string]time.Duration{"created": -2 * time.Hour, "expires": -time.Hour}[key]
-		return key + " = " + time.Now().UTC().Add(back).Format(time.RFC3339)
-	})
+	over := regexp.MustCompile(`(?m)^(created|expires) = .*$`).ReplaceAllStringFunc(string(text),
+		func(line string) string {
+			key, _, _ := strings.Cut(line, " ")
+			back := map[string]time.Duration{"created": -2 * time.Hour, "expires": -time.Hour}[key]
+			return key + " = " + time.Now().UTC().Add(back).Format(time.RFC3339)
+		})
 	if err := os.WriteFile(record, []byte(over), 0o600); err != nil || over == string(text) {
 		t.Fatal(err)
 	}

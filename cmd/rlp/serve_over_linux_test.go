@@ -46,7 +46,8 @@ func TestARevokedTokensRunsEnd(t *testing.T) {
 	control := s.asked(t, "", `{"agent":"probe","wait":false,"args":["write","`+h.work+`/control","x"]}`)
 	h.revoke(t, id)
 	for _, run := range []string{spins, waits} {
-		if text := s.isOver(t, run); !strings.Contains(text, `"outcome":"cancelled"`) || !strings.Contains(text, "the token is revoked") {
+		if text := s.isOver(t, run); !strings.Contains(text, `"outcome":"cancelled"`) ||
+			!strings.Contains(text, "the token is revoked") {
 			t.Errorf("%s", text)
 		}
 	}
@@ -88,7 +89,8 @@ func TestARunThatWaitsForNothingEnds(t *testing.T) {
 	if !strings.Contains(over, `"outcome":"cancelled"`) || !strings.Contains(over, "turn_idle") {
 		t.Errorf("%s", over)
 	}
-	if _, text := s.by(t, "", http.MethodGet, "/audit?run="+idle, ""); !strings.Contains(text, "turn_idle") || !strings.Contains(text, "run.failed") {
+	if _, text := s.by(t, "", http.MethodGet, "/audit?run="+idle, ""); !strings.Contains(text, "turn_idle") ||
+		!strings.Contains(text, "run.failed") {
 		t.Errorf("recorded: %s", text)
 	}
 	next := s.asked(t, "", `{"agent":"probe","wait":false,"args":["now"]}`)

@@ -34,19 +34,23 @@ func (h *testHost) all(agent string) map[string]question {
 		"explain the home":    {read, explain(ask.Query{Text: "fs:read:" + h.home})},
 		"explain what is in":  {read, explain(ask.Query{Text: h.home + "/config.toml"})},
 		"explain a host call": {read, explain(ask.Query{Text: "kb_put drafts"})},
-		"holding":             {read, func(ctx context.Context, c *service.Caller) (any, error) { return h.Holding(ctx, c, agent) }},
-		"override":            {read, func(ctx context.Context, c *service.Caller) (any, error) { return h.Override(ctx, c, agent) }},
-		"suggest":             {read, func(ctx context.Context, c *service.Caller) (any, error) { return h.Suggest(ctx, c, agent) }},
-		"inspect":             {read, func(ctx context.Context, c *service.Caller) (any, error) { return h.Inspect(ctx, c, agent) }},
-		"verify":              {read, func(ctx context.Context, c *service.Caller) (any, error) { return h.Verify(ctx, c) }},
+		"holding": {read, func(ctx context.Context, c *service.Caller) (any, error) {
+			return h.Holding(ctx, c, agent)
+		}},
+		"override": {read, func(ctx context.Context, c *service.Caller) (any, error) { return h.Override(ctx, c, agent) }},
+		"suggest":  {read, func(ctx context.Context, c *service.Caller) (any, error) { return h.Suggest(ctx, c, agent) }},
+		"inspect":  {read, func(ctx context.Context, c *service.Caller) (any, error) { return h.Inspect(ctx, c, agent) }},
+		"verify":   {read, func(ctx context.Context, c *service.Caller) (any, error) { return h.Verify(ctx, c) }},
 		"search": {read, func(ctx context.Context, c *service.Caller) (any, error) {
 			return h.Search(ctx, c, kb.Query{Domain: "notes", Text: "x", K: 1})
 		}},
 		"try": {operate, func(ctx context.Context, c *service.Caller) (any, error) {
 			return h.TryOverride(ctx, c, agent, ask.Trial{Text: text})
 		}},
-		"whatif": {operate, func(ctx context.Context, c *service.Caller) (any, error) { return h.WhatIf(ctx, c, agent, text) }},
-		"lanes":  {operate, func(ctx context.Context, c *service.Caller) (any, error) { return h.Lanes(ctx, c) }},
+		"whatif": {operate, func(ctx context.Context, c *service.Caller) (any, error) {
+			return h.WhatIf(ctx, c, agent, text)
+		}},
+		"lanes": {operate, func(ctx context.Context, c *service.Caller) (any, error) { return h.Lanes(ctx, c) }},
 	}
 }
 
@@ -84,7 +88,8 @@ func TestQuestionsTakeRights(t *testing.T) {
 		}
 	}
 	for name, q := range h.all("nobody") {
-		if _, err := q.ask(t.Context(), h.who); !errors.Is(err, service.ErrNotFound) && !slices.Contains([]string{"verify", "search", "lanes", "whatif"}, name) {
+		if _, err := q.ask(t.Context(), h.who); !errors.Is(err, service.ErrNotFound) &&
+			!slices.Contains([]string{"verify", "search", "lanes", "whatif"}, name) {
 			t.Errorf("%s of no agent: %v", name, err)
 		}
 	}
@@ -97,11 +102,13 @@ func TestReadersAreToldNoPlace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	helper, secret, link, sink := filepath.Join(dir, "helper"), filepath.Join(dir, "secret"), filepath.Join(dir, "link"), filepath.Join(dir, "sink")
+	helper, secret, link, sink := filepath.Join(dir, "helper"), filepath.Join(dir, "secret"), filepath.Join(dir, "link"),
+		filepath.Join(dir, "sink")
 	if err := errors.Join(os.WriteFile(helper, nil, 0o700), os.Mkdir(secret, 0o700), os.Symlink(secret, link)); err != nil {
 		t.Fatal(err)
 	}
-	h := testingHost(t, fmt.Sprintf("[security]\nrun_grant = \"operator_full\"\npath_profile = \"relaxed\"\n[security.secrets]\nprovider = \"exec\"\n"+
+	h := testingHost(t, fmt.Sprintf("[security]\nrun_grant = \"operator_full\"\npath_profile = "+
+		"\"relaxed\"\n[security.secrets]\nprovider = \"exec\"\n"+
 		"command = [%q, \"{id}\"]\n[audit]\npublish = [%q]\n", helper, "file:"+sink))
 	h.install(t, "placed", fmt.Sprintf("kb_write = [\"notes\", \"drafts\"]\nfs = [%q]\n", link), importing(t))
 	h.put(t, "caps/overrides/placed.toml", "[capabilities]\nkb_write = [\"notes\"]\nfs = [\""+link+"\"]\n")
@@ -111,10 +118,13 @@ func TestReadersAreToldNoPlace(t *testing.T) {
 	}
 	questions := h.all("placed")
 	for name, q := range map[string]ask.Query{
-		"of a run": {Text: "kb:write:drafts", Run: r.RunID}, "of a link": {Text: "fs:read:" + link + "/x"}, "of a run, a link": {Text: link + "/x", Run: r.RunID},
-		"of the helper": {Text: "fs:read:" + helper}, "of a program": {Text: "exec " + link},
+		"of a run": {Text: "kb:write:drafts", Run: r.RunID}, "of a link": {Text: "fs:read:" + link + "/x"},
+		"of a run, a link": {Text: link + "/x", Run: r.RunID},
+		"of the helper":    {Text: "fs:read:" + helper}, "of a program": {Text: "exec " + link},
 	} {
-		questions[name] = question{service.Read, func(ctx context.Context, c *service.Caller) (any, error) { return h.Explain(ctx, c, "placed", q) }}
+		questions[name] = question{service.Read, func(ctx context.Context, c *service.Caller) (any, error) {
+			return h.Explain(ctx, c, "placed", q)
+		}}
 	}
 	operator := *h.who
 	operator.May = service.Read | service.Operate
@@ -132,8 +142,12 @@ func TestReadersAreToldNoPlace(t *testing.T) {
 			return string(text)
 		}
 		said := answer(&service.Caller{Name: "token:reader", Tenant: "default", May: service.Read})
-		for of, place := range map[string]string{"the home": h.home, "the helper": helper, "a link": secret, "a sink": sink, "a layer": `"protected"`} {
-			if mine := strings.HasPrefix(name, "explain the home") || strings.HasPrefix(name, "explain what is in") || name == "of the helper"; mine && (place == h.home || place == helper) {
+		for of, place := range map[string]string{
+			"the home": h.home, "the helper": helper, "a link": secret, "a sink": sink,
+			"a layer": `"protected"`,
+		} {
+			if mine := strings.HasPrefix(name, "explain the home") || strings.HasPrefix(name, "explain what is in") ||
+				name == "of the helper"; mine && (place == h.home || place == helper) {
 				continue // they named it
 			}
 			if strings.Contains(said, place) {
@@ -143,7 +157,8 @@ func TestReadersAreToldNoPlace(t *testing.T) {
 		told[name] = answer(&operator)
 	}
 	for name, place := range map[string]string{
-		"explain": h.home, "override": h.home, "holding": secret, "of a run": h.home, "of a link": secret, "explain the home": "protected", "verify": sink,
+		"explain": h.home, "override": h.home, "holding": secret, "of a run": h.home, "of a link": secret,
+		"explain the home": "protected", "verify": sink,
 	} {
 		if !strings.Contains(told[name], place) {
 			t.Errorf("control: %s: an operator is told %s", name, told[name])
@@ -157,7 +172,8 @@ func TestReadersCannotAskWhatIsProtected(t *testing.T) {
 	h := testingHost(t, "")
 	h.install(t, "plain", "", importing(t))
 	of := func(path string) string {
-		e, err := h.Explain(t.Context(), &service.Caller{Tenant: "default", May: service.Read}, "plain", ask.Query{Text: path})
+		e, err := h.Explain(t.Context(), &service.Caller{Tenant: "default", May: service.Read}, "plain",
+			ask.Query{Text: path})
 		text, jsonErr := json.Marshal(e)
 		if err := errors.Join(err, jsonErr); err != nil {
 			t.Fatal(err)
@@ -207,7 +223,8 @@ func TestWhoseTextIsBroken(t *testing.T) {
 		t.Errorf("who operates is told %v", err)
 	}
 	reader := &service.Caller{Tenant: "default", May: service.Read}
-	if _, err := h.Override(t.Context(), reader, "plain"); !errors.As(err, &away) || strings.Contains(err.Error(), "plain.toml") {
+	if _, err := h.Override(t.Context(), reader, "plain"); !errors.As(err, &away) || strings.Contains(err.Error(),
+		"plain.toml") {
 		t.Errorf("a reader is told %v", err)
 	}
 }

@@ -227,7 +227,8 @@ func (r *requestReader) form(q *service.Request) {
 	case q.Bundle != nil && len(q.Bundle) == 0:
 		r.wrong("bundle", "is empty: give a .tar or .tar.gz archive in base64")
 	case q.Reference != "":
-		r.wrong("bundle", "a bundle in a registry cannot be trusted yet, for signers are not checked by this version; install it with rlp agent install and name the agent, or send its archive in base64")
+		r.wrong("bundle", "a bundle in a registry cannot be trusted yet, for signers are not checked by this version; "+
+			"install it with rlp agent install and name the agent, or send its archive in base64")
 	}
 	if q.Agent != "" {
 		if _, err := ident.ParseAgent(q.Agent); err != nil {

@@ -22,16 +22,27 @@ func TestNamesThatNothingHasAreTold(t *testing.T) {
 		told []string // the beginning of each warning
 	}{
 		{service.Request{Grant: json.RawMessage(`{"forbidden_adapters":["exec"]}`)}, nil}, // control
-		{service.Request{Grant: json.RawMessage(`{"forbidden_adapters":["exec","Exec"]}`)}, []string{"forbidden_adapters[1]: "}},
-		{service.Request{Grant: json.RawMessage(`{"allowed_adapters":["time","memory","tme"]}`)}, []string{"allowed_adapters[2]: "}},
-		{service.Request{Override: "[deny]\ntools = [\"Exec\"]\n"}, []string{"policy: line 2, column 10: ", "override:request: there is no tool "}},
+		{
+			service.Request{Grant: json.RawMessage(`{"forbidden_adapters":["exec","Exec"]}`)},
+			[]string{"forbidden_adapters[1]: "},
+		},
+		{
+			service.Request{Grant: json.RawMessage(`{"allowed_adapters":["time","memory","tme"]}`)},
+			[]string{"allowed_adapters[2]: "},
+		},
+		{service.Request{Override: "[deny]\ntools = [\"Exec\"]\n"}, []string{
+			"policy: line 2, column 10: ",
+			"override:request: there is no tool ",
+		}},
 	} {
 		c.q.Bundle = sent
 		report, err := h.do(t, &c.q)
 		if err != nil {
 			t.Fatal(err)
 		}
-		told := slices.DeleteFunc(slices.Clone(report.Warnings), func(w string) bool { return strings.Contains(w, "is not in the base") })
+		told := slices.DeleteFunc(slices.Clone(report.Warnings), func(w string) bool {
+			return strings.Contains(w, "is not in the base")
+		})
 		if len(told) != len(c.told) {
 			t.Errorf("%s%s: %q", c.q.Grant, c.q.Override, told)
 			continue
@@ -51,14 +62,21 @@ func TestNamesThatNothingHasAreTold(t *testing.T) {
 func TestLimitsThatAreNoneAreRefusedByPath(t *testing.T) {
 	h := testingHost(t, "")
 	q := func(limit string) *service.Request {
-		return &service.Request{Bundle: archived(t, "sent", "", importing(t)), Grant: json.RawMessage(`{"limits":{"max_steps":` + limit + `}}`)}
+		return &service.Request{
+			Bundle: archived(t, "sent", "", importing(t)),
+			Grant:  json.RawMessage(`{"limits":{"max_steps":` + limit + `}}`),
+		}
 	}
 	if err := h.Check(t.Context(), h.who, q("1")); err != nil {
 		t.Fatal("control:", err)
 	}
-	for _, limit := range []string{"null", "-1", "1.5", "1e3", "1e999", `"1"`, "true", "[1]", "9223372036854775808", "1000000000000000000000000000000"} {
+	for _, limit := range []string{
+		"null", "-1", "1.5", "1e3", "1e999", `"1"`, "true", "[1]", "9223372036854775808",
+		"1000000000000000000000000000000",
+	} {
 		var wrong service.FieldErrors
-		if err := h.Check(t.Context(), h.who, q(limit)); !errors.As(err, &wrong) || len(wrong) != 1 || wrong[0].Field != "limits.max_steps" || strings.Contains(wrong[0].Why, "limits.max_steps: ") {
+		if err := h.Check(t.Context(), h.who, q(limit)); !errors.As(err, &wrong) || len(wrong) != 1 ||
+			wrong[0].Field != "limits.max_steps" || strings.Contains(wrong[0].Why, "limits.max_steps: ") {
 			t.Errorf("%s: %v", limit, err)
 		}
 	}

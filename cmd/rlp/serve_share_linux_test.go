@@ -29,7 +29,8 @@ func (h *holding) ask(path string) {
 		h.t.Fatal(err)
 	}
 	h.t.Cleanup(func() { c.Close() })
-	if _, err := fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", path, h.address, h.token); err != nil {
+	if _, err := fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", path, h.address,
+		h.token); err != nil {
 		h.t.Fatal(err)
 	}
 	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
@@ -87,14 +88,16 @@ func TestOneTokenKeepsNobodyOut(t *testing.T) {
 		_, address := places(files)
 		for path, most := range map[string]int{"/events": min(address/8, 128), "/runs": address + address/8} {
 			t.Run(fmt.Sprint(files, path), func(t *testing.T) {
-				s := h.servingBy(t, exec.Command("sh", "-c", `ulimit -n "$0" && exec rlp serve --json --listen 127.0.0.1:0`, strconv.FormatUint(files, 10)))
+				s := h.servingBy(t, exec.Command("sh", "-c", `ulimit -n "$0" && exec rlp serve --json --listen 127.0.0.1:0`,
+					strconv.FormatUint(files, 10)))
 				_, at, _ := strings.Cut(s.said.Addresses[1], "://")
 				a := &holding{t, at, attacker, map[int]int{}}
 				isServed(t, at, "/runs", victim)
 				for range address + address/8 {
 					a.ask(path)
 				}
-				if a.codes[http.StatusOK] != most || a.codes[http.StatusOK]+a.codes[http.StatusTooManyRequests] != address+address/8 {
+				if a.codes[http.StatusOK] != most || a.codes[http.StatusOK]+a.codes[http.StatusTooManyRequests] != address+
+					address/8 {
 					t.Errorf("the token was answered %v, of %d places", a.codes, address)
 				}
 				for range 3 {

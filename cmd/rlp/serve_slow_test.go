@@ -47,15 +47,22 @@ func TestSlowHeads(t *testing.T) {
 		answer string        // of the status line; "": none
 		closed time.Duration // when
 	}{
-		"nothing":               {"", "", 10 * time.Second},
-		"half a head":           {request[:20], "400", 10 * time.Second},
-		"a whole one":           {request, "204", 2 * time.Minute},
-		"a large head":          {request[:len(request)-2] + "X: " + strings.Repeat("x", 70<<10) + "\r\n\r\n", "431", 0},
-		"as large as it may be": {request[:len(request)-2] + "X: " + strings.Repeat("x", 60<<10) + "\r\n\r\n", "204", 2 * time.Minute},
+		"nothing":      {"", "", 10 * time.Second},
+		"half a head":  {request[:20], "400", 10 * time.Second},
+		"a whole one":  {request, "204", 2 * time.Minute},
+		"a large head": {request[:len(request)-2] + "X: " + strings.Repeat("x", 70<<10) + "\r\n\r\n", "431", 0},
+		"as large as it may be": {
+			request[:len(request)-2] + "X: " + strings.Repeat("x", 60<<10) + "\r\n\r\n", "204",
+			2 * time.Minute,
+		},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			p := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
-			server := overHTTP(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }), slog.New(slog.DiscardHandler))
+			server := overHTTP(http.HandlerFunc(func(w http.ResponseWriter,
+				_ *http.Request,
+			) {
+				w.WriteHeader(http.StatusNoContent)
+			}), slog.New(slog.DiscardHandler))
 			over := make(chan error)
 			go func() { over <- server.Serve(p) }()
 			t.Cleanup(func() {

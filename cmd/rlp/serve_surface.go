@@ -28,7 +28,10 @@ func (h *host) Surface(ctx context.Context, who *service.Caller, d service.Door)
 	if err != nil {
 		return nil, h.unavailable(who, err)
 	}
-	s := &service.Surface{SchemaVersion: surfaceVersion, Grant: doorGrant(c, d), Limits: plan.Limits.Map(), Layers: []string{}}
+	s := &service.Surface{
+		SchemaVersion: surfaceVersion, Grant: doorGrant(c, d), Limits: plan.Limits.Map(),
+		Layers: []string{},
+	}
 	for _, l := range c.Policy.Layers {
 		s.Layers = append(s.Layers, l.Name)
 	}
@@ -130,7 +133,9 @@ func takerOf(plan launcher.Plan, f caps.Family) string {
 // on which terms.
 func constraintsOf(plan launcher.Plan, f caps.Family, terms map[string]int64) map[string]any {
 	of := func(grants []caps.Grant) []string {
-		return launcher.GrantStrings(slices.DeleteFunc(slices.Clone(grants), func(g caps.Grant) bool { return g.Family != f }))
+		return launcher.GrantStrings(slices.DeleteFunc(slices.Clone(grants), func(g caps.Grant) bool {
+			return g.Family != f
+		}))
 	}
 	out := map[string]any{}
 	if allowed := of(plan.Effective.Grants()); !slices.Equal(allowed, of(plan.Base.Grants())) {

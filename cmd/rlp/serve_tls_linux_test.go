@@ -52,7 +52,8 @@ func (s *signer) sign(name string, end time.Duration) *x509.Certificate {
 	}
 	s.n++
 	c := &x509.Certificate{
-		SerialNumber: big.NewInt(s.n), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-2 * time.Hour), NotAfter: time.Now().Add(end),
+		SerialNumber: big.NewInt(s.n), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-2 * time.Hour),
+		NotAfter:    time.Now().Add(end),
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv4(127, 0, 0, 2)}, BasicConstraintsValid: true,
 	}
 	parent, by := s.cert, s.key
@@ -65,7 +66,10 @@ func (s *signer) sign(name string, end time.Duration) *x509.Certificate {
 	if err := errors.Join(err, keyErr); err != nil {
 		s.t.Fatal(err)
 	}
-	for file, block := range map[string]*pem.Block{"pem": {Type: "CERTIFICATE", Bytes: der}, "key": {Type: "PRIVATE KEY", Bytes: raw}} {
+	for file, block := range map[string]*pem.Block{"pem": {Type: "CERTIFICATE", Bytes: der}, "key": {
+		Type:  "PRIVATE KEY",
+		Bytes: raw,
+	}} {
 		if err := os.WriteFile(s.at(name+"."+file), pem.EncodeToMemory(block), 0o600); err != nil {
 			s.t.Fatal(err)
 		}
@@ -166,11 +170,13 @@ func (m *made) overTLS(t *testing.T) (s *testService, ours, others *signer) {
 	ours.sign("unbound", time.Hour)
 	ours.sign("expired", -time.Hour)
 	others.sign("foreign", time.Hour)
-	text := fmt.Sprintf("[security]\nrun_grant = \"operator_full\"\n[serve]\ngrace = \"300ms\"\ntls_cert = %q\ntls_key = %q\nclient_ca = %q\n", ours.at("server.pem"), ours.at("server.key"), ours.at("ca.pem"))
+	text := fmt.Sprintf("[security]\nrun_grant = \"operator_full\"\n[serve]\ngrace = \"300ms\"\ntls_cert = %q\ntls_key "+
+		"= %q\nclient_ca = %q\n", ours.at("server.pem"), ours.at("server.key"), ours.at("ca.pem"))
 	if err := os.WriteFile(filepath.Join(h.home, "config.toml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if r := start(t, h.env, "rlp", "serve", "--listen", "0.0.0.0:0"); r.code != launcher.StatusPolicy || !strings.Contains(r.stderr, "rlp token new") {
+	if r := start(t, h.env, "rlp", "serve", "--listen", "0.0.0.0:0"); r.code != launcher.StatusPolicy ||
+		!strings.Contains(r.stderr, "rlp token new") {
 		t.Errorf("nobody could come in: %+v", r)
 	}
 	h.newToken(t, "--name", "bound", "--cert", "bound")
@@ -192,7 +198,8 @@ func TestServeOverTLS(t *testing.T) {
 	base := "https://127.0.0.2:" + port
 	hashed := sha256.Sum256(ours.sign("hashed", time.Hour).Raw)
 	_, byHash := s.newToken(t, "--name", "hashed", "--may", "read", "--cert", hex.EncodeToString(hashed[:]))
-	foreignName, _ := s.newToken(t, "--name", "impostor", "--cert", "foreign") // of another authority: its name alone binds nothing
+	// of another authority: its name alone binds nothing
+	foreignName, _ := s.newToken(t, "--name", "impostor", "--cert", "foreign")
 	expiredName, _ := s.newToken(t, "--name", "late", "--cert", "expired")
 	token, id := s.newToken(t, "--name", "ci")
 	if foreignName != "" || expiredName != "" {
@@ -205,7 +212,10 @@ func TestServeOverTLS(t *testing.T) {
 		}
 		soon(t, what+" is in the log as "+logged, func() bool { return strings.Contains(s.own(t), logged) })
 	}
-	for who, c := range map[string]struct{ cert, token string }{"bound by its name": {"bound", ""}, "bound by its hash": {"hashed", ""}, "a token": {"", token}, "a token before a certificate": {"unbound", token}} {
+	for who, c := range map[string]struct{ cert, token string }{
+		"bound by its name": {"bound", ""},
+		"bound by its hash": {"hashed", ""}, "a token": {"", token}, "a token before a certificate": {"unbound", token},
+	} {
 		if status, text := get(t, ours.client(c.cert, 0), base+"/runs", c.token); status != http.StatusOK {
 			t.Errorf("control: %s: %d %s", who, status, text)
 		}
@@ -213,10 +223,13 @@ func TestServeOverTLS(t *testing.T) {
 	refusals("nothing", ours.client("", 0), "", 401, "rlp token new", "access.anonymous")
 	refusals("no token", ours.client("bound", 0), "rlpt_none", 401, "rlp token new", "no such token")
 	refusals("unbound", ours.client("unbound", 0), "", 401, "rlp token new --cert", "no such certificate")
-	refusals("of another authority", others.client("foreign", 0), "", 401, "no authority that serve.client_ca names signed this", "not signed by serve.client_ca")
-	refusals("expired", ours.client("expired", 0), "", 401, "this client certificate ended at 20", "the certificate is expired")
+	refusals("of another authority", others.client("foreign", 0), "", 401,
+		"no authority that serve.client_ca names signed this", "not signed by serve.client_ca")
+	refusals("expired", ours.client("expired", 0), "", 401, "this client certificate ended at 20",
+		"the certificate is expired")
 	refusals("TLS 1.2", ours.client("bound", tls.VersionTLS12), "", 0, "protocol version", "unsupported versions")
-	if status, text := get(t, http.DefaultClient, "http"+strings.TrimPrefix(base, "https")+"/runs", ""); status != 400 || !strings.Contains(text, "HTTPS") {
+	if status, text := get(t, http.DefaultClient, "http"+strings.TrimPrefix(base, "https")+"/runs", ""); status != 400 ||
+		!strings.Contains(text, "HTTPS") {
 		t.Errorf("in the clear: %d %s", status, text)
 	}
 	s.revoke(t, id)
@@ -228,18 +241,24 @@ func TestServeOverTLS(t *testing.T) {
 	}
 
 	launch := func(cert string) ran {
-		return start(t, s.env, "rlp", "launch", "--remote="+base, "--ca", ours.at("ca.pem"), "--cert", ours.at(cert+".pem"), "--key", ours.at(cert+".key"), "probe", "--", "write", s.work+"/"+cert, "x")
+		return start(t, s.env, "rlp", "launch", "--remote="+base, "--ca", ours.at("ca.pem"), "--cert", ours.at(cert+".pem"),
+			"--key", ours.at(cert+".key"), "probe", "--", "write", s.work+"/"+cert, "x")
 	}
 	if r := launch("bound"); r.code != 0 {
 		t.Errorf("control: %+v", r)
 	}
-	for cert, why := range map[string]string{"unbound": "rlp token new --cert", "hashed": "revoked", "foreign": "no authority that serve.client_ca names", "expired": "this client certificate ended at"} {
+	for cert, why := range map[string]string{
+		"unbound": "rlp token new --cert", "hashed": "revoked",
+		"foreign": "no authority that serve.client_ca names", "expired": "this client certificate ended at",
+	} {
 		r := launch(cert)
-		if _, err := os.Stat(filepath.Join(s.work, cert)); r.code != launcher.StatusPolicy || !strings.Contains(r.stderr, why) || err == nil {
+		if _, err := os.Stat(filepath.Join(s.work, cert)); r.code != launcher.StatusPolicy || !strings.Contains(r.stderr,
+			why) || err == nil {
 			t.Errorf("%s: %+v", cert, r)
 		}
 	}
-	if r := start(t, s.env, "rlp", "launch", "--remote="+base, "--cert", ours.at("bound.pem"), "--key", ours.at("bound.key"), "probe"); r.code == 0 || !strings.Contains(r.stderr, "--ca") {
+	if r := start(t, s.env, "rlp", "launch", "--remote="+base, "--cert", ours.at("bound.pem"), "--key",
+		ours.at("bound.key"), "probe"); r.code == 0 || !strings.Contains(r.stderr, "--ca") {
 		t.Errorf("a service of a stranger's: %+v", r)
 	}
 }
@@ -275,7 +294,8 @@ func TestServeRenewsItsCertificate(t *testing.T) {
 			t.Errorf("without its key: %s", got)
 		}
 	}
-	if n := strings.Count(s.own(t), "tls.not_renewed"); n != 1 || !strings.Contains(s.own(t), "private key does not match") {
+	if n := strings.Count(s.own(t), "tls.not_renewed"); n != 1 || !strings.Contains(s.own(t),
+		"private key does not match") {
 		t.Errorf("told %d times: %s", n, s.own(t))
 	}
 	move("next.key", "server.key")

@@ -47,7 +47,8 @@ func TestWhereASentProgramLeadsIsTold(t *testing.T) {
 func asksFor(t *testing.T, asks string) []byte {
 	t.Helper()
 	const schema, pad, capabilities = "schema=\"0.2\"\n", "#############", "[capabilities]\n"
-	return bytes.Replace(archived(t, "sent", pad+asks, importing(t)), []byte(capabilities+pad), []byte(schema+capabilities), 1)
+	return bytes.Replace(archived(t, "sent", pad+asks, importing(t)), []byte(capabilities+pad),
+		[]byte(schema+capabilities), 1)
 }
 
 // What the settings name and what else is protected is told nobody who does not
@@ -59,12 +60,14 @@ func TestWhatIsProtectedIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, door := range []string{"runner_default", "operator_full"} {
-		h := testingHost(t, "[security]\nrun_grant = \""+door+"\"\n[security.secrets]\nprovider = \"exec\"\ncommand = [\""+helper+"\", \"{id}\"]\n")
+		h := testingHost(t, "[security]\nrun_grant = \""+door+"\"\n[security.secrets]\nprovider = \"exec\"\ncommand = [\""+
+			helper+"\", \"{id}\"]\n")
 		h.install(t, "plain", "fs = [\"/\"]\n", importing(t))
 		all := func(may service.Rights) string {
 			h.who.May = may
 			said := h.answer(t, &service.Request{Door: service.HTTP, Bundle: asksFor(t, "fs_rw = [\"/\"]\n")})
-			said += h.answer(t, &service.Request{Door: service.HTTP, Bundle: archived(t, "needs", "fs_rw = [\"/\"]\n", importing(t, "path_open"))})
+			said += h.answer(t, &service.Request{Door: service.HTTP, Bundle: archived(t, "needs", "fs_rw = [\"/\"]\n",
+				importing(t, "path_open"))})
 			surface, err := h.Surface(t.Context(), h.who, service.HTTP)
 			if err != nil {
 				t.Fatal(err)
@@ -92,7 +95,8 @@ func TestWhatIsProtectedIsTold(t *testing.T) {
 				t.Errorf("%s: %s is told: %s", door, secret, told)
 			}
 		}
-		if whole := all(service.Launch | service.Read | service.Operate); !strings.Contains(whole, helper) || !strings.Contains(whole, `"protected"`) {
+		if whole := all(service.Launch | service.Read | service.Operate); !strings.Contains(whole, helper) ||
+			!strings.Contains(whole, `"protected"`) {
 			t.Errorf("control: who operates is told %s", whole)
 		}
 		if door == "operator_full" {

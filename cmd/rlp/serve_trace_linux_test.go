@@ -100,7 +100,8 @@ func TestTheTraceOfWhoAsks(t *testing.T) {
 	child := s.launchedBy(t, "", run.RunID)
 	for _, id := range []string{run.RunID, child} { // each is of one trace, from its first record to its last
 		_, text := s.ask(t, 1, http.MethodGet, "/audit?run="+id, nil)
-		if n := strings.Count(text, `"run_id":"`+id+`"`); id == "" || n < 2 || strings.Count(text, `"trace_id":"`+trace+`"`) != n {
+		if n := strings.Count(text, `"run_id":"`+id+`"`); id == "" || n < 2 || strings.Count(text, `"trace_id":"`+trace+
+			`"`) != n {
 			t.Errorf("%q: %s", id, text)
 		}
 		_, text = s.ask(t, 1, http.MethodGet, "/runs/"+id, nil)
@@ -145,7 +146,8 @@ func (m *made) delegating(t *testing.T, at ...string) *helped {
 		path := filepath.Join(dir, "manifest.toml")
 		text, err := os.ReadFile(path)
 		if err == nil {
-			err = os.WriteFile(path, bytes.Replace(text, []byte(`name = "probe"`), fmt.Appendf(nil, "name = %q", name), 1), 0o600)
+			err = os.WriteFile(path, bytes.Replace(text, []byte(`name = "probe"`), fmt.Appendf(nil, "name = %q", name), 1),
+				0o600)
 		}
 		if err != nil {
 			t.Fatal(err)

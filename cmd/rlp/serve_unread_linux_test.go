@@ -68,7 +68,8 @@ func TestReportsThatNobodyReadsHoldLittle(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { c.Close() })
-		if _, err := fmt.Fprintf(c, "POST /run HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s", at, deaf, len(body), body); err != nil {
+		if _, err := fmt.Fprintf(c, "POST /run HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Length: "+
+			"%d\r\n\r\n%s", at, deaf, len(body), body); err != nil {
 			t.Fatal(err)
 		}
 	}

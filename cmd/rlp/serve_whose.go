@@ -24,7 +24,8 @@ const sentBundle = "bundle"
 func mistake(q *service.Request, err error) error {
 	var path *run.PathError
 	if errors.As(err, &path) { // of what it says beyond the place, the caller need not know
-		err = fmt.Errorf("%s: there is no resolving this path where the service is; name one that leads to a file or a folder, or to nothing yet", path.Pos)
+		err = fmt.Errorf("%s: there is no resolving this path where the service is; name one that leads to a file or a "+
+			"folder, or to nothing yet", path.Pos)
 		return field(q, path.Pos.File, err)
 	}
 	var params *policy.ParamError
@@ -41,7 +42,9 @@ func mistake(q *service.Request, err error) error {
 	}
 	var dotted *compose.DottedError
 	if errors.As(err, &dotted) {
-		own := &compose.DottedError{Findings: slices.DeleteFunc(slices.Clone(dotted.Findings), func(f policy.Finding) bool { return field(q, f.Path, err) == nil })}
+		own := &compose.DottedError{Findings: slices.DeleteFunc(slices.Clone(dotted.Findings), func(f policy.Finding) bool {
+			return field(q, f.Path, err) == nil
+		})}
 		if len(own.Findings) == 0 {
 			return nil
 		}
@@ -116,14 +119,16 @@ func (h *host) logPaths(who *service.Caller, c *compose.Composition) {
 			continue
 		}
 		left--
-		h.log.Warn("path of a sent bundle", "tenant", who.Tenant, "caller", who.Name, "message", printable(fmt.Sprintf("%s: %s: %s", e.Pos, e.Grant.Scope, why)))
+		h.log.Warn("path of a sent bundle", "tenant", who.Tenant, "caller", who.Name, "message",
+			printable(fmt.Sprintf("%s: %s: %s", e.Pos, e.Grant.Scope, why)))
 	}
 }
 
 // unavailable is an error that is not the caller's: of the operator's files, or
 // of this host. Who does not operate is told no path of it.
 func (h *host) unavailable(who *service.Caller, err error) error {
-	h.log.Error("unavailable", "tenant", who.Tenant, "caller", who.Name, "message", printable(compose.ProblemOf(err).Text()))
+	h.log.Error("unavailable", "tenant", who.Tenant, "caller", who.Name, "message",
+		printable(compose.ProblemOf(err).Text()))
 	return &service.UnavailableError{Why: errors.New(reason(who, err))}
 }
 

@@ -64,16 +64,56 @@ func TestABrokenFileOfTheOperatorsIsNoFaultOfTheRequest(t *testing.T) {
 		where      string   // what the operator is told
 		also       []string // what else cannot be answered
 	}{
-		"override of what is sent":  {"caps/overrides/sent.toml", slip, "", service.Request{}, "sent.toml:2:1: ", nil},
-		"override of all, sent":     {"caps/overrides/_default.toml", slip, "", service.Request{}, "_default.toml:2:1: ", []string{"surface", "ask", "agents"}},
-		"override of all, by name":  {"caps/overrides/_default.toml", slip, "", service.Request{Agent: "plain"}, "_default.toml:2:1: ", []string{"surface", "ask", "agents"}},
-		"override of one":           {"caps/overrides/plain.toml", slip, "", service.Request{Agent: "plain"}, "plain.toml:2:1: ", []string{"ask", "agents"}},
-		"profile that is named":     {"caps/profiles/mine.toml", slip, "", service.Request{Profiles: []string{"mine"}}, "mine.toml:2:1: ", nil},
-		"profile, by name":          {"caps/profiles/mine.toml", slip, "", service.Request{Agent: "plain", Profiles: []string{"mine"}}, "mine.toml:2:1: ", nil},
-		"profile of the door":       {"caps/profiles/operator_full.toml", slip, "", service.Request{}, "operator_full.toml:2:1: ", []string{"surface", "ask", "agents"}},
-		"template":                  {"caps/templates/t.toml", "[capabilities]\nfs = 7\n", "#0.2", service.Request{}, "t.toml:2:6: ", nil},
-		"settings":                  {"config.toml", "[security]\nrun_grnt = \"\"\n", "", service.Request{}, "/config.toml:2:1: ", []string{"surface", "ask", "agents"}},
-		"a file that nothing reads": {"caps/overrides/sent", "", "", service.Request{}, " is not read by anything; the override of this agent is called", nil},
+		"override of what is sent": {"caps/overrides/sent.toml", slip, "", service.Request{}, "sent.toml:2:1: ", nil},
+		"override of all, sent": {
+			"caps/overrides/_default.toml", slip, "",
+			service.Request{},
+			"_default.toml:2:1: ",
+			[]string{"surface", "ask", "agents"},
+		},
+		"override of all, by name": {
+			"caps/overrides/_default.toml", slip, "",
+			service.Request{Agent: "plain"},
+			"_default.toml:2:1: ",
+			[]string{"surface", "ask", "agents"},
+		},
+		"override of one": {
+			"caps/overrides/plain.toml", slip, "",
+			service.Request{Agent: "plain"},
+			"plain.toml:2:1: ",
+			[]string{"ask", "agents"},
+		},
+		"profile that is named": {
+			"caps/profiles/mine.toml", slip, "",
+			service.Request{Profiles: []string{"mine"}},
+			"mine.toml:2:1: ", nil,
+		},
+		"profile, by name": {"caps/profiles/mine.toml", slip, "", service.Request{
+			Agent:    "plain",
+			Profiles: []string{"mine"},
+		}, "mine.toml:2:1: ", nil},
+		"profile of the door": {
+			"caps/profiles/operator_full.toml", slip, "",
+			service.Request{},
+			"operator_full.toml:2:1: ",
+			[]string{"surface", "ask", "agents"},
+		},
+		"template": {
+			"caps/templates/t.toml", "[capabilities]\nfs = 7\n", "#0.2",
+			service.Request{},
+			"t.toml:2:6: ", nil,
+		},
+		"settings": {
+			"config.toml", "[security]\nrun_grnt = \"\"\n", "",
+			service.Request{},
+			"/config.toml:2:1: ",
+			[]string{"surface", "ask", "agents"},
+		},
+		"a file that nothing reads": {
+			"caps/overrides/sent", "", "",
+			service.Request{},
+			" is not read by anything; the override of this agent is called", nil,
+		},
 	} {
 		for _, door := range []service.Door{service.HTTP, service.MCP} {
 			t.Run(name+", "+string(door), func(t *testing.T) {
@@ -109,7 +149,8 @@ func TestABrokenFileOfTheOperatorsIsNoFaultOfTheRequest(t *testing.T) {
 						}
 						continue
 					}
-					if !errors.As(err, &away) || strings.Contains(err.Error(), "/") || strings.Contains(err.Error(), ".toml") || !strings.Contains(err.Error(), "the log of the service says why") {
+					if !errors.As(err, &away) || strings.Contains(err.Error(), "/") || strings.Contains(err.Error(), ".toml") ||
+						!strings.Contains(err.Error(), "the log of the service says why") {
 						t.Errorf("%s: %T %v", what, err, err)
 					}
 				}
@@ -147,18 +188,24 @@ func TestABrokenBundleIsTheCallers(t *testing.T) {
 			}
 			_, err := h.do(t, &service.Request{Door: service.HTTP, Bundle: archive})
 			var fields service.FieldErrors
-			if !errors.As(err, &fields) || len(fields) != 1 || fields[0].Field != "bundle" || !strings.Contains(fields[0].Why, c.want) || strings.Contains(err.Error(), h.home) {
+			if !errors.As(err, &fields) || len(fields) != 1 || fields[0].Field != "bundle" || !strings.Contains(fields[0].Why,
+				c.want) || strings.Contains(err.Error(), h.home) {
 				t.Errorf("%T %v", err, err)
 			}
 		})
 	}
 	h.who.May |= service.Operate // to others such a path is one that meets nothing
-	_, err := h.do(t, &service.Request{Door: service.HTTP, Bundle: archived(t, "sent", "fs = [\"/dev/null/x\"]\n", importing(t))})
+	_, err := h.do(t, &service.Request{Door: service.HTTP, Bundle: archived(t, "sent", "fs = [\"/dev/null/x\"]\n",
+		importing(t))})
 	var fields service.FieldErrors
-	if !errors.As(err, &fields) || len(fields) != 1 || fields[0].Field != "bundle" || !strings.Contains(fields[0].Why, "policy.caps:2:7") {
+	if !errors.As(err, &fields) || len(fields) != 1 || fields[0].Field != "bundle" || !strings.Contains(fields[0].Why,
+		"policy.caps:2:7") {
 		t.Errorf("through what is no folder: %T %v", err, err)
 	}
-	_, err = h.do(t, &service.Request{Door: service.HTTP, Bundle: archived(t, "sent", "", importing(t)), Allow: []string{"env:read:A", "fs:read:/dev/null/x"}})
+	_, err = h.do(t, &service.Request{
+		Door: service.HTTP, Bundle: archived(t, "sent", "", importing(t)),
+		Allow: []string{"env:read:A", "fs:read:/dev/null/x"},
+	})
 	if !errors.As(err, &fields) || fields[0].Field != "allow[1]" {
 		t.Errorf("%T %v", err, err)
 	}
@@ -191,7 +238,8 @@ func TestReportsTellNoHome(t *testing.T) {
 			t.Fatalf("%+v %v", r, err)
 		}
 		text, err := json.Marshal(r)
-		if err != nil || strings.Contains(string(text), h.home) != (may&service.Operate != 0) || !strings.HasSuffix(r.Changes[0].Source, "caps/overrides/plain.toml:2:17") {
+		if err != nil || strings.Contains(string(text), h.home) != (may&service.Operate != 0) ||
+			!strings.HasSuffix(r.Changes[0].Source, "caps/overrides/plain.toml:2:17") {
 			t.Errorf("%v %s", err, text)
 		}
 	}
@@ -204,7 +252,8 @@ func TestReportsTellNoHome(t *testing.T) {
 		if !errors.As(err, &refused) || len(refused.Violations) != 1 {
 			t.Fatal(err)
 		}
-		if text := refused.Violations[0].Message; strings.Contains(text, h.home) != (may&service.Operate != 0) || !strings.Contains(text, "caps/overrides/calls.toml:2:17") {
+		if text := refused.Violations[0].Message; strings.Contains(text, h.home) != (may&service.Operate != 0) ||
+			!strings.Contains(text, "caps/overrides/calls.toml:2:17") {
 			t.Error(text)
 		}
 	}
@@ -218,7 +267,8 @@ func TestWhatIsCarvedOutTellsNoHome(t *testing.T) {
 	left := t.TempDir()
 	h.who.Layers = []*caps.Layer{layerOf(t, "token:ci", "[capabilities]\nfs = [\""+left+"\"]\n")}
 	all := &service.Request{Bundle: archived(t, "all", "fs = [\"/\"]\n", importing(t))}
-	needs := &service.Request{Bundle: archived(t, "needs", "fs = [\""+filepath.Dir(h.home)+"\"]\n", importing(t, "path_open"))}
+	needs := &service.Request{Bundle: archived(t, "needs", "fs = [\""+filepath.Dir(h.home)+"\"]\n",
+		importing(t, "path_open"))}
 	itself := &service.Request{Bundle: archived(t, "itself", "fs = [\""+h.home+"\"]\n", importing(t, "path_open"))}
 	for _, may := range []service.Rights{service.Launch | service.Read, service.Launch | service.Operate} {
 		h.who.May = may
@@ -227,7 +277,8 @@ func TestWhatIsCarvedOutTellsNoHome(t *testing.T) {
 			t.Fatalf("control: %+v, %v", r, err)
 		}
 		text, err := json.Marshal(r)
-		if err != nil || strings.Contains(string(text), h.home) != (may&service.Operate != 0) || strings.Contains(string(text), "/proc") != (may&service.Operate != 0) {
+		if err != nil || strings.Contains(string(text), h.home) != (may&service.Operate != 0) ||
+			strings.Contains(string(text), "/proc") != (may&service.Operate != 0) {
 			t.Errorf("%v %s", err, text)
 		}
 		var refused *service.ViolationError
@@ -238,7 +289,8 @@ func TestWhatIsCarvedOutTellsNoHome(t *testing.T) {
 		if err != nil || strings.Contains(string(text), h.home) != (may&service.Operate != 0) {
 			t.Errorf("%v %s", err, text)
 		}
-		if _, err = h.do(t, itself); !errors.As(err, &refused) || !strings.HasSuffix(refused.Violations[0].Capability, h.home) {
+		if _, err = h.do(t, itself); !errors.As(err, &refused) || !strings.HasSuffix(refused.Violations[0].Capability,
+			h.home) {
 			t.Errorf("what was asked for itself: %v", err)
 		}
 	}
@@ -259,12 +311,14 @@ func TestArchivesOfAFolderAreToldHowToBeMade(t *testing.T) {
 	h := testingHost(t, "[security]\nrun_grant = \"operator_full\"\n")
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
-	if err := errors.Join(w.WriteHeader(&tar.Header{Name: "./", Typeflag: tar.TypeDir, Mode: 0o700}), w.WriteHeader(&tar.Header{Name: "./manifest.toml", Mode: 0o600}), w.Close()); err != nil {
+	if err := errors.Join(w.WriteHeader(&tar.Header{Name: "./", Typeflag: tar.TypeDir, Mode: 0o700}),
+		w.WriteHeader(&tar.Header{Name: "./manifest.toml", Mode: 0o600}), w.Close()); err != nil {
 		t.Fatal(err)
 	}
 	_, err := h.do(t, &service.Request{Door: service.HTTP, Bundle: b.Bytes()})
 	var fields service.FieldErrors
-	if !errors.As(err, &fields) || fields[0].Field != "bundle" || !strings.Contains(fields[0].Why, "tar -C DIR -cf bundle.tar $(ls DIR)") {
+	if !errors.As(err, &fields) || fields[0].Field != "bundle" || !strings.Contains(fields[0].Why,
+		"tar -C DIR -cf bundle.tar $(ls DIR)") {
 		t.Error(err)
 	}
 }
@@ -280,7 +334,8 @@ func TestRequestsLearnNothingOfPaths(t *testing.T) {
 			t.Fatal(err)
 		}
 		secret, base := filepath.Join(dir, "secret"), filepath.Join(dir, "base")
-		if err := errors.Join(os.Mkdir(secret, 0o700), os.Mkdir(base, 0o700), os.WriteFile(filepath.Join(dir, "file"), nil, 0o600),
+		if err := errors.Join(os.Mkdir(secret, 0o700), os.Mkdir(base, 0o700), os.WriteFile(filepath.Join(dir, "file"), nil,
+			0o600),
 			os.Symlink(secret, filepath.Join(dir, "link")), os.Symlink("loop", filepath.Join(dir, "loop"))); err != nil {
 			t.Fatal(err)
 		}
@@ -327,8 +382,10 @@ func TestRequestsLearnNothingOfPathsOfTheirBundle(t *testing.T) {
 		t.Fatal(err)
 	}
 	secret := filepath.Join(dir, "secret")
-	if err := errors.Join(os.Mkdir(secret, 0o700), os.WriteFile(filepath.Join(dir, "file"), nil, 0o600), os.WriteFile(filepath.Join(secret, "x"), nil, 0o600),
-		os.Symlink(secret, filepath.Join(dir, "link")), os.Symlink("loop", filepath.Join(dir, "loop")), os.Symlink(filepath.Join(dir, "no"), filepath.Join(dir, "dead"))); err != nil {
+	if err := errors.Join(os.Mkdir(secret, 0o700), os.WriteFile(filepath.Join(dir, "file"), nil, 0o600),
+		os.WriteFile(filepath.Join(secret, "x"), nil, 0o600),
+		os.Symlink(secret, filepath.Join(dir, "link")), os.Symlink("loop", filepath.Join(dir, "loop")),
+		os.Symlink(filepath.Join(dir, "no"), filepath.Join(dir, "dead"))); err != nil {
 		t.Fatal(err)
 	}
 	l, err := net.Listen("unix", filepath.Join(dir, "socket"))
@@ -341,7 +398,8 @@ func TestRequestsLearnNothingOfPathsOfTheirBundle(t *testing.T) {
 			h := testingHost(t, "[security]\nrun_grant = \""+door+"\"\npath_profile = \""+profile+"\"\n")
 			var log bytes.Buffer
 			h.host.log = slog.New(slog.NewTextHandler(&log, nil))
-			h.put(t, "caps/profiles/little.toml", "schema = \"0.2\"\n[capabilities]\ntime = true\nexec = [\"/usr/bin/env\"]\nfs = [\""+t.TempDir()+"\"]\n")
+			h.put(t, "caps/profiles/little.toml",
+				"schema = \"0.2\"\n[capabilities]\ntime = true\nexec = [\"/usr/bin/env\"]\nfs = [\""+t.TempDir()+"\"]\n")
 			for kind, asks := range []string{
 				"time = true\nfs = [\"%s\"]\n", "time = true\nfs = [\"" + dir + "/a\", \"%s\"]\n",
 				"time = true\nfs = [\"%[1]s\"]\n[leases]\n\"fs:read:%[1]s\" = { max_uses = 1 }\n", "time = true\nexec = [\"%s\"]\n",
@@ -352,19 +410,27 @@ func TestRequestsLearnNothingOfPathsOfTheirBundle(t *testing.T) {
 				const schema, pad, capabilities = "schema=\"0.2\"\n", "#############", "[capabilities]\n"
 				ask := func(may service.Rights, path string) string {
 					h.who.May = may
-					return h.answer(t, &service.Request{Door: service.HTTP, Bundle: bytes.Replace(archived(t, "sent", pad+fmt.Sprintf(asks, path), importing(t)), []byte(capabilities+pad), []byte(schema+capabilities), 1)})
+					return h.answer(t, &service.Request{
+						Door: service.HTTP,
+						Bundle: bytes.Replace(archived(t, "sent", pad+fmt.Sprintf(asks, path), importing(t)), []byte(capabilities+pad),
+							[]byte(schema+capabilities), 1),
+					})
 				}
 				const may = service.Launch | service.Read
 				nothing := ask(may, filepath.Join(dir, "nothing"))
 				for _, name := range []string{"link", "link/x", "file/x", "loop", "loop/x", "dead", "none/x", "socket"} {
 					path := filepath.Join(dir, name)
 					said := ask(may, path)
-					if alike := strings.ReplaceAll(said, path, filepath.Join(dir, "nothing")); alike != nothing || strings.Contains(said, secret) {
-						t.Errorf("%s, %s, kind %d: of %s is said\n%s\nand of what there is not\n%s", profile, door, kind, name, said, nothing)
+					if alike := strings.ReplaceAll(said, path, filepath.Join(dir, "nothing")); alike != nothing ||
+						strings.Contains(said, secret) {
+						t.Errorf("%s, %s, kind %d: of %s is said\n%s\nand of what there is not\n%s", profile, door, kind, name, said,
+							nothing)
 					}
 				}
-				if taken := ask(may, filepath.Join(dir, "file")); door == "little" && strings.ReplaceAll(taken, filepath.Join(dir, "file"), filepath.Join(dir, "nothing")) != nothing {
-					t.Errorf("%s, kind %d: of a file that the grant takes is said\n%s\nand of what there is not\n%s", profile, kind, taken, nothing)
+				if taken := ask(may, filepath.Join(dir, "file")); door == "little" && strings.ReplaceAll(taken,
+					filepath.Join(dir, "file"), filepath.Join(dir, "nothing")) != nothing {
+					t.Errorf("%s, kind %d: of a file that the grant takes is said\n%s\nand of what there is not\n%s", profile, kind,
+						taken, nothing)
 				}
 				if said := ask(may|service.Operate, filepath.Join(dir, "link")); !strings.Contains(said, secret) {
 					t.Errorf("control: %s, %s, kind %d: who operates is told %s", profile, door, kind, said)

@@ -82,26 +82,34 @@ func (s *server) secret(ctx context.Context, text string) (string, error) {
 func (s *server) assemble() (err error) {
 	w := &s.wired
 	w.watch, err = telemetry.New(telemetry.Options{
-		Collector: s.config.Serve.OTLP, Env: s.app.getenv, Version: version, Now: time.Now, Log: s.log, Tenant: home.DefaultTenant,
-		Load: func() service.Load { return w.service.Load() }, LogSize: s.host.logSize, LogUnsealed: s.host.logUnsealed, Backlog: s.host.backlog,
+		Collector: s.config.Serve.OTLP, Env: s.app.getenv, Version: version, Now: time.Now, Log: s.log,
+		Tenant: home.DefaultTenant,
+		Load:   func() service.Load { return w.service.Load() }, LogSize: s.host.logSize, LogUnsealed: s.host.logUnsealed,
+		Backlog: s.host.backlog,
 	})
 	if err != nil {
 		return inputErr(err)
 	}
 	w.service = service.New(service.Options{
 		Kept: s.reports, Unread: s.unread,
-		Host: s.host, Workers: s.workers(), Queue: int(s.config.Serve.Queue), Grace: s.config.Serve.GraceTime(), TurnIdle: s.config.Serve.TurnIdleTime(), Now: time.Now, Log: s.log, Watch: w.watch,
+		Host: s.host, Workers: s.workers(), Queue: int(s.config.Serve.Queue), Grace: s.config.Serve.GraceTime(),
+		TurnIdle: s.config.Serve.TurnIdleTime(), Now: time.Now, Log: s.log, Watch: w.watch,
 	})
 	w.access, err = access.New(access.Options{
-		Tokens: w.tokens, UID: os.Getuid(), Tenant: home.DefaultTenant, OperatorToken: w.token, Layers: s.host.tokenLayers, ClientCAs: w.clients,
-		Hosts: s.config.Serve.Hosts, Port: w.port, BehindProxy: s.config.Serve.BehindProxy, Now: time.Now, Log: s.log,
+		Tokens: w.tokens, UID: os.Getuid(), Tenant: home.DefaultTenant, OperatorToken: w.token, Layers: s.host.tokenLayers,
+		ClientCAs: w.clients,
+		Hosts:     s.config.Serve.Hosts, Port: w.port, BehindProxy: s.config.Serve.BehindProxy, Now: time.Now, Log: s.log,
 	})
 	if err != nil {
 		return inputErr(err)
 	}
-	w.mcp = mcpserver.New(mcpserver.Options{Service: w.service, Host: questions{s.host}, Version: version, Now: time.Now, Log: s.log, Still: func(c *service.Caller) error { return c.Over(time.Now()) }})
+	w.mcp = mcpserver.New(mcpserver.Options{
+		Service: w.service, Host: questions{s.host}, Version: version, Now: time.Now,
+		Log: s.log, Still: func(c *service.Caller) error { return c.Over(time.Now()) },
+	})
 	w.handler = w.watch.Requests(api.Handler(api.Options{
-		Service: w.service, Host: s.host, Access: w.access, MCP: w.mcp, Metrics: w.watch.Metrics(), Ready: s.host.ready, Waiting: s.app.kept.Stores.Backlog, Log: s.log, Now: time.Now,
+		Service: w.service, Host: s.host, Access: w.access, MCP: w.mcp, Metrics: w.watch.Metrics(), Ready: s.host.ready,
+		Waiting: s.app.kept.Stores.Backlog, Log: s.log, Now: time.Now,
 		Console: console.New(console.Options{Runs: w.service, Host: questions{s.host}, Now: time.Now, Log: s.log}),
 	}))
 	return nil
@@ -157,7 +165,8 @@ func (s *server) tls() (*tls.Config, error) {
 	v := s.config.Serve
 	if v.TLSCert == "" && v.TLSKey == "" {
 		if v.ClientCA != "" {
-			return nil, inputErr(errors.New("serve.client_ca takes effect with serve.tls_cert and serve.tls_key alone; set them, or take it out"))
+			return nil, inputErr(errors.New("serve.client_ca takes effect with serve.tls_cert and serve.tls_key alone; set " +
+				"them, or take it out"))
 		}
 		return nil, nil
 	}
@@ -171,7 +180,10 @@ func (s *server) tls() (*tls.Config, error) {
 
 // mayListen refuses an address where strangers could ask.
 func (s *server) mayListen(address string) error {
-	port, err := access.Listener{Addr: address, TLS: s.config.Serve.TLSCert != "", BehindProxy: s.config.Serve.BehindProxy, Proofs: s.wired.proofs}.Check()
+	port, err := access.Listener{
+		Addr: address, TLS: s.config.Serve.TLSCert != "", BehindProxy: s.config.Serve.BehindProxy,
+		Proofs: s.wired.proofs,
+	}.Check()
 	if err != nil {
 		return &statusError{Status: launcher.StatusPolicy, Err: err}
 	}

@@ -49,7 +49,8 @@ func TestHostileMix(t *testing.T) {
 	runs := h.launchAll(mix, launches, 2)
 	took := time.Since(start)
 	after := h.settle(tmp, before)
-	t.Logf("%d launches beside %d of the healthy agent in %s, %d as processes, %d of them killed", launches, runs.healthy.Load(), took.Round(time.Second), runs.processes.Load(), runs.killed.Load())
+	t.Logf("%d launches beside %d of the healthy agent in %s, %d as processes, %d of them killed", launches,
+		runs.healthy.Load(), took.Round(time.Second), runs.processes.Load(), runs.killed.Load())
 	t.Logf("before %s", before)
 	t.Logf("after  %s", after)
 	before.working += 2 * int(runs.killed.Load()) // who is killed leaves its folder, and that of its agent, empty
@@ -65,7 +66,8 @@ type state struct {
 }
 
 func (s state) String() string {
-	return fmt.Sprintf("goroutines %d, descriptors %d, threads %d, mappings %d, children %d, temporary files %d, working folders %d, journals %d, resident %d MiB, home %d MiB",
+	return fmt.Sprintf("goroutines %d, descriptors %d, threads %d, mappings %d, children %d, temporary files %d, "+
+		"working folders %d, journals %d, resident %d MiB, home %d MiB",
 		s.goroutines, s.files, s.threads, s.maps, s.children, s.temporary, s.working, s.journals, s.rss>>20, s.home>>20)
 }
 
@@ -73,7 +75,10 @@ func (s state) String() string {
 func (h *house) measure(tmp string) state {
 	h.t.Helper()
 	debug.FreeOSMemory()
-	s := state{goroutines: runtime.NumGoroutine(), children: children(h.t) + h.leftovers(), maps: bytes.Count(slurp(h.t, "/proc/self/maps"), []byte("\n"))}
+	s := state{
+		goroutines: runtime.NumGoroutine(), children: children(h.t) + h.leftovers(),
+		maps: bytes.Count(slurp(h.t, "/proc/self/maps"), []byte("\n")),
+	}
 	s.links = links(h.t, "/proc/self/fd")
 	s.files, s.threads = len(s.links), len(links(h.t, "/proc/self/task"))
 	s.temporary, _ = tree(h.t, tmp)
@@ -98,7 +103,8 @@ func (h *house) settle(tmp string, before state) state {
 	defer tick.Stop()
 	for until := time.Now().Add(20 * time.Second); ; <-tick.C {
 		s := h.measure(tmp)
-		if s.goroutines <= before.goroutines && s.files <= before.files && s.children <= before.children || time.Now().After(until) {
+		if s.goroutines <= before.goroutines && s.files <= before.files && s.children <= before.children ||
+			time.Now().After(until) {
 			return s
 		}
 	}
@@ -269,7 +275,8 @@ func (h *house) healthy() {
 		return
 	}
 	note, out := filepath.Join(h.out, "healthy-note"), filepath.Join(h.out, "healthy-out")
-	status, text := h.in("default", "", "launch", filepath.Join(h.out, "healthy"), "--", "read", note, "write", out+"/x", "digest", "read", out+"/x", "put", "notes", "healthy", "value", "get", "notes", "healthy")
+	status, text := h.in("default", "", "launch", filepath.Join(h.out, "healthy"), "--", "read", note, "write", out+"/x",
+		"digest", "read", out+"/x", "put", "notes", "healthy", "value", "get", "notes", "healthy")
 	for _, want := range []string{": a note\n", "digest: ok\n", "/x: digest\n", ": revision ", "healthy: value\n"} {
 		if status != 0 || !strings.Contains(text, want) {
 			h.t.Errorf("the healthy agent: %d %s", status, text)
@@ -281,7 +288,10 @@ func (h *house) healthy() {
 // everyRunEnded: the log knows an end of each run, and no run has two.
 func (h *house) everyRunEnded(t *testing.T) {
 	t.Helper()
-	s, err := kb.Open(t.Context(), kb.Options{Home: h.dir, Mask: compose.NewMasks(h.owner).Index, MaskVersion: compose.MaskVersion})
+	s, err := kb.Open(t.Context(), kb.Options{
+		Home: h.dir, Mask: compose.NewMasks(h.owner).Index,
+		MaskVersion: compose.MaskVersion,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,7 +47,10 @@ func (h *house) mix(t *testing.T) []attack {
 	h.soakBundles(wasm)
 	forever := forever()
 	cage := filepath.Join(h.out, "cage")
-	bound := []string{"--limit", "wall_time_ms=400", "--limit", "memory_bytes=67108864", "--limit", "kb_write_bytes=300000", "--limit", "hostcalls_max=5000"}
+	bound := []string{
+		"--limit", "wall_time_ms=400", "--limit", "memory_bytes=67108864", "--limit",
+		"kb_write_bytes=300000", "--limit", "hostcalls_max=5000",
+	}
 	for i, c := range []struct {
 		ends []int
 		do   []string
@@ -75,7 +78,10 @@ func (h *house) mix(t *testing.T) []attack {
 		{[]int{0, 78}, []string{"script", "sleep " + forever + " & setsid sleep " + forever + " & echo begun"}},
 		{[]int{0, 78}, []string{"script", "mkfifo pipe; (cat pipe &) ; rm pipe; kill -9 $$"}},
 		{[]int{0, 78}, []string{"script", "while :; do (sleep " + forever + " &) ; done"}},
-		{[]int{0}, []string{"read", h.dir + "/config.toml", "write", h.dir + "/caps/overrides/healthy.toml", "x", "ls", h.dir}},
+		{[]int{0}, []string{
+			"read", h.dir + "/config.toml", "write", h.dir + "/caps/overrides/healthy.toml", "x", "ls",
+			h.dir,
+		}},
 	} {
 		agent := "hostile"
 		if c.do[0] == "script" {
@@ -86,7 +92,10 @@ func (h *house) mix(t *testing.T) []attack {
 			c.do = c.do[1:]
 			args = append(args, "--limit", "cpu_fuel=2000000")
 		}
-		list = append(list, attack{fmt.Sprint(i, " ", c.do[0]), append(append(args, "--"), c.do...), c.ends, c.do[0] == "script"})
+		list = append(list, attack{
+			fmt.Sprint(i, " ", c.do[0]), append(append(args, "--"), c.do...), c.ends,
+			c.do[0] == "script",
+		})
 	}
 	return list
 }
@@ -120,14 +129,16 @@ func (h *house) leftovers() int {
 // module makes a bundle of an attack on the engine.
 func (h *house) module(i int, a hostiletest.Attack) attack {
 	dir := filepath.Join(h.out, "attacks", fmt.Sprint(i))
-	h.write(filepath.Join(dir, "manifest.toml"), "[agent]\nname = \"attack\"\nkind = \"wasm32-wasip1\"\nentry_wasm = { path = \"a.wasm\" }\n")
+	h.write(filepath.Join(dir, "manifest.toml"),
+		"[agent]\nname = \"attack\"\nkind = \"wasm32-wasip1\"\nentry_wasm = { path = \"a.wasm\" }\n")
 	h.write(filepath.Join(dir, "policy.caps"), "[capabilities]\nkb_read = [\"notes\"]\n")
 	h.write(filepath.Join(dir, "a.wasm"), string(a.Bytes()))
 	all := attack{name: a.Name, args: []string{
 		"launch", dir, "--limit", "wall_time_ms=200", "--limit", "memory_bytes=67108864", "--limit", "cpu_fuel=500000",
 	}}
 	for bit, status := range map[int]int{
-		hostiletest.Refused: 65, hostiletest.Timeout: 124, hostiletest.Fuel: 137, hostiletest.Memory: 138, hostiletest.Trap: 1, hostiletest.OK: 0,
+		hostiletest.Refused: 65, hostiletest.Timeout: 124, hostiletest.Fuel: 137, hostiletest.Memory: 138,
+		hostiletest.Trap: 1, hostiletest.OK: 0,
 	} {
 		if a.Ends&bit != 0 {
 			all.ends = append(all.ends, status)
@@ -144,11 +155,13 @@ func (h *house) soakBundles(wasm []byte) {
 	for name, policy := range map[string]string{
 		"healthy": fmt.Sprintf("fs = [%q]\nfs_rw = [%q]\nkb_read = [\"notes\", \"notes_raw\"]\nkb_write = [\"notes\"]\n",
 			filepath.Join(h.out, "healthy-note"), filepath.Join(h.out, "healthy-out")),
-		"runner":  "exec = true\n",
-		"hostile": fmt.Sprintf("fs_rw = [%q]\nkb_read = [\"contacts\"]\nkb_write = [\"drafts\"]\nmodel = true\ntime = true\n", filepath.Join(h.out, "cage")),
+		"runner": "exec = true\n",
+		"hostile": fmt.Sprintf("fs_rw = [%q]\nkb_read = [\"contacts\"]\nkb_write = [\"drafts\"]\nmodel = true\ntime = true\n",
+			filepath.Join(h.out, "cage")),
 	} {
 		dir := filepath.Join(h.out, name)
-		h.write(filepath.Join(dir, "manifest.toml"), fmt.Sprintf("[agent]\nname = %q\nkind = \"wasm32-wasip1\"\nentry_wasm = { path = \"a.wasm\" }\n", name))
+		h.write(filepath.Join(dir, "manifest.toml"),
+			fmt.Sprintf("[agent]\nname = %q\nkind = \"wasm32-wasip1\"\nentry_wasm = { path = \"a.wasm\" }\n", name))
 		h.write(filepath.Join(dir, "policy.caps"), "[capabilities]\n"+policy)
 		h.write(filepath.Join(dir, "a.wasm"), string(wasm))
 	}

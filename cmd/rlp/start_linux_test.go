@@ -21,7 +21,8 @@ const (
 func TestProgramStartsWithLittle(t *testing.T) {
 	order, allocs, bytes := initTrace(t, t.TempDir(), program(t))
 	if allocs > mostInitAllocs || bytes > mostInitBytes {
-		t.Errorf("before main it makes %d allocations of %d bytes; at most %d and %d", allocs, bytes, mostInitAllocs, mostInitBytes)
+		t.Errorf("before main it makes %d allocations of %d bytes; at most %d and %d", allocs, bytes, mostInitAllocs,
+			mostInitBytes)
 	}
 	if !slices.Contains(order, "github.com/tetratelabs/wazero/internal/engine/wazevo") {
 		t.Error("control: the engine is not among its packages")

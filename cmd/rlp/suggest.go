@@ -54,8 +54,10 @@ and denied.`,
 			})
 		},
 	}
-	c.Flags().BoolVar(&f.override, "override", false, "print an operator's override, which narrows, in place of a policy.caps")
-	c.Flags().IntVar(&f.folders, "folders", 0, "where `N` or more files of one folder were used, grant the folder; 0: never")
+	c.Flags().BoolVar(&f.override, "override", false,
+		"print an operator's override, which narrows, in place of a policy.caps")
+	c.Flags().IntVar(&f.folders, "folders", 0,
+		"where `N` or more files of one folder were used, grant the folder; 0: never")
 	return c
 }
 
@@ -76,7 +78,10 @@ func (a *app) suggest(ctx context.Context, s *kb.Store, args []string, f suggest
 		}
 		used = append(used, u)
 	}
-	made, err := a.suggested(ctx, s, used, bundle, ask.Wanted{Override: f.override, Folders: f.folders, Missing: isMissing})
+	made, err := a.suggested(ctx, s, used, bundle, ask.Wanted{
+		Override: f.override, Folders: f.folders,
+		Missing: isMissing,
+	})
 	if err != nil {
 		return err
 	}
@@ -133,7 +138,8 @@ func noteSuggestion(w io.Writer, made *ask.Suggestion) {
 		warn("used, and not granted, for no policy can name it: %s", u)
 	}
 	if n := len(made.Missing); n > 0 {
-		warn("%d paths in it are not there now, such as %s; a launch refuses what is granted and not there, unless security.path_profile is \"relaxed\" (--folders 1 grants the folders of files in their place)",
+		warn("%d paths in it are not there now, such as %s; a launch refuses what is granted and not there, unless "+
+			"security.path_profile is \"relaxed\" (--folders 1 grants the folders of files in their place)",
 			n, made.Missing[0])
 	}
 	if made.OtherBuilds > 0 {

@@ -55,7 +55,10 @@ func servePages(ts *testscript.TestScript, neg bool, args []string) {
 	ca := ts.MkAbs("ca.pem")
 	ts.Check(os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw}), 0o600))
 	ts.Setenv("SSL_CERT_FILE", ca)
-	for _, s := range []struct{ name, addr string }{{"TLSPAGES", secure.Listener.Addr().String()}, {"PAGES", plain.Listener.Addr().String()}} {
+	for _, s := range []struct{ name, addr string }{
+		{"TLSPAGES", secure.Listener.Addr().String()},
+		{"PAGES", plain.Listener.Addr().String()},
+	} {
 		ts.Setenv(s.name, s.addr)
 		for _, file := range args {
 			text, err := os.ReadFile(ts.MkAbs(file))

@@ -39,7 +39,8 @@ func (h *house) reaches(handle string) map[string]reach {
 	theirs, opened := `error: .*(does not exist|not there|noent|unknown)`, "acts on a descriptor that path_open gave"
 	noID, answered := "takes no name of anything", "^ok$|revision|^$|^0 "
 	return map[string]reach{
-		"net_http": tries(`error: .*(secret_unknown|denied)`, "request", "GET", "https://localhost:1/", "Authorization: "+handle, "").
+		"net_http": tries(`error: .*(secret_unknown|denied)`, "request", "GET", "https://localhost:1/", "Authorization: "+
+			handle, "").
 			and(`error: .*(secret_unknown|denied|not there)`, "sendkey", theSecret, "https://localhost:1/"),
 		"kb_get":         tries(theirs, "get", "notes", theKey),
 		"kb_put":         tries(`revision 1$`, "put", "notes", "other", "text"),
@@ -50,7 +51,8 @@ func (h *house) reaches(handle string) map[string]reach {
 		"secret_handle":  tries(theirs, "secret", theSecret).and(`error`, "secret", handle),
 		"model_complete": tries(`by local:echo`, "ask", "-", "hello"),
 		"model_embed":    tries(`numbers`, "embed", "-", "hello"),
-		"exec_run": tries(`error: .*cwd`, "execin", run, "/bin/true").and(`error: .*cwd`, "execin", "../../../../acme/work", "/bin/true").
+		"exec_run": tries(`error: .*cwd`, "execin", run, "/bin/true").and(`error: .*cwd`, "execin", "../../../../acme/work",
+			"/bin/true").
 			and(`error`, "exec", filepath.Join(art, "program")),
 		"mcp_call":      tries(`error`, "mcp", "github", "call"),
 		"agent_launch":  tries(`error`, "agent", victimAgent),
@@ -60,28 +62,39 @@ func (h *house) reaches(handle string) map[string]reach {
 		"turn_next":     harmlessCall(noID),
 		"response_read": harmlessCall("reads what the call before it was answered"),
 
-		"path_open":               tries(refusedPath, "read", file).and(refusedPath, "write", file, "x").and(refusedPath, "ls", art).and(refusedPath, "ls", filepath.Join(h.dir, "tenants")),
-		"path_create_directory":   tries(refusedPath, "mkdir", filepath.Join(art, "new")),
-		"path_filestat_get":       tries(refusedPath, "stat", file).and(refusedPath, "stat", filepath.Join(h.owner.Journal(), h.run)),
+		"path_open": tries(refusedPath, "read", file).and(refusedPath, "write", file, "x").and(refusedPath,
+			"ls", art).and(refusedPath, "ls", filepath.Join(h.dir, "tenants")),
+		"path_create_directory": tries(refusedPath, "mkdir", filepath.Join(art, "new")),
+		"path_filestat_get": tries(refusedPath, "stat", file).and(refusedPath, "stat", filepath.Join(h.owner.Journal(),
+			h.run)),
 		"path_filestat_set_times": tries(refusedPath, "touch", file),
 		"path_link":               tries(refusedPath, "link", file, filepath.Join(mine, "stolen")),
 		"path_readlink":           tries(refusedPath, "readlink", file),
 		"path_remove_directory":   tries(refusedPath, "rmdir", art),
-		"path_rename":             tries(refusedPath, "rename", file, filepath.Join(mine, "stolen")).and(refusedPath, "rename", filepath.Join(mine, "backup"), filepath.Join(art, "x")),
-		"path_symlink":            tries(`ok|error`, "symlink", art, filepath.Join(mine, "way")).and(`error`, "read", filepath.Join(mine, "way", "f.md")).and(refusedPath, "read", filepath.Join(mine, "planted", "f.md")),
-		"path_unlink_file":        tries(refusedPath, "remove", file),
-		"environ_get":             tries(`HOME=`, "environ"),
-		"environ_sizes_get":       harmlessCall("environ_get"), "args_get": harmlessCall("its own arguments"), "args_sizes_get": harmlessCall("its own arguments"),
+		"path_rename": tries(refusedPath, "rename", file, filepath.Join(mine, "stolen")).and(refusedPath,
+			"rename", filepath.Join(mine, "backup"), filepath.Join(art, "x")),
+		"path_symlink": tries(`ok|error`, "symlink", art, filepath.Join(mine, "way")).and(`error`, "read",
+			filepath.Join(mine, "way", "f.md")).and(refusedPath, "read", filepath.Join(mine, "planted", "f.md")),
+		"path_unlink_file":  tries(refusedPath, "remove", file),
+		"environ_get":       tries(`HOME=`, "environ"),
+		"environ_sizes_get": harmlessCall("environ_get"), "args_get": harmlessCall("its own arguments"),
+		"args_sizes_get": harmlessCall("its own arguments"),
 		"fd_prestat_get": harmlessCall("the one preopen, /"), "fd_prestat_dir_name": harmlessCall("the one preopen, /"),
-		"clock_res_get": harmlessCall(noID), "clock_time_get": harmlessCall(noID), "poll_oneoff": harmlessCall(noID), "proc_exit": harmlessCall(noID),
+		"clock_res_get": harmlessCall(noID), "clock_time_get": harmlessCall(noID), "poll_oneoff": harmlessCall(noID),
+		"proc_exit":  harmlessCall(noID),
 		"proc_raise": harmlessCall(noID), "sched_yield": harmlessCall(noID), "random_get": harmlessCall(noID),
 		"sock_accept": harmlessCall("there are no sockets"), "sock_recv": harmlessCall("there are no sockets"),
 		"sock_send": harmlessCall("there are no sockets"), "sock_shutdown": harmlessCall("there are no sockets"),
-		"fd_advise": harmlessCall(opened), "fd_allocate": harmlessCall(opened), "fd_close": harmlessCall(opened), "fd_datasync": harmlessCall(opened),
-		"fd_fdstat_get": harmlessCall(opened), "fd_fdstat_set_flags": harmlessCall(opened), "fd_fdstat_set_rights": harmlessCall(opened),
-		"fd_filestat_get": harmlessCall(opened), "fd_filestat_set_size": harmlessCall(opened), "fd_filestat_set_times": harmlessCall(opened),
-		"fd_pread": harmlessCall(opened), "fd_pwrite": harmlessCall(opened), "fd_read": harmlessCall(opened), "fd_readdir": harmlessCall(opened),
-		"fd_renumber": harmlessCall(opened), "fd_seek": harmlessCall(opened), "fd_sync": harmlessCall(opened), "fd_tell": harmlessCall(opened), "fd_write": harmlessCall(opened),
+		"fd_advise": harmlessCall(opened), "fd_allocate": harmlessCall(opened), "fd_close": harmlessCall(opened),
+		"fd_datasync":   harmlessCall(opened),
+		"fd_fdstat_get": harmlessCall(opened), "fd_fdstat_set_flags": harmlessCall(opened),
+		"fd_fdstat_set_rights": harmlessCall(opened),
+		"fd_filestat_get":      harmlessCall(opened), "fd_filestat_set_size": harmlessCall(opened),
+		"fd_filestat_set_times": harmlessCall(opened),
+		"fd_pread":              harmlessCall(opened), "fd_pwrite": harmlessCall(opened), "fd_read": harmlessCall(opened),
+		"fd_readdir":  harmlessCall(opened),
+		"fd_renumber": harmlessCall(opened), "fd_seek": harmlessCall(opened), "fd_sync": harmlessCall(opened),
+		"fd_tell": harmlessCall(opened), "fd_write": harmlessCall(opened),
 	}
 }
 
@@ -107,7 +120,8 @@ func imports(t *testing.T) []string {
 // probe makes a bundle of the probe under the widest policy that there is.
 func (h *house) probe(wasm []byte) string {
 	dir := filepath.Join(h.out, "probe")
-	h.write(filepath.Join(dir, "manifest.toml"), "[agent]\nname = \"probe\"\nkind = \"wasm32-wasip1\"\nentry_wasm = { path = \"a.wasm\" }\n")
+	h.write(filepath.Join(dir, "manifest.toml"),
+		"[agent]\nname = \"probe\"\nkind = \"wasm32-wasip1\"\nentry_wasm = { path = \"a.wasm\" }\n")
 	h.write(filepath.Join(dir, "a.wasm"), string(wasm))
 	h.write(filepath.Join(dir, "policy.caps"), `[capabilities]
 fs = ["/"]
@@ -146,7 +160,8 @@ func TestNoImportCrossesTenants(t *testing.T) {
 	if err := os.Symlink(h.owner.Artifacts(), filepath.Join(h.out, "planted")); err != nil {
 		t.Fatal(err)
 	}
-	control := h.must("", "launch", bundle, "--", "secret", theSecret, "get", "notes", theKey, "read", filepath.Join(h.owner.Artifacts(), "f.md"))
+	control := h.must("", "launch", bundle, "--", "secret", theSecret, "get", "notes", theKey, "read",
+		filepath.Join(h.owner.Artifacts(), "f.md"))
 	handle := regexp.MustCompile(`rlsec_\w+`).FindString(control)
 	if handle == "" || strings.Count(control, canary) != 2 {
 		t.Fatalf("control: an agent of the owner's gets %q", control)

@@ -45,7 +45,8 @@ func (h *house) in(tenant, stdin string, args ...string) (status int, text strin
 		ctx = c
 	}
 	status = invoke(ctx, environment{
-		args: append([]string{"--home", h.dir, "--tenant", tenant}, args...), env: []string{"HOME=" + h.out, "PATH=" + os.Getenv("PATH"), "RLP_SECRET_acme_0canary_0key=" + canary},
+		args: append([]string{"--home", h.dir, "--tenant", tenant}, args...), env: []string{"HOME=" + h.out, "PATH=" +
+			os.Getenv("PATH"), "RLP_SECRET_acme_0canary_0key=" + canary},
 		stdin: strings.NewReader(stdin), stdout: &out, stderr: &out,
 	})
 	return status, out.String()
@@ -109,7 +110,8 @@ func newHouse(t *testing.T, tenant string) *house {
 	h.bundle(filepath.Join(h.out, "own"), "own")
 	h.write(filepath.Join(h.out, "extra.toml"), "[capabilities]\nfs = [\"/"+canary+"\"]\n")
 	h.pins()
-	h.must("", "launch", filepath.Join(h.owner.Agents(), victimAgent), "--param", "x="+h.owner.Artifacts(), "--override", filepath.Join(h.out, "extra.toml"))
+	h.must("", "launch", filepath.Join(h.owner.Agents(), victimAgent), "--param", "x="+h.owner.Artifacts(), "--override",
+		filepath.Join(h.out, "extra.toml"))
 	h.must("", "kb", "put", "notes", theKey, canary+" value")
 	h.must("", "secrets", "init")
 	h.must(canary+"-secret-value", "secrets", "put", theSecret)
@@ -162,48 +164,64 @@ func (h *house) crossings() map[string][]crossing {
 		}
 	}
 	return map[string][]crossing{
-		"launch": append(bundles("launch"), cross(77, "launch", own, "--param", x, "--input", "@"+filepath.Join(art, "input.json")),
-			cross(77, "launch", "--remote", agent), cross(77, "launch", "--remote", own, "--override", override), cross(77, "launch", "--remote", own, "--input", "@"+filepath.Join(art, "input.json"))),
+		"launch": append(bundles("launch"), cross(77, "launch", own, "--param", x, "--input",
+			"@"+filepath.Join(art, "input.json")),
+			cross(77, "launch", "--remote", agent), cross(77, "launch", "--remote", own, "--override", override),
+			cross(77, "launch", "--remote", own, "--input", "@"+filepath.Join(art, "input.json"))),
 		"caps lint": {
 			cross(77, "caps", "lint", agent), cross(77, "caps", "lint", override),
 			cross(65, "caps", "lint", "--agent", victimAgent, h.own("extra.toml")),
 		},
-		"caps show": bundles("caps", "show"), "caps diff": bundles("caps", "diff"), "caps explain": bundles("caps", "explain"),
+		"caps show": bundles("caps", "show"), "caps diff": bundles("caps", "diff"), "caps explain": bundles("caps",
+			"explain"),
 		"caps suggest": {
-			cross(77, "caps", "suggest", agent), cross(65, "caps", "suggest", h.run).showing(), cross(65, "caps", "suggest", "--override", h.run[:13]).showing(),
+			cross(77, "caps", "suggest", agent), cross(65, "caps", "suggest", h.run).showing(), cross(65, "caps", "suggest",
+				"--override", h.run[:13]).showing(),
 		},
 		"caps whatif": {
-			cross(77, "caps", "whatif", "--override", override), cross(65, "caps", "whatif", "--deny", "kb:read:*", "--run", h.run),
-			cross(65, "caps", "whatif", "--deny", "kb:read:*", "--run", h.run[:13]), cross(0, "caps", "whatif", "--deny", "kb:read:*", "--agent", victimAgent),
+			cross(77, "caps", "whatif", "--override", override), cross(65, "caps", "whatif", "--deny", "kb:read:*", "--run",
+				h.run),
+			cross(65, "caps", "whatif", "--deny", "kb:read:*", "--run", h.run[:13]), cross(0, "caps", "whatif", "--deny",
+				"kb:read:*", "--agent", victimAgent),
 		},
-		"caps override": {cross(77, "caps", "override", agent), cross(77, "caps", "override", own, override), cross(77, "caps", "override", own, override, "--save")},
-		"token new":     {cross(77, "token", "new", "--name", "x", "--grant", override)},
-		"audit scan":    {cross(77, "audit", "scan", agent), cross(0, "audit", "scan", "installed")},
+		"caps override": {
+			cross(77, "caps", "override", agent), cross(77, "caps", "override", own, override),
+			cross(77, "caps", "override", own, override, "--save"),
+		},
+		"token new":  {cross(77, "token", "new", "--name", "x", "--grant", override)},
+		"audit scan": {cross(77, "audit", "scan", agent), cross(0, "audit", "scan", "installed")},
 		"audit list": {
 			cross(0, "audit", "list").showing(), cross(0, "audit", "list", "--run", h.run, "--json").showing(),
-			cross(0, "audit", "list", "--agent", victimAgent, "--json").showing(), cross(65, "audit", "list", "--run", h.run[:13]).showing(),
+			cross(0, "audit", "list", "--agent", victimAgent, "--json").showing(), cross(65, "audit", "list", "--run",
+				h.run[:13]).showing(),
 		},
 		"audit show": {cross(65, "audit", "show", h.run).showing()},
 		"audit export": {
 			cross(0, "audit", "export").showing(), cross(65, "audit", "export", "--run", h.run[:13]).showing(),
-			cross(77, "audit", "export", "--output", filepath.Join(art, "x")), cross(77, "audit", "export", "--cursor", filepath.Join(art, "x")),
+			cross(77, "audit", "export", "--output", filepath.Join(art, "x")), cross(77, "audit", "export", "--cursor",
+				filepath.Join(art, "x")),
 		},
 		"audit tail": {cross(0, "audit", "tail", "--run", h.run), cross(0, "audit", "tail", "--since", "1h")},
 		"audit verify": {
-			cross(0, "audit", "verify"), cross(65, "audit", "verify", "--run", h.run), cross(77, "audit", "verify", "--checkpoint", filepath.Join(art, "f.md")),
-			cross(77, "audit", "verify", "--since", filepath.Join(art, "f.md")), cross(77, "audit", "verify", "--key", filepath.Join(h.owner.Root(), "kb")),
+			cross(0, "audit", "verify"), cross(65, "audit", "verify", "--run", h.run), cross(77, "audit", "verify",
+				"--checkpoint", filepath.Join(art, "f.md")),
+			cross(77, "audit", "verify", "--since", filepath.Join(art, "f.md")), cross(77, "audit", "verify", "--key",
+				filepath.Join(h.owner.Root(), "kb")),
 			cross(77, "audit", "verify", "--proof", filepath.Join(art, "f.md"), "--key", h.own("key")),
 		},
 		"audit proof": {
-			cross(65, "audit", "proof", "--run", h.run), cross(65, "audit", "proof", "--run", h.run[:13]), cross(77, "audit", "proof", "--since", filepath.Join(art, "f.md")),
+			cross(65, "audit", "proof", "--run", h.run), cross(65, "audit", "proof", "--run", h.run[:13]),
+			cross(77, "audit", "proof", "--since", filepath.Join(art, "f.md")),
 			cross(77, "audit", "proof", "1", "--out", filepath.Join(art, "x")),
 		},
-		"audit checkpoint": {cross(0, "audit", "checkpoint"), cross(77, "audit", "checkpoint", "--out", filepath.Join(art, "x"))},
-		"audit key":        {cross(0, "audit", "key")}, "audit prune": {cross(0, "audit", "prune", "--keep", "0h")},
-		"agent build":    {cross(77, "agent", "build", agent)},
-		"agent install":  {cross(77, "agent", "install", agent), cross(0, "agent", "install", own)},
-		"agent list":     {cross(0, "agent", "list").showing()},
-		"agent remove":   {cross(1, "agent", "remove", victimAgent), cross(2, "agent", "remove", "../tenants/acme/agents/"+victimAgent)},
+		"audit checkpoint": {cross(0, "audit", "checkpoint"), cross(77, "audit", "checkpoint", "--out",
+			filepath.Join(art, "x"))},
+		"audit key": {cross(0, "audit", "key")}, "audit prune": {cross(0, "audit", "prune", "--keep", "0h")},
+		"agent build":   {cross(77, "agent", "build", agent)},
+		"agent install": {cross(77, "agent", "install", agent), cross(0, "agent", "install", own)},
+		"agent list":    {cross(0, "agent", "list").showing()},
+		"agent remove": {cross(1, "agent", "remove", victimAgent), cross(2, "agent", "remove", "../tenants/acme/agents/"+
+			victimAgent)},
 		"agent inspect":  {cross(77, "agent", "inspect", agent).showing()},
 		"secrets init":   {cross(0, "secrets", "init")},
 		"secrets list":   {cross(0, "secrets", "list").showing()},
@@ -212,21 +230,27 @@ func (h *house) crossings() map[string][]crossing {
 		"kb domains":     {cross(0, "kb", "domains")},
 		"kb get":         {cross(1, "kb", "get", "notes", theKey, "--raw").showing()},
 		"kb put": {
-			cross(0, "kb", "put", "notes", "mine", "value"), cross(77, "kb", "put", "notes", "a", "@"+filepath.Join(art, "f.md")),
+			cross(0, "kb", "put", "notes", "mine", "value"), cross(77, "kb", "put", "notes", "a",
+				"@"+filepath.Join(art, "f.md")),
 			cross(1, "kb", "put", "notes", theKey, "value", "--revision", "1"),
 		},
-		"kb delete":  {cross(1, "kb", "delete", "notes", theKey)},
-		"kb list":    {cross(0, "kb", "list", "notes").showing()},
-		"kb search":  {cross(0, "kb", "search", "notes", canary, "--raw").showing()},
-		"kb why":     {cross(1, "kb", "why", "notes", theKey).showing()},
-		"kb verify":  {cross(0, "kb", "verify")},
-		"kb backup":  {cross(77, "kb", "backup", filepath.Join(art, "backup"))},
-		"kb restore": {cross(65, "kb", "restore", h.own("backup")), cross(65, "kb", "restore", h.own("backup"), "--replace"), cross(77, "kb", "restore", filepath.Join(art, "f.md"))},
+		"kb delete": {cross(1, "kb", "delete", "notes", theKey)},
+		"kb list":   {cross(0, "kb", "list", "notes").showing()},
+		"kb search": {cross(0, "kb", "search", "notes", canary, "--raw").showing()},
+		"kb why":    {cross(1, "kb", "why", "notes", theKey).showing()},
+		"kb verify": {cross(0, "kb", "verify")},
+		"kb backup": {cross(77, "kb", "backup", filepath.Join(art, "backup"))},
+		"kb restore": {
+			cross(65, "kb", "restore", h.own("backup")), cross(65, "kb", "restore", h.own("backup"), "--replace"),
+			cross(77, "kb", "restore", filepath.Join(art, "f.md")),
+		},
 		"mcp list":   {cross(0, "mcp", "list").showing()},
 		"mcp accept": {cross(2, "mcp", "accept", theServer, "--yes").showing()},
 		"kb import": {
-			cross(77, "kb", "import", art, "--domain", "notes"), cross(77, "kb", "import", filepath.Join(h.owner.Root(), "kb"), "--domain", "notes"),
-			cross(65, "kb", "import", h.dir, "--domain", "notes", "--hidden"), cross(0, "kb", "import", filepath.Dir(h.dir), "--domain", "notes", "--hidden"),
+			cross(77, "kb", "import", art, "--domain", "notes"), cross(77, "kb", "import", filepath.Join(h.owner.Root(), "kb"),
+				"--domain", "notes"),
+			cross(65, "kb", "import", h.dir, "--domain", "notes", "--hidden"), cross(0, "kb", "import", filepath.Dir(h.dir),
+				"--domain", "notes", "--hidden"),
 		},
 	}
 }
@@ -247,10 +271,11 @@ var harmless = map[string]string{
 	"daemon stop":           "the same",
 	"man":                   "opens no home, and writes what is the same for all where it is told to",
 	"serve":                 "serves all tenants of a home, each to who is proved to be of it, and takes no --tenant",
-	"token list":            "the tokens of a home are one list of its operator's; it says whose each is, and of none what it is",
-	"token revoke":          "the same",
-	"top":                   "asks the service, which says what is whose",
-	"lanes":                 "says what the machine can keep programs from, and takes names of lanes alone",
+	"token list": "the tokens of a home are one list of its operator's; it says whose each is, and of none " +
+		"what it is",
+	"token revoke": "the same",
+	"top":          "asks the service, which says what is whose",
+	"lanes":        "says what the machine can keep programs from, and takes names of lanes alone",
 }
 
 // commandsOf are the names of all commands that do something.
@@ -312,7 +337,11 @@ func TestNoCommandCrossesTenants(t *testing.T) {
 		if h.fingerprint() != before {
 			t.Errorf("something of %s is not as it was", owner)
 		}
-		for _, args := range [][]string{{"kb", "get", "notes", theKey, "--raw"}, {"audit", "show", h.run}, {"secrets", "list"}} {
+		for _, args := range [][]string{
+			{"kb", "get", "notes", theKey, "--raw"},
+			{"audit", "show", h.run},
+			{"secrets", "list"},
+		} {
 			if text := h.must("", args...); !strings.Contains(strings.ToUpper(text), canary) {
 				t.Errorf("%s lost it: %v: %s", owner, args, text)
 			}
@@ -360,7 +389,8 @@ func (h *house) control(table map[string][]crossing) {
 // tryAll runs every crossing as the intruder.
 func (h *house) tryAll(intruder string, table map[string][]crossing) {
 	names := slices.Sorted(maps.Keys(table))
-	slices.SortStableFunc(names, func(a, b string) int { return strings.Index(b, "init") - strings.Index(a, "init") }) // a vault first
+	// a vault first
+	slices.SortStableFunc(names, func(a, b string) int { return strings.Index(b, "init") - strings.Index(a, "init") })
 	for _, name := range names {
 		for _, c := range table[name] {
 			status, text := h.in(intruder, c.stdin, c.args...)
@@ -388,7 +418,13 @@ func (h *house) tryAll(intruder string, table map[string][]crossing) {
 func TestEveryCommandWantsATenant(t *testing.T) {
 	h := &house{t: t, dir: t.TempDir(), out: t.TempDir()}
 	for _, tenant := range []string{"", ".", "..", "a/b", "a b", "a.b", "é", "a\x00", strings.Repeat("a", 65)} {
-		for _, args := range [][]string{{"launch", "x"}, {"kb", "domains"}, {"audit", "list"}, {"secrets", "list"}, {"caps", "show", "x"}} {
+		for _, args := range [][]string{
+			{"launch", "x"},
+			{"kb", "domains"},
+			{"audit", "list"},
+			{"secrets", "list"},
+			{"caps", "show", "x"},
+		} {
 			if status, text := h.in(tenant, "", args...); status != 2 || !strings.Contains(text, "--tenant") {
 				t.Errorf("%v for %q: %d %s", args, tenant, status, text)
 			}

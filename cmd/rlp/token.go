@@ -56,10 +56,12 @@ narrows anyway. The grant is copied: a later edit of its file changes nothing.`,
 	}
 	c.Flags().StringVar(&f.name, "name", "", "the `NAME` that logs call its holder by")
 	c.Flags().StringVar(&f.grant, "grant", "", "the `FILE` of a grant or override that narrows what is asked with it")
-	c.Flags().StringArrayVar(&f.profiles, "profile", nil, "the `NAME` of a profile that narrows what is asked with it; may be given again")
+	c.Flags().StringArrayVar(&f.profiles, "profile", nil,
+		"the `NAME` of a profile that narrows what is asked with it; may be given again")
 	c.Flags().StringSliceVar(&f.may, "may", []string{"run", "read"}, "the `RIGHTS` that it has, of run, read, operate")
 	c.Flags().StringVar(&f.expires, "expires", "90d", "it ends `WHEN`: 12h, 30d, a date, or never")
-	c.Flags().StringVar(&f.cert, "cert", "", "the `CN|SHA256` of the client certificate that it stands for: its common name, or its SHA-256 in hex")
+	c.Flags().StringVar(&f.cert, "cert", "",
+		"the `CN|SHA256` of the client certificate that it stands for: its common name, or its SHA-256 in hex")
 	return c
 }
 
@@ -105,7 +107,8 @@ func (a *app) tokenNew(f tokenFlags) error {
 		fmt.Fprintln(a.stdout, text)
 	}
 	if !a.quiet {
-		fmt.Fprintf(a.stderr, "rlp: made %s for %s, tenant %s, may %s, %s\n", made.ID, made.Name, made.Tenant, strings.Join(access.RightsOf(made.May), ", "), untilText(made.Expires))
+		fmt.Fprintf(a.stderr, "rlp: made %s for %s, tenant %s, may %s, %s\n", made.ID, made.Name, made.Tenant,
+			strings.Join(access.RightsOf(made.May), ", "), untilText(made.Expires))
 		if text != "" {
 			fmt.Fprintln(a.stderr, "     it is printed once; send it as Authorization: Bearer TOKEN")
 		}
@@ -151,7 +154,8 @@ func (a *app) tokenGrant(f tokenFlags) (string, error) {
 		return "", inputErr(fmt.Errorf("--grant: %w", err))
 	}
 	if len(o.Params) > 0 {
-		return "", inputErr(fmt.Errorf("--grant %s: [params] in the grant of a token fill in nothing; take them out", f.grant))
+		return "", inputErr(fmt.Errorf("--grant %s: [params] in the grant of a token fill in nothing; take them out",
+			f.grant))
 	}
 	return string(data), nil
 }
@@ -233,7 +237,10 @@ func (a *app) tokenRevoke(args []string) error {
 		t, err := store.Revoke(id)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return &statusError{Status: launcher.StatusFinding, Err: fmt.Errorf("there is no token %s; rlp token list prints those that there are", id)}
+			return &statusError{
+				Status: launcher.StatusFinding,
+				Err:    fmt.Errorf("there is no token %s; rlp token list prints those that there are", id),
+			}
 		case err != nil:
 			var mode *home.ModeError
 			if errors.As(err, &mode) {
@@ -241,7 +248,10 @@ func (a *app) tokenRevoke(args []string) error {
 			}
 			return inputErr(err)
 		case a.json:
-			if err := a.printJSON(map[string]any{"id": id, "name": t.Name, "tenant": t.Tenant, "revoked": t.Revoked.UTC().Format(time.RFC3339)}); err != nil {
+			if err := a.printJSON(map[string]any{
+				"id": id, "name": t.Name, "tenant": t.Tenant,
+				"revoked": t.Revoked.UTC().Format(time.RFC3339),
+			}); err != nil {
 				return err
 			}
 		case !a.quiet:

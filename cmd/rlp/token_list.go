@@ -99,7 +99,8 @@ func (a *app) tokenList() error {
 		if r.Grant != "" {
 			by = append(by, "grant")
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, cmp.Or(r.Name, "-"), r.proof(), cmp.Or(r.Tenant, "-"), cmp.Or(strings.Join(r.May, ","), "-"),
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, cmp.Or(r.Name, "-"), r.proof(), cmp.Or(r.Tenant, "-"),
+			cmp.Or(strings.Join(r.May, ","), "-"),
 			r.State, cmp.Or(r.Expires, "never"), cmp.Or(r.LastUsed, "never"), cmp.Or(strings.Join(by, ","), "-"))
 	}
 	if err := w.Flush(); err != nil {

@@ -56,7 +56,8 @@ func lintTools(c *compose.Composition, plan launcher.Plan) []policy.Finding {
 	if err != nil {
 		p := compose.ProblemOf(err)
 		return []policy.Finding{{
-			Path: p.Path, Line: p.Line, Column: p.Column, Severity: policy.SeverityError, Code: "tools", Message: p.Message, Hint: p.Hint,
+			Path: p.Path, Line: p.Line, Column: p.Column, Severity: policy.SeverityError, Code: "tools", Message: p.Message,
+			Hint: p.Hint,
 		}}
 	}
 	var findings []policy.Finding
@@ -67,8 +68,9 @@ func lintTools(c *compose.Composition, plan launcher.Plan) []policy.Finding {
 		pos := c.Bundle.Tools[i].Pos
 		findings = append(findings, policy.Finding{
 			Path: pos.File, Line: pos.Line, Column: pos.Column, Severity: policy.SeverityWarning, Code: "tool_not_in_base",
-			Message: fmt.Sprintf("the tool %s needs %s, which the policy does not ask for, so it is never attached", t.ID, t.Capability),
-			Hint:    "add it to [capabilities] of policy.caps, or take the tool out",
+			Message: fmt.Sprintf("the tool %s needs %s, which the policy does not ask for, so it is never attached", t.ID,
+				t.Capability),
+			Hint: "add it to [capabilities] of policy.caps, or take the tool out",
 		})
 	}
 	return findings

@@ -72,7 +72,8 @@ func TestTop(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	plain := start(t, h.env, "rlp", "top")
-	if lines := strings.Split(strings.TrimSpace(plain.stdout), "\n"); plain.code != 0 || len(lines) != 2 || !strings.HasPrefix(lines[0], "RUN") {
+	if lines := strings.Split(strings.TrimSpace(plain.stdout), "\n"); plain.code != 0 || len(lines) != 2 ||
+		!strings.HasPrefix(lines[0], "RUN") {
 		t.Fatalf("%+v", plain)
 	}
 	var doc struct {

@@ -70,7 +70,8 @@ func (l *lines) read() ([]byte, error) {
 		case long:
 			return nil, &hostcalls.Fail{
 				Errno: hostcalls.TooBig,
-				Hint:  fmt.Sprintf("the line is longer than %d MiB and was passed over; ask for the next one", hostcalls.MaxInput>>20),
+				Hint: fmt.Sprintf("the line is longer than %d MiB and was passed over; ask for the next one",
+					hostcalls.MaxInput>>20),
 			}
 		}
 		if string(text) == reloadLine {

@@ -79,7 +79,8 @@ func TestLinesAreInputs(t *testing.T) {
 			}
 		})
 	}
-	broken := &lines{r: bufio.NewReader(io.MultiReader(strings.NewReader("half"), iotest.ErrReader(errors.New("on fire"))))}
+	broken := &lines{r: bufio.NewReader(io.MultiReader(strings.NewReader("half"),
+		iotest.ErrReader(errors.New("on fire"))))}
 	if got, err := broken.Next(t.Context()); err == nil || errors.Is(err, io.EOF) {
 		t.Errorf("half a line of a broken stdin was taken for one: %q, %v", got, err)
 	}
@@ -97,13 +98,19 @@ func TestWaitingForTheNextTurnIsInterrupted(t *testing.T) {
 // One stdin has one reader.
 func TestTurnsAndInputDoNotShareStdin(t *testing.T) {
 	bundle := bundleOf(t, []byte(prints))
-	for input, want := range map[string]int{"-": launcher.StatusUsage, `{"a":1}`: launcher.StatusOK, "": launcher.StatusOK} {
+	for input, want := range map[string]int{
+		"-": launcher.StatusUsage, `{"a":1}`: launcher.StatusOK,
+		"": launcher.StatusOK,
+	} {
 		var said strings.Builder
 		args := []string{"launch", bundle, "--home", t.TempDir(), "--turns"}
 		if input != "" {
 			args = append(args, "--input", input)
 		}
-		status := invoke(t.Context(), environment{args: args, stdin: strings.NewReader("{}\n"), stdout: io.Discard, stderr: &said})
+		status := invoke(t.Context(), environment{
+			args: args, stdin: strings.NewReader("{}\n"), stdout: io.Discard,
+			stderr: &said,
+		})
 		if status != want || (want == launcher.StatusUsage) != strings.Contains(said.String(), "--input as JSON or @FILE") {
 			t.Errorf("--input %s: exit %d: %s", input, status, said.String())
 		}

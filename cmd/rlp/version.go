@@ -28,7 +28,8 @@ func (a *app) versionCommand() *cobra.Command {
 					"version": version, "go": runtime.Version(), "wazero": engine, "platform": runtime.GOOS + "/" + runtime.GOARCH,
 				})
 			}
-			_, err := fmt.Fprintf(a.stdout, "rlp %s (%s, wazero %s, %s/%s)\n", version, runtime.Version(), engine, runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprintf(a.stdout, "rlp %s (%s, wazero %s, %s/%s)\n", version, runtime.Version(), engine, runtime.GOOS,
+				runtime.GOARCH)
 			return err
 		},
 	}

@@ -79,7 +79,8 @@ func (a *app) whatif(ctx context.Context, s *kb.Store, filter kb.Filter, f whati
 		return ofFile(err)
 	}
 	if forecast.Runs == 0 {
-		fmt.Fprintln(a.stderr, "rlp: no recorded run is one of those that were asked for, so that nothing was decided again; rlp audit list shows all")
+		fmt.Fprintln(a.stderr, "rlp: no recorded run is one of those that were asked for, so that nothing was decided "+
+			"again; rlp audit list shows all")
 	}
 	if a.json {
 		err = a.printJSON(forecast)
@@ -95,7 +96,9 @@ func (a *app) whatif(ctx context.Context, s *kb.Store, filter kb.Filter, f whati
 
 // forecast decides runs again under what the flags say; text is the override of
 // the name -.
-func (a *app) forecast(ctx context.Context, s *kb.Store, filter kb.Filter, f compose.Flags, text []byte) (*ask.Forecast, error) {
+func (a *app) forecast(ctx context.Context, s *kb.Store, filter kb.Filter, f compose.Flags, text []byte) (*ask.Forecast,
+	error,
+) {
 	h, cfg, err := a.settings()
 	if err != nil {
 		return nil, err
@@ -110,7 +113,8 @@ func (a *app) forecast(ctx context.Context, s *kb.Store, filter kb.Filter, f com
 		return nil, ofDraft("-", err)
 	}
 	found, err := ask.WhatIf(ctx, s, filter, ask.Candidates{
-		Layers: layers, Domains: append(policy.BuiltinDomains(), cfg.KB.Domains...), Programs: (&compose.Composition{Home: h, Config: cfg}).CanonicalProgram,
+		Layers: layers, Domains: append(policy.BuiltinDomains(), cfg.KB.Domains...),
+		Programs: (&compose.Composition{Home: h, Config: cfg}).CanonicalProgram,
 	})
 	if err != nil {
 		return nil, ofDraft("-", err)
@@ -154,7 +158,8 @@ func (a *app) candidates(h home.Home, cfg config.Config, f compose.Flags) ([]*ca
 
 func printForecast(w io.Writer, f *ask.Forecast, most int) {
 	fmt.Fprintf(w, "under %s, of %d runs:\n", printable(strings.Join(f.Candidates, ", ")), f.Runs)
-	fmt.Fprintf(w, "  %d allowed calls stay allowed, %d would be blocked (in %d runs), %d might be blocked; %d were denied, and stay so\n",
+	fmt.Fprintf(w, "  %d allowed calls stay allowed, %d would be blocked (in %d runs), %d might be blocked; %d were "+
+		"denied, and stay so\n",
 		f.Decisions.Stay, f.Decisions.Blocked, f.Blocking, f.Decisions.Depend, f.Decisions.Denied)
 	for i, b := range slices.Concat(f.Blocked, f.Depends) {
 		if most > 0 && i == most {
@@ -168,7 +173,8 @@ func printForecast(w io.Writer, f *ask.Forecast, most int) {
 		printBlock(w, word, &b)
 	}
 	if f.Incomplete > 0 {
-		fmt.Fprintf(w, "incomplete: %d runs were recorded without all that they were allowed (audit_on_allow = false)\n", f.Incomplete)
+		fmt.Fprintf(w, "incomplete: %d runs were recorded without all that they were allowed (audit_on_allow = false)\n",
+			f.Incomplete)
 	}
 	if f.NotListed > 0 {
 		fmt.Fprintf(w, "  ... and %d calls with still others\n", f.NotListed)

@@ -11,7 +11,11 @@ func (a *app) commands() []*cobra.Command {
 	if a.invoker != nil { // a client asks for nothing else
 		return []*cobra.Command{a.launchCommand()}
 	}
-	all := []*cobra.Command{a.launchCommand(), a.capsCommand(), a.auditCommand(), a.agentCommand(), a.secretsCommand(), a.kbCommand(), a.lanesCommand(), a.mcpCommand(), a.daemonCommand(), a.serveCommand(), a.topCommand(), a.tokenCommand(), a.versionCommand()}
+	all := []*cobra.Command{
+		a.launchCommand(), a.capsCommand(), a.auditCommand(), a.agentCommand(), a.secretsCommand(),
+		a.kbCommand(), a.lanesCommand(), a.mcpCommand(), a.daemonCommand(), a.serveCommand(), a.topCommand(),
+		a.tokenCommand(), a.versionCommand(),
+	}
 	return append(append(all, a.manCommand()), a.modelHostCommands()...)
 }
 

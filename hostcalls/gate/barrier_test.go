@@ -26,8 +26,10 @@ func (d *disk) Sync() error {
 }
 
 var everything = []string{
-	"fs:read:/", "fs:write:/", "fs:delete:/", "network:https:example.org", "time:read:*", "kb:read:notes", "kb:write:notes",
-	"secrets:read:runloop/a/b", "model:use:*", "process:exec:/bin/true", "env:read:PATH", "mcp:call:github", "agents:launch:critic",
+	"fs:read:/", "fs:write:/", "fs:delete:/", "network:https:example.org", "time:read:*", "kb:read:notes",
+	"kb:write:notes",
+	"secrets:read:runloop/a/b", "model:use:*", "process:exec:/bin/true", "env:read:PATH", "mcp:call:github",
+	"agents:launch:critic",
 }
 
 // requestsOf are requests of every family and mode, each of which everything allows.
@@ -72,7 +74,8 @@ func TestRecordsAreOnDiskBeforeTheCall(t *testing.T) {
 					t.Fatalf("%s: %v is allowed: %v", d, r, a.OK())
 				}
 				if synced := log.syncs > before; synced != want || want && log.kept != len(log.Decisions) {
-					t.Errorf("%s: %v, allowed %v: synced %v, want %v; %d of %d on disk", d, r, allow, synced, want, log.kept, len(log.Decisions))
+					t.Errorf("%s: %v, allowed %v: synced %v, want %v; %d of %d on disk", d, r, allow, synced, want, log.kept,
+						len(log.Decisions))
 				}
 				if g.Again(&a) && want {
 					t.Errorf("%s: %v is repeated without a barrier", d, r)
@@ -85,7 +88,8 @@ func TestRecordsAreOnDiskBeforeTheCall(t *testing.T) {
 		}
 		admit(caps.Request{Family: caps.KBWrite, Name: "contacts"}, false, d == audit.PerRecord)
 		before := log.syncs
-		if !g.Give(op, caps.Request{Family: caps.Env, Name: "PATH"}, "PATH") || (log.syncs > before) != (d == audit.PerRecord) {
+		if !g.Give(op, caps.Request{Family: caps.Env, Name: "PATH"}, "PATH") ||
+			(log.syncs > before) != (d == audit.PerRecord) {
 			t.Errorf("%s: a variable: %d syncs", d, log.syncs-before)
 		}
 	}

@@ -12,7 +12,10 @@ import (
 
 func hiding(t *testing.T, tool string, grants ...string) caps.Set {
 	t.Helper()
-	set, _, err := baseOf(t, grants...).Narrow(&caps.Layer{Name: "profile:x", Deny: []caps.Entry{{Grant: caps.Grant{Family: caps.Tool, Modes: 1, Scope: tool}}}})
+	set, _, err := baseOf(t, grants...).Narrow(&caps.Layer{
+		Name: "profile:x",
+		Deny: []caps.Entry{{Grant: caps.Grant{Family: caps.Tool, Modes: 1, Scope: tool}}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,11 +64,13 @@ func TestAClosedGateSaysWhy(t *testing.T) {
 	}
 	g, log := open(t, baseOf(t, "fs:read:/notes"), keepAll)
 	op := opOf(t, g, "path_open")
-	if g.ResultHash([]byte("x")) != log.ResultHash([]byte("x")) || g.ArgsHash(op, []byte("x")) != log.ArgsHash("path_open", []byte("x")) || g.latch.inside.Load() != 0 {
+	if g.ResultHash([]byte("x")) != log.ResultHash([]byte("x")) || g.ArgsHash(op, []byte("x")) != log.ArgsHash("path_open",
+		[]byte("x")) || g.latch.inside.Load() != 0 {
 		t.Error("control: the digests are not the log's")
 	}
 	g.Close(nil)
-	if g.Bound(0); g.ResultHash([]byte("x")) != [32]byte{} || g.ArgsHash(op, []byte("x")) != [32]byte{} || g.opt.MaxCalls != keepAll.MaxCalls {
+	if g.Bound(0); g.ResultHash([]byte("x")) != [32]byte{} || g.ArgsHash(op, []byte("x")) != [32]byte{} ||
+		g.opt.MaxCalls != keepAll.MaxCalls {
 		t.Error("a log that is closed is asked for digests")
 	}
 }
@@ -104,7 +109,8 @@ func TestClosingWaitsForWhoIsInside(t *testing.T) {
 // What came of a call is recorded as that.
 func TestDoneIsCallDone(t *testing.T) {
 	g, log := open(t, baseOf(t, "fs:read:/notes"), keepAll)
-	if err := g.Done(&audit.Event{Verb: "GET"}); err != nil || len(log.Events) != 1 || log.Events[0].Kind != audit.KindCallDone || g.latch.inside.Load() != 0 {
+	if err := g.Done(&audit.Event{Verb: "GET"}); err != nil || len(log.Events) != 1 ||
+		log.Events[0].Kind != audit.KindCallDone || g.latch.inside.Load() != 0 {
 		t.Errorf("%v, %+v", err, log.Events)
 	}
 }
@@ -138,7 +144,10 @@ func TestAnUnrecordedEndOfALeaseShuts(t *testing.T) {
 	now := int64(0)
 	opt := keepAll
 	opt.Now = func() int64 { return now }
-	set, _, err := baseOf(t, "fs:read:/notes", "kb:read:notes").Narrow(&caps.Layer{Name: "l", Leases: []caps.Lease{{Entry: entry(t, "kb:read:notes"), Expires: 5, MaxUses: caps.Unbounded}}})
+	set, _, err := baseOf(t, "fs:read:/notes", "kb:read:notes").Narrow(&caps.Layer{
+		Name:   "l",
+		Leases: []caps.Lease{{Entry: entry(t, "kb:read:notes"), Expires: 5, MaxUses: caps.Unbounded}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +159,8 @@ func TestAnUnrecordedEndOfALeaseShuts(t *testing.T) {
 		t.Fatalf("%v", first)
 	}
 	log.Room = -1
-	if a := g.Admit(opOf(t, g, "kb_get"), caps.Request{Family: caps.KBRead, Name: "notes"}, "", nil); a.OK() || g.Err() != first || len(log.Events) != 0 {
+	if a := g.Admit(opOf(t, g, "kb_get"), caps.Request{Family: caps.KBRead, Name: "notes"}, "", nil); a.OK() ||
+		g.Err() != first || len(log.Events) != 0 {
 		t.Errorf("%v, %v, %d events", a.OK(), g.Err(), len(log.Events))
 	}
 }
@@ -177,7 +187,8 @@ func TestRecordedLayersAreBounded(t *testing.T) {
 		t.Errorf("%+v, %v", back, err)
 	}
 	for _, part := range []func(*audit.Layer, []audit.LayerEntry){
-		func(r *audit.Layer, x []audit.LayerEntry) { r.Deny = x }, func(r *audit.Layer, x []audit.LayerEntry) { r.Bounds = x },
+		func(r *audit.Layer, x []audit.LayerEntry) { r.Deny = x },
+		func(r *audit.Layer, x []audit.LayerEntry) { r.Bounds = x },
 	} {
 		bad := &audit.Layer{Name: "x"}
 		part(bad, []audit.LayerEntry{{Family: "nonesuch", Modes: 1, Scope: "/"}})
@@ -190,13 +201,17 @@ func TestRecordedLayersAreBounded(t *testing.T) {
 // The layer that protects is recorded as far as it is about what was granted.
 func TestProtectionIsRecordedWhereItIsNear(t *testing.T) {
 	base := baseOf(t, "fs:read:/notes/a")
-	for path, want := range map[string]bool{"/notes": true, "/notes/a": true, "/notes/a/b": true, "/": true, "/notes/ab": false, "/notes/b": false, "/other": false, "/other/abcdef": false} {
+	for path, want := range map[string]bool{
+		"/notes": true, "/notes/a": true, "/notes/a/b": true, "/": true,
+		"/notes/ab": false, "/notes/b": false, "/other": false, "/other/abcdef": false,
+	} {
 		l := &caps.Layer{Name: caps.ProtectedLayer, Deny: []caps.Entry{entry(t, "fs:read:"+path)}}
 		if got := len(Recorded(base, []*caps.Layer{l})) == 1; got != want {
 			t.Errorf("%s: %v", path, got)
 		}
 	}
-	if all := Recorded(baseOf(t, "fs:read:/"), []*caps.Layer{{Name: caps.ProtectedLayer, Deny: []caps.Entry{entry(t, "fs:read:/x")}}}); len(all) != 1 {
+	if all := Recorded(baseOf(t, "fs:read:/"),
+		[]*caps.Layer{{Name: caps.ProtectedLayer, Deny: []caps.Entry{entry(t, "fs:read:/x")}}}); len(all) != 1 {
 		t.Error("what lies in the root folder is not recorded")
 	}
 }

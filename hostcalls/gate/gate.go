@@ -318,7 +318,9 @@ func (g *Gate) admit(op *Op, r *caps.Request, d caps.Decision, target string, ar
 
 // recorded is d once its record is as safe as it has to be. Without a record the
 // request is denied, and the gate stays shut.
-func (g *Gate) recorded(op *Op, r *caps.Request, d caps.Decision, target string, args *[32]byte) (caps.Decision, audit.Mark) {
+func (g *Gate) recorded(op *Op, r *caps.Request, d caps.Decision, target string, args *[32]byte) (caps.Decision,
+	audit.Mark,
+) {
 	var mark audit.Mark
 	if g.err == nil {
 		var err error

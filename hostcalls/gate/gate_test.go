@@ -75,7 +75,8 @@ func TestEveryDecisionIsRecorded(t *testing.T) {
 		t.Fatalf("%d records for 3 decisions: %+v", len(log.Decisions), log.Decisions)
 	}
 	allowed, denied := log.Decisions[0], log.Decisions[1]
-	if allowed.Deny || allowed.Cap != "fs.read" || allowed.Reason != "granted" || allowed.Op != "path_open" || allowed.Target != "/notes/a" {
+	if allowed.Deny || allowed.Cap != "fs.read" || allowed.Reason != "granted" || allowed.Op != "path_open" ||
+		allowed.Target != "/notes/a" {
 		t.Errorf("allowed: %+v", allowed)
 	}
 	if !denied.Deny || denied.Cap != "fs.write" || denied.Reason != "path_not_permitted" || denied.Severity != audit.Warn {

@@ -89,7 +89,10 @@ func TestReloadReturns(t *testing.T) {
 	if !first.OK() {
 		t.Fatal("control: denied")
 	}
-	narrow := &caps.Layer{Name: "profile:x", Deny: []caps.Entry{entry(t, "fs:read:/notes/deep/er"), entry(t, "kb:write:*")}}
+	narrow := &caps.Layer{Name: "profile:x", Deny: []caps.Entry{
+		entry(t, "fs:read:/notes/deep/er"),
+		entry(t, "kb:write:*"),
+	}}
 	if changed, err := g.Reload("turn", []*caps.Layer{narrow}); err != nil || !changed {
 		t.Fatalf("%v, %v", changed, err)
 	}
@@ -99,7 +102,10 @@ func TestReloadReturns(t *testing.T) {
 	if !g.Holds(first.Permit.Scope(), caps.FS, caps.Read) || g.Set().Scope(caps.FS, first.Permit.Scope()) != "/notes" {
 		t.Error("the descriptor's scope is another one")
 	}
-	wide := &caps.Layer{Name: "profile:x", Bounds: []caps.Bound{{Family: caps.FS, Modes: caps.AllModes(caps.FS)}}, Allow: []caps.Entry{entry(t, "fs:write:*"), entry(t, "fs:read:*")}}
+	wide := &caps.Layer{
+		Name: "profile:x", Bounds: []caps.Bound{{Family: caps.FS, Modes: caps.AllModes(caps.FS)}},
+		Allow: []caps.Entry{entry(t, "fs:write:*"), entry(t, "fs:read:*")},
+	}
 	if _, err := g.Reload("turn", []*caps.Layer{wide}); err != nil {
 		t.Fatal(err)
 	}
@@ -116,13 +122,19 @@ func TestReloadReturns(t *testing.T) {
 //
 //rlp:holds P17
 func TestRunOnlyNarrows(t *testing.T) {
-	words := []string{"fs:read:/notes", "fs:write:/notes/out", "kb:write:drafts", "kb:read:notes", "process:exec:/bin/ls", "env:read:A"}
+	words := []string{
+		"fs:read:/notes", "fs:write:/notes/out", "kb:write:drafts", "kb:read:notes", "process:exec:/bin/ls",
+		"env:read:A",
+	}
 	rapid.Check(t, func(rt *rapid.T) {
 		now := int64(0)
 		opt := keepAll
 		opt.Floor, opt.Now = floorOf(t, "kb:write:*", "process:exec:*"), func() int64 { return now }
 		set := baseOf(t, words...)
-		lease := &caps.Layer{Name: "lease", Leases: []caps.Lease{{Entry: entry(t, "kb:read:notes"), Expires: 5, MaxUses: caps.Unbounded}}}
+		lease := &caps.Layer{Name: "lease", Leases: []caps.Lease{{
+			Entry: entry(t, "kb:read:notes"), Expires: 5,
+			MaxUses: caps.Unbounded,
+		}}}
 		set, _, err := set.Narrow(lease)
 		if err != nil {
 			rt.Fatal(err)
@@ -190,7 +202,8 @@ func TestLeases(t *testing.T) {
 	if g.Holds(first.Permit.Scope(), caps.FS, caps.Read) {
 		t.Error("a descriptor outlives its lease")
 	}
-	if a := g.Admit(read, readNote, "", nil); a.OK() || a.Denial.Code != caps.LeaseExpired || a.Denial.Layer != "override:x.toml" {
+	if a := g.Admit(read, readNote, "", nil); a.OK() || a.Denial.Code != caps.LeaseExpired ||
+		a.Denial.Layer != "override:x.toml" {
 		t.Errorf("after its end: %v %+v", a.OK(), a.Denial)
 	}
 	if a := g.Admit(read, caps.Request{Family: caps.FS, Name: "/elsewhere"}, "", nil); !a.OK() {
@@ -219,7 +232,10 @@ func TestLeases(t *testing.T) {
 
 // Without a clock a lease that ends some day is over.
 func TestLeaseWithoutClock(t *testing.T) {
-	l := &caps.Layer{Name: "l", Leases: []caps.Lease{{Entry: entry(t, "fs:read:/notes"), Expires: 100, MaxUses: caps.Unbounded}}}
+	l := &caps.Layer{Name: "l", Leases: []caps.Lease{{
+		Entry: entry(t, "fs:read:/notes"), Expires: 100,
+		MaxUses: caps.Unbounded,
+	}}}
 	set, _, err := baseOf(t, "fs:read:/").Narrow(l)
 	if err != nil {
 		t.Fatal(err)
@@ -236,7 +252,8 @@ func TestLeaseWithoutClock(t *testing.T) {
 func TestHiddenToolIsRefused(t *testing.T) {
 	base := baseOf(t, "kb:write:drafts", "mcp:call:github")
 	hide := &caps.Layer{Name: "profile:quiet", Deny: []caps.Entry{
-		{Grant: caps.Grant{Family: caps.Tool, Modes: 1, Scope: "memory:kb_put"}}, {Grant: caps.Grant{Family: caps.Tool, Modes: 1, Scope: "mcp:github/delete"}},
+		{Grant: caps.Grant{Family: caps.Tool, Modes: 1, Scope: "memory:kb_put"}},
+		{Grant: caps.Grant{Family: caps.Tool, Modes: 1, Scope: "mcp:github/delete"}},
 	}}
 	set, _, err := base.Narrow(hide)
 	if err != nil {
@@ -246,7 +263,8 @@ func TestHiddenToolIsRefused(t *testing.T) {
 	if a := g.Admit(opOf(t, g, "kb_cas"), putDraft, "drafts", nil); !a.OK() {
 		t.Fatal("control: another tool of the same domain is denied")
 	}
-	if a := g.Admit(opOf(t, g, "kb_put"), putDraft, "drafts", nil); a.OK() || a.Denial.Code != caps.ToolHidden || a.Denial.Layer != "profile:quiet" {
+	if a := g.Admit(opOf(t, g, "kb_put"), putDraft, "drafts", nil); a.OK() || a.Denial.Code != caps.ToolHidden ||
+		a.Denial.Layer != "profile:quiet" {
 		t.Errorf("%v %+v", a.OK(), a.Denial)
 	}
 	call := caps.Request{Family: caps.MCP, Name: "github"}
@@ -310,7 +328,10 @@ func TestWhatIsLeasedIsNotMoved(t *testing.T) {
 	forever := func(text string) caps.Lease {
 		return caps.Lease{Entry: entry(t, text), Expires: caps.Forever, MaxUses: 9}
 	}
-	l := &caps.Layer{Name: "override:x.toml", Leases: []caps.Lease{forever("fs:read:/data/a/leased"), forever("kb:write:drafts")}}
+	l := &caps.Layer{Name: "override:x.toml", Leases: []caps.Lease{
+		forever("fs:read:/data/a/leased"),
+		forever("kb:write:drafts"),
+	}}
 	set, _, err := baseOf(t, "fs:write:/data", "fs:read:/data", "fs:delete:/data", "kb:write:drafts").Narrow(l)
 	if err != nil {
 		t.Fatal(err)

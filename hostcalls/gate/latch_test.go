@@ -58,8 +58,10 @@ func TestAClosedGateRecordsNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-ended
-		if sink.n != at+1 || allowed != at || g.Counts(caps.KBRead) != (Count{Allowed: int64(at)}) || last.Denial.Code != caps.AuditUnavailable {
-			t.Fatalf("%d recorded when it was closed, %d in the end; %d allowed, counted %+v, %v", at, sink.n, allowed, g.Counts(caps.KBRead), last.Denial.Code)
+		if sink.n != at+1 || allowed != at || g.Counts(caps.KBRead) != (Count{Allowed: int64(at)}) ||
+			last.Denial.Code != caps.AuditUnavailable {
+			t.Fatalf("%d recorded when it was closed, %d in the end; %d allowed, counted %+v, %v", at, sink.n, allowed,
+				g.Counts(caps.KBRead), last.Denial.Code)
 		}
 	}
 }
@@ -88,7 +90,8 @@ func TestEachDoorOfAClosedGateIsClosed(t *testing.T) {
 	admitted := g.Admit(op, r, "", nil).OK()
 	tree := g.AdmitTree(op, r, "").OK()
 	_, hidden := g.Hidden(op)
-	if admitted || tree || g.Again(&last) || g.Would(op, r) || g.Give(op, r, "") || g.Spend() || !hidden || g.Holds(0, caps.KBRead, 0) {
+	if admitted || tree || g.Again(&last) || g.Would(op, r) || g.Give(op, r, "") || g.Spend() || !hidden ||
+		g.Holds(0, caps.KBRead, 0) {
 		t.Error("something is allowed")
 	}
 	if d := g.Refuse(op, r, "", caps.BudgetExhausted); d.Code != caps.AuditUnavailable {
@@ -97,7 +100,10 @@ func TestEachDoorOfAClosedGateIsClosed(t *testing.T) {
 	_, opErr := g.Op("kb_put")
 	_, toolErr := g.ToolOp(op, "mcp:a/b", "a/b")
 	_, reloadErr := g.Reload("turn", nil)
-	for i, err := range []error{opErr, toolErr, reloadErr, g.Note(Note{Cap: "caps.empty"}), g.Done(&audit.Event{}), g.Taint("x"), g.Hold(&caps.Layer{Name: "l"})} {
+	for i, err := range []error{
+		opErr, toolErr, reloadErr, g.Note(Note{Cap: "caps.empty"}), g.Done(&audit.Event{}),
+		g.Taint("x"), g.Hold(&caps.Layer{Name: "l"}),
+	} {
 		if !errors.Is(err, ErrClosed) {
 			t.Errorf("%d: %v", i, err)
 		}

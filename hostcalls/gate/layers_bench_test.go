@@ -16,7 +16,10 @@ func BenchmarkRecorded(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	base, err := caps.Base([]caps.Entry{{Grant: caps.Grant{Family: caps.FS, Modes: 7, Scope: "/srv/out"}}, {Grant: caps.Grant{Family: caps.KBWrite, Modes: 1, Scope: "drafts"}}}, caps.Limits{})
+	base, err := caps.Base([]caps.Entry{
+		{Grant: caps.Grant{Family: caps.FS, Modes: 7, Scope: "/srv/out"}},
+		{Grant: caps.Grant{Family: caps.KBWrite, Modes: 1, Scope: "drafts"}},
+	}, caps.Limits{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -29,7 +32,10 @@ func BenchmarkRecorded(b *testing.B) {
 	for l := range 20 {
 		big := &caps.Layer{Name: fmt.Sprintf("profile:p%d", l)}
 		for i := range 1000 {
-			big.Deny = append(big.Deny, caps.Entry{Grant: caps.Grant{Family: caps.FS, Modes: 2, Scope: fmt.Sprintf("/srv/out/%d/%d", l, i)}, Pos: caps.Pos{File: "p.toml", Line: i + 1, Column: 3}})
+			big.Deny = append(big.Deny, caps.Entry{Grant: caps.Grant{
+				Family: caps.FS, Modes: 2,
+				Scope: fmt.Sprintf("/srv/out/%d/%d", l, i),
+			}, Pos: caps.Pos{File: "p.toml", Line: i + 1, Column: 3}})
 		}
 		many = append(many, big)
 	}

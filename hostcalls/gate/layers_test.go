@@ -29,12 +29,21 @@ var grants = []caps.Grant{
 func drawLayer(t *rapid.T, name string) *caps.Layer {
 	l := &caps.Layer{Name: name}
 	entry := func(g caps.Grant, line int) caps.Entry {
-		return caps.Entry{Grant: g, Pos: caps.Pos{File: rapid.SampledFrom([]string{"o.toml", "--deny x"}).Draw(t, "file"), Line: line, Column: 3}}
+		return caps.Entry{Grant: g, Pos: caps.Pos{
+			File: rapid.SampledFrom([]string{"o.toml", "--deny x"}).Draw(t, "file"),
+			Line: line, Column: 3,
+		}}
 	}
-	some := rapid.SliceOfN(rapid.SampledFrom(append(grants[:len(grants):len(grants)], caps.Grant{Family: caps.Tool, Modes: 1, Scope: "web:*"})), 0, 4)
+	some := rapid.SliceOfN(rapid.SampledFrom(append(grants[:len(grants):len(grants)], caps.Grant{
+		Family: caps.Tool,
+		Modes:  1, Scope: "web:*",
+	})), 0, 4)
 	for i, g := range some.Draw(t, "allow") {
 		l.Allow = append(l.Allow, entry(g, i+1))
-		l.Bounds = append(l.Bounds, caps.Bound{Family: g.Family, Modes: caps.AllModes(g.Family) & 7, Pos: caps.Pos{File: "o.toml", Line: i + 1}})
+		l.Bounds = append(l.Bounds, caps.Bound{
+			Family: g.Family, Modes: caps.AllModes(g.Family) & 7,
+			Pos: caps.Pos{File: "o.toml", Line: i + 1},
+		})
 	}
 	for i, g := range some.Draw(t, "deny") {
 		l.Deny = append(l.Deny, entry(g, i+100))
@@ -94,7 +103,11 @@ func TestRecordedLayersAreTheLayers(t *testing.T) {
 		if want.Digest() != got.Digest() {
 			t.Fatalf("%v\n%v", want, got)
 		}
-		for _, r := range []caps.Request{{Family: caps.FS, Mode: caps.Write, Name: "/a/b/c"}, {Family: caps.Net, Name: "a.example:443"}, {Family: caps.Exec, Name: "/bin/x"}} {
+		for _, r := range []caps.Request{
+			{Family: caps.FS, Mode: caps.Write, Name: "/a/b/c"},
+			{Family: caps.Net, Name: "a.example:443"},
+			{Family: caps.Exec, Name: "/bin/x"},
+		} {
 			a, b := want.Explain(r), got.Explain(r)
 			if a.Allow != b.Allow || a.Code != b.Code || base.Check(r).Allow && refusals(a) != refusals(b) {
 				t.Fatalf("%s: %+v\n%+v", r, a, b)
@@ -121,20 +134,37 @@ func TestRecordedLayersAreSmall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	protected := &caps.Layer{Name: "protected", Deny: []caps.Entry{{Grant: caps.Grant{Family: caps.FS, Modes: 7, Scope: "/proc"}}, {Grant: caps.Grant{Family: caps.FS, Modes: 7, Scope: "/workshop"}}}}
-	exec := &caps.Layer{Name: "override:o.toml", Deny: []caps.Entry{{Grant: caps.Grant{Family: caps.Exec, Modes: 1, Scope: "*"}}}}
+	protected := &caps.Layer{
+		Name: "protected",
+		Deny: []caps.Entry{
+			{Grant: caps.Grant{Family: caps.FS, Modes: 7, Scope: "/proc"}},
+			{Grant: caps.Grant{Family: caps.FS, Modes: 7, Scope: "/workshop"}},
+		},
+	}
+	exec := &caps.Layer{
+		Name: "override:o.toml",
+		Deny: []caps.Entry{{Grant: caps.Grant{Family: caps.Exec, Modes: 1, Scope: "*"}}},
+	}
 	if got := gate.Recorded(base, []*caps.Layer{protected, exec, {Name: "caller"}}); len(got) != 0 {
 		t.Errorf("%+v", got)
 	}
 	big := &caps.Layer{Name: "big"}
 	for i := range 5000 {
-		big.Deny = append(big.Deny, caps.Entry{Grant: caps.Grant{Family: caps.FS, Modes: 2, Scope: "/srv/" + strings.Repeat("x", i%50) + "/y"}})
+		big.Deny = append(big.Deny, caps.Entry{Grant: caps.Grant{Family: caps.FS, Modes: 2, Scope: "/srv/" +
+			strings.Repeat("x", i%50) + "/y"}})
 	}
 	if got := gate.Recorded(base, []*caps.Layer{big}); len(got) != 1 || !got[0].Left || len(got[0].Deny) != 4096 {
 		t.Errorf("%d layers", len(got))
 	}
-	floor := &caps.Layer{Name: "_untrusted", Because: caps.UntrustedContext, Deny: []caps.Entry{{Grant: caps.Grant{Family: caps.Exec, Modes: 1, Scope: "*"}, Pos: caps.Pos{File: "_untrusted.toml (built-in)"}}}}
-	if p, err := json.Marshal(gate.RecordedFloor(floor)); err != nil || string(p) != `{"name":"_untrusted","because":"untrusted_context","file":"_untrusted.toml (built-in)"}` {
+	floor := &caps.Layer{
+		Name: "_untrusted", Because: caps.UntrustedContext,
+		Deny: []caps.Entry{{
+			Grant: caps.Grant{Family: caps.Exec, Modes: 1, Scope: "*"},
+			Pos:   caps.Pos{File: "_untrusted.toml (built-in)"},
+		}},
+	}
+	if p, err := json.Marshal(gate.RecordedFloor(floor)); err != nil ||
+		string(p) != `{"name":"_untrusted","because":"untrusted_context","file":"_untrusted.toml (built-in)"}` {
 		t.Errorf("%s, %v", p, err)
 	}
 	floor.Deny[0].Pos = caps.Pos{File: "/home/u/.runloop/caps/profiles/_untrusted.toml", Line: 3, Column: 2}

@@ -63,7 +63,10 @@ func (m *model) tick() {
 			return
 		}
 		l := s.HeldLeases()[i]
-		m.over = append(m.over, &caps.Layer{Name: s.LayerName(l.Layer), Because: caps.LeaseExpired, Deny: []caps.Entry{l.Entry}})
+		m.over = append(m.over, &caps.Layer{
+			Name: s.LayerName(l.Layer), Because: caps.LeaseExpired,
+			Deny: []caps.Entry{l.Entry},
+		})
 	}
 }
 
@@ -103,7 +106,8 @@ func (m *model) label(s caps.Set, layer int16, floors int) string {
 }
 
 func leased(g caps.Grant, r caps.Request) bool {
-	return g.Family == r.Family && g.Modes.Has(r.Mode) && (g.Scope == r.Name || g.Scope == "*" || strings.HasPrefix(r.Name, g.Scope+"/"))
+	return g.Family == r.Family && g.Modes.Has(r.Mode) && (g.Scope == r.Name || g.Scope == "*" || strings.HasPrefix(r.Name,
+		g.Scope+"/"))
 }
 
 func (m *model) use(r caps.Request) {
@@ -119,7 +123,8 @@ func (m *model) use(r caps.Request) {
 func (m *model) ask(scope string, r caps.Request, because caps.Code) (code caps.Code, layer, label string) {
 	code, layer, label = m.answer(scope, r)
 	switch {
-	case because == caps.InvalidRequest || because == caps.SecretUnknown || because != caps.Granted && code == caps.Granted:
+	case because == caps.InvalidRequest || because == caps.SecretUnknown || because != caps.Granted &&
+		code == caps.Granted:
 		code, layer, label = because, "", ""
 	}
 	m.calls++
@@ -137,7 +142,10 @@ func (m *model) ask(scope string, r caps.Request, because caps.Code) (code caps.
 	return code, layer, label
 }
 
-var modelWords = []string{"fs:read:/notes", "fs:read:/notes/a", "fs:write:/notes/out", "kb:write:drafts", "kb:read:notes", "env:read:A", "process:exec:/bin/ls"}
+var modelWords = []string{
+	"fs:read:/notes", "fs:read:/notes/a", "fs:write:/notes/out", "kb:write:drafts",
+	"kb:read:notes", "env:read:A", "process:exec:/bin/ls",
+}
 
 var modelRequests = []caps.Request{
 	readNote, writeNote, putDraft,
@@ -202,7 +210,8 @@ func drawRun(t *rapid.T) (*Gate, *model, *audit.Memory) {
 	m.opt = Options{
 		KeepAllowed: rapid.Bool().Draw(t, "keep allowed"), KeepDenied: rapid.Bool().Draw(t, "keep denied"),
 		MaxCalls: rapid.SampledFrom([]int64{-1, 0, 2, 1000}).Draw(t, "calls"), Now: func() int64 { return m.now },
-		Durability: rapid.SampledFrom([]audit.Durability{audit.PerRun, audit.PerEffect, audit.PerRecord}).Draw(t, "durability"),
+		Durability: rapid.SampledFrom([]audit.Durability{audit.PerRun, audit.PerEffect, audit.PerRecord}).Draw(t,
+			"durability"),
 	}
 	if rapid.Bool().Draw(t, "floor") {
 		m.opt.Floor = drawNarrowing(t, "_untrusted")
@@ -261,7 +270,8 @@ func gateIsItsModel(rt *rapid.T) {
 		r := rapid.SampledFrom(modelRequests).Draw(rt, "request")
 		records := len(log.Decisions)
 		what := rapid.SampledFrom([]string{
-			"admit", "admit", "admit", "args", "again", "again", "again", "give", "hidden", "would", "refuse", "spend", "charge", "hold", "reload", "taint", "clock", "leases", "note", "bound", "tree",
+			"admit", "admit", "admit", "args", "again", "again", "again", "give", "hidden", "would", "refuse", "spend", "charge",
+			"hold", "reload", "taint", "clock", "leases", "note", "bound", "tree",
 		}).Draw(rt, "what")
 		var code caps.Code
 		var layer, label string
@@ -339,7 +349,8 @@ func gateIsItsModel(rt *rapid.T) {
 			}
 			recorded = 0
 		case "refuse":
-			because := rapid.SampledFrom([]caps.Code{caps.Unavailable, caps.InvalidRequest, caps.SecretUnknown}).Draw(rt, "because")
+			because := rapid.SampledFrom([]caps.Code{caps.Unavailable, caps.InvalidRequest, caps.SecretUnknown}).Draw(rt,
+				"because")
 			code, layer, label = m.ask(op.scope, r, because)
 			want := Denial{Request: r, Code: code, Layer: layer, Label: label}
 			if got := g.Refuse(op, r, "target", because); got != want {
@@ -375,13 +386,17 @@ func gateIsItsModel(rt *rapid.T) {
 			}
 			recorded = 0
 		case "note":
-			n := Note{Cap: "caps.extra", Op: "_start", Layer: "l", Target: "target", Allow: rapid.Bool().Draw(rt, "allow"), Always: rapid.Bool().Draw(rt, "always")}
+			n := Note{
+				Cap: "caps.extra", Op: "_start", Layer: "l", Target: "target", Allow: rapid.Bool().Draw(rt, "allow"),
+				Always: rapid.Bool().Draw(rt, "always"),
+			}
 			if err := g.Note(n); err != nil {
 				rt.Fatal(err)
 			}
 			rec := log.Decisions[records]
 			keep := n.Always || n.Allow && m.opt.KeepAllowed || !n.Allow && m.opt.KeepDenied
-			if rec.Cap != n.Cap || rec.Op != n.Op || rec.Layer != n.Layer || rec.Deny == n.Allow || rec.Keep != keep || (rec.Severity == audit.Warn) == n.Allow {
+			if rec.Cap != n.Cap || rec.Op != n.Op || rec.Layer != n.Layer || rec.Deny == n.Allow || rec.Keep != keep ||
+				(rec.Severity == audit.Warn) == n.Allow {
 				rt.Fatalf("note %+v is %+v", n, rec)
 			}
 			continue
@@ -454,7 +469,8 @@ func (m *model) narrow(rt *rapid.T, g *Gate, log *audit.Memory, what string) {
 		if what != "taint" {
 			m.checkRebuilt(e, after)
 		}
-		if e.Kind != audit.KindCapsSwap || e.Source != source || e.Before != fmt.Sprintf("%x", b[:]) || e.After != fmt.Sprintf("%x", a[:]) {
+		if e.Kind != audit.KindCapsSwap || e.Source != source || e.Before != fmt.Sprintf("%x", b[:]) ||
+			e.After != fmt.Sprintf("%x", a[:]) {
 			rt.Fatalf("%s: %+v", what, e)
 		}
 	}
@@ -488,7 +504,8 @@ func (m *model) checkRebuilt(e audit.Event, want caps.Set) {
 func (m *model) checkRecord(rec audit.Kept, code caps.Code, layer, label string) {
 	deny := code != caps.Granted
 	keep := deny && m.opt.KeepDenied || !deny && m.opt.KeepAllowed
-	if rec.Deny != deny || rec.Reason != code.String() || rec.Layer != layer || rec.Label != label || rec.Keep != keep || (rec.Severity == audit.Warn) != deny {
+	if rec.Deny != deny || rec.Reason != code.String() || rec.Layer != layer || rec.Label != label || rec.Keep != keep ||
+		(rec.Severity == audit.Warn) != deny {
 		m.t.Fatalf("recorded %+v, not %s by %q, %q", rec, code, layer, label)
 	}
 }
@@ -524,7 +541,8 @@ func (m *model) checkState(g *Gate) {
 		if i < 0 {
 			m.t.Fatalf("a lease of %v out of nowhere", lease.Grant)
 		}
-		if most := want.HeldLeases()[i].MaxUses; most == caps.Unbounded && lease.MaxUses != most || most != caps.Unbounded && lease.MaxUses != max(0, most-m.used[lease.Grant]) {
+		if most := want.HeldLeases()[i].MaxUses; most == caps.Unbounded && lease.MaxUses != most || most != caps.Unbounded &&
+			lease.MaxUses != max(0, most-m.used[lease.Grant]) {
 			m.t.Fatalf("%d uses left of %d after %d", lease.MaxUses, most, m.used[lease.Grant])
 		}
 	}
@@ -572,7 +590,10 @@ func TestEachFailureOfTheSinkIsTold(t *testing.T) {
 	opt := keepAll
 	now := int64(0)
 	opt.Floor, opt.Durability, opt.Now = floorOf(t, "kb:write:*"), audit.PerRecord, func() int64 { return now }
-	lease := &caps.Layer{Name: "lease", Leases: []caps.Lease{{Entry: entry(t, "kb:read:notes"), Expires: 5, MaxUses: caps.Unbounded}}}
+	lease := &caps.Layer{Name: "lease", Leases: []caps.Lease{{
+		Entry: entry(t, "kb:read:notes"), Expires: 5,
+		MaxUses: caps.Unbounded,
+	}}}
 	set, _, err := baseOf(t, modelWords...).Narrow(lease)
 	if err != nil {
 		t.Fatal(err)

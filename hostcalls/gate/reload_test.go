@@ -14,7 +14,8 @@ import (
 
 // world is what the runs of these tests hold, and what may be taken away.
 var world = []string{
-	"fs:read:/notes", "fs:write:/notes", "fs:delete:/notes", "fs:read:/data/in", "kb:read:notes", "kb:read:contacts", "kb:write:drafts",
+	"fs:read:/notes", "fs:write:/notes", "fs:delete:/notes", "fs:read:/data/in", "kb:read:notes", "kb:read:contacts",
+	"kb:write:drafts",
 	"time:read:*", "env:read:PATH", "process:exec:/usr/bin/grep", "mcp:call:github", "agents:launch:critic",
 }
 
@@ -22,7 +23,8 @@ var world = []string{
 func asked(t testing.TB) []caps.Request {
 	t.Helper()
 	list := []caps.Request{{Family: caps.Tool, Name: "memory:kb_get"}, {Family: caps.Tool, Name: "file:path_open"}}
-	for _, text := range append(slices.Clone(world), "fs:read:/notes/private/x", "fs:write:/notes/a/b", "fs:read:/etc", "kb:write:notes") {
+	for _, text := range append(slices.Clone(world), "fs:read:/notes/private/x", "fs:write:/notes/a/b", "fs:read:/etc",
+		"kb:write:notes") {
 		rs, err := caps.ParseRequest(text)
 		if err != nil {
 			t.Fatal(err)
@@ -109,7 +111,10 @@ func TestReloadsMeetTheLaunch(t *testing.T) {
 			t.Fatal(err)
 		}
 		opt := keepAll
-		opt.Floor = &caps.Layer{Name: "_untrusted", Because: caps.UntrustedContext, Deny: []caps.Entry{entry(t, "kb:write:drafts"), entry(t, "process:exec:/usr/bin/grep")}}
+		opt.Floor = &caps.Layer{
+			Name: "_untrusted", Because: caps.UntrustedContext,
+			Deny: []caps.Entry{entry(t, "kb:write:drafts"), entry(t, "process:exec:/usr/bin/grep")},
+		}
 		g, log := open(t, launch, opt)
 		atLaunch := decisions(launch, requests)
 		var valid, good, floor []*caps.Layer
@@ -130,7 +135,10 @@ func TestReloadsMeetTheLaunch(t *testing.T) {
 				}
 				good = append(good, l)
 			case 2: // a layer that cannot be applied, after one that could
-				bad := &caps.Layer{Name: "bad", Deny: []caps.Entry{{Grant: caps.Grant{Family: caps.FS, Modes: 1, Scope: "no/path"}}}}
+				bad := &caps.Layer{
+					Name: "bad",
+					Deny: []caps.Entry{{Grant: caps.Grant{Family: caps.FS, Modes: 1, Scope: "no/path"}}},
+				}
 				if changed, err := g.Reload("turn", []*caps.Layer{someLayer(t, rng, "b"), bad}); err == nil || changed {
 					t.Fatalf("seed %d, step %d: %v %v", seed, step, changed, err)
 				}
@@ -168,7 +176,8 @@ func TestReloadsMeetTheLaunch(t *testing.T) {
 			t.Fatalf("seed %d: %d records of %d swaps: %+v", seed, got, g.Generation()-1, log.Events)
 		}
 		for i, e := range log.Events {
-			if e.Kind != audit.KindCapsSwap || e.Source == "" || e.Before == e.After && e.Label == "" || i > 0 && e.Before != log.Events[i-1].After {
+			if e.Kind != audit.KindCapsSwap || e.Source == "" || e.Before == e.After && e.Label == "" || i > 0 &&
+				e.Before != log.Events[i-1].After {
 				t.Fatalf("seed %d: %+v", seed, e)
 			}
 		}
@@ -189,8 +198,14 @@ func TestAskingWhileTheSetIsSwapped(t *testing.T) {
 	requests := asked(t)
 	layers := [][]*caps.Layer{
 		nil,
-		{{Name: "a", Deny: []caps.Entry{entry(t, "fs:read:/notes/private"), entry(t, "kb:read:notes"), entry(t, "mcp:call:github")}}},
-		{{Name: "b", Deny: []caps.Entry{entry(t, "fs:write:/notes/a"), entry(t, "kb:write:drafts")}}, {Name: "c", Deny: []caps.Entry{entry(t, "time:read:*")}}},
+		{{Name: "a", Deny: []caps.Entry{
+			entry(t, "fs:read:/notes/private"), entry(t, "kb:read:notes"),
+			entry(t, "mcp:call:github"),
+		}}},
+		{
+			{Name: "b", Deny: []caps.Entry{entry(t, "fs:write:/notes/a"), entry(t, "kb:write:drafts")}},
+			{Name: "c", Deny: []caps.Entry{entry(t, "time:read:*")}},
+		},
 	}
 	known := map[string]bool{}
 	for _, l := range layers {

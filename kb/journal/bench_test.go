@@ -11,7 +11,10 @@ import (
 )
 
 func testHead(run string) audit.Head {
-	return audit.Head{RunID: run, TraceID: "trace-" + run, Tenant: "default", Agent: "writer", BundleDigest: "sha256:b", EffectiveDigest: "sha256:e"}
+	return audit.Head{
+		RunID: run, TraceID: "trace-" + run, Tenant: "default", Agent: "writer", BundleDigest: "sha256:b",
+		EffectiveDigest: "sha256:e",
+	}
 }
 
 // dir returns a journal directory of the test's own.

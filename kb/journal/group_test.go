@@ -77,7 +77,8 @@ func (f *fleet) check(replay bool, spare func() bool) (short int) {
 		f.t.Fatal(err)
 	}
 	if replay {
-		if damage, err := journal.Replay(to, func(string) (bool, error) { return false, nil }); err != nil || len(damage) > 0 {
+		if damage, err := journal.Replay(to, func(string) (bool, error) { return false, nil }); err != nil ||
+			len(damage) > 0 {
 			f.t.Fatal(damage, err)
 		}
 		if left := groupFiles(f.t, to); len(left) > 0 {
@@ -89,7 +90,8 @@ func (f *fleet) check(replay bool, spare func() bool) (short int) {
 		if n < f.synced[i] {
 			short++
 		}
-		if damaged := err != nil && !errors.Is(err, journal.ErrDamaged) && !errors.Is(err, fs.ErrNotExist); damaged || n > f.made[i] {
+		if damaged := err != nil && !errors.Is(err, journal.ErrDamaged) && !errors.Is(err, fs.ErrNotExist); damaged ||
+			n > f.made[i] {
 			f.t.Errorf("run%d: %d records of %d: %v", i, n, f.made[i], err)
 		}
 	}
@@ -282,7 +284,8 @@ func TestReplayKeepsOff(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if damage, err := journal.Replay(to, func(run string) (bool, error) { return run == c.done, nil }); err != nil || len(damage) > 0 {
+		if damage, err := journal.Replay(to, func(run string) (bool, error) { return run == c.done, nil }); err != nil ||
+			len(damage) > 0 {
 			t.Fatal(damage, err)
 		}
 		var got []int
@@ -293,7 +296,9 @@ func TestReplayKeepsOff(t *testing.T) {
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v records, want %v", name, got, c.want)
 		}
-		if names, _ := journal.Names(to); slices.ContainsFunc(names, func(n string) bool { return !strings.HasPrefix(n, "run") }) {
+		if names, _ := journal.Names(to); slices.ContainsFunc(names, func(n string) bool {
+			return !strings.HasPrefix(n, "run")
+		}) {
 			t.Errorf("%s: there are %v", name, names)
 		}
 	}

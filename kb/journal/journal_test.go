@@ -87,7 +87,8 @@ func TestDecideIsReadableAtOnce(t *testing.T) {
 			want.ArgsHash = args
 		}
 		r := got[i]
-		if *r.Decision != want || r.Head != testHead("run1") || r.RunSeq != uint64(i+1) || !r.Kept || time.Since(r.Time) > time.Minute {
+		if *r.Decision != want || r.Head != testHead("run1") || r.RunSeq != uint64(i+1) || !r.Kept ||
+			time.Since(r.Time) > time.Minute {
 			t.Errorf("record %d is %+v %+v, want %+v", i, r, r.Decision, want)
 		}
 	}
@@ -117,7 +118,10 @@ func TestMixture(t *testing.T) {
 	clock := &Clock{stop: make(chan struct{})}
 	clock.ms.Store(1767323045678)
 	var seen []*audit.Record
-	j := create1(t, Options{Dir: d, Head: testHead("run1"), Clock: clock, Observe: func(r *audit.Record) bool { seen = append(seen, r); return true }})
+	j := create1(t, Options{
+		Dir: d, Head: testHead("run1"), Clock: clock,
+		Observe: func(r *audit.Record) bool { seen = append(seen, r); return true },
+	})
 	rnd := seeded(t, 1)
 	ops := make([]audit.Name, 5)
 	for i := range ops {
@@ -148,7 +152,10 @@ func TestMixture(t *testing.T) {
 			clock.ms.Add(int64(rnd.IntN(700)) - 50)
 		}
 		if rnd.IntN(200) == 0 {
-			e := audit.Event{Kind: audit.KindCallDone, Verb: "kb_get", Status: "ok", DurationMS: float64(rnd.IntN(9)), ErrorSummary: strings.Repeat("e", rnd.IntN(1000))}
+			e := audit.Event{
+				Kind: audit.KindCallDone, Verb: "kb_get", Status: "ok", DurationMS: float64(rnd.IntN(9)),
+				ErrorSummary: strings.Repeat("e", rnd.IntN(1000)),
+			}
 			if err := j.Event(&e); err != nil {
 				t.Fatal(err)
 			}
@@ -156,8 +163,14 @@ func TestMixture(t *testing.T) {
 			continue
 		}
 		op, target := rnd.IntN(2)*rnd.IntN(len(ops)), targets[rnd.IntN(2)*rnd.IntN(len(targets))]
-		dec := audit.Decision{Op: ops[op], Deny: rnd.IntN(9) == 0, Keep: rnd.IntN(9) > 0, Severity: audit.Severity(rnd.IntN(3)), Target: target}
-		rec := &audit.DecisionRecord{Op: fmt.Sprintf("op%d", op), Deny: dec.Deny, Severity: dec.Severity, Target: strings.ToValidUTF8(target, "\uFFFD")}
+		dec := audit.Decision{
+			Op: ops[op], Deny: rnd.IntN(9) == 0, Keep: rnd.IntN(9) > 0,
+			Severity: audit.Severity(rnd.IntN(3)), Target: target,
+		}
+		rec := &audit.DecisionRecord{
+			Op: fmt.Sprintf("op%d", op), Deny: dec.Deny, Severity: dec.Severity,
+			Target: strings.ToValidUTF8(target, "\uFFFD"),
+		}
 		rec.ArgsHash = j.ArgsHash(rec.Op, []byte(target))
 		if rnd.IntN(10) == 0 {
 			rec.ArgsHash = [32]byte{byte(rnd.IntN(256))}
@@ -195,7 +208,10 @@ func TestMixture(t *testing.T) {
 func TestEventsAreObserved(t *testing.T) {
 	seen := make(chan *audit.Record, 16)
 	d := dir(t)
-	j := create1(t, Options{Dir: d, Head: testHead("run1"), Events: true, Observe: func(r *audit.Record) bool { seen <- r; return true }})
+	j := create1(t, Options{
+		Dir: d, Head: testHead("run1"), Events: true,
+		Observe: func(r *audit.Record) bool { seen <- r; return true },
+	})
 	if err := j.Event(&audit.Event{Kind: audit.KindRunStart}); err != nil {
 		t.Fatal(err)
 	}
@@ -291,7 +307,10 @@ func TestDecideAllocatesNothing(t *testing.T) {
 func TestCreate(t *testing.T) {
 	d := dir(t)
 	j := create1(t, Options{Dir: d, Head: testHead("run1")})
-	for path, want := range map[string]fs.FileMode{d: fs.ModeDir | 0o700, j.Path(): 0o600, filepath.Join(d, secretName): 0o600} {
+	for path, want := range map[string]fs.FileMode{
+		d: fs.ModeDir | 0o700, j.Path(): 0o600,
+		filepath.Join(d, secretName): 0o600,
+	} {
 		if info, err := os.Stat(path); err != nil || info.Mode() != want {
 			t.Errorf("%s has mode %v (%v), want %v", path, info.Mode(), err, want)
 		}
@@ -362,8 +381,10 @@ func TestArgsHash(t *testing.T) {
 	}
 	seen := map[[32]byte]string{}
 	for name, h := range map[string][32]byte{
-		"op a b": j.ArgsHash("op", b("a", "b")...), "op ab": j.ArgsHash("op", b("ab")...), "opa b": j.ArgsHash("opa", b("b")...),
-		"op ab ''": j.ArgsHash("op", b("ab", "")...), "other home": other.ArgsHash("op", b("a", "b")...), "op": j.ArgsHash("op"),
+		"op a b": j.ArgsHash("op", b("a", "b")...), "op ab": j.ArgsHash("op", b("ab")...), "opa b": j.ArgsHash("opa",
+			b("b")...),
+		"op ab ''": j.ArgsHash("op", b("ab", "")...), "other home": other.ArgsHash("op", b("a", "b")...),
+		"op": j.ArgsHash("op"),
 	} {
 		if before, ok := seen[h]; ok {
 			t.Errorf("%s and %s have one digest", name, before)
@@ -452,7 +473,8 @@ func TestResultsAreDigestedUnderAKey(t *testing.T) {
 	switch {
 	case sum != one.ResultHash([]byte("result")), sum != next.ResultHash([]byte("result")):
 		t.Error("the same result has two digests")
-	case sum == one.ResultHash([]byte("resul")), sum == other.ResultHash([]byte("result")), sum == sha256.Sum256([]byte("result")):
+	case sum == one.ResultHash([]byte("resul")), sum == other.ResultHash([]byte("result")),
+		sum == sha256.Sum256([]byte("result")):
 		t.Error("different things have one digest")
 	}
 }

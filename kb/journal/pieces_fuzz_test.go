@@ -28,7 +28,8 @@ func FuzzPieces(f *testing.F) {
 			f.Fatal("a piece was not taken")
 		}
 	}
-	if got := piecesOf(g.buf, seed); len(got) != 2 || len(got["run2"]) != 1 || got["run2"][0].at != 0 || int64(len(got["run2"][0].data)) != js[1].off {
+	if got := piecesOf(g.buf, seed); len(got) != 2 || len(got["run2"]) != 1 || got["run2"][0].at != 0 ||
+		int64(len(got["run2"][0].data)) != js[1].off {
 		f.Fatalf("what was written comes back as %v", got)
 	}
 	f.Add(g.buf)

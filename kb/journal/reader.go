@@ -237,7 +237,14 @@ func (r *Reader) decision(f frame) (*audit.Record, error) {
 	for _, w := range []struct {
 		to *string
 		n  audit.Name
-	}{{&d.Cap, b.cap}, {&d.Op, b.op}, {&d.Reason, b.reason}, {&d.Layer, b.layer}, {&d.Tool, b.tool}, {&d.Label, b.label_}} {
+	}{
+		{&d.Cap, b.cap},
+		{&d.Op, b.op},
+		{&d.Reason, b.reason},
+		{&d.Layer, b.layer},
+		{&d.Tool, b.tool},
+		{&d.Label, b.label_},
+	} {
 		if int(w.n) > len(r.state.Names) {
 			return nil, fmt.Errorf("name %d was never given", w.n)
 		}
@@ -352,7 +359,8 @@ func (r *Reader) Tail() (torn bool, err error) {
 		torn = true
 		f, _, need, err := parseFrame(buf[at:], r.seed)
 		if err == nil && need == 0 && r.follows(f, at) {
-			return true, r.damaged(fmt.Errorf("frame %d follows at byte %d, and what lies before it is not readable", f.index, r.state.Offset+int64(at)))
+			return true, r.damaged(fmt.Errorf("frame %d follows at byte %d, and what lies before it is not readable", f.index,
+				r.state.Offset+int64(at)))
 		}
 	}
 	return torn, nil

@@ -117,7 +117,10 @@ func testRules(t *testing.T, k KB) {
 			}
 		}
 	}
-	for name, key := range map[string]string{"empty": "", "long": strings.Repeat("k", 1025), "NUL": "a\x00b", "not UTF-8": "a\xff"} {
+	for name, key := range map[string]string{
+		"empty": "", "long": strings.Repeat("k", 1025), "NUL": "a\x00b",
+		"not UTF-8": "a\xff",
+	} {
 		if _, err := k.Put(ctx, "notes", key, nil); !errors.Is(err, kb.ErrInvalid) {
 			t.Errorf("put at a key that is %s: %v", name, err)
 		}
@@ -126,7 +129,8 @@ func testRules(t *testing.T, k KB) {
 		}
 	}
 	must(k.Put(ctx, "notes", strings.Repeat("k", 1024), make([]byte, 1<<20)))(t) // the control: just within
-	if _, err := k.Put(ctx, "notes", "a", make([]byte, 1<<20+1)); !errors.Is(err, kb.ErrInvalid) || !strings.Contains(err.Error(), "1 MiB") {
+	if _, err := k.Put(ctx, "notes", "a", make([]byte, 1<<20+1)); !errors.Is(err, kb.ErrInvalid) ||
+		!strings.Contains(err.Error(), "1 MiB") {
 		t.Errorf("put of 1 MiB and a byte: %v", err)
 	}
 }
@@ -210,7 +214,14 @@ func testConcurrent(t *testing.T, k KB) {
 // testSeparate: no two (domain, key) pairs are one place.
 func testSeparate(t *testing.T, k KB) {
 	ctx := t.Context()
-	pairs := [][2]string{{"notes", "a"}, {"notes", "aa"}, {"notes", "a/"}, {"drafts", "a"}, {"notes", "é"}, {"notes", "e\u0301"}}
+	pairs := [][2]string{
+		{"notes", "a"},
+		{"notes", "aa"},
+		{"notes", "a/"},
+		{"drafts", "a"},
+		{"notes", "é"},
+		{"notes", "e\u0301"},
+	}
 	for i, p := range pairs {
 		must(k.Put(ctx, p[0], p[1], []byte{byte(i)}))(t)
 	}

@@ -48,7 +48,10 @@ func read(t testing.TB, path string, o source.Options) (docs []source.Document, 
 //
 //rlp:holds K58 K68
 func TestFolderIsStable(t *testing.T) {
-	files := map[string]string{"b.md": "two", "a/z.md": "one", "a.md": "three", "a/b/c": "", "é.txt": "four", "run.sh": "#!/bin/sh\nexit 1"}
+	files := map[string]string{
+		"b.md": "two", "a/z.md": "one", "a.md": "three", "a/b/c": "", "é.txt": "four",
+		"run.sh": "#!/bin/sh\nexit 1",
+	}
 	var all [2][]source.Document
 	for i := range all {
 		dir := t.TempDir()
@@ -83,7 +86,10 @@ func TestFolderLeavesOut(t *testing.T) {
 		"ok": "text", ".hidden": "x", ".git/config": "x", "large": strings.Repeat("x", source.MaxDocument+1),
 		"just": strings.Repeat("x", source.MaxDocument), "bad\nname": "x", "bad\xffname": "x",
 	})
-	for name, to := range map[string]string{"link": filepath.Join(out, "secret"), "dirlink": out, "dangling": "nowhere", "inside": "ok"} {
+	for name, to := range map[string]string{
+		"link": filepath.Join(out, "secret"), "dirlink": out, "dangling": "nowhere",
+		"inside": "ok",
+	} {
 		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
@@ -139,10 +145,12 @@ func TestLines(t *testing.T) {
 	if len(docs) != 3 || len(skipped) != 0 {
 		t.Fatalf("%+v %+v", docs, skipped)
 	}
-	if d := docs[0]; d.Key != "x/b" || d.ETag != "etag:v1" || d.Source != "import:in.jsonl" || !strings.HasPrefix(string(d.Value), `{"id":"b"`) {
+	if d := docs[0]; d.Key != "x/b" || d.ETag != "etag:v1" || d.Source != "import:in.jsonl" ||
+		!strings.HasPrefix(string(d.Value), `{"id":"b"`) {
 		t.Errorf("%+v", d)
 	}
-	if d := docs[1]; d.Key != "x/"+d.ETag || !strings.HasPrefix(d.ETag, "blake3:") || string(d.Value) != `{"text":"no id"}` {
+	if d := docs[1]; d.Key != "x/"+d.ETag || !strings.HasPrefix(d.ETag, "blake3:") ||
+		string(d.Value) != `{"text":"no id"}` {
 		t.Errorf("%+v", d)
 	}
 	if d := docs[2]; d.Key != "x/a" || !strings.HasPrefix(d.ETag, "blake3:") {
@@ -153,17 +161,22 @@ func TestLines(t *testing.T) {
 // One bad line refuses the file before anything is given out, and is named.
 func TestBadLines(t *testing.T) {
 	for line, says := range map[string]string{
-		`[1]`: "an object is wanted", `{"a":`: "a: not JSON: it ends too early (line 2, column 6)", "{\"a\":\"\xff\"}": "UTF-8", `x`: "an object is wanted",
-		`{"id":7}`: "id: a text", `{"id":""}`: "id: the key is empty", `{"id":"a\u0000b"}`: "control", `{"id":null}`: "id: a text",
-		`{"id":"a","id":"b"}`: "id: given twice", `{"meta":{"etag":1}}`: "meta.etag: a text", `{"meta":{"etag":"a","etag":"b"}}`: "meta.etag: given twice",
-		`{"id":"good"}`: "line 1 has it already", `{"id":"` + strings.Repeat("k", 1025) + `"}`: "1 KiB",
-		`{"x":"` + strings.Repeat("y", source.MaxDocument) + `"}`: "1 MiB", `{"meta":{"etag":"` + strings.Repeat("e", 251) + `"}}`: "1 to 250",
+		`[1]`: "an object is wanted", `{"a":`: "a: not JSON: it ends too early (line 2, column 6)",
+		"{\"a\":\"\xff\"}": "UTF-8", `x`: "an object is wanted",
+		`{"id":7}`: "id: a text", `{"id":""}`: "id: the key is empty", `{"id":"a\u0000b"}`: "control",
+		`{"id":null}`:         "id: a text",
+		`{"id":"a","id":"b"}`: "id: given twice", `{"meta":{"etag":1}}`: "meta.etag: a text",
+		`{"meta":{"etag":"a","etag":"b"}}`: "meta.etag: given twice",
+		`{"id":"good"}`:                    "line 1 has it already", `{"id":"` + strings.Repeat("k", 1025) + `"}`: "1 KiB",
+		`{"x":"` + strings.Repeat("y", source.MaxDocument) + `"}`: "1 MiB", `{"meta":{"etag":"` + strings.Repeat("e", 251) +
+			`"}}`: "1 to 250",
 	} {
 		path := filepath.Join(t.TempDir(), "in.jsonl")
 		write(t, filepath.Dir(path), map[string]string{"in.jsonl": `{"id":"good"}` + "\n" + line + "\n"})
 		given := 0
 		_, err := source.Read(t.Context(), path, source.Options{}, func(source.Document) error { given++; return nil })
-		if !errors.Is(err, source.ErrInput) || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "in.jsonl:2") || given != 0 {
+		if !errors.Is(err, source.ErrInput) || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(),
+			"in.jsonl:2") || given != 0 {
 			t.Errorf("%.60s: %v, %d given out", line, err, given)
 		}
 	}
@@ -172,7 +185,10 @@ func TestBadLines(t *testing.T) {
 // FuzzLines: whatever a file holds is refused with its line, or gives documents
 // with usable, different keys that are as long as their lines.
 func FuzzLines(f *testing.F) {
-	for _, s := range []string{`{"id":"a"}`, "{}\n{}", `{"meta":{"etag":"x"},"id":"\u0041"}`, "\r\n{\"id\":\"é\"}\r\n", "{\"id\":\"a\"}\x00"} {
+	for _, s := range []string{
+		`{"id":"a"}`, "{}\n{}", `{"meta":{"etag":"x"},"id":"\u0041"}`, "\r\n{\"id\":\"é\"}\r\n",
+		"{\"id\":\"a\"}\x00",
+	} {
 		f.Add([]byte(s))
 	}
 	path := filepath.Join(f.TempDir(), "in.jsonl")
@@ -213,7 +229,9 @@ func TestRootIsWhatItIs(t *testing.T) {
 	}
 	refuse := func(path, says string) {
 		t.Helper()
-		_, err := source.Read(t.Context(), path, source.Options{}, func(d source.Document) error { return fmt.Errorf("%q was read", d.Key) })
+		_, err := source.Read(t.Context(), path, source.Options{}, func(d source.Document) error {
+			return fmt.Errorf("%q was read", d.Key)
+		})
 		if !errors.Is(err, source.ErrInput) || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", path, err)
 		}
@@ -236,11 +254,13 @@ func TestRootIsWhatItIs(t *testing.T) {
 // Reading ends with its context: between files, and within one.
 func TestReadingEnds(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, map[string]string{"f/a": "1", "f/b": "2", "in.jsonl": "{\"x\":\"" + strings.Repeat("y", 64<<10) + "\"}\n{}\n"})
+	write(t, dir, map[string]string{"f/a": "1", "f/b": "2", "in.jsonl": "{\"x\":\"" + strings.Repeat("y", 64<<10) +
+		"\"}\n{}\n"})
 	for _, name := range []string{"f", "in.jsonl"} {
 		ctx, cancel := context.WithCancel(t.Context())
 		n := 0
-		_, err := source.Read(ctx, filepath.Join(dir, name), source.Options{}, func(source.Document) error { n++; cancel(); return nil })
+		_, err := source.Read(ctx, filepath.Join(dir, name), source.Options{},
+			func(source.Document) error { n++; cancel(); return nil })
 		if !errors.Is(err, context.Canceled) || errors.Is(err, source.ErrInput) || n > 1 {
 			t.Errorf("%s: %d given out, %v", name, n, err)
 		}

@@ -42,7 +42,8 @@ func TestSnippets(t *testing.T) {
 		}
 	}
 	got := Snippet([]string{"first", long}, map[string]bool{"needle": true})
-	if !strings.Contains(got, "needle") || !strings.HasPrefix(got, "…") || !strings.HasSuffix(got, "…") || len(got) > snippetBytes+6 || !utf8.ValidString(got) {
+	if !strings.Contains(got, "needle") || !strings.HasPrefix(got, "…") || !strings.HasSuffix(got, "…") ||
+		len(got) > snippetBytes+6 || !utf8.ValidString(got) {
 		t.Errorf("%q", got)
 	}
 }

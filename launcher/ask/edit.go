@@ -90,7 +90,8 @@ func (ed *editor) deny() ([]Edit, bool) {
 		key, words = "tools", []string{g.Scope}
 	}
 	what := "[deny] " + key + " = [" + quoted(words) + "]"
-	return []Edit{{Layer: "override", Do: "add", What: what, Text: "write " + what + " into " + ed.of.Override}}, ok && !e.Allow
+	return []Edit{{Layer: "override", Do: "add", What: what, Text: "write " + what + " into " + ed.of.Override}}, ok &&
+		!e.Allow
 }
 
 // asked is the grant of exactly what is asked.
@@ -115,7 +116,8 @@ func quoted(words []string) string {
 func (ed *editor) grant() {
 	ed.policy.Base = append(ed.policy.Base, caps.Entry{Grant: ed.asked()})
 	what := policyLine(ed.shown)
-	ed.made = append(ed.made, Edit{Layer: "base", Do: "add", What: what, Text: "add " + what + " to policy.caps: only the bundle's author can, for nothing else widens" + ed.mustExist()})
+	ed.made = append(ed.made, Edit{Layer: "base", Do: "add", What: what, Text: "add " + what +
+		" to policy.caps: only the bundle's author can, for nothing else widens" + ed.mustExist()})
 }
 
 // mustExist is what is said of a path that is to be granted. Nobody looks whether
@@ -186,7 +188,8 @@ func (ed *editor) free(i int, v caps.Vote) {
 
 // builtinLayer reports whether what refuses was written by nobody.
 func builtinLayer(l *caps.Layer, pos caps.Pos) bool {
-	return pos == caps.Pos{} || strings.HasPrefix(l.Name, parentPrefix) || policy.IsFloor(l.Name) && strings.HasSuffix(pos.File, "(built-in)")
+	return pos == caps.Pos{} || strings.HasPrefix(l.Name, parentPrefix) || policy.IsFloor(l.Name) &&
+		strings.HasSuffix(pos.File, "(built-in)")
 }
 
 // parentPrefix begins the name of what the launching run holds; its agent's
@@ -196,11 +199,15 @@ const parentPrefix = caps.SumPrefix
 func (ed *editor) builtinText(l *caps.Layer) string {
 	switch {
 	case strings.HasPrefix(l.Name, parentPrefix):
-		return "the run of " + strings.TrimPrefix(l.Name, parentPrefix) + " that launches this one does not hold it, and nothing here can give it; explain that one by its --run"
+		return "the run of " + strings.TrimPrefix(l.Name, parentPrefix) +
+			" that launches this one does not hold it, and nothing here can give it; explain that one by its --run"
 	case l.Name == policy.Untrusted:
-		return "the run has seen content from outside; a new run has not, and what the floor " + l.Name + " leaves is the operator's to say, in caps/profiles/" + l.Name + ".toml, as is whose content is trusted, in security.caps.trusted_hosts"
+		return "the run has seen content from outside; a new run has not, and what the floor " + l.Name +
+			" leaves is the operator's to say, in caps/profiles/" + l.Name +
+			".toml, as is whose content is trusted, in security.caps.trusted_hosts"
 	case l.Name == policy.Delegate:
-		return "the floor " + l.Name + " holds for an agent that another one launched; the operator's caps/profiles/" + l.Name + ".toml or a binding under [delegation.bindings] says otherwise"
+		return "the floor " + l.Name + " holds for an agent that another one launched; the operator's caps/profiles/" +
+			l.Name + ".toml or a binding under [delegation.bindings] says otherwise"
 	}
 	return "built-in protection: nothing can"
 }

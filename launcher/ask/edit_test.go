@@ -15,21 +15,26 @@ import (
 var (
 	basePolicies = []string{
 		"[capabilities]\nfs = [\"/in\"]\nfs_rw = [\"/out\"]\nkb_write = [\"notes\", \"drafts\"]\n",
-		"schema = \"0.2\"\n[capabilities]\nnet = { hosts = [\"a.example\", \"*.b.example\"], allow_http = true }\nsecrets = [{ id = \"runloop/a/k\", hosts = [\"a.example\"] }]\nexec = true\n",
+		"schema = \"0.2\"\n[capabilities]\nnet = { hosts = [\"a.example\", \"*.b.example\"], allow_http = true }\nsecrets " +
+			"= [{ id = \"runloop/a/k\", hosts = [\"a.example\"] }]\nexec = true\n",
 		"[capabilities]\nkb_read = true\ntime = true\nmodel = true\nagents = [\"critic\"]\n",
 		"[capabilities]\n",
 	}
 	layerPolicies = []string{
 		"[capabilities]\nfs = []\nkb_write = [\"notes\"]\n",
-		"[capabilities]\nfs_rw = [\"/out/deep\"]\n[deny]\ncapabilities = [\"fs:write:/out\", \"fs:*:/out/deep/x\", \"kb:*:*\"]\n",
+		"[capabilities]\nfs_rw = [\"/out/deep\"]\n[deny]\ncapabilities = [\"fs:write:/out\", \"fs:*:/out/deep/x\", " +
+			"\"kb:*:*\"]\n",
 		"schema = \"0.2\"\n[capabilities.net]\nhosts = [\"a.example\"]\nmethods = [\"GET\"]\nallow_http = false\n",
-		"[capabilities]\nsecrets = []\nexec = false\ntime = false\nmodel = false\nagents = []\n[deny]\ncapabilities = [\"net:a.example\", \"*:*:*\"]\n",
+		"[capabilities]\nsecrets = []\nexec = false\ntime = false\nmodel = false\nagents = []\n[deny]\ncapabilities = " +
+			"[\"net:a.example\", \"*:*:*\"]\n",
 		"[deny]\ntiers = [\"local_state\", \"network\"]\neffects = [\"io\"]\ntools = [\"kb_put\", \"web:*\"]\n",
 		"[tools]\nallow = [\"file:*\"]\n[visible]\ncategories = [\"memory\"]\n",
 	}
 	editRequests = []string{
-		"/in/x", "/out/x --write", "/out/deep/x/y --delete", "/etc/passwd", "https://a.example/ GET", "https://a.example/ POST", "http://a.example:80/ GET", "https://x.b.example/",
-		"kb_put notes", "kb_read contacts", "kb_read contacts_raw", "secrets runloop/a/k@a.example:443", "time", "model local:echo", "exec /usr/bin/grep", "agents critic", "exec_run", "net_http",
+		"/in/x", "/out/x --write", "/out/deep/x/y --delete", "/etc/passwd", "https://a.example/ GET",
+		"https://a.example/ POST", "http://a.example:80/ GET", "https://x.b.example/",
+		"kb_put notes", "kb_read contacts", "kb_read contacts_raw", "secrets runloop/a/k@a.example:443", "time",
+		"model local:echo", "exec /usr/bin/grep", "agents critic", "exec_run", "net_http",
 	}
 )
 
@@ -72,7 +77,10 @@ func TestEditsTurnTheDecisionRound(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, r := range requests {
-			edits, verified := decision{of: &Subject{Override: "own.toml"}, policy: p, request: r, shown: r, modes: togetherModes(requests, r)}.edits()
+			edits, verified := decision{
+				of: &Subject{Override: "own.toml"}, policy: p, request: r, shown: r,
+				modes: togetherModes(requests, r),
+			}.edits()
 			if len(edits) == 0 || !verified {
 				t.Fatalf("%s (%v): %v, %+v", r, before.Effective.Check(r), verified, edits)
 			}
@@ -93,8 +101,14 @@ func TestEditsTurnTheDecisionRound(t *testing.T) {
 // What nobody wrote nobody can edit.
 func TestNothingEditsWhatIsBuiltIn(t *testing.T) {
 	p := run.Policy{
-		Base:   []caps.Entry{{Grant: caps.Grant{Family: caps.FS, Modes: 7, Scope: "/"}}, {Grant: caps.Grant{Family: caps.KBWrite, Modes: 1, Scope: "notes"}}},
-		Layers: []*caps.Layer{policy.Protected("/home/u/.runloop", policy.DefaultTenant), policy.BuiltinFloor(policy.Untrusted)},
+		Base: []caps.Entry{
+			{Grant: caps.Grant{Family: caps.FS, Modes: 7, Scope: "/"}},
+			{Grant: caps.Grant{Family: caps.KBWrite, Modes: 1, Scope: "notes"}},
+		},
+		Layers: []*caps.Layer{
+			policy.Protected("/home/u/.runloop", policy.DefaultTenant),
+			policy.BuiltinFloor(policy.Untrusted),
+		},
 	}
 	for r, want := range map[caps.Request]string{
 		{Family: caps.FS, Name: "/proc/self/mem"}:                   "built-in protection: nothing can",
@@ -104,7 +118,10 @@ func TestNothingEditsWhatIsBuiltIn(t *testing.T) {
 		{Family: caps.Exec, Name: "/usr/bin/grep"}:                  "the run has seen content from outside",
 		{Family: caps.Secrets, Mode: caps.Get, Name: "runloop/a/k"}: "the run has seen content from outside",
 	} {
-		edits, _ := decision{of: &Subject{Override: "own.toml"}, policy: p, request: r, shown: r, modes: caps.Modes(r.Mode)}.edits()
+		edits, _ := decision{
+			of: &Subject{Override: "own.toml"}, policy: p, request: r, shown: r,
+			modes: caps.Modes(r.Mode),
+		}.edits()
 		if len(edits) != 1 || edits[0].Do != "nothing" || !strings.HasPrefix(edits[0].Text, want) {
 			t.Errorf("%s: %+v", r, edits)
 		}

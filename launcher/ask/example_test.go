@@ -13,8 +13,10 @@ import (
 // Why an agent may not write a domain, for who operates the host and for others.
 func ExampleExplain() {
 	const file = "/home/mara/.runloop/caps/overrides/digest.toml"
-	base, _ := policy.ParseBase("policy.caps", []byte("[capabilities]\nkb_write = [\"notes\", \"drafts\"]\n"), policy.Options{})
-	override, _ := policy.ParseLayer("override:digest.toml", file, []byte("[capabilities]\nkb_write = [\"notes\"]\n"), policy.Options{})
+	base, _ := policy.ParseBase("policy.caps", []byte("[capabilities]\nkb_write = [\"notes\", \"drafts\"]\n"),
+		policy.Options{})
+	override, _ := policy.ParseLayer("override:digest.toml", file, []byte("[capabilities]\nkb_write = [\"notes\"]\n"),
+		policy.Options{})
 	s := &ask.Subject{
 		Bundle: &bundles.Bundle{Manifest: &bundles.Manifest{}}, Override: file, Domains: policy.BuiltinDomains(),
 		Policy: run.Policy{Base: base.Entries, Layers: []*caps.Layer{override.Layer}},

@@ -160,7 +160,8 @@ func (d *Explanation) leased(of *Subject, s caps.Set, q Query) {
 			}
 		}
 		what := fmt.Sprintf("%q", of.capability(l.Grant.String()))
-		d.Edits, d.Verified = []Edit{{Layer: d.Layer, Do: "remove", What: what, Source: l.Pos, Text: "remove the lease " + what + " from " + l.Pos.String() + ", or give it a later end or more uses"}}, true
+		d.Edits, d.Verified = []Edit{{Layer: d.Layer, Do: "remove", What: what, Source: l.Pos, Text: "remove the lease " +
+			what + " from " + l.Pos.String() + ", or give it a later end or more uses"}}, true
 		return
 	}
 }
@@ -172,12 +173,19 @@ func (d *Explanation) answered() {
 		return
 	}
 	last := d.Past.Asked[len(d.Past.Asked)-1]
-	for _, code := range []caps.Code{caps.BudgetExhausted, caps.RateLimited, caps.LeaseExpired, caps.NotConfirmed, caps.Unavailable, caps.ServerChanged} {
+	for _, code := range []caps.Code{
+		caps.BudgetExhausted, caps.RateLimited, caps.LeaseExpired, caps.NotConfirmed,
+		caps.Unavailable, caps.ServerChanged,
+	} {
 		if last.Decision != verdict(false) || last.Reason != code.String() {
 			continue
 		}
 		d.Allow, d.Code, d.Decision, d.Layer, d.Verified = false, code, verdict(false), last.Layer, false
-		d.Edits = []Edit{{Layer: last.Layer, Do: "nothing", Text: fmt.Sprintf("it was held, and refused at record %d for another reason (%s) than a layer's scopes", last.RunSeq, code)}}
+		d.Edits = []Edit{{
+			Layer: last.Layer, Do: "nothing",
+			Text: fmt.Sprintf("it was held, and refused at record %d for another reason (%s) than a layer's scopes", last.RunSeq,
+				code),
+		}}
 	}
 }
 
@@ -262,7 +270,8 @@ func merged(documents []Explanation) []Explanation {
 	for _, d := range documents {
 		if n := len(list); n > 0 {
 			last := &list[n-1]
-			if a, b := last.Request, d.Request; a.Family == b.Family && a.Name == b.Name && last.Code == d.Code && slices.Equal(last.Votes, d.Votes) {
+			if a, b := last.Request, d.Request; a.Family == b.Family && a.Name == b.Name && last.Code == d.Code &&
+				slices.Equal(last.Votes, d.Votes) {
 				modes |= 1 << b.Mode
 				last.Explanation.Asked = caps.Grant{Family: a.Family, Modes: modes, Scope: a.Name}.String()
 				continue

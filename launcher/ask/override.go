@@ -67,7 +67,8 @@ func (t *Trial) MayReplace(o *Override) error {
 		return inputf("%s is not the one any more that was edited; look at it again, and edit that", o.Path)
 	}
 	if t.Narrow && !o.Change.Narrower {
-		return inputf("it gives back what is taken away now, and --narrow forbids that: %s", strings.Join(o.Change.Wider, "; "))
+		return inputf("it gives back what is taken away now, and --narrow forbids that: %s", strings.Join(o.Change.Wider,
+			"; "))
 	}
 	if list := o.Change.refused; len(list) > 0 {
 		return inputf("no launch is possible under it: %s", strings.Join(list, "; "))

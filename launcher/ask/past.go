@@ -123,7 +123,8 @@ func (p *pastRun) ofBundle(r *audit.Record) error {
 		return usagef("run %s is one of %s, and the bundle is %s", r.Head.RunID, r.Head.Agent, agent)
 	}
 	if r.Head.BundleDigest != p.of.Bundle.Digest {
-		p.note("the bundle is another build than the one that ran; what its policy asked for then is from the record, without lines")
+		p.note("the bundle is another build than the one that ran; what its policy asked for then is from the record, " +
+			"without lines")
 	}
 	return nil
 }
@@ -192,7 +193,8 @@ func (p *pastRun) rebuild(start *audit.Event, layers []*caps.Layer, floor *caps.
 func placed(base, written []caps.Entry) []caps.Entry {
 	for i := range base {
 		for _, e := range written {
-			if e.Grant.Family == base[i].Grant.Family && e.Grant.Scope == base[i].Grant.Scope && base[i].Grant.Modes&^e.Grant.Modes == 0 {
+			if e.Grant.Family == base[i].Grant.Family && e.Grant.Scope == base[i].Grant.Scope &&
+				base[i].Grant.Modes&^e.Grant.Modes == 0 {
 				base[i].Pos = e.Pos
 				break
 			}

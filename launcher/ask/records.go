@@ -21,7 +21,9 @@ type Log interface {
 // eachRecord calls decided for each decision that filter asks for, and event for
 // the beginnings and ends of runs: a million of the former are looked at and not
 // decoded. What decided gets is valid until the next.
-func eachRecord(ctx context.Context, log Log, filter kb.Filter, decided func(*audit.Glance, *analysis.Record) error, event func(*audit.Record) error) error {
+func eachRecord(ctx context.Context, log Log, filter kb.Filter, decided func(*audit.Glance, *analysis.Record) error,
+	event func(*audit.Record) error,
+) error {
 	codec, err := audit.NewCodec()
 	if err != nil {
 		return err

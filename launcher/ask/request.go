@@ -91,7 +91,8 @@ func byTool(name, rest string, two bool) ([]caps.Request, bool, error) {
 	if server, _, ok := strings.Cut(strings.TrimPrefix(scope, "mcp:"), "/"); ok && strings.HasPrefix(scope, "mcp:") {
 		list = append(list, caps.Request{Family: caps.MCP, Name: server})
 	}
-	if i := slices.IndexFunc(caps.Tools(), func(t caps.ToolInfo) bool { return t.Scope() == scope }); i >= 0 && caps.Tools()[i].Family == caps.Time {
+	if i := slices.IndexFunc(caps.Tools(), func(t caps.ToolInfo) bool { return t.Scope() == scope }); i >= 0 &&
+		caps.Tools()[i].Family == caps.Time {
 		list = append(list, caps.Request{Family: caps.Time, Name: "*"})
 	}
 	if !two {
@@ -108,7 +109,8 @@ func byTool(name, rest string, two bool) ([]caps.Request, bool, error) {
 		return nil, true, usagef("%s touches nothing that has a name", name)
 	case t.Family == caps.FS:
 		q.Remove = t.Name == "path_unlink_file" || t.Name == "path_remove_directory" || t.Name == "path_rename"
-		q.Write = !q.Remove && !slices.Contains([]string{"path_open", "path_filestat_get", "path_readlink"}, t.Name) || t.Name == "path_rename"
+		q.Write = !q.Remove && !slices.Contains([]string{"path_open", "path_filestat_get", "path_readlink"}, t.Name) ||
+			t.Name == "path_rename"
 		more, err := q.path(rest)
 		return append(list, more...), true, err
 	case t.Family == caps.Net:
@@ -164,7 +166,8 @@ func about(r caps.Request) string {
 	f, known := r.Family, r.Family != caps.Tool
 	category, _, _ := strings.Cut(r.Name, ":")
 	for _, t := range caps.Tools() {
-		if r.Family == caps.Tool && (t.Scope() == r.Name || r.Name == category+":*" && caps.MetadataOf(t.Family).Category == category) {
+		if r.Family == caps.Tool && (t.Scope() == r.Name || r.Name == category+":*" &&
+			caps.MetadataOf(t.Family).Category == category) {
 			f, known = t.Family, true
 		}
 	}

@@ -84,7 +84,8 @@ func Suggest(ctx context.Context, log Log, used []Used, w Wanted) (*Suggestion, 
 		}
 	}
 	if len(l.runs) == 0 {
-		return nil, inputf("there is no recorded run of %s (%s) in the audit log; launch it first", l.agent, strings.Join(l.builds, ", "))
+		return nil, inputf("there is no recorded run of %s (%s) in the audit log; launch it first", l.agent,
+			strings.Join(l.builds, ", "))
 	}
 	l.complete()
 	opt := analysis.Options{
@@ -221,7 +222,8 @@ func (l *learner) complete() {
 		case !run.ended:
 			l.notes = append(l.notes, fmt.Sprintf("run %s has not ended, or was killed: what it still did is not known", id))
 		case run.allowed < run.counted:
-			l.notes = append(l.notes, fmt.Sprintf("run %s was recorded without %d of its %d allowed calls (audit_on_allow = false); launch with --audit-allow",
+			l.notes = append(l.notes, fmt.Sprintf("run %s was recorded without %d of its %d allowed calls (audit_on_allow = "+
+				"false); launch with --audit-allow",
 				id, run.counted-run.allowed, run.counted))
 		}
 	}

@@ -69,13 +69,15 @@ func admit(t testing.TB, g *gate.Gate, n int) {
 		case 2:
 			g.Admit(ops["kb_put"], caps.Request{Family: caps.KBWrite, Name: "drafts"}, fmt.Sprintf("drafts/key-%d", i), nil)
 		default:
-			g.Admit(ops["net_http"], caps.Request{Family: caps.Net, Name: "api.example.com:443"}, "https://api.example.com/send", nil)
+			g.Admit(ops["net_http"], caps.Request{Family: caps.Net, Name: "api.example.com:443"}, "https://api.example.com/send",
+				nil)
 		}
 	}
 }
 
 func candidate(t testing.TB) *analysis.Foresight {
-	o, findings := policy.ParseLayer("override:o.toml", "o.toml", []byte("[deny]\ncapabilities = [\"fs:write:/home/user/notes/folder7\", \"kb:write:drafts\"]\n"), policy.Options{})
+	o, findings := policy.ParseLayer("override:o.toml", "o.toml",
+		[]byte("[deny]\ncapabilities = [\"fs:write:/home/user/notes/folder7\", \"kb:write:drafts\"]\n"), policy.Options{})
 	if err := policy.AsError(findings); err != nil {
 		t.Fatal(err)
 	}

@@ -53,7 +53,10 @@ func TestAnswersForOthersSayTheSameAndNameNoPlace(t *testing.T) {
 	named := 0
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawSubject(t)
-		q := Query{Text: rapid.SampledFrom([]string{"/in/x", "/out/deep/x/y", "kb_put notes", "https://a.example/", "exec_run", "time", "model local:echo", "/proc/self/mem"}).Draw(t, "request"), Now: time.Unix(0, 0)}
+		q := Query{Text: rapid.SampledFrom([]string{
+			"/in/x", "/out/deep/x/y", "kb_put notes", "https://a.example/",
+			"exec_run", "time", "model local:echo", "/proc/self/mem",
+		}).Draw(t, "request"), Now: time.Unix(0, 0)}
 		whole, err := Explain(s, q)
 		if err != nil {
 			t.Fatal(err)

@@ -106,7 +106,10 @@ func (ed *editor) adapter() string {
 }
 
 // constraintLists are the keys by which [constraints] and grants bound scopes.
-var constraintLists = [...]string{"paths", "tables", "programs", "models", "ids", "names", "servers", "hosts", "allow_hosts"}
+var constraintLists = [...]string{
+	"paths", "tables", "programs", "models", "ids", "names", "servers", "hosts",
+	"allow_hosts",
+}
 
 // inList is the line that adds the request to a list that has another key than
 // [capabilities] has for it.

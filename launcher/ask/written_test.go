@@ -18,23 +18,80 @@ import (
 func TestEditsSpeakTheWordsOfTheFile(t *testing.T) {
 	const v02 = "schema = \"0.2\"\n"
 	for _, c := range []struct{ before, request, words, after string }{
-		{"[deny]\ntiers = [\"local_state\", \"network\"]\n", "kb_write notes", `remove from line 2 of F: "local_state"`, "[deny]\ntiers = [\"network\"]\n"},
-		{"[deny]\neffects = [\"io-write\"]\n", "kb_write notes", `remove from line 2 of F: "io-write"`, "[deny]\neffects = []\n"},
+		{
+			"[deny]\ntiers = [\"local_state\", \"network\"]\n", "kb_write notes", `remove from line 2 of F: "local_state"`,
+			"[deny]\ntiers = [\"network\"]\n",
+		},
+		{
+			"[deny]\neffects = [\"io-write\"]\n", "kb_write notes", `remove from line 2 of F: "io-write"`,
+			"[deny]\neffects = []\n",
+		},
 		{"[deny]\ntools = [\"kb_put\"]\n", "kb_put notes", `remove from line 2 of F: "kb_put"`, "[deny]\ntools = []\n"},
-		{"[deny]\ncapabilities = [\"kb:*:notes\"]\n", "kb_write notes", `remove from line 2 of F: "kb:*:notes"`, "[deny]\ncapabilities = []\n"},
-		{"[tools]\nallow = [\"kb_get\"]\n", "kb_put notes", `add to line 2 of F, in the list that is there: allow = ["memory:kb_put"]`, "[tools]\nallow = [\"kb_get\", \"memory:kb_put\"]\n"},
-		{"[visible]\ncategories = [\"file\"]\n", "kb_put notes", `add to line 2 of F, in the list that is there: categories = ["memory"]`, "[visible]\ncategories = [\"file\", \"memory\"]\n"},
-		{"[constraints.kb]\ntables = [\"drafts\"]\n", "kb_write notes", `add to line 2 of F, in the list that is there: tables = ["notes"]`, "[constraints.kb]\ntables = [\"drafts\", \"notes\"]\n"},
-		{"[constraints.net]\nhosts = [\"b.example\"]\n", "https://a.example/", `add to line 1 of F, in the list that is there: hosts = ["a.example"]`, "[constraints.net]\nhosts = [\"b.example\", \"a.example\"]\n"},
-		{v02 + "[capabilities]\nnet = { hosts = [\"a.example\"], methods = [\"POST\"] }\n", "https://a.example/ GET", `add to line 3 of F, in the list that is there: methods = ["GET"]`, v02 + "[capabilities]\nnet = { hosts = [\"a.example\"], methods = [\"POST\", \"GET\"] }\n"},
-		{v02 + "[capabilities.net]\nhosts = [\"b.example\"]\nmethods = [\"POST\"]\n", "https://a.example/ GET", `add to line 2 of F, in the list that is there: hosts = ["a.example"], methods = ["GET"]`, v02 + "[capabilities.net]\nhosts = [\"b.example\", \"a.example\"]\nmethods = [\"POST\", \"GET\"]\n"},
-		{"[capabilities]\nkb_write = false\n", "kb_write notes", `write on line 2 of F, in place of what it says: kb_write = ["notes"]`, "[capabilities]\nkb_write = [\"notes\"]\n"},
-		{"[capabilities]\ntime = false\n", "time", `write on line 2 of F, in place of what it says: time = true`, "[capabilities]\ntime = true\n"},
-		{"[capabilities]\nexec = false\n", "exec /usr/bin/grep", `write on line 2 of F, in place of what it says: exec = true`, "[capabilities]\nexec = true\n"},
-		{v02 + "[capabilities]\nexec = false\n", "exec /usr/bin/grep", `write on line 3 of F, in place of what it says: exec = ["/usr/bin/grep"]`, v02 + "[capabilities]\nexec = [\"/usr/bin/grep\"]\n"},
-		{`{"allowed_adapters": ["core"]}`, "kb_write notes", `add to line 1 of F, in the list that is there: allowed_adapters = ["kb_write"]`, `{"allowed_adapters": ["core", "kb_write"]}`},
-		{`{"forbidden_adapters": ["sqlite"]}`, "kb_write notes", `remove from line 1 of F: "sqlite"`, `{"forbidden_adapters": []}`},
-		{`{"adapter_constraints": {"http": {"allow_hosts": []}}}`, "https://a.example/", `add to line 1 of F, in the list that is there: allow_hosts = ["a.example"]`, `{"adapter_constraints": {"http": {"allow_hosts": ["a.example"]}}}`},
+		{
+			"[deny]\ncapabilities = [\"kb:*:notes\"]\n", "kb_write notes", `remove from line 2 of F: "kb:*:notes"`,
+			"[deny]\ncapabilities = []\n",
+		},
+		{
+			"[tools]\nallow = [\"kb_get\"]\n", "kb_put notes",
+			`add to line 2 of F, in the list that is there: allow = ["memory:kb_put"]`,
+			"[tools]\nallow = [\"kb_get\", \"memory:kb_put\"]\n",
+		},
+		{
+			"[visible]\ncategories = [\"file\"]\n", "kb_put notes",
+			`add to line 2 of F, in the list that is there: categories = ["memory"]`,
+			"[visible]\ncategories = [\"file\", \"memory\"]\n",
+		},
+		{
+			"[constraints.kb]\ntables = [\"drafts\"]\n", "kb_write notes",
+			`add to line 2 of F, in the list that is there: tables = ["notes"]`,
+			"[constraints.kb]\ntables = [\"drafts\", \"notes\"]\n",
+		},
+		{
+			"[constraints.net]\nhosts = [\"b.example\"]\n", "https://a.example/",
+			`add to line 1 of F, in the list that is there: hosts = ["a.example"]`,
+			"[constraints.net]\nhosts = [\"b.example\", \"a.example\"]\n",
+		},
+		{
+			v02 + "[capabilities]\nnet = { hosts = [\"a.example\"], methods = [\"POST\"] }\n", "https://a.example/ GET",
+			`add to line 3 of F, in the list that is there: methods = ["GET"]`,
+			v02 + "[capabilities]\nnet = { hosts = [\"a.example\"], methods = [\"POST\", \"GET\"] }\n",
+		},
+		{
+			v02 + "[capabilities.net]\nhosts = [\"b.example\"]\nmethods = [\"POST\"]\n", "https://a.example/ GET",
+			`add to line 2 of F, in the list that is there: hosts = ["a.example"], methods = ["GET"]`,
+			v02 + "[capabilities.net]\nhosts = [\"b.example\", \"a.example\"]\nmethods = [\"POST\", \"GET\"]\n",
+		},
+		{
+			"[capabilities]\nkb_write = false\n", "kb_write notes",
+			`write on line 2 of F, in place of what it says: kb_write = ["notes"]`, "[capabilities]\nkb_write = [\"notes\"]\n",
+		},
+		{
+			"[capabilities]\ntime = false\n", "time", `write on line 2 of F, in place of what it says: time = true`,
+			"[capabilities]\ntime = true\n",
+		},
+		{
+			"[capabilities]\nexec = false\n", "exec /usr/bin/grep",
+			`write on line 2 of F, in place of what it says: exec = true`, "[capabilities]\nexec = true\n",
+		},
+		{
+			v02 + "[capabilities]\nexec = false\n", "exec /usr/bin/grep",
+			`write on line 3 of F, in place of what it says: exec = ["/usr/bin/grep"]`,
+			v02 + "[capabilities]\nexec = [\"/usr/bin/grep\"]\n",
+		},
+		{
+			`{"allowed_adapters": ["core"]}`, "kb_write notes",
+			`add to line 1 of F, in the list that is there: allowed_adapters = ["kb_write"]`,
+			`{"allowed_adapters": ["core", "kb_write"]}`,
+		},
+		{
+			`{"forbidden_adapters": ["sqlite"]}`, "kb_write notes", `remove from line 1 of F: "sqlite"`,
+			`{"forbidden_adapters": []}`,
+		},
+		{
+			`{"adapter_constraints": {"http": {"allow_hosts": []}}}`, "https://a.example/",
+			`add to line 1 of F, in the list that is there: allow_hosts = ["a.example"]`,
+			`{"adapter_constraints": {"http": {"allow_hosts": ["a.example"]}}}`,
+		},
 	} {
 		file := filepath.Join(t.TempDir(), "o.toml")
 		planOf := func(text string) (run.Policy, run.Plan) {
@@ -71,7 +128,10 @@ func TestEditsSpeakTheWordsOfTheFile(t *testing.T) {
 				continue
 			}
 			refused = true
-			edits, verified := decision{of: &Subject{Override: "own.toml"}, policy: p, request: r, shown: r, modes: togetherModes(requests, r)}.edits()
+			edits, verified := decision{
+				of: &Subject{Override: "own.toml"}, policy: p, request: r, shown: r,
+				modes: togetherModes(requests, r),
+			}.edits()
 			if want := strings.ReplaceAll(c.words, " F", " "+file); len(edits) != 1 || !verified || edits[0].Text != want {
 				t.Errorf("%s\n%s: %v\n got %+v\nwant %s", c.before, r, verified, edits, want)
 			}

@@ -42,7 +42,8 @@ func (a *Runner) confirm(c *Composition, agent string) hostcalls.Confirm {
 		return func(ctx context.Context, q hostcalls.Question) (bool, string) {
 			tty, err := openTerminal()
 			if err != nil {
-				return false, "there is no terminal to ask at (" + err.Error() + `); the operator may write confirm = "allow" under [security]`
+				return false, "there is no terminal to ask at (" + err.Error() +
+					`); the operator may write confirm = "allow" under [security]`
 			}
 			defer tty.Close()
 			return askAt(ctx, tty, agent, q)

@@ -125,7 +125,8 @@ func (s *stores) giveBack(k *KeptStore) {
 
 // sameStore reports whether two settings open a store alike.
 func sameStore(a, b config.Config) bool {
-	return slices.Equal(a.KB.Domains, b.KB.Domains) && a.KB.Durability == b.KB.Durability && a.Audit.CheckpointEvery == b.Audit.CheckpointEvery && a.KB.Encryption == b.KB.Encryption
+	return slices.Equal(a.KB.Domains, b.KB.Domains) && a.KB.Durability == b.KB.Durability &&
+		a.Audit.CheckpointEvery == b.Audit.CheckpointEvery && a.KB.Encryption == b.KB.Encryption
 }
 
 // admit waits, before a launch, until few enough journals of its tenant wait for

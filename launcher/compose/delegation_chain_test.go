@@ -51,7 +51,10 @@ func TestAChainOfDelegatesOnlyNarrows(t *testing.T) {
 				above, parent = alone.Effective, &Composition{}
 				continue
 			}
-			by := Origin{Surface: fromRun, parent: run.Parent{Delegation: &hostcalls.Delegation{Agent: name, Within: above.Layer("held")}}, from: parent}
+			by := Origin{Surface: fromRun, parent: run.Parent{Delegation: &hostcalls.Delegation{
+				Agent:  name,
+				Within: above.Layer("held"),
+			}}, from: parent}
 			plan := chainPlan(t, a, by, dir)
 			for _, words := range chainWords {
 				word := words[1]
@@ -107,7 +110,8 @@ func someDelegation(t *testing.T, home string, rng *rand.Rand) map[string]bool {
 			floored[name] = true
 		case 3:
 			text += name + " = \"bound-" + name + "\"\n"
-			writeFile(t, filepath.Join(home, "caps", "profiles", "bound-"+name+".toml"), "[capabilities]\n"+someLines(rng)+"secrets = []\n")
+			writeFile(t, filepath.Join(home, "caps", "profiles", "bound-"+name+".toml"), "[capabilities]\n"+someLines(rng)+
+				"secrets = []\n")
 		}
 	}
 	writeFile(t, filepath.Join(home, "caps", "profiles", "broken.toml"), "[capabilities]\nkb_writ = []\n")

@@ -59,7 +59,10 @@ func TestNoBrokenFileLiftsTheFloor(t *testing.T) {
 				t.Fatal(err)
 			}
 			var warnings []string
-			by := Origin{Surface: fromRun, parent: run.Parent{Delegation: &hostcalls.Delegation{Agent: "child", Within: all.Layer("held")}}, from: &Composition{}, Warn: func(w string) { warnings = append(warnings, w) }}
+			by := Origin{Surface: fromRun, parent: run.Parent{Delegation: &hostcalls.Delegation{
+				Agent:  "child",
+				Within: all.Layer("held"),
+			}}, from: &Composition{}, Warn: func(w string) { warnings = append(warnings, w) }}
 			a := readerOf(home)
 			a.Env = []string{"HOME=" + out}
 			c, err := a.Complete(&Composition{Path: dir, Origin: by}, Flags{})
@@ -75,7 +78,8 @@ func TestNoBrokenFileLiftsTheFloor(t *testing.T) {
 			if writes.Allow || !plan.Effective.Any(caps.KBRead) || (writes.Code == caps.DelegateFloor) == control {
 				t.Errorf("%s, %s: a write is answered %+v, and %s is left", broken, name, writes, plan.Effective)
 			}
-			silent := control || file == "_delegate" && name == "missing" || file == "_delegate" && strings.Contains(name, "control")
+			silent := control || file == "_delegate" && name == "missing" || file == "_delegate" &&
+				strings.Contains(name, "control")
 			if file == "_delegate" && strings.Contains(name, "control") {
 				continue // its name is another: broken as well
 			}

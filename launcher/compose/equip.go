@@ -31,7 +31,10 @@ func (a *Runner) equip(ctx context.Context, c *Composition, spec *run.Spec, j *J
 		return nil, errors.Join(err, e.abandon())
 	}
 	spec.Durability, _ = audit.ParseDurability(c.Config.KB.Durability) // config takes no other word
-	opt := journal.Options{Clock: clock, MaxDecisions: mostDecisions(c.Policy.Operators()), Synced: spec.Durability != audit.PerRun}
+	opt := journal.Options{
+		Clock: clock, MaxDecisions: mostDecisions(c.Policy.Operators()),
+		Synced: spec.Durability != audit.PerRun,
+	}
 	if a.Kept != nil {
 		opt.Group = a.Kept.Journals
 	}
@@ -62,7 +65,8 @@ func (c *Composition) journalClock(e *equipment) *journal.Clock {
 // stderr with -v.
 func (c *Composition) logFindings(log *runlog.Log, id run.Identity) {
 	for _, f := range c.Findings {
-		log.Warn("finding", "run_id", id.RunID, "tenant", id.Tenant, "agent", id.Agent, "code", string(f.Code), "message", f.String())
+		log.Warn("finding", "run_id", id.RunID, "tenant", id.Tenant, "agent", id.Agent, "code", string(f.Code), "message",
+			f.String())
 	}
 	for _, f := range c.Bundle.Findings {
 		log.Warn("finding", "run_id", id.RunID, "tenant", id.Tenant, "agent", id.Agent, "code", f.Code, "message", f.String())

@@ -23,8 +23,9 @@ func Bounds(x config.Exec) (b lane.Bounds) {
 // ContainerConfig is what config.toml says of containers.
 func (a *Runner) ContainerConfig(x config.Exec) lane.ContainerConfig {
 	return lane.ContainerConfig{
-		Engine: x.Engine, Image: x.Image, Rootfs: x.Rootfs, User: x.User, Tmpfs: x.Tmpfs, Seccomp: x.SeccompText, AppArmor: x.AppArmor,
-		Nofile: [2]int64{x.UlimitNofile.Soft, x.UlimitNofile.Hard}, Nproc: [2]int64{x.UlimitNproc.Soft, x.UlimitNproc.Hard},
+		Engine: x.Engine, Image: x.Image, Rootfs: x.Rootfs, User: x.User, Tmpfs: x.Tmpfs, Seccomp: x.SeccompText,
+		AppArmor: x.AppArmor,
+		Nofile:   [2]int64{x.UlimitNofile.Soft, x.UlimitNofile.Hard}, Nproc: [2]int64{x.UlimitNproc.Soft, x.UlimitNproc.Hard},
 		CPUs: x.CPUs, Env: a.Env,
 	}
 }

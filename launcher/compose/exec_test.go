@@ -44,7 +44,10 @@ func execImport(t testing.TB, grants ...string) func(req string) int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := journal.Create(journal.Options{Dir: filepath.Join(t.TempDir(), "journal"), Head: audit.Head{RunID: "bench"}, MaxDecisions: math.MaxUint32})
+	j, err := journal.Create(journal.Options{
+		Dir: filepath.Join(t.TempDir(), "journal"), Head: audit.Head{RunID: "bench"},
+		MaxDecisions: math.MaxUint32,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +59,8 @@ func execImport(t testing.TB, grants ...string) func(req string) int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := lane.Open(t.Context(), "native", lane.Config{Work: filepath.Join(dir, "a", "r"), ID: "bench-" + filepath.Base(filepath.Dir(dir))})
+	l, err := lane.Open(t.Context(), "native", lane.Config{Work: filepath.Join(dir, "a", "r"), ID: "bench-" +
+		filepath.Base(filepath.Dir(dir))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +71,8 @@ func execImport(t testing.TB, grants ...string) func(req string) int64 {
 		_ = j.Close()
 	})
 	h := hostcalls.New(hostcalls.Config{
-		Components: hostcalls.Components{Exec: &programs{lane: l, named: named, home: filepath.Join(dir, "home")}}, Gate: g, Now: func() int64 { return time.Now().UnixNano() },
+		Components: hostcalls.Components{Exec: &programs{lane: l, named: named, home: filepath.Join(dir, "home")}}, Gate: g,
+		Now: func() int64 { return time.Now().UnixNano() },
 	})
 	return calling(t, h)
 }
@@ -140,7 +145,10 @@ func FuzzExecImport(f *testing.F) {
 	if n := run(`{"argv":["` + granted + `"]}`); n < 0 { // the control
 		f.Fatal(n)
 	}
-	for _, s := range []string{`{"argv":["DIR/granted"]}`, `{"argv":["DIR/link","x"]}`, `{"argv":["/bin/true"]}`, `{"argv":["DIR"],"cwd":"DIR"}`, `{"argv":["DIR/granted"],"timeout_ms":1}`} {
+	for _, s := range []string{
+		`{"argv":["DIR/granted"]}`, `{"argv":["DIR/link","x"]}`, `{"argv":["/bin/true"]}`,
+		`{"argv":["DIR"],"cwd":"DIR"}`, `{"argv":["DIR/granted"],"timeout_ms":1}`,
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, request string) {
@@ -151,7 +159,8 @@ func FuzzExecImport(f *testing.F) {
 		var r struct {
 			Argv []string `json:"argv"`
 		}
-		if err := json.Unmarshal([]byte(request), &r); err != nil || r.Argv[0] != granted && r.Argv[0] != filepath.Join(dir, "link") {
+		if err := json.Unmarshal([]byte(request), &r); err != nil || r.Argv[0] != granted && r.Argv[0] != filepath.Join(dir,
+			"link") {
 			t.Errorf("%q was started: %v", request, err)
 		}
 	})

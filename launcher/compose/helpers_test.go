@@ -29,7 +29,8 @@ func writeFile(t testing.TB, path, text string) {
 func agentAt(t testing.TB, dir, name, policy string) string {
 	t.Helper()
 	dir = filepath.Join(dir, name)
-	writeFile(t, filepath.Join(dir, "manifest.toml"), "[agent]\nname = \""+name+"\"\nversion = \"1.0.0\"\nkind = \"wasm32-wasip1\"\n"+
+	writeFile(t, filepath.Join(dir, "manifest.toml"), "[agent]\nname = \""+name+
+		"\"\nversion = \"1.0.0\"\nkind = \"wasm32-wasip1\"\n"+
 		"entry_wasm = { path = \"a.wasm\" }\n[caps]\nfile = \"policy.caps\"\n")
 	writeFile(t, filepath.Join(dir, "a.wasm"), emptyWasm)
 	writeFile(t, filepath.Join(dir, "policy.caps"), "[capabilities]\n"+policy)
@@ -38,7 +39,10 @@ func agentAt(t testing.TB, dir, name, policy string) string {
 
 // readerOf reads what lies in a home.
 func readerOf(home string) *Reader {
-	return &Reader{HomeDir: home, HomeSet: true, Tenant: "default", WorkingDir: os.Getwd, Files: jail.Canonical, Programs: func() []string { return nil }, Say: func(string) {}}
+	return &Reader{
+		HomeDir: home, HomeSet: true, Tenant: "default", WorkingDir: os.Getwd, Files: jail.Canonical,
+		Programs: func() []string { return nil }, Say: func(string) {},
+	}
 }
 
 // overridesOf are the files of one agent's overrides in a home.

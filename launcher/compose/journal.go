@@ -32,7 +32,8 @@ func mostDecisions(layers []*caps.Layer) uint32 {
 }
 
 // journalOpener opens the journal of a run; each decision is told to observe.
-func journalOpener(h home.Home, opt journal.Options, observe func(*audit.Record) bool) func(audit.Head) (run.Journal, error) {
+func journalOpener(h home.Home, opt journal.Options, observe func(*audit.Record) bool) func(audit.Head) (run.Journal,
+	error) {
 	opt.Dir, opt.Observe = h.Journal(), observe
 	return func(head audit.Head) (run.Journal, error) {
 		opt := opt

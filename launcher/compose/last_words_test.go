@@ -19,7 +19,8 @@ func TestLastWordsAreHeard(t *testing.T) {
 		defer func() { _ = recover() }()
 		l.Panicf("cannot open \x1b %s", "table 7")
 	}()
-	if got := said.String(); !strings.Contains(got, "a library ended this process: cannot open") || !strings.Contains(got, "table 7") || strings.Contains(got, "\x1b") {
+	if got := said.String(); !strings.Contains(got, "a library ended this process: cannot open") ||
+		!strings.Contains(got, "table 7") || strings.Contains(got, "\x1b") {
 		t.Errorf("said %q", got)
 	}
 }

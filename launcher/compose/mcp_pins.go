@@ -66,7 +66,8 @@ func ReadPin(path, server string) (*Pin, error) {
 		err = p.compact()
 	}
 	if err != nil || p.Version != pinVersion || p.Server != server || p.Digest != mcpclient.Digest(p.Tools) {
-		return nil, fmt.Errorf("what the server %s is known by is damaged: %s; put a copy back, or remove it to know the server anew", server, path)
+		return nil, fmt.Errorf("what the server %s is known by is damaged: %s; put a copy back, or remove it to know the "+
+			"server anew", server, path)
 	}
 	return &p, nil
 }
@@ -118,7 +119,8 @@ func (p *Pin) Write(path string, first bool) error {
 func know(h home.Home, said *Pin) (pinned bool, err error) {
 	for _, t := range said.Tools { // what is written down is read again by the same rules
 		if err := strictjson.Check(t.Schema); err != nil {
-			return false, fmt.Errorf("the server %s describes its tool %q in JSON that is not read twice alike: %w", said.Server, t.Name, err)
+			return false, fmt.Errorf("the server %s describes its tool %q in JSON that is not read twice alike: %w", said.Server,
+				t.Name, err)
 		}
 	}
 	path := PinPath(h, said.Server)

@@ -74,7 +74,8 @@ func (m *mcpServer) startIn(l lane.Lane, work string, secrets []string) (*lane.P
 	if err != nil {
 		return nil, err
 	}
-	env := []string{"PATH=/usr/bin:/bin", "HOME=" + work, "TMPDIR=" + work, "RLP_TENANT=" + spec.Tenant, "RLP_RUN_ID=" + spec.RunID}
+	env := []string{"PATH=/usr/bin:/bin", "HOME=" + work, "TMPDIR=" + work, "RLP_TENANT=" + spec.Tenant, "RLP_RUN_ID=" +
+		spec.RunID}
 	for _, name := range m.cfg.Env {
 		if value, set := m.all.by.guestVariable(name); set {
 			env = withVariable(env, name, value)
@@ -149,7 +150,8 @@ func (p *mcpProgram) end(s *mcpServers, name string) error {
 		if r != nil {
 			status = r.ExitCode
 		}
-		s.spec.Log.Info("mcp server ended", "server", name, "exit_code", status, "stderr", string(said.Data), "stderr_cut", said.Cut)
+		s.spec.Log.Info("mcp server ended", "server", name, "exit_code", status, "stderr", string(said.Data), "stderr_cut",
+			said.Cut)
 	}
 	return errors.Join(err, p.lane.Close())
 }

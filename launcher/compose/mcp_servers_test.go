@@ -59,7 +59,10 @@ func TestPins(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := NewPin("hub", []mcpclient.Tool{{Name: odd, Description: odd, Schema: schema}, {Name: "z", Schema: []byte(`{}`)}}, time.Unix(1, 2))
+	said := NewPin("hub", []mcpclient.Tool{
+		{Name: odd, Description: odd, Schema: schema},
+		{Name: "z", Schema: []byte(`{}`)},
+	}, time.Unix(1, 2))
 	for i, first := range []bool{true, false, false} {
 		if pinned, err := know(h, said); err != nil || pinned != first {
 			t.Fatalf("%d: %v %v", i, pinned, err)
@@ -129,8 +132,10 @@ func TestAServerThatChangesQuietly(t *testing.T) {
 	defer srv.Close()
 	now := time.Unix(1, 0)
 	all := &mcpServers{
-		c: &Composition{Home: h, Config: config.Config{MCP: map[string]config.MCPServer{"hub": {URL: srv.URL}}}}, byName: map[string]*mcpServer{},
-		spec: &run.Spec{Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler)}, http: egress.New(egress.Config{}),
+		c:      &Composition{Home: h, Config: config.Config{MCP: map[string]config.MCPServer{"hub": {URL: srv.URL}}}},
+		byName: map[string]*mcpServer{},
+		spec:   &run.Spec{Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler)},
+		http:   egress.New(egress.Config{}),
 	}
 	defer func() {
 		if err := all.close(); err != nil {

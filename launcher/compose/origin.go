@@ -37,9 +37,10 @@ type Origin struct {
 	Bundle  *bundles.Bundle // that came with it; nil: the one at the path
 	Sent    bool            // that bundle came from somebody who does not operate
 	Layers  func(c *Composition, given *policy.Given) ([]*caps.Layer, error)
-	Foreign int      // how many of the last layers are not the operator's
-	Grant   string   // the layer of the profile that requests start from, where no other layer of the operator's has its name
-	Notes   []string // parts of the request that have no effect as written, for its report
+	Foreign int // how many of the last layers are not the operator's
+	// the layer of the profile that requests start from, where no other layer of the operator's has its name
+	Grant string
+	Notes []string // parts of the request that have no effect as written, for its report
 
 	// Of another run.
 	parent run.Parent

@@ -33,7 +33,8 @@ func (c *Composition) checkKinds(params []policy.Param, given policy.Given) erro
 		info, err := os.Stat(path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return inputErr(placef(pos, "the %s for {%s} does not exist: %s; make it first, or %s", p.Kind, p.Name, path, otherValue(p, pos)))
+			return inputErr(placef(pos, "the %s for {%s} does not exist: %s; make it first, or %s", p.Kind, p.Name, path,
+				otherValue(p, pos)))
 		case err != nil:
 			return inputErr(placef(pos, "looking at the value of {%s}: %w", p.Name, err))
 		case (p.Kind == "dir") != info.IsDir():

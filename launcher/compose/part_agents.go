@@ -78,7 +78,10 @@ func (d *delegates) installed(agent string) (string, error) {
 	path := filepath.Join(d.from.Home.Agents(), agent)
 	_, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", &hostcalls.Fail{Errno: hostcalls.Noent, Hint: "no agent of that name is installed; the operator installs one with rlp agent install BUNDLE"}
+		return "", &hostcalls.Fail{
+			Errno: hostcalls.Noent,
+			Hint:  "no agent of that name is installed; the operator installs one with rlp agent install BUNDLE",
+		}
 	}
 	return path, err
 }

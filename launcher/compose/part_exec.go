@@ -25,9 +25,13 @@ func execPart(_ *Runner, c *Composition, spec *run.Spec) (func() error, error) {
 	}
 	work := c.Home.Work(spec.Agent, spec.RunID)
 	x := c.Config.Exec
-	spec.Components.Exec = &programs{lane: c.lane, named: c.programs, home: c.Home.Dir(), work: work, all: spec.Lane.Controls[lane.Filesystem.String()] != lane.Enforced.String(), stdout: x.StdoutMaxBytes, stderr: x.StderrMaxBytes, env: []string{
-		"PATH=/usr/bin:/bin", "HOME=" + work, "TMPDIR=" + work, "RLP_TENANT=" + spec.Tenant, "RLP_RUN_ID=" + spec.RunID,
-	}}
+	spec.Components.Exec = &programs{
+		lane: c.lane, named: c.programs, home: c.Home.Dir(), work: work,
+		all: spec.Lane.Controls[lane.Filesystem.String()] != lane.Enforced.String(), stdout: x.StdoutMaxBytes,
+		stderr: x.StderrMaxBytes, env: []string{
+			"PATH=/usr/bin:/bin", "HOME=" + work, "TMPDIR=" + work, "RLP_TENANT=" + spec.Tenant, "RLP_RUN_ID=" + spec.RunID,
+		},
+	}
 	return nil, nil
 }
 
@@ -62,11 +66,16 @@ func (a *Runner) execFit(ctx context.Context, c *Composition, spec *run.Spec) (r
 	c.lane = l
 	controls := l.Controls()
 	spec.Lane = laneReport(l.Name(), controls)
-	if label := controls[lane.Links]; label.Level != lane.Enforced && slices.ContainsFunc(cfg.Folders, func(f lane.Folder) bool { return f.Access == lane.ReadWrite }) {
-		spec.ExecCaveat = fmt.Sprintf("exec: the lane %s judges no links (%s): programs may make and move them in what they write, and move granted folders there; a launch refuses a granted path that became a link (path_profile = \"strict\")", l.Name(), label.Why)
+	if label := controls[lane.Links]; label.Level != lane.Enforced && slices.ContainsFunc(cfg.Folders,
+		func(f lane.Folder) bool { return f.Access == lane.ReadWrite }) {
+		spec.ExecCaveat = fmt.Sprintf("exec: the lane %s judges no links (%s): programs may make and move them in what "+
+			"they write, and move granted folders there; a launch refuses a granted path that became a link (path_profile = "+
+			"\"strict\")", l.Name(), label.Why)
 	}
 	if controls[lane.Filesystem].Level != lane.Enforced {
-		spec.ExecCaveat = strings.TrimPrefix(spec.ExecCaveat+"; "+fmt.Sprintf("exec: the lane %s is best_effort: programs run as you do, and see what you see; nothing but their sockets is taken from them for certain", l.Name()), "; ")
+		spec.ExecCaveat = strings.TrimPrefix(spec.ExecCaveat+"; "+
+			fmt.Sprintf("exec: the lane %s is best_effort: programs run as you do, and see what you see; nothing but their "+
+				"sockets is taken from them for certain", l.Name()), "; ")
 	}
 	return l.Close, nil
 }
@@ -84,7 +93,8 @@ func laneReport(name string, controls lane.Controls) *run.Lane {
 func (a *Runner) laneConfig(c *Composition, id run.Identity) lane.Config {
 	x := c.Config.Exec
 	return lane.Config{
-		Work: c.Home.Work(id.Agent, id.RunID), ID: id.RunID, Self: a.ConfineCommand(), Bounds: Bounds(x), Container: a.ContainerConfig(x),
+		Work: c.Home.Work(id.Agent, id.RunID), ID: id.RunID, Self: a.ConfineCommand(), Bounds: Bounds(x),
+		Container: a.ContainerConfig(x),
 	}
 }
 
@@ -242,7 +252,8 @@ func laneError(err error) error {
 	var unsupported *lane.UnsupportedError
 	switch {
 	case errors.Is(err, lane.ErrDir):
-		return fail(hostcalls.Inval, "cwd: no folder in the run's working folder, links not followed; give other folders as arguments, such as git -C")
+		return fail(hostcalls.Inval, "cwd: no folder in the run's working folder, links not followed; give other folders "+
+			"as arguments, such as git -C")
 	case errors.Is(err, lane.ErrNotExist), errors.Is(err, fs.ErrNotExist):
 		return fail(hostcalls.Noent, "argv[0]: no such program")
 	case errors.Is(err, lane.ErrNotProgram), errors.Is(err, fs.ErrPermission):

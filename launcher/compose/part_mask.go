@@ -105,7 +105,8 @@ func readMaskKey(path string) ([]byte, error) {
 	}
 	key, err := hex.DecodeString(strings.TrimSpace(string(text)))
 	if err != nil || len(key) != pii.KeySize {
-		return nil, fmt.Errorf("reading the key of masks: %s is damaged; put a copy back, or remove it to have other masks from now on", path)
+		return nil, fmt.Errorf("reading the key of masks: %s is damaged; put a copy back, or remove it to have other masks "+
+			"from now on", path)
 	}
 	return key, nil
 }

@@ -63,7 +63,8 @@ func TestDamagedMaskKeyIsRefused(t *testing.T) {
 		before, _ := os.ReadFile(path)
 		m := &Masks{path: path}
 		masked, err := m.Mask("notes", []byte("ada@example.org"))
-		if isGood := name == "whole (control)"; (err == nil) != isGood || !isGood && (masked != nil || m.Index("notes", []byte("ada@example.org")) != nil) {
+		if isGood := name == "whole (control)"; (err == nil) != isGood || !isGood &&
+			(masked != nil || m.Index("notes", []byte("ada@example.org")) != nil) {
 			t.Errorf("%s: %q %v", name, masked, err)
 		}
 		if after, _ := os.ReadFile(path); !bytes.Equal(before, after) {

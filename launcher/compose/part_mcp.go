@@ -188,7 +188,8 @@ func (m *mcpServer) way(ctx context.Context) (mcpclient.Transport, error) {
 	for i, s := range m.cfg.Secrets {
 		var err error
 		if secrets[i], err = m.all.c.secret(ctx, s.ID); err != nil {
-			return mcpclient.Transport{}, &mcpTrouble{"a secret that it is given cannot be read", fmt.Errorf("%s: %w", s.ID, err)}
+			return mcpclient.Transport{}, &mcpTrouble{"a secret that it is given cannot be read", fmt.Errorf("%s: %w", s.ID,
+				err)}
 		}
 	}
 	if m.cfg.URL != "" {
@@ -260,7 +261,8 @@ func (m *mcpServer) said(ctx context.Context, err error) error {
 	m.log(errors.Join(err, m.hangUp()))
 	switch {
 	case errors.As(err, &trouble):
-		return &hostcalls.Fail{Errno: hostcalls.Notsup, Reason: caps.Unavailable, Hint: "the server " + m.name + ": " + trouble.text}
+		return &hostcalls.Fail{Errno: hostcalls.Notsup, Reason: caps.Unavailable, Hint: "the server " + m.name + ": " +
+			trouble.text}
 	case errors.Is(err, mcpclient.ErrTooLarge), errors.Is(err, mcpclient.ErrMany):
 		return fail(hostcalls.TooBig, err.Error())
 	case errors.Is(err, mcpclient.ErrGone), errors.Is(err, mcpclient.ErrTwice):

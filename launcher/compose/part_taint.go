@@ -24,19 +24,24 @@ func (a *Reader) taint(c *Composition) (run.Taint, error) {
 	}
 	file := c.Home.Profile(policy.Untrusted)
 	floor, warning := policy.Floor(policy.Untrusted, file, a.Options(c.Home, c.Config))
-	canonical, paths, err := run.Canonical(run.Policy{Layers: []*caps.Layer{floor}}, run.Resolvers{Files: jail.Canonical, Programs: c.CanonicalProgram})
+	canonical, paths, err := run.Canonical(run.Policy{Layers: []*caps.Layer{floor}}, run.Resolvers{
+		Files:    jail.Canonical,
+		Programs: c.CanonicalProgram,
+	})
 	if r := paths.Redirected(); err == nil && len(r) > 0 && !c.Relaxed() {
 		err = errors.New(r[0].String())
 	}
 	if err != nil {
 		// A path in it cannot be followed: it is none that anybody could have meant.
-		floor, warning = policy.BuiltinFloor(policy.Untrusted), fmt.Sprintf("the built-in floor %s applies, for %s is not used: %v", policy.Untrusted, file, err)
+		floor, warning = policy.BuiltinFloor(policy.Untrusted),
+			fmt.Sprintf("the built-in floor %s applies, for %s is not used: %v", policy.Untrusted, file, err)
 	} else {
 		floor = canonical.Layers[0]
 	}
 	t.Floor, t.Warning = floor, warning
 	if _, err := os.Lstat(file); err == nil && warning == "" {
-		t.Notice = fmt.Sprintf("what a run holds once it has had untrusted content is said by %s, not by the built-in floor", file)
+		t.Notice = fmt.Sprintf("what a run holds once it has had untrusted content is said by %s, not by the built-in floor",
+			file)
 	}
 	return t, nil
 }

@@ -37,7 +37,8 @@ func (c *Composition) Tools() ([]hostcalls.Tool, error) {
 		}
 		if err != nil {
 			return nil, &bundles.Error{
-				File: from.Pos.File, Line: from.Pos.Line, Column: from.Pos.Column, Code: "tools", Message: "the tool " + from.ID + ": " + err.Error(),
+				File: from.Pos.File, Line: from.Pos.Line, Column: from.Pos.Column, Code: "tools", Message: "the tool " + from.ID +
+					": " + err.Error(),
 			}
 		}
 		list = append(list, t)
@@ -47,7 +48,8 @@ func (c *Composition) Tools() ([]hostcalls.Tool, error) {
 
 func (c *Composition) tool(from *bundles.Tool) (hostcalls.Tool, error) {
 	t := hostcalls.Tool{
-		ID: from.ID, Description: from.Description, InputSchema: from.Input, Tokens: from.Budget.Tokens, MicroUSD: from.Budget.MicroUSD, Confirm: from.Confirm, Tags: from.Tags,
+		ID: from.ID, Description: from.Description, InputSchema: from.Input, Tokens: from.Budget.Tokens,
+		MicroUSD: from.Budget.MicroUSD, Confirm: from.Confirm, Tags: from.Tags,
 	}
 	if t.InputSchema == nil {
 		t.InputSchema = []byte(`{"type":"object"}`)
@@ -59,12 +61,18 @@ func (c *Composition) tool(from *bundles.Tool) (hostcalls.Tool, error) {
 		if err != nil {
 			return t, err
 		}
-		t.Program = &hostcalls.ToolProgram{Command: x.Command, File: file.Path, Args: c.placedIn(x.Args), Env: toolFields(x.Env), Timeout: x.Timeout}
+		t.Program = &hostcalls.ToolProgram{
+			Command: x.Command, File: file.Path, Args: c.placedIn(x.Args),
+			Env: toolFields(x.Env), Timeout: x.Timeout,
+		}
 		for _, v := range x.Env {
 			t.Later = append(t.Later, caps.Request{Family: caps.Env, Name: v.Name})
 		}
 	} else {
-		t.Request = &hostcalls.ToolRequest{Method: from.HTTP.Method, URL: from.HTTP.URL, Headers: toolFields(from.HTTP.Headers), Timeout: from.HTTP.Timeout}
+		t.Request = &hostcalls.ToolRequest{
+			Method: from.HTTP.Method, URL: from.HTTP.URL,
+			Headers: toolFields(from.HTTP.Headers), Timeout: from.HTTP.Timeout,
+		}
 		dst = "@" + from.HTTP.Host
 	}
 	declared := from.Capabilities
@@ -107,7 +115,10 @@ func (c *Composition) placedIn(args []string) []string {
 // The host of its own request is not asked for in every method: there is one
 // that the tool has.
 func (c *Composition) needs(t *hostcalls.Tool, declared []caps.Entry) error {
-	canonical, _, err := run.Canonical(run.Policy{Base: declared}, run.Resolvers{Files: c.filesOf(), Programs: c.programsOf()})
+	canonical, _, err := run.Canonical(run.Policy{Base: declared}, run.Resolvers{
+		Files:    c.filesOf(),
+		Programs: c.programsOf(),
+	})
 	if err != nil {
 		return err
 	}

@@ -55,7 +55,8 @@ func (a *Reader) canonical(c *Composition) (err error) {
 	c.placeValues()
 	for _, r := range c.Paths.Redirected() {
 		c.Findings = append(c.Findings, policy.Finding{
-			Path: r.Pos.File, Line: r.Pos.Line, Column: r.Pos.Column, Severity: policy.CodePathLink.Severity(), Code: policy.CodePathLink,
+			Path: r.Pos.File, Line: r.Pos.Line, Column: r.Pos.Column, Severity: policy.CodePathLink.Severity(),
+			Code:    policy.CodePathLink,
 			Message: fmt.Sprintf("%s leads through the link %s to %s", r.Written, r.Link, r.Path), Hint: "write " + r.Remedy(),
 		})
 	}
@@ -163,7 +164,9 @@ func (c *Composition) Strict() error {
 	if c.Relaxed() {
 		return nil
 	}
-	dotted := slices.DeleteFunc(slices.Clone(c.Findings), func(f policy.Finding) bool { return f.Code != policy.CodePathDotDot })
+	dotted := slices.DeleteFunc(slices.Clone(c.Findings), func(f policy.Finding) bool {
+		return f.Code != policy.CodePathDotDot
+	})
 	if len(dotted) == 0 {
 		return nil
 	}

@@ -32,7 +32,8 @@ func (a *Reader) ProfileLayers(c *Composition, named []string) ([]*caps.Layer, e
 	for _, name := range slices.Compact(names) {
 		p, err := a.Profile(c, name)
 		if err != nil && !slices.Contains(named, name) {
-			err = fmt.Errorf("%ssecurity.profile: %w", c.Config.Security.ProfileAt, err) // which the settings or the environment say
+			// which the settings or the environment say
+			err = fmt.Errorf("%ssecurity.profile: %w", c.Config.Security.ProfileAt, err)
 		}
 		if err != nil {
 			return nil, err
@@ -54,7 +55,9 @@ func (a *Reader) ProfileLayers(c *Composition, named []string) ([]*caps.Layer, e
 // ProfileAgain is how the file of a profile is read between turns.
 func (a *Reader) ProfileAgain(c *Composition, p *policy.Profile) Narrowing {
 	path := c.Home.Profile(p.Name)
-	return Narrowing{name: p.Layer.Name, Path: path, data: p.Data, layer: p.Layer, parse: func(data []byte) (*caps.Layer, []policy.Finding) {
+	return Narrowing{name: p.Layer.Name, Path: path, data: p.Data, layer: p.Layer, parse: func(data []byte) (*caps.Layer,
+		[]policy.Finding,
+	) {
 		again, findings := policy.ParseProfile(p.Name, path, data, a.Options(c.Home, c.Config))
 		if again == nil {
 			return nil, findings

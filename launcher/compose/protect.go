@@ -191,7 +191,8 @@ func mistaken(h home.Home, agent string) error {
 		if right == policy.DefaultOverride+".toml" {
 			whose = "of every agent"
 		}
-		return inputErr(fmt.Errorf("%q is not read by anything; the override %s is called %s", filepath.Join(dir, name), whose, right))
+		return inputErr(fmt.Errorf("%q is not read by anything; the override %s is called %s", filepath.Join(dir, name),
+			whose, right))
 	}
 	return nil
 }

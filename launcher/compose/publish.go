@@ -69,7 +69,8 @@ func due(ctx context.Context, s *kb.Store, above, size uint64) ([]evidence.Store
 	if above > size { // another process may have made it longer
 		now, err := s.Head(ctx)
 		if err == nil && above > now.Size {
-			err = fmt.Errorf("it was told of %d records, and the log has %d: it was cut, or it is an older copy of itself", above, now.Size)
+			err = fmt.Errorf("it was told of %d records, and the log has %d: it was cut, or it is an older copy of itself",
+				above, now.Size)
 		}
 		if err != nil {
 			return nil, err
@@ -108,7 +109,8 @@ func poster(client *egress.Client) evidence.Poster {
 		}
 		defer resp.Body.Close()
 		if resp.StatusCode < 200 || resp.StatusCode > 299 {
-			return fmt.Errorf("it answered %d %s, and a sink that has taken it answers 2xx", resp.StatusCode, http.StatusText(resp.StatusCode))
+			return fmt.Errorf("it answered %d %s, and a sink that has taken it answers 2xx", resp.StatusCode,
+				http.StatusText(resp.StatusCode))
 		}
 		return nil
 	}

@@ -35,7 +35,8 @@ type Runner struct {
 	Kept      *Kept                                          // nil: this process launches one agent
 	Self      func() (path string, err error)                // the program that compiles guests
 	ModelHost func() (path string, args []string, err error) // the program that asks providers of models
-	Verbose   io.Writer                                      // where logs are shown to a person; nil: nobody asked for them
+	// where logs are shown to a person; nil: nobody asked for them
+	Verbose io.Writer
 }
 
 // WorkingDir is where relative paths of this process begin.

@@ -57,7 +57,10 @@ func newWatcher(c *Composition) *watcher {
 		w.now = append(w.now, reading{data: s.data, layer: s.layer})
 	}
 	w.resolve = func(layers []*caps.Layer) ([]*caps.Layer, error) {
-		p, _, err := run.Canonical(run.Policy{Layers: layers}, run.Resolvers{Files: c.canonicalAgain, Programs: c.CanonicalProgram})
+		p, _, err := run.Canonical(run.Policy{Layers: layers}, run.Resolvers{
+			Files:    c.canonicalAgain,
+			Programs: c.CanonicalProgram,
+		})
 		return p.Layers, err
 	}
 	return w
@@ -157,7 +160,8 @@ func (w *watcher) read() (next []reading, edited []int, err error) {
 		case errors.Is(err, fs.ErrNotExist) && s.data == nil:
 			data = nil
 		case errors.Is(err, fs.ErrNotExist):
-			return nil, nil, fmt.Errorf("%s was there when the run was launched and is gone: put it back, or launch again without it", s.Path)
+			return nil, nil, fmt.Errorf("%s was there when the run was launched and is gone: put it back, or launch again "+
+				"without it", s.Path)
 		case err != nil:
 			return nil, nil, fmt.Errorf("reading again: %w", err)
 		}
@@ -184,7 +188,9 @@ func (w *watcher) parse(i int, r *reading) ([]policy.Finding, error) {
 // there, counts for nothing until it is edited.
 func (a *Reader) floorAgain(c *Composition) Narrowing {
 	path := c.Home.Profile(policy.Untrusted)
-	again := Narrowing{name: policy.Untrusted, Path: path, floor: true, parse: func(data []byte) (*caps.Layer, []policy.Finding) {
+	again := Narrowing{name: policy.Untrusted, Path: path, floor: true, parse: func(data []byte) (*caps.Layer,
+		[]policy.Finding,
+	) {
 		p, findings := policy.ParseProfile(policy.Untrusted, path, data, a.Options(c.Home, c.Config))
 		if p == nil {
 			return nil, findings

@@ -20,8 +20,10 @@ import (
 // edits are what the operator of these tests writes; the last ones are wrong, or
 // no file at all.
 var edits = []string{
-	"[capabilities]\nfs = []\n", "[capabilities]\nfs_rw = [\"/srv/a\"]\nfs = [\"/srv\", \"/etc\"]\n", "[capabilities]\nkb_read = [\"notes\"]\n",
-	"[capabilities]\nkb_write = false\n", "[capabilities]\nkb_write = true\ntime = true\n", "[deny]\ncapabilities = [\"fs:write:/srv/a/b\", \"time:*:*\"]\n",
+	"[capabilities]\nfs = []\n", "[capabilities]\nfs_rw = [\"/srv/a\"]\nfs = [\"/srv\", \"/etc\"]\n",
+	"[capabilities]\nkb_read = [\"notes\"]\n",
+	"[capabilities]\nkb_write = false\n", "[capabilities]\nkb_write = true\ntime = true\n",
+	"[deny]\ncapabilities = [\"fs:write:/srv/a/b\", \"time:*:*\"]\n",
 	"[deny]\ntools = [\"kb_get\"]\n", "# nothing\n", "",
 	"[capabilities]\nfs = 7\n", "[capabilties]\n", removed, removed, removed,
 }
@@ -122,7 +124,8 @@ func (o *operator) layers(files map[string]string) []*caps.Layer {
 //rlp:holds Y53 Y55 Y57 Y60 Y62
 func TestRandomEditsMeetTheLaunch(t *testing.T) {
 	bundle := agentAt(t, t.TempDir(), "bomb", "time = true\n")
-	asks := "schema = \"0.2\"\n[capabilities]\nfs_rw = [\"/srv/a\"]\nfs = [\"/srv/b\"]\nkb_read = true\nkb_write = [\"drafts\"]\ntime = true\n"
+	asks := "schema = \"0.2\"\n[capabilities]\nfs_rw = [\"/srv/a\"]\nfs = [\"/srv/b\"]\nkb_read = true\nkb_write = " +
+		"[\"drafts\"]\ntime = true\n"
 	if err := os.WriteFile(filepath.Join(bundle, "policy.caps"), []byte(asks), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +203,8 @@ func (o *operator) conversation(bundle string) (rejected, gaveBack int) {
 		}
 		look, edited, err := w.look()
 		if takes := o.takes(); takes != (err == nil) {
-			t.Fatalf("turn %d: %v, and what is there is %v (launched with %v)", turn, err, o.now, slices.Sorted(maps.Keys(o.first)))
+			t.Fatalf("turn %d: %v, and what is there is %v (launched with %v)", turn, err, o.now,
+				slices.Sorted(maps.Keys(o.first)))
 		}
 		if err != nil {
 			rejected++
@@ -218,7 +222,9 @@ func (o *operator) conversation(bundle string) (rejected, gaveBack int) {
 			t.Fatalf("turn %d, files %v: holds\n%s\nwant\n%s", turn, o.valid, held, wanted)
 		}
 		for _, grant := range got.Grants() {
-			if !plan.Effective.Covers(grant) && !slices.ContainsFunc(plan.Effective.Except(), func(x caps.Grant) bool { return x.Family == grant.Family }) {
+			if !plan.Effective.Covers(grant) && !slices.ContainsFunc(plan.Effective.Except(), func(x caps.Grant) bool {
+				return x.Family == grant.Family
+			}) {
 				t.Fatalf("turn %d: %v is more than it was launched with", turn, grant)
 			}
 			if !before.Covers(grant) {

@@ -40,23 +40,53 @@ func TestEditsAreTakenWholeOrNotAtAll(t *testing.T) {
 		want     []string // layers that are edited; nil: nothing is
 		why      string   // it is rejected for
 	}{
-		"nothing":                   {at: both},
-		"the same words again":      {at: both, edit: map[string]string{"bomb.toml": narrow}},
-		"narrower":                  {at: both, edit: map[string]string{"bomb.toml": narrower}, want: []string{"override:bomb.toml"}},
-		"looser":                    {at: both, edit: map[string]string{"bomb.toml": loose}, want: []string{"override:bomb.toml"}},
-		"both":                      {at: both, edit: map[string]string{"bomb.toml": narrower, "_default.toml": narrow}, want: []string{"override:_default.toml", "override:bomb.toml"}},
+		"nothing":              {at: both},
+		"the same words again": {at: both, edit: map[string]string{"bomb.toml": narrow}},
+		"narrower": {
+			at: both, edit: map[string]string{"bomb.toml": narrower},
+			want: []string{"override:bomb.toml"},
+		},
+		"looser": {
+			at: both, edit: map[string]string{"bomb.toml": loose},
+			want: []string{"override:bomb.toml"},
+		},
+		"both": {
+			at: both, edit: map[string]string{"bomb.toml": narrower, "_default.toml": narrow},
+			want: []string{"override:_default.toml", "override:bomb.toml"},
+		},
 		"one that was not there":    {edit: map[string]string{"bomb.toml": narrow}, want: []string{"override:bomb.toml"}},
 		"an empty one that was not": {edit: map[string]string{"bomb.toml": ""}, want: []string{"override:bomb.toml"}},
 		"of another agent":          {at: both, edit: map[string]string{"other.toml": "what is this"}},
 		"malformed":                 {at: both, edit: map[string]string{"bomb.toml": "[capabilities\n"}, why: "bomb.toml:1:"},
-		"an unknown key":            {at: both, edit: map[string]string{"bomb.toml": "[capabilities]\nfss = []\n"}, why: "fss"},
-		"one right and one wrong":   {at: both, edit: map[string]string{"_default.toml": narrow, "bomb.toml": "fs = 1"}, why: "bomb.toml"},
-		"emptied to the last byte":  {at: both, edit: map[string]string{"bomb.toml": ""}, want: []string{"override:bomb.toml"}},
-		"gone":                      {at: both, edit: map[string]string{"bomb.toml": removed}, why: "is gone"},
-		"one gone and one narrower": {at: both, edit: map[string]string{"bomb.toml": removed, "_default.toml": narrow}, why: "is gone"},
-		"others may write it":       {at: both, edit: map[string]string{"bomb.toml": narrower}, perm: 0o666, why: "written by others"},
-		"a name that nothing reads": {at: both, edit: map[string]string{"Bomb.toml": narrower}, why: `Bomb.toml" is not read by anything`},
-		"too large":                 {at: both, edit: map[string]string{"bomb.toml": narrow + strings.Repeat("#", 64<<10)}, why: "larger than"},
+		"an unknown key": {
+			at: both, edit: map[string]string{"bomb.toml": "[capabilities]\nfss = []\n"},
+			why: "fss",
+		},
+		"one right and one wrong": {
+			at: both, edit: map[string]string{"_default.toml": narrow, "bomb.toml": "fs = 1"},
+			why: "bomb.toml",
+		},
+		"emptied to the last byte": {
+			at: both, edit: map[string]string{"bomb.toml": ""},
+			want: []string{"override:bomb.toml"},
+		},
+		"gone": {at: both, edit: map[string]string{"bomb.toml": removed}, why: "is gone"},
+		"one gone and one narrower": {
+			at: both, edit: map[string]string{"bomb.toml": removed, "_default.toml": narrow},
+			why: "is gone",
+		},
+		"others may write it": {
+			at: both, edit: map[string]string{"bomb.toml": narrower}, perm: 0o666,
+			why: "written by others",
+		},
+		"a name that nothing reads": {
+			at: both, edit: map[string]string{"Bomb.toml": narrower},
+			why: `Bomb.toml" is not read by anything`,
+		},
+		"too large": {
+			at: both, edit: map[string]string{"bomb.toml": narrow + strings.Repeat("#", 64<<10)},
+			why: "larger than",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -175,7 +205,8 @@ func TestTheFloorIsReadAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		look, edited, err := w.look()
-		if edited != step.taken || (err == nil) != step.taken || step.taken && (len(look.Floor) != 1 || len(look.Layers) != 0 || look.Floor[0].Because == 0) {
+		if edited != step.taken || (err == nil) != step.taken || step.taken && (len(look.Floor) != 1 ||
+			len(look.Layers) != 0 || look.Floor[0].Because == 0) {
 			t.Errorf("%q: %+v, %v, %v", step.text, look, edited, err)
 		}
 	}

@@ -194,7 +194,10 @@ func (r *runKB) List(ctx context.Context, domain, prefix string) ([]hostcalls.KB
 			return nil, asFail(err)
 		}
 		size += len(e.Key) + 64 // and what stands beside it
-		list = append(list, hostcalls.KBEntry{Key: e.Key, Revision: e.Revision, Size: e.Size, Trusted: e.Origin.Label == kb.Trusted})
+		list = append(list, hostcalls.KBEntry{
+			Key: e.Key, Revision: e.Revision, Size: e.Size,
+			Trusted: e.Origin.Label == kb.Trusted,
+		})
 		if err := held.Set(ctx, size); err != nil {
 			return nil, err
 		}

@@ -26,7 +26,9 @@ func (a *Runner) StoreKnown(c *Composition) (known storestate.Known, owned bool)
 		return storestate.Known{Failed: at.Dir + ": there was a store, and there is none now"}, false
 	}
 	if at.Lost() {
-		return storestate.Known{Failed: at.Dir + ": there was a store, it was removed, and this one was begun in its place (rlp kb restore brings a backup back; removing " + at.LostFile() + " says that you know)"}, false
+		return storestate.Known{Failed: at.Dir +
+			": there was a store, it was removed, and this one was begun in its place (rlp kb restore brings a backup back; " +
+			"removing " + at.LostFile() + " says that you know)"}, false
 	}
 	if known.Changed {
 		owned, err = at.Owned()

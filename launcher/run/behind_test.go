@@ -89,7 +89,10 @@ func leaveBehind(t *testing.T, dir string, lib *guest.Library, clock *journal.Cl
 	kb := &slowKB{asked: make(chan struct{}), let: make(chan struct{})}
 	s := specOf(t, nil, "kb:read:notes", "kb:read:contacts")
 	s.RunID, s.Module, s.Library = fmt.Sprintf("0190b1d2-7c4e-7a55-8f00-%012d", i), []byte(gets), lib
-	s.Components.KB, s.Components.Masks, s.Taint.Floor = kb, spyMasks{}, &caps.Layer{Name: "floor", Deny: []caps.Entry{entryOf(t, "kb:read:contacts")}}
+	s.Components.KB, s.Components.Masks, s.Taint.Floor = kb, spyMasks{}, &caps.Layer{
+		Name: "floor",
+		Deny: []caps.Entry{entryOf(t, "kb:read:contacts")},
+	}
 	for range 9 { // so that it is given up soon
 		s.Above = hostcalls.NewBudget(caps.Limits{}, s.Above)
 	}

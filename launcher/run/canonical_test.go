@@ -23,14 +23,21 @@ func (l *lookup) resolve(written string) (jail.Resolved, error) {
 	if l.err != nil && strings.HasPrefix(written, "/bad") {
 		return jail.Resolved{}, l.err
 	}
-	return jail.Resolved{Path: l.before + written, Links: []string{l.before}, Missing: strings.HasPrefix(written, "/gone")}, nil
+	return jail.Resolved{Path: l.before + written, Links: []string{l.before}, Missing: strings.HasPrefix(written,
+		"/gone")}, nil
 }
 
 // lookups are one for each kind of path.
 type lookups struct{ files, programs, asked, base, basePrograms lookup }
 
 func lookupsOf() *lookups {
-	return &lookups{lookup{before: "/f"}, lookup{before: "/p"}, lookup{before: "/a"}, lookup{before: "/b"}, lookup{before: "/q"}}
+	return &lookups{
+		lookup{before: "/f"},
+		lookup{before: "/p"},
+		lookup{before: "/a"},
+		lookup{before: "/b"},
+		lookup{before: "/q"},
+	}
 }
 
 func entriesOf(t *testing.T, texts ...string) (list []caps.Entry) {
@@ -57,7 +64,10 @@ func scopes(list []caps.Entry) string {
 func TestPathsAreResolvedForWhoWroteThem(t *testing.T) {
 	words := []string{"fs:read:/x", "process:exec:/x", "kb:read:notes", "fs:read:/", "process:exec:*"}
 	layer := func(name string) *caps.Layer {
-		return &caps.Layer{Name: name, Allow: entriesOf(t, words...), Leases: []caps.Lease{{Entry: entriesOf(t, words[0])[0]}, {Entry: entriesOf(t, words[1])[0]}}}
+		return &caps.Layer{Name: name, Allow: entriesOf(t, words...), Leases: []caps.Lease{
+			{Entry: entriesOf(t, words[0])[0]},
+			{Entry: entriesOf(t, words[1])[0]},
+		}}
 	}
 	for name, c := range map[string]struct {
 		layer        *caps.Layer
@@ -66,14 +76,20 @@ func TestPathsAreResolvedForWhoWroteThem(t *testing.T) {
 		whole        bool // all resolvers are there
 		base, layers string
 	}{
-		"an operator's":                {layer("l"), 0, nil, true, "/b/x /q/x notes / *", "/f/x /p/x notes / *"},
-		"an operator's, of few":        {layer("l"), 0, nil, false, "/f/x /p/x notes / *", "/f/x /p/x notes / *"},
-		"the bundle's":                 {layer(BaseLayer), 0, nil, true, "/b/x /q/x notes / *", "/b/x /q/x notes / *"},
-		"a stranger's":                 {layer("l"), 1, nil, true, "/b/x /q/x notes / *", "/a/x /q/x notes / *"},
-		"a stranger's, of few":         {layer("l"), 1, nil, false, "/f/x /p/x notes / *", "/f/x /p/x notes / *"},
-		"an agent's":                   {layer(CallerLayer), 0, &caps.Layer{}, true, "/b/x /q/x notes / *", "/a/x /p/x notes / *"},
-		"an operator's, for a child":   {layer("l"), 0, &caps.Layer{}, true, "/b/x /q/x notes / *", "/f/x /p/x notes / *"},
-		"the bundle's, for a stranger": {layer(BaseLayer), 0, &caps.Layer{}, false, "/f/x /p/x notes / *", "/f/x /p/x notes / *"},
+		"an operator's":         {layer("l"), 0, nil, true, "/b/x /q/x notes / *", "/f/x /p/x notes / *"},
+		"an operator's, of few": {layer("l"), 0, nil, false, "/f/x /p/x notes / *", "/f/x /p/x notes / *"},
+		"the bundle's":          {layer(BaseLayer), 0, nil, true, "/b/x /q/x notes / *", "/b/x /q/x notes / *"},
+		"a stranger's":          {layer("l"), 1, nil, true, "/b/x /q/x notes / *", "/a/x /q/x notes / *"},
+		"a stranger's, of few":  {layer("l"), 1, nil, false, "/f/x /p/x notes / *", "/f/x /p/x notes / *"},
+		"an agent's": {
+			layer(CallerLayer), 0, &caps.Layer{}, true, "/b/x /q/x notes / *",
+			"/a/x /p/x notes / *",
+		},
+		"an operator's, for a child": {layer("l"), 0, &caps.Layer{}, true, "/b/x /q/x notes / *", "/f/x /p/x notes / *"},
+		"the bundle's, for a stranger": {
+			layer(BaseLayer), 0, &caps.Layer{}, false, "/f/x /p/x notes / *",
+			"/f/x /p/x notes / *",
+		},
 	} {
 		l := lookupsOf()
 		r := Resolvers{Files: l.files.resolve, Programs: l.programs.resolve}
@@ -84,10 +100,12 @@ func TestPathsAreResolvedForWhoWroteThem(t *testing.T) {
 		got, paths, err := Canonical(p, r)
 		must(t, err)
 		leases := got.Layers[0].Leases
-		if scopes(got.Base) != c.base || scopes(got.Layers[0].Allow) != c.layers || leases[0].Grant.Scope+" "+leases[1].Grant.Scope+" notes / *" != c.layers {
+		if scopes(got.Base) != c.base || scopes(got.Layers[0].Allow) != c.layers || leases[0].Grant.Scope+" "+
+			leases[1].Grant.Scope+" notes / *" != c.layers {
 			t.Errorf("%s: base %q, allowed %q, leases %v", name, scopes(got.Base), scopes(got.Layers[0].Allow), leases)
 		}
-		if scopes(p.Base) != "/x /x notes / *" || scopes(c.layer.Allow) != "/x /x notes / *" || c.layer.Leases[0].Grant.Scope != "/x" || p.Layers[0] != c.layer {
+		if scopes(p.Base) != "/x /x notes / *" || scopes(c.layer.Allow) != "/x /x notes / *" ||
+			c.layer.Leases[0].Grant.Scope != "/x" || p.Layers[0] != c.layer {
 			t.Errorf("%s: the policy that was given became %+v", name, p)
 		}
 		if paths.AsWritten != c.whole {
@@ -120,14 +138,18 @@ func TestAStrangersProgramsStayAsWritten(t *testing.T) {
 	}
 	same := func(p string) (jail.Resolved, error) { return jail.Resolved{Path: p}, nil }
 	words := entriesOf(t, "process:exec:/bin/sh", "process:exec:/bin/other", "process:exec:/bin/bad")
-	p := Policy{Base: entriesOf(t, "process:exec:/usr/bin/sh", "fs:read:/elsewhere/bin/other"), Layers: []*caps.Layer{{Name: "l", Allow: words}}, Asked: 1}
+	p := Policy{
+		Base:   entriesOf(t, "process:exec:/usr/bin/sh", "fs:read:/elsewhere/bin/other"),
+		Layers: []*caps.Layer{{Name: "l", Allow: words}}, Asked: 1,
+	}
 	got, _, err := Canonical(p, Resolvers{Files: same, Programs: programs})
 	if err != nil || scopes(got.Layers[0].Allow) != "/usr/bin/dash /bin/other /bin/bad" {
 		t.Errorf("%v, %v", got.Layers, err)
 	}
 	p.Layers[0].Allow = words[:2]
 	p.Asked = 0
-	if got, _, err = Canonical(p, Resolvers{Files: same, Programs: programs}); err != nil || scopes(got.Layers[0].Allow) != "/usr/bin/dash /elsewhere/bin/other" {
+	if got, _, err = Canonical(p, Resolvers{Files: same, Programs: programs}); err != nil ||
+		scopes(got.Layers[0].Allow) != "/usr/bin/dash /elsewhere/bin/other" {
 		t.Errorf("control: %v, %v", got.Layers, err)
 	}
 }
@@ -158,7 +180,8 @@ func TestPathsThatLeadNowhereAreTold(t *testing.T) {
 			}
 			continue
 		}
-		if !errors.As(err, &where) || !errors.Is(err, loop) || where.Pos.Line != 2 || where.Path != "/bad" || got.Base != nil || got.Layers != nil {
+		if !errors.As(err, &where) || !errors.Is(err, loop) || where.Pos.Line != 2 || where.Path != "/bad" ||
+			got.Base != nil || got.Layers != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -172,12 +195,17 @@ func TestWhatIsKnownOfPaths(t *testing.T) {
 	same := func(p string) (jail.Resolved, error) { return jail.Resolved{Path: p, Missing: true}, nil }
 	denies := append(make([]caps.Entry, 0, 4), entriesOf(t, "fs:read:/d", "kb:read:notes")...)
 	p := Policy{
-		Base:   entriesOf(t, "fs:read:/z", "fs:read:/gone", "fs:write:/z", "fs:read:/a", "fs:write:/gone", "process:exec:/gone", "kb:read:notes"),
+		Base: entriesOf(t, "fs:read:/z", "fs:read:/gone", "fs:write:/z", "fs:read:/a", "fs:write:/gone",
+			"process:exec:/gone", "kb:read:notes"),
 		Layers: []*caps.Layer{{Name: "l", Deny: denies}},
 	}
 	got, paths, err := Canonical(p, Resolvers{Files: l.resolve, Programs: other.resolve})
 	must(t, err)
-	if want := []jail.Alias{{Written: "/a", Canonical: "/f/a"}, {Written: "/gone", Canonical: "/f/gone"}, {Written: "/z", Canonical: "/f/z"}}; !slices.Equal(paths.Aliases, want) {
+	if want := []jail.Alias{
+		{Written: "/a", Canonical: "/f/a"},
+		{Written: "/gone", Canonical: "/f/gone"},
+		{Written: "/z", Canonical: "/f/z"},
+	}; !slices.Equal(paths.Aliases, want) {
 		t.Errorf("aliases %v", paths.Aliases)
 	}
 	if len(paths.Missing) != 1 || paths.Missing["/f/gone"].Line != 2 {
@@ -189,7 +217,8 @@ func TestWhatIsKnownOfPaths(t *testing.T) {
 	if scopes(got.Layers[0].Deny) != "/d notes /f/d" || denies[:3][2].Grant.Scope != "" {
 		t.Errorf("denied %q, and in the policy that was given %q", scopes(got.Layers[0].Deny), scopes(denies[:3]))
 	}
-	if got, paths, err = Canonical(Policy{Base: p.Base}, Resolvers{Files: same, Programs: same}); err != nil || len(paths.Aliases)+len(paths.Redirects) > 0 || got.Base[0].Grant.Scope != "/z" {
+	if got, paths, err = Canonical(Policy{Base: p.Base}, Resolvers{Files: same, Programs: same}); err != nil ||
+		len(paths.Aliases)+len(paths.Redirects) > 0 || got.Base[0].Grant.Scope != "/z" {
 		t.Errorf("control: %v, %v, %v", paths.Aliases, paths.Redirects, err)
 	}
 }

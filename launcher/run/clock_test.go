@@ -16,7 +16,10 @@ import (
 func TestClocksStopWhenTimeIsTakenAway(t *testing.T) {
 	for name, lost := range map[string]*caps.Layer{
 		"the family": denying(t, "time:read:*"),
-		"the call":   {Name: "override:a.toml", Deny: []caps.Entry{{Grant: caps.Grant{Family: caps.Tool, Modes: 1, Scope: "time:clock_time_get"}}}},
+		"the call": {
+			Name: "override:a.toml",
+			Deny: []caps.Entry{{Grant: caps.Grant{Family: caps.Tool, Modes: 1, Scope: "time:clock_time_get"}}},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := talkOf(t, "time:read:*")

@@ -33,7 +33,10 @@ func Compile(ctx context.Context, c Compilation) (uncached, err error) {
 	if c.Slow != nil {
 		defer c.Slow()()
 	}
-	m, err := guest.Prepare(ctx, guest.Config{Module: c.Module, SHA256: c.SHA256, Name: c.Agent, CacheDir: c.CacheDir, Scope: c.Tenant, Compiler: c.Compiler, Funcs: funcs})
+	m, err := guest.Prepare(ctx, guest.Config{
+		Module: c.Module, SHA256: c.SHA256, Name: c.Agent, CacheDir: c.CacheDir,
+		Scope: c.Tenant, Compiler: c.Compiler, Funcs: funcs,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +82,8 @@ func (r *run) compile(ctx context.Context) <-chan compiled {
 	guard.Go(func() error { c = r.compileNow(ctx); return nil }, func(err error) {
 		var broken *guard.Broken
 		if errors.As(err, &broken) {
-			r.note(slog.LevelError, "compiling broke", slog.String("what", broken.What), slog.String("where", string(broken.Stack)))
+			r.note(slog.LevelError, "compiling broke", slog.String("what", broken.What),
+				slog.String("where", string(broken.Stack)))
 			c = compiled{err: errBroke}
 		}
 		done <- c
@@ -98,7 +102,8 @@ func (r *run) compileNow(ctx context.Context) compiled {
 	start := r.spec.Now()
 	mem, _ := r.plan.Limits.Get(caps.MemoryBytes)
 	module, err := guest.Prepare(ctx, guest.Config{
-		Module: r.spec.Module, SHA256: r.spec.ModuleSHA256, Name: r.spec.Agent, CacheDir: r.spec.CacheDir, Compiler: r.spec.Compiler, Funcs: funcs, MemoryBytes: mem,
+		Module: r.spec.Module, SHA256: r.spec.ModuleSHA256, Name: r.spec.Agent, CacheDir: r.spec.CacheDir,
+		Compiler: r.spec.Compiler, Funcs: funcs, MemoryBytes: mem,
 		Library: r.spec.Library, Scope: r.spec.Tenant,
 	})
 	return compiled{module, r.spec.Now().Sub(start), err}

@@ -16,7 +16,10 @@ import (
 func TestCompiledBeforeItIsLaunched(t *testing.T) {
 	dir, begun, ended := t.TempDir()+"/cache", 0, 0
 	slow := func() func() { begun++; return func() { ended++ } }
-	c := Compilation{Agent: "agent", Module: large(), Tenant: "default", CacheDir: dir, Compiler: os.Executable, Slow: slow}
+	c := Compilation{
+		Agent: "agent", Module: large(), Tenant: "default", CacheDir: dir, Compiler: os.Executable,
+		Slow: slow,
+	}
 	for range 2 {
 		if uncached, err := Compile(t.Context(), c); uncached != nil || err != nil {
 			t.Fatal(uncached, err)
@@ -25,7 +28,8 @@ func TestCompiledBeforeItIsLaunched(t *testing.T) {
 	if begun != 2 || ended != 2 {
 		t.Errorf("%d waits began, %d ended", begun, ended)
 	}
-	for _, tenant := range []string{"default", "default", "another"} { // whose code is its own, in the place of what is there
+	// whose code is its own, in the place of what is there
+	for _, tenant := range []string{"default", "default", "another"} {
 		s := specOf(t, audit.NewMemory())
 		s.Tenant, s.Module, s.CacheDir, s.Compiler = tenant, large(), dir, os.Executable
 		if r := Launch(t.Context(), s); r.Outcome != OK || r.Usage.Compiled != (tenant == "another") {
@@ -73,9 +77,17 @@ func TestALaunchGivesItsModuleBack(t *testing.T) {
 		change  func(*Spec)
 		outcome Outcome
 	}{
-		"runs":           {func(*Spec) {}, OK},
-		"no journal":     {func(s *Spec) { s.OpenJournal = func(audit.Head) (Journal, error) { return nil, errors.New("none") } }, AuditFailed},
-		"no input":       {func(s *Spec) { s.ReadInput = func(context.Context) ([]byte, error) { return nil, errors.New("none") } }, Refused},
+		"runs": {func(*Spec) {}, OK},
+		"no journal": {func(s *Spec) {
+			s.OpenJournal = func(audit.Head) (Journal, error) {
+				return nil, errors.New("none")
+			}
+		}, AuditFailed},
+		"no input": {func(s *Spec) {
+			s.ReadInput = func(context.Context) ([]byte, error) {
+				return nil, errors.New("none")
+			}
+		}, Refused},
 		"not linked":     {func(s *Spec) { s.Args = []string{"a\x00b"} }, Refused},
 		"no first place": {naming("granted"), AuditFailed},
 	} {

@@ -71,10 +71,12 @@ func TestABrokenCompilationEndsItsLaunch(t *testing.T) {
 			continue
 		}
 		last := log.Events[len(log.Events)-1]
-		if r.Outcome != Refused || r.ExitCode != StatusUnavailable || last.Kind != audit.KindRunFailed || last.Message != r.Message {
+		if r.Outcome != Refused || r.ExitCode != StatusUnavailable || last.Kind != audit.KindRunFailed ||
+			last.Message != r.Message {
 			t.Errorf("%s, %d, %q; recorded %s", r.Outcome, r.ExitCode, r.Message, last.Kind)
 		}
-		if text := said.String() + r.Message; strings.Contains(text, "what a module holds") || !strings.Contains(text, "compiling broke") {
+		if text := said.String() + r.Message; strings.Contains(text, "what a module holds") ||
+			!strings.Contains(text, "compiling broke") {
 			t.Errorf("told: %s", text)
 		}
 	}

@@ -124,8 +124,9 @@ func (r *Report) Delegated() *hostcalls.Delegated {
 // why it is.
 func (r *Report) less(why string) []byte {
 	text, _ := json.Marshal(&Report{ // words and numbers of this program's own, which are JSON
-		RunID: r.RunID, TraceID: r.TraceID, Tenant: r.Tenant, Agent: r.Agent, Outcome: r.Outcome, ExitCode: r.ExitCode, GuestExit: r.GuestExit,
-		Usage: r.Usage, Lane: r.Lane, Message: why,
+		RunID: r.RunID, TraceID: r.TraceID, Tenant: r.Tenant, Agent: r.Agent, Outcome: r.Outcome, ExitCode: r.ExitCode,
+		GuestExit: r.GuestExit,
+		Usage:     r.Usage, Lane: r.Lane, Message: why,
 	})
 	return text
 }
@@ -146,7 +147,8 @@ func (r *Report) within(most int) []byte {
 		func() { cut.Result = nil },
 	} {
 		if drop(); i > 0 {
-			cut.Warnings = append(slices.Clone(warnings), fmt.Sprintf("the report is longer than %d bytes; some of it is left out", most))
+			cut.Warnings = append(slices.Clone(warnings),
+				fmt.Sprintf("the report is longer than %d bytes; some of it is left out", most))
 		}
 		text, err := json.Marshal(&cut)
 		if err != nil {

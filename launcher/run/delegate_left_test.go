@@ -41,15 +41,30 @@ func TestWhatIsLeftOutOfAReport(t *testing.T) {
 		fill func(r *Report)
 		gone func(r *Report) bool
 	}{
-		"changes":    {func(r *Report) { r.Changes = []Change{{Capability: long[0]}} }, func(r *Report) bool { return len(r.Changes) == 0 }},
-		"base":       {func(r *Report) { r.Base = long }, func(r *Report) bool { return len(r.Base) == 0 }},
-		"except":     {func(r *Report) { r.Except = long }, func(r *Report) bool { return len(r.Except) == 0 }},
-		"warnings":   {func(r *Report) { r.Warnings = long }, func(r *Report) bool { return len(r.Warnings) == 1 && len(r.Warnings[0]) < 100 }},
-		"violations": {func(r *Report) { r.Violations = []Violation{{Message: long[0]}} }, func(r *Report) bool { return len(r.Violations) == 0 }},
-		"stderr":     {func(r *Report) { r.Stderr = long[0] }, func(r *Report) bool { return r.Stderr == "" && r.Usage.StderrTruncated }},
-		"effective":  {func(r *Report) { r.Effective = long }, func(r *Report) bool { return len(r.Effective) == 0 }},
-		"stdout":     {func(r *Report) { r.Stdout = long[0] }, func(r *Report) bool { return r.Stdout == "" && r.Usage.StdoutTruncated }},
-		"result":     {func(r *Report) { r.Result = json.RawMessage(`"` + long[0] + `"`) }, func(r *Report) bool { return string(r.Result) == "null" }},
+		"changes": {func(r *Report) { r.Changes = []Change{{Capability: long[0]}} }, func(r *Report) bool {
+			return len(r.Changes) == 0
+		}},
+		"base":   {func(r *Report) { r.Base = long }, func(r *Report) bool { return len(r.Base) == 0 }},
+		"except": {func(r *Report) { r.Except = long }, func(r *Report) bool { return len(r.Except) == 0 }},
+		"warnings": {func(r *Report) { r.Warnings = long }, func(r *Report) bool {
+			return len(r.Warnings) == 1 &&
+				len(r.Warnings[0]) < 100
+		}},
+		"violations": {func(r *Report) { r.Violations = []Violation{{Message: long[0]}} }, func(r *Report) bool {
+			return len(r.Violations) == 0
+		}},
+		"stderr": {func(r *Report) { r.Stderr = long[0] }, func(r *Report) bool {
+			return r.Stderr == "" &&
+				r.Usage.StderrTruncated
+		}},
+		"effective": {func(r *Report) { r.Effective = long }, func(r *Report) bool { return len(r.Effective) == 0 }},
+		"stdout": {func(r *Report) { r.Stdout = long[0] }, func(r *Report) bool {
+			return r.Stdout == "" &&
+				r.Usage.StdoutTruncated
+		}},
+		"result": {func(r *Report) { r.Result = json.RawMessage(`"` + long[0] + `"`) }, func(r *Report) bool {
+			return string(r.Result) == "null"
+		}},
 	} {
 		r := &Report{RunID: aRun, Agent: "critic", Outcome: OK, ExitCode: 3}
 		c.fill(r)

@@ -49,7 +49,10 @@ func familyOf(t *testing.T, times int, own, childs []*caps.Layer) *family {
 }
 
 func leasing(t *testing.T, text string, uses int64) []*caps.Layer {
-	return []*caps.Layer{{Name: "l", Leases: []caps.Lease{{Entry: entryOf(t, text), Expires: caps.Forever, MaxUses: uses}}}}
+	return []*caps.Layer{{Name: "l", Leases: []caps.Lease{{
+		Entry: entryOf(t, text), Expires: caps.Forever,
+		MaxUses: uses,
+	}}}}
 }
 
 // What a launched run uses is the launching run's: its calls, its instructions, and
@@ -77,12 +80,14 @@ func TestWhatAChildUsesIsItsParents(t *testing.T) {
 			if child.Usage.Allowed != c.allowed[i] || child.Usage.Allowed+child.Usage.Denied != 1 {
 				t.Errorf("%s: child %d was allowed %d and denied %d", name, i, child.Usage.Allowed, child.Usage.Denied)
 			}
-			if child.TraceID != "trace" || child.Spent.Calls != child.Usage.Hostcalls || !child.Spent.Ran || child.Spent.Instructions == 0 {
+			if child.TraceID != "trace" || child.Spent.Calls != child.Usage.Hostcalls || !child.Spent.Ran ||
+				child.Spent.Instructions == 0 {
 				t.Errorf("%s: child %d spent %+v in %q", name, i, child.Spent, child.TraceID)
 			}
 		}
 		if calls == 0 || r.Usage.Hostcalls != calls+3 || r.Usage.Fuel < fuel/2 || r.Untrusted == nil {
-			t.Errorf("%s: %d calls and %d fuel, and the children had %d and %d; marked by %v", name, r.Usage.Hostcalls, r.Usage.Fuel, calls, fuel, r.Untrusted)
+			t.Errorf("%s: %d calls and %d fuel, and the children had %d and %d; marked by %v", name, r.Usage.Hostcalls,
+				r.Usage.Fuel, calls, fuel, r.Untrusted)
 		}
 	}
 }
@@ -108,7 +113,10 @@ func TestAChildHasWhatIsLeftOfFuel(t *testing.T) {
 func TestWhatIsLeftBehindHasUsedAll(t *testing.T) {
 	counted, ever := entryOf(t, "kb:read:notes"), entryOf(t, "kb:read:contacts")
 	leases := &caps.Layer{Name: "l", Leases: []caps.Lease{
-		{Entry: counted, Expires: caps.Forever, MaxUses: 4}, {Entry: ever, Expires: caps.Forever - 1, MaxUses: caps.Unbounded},
+		{Entry: counted, Expires: caps.Forever, MaxUses: 4}, {
+			Entry: ever, Expires: caps.Forever - 1,
+			MaxUses: caps.Unbounded,
+		},
 	}}
 	for name, c := range map[string]struct {
 		limits              caps.Limits
@@ -128,7 +136,8 @@ func TestWhatIsLeftBehindHasUsedAll(t *testing.T) {
 		k.run.gate.Spend()
 		k.run.spend(guest.End{Fuel: 5, Abandoned: c.abandoned})
 		got := k.run.report.Spent
-		if !got.Ran || got.Calls != c.calls || got.Instructions != c.instructions || len(got.LeaseUses) != c.uses || c.uses > 0 && got.LeaseUses[counted.Grant] != 4 {
+		if !got.Ran || got.Calls != c.calls || got.Instructions != c.instructions || len(got.LeaseUses) != c.uses ||
+			c.uses > 0 && got.LeaseUses[counted.Grant] != 4 {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}

@@ -19,9 +19,12 @@ import (
 
 // words are what bases, layers and requests of the test are made of.
 var words = []string{
-	"fs:read:/a", "fs:read:/a/b", "fs:write:/a/b", "fs:delete:/a/b/c", "fs:read:/", "network:https:a.com", "network:https:*.b.org", "network:https:x.b.org",
-	"kb:read:notes", "kb:read:notes_raw", "kb:write:drafts", "kb:write:notes", "secrets:read:runloop/mail/key", "model:use:*", "model:use:local:echo",
-	"process:exec:/usr/bin/grep", "env:read:PATH", "time:read:*", "mcp:call:github", "agents:launch:critic", "agents:launch:boss",
+	"fs:read:/a", "fs:read:/a/b", "fs:write:/a/b", "fs:delete:/a/b/c", "fs:read:/", "network:https:a.com",
+	"network:https:*.b.org", "network:https:x.b.org",
+	"kb:read:notes", "kb:read:notes_raw", "kb:write:drafts", "kb:write:notes", "secrets:read:runloop/mail/key",
+	"model:use:*", "model:use:local:echo",
+	"process:exec:/usr/bin/grep", "env:read:PATH", "time:read:*", "mcp:call:github", "agents:launch:critic",
+	"agents:launch:boss",
 }
 
 var tools = []string{"web:*", "web:net_http", "mcp:github/search", "memory:kb_put"}
@@ -51,7 +54,10 @@ func someLayer(t *rapid.T) *caps.Layer {
 		l.Bounds = append(l.Bounds, caps.Bound{Family: e.Grant.Family, Modes: caps.AllModes(e.Grant.Family)})
 	}
 	if rapid.Bool().Draw(t, "tools") {
-		l.Deny = append(l.Deny, caps.Entry{Grant: caps.Grant{Family: caps.Tool, Modes: 1, Scope: rapid.SampledFrom(tools).Draw(t, "tool")}})
+		l.Deny = append(l.Deny, caps.Entry{Grant: caps.Grant{
+			Family: caps.Tool, Modes: 1,
+			Scope: rapid.SampledFrom(tools).Draw(t, "tool"),
+		}})
 	}
 	if rapid.Bool().Draw(t, "constrained") {
 		l.Constraints = l.Constraints.With(caps.NetMaxResponseBytes, rapid.Int64Range(0, 100).Draw(t, "bytes"))
@@ -71,7 +77,8 @@ func someLayer(t *rapid.T) *caps.Layer {
 //rlp:holds P18 Y38 Y46
 func TestADelegateHoldsNoMoreThanItsParent(t *testing.T) {
 	var requests []caps.Request
-	for _, w := range append(words, "fs:write:/a/b/c", "fs:read:/ax", "network:https:y.b.org", "kb:read:contacts", "process:exec:/bin/sh", "agents:launch:other") {
+	for _, w := range append(words, "fs:write:/a/b/c", "fs:read:/ax", "network:https:y.b.org", "kb:read:contacts",
+		"process:exec:/bin/sh", "agents:launch:other") {
 		r, err := caps.ParseRequest(w)
 		if err != nil {
 			t.Fatal(err)
@@ -171,7 +178,8 @@ func TestAParentsPathsAreNotResolvedAgain(t *testing.T) {
 	}
 	p := Policy{Base: []caps.Entry{entryOf(t, "fs:read:/out/sub")}}
 	p.Within = &caps.Layer{
-		Name: "parent", Bounds: []caps.Bound{{Family: caps.FS, Modes: caps.AllModes(caps.FS)}}, Allow: []caps.Entry{entryOf(t, "fs:read:/out")},
+		Name: "parent", Bounds: []caps.Bound{{Family: caps.FS, Modes: caps.AllModes(caps.FS)}},
+		Allow: []caps.Entry{entryOf(t, "fs:read:/out")},
 	}
 	etc := caps.Request{Family: caps.FS, Name: "/etc/passwd"}
 	for name, within := range map[string]*caps.Layer{"control: no parent": nil, "parent": p.Within} {
@@ -193,8 +201,14 @@ func TestAParentsPathsAreNotResolvedAgain(t *testing.T) {
 
 // The changes of a delegate's report name what took each thing away.
 func TestChangesNameTheParent(t *testing.T) {
-	p := Policy{Base: []caps.Entry{entryOf(t, "kb:read:notes"), entryOf(t, "kb:write:drafts")}, Layers: []*caps.Layer{policy.BuiltinFloor(policy.Delegate)}}
-	p.Within = Parent{Identity{Agent: "boss", RunID: aRun}, &hostcalls.Delegation{Within: caps.Set{}.Layer("held")}}.Layer()
+	p := Policy{
+		Base:   []caps.Entry{entryOf(t, "kb:read:notes"), entryOf(t, "kb:write:drafts")},
+		Layers: []*caps.Layer{policy.BuiltinFloor(policy.Delegate)},
+	}
+	p.Within = Parent{
+		Identity{Agent: "boss", RunID: aRun},
+		&hostcalls.Delegation{Within: caps.Set{}.Layer("held")},
+	}.Layer()
 	plan, err := NewPlan(p)
 	if err != nil {
 		t.Fatal(err)
@@ -213,7 +227,10 @@ func TestChangesNameTheParent(t *testing.T) {
 // ended, however much the agent said.
 func TestDelegatedReportsAreBounded(t *testing.T) {
 	for name, size := range map[string]int{"control: short": 10, "long": 1 << 20, "longer": 8 << 20} {
-		r := &Report{RunID: aRun, Agent: "critic", Outcome: Exit, ExitCode: 3, Stdout: strings.Repeat("\x01", size), Stderr: strings.Repeat("x", size)}
+		r := &Report{
+			RunID: aRun, Agent: "critic", Outcome: Exit, ExitCode: 3, Stdout: strings.Repeat("\x01", size),
+			Stderr: strings.Repeat("x", size),
+		}
 		r.Spent = Spent{Ran: true, Calls: 5, Instructions: 64}
 		d := r.Delegated()
 		if len(d.Report) > hostcalls.MaxAgentReport || len(d.Less) > 1<<16 {
@@ -246,7 +263,8 @@ func TestEveryDelegateIsPaidFor(t *testing.T) {
 		r.RunID, r.Agent, r.Outcome, r.Spent = aRun, "critic", OK, Spent{Ran: true, Calls: 5, Instructions: 64}
 		d := r.Delegated()
 		var got Report
-		if err := json.Unmarshal(d.Report, &got); err != nil || len(d.Report) > hostcalls.MaxAgentReport || got.RunID != aRun || got.Outcome != OK {
+		if err := json.Unmarshal(d.Report, &got); err != nil || len(d.Report) > hostcalls.MaxAgentReport ||
+			got.RunID != aRun || got.Outcome != OK {
 			t.Errorf("%s: %d bytes, %v", name, len(d.Report), err)
 		}
 		if !d.Ran || d.Calls != 5 || d.Instructions != 64 || got.Message == "" && len(got.Warnings) == 0 {
@@ -287,7 +305,10 @@ func TestADelegateIsBoundByWhatIsHeldNow(t *testing.T) {
 		t.Fatal(err)
 	}
 	child := func() caps.Set {
-		p := Policy{Base: base, Within: Parent{Identity{Agent: "boss", RunID: aRun}, &hostcalls.Delegation{Within: g.Layer("held")}}.Layer()}
+		p := Policy{Base: base, Within: Parent{
+			Identity{Agent: "boss", RunID: aRun},
+			&hostcalls.Delegation{Within: g.Layer("held")},
+		}.Layer()}
 		plan, err := NewPlan(p)
 		if err != nil {
 			t.Fatal(err)
@@ -318,12 +339,16 @@ func TestADelegateHasItsParentsLeases(t *testing.T) {
 	within.Limits = caps.Limits{}.With(caps.NetBytes, 7)
 	within.Constraints = caps.Constraints{}.With(caps.NetMaxResponseBytes, 9)
 	s := &Spec{Policy: Policy{Base: []caps.Entry{entryOf(t, "kb:write:drafts")}}}
-	Parent{Identity{Agent: "boss", RunID: aRun}, &hostcalls.Delegation{Agent: "child", Within: within, Tainted: "a host"}}.Bind(s)
+	Parent{Identity{Agent: "boss", RunID: aRun}, &hostcalls.Delegation{
+		Agent: "child", Within: within,
+		Tainted: "a host",
+	}}.Bind(s)
 	plan, err := NewPlan(s.Policy)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := plan.Effective.Leases(); len(got) != 1 || got[0].Grant != lease.Grant || got[0].Expires != 100 || got[0].MaxUses != 2 {
+	if got := plan.Effective.Leases(); len(got) != 1 || got[0].Grant != lease.Grant || got[0].Expires != 100 ||
+		got[0].MaxUses != 2 {
 		t.Errorf("leases %+v", got)
 	}
 	if n, set := plan.Limits.Get(caps.NetBytes); !set || n != 7 {

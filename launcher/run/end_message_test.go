@@ -24,7 +24,12 @@ func TestEndsAreNotBlamedOnOthers(t *testing.T) {
 		{Timeout, guest.End{Kind: guest.Timeout, Given: 20 * time.Second}, "", "the run passed limits.wall_time_ms = 20000"},
 		{Cancelled, guest.End{Kind: guest.Cancelled}, "", "interrupted by the operator"},
 		{Cancelled, guest.End{Kind: guest.Cancelled, Err: &Ending{"nothing came"}}, "", "nothing came"},
-		{Cancelled, guest.End{Kind: guest.Cancelled, Err: &Ending{"nothing came"}}, "01a2", "the run that launched this one ended"},
+		{
+			Cancelled,
+			guest.End{Kind: guest.Cancelled, Err: &Ending{"nothing came"}},
+			"01a2",
+			"the run that launched this one ended",
+		},
 		{Cancelled, guest.End{Kind: guest.Cancelled}, "01a2", "the run that launched this one ended"},
 	} {
 		r := &run{spec: &Spec{Identity: Identity{ParentRun: c.parent}}, report: &Report{Outcome: c.outcome}}
@@ -44,7 +49,8 @@ func TestAnEndSaysWhy(t *testing.T) {
 		log := audit.NewMemory()
 		r := Launch(ctx, specOf(t, log))
 		last := log.Events[len(log.Events)-1]
-		if r.Outcome != Cancelled || r.ExitCode != StatusCancelled || !strings.Contains(r.Message, want) || last.Message != r.Message || last.Outcome != string(Cancelled) {
+		if r.Outcome != Cancelled || r.ExitCode != StatusCancelled || !strings.Contains(r.Message, want) ||
+			last.Message != r.Message || last.Outcome != string(Cancelled) {
 			t.Errorf("%s: %s, %q, recorded %q", want, r.Outcome, r.Message, last.Message)
 		}
 	}
@@ -63,8 +69,16 @@ func TestAnEndSaysThatTheBundleAskedForMore(t *testing.T) {
 		want   string
 	}{
 		{Policy{}, 256, asks + "the default; to give it, write memory_bytes = 512 under [limits] in its override"},
-		{Policy{Layers: []*caps.Layer{layer("config", 256), layer("override:x.toml", 1024)}}, 256, asks + "by config; to give it, write memory_bytes = 512 under [limits] there"},
-		{Policy{Layers: []*caps.Layer{layer("config", 300), layer("override:x.toml", 256)}}, 256, asks + "by config and override:x.toml; to give it, write memory_bytes = 512 under [limits] there"},
+		{
+			Policy{Layers: []*caps.Layer{layer("config", 256), layer("override:x.toml", 1024)}},
+			256,
+			asks + "by config; to give it, write memory_bytes = 512 under [limits] there",
+		},
+		{
+			Policy{Layers: []*caps.Layer{layer("config", 300), layer("override:x.toml", 256)}},
+			256,
+			asks + "by config and override:x.toml; to give it, write memory_bytes = 512 under [limits] there",
+		},
 		{Policy{Layers: []*caps.Layer{layer(CallerLayer, 256)}}, 256, asks + "by caller"},
 		{Policy{Layers: []*caps.Layer{layer("token:ci", 256)}, Asked: 1}, 256, asks + "by token:ci"},
 		{Policy{Within: layer("parent", 256)}, 256, asks + "by parent"},
@@ -73,11 +87,15 @@ func TestAnEndSaysThatTheBundleAskedForMore(t *testing.T) {
 		c.policy.BaseLimits = caps.Limits{}.With(caps.MemoryBytes, 512)
 		r := &run{spec: &Spec{Policy: c.policy}, report: &Report{Outcome: Memory}}
 		r.plan.Limits = caps.Limits{}.With(caps.MemoryBytes, c.given)
-		if got, _ := strings.CutPrefix(r.endMessage(guest.End{Kind: guest.Memory}), "the guest asked for more than limits.memory_bytes = "+strconv.FormatInt(c.given, 10)); got != c.want {
+		if got, _ := strings.CutPrefix(r.endMessage(guest.End{Kind: guest.Memory}),
+			"the guest asked for more than limits.memory_bytes = "+strconv.FormatInt(c.given, 10)); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}
 	}
-	r := &run{spec: &Spec{Policy: Policy{BaseLimits: caps.Limits{}.With(caps.MemoryBytes, 512)}}, report: &Report{Outcome: Memory}, scarce: true}
+	r := &run{
+		spec:   &Spec{Policy: Policy{BaseLimits: caps.Limits{}.With(caps.MemoryBytes, 512)}},
+		report: &Report{Outcome: Memory}, scarce: true,
+	}
 	r.plan.Limits = caps.Limits{}.With(caps.MemoryBytes, 256)
 	if got := r.endMessage(guest.End{Kind: guest.Memory}); strings.Contains(got, "override") {
 		t.Errorf("no override gives what the process has not: %q", got)

@@ -20,9 +20,13 @@ func TestAnEndIsToldInItsUnits(t *testing.T) {
 		abandoned   bool
 	}{{0, 0, false}, {1, 1, false}, {fuelUnit, 1, false}, {fuelUnit + 1, 2, false}, {3 * fuelUnit, 3, true}} {
 		k := talkOf(t)
-		k.run.ended(guest.End{Kind: guest.OK, Fuel: c.fuel, Wall: 2 * time.Second, Waited: 3 * time.Second, PeakMemory: 7, Abandoned: c.abandoned})
+		k.run.ended(guest.End{
+			Kind: guest.OK, Fuel: c.fuel, Wall: 2 * time.Second, Waited: 3 * time.Second, PeakMemory: 7,
+			Abandoned: c.abandoned,
+		})
 		u := k.run.report.Usage
-		if u.Fuel != c.units || u.WallMS != 2000 || u.WaitedMS != 3000 || u.MemoryBytes != 7 || k.run.report.GuestExit == nil {
+		if u.Fuel != c.units || u.WallMS != 2000 || u.WaitedMS != 3000 || u.MemoryBytes != 7 ||
+			k.run.report.GuestExit == nil {
 			t.Errorf("%+v: %+v", c, u)
 		}
 	}
@@ -38,8 +42,10 @@ func TestThePrintedIsLookedThroughToItsEnd(t *testing.T) {
 	s.Components.Secrets, s.Stdout, s.Stderr = &marked{known: true}, &live, &errors
 	s.Module = stepping(t, "x the-value y the-", append(write(1, 0, 18), write(2, 0, 18)...)...)
 	r := Launch(t.Context(), s)
-	if want := "x [gone] y the-"; r.Stdout != want || r.Stderr != want || live.String() != want || errors.String() != want || r.Usage.SecretsReplaced != 2 {
-		t.Errorf("%s: %q, %q, passed on %q and %q, %d replaced", r.Outcome, r.Stdout, r.Stderr, &live, &errors, r.Usage.SecretsReplaced)
+	if want := "x [gone] y the-"; r.Stdout != want || r.Stderr != want || live.String() != want ||
+		errors.String() != want || r.Usage.SecretsReplaced != 2 {
+		t.Errorf("%s: %q, %q, passed on %q and %q, %d replaced", r.Outcome, r.Stdout, r.Stderr, &live, &errors,
+			r.Usage.SecretsReplaced)
 	}
 }
 
@@ -61,7 +67,8 @@ func TestARunThatThereIsNoMemoryForIsRefused(t *testing.T) {
 	outer, within := sized(), (*Report)(nil)
 	outer.Components.KB = &faultyKB{get: func() { within = Launch(t.Context(), sized()) }}
 	r := Launch(t.Context(), outer)
-	if r.Outcome != OK || within == nil || within.Outcome != Refused || within.ExitCode != StatusUnavailable || !strings.Contains(within.Message, "no memory left") || within.GuestExit != nil {
+	if r.Outcome != OK || within == nil || within.Outcome != Refused || within.ExitCode != StatusUnavailable ||
+		!strings.Contains(within.Message, "no memory left") || within.GuestExit != nil {
 		t.Errorf("%s; within it %+v", r.Outcome, within)
 	}
 	if r := Launch(t.Context(), sized()); r.Outcome != OK {

@@ -45,10 +45,18 @@ func TestAFaultOfTheHostIsNotToldAsTheAgents(t *testing.T) {
 	}{
 		"control: answers": {gets, func() {}, OK, StatusOK, "", ""},
 		"control: traps":   {traps, nil, Trap, StatusFinding, "unreachable", ""},
-		"nil":              {gets, func() { nothing.get() }, Fault, StatusUnavailable, itself + "invalid memory address or nil pointer dereference", "faultyKB"},
-		"error":            {gets, func() { panic(errors.New("opening /home/op/store: too many files")) }, Fault, StatusUnavailable, itself + "its log says why", "too many files"},
-		"text":             {gets, func() { panic("/home/op/store at 0xc000123456\nsecond line") }, Fault, StatusUnavailable, itself + "its log says why", "/home/op/store"},
-		"ended":            {gets, runtime.Goexit, Fault, StatusUnavailable, "rlp itself failed, not the agent: its log says why", "rlp failed"},
+		"nil": {gets, func() { nothing.get() }, Fault, StatusUnavailable, itself +
+			"invalid memory address or nil pointer dereference", "faultyKB"},
+		"error": {
+			gets, func() { panic(errors.New("opening /home/op/store: too many files")) }, Fault, StatusUnavailable,
+			itself + "its log says why", "too many files",
+		},
+		"text": {gets, func() { panic("/home/op/store at 0xc000123456\nsecond line") }, Fault, StatusUnavailable, itself +
+			"its log says why", "/home/op/store"},
+		"ended": {
+			gets, runtime.Goexit, Fault, StatusUnavailable, "rlp itself failed, not the agent: its log says why",
+			"rlp failed",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			log, said := audit.NewMemory(), &bytes.Buffer{}
@@ -63,7 +71,8 @@ func TestAFaultOfTheHostIsNotToldAsTheAgents(t *testing.T) {
 			if last.Outcome != string(c.outcome) || last.ExitCode != c.status || last.Message != c.message {
 				t.Errorf("recorded: %+v", last)
 			}
-			if !strings.Contains(said.String(), c.logged) || (c.outcome == Fault) != strings.Contains(said.String(), "rlp failed") {
+			if !strings.Contains(said.String(), c.logged) || (c.outcome == Fault) != strings.Contains(said.String(),
+				"rlp failed") {
 				t.Errorf("logged: %s", said)
 			}
 			report, err := json.Marshal(r)

@@ -39,7 +39,10 @@ func given(log *audit.Memory) (allowed, denied []string) {
 }
 
 func hiding(scope string) *caps.Layer {
-	return &caps.Layer{Name: "profile:p", Deny: []caps.Entry{{Grant: caps.Grant{Family: caps.Tool, Modes: 1, Scope: scope}}}}
+	return &caps.Layer{
+		Name: "profile:p",
+		Deny: []caps.Entry{{Grant: caps.Grant{Family: caps.Tool, Modes: 1, Scope: scope}}},
+	}
 }
 
 // The environment is a host call like any other, though the host makes it: who
@@ -49,7 +52,10 @@ func hiding(scope string) *caps.Layer {
 //rlp:holds Y13
 func TestVariablesPassTheGate(t *testing.T) {
 	lease := func(expires, uses int64) *caps.Layer {
-		return &caps.Layer{Name: "override:a.toml", Leases: []caps.Lease{{Entry: entryOf(t, "env:read:FOO"), Expires: expires, MaxUses: uses}}}
+		return &caps.Layer{Name: "override:a.toml", Leases: []caps.Lease{{
+			Entry: entryOf(t, "env:read:FOO"), Expires: expires,
+			MaxUses: uses,
+		}}}
 	}
 	for name, c := range map[string]struct {
 		layer           *caps.Layer
@@ -82,7 +88,10 @@ func TestVariablesPassTheGate(t *testing.T) {
 		for _, marked := range []bool{false, true} {
 			spec, log := withVariables(t)
 			spec.Input = []byte(`"x"`)
-			spec.Taint.Floor = &caps.Layer{Name: "_untrusted", Because: caps.UntrustedContext, Deny: []caps.Entry{entryOf(t, "env:read:FOO")}}
+			spec.Taint.Floor = &caps.Layer{
+				Name: "_untrusted", Because: caps.UntrustedContext,
+				Deny: []caps.Entry{entryOf(t, "env:read:FOO")},
+			}
 			if marked {
 				spec.Taint.Untrusted = []caps.Source{{Word: caps.SourceInput}}
 			}
@@ -100,10 +109,16 @@ func TestADeniedClockTellsNothing(t *testing.T) {
 	for name, c := range map[string]struct {
 		uses, calls int64
 		real        bool
-	}{"control": {caps.Unbounded, -1, true}, "no use": {0, -1, false}, "one use": {1, -1, true}, "no call": {caps.Unbounded, 0, false}} {
+	}{
+		"control": {caps.Unbounded, -1, true}, "no use": {0, -1, false}, "one use": {1, -1, true},
+		"no call": {caps.Unbounded, 0, false},
+	} {
 		t.Run(name, func(t *testing.T) {
 			k := talkOf(t, "time:read:*")
-			lease := &caps.Layer{Name: "a", Leases: []caps.Lease{{Entry: entryOf(t, "time:read:*"), Expires: caps.Forever, MaxUses: c.uses}}}
+			lease := &caps.Layer{Name: "a", Leases: []caps.Lease{{
+				Entry: entryOf(t, "time:read:*"), Expires: caps.Forever,
+				MaxUses: c.uses,
+			}}}
 			must(t, k.run.gate.Hold(lease))
 			k.run.gate.Bound(c.calls)
 			clock, used := k.run.clock()
@@ -130,7 +145,8 @@ func TestADeniedClockTellsNothing(t *testing.T) {
 func TestAFloorsLimitsHoldOnceTheRunIsMarked(t *testing.T) {
 	for _, marked := range []bool{false, true} {
 		k := talkOf(t, "kb:read:notes")
-		floor := &caps.Layer{Name: "_untrusted", Because: caps.UntrustedContext, Limits: caps.Limits{}.With(caps.HostcallsMax, 3)}
+		floor := &caps.Layer{Name: "_untrusted", Because: caps.UntrustedContext, Limits: caps.Limits{}.With(caps.HostcallsMax,
+			3)}
 		spec, _ := withVariables(t)
 		spec.Taint.Floor = floor
 		k.run.spec.Taint.Floor = floor
@@ -158,7 +174,10 @@ func TestAFloorsLimitsHoldOnceTheRunIsMarked(t *testing.T) {
 //
 //rlp:holds Y13
 func TestOpenFilesGoWithTheirCall(t *testing.T) {
-	for scope, gone := range map[string]bool{"file:path_open": true, "file:*": true, "file:path_rename": false, "web:*": false} {
+	for scope, gone := range map[string]bool{
+		"file:path_open": true, "file:*": true, "file:path_rename": false,
+		"web:*": false,
+	} {
 		dir, fs, g := files(t)
 		f, e := fs.Open(dir+"/own/c.txt", false, wasi.OpenFlags{Read: true})
 		if e != 0 {

@@ -63,7 +63,8 @@ func (largeKB) Get(context.Context, string, string) (hostcalls.KBValue, error) {
 // print. Control: what is not kept, and what there is room for, ends nothing.
 func TestMemoryBoundsWhatIsHeldForARun(t *testing.T) {
 	const mib = 1 << 20
-	prints := repeats("wasi_snapshot_preview1", "fd_write", 0x7f, "\x10\x00\x00\x00\x00\x00\x01\x00", 1, 0, 1, 8) // 64 KiB from 16 on
+	// 64 KiB from 16 on
+	prints := repeats("wasi_snapshot_preview1", "fd_write", 0x7f, "\x10\x00\x00\x00\x00\x00\x01\x00", 1, 0, 1, 8)
 	complains := repeats("wasi_snapshot_preview1", "fd_write", 0x7f, "\x10\x00\x00\x00\x00\x00\x01\x00", 2, 0, 1, 8)
 	asks := repeats(hostcalls.ImportModule, "kb_get", 0x7e, "noteskey", 0, 5, 5, 3, 64, 0)
 	for name, c := range map[string]struct {
@@ -80,7 +81,8 @@ func TestMemoryBoundsWhatIsHeldForARun(t *testing.T) {
 	} {
 		spec := specOf(t, audit.NewMemory(), "kb:read:notes")
 		spec.Module, spec.Components = c.module, hostcalls.Components{KB: largeKB{}, Masks: spyMasks{}}
-		limits := caps.Limits{}.With(caps.MemoryBytes, c.memory).With(caps.StdoutMaxBytes, c.print).With(caps.StderrMaxBytes, c.print).With(caps.CPUFuel, 2_000_000)
+		limits := caps.Limits{}.With(caps.MemoryBytes, c.memory).With(caps.StdoutMaxBytes, c.print).With(caps.StderrMaxBytes,
+			c.print).With(caps.CPUFuel, 2_000_000)
 		spec.Policy.Layers = []*caps.Layer{{Name: "operator", Limits: limits}}
 		r := Launch(t.Context(), spec)
 		if r.Outcome != c.want || r.ExitCode != outcomes[c.want].status {

@@ -37,7 +37,8 @@ func TestALaunchSaysForWhomItIs(t *testing.T) {
 		}
 		r := Launch(t.Context(), s)
 		if ok := r.Outcome == OK; ok != c.ok || opened != c.ok || !ok && (r.ExitCode != StatusInput || r.GuestExit != nil) {
-			t.Errorf("tenant %q, run %q: %s %d, journal opened %v: %s", c.tenant, c.run, r.Outcome, r.ExitCode, opened, r.Message)
+			t.Errorf("tenant %q, run %q: %s %d, journal opened %v: %s", c.tenant, c.run, r.Outcome, r.ExitCode, opened,
+				r.Message)
 		}
 		if _, err := DryRun(s); (err == nil) != c.ok {
 			t.Errorf("tenant %q, run %q: a dry run says %v", c.tenant, c.run, err)

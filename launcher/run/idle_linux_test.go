@@ -29,7 +29,8 @@ const waiting = "\x00asm\x01\x00\x00\x00" +
 	"\x01\x0a\x02\x60\x02\x7f\x7f\x01\x7e\x60\x00\x00" + // types: (i32 i32) -> i64, () -> ()
 	"\x02\x18\x01\x0arunloop_v1\x09turn_next\x00\x00" +
 	"\x03\x02\x01\x01" + "\x05\x03\x01\x00\x01" + "\x07\x0a\x01\x06_start\x00\x01" +
-	"\x0a\x14\x01\x12\x00\x03\x40\x41\xc0\x00\x41\x80\x04\x10\x00\x42\x00\x59\x0d\x00\x0b\x0b" // loop { if turn_next(64, 512) >= 0 continue }
+	// loop { if turn_next(64, 512) >= 0 continue }
+	"\x0a\x14\x01\x12\x00\x03\x40\x41\xc0\x00\x41\x80\x04\x10\x00\x42\x00\x59\x0d\x00\x0b\x0b"
 
 // A crowd is agents of one process that wait for their next turn.
 type crowd struct {
@@ -47,7 +48,10 @@ type crowd struct {
 }
 
 func newCrowd(t testing.TB, module []byte) *crowd {
-	c := &crowd{t: t, dir: t.TempDir(), clock: journal.NewClock(nil), library: guest.NewLibrary(0), module: module, parked: make(chan struct{}), leave: make(chan struct{}), ended: make(chan *Report)}
+	c := &crowd{
+		t: t, dir: t.TempDir(), clock: journal.NewClock(nil), library: guest.NewLibrary(0), module: module,
+		parked: make(chan struct{}), leave: make(chan struct{}), ended: make(chan *Report),
+	}
 	t.Cleanup(func() {
 		c.clock.Stop()
 		if err := c.library.Close(); err != nil {
@@ -116,7 +120,8 @@ type footprint struct{ pss, anon, file, tables, threads, files, goroutines, stac
 func (f footprint) less(before footprint) footprint {
 	return footprint{
 		f.pss - before.pss, f.anon - before.anon, f.file - before.file, f.tables - before.tables,
-		f.threads - before.threads, f.files - before.files, f.goroutines - before.goroutines, f.stacks - before.stacks, f.heap - before.heap,
+		f.threads - before.threads, f.files - before.files, f.goroutines - before.goroutines, f.stacks - before.stacks,
+		f.heap - before.heap,
 	}
 }
 

@@ -141,7 +141,8 @@ func refusal(spec *Spec, plan Plan) (Outcome, int, string) {
 		return Refused, StatusPolicy, why
 	}
 	if list := starved(spec, plan); len(list) > 0 {
-		return Refused, StatusPolicy, fmt.Sprintf("what the agent was made for was taken away (reason 1 of %d): %s", len(list), list[0].Message)
+		return Refused, StatusPolicy, fmt.Sprintf("what the agent was made for was taken away (reason 1 of %d): %s",
+			len(list), list[0].Message)
 	}
 	if spec.ExecRefused != "" && holds(plan.Effective, caps.Exec) {
 		return Unsupported, StatusUnsupported, spec.ExecRefused
@@ -255,7 +256,10 @@ func (r *run) execute(ctx context.Context, compiling <-chan compiled) {
 	r.reserved(c.module.MemoryBytes())
 	r.event("run.running", nil)
 	r.module = c.module
-	end := c.module.Run(ctx, guest.RunConfig{Wall: wallTime(r.plan.Limits), Gone: r.reading, Fuel: instructions(r.plan.Limits), Grace: r.spec.grace()})
+	end := c.module.Run(ctx, guest.RunConfig{
+		Wall: wallTime(r.plan.Limits), Gone: r.reading,
+		Fuel: instructions(r.plan.Limits), Grace: r.spec.grace(),
+	})
 	r.shut(end.Stopped)
 	if end.Abandoned {
 		r.warn("a call that the guest made did not end with the run and was left behind")
@@ -300,7 +304,9 @@ func (r *run) readInput(ctx context.Context) bool {
 	case ctx.Err() != nil:
 		r.report.refuse(Cancelled, StatusCancelled, endingOf(context.Cause(ctx), "interrupted before the guest began"))
 	case waiting.Err() != nil:
-		r.report.refuse(Timeout, StatusTimeout, fmt.Sprintf("the run passed limits.wall_time_ms = %d while it waited for its input", wallTime(r.plan.Limits).Milliseconds()))
+		r.report.refuse(Timeout, StatusTimeout,
+			fmt.Sprintf("the run passed limits.wall_time_ms = %d while it waited for its input",
+				wallTime(r.plan.Limits).Milliseconds()))
 	default:
 		r.report.refuse(Refused, StatusInput, err.Error())
 	}
@@ -347,7 +353,8 @@ func (r *run) ended(end guest.End) {
 	rep := r.report
 	rep.Outcome = outcomeOf(end)
 	if rep.Outcome == Fault {
-		r.note(slog.LevelError, "rlp failed", slog.String("what", end.In), slog.String("where", r.scrubText(fmt.Sprint(end.Err), "the log")))
+		r.note(slog.LevelError, "rlp failed", slog.String("what", end.In),
+			slog.String("where", r.scrubText(fmt.Sprint(end.Err), "the log")))
 	}
 	if r.gate.Err() != nil {
 		rep.Outcome = AuditFailed
@@ -388,9 +395,12 @@ func (r *run) endMessage(end guest.End) string {
 	case Memory:
 		n, _ := l.Get(caps.MemoryBytes)
 		if r.scarce {
-			return fmt.Sprintf("the guest asked for more than memory_bytes = %d, which is all that one run of this process can have; [serve] memory in config.toml bounds its runs together, else three quarters of what the machine or its control group has", n)
+			return fmt.Sprintf("the guest asked for more than memory_bytes = %d, which is all that one run of this process "+
+				"can have; [serve] memory in config.toml bounds its runs together, else three quarters of what the machine or "+
+				"its control group has", n)
 		}
-		return fmt.Sprintf("the guest asked for more than limits.memory_bytes = %d", n) + r.spec.Policy.lower(caps.MemoryBytes, l)
+		return fmt.Sprintf("the guest asked for more than limits.memory_bytes = %d", n) +
+			r.spec.Policy.lower(caps.MemoryBytes, l)
 	case Fault:
 		return faultMessage(end)
 	case Cancelled:

@@ -106,7 +106,8 @@ func TestRefusalsComeBeforeTheModule(t *testing.T) {
 		{"control", func(*Spec) {}, Refused, StatusInput},
 		{"empty", func(s *Spec) { s.Policy.Base, s.FailOnEmpty = nil, true }, Refused, StatusPolicy},
 		{"lane", func(s *Spec) {
-			s.Policy.Base, s.ExecRefused = []caps.Entry{entryOf(t, "process:exec:/bin/true")}, "no lane keeps programs from the network"
+			s.Policy.Base, s.ExecRefused = []caps.Entry{entryOf(t, "process:exec:/bin/true")},
+				"no lane keeps programs from the network"
 		}, Unsupported, StatusUnsupported},
 	} {
 		log := audit.NewMemory()
@@ -117,7 +118,8 @@ func TestRefusalsComeBeforeTheModule(t *testing.T) {
 		if r.Outcome != c.outcome || r.ExitCode != c.status || r.GuestExit != nil {
 			t.Errorf("%s: %s, exit %d", c.name, r.Outcome, r.ExitCode)
 		}
-		if end := log.Events[len(log.Events)-1].Kind; (end == audit.KindPolicyRejected) != (c.status == StatusPolicy) || !audit.Ends(end) {
+		if end := log.Events[len(log.Events)-1].Kind; (end == audit.KindPolicyRejected) != (c.status == StatusPolicy) ||
+			!audit.Ends(end) {
 			t.Errorf("%s: ends with %s", c.name, end)
 		}
 	}
@@ -127,7 +129,10 @@ func TestRefusalsComeBeforeTheModule(t *testing.T) {
 //
 //rlp:holds P9 R58
 func TestOrderOfLayersDoesNotMatter(t *testing.T) {
-	p := Policy{Base: []caps.Entry{entryOf(t, "fs:read:/home/u"), entryOf(t, "kb:read:notes"), entryOf(t, "network:https:a.com")}}
+	p := Policy{Base: []caps.Entry{
+		entryOf(t, "fs:read:/home/u"), entryOf(t, "kb:read:notes"),
+		entryOf(t, "network:https:a.com"),
+	}}
 	deny := func(name, text string) *caps.Layer {
 		return &caps.Layer{Name: name, Deny: []caps.Entry{entryOf(t, text)}}
 	}
@@ -223,7 +228,10 @@ func TestPathsMeetInTheirCanonicalForm(t *testing.T) {
 			t.Errorf("%s: allowed %v", path, got)
 		}
 	}
-	if _, _, err := Canonical(p, Resolvers{Files: func(string) (jail.Resolved, error) { return jail.Resolved{}, errors.New("loop") }, Programs: resolve}); err == nil {
+	if _, _, err := Canonical(p, Resolvers{Files: func(string) (jail.Resolved, error) {
+		return jail.Resolved{},
+			errors.New("loop")
+	}, Programs: resolve}); err == nil {
 		t.Error("a path that cannot be resolved is passed over")
 	}
 }

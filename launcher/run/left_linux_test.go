@@ -48,7 +48,8 @@ func TestWhatWasLeftBehindIsClosedLater(t *testing.T) {
 	lib.Bound(100 << 20)
 	out := &unread{begun: make(chan struct{}), let: make(chan struct{})}
 	var r *Report
-	for wall, begun := int64(100), false; !begun && wall < 60_000; wall *= 8 { // on a slow machine it has not begun by then
+	// on a slow machine it has not begun by then
+	for wall, begun := int64(100), false; !begun && wall < 60_000; wall *= 8 {
 		s := specOf(t, audit.NewMemory(), "fs:read:"+dir)
 		s.Module, s.Stdout, s.Library = []byte(writes), out, lib
 		s.Policy.BaseLimits = caps.Limits{}.With(caps.WallTimeMS, wall).With(caps.MemoryBytes, memory)

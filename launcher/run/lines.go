@@ -215,7 +215,8 @@ func toTheLeft(r rune) bool {
 	switch {
 	case r < 0x590:
 		return false
-	case r <= 0x8ff, r >= 0xfb1d && r <= 0xfdff, r >= 0xfe70 && r <= 0xfefe, r >= 0x10800 && r <= 0x10fff, r >= 0x1e800 && r <= 0x1efff:
+	case r <= 0x8ff, r >= 0xfb1d && r <= 0xfdff, r >= 0xfe70 && r <= 0xfefe, r >= 0x10800 && r <= 0x10fff, r >= 0x1e800 &&
+		r <= 0x1efff:
 		return true
 	}
 	return false

@@ -21,7 +21,10 @@ func (p *pieces) Write(b []byte) (int, error) {
 // What is decided is passed on at once, in one piece, and not at the end of the
 // run; what may still become the word waits, and nothing is passed on for it.
 func TestGuestLinesPassOnAsTheyCome(t *testing.T) {
-	for text, want := range map[string]string{"10%\n": "10%\n", "x RLP_": "x RLP_", "x\nRL": "x\n", "RLP": "", "x\xe2": "x", "\x1b[3": "", "": ""} {
+	for text, want := range map[string]string{
+		"10%\n": "10%\n", "x RLP_": "x RLP_", "x\nRL": "x\n", "RLP": "",
+		"x\xe2": "x", "\x1b[3": "", "": "",
+	} {
 		var out pieces
 		g := GuestLines(&out, false)
 		if n, err := g.Write([]byte(text)); n != len(text) || err != nil {
@@ -60,7 +63,8 @@ func TestGuestLinesKnowColours(t *testing.T) {
 		}
 	}
 	for _, other := range []string{
-		"\x1bm", "\x1b3m", "\x1b31mRLP_", "\x1b[1[2m", "\x1b[>4m", "\x1b[<4m", "\x1b[?4m", "\x1b[ 4m", "\x1b[!4m", "\x1b[1K", "\x1b[2K", "\x1b[05K", "\x1b[00K", "\x1b[;0K",
+		"\x1bm", "\x1b3m", "\x1b31mRLP_", "\x1b[1[2m", "\x1b[>4m", "\x1b[<4m", "\x1b[?4m", "\x1b[ 4m", "\x1b[!4m", "\x1b[1K",
+		"\x1b[2K", "\x1b[05K", "\x1b[00K", "\x1b[;0K",
 		strings.Replace(longest, "m", "1m", 1), "\x1b\x1b[m",
 	} {
 		want := strings.Replace(other, "\x1b", `\x1b`, 1)
@@ -102,8 +106,10 @@ func TestGuestLinesKeepTheOrder(t *testing.T) {
 //rlp:holds K30
 func TestScriptsThatAreWrittenToTheLeft(t *testing.T) {
 	for _, script := range []*unicode.RangeTable{
-		unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Thaana, unicode.Nko, unicode.Samaritan, unicode.Mandaic, unicode.Adlam, unicode.Mende_Kikakui,
-		unicode.Imperial_Aramaic, unicode.Phoenician, unicode.Lydian, unicode.Old_South_Arabian, unicode.Avestan, unicode.Old_Turkic, unicode.Hanifi_Rohingya, unicode.Cypriot,
+		unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Thaana, unicode.Nko, unicode.Samaritan, unicode.Mandaic,
+		unicode.Adlam, unicode.Mende_Kikakui,
+		unicode.Imperial_Aramaic, unicode.Phoenician, unicode.Lydian, unicode.Old_South_Arabian, unicode.Avestan,
+		unicode.Old_Turkic, unicode.Hanifi_Rohingya, unicode.Cypriot,
 	} {
 		for r := range rune(unicode.MaxRune) {
 			if unicode.Is(script, r) && unicode.IsLetter(r) && !toTheLeft(r) {
@@ -111,12 +117,21 @@ func TestScriptsThatAreWrittenToTheLeft(t *testing.T) {
 			}
 		}
 	}
-	for _, ends := range [][2]rune{{0x590, 0x8ff}, {0xfb1d, 0xfdff}, {0xfe70, 0xfefe}, {0x10800, 0x10fff}, {0x1e800, 0x1efff}} {
+	for _, ends := range [][2]rune{
+		{0x590, 0x8ff},
+		{0xfb1d, 0xfdff},
+		{0xfe70, 0xfefe},
+		{0x10800, 0x10fff},
+		{0x1e800, 0x1efff},
+	} {
 		if toTheLeft(ends[0]-1) || !toTheLeft(ends[0]) || !toTheLeft(ends[1]) || toTheLeft(ends[1]+1) {
 			t.Errorf("%U to %U", ends[0], ends[1])
 		}
 	}
-	for _, script := range []*unicode.RangeTable{unicode.Latin, unicode.Greek, unicode.Cyrillic, unicode.Devanagari, unicode.Han, unicode.Hiragana, unicode.Hangul, unicode.Thai} {
+	for _, script := range []*unicode.RangeTable{
+		unicode.Latin, unicode.Greek, unicode.Cyrillic, unicode.Devanagari,
+		unicode.Han, unicode.Hiragana, unicode.Hangul, unicode.Thai,
+	} {
 		for r := range rune(unicode.MaxRune) {
 			if unicode.Is(script, r) && toTheLeft(r) {
 				t.Errorf("control: %U", r)

@@ -31,7 +31,10 @@ func (r *run) link() ([]abi.Func, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	j, err := jail.Open(jail.Config{Gate: fsGate, Roots: roots(r.spec.Policy.Base), Aliases: r.spec.Paths.Aliases, AsWritten: r.spec.Paths.AsWritten, Stay: untrusted})
+	j, err := jail.Open(jail.Config{
+		Gate: fsGate, Roots: roots(r.spec.Policy.Base), Aliases: r.spec.Paths.Aliases,
+		AsWritten: r.spec.Paths.AsWritten, Stay: untrusted,
+	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("pinning the fs grants: %w", err)
 	}

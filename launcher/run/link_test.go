@@ -19,19 +19,26 @@ import (
 // placeholders, in order, and nobody is asked about anything else.
 func TestTheEnvironmentIsWhatIsGranted(t *testing.T) {
 	log := audit.NewMemory()
-	s := specOf(t, log, "env:read:FOO", "env:read:EMPTY", "env:read:UNSET", "env:read:SHUT", "env:read:RLP_PARAM_CITY", "kb:read:notes")
-	s.Policy.Layers = []*caps.Layer{{Name: "l", Leases: []caps.Lease{{Entry: entryOf(t, "env:read:SHUT"), Expires: caps.Forever}}}}
+	s := specOf(t, log, "env:read:FOO", "env:read:EMPTY", "env:read:UNSET", "env:read:SHUT", "env:read:RLP_PARAM_CITY",
+		"kb:read:notes")
+	s.Policy.Layers = []*caps.Layer{{Name: "l", Leases: []caps.Lease{{
+		Entry:   entryOf(t, "env:read:SHUT"),
+		Expires: caps.Forever,
+	}}}}
 	s.Params = map[string]string{"zone": "utc", "city": "Bern"}
 	s.Env = func(name string) (string, bool) {
-		return map[string]string{"FOO": "foo", "notes": "n", "SHUT": "x", "OTHER": "o", "RLP_PARAM_CITY": "forged"}[name], name != "UNSET"
+		return map[string]string{"FOO": "foo", "notes": "n", "SHUT": "x", "OTHER": "o", "RLP_PARAM_CITY": "forged"}[name],
+			name != "UNSET"
 	}
-	s.Module = stepping(t, "", slices.Concat([]step{do("environ_sizes_get", 0, 4), do("environ_get", 16, 1024)}, say(0, 8), say(1024, 256))...)
+	s.Module = stepping(t, "", slices.Concat([]step{do("environ_sizes_get", 0, 4), do("environ_get", 16, 1024)}, say(0, 8),
+		say(1024, 256))...)
 	r := Launch(t.Context(), s)
 	if r.Outcome != OK {
 		t.Fatalf("%s: %s", r.Outcome, r.Message)
 	}
 	const want = "EMPTY=\x00FOO=foo\x00RLP_PARAM_CITY=Bern\x00RLP_PARAM_ZONE=utc\x00"
-	if got := strings.TrimRight(r.Stdout[8:], "\x00") + "\x00"; got != want || r.Stdout[0] != 4 || int(r.Stdout[4]) != len(want) {
+	if got := strings.TrimRight(r.Stdout[8:], "\x00") + "\x00"; got != want || r.Stdout[0] != 4 ||
+		int(r.Stdout[4]) != len(want) {
 		t.Errorf("%q, want %q", r.Stdout, want)
 	}
 	allowed, denied := given(log)
@@ -45,9 +52,11 @@ func TestAGuestHasItsArgumentsAndItsInput(t *testing.T) {
 	s := specOf(t, audit.NewMemory())
 	s.Args, s.Input = []string{"--fast", "x"}, []byte(`{"a":1}`)
 	s.Module = stepping(t, "\x00\x01\x00\x00\x80\x00\x00\x00", slices.Concat(
-		[]step{do("args_get", 512, 1024), do("fd_read", 0, 0, 1, 64)}, say(1024, 15), say(256, 7), []step{do("proc_exit", 3)}, say(1024, 15))...)
+		[]step{do("args_get", 512, 1024), do("fd_read", 0, 0, 1, 64)}, say(1024, 15), say(256, 7), []step{do("proc_exit", 3)},
+		say(1024, 15))...)
 	r := Launch(t.Context(), s)
-	if want := "agent\x00--fast\x00x\x00" + `{"a":1}`; r.Stdout != want || r.Outcome != Exit || r.ExitCode != 3 || r.GuestExit == nil || *r.GuestExit != 3 {
+	if want := "agent\x00--fast\x00x\x00" + `{"a":1}`; r.Stdout != want || r.Outcome != Exit || r.ExitCode != 3 ||
+		r.GuestExit == nil || *r.GuestExit != 3 {
 		t.Errorf("%s %d, %q", r.Outcome, r.ExitCode, r.Stdout)
 	}
 }
@@ -76,12 +85,14 @@ func TestARunEndsWhereItCannotBeRecorded(t *testing.T) {
 	for _, full := range []bool{false, true} {
 		log := audit.NewMemory()
 		s := specOf(t, log, "fs:read:"+dir)
-		s.Module = stepping(t, strings.TrimPrefix(dir, "/"), append([]step{do("path_filestat_get", 3, 0, 0, int64(len(dir)-1), 1024)}, say(0, 1)...)...)
+		s.Module = stepping(t, strings.TrimPrefix(dir, "/"),
+			append([]step{do("path_filestat_get", 3, 0, 0, int64(len(dir)-1), 1024)}, say(0, 1)...)...)
 		if full {
 			log.Room = 1 // for the beginning of the run
 		}
 		r := Launch(t.Context(), s)
-		if (r.Outcome == AuditFailed) != full || (r.Stdout == "") != full || (r.GuestExit == nil) != full || full && (r.ExitCode != StatusAudit || strings.Contains(r.Message, "\n")) {
+		if (r.Outcome == AuditFailed) != full || (r.Stdout == "") != full || (r.GuestExit == nil) != full || full &&
+			(r.ExitCode != StatusAudit || strings.Contains(r.Message, "\n")) {
 			t.Errorf("full %v: %s %d, printed %q", full, r.Outcome, r.ExitCode, r.Stdout)
 		}
 	}
@@ -117,14 +128,21 @@ func TestNothingRunsHalfLinked(t *testing.T) {
 		"the variables": {naming("environ_get"), Refused, "naming environ_get: no room for environ_get"},
 		"an argument":   {func(s *Spec) { s.Args = []string{"a\x00b"} }, Refused, "argument"},
 		"a variable":    {func(s *Spec) { s.Params = map[string]string{"a": "a\x00b"} }, Refused, "environment"},
-		"a source":      {func(s *Spec) { s.Taint.Trusted = []caps.Grant{{Family: caps.FS, Scope: "no path"}} }, Refused, "untrusted"},
-		"a grant":       {func(s *Spec) { s.Policy.Base = append(s.Policy.Base, entryOf(t, "fs:read:"+dir+"/f/g")) }, Refused, "pinning the fs grants"},
+		"a source": {
+			func(s *Spec) { s.Taint.Trusted = []caps.Grant{{Family: caps.FS, Scope: "no path"}} }, Refused,
+			"untrusted",
+		},
+		"a grant": {
+			func(s *Spec) { s.Policy.Base = append(s.Policy.Base, entryOf(t, "fs:read:"+dir+"/f/g")) }, Refused,
+			"pinning the fs grants",
+		},
 		"a variable's record": {func(s *Spec) {
 			log := audit.NewMemory()
 			log.Room, s.OpenJournal = 1, func(audit.Head) (Journal, error) { return log, nil }
 		}, AuditFailed, "takes no more"},
 		"the input's mark": {func(s *Spec) {
-			s.Input, s.Taint.Untrusted, s.Taint.Floor = []byte("1"), []caps.Source{{Word: caps.SourceInput}}, &caps.Layer{Name: "_untrusted"}
+			s.Input, s.Taint.Untrusted, s.Taint.Floor = []byte("1"), []caps.Source{{Word: caps.SourceInput}},
+				&caps.Layer{Name: "_untrusted"}
 			log := audit.NewMemory()
 			log.Room, s.OpenJournal = 1, func(audit.Head) (Journal, error) { return log, nil }
 		}, AuditFailed, "takes no more"},
@@ -134,7 +152,8 @@ func TestNothingRunsHalfLinked(t *testing.T) {
 		s.Module = stepping(t, "x", say(0, 1)...)
 		c.change(s)
 		r := Launch(t.Context(), s)
-		if r.Outcome != c.outcome || !strings.Contains(r.Message, c.why) || strings.Contains(r.Message, "\n") || (r.GuestExit == nil) != (c.outcome != OK) || (r.Stdout == "") != (c.outcome != OK) {
+		if r.Outcome != c.outcome || !strings.Contains(r.Message, c.why) || strings.Contains(r.Message, "\n") ||
+			(r.GuestExit == nil) != (c.outcome != OK) || (r.Stdout == "") != (c.outcome != OK) {
 			t.Errorf("%s: %s %q, printed %q", name, r.Outcome, r.Message, r.Stdout)
 		}
 	}
@@ -184,7 +203,8 @@ func TestAFloorsLimitsHoldFromTheMarkOn(t *testing.T) {
 		}
 		r := Launch(t.Context(), s)
 		if r.Outcome != OK || len(r.Stdout) != c.out || len(r.Stderr) != c.err || (r.Untrusted != nil) != c.untrusted {
-			t.Errorf("%s: %s %s, printed %d and %d, marked by %v", name, r.Outcome, r.Message, len(r.Stdout), len(r.Stderr), r.Untrusted)
+			t.Errorf("%s: %s %s, printed %d and %d, marked by %v", name, r.Outcome, r.Message, len(r.Stdout), len(r.Stderr),
+				r.Untrusted)
 		}
 	}
 }
@@ -215,7 +235,10 @@ func TestAFloorThatGetsLimitsLaterBinds(t *testing.T) {
 			[]step{do("path_open", 3, 0, 1, int64(len(dir)-1), 2, 2, 0, 0, 4096)}, say(0, 8))...)
 		s.Inputs = inputs{}
 		s.Look = func() (Look, bool, error) {
-			floor := &caps.Layer{Name: "_untrusted", Because: caps.UntrustedContext, Limits: caps.Limits{}.With(caps.StdoutMaxBytes, 4)}
+			floor := &caps.Layer{
+				Name: "_untrusted", Because: caps.UntrustedContext,
+				Limits: caps.Limits{}.With(caps.StdoutMaxBytes, 4),
+			}
 			return Look{Floor: []*caps.Layer{floor}, Components: []string{"floor"}}, edited, nil
 		}
 		r := Launch(t.Context(), s)
@@ -232,7 +255,10 @@ func (inputs) Next(context.Context) ([]byte, error) { return []byte("{}"), nil }
 
 // What is pinned is each file of the base once, whatever else it grants.
 func TestRootsAreTheFilesOfTheBase(t *testing.T) {
-	base := []caps.Entry{entryOf(t, "fs:read:/b"), entryOf(t, "kb:read:notes"), entryOf(t, "fs:read:/a"), entryOf(t, "fs:write:/b"), entryOf(t, "process:exec:/bin/x")}
+	base := []caps.Entry{
+		entryOf(t, "fs:read:/b"), entryOf(t, "kb:read:notes"), entryOf(t, "fs:read:/a"),
+		entryOf(t, "fs:write:/b"), entryOf(t, "process:exec:/bin/x"),
+	}
 	if got := roots(base); !slices.Equal(got, []string{"/a", "/b"}) {
 		t.Errorf("%q", got)
 	}
@@ -257,7 +283,10 @@ func TestOperationsOnFilesAreJudgedByTheirNames(t *testing.T) {
 		"hidden":          {func(string) *caps.Layer { return hiding("file:path_rename") }, "own/c.txt", wasi.EACCES},
 		"control: a tree": {func(string) *caps.Layer { return nil }, "own", wasi.EINVAL}, // into itself
 		"leased": {func(dir string) *caps.Layer {
-			return &caps.Layer{Name: "l", Leases: []caps.Lease{{Entry: entryOf(t, "fs:read:"+dir+"/own/c.txt"), Expires: caps.Forever, MaxUses: 5}}}
+			return &caps.Layer{Name: "l", Leases: []caps.Lease{{
+				Entry:   entryOf(t, "fs:read:"+dir+"/own/c.txt"),
+				Expires: caps.Forever, MaxUses: 5,
+			}}}
 		}, "own/c.txt", wasi.EACCES},
 		"something denied in it": {func(dir string) *caps.Layer {
 			return &caps.Layer{Name: "l", Deny: []caps.Entry{entryOf(t, "fs:read:"+dir+"/inner/shut")}}

@@ -17,7 +17,10 @@ func starved(spec *Spec, plan Plan) []Violation {
 		return nil
 	}
 	for f := range caps.NumFamilies {
-		calls := slices.DeleteFunc(caps.Tools(), func(t caps.ToolInfo) bool { return t.Family != f || !slices.Contains(spec.Calls, t.Name) })
+		calls := slices.DeleteFunc(caps.Tools(), func(t caps.ToolInfo) bool {
+			return t.Family != f ||
+				!slices.Contains(spec.Calls, t.Name)
+		})
 		switch {
 		case len(calls) == 0:
 		case !plan.Effective.Any(f):
@@ -37,8 +40,12 @@ func taken(plan Plan, f caps.Family, calls []caps.ToolInfo) []Violation {
 			continue
 		}
 		for _, capability := range c.Grant.Strings() {
-			list = append(list, Violation{caps.CapMissing, fmt.Sprintf("%s was taken away by %s, nothing of %s is left, and the agent calls %s; leave some of it there, or launch an agent that does without",
-				capability, describe(c.Layer, c.Source.String()), f, names(calls)), capability, c.Layer})
+			list = append(list, Violation{
+				caps.CapMissing,
+				fmt.Sprintf("%s was taken away by %s, nothing of %s is left, and the agent calls %s; leave some of it there, or "+
+					"launch an agent that does without",
+					capability, describe(c.Layer, c.Source.String()), f, names(calls)), capability, c.Layer,
+			})
 		}
 	}
 	return list
@@ -55,7 +62,8 @@ func hiddenCalls(plan Plan, calls []caps.ToolInfo) []Violation {
 		v := Violation{e.Code, "", caps.Grant{Family: caps.Tool, Modes: 1, Scope: t.Scope()}.String(), "base"}
 		if i := slices.IndexFunc(e.Votes, func(v caps.Vote) bool { return !v.Allow }); i >= 0 {
 			v.Layer = e.Votes[i].Layer
-			v.Message = fmt.Sprintf("%s was hidden by %s, and the agent calls no other way to use %s; leave it there, or launch an agent that does without",
+			v.Message = fmt.Sprintf("%s was hidden by %s, and the agent calls no other way to use %s; leave it there, or "+
+				"launch an agent that does without",
 				t.Name, describe(v.Layer, e.Votes[i].Pos.String()), t.Family)
 		}
 		list = append(list, v)

@@ -51,15 +51,27 @@ func TestStarvedRunsAreRefusedBeforeAnythingIsDone(t *testing.T) {
 		{"control: nobody asks", nil, []*caps.Layer{taking("profile:p", "network:*:*", "kb:read:*")}, nil},
 		{"some is left", calls, []*caps.Layer{taking("profile:p", "network:*:a.example:443")}, nil},
 		{"all of it, and something asked for that it never held", calls, []*caps.Layer{taking("profile:p", "kb:read:*"), {
-			Name: "o", Bounds: []caps.Bound{{Family: caps.KBRead, Modes: 1}}, Allow: []caps.Entry{entryOf(t, "kb:read:notes"), entryOf(t, "kb:read:more")},
+			Name: "o", Bounds: []caps.Bound{{Family: caps.KBRead, Modes: 1}}, Allow: []caps.Entry{
+				entryOf(t, "kb:read:notes"),
+				entryOf(t, "kb:read:more"),
+			},
 		}}, []string{"kb:read:notes profile:p cap_missing"}},
 		{"never called", []string{"kb_get"}, []*caps.Layer{taking("profile:p", "network:*:*", "env:read:*")}, nil},
-		{"all of two families, by two layers", calls, []*caps.Layer{taking("profile:p", "network:*:a.example:443"), taking("token:ci", "network:*:b.example:443", "kb:read:*")}, []string{
-			"network:https:a.example profile:p cap_missing", "network:https:b.example token:ci cap_missing", "kb:read:notes token:ci cap_missing",
+		{"all of two families, by two layers", calls, []*caps.Layer{
+			taking("profile:p", "network:*:a.example:443"),
+			taking("token:ci", "network:*:b.example:443", "kb:read:*"),
+		}, []string{
+			"network:https:a.example profile:p cap_missing", "network:https:b.example token:ci cap_missing",
+			"kb:read:notes token:ci cap_missing",
 		}},
-		{"each call hidden", calls, []*caps.Layer{hiding("web:net_http"), hiding("memory:kb_get"), hiding("memory:kb_list")}, []string{
-			"tool:call:web:net_http profile:p tool_hidden", "tool:call:memory:kb_get profile:p tool_hidden", "tool:call:memory:kb_list profile:p tool_hidden",
-		}},
+		{
+			"each call hidden", calls,
+			[]*caps.Layer{hiding("web:net_http"), hiding("memory:kb_get"), hiding("memory:kb_list")},
+			[]string{
+				"tool:call:web:net_http profile:p tool_hidden", "tool:call:memory:kb_get profile:p tool_hidden",
+				"tool:call:memory:kb_list profile:p tool_hidden",
+			},
+		},
 		{"one of two calls hidden", calls, []*caps.Layer{hiding("memory:kb_get")}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -67,7 +79,8 @@ func TestStarvedRunsAreRefusedBeforeAnythingIsDone(t *testing.T) {
 			var got []string
 			for _, v := range r.Violations {
 				got = append(got, v.Capability+" "+v.Layer+" "+v.Code.String())
-				if v.Code == caps.CapMissing && strings.HasPrefix(v.Capability, "kb:") && !strings.Contains(v.Message, "the agent calls kb_get, kb_list;") || v.Message == "" {
+				if v.Code == caps.CapMissing && strings.HasPrefix(v.Capability, "kb:") && !strings.Contains(v.Message,
+					"the agent calls kb_get, kb_list;") || v.Message == "" {
 					t.Errorf("%s: %q", v.Capability, v.Message)
 				}
 			}

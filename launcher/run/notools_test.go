@@ -41,7 +41,10 @@ func TestDeniedToolsThatThereAreNot(t *testing.T) {
 		"not the bundle's, of one's":    {"override:a.toml", "tools:other", known, written, false, true},
 	} {
 		l := &caps.Layer{Name: c.layer, Deny: []caps.Entry{
-			entryOf(t, "kb:read:notes"), {Grant: caps.Grant{Family: caps.Tool, Modes: 1, Scope: c.scope}, Pos: c.pos, Implied: c.implied},
+			entryOf(t, "kb:read:notes"), {
+				Grant: caps.Grant{Family: caps.Tool, Modes: 1, Scope: c.scope}, Pos: c.pos,
+				Implied: c.implied,
+			},
 		}}
 		l.Deny[0].Pos = written
 		plan, err := NewPlan(Policy{Tools: c.tools, Layers: []*caps.Layer{l}})

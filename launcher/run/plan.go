@@ -123,7 +123,10 @@ func (p Plan) Beyond(q Plan) []string {
 			list = append(list, fmt.Sprintf("[limits] %s = %d, now %d", name, n, may[name]))
 		}
 	}
-	grants := slices.DeleteFunc(p.Effective.Strings(), func(s string) bool { return slices.Contains(q.Effective.Strings(), s) })
+	grants := slices.DeleteFunc(p.Effective.Strings(), func(s string) bool {
+		return slices.Contains(q.Effective.Strings(),
+			s)
+	})
 	list = append(list, grants...)
 	if len(list) == 0 && p.Effective.Digest() != q.Effective.Digest() {
 		list = []string{"[leases] or [constraints]"}

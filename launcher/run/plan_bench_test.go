@@ -19,7 +19,8 @@ func manyEntries(n, from int) []caps.Entry {
 		case 4:
 			g = caps.Grant{Family: caps.Env, Modes: 1, Scope: fmt.Sprintf("V%d", from+i)}
 		}
-		list = append(list, caps.Entry{Grant: g, Pos: caps.Pos{File: "/home/u/.runloop/caps/profiles/x.toml", Line: from + i + 1, Column: 5}})
+		list = append(list, caps.Entry{Grant: g, Pos: caps.Pos{File: "/home/u/.runloop/caps/profiles/x.toml", Line: from + i +
+			1, Column: 5}})
 	}
 	return list
 }
@@ -31,7 +32,8 @@ func BenchmarkPlan(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			p := run.Policy{Base: manyEntries(1000, 0)}
 			for i := range 20 {
-				l := &caps.Layer{Name: fmt.Sprintf("profile:p%d", i), Allow: append(manyEntries(1000-own, 0), manyEntries(own, 1000*(i+1))...)}
+				l := &caps.Layer{Name: fmt.Sprintf("profile:p%d", i), Allow: append(manyEntries(1000-own, 0),
+					manyEntries(own, 1000*(i+1))...)}
 				for _, f := range []caps.Family{caps.FS, caps.Net, caps.Env} {
 					l.Bounds = append(l.Bounds, caps.Bound{Family: f, Modes: caps.AllModes(f)})
 				}

@@ -14,17 +14,23 @@ func TestWhatAPlanLeavesBeyondAnother(t *testing.T) {
 	limit := func(n int64) *caps.Layer {
 		return &caps.Layer{Name: "o", Limits: caps.Limits{}.With(caps.NetBytes, n)}
 	}
-	lease := &caps.Layer{Name: "o", Leases: []caps.Lease{{Entry: entryOf(t, "kb:read:notes"), Expires: caps.Forever, MaxUses: 1}}}
+	lease := &caps.Layer{Name: "o", Leases: []caps.Lease{{
+		Entry: entryOf(t, "kb:read:notes"), Expires: caps.Forever,
+		MaxUses: 1,
+	}}}
 	for name, c := range map[string]struct {
 		is, may *caps.Layer
 		want    []string
 	}{
-		"the same":          {limit(5), limit(5), nil},
-		"more":              {limit(6), limit(5), []string{"[limits] net_bytes = 6, now 5"}},
-		"any":               {&caps.Layer{Name: "o"}, limit(5), []string{"[limits] net_bytes, now 5"}},
-		"a grant":           {&caps.Layer{Name: "o"}, denying(t, "kb:read:notes"), []string{"kb:read:notes"}},
-		"a use":             {&caps.Layer{Name: "o"}, lease, []string{"[leases] or [constraints]"}},
-		"a grant and a use": {&caps.Layer{Name: "o"}, &caps.Layer{Name: "o", Leases: lease.Leases, Deny: entriesOf(t, "fs:read:/a")}, []string{"fs:read:/a"}},
+		"the same": {limit(5), limit(5), nil},
+		"more":     {limit(6), limit(5), []string{"[limits] net_bytes = 6, now 5"}},
+		"any":      {&caps.Layer{Name: "o"}, limit(5), []string{"[limits] net_bytes, now 5"}},
+		"a grant":  {&caps.Layer{Name: "o"}, denying(t, "kb:read:notes"), []string{"kb:read:notes"}},
+		"a use":    {&caps.Layer{Name: "o"}, lease, []string{"[leases] or [constraints]"}},
+		"a grant and a use": {&caps.Layer{Name: "o"}, &caps.Layer{
+			Name: "o", Leases: lease.Leases,
+			Deny: entriesOf(t, "fs:read:/a"),
+		}, []string{"fs:read:/a"}},
 	} {
 		is, err := NewPlan(Policy{Base: base, Layers: []*caps.Layer{c.is}})
 		must(t, err)

@@ -22,7 +22,8 @@ func TestDepthIsTheOperatorsToLift(t *testing.T) {
 		{Policy{BaseLimits: ask(3)}, 3},
 		{Policy{BaseLimits: ask(1_000_000)}, hostcalls.DefaultDepth},
 		{Policy{BaseLimits: ask(1_000_000), Layers: operator}, 20},
-		{Policy{BaseLimits: ask(1_000_000), Within: &caps.Layer{Limits: ask(19)}}, 19}, // the launching run's own is held to already
+		// the launching run's own is held to already
+		{Policy{BaseLimits: ask(1_000_000), Within: &caps.Layer{Limits: ask(19)}}, 19},
 	} {
 		plan, err := NewPlan(c.policy)
 		if err != nil {

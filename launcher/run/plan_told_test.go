@@ -26,7 +26,8 @@ func TestWhatPlansSay(t *testing.T) {
 	if got := (Policy{Layers: []*caps.Layer{l}}).recorded(); !slices.Equal(got, []*caps.Layer{l}) {
 		t.Errorf("without limits: %v", got)
 	}
-	if got := (Policy{Layers: []*caps.Layer{l}, BaseLimits: limits}).recorded(); len(got) != 2 || got[0].Name != "base" || got[0].Limits != limits || got[1] != l {
+	if got := (Policy{Layers: []*caps.Layer{l}, BaseLimits: limits}).recorded(); len(got) != 2 || got[0].Name != "base" ||
+		got[0].Limits != limits || got[1] != l {
 		t.Errorf("with limits: %v", got)
 	}
 	plan := Plan{Changes: []caps.Change{{Layer: "a", Kind: caps.Revoked}, {Layer: "b", Kind: caps.Ignored}}}

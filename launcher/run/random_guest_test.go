@@ -141,7 +141,8 @@ func (s spyVault) Stream(func(string)) func([]byte, bool) []byte {
 
 func (c *touched) components() hostcalls.Components {
 	return hostcalls.Components{
-		KB: spyKB{c}, HTTP: spyHTTP{c}, Model: spyModel{c}, Exec: spyExec{c}, MCP: spyMCP{c}, Agents: spyAgents{c}, Secrets: spyVault{c}, Masks: spyMasks{},
+		KB: spyKB{c}, HTTP: spyHTTP{c}, Model: spyModel{c}, Exec: spyExec{c}, MCP: spyMCP{c}, Agents: spyAgents{c},
+		Secrets: spyVault{c}, Masks: spyMasks{},
 	}
 }
 
@@ -150,10 +151,14 @@ func (c *touched) components() hostcalls.Components {
 func phrases(folder string) []string {
 	quoted, _ := json.Marshal(folder + "/made")
 	return []string{
-		`{"method":"GET","url":"https://api.example.com/"}`, `{"method":"POST","url":"http://127.0.0.1:1/"}`, "drafts", "contacts", "key", "value", "0",
-		"runloop/mail/key", `{"model":"local:echo","messages":[{"role":"user","content":"x"}]}`, `{"model":"local:echo","input":["x"]}`,
-		`{"argv":["/usr/bin/touch",` + string(quoted) + `]}`, `{"server":"github","tool":"search","arguments":{}}`, `{"server":"tools","tool":""}`,
-		`{"agent":"critic","input":{}}`, `{"text":"x","k":3}`, strings.TrimPrefix(folder, "/") + "/made", strings.TrimPrefix(folder, "/") + "/there", "/", "..", "",
+		`{"method":"GET","url":"https://api.example.com/"}`, `{"method":"POST","url":"http://127.0.0.1:1/"}`, "drafts",
+		"contacts", "key", "value", "0",
+		"runloop/mail/key", `{"model":"local:echo","messages":[{"role":"user","content":"x"}]}`,
+		`{"model":"local:echo","input":["x"]}`,
+		`{"argv":["/usr/bin/touch",` + string(quoted) + `]}`, `{"server":"github","tool":"search","arguments":{}}`,
+		`{"server":"tools","tool":""}`,
+		`{"agent":"critic","input":{}}`, `{"text":"x","k":3}`, strings.TrimPrefix(folder, "/") + "/made",
+		strings.TrimPrefix(folder, "/") + "/there", "/", "..", "",
 	}
 }
 
@@ -206,7 +211,8 @@ func randomGuest(funcs []abi.Func, phrases []string, seed uint64, calls int) []b
 				code = append(code, 0x41, []byte{3, 1}[p]) // the preopen, and whether to follow links
 				continue
 			}
-			if funcs[i].Params[p] == abi.I32 && p+1 < len(funcs[i].Params) && funcs[i].Params[p+1] == abi.I32 && rnd.IntN(8) > 0 {
+			if funcs[i].Params[p] == abi.I32 && p+1 < len(funcs[i].Params) && funcs[i].Params[p+1] == abi.I32 &&
+				rnd.IntN(8) > 0 {
 				ptr, n := 4096+rnd.IntN(4096), 512 // room for an answer
 				if k := rnd.IntN(len(phrases)); p+2 < len(funcs[i].Params) || strings.HasPrefix(funcs[i].Name, "path_") {
 					ptr, n = at[k], len(phrases[k])
@@ -292,7 +298,8 @@ func FuzzGuestWithoutCapabilities(f *testing.F) {
 			t.Errorf("seed %d touched %v", seed, touched)
 		}
 		if report.Usage.Allowed != 0 || report.Usage.Denied == 0 || report.Outcome != OK {
-			t.Errorf("seed %d: %s, %d allowed, %d denied: %s", seed, report.Outcome, report.Usage.Allowed, report.Usage.Denied, report.Message)
+			t.Errorf("seed %d: %s, %d allowed, %d denied: %s", seed, report.Outcome, report.Usage.Allowed, report.Usage.Denied,
+				report.Message)
 		}
 	})
 }
@@ -303,13 +310,17 @@ func TestRandomGuestsWithCapabilities(t *testing.T) {
 	seen := map[string]bool{}
 	for seed := range uint64(12) {
 		_, touched := runRandom(t, folder, seed, 2500,
-			"kb:read:*", "kb:write:*", "network:https:*", "network:http:*", "model:use:*", "process:exec:*", "mcp:call:*", "agents:launch:*",
+			"kb:read:*", "kb:write:*", "network:https:*", "network:http:*", "model:use:*", "process:exec:*", "mcp:call:*",
+			"agents:launch:*",
 			"secrets:read:*", "time:read:*", "fs:read:"+folder, "fs:write:"+folder, "fs:delete:"+folder)
 		for _, name := range touched {
 			seen[name] = true
 		}
 	}
-	for _, name := range []string{"get", "put", "list", "search", "send", "complete", "embed", "run", "server", "launch", "handle", "a file made"} {
+	for _, name := range []string{
+		"get", "put", "list", "search", "send", "complete", "embed", "run", "server", "launch",
+		"handle", "a file made",
+	} {
 		if !seen[name] {
 			t.Errorf("no guest reached %q: %v", name, seen)
 		}

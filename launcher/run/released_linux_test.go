@@ -64,9 +64,11 @@ func TestARunIsToldOfTheMemoryThatThereIs(t *testing.T) {
 		s := specOf(t, audit.NewMemory(), "kb:read:notes")
 		s.Library, s.Components = lib, hostcalls.Components{KB: largeKB{}, Masks: spyMasks{}}
 		s.Module = repeats(hostcalls.ImportModule, "kb_get", 0x7e, "noteskey", 0, 5, 5, 3, 64, 0)
-		s.Policy.Layers = []*caps.Layer{{Name: "operator", Limits: caps.Limits{}.With(caps.MemoryBytes, limit).With(caps.CPUFuel, 2_000_000)}}
+		s.Policy.Layers = []*caps.Layer{{Name: "operator", Limits: caps.Limits{}.With(caps.MemoryBytes,
+			limit).With(caps.CPUFuel, 2_000_000)}}
 		r := Launch(t.Context(), s)
-		if r.Outcome != Memory || r.Limits["memory_bytes"] != want.bytes || !strings.HasSuffix(strings.Split(r.Message, ";")[0], want.says) {
+		if r.Outcome != Memory || r.Limits["memory_bytes"] != want.bytes ||
+			!strings.HasSuffix(strings.Split(r.Message, ";")[0], want.says) {
 			t.Errorf("%d: %s %q, limits %v", limit, r.Outcome, r.Message, r.Limits)
 		}
 		must(t, lib.Close())

@@ -117,7 +117,9 @@ func TestValuesStayOutOfRecordsAndReports(t *testing.T) {
 			notes++
 		}
 	}
-	if len(r.report.Warnings) != notes || notes != 4 || !slices.ContainsFunc(r.report.Warnings, func(w string) bool { return strings.Contains(w, "stdout") }) {
+	if len(r.report.Warnings) != notes || notes != 4 || !slices.ContainsFunc(r.report.Warnings, func(w string) bool {
+		return strings.Contains(w, "stdout")
+	}) {
 		t.Errorf("%d notes, warnings %q", notes, r.report.Warnings)
 	}
 	if r.report.Usage.SecretsReplaced < 5 {

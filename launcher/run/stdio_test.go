@@ -65,13 +65,17 @@ func TestGuestLinesCannotLookLikeTheMarker(t *testing.T) {
 //rlp:holds K30
 func TestGuestLinesHaveNoHiddenBeginnings(t *testing.T) {
 	for _, before := range []string{
-		"", "\n", "x\n", "x\r", "\x00", "x\r\b", "\x7f", "\ufeff", "\u200b", "\u00ad", "\U000e0041", "\u034f", "\u0332", "  ", "\t", "\x1b[31m", "xx\x1b[0;1m", "x\x1b[K\r", "R\n", "RLP\n", "\u05d0 1 ",
+		"", "\n", "x\n", "x\r", "\x00", "x\r\b", "\x7f", "\ufeff", "\u200b", "\u00ad", "\U000e0041", "\u034f", "\u0332", "  ",
+		"\t", "\x1b[31m", "xx\x1b[0;1m", "x\x1b[K\r", "R\n", "RLP\n", "\u05d0 1 ",
 	} {
 		if got := guestText(t, before+"RLP_X", true); got != before+"guest: RLP_X\n" {
 			t.Errorf("after %q: %q", before, got)
 		}
 	}
-	for _, plain := range []string{"the RLP_X", "RRLP_X", "R RLP_X", "RLPRLP_X", "RLP X", "\x1b[31mx RLP_X", "x\x1b[31m y", "\U0001f469\u200d\U0001f4bb RLP_", "e\u0301 RLP_", "10%\r20%\rLoading\rReading \b-\b/"} {
+	for _, plain := range []string{
+		"the RLP_X", "RRLP_X", "R RLP_X", "RLPRLP_X", "RLP X", "\x1b[31mx RLP_X", "x\x1b[31m y",
+		"\U0001f469\u200d\U0001f4bb RLP_", "e\u0301 RLP_", "10%\r20%\rLoading\rReading \b-\b/",
+	} {
 		if got := guestText(t, plain, false); got != plain {
 			t.Errorf("control: %q became %q", plain, got)
 		}
@@ -83,7 +87,10 @@ func TestGuestLinesHaveNoHiddenBeginnings(t *testing.T) {
 //
 //rlp:holds K30
 func TestGuestLinesHideNothingWithinTheWord(t *testing.T) {
-	hidden := []string{"\x00", "\x7f", "\a", "\u200b", "\u200d", "\u00ad", "\ufeff", "\u2060", "\U000e0052", "\ufe0f", "\u0332", "\x1b[31m", "\x1b[K", "\x00\u200b\x1b[m"}
+	hidden := []string{
+		"\x00", "\x7f", "\a", "\u200b", "\u200d", "\u00ad", "\ufeff", "\u2060", "\U000e0052", "\ufe0f",
+		"\u0332", "\x1b[31m", "\x1b[K", "\x00\u200b\x1b[m",
+	}
 	for _, h := range hidden {
 		for at := 1; at < len(forged); at++ {
 			attack := forged[:at] + h + forged[at:] + "WASM_ERROR code=X"
@@ -96,7 +103,8 @@ func TestGuestLinesHideNothingWithinTheWord(t *testing.T) {
 		}
 	}
 	for _, drawn := range []string{
-		"ＲＬＰ＿", "RL\u0420_", "\u13a1LP_", "\U0001d411\U0001d40b\U0001d40f_", "ⓇⓁⓅ_", "🅁🄻🄿_", "🅡🅛🅟_", "🆁🅻🅿_", "🇷🇱🇵_", "🄡🄛🄟_", "ʀʟᴘ_", "ᴿᴸᴾ_", "ℝℒℙ_",
+		"ＲＬＰ＿", "RL\u0420_", "\u13a1LP_", "\U0001d411\U0001d40b\U0001d40f_", "ⓇⓁⓅ_", "🅁🄻🄿_", "🅡🅛🅟_", "🆁🅻🅿_", "🇷🇱🇵_", "🄡🄛🄟_",
+		"ʀʟᴘ_", "ᴿᴸᴾ_", "ℝℒℙ_",
 		"ŔĹṔ_", "ŘŁƤ_", "®LP_", "RL℗_", "RLP︳", "RLP▁",
 	} {
 		if got := guestText(t, drawn, false); got != "guest: "+drawn {
@@ -145,7 +153,10 @@ func TestGuestLinesAreReadAsWritten(t *testing.T) {
 
 // What comes after the guest's text is a line of its own, however that ended.
 func TestGuestLinesEnd(t *testing.T) {
-	for text, want := range map[string]string{"": "", "x\n": "x\n", "x": "x\n", "50%\r": "50%\r\n", "RL": "RL\n", "\x1b[": "\\x1b[\n"} {
+	for text, want := range map[string]string{
+		"": "", "x\n": "x\n", "x": "x\n", "50%\r": "50%\r\n", "RL": "RL\n",
+		"\x1b[": "\\x1b[\n",
+	} {
 		if got := guestText(t, text, true); got != want {
 			t.Errorf("%q became %q", text, got)
 		}

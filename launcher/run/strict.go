@@ -45,12 +45,16 @@ func redirected(spec *Spec) string {
 // Redirected are the paths of files that a link leads elsewhere which is no entry
 // of the root folder.
 func (p *Paths) Redirected() []Redirect {
-	return slices.DeleteFunc(slices.Clone(p.Redirects), func(r Redirect) bool { return r.Family != caps.FS || r.Link == "" })
+	return slices.DeleteFunc(slices.Clone(p.Redirects), func(r Redirect) bool {
+		return r.Family != caps.FS ||
+			r.Link == ""
+	})
 }
 
 // String says where r leads, and what to write.
 func (r Redirect) String() string {
-	return fmt.Sprintf("%s leads through the link %s to %s: write %s", describe(r.Written, r.Pos.String()), r.Link, r.Path, r.Remedy())
+	return fmt.Sprintf("%s leads through the link %s to %s: write %s", describe(r.Written, r.Pos.String()), r.Link, r.Path,
+		r.Remedy())
 }
 
 // Remedy is what to write where r was written.
@@ -89,7 +93,8 @@ func (p *Paths) strictly(paths []string) string {
 		return ""
 	}
 	if p.AsWritten {
-		return p.absence() + strings.Join(paths, ", ") + "; name files and folders by their own paths, without links, or ask the operator, whose log says more"
+		return p.absence() + strings.Join(paths, ", ") +
+			"; name files and folders by their own paths, without links, or ask the operator, whose log says more"
 	}
 	first, _, _ := strings.Cut(paths[0], " (")
 	return fmt.Sprintf(`%s%s; make it, take it out (--deny fs:*:%s), or leave it to the run by path_profile = "relaxed" under [security]`,

@@ -51,7 +51,8 @@ func TestAPathThatGoesAwayRefuses(t *testing.T) {
 		}
 		remove("after")
 		r := Launch(t.Context(), s)
-		if r.Outcome != c.want || r.Outcome == Refused && (r.ExitCode != StatusPolicy || !strings.Contains(r.Message, granted)) || r.Outcome == OK && r.GuestExit == nil {
+		if r.Outcome != c.want || r.Outcome == Refused && (r.ExitCode != StatusPolicy || !strings.Contains(r.Message,
+			granted)) || r.Outcome == OK && r.GuestExit == nil {
 			t.Errorf("%s: %s %d %s", name, r.Outcome, r.ExitCode, r.Message)
 		}
 	}
@@ -83,15 +84,24 @@ func TestAPathThroughALinkRefuses(t *testing.T) {
 		policy Policy
 		layer  string // that is named; "": nothing refuses
 	}{
-		"base":                  {Policy{Base: []caps.Entry{entry("fs:read:/data/sub")}}, "base"},
-		"another folder":        {Policy{Base: []caps.Entry{entry("fs:read:/data")}}, ""},
-		"an entry of the root":  {Policy{Base: []caps.Entry{entry("fs:read:/bin/x")}}, ""},
-		"a program":             {Policy{Base: []caps.Entry{entry("process:exec:/data/sub")}}, ""},
-		"a layer":               {Policy{Layers: []*caps.Layer{allow}}, "override:x"},
-		"a lease":               {Policy{Layers: []*caps.Layer{{Name: "l", Leases: []caps.Lease{{Entry: entry("fs:read:/data/sub")}}}}}, "l"},
-		"a denial":              {Policy{Layers: []*caps.Layer{{Name: "l", Deny: []caps.Entry{entry("fs:read:/data/sub")}}}}, ""},
-		"asked of a service":    {Policy{Layers: []*caps.Layer{allow}, Asked: 1}, ""},
-		"asked by another run":  {Policy{Layers: []*caps.Layer{{Name: CallerLayer, Bounds: all, Allow: allow.Allow}}, Within: &caps.Layer{}}, ""},
+		"base":                 {Policy{Base: []caps.Entry{entry("fs:read:/data/sub")}}, "base"},
+		"another folder":       {Policy{Base: []caps.Entry{entry("fs:read:/data")}}, ""},
+		"an entry of the root": {Policy{Base: []caps.Entry{entry("fs:read:/bin/x")}}, ""},
+		"a program":            {Policy{Base: []caps.Entry{entry("process:exec:/data/sub")}}, ""},
+		"a layer":              {Policy{Layers: []*caps.Layer{allow}}, "override:x"},
+		"a lease": {Policy{Layers: []*caps.Layer{{
+			Name:   "l",
+			Leases: []caps.Lease{{Entry: entry("fs:read:/data/sub")}},
+		}}}, "l"},
+		"a denial": {
+			Policy{Layers: []*caps.Layer{{Name: "l", Deny: []caps.Entry{entry("fs:read:/data/sub")}}}},
+			"",
+		},
+		"asked of a service": {Policy{Layers: []*caps.Layer{allow}, Asked: 1}, ""},
+		"asked by another run": {Policy{
+			Layers: []*caps.Layer{{Name: CallerLayer, Bounds: all, Allow: allow.Allow}},
+			Within: &caps.Layer{},
+		}, ""},
 		"an operator's, in one": {Policy{Layers: []*caps.Layer{allow}, Within: &caps.Layer{}}, "override:x"},
 	} {
 		s := &Spec{}
@@ -121,8 +131,11 @@ func TestTheLinksOfAPolicyAreKnown(t *testing.T) {
 		return jail.Resolved{Path: "/real", Links: []string{p, "/next"}}, nil
 	}
 	_, paths, err := Canonical(Policy{
-		Base:   []caps.Entry{entryOf(t, "fs:read:/a")},
-		Layers: []*caps.Layer{{Allow: []caps.Entry{entryOf(t, "fs:read:/b")}, Deny: []caps.Entry{entryOf(t, "fs:read:/c")}, Leases: []caps.Lease{{Entry: entryOf(t, "fs:read:/d")}}}},
+		Base: []caps.Entry{entryOf(t, "fs:read:/a")},
+		Layers: []*caps.Layer{{
+			Allow: []caps.Entry{entryOf(t, "fs:read:/b")}, Deny: []caps.Entry{entryOf(t, "fs:read:/c")},
+			Leases: []caps.Lease{{Entry: entryOf(t, "fs:read:/d")}},
+		}},
 	}, Resolvers{Files: resolve, Programs: resolve})
 	if want := []string{"/a", "/b", "/c", "/d", "/next"}; err != nil || !slices.Equal(paths.Links, want) {
 		t.Errorf("%q, %v; want %q", paths.Links, err, want)

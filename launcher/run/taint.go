@@ -126,7 +126,8 @@ func (p *pathGate) staysUntrusted(op jail.Op, from, to string) bool {
 	leaves := func(folder string) bool { return within(from, folder) || within(folder, from) }
 	enters := func(folder string) bool { return within(to, folder) }
 	left, entered := slices.ContainsFunc(p.untrusted, leaves), slices.ContainsFunc(p.untrusted, enters)
-	if entered && (left || op != jail.PathLink) || !left && !entered { // one file has both names: what is put in it there is here, too
+	// one file has both names: what is put in it there is here, too
+	if entered && (left || op != jail.PathLink) || !left && !entered {
 		return true
 	}
 	p.gate.Refuse(p.ops[op], caps.Request{Family: caps.FS, Mode: caps.Write, Name: to}, to, caps.UntrustedContext)
@@ -147,7 +148,8 @@ type Untrusted struct {
 // not have been.
 func (r *run) logFloor() {
 	if n := r.spec.Taint.Notice; n != "" {
-		r.spec.Log.LogAttrs(context.Background(), slog.LevelWarn, "untrusted_floor", append(r.who(), slog.String("message", n))...)
+		r.spec.Log.LogAttrs(context.Background(), slog.LevelWarn, "untrusted_floor",
+			append(r.who(), slog.String("message", n))...)
 	}
 }
 

@@ -35,13 +35,18 @@ func files(t *testing.T) (dir string, fs *jail.Jail, g recordedGate) {
 		must(t, os.WriteFile(dir+"/"+name, []byte("x"), 0o600))
 	}
 	for name, to := range map[string]string{
-		"own/link": dir + "/in/a.txt", "own/rel": "../in/a.txt", "own/dir": "../in", "in/out": dir + "/own/c.txt", "own/chain": "rel", "own/plain": "c.txt",
+		"own/link": dir + "/in/a.txt", "own/rel": "../in/a.txt", "own/dir": "../in", "in/out": dir + "/own/c.txt",
+		"own/chain": "rel", "own/plain": "c.txt",
 	} {
 		must(t, os.Symlink(to, dir+"/"+name))
 	}
-	set, err := caps.Base([]caps.Entry{{Grant: caps.Grant{Family: caps.FS, Modes: caps.AllModes(caps.FS), Scope: dir}}}, caps.Limits{})
+	set, err := caps.Base([]caps.Entry{{Grant: caps.Grant{Family: caps.FS, Modes: caps.AllModes(caps.FS), Scope: dir}}},
+		caps.Limits{})
 	must(t, err)
-	floor := &caps.Layer{Name: "_untrusted", Because: caps.UntrustedContext, Deny: []caps.Entry{{Grant: caps.Grant{Family: caps.FS, Modes: caps.Modes(caps.Delete), Scope: "/"}}}}
+	floor := &caps.Layer{
+		Name: "_untrusted", Because: caps.UntrustedContext,
+		Deny: []caps.Entry{{Grant: caps.Grant{Family: caps.FS, Modes: caps.Modes(caps.Delete), Scope: "/"}}},
+	}
 	g.log = audit.NewMemory()
 	g.Gate, err = gate.New(set, g.log, gate.Options{KeepAllowed: true, KeepDenied: true, MaxCalls: -1, Floor: floor})
 	must(t, err)
@@ -105,10 +110,19 @@ func TestFilesMarkTheRun(t *testing.T) {
 		{"through a folder that is a link", open("own/dir/a.txt", read), "in/a.txt", 0},
 		{"a link that was put there", open("in/out", read), "in/out", 0},
 		{"the text of such a link", readlink("in/out"), "in/out", 0},
-		{"moved out", func(dir string, fs *jail.Jail) wasi.Errno { return fs.Rename(dir+"/in/a.txt", dir+"/own/a.txt", false) }, "in/a.txt", wasi.EACCES},
-		{"moved with all around it", func(dir string, fs *jail.Jail) wasi.Errno { return fs.Rename(dir+"/tree", dir+"/own/tree", false) }, "tree", wasi.EACCES},
-		{"linked out", func(dir string, fs *jail.Jail) wasi.Errno { return fs.Link(dir+"/in/a.txt", false, dir+"/own/a.txt") }, "in/a.txt", wasi.EACCES},
-		{"linked out by a link", func(dir string, fs *jail.Jail) wasi.Errno { return fs.Link(dir+"/own/link", true, dir+"/own/a.txt") }, "in/a.txt", wasi.EACCES},
+		{"moved out", func(dir string, fs *jail.Jail) wasi.Errno {
+			return fs.Rename(dir+"/in/a.txt", dir+"/own/a.txt",
+				false)
+		}, "in/a.txt", wasi.EACCES},
+		{"moved with all around it", func(dir string, fs *jail.Jail) wasi.Errno {
+			return fs.Rename(dir+"/tree", dir+"/own/tree", false)
+		}, "tree", wasi.EACCES},
+		{"linked out", func(dir string, fs *jail.Jail) wasi.Errno {
+			return fs.Link(dir+"/in/a.txt", false, dir+"/own/a.txt")
+		}, "in/a.txt", wasi.EACCES},
+		{"linked out by a link", func(dir string, fs *jail.Jail) wasi.Errno {
+			return fs.Link(dir+"/own/link", true, dir+"/own/a.txt")
+		}, "in/a.txt", wasi.EACCES},
 		{"linked within", func(dir string, fs *jail.Jail) wasi.Errno {
 			return fs.Link(dir+"/in/a.txt", false, dir+"/in/deep/a.txt")
 		}, "in/a.txt", 0}, // control
@@ -119,10 +133,19 @@ func TestFilesMarkTheRun(t *testing.T) {
 		{"the folder around it", open(".", wasi.OpenFlags{Read: true, Directory: true}), "", 0},
 		{"to write alone", open("in/new.txt", write), "", 0},
 		{"the text of a link to it", readlink("own/link"), "", 0},
-		{"whether it is there", func(dir string, fs *jail.Jail) wasi.Errno { _, e := fs.Stat(dir+"/in/a.txt", false, true); return e }, "", 0},
+		{"whether it is there", func(dir string, fs *jail.Jail) wasi.Errno {
+			_, e := fs.Stat(dir+"/in/a.txt", false,
+				true)
+			return e
+		}, "", 0},
 		{"removed", func(dir string, fs *jail.Jail) wasi.Errno { return fs.Unlink(dir+"/in/a.txt", false) }, "", 0},
-		{"a link made to it", func(dir string, fs *jail.Jail) wasi.Errno { return fs.Symlink(dir+"/in/a.txt", dir+"/own/new") }, "", 0},
-		{"moved in", func(dir string, fs *jail.Jail) wasi.Errno { return fs.Rename(dir+"/own/c.txt", dir+"/in/c.txt", false) }, "", 0},
+		{"a link made to it", func(dir string, fs *jail.Jail) wasi.Errno {
+			return fs.Symlink(dir+"/in/a.txt", dir+"/own/new")
+		}, "", 0},
+		{"moved in", func(dir string, fs *jail.Jail) wasi.Errno {
+			return fs.Rename(dir+"/own/c.txt", dir+"/in/c.txt",
+				false)
+		}, "", 0},
 	} {
 		dir, fs, g := files(t)
 		want := ""
@@ -154,7 +177,10 @@ func TestOpenFilesAreNarrowedAsWell(t *testing.T) {
 		}
 		must(t, g.Hold(&caps.Layer{Name: "none"}))
 		if marked {
-			must(t, g.Hold(&caps.Layer{Name: "_untrusted", Deny: []caps.Entry{{Grant: caps.Grant{Family: caps.FS, Modes: caps.AllModes(caps.FS), Scope: "/"}}}}))
+			must(t, g.Hold(&caps.Layer{
+				Name: "_untrusted",
+				Deny: []caps.Entry{{Grant: caps.Grant{Family: caps.FS, Modes: caps.AllModes(caps.FS), Scope: "/"}}},
+			}))
 		}
 		if _, e := f.Read(make([]byte, 1)); (e == wasi.EACCES) != marked {
 			t.Errorf("marked %v: errno %d", marked, e)
@@ -183,7 +209,10 @@ func TestRunsThatBeginMarked(t *testing.T) {
 		log := audit.NewMemory()
 		s := specOf(t, log, "kb:write:notes")
 		s.Taint, s.Input = c.taint, []byte(c.input)
-		s.Taint.Floor = &caps.Layer{Name: "_untrusted", Because: caps.UntrustedContext, Deny: []caps.Entry{entryOf(t, "kb:write:*")}}
+		s.Taint.Floor = &caps.Layer{
+			Name: "_untrusted", Because: caps.UntrustedContext,
+			Deny: []caps.Entry{entryOf(t, "kb:write:*")},
+		}
 		r := Launch(t.Context(), s)
 		if r.Outcome != OK || (r.Untrusted == nil) != (c.cause == "") || r.Untrusted != nil && r.Untrusted.Cause != c.cause {
 			t.Errorf("%s: %+v %+v", c.name, r, r.Untrusted)

@@ -14,7 +14,8 @@ func newReport(s *Spec, p Plan) *Report {
 	return &Report{
 		RunID: s.RunID, TraceID: s.TraceID, Tenant: s.Tenant, Agent: s.Agent, Version: s.Version,
 		BundleDigest: s.BundleDigest, Outcome: Refused,
-		Base: orEmpty(p.Base.Strings()), Effective: orEmpty(p.Effective.Strings()), Except: GrantStrings(p.Effective.Except()),
+		Base: orEmpty(p.Base.Strings()), Effective: orEmpty(p.Effective.Strings()),
+		Except:  GrantStrings(p.Effective.Except()),
 		Changes: Flatten(p.Changes), Limits: p.Limits.Map(),
 		Generation: 1, Usage: Usage{Families: map[string]FamilyUsage{}},
 		Lane: laneOf(s, p), Tools: Attachments(p.Effective, s.Components.Tools),
@@ -106,7 +107,8 @@ func (r *run) logSets() {
 	ctx := context.Background()
 	r.spec.Log.LogAttrs(ctx, slog.LevelInfo, "run_start", append(r.who(), slog.Any("limits", r.report.Limits))...)
 	r.spec.Log.LogAttrs(ctx, slog.LevelInfo, "caps_base", append(r.who(), slog.Any("capabilities", r.report.Base))...)
-	r.spec.Log.LogAttrs(ctx, slog.LevelInfo, "caps_effective", append(r.who(), slog.Any("capabilities", r.report.Effective))...)
+	r.spec.Log.LogAttrs(ctx, slog.LevelInfo, "caps_effective",
+		append(r.who(), slog.Any("capabilities", r.report.Effective))...)
 	r.logTools()
 	for _, c := range r.plan.Ignored() {
 		w := fmt.Sprintf("%s: %s: %s is not in the base and is ignored (%s)", c.Layer, c.Grant.Family, c.Grant, c.Source)
@@ -139,8 +141,10 @@ func (r *run) uncounted() {
 func (r *run) logEnd() {
 	rep := r.report
 	r.spec.Log.LogAttrs(context.Background(), slog.LevelInfo, "run_end", append(
-		r.who(), slog.String("outcome", string(rep.Outcome)), slog.Int("exit_code", rep.ExitCode), slog.Bool("timed_out", rep.Outcome == Timeout),
-		slog.Int64("denied", rep.Usage.Denied), slog.Bool("refused_by_policy", rep.ExitCode == StatusPolicy && rep.Outcome == Refused),
+		r.who(), slog.String("outcome", string(rep.Outcome)), slog.Int("exit_code", rep.ExitCode),
+		slog.Bool("timed_out", rep.Outcome == Timeout),
+		slog.Int64("denied", rep.Usage.Denied), slog.Bool("refused_by_policy", rep.ExitCode == StatusPolicy &&
+			rep.Outcome == Refused),
 	)...)
 }
 
@@ -159,7 +163,8 @@ func (r *run) agentLog(level, message string) {
 
 // failed logs why a call failed in the host: no report or record says it.
 func (r *run) failed(op, why string) {
-	r.spec.Log.LogAttrs(context.Background(), slog.LevelError, "call_failed", append(r.who(), slog.String("op", op), slog.String("why", why))...)
+	r.spec.Log.LogAttrs(context.Background(), slog.LevelError, "call_failed", append(r.who(), slog.String("op", op),
+		slog.String("why", why))...)
 }
 
 func (r *run) who() []slog.Attr {

@@ -25,9 +25,15 @@ func TestALaunchTellsItsLife(t *testing.T) {
 	s.Taint.Warning, s.Taint.Notice = "no floor of the operator's", "the operator's floor"
 	s.Paths.Redirects = []Redirect{{Layer: "base", Written: "/w", Path: "/p", Link: "/w"}}
 	s.Relaxed = true
-	s.Policy.Layers = []*caps.Layer{{Name: "o", Bounds: []caps.Bound{{Family: caps.KBRead, Modes: 1}}, Allow: entriesOf(t, "kb:read:notes", "kb:read:more")}, {
+	s.Policy.Layers = []*caps.Layer{{
+		Name: "o", Bounds: []caps.Bound{{Family: caps.KBRead, Modes: 1}},
+		Allow: entriesOf(t, "kb:read:notes", "kb:read:more"),
+	}, {
 		Name: "l", Leases: []caps.Lease{{Entry: entryOf(t, "kb:read:notes"), Expires: caps.Forever, MaxUses: 1}},
-		Deny: []caps.Entry{{Grant: caps.Grant{Family: caps.Tool, Modes: 1, Scope: "web:nothing"}, Pos: caps.Pos{File: "f", Line: 1}}},
+		Deny: []caps.Entry{{Grant: caps.Grant{Family: caps.Tool, Modes: 1, Scope: "web:nothing"}, Pos: caps.Pos{
+			File: "f",
+			Line: 1,
+		}}},
 	}}
 	s.Module = stepping(t, `{"a":1}`, do("result", 0, 7, 64, 64))
 	s.Log = slog.New(slog.NewJSONHandler(said, nil))
@@ -44,12 +50,19 @@ func TestALaunchTellsItsLife(t *testing.T) {
 	if !slices.Equal(events, []string{"run.started", "run.compiled", "run.running", "run.finished"}) {
 		t.Errorf("events %q", events)
 	}
-	for _, want := range []string{"first", "programs see the network", "no floor of the operator's", "there is no tool web:nothing", "leads through the link /w to /p", "kb:read:more is not in the base and is ignored"} {
-		if !slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.Contains(w, want) }) || !strings.Contains(said.String(), want) {
+	for _, want := range []string{
+		"first", "programs see the network", "no floor of the operator's",
+		"there is no tool web:nothing", "leads through the link /w to /p", "kb:read:more is not in the base and is ignored",
+	} {
+		if !slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.Contains(w, want) }) ||
+			!strings.Contains(said.String(), want) {
 			t.Errorf("%q is not in %q", want, r.Warnings)
 		}
 	}
-	for _, want := range []string{`"msg":"run_start"`, `"msg":"caps_base"`, `"msg":"caps_effective"`, `"msg":"run_end"`, `"untrusted_floor"`, `"outcome":"ok"`, `"tenant":"default"`} {
+	for _, want := range []string{
+		`"msg":"run_start"`, `"msg":"caps_base"`, `"msg":"caps_effective"`, `"msg":"run_end"`,
+		`"untrusted_floor"`, `"outcome":"ok"`, `"tenant":"default"`,
+	} {
 		if !strings.Contains(said.String(), want) {
 			t.Errorf("%s is not in the log: %s", want, said)
 		}
@@ -58,7 +71,10 @@ func TestALaunchTellsItsLife(t *testing.T) {
 	if last.Severity != 0 || last.Reason != "" || log.Events[0].Effective == nil {
 		t.Errorf("recorded %+v", last)
 	}
-	if !slices.ContainsFunc(log.Decisions, func(d audit.Kept) bool { return d.Cap == "caps.extra" && d.Target == "kb:read:more" }) {
+	if !slices.ContainsFunc(log.Decisions, func(d audit.Kept) bool {
+		return d.Cap == "caps.extra" &&
+			d.Target == "kb:read:more"
+	}) {
 		t.Errorf("what is ignored is not among %+v", log.Decisions)
 	}
 	if len(r.Notices) != 4 { // with the floor's, the link's and the launch's own
@@ -112,11 +128,15 @@ func TestTheInputOfARunIsWaitedFor(t *testing.T) {
 		"comes":     {t.Context(), comes, 60_000, OK, 0, ""},
 		"none":      {t.Context(), waits, 1, Timeout, StatusTimeout, "limits.wall_time_ms = 1 while it waited for its input"},
 		"cancelled": {ended, waits, 60_000, Cancelled, StatusCancelled, "nothing came"},
-		"broken":    {t.Context(), func(context.Context) ([]byte, error) { return nil, errors.New("no JSON") }, 60_000, Refused, StatusInput, "no JSON"},
+		"broken": {
+			t.Context(), func(context.Context) ([]byte, error) { return nil, errors.New("no JSON") }, 60_000,
+			Refused, StatusInput, "no JSON",
+		},
 	} {
 		s := specOf(t, audit.NewMemory())
 		s.Policy.BaseLimits = caps.Limits{}.With(caps.WallTimeMS, c.wall)
-		s.Module = stepping(t, "\x00\x01\x00\x00\x80\x00\x00\x00", append([]step{do("fd_read", 0, 0, 1, 64)}, say(256, 4)...)...)
+		s.Module = stepping(t, "\x00\x01\x00\x00\x80\x00\x00\x00", append([]step{do("fd_read", 0, 0, 1, 64)},
+			say(256, 4)...)...)
 		var waited atomic.Int64 // also asked for while the module is compiled
 		var given context.Context
 		s.Now = func() time.Time { return time.Unix(1+waited.Load(), 0) }
@@ -126,7 +146,8 @@ func TestTheInputOfARunIsWaitedFor(t *testing.T) {
 			return c.read(ctx)
 		}
 		r := Launch(c.ctx, s)
-		if r.Outcome != c.outcome || r.ExitCode != c.status || !strings.Contains(r.Message, c.message) || (r.GuestExit == nil) != (c.outcome != OK) {
+		if r.Outcome != c.outcome || r.ExitCode != c.status || !strings.Contains(r.Message, c.message) ||
+			(r.GuestExit == nil) != (c.outcome != OK) {
 			t.Errorf("%s: %s %d %q", name, r.Outcome, r.ExitCode, r.Message)
 		}
 		if c.outcome == OK && r.Stdout != "here" || c.outcome != OK && r.Usage.WallMS != 3000 {
@@ -153,7 +174,8 @@ func TestADryRunRefusesWhatALaunchWould(t *testing.T) {
 		s.OpenJournal = func(audit.Head) (Journal, error) { t.Error("a journal is opened"); return nil, errors.New("none") }
 		c.change(s)
 		r, err := DryRun(s)
-		if err != nil || !r.DryRun || r.Outcome != c.outcome || r.ExitCode != c.status || (r.Message == "") != (c.outcome == OK) || len(r.Violations) > 0 != (c.status == StatusPolicy) {
+		if err != nil || !r.DryRun || r.Outcome != c.outcome || r.ExitCode != c.status ||
+			(r.Message == "") != (c.outcome == OK) || len(r.Violations) > 0 != (c.status == StatusPolicy) {
 			t.Errorf("%s: %+v, %v", name, r, err)
 		}
 		if err := CheckModule(s.Agent, s.Module, s.Compiler); (err != nil) != (c.status == StatusInput) {
@@ -171,7 +193,8 @@ func TestNothingIsToldAfterTheReport(t *testing.T) {
 	told := slices.Clone(k.events)
 	k.run.event("after", nil)
 	k.run.warn("after")
-	if !k.run.isTold() || !slices.Equal(told, []string{"before", "run.finished"}) || !slices.Equal(k.events, told) || !slices.Equal(k.run.report.Warnings, []string{"before"}) {
+	if !k.run.isTold() || !slices.Equal(told, []string{"before", "run.finished"}) || !slices.Equal(k.events, told) ||
+		!slices.Equal(k.run.report.Warnings, []string{"before"}) {
 		t.Errorf("told %q, warned %q", k.events, k.run.report.Warnings)
 	}
 	if k.run.gate.Spend() {
@@ -253,9 +276,15 @@ func TestGrantedPathsThatAreNotThere(t *testing.T) {
 		want   string
 	}{
 		"control: all are there": {func(s *Spec) { s.Paths.Missing = nil }, ""},
-		"not there":              {func(*Spec) {}, "granted and not there: /gone (policy.caps:2:1); make it, take it out (--deny fs:*:/gone)"},
-		"as written":             {func(s *Spec) { s.Paths.AsWritten = true }, "not granted as written: /gone (policy.caps:2:1); name files and folders by their own paths"},
-		"relaxed":                {func(s *Spec) { s.Relaxed = true }, ""},
+		"not there": {
+			func(*Spec) {},
+			"granted and not there: /gone (policy.caps:2:1); make it, take it out (--deny fs:*:/gone)",
+		},
+		"as written": {
+			func(s *Spec) { s.Paths.AsWritten = true },
+			"not granted as written: /gone (policy.caps:2:1); name files and folders by their own paths",
+		},
+		"relaxed": {func(s *Spec) { s.Relaxed = true }, ""},
 		"taken away": {func(s *Spec) {
 			s.Policy.Layers = []*caps.Layer{{Name: "l", Deny: []caps.Entry{entryOf(t, "fs:read:/gone")}}}
 		}, ""},
@@ -271,14 +300,19 @@ func TestGrantedPathsThatAreNotThere(t *testing.T) {
 		s.Log = slog.New(slog.DiscardHandler)
 		err = r.absent([]string{"/gone", "/elsewhere"})
 		var gone *goneError
-		if refused := errors.As(err, &gone); refused != (c.want != "" || strings.HasPrefix(name, "control")) || refused && strings.Contains(err.Error(), "/elsewhere") {
+		if refused := errors.As(err, &gone); refused != (c.want != "" || strings.HasPrefix(name, "control")) || refused &&
+			strings.Contains(err.Error(), "/elsewhere") {
 			t.Errorf("%s: %v", name, err)
 		}
-		if taken := name == "taken away"; (len(r.report.Warnings) == 1) == taken || !taken && strings.Contains(r.report.Warnings[0], "as written") != s.Paths.AsWritten {
+		if taken := name == "taken away"; (len(r.report.Warnings) == 1) == taken || !taken &&
+			strings.Contains(r.report.Warnings[0], "as written") != s.Paths.AsWritten {
 			t.Errorf("%s: warned %q", name, r.report.Warnings)
 		}
 	}
-	s := &Spec{Policy: Policy{Base: entriesOf(t, "fs:write:/z", "fs:read:/z", "fs:read:/b")}, Paths: Paths{Missing: map[string]caps.Pos{"/z": {}, "/b": {}}}}
+	s := &Spec{
+		Policy: Policy{Base: entriesOf(t, "fs:write:/z", "fs:read:/z", "fs:read:/b")},
+		Paths:  Paths{Missing: map[string]caps.Pos{"/z": {}, "/b": {}}},
+	}
 	plan, err := NewPlan(s.Policy)
 	must(t, err)
 	if got := unresolved(s, plan); !strings.HasPrefix(got, "granted and not there: /b, /z; make it, take it out (--deny fs:*:/b)") {
@@ -299,7 +333,10 @@ func TestARunThatCannotBeginInTheRecordsDoesNot(t *testing.T) {
 		"the mark": func(s *Spec) { s.Taint.Cause, s.Taint.Floor = "a host", &caps.Layer{Name: "_untrusted"} },
 		"nothing":  func(s *Spec) { s.Policy.Base = nil },
 		"ignored": func(s *Spec) {
-			s.Policy.Layers = []*caps.Layer{{Name: "o", Bounds: []caps.Bound{{Family: caps.KBRead, Modes: 1}}, Allow: entriesOf(t, "kb:read:notes", "kb:read:more")}}
+			s.Policy.Layers = []*caps.Layer{{
+				Name: "o", Bounds: []caps.Bound{{Family: caps.KBRead, Modes: 1}},
+				Allow: entriesOf(t, "kb:read:notes", "kb:read:more"),
+			}}
 		},
 	} {
 		log := audit.NewMemory()
@@ -310,7 +347,8 @@ func TestARunThatCannotBeginInTheRecordsDoesNot(t *testing.T) {
 			log.Room = 2
 		}
 		r := Launch(t.Context(), s)
-		if ran := name == "control"; (r.Outcome == OK) != ran || !ran && (r.Outcome != AuditFailed || r.ExitCode != StatusAudit || r.GuestExit != nil || r.Stdout != "") {
+		if ran := name == "control"; (r.Outcome == OK) != ran || !ran && (r.Outcome != AuditFailed ||
+			r.ExitCode != StatusAudit || r.GuestExit != nil || r.Stdout != "") {
 			t.Errorf("%s: %s %d %q, printed %q", name, r.Outcome, r.ExitCode, r.Message, r.Stdout)
 		}
 	}
@@ -332,9 +370,14 @@ func TestPathsWithCountedUsesAreToldOfPrograms(t *testing.T) {
 	} {
 		s := specOf(t, audit.NewMemory(), c.grants...)
 		s.Relaxed = true
-		s.Policy.Layers = []*caps.Layer{{Name: "l", Leases: []caps.Lease{{Entry: entryOf(t, c.leased), Expires: caps.Forever - 1, MaxUses: c.uses}}}}
+		s.Policy.Layers = []*caps.Layer{{Name: "l", Leases: []caps.Lease{{
+			Entry:   entryOf(t, c.leased),
+			Expires: caps.Forever - 1, MaxUses: c.uses,
+		}}}}
 		r := Launch(t.Context(), s)
-		if got := slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.Contains(w, "programs are not given") }); got != c.warned || slices.Contains(r.Warnings, "") {
+		if got := slices.ContainsFunc(r.Warnings, func(w string) bool {
+			return strings.Contains(w, "programs are not given")
+		}); got != c.warned || slices.Contains(r.Warnings, "") {
 			t.Errorf("%s: warned %q", name, r.Warnings)
 		}
 	}

@@ -48,17 +48,23 @@ func TestWhatARunUsedIsCounted(t *testing.T) {
 	s.Components = hostcalls.Components{KB: &faultyKB{get: func() {}}, Masks: spyMasks{}, Secrets: &marked{known: true}}
 	s.Policy.BaseLimits = caps.Limits{}.With(caps.StdoutMaxBytes, 6)
 	get := do("kb_get", 0, 5, 5, 3, 512, 64)
-	s.Module = stepping(t, "noteskey the-value", slices.Concat(say(0, 8), write(2, 8, 10), []step{get, do("kb_get", 5, 3, 5, 3, 512, 64)})...)
+	s.Module = stepping(t, "noteskey the-value", slices.Concat(say(0, 8), write(2, 8, 10),
+		[]step{get, do("kb_get", 5, 3, 5, 3, 512, 64)})...)
 	r := Launch(t.Context(), s)
 	u := r.Usage
-	if r.Outcome != OK || u.StdoutBytes != 8 || !u.StdoutTruncated || u.StderrBytes != 10 || u.StderrTruncated || u.SecretsReplaced != 1 || u.Turns != 0 || r.Generation != 1 {
+	if r.Outcome != OK || u.StdoutBytes != 8 || !u.StdoutTruncated || u.StderrBytes != 10 || u.StderrTruncated ||
+		u.SecretsReplaced != 1 || u.Turns != 0 || r.Generation != 1 {
 		t.Errorf("%s %s, %+v", r.Outcome, r.Message, u)
 	}
-	if want := map[string]FamilyUsage{"kb_read": {1, 1}}; !maps.Equal(u.Families, want) || u.Allowed != 1 || u.Denied != 1 || u.Hostcalls < 2 {
+	if want := map[string]FamilyUsage{"kb_read": {1, 1}}; !maps.Equal(u.Families, want) || u.Allowed != 1 ||
+		u.Denied != 1 || u.Hostcalls < 2 {
 		t.Errorf("%+v", u)
 	}
 	end := log.Events[len(log.Events)-1].Usage
-	for key, want := range map[string]int64{"allowed": 1, "denied": 1, "stdout_bytes": 8, "stderr_bytes": 10, "secrets_replaced": 1, "hostcalls": u.Hostcalls, "fuel": u.Fuel} {
+	for key, want := range map[string]int64{
+		"allowed": 1, "denied": 1, "stdout_bytes": 8, "stderr_bytes": 10,
+		"secrets_replaced": 1, "hostcalls": u.Hostcalls, "fuel": u.Fuel,
+	} {
 		if end[key] != want {
 			t.Errorf("recorded %s = %d, want %d", key, end[key], want)
 		}
@@ -87,17 +93,22 @@ func TestTurnsAndGenerationsAreCounted(t *testing.T) {
 // What an agent logs is in the operator's log at the agent's level and as what the
 // agent said; why a call failed in the host is there, and nowhere else.
 func TestWhatAnAgentLogsIsAtItsLevel(t *testing.T) {
-	for level, want := range map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError} {
+	for level, want := range map[string]slog.Level{
+		"debug": slog.LevelDebug, "info": slog.LevelInfo,
+		"warn": slog.LevelWarn, "error": slog.LevelError,
+	} {
 		s := specOf(t, audit.NewMemory(), "kb:read:notes")
 		s.Components.KB, s.Components.Masks = &faultyKB{get: func() {}}, spyMasks{}
 		said := logged(s)
 		n := int64(len(level))
 		s.Module = stepping(t, level+"hello noteskey", do("log", 0, n, n, 5, 512, 64), do("kb_get", n+6, 5, n+11, 3, 512, 64))
 		r := Launch(t.Context(), s)
-		if line := lineOf(t, said, "agent_log"); r.Outcome != OK || line["level"] != want.String() || line["message"] != "hello" || line["run_id"] != aRun || line["agent"] != "agent" {
+		if line := lineOf(t, said, "agent_log"); r.Outcome != OK || line["level"] != want.String() ||
+			line["message"] != "hello" || line["run_id"] != aRun || line["agent"] != "agent" {
 			t.Errorf("%s: %s, logged %v", level, r.Outcome, line)
 		}
-		if line := lineOf(t, said, "call_failed"); line["op"] != "kb_get" || line["why"] != "bad block" || line["level"] != "ERROR" {
+		if line := lineOf(t, said, "call_failed"); line["op"] != "kb_get" || line["why"] != "bad block" ||
+			line["level"] != "ERROR" {
 			t.Errorf("logged %v", line)
 		}
 		if report, err := json.Marshal(r); err != nil || bytes.Contains(report, []byte("bad block")) {
@@ -123,16 +134,19 @@ func TestTheLogSaysWhatRefused(t *testing.T) {
 		said := logged(s)
 		c.change(s)
 		r := Launch(t.Context(), s)
-		if line := lineOf(t, said, "run_end"); line["refused_by_policy"] != c.refused || line["outcome"] != string(r.Outcome) || line["timed_out"] != false || line["exit_code"] != float64(r.ExitCode) {
+		if line := lineOf(t, said, "run_end"); line["refused_by_policy"] != c.refused ||
+			line["outcome"] != string(r.Outcome) || line["timed_out"] != false || line["exit_code"] != float64(r.ExitCode) {
 			t.Errorf("%s: logged %v", name, line)
 		}
-		if line := lineOf(t, said, "tool_not_attached"); line["tool"] != "run" || line["capability"] != "process:exec:/usr/bin/tool" || line["reason"] != "cap_missing" {
+		if line := lineOf(t, said, "tool_not_attached"); line["tool"] != "run" ||
+			line["capability"] != "process:exec:/usr/bin/tool" || line["reason"] != "cap_missing" {
 			t.Errorf("%s: logged %v", name, line)
 		}
 	}
 	s := specOf(t, audit.NewMemory(), "process:exec:/usr/bin/tool")
 	s.Components.Tools = []hostcalls.Tool{tool}
-	if said := logged(s); Launch(t.Context(), s).Outcome != OK || strings.Contains(said.String(), "tool_not_attached") || strings.Contains(said.String(), "untrusted_floor") {
+	if said := logged(s); Launch(t.Context(), s).Outcome != OK || strings.Contains(said.String(), "tool_not_attached") ||
+		strings.Contains(said.String(), "untrusted_floor") {
 		t.Errorf("attached, and logged %s", said)
 	}
 }
@@ -149,7 +163,8 @@ func TestWarningsAreLoggedAsTheyAreTold(t *testing.T) {
 	k.run.finish()
 	k.run.warn("late")
 	k.run.replaced("runloop/a/b", "stdout", "fd_write")
-	if !slices.Equal(k.run.report.Warnings, []string{"again and again", "2 times"}) || k.run.replacements != 0 || len(k.run.late) > 0 {
+	if !slices.Equal(k.run.report.Warnings, []string{"again and again", "2 times"}) || k.run.replacements != 0 ||
+		len(k.run.late) > 0 {
 		t.Errorf("told %q, %d replaced", k.run.report.Warnings, k.run.replacements)
 	}
 	for text, want := range map[string]int{"again and again": 1, "2 times": 1, "late": 0, "runloop/a/b": 0} {
@@ -200,11 +215,16 @@ func TestPathsThatTheBundleDoesNotAskForAreToldApart(t *testing.T) {
 	s := specOf(t, audit.NewMemory(), "kb:read:notes", "fs:read:/data", "process:exec:/bin/x")
 	s.Relaxed = true
 	s.Policy.Layers = []*caps.Layer{{
-		Name: "o", Bounds: []caps.Bound{{Family: caps.KBRead, Modes: 1}, {Family: caps.FS, Modes: caps.AllModes(caps.FS)}, {Family: caps.Exec, Modes: 1}},
+		Name: "o", Bounds: []caps.Bound{
+			{Family: caps.KBRead, Modes: 1},
+			{Family: caps.FS, Modes: caps.AllModes(caps.FS)},
+			{Family: caps.Exec, Modes: 1},
+		},
 		Allow: entriesOf(t, "kb:read:more", "fs:read:/etc", "process:exec:/bin/y"),
 	}}
 	r := Launch(t.Context(), s)
-	if text := strings.Join(r.Beside, "\n"); len(r.Beside) != 2 || !strings.Contains(text, "fs:read:/etc") || !strings.Contains(text, "process:exec:/bin/y") {
+	if text := strings.Join(r.Beside, "\n"); len(r.Beside) != 2 || !strings.Contains(text, "fs:read:/etc") ||
+		!strings.Contains(text, "process:exec:/bin/y") {
 		t.Errorf("%q", r.Beside)
 	}
 	if !slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.Contains(w, "kb:read:more") }) {
@@ -222,7 +242,8 @@ func TestWhatCallsTellTheOperator(t *testing.T) {
 	n := int64(len(ask))
 	s.Module = stepping(t, ask+"info the-value", do("mcp_call", 0, n, 1024, 512), do("log", n, 4, n+5, 9, 1024, 512))
 	r := Launch(t.Context(), s)
-	if r.Outcome != OK || len(r.Warnings) != 2 || !strings.Contains(r.Warnings[0], "sha256:00") || r.Warnings[1] != "a value of the secret runloop/a/b was taken out of log" {
+	if r.Outcome != OK || len(r.Warnings) != 2 || !strings.Contains(r.Warnings[0], "sha256:00") ||
+		r.Warnings[1] != "a value of the secret runloop/a/b was taken out of log" {
 		t.Errorf("%s %s, warned %q", r.Outcome, r.Message, r.Warnings)
 	}
 	if strings.Contains(said.String(), "the-value") || lineOf(t, said, "agent_log")["message"] != "[gone]" {
@@ -256,7 +277,8 @@ func TestAReaderThatHasGoneEndsNothing(t *testing.T) {
 	}
 	there := &pieces{}
 	s.Stdout, s.OpenJournal = there, func(audit.Head) (Journal, error) { return audit.NewMemory(), nil }
-	if r := Launch(t.Context(), s); r.Outcome != OK || slices.Contains(there.list, "") || strings.Join(there.list, "") != "texttext" {
+	if r := Launch(t.Context(), s); r.Outcome != OK || slices.Contains(there.list, "") || strings.Join(there.list,
+		"") != "texttext" {
 		t.Errorf("%s, written %q", r.Outcome, there.list)
 	}
 }

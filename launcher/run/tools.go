@@ -73,6 +73,7 @@ func (r *run) logTools() {
 			continue
 		}
 		r.spec.Log.LogAttrs(context.Background(), slog.LevelWarn, "tool_not_attached", append(
-			r.who(), slog.String("tool", t.ID), slog.String("reason", t.Reason), slog.String("capability", t.Capability), slog.String("layer", t.Layer))...)
+			r.who(), slog.String("tool", t.ID), slog.String("reason", t.Reason), slog.String("capability", t.Capability),
+			slog.String("layer", t.Layer))...)
 	}
 }

@@ -155,9 +155,11 @@ func (t *turns) reload(ctx context.Context, asked string) error {
 		r.warnOnce(n)
 	}
 	r.event("config_reloaded", map[string]any{
-		"source": asked, "components": look.Components, "failed": []string{}, "changed": changed, "generation": r.gate.Generation(), "turn": t.run.turn + 1,
+		"source": asked, "components": look.Components, "failed": []string{}, "changed": changed,
+		"generation": r.gate.Generation(), "turn": t.run.turn + 1,
 	})
-	r.note(slog.LevelInfo, "config_reloaded", slog.Any("components", look.Components), slog.Bool("changed", changed), slog.Int64("generation", r.gate.Generation()))
+	r.note(slog.LevelInfo, "config_reloaded", slog.Any("components", look.Components), slog.Bool("changed", changed),
+		slog.Int64("generation", r.gate.Generation()))
 	return nil
 }
 
@@ -175,7 +177,10 @@ func (t *turns) reject(err error, asked string) {
 		return
 	}
 	t.rejected = why
-	t.run.event("config_reload_rejected", map[string]any{"source": asked, "reason": why, "generation": t.run.gate.Generation(), "turn": t.run.turn + 1})
+	t.run.event("config_reload_rejected", map[string]any{
+		"source": asked, "reason": why,
+		"generation": t.run.gate.Generation(), "turn": t.run.turn + 1,
+	})
 	t.run.warn("the edits were not applied, and what held before holds: %s", why)
 }
 

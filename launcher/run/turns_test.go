@@ -121,7 +121,8 @@ func TestEditsWaitForTheEndOfTheTurn(t *testing.T) {
 	if !slices.Equal(k.events, want) {
 		t.Errorf("events %v, want %v", k.events, want)
 	}
-	if swaps := len(k.log.Events); swaps != 1 || k.log.Events[0].Kind != audit.KindCapsSwap || k.log.Events[0].Source != "turn override:a.toml" {
+	if swaps := len(k.log.Events); swaps != 1 || k.log.Events[0].Kind != audit.KindCapsSwap ||
+		k.log.Events[0].Source != "turn override:a.toml" {
 		t.Errorf("%d records: %+v", swaps, k.log.Events)
 	}
 }
@@ -186,7 +187,10 @@ func TestARejectedEditChangesNothing(t *testing.T) {
 			t.Errorf("a rejected edit gave %s", got)
 		}
 	}
-	k.says(&caps.Layer{Name: "fine"}, denying(t, "fs:read:/a"), &caps.Layer{Name: "bad", Deny: []caps.Entry{{Grant: caps.Grant{Family: caps.FS, Modes: 1, Scope: "no/path"}}}})
+	k.says(&caps.Layer{Name: "fine"}, denying(t, "fs:read:/a"), &caps.Layer{
+		Name: "bad",
+		Deny: []caps.Entry{{Grant: caps.Grant{Family: caps.FS, Modes: 1, Scope: "no/path"}}},
+	})
 	if got := step(); got != "" {
 		t.Errorf("half of a set of layers was applied: %s", got)
 	}
@@ -200,7 +204,8 @@ func TestARejectedEditChangesNothing(t *testing.T) {
 			told = append(told, e)
 		}
 	}
-	if len(told) != 3 || told[0] != "config_reload_rejected: "+malformed.Error() || !strings.HasPrefix(told[1], "config_reload_rejected: ") || told[2] != "config_reloaded" {
+	if len(told) != 3 || told[0] != "config_reload_rejected: "+malformed.Error() || !strings.HasPrefix(told[1],
+		"config_reload_rejected: ") || told[2] != "config_reloaded" {
 		t.Errorf("events %q", told)
 	}
 	if len(k.run.report.Warnings) != 2 || k.run.gate.Generation() != 3 {
@@ -276,11 +281,13 @@ func TestLimitsAreLoweredBetweenTurns(t *testing.T) {
 		for ; left < 200 && k.run.gate.Calls() < c.calls && k.run.gate.Spend(); left++ {
 		}
 		if k.run.gate.Calls() < c.calls || k.run.gate.Spend() && c.to < 1000 || k.run.out.max != c.out {
-			t.Errorf("hostcalls_max = stdout_max_bytes = %d: %d calls were made, %d bytes are kept", c.to, k.run.gate.Calls(), k.run.out.max)
+			t.Errorf("hostcalls_max = stdout_max_bytes = %d: %d calls were made, %d bytes are kept", c.to, k.run.gate.Calls(),
+				k.run.out.max)
 		}
 	}
 	bounded(caps.Limits{}.With(caps.CPUFuel, 5).With(caps.MemoryBytes, 5))
-	if w := k.run.report.Warnings; len(w) != 2 || !strings.Contains(w[0], "cpu_fuel") || !strings.Contains(w[1], "memory_bytes") {
+	if w := k.run.report.Warnings; len(w) != 2 || !strings.Contains(w[0], "cpu_fuel") ||
+		!strings.Contains(w[1], "memory_bytes") {
 		t.Errorf("warnings %q", w)
 	}
 }

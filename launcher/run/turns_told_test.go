@@ -22,7 +22,10 @@ func TestTurnsAreToldWithTheirNumbers(t *testing.T) {
 	k.run.spec.Event = func(name string, fields map[string]any) { fields["name"] = name; told = append(told, fields) }
 	k.inputs = []error{&hostcalls.Fail{Errno: hostcalls.TooBig}, nil}
 	k.look = func() (Look, bool, error) {
-		return Look{Layers: []*caps.Layer{denying(t, "kb:read:notes")}, Components: []string{"override:a.toml"}, Notes: []string{"a finding"}}, true, nil
+		return Look{
+			Layers: []*caps.Layer{denying(t, "kb:read:notes")}, Components: []string{"override:a.toml"},
+			Notes: []string{"a finding"},
+		}, true, nil
 	}
 	_ = k.next()
 	k.look = func() (Look, bool, error) { return Look{}, false, errors.New("it is malformed") }
@@ -139,7 +142,10 @@ func TestAnEditBoundsTheFamilies(t *testing.T) {
 	k := talkOf(t, "kb:write:notes")
 	k.inputs = make([]error, 3)
 	k.run.plan.Limits = k.run.plan.Limits.With(caps.KBWriteBytes, 100)
-	k.run.host = hostcalls.New(hostcalls.Config{Gate: k.run.gate, Limits: k.run.plan.Limits, Components: (&touched{}).components(), Now: func() int64 { return 0 }})
+	k.run.host = hostcalls.New(hostcalls.Config{
+		Gate: k.run.gate, Limits: k.run.plan.Limits,
+		Components: (&touched{}).components(), Now: func() int64 { return 0 },
+	})
 	funcs, err := k.run.host.Funcs()
 	must(t, err)
 	put := func() int64 {

@@ -70,9 +70,13 @@ func TestOneLostRecordEndsTheRun(t *testing.T) {
 			if secrets {
 				s.Components.Secrets = &marked{known: true}
 			}
-			s.Module = stepping(t, "noteskeythe-value", slices.Concat([]step{do("kb_get", 0, 5, 5, 3, 512, 64), do("kb_get", 0, 5, 8, 9, 512, 64)}, say(0, 8))...)
+			s.Module = stepping(t, "noteskeythe-value", slices.Concat([]step{
+				do("kb_get", 0, 5, 5, 3, 512, 64),
+				do("kb_get", 0, 5, 8, 9, 512, 64),
+			}, say(0, 8))...)
 			r := Launch(t.Context(), s)
-			if (r.Outcome == AuditFailed) != c.lost || (r.ExitCode == StatusAudit) != c.lost || strings.Contains(r.Message, "bad sector") != c.lost || strings.Contains(r.Message, "\n") {
+			if (r.Outcome == AuditFailed) != c.lost || (r.ExitCode == StatusAudit) != c.lost || strings.Contains(r.Message,
+				"bad sector") != c.lost || strings.Contains(r.Message, "\n") {
 				t.Errorf("%s, secrets %v: %s %d %q", name, secrets, r.Outcome, r.ExitCode, r.Message)
 			}
 			if (r.Stdout != "") != c.ran || (r.GuestExit != nil) != c.ran || log.closed != 1 {
@@ -88,7 +92,9 @@ func TestOneLostRecordEndsTheRun(t *testing.T) {
 //rlp:holds A51
 func TestWhatIsTakenOutOfTheLastMessageIsRecorded(t *testing.T) {
 	for _, lost := range []bool{false, true} {
-		log := &losing{Memory: audit.NewMemory(), loses: func(_, target string) bool { return lost && target == "runloop/a/b" }}
+		log := &losing{Memory: audit.NewMemory(), loses: func(_, target string) bool {
+			return lost && target == "runloop/a/b"
+		}}
 		s := specOf(t, nil, "kb:read:notes")
 		s.OpenJournal = func(audit.Head) (Journal, error) { return log, nil }
 		s.Components.Secrets = &marked{known: true}
@@ -112,7 +118,8 @@ func TestEveryTextOfAnEventIsLookedThrough(t *testing.T) {
 	k.run.spec.Components.Secrets = &marked{known: true}
 	j := &discreetJournal{k.run.journal, k.run}
 	must(t, j.Event(&audit.Event{Kind: "x", Message: "m the-value", ErrorSummary: "s the-value", Label: "l the-value"}))
-	if e := k.log.Events[0]; e.Message != "m [gone]" || e.ErrorSummary != "s [gone]" || e.Label != "l [gone]" || e.Kind != "x" {
+	if e := k.log.Events[0]; e.Message != "m [gone]" || e.ErrorSummary != "s [gone]" || e.Label != "l [gone]" ||
+		e.Kind != "x" {
 		t.Errorf("%+v", e)
 	}
 	_, err := j.Decide(&audit.Decision{Target: "d the-value"})
@@ -134,7 +141,8 @@ func TestAGateThatCannotBeMadeRunsNothing(t *testing.T) {
 	s := specOf(t, nil)
 	s.OpenJournal = func(audit.Head) (Journal, error) { return log, nil }
 	s.Module = stepping(t, "x", say(0, 1)...)
-	if r := Launch(t.Context(), s); r.Outcome != AuditFailed || r.ExitCode != StatusAudit || r.Stdout != "" || log.closed != 1 {
+	if r := Launch(t.Context(), s); r.Outcome != AuditFailed || r.ExitCode != StatusAudit || r.Stdout != "" ||
+		log.closed != 1 {
 		t.Errorf("%s %d %q, printed %q, closed %d times", r.Outcome, r.ExitCode, r.Message, r.Stdout, log.closed)
 	}
 }
@@ -153,10 +161,12 @@ func TestAnInputIsRecordedBeforeTheGuestRuns(t *testing.T) {
 		log := audit.NewMemory()
 		log.Room = room
 		s := specOf(t, log, "kb:read:notes")
-		s.Input, s.Taint.Untrusted, s.Taint.Floor = []byte("1"), []caps.Source{{Word: caps.SourceInput}}, &caps.Layer{Name: "_untrusted"}
+		s.Input, s.Taint.Untrusted, s.Taint.Floor = []byte("1"), []caps.Source{{Word: caps.SourceInput}},
+			&caps.Layer{Name: "_untrusted"}
 		s.Module = stepping(t, "[1]", append(say(0, 1), do("result", 0, 3, 64, 64))...)
 		r := Launch(t.Context(), s)
-		if full := room > 0; (r.Stdout == "") != full || (string(r.Result) == "[1]") == full || (r.Outcome == AuditFailed) != full || (r.Outcome == OK) == full {
+		if full := room > 0; (r.Stdout == "") != full || (string(r.Result) == "[1]") == full ||
+			(r.Outcome == AuditFailed) != full || (r.Outcome == OK) == full {
 			t.Errorf("room for %d: %s %q, printed %q, result %q", room, r.Outcome, r.Message, r.Stdout, r.Result)
 		}
 	}
@@ -170,7 +180,10 @@ func TestAnUntrustedFileIsNotHandedOutUnmarked(t *testing.T) {
 			set, err := caps.Base([]caps.Entry{entryOf(t, "fs:read:/in")}, caps.Limits{})
 			must(t, err)
 			log := audit.NewMemory()
-			g, err := gate.New(set, log, gate.Options{KeepAllowed: true, KeepDenied: true, MaxCalls: -1, Floor: &caps.Layer{Name: "_untrusted"}})
+			g, err := gate.New(set, log, gate.Options{
+				KeepAllowed: true, KeepDenied: true, MaxCalls: -1,
+				Floor: &caps.Layer{Name: "_untrusted"},
+			})
 			must(t, err)
 			p, err := newPathGate(g, []string{"/in/deep"})
 			must(t, err)
@@ -193,7 +206,8 @@ func TestAFolderAroundAnUntrustedOneStays(t *testing.T) {
 	must(t, err)
 	must(t, os.MkdirAll(dir+"/tree/in", 0o700))
 	must(t, os.MkdirAll(dir+"/other/in", 0o700))
-	set, err := caps.Base([]caps.Entry{{Grant: caps.Grant{Family: caps.FS, Modes: caps.AllModes(caps.FS), Scope: dir}}}, caps.Limits{})
+	set, err := caps.Base([]caps.Entry{{Grant: caps.Grant{Family: caps.FS, Modes: caps.AllModes(caps.FS), Scope: dir}}},
+		caps.Limits{})
 	must(t, err)
 	g := recordedGate{log: audit.NewMemory()}
 	g.Gate, err = gate.New(set, g.log, gate.Options{MaxCalls: -1, Floor: &caps.Layer{Name: "_untrusted"}})
@@ -243,7 +257,8 @@ func TestOutputWithoutMemoryIsNotKept(t *testing.T) {
 	const mib = 1 << 20
 	s := specOf(t, audit.NewMemory())
 	s.Module = repeats("wasi_snapshot_preview1", "fd_write", 0x7f, "\x10\x00\x00\x00\x00\x00\x01\x00", 1, 0, 1, 8)
-	s.Policy.Layers = []*caps.Layer{{Name: "operator", Limits: caps.Limits{}.With(caps.MemoryBytes, 2*mib).With(caps.StdoutMaxBytes, 1<<40)}}
+	s.Policy.Layers = []*caps.Layer{{Name: "operator", Limits: caps.Limits{}.With(caps.MemoryBytes,
+		2*mib).With(caps.StdoutMaxBytes, 1<<40)}}
 	r := Launch(t.Context(), s)
 	if piece := int64(64 << 10); r.Outcome != Memory || int64(len(r.Stdout)) != r.Usage.StdoutBytes-piece {
 		t.Errorf("%s: %d bytes are kept of %d", r.Outcome, len(r.Stdout), r.Usage.StdoutBytes)

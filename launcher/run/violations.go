@@ -29,7 +29,10 @@ func violations(spec *Spec, plan Plan) []Violation {
 		}
 		for _, scope := range left(plan, caps.FS) {
 			if pos, missing := spec.Paths.Missing[scope]; missing {
-				list = append(list, Violation{caps.Unavailable, spec.Paths.absence() + describe(scope, pos.String()), wordsAt(plan, caps.FS, scope), "base"})
+				list = append(list, Violation{
+					caps.Unavailable, spec.Paths.absence() + describe(scope, pos.String()),
+					wordsAt(plan, caps.FS, scope), "base",
+				})
 			}
 		}
 	}
@@ -46,7 +49,8 @@ func emptied(plan Plan) []Violation {
 	var list []Violation
 	for _, c := range Flatten(plan.Changes) {
 		if c.Kind == caps.Revoked.String() {
-			list = append(list, Violation{caps.CapsEmpty, fmt.Sprintf("%s was taken away by %s, and nothing is left", c.Capability, describe(c.Layer, c.Source)), c.Capability, c.Layer})
+			list = append(list, Violation{caps.CapsEmpty, fmt.Sprintf("%s was taken away by %s, and nothing is left",
+				c.Capability, describe(c.Layer, c.Source)), c.Capability, c.Layer})
 		}
 	}
 	if list == nil {

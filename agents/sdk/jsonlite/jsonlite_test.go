@@ -41,7 +41,8 @@ func TestWriterCompactAndIndented(t *testing.T) {
 
 func TestWriterEscapesWhatSteersATerminal(t *testing.T) {
 	for in, want := range map[string]string{
-		"\x1b[2J\x7f": `"\u001b[2J\u007f"`, "\u009b": `"\u009b"`, "a\u202eb\u2066": `"a\u202eb\u2066"`, "\u2028\u200f\u061c": `"\u2028\u200f\u061c"`, "é\u00a0\u2030": "\"é\u00a0\u2030\"",
+		"\x1b[2J\x7f": `"\u001b[2J\u007f"`, "\u009b": `"\u009b"`, "a\u202eb\u2066": `"a\u202eb\u2066"`,
+		"\u2028\u200f\u061c": `"\u2028\u200f\u061c"`, "é\u00a0\u2030": "\"é\u00a0\u2030\"",
 	} {
 		var w jsonlite.Writer
 		w.String(in)
@@ -57,11 +58,20 @@ func TestObjects(t *testing.T) {
 		want     []map[string]string
 	}{
 		{"one object", ` {"a":"b"} `, []map[string]string{{"a": "b"}}},
-		{"array", `[{"k":"x","n":12},{"k":"y","n":-1.5e3}]`, []map[string]string{{"k": "x", "n": "12"}, {"k": "y", "n": "-1.5e3"}}},
+		{"array", `[{"k":"x","n":12},{"k":"y","n":-1.5e3}]`, []map[string]string{
+			{"k": "x", "n": "12"},
+			{"k": "y", "n": "-1.5e3"},
+		}},
 		{"empty array", `[]`, nil},
-		{"null is absent, the last of a name stands", `{"a":1,"a":null,"b":false,"b":true}`, []map[string]string{{"b": "true"}}},
+		{
+			"null is absent, the last of a name stands", `{"a":1,"a":null,"b":false,"b":true}`,
+			[]map[string]string{{"b": "true"}},
+		},
 		{"nested stays text", `{"a":{"b":["}",1]},"c":[]}`, []map[string]string{{"a": `{"b":["}",1]}`, "c": "[]"}}},
-		{"escapes", `{"a":"\"\\\/\b\f\n\r\t\u00e9\ud83d\ude00\ud83d"}`, []map[string]string{{"a": "\"\\/\b\f\n\r\té😀\ufffd"}}},
+		{
+			"escapes", `{"a":"\"\\\/\b\f\n\r\t\u00e9\ud83d\ude00\ud83d"}`,
+			[]map[string]string{{"a": "\"\\/\b\f\n\r\té😀\ufffd"}},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := jsonlite.Objects([]byte(c.in))
@@ -83,7 +93,8 @@ func TestObjects(t *testing.T) {
 func TestObjectsRefusesWhatIsMalformed(t *testing.T) {
 	for _, in := range []string{
 		``, `null`, `"a"`, `1`, `{`, `[`, `[1]`, `{"a"}`, `{"a":}`, `{"a":1,}`, `[{},]`, `[{} {}]`, `{"a":1}x`,
-		`{a:1}`, `{"a":"\x"}`, `{"a":"\u12g4"}`, `{"a":"` + "\n" + `"}`, `{"a":[}`, `{"a":[`, `{"a":"`, `{"a":"\`, `{"a":1e}`, `{"a":NaN}`, `{"a":0x1p1}`,
+		`{a:1}`, `{"a":"\x"}`, `{"a":"\u12g4"}`, `{"a":"` + "\n" + `"}`, `{"a":[}`, `{"a":[`, `{"a":"`, `{"a":"\`, `{"a":1e}`,
+		`{"a":NaN}`, `{"a":0x1p1}`,
 	} {
 		if got, err := jsonlite.Objects([]byte(in)); err == nil {
 			t.Errorf("%q: read as %v", in, got)
@@ -93,7 +104,10 @@ func TestObjectsRefusesWhatIsMalformed(t *testing.T) {
 
 // FuzzObjects: whatever encoding/json reads as flat objects is read as the same.
 func FuzzObjects(f *testing.F) {
-	for _, s := range []string{`{"error":"denied","hint":""}`, `[{"key":"a","revision":1,"size":2}]`, `[]`, `{"a":"\ud800\udc00","b":{"c":[1]}}`} {
+	for _, s := range []string{
+		`{"error":"denied","hint":""}`, `[{"key":"a","revision":1,"size":2}]`, `[]`,
+		`{"a":"\ud800\udc00","b":{"c":[1]}}`,
+	} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

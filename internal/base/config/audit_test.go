@@ -9,7 +9,8 @@ import (
 )
 
 func TestAuditSettings(t *testing.T) {
-	c, err := load(t, "[audit]\ncheckpoint_every = 500\npublish = [\"file:/mnt/worm/rlp.checkpoints\", \"git:/srv/evidence\", \"https://witness.example/rlp\", \"http://127.0.0.1:8080/x\", \"http://[::1]/\"]\n")
+	c, err := load(t, "[audit]\ncheckpoint_every = 500\npublish = [\"file:/mnt/worm/rlp.checkpoints\", "+
+		"\"git:/srv/evidence\", \"https://witness.example/rlp\", \"http://127.0.0.1:8080/x\", \"http://[::1]/\"]\n")
 	if err != nil || c.Audit.CheckpointEvery != 500 || len(c.Audit.Publish) != 5 {
 		t.Errorf("%+v, %v", c.Audit, err)
 	}

@@ -62,8 +62,9 @@ type Delegation struct {
 
 // KB is [kb].
 type KB struct {
-	Domains    []string `path:"-"` // beside the built-in ones
-	Durability string   `path:"-"` // when records are on disk: "run", at its end; "effect", before each; "record", before each decided call
+	Domains []string `path:"-"` // beside the built-in ones
+	// when records are on disk: "run", at its end; "effect", before each; "record", before each decided call
+	Durability string `path:"-"`
 	Encryption bool
 	OnDamage   string `path:"-"` // what a launch does whose log's store is damaged: "warn" or "refuse"
 }

@@ -98,9 +98,12 @@ func TestDefaults(t *testing.T) {
 		}
 	}
 	d := config.Default()
-	if !d.Security.Caps.AuditOnDeny || !d.Security.Caps.AuditOnAllow || d.Security.Caps.FailOnEmpty || !d.Security.AllowUnsigned ||
-		d.Security.SecretsProvider != "age" || d.Delegation.CapabilityDefault != "inherit" || d.Model.Default != "local:echo" ||
-		d.Exec.Lane != "auto" || d.Serve.Listen != "127.0.0.1:8770" || d.Security.PathProfile != "strict" || d.Security.Confirm != "ask" {
+	if !d.Security.Caps.AuditOnDeny || !d.Security.Caps.AuditOnAllow || d.Security.Caps.FailOnEmpty ||
+		!d.Security.AllowUnsigned ||
+		d.Security.SecretsProvider != "age" || d.Delegation.CapabilityDefault != "inherit" ||
+		d.Model.Default != "local:echo" ||
+		d.Exec.Lane != "auto" || d.Serve.Listen != "127.0.0.1:8770" || d.Security.PathProfile != "strict" ||
+		d.Security.Confirm != "ask" {
 		t.Errorf("%+v", d)
 	}
 }
@@ -123,16 +126,23 @@ func TestEverySetting(t *testing.T) {
 		Model: config.Model{
 			Default: "openai:gpt", Cache: true,
 			Providers: []config.Provider{
-				{ID: "openai", Kind: "openai", BaseURL: "https://api.openai.com/v1", SecretID: "runloop/openai/key", Models: []string{"gpt", "o3-*"}},
+				{
+					ID: "openai", Kind: "openai", BaseURL: "https://api.openai.com/v1", SecretID: "runloop/openai/key",
+					Models: []string{"gpt", "o3-*"},
+				},
 				{ID: "here", Kind: "local"},
 			},
 			Prices: map[string]config.Price{"openai:gpt": {In: 1, Out: 2.5}, "openai:*": {In: 2, Out: 3}},
 		},
-		Exec:  laneOnly("bwrap"),
-		Serve: served(config.Serve{Listen: "127.0.0.1:9000", TokenSecret: "runloop/serve/token"}), Daemon: config.Daemon{Start: "auto", Idle: "90s"}, Log: config.Log{Days: 7, Bytes: 64 << 20},
+		Exec:   laneOnly("bwrap"),
+		Serve:  served(config.Serve{Listen: "127.0.0.1:9000", TokenSecret: "runloop/serve/token"}),
+		Daemon: config.Daemon{Start: "auto", Idle: "90s"}, Log: config.Log{Days: 7, Bytes: 64 << 20},
 		MCP: map[string]config.MCPServer{
-			"github": {Command: []string{"/usr/bin/gh-mcp", "stdio"}, Env: []string{"PATH"}, Secrets: []config.MCPSecret{{"GITHUB_TOKEN", "runloop/github/token"}}},
-			"web":    {URL: "https://mcp.example.com/x"},
+			"github": {
+				Command: []string{"/usr/bin/gh-mcp", "stdio"}, Env: []string{"PATH"},
+				Secrets: []config.MCPSecret{{"GITHUB_TOKEN", "runloop/github/token"}},
+			},
+			"web": {URL: "https://mcp.example.com/x"},
 		},
 	}
 	if !reflect.DeepEqual(c, want) {
@@ -150,7 +160,10 @@ func TestRefused(t *testing.T) {
 	for _, c := range []struct{ text, says string }{
 		{"[securty]\n", `config.toml:1:2: unknown key "securty" (did you mean "security"?)`},
 		{"[Security]\n", `config.toml:1:2: unknown key "Security" (keys are matched to the letter: write "security")`},
-		{"[security.caps]\naudit_on_denied = false\n", `2:1: unknown key "security.caps.audit_on_denied" (did you mean "audit_on_deny"?)`},
+		{
+			"[security.caps]\naudit_on_denied = false\n",
+			`2:1: unknown key "security.caps.audit_on_denied" (did you mean "audit_on_deny"?)`,
+		},
 		{"audit_on_deny = false\n", `1:1: unknown key`},
 		{"[security.caps]\nAudit_on_deny = false\n", `write "audit_on_deny"`},
 		{"[security.caps]\naudit_on_deny = \"no\"\n", `2:17: security.caps.audit_on_deny must be a boolean, not a string`},
@@ -159,7 +172,10 @@ func TestRefused(t *testing.T) {
 		{"[security]\nconfirm = \"never\"\n", `2:11: security.confirm is one of ask, refuse, allow, not "never"`},
 		{"[security.secrets]\nprovider = \"stub\"\n", `not "stub"`},
 		{"[security.secrets]\nprovider = \"AGE\"\n", `not "AGE"`},
-		{"[security.secrets]\nprovider = \"exec\"\n", `2:12: security.secrets.provider = "exec" needs security.secrets.command`},
+		{
+			"[security.secrets]\nprovider = \"exec\"\n",
+			`2:12: security.secrets.provider = "exec" needs security.secrets.command`,
+		},
 		{"[security.secrets]\ncommand = [\"pass\"]\n", "absolute path of a program"},
 		{"[security.secrets]\ncommand = \"/usr/bin/pass\"\n", "must be an array"},
 		{"[security.secrets]\nenv = [\"A=B\"]\n", "name of a variable"},
@@ -174,7 +190,10 @@ func TestRefused(t *testing.T) {
 		{"[limits]\ncpu_fuel = 1.5\n", "integer"},
 		{"[model]\ndefault = \"\"\n", "name of a model"},
 		{"[[model.providers]]\nkind = \"local\"\n", `"id" is missing`},
-		{"[[model.providers]]\nid = \"a\"\nkind = \"local\"\n[[model.providers]]\nid = \"a\"\nkind = \"local\"\n", "there already"},
+		{
+			"[[model.providers]]\nid = \"a\"\nkind = \"local\"\n[[model.providers]]\nid = \"a\"\nkind = \"local\"\n",
+			"there already",
+		},
 		{"[[model.providers]]\nid = \"a\"\nkind = \"x\"\n", "openai, anthropic, local"},
 		{"[[model.providers]]\nid = \"a\"\nkind = \"openai\"\nbase_url = \"file:///etc\"\n", "http or https"},
 		{"[[model.providers]]\nid = \"a\"\nkind = \"openai\"\nbase_url = \"https://u:p@x.example\"\n", "without user"},
@@ -186,7 +205,10 @@ func TestRefused(t *testing.T) {
 		{"[[model.providers]]\nid = \"a\"\nkind = \"openai\"\nmodels = [\"a b\"]\n", "name of a model"},
 		{"[[model.providers]]\nid = \"a\"\nkind = \"openai\"\nmodels = [\"a*b\"]\n", "name of a model"},
 		{"[[model.providers]]\nid = \"local\"\nkind = \"openai\"\n", "is this process"},
-		{"[[model.providers]]\nid = \"a\"\nkind = \"local\"\nbase_url = \"http://127.0.0.1:1\"\n", "4:1: a provider of kind \"local\" is this process and has no base_url"},
+		{
+			"[[model.providers]]\nid = \"a\"\nkind = \"local\"\nbase_url = \"http://127.0.0.1:1\"\n",
+			"4:1: a provider of kind \"local\" is this process and has no base_url",
+		},
 		{"[[model.providers]]\nid = \"a\"\nkind = \"local\"\nsecret_id = \"runloop/a/b\"\n", "has no secret_id"},
 		{"[model.prices.\"a b\"]\nin = 1\nout = 0\n", "name of a model"},
 		{"[model]\ncache = 1\n", "must be a boolean"},
@@ -216,8 +238,14 @@ func TestRefused(t *testing.T) {
 		{"[mcp.servers.a]\nurl = \"https://X.example\"\n", "lower-case"},
 		{"[mcp.servers.a]\ncommand = [\"/x\"]\nsecrets = { \"A=\" = \"runloop/a/b\" }\n", "name of a variable"},
 		{"[mcp.servers.a]\ncommand = [\"/x\"]\nsecrets = { A = \"sk-live-key\" }\n", "3:17: secrets.A must be a secret id"},
-		{"[mcp.servers.a]\ncommand = [\"/x\"]\nsecrets = [\"runloop/a/b-c\", \"runloop/a/b.c\"]\n", "two values for the variable A_B_C"},
-		{"[mcp.servers.a]\ncommand = [\"/x\"]\nenv = [\"A_B\"]\nsecrets = [\"runloop/a/b\"]\n", "two values for the variable A_B"},
+		{
+			"[mcp.servers.a]\ncommand = [\"/x\"]\nsecrets = [\"runloop/a/b-c\", \"runloop/a/b.c\"]\n",
+			"two values for the variable A_B_C",
+		},
+		{
+			"[mcp.servers.a]\ncommand = [\"/x\"]\nenv = [\"A_B\"]\nsecrets = [\"runloop/a/b\"]\n",
+			"two values for the variable A_B",
+		},
 		{"[mcp.servers.\"a/b\"]\nurl = \"https://x.example\"\n", "name of a server"},
 
 		// What asks for a control that is not there refuses.
@@ -248,20 +276,28 @@ func TestRefused(t *testing.T) {
 func TestEnvironment(t *testing.T) {
 	c, err := load(
 		t, "[security.caps]\naudit_on_allow = true\n[limits]\ncpu_fuel = 5\nmax_depth = 1\n[delegation.bindings]\na = \"x\"\n",
-		"PATH=/bin", "RUNLOOP_HOME=/x", "RUNLOOP__SECURITY__CAPS__AUDIT_ON_ALLOW=false", "RUNLOOP__MODEL__DEFAULT=true", "RUNLOOP__KB__DOMAINS=[\"recipes\"]",
+		"PATH=/bin", "RUNLOOP_HOME=/x", "RUNLOOP__SECURITY__CAPS__AUDIT_ON_ALLOW=false", "RUNLOOP__MODEL__DEFAULT=true",
+		"RUNLOOP__KB__DOMAINS=[\"recipes\"]",
 		"RUNLOOP__LIMITS__CPU_FUEL=3", "RUNLOOP__DELEGATION__BINDINGS__B=y", "RUNLOOP__SERVE__LISTEN=[::1]:1",
 	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Security.Caps.AuditOnAllow || !c.Security.Caps.AuditOnDeny || c.Model.Default != "true" || !reflect.DeepEqual(c.KB.Domains, []string{"recipes"}) ||
+	if c.Security.Caps.AuditOnAllow || !c.Security.Caps.AuditOnDeny || c.Model.Default != "true" ||
+		!reflect.DeepEqual(c.KB.Domains, []string{"recipes"}) ||
 		!reflect.DeepEqual(c.Limits.Map(), map[string]int64{"cpu_fuel": 3, "max_depth": 1}) || c.Serve.Listen != "[::1]:1" ||
 		!reflect.DeepEqual(c.Delegation.Bindings, map[string]string{"a": "x", "b": "y"}) {
 		t.Errorf("%+v", c)
 	}
 	for _, bad := range []struct{ env, says string }{
-		{"RUNLOOP__SECURITY__CAPS__AUDIT_ON_DENIED=false", `there is no setting security.caps.audit_on_denied (did you mean "RUNLOOP__SECURITY__CAPS__AUDIT_ON_DENY"?)`},
-		{"RUNLOOP__SECURTY__PATH_PROFILE=x", `RUNLOOP__SECURTY__PATH_PROFILE: there is no setting securty.path_profile (did you mean "RUNLOOP__SECURITY__PATH_PROFILE"?)`},
+		{
+			"RUNLOOP__SECURITY__CAPS__AUDIT_ON_DENIED=false",
+			`there is no setting security.caps.audit_on_denied (did you mean "RUNLOOP__SECURITY__CAPS__AUDIT_ON_DENY"?)`,
+		},
+		{
+			"RUNLOOP__SECURTY__PATH_PROFILE=x",
+			`RUNLOOP__SECURTY__PATH_PROFILE: there is no setting securty.path_profile (did you mean "RUNLOOP__SECURITY__PATH_PROFILE"?)`,
+		},
 		{"RUNLOOP__LIMITS__MEMORY_MB=3", "the limits are wall_time_ms, cpu_fuel, memory_bytes"},
 		{"RUNLOOP__SECURITY__CAPS__AUDIT_ON_DENY=no", "not a TOML value"},
 		{"RUNLOOP__SECURITY__CAPS__AUDIT_ON_DENY=0", "must be a boolean"},
@@ -279,7 +315,8 @@ func TestEnvironment(t *testing.T) {
 			t.Errorf("%q: %v", bad.env, err)
 		}
 	}
-	if _, err := load(t, "", "RUNLOOP__EXEC__LANE=ns", "RUNLOOP__exec__lane=bwrap"); err == nil || !strings.Contains(err.Error(), "so does") {
+	if _, err := load(t, "", "RUNLOOP__EXEC__LANE=ns", "RUNLOOP__exec__lane=bwrap"); err == nil ||
+		!strings.Contains(err.Error(), "so does") {
 		t.Errorf("one setting by two variables: %v", err)
 	}
 }
@@ -297,7 +334,8 @@ func TestLoad(t *testing.T) {
 	if err := os.WriteFile(path, []byte("[exec]\nlane = \"ns\"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if c, err := config.Load(path, []string{"RUNLOOP__KB__DOMAINS=[\"x\"]"}); err != nil || c.Exec.Lane != "ns" || len(c.KB.Domains) != 1 {
+	if c, err := config.Load(path, []string{"RUNLOOP__KB__DOMAINS=[\"x\"]"}); err != nil || c.Exec.Lane != "ns" ||
+		len(c.KB.Domains) != 1 {
 		t.Errorf("%+v, %v", c, err)
 	}
 	if err := os.Chmod(path, 0o666); err != nil {

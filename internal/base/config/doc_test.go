@@ -20,7 +20,8 @@ func TestModelSettingsInTheDocs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(c.Model.Providers) != 3 || len(c.Model.Prices) != 2 || !c.Model.Cache || c.Model.Default != "openai:gpt-4o-mini" {
+	if len(c.Model.Providers) != 3 || len(c.Model.Prices) != 2 || !c.Model.Cache ||
+		c.Model.Default != "openai:gpt-4o-mini" {
 		t.Errorf("%+v", c.Model)
 	}
 }

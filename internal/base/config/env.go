@@ -30,7 +30,8 @@ func fromEnv(w *tomlfile.Walk, root *tomlfile.Table, env []string) {
 		}
 		seen[name] = variable
 		if !isSettable(name) && !slices.Contains(strings.Split(name, "."), "") {
-			w.Errorf(pos, cmp.Or(tomlfile.Nearest(variable, variables()), "docs/operators.md has the settings"), "there is no setting %s", name)
+			w.Errorf(pos, cmp.Or(tomlfile.Nearest(variable, variables()), "docs/operators.md has the settings"),
+				"there is no setting %s", name)
 			continue
 		}
 		v, err := envValue(pos, name, value)
@@ -47,7 +48,9 @@ func fromEnv(w *tomlfile.Walk, root *tomlfile.Table, env []string) {
 // table.
 func isSettable(name string) bool {
 	_, kind := find(name)
-	return kind != isUnknown || slices.ContainsFunc(settings(), func(s setting) bool { return strings.HasPrefix(name, s.name+".") })
+	return kind != isUnknown || slices.ContainsFunc(settings(), func(s setting) bool {
+		return strings.HasPrefix(name, s.name+".")
+	})
 }
 
 // variables are the names of all settings as the environment spells them.

@@ -25,10 +25,11 @@ type Exec struct {
 	StdoutMaxBytes, StderrMaxBytes int64
 
 	// Of the lane "container" alone.
-	Engine       string   `path:"exec.engine"` // "podman", "docker", or the absolute path of one; "" is whichever is there
-	Image        string   `path:"-"`           // what the engine has by this name; "" is none
-	Rootfs       string   `path:"exec.rootfs"` // a folder instead of an image; "" is none, and with no image the host's own programs
-	User         string   `path:"-"`           // uid:gid
+	Engine string `path:"exec.engine"` // "podman", "docker", or the absolute path of one; "" is whichever is there
+	Image  string `path:"-"`           // what the engine has by this name; "" is none
+	// a folder instead of an image; "" is none, and with no image the host's own programs
+	Rootfs       string   `path:"exec.rootfs"`
+	User         string   `path:"-"` // uid:gid
 	Tmpfs        []string `path:"-"`
 	Seccomp      string   `path:"exec.seccomp"` // the path of a profile; "" is the engine's own
 	SeccompText  []byte   // what was in it when it was checked
@@ -61,8 +62,10 @@ func defaultExec() Exec {
 func execSettings() []setting {
 	const mib = 1 << 20
 	return []setting{
-		text("exec.lane", func(c *Config) *string { return &c.Exec.Lane }, oneOf("auto", "native", "ns", "bwrap", "container")),
-		count("exec.memory_bytes", func(c *Config) *int64 { c.Exec.AskedMemory = true; return &c.Exec.MemoryBytes }, 16*mib, 1<<46),
+		text("exec.lane", func(c *Config) *string { return &c.Exec.Lane }, oneOf("auto", "native", "ns", "bwrap",
+			"container")),
+		count("exec.memory_bytes", func(c *Config) *int64 { c.Exec.AskedMemory = true; return &c.Exec.MemoryBytes }, 16*mib,
+			1<<46),
 		count("exec.pids", func(c *Config) *int64 { c.Exec.AskedPids = true; return &c.Exec.Pids }, 1, 1<<16),
 		count("exec.stdout_max_bytes", func(c *Config) *int64 { return &c.Exec.StdoutMaxBytes }, 1, MaxExecStream),
 		count("exec.stderr_max_bytes", func(c *Config) *int64 { return &c.Exec.StderrMaxBytes }, 1, MaxExecStream),
@@ -73,8 +76,12 @@ func execSettings() []setting {
 		contained(list("exec.tmpfs", func(c *Config) *[]string { return &c.Exec.Tmpfs }, tmpfsMount)),
 		contained(setting{name: "exec.seccomp", text: true, set: setSeccomp}),
 		contained(text("exec.apparmor", func(c *Config) *string { return &c.Exec.AppArmor }, appArmorProfile)),
-		contained(setting{name: "exec.ulimit_nofile", text: true, set: setUlimit(func(c *Config) *Ulimit { return &c.Exec.UlimitNofile }, 1<<20)}),
-		contained(setting{name: "exec.ulimit_nproc", text: true, set: setUlimit(func(c *Config) *Ulimit { return &c.Exec.UlimitNproc }, 1<<22)}),
+		contained(setting{name: "exec.ulimit_nofile", text: true, set: setUlimit(func(c *Config) *Ulimit {
+			return &c.Exec.UlimitNofile
+		}, 1<<20)}),
+		contained(setting{name: "exec.ulimit_nproc", text: true, set: setUlimit(func(c *Config) *Ulimit {
+			return &c.Exec.UlimitNproc
+		}, 1<<22)}),
 		contained(setting{name: "exec.cpus", set: setCPUs}),
 	}
 }
@@ -100,7 +107,8 @@ func count(name string, field func(*Config) *int64, low, high int64) setting {
 			return
 		}
 		if v.Int < low || v.Int > high {
-			w.Errorf(v.Pos, "leave it out for "+strconv.FormatInt(*field(c), 10), "%s must be from %d to %d, not %d", name, low, high, v.Int)
+			w.Errorf(v.Pos, "leave it out for "+strconv.FormatInt(*field(c), 10), "%s must be from %d to %d, not %d", name, low,
+				high, v.Int)
 			return
 		}
 		*field(c) = v.Int
@@ -123,7 +131,8 @@ func setUlimit(field func(*Config) *Ulimit, high int64) func(*tomlfile.Walk, str
 		s, ok1 := decimal(soft, high)
 		h, ok2 := decimal(hard, high)
 		if !ok1 || !ok2 || s > h || s == 0 {
-			w.Errorf(v.Pos, `such as 1024 or "1024:4096"`, `%s must be a limit or "soft:hard", from 1 to %d, the soft one not above the hard one, not %q`, name, high, written)
+			w.Errorf(v.Pos, `such as 1024 or "1024:4096"`,
+				`%s must be a limit or "soft:hard", from 1 to %d, the soft one not above the hard one, not %q`, name, high, written)
 			return
 		}
 		*field(c) = Ulimit{s, h}
@@ -139,7 +148,8 @@ func setCPUs(w *tomlfile.Walk, name string, v *tomlfile.Value, c *Config) {
 	}
 	most := float64(runtime.NumCPU())
 	if math.IsNaN(n) || n < 0.01 || n > most {
-		w.Errorf(v.Pos, "leave it out for all of them", "%s must be from 0.01 to %g, the processors of this machine, not %g", name, most, n)
+		w.Errorf(v.Pos, "leave it out for all of them", "%s must be from 0.01 to %g, the processors of this machine, not %g",
+			name, most, n)
 		return
 	}
 	c.Exec.CPUs = n
@@ -152,7 +162,8 @@ func setSeccomp(w *tomlfile.Walk, name string, v *tomlfile.Value, c *Config) {
 		return
 	}
 	if !filepath.IsAbs(v.Str) || filepath.Clean(v.Str) != v.Str {
-		w.Errorf(v.Pos, `such as "/etc/rlp/seccomp.json"; leave it out for the engine's own`, "%s must be the absolute path of a profile, not %q", name, v.Str)
+		w.Errorf(v.Pos, `such as "/etc/rlp/seccomp.json"; leave it out for the engine's own`,
+			"%s must be the absolute path of a profile, not %q", name, v.Str)
 		return
 	}
 	data, err := tomlfile.ReadFile(v.Str, 1<<20)
@@ -168,12 +179,14 @@ func setSeccomp(w *tomlfile.Walk, name string, v *tomlfile.Value, c *Config) {
 		DefaultAction string `json:"defaultAction"`
 	}
 	const example = `{"defaultAction": "SCMP_ACT_ERRNO", "syscalls": [...]}`
-	if err := strictjson.Unmarshal(data, &profile, strictjson.UnknownFields); err != nil || !strings.HasPrefix(profile.DefaultAction, "SCMP_ACT_") {
+	if err := strictjson.Unmarshal(data, &profile, strictjson.UnknownFields); err != nil ||
+		!strings.HasPrefix(profile.DefaultAction, "SCMP_ACT_") {
 		w.Errorf(v.Pos, example, "%s: %s is no seccomp profile in JSON", name, v.Str)
 		return
 	}
 	if profile.DefaultAction != "SCMP_ACT_ERRNO" && !strings.HasPrefix(profile.DefaultAction, "SCMP_ACT_KILL") {
-		w.Errorf(v.Pos, example, "%s: %s allows what it does not name: its defaultAction is %q", name, v.Str, profile.DefaultAction)
+		w.Errorf(v.Pos, example, "%s: %s allows what it does not name: its defaultAction is %q", name, v.Str,
+			profile.DefaultAction)
 		return
 	}
 	c.Exec.Seccomp, c.Exec.SeccompText = v.Str, data
@@ -185,7 +198,8 @@ func combine(w *tomlfile.Walk, c *Config) {
 	x := &c.Exec
 	if x.Lane != "auto" && x.Lane != "container" {
 		for _, key := range sortedKeys(x.Asked) {
-			w.Errorf(x.Asked[key], `write lane = "container", or remove the setting`, "exec.%s is kept by the lane container alone, and exec.lane is %q", key, x.Lane)
+			w.Errorf(x.Asked[key], `write lane = "container", or remove the setting`,
+				"exec.%s is kept by the lane container alone, and exec.lane is %q", key, x.Lane)
 		}
 	}
 	mounted := map[string]bool{}
@@ -201,9 +215,11 @@ func combine(w *tomlfile.Walk, c *Config) {
 	case x.Image != "" && x.Rootfs != "":
 		w.Errorf(x.Asked["rootfs"], "remove one of them", "exec.image and exec.rootfs are two answers to one question")
 	case docker && x.Rootfs != "":
-		w.Errorf(x.Asked["rootfs"], `write engine = "podman", or give an image`, "exec.rootfs is not to be had with docker, which starts images alone")
+		w.Errorf(x.Asked["rootfs"], `write engine = "podman", or give an image`,
+			"exec.rootfs is not to be had with docker, which starts images alone")
 	case docker && x.Image == "":
-		w.Errorf(x.Asked["engine"], `such as image = "docker.io/library/alpine:3"`, "exec.engine is docker, which starts images alone, and exec.image is not given")
+		w.Errorf(x.Asked["engine"], `such as image = "docker.io/library/alpine:3"`,
+			"exec.engine is docker, which starts images alone, and exec.image is not given")
 	}
 }
 

@@ -11,16 +11,25 @@ import (
 // Whatever is accepted is one word of a command line, and means there what it
 // means here: no flag, no second field, no root.
 func FuzzExecWords(f *testing.F) {
-	for _, s := range []string{"65532:65532", "0:1", "docker.io/library/alpine:3", "-v/:/host", "unconfined", "rlp-default", "1024:4096", "9", "/usr/bin/podman", "a\nb", "1:2:3", ""} {
+	for _, s := range []string{
+		"65532:65532", "0:1", "docker.io/library/alpine:3", "-v/:/host", "unconfined",
+		"rlp-default", "1024:4096", "9", "/usr/bin/podman", "a\nb", "1:2:3", "",
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		for _, key := range []string{"USER", "IMAGE", "APPARMOR", "ENGINE", "ULIMIT_NOFILE"} {
-			c, err := config.Parse("config.toml", nil, []string{"RUNLOOP__EXEC__" + key + "=" + s, "RUNLOOP__EXEC__LANE=container"})
+			c, err := config.Parse("config.toml", nil, []string{
+				"RUNLOOP__EXEC__" + key + "=" + s,
+				"RUNLOOP__EXEC__LANE=container",
+			})
 			if err != nil {
 				continue
 			}
-			if s == "" || s[0] == '-' || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(",;\"'\\=", r) }) && key != "ENGINE" {
+			if s == "" || s[0] == '-' || strings.ContainsFunc(s, func(r rune) bool {
+				return r <= ' ' || r > '~' ||
+					strings.ContainsRune(",;\"'\\=", r)
+			}) && key != "ENGINE" {
 				t.Errorf("%s = %q", key, s)
 			}
 			x := c.Exec

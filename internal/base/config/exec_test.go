@@ -37,7 +37,8 @@ const denyAll = `{"defaultAction": "SCMP_ACT_ERRNO"}`
 //rlp:holds K49 K64
 func TestEveryControlOfPrograms(t *testing.T) {
 	d := config.Default().Exec
-	if d.MemoryBytes != 1073741824 || d.Pids != 256 || d.User != "65532:65532" || len(d.Tmpfs) != 1 || !strings.HasPrefix(d.Tmpfs[0], "/tmp:") ||
+	if d.MemoryBytes != 1073741824 || d.Pids != 256 || d.User != "65532:65532" || len(d.Tmpfs) != 1 ||
+		!strings.HasPrefix(d.Tmpfs[0], "/tmp:") ||
 		d.StdoutMaxBytes+d.StderrMaxBytes != 2048<<10 || d.Asked != nil || d.AskedMemory || d.AskedPids {
 		t.Errorf("defaults: %+v", d)
 	}
@@ -65,15 +66,18 @@ cpus = 0.5
 	asked := got.Asked
 	got.Asked = nil
 	want := config.Exec{
-		Lane: "container", MemoryBytes: 512 << 20, Pids: 65, AskedMemory: true, AskedPids: true, StdoutMaxBytes: 1000, StderrMaxBytes: 2000,
-		Engine: "/usr/bin/podman", Rootfs: rootfs, User: "1000:1001", Tmpfs: []string{"/tmp", "/var/tmp:rw,exec,nosuid,nodev,size=8m,mode=1777"},
+		Lane: "container", MemoryBytes: 512 << 20, Pids: 65, AskedMemory: true, AskedPids: true, StdoutMaxBytes: 1000,
+		StderrMaxBytes: 2000,
+		Engine:         "/usr/bin/podman", Rootfs: rootfs, User: "1000:1001",
+		Tmpfs:   []string{"/tmp", "/var/tmp:rw,exec,nosuid,nodev,size=8m,mode=1777"},
 		Seccomp: seccomp, SeccompText: []byte(denyAll), AppArmor: "rlp-default",
 		UlimitNofile: config.Ulimit{Soft: 256, Hard: 256}, UlimitNproc: config.Ulimit{Soft: 32, Hard: 64}, CPUs: 0.5,
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
-	if len(asked) != 9 || asked["user"].String() != "config.toml:10:8" || !strings.Contains(asked["ulimit_nproc"].String(), "RUNLOOP__EXEC__ULIMIT_NPROC") {
+	if len(asked) != 9 || asked["user"].String() != "config.toml:10:8" || !strings.Contains(asked["ulimit_nproc"].String(),
+		"RUNLOOP__EXEC__ULIMIT_NPROC") {
 		t.Errorf("asked: %v", asked)
 	}
 }
@@ -166,14 +170,16 @@ func TestMalformedControlsAreRefused(t *testing.T) {
 func TestControlsOfAnotherLaneAreRefused(t *testing.T) {
 	lines := []string{
 		`engine = "podman"`, `image = "a"`, `rootfs = "` + t.TempDir() + `"`, `user = "1:1"`, `tmpfs = ["/tmp"]`,
-		`seccomp = "` + profile(t, denyAll, 0o600) + `"`, `apparmor = "a"`, `ulimit_nofile = 9`, `ulimit_nproc = 9`, `cpus = 1`,
+		`seccomp = "` + profile(t, denyAll, 0o600) + `"`, `apparmor = "a"`, `ulimit_nofile = 9`, `ulimit_nproc = 9`,
+		`cpus = 1`,
 	}
 	for _, line := range lines {
 		key, _, _ := strings.Cut(line, " ")
 		for _, lane := range []string{"native", "ns", "bwrap", "container", "auto"} {
 			_, err := load(t, line2(lane, line))
 			says := fmt.Sprintf("exec.%s is kept by the lane container alone, and exec.lane is %q", key, lane)
-			if other := lane != "container" && lane != "auto"; other != (err != nil) || other && !strings.Contains(err.Error(), says) {
+			if other := lane != "container" && lane != "auto"; other != (err != nil) || other && !strings.Contains(err.Error(),
+				says) {
 				t.Errorf("lane %s, %s: %v", lane, line, err)
 			}
 		}

@@ -6,13 +6,18 @@ package config
 func ForeignFlag(name string) string {
 	const exec = "in [exec] of config.toml: "
 	return map[string]string{
-		"sandbox":                          exec + `write lane = "container" for what is called strong there, lane = "native" for dev, or lane = "auto" for the strongest lane that this machine has`,
-		"strong-lane-preference":           exec + `lane = "container" for docker, "auto" for the strongest that there is; every agent is WebAssembly`,
-		"sandbox-memory-mb":                exec + "memory_bytes, in bytes; memory_bytes under [limits] bounds the agent itself",
-		"sandbox-stdout-max-kb":            exec + "stdout_max_bytes, in bytes",
-		"sandbox-stderr-max-kb":            exec + "stderr_max_bytes, in bytes",
-		"sandbox-allow-network":            "nowhere for programs, which have no network in any lane; the agent's own is net in policy.caps",
-		"rust-allow-network":               "nowhere for programs, which have no network in any lane; the agent's own is net in policy.caps",
+		"sandbox": exec +
+			`write lane = "container" for what is called strong there, lane = "native" for dev, or lane = "auto" for the strongest lane that this machine has`,
+		"strong-lane-preference": exec +
+			`lane = "container" for docker, "auto" for the strongest that there is; every agent is WebAssembly`,
+		"sandbox-memory-mb": exec +
+			"memory_bytes, in bytes; memory_bytes under [limits] bounds the agent itself",
+		"sandbox-stdout-max-kb": exec + "stdout_max_bytes, in bytes",
+		"sandbox-stderr-max-kb": exec + "stderr_max_bytes, in bytes",
+		"sandbox-allow-network": "nowhere for programs, which have no network in any lane; the agent's own is " +
+			"net in policy.caps",
+		"rust-allow-network": "nowhere for programs, which have no network in any lane; the agent's own is " +
+			"net in policy.caps",
 		"docker-pids-limit":                exec + "pids",
 		"docker-user":                      exec + "user",
 		"docker-tmpfs":                     exec + "tmpfs, a list",
@@ -26,7 +31,8 @@ func ForeignFlag(name string) string {
 		"wasm-fs-normalize-existing-paths": "nowhere: every path is made canonical at launch",
 		"wasm-fs-normalization-profile":    `in [security] of config.toml: path_profile = "strict" or "relaxed"`,
 		"use-rust-exec":                    exec + "lane",
-		"rust-exec-lane":                   exec + "lane; every agent is WebAssembly, and programs that it starts run in the lane",
-		"rust-exec-mode":                   "nowhere: there is one way to start programs",
+		"rust-exec-lane": exec +
+			"lane; every agent is WebAssembly, and programs that it starts run in the lane",
+		"rust-exec-mode": "nowhere: there is one way to start programs",
 	}[name]
 }

@@ -13,8 +13,10 @@ import (
 func TestAServerElsewhereIsHTTPS(t *testing.T) {
 	for url, ok := range map[string]bool{
 		"https://mcp.example.com/x": true, "https://10.0.0.5:8443/": true, "https://[2001:db8::1]/": true,
-		"http://127.0.0.1:8080/mcp": true, "http://127.9.9.9/": true, "http://[::1]:8080/": true, "http://localhost:8080/": true,
-		"http://mcp.example.com/x": false, "http://10.0.0.5:8443/": false, "http://192.168.1.1/": false, "http://0.0.0.0/": false,
+		"http://127.0.0.1:8080/mcp": true, "http://127.9.9.9/": true, "http://[::1]:8080/": true,
+		"http://localhost:8080/":   true,
+		"http://mcp.example.com/x": false, "http://10.0.0.5:8443/": false, "http://192.168.1.1/": false,
+		"http://0.0.0.0/":               false,
 		"http://localhost.example.com/": false, "http://127.0.0.1.example.com/": false, "http://[fe80::1]/": false,
 		"ws://127.0.0.1/": false, "https://user:password@mcp.example.com/": false,
 	} {
@@ -61,7 +63,10 @@ secrets = ["runloop/github/token"]
 			}
 		}
 	}
-	for _, value := range []string{`["sk-live-4eC39HqLyjWDarjtT1zdp7dc"]`, `{ TOKEN = "sk-live-4eC39HqLyjWDarjtT1zdp7dc" }`, `["${TOKEN}"]`} {
+	for _, value := range []string{
+		`["sk-live-4eC39HqLyjWDarjtT1zdp7dc"]`,
+		`{ TOKEN = "sk-live-4eC39HqLyjWDarjtT1zdp7dc" }`, `["${TOKEN}"]`,
+	} {
 		if _, err := config.Parse("config.toml", []byte("[mcp.servers.a]\ncommand = [\"/x\"]\nsecrets = "+value+"\n"), nil); err == nil {
 			t.Errorf("%s is taken for an id", value)
 		}

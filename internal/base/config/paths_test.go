@@ -15,7 +15,8 @@ func TestEveryTextSaysWhetherItNamesFiles(t *testing.T) {
 	tags := map[string]string{}
 	untagged(t, reflect.TypeFor[config.Config](), "Config", tags)
 	for key, want := range map[string]string{
-		"security.secrets.command": "secret arguments", "serve.tls_key": "secret", "serve.tls_cert": "", "serve.client_ca": "",
+		"security.secrets.command": "secret arguments", "serve.tls_key": "secret", "serve.tls_cert": "",
+		"serve.client_ca":       "",
 		"mcp.servers.*.command": "", "exec.engine": "", "exec.rootfs": "", "exec.seccomp": "", "audit.publish": "",
 	} {
 		if got, there := tags[key]; !there || got != want {

@@ -29,7 +29,8 @@ func helperProgram(w *tomlfile.Walk, root *tomlfile.Table, c *Config) {
 	const example = `command = ["/usr/bin/pass", "show", "{id}"]`
 	switch {
 	case len(command) == 0 && c.Security.SecretsProvider == "exec":
-		w.Errorf(placeOf(root, "security.secrets.provider"), example, "security.secrets.provider = \"exec\" needs security.secrets.command")
+		w.Errorf(placeOf(root, "security.secrets.provider"), example,
+			"security.secrets.provider = \"exec\" needs security.secrets.command")
 	case len(command) > 0 && absolute(command[0]) != "":
 		w.Errorf(placeOf(root, "security.secrets.command"), example, "security.secrets.command %s", absolute(command[0]))
 	}

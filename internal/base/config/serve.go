@@ -10,19 +10,23 @@ import (
 
 // Serve is [serve]: the service.
 type Serve struct {
-	Listen      string   `path:"-"`              // host:port
-	TokenSecret string   `path:"-"`              // id of the secret that holds a bearer token of the operator's; "" is none
-	Hosts       []string `path:"-"`              // names beside the address itself by which it may be called: "agents.example" or "agents.example:8443"
-	TLSCert     string   `path:"serve.tls_cert"` // path of a PEM file; with TLSKey the TCP listener speaks TLS
-	TLSKey      string   `path:"serve.tls_key,secret"`
-	BehindProxy bool     // a proxy in front speaks TLS: connections over TCP prove nothing, and plain HTTP may be listened on beyond loopback
-	ClientCA    string   `path:"serve.client_ca"` // path of a PEM file: a client certificate of it stands for a caller
-	Workers     int64    // runs at a time; 0: 16 a core
-	Memory      int64    // bytes that the runs may have together; 0: three quarters of what the control group or the machine has
-	Queue       int64    // runs that wait for a worker
-	Grace       string   `path:"-"` // how long a run may go on when the service ends
-	TurnIdle    string   `path:"-"` // how long a run waits for its next input
-	OTLP        string   `path:"-"` // where traces and metrics are sent, a URL; "" is nowhere
+	Listen string `path:"-"` // host:port
+	// id of the secret that holds a bearer token of the operator's; "" is none
+	TokenSecret string `path:"-"`
+	// names beside the address itself by which it may be called: "agents.example" or "agents.example:8443"
+	Hosts   []string `path:"-"`
+	TLSCert string   `path:"serve.tls_cert"` // path of a PEM file; with TLSKey the TCP listener speaks TLS
+	TLSKey  string   `path:"serve.tls_key,secret"`
+	// a proxy in front speaks TLS: connections over TCP prove nothing, and plain HTTP may be listened on beyond loopback
+	BehindProxy bool
+	ClientCA    string `path:"serve.client_ca"` // path of a PEM file: a client certificate of it stands for a caller
+	Workers     int64  // runs at a time; 0: 16 a core
+	// bytes that the runs may have together; 0: three quarters of what the control group or the machine has
+	Memory   int64
+	Queue    int64  // runs that wait for a worker
+	Grace    string `path:"-"` // how long a run may go on when the service ends
+	TurnIdle string `path:"-"` // how long a run waits for its next input
+	OTLP     string `path:"-"` // where traces and metrics are sent, a URL; "" is nowhere
 }
 
 func defaultServe() Serve {
@@ -135,7 +139,8 @@ func hostName(s string) string {
 		return form
 	}
 	for _, label := range strings.Split(name, ".") {
-		if label == "" || len(label) > 63 || strings.Trim(label, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-") != "" {
+		if label == "" || len(label) > 63 ||
+			strings.Trim(label, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-") != "" {
 			return form
 		}
 	}

@@ -32,10 +32,12 @@ func knownDomains(w *tomlfile.Walk, root *tomlfile.Table, c *Config) {
 	domains := append(policy.BuiltinDomains(), c.KB.Domains...)
 	for _, text := range c.Security.Caps.Untrusted {
 		s, err := caps.ParseSource(text)
-		if err != nil || s.Grant.Family != caps.KBRead || s.Grant.Modes == 0 || s.Grant.Scope == "*" || slices.Contains(domains, s.Grant.Scope) {
+		if err != nil || s.Grant.Family != caps.KBRead || s.Grant.Modes == 0 || s.Grant.Scope == "*" ||
+			slices.Contains(domains, s.Grant.Scope) {
 			continue
 		}
 		w.Errorf(placeOf(root, "security.caps.untrusted"), tomlfile.Nearest(s.Grant.Scope, domains),
-			"security.caps.untrusted: %s: there is no domain %q; there are %s, and those of [kb] domains", text, s.Grant.Scope, strings.Join(domains, ", "))
+			"security.caps.untrusted: %s: there is no domain %q; there are %s, and those of [kb] domains", text, s.Grant.Scope,
+			strings.Join(domains, ", "))
 	}
 }

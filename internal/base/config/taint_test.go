@@ -14,7 +14,8 @@ import (
 //rlp:holds Y28
 func TestSourcesOfTaint(t *testing.T) {
 	const good = "[security.caps]\nuntrusted = [\"fs:/downloads\", \"exec:*\", \"kb:recipes\", \"kb:*\", \"input\"]\n" +
-		"trusted_hosts = [\"api.example.com\", \"*.example.org:8443\", \"http://10.1.2.3:8080\"]\n[kb]\ndomains = [\"recipes\"]\n"
+		"trusted_hosts = [\"api.example.com\", \"*.example.org:8443\", \"http://10.1.2.3:8080\"]\n[kb]\ndomains = " +
+		"[\"recipes\"]\n"
 	c, err := load(t, good)
 	if err != nil || len(c.Security.Caps.Untrusted) != 5 || len(c.Security.Caps.TrustedHosts) != 3 {
 		t.Fatal(c.Security.Caps, err)

@@ -106,7 +106,10 @@ func TestOpenHoldsTheFolderOfOverrides(t *testing.T) {
 //
 //rlp:holds Y35
 func TestOpenRefusesLinkedFolders(t *testing.T) {
-	for _, name := range []string{"caps", "caps/overrides", "caps/templates", "log", "run", "kb", "journal", "cache", "tenants"} {
+	for _, name := range []string{
+		"caps", "caps/overrides", "caps/templates", "log", "run", "kb", "journal", "cache",
+		"tenants",
+	} {
 		dir, elsewhere := t.TempDir(), t.TempDir()
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

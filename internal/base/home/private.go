@@ -68,7 +68,8 @@ func PrivateDir(path string, info fs.FileInfo) error {
 	case !mode.IsDir():
 		return &ModeError{path, "is not a folder"}
 	case mode.Perm()&0o077 != 0:
-		return &ModeError{path, fmt.Sprintf("has mode %#o, so that others can look into it; run chmod 700 on it", mode.Perm())}
+		return &ModeError{path, fmt.Sprintf("has mode %#o, so that others can look into it; run chmod 700 on it",
+			mode.Perm())}
 	}
 	return mine(path, info)
 }

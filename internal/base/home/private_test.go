@@ -113,7 +113,8 @@ func TestReplaceSavesWhatWasThere(t *testing.T) {
 			continue
 		}
 		got, err := ReadPrivate(previous, 10)
-		if string(got) != step.was || err != nil || filepath.Base(previous)[0] != '.' || filepath.Ext(previous) != ".previous" {
+		if string(got) != step.was || err != nil || filepath.Base(previous)[0] != '.' ||
+			filepath.Ext(previous) != ".previous" {
 			t.Errorf("%d: %s holds %q (%v), want %q", i, previous, got, err, step.was)
 		}
 	}

@@ -21,7 +21,8 @@ func TestParseAgent(t *testing.T) {
 	}
 	refused := []string{
 		"", ".", "..", "../x", "../../etc/cron.d/x", "a/b", `a\b`, "/a", "a/", "a\x00", "a\n", "a.toml", "Writer", "wRiter",
-		"0a", "-a", "_a", "é", "a\u0301", "a b", "a:b", "~", "%2e%2e", "a" + strings.Repeat("b", 64), strings.Repeat("x", 1<<20), "\xff", "a\xff",
+		"0a", "-a", "_a", "é", "a\u0301", "a b", "a:b", "~", "%2e%2e", "a" + strings.Repeat("b", 64),
+		strings.Repeat("x", 1<<20), "\xff", "a\xff",
 	}
 	for _, s := range refused {
 		a, err := ParseAgent(s)

@@ -344,8 +344,10 @@ func joinLabels(b []byte) []byte {
 // isCommonTop keeps "look at the dot product" from being an address.
 func isCommonTop(s string) bool {
 	switch s {
-	case "com", "org", "net", "edu", "gov", "mil", "int", "info", "biz", "io", "dev", "app", "me", "co", "ai", "example", "test", "invalid",
-		"de", "at", "ch", "uk", "fr", "it", "es", "nl", "be", "eu", "pl", "se", "no", "dk", "fi", "pt", "cz", "ru", "us", "ca", "au", "nz",
+	case "com", "org", "net", "edu", "gov", "mil", "int", "info", "biz", "io", "dev", "app", "me", "co", "ai", "example",
+		"test", "invalid",
+		"de", "at", "ch", "uk", "fr", "it", "es", "nl", "be", "eu", "pl", "se", "no", "dk", "fi", "pt", "cz", "ru", "us",
+		"ca", "au", "nz",
 		"jp", "cn", "in", "br", "mx", "za", "ie", "tech", "online", "xyz", "site", "cloud", "name", "mail", "email":
 		return true
 	}

@@ -11,7 +11,8 @@ const contact = `{"name":"Alice Jones","email":"alice.jones@example.org","phone"
 // The cost of masking, for values as they are: a contact of 1 KiB, 1 KiB and
 // 64 KiB of text with and without data in it.
 func BenchmarkMask(b *testing.B) {
-	const words = "The harbour lights were lit again in the evening, and nobody had asked who paid for them (2024: 12,500 in all). "
+	const words = "The harbour lights were lit again in the evening, and nobody had asked who paid for them (2024: " +
+		"12,500 in all). "
 	prose := func(n int, with string) []byte {
 		return []byte(strings.Repeat(words, n/len(words)) + with)
 	}
@@ -22,7 +23,8 @@ func BenchmarkMask(b *testing.B) {
 	}{
 		{"contact 1 KiB", "contacts", []byte(contact + strings.Repeat(words, 7) + `"}`)},
 		{"contact 256 B", "contacts", []byte(contact + `"}`)},
-		{"json 1 KiB clean", "artifacts", []byte(`{"id":17,"kind":"report","lines":["` + strings.Repeat(words, 8) + `"],"ok":true}`)},
+		{"json 1 KiB clean", "artifacts", []byte(`{"id":17,"kind":"report","lines":["` + strings.Repeat(words, 8) +
+			`"],"ok":true}`)},
 		{"text 1 KiB clean", "notes", prose(1<<10, "")},
 		{"text 1 KiB x", "notes", bytes.Repeat([]byte("x"), 1<<10)},
 		{"text 64 KiB clean", "notes", prose(64<<10, "")},

@@ -12,10 +12,14 @@ import (
 // A form is how data of a sort are written: # is any digit, * one that is
 // neither 0 nor 1.
 var phoneForms = []string{
-	"+49 170 #######", "+49 30 #######", "+49 (0)30 #######", "+49 (170) ###-####", "+49170#######", "+44 7700 9#####", "+44 20 7946 ####",
-	"+33 6 ## ## ## ##", "+33.6.##.##.##.##", "+1 (*##) *##-####", "+1-*##-*##-####", "+1 *## *## ####", "(+49) 170 #######", "+(49) 170 #######", "+372 51# ####",
-	"0049 170 #######", "0049170#######", "030 #######", "(030) #######", "0170 #######", "0170/#######", "0170-#######", "0170*######", "06 ## ## ## ##", "06.*#.##.##.##",
-	"020 7946 ####", "(0117) 496 0###", "*##-*##-####", "(*##) *##-####", "*##.*##.####", "*## *## ####", "1-*##-*##-####", "1 (*##) *##-####",
+	"+49 170 #######", "+49 30 #######", "+49 (0)30 #######", "+49 (170) ###-####", "+49170#######", "+44 7700 9#####",
+	"+44 20 7946 ####",
+	"+33 6 ## ## ## ##", "+33.6.##.##.##.##", "+1 (*##) *##-####", "+1-*##-*##-####", "+1 *## *## ####",
+	"(+49) 170 #######", "+(49) 170 #######", "+372 51# ####",
+	"0049 170 #######", "0049170#######", "030 #######", "(030) #######", "0170 #######", "0170/#######", "0170-#######",
+	"0170*######", "06 ## ## ## ##", "06.*#.##.##.##",
+	"020 7946 ####", "(0117) 496 0###", "*##-*##-####", "(*##) *##-####", "*##.*##.####", "*## *## ####", "1-*##-*##-####",
+	"1 (*##) *##-####",
 }
 
 func drawForm(t *rapid.T, form string) string {
@@ -35,7 +39,8 @@ func drawForm(t *rapid.T, form string) string {
 func drawDatum(t *rapid.T) string {
 	switch rapid.SampledFrom([]string{"phone", "phone", "phone", "card", "iban", "ssn", "email"}).Draw(t, "sort") {
 	case "card":
-		d := []byte(drawForm(t, rapid.SampledFrom([]string{"4###############", "55##############", "37#############"}).Draw(t, "card")))
+		d := []byte(drawForm(t, rapid.SampledFrom([]string{"4###############", "55##############", "37#############"}).Draw(t,
+			"card")))
 		for c := byte('0'); c <= '9'; c++ {
 			if d[len(d)-1] = c; isCard(d) {
 				break
@@ -47,7 +52,10 @@ func drawDatum(t *rapid.T) string {
 		}
 		return string(d[:4]) + sep + string(d[4:8]) + sep + string(d[8:12]) + sep + string(d[12:])
 	case "iban":
-		body := drawForm(t, rapid.SampledFrom([]string{"DE00##################", "FR00####################K##", "GB00NWBK##############", "NL00ABNA##########"}).Draw(t, "iban"))
+		body := drawForm(t, rapid.SampledFrom([]string{
+			"DE00##################", "FR00####################K##",
+			"GB00NWBK##############", "NL00ABNA##########",
+		}).Draw(t, "iban"))
 		for n := 2; n <= 98; n++ {
 			if d := []byte(body[:2] + fmt.Sprintf("%02d", n) + body[4:]); isIBAN(d) {
 				body = string(d)
@@ -65,7 +73,10 @@ func drawDatum(t *rapid.T) string {
 	case "ssn":
 		return drawForm(t, "0**-*#-*###")
 	case "email":
-		return drawForm(t, rapid.SampledFrom([]string{"ada@example.org", "ada.###@example.org", "#########@example.org", "ada@##########.example.org"}).Draw(t, "email"))
+		return drawForm(t, rapid.SampledFrom([]string{
+			"ada@example.org", "ada.###@example.org", "#########@example.org",
+			"ada@##########.example.org",
+		}).Draw(t, "email"))
 	}
 	return drawForm(t, rapid.SampledFrom(phoneForms).Draw(t, "form"))
 }
@@ -196,7 +207,10 @@ func TestLists(t *testing.T) {
 			t.Errorf("%q\n got %q\nwant %q", c.in, got, c.want)
 		}
 	}
-	for _, in := range []string{"abc+14155550132x12", "4111111111111111a", "0301234567b", "ISBN 0-306-40615-2", "x-0301234567", "/0301234567"} {
+	for _, in := range []string{
+		"abc+14155550132x12", "4111111111111111a", "0301234567b", "ISBN 0-306-40615-2",
+		"x-0301234567", "/0301234567",
+	} {
 		if got := masked(t, "notes", in); got != in {
 			t.Errorf("control: %q became %q", in, got)
 		}
@@ -205,7 +219,10 @@ func TestLists(t *testing.T) {
 
 // However long the list is, each number in it has the mask that it has alone.
 func TestLongList(t *testing.T) {
-	for _, one := range []string{"+49 170 1234567", "0170 1234567", "06 12 34 56 78", "415-555-0132", "4111 1111 1111 1111", "078-05-1120", "DE89 3704 0044 0532 0130 00"} {
+	for _, one := range []string{
+		"+49 170 1234567", "0170 1234567", "06 12 34 56 78", "415-555-0132",
+		"4111 1111 1111 1111", "078-05-1120", "DE89 3704 0044 0532 0130 00",
+	} {
 		want := masked(t, "notes", one)
 		for _, n := range []int{2, 3, 7, 50, 1000} {
 			in := strings.TrimSpace(strings.Repeat(one+" ", n))

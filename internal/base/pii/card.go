@@ -34,7 +34,8 @@ func (r *run) joinsCard(g, h int) bool {
 // isCard reports whether d is a card number.
 func isCard(d []byte) bool {
 	switch n := len(d); {
-	case n == 16 && (d[0] == '4' || d[0] == '5' || d[0] == '6' || d[0] == '2' && d[1] >= '2' && d[1] <= '7' || d[0] == '3' && d[1] == '5'):
+	case n == 16 && (d[0] == '4' || d[0] == '5' || d[0] == '6' || d[0] == '2' && d[1] >= '2' && d[1] <= '7' ||
+		d[0] == '3' && d[1] == '5'):
 	case n == 15 && d[0] == '3' && (d[1] == '4' || d[1] == '7'):
 	case n == 14 && d[0] == '3' && (d[1] == '0' || d[1] == '6' || d[1] == '8' || d[1] == '9'):
 	case (n == 18 || n == 19) && (d[0] == '4' || d[0] == '5' || d[0] == '6'):
@@ -57,9 +58,11 @@ func isCard(d []byte) bool {
 // isSocial reports whether the groups from g on are written as an American
 // social security number is.
 func (r *run) isSocial(g int) bool {
-	if g+3 > len(r.groups) || r.size(g) != 3 || r.size(g+1) != 2 || r.size(g+2) != 4 || r.before(g+1) != '-' || r.before(g+2) != '-' {
+	if g+3 > len(r.groups) || r.size(g) != 3 || r.size(g+1) != 2 || r.size(g+2) != 4 || r.before(g+1) != '-' ||
+		r.before(g+2) != '-' {
 		return false
 	}
 	area := r.digits(g)
-	return string(area) != "000" && string(area) != "666" && area[0] != '9' && string(r.digits(g+1)) != "00" && string(r.digits(g+2)) != "0000"
+	return string(area) != "000" && string(area) != "666" && area[0] != '9' && string(r.digits(g+1)) != "00" &&
+		string(r.digits(g+2)) != "0000"
 }

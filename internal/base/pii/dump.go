@@ -27,7 +27,8 @@ const (
 
 var dumpClass = [256]uint8{
 	'0': dHex, '1': dHex, '2': dHex, '3': dHex, '4': dHex, '5': dHex, '6': dHex, '7': dHex, '8': dHex, '9': dHex,
-	'a': dHex, 'b': dHex, 'c': dHex, 'd': dHex, 'e': dHex, 'f': dHex, 'A': dHex, 'B': dHex, 'C': dHex, 'D': dHex, 'E': dHex, 'F': dHex,
+	'a': dHex, 'b': dHex, 'c': dHex, 'd': dHex, 'e': dHex, 'f': dHex, 'A': dHex, 'B': dHex, 'C': dHex, 'D': dHex,
+	'E': dHex, 'F': dHex,
 	' ': dGap, '+': dGap, ':': dGap, '-': dGap, ',': dGap, '\n': dGap, '\r': dGap, '\t': dGap,
 }
 

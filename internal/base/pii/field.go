@@ -75,19 +75,24 @@ func fieldOfWords(text []byte, words []int) field {
 // known is the field of a name in lower case without separators.
 func known(name string) field {
 	switch name {
-	case "email", "emails", "mail", "mails", "emailaddress", "emailaddresses", "mailaddress", "emailid", "courriel", "correo", "epost":
+	case "email", "emails", "mail", "mails", "emailaddress", "emailaddresses", "mailaddress", "emailid", "courriel",
+		"correo", "epost":
 		return field{kind: Email, isWeak: name == "mail" || name == "mails", isPerson: true}
-	case "to", "from", "cc", "bcc", "sender", "recipient", "recipients", "replyto", "returnpath", "author", "username", "login", "user":
+	case "to", "from", "cc", "bcc", "sender", "recipient", "recipients", "replyto", "returnpath", "author", "username",
+		"login", "user":
 		return field{kind: Email, isWeak: true}
-	case "phone", "phones", "phonenumber", "phonenumbers", "telephone", "telephonenumber", "telefon", "telefonnummer", "mobilephone", "cellphone", "msisdn":
+	case "phone", "phones", "phonenumber", "phonenumbers", "telephone", "telephonenumber", "telefon", "telefonnummer",
+		"mobilephone", "cellphone", "msisdn":
 		return field{kind: Phone, isPerson: true}
-	case "tel", "mobile", "mobilenumber", "mobil", "cell", "cellnumber", "fax", "faxnumber", "whatsapp", "telno", "handy", "handynummer":
+	case "tel", "mobile", "mobilenumber", "mobil", "cell", "cellnumber", "fax", "faxnumber", "whatsapp", "telno", "handy",
+		"handynummer":
 		return field{kind: Phone, isWeak: true, isPerson: true}
 	case "iban", "ibans":
 		return field{kind: IBAN, isPerson: true}
 	case "card", "pan", "creditcard", "debitcard":
 		return field{kind: Card, isWeak: true}
-	case "cardnumber", "creditcardnumber", "debitcardnumber", "ccnumber", "cardno", "cvv", "cvc", "cardcvc", "securitycode", "kreditkarte":
+	case "cardnumber", "creditcardnumber", "debitcardnumber", "ccnumber", "cardno", "cvv", "cvc", "cardcvc",
+		"securitycode", "kreditkarte":
 		return field{kind: Card}
 	case "bankaccount", "accountnumber", "bankaccountnumber", "kontonummer", "routingnumber", "sortcode":
 		return field{kind: Account}
@@ -98,19 +103,28 @@ func known(name string) field {
 // knownPerson is the other half of known.
 func knownPerson(name string) field {
 	switch name {
-	case "ssn", "socialsecurity", "socialsecuritynumber", "socialsecurityno", "nino", "nationalid", "nationalinsurancenumber", "nationalidnumber",
-		"taxid", "taxnumber", "tin", "itin", "steuerid", "steuernummer", "passport", "passportnumber", "passportno", "driverslicense",
-		"driverlicense", "driverslicensenumber", "driverlicensenumber", "drivinglicence", "idcard", "idcardnumber", "personalid", "personalnumber",
-		"personnummer", "cpf", "aadhaar", "pesel", "bsn", "sozialversicherungsnummer", "insurancenumber", "medicalrecordnumber", "mrn":
+	case "ssn", "socialsecurity", "socialsecuritynumber", "socialsecurityno", "nino", "nationalid",
+		"nationalinsurancenumber", "nationalidnumber",
+		"taxid", "taxnumber", "tin", "itin", "steuerid", "steuernummer", "passport", "passportnumber", "passportno",
+		"driverslicense",
+		"driverlicense", "driverslicensenumber", "driverlicensenumber", "drivinglicence", "idcard", "idcardnumber",
+		"personalid", "personalnumber",
+		"personnummer", "cpf", "aadhaar", "pesel", "bsn", "sozialversicherungsnummer", "insurancenumber",
+		"medicalrecordnumber", "mrn":
 		return field{kind: ID, isPerson: true}
-	case "address", "addresses", "street", "streetaddress", "postaladdress", "addressline", "streetname", "housenumber", "postcode", "postalcode",
+	case "address", "addresses", "street", "streetaddress", "postaladdress", "addressline", "streetname", "housenumber",
+		"postcode", "postalcode",
 		"zip", "zipcode", "plz", "adresse", "anschrift", "strasse", "straße", "hausnummer", "postleitzahl", "pobox":
 		return field{kind: Address}
-	case "birthdate", "birthday", "dateofbirth", "dob", "birth", "birthyear", "placeofbirth", "birthplace", "geburtsdatum", "geburtstag", "geburtsort":
+	case "birthdate", "birthday", "dateofbirth", "dob", "birth", "birthyear", "placeofbirth", "birthplace", "geburtsdatum",
+		"geburtstag", "geburtsort":
 		return field{kind: Birth, isPerson: true}
-	case "firstname", "lastname", "surname", "givenname", "givennames", "familyname", "middlename", "maidenname", "fullname", "realname",
-		"personname", "forename", "vorname", "nachname", "familienname", "nickname", "fname", "lname", "accountholder", "cardholder",
-		"cardholdername", "contactname", "customername", "clientname", "patientname", "employeename", "recipientname", "sendername":
+	case "firstname", "lastname", "surname", "givenname", "givennames", "familyname", "middlename", "maidenname",
+		"fullname", "realname",
+		"personname", "forename", "vorname", "nachname", "familienname", "nickname", "fname", "lname", "accountholder",
+		"cardholder",
+		"cardholdername", "contactname", "customername", "clientname", "patientname", "employeename", "recipientname",
+		"sendername":
 		return field{kind: Name, isPerson: true}
 	case "name", "displayname", "fn":
 		return field{kind: Name, isPlain: true}
@@ -125,8 +139,10 @@ func isQualifier(word string) bool {
 		return true
 	}
 	switch word {
-	case "home", "work", "office", "private", "personal", "business", "main", "primary", "secondary", "alt", "alternate", "other", "old", "new",
-		"mobile", "cell", "number", "no", "nr", "value", "raw", "text", "full", "line", "e", "formatted", "normalized", "billing", "shipping",
+	case "home", "work", "office", "private", "personal", "business", "main", "primary", "secondary", "alt", "alternate",
+		"other", "old", "new",
+		"mobile", "cell", "number", "no", "nr", "value", "raw", "text", "full", "line", "e", "formatted", "normalized",
+		"billing", "shipping",
 		"privat", "address", "adresse", "intl", "international", "national", "local":
 		return true
 	}
@@ -136,8 +152,10 @@ func isQualifier(word string) bool {
 // isMachine reports whether an address with this word before it is no person's.
 func isMachine(word string) bool {
 	switch word {
-	case "ip", "ipv", "mac", "web", "server", "bind", "listen", "memory", "remote", "host", "net", "network", "local", "base", "wallet",
-		"contract", "url", "http", "https", "tcp", "udp", "socket", "peer", "proxy", "hardware", "bus", "start", "end", "load", "virtual", "physical":
+	case "ip", "ipv", "mac", "web", "server", "bind", "listen", "memory", "remote", "host", "net", "network", "local",
+		"base", "wallet",
+		"contract", "url", "http", "https", "tcp", "udp", "socket", "peer", "proxy", "hardware", "bus", "start", "end",
+		"load", "virtual", "physical":
 		return true
 	}
 	return false

@@ -3,7 +3,8 @@ package pii
 // ibanAt finds the account number whose two check digits begin at b[i], and
 // returns where it ends and its normal form.
 func ibanAt(b []byte, i int) (int, []byte) {
-	if i < 2 || i+2 > len(b) || !isLatin(b[i-1]) || !isLatin(b[i-2]) || i > 2 && isAlnum(b[i-3]) || i+1 >= len(b) || !isDigit(b[i+1]) {
+	if i < 2 || i+2 > len(b) || !isLatin(b[i-1]) || !isLatin(b[i-2]) || i > 2 && isAlnum(b[i-3]) || i+1 >= len(b) ||
+		!isDigit(b[i+1]) {
 		return 0, nil
 	}
 	if n := ibanLength(b[i-2]&^0x20, b[i-1]&^0x20); n > 0 {

@@ -248,7 +248,8 @@ func (p *parser) masksNumber(f field, start, end int) {
 	if quote == "" {
 		quote = `"`
 	}
-	p.spans = append(p.spans, span{p.v.place(start), p.v.place(end), p.depth, quote + p.v.widen(p.mark(k, normal(k, text))) + quote})
+	p.spans = append(p.spans, span{p.v.place(start), p.v.place(end), p.depth, quote +
+		p.v.widen(p.mark(k, normal(k, text))) + quote})
 }
 
 func isDigits(b []byte) bool {

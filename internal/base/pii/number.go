@@ -47,7 +47,8 @@ func readRun(b []byte, i int, room []group) run {
 			return r
 		}
 		isSpaced = isSpaced || bytes.IndexByte(b[i:next], ' ') >= 0
-		if plus := bytes.IndexByte(b[i:next], '+'); plus >= 0 && (isSpaced || plus > 0 && b[i+plus-1] != ')' || b[next-1] != '+') {
+		if plus := bytes.IndexByte(b[i:next], '+'); plus >= 0 && (isSpaced || plus > 0 && b[i+plus-1] != ')' ||
+			b[next-1] != '+') {
 			return r // else it may be a blank, as forms write it
 		}
 		i = next
@@ -198,7 +199,8 @@ func isAnnounced(b []byte, i int) bool {
 		start--
 	}
 	switch string(lower(b[start:i])) {
-	case "tel", "telephone", "phone", "mobile", "cell", "fax", "fon", "telefon", "handy", "mobil", "call", "whatsapp", "sms", "ring":
+	case "tel", "telephone", "phone", "mobile", "cell", "fax", "fon", "telefon", "handy", "mobil", "call", "whatsapp",
+		"sms", "ring":
 		return true
 	}
 	return false

@@ -128,7 +128,8 @@ func (r *run) offerAmerican(g int, c *choices) {
 	if r.size(g) == 1 && r.digits(g)[0] == '1' {
 		a++
 	}
-	if a+3 > len(r.groups) || r.size(a) != 3 || r.size(a+1) != 3 || r.size(a+2) != 4 || r.digits(a)[0] < '2' || r.digits(a + 1)[0] < '2' {
+	if a+3 > len(r.groups) || r.size(a) != 3 || r.size(a+1) != 3 || r.size(a+2) != 4 || r.digits(a)[0] < '2' ||
+		r.digits(a + 1)[0] < '2' {
 		return
 	}
 	c.offer(a+3, Phone, costPhone-1)

@@ -181,9 +181,19 @@ func variants(b []byte, depth int, seen map[string]bool) {
 			add(d)
 		}
 	}
-	for _, word := range bytes.FieldsFunc(b, func(r rune) bool { return r > 0x7f || class[byte(r)]&cWord == 0 && r != '=' && r != '\r' && r != '\n' }) {
-		for _, w := range append(append(bytes.FieldsFunc(word, func(r rune) bool { return !isAlnum(byte(r)) && r != '=' && r != '\r' && r != '\n' }), word), bytes.TrimLeft(bytes.Trim(word, "/x"), "="), bytes.TrimPrefix(bytes.TrimSuffix(word, []byte("/x")), []byte("/var/"))) {
-			for _, enc := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
+	for _, word := range bytes.FieldsFunc(b, func(r rune) bool {
+		return r > 0x7f || class[byte(r)]&cWord == 0 &&
+			r != '=' && r != '\r' && r != '\n'
+	}) {
+		for _, w := range append(append(bytes.FieldsFunc(word, func(r rune) bool {
+			return !isAlnum(byte(r)) && r != '=' &&
+				r != '\r' && r != '\n'
+		}), word), bytes.TrimLeft(bytes.Trim(word, "/x"), "="), bytes.TrimPrefix(bytes.TrimSuffix(word, []byte("/x")),
+			[]byte("/var/"))) {
+			for _, enc := range []*base64.Encoding{
+				base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding,
+				base64.RawURLEncoding,
+			} {
 				if d, err := enc.DecodeString(string(w)); err == nil && len(d) > 4 {
 					add(d)
 				}

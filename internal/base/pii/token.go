@@ -123,7 +123,8 @@ func (s *search) joined(v view, start int, from []int, depth int) {
 	for i := 0; i+1 < len(from); i++ {
 		for j := len(from) - 1; j > i; j-- {
 			begin, end := start+from[i], start+from[j]-1
-			if i == 0 && j == len(from)-1 || end-begin < minToken || !startsAsText(v.b[begin:end]) && !isHexText(v.b[begin:end]) {
+			if i == 0 && j == len(from)-1 || end-begin < minToken || !startsAsText(v.b[begin:end]) &&
+				!isHexText(v.b[begin:end]) {
 				continue
 			}
 			if !s.spend(end - begin) {

@@ -348,7 +348,8 @@ func folded(b []byte, i int) unit {
 		return unit{n, ' ', false}
 	case r == 0x2010 || r == 0x2011 || r == 0x2012 || r == 0x2212:
 		return unit{n, '-', false}
-	case r == 0xad || r >= 0x200b && r <= 0x200f || r >= 0x202a && r <= 0x202e || r >= 0x2060 && r <= 0x2064 || r == 0xfeff:
+	case r == 0xad || r >= 0x200b && r <= 0x200f || r >= 0x202a && r <= 0x202e || r >= 0x2060 && r <= 0x2064 ||
+		r == 0xfeff:
 		return unit{n, -1, false}
 	}
 	return unit{}

@@ -153,7 +153,8 @@ func compact(text []byte) []byte {
 func (s *search) labelled(v view, i, depth int) int {
 	b := v.b
 	start := i
-	for start > 0 && i-start < 32 && (isAlnum(b[start-1]) || b[start-1] == '_' || b[start-1] == '-' || b[start-1] == ' ' || b[start-1] == '.') {
+	for start > 0 && i-start < 32 && (isAlnum(b[start-1]) || b[start-1] == '_' || b[start-1] == '-' || b[start-1] == ' ' ||
+		b[start-1] == '.') {
 		start--
 	}
 	if start == i || start > 0 && !isLabelStart(b[start-1]) {

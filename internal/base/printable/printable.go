@@ -19,7 +19,8 @@ func Hidden(r rune) bool {
 	if ' ' <= r && r < 0x7f {
 		return false
 	}
-	return !unicode.IsGraphic(r) || unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) || r == '\u2800'
+	return !unicode.IsGraphic(r) || unicode.In(r, unicode.Other_Default_Ignorable_Code_Point,
+		unicode.Variation_Selector) || r == '\u2800'
 }
 
 // Line is s in one line: what is hidden is written as Go writes it in a string,

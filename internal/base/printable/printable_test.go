@@ -38,11 +38,13 @@ func TestLine(t *testing.T) {
 func TestNothingHiddenIsShown(t *testing.T) {
 	for r := range rune(utf8.MaxRune + 1) {
 		raw := strings.ContainsRune(printable.Line("a"+string(r)+"b"), r) && r != utf8.RuneError
-		notDrawn := unicode.IsControl(r) || !unicode.IsGraphic(r) && unicode.In(r, unicode.C, unicode.Z) || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)
+		notDrawn := unicode.IsControl(r) || !unicode.IsGraphic(r) && unicode.In(r, unicode.C, unicode.Z) ||
+			unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)
 		if raw && notDrawn {
 			t.Fatalf("%U is shown as it is", r)
 		}
-		if unicode.In(r, unicode.L, unicode.N, unicode.P) && !unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) && !raw {
+		if unicode.In(r, unicode.L, unicode.N, unicode.P) && !unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) &&
+			!raw {
 			t.Fatalf("control: %U, a letter, a digit or a sign, is escaped", r)
 		}
 	}

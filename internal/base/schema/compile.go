@@ -189,7 +189,8 @@ func (k *keywords) readOf(name string, v any) (err error) {
 
 func isDialect(s string) bool {
 	switch strings.TrimSuffix(s, "#") {
-	case "https://json-schema.org/draft/2020-12/schema", "https://json-schema.org/draft/2019-09/schema", "http://json-schema.org/draft-07/schema":
+	case "https://json-schema.org/draft/2020-12/schema", "https://json-schema.org/draft/2019-09/schema",
+		"http://json-schema.org/draft-07/schema":
 		return true
 	}
 	return false
@@ -227,7 +228,8 @@ func (k *keywords) reference(v any) (*node, error) {
 	if !ok {
 		text, there := k.files[file]
 		if !there {
-			return nil, k.wrong("$ref", fmt.Sprintf("%q is none of the schemas of this tool; list it in schema_refs, by its whole name", file))
+			return nil, k.wrong("$ref", fmt.Sprintf("%q is none of the schemas of this tool; list it in schema_refs, by its "+
+				"whole name", file))
 		}
 		var err error
 		if doc, err = Decode(text); err != nil {

@@ -167,9 +167,11 @@ func schemas(depth int) *rapid.Generator[any] {
 		for range rapid.IntRange(1, 3).Draw(t, "keywords") {
 			switch rapid.IntRange(0, 15).Draw(t, "keyword") {
 			case 0:
-				s["type"] = rapid.SampledFrom([]string{"object", "array", "string", "number", "integer", "boolean", "null"}).Draw(t, "type")
+				s["type"] = rapid.SampledFrom([]string{"object", "array", "string", "number", "integer", "boolean", "null"}).Draw(t,
+					"type")
 			case 1:
-				s["properties"] = map[string]any{rapid.SampledFrom(words).Draw(t, "name"): sub(), rapid.SampledFrom(words).Draw(t, "name"): sub()}
+				s["properties"] = map[string]any{rapid.SampledFrom(words).Draw(t, "name"): sub(), rapid.SampledFrom(words).Draw(t,
+					"name"): sub()}
 			case 2:
 				s["required"] = []string{rapid.SampledFrom(words).Draw(t, "name")}
 			case 3:

@@ -8,7 +8,8 @@ import (
 )
 
 func (r *Reader) space() {
-	for r.at < len(r.text) && (r.text[r.at] == ' ' || r.text[r.at] == '\n' || r.text[r.at] == '\r' || r.text[r.at] == '\t') {
+	for r.at < len(r.text) && (r.text[r.at] == ' ' || r.text[r.at] == '\n' || r.text[r.at] == '\r' ||
+		r.text[r.at] == '\t') {
 		r.at++
 	}
 }

@@ -23,7 +23,8 @@ func TestBadValuesAreRefused(t *testing.T) {
 		for name, bad := range jsontest.Values() {
 			text := fmt.Sprintf(around, bad)
 			var into any
-			if Check([]byte(text), Enclosing) == nil || Unmarshal([]byte(text), &into, Enclosing|UnknownFields) == nil || into != nil {
+			if Check([]byte(text), Enclosing) == nil || Unmarshal([]byte(text), &into, Enclosing|UnknownFields) == nil ||
+				into != nil {
 				t.Errorf("%s is taken: %.80s", name, text)
 			}
 		}
@@ -85,7 +86,8 @@ func TestErrorsSayWhere(t *testing.T) {
 	own := errors.New("own")
 	err := Object(`{"a": 1}`, func(*Reader, string) error { return own })
 	var e *Error
-	if !errors.Is(err, own) || !errors.As(err, &e) || e.Offset != 5 || e.Path != "a" || err.Error() != "a: own" || Under("b", err).Error() != "b.a: own" {
+	if !errors.Is(err, own) || !errors.As(err, &e) || e.Offset != 5 || e.Path != "a" || err.Error() != "a: own" ||
+		Under("b", err).Error() != "b.a: own" {
 		t.Errorf("%v %+v", err, e)
 	}
 }
@@ -119,7 +121,8 @@ func TestUnmarshal(t *testing.T) {
 	const good = `{"shared":"s","text":"x\n","in":{"n":-128,"many":{"K":1,"k":2}},"list":[{"n":1},{}],"raw":{"x":[1]},"at":"2026-01-02T03:04:05Z",` +
 		`"bytes":"AAE=","u":255,"f":1.5,"b":true,"num":1e3,"any":{"x":null},"Plain":"p"}`
 	var got, want doc
-	if err := errors.Join(Unmarshal([]byte(good), &got), json.Unmarshal([]byte(good), &want)); err != nil || !reflect.DeepEqual(got, want) {
+	if err := errors.Join(Unmarshal([]byte(good), &got), json.Unmarshal([]byte(good), &want)); err != nil ||
+		!reflect.DeepEqual(got, want) {
 		t.Errorf("%+v %+v %v", got, want, err)
 	}
 	got = doc{hidden: got.hidden}
@@ -159,7 +162,8 @@ func TestUnmarshal(t *testing.T) {
 	if err := Decode(strings.NewReader(good), int64(len(good)), &got); err != nil {
 		t.Error(err)
 	}
-	if err := Decode(strings.NewReader(good), int64(len(good)-1), &got); err == nil || !strings.Contains(err.Error(), "more than") {
+	if err := Decode(strings.NewReader(good), int64(len(good)-1), &got); err == nil || !strings.Contains(err.Error(),
+		"more than") {
 		t.Error(err)
 	}
 }
@@ -167,11 +171,13 @@ func TestUnmarshal(t *testing.T) {
 // The parts of a document are told apart as they stand there.
 func TestParts(t *testing.T) {
 	members, err := Members([]byte(` {"a":[1, {"b":2}] , "\u0063" : "\"}"} `))
-	if want := []Member{{"a", []byte(`[1, {"b":2}]`)}, {"c", []byte(`"\"}"`)}}; err != nil || !reflect.DeepEqual(members, want) {
+	if want := []Member{{"a", []byte(`[1, {"b":2}]`)}, {"c", []byte(`"\"}"`)}}; err != nil || !reflect.DeepEqual(members,
+		want) {
 		t.Errorf("%q %v", members, err)
 	}
 	elements, err := Elements([]byte(`[{"a":1},[2] , "x",-1.5e3]`))
-	if want := [][]byte{[]byte(`{"a":1}`), []byte(`[2]`), []byte(`"x"`), []byte(`-1.5e3`)}; err != nil || !reflect.DeepEqual(elements, want) {
+	if want := [][]byte{[]byte(`{"a":1}`), []byte(`[2]`), []byte(`"x"`), []byte(`-1.5e3`)}; err != nil ||
+		!reflect.DeepEqual(elements, want) {
 		t.Errorf("%q %v", elements, err)
 	}
 	deep := strings.Repeat("[", MaxDepth) + strings.Repeat("]", MaxDepth)
@@ -205,7 +211,10 @@ func TestReader(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	for text, want := range map[string][]string{`"a"`: {"a"}, `["a","\u0062"]`: {"a", "b"}, `[]`: nil, `1`: nil, `["a",1]`: nil, `{}`: nil} {
+	for text, want := range map[string][]string{
+		`"a"`: {"a"}, `["a","\u0062"]`: {"a", "b"}, `[]`: nil, `1`: nil,
+		`["a",1]`: nil, `{}`: nil,
+	} {
 		var got []string
 		err := Read(text, func(r *Reader) (err error) {
 			got, err = r.Texts()
@@ -227,7 +236,8 @@ func FuzzRead(f *testing.F) {
 		f.Add(s)
 	}
 	for _, s := range []string{
-		`{}`, ` { "a" : "b" , "l":["x","\u00e9\ud83d\ude00"], "n": 12, "o":{"k":"\b\f\n\r\t\/\\\""} } `, `{"n":01}`, `{"n":-0.5E+7}`, `{"a":"` + "\x7f" + `"}`,
+		`{}`, ` { "a" : "b" , "l":["x","\u00e9\ud83d\ude00"], "n": 12, "o":{"k":"\b\f\n\r\t\/\\\""} } `, `{"n":01}`,
+		`{"n":-0.5E+7}`, `{"a":"` + "\x7f" + `"}`,
 		`[true,false,null,1e-999]`, `"\u0000"`, `{"A":1,"a":2}`, `{"":{}}`, `[[],{}]`,
 	} {
 		f.Add(s)

@@ -93,7 +93,8 @@ func (b *builder) descend(t *Table, k Entry) (*Table, error) {
 	if items := e.Value.Items; len(items) > 0 && items[len(items)-1].Kind == TableKind {
 		return items[len(items)-1].Table, nil
 	}
-	return nil, &Error{Pos: k.Pos, Msg: "the key " + strconv.Quote(k.Key) + " is there already, as " + e.Value.Kind.String()}
+	return nil, &Error{Pos: k.Pos, Msg: "the key " + strconv.Quote(k.Key) + " is there already, as " +
+		e.Value.Kind.String()}
 }
 
 func (b *builder) keyValue(t *Table, n *unstable.Node, depth int) error {

@@ -27,7 +27,8 @@ func TestJSON(t *testing.T) {
 	a, _ := root.Get("a")
 	b, _ := root.Get("b")
 	for pos, want := range map[Pos]string{
-		a.Pos: "x.json:2:3", a.Value.Pos: "x.json:2:8", a.Value.Items[1].Pos: "x.json:2:12", a.Value.Items[4].Pos: "x.json:2:37", b.Value.Table.Pos: "x.json:3:8",
+		a.Pos: "x.json:2:3", a.Value.Pos: "x.json:2:8", a.Value.Items[1].Pos: "x.json:2:12",
+		a.Value.Items[4].Pos: "x.json:2:37", b.Value.Table.Pos: "x.json:3:8",
 	} {
 		if pos.String() != want {
 			t.Errorf("%s, want %s", pos, want)
@@ -74,7 +75,10 @@ func TestJSONIsStrict(t *testing.T) {
 // Whatever is accepted is what the standard library reads, once each key is
 // there once.
 func FuzzParseJSON(f *testing.F) {
-	for _, seed := range []string{`{}`, `{"a":[1,2.5,"x",true,null,{"b":{}}]}`, `{"a":1,"a":2}`, `{"\ud800":"\ud83d\ude00"}`, ` {"a" : -0 } `} {
+	for _, seed := range []string{
+		`{}`, `{"a":[1,2.5,"x",true,null,{"b":{}}]}`, `{"a":1,"a":2}`,
+		`{"\ud800":"\ud83d\ude00"}`, ` {"a" : -0 } `,
+	} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -162,7 +162,8 @@ func (d *document) incomplete(off int, msg string) *Error {
 	hint := "write " + end + " behind its last entry"
 	for lines := bytes.Split(d.data[:off], []byte("\n")); len(lines) > 0; lines = lines[:len(lines)-1] {
 		key, value, ok := strings.Cut(string(lines[len(lines)-1]), "=")
-		if key = strings.TrimSpace(key); !ok || key == "" || strings.ContainsAny(key, " []{}#,\"'") || !strings.HasPrefix(strings.TrimSpace(value), begin) {
+		if key = strings.TrimSpace(key); !ok || key == "" || strings.ContainsAny(key, " []{}#,\"'") ||
+			!strings.HasPrefix(strings.TrimSpace(value), begin) {
 			continue
 		}
 		if strings.Contains(value, end) {

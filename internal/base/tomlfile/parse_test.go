@@ -183,7 +183,8 @@ func TestRefused(t *testing.T) {
 func TestAccepted(t *testing.T) {
 	for name, text := range map[string]string{
 		"empty": "", "comments": "# x\n\n# y", "no last line end": "a=1", "CRLF": "a=1\r\n[b]\r\nc = [\r\n1,\r\n]\r\n",
-		"at the bound": strings.Repeat("#\n", DefaultMax/2), "deep": "a = " + strings.Repeat("[", 60) + strings.Repeat("]", 60),
+		"at the bound": strings.Repeat("#\n", DefaultMax/2), "deep": "a = " + strings.Repeat("[", 60) + strings.Repeat("]",
+			60),
 	} {
 		t.Run(name, func(t *testing.T) { mustParse(t, text) })
 	}
@@ -214,8 +215,10 @@ func TestReopenedTables(t *testing.T) {
 // our own bounds do, with the same values, and every place is in the file.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
-		"", "a=1", "fs = [\"/a\", # x\n'/b']\n[net]\nhosts={a=[1,{b=2}]}\n", "[[a]]\nb.c=1\n[[a]]\n", "a = 2026-12-01T00:00:00Z",
-		"a=\"\"\"\nx\\\n  y\"\"\"", "a = [[1,2],[3]]\n\"k\\u0041\" = nan", "a.b=1\n[a]\n", "a={b={c=[]},}", "[a]\n[a.b]\n[a]\n",
+		"", "a=1", "fs = [\"/a\", # x\n'/b']\n[net]\nhosts={a=[1,{b=2}]}\n", "[[a]]\nb.c=1\n[[a]]\n",
+		"a = 2026-12-01T00:00:00Z",
+		"a=\"\"\"\nx\\\n  y\"\"\"", "a = [[1,2],[3]]\n\"k\\u0041\" = nan", "a.b=1\n[a]\n", "a={b={c=[]},}",
+		"[a]\n[a.b]\n[a]\n",
 		"d = 07:32:00.5\ne=1979-05-27", "x = [{a=1},\n{a=2},]", "a = {\n b = 1, # c\n}\n", "a=1979-05-27 07:32Z",
 	} {
 		f.Add([]byte(s))
@@ -277,7 +280,8 @@ func placesOf(t *testing.T, data []byte, v *Value) {
 		places(t, data, v.Table)
 	}
 	line := []rune(strings.Split(string(data), "\n")[v.Pos.Line-1])
-	if first := string(line[v.Pos.Column-1:]); v.Kind == String && !strings.HasPrefix(first, `"`) && !strings.HasPrefix(first, "'") {
+	if first := string(line[v.Pos.Column-1:]); v.Kind == String && !strings.HasPrefix(first, `"`) &&
+		!strings.HasPrefix(first, "'") {
 		t.Fatalf("%v is not where a string begins: %q", v.Pos, first)
 	}
 	for i := range v.Items {

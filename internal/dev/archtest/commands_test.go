@@ -26,7 +26,8 @@ func commandsCalled(t *tree) []complaint {
 			for _, name := range commandWords(n) {
 				file := path.Base(f.name)
 				if files, is := commandLines[name]; is && f.pkg == "cmd/rlp" && !slices.Contains(files, file) {
-					found = append(found, complaint{"command", file + " " + name, t.at(n) + ": a command line is made or done here; call the function that answers"})
+					found = append(found, complaint{"command", file + " " + name, t.at(n) +
+						": a command line is made or done here; call the function that answers"})
 				}
 			}
 			return true
@@ -61,8 +62,9 @@ func commandWords(n ast.Node) (words []string) {
 
 func TestControlCommands(t *testing.T) {
 	got := commandsCalled(repo(t, map[string]string{
-		"cmd/rlp/main.go":           "package main; func main() { invoke(ctx, environment{args: os.Args}) }",
-		"cmd/rlp/serve_a.go":        "package main; func f(a *app) { invoke(ctx, environment{env: nil, args: []string{\"caps\"}}); a.execute(ctx) }",
+		"cmd/rlp/main.go": "package main; func main() { invoke(ctx, environment{args: os.Args}) }",
+		"cmd/rlp/serve_a.go": "package main; func f(a *app) { invoke(ctx, environment{env: nil, args: " +
+			"[]string{\"caps\"}}); a.execute(ctx) }",
 		"cmd/rlp/serve_b.go":        "package main; func f(args []string) { answer(args) }",
 		"internal/serve/api/api.go": "package api; func f() { invoke() }",
 	}))

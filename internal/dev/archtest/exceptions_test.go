@@ -19,5 +19,6 @@ var exceptions = map[string]string{
 	"json internal/effect/mcpclient/mcptest/server.go":  "a server for tests",
 	"json internal/effect/model/modeltest/anthropic.go": "a server for tests",
 	"json internal/effect/model/modeltest/openai.go":    "a server for tests",
-	"json kb/words/words.go":                            "words of values that are any bytes: an index that is there is found again",
+	"json kb/words/words.go": "words of values that are any bytes: an index that is there is " +
+		"found again",
 }

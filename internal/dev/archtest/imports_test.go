@@ -159,7 +159,8 @@ func wrongDoors(t *tree) []complaint {
 			_, ok = testDoors[from][to]
 		}
 		if !ok {
-			found = append(found, complaint{"door", from + " " + to, fmt.Sprintf("%s: %s may not import %s", t.at(spec), from, to)})
+			found = append(found, complaint{"door", from + " " + to, fmt.Sprintf("%s: %s may not import %s", t.at(spec), from,
+				to)})
 		}
 	})
 	return found
@@ -191,7 +192,8 @@ func unusedDoors(t *tree) []complaint {
 		for to := range tests {
 			judge(from, to, true)
 			if _, ok := packages[from].doors[to]; ok {
-				found = append(found, complaint{"unused", from + " " + to, from + " has a door to " + to + " that is not for tests alone"})
+				found = append(found, complaint{"unused", from + " " + to, from + " has a door to " + to +
+					" that is not for tests alone"})
 			}
 		}
 	}
@@ -213,7 +215,8 @@ func wrongOwners(t *tree) []complaint {
 			return
 		}
 		if from, _ := drawn(f.pkg); known && !owns(owners, from, f.isTest) {
-			found = append(found, complaint{"owner", from + " " + target, fmt.Sprintf("%s: %s may not import %s", t.at(spec), from, target)})
+			found = append(found, complaint{"owner", from + " " + target, fmt.Sprintf("%s: %s may not import %s", t.at(spec),
+				from, target)})
 		}
 	})
 	return found
@@ -253,7 +256,8 @@ func edgeCalls(t *tree) []complaint {
 				what = path.Base(names[x.Name]) + what
 			}
 			if owners, isEdge := edge[what]; isEdge && !owns(owners, from, false) {
-				found = append(found, complaint{"edge", from + " " + what, fmt.Sprintf("%s: %s may not use %s", t.at(sel), from, what)})
+				found = append(found, complaint{"edge", from + " " + what, fmt.Sprintf("%s: %s may not use %s", t.at(sel), from,
+					what)})
 			}
 			return true
 		})

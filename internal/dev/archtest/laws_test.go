@@ -140,7 +140,8 @@ func TestControlPicture(t *testing.T) {
 		}
 	}
 	got := picture(repo(t, map[string]string{"ARCHITECTURE.md": text + "\n| `after` |\n"}))
-	wantComplaints(t, got, "picture nowhere", "picture kb", "picture kb/journal", "picture kb/wire", "picture kb/kbtest", "picture kb/source", "picture kb/state", "picture kb/words")
+	wantComplaints(t, got, "picture nowhere", "picture kb", "picture kb/journal", "picture kb/wire", "picture kb/kbtest",
+		"picture kb/source", "picture kb/state", "picture kb/words")
 }
 
 func TestControlTopLevel(t *testing.T) {
@@ -300,7 +301,10 @@ func TestControlVars(t *testing.T) {
 		"b/b.go":      `package b; var Table = map[string]int{"a": 1}; var Count = 1`,
 	}))
 	want := []string{"var a.b.Table", "var a.b.Count", "var a.mu", "var a.gauge"}
-	for _, name := range []string{"unset", "pool", "made", "pointer", "assigned", "counted", "indexed", "emptied", "fielded", "lent", "ranged"} {
+	for _, name := range []string{
+		"unset", "pool", "made", "pointer", "assigned", "counted", "indexed", "emptied",
+		"fielded", "lent", "ranged",
+	} {
 		want = append(want, "var a."+name)
 	}
 	wantComplaints(t, got, want...)

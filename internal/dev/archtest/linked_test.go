@@ -25,7 +25,10 @@ const linkedFile = "testdata/linked.tsv"
 func TestLinkedModulesAreListed(t *testing.T) {
 	linked := map[string][]string{}
 	for _, p := range programs {
-		cmd := exec.Command("go", append([]string{"list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}}{{end}}{{end}}"}, p.args...)...)
+		cmd := exec.Command("go", append([]string{
+			"list", "-deps", "-f",
+			"{{with .Module}}{{if not .Main}}{{.Path}}{{end}}{{end}}",
+		}, p.args...)...)
 		cmd.Dir = "../../.."
 		cmd.Env = append(os.Environ(), "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0")
 		out, err := cmd.Output()
@@ -66,7 +69,8 @@ func unlisted(linked map[string][]string, list string) (complaints []string) {
 	}
 	for _, module := range slices.Sorted(maps.Keys(linked)) {
 		if programs := strings.Join(linked[module], ","); listed[module] != programs {
-			complaints = append(complaints, module+" is linked by "+programs+", and by \""+listed[module]+"\" in "+linkedFile+": is it worth it? Then list it, with the reason")
+			complaints = append(complaints, module+" is linked by "+programs+", and by \""+listed[module]+"\" in "+linkedFile+
+				": is it worth it? Then list it, with the reason")
 		}
 		delete(listed, module)
 	}
@@ -79,7 +83,10 @@ func unlisted(linked map[string][]string, list string) (complaints []string) {
 func TestControlLinked(t *testing.T) {
 	linked := map[string][]string{"a": {"whole"}, "b": {"whole", "small"}, "d": {"whole"}}
 	got := unlisted(linked, "a\twhole\tneeded\nc\twhole\tonce needed\nb\twhole\tneeded\nd\twhole\t \n")
-	for _, want := range []string{"b is not behind c", "b is linked by whole,small", "c is linked by nothing", "not a module, its programs and a reason: d", "d is linked by whole,"} {
+	for _, want := range []string{
+		"b is not behind c", "b is linked by whole,small", "c is linked by nothing",
+		"not a module, its programs and a reason: d", "d is linked by whole,",
+	} {
 		if !slices.ContainsFunc(got, func(c string) bool { return strings.Contains(c, want) }) {
 			t.Errorf("nothing says %q: %q", want, got)
 		}

@@ -325,9 +325,12 @@ var packages = map[string]drawing{
 	"internal/base/printable":           {-1, nil},
 	"internal/engine/abi":               {0, nil},
 	"internal/base/home":                {0, nil},
-	"internal/serve/daemon":             {0, doors{"internal/base/strictjson": "what the process that serves says of itself"}},
-	"internal/base/ident":               {0, nil},
-	"internal/base/tomlfile":            {0, doors{"internal/base/strictjson": "policies in JSON"}},
+	"internal/serve/daemon": {
+		0,
+		doors{"internal/base/strictjson": "what the process that serves says of itself"},
+	},
+	"internal/base/ident":    {0, nil},
+	"internal/base/tomlfile": {0, doors{"internal/base/strictjson": "policies in JSON"}},
 
 	// The guest's half. The host never imports it, nor it the host.
 	"agents/*": {3, doors{
@@ -452,7 +455,10 @@ var outside = map[string][]owner{
 		{"internal/engine/guest", false, "the only package that knows the engine"},
 		{"hostcalls", true, "the empty call that a checked one is measured against"},
 		{"internal/engine/meter", true, "both of the engine's engines run what was rewritten"},
-		{"internal/effect/jail", true, "the engine's own directory mount is the control of each attack and the measure of each figure"},
+		{
+			"internal/effect/jail", true,
+			"the engine's own directory mount is the control of each attack and the measure of each figure",
+		},
 		{"internal/effect/wasi", true, "the engine's own WASI is what ours is measured against"},
 	},
 	"github.com/dgraph-io/badger/v4": {
@@ -460,11 +466,17 @@ var outside = map[string][]owner{
 		{"cmd/rlp", true, "who has root changes the log by a program of their own"},
 	},
 	"github.com/dgraph-io/ristretto/v2": {{"kb", false, "what badger keeps for tables to come is given up"}},
-	"github.com/pelletier/go-toml/v2":   {{"internal/base/tomlfile", false, "one strict reader, or keys match without case somewhere"}},
+	"github.com/pelletier/go-toml/v2": {{
+		"internal/base/tomlfile", false,
+		"one strict reader, or keys match without case somewhere",
+	}},
 	"github.com/bits-and-blooms/bitset": {
 		{"caps", false, "a family is a bitset"},
 	},
-	"github.com/tmaxmax/go-sse": {{"internal/effect/model/providers", false, "reads the streams that providers answer with"}},
+	"github.com/tmaxmax/go-sse": {{
+		"internal/effect/model/providers", false,
+		"reads the streams that providers answer with",
+	}},
 	"github.com/modelcontextprotocol/go-sdk": {
 		{"internal/effect/mcpclient", false, "the only package that speaks with servers of tools"},
 		{"internal/effect/mcpclient/mcptest", false, "is such a server"},
@@ -494,8 +506,11 @@ var outside = map[string][]owner{
 		{"kb", false, "the tree of the audit log"},
 		{"internal/record/evidence", false, "proofs of the tree"},
 	},
-	"golang.org/x/mod/sumdb/note": {{"internal/record/evidence", false, "the only package that signs and believes checkpoints"}},
-	"golang.org/x/net/html":       {{"internal/serve/console", true, "pages are read as a browser reads them"}},
+	"golang.org/x/mod/sumdb/note": {{
+		"internal/record/evidence", false,
+		"the only package that signs and believes checkpoints",
+	}},
+	"golang.org/x/net/html": {{"internal/serve/console", true, "pages are read as a browser reads them"}},
 	"golang.org/x/net/idna": {
 		{"caps", false, "hosts are compared as A-labels"},
 		{"internal/base/pii", false, "domains of addresses are compared as A-labels"},
@@ -529,7 +544,10 @@ var outside = map[string][]owner{
 		{"kb/wire", false, "the peer of a socket"},
 		{"secrets", false, "opens without following, locks of the vault"},
 	},
-	"go.opentelemetry.io/proto/slim/otlp": {{"internal/record/export", true, "what is sent is read back as its receivers do"}, {"internal/serve/telemetry", true, "the same"}},
+	"go.opentelemetry.io/proto/slim/otlp": {{
+		"internal/record/export", true,
+		"what is sent is read back as its receivers do",
+	}, {"internal/serve/telemetry", true, "the same"}},
 	"google.golang.org/protobuf": {
 		{"internal/record/otlp", false, "the bytes of a field"},
 		{"internal/record/export", true, "what is sent is read back as its receivers do"},
@@ -542,8 +560,11 @@ var outside = map[string][]owner{
 		{"cmd/rlp", true, "the published schema is one"},
 		{"internal/base/schema", true, "what another reader of schemas says of the same documents"},
 	},
-	"go.opentelemetry.io/otel":                   {{"internal/serve/telemetry", false, "the only package that knows it"}},
-	"golang.org/x/term":                          {{"internal/serve/top", false, "keys as they are pressed, and how large the terminal is"}},
+	"go.opentelemetry.io/otel": {{"internal/serve/telemetry", false, "the only package that knows it"}},
+	"golang.org/x/term": {{
+		"internal/serve/top", false,
+		"keys as they are pressed, and how large the terminal is",
+	}},
 	"github.com/chromedp/chromedp":               {{"internal/serve/console", true, "pages are tried in a browser"}},
 	"github.com/chromedp/cdproto":                {{"internal/serve/console", true, "the same"}},
 	"github.com/rogpeppe/go-internal/testscript": {{"cmd/rlp", true, "scripts specify the command line"}},
@@ -690,19 +711,20 @@ var guarded = map[string][]owner{
 // edge are the functions of the standard library by which a program learns
 // where it runs, or ends. Everything else is told, by arguments.
 var edge = map[string][]owner{
-	"os.Getenv":          edgeOwners,
-	"os.LookupEnv":       edgeOwners,
-	"os.Environ":         edgeOwners,
-	"os.Setenv":          {},
-	"os.UserHomeDir":     edgeOwners,
-	"os.UserConfigDir":   {},
-	"os.UserCacheDir":    {},
-	"os.Chdir":           {},
-	"os.Args":            childOwners,
-	"os.Exit":            childOwners,
-	"os.Stdin":           childOwners,
-	"os.Stdout":          childOwners,
-	"os.Stderr":          append([]owner{{"launcher/compose", false, "the words of a library that ends the process"}}, edgeOwners...),
+	"os.Getenv":        edgeOwners,
+	"os.LookupEnv":     edgeOwners,
+	"os.Environ":       edgeOwners,
+	"os.Setenv":        {},
+	"os.UserHomeDir":   edgeOwners,
+	"os.UserConfigDir": {},
+	"os.UserCacheDir":  {},
+	"os.Chdir":         {},
+	"os.Args":          childOwners,
+	"os.Exit":          childOwners,
+	"os.Stdin":         childOwners,
+	"os.Stdout":        childOwners,
+	"os.Stderr": append([]owner{{"launcher/compose", false, "the words of a library that ends the process"}},
+		edgeOwners...),
 	"fmt.Print":          edgeOwners,
 	"fmt.Printf":         edgeOwners,
 	"fmt.Println":        edgeOwners,

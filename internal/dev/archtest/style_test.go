@@ -42,7 +42,8 @@ func TestExceptionsAreNeeded(t *testing.T) {
 	}
 	needed := make(map[string]bool)
 	for _, law := range []func(*tree) []complaint{
-		undrawn, wrongDoors, unusedDoors, wrongOwners, edgeCalls, otherReaders, topLevel, emptyNames, inits, tooLong, undocumented, failedTo, idleTests, mutableVars,
+		undrawn, wrongDoors, unusedDoors, wrongOwners, edgeCalls, otherReaders, topLevel, emptyNames, inits, tooLong,
+		undocumented, failedTo, idleTests, mutableVars,
 	} {
 		for _, c := range law(h) {
 			needed[c.law+" "+c.subject] = true
@@ -82,7 +83,10 @@ func topLevel(t *tree) []complaint {
 }
 
 // emptyWords are names that say nothing of what a package holds.
-var emptyWords = []string{"util", "utils", "common", "helper", "helpers", "types", "misc", "shared", "lib", "model", "models", "base"}
+var emptyWords = []string{
+	"util", "utils", "common", "helper", "helpers", "types", "misc", "shared", "lib", "model",
+	"models", "base",
+}
 
 // emptyNames complains about packages named for nothing.
 func emptyNames(t *tree) []complaint {
@@ -90,7 +94,8 @@ func emptyNames(t *tree) []complaint {
 	for _, f := range t.files {
 		for _, name := range []string{path.Base(f.pkg), strings.TrimSuffix(f.ast.Name.Name, "_test")} {
 			if slices.Contains(emptyWords, name) {
-				found = append(found, complaint{"name", f.pkg, fmt.Sprintf("%s: package %s says nothing of what it holds", f.name, name)})
+				found = append(found, complaint{"name", f.pkg, fmt.Sprintf("%s: package %s says nothing of what it holds", f.name,
+					name)})
 			}
 		}
 	}
@@ -140,7 +145,8 @@ func tooLong(t *tree) []complaint {
 // ownDocs are methods whose meaning the standard library fixes.
 var ownDocs = []string{
 	"Error", "Unwrap", "Is", "As", "String", "GoString", "Format", "LogValue",
-	"MarshalText", "UnmarshalText", "MarshalJSON", "UnmarshalJSON", "MarshalCBOR", "UnmarshalCBOR", "MarshalBinary", "UnmarshalBinary",
+	"MarshalText", "UnmarshalText", "MarshalJSON", "UnmarshalJSON", "MarshalCBOR", "UnmarshalCBOR", "MarshalBinary",
+	"UnmarshalBinary",
 }
 
 // undocumented complains about exported names, and packages, without a comment.
@@ -173,7 +179,8 @@ func bareNames(d ast.Decl) []string {
 		isMethod := d.Recv != nil
 		name := funcName(d)
 		recv, _, _ := strings.Cut(name, ".")
-		if d.Doc != nil || !d.Name.IsExported() || !ast.IsExported(recv) || isMethod && slices.Contains(ownDocs, d.Name.Name) {
+		if d.Doc != nil || !d.Name.IsExported() || !ast.IsExported(recv) || isMethod && slices.Contains(ownDocs,
+			d.Name.Name) {
 			return nil
 		}
 		return []string{name}
@@ -232,7 +239,8 @@ func failedTo(t *tree) []complaint {
 			text, _ := strconv.Unquote(lit.Value)
 			for _, phrase := range []string{"failed to", "unable to", "could not", "error while"} {
 				if strings.HasPrefix(strings.ToLower(text), phrase) || strings.Contains(text, ": "+phrase) {
-					found = append(found, complaint{"error", f.name, fmt.Sprintf("%s: %q says %q, not what was being done", t.at(lit), text, phrase)})
+					found = append(found, complaint{"error", f.name, fmt.Sprintf("%s: %q says %q, not what was being done", t.at(lit),
+						text, phrase)})
 				}
 			}
 			return true
@@ -272,7 +280,8 @@ func idleTests(t *tree) []complaint {
 				default:
 					return true
 				}
-				found = append(found, complaint{law, f.pkg + "." + funcName(fn), fmt.Sprintf("%s: %s: a test does not %s", t.at(sel), funcName(fn), law)})
+				found = append(found, complaint{law, f.pkg + "." + funcName(fn), fmt.Sprintf("%s: %s: a test does not %s",
+					t.at(sel), funcName(fn), law)})
 				return true
 			})
 		}

@@ -43,7 +43,8 @@ type varLaw struct {
 }
 
 func (v *varLaw) say(n ast.Node, name, what string) {
-	v.found = append(v.found, complaint{"var", v.pkg + "." + name, fmt.Sprintf("%s: package variable %s %s", v.tree.at(n), name, what)})
+	v.found = append(v.found, complaint{"var", v.pkg + "." + name, fmt.Sprintf("%s: package variable %s %s", v.tree.at(n),
+		name, what)})
 }
 
 // judgeDecls looks at how package variables are declared.
@@ -115,7 +116,8 @@ func (v *varLaw) judgeUses(f *ast.File) {
 		if id, ok := root(x).(*ast.Ident); ok && v.isPackageVar(id) {
 			v.say(x, id.Name, "is changed")
 		}
-		if sel, ok := foreign(x); ok && strings.HasPrefix(names[sel.X.(*ast.Ident).Name], v.tree.module+"/") && v.isPackageName(sel.X.(*ast.Ident)) {
+		if sel, ok := foreign(x); ok && strings.HasPrefix(names[sel.X.(*ast.Ident).Name], v.tree.module+"/") &&
+			v.isPackageName(sel.X.(*ast.Ident)) {
 			v.say(x, path.Base(names[sel.X.(*ast.Ident).Name])+"."+sel.Sel.Name, "of another package is changed")
 		}
 	}

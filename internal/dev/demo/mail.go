@@ -45,7 +45,8 @@ func (s *mailServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		reply(w, http.StatusBadRequest, map[string]string{"error": fmt.Sprintf("a mail has to, subject and text (%v)", err)})
 		return
 	}
-	reply(w, http.StatusAccepted, map[string]string{"id": fmt.Sprintf("mail-%d", s.take(m, r.Header.Get("Idempotency-Key")))})
+	reply(w, http.StatusAccepted, map[string]string{"id": fmt.Sprintf("mail-%d",
+		s.take(m, r.Header.Get("Idempotency-Key")))})
 }
 
 // take keeps a mail, once for each idempotency key, and returns its number.

@@ -76,7 +76,10 @@ func run(ctx context.Context, program, dir string) (err error) {
 	}
 	defer stopModel()
 	d.modelURL = "http://" + address + "/v1"
-	for _, step := range []func() error{d.prepare, d.notes, d.talk, d.write, d.review, d.send, d.tidy, d.narrow, d.log, d.search} {
+	for _, step := range []func() error{
+		d.prepare, d.notes, d.talk, d.write, d.review, d.send, d.tidy, d.narrow, d.log,
+		d.search,
+	} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -190,8 +193,10 @@ func (d *demo) prepare() error {
 }
 
 func (d *demo) notes() error {
-	d.say("notes_digest reads a folder of notes, writes a digest and puts the contacts that it finds into the knowledge base")
-	if err := d.rlp("", "launch", "agents/notes_digest", "--param", "notes=testdata/notes", "--param", "out="+d.dir+"/out"); err != nil {
+	d.say("notes_digest reads a folder of notes, writes a digest and puts the contacts that it finds into the knowledge " +
+		"base")
+	if err := d.rlp("", "launch", "agents/notes_digest", "--param", "notes=testdata/notes", "--param", "out="+d.dir+
+		"/out"); err != nil {
 		return err
 	}
 	d.say("tree_audit looks for what should not lie there")
@@ -200,12 +205,14 @@ func (d *demo) notes() error {
 
 func (d *demo) talk() error {
 	d.say("chat_notes answers questions, one a line of its stdin: who sells the boat? when is the harbour meeting?")
-	return d.rlp("who sells the boat?\nwhen is the harbour meeting?\n", "launch", "agents/chat_notes", "--param", "notes=testdata/notes", "--turns")
+	return d.rlp("who sells the boat?\nwhen is the harbour meeting?\n", "launch", "agents/chat_notes", "--param",
+		"notes=testdata/notes", "--turns")
 }
 
 func (d *demo) write() error {
 	d.say("mail_writer has a model write a mail to each contact; it sees masks where addresses and names are")
-	if err := d.rlp("", "launch", "agents/mail_writer", "--input", `{"about":"The harbour lights are back.","model":"openai:letters"}`); err != nil {
+	if err := d.rlp("", "launch", "agents/mail_writer", "--input",
+		`{"about":"The harbour lights are back.","model":"openai:letters"}`); err != nil {
 		return err
 	}
 	return d.rlp("", "kb", "list", "drafts")
@@ -221,7 +228,8 @@ func (d *demo) review() error {
 
 func (d *demo) send() error {
 	d.say("mailer sends them; the host puts the key into the request, for this server alone")
-	if err := d.rlp("", "launch", "agents/mailer", "--input", `{"api":"http://localhost:8025/v1/messages","from":"me@example.com"}`); err != nil {
+	if err := d.rlp("", "launch", "agents/mailer", "--input",
+		`{"api":"http://localhost:8025/v1/messages","from":"me@example.com"}`); err != nil {
 		return err
 	}
 	sent := d.mail.outbox()
@@ -278,7 +286,8 @@ func (d *demo) narrow() error {
 	if err := d.rlp("", "caps", "explain", "agents/mail_writer", "model:use:openai:letters"); err != nil {
 		return err
 	}
-	code, err := d.any("", "launch", "agents/mail_writer", "--input", `{"about":"And off again.","model":"openai:letters"}`)
+	code, err := d.any("", "launch", "agents/mail_writer", "--input",
+		`{"about":"And off again.","model":"openai:letters"}`)
 	fmt.Fprintf(d.out, "  ended with %d\n", code)
 	return err
 }
@@ -297,7 +306,10 @@ func (d *demo) search() error {
 	found := 0
 	look := func(name string, data []byte) {
 		for _, key := range []string{d.mail.token, d.model.key} {
-			for _, form := range []string{key, hex.EncodeToString([]byte(key)), base64.StdEncoding.EncodeToString([]byte(key))[:len(key)]} {
+			for _, form := range []string{
+				key, hex.EncodeToString([]byte(key)),
+				base64.StdEncoding.EncodeToString([]byte(key))[:len(key)],
+			} {
 				if bytes.Contains(data, []byte(form)) {
 					found++
 					fmt.Fprintf(d.out, "  FOUND in %s\n", name)

@@ -81,14 +81,18 @@ func letter(prompt string) string {
 	if len(about) > 200 {
 		about = about[:200]
 	}
-	return "Hello,\n\nthis is about what you asked me for: " + strings.ToValidUTF8(about, "") + "\n\nKind regards,\nthe demo's model"
+	return "Hello,\n\nthis is about what you asked me for: " + strings.ToValidUTF8(about, "") +
+		"\n\nKind regards,\nthe demo's model"
 }
 
 // stream sends text in pieces, the usage and the end.
 func stream(w http.ResponseWriter, model, text string, usage map[string]int) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	send := func(choices []any, usage map[string]int) {
-		chunk := map[string]any{"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": model, "choices": choices}
+		chunk := map[string]any{
+			"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": model,
+			"choices": choices,
+		}
 		if usage != nil {
 			chunk["usage"] = usage
 		}

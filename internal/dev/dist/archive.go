@@ -32,7 +32,10 @@ func tarball(w io.Writer, top string, entries []entry) error {
 	}
 	t := tar.NewWriter(z)
 	for _, e := range entries {
-		h := &tar.Header{Typeflag: tar.TypeReg, Name: top + "/" + e.name, Mode: int64(e.mode.Perm()), Size: int64(len(e.data)), ModTime: when, Format: tar.FormatPAX}
+		h := &tar.Header{
+			Typeflag: tar.TypeReg, Name: top + "/" + e.name, Mode: int64(e.mode.Perm()),
+			Size: int64(len(e.data)), ModTime: when, Format: tar.FormatPAX,
+		}
 		if e.mode.IsDir() {
 			h.Typeflag, h.Name = tar.TypeDir, h.Name+"/"
 		}

@@ -148,14 +148,17 @@ func TestWhatAnArchiveHas(t *testing.T) {
 	}
 	everywhere := []string{
 		"bin/rlp", "share/man/man1/rlp.1", "share/bash-completion/completions/rlp", "share/zsh/site-functions/_rlp",
-		"share/fish/vendor_completions.d/rlp.fish", "share/doc/rlp/README.md", "share/doc/rlp/ARCHITECTURE.md", "share/doc/rlp/RATIONALE.md",
+		"share/fish/vendor_completions.d/rlp.fish", "share/doc/rlp/README.md", "share/doc/rlp/ARCHITECTURE.md",
+		"share/doc/rlp/RATIONALE.md",
 		"share/doc/rlp/docs/install.md", "share/doc/rlp/rlp.cdx.json",
 	}
 	linux := []string{
 		"bin/rlp-confine",
-		"lib/systemd/system/rlp.service", "lib/systemd/user/rlp.service", "share/doc/rlp/exec.conf", "share/doc/rlp/Dockerfile", "share/doc/rlp/image/var/lib/rlp/",
+		"lib/systemd/system/rlp.service", "lib/systemd/user/rlp.service", "share/doc/rlp/exec.conf",
+		"share/doc/rlp/Dockerfile", "share/doc/rlp/image/var/lib/rlp/",
 	}
-	onLinux, onDarwin := unpacked(t, filepath.Join(dir, "rlp_1.2.3_linux_amd64.tar.gz")), unpacked(t, filepath.Join(dir, "rlp_1.2.3_darwin_arm64.tar.gz"))
+	onLinux, onDarwin := unpacked(t, filepath.Join(dir, "rlp_1.2.3_linux_amd64.tar.gz")),
+		unpacked(t, filepath.Join(dir, "rlp_1.2.3_darwin_arm64.tar.gz"))
 	for _, name := range everywhere {
 		if onLinux[name] == 0 || onDarwin[name] == 0 {
 			t.Errorf("%s is not everywhere", name)
@@ -166,7 +169,8 @@ func TestWhatAnArchiveHas(t *testing.T) {
 			t.Errorf("%s is not on Linux alone", name)
 		}
 	}
-	if onLinux["bin/rlp"] != 0o755 || onLinux["bin/rlp-confine"] != 0o755 || onLinux["share/doc/rlp/image/var/lib/rlp/"].Perm() != 0o700 {
+	if onLinux["bin/rlp"] != 0o755 || onLinux["bin/rlp-confine"] != 0o755 ||
+		onLinux["share/doc/rlp/image/var/lib/rlp/"].Perm() != 0o700 {
 		t.Errorf("modes: %v", onLinux)
 	}
 }
@@ -213,8 +217,10 @@ func TestSBOMNamesWhatIsLinked(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		`"bomFormat":"CycloneDX","specVersion":"1.6","version":1`, `"pkg:golang/runloop.dev/rlp@v1.2.3?goos=linux\u0026goarch=arm64"`,
-		`"pkg:golang/std@1.26.1"`, `"pkg:golang/example.com/b@v2.0.0%2Bincompatible"`, `"pkg:golang/example.com/fork@v1.0.1"`, `"value":"h1:x"`,
+		`"bomFormat":"CycloneDX","specVersion":"1.6","version":1`,
+		`"pkg:golang/runloop.dev/rlp@v1.2.3?goos=linux\u0026goarch=arm64"`,
+		`"pkg:golang/std@1.26.1"`, `"pkg:golang/example.com/b@v2.0.0%2Bincompatible"`, `"pkg:golang/example.com/fork@v1.0.1"`,
+		`"value":"h1:x"`,
 	} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("no %s in %s", want, text)

@@ -52,7 +52,8 @@ func printed(ctx context.Context, program string) (p pages, err error) {
 			return nil
 		}
 		c := exec.CommandContext(ctx, program, args...)
-		c.Env = []string{"HOME=" + dir, "RUNLOOP_HOME=" + filepath.Join(dir, "home"), "NO_COLOR=1", "PATH=" + os.Getenv("PATH")}
+		c.Env = []string{"HOME=" + dir, "RUNLOOP_HOME=" + filepath.Join(dir, "home"), "NO_COLOR=1", "PATH=" +
+			os.Getenv("PATH")}
 		var out, problems bytes.Buffer
 		c.Stdout, c.Stderr = &out, &problems
 		if err = c.Run(); err != nil {
@@ -139,7 +140,10 @@ func (r release) files(target, prefix string) ([]entry, []byte, error) {
 // texts are what people read, on every system.
 func (r release) texts() ([]entry, error) {
 	var all []entry
-	for _, pattern := range []string{"README.md", "ARCHITECTURE.md", "RATIONALE.md", "LICENSE*", "CHANGELOG.md", "SECURITY.md", "docs/*.md", "docs/*.json", "docs/*.png"} {
+	for _, pattern := range []string{
+		"README.md", "ARCHITECTURE.md", "RATIONALE.md", "LICENSE*", "CHANGELOG.md",
+		"SECURITY.md", "docs/*.md", "docs/*.json", "docs/*.png",
+	} {
 		to := docDir
 		if strings.HasPrefix(pattern, "docs/") {
 			to += "docs/"

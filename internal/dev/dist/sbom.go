@@ -59,13 +59,17 @@ func (r release) sbom(target, program string) ([]byte, error) {
 func document(info *debug.BuildInfo, version, target string) bom {
 	system, machine, _ := strings.Cut(target, "/")
 	main := component{
-		Type: "application", Name: "rlp", Version: version, PURL: purl(info.Main.Path, "v"+version) + "?goos=" + system + "&goarch=" + machine,
+		Type: "application", Name: "rlp", Version: version, PURL: purl(info.Main.Path, "v"+version) + "?goos=" + system +
+			"&goarch=" + machine,
 		Properties: []property{{"cdx:gomod:build:env:GOOS", system}, {"cdx:gomod:build:env:GOARCH", machine}},
 	}
 	main.Ref = main.PURL
 	b := bom{Format: "CycloneDX", Spec: "1.6", Version: 1, Metadata: bomMetadata{main}}
 	std := purl("std", strings.TrimPrefix(info.GoVersion, "go"))
-	b.Components = []component{{Ref: std, Type: "library", Name: "std", Version: info.GoVersion, Scope: "required", PURL: std}}
+	b.Components = []component{{
+		Ref: std, Type: "library", Name: "std", Version: info.GoVersion, Scope: "required",
+		PURL: std,
+	}}
 	for _, m := range info.Deps {
 		if m.Replace != nil {
 			m = m.Replace

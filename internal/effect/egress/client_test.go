@@ -45,7 +45,10 @@ func request(t *testing.T, text string) *http.Request {
 }
 
 func hello(t *testing.T) *httptest.Server {
-	s := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { _, _ = rw.Write([]byte("hello")) }))
+	s := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+		_,
+			_ = rw.Write([]byte("hello"))
+	}))
 	t.Cleanup(s.Close)
 	return s
 }

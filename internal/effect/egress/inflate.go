@@ -11,7 +11,8 @@ import (
 
 // inflate makes resp what it was before gzip.
 func (c *Client) inflate(resp *http.Response) {
-	if how := resp.Header["Content-Encoding"]; resp.Body == http.NoBody || len(how) != 1 || !strings.EqualFold(how[0], "gzip") {
+	if how := resp.Header["Content-Encoding"]; resp.Body == http.NoBody || len(how) != 1 || !strings.EqualFold(how[0],
+		"gzip") {
 		return
 	}
 	resp.Header.Del("Content-Encoding")

@@ -155,7 +155,8 @@ func passedOn(t *testing.T, encodings []string) {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	if got, err := io.ReadAll(resp.Body); err != nil || !bytes.Equal(got, body) || len(resp.Header["Content-Encoding"]) != len(encodings) {
+	if got, err := io.ReadAll(resp.Body); err != nil || !bytes.Equal(got, body) ||
+		len(resp.Header["Content-Encoding"]) != len(encodings) {
 		t.Errorf("%q, %v, %v", got, err, resp.Header)
 	}
 }

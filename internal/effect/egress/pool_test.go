@@ -51,7 +51,9 @@ func TestPools(t *testing.T) {
 		var closed atomic.Int32
 		roots := x509.NewCertPool()
 		roots.AddCert(s.Certificate())
-		client := New(Config{Resolve: fixed(somewhere), Roots: roots, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+		client := New(Config{Resolve: fixed(somewhere), Roots: roots, Dial: func(ctx context.Context, network,
+			address string,
+		) (net.Conn, error) {
 			conn, err := dial(ctx, network, address)
 			return counted{conn, &closed}, err
 		}})
@@ -90,7 +92,9 @@ func TestNoSwitchOfProtocols(t *testing.T) {
 		_, _ = io.WriteString(theirs, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: raw\r\n\r\n")
 	}()
 	var closed atomic.Int32
-	client := New(Config{Resolve: fixed(somewhere), Dial: func(context.Context, string, string) (net.Conn, error) { return counted{ours, &closed}, nil }})
+	client := New(Config{Resolve: fixed(somewhere), Dial: func(context.Context, string, string) (net.Conn, error) {
+		return counted{ours, &closed}, nil
+	}})
 	if _, err := client.Send(request(t, "http://example.com/"), false); err != errProtocol || closed.Load() == 0 {
 		t.Errorf("%v, closed %d times", err, closed.Load())
 	}
@@ -119,7 +123,8 @@ func TestConnect(t *testing.T) {
 			9: {moveOn, 2 * moveOn, 3 * moveOn, 3*moveOn + dialTimeout},
 		} {
 			began, tries = time.Now(), nil
-			if _, err := client.connect(t.Context(), "tcp", slices.Repeat([]netip.Addr{somewhere}, n), "80"); err == nil || err.Error() != "1" || !slices.Equal(tries, want) {
+			if _, err := client.connect(t.Context(), "tcp", slices.Repeat([]netip.Addr{somewhere}, n), "80"); err == nil ||
+				err.Error() != "1" || !slices.Equal(tries, want) {
 				t.Errorf("%d addresses: %v after %v, want %v", n, err, tries, want)
 			}
 		}
@@ -143,7 +148,10 @@ func TestDial(t *testing.T) {
 	client := New(Config{Resolve: func(context.Context, string) ([]netip.Addr, error) {
 		return []netip.Addr{somewhere}, io.ErrNoProgress
 	}})
-	for host, want := range map[string]error{"api.example.com:80": io.ErrNoProgress, "HOST:80": errTarget, "host.:80": errTarget, "127.1:80": errTarget} {
+	for host, want := range map[string]error{
+		"api.example.com:80": io.ErrNoProgress, "HOST:80": errTarget,
+		"host.:80": errTarget, "127.1:80": errTarget,
+	} {
 		if conn, err := client.dial(t.Context(), "tcp", host); conn != nil || err != want {
 			t.Errorf("%s: %v", host, err)
 		}

@@ -243,7 +243,12 @@ func TestSpecialFiles(t *testing.T) {
 		}
 		j, _ := open(t, walk, rule{p.grant, all})
 		for _, name := range names {
-			for _, o := range []wasi.OpenFlags{{Read: true}, {Write: true}, {Read: true, Write: true}, {Write: true, Create: true, Trunc: true}} {
+			for _, o := range []wasi.OpenFlags{
+				{Read: true},
+				{Write: true},
+				{Read: true, Write: true},
+				{Write: true, Create: true, Trunc: true},
+			} {
 				want(t, name, opened(j, p.grant+name, o), wasi.EACCES)
 			}
 			if _, e := j.Stat(p.grant+name, false, true); e != 0 {

@@ -105,7 +105,10 @@ func (c pathCase) run(j *Jail, dir string) (string, wasi.Errno) {
 		return "", spill(j, p.path, c.Text, wasi.OpenFlags{Append: true})
 	case "lstat":
 		st, e := j.Stat(p.path, p.mustDir, false)
-		return map[wasi.FileType]string{wasi.TypeSymlink: "symlink", wasi.TypeRegular: "file", wasi.TypeDirectory: "dir"}[st.Type], e
+		return map[wasi.FileType]string{
+			wasi.TypeSymlink: "symlink", wasi.TypeRegular: "file",
+			wasi.TypeDirectory: "dir",
+		}[st.Type], e
 	case "readlink":
 		buf := make([]byte, 256)
 		n, e := j.Readlink(p.path, buf)

@@ -76,9 +76,13 @@ func TestChangesAreAskedForBeforeTheyAreMade(t *testing.T) {
 		acts bool
 		do   func(j wasi.FS, at string) wasi.Errno
 	}{
-		"open":     {"f", false, write(wasi.OpenFlags{Read: true})},
-		"stat":     {"f", false, func(j wasi.FS, at string) wasi.Errno { _, e := j.Stat(at, false, true); return e }},
-		"readlink": {"l", false, func(j wasi.FS, at string) wasi.Errno { _, e := j.Readlink(at, make([]byte, 10)); return e }},
+		"open": {"f", false, write(wasi.OpenFlags{Read: true})},
+		"stat": {"f", false, func(j wasi.FS, at string) wasi.Errno { _, e := j.Stat(at, false, true); return e }},
+		"readlink": {"l", false, func(j wasi.FS, at string) wasi.Errno {
+			_,
+				e := j.Readlink(at, make([]byte, 10))
+			return e
+		}},
 
 		"open for writing": {"f", true, write(wasi.OpenFlags{Write: true})},
 		"append":           {"f", true, write(wasi.OpenFlags{Write: true, Append: true})},
@@ -107,7 +111,10 @@ func TestChangesAreAskedForBeforeTheyAreMade(t *testing.T) {
 			put(t, p.grant+"/f", "text")
 			must(t, os.Mkdir(p.grant+"/d", 0o755))
 			must(t, os.Symlink("f", p.grant+"/l"))
-			o := &onlooker{walker: &walker{rules: []rule{{p.grant, all}}, gone: map[int]bool{}}, t: t, dir: p.grant, before: state(t, p.grant)}
+			o := &onlooker{
+				walker: &walker{rules: []rule{{p.grant, all}}, gone: map[int]bool{}}, t: t, dir: p.grant,
+				before: state(t, p.grant),
+			}
 			j, err := Open(Config{Gate: o, walk: walk, Roots: []string{p.grant}})
 			must(t, err)
 			defer j.Close()

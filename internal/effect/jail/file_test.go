@@ -47,7 +47,14 @@ func TestReadWriteSeek(t *testing.T) {
 		whence int
 		at     int64
 		e      wasi.Errno
-	}{{0, 1, 6, 0}, {2, 0, 2, 0}, {-1, 2, 9, 0}, {-1, 0, 0, wasi.EINVAL}, {0, 3, 0, wasi.EINVAL}, {0, -1, 0, wasi.EINVAL}} {
+	}{
+		{0, 1, 6, 0},
+		{2, 0, 2, 0},
+		{-1, 2, 9, 0},
+		{-1, 0, 0, wasi.EINVAL},
+		{0, 3, 0, wasi.EINVAL},
+		{0, -1, 0, wasi.EINVAL},
+	} {
 		if at, e := f.Lseek(s.off, s.whence); at != s.at || e != s.e {
 			t.Errorf("Lseek(%d, %d) = %d, errno %d", s.off, s.whence, at, e)
 		}

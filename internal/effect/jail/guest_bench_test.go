@@ -72,12 +72,16 @@ func perTurn(b *testing.B) {
 }
 
 func jailed(b *testing.B, wasm []byte, dir string) {
-	j, err := journal.Create(journal.Options{Dir: filepath.Join(b.TempDir(), "journal"), Head: audit.Head{RunID: "bench"}, MaxBytes: 64 << 30, MaxDecisions: 1 << 31})
+	j, err := journal.Create(journal.Options{
+		Dir: filepath.Join(b.TempDir(), "journal"), Head: audit.Head{RunID: "bench"},
+		MaxBytes: 64 << 30, MaxDecisions: 1 << 31,
+	})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer j.Close()
-	set, err := caps.Base([]caps.Entry{{Grant: caps.Grant{Family: caps.FS, Modes: caps.AllModes(caps.FS), Scope: dir}}}, caps.Limits{})
+	set, err := caps.Base([]caps.Entry{{Grant: caps.Grant{Family: caps.FS, Modes: caps.AllModes(caps.FS), Scope: dir}}},
+		caps.Limits{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -94,7 +98,10 @@ func jailed(b *testing.B, wasm []byte, dir string) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	m, err := guest.Compile(b.Context(), guest.Config{Module: wasm, Name: "bench", Funcs: sys.Funcs(), MemoryBytes: 1 << 20})
+	m, err := guest.Compile(b.Context(), guest.Config{
+		Module: wasm, Name: "bench", Funcs: sys.Funcs(),
+		MemoryBytes: 1 << 20,
+	})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -210,7 +217,8 @@ func loopingGuest(path string, body []byte, once bool) []byte {
 	fn := func(params ...byte) []byte {
 		return joined([]byte{0x60, byte(len(params))}, params, []byte{1, i})
 	}
-	types := joined([]byte{5}, fn(i, i, i, i, i, l, l, i, i), fn(i), fn(i, i, i, i, i), fn(i, i, i, l, i), []byte{0x60, 0, 0})
+	types := joined([]byte{5}, fn(i, i, i, i, i, l, l, i, i), fn(i), fn(i, i, i, i, i), fn(i, i, i, l, i),
+		[]byte{0x60, 0, 0})
 	var imports []byte
 	for n, name := range []string{"path_open", "fd_close", "path_filestat_get", "fd_pread"} {
 		imports = joined(imports, str("wasi_snapshot_preview1"), str(name), []byte{0, byte(n)})

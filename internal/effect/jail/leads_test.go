@@ -27,7 +27,8 @@ func TestLinksThatLeadOutStayWhereTheyAre(t *testing.T) {
 		} {
 			must(t, os.Symlink(text, p.grant+name))
 		}
-		j, g := open(t, walk, rule{p.grant, all}, rule{p.grant + "/denied", 0}, rule{p.grant + "/missing", all}, rule{p.grant + "/above/deep", all})
+		j, g := open(t, walk, rule{p.grant, all}, rule{p.grant + "/denied", 0}, rule{p.grant + "/missing", all},
+			rule{p.grant + "/above/deep", all})
 		at := func(name string) string { return p.grant + name }
 		for _, name := range []string{"/old", "/chain", "/down", "/up", "/loop", "/climbs", "/tree", "/tree/deep"} {
 			want(t, "move "+name, j.Rename(at(name), at("/sub"), false), wasi.EACCES)
@@ -39,7 +40,10 @@ func TestLinksThatLeadOutStayWhereTheyAre(t *testing.T) {
 			want(t, "hard link "+name, j.Link(at(name), false, at("/sub")), wasi.EACCES)
 			want(t, "link to "+name, j.Symlink(at(name), at("/sub")), wasi.EACCES)
 		}
-		for _, text := range []string{"old/x", "in/../old", "in/../../../out", "./up", "chain", "tree/deep/l/y", "/", p.grant + "/../out"} {
+		for _, text := range []string{
+			"old/x", "in/../old", "in/../../../out", "./up", "chain", "tree/deep/l/y", "/",
+			p.grant + "/../out",
+		} {
 			want(t, "new link with the text "+text, j.Symlink(text, at("/sub")), wasi.EACCES)
 		}
 		want(t, "a relative link to where it leads out", j.Rename(at("/a/b/c"), at("/c"), false), wasi.EACCES)

@@ -77,7 +77,8 @@ func (l *lister) fill(fd int) error {
 			l.marks = append(l.marks, l.next)
 		}
 		l.entries = append(l.entries, wasi.Dirent{
-			Name: unix.ByteSliceToString(buf[nameAt:size]), Ino: binary.NativeEndian.Uint64(buf), Type: typeOf(uint32(buf[18]) << 12),
+			Name: unix.ByteSliceToString(buf[nameAt:size]), Ino: binary.NativeEndian.Uint64(buf),
+			Type: typeOf(uint32(buf[18]) << 12),
 		})
 		l.next = int64(binary.NativeEndian.Uint64(buf[8:]))
 		buf = buf[size:]

@@ -32,7 +32,10 @@ func TestTrailingSlash(t *testing.T) {
 		want(t, "rename none/", j.Rename(at("none"), at("g"), true), wasi.ENOENT)
 		want(t, "rename d/", j.Rename(at("d"), at("e"), true), 0)
 		want(t, "and back", j.Rename(at("e"), at("d"), true), 0)
-		for name, e := range map[string]wasi.Errno{"f": wasi.ENOTDIR, "lf": wasi.ENOTDIR, "d": 0, "l": 0, "none": wasi.ENOENT} {
+		for name, e := range map[string]wasi.Errno{
+			"f": wasi.ENOTDIR, "lf": wasi.ENOTDIR, "d": 0, "l": 0,
+			"none": wasi.ENOENT,
+		} {
 			st, got := j.Stat(at(name), true, false)
 			want(t, "stat "+name+"/", got, e)
 			if e == 0 && st.Type != wasi.TypeDirectory {
@@ -138,7 +141,8 @@ func TestOps(t *testing.T) {
 func TestErrnos(t *testing.T) {
 	for err, e := range map[error]wasi.Errno{
 		nil: 0, os.ErrClosed: wasi.EIO, unix.ENOTTY: wasi.EIO, unix.EACCES: wasi.EACCES, unix.ENOSPC: wasi.ENOSPC,
-		unix.EROFS: wasi.EROFS, unix.ENXIO: wasi.EACCES, unix.EOPNOTSUPP: wasi.ENOTSUP, unix.EFBIG: wasi.EFBIG, unix.ENOSYS: wasi.ENOTSUP, unix.EBADF: wasi.EBADF, unix.EMFILE: wasi.EMFILE,
+		unix.EROFS: wasi.EROFS, unix.ENXIO: wasi.EACCES, unix.EOPNOTSUPP: wasi.ENOTSUP, unix.EFBIG: wasi.EFBIG,
+		unix.ENOSYS: wasi.ENOTSUP, unix.EBADF: wasi.EBADF, unix.EMFILE: wasi.EMFILE,
 	} {
 		want(t, "errnoOf", errnoOf(err), e)
 	}

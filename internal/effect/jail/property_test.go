@@ -43,7 +43,8 @@ func (s *script) path() string {
 
 func (s *script) target() string {
 	targets := []string{
-		"a", "../b", "..", "../..", "../out", "../../out/secret.txt", s.p.out, s.p.out + "/victim.txt", "denied", "../denied/key",
+		"a", "../b", "..", "../..", "../out", "../../out/secret.txt", s.p.out, s.p.out + "/victim.txt", "denied",
+		"../denied/key",
 		"../ro/f", "l", "/proc/self/cwd", "/", s.p.grant, s.p.grant + "/denied", "b/../../out", "",
 	}
 	return targets[s.next(len(targets))]
@@ -56,7 +57,10 @@ func (s *script) step() (read string) {
 	case 0, 1:
 		read, _ = slurp(j, p)
 	case 2, 3:
-		spill(j, p, "pwned", wasi.OpenFlags{Create: true, Trunc: s.next(2) == 0, Append: s.next(2) == 0, NoFollow: s.next(2) == 0})
+		spill(j, p, "pwned", wasi.OpenFlags{
+			Create: true, Trunc: s.next(2) == 0, Append: s.next(2) == 0,
+			NoFollow: s.next(2) == 0,
+		})
 	case 4, 5:
 		j.Mkdir(p)
 	case 6:
@@ -72,7 +76,8 @@ func (s *script) step() (read string) {
 	case 12:
 		j.SetTimes(p, dir, s.next(2) == 0, wasi.Times{Mtim: 1e18, OmitAtim: true})
 	case 13: // a neighbour's link, to anywhere
-		if !links.Within(p, s.p.grant+"/denied") && !links.Within(p, s.p.grant+"/ro") && links.Within(p, s.p.grant) && plainDir(path.Dir(p), s.p.grant) {
+		if !links.Within(p, s.p.grant+"/denied") && !links.Within(p, s.p.grant+"/ro") && links.Within(p, s.p.grant) &&
+			plainDir(path.Dir(p), s.p.grant) {
 			_ = os.Symlink(s.target(), p)
 		}
 	case 14: // keep a file open across what follows
@@ -176,7 +181,10 @@ func TestScriptsReachThings(t *testing.T) {
 	r, reached := rand.New(rand.NewPCG(7, 7)), false
 	before := p.outside(t)
 	for i := 0; i < 100_000 && !reached; i++ {
-		s.data = []byte{byte(r.Uint32()), byte(r.Uint32()), byte(r.Uint32()), byte(r.Uint32()), byte(r.Uint32()), byte(r.Uint32()), byte(r.Uint32()), byte(r.Uint32())}
+		s.data = []byte{
+			byte(r.Uint32()), byte(r.Uint32()), byte(r.Uint32()), byte(r.Uint32()), byte(r.Uint32()),
+			byte(r.Uint32()), byte(r.Uint32()), byte(r.Uint32()),
+		}
 		reached = strings.Contains(s.step(), "CANARY") || i%500 == 0 && p.outside(t) != before
 	}
 	if !reached {

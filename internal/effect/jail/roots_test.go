@@ -149,7 +149,10 @@ func TestAsWritten(t *testing.T) {
 		must(t, syscall.Mkfifo(p.grant+"/fifo", 0o644))
 		put(t, p.grant+"/f", "text")
 		g := &walker{rules: []rule{{"/", all}}}
-		roots := []string{p.grant + "/l", p.grant + "/f", p.grant + "/none/x", p.grant + "/l/no", p.grant + "/fifo", "/dev/null"}
+		roots := []string{
+			p.grant + "/l", p.grant + "/f", p.grant + "/none/x", p.grant + "/l/no", p.grant + "/fifo",
+			"/dev/null",
+		}
 		j, err := Open(Config{Gate: g, Roots: roots, AsWritten: true, walk: walk})
 		must(t, err)
 		defer j.Close()
@@ -189,7 +192,10 @@ func TestRefusedBeforeLooked(t *testing.T) {
 		want(t, "create with a slash", e, wasi.EACCES)
 		want(t, "open for nothing, which is to read", opened(j, p.grant+"/drop/f", wasi.OpenFlags{}), wasi.EACCES)
 		want(t, "control: open for writing", opened(j, p.grant+"/drop/f", wasi.OpenFlags{Write: true}), 0)
-		want(t, "a link as a folder, not followed", opened(j, p.grant+"/l", wasi.OpenFlags{Read: true, Directory: true, NoFollow: true}), wasi.ENOTDIR)
+		want(t, "a link as a folder, not followed", opened(j, p.grant+"/l", wasi.OpenFlags{
+			Read: true, Directory: true,
+			NoFollow: true,
+		}), wasi.ENOTDIR)
 	})
 }
 

@@ -19,7 +19,11 @@ func TestWhatBecameALinkIsNotShown(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := shell(t, "cat "+dir+"/granted/* "+dir+"/on/way/*; cat "+dir+"/one")
-		c.Folders = []Folder{{Path: dir + "/granted", Access: ReadOnly}, {Path: dir + "/on/way", Access: ReadWrite}, {Path: dir + "/one", Access: ReadOnly}}
+		c.Folders = []Folder{
+			{Path: dir + "/granted", Access: ReadOnly},
+			{Path: dir + "/on/way", Access: ReadWrite},
+			{Path: dir + "/one", Access: ReadOnly},
+		}
 		for _, p := range []string{"granted", "on/way"} {
 			if err := os.MkdirAll(filepath.Join(dir, p), 0o755); err != nil {
 				t.Fatal(err)
@@ -36,7 +40,8 @@ func TestWhatBecameALinkIsNotShown(t *testing.T) {
 		if r := run(t, l, c); string(r.Stdout.Data) != "own\nown\nown\n" {
 			t.Fatalf("control: %s%s", r.Stdout.Data, r.Stderr.Data)
 		}
-		for name, to := range map[string]string{"granted": elsewhere, "on": filepath.Dir(elsewhere), "one": elsewhere + "/secret"} {
+		for name, to := range map[string]string{"granted": elsewhere, "on": filepath.Dir(elsewhere), "one": elsewhere +
+			"/secret"} {
 			if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
 				t.Fatal(err)
 			}

@@ -59,7 +59,10 @@ func BenchmarkLanes(b *testing.B) {
 		}
 		for name, l := range lanes {
 			timed(name, func() error {
-				r, err := l.Run(b.Context(), &Command{Program: path, Argv: []string{"true"}, Timeout: time.Minute, MaxOutput: 1 << 10})
+				r, err := l.Run(b.Context(), &Command{
+					Program: path, Argv: []string{"true"}, Timeout: time.Minute,
+					MaxOutput: 1 << 10,
+				})
 				if err == nil && r.ExitCode != 0 {
 					err = fmt.Errorf("%+v", r)
 				}
@@ -119,7 +122,8 @@ func sameView(b *testing.B, l *bwrap) []string {
 // folder, and nothing of the network.
 func byHand(path string) []string {
 	return []string{
-		"--unshare-all", "--ro-bind", "/usr", "/usr", "--symlink", "usr/bin", "/bin", "--symlink", "usr/lib", "/lib", "--symlink", "usr/lib64", "/lib64",
+		"--unshare-all", "--ro-bind", "/usr", "/usr", "--symlink", "usr/bin", "/bin", "--symlink", "usr/lib", "/lib",
+		"--symlink", "usr/lib64", "/lib64",
 		"--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--die-with-parent", "--", path,
 	}
 }
@@ -141,7 +145,8 @@ func BenchmarkBroker(b *testing.B) {
 		}
 		return list
 	}
-	free, links, protected, denied := folder(), folder(), folder(Folder{Path: "there", Access: ReadOnly}), folder(Folder{Path: ".env", Access: Hidden})
+	free, links, protected, denied := folder(), folder(), folder(Folder{Path: "there", Access: ReadOnly}),
+		folder(Folder{Path: ".env", Access: Hidden})
 	for _, bb := range []struct {
 		name, call string
 		kept       []Folder
@@ -157,7 +162,8 @@ func BenchmarkBroker(b *testing.B) {
 	} {
 		b.Run(bb.name, func(b *testing.B) {
 			took := func(l Lane, folders []Folder) time.Duration {
-				c := shell(b, fmt.Sprintf("cd %s; i=0; while [ $i -lt %d ]; do i=$((i+1)); %s; done", folders[0].Path, calls, bb.call))
+				c := shell(b, fmt.Sprintf("cd %s; i=0; while [ $i -lt %d ]; do i=$((i+1)); %s; done", folders[0].Path, calls,
+					bb.call))
 				c.Folders = folders
 				began := time.Now()
 				if r, err := l.Run(b.Context(), c); err != nil || r.ExitCode != 0 {

@@ -39,7 +39,10 @@ func newBwrap(cfg Config) (Lane, error) {
 			return l, nil
 		}
 	}
-	return nil, &UnsupportedError{Lane: "bwrap", Why: "bubblewrap is not installed, or others may write it", Remedy: "apt-get install bubblewrap"}
+	return nil, &UnsupportedError{
+		Lane: "bwrap", Why: "bubblewrap is not installed, or others may write it",
+		Remedy: "apt-get install bubblewrap",
+	}
 }
 
 func (*bwrap) name() string { return "bwrap" }
@@ -62,7 +65,10 @@ func (l *bwrap) order(ch *child, p *pinned, c *Command, files []uintptr) (*order
 	for _, f := range more {
 		files = append(files, f.Fd())
 	}
-	return &order{path: l.path, argv: argv, attr: &syscall.ProcAttr{Env: confinedEnv(), Files: files, Sys: &syscall.SysProcAttr{}}}, append(theirs, more...), nil
+	return &order{path: l.path, argv: argv, attr: &syscall.ProcAttr{
+		Env: confinedEnv(), Files: files,
+		Sys: &syscall.SysProcAttr{},
+	}}, append(theirs, more...), nil
 }
 
 // command is what bubblewrap is told. The files follow those that it has
@@ -75,7 +81,8 @@ func (l *bwrap) command(p *sandbox.Plan, next int) ([]string, []*os.File, error)
 	files := []*os.File{self}
 	id := strconv.Itoa(sandbox.InsideID)
 	argv := []string{
-		"bwrap", "--as-pid-1", "--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try",
+		"bwrap", "--as-pid-1", "--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts",
+		"--unshare-cgroup-try",
 		"--uid", id, "--gid", id, "--die-with-parent",
 		"--cap-drop", "ALL", "--cap-add", "CAP_SYS_ADMIN", "--cap-add", "CAP_SETPCAP", // until [plan.complete] is done
 	}

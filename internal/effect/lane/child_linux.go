@@ -132,8 +132,10 @@ func (n *native) spawn(ch *child, o *order) error {
 		o.attr.Sys.UseCgroupFD, o.attr.Sys.CgroupFD = true, n.group.dir
 	}
 	pid, err := n.launch(o)
-	promised := n.outer != nil && n.group != nil && (n.group.memory || n.group.pids) // what it bounds is enforced, or nothing is started
-	if err != nil && n.group != nil && !promised && sandbox.IsOf(err, unix.EACCES, unix.EPERM, unix.EBUSY, unix.ENOSYS, unix.EINVAL, unix.EOPNOTSUPP, unix.ENODEV) {
+	// what it bounds is enforced, or nothing is started
+	promised := n.outer != nil && n.group != nil && (n.group.memory || n.group.pids)
+	if err != nil && n.group != nil && !promised && sandbox.IsOf(err, unix.EACCES, unix.EPERM, unix.EBUSY, unix.ENOSYS,
+		unix.EINVAL, unix.EOPNOTSUPP, unix.ENODEV) {
 		o.attr.Sys.UseCgroupFD = false
 		if pid, err = n.launch(o); err == nil {
 			err = n.group.close()
@@ -152,7 +154,8 @@ func (n *native) spawn(ch *child, o *order) error {
 		return nil
 	case errors.Is(err, unix.E2BIG):
 		return ErrTooBig
-	case sandbox.IsOf(err, unix.ENOEXEC, unix.ENOENT, unix.EACCES): // no format that is known, or an interpreter that is not there
+	// no format that is known, or an interpreter that is not there
+	case sandbox.IsOf(err, unix.ENOEXEC, unix.ENOENT, unix.EACCES):
 		return fmt.Errorf("%w: %w", ErrNotProgram, err)
 	}
 	return fmt.Errorf("starting the program: %w", err)

@@ -87,7 +87,10 @@ func (e *engine) global(s *state) []string {
 	if e.docker {
 		return []string{"--config", s.path("client"), "--context", "default"}
 	}
-	line := []string{"--remote=false", "--log-level", "error", "--events-backend", "none", "--hooks-dir", s.path("hooks"), "--default-mounts-file", s.path("mounts.conf")}
+	line := []string{
+		"--remote=false", "--log-level", "error", "--events-backend", "none", "--hooks-dir", s.path("hooks"),
+		"--default-mounts-file", s.path("mounts.conf"),
+	}
 	if e.cgroupfs {
 		line = append(line, "--cgroup-manager", "cgroupfs")
 	}
@@ -95,7 +98,8 @@ func (e *engine) global(s *state) []string {
 		line = append(line, "--runtime", e.runtime)
 	}
 	if e.private { // nothing of the operator's podman is touched
-		line = append(line, "--root", s.path("s"), "--runroot", s.path("r"), "--tmpdir", s.path("t"), "--storage-driver", "vfs")
+		line = append(line, "--root", s.path("s"), "--runroot", s.path("r"), "--tmpdir", s.path("t"), "--storage-driver",
+			"vfs")
 	}
 	return line
 }
@@ -153,7 +157,14 @@ func (e *engine) tmpfsOptions(written string) string {
 	if options == "" {
 		said = nil
 	}
-	for _, o := range [][3]string{{"rw", "ro", "rw"}, {"noexec", "exec", "noexec"}, {"nosuid", "", "nosuid"}, {"nodev", "", "nodev"}, {"size", "", "size=64m"}, {"mode", "", "mode=1777"}} {
+	for _, o := range [][3]string{
+		{"rw", "ro", "rw"},
+		{"noexec", "exec", "noexec"},
+		{"nosuid", "", "nosuid"},
+		{"nodev", "", "nodev"},
+		{"size", "", "size=64m"},
+		{"mode", "", "mode=1777"},
+	} {
 		if !has(o[0]) && (o[1] == "" || !has(o[1])) {
 			said = append(said, o[2])
 		}
@@ -176,7 +187,8 @@ func (s *start) view(sc *sandbox.ViewSpec, exists func(string) bool) error {
 	taken := map[string]bool{}
 	host := s.cfg.Image == "" && s.cfg.Rootfs == ""
 	for _, p := range v.Mounts {
-		if p.Kind == sandbox.Devices || p.Kind == sandbox.Procs || p.Kind == sandbox.Private || p.Kind == sandbox.System && !host || !exists(p.Path) {
+		if p.Kind == sandbox.Devices || p.Kind == sandbox.Procs || p.Kind == sandbox.Private || p.Kind == sandbox.System &&
+			!host || !exists(p.Path) {
 			continue
 		}
 		if strings.ContainsAny(p.Path, ",\"\\\n\r") {

@@ -134,9 +134,11 @@ func (e *engine) fits(cfg *ContainerConfig) error {
 	case e.docker && os.Geteuid() != 0:
 		return refuse("docker runs as root and gives the working folder to nobody else", `use podman, or start rlp as root`)
 	case cfg.AppArmor != "" && !hasAppArmor():
-		return refuse("AppArmor is not enabled in this kernel, and exec.apparmor asks for it", "remove exec.apparmor, or enable AppArmor")
+		return refuse("AppArmor is not enabled in this kernel, and exec.apparmor asks for it",
+			"remove exec.apparmor, or enable AppArmor")
 	case e.rootless && oldHierarchy():
-		return refuse("podman bounds nothing without root where control groups are of the first version", "boot with the second version, or start rlp as root")
+		return refuse("podman bounds nothing without root where control groups are of the first version",
+			"boot with the second version, or start rlp as root")
 	}
 	return nil
 }
@@ -161,7 +163,10 @@ const trialProgram = "/rlp/no/such/program"
 
 // trial makes a container with every control, and has nothing run in it.
 func (k *container) trial(ctx context.Context) error {
-	s, err := k.begin(containerName(k.cfg.ID), &Command{Program: trialProgram, Timeout: engineTime, Folders: k.cfg.Folders, Leased: k.cfg.Leased})
+	s, err := k.begin(containerName(k.cfg.ID), &Command{
+		Program: trialProgram, Timeout: engineTime, Folders: k.cfg.Folders,
+		Leased: k.cfg.Leased,
+	})
 	if errors.Is(err, ErrView) {
 		return &UnsupportedError{Lane: "container", Why: err.Error()}
 	}

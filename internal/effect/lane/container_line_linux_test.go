@@ -33,7 +33,10 @@ func recorded(t *testing.T, engine string, own ContainerConfig, c *Command) (lin
 	if err := os.Chmod(own.Engine, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	l, err := Container(Config{Work: filepath.Join(dir, "agent", "run"), ID: "0193-abcdef", Container: own, Bounds: Bounds{Memory: 1 << 28}})
+	l, err := Container(Config{
+		Work: filepath.Join(dir, "agent", "run"), ID: "0193-abcdef", Container: own,
+		Bounds: Bounds{Memory: 1 << 28},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +54,8 @@ func recorded(t *testing.T, engine string, own ContainerConfig, c *Command) (lin
 	if err := l.Close(); err != nil {
 		t.Error(err)
 	}
-	return strings.Split(strings.TrimSuffix(text, "\n"), "\n"), read(t, filepath.Join(dir, "env")), read(t, filepath.Join(dir, "program-env"))
+	return strings.Split(strings.TrimSuffix(text, "\n"), "\n"), read(t, filepath.Join(dir, "env")),
+		read(t, filepath.Join(dir, "program-env"))
 }
 
 func read(t *testing.T, path string) string {
@@ -70,10 +74,14 @@ func read(t *testing.T, path string) string {
 func TestTheLineOfDocker(t *testing.T) {
 	ro := openDir(t, 0o755)
 	line, env, programEnv := recorded(t, "docker", ContainerConfig{
-		Image: "docker.io/library/alpine:3", AppArmor: "rlp", CPUs: 1.5, Nofile: [2]int64{256, 512}, Tmpfs: []string{"/tmp", "/var/tmp:exec,size=1m"},
-		Env: []string{"HOME=/root", "SECRET=operators", "DOCKER_HOST=tcp://10.0.0.1:2375", "DOCKER_CONTEXT=far"},
+		Image: "docker.io/library/alpine:3", AppArmor: "rlp", CPUs: 1.5, Nofile: [2]int64{256, 512},
+		Tmpfs: []string{"/tmp", "/var/tmp:exec,size=1m"},
+		Env:   []string{"HOME=/root", "SECRET=operators", "DOCKER_HOST=tcp://10.0.0.1:2375", "DOCKER_CONTEXT=far"},
 	}, &Command{
-		Program: "/bin/echo", Argv: []string{"/bin/echo", "--privileged", "-v/:/host"}, Env: []string{"TOKEN=t0ps3cret", "DOCKER_HOST=unix:///x"},
+		Program: "/bin/echo", Argv: []string{"/bin/echo", "--privileged", "-v/:/host"}, Env: []string{
+			"TOKEN=t0ps3cret",
+			"DOCKER_HOST=unix:///x",
+		},
 		Stdin: []byte("stdin"), Timeout: 5 * time.Second, MaxOutput: 1 << 10, Folders: []Folder{{Path: ro, Access: ReadOnly}},
 	})
 	want := strings.Fields(`--config STATE/client --context default run --rm --name rlp-0193-abcdef --label dev.runloop.rlp=0193-abcdef
@@ -94,7 +102,8 @@ func TestTheLineOfDocker(t *testing.T) {
 	if programEnv != "TOKEN=t0ps3cret\nDOCKER_HOST=unix:///x\n" || strings.Contains(strings.Join(line, " "), "t0ps3cret") {
 		t.Errorf("the program gets %q", programEnv)
 	}
-	if strings.Contains(env, "t0ps3cret") || strings.Contains(env, "SECRET") || strings.Contains(env, "DOCKER") || !strings.Contains(env, "HOME=/root\n") {
+	if strings.Contains(env, "t0ps3cret") || strings.Contains(env, "SECRET") || strings.Contains(env, "DOCKER") ||
+		!strings.Contains(env, "HOME=/root\n") {
 		t.Errorf("the client gets %q", env)
 	}
 }
@@ -103,15 +112,22 @@ func TestTheLineOfDocker(t *testing.T) {
 //
 //rlp:holds K49 K65
 func TestTheLineOfPodman(t *testing.T) {
-	for _, own := range []ContainerConfig{{}, {Image: "busybox"}, {User: "1:2", Tmpfs: []string{}, Env: []string{"CONTAINERS_CONF=/x", "CONTAINER_HOST=tcp://h"}}} {
+	for _, own := range []ContainerConfig{{}, {Image: "busybox"}, {
+		User: "1:2", Tmpfs: []string{},
+		Env: []string{"CONTAINERS_CONF=/x", "CONTAINER_HOST=tcp://h"},
+	}} {
 		line, env, _ := recorded(t, "podman", own, &Command{
-			Program: file(t, "/bin/cat"), Argv: []string{"/bin/cat"}, Stdin: []byte("stdin"), Timeout: 5 * time.Second, MaxOutput: 1 << 10,
+			Program: file(t, "/bin/cat"), Argv: []string{"/bin/cat"}, Stdin: []byte("stdin"), Timeout: 5 * time.Second,
+			MaxOutput: 1 << 10,
 		})
 		all := " " + strings.Join(line, " ") + " "
 		for _, flag := range []string{
-			"--remote=false", "--rm", "--pull never", "--network none", "--memory 268435456", "--memory-swap 268435456", "--pids-limit 256", "--read-only",
-			"--read-only-tmpfs=false", "--cap-drop ALL", "--security-opt no-new-privileges", "--unsetenv-all", "--http-proxy=false", "--image-volume ignore",
-			"--security-opt seccomp=STATE/seccomp.json", "--timeout 35", "--hooks-dir STATE/hooks", "--user " + own.orDefault().User,
+			"--remote=false", "--rm", "--pull never", "--network none", "--memory 268435456", "--memory-swap 268435456",
+			"--pids-limit 256", "--read-only",
+			"--read-only-tmpfs=false", "--cap-drop ALL", "--security-opt no-new-privileges", "--unsetenv-all",
+			"--http-proxy=false", "--image-volume ignore",
+			"--security-opt seccomp=STATE/seccomp.json", "--timeout 35", "--hooks-dir STATE/hooks", "--user " +
+				own.orDefault().User,
 		} {
 			if !strings.Contains(all, " "+flag+" ") {
 				t.Errorf("%+v: %s is missing in %s", own, flag, all)
@@ -122,7 +138,8 @@ func TestTheLineOfPodman(t *testing.T) {
 				t.Errorf("%+v: %s in %s", own, flag, all)
 			}
 		}
-		if !strings.Contains(env, "CONTAINERS_CONF=") || strings.Contains(env, "CONTAINERS_CONF=/x") || strings.Contains(env, "CONTAINER_HOST") {
+		if !strings.Contains(env, "CONTAINERS_CONF=") || strings.Contains(env, "CONTAINERS_CONF=/x") ||
+			strings.Contains(env, "CONTAINER_HOST") {
 			t.Errorf("the client gets %q", env)
 		}
 	}
@@ -147,7 +164,10 @@ func TestAnEngineThatDoesNotWork(t *testing.T) {
 		"broken":              {ContainerConfig{Engine: broken}, "no cgroups"},
 		"no AppArmor":         {ContainerConfig{Engine: broken, AppArmor: "rlp"}, ""},
 	} {
-		l, err := Open(t.Context(), "container", Config{Work: filepath.Join(t.TempDir(), "a", "r"), ID: "test", Container: c.own})
+		l, err := Open(t.Context(), "container", Config{
+			Work: filepath.Join(t.TempDir(), "a", "r"), ID: "test",
+			Container: c.own,
+		})
 		var u *UnsupportedError
 		if l != nil || !errors.As(err, &u) || u.Lane != "container" || !strings.Contains(u.Why, c.says) || u.Remedy == "" {
 			t.Errorf("%s: %v, %v", name, l, err)
@@ -173,7 +193,8 @@ func TestARootOfItsOwn(t *testing.T) {
 		return
 	}
 	f, err := k.Find("/usr/sh")
-	if err != nil || f.Named != "/usr/sh" || f.File != "/bin/sh" || !slices.Contains(f.Via, root+"/bin/sh") || !slices.Contains(f.Via, "/usr/sh") {
+	if err != nil || f.Named != "/usr/sh" || f.File != "/bin/sh" || !slices.Contains(f.Via, root+"/bin/sh") ||
+		!slices.Contains(f.Via, "/usr/sh") {
 		t.Errorf("%+v, %v", f, err)
 	}
 	for _, path := range []string{"/bin/none", "/out/sh", "/../bin/sh", "bin/sh", "/proc/self/exe"} {
@@ -182,12 +203,17 @@ func TestARootOfItsOwn(t *testing.T) {
 		}
 	}
 	r := inContainer(t, k, &Command{
-		Program: f.File, Argv: []string{f.Named, "-c", "echo $0 *; echo x >/x; echo x >/bin/x; echo in >f"}, Timeout: time.Minute, MaxOutput: 1 << 10,
+		Program: f.File, Argv: []string{f.Named, "-c", "echo $0 *; echo x >/x; echo x >/bin/x; echo in >f"},
+		Timeout: time.Minute, MaxOutput: 1 << 10,
 	})
-	if out := string(r.Stdout.Data); !strings.HasPrefix(out, "/usr/sh *\n") || read(t, filepath.Join(k.cfg.Work, "f")) != "in\n" {
+	if out := string(r.Stdout.Data); !strings.HasPrefix(out, "/usr/sh *\n") ||
+		read(t, filepath.Join(k.cfg.Work, "f")) != "in\n" {
 		t.Errorf("%s%s", out, r.Stderr.Data)
 	}
-	if r, err := k.Run(t.Context(), &Command{Program: "/bin/rooted", Argv: []string{"/bin/rooted"}, Timeout: time.Minute, MaxOutput: 1 << 10}); !errors.Is(err, ErrNotProgram) {
+	if r, err := k.Run(t.Context(), &Command{
+		Program: "/bin/rooted", Argv: []string{"/bin/rooted"}, Timeout: time.Minute,
+		MaxOutput: 1 << 10,
+	}); !errors.Is(err, ErrNotProgram) {
 		t.Errorf("a program for root alone: %+v, %v", r, err)
 	}
 	if err := k.Close(); err != nil {
@@ -244,11 +270,16 @@ func TestSeccompProfiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := string(text)
-	if strings.Count(got, `"socket"`) != 1 || strings.Count(got, `"keyctl"`) != 1 || strings.Count(got, `"clone"`) != 1 || strings.Count(got, `"unshare"`) != 1 ||
-		strings.Contains(got, "CAP_SYS_ADMIN") || !strings.Contains(got, `"names":["read"]`) || !strings.Contains(got, `"archMap":[1]`) {
+	if strings.Count(got, `"socket"`) != 1 || strings.Count(got, `"keyctl"`) != 1 || strings.Count(got, `"clone"`) != 1 ||
+		strings.Count(got, `"unshare"`) != 1 ||
+		strings.Contains(got, "CAP_SYS_ADMIN") || !strings.Contains(got, `"names":["read"]`) ||
+		!strings.Contains(got, `"archMap":[1]`) {
 		t.Error(got)
 	}
-	for _, bad := range []string{`{"defaultAction":"SCMP_ACT_ALLOW"}`, `{"defaultAction":"SCMP_ACT_LOG"}`, `{}`, `[]`, `{"defaultAction":1}`, `{"defaultAction":"SCMP_ACT_ERRNO","syscalls":{}}`} {
+	for _, bad := range []string{
+		`{"defaultAction":"SCMP_ACT_ALLOW"}`, `{"defaultAction":"SCMP_ACT_LOG"}`, `{}`, `[]`,
+		`{"defaultAction":1}`, `{"defaultAction":"SCMP_ACT_ERRNO","syscalls":{}}`,
+	} {
 		if text, err := seccompProfile([]byte(bad)); err == nil {
 			t.Errorf("%s: %s", bad, text)
 		}
@@ -268,7 +299,8 @@ func TestToolsThatOthersMayWriteAreNone(t *testing.T) {
 			t.Errorf("%v: %q", mode, got)
 		}
 		var u *UnsupportedError
-		if _, err := findEngine(&ContainerConfig{Engine: at}); (err == nil) != (want != "") || err != nil && (!errors.As(err, &u) || !strings.Contains(u.Why, "others may write it")) {
+		if _, err := findEngine(&ContainerConfig{Engine: at}); (err == nil) != (want != "") || err != nil &&
+			(!errors.As(err, &u) || !strings.Contains(u.Why, "others may write it")) {
 			t.Errorf("%v: %v", mode, err)
 		}
 	}

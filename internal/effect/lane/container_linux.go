@@ -87,7 +87,8 @@ func (k *container) prepare() error {
 		"seccomp.json": profile, "containers.conf": nil, "mounts.conf": nil, nameFile: []byte(containerName(id)),
 	})
 	if err != nil {
-		return &UnsupportedError{Lane: "container", Why: err.Error(), Remedy: k.own.State + " must be a folder in which files can be made"}
+		return &UnsupportedError{Lane: "container", Why: err.Error(), Remedy: k.own.State +
+			" must be a folder in which files can be made"}
 	}
 	if err := s.mountPoints(k.own.Tmpfs); err != nil {
 		return errors.Join(err, s.remove())

@@ -25,7 +25,8 @@ func newContainer(t *testing.T, change ...func(*Config)) *container {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := Config{Work: filepath.Join(dir, "agent", "run"), ID: fmt.Sprintf("test-%d-%d", os.Getpid(), time.Now().UnixNano())}
+	cfg := Config{Work: filepath.Join(dir, "agent", "run"), ID: fmt.Sprintf("test-%d-%d", os.Getpid(),
+		time.Now().UnixNano())}
 	for _, c := range change {
 		c(&cfg)
 	}
@@ -94,7 +95,11 @@ grep ' / \| /tmp ' /proc/mounts; cat /proc/net/dev; ls /proc/self/fd; ulimit -n;
 	c.Argv = append(c.Argv, "zero", "a b", "", "$HOME;*")
 	c.Env = append(c.Env, "ONE=1 = '2'", "HOME="+k.cfg.Work)
 	c.Stdin = []byte("stdin")
-	c.Folders = []Folder{{Path: read, Access: ReadOnly}, {Path: write, Access: ReadWrite}, {Path: filepath.Join(read, "hidden"), Access: Hidden}}
+	c.Folders = []Folder{
+		{Path: read, Access: ReadOnly},
+		{Path: write, Access: ReadWrite},
+		{Path: filepath.Join(read, "hidden"), Access: Hidden},
+	}
 	r := inContainer(t, k, c)
 	out := string(r.Stdout.Data)
 	for _, want := range []string{
@@ -106,7 +111,10 @@ grep ' / \| /tmp ' /proc/mounts; cat /proc/net/dev; ls /proc/self/fd; ulimit -n;
 			t.Errorf("%q is missing", want)
 		}
 	}
-	for _, wrong := range []string{"OPERATORS", "container=", "WROTE", "secret", "shadow", "eth0", " / overlay rw", filepath.Base(other)} {
+	for _, wrong := range []string{
+		"OPERATORS", "container=", "WROTE", "secret", "shadow", "eth0", " / overlay rw",
+		filepath.Base(other),
+	} {
 		if strings.Contains(out, wrong) {
 			t.Errorf("%q is there", wrong)
 		}
@@ -114,7 +122,10 @@ grep ' / \| /tmp ' /proc/mounts; cat /proc/net/dev; ls /proc/self/fd; ulimit -n;
 	if r.ExitCode != 7 || r.TimedOut || !strings.HasSuffix(string(r.Stderr.Data), "err\n") || t.Failed() {
 		t.Errorf("%d, %v\n%s\n%s", r.ExitCode, r.TimedOut, out, r.Stderr.Data)
 	}
-	for path, want := range map[string]string{filepath.Join(k.cfg.Work, "in-work"): "made\n", filepath.Join(write, "made"): "made\n", filepath.Join(read, "hidden"): "secret\n"} {
+	for path, want := range map[string]string{
+		filepath.Join(k.cfg.Work, "in-work"): "made\n",
+		filepath.Join(write, "made"):         "made\n", filepath.Join(read, "hidden"): "secret\n",
+	} {
 		if text, err := os.ReadFile(path); err != nil || string(text) != want {
 			t.Errorf("%s: %q, %v", path, text, err)
 		}
@@ -151,12 +162,18 @@ func refusedPrograms(t *testing.T, k *container) {
 		{"/bin/true", "../..", ErrDir},
 		{rooted, "", ErrNotProgram}, // for root alone, and nobody is root
 	} {
-		r, err := k.Run(t.Context(), &Command{Program: c.program, Argv: []string{c.program}, Dir: c.dir, Timeout: time.Minute, MaxOutput: 1 << 10})
+		r, err := k.Run(t.Context(), &Command{
+			Program: c.program, Argv: []string{c.program}, Dir: c.dir, Timeout: time.Minute,
+			MaxOutput: 1 << 10,
+		})
 		if !errors.Is(err, c.want) {
 			t.Errorf("%s: %+v, %v", c.program, r, err)
 		}
 	}
-	if _, err := k.Run(t.Context(), &Command{Program: file(t, "/bin/true"), Env: []string{"A=b\nc"}, Timeout: time.Minute}); !errors.Is(err, ErrTooBig) {
+	if _, err := k.Run(t.Context(), &Command{
+		Program: file(t, "/bin/true"), Env: []string{"A=b\nc"},
+		Timeout: time.Minute,
+	}); !errors.Is(err, ErrTooBig) {
 		t.Errorf("a line break: %v", err)
 	}
 }
@@ -186,7 +203,8 @@ func TestWhatContainersCannotReach(t *testing.T) {
 	}
 	script := ""
 	ways := map[string]string{
-		"tcp": tcp.Addr().String(), "udp": "127.0.0.1:9", "unix": filepath.Join(dir, "s"), "netlink": "-", "packet": "-", "uring": "-",
+		"tcp": tcp.Addr().String(), "udp": "127.0.0.1:9", "unix": filepath.Join(dir, "s"), "netlink": "-", "packet": "-",
+		"uring":  "-",
 		"signal": strconv.Itoa(os.Getpid()), "memory": strconv.Itoa(os.Getpid()),
 	}
 	if testing.Short() { // with the race detector the tests' own program takes a second to start
@@ -207,7 +225,8 @@ func TestWhatContainersCannotReach(t *testing.T) {
 	c := shell(t, script+"unshare -U true && echo USERS; "+self(t)+" reach-pair -")
 	c.Folders = []Folder{{Path: self(t), Access: ReadOnly}, {Path: dir, Access: ReadWrite}}
 	r := inContainer(t, k, c)
-	if out := string(r.Stdout.Data); strings.Count(out, ": refused: ") != len(ways) || strings.Contains(out, "USERS") || !strings.HasSuffix(out, "\nreached\n") {
+	if out := string(r.Stdout.Data); strings.Count(out, ": refused: ") != len(ways) || strings.Contains(out, "USERS") ||
+		!strings.HasSuffix(out, "\nreached\n") {
 		t.Errorf("%s\n%s", out, r.Stderr.Data)
 	}
 }
@@ -219,7 +238,8 @@ func TestAContainerEndsOnTime(t *testing.T) {
 		return
 	}
 	mark := strconv.FormatInt(time.Now().UnixNano()%1e9+1e9, 10)
-	c := shell(t, "echo begun; sleep "+mark+" & setsid sleep "+mark+" & trap '' TERM INT HUP; while :; do sleep "+mark+"; done")
+	c := shell(t, "echo begun; sleep "+mark+" & setsid sleep "+mark+" & trap '' TERM INT HUP; while :; do sleep "+mark+
+		"; done")
 	for c.Timeout = time.Second; ; c.Timeout *= 2 { // a busy machine takes longer to begin
 		began := time.Now()
 		r := inContainer(t, k, c)
@@ -336,7 +356,10 @@ func leaveContainer(arg string) error {
 	if err != nil {
 		return err
 	}
-	_, err = k.Run(context.Background(), &Command{Program: sleep.File, Argv: []string{"/bin/sleep", mark}, Timeout: time.Hour, MaxOutput: 1})
+	_, err = k.Run(context.Background(), &Command{
+		Program: sleep.File, Argv: []string{"/bin/sleep", mark},
+		Timeout: time.Hour, MaxOutput: 1,
+	})
 	return err
 }
 

@@ -65,8 +65,10 @@ func (k *container) look(c *Command) error {
 // begin is the start of a program.
 func (k *container) begin(name string, c *Command) (*start, error) {
 	s := &start{
-		engine: k.engine, cfg: &k.own, bounds: k.cfg.Bounds.orDefault(), name: name, label: "dev.runloop.rlp=" + k.cfg.ID, state: k.state,
-		workdir: "/", lifetime: int64(c.Timeout/time.Second) + 30, stdin: len(c.Stdin) > 0 || c.pipes != nil, program: c.Program,
+		engine: k.engine, cfg: &k.own, bounds: k.cfg.Bounds.orDefault(), name: name, label: "dev.runloop.rlp=" + k.cfg.ID,
+		state:   k.state,
+		workdir: "/", lifetime: int64(c.Timeout/time.Second) + 30, stdin: len(c.Stdin) > 0 || c.pipes != nil,
+		program: c.Program,
 	}
 	sc := &sandbox.ViewSpec{Folders: c.Folders, Leased: c.Leased, Entries: sandbox.Entries}
 	if k.host != nil {
@@ -161,7 +163,9 @@ func tied(cmd *exec.Cmd) (ended chan error, err error) {
 
 // await waits for the client, until the time is over or ctx ends; then it ends
 // the container. killed says that it did.
-func (k *container) await(ctx context.Context, s *start, cmd *exec.Cmd, ended chan error, timeout time.Duration) (killed bool, err error) {
+func (k *container) await(ctx context.Context, s *start, cmd *exec.Cmd, ended chan error,
+	timeout time.Duration,
+) (killed bool, err error) {
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	select {
@@ -317,8 +321,10 @@ func envFile(env []string) (*os.File, error) {
 	var text bytes.Buffer
 	for _, pair := range env {
 		name, _, ok := strings.Cut(pair, "=")
-		if !ok || name == "" || strings.ContainsAny(pair, "\n\r\x00") || strings.ContainsAny(name, "# \t*") || len(pair) > 60<<10 {
-			return nil, fmt.Errorf("%w: the variable %s cannot be given to a container: a line break, or more than 60 KiB", ErrTooBig, strings.TrimSpace(name))
+		if !ok || name == "" || strings.ContainsAny(pair, "\n\r\x00") || strings.ContainsAny(name, "# \t*") ||
+			len(pair) > 60<<10 {
+			return nil, fmt.Errorf("%w: the variable %s cannot be given to a container: a line break, or more than 60 KiB",
+				ErrTooBig, strings.TrimSpace(name))
 		}
 		text.WriteString(pair + "\n")
 	}

@@ -66,7 +66,8 @@ func seccompProfile(text []byte) ([]byte, error) {
 		return nil, fmt.Errorf("reading the seccomp profile: %w", err)
 	}
 	if action != "SCMP_ACT_ERRNO" && !strings.HasPrefix(action, "SCMP_ACT_KILL") {
-		return nil, fmt.Errorf("the seccomp profile allows what it does not name: defaultAction is %q, and must be SCMP_ACT_ERRNO", action)
+		return nil, fmt.Errorf("the seccomp profile allows what it does not name: defaultAction is %q, and must be "+
+			"SCMP_ACT_ERRNO", action)
 	}
 	if profile["syscalls"], err = json.Marshal(append(without(calls), refusals()...)); err != nil {
 		return nil, fmt.Errorf("writing the seccomp profile: %w", err)
@@ -117,11 +118,16 @@ func refusals() []seccompCall {
 		no(unix.ENOSYS, "clone3", "io_uring_setup", "io_uring_enter", "io_uring_register"),
 		yes("clone", masked(0, sandbox.NewNamespaces, 0)),
 		yes("unshare", masked(0, sandbox.NewNamespaces, 0)),
-		no(unix.EPERM, "mount", "umount", "umount2", "pivot_root", "chroot", "open_tree", "move_mount", "fsopen", "fsconfig", "fsmount", "fspick",
-			"mount_setattr", "setns", "ptrace", "process_vm_readv", "process_vm_writev", "pidfd_getfd", "process_madvise", "kcmp",
-			"perf_event_open", "bpf", "add_key", "request_key", "keyctl", "userfaultfd", "fanotify_init", "init_module", "finit_module",
-			"delete_module", "kexec_load", "kexec_file_load", "reboot", "syslog", "swapon", "swapoff", "quotactl", "quotactl_fd", "acct", "vhangup",
-			"settimeofday", "clock_settime", "sethostname", "setdomainname", "open_by_handle_at", "name_to_handle_at", "lookup_dcookie",
+		no(unix.EPERM, "mount", "umount", "umount2", "pivot_root", "chroot", "open_tree", "move_mount", "fsopen", "fsconfig",
+			"fsmount", "fspick",
+			"mount_setattr", "setns", "ptrace", "process_vm_readv", "process_vm_writev", "pidfd_getfd", "process_madvise",
+			"kcmp",
+			"perf_event_open", "bpf", "add_key", "request_key", "keyctl", "userfaultfd", "fanotify_init", "init_module",
+			"finit_module",
+			"delete_module", "kexec_load", "kexec_file_load", "reboot", "syslog", "swapon", "swapoff", "quotactl", "quotactl_fd",
+			"acct", "vhangup",
+			"settimeofday", "clock_settime", "sethostname", "setdomainname", "open_by_handle_at", "name_to_handle_at",
+			"lookup_dcookie",
 			"iopl", "ioperm", "modify_ldt", "uselib", "migrate_pages", "move_pages"),
 		yes("ioctl", not(1, unix.TIOCSTI)), // a second condition on one argument would be an alternative
 	)
@@ -132,7 +138,10 @@ func setIDCalls() []seccompCall {
 	errno := uint(unix.ENOSYS)
 	list := []seccompCall{{Names: []string{"openat2"}, Action: "SCMP_ACT_ERRNO", ErrnoRet: &errno, Args: []seccompArg{}}}
 	without := func(name string, index uint32, bits uint64) seccompCall {
-		return seccompCall{Names: []string{name}, Action: "SCMP_ACT_ALLOW", Args: []seccompArg{{uint(index), bits, 0, "SCMP_CMP_MASKED_EQ"}}}
+		return seccompCall{
+			Names: []string{name}, Action: "SCMP_ACT_ALLOW",
+			Args: []seccompArg{{uint(index), bits, 0, "SCMP_CMP_MASKED_EQ"}},
+		}
 	}
 	for _, c := range sandbox.ModeCalls() {
 		list = append(list, without(c.Name, c.Mode, sandbox.SetID))

@@ -22,7 +22,8 @@ const (
 )
 
 var controlNames = [NumControls]string{
-	"filesystem", "links", "network", "processes", "memory", "pids", "descriptors", "privileges", "syscalls", "ipc", "unix_sockets", "wall_time", "output_caps",
+	"filesystem", "links", "network", "processes", "memory", "pids", "descriptors", "privileges", "syscalls", "ipc",
+	"unix_sockets", "wall_time", "output_caps",
 }
 
 // String is the control's word.
@@ -56,7 +57,10 @@ func all(level Level, why, remedy string) (c Controls) {
 // accepted less: all, but memory and processes only where they were asked for, and
 // links nowhere: what a lane does not judge of them is said at each launch.
 func asked(b Bounds) []Control {
-	list := []Control{Filesystem, Network, Processes, Descriptors, Privileges, Syscalls, IPC, UnixSockets, WallTime, OutputCaps}
+	list := []Control{
+		Filesystem, Network, Processes, Descriptors, Privileges, Syscalls, IPC, UnixSockets, WallTime,
+		OutputCaps,
+	}
 	if b.Memory > 0 {
 		list = append(list, Memory)
 	}

@@ -23,7 +23,8 @@ echo x >/dev/null && echo written; head -c 2 /dev/zero | wc -c; head -c 2 /dev/u
 	if os.Geteuid() != 0 {
 		return // nobody else owns them
 	}
-	if out, err := exec.Command("/bin/sh", "-c", script).Output(); err != nil || !strings.Contains(string(out), "changed null") {
+	if out, err := exec.Command("/bin/sh", "-c", script).Output(); err != nil || !strings.Contains(string(out),
+		"changed null") {
 		t.Errorf("control: %v: %s", err, out)
 	}
 }

@@ -72,14 +72,16 @@ func TestProgramsDoNotChangeHowOthersRun(t *testing.T) {
 				t.Errorf("control: %s of %s: %v, %s", what, at, err, out)
 			}
 			r := mustRun(t, n, &Command{
-				Program: self(t), Argv: append([]string{"lane.test"}, args...), Env: atOnce, Timeout: time.Minute, MaxOutput: 1 << 10,
+				Program: self(t), Argv: append([]string{"lane.test"}, args...), Env: atOnce, Timeout: time.Minute,
+				MaxOutput: 1 << 10,
 			})
 			if !strings.HasPrefix(string(r.Stdout.Data), want) {
 				t.Errorf("%s of %s: %s%s", what, at, r.Stdout.Data, r.Stderr.Data)
 			}
 		}
 	}
-	script := "expr $(nice -n 5 nice) - $(nice); ulimit -n 64; ulimit -n; echo abc | grep -c b; (sleep 0 & wait); echo a | sort | tr a z"
+	script := "expr $(nice -n 5 nice) - $(nice); ulimit -n 64; ulimit -n; echo abc | grep -c b; (sleep 0 & wait); echo " +
+		"a | sort | tr a z"
 	if r := mustRun(t, n, shell(t, script)); string(r.Stdout.Data) != "5\n64\n1\nz\n" {
 		t.Errorf("what programs do to themselves: %s%s", r.Stdout.Data, r.Stderr.Data)
 	}
@@ -98,7 +100,10 @@ func TestCapabilitiesAreTakenWithoutTheRightToTakeThem(t *testing.T) {
 	if os.Getuid() == 0 && (strings.Contains(own, none) || !strings.Contains(own, "CapEff:")) {
 		t.Errorf("control: without the lane there are none to take:\n%s", own)
 	}
-	for _, line := range []string{none, "CapPrm:\t0000000000000000\n", "CapInh:\t0000000000000000\n", "CapAmb:\t0000000000000000\n"} {
+	for _, line := range []string{
+		none, "CapPrm:\t0000000000000000\n", "CapInh:\t0000000000000000\n",
+		"CapAmb:\t0000000000000000\n",
+	} {
 		if !strings.Contains(program, line) {
 			t.Errorf("%q is missing:\n%s", line, program)
 		}

@@ -39,7 +39,8 @@ func makeGroupsV1(id string, b Bounds) *groupsV1 {
 		{"memory.limit_in_bytes", b.Memory, true},
 		{"memory.memsw.limit_in_bytes", b.Memory, false}, // not there: no swap is accounted
 	})
-	r.pids = r.group(oldGroup(string(mounts), string(own), "pids"), id, []limit{{"pids.max", b.Pids + spawnerThreads, true}})
+	r.pids = r.group(oldGroup(string(mounts), string(own), "pids"), id,
+		[]limit{{"pids.max", b.Pids + spawnerThreads, true}})
 	return r
 }
 
@@ -213,7 +214,10 @@ func BoundLabels() (memory, pids Label) {
 	b := Bounds{}.orDefault()
 	g := makeGroup("probe", b)
 	r := makeGroupsV1("probe", b)
-	memory = Label{BestEffort, "no control group can bound memory here; each process is bounded by itself (rlimit)", remedy}
+	memory = Label{
+		BestEffort, "no control group can bound memory here; each process is bounded by itself (rlimit)",
+		remedy,
+	}
 	pids = Label{Unsupported, "no control group can bound processes here", remedy}
 	if g != nil && g.memory || r.memory != "" {
 		memory = Label{Level: Enforced}

@@ -184,7 +184,10 @@ func TestOldGroups(t *testing.T) {
 32 22 0:28 / /cg/cpu,pids rw - cgroup none rw,cpu,pids
 `
 	const own = "4:memory:/docker/ab/c d\n3:cpu,pids:/x\n0::/y\n"
-	for controller, want := range map[string]string{"memory": "/sys/fs/cgroup/memory/c d", "pids": "/cg/cpu,pids/x", "blkio": ""} {
+	for controller, want := range map[string]string{
+		"memory": "/sys/fs/cgroup/memory/c d", "pids": "/cg/cpu,pids/x",
+		"blkio": "",
+	} {
 		if got := oldGroup(mounts, own, controller); got != want {
 			t.Errorf("%s: %q, want %q", controller, got, want)
 		}
@@ -207,20 +210,26 @@ func TestRoomsBoundMemoryAndProcesses(t *testing.T) {
 	r := mustRun(t, n, shell(t, leave))
 	left := !strings.Contains(string(r.Stdout.Data), groupPrefix)
 	c := n.Controls()
-	if byMemory && os.Getuid() == 0 && !left || c[Memory].Level == Enforced || c[Pids].Level == Enforced || c[Memory].Why == "" {
+	if byMemory && os.Getuid() == 0 && !left || c[Memory].Level == Enforced || c[Pids].Level == Enforced ||
+		c[Memory].Why == "" {
 		t.Errorf("native: %+v %+v, left: %v\n%s", c[Memory], c[Pids], left, r.Stdout.Data)
 	}
 	eachSandbox(t, func(t *testing.T, name string) {
 		if !byMemory || !byPids {
 			var u *UnsupportedError
-			if _, err := Open(t.Context(), name, Config{Self: []string{self(t), "rlp", sandbox.ConfineName}, Bounds: Bounds{Memory: 1 << 30}}); !errors.As(err, &u) {
+			if _, err := Open(t.Context(), name, Config{
+				Self:   []string{self(t), "rlp", sandbox.ConfineName},
+				Bounds: Bounds{Memory: 1 << 30},
+			}); !errors.As(err, &u) {
 				t.Errorf("a bound that is asked for and not kept: %v", err)
 			}
 			return
 		}
 		l := newLane(t, name, func(c *Config) { c.Bounds = Bounds{Memory: 48 << 20, Pids: 30} })
-		r := run(t, l, shell(t, leave+`x=$(head -c 100000000 /dev/zero | tr '\0' x); echo ${#x}; i=0; while [ $i -lt 60 ]; do sleep 1000 & i=$((i+1)); done; echo all`))
-		if out := string(r.Stdout.Data); strings.Contains(out, "100000000") || strings.Contains(out, "all") || !r.OutOfMemory {
+		r := run(t, l, shell(t, leave+
+			`x=$(head -c 100000000 /dev/zero | tr '\0' x); echo ${#x}; i=0; while [ $i -lt 60 ]; do sleep 1000 & i=$((i+1)); done; echo all`))
+		if out := string(r.Stdout.Data); strings.Contains(out, "100000000") || strings.Contains(out, "all") ||
+			!r.OutOfMemory {
 			t.Errorf("%+v %s%s", r, out, r.Stderr.Data)
 		}
 		if r := run(t, l, shell(t, "echo again")); string(r.Stdout.Data) != "again\n" || r.OutOfMemory {

@@ -48,7 +48,8 @@ func TestGuardedFoldersAreLikeOthers(t *testing.T) {
 	eachSandbox(t, func(t *testing.T, name string) {
 		out := map[string]string{}
 		for what, kept := range map[string][]Folder{
-			"nothing": nil, "protected": {{Path: "config", Access: ReadOnly}}, "denied": {{Path: ".env", Access: Hidden}}, "missing": {{Path: "sub/later", Access: Hidden}},
+			"nothing": nil, "protected": {{Path: "config", Access: ReadOnly}}, "denied": {{Path: ".env", Access: Hidden}},
+			"missing": {{Path: "sub/later", Access: Hidden}},
 		} {
 			dir := shared(t)
 			put(t, dir+"/.env", "secret\n")
@@ -101,7 +102,15 @@ done
 mkdir -p k; echo mine >k/config; try mv -T k kept; try mv -T kept kk; try ln -s k kept
 ls | tr '\n' ' '; echo new >new && cat new; cat override`)
 		c.Folders = []Folder{
-			{Path: dir, Access: ReadWrite}, {Path: dir + "/.env", Access: Hidden}, {Path: dir + "/denied", Access: Hidden}, {Path: dir + "/later/key", Access: Hidden}, {Path: dir + "/override", Access: ReadOnly}, {Path: dir + "/kept/config", Access: ReadOnly},
+			{Path: dir, Access: ReadWrite},
+			{Path: dir + "/.env", Access: Hidden},
+			{Path: dir + "/denied", Access: Hidden},
+			{Path: dir + "/later/key", Access: Hidden},
+			{Path: dir + "/override", Access: ReadOnly},
+			{
+				Path:   dir + "/kept/config",
+				Access: ReadOnly,
+			},
 		}
 		done := make(chan error, 1)
 		go func() {
@@ -114,10 +123,14 @@ ls | tr '\n' ' '; echo new >new && cat new; cat override`)
 		if err := <-done; err != nil {
 			t.Fatal(err)
 		}
-		if out := string(r.Stdout.Data); strings.Contains(out, "secret") || strings.Contains(out, "THROUGH") || !strings.HasSuffix(out, " new\nprotected\n") {
+		if out := string(r.Stdout.Data); strings.Contains(out, "secret") || strings.Contains(out, "THROUGH") ||
+			!strings.HasSuffix(out, " new\nprotected\n") {
 			t.Errorf("%+v\n%s\n%s", r, out, r.Stderr.Data)
 		}
-		for f, want := range map[string]string{"/.env": "secret\n", "/denied/key": "secret\n", "/later/key": "secret\n", "/override": "protected\n", "/kept/config": "protected\n", "/new": "new\n"} {
+		for f, want := range map[string]string{
+			"/.env": "secret\n", "/denied/key": "secret\n", "/later/key": "secret\n",
+			"/override": "protected\n", "/kept/config": "protected\n", "/new": "new\n",
+		} {
 			if text, err := os.ReadFile(dir + f); err != nil || string(text) != want {
 				t.Errorf("%s: %q, %v", f, text, err)
 			}
@@ -180,7 +193,8 @@ func raced(dir string) string {
 	for _, attempt := range []func(){
 		func() { // a path that becomes another one
 			buf := make([]byte, 16)
-			fd, _, errno := unix.Syscall6(unix.SYS_OPENAT, ^uintptr(99), uintptr(unsafe.Pointer(&path[0])), unix.O_RDONLY, 0, 0, 0)
+			fd, _, errno := unix.Syscall6(unix.SYS_OPENAT, ^uintptr(99), uintptr(unsafe.Pointer(&path[0])), unix.O_RDONLY, 0, 0,
+				0)
 			if n, _ := unix.Read(int(fd), buf); errno == 0 && string(buf[:max(n, 0)]) == "secret\n" {
 				keep("a path that changes was opened")
 			}
@@ -198,7 +212,8 @@ func raced(dir string) string {
 		},
 		func() {
 			for _, p := range []string{"denied", "denied/key"} {
-				if unix.Renameat2(unix.AT_FDCWD, p, unix.AT_FDCWD, "mine", unix.RENAME_EXCHANGE) == nil || os.Rename(p, "mine") == nil || os.Link(p, "mine2") == nil {
+				if unix.Renameat2(unix.AT_FDCWD, p, unix.AT_FDCWD, "mine", unix.RENAME_EXCHANGE) == nil ||
+					os.Rename(p, "mine") == nil || os.Link(p, "mine2") == nil {
 					keep(p + " was moved")
 				}
 			}
@@ -234,7 +249,10 @@ func TestWhatIsKeptIsNotRaced(t *testing.T) {
 		put(t, dir+"/public/key", "public\n")
 		c := &Command{
 			Program: self(t), Argv: []string{"lane.test", "reach-kept", dir}, Timeout: time.Minute, MaxOutput: 1 << 10,
-			Folders: []Folder{{Path: dir, Access: ReadWrite}, {Path: dir + "/denied", Access: Hidden}, {Path: dir + "/override", Access: ReadOnly}},
+			Folders: []Folder{{Path: dir, Access: ReadWrite}, {Path: dir + "/denied", Access: Hidden}, {
+				Path:   dir + "/override",
+				Access: ReadOnly,
+			}},
 		}
 		done := make(chan error, 1)
 		go func() {
@@ -274,16 +292,26 @@ func TestWhatIsDeniedInAFolderToReadIsNotThere(t *testing.T) {
 				t.Fatal(f)
 			}
 		}
-		if err := errors.Join(os.Symlink("plain", dir+"/sub/link"), unix.Mkfifo(dir+"/sub/pipe", 0o644), os.Chmod(dir+"/sub/pipe", 0o644)); err != nil {
+		if err := errors.Join(os.Symlink("plain", dir+"/sub/link"), unix.Mkfifo(dir+"/sub/pipe", 0o644),
+			os.Chmod(dir+"/sub/pipe", 0o644)); err != nil {
 			t.Fatal(err)
 		}
 		signal := shared(t)
 		if err := os.Chmod(signal, 0o777); err != nil {
 			t.Fatal(err)
 		}
-		c := shell(t, "cd "+dir+"; ls . sub; cat sub/plain sub/other/deep sub/link; echo >"+signal+"/begun; until [ -e "+signal+"/made ]; do :; done; cat sub/denied sub/pipe sub/later later/key; ls . sub; echo x >sub/x; ls sub/other")
+		c := shell(t, "cd "+dir+"; ls . sub; cat sub/plain sub/other/deep sub/link; echo >"+signal+"/begun; until [ -e "+
+			signal+"/made ]; do :; done; cat sub/denied sub/pipe sub/later later/key; ls . sub; echo x >sub/x; ls sub/other")
 		c.Folders = []Folder{
-			{Path: dir, Access: ReadOnly}, {Path: signal, Access: ReadWrite}, {Path: dir + "/sub/denied", Access: Hidden}, {Path: dir + "/sub/pipe", Access: Hidden}, {Path: dir + "/sub/later", Access: Hidden}, {Path: dir + "/later/key", Access: Hidden},
+			{Path: dir, Access: ReadOnly},
+			{Path: signal, Access: ReadWrite},
+			{Path: dir + "/sub/denied", Access: Hidden},
+			{Path: dir + "/sub/pipe", Access: Hidden},
+			{Path: dir + "/sub/later", Access: Hidden},
+			{
+				Path:   dir + "/later/key",
+				Access: Hidden,
+			},
 		}
 		done := make(chan error, 1)
 		go func() {
@@ -291,9 +319,11 @@ func TestWhatIsDeniedInAFolderToReadIsNotThere(t *testing.T) {
 				pause()
 			}
 			put := func(p, text string) error {
-				return errors.Join(os.WriteFile(p+".temp", []byte(text), 0o600), os.Chmod(p+".temp", 0o644), os.Rename(p+".temp", p))
+				return errors.Join(os.WriteFile(p+".temp", []byte(text), 0o600), os.Chmod(p+".temp", 0o644),
+					os.Rename(p+".temp", p))
 			}
-			err := errors.Join(put(dir+"/sub/later", "secret\n"), put(dir+"/sub/denied", "secret\n"), put(dir+"/sub/other/new", "new\n"), os.Mkdir(dir+"/later", 0o755))
+			err := errors.Join(put(dir+"/sub/later", "secret\n"), put(dir+"/sub/denied", "secret\n"), put(dir+"/sub/other/new",
+				"new\n"), os.Mkdir(dir+"/later", 0o755))
 			done <- errors.Join(err, os.Chmod(dir+"/later", 0o755), put(dir+"/later/key", "secret\n"), put(signal+"/made", ""))
 		}()
 		r := run(t, l, c)

@@ -179,7 +179,8 @@ func automatic(ctx context.Context, cfg Config) (Lane, error) {
 		}
 		why = append(why, u.Lane+": "+u.Text())
 	}
-	return nil, &UnsupportedError{Lane: "auto", Why: "no lane here enforces all that is asked for (" + strings.Join(why, "; ") + ")"}
+	return nil, &UnsupportedError{Lane: "auto", Why: "no lane here enforces all that is asked for (" + strings.Join(why,
+		"; ") + ")"}
 }
 
 // checked tries l, and looks whether it enforces what it must.
@@ -196,7 +197,10 @@ func checked(ctx context.Context, l Lane, bounds Bounds) error {
 		if label.Level == Enforced || l.Name() == "native" && (label.Level == BestEffort || c != Memory && c != Pids) {
 			continue
 		}
-		return &UnsupportedError{Lane: l.Name(), Why: fmt.Sprintf("%s is %s: %s", c, label.Level, label.Why), Remedy: label.Remedy}
+		return &UnsupportedError{
+			Lane: l.Name(), Why: fmt.Sprintf("%s is %s: %s", c, label.Level, label.Why),
+			Remedy: label.Remedy,
+		}
 	}
 	return nil
 }

@@ -53,7 +53,8 @@ func (n *native) settle() error {
 	n.leaving = nil
 	fds := []unix.PollFd{{Fd: int32(ch.pidfd), Events: unix.POLLIN}}
 	for until := time.Now().Add(killTime); time.Now().Before(until); {
-		if count, err := unix.Poll(fds, int(killTime/time.Millisecond)); count > 0 || err != nil && !errors.Is(err, unix.EINTR) {
+		if count, err := unix.Poll(fds, int(killTime/time.Millisecond)); count > 0 || err != nil &&
+			!errors.Is(err, unix.EINTR) {
 			break
 		}
 	}

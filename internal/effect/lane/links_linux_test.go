@@ -18,7 +18,10 @@ func linked(t testing.TB) (dir string, folders []Folder) {
 	t.Helper()
 	base := shared(t)
 	dir = base + "/data"
-	for _, d := range []string{"secret", "ro/in", "data/sub", "data/a/b/c", "data/tree/deep", "data/file.d", "data/has", "work"} {
+	for _, d := range []string{
+		"secret", "ro/in", "data/sub", "data/a/b/c", "data/tree/deep", "data/file.d", "data/has",
+		"work",
+	} {
 		if err := os.MkdirAll(base+"/"+d, 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +71,10 @@ try rm -r sub; try mv -T a sub; try ln -sfn a sub; try mv -T above m
 //rlp:holds K20 K44
 func TestProgramsPlantNoLinks(t *testing.T) {
 	eachSandbox(t, func(t *testing.T, name string) {
-		for what, more := range map[string][]Folder{"free": nil, "guarded": {{Path: "config", Access: ReadOnly}}, "denied": {{Path: ".env", Access: Hidden}}} {
+		for what, more := range map[string][]Folder{
+			"free": nil, "guarded": {{Path: "config", Access: ReadOnly}},
+			"denied": {{Path: ".env", Access: Hidden}},
+		} {
 			dir, folders := linked(t)
 			c := shell(t, "cd "+dir+planting)
 			c.Folders = folders
@@ -88,7 +94,10 @@ func TestProgramsPlantNoLinks(t *testing.T) {
 		c := shell(t, "cd "+dir+planting)
 		c.Folders = folders
 		r := run(t, newLane(t, name, func(c *Config) { c.noLinks = true }), c)
-		for _, want := range []string{"ln -P old l1", "ln -s chain s2", "mv -T up m3", "ln -s /etc t15", "ln -sfT ../secret f2", "mv -T tree t", "mv -T a/b/c c", "ln -s a missing", "mv -T sub m"} {
+		for _, want := range []string{
+			"ln -P old l1", "ln -s chain s2", "mv -T up m3", "ln -s /etc t15",
+			"ln -sfT ../secret f2", "mv -T tree t", "mv -T a/b/c c", "ln -s a missing", "mv -T sub m",
+		} {
 			if !strings.Contains(string(r.Stdout.Data), "THROUGH: "+want+"\n") {
 				t.Errorf("control: %s is refused to anybody\n%s", want, r.Stdout.Data)
 			}
@@ -179,7 +188,8 @@ func plants(dir string) string {
 	try("symlinkat in /proc/self/fd", unix.Symlinkat(secret, unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d/l4", here)))
 	try("symlinkat in /proc/self/root", unix.Symlinkat(secret, unix.AT_FDCWD, "/proc/self/root"+dir+"/l5"))
 	try("linkat of a descriptor", unix.Linkat(link, "", here, "l6", unix.AT_EMPTY_PATH))
-	try("linkat of /proc/self/fd", unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", link), here, "l7", unix.AT_SYMLINK_FOLLOW))
+	try("linkat of /proc/self/fd", unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", link), here, "l7",
+		unix.AT_SYMLINK_FOLLOW))
 	try("renameat", unix.Renameat(here, "old", here, "l8"))
 	try("renameat2", unix.Renameat2(here, "old", here, "l9", unix.RENAME_NOREPLACE))
 	try("exchange", unix.Renameat2(here, "old", here, "f", unix.RENAME_EXCHANGE))
@@ -237,7 +247,8 @@ func swaps(secret string) (through []string) {
 	})
 	name := []byte("swapped\x00")
 	for i := 0; i < 2000 && through == nil; i++ {
-		_, _, errno := unix.Syscall(unix.SYS_SYMLINKAT, uintptr(unsafe.Pointer(&text[0])), ^uintptr(99), uintptr(unsafe.Pointer(&name[0])))
+		_, _, errno := unix.Syscall(unix.SYS_SYMLINKAT, uintptr(unsafe.Pointer(&text[0])), ^uintptr(99),
+			uintptr(unsafe.Pointer(&name[0])))
 		if errno != 0 {
 			continue
 		}
@@ -255,14 +266,20 @@ func swaps(secret string) (through []string) {
 func TestNoCallPlantsALink(t *testing.T) {
 	eachSandbox(t, func(t *testing.T, name string) {
 		dir, folders := linked(t)
-		c := &Command{Program: self(t), Argv: []string{"lane.test", "reach-plants", dir}, Timeout: time.Minute, MaxOutput: 1 << 16, Folders: folders}
+		c := &Command{
+			Program: self(t), Argv: []string{"lane.test", "reach-plants", dir}, Timeout: time.Minute,
+			MaxOutput: 1 << 16, Folders: folders,
+		}
 		if r := run(t, newLane(t, name), c); string(r.Stdout.Data) != "nothing came through in "+dir+"\n" {
 			t.Errorf("%+v\n%s%s", r, r.Stdout.Data, r.Stderr.Data)
 		}
 		dir, c.Folders = linked(t) // control
 		c.Argv[2] = dir
 		r := run(t, newLane(t, name, func(c *Config) { c.noLinks = true }), c)
-		for _, want := range []string{"symlinkat,", "symlinkat by a descriptor and ..", "symlinkat in /proc/self/cwd", "renameat,", "exchange of a granted folder", "in a thread"} {
+		for _, want := range []string{
+			"symlinkat,", "symlinkat by a descriptor and ..", "symlinkat in /proc/self/cwd",
+			"renameat,", "exchange of a granted folder", "in a thread",
+		} {
 			if !strings.Contains(string(r.Stdout.Data), want) {
 				t.Errorf("control: %s is refused to anybody: %s%s", want, r.Stdout.Data, r.Stderr.Data)
 			}
@@ -276,7 +293,8 @@ func TestWhereLinksAreNotJudgedTheLaneSaysSo(t *testing.T) {
 		if l := newLane(t, name).Controls()[Links]; l.Level != Enforced {
 			t.Errorf("%+v", l)
 		}
-		if l := newLane(t, name, func(c *Config) { c.noLinks = true }).Controls()[Links]; l.Level != Unsupported || l.Why == "" {
+		if l := newLane(t, name, func(c *Config) { c.noLinks = true }).Controls()[Links]; l.Level != Unsupported ||
+			l.Why == "" {
 			t.Errorf("%+v", l)
 		}
 	})

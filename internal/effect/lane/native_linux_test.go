@@ -99,7 +99,8 @@ func newNative(t testing.TB, change ...func(*Config)) *native {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := Config{Work: filepath.Join(dir, "agent", "run"), ID: fmt.Sprintf("test-%d-%d", os.Getpid(), time.Now().UnixNano())}
+	cfg := Config{Work: filepath.Join(dir, "agent", "run"), ID: fmt.Sprintf("test-%d-%d", os.Getpid(),
+		time.Now().UnixNano())}
 	for _, c := range change {
 		c(&cfg)
 	}
@@ -160,8 +161,10 @@ func TestAProgramGetsWhatItIsGiven(t *testing.T) {
 	c.Stdin = []byte("stdin")
 	r := mustRun(t, n, c)
 	out := string(r.Stdout.Data)
-	if r.ExitCode != 7 || r.TimedOut || string(r.Stderr.Data) != "err\n" || !strings.HasPrefix(out, "zero|a b||$HOME;*|") ||
-		!strings.HasSuffix(out, n.cfg.Work+"\nstdin") || !strings.Contains(out, "ONE=1\n") || strings.Contains(out, "OPERATORS") {
+	if r.ExitCode != 7 || r.TimedOut || string(r.Stderr.Data) != "err\n" ||
+		!strings.HasPrefix(out, "zero|a b||$HOME;*|") ||
+		!strings.HasSuffix(out, n.cfg.Work+"\nstdin") || !strings.Contains(out, "ONE=1\n") ||
+		strings.Contains(out, "OPERATORS") {
 		t.Errorf("%+v\n%s\n%s", r, out, r.Stderr.Data)
 	}
 	if r := mustRun(t, n, shell(t, "kill -TERM $$")); r.ExitCode != 128+15 || r.TimedOut {
@@ -188,7 +191,8 @@ func TestInheritedDescriptorsStay(t *testing.T) {
 		t.Fatalf("control: %v\n%s", err, out)
 	}
 	r := mustRun(t, newNative(t), shell(t, "for f in /proc/self/fd/*; do echo ${f##*/}; done; "+list))
-	if strings.Contains(string(r.Stdout.Data), secret) || !strings.HasPrefix(string(r.Stdout.Data), "0\n1\n2\n3\n") || strings.Contains(string(r.Stdout.Data), "\n5\n") {
+	if strings.Contains(string(r.Stdout.Data), secret) || !strings.HasPrefix(string(r.Stdout.Data), "0\n1\n2\n3\n") ||
+		strings.Contains(string(r.Stdout.Data), "\n5\n") {
 		t.Errorf("%s", r.Stdout.Data)
 	}
 	if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFD, 0); err != nil { // again, as on old kernels
@@ -248,13 +252,17 @@ func TestWhatProgramsCannotReach(t *testing.T) {
 			t.Errorf("control: %s: %v, %s", c.what, err, out)
 		}
 		r := mustRun(t, n, &Command{
-			Program: self(t), Argv: append([]string{"lane.test"}, args...), Env: atOnce, Timeout: time.Minute, MaxOutput: 1 << 10,
+			Program: self(t), Argv: append([]string{"lane.test"}, args...), Env: atOnce, Timeout: time.Minute,
+			MaxOutput: 1 << 10,
 		})
 		if !strings.HasPrefix(string(r.Stdout.Data), "refused: ") {
 			t.Errorf("%s: %s%s", c.what, r.Stdout.Data, r.Stderr.Data)
 		}
 	}
-	r := mustRun(t, n, &Command{Program: self(t), Argv: []string{"lane.test", "reach-pair", ""}, Env: atOnce, Timeout: time.Minute, MaxOutput: 1 << 10})
+	r := mustRun(t, n, &Command{
+		Program: self(t), Argv: []string{"lane.test", "reach-pair", ""}, Env: atOnce,
+		Timeout: time.Minute, MaxOutput: 1 << 10,
+	})
 	if string(r.Stdout.Data) != "reached\n" {
 		t.Errorf("a pair of sockets leads nowhere, and is refused: %s", r.Stdout.Data)
 	}
@@ -270,7 +278,8 @@ func TestProgramsHaveNoPrivileges(t *testing.T) {
 	script := `until [ "$(ulimit -d)" != unlimited ]; do :; done; cat /proc/self/status; umask; ulimit -c; ulimit -d`
 	r := mustRun(t, newNative(t, func(c *Config) { c.noGroup = true }), shell(t, script))
 	for _, line := range []string{
-		"CapEff:\t0000000000000000", "CapPrm:\t0000000000000000", "CapInh:\t0000000000000000", "NoNewPrivs:\t1", "Seccomp:\t2",
+		"CapEff:\t0000000000000000", "CapPrm:\t0000000000000000", "CapInh:\t0000000000000000", "NoNewPrivs:\t1",
+		"Seccomp:\t2",
 		"0077\n0\n" + strconv.FormatInt(MaxData>>10, 10),
 	} {
 		if !strings.Contains(string(r.Stdout.Data), line+"\n") {
@@ -279,7 +288,8 @@ func TestProgramsHaveNoPrivileges(t *testing.T) {
 	}
 	// rlp itself has kept what it had
 	status, err := os.ReadFile("/proc/self/status")
-	if err != nil || !strings.Contains(string(status), "NoNewPrivs:\t0") || !strings.Contains(string(status), "Seccomp:\t0") {
+	if err != nil || !strings.Contains(string(status), "NoNewPrivs:\t0") || !strings.Contains(string(status),
+		"Seccomp:\t0") {
 		t.Errorf("%v\n%s", err, status)
 	}
 }
@@ -293,7 +303,8 @@ func TestProgramsDumpNoMemory(t *testing.T) {
 	const script = `ulimit -c 0 && grep "Max core" /proc/self/limits; cat /proc/self/coredump_filter; sh -c "ulimit -c unlimited 2>/dev/null; kill -ABRT \$\$"; ls | grep core`
 	for _, name := range []string{"native", "ns", "bwrap"} {
 		r := run(t, newLane(t, name), shell(t, script))
-		if want := limitOfCores(1) + "00000000\n"; string(r.Stdout.Data) != want || strings.Contains(string(r.Stderr.Data), "core dumped") {
+		if want := limitOfCores(1) + "00000000\n"; string(r.Stdout.Data) != want || strings.Contains(string(r.Stderr.Data),
+			"core dumped") {
 			t.Errorf("%s: %s%s", name, r.Stdout.Data, r.Stderr.Data)
 		}
 	}

@@ -42,14 +42,18 @@ func (o *namespaces) order(ch *child, p *pinned, c *Command, files []uintptr) (*
 		return nil, nil, err
 	}
 	self := o.lane.cfg.Self
-	return &order{path: self[0], argv: self[1:], attr: &syscall.ProcAttr{Env: confinedEnv(), Files: files, Sys: ownNamespaces()}}, theirs, nil
+	return &order{path: self[0], argv: self[1:], attr: &syscall.ProcAttr{
+		Env: confinedEnv(), Files: files,
+		Sys: ownNamespaces(),
+	}}, theirs, nil
 }
 
 // ownNamespaces are all there are but the one of clocks. What builds the root
 // keeps the power to mount over its start, in them alone.
 func ownNamespaces() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{
-		Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWNET | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP,
+		Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWNET |
+			unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP,
 		UidMappings: mapped(os.Geteuid()), GidMappings: mapped(os.Getegid()),
 		AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP},
 	}
@@ -59,7 +63,10 @@ func (o *namespaces) started(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &UnsupportedError{Lane: "ns", Why: "rlp cannot start itself in namespaces of its own: " + err.Error(), Remedy: nsRemedy(err)}
+	return &UnsupportedError{
+		Lane: "ns", Why: "rlp cannot start itself in namespaces of its own: " + err.Error(),
+		Remedy: nsRemedy(err),
+	}
 }
 
 // nsRemedy is what an operator can do about a system that refuses namespaces.

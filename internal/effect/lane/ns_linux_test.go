@@ -71,8 +71,10 @@ func TestAProgramInARoomGetsWhatItIsGiven(t *testing.T) {
 		c.Stdin = []byte("stdin")
 		r := run(t, l, c)
 		out := string(r.Stdout.Data)
-		if r.ExitCode != 7 || r.TimedOut || string(r.Stderr.Data) != "err\n" || !strings.HasPrefix(out, "zero|a b||$HOME;*|") ||
-			!strings.HasSuffix(out, "/agent/run\n0077\n65532\nstdin") || !strings.Contains(out, "ONE=1\n") || strings.Contains(out, "OPERATORS") {
+		if r.ExitCode != 7 || r.TimedOut || string(r.Stderr.Data) != "err\n" ||
+			!strings.HasPrefix(out, "zero|a b||$HOME;*|") ||
+			!strings.HasSuffix(out, "/agent/run\n0077\n65532\nstdin") || !strings.Contains(out, "ONE=1\n") ||
+			strings.Contains(out, "OPERATORS") {
 			t.Errorf("%+v\n%s\n%s", r, out, r.Stderr.Data)
 		}
 		if r := run(t, l, shell(t, "kill -TERM $$")); r.ExitCode != 128+15 || r.TimedOut {

@@ -35,7 +35,10 @@ func (n *native) plan(p *pinned, c *Command) (*sandbox.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := sandbox.ViewSpec{Folders: c.Folders, Leased: c.Leased, Work: n.cfg.Work, Program: c.Program, Entries: sandbox.Entries}
+	s := sandbox.ViewSpec{
+		Folders: c.Folders, Leased: c.Leased, Work: n.cfg.Work, Program: c.Program,
+		Entries: sandbox.Entries,
+	}
 	if s.Mounts, err = mountsWithin(c.Folders); err != nil {
 		return nil, err
 	}
@@ -44,7 +47,8 @@ func (n *native) plan(p *pinned, c *Command) (*sandbox.Plan, error) {
 		return nil, unkeepable(n.Name(), err.Error())
 	}
 	pl := &sandbox.Plan{
-		Mounts: v.Mounts, Kept: v.Kept, Work: n.cfg.Work, File: c.Program, Dev: st.Dev, Ino: st.Ino, Script: p.script, Dir: dir,
+		Mounts: v.Mounts, Kept: v.Kept, Work: n.cfg.Work, File: c.Program, Dev: st.Dev, Ino: st.Ino, Script: p.script,
+		Dir:  dir,
 		Argv: c.Argv, Env: c.Env, Scratch: scratchBytes,
 	}
 	n.judging(pl, &s)
@@ -265,5 +269,8 @@ func reported(lane, text string) (begun bool, err error) {
 
 // unkeepable says what a lane cannot keep from programs.
 func unkeepable(lane, why string) error {
-	return &UnsupportedError{Lane: lane, Why: why, Remedy: "take the folder in which it lies from the agent, or grant the entries that it may have one by one"}
+	return &UnsupportedError{
+		Lane: lane, Why: why,
+		Remedy: "take the folder in which it lies from the agent, or grant the entries that it may have one by one",
+	}
 }

@@ -29,7 +29,11 @@ type Process struct {
 // has to be called.
 func Start(ctx context.Context, l Lane, c *Command) (*Process, error) {
 	if w, ok := l.(waiter); ok && w.alone() {
-		return nil, &UnsupportedError{Lane: l.Name(), Why: "this kernel cannot tell the programs of a run apart, so that one runs at a time", Remedy: `[exec] lane = "auto"`}
+		return nil, &UnsupportedError{
+			Lane:   l.Name(),
+			Why:    "this kernel cannot tell the programs of a run apart, so that one runs at a time",
+			Remedy: `[exec] lane = "auto"`,
+		}
 	}
 	stdin, ours, err := os.Pipe()
 	if err != nil {

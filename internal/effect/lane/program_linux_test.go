@@ -146,7 +146,8 @@ func TestScripts(t *testing.T) {
 	dir := realDir(t)
 	script := put(t, dir+"/script", "#!/bin/sh -e\necho \"$1\" \"$2\"; read x; echo $x\n")
 	r := mustRun(t, newNative(t), &Command{
-		Program: script, Argv: []string{"script", "a b", "c"}, Stdin: []byte("in\n"), Timeout: time.Minute, MaxOutput: 1 << 10,
+		Program: script, Argv: []string{"script", "a b", "c"}, Stdin: []byte("in\n"), Timeout: time.Minute,
+		MaxOutput: 1 << 10,
 	})
 	if r.ExitCode != 0 || string(r.Stdout.Data) != "a b c\nin\n" {
 		t.Errorf("%+v", r)
@@ -247,7 +248,10 @@ func TestGroups(t *testing.T) {
 	if _, err := os.Lstat(dir + "/memory.swap.max"); err == nil {
 		t.Error("a file that the kernel does not have was made")
 	}
-	for text, want := range map[string]string{"": "/", "1:name=systemd:/x\n": "/", "5:cpu:/a\n0::/user.slice/b c\n": "/user.slice/b c"} {
+	for text, want := range map[string]string{
+		"": "/", "1:name=systemd:/x\n": "/",
+		"5:cpu:/a\n0::/user.slice/b c\n": "/user.slice/b c",
+	} {
 		if got := ownGroup(text); got != want {
 			t.Errorf("%q: %q", text, got)
 		}

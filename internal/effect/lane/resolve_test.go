@@ -87,19 +87,25 @@ func TestFoldersWithoutPrograms(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, text := range map[string]string{"/home/bin/x": "", "/homely/x": "", "/script": "#!" + dir + "/home/bin/x\n"} {
+	for name, text := range map[string]string{"/home/bin/x": "", "/homely/x": "", "/script": "#!" + dir +
+		"/home/bin/x\n"} {
 		if err := os.WriteFile(dir+name, []byte(text), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for link, target := range map[string]string{"/self": "/proc/self", "/h": "home", "/out": "homely/../home/bin/x", "/home/away": "../homely/x"} {
+	for link, target := range map[string]string{
+		"/self": "/proc/self", "/h": "home", "/out": "homely/../home/bin/x",
+		"/home/away": "../homely/x",
+	} {
 		if err := os.Symlink(target, dir+link); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, path := range []string{
-		"/proc/self/cwd", "/proc/self/exe", "/proc", "/proc/none", "/sys/kernel", "/dev/fd/0", "/dev/null", dir + "/self/exe", dir + "/self",
-		dir + "/home/bin/x", dir + "/home/none", dir + "/h/bin/x", dir + "/out", dir + "/home/away", dir + "/home", dir + "/script",
+		"/proc/self/cwd", "/proc/self/exe", "/proc", "/proc/none", "/sys/kernel", "/dev/fd/0", "/dev/null", dir + "/self/exe",
+		dir + "/self",
+		dir + "/home/bin/x", dir + "/home/none", dir + "/h/bin/x", dir + "/out", dir + "/home/away", dir + "/home",
+		dir + "/script",
 	} {
 		f, err := Find(path, dir+"/home")
 		if !errors.Is(err, ErrClosed) && (path != dir+"/script" || err == nil) {
@@ -126,7 +132,10 @@ func TestLanesThatAreNotHere(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, l, err)
 		}
 	}
-	for level, word := range map[Level]string{Unsupported: "unsupported", BestEffort: "best_effort", Enforced: "enforced"} {
+	for level, word := range map[Level]string{
+		Unsupported: "unsupported", BestEffort: "best_effort",
+		Enforced: "enforced",
+	} {
 		if level.String() != word {
 			t.Errorf("%d: %s", level, level)
 		}
@@ -159,7 +168,8 @@ func TestLeads(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, to := range map[string]string{
-		"one": "two", "two": dir + "/data/sub", "inside": "home", "none": "nowhere", "linked/a": "../tools/sub/run", "circle/a": "../circle", "self": "self",
+		"one": "two", "two": dir + "/data/sub", "inside": "home", "none": "nowhere", "linked/a": "../tools/sub/run",
+		"circle/a": "../circle", "self": "self",
 	} {
 		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
@@ -179,7 +189,8 @@ func TestLeads(t *testing.T) {
 		}
 	}
 	for written, want := range map[string]error{
-		"/tools": ErrNotData, "/tools/sub/run": ErrNotData, "/linked": ErrNotData, "/linked/a": ErrNotData, "/pipes": ErrNotData, "/pipes/one": ErrNotData, "/many": ErrNotData,
+		"/tools": ErrNotData, "/tools/sub/run": ErrNotData, "/linked": ErrNotData, "/linked/a": ErrNotData,
+		"/pipes": ErrNotData, "/pipes/one": ErrNotData, "/many": ErrNotData,
 		"/no/where": fs.ErrNotExist, "/none": fs.ErrNotExist,
 	} {
 		if got, err := Leads(dir+written, dir+"/home"); !errors.Is(err, want) {
@@ -194,7 +205,8 @@ func TestLeads(t *testing.T) {
 	if got, err := Leads(dir + "/tools/text"); err != nil || len(got) != 2 {
 		t.Errorf("control: %v, %v", got, err)
 	}
-	if !IsSystem("/usr/share/x") || !IsSystem("/bin") || IsSystem("/") || IsSystem("/etc") || IsSystem("/usr2") || IsSystem("/tmp/x") {
+	if !IsSystem("/usr/share/x") || !IsSystem("/bin") || IsSystem("/") || IsSystem("/etc") || IsSystem("/usr2") ||
+		IsSystem("/tmp/x") {
 		t.Error("what every lane shows")
 	}
 	for _, closed := range []string{dir + "/inside", dir + "/inside/x", dir + "/home/x", "/proc/self/fd/0", "/dev/stdin"} {

@@ -67,7 +67,8 @@ func TestNothingOutlivesARoom(t *testing.T) {
 				c.Timeout, began = 20*time.Second, time.Now()
 				r = run(t, l, c)
 			}
-			if r.ExitCode != want || r.TimedOut != (want != 0) || string(r.Stdout.Data) != "begun\n" || time.Since(began) > 30*time.Second {
+			if r.ExitCode != want || r.TimedOut != (want != 0) || string(r.Stdout.Data) != "begun\n" ||
+				time.Since(began) > 30*time.Second {
 				t.Errorf("%s: %+v after %v\n%s%s", end, r, time.Since(began), r.Stdout.Data, r.Stderr.Data)
 			}
 			for _, lock := range []string{"l1", "l2", "l3"} {
@@ -151,7 +152,10 @@ func TestARoomLeavesNothing(t *testing.T) {
 	eachSandbox(t, func(t *testing.T, name string) {
 		once := func() {
 			dir := filepath.Join(shared(t), "a", "run")
-			l, err := Open(t.Context(), name, Config{Work: dir, ID: "left-" + name, Self: []string{self(t), "rlp", sandbox.ConfineName}})
+			l, err := Open(t.Context(), name, Config{Work: dir, ID: "left-" + name, Self: []string{
+				self(t), "rlp",
+				sandbox.ConfineName,
+			}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -191,7 +195,8 @@ func TestARoomLeavesNothing(t *testing.T) {
 // has nothing open any more. (Before, the program may end both.)
 func TestTheFirstProcessOfARoomIsDeaf(t *testing.T) {
 	eachSandbox(t, func(t *testing.T, name string) {
-		r := run(t, newLane(t, name), shell(t, `while ls /proc/1/fd | grep -q "^0$"; do :; done; for s in HUP INT QUIT ILL ABRT FPE KILL SEGV TERM STOP USR1; do kill -$s 1; done; echo on; kill -TERM $$; echo no`))
+		r := run(t, newLane(t, name), shell(t,
+			`while ls /proc/1/fd | grep -q "^0$"; do :; done; for s in HUP INT QUIT ILL ABRT FPE KILL SEGV TERM STOP USR1; do kill -$s 1; done; echo on; kill -TERM $$; echo no`))
 		if r.ExitCode != 143 || string(r.Stdout.Data) != "on\n" {
 			t.Errorf("%+v\n%s%s", r, r.Stdout.Data, r.Stderr.Data)
 		}
@@ -267,9 +272,11 @@ func TestWhatCannotBeKeptIsRefused(t *testing.T) {
 	eachSandbox(t, func(t *testing.T, name string) {
 		dir := shared(t)
 		cfg := Config{Work: filepath.Join(dir, "w", "run"), ID: "kept", Self: []string{self(t), "rlp", sandbox.ConfineName}}
-		cfg.Folders = []Folder{{Path: "/", Access: ReadWrite}, {Path: dir + "/later", Access: Hidden}} // nothing can be laid over a root
+		// nothing can be laid over a root
+		cfg.Folders = []Folder{{Path: "/", Access: ReadWrite}, {Path: dir + "/later", Access: Hidden}}
 		var e *UnsupportedError
-		if l, err := Open(t.Context(), name, cfg); !errors.As(err, &e) || l != nil || !strings.Contains(e.Error(), dir+"/later") {
+		if l, err := Open(t.Context(), name, cfg); !errors.As(err, &e) || l != nil || !strings.Contains(e.Error(),
+			dir+"/later") {
 			t.Errorf("%v, %v", l, err)
 		}
 		c := shell(t, "true")
@@ -290,7 +297,8 @@ func TestWhatCannotBeKeptIsRefused(t *testing.T) {
 			t.Errorf("no program that confines: %v", l)
 		}
 		cfg.Self, cfg.Folders = []string{file(t, "/bin/true"), "true"}, nil
-		if l, err := Open(t.Context(), name, cfg); !errors.As(err, &e) || !strings.Contains(e.Error(), "did not come to start") {
+		if l, err := Open(t.Context(), name, cfg); !errors.As(err, &e) || !strings.Contains(e.Error(),
+			"did not come to start") {
 			t.Errorf("a program that confines nothing: %v, %v", l, err)
 		}
 	})
@@ -308,7 +316,8 @@ func TestRoomsOfAnyUser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(os.WriteFile(own, text, 0o600), os.Chmod(own, 0o755), os.Chmod(dir, 0o755), os.Mkdir(dir+"/w", 0o700), os.Chown(dir+"/w", 65534, 65534)); err != nil {
+	if err := errors.Join(os.WriteFile(own, text, 0o600), os.Chmod(own, 0o755), os.Chmod(dir, 0o755),
+		os.Mkdir(dir+"/w", 0o700), os.Chown(dir+"/w", 65534, 65534)); err != nil {
 		t.Fatal(err)
 	}
 	put(t, dir+"/w/.env", "secret\n")
@@ -326,7 +335,8 @@ func TestRoomsOfAnyUser(t *testing.T) {
 		c := exec.Command(own, "reach-sandbox", name+":"+dir+"/w")
 		c.SysProcAttr = nobody
 		c.Dir = "/"
-		if out, err := c.CombinedOutput(); err != nil || !strings.HasPrefix(string(out), "65532\n0000000000000000\nwritten\n") || strings.Contains(string(out), "unbounded") ||
+		if out, err := c.CombinedOutput(); err != nil || !strings.HasPrefix(string(out),
+			"65532\n0000000000000000\nwritten\n") || strings.Contains(string(out), "unbounded") ||
 			!strings.Contains(string(out), "kept: Read-only file system") || strings.Contains(string(out), "secret") {
 			t.Errorf("%v\n%s", err, out)
 		}
@@ -339,7 +349,10 @@ const many = `i=0; while [ $i -lt 400 ]; do sleep 1 >/dev/null & i=$((i+1)); don
 // inRoom is what such a user's program says.
 func inRoom(at string) string {
 	name, dir, _ := strings.Cut(at, ":")
-	l, err := Open(context.Background(), name, Config{Work: dir + "/" + name + "/run", ID: "any", Self: []string{"/proc/self/exe", "rlp", sandbox.ConfineName}})
+	l, err := Open(context.Background(), name, Config{
+		Work: dir + "/" + name + "/run", ID: "any",
+		Self: []string{"/proc/self/exe", "rlp", sandbox.ConfineName},
+	})
 	if err != nil {
 		return err.Error()
 	}
@@ -349,8 +362,13 @@ func inRoom(at string) string {
 	}
 	r, err := l.Run(context.Background(), &Command{
 		Program: sh.File, Timeout: time.Minute, MaxOutput: 1 << 10,
-		Argv:    []string{"sh", "-c", "id -u; sed -n 's/CapBnd:.//p' /proc/self/status; echo written >" + dir + "/file; cat " + dir + "/file; cat /etc/shadow; echo >" + dir + "/kept; cat " + dir + "/.env; " + many},
-		Folders: []Folder{{Path: dir, Access: ReadWrite}, {Path: dir + "/kept", Access: ReadOnly}, {Path: dir + "/.env", Access: Hidden}},
+		Argv: []string{"sh", "-c", "id -u; sed -n 's/CapBnd:.//p' /proc/self/status; echo written >" + dir +
+			"/file; cat " + dir + "/file; cat /etc/shadow; echo >" + dir + "/kept; cat " + dir + "/.env; " + many},
+		Folders: []Folder{
+			{Path: dir, Access: ReadWrite},
+			{Path: dir + "/kept", Access: ReadOnly},
+			{Path: dir + "/.env", Access: Hidden},
+		},
 	})
 	if err != nil {
 		return err.Error()

@@ -83,7 +83,8 @@ try mv -T a/dl a/old; try ln -s ../b a/dl; try rmdir a/dl; try mv -T b a/dl; try
 				}
 			}
 			put(t, dir+"/b/f", "text\n")
-			c := shell(t, "cd "+dir+tries+"mkdir a/later above/deep; echo x >a/dl/new; mv a/dl/new b; echo y >a/f; mv -T a/f a/g; cat b/new")
+			c := shell(t, "cd "+dir+tries+
+				"mkdir a/later above/deep; echo x >a/dl/new; mv a/dl/new b; echo y >a/f; mv -T a/f a/g; cat b/new")
 			c.Folders = []Folder{{Path: dir, Access: ReadWrite}}
 			l := newLane(t, name, func(c *Config) {
 				if named {
@@ -92,7 +93,8 @@ try mv -T a/dl a/old; try ln -s ../b a/dl; try rmdir a/dl; try mv -T b a/dl; try
 			})
 			r := run(t, l, c)
 			got := strings.Contains(string(r.Stdout.Data), "THROUGH")
-			if named && (got || !strings.HasSuffix(string(r.Stdout.Data), "x\n")) || !named && strings.Count(string(r.Stdout.Data), "THROUGH") < 5 {
+			if named && (got || !strings.HasSuffix(string(r.Stdout.Data), "x\n")) || !named &&
+				strings.Count(string(r.Stdout.Data), "THROUGH") < 5 {
 				t.Errorf("%v: %s%s", named, r.Stdout.Data, r.Stderr.Data)
 			}
 		}
@@ -104,7 +106,8 @@ func TestAPathThatEndsInADot(t *testing.T) {
 	eachSandbox(t, func(t *testing.T, name string) {
 		for _, more := range []string{"", "config"} {
 			dir, _ := linked(t)
-			c := shell(t, "cd "+dir+"; mkdir -p x w/y; rmdir x/.; mv -T w/. w2; rmdir w/..; rmdir w/y/..; mkdir x/.; ln -s f x/.; ls -d x w/y")
+			c := shell(t, "cd "+dir+"; mkdir -p x w/y; rmdir x/.; mv -T w/. w2; rmdir w/..; rmdir w/y/..; mkdir x/.; ln -s f "+
+				"x/.; ls -d x w/y")
 			c.Folders = []Folder{{Path: dir, Access: ReadWrite}}
 			if more != "" {
 				put(t, dir+"/"+more, "kept\n")
@@ -112,7 +115,9 @@ func TestAPathThatEndsInADot(t *testing.T) {
 			}
 			r := run(t, newLane(t, name), c)
 			says := string(r.Stderr.Data)
-			if string(r.Stdout.Data) != "w/y\nx\n" || strings.Count(says, "Invalid argument") != 1 || strings.Count(says, "resource busy") != 1 || strings.Count(says, "not empty") != 2 || strings.Count(says, "File exists") != 1 {
+			if string(r.Stdout.Data) != "w/y\nx\n" || strings.Count(says, "Invalid argument") != 1 ||
+				strings.Count(says, "resource busy") != 1 || strings.Count(says, "not empty") != 2 ||
+				strings.Count(says, "File exists") != 1 {
 				t.Errorf("%q: %s%s", more, r.Stdout.Data, says)
 			}
 		}

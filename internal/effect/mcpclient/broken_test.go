@@ -13,7 +13,8 @@ func TestABrokenCallEndsItsSession(t *testing.T) {
 	if err := s.within(t.Context(), func(context.Context) error { return nil }); err != nil || ended != 0 {
 		t.Fatalf("control: %v, ended %d times", err, ended)
 	}
-	if err := s.within(t.Context(), func(context.Context) error { panic("a reply") }); !errors.Is(err, ErrGone) || ended != 1 {
+	if err := s.within(t.Context(), func(context.Context) error { panic("a reply") }); !errors.Is(err, ErrGone) ||
+		ended != 1 {
 		t.Errorf("%v, ended %d times", err, ended)
 	}
 	if err := s.within(t.Context(), func(context.Context) error { return nil }); !errors.Is(err, ErrGone) {

@@ -70,11 +70,13 @@ func both(t *testing.T, kind string, test func(t *testing.T, s *mcpclient.Sessio
 func TestToolsAreListedAndCalled(t *testing.T) {
 	both(t, "good", func(t *testing.T, s *mcpclient.Session) {
 		list, err := s.Tools(t.Context())
-		if err != nil || len(list) != 9 || list[1].Name != "echo" || string(list[1].Schema) != `{"properties":{"text":{"type":"string"}},"type":"object"}` {
+		if err != nil || len(list) != 9 || list[1].Name != "echo" ||
+			string(list[1].Schema) != `{"properties":{"text":{"type":"string"}},"type":"object"}` {
 			t.Fatalf("%v %v", list, err)
 		}
 		got, err := s.Call(t.Context(), "echo", json.RawMessage(`{"text":"é\u0001"}`))
-		if want := `{"content":[{"type":"text","text":"{\"text\":\"é\\u0001\"}"}],"isError":false}`; err != nil || string(got) != want {
+		if want := `{"content":[{"type":"text","text":"{\"text\":\"é\\u0001\"}"}],"isError":false}`; err != nil ||
+			string(got) != want {
 			t.Errorf("%s %v\nwant %s", got, err, want)
 		}
 		got, err = s.Call(t.Context(), "fails", json.RawMessage(`{}`))
@@ -82,7 +84,8 @@ func TestToolsAreListedAndCalled(t *testing.T) {
 			t.Errorf("%s %v", got, err)
 		}
 		var remote *mcpclient.RemoteError
-		if _, err = s.Call(t.Context(), "nothing", json.RawMessage(`{}`)); !errors.As(err, &remote) || !strings.Contains(remote.Message, "nothing") {
+		if _, err = s.Call(t.Context(), "nothing", json.RawMessage(`{}`)); !errors.As(err, &remote) ||
+			!strings.Contains(remote.Message, "nothing") {
 			t.Errorf("%v", err)
 		}
 	})
@@ -113,7 +116,12 @@ func TestAServerThatIsNotThere(t *testing.T) {
 func TestNoRedirectIsFollowed(t *testing.T) {
 	handler := mcptest.Handler("good")
 	asked := false
-	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { asked = true; handler.ServeHTTP(w, r) }))
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter,
+		r *http.Request,
+	) {
+		asked = true
+		handler.ServeHTTP(w, r)
+	}))
 	defer other.Close()
 	srv := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
 	defer srv.Close()
@@ -147,7 +155,11 @@ func TestDigests(t *testing.T) {
 		}
 	}
 	tool := mcpclient.Tool{Name: "a", Description: "b", Schema: json.RawMessage(`{}`)}
-	for _, other := range []mcpclient.Tool{{"ab", "", tool.Schema}, {"a", "b{}", nil}, {"a", "b", json.RawMessage(`{"x":1}`)}} {
+	for _, other := range []mcpclient.Tool{
+		{"ab", "", tool.Schema},
+		{"a", "b{}", nil},
+		{"a", "b", json.RawMessage(`{"x":1}`)},
+	} {
 		if mcpclient.Digest([]mcpclient.Tool{tool}) == mcpclient.Digest([]mcpclient.Tool{other}) {
 			t.Errorf("%+v is the same as %+v", other, tool)
 		}
@@ -205,8 +217,9 @@ func TestAFloodHasAnEnd(t *testing.T) {
 	defer cancel()
 	hello := strings.ReplaceAll(mcptest.Answers()["other id"], "999", "$ID")
 	for name, unasked := range map[string]string{
-		"notifications": `{"jsonrpc":"2.0","method":"notifications/progress","params":{"x":"` + strings.Repeat("x", 1<<20) + `"}}` + "\n",
-		"requests":      `{"jsonrpc":"2.0","id":7,"method":"ping","params":{"x":"` + strings.Repeat("x", 1000) + `"}}` + "\n",
+		"notifications": `{"jsonrpc":"2.0","method":"notifications/progress","params":{"x":"` + strings.Repeat("x", 1<<20) +
+			`"}}` + "\n",
+		"requests": `{"jsonrpc":"2.0","id":7,"method":"ping","params":{"x":"` + strings.Repeat("x", 1000) + `"}}` + "\n",
 	} {
 		s, err := mcpclient.Connect(ctx, speak(hello+strings.Repeat(unasked, 100)))
 		for err == nil {
@@ -275,7 +288,8 @@ func TestWhatIsNoProtocolIsAnError(t *testing.T) {
 				_, err = s.Tools(ctx)
 			}
 			var remote *mcpclient.RemoteError
-			if err == nil || !errors.Is(err, mcpclient.ErrGone) && !errors.Is(err, context.DeadlineExceeded) && !errors.As(err, &remote) {
+			if err == nil || !errors.Is(err, mcpclient.ErrGone) && !errors.Is(err, context.DeadlineExceeded) &&
+				!errors.As(err, &remote) {
 				t.Errorf("%v", err)
 			}
 		})
@@ -290,8 +304,10 @@ func FuzzServer(f *testing.F) {
 	}
 	hello := mcptest.Answers()["other id"]
 	f.Add(strings.ReplaceAll(hello, "999", "$ID") + `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}` + "\n")
-	f.Add(strings.ReplaceAll(hello, "999", "$ID") + `{"jsonrpc":"2.0","id":$ID,"result":{"tools":[{"name":"a","inputSchema":{}},null],"nextCursor":"x"}}` + "\n")
-	f.Add(strings.ReplaceAll(hello, "999", "$ID") + `{"jsonrpc":"2.0","id":7,"method":"elicitation/create","params":{"mode":"url"}}` + "\n")
+	f.Add(strings.ReplaceAll(hello, "999", "$ID") +
+		`{"jsonrpc":"2.0","id":$ID,"result":{"tools":[{"name":"a","inputSchema":{}},null],"nextCursor":"x"}}` + "\n")
+	f.Add(strings.ReplaceAll(hello, "999", "$ID") +
+		`{"jsonrpc":"2.0","id":7,"method":"elicitation/create","params":{"mode":"url"}}` + "\n")
 	f.Fuzz(func(t *testing.T, says string) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()

@@ -104,7 +104,9 @@ type Sender interface {
 // that is not "" goes with every request.
 func HTTP(url, bearer string, by Sender) Transport {
 	r := &round{by: by, bearer: bearer, closed: make(chan struct{})}
-	client := &http.Client{Transport: r, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := &http.Client{Transport: r, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
 	return Transport{
 		sdk: &mcp.StreamableClientTransport{
 			Endpoint: url, HTTPClient: client, MaxRetries: -1, DisableStandaloneSSE: true, MaxEventSize: MaxMessage,

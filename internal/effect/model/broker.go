@@ -229,7 +229,8 @@ func (b *Broker) target(ctx context.Context, rt route, r Request) (Target, error
 	}
 	value, err := b.cfg.Key(ctx, rt.provider.SecretID)
 	if value = strings.TrimSpace(value); err != nil || value == "" {
-		refusal := refusef(NoProvider, "the key of the provider %q is not there; it would need rlp secrets put %s", rt.provider.ID, rt.provider.SecretID)
+		refusal := refusef(NoProvider, "the key of the provider %q is not there; it would need rlp secrets put %s",
+			rt.provider.ID, rt.provider.SecretID)
 		refusal.Cause = err // which may name more than a guest should know
 		return t, refusal
 	}

@@ -114,7 +114,8 @@ func TestKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range []string{logged.String(), string(asJSON), fmt.Sprintf("%v %+v %#v %s", f.targets[0], f.targets[0], f.targets[0], f.targets[0].Key)} {
+	for _, text := range []string{logged.String(), string(asJSON), fmt.Sprintf("%v %+v %#v %s", f.targets[0], f.targets[0],
+		f.targets[0], f.targets[0].Key)} {
 		if strings.Contains(text, secretValue) {
 			t.Errorf("printed: %s", text)
 		}
@@ -122,7 +123,8 @@ func TestKeys(t *testing.T) {
 	b = broker(f, func(c *Config) { c.Providers[0].SecretID = "runloop/other/key" })
 	_, err = b.Complete(t.Context(), asks("", "x"))
 	var refusal *Refusal
-	if !errors.As(err, &refusal) || refusal.Reason != NoProvider || !strings.Contains(refusal.Hint, "rlp secrets put runloop/other/key") || len(f.targets) != 2 {
+	if !errors.As(err, &refusal) || refusal.Reason != NoProvider || !strings.Contains(refusal.Hint,
+		"rlp secrets put runloop/other/key") || len(f.targets) != 2 {
 		t.Errorf("%v", err)
 	}
 	if refusal.Cause == nil || strings.Contains(refusal.Hint, refusal.Cause.Error()) {
@@ -189,12 +191,14 @@ func TestUSD(t *testing.T) {
 		}
 	}
 	var refusal *Refusal
-	if _, err = b.Complete(t.Context(), asks("", "x")); !errors.As(err, &refusal) || refusal.Reason != OverBudget || !strings.Contains(refusal.Hint, "model_usd") {
+	if _, err = b.Complete(t.Context(), asks("", "x")); !errors.As(err, &refusal) || refusal.Reason != OverBudget ||
+		!strings.Contains(refusal.Hint, "model_usd") {
 		t.Errorf("%v", err)
 	}
 	asked := len(f.asked)
 	refusal = b.Prepare(asks("ollama:qwen", "x"))
-	if refusal == nil || refusal.Reason != OverBudget || !strings.Contains(refusal.Hint, `[model.prices."ollama:qwen"]`) || len(f.asked) != asked {
+	if refusal == nil || refusal.Reason != OverBudget || !strings.Contains(refusal.Hint, `[model.prices."ollama:qwen"]`) ||
+		len(f.asked) != asked {
 		t.Errorf("a model without a price under a limit in dollars: %v", refusal)
 	}
 	if refusal := b.Prepare(asks(Echo, "x")); refusal != nil {
@@ -215,7 +219,10 @@ func TestUsageAbsent(t *testing.T) {
 // A request that always gets the same answer is asked once, and costs once.
 func TestCache(t *testing.T) {
 	zero, warm := 0.0, 0.7
-	f := &fake{answer: Completion{Text: "hi", Metered: Metered{3, 2}}, vectors: Vectors{Vectors: [][]float32{{1}}, Metered: Metered{In: 4}}}
+	f := &fake{answer: Completion{Text: "hi", Metered: Metered{3, 2}}, vectors: Vectors{
+		Vectors: [][]float32{{1}},
+		Metered: Metered{In: 4},
+	}}
 	b := broker(f, func(c *Config) {
 		c.Cache, c.Prices = true, map[string]Price{"*": {1, 1}}
 	})
@@ -253,7 +260,11 @@ func TestCache(t *testing.T) {
 			}
 		}
 	}
-	for _, r := range []*CompleteRequest{cold(), {Model: "ollama:qwen", Messages: cold().Messages, Temperature: &zero}, {Messages: cold().Messages, Temperature: &zero, MaxTokens: 5}} {
+	for _, r := range []*CompleteRequest{
+		cold(),
+		{Model: "ollama:qwen", Messages: cold().Messages, Temperature: &zero},
+		{Messages: cold().Messages, Temperature: &zero, MaxTokens: 5},
+	} {
 		if a, err := b.Complete(t.Context(), r); err != nil || a.Cached {
 			t.Errorf("another request got its answer: %+v, %v", a, err)
 		}
@@ -300,7 +311,10 @@ func TestEcho(t *testing.T) {
 		t.Fatal(err)
 	}
 	a, err := b.Complete(t.Context(), r)
-	want := &Answer{Text: "one  two", ToolCalls: []ToolCall{}, Usage: Usage{TokensIn: 5, TokensOut: 2}, Model: Echo, FinishReason: "length"}
+	want := &Answer{
+		Text: "one  two", ToolCalls: []ToolCall{}, Usage: Usage{TokensIn: 5, TokensOut: 2}, Model: Echo,
+		FinishReason: "length",
+	}
 	if err != nil || !reflect.DeepEqual(a, want) {
 		t.Errorf("%+v, %v", a, err)
 	}
@@ -309,7 +323,8 @@ func TestEcho(t *testing.T) {
 		t.Errorf("%+v, %v", a, err)
 	}
 	r.Tools, r.ToolChoice = []Tool{{Name: "a"}, {Name: "b"}}, &ToolChoice{Mode: "required"}
-	if a, err := b.Complete(t.Context(), r); err != nil || len(a.ToolCalls) != 1 || a.ToolCalls[0].Function.Name != "a" || a.FinishReason != "tool_calls" {
+	if a, err := b.Complete(t.Context(), r); err != nil || len(a.ToolCalls) != 1 || a.ToolCalls[0].Function.Name != "a" ||
+		a.FinishReason != "tool_calls" {
 		t.Errorf("%+v, %v", a, err)
 	}
 	e, err := b.Embed(t.Context(), &EmbedRequest{Input: []string{"a cat sat", "the cat sat", "quarterly revenue", "  "}})

@@ -155,7 +155,8 @@ func (l *ledger) byTokens(_ time.Time, w wish) (int64, *Refusal) {
 	}
 	left := l.limits.Tokens - l.tokens - w.in
 	if left < w.least() {
-		return 0, refusef(OverBudget, "model_tokens = %d: %d are used, this call may take %d; more needs a higher model_tokens under [limits]",
+		return 0, refusef(OverBudget, "model_tokens = %d: %d are used, this call may take %d; more needs a higher "+
+			"model_tokens under [limits]",
 			l.limits.Tokens, l.tokens, plus(w.in, w.least()))
 	}
 	return left, nil
@@ -168,7 +169,8 @@ func (l *ledger) byMinute(now time.Time, w wish) (int64, *Refusal) {
 	used := l.minute.sum(now.Unix())
 	left := l.limits.TokensPerMinute - used - w.in
 	if left < w.least() {
-		return 0, refusef(OverRate, "model_tokens_per_minute = %d: %d were used in the last minute, this call may take %d; wait, or raise model_tokens_per_minute under [limits]",
+		return 0, refusef(OverRate, "model_tokens_per_minute = %d: %d were used in the last minute, this call may take %d; "+
+			"wait, or raise model_tokens_per_minute under [limits]",
 			l.limits.TokensPerMinute, used, plus(w.in, w.least()))
 	}
 	return left, nil
@@ -179,13 +181,15 @@ func (l *ledger) byUSD(_ time.Time, w wish) (int64, *Refusal) {
 		return math.MaxInt64, nil
 	}
 	if !w.priced {
-		return 0, refusef(OverBudget, "model_usd is limited and %s has no price; it would need [model.prices.%q] in = ..., out = ... in config.toml", w.model, w.model)
+		return 0, refusef(OverBudget, "model_usd is limited and %s has no price; it would need [model.prices.%q] in = ..., "+
+			"out = ... in config.toml", w.model, w.model)
 	}
 	limit := nanos(float64(l.limits.MicroUSD) * 1000)
 	most := limit - l.nanos
 	left := w.price.outFor(most-w.price.cost(w.in, 0), math.MaxInt64)
 	if cost := w.price.cost(w.in, w.least()); cost > max(most, 0) || left < w.least() { // what is free is never too much
-		return 0, refusef(OverBudget, "model_usd = %g: %g are used, this call may take %g; more needs a higher model_usd under [limits]",
+		return 0, refusef(OverBudget, "model_usd = %g: %g are used, this call may take %g; more needs a higher model_usd "+
+			"under [limits]",
 			usd(limit), usd(l.nanos), usd(cost))
 	}
 	return left, nil

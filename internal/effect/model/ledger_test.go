@@ -175,7 +175,10 @@ func TestPrices(t *testing.T) {
 func TestATreeSpendsWhatItsRootHas(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := time.Unix(1_000_000, 0)
-		root := limited(Limits{rapid.Int64Range(0, 300).Draw(t, "tokens"), rapid.Int64Range(0, 300).Draw(t, "minute"), math.MaxInt64})
+		root := limited(Limits{
+			rapid.Int64Range(0, 300).Draw(t, "tokens"), rapid.Int64Range(0, 300).Draw(t, "minute"),
+			math.MaxInt64,
+		})
 		tree := []*ledger{root}
 		for range rapid.IntRange(1, 6).Draw(t, "runs") {
 			l := newLedger(tree[rapid.IntRange(0, len(tree)-1).Draw(t, "under")])
@@ -201,7 +204,8 @@ func TestATreeSpendsWhatItsRootHas(t *testing.T) {
 			}
 		}
 	})
-	alone, under := limited(Limits{10, math.MaxInt64, math.MaxInt64}), newLedger(limited(Limits{5, math.MaxInt64, math.MaxInt64}))
+	alone, under := limited(Limits{10, math.MaxInt64, math.MaxInt64}),
+		newLedger(limited(Limits{5, math.MaxInt64, math.MaxInt64}))
 	under.bound(Limits{10, math.MaxInt64, math.MaxInt64})
 	now := time.Unix(1_000_000, 0)
 	if _, refusal := alone.reserve(now, wish{in: 10, noOutput: true}); refusal != nil {

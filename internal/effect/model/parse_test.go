@@ -30,17 +30,27 @@ func TestParseEverything(t *testing.T) {
 	}
 	zero, half, seed := 0.0, 0.5, int64(-3)
 	want := &CompleteRequest{
-		Model: "openai:gpt-4o", MaxTokens: 100, Temperature: &zero, TopP: &half, Seed: &seed, Stop: []string{"a", "b"}, Timeout: 1500 * time.Millisecond,
+		Model: "openai:gpt-4o", MaxTokens: 100, Temperature: &zero, TopP: &half, Seed: &seed, Stop: []string{"a", "b"},
+		Timeout: 1500 * time.Millisecond,
 		Messages: []Message{
 			{Role: "system", Content: "be brief"},
 			{Role: "developer", Content: "or not", Name: "dev"},
 			{Role: "user", Content: "what is it?"},
-			{Role: "assistant", ToolCalls: []ToolCall{{ID: "c1", Type: "function", Function: Function{Name: "look", Arguments: `{"at":1}`}}}},
+			{Role: "assistant", ToolCalls: []ToolCall{{ID: "c1", Type: "function", Function: Function{
+				Name:      "look",
+				Arguments: `{"at":1}`,
+			}}}},
 			{Role: "tool", ToolCallID: "c1"},
 		},
-		Tools:          []Tool{{Name: "look", Description: "looks", Parameters: json.RawMessage(`{"type":"object","n":9007199254740993}`), Strict: true}},
-		ToolChoice:     &ToolChoice{Mode: "required", Name: "look"},
-		ResponseFormat: &ResponseFormat{Type: "json_schema", Name: "n", Description: "d", Schema: json.RawMessage(`{"type":"object"}`), Strict: true},
+		Tools: []Tool{{
+			Name: "look", Description: "looks",
+			Parameters: json.RawMessage(`{"type":"object","n":9007199254740993}`), Strict: true,
+		}},
+		ToolChoice: &ToolChoice{Mode: "required", Name: "look"},
+		ResponseFormat: &ResponseFormat{
+			Type: "json_schema", Name: "n", Description: "d",
+			Schema: json.RawMessage(`{"type":"object"}`), Strict: true,
+		},
 	}
 	if !reflect.DeepEqual(r, want) {
 		t.Errorf("got  %+v\nwant %+v", r, want)
@@ -90,26 +100,50 @@ func TestParseRefuses(t *testing.T) {
 		{message(`{"role":"User","content":"x"}`), "messages[0].role", "one of"},
 		{message(`{"role":"user"}`), "messages[0].content", "missing"},
 		{message(`{"role":"user","content":null}`), "messages[0].content", "missing"},
-		{message(`{"role":"user","content":[{"type":"image_url","image_url":"x"}]}`), "messages[0].content[0].type", "one of"},
+		{
+			message(`{"role":"user","content":[{"type":"image_url","image_url":"x"}]}`), "messages[0].content[0].type",
+			"one of",
+		},
 		{message(`{"role":"user","content":[{"type":"text"}]}`), "messages[0].content[0].text", "missing"},
-		{message(`{"role":"user","content":"x","tool_calls":[{"id":"a","function":{"name":"f"}}]}`), "messages[0].tool_calls", "assistant"},
+		{
+			message(`{"role":"user","content":"x","tool_calls":[{"id":"a","function":{"name":"f"}}]}`), "messages[0].tool_calls",
+			"assistant",
+		},
 		{message(`{"role":"user","content":"x","tool_call_id":"a"}`), "messages[0].tool_call_id", "tool's"},
 		{message(`{"role":"user","content":"x"},{"role":"tool","content":"y"}`), "messages[1].tool_call_id", "missing"},
-		{message(`{"role":"user","content":"x"},{"role":"tool","content":"y","tool_call_id":"a"}`), "messages[1].tool_call_id", "answers no call"},
-		{message(`{"role":"assistant","tool_calls":[{"id":"a","function":{"name":"f","args":"{"}}]}`), "messages[0].tool_calls[0].function.args", "not a field"},
-		{message(`{"role":"assistant","tool_calls":[{"id":"a","function":{"name":"f g"}}]}`), "messages[0].tool_calls[0].function.name", "letters"},
+		{
+			message(`{"role":"user","content":"x"},{"role":"tool","content":"y","tool_call_id":"a"}`),
+			"messages[1].tool_call_id", "answers no call",
+		},
+		{
+			message(`{"role":"assistant","tool_calls":[{"id":"a","function":{"name":"f","args":"{"}}]}`),
+			"messages[0].tool_calls[0].function.args", "not a field",
+		},
+		{
+			message(`{"role":"assistant","tool_calls":[{"id":"a","function":{"name":"f g"}}]}`),
+			"messages[0].tool_calls[0].function.name", "letters",
+		},
 		{message(`{"role":"assistant","tool_calls":[{"id":"a"}]}`), "messages[0].tool_calls[0].function", "missing"},
 		{message(`{"role":"assistant","tool_calls":[{"function":{"name":"f"}}]}`), "messages[0].tool_calls[0].id", "missing"},
 		{with(`"tools":[{"type":"function"}]`), "tools[0].function", "missing"},
 		{with(`"tools":[{"function":{"name":"f"}}]`), "tools[0].type", "function"},
-		{with(`"tools":[{"type":"function","function":{"name":"f","parameters":[]}}]`), "tools[0].function.parameters", "object"},
-		{with(`"tools":[{"type":"function","function":{"name":"f"}},{"type":"function","function":{"name":"f"}}]`), "tools[1].function.name", "earlier"},
+		{
+			with(`"tools":[{"type":"function","function":{"name":"f","parameters":[]}}]`), "tools[0].function.parameters",
+			"object",
+		},
+		{
+			with(`"tools":[{"type":"function","function":{"name":"f"}},{"type":"function","function":{"name":"f"}}]`),
+			"tools[1].function.name", "earlier",
+		},
 		{with(`"tool_choice":"auto"`), "tool_choice", "beside tools"},
 		{with(`"tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":{"type":"function","function":{"name":"g"}}`), "tool_choice", "none of the tools"},
 		{with(`"tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":"any"`), "tool_choice", "one of"},
 		{with(`"response_format":{"type":"xml"}`), "response_format.type", "one of"},
 		{with(`"response_format":{"type":"json_schema"}`), "response_format.json_schema", "stands beside"},
-		{with(`"response_format":{"type":"text","json_schema":{"name":"a","schema":{}}}`), "response_format.json_schema", "stands beside"},
+		{
+			with(`"response_format":{"type":"text","json_schema":{"name":"a","schema":{}}}`), "response_format.json_schema",
+			"stands beside",
+		},
 	} {
 		_, err := ParseComplete(c.text)
 		var f *FieldError

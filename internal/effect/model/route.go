@@ -80,12 +80,14 @@ func (p *Provider) offers(model string) bool {
 func (b *Broker) lost(name string) *Refusal {
 	id, model, ok := strings.Cut(name, ":")
 	if !ok {
-		return refusef(NoProvider, "no provider offers %q; it would need [[model.providers]] id = ..., kind = ..., models = [%q] in config.toml", name, name)
+		return refusef(NoProvider, "no provider offers %q; it would need [[model.providers]] id = ..., kind = ..., models "+
+			"= [%q] in config.toml", name, name)
 	}
 	if p := b.provider(id); p != nil && p.Kind == local {
 		return refusef(NoProvider, "the models of this process are %s alone", Echo)
 	} else if p != nil {
 		return refusef(NoProvider, "the provider %q does not offer it; its models would need %q in config.toml", id, model)
 	}
-	return refusef(NoProvider, "there is no provider %q; it would need [[model.providers]] id = %q, kind = ..., base_url = ..., secret_id = ... in config.toml", id, id)
+	return refusef(NoProvider, "there is no provider %q; it would need [[model.providers]] id = %q, kind = ..., "+
+		"base_url = ..., secret_id = ... in config.toml", id, id)
 }

@@ -290,7 +290,11 @@ func TestBoundsIncludeTheirEnds(t *testing.T) {
 	if _, err := wasi.New(wasi.Config{Args: []string{text}}); err != nil {
 		t.Errorf("as much text as may be: %v", err)
 	}
-	for _, bad := range []wasi.Config{{Args: []string{text + "x"}}, {Args: []string{"\x00x"}}, {Env: []string{"\x00A=1"}}} {
+	for _, bad := range []wasi.Config{
+		{Args: []string{text + "x"}},
+		{Args: []string{"\x00x"}},
+		{Env: []string{"\x00A=1"}},
+	} {
 		if _, err := wasi.New(bad); !errors.Is(err, wasi.ErrConfig) {
 			t.Errorf("%.10q: %v", bad.Args, err)
 		}

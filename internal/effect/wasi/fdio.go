@@ -46,7 +46,9 @@ func (s *System) each(ctx context.Context, v vectors, count []byte, op func(p []
 }
 
 // whole moves one buffer, chunk by chunk. The end of the run ends it.
-func (s *System) whole(ctx context.Context, buf []byte, before int, op func(p []byte, before int) (int, Errno)) (int, Errno) {
+func (s *System) whole(ctx context.Context, buf []byte, before int, op func(p []byte, before int) (int, Errno)) (int,
+	Errno,
+) {
 	for done := 0; ; {
 		part := buf[done:min(len(buf), done+ioChunk)]
 		n, errno := op(part, before+done)
@@ -110,7 +112,9 @@ func (s *System) fdPwrite(ctx context.Context, m memory, a []uint64) Errno {
 }
 
 // atOffset is each for an op that takes its place in the file.
-func (s *System) atOffset(ctx context.Context, v vectors, offset uint64, out []byte, op func([]byte, int64) (int, Errno)) Errno {
+func (s *System) atOffset(ctx context.Context, v vectors, offset uint64, out []byte, op func([]byte, int64) (int,
+	Errno),
+) Errno {
 	if offset > math.MaxInt64 {
 		return EINVAL
 	}

@@ -37,7 +37,10 @@ const (
 // also the guest's.
 func newGuest(t testing.TB, cfg wasi.Config) *guest {
 	t.Helper()
-	g := &guest{t: t, ctx: context.Background(), fs: wasitest.NewFS(), mem: make([]byte, page), funcs: map[string]abi.Func{}}
+	g := &guest{
+		t: t, ctx: context.Background(), fs: wasitest.NewFS(), mem: make([]byte, page),
+		funcs: map[string]abi.Func{},
+	}
 	if cfg.FS == nil {
 		cfg.FS = g.fs
 	}

@@ -83,9 +83,14 @@ func oddGuest(t *testing.T, kind wasi.FileType) (*guest, *oddFS, uint64) {
 // What a file refuses, whatever the reason, the guest is told as it is.
 func TestWhatAFileRefusesIsRefused(t *testing.T) {
 	for name, args := range map[string][]uint64{
-		"fd_allocate": {0, 0, 1}, "fd_datasync": {0}, "fd_sync": {0}, "fd_fdstat_get": {0, atData}, "fd_fdstat_set_flags": {0, fAppend},
-		"fd_fdstat_set_rights": {0, 0, 0}, "fd_filestat_get": {0, atData}, "fd_filestat_set_size": {0, 1}, "fd_filestat_set_times": {0, 1, 1, 1},
-		"fd_pread": {0, atVectors, 1, 0, atOut}, "fd_pwrite": {0, atVectors, 1, 0, atOut}, "fd_seek": {0, 1, 0, atOut}, "fd_tell": {0, atOut},
+		"fd_allocate": {0, 0, 1}, "fd_datasync": {0}, "fd_sync": {0}, "fd_fdstat_get": {0, atData}, "fd_fdstat_set_flags": {
+			0,
+			fAppend,
+		},
+		"fd_fdstat_set_rights": {0, 0, 0}, "fd_filestat_get": {0, atData}, "fd_filestat_set_size": {0, 1},
+		"fd_filestat_set_times": {0, 1, 1, 1},
+		"fd_pread":              {0, atVectors, 1, 0, atOut}, "fd_pwrite": {0, atVectors, 1, 0, atOut},
+		"fd_seek": {0, 1, 0, atOut}, "fd_tell": {0, atOut},
 	} {
 		g, odd, fd := oddGuest(t, wasi.TypeRegular)
 		g.vectors(atData, 4)
@@ -159,7 +164,8 @@ func TestWhatAFileIsAsked(t *testing.T) {
 		{"fd_pread", []uint64{0, atVectors, 0, most + 1, atOut}, wasi.EINVAL, "stat", nil},
 		{"fd_pwrite", []uint64{0, atVectors, 2, most, atOut}, 0, "stat pwrite", []int64{most}},
 		{"fd_pwrite", []uint64{0, atVectors, 2, 7, atOut}, 0, "stat pwrite pwrite", []int64{7, 9}},
-		{"fd_filestat_set_times", []uint64{0, 1 << 63, 1 << 63, 2 | 8}, 0, "settimes", nil}, // now: what else is given does not count
+		// now: what else is given does not count
+		{"fd_filestat_set_times", []uint64{0, 1 << 63, 1 << 63, 2 | 8}, 0, "settimes", nil},
 		{"fd_filestat_set_times", []uint64{0, 1 << 63, 1, 1 | 4}, wasi.EINVAL, "", nil},
 		{"fd_filestat_set_times", []uint64{0, 1, 1 << 63, 1 | 4}, wasi.EINVAL, "", nil},
 	} {
@@ -221,16 +227,19 @@ func TestRightsOfEachKind(t *testing.T) {
 		g.ok("fd_fdstat_get", fd, atData)
 		return g.u64(atData + 8), g.u64(atData + 16)
 	}
-	if base, inherited := rights(g.open(open{path: "d"})); base&(rRead|rSeek|rTell|rWrite|rAllocate|rSetSize) != 0 || base&(pathOpen|rReaddir|rStat) != pathOpen|rReaddir|rStat || inherited&(rRead|rReaddir) != rRead|rReaddir {
+	if base, inherited := rights(g.open(open{path: "d"})); base&(rRead|rSeek|rTell|rWrite|rAllocate|rSetSize) != 0 ||
+		base&(pathOpen|rReaddir|rStat) != pathOpen|rReaddir|rStat || inherited&(rRead|rReaddir) != rRead|rReaddir {
 		t.Errorf("a folder: %#x, %#x", base, inherited)
 	}
 	file := g.open(open{path: "d/f", base: rAll})
-	if base, inherited := rights(file); base&(rReaddir|pathOpen) != 0 || base&(rRead|rWrite|rSeek) != rRead|rWrite|rSeek || inherited != 0 {
+	if base, inherited := rights(file); base&(rReaddir|pathOpen) != 0 || base&(rRead|rWrite|rSeek) != rRead|rWrite|rSeek ||
+		inherited != 0 {
 		t.Errorf("a file: %#x, %#x", base, inherited)
 	}
 	none := g.open(open{path: "d/f", base: rStat})
 	for name, args := range map[string][]uint64{
-		"fd_advise": {none, 0, 1, 0}, "fd_sync": {none}, "fd_datasync": {none}, "fd_seek": {none, 0, 0, atOut}, "fd_tell": {none, atOut},
+		"fd_advise": {none, 0, 1, 0}, "fd_sync": {none}, "fd_datasync": {none}, "fd_seek": {none, 0, 0, atOut},
+		"fd_tell": {none, atOut},
 	} {
 		g.want(wasi.ENOTCAPABLE, name, args...)
 	}
@@ -306,7 +315,11 @@ func TestStreamsThatBreak(t *testing.T) {
 		}
 	}
 	writes := 0
-	g := newBareGuest(t, wasi.Config{Stdout: writerFunc(func(p []byte) (int, error) { writes++; return len(p), io.ErrClosedPipe })})
+	g := newBareGuest(t, wasi.Config{Stdout: writerFunc(func(p []byte) (int, error) {
+		writes++
+		return len(p),
+			io.ErrClosedPipe
+	})})
 	g.mem = make([]byte, 5<<20)
 	ptr, n := g.vectors(atData, 4<<20)
 	g.ok("fd_write", 1, ptr, n, atOut)

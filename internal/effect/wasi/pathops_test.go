@@ -21,7 +21,10 @@ func TestOpenIntentFollowsTheRights(t *testing.T) {
 		{base: rRead, oflags: trunc, want: wasi.OpenFlags{Read: true, Trunc: true}},
 		{base: rRead, oflags: create | oExclusive, want: wasi.OpenFlags{Read: true, Create: true, Exclusive: true}},
 		{base: rRead | rSetSize | rAllocate, want: wasi.OpenFlags{Read: true}}, // what Go asks for to read
-		{base: rWrite, fdflags: fAppend | fNonblock | 16, want: wasi.OpenFlags{Write: true, Append: true, NonBlock: true, Sync: true}},
+		{base: rWrite, fdflags: fAppend | fNonblock | 16, want: wasi.OpenFlags{
+			Write: true, Append: true, NonBlock: true,
+			Sync: true,
+		}},
 		{base: rWrite, fdflags: 2, want: wasi.OpenFlags{Write: true, Dsync: true}},
 		{base: rWrite, fdflags: 8, want: wasi.OpenFlags{Write: true, Sync: true}},
 	} {
@@ -76,7 +79,10 @@ func TestOpenBelowADirectory(t *testing.T) {
 	g.fs.WriteFile("/d/e/f", "deep")
 	g.fs.WriteFile("/top", "top")
 	d := g.open(open{path: "d/", base: rAll &^ rWrite}) // found to be a directory when first needed
-	for text, want := range map[string]string{"e/f": "deep", "e/../e//f": "deep", "../top": "top", "/top": "top", "./e/./f": "deep"} {
+	for text, want := range map[string]string{
+		"e/f": "deep", "e/../e//f": "deep", "../top": "top", "/top": "top",
+		"./e/./f": "deep",
+	} {
 		fd := g.open(open{dir: d, path: text})
 		if got := g.read(fd, 9); got != want {
 			t.Errorf("%s: %q", text, got)

@@ -102,7 +102,8 @@ func TestPollDescriptors(t *testing.T) {
 	g.read(0, 9)
 	g.polled([]answer{{userdata: 100, kind: 1, flags: 1}}, sub{kind: 1, fd: 0}) // the end is a hangup
 	g.polled([]answer{{userdata: 100, errno: wasi.EINVAL}}, sub{clock: 4})
-	g.polled([]answer{{userdata: 100, kind: 2, nbytes: 65535}, {userdata: 101}}, sub{kind: 2, fd: 1}, sub{clock: 1}) // a time that is over
+	// a time that is over
+	g.polled([]answer{{userdata: 100, kind: 2, nbytes: 65535}, {userdata: 101}}, sub{kind: 2, fd: 1}, sub{clock: 1})
 }
 
 func TestPollClocks(t *testing.T) {
@@ -157,7 +158,8 @@ func TestSleepEndsWithTheRun(t *testing.T) {
 		defer cancel()
 		_ = ctx
 		began = time.Now()
-		if _, err := g.poll(sub{timeout: uint64(time.Hour), clock: 1}); !errors.Is(err, over) || time.Since(began) != time.Second {
+		if _, err := g.poll(sub{timeout: uint64(time.Hour), clock: 1}); !errors.Is(err, over) ||
+			time.Since(began) != time.Second {
 			t.Errorf("slept %s, %v", time.Since(began), err)
 		}
 		if _, err := g.poll(sub{timeout: math.MaxUint64, clock: 0, flags: 1}); !errors.Is(err, over) {

@@ -12,8 +12,10 @@ import (
 // pathArgs are the arguments of each function that take a path, by the place of
 // the pointer; the length stands behind it.
 var pathArgs = map[string][]int{
-	"path_create_directory": {1}, "path_filestat_get": {2}, "path_filestat_set_times": {2}, "path_link": {2, 5}, "path_open": {2},
-	"path_readlink": {1}, "path_remove_directory": {1}, "path_rename": {1, 4}, "path_symlink": {0, 3}, "path_unlink_file": {1},
+	"path_create_directory": {1}, "path_filestat_get": {2}, "path_filestat_set_times": {2}, "path_link": {2, 5},
+	"path_open":     {2},
+	"path_readlink": {1}, "path_remove_directory": {1}, "path_rename": {1, 4}, "path_symlink": {0, 3},
+	"path_unlink_file": {1},
 }
 
 // A call that names what can be no path is told, once, by its function and its

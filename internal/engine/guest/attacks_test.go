@@ -39,11 +39,16 @@ func limited(t *testing.T, most uint64) (inside bool) {
 		}
 		return true
 	}
-	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.short="+map[bool]string{true: "true", false: "false"}[testing.Short()], "-test.parallel=2", "-test.v")
+	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.short="+map[bool]string{
+		true:  "true",
+		false: "false",
+	}[testing.Short()], "-test.parallel=2", "-test.v")
 	cmd.Env = append(os.Environ(), attackEnv+"=1")
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()+" ") {
-		lines := slices.DeleteFunc(strings.Split(string(out), "\n"), func(l string) bool { return strings.HasPrefix(l, "=== ") })
+		lines := slices.DeleteFunc(strings.Split(string(out), "\n"), func(l string) bool {
+			return strings.HasPrefix(l, "=== ")
+		})
 		t.Errorf("%v\n%.8000s", err, strings.Join(lines, "\n"))
 	}
 	return false
@@ -86,7 +91,8 @@ func TestAttacks(t *testing.T) {
 			defer sys.Close()
 			began := time.Now()
 			mod, err := guest.Compile(t.Context(), guest.Config{
-				Module: a.Bytes(), Funcs: sys.Funcs(), MemoryBytes: 64 << 20, Compiler: os.Executable, CacheDir: cache, Bound: attackBound(),
+				Module: a.Bytes(), Funcs: sys.Funcs(), MemoryBytes: 64 << 20, Compiler: os.Executable, CacheDir: cache,
+				Bound: attackBound(),
 			})
 			if err != nil {
 				if a.Ends&hostiletest.Refused == 0 || !errors.Is(err, guest.ErrModule) {
@@ -103,7 +109,8 @@ func TestAttacks(t *testing.T) {
 			if took := time.Since(began); took > 20*time.Second {
 				t.Errorf("%s: it took %s", a.What, took)
 			}
-			t.Logf("%s: %s, %s of it as a guest: %s", a.Name, time.Since(began).Round(time.Millisecond), end.Wall.Round(time.Millisecond), end.Kind)
+			t.Logf("%s: %s, %s of it as a guest: %s", a.Name, time.Since(began).Round(time.Millisecond),
+				end.Wall.Round(time.Millisecond), end.Kind)
 		})
 	}
 	t.Run("after", func(t *testing.T) {
@@ -148,7 +155,8 @@ func engineAlone(name string) {
 	}
 	list := hostiletest.All()
 	wasm := list[slices.IndexFunc(list, func(a hostiletest.Attack) bool { return a.Name == name })].Bytes()
-	rt := wazero.NewRuntimeWithConfig(context.Background(), wazero.NewRuntimeConfigCompiler().WithCoreFeatures(api.CoreFeaturesV2))
+	rt := wazero.NewRuntimeWithConfig(context.Background(),
+		wazero.NewRuntimeConfigCompiler().WithCoreFeatures(api.CoreFeaturesV2))
 	_, _ = rt.CompileModule(context.Background(), wasm)
 	os.Exit(0)
 }

@@ -41,7 +41,10 @@ func BenchmarkFirstInstruction(b *testing.B) {
 					}
 				}
 				started := time.Now()
-				mod, err := guest.Compile(b.Context(), guest.Config{Compiler: os.Executable, Module: wasm, Funcs: funcs, MemoryBytes: 64 << 20, Library: library})
+				mod, err := guest.Compile(b.Context(), guest.Config{
+					Compiler: os.Executable, Module: wasm, Funcs: funcs,
+					MemoryBytes: 64 << 20, Library: library,
+				})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -27,7 +27,10 @@ func BenchmarkLoad(b *testing.B) {
 	}
 	defer sys.Close()
 	ours := func(dir string) {
-		mod, err := guest.Compile(b.Context(), guest.Config{Compiler: os.Executable, Module: wasm, Funcs: sys.Funcs(), CacheDir: dir})
+		mod, err := guest.Compile(b.Context(), guest.Config{
+			Compiler: os.Executable, Module: wasm, Funcs: sys.Funcs(),
+			CacheDir: dir,
+		})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -66,7 +69,8 @@ func engineLoads(b *testing.B, wasm []byte, dir string) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	rt := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfigCompiler().WithCoreFeatures(api.CoreFeaturesV2).WithCompilationCache(cache))
+	rt := wazero.NewRuntimeWithConfig(ctx,
+		wazero.NewRuntimeConfigCompiler().WithCoreFeatures(api.CoreFeaturesV2).WithCompilationCache(cache))
 	if _, err := rt.CompileModule(experimental.WithCompilationWorkers(ctx, 2), wasm); err != nil {
 		b.Fatal(err)
 	}

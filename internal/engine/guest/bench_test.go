@@ -82,7 +82,8 @@ func rawInstance(b *testing.B, m module) api.Module {
 	b.Cleanup(func() { _ = rt.Close(context.Background()) })
 	raw := api.GoModuleFunc(func(_ context.Context, _ api.Module, stack []uint64) { stack[0] = 0 })
 	types := []api.ValueType{api.ValueTypeI32, api.ValueTypeI32}
-	_, err := rt.NewHostModuleBuilder("m").NewFunctionBuilder().WithGoModuleFunction(raw, types, types[:1]).Export("f").Instantiate(b.Context())
+	_, err := rt.NewHostModuleBuilder("m").NewFunctionBuilder().WithGoModuleFunction(raw, types,
+		types[:1]).Export("f").Instantiate(b.Context())
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -106,7 +107,10 @@ func BenchmarkLaunch(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				mod, err := guest.Compile(b.Context(), guest.Config{Compiler: os.Executable, Module: wasm, Funcs: sys.Funcs(), MemoryBytes: 64 << 20, CacheDir: cache})
+				mod, err := guest.Compile(b.Context(), guest.Config{
+					Compiler: os.Executable, Module: wasm, Funcs: sys.Funcs(),
+					MemoryBytes: 64 << 20, CacheDir: cache,
+				})
 				if err != nil {
 					b.Fatal(err)
 				}

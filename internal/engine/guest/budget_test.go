@@ -59,7 +59,8 @@ func TestMemoryBoundsAllThatAGuestMakesTheHostHold(t *testing.T) {
 
 // The memory and the stack share one limit, whichever is first.
 func TestMemoryAndStackShareALimit(t *testing.T) {
-	once := slices.Concat([]byte{0x3f, 0}, i32(2), []byte{0x49, opIf, opVoid}, grow(30*16), []byte{opEnd}) // if there are less than two pages
+	// if there are less than two pages
+	once := slices.Concat([]byte{0x3f, 0}, i32(2), []byte{0x49, opIf, opVoid}, grow(30*16), []byte{opEnd})
 	for name, c := range map[string]struct {
 		body  []byte
 		limit int64
@@ -95,7 +96,8 @@ func TestLargeFramesAreTold(t *testing.T) {
 		section(10, u(2), u(uint32(len(start))), start, u(uint32(len(code))), code),
 	)
 	for _, module := range [][]byte{wasm, calls(1, nil)} {
-		if end := runWith(t, guest.Config{Module: module, MemoryBytes: limit}, wide); end.Kind != guest.Memory || end.PeakMemory < limit*9/10 || end.PeakMemory > limit {
+		if end := runWith(t, guest.Config{Module: module, MemoryBytes: limit}, wide); end.Kind != guest.Memory ||
+			end.PeakMemory < limit*9/10 || end.PeakMemory > limit {
 			t.Errorf("%+v", end)
 		}
 	}
@@ -104,7 +106,8 @@ func TestLargeFramesAreTold(t *testing.T) {
 // What a start section does counts as what _start does.
 func TestStartSectionsHaveNoStackOfTheirOwn(t *testing.T) {
 	m := module{start: true, code: call(0)}
-	if end := runWith(t, guest.Config{Module: m.bytes(), MemoryBytes: mib}, wide); end.Kind != guest.Memory || end.PeakMemory > mib {
+	if end := runWith(t, guest.Config{Module: m.bytes(), MemoryBytes: mib}, wide); end.Kind != guest.Memory ||
+		end.PeakMemory > mib {
 		t.Errorf("%+v", end)
 	}
 }

@@ -64,7 +64,10 @@ var endless = []struct {
 	{name: "random", call: "random_get", args: []uint32{0, busyPages<<16 - 1}},
 	{name: "clock", call: "clock_time_get", args: []uint32{0, 0, 16}},
 	{name: "polling", call: "poll_oneoff", args: []uint32{0, 64, 1, 128}},
-	{name: "reading", code: slices.Concat(i32(64), i32(1), []byte{0x36, 2, 4}), call: "fd_read", args: []uint32{0, 64, 1, 128}},
+	{name: "reading", code: slices.Concat(i32(64), i32(1), []byte{0x36, 2, 4}), call: "fd_read", args: []uint32{
+		0, 64, 1,
+		128,
+	}},
 }
 
 const busyPages = 1024 // 64 MiB
@@ -160,7 +163,8 @@ func counting(n uint32) module {
 func unmetered(t testing.TB) time.Duration {
 	rt := wazero.NewRuntime(t.Context())
 	defer rt.Close(context.Background())
-	instance, err := rt.InstantiateWithConfig(t.Context(), counting(1<<30).bytes(), wazero.NewModuleConfig().WithStartFunctions())
+	instance, err := rt.InstantiateWithConfig(t.Context(), counting(1<<30).bytes(),
+		wazero.NewModuleConfig().WithStartFunctions())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -142,7 +142,8 @@ func (c *cache) workshop() (string, error) {
 	sweep(os.TempDir(), "rlp-compile-*"+temporarySuffix)
 	dir, err := os.MkdirTemp("", "rlp-compile-*"+temporarySuffix)
 	if err != nil {
-		return "", fmt.Errorf("%w: there is nowhere to put native code (set TMPDIR to a folder that can be written): %w", ErrCompiler, err)
+		return "", fmt.Errorf("%w: there is nowhere to put native code (set TMPDIR to a folder that can be written): %w",
+			ErrCompiler, err)
 	}
 	return dir, nil
 }
@@ -158,7 +159,8 @@ func (c *cache) keep(dir string) {
 
 // sweep removes what processes left behind that were killed.
 func sweep(dir, pattern string) {
-	list, err := filepath.Glob(filepath.Join(strings.NewReplacer("*", `\*`, "?", `\?`, "[", `\[`, `\`, `\\`).Replace(dir), pattern))
+	list, err := filepath.Glob(filepath.Join(strings.NewReplacer("*", `\*`, "?", `\?`, "[", `\[`, `\`, `\\`).Replace(dir),
+		pattern))
 	if err != nil {
 		return
 	}

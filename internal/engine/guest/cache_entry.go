@@ -103,7 +103,10 @@ func sum(native string, short []byte, is identity) ([]byte, error) {
 	}
 	digest := sha256.Sum256(short)
 	h := sha256.New()
-	for _, part := range []string{cacheFormat(), is.scope, is.digest, filepath.Base(native), string(edge[:]), string(digest[:])} {
+	for _, part := range []string{
+		cacheFormat(), is.scope, is.digest, filepath.Base(native), string(edge[:]),
+		string(digest[:]),
+	} {
 		fmt.Fprintf(h, "%d:%s", len(part), part)
 	}
 	return h.Sum(nil), nil

@@ -55,7 +55,8 @@ func TestNativeCodeOfAnotherProcessorIsNotRun(t *testing.T) {
 	dir := newCache(t)
 	compileCached(t, dir, cachedModule())
 	p := onlyEntry(t, dir)
-	if err := os.Rename(p, filepath.Join(filepath.Dir(p), "0000000000000000000000000000000000000000000000000000000000000000")); err != nil {
+	if err := os.Rename(p, filepath.Join(filepath.Dir(p),
+		"0000000000000000000000000000000000000000000000000000000000000000")); err != nil {
 		t.Fatal(err)
 	}
 	if _, cached := compileCached(t, dir, cachedModule()); cached {

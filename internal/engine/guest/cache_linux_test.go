@@ -22,7 +22,9 @@ func TestNowhereToCompile(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := newCache(t)
-	_, err = guest.Compile(t.Context(), guest.Config{Module: cachedModule().bytes(), Compiler: func() (string, error) { return full, nil }, CacheDir: dir})
+	_, err = guest.Compile(t.Context(), guest.Config{Module: cachedModule().bytes(), Compiler: func() (string, error) {
+		return full, nil
+	}, CacheDir: dir})
 	if !errors.Is(err, guest.ErrCompiler) || errors.Is(err, guest.ErrModule) {
 		t.Errorf("%v", err)
 	}

@@ -126,7 +126,10 @@ func TestFilesThatCannotBeTrusted(t *testing.T) {
 		"open module":      func(p string) error { return os.Chmod(beside(p, outlineFile), 0o666) },
 		"flipped module":   func(p string) error { return flipCode(beside(p, outlineFile)) },
 		"short module":     func(p string) error { return os.Truncate(beside(p, outlineFile), 100) },
-		"original module":  func(p string) error { return os.WriteFile(beside(p, outlineFile), cachedModule().bytes(), 0o600) },
+		"original module": func(p string) error {
+			return os.WriteFile(beside(p, outlineFile), cachedModule().bytes(),
+				0o600)
+		},
 		"linked module": func(p string) error {
 			return swap(beside(p, outlineFile), func(m string) error { return os.Symlink(m, beside(p, outlineFile)) })
 		},

@@ -73,7 +73,10 @@ func TestARunMayHaveNoMoreThanThereIs(t *testing.T) {
 	defer library.Close()
 	library.Bound(20 * mib)
 	grows := func() guest.Kind {
-		mod := compile(t, guest.Config{Module: module{pages: 1, code: grow(30 * 16)}.bytes(), MemoryBytes: 100 * mib, Library: library})
+		mod := compile(t, guest.Config{
+			Module: module{pages: 1, code: grow(30 * 16)}.bytes(), MemoryBytes: 100 * mib,
+			Library: library,
+		})
 		free, err := mod.Reserve(t.Context(), true)
 		if err != nil {
 			t.Fatal(err)

@@ -22,7 +22,10 @@ func TestWaitingForAPersonIsNotTheGuestsTime(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began, rang := time.Now(), atomic.Int64{}
-				w := &stopwatch{given: 10 * time.Second, over: func(time.Duration) { rang.CompareAndSwap(0, int64(time.Since(began))) }}
+				w := &stopwatch{given: 10 * time.Second, over: func(time.Duration) {
+					rang.CompareAndSwap(0,
+						int64(time.Since(began)))
+				}}
 				w.start()
 				time.Sleep(4 * time.Second)
 				if c.stop {
@@ -63,7 +66,10 @@ func TestALowerWallTimeHolds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began, rang := time.Now(), atomic.Int64{}
-				w := &stopwatch{given: 10 * time.Second, over: func(time.Duration) { rang.CompareAndSwap(0, int64(time.Since(began))) }}
+				w := &stopwatch{given: 10 * time.Second, over: func(time.Duration) {
+					rang.CompareAndSwap(0,
+						int64(time.Since(began)))
+				}}
 				w.start()
 				time.Sleep(4 * time.Second)
 				goOn := func() {}
@@ -92,7 +98,10 @@ func TestALowerWallTimeHolds(t *testing.T) {
 func TestBothClocksStopForAPerson(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began, rang := time.Now(), atomic.Int64{}
-		above := &stopwatch{given: 10 * time.Second, over: func(time.Duration) { rang.CompareAndSwap(0, int64(time.Since(began))) }}
+		above := &stopwatch{given: 10 * time.Second, over: func(time.Duration) {
+			rang.CompareAndSwap(0,
+				int64(time.Since(began)))
+		}}
 		above.start()
 		below := &stopwatch{given: 5 * time.Second, above: above, over: func(time.Duration) {}}
 		below.start()

@@ -55,7 +55,10 @@ func newCode(ctx context.Context, cfg *Config) (*code, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &code{cfg: cfg, shape: s, imports: s.imports, minPages: s.minPages, beside: s.beside, frame: s.frame(), size: overhead, cache: openCache(cfg.CacheDir, cfg)}
+	c := &code{
+		cfg: cfg, shape: s, imports: s.imports, minPages: s.minPages, beside: s.beside, frame: s.frame(),
+		size: overhead, cache: openCache(cfg.CacheDir, cfg),
+	}
 	if err = c.compile(ctx); err == nil {
 		err = c.export(ctx, funcs)
 	}
@@ -215,7 +218,8 @@ func (c *code) export(ctx context.Context, funcs []abi.Func) error {
 
 // is reports whether f is what is imported.
 func (i *Import) is(f abi.Func) bool {
-	return i.Name == f.Name && i.Module == f.Module && slices.Equal(i.Params, f.Params) && slices.Equal(i.Results, f.Results)
+	return i.Name == f.Name && i.Module == f.Module && slices.Equal(i.Params, f.Params) &&
+		slices.Equal(i.Results, f.Results)
 }
 
 func valueTypes(list []abi.Type) []api.ValueType {

@@ -69,7 +69,10 @@ func compileInto(ctx context.Context, cfg *Config, dir string) error {
 	defer cancel()
 	var said, cry said
 	child := exec.CommandContext(limited, path)
-	child.Args = []string{"rlp", compilerName, dir, cfg.Scope, strconv.FormatInt(bound.Memory, 10), strconv.FormatInt(bound.Time.Milliseconds(), 10)}
+	child.Args = []string{
+		"rlp", compilerName, dir, cfg.Scope, strconv.FormatInt(bound.Memory, 10),
+		strconv.FormatInt(bound.Time.Milliseconds(), 10),
+	}
 	child.Env, child.Dir, child.SysProcAttr = childEnv(), "/", childAttributes()
 	child.Stdin, child.Stdout, child.Stderr = bytes.NewReader(cfg.Module), &said, &cry
 	child.WaitDelay = time.Second
@@ -140,7 +143,8 @@ func verdict(status int, said, cry string, b Bound) error {
 // its own words, those of the system, and those of a thread that got no stack.
 func outOfMemory(cry string) bool {
 	return slices.ContainsFunc([]string{
-		"out of memory", "cannot allocate memory", "stack overflow", "pthread_create failed", "failed to create new OS thread",
+		"out of memory", "cannot allocate memory", "stack overflow", "pthread_create failed",
+		"failed to create new OS thread",
 	}, func(words string) bool { return strings.Contains(cry, words) })
 }
 

@@ -29,7 +29,10 @@ func attack(ctx context.Context, t *testing.T, wasm []byte, b guest.Bound) (time
 	t.Helper()
 	dir := newCache(t)
 	began := time.Now()
-	mod, err := guest.Compile(ctx, guest.Config{Module: wasm, Name: "agent", Compiler: os.Executable, CacheDir: dir, Bound: b})
+	mod, err := guest.Compile(ctx, guest.Config{
+		Module: wasm, Name: "agent", Compiler: os.Executable, CacheDir: dir,
+		Bound: b,
+	})
 	took := time.Since(began)
 	if mod != nil {
 		_ = mod.Close()
@@ -62,7 +65,8 @@ func TestCompilingHasAMemory(t *testing.T) {
 		return // under the race detector a process needs many times its memory
 	}
 	_, err := attack(t.Context(), t, hostiletest.Switch(1000, 200_000), guest.Bound{Memory: 128 << 20, Time: time.Minute})
-	if !errors.Is(err, guest.ErrModule) || !strings.Contains(err.Error(), "compiling it takes more than 128 MiB of memory") {
+	if !errors.Is(err, guest.ErrModule) || !strings.Contains(err.Error(),
+		"compiling it takes more than 128 MiB of memory") {
 		t.Error(err)
 	}
 }
@@ -125,7 +129,10 @@ func TestOneCompilesForAll(t *testing.T) {
 	var wg sync.WaitGroup
 	for range cap(asked) {
 		wg.Go(func() {
-			mod, err := guest.Compile(t.Context(), guest.Config{Module: cachedModule().bytes(), Compiler: compiler, CacheDir: dir})
+			mod, err := guest.Compile(t.Context(), guest.Config{
+				Module: cachedModule().bytes(), Compiler: compiler,
+				CacheDir: dir,
+			})
 			if err != nil {
 				t.Error(err)
 				return
@@ -152,8 +159,12 @@ func TestOneRefusalIsForAll(t *testing.T) {
 	var wg sync.WaitGroup
 	for range cap(asked) {
 		wg.Go(func() {
-			_, err := guest.Compile(t.Context(), guest.Config{Module: bomb, Compiler: compiler, CacheDir: dir, Bound: guest.Bound{Time: time.Second}})
-			if !errors.Is(err, guest.ErrModule) || strings.Count(err.Error(), "module refused: compiling it takes more than 1s") != 1 {
+			_, err := guest.Compile(t.Context(), guest.Config{
+				Module: bomb, Compiler: compiler, CacheDir: dir,
+				Bound: guest.Bound{Time: time.Second},
+			})
+			if !errors.Is(err, guest.ErrModule) || strings.Count(err.Error(),
+				"module refused: compiling it takes more than 1s") != 1 {
 				t.Error(err)
 			}
 		})

@@ -55,7 +55,10 @@ func TestPackedDataIsTheSame(t *testing.T) {
 			if rapid.IntRange(0, 60).Draw(t, "anywhere") == 0 {
 				at = rapid.Uint64Range(0, size+100).Draw(t, "at")
 			}
-			s := segment{at + rapid.Uint64Range(0, 40).Draw(t, "gap")*rapid.Uint64Range(0, 60).Draw(t, "times"), rapid.SliceOfN(rapid.Byte(), 0, 50).Draw(t, "bytes")}
+			s := segment{
+				at + rapid.Uint64Range(0, 40).Draw(t, "gap")*rapid.Uint64Range(0, 60).Draw(t, "times"),
+				rapid.SliceOfN(rapid.Byte(), 0, 50).Draw(t, "bytes"),
+			}
 			list, at = append(list, s), s.end()
 		}
 		for i := range list { // the order is nobody's promise

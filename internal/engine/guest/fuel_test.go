@@ -50,7 +50,8 @@ func TestHostWorkIsCharged(t *testing.T) {
 	calls := 0
 	f := working(&calls)
 	work := slices.Concat(i32(2000), i32(0), call(0))
-	mod := compile(t, guest.Config{Module: module{imports: []imported{importOf(f)}, code: slices.Concat(work, work, work)}.bytes(), Funcs: []abi.Func{f}})
+	mod := compile(t, guest.Config{Module: module{imports: []imported{importOf(f)}, code: slices.Concat(work, work,
+		work)}.bytes(), Funcs: []abi.Func{f}})
 	run := func(fuel *int64) (guest.End, int) {
 		calls = 0
 		return mod.Run(t.Context(), guest.RunConfig{Wall: wide, Fuel: fuel}), calls
@@ -85,7 +86,8 @@ func TestTheEndIsALookToo(t *testing.T) {
 	for name, tail := range map[string][]byte{"return": nil, "exit": append(i32(0), call(0)...)} {
 		m := module{imports: []imported{importOf(exit())}, code: append(slices.Repeat(append(i32(1), opDrop), 100), tail...)}
 		mod := compile(t, guest.Config{Module: m.bytes(), Funcs: []abi.Func{exit()}})
-		if end := mod.Run(t.Context(), guest.RunConfig{Wall: wide, Fuel: new(int64(10))}); end.Kind != guest.Fuel || end.Fuel != 10 {
+		if end := mod.Run(t.Context(), guest.RunConfig{Wall: wide, Fuel: new(int64(10))}); end.Kind != guest.Fuel ||
+			end.Fuel != 10 {
 			t.Errorf("%s: %+v", name, end)
 		}
 	}

@@ -59,7 +59,8 @@ func decode(t *testing.T, wasm []byte) {
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
 	valid := func(wasm []byte) bool {
-		rt := wazero.NewRuntimeWithConfig(context.Background(), wazero.NewRuntimeConfigInterpreter().WithCoreFeatures(api.CoreFeaturesV2))
+		rt := wazero.NewRuntimeWithConfig(context.Background(),
+			wazero.NewRuntimeConfigInterpreter().WithCoreFeatures(api.CoreFeaturesV2))
 		defer rt.Close(context.Background())
 		_, err := rt.CompileModule(over, wasm)
 		return err == nil

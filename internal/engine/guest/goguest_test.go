@@ -77,11 +77,17 @@ func TestGoGuests(t *testing.T) {
 		{args: []string{"hello"}, wall: minute, kind: guest.OK, out: "agent [] [] \"\"\n"},
 		{args: []string{"clock"}, wall: minute, kind: guest.OK, out: "2022-01-01\n1h0m0s 2h0m0s 3h0m0s 3h0m0s\n"},
 		{args: []string{"sleep"}, wall: minute, kind: guest.OK},
-		{args: []string{"sleep"}, cfg: wasi.Config{Clock: wasi.NewRealClock()}, wall: 300 * time.Millisecond, kind: guest.Timeout},
+		{
+			args: []string{"sleep"}, cfg: wasi.Config{Clock: wasi.NewRealClock()}, wall: 300 * time.Millisecond,
+			kind: guest.Timeout,
+		},
 		{args: []string{"spin"}, wall: 300 * time.Millisecond, kind: guest.Timeout},
 		{args: []string{"panic"}, wall: minute, kind: guest.Exit, code: 2},
 		{args: []string{"network"}, wall: minute, kind: guest.OK, out: "true\n"},
-		{args: []string{"hello"}, cfg: wasi.Config{Stdin: blocked{}, Clock: wasi.NewRealClock()}, wall: 300 * time.Millisecond, kind: guest.Timeout},
+		{
+			args: []string{"hello"}, cfg: wasi.Config{Stdin: blocked{}, Clock: wasi.NewRealClock()},
+			wall: 300 * time.Millisecond, kind: guest.Timeout,
+		},
 	} {
 		r := p.run(t, c.cfg, c.wall, c.args...)
 		if r.end.Kind != c.kind || r.end.ExitCode != c.code || r.out != c.out || r.end.Abandoned {
@@ -89,7 +95,8 @@ func TestGoGuests(t *testing.T) {
 		}
 	}
 	for _, code := range []uint32{1, 77, 124, 137, 138} {
-		if r := p.run(t, wasi.Config{}, minute, "exit", strconv.Itoa(int(code))); r.end.Kind != guest.Exit || r.end.ExitCode != code {
+		if r := p.run(t, wasi.Config{}, minute, "exit", strconv.Itoa(int(code))); r.end.Kind != guest.Exit ||
+			r.end.ExitCode != code {
 			t.Errorf("exit %d: %+v", code, r.end)
 		}
 	}
@@ -124,7 +131,8 @@ func (p program) files(t *testing.T) {
 
 func (p program) hog(t *testing.T) {
 	r := p.run(t, wasi.Config{}, minute, "hog")
-	if r.end.Kind != guest.Memory || r.end.PeakMemory > 64<<20 || r.end.PeakMemory < 32<<20 || !strings.HasPrefix(r.out, "1\n2\n3\n") {
+	if r.end.Kind != guest.Memory || r.end.PeakMemory > 64<<20 || r.end.PeakMemory < 32<<20 || !strings.HasPrefix(r.out,
+		"1\n2\n3\n") {
 		t.Errorf("%+v, %.40q", r.end, r.out)
 	}
 }

@@ -45,12 +45,18 @@ func runHostile(t *testing.T, file string, clock wasi.Clock, wall time.Duration)
 	e.fs.WriteFile("/outside/secret.txt", "CANARY")
 	e.fs.Deny("/outside")
 	var out bytes.Buffer
-	sys, err := wasi.New(wasi.Config{Args: []string{"hostile"}, Stdout: &out, FS: e.fs, Clock: clock, Stdin: strings.NewReader("input")})
+	sys, err := wasi.New(wasi.Config{
+		Args: []string{"hostile"}, Stdout: &out, FS: e.fs, Clock: clock,
+		Stdin: strings.NewReader("input"),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer sys.Close()
-	mod, err := guest.Compile(t.Context(), guest.Config{Compiler: os.Executable, Module: wasm, Funcs: sys.Funcs(), MemoryBytes: hostileMemory})
+	mod, err := guest.Compile(t.Context(), guest.Config{
+		Compiler: os.Executable, Module: wasm, Funcs: sys.Funcs(),
+		MemoryBytes: hostileMemory,
+	})
 	if err != nil {
 		e.refused = err
 		return e
@@ -123,7 +129,8 @@ func (h hostile) check(t *testing.T, e ending) {
 	if e.end.PeakMemory > hostileMemory {
 		t.Errorf("it had %d bytes", e.end.PeakMemory)
 	}
-	if e.end.Kind == guest.Exit && (h.ExitCode == nil || e.end.ExitCode != *h.ExitCode) && !strings.Contains(h.File, "exit_host_code") {
+	if e.end.Kind == guest.Exit && (h.ExitCode == nil || e.end.ExitCode != *h.ExitCode) && !strings.Contains(h.File,
+		"exit_host_code") {
 		t.Errorf("it exited with %d", e.end.ExitCode)
 	}
 	if h.StderrHas != "" && e.end.Trap != h.StderrHas {

@@ -23,7 +23,8 @@ func TestLeftIsTheRest(t *testing.T) {
 		}
 		return nil
 	}}
-	mod = compile(t, guest.Config{Module: module{imports: []imported{importOf(ask)}, code: slices.Concat(call(0), call(0))}.bytes(), Funcs: []abi.Func{ask}})
+	mod = compile(t, guest.Config{Module: module{imports: []imported{importOf(ask)}, code: slices.Concat(call(0),
+		call(0))}.bytes(), Funcs: []abi.Func{ask}})
 	end := mod.Run(t.Context(), guest.RunConfig{Wall: wide, Fuel: new(int64(2000))})
 	if end.Kind != guest.OK || len(fuel) != 2 || fuel[0]-fuel[1] != 500 || fuel[0] > 1500 || 2000-end.Fuel > fuel[1] {
 		t.Errorf("%v left, and %+v", fuel, end)
@@ -45,8 +46,12 @@ func TestATimeoutNamesTheTimeThatWasGiven(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	}}
-	mod := compile(t, guest.Config{Module: module{imports: []imported{importOf(wait)}, code: call(0)}.bytes(), Funcs: []abi.Func{wait}})
-	if end := mod.Run(t.Context(), guest.RunConfig{Wall: wide}); end.Kind != guest.Timeout || end.Given != time.Millisecond {
+	mod := compile(t, guest.Config{
+		Module: module{imports: []imported{importOf(wait)}, code: call(0)}.bytes(),
+		Funcs:  []abi.Func{wait},
+	})
+	if end := mod.Run(t.Context(), guest.RunConfig{Wall: wide}); end.Kind != guest.Timeout ||
+		end.Given != time.Millisecond {
 		t.Errorf("%+v", end)
 	}
 }

@@ -171,7 +171,12 @@ func TestALibraryKeepsNothingThatIsRefused(t *testing.T) {
 // fewer, or others, is refused as if it were not there.
 func TestALibraryLooksAtWhatARunHas(t *testing.T) {
 	s := newShelf(t, 0)
-	f := abi.Func{Module: "m", Name: "f", Results: []abi.Type{abi.I32}, Call: func(_ context.Context, _ []byte, stack []uint64) error { stack[0] = 0; return nil }}
+	f := abi.Func{Module: "m", Name: "f", Results: []abi.Type{abi.I32}, Call: func(_ context.Context, _ []byte,
+		stack []uint64,
+	) error {
+		stack[0] = 0
+		return nil
+	}}
 	m := large(call(0), []byte{opDrop})
 	m.imports = []imported{importOf(f)}
 	if mod := compile(t, s.config("acme", m, f)); mod.Cached() {
@@ -257,7 +262,8 @@ func TestAClosedLibrary(t *testing.T) {
 func TestALibraryKeepsWhatIsLeftBehind(t *testing.T) {
 	s, let := guest.NewLibrary(0), make(chan struct{})
 	ctx, cancel := context.WithCancel(t.Context())
-	stuck := host("stuck", func(context.Context, []byte) error { cancel(); <-let; return nil }) // it ends in the call, however slow the machine is
+	// it ends in the call, however slow the machine is
+	stuck := host("stuck", func(context.Context, []byte) error { cancel(); <-let; return nil })
 	mod, err := guest.Compile(ctx, guest.Config{
 		Module: module{imports: []imported{importOf(stuck)}, code: call(0)}.bytes(), Funcs: []abi.Func{stuck}, Library: s,
 	})

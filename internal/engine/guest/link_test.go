@@ -32,7 +32,8 @@ func TestUnknownImportsAreNamedWithTheNearest(t *testing.T) {
 		{"", "", ""},
 	} {
 		e := refused(t, module{imports: []imported{{c.module, c.name, nil, nil}}}, put, exit())
-		if e.Module != c.module || e.Name != c.name || e.Nearest != c.nearest || !strings.Contains(e.Error(), c.module+"."+c.name) {
+		if e.Module != c.module || e.Name != c.name || e.Nearest != c.nearest || !strings.Contains(e.Error(), c.module+"."+
+			c.name) {
 			t.Errorf("%s.%s: %v", c.module, c.name, e)
 		}
 	}
@@ -71,7 +72,11 @@ func TestOnlyFunctionsAreLinked(t *testing.T) {
 }
 
 func TestImportsAreReadWithoutCompiling(t *testing.T) {
-	m := module{imports: []imported{{"b", "f", []abi.Type{abi.I64}, []abi.Type{abi.I32}}, {"a", "g", nil, nil}, {"b", "f", []abi.Type{abi.I64}, []abi.Type{abi.I32}}}}
+	m := module{imports: []imported{
+		{"b", "f", []abi.Type{abi.I64}, []abi.Type{abi.I32}},
+		{"a", "g", nil, nil},
+		{"b", "f", []abi.Type{abi.I64}, []abi.Type{abi.I32}},
+	}}
 	list, err := guest.Imports(m.bytes())
 	if err != nil || len(list) != 3 || list[0].Module != "b" || list[1].Name != "g" ||
 		!slices.Equal(list[0].Params, []abi.Type{abi.I64}) || !slices.Equal(list[0].Results, []abi.Type{abi.I32}) {
@@ -82,7 +87,8 @@ func TestImportsAreReadWithoutCompiling(t *testing.T) {
 	f := host("f", func(context.Context, []byte) error { calls++; return nil })
 	twice := module{imports: []imported{importOf(f), importOf(f)}, code: slices.Concat(call(0), call(1))}
 	mod := compile(t, guest.Config{Module: twice.bytes(), Funcs: []abi.Func{f}})
-	if end := mod.Run(t.Context(), guest.RunConfig{Wall: wide}); end.Kind != guest.OK || calls != 2 || len(mod.Imports()) != 2 {
+	if end := mod.Run(t.Context(), guest.RunConfig{Wall: wide}); end.Kind != guest.OK || calls != 2 ||
+		len(mod.Imports()) != 2 {
 		t.Errorf("%+v, %d calls", end, calls)
 	}
 }
@@ -104,7 +110,8 @@ func TestParametersAndResultsTravel(t *testing.T) {
 			return nil
 		},
 	}
-	m := module{imports: []imported{importOf(f)}, code: slices.Concat(i32(7), i32(8), []byte{opI64Const, 9}, call(0), call(0), []byte{opDrop})}
+	m := module{imports: []imported{importOf(f)}, code: slices.Concat(i32(7), i32(8), []byte{opI64Const, 9}, call(0),
+		call(0), []byte{opDrop})}
 	if end := run(t, m, f); end.Kind != guest.OK || !slices.Equal(got, []uint64{8, 9, 7, 10}) {
 		t.Errorf("%+v, %v", end, got)
 	}
@@ -128,7 +135,8 @@ func TestTablesAreBounded(t *testing.T) {
 		}
 	}
 	grown := func(n uint32) guest.End {
-		return compile(t, guest.Config{Module: growTo(n).bytes(), MemoryBytes: 64 << 20}).Run(t.Context(), guest.RunConfig{Wall: minute})
+		return compile(t, guest.Config{Module: growTo(n).bytes(), MemoryBytes: 64 << 20}).Run(t.Context(),
+			guest.RunConfig{Wall: minute})
 	}
 	if end := grown(most); end.Kind != guest.OK {
 		t.Errorf("at the bound: %+v", end)

@@ -62,7 +62,8 @@ func TestWhatIsReservedIsNotPromised(t *testing.T) {
 	if more := promised() - before; more > 512<<20 {
 		t.Errorf("4 TiB are reserved, 125 MiB are had, and %d MiB are promised", more>>20)
 	}
-	control, err := syscall.Mmap(-1, 0, 1<<30, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON|syscall.MAP_NORESERVE)
+	control, err := syscall.Mmap(-1, 0, 1<<30, syscall.PROT_READ|syscall.PROT_WRITE,
+		syscall.MAP_PRIVATE|syscall.MAP_ANON|syscall.MAP_NORESERVE)
 	if err != nil {
 		t.Fatal(err)
 	}

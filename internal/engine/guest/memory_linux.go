@@ -18,7 +18,8 @@ func reserve(n uint64) []byte {
 	if n == 0 || n > 1<<32 {
 		return nil
 	}
-	b, err := syscall.Mmap(-1, 0, int(n)+guard, syscall.PROT_NONE, syscall.MAP_PRIVATE|syscall.MAP_ANON|syscall.MAP_NORESERVE)
+	b, err := syscall.Mmap(-1, 0, int(n)+guard, syscall.PROT_NONE,
+		syscall.MAP_PRIVATE|syscall.MAP_ANON|syscall.MAP_NORESERVE)
 	if err != nil {
 		return nil
 	}

@@ -14,7 +14,9 @@ import (
 )
 
 // repeatable runs mod with a clock of its own and random numbers from a seed.
-func repeatable(t *testing.T, prepare func(guest.Config) *guest.Module, wasm []byte, fuel *int64, args ...string) result {
+func repeatable(t *testing.T, prepare func(guest.Config) *guest.Module, wasm []byte, fuel *int64,
+	args ...string,
+) result {
 	t.Helper()
 	var out, errOut bytes.Buffer
 	sys, err := wasi.New(wasi.Config{
@@ -34,7 +36,8 @@ func repeatable(t *testing.T, prepare func(guest.Config) *guest.Module, wasm []b
 func sameRun(t *testing.T, what string, a, b result) {
 	t.Helper()
 	if a.end.Kind != b.end.Kind || a.end.Fuel != b.end.Fuel || a.out != b.out || a.errOut != b.errOut {
-		t.Errorf("%s: %v after %d, %q, and %v after %d, %q", what, a.end.Kind, a.end.Fuel, tail(a.out), b.end.Kind, b.end.Fuel, tail(b.out))
+		t.Errorf("%s: %v after %d, %q, and %v after %d, %q", what, a.end.Kind, a.end.Fuel, tail(a.out), b.end.Kind,
+			b.end.Fuel, tail(b.out))
 	}
 }
 
@@ -83,7 +86,8 @@ func TestARunRepeatsToTheInstruction(t *testing.T) {
 		t.Errorf("without a seed twice %q", a.out)
 	}
 	sameRun(t, "interpreted", whole, repeatable(t, interpreter(t), wasm, nil, args...))
-	sameRun(t, "interpreted, with less", repeatable(t, native, wasm, fuels[3], args...), repeatable(t, interpreter(t), wasm, fuels[3], args...))
+	sameRun(t, "interpreted, with less", repeatable(t, native, wasm, fuels[3], args...), repeatable(t, interpreter(t),
+		wasm, fuels[3], args...))
 }
 
 func interpreter(t *testing.T) func(guest.Config) *guest.Module {
@@ -105,7 +109,8 @@ func TestEveryBudgetEndsAtTheSamePlace(t *testing.T) {
 	f := working(&calls)
 	m := module{
 		locals: 1, pages: 1, imports: []imported{importOf(f)},
-		code: slices.Concat([]byte{opLoop, opVoid, opLocalGet, 0}, i32(0), call(0), grow(0), []byte{opLocalGet, 0}, i32(7), []byte{0x6a, opLocalSet, 0, opBr, 0, opEnd}),
+		code: slices.Concat([]byte{opLoop, opVoid, opLocalGet, 0}, i32(0), call(0), grow(0), []byte{opLocalGet, 0}, i32(7),
+			[]byte{0x6a, opLocalSet, 0, opBr, 0, opEnd}),
 	}
 	cfg := guest.Config{Module: m.bytes(), Funcs: []abi.Func{f}, MemoryBytes: 1 << 20}
 	native, interpreted := compile(t, cfg), interpreter(t)(cfg)
@@ -117,7 +122,8 @@ func TestEveryBudgetEndsAtTheSamePlace(t *testing.T) {
 		first := calls
 		calls = 0
 		b := interpreted.Run(t.Context(), guest.RunConfig{Wall: wide, Fuel: &fuel})
-		if a.Kind != guest.Fuel || b.Kind != guest.Fuel || a.Fuel != fuel || b.Fuel != fuel || first != calls || calls < most {
+		if a.Kind != guest.Fuel || b.Kind != guest.Fuel || a.Fuel != fuel || b.Fuel != fuel || first != calls ||
+			calls < most {
 			t.Fatalf("%d: %+v after %d calls, %+v after %d", fuel, a, first, b, calls)
 		}
 		most = calls

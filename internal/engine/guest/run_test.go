@@ -50,7 +50,8 @@ func TestTraps(t *testing.T) {
 			t.Errorf("%s: %+v", want, end)
 		}
 	}
-	if end := run(t, module{start: true, code: []byte{opUnreachable}}); end.Kind != guest.Trap || end.Trap != "unreachable" {
+	if end := run(t, module{start: true, code: []byte{opUnreachable}}); end.Kind != guest.Trap ||
+		end.Trap != "unreachable" {
 		t.Errorf("in the start section: %+v", end)
 	}
 }
@@ -128,9 +129,12 @@ func TestMemoryCap(t *testing.T) {
 		kind  guest.Kind
 		peak  int64
 	}{
-		"in the cap":            {use(module{pages: 1, code: grow(3)}), 4 << 16, guest.OK, 4 << 16},
-		"one page over":         {use(module{pages: 1, code: grow(4)}), 4 << 16, guest.Memory, 1 << 16},
-		"in steps":              {use(module{pages: 1, code: slices.Concat(grow(1), grow(1), grow(2))}), 4 << 16, guest.Memory, 3 << 16},
+		"in the cap":    {use(module{pages: 1, code: grow(3)}), 4 << 16, guest.OK, 4 << 16},
+		"one page over": {use(module{pages: 1, code: grow(4)}), 4 << 16, guest.Memory, 1 << 16},
+		"in steps": {
+			use(module{pages: 1, code: slices.Concat(grow(1), grow(1), grow(2))}), 4 << 16,
+			guest.Memory, 3 << 16,
+		},
 		"all that there can be": {use(module{pages: 1, code: grow(65535)}), 4 << 16, guest.Memory, 1 << 16},
 		"cap within a page":     {use(module{pages: 1, code: grow(1)}), 2<<16 - 1, guest.Memory, 1 << 16},
 		"minimum at the cap":    {use(module{pages: 4}), 4 << 16, guest.OK, 4 << 16},

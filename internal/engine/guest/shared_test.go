@@ -22,7 +22,9 @@ import (
 func TestRunsOfOneCodeShareNothingThatTheyWrite(t *testing.T) {
 	s := newShelf(t, 0)
 	var seen []uint64
-	see := abi.Func{Module: "m", Name: "see", Params: []abi.Type{abi.I32}, Call: func(_ context.Context, _ []byte, stack []uint64) error {
+	see := abi.Func{Module: "m", Name: "see", Params: []abi.Type{abi.I32}, Call: func(_ context.Context, _ []byte,
+		stack []uint64,
+	) error {
 		seen = append(seen, stack[0])
 		return nil
 	}}
@@ -58,7 +60,8 @@ func TestRunsOfOneCodeShareNothingThatTheyWrite(t *testing.T) {
 	wg.Wait()
 	go func() { <-entered }()
 	again := compile(t, s.config("acme", m, see, park))
-	if end := again.Run(t.Context(), guest.RunConfig{Wall: wide}); end.Kind != guest.OK || !again.Cached() || !slices.Equal(seen, want) {
+	if end := again.Run(t.Context(), guest.RunConfig{Wall: wide}); end.Kind != guest.OK || !again.Cached() ||
+		!slices.Equal(seen, want) {
 		t.Errorf("%+v found %v", end, seen)
 	}
 }
@@ -86,7 +89,8 @@ func idlers(t *testing.T, s *shelf, n int, leave <-chan struct{}) []idler {
 	})
 	list := make([]idler, n)
 	for i := range list {
-		list[i] = idler{compile(t, s.config("acme", module{pages: 1, imports: []imported{importOf(park)}, code: call(0)}, park)), make(chan guest.End, 1)}
+		list[i] = idler{compile(t, s.config("acme", module{pages: 1, imports: []imported{importOf(park)}, code: call(0)},
+			park)), make(chan guest.End, 1)}
 		go func() { list[i].end <- list[i].mod.Run(t.Context(), guest.RunConfig{Wall: minute}) }()
 		<-entered
 	}
@@ -115,7 +119,8 @@ func TestAttacksEndTheSameInALibrary(t *testing.T) {
 			}
 			defer sys.Close()
 			mod, err := guest.Compile(t.Context(), guest.Config{
-				Module: wasm, Funcs: sys.Funcs(), MemoryBytes: 64 << 20, Compiler: os.Executable, CacheDir: cache, Library: lib, Scope: "acme",
+				Module: wasm, Funcs: sys.Funcs(), MemoryBytes: 64 << 20, Compiler: os.Executable, CacheDir: cache, Library: lib,
+				Scope: "acme",
 			})
 			if err != nil {
 				return err.Error()

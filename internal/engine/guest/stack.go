@@ -70,7 +70,8 @@ func (s *stacks) engineStackOf(fn api.Function) (*engineStack, error) {
 
 // findFields finds the fields by their names and types.
 func findFields(t reflect.Type) (*engineFields, error) {
-	if t.Name() == "hostFunction" || strings.HasSuffix(t.PkgPath(), "/interpreter") { // whose frames are few, and no native ones
+	// whose frames are few, and no native ones
+	if t.Name() == "hostFunction" || strings.HasSuffix(t.PkgPath(), "/interpreter") {
 		return nil, nil
 	}
 	ctx, ok := t.FieldByName("execCtx")

@@ -32,7 +32,8 @@ type region struct {
 }
 
 func newRegion() *region {
-	b, err := syscall.Mmap(-1, 0, mostStack+2*stackSpare, syscall.PROT_NONE, syscall.MAP_PRIVATE|syscall.MAP_ANON|syscall.MAP_NORESERVE)
+	b, err := syscall.Mmap(-1, 0, mostStack+2*stackSpare, syscall.PROT_NONE,
+		syscall.MAP_PRIVATE|syscall.MAP_ANON|syscall.MAP_NORESERVE)
 	if err != nil {
 		return nil
 	}
@@ -110,7 +111,8 @@ func (r *region) beyond(frame uint64) uint64 {
 func firstResident(b []byte) int {
 	page := syscall.Getpagesize()
 	there := make([]byte, ((len(b)+page-1)/page+7)&^7)
-	if _, _, errno := syscall.Syscall(syscall.SYS_MINCORE, uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)), uintptr(unsafe.Pointer(unsafe.SliceData(there)))); errno != 0 {
+	if _, _, errno := syscall.Syscall(syscall.SYS_MINCORE, uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)),
+		uintptr(unsafe.Pointer(unsafe.SliceData(there)))); errno != 0 {
 		return 0
 	}
 	for i := 0; i < len(there); i += 8 {

@@ -14,7 +14,8 @@ func deep(work ...[]byte) []byte {
 	const depth = 1_000_000
 	count := slices.Concat(i32(0), i32(0), []byte{opLoad, 2, 0}, i32(1), []byte{0x6a, 0x36, 2, 0}) // memory[0]++
 	further := slices.Concat(i32(0), []byte{opLoad, 2, 0}, i32(depth), []byte{0x49, opIf, opVoid}, call(0), []byte{opEnd})
-	return module{locals: 2, pages: 1, code: slices.Concat(i32(1), []byte{opLocalSet, 1}, count, further, slices.Concat(work...))}.bytes()
+	return module{locals: 2, pages: 1, code: slices.Concat(i32(1), []byte{opLocalSet, 1}, count, further,
+		slices.Concat(work...))}.bytes()
 }
 
 // Frames that are returned to look at the deadline as well as those that are

@@ -88,7 +88,8 @@ func (f *function) rewrite(m *rewriter, t funcType, body, out []byte, checked bo
 // reset forgets all but the memory.
 func (f *function) reset(m *rewriter, body []byte) {
 	*f = function{
-		reader: *newReader(body), m: m, surplus: f.surplus, simple: true, unseen: unseen{before: noCall}, spare: len(body) / 2,
+		reader: *newReader(body), m: m, surplus: f.surplus, simple: true, unseen: unseen{before: noCall},
+		spare: len(body) / 2,
 		types: f.types[:0], out: slices.Grow(f.out[:0], len(body)+len(body)/2), holes: f.holes[:0], frames: f.frames[:0],
 		events: f.events[:0], loops: f.loops[:0], labels: f.labels[:0],
 	}

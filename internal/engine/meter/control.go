@@ -42,7 +42,10 @@ func (f *function) block(op byte) {
 		f.Fail(ErrLimit, "more than %d blocks within each other", f.m.opt.MaxNesting)
 		return
 	}
-	fr := frame{op: op, live: f.at != dead, at: f.at, loop: dead, low: math.MaxInt32, surplusAt: f.surplus.node(), before: f.surplusAt, arms: f.arms, often: f.often(), outside: f.unseen.total(), unseen: noCall}
+	fr := frame{
+		op: op, live: f.at != dead, at: f.at, loop: dead, low: math.MaxInt32, surplusAt: f.surplus.node(),
+		before: f.surplusAt, arms: f.arms, often: f.often(), outside: f.unseen.total(), unseen: noCall,
+	}
 	if fr.live && op == opLoop {
 		f.owe(&fr)
 		f.depth++

@@ -184,11 +184,13 @@ func TestManyParameters(t *testing.T) {
 // Names of functions move with them; what is not of functions is dropped.
 func TestNames(t *testing.T) {
 	entries := "\x02\x00\x03out\x01\x05named"
-	names := section(0, sized([]byte("name")), section(0, sized([]byte("mod"))), section(1, []byte(entries)), section(2, []byte{0}))
+	names := section(0, sized([]byte("name")), section(0, sized([]byte("mod"))), section(1, []byte(entries)),
+		section(2, []byte{0}))
 	dwarf := section(0, sized([]byte(".debug_info")), make([]byte, 5000))
 	wasm := testModule{fns: []fn{{sig: sig{i32, i32}, code: "unreachable"}}, extra: append(names, dwarf...)}.bytes()
 	out := rewrite(t, wasm)
-	if !bytes.Contains(out, []byte("\x02\x00\x03out\x02\x05named")) || !bytes.Contains(out, []byte("\x03mod")) || bytes.Contains(out, []byte("debug_info")) {
+	if !bytes.Contains(out, []byte("\x02\x00\x03out\x02\x05named")) || !bytes.Contains(out, []byte("\x03mod")) ||
+		bytes.Contains(out, []byte("debug_info")) {
 		t.Errorf("%q", out)
 	}
 	rt := newRuntime(t, features(wazero.NewRuntimeConfigCompiler()))
@@ -206,7 +208,10 @@ func FuzzRewrite(f *testing.F) {
 	for seed := range uint64(10) {
 		f.Add(randomModule(seed))
 	}
-	for _, pattern := range []string{"v2/testdata/elem.*.wasm", "v2/testdata/br_table.0.wasm", "v2/testdata/simd_lane.*.wasm", "v2/testdata/custom.*.wasm", "v2/testdata/bulk.*.wasm"} {
+	for _, pattern := range []string{
+		"v2/testdata/elem.*.wasm", "v2/testdata/br_table.0.wasm",
+		"v2/testdata/simd_lane.*.wasm", "v2/testdata/custom.*.wasm", "v2/testdata/bulk.*.wasm",
+	} {
 		for _, file := range specFiles(f, pattern) {
 			if wasm, err := os.ReadFile(file); err == nil && len(wasm) < 8<<10 {
 				f.Add(wasm)

@@ -48,7 +48,8 @@ func lawful(t testing.TB, benches map[string]*bench, seed uint64, slice int64) (
 		for engine, p := range benches {
 			again, leftAgain := p.play(t, metered, budget, slice, "1", a, b)
 			if first != again || left != leftAgain {
-				t.Fatalf("seed %d, %s, budget %d, slice %d: %+v %d, by large slices %+v %d", seed, engine, budget, slice, again, leftAgain, first, left)
+				t.Fatalf("seed %d, %s, budget %d, slice %d: %+v %d, by large slices %+v %d", seed, engine, budget, slice, again,
+					leftAgain, first, left)
 			}
 		}
 	}
@@ -93,10 +94,11 @@ func FuzzPrograms(f *testing.F) {
 func TestEndlessComputations(t *testing.T) {
 	budget := int64(size(3_000_000, 400_000, 30_000_000))
 	endless := map[string]string{
-		"loop":             "loop; br 0; end; get 0",
-		"loops":            "loop; loop; get 0; br_if 1; br 0; end; end; get 0",
-		"recursion":        "get 0; call 3; drop; get 0; call 3",
-		"fill":             "loop; i32 0; i32 1; i32 65536; memory.fill; i32 0; i32 1; i32 65535; memory.copy; br 0; end; get 0",
+		"loop":      "loop; br 0; end; get 0",
+		"loops":     "loop; loop; get 0; br_if 1; br 0; end; end; get 0",
+		"recursion": "get 0; call 3; drop; get 0; call 3",
+		"fill": "loop; i32 0; i32 1; i32 65536; memory.fill; i32 0; i32 1; i32 65535; memory.copy; br 0; end; " +
+			"get 0",
 		"fills, no loop":   strings.Repeat("i32 0; i32 1; i32 65536; memory.fill; ", 500) + "get 0",
 		"growing":          "loop; i32 0; memory.grow; drop; br 0; end; get 0",
 		"without an entry": "loop; get 0; br_table 0 0; end; get 0",
@@ -106,7 +108,8 @@ func TestEndlessComputations(t *testing.T) {
 			wasm := testModule{fns: []fn{
 				{sig: sig{i32, i32}, code: code},
 				{sig: sig{"", ""}, code: "loop; br 0; end"},
-				{sig: sig{i32, i32}, code: "get 0; if i32; get 0; i32 1; sub; call 3; get 0; i32 1; sub; call 3; add; else; i32 1; end"},
+				{sig: sig{i32, i32}, code: "get 0; if i32; get 0; i32 1; sub; call 3; get 0; i32 1; sub; call 3; add; else; i32 " +
+					"1; end"},
 			}}.bytes()
 			start := time.Now()
 			s, left := p.play(t, rewrite(t, wasm), budget, 0, "1", 30)
@@ -127,11 +130,13 @@ func TestUnwinding(t *testing.T) {
 	after := strings.Repeat("get 0; i32 3; mul; set 0; ", tail/4)
 	down := "get 0; i32 1; sub; call 1; drop; "
 	for name, code := range map[string]string{
-		"straight on":      "get 0; if; " + down + "else; get 0; call 0; end; " + after + "get 0",
-		"in an arm":        "get 0; if; " + down + "get 0; if; " + after + "end; else; get 0; call 0; end; get 0",
-		"and returns":      "get 0; eqz; if; get 0; call 0; i32 1; return; end; " + down + after + "get 0; return",
-		"by a table":       "get 0; if; get 0; i32 1; sub; i32 0; call_indirect 2; drop; else; get 0; call 0; end; " + after + "get 0",
-		"and calls leaves": "get 0; if; " + down + "else; get 0; call 0; end; " + strings.Repeat("get 0; call 2; drop; ", tail/20) + "get 0",
+		"straight on": "get 0; if; " + down + "else; get 0; call 0; end; " + after + "get 0",
+		"in an arm":   "get 0; if; " + down + "get 0; if; " + after + "end; else; get 0; call 0; end; get 0",
+		"and returns": "get 0; eqz; if; get 0; call 0; i32 1; return; end; " + down + after + "get 0; return",
+		"by a table": "get 0; if; get 0; i32 1; sub; i32 0; call_indirect 2; drop; else; get 0; call 0; end; " + after +
+			"get 0",
+		"and calls leaves": "get 0; if; " + down + "else; get 0; call 0; end; " + strings.Repeat("get 0; call 2; drop; ",
+			tail/20) + "get 0",
 	} {
 		leaf := strings.Repeat("get 0; i32 3; mul; set 0; ", 5) + "get 0"
 		wasm := testModule{fns: []fn{{sig: sig{i32, i32}, code: code}, {sig: sig{i32, i32}, code: leaf}}}.bytes()
@@ -168,7 +173,10 @@ func TestLocalsSurviveRefills(t *testing.T) {
 
 // A start function is metered like any other.
 func TestStartFunction(t *testing.T) {
-	wasm := testModule{start: 2, fns: []fn{{sig: sig{"", i32}, code: "i32 1"}, {sig: sig{"", ""}, code: "i32 5; call 0; loop; br 0; end"}}}.bytes()
+	wasm := testModule{start: 2, fns: []fn{
+		{sig: sig{"", i32}, code: "i32 1"},
+		{sig: sig{"", ""}, code: "i32 5; call 0; loop; br 0; end"},
+	}}.bytes()
 	for engine, p := range bothEngines(t) {
 		s, _ := p.play(t, rewrite(t, wasm), 1_000_000, 0, "1")
 		if s.err != errExhausted.Error() || s.outputs != "[5]" {
@@ -179,7 +187,10 @@ func TestStartFunction(t *testing.T) {
 
 // What the host surplus for its own work counts at once and to the unit.
 func TestHostWork(t *testing.T) {
-	wasm := testModule{fns: []fn{{sig: sig{i32, i32}, code: "loop; get 0; call 0; get 0; i32 1; sub; tee 0; br_if 0; end; get 0"}}}.bytes()
+	wasm := testModule{fns: []fn{{
+		sig:  sig{i32, i32},
+		code: "loop; get 0; call 0; get 0; i32 1; sub; tee 0; br_if 0; end; get 0",
+	}}}.bytes()
 	for engine, p := range bothEngines(t) {
 		p.hostFee = 1000
 		for _, slice := range []int64{1, 100, 1500, 0} {
@@ -187,7 +198,8 @@ func TestHostWork(t *testing.T) {
 			if cost := int64(plenty) - left; cost != 5*1007+1 || s.err != "" {
 				t.Errorf("%s: slice %d: cost %d, %s", engine, slice, cost, s.err)
 			}
-			if s, _ := p.play(t, rewrite(t, wasm), 3500, slice, "1", 5); s.err != errExhausted.Error() || s.outputs != "[5 4 3 2]" {
+			if s, _ := p.play(t, rewrite(t, wasm), 3500, slice, "1", 5); s.err != errExhausted.Error() ||
+				s.outputs != "[5 4 3 2]" {
 				t.Errorf("%s: slice %d: %+v", engine, slice, s)
 			}
 		}

@@ -337,7 +337,8 @@ func (m *rewriter) resultType(results []byte) []byte {
 
 // addType puts a type behind the module's own.
 func (m *rewriter) addType(params, results []byte) uint32 {
-	m.added = append(append(wasm.AppendU32(append(m.added, typeFunc), uint32(len(params))), params...), wasm.AppendU32(nil, uint32(len(results)))...)
+	m.added = append(append(wasm.AppendU32(append(m.added, typeFunc), uint32(len(params))), params...),
+		wasm.AppendU32(nil, uint32(len(results)))...)
 	m.added = append(m.added, results...)
 	m.counts[secType]++
 	return m.counts[secType] - 1
@@ -364,7 +365,8 @@ func (m *rewriter) bytes() []byte {
 	}
 	out := append(make([]byte, 0, size+m.names.size()), "\x00asm\x01\x00\x00\x00"...)
 	for _, id := range [...]byte{
-		secType, secImport, secFunction, secTable, secMemory, secGlobal, secExport, secElement, secDataCount, secCode, secData,
+		secType, secImport, secFunction, secTable, secMemory, secGlobal, secExport, secElement, secDataCount, secCode,
+		secData,
 	} {
 		if m.present[id] {
 			out = m.section(out, id)

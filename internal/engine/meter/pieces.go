@@ -64,7 +64,10 @@ func moveLocal(i, op byte) []byte {
 
 // outside is whether the bytes from a local on are not all in the memory.
 func outside(i byte) []byte {
-	return slices.Concat(get(i), []byte{opI64ExtendU}, get(pieceLen), []byte{opI64ExtendU, opI64Add, opMemorySize, 0, opI64ExtendU, opI64Const, 16, opI64Shl, opI64GtU})
+	return slices.Concat(get(i), []byte{opI64ExtendU}, get(pieceLen), []byte{
+		opI64ExtendU, opI64Add, opMemorySize, 0,
+		opI64ExtendU, opI64Const, 16, opI64Shl, opI64GtU,
+	})
 }
 
 // whole is the instruction on all that is left.
@@ -105,7 +108,8 @@ func fillBody(code []byte, refill uint32) []byte {
 func copyBody(code []byte, refill uint32) []byte {
 	forth := while(
 		piece(code), turn(refill),
-		moveLocal(pieceTo, opI32Add), moveLocal(pieceFrom, opI32Add), moveLocal(pieceLen, opI32Sub), []byte{opDrop, opDrop, opDrop},
+		moveLocal(pieceTo, opI32Add), moveLocal(pieceFrom, opI32Add), moveLocal(pieceLen, opI32Sub),
+		[]byte{opDrop, opDrop, opDrop},
 	)
 	back := while(
 		moveLocal(pieceLen, opI32Sub), get(pieceTo), []byte{opI32Add}, // to + the length that is left

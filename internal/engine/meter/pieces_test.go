@@ -17,7 +17,10 @@ import (
 // function 2 fills.
 func moving(t *testing.T) []byte {
 	three := sig{i32 + i32 + i32, ""}
-	wasm := testModule{fns: []fn{{sig: three, code: "get 0; get 1; get 2; memory.copy"}, {sig: three, code: "get 0; get 1; get 2; memory.fill"}}}.bytes()
+	wasm := testModule{fns: []fn{
+		{sig: three, code: "get 0; get 1; get 2; memory.copy"},
+		{sig: three, code: "get 0; get 1; get 2; memory.fill"},
+	}}.bytes()
 	out := bytes.Replace(wasm, []byte{5, 4, 1, 1, 1, 4}, []byte{5, 4, 1, 1, 40, 64}, 1)
 	if bytes.Equal(wasm, out) {
 		t.Fatal("no memory section")
@@ -37,7 +40,8 @@ func newMover(t *testing.T, cfg wazero.RuntimeConfig, wasm []byte) *mover {
 	m := &mover{bench: b}
 	*b.fuel = *meter.NewFuel(plenty, 0)
 	var err error
-	if m.mod, err = b.rt.InstantiateWithConfig(t.Context(), wasm, wazero.NewModuleConfig().WithName("").WithStartFunctions()); err != nil {
+	if m.mod, err = b.rt.InstantiateWithConfig(t.Context(), wasm,
+		wazero.NewModuleConfig().WithName("").WithStartFunctions()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = m.mod.Close(context.Background()) })

@@ -136,7 +136,8 @@ func (w *writer) loop(labels []bool) {
 	}
 	counter := plainLocals + w.depth
 	w.depth++
-	w.f("i32 %d; set %d; block; loop; get %d; eqz; br_if 1; get %d; i32 1; sub; set %d", 1+w.IntN(6), counter, counter, counter, counter)
+	w.f("i32 %d; set %d; block; loop; get %d; eqz; br_if 1; get %d; i32 1; sub; set %d", 1+w.IntN(6), counter, counter,
+		counter, counter)
 	w.statements(append([]bool{true, true}, labels...))
 	w.f("br 0; end; end")
 	w.depth--
@@ -199,7 +200,10 @@ func randomModule(seed uint64) []byte {
 		w := &writer{Rand: r, self: i, last: n, left: 30}
 		w.statements(nil)
 		w.number(2)
-		m.fns = append(m.fns, fn{sig: sig{i32 + i32, i32}, locals: strings.Repeat(i32, plainLocals-2+maxLoops), code: w.b.String()})
+		m.fns = append(m.fns, fn{
+			sig: sig{i32 + i32, i32}, locals: strings.Repeat(i32, plainLocals-2+maxLoops),
+			code: w.b.String(),
+		})
 	}
 	// One type of a block with a parameter, where loop 4 finds it whatever n is.
 	for len(m.fns) < 3 {

@@ -43,7 +43,8 @@ func cGuest(t testing.TB) (wasm []byte, ok bool) {
 		return nil, false
 	}
 	out := filepath.Join(t.TempDir(), "guest.wasm")
-	cmd := exec.CommandContext(t.Context(), "clang", "--target=wasm32-wasi", "--sysroot=/usr", "-O2", "-Wl,--strip-debug", "-o", out, "testdata/c/kernels.c")
+	cmd := exec.CommandContext(t.Context(), "clang", "--target=wasm32-wasi", "--sysroot=/usr", "-O2", "-Wl,--strip-debug",
+		"-o", out, "testdata/c/kernels.c")
 	if text, err := cmd.CombinedOutput(); err != nil {
 		t.Logf("no C guest: %v\n%s", err, text)
 		return nil, false
@@ -85,7 +86,8 @@ func (p *program) run(t testing.TB, fuel *meter.Fuel, args ...string) ended {
 	t.Helper()
 	*p.fuel = *fuel
 	var out bytes.Buffer
-	cfg := wazero.NewModuleConfig().WithName("").WithArgs(append([]string{"guest"}, args...)...).WithStdout(&out).WithStderr(&out).WithStartFunctions()
+	cfg := wazero.NewModuleConfig().WithName("").WithArgs(append([]string{"guest"},
+		args...)...).WithStdout(&out).WithStderr(&out).WithStartFunctions()
 	mod, err := p.rt.InstantiateModule(t.Context(), p.compiled, cfg)
 	if err != nil {
 		return ended{out.String(), outcome(err), 0}

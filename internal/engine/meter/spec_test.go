@@ -23,7 +23,8 @@ import (
 // engineSource is where the engine's own tests lie, with the specification's.
 func engineSource(t testing.TB) string {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/tetratelabs/wazero").Output()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}",
+		"github.com/tetratelabs/wazero").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +72,10 @@ func sameValidity(t testing.TB, rt wazero.Runtime, wasm []byte) (valid, refused 
 // if and only if it was before.
 func TestSpecValidity(t *testing.T) {
 	rt := newRuntime(t, features(wazero.NewRuntimeConfigInterpreter()))
-	for _, suite := range []string{"v1", "v2", "tail-call", "threads", "exception-handling", "typed-function-references", "extended-const"} {
+	for _, suite := range []string{
+		"v1", "v2", "tail-call", "threads", "exception-handling", "typed-function-references",
+		"extended-const",
+	} {
 		valid, invalid, refused := 0, 0, 0
 		for _, file := range specFiles(t, suite+"/testdata/*.wasm") {
 			wasm, err := os.ReadFile(file)
@@ -182,7 +186,8 @@ func (s *stage) load(wasm []byte, name string) error {
 			return err
 		}
 	}
-	mod, err := begun(s.rt.InstantiateWithConfig(context.Background(), wasm, wazero.NewModuleConfig().WithName(name).WithStartFunctions()))
+	mod, err := begun(s.rt.InstantiateWithConfig(context.Background(), wasm,
+		wazero.NewModuleConfig().WithName(name).WithStartFunctions()))
 	if err != nil {
 		return err
 	}
@@ -224,7 +229,8 @@ func (s *stage) act(t *testing.T, c command) string {
 // Every test of the specification gives the same, step by step, whether its
 // modules are rewritten or not.
 func TestSpecBehaviour(t *testing.T) {
-	spectest, err := os.ReadFile(filepath.Join(engineSource(t), "internal/integration_test/spectest/testdata/spectest.wasm"))
+	spectest, err := os.ReadFile(filepath.Join(engineSource(t),
+		"internal/integration_test/spectest/testdata/spectest.wasm"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,8 @@ func FuzzReader(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r := wasm.New(b, errKind)
 		v, n := binary.Uvarint(b)
-		if got, fits := r.U32(), n > 0 && n <= 5 && v <= math.MaxUint32; (r.Err == nil) != fits || fits && (uint64(got) != v || r.P != n) {
+		if got, fits := r.U32(), n > 0 && n <= 5 && v <= math.MaxUint32; (r.Err == nil) != fits || fits &&
+			(uint64(got) != v || r.P != n) {
 			t.Errorf("%x: %d, %v at %d, want %d of %d bytes", b, got, r.Err, r.P, v, n)
 		}
 		for name, read := range map[string]func(r *wasm.Reader) []byte{
@@ -65,7 +66,8 @@ func FuzzReader(f *testing.F) {
 			t.Errorf("the guest's bounds: %v", err)
 		}
 		_, err := meter.Rewrite(b, meter.Option{})
-		if err != nil && !errors.Is(err, meter.ErrMalformed) && !errors.Is(err, meter.ErrUnsupported) && !errors.Is(err, meter.ErrLimit) && !errors.Is(err, meter.ErrReserved) {
+		if err != nil && !errors.Is(err, meter.ErrMalformed) && !errors.Is(err, meter.ErrUnsupported) &&
+			!errors.Is(err, meter.ErrLimit) && !errors.Is(err, meter.ErrReserved) {
 			t.Errorf("the meter: %v", err)
 		}
 	})

@@ -28,7 +28,8 @@ const (
 // String is the doubt as a person is told of it; "" when there is none.
 func (d Doubt) String() string {
 	return [...]string{
-		"", "depends on the method, which is not in the record", "the record does not say whether this was writing or removing",
+		"", "depends on the method, which is not in the record",
+		"the record does not say whether this was writing or removing",
 		"the record does not hold the whole name", "the record does not say whether the secret was put in",
 	}[min(d, Use)]
 }

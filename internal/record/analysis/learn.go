@@ -49,7 +49,10 @@ type tally struct {
 
 // NewLearner has seen nothing.
 func NewLearner() *Learner {
-	return &Learner{runs: map[string]*learning{}, used: map[want]*tally{}, denied: map[want]*tally{}, unsaid: map[want]*tally{}}
+	return &Learner{
+		runs: map[string]*learning{}, used: map[want]*tally{}, denied: map[want]*tally{},
+		unsaid: map[want]*tally{},
+	}
 }
 
 // Begin says what a run held.

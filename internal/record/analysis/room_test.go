@@ -15,7 +15,8 @@ func TestNamesLeaveRoom(t *testing.T) {
 	for _, deny := range []bool{false, true} {
 		l := analysis.NewLearner()
 		for i := range 200 {
-			l.Decide("r", uint64(i), &analysis.Decision{Cap: "fs.read", Op: "path_open", Target: fmt.Sprint("/", i, strings.Repeat("*", 4000)), Deny: deny, Reason: "path_not_permitted"})
+			l.Decide("r", uint64(i), &analysis.Decision{Cap: "fs.read", Op: "path_open", Target: fmt.Sprint("/", i,
+				strings.Repeat("*", 4000)), Deny: deny, Reason: "path_not_permitted"})
 		}
 		s := l.Suggest(analysis.Options{})
 		b, findings := policy.ParseBase("p", []byte(s.Text), options)

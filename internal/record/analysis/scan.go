@@ -58,7 +58,8 @@ func Regranted(left caps.Set, layer *caps.Layer, file string, classes []Class) [
 		}
 		list = append(list, Finding{
 			Location: placeIn(layer, some, file), Rule: "regrant:" + c.Name, Severity: severity,
-			Detail: fmt.Sprintf("lets a delegate, or a run that has seen untrusted content, %s: it leaves %s", c.About, words(some)),
+			Detail: fmt.Sprintf("lets a delegate, or a run that has seen untrusted content, %s: it leaves %s", c.About,
+				words(some)),
 		})
 	}
 	return list
@@ -72,7 +73,8 @@ func Kept(a *Agent, by []string, classes []Class) []Finding {
 		if some := leftOf(a.Held, c, a.Attached); len(some) > 0 {
 			list = append(list, Finding{
 				Location: a.place(some[0]), Rule: "inherit:" + c.Name, Severity: Info,
-				Detail: fmt.Sprintf("%s, which %s may launch, keeps %s as far as both have it, and may %s", a.Name, strings.Join(by, ", "), words(some), c.About),
+				Detail: fmt.Sprintf("%s, which %s may launch, keeps %s as far as both have it, and may %s", a.Name,
+					strings.Join(by, ", "), words(some), c.About),
 			})
 		}
 	}
@@ -133,7 +135,8 @@ type Agent struct {
 // place is where the agent's policy grants g.
 func (a *Agent) place(g caps.Grant) string {
 	for _, e := range a.Entries {
-		if e.Grant.Family == g.Family && e.Grant.Modes&g.Modes != 0 && (e.Grant.Scope == g.Scope || e.Grant.Scope == "*" || below(g.Scope, e.Grant.Scope)) && e.Pos.Line > 0 {
+		if e.Grant.Family == g.Family && e.Grant.Modes&g.Modes != 0 && (e.Grant.Scope == g.Scope || e.Grant.Scope == "*" ||
+			below(g.Scope, e.Grant.Scope)) && e.Pos.Line > 0 {
 			return e.Pos.String()
 		}
 	}
@@ -248,7 +251,8 @@ func Trifecta(agents []Agent, t Trust) []Finding {
 		a := &agents[i]
 		if legs := a.legs(t, stained); complete(legs) {
 			whole[a.Name] = true
-			list = append(list, Finding{Location: a.Location, Rule: "trifecta", Severity: High, Detail: a.Name + " has " + tell(legs)})
+			list = append(list, Finding{Location: a.Location, Rule: "trifecta", Severity: High, Detail: a.Name + " has " +
+				tell(legs)})
 		}
 	}
 	for i := range agents {
@@ -281,7 +285,8 @@ func chain(agents []Agent, a *Agent, t Trust, stained, whole map[string]bool) []
 	}
 	return []Finding{{
 		Location: a.Location, Rule: "trifecta:chain", Severity: Med,
-		Detail: fmt.Sprintf("%s together have %s; a delegate holds no more than who launches it, so that %s would need all three for this to leak", strings.Join(names, ", "), tell(legs), a.Name),
+		Detail: fmt.Sprintf("%s together have %s; a delegate holds no more than who launches it, so that %s would need all "+
+			"three for this to leak", strings.Join(names, ", "), tell(legs), a.Name),
 	}}
 }
 

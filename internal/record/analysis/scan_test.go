@@ -28,12 +28,14 @@ func classes() []analysis.Class {
 func TestRegranted(t *testing.T) {
 	for text, want := range map[string]string{
 		policy.FloorText(policy.Delegate): "",
-		"[deny]\ncapabilities = []\n":     "HIGH regrant:delegation HIGH regrant:exec HIGH regrant:secrets MED regrant:memory-write",
-		"[deny]\ncapabilities = [\"process:exec:*\", \"agents:launch:*\", \"secrets:read:*\"]\n":                      "MED regrant:memory-write",
-		"[capabilities]\nkb_write = [\"drafts\"]\nexec = false\nagents = []\nsecrets = [\"runloop/a/k\"]\n":           "HIGH regrant:secrets MED regrant:memory-write",
-		"[deny]\ncapabilities = [\"process:exec:/usr/bin/rm\", \"kb:write:*\", \"agents:*:*\", \"secrets:*:*\"]\n":    "HIGH regrant:exec",
-		"[visible]\ncategories = [\"file\", \"memory\"]\n":                                                            "MED regrant:memory-write",
-		"[tools]\nallow = [\"kb_get\", \"tools:weather\"]\n":                                                          "HIGH regrant:exec HIGH regrant:secrets", // by a bundle's own tools
+		"[deny]\ncapabilities = []\n": "HIGH regrant:delegation HIGH regrant:exec HIGH regrant:secrets MED " +
+			"regrant:memory-write",
+		"[deny]\ncapabilities = [\"process:exec:*\", \"agents:launch:*\", \"secrets:read:*\"]\n":                   "MED regrant:memory-write",
+		"[capabilities]\nkb_write = [\"drafts\"]\nexec = false\nagents = []\nsecrets = [\"runloop/a/k\"]\n":        "HIGH regrant:secrets MED regrant:memory-write",
+		"[deny]\ncapabilities = [\"process:exec:/usr/bin/rm\", \"kb:write:*\", \"agents:*:*\", \"secrets:*:*\"]\n": "HIGH regrant:exec",
+		"[visible]\ncategories = [\"file\", \"memory\"]\n":                                                         "MED regrant:memory-write",
+		// by a bundle's own tools
+		"[tools]\nallow = [\"kb_get\", \"tools:weather\"]\n":                                                          "HIGH regrant:exec HIGH regrant:secrets",
 		"[tools]\nallow = [\"kb_get\"]\n":                                                                             "",
 		"[deny]\ntools = [\"exec_run\", \"agent_launch\", \"memory:*\"]\n":                                            "HIGH regrant:exec HIGH regrant:secrets",
 		"[deny]\ntools = [\"exec_run\", \"kb_put\", \"tools:*\"]\n":                                                   "HIGH regrant:delegation HIGH regrant:secrets MED regrant:memory-write",
@@ -90,7 +92,9 @@ func TestTrifecta(t *testing.T) {
 	}
 	given := trust
 	given.Input = true
-	if f := analysis.Trifecta([]analysis.Agent{agent(t, "a", "[capabilities]\nfs = [\"/notes\"]\nnet = [\"own.example\"]\n")}, given); len(f) != 1 || !strings.Contains(f[0].Detail, "its input") {
+	if f := analysis.Trifecta([]analysis.Agent{agent(t, "a",
+		"[capabilities]\nfs = [\"/notes\"]\nnet = [\"own.example\"]\n")}, given); len(f) != 1 ||
+		!strings.Contains(f[0].Detail, "its input") {
 		t.Errorf("%+v", f)
 	}
 	const private, outside, egress = "fs = [\"/notes\"]\n", "fs = [\"/downloads\"]\n", "net = [\"own.example\"]\n"
@@ -126,7 +130,10 @@ func TestTrifecta(t *testing.T) {
 //
 //rlp:holds Y51
 func TestReachable(t *testing.T) {
-	agents := []analysis.Agent{agent(t, "a", "[capabilities]\nagents = [\"b\", \"gone\"]\n"), agent(t, "b", "[capabilities]\ntime = true\n"), agent(t, "c", "[capabilities]\ntime = true\n")}
+	agents := []analysis.Agent{
+		agent(t, "a", "[capabilities]\nagents = [\"b\", \"gone\"]\n"),
+		agent(t, "b", "[capabilities]\ntime = true\n"), agent(t, "c", "[capabilities]\ntime = true\n"),
+	}
 	got := analysis.Reachable(agents, []string{"a", "b", "c", "gone"})
 	if len(got) != 2 || got["b"][0] != "a" || got["gone"][0] != "a" {
 		t.Errorf("%v", got)
@@ -135,8 +142,14 @@ func TestReachable(t *testing.T) {
 
 // A class is of modes, too: what may be written but not removed is not it.
 func TestRegrantedModes(t *testing.T) {
-	class := []analysis.Class{{Name: "destructive-fs", About: "remove files", Grants: []caps.Grant{{Family: caps.FS, Modes: caps.Modes(caps.Delete), Scope: "/"}}}}
-	for text, want := range map[string]int{"[deny]\ncapabilities = [\"fs:delete:*\"]\n": 0, "[deny]\ncapabilities = [\"fs:write:*\"]\n": 1, "[capabilities]\nfs_rw = [\"/out\"]\n": 1} {
+	class := []analysis.Class{{
+		Name: "destructive-fs", About: "remove files",
+		Grants: []caps.Grant{{Family: caps.FS, Modes: caps.Modes(caps.Delete), Scope: "/"}},
+	}}
+	for text, want := range map[string]int{
+		"[deny]\ncapabilities = [\"fs:delete:*\"]\n": 0,
+		"[deny]\ncapabilities = [\"fs:write:*\"]\n":  1, "[capabilities]\nfs_rw = [\"/out\"]\n": 1,
+	} {
 		p, findings := policy.ParseProfile("p", "p.toml", []byte(text), options)
 		if p == nil {
 			t.Fatal(findings)
@@ -157,13 +170,18 @@ func TestRegrantedModes(t *testing.T) {
 // A floor that leaves no way out once content from outside was seen parts the
 // three; and what an agent keeps is told by class.
 func TestTrifectaUnderAStricterFloor(t *testing.T) {
-	nobody := analysis.Trust{Trusted: func(caps.Grant) bool { return false }, Untrusted: func(caps.Grant) bool { return false }}
+	nobody := analysis.Trust{Trusted: func(caps.Grant) bool { return false }, Untrusted: func(caps.Grant) bool {
+		return false
+	}}
 	a := agent(t, "a", "[capabilities]\nfs = [\"/notes\"]\nnet = [\"any.example\"]\nkb_write = [\"drafts\"]\nexec = true\n")
 	if got := analysis.Trifecta([]analysis.Agent{a}, nobody); len(got) != 1 {
 		t.Fatalf("control: %v", got)
 	}
 	var err error
-	if a.After, _, err = a.After.Narrow(&caps.Layer{Deny: []caps.Entry{{Grant: caps.Grant{Family: caps.Net, Modes: caps.AllModes(caps.Net), Scope: "*"}}}}); err != nil {
+	if a.After, _, err = a.After.Narrow(&caps.Layer{Deny: []caps.Entry{{Grant: caps.Grant{
+		Family: caps.Net,
+		Modes:  caps.AllModes(caps.Net), Scope: "*",
+	}}}}); err != nil {
 		t.Fatal(err)
 	}
 	if got := analysis.Trifecta([]analysis.Agent{a}, nobody); len(got) != 0 {
@@ -181,14 +199,18 @@ func TestTrifectaUnderAStricterFloor(t *testing.T) {
 // What one agent may carry into the knowledge base from outside comes from
 // outside to the next one that reads it there.
 func TestTrifectaByWayOfTheStore(t *testing.T) {
-	trust := analysis.Trust{Trusted: func(g caps.Grant) bool { return g.Scope == "own.example:443" }, Untrusted: func(caps.Grant) bool { return false }}
+	trust := analysis.Trust{
+		Trusted:   func(g caps.Grant) bool { return g.Scope == "own.example:443" },
+		Untrusted: func(caps.Grant) bool { return false },
+	}
 	carrier := agent(t, "carrier", "[capabilities]\nnet = [\"any.example\"]\nkb_write = [\"drafts\"]\n")
 	reader := agent(t, "reader", "[capabilities]\nnet = [\"own.example\"]\nkb_read = [\"drafts\"]\n")
 	if got := analysis.Trifecta([]analysis.Agent{carrier, reader}, trust); len(got) != 0 {
 		t.Errorf("the built-in floor keeps the carrier from writing: %v", got)
 	}
 	carrier.After = carrier.Held
-	if got := analysis.Trifecta([]analysis.Agent{carrier, reader}, trust); len(got) != 1 || !strings.HasPrefix(got[0].Detail, "reader has ") {
+	if got := analysis.Trifecta([]analysis.Agent{carrier, reader}, trust); len(got) != 1 ||
+		!strings.HasPrefix(got[0].Detail, "reader has ") {
 		t.Errorf("%v", got)
 	}
 }

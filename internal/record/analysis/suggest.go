@@ -116,7 +116,8 @@ func (b *builder) about(list ...*tally) string {
 		for op, n := range t.ops {
 			ops[op] += n
 		}
-		if r, n := place(t); r < slices.Index(b.learner.order, first.run) || r == slices.Index(b.learner.order, first.run) && n < first.runSeq {
+		if r, n := place(t); r < slices.Index(b.learner.order, first.run) || r == slices.Index(b.learner.order, first.run) &&
+			n < first.runSeq {
 			first = t
 		}
 	}

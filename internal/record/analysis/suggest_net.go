@@ -83,7 +83,8 @@ func hostsOf(uses []*tally) []*host {
 	for _, t := range uses {
 		name := strings.TrimSuffix(strings.TrimSuffix(t.name, ":443"), ":80")
 		text, secure, plain := t.name, t.name, t.name
-		if both := name + ":443"; name != t.name && https[both] && (t.name == both && caps.HTTPS.Has(t.mode) || t.name != both && !caps.HTTPS.Has(t.mode)) {
+		if both := name + ":443"; name != t.name && https[both] && (t.name == both && caps.HTTPS.Has(t.mode) ||
+			t.name != both && !caps.HTTPS.Has(t.mode)) {
 			text, secure, plain = name, both, name+":80"
 		}
 		h := of(text, secure, plain)
@@ -163,7 +164,8 @@ func (b *builder) secrets() {
 		value := fmt.Sprintf("{ id = %s, hosts = [%s] }", quote(s.id), strings.Join(s.hosts, ", "))
 		if s.bare {
 			value = quote(s.id)
-			b.wider(caps.Grant{Family: caps.Secrets, Modes: caps.AllModes(caps.Secrets), Scope: s.id}, "its value went to a program, so that no hosts can be named")
+			b.wider(caps.Grant{Family: caps.Secrets, Modes: caps.AllModes(caps.Secrets), Scope: s.id},
+				"its value went to a program, so that no hosts can be named")
 		}
 		if !s.got {
 			b.take(caps.Grant{Family: caps.Secrets, Modes: caps.Modes(caps.Get), Scope: s.id}, "its handle was never asked for")

@@ -14,7 +14,10 @@ import (
 	"runloop.dev/rlp/internal/record/audit"
 )
 
-var paths = []string{"/", "/a", "/a/b", "/a/b/c", "/a/bc", "/tmp", "/tmp/x", "/tmpfoo/y", "/tmp/x/z", "/w/1", "/w/2", "/w/3", "/odd/\"q\"\\", "/odd/[x]", "/odd/\u202ename"}
+var paths = []string{
+	"/", "/a", "/a/b", "/a/b/c", "/a/bc", "/tmp", "/tmp/x", "/tmpfoo/y", "/tmp/x/z", "/w/1", "/w/2",
+	"/w/3", "/odd/\"q\"\\", "/odd/[x]", "/odd/\u202ename",
+}
 
 // universe is every request that the tests know of.
 func universe() []caps.Request {
@@ -29,14 +32,21 @@ func universe() []caps.Request {
 		}
 	}
 	add(caps.FS, paths...)
-	add(caps.Net, "a.example:443", "a.example:80", "a.example:8443", "b.example:443", "b.example:80", "10.0.0.1:80", "[::1]:443")
+	add(caps.Net, "a.example:443", "a.example:80", "a.example:8443", "b.example:443", "b.example:80", "10.0.0.1:80",
+		"[::1]:443")
 	add(caps.Time, "*")
 	add(caps.KBRead, "contacts", "contacts_raw", "notes")
 	add(caps.KBWrite, "drafts", "notes")
 	for _, id := range []string{"runloop/a/k", "runloop/a/k-2"} {
 		all = append(
-			all, caps.Request{Family: caps.Secrets, Mode: caps.Get, Name: id}, caps.Request{Family: caps.Secrets, Mode: caps.Use, Name: id},
-			caps.Request{Family: caps.Secrets, Mode: caps.Use, Name: id + "@a.example:443"}, caps.Request{Family: caps.Secrets, Mode: caps.Use, Name: id + "@b.example:80"},
+			all, caps.Request{Family: caps.Secrets, Mode: caps.Get, Name: id}, caps.Request{
+				Family: caps.Secrets, Mode: caps.Use,
+				Name: id,
+			},
+			caps.Request{Family: caps.Secrets, Mode: caps.Use, Name: id + "@a.example:443"}, caps.Request{
+				Family: caps.Secrets,
+				Mode:   caps.Use, Name: id + "@b.example:80",
+			},
 		)
 	}
 	add(caps.Model, "local:echo", "openai:x")
@@ -129,7 +139,10 @@ func (w *world) ask(t *rapid.T, list []caps.Request) {
 		if d.Deny && strings.HasPrefix(d.Cap, "secrets") {
 			d.Target = "secret"
 		}
-		w.learner.Decide("run", uint64(i+1), &analysis.Decision{Cap: d.Cap, Op: d.Op, Target: d.Target, Reason: d.Reason, Layer: d.Layer, Deny: d.Deny})
+		w.learner.Decide("run", uint64(i+1), &analysis.Decision{
+			Cap: d.Cap, Op: d.Op, Target: d.Target, Reason: d.Reason,
+			Layer: d.Layer, Deny: d.Deny,
+		})
 	}
 }
 
@@ -185,7 +198,8 @@ func (w *world) judge(t *rapid.T, s analysis.Suggestion, left caps.Set) {
 // document cannot tell the file from the folder, and who looks says which it is.
 func belowUsed(w *world, _ analysis.Suggestion, r caps.Request) bool {
 	for _, u := range w.allowed {
-		if r.Family == caps.FS && u.Family == caps.FS && u.Mode == r.Mode && u.Name != r.Name && (u.Name == "/" || strings.HasPrefix(r.Name, u.Name+"/")) {
+		if r.Family == caps.FS && u.Family == caps.FS && u.Mode == r.Mode && u.Name != r.Name &&
+			(u.Name == "/" || strings.HasPrefix(r.Name, u.Name+"/")) {
 			return true
 		}
 	}
@@ -235,9 +249,13 @@ func TestNoFolderOfFiles(t *testing.T) {
 	for i, p := range []string{"/w/1", "/w/2", "/w/3", "/v/1"} {
 		l.Decide("r", uint64(i+1), &analysis.Decision{Cap: "fs.read", Op: "path_open", Target: p})
 	}
-	for folders, want := range map[int]string{0: `"/w/3", #`, 4: `"/w/3", #`, 3: `"/w", # a folder in place of 3 files; path_open 3x; first: run r record 1`} {
+	for folders, want := range map[int]string{
+		0: `"/w/3", #`, 4: `"/w/3", #`,
+		3: `"/w", # a folder in place of 3 files; path_open 3x; first: run r record 1`,
+	} {
 		s := l.Suggest(analysis.Options{Folders: folders})
-		if !strings.Contains(s.Text, want) || strings.Contains(s.Text, `"/v",`) || strings.Contains(s.Text, `"/w",`) != (folders == 3) {
+		if !strings.Contains(s.Text, want) || strings.Contains(s.Text, `"/v",`) || strings.Contains(s.Text,
+			`"/w",`) != (folders == 3) {
 			t.Errorf("%d:\n%s", folders, s.Text)
 		}
 		if (folders == 3) != strings.Contains(s.Text, "# wider than what was used: fs:read:/w (a folder") {
@@ -255,10 +273,12 @@ func TestAUsedFolderGathersNothing(t *testing.T) {
 	}
 	folder := func(p string) bool { return p == "/home/me/notes" }
 	s := l.Suggest(analysis.Options{Folders: 1, IsFolder: folder})
-	if !strings.Contains(s.Text, `"/home/me/notes", # a folder that was itself used`) || !strings.Contains(s.Text, `"/home/me/out", # a folder in place of 1 files`) || strings.Contains(s.Text, `"/home/me",`) {
+	if !strings.Contains(s.Text, `"/home/me/notes", # a folder that was itself used`) || !strings.Contains(s.Text,
+		`"/home/me/out", # a folder in place of 1 files`) || strings.Contains(s.Text, `"/home/me",`) {
 		t.Errorf("%s", s.Text)
 	}
-	if s = l.Suggest(analysis.Options{Folders: 1}); !strings.Contains(s.Text, `"/home/me", #`) { // control: a file, as far as anybody knows
+	// control: a file, as far as anybody knows
+	if s = l.Suggest(analysis.Options{Folders: 1}); !strings.Contains(s.Text, `"/home/me", #`) {
 		t.Errorf("%s", s.Text)
 	}
 }
@@ -268,14 +288,18 @@ func TestNamesStayWithinTheirLine(t *testing.T) {
 	l := analysis.NewLearner()
 	evil := "/w/x\n[capabilities]\nexec = true\n#\u2028\x1b[2J"
 	l.Decide("r", 1, &analysis.Decision{Cap: "fs.read", Op: "path_open", Target: evil})
-	l.Decide("r", 2, &analysis.Decision{Cap: "fs.write", Op: "path_open", Target: evil, Deny: true, Reason: "path_not_permitted"})
+	l.Decide("r", 2, &analysis.Decision{
+		Cap: "fs.write", Op: "path_open", Target: evil, Deny: true,
+		Reason: "path_not_permitted",
+	})
 	l.Decide("r", 3, &analysis.Decision{Cap: "fs.read", Op: "path_open", Target: "/w/\u202e\"y"})
 	s := l.Suggest(analysis.Options{})
 	b, findings := policy.ParseBase("p", []byte(s.Text), options)
 	if policy.HasErrors(findings) || len(b.Entries) != 1 || b.Entries[0].Grant.Scope != "/w/\u202e\"y" {
 		t.Errorf("%v %v\n%s", b, findings, s.Text)
 	}
-	if strings.ContainsAny(s.Text, "\x1b\u2028\u202e") || len(s.Unsaid) != 1 || !strings.Contains(s.Text, "asked for and denied: fs.write /w/x\\n[capabilities]\\nexec") {
+	if strings.ContainsAny(s.Text, "\x1b\u2028\u202e") || len(s.Unsaid) != 1 || !strings.Contains(s.Text,
+		"asked for and denied: fs.write /w/x\\n[capabilities]\\nexec") {
 		t.Errorf("%s", s.Text)
 	}
 }
@@ -322,7 +346,10 @@ func FuzzSuggest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, capability, op, target, tool string, deny bool) {
 		l := analysis.NewLearner()
 		for i, to := range []string{target, target + "/x", target + ":80"} {
-			l.Decide("run", uint64(i), &analysis.Decision{Cap: capability, Op: op, Target: to, Tool: tool, Deny: deny, Reason: target})
+			l.Decide("run", uint64(i), &analysis.Decision{
+				Cap: capability, Op: op, Target: to, Tool: tool, Deny: deny,
+				Reason: target,
+			})
 		}
 		base := l.Suggest(analysis.Options{Head: []string{target}})
 		b, findings := policy.ParseBase("policy.caps", []byte(base.Text), policy.Options{Domains: domainsOf(target)})
@@ -333,7 +360,8 @@ func FuzzSuggest(f *testing.F) {
 			t.Fatalf("what was denied is granted:\n%s", base.Text)
 		}
 		over := l.Suggest(analysis.Options{Override: true, Folders: 1})
-		if o, findings := policy.ParseLayer("override:o.toml", "o.toml", []byte(over.Text), policy.Options{Domains: domainsOf(target)}); o == nil {
+		if o, findings := policy.ParseLayer("override:o.toml", "o.toml", []byte(over.Text),
+			policy.Options{Domains: domainsOf(target)}); o == nil {
 			t.Fatalf("%v\n%s", findings, over.Text)
 		}
 	})
@@ -362,12 +390,18 @@ func TestSuggestionsOfHostsAndSecrets(t *testing.T) {
 			[]string{"methods =", "[deny]", ":443"},
 		},
 		{
-			[]analysis.Decision{{Cap: "net.http", Op: "net_http", Target: "https://a.example/x"}, {Cap: "net.http", Op: "net_http", Target: "http://a.example/x"}},
+			[]analysis.Decision{
+				{Cap: "net.http", Op: "net_http", Target: "https://a.example/x"},
+				{Cap: "net.http", Op: "net_http", Target: "http://a.example/x"},
+			},
 			[]string{"\"a.example\", # net_http 2x", "allow_http = true"},
 			[]string{":443", "[deny]"},
 		},
 		{
-			[]analysis.Decision{{Cap: "net.http", Op: "net_http", Target: "https://a.example:8443/x"}, {Cap: "net.http", Op: "net_http", Target: "http://[::1]/x"}},
+			[]analysis.Decision{
+				{Cap: "net.http", Op: "net_http", Target: "https://a.example:8443/x"},
+				{Cap: "net.http", Op: "net_http", Target: "http://[::1]/x"},
+			},
 			[]string{"\"a.example:8443\"", "\"[::1]:80\"", "\"network:http:a.example:8443\"", "\"network:https:[::1]:80\""},
 			nil,
 		},
@@ -377,8 +411,14 @@ func TestSuggestionsOfHostsAndSecrets(t *testing.T) {
 			nil,
 		},
 		{
-			[]analysis.Decision{{Cap: "secrets.get", Op: "secret_handle", Target: "runloop/a/k"}, {Cap: "secrets.get", Op: "exec_run", Target: "runloop/a/k"}},
-			[]string{"    \"runloop/a/k\", # exec_run 1x, secret_handle 1x", "# wider than what was used: secrets:read:runloop/a/k (its value went to a program"},
+			[]analysis.Decision{
+				{Cap: "secrets.get", Op: "secret_handle", Target: "runloop/a/k"},
+				{Cap: "secrets.get", Op: "exec_run", Target: "runloop/a/k"},
+			},
+			[]string{
+				"    \"runloop/a/k\", # exec_run 1x, secret_handle 1x",
+				"# wider than what was used: secrets:read:runloop/a/k (its value went to a program",
+			},
 			[]string{"[deny]"},
 		},
 	} {

@@ -97,7 +97,10 @@ func Everything(raw []string) []caps.Entry {
 
 // New makes a Foresight of candidates: [Everything], narrowed by them.
 func New(candidates caps.Set) *Foresight {
-	return &Foresight{layer: candidates, runs: map[string]*running{}, memo: map[string]answer{}, blocks: map[string]*Block{}}
+	return &Foresight{
+		layer: candidates, runs: map[string]*running{}, memo: map[string]answer{},
+		blocks: map[string]*Block{},
+	}
 }
 
 // Begin says what a run held, by which methods that no record names are told.
@@ -162,7 +165,12 @@ func (f *Foresight) End(run string, usage map[string]int64) {
 	for _, l := range []struct {
 		limit caps.Limit
 		word  string
-	}{{caps.WallTimeMS, "wall_ms"}, {caps.CPUFuel, "fuel"}, {caps.MemoryBytes, "memory_bytes"}, {caps.HostcallsMax, "hostcalls"}} {
+	}{
+		{caps.WallTimeMS, "wall_ms"},
+		{caps.CPUFuel, "fuel"},
+		{caps.MemoryBytes, "memory_bytes"},
+		{caps.HostcallsMax, "hostcalls"},
+	} {
 		if most, set := f.layer.Limits().Get(l.limit); set && usage[l.word] > most {
 			f.passed = append(f.passed, Passed{strings.Clone(run), l.limit, usage[l.word], most})
 		}
@@ -282,7 +290,8 @@ func toolOf(d *Decision) string {
 
 // block is the one Block of what a record asked for.
 func (f *Foresight) block(r *Record, b Block) *Block {
-	b.Cap, b.Op, b.Target, b.Tool = strings.Clone(r.Cap), strings.Clone(r.Op), strings.Clone(r.Target), strings.Clone(r.Tool)
+	b.Cap, b.Op, b.Target, b.Tool = strings.Clone(r.Cap), strings.Clone(r.Op), strings.Clone(r.Target),
+		strings.Clone(r.Tool)
 	key := strings.Join([]string{b.Cap, b.Op, b.Tool, b.Target, b.Pos.String(), string(rune('0' + b.Verdict))}, "\x00")
 	if have := f.blocks[key]; have != nil {
 		return have
@@ -335,7 +344,8 @@ func (f *Foresight) Forecast() Forecast {
 		}
 	}
 	slices.SortFunc(out.Blocks, func(a, b *Block) int {
-		return cmp.Or(cmp.Compare(a.Verdict, b.Verdict), cmp.Compare(b.Count, a.Count), cmp.Compare(a.Seq, b.Seq), strings.Compare(a.Target, b.Target))
+		return cmp.Or(cmp.Compare(a.Verdict, b.Verdict), cmp.Compare(b.Count, a.Count), cmp.Compare(a.Seq, b.Seq),
+			strings.Compare(a.Target, b.Target))
 	})
 	return out
 }

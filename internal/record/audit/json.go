@@ -130,9 +130,13 @@ func (r *Record) shape() (any, error) {
 	sev := e.Severity.String()
 	switch {
 	case e.Kind == KindRunStart:
-		return startShape{head, sev, list(e.Base), list(e.Effective), e.Except, counts(e.LimitsSummary), e.PolicyPresent, e.Layers, e.Floor, digests}, nil
+		return startShape{
+			head, sev, list(e.Base), list(e.Effective), e.Except, counts(e.LimitsSummary), e.PolicyPresent,
+			e.Layers, e.Floor, digests,
+		}, nil
 	case e.Kind == KindCallDone:
-		return doneShape{head, sev, e.Verb, e.Status, finite(e.DurationMS), e.Bytes, e.ResultHash, e.ErrorSummary, digests}, nil
+		return doneShape{head, sev, e.Verb, e.Status, finite(e.DurationMS), e.Bytes, e.ResultHash, e.ErrorSummary, digests},
+			nil
 	case e.Kind == KindCapsSwap:
 		return swapShape{head, sev, e.Source, e.Label, e.Before, e.After, e.Layers, digests}, nil
 	case Ends(e.Kind):

@@ -3,8 +3,9 @@ package audit
 // A Layer is what narrowed a run, as its record holds it: enough to decide
 // anything again, and to name the line that decided.
 type Layer struct {
-	Name    string `json:"name" cbor:"1,keyasint"`
-	Because string `json:"because,omitempty" cbor:"2,keyasint,omitempty"` // the reason of what it refuses, where it has one of its own
+	Name string `json:"name" cbor:"1,keyasint"`
+	// the reason of what it refuses, where it has one of its own
+	Because string `json:"because,omitempty" cbor:"2,keyasint,omitempty"`
 	// File is where entries stand that name no other.
 	File   string           `json:"file,omitempty" cbor:"3,keyasint,omitempty"`
 	Bounds []LayerEntry     `json:"bounds,omitempty" cbor:"4,keyasint,omitempty"` // without scopes

@@ -62,7 +62,8 @@ func (m *Memory) Decide(d *Decision) (Mark, error) {
 	}
 	k := Kept{
 		Cap: m.words[d.Cap], Op: m.words[d.Op], Reason: m.words[d.Reason], Layer: m.words[d.Layer],
-		Tool: m.words[d.Tool], Label: m.words[d.Label], Target: string([]byte(d.Target)), Deny: d.Deny, Keep: d.Keep, Severity: d.Severity,
+		Tool: m.words[d.Tool], Label: m.words[d.Label], Target: string([]byte(d.Target)), Deny: d.Deny, Keep: d.Keep,
+		Severity: d.Severity,
 	}
 	if d.Args != nil {
 		sum := *d.Args

@@ -21,10 +21,12 @@ func exampleHead() Head {
 
 func example() Record {
 	return Record{
-		Seq: 7, RunSeq: 3, Time: time.Date(2026, 1, 2, 3, 4, 5, 678_900_000, time.FixedZone("", 3600)), Head: exampleHead(), Kept: true,
+		Seq: 7, RunSeq: 3, Time: time.Date(2026, 1, 2, 3, 4, 5, 678_900_000, time.FixedZone("", 3600)), Head: exampleHead(),
+		Kept: true,
 		Decision: &DecisionRecord{
 			Tool: "send", Label: "_untrusted", Cap: "net.http", Op: "net_http", Target: "https://api.example.com/send?<&>",
-			ArgsHash: [32]byte{0xab, 31: 1}, Deny: true, Severity: Warn, Reason: "host_not_permitted", Layer: "override:writer.toml",
+			ArgsHash: [32]byte{0xab, 31: 1}, Deny: true, Severity: Warn, Reason: "host_not_permitted",
+			Layer: "override:writer.toml",
 		},
 	}
 }
@@ -40,7 +42,8 @@ func TestDecisionJSON(t *testing.T) {
 	}
 	want := `{"v":1,"kind":"cap.audit","seq":7,"ts":"2026-01-02T02:04:05.678Z","run_seq":3,"run_id":"0194","trace_id":"t1",` +
 		`"tenant":"default","agent":"writer","parent_run":"0193","tool":"send","label":"_untrusted","cap":"net.http","op":"net_http",` +
-		`"target":"https://api.example.com/send?<&>","args_hash":"ab` + strings.Repeat("00", 30) + `01","decision":"deny","severity":"warn",` +
+		`"target":"https://api.example.com/send?<&>","args_hash":"ab` + strings.Repeat("00", 30) +
+		`01","decision":"deny","severity":"warn",` +
 		`"reason":"host_not_permitted","layer":"override:writer.toml","bundle_digest":"sha256:aa","effective_digest":"sha256:bb"}`
 	if string(got) != want {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -89,7 +92,8 @@ func TestDecisionProperties(t *testing.T) {
 			t.Errorf("record %d has %d properties, want %d: %s", i, len(m), len(want), p)
 		}
 		if !regexp.MustCompile(`^[0-9a-f]{64}$`).MatchString(m["args_hash"].(string)) ||
-			!slices.Contains([]any{"allow", "deny"}, m["decision"]) || !slices.Contains([]any{"info", "warn", "error"}, m["severity"]) {
+			!slices.Contains([]any{"allow", "deny"}, m["decision"]) || !slices.Contains([]any{"info", "warn", "error"},
+			m["severity"]) {
 			t.Errorf("record %d: %s", i, p)
 		}
 	}
@@ -104,18 +108,22 @@ func TestEventJSON(t *testing.T) {
 		KindRunFailed: `"outcome":"trap","exit_code":1,"reason":"killed","message":"a \"b\"\n","violations":["v"],"usage":{"fuel":1}`,
 	} {
 		e := &Event{
-			Kind: kind, Severity: Error, Effective: []string{"fs:read:/x"}, LimitsSummary: map[string]int64{"cpu_fuel": 5}, PolicyPresent: true,
-			Verb: "kb_get", Status: "error", DurationMS: math.NaN(), Bytes: 3, ResultHash: "aa", ErrorSummary: "gone",
+			Kind: kind, Severity: Error, Effective: []string{"fs:read:/x"}, LimitsSummary: map[string]int64{"cpu_fuel": 5},
+			PolicyPresent: true,
+			Verb:          "kb_get", Status: "error", DurationMS: math.NaN(), Bytes: 3, ResultHash: "aa", ErrorSummary: "gone",
 			Source: "taint", Before: "aa", After: "bb",
-			Outcome: "trap", ExitCode: 1, Reason: "killed", Message: "a \"b\"\n", Violations: []string{"v"}, Usage: map[string]int64{"fuel": 1},
+			Outcome: "trap", ExitCode: 1, Reason: "killed", Message: "a \"b\"\n", Violations: []string{"v"},
+			Usage: map[string]int64{"fuel": 1},
 		}
 		r := Record{Seq: 1, RunSeq: 1, Head: exampleHead(), Event: e, Time: time.UnixMilli(0)}
 		got, err := r.AppendJSON(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		full := `{"v":1,"kind":"` + kind + `","seq":1,"ts":"1970-01-01T00:00:00.000Z","run_seq":1,"run_id":"0194","trace_id":"t1","tenant":"default",` +
-			`"agent":"writer","parent_run":"0193","severity":"error",` + want + `,"bundle_digest":"sha256:aa","effective_digest":"sha256:bb"}`
+		full := `{"v":1,"kind":"` + kind +
+			`","seq":1,"ts":"1970-01-01T00:00:00.000Z","run_seq":1,"run_id":"0194","trace_id":"t1","tenant":"default",` +
+			`"agent":"writer","parent_run":"0193","severity":"error",` + want +
+			`,"bundle_digest":"sha256:aa","effective_digest":"sha256:bb"}`
 		if string(got) != full {
 			t.Errorf("got  %s\nwant %s", got, full)
 		}
@@ -135,7 +143,10 @@ func FuzzRecord(f *testing.F) {
 		f.Fatal(err)
 	}
 	r := example()
-	ev := Record{Seq: 1, RunSeq: 1, Head: exampleHead(), Event: &Event{Kind: KindRunStart, Base: []string{"a"}, LimitsSummary: map[string]int64{"b": 1, "a": 2}}}
+	ev := Record{Seq: 1, RunSeq: 1, Head: exampleHead(), Event: &Event{
+		Kind: KindRunStart, Base: []string{"a"},
+		LimitsSummary: map[string]int64{"b": 1, "a": 2},
+	}}
 	for _, r := range []*Record{&r, &ev} {
 		p, err := c.Encode(r)
 		if err != nil {

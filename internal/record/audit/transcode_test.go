@@ -16,12 +16,14 @@ func drawHead(t *rapid.T) Head {
 	text := rapid.OneOf(rapid.StringMatching(`[a-z0-9/:._-]{0,40}`), rapid.String())
 	return Head{
 		RunID: text.Draw(t, "run"), TraceID: text.Draw(t, "trace"), Tenant: "default", Agent: text.Draw(t, "agent"),
-		ParentRun: rapid.SampledFrom([]string{"", "0193"}).Draw(t, "parent"), BundleDigest: text.Draw(t, "bundle"), EffectiveDigest: "b3:00",
+		ParentRun: rapid.SampledFrom([]string{"", "0193"}).Draw(t, "parent"), BundleDigest: text.Draw(t, "bundle"),
+		EffectiveDigest: "b3:00",
 	}
 }
 
 func drawRecord(t *rapid.T, head Head) Record {
-	text := rapid.OneOf(rapid.StringMatching(`[a-z0-9/:._-]{0,40}`), rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(p []byte) string { return string(p) }),
+	text := rapid.OneOf(rapid.StringMatching(`[a-z0-9/:._-]{0,40}`), rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()),
+		func(p []byte) string { return string(p) }),
 		rapid.SampledFrom([]string{"", "a\u2028b", "<&>", "\x7f", "\x00\n\t\b", `"\`, "\xff"}))
 	severity := rapid.Map(rapid.Uint8Range(0, 2), func(n uint8) Severity { return Severity(n) })
 	r := Record{
@@ -31,23 +33,36 @@ func drawRecord(t *rapid.T, head Head) Record {
 	switch rapid.IntRange(0, 2).Draw(t, "kind") {
 	case 0:
 		d := &DecisionRecord{
-			Tool: text.Draw(t, "tool"), Label: text.Draw(t, "label"), Cap: text.Draw(t, "cap"), Op: text.Draw(t, "op"), Target: text.Draw(t, "target"),
-			Deny: rapid.Bool().Draw(t, "deny"), Severity: severity.Draw(t, "severity"), Reason: text.Draw(t, "reason"), Layer: text.Draw(t, "layer"),
+			Tool: text.Draw(t, "tool"), Label: text.Draw(t, "label"), Cap: text.Draw(t, "cap"), Op: text.Draw(t, "op"),
+			Target: text.Draw(t, "target"),
+			Deny:   rapid.Bool().Draw(t, "deny"), Severity: severity.Draw(t, "severity"), Reason: text.Draw(t, "reason"),
+			Layer: text.Draw(t, "layer"),
 		}
 		copy(d.ArgsHash[:], rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "args"))
 		r.Decision = d
 	case 1:
 		r.Event = &Event{
-			Kind: KindCallDone, Severity: severity.Draw(t, "severity"), Verb: text.Draw(t, "verb"), Status: text.Draw(t, "status"),
-			DurationMS: rapid.OneOf(rapid.Float64(), rapid.Float64Range(0, 1e5), rapid.SampledFrom([]float64{0, 0.5, 1e-7, -1e-9, 1e21, 5e-324, math.MaxFloat64, math.NaN(), math.Inf(-1), 65504, 6e-8, -1.5, math.Copysign(0, -1)})).Draw(t, "duration"),
-			Bytes:      rapid.Int64().Draw(t, "bytes"), ResultHash: text.Draw(t, "result"), ErrorSummary: text.Draw(t, "summary"),
+			Kind: KindCallDone, Severity: severity.Draw(t, "severity"), Verb: text.Draw(t, "verb"),
+			Status: text.Draw(t, "status"),
+			DurationMS: rapid.OneOf(rapid.Float64(), rapid.Float64Range(0, 1e5),
+				rapid.SampledFrom([]float64{
+					0, 0.5, 1e-7, -1e-9, 1e21, 5e-324, math.MaxFloat64, math.NaN(), math.Inf(-1), 65504,
+					6e-8, -1.5, math.Copysign(0, -1),
+				})).Draw(t, "duration"),
+			Bytes: rapid.Int64().Draw(t, "bytes"), ResultHash: text.Draw(t, "result"), ErrorSummary: text.Draw(t, "summary"),
 		}
 	default:
 		r.Event = &Event{
-			Kind:     rapid.SampledFrom([]string{KindRunStart, KindCapsSwap, KindRunComplete, KindRunFailed, KindPolicyRejected}).Draw(t, "event"),
+			Kind: rapid.SampledFrom([]string{
+				KindRunStart, KindCapsSwap, KindRunComplete, KindRunFailed,
+				KindPolicyRejected,
+			}).Draw(t, "event"),
 			Severity: severity.Draw(t, "severity"), Base: []string{text.Draw(t, "base")}, Message: text.Draw(t, "message"),
 			LimitsSummary: map[string]int64{"b": 1, "a": -2}, Usage: map[string]int64{text.Draw(t, "usage"): 3, "z": 4},
-			Layers: []Layer{{Name: text.Draw(t, "layer"), Deny: []LayerEntry{{Family: "fs", Modes: 1, Scope: text.Draw(t, "scope")}}}},
+			Layers: []Layer{{
+				Name: text.Draw(t, "layer"),
+				Deny: []LayerEntry{{Family: "fs", Modes: 1, Scope: text.Draw(t, "scope")}},
+			}},
 		}
 	}
 	return r
@@ -101,7 +116,10 @@ func FuzzTranscoder(f *testing.F) {
 		f.Fatal(err)
 	}
 	r := example()
-	done := Record{Seq: 1, RunSeq: 2, Head: exampleHead(), Event: &Event{Kind: KindCallDone, Verb: "kb_get", Status: "ok", DurationMS: 0.1, Bytes: -1}}
+	done := Record{Seq: 1, RunSeq: 2, Head: exampleHead(), Event: &Event{
+		Kind: KindCallDone, Verb: "kb_get", Status: "ok",
+		DurationMS: 0.1, Bytes: -1,
+	}}
 	for _, r := range []*Record{&r, &done} {
 		p, err := codec.Encode(r)
 		if err != nil {
@@ -131,26 +149,45 @@ func FuzzTranscoder(f *testing.F) {
 func TestLinesForEver(t *testing.T) {
 	layer := Layer{
 		Name: "override:writer.toml", Because: "x", File: "/f", Bounds: []LayerEntry{{Family: "fs", Modes: 3}},
-		Allow: []LayerEntry{{Family: "net", Modes: 1, Scope: "a\"b", File: "/g", Line: 2, Column: 3, Expires: 4, MaxUses: 5, Implied: true}},
-		Deny:  []LayerEntry{{Family: "kb_read", Modes: 1, Scope: "x"}}, Spare: []LayerEntry{{Family: "env", Modes: 1, Scope: "PATH"}},
-		Limits: map[string]int64{"b": 2, "a": 1}, Leases: []LayerEntry{{Family: "fs", Modes: 1, Scope: "/l"}}, Constraints: map[string]int64{"net.x": 1}, Left: true,
+		Allow: []LayerEntry{{
+			Family: "net", Modes: 1, Scope: "a\"b", File: "/g", Line: 2, Column: 3, Expires: 4, MaxUses: 5,
+			Implied: true,
+		}},
+		Deny:   []LayerEntry{{Family: "kb_read", Modes: 1, Scope: "x"}},
+		Spare:  []LayerEntry{{Family: "env", Modes: 1, Scope: "PATH"}},
+		Limits: map[string]int64{"b": 2, "a": 1}, Leases: []LayerEntry{{Family: "fs", Modes: 1, Scope: "/l"}},
+		Constraints: map[string]int64{"net.x": 1}, Left: true,
 	}
 	plain := example()
-	plain.Decision.Tool, plain.Decision.Label, plain.Decision.Layer, plain.Decision.Deny, plain.Head.ParentRun = "", "", "", false, ""
+	plain.Decision.Tool, plain.Decision.Label, plain.Decision.Layer, plain.Decision.Deny, plain.Head.ParentRun = "", "",
+		"", false, ""
 	strange := example()
 	strange.Decision.Target = "\xff\u2028\x00<&>\x7f\"\\\ttab é 😀"
 	records := []Record{example(), plain, strange}
 	for _, e := range []Event{
-		{Kind: KindRunStart, Base: []string{"fs:read:/a"}, Effective: []string{"fs:read:/a"}, Except: []string{"fs:read:/a/b"}, LimitsSummary: map[string]int64{"wall_time_ms": 1, "cpu_fuel": 0}, PolicyPresent: true, Layers: []Layer{layer}, Floor: &layer},
+		{
+			Kind: KindRunStart, Base: []string{"fs:read:/a"}, Effective: []string{"fs:read:/a"},
+			Except: []string{"fs:read:/a/b"}, LimitsSummary: map[string]int64{"wall_time_ms": 1, "cpu_fuel": 0},
+			PolicyPresent: true, Layers: []Layer{layer}, Floor: &layer,
+		},
 		{Kind: KindRunStart},
-		{Kind: KindCallDone, Severity: Error, Verb: "net_http", Status: "error", DurationMS: 0.1, Bytes: 5, ResultHash: "aa", ErrorSummary: "gone"},
+		{
+			Kind: KindCallDone, Severity: Error, Verb: "net_http", Status: "error", DurationMS: 0.1, Bytes: 5, ResultHash: "aa",
+			ErrorSummary: "gone",
+		},
 		{Kind: KindCallDone, Verb: "kb_get", Status: "ok", DurationMS: 1e-7, Bytes: 1 << 40},
-		{Kind: KindCapsSwap, Severity: Warn, Source: "_untrusted", Label: "fs:/downloads/a", Before: "b3:1", After: "b3:2", Layers: []Layer{layer}},
+		{
+			Kind: KindCapsSwap, Severity: Warn, Source: "_untrusted", Label: "fs:/downloads/a", Before: "b3:1", After: "b3:2",
+			Layers: []Layer{layer},
+		},
 		{Kind: KindRunComplete, Outcome: "ok", Usage: map[string]int64{"fuel": 3, "allowed": 1}},
 		{Kind: KindRunFailed, Severity: Error, Outcome: "trap", ExitCode: 1, Reason: "killed", Message: "a\nb"},
 		{Kind: KindPolicyRejected, Severity: Warn, Outcome: "refused", ExitCode: 77, Violations: []string{"fs:write:/x"}},
 	} {
-		records = append(records, Record{Seq: 1<<63 + 1, RunSeq: 9, Time: time.UnixMilli(1767323045007), Head: exampleHead(), Event: &e})
+		records = append(records, Record{
+			Seq: 1<<63 + 1, RunSeq: 9, Time: time.UnixMilli(1767323045007), Head: exampleHead(),
+			Event: &e,
+		})
 	}
 	codec, err := NewCodec()
 	if err != nil {
@@ -183,7 +220,8 @@ func BenchmarkLine(b *testing.B) {
 		b.Fatal(err)
 	}
 	r := example()
-	r.Head.RunID, r.Head.BundleDigest, r.Head.EffectiveDigest = "0194d2c4-7f1e-7000-8000-000000000000", "sha256:"+strings.Repeat("a", 64), "b3:"+strings.Repeat("b", 64)
+	r.Head.RunID, r.Head.BundleDigest, r.Head.EffectiveDigest = "0194d2c4-7f1e-7000-8000-000000000000", "sha256:"+
+		strings.Repeat("a", 64), "b3:"+strings.Repeat("b", 64)
 	stored, err := codec.Encode(&r)
 	if err != nil {
 		b.Fatal(err)

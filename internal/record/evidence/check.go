@@ -52,7 +52,8 @@ func (p *Inclusion) Check(key *PublicKey) (*Fact, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.Index >= c.Size || tlog.CheckRecord(p.Hashes, int64(c.Size), c.Root, int64(p.Index), tlog.RecordHash(p.Record)) != nil {
+	if p.Index >= c.Size || tlog.CheckRecord(p.Hashes, int64(c.Size), c.Root, int64(p.Index),
+		tlog.RecordHash(p.Record)) != nil {
 		return nil, fmt.Errorf("the record is %w: it is not leaf %d of the tree of %d", ErrMismatch, p.Index, c.Size)
 	}
 	r := &Record{Line: p.Record}
@@ -95,7 +96,8 @@ func Extends(older, newer Checkpoint, hashes []tlog.Hash) error {
 		err = tlog.CheckTree(hashes, int64(newer.Size), newer.Root, int64(older.Size), older.Root)
 	}
 	if err != nil {
-		return fmt.Errorf("the log at %d is %w: the one at %d is not its beginning: %w", newer.Size, ErrMismatch, older.Size, err)
+		return fmt.Errorf("the log at %d is %w: the one at %d is not its beginning: %w", newer.Size, ErrMismatch, older.Size,
+			err)
 	}
 	return nil
 }

@@ -94,7 +94,8 @@ func TestSeqIsThePlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	twice.records, twice.hashes = append(twice.records, twice.records[1]), append(twice.hashes, h...)
-	if _, err := Check(twice.inclusion(2, 3).AppendText(nil), twice.key.Public()); !errors.Is(err, ErrMismatch) || !strings.Contains(err.Error(), "seq") {
+	if _, err := Check(twice.inclusion(2, 3).AppendText(nil), twice.key.Public()); !errors.Is(err, ErrMismatch) ||
+		!strings.Contains(err.Error(), "seq") {
 		t.Errorf("a record twice: %v", err)
 	}
 }
@@ -105,14 +106,15 @@ func TestOneSpelling(t *testing.T) {
 	text := string(f.inclusion(2, 5).AppendText(nil))
 	extra := "extra " + base64.StdEncoding.EncodeToString(f.records[2])
 	for name, bad := range map[string]string{
-		"CR":               strings.ReplaceAll(text, "\n", "\r\n"),
-		"leading zero":     strings.Replace(text, "index 2", "index 02", 1),
-		"sign":             strings.Replace(text, "index 2", "index +2", 1),
-		"no extra":         strings.Replace(text, extra+"\n", "", 1),
-		"extra twice":      strings.Replace(text, extra, extra+"\n"+extra, 1),
-		"space":            strings.Replace(text, extra, extra+" ", 1),
-		"a hash more":      strings.Replace(text, "index 2\n", "index 2\n"+strings.Repeat("A", 43)+"=\n", 1),
-		"hashes":           strings.Replace(text, "index 2\n", "index 2\n"+strings.Repeat(strings.Repeat("A", 43)+"=\n", maxHashes+1), 1),
+		"CR":           strings.ReplaceAll(text, "\n", "\r\n"),
+		"leading zero": strings.Replace(text, "index 2", "index 02", 1),
+		"sign":         strings.Replace(text, "index 2", "index +2", 1),
+		"no extra":     strings.Replace(text, extra+"\n", "", 1),
+		"extra twice":  strings.Replace(text, extra, extra+"\n"+extra, 1),
+		"space":        strings.Replace(text, extra, extra+" ", 1),
+		"a hash more":  strings.Replace(text, "index 2\n", "index 2\n"+strings.Repeat("A", 43)+"=\n", 1),
+		"hashes": strings.Replace(text, "index 2\n", "index 2\n"+strings.Repeat(strings.Repeat("A", 43)+"=\n",
+			maxHashes+1), 1),
 		"no last line end": strings.TrimSuffix(text, "\n"),
 		"text behind":      text + "\nhello\n",
 		"extension line":   strings.Replace(text, "\n5\n", "\n5\nmore\n", 1),
@@ -131,7 +133,10 @@ func TestOneSpelling(t *testing.T) {
 // A file of several proofs is those proofs, of both kinds.
 func TestSeveralProofs(t *testing.T) {
 	f := grow(t, 7)
-	want := [][]byte{f.inclusion(2, 7).AppendText(nil), f.consistency(3, 7).AppendText(nil), f.inclusion(0, 1).AppendText(nil), f.consistency(7, 7).AppendText(nil)}
+	want := [][]byte{
+		f.inclusion(2, 7).AppendText(nil), f.consistency(3, 7).AppendText(nil),
+		f.inclusion(0, 1).AppendText(nil), f.consistency(7, 7).AppendText(nil),
+	}
 	got := SplitProofs(bytes.Join(want, []byte("\n")))
 	if len(got) != len(want) {
 		t.Fatalf("%d proofs, want %d", len(got), len(want))
@@ -154,7 +159,8 @@ func TestWitnesses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	note = append(note, "— witness.example/w1 "+base64.StdEncoding.EncodeToString(append([]byte{1, 2, 3, 4}, sig...))+"\n"...)
+	note = append(note, "— witness.example/w1 "+base64.StdEncoding.EncodeToString(append([]byte{1, 2, 3, 4}, sig...))+
+		"\n"...)
 	if c, err := f.key.Public().Open(note); err != nil || c.Size != 3 {
 		t.Errorf("%+v, %v", c, err)
 	}

@@ -55,7 +55,10 @@ func (k *Key) Seal(size uint64, root [32]byte) ([]byte, error) {
 // SealMark is [Key.Seal] with lines behind the root, by which the log signs what
 // else is true of it at that size. No mark is taken for a checkpoint.
 func (k *Key) SealMark(size uint64, root [32]byte, lines []string) ([]byte, error) {
-	if size > maxSize || len(lines) == 0 || slices.ContainsFunc(lines, func(l string) bool { return l == "" || strings.Contains(l, "\n") }) {
+	if size > maxSize || len(lines) == 0 || slices.ContainsFunc(lines, func(l string) bool {
+		return l == "" ||
+			strings.Contains(l, "\n")
+	}) {
 		return nil, errors.New("signing a mark: it has a size that no tree has, or lines that are none")
 	}
 	c := Checkpoint{Origin: k.public.Origin(), Size: size, Root: root}
@@ -117,7 +120,8 @@ func parseNote(text []byte) (Checkpoint, []string, error) {
 	}
 	lines := strings.Split(body, "\n")
 	if len(lines) < 3 {
-		return Checkpoint{}, nil, fmt.Errorf("its text has %d lines, not the three of a checkpoint: origin, size and root", len(lines))
+		return Checkpoint{}, nil, fmt.Errorf("its text has %d lines, not the three of a checkpoint: origin, size and root",
+			len(lines))
 	}
 	c := Checkpoint{Origin: lines[0]}
 	if err := wholeSignatures(signatures, c.Origin); err != nil {
@@ -145,7 +149,8 @@ func wholeSignatures(lines, origin string) error {
 	for line := range strings.Lines(lines) {
 		name, sig, ok := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(line, "— "), "\n"), " ")
 		raw, err := base64.StdEncoding.Strict().DecodeString(sig)
-		if !ok || name == "" || !strings.HasPrefix(line, "— ") || err != nil || len(raw) < 5 || name == origin && len(raw) < own {
+		if !ok || name == "" || !strings.HasPrefix(line, "— ") || err != nil || len(raw) < 5 || name == origin &&
+			len(raw) < own {
 			return errors.New("its signatures are cut, or no signatures")
 		}
 	}

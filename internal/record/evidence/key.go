@@ -57,7 +57,8 @@ func ParsePublic(line string) (*PublicKey, error) {
 	line = strings.TrimSuffix(line, "\n")
 	v, err := note.NewVerifier(line)
 	if err != nil {
-		return nil, fmt.Errorf("reading a public key: %w; it is one line such as %sabcdefgh/default+0a1b2c3d+AX...=", err, originPrefix)
+		return nil, fmt.Errorf("reading a public key: %w; it is one line such as %sabcdefgh/default+0a1b2c3d+AX...=", err,
+			originPrefix)
 	}
 	return &PublicKey{line: line, verifier: v}, nil
 }
@@ -76,7 +77,8 @@ func MakeKey(dir, tenant string) (*Key, error) {
 			}
 		}
 		if k, err = ReadKey(dir, tenant); errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%w; %s of it is there: bring the key back, or remove that file to begin with another key, by which nothing that was signed before is believed", err, PublicFile)
+			return nil, fmt.Errorf("%w; %s of it is there: bring the key back, or remove that file to begin with another key, "+
+				"by which nothing that was signed before is believed", err, PublicFile)
 		}
 	}
 	if err != nil {
@@ -97,7 +99,8 @@ func ReadKey(dir, tenant string) (*Key, error) {
 		return nil, fmt.Errorf("reading the key of the audit log: %s: %w", path, err)
 	}
 	if origin := k.public.Origin(); !strings.HasPrefix(origin, originPrefix) || !strings.HasSuffix(origin, "/"+tenant) {
-		return nil, fmt.Errorf("reading the key of the audit log: %s is the key of %s, not one of the tenant %s", path, origin, tenant)
+		return nil, fmt.Errorf("reading the key of the audit log: %s is the key of %s, not one of the tenant %s", path,
+			origin, tenant)
 	}
 	return k, nil
 }

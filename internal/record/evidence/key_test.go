@@ -67,7 +67,8 @@ func TestKeyRefused(t *testing.T) {
 		t.Errorf("a key that others can read: %v", err)
 	}
 	for name, text := range map[string]string{
-		"empty": "", "no key": "hello", "cut": string(good[:len(good)-9]), "two": string(good) + string(good), "large": strings.Repeat("x", maxKey+1),
+		"empty": "", "no key": "hello", "cut": string(good[:len(good)-9]), "two": string(good) + string(good),
+		"large": strings.Repeat("x", maxKey+1),
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

@@ -177,9 +177,13 @@ func TestPublishToNoFile(t *testing.T) {
 	if err := os.Symlink(filepath.Join(dir, "x"), filepath.Join(dir, "link")); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"file:" + dir, "file:" + dir + "/none/out", "file:" + dir + "/link", "file:/dev/null", "git:" + dir} {
+	for _, name := range []string{
+		"file:" + dir, "file:" + dir + "/none/out", "file:" + dir + "/link", "file:/dev/null",
+		"git:" + dir,
+	} {
 		p := publisher(t, f, dir, nil, name)
-		if told, err := p.Publish(t.Context(), f.ledger(1)); err != nil || told[0].Err == nil || !strings.Contains(told[0].Err.Error(), name) {
+		if told, err := p.Publish(t.Context(), f.ledger(1)); err != nil || told[0].Err == nil ||
+			!strings.Contains(told[0].Err.Error(), name) {
 			t.Errorf("%s: %+v, %v", name, told, err)
 		}
 	}
@@ -214,7 +218,8 @@ func gitCommand(t *testing.T, dir string, args ...string) []byte {
 	t.Helper()
 	cmd := exec.Command("git", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=o", "GIT_AUTHOR_EMAIL=o@x", "GIT_COMMITTER_NAME=o", "GIT_COMMITTER_EMAIL=o@x")
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=o",
+		"GIT_AUTHOR_EMAIL=o@x", "GIT_COMMITTER_NAME=o", "GIT_COMMITTER_EMAIL=o@x")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("git %q: %v\n%s", args, err, out)
@@ -250,7 +255,10 @@ func TestPublishToGitRunsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	hooks := filepath.Join(repo, ".git", "hooks")
-	for _, hook := range []string{"reference-transaction", "pre-commit", "post-commit", "commit-msg", "prepare-commit-msg", "post-update", "update"} {
+	for _, hook := range []string{
+		"reference-transaction", "pre-commit", "post-commit", "commit-msg", "prepare-commit-msg",
+		"post-update", "update",
+	} {
 		if err := os.MkdirAll(hooks, 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -258,7 +266,10 @@ func TestPublishToGitRunsNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"core.fsmonitor", "core.pager", "core.editor", "core.sshCommand", "core.askPass", "gpg.program", "filter.x.clean", "filter.x.smudge"} {
+	for _, name := range []string{
+		"core.fsmonitor", "core.pager", "core.editor", "core.sshCommand", "core.askPass",
+		"gpg.program", "filter.x.clean", "filter.x.smudge",
+	} {
 		gitCommand(t, repo, "config", name, trap)
 	}
 	gitCommand(t, repo, "config", "core.hooksPath", hooks)
@@ -290,7 +301,8 @@ func TestPublishToOpenGit(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := publisher(t, f, t.TempDir(), nil, "git:"+repo)
-	if told, err := p.Publish(t.Context(), f.ledger(2)); err != nil || told[0].Err == nil || !strings.Contains(told[0].Err.Error(), "everybody") {
+	if told, err := p.Publish(t.Context(), f.ledger(2)); err != nil || told[0].Err == nil ||
+		!strings.Contains(told[0].Err.Error(), "everybody") {
 		t.Errorf("%+v, %v", told, err)
 	}
 }

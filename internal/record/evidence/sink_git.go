@@ -113,7 +113,8 @@ func (g *git) run(ctx context.Context, stdin []byte, args ...string) (string, er
 	cmd.Env = []string{
 		"PATH=/usr/bin:/bin", "HOME=/", "LC_ALL=C", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null",
 		"GIT_TERMINAL_PROMPT=0", "GIT_ALLOW_PROTOCOL=none", "GIT_NO_LAZY_FETCH=1", "GIT_NO_REPLACE_OBJECTS=1",
-		"GIT_AUTHOR_NAME=rlp", "GIT_AUTHOR_EMAIL=rlp@localhost", "GIT_COMMITTER_NAME=rlp", "GIT_COMMITTER_EMAIL=rlp@localhost",
+		"GIT_AUTHOR_NAME=rlp", "GIT_AUTHOR_EMAIL=rlp@localhost", "GIT_COMMITTER_NAME=rlp",
+		"GIT_COMMITTER_EMAIL=rlp@localhost",
 	}
 	cmd.Stdin = bytes.NewReader(stdin)
 	var stdout, stderr head

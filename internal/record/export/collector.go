@@ -60,7 +60,10 @@ func TracesURL(text string) (string, error) {
 func NewCollector(traces string, header http.Header) *Collector {
 	// No proxy and no redirect: headers go to where the operator said and nowhere else.
 	t := &http.Transport{ForceAttemptHTTP2: true, MaxResponseHeaderBytes: maxAnswer, TLSHandshakeTimeout: sendTimeout}
-	return &Collector{url: traces, header: header, send: t.RoundTrip, Wait: wait, Told: func(string) {}, Timeout: sendTimeout, Tries: maxTries}
+	return &Collector{
+		url: traces, header: header, send: t.RoundTrip, Wait: wait, Told: func(string) {},
+		Timeout: sendTimeout, Tries: maxTries,
+	}
 }
 
 func wait(ctx context.Context, d time.Duration) error {

@@ -30,7 +30,8 @@ func newReceiver(t *testing.T, answers ...func(http.ResponseWriter)) *receiver {
 	r := &receiver{answers: answers}
 	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		body, err := io.ReadAll(q.Body)
-		if err != nil || q.Method != http.MethodPost || q.URL.Path != "/v1/traces" || q.Header.Get("Content-Type") != "application/x-protobuf" {
+		if err != nil || q.Method != http.MethodPost || q.URL.Path != "/v1/traces" ||
+			q.Header.Get("Content-Type") != "application/x-protobuf" {
 			t.Errorf("%s %s %v %v", q.Method, q.URL, q.Header, err)
 		}
 		r.asked++
@@ -152,7 +153,8 @@ func TestCollectorRefuses(t *testing.T) {
 		r := newReceiver(t, slices.Repeat([]func(http.ResponseWriter){test.answer}, 9)...)
 		c, _ := collectorFor(t, r.URL, header)
 		err := c.Put(t.Context(), []byte{})
-		if !errors.Is(err, ErrCollector) || !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), "very-secret") || r.asked != test.asked {
+		if !errors.Is(err, ErrCollector) || !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(),
+			"very-secret") || r.asked != test.asked {
 			t.Errorf("asked %d times: %v", r.asked, err)
 		}
 	}
@@ -170,14 +172,18 @@ func TestCollectorRefuses(t *testing.T) {
 // Addresses are read as operators give them.
 func TestCollectorSettings(t *testing.T) {
 	for in, want := range map[string]string{
-		"http://localhost:4318": "http://localhost:4318/v1/traces", "https://otlp.example.com/": "https://otlp.example.com/v1/traces",
+		"http://localhost:4318":            "http://localhost:4318/v1/traces",
+		"https://otlp.example.com/":        "https://otlp.example.com/v1/traces",
 		"https://x.example/otlp/v1/traces": "https://x.example/otlp/v1/traces",
 	} {
 		if got, err := TracesURL(in); got != want || err != nil {
 			t.Errorf("%s is %s, %v", in, got, err)
 		}
 	}
-	for _, bad := range []string{"localhost:4318", "ftp://x", "http://", "http://user:secret@x", "http://x?y", "http://x/#y", "http://x y", "grpc://x:4317"} {
+	for _, bad := range []string{
+		"localhost:4318", "ftp://x", "http://", "http://user:secret@x", "http://x?y",
+		"http://x/#y", "http://x y", "grpc://x:4317",
+	} {
 		if got, err := TracesURL(bad); err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s is %s, %v", bad, got, err)
 		}
@@ -191,7 +197,8 @@ func FuzzPartial(f *testing.F) {
 		c := &Collector{Told: func(string) {}}
 		c.partial(p)
 		var r collector.ExportTraceServiceResponse
-		if proto.Unmarshal(p, &r) == nil && len(p) > 0 && r.GetPartialSuccess().GetRejectedSpans() > 0 && c.Rejected == 0 && len(r.ProtoReflect().GetUnknown()) == 0 &&
+		if proto.Unmarshal(p, &r) == nil && len(p) > 0 && r.GetPartialSuccess().GetRejectedSpans() > 0 && c.Rejected == 0 &&
+			len(r.ProtoReflect().GetUnknown()) == 0 &&
 			len(r.PartialSuccess.ProtoReflect().GetUnknown()) == 0 {
 			t.Errorf("%x says %v", p, r.PartialSuccess)
 		}

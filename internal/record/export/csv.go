@@ -56,18 +56,21 @@ func (t *table) fill(r *audit.Record) error {
 	h := &r.Head
 	c := &t.cells
 	clear(c[:])
-	c[0], c[1], c[2], c[3], c[4] = csvVersion, strconv.FormatUint(r.Seq, 10), r.Time.UTC().Format("2006-01-02T15:04:05.000Z"), text(r.Kind()), strconv.FormatUint(r.RunSeq, 10)
+	c[0], c[1], c[2], c[3], c[4] = csvVersion, strconv.FormatUint(r.Seq, 10),
+		r.Time.UTC().Format("2006-01-02T15:04:05.000Z"), text(r.Kind()), strconv.FormatUint(r.RunSeq, 10)
 	c[5], c[6], c[7], c[8], c[9] = text(h.RunID), text(h.TraceID), text(h.ParentRun), text(h.Tenant), text(h.Agent)
 	c[32], c[33] = text(h.BundleDigest), text(h.EffectiveDigest)
 	if d := r.Decision; d != nil {
 		c[10], c[11], c[12], c[13], c[14] = d.Severity.String(), verdict(d.Deny), text(d.Cap), text(d.Op), text(d.Target)
-		c[15], c[16], c[17], c[18], c[19] = text(d.Reason), text(d.Layer), text(d.Tool), text(d.Label), hex.EncodeToString(d.ArgsHash[:])
+		c[15], c[16], c[17], c[18], c[19] = text(d.Reason), text(d.Layer), text(d.Tool), text(d.Label),
+			hex.EncodeToString(d.ArgsHash[:])
 		return nil
 	}
 	e := r.Event
 	c[10] = e.Severity.String()
 	if e.Kind == audit.KindCallDone {
-		c[20], c[21], c[22], c[23] = text(e.Verb), text(e.Status), strconv.FormatFloat(e.DurationMS, 'f', -1, 64), strconv.FormatInt(e.Bytes, 10)
+		c[20], c[21], c[22], c[23] = text(e.Verb), text(e.Status), strconv.FormatFloat(e.DurationMS, 'f', -1, 64),
+			strconv.FormatInt(e.Bytes, 10)
 		c[24], c[25] = text(e.ResultHash), text(e.ErrorSummary)
 		return nil
 	}

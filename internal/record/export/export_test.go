@@ -44,42 +44,57 @@ func example() []audit.Record {
 		return &audit.DecisionRecord{Cap: capability, Op: op, Target: target, ArgsHash: [32]byte{1, 31: 2}, Reason: "granted"}
 	}
 	deny := func(capability, op, target, reason, layer string) *audit.DecisionRecord {
-		return &audit.DecisionRecord{Cap: capability, Op: op, Target: target, Deny: true, Severity: audit.Warn, Reason: reason, Layer: layer}
+		return &audit.DecisionRecord{
+			Cap: capability, Op: op, Target: target, Deny: true, Severity: audit.Warn,
+			Reason: reason, Layer: layer,
+		}
 	}
 	done := func(verb string, ms float64) *audit.Event {
-		return &audit.Event{Kind: audit.KindCallDone, Verb: verb, Status: "ok", DurationMS: ms, Bytes: 42, ResultHash: strings.Repeat("ef", 32)}
+		return &audit.Event{
+			Kind: audit.KindCallDone, Verb: verb, Status: "ok", DurationMS: ms, Bytes: 42,
+			ResultHash: strings.Repeat("ef", 32),
+		}
 	}
 	a := func(d *audit.DecisionRecord, e *audit.Event) { add(runA, "writer", "", d, e) }
 	b := func(d *audit.DecisionRecord, e *audit.Event) { add(runB, "critic", runA, d, e) }
 	a(nil, &audit.Event{
-		Kind: audit.KindRunStart, Base: []string{"fs:read:/data", "network:https:api.example.com"}, Effective: []string{"fs:read:/data"}, PolicyPresent: true,
+		Kind: audit.KindRunStart, Base: []string{"fs:read:/data", "network:https:api.example.com"},
+		Effective: []string{"fs:read:/data"}, PolicyPresent: true,
 		LimitsSummary: map[string]int64{"wall_time_ms": 300000}, Layers: []audit.Layer{{Name: "override:writer.toml"}},
 	})
 	a(allow("fs.read", "path_open", "/data/=1+1.md"), nil)
 	a(allow("model.use", "model_complete", "openai:gpt-4o"), nil)
 	a(nil, done("model_complete", 812.25))
 	a(allow("model.use", "model_embed", "local:echo"), nil)
-	a(nil, &audit.Event{Kind: audit.KindCallDone, Severity: audit.Warn, Verb: "model_embed", Status: "error", DurationMS: 3, ErrorSummary: "no \"vectors\",\nhere"})
+	a(nil, &audit.Event{
+		Kind: audit.KindCallDone, Severity: audit.Warn, Verb: "model_embed", Status: "error",
+		DurationMS: 3, ErrorSummary: "no \"vectors\",\nhere",
+	})
 	a(allow("net.http", "net_http", "https://api.example.com:8443/send"), nil)
 	a(nil, done("net_http", 20))
 	a(deny("net.http", "net_http", "https://evil.example/", "host_not_permitted", "override:writer.toml"), nil)
 	a(allow("mcp.call", "mcp_call", "github/list_issues"), nil)
 	a(nil, done("mcp_call", 5))
-	a(nil, &audit.Event{Kind: audit.KindCapsSwap, Source: "taint", Label: "@evil.example", Before: strings.Repeat("cd", 32), After: strings.Repeat("ce", 32)})
+	a(nil, &audit.Event{Kind: audit.KindCapsSwap, Source: "taint", Label: "@evil.example", Before: strings.Repeat("cd",
+		32), After: strings.Repeat("ce", 32)})
 	a(deny("kb.write", "kb_put", "drafts/=cmd|' /C calc'!A0", "untrusted_context", "_untrusted"), nil)
 	a(allow("agent.launch", "agent_launch", "critic"), nil)
 	b(nil, &audit.Event{Kind: audit.KindRunStart})
 	b(allow("exec.spawn", "exec_run", "/usr/bin/grep"), nil)
 	b(nil, done("exec_run", 12))
 	b(allow("kb.read", "kb_get", "notes/\xff-café"), nil)
-	b(nil, &audit.Event{Kind: audit.KindRunFailed, Severity: audit.Error, Outcome: "killed", ExitCode: 1, Reason: "killed", Message: "the process ended without a last record"})
+	b(nil, &audit.Event{
+		Kind: audit.KindRunFailed, Severity: audit.Error, Outcome: "killed", ExitCode: 1, Reason: "killed",
+		Message: "the process ended without a last record",
+	})
 	a(nil, done("agent_launch", 60))
 	a(allow("kb.write", "kb_delete", "drafts/a"), nil)
 	a(nil, done("kb_delete", 1))
 	a(nil, done("secret_handle", 0.5)) // its decision was not kept
 	a(nil, &audit.Event{Kind: audit.KindRunComplete, Outcome: "ok", Usage: map[string]int64{"wall_ms": 1234, "fuel": 99}})
 	add("0198d2c4-7f1e-7000-8000-00000000000c", "mailer", "", nil, &audit.Event{
-		Kind: audit.KindPolicyRejected, Severity: audit.Error, Outcome: "refused", ExitCode: 77, Reason: "cap_missing", Message: "refused", Violations: []string{"net"},
+		Kind: audit.KindPolicyRejected, Severity: audit.Error, Outcome: "refused", ExitCode: 77, Reason: "cap_missing",
+		Message: "refused", Violations: []string{"net"},
 	})
 	return log
 }

@@ -60,8 +60,10 @@ func (o *ocsf) event(r *audit.Record) *ocsfEvent {
 		CategoryUID: 6, CategoryName: "Application Activity", Time: r.Time.UnixMilli(),
 		Metadata: ocsfMetadata{
 			Version: ocsfVersion, Product: ocsfProduct{Name: "rlp", Vendor: "Runloop", Version: o.version},
-			UID: h.RunID + "/" + strconv.FormatUint(r.RunSeq, 10), EventCode: r.Kind(), LogName: "rlp audit log", LogVersion: "1", Sequence: r.Seq,
-			Tenant: h.Tenant, Correlation: h.TraceID, OriginalTime: r.Time.UTC().Format("2006-01-02T15:04:05.000Z"), Profiles: []string{"security_control"},
+			UID: h.RunID + "/" + strconv.FormatUint(r.RunSeq, 10), EventCode: r.Kind(), LogName: "rlp audit log",
+			LogVersion: "1", Sequence: r.Seq,
+			Tenant: h.Tenant, Correlation: h.TraceID, OriginalTime: r.Time.UTC().Format("2006-01-02T15:04:05.000Z"),
+			Profiles: []string{"security_control"},
 		},
 	}
 	if r.Decision != nil || r.Event.Kind == audit.KindCallDone {
@@ -213,7 +215,8 @@ func (e *ocsfEvent) activity(capability, op string) {
 		e.ActivityID, e.ActivityName = apiCreate, "Create"
 	case capability == "fs.write", capability == "kb.write", op == "kb_put", op == "kb_cas":
 		e.ActivityID, e.ActivityName = apiUpdate, "Update"
-	case capability == "fs.read", capability == "kb.read", capability == "env.read", capability == "time.now", capability == "secrets.get",
+	case capability == "fs.read", capability == "kb.read", capability == "env.read", capability == "time.now",
+		capability == "secrets.get",
 		strings.HasPrefix(op, "kb_"), op == "secret_handle":
 		e.ActivityID, e.ActivityName = apiRead, "Read"
 	default:

@@ -66,7 +66,8 @@ func (s *schema) check(line []byte) error {
 		if err := s.checkShape(name, class, e, profiles); err != nil {
 			return err
 		}
-		if fmt.Sprint(e["type_uid"]) != fmt.Sprintf("%v%02v", e["class_uid"], e["activity_id"]) || fmt.Sprint(e["category_uid"]) != "6" {
+		if fmt.Sprint(e["type_uid"]) != fmt.Sprintf("%v%02v", e["class_uid"], e["activity_id"]) ||
+			fmt.Sprint(e["category_uid"]) != "6" {
 			return fmt.Errorf("type_uid %v of class %v, activity %v", e["type_uid"], e["class_uid"], e["activity_id"])
 		}
 		return nil
@@ -164,8 +165,14 @@ func TestEventsAreOCSF(t *testing.T) {
 // So is one of any record at all.
 func TestAnyEventIsOCSF(t *testing.T) {
 	s := readSchema(t)
-	word := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"net.http", "fs.write", "model.use", "https://[::1]:9/x", "openai:x", "http://a:99999999/", "path_create_directory"}))
-	kinds := []string{audit.KindRunStart, audit.KindCallDone, audit.KindCapsSwap, audit.KindRunComplete, audit.KindRunFailed, audit.KindPolicyRejected}
+	word := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{
+		"net.http", "fs.write", "model.use",
+		"https://[::1]:9/x", "openai:x", "http://a:99999999/", "path_create_directory",
+	}))
+	kinds := []string{
+		audit.KindRunStart, audit.KindCallDone, audit.KindCapsSwap, audit.KindRunComplete,
+		audit.KindRunFailed, audit.KindPolicyRejected,
+	}
 	enc, err := New(OCSF, Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -177,13 +184,23 @@ func TestAnyEventIsOCSF(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := func(name string) string { return word.Draw(t, name) }
 		sev := audit.Severity(rapid.IntRange(0, 2).Draw(t, "severity"))
-		r := audit.Record{Seq: 1, RunSeq: 1, Time: time.UnixMilli(rapid.Int64Range(0, 1<<40).Draw(t, "ms")).UTC(), Head: audit.Head{
-			RunID: w("run"), TraceID: w("trace"), Tenant: w("tenant"), Agent: w("agent"), ParentRun: w("parent"), BundleDigest: w("bundle"),
-		}}
+		r := audit.Record{
+			Seq: 1, RunSeq: 1, Time: time.UnixMilli(rapid.Int64Range(0, 1<<40).Draw(t, "ms")).UTC(),
+			Head: audit.Head{
+				RunID: w("run"), TraceID: w("trace"), Tenant: w("tenant"), Agent: w("agent"), ParentRun: w("parent"),
+				BundleDigest: w("bundle"),
+			},
+		}
 		if rapid.Bool().Draw(t, "decision") {
-			r.Decision = &audit.DecisionRecord{Cap: w("cap"), Op: w("op"), Target: w("target"), Reason: w("reason"), Layer: w("layer"), Deny: rapid.Bool().Draw(t, "deny"), Severity: sev}
+			r.Decision = &audit.DecisionRecord{
+				Cap: w("cap"), Op: w("op"), Target: w("target"), Reason: w("reason"),
+				Layer: w("layer"), Deny: rapid.Bool().Draw(t, "deny"), Severity: sev,
+			}
 		} else {
-			r.Event = &audit.Event{Kind: rapid.SampledFrom(kinds).Draw(t, "kind"), Severity: sev, Verb: w("verb"), Status: w("status"), Source: w("source"), Outcome: w("outcome"), Message: w("message")}
+			r.Event = &audit.Event{
+				Kind: rapid.SampledFrom(kinds).Draw(t, "kind"), Severity: sev, Verb: w("verb"),
+				Status: w("status"), Source: w("source"), Outcome: w("outcome"), Message: w("message"),
+			}
 		}
 		p, err := codec.Encode(&r)
 		if err != nil {

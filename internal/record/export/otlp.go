@@ -132,7 +132,8 @@ func (t *tracer) decided(run *tracedRun, r *audit.Record, emit func(span)) {
 	s.end = s.start
 	if d.Deny {
 		ev := event{at: s.start, name: "denied"}
-		ev.attrs = attrs("rlp.capability", d.Cap, "rlp.op", d.Op, "rlp.target", d.Target, "rlp.reason", d.Reason, "rlp.layer", d.Layer)
+		ev.attrs = attrs("rlp.capability", d.Cap, "rlp.op", d.Op, "rlp.target", d.Target, "rlp.reason", d.Reason, "rlp.layer",
+			d.Layer)
 		run.span.event(ev)
 		s.fail(d.Reason, "denied: "+d.Reason)
 		emit(s)

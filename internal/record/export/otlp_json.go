@@ -78,7 +78,8 @@ func appendRequestJSON(dst []byte, resource []attr, spans []span) []byte {
 func (s *span) json() jsonSpan {
 	j := jsonSpan{
 		Trace: hex.EncodeToString(s.trace[:]), ID: hex.EncodeToString(s.id[:]), Name: s.name, Kind: s.kind,
-		Start: strconv.FormatInt(s.start, 10), End: strconv.FormatInt(s.end, 10), Attrs: jsonAttrs(s.attrs), Dropped: s.dropped,
+		Start: strconv.FormatInt(s.start, 10), End: strconv.FormatInt(s.end, 10), Attrs: jsonAttrs(s.attrs),
+		Dropped: s.dropped,
 	}
 	if s.parent != ([8]byte{}) {
 		j.Parent = hex.EncodeToString(s.parent[:])

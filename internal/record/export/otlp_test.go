@@ -146,7 +146,8 @@ func TestSpans(t *testing.T) {
 		t.Fatalf("%d spans of %d decisions and %d runs", len(spans), decisions, ends)
 	}
 	root, child := by[runA], by[runB]
-	if len(root.ParentSpanId) != 0 || !bytes.Equal(child.ParentSpanId, root.SpanId) || root.Name != "invoke_agent writer" ||
+	if len(root.ParentSpanId) != 0 || !bytes.Equal(child.ParentSpanId, root.SpanId) ||
+		root.Name != "invoke_agent writer" ||
 		hex.EncodeToString(root.TraceId) != log[0].Head.TraceID || !bytes.Equal(child.TraceId, root.TraceId) {
 		t.Errorf("%v\n%v", root, child)
 	}
@@ -157,12 +158,14 @@ func TestSpans(t *testing.T) {
 	if !slices.Equal(names, []string{"denied host_not_permitted", "caps.swap ", "denied untrusted_context"}) {
 		t.Errorf("events of the run: %q", names)
 	}
-	if root.Status.Code != trace.Status_STATUS_CODE_OK || child.Status.Code != trace.Status_STATUS_CODE_ERROR || attrsOf(child.Attributes)["error.type"] != "killed" {
+	if root.Status.Code != trace.Status_STATUS_CODE_OK || child.Status.Code != trace.Status_STATUS_CODE_ERROR ||
+		attrsOf(child.Attributes)["error.type"] != "killed" {
 		t.Errorf("%v %v", root.Status, child.Status)
 	}
 	chat := by[runA+"3"]
 	want := map[string]string{
-		"gen_ai.operation.name": "chat", "gen_ai.provider.name": "openai", "gen_ai.request.model": "gpt-4o", "rlp.target": "openai:gpt-4o",
+		"gen_ai.operation.name": "chat", "gen_ai.provider.name": "openai", "gen_ai.request.model": "gpt-4o",
+		"rlp.target":     "openai:gpt-4o",
 		"rlp.capability": "model.use", "rlp.bytes": "42",
 	}
 	for k, v := range want {
@@ -170,19 +173,24 @@ func TestSpans(t *testing.T) {
 			t.Errorf("%s of a model call is %q, not %q", k, got, v)
 		}
 	}
-	if chat.Name != "chat gpt-4o" || chat.Kind != trace.Span_SPAN_KIND_CLIENT || chat.EndTimeUnixNano-chat.StartTimeUnixNano != 812_250_000 || !bytes.Equal(chat.ParentSpanId, root.SpanId) {
+	if chat.Name != "chat gpt-4o" || chat.Kind != trace.Span_SPAN_KIND_CLIENT ||
+		chat.EndTimeUnixNano-chat.StartTimeUnixNano != 812_250_000 || !bytes.Equal(chat.ParentSpanId, root.SpanId) {
 		t.Errorf("%v", chat)
 	}
-	if s := by[runA+"5"]; s.Name != "embeddings echo" || s.Kind != trace.Span_SPAN_KIND_INTERNAL || s.Status.Code != trace.Status_STATUS_CODE_ERROR {
+	if s := by[runA+"5"]; s.Name != "embeddings echo" || s.Kind != trace.Span_SPAN_KIND_INTERNAL ||
+		s.Status.Code != trace.Status_STATUS_CODE_ERROR {
 		t.Errorf("%v", s)
 	}
-	if s := by[runA+"10"]; s.Name != "execute_tool list_issues" || attrsOf(s.Attributes)["gen_ai.tool.name"] != "list_issues" {
+	if s := by[runA+"10"]; s.Name != "execute_tool list_issues" ||
+		attrsOf(s.Attributes)["gen_ai.tool.name"] != "list_issues" {
 		t.Errorf("%v", s)
 	}
-	if s := by[runA+"7"]; attrsOf(s.Attributes)["server.address"] != "api.example.com" || attrsOf(s.Attributes)["server.port"] != "8443" {
+	if s := by[runA+"7"]; attrsOf(s.Attributes)["server.address"] != "api.example.com" ||
+		attrsOf(s.Attributes)["server.port"] != "8443" {
 		t.Errorf("%v", s)
 	}
-	if s := by[runA+"9"]; s.Status.Code != trace.Status_STATUS_CODE_ERROR || attrsOf(s.Attributes)["rlp.layer"] != "override:writer.toml" {
+	if s := by[runA+"9"]; s.Status.Code != trace.Status_STATUS_CODE_ERROR ||
+		attrsOf(s.Attributes)["rlp.layer"] != "override:writer.toml" {
 		t.Errorf("%v", s)
 	}
 }

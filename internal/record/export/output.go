@@ -105,15 +105,20 @@ func (o *File) resume(path string, at *Place) error {
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return &fs.PathError{Op: "exporting to", Path: path, Err: errors.New("it is no regular file; --output - and a pipe reach those")}
+		return &fs.PathError{
+			Op: "exporting to", Path: path,
+			Err: errors.New("it is no regular file; --output - and a pipe reach those"),
+		}
 	}
 	switch {
 	case at == nil && info.Size() > 0:
-		return fmt.Errorf("%s: %w: there is something in it already; move it away, or give the --cursor that it was written with", path, ErrOutput)
+		return fmt.Errorf("%s: %w: there is something in it already; move it away, or give the --cursor that it was "+
+			"written with", path, ErrOutput)
 	case at == nil, at.Bytes > 0 && info.Size() == 0: // a new one, or one that was taken away to be kept
 		return nil
 	case at.Bytes < 0 || info.Size() < at.Bytes:
-		return fmt.Errorf("%s: %w: it has %d bytes, and the cursor says %d; move it away to go on in a new one", path, ErrOutput, info.Size(), at.Bytes)
+		return fmt.Errorf("%s: %w: it has %d bytes, and the cursor says %d; move it away to go on in a new one", path,
+			ErrOutput, info.Size(), at.Bytes)
 	}
 	o.size = at.Bytes
 	is, err := o.place()

@@ -195,7 +195,10 @@ func TestCursorIsForOneExport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, bad := range []string{"", "{}", "[]", string(good) + "{}", strings.Replace(string(good), `"seq"`, `"sec"`, 1), strings.Replace(string(good), `"seq": 5`, `"seq": 6`, 1), string(good) + strings.Repeat(" ", maxCursor)} {
+	for _, bad := range []string{
+		"", "{}", "[]", string(good) + "{}", strings.Replace(string(good), `"seq"`, `"sec"`, 1),
+		strings.Replace(string(good), `"seq": 5`, `"seq": 6`, 1), string(good) + strings.Repeat(" ", maxCursor),
+	} {
 		if err := os.WriteFile(path, []byte(bad), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -306,7 +309,8 @@ func TestGapsAreErrors(t *testing.T) {
 	list := glances(t, example())
 	e := &Export{Encoder: newEncoder(t, JSONL, Options{}), Output: NewStream(io.Discard, false), Gapless: true}
 	var gap *GapError
-	if err := e.Pass(t.Context(), Head{Size: 9}, sequence(append(list[:3:3], list[5:]...))); !errors.As(err, &gap) || gap.After != 3 || gap.Next != 6 {
+	if err := e.Pass(t.Context(), Head{Size: 9}, sequence(append(list[:3:3], list[5:]...))); !errors.As(err, &gap) ||
+		gap.After != 3 || gap.Next != 6 {
 		t.Errorf("%v", err)
 	}
 }

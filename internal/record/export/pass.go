@@ -96,7 +96,8 @@ func (e *Export) each(ctx context.Context, head Head, records iter.Seq2[*audit.G
 			return err
 		case g.Seq > head.Size:
 			return nil // it is for the next pass
-		case e.Gapless && g.Seq != e.last+1 && (e.last > 0 || e.Cursor != nil && !e.Cursor.Fresh): // what was pruned before the first export is not missed
+		// what was pruned before the first export is not missed
+		case e.Gapless && g.Seq != e.last+1 && (e.last > 0 || e.Cursor != nil && !e.Cursor.Fresh):
 			return &GapError{e.last, g.Seq}
 		}
 		if e.buf, err = e.Encoder.Append(e.buf, g); err != nil {

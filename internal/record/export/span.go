@@ -60,7 +60,8 @@ func spanID(run string, seq uint64) (id [8]byte) {
 
 // traceID is the record's own, or made of it where it is no id of a trace.
 func traceID(h *audit.Head) (id [16]byte) {
-	if n, err := hex.Decode(id[:], []byte(h.TraceID[:min(len(h.TraceID), 32)])); err == nil && n == 16 && len(h.TraceID) == 32 && id != ([16]byte{}) {
+	if n, err := hex.Decode(id[:], []byte(h.TraceID[:min(len(h.TraceID), 32)])); err == nil && n == 16 &&
+		len(h.TraceID) == 32 && id != ([16]byte{}) {
 		return id
 	}
 	sum := sha256.Sum256([]byte("rlp trace v1\n" + h.TraceID + "\n" + h.RunID))

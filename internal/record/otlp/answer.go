@@ -65,7 +65,8 @@ func ParseHeaders(text string) (http.Header, error) {
 		name, value, ok := strings.Cut(pair, "=")
 		value, err := url.PathUnescape(strings.TrimSpace(value))
 		name = strings.TrimSpace(name)
-		if !ok || err != nil || name == "" || strings.ContainsAny(name, " \t\r\n:()<>@,;\\\"/[]?={}") || strings.ContainsAny(value, "\r\n\x00") {
+		if !ok || err != nil || name == "" || strings.ContainsAny(name, " \t\r\n:()<>@,;\\\"/[]?={}") ||
+			strings.ContainsAny(value, "\r\n\x00") {
 			return nil, fmt.Errorf("header %d is not name=value, with what is not plain in the value percent-encoded", i+1)
 		}
 		h.Add(name, value)

@@ -36,9 +36,10 @@ const (
 // What came of a request that was not taken. None of these tells the address, a
 // header or what the collector said: the operator's log has no use for them.
 var (
-	errSlow    = errors.New("it does not answer in time")
-	errAway    = errors.New("it cannot be reached, or broke off")
-	errTrust   = errors.New("its certificate is none that is trusted; OTEL_EXPORTER_OTLP_CERTIFICATE names a file with the authority's")
+	errSlow  = errors.New("it does not answer in time")
+	errAway  = errors.New("it cannot be reached, or broke off")
+	errTrust = errors.New("its certificate is none that is trusted; OTEL_EXPORTER_OTLP_CERTIFICATE names a file with " +
+		"the authority's")
 	errStopped = errors.New("sending has ended")
 )
 
@@ -48,7 +49,8 @@ func NewSender(s *Settings, now func() time.Time) *Sender {
 	n.stopped, n.stop = context.WithCancel(context.Background())
 	// No proxy and no redirect: headers go to where the operator said and nowhere else.
 	n.transport = &http.Transport{
-		ForceAttemptHTTP2: true, TLSClientConfig: s.TLS, TLSHandshakeTimeout: s.Timeout, MaxResponseHeaderBytes: mostAnswer, IdleConnTimeout: idle,
+		ForceAttemptHTTP2: true, TLSClientConfig: s.TLS, TLSHandshakeTimeout: s.Timeout, MaxResponseHeaderBytes: mostAnswer,
+		IdleConnTimeout: idle,
 	}
 	return n
 }

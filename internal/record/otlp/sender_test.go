@@ -84,17 +84,21 @@ func sends(t *testing.T, base string, env map[string]string) (*Sender, *[]time.D
 
 // A collector that is busy is asked again, no sooner than it said.
 func TestSendAgain(t *testing.T) {
-	r := receives(t, says(503, "Retry-After", "7"), says(429, "Date", "Sun, 01 Mar 2026 12:00:00 GMT", "Retry-After", "Sun, 01 Mar 2026 12:00:20 GMT"), says(502), says(504, "Retry-After", "0"))
-	n, waits := sends(t, r.URL+"/base", map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "authorization=Bearer%20abc,content-encoding=br"})
+	r := receives(t, says(503, "Retry-After", "7"), says(429, "Date", "Sun, 01 Mar 2026 12:00:00 GMT", "Retry-After",
+		"Sun, 01 Mar 2026 12:00:20 GMT"), says(502), says(504, "Retry-After", "0"))
+	n, waits := sends(t, r.URL+"/base",
+		map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "authorization=Bearer%20abc,content-encoding=br"})
 	if err := n.Send(t.Context(), []byte("message")); err != nil || r.asked != 5 || len(*waits) != 4 {
 		t.Fatalf("%v, asked %d times, waited %v", err, r.asked, *waits)
 	}
 	w := *waits
-	if w[0] != 7*time.Second || w[1] != 20*time.Second || w[2] < 2*time.Second || w[2] > 6*time.Second || w[3] < 4*time.Second || w[3] > 12*time.Second {
+	if w[0] != 7*time.Second || w[1] != 20*time.Second || w[2] < 2*time.Second || w[2] > 6*time.Second ||
+		w[3] < 4*time.Second || w[3] > 12*time.Second {
 		t.Errorf("it waited %v", w)
 	}
 	for i, h := range r.heads {
-		if h.Get("Authorization") != "Bearer abc" || h.Get("Content-Type") != "application/x-protobuf" || h.Get("Content-Encoding") != "" || string(r.bodies[i]) != "message" {
+		if h.Get("Authorization") != "Bearer abc" || h.Get("Content-Type") != "application/x-protobuf" ||
+			h.Get("Content-Encoding") != "" || string(r.bodies[i]) != "message" {
 			t.Errorf("try %d: %v %q", i+1, h, r.bodies[i])
 		}
 	}
@@ -215,7 +219,8 @@ func TestGzip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := io.ReadAll(z); err != nil || !bytes.Equal(got, message) || len(body) > 200 || r.heads[i].Get("Content-Encoding") != "gzip" {
+		if got, err := io.ReadAll(z); err != nil || !bytes.Equal(got, message) || len(body) > 200 ||
+			r.heads[i].Get("Content-Encoding") != "gzip" {
 			t.Errorf("%d bytes are %d, %v", len(body), len(got), err)
 		}
 	}
@@ -240,7 +245,10 @@ func TestTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, b := range map[string]*pem.Block{ca: {Type: "CERTIFICATE", Bytes: r.Certificate().Raw}, key: {Type: "PRIVATE KEY", Bytes: der}} {
+	for name, b := range map[string]*pem.Block{
+		ca:  {Type: "CERTIFICATE", Bytes: r.Certificate().Raw},
+		key: {Type: "PRIVATE KEY", Bytes: der},
+	} {
 		if err := os.WriteFile(name, pem.EncodeToMemory(b), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -73,7 +73,8 @@ func (v variables) address(s *Settings, base string) error {
 	of, own := "serve.otlp", false
 	if base == "" {
 		if p, name := v.value("PROTOCOL"); p != "" && p != "http/protobuf" {
-			return fmt.Errorf("%s: only http/protobuf is spoken; unset it, and name the port at which the collector takes HTTP (usually 4318)", name)
+			return fmt.Errorf("%s: only http/protobuf is spoken; unset it, and name the port at which the collector takes "+
+				"HTTP (usually 4318)", name)
 		}
 		base, of = v.value("ENDPOINT")
 		own = of != prefix+"ENDPOINT"

@@ -16,7 +16,8 @@ func environment(of map[string]string) func(string) string {
 // Addresses are those of OpenTelemetry's specification: a base gets the signal's
 // path, a signal's own address is taken as it is.
 func TestAddresses(t *testing.T) {
-	const all, traces, metrics = "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"
+	const all, traces, metrics = "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+		"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"
 	for _, test := range []struct {
 		base   string
 		env    map[string]string
@@ -25,12 +26,22 @@ func TestAddresses(t *testing.T) {
 	}{
 		{"http://127.0.0.1:4318", nil, Traces, "http://127.0.0.1:4318/v1/traces"},
 		{"http://127.0.0.1:4318/", nil, Metrics, "http://127.0.0.1:4318/v1/metrics"},
-		{"https://x.example/otlp/", map[string]string{all: "http://other", traces: "http://other"}, Traces, "https://x.example/otlp/v1/traces"},
+		{
+			"https://x.example/otlp/",
+			map[string]string{all: "http://other", traces: "http://other"},
+			Traces,
+			"https://x.example/otlp/v1/traces",
+		},
 		{"", map[string]string{all: "https://x.example"}, Traces, "https://x.example/v1/traces"},
 		{"", map[string]string{all: " https://x.example/base "}, Metrics, "https://x.example/base/v1/metrics"},
 		{"", map[string]string{all: "https://x.example", traces: "http://y.example:9"}, Traces, "http://y.example:9/"},
 		{"", map[string]string{all: "https://x.example", traces: "http://y.example:9/in"}, Traces, "http://y.example:9/in"},
-		{"", map[string]string{all: "https://x.example", traces: "http://y.example:9/in"}, Metrics, "https://x.example/v1/metrics"},
+		{
+			"",
+			map[string]string{all: "https://x.example", traces: "http://y.example:9/in"},
+			Metrics,
+			"https://x.example/v1/metrics",
+		},
 		{"", map[string]string{metrics: "http://[::1]:4318/v1/metrics"}, Metrics, "http://[::1]:4318/v1/metrics"},
 	} {
 		s, err := ReadSettings(test.signal, test.base, environment(test.env))
@@ -43,14 +54,17 @@ func TestAddresses(t *testing.T) {
 // A signal's own variables come before those of all, whole.
 func TestVariables(t *testing.T) {
 	env := environment(map[string]string{
-		"OTEL_EXPORTER_OTLP_ENDPOINT": "http://x.example", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "http/protobuf", "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL": "http/protobuf",
-		"OTEL_EXPORTER_OTLP_HEADERS": "authorization=Bearer%20abc,x-team = ops ,", "OTEL_EXPORTER_OTLP_METRICS_HEADERS": "x-own=1",
-		"OTEL_EXPORTER_OTLP_COMPRESSION": "gzip", "OTEL_EXPORTER_OTLP_METRICS_COMPRESSION": "none",
+		"OTEL_EXPORTER_OTLP_ENDPOINT": "http://x.example", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc",
+		"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "http/protobuf", "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL": "http/protobuf",
+		"OTEL_EXPORTER_OTLP_HEADERS":         "authorization=Bearer%20abc,x-team = ops ,",
+		"OTEL_EXPORTER_OTLP_METRICS_HEADERS": "x-own=1",
+		"OTEL_EXPORTER_OTLP_COMPRESSION":     "gzip", "OTEL_EXPORTER_OTLP_METRICS_COMPRESSION": "none",
 		"OTEL_EXPORTER_OTLP_TIMEOUT": "1500", "OTEL_EXPORTER_OTLP_METRICS_TIMEOUT": "20",
 		"OTEL_EXPORTER_OTLP_INSECURE": "true",
 	})
 	s, err := ReadSettings(Traces, "", env)
-	if err != nil || s.Header.Get("Authorization") != "Bearer abc" || s.Header.Get("X-Team") != "ops" || !s.Gzip || s.Timeout != 1500*time.Millisecond {
+	if err != nil || s.Header.Get("Authorization") != "Bearer abc" || s.Header.Get("X-Team") != "ops" || !s.Gzip ||
+		s.Timeout != 1500*time.Millisecond {
 		t.Errorf("traces: %+v, %v", s, err)
 	}
 	s, err = ReadSettings(Metrics, "", env)
@@ -93,7 +107,8 @@ func TestSettingsRefuse(t *testing.T) {
 		{"CLIENT_KEY", empty, "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE and OTEL_EXPORTER_OTLP_CLIENT_KEY: both are needed"},
 		{"TRACES_CLIENT_CERTIFICATE", empty, "both are needed"},
 	} {
-		env := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "https://x.example", "OTEL_EXPORTER_OTLP_" + test.name: test.value}
+		env := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "https://x.example", "OTEL_EXPORTER_OTLP_" +
+			test.name: test.value}
 		s, err := ReadSettings(Traces, "", environment(env))
 		if err == nil || !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s=%s: %+v, %v", test.name, test.value, s, err)
@@ -101,7 +116,8 @@ func TestSettingsRefuse(t *testing.T) {
 	}
 	for _, name := range []string{"CERTIFICATE", "CLIENT"} {
 		env := map[string]string{prefix + name: empty, prefix + name + "_CERTIFICATE": empty, prefix + name + "_KEY": empty}
-		if s, err := ReadSettings(Traces, "http://127.0.0.1:4318", environment(env)); err == nil || !strings.Contains(err.Error(), "_CERTIFICATE: the address of the collector is plain http") {
+		if s, err := ReadSettings(Traces, "http://127.0.0.1:4318", environment(env)); err == nil ||
+			!strings.Contains(err.Error(), "_CERTIFICATE: the address of the collector is plain http") {
 			t.Errorf("%s and no TLS: %+v, %v", name, s, err)
 		}
 	}

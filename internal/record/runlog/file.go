@@ -201,7 +201,10 @@ func (f *lineFile) files() ([]logFile, error) {
 		l.size = info.Size()
 		all = append(all, l)
 	}
-	slices.SortFunc(all, func(a, b logFile) int { return cmp.Or(strings.Compare(a.day, b.day), cmp.Compare(a.part, b.part)) })
+	slices.SortFunc(all, func(a, b logFile) int {
+		return cmp.Or(strings.Compare(a.day, b.day),
+			cmp.Compare(a.part, b.part))
+	})
 	return all, err
 }
 

@@ -23,7 +23,10 @@ type logBench struct {
 }
 
 func newLogBench(t *testing.T, days, bytes int64) *logBench {
-	return &logBench{t: t, dir: filepath.Join(t.TempDir(), "log"), bound: config.Log{Days: days, Bytes: bytes}, day: time.Date(2026, 1, 1, 23, 59, 0, 0, time.UTC)}
+	return &logBench{
+		t: t, dir: filepath.Join(t.TempDir(), "log"), bound: config.Log{Days: days, Bytes: bytes},
+		day: time.Date(2026, 1, 1, 23, 59, 0, 0, time.UTC),
+	}
 }
 
 func (b *logBench) open() *lineFile {
@@ -85,7 +88,10 @@ func TestLogsOfOldDaysGo(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(b.dir, "2020-01-01.jsonl"), 0o700); err != nil { // a folder
 		t.Fatal(err)
 	}
-	others := []string{"2020-01-01.1.jsonl", "2020-01-01.02.jsonl", "2020-01-01.jsonl.gz", "2020-13-01.jsonl", "notes.jsonl", "serve.jsonl", "serve.jsonl.1"}
+	others := []string{
+		"2020-01-01.1.jsonl", "2020-01-01.02.jsonl", "2020-01-01.jsonl.gz", "2020-13-01.jsonl",
+		"notes.jsonl", "serve.jsonl", "serve.jsonl.1",
+	}
 	for _, name := range others {
 		if err := os.WriteFile(filepath.Join(b.dir, name), []byte("x"), 0o600); err != nil {
 			t.Fatal(err)
@@ -99,7 +105,8 @@ func TestLogsOfOldDaysGo(t *testing.T) {
 		b.write(fmt.Sprint("day", n))
 		b.day = b.day.AddDate(0, 0, 1)
 	}
-	want := slices.Sorted(slices.Values(append(others, "2020-01-01.jsonl", "2026-01-03.jsonl", "2026-01-04.jsonl", "2026-01-05.jsonl")))
+	want := slices.Sorted(slices.Values(append(others, "2020-01-01.jsonl", "2026-01-03.jsonl", "2026-01-04.jsonl",
+		"2026-01-05.jsonl")))
 	if got, _ := b.names(); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

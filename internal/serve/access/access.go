@@ -131,15 +131,20 @@ func New(o Options) (*Access, error) {
 		return nil, errors.New("opening the doors of the service: no clock, or nobody to read grants of tokens")
 	}
 	if n := len(o.OperatorToken); n > 0 && n < minOperatorToken {
-		return nil, fmt.Errorf("opening the doors of the service: the value of serve.token_secret has %d bytes, which can be guessed; store at least %d, such as the output of openssl rand -hex 32", n, minOperatorToken)
+		return nil, fmt.Errorf("opening the doors of the service: the value of serve.token_secret has %d bytes, which can "+
+			"be guessed; store at least %d, such as the output of openssl rand -hex 32", n, minOperatorToken)
 	}
 	if strings.ContainsFunc(o.OperatorToken, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
-		return nil, errors.New("opening the doors of the service: the value of serve.token_secret has characters which no header can have; write letters, digits and signs, without spaces")
+		return nil, errors.New("opening the doors of the service: the value of serve.token_secret has characters which no " +
+			"header can have; write letters, digits and signs, without spaces")
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	a := &Access{o: o, tries: newTries(), sessions: newSessions(), csrf: http.NewCrossOriginProtection(), layers: make(map[string]cached), open: make(map[string]bool)}
+	a := &Access{
+		o: o, tries: newTries(), sessions: newSessions(), csrf: http.NewCrossOriginProtection(),
+		layers: make(map[string]cached), open: make(map[string]bool),
+	}
 	a.hosts = hosts{names: make(map[string]bool), port: o.Port, proxy: o.BehindProxy}
 	for _, name := range o.Hosts {
 		p, ok := parsePlace(name, 0)
@@ -147,7 +152,8 @@ func New(o Options) (*Access, error) {
 			p, ok = parsePlace("["+name+"]", 0) // an IPv6 address without its brackets
 		}
 		if !ok {
-			return nil, fmt.Errorf("opening the doors of the service: serve.hosts: %q is no host name or address, with a port or without", name)
+			return nil, fmt.Errorf("opening the doors of the service: serve.hosts: %q is no host name or address, with a port "+
+				"or without", name)
 		}
 		if p.port != 0 {
 			p.host += ":" + strconv.Itoa(int(p.port))
@@ -228,7 +234,8 @@ func (a *Access) chooseTenant(r *http.Request, p *proof) error {
 		return nil
 	}
 	if !p.chooses {
-		return denied(http.StatusForbidden, "forbidden", "a token is of one tenant; leave "+TenantHeader+" out, or use a token of the other tenant")
+		return denied(http.StatusForbidden, "forbidden", "a token is of one tenant; leave "+TenantHeader+
+			" out, or use a token of the other tenant")
 	}
 	p.caller.Tenant = t.String()
 	return nil
@@ -255,7 +262,10 @@ func (a *Access) byPeer(r *http.Request) (*proof, error) {
 }
 
 func (a *Access) operatorProof(id, name string) *proof {
-	return &proof{chooses: true, caller: service.Caller{ID: id, Name: name, Tenant: a.o.Tenant, May: service.Launch | service.Read | service.Operate, EveryTenant: true}}
+	return &proof{chooses: true, caller: service.Caller{
+		ID: id, Name: name, Tenant: a.o.Tenant,
+		May: service.Launch | service.Read | service.Operate, EveryTenant: true,
+	}}
 }
 
 // isForwarded reports whether a proxy says that it asks for somebody else. rlp
@@ -263,7 +273,8 @@ func (a *Access) operatorProof(id, name string) *proof {
 func isForwarded(r *http.Request) bool {
 	for name := range r.Header {
 		switch name {
-		case "Forwarded", "Via", "X-Real-Ip", "X-Client-Ip", "X-Cluster-Client-Ip", "X-Original-Forwarded-For", "Cf-Connecting-Ip", "True-Client-Ip":
+		case "Forwarded", "Via", "X-Real-Ip", "X-Client-Ip", "X-Cluster-Client-Ip", "X-Original-Forwarded-For",
+			"Cf-Connecting-Ip", "True-Client-Ip":
 			return true
 		}
 		if strings.HasPrefix(name, "X-Forwarded-") {

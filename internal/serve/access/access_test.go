@@ -24,7 +24,8 @@ func TestATokenIsItsCaller(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Name != "token:ci" || c.Tenant != "acme" || c.May != service.Read || len(c.Layers) != 1 || c.Layers[0].Name != "token:ci" || c.Until.IsZero() {
+	if c.Name != "token:ci" || c.Tenant != "acme" || c.May != service.Read || len(c.Layers) != 1 ||
+		c.Layers[0].Name != "token:ci" || c.Until.IsZero() {
 		t.Errorf("%+v", c)
 	}
 }
@@ -42,9 +43,12 @@ func TestABadTokenIsNobodyWhoeverConnects(t *testing.T) {
 		t.Fatalf("control: the token is not good: %d", got)
 	}
 	for name, header := range map[string]string{
-		"wrong secret": "Bearer " + wrongOf(text), "nothing": "", "no scheme": text, "another scheme": "Basic " + text, "empty": "Bearer ", "spaces": "Bearer  " + text,
-		"behind it": "Bearer " + text + " x", "a list": "Bearer " + text + ", Bearer " + text, "NUL": "Bearer " + text + "\x00", "no UTF-8": "Bearer \xff" + text[1:],
-		"upper case": "Bearer " + strings.ToUpper(text), "quoted": `Bearer "` + text + `"`, "an operator's": "Bearer user:1000", "the digest": "Bearer " + digestOf(text).String(),
+		"wrong secret": "Bearer " + wrongOf(text), "nothing": "", "no scheme": text, "another scheme": "Basic " + text,
+		"empty": "Bearer ", "spaces": "Bearer  " + text,
+		"behind it": "Bearer " + text + " x", "a list": "Bearer " + text + ", Bearer " + text, "NUL": "Bearer " + text +
+			"\x00", "no UTF-8": "Bearer \xff" + text[1:],
+		"upper case": "Bearer " + strings.ToUpper(text), "quoted": `Bearer "` + text + `"`,
+		"an operator's": "Bearer user:1000", "the digest": "Bearer " + digestOf(text).String(),
 	} {
 		k.tries = newTries()
 		if got := k.status(t, operator(request(t, "Authorization", header))); got != http.StatusUnauthorized {
@@ -123,7 +127,8 @@ func TestRefusalsTellNothing(t *testing.T) {
 		if err == nil {
 			t.Fatal("let in")
 		}
-		if d := asDenied(err); d.Status != http.StatusUnauthorized || strings.Contains(d.Message, expired.ID) || !errors.Is(err, service.ErrForbidden) {
+		if d := asDenied(err); d.Status != http.StatusUnauthorized || strings.Contains(d.Message, expired.ID) ||
+			!errors.Is(err, service.ErrForbidden) {
 			t.Errorf("%+v", d)
 		}
 		return err.Error()
@@ -161,8 +166,10 @@ func TestTheOperatorsToken(t *testing.T) {
 	if _, err := New(Options{Tenant: "default", Now: time.Now, OperatorToken: secret[:minOperatorToken-2] + "~!"}); err != nil {
 		t.Errorf("control: the shortest: %v", err)
 	}
-	for _, weak := range []string{"hunter2", strings.Repeat("a", 23), secret + " x", secret + "\n", secret + "é", secret + "\x7f"} {
-		if _, err := New(Options{Tenant: "default", Now: time.Now, OperatorToken: weak}); err == nil || strings.Contains(err.Error(), weak) {
+	for _, weak := range []string{"hunter2", strings.Repeat("a", 23), secret + " x", secret + "\n", secret + "é", secret +
+		"\x7f"} {
+		if _, err := New(Options{Tenant: "default", Now: time.Now, OperatorToken: weak}); err == nil ||
+			strings.Contains(err.Error(), weak) {
 			t.Errorf("%q: %v", weak, err)
 		}
 	}
@@ -179,7 +186,10 @@ func TestAGrantThatCannotBeRead(t *testing.T) {
 	})
 	_, text := k.token(t, func(o *Token) { o.Profiles = []string{"x"} })
 	_, free := k.token(t, func(o *Token) { o.Name = "free" })
-	for name, want := range map[string]int{"error": http.StatusServiceUnavailable, "none": http.StatusServiceUnavailable, "good": http.StatusOK} {
+	for name, want := range map[string]int{
+		"error": http.StatusServiceUnavailable, "none": http.StatusServiceUnavailable,
+		"good": http.StatusOK,
+	} {
 		layers, broken = nil, nil
 		switch name {
 		case "error":
@@ -205,7 +215,8 @@ func TestForwardedRequestsAreNotTheOperators(t *testing.T) {
 		t.Fatalf("control: %d", got)
 	}
 	for _, h := range []string{
-		"Forwarded", "Via", "X-Real-IP", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-Port", "X-Forwarded-Server", "X-Forwarded-Prefix",
+		"Forwarded", "Via", "X-Real-IP", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-Port",
+		"X-Forwarded-Server", "X-Forwarded-Prefix",
 		"X-Client-IP", "X-Cluster-Client-IP", "X-Original-Forwarded-For", "CF-Connecting-IP", "True-Client-IP",
 	} {
 		for _, value := range []string{"127.0.0.1", "", "for=127.0.0.1", "1.1 rlp"} {
@@ -254,14 +265,23 @@ func TestWhereAttemptsCameFrom(t *testing.T) {
 
 func TestNewRefuses(t *testing.T) {
 	for name, o := range map[string]Options{
-		"no tenant": {Now: time.Now}, "no clock": {Tenant: "default"}, "tokens that nobody reads": {Tenant: "default", Now: time.Now, Tokens: OpenStore("x", time.Now)},
-		"a host": {Tenant: "default", Now: time.Now, Hosts: []string{"http://x"}}, "a wildcard": {Tenant: "default", Now: time.Now, Hosts: []string{"*"}}, "a path": {Tenant: "default", Now: time.Now, Hosts: []string{"x/y"}},
+		"no tenant": {Now: time.Now}, "no clock": {Tenant: "default"}, "tokens that nobody reads": {
+			Tenant: "default",
+			Now:    time.Now, Tokens: OpenStore("x", time.Now),
+		},
+		"a host": {Tenant: "default", Now: time.Now, Hosts: []string{"http://x"}}, "a wildcard": {
+			Tenant: "default",
+			Now:    time.Now, Hosts: []string{"*"},
+		}, "a path": {Tenant: "default", Now: time.Now, Hosts: []string{"x/y"}},
 	} {
 		if _, err := New(o); err == nil {
 			t.Errorf("%s is taken", name)
 		}
 	}
-	if _, err := New(Options{Tenant: "default", Now: time.Now, Hosts: []string{"agents.example", "Agents.example:8443", "192.0.2.1", "[2001:db8::1]:1", "2001:db8::1"}}); err != nil {
+	if _, err := New(Options{Tenant: "default", Now: time.Now, Hosts: []string{
+		"agents.example", "Agents.example:8443",
+		"192.0.2.1", "[2001:db8::1]:1", "2001:db8::1",
+	}}); err != nil {
 		t.Errorf("control: %v", err)
 	}
 }

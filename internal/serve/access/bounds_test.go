@@ -72,10 +72,13 @@ func TestPlaces(t *testing.T) {
 	label := strings.Repeat("a", 63)
 	long := strings.Repeat(label+".", 3) + label[:61]
 	for s, want := range map[string]string{
-		"a": "a 80", "A:1": "a 1", "a:65535": "a 65535", "10.0.0.1": "10.0.0.1 80", "[::1]:9": "::1 9", "[0:0::1]": "::1 80", "a_b-1.c": "a_b-1.c 80", label: label + " 80", long: long + " 80",
+		"a": "a 80", "A:1": "a 1", "a:65535": "a 65535", "10.0.0.1": "10.0.0.1 80", "[::1]:9": "::1 9", "[0:0::1]": "::1 80",
+		"a_b-1.c": "a_b-1.c 80", label: label + " 80", long: long + " 80",
 		"a9": "a9 80", "9a.b": "9a.b 80",
-		"": "", ":1": "", "a:": "", "a:0": "", "a:65536": "", "a:+1": "", "a:01": "", "a:x": "", "[::1": "", "[::1]x": "", "[::1]:": "", "[zz]": "", "[10.0.0.1]": "", "[::1%lo]": "",
-		"[::ffff:10.0.0.1]": "", label + "a": "", long + "a": "", "a..b": "", "a.": "", "b.0": "", "b.9": "", "b.0x1": "", "10.0.0.256": "", "a b": "", "a/": "", "é": "",
+		"": "", ":1": "", "a:": "", "a:0": "", "a:65536": "", "a:+1": "", "a:01": "", "a:x": "", "[::1": "", "[::1]x": "",
+		"[::1]:": "", "[zz]": "", "[10.0.0.1]": "", "[::1%lo]": "",
+		"[::ffff:10.0.0.1]": "", label + "a": "", long + "a": "", "a..b": "", "a.": "", "b.0": "", "b.9": "", "b.0x1": "",
+		"10.0.0.256": "", "a b": "", "a/": "", "é": "",
 	} {
 		got := ""
 		if p, ok := parsePlace(s, 80); ok {
@@ -95,7 +98,14 @@ func TestPlaces(t *testing.T) {
 		host       string
 		tls, proxy bool
 		want       bool
-	}{{"a", false, false, true}, {"a:80", true, false, false}, {"a:443", true, false, true}, {"a:443", false, true, true}, {"a:443", false, false, false}, {"a:80", false, true, false}} {
+	}{
+		{"a", false, false, true},
+		{"a:80", true, false, false},
+		{"a:443", true, false, true},
+		{"a:443", false, true, true},
+		{"a:443", false, false, false},
+		{"a:80", false, true, false},
+	} {
 		if h.proxy = c.proxy; h.has(c.host, c.tls, netip.AddrPort{}) != c.want {
 			t.Errorf("%+v", c)
 		}
@@ -133,9 +143,12 @@ func TestWhoIsSentToTheAddress(t *testing.T) {
 		passes bool
 		leads  bool
 	}{
-		"page":   {func(*http.Request, *peer) {}, false, false, true},
-		"fetch":  {func(r *http.Request, _ *peer) { r.Header.Set("Sec-Fetch-Mode", "cors") }, false, false, false},
-		"origin": {func(r *http.Request, _ *peer) { r.Header = http.Header{"Origin": {"http://localhost:8770"}} }, false, false, false},
+		"page":  {func(*http.Request, *peer) {}, false, false, true},
+		"fetch": {func(r *http.Request, _ *peer) { r.Header.Set("Sec-Fetch-Mode", "cors") }, false, false, false},
+		"origin": {
+			func(r *http.Request, _ *peer) { r.Header = http.Header{"Origin": {"http://localhost:8770"}} }, false,
+			false, false,
+		},
 		"TLS":    {func(r *http.Request, _ *peer) { r.TLS = &tls.ConnectionState{} }, false, true, false},
 		"proxy":  {func(r *http.Request, _ *peer) { r.Host = "localhost:8770" }, true, true, false},
 		"socket": {func(_ *http.Request, p *peer) { p.local = true }, false, true, false},
@@ -203,14 +216,18 @@ func TestWhichRecordACertificateProves(t *testing.T) {
 	if found, err := k.store.byCert(cert); err != nil || found == nil || found.ID != made.ID {
 		t.Errorf("control: %+v, %v", found, err)
 	}
-	for _, same := range []func(*Token){func(o *Token) { o.Name, o.CertName = "r2", "runner" }, func(o *Token) { o.Name, o.CertName = "r", "other" }} {
+	for _, same := range []func(*Token){func(o *Token) { o.Name, o.CertName = "r2", "runner" }, func(o *Token) {
+		o.Name,
+			o.CertName = "r", "other"
+	}} {
 		second := Token{Tenant: "acme", May: service.Read}
 		same(&second)
 		if _, _, err := k.store.New(second); err == nil || !strings.Contains(err.Error(), made.ID) {
 			t.Errorf("%+v: %v", second, err)
 		}
 	}
-	hash, good, over := &Token{ID: "c", CertHash: "x", Revoked: time.Now()}, &Token{ID: "b", CertName: "x"}, &Token{ID: "a", CertName: "x", Revoked: time.Now()}
+	hash, good, over := &Token{ID: "c", CertHash: "x", Revoked: time.Now()}, &Token{ID: "b", CertName: "x"},
+		&Token{ID: "a", CertName: "x", Revoked: time.Now()}
 	order := []*Token{hash, good, {ID: "bb", CertName: "x"}, over, {ID: "aa", CertName: "x", Revoked: time.Now()}}
 	for i, a := range order {
 		for j, b := range order {
@@ -232,7 +249,10 @@ func TestBoundsOfRecords(t *testing.T) {
 		{"cert_name", 256, func(o *Token, n int) { o.stated, o.CertName = false, strings.Repeat("a", n) }},
 		{"profiles", 64, func(o *Token, n int) { o.Profiles = make([]string, n) }},
 		{"grant", 64 << 10, func(o *Token, n int) { o.Grant = strings.Repeat(" ", n) }},
-		{"a sign of the name in a certificate", 0x7e, func(o *Token, n int) { o.stated, o.CertName = false, string(rune(n)) }},
+		{"a sign of the name in a certificate", 0x7e, func(o *Token, n int) {
+			o.stated, o.CertName = false,
+				string(rune(n))
+		}},
 	} {
 		for extra, good := range map[int]bool{0: true, 1: false} {
 			o := aRecord()
@@ -300,18 +320,25 @@ func TestBoundsOfSessions(t *testing.T) {
 // oneself only where that helps; no browser guesses what it is.
 func TestHeadersOfRefusals(t *testing.T) {
 	k := kitOf(t, nil)
-	for _, d := range []*Denied{denied(401, "a", "b"), denied(403, "a", "b"), {Status: 429, Code: "a", RetryAfter: 1500 * time.Millisecond}} {
+	for _, d := range []*Denied{denied(401, "a", "b"), denied(403, "a", "b"), {
+		Status: 429, Code: "a",
+		RetryAfter: 1500 * time.Millisecond,
+	}} {
 		w := httptest.NewRecorder()
 		k.refuse(w, request(t), d)
 		h := w.Header()
-		if w.Code != d.Status || (h.Get("WWW-Authenticate") != "") != (d.Status == 401) || (h.Get("Retry-After") == "2") != (d.Status == 429) || h.Get("Retry-After") == "0" ||
-			h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Content-Type") != "application/json; charset=utf-8" || h.Get("Cache-Control") != "no-store" {
+		if w.Code != d.Status || (h.Get("WWW-Authenticate") != "") != (d.Status == 401) ||
+			(h.Get("Retry-After") == "2") != (d.Status == 429) || h.Get("Retry-After") == "0" ||
+			h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Content-Type") != "application/json; charset=utf-8" ||
+			h.Get("Cache-Control") != "no-store" {
 			t.Errorf("%d: %v", w.Code, h)
 		}
 	}
 	for name, change := range map[string]func(*http.Request){
-		"control": func(*http.Request) {}, "POST": func(r *http.Request) { r.Method = "POST" }, "token": func(r *http.Request) { r.Header.Set("Authorization", "x") },
-		"script": func(r *http.Request) { r.Header.Set("Sec-Fetch-Mode", "cors") }, "program": func(r *http.Request) { r.Header.Del("Accept") },
+		"control": func(*http.Request) {}, "POST": func(r *http.Request) { r.Method = "POST" },
+		"token":   func(r *http.Request) { r.Header.Set("Authorization", "x") },
+		"script":  func(r *http.Request) { r.Header.Set("Sec-Fetch-Mode", "cors") },
+		"program": func(r *http.Request) { r.Header.Del("Accept") },
 	} {
 		r := browser(t, "GET", "/runs", "192.0.2.1", nil)
 		if change(r); wantsPage(r) != (name == "control") {

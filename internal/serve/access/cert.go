@@ -18,9 +18,11 @@ func (a *Access) byCertificate(r *http.Request) (*proof, error) {
 	}
 	switch {
 	case ended(cert, now):
-		return refuse("the certificate is expired", "this client certificate ended at "+cert.NotAfter.UTC().Format(time.RFC3339)+"; bring a renewed one")
+		return refuse("the certificate is expired", "this client certificate ended at "+
+			cert.NotAfter.UTC().Format(time.RFC3339)+"; bring a renewed one")
 	case now.Before(cert.NotBefore):
-		return refuse("the certificate is not good yet", "this client certificate is good from "+cert.NotBefore.UTC().Format(time.RFC3339)+" on; bring another one until then")
+		return refuse("the certificate is not good yet", "this client certificate is good from "+
+			cert.NotBefore.UTC().Format(time.RFC3339)+" on; bring another one until then")
 	}
 	if err := a.signed(r, now); err != nil {
 		return refuse("the certificate is not signed by serve.client_ca", signedWhy(err))
@@ -31,7 +33,8 @@ func (a *Access) byCertificate(r *http.Request) (*proof, error) {
 	record, err := a.o.Tokens.byCert(cert)
 	if err != nil {
 		a.tell(slog.LevelError, "access.unreadable", "error", err.Error())
-		return nil, denied(http.StatusServiceUnavailable, "unavailable", "certificates cannot be judged now; the service's log says why")
+		return nil, denied(http.StatusServiceUnavailable, "unavailable",
+			"certificates cannot be judged now; the service's log says why")
 	}
 	if record == nil {
 		return refuse("no such certificate", unboundCert)
@@ -57,9 +60,11 @@ const unboundCert = "this client certificate stands for nobody here; the operato
 func signedWhy(err error) string {
 	var invalid x509.CertificateInvalidError
 	if errors.As(err, &invalid) && invalid.Reason == x509.IncompatibleUsage {
-		return "this client certificate is not made to prove a client; bring one whose extended key usage is clientAuth, or that has none"
+		return "this client certificate is not made to prove a client; bring one whose extended key usage is clientAuth, " +
+			"or that has none"
 	}
-	return "no authority that serve.client_ca names signed this client certificate; bring one that an authority of the operator's signed, with what lies between the two"
+	return "no authority that serve.client_ca names signed this client certificate; bring one that an authority of the " +
+		"operator's signed, with what lies between the two"
 }
 
 // errNoAuthority says that there is nobody whose certificates are believed.
@@ -86,7 +91,10 @@ func (a *Access) verify(chain []*x509.Certificate, now time.Time) error {
 	for _, c := range chain[1:] {
 		between.AddCert(c)
 	}
-	_, err := chain[0].Verify(x509.VerifyOptions{Roots: a.o.ClientCAs, Intermediates: between, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	_, err := chain[0].Verify(x509.VerifyOptions{
+		Roots: a.o.ClientCAs, Intermediates: between, CurrentTime: now,
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	})
 	return err
 }
 

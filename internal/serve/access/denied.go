@@ -77,6 +77,7 @@ func (a *Access) refuse(w http.ResponseWriter, r *http.Request, d *Denied) {
 // wantsPage reports whether a browser's user looks at a page and can log in. Who
 // shows a certificate is judged by that, and would be led to the form for ever.
 func wantsPage(r *http.Request) bool {
-	return r.Method == http.MethodGet && len(r.Header["Authorization"]) == 0 && (r.TLS == nil || len(r.TLS.PeerCertificates) == 0) && r.Header.Get("Sec-Fetch-Mode") != "cors" &&
+	return r.Method == http.MethodGet && len(r.Header["Authorization"]) == 0 &&
+		(r.TLS == nil || len(r.TLS.PeerCertificates) == 0) && r.Header.Get("Sec-Fetch-Mode") != "cors" &&
 		strings.Contains(r.Header.Get("Accept"), "text/html")
 }

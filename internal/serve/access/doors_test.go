@@ -42,7 +42,8 @@ func (l *lines) has(t *testing.T, name string, words ...string) {
 func TestLocalPaths(t *testing.T) {
 	for next, want := range map[string]string{
 		"/runs": "/runs", "/runs?x=1&y=%2F": "/runs?x=1&y=%2F", "/a/../b": "/a/../b", "/": "/",
-		"": "/", "runs": "/", "//x.example/": "/", "https://x.example/": "/", "https:/runs": "/", "mailto:/x": "/", "/\\x.example": "/", "/a\tb": "/", "/a\r\nb": "/", "/login": "/", "/login?next=/x": "/",
+		"": "/", "runs": "/", "//x.example/": "/", "https://x.example/": "/", "https:/runs": "/", "mailto:/x": "/",
+		"/\\x.example": "/", "/a\tb": "/", "/a\r\nb": "/", "/login": "/", "/login?next=/x": "/",
 		"/logout": "/", "//u@/x": "/", "http:x": "/", "/%zz": "/",
 	} {
 		if got := localPath(next); got != want {
@@ -65,12 +66,18 @@ func TestPagesOfTheForm(t *testing.T) {
 	}{
 		"the form":  {browser(t, "GET", LoginPath+"?next=/runs%22", from, nil), 200, `value="/runs%22"`, `role="alert"`},
 		"elsewhere": {browser(t, "GET", LoginPath+"?next=//x.example", from, nil), 200, `value="/"`, "x.example"},
-		"a guess":   {browser(t, "POST", LoginPath, from, url.Values{"token": {wrongOf(text)}, "next": {"/runs"}}), 401, `<p role="alert">the token is not good here`, "error"},
+		"a guess": {
+			browser(t, "POST", LoginPath, from, url.Values{"token": {wrongOf(text)}, "next": {"/runs"}}), 401,
+			`<p role="alert">the token is not good here`, "error",
+		},
 	} {
 		w := visit(t, h, c.r)
 		head := w.Header()
-		if w.Code != c.status || !strings.Contains(w.Body.String(), c.has) || strings.Contains(w.Body.String(), c.not) || head.Get("Content-Type") != "text/html; charset=utf-8" ||
-			head.Get("Cache-Control") != "no-store" || head.Get("X-Content-Type-Options") != "nosniff" || head.Get("Referrer-Policy") != "same-origin" || !strings.Contains(head.Get("Content-Security-Policy"), "default-src 'none'") {
+		if w.Code != c.status || !strings.Contains(w.Body.String(), c.has) || strings.Contains(w.Body.String(), c.not) ||
+			head.Get("Content-Type") != "text/html; charset=utf-8" ||
+			head.Get("Cache-Control") != "no-store" || head.Get("X-Content-Type-Options") != "nosniff" ||
+			head.Get("Referrer-Policy") != "same-origin" || !strings.Contains(head.Get("Content-Security-Policy"),
+			"default-src 'none'") {
 			t.Errorf("%s: %d %v\n%s", name, w.Code, head, w.Body)
 		}
 	}
@@ -96,7 +103,8 @@ func TestPagesOfTheForm(t *testing.T) {
 		}
 	}
 	for path, allow := range map[string]string{LoginPath: "GET, HEAD, POST", LogoutPath: "POST"} {
-		if w := visit(t, h, browser(t, "DELETE", path, from, nil)); w.Code != http.StatusMethodNotAllowed || w.Header().Get("Allow") != allow {
+		if w := visit(t, h, browser(t, "DELETE", path, from, nil)); w.Code != http.StatusMethodNotAllowed ||
+			w.Header().Get("Allow") != allow {
 			t.Errorf("DELETE %s: %d %v", path, w.Code, w.Header())
 		}
 	}
@@ -106,11 +114,13 @@ func TestPagesOfTheForm(t *testing.T) {
 	}
 	cookie := logIn(t, h, text, from)
 	w := visit(t, h, browser(t, "POST", LogoutPath, from, nil, cookie))
-	if head := w.Header(); w.Code != http.StatusSeeOther || head.Get("Location") != LoginPath || head.Get("Cache-Control") != "no-store" || head.Get("Clear-Site-Data") != `"cache", "storage"` ||
+	if head := w.Header(); w.Code != http.StatusSeeOther || head.Get("Location") != LoginPath ||
+		head.Get("Cache-Control") != "no-store" || head.Get("Clear-Site-Data") != `"cache", "storage"` ||
 		!strings.Contains(head.Get("Set-Cookie"), "Max-Age=0") || k.sessions.has(cookie.Value, time.Now()) {
 		t.Errorf("logged out: %d %v", w.Code, head)
 	}
-	if w := visit(t, h, browser(t, "GET", "/runs", from, nil)); w.Code != http.StatusSeeOther || w.Header().Get("WWW-Authenticate") != "" || w.Header().Get("Location") != "/login?next=%2Fruns" {
+	if w := visit(t, h, browser(t, "GET", "/runs", from, nil)); w.Code != http.StatusSeeOther ||
+		w.Header().Get("WWW-Authenticate") != "" || w.Header().Get("Location") != "/login?next=%2Fruns" {
 		t.Errorf("a page without a session: %d %v", w.Code, w.Header())
 	}
 }
@@ -139,7 +149,8 @@ func TestWhatASessionProves(t *testing.T) {
 		c.s.from = k.source(r)
 		cookie := k.sessions.begin(c.s, now)
 		p, err := k.bySession(r, []string{cookie})
-		if err != nil || p.session != cookie || p.chooses || p.caller.ID != c.id || !p.caller.Until.Equal(now.Add(c.until)) || p.caller.Still == nil || p.caller.Still() != nil || k.still(p) != nil {
+		if err != nil || p.session != cookie || p.chooses || p.caller.ID != c.id || !p.caller.Until.Equal(now.Add(c.until)) ||
+			p.caller.Still == nil || p.caller.Still() != nil || k.still(p) != nil {
 			t.Fatalf("%s: %+v, %v", name, p, err)
 		}
 		k.sessions.end(cookie)
@@ -165,7 +176,8 @@ func TestWhatASessionProves(t *testing.T) {
 		must(t, os.Chmod(k.store.dir, 0o700))
 	}
 	r = withPeer(request(t), "192.0.2.1")
-	p, err := k.bySession(r, []string{k.sessions.begin(session{token: made, from: k.source(r), until: now.Add(time.Hour)}, now)})
+	p, err := k.bySession(r, []string{k.sessions.begin(session{token: made, from: k.source(r), until: now.Add(time.Hour)},
+		now)})
 	must(t, err)
 	_, err = k.store.Revoke(made.ID)
 	must(t, err)
@@ -193,7 +205,8 @@ func TestWhatASessionProves(t *testing.T) {
 	if len(s.all) != maxSessions || !s.has(first, now) {
 		t.Fatalf("%d sessions", len(s.all))
 	}
-	if s.begin(session{until: now.Add(time.Hour)}, now); len(s.all) != maxSessions || s.has(first, now) || !s.has(second, now) {
+	if s.begin(session{until: now.Add(time.Hour)}, now); len(s.all) != maxSessions || s.has(first, now) ||
+		!s.has(second, now) {
 		t.Errorf("%d sessions, the first %v, the second %v", len(s.all), s.has(first, now), s.has(second, now))
 	}
 	now = now.Add(time.Hour)
@@ -289,7 +302,8 @@ func TestRefusalsAreTold(t *testing.T) {
 	if got := k.status(t, from(cert)); got != 401 {
 		t.Errorf("a certificate: %d", got)
 	}
-	log.has(t, "a certificate", "access.denied", "from=192.0.2.7", hashOf(cert.TLS.PeerCertificates[0]), `why="the certificate is expired"`)
+	log.has(t, "a certificate", "access.denied", "from=192.0.2.7", hashOf(cert.TLS.PeerCertificates[0]),
+		`why="the certificate is expired"`)
 }
 
 // Without records there is the operator's own token, and no other; without that,

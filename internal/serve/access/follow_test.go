@@ -39,7 +39,8 @@ func TestRecordsSayWhatTheyAre(t *testing.T) {
 		if edited == text {
 			t.Fatalf("%s: nothing was edited", name)
 		}
-		if got, err := decode(r.ID, "f", []byte(edited)); err == nil || got != nil || !strings.Contains(err.Error(), c.say) || strings.Contains(err.Error(), "version is 0") {
+		if got, err := decode(r.ID, "f", []byte(edited)); err == nil || got != nil || !strings.Contains(err.Error(), c.say) ||
+			strings.Contains(err.Error(), "version is 0") {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
@@ -84,7 +85,10 @@ func TestTheStoreFollowsItsFiles(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(s.dir, "abcdefghij.toml"), []byte("nonsense"), 0o600))
 	must(t, os.WriteFile(filepath.Join(s.dir, "klmnopqrst.toml"), []byte("nonsense"), 0o600))
 	must(t, os.Chmod(filepath.Join(s.dir, "klmnopqrst.toml"), 0o644))
-	for _, stray := range []string{"abc.toml", "ABCDEFGHIJ.toml", "abcdefghi1.toml", "klmnopqrst", "klmnopqrst.used", "abcdefghijk.toml"} {
+	for _, stray := range []string{
+		"abc.toml", "ABCDEFGHIJ.toml", "abcdefghi1.toml", "klmnopqrst", "klmnopqrst.used",
+		"abcdefghijk.toml",
+	} {
 		must(t, os.WriteFile(filepath.Join(s.dir, stray), []byte("nonsense"), 0o600))
 	}
 	list, err := s.List()
@@ -265,11 +269,14 @@ func TestLastUsesAreWrittenDown(t *testing.T) {
 // An end of a connection in /proc is an address and a port, or none at all.
 func TestEndsOfProc(t *testing.T) {
 	for s, want := range map[string]string{
-		"0100007F:1F90": "127.0.0.1:8080", "00000000000000000000000001000000:0050": "[::1]:80", "0000000000000000FFFF00000100007F:0050": "127.0.0.1:80",
-		"": "", ":": "", "0100007F": "", "0100007F:": "", "0100007F:1F90F": "", "0100007G:1F90": "", "0100007F00:1F90": "", ":1F90": "", "01:1F90": "", "0100007F:XX": "",
+		"0100007F:1F90": "127.0.0.1:8080", "00000000000000000000000001000000:0050": "[::1]:80",
+		"0000000000000000FFFF00000100007F:0050": "127.0.0.1:80",
+		"":                                      "", ":": "", "0100007F": "", "0100007F:": "", "0100007F:1F90F": "",
+		"0100007G:1F90": "", "0100007F00:1F90": "", ":1F90": "", "01:1F90": "", "0100007F:XX": "",
 	} {
 		got := procEnd(s)
-		if text := got.String(); got.IsValid() && text != want || !got.IsValid() && (want != "" || got != (netip.AddrPort{})) {
+		if text := got.String(); got.IsValid() && text != want || !got.IsValid() &&
+			(want != "" || got != (netip.AddrPort{})) {
 			t.Errorf("%q is %v, want %s", s, got, want)
 		}
 	}
@@ -278,12 +285,17 @@ func TestEndsOfProc(t *testing.T) {
 	if got, ok := inTable(fields+"\n", local, remote); !ok || got.inode != 4711 {
 		t.Errorf("ten fields: %+v, %v", got, ok)
 	}
-	for _, line := range []string{"", "0:", strings.TrimSuffix(fields, " 4711"), strings.Replace(fields, "2242", "2243", 1)} {
+	for _, line := range []string{"", "0:", strings.TrimSuffix(fields, " 4711"), strings.Replace(fields, "2242", "2243",
+		1)} {
 		if got, ok := inTable(line+"\n", local, remote); ok {
 			t.Errorf("%q: %+v", line, got)
 		}
 	}
-	for s, ok := range map[string]bool{strings.Repeat("ab", 32): true, strings.Repeat("AB", 32): false, strings.Repeat("ab", 31): false, strings.Repeat("ab", 33): false, strings.Repeat("zz", 32): false, strings.Repeat("ab", 32) + "a": false, "": false} {
+	for s, ok := range map[string]bool{
+		strings.Repeat("ab", 32): true, strings.Repeat("AB", 32): false,
+		strings.Repeat("ab", 31): false, strings.Repeat("ab", 33): false, strings.Repeat("zz", 32): false,
+		strings.Repeat("ab", 32) + "a": false, "": false,
+	} {
 		if d, got := parseDigest(s); got != ok || !ok && d != (digest{}) {
 			t.Errorf("%q: %v", s, got)
 		}

@@ -65,7 +65,8 @@ func isHostName(s string) bool {
 	}
 	label := ""
 	for label = range strings.SplitSeq(s, ".") {
-		if label == "" || len(label) > 63 || strings.Trim(strings.ToLower(label), "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
+		if label == "" || len(label) > 63 || strings.Trim(strings.ToLower(label),
+			"abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
 			return false
 		}
 	}
@@ -150,10 +151,14 @@ func (a *Access) guard(r *http.Request) *Denied {
 		return denied(http.StatusMethodNotAllowed, "bad_method", "the service knows no "+r.Method)
 	}
 	if a.isCross(r) || a.csrf.Check(r) != nil {
-		return denied(http.StatusForbidden, "cross_origin", "a page of another site may ask nothing of the service; open its own console instead")
+		return denied(http.StatusForbidden, "cross_origin",
+			"a page of another site may ask nothing of the service; open its own console instead")
 	}
-	if host, _, _ := strings.Cut(r.Host, ":"); !isLocal && r.TLS == nil && !a.o.BehindProxy && strings.EqualFold(host, "localhost") && isBrowser(r) {
-		d := denied(http.StatusForbidden, "use_address", "localhost is two addresses, and another user of this machine may have the other one; open 127.0.0.1 with the same port")
+	if host, _, _ := strings.Cut(r.Host, ":"); !isLocal && r.TLS == nil && !a.o.BehindProxy &&
+		strings.EqualFold(host, "localhost") && isBrowser(r) {
+		d := denied(http.StatusForbidden, "use_address",
+			"localhost is two addresses, and another user of this machine may have the other one; open 127.0.0.1 with the "+
+				"same port")
 		if here.IsValid() && r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Mode") == "navigate" {
 			d.location = "http://" + here.String() + r.URL.RequestURI()
 		}

@@ -13,20 +13,32 @@ import (
 func TestHostsOfOthersAreRefused(t *testing.T) {
 	k := kitOf(t, func(o *Options) { o.Hosts = []string{"agents.example", "other.example:8443", "2001:db8::5"} })
 	for host, want := range map[string]bool{
-		"127.0.0.1:8770": true, "localhost:8770": true, "LOCALHOST:8770": true, "[::1]:8770": true, "127.0.0.2:8770": true, "192.0.2.80:8770": true,
-		"agents.example": true, "agents.example:8770": true, "AGENTS.example:80": true, "other.example:8443": true, "[2001:db8::5]": true,
+		"127.0.0.1:8770": true, "localhost:8770": true, "LOCALHOST:8770": true, "[::1]:8770": true, "127.0.0.2:8770": true,
+		"192.0.2.80:8770": true,
+		"agents.example":  true, "agents.example:8770": true, "AGENTS.example:80": true, "other.example:8443": true,
+		"[2001:db8::5]": true,
 
-		"": false, "evil.example": false, "evil.example:8770": false, "127.0.0.1": false, "localhost": false, "localhost:80": false, "127.0.0.1:8771": false,
-		"127.0.0.1:08770": false, "127.0.0.1:+8770": false, "127.0.0.1:": false, "127.0.0.1:8770:8770": false, "localhost.:8770": false, "localhost.evil.example:8770": false,
-		"127.0.0.1.evil.example:8770": false, "127.1:8770": false, "2130706433:8770": false, "0x7f000001:8770": false, "0:8770": false, "0.0.0.0:8770": false, "[::]:8770": false,
-		"[::ffff:127.0.0.1]:8770": false, "[::1%25lo]:8770": false, "[::1%lo]:8770": false, "::1:8770": false, "[::1]": false, "[::1]8770": false, "[127.0.0.1]:8770": false,
-		"192.0.2.81:8770": false, "10.0.0.1:8770": false, "agents.example:443": false, "agents.example:8443": false, "other.example": false, "other.example:8770": false,
-		"sub.agents.example": false, "agents.example.": false, "agents.example@evil.example": false, "evil.example#@127.0.0.1:8770": false, "127.0.0.1:8770/": false,
-		"127.0.0.1:8770 ": false, "127.0.0.1\x00:8770": false, "localhost:8770,evil": false, "lоcalhost:8770": false, "*": false,
+		"": false, "evil.example": false, "evil.example:8770": false, "127.0.0.1": false, "localhost": false,
+		"localhost:80": false, "127.0.0.1:8771": false,
+		"127.0.0.1:08770": false, "127.0.0.1:+8770": false, "127.0.0.1:": false, "127.0.0.1:8770:8770": false,
+		"localhost.:8770": false, "localhost.evil.example:8770": false,
+		"127.0.0.1.evil.example:8770": false, "127.1:8770": false, "2130706433:8770": false, "0x7f000001:8770": false,
+		"0:8770": false, "0.0.0.0:8770": false, "[::]:8770": false,
+		"[::ffff:127.0.0.1]:8770": false, "[::1%25lo]:8770": false, "[::1%lo]:8770": false, "::1:8770": false, "[::1]": false,
+		"[::1]8770": false, "[127.0.0.1]:8770": false,
+		"192.0.2.81:8770": false, "10.0.0.1:8770": false, "agents.example:443": false, "agents.example:8443": false,
+		"other.example": false, "other.example:8770": false,
+		"sub.agents.example": false, "agents.example.": false, "agents.example@evil.example": false,
+		"evil.example#@127.0.0.1:8770": false, "127.0.0.1:8770/": false,
+		"127.0.0.1:8770 ": false, "127.0.0.1\x00:8770": false, "localhost:8770,evil": false, "lоcalhost:8770": false,
+		"*": false,
 	} {
 		r := asUser(request(t), 1000)
 		r.Host = host
-		peerOf(r.Context()).conn = fakeConn{local: netip.MustParseAddrPort("192.0.2.80:8770"), remote: netip.MustParseAddrPort("192.0.2.80:1")}
+		peerOf(r.Context()).conn = fakeConn{
+			local:  netip.MustParseAddrPort("192.0.2.80:8770"),
+			remote: netip.MustParseAddrPort("192.0.2.80:1"),
+		}
 		if got := k.status(t, r); got != http.StatusOK {
 			t.Fatalf("control: %q: without the guard it is not let in: %d", host, got)
 		}
@@ -67,15 +79,31 @@ func TestRequestsOfOtherSitesAreRefused(t *testing.T) {
 		{"curl", "GET", nil, true},
 		{"console, form", "POST", []string{"Origin", own, "Sec-Fetch-Site", "same-origin"}, true},
 		{"console, an older browser", "POST", []string{"Origin", own}, true},
-		{"console, events", "GET", []string{"Sec-Fetch-Site", "same-origin", "Sec-Fetch-Mode", "cors", "Accept", "text/event-stream"}, true},
-		{"typed address", "GET", []string{"Sec-Fetch-Site", "none", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}, true},
-		{"a link from elsewhere", "GET", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}, true},
+		{"console, events", "GET", []string{
+			"Sec-Fetch-Site", "same-origin", "Sec-Fetch-Mode", "cors", "Accept",
+			"text/event-stream",
+		}, true},
+		{"typed address", "GET", []string{
+			"Sec-Fetch-Site", "none", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest",
+			"document",
+		}, true},
+		{"a link from elsewhere", "GET", []string{
+			"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate",
+			"Sec-Fetch-Dest", "document",
+		}, true},
 
-		{"form of another site", "POST", []string{"Origin", "https://evil.example", "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}, false},
+		{"form of another site", "POST", []string{
+			"Origin", "https://evil.example", "Sec-Fetch-Site", "cross-site",
+			"Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document",
+		}, false},
 		{"form, an older browser", "POST", []string{"Origin", "https://evil.example"}, false},
 		{"form of no origin", "POST", []string{"Origin", "null"}, false},
 		{"form without origin", "POST", []string{"Sec-Fetch-Site", "cross-site"}, false},
-		{"another port of this host", "POST", []string{"Origin", "http://127.0.0.1:9999", "Sec-Fetch-Site", "same-site"}, false},
+		{
+			"another port of this host", "POST",
+			[]string{"Origin", "http://127.0.0.1:9999", "Sec-Fetch-Site", "same-site"},
+			false,
+		},
 		{"another port, an older browser", "POST", []string{"Origin", "http://127.0.0.1:9999"}, false},
 		{"another port without origin", "GET", []string{"Sec-Fetch-Site", "same-site", "Sec-Fetch-Mode", "no-cors"}, false},
 		{"another scheme", "POST", []string{"Origin", "https://127.0.0.1:8770"}, false},
@@ -89,12 +117,34 @@ func TestRequestsOfOtherSitesAreRefused(t *testing.T) {
 		{"two sites", "POST", []string{"Sec-Fetch-Site", "same-origin", "Sec-Fetch-Site", "cross-site"}, false},
 		{"an unknown site", "POST", []string{"Sec-Fetch-Site", "elsewhere"}, false},
 		{"events of another site", "GET", []string{"Origin", "https://evil.example", "Accept", "text/event-stream"}, false},
-		{"events without origin", "GET", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "cors", "Accept", "text/event-stream"}, false},
-		{"WebSocket", "GET", []string{"Origin", "https://evil.example", "Connection", "Upgrade", "Upgrade", "websocket"}, false},
-		{"WebSocket that looks like a link", "GET", []string{"Connection", "Upgrade", "Upgrade", "websocket", "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}, false},
-		{"picture", "GET", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors", "Sec-Fetch-Dest", "image"}, false},
-		{"script", "GET", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors", "Sec-Fetch-Dest", "script"}, false},
-		{"frame", "GET", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "iframe"}, false},
+		{"events without origin", "GET", []string{
+			"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "cors", "Accept",
+			"text/event-stream",
+		}, false},
+		{
+			"WebSocket", "GET",
+			[]string{"Origin", "https://evil.example", "Connection", "Upgrade", "Upgrade", "websocket"},
+			false,
+		},
+		{"WebSocket that looks like a link", "GET", []string{
+			"Connection", "Upgrade", "Upgrade", "websocket",
+			"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document",
+		}, false},
+		{
+			"picture", "GET",
+			[]string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors", "Sec-Fetch-Dest", "image"},
+			false,
+		},
+		{
+			"script", "GET",
+			[]string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors", "Sec-Fetch-Dest", "script"},
+			false,
+		},
+		{
+			"frame", "GET",
+			[]string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "iframe"},
+			false,
+		},
 		{"deletion", "DELETE", []string{"Sec-Fetch-Site", "cross-site"}, false},
 		{"preflight", "OPTIONS", []string{"Origin", "https://evil.example"}, false},
 		{"tunnel", "CONNECT", nil, false},
@@ -102,7 +152,10 @@ func TestRequestsOfOtherSitesAreRefused(t *testing.T) {
 	} {
 		r := asUser(request(t, c.headers...), 1000)
 		r.Method = c.method
-		peerOf(r.Context()).conn = fakeConn{local: netip.MustParseAddrPort("127.0.0.1:8770"), remote: netip.MustParseAddrPort("127.0.0.1:1")}
+		peerOf(r.Context()).conn = fakeConn{
+			local:  netip.MustParseAddrPort("127.0.0.1:8770"),
+			remote: netip.MustParseAddrPort("127.0.0.1:1"),
+		}
 		if got := k.status(t, r); got != http.StatusOK {
 			t.Fatalf("control: %s: without the guard it is not let in: %d", c.name, got)
 		}
@@ -145,7 +198,10 @@ func TestOriginsOverTLS(t *testing.T) {
 func TestBrowsersUseTheAddress(t *testing.T) {
 	k := kitOf(t, nil)
 	r := asUser(request(t), 1000)
-	peerOf(r.Context()).conn = fakeConn{local: netip.MustParseAddrPort("127.0.0.1:8770"), remote: netip.MustParseAddrPort("127.0.0.1:1")}
+	peerOf(r.Context()).conn = fakeConn{
+		local:  netip.MustParseAddrPort("127.0.0.1:8770"),
+		remote: netip.MustParseAddrPort("127.0.0.1:1"),
+	}
 	r.Host = "localhost:8770"
 	if d := k.guard(r); d != nil {
 		t.Fatalf("control: a program: %v", d)
@@ -178,7 +234,8 @@ func FuzzHostAndOrigin(f *testing.F) {
 			addr, err := netip.ParseAddrPort(host)
 			switch {
 			case name == "localhost:8770", strings.TrimSuffix(strings.TrimSuffix(name, ":8770"), ":80") == "agents.example":
-			case err == nil && addr.Port() == 8770 && addr.Addr().IsLoopback() && !addr.Addr().Is4In6() && addr.Addr().Zone() == "":
+			case err == nil && addr.Port() == 8770 && addr.Addr().IsLoopback() && !addr.Addr().Is4In6() &&
+				addr.Addr().Zone() == "":
 			default:
 				t.Fatalf("%q is a name of ours", host)
 			}

@@ -39,10 +39,12 @@ func (l Listener) Check() (port uint16, err error) {
 	}
 	if !l.TLS && !l.BehindProxy {
 		return 0, fmt.Errorf("serve.listen: %s can be reached from other machines, and tokens would go there in the clear; "+
-			"set serve.tls_cert and serve.tls_key, or serve.behind_proxy = true if a proxy in front speaks TLS, or listen on 127.0.0.1", l.Addr)
+			"set serve.tls_cert and serve.tls_key, or serve.behind_proxy = true if a proxy in front speaks TLS, or listen on "+
+			"127.0.0.1", l.Addr)
 	}
 	if l.Proofs == 0 {
-		return 0, fmt.Errorf("serve.listen: %s can be reached from other machines, and nobody there could prove who they are; "+
+		return 0, fmt.Errorf("serve.listen: %s can be reached from other machines, and nobody there could prove who they "+
+			"are; "+
 			"make a token with rlp token new, or set serve.token_secret, or listen on 127.0.0.1", l.Addr)
 	}
 	return uint16(n), nil
@@ -122,7 +124,8 @@ func (k *keyPair) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		return k.pair, nil
 	}
 	if err == nil && key.Mode().Perm()&0o027 != 0 {
-		err = fmt.Errorf("%s has mode %#o, so that others can read or change it; run chmod 600 on it", k.keyFile, key.Mode().Perm())
+		err = fmt.Errorf("%s has mode %#o, so that others can read or change it; run chmod 600 on it", k.keyFile,
+			key.Mode().Perm())
 	}
 	var fresh tls.Certificate
 	if err == nil {

@@ -81,13 +81,16 @@ func newAuthority(t *testing.T, name string) *authority {
 }
 
 // sign makes a certificate and its key, and the files of both.
-func (a *authority) sign(name string, usage []x509.ExtKeyUsage, isCA bool) (*x509.Certificate, *ecdsa.PrivateKey, string, string) {
+func (a *authority) sign(name string, usage []x509.ExtKeyUsage, isCA bool) (*x509.Certificate, *ecdsa.PrivateKey,
+	string, string,
+) {
 	a.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	must(a.t, err)
 	a.n++
 	c := &x509.Certificate{
-		SerialNumber: big.NewInt(a.n), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		SerialNumber: big.NewInt(a.n), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour),
+		NotAfter:    time.Now().Add(time.Hour),
 		ExtKeyUsage: usage, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, BasicConstraintsValid: true, IsCA: isCA,
 	}
 	parent, signer := a.cert, a.key
@@ -112,7 +115,8 @@ func (a *authority) client(roots *x509.CertPool, cert *x509.Certificate, key *ec
 	c := &tls.Config{RootCAs: roots}
 	if cert != nil {
 		pair := tls.Certificate{Certificate: [][]byte{cert.Raw}, PrivateKey: key}
-		c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil } // asked or not
+		// asked or not
+		c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
 	}
 	tr := &http.Transport{TLSClientConfig: c, ForceAttemptHTTP2: true}
 	a.t.Cleanup(tr.CloseIdleConnections)
@@ -169,11 +173,20 @@ func TestClientCertificates(t *testing.T) {
 		client *http.Client
 		want   string
 	}{
-		"by its name":    {ours.client(roots, named, namedKey), "HTTP/2.0 cert:ci"},
-		"by its hash":    {ours.client(roots, hashed, hashedKey), "HTTP/2.0 cert:laptop"},
-		"bound to none":  {ours.client(roots, unbound, unboundKey), `Unauthorized {"error":"unauthorized","message":"this client certificate stands for nobody here`},
-		"of another CA":  {ours.client(roots, forged, forgedKey), `Unauthorized {"error":"unauthorized","message":"no authority that serve.client_ca names signed`},
-		"not for this":   {ours.client(roots, wrong, wrongKey), `Unauthorized {"error":"unauthorized","message":"this client certificate is not made to prove a client`},
+		"by its name": {ours.client(roots, named, namedKey), "HTTP/2.0 cert:ci"},
+		"by its hash": {ours.client(roots, hashed, hashedKey), "HTTP/2.0 cert:laptop"},
+		"bound to none": {
+			ours.client(roots, unbound, unboundKey),
+			`Unauthorized {"error":"unauthorized","message":"this client certificate stands for nobody here`,
+		},
+		"of another CA": {
+			ours.client(roots, forged, forgedKey),
+			`Unauthorized {"error":"unauthorized","message":"no authority that serve.client_ca names signed`,
+		},
+		"not for this": {
+			ours.client(roots, wrong, wrongKey),
+			`Unauthorized {"error":"unauthorized","message":"this client certificate is not made to prove a client`,
+		},
 		"no certificate": {ours.client(roots, nil, nil), "HTTP/2.0 user:"},
 	} {
 		if got := ask(c.client); !strings.HasPrefix(got, c.want) {
@@ -263,7 +276,8 @@ func TestCertificatesEnd(t *testing.T) {
 		early := kitOf(t, func(o *Options) {
 			o.ClientCAs, o.Now = pool(ours), func() time.Time { return cert.NotBefore.Add(-time.Second) }
 		})
-		if _, err := early.Authenticate(showing(t, cert)); err == nil || !strings.Contains(err.Error(), "good from "+cert.NotBefore.UTC().Format(time.RFC3339)) {
+		if _, err := early.Authenticate(showing(t, cert)); err == nil || !strings.Contains(err.Error(), "good from "+
+			cert.NotBefore.UTC().Format(time.RFC3339)) {
 			t.Errorf("%v", err)
 		}
 		_, err := k.Authenticate(showing(t, cert))
@@ -305,7 +319,8 @@ func TestTLSConfigRefuses(t *testing.T) {
 	if _, err := TLSConfig(cert, key, cert+"-gone", nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no CA: %v", err)
 	}
-	if c, err := TLSConfig(cert, key, ours.file, nil); err != nil || !c.SessionTicketsDisabled || c.ClientAuth != tls.RequestClientCert || c.MinVersion != tls.VersionTLS13 {
+	if c, err := TLSConfig(cert, key, ours.file, nil); err != nil || !c.SessionTicketsDisabled ||
+		c.ClientAuth != tls.RequestClientCert || c.MinVersion != tls.VersionTLS13 {
 		t.Errorf("%+v, %v", c, err)
 	}
 	long := filepath.Join(t.TempDir(), "long.pem")

@@ -29,10 +29,14 @@ func TestTheLogHoldsNoTokens(t *testing.T) {
 	secrets := []string{text[16:40], operator, cookie.Value, digestOf(text).String(), "hunter2hunter2"}
 	wrong := wrongOf(text)
 	for _, r := range []*http.Request{
-		bearer(t, text), bearer(t, wrong), bearer(t, operator), bearer(t, operator+"x"), request(t), request(t, "Authorization", "Basic hunter2hunter2"),
-		request(t, "Authorization", text), bearer(t, text, "Origin", "https://evil.example"), request(t, "Cookie", "rlp_session=hunter2hunter2"),
-		browser(t, "GET", "/runs", "192.0.2.9", nil, cookie), browser(t, "POST", LoginPath, "192.0.2.1", url.Values{"token": {wrong}}),
-		browser(t, "POST", LoginPath, "192.0.2.1", url.Values{"token": {text}}), browser(t, "GET", "/runs?token="+text, "192.0.2.1", nil),
+		bearer(t, text), bearer(t, wrong), bearer(t, operator), bearer(t, operator+"x"), request(t),
+		request(t, "Authorization", "Basic hunter2hunter2"),
+		request(t, "Authorization", text), bearer(t, text, "Origin", "https://evil.example"),
+		request(t, "Cookie", "rlp_session=hunter2hunter2"),
+		browser(t, "GET", "/runs", "192.0.2.9", nil, cookie), browser(t, "POST", LoginPath, "192.0.2.1",
+			url.Values{"token": {wrong}}),
+		browser(t, "POST", LoginPath, "192.0.2.1", url.Values{"token": {text}}), browser(t, "GET", "/runs?token="+text,
+			"192.0.2.1", nil),
 	} {
 		visit(t, h, r)
 	}
@@ -40,7 +44,10 @@ func TestTheLogHoldsNoTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	visit(t, h, bearer(t, text))
-	for _, event := range []string{"access.denied", "access.refused", "access.login", "access.anonymous", "revoked", made.ID, "192.0.2.1"} {
+	for _, event := range []string{
+		"access.denied", "access.refused", "access.login", "access.anonymous", "revoked",
+		made.ID, "192.0.2.1",
+	} {
 		if !strings.Contains(out.String(), event) {
 			t.Errorf("control: nothing is said of %s in\n%s", event, &out)
 		}

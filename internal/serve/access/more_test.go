@@ -51,12 +51,17 @@ func TestWhatACertificateProves(t *testing.T) {
 		want  int
 		say   string
 	}{
-		"with what lies between":    {[]*x509.Certificate{leaf, between}, http.StatusOK, ""},
-		"without what lies between": {[]*x509.Certificate{leaf}, http.StatusUnauthorized, "no authority that serve.client_ca names signed"},
-		"of a server":               {[]*x509.Certificate{server}, http.StatusUnauthorized, "not made to prove a client"},
+		"with what lies between": {[]*x509.Certificate{leaf, between}, http.StatusOK, ""},
+		"without what lies between": {
+			[]*x509.Certificate{leaf},
+			http.StatusUnauthorized,
+			"no authority that serve.client_ca names signed",
+		},
+		"of a server": {[]*x509.Certificate{server}, http.StatusUnauthorized, "not made to prove a client"},
 	} {
 		_, err := k.Authenticate(showing(t, c.chain...))
-		if c.want == http.StatusOK && err != nil || c.want != http.StatusOK && (err == nil || asDenied(err).Status != c.want || !strings.Contains(err.Error(), c.say)) {
+		if c.want == http.StatusOK && err != nil || c.want != http.StatusOK &&
+			(err == nil || asDenied(err).Status != c.want || !strings.Contains(err.Error(), c.say)) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -66,7 +71,8 @@ func TestWhatACertificateProves(t *testing.T) {
 	}
 	log.has(t, "unreadable", "access.unreadable", k.store.dir)
 	nobody := kitOf(t, func(o *Options) { o.Tokens, o.ClientCAs = nil, pool(ours) })
-	if _, err := nobody.Authenticate(showing(t, cert)); err == nil || !strings.Contains(err.Error(), "stands for nobody here") {
+	if _, err := nobody.Authenticate(showing(t, cert)); err == nil || !strings.Contains(err.Error(),
+		"stands for nobody here") {
 		t.Errorf("without records: %v", err)
 	}
 }
@@ -102,7 +108,8 @@ func TestHowManyTokensThereAre(t *testing.T) {
 		must(t, os.WriteFile(filepath.Join(k.store.dir, id+".toml"), nil, 0o600))
 	}
 	k.token(t, func(o *Token) { o.Name = "last" })
-	if _, _, err := k.store.New(Token{Name: "more", Tenant: "acme", May: service.Read}); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("there are %d", maxTokens)) {
+	if _, _, err := k.store.New(Token{Name: "more", Tenant: "acme", May: service.Read}); err == nil ||
+		!strings.Contains(err.Error(), fmt.Sprintf("there are %d", maxTokens)) {
 		t.Errorf("one more: %v", err)
 	}
 }
@@ -135,7 +142,8 @@ func TestWhatIsNoPlaceHasNoOrigin(t *testing.T) {
 			t.Errorf("%q is the origin of itself", s)
 		}
 	}
-	if !h.sameOrigin("http://a:80", "a", false) || h.sameOrigin("http://a..b", "a", false) || h.sameOrigin("http://a", "a..b", false) {
+	if !h.sameOrigin("http://a:80", "a", false) || h.sameOrigin("http://a..b", "a", false) || h.sameOrigin("http://a",
+		"a..b", false) {
 		t.Error("control")
 	}
 	if p, ok := parsePlace("-a", 80); !ok || p.host != "-a" {

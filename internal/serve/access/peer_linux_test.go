@@ -117,7 +117,10 @@ func dialer(t *testing.T, l net.Listener) func() net.Conn {
 // from them.
 func TestPeersAreKnown(t *testing.T) {
 	for _, at := range []struct{ network, address string }{
-		{"tcp", "127.0.0.1:0"}, {"tcp", "[::1]:0"}, {"tcp", "[::ffff:127.0.0.1]:0"}, {"unix", "@rlp-access-" + strconv.Itoa(os.Getpid())},
+		{"tcp", "127.0.0.1:0"},
+		{"tcp", "[::1]:0"},
+		{"tcp", "[::ffff:127.0.0.1]:0"},
+		{"unix", "@rlp-access-" + strconv.Itoa(os.Getpid())},
 	} {
 		l, _ := serving(t, false, at.network, at.address)
 		host := "localhost"
@@ -284,7 +287,8 @@ func TestTablesOfProc(t *testing.T) {
 		local, remote := addrPort(c.LocalAddr()), addrPort(c.RemoteAddr())
 		diag, err1 := diagSocket(local, remote)
 		proc, err2 := procSocket(os.Open, local, remote)
-		if err1 != nil || err2 != nil || diag != proc || proc.inode == 0 || proc.state != tcpEstablished || int(proc.uid) != os.Geteuid() {
+		if err1 != nil || err2 != nil || diag != proc || proc.inode == 0 || proc.state != tcpEstablished ||
+			int(proc.uid) != os.Geteuid() {
 			t.Errorf("%s: %+v %v, %+v %v", address, diag, err1, proc, err2)
 		}
 		// Nothing is connected from there, though somebody listens.
@@ -307,12 +311,20 @@ func TestTablesOfProc(t *testing.T) {
 
 // A line that is broken, or of somebody else's socket, is no line.
 func TestLinesOfProc(t *testing.T) {
-	const line = "   0: 0100007F:1F90 0100007F:2242 01 00000000:00000000 00:00000000 00000000  1000        0 4711 1 0000 20 4 30 10 -1\n"
+	const line = "   0: 0100007F:1F90 0100007F:2242 01 00000000:00000000 00:00000000 00000000  1000        0 4711 1 " +
+		"0000 20 4 30 10 -1\n"
 	local, remote := netip.MustParseAddrPort("127.0.0.1:8080"), netip.MustParseAddrPort("127.0.0.1:8770")
 	if got, ok := inTable("  sl local\n"+line, local, remote); !ok || got != (socketInfo{1, 1000, 4711}) {
 		t.Fatalf("control: %+v, %v", got, ok)
 	}
-	for _, edit := range [][2]string{{"1000", "x"}, {"4711", "-1"}, {"0100007F:1F90", "0100007F"}, {"0100007F:1F90", "0200007F:1F90"}, {"1F90", "1F91"}, {" 01 ", " 1FF "}} {
+	for _, edit := range [][2]string{
+		{"1000", "x"},
+		{"4711", "-1"},
+		{"0100007F:1F90", "0100007F"},
+		{"0100007F:1F90", "0200007F:1F90"},
+		{"1F90", "1F91"},
+		{" 01 ", " 1FF "},
+	} {
 		if got, ok := inTable(strings.Replace(line, edit[0], edit[1], 1), local, remote); ok {
 			t.Errorf("%v: %+v", edit, got)
 		}
@@ -337,7 +349,8 @@ func TestTheSocketsFolderIsNotTheCheck(t *testing.T) {
 // Whoever guesses so, from any address of loopback, guesses as one.
 func TestGuessesOfLoopbackAreOnes(t *testing.T) {
 	l, k := serving(t, false, "tcp", "127.0.0.1:0")
-	head := "GET /runs HTTP/1.1\r\nHost: localhost:" + strconv.Itoa(l.Addr().(*net.TCPAddr).Port) + "\r\nConnection: close\r\nAuthorization: Bearer "
+	head := "GET /runs HTTP/1.1\r\nHost: localhost:" + strconv.Itoa(l.Addr().(*net.TCPAddr).Port) +
+		"\r\nConnection: close\r\nAuthorization: Bearer "
 	const guesses = 100
 	for i := range byte(guesses) {
 		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, i+2)}}
@@ -358,7 +371,8 @@ func TestGuessesOfLoopbackAreOnes(t *testing.T) {
 	if _, held := k.Counts(); held < guesses/2 {
 		t.Errorf("of %d guesses from as many addresses %d waited", guesses, held)
 	}
-	if one := network(netip.MustParseAddr("127.9.9.9")); one != network(netip.MustParseAddr("::1")) || one == network(netip.MustParseAddr("192.0.2.1")) {
+	if one := network(netip.MustParseAddr("127.9.9.9")); one != network(netip.MustParseAddr("::1")) ||
+		one == network(netip.MustParseAddr("192.0.2.1")) {
 		t.Errorf("an address of loopback is counted as %s", one)
 	}
 }
@@ -382,7 +396,8 @@ func TestReadDiag(t *testing.T) {
 			change(b, body)
 			return b
 		}
-		if got, err := readDiag(answer(func(_, _ []byte) {}), local, remote); err != nil || got != (socketInfo{tcpEstablished, 1000, 7}) {
+		if got, err := readDiag(answer(func(_, _ []byte) {}), local, remote); err != nil ||
+			got != (socketInfo{tcpEstablished, 1000, 7}) {
 			t.Fatalf("control: %+v, %v", got, err)
 		}
 		for name, c := range map[string]struct {

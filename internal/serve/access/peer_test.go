@@ -18,6 +18,7 @@ func (c fakeConn) RemoteAddr() net.Addr { return net.TCPAddrFromAddrPort(c.remot
 
 // withPeer is r as it came from an address.
 func withPeer(r *http.Request, from string) *http.Request {
-	c := fakeConn{local: netip.MustParseAddrPort("192.0.2.80:8770"), remote: netip.AddrPortFrom(netip.MustParseAddr(from), 1234)}
+	c := fakeConn{local: netip.MustParseAddrPort("192.0.2.80:8770"), remote: netip.AddrPortFrom(netip.MustParseAddr(from),
+		1234)}
 	return r.WithContext(context.WithValue(r.Context(), peerKey{}, &peer{conn: c}))
 }

@@ -61,10 +61,12 @@ func (a *Access) byToken(r *http.Request, text string) (*proof, error) {
 		}
 	case storeErr != nil:
 		a.tell(slog.LevelError, "access.unreadable", "error", storeErr.Error())
-		return nil, denied(http.StatusServiceUnavailable, "unavailable", "tokens cannot be judged now; the service's log says why")
+		return nil, denied(http.StatusServiceUnavailable, "unavailable",
+			"tokens cannot be judged now; the service's log says why")
 	case !ok:
 		a.tell(slog.LevelWarn, "access.denied", "from", from, "token", parsed.id, "why", "no such token")
-		return nil, a.unauthorized("the token is not good here; use one that the operator made with rlp token new, without quotes or spaces")
+		return nil, a.unauthorized("the token is not good here; use one that the operator made with rlp token new, without " +
+			"quotes or spaces")
 	case isOperator:
 		p := a.operatorProof("operator", "token:operator")
 		p.chooses, p.caller.EveryTenant = false, false
@@ -83,10 +85,14 @@ func (a *Access) byRecord(ctx context.Context, t *Token) (*proof, error) {
 	layers, err := a.layersOf(ctx, t, now)
 	if err != nil {
 		a.tell(slog.LevelError, "access.unreadable", "caller", t.Caller(), "token", t.ID, "error", err.Error())
-		return nil, denied(http.StatusServiceUnavailable, "unavailable", "what this token may cannot be read now; the service's log says why")
+		return nil, denied(http.StatusServiceUnavailable, "unavailable",
+			"what this token may cannot be read now; the service's log says why")
 	}
 	a.o.Tokens.touch(t.ID)
-	p := &proof{token: t, caller: service.Caller{ID: t.callerID(), Name: t.Caller(), Tenant: t.Tenant, May: t.May, Layers: layers, Until: t.Expires}}
+	p := &proof{token: t, caller: service.Caller{
+		ID: t.callerID(), Name: t.Caller(), Tenant: t.Tenant, May: t.May,
+		Layers: layers, Until: t.Expires,
+	}}
 	p.caller.Still = func() error { return a.stands(p, a.o.Now()) }
 	return p, nil
 }

@@ -131,7 +131,9 @@ func (t *Token) check() error {
 	switch {
 	case proofs != 1:
 		return errors.New("exactly one of secret, cert_name and cert_sha256 must be there")
-	case len(t.CertName) > 256 || !utf8.ValidString(t.CertName) || strings.ContainsFunc(t.CertName, func(r rune) bool { return r < ' ' || r == 0x7f }):
+	case len(t.CertName) > 256 || !utf8.ValidString(t.CertName) || strings.ContainsFunc(t.CertName, func(r rune) bool {
+		return r < ' ' || r == 0x7f
+	}):
 		return errors.New("cert_name must be the common name of a certificate, at most 256 bytes of text")
 	case len(t.Profiles) > 64:
 		return errors.New("at most 64 profiles are named")
@@ -146,7 +148,10 @@ func (t *Token) check() error {
 
 // recordKeys are those that the file of a record has.
 func recordKeys() []string {
-	return []string{"version", "id", "name", "tenant", "may", "secret", "cert_name", "cert_sha256", "profiles", "grant", "created", "expires", "revoked"}
+	return []string{
+		"version", "id", "name", "tenant", "may", "secret", "cert_name", "cert_sha256", "profiles", "grant",
+		"created", "expires", "revoked",
+	}
 }
 
 // encode is the file of a record.

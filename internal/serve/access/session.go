@@ -114,7 +114,10 @@ func (a *Access) cookies(r *http.Request) []string {
 
 // bySession judges a cookie.
 func (a *Access) bySession(r *http.Request, cookies []string) (*proof, error) {
-	over := &Denied{Status: http.StatusUnauthorized, Code: "unauthorized", clear: true, Message: "the session is over; log in again"}
+	over := &Denied{
+		Status: http.StatusUnauthorized, Code: "unauthorized", clear: true,
+		Message: "the session is over; log in again",
+	}
 	s, ok := a.sessions.get(cookies[0], a.o.Now())
 	// A cookie goes to every port of a host: what another user of it received
 	// is of no use to them.
@@ -156,7 +159,8 @@ func (a *Access) login(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-	if mime := r.Header.Get("Content-Type"); !strings.HasPrefix(mime, "application/x-www-form-urlencoded") || r.ParseForm() != nil || len(r.PostForm["token"]) != 1 {
+	if mime := r.Header.Get("Content-Type"); !strings.HasPrefix(mime, "application/x-www-form-urlencoded") ||
+		r.ParseForm() != nil || len(r.PostForm["token"]) != 1 {
 		a.refuse(w, r, denied(http.StatusBadRequest, "invalid_request", "send the field token in a form, once"))
 		return
 	}
@@ -216,7 +220,8 @@ func (a *Access) dropCookie(w http.ResponseWriter, r *http.Request) {
 func localPath(next string) string {
 	u, err := url.Parse(next)
 	if err != nil || !strings.HasPrefix(next, "/") ||
-		strings.HasPrefix(next, "//") || strings.ContainsAny(next, "\\\r\n\t") || u.Path == LoginPath || u.Path == LogoutPath {
+		strings.HasPrefix(next, "//") || strings.ContainsAny(next, "\\\r\n\t") || u.Path == LoginPath ||
+		u.Path == LogoutPath {
 		return "/"
 	}
 	return u.RequestURI()
@@ -227,7 +232,8 @@ func (a *Access) loginPage(w http.ResponseWriter, status int, next, message stri
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Cache-Control", "no-store")
-	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'")
+	h.Set("Content-Security-Policy",
+		"default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "same-origin")
 	w.WriteHeader(status)

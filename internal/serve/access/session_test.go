@@ -73,7 +73,8 @@ func TestSessions(t *testing.T) {
 	if cookie == nil {
 		t.Fatal("control: the token begins no session")
 	}
-	if !cookie.HttpOnly || cookie.SameSite != http.SameSiteStrictMode || cookie.Path != "/" || strings.Contains(cookie.Value, text[16:30]) || cookie.MaxAge <= 0 {
+	if !cookie.HttpOnly || cookie.SameSite != http.SameSiteStrictMode || cookie.Path != "/" ||
+		strings.Contains(cookie.Value, text[16:30]) || cookie.MaxAge <= 0 {
 		t.Errorf("%+v", cookie)
 	}
 	if w := visit(t, h, browser(t, "GET", "/runs", here, nil, cookie)); w.Code != 200 || who != "token:ci" {
@@ -117,7 +118,8 @@ func TestASessionIsOfItsUser(t *testing.T) {
 	h := k.Wrap(whoAsks(&who))
 	w := visit(t, h, asUser(browser(t, "POST", LoginPath, "127.0.0.1", url.Values{"token": {text}}), 2000))
 	cookie := w.Result().Cookies()[0]
-	if w := visit(t, h, asUser(browser(t, "GET", "/runs", "127.0.0.1", nil, cookie), 2000)); w.Code != 200 || who != "token:ci" {
+	if w := visit(t, h, asUser(browser(t, "GET", "/runs", "127.0.0.1", nil, cookie), 2000)); w.Code != 200 ||
+		who != "token:ci" {
 		t.Fatalf("control: %d %q", w.Code, who)
 	}
 	if w := visit(t, h, asUser(browser(t, "GET", "/runs", "127.0.0.1", nil, cookie), 2001)); w.Code == 200 {
@@ -211,7 +213,8 @@ func TestGuessesInTheForm(t *testing.T) {
 func TestWhereLoginLeads(t *testing.T) {
 	for next, want := range map[string]string{
 		"/": "/", "/runs?x=1": "/runs?x=1", "/runs/1#x": "/runs/1",
-		"": "/", "https://evil.example/": "/", "//evil.example/": "/", `/\evil.example/`: "/", `\\evil.example`: "/", "/\tevil": "/", "javascript:alert(1)": "/", "runs": "/",
+		"": "/", "https://evil.example/": "/", "//evil.example/": "/", `/\evil.example/`: "/", `\\evil.example`: "/",
+		"/\tevil": "/", "javascript:alert(1)": "/", "runs": "/",
 		"/login": "/", "/logout": "/", "///evil.example": "/", "http:/x": "/", "/%zz": "/",
 	} {
 		if got := localPath(next); got != want {
@@ -229,7 +232,8 @@ func TestTheForm(t *testing.T) {
 		t.Errorf("%d %v", w.Code, w.Header())
 	}
 	w = visit(t, h, browser(t, "GET", `/login?next=/"><script>`, "192.0.2.1", nil))
-	if w.Code != 200 || strings.Contains(w.Body.String(), "<script>") || !strings.Contains(w.Header().Get("Content-Security-Policy"), "default-src 'none'") {
+	if w.Code != 200 || strings.Contains(w.Body.String(), "<script>") ||
+		!strings.Contains(w.Header().Get("Content-Security-Policy"), "default-src 'none'") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	if w := visit(t, h, request(t)); w.Code != http.StatusUnauthorized {
@@ -250,7 +254,8 @@ func TestACertificateIsLedToNoForm(t *testing.T) {
 	}
 	r = browser(t, "GET", "/runs", "192.0.2.1", nil)
 	r.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{cert}}
-	if w := visit(t, h, r); w.Code != http.StatusUnauthorized || !strings.Contains(w.Body.String(), "rlp token new --cert") {
+	if w := visit(t, h, r); w.Code != http.StatusUnauthorized || !strings.Contains(w.Body.String(),
+		"rlp token new --cert") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }

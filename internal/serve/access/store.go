@@ -85,7 +85,8 @@ func (s *Store) New(t Token) (*Token, string, error) {
 	}
 	for _, l := range all {
 		if l.Token != nil && l.Token.State(s.now()) == "good" && l.Token.overlaps(&t) {
-			return nil, "", fmt.Errorf("making a token: %s is %s already; revoke that one first, or take another name", t.Name, l.ID)
+			return nil, "", fmt.Errorf("making a token: %s is %s already; revoke that one first, or take another name", t.Name,
+				l.ID)
 		}
 	}
 	if err := home.WritePrivate(s.path(t.ID), t.encode()); err != nil {
@@ -97,7 +98,8 @@ func (s *Store) New(t Token) (*Token, string, error) {
 // overlaps reports whether two records would be one caller, or one certificate
 // two.
 func (t *Token) overlaps(o *Token) bool {
-	return t.Name == o.Name && t.Tenant == o.Tenant || t.CertName != "" && t.CertName == o.CertName || t.CertHash != "" && t.CertHash == o.CertHash
+	return t.Name == o.Name && t.Tenant == o.Tenant || t.CertName != "" && t.CertName == o.CertName || t.CertHash != "" &&
+		t.CertHash == o.CertHash
 }
 
 // Revoke ends a token, and whatever is open by it. One that was revoked before

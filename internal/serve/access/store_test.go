@@ -153,7 +153,8 @@ func TestRevoke(t *testing.T) {
 func TestNamesAreOfOneToken(t *testing.T) {
 	k := kitOf(t, nil)
 	made, _ := k.token(t, nil)
-	if _, _, err := k.store.New(Token{Name: "ci", Tenant: "acme", May: 1}); err == nil || !strings.Contains(err.Error(), made.ID) {
+	if _, _, err := k.store.New(Token{Name: "ci", Tenant: "acme", May: 1}); err == nil || !strings.Contains(err.Error(),
+		made.ID) {
 		t.Errorf("%v", err)
 	}
 	k.token(t, func(o *Token) { o.Tenant = "other" })

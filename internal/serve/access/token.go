@@ -22,7 +22,8 @@ const (
 const letters = "abcdefghijklmnopqrstuvwxyz234567"
 
 // errNoToken says nothing of the text, which may be most of a token.
-var errNoToken = errors.New("a token is rlpt_, ten letters and digits, _ and 52 letters and digits, as rlp token new printed it")
+var errNoToken = errors.New("a token is rlpt_, ten letters and digits, _ and 52 letters and digits, as rlp token new " +
+	"printed it")
 
 // A parsedToken has the form of one.
 type parsedToken struct{ id, text string }

@@ -32,9 +32,12 @@ func TestParseTokenRefuses(t *testing.T) {
 		t.Fatalf("control: %v", err)
 	}
 	for name, text := range map[string]string{
-		"nothing": "", "a prefix": "rlpt_", "upper case": strings.ToUpper(good), "a space": good + " ", "a line": good + "\n", "NUL": good[:20] + "\x00" + good[21:],
-		"a slash": good[:8] + "/" + good[9:], "dots": "rlpt_../../../_" + good[16:], "no UTF-8": good[:30] + "\xff" + good[31:], "longer": good + "a",
-		"shorter": good[:len(good)-1], "another prefix": "rlpx_" + good[5:], "a letter like another": good[:20] + "а" + good[22:], "no mark": good[:15] + "a" + good[16:],
+		"nothing": "", "a prefix": "rlpt_", "upper case": strings.ToUpper(good), "a space": good + " ", "a line": good + "\n",
+		"NUL":     good[:20] + "\x00" + good[21:],
+		"a slash": good[:8] + "/" + good[9:], "dots": "rlpt_../../../_" + good[16:], "no UTF-8": good[:30] + "\xff" +
+			good[31:], "longer": good + "a",
+		"shorter": good[:len(good)-1], "another prefix": "rlpx_" + good[5:], "a letter like another": good[:20] + "а" +
+			good[22:], "no mark": good[:15] + "a" + good[16:],
 	} {
 		if k, err := parseToken(text); err == nil {
 			t.Errorf("%s is a token: %+v", name, k)
@@ -62,7 +65,8 @@ func FuzzParseToken(f *testing.F) {
 			}
 			return
 		}
-		if k.text != s || len(k.id) != idLen || strings.Trim(k.id, letters) != "" || s != tokenPrefix+k.id+"_"+s[tokenLen-secretLen:] {
+		if k.text != s || len(k.id) != idLen || strings.Trim(k.id, letters) != "" || s != tokenPrefix+k.id+"_"+
+			s[tokenLen-secretLen:] {
 			t.Fatalf("%q: %+v", s, k)
 		}
 	})

@@ -76,7 +76,9 @@ func asDenied(err error) *Denied {
 
 // busy refuses who has as many connections as one caller may, all in use.
 func busy() *Denied {
-	d := denied(http.StatusTooManyRequests, "busy", "as many connections as may be are in use, of this caller or of all who are known; end a request or a stream first, and ask again")
+	d := denied(http.StatusTooManyRequests, "busy",
+		"as many connections as may be are in use, of this caller or of all who are known; end a request or a stream "+
+			"first, and ask again")
 	d.RetryAfter = 10 * time.Second
 	return d
 }

@@ -49,15 +49,18 @@ func TestOpenStreamsEndWithTheirToken(t *testing.T) {
 		do      func(s *Store, id string) error
 		ends    bool
 	}{
-		"control: a good one":   {3 * time.Hour, nil, false},
-		"control: for ever":     {0, nil, false},
-		"expires":               {later, nil, true},
-		"revoked":               {0, func(s *Store, id string) error { _, err := s.Revoke(id); return err }, true},
-		"gone":                  {0, func(s *Store, id string) error { return removeFile(s.path(id)) }, true},
-		"readable by others":    {0, func(s *Store, id string) error { return loosen(s.path(id)) }, true},
-		"its folder can't be":   {0, func(s *Store, _ string) error { return loosen(s.dir) }, true},
-		"it may less, no write": {0, func(s *Store, id string) error { return edit(s.path(id), `["run", "read"]`, `["read"]`) }, true},
-		"of another tenant":     {0, func(s *Store, id string) error { return edit(s.path(id), `"acme"`, `"other"`) }, true},
+		"control: a good one": {3 * time.Hour, nil, false},
+		"control: for ever":   {0, nil, false},
+		"expires":             {later, nil, true},
+		"revoked":             {0, func(s *Store, id string) error { _, err := s.Revoke(id); return err }, true},
+		"gone":                {0, func(s *Store, id string) error { return removeFile(s.path(id)) }, true},
+		"readable by others":  {0, func(s *Store, id string) error { return loosen(s.path(id)) }, true},
+		"its folder can't be": {0, func(s *Store, _ string) error { return loosen(s.dir) }, true},
+		"it may less, no write": {0, func(s *Store, id string) error {
+			return edit(s.path(id), `["run", "read"]`,
+				`["read"]`)
+		}, true},
+		"of another tenant": {0, func(s *Store, id string) error { return edit(s.path(id), `"acme"`, `"other"`) }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -151,7 +154,8 @@ func TestWrap(t *testing.T) {
 		if got := strings.Join(seen, " "); w.Code != c.status || got != c.want {
 			t.Errorf("%s: %d %q, want %d %q", c.path, w.Code, got, c.status, c.want)
 		}
-		if w.Code == 401 && (w.Header().Get("WWW-Authenticate") == "" || !strings.Contains(w.Body.String(), `"error":"unauthorized"`) || w.Header().Get("Cache-Control") != "no-store") {
+		if w.Code == 401 && (w.Header().Get("WWW-Authenticate") == "" || !strings.Contains(w.Body.String(),
+			`"error":"unauthorized"`) || w.Header().Get("Cache-Control") != "no-store") {
 			t.Errorf("%s: %v %s", c.path, w.Header(), w.Body)
 		}
 	}
@@ -230,7 +234,8 @@ func TestWhatEndsRuns(t *testing.T) {
 	}
 	session := func(token *Token) (c *service.Caller, end func()) {
 		t.Helper()
-		cookie := k.sessions.begin(session{token: token, from: k.source(request(t)), until: time.Now().Add(time.Hour)}, time.Now())
+		cookie := k.sessions.begin(session{token: token, from: k.source(request(t)), until: time.Now().Add(time.Hour)},
+			time.Now())
 		return prove(request(t, "Cookie", "rlp_session="+cookie)), func() { k.sessions.end(cookie) }
 	}
 	shown := prove(bearer(t, text))
@@ -300,7 +305,8 @@ func TestProvedConnectionsAreTold(t *testing.T) {
 		if code := ask(bearer(t, wrongOf(text))); code != http.StatusUnauthorized || len(placed.proved) != 0 {
 			t.Errorf("a token that is none: %d, told of %q", code, placed.proved)
 		}
-		if code := ask(bearer(t, text)); code != http.StatusOK || len(placed.proved) != 1 || !strings.HasSuffix(placed.proved[0], " false") || !strings.Contains(placed.proved[0], token.ID) {
+		if code := ask(bearer(t, text)); code != http.StatusOK || len(placed.proved) != 1 ||
+			!strings.HasSuffix(placed.proved[0], " false") || !strings.Contains(placed.proved[0], token.ID) {
 			t.Errorf("a token: %d, told of %q", code, placed.proved)
 		}
 		placed.full, served = true, 0
@@ -329,9 +335,12 @@ func TestTheInstantOfTheEnd(t *testing.T) {
 			end    time.Time
 			record func(*Token)
 		}{
-			"token":                           {at, func(o *Token) { o.Expires = at }},
-			"certificate":                     {cert.NotAfter, func(o *Token) { o.CertName = "ci-runner" }},
-			"certificate, record for longer":  {cert.NotAfter, func(o *Token) { o.CertName, o.Expires = "ci-runner", cert.NotAfter.Add(time.Hour) }},
+			"token":       {at, func(o *Token) { o.Expires = at }},
+			"certificate": {cert.NotAfter, func(o *Token) { o.CertName = "ci-runner" }},
+			"certificate, record for longer": {cert.NotAfter, func(o *Token) {
+				o.CertName, o.Expires = "ci-runner",
+					cert.NotAfter.Add(time.Hour)
+			}},
 			"certificate, record for shorter": {at, func(o *Token) { o.CertName, o.Expires = "ci-runner", at }},
 		} {
 			now := time.Now()

@@ -94,7 +94,9 @@ func TestEveryAnswer(t *testing.T) {
 	h := &host{log: &log{}}
 	h.log.add(oldRun, 4)
 	begun, gate := make(chan struct{}, 1), make(chan struct{})
-	h.launch = func(ctx context.Context, c *service.Caller, q *service.Request, b service.Begin) (*launcher.Report, error) {
+	h.launch = func(ctx context.Context, c *service.Caller, q *service.Request, b service.Begin) (*launcher.Report,
+		error,
+	) {
 		switch q.Agent {
 		case "refused":
 			return nil, violated(b.RunID)
@@ -114,7 +116,9 @@ func TestEveryAnswer(t *testing.T) {
 		fmt.Fprintln(w, "up 1")
 	})
 	var notReady error
-	handler, _ := handlerOf(h, Options{Metrics: metrics, Streams: partOfStreams, Ready: func(context.Context) error { return notReady }}, service.Options{Workers: 1})
+	handler, _ := handlerOf(h, Options{Metrics: metrics, Streams: partOfStreams, Ready: func(context.Context) error {
+		return notReady
+	}}, service.Options{Workers: 1})
 	a := &answers{t, describe(t, document(routes())), map[string]bool{}}
 	for _, rt := range routes() {
 		path := filled(rt.path)
@@ -159,7 +163,10 @@ func (a *answers) reads(handler http.Handler, h *host) {
 	following.leave()
 	a.given[a.d.holds(a.t, ask{method: "GET", path: "/events"}, following.Result(), following.Body.String())] = true
 	h.away = &service.UnavailableError{Why: io.ErrUnexpectedEOF}
-	for _, path := range []string{"/capabilities", "/agents", "/runs", "/runs/" + oldRun, "/runs/" + oldRun + "/events", "/audit", "/audit/head"} {
+	for _, path := range []string{
+		"/capabilities", "/agents", "/runs", "/runs/" + oldRun, "/runs/" + oldRun + "/events",
+		"/audit", "/audit/head",
+	} {
 		if w := get(path); w.Code != http.StatusServiceUnavailable {
 			a.t.Errorf("%s: %d", path, w.Code)
 		}
@@ -172,7 +179,10 @@ func (a *answers) runs(handler http.Handler, begun <-chan struct{}) {
 	post := func(path, body string, head ...string) *httptest.ResponseRecorder {
 		return a.of(handler, ask{"POST", path, body, head})
 	}
-	for _, body := range []string{`{"agent":"a"}`, `{"agent":"refused"}`, `{"agent":"away"}`, `{"agent":1}`, `{"agent":"unknown"}`, late, long} {
+	for _, body := range []string{
+		`{"agent":"a"}`, `{"agent":"refused"}`, `{"agent":"away"}`, `{"agent":1}`,
+		`{"agent":"unknown"}`, late, long,
+	} {
 		post("/run", body)
 	}
 	page := []string{"Content-Type: text/plain", "Sec-Fetch-Site: same-origin"}

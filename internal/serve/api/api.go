@@ -98,7 +98,8 @@ func Handler(o Options) http.Handler {
 	}
 	s := &server{
 		Options: o, large: make(chan struct{}, largeAtime),
-		streams: service.NewShares(int64(o.Streams), partOfStreams), bodies: service.NewByteShares(o.Held, partOfHeld), answers: service.NewByteShares(o.Held, partOfHeld),
+		streams: service.NewShares(int64(o.Streams), partOfStreams), bodies: service.NewByteShares(o.Held, partOfHeld),
+		answers: service.NewByteShares(o.Held, partOfHeld),
 	}
 	s.zips.New = func() any { return gzip.NewWriter(nil) }
 	s.openapi = document(routes())

@@ -108,9 +108,16 @@ func unread(err error) error {
 	case errors.As(err, &large):
 		return err
 	case errors.As(err, &late) && late.Timeout():
-		return &failure{Status: http.StatusRequestTimeout, Code: "timeout", Text: "the body did not arrive in time; send it again", closes: true}
+		return &failure{
+			Status: http.StatusRequestTimeout, Code: "timeout",
+			Text: "the body did not arrive in time; send it again", closes: true,
+		}
 	}
-	return &failure{Status: http.StatusBadRequest, Code: "invalid_request", Text: "the body ended before all of it was there", Fields: []fieldError{{"", "the body ended before all of it was there"}}, closes: true}
+	return &failure{
+		Status: http.StatusBadRequest, Code: "invalid_request",
+		Text:   "the body ended before all of it was there",
+		Fields: []fieldError{{"", "the body ended before all of it was there"}}, closes: true,
+	}
 }
 
 // isJSON refuses what says that it is something else. What a program sends is read
@@ -119,10 +126,16 @@ func unread(err error) error {
 func isJSON(r *http.Request) error {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if (err != nil || kind != "application/json") && (ofBrowser(r) || strings.HasPrefix(kind, "multipart/")) {
-		return &failure{Status: http.StatusUnsupportedMediaType, Code: "unsupported_media_type", Text: "send JSON, with the header Content-Type: application/json", closes: true}
+		return &failure{
+			Status: http.StatusUnsupportedMediaType, Code: "unsupported_media_type",
+			Text: "send JSON, with the header Content-Type: application/json", closes: true,
+		}
 	}
 	if e := r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
-		return &failure{Status: http.StatusUnsupportedMediaType, Code: "unsupported_media_type", Text: "send the body as it is, without a Content-Encoding", closes: true}
+		return &failure{
+			Status: http.StatusUnsupportedMediaType, Code: "unsupported_media_type",
+			Text: "send the body as it is, without a Content-Encoding", closes: true,
+		}
 	}
 	return nil
 }

@@ -31,7 +31,9 @@ func (f *flow) Read(p []byte) (int, error) {
 
 // neverLaunched is a host for requests that must not come to that.
 func neverLaunched(t *testing.T) *host {
-	return &host{launch: func(_ context.Context, c *service.Caller, q *service.Request, b service.Begin) (*launcher.Report, error) {
+	return &host{launch: func(_ context.Context, c *service.Caller, q *service.Request, b service.Begin) (*launcher.Report,
+		error,
+	) {
 		t.Error("it was launched")
 		return reportOf(c, q, b, launcher.OK), nil
 	}}
@@ -49,7 +51,9 @@ func TestBodiesAreBounded(t *testing.T) {
 		return w, object1(t, w.Body.String())
 	}
 	small, _ := handlerOf(neverLaunched(t), Options{Largest: most}, service.Options{})
-	whole, _ := handlerOf(neverLaunched(t), Options{MCP: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was handed on") })}, service.Options{})
+	whole, _ := handlerOf(neverLaunched(t),
+		Options{MCP: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was handed on") })},
+		service.Options{})
 	for name, c := range map[string]struct {
 		handler http.Handler
 		path    string
@@ -66,14 +70,16 @@ func TestBodiesAreBounded(t *testing.T) {
 	} {
 		f := &flow{}
 		w, problem := sent(c.handler, c.path, f, c.length)
-		if w.Code != http.StatusRequestEntityTooLarge || problem["error"] != "too_large" || !strings.Contains(problem["message"].(string), c.says) || w.Header().Get("Connection") != "close" {
+		if w.Code != http.StatusRequestEntityTooLarge || problem["error"] != "too_large" ||
+			!strings.Contains(problem["message"].(string), c.says) || w.Header().Get("Connection") != "close" {
 			t.Errorf("%s: %d %s", name, w.Code, w.Body)
 		}
 		if f.read > c.reads+4096 || c.reads == 0 && f.read > 0 {
 			t.Errorf("%s: %d bytes were read", name, f.read)
 		}
 	}
-	if w, problem := sent(whole, "/run", strings.NewReader("{"), 64<<20); w.Code != http.StatusBadRequest || problem["error"] != "invalid_request" {
+	if w, problem := sent(whole, "/run", strings.NewReader("{"), 64<<20); w.Code != http.StatusBadRequest ||
+		problem["error"] != "invalid_request" {
 		t.Errorf("control: what has the real bound is read: %d %s", w.Code, w.Body)
 	}
 	launching, _ := handlerOf(&host{}, Options{Largest: most}, service.Options{})
@@ -96,14 +102,17 @@ func TestLyingLengths(t *testing.T) {
 		head, body string
 		want       []string // status lines
 	}{
-		"chunks beyond the bound":        {"Transfer-Encoding: chunked", strings.Repeat("100\r\n"+strings.Repeat(" ", 256)+"\r\n", 8), []string{"413"}},
-		"a length beyond it":             {"Content-Length: 1001", body, []string{"413"}},
-		"more than is there":             {"Content-Length: 20", body, []string{"408"}},
-		"less than is there":             {"Content-Length: 12", body, []string{"400"}},
-		"something behind it":            {"Content-Length: 13", body + "\x00\x01\r\n\r\n", []string{"200", "400"}},
-		"a length, and the next one":     {"Content-Length: 13", body + next, []string{"200", "200"}},
-		"two lengths":                    {"Content-Length: 13\r\nContent-Length: 12", body, []string{"400"}},
-		"a length and chunks":            {"Content-Length: 3\r\nTransfer-Encoding: chunked", "d\r\n" + body + "\r\n0\r\n\r\n" + next, []string{"200"}}, // and nothing behind it is read
+		"chunks beyond the bound": {"Transfer-Encoding: chunked", strings.Repeat("100\r\n"+strings.Repeat(" ", 256)+
+			"\r\n", 8), []string{"413"}},
+		"a length beyond it":         {"Content-Length: 1001", body, []string{"413"}},
+		"more than is there":         {"Content-Length: 20", body, []string{"408"}},
+		"less than is there":         {"Content-Length: 12", body, []string{"400"}},
+		"something behind it":        {"Content-Length: 13", body + "\x00\x01\r\n\r\n", []string{"200", "400"}},
+		"a length, and the next one": {"Content-Length: 13", body + next, []string{"200", "200"}},
+		"two lengths":                {"Content-Length: 13\r\nContent-Length: 12", body, []string{"400"}},
+		// and nothing behind it is read
+		"a length and chunks": {"Content-Length: 3\r\nTransfer-Encoding: chunked", "d\r\n" + body +
+			"\r\n0\r\n\r\n" + next, []string{"200"}},
 		"chunks with a length that lies": {"Transfer-Encoding: chunked", "c\r\n" + body + "\r\n0\r\n\r\n", []string{"400"}},
 		"control":                        {"Transfer-Encoding: chunked", "d\r\n" + body + "\r\n0\r\n\r\n", []string{"200"}},
 	} {
@@ -138,7 +147,10 @@ type held struct {
 }
 
 func newHeld() *held {
-	return &held{left: smallBody + 1, taken: make(chan struct{}), goOn: make(chan struct{}), rest: strings.NewReader(`{"agent":"a"}`)}
+	return &held{
+		left: smallBody + 1, taken: make(chan struct{}), goOn: make(chan struct{}),
+		rest: strings.NewReader(`{"agent":"a"}`),
+	}
 }
 
 func (h *held) Read(p []byte) (int, error) {
@@ -217,7 +229,10 @@ func (*cut) Read([]byte) (int, error) { return 0, errors.New("cut") }
 func TestAnswersReachWhoStillSends(t *testing.T) {
 	busy := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) })
 	k := serve(t, neverLaunched(t), Options{Largest: 1000, Console: busy}, service.Options{})
-	for path, want := range map[string]int{"/run": http.StatusRequestEntityTooLarge, "/ui/any": http.StatusUnauthorized, "/audit": http.StatusMethodNotAllowed} {
+	for path, want := range map[string]int{
+		"/run": http.StatusRequestEntityTooLarge, "/ui/any": http.StatusUnauthorized,
+		"/audit": http.StatusMethodNotAllowed,
+	} {
 		for _, length := range []int64{16 << 20, -1} {
 			c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", k.Listener.Addr().String())
 			if err != nil {

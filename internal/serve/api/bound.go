@@ -36,7 +36,8 @@ const (
 func Bounded(l net.Listener, most int, now func() time.Time, source func(net.Conn) string) net.Listener {
 	patience := min(max(leastPatient, time.Duration(most)*time.Second/heardInASecond), patientFor)
 	return &bounded{
-		Listener: l, now: now, source: source, patience: patience, places: make(chan struct{}, most), closed: make(chan struct{}),
+		Listener: l, now: now, source: source, patience: patience, places: make(chan struct{}, most),
+		closed:   make(chan struct{}),
 		unproved: list.New(), callers: map[string]*holder{}, mostProved: max(1, most-max(1, most/partInReserve)),
 	}
 }

@@ -155,8 +155,10 @@ func TestDocument(t *testing.T) {
 func TestSchemasAreTheTypes(t *testing.T) {
 	d := describe(t, document(routes()))
 	for name, v := range map[string]any{
-		"Report": launcher.Report{}, "Violation": launcher.Violation{}, "State": service.State{}, "Run": one{}, "Runs": page{}, "Records": records{}, "Head": treeHead{},
-		"Agent": agent{}, "Surface": service.Surface{}, "SurfaceFamily": service.SurfaceFamily{}, "Acceptance": acceptance{}, "Health": health{}, "Problem": failure{},
+		"Report": launcher.Report{}, "Violation": launcher.Violation{}, "State": service.State{}, "Run": one{},
+		"Runs": page{}, "Records": records{}, "Head": treeHead{},
+		"Agent": agent{}, "Surface": service.Surface{}, "SurfaceFamily": service.SurfaceFamily{}, "Acceptance": acceptance{},
+		"Health": health{}, "Problem": failure{},
 	} {
 		var s struct {
 			Properties map[string]any
@@ -223,7 +225,10 @@ func fieldsOfType(t reflect.Type) (known, always []string) {
 //rlp:holds A45 A46
 func TestCapabilities(t *testing.T) {
 	k := serve(t, &host{}, Options{}, service.Options{})
-	for path, grant := range map[string]string{"/capabilities": "http_default", "/capabilities?door=http": "http_default", "/capabilities?door=mcp": "mcp_default"} {
+	for path, grant := range map[string]string{
+		"/capabilities": "http_default", "/capabilities?door=http": "http_default",
+		"/capabilities?door=mcp": "mcp_default",
+	} {
 		_, body := k.do(ask{path: path, head: []string{"X-Who: launcher"}})
 		v := object1(t, body)
 		families, _ := v["families"].([]any)
@@ -232,7 +237,10 @@ func TestCapabilities(t *testing.T) {
 		}
 		for _, f := range families {
 			m, _ := f.(map[string]any)
-			for _, key := range []string{"name", "privilege_tier", "effect_default", "destructive", "network_facing", "sandbox_safe", "verbs", "available"} {
+			for _, key := range []string{
+				"name", "privilege_tier", "effect_default", "destructive", "network_facing",
+				"sandbox_safe", "verbs", "available",
+			} {
 				if _, there := m[key]; !there {
 					t.Errorf("%v lacks %s", m["name"], key)
 				}
@@ -324,7 +332,10 @@ func TestPagesOfRecords(t *testing.T) {
 	h := &host{log: &log{}}
 	h.log.add(oldRun, 10)
 	k := serve(t, h, Options{}, service.Options{})
-	for filter, want := range map[string]int{"": 12, "run=" + oldRun: 12, "decision=deny": 5, "family=fs": 10, "family=fs.read": 10, "family=net": 0, "family=kb_read": 0, "agent=x": 0, "since=2026-01-01T00:00:00Z": 12} {
+	for filter, want := range map[string]int{
+		"": 12, "run=" + oldRun: 12, "decision=deny": 5, "family=fs": 10,
+		"family=fs.read": 10, "family=net": 0, "family=kb_read": 0, "agent=x": 0, "since=2026-01-01T00:00:00Z": 12,
+	} {
 		n := 0
 		for cursor, pages := "0", 0; cursor != "" && pages < 20; pages++ {
 			_, body := k.do(ask{path: "/audit?limit=3&cursor=" + cursor + "&" + filter})

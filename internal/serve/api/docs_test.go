@@ -45,7 +45,8 @@ func TestPageOfHTTP(t *testing.T) {
 		}
 	}
 	for _, code := range []string{
-		"invalid_request", "unauthorized", "policy_violation", "forbidden", "not_found", "method_not_allowed", "timeout", "unsupported_media_type", "conflict", "too_large", "busy",
+		"invalid_request", "unauthorized", "policy_violation", "forbidden", "not_found", "method_not_allowed", "timeout",
+		"unsupported_media_type", "conflict", "too_large", "busy",
 		"draining", "unavailable",
 	} {
 		if !strings.Contains(page, "`"+code+"`") {

@@ -43,11 +43,27 @@ type fieldError struct {
 func (f *failure) Error() string { return f.Text }
 
 var (
-	errNoPath = &failure{Status: http.StatusNotFound, Code: "not_found", Text: "there is no such path here; GET /openapi.json lists them"}
-	errBroke  = &failure{Status: http.StatusInternalServerError, Code: "internal", Text: "the service broke while it answered; its log says where, by the X-Request-Id of this answer"}
-	errLarge  = &failure{Status: http.StatusTooManyRequests, Code: "busy", Text: "too many large bodies come at a time; send this one again in a moment", after: time.Second, closes: true}
-	errBodies = &failure{Status: http.StatusTooManyRequests, Code: "busy", Text: "as much of this caller as may is being read already; wait for the end of one of its requests, and send this again", after: time.Second, closes: true}
-	errNobody = &failure{Status: http.StatusUnauthorized, Code: "unauthorized", Text: "nobody was proved to ask: send Authorization: Bearer TOKEN, which the operator makes with rlp token new"}
+	errNoPath = &failure{
+		Status: http.StatusNotFound, Code: "not_found",
+		Text: "there is no such path here; GET /openapi.json lists them",
+	}
+	errBroke = &failure{
+		Status: http.StatusInternalServerError, Code: "internal",
+		Text: "the service broke while it answered; its log says where, by the X-Request-Id of this answer",
+	}
+	errLarge = &failure{
+		Status: http.StatusTooManyRequests, Code: "busy",
+		Text: "too many large bodies come at a time; send this one again in a moment", after: time.Second, closes: true,
+	}
+	errBodies = &failure{
+		Status: http.StatusTooManyRequests, Code: "busy",
+		Text: "as much of this caller as may is being read already; wait for the end of one of its requests, and send this " +
+			"again", after: time.Second, closes: true,
+	}
+	errNobody = &failure{
+		Status: http.StatusUnauthorized, Code: "unauthorized",
+		Text: "nobody was proved to ask: send Authorization: Bearer TOKEN, which the operator makes with rlp token new",
+	}
 )
 
 // invalid is one field that is wrong.
@@ -71,21 +87,36 @@ func failureOf(err error) *failure {
 	case errors.As(err, &policy):
 		return violations(policy)
 	case errors.As(err, &large):
-		return &failure{Status: http.StatusRequestEntityTooLarge, Code: "too_large", Text: fmt.Sprintf("a body has at most %d MiB; install the bundle with rlp agent install and name its agent", large.Limit>>20), closes: true}
+		return &failure{
+			Status: http.StatusRequestEntityTooLarge, Code: "too_large",
+			Text: fmt.Sprintf("a body has at most %d MiB; install the bundle with rlp agent install and name its agent",
+				large.Limit>>20), closes: true,
+		}
 	case errors.As(err, &busy):
-		return &failure{Status: http.StatusTooManyRequests, Code: "busy", Text: busy.Error(), after: max(busy.RetryAfter, time.Second)}
+		return &failure{Status: http.StatusTooManyRequests, Code: "busy", Text: busy.Error(), after: max(busy.RetryAfter,
+			time.Second)}
 	case errors.Is(err, service.ErrDraining):
-		return &failure{Status: http.StatusServiceUnavailable, Code: "draining", Text: "the service is about to end and takes nothing more; ask the one that follows it", after: 5 * time.Second}
+		return &failure{
+			Status: http.StatusServiceUnavailable, Code: "draining",
+			Text: "the service is about to end and takes nothing more; ask the one that follows it", after: 5 * time.Second,
+		}
 	case errors.Is(err, service.ErrForbidden):
-		return &failure{Status: http.StatusForbidden, Code: "forbidden", Text: err.Error() + "; ask the operator for a token that may (rlp token new --may run,read,operate)"}
+		return &failure{Status: http.StatusForbidden, Code: "forbidden", Text: err.Error() +
+			"; ask the operator for a token that may (rlp token new --may run,read,operate)"}
 	case errors.Is(err, service.ErrNotFound):
 		return &failure{Status: http.StatusNotFound, Code: "not_found", Text: err.Error()}
 	case errors.Is(err, service.ErrConflict):
 		return &failure{Status: http.StatusConflict, Code: "conflict", Text: err.Error() + "; send another Idempotency-Key"}
 	case errors.As(err, &away):
-		return &failure{Status: http.StatusServiceUnavailable, Code: "unavailable", Text: away.Error(), after: 5 * time.Second}
+		return &failure{
+			Status: http.StatusServiceUnavailable, Code: "unavailable", Text: away.Error(),
+			after: 5 * time.Second,
+		}
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return &failure{Status: http.StatusServiceUnavailable, Code: "unavailable", Text: "the request was ended before it was answered", after: time.Second}
+		return &failure{
+			Status: http.StatusServiceUnavailable, Code: "unavailable",
+			Text: "the request was ended before it was answered", after: time.Second,
+		}
 	}
 	return &failure{Status: errBroke.Status, Code: errBroke.Code, Text: errBroke.Text, cause: err}
 }
@@ -108,16 +139,21 @@ func invalidRequest(fields service.FieldErrors) *failure {
 }
 
 func violations(v *service.ViolationError) *failure {
-	f := &failure{Status: http.StatusForbidden, Code: "policy_violation", RunID: v.RunID, TraceID: v.TraceID, Violations: v.Violations, Warnings: v.Warnings}
+	f := &failure{
+		Status: http.StatusForbidden, Code: "policy_violation", RunID: v.RunID, TraceID: v.TraceID,
+		Violations: v.Violations, Warnings: v.Warnings,
+	}
 	if f.Violations == nil {
 		f.Violations = []launcher.Violation{}
 	}
-	f.Text = "policy refuses the run and nothing of it was executed; each violation says why, with the capability and the layer where there is one, GET /capabilities shows what is left"
+	f.Text = "policy refuses the run and nothing of it was executed; each violation says why, with the capability and " +
+		"the layer where there is one, GET /capabilities shows what is left"
 	if i := slices.IndexFunc(v.Violations, func(v launcher.Violation) bool { return v.Capability != "" }); i >= 0 {
 		f.Text += ", and so does: rlp caps explain BUNDLE " + quoted(v.Violations[i].Capability) + " --run " + v.RunID
 	}
 	if v.ByDoor {
-		f.Text += "; what requests start from is the operator's to say: [security] run_grant in config.toml, and GET /capabilities shows which profile it names"
+		f.Text += "; what requests start from is the operator's to say: [security] run_grant in config.toml, and GET " +
+			"/capabilities shows which profile it names"
 	}
 	return f
 }
@@ -138,7 +174,8 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		n.run, n.trace = f.RunID, f.TraceID
 	}
 	if f.cause != nil {
-		s.Log.LogAttrs(context.Background(), slog.LevelError, "request failed", slog.String("request_id", n.id), slog.String("route", n.route), slog.String("kind", fmt.Sprintf("%T", f.cause)))
+		s.Log.LogAttrs(context.Background(), slog.LevelError, "request failed", slog.String("request_id", n.id),
+			slog.String("route", n.route), slog.String("kind", fmt.Sprintf("%T", f.cause)))
 	}
 	h := w.Header()
 	if f.after > 0 {
@@ -162,6 +199,9 @@ func (s *server) otherMethod(path string, allowed []string) http.Handler {
 		n := noteOf(r)
 		n.route, n.caller = path, service.CallerOf(r.Context())
 		list := strings.Join(allowed, ", ")
-		s.fail(w, r, &failure{Status: http.StatusMethodNotAllowed, Code: "method_not_allowed", Text: path + " takes " + list, allow: list})
+		s.fail(w, r, &failure{
+			Status: http.StatusMethodNotAllowed, Code: "method_not_allowed", Text: path + " takes " + list,
+			allow: list,
+		})
 	})
 }

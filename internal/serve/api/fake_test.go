@@ -42,7 +42,9 @@ func (h *host) Check(_ context.Context, _ *service.Caller, q *service.Request) e
 	return nil
 }
 
-func (h *host) Launch(ctx context.Context, c *service.Caller, q *service.Request, b service.Begin) (*launcher.Report, error) {
+func (h *host) Launch(ctx context.Context, c *service.Caller, q *service.Request, b service.Begin) (*launcher.Report,
+	error,
+) {
 	if h.launch == nil {
 		return reportOf(c, q, b, launcher.OK), nil
 	}
@@ -64,10 +66,17 @@ func (h *host) Surface(_ context.Context, _ *service.Caller, d service.Door) (*s
 		return nil, h.away
 	}
 	return &service.Surface{
-		SchemaVersion: "1", Grant: string(d) + "_default", Layers: []string{"protected"}, Limits: map[string]int64{"max_steps": 2000},
+		SchemaVersion: "1", Grant: string(d) + "_default", Layers: []string{"protected"},
+		Limits: map[string]int64{"max_steps": 2000},
 		Families: []service.SurfaceFamily{
-			{Name: "fs", Category: "fs", Tier: "local_state", Effects: []string{"io-read", "io-write"}, EffectDefault: "io-read", Destructive: true, Verbs: []string{}, TakenBy: "runner_default"},
-			{Name: "time", Category: "core", Tier: "pure", Effects: []string{"pure"}, EffectDefault: "pure", SandboxSafe: true, Available: true, Verbs: []string{"time_now"}},
+			{
+				Name: "fs", Category: "fs", Tier: "local_state", Effects: []string{"io-read", "io-write"}, EffectDefault: "io-read",
+				Destructive: true, Verbs: []string{}, TakenBy: "runner_default",
+			},
+			{
+				Name: "time", Category: "core", Tier: "pure", Effects: []string{"pure"}, EffectDefault: "pure", SandboxSafe: true,
+				Available: true, Verbs: []string{"time_now"},
+			},
 		},
 	}, nil
 }
@@ -76,7 +85,10 @@ func (h *host) Agents(context.Context, *service.Caller) ([]service.Agent, error)
 	if h.away != nil {
 		return nil, h.away
 	}
-	return []service.Agent{{Name: "notes_digest", Version: "1.0.0", Signature: "unsigned", InputSchema: []byte(`{"type":"object"}`)}}, nil
+	return []service.Agent{{
+		Name: "notes_digest", Version: "1.0.0", Signature: "unsigned",
+		InputSchema: []byte(`{"type":"object"}`),
+	}}, nil
 }
 
 func (h *host) Ask(context.Context, *service.Caller, []byte, ...string) ([]byte, error) {
@@ -85,8 +97,10 @@ func (h *host) Ask(context.Context, *service.Caller, []byte, ...string) ([]byte,
 
 func reportOf(c *service.Caller, q *service.Request, b service.Begin, o launcher.Outcome) *launcher.Report {
 	return &launcher.Report{
-		RunID: b.RunID, TraceID: q.TraceID, Tenant: c.Tenant, Agent: q.Agent, Version: "1.0.0", Outcome: o, Base: []string{}, Effective: []string{}, Changes: []launcher.Change{},
-		Limits: map[string]int64{"max_steps": 2000}, Generation: 1, Usage: launcher.Usage{Families: map[string]launcher.FamilyUsage{}}, Result: json.RawMessage(`{"sum":3}`),
+		RunID: b.RunID, TraceID: q.TraceID, Tenant: c.Tenant, Agent: q.Agent, Version: "1.0.0", Outcome: o, Base: []string{},
+		Effective: []string{}, Changes: []launcher.Change{},
+		Limits: map[string]int64{"max_steps": 2000}, Generation: 1,
+		Usage: launcher.Usage{Families: map[string]launcher.FamilyUsage{}}, Result: json.RawMessage(`{"sum":3}`),
 	}
 }
 
@@ -112,8 +126,10 @@ func (l *log) Audit(_ context.Context, f kb.Filter) iter.Seq2[audit.Record, erro
 		}
 		n := 0
 		for _, r := range all {
-			if r.Seq <= f.After || f.Run != "" && (r.Head.RunID != f.Run || r.RunSeq <= f.AfterOfRun) || f.Agent != "" && r.Head.Agent != f.Agent || r.Time.UnixMilli() < f.SinceMS ||
-				f.Decision != "" && (r.Decision == nil || r.Decision.Deny != (f.Decision == "deny")) || f.Cap != "" && (r.Decision == nil || !strings.HasPrefix(r.Decision.Cap, f.Cap)) {
+			if r.Seq <= f.After || f.Run != "" && (r.Head.RunID != f.Run || r.RunSeq <= f.AfterOfRun) || f.Agent != "" &&
+				r.Head.Agent != f.Agent || r.Time.UnixMilli() < f.SinceMS ||
+				f.Decision != "" && (r.Decision == nil || r.Decision.Deny != (f.Decision == "deny")) || f.Cap != "" &&
+				(r.Decision == nil || !strings.HasPrefix(r.Decision.Cap, f.Cap)) {
 				if f.Search != nil && r.Seq > f.After && !f.Search.Looked(r.Seq) {
 					return
 				}
@@ -152,7 +168,10 @@ func (l *log) Runs(_ context.Context, q kb.RunQuery) iter.Seq2[kb.RunSummary, er
 	for _, r := range l.records {
 		s := byID[r.Head.RunID]
 		if s == nil {
-			s = &kb.RunSummary{RunID: r.Head.RunID, Agent: r.Head.Agent, TraceID: r.Head.TraceID, BeganMS: r.Time.UnixMilli(), First: r.Seq}
+			s = &kb.RunSummary{
+				RunID: r.Head.RunID, Agent: r.Head.Agent, TraceID: r.Head.TraceID, BeganMS: r.Time.UnixMilli(),
+				First: r.Seq,
+			}
 			byID[s.RunID] = s
 		}
 		s.Records = r.RunSeq
@@ -183,7 +202,10 @@ func (l *log) add(run string, n int) {
 	put := func(r audit.Record) { l.put(head, r) }
 	put(audit.Record{Event: &audit.Event{Kind: audit.KindRunStart}})
 	for i := range n {
-		put(audit.Record{Decision: &audit.DecisionRecord{Cap: "fs.read", Op: "fs_read", Target: "/x", Deny: i%2 == 1, Reason: "granted"}})
+		put(audit.Record{Decision: &audit.DecisionRecord{
+			Cap: "fs.read", Op: "fs_read", Target: "/x", Deny: i%2 == 1,
+			Reason: "granted",
+		}})
 	}
 	put(audit.Record{Event: &audit.Event{Kind: audit.KindRunComplete, Outcome: "ok"}})
 }
@@ -191,7 +213,8 @@ func (l *log) add(run string, n int) {
 func (l *log) put(head audit.Head, r audit.Record) audit.Record {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	r.Seq, r.Head, r.Time, r.Kept, r.RunSeq = uint64(len(l.records))+1, head, time.UnixMilli(1_800_000_000_000+int64(len(l.records))).UTC(), true, 1
+	r.Seq, r.Head, r.Time, r.Kept, r.RunSeq = uint64(len(l.records))+1, head, time.UnixMilli(1_800_000_000_000+
+		int64(len(l.records))).UTC(), true, 1
 	for i := len(l.records) - 1; i >= 0; i-- {
 		if l.records[i].Head.RunID == head.RunID {
 			r.RunSeq = l.records[i].RunSeq + 1

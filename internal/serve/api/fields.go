@@ -100,7 +100,8 @@ func (b *runBody) wrong(path, format string, args ...any) {
 // here.
 func foreignFields() map[string]string {
 	return map[string]string{
-		"code": "programs are bundles here: name an installed agent as agent, or send an archive in base64 as bundle (rlp agent build makes one)",
+		"code": "programs are bundles here: name an installed agent as agent, or send an archive in base64 as bundle (rlp " +
+			"agent build makes one)",
 	}
 }
 
@@ -202,7 +203,8 @@ func (b *runBody) policy(path string, raw []byte) {
 			b.grant = append(b.grant, m)
 		}
 	default:
-		b.wrong(path, "is %s; write an object with forbidden_adapters and its like, or the text of an override as a string", kindOf(raw))
+		b.wrong(path, "is %s; write an object with forbidden_adapters and its like, or the text of an override as a string",
+			kindOf(raw))
 	}
 }
 

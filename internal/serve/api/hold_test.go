@@ -125,7 +125,10 @@ func TestProvedConnectionsLeaveAReserve(t *testing.T) {
 
 // Few places are shared too: nobody has all of them.
 func TestFewPlacesAreShared(t *testing.T) {
-	for most, want := range map[int][3]int{2: {1, 1, 1}, 6: {2, 3, 5}, 8: {2, 4, 7}, 96: {12, 48, 84}, 4096: {512, 2048, 3584}} {
+	for most, want := range map[int][3]int{
+		2: {1, 1, 1}, 6: {2, 3, 5}, 8: {2, 4, 7}, 96: {12, 48, 84},
+		4096: {512, 2048, 3584},
+	} {
 		b := Bounded(newPipes(), most, time.Now, nil).(*bounded)
 		if got := [3]int{b.share(false), b.share(true), b.mostProved}; got != want {
 			t.Errorf("of %d: %v, want %v", most, got, want)
@@ -196,7 +199,10 @@ func TestOneCallerKeepsNobodyOut(t *testing.T) {
 
 // A connection on which nobody may, or no more, is closed.
 func TestRefusedConnectionsAreClosed(t *testing.T) {
-	for status, want := range map[int]bool{http.StatusUnauthorized: true, http.StatusTooManyRequests: true, http.StatusOK: false, http.StatusForbidden: false} {
+	for status, want := range map[int]bool{
+		http.StatusUnauthorized: true, http.StatusTooManyRequests: true,
+		http.StatusOK: false, http.StatusForbidden: false,
+	} {
 		page := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
 		within(t, &host{}, Options{Console: page}, func(t *testing.T, p *pipes) {
 			c := p.dial(t, "GET /page HTTP/1.1\r\nHost: x\r\n\r\n")

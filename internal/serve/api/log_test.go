@@ -22,18 +22,25 @@ import (
 func TestLogHoldsNoPayload(t *testing.T) {
 	const secret = "hunter2hunter2"
 	var out bytes.Buffer
-	h := &host{launch: func(_ context.Context, c *service.Caller, q *service.Request, b service.Begin) (*launcher.Report, error) {
+	h := &host{launch: func(_ context.Context, c *service.Caller, q *service.Request, b service.Begin) (*launcher.Report,
+		error,
+	) {
 		if q.Agent == "broken" {
 			panic(secret)
 		}
 		return reportOf(c, q, b, launcher.OK), nil
 	}}
-	k := serve(t, h, Options{Log: slog.New(slog.NewJSONHandler(&out, nil))}, service.Options{Log: slog.New(slog.NewJSONHandler(&out, nil))})
+	k := serve(t, h, Options{Log: slog.New(slog.NewJSONHandler(&out, nil))},
+		service.Options{Log: slog.New(slog.NewJSONHandler(&out, nil))})
 	trace := strings.Repeat("4b", 16)
-	_, report := k.run(`{"agent":"a","input":"`+secret+`"}`, "traceparent: 00-"+trace+"-00f067aa0ba902b7-01", "Authorization: Bearer "+secret)
+	_, report := k.run(`{"agent":"a","input":"`+secret+`"}`, "traceparent: 00-"+trace+"-00f067aa0ba902b7-01",
+		"Authorization: Bearer "+secret)
 	for _, a := range []ask{
 		{"POST", "/run", `{"agent":"broken","input":"` + secret + `"}`, nil},
-		{"POST", "/run", `{"agent":"a","args":[{"x":"` + secret + `"}],"seed":"` + secret + `","bundle":"` + secret + `!"}`, nil},
+		{
+			"POST", "/run", `{"agent":"a","args":[{"x":"` + secret + `"}],"seed":"` + secret + `","bundle":"` + secret + `!"}`,
+			nil,
+		},
 		{"POST", "/run", `{"agent":"a","input":"` + secret, nil},
 		{"GET", "/" + secret, "", nil},
 		{"GET", "/runs/" + secret, "", nil},
@@ -46,7 +53,8 @@ func TestLogHoldsNoPayload(t *testing.T) {
 	}
 	k.Close() // each line is written when this is over
 	said := out.String()
-	for _, want := range []string{`"tenant":"default"`, `"caller":"user:1"`, `"trace_id":"` + trace + `"`, `"run_id":"` + report["run_id"].(string) + `"`, `"route":"/run"`, `"status":200`} {
+	for _, want := range []string{`"tenant":"default"`, `"caller":"user:1"`, `"trace_id":"` + trace + `"`, `"run_id":"` +
+		report["run_id"].(string) + `"`, `"route":"/run"`, `"status":200`} {
 		if !strings.Contains(said, want) {
 			t.Errorf("no %s in %s", want, said)
 		}
@@ -90,7 +98,8 @@ func TestBrokenHandlers(t *testing.T) {
 		panic("broken")
 	})
 	k := serve(t, &host{}, Options{Console: console}, service.Options{})
-	if resp, body := k.do(ask{path: "/early"}); resp.StatusCode != http.StatusInternalServerError || object1(t, body)["error"] != "internal" {
+	if resp, body := k.do(ask{path: "/early"}); resp.StatusCode != http.StatusInternalServerError ||
+		object1(t, body)["error"] != "internal" {
 		t.Error(resp.Status, body)
 	}
 	resp, err := k.Client().Do(k.request(t.Context(), ask{path: "/late"}))

@@ -27,7 +27,8 @@ func document(table []route) []byte {
 	doc := map[string]any{
 		"openapi": "3.1.0",
 		"info": map[string]any{
-			"title": "rlp serve", "version": "1", "summary": "Launches agents with exactly the capabilities that are left to them.",
+			"title": "rlp serve", "version": "1",
+			"summary": "Launches agents with exactly the capabilities that are left to them.",
 			"license": map[string]any{"name": "see the project"},
 		},
 		"servers":  []any{map[string]any{"url": "/"}},
@@ -36,7 +37,10 @@ func document(table []route) []byte {
 		"components": map[string]any{
 			"schemas": json.RawMessage(schemas),
 			"securitySchemes": map[string]any{
-				"token": map[string]any{"type": "http", "scheme": "bearer", "description": "made by rlp token new; the operator needs none on the host itself"},
+				"token": map[string]any{
+					"type": "http", "scheme": "bearer",
+					"description": "made by rlp token new; the operator needs none on the host itself",
+				},
 			},
 		},
 	}
@@ -48,14 +52,20 @@ func operation(rt *route) map[string]any {
 	op := map[string]any{"summary": rt.summary, "operationId": operationID(rt), "responses": responses(rt)}
 	var params []any
 	for _, m := range regexp.MustCompile(`\{(\w+)\}`).FindAllStringSubmatch(rt.path, -1) {
-		params = append(params, map[string]any{"name": m[1], "in": "path", "required": true, "schema": map[string]any{"type": "string"}})
+		params = append(params, map[string]any{
+			"name": m[1], "in": "path", "required": true,
+			"schema": map[string]any{"type": "string"},
+		})
 	}
 	for where, list := range map[string][]parameter{"query": rt.query, "header": rt.header} {
 		for _, p := range list {
 			if p.name == "Accept" { // of which the answers tell
 				continue
 			}
-			params = append(params, map[string]any{"name": p.name, "in": where, "description": p.about, "schema": map[string]any{"type": "string"}})
+			params = append(params, map[string]any{
+				"name": p.name, "in": where, "description": p.about,
+				"schema": map[string]any{"type": "string"},
+			})
 		}
 	}
 	if params != nil {

@@ -25,7 +25,8 @@ func TestSlipsOfPathsAreAnsweredInJSON(t *testing.T) {
 		return w
 	}
 	slips := []string{
-		"//run", "/run/x", "/./run", "/runs/../run", "/runs/a/b/c", "/runs/" + oldRun + "//events", "/audit/heads", "/mcp/", "/mcp/x", "/runs/.", "/openapi.json/x",
+		"//run", "/run/x", "/./run", "/runs/../run", "/runs/a/b/c", "/runs/" + oldRun + "//events", "/audit/heads", "/mcp/",
+		"/mcp/x", "/runs/.", "/openapi.json/x",
 	}
 	for _, rt := range routes() {
 		slips = append(slips, rt.path+"/", "/"+rt.path)
@@ -33,7 +34,8 @@ func TestSlipsOfPathsAreAnsweredInJSON(t *testing.T) {
 	for _, path := range slips {
 		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
 			w := answered(method, path)
-			if kind := w.Header().Get("Content-Type"); w.Code != http.StatusNotFound || !strings.HasPrefix(kind, "application/json") || object1(t, w.Body.String())["error"] != "not_found" {
+			if kind := w.Header().Get("Content-Type"); w.Code != http.StatusNotFound || !strings.HasPrefix(kind,
+				"application/json") || object1(t, w.Body.String())["error"] != "not_found" {
 				t.Errorf("%s %s: %d %s %s", method, path, w.Code, kind, w.Body)
 			}
 		}
@@ -55,12 +57,17 @@ func TestSlipsOfPathsAreAnsweredInJSON(t *testing.T) {
 // refused by name.
 func TestByteOrderMark(t *testing.T) {
 	k := serve(t, &host{}, Options{}, service.Options{})
-	for mark, want := range map[string]string{"\ufeff": "byte order mark", "\ufeff\ufeff": "byte order mark", "\xff\xfe": "UTF-8"} {
-		if status, p := k.run(mark + `{"agent":"a"}`); status != http.StatusBadRequest || p["error"] != "invalid_request" || !strings.Contains(p["message"].(string), want) {
+	for mark, want := range map[string]string{
+		"\ufeff": "byte order mark", "\ufeff\ufeff": "byte order mark",
+		"\xff\xfe": "UTF-8",
+	} {
+		if status, p := k.run(mark + `{"agent":"a"}`); status != http.StatusBadRequest || p["error"] != "invalid_request" ||
+			!strings.Contains(p["message"].(string), want) {
 			t.Errorf("%q: %d %v", mark, status, p)
 		}
 	}
-	if status, p := k.run(`{"agent":"a","input":"` + "\ufeff" + `"}`); status != http.StatusOK { // it is a letter anywhere else
+	// it is a letter anywhere else
+	if status, p := k.run(`{"agent":"a","input":"` + "\ufeff" + `"}`); status != http.StatusOK {
 		t.Error(status, p)
 	}
 }

@@ -42,7 +42,8 @@ func TestReportsByPieces(t *testing.T) {
 			}
 			w := httptest.NewRecorder()
 			(&out{s, w, httptest.NewRequest(http.MethodGet, "/", nil)}).report(r, func(r *launcher.Report) any { return r })
-			if got := w.Body.Bytes(); !bytes.Equal(got, want) || w.Code != http.StatusOK || w.Header().Get("Content-Length") != "" {
+			if got := w.Body.Bytes(); !bytes.Equal(got, want) || w.Code != http.StatusOK ||
+				w.Header().Get("Content-Length") != "" {
 				t.Errorf("%s: %d bytes of %d: %.200q", name, len(got), len(want), got)
 			}
 			zipped := httptest.NewRequest(http.MethodGet, "/", nil)
@@ -61,43 +62,44 @@ func TestReportsByPieces(t *testing.T) {
 func TestReportsThatNobodyReads(t *testing.T) {
 	const size = 100 << 10
 	h := printing(size)
-	withService(t, h, Options{Patience: time.Hour}, service.Options{Workers: 4, Queue: 100, Unread: 16 * size}, func(t *testing.T, p *pipes, s *service.Service) {
-		ask := func(who string) *piped { return p.dial(t, postRun(who)) }
-		whole := func(c *piped) error {
-			resp, err := http.ReadResponse(c.in, nil)
-			if err != nil {
-				return err
+	withService(t, h, Options{Patience: time.Hour}, service.Options{Workers: 4, Queue: 100, Unread: 16 * size},
+		func(t *testing.T, p *pipes, s *service.Service) {
+			ask := func(who string) *piped { return p.dial(t, postRun(who)) }
+			whole := func(c *piped) error {
+				resp, err := http.ReadResponse(c.in, nil)
+				if err != nil {
+					return err
+				}
+				var r launcher.Report
+				if err := json.NewDecoder(resp.Body).Decode(&r); err != nil {
+					return err
+				}
+				if len(r.Stdout) != size || resp.StatusCode != http.StatusOK {
+					return fmt.Errorf("%s, %d bytes", resp.Status, len(r.Stdout))
+				}
+				return nil
 			}
-			var r launcher.Report
-			if err := json.NewDecoder(resp.Body).Decode(&r); err != nil {
-				return err
+			var mine []*piped
+			for range 20 {
+				mine = append(mine, ask(""))
 			}
-			if len(r.Stdout) != size || resp.StatusCode != http.StatusOK {
-				return fmt.Errorf("%s, %d bytes", resp.Status, len(r.Stdout))
+			synctest.Wait()
+			if l := s.Load(); l.Done < 4 || l.Done > 8 || l.Running != 0 || l.Waiting != 20-int(l.Done) {
+				t.Fatalf("of 20 runs, of a share of four reports: %+v", l)
 			}
-			return nil
-		}
-		var mine []*piped
-		for range 20 {
-			mine = append(mine, ask(""))
-		}
-		synctest.Wait()
-		if l := s.Load(); l.Done < 4 || l.Done > 8 || l.Running != 0 || l.Waiting != 20-int(l.Done) {
-			t.Fatalf("of 20 runs, of a share of four reports: %+v", l)
-		}
-		if err := whole(ask("other")); err != nil {
-			t.Errorf("another caller: %v", err)
-		}
-		read := make(chan error)
-		for _, c := range mine {
-			go func() { read <- whole(c) }()
-		}
-		for range mine {
-			if err := <-read; err != nil {
-				t.Errorf("one that was read late: %v", err)
+			if err := whole(ask("other")); err != nil {
+				t.Errorf("another caller: %v", err)
 			}
-		}
-	})
+			read := make(chan error)
+			for _, c := range mine {
+				go func() { read <- whole(c) }()
+			}
+			for range mine {
+				if err := <-read; err != nil {
+					t.Errorf("one that was read late: %v", err)
+				}
+			}
+		})
 }
 
 // When all callers together have too many, who has most loses the oldest, with its
@@ -105,31 +107,34 @@ func TestReportsThatNobodyReads(t *testing.T) {
 func TestReportsBeyondAllAreCutOff(t *testing.T) {
 	const size = 100 << 10
 	h := printing(size)
-	withService(t, h, Options{Patience: time.Hour}, service.Options{Workers: 4, Queue: 100, Unread: 2*size + size/2}, func(t *testing.T, p *pipes, _ *service.Service) {
-		first := p.dial(t, postRun(""))
-		synctest.Wait()
-		second := p.dial(t, postRun("other"))
-		synctest.Wait()
-		third := p.dial(t, postRun("launcher"))
-		synctest.Wait()
-		resp, err := http.ReadResponse(first.in, nil)
-		if err == nil {
-			_, err = io.ReadAll(resp.Body)
-		}
-		if err == nil {
-			t.Error("the first was sent whole")
-		}
-		for _, c := range []*piped{second, third} {
-			if resp, said, _ := c.answer(t); resp.StatusCode != http.StatusOK || len(said) < size {
-				t.Errorf("%s, %d bytes", resp.Status, len(said))
+	withService(t, h, Options{Patience: time.Hour}, service.Options{Workers: 4, Queue: 100, Unread: 2*size + size/2},
+		func(t *testing.T, p *pipes, _ *service.Service) {
+			first := p.dial(t, postRun(""))
+			synctest.Wait()
+			second := p.dial(t, postRun("other"))
+			synctest.Wait()
+			third := p.dial(t, postRun("launcher"))
+			synctest.Wait()
+			resp, err := http.ReadResponse(first.in, nil)
+			if err == nil {
+				_, err = io.ReadAll(resp.Body)
 			}
-		}
-	})
+			if err == nil {
+				t.Error("the first was sent whole")
+			}
+			for _, c := range []*piped{second, third} {
+				if resp, said, _ := c.answer(t); resp.StatusCode != http.StatusOK || len(said) < size {
+					t.Errorf("%s, %d bytes", resp.Status, len(said))
+				}
+			}
+		})
 }
 
 // printing is a host whose agents print so much.
 func printing(size int) *host {
-	return &host{launch: func(_ context.Context, c *service.Caller, q *service.Request, b service.Begin) (*launcher.Report, error) {
+	return &host{launch: func(_ context.Context, c *service.Caller, q *service.Request, b service.Begin) (*launcher.Report,
+		error,
+	) {
 		r := reportOf(c, q, b, launcher.OK)
 		r.Stdout = strings.Repeat("x", size)
 		return r, nil
@@ -139,7 +144,8 @@ func printing(size int) *host {
 // postRun is a request for a run.
 func postRun(who string) string {
 	const body = `{"agent":"a"}`
-	return fmt.Sprintf("POST /run HTTP/1.1\r\nHost: x\r\nX-Who: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", who, len(body), body)
+	return fmt.Sprintf("POST /run HTTP/1.1\r\nHost: x\r\nX-Who: %s\r\nContent-Type: application/json\r\nContent-Length: "+
+		"%d\r\n\r\n%s", who, len(body), body)
 }
 
 // unzipped is what was compressed.

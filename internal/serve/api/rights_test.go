@@ -19,7 +19,10 @@ func TestRightsAreAskedFirst(t *testing.T) {
 			t.Errorf("%s %s asks for no right", rt.method, rt.path)
 		}
 		for may := range service.Launch | service.Read | service.Operate + 1 {
-			for _, c := range []*service.Caller{nil, {Name: "x", Tenant: "", May: may}, {Name: "x", Tenant: "default", May: may}} {
+			for _, c := range []*service.Caller{nil, {Name: "x", Tenant: "", May: may}, {
+				Name: "x", Tenant: "default",
+				May: may,
+			}} {
 				reached := false
 				one := rt
 				one.serve = func(*server, http.ResponseWriter, *http.Request, *service.Caller) error {
@@ -29,7 +32,8 @@ func TestRightsAreAskedFirst(t *testing.T) {
 				one.query = []parameter{{"other", ""}} // a query that is wrong is told to those who may ask
 				s := &server{Options: Options{Now: time.Now}}
 				w := httptest.NewRecorder()
-				r := httptest.NewRequestWithContext(service.WithCaller(context.Background(), c), rt.method, filled(rt.path), strings.NewReader("{"))
+				r := httptest.NewRequestWithContext(service.WithCaller(context.Background(), c), rt.method, filled(rt.path),
+					strings.NewReader("{"))
 				s.route(one).ServeHTTP(w, r)
 				want := rt.open || c != nil && c.Tenant != "" && c.May&rt.may != 0
 				if reached != want || !want && w.Code != http.StatusForbidden && w.Code != http.StatusUnauthorized {

@@ -63,16 +63,22 @@ func runRoutes() []route {
 	const act = service.Launch | service.Operate
 	return []route{
 		{
-			method: "POST", path: "/run", summary: "Run an agent", may: service.Launch, body: "RunRequest", serve: (*server).postRun,
-			header: []parameter{{"Idempotency-Key", "the same key is the same run for 24 hours"}, {"traceparent", "the trace that asks (W3C)"}},
+			method: "POST", path: "/run", summary: "Run an agent", may: service.Launch, body: "RunRequest",
+			serve: (*server).postRun,
+			header: []parameter{
+				{"Idempotency-Key", "the same key is the same run for 24 hours"},
+				{"traceparent", "the trace that asks (W3C)"},
+			},
 			answers: append([]told{
 				{200, "Report", "what rlp launch --json prints, however the run ended", ""},
 				{202, "Acceptance", `where the run is, with "wait": false`, ""},
 			}, problems(400, 403, 404, 408, 409, 413, 415, 429)...),
 		},
 		{
-			method: "GET", path: "/capabilities", summary: "What is left to requests at most", may: anyRight, serve: (*server).getCapabilities,
-			query: []parameter{{"door", "http, or mcp"}}, answers: append([]told{{200, "Surface", "the effective surface", ""}}, problems(400)...),
+			method: "GET", path: "/capabilities", summary: "What is left to requests at most", may: anyRight,
+			serve: (*server).getCapabilities,
+			query: []parameter{{"door", "http, or mcp"}}, answers: append([]told{{200, "Surface", "the effective surface", ""}},
+				problems(400)...),
 		},
 		{
 			method: "GET", path: "/agents", summary: "Installed agents", may: anyRight, serve: (*server).getAgents,
@@ -80,11 +86,17 @@ func runRoutes() []route {
 		},
 		{
 			method: "GET", path: "/runs", summary: "Runs, the newest first", may: anyRight, serve: (*server).getRuns,
-			query:   []parameter{{"agent", "of this agent"}, {"state", "queued, running, done, refused or failed"}, {"limit", "1 to 500; 50"}, {"before", "next of an earlier answer"}},
+			query: []parameter{
+				{"agent", "of this agent"},
+				{"state", "queued, running, done, refused or failed"},
+				{"limit", "1 to 500; 50"},
+				{"before", "next of an earlier answer"},
+			},
 			answers: append([]told{{200, "Runs", "a page of them", ""}}, problems(400)...),
 		},
 		{
-			method: "GET", path: "/runs/{id}", summary: "One run, with its report while that is kept", may: anyRight, serve: (*server).getRun,
+			method: "GET", path: "/runs/{id}", summary: "One run, with its report while that is kept", may: anyRight,
+			serve:   (*server).getRun,
 			answers: append([]told{{200, "Run", "the run", ""}}, problems(400, 404)...),
 		},
 		{
@@ -92,8 +104,10 @@ func runRoutes() []route {
 			answers: append([]told{{202, "Acceptance", "it is being ended", ""}}, problems(400, 403, 404)...),
 		},
 		{
-			method: "POST", path: "/runs/{id}/input", summary: "Give a run the input of its next turn", may: act, body: "InputRequest", serve: (*server).postInput,
-			answers: append([]told{{202, "Acceptance", "it is there for the run", ""}}, problems(400, 403, 404, 408, 413, 415, 429)...),
+			method: "POST", path: "/runs/{id}/input", summary: "Give a run the input of its next turn", may: act,
+			body: "InputRequest", serve: (*server).postInput,
+			answers: append([]told{{202, "Acceptance", "it is there for the run", ""}}, problems(400, 403, 404, 408, 413, 415,
+				429)...),
 		},
 	}
 }
@@ -104,10 +118,12 @@ func followRoutes() []route {
 	last := parameter{"Last-Event-ID", "the same, as browsers send it"}
 	return []route{
 		{
-			method: "GET", path: "/runs/{id}/events", summary: "Follow the records of a run", may: anyRight, serve: (*server).getRunEvents,
+			method: "GET", path: "/runs/{id}/events", summary: "Follow the records of a run", may: anyRight,
+			serve: (*server).getRunEvents,
 			query: []parameter{after}, header: []parameter{last},
 			answers: append([]told{
-				{200, "", "id: run_seq, event: the kind, data: the record as /audit has it; event: end comes last, with the state of the run", events},
+				{200, "", "id: run_seq, event: the kind, data: the record as /audit has it; event: end comes last, with the " +
+					"state of the run", events},
 				{204, "", "there is nothing more, and will not be", ""},
 			}, problems(400, 404, 429)...),
 		},
@@ -134,8 +150,9 @@ func logRoutes() []route {
 				{"limit", "1 to 1000; 100; of lines, all"},
 				{"cursor", "next of an earlier answer, or the seq of a record"},
 			},
-			header:  []parameter{{"Accept", lines + " for a record a line"}},
-			answers: append([]told{{200, "Records", "a page of them", ""}, {200, "", "a record a line", lines}}, problems(400, 403)...),
+			header: []parameter{{"Accept", lines + " for a record a line"}},
+			answers: append([]told{{200, "Records", "a page of them", ""}, {200, "", "a record a line", lines}},
+				problems(400, 403)...),
 		},
 		{
 			method: "GET", path: "/audit/head", summary: "The tree of the log", may: see, serve: (*server).getHead,
@@ -152,12 +169,19 @@ func logRoutes() []route {
 // openRoutes are for anybody.
 func openRoutes() []route {
 	return []route{
-		{method: "GET", path: "/healthz", summary: "The service is there", open: true, serve: (*server).getHealth, answers: append([]told{{200, "Health", "ok", ""}}, problems(400)...)},
+		{
+			method: "GET", path: "/healthz", summary: "The service is there", open: true, serve: (*server).getHealth,
+			answers: append([]told{{200, "Health", "ok", ""}}, problems(400)...),
+		},
 		{
 			method: "GET", path: "/readyz", summary: "The service takes runs", open: true, serve: (*server).getReady,
-			answers: append([]told{{200, "Health", "ready", ""}, {503, "Health", "draining or unavailable", ""}}, problems(400)...),
+			answers: append([]told{{200, "Health", "ready", ""}, {503, "Health", "draining or unavailable", ""}},
+				problems(400)...),
 		},
-		{method: "GET", path: "/openapi.json", summary: "This document", open: true, serve: (*server).getOpenAPI, answers: append([]told{{200, "Object", "OpenAPI 3.1", ""}}, problems(400)...)},
+		{
+			method: "GET", path: "/openapi.json", summary: "This document", open: true, serve: (*server).getOpenAPI,
+			answers: append([]told{{200, "Object", "OpenAPI 3.1", ""}}, problems(400)...),
+		},
 	}
 }
 

@@ -82,7 +82,10 @@ func (s *server) runBody(w http.ResponseWriter, r *http.Request, c *service.Call
 	if errors.As(b.toldBy(s.Host.Check(r.Context(), c, &b.request)), &more) {
 		known := slices.Clone(b.problems)
 		for _, f := range more {
-			if !slices.ContainsFunc(known, func(k service.FieldError) bool { return k.Field == "" || root(k.Field) == root(f.Field) }) {
+			if !slices.ContainsFunc(known, func(k service.FieldError) bool {
+				return k.Field == "" ||
+					root(k.Field) == root(f.Field)
+			}) {
 				b.problems = append(b.problems, f)
 			}
 		}

@@ -26,7 +26,9 @@ import (
 //rlp:holds A47
 func TestRunTakesAll(t *testing.T) {
 	var got service.Request
-	k := serve(t, &host{launch: func(_ context.Context, c *service.Caller, q *service.Request, b service.Begin) (*launcher.Report, error) {
+	k := serve(t, &host{launch: func(_ context.Context, c *service.Caller, q *service.Request,
+		b service.Begin,
+	) (*launcher.Report, error) {
 		got = *q
 		return reportOf(c, q, b, launcher.OK), nil
 	}}, Options{}, service.Options{})
@@ -39,7 +41,8 @@ func TestRunTakesAll(t *testing.T) {
 	}
 	seed := uint64(18446744073709551615)
 	want := service.Request{
-		Door: service.HTTP, Agent: "a", Input: json.RawMessage(`{"n":[1,null]}`), Args: []string{"x"}, Profiles: []string{"p"}, Allow: []string{"fs:read:/x"}, Deny: []string{"net:*"},
+		Door: service.HTTP, Agent: "a", Input: json.RawMessage(`{"n":[1,null]}`), Args: []string{"x"},
+		Profiles: []string{"p"}, Allow: []string{"fs:read:/x"}, Deny: []string{"net:*"},
 		Params: map[string]string{"in": "/x"}, Seed: &seed, TraceID: trace, ParentSpan: "00f067aa0ba902b7",
 		Grant: json.RawMessage(`{"allowed_adapters":["core"],"limits":{"max_steps":500},"forbidden_adapters":["http"]}`),
 	}
@@ -62,7 +65,9 @@ func TestTheSeedsRequest(t *testing.T) {
 "limits": {"max_steps": 500}
 }`
 	var got *service.Request
-	k := serve(t, &host{launch: func(_ context.Context, c *service.Caller, q *service.Request, b service.Begin) (*launcher.Report, error) {
+	k := serve(t, &host{launch: func(_ context.Context, c *service.Caller, q *service.Request,
+		b service.Begin,
+	) (*launcher.Report, error) {
 		got = q
 		return reportOf(c, q, b, launcher.OK), nil
 	}}, Options{}, service.Options{})
@@ -72,8 +77,10 @@ func TestTheSeedsRequest(t *testing.T) {
 		!strings.Contains(string(fields), "name an installed agent as agent, or send an archive in base64 as bundle") {
 		t.Errorf("%d %v", status, problem)
 	}
-	status, _ = k.run(strings.Replace(seeds, `"code": "S app api /api\nL1:\nR core.ADD 2 3 ->sum\nJ sum"`, `"agent": "sum"`, 1))
-	if status != http.StatusOK || got == nil || got.Agent != "sum" || string(got.Grant) != `{"allowed_adapters":["core"],"limits":{"max_steps": 500}}` {
+	status, _ = k.run(strings.Replace(seeds, `"code": "S app api /api\nL1:\nR core.ADD 2 3 ->sum\nJ sum"`,
+		`"agent": "sum"`, 1))
+	if status != http.StatusOK || got == nil || got.Agent != "sum" ||
+		string(got.Grant) != `{"allowed_adapters":["core"],"limits":{"max_steps": 500}}` {
 		t.Errorf("with an agent: %d %+v", status, got)
 	}
 }
@@ -82,27 +89,29 @@ func TestTheSeedsRequest(t *testing.T) {
 func badBodies() map[string][]string {
 	deep := strings.Repeat(`[`, strictjson.MaxDepth+1) + strings.Repeat(`]`, strictjson.MaxDepth+1)
 	return map[string][]string{
-		``: {""}, `   `: {""}, `[]`: {""}, `null`: {""}, `{`: {""}, `{"agent":"a"}{}`: {""}, `{"agent":"a",}`: {""}, "{\"agent\":\"\xff\"}": {""}, `{'agent':1}`: {""},
-		`{}`:                                                            {"agent"},
-		`{"agent":1}`:                                                   {"agent"},
-		`{"agent":"a","agent":"b"}`:                                     {"agent"},
-		`{"agent":"a","\u0061gent":"b"}`:                                {"agent"},
-		`{"agent":"a","Agent":"b"}`:                                     {"Agent"},
-		`{"agent":"a","tenant":"b"}`:                                    {"tenant"},
-		`{"agent":"a","args":["x",null]}`:                               {"args[1]"},
-		`{"agent":"a","args":"x"}`:                                      {"args"},
-		`{"agent":"a","deny":[1,"x",{}]}`:                               {"deny[0]", "deny[2]"},
-		`{"agent":"a","wait":"no"}`:                                     {"wait"},
-		`{"agent":"a","seed":1.5}`:                                      {"seed"},
-		`{"agent":"a","seed":-1}`:                                       {"seed"},
-		`{"agent":"a","bundle":"?"}`:                                    {"bundle"},
-		`{"agent":"a","params":{"x":null}}`:                             {"params.x"},
-		`{"agent":"a","params":[]}`:                                     {"params"},
-		`{"agent":"a","policy":7}`:                                      {"policy"},
-		`{"agent":"a","policy":{"allow":1}}`:                            {"policy.allow"},
-		`{"agent":"a","limits":{"max_steps":1,"max_steps":2}}`:          {"limits.max_steps"},
-		`{"agent":"a","input":{"a":[{"b":1,"b":2}]}}`:                   {"input.a[0].b"},
-		`{"agent":"a","input":` + deep + `}`:                            {"input" + strings.Repeat("[0]", strictjson.MaxDepth)},
+		``: {""}, `   `: {""}, `[]`: {""}, `null`: {""}, `{`: {""}, `{"agent":"a"}{}`: {""}, `{"agent":"a",}`: {""},
+		"{\"agent\":\"\xff\"}": {""}, `{'agent':1}`: {""},
+		`{}`:                                                   {"agent"},
+		`{"agent":1}`:                                          {"agent"},
+		`{"agent":"a","agent":"b"}`:                            {"agent"},
+		`{"agent":"a","\u0061gent":"b"}`:                       {"agent"},
+		`{"agent":"a","Agent":"b"}`:                            {"Agent"},
+		`{"agent":"a","tenant":"b"}`:                           {"tenant"},
+		`{"agent":"a","args":["x",null]}`:                      {"args[1]"},
+		`{"agent":"a","args":"x"}`:                             {"args"},
+		`{"agent":"a","deny":[1,"x",{}]}`:                      {"deny[0]", "deny[2]"},
+		`{"agent":"a","wait":"no"}`:                            {"wait"},
+		`{"agent":"a","seed":1.5}`:                             {"seed"},
+		`{"agent":"a","seed":-1}`:                              {"seed"},
+		`{"agent":"a","bundle":"?"}`:                           {"bundle"},
+		`{"agent":"a","params":{"x":null}}`:                    {"params.x"},
+		`{"agent":"a","params":[]}`:                            {"params"},
+		`{"agent":"a","policy":7}`:                             {"policy"},
+		`{"agent":"a","policy":{"allow":1}}`:                   {"policy.allow"},
+		`{"agent":"a","limits":{"max_steps":1,"max_steps":2}}`: {"limits.max_steps"},
+		`{"agent":"a","input":{"a":[{"b":1,"b":2}]}}`:          {"input.a[0].b"},
+		`{"agent":"a","input":` + deep + `}`: {"input" + strings.Repeat("[0]",
+			strictjson.MaxDepth)},
 		`{"agent":"a","limits":{"max_steps":1},"policy":{"limits":{}}}`: {"policy.limits"},
 		`{"wait":1,"turns":2,"args":[null],"nope":3}`:                   {"wait", "turns", "args[0]", "nope", "agent"},
 	}
@@ -114,7 +123,9 @@ func badBodies() map[string][]string {
 //rlp:holds A54
 func TestRunRefusesBadBodies(t *testing.T) {
 	launched := false
-	k := serve(t, &host{launch: func(_ context.Context, c *service.Caller, q *service.Request, b service.Begin) (*launcher.Report, error) {
+	k := serve(t, &host{launch: func(_ context.Context, c *service.Caller, q *service.Request,
+		b service.Begin,
+	) (*launcher.Report, error) {
 		launched = true
 		return reportOf(c, q, b, launcher.OK), nil
 	}}, Options{}, service.Options{})
@@ -149,13 +160,17 @@ func TestRunRefusesBadBodies(t *testing.T) {
 func TestGrantFindingsHavePathsOfTheBody(t *testing.T) {
 	k := serve(t, &host{check: func(q *service.Request) error {
 		if strings.Contains(string(q.Grant), "null") {
-			return service.FieldErrors{{Field: "forbidden_adapters[1]", Why: "is null"}, {Field: "limits.max_steps", Why: "is negative"}}
+			return service.FieldErrors{{Field: "forbidden_adapters[1]", Why: "is null"}, {
+				Field: "limits.max_steps",
+				Why:   "is negative",
+			}}
 		}
 		return nil
 	}}, Options{}, service.Options{})
 	_, at := k.run(`{"agent":"a","forbidden_adapters":["http",null]}`)
 	_, below := k.run(`{"agent":"a","limits":{"max_steps":-1},"policy":{"forbidden_adapters":["http",null]}}`)
-	if at["field"] != "forbidden_adapters[1]" || below["field"] != "policy.forbidden_adapters[1]" || !strings.Contains(below["message"].(string), "policy.forbidden") {
+	if at["field"] != "forbidden_adapters[1]" || below["field"] != "policy.forbidden_adapters[1]" ||
+		!strings.Contains(below["message"].(string), "policy.forbidden") {
 		t.Errorf("%v\n%v", at, below)
 	}
 }
@@ -164,13 +179,16 @@ func TestGrantFindingsHavePathsOfTheBody(t *testing.T) {
 //
 //rlp:holds A40
 func TestViolations(t *testing.T) {
-	h := &host{launch: func(_ context.Context, _ *service.Caller, _ *service.Request, b service.Begin) (*launcher.Report, error) {
+	h := &host{launch: func(_ context.Context, _ *service.Caller, _ *service.Request, b service.Begin) (*launcher.Report,
+		error,
+	) {
 		return nil, violated(b.RunID)
 	}}
 	k := serve(t, h, Options{}, service.Options{Workers: 1})
 	status, v := k.run(`{"agent":"a"}`)
 	list, _ := v["violations"].([]any)
-	if status != http.StatusForbidden || v["error"] != "policy_violation" || v["run_id"] == "" || v["trace_id"] == nil || len(list) != 2 {
+	if status != http.StatusForbidden || v["error"] != "policy_violation" || v["run_id"] == "" || v["trace_id"] == nil ||
+		len(list) != 2 {
 		t.Fatalf("%d %v", status, v)
 	}
 	for _, one := range list {
@@ -206,7 +224,8 @@ func TestBadJobsHarmNoWorker(t *testing.T) {
 			t.Error(status)
 		}
 		status, problem := k.run(`{"agent":"broken"}`)
-		if text, _ := json.Marshal(problem); status != http.StatusInternalServerError || strings.Contains(string(text), "SECRET") {
+		if text, _ := json.Marshal(problem); status != http.StatusInternalServerError || strings.Contains(string(text),
+			"SECRET") {
 			t.Errorf("%d %s", status, text)
 		}
 	}
@@ -223,7 +242,9 @@ func TestBadJobsHarmNoWorker(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	begun := make(chan struct{}, 1)
 	free := make(chan struct{})
-	k := serve(t, &host{launch: func(ctx context.Context, c *service.Caller, q *service.Request, b service.Begin) (*launcher.Report, error) {
+	k := serve(t, &host{launch: func(ctx context.Context, c *service.Caller, q *service.Request,
+		b service.Begin,
+	) (*launcher.Report, error) {
 		begun <- struct{}{}
 		select {
 		case <-free:
@@ -233,7 +254,8 @@ func TestRefusals(t *testing.T) {
 	}}, Options{}, service.Options{Workers: 1})
 	status, first := k.run(`{"agent":"a","wait":false}`, "Idempotency-Key: one")
 	<-begun
-	if status != http.StatusAccepted || first["href"] != "/runs/"+first["run_id"].(string) || first["events"] != first["href"].(string)+"/events" {
+	if status != http.StatusAccepted || first["href"] != "/runs/"+first["run_id"].(string) ||
+		first["events"] != first["href"].(string)+"/events" {
 		t.Fatalf("%d %v", status, first)
 	}
 	if _, again := k.run(`{"agent":"a","wait":false}`, "Idempotency-Key: one"); again["run_id"] != first["run_id"] {
@@ -250,19 +272,43 @@ func TestRefusals(t *testing.T) {
 		{"no such agent", ask{"POST", "/run", `{"agent":"unknown"}`, nil}, 404, "not_found"},
 		{"no right", ask{"POST", "/run", `{"agent":"a"}`, []string{"X-Who: reader"}}, 403, "forbidden"},
 		{"nobody", ask{"POST", "/run", `{"agent":"a"}`, []string{"X-Who: nobody"}}, 401, "unauthorized"},
-		{"a page's form", ask{"POST", "/run", `{"agent":"a"}`, []string{"Content-Type: application/x-www-form-urlencoded", "Origin: http://127.0.0.1"}}, 415, "unsupported_media_type"},
-		{"a page's text", ask{"POST", "/run", `{"agent":"a"}`, []string{"Content-Type: text/plain", "Sec-Fetch-Site: same-origin"}}, 415, "unsupported_media_type"},
-		{"curl -d", ask{"POST", "/run", `{"agent":"unknown"}`, []string{"Content-Type: application/x-www-form-urlencoded"}}, 404, "not_found"},
-		{"no JSON", ask{"POST", "/run", `agent=a`, []string{"Content-Type: application/x-www-form-urlencoded"}}, 400, "invalid_request"},
+		{"a page's form", ask{"POST", "/run", `{"agent":"a"}`, []string{
+			"Content-Type: application/x-www-form-urlencoded",
+			"Origin: http://127.0.0.1",
+		}}, 415, "unsupported_media_type"},
+		{"a page's text", ask{"POST", "/run", `{"agent":"a"}`, []string{
+			"Content-Type: text/plain",
+			"Sec-Fetch-Site: same-origin",
+		}}, 415, "unsupported_media_type"},
+		{
+			"curl -d",
+			ask{"POST", "/run", `{"agent":"unknown"}`, []string{"Content-Type: application/x-www-form-urlencoded"}},
+			404, "not_found",
+		},
+		{
+			"no JSON",
+			ask{"POST", "/run", `agent=a`, []string{"Content-Type: application/x-www-form-urlencoded"}},
+			400,
+			"invalid_request",
+		},
 		{"zipped", ask{"POST", "/run", `{"agent":"a"}`, []string{"Content-Encoding: gzip"}}, 415, "unsupported_media_type"},
 		{"other method", ask{"DELETE", "/run", ``, nil}, 405, "method_not_allowed"},
 		{"no path", ask{"GET", "/nowhere", ``, nil}, 404, "not_found"},
 		{"no run", ask{"GET", "/runs/x", ``, nil}, 404, "not_found"},
 		{"other tenant's", ask{"GET", first["href"].(string), ``, []string{"X-Who: other"}}, 404, "not_found"},
-		{"another caller's", ask{"POST", first["href"].(string) + "/cancel", ``, []string{"X-Who: reader"}}, 403, "forbidden"},
+		{
+			"another caller's",
+			ask{"POST", first["href"].(string) + "/cancel", ``, []string{"X-Who: reader"}},
+			403,
+			"forbidden",
+		},
 		{"takes no input", ask{"POST", first["href"].(string) + "/input", `{"input":1}`, nil}, 400, "invalid_request"},
 		{"no parameter", ask{"GET", "/runs?limit=0&nope=1", ``, nil}, 400, "invalid_request"},
-		{"large", ask{"POST", first["href"].(string) + "/input", `{"input":"` + strings.Repeat("x", mostInput) + `"}`, nil}, 413, "too_large"},
+		{
+			"large",
+			ask{"POST", first["href"].(string) + "/input", `{"input":"` + strings.Repeat("x", mostInput) + `"}`, nil},
+			413, "too_large",
+		},
 	} {
 		resp, body := k.do(c.ask)
 		p := object1(t, body)
@@ -272,7 +318,10 @@ func TestRefusals(t *testing.T) {
 		if (c.status == 429) != (resp.Header.Get("Retry-After") != "") {
 			t.Errorf("%s: Retry-After %q", c.name, resp.Header.Get("Retry-After"))
 		}
-		for name, want := range map[string]string{"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'"} {
+		for name, want := range map[string]string{
+			"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store",
+			"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+		} {
 			if resp.Header.Get(name) != want || resp.Header.Get("X-Request-Id") == "" {
 				t.Errorf("%s: %v", c.name, resp.Header)
 			}
@@ -285,7 +334,9 @@ func TestRefusals(t *testing.T) {
 func TestGoneClients(t *testing.T) {
 	begun, ended := make(chan string, 1), make(chan error, 1)
 	free := make(chan struct{})
-	k := serve(t, &host{launch: func(ctx context.Context, c *service.Caller, q *service.Request, b service.Begin) (*launcher.Report, error) {
+	k := serve(t, &host{launch: func(ctx context.Context, c *service.Caller, q *service.Request,
+		b service.Begin,
+	) (*launcher.Report, error) {
 		begun <- b.RunID
 		select {
 		case <-ctx.Done():
@@ -315,7 +366,8 @@ func TestGoneClients(t *testing.T) {
 	}
 	leave("Idempotency-Key: k")
 	close(free)
-	if status, report := k.run(`{"agent":"a"}`, "Idempotency-Key: k"); status != http.StatusOK || report["outcome"] != "ok" || <-ended != nil {
+	if status, report := k.run(`{"agent":"a"}`, "Idempotency-Key: k"); status != http.StatusOK ||
+		report["outcome"] != "ok" || <-ended != nil {
 		t.Errorf("%d %v", status, report)
 	}
 }
@@ -333,7 +385,8 @@ func TestDraining(t *testing.T) {
 	if status, p := k.run(`{"agent":"a"}`); status != http.StatusServiceUnavailable || p["error"] != "draining" {
 		t.Errorf("%d %v", status, p)
 	}
-	if resp, body := k.do(ask{path: "/readyz"}); resp.StatusCode != http.StatusServiceUnavailable || !strings.Contains(body, "draining") {
+	if resp, body := k.do(ask{path: "/readyz"}); resp.StatusCode != http.StatusServiceUnavailable ||
+		!strings.Contains(body, "draining") {
 		t.Error(resp.Status, body)
 	}
 	if resp, _ := k.do(ask{path: "/healthz", head: []string{"X-Who: nobody"}}); resp.StatusCode != http.StatusOK {
@@ -347,7 +400,8 @@ func TestWhyNotReadyIsTheOperators(t *testing.T) {
 	k := serve(t, &host{}, Options{Ready: ready}, service.Options{})
 	for who, told := range map[string]bool{"": true, "nobody": false, "reader": false, "launcher": false} {
 		resp, body := k.do(ask{path: "/readyz", head: []string{"X-Who: " + who}})
-		if resp.StatusCode != http.StatusServiceUnavailable || !strings.Contains(body, `"unavailable"`) || strings.Contains(body, "3 MiB") != told {
+		if resp.StatusCode != http.StatusServiceUnavailable || !strings.Contains(body, `"unavailable"`) ||
+			strings.Contains(body, "3 MiB") != told {
 			t.Errorf("%q: %s %s", who, resp.Status, body)
 		}
 	}
@@ -381,7 +435,10 @@ func FuzzRun(f *testing.F) {
 
 // What a refusal says to run is one command, whatever a bundle asked for.
 func TestARefusalQuotesWhatABundleWrote(t *testing.T) {
-	f := violations(&service.ViolationError{RunID: "r", Violations: []launcher.Violation{{Capability: "fs:read:/it'; touch pwned"}}})
+	f := violations(&service.ViolationError{
+		RunID:      "r",
+		Violations: []launcher.Violation{{Capability: "fs:read:/it'; touch pwned"}},
+	})
 	if want := "BUNDLE 'fs:read:/it'\\''; touch pwned' --run r"; !strings.Contains(f.Text, want) {
 		t.Errorf("%s has no %s", f.Text, want)
 	}
@@ -403,7 +460,10 @@ func TestARefusalExplainsCapabilitiesAlone(t *testing.T) {
 // What to edit is advised by whose layer took it, whatever that is called.
 func TestARefusalAdvisesByTheDoorsLayer(t *testing.T) {
 	for _, byDoor := range []bool{true, false} {
-		f := violations(&service.ViolationError{RunID: "r", Violations: []launcher.Violation{{Layer: "profile:runner_default"}}, ByDoor: byDoor, Warnings: []string{"w"}})
+		f := violations(&service.ViolationError{
+			RunID:      "r",
+			Violations: []launcher.Violation{{Layer: "profile:runner_default"}}, ByDoor: byDoor, Warnings: []string{"w"},
+		})
 		if text, err := json.Marshal(f); err != nil || !strings.Contains(string(text), `"warnings":["w"]`) {
 			t.Errorf("%s %v", text, err)
 		}
@@ -415,7 +475,9 @@ func TestARefusalAdvisesByTheDoorsLayer(t *testing.T) {
 
 // What no reader takes is no body, and no field of one. Control: the good one is.
 func TestNoBodyIsReadTwoWays(t *testing.T) {
-	k := serve(t, &host{launch: func(_ context.Context, c *service.Caller, q *service.Request, b service.Begin) (*launcher.Report, error) {
+	k := serve(t, &host{launch: func(_ context.Context, c *service.Caller, q *service.Request,
+		b service.Begin,
+	) (*launcher.Report, error) {
 		return reportOf(c, q, b, launcher.OK), nil
 	}}, Options{}, service.Options{})
 	bad, good := jsontest.Documents(`{"agent":"a","input":%s}`)

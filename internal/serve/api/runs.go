@@ -26,7 +26,8 @@ const (
 func runID(r *http.Request) (string, error) {
 	id := r.PathValue("id")
 	if !isRunID(id) {
-		return "", fmt.Errorf("there is no run of this id; one looks like 019ab0de-79ea-74f8-9d3e-6d0c3f0a1b2c: %w", service.ErrNotFound)
+		return "", fmt.Errorf("there is no run of this id; one looks like 019ab0de-79ea-74f8-9d3e-6d0c3f0a1b2c: %w",
+			service.ErrNotFound)
 	}
 	noteOf(r).run = id
 	return id, nil
@@ -34,7 +35,8 @@ func runID(r *http.Request) (string, error) {
 
 // isRunID reports whether s has the form of a run's id.
 func isRunID(s string) bool {
-	return len(s) == 36 && s[8] == '-' && s[13] == '-' && s[18] == '-' && s[23] == '-' && isHex(strings.ReplaceAll(s, "-", ""), 32)
+	return len(s) == 36 && s[8] == '-' && s[13] == '-' && s[18] == '-' && s[23] == '-' &&
+		isHex(strings.ReplaceAll(s, "-", ""), 32)
 }
 
 // number reads a parameter that counts something.
@@ -69,14 +71,18 @@ func readRunsQuery(r *http.Request) (q runsQuery, err error) {
 	switch q.state {
 	case "", service.Queued, service.Running, service.Done, service.Refused, service.Failed:
 	default:
-		problems = append(problems, service.FieldError{Field: "state", Why: "must be queued, running, done, refused or failed"})
+		problems = append(problems, service.FieldError{
+			Field: "state",
+			Why:   "must be queued, running, done, refused or failed",
+		})
 	}
 	if q.before != "" && !isRunID(q.before) {
 		problems = append(problems, service.FieldError{Field: "before", Why: "must be the id of a run, as next has it"})
 	}
 	n, err := number(r, "limit", usualRuns, mostRuns)
 	if err != nil || n == 0 {
-		problems = append(problems, service.FieldError{Field: "limit", Why: fmt.Sprintf("must be a whole number from 1 to %d", mostRuns)})
+		problems = append(problems, service.FieldError{Field: "limit", Why: fmt.Sprintf("must be a whole number from 1 to %d",
+			mostRuns)})
 	}
 	q.limit = int(n)
 	if len(problems) > 0 {
@@ -86,7 +92,8 @@ func readRunsQuery(r *http.Request) (q runsQuery, err error) {
 }
 
 func (q *runsQuery) wants(st *service.State) bool {
-	return (q.agent == "" || st.Agent == q.agent) && (q.state == "" || st.State == q.state) && (q.before == "" || st.RunID < q.before)
+	return (q.agent == "" || st.Agent == q.agent) && (q.state == "" || st.State == q.state) &&
+		(q.before == "" || st.RunID < q.before)
 }
 
 // getRuns lists runs, those in memory and those of the log, the newest first.
@@ -141,7 +148,9 @@ func (s *server) getRuns(w http.ResponseWriter, r *http.Request, c *service.Call
 }
 
 // stored calls yield with the runs of the log, for those who may read it.
-func (s *server) stored(ctx context.Context, c *service.Caller, q *runsQuery, yield func(*service.State) bool) (looked int, last string, err error) {
+func (s *server) stored(ctx context.Context, c *service.Caller, q *runsQuery,
+	yield func(*service.State) bool,
+) (looked int, last string, err error) {
 	if !c.Can(service.Read) && !c.Can(service.Operate) {
 		return 0, "", nil
 	}
@@ -174,8 +183,10 @@ func asAway(err error) error {
 func stateOf(sum *kb.RunSummary, tenant string) service.State {
 	began := service.Time{Time: time.UnixMilli(sum.BeganMS).UTC()}
 	st := service.State{
-		RunID: sum.RunID, TraceID: sum.TraceID, Tenant: tenant, Agent: sum.Agent, State: service.Running, Outcome: launcher.Outcome(sum.Outcome), ExitCode: sum.ExitCode,
-		Message: sum.Message, QueuedAt: began, StartedAt: began, Allowed: sum.Allowed, Denied: sum.Denied, ParentRun: sum.ParentRun,
+		RunID: sum.RunID, TraceID: sum.TraceID, Tenant: tenant, Agent: sum.Agent, State: service.Running,
+		Outcome: launcher.Outcome(sum.Outcome), ExitCode: sum.ExitCode,
+		Message: sum.Message, QueuedAt: began, StartedAt: began, Allowed: sum.Allowed, Denied: sum.Denied,
+		ParentRun: sum.ParentRun,
 	}
 	if sum.EndedMS == 0 {
 		return st

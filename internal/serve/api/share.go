@@ -28,7 +28,8 @@ func (s *server) openStream(c *service.Caller) (leave func(), err error) {
 	leave, err = s.streams.Take(callerKey(c), 1)
 	switch {
 	case errors.Is(err, service.ErrShareUsed):
-		return nil, tooMany("%d streams of this caller are open, and no more of one are at a time; end one first", s.streams.Each())
+		return nil, tooMany("%d streams of this caller are open, and no more of one are at a time; end one first",
+			s.streams.Each())
 	case err != nil:
 		return nil, tooMany("%d streams are open, and no more are at a time; ask again later", int64(s.Streams))
 	}
@@ -36,7 +37,10 @@ func (s *server) openStream(c *service.Caller) (leave func(), err error) {
 }
 
 func tooMany(format string, n int64) error {
-	return &failure{Status: http.StatusTooManyRequests, Code: "busy", Text: fmt.Sprintf(format, n), after: 10 * time.Second}
+	return &failure{
+		Status: http.StatusTooManyRequests, Code: "busy", Text: fmt.Sprintf(format, n),
+		after: 10 * time.Second,
+	}
 }
 
 // callerKey tells callers apart.

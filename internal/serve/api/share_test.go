@@ -29,7 +29,10 @@ func (o *opened) Flush() { o.once.Do(func() { close(o.begun) }) }
 func open(t testing.TB, h http.Handler, a ask) *opened {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	o := &opened{ResponseRecorder: httptest.NewRecorder(), begun: make(chan struct{}), over: make(chan struct{}), gone: cancel}
+	o := &opened{
+		ResponseRecorder: httptest.NewRecorder(), begun: make(chan struct{}), over: make(chan struct{}),
+		gone: cancel,
+	}
 	r := httptest.NewRequestWithContext(ctx, http.MethodGet, a.path, nil)
 	for _, line := range a.head {
 		name, value, _ := strings.Cut(line, ": ")
@@ -65,7 +68,8 @@ func TestStreamsAreShared(t *testing.T) {
 			t.Fatal(i, mine[i].Code)
 		}
 	}
-	if o := as(""); o.Code != http.StatusTooManyRequests || o.Header().Get("Retry-After") == "" || !strings.Contains(o.Body.String(), "3 streams of this caller") {
+	if o := as(""); o.Code != http.StatusTooManyRequests || o.Header().Get("Retry-After") == "" ||
+		!strings.Contains(o.Body.String(), "3 streams of this caller") {
 		t.Error(o.Code, o.Body)
 	}
 	if o := as("reader"); o.Code != http.StatusOK {

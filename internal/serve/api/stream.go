@@ -66,7 +66,9 @@ func (m *message) bytes() []byte {
 // follow sends messages as they come, until there are no more, the reader is gone
 // or the service ends. Who reads slowly delays nobody else: the next message is
 // asked for when the one before is sent.
-func (s *server) follow(w http.ResponseWriter, r *http.Request, from func(context.Context) iter.Seq2[message, error], last func(context.Context) message) error {
+func (s *server) follow(w http.ResponseWriter, r *http.Request, from func(context.Context) iter.Seq2[message, error],
+	last func(context.Context) message,
+) error {
 	leave, err := s.openStream(service.CallerOf(r.Context()))
 	if err != nil {
 		return err
@@ -141,7 +143,8 @@ func (s *server) farewell(ctx context.Context, err error, last func(context.Cont
 	}
 	var broken *guard.Broken
 	if errors.As(err, &broken) {
-		s.Log.LogAttrs(ctx, slog.LevelError, "a stream broke", slog.String("what", broken.What), slog.String("where", string(broken.Stack)))
+		s.Log.LogAttrs(ctx, slog.LevelError, "a stream broke", slog.String("what", broken.What),
+			slog.String("where", string(broken.Stack)))
 	}
 	f := failureOf(err)
 	data, _ := json.Marshal(failure{Code: f.Code, Text: f.Text}) // strings always have a form

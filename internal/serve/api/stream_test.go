@@ -88,7 +88,8 @@ func TestStreamOfStoredRun(t *testing.T) {
 		}
 		for want := c.from + 1; want <= 10; want++ {
 			m := r.message()
-			if m["id"] != strconv.FormatUint(want, 10) || uint64(object1(t, m["data"])["run_seq"].(float64)) != want || m["event"] != object1(t, m["data"])["kind"] {
+			if m["id"] != strconv.FormatUint(want, 10) || uint64(object1(t, m["data"])["run_seq"].(float64)) != want ||
+				m["event"] != object1(t, m["data"])["kind"] {
 				t.Fatalf("%s: record %d is %v", name, want, m)
 			}
 		}
@@ -107,7 +108,10 @@ func TestStreamOfStoredRun(t *testing.T) {
 			t.Error(resp.Status, body)
 		}
 	}
-	for _, other := range []ask{{path: path, head: []string{"X-Who: other"}}, {path: strings.Replace(path, "c/e", "d/e", 1)}} {
+	for _, other := range []ask{
+		{path: path, head: []string{"X-Who: other"}},
+		{path: strings.Replace(path, "c/e", "d/e", 1)},
+	} {
 		if resp, _ := k.do(other); resp.StatusCode != http.StatusNotFound {
 			t.Error(resp.Status)
 		}
@@ -121,7 +125,8 @@ func TestAStreamThatBreaksEndsAlone(t *testing.T) {
 	var logged logText
 	k := serve(t, h, Options{Log: slog.New(slog.NewTextHandler(&logged, nil))}, service.Options{})
 	path := "/runs/" + oldRun + "/events"
-	if m := k.follow(ask{path: path + "?after=1"}).message(); m["event"] != "error" || !strings.Contains(m["data"], "internal") || strings.Contains(m["data"], "secret") {
+	if m := k.follow(ask{path: path + "?after=1"}).message(); m["event"] != "error" || !strings.Contains(m["data"],
+		"internal") || strings.Contains(m["data"], "secret") {
 		t.Errorf("the stream ends with %v", m)
 	}
 	if m := k.follow(ask{path: path}).message(); m["id"] != "1" {

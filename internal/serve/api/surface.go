@@ -49,7 +49,8 @@ func (s *server) getAgents(w http.ResponseWriter, r *http.Request, c *service.Ca
 	list := make([]agent, 0, len(all))
 	for _, a := range all {
 		t := agent{
-			Name: a.Name, Version: a.Version, Description: a.Description, Digest: a.Digest, Signature: a.Signature, Families: a.Families,
+			Name: a.Name, Version: a.Version, Description: a.Description, Digest: a.Digest, Signature: a.Signature,
+			Families:    a.Families,
 			Destructive: a.Destructive, ReadOnly: a.ReadOnly, OpenWorld: a.OpenWorld, Problem: a.Problem,
 		}
 		if t.Families == nil {
@@ -80,7 +81,8 @@ func (s *server) getReady(w http.ResponseWriter, r *http.Request, c *service.Cal
 	status, h := http.StatusOK, health{Status: "ready"}
 	switch {
 	case s.Service.Load().Draining:
-		status, h.Status, h.Reason = http.StatusServiceUnavailable, "draining", "it takes no more runs, and ends when those under way have ended"
+		status, h.Status, h.Reason = http.StatusServiceUnavailable, "draining",
+			"it takes no more runs, and ends when those under way have ended"
 	case s.Ready != nil:
 		ctx, cancel := context.WithTimeout(r.Context(), s.Patience)
 		defer cancel()

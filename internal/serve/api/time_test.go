@@ -130,10 +130,12 @@ func TestSlowBodies(t *testing.T) {
 	})
 	const body = `{"agent":"a"}`
 	for _, path := range []string{"/run", "/ui/form"} { // other rooms' bodies too
-		head := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", path, len(body))
+		head := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n",
+			path, len(body))
 		within(t, &host{}, Options{Console: page}, func(t *testing.T, p *pipes) {
 			late, said, took := p.dial(t, head, body[:5]).answer(t)
-			if late.StatusCode != http.StatusRequestTimeout || took != time.Minute || path == "/run" && (object1(t, said)["error"] != "timeout" || !late.Close) {
+			if late.StatusCode != http.StatusRequestTimeout || took != time.Minute || path == "/run" &&
+				(object1(t, said)["error"] != "timeout" || !late.Close) {
 				t.Errorf("%s: %s after %v: %s", path, late.Status, took, said)
 			}
 			slow, said, took := p.dial(t, head, body[:5], wait, body[5:6], wait, body[6:]).answer(t)
@@ -146,7 +148,9 @@ func TestSlowBodies(t *testing.T) {
 
 // A run that takes longer than any reader's patience is answered all the same.
 func TestLongRuns(t *testing.T) {
-	h := &host{launch: func(ctx context.Context, c *service.Caller, q *service.Request, b service.Begin) (*launcher.Report, error) {
+	h := &host{launch: func(ctx context.Context, c *service.Caller, q *service.Request, b service.Begin) (*launcher.Report,
+		error,
+	) {
 		select {
 		case <-time.After(time.Hour):
 			return reportOf(c, q, b, launcher.OK), nil
@@ -156,7 +160,8 @@ func TestLongRuns(t *testing.T) {
 	}}
 	within(t, h, Options{}, func(t *testing.T, p *pipes) {
 		const body = `{"agent":"a"}`
-		resp, said, took := p.dial(t, fmt.Sprintf("POST /run HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", len(body), body)).answer(t)
+		resp, said, took := p.dial(t, fmt.Sprintf("POST /run HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", len(body),
+			body)).answer(t)
 		if resp.StatusCode != http.StatusOK || object1(t, said)["outcome"] != "ok" || took != time.Hour {
 			t.Errorf("%s after %v: %s", resp.Status, took, said)
 		}
@@ -169,7 +174,10 @@ func TestDeadReaderHoldsNothing(t *testing.T) {
 	h := &host{log: &log{}}
 	head := audit.Head{RunID: oldRun, TraceID: "t", Tenant: "default", Agent: "a"}
 	for range 20 {
-		h.log.put(head, audit.Record{Decision: &audit.DecisionRecord{Cap: "fs.read", Op: "fs_read", Target: strings.Repeat("x", 4000), Reason: "granted"}})
+		h.log.put(head, audit.Record{Decision: &audit.DecisionRecord{
+			Cap: "fs.read", Op: "fs_read",
+			Target: strings.Repeat("x", 4000), Reason: "granted",
+		}})
 	}
 	request := "GET /runs/" + oldRun + "/events HTTP/1.1\r\nHost: x\r\n\r\n"
 	within(t, h, Options{Streams: 1}, func(t *testing.T, p *pipes) {

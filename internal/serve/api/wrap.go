@@ -152,7 +152,8 @@ func (s *server) broke(a *answer, r *http.Request, n *note, what any) {
 	if err, is := what.(error); is && errors.As(err, &fault) {
 		text = fault.Error()
 	}
-	s.Log.LogAttrs(context.Background(), slog.LevelError, "a request broke the service", slog.String("request_id", n.id), slog.String("route", n.route),
+	s.Log.LogAttrs(context.Background(), slog.LevelError, "a request broke the service", slog.String("request_id", n.id),
+		slog.String("route", n.route),
 		slog.String("what", text), slog.String("where", string(debug.Stack())))
 	if a.status != 0 {
 		panic(http.ErrAbortHandler) // the answer was begun, and must not look whole
@@ -163,7 +164,8 @@ func (s *server) broke(a *answer, r *http.Request, n *note, what any) {
 // log writes the line of a request.
 func (s *server) log(r *http.Request, a *answer, n *note, began time.Time) {
 	attrs := []slog.Attr{
-		slog.String("request_id", n.id), slog.String("method", methodWord(r.Method)), slog.String("route", n.route), slog.Int("status", a.status),
+		slog.String("request_id", n.id), slog.String("method", methodWord(r.Method)), slog.String("route", n.route),
+		slog.Int("status", a.status),
 		slog.Int64("bytes", a.bytes), slog.Float64("ms", float64(s.Now().Sub(began).Microseconds())/1000),
 	}
 	if n.caller != nil {
@@ -185,7 +187,8 @@ func (s *server) log(r *http.Request, a *answer, n *note, began time.Time) {
 // methodWord is a method that there is: the log holds no words of strangers.
 func methodWord(m string) string {
 	switch m {
-	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodOptions, http.MethodPatch:
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodOptions,
+		http.MethodPatch:
 		return m
 	}
 	return "other"

@@ -17,7 +17,8 @@ const zipFrom = 8 << 10
 func (s *server) json(w http.ResponseWriter, r *http.Request, status int, v any) {
 	doc, err := encoded(v)
 	if err != nil { // no value here has a part without a form
-		status, doc = http.StatusInternalServerError, []byte(`{"error":"internal","message":"the answer has no form in JSON"}`+"\n")
+		status, doc = http.StatusInternalServerError,
+			[]byte(`{"error":"internal","message":"the answer has no form in JSON"}`+"\n")
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	s.write(w, r, status, doc)

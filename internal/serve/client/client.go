@@ -58,10 +58,15 @@ func New(o Options) (*Client, error) {
 		return nil, errors.New("the token has a blank in it; a token is one word, as rlp token new printed it")
 	}
 	d := &net.Dialer{Timeout: dialTime}
-	t := &http.Transport{TLSClientConfig: o.TLS, TLSHandshakeTimeout: dialTime, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: mostProblem}
+	t := &http.Transport{
+		TLSClientConfig: o.TLS, TLSHandshakeTimeout: dialTime, ForceAttemptHTTP2: true,
+		MaxResponseHeaderBytes: mostProblem,
+	}
 	base := "http://localhost"
 	if o.Socket != "" {
-		t.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return d.DialContext(ctx, "unix", o.Socket) }
+		t.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return d.DialContext(ctx, "unix", o.Socket)
+		}
 	} else {
 		t.DialContext = d.DialContext
 		var err error
@@ -70,14 +75,16 @@ func New(o Options) (*Client, error) {
 		}
 	}
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &Client{base: base, token: o.Token, tenant: o.Tenant, http: &http.Client{Transport: t, CheckRedirect: stay}}, nil
+	return &Client{base: base, token: o.Token, tenant: o.Tenant, http: &http.Client{Transport: t, CheckRedirect: stay}},
+		nil
 }
 
 // address is the part of a URL that all paths follow. A token goes over TLS, or
 // stays on this host.
 func address(text string, token bool) (string, error) {
 	u, err := url.Parse(text)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.RawQuery != "" ||
+		u.Fragment != "" {
 		return "", errors.New("the address of a service is http://HOST:PORT or https://HOST:PORT, with nothing else in it")
 	}
 	if ip := net.ParseIP(u.Hostname()); token && u.Scheme == "http" && u.Hostname() != "localhost" && !ip.IsLoopback() {
@@ -124,7 +131,8 @@ var ErrUnreachable = errors.New("no service answers (is rlp serve running there?
 
 // Errors of a service that answered, and with which nothing could be spoken.
 var (
-	ErrUnproved = errors.New("who answers does not prove to be the service (--ca names the certificate of whoever signed its own)")
+	ErrUnproved = errors.New("who answers does not prove to be the service (--ca names the certificate of whoever " +
+		"signed its own)")
 	ErrDeclined = errors.New("the service does not take the connection")
 )
 

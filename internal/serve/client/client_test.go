@@ -41,7 +41,8 @@ func TestRunSendsWhatWasAsked(t *testing.T) {
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		const want = `{"agent":"a","input":{"x":1},"deny":["exec:*:*"],"wait":true}`
-		if r.Method+r.URL.Path != "POST/run" || string(body) != want || r.Header.Get("X-Runloop-Tenant") != "acme" || r.Header.Get("Content-Type") != "application/json" {
+		if r.Method+r.URL.Path != "POST/run" || string(body) != want || r.Header.Get("X-Runloop-Tenant") != "acme" ||
+			r.Header.Get("Content-Type") != "application/json" {
 			t.Errorf("asked: %s %s %v", r.URL, body, r.Header)
 		}
 		fmt.Fprint(w, `{"run_id":"r","exit_code":3}`)
@@ -63,7 +64,9 @@ func TestRefusalsAreToldWhole(t *testing.T) {
 	})
 	_, err := c.Run(t.Context(), &client.Request{Agent: "a"})
 	var e *client.Error
-	if !errors.As(err, &e) || e.Status != 403 || e.Code != "policy_violation" || len(e.Violations) != 2 || e.Violations[0].Layer != "p" || e.Violations[1].Code != "b" || e.Fields[0].Field != "limits.x" || e.RetryAfter != "2" {
+	if !errors.As(err, &e) || e.Status != 403 || e.Code != "policy_violation" || len(e.Violations) != 2 ||
+		e.Violations[0].Layer != "p" || e.Violations[1].Code != "b" || e.Fields[0].Field != "limits.x" ||
+		e.RetryAfter != "2" {
 		t.Fatalf("%+v", err)
 	}
 }
@@ -79,7 +82,8 @@ func TestNoRedirectIsFollowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	var e *client.Error
-	if _, err = c.Capabilities(t.Context()); !errors.As(err, &e) || e.Status != http.StatusTemporaryRedirect || asked != 0 {
+	if _, err = c.Capabilities(t.Context()); !errors.As(err, &e) || e.Status != http.StatusTemporaryRedirect ||
+		asked != 0 {
 		t.Fatalf("%v; asked %d times", err, asked)
 	}
 	if _, err := http.Get(first.URL); err != nil || asked != 1 { // who follows gets there
@@ -199,7 +203,10 @@ func TestRunsAndCancel(t *testing.T) {
 
 // Who answers and is not spoken with is not told as nobody.
 func TestWhoAnswersAndIsNotSpokenWith(t *testing.T) {
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"runs":[]}`) }))
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w,
+			`{"runs":[]}`)
+	}))
 	s.TLS = &tls.Config{MinVersion: tls.VersionTLS13}
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	s.StartTLS()

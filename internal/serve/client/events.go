@@ -53,7 +53,8 @@ func (c *Client) follow(ctx context.Context, path string, after uint64, ends boo
 				failed = 0
 			}
 			var told *Error
-			if failed++; failed > retries || errors.As(err, &told) && told.Status != http.StatusTooManyRequests && told.Status < http.StatusInternalServerError {
+			if failed++; failed > retries || errors.As(err, &told) && told.Status != http.StatusTooManyRequests &&
+				told.Status < http.StatusInternalServerError {
 				yield(Message{}, err)
 				return
 			}
@@ -71,7 +72,9 @@ func (c *Client) follow(ctx context.Context, path string, after uint64, ends boo
 var errBroken = errors.New("the stream ended before its end")
 
 // stream yields the messages of one connection.
-func (c *Client) stream(ctx context.Context, path string, after *uint64, ends bool, yield func(Message, error) bool) (over bool, err error) {
+func (c *Client) stream(ctx context.Context, path string, after *uint64, ends bool,
+	yield func(Message, error) bool,
+) (over bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r, err := c.request(ctx, "GET", path, nil)

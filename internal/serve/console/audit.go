@@ -46,7 +46,10 @@ type field struct{ Name, Value string }
 
 func (c *console) auditPage(r *http.Request, caller *service.Caller) (*view, error) {
 	q := r.URL.Query()
-	s := auditSearch{Run: q.Get("run"), Agent: q.Get("agent"), Cap: q.Get("family"), Decision: q.Get("decision"), Since: q.Get("since")}
+	s := auditSearch{
+		Run: q.Get("run"), Agent: q.Get("agent"), Cap: q.Get("family"), Decision: q.Get("decision"),
+		Since: q.Get("since"),
+	}
 	f, err := c.filter(&s)
 	if err != nil {
 		return nil, err
@@ -193,12 +196,15 @@ func fieldsOf(r *audit.Record) []field {
 		{"parent_run", r.Head.ParentRun},
 	}
 	if d := r.Decision; d != nil {
-		list = append(list, field{"severity", d.Severity.String()}, field{"tool", d.Tool}, field{"label", d.Label}, field{"reason", d.Reason}, field{"layer", d.Layer},
+		list = append(list, field{"severity", d.Severity.String()}, field{"tool", d.Tool}, field{"label", d.Label},
+			field{"reason", d.Reason}, field{"layer", d.Layer},
 			field{"args_hash", hex.EncodeToString(d.ArgsHash[:])})
 	}
 	if e := r.Event; e != nil {
-		list = append(list, field{"reason", e.Reason}, field{"before", e.Before}, field{"after", e.After}, field{"result_hash", e.ResultHash},
-			field{"violations", strings.Join(e.Violations, "; ")}, field{"usage", counts(e.Usage)}, field{"limits", counts(e.LimitsSummary)})
+		list = append(list, field{"reason", e.Reason}, field{"before", e.Before}, field{"after", e.After},
+			field{"result_hash", e.ResultHash},
+			field{"violations", strings.Join(e.Violations, "; ")}, field{"usage", counts(e.Usage)},
+			field{"limits", counts(e.LimitsSummary)})
 	}
 	list = append(list, field{"bundle_digest", r.Head.BundleDigest}, field{"effective_digest", r.Head.EffectiveDigest})
 	return slices.DeleteFunc(list, func(f field) bool { return f.Value == "" })

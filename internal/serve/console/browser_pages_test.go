@@ -56,7 +56,8 @@ func axe(t *testing.T) string {
 func (b *browser) edited() {
 	b.Helper()
 	b.visit("/ui/agents/notes_digest/policy")
-	b.do(chromedp.SetValue(chromedp.CSS("#text"), "[capabilities]\nfs_rw = []              # it may write nothing\nkb_write = [\"contacts\"]\n"))
+	b.do(chromedp.SetValue(chromedp.CSS("#text"),
+		"[capabilities]\nfs_rw = []              # it may write nothing\nkb_write = [\"contacts\"]\n"))
 	b.do(chromedp.Click(chromedp.CSS("button[value=preview]")))
 	b.until("document.getElementById('change') !== null && document.readyState === 'complete'")
 }
@@ -74,7 +75,8 @@ func TestPagesAreForEverybody(t *testing.T) {
 	rules := axe(t)
 	if rules != "" { // the control: the rules are at work
 		b.visit("/")
-		b.do(chromedp.Evaluate[chromedp.Void](rules), chromedp.Evaluate[chromedp.Void]("document.documentElement.removeAttribute('lang')"))
+		b.do(chromedp.Evaluate[chromedp.Void](rules),
+			chromedp.Evaluate[chromedp.Void]("document.documentElement.removeAttribute('lang')"))
 		if found := evaluate[[]string](b, violations); len(found) != 1 || !strings.HasPrefix(found[0], "html-has-lang") {
 			t.Errorf("a page without a language: %q", found)
 		}
@@ -120,7 +122,8 @@ func TestDarkIsDark(t *testing.T) {
 	b.visit("/")
 	lightness := func(dark bool) int {
 		b.dark(dark)
-		return evaluate[int](b, "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number).reduce((a, b) => a + b)")
+		return evaluate[int](b, "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number).reduce((a, b) "+
+			"=> a + b)")
 	}
 	if l, d := lightness(false), lightness(true); l < 600 || d > 150 {
 		t.Errorf("light is %d and dark %d of 765", l, d)
@@ -198,7 +201,10 @@ func TestWithoutScripts(t *testing.T) {
 // room for it.
 func TestNamesStandOnOneLine(t *testing.T) {
 	s := newStage(t)
-	s.log.add(runID(900), "repo_janitor", now, nil, audit.Event{Kind: audit.KindRunFailed, Outcome: "failed", Message: strings.Repeat("a message that is long ", 20)})
+	s.log.add(runID(900), "repo_janitor", now, nil, audit.Event{
+		Kind: audit.KindRunFailed, Outcome: "failed",
+		Message: strings.Repeat("a message that is long ", 20),
+	})
 	b := open(t, s.handler)
 	if b == nil {
 		return

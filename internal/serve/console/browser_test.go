@@ -54,8 +54,10 @@ func open(t testing.TB, h http.Handler) *browser {
 		t.Cleanup(srv.Close)
 		base = srv.URL
 	}
-	opts := append([]chromedp.ExecAllocatorOption{}, chromedp.Headless, chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck, chromedp.DisableGPU,
-		chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()), chromedp.WindowSize(1280, 860), chromedp.Flag("hide-scrollbars", true), chromedp.Flag("disable-dev-shm-usage", true),
+	opts := append([]chromedp.ExecAllocatorOption{}, chromedp.Headless, chromedp.NoFirstRun,
+		chromedp.NoDefaultBrowserCheck, chromedp.DisableGPU,
+		chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()), chromedp.WindowSize(1280, 860),
+		chromedp.Flag("hide-scrollbars", true), chromedp.Flag("disable-dev-shm-usage", true),
 		chromedp.Flag("force-color-profile", "srgb"), chromedp.WSURLReadTimeout(time.Minute))
 	if os.Getuid() == 0 {
 		opts = append(opts, chromedp.NoSandbox) // which root has none of
@@ -162,7 +164,10 @@ func (b *browser) dark(on bool) {
 	if on {
 		scheme = "dark"
 	}
-	p := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}}}
+	p := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{
+		Name:  "prefers-color-scheme",
+		Value: scheme,
+	}, {Name: "prefers-reduced-motion", Value: "reduce"}}}
 	if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, p); err != nil {
 		b.Fatal(err)
 	}
@@ -175,7 +180,8 @@ func (b *browser) size(width, height int64) {
 
 func (b *browser) script(on bool) {
 	b.Helper()
-	if _, err := chromedp.Call(b.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !on}); err != nil {
+	if _, err := chromedp.Call(b.ctx, emulation.SetScriptExecutionDisabled,
+		emulation.SetScriptExecutionDisabledParams{Value: !on}); err != nil {
 		b.Fatal(err)
 	}
 }
@@ -231,7 +237,8 @@ func TestRunsAreLive(t *testing.T) {
 	b.until(row + " !== null")
 	b.until(row + ".closest('tr').textContent.includes('running')")
 	b.do(chromedp.Evaluate[chromedp.Void](row + ".click()"))
-	b.until("document.querySelector('button.danger') !== null && document.querySelector('[data-status]').textContent === 'Live'")
+	b.until("document.querySelector('button.danger') !== null && document.querySelector('[data-status]').textContent " +
+		"=== 'Live'")
 	s.finish(t, id, &launcher.Report{Stdout: "done with it"})
 	b.until("document.body.innerText.includes('done with it') && document.querySelector('button.danger') === null")
 	b.quiet()
@@ -255,16 +262,21 @@ func TestKeys(t *testing.T) {
 	b.keys("/")
 	b.until("document.activeElement.id === 'q'")
 	b.keys("jg?")
-	got := strings.TrimPrefix(evaluate[string](b, "document.activeElement.value"), "/") // which the driver types, whatever the page says
+	// which the driver types, whatever the page says
+	got := strings.TrimPrefix(evaluate[string](b, "document.activeElement.value"), "/")
 	if got != "jg?" {
 		t.Errorf("in a field, keys are letters: %q", got)
 	}
 	b.keys(kb.Escape)
 	b.keys("j")
-	if outline := evaluate[string](b, "getComputedStyle(document.activeElement).outlineStyle + getComputedStyle(document.activeElement).outlineWidth"); outline != "solid3px" {
+	if outline := evaluate[string](b,
+		"getComputedStyle(document.activeElement).outlineStyle + getComputedStyle(document.activeElement).outlineWidth"); outline != "solid3px" {
 		t.Errorf("the focus is seen as %q", outline)
 	}
-	for key, path := range map[string]string{"a": "/ui/agents", "s": "/ui/audit", "l": "/ui/log", "n": "/ui/lanes", "r": "/"} {
+	for key, path := range map[string]string{
+		"a": "/ui/agents", "s": "/ui/audit", "l": "/ui/log", "n": "/ui/lanes",
+		"r": "/",
+	} {
 		b.keys("g" + key)
 		b.until(fmt.Sprintf("location.pathname === %q && document.readyState === 'complete'", path))
 	}

@@ -19,8 +19,12 @@ func TestAgentsArePaged(t *testing.T) {
 	host.agents = nil
 	for i := range 1000 {
 		host.agents = append(host.agents, service.Agent{
-			Name: fmt.Sprintf("agent_%04d", i), Version: strings.Repeat("<", 99), Description: strings.Repeat(`<&"'`, 500), Problem: strings.Repeat("\u202e", 500),
-			Signature: strings.Repeat("'", 500), Families: []string{"fs", "net", "kb_read", "kb_write", "exec", "model", "agents", "mcp", "env", "secrets", "time"},
+			Name: fmt.Sprintf("agent_%04d", i), Version: strings.Repeat("<", 99), Description: strings.Repeat(`<&"'`, 500),
+			Problem:   strings.Repeat("\u202e", 500),
+			Signature: strings.Repeat("'", 500), Families: []string{
+				"fs", "net", "kb_read", "kb_write", "exec", "model",
+				"agents", "mcp", "env", "secrets", "time",
+			},
 		})
 	}
 	seen, path := 0, "/ui/agents"
@@ -55,7 +59,10 @@ func TestALongRunUsedItsGrants(t *testing.T) {
 	for range usageRecords + 10 {
 		calls = append(calls, audit.DecisionRecord{Cap: "fs.read", Op: "path_open", Target: "/home/mara/notes/a.md"})
 	}
-	host.log.add(runID(900), "notes_digest", now.Add(-time.Hour), calls, audit.Event{Kind: audit.KindRunComplete, Outcome: "ok"})
+	host.log.add(runID(900), "notes_digest", now.Add(-time.Hour), calls, audit.Event{
+		Kind:    audit.KindRunComplete,
+		Outcome: "ok",
+	})
 	_, body := get(t, h, "/ui/agents/notes_digest/policy", nil)
 	_, row, _ := strings.Cut(body, "<code>fs:read:/home/mara/notes</code>")
 	row, _, _ = strings.Cut(row, "</tr>")
@@ -118,7 +125,10 @@ func TestAFilterLeadsOn(t *testing.T) {
 	host, h := pages(t)
 	host.log.runs = nil
 	for i := range runReach + 10 {
-		s := kb.RunSummary{RunID: runID(runReach + 10 - i), Agent: "notes_digest", BeganMS: now.UnixMilli(), EndedMS: now.UnixMilli(), Outcome: "ok"}
+		s := kb.RunSummary{
+			RunID: runID(runReach + 10 - i), Agent: "notes_digest", BeganMS: now.UnixMilli(),
+			EndedMS: now.UnixMilli(), Outcome: "ok",
+		}
 		if i == runReach+5 {
 			s.Denied = 1
 		}

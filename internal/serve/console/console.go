@@ -104,7 +104,8 @@ func (c *console) routes() []route {
 
 // policyOfPages lets a page load its own style and script, talk to this service,
 // and nothing else; no text becomes a script.
-const policyOfPages = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
+const policyOfPages = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"form-action 'self'; " +
 	"base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
 // ServeHTTP implements [http.Handler].
@@ -183,9 +184,11 @@ func (c *console) failed(r *http.Request, err error) *view {
 	text := "It is written to the service's log."
 	switch {
 	case errors.Is(err, service.ErrNotFound):
-		v.Status, v.Title, text = http.StatusNotFound, "There is no such page", "What it was about may have been removed, or belong to another tenant."
+		v.Status, v.Title, text = http.StatusNotFound, "There is no such page",
+			"What it was about may have been removed, or belong to another tenant."
 	case errors.Is(err, service.ErrForbidden):
-		v.Status, v.Title, text = http.StatusForbidden, "Not permitted", "Your token has not the right to do this. Whoever runs this service makes one that has: rlp token new --may."
+		v.Status, v.Title, text = http.StatusForbidden, "Not permitted",
+			"Your token has not the right to do this. Whoever runs this service makes one that has: rlp token new --may."
 	case errors.As(err, &bad):
 		v.Status, v.Title, text = http.StatusBadRequest, "That could not be understood", bad.why
 	case errors.As(err, &wrong):

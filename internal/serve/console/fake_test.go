@@ -60,7 +60,8 @@ func (l *fakeLog) matching(f kb.Filter) []audit.Record {
 			decision = "deny"
 		}
 		switch {
-		case f.Run != "" && r.Head.RunID != f.Run, f.Agent != "" && r.Head.Agent != f.Agent, r.Seq <= f.After, r.Time.UnixMilli() < f.SinceMS:
+		case f.Run != "" && r.Head.RunID != f.Run, f.Agent != "" && r.Head.Agent != f.Agent, r.Seq <= f.After,
+			r.Time.UnixMilli() < f.SinceMS:
 		case f.Decision != "" && (r.Decision == nil || decision != f.Decision):
 		case f.Cap != "" && (r.Decision == nil || r.Decision.Cap != f.Cap && !strings.HasPrefix(r.Decision.Cap, f.Cap+".")):
 		default:
@@ -105,7 +106,10 @@ func (l *fakeLog) Runs(_ context.Context, q kb.RunQuery) iter.Seq2[kb.RunSummary
 func (l *fakeLog) add(run, agent string, began time.Time, decisions []audit.DecisionRecord, end audit.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	head := audit.Head{RunID: run, TraceID: "c1794453bf3e4f838760209632c4c693", Tenant: "default", Agent: agent, BundleDigest: strings.Repeat("2e8e442a", 8), EffectiveDigest: strings.Repeat("b1818dde", 8)}
+	head := audit.Head{
+		RunID: run, TraceID: "c1794453bf3e4f838760209632c4c693", Tenant: "default", Agent: agent,
+		BundleDigest: strings.Repeat("2e8e442a", 8), EffectiveDigest: strings.Repeat("b1818dde", 8),
+	}
 	at, seq := began, uint64(0)
 	first := uint64(len(l.records)) + 1
 	put := func(r audit.Record) {
@@ -141,7 +145,10 @@ func (l *fakeLog) add(run, agent string, began time.Time, decisions []audit.Deci
 }
 
 func heldByNotes() []string {
-	return []string{"fs:read:/home/mara/notes", "fs:read:/home/mara/out", "fs:write:/home/mara/out", "kb:write:artifacts", "kb:write:contacts", "model:call:local"}
+	return []string{
+		"fs:read:/home/mara/notes", "fs:read:/home/mara/out", "fs:write:/home/mara/out", "kb:write:artifacts",
+		"kb:write:contacts", "model:call:local",
+	}
 }
 
 func allowed(capability, op, target string) audit.DecisionRecord {
@@ -149,7 +156,10 @@ func allowed(capability, op, target string) audit.DecisionRecord {
 }
 
 func denied(capability, op, target, reason, layer string) audit.DecisionRecord {
-	return audit.DecisionRecord{Cap: capability, Op: op, Target: target, Deny: true, Severity: audit.Warn, Reason: reason, Layer: layer}
+	return audit.DecisionRecord{
+		Cap: capability, Op: op, Target: target, Deny: true, Severity: audit.Warn, Reason: reason,
+		Layer: layer,
+	}
 }
 
 // aDay fills l with what agents of an office do in a day.
@@ -158,11 +168,24 @@ func aDay(l *fakeLog) {
 		began := now.Add(-time.Duration(60-i) * 11 * time.Minute)
 		switch agent := []string{"notes_digest", "tree_audit", "mail_writer", "repo_janitor"}[i%4]; {
 		case i%13 == 7:
-			l.add(runID(i), agent, began, []audit.DecisionRecord{allowed("fs.read", "path_open", "/home/mara/notes")}, audit.Event{Kind: audit.KindRunFailed, Outcome: "timeout", ExitCode: 124, Message: "it ran for longer than its 30 s"})
+			l.add(runID(i), agent, began, []audit.DecisionRecord{allowed("fs.read", "path_open", "/home/mara/notes")},
+				audit.Event{
+					Kind: audit.KindRunFailed, Outcome: "timeout", ExitCode: 124,
+					Message: "it ran for longer than its 30 s",
+				})
 		case i%17 == 11:
-			l.add(runID(i), agent, began, nil, audit.Event{Kind: audit.KindPolicyRejected, Outcome: "policy_rejected", ExitCode: 77, Message: "net is all that it works with, and nothing of it is left"})
+			l.add(runID(i), agent, began, nil, audit.Event{
+				Kind: audit.KindPolicyRejected, Outcome: "policy_rejected",
+				ExitCode: 77, Message: "net is all that it works with, and nothing of it is left",
+			})
 		case agent == "tree_audit":
-			l.add(runID(i), agent, began, []audit.DecisionRecord{allowed("fs.read", "path_open", "/home/mara/notes"), allowed("fs.read", "path_open", "/home/mara/notes/talks.md")}, audit.Event{Kind: audit.KindRunComplete, Outcome: "ok"})
+			l.add(runID(i), agent, began, []audit.DecisionRecord{
+				allowed("fs.read", "path_open", "/home/mara/notes"),
+				allowed("fs.read", "path_open", "/home/mara/notes/talks.md"),
+			}, audit.Event{
+				Kind:    audit.KindRunComplete,
+				Outcome: "ok",
+			})
 		default:
 			l.add(runID(i), agent, began, digestOfNotes(), audit.Event{Kind: audit.KindRunComplete, Outcome: "ok"})
 		}
@@ -240,7 +263,8 @@ func explained() ask.Explanation {
 			Votes: []caps.Vote{{Layer: "base", Allow: true}, {Layer: layer, Pos: at}},
 		},
 		Decision: "deny", Layer: layer, Kind: "file, tier local_state, effects io-write", Verified: true,
-		Edits: []ask.Edit{{Layer: layer, Do: "add", What: what, Source: at, Text: "add to line 2 of " + at.File + ": " + what}},
+		Edits: []ask.Edit{{Layer: layer, Do: "add", What: what, Source: at, Text: "add to line 2 of " + at.File + ": " +
+			what}},
 		Past: &ask.Past{
 			Run: "01a20578-71c5-768a-a45b-926af6d65077", At: 26,
 			Asked: []ask.AskedThen{{RunSeq: 26, Op: "path_open", Decision: "deny", Reason: "path_not_permitted", Layer: layer}},
@@ -254,9 +278,18 @@ func forecast() ask.Forecast {
 	return ask.Forecast{
 		Candidates: []string{layer}, Decisions: ask.Tally{Blocked: 4, Denied: 8, Stay: 74}, Runs: 2, Blocking: 2,
 		Blocked: []ask.Block{
-			{Cap: "kb.write", Op: "kb_put", Target: "artifacts/notes_digest", Count: 2, Runs: 2, Layer: layer, Reason: "domain_not_permitted", First: ask.First{Run: first, RunSeq: 60, Seq: 60}},
-			{Cap: "fs.write", Op: "path_open", Target: "/home/mara/out/digest.md", Count: 1, Runs: 1, Layer: layer, Reason: "path_not_permitted", First: ask.First{Run: first, RunSeq: 26, Seq: 26}},
-			{Cap: "fs.write", Op: "path_open", Target: "/home/mara/out/digest.json", Count: 1, Runs: 1, Layer: layer, Reason: "path_not_permitted", First: ask.First{Run: first, RunSeq: 27, Seq: 27}},
+			{
+				Cap: "kb.write", Op: "kb_put", Target: "artifacts/notes_digest", Count: 2, Runs: 2, Layer: layer,
+				Reason: "domain_not_permitted", First: ask.First{Run: first, RunSeq: 60, Seq: 60},
+			},
+			{
+				Cap: "fs.write", Op: "path_open", Target: "/home/mara/out/digest.md", Count: 1, Runs: 1, Layer: layer,
+				Reason: "path_not_permitted", First: ask.First{Run: first, RunSeq: 26, Seq: 26},
+			},
+			{
+				Cap: "fs.write", Op: "path_open", Target: "/home/mara/out/digest.json", Count: 1, Runs: 1, Layer: layer,
+				Reason: "path_not_permitted", First: ask.First{Run: first, RunSeq: 27, Seq: 27},
+			},
 		},
 	}
 }
@@ -332,7 +365,10 @@ func (h *fakeHost) SomeAgents(_ context.Context, _ *service.Caller, q service.Ag
 	if h.agents == nil {
 		list = fewAgents()
 	}
-	list = slices.DeleteFunc(list, func(a service.Agent) bool { return q.Name != "" && a.Name != q.Name || a.Name <= q.After })
+	list = slices.DeleteFunc(list, func(a service.Agent) bool {
+		return q.Name != "" && a.Name != q.Name ||
+			a.Name <= q.After
+	})
 	if q.Limit > 0 {
 		list = list[:min(len(list), q.Limit)]
 	}
@@ -341,15 +377,30 @@ func (h *fakeHost) SomeAgents(_ context.Context, _ *service.Caller, q service.Ag
 
 func fewAgents() []service.Agent {
 	return []service.Agent{
-		{Name: "mail_writer", Version: "0.2.0", Description: "Writes a mail about what it is told, and sends it by the mailer", Families: []string{"model", "agents"}, Signature: "unsigned"},
-		{Name: "notes_digest", Version: "0.1.0", Description: "Reads a folder of Markdown notes and writes a digest of their contacts, open to-dos and dates", Families: []string{"fs", "kb_write"}, Signature: "valid, by mara@lighthouse.example"},
-		{Name: "scraper", Version: "1.4.2", Description: "Follows links", Families: []string{"net"}, Signature: "invalid: the bundle is another than the one that was signed", Problem: "its signature is not valid"},
+		{
+			Name: "mail_writer", Version: "0.2.0",
+			Description: "Writes a mail about what it is told, and sends it by the mailer", Families: []string{
+				"model",
+				"agents",
+			}, Signature: "unsigned",
+		},
+		{
+			Name: "notes_digest", Version: "0.1.0",
+			Description: "Reads a folder of Markdown notes and writes a digest of their contacts, open to-dos and dates",
+			Families:    []string{"fs", "kb_write"}, Signature: "valid, by mara@lighthouse.example",
+		},
+		{
+			Name: "scraper", Version: "1.4.2", Description: "Follows links", Families: []string{"net"},
+			Signature: "invalid: the bundle is another than the one that was signed", Problem: "its signature is not valid",
+		},
 	}
 }
 
 func (h *fakeHost) Check(context.Context, *service.Caller, *service.Request) error { return nil }
 
-func (h *fakeHost) Launch(ctx context.Context, _ *service.Caller, r *service.Request, b service.Begin) (*launcher.Report, error) {
+func (h *fakeHost) Launch(ctx context.Context, _ *service.Caller, r *service.Request,
+	b service.Begin,
+) (*launcher.Report, error) {
 	return h.launch(ctx, r, b)
 }
 

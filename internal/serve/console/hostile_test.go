@@ -17,7 +17,8 @@ import (
 )
 
 // hostile is what an agent may write where it can.
-const hostile = "<script>window.pwned=1</script><img src=x onerror=window.pwned=1>\"'><svg onload=window.pwned=1>{{.Tenant}}</pre></textarea>" +
+const hostile = "<script>window.pwned=1</script><img src=x onerror=window.pwned=1>\"'><svg " +
+	"onload=window.pwned=1>{{.Tenant}}</pre></textarea>" +
 	"javascript:window.pwned=1\x1b[2J\x00\x07\u202etxt.exe\u2066\u200b\ufeff\r\nevent: end\n\n&lt;script&gt;"
 
 // ofHostile is a stage on which everything that an agent can write is hostile,
@@ -29,16 +30,29 @@ func ofHostile(t testing.TB, text string) (*stage, string) {
 	for i := range d.Imports {
 		d.Imports[i].Name = text
 	}
-	decisions := []audit.DecisionRecord{denied("fs.read", text, text, text, text), allowed("fs.read", text, "/"+text), {Cap: text, Op: text, Target: text, Reason: text, Tool: text, Label: text}}
-	s.log.add(runID(80), "notes_digest", now, decisions, audit.Event{Kind: audit.KindRunFailed, Outcome: "trap", Message: text, Reason: text, Violations: []string{text}})
+	decisions := []audit.DecisionRecord{
+		denied("fs.read", text, text, text, text), allowed("fs.read", text, "/"+text),
+		{Cap: text, Op: text, Target: text, Reason: text, Tool: text, Label: text},
+	}
+	s.log.add(runID(80), "notes_digest", now, decisions, audit.Event{
+		Kind: audit.KindRunFailed, Outcome: "trap",
+		Message: text, Reason: text, Violations: []string{text},
+	})
 	id := s.submit(t, "notes_digest")
-	s.finish(t, id, &launcher.Report{Stdout: text, Stderr: text, Result: result(map[string]string{text: text}), Message: text})
+	s.finish(t, id, &launcher.Report{
+		Stdout: text, Stderr: text, Result: result(map[string]string{text: text}),
+		Message: text,
+	})
 	return s, id
 }
 
 // everyPage is each page that shows what agents write.
 func everyPage(s *stage, id string) []string {
-	list := []string{"/", "/ui/runs/" + id, "/ui/runs/" + runID(80), "/ui/runs/" + runID(2), "/ui/agents", "/ui/agents/notes_digest", "/ui/agents/notes_digest/policy", "/ui/agents/notes_digest/policy?from=used", "/ui/audit", "/ui/audit?run=" + runID(80), "/ui/log", "/ui/lanes", "/nothing"}
+	list := []string{
+		"/", "/ui/runs/" + id, "/ui/runs/" + runID(80), "/ui/runs/" + runID(2), "/ui/agents",
+		"/ui/agents/notes_digest", "/ui/agents/notes_digest/policy", "/ui/agents/notes_digest/policy?from=used", "/ui/audit",
+		"/ui/audit?run=" + runID(80), "/ui/log", "/ui/lanes", "/nothing",
+	}
 	for _, r := range s.log.records {
 		if r.Head.RunID == runID(80) && r.Decision != nil {
 			list = append(list, fmt.Sprintf("/ui/runs/%s/why/%d", runID(80), r.Seq))
@@ -111,7 +125,8 @@ func TestNoPageShipsMoreThan150KiB(t *testing.T) {
 	for _, a := range loadAssets() {
 		loads += len(a.data)
 	}
-	for name, text := range map[string]string{"quotes": strings.Repeat(`"`, 1<<20), "controls": strings.Repeat("\u202e", 1<<18), "words": strings.Repeat("<script>alert(1)</script> ", 1<<15)} {
+	for name, text := range map[string]string{"quotes": strings.Repeat(`"`, 1<<20), "controls": strings.Repeat("\u202e",
+		1<<18), "words": strings.Repeat("<script>alert(1)</script> ", 1<<15)} {
 		s, id := ofHostile(t, text)
 		var many []audit.DecisionRecord
 		for i := range 400 {
@@ -121,12 +136,17 @@ func TestNoPageShipsMoreThan150KiB(t *testing.T) {
 			}
 			many = append(many, d)
 		}
-		s.log.add(runID(81), "notes_digest", now, many, audit.Event{Kind: audit.KindRunFailed, Outcome: "trap", Message: text})
+		s.log.add(runID(81), "notes_digest", now, many, audit.Event{
+			Kind: audit.KindRunFailed, Outcome: "trap",
+			Message: text,
+		})
 		for i := range 200 {
-			s.log.add(runID(100+i), "notes_digest", now.Add(time.Duration(i)*time.Second), nil, audit.Event{Kind: audit.KindRunFailed, Outcome: text, Message: text})
+			s.log.add(runID(100+i), "notes_digest", now.Add(time.Duration(i)*time.Second), nil,
+				audit.Event{Kind: audit.KindRunFailed, Outcome: text, Message: text})
 		}
 		worst := 0
-		for _, path := range append(everyPage(s, id), "/ui/runs/"+runID(81), "/ui/runs/"+runID(81)+"?show=denied", "/ui/audit?run="+runID(81)) {
+		for _, path := range append(everyPage(s, id), "/ui/runs/"+runID(81), "/ui/runs/"+runID(81)+"?show=denied",
+			"/ui/audit?run="+runID(81)) {
 			_, body := get(t, s.handler, path, nil)
 			if n := len(body) + loads; n > 150<<10 {
 				t.Errorf("%s of %s: %d bytes with what it loads", path, name, n)
@@ -180,7 +200,10 @@ func FuzzShown(f *testing.F) {
 
 func TestFormsThatAreTooLarge(t *testing.T) {
 	_, h := pages(t)
-	resp, _ := get(t, h, "/ui/agents/notes_digest/policy", map[string][]string{"text": {strings.Repeat("x", most)}, "do": {"preview"}})
+	resp, _ := get(t, h, "/ui/agents/notes_digest/policy", map[string][]string{
+		"text": {strings.Repeat("x", most)},
+		"do":   {"preview"},
+	})
 	if resp.StatusCode != http.StatusBadRequest {
 		t.Errorf("a form of %d bytes: %d", most, resp.StatusCode)
 	}

@@ -66,7 +66,10 @@ func (l *fakeLog) end(run string) {
 		}
 	}
 	last.Seq, last.RunSeq, last.Decision = uint64(len(l.records))+1, last.RunSeq+1, nil
-	last.Event = &audit.Event{Kind: audit.KindRunComplete, Outcome: "ok", Usage: map[string]int64{"allowed": 2, "denied": 1, "wall_ms": 40}}
+	last.Event = &audit.Event{Kind: audit.KindRunComplete, Outcome: "ok", Usage: map[string]int64{
+		"allowed": 2,
+		"denied":  1, "wall_ms": 40,
+	}}
 	l.records = append(l.records, last)
 	for i := range l.runs {
 		if l.runs[i].RunID == run {
@@ -135,7 +138,10 @@ func TestARunUnderWayAndItsEnd(t *testing.T) {
 	want(t, body, id, "!"+runID(59))
 	_, body = get(t, s.handler, "/ui/runs/"+id, nil)
 	want(t, body, "End this run", `data-events="/runs/`+id+`/events?after=`, "when the run has ended")
-	s.finish(t, id, &launcher.Report{Stdout: "14 notes\n", Stderr: "one was empty\n", Result: result(map[string]int{"notes": 14}), Lane: &launcher.Lane{Name: "wasm"}})
+	s.finish(t, id, &launcher.Report{
+		Stdout: "14 notes\n", Stderr: "one was empty\n",
+		Result: result(map[string]int{"notes": 14}), Lane: &launcher.Lane{Name: "wasm"},
+	})
 	_, body = get(t, s.handler, "/ui/runs/"+id, nil)
 	want(t, body, "14 notes", "one was empty", "&#34;notes&#34;: 14", "!End this run", "user:1000", "wasm")
 	want(t, body, "!data-events")

@@ -11,7 +11,8 @@ import (
 )
 
 // errBusy says that what takes long is being done for somebody else.
-var errBusy = &service.UnavailableError{Why: errors.New("this is being done for somebody else at the moment; try again in a few seconds")}
+var errBusy = &service.UnavailableError{Why: errors.New("this is being done for somebody else at the moment; try " +
+	"again in a few seconds")}
 
 type verifiedAt struct {
 	*ask.Verification

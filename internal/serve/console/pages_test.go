@@ -52,14 +52,19 @@ func want(t *testing.T, body string, texts ...string) {
 func TestPagesOfRuns(t *testing.T) {
 	_, h := pages(t)
 	_, body := get(t, h, "/", nil)
-	want(t, body, "notes_digest", "timeout", "refused", `href="/ui/runs/`+runID(59)+`"`, "Older runs", "!<script>", "!style=")
+	want(t, body, "notes_digest", "timeout", "refused", `href="/ui/runs/`+runID(59)+`"`, "Older runs", "!<script>",
+		"!style=")
 	_, body = get(t, h, "/?before="+runID(10), nil)
 	want(t, body, runID(9), "!"+runID(11), "!Older runs", `href="/?"`)
 	_, body = get(t, h, "/?agent=tree_audit", nil)
 	want(t, body, "tree_audit", "!mail_writer")
 	_, body = get(t, h, "/?state=bad", nil)
 	want(t, body, "timeout", "!"+runID(0))
-	for _, path := range []string{"/?agent=%3Cb%3E", "/?state=good", "/?before=x", "/ui/audit?run=x", "/ui/audit?decision=perhaps", "/ui/audit?family=kbread", "/ui/audit?since=soon", "/ui/audit?before=x", "/ui/runs/" + runID(0) + "?after=x", "/ui/runs/" + runID(0) + "?show=x"} {
+	for _, path := range []string{
+		"/?agent=%3Cb%3E", "/?state=good", "/?before=x", "/ui/audit?run=x",
+		"/ui/audit?decision=perhaps", "/ui/audit?family=kbread", "/ui/audit?since=soon", "/ui/audit?before=x", "/ui/runs/" +
+			runID(0) + "?after=x", "/ui/runs/" + runID(0) + "?show=x",
+	} {
 		if resp, body := get(t, h, path, nil); resp.StatusCode != http.StatusBadRequest || strings.Contains(body, "<b>") {
 			t.Errorf("%s: %d", path, resp.StatusCode)
 		}
@@ -69,7 +74,8 @@ func TestPagesOfRuns(t *testing.T) {
 func TestPageOfARun(t *testing.T) {
 	_, h := pages(t)
 	_, body := get(t, h, "/ui/runs/"+runID(2), nil)
-	want(t, body, "6 allowed", "4 denied", "by grant <code>kb:write:contacts</code>", "9.2 ms", "by override:notes_digest.toml", "by base", "/why/", "never in the log", `href="/ui/audit?run=`)
+	want(t, body, "6 allowed", "4 denied", "by grant <code>kb:write:contacts</code>", "9.2 ms",
+		"by override:notes_digest.toml", "by base", "/why/", "never in the log", `href="/ui/audit?run=`)
 	_, body = get(t, h, "/ui/runs/"+runID(2)+"?show=denied", nil)
 	want(t, body, "/etc/hostname", "!kb_put")
 	if resp, _ := get(t, h, "/ui/runs/"+runID(999), nil); resp.StatusCode != http.StatusNotFound {
@@ -112,8 +118,12 @@ func TestWhyAsksForARecord(t *testing.T) {
 		}
 	}
 	_, body := get(t, h, "/ui/runs/"+runID(0)+"/why/"+seq, nil)
-	want(t, body, "Why was this denied?", "add to line 2 of", "Tried on a copy", "override:notes_digest.toml", "Open the policy")
-	if q := host.about[len(host.about)-1]; q != (ask.Query{Text: "fs:write:/home/mara/out/digest.md", Run: runID(0), At: 8}) {
+	want(t, body, "Why was this denied?", "add to line 2 of", "Tried on a copy", "override:notes_digest.toml",
+		"Open the policy")
+	if q := host.about[len(host.about)-1]; q != (ask.Query{
+		Text: "fs:write:/home/mara/out/digest.md", Run: runID(0),
+		At: 8,
+	}) {
 		t.Errorf("it asked %+v", q)
 	}
 	host.errs["explain notes_digest"] = &ask.Error{Err: errors.New("it cannot be said")}
@@ -132,8 +142,10 @@ func TestPolicyIsTriedBeforeItIsSaved(t *testing.T) {
 	_, body = get(t, h, path+"?from=used", nil)
 	want(t, body, "never used", "not saved")
 	_, body = get(t, h, path, url.Values{"text": {"[capabilities]\r\nfs_rw = []\r\n"}, "do": {"preview"}})
-	want(t, body, "It takes away", "kb:write:artifacts", "It leaves nothing that is not left now", "would have blocked", "Save as the override")
-	if tried := host.trials[0]; len(host.trials) != 1 || tried.Save || string(tried.Text) != "[capabilities]\nfs_rw = []\n" {
+	want(t, body, "It takes away", "kb:write:artifacts", "It leaves nothing that is not left now", "would have blocked",
+		"Save as the override")
+	if tried := host.trials[0]; len(host.trials) != 1 || tried.Save ||
+		string(tried.Text) != "[capabilities]\nfs_rw = []\n" {
 		t.Errorf("tried was %+v", host.trials)
 	}
 	resp, _ := get(t, h, path, url.Values{"text": {"x"}, "do": {"save"}, "was": {"none"}})
@@ -178,7 +190,8 @@ func TestWhoMaySaveAnOverride(t *testing.T) {
 		h := as(New(Options{Runs: noRuns{}, Host: host, Now: clockOfTests}), caller)
 		resp, _ := get(t, h, "/ui/agents/notes_digest/policy", url.Values{"text": {""}, "do": {"save"}, "was": {"none"}})
 		saved := len(host.trials) == 1 && host.trials[0].Save
-		if resp.StatusCode != c.status || saved != (c.status == http.StatusSeeOther) || saved && host.trials[0].Narrow != c.narrow {
+		if resp.StatusCode != c.status || saved != (c.status == http.StatusSeeOther) || saved &&
+			host.trials[0].Narrow != c.narrow {
 			t.Errorf("%+v: %d, tried %+v", c, resp.StatusCode, host.trials)
 		}
 	}
@@ -188,7 +201,10 @@ func TestWhoMayRead(t *testing.T) {
 	host := newFakeHost(t)
 	aDay(host.log)
 	h := New(Options{Runs: noRuns{}, Host: host, Now: clockOfTests})
-	for _, path := range []string{"/", "/ui/runs/" + runID(0), "/ui/agents", "/ui/agents/notes_digest", "/ui/agents/notes_digest/policy", "/ui/audit", "/ui/log", "/ui/lanes"} {
+	for _, path := range []string{
+		"/", "/ui/runs/" + runID(0), "/ui/agents", "/ui/agents/notes_digest",
+		"/ui/agents/notes_digest/policy", "/ui/audit", "/ui/log", "/ui/lanes",
+	} {
 		for _, c := range []*service.Caller{nil, {Name: "token:x", Tenant: "default", May: service.Launch}} {
 			resp, body := get(t, as(h, c), path, nil)
 			if resp.StatusCode != http.StatusForbidden || strings.Contains(body, "notes_digest") {
@@ -245,7 +261,10 @@ func TestVerifyAndLanes(t *testing.T) {
 	}
 	_, body = get(t, h, "/ui/log", nil)
 	want(t, body, "It is what was recorded", "124")
-	host.answers.Verify = ask.Verification{Fault: &ask.Fault{Kind: kb.FaultChanged, Seq: 17, Message: "<b>it was changed</b>"}}
+	host.answers.Verify = ask.Verification{Fault: &ask.Fault{
+		Kind: kb.FaultChanged, Seq: 17,
+		Message: "<b>it was changed</b>",
+	}}
 	get(t, h, "/ui/log/verify", url.Values{})
 	_, body = get(t, h, "/ui/log", nil)
 	want(t, body, "not as it was recorded", "record 17", "&lt;b&gt;it was changed")
@@ -282,7 +301,10 @@ func TestHeadersKeepPagesAlone(t *testing.T) {
 	for _, path := range []string{"/", "/ui/agents", "/nothing", "/?agent=%3C"} {
 		resp, _ := get(t, h, path, nil)
 		csp := resp.Header.Get("Content-Security-Policy")
-		for _, part := range []string{"default-src 'none'", "script-src 'self';", "style-src 'self';", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'self'"} {
+		for _, part := range []string{
+			"default-src 'none'", "script-src 'self';", "style-src 'self';",
+			"frame-ancestors 'none'", "base-uri 'none'", "form-action 'self'",
+		} {
 			if !strings.Contains(csp, part) {
 				t.Errorf("%s: %q lacks %s", path, csp, part)
 			}
@@ -298,7 +320,8 @@ func TestAssetsAreKeptByTheirDigest(t *testing.T) {
 	_, h := pages(t)
 	for name, a := range loadAssets() {
 		resp, body := get(t, h, a.path, nil)
-		if resp.StatusCode != http.StatusOK || body != string(a.data) || !strings.Contains(resp.Header.Get("Cache-Control"), "immutable") {
+		if resp.StatusCode != http.StatusOK || body != string(a.data) || !strings.Contains(resp.Header.Get("Cache-Control"),
+			"immutable") {
 			t.Errorf("%s: %d %v", name, resp.StatusCode, resp.Header)
 		}
 		if resp, _ := get(t, h, "/ui/assets/000000000000/"+name, nil); resp.StatusCode != http.StatusNotFound {
@@ -309,7 +332,10 @@ func TestAssetsAreKeptByTheirDigest(t *testing.T) {
 
 func TestSince(t *testing.T) {
 	c := &console{Options: Options{Now: clockOfTests}}
-	for text, age := range map[string]time.Duration{"90m": 90 * time.Minute, "2d": 48 * time.Hour, "2026-11-22T21:00:00Z": 30 * time.Minute} {
+	for text, age := range map[string]time.Duration{
+		"90m": 90 * time.Minute, "2d": 48 * time.Hour,
+		"2026-11-22T21:00:00Z": 30 * time.Minute,
+	} {
 		if at, ok := c.since(text); !ok || now.Sub(at) != age {
 			t.Errorf("%s: %v %v", text, at, ok)
 		}

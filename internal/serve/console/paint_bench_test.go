@@ -33,13 +33,22 @@ func record(t testing.TB, home string, s *kb.Store, n int) {
 		t.Fatal(err)
 	}
 	for i := range n {
-		head := audit.Head{RunID: fmt.Sprintf("0190b1d2-7c4e-7a55-8f00-%012d", i), TraceID: "c1794453bf3e4f838760209632c4c693", Tenant: kb.DefaultTenant, Agent: []string{"notes_digest", "tree_audit"}[i%2], BundleDigest: "2e8e442a"}
+		head := audit.Head{
+			RunID:   fmt.Sprintf("0190b1d2-7c4e-7a55-8f00-%012d", i),
+			TraceID: "c1794453bf3e4f838760209632c4c693", Tenant: kb.DefaultTenant, Agent: []string{
+				"notes_digest",
+				"tree_audit",
+			}[i%2], BundleDigest: "2e8e442a",
+		}
 		j, err := journal.Create(journal.Options{Dir: dir, Head: head})
 		if err == nil {
 			err = j.Event(&audit.Event{Kind: audit.KindRunStart, Effective: heldByNotes()})
 		}
 		if err == nil {
-			err = j.Event(&audit.Event{Kind: audit.KindRunComplete, Outcome: "ok", Usage: map[string]int64{"allowed": 38, "denied": 5}})
+			err = j.Event(&audit.Event{Kind: audit.KindRunComplete, Outcome: "ok", Usage: map[string]int64{
+				"allowed": 38,
+				"denied":  5,
+			}})
 		}
 		if err == nil {
 			err = j.Close()
@@ -58,7 +67,10 @@ func record(t testing.TB, home string, s *kb.Store, n int) {
 func BenchmarkPages(b *testing.B) {
 	host := withStored(b, storedRuns())
 	h := as(New(Options{Runs: noRuns{}, Host: host, Now: time.Now}), operator())
-	for name, path := range map[string]string{"newest": "/", "older": "/?before=0190b1d2-7c4e-7a55-8f00-000000005000", "audit": "/ui/audit"} {
+	for name, path := range map[string]string{
+		"newest": "/", "older": "/?before=0190b1d2-7c4e-7a55-8f00-000000005000",
+		"audit": "/ui/audit",
+	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				w := httptest.NewRecorder()

@@ -36,7 +36,8 @@ func (c *console) policyPage(r *http.Request, caller *service.Caller) (*view, er
 		return nil, err
 	}
 	q := r.URL.Query()
-	p.Saved = p.Override.Text != "" && q.Get("saved") == p.Override.Digest // and not another since, nor by a link that says so
+	// and not another since, nor by a link that says so
+	p.Saved = p.Override.Text != "" && q.Get("saved") == p.Override.Digest
 	if run := q.Get("run"); whole(run, lowerHex) && len(run) == 36 {
 		seq, err := cursor(q.Get("record"))
 		if err == nil && seq > 0 {
@@ -131,7 +132,8 @@ func (c *console) editPolicy(r *http.Request, caller *service.Caller) (*view, er
 		}
 	}
 	if weight(text) > editorRoom {
-		return nil, &badRequest{"the text is longer than a page has room for; save it as a file, and give that to rlp caps override " + b.Name + " FILE"}
+		return nil, &badRequest{"the text is longer than a page has room for; save it as a file, and give that to rlp caps " +
+			"override " + b.Name + " FILE"}
 	}
 	p.Text, p.Edited = text, true
 	o, err := c.Host.TryOverride(r.Context(), caller, b.Name, t)

@@ -40,7 +40,8 @@ func (s *realService) launch() string {
 	var report struct {
 		RunID string `json:"run_id"`
 	}
-	if err := json.Unmarshal([]byte(s.command("launch", filepath.Join(s.home, "agents", "notes_digest"), "--param", "notes="+s.notes, "--param", "out="+s.out, "--json")), &report); err != nil {
+	if err := json.Unmarshal([]byte(s.command("launch", filepath.Join(s.home, "agents", "notes_digest"), "--param",
+		"notes="+s.notes, "--param", "out="+s.out, "--json")), &report); err != nil {
 		s.Fatal(err)
 	}
 	return report.RunID
@@ -49,7 +50,10 @@ func (s *realService) launch() string {
 // request has the service itself do it, and waits for the end.
 func (s *realService) request() string {
 	s.Helper()
-	body, err := json.Marshal(map[string]any{"agent": "notes_digest", "params": map[string]string{"notes": s.notes, "out": s.out}})
+	body, err := json.Marshal(map[string]any{"agent": "notes_digest", "params": map[string]string{
+		"notes": s.notes,
+		"out":   s.out,
+	}})
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -75,7 +79,8 @@ func (s *realService) request() string {
 func served(t *testing.T) *realService {
 	t.Helper()
 	dir := t.TempDir()
-	s := &realService{TB: t, rlp: filepath.Join(dir, "rlp"), home: filepath.Join(dir, "home"), notes: filepath.Join(dir, "notes"), out: filepath.Join(dir, "out")}
+	s := &realService{TB: t, rlp: filepath.Join(dir, "rlp"), home: filepath.Join(dir, "home"), notes: filepath.Join(dir,
+		"notes"), out: filepath.Join(dir, "out")}
 	for _, d := range []string{s.notes, s.out} {
 		if err := os.Mkdir(d, 0o700); err != nil {
 			t.Fatal(err)
@@ -94,7 +99,8 @@ func served(t *testing.T) *realService {
 	}
 	s.build(bundle)
 	s.command("agent", "install", bundle)
-	if err := os.WriteFile(filepath.Join(s.home, "config.toml"), []byte("[security]\nrun_grant = \"operator_full\"\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(s.home, "config.toml"), []byte("[security]\nrun_grant = \"operator_full\"\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	c := exec.Command(s.rlp, "--home", s.home, "serve", "--json", "--listen", "127.0.0.1:0")
@@ -126,7 +132,8 @@ func served(t *testing.T) *realService {
 // build compiles the module of the agent into its bundle.
 func (s *realService) build(bundle string) {
 	s.Helper()
-	c := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(bundle, "bin", "notes_digest.wasm"), "runloop.dev/rlp/agents/notes_digest")
+	c := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(bundle, "bin",
+		"notes_digest.wasm"), "runloop.dev/rlp/agents/notes_digest")
 	c.Env = append(c.Environ(), "GOOS=wasip1", "GOARCH=wasm")
 	if out, err := c.CombinedOutput(); err != nil {
 		s.Fatalf("building the agent: %v\n%s", err, out)
@@ -146,11 +153,13 @@ func TestTheRealService(t *testing.T) {
 	b.base = s.url
 	b.visit("/ui/runs/" + first)
 	b.until("document.body.innerText.includes('by grant')")
-	if evaluate[bool](b, "'pwned' in window || document.querySelector('main img') !== null") || !evaluate[bool](b, "document.body.innerText.includes('⟨U+202E⟩')") {
+	if evaluate[bool](b, "'pwned' in window || document.querySelector('main img') !== null") ||
+		!evaluate[bool](b, "document.body.innerText.includes('⟨U+202E⟩')") {
 		t.Error("a file's name is not text on the page")
 	}
 	b.do(chromedp.Click(chromedp.CSS("[data-denied] a")))
-	b.until("document.querySelector('h1').textContent === 'Why was this denied?' && document.querySelectorAll('.edits li').length > 0")
+	b.until("document.querySelector('h1').textContent === 'Why was this denied?' && document.querySelectorAll('.edits " +
+		"li').length > 0")
 	b.do(chromedp.Click(chromedp.CSS(".panel .button")))
 	b.until("document.getElementById('text') !== null && document.querySelector('.hint') !== null")
 	if used := evaluate[string](b, "document.querySelector('main table').innerText"); !strings.Contains(used, "kb:write:artifacts") || !strings.Contains(used, s.notes) {
@@ -158,7 +167,8 @@ func TestTheRealService(t *testing.T) {
 	}
 	text := "[capabilities]\nkb_write = [\"contacts\"]\n"
 	b.do(chromedp.SetValue(chromedp.CSS("#text"), text), chromedp.Click(chromedp.CSS("button[value=preview]")))
-	b.until("document.getElementById('change') !== null && document.getElementById('change').innerText.includes('kb:write:artifacts')")
+	b.until("document.getElementById('change') !== null && " +
+		"document.getElementById('change').innerText.includes('kb:write:artifacts')")
 	file := filepath.Join(s.home, "caps", "overrides", "notes_digest.toml")
 	if _, err := os.Stat(file); err == nil {
 		t.Fatal("a preview saved it")
@@ -186,7 +196,8 @@ func TestTheRealService(t *testing.T) {
 	b.until("document.querySelector('aside pre').textContent.includes('1 note')")
 	b.visit("/ui/log")
 	b.do(chromedp.Click(chromedp.CSS("main button")))
-	b.until("document.querySelector('#verified') !== null && document.querySelector('#verified').innerText.includes('It is what was recorded')")
+	b.until("document.querySelector('#verified') !== null && document.querySelector('#verified').innerText.includes('It " +
+		"is what was recorded')")
 	b.visit("/ui/agents/notes_digest")
 	b.until("document.body.innerText.includes('path_open')")
 }

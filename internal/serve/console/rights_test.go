@@ -31,7 +31,9 @@ func (u *untouched) touch() error {
 
 func (u *untouched) Check(context.Context, *service.Caller, *service.Request) error { return u.touch() }
 
-func (u *untouched) Launch(context.Context, *service.Caller, *service.Request, service.Begin) (*launcher.Report, error) {
+func (u *untouched) Launch(context.Context, *service.Caller, *service.Request, service.Begin) (*launcher.Report,
+	error,
+) {
 	return nil, u.touch()
 }
 

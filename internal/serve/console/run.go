@@ -144,7 +144,8 @@ func one(ctx context.Context, log service.Log, f kb.Filter) (*audit.Record, erro
 }
 
 func (d *shownRun) began(r *audit.Record) {
-	d.Agent, d.TraceID, d.Parent, d.Digest, d.Began, d.State = r.Head.Agent, r.Head.TraceID, r.Head.ParentRun, r.Head.BundleDigest, r.Time.UTC(), "running"
+	d.Agent, d.TraceID, d.Parent, d.Digest, d.Began, d.State = r.Head.Agent, r.Head.TraceID, r.Head.ParentRun,
+		r.Head.BundleDigest, r.Time.UTC(), "running"
 	if e := r.Event; e != nil && e.Kind == audit.KindRunStart {
 		d.Effective = e.Effective
 	}

@@ -63,7 +63,13 @@ func (c *console) runsPage(r *http.Request, caller *service.Caller) (*view, erro
 	q := r.URL.Query()
 	l := runList{Agent: q.Get("agent"), State: q.Get("state")}
 	before := q.Get("before")
-	l.States = []choice{{"", "any state", false}, {"active", "under way", false}, {"ok", "ended well", false}, {"bad", "refused or failed", false}, {"denied", "was denied something", false}}
+	l.States = []choice{
+		{"", "any state", false},
+		{"active", "under way", false},
+		{"ok", "ended well", false},
+		{"bad", "refused or failed", false},
+		{"denied", "was denied something", false},
+	}
 	for i := range l.States {
 		l.States[i].Chosen = l.States[i].Value == l.State
 	}
@@ -190,7 +196,8 @@ func stateOf(kind, outcome string) string {
 
 func rowOfState(s *service.State) runRow {
 	row := runRow{
-		ID: s.RunID, Agent: s.Agent, Parent: s.ParentRun, Caller: s.Caller, State: s.State, Outcome: string(s.Outcome), Message: s.Message, ExitCode: s.ExitCode,
+		ID: s.RunID, Agent: s.Agent, Parent: s.ParentRun, Caller: s.Caller, State: s.State, Outcome: string(s.Outcome),
+		Message: s.Message, ExitCode: s.ExitCode,
 		Began: s.QueuedAt.Time.UTC(), Took: s.WallMS, Allowed: s.Allowed, Denied: s.Denied,
 	}
 	if s.State == service.Done {

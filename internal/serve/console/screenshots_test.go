@@ -58,20 +58,26 @@ func TestScreenshots(t *testing.T) {
 	})
 	s.finish(t, under, &launcher.Report{})
 	done := s.submit(t, "notes_digest")
-	s.finish(t, done, &launcher.Report{Stdout: digestPrinted, Result: result(map[string]any{"notes": 14, "contacts": 16, "todos_open": 24, "problems": []string{"include: denied"}}), Lane: &launcher.Lane{Name: "wasm"}})
+	s.finish(t, done, &launcher.Report{Stdout: digestPrinted, Result: result(map[string]any{
+		"notes": 14, "contacts": 16,
+		"todos_open": 24, "problems": []string{"include: denied"},
+	}), Lane: &launcher.Lane{Name: "wasm"}})
 	s.log.retell(done, digestOfNotes())
 	take("console-run", 1180, 760, false, page("/ui/runs/"+done))
 	take("console-why", 1180, 720, false, page(whyLink(runID(0), s.log.seqOf(runID(0), "fs.write"))))
 	take("console-policy", 1180, 760, true, func() {
 		b.edited()
-		b.do(chromedp.Evaluate[chromedp.Void]("scrollTo(0, document.getElementById('editor').getBoundingClientRect().top + scrollY - 70)"))
+		b.do(chromedp.Evaluate[chromedp.Void]("scrollTo(0, document.getElementById('editor').getBoundingClientRect().top + " +
+			"scrollY - 70)"))
 	})
 	take("console-audit", 1180, 640, true, page("/ui/audit?decision=deny"))
 	take("console-phone", 390, 780, false, page("/ui/runs/"+done))
 }
 
-const digestPrinted = "14 notes (1 empty), 16 contacts, 24 open to-dos (5 done), 31 dates\n\nfirst deadlines\n  2026-09-21  Tomás: send the wiring plan to Ines\n" +
-	"  2026-09-25  Pieter: confirm mounts fit the old bolts\n  2026-09-30  Mara: ask the port office for the night permit\n\nstored 16 contacts in kb domain contacts\n" +
+const digestPrinted = "14 notes (1 empty), 16 contacts, 24 open to-dos (5 done), 31 dates\n\nfirst deadlines\n  " +
+	"2026-09-21  Tomás: send the wiring plan to Ines\n" +
+	"  2026-09-25  Pieter: confirm mounts fit the old bolts\n  2026-09-30  Mara: ask the port office for the night " +
+	"permit\n\nstored 16 contacts in kb domain contacts\n" +
 	"could not include /home/mara/private/salary.md: denied\ncould not include /etc/hostname: denied\n"
 
 // small is a picture of no more than 200 colours: the most frequent ones, and

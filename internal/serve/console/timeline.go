@@ -78,7 +78,8 @@ func (t *timeline) same(k *call) bool {
 		return false
 	}
 	p := &t.calls[len(t.calls)-1]
-	if p.Done || p.Word != k.Word || p.Cap != k.Cap || p.Op != k.Op || p.Target != k.Target || p.Reason != k.Reason || p.By != k.By {
+	if p.Done || p.Word != k.Word || p.Cap != k.Cap || p.Op != k.Op || p.Target != k.Target || p.Reason != k.Reason ||
+		p.By != k.By {
 		return false
 	}
 	p.Again++

@@ -53,7 +53,8 @@ func (c *console) why(r *http.Request, caller *service.Caller, id string, seq ui
 	}
 	b, err := c.bundle(r.Context(), caller, rec.Head.Agent)
 	if err != nil {
-		d.Problem = rec.Head.Agent + " is not installed here, and only what is installed can be explained on a page: rlp caps explain BUNDLE --run " + id
+		d.Problem = rec.Head.Agent + " is not installed here, and only what is installed can be explained on a page: rlp " +
+			"caps explain BUNDLE --run " + id
 		return d, nil
 	}
 	if d.E, err = c.Host.Explain(r.Context(), caller, b.Name, ask.Query{Text: d.Request, Run: id, At: rec.RunSeq}); err == nil {

@@ -18,7 +18,10 @@ func namespaces() []string { return []string{"mnt", "user", "pid", "net", "uts",
 // rights are the lines of /proc/PID/status that say what a process may do, and
 // how what it makes looks like.
 func rights() []string {
-	return []string{"Umask:", "Uid:", "Gid:", "Groups:", "CapInh:", "CapPrm:", "CapEff:", "CapBnd:", "CapAmb:", "NoNewPrivs:", "Seccomp:", "Seccomp_filters:"}
+	return []string{
+		"Umask:", "Uid:", "Gid:", "Groups:", "CapInh:", "CapPrm:", "CapEff:", "CapBnd:", "CapAmb:",
+		"NoNewPrivs:", "Seccomp:", "Seccomp_filters:",
+	}
 }
 
 // bounds are the limits that must be the same; of descriptors a client may be

@@ -176,7 +176,10 @@ func (s *server) replaced() bool {
 // control says how it stands, and ends if that was asked for.
 func (s *server) control(c *conn, kind byte) {
 	s.mu.Lock()
-	state := State{PID: os.Getpid(), Since: s.opt.Since, Running: s.running, Done: s.done, Declined: s.declined, IdleMS: s.opt.Idle.Milliseconds()}
+	state := State{
+		PID: os.Getpid(), Since: s.opt.Since, Running: s.running, Done: s.done, Declined: s.declined,
+		IdleMS: s.opt.Idle.Milliseconds(),
+	}
 	answer, err := json.Marshal(state)
 	s.mu.Unlock()
 	if err == nil && (kind == Status || kind == Stop) {

@@ -145,7 +145,8 @@ func (c *Client) Send(r Request, files ...int) error {
 
 // Cancel asks for what was begun to be ended.
 func (c *Client) Cancel() {
-	_, _ = syscall.SendmsgN(c.fd, []byte{cancel}, nil, nil, syscall.MSG_NOSIGNAL|syscall.MSG_DONTWAIT) // who is gone needs no telling
+	// who is gone needs no telling
+	_, _ = syscall.SendmsgN(c.fd, []byte{cancel}, nil, nil, syscall.MSG_NOSIGNAL|syscall.MSG_DONTWAIT)
 }
 
 // Wait waits for what comes of the request.

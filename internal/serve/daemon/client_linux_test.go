@@ -39,7 +39,8 @@ func clientMain(path string) int {
 		fmt.Fprintln(os.Stderr, "alone:", err)
 		return alone
 	}
-	if err := c.Send(Request{Kind: Launch, Args: os.Args[1:], Env: os.Environ()}, 0, 1, 2); err != nil { // who serves has ended since
+	// who serves has ended since
+	if err := c.Send(Request{Kind: Launch, Args: os.Args[1:], Env: os.Environ()}, 0, 1, 2); err != nil {
 		fmt.Fprintln(os.Stderr, "alone:", err)
 		return alone
 	}
@@ -93,7 +94,9 @@ type serving struct {
 	wait func(t *testing.T) error
 }
 
-func serve(t *testing.T, dir string, handle func(ctx context.Context, call *Call) Outcome, change ...func(*Options)) *serving {
+func serve(t *testing.T, dir string, handle func(ctx context.Context, call *Call) Outcome,
+	change ...func(*Options),
+) *serving {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	ready := make(chan struct{})
@@ -206,7 +209,8 @@ func TestUnlikeClientsAreDeclined(t *testing.T) {
 		}
 	}
 	for name, flag := range map[string]uintptr{
-		"mnt": unix.CLONE_NEWNS, "uts": unix.CLONE_NEWUTS, "ipc": unix.CLONE_NEWIPC, "net": unix.CLONE_NEWNET, "cgroup": unix.CLONE_NEWCGROUP,
+		"mnt": unix.CLONE_NEWNS, "uts": unix.CLONE_NEWUTS, "ipc": unix.CLONE_NEWIPC, "net": unix.CLONE_NEWNET,
+		"cgroup": unix.CLONE_NEWCGROUP,
 	} {
 		c := client(t, dir)
 		c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: flag}

@@ -61,7 +61,8 @@ func decode(packet []byte) (*Request, error) {
 	copy(r.proof[:], packet[len(magic)+1:])
 	args, env := binary.LittleEndian.Uint32(packet[headLen-8:]), binary.LittleEndian.Uint32(packet[headLen-4:])
 	rest := string(packet[headLen:])
-	if args > MaxWords || env > MaxWords || strings.Count(rest, "\x00") != int(args+env) || rest != "" && rest[len(rest)-1] != 0 {
+	if args > MaxWords || env > MaxWords || strings.Count(rest, "\x00") != int(args+env) || rest != "" &&
+		rest[len(rest)-1] != 0 {
 		return nil, errRequest
 	}
 	words := make([]string, 0, args+env)

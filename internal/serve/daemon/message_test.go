@@ -20,7 +20,11 @@ func TestRequestsAreBounded(t *testing.T) {
 // Whatever a client sends is a request that says the same when it is sent again,
 // or none.
 func FuzzDecode(f *testing.F) {
-	for _, r := range []Request{{Kind: Launch}, {Kind: Launch, Args: []string{"launch", ""}, Env: []string{"A=b"}}, {Kind: Stop}} {
+	for _, r := range []Request{
+		{Kind: Launch},
+		{Kind: Launch, Args: []string{"launch", ""}, Env: []string{"A=b"}},
+		{Kind: Stop},
+	} {
 		packet, err := r.encode()
 		if err != nil {
 			f.Fatal(err)

@@ -22,7 +22,8 @@ func TestOneServes(t *testing.T) {
 	dir := t.TempDir()
 	stale, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_SEQPACKET, 0)
 	if err == nil {
-		err = errors.Join(syscall.Bind(stale, &syscall.SockaddrUnix{Name: filepath.Join(dir, SocketName)}), syscall.Close(stale))
+		err = errors.Join(syscall.Bind(stale, &syscall.SockaddrUnix{Name: filepath.Join(dir, SocketName)}),
+			syscall.Close(stale))
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -222,7 +223,8 @@ func TestPanicsAndCrowds(t *testing.T) {
 	}
 	<-inside
 	for _, args := range [][]string{{"panic"}, {"panic", "there"}} {
-		if status, _, trace := code(t, client(t, s.dir, args...)); status != panicked || !strings.Contains(trace, "at the disco") {
+		if status, _, trace := code(t, client(t, s.dir, args...)); status != panicked || !strings.Contains(trace,
+			"at the disco") {
 			t.Errorf("%d %q", status, trace)
 		}
 	}

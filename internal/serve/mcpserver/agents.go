@@ -129,7 +129,8 @@ func toolName(agent string, agents map[string]bool) string {
 
 func toolOf(name string, a service.Agent) *tool {
 	t := &tool{name: name, agent: a, schema: json.RawMessage(`{"type":"object"}`)}
-	t.says = fmt.Sprintf("%q %q %q %q %t %t %t %s", a.Name, a.Version, a.Description, a.Signature, a.Destructive, a.ReadOnly, a.OpenWorld, a.InputSchema)
+	t.says = fmt.Sprintf("%q %q %q %q %t %t %t %s", a.Name, a.Version, a.Description, a.Signature, a.Destructive,
+		a.ReadOnly, a.OpenWorld, a.InputSchema)
 	if a.InputSchema == nil {
 		return t
 	}
@@ -145,7 +146,8 @@ func (t *tool) read(text []byte) error {
 	if len(text) > mostSchema {
 		return fmt.Errorf("it has more than %d KiB", mostSchema>>10)
 	}
-	if bytes.Contains(text, []byte(headerKey)) || bytes.Contains(text, []byte(`\u`)) && strings.Contains(unescaped(text), headerKey) {
+	if bytes.Contains(text, []byte(headerKey)) || bytes.Contains(text, []byte(`\u`)) && strings.Contains(unescaped(text),
+		headerKey) {
 		return errors.New("it says which arguments go into HTTP headers")
 	}
 	checks, err := schema.Compile(text, nil)
@@ -167,7 +169,8 @@ func (t *tool) read(text []byte) error {
 		t.inner = true
 		t.schema, err = schema.Encode(map[string]any{
 			"type": "object", "required": []any{"input"}, "additionalProperties": false,
-			"properties": map[string]any{"input": map[string]any{"description": "The input of the agent, which is no object: " + short(string(text), mostDescription)}},
+			"properties": map[string]any{"input": map[string]any{"description": "The input of the agent, which is no object: " +
+				short(string(text), mostDescription)}},
 		})
 		return err
 	}

@@ -29,7 +29,10 @@ const (
 // as an error, for what it gives may be less than what was asked for; not so if
 // it was the clock alone, which runtimes of languages ask for unasked.
 func answer(state *service.State, r *launcher.Report, t *trail) *mcp.CallToolResult {
-	a := &mcp.CallToolResult{Meta: mcp.Meta{metaRun: r.RunID, metaTrace: r.TraceID, metaOutcome: string(r.Outcome), metaExit: r.ExitCode}}
+	a := &mcp.CallToolResult{Meta: mcp.Meta{
+		metaRun: r.RunID, metaTrace: r.TraceID, metaOutcome: string(r.Outcome),
+		metaExit: r.ExitCode,
+	}}
 	if r.Untrusted != nil {
 		a.Meta[metaUntrusted] = true
 	}
@@ -47,7 +50,8 @@ func answer(state *service.State, r *launcher.Report, t *trail) *mcp.CallToolRes
 		a.Content = append(a.Content, text(t.explained(denied)))
 	}
 	give(a, r)
-	a.Content = append(a.Content, text(fmt.Sprintf("run %s of %s: %s, %d allowed, %d denied; rlp_run shows it", r.RunID, r.Agent, r.Outcome, r.Usage.Allowed, denied)))
+	a.Content = append(a.Content, text(fmt.Sprintf("run %s of %s: %s, %d allowed, %d denied; rlp_run shows it", r.RunID,
+		r.Agent, r.Outcome, r.Usage.Allowed, denied)))
 	return a
 }
 
@@ -57,10 +61,12 @@ func give(a *mcp.CallToolResult, r *launcher.Report) {
 	some := len(result) > 0 && string(result) != "null"
 	switch {
 	case some && len(result) > mostResult:
-		a.Content = append(a.Content, text(fmt.Sprintf("the result has %d bytes; its beginning is: %s", len(result), short(string(result), mostText))))
+		a.Content = append(a.Content, text(fmt.Sprintf("the result has %d bytes; its beginning is: %s", len(result),
+			short(string(result), mostText))))
 	case some:
 		if same, err := everywhere(result); err != nil {
-			a.Content = append(a.Content, text(fmt.Sprintf("the result is told as text alone, for not every reader takes it for the same (%s):", oneLine(err.Error()))))
+			a.Content = append(a.Content, text(fmt.Sprintf("the result is told as text alone, for not every reader takes it "+
+				"for the same (%s):", oneLine(err.Error()))))
 		} else if a.StructuredContent = same; same[0] != '{' { // older clients know objects alone
 			a.StructuredContent = map[string]json.RawMessage{"result": same}
 		}
@@ -127,7 +133,8 @@ func (t *trail) explained(denied int64) string {
 func edit(agent, reason, layer string) string {
 	switch name, rest, _ := strings.Cut(layer, ":"); {
 	case reason == caps.Unavailable.String() && layer == "base":
-		return "The agent asks for it, and this host does not have it: the operator makes it there (the granted folder or file, a lane for programs), or takes the grant away"
+		return "The agent asks for it, and this host does not have it: the operator makes it there (the granted folder or " +
+			"file, a lane for programs), or takes the grant away"
 	case audit.ByBase(layer, reason):
 		return "The agent's own policy.caps does not ask for it, so only its author can change that"
 	case name == "token":
@@ -135,7 +142,8 @@ func edit(agent, reason, layer string) string {
 	case strings.HasPrefix(layer, "override"):
 		return "The operator took it away in caps/overrides/" + agent + ".toml"
 	case name == "profile":
-		return "The profile " + oneLine(rest) + " leaves less; if it is the grant that calls of tools start from, security.run_grant in config.toml names another"
+		return "The profile " + oneLine(rest) +
+			" leaves less; if it is the grant that calls of tools start from, security.run_grant in config.toml names another"
 	case layer == caps.ProtectedLayer, layer == caps.HostLayer:
 		return "What rlp itself needs is nobody's to give"
 	case layer == "":
@@ -147,7 +155,8 @@ func edit(agent, reason, layer string) string {
 // refused is a call that policy refused before anything was executed.
 func refused(t *tool, err *service.ViolationError) *mcp.CallToolResult {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Policy refuses to launch agent %s, and nothing of it was executed. Asking again changes nothing; its operator can.\n", t.agent.Name)
+	fmt.Fprintf(&b, "Policy refuses to launch agent %s, and nothing of it was executed. Asking again changes nothing; "+
+		"its operator can.\n", t.agent.Name)
 	for i, v := range err.Violations {
 		if i == mostDenials {
 			fmt.Fprintf(&b, "and %d more\n", len(err.Violations)-i)
@@ -155,7 +164,8 @@ func refused(t *tool, err *service.ViolationError) *mcp.CallToolResult {
 		}
 		fmt.Fprintf(&b, "- %s", short(oneLine(v.Message), 2*mostLine))
 		if v.Capability != "" {
-			fmt.Fprintf(&b, " (%s, %s, by the layer %s). %s", oneLine(v.Capability), v.Code, oneLine(v.Layer), edit(t.agent.Name, v.Code.String(), v.Layer))
+			fmt.Fprintf(&b, " (%s, %s, by the layer %s). %s", oneLine(v.Capability), v.Code, oneLine(v.Layer),
+				edit(t.agent.Name, v.Code.String(), v.Layer))
 		}
 		b.WriteByte('\n')
 	}
@@ -166,7 +176,10 @@ func refused(t *tool, err *service.ViolationError) *mcp.CallToolResult {
 	shown := err.Violations[:min(len(err.Violations), mostDenials)]
 	return &mcp.CallToolResult{
 		IsError: true, Content: []mcp.Content{text(b.String())},
-		Meta:              mcp.Meta{metaRun: err.RunID, metaTrace: err.TraceID, metaOutcome: string(launcher.Refused)},
-		StructuredContent: map[string]any{"error": "policy_violation", "run_id": err.RunID, "trace_id": err.TraceID, "violations": shown},
+		Meta: mcp.Meta{metaRun: err.RunID, metaTrace: err.TraceID, metaOutcome: string(launcher.Refused)},
+		StructuredContent: map[string]any{
+			"error": "policy_violation", "run_id": err.RunID, "trace_id": err.TraceID,
+			"violations": shown,
+		},
 	}
 }

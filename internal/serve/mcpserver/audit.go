@@ -30,7 +30,10 @@ type recordLine struct {
 }
 
 func recordOf(r *audit.Record) recordLine {
-	l := recordLine{Seq: r.Seq, Time: service.Time{Time: r.Time}.String(), Kind: r.Kind(), RunID: r.Head.RunID, RunSeq: r.RunSeq, Agent: r.Head.Agent}
+	l := recordLine{
+		Seq: r.Seq, Time: service.Time{Time: r.Time}.String(), Kind: r.Kind(), RunID: r.Head.RunID,
+		RunSeq: r.RunSeq, Agent: r.Head.Agent,
+	}
 	if d := r.Decision; d != nil {
 		l.Cap, l.Op, l.Target, l.Tool = d.Cap, oneLine(d.Op), short(oneLine(d.Target), mostLine), oneLine(d.Tool)
 		l.Decision, l.Reason, l.Layer = "allow", d.Reason, oneLine(d.Layer)
@@ -40,7 +43,8 @@ func recordOf(r *audit.Record) recordLine {
 		return l
 	}
 	if e := r.Event; e != nil {
-		l.Op, l.Outcome, l.Reason, l.Message = oneLine(e.Verb), e.Outcome, oneLine(e.Reason), short(oneLine(e.Message), mostLine)
+		l.Op, l.Outcome, l.Reason, l.Message = oneLine(e.Verb), e.Outcome, oneLine(e.Reason), short(oneLine(e.Message),
+			mostLine)
 		if l.Outcome == "" {
 			l.Outcome = e.Status
 		}
@@ -88,7 +92,10 @@ func (ss *session) readAudit(ctx context.Context, c *service.Caller, p []byte) (
 		return nil, err
 	}
 	list := []recordLine{}
-	for r, err := range log.Audit(ctx, kb.Filter{Run: a.RunID, Agent: a.Agent, Cap: a.Capability, Decision: a.Decision, After: a.After, Limit: a.Limit}) {
+	for r, err := range log.Audit(ctx, kb.Filter{
+		Run: a.RunID, Agent: a.Agent, Cap: a.Capability, Decision: a.Decision,
+		After: a.After, Limit: a.Limit,
+	}) {
 		if err != nil {
 			return nil, err
 		}

@@ -30,7 +30,8 @@ func messages(text []byte, version string) ([][]byte, error) {
 	case err != nil:
 		return nil, err
 	case version != withLists:
-		return nil, fmt.Errorf("a list of messages is taken in a session of version %s alone; send each message by itself", withLists)
+		return nil, fmt.Errorf("a list of messages is taken in a session of version %s alone; send each message by itself",
+			withLists)
 	case n == 0 || n > mostElements:
 		return nil, fmt.Errorf("a list has %d messages, and from 1 to %d are taken; send fewer at a time", n, mostElements)
 	default:

@@ -26,7 +26,10 @@ type spoken struct {
 // post sends a message, and returns the status and the body of the answer.
 func (s *spoken) post(message string) (int, string) {
 	s.t.Helper()
-	r := httptest.NewRequestWithContext(service.WithCaller(s.t.Context(), &service.Caller{Name: "user:1", Tenant: "acme", May: all}), http.MethodPost, "/mcp", strings.NewReader(message))
+	r := httptest.NewRequestWithContext(service.WithCaller(s.t.Context(), &service.Caller{
+		Name: "user:1", Tenant: "acme",
+		May: all,
+	}), http.MethodPost, "/mcp", strings.NewReader(message))
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	for name, value := range map[string]string{"Mcp-Session-Id": s.id, "Mcp-Protocol-Version": s.header} {
@@ -46,7 +49,8 @@ func (s *spoken) post(message string) (int, string) {
 func speak(t *testing.T, b *bench, version string) *spoken {
 	t.Helper()
 	s := &spoken{b: b, t: t}
-	status, said := s.post(`{"jsonrpc":"2.0","id":"hello","method":"initialize","params":{"protocolVersion":"` + version + `","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
+	status, said := s.post(`{"jsonrpc":"2.0","id":"hello","method":"initialize","params":{"protocolVersion":"` + version +
+		`","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
 	if status != http.StatusOK || s.id == "" || !strings.Contains(said, `"protocolVersion":"`+version+`"`) {
 		t.Fatalf("no session of %s: %d %s", version, status, said)
 	}
@@ -88,9 +92,11 @@ func TestListsOfMessages(t *testing.T) {
 		s.header = c.header
 		status, said := s.post(listOf(c.n, "tools/list"))
 		if told := strings.Count(said, `"rlp_runs"`); status != c.status || told != c.told {
-			t.Errorf("%d elements, session of %s, header %q: %d with %d answers: %.200s", c.n, c.version, c.header, status, told, said)
+			t.Errorf("%d elements, session of %s, header %q: %d with %d answers: %.200s", c.n, c.version, c.header, status, told,
+				said)
 		}
-		if status, said := s.post(`{"jsonrpc":"2.0","id":"one","method":"tools/list"}`); status != http.StatusOK || !strings.Contains(said, `"rlp_runs"`) {
+		if status, said := s.post(`{"jsonrpc":"2.0","id":"one","method":"tools/list"}`); status != http.StatusOK ||
+			!strings.Contains(said, `"rlp_runs"`) {
 			t.Errorf("control: one message by itself: %d %.200s", status, said)
 		}
 	}
@@ -162,8 +168,12 @@ func TestMessagesHaveEachKeyOnce(t *testing.T) {
 	if n := len(b.host.inputs); n != before {
 		t.Errorf("%d of them ran", n-before)
 	}
-	for name, body := range map[string]io.Reader{"too long": strings.NewReader(strings.Repeat(" ", 9<<20)), "cut off": cutOff{}} {
-		r := httptest.NewRequestWithContext(service.WithCaller(t.Context(), caller("acme", all)), http.MethodPost, "/mcp", body)
+	for name, body := range map[string]io.Reader{
+		"too long": strings.NewReader(strings.Repeat(" ", 9<<20)),
+		"cut off":  cutOff{},
+	} {
+		r := httptest.NewRequestWithContext(service.WithCaller(t.Context(), caller("acme", all)), http.MethodPost, "/mcp",
+			body)
 		w := httptest.NewRecorder()
 		if b.server.ServeHTTP(w, r); w.Code != http.StatusBadRequest {
 			t.Errorf("%s: %d", name, w.Code)
@@ -189,7 +199,8 @@ func TestMessagesOfAStreamAreReadStrictly(t *testing.T) {
 		"a list that there is not":  {"2025-06-18", listOf(1, "tools/list"), false},
 		"a list before any version": {"", listOf(1, "tools/list"), false},
 		"a key twice":               {"2025-06-18", `{"jsonrpc":"2.0","id":7,"method":"ping","method":"tools/list"}`, false},
-		"too long":                  {"2025-06-18", `{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{"cursor":"` + strings.Repeat("x", 8<<20) + `"}}`, false},
+		"too long": {"2025-06-18", `{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{"cursor":"` +
+			strings.Repeat("x", 8<<20) + `"}}`, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, mcpserver.Options{})
@@ -248,11 +259,13 @@ func TestMessagesOfOtherKinds(t *testing.T) {
 		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"capabilities":{"roots":7}}}`:                  "an object is wanted",
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"rlp_runs","arguments":{"limit":"x"}}}`: "a number is wanted",
 	} {
-		if _, said := s.post(message); !strings.Contains(said, why) || strings.Contains(said, "Go ") || strings.Contains(said, "mcp.") || strings.Contains(said, "wireDecode") {
+		if _, said := s.post(message); !strings.Contains(said, why) || strings.Contains(said, "Go ") ||
+			strings.Contains(said, "mcp.") || strings.Contains(said, "wireDecode") {
 			t.Errorf("%s: %s", message, said)
 		}
 	}
-	if status, said := s.post(`[{"jsonrpc":"2.0","id":"a","method":"tools/list"}]`); status != http.StatusOK || !strings.Contains(said, `"rlp_runs"`) {
+	if status, said := s.post(`[{"jsonrpc":"2.0","id":"a","method":"tools/list"}]`); status != http.StatusOK ||
+		!strings.Contains(said, `"rlp_runs"`) {
 		t.Errorf("control: %d %.200s", status, said)
 	}
 }

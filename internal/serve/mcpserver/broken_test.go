@@ -36,14 +36,18 @@ func TestACallThatBreaksEndsAlone(t *testing.T) {
 	var logged toldLog
 	b := newBench(t, mcpserver.Options{Log: slog.New(slog.NewTextHandler(&logged, nil))})
 	cs := b.stdio(t, caller("acme", all), nil)
-	_, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "rlp_audit", Arguments: map[string]any{"agent": "breaks"}})
+	_, err := cs.CallTool(t.Context(), &mcp.CallToolParams{
+		Name:      "rlp_audit",
+		Arguments: map[string]any{"agent": "breaks"},
+	})
 	if err == nil || !strings.Contains(err.Error(), "the service broke") || strings.Contains(err.Error(), "secret") {
 		t.Errorf("the call is answered with %v", err)
 	}
 	if r := call(t, cs, "rlp_audit", map[string]any{"agent": "other"}); r.IsError {
 		t.Errorf("control: %s", textOf(r))
 	}
-	if text := logged.text(); !strings.Contains(text, "mcp.broke") || !strings.Contains(text, "readAudit") || strings.Contains(text, "secret") {
+	if text := logged.text(); !strings.Contains(text, "mcp.broke") || !strings.Contains(text, "readAudit") ||
+		strings.Contains(text, "secret") {
 		t.Errorf("logged is %s", text)
 	}
 }

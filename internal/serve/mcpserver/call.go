@@ -17,7 +17,9 @@ import (
 const followTime = 3 * time.Second
 
 // run calls an agent and waits for its end. When ctx ends, so does the run.
-func (ss *session) run(ctx context.Context, c *service.Caller, t *tool, req *mcp.CallToolRequest, input json.RawMessage) *mcp.CallToolResult {
+func (ss *session) run(ctx context.Context, c *service.Caller, t *tool, req *mcp.CallToolRequest,
+	input json.RawMessage,
+) *mcp.CallToolResult {
 	q := &service.Request{Door: service.MCP, Agent: t.agent.Name, Input: input}
 	q.TraceID, q.ParentSpan = traceOf(req)
 	r, err := ss.of.opt.Service.Submit(ctx, c, q, "")
@@ -91,6 +93,8 @@ func (ss *session) failed(c *service.Caller, t *tool, state *service.State, err 
 	if state != nil {
 		id = state.RunID
 	}
-	ss.of.opt.Log.Error("mcp.call", "run_id", id, "tenant", c.Tenant, "agent", t.agent.Name, "kind", fmt.Sprintf("%T", err))
-	return said(fmt.Errorf("agent %s was not launched, for a reason that only the log of this host says (run %s)", t.agent.Name, id))
+	ss.of.opt.Log.Error("mcp.call", "run_id", id, "tenant", c.Tenant, "agent", t.agent.Name, "kind",
+		fmt.Sprintf("%T", err))
+	return said(fmt.Errorf("agent %s was not launched, for a reason that only the log of this host says (run %s)",
+		t.agent.Name, id))
 }

@@ -178,12 +178,14 @@ func TestEveryDenialIsExplained(t *testing.T) {
 	if !r.IsError || structure(t, r) != `{"got":"little"}` {
 		t.Errorf("%v %s", r.IsError, structure(t, r))
 	}
-	has(t, textOf(r), "fs.read /etc/passwd", "cap_missing", "the layer profile:mcp_default, 2 times", "security.run_grant", "net.get https://evil.example/", "policy.caps does not ask", "(record 2)")
+	has(t, textOf(r), "fs.read /etc/passwd", "cap_missing", "the layer profile:mcp_default, 2 times", "security.run_grant",
+		"net.get https://evil.example/", "policy.caps does not ask", "(record 2)")
 	r = call(t, cs, "refused", nil)
 	if !r.IsError {
 		t.Error("a refused run is no error")
 	}
-	has(t, textOf(r), "nothing of it was executed", "kb:write:*", "token:ci", "net:*", "rlp token new", `- there is no adapter "cor"`)
+	has(t, textOf(r), "nothing of it was executed", "kb:write:*", "token:ci", "net:*", "rlp token new",
+		`- there is no adapter "cor"`)
 	has(t, structure(t, r), `"error":"policy_violation"`, `"layer":"token:ci"`)
 	if r = call(t, cs, "trap", nil); !r.IsError {
 		t.Error("a trap is no error")
@@ -214,7 +216,9 @@ func TestWhatAnAgentSaysIsCut(t *testing.T) {
 func TestProgressIsTold(t *testing.T) {
 	b := newBench(t, mcpserver.Options{})
 	told := make(chan *mcp.ProgressNotificationParams, 100)
-	cs := b.stdio(t, caller("acme", all), &mcp.ClientOptions{ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
+	cs := b.stdio(t, caller("acme", all), &mcp.ClientOptions{ProgressNotificationHandler: func(_ context.Context,
+		r *mcp.ProgressNotificationClientRequest,
+	) {
 		told <- r.Params
 	}})
 	p := &mcp.CallToolParams{Name: "denied"}
@@ -276,7 +280,8 @@ func TestNoOtherTenantIsSeen(t *testing.T) {
 			RunID string `json:"run_id"`
 		}
 	}
-	if err := json.Unmarshal([]byte(structure(t, call(t, other, "rlp_runs", nil))), &runs); err != nil || len(runs.Runs) != 1 {
+	if err := json.Unmarshal([]byte(structure(t, call(t, other, "rlp_runs", nil))), &runs); err != nil ||
+		len(runs.Runs) != 1 {
 		t.Fatalf("control: %v %+v", err, runs)
 	}
 	id := runs.Runs[0].RunID
@@ -322,7 +327,8 @@ func TestACallerIsRefusedInTheMiddleOfASession(t *testing.T) {
 	}
 	b.pass(time.Minute)
 	for _, tool := range append([]string{"echo"}, reading...) {
-		if _, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: tool}); err == nil || !strings.Contains(err.Error(), "expired or was revoked") {
+		if _, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: tool}); err == nil || !strings.Contains(err.Error(),
+			"expired or was revoked") {
 			t.Errorf("%s by who has expired: %v", tool, err)
 		}
 	}
@@ -348,7 +354,8 @@ func TestSnippetsAreShort(t *testing.T) {
 	if got := b.host.lastAsked(); got != "acme search drafts --raw k=5 raw=false" {
 		t.Errorf("%s", got)
 	}
-	if r := call(t, cs, "rlp_kb_search", map[string]any{"domain": "nowhere", "query": "x"}); !r.IsError || !strings.Contains(textOf(r), "there is no such domain") {
+	if r := call(t, cs, "rlp_kb_search", map[string]any{"domain": "nowhere", "query": "x"}); !r.IsError ||
+		!strings.Contains(textOf(r), "there is no such domain") {
 		t.Errorf("what is wrong with a question is told as %s", textOf(r))
 	}
 }
@@ -372,7 +379,15 @@ func TestExplainAsksOfTheRecord(t *testing.T) {
 	if !r.IsError || !strings.Contains(textOf(r), "1024 KiB, which is more than is told") {
 		t.Errorf("an answer that is too large is told as %.200s", textOf(r))
 	}
-	for _, arguments := range []map[string]any{nil, {"run_id": run}, {"run_id": run, "record": 1}, {"run_id": run, "record": 99}, {"run_id": "x", "record": 2}, {"agent": "none", "capability": "fs:read:/"}, {"run_id": run, "record": 2, "capability": "fs:read:/"}} {
+	for _, arguments := range []map[string]any{
+		nil,
+		{"run_id": run},
+		{"run_id": run, "record": 1},
+		{"run_id": run, "record": 99},
+		{"run_id": "x", "record": 2},
+		{"agent": "none", "capability": "fs:read:/"},
+		{"run_id": run, "record": 2, "capability": "fs:read:/"},
+	} {
 		if r := call(t, cs, "rlp_explain", arguments); !r.IsError {
 			t.Errorf("%v: %s", arguments, textOf(r))
 		}

@@ -33,9 +33,13 @@ type fakeHost struct {
 }
 
 func newFake() *fakeHost {
-	f := &fakeHost{agents: map[string][]service.Agent{}, records: map[string][]audit.Record{}, begun: make(chan string, 100), ended: make(chan string, 100)}
+	f := &fakeHost{agents: map[string][]service.Agent{}, records: map[string][]audit.Record{}, begun: make(chan string,
+		100), ended: make(chan string, 100)}
 	for _, name := range []string{"denied", "echo", "flood", "list", "loud", "printer", "refused", "slow", "trap"} {
-		f.install("acme", service.Agent{Name: name, Version: "1.0.0", Description: "does " + name, Signature: "unsigned", ReadOnly: true})
+		f.install("acme", service.Agent{
+			Name: name, Version: "1.0.0", Description: "does " + name, Signature: "unsigned",
+			ReadOnly: true,
+		})
 	}
 	f.install("other", service.Agent{Name: "secretive", Version: "1.0.0"})
 	return f
@@ -51,7 +55,9 @@ func (f *fakeHost) install(tenant string, a service.Agent) {
 func (f *fakeHost) remove(tenant, name string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.agents[tenant] = slices.DeleteFunc(slices.Clone(f.agents[tenant]), func(a service.Agent) bool { return a.Name == name })
+	f.agents[tenant] = slices.DeleteFunc(slices.Clone(f.agents[tenant]), func(a service.Agent) bool {
+		return a.Name == name
+	})
 }
 
 func (f *fakeHost) Agents(_ context.Context, c *service.Caller) ([]service.Agent, error) {
@@ -72,12 +78,15 @@ func (f *fakeHost) Check(ctx context.Context, c *service.Caller, r *service.Requ
 }
 
 // record puts a record into the log, and tells it.
-func (f *fakeHost) record(c *service.Caller, b service.Begin, agent string, n uint64, d *audit.DecisionRecord, e *audit.Event) {
+func (f *fakeHost) record(c *service.Caller, b service.Begin, agent string, n uint64, d *audit.DecisionRecord,
+	e *audit.Event,
+) {
 	f.mu.Lock()
 	list := f.records[c.Tenant]
 	r := audit.Record{
-		Seq: uint64(len(list)) + 1, RunSeq: n, Time: time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC), Kept: true, Decision: d, Event: e,
-		Head: audit.Head{RunID: b.RunID, TraceID: strings.Repeat("ab", 16), Tenant: c.Tenant, Agent: agent},
+		Seq: uint64(len(list)) + 1, RunSeq: n, Time: time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC), Kept: true, Decision: d,
+		Event: e,
+		Head:  audit.Head{RunID: b.RunID, TraceID: strings.Repeat("ab", 16), Tenant: c.Tenant, Agent: agent},
 	}
 	f.records[c.Tenant] = append(list, r)
 	f.mu.Unlock()
@@ -86,13 +95,21 @@ func (f *fakeHost) record(c *service.Caller, b service.Begin, agent string, n ui
 
 func denials() []audit.DecisionRecord {
 	return []audit.DecisionRecord{
-		{Cap: "fs.read", Op: "path_open", Target: "/etc/passwd", Deny: true, Reason: "cap_missing", Layer: "profile:mcp_default"},
-		{Cap: "fs.read", Op: "path_open", Target: "/etc/passwd", Deny: true, Reason: "cap_missing", Layer: "profile:mcp_default"},
+		{
+			Cap: "fs.read", Op: "path_open", Target: "/etc/passwd", Deny: true, Reason: "cap_missing",
+			Layer: "profile:mcp_default",
+		},
+		{
+			Cap: "fs.read", Op: "path_open", Target: "/etc/passwd", Deny: true, Reason: "cap_missing",
+			Layer: "profile:mcp_default",
+		},
 		{Cap: "net.get", Op: "net_http", Target: "https://evil.example/", Deny: true, Reason: "cap_missing", Layer: "base"},
 	}
 }
 
-func (f *fakeHost) Launch(ctx context.Context, c *service.Caller, q *service.Request, b service.Begin) (*launcher.Report, error) {
+func (f *fakeHost) Launch(ctx context.Context, c *service.Caller, q *service.Request,
+	b service.Begin,
+) (*launcher.Report, error) {
 	f.mu.Lock()
 	f.inputs = append(f.inputs, string(q.Input))
 	f.mu.Unlock()
@@ -108,13 +125,19 @@ func (f *fakeHost) Launch(ctx context.Context, c *service.Caller, q *service.Req
 		}
 		r.Result = json.RawMessage(`{"got":"little"}`)
 	case "clock":
-		f.record(c, b, q.Agent, 2, &audit.DecisionRecord{Cap: "time.now", Op: "clock_time_get", Deny: true, Reason: "cap_missing"}, nil)
+		f.record(c, b, q.Agent, 2, &audit.DecisionRecord{
+			Cap: "time.now", Op: "clock_time_get", Deny: true,
+			Reason: "cap_missing",
+		}, nil)
 		n, r.Usage.Denied = 2, 1
 	case "flood":
 		for range 10_000 {
 			n++
 			f.tick()
-			f.record(c, b, q.Agent, n, &audit.DecisionRecord{Cap: "fs.read", Op: "path_open", Target: fmt.Sprint("/", n), Deny: true, Reason: "cap_missing"}, nil)
+			f.record(c, b, q.Agent, n, &audit.DecisionRecord{
+				Cap: "fs.read", Op: "path_open", Target: fmt.Sprint("/", n),
+				Deny: true, Reason: "cap_missing",
+			}, nil)
 			r.Usage.Denied++
 		}
 	case "list":
@@ -134,10 +157,13 @@ func (f *fakeHost) Launch(ctx context.Context, c *service.Caller, q *service.Req
 		r.Stdout, r.Stderr, r.Outcome, r.ExitCode, r.Message = say.Print, say.Print, launcher.Exit, 3, say.Print
 	case "refused":
 		f.record(c, b, q.Agent, 2, nil, &audit.Event{Kind: audit.KindPolicyRejected, Outcome: "refused"})
-		return nil, &service.ViolationError{RunID: b.RunID, TraceID: q.TraceID, Warnings: []string{"there is no adapter \"cor\""}, Violations: []launcher.Violation{
-			{Message: "it calls net_http, and nothing of the family net is left", Capability: "net:*", Layer: "mcp_default"},
-			{Message: "it calls kb_put, and nothing of kb_write is left", Capability: "kb:write:*", Layer: "token:ci"},
-		}}
+		return nil, &service.ViolationError{
+			RunID: b.RunID, TraceID: q.TraceID,
+			Warnings: []string{"there is no adapter \"cor\""}, Violations: []launcher.Violation{
+				{Message: "it calls net_http, and nothing of the family net is left", Capability: "net:*", Layer: "mcp_default"},
+				{Message: "it calls kb_put, and nothing of kb_write is left", Capability: "kb:write:*", Layer: "token:ci"},
+			},
+		}
 	case "slow":
 		f.begun <- b.RunID
 		<-ctx.Done()
@@ -206,7 +232,8 @@ func (l *fakeLog) Audit(_ context.Context, q kb.Filter) iter.Seq2[audit.Record, 
 	all := slices.Clone(l.host.records[l.tenant])
 	l.host.mu.Unlock()
 	all = slices.DeleteFunc(all, func(r audit.Record) bool {
-		return q.Run != "" && r.Head.RunID != q.Run || q.Agent != "" && r.Head.Agent != q.Agent || q.Decision == "deny" && !r.Denied() || r.Seq <= q.After
+		return q.Run != "" && r.Head.RunID != q.Run || q.Agent != "" && r.Head.Agent != q.Agent || q.Decision == "deny" &&
+			!r.Denied() || r.Seq <= q.After
 	})
 	if q.Limit > 0 && len(all) > q.Limit {
 		all = all[len(all)-q.Limit:]
@@ -231,7 +258,10 @@ func (l *fakeLog) Runs(_ context.Context, q kb.RunQuery) iter.Seq2[kb.RunSummary
 	byID := map[string]*kb.RunSummary{}
 	for _, r := range l.host.records[l.tenant] {
 		if byID[r.Head.RunID] == nil {
-			byID[r.Head.RunID] = &kb.RunSummary{RunID: r.Head.RunID, Agent: r.Head.Agent, BeganMS: r.Time.UnixMilli(), EndedMS: r.Time.UnixMilli(), End: "run.complete", Outcome: "ok"}
+			byID[r.Head.RunID] = &kb.RunSummary{
+				RunID: r.Head.RunID, Agent: r.Head.Agent, BeganMS: r.Time.UnixMilli(),
+				EndedMS: r.Time.UnixMilli(), End: "run.complete", Outcome: "ok",
+			}
 		}
 	}
 	l.host.mu.Unlock()

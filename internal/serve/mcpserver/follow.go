@@ -38,7 +38,8 @@ func (t *trail) add(seq uint64, agent string, d *audit.DecisionRecord) {
 		t.clock++
 	}
 	one := denial{
-		Capability: d.Cap, Op: oneLine(d.Op), Target: short(oneLine(d.Target), mostLine), Tool: oneLine(d.Tool), Reason: d.Reason, Layer: oneLine(d.Layer),
+		Capability: d.Cap, Op: oneLine(d.Op), Target: short(oneLine(d.Target), mostLine), Tool: oneLine(d.Tool),
+		Reason: d.Reason, Layer: oneLine(d.Layer),
 	}
 	if old := t.seen[one]; old != nil {
 		old.Times++

@@ -32,7 +32,10 @@ func TestAnswersOfCallsThatNobodyReads(t *testing.T) {
 			t.Errorf("five calls that nobody reads: %+v", l)
 		}
 		other := calling(t, "loud")
-		other = other.WithContext(service.WithCaller(t.Context(), &service.Caller{Name: "user:2", Tenant: "acme", May: service.Launch}))
+		other = other.WithContext(service.WithCaller(t.Context(), &service.Caller{
+			Name: "user:2", Tenant: "acme",
+			May: service.Launch,
+		}))
 		b.server.ServeHTTP(httptest.NewRecorder(), other)
 		for _, d := range all {
 			d.once.Do(func() { close(d.late) })

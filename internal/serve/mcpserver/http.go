@@ -131,7 +131,8 @@ func (s *Server) first(w http.ResponseWriter, r *http.Request, c *service.Caller
 	if !s.enter(ss) {
 		ss.end()
 		w.Header().Set("Retry-After", "30")
-		http.Error(w, "too many sessions are in use; end one (DELETE), or wait until one is idle", http.StatusServiceUnavailable)
+		http.Error(w, "too many sessions are in use; end one (DELETE), or wait until one is idle",
+			http.StatusServiceUnavailable)
 		return
 	}
 	s.legacy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), sessionKey{}, ss)))

@@ -54,10 +54,15 @@ func (a as) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-func connect(t *testing.T, url string, by http.RoundTripper, version string, o *mcp.ClientOptions) (*mcp.ClientSession, error) {
+func connect(t *testing.T, url string, by http.RoundTripper, version string, o *mcp.ClientOptions) (*mcp.ClientSession,
+	error,
+) {
 	t.Helper()
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, o)
-	cs, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url, HTTPClient: &http.Client{Transport: by}, MaxRetries: -1}, &mcp.ClientSessionOptions{ProtocolVersion: version})
+	cs, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{
+		Endpoint:   url,
+		HTTPClient: &http.Client{Transport: by}, MaxRetries: -1,
+	}, &mcp.ClientSessionOptions{ProtocolVersion: version})
 	if err == nil {
 		t.Cleanup(func() { cs.Close() })
 	}
@@ -75,9 +80,10 @@ func TestBothSpecifications(t *testing.T) {
 		t.Run(version, func(t *testing.T) {
 			b := newBench(t, mcpserver.Options{})
 			told := make(chan string, 100)
-			cs, err := connect(t, b.serve(t), as{name: "user:1"}, version, &mcp.ClientOptions{ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
-				told <- r.Params.Message
-			}})
+			cs, err := connect(t, b.serve(t), as{name: "user:1"}, version,
+				&mcp.ClientOptions{ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
+					told <- r.Params.Message
+				}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -113,7 +119,11 @@ func TestClientsAreToldOfAgents(t *testing.T) {
 		t.Run(version, func(t *testing.T) {
 			b := newBench(t, mcpserver.Options{Look: 10 * time.Millisecond})
 			told := make(chan struct{}, 100)
-			o := &mcp.ClientOptions{ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { told <- struct{}{} }}
+			o := &mcp.ClientOptions{ToolListChangedHandler: func(context.Context,
+				*mcp.ToolListChangedRequest,
+			) {
+				told <- struct{}{}
+			}}
 			cs, err := connect(t, b.serve(t), as{name: "user:1"}, version, o)
 			if err != nil {
 				t.Fatal(err)
@@ -364,9 +374,18 @@ func TestEndOfInputCancelsRuns(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	write(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": map[string]any{"protocolVersion": legacy, "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "t", "version": "1"}}})
+	write(map[string]any{
+		"jsonrpc": "2.0", "id": 1, "method": "initialize",
+		"params": map[string]any{
+			"protocolVersion": legacy, "capabilities": map[string]any{},
+			"clientInfo": map[string]any{"name": "t", "version": "1"},
+		},
+	})
 	write(map[string]any{"jsonrpc": "2.0", "method": "notifications/initialized"})
-	write(map[string]any{"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": map[string]any{"name": "slow", "arguments": map[string]any{}}})
+	write(map[string]any{"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": map[string]any{
+		"name":      "slow",
+		"arguments": map[string]any{},
+	}})
 	id := <-b.host.begun
 	inW.Close()
 	if err := <-over; err != nil {

@@ -50,13 +50,16 @@ func readers() map[string]reader {
 			``, service.Read, (*session).readAudit,
 		},
 		"rlp_kb_search": {
-			"Search a domain of the knowledge base. Answers are snippets with personal data masked; what is not labelled trusted came from outside.",
+			"Search a domain of the knowledge base. Answers are snippets with personal data masked; what is not labelled " +
+				"trusted came from outside.",
 			`"domain":{"type":"string"},"query":{"type":"string"},"limit":{"type":"integer","minimum":1,"maximum":20}`,
 			`"domain","query"`, service.Read, (*session).readKB,
 		},
 		"rlp_explain": {
-			"Why something was or would be denied: every layer's vote, and the smallest edit of the operator's that would change it. " +
-				"Give a run_id and the number of a record of it that is a decision; or a run_id, or an agent, and a capability such as kb:write:drafts.",
+			"Why something was or would be denied: every layer's vote, and the smallest edit of the operator's that would " +
+				"change it. " +
+				"Give a run_id and the number of a record of it that is a decision; or a run_id, or an agent, and a capability " +
+				"such as kb:write:drafts.",
 			runField + `,"record":{"type":"integer","minimum":1},` + agentField + `,"capability":{"type":"string"}`,
 			``, service.Read, (*session).readExplain,
 		},
@@ -73,8 +76,12 @@ func (ss *session) offerReading() {
 		fields := r.schema + `,"tenant":{"type":"string","description":"need not be given; no other than your own is answered"}`
 		t := &mcp.Tool{
 			Name: name, Description: r.description,
-			InputSchema: json.RawMessage(`{"type":"object","additionalProperties":false,"properties":{` + fields + `},"required":[` + r.required + `]}`),
-			Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: &no, OpenWorldHint: &no},
+			InputSchema: json.RawMessage(`{"type":"object","additionalProperties":false,"properties":{` + fields +
+				`},"required":[` + r.required + `]}`),
+			Annotations: &mcp.ToolAnnotations{
+				ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: &no,
+				OpenWorldHint: &no,
+			},
 		}
 		ss.sdk.AddTool(t, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return ss.reading(ctx, &r, req.Params.Arguments), nil
@@ -147,7 +154,8 @@ func (ss *session) notRead(c *service.Caller, err error) *mcp.CallToolResult {
 	switch {
 	case errors.As(err, &fault):
 		return said(errors.New(oneLine(fault.Error())))
-	case errors.As(err, &wrong), errors.As(err, &away), errors.Is(err, service.ErrNotFound), errors.Is(err, service.ErrForbidden), errors.Is(err, context.Canceled):
+	case errors.As(err, &wrong), errors.As(err, &away), errors.Is(err, service.ErrNotFound),
+		errors.Is(err, service.ErrForbidden), errors.Is(err, context.Canceled):
 		return said(err)
 	}
 	ss.of.opt.Log.Error("mcp.read", "tenant", c.Tenant, "caller", c.Name, "message", oneLine(err.Error()))

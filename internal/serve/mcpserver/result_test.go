@@ -41,7 +41,8 @@ func TestOddResultsEndNoSession(t *testing.T) {
 	r := call(t, cs, "says", nil)
 	shown := structure(t, call(t, cs, "rlp_run", map[string]any{"run_id": r.Meta["runloop.dev/run_id"]}))
 	for _, printed := range []string{textOf(r), shown} {
-		if !strings.Contains(printed, "[2J") || strings.Contains(printed, "\x1b") || strings.Contains(printed, `\u001b`) || strings.Contains(printed, "\u202e") {
+		if !strings.Contains(printed, "[2J") || strings.Contains(printed, "\x1b") || strings.Contains(printed, `\u001b`) ||
+			strings.Contains(printed, "\u202e") {
 			t.Errorf("printed is %q", printed)
 		}
 	}

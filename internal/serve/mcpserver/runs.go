@@ -32,7 +32,8 @@ func lineOf(st *service.State) runLine {
 		began = st.QueuedAt
 	}
 	return runLine{
-		st.RunID, st.Agent, st.State, string(st.Outcome), st.ExitCode, short(oneLine(st.Message), mostLine), began.String(), st.EndedAt.String(),
+		st.RunID, st.Agent, st.State, string(st.Outcome), st.ExitCode, short(oneLine(st.Message), mostLine), began.String(),
+		st.EndedAt.String(),
 		st.Allowed, st.Denied, st.ParentRun,
 	}
 }
@@ -41,8 +42,10 @@ func lineOf(st *service.State) runLine {
 // somewhere, or was lost with its process.
 func storedLine(s *kb.RunSummary) runLine {
 	l := runLine{
-		RunID: s.RunID, Agent: s.Agent, State: service.Running, Outcome: s.Outcome, ExitCode: s.ExitCode, Message: short(oneLine(s.Message), mostLine),
-		Began: service.Time{Time: time.UnixMilli(s.BeganMS)}.String(), Allowed: s.Allowed, Denied: s.Denied, ParentRun: s.ParentRun,
+		RunID: s.RunID, Agent: s.Agent, State: service.Running, Outcome: s.Outcome, ExitCode: s.ExitCode,
+		Message: short(oneLine(s.Message), mostLine),
+		Began:   service.Time{Time: time.UnixMilli(s.BeganMS)}.String(), Allowed: s.Allowed, Denied: s.Denied,
+		ParentRun: s.ParentRun,
 	}
 	if s.EndedMS > 0 {
 		l.State, l.Ended = service.Done, service.Time{Time: time.UnixMilli(s.EndedMS)}.String()
@@ -82,7 +85,8 @@ func (ss *session) readRuns(ctx context.Context, c *service.Caller, p []byte) (a
 		return nil, wrongf("limit: from 1 to %d", mostRuns)
 	}
 	suits := func(l runLine) bool {
-		return (a.Agent == "" || l.Agent == a.Agent) && (a.State == "" || l.State == a.State) && (a.Before == "" || l.RunID < a.Before)
+		return (a.Agent == "" || l.Agent == a.Agent) && (a.State == "" || l.State == a.State) &&
+			(a.Before == "" || l.RunID < a.Before)
 	}
 	known := map[string]bool{}
 	var list []runLine

@@ -39,8 +39,9 @@ type Options struct {
 	// Until alone decides. What it returns is for the log.
 	Still func(*service.Caller) error
 
-	Sessions int           // over HTTP at a time; 0: 256, and an eighth of them a caller
-	Requests int           // the same, those that are under way, each of a list for itself; 0: 2048, and a quarter of them a caller
+	Sessions int // over HTTP at a time; 0: 256, and an eighth of them a caller
+	// the same, those that are under way, each of a list for itself; 0: 2048, and a quarter of them a caller
+	Requests int
 	Idle     time.Duration // after which a session without a request ends; 0: 30 min
 	Look     time.Duration // how often it is looked for agents that came or went; 0: 5 s
 	Patience time.Duration // how long a reader may take for a piece of an answer over HTTP; 0: 1 min

@@ -84,7 +84,10 @@ func (ss *session) received(next mcp.MethodHandler) mcp.MethodHandler {
 			return err
 		})
 		if ss.of.broke(err) {
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the service broke while it answered; the log of this host says where"}
+			return nil, &jsonrpc.Error{
+				Code:    jsonrpc.CodeInternalError,
+				Message: "the service broke while it answered; the log of this host says where",
+			}
 		}
 		return result, err
 	}
@@ -167,7 +170,8 @@ func (ss *session) begin(ctx context.Context, c *service.Caller) (context.Contex
 	select {
 	case ss.turns <- struct{}{}:
 	default:
-		return nil, nil, fmt.Errorf("%d calls are under way, and no more of one caller are taken at a time; wait for one to end", mostCalls)
+		return nil, nil, fmt.Errorf("%d calls are under way, and no more of one caller are taken at a time; wait for one "+
+			"to end", mostCalls)
 	}
 	ss.calls.Add(1)
 	var cancel context.CancelFunc

@@ -50,9 +50,13 @@ func (d *deaf) Flush()            {}
 // wants to know how it goes on.
 func calling(t *testing.T, tool string) *http.Request {
 	t.Helper()
-	body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + tool + `","arguments":{},"_meta":{"progressToken":"p",` +
+	body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + tool +
+		`","arguments":{},"_meta":{"progressToken":"p",` +
 		`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`
-	r := httptest.NewRequestWithContext(service.WithCaller(t.Context(), &service.Caller{Name: "user:1", Tenant: "acme", May: all}), http.MethodPost, "/mcp", strings.NewReader(body))
+	r := httptest.NewRequestWithContext(service.WithCaller(t.Context(), &service.Caller{
+		Name: "user:1", Tenant: "acme",
+		May: all,
+	}), http.MethodPost, "/mcp", strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	r.Header.Set("Mcp-Protocol-Version", modern)
@@ -80,7 +84,8 @@ func TestAClientThatTakesNothing(t *testing.T) {
 	b.host.tick = func() { b.pass(time.Second) }
 	control := httptest.NewRecorder()
 	b.server.ServeHTTP(control, calling(t, "flood"))
-	if text := control.Body.String(); control.Code != http.StatusOK || strings.Count(text, "notifications/progress") < 3 || !strings.Contains(text, "runloop.dev/denied") {
+	if text := control.Body.String(); control.Code != http.StatusOK || strings.Count(text, "notifications/progress") < 3 ||
+		!strings.Contains(text, "runloop.dev/denied") {
 		t.Fatalf("control: %d %.1000s", control.Code, text)
 	}
 	d := newDeaf()
@@ -98,7 +103,10 @@ func TestRequestsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, mcpserver.Options{Requests: 8})
 		ask := func(caller string) (w *httptest.ResponseRecorder, end func()) {
-			ctx, cancel := context.WithCancel(service.WithCaller(t.Context(), &service.Caller{Name: caller, Tenant: "acme", May: all}))
+			ctx, cancel := context.WithCancel(service.WithCaller(t.Context(), &service.Caller{
+				Name: caller, Tenant: "acme",
+				May: all,
+			}))
 			w = httptest.NewRecorder()
 			done := make(chan struct{})
 			go func() { defer close(done); b.server.ServeHTTP(w, calling(t, "slow").WithContext(ctx)) }()

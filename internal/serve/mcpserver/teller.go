@@ -115,6 +115,9 @@ func progressOf(req *mcp.CallToolRequest) func(context.Context, told) error {
 		return nil
 	}
 	return func(ctx context.Context, m told) error {
-		return req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: float64(m.n), Message: m.message})
+		return req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
+			ProgressToken: token, Progress: float64(m.n),
+			Message: m.message,
+		})
 	}
 }

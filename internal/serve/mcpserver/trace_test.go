@@ -24,7 +24,8 @@ func (p traced) RoundTrip(r *http.Request) (*http.Response, error) {
 // A call is of the trace that its message says, or else the head of its request;
 // what is none begins a trace.
 func TestTheTraceOfACall(t *testing.T) {
-	const inMessage, inHead, span = "4bf92f3577b34da6a3ce929d0e0e4736", "5bf92f3577b34da6a3ce929d0e0e4737", "00f067aa0ba902b7"
+	const inMessage, inHead, span = "4bf92f3577b34da6a3ce929d0e0e4736", "5bf92f3577b34da6a3ce929d0e0e4737",
+		"00f067aa0ba902b7"
 	parent := func(trace string) string { return "00-" + trace + "-" + span + "-01" }
 	b := newBench(t, mcpserver.Options{})
 	url := b.serve(t)
@@ -62,7 +63,8 @@ func TestTheTraceOfACall(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, _ := r.Meta["runloop.dev/trace_id"].(string); len(got) != 32 || c.want != "" && got != c.want || c.want == "" && (got == inMessage || got == inHead) {
+			if got, _ := r.Meta["runloop.dev/trace_id"].(string); len(got) != 32 || c.want != "" && got != c.want ||
+				c.want == "" && (got == inMessage || got == inHead) {
 				t.Errorf("%s, %s: %q, want %q", version, name, got, c.want)
 			}
 			if err := cs.Close(); err != nil {

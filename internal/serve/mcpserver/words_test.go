@@ -16,7 +16,8 @@ import (
 // steers reports whether a letter is one that steers a terminal, or turns the
 // direction of what is read.
 func steers(r rune) bool {
-	return r != '\n' && r != '\t' && unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
+	return r != '\n' && r != '\t' && unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' ||
+		r == '\u2029'
 }
 
 // plain finds what steers in all that is told as text.
@@ -44,7 +45,8 @@ func TestTextSteersNothing(t *testing.T) {
 		if json.Unmarshal([]byte(c.(*mcp.TextContent).Text), &v) != nil {
 			continue
 		}
-		if err := json.Unmarshal([]byte(structure(t, r)), &same); err != nil || !reflect.DeepEqual(v, same) || v.(map[string]any)["say"] != evil {
+		if err := json.Unmarshal([]byte(structure(t, r)), &same); err != nil || !reflect.DeepEqual(v, same) ||
+			v.(map[string]any)["say"] != evil {
 			t.Errorf("%v %#v, and as structure %#v", err, v, same)
 		}
 		said = true
@@ -57,7 +59,8 @@ func TestTextSteersNothing(t *testing.T) {
 	has(t, textOf(r), "ok", "\ttab", "\nnext\u00a0é")
 	id, _ := r.Meta["runloop.dev/run_id"].(string)
 	for name, arguments := range map[string]any{
-		"rlp_run": map[string]any{"run_id": id}, "rlp_runs": nil, "rlp_audit": map[string]any{"agent": evil}, "rlp_kb_search": map[string]any{"domain": evil, "query": evil}, "no " + evil: nil,
+		"rlp_run": map[string]any{"run_id": id}, "rlp_runs": nil, "rlp_audit": map[string]any{"agent": evil},
+		"rlp_kb_search": map[string]any{"domain": evil, "query": evil}, "no " + evil: nil,
 	} {
 		if r, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: arguments}); err == nil {
 			plain(t, name, r)

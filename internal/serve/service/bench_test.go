@@ -116,7 +116,9 @@ func lagging(t testing.TB, followers, records int, every time.Duration) []time.D
 		t.Fatal(err)
 	}
 	k := &shown{}
-	h := &host{log: store, launch: func(_ context.Context, q *service.Request, begin service.Begin) (*launcher.Report, error) {
+	h := &host{log: store, launch: func(_ context.Context, q *service.Request, begin service.Begin) (*launcher.Report,
+		error,
+	) {
 		return report("", q, begin, launcher.OK), k.launch(dir, records, every, begin)
 	}}
 	s := serve(h, service.Options{Workers: 1})

@@ -71,7 +71,8 @@ func (r *Run) cancelledBefore(report **launcher.Report, err *error) {
 	var policy *ViolationError
 	var fields FieldErrors
 	var broken *brokenError
-	if *report != nil || r.ctx.Err() == nil || errors.As(*err, &policy) || errors.As(*err, &fields) || errors.As(*err, &broken) {
+	if *report != nil || r.ctx.Err() == nil || errors.As(*err, &policy) || errors.As(*err, &fields) ||
+		errors.As(*err, &broken) {
 		return
 	}
 	message := "cancelled before it began"
@@ -82,8 +83,9 @@ func (r *Run) cancelledBefore(report **launcher.Report, err *error) {
 	st := r.State()
 	*err = nil
 	*report = &launcher.Report{
-		RunID: st.RunID, TraceID: st.TraceID, Tenant: st.Tenant, Agent: st.Agent, Outcome: launcher.Cancelled, ExitCode: launcher.StatusCancelled,
-		Message: message, Base: []string{}, Effective: []string{}, Changes: []launcher.Change{},
+		RunID: st.RunID, TraceID: st.TraceID, Tenant: st.Tenant, Agent: st.Agent, Outcome: launcher.Cancelled,
+		ExitCode: launcher.StatusCancelled,
+		Message:  message, Base: []string{}, Effective: []string{}, Changes: []launcher.Change{},
 		Limits: map[string]int64{}, Usage: launcher.Usage{Families: map[string]launcher.FamilyUsage{}},
 	}
 }

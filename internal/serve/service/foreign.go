@@ -37,7 +37,8 @@ func (s *Service) abroad(log Log, c *Caller, run string, after uint64) (t *trail
 		s.foreign[name] = f
 		if tailer, can := log.(Tailer); can {
 			records := tailer.Tail(ctx, kb.Filter{Run: run, AfterOfRun: after})
-			guard.Go(func() error { f.read(ctx, records); return nil }, func(err error) { s.broke("following a run of another process", err) })
+			guard.Go(func() error { f.read(ctx, records); return nil },
+				func(err error) { s.broke("following a run of another process", err) })
 		}
 	}
 	f.refs++

@@ -31,7 +31,10 @@ type machine struct {
 }
 
 func newMachine(t *testing.T, workers, queue int) *machine {
-	m := &machine{t: t, workers: workers, queue: queue, byID: map[string]string{}, active: map[string]chan string{}, stubborn: map[string]bool{}}
+	m := &machine{
+		t: t, workers: workers, queue: queue, byID: map[string]string{}, active: map[string]chan string{},
+		stubborn: map[string]bool{},
+	}
 	m.s = serve(&host{launch: m.launch}, service.Options{Workers: workers, Queue: queue, Grace: time.Second})
 	return m
 }
@@ -151,7 +154,8 @@ func (m *machine) check() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	l := m.s.Load()
-	if l.Running > m.workers || l.Running != len(m.active) || l.Waiting > m.queue || l.Waiting > 0 && l.Running < m.workers {
+	if l.Running > m.workers || l.Running != len(m.active) || l.Waiting > m.queue || l.Waiting > 0 &&
+		l.Running < m.workers {
 		m.t.Errorf("%d are active: %+v", len(m.active), l)
 	}
 	count := map[string]int{}
@@ -172,7 +176,8 @@ func (m *machine) check() {
 		}
 	}
 	if count[service.Queued] != l.Waiting || count[service.Running] != l.Running ||
-		uint64(count[service.Done]) != l.Done || uint64(count[service.Refused]) != l.Refused || uint64(count[service.Failed]) != l.Failed {
+		uint64(count[service.Done]) != l.Done || uint64(count[service.Refused]) != l.Refused ||
+		uint64(count[service.Failed]) != l.Failed {
 		m.t.Errorf("states %v, load %+v", count, l)
 	}
 	m.ordered()

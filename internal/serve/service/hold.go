@@ -65,7 +65,11 @@ func (r *Run) Reading(c *Caller, cut func()) (done func(), err error) {
 func (u *unread) full(c *Caller) bool { return u.shares.Full(c.Key()) }
 
 func (u *unread) busy() error {
-	return &BusyError{RetryAfter: latest, Why: fmt.Sprintf("reports that this caller has not read take %d bytes or more, and those of one caller take no more; read them, or close their connections", u.shares.Each())}
+	return &BusyError{
+		RetryAfter: latest,
+		Why: fmt.Sprintf("reports that this caller has not read take %d bytes or more, and those of one caller take no "+
+			"more; read them, or close their connections", u.shares.Each()),
+	}
 }
 
 // use counts one more user of r's report, until done is called. The caller holds

@@ -30,7 +30,9 @@ func (h *host) Check(_ context.Context, _ *service.Caller, q *service.Request) e
 	return nil
 }
 
-func (h *host) Launch(ctx context.Context, c *service.Caller, q *service.Request, b service.Begin) (*launcher.Report, error) {
+func (h *host) Launch(ctx context.Context, c *service.Caller, q *service.Request, b service.Begin) (*launcher.Report,
+	error,
+) {
 	if h.launch == nil {
 		return report(c.Tenant, q, b, launcher.OK), nil
 	}
@@ -77,7 +79,10 @@ func (logs) Runs(context.Context, kb.RunQuery) iter.Seq2[kb.RunSummary, error] {
 }
 
 func report(tenant string, q *service.Request, b service.Begin, o launcher.Outcome) *launcher.Report {
-	return &launcher.Report{RunID: b.RunID, TraceID: q.TraceID, Tenant: tenant, Agent: q.Agent, Version: "1.0.0", Outcome: o}
+	return &launcher.Report{
+		RunID: b.RunID, TraceID: q.TraceID, Tenant: tenant, Agent: q.Agent, Version: "1.0.0",
+		Outcome: o,
+	}
 }
 
 const every = service.Launch | service.Read | service.Operate

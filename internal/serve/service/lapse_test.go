@@ -53,7 +53,8 @@ func TestRunsEndWithTheirCallersProof(t *testing.T) {
 		time.Sleep(time.Second)
 		synctest.Wait()
 		for _, r := range []*service.Run{running, waiting} {
-			if st := r.State(); st.State != service.Done || st.Outcome != launcher.Cancelled || !strings.Contains(st.Message, "the token is revoked") {
+			if st := r.State(); st.State != service.Done || st.Outcome != launcher.Cancelled || !strings.Contains(st.Message,
+				"the token is revoked") {
 				t.Errorf("a second after it was revoked: %+v", st)
 			}
 		}

@@ -22,7 +22,10 @@ import (
 func TestKeysMakeItSafeToAskAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		checks := 0
-		s := serve(&host{check: func(*service.Request) error { checks++; return nil }}, service.Options{Workers: 1, Queue: 10})
+		s := serve(&host{check: func(*service.Request) error { checks++; return nil }}, service.Options{
+			Workers: 1,
+			Queue:   10,
+		})
 		ann := caller("ann", "t")
 		first, err := s.Submit(t.Context(), ann, ask("a"), "k")
 		if err != nil {
@@ -93,7 +96,8 @@ func TestCancel(t *testing.T) {
 		t.Fatal(err)
 	}
 	st := ended(t, waiting)
-	if rep, err := waiting.Report(); err != nil || rep.Outcome != launcher.Cancelled || rep.RunID != waiting.ID() || st.ExitCode != launcher.StatusCancelled {
+	if rep, err := waiting.Report(); err != nil || rep.Outcome != launcher.Cancelled || rep.RunID != waiting.ID() ||
+		st.ExitCode != launcher.StatusCancelled {
 		t.Errorf("waiting: %+v, %v", rep, err)
 	}
 	if l := s.Load(); l.Running != 1 || l.Waiting != 0 {
@@ -157,7 +161,10 @@ func TestDrain(t *testing.T) {
 		if took := time.Since(begun); took != 11*time.Second {
 			t.Errorf("it took %v", took)
 		}
-		for i, want := range []launcher.Outcome{launcher.OK, launcher.Cancelled, launcher.OK, launcher.Cancelled, launcher.Cancelled} {
+		for i, want := range []launcher.Outcome{
+			launcher.OK, launcher.Cancelled, launcher.OK, launcher.Cancelled,
+			launcher.Cancelled,
+		} {
 			rep, err := runs[i].Report()
 			if err != nil || rep.Outcome != want {
 				t.Errorf("run %d: %+v, %v", i, rep, err)
@@ -202,12 +209,18 @@ func misdeeds() map[string]struct {
 		state  string
 	}
 	return map[string]c{
-		"panics":         {func() (*launcher.Report, error) { panic("input open sesame") }, service.Failed},
-		"faults":         {func() (*launcher.Report, error) { count(nil); return nil, nil }, service.Failed},
-		"leaves":         {func() (*launcher.Report, error) { runtime.Goexit(); return nil, nil }, service.Failed},
-		"says nothing":   {func() (*launcher.Report, error) { return nil, nil }, service.Failed},
-		"breaks":         {func() (*launcher.Report, error) { return nil, errors.New("/home/op/secret.toml: open sesame") }, service.Failed},
-		"is unavailable": {func() (*launcher.Report, error) { return nil, &service.UnavailableError{Why: io.ErrShortWrite} }, service.Failed},
+		"panics":       {func() (*launcher.Report, error) { panic("input open sesame") }, service.Failed},
+		"faults":       {func() (*launcher.Report, error) { count(nil); return nil, nil }, service.Failed},
+		"leaves":       {func() (*launcher.Report, error) { runtime.Goexit(); return nil, nil }, service.Failed},
+		"says nothing": {func() (*launcher.Report, error) { return nil, nil }, service.Failed},
+		"breaks": {
+			func() (*launcher.Report, error) { return nil, errors.New("/home/op/secret.toml: open sesame") },
+			service.Failed,
+		},
+		"is unavailable": {
+			func() (*launcher.Report, error) { return nil, &service.UnavailableError{Why: io.ErrShortWrite} },
+			service.Failed,
+		},
 		"is refused": {func() (*launcher.Report, error) {
 			return nil, &service.ViolationError{Violations: []launcher.Violation{{Message: "x"}}}
 		}, service.Refused},
@@ -258,7 +271,8 @@ func TestABrokenJobHarmsNobody(t *testing.T) {
 		t.Errorf("load %+v", l)
 	}
 	text := log.String()
-	if !strings.Contains(text, "life_test.go") || !strings.Contains(text, "assignment to entry in nil map") || !strings.Contains(text, "panic of type string") {
+	if !strings.Contains(text, "life_test.go") || !strings.Contains(text, "assignment to entry in nil map") ||
+		!strings.Contains(text, "panic of type string") {
 		t.Errorf("the log does not say what broke and where: %s", text)
 	}
 	if strings.Contains(text, "sesame") {

@@ -43,10 +43,14 @@ func (s *Service) delegate(root *Run, rec *audit.Record) *Run {
 		return r
 	}
 	at := Time{rec.Time}
-	r := &Run{id: h.RunID, tenant: root.tenant, caller: root.caller, root: root, trail: newTrail(), done: make(chan struct{}), unread: s.unread}
+	r := &Run{
+		id: h.RunID, tenant: root.tenant, caller: root.caller, root: root, trail: newTrail(),
+		done: make(chan struct{}), unread: s.unread,
+	}
 	root.mu.Lock()
 	r.state = State{
-		RunID: h.RunID, TraceID: h.TraceID, Tenant: root.tenant, Agent: h.Agent, Caller: root.caller.Name, who: root.caller.who(), Door: root.state.Door,
+		RunID: h.RunID, TraceID: h.TraceID, Tenant: root.tenant, Agent: h.Agent, Caller: root.caller.Name,
+		who: root.caller.who(), Door: root.state.Door,
 		State: Running, QueuedAt: at, StartedAt: at, ParentRun: h.ParentRun,
 	}
 	if root.kids == nil {

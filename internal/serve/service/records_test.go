@@ -82,7 +82,9 @@ func (k *teller) record(tell bool, e *audit.Event) {
 }
 
 // gapless follows a run to its end and complains about what is missing.
-func gapless(t *testing.T, s *service.Service, c *service.Caller, run string, after uint64, slow func()) (last service.Record) {
+func gapless(t *testing.T, s *service.Service, c *service.Caller, run string, after uint64,
+	slow func(),
+) (last service.Record) {
 	t.Helper()
 	at := after
 	for rec, err := range s.Records(t.Context(), c, run, after) {
@@ -137,7 +139,8 @@ func TestFollowersMissNothing(t *testing.T) {
 					}
 				}
 			}
-			if last := gapless(t, s, c, r.ID(), uint64(i%5*100), slow); last.RunSeq != records+2 || last.Kind != audit.KindRunComplete {
+			if last := gapless(t, s, c, r.ID(), uint64(i%5*100), slow); last.RunSeq != records+2 ||
+				last.Kind != audit.KindRunComplete {
 				t.Errorf("follower %d ended at record %d, %s", i, last.RunSeq, last.Kind)
 			}
 		})
@@ -215,8 +218,14 @@ func TestDelegatesAreRuns(t *testing.T) {
 	h.launch = func(_ context.Context, q *service.Request, b service.Begin) (*launcher.Report, error) {
 		own := &teller{log: log, tell: b.Record, head: audit.Head{RunID: b.RunID, Tenant: "t"}}
 		own.record(true, nil)
-		one := &teller{log: log, tell: b.Record, head: audit.Head{RunID: first, Tenant: "t", Agent: "helper", ParentRun: b.RunID}}
-		two := &teller{log: log, tell: b.Record, head: audit.Head{RunID: second, Tenant: "t", Agent: "helper", ParentRun: first}}
+		one := &teller{log: log, tell: b.Record, head: audit.Head{
+			RunID: first, Tenant: "t", Agent: "helper",
+			ParentRun: b.RunID,
+		}}
+		two := &teller{log: log, tell: b.Record, head: audit.Head{
+			RunID: second, Tenant: "t", Agent: "helper",
+			ParentRun: first,
+		}}
 		for _, k := range []*teller{one, two} {
 			k.record(true, nil)
 		}
@@ -233,7 +242,8 @@ func TestDelegatesAreRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if st := kid.State(); st.State != service.Running || st.ParentRun != r.ID() || st.Agent != "helper" || st.Allowed != 1 || st.Denied != 0 || st.Caller != "ann" {
+	if st := kid.State(); st.State != service.Running || st.ParentRun != r.ID() || st.Agent != "helper" ||
+		st.Allowed != 1 || st.Denied != 0 || st.Caller != "ann" {
 		t.Errorf("%+v", st)
 	}
 	if err := s.Cancel(t.Context(), c, first); err == nil {
@@ -308,7 +318,10 @@ func TestRunsOfOtherProcesses(t *testing.T) {
 	}
 	write(audit.KindRunStart, 1)
 	write(audit.KindCallDone, 50)
-	for name, who := range map[string]*service.Caller{"another tenant": caller("ann", "other"), "who may only launch": {Name: "ann", Tenant: kb.DefaultTenant, May: service.Launch}} {
+	for name, who := range map[string]*service.Caller{
+		"another tenant":      caller("ann", "other"),
+		"who may only launch": {Name: "ann", Tenant: kb.DefaultTenant, May: service.Launch},
+	} {
 		for _, err := range s.Records(t.Context(), who, id, 0) {
 			if !errors.Is(err, service.ErrNotFound) {
 				t.Errorf("%s: %v", name, err)

@@ -72,7 +72,8 @@ func (r *Run) forgotten() *Run {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return &Run{
-		id: r.id, tenant: r.tenant, caller: r.caller, root: r.root, trail: r.trail, done: r.done, key: r.key, unread: r.unread,
-		state: r.state, err: fmt.Errorf("the report of run %s is no longer kept: %w", r.id, ErrNotFound),
+		id: r.id, tenant: r.tenant, caller: r.caller, root: r.root, trail: r.trail, done: r.done, key: r.key,
+		unread: r.unread,
+		state:  r.state, err: fmt.Errorf("the report of run %s is no longer kept: %w", r.id, ErrNotFound),
 	}
 }

@@ -132,13 +132,15 @@ func (s *Service) now() Time { return Time{s.opt.Now().UTC()} }
 func (s *Service) broke(what string, err error) {
 	var b *guard.Broken
 	if errors.As(err, &b) {
-		s.opt.Log.LogAttrs(context.Background(), slog.LevelError, "broke", slog.String("what", what), slog.String("message", b.What), slog.String("where", string(b.Stack)))
+		s.opt.Log.LogAttrs(context.Background(), slog.LevelError, "broke", slog.String("what", what),
+			slog.String("message", b.What), slog.String("where", string(b.Stack)))
 	}
 }
 
 // who logs about a run.
 func (s *Service) warn(st *State, message string, attrs ...slog.Attr) {
 	s.opt.Log.LogAttrs(context.Background(), slog.LevelError, message, append([]slog.Attr{
-		slog.String("run_id", st.RunID), slog.String("trace_id", st.TraceID), slog.String("tenant", st.Tenant), slog.String("agent", st.Agent),
+		slog.String("run_id", st.RunID), slog.String("trace_id", st.TraceID), slog.String("tenant", st.Tenant),
+		slog.String("agent", st.Agent),
 	}, attrs...)...)
 }

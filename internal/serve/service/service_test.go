@@ -40,7 +40,8 @@ func TestARunGoesThroughItsStates(t *testing.T) {
 		q := ask("mail")
 		r := submit(t, s, c, q)
 		synctest.Wait()
-		if st := r.State(); st.State != service.Running || st.Version != "1.2.3" || st.RunID != r.ID() || len(st.TraceID) != 32 || st.Caller != "ann" {
+		if st := r.State(); st.State != service.Running || st.Version != "1.2.3" || st.RunID != r.ID() ||
+			len(st.TraceID) != 32 || st.Caller != "ann" {
 			t.Errorf("running: %+v", st)
 		}
 		second := submit(t, s, c, ask("mail"))
@@ -54,7 +55,8 @@ func TestARunGoesThroughItsStates(t *testing.T) {
 			t.Error("there is a report of a run that has not ended")
 		}
 		time.Sleep(time.Second)
-		if list := s.Runs(t.Context(), c); len(list) != 2 || list[0].RunID != second.ID() || list[0].QueueMS != 1000 || list[1].WallMS != 1000 {
+		if list := s.Runs(t.Context(), c); len(list) != 2 || list[0].RunID != second.ID() || list[0].QueueMS != 1000 ||
+			list[1].WallMS != 1000 {
 			t.Errorf("runs %+v", list)
 		}
 		ended(t, second)
@@ -74,7 +76,8 @@ func TestARunGoesThroughItsStates(t *testing.T) {
 		synctest.Wait()
 		cancel()
 		<-watched
-		if got := strings.Join(names[:5], " "); got != "run.queued run.started run.compiled run.queued run.ended" || len(names) != 8 {
+		if got := strings.Join(names[:5], " "); got != "run.queued run.started run.compiled run.queued run.ended" ||
+			len(names) != 8 {
 			t.Errorf("events %v", names)
 		}
 		if l := s.Load(); l.Running != 0 || l.Done != 2 {
@@ -192,13 +195,15 @@ func TestOneCallerCannotFillTheQueue(t *testing.T) {
 		t.Errorf("%d were taken", n)
 	}
 	_, err := s.Submit(t.Context(), greedy, ask("a"), "")
-	if want := "14 requests of this caller wait for a worker, and no more of one may while the queue is nearly full: an eighth of [serve] queue = 16 in config.toml"; err == nil || !strings.HasPrefix(err.Error(), want) {
+	if want := "14 requests of this caller wait for a worker, and no more of one may while the queue is nearly full: an " +
+		"eighth of [serve] queue = 16 in config.toml"; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("%v, want %s", err, want)
 	}
 	submit(t, s, modest, ask("b"))
 	submit(t, s, modest, ask("b"))
 	var busy *service.BusyError
-	if _, err := s.Submit(t.Context(), modest, ask("b"), ""); !errors.As(err, &busy) || !strings.HasPrefix(err.Error(), "16 requests wait for a worker, as many as may: [serve] queue in config.toml; ask again in ") {
+	if _, err := s.Submit(t.Context(), modest, ask("b"), ""); !errors.As(err, &busy) || !strings.HasPrefix(err.Error(),
+		"16 requests wait for a worker, as many as may: [serve] queue in config.toml; ask again in ") {
 		t.Errorf("a full queue: %v", err)
 	}
 	close(p.release)
@@ -210,7 +215,9 @@ func TestOneCallerCannotFillTheQueue(t *testing.T) {
 func TestSubmitRefuses(t *testing.T) {
 	why := service.FieldErrors{{Field: "limits.max_steps", Why: "must be a number"}}
 	launched := false
-	h := &host{check: func(*service.Request) error { return why }, launch: func(context.Context, *service.Request, service.Begin) (*launcher.Report, error) {
+	h := &host{check: func(*service.Request) error { return why }, launch: func(context.Context, *service.Request,
+		service.Begin,
+	) (*launcher.Report, error) {
 		launched = true
 		return nil, nil
 	}}
@@ -247,8 +254,14 @@ func TestWhoSeesARun(t *testing.T) {
 	}{
 		{caller("ann", "other"), service.ErrNotFound, service.ErrNotFound, service.ErrNotFound},
 		{nil, service.ErrNotFound, service.ErrNotFound, service.ErrNotFound},
-		{&service.Caller{Name: "bob", Tenant: "t", May: service.Launch}, service.ErrNotFound, service.ErrNotFound, service.ErrNotFound},
-		{&service.Caller{Name: "bob", Tenant: "t", May: service.Launch | service.Read}, nil, service.ErrForbidden, service.ErrForbidden},
+		{
+			&service.Caller{Name: "bob", Tenant: "t", May: service.Launch}, service.ErrNotFound, service.ErrNotFound,
+			service.ErrNotFound,
+		},
+		{
+			&service.Caller{Name: "bob", Tenant: "t", May: service.Launch | service.Read}, nil, service.ErrForbidden,
+			service.ErrForbidden,
+		},
 		{&service.Caller{Name: "ann", Tenant: "t", May: service.Read}, nil, service.ErrForbidden, service.ErrForbidden},
 	} {
 		if _, err := s.Run(t.Context(), c.who, r.ID()); !errors.Is(err, c.seen) {

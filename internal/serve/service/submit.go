@@ -57,13 +57,17 @@ func (s *Service) made(c *Caller, q *Request) (*Run, error) {
 	if own.TraceID == "" {
 		own.TraceID = newTrace()
 	}
-	r := &Run{id: id.String(), tenant: c.Tenant, caller: c, size: sizeOf(q), request: &own, done: make(chan struct{}), trail: newTrail(), unread: s.unread}
+	r := &Run{
+		id: id.String(), tenant: c.Tenant, caller: c, size: sizeOf(q), request: &own, done: make(chan struct{}),
+		trail: newTrail(), unread: s.unread,
+	}
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
 	if q.Turns {
 		r.inputs = newInputs(s.opt.TurnIdle, func() { r.cancel(idled(s.opt.TurnIdle)) })
 	}
 	r.state = State{
-		RunID: r.id, TraceID: own.TraceID, Tenant: c.Tenant, Agent: q.Agent, Caller: c.Name, who: c.who(), Door: q.Door, State: Queued, QueuedAt: s.now(),
+		RunID: r.id, TraceID: own.TraceID, Tenant: c.Tenant, Agent: q.Agent, Caller: c.Name, who: c.who(), Door: q.Door,
+		State: Queued, QueuedAt: s.now(),
 		ParentSpan: q.ParentSpan,
 	}
 	return r, nil
@@ -132,13 +136,15 @@ func (s *Service) busy(r *Run) error {
 	if now := s.opt.Now(); now.Sub(s.saidBusy) >= busyEvery {
 		s.saidBusy = now
 		s.opt.Log.LogAttrs(context.Background(), slog.LevelWarn, "busy",
-			slog.String("tenant", r.tenant), slog.String("caller", r.caller.Name), slog.Int("waiting", n), slog.Uint64("turned_away", s.load.Busy))
+			slog.String("tenant", r.tenant), slog.String("caller", r.caller.Name), slog.Int("waiting", n),
+			slog.Uint64("turned_away", s.load.Busy))
 	}
 	if s.unread.full(r.caller) {
 		return s.unread.busy()
 	}
 	wait, all, own := s.pace.wait(n, s.opt.Workers), s.load.Queue, s.waiting.of(r.tenant, r.caller.who())
-	why := fmt.Sprintf("%d requests of this caller wait for a worker, and no more of one may while the queue is nearly full: an eighth of [serve] queue = %d in config.toml", own, all)
+	why := fmt.Sprintf("%d requests of this caller wait for a worker, and no more of one may while the queue is nearly "+
+		"full: an eighth of [serve] queue = %d in config.toml", own, all)
 	switch {
 	case n >= all:
 		why = fmt.Sprintf("%d requests wait for a worker, as many as may: [serve] queue in config.toml", n)

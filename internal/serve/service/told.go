@@ -40,7 +40,9 @@ func toldRecord(r *audit.Record) *audit.Record {
 	case e != nil && len(e.Except)+len(e.Layers)+len(e.Violations) > 0:
 		of := *e
 		of.Except = nil
-		of.Violations = slices.DeleteFunc(slices.Clone(e.Violations), func(v string) bool { return strings.Contains(v, "by "+caps.ProtectedLayer) })
+		of.Violations = slices.DeleteFunc(slices.Clone(e.Violations), func(v string) bool {
+			return strings.Contains(v, "by "+caps.ProtectedLayer)
+		})
 		var spared []string
 		of.Layers = slices.DeleteFunc(slices.Clone(e.Layers), func(l audit.Layer) bool {
 			if l.Name != caps.ProtectedLayer {
@@ -64,7 +66,9 @@ func toldRecord(r *audit.Record) *audit.Record {
 // itself stays.
 func Unspared(left, asked, spared []string) []string {
 	return slices.DeleteFunc(slices.Clone(left), func(capability string) bool {
-		return !slices.Contains(asked, capability) && slices.ContainsFunc(spared, func(dir string) bool { return strings.HasSuffix(capability, ":"+dir) })
+		return !slices.Contains(asked, capability) && slices.ContainsFunc(spared, func(dir string) bool {
+			return strings.HasSuffix(capability, ":"+dir)
+		})
 	})
 }
 

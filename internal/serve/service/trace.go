@@ -11,7 +11,8 @@ func ParseTraceParent(text string) (trace, span string) {
 		return "", ""
 	}
 	parts := strings.Split(text, "-")
-	if len(parts) < 4 || len(parts) > 4 && parts[0] == version || parts[0] == "ff" || !isHex(parts[0], 2) || !isHex(parts[1], 32) || !isHex(parts[2], 16) || !isHex(parts[3], 2) ||
+	if len(parts) < 4 || len(parts) > 4 && parts[0] == version || parts[0] == "ff" || !isHex(parts[0], 2) ||
+		!isHex(parts[1], 32) || !isHex(parts[2], 16) || !isHex(parts[3], 2) ||
 		strings.Trim(parts[1], "0") == "" || strings.Trim(parts[2], "0") == "" {
 		return "", ""
 	}

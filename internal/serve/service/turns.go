@@ -123,11 +123,20 @@ func (s *Service) mayTurn(r *Run) error {
 	}
 	switch {
 	case one == 0:
-		return FieldErrors{{"turns", "a run that takes turns holds a worker while it waits, and this service has one; leave turns out, or ask the operator for more of [serve] workers"}}
+		return FieldErrors{{"turns", "a run that takes turns holds a worker while it waits, and this service has one; " +
+			"leave turns out, or ask the operator for more of [serve] workers"}}
 	case s.turning.of[r.caller.Key()] >= one:
-		return &BusyError{RetryAfter: latest, Why: fmt.Sprintf("this caller has %d runs that take turns, and may have no more: each holds one of %d workers ([serve] workers in config.toml); end one by its last input, or cancel it", one, s.opt.Workers)}
+		return &BusyError{
+			RetryAfter: latest,
+			Why: fmt.Sprintf("this caller has %d runs that take turns, and may have no more: each holds one of %d workers "+
+				"([serve] workers in config.toml); end one by its last input, or cancel it", one, s.opt.Workers),
+		}
 	case s.turning.all >= all:
-		return &BusyError{RetryAfter: latest, Why: fmt.Sprintf("there are %d runs that take turns, and the last worker is for others; ask again in %s, or leave turns out", all, latest)}
+		return &BusyError{
+			RetryAfter: latest,
+			Why: fmt.Sprintf("there are %d runs that take turns, and the last worker is for others; ask again in %s, or leave "+
+				"turns out", all, latest),
+		}
 	}
 	return nil
 }

@@ -81,7 +81,8 @@ func TestAWaitForAnInputIsBounded(t *testing.T) {
 // them together leave one. Runs that take no turns are the control.
 func TestOneCallerCannotHoldEveryWorker(t *testing.T) {
 	s := serve(talking(nil), service.Options{Workers: 4, Queue: 10})
-	greedy, other, third := may("token:greedy", "t", service.Launch), may("token:other", "t", service.Launch), may("token:greedy", "t2", service.Launch)
+	greedy, other, third := may("token:greedy", "t", service.Launch), may("token:other", "t", service.Launch),
+		may("token:greedy", "t2", service.Launch)
 	var last *service.Run
 	for range 2 {
 		last = submit(t, s, greedy, turns("a"))
@@ -89,7 +90,8 @@ func TestOneCallerCannotHoldEveryWorker(t *testing.T) {
 	busy := func(c *service.Caller, why string) {
 		t.Helper()
 		var e *service.BusyError
-		if _, err := s.Submit(t.Context(), c, turns("a"), ""); !errors.As(err, &e) || e.RetryAfter <= 0 || !strings.Contains(err.Error(), why) {
+		if _, err := s.Submit(t.Context(), c, turns("a"), ""); !errors.As(err, &e) || e.RetryAfter <= 0 ||
+			!strings.Contains(err.Error(), why) {
 			t.Errorf("%s: %v", c.Name, err)
 		}
 	}
@@ -111,7 +113,8 @@ func TestOneCallerCannotHoldEveryWorker(t *testing.T) {
 func TestTheOnlyWorkerIsNotKept(t *testing.T) {
 	s := serve(talking(nil), service.Options{Workers: 1, Queue: 10})
 	var fields service.FieldErrors
-	if _, err := s.Submit(t.Context(), may("token:a", "t", service.Launch), turns("a"), ""); !errors.As(err, &fields) || fields[0].Field != "turns" {
+	if _, err := s.Submit(t.Context(), may("token:a", "t", service.Launch), turns("a"), ""); !errors.As(err, &fields) ||
+		fields[0].Field != "turns" {
 		t.Errorf("a token's: %v", err)
 	}
 	submit(t, s, caller("user:1000", "t"), turns("a"))

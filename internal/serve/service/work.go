@@ -63,7 +63,10 @@ func (s *Service) perform(r *Run) {
 // launch has the host do r. Whatever becomes of that, it returns.
 func (s *Service) launch(r *Run, q *Request) (report *launcher.Report, err error) {
 	done := make(chan struct{})
-	begin := Begin{RunID: r.id, Event: func(name string, f map[string]any) { s.event(r, name, f) }, Record: func(rec *audit.Record) { s.record(r, rec) }}
+	begin := Begin{
+		RunID: r.id, Event: func(name string, f map[string]any) { s.event(r, name, f) },
+		Record: func(rec *audit.Record) { s.record(r, rec) },
+	}
 	if r.inputs != nil {
 		begin.Inputs = r.inputs
 	}

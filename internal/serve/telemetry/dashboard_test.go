@@ -18,7 +18,8 @@ func everything(t *testing.T) string {
 	t.Helper()
 	w := watch(t, telemetry.Options{
 		Load:    func() service.Load { return service.Load{} },
-		LogSize: func() (uint64, bool) { return 1, true }, LogUnsealed: func() (uint64, bool) { return 1, true }, Backlog: func() (int64, bool) { return 1, true },
+		LogSize: func() (uint64, bool) { return 1, true }, LogUnsealed: func() (uint64, bool) { return 1, true },
+		Backlog: func() (int64, bool) { return 1, true },
 	})
 	defer w.Close(t.Context())
 	run(t, w, &host{calls: 2}, &service.Request{Agent: "writer"})

@@ -24,7 +24,8 @@ func TestTheEnvironmentNamesTheCollector(t *testing.T) {
 	var mu sync.Mutex
 	got := map[string][]byte{}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Authorization") != "Bearer "+canary || r.Header.Get("Content-Encoding") != "gzip" || r.Header.Get("User-Agent") != "rlp/1.2.3" {
+		if r.Header.Get("Authorization") != "Bearer "+canary || r.Header.Get("Content-Encoding") != "gzip" ||
+			r.Header.Get("User-Agent") != "rlp/1.2.3" {
 			t.Errorf("%v", r.Header)
 		}
 		z, err := gzip.NewReader(r.Body)
@@ -47,16 +48,22 @@ func TestTheEnvironmentNamesTheCollector(t *testing.T) {
 		"OTEL_EXPORTER_OTLP_HEADERS": "authorization=Bearer%20" + canary, "OTEL_EXPORTER_OTLP_COMPRESSION": "gzip",
 	}
 	var log bytes.Buffer
-	w := watch(t, telemetry.Options{Env: func(name string) string { return env[name] }, Version: "1.2.3", Log: slog.New(slog.NewTextHandler(&log, nil))})
+	w := watch(t, telemetry.Options{
+		Env: func(name string) string { return env[name] }, Version: "1.2.3",
+		Log: slog.New(slog.NewTextHandler(&log, nil)),
+	})
 	run(t, w, &host{calls: 1}, &service.Request{Agent: "writer"})
 	if err := w.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	var spans tracev1.TracesData
-	if err := proto.Unmarshal(got["/in"], &spans); err != nil || len(spans.ResourceSpans) != 1 || len(got) != 2 || len(got["/base/v1/metrics"]) == 0 {
+	if err := proto.Unmarshal(got["/in"], &spans); err != nil || len(spans.ResourceSpans) != 1 || len(got) != 2 ||
+		len(got["/base/v1/metrics"]) == 0 {
 		t.Errorf("%v: %v, %v", err, &spans, got)
 	}
-	if said := log.String(); strings.Count(said, "\n") != 1 || !strings.Contains(said, `signal=metrics error="it answers 401"`) || strings.Contains(said, canary) || strings.Contains(said, srv.Listener.Addr().String()) {
+	if said := log.String(); strings.Count(said, "\n") != 1 ||
+		!strings.Contains(said, `signal=metrics error="it answers 401"`) || strings.Contains(said, canary) ||
+		strings.Contains(said, srv.Listener.Addr().String()) {
 		t.Errorf("the log says %s", said)
 	}
 }
@@ -68,7 +75,8 @@ func TestVariablesThatMeanNothing(t *testing.T) {
 	o := telemetry.Options{Env: func(name string) string { return env[name] }}
 	watch(t, o).Close(t.Context()) //nolint:errcheck // nothing is sent
 	o.Collector = "http://127.0.0.1:4318"
-	if _, err := telemetry.New(o); err == nil || !strings.Contains(err.Error(), "OTEL_EXPORTER_OTLP_TIMEOUT: must be") || strings.Contains(err.Error(), canary) {
+	if _, err := telemetry.New(o); err == nil || !strings.Contains(err.Error(), "OTEL_EXPORTER_OTLP_TIMEOUT: must be") ||
+		strings.Contains(err.Error(), canary) {
 		t.Error(err)
 	}
 }

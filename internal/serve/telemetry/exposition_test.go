@@ -23,7 +23,8 @@ func TestExpositionIsPrometheusText(t *testing.T) {
 	runs, took := k.counter("rlp.runs", "runs"), k.seconds("rlp.took", "time")
 	k.gauge("rlp.load", "", "load", func() (float64, bool) { return math.Inf(1), true })
 	for i, agent := range []string{"a\"b\\c\nd 1", "b", "c"} {
-		runs.Add(context.Background(), 1000000, metric.WithAttributes(attribute.String("agent", agent), attribute.String("z", "")))
+		runs.Add(context.Background(), 1000000, metric.WithAttributes(attribute.String("agent", agent),
+			attribute.String("z", "")))
 		took.Record(context.Background(), float64(i)*200)
 	}
 	var all metricdata.ResourceMetrics

@@ -26,7 +26,8 @@ func (t *Telemetry) Requests(next http.Handler) http.Handler {
 // routeOf is the route of a path, one of few: what is in a path is a stranger's.
 func routeOf(path string) string {
 	switch path {
-	case "/", "/run", "/runs", "/capabilities", "/agents", "/events", "/audit", "/audit/head", "/healthz", "/readyz", "/metrics", "/openapi.json", "/mcp", "/login", "/logout":
+	case "/", "/run", "/runs", "/capabilities", "/agents", "/events", "/audit", "/audit/head", "/healthz", "/readyz",
+		"/metrics", "/openapi.json", "/mcp", "/login", "/logout":
 		return path
 	}
 	rest, is := strings.CutPrefix(path, "/runs/")

@@ -82,13 +82,22 @@ func (t *Telemetry) gauges(k *maker) {
 		}
 	}
 	if size := t.opt.LogSize; size != nil {
-		k.gauge("rlp.log.records", "", "records in the audit log", func() (float64, bool) { n, ok := size(); return float64(n), ok })
+		k.gauge("rlp.log.records", "", "records in the audit log", func() (float64, bool) {
+			n,
+				ok := size()
+			return float64(n), ok
+		})
 	}
 	if unsealed := t.opt.LogUnsealed; unsealed != nil {
-		k.gauge("rlp.log.unsealed.records", "", "records in the audit log that no signed checkpoint covers yet", func() (float64, bool) { n, ok := unsealed(); return float64(n), ok })
+		k.gauge("rlp.log.unsealed.records", "", "records in the audit log that no signed checkpoint covers yet",
+			func() (float64, bool) { n, ok := unsealed(); return float64(n), ok })
 	}
 	if backlog := t.opt.Backlog; backlog != nil {
-		k.gauge("rlp.journals.waiting", "", "journals that are not in the log yet", func() (float64, bool) { n, ok := backlog(); return float64(n), ok })
+		k.gauge("rlp.journals.waiting", "", "journals that are not in the log yet", func() (float64, bool) {
+			n,
+				ok := backlog()
+			return float64(n), ok
+		})
 	}
 }
 

@@ -21,8 +21,12 @@ type metricExporter struct {
 
 // metricExporter makes one, as OpenTelemetry's variables have it.
 func (t *Telemetry) metricExporter() (*metricExporter, error) {
-	e := &metricExporter{temporality: sdkmetric.CumulativeTemporalitySelector, aggregation: sdkmetric.DefaultAggregationSelector}
-	const temporality, histograms = "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", "OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION"
+	e := &metricExporter{
+		temporality: sdkmetric.CumulativeTemporalitySelector,
+		aggregation: sdkmetric.DefaultAggregationSelector,
+	}
+	const temporality, histograms = "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE",
+		"OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION"
 	switch strings.ToLower(strings.TrimSpace(t.opt.Env(temporality))) {
 	case "", "cumulative":
 	case "delta":
@@ -37,7 +41,8 @@ func (t *Telemetry) metricExporter() (*metricExporter, error) {
 	case "base2_exponential_bucket_histogram":
 		e.aggregation = exponential
 	default:
-		return nil, fmt.Errorf("sending metrics: %s: must be explicit_bucket_histogram or base2_exponential_bucket_histogram", histograms)
+		return nil, fmt.Errorf("sending metrics: %s: must be explicit_bucket_histogram or base2_exponential_bucket_histogram",
+			histograms)
 	}
 	var err error
 	e.to, err = t.sender(otlp.Metrics)

@@ -73,7 +73,8 @@ func (t *Telemetry) Record(r *audit.Record) {
 		t.note(r.Head.RunID, "decision", r.Time, attribute.String("rlp.cap", d.Cap), attribute.String("rlp.op", d.Op),
 			attribute.String("rlp.decision", word), attribute.String("rlp.reason", d.Reason))
 	case r.Event != nil && r.Event.Kind == audit.KindCallDone:
-		t.note(r.Head.RunID, "call", r.Time, attribute.String("rlp.verb", r.Event.Verb), attribute.String("rlp.status", r.Event.Status),
+		t.note(r.Head.RunID, "call", r.Time, attribute.String("rlp.verb", r.Event.Verb), attribute.String("rlp.status",
+			r.Event.Status),
 			attribute.Float64("rlp.duration_ms", r.Event.DurationMS), attribute.Int64("rlp.bytes", r.Event.Bytes))
 	}
 }
@@ -84,7 +85,8 @@ func (t *Telemetry) Report(st service.State, r *launcher.Report) {
 	if s == nil || r == nil {
 		return
 	}
-	s.SetAttributes(attribute.Int64("rlp.fuel", r.Usage.Fuel), attribute.Int64("rlp.memory_bytes", r.Usage.MemoryBytes), attribute.Int64("rlp.hostcalls", r.Usage.Hostcalls),
+	s.SetAttributes(attribute.Int64("rlp.fuel", r.Usage.Fuel), attribute.Int64("rlp.memory_bytes", r.Usage.MemoryBytes),
+		attribute.Int64("rlp.hostcalls", r.Usage.Hostcalls),
 		attribute.Int64("rlp.stdout_bytes", r.Usage.StdoutBytes), attribute.Bool("rlp.compiled", r.Usage.Compiled))
 }
 
@@ -110,13 +112,18 @@ func (t *Telemetry) begin(st *service.State, at time.Time) {
 		ctx = up.ctx
 	} else if id, err := trace.TraceIDFromHex(st.TraceID); err == nil {
 		if asks, err := trace.SpanIDFromHex(st.ParentSpan); err == nil {
-			ctx = trace.ContextWithRemoteSpanContext(ctx, trace.NewSpanContext(trace.SpanContextConfig{TraceID: id, SpanID: asks, TraceFlags: trace.FlagsSampled, Remote: true}))
+			ctx = trace.ContextWithRemoteSpanContext(ctx, trace.NewSpanContext(trace.SpanContextConfig{
+				TraceID: id, SpanID: asks,
+				TraceFlags: trace.FlagsSampled, Remote: true,
+			}))
 		} else {
 			ctx = context.WithValue(ctx, wanted{}, id)
 		}
 	}
-	ctx, s := t.traces.Tracer("runloop.dev/rlp").Start(ctx, "run", trace.WithTimestamp(at), trace.WithSpanKind(trace.SpanKindServer),
-		trace.WithAttributes(attribute.String("rlp.run_id", st.RunID), attribute.String("rlp.tenant", st.Tenant), attribute.String("rlp.door", string(st.Door))))
+	ctx, s := t.traces.Tracer("runloop.dev/rlp").Start(ctx, "run", trace.WithTimestamp(at),
+		trace.WithSpanKind(trace.SpanKindServer),
+		trace.WithAttributes(attribute.String("rlp.run_id", st.RunID), attribute.String("rlp.tenant", st.Tenant),
+			attribute.String("rlp.door", string(st.Door))))
 	t.spans[st.RunID] = &span{Span: s, ctx: ctx}
 }
 
@@ -150,8 +157,10 @@ func (t *Telemetry) end(st *service.State, outcome string) {
 	if st.Agent != "" {
 		s.SetName("run " + st.Agent)
 	}
-	s.SetAttributes(attribute.String("rlp.agent", st.Agent), attribute.String("rlp.outcome", outcome), attribute.Int("rlp.exit_code", st.ExitCode),
-		attribute.Int64("rlp.allowed", st.Allowed), attribute.Int64("rlp.denied", st.Denied), attribute.Int64("rlp.queue_ms", st.QueueMS), attribute.Int64("rlp.events_dropped", s.dropped))
+	s.SetAttributes(attribute.String("rlp.agent", st.Agent), attribute.String("rlp.outcome", outcome),
+		attribute.Int("rlp.exit_code", st.ExitCode),
+		attribute.Int64("rlp.allowed", st.Allowed), attribute.Int64("rlp.denied", st.Denied), attribute.Int64("rlp.queue_ms",
+			st.QueueMS), attribute.Int64("rlp.events_dropped", s.dropped))
 	if outcome != string(launcher.OK) {
 		s.SetStatus(codes.Error, outcome)
 	}

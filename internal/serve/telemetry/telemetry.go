@@ -77,8 +77,12 @@ func New(o Options) (*Telemetry, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	t := &Telemetry{opt: o, reader: sdkmetric.NewManualReader(), spans: map[string]*span{}}
-	about := resource.NewSchemaless(attribute.String("service.name", "rlp"), attribute.String("service.version", o.Version))
-	meters := []sdkmetric.Option{sdkmetric.WithReader(t.reader), sdkmetric.WithResource(about), sdkmetric.WithCardinalityLimit(mostSeries)}
+	about := resource.NewSchemaless(attribute.String("service.name", "rlp"), attribute.String("service.version",
+		o.Version))
+	meters := []sdkmetric.Option{
+		sdkmetric.WithReader(t.reader), sdkmetric.WithResource(about),
+		sdkmetric.WithCardinalityLimit(mostSeries),
+	}
 	if t.collected("TRACES") {
 		if err := t.trace(about); err != nil {
 			return nil, err
@@ -89,7 +93,8 @@ func New(o Options) (*Telemetry, error) {
 		if err != nil {
 			return nil, err
 		}
-		meters = append(meters, sdkmetric.WithReader(sdkmetric.NewPeriodicReader(quietMetrics{e, t.lost()}, sdkmetric.WithInterval(o.Every))))
+		meters = append(meters, sdkmetric.WithReader(sdkmetric.NewPeriodicReader(quietMetrics{e, t.lost()},
+			sdkmetric.WithInterval(o.Every))))
 	}
 	t.meters = sdkmetric.NewMeterProvider(meters...)
 	var err error
@@ -113,7 +118,8 @@ func (t *Telemetry) trace(about *resource.Resource) error {
 	limits := sdktrace.NewSpanLimits()
 	limits.EventCountLimit, limits.AttributeValueLengthLimit = mostEvents, mostText
 	t.traces = sdktrace.NewTracerProvider(
-		sdktrace.WithResource(about), sdktrace.WithIDGenerator(&ids{}), sdktrace.WithRawSpanLimits(limits), sdktrace.WithSampler(sdktrace.AlwaysSample()),
+		sdktrace.WithResource(about), sdktrace.WithIDGenerator(&ids{}), sdktrace.WithRawSpanLimits(limits),
+		sdktrace.WithSampler(sdktrace.AlwaysSample()),
 		sdktrace.WithBatcher(quietSpans{spanExporter{to}, t.lost()}, sdktrace.WithMaxQueueSize(mostWaiting)),
 	)
 	return nil
@@ -121,10 +127,12 @@ func (t *Telemetry) trace(about *resource.Resource) error {
 
 // collected reports whether anybody collects a signal.
 func (t *Telemetry) collected(signal string) bool {
-	if strings.EqualFold(t.opt.Env("OTEL_SDK_DISABLED"), "true") || strings.EqualFold(t.opt.Env("OTEL_"+signal+"_EXPORTER"), "none") {
+	if strings.EqualFold(t.opt.Env("OTEL_SDK_DISABLED"), "true") ||
+		strings.EqualFold(t.opt.Env("OTEL_"+signal+"_EXPORTER"), "none") {
 		return false
 	}
-	return t.opt.Collector != "" || t.opt.Env("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || t.opt.Env("OTEL_EXPORTER_OTLP_"+signal+"_ENDPOINT") != ""
+	return t.opt.Collector != "" || t.opt.Env("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || t.opt.Env("OTEL_EXPORTER_OTLP_"+
+		signal+"_ENDPOINT") != ""
 }
 
 // Close sends what waits, for as long as ctx lasts, and ends all.

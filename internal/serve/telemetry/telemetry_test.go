@@ -40,14 +40,17 @@ type host struct {
 
 func (h *host) Check(context.Context, *service.Caller, *service.Request) error { return nil }
 
-func (h *host) Launch(_ context.Context, _ *service.Caller, q *service.Request, b service.Begin) (*launcher.Report, error) {
+func (h *host) Launch(_ context.Context, _ *service.Caller, q *service.Request, b service.Begin) (*launcher.Report,
+	error,
+) {
 	h.saw = append(h.saw, q.Input...)
 	b.Event("run.started", map[string]any{"run_id": b.RunID, "agent": "writer", "version": "1"})
 	b.Event("run.running", map[string]any{"run_id": b.RunID})
 	head := audit.Head{RunID: b.RunID, TraceID: q.TraceID, Tenant: "acme", Agent: "writer"}
 	for i := range h.calls {
 		b.Record(&audit.Record{Head: head, Time: time.Now(), RunSeq: uint64(2*i + 1), Decision: &audit.DecisionRecord{
-			Cap: "fs.read", Op: "path_open", Target: "/home/" + canary, Layer: canary, Label: canary, Deny: i == 0, Reason: map[bool]string{true: "path_not_permitted", false: "granted"}[i == 0],
+			Cap: "fs.read", Op: "path_open", Target: "/home/" + canary, Layer: canary, Label: canary, Deny: i == 0,
+			Reason: map[bool]string{true: "path_not_permitted", false: "granted"}[i == 0],
 		}})
 		b.Record(&audit.Record{Head: head, Time: time.Now(), RunSeq: uint64(2*i + 2), Event: &audit.Event{
 			Kind: audit.KindCallDone, Verb: "path_open", Status: "ok", ErrorSummary: canary, Message: canary,
@@ -56,7 +59,10 @@ func (h *host) Launch(_ context.Context, _ *service.Caller, q *service.Request, 
 	kid := head
 	kid.RunID, kid.ParentRun, kid.Agent = "019ab0de-79ea-74f8-9d3e-6d0c3f0a1b2c", b.RunID, "critic"
 	b.Record(&audit.Record{Head: kid, Time: time.Now(), RunSeq: 1, Event: &audit.Event{Kind: audit.KindRunStart}})
-	b.Record(&audit.Record{Head: kid, Time: time.Now(), RunSeq: 2, Event: &audit.Event{Kind: audit.KindRunComplete, Outcome: "ok"}})
+	b.Record(&audit.Record{Head: kid, Time: time.Now(), RunSeq: 2, Event: &audit.Event{
+		Kind:    audit.KindRunComplete,
+		Outcome: "ok",
+	}})
 	return &launcher.Report{
 		RunID: b.RunID, TraceID: q.TraceID, Tenant: "acme", Agent: "writer", Version: canary, Outcome: launcher.OK,
 		Stdout: canary, Stderr: canary, Message: canary, Result: []byte(`"` + canary + `"`), Usage: launcher.Usage{Fuel: 42},
@@ -110,7 +116,10 @@ func watch(t *testing.T, o telemetry.Options) *telemetry.Telemetry {
 func run(t *testing.T, w *telemetry.Telemetry, h *host, q *service.Request) {
 	t.Helper()
 	s := service.New(service.Options{Host: h, Workers: 1, Queue: 8, Now: time.Now, Watch: w})
-	r, err := s.Submit(t.Context(), &service.Caller{Name: "token:" + canary, Tenant: "acme", May: service.Launch | service.Read}, q, "")
+	r, err := s.Submit(t.Context(), &service.Caller{
+		Name: "token:" + canary, Tenant: "acme",
+		May: service.Launch | service.Read,
+	}, q, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +154,10 @@ func TestWhatCollectorsAreTold(t *testing.T) {
 	defer srv.Close()
 	w := watch(t, telemetry.Options{Collector: srv.URL, Version: "1.2.3"})
 	h := &host{calls: 2}
-	run(t, w, h, &service.Request{Door: service.HTTP, Agent: "writer", Input: []byte(`"` + canary + `"`), Args: []string{canary}, TraceID: asked, ParentSpan: parent})
+	run(t, w, h, &service.Request{
+		Door: service.HTTP, Agent: "writer", Input: []byte(`"` + canary + `"`),
+		Args: []string{canary}, TraceID: asked, ParentSpan: parent,
+	})
 	metrics := text(t, w.Metrics())
 	if err := w.Close(t.Context()); err != nil {
 		t.Fatal(err)
@@ -170,8 +182,10 @@ func TestWhatCollectorsAreTold(t *testing.T) {
 	if root == nil || kid == nil || len(spans) != 2 {
 		t.Fatalf("spans: %v", spans)
 	}
-	if hex.EncodeToString(root.TraceId) != asked || hex.EncodeToString(root.ParentSpanId) != parent || !bytes.Equal(kid.TraceId, root.TraceId) || !bytes.Equal(kid.ParentSpanId, root.SpanId) {
-		t.Errorf("trace %x of parent %x; the delegate %x of parent %x", root.TraceId, root.ParentSpanId, kid.TraceId, kid.ParentSpanId)
+	if hex.EncodeToString(root.TraceId) != asked || hex.EncodeToString(root.ParentSpanId) != parent ||
+		!bytes.Equal(kid.TraceId, root.TraceId) || !bytes.Equal(kid.ParentSpanId, root.SpanId) {
+		t.Errorf("trace %x of parent %x; the delegate %x of parent %x", root.TraceId, root.ParentSpanId, kid.TraceId,
+			kid.ParentSpanId)
 	}
 	var names []string
 	for _, e := range root.Events {
@@ -263,26 +277,40 @@ func TestPrometheus(t *testing.T) {
 //rlp:holds K57
 func TestATenantIsToldOfItself(t *testing.T) {
 	w := watch(t, telemetry.Options{
-		Tenant: "default", LogSize: func() (uint64, bool) { return 7, true }, LogUnsealed: func() (uint64, bool) { return 8, true }, Backlog: func() (int64, bool) { return 9, true },
+		Tenant: "default", LogSize: func() (uint64, bool) { return 7, true }, LogUnsealed: func() (uint64, bool) {
+			return 8, true
+		}, Backlog: func() (int64, bool) { return 9, true },
 		Load: func() service.Load { return service.Load{Running: 3} },
 	})
 	defer w.Close(t.Context())
 	at := service.Time{Time: time.Now()}
 	for _, tenant := range []string{"default", "acme", "zeta"} {
-		w.Event(service.Event{Name: "run.ended", State: service.State{RunID: tenant, Tenant: tenant, Agent: "of_" + tenant, State: service.Done, StartedAt: at, EndedAt: at}})
+		w.Event(service.Event{Name: "run.ended", State: service.State{
+			RunID: tenant, Tenant: tenant, Agent: "of_" + tenant,
+			State: service.Done, StartedAt: at, EndedAt: at,
+		}})
 	}
 	for _, c := range []struct {
 		who  *service.Caller
 		told []string // of these words
 	}{
 		{&service.Caller{Tenant: "acme", May: service.Read | service.Operate}, []string{"of_acme", "rlp_runs_running"}},
-		{&service.Caller{Tenant: "default", May: service.Read}, []string{"of_default", "rlp_runs_running", "rlp_log_records", "rlp_log_unsealed_records", "rlp_journals_waiting"}},
+		{&service.Caller{Tenant: "default", May: service.Read}, []string{
+			"of_default", "rlp_runs_running", "rlp_log_records",
+			"rlp_log_unsealed_records", "rlp_journals_waiting",
+		}},
 		{&service.Caller{Tenant: "fresh", May: service.Read}, []string{"rlp_runs_running"}},
-		{&service.Caller{Tenant: "acme", EveryTenant: true, May: service.Read}, []string{"of_acme", "of_default", "of_zeta", "rlp_runs_running", "rlp_log_records", "rlp_log_unsealed_records", "rlp_journals_waiting"}},
+		{&service.Caller{Tenant: "acme", EveryTenant: true, May: service.Read}, []string{
+			"of_acme", "of_default", "of_zeta",
+			"rlp_runs_running", "rlp_log_records", "rlp_log_unsealed_records", "rlp_journals_waiting",
+		}},
 		{nil, nil},
 	} {
 		got := told(t, w.Metrics(), c.who)
-		for _, word := range []string{"of_acme", "of_default", "of_zeta", "rlp_runs_running", "rlp_log_records", "rlp_log_unsealed_records", "rlp_journals_waiting"} {
+		for _, word := range []string{
+			"of_acme", "of_default", "of_zeta", "rlp_runs_running", "rlp_log_records",
+			"rlp_log_unsealed_records", "rlp_journals_waiting",
+		} {
 			if strings.Contains(got, word) != slices.Contains(c.told, word) {
 				t.Errorf("%+v: %s\n%s", c.who, word, got)
 			}
@@ -296,10 +324,14 @@ func TestLabelsAreBounded(t *testing.T) {
 	defer w.Close(t.Context())
 	at := service.Time{Time: time.Now()}
 	for i := range 5000 {
-		w.Event(service.Event{Name: "run.ended", State: service.State{RunID: fmt.Sprint(i), Tenant: "t", Agent: fmt.Sprintf("a%d", i), State: service.Done, StartedAt: at, EndedAt: at}})
+		w.Event(service.Event{Name: "run.ended", State: service.State{
+			RunID: fmt.Sprint(i), Tenant: "t",
+			Agent: fmt.Sprintf("a%d", i), State: service.Done, StartedAt: at, EndedAt: at,
+		}})
 	}
 	got := text(t, w.Metrics())
-	if n := strings.Count(got, "rlp_runs_total{"); n != 201 || !strings.Contains(got, `rlp_runs_total{agent="other",outcome="done",tenant="other"} 4800`) {
+	if n := strings.Count(got, "rlp_runs_total{"); n != 201 ||
+		!strings.Contains(got, `rlp_runs_total{agent="other",outcome="done",tenant="other"} 4800`) {
 		t.Errorf("%d series", n)
 	}
 }
@@ -314,7 +346,8 @@ func TestADeadCollectorSlowsNoRun(t *testing.T) {
 	h := &host{calls: 4}
 	s := service.New(service.Options{Host: h, Workers: 1, Queue: 8, Now: time.Now, Watch: w})
 	for range 6000 { // more than the queue has places
-		r, err := s.Submit(t.Context(), &service.Caller{Name: "x", Tenant: "acme", May: service.Launch}, &service.Request{Agent: "writer"}, "")
+		r, err := s.Submit(t.Context(), &service.Caller{Name: "x", Tenant: "acme", May: service.Launch},
+			&service.Request{Agent: "writer"}, "")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -51,7 +51,10 @@ func decode(b []byte, pressed func(Key)) (rest []byte) {
 	return nil
 }
 
-var names = map[rune]string{0x03: "ctrl+c", '\r': "enter", '\n': "enter", 0x1b: "esc", 0x7f: "backspace", 0x08: "backspace"}
+var names = map[rune]string{
+	0x03: "ctrl+c", '\r': "enter", '\n': "enter", 0x1b: "esc", 0x7f: "backspace",
+	0x08: "backspace",
+}
 
 // sequence is the key of a control sequence behind its first two bytes, "" for one
 // that nothing is done for.

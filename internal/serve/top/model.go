@@ -145,7 +145,8 @@ func (m *Model) call(msg CallMsg) {
 func (m *Model) shown() []client.Run {
 	var list []client.Run
 	for _, r := range m.runs {
-		if m.filter == "" || strings.Contains(r.Agent, m.filter) || strings.Contains(r.State, m.filter) || strings.Contains(r.Outcome, m.filter) || strings.Contains(r.RunID, m.filter) {
+		if m.filter == "" || strings.Contains(r.Agent, m.filter) || strings.Contains(r.State, m.filter) ||
+			strings.Contains(r.Outcome, m.filter) || strings.Contains(r.RunID, m.filter) {
 			list = append(list, r)
 		}
 	}

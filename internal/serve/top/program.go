@@ -57,7 +57,9 @@ func Run(ctx context.Context, c *client.Client, t Terminal) error {
 }
 
 // loop does what comes, and draws after each.
-func (m *Model) loop(ctx context.Context, out io.Writer, msgs <-chan Msg, resized <-chan os.Signal, send func(Msg)) error {
+func (m *Model) loop(ctx context.Context, out io.Writer, msgs <-chan Msg, resized <-chan os.Signal,
+	send func(Msg),
+) error {
 	for next := m.Init(); ; {
 		if do := next; do != nil {
 			next = nil

@@ -77,7 +77,8 @@ func TestChoosing(t *testing.T) {
 	}
 	m.Update(CallMsg{m.open, []byte(`{"kind":"cap.audit","ts":"2026-01-02T03:04:05.678Z","cap":"fs.read","decision":"deny","reason":"not_in_base","layer":"caller","target":"/etc"}`)})
 	m.Update(CallMsg{"another", []byte(`{"kind":"cap.audit","cap":"net.http","decision":"allow","target":"elsewhere"}`)})
-	if text := m.Text(); !strings.Contains(text, "03:04:05.678 deny  fs.read      not_in_base by caller: /etc") || strings.Contains(text, "elsewhere") {
+	if text := m.Text(); !strings.Contains(text, "03:04:05.678 deny  fs.read      not_in_base by caller: /etc") ||
+		strings.Contains(text, "elsewhere") {
 		t.Fatal(text)
 	}
 	for range 3 * mostCalls {
@@ -172,7 +173,10 @@ func TestLongTextIsCutBeforeItIsMeasured(t *testing.T) {
 	m, _, _ := shown(t)
 	press(m, "enter")
 	for range 20 {
-		m.calls = append(m.calls, Call{Kind: "cap.audit", Decision: "deny", Cap: "net.http", Reason: "rate_limited", Target: strings.Repeat("é<\u0301", 1<<20)})
+		m.calls = append(m.calls, Call{
+			Kind: "cap.audit", Decision: "deny", Cap: "net.http", Reason: "rate_limited",
+			Target: strings.Repeat("é<\u0301", 1<<20),
+		})
 	}
 	text := m.Text()
 	check(t, text)
@@ -219,7 +223,8 @@ func TestLoopDrawsAndEnds(t *testing.T) {
 		t.Error("nobody asked for the runs")
 	}
 	frames := strings.Split(out.String(), "\x1b[H")
-	if len(frames) != 3 || !strings.Contains(frames[1], "writer") || !strings.Contains(frames[2], "asks before\x1b[K\r\n") {
+	if len(frames) != 3 || !strings.Contains(frames[1], "writer") || !strings.Contains(frames[2],
+		"asks before\x1b[K\r\n") {
 		t.Errorf("%q", frames)
 	}
 	over, end := context.WithCancel(t.Context())

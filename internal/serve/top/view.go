@@ -75,8 +75,11 @@ func (m *Model) foot() string {
 
 func helpLines() []string {
 	return []string{
-		"", "  up, k / down, j   choose a run", "  enter             its calls, as they are decided", "  esc               back",
-		"  c                 cancel the run; asks before", "  /                 filter by agent, state, outcome or id; esc takes it away", "  ?                 this page", "  q, ctrl+c         end",
+		"", "  up, k / down, j   choose a run", "  enter             its calls, as they are decided",
+		"  esc               back",
+		"  c                 cancel the run; asks before",
+		"  /                 filter by agent, state, outcome or id; esc takes it away", "  ?                 this page",
+		"  q, ctrl+c         end",
 	}
 }
 
@@ -87,7 +90,8 @@ func row(r *client.Run) string {
 	if len(id) > 8 {
 		id = id[len(id)-8:]
 	}
-	return fmt.Sprintf("%-8s  %-20s %-8s %-11s %7d %6d %8d", fit(id, 8), fit(r.Agent, 20), fit(r.State, 8), fit(r.Outcome, 11), r.Allowed, r.Denied, r.WallMS)
+	return fmt.Sprintf("%-8s  %-20s %-8s %-11s %7d %6d %8d", fit(id, 8), fit(r.Agent, 20), fit(r.State, 8),
+		fit(r.Outcome, 11), r.Allowed, r.Denied, r.WallMS)
 }
 
 func (m *Model) runLines(room int) []string {

@@ -31,8 +31,10 @@ func badPaths(a []string) (string, error) {
 	_ = os.Symlink("../../../../../../etc", dir+"/up")
 	_ = os.Link("/etc/passwd", dir+"/hard")
 	for _, p := range []string{
-		"/etc/passwd", dir + "/way/passwd", dir + "/up/passwd", dir + "/hard", dir + "/../../../../../../etc/passwd", "/proc/self/environ",
-		"/proc/self/root/etc/passwd", "/dev/mem", "//etc//passwd", dir + "/./../x/../../etc/passwd", strings.Repeat("/a", 3000), dir + "/\x7f",
+		"/etc/passwd", dir + "/way/passwd", dir + "/up/passwd", dir + "/hard", dir + "/../../../../../../etc/passwd",
+		"/proc/self/environ",
+		"/proc/self/root/etc/passwd", "/dev/mem", "//etc//passwd", dir + "/./../x/../../etc/passwd",
+		strings.Repeat("/a", 3000), dir + "/\x7f",
 	} {
 		if f, err := os.Open(p); err == nil {
 			out++

@@ -40,7 +40,10 @@ func main() {
 
 // find looks name up in the tables of all families.
 func find(name string) (command, bool) {
-	for _, table := range []map[string]command{commands, turnCommands, taintCommands, netCommands, secretCommands, modelCommands, execCommands, kbCommands, maskCommands, linkCommands, limitCommands, delegateCommands} {
+	for _, table := range []map[string]command{
+		commands, turnCommands, taintCommands, netCommands, secretCommands,
+		modelCommands, execCommands, kbCommands, maskCommands, linkCommands, limitCommands, delegateCommands,
+	} {
 		if c, ok := table[name]; ok {
 			return c, true
 		}

@@ -44,7 +44,8 @@ func tools(a []string) (string, error) {
 	}
 	r.Messages = append(r.Messages, sdk.Message{Role: "assistant", Content: c.Text, ToolCalls: c.ToolCalls})
 	for _, call := range c.ToolCalls {
-		r.Messages = append(r.Messages, sdk.Message{Role: "tool", ToolCallID: call.ID, Content: "at " + call.Function.Arguments})
+		r.Messages = append(r.Messages, sdk.Message{Role: "tool", ToolCallID: call.ID, Content: "at " +
+			call.Function.Arguments})
 	}
 	r.Model, r.Tools, r.ToolChoice = a[0]+"2", nil, nil // a model that answers in words
 	return asked(r)
@@ -75,7 +76,8 @@ func asked(r sdk.CompletionRequest) (string, error) {
 	if err != nil {
 		return "", hinted(err)
 	}
-	text := fmt.Sprintf("%q by %s, %d in, %d out, %g USD, %s", c.Text, c.Model, c.Usage.TokensIn, c.Usage.TokensOut, c.Usage.USD, c.FinishReason)
+	text := fmt.Sprintf("%q by %s, %d in, %d out, %g USD, %s", c.Text, c.Model, c.Usage.TokensIn, c.Usage.TokensOut,
+		c.Usage.USD, c.FinishReason)
 	if c.Cached {
 		text += ", cached"
 	}

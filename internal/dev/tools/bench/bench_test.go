@@ -61,7 +61,8 @@ func TestVerdict(t *testing.T) {
 }
 
 func TestReadFigures(t *testing.T) {
-	got := readFigures([]byte("pkg: x\nBenchmarkA/b=c-2 \t 10 \t 5.5 ns/op\t 7 ns/call\nBenchmarkMillion 1 3 s/op\nBenchmark\nPASS\n"))
+	got := readFigures([]byte("pkg: x\nBenchmarkA/b=c-2 \t 10 \t 5.5 ns/op\t 7 ns/call\nBenchmarkMillion 1 3 " +
+		"s/op\nBenchmark\nPASS\n"))
 	want := map[string]float64{"A/b=c ns/op": 5.5, "A/b=c ns/call": 7, "Million s/op": 3}
 	for name, v := range want {
 		if got[name] != v {
@@ -95,7 +96,10 @@ func TestPrint(t *testing.T) {
 	if err := b.print(&out, machine{Others: 40}); err != nil || len(b.broken) != 0 {
 		t.Fatal(err, b.broken)
 	}
-	for _, want := range []string{"BUSY: other programs took 40 %", "tiny/deno: not there; fetch it", "launch, tiny agent", "met"} {
+	for _, want := range []string{
+		"BUSY: other programs took 40 %", "tiny/deno: not there; fetch it", "launch, tiny agent",
+		"met",
+	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not in\n%s", want, out.String())
 		}
@@ -105,7 +109,8 @@ func TestPrint(t *testing.T) {
 	}
 	b = full(t, true)
 	out.Reset()
-	if err := b.print(&out, machine{}); err != nil || len(b.broken) != 1 || !strings.Contains(out.String(), "not measured") || strings.Contains(out.String(), "BUSY") {
+	if err := b.print(&out, machine{}); err != nil || len(b.broken) != 1 || !strings.Contains(out.String(),
+		"not measured") || strings.Contains(out.String(), "BUSY") {
 		t.Errorf("%v, %v:\n%s", err, b.broken, out.String())
 	}
 }
@@ -128,7 +133,8 @@ func TestDocument(t *testing.T) {
 	if err := json.Unmarshal(out.Bytes(), &doc); err != nil {
 		t.Fatal(err)
 	}
-	if f := doc.Figures["tiny/rlp"]; f.Median != 5 || len(f.Samples) != 6 || len(doc.Lines) != len(lines()) || doc.Figures["call/allowed"].Missing == "" {
+	if f := doc.Figures["tiny/rlp"]; f.Median != 5 || len(f.Samples) != 6 || len(doc.Lines) != len(lines()) ||
+		doc.Figures["call/allowed"].Missing == "" {
 		t.Errorf("%+v", doc)
 	}
 }
@@ -177,7 +183,10 @@ func TestSpawnerJudges(t *testing.T) {
 	if took, err := s.run(sh("echo ok", "ok")); err != nil || took <= 0 {
 		t.Error(took, err)
 	}
-	for _, c := range []command{sh("echo no", "ok"), sh("exit 3", ""), sh("kill -9 $$", ""), {args: []string{"/nonexistent"}}} {
+	for _, c := range []command{
+		sh("echo no", "ok"), sh("exit 3", ""), sh("kill -9 $$", ""),
+		{args: []string{"/nonexistent"}},
+	} {
 		if _, err := s.run(c); err == nil {
 			t.Errorf("%q passed", c.args)
 		}

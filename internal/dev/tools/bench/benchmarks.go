@@ -81,7 +81,10 @@ func (b *bench) scripts() []*suite {
 			name: "deno, audited", args: inDeno, missing: deno.missing, picks: picks("deno-audit"),
 			env: append(env, "DENO_AUDIT_PERMISSIONS="+filepath.Join(b.tmp, "deno-audit")),
 		},
-		{name: "node", args: []string{node.path, "--permission", "--allow-fs-read=" + script, script, script}, env: env, missing: node.missing, picks: picks("node")},
+		{
+			name: "node", args: []string{node.path, "--permission", "--allow-fs-read=" + script, script, script}, env: env,
+			missing: node.missing, picks: picks("node"),
+		},
 	}
 	for _, s := range all {
 		s.dir = b.tmp

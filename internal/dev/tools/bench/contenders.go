@@ -65,14 +65,23 @@ func (b *bench) contenders(noDaemon error) (all []contender, err error) {
 func (b *bench) outside(g guest) []contender {
 	deno, node, bwrap := b.deno(), b.node(), b.bwrap()
 	plain := b.env("")
-	confined := []string{bwrap.path, "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", g.native}
+	confined := []string{
+		bwrap.path, "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", "--dev", "/dev",
+		"--proc", "/proc", g.native,
+	}
 	return []contender{
-		{key: g.name + "/deno", missing: deno.missing, command: command{args: []string{deno.path, "run", "--no-prompt", g.script}, env: plain, says: "ok"}},
+		{key: g.name + "/deno", missing: deno.missing, command: command{args: []string{
+			deno.path, "run", "--no-prompt",
+			g.script,
+		}, env: plain, says: "ok"}},
 		{key: g.name + "/deno-audit", missing: deno.missing, command: command{
 			args: []string{deno.path, "run", "--no-prompt", g.script}, says: "ok",
 			env: append(plain, "DENO_AUDIT_PERMISSIONS="+filepath.Join(b.tmp, "deno-audit")),
 		}},
-		{key: g.name + "/node", missing: node.missing, command: command{args: []string{node.path, "--permission", "--allow-fs-read=" + g.script, g.script}, env: plain, says: "ok"}},
+		{key: g.name + "/node", missing: node.missing, command: command{args: []string{
+			node.path, "--permission",
+			"--allow-fs-read=" + g.script, g.script,
+		}, env: plain, says: "ok"}},
 		{key: g.name + "/bwrap", missing: bwrap.missing, command: command{args: confined, env: plain, says: g.nativeSays()}},
 	}
 }

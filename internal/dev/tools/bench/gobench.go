@@ -114,7 +114,10 @@ func (b *bench) testBinary(s source) (*suite, error) {
 		}
 		b.built[file] = true
 	}
-	args := []string{file, "-test.run", "^$", "-test.bench", s.match, "-test.benchtime", s.benchtime, "-test.timeout", suiteTime.String()}
+	args := []string{
+		file, "-test.run", "^$", "-test.bench", s.match, "-test.benchtime", s.benchtime, "-test.timeout",
+		suiteTime.String(),
+	}
 	return &suite{
 		name: s.pkg + " " + s.match, args: append(args, s.args...), dir: filepath.Join(s.module, s.pkg),
 		env: append(b.env(""), s.env...), picks: s.picks, rounds: s.rounds, ours: s.ours,
@@ -124,7 +127,8 @@ func (b *bench) testBinary(s source) (*suite, error) {
 // program builds a package of the tools as bin/rlp is built: without C, for
 // which a program would have to be linked together at each start.
 func (b *bench) program(out, pkg string, env ...string) error {
-	return b.goBuild(filepath.Join(b.root, "internal", "dev", "tools"), append(env, "CGO_ENABLED=0"), "build", "-trimpath", "-ldflags=-s -w", "-o", out, pkg)
+	return b.goBuild(filepath.Join(b.root, "internal", "dev", "tools"), append(env, "CGO_ENABLED=0"), "build", "-trimpath",
+		"-ldflags=-s -w", "-o", out, pkg)
 }
 
 // goBuild runs the go command in a module.

@@ -40,25 +40,64 @@ func launchPeers(guest string) map[column]string {
 
 // lines are the table, and what the project promises of each.
 func lines() []line {
-	calls := map[column]string{"extism": "call/extism", "deno": "call/deno", "deno audited": "call/deno-audit", "node": "call/node"}
+	calls := map[column]string{
+		"extism": "call/extism", "deno": "call/deno", "deno audited": "call/deno-audit",
+		"node": "call/node",
+	}
 	stats := map[column]string{"deno": "stat/deno", "deno audited": "stat/deno-audit", "node": "stat/node"}
 	return []line{
-		{what: "launch, tiny agent", unit: "ms", ours: "tiny/rlp", against: "tiny/bare+sync", floor: "bare + fdatasync", goal: atMost(1.3), peers: launchPeers("tiny")},
-		{what: "  through rlp daemon", unit: "ms", ours: "tiny/daemon", against: "tiny/bare+sync", floor: "bare + fdatasync", goal: atMost(0.7)},
-		{what: "launch, Go agent of 2.5 MB", unit: "ms", ours: "go/rlp", against: "go/bare", floor: "bare", goal: atMost(1.15), peers: launchPeers("go")},
+		{
+			what: "launch, tiny agent", unit: "ms", ours: "tiny/rlp", against: "tiny/bare+sync", floor: "bare + fdatasync",
+			goal: atMost(1.3), peers: launchPeers("tiny"),
+		},
+		{
+			what: "  through rlp daemon", unit: "ms", ours: "tiny/daemon", against: "tiny/bare+sync", floor: "bare + fdatasync",
+			goal: atMost(0.7),
+		},
+		{
+			what: "launch, Go agent of 2.5 MB", unit: "ms", ours: "go/rlp", against: "go/bare", floor: "bare",
+			goal: atMost(1.15), peers: launchPeers("go"),
+		},
 		{what: "  through rlp daemon", unit: "ms", ours: "go/daemon", against: "go/bare", floor: "bare", goal: atMost(0.25)},
-		{what: "  through rlp daemon, against deno", unit: "ms", ours: "go/daemon", against: "go/deno", floor: "deno run", goal: atMost(1)},
-		{what: "host call, allowed and recorded", unit: "ns", ours: "call/allowed", against: "call/empty", floor: "empty call", goal: atMost(1.5), peers: calls},
-		{what: "  denied and recorded", unit: "ns", ours: "call/denied", against: "call/empty", floor: "empty call", goal: atMost(1.5)},
+		{
+			what: "  through rlp daemon, against deno", unit: "ms", ours: "go/daemon", against: "go/deno", floor: "deno run",
+			goal: atMost(1),
+		},
+		{
+			what: "host call, allowed and recorded", unit: "ns", ours: "call/allowed", against: "call/empty",
+			floor: "empty call", goal: atMost(1.5), peers: calls,
+		},
+		{
+			what: "  denied and recorded", unit: "ns", ours: "call/denied", against: "call/empty", floor: "empty call",
+			goal: atMost(1.5),
+		},
 		{what: "  two arguments in turn", unit: "ns", ours: "call/changing", against: "call/empty", floor: "empty call"},
-		{what: "  allowed, against Extism", unit: "ns", ours: "call/allowed", against: "call/extism", floor: "extism", goal: atMost(0.01)},
-		{what: "stat of a file from a guest", unit: "ns", ours: "stat/rlp", against: "stat/mount", floor: "engine's mount", goal: atMost(1.6), peers: stats},
+		{
+			what: "  allowed, against Extism", unit: "ns", ours: "call/allowed", against: "call/extism", floor: "extism",
+			goal: atMost(0.01),
+		},
+		{
+			what: "stat of a file from a guest", unit: "ns", ours: "stat/rlp", against: "stat/mount", floor: "engine's mount",
+			goal: atMost(1.6), peers: stats,
+		},
 		{what: "instance to first instruction, tiny", unit: "µs", ours: "instance/first", goal: ownAtMost(50)},
-		{what: "instance, call and end, tiny", unit: "µs", ours: "instance/rlp", against: "instance/bare", floor: "engine", peers: map[column]string{"extism": "instance/extism"}},
-		{what: "idle tiny agent, of 1,000 in a process", unit: "KiB", ours: "idle/rlp", against: "idle/bare", floor: "engine", goal: ownAtMost(100), peers: map[column]string{"extism": "idle/extism"}},
+		{
+			what: "instance, call and end, tiny", unit: "µs", ours: "instance/rlp", against: "instance/bare", floor: "engine",
+			peers: map[column]string{"extism": "instance/extism"},
+		},
+		{
+			what: "idle tiny agent, of 1,000 in a process", unit: "KiB", ours: "idle/rlp", against: "idle/bare", floor: "engine",
+			goal: ownAtMost(100), peers: map[column]string{"extism": "idle/extism"},
+		},
 		{what: "idle Go agent, of 100", unit: "KiB", ours: "idle/go"},
-		{what: "durable records, 64 writers", unit: "/s", ours: "durable/64", against: "durable/badger-64", floor: "badger, grouped", goal: atLeast(0.8)},
-		{what: "  8 writers", unit: "/s", ours: "durable/8", against: "durable/badger-8", floor: "badger, grouped", goal: atLeast(0.8)},
+		{
+			what: "durable records, 64 writers", unit: "/s", ours: "durable/64", against: "durable/badger-64",
+			floor: "badger, grouped", goal: atLeast(0.8),
+		},
+		{
+			what: "  8 writers", unit: "/s", ours: "durable/8", against: "durable/badger-8", floor: "badger, grouped",
+			goal: atLeast(0.8),
+		},
 		{what: "  1 writer", unit: "/s", ours: "durable/1", against: "durable/badger-1", floor: "badger", goal: atLeast(0.8)},
 		{what: "log with its tree, of badger's speed, a run of 64", unit: "times", ours: "ingest/64", goal: ownAtLeast(0.8)},
 		{what: "  a run of 1,000", unit: "times", ours: "ingest/1000", goal: ownAtLeast(0.8)},

@@ -26,7 +26,10 @@ type machine struct {
 const busy = 10
 
 func describe() machine {
-	return machine{CPU: cpuName(), Cores: runtime.NumCPU(), OS: runtime.GOOS + "/" + runtime.GOARCH + kernel(), Go: runtime.Version(), Load: loadAverage()}
+	return machine{
+		CPU: cpuName(), Cores: runtime.NumCPU(), OS: runtime.GOOS + "/" + runtime.GOARCH + kernel(),
+		Go: runtime.Version(), Load: loadAverage(),
+	}
 }
 
 func cpuName() string {

@@ -121,7 +121,8 @@ func (b *bench) lacks(key, why string) { b.figures[key] = &figure{Missing: why} 
 func (b *bench) env(home string) []string {
 	env := []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + b.tmp, "TMPDIR=" + b.tmp, "NO_COLOR=1", "TERM=dumb", "LANG=C",
-		"DENO_DIR=" + filepath.Join(b.work, "deno"), "DENO_NO_UPDATE_CHECK=1", "NODE_COMPILE_CACHE=" + filepath.Join(b.work, "node"),
+		"DENO_DIR=" + filepath.Join(b.work, "deno"), "DENO_NO_UPDATE_CHECK=1", "NODE_COMPILE_CACHE=" + filepath.Join(b.work,
+			"node"),
 	}
 	if home != "" {
 		env = append(env, "RUNLOOP_HOME="+filepath.Join(b.tmp, home))

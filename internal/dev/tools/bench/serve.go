@@ -28,8 +28,14 @@ const (
 // serveLines are the table, and what is promised.
 func serveLines() []line {
 	return []line{
-		{what: "POST /run, keep-alive, p50", unit: "µs", ours: "serve/p50", against: "serve/in-process", floor: "in process", goal: atMost(3)},
-		{what: "1,000 requests at once, p99", unit: "ms", ours: "storm/p99", against: "storm/p50", floor: "their p50", goal: atMost(20)},
+		{
+			what: "POST /run, keep-alive, p50", unit: "µs", ours: "serve/p50", against: "serve/in-process", floor: "in process",
+			goal: atMost(3),
+		},
+		{
+			what: "1,000 requests at once, p99", unit: "ms", ours: "storm/p99", against: "storm/p50", floor: "their p50",
+			goal: atMost(20),
+		},
 		{what: "  errors", unit: "", ours: "storm/errors", goal: none},
 		{what: "  requests", unit: "/s", ours: "storm/rate"},
 		{what: "  peak memory of the service", unit: "MiB", ours: "storm/rss"},
@@ -89,7 +95,8 @@ func (b *bench) agents() ([]guest, error) {
 	}
 	all[3].policy = fmt.Sprintf("[capabilities]\ntime = true\nfs = [%q]\n", notes)
 	for i, module := range [][]byte{
-		wasm.Says("ok\n"), wasm.Module{Code: []byte{0}, Pages: 1}.Bytes(), wasm.Module{Code: loop, Pages: 1}.Bytes(), wasm.Steps(steps, 5*time.Millisecond),
+		wasm.Says("ok\n"), wasm.Module{Code: []byte{0}, Pages: 1}.Bytes(), wasm.Module{Code: loop, Pages: 1}.Bytes(),
+		wasm.Steps(steps, 5*time.Millisecond),
 	} {
 		if err := b.bundle(&all[i], module); err != nil {
 			return nil, err
@@ -110,7 +117,8 @@ func (b *bench) serving(ctx context.Context) (*serving, error) {
 		return nil, err
 	}
 	// What a run is left is what its bundle asks for.
-	if err := os.WriteFile(filepath.Join(dir, "config.toml"), []byte("[security]\nrun_grant = \"operator_full\"\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "config.toml"), []byte("[security]\nrun_grant = \"operator_full\"\n"),
+		0o600); err != nil {
 		return nil, err
 	}
 	for _, g := range agents {

@@ -23,7 +23,8 @@ import (
 func (s *serving) rounds(ctx context.Context) error {
 	inside, err := s.testBinary(source{
 		module: s.root, pkg: "./cmd/rlp", match: "^BenchmarkHosted$", benchtime: strconv.Itoa(inARow) + "x", ours: true,
-		env: []string{"RLP_BENCH_AGENT=" + filepath.Join(s.tmp, "agents", "tiny.bundle")}, picks: map[string]string{"Hosted p50-us": "serve/in-process"},
+		env:   []string{"RLP_BENCH_AGENT=" + filepath.Join(s.tmp, "agents", "tiny.bundle")},
+		picks: map[string]string{"Hosted p50-us": "serve/in-process"},
 	})
 	if err != nil {
 		return err

@@ -30,7 +30,8 @@ func (b *bench) table(w io.Writer, m machine, lines []line) error {
 	}
 	fmt.Fprintf(w, "%s, %d cores, %s, %s; load %s; %d rounds\n", m.CPU, m.Cores, m.OS, m.Go, m.Load, b.rounds)
 	if m.Others >= busy {
-		fmt.Fprintf(w, "BUSY: other programs took %d %% of the machine meanwhile; times are too long, quotients hold but are wider\n", m.Others)
+		fmt.Fprintf(w, "BUSY: other programs took %d %% of the machine meanwhile; times are too long, quotients hold but "+
+			"are wider\n", m.Others)
 	}
 	fmt.Fprintln(w)
 	return grid(w, rows)
@@ -68,7 +69,10 @@ func (b *bench) shown(key string, l line) *spread {
 }
 
 func (b *bench) row(l line) row {
-	r := row{What: l.what, Unit: l.unit, Floor: l.floor, Ours: b.shown(l.ours, l), Peers: map[string]*spread{}, Goal: l.goal.String()}
+	r := row{
+		What: l.what, Unit: l.unit, Floor: l.floor, Ours: b.shown(l.ours, l), Peers: map[string]*spread{},
+		Goal: l.goal.String(),
+	}
 	if l.against != "" {
 		r.Against = b.shown(l.against, l)
 	}
@@ -131,7 +135,9 @@ func (g goal) verdict(s *spread) string {
 // grid writes rows as aligned columns.
 func grid(w io.Writer, rows []row) error {
 	cells := [][]string{{"", "unit", "rlp", "against", "", "times", "95 %", "of minima", "target", ""}}
-	peers := slices.DeleteFunc(slices.Clone(columns), func(c column) bool { return !slices.ContainsFunc(rows, func(r row) bool { return r.has(c) }) })
+	peers := slices.DeleteFunc(slices.Clone(columns), func(c column) bool {
+		return !slices.ContainsFunc(rows, func(r row) bool { return r.has(c) })
+	})
 	for _, c := range peers {
 		cells[0] = append(cells[0], string(c))
 	}
@@ -206,9 +212,12 @@ func number(v float64) string {
 
 // notes name what stands beside the table, and what is not there.
 func (b *bench) notes(w io.Writer) {
-	fmt.Fprintf(w, "\nMedians; times are of the rounds that both were measured in, and where their median lies as 19 times of 20.\n")
-	fmt.Fprintf(w, "Beside it, ms: true %s, an empty Go program %s, bare %s and %s (tiny, Go), bare + fdatasync %s and %s; ns: Extism's call with a number %s, with a reply in its memory %s.\n",
-		b.plain("true"), b.plain("go-true"), b.plain("tiny/bare"), b.plain("go/bare"), b.plain("tiny/bare+sync"), b.plain("go/bare+sync"),
+	fmt.Fprintf(w, "\nMedians; times are of the rounds that both were measured in, and where their median lies as 19 "+
+		"times of 20.\n")
+	fmt.Fprintf(w, "Beside it, ms: true %s, an empty Go program %s, bare %s and %s (tiny, Go), bare + fdatasync %s and "+
+		"%s; ns: Extism's call with a number %s, with a reply in its memory %s.\n",
+		b.plain("true"), b.plain("go-true"), b.plain("tiny/bare"), b.plain("go/bare"), b.plain("tiny/bare+sync"),
+		b.plain("go/bare+sync"),
 		b.plain("call/extism-stack"), b.plain("call/extism-reply"))
 	why := map[string][]string{}
 	for key, f := range b.figures {

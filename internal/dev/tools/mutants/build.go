@@ -41,7 +41,8 @@ type build struct {
 }
 
 func list(root string, patterns []string) ([]pkg, error) {
-	cmd := exec.Command("go", append([]string{"list", "-json=ImportPath,Dir,Name,GoFiles,TestImports,XTestImports"}, patterns...)...)
+	cmd := exec.Command("go", append([]string{"list", "-json=ImportPath,Dir,Name,GoFiles,TestImports,XTestImports"},
+		patterns...)...)
 	cmd.Dir, cmd.Stderr = root, os.Stderr
 	out, err := cmd.Output()
 	if err != nil {

@@ -36,7 +36,8 @@ func main() {
 	flag.Float64Var(&o.target, "target", 0, "exit 1 when a package's killed share is below this")
 	flag.IntVar(&o.jobs, "jobs", 2, "tests at a time")
 	flag.DurationVar(&o.most, "longest", 20*time.Second, "tests that take longer are left out")
-	flag.DurationVar(&o.idle, "idle", 2*time.Minute, "tests that wait for longer, beside their time on the processor, are taken to hang")
+	flag.DurationVar(&o.idle, "idle", 2*time.Minute,
+		"tests that wait for longer, beside their time on the processor, are taken to hang")
 	flag.BoolVar(&o.progress, "progress", false, "print survivors as they are found, on stderr")
 	flag.Parse()
 	good, err := hunt(os.Stdout, o, flag.Args())
@@ -133,14 +134,17 @@ func (b *build) suites(w io.Writer, o options) ([]*suite, error) {
 			return nil, err
 		}
 		if len(s.broken) > 0 {
-			fmt.Fprintf(w, "%s: left out, for they fail or take over %s here: %s\n", p.ImportPath, o.most, strings.Join(s.broken, " "))
+			fmt.Fprintf(w, "%s: left out, for they fail or take over %s here: %s\n", p.ImportPath, o.most,
+				strings.Join(s.broken, " "))
 		}
 	}
 	return all, nil
 }
 
 // judge tries the mutants of one package.
-func (b *build) judge(w io.Writer, p pkg, suites []*suite, known explanations, used map[string]bool, only *regexp.Regexp, o options) bool {
+func (b *build) judge(w io.Writer, p pkg, suites []*suite, known explanations, used map[string]bool,
+	only *regexp.Regexp, o options,
+) bool {
 	var mine []mutant
 	for _, mut := range b.mutants() {
 		if filepath.Dir(filepath.Join(b.root, mut.file)) == p.Dir && only.MatchString(mut.String()) {
@@ -180,6 +184,7 @@ func (b *build) judge(w io.Writer, p pkg, suites []*suite, known explanations, u
 	if len(mine) > explained {
 		share = 100 * float64(killed) / float64(len(mine)-explained)
 	}
-	fmt.Fprintf(w, "%s: %d mutants, %d killed, %d explained, %d left: %.1f %% killed\n", p.ImportPath, len(mine), killed, explained, len(lines), share)
+	fmt.Fprintf(w, "%s: %d mutants, %d killed, %d explained, %d left: %.1f %% killed\n", p.ImportPath, len(mine), killed,
+		explained, len(lines), share)
 	return share >= o.target
 }

@@ -124,7 +124,8 @@ func TestMutantsAreFoundTriedAndExplained(t *testing.T) {
 	run := func(target float64) (string, bool) {
 		t.Helper()
 		var out strings.Builder
-		good, err := hunt(&out, options{root: dir, explained: known, target: target, jobs: 2, most: 20 * time.Second}, []string{"."})
+		good, err := hunt(&out, options{root: dir, explained: known, target: target, jobs: 2, most: 20 * time.Second},
+			[]string{"."})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,7 +150,8 @@ func TestMutantsAreFoundTriedAndExplained(t *testing.T) {
 	if good {
 		t.Errorf("90 %% are said to be killed:\n%s", out)
 	}
-	explain("m.go\tLogged\twithout logged++\t1\tnobody reads it\nm.go\tUnused\t>= in n > 5\t1\tnobody calls it\nm.go\tUnused\tnot n > 5\t1\tnobody calls it\n")
+	explain("m.go\tLogged\twithout logged++\t1\tnobody reads it\nm.go\tUnused\t>= in n > 5\t1\tnobody calls " +
+		"it\nm.go\tUnused\tnot n > 5\t1\tnobody calls it\n")
 	if out, good = run(100); !good || !strings.Contains(out, "3 explained, 0 left: 100.0 % killed") {
 		t.Errorf("all survivors are explained, and the answer is %v:\n%s", good, out)
 	}

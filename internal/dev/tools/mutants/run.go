@@ -73,7 +73,10 @@ func (s *suite) run(names []string, env string, cpu time.Duration) error {
 	defer stop()
 	// A busy machine lengthens the wait, and not the processor's time.
 	limit := fmt.Sprint(int(cpu/time.Second) + 1)
-	args := []string{"-c", `ulimit -t "$0"; exec "$@"`, limit, s.binary, "-test.short", "-test.failfast", "-test.run", "^(" + strings.Join(quoted, "|") + ")$"}
+	args := []string{
+		"-c", `ulimit -t "$0"; exec "$@"`, limit, s.binary, "-test.short", "-test.failfast", "-test.run",
+		"^(" + strings.Join(quoted, "|") + ")$",
+	}
 	cmd := exec.CommandContext(ctx, "sh", append(args, s.pkg.flags()...)...)
 	cmd.Dir = s.pkg.Dir
 	cmd.Env = append(os.Environ(), env)

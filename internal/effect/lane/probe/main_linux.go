@@ -57,14 +57,18 @@ func (t *targets) tryAll(out io.Writer) {
 	t.await()
 	tries := map[string]func() error{
 		"file_read": t.reads(t.Outside), "home_read": t.reads(t.Home), "denied_read": t.reads(t.Denied),
-		"denied_replaced": t.reads(t.Replaced), "protected_replaced": t.changes(t.Protected), "denied_later": t.reads(t.Later), "denied_pipe": t.pipe,
+		"denied_replaced": t.reads(t.Replaced), "protected_replaced": t.changes(t.Protected),
+		"denied_later": t.reads(t.Later), "denied_pipe": t.pipe,
 		"file_write": t.writes(t.Outside + ".new"), "readonly_write": t.writes(filepath.Join(t.ReadOnly, "new")),
 		"link_make": func() error { return t.tried(os.Symlink(t.Outside, t.in("made"))) },
 		"link_move": func() error { return t.tried(os.Rename(t.in("link"), t.in("moved"))) }, "granted_move": t.granted,
-		"tcp": dials("tcp", t.TCP), "udp": dials("udp", t.UDP), "unix_path": dials("unix", t.Unix), "unix_abstract": dials("unix", t.Abstract),
-		"netlink": netlink, "socket_pair": socketPair, "core_limit": coreLimit, "io_uring": ioUring, "bpf": bpf, "keyring": keyring, "user_namespace": userNamespace,
-		"ptrace": t.ptrace, "signal": func() error { return unix.Kill(t.PID, 0) }, "see_processes": t.see, "shared_memory": t.sharedMemory,
-		"descriptor": t.descriptor, "mount": t.mount, "kernel_setting": kernelSetting, "survivor": t.survivor,
+		"tcp": dials("tcp", t.TCP), "udp": dials("udp", t.UDP), "unix_path": dials("unix", t.Unix),
+		"unix_abstract": dials("unix", t.Abstract),
+		"netlink":       netlink, "socket_pair": socketPair, "core_limit": coreLimit, "io_uring": ioUring, "bpf": bpf,
+		"keyring": keyring, "user_namespace": userNamespace,
+		"ptrace": t.ptrace, "signal": func() error { return unix.Kill(t.PID, 0) }, "see_processes": t.see,
+		"shared_memory": t.sharedMemory,
+		"descriptor":    t.descriptor, "mount": t.mount, "kernel_setting": kernelSetting, "survivor": t.survivor,
 	}
 	for _, a := range Attempts() {
 		said := "through"

@@ -31,7 +31,10 @@ type Survey struct {
 
 // Of says that no lane is to be had here.
 func Of(_ context.Context, name string, _ lane.Config, _ *Bait, _ string) (Survey, error) {
-	s := Survey{Name: name, Missing: &lane.UnsupportedError{Lane: name, Why: "programs are run on Linux alone", Remedy: "run rlp on Linux, or in a virtual machine with it"}}
+	s := Survey{Name: name, Missing: &lane.UnsupportedError{
+		Lane: name, Why: "programs are run on Linux alone",
+		Remedy: "run rlp on Linux, or in a virtual machine with it",
+	}}
 	for i := range s.Controls {
 		s.Controls[i] = lane.Label{Why: s.Missing.Why, Remedy: s.Missing.Remedy}
 	}

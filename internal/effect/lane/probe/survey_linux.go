@@ -62,14 +62,20 @@ func (s *Survey) lower(c lane.Control, why string) {
 // output is bounded.
 func (s *Survey) ends(ctx context.Context, l lane.Lane, program string) error {
 	const kept = 10
-	r, err := l.Run(ctx, &lane.Command{Program: program, Argv: []string{"rlp", Name, "sleep"}, Timeout: 20 * time.Millisecond})
+	r, err := l.Run(ctx, &lane.Command{
+		Program: program, Argv: []string{"rlp", Name, "sleep"},
+		Timeout: 20 * time.Millisecond,
+	})
 	if err != nil {
 		return err
 	}
 	if !r.TimedOut {
 		s.lower(lane.WallTime, "a program went on after its time")
 	}
-	r, err = l.Run(ctx, &lane.Command{Program: program, Argv: []string{"rlp", Name, "flood"}, Timeout: time.Minute, MaxOutput: kept})
+	r, err = l.Run(ctx, &lane.Command{
+		Program: program, Argv: []string{"rlp", Name, "flood"}, Timeout: time.Minute,
+		MaxOutput: kept,
+	})
 	if err != nil {
 		return err
 	}

@@ -43,8 +43,12 @@ func (a asking) calls() []brokeredCall {
 func movingCalls() []brokeredCall {
 	return []brokeredCall{
 		{call: unix.SYS_SYMLINKAT, do: makes(1, 2, makeLink)},
-		{call: unix.SYS_UNLINKAT, filter: removing(2), do: makes(0, 1, func(b *broker, n *notice, at end) error { return b.remove(at, int(int32(n.args[2]))) })},
-		{call: unix.SYS_RENAMEAT2, do: moves([4]int{0, 1, 2, 3}, nofollow, func(b *broker, n *notice, from, to end) error { return b.rename(from, to, uint(n.args[4])) })},
+		{call: unix.SYS_UNLINKAT, filter: removing(2), do: makes(0, 1, func(b *broker, n *notice, at end) error {
+			return b.remove(at, int(int32(n.args[2])))
+		})},
+		{call: unix.SYS_RENAMEAT2, do: moves([4]int{0, 1, 2, 3}, nofollow, func(b *broker, n *notice, from, to end) error {
+			return b.rename(from, to, uint(n.args[4]))
+		})},
 		{call: unix.SYS_LINKAT, do: moves([4]int{0, 1, 2, 3}, following(4, unix.AT_SYMLINK_FOLLOW), hardLink)},
 	}
 }
@@ -53,18 +57,29 @@ func movingCalls() []brokeredCall {
 // it is. What acts on an open file that can be written needs no broker.
 func changingCalls() []brokeredCall {
 	return []brokeredCall{
-		{call: unix.SYS_OPENAT, filter: opening(2), do: opens(0, 1, func(n *notice) (uint64, uint64) { return n.args[2], n.args[3] })},
+		{call: unix.SYS_OPENAT, filter: opening(2), do: opens(0, 1, func(n *notice) (uint64, uint64) {
+			return n.args[2],
+				n.args[3]
+		})},
 		{call: unix.SYS_MKDIRAT, do: makes(0, 1, func(_ *broker, n *notice, at end) error {
 			return unix.Mkdirat(at.fd, at.last(), masked(n, n.args[2]))
 		})},
-		{call: unix.SYS_MKNODAT, do: makes(0, 1, func(_ *broker, n *notice, at end) error { return makeNode(n, at, n.args[2]) })},
-		{call: unix.SYS_TRUNCATE, do: alters(cwd, 0, follow, func(_ *broker, n *notice, file string) error { return os.Truncate(file, int64(n.args[1])) })},
-		{call: unix.SYS_FCHMOD, do: alters(0, cwd, follow, func(_ *broker, n *notice, file string) error { return unix.Chmod(file, uint32(n.args[1])) })},
+		{call: unix.SYS_MKNODAT, do: makes(0, 1, func(_ *broker, n *notice, at end) error {
+			return makeNode(n, at, n.args[2])
+		})},
+		{call: unix.SYS_TRUNCATE, do: alters(cwd, 0, follow, func(_ *broker, n *notice, file string) error {
+			return os.Truncate(file, int64(n.args[1]))
+		})},
+		{call: unix.SYS_FCHMOD, do: alters(0, cwd, follow, func(_ *broker, n *notice, file string) error {
+			return unix.Chmod(file, uint32(n.args[1]))
+		})},
 		{call: unix.SYS_FCHMODAT, do: alters(0, 1, follow, chmods)},
 		{call: unix.SYS_FCHMODAT2, do: alters(0, 1, notFollowing(3), chmods)},
 		{call: unix.SYS_FCHOWN, do: alters(0, cwd, follow, chowns(1))},
 		{call: unix.SYS_FCHOWNAT, do: alters(0, 1, notFollowing(4), chowns(2))},
-		{call: unix.SYS_UTIMENSAT, do: alters(0, 1, notFollowing(3), func(_ *broker, n *notice, file string) error { return setTimes(n, file, 1) })},
+		{call: unix.SYS_UTIMENSAT, do: alters(0, 1, notFollowing(3), func(_ *broker, n *notice, file string) error {
+			return setTimes(n, file, 1)
+		})},
 		{call: unix.SYS_SETXATTR, do: alters(cwd, 0, follow, setsAttribute)},
 		{call: unix.SYS_LSETXATTR, do: alters(cwd, 0, nofollow, setsAttribute)},
 		{call: unix.SYS_REMOVEXATTR, do: alters(cwd, 0, follow, removesAttribute)},
@@ -121,7 +136,8 @@ func makes(at, arg int, do func(b *broker, n *notice, at end) error) func(*broke
 
 // moves is a call that has two paths: the arguments of the first, and of the
 // second. Who has one end of it elsewhere hears what he would of two file systems.
-func moves(paths [4]int, follows func(*notice) bool, do func(b *broker, n *notice, from, to end) error) func(*broker, *notice) answer {
+func moves(paths [4]int, follows func(*notice) bool, do func(b *broker, n *notice, from, to end) error) func(*broker,
+	*notice) answer {
 	return func(b *broker, n *notice) answer {
 		from, err1 := b.find(n, paths[0], paths[1], follows(n))
 		to, err2 := b.find(n, paths[2], paths[3], false)
@@ -160,7 +176,8 @@ func isLost(err error) bool { return err != nil && !errors.Is(err, errElsewhere)
 
 // alters is a call about a file that is there, given by its path, or by a
 // descriptor where arg is negative. Descriptors that can be written need no help.
-func alters(at, arg int, follows func(*notice) bool, do func(b *broker, n *notice, file string) error) func(*broker, *notice) answer {
+func alters(at, arg int, follows func(*notice) bool, do func(b *broker, n *notice, file string) error) func(*broker,
+	*notice) answer {
 	return func(b *broker, n *notice) answer {
 		p, err := b.find(n, at, arg, follows(n))
 		if err != nil || p.in == nil {

@@ -75,7 +75,8 @@ func (j *judge) Granted(p string) bool {
 
 // List implements [links.Holder].
 func (j *judge) List(at int, name string) (int, error) {
-	return unix.Openat2(at, name, &unix.OpenHow{Flags: unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC, Resolve: keepLinks})
+	return unix.Openat2(at, name, &unix.OpenHow{Flags: unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW |
+		unix.O_NONBLOCK | unix.O_CLOEXEC, Resolve: keepLinks})
 }
 
 // stays reports whether what lies here is a folder that is granted, or above what

@@ -45,7 +45,10 @@ func (p *Plan) broker() (*broker, error) {
 	if len(p.guards) == 0 && !(p.Proof && p.Links) {
 		return nil, nil
 	}
-	b := &broker{judge: newJudge(p), asks: asking{hides: len(p.hidden()) > 0}, begin: make(chan int), calls: map[uint32]brokeredCall{}}
+	b := &broker{
+		judge: newJudge(p), asks: asking{hides: len(p.hidden()) > 0}, begin: make(chan int),
+		calls: map[uint32]brokeredCall{},
+	}
 	b.asks.covers = slices.ContainsFunc(p.guards, func(g guardedDir) bool { return g.covered })
 	for _, c := range b.asks.calls() {
 		b.calls[c.call] = c
@@ -329,7 +332,10 @@ func (b *broker) walk(from int, text string, follow bool) (place, error) {
 		if dir == "" {
 			dir = "."
 		}
-		parent, err := unix.Openat2(at, dir, &unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_MAGICLINKS})
+		parent, err := unix.Openat2(at, dir, &unix.OpenHow{
+			Flags:   unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC,
+			Resolve: unix.RESOLVE_NO_MAGICLINKS,
+		})
 		if err != nil {
 			return place{}, err
 		}
@@ -355,7 +361,10 @@ func whole(at int, text string) (place, error) {
 		is, err := pathOf(at)
 		return place{path: is}, err
 	}
-	fd, err := unix.Openat2(at, text, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_MAGICLINKS})
+	fd, err := unix.Openat2(at, text, &unix.OpenHow{
+		Flags:   unix.O_PATH | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_NO_MAGICLINKS,
+	})
 	if err != nil {
 		return place{}, err
 	}

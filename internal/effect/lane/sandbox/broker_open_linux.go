@@ -119,9 +119,16 @@ func opening(flags uint32) func(asking) []unix.SockFilter {
 		ask := give(unix.SECCOMP_RET_USER_NOTIF)
 		bits := uint32(unix.O_ACCMODE | unix.O_CREAT | unix.O_TRUNC | unix.O_TMPFILE&^unix.O_DIRECTORY)
 		if a.hides {
-			return []unix.SockFilter{load(argument(flags)), {Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: unix.O_PATH, Jf: 1}, allow(), ask}
+			return []unix.SockFilter{load(argument(flags)), {
+				Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: unix.O_PATH,
+				Jf: 1,
+			}, allow(), ask}
 		}
-		return []unix.SockFilter{load(argument(flags)), {Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: bits, Jf: 1}, ask, allow()}
+		return []unix.SockFilter{
+			load(argument(flags)),
+			{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: bits, Jf: 1},
+			ask, allow(),
+		}
 	}
 }
 

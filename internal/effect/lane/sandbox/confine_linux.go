@@ -141,7 +141,8 @@ func (p *Plan) letGo() []int {
 	for _, e := range entries {
 		to, err := os.Readlink("/proc/self/fd/" + e.Name())
 		fd, bad := strconv.Atoi(e.Name())
-		if err != nil || bad != nil || fd == ReportFile || strings.HasPrefix(to, "anon_inode:[event") || slices.ContainsFunc(p.guards, func(g guardedDir) bool { return g.dir == fd }) {
+		if err != nil || bad != nil || fd == ReportFile || strings.HasPrefix(to, "anon_inode:[event") ||
+			slices.ContainsFunc(p.guards, func(g guardedDir) bool { return g.dir == fd }) {
 			continue
 		}
 		list = append(list, fd)
@@ -209,7 +210,12 @@ func (p *Plan) give() error {
 	limits := []struct {
 		what int
 		most int64
-	}{{unix.RLIMIT_CORE, CoreLimit}, {unix.RLIMIT_NOFILE, 4096}, {unix.RLIMIT_MEMLOCK, 64 << 10}, {unix.RLIMIT_MSGQUEUE, 0}}
+	}{
+		{unix.RLIMIT_CORE, CoreLimit},
+		{unix.RLIMIT_NOFILE, 4096},
+		{unix.RLIMIT_MEMLOCK, 64 << 10},
+		{unix.RLIMIT_MSGQUEUE, 0},
+	}
 	if p.Memory > 0 {
 		limits = append(limits, struct {
 			what int
@@ -292,7 +298,8 @@ func report(err error) int {
 		kind = "links"
 	}
 	text := kind + "\n" + strings.ToValidUTF8(err.Error(), "?")
-	if _, err := unix.Write(ReportFile, []byte(text[:min(len(text), 4096)])); err != nil { // nobody listens: it was started by hand
+	// nobody listens: it was started by hand
+	if _, err := unix.Write(ReportFile, []byte(text[:min(len(text), 4096)])); err != nil {
 		_, _ = unix.Write(2, []byte("rlp "+ConfineName+": "+text+"\n"))
 	}
 	return confineFailed

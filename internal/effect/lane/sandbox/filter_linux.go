@@ -17,7 +17,8 @@ func FilterCalls() error {
 		return nil
 	}
 	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
-	_, _, errno := unix.Syscall(unix.SYS_PRCTL, unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&program)))
+	_, _, errno := unix.Syscall(unix.SYS_PRCTL, unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER,
+		uintptr(unsafe.Pointer(&program)))
 	if errors.Is(errno, unix.EINVAL) { // a kernel without filters
 		return nil
 	}
@@ -60,7 +61,11 @@ func callFilter(arch string) []unix.SockFilter {
 	}
 	kill := give(unix.SECCOMP_RET_KILL_PROCESS)
 	return slices.Concat(
-		[]unix.SockFilter{load(dataArch), equal(id, 1, 0), kill, load(dataNumber), {Code: unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, K: x32, Jf: 1}, kill},
+		[]unix.SockFilter{
+			load(dataArch), equal(id, 1, 0), kill, load(dataNumber),
+			{Code: unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, K: x32, Jf: 1},
+			kill,
+		},
 		socketRules(),
 		processRules(),
 		[]unix.SockFilter{allow()},
@@ -100,7 +105,10 @@ func processRules() []unix.SockFilter {
 		load(argument(0)), equal(0, 1, 0), refuse(unix.EPERM),
 		load(argument(1)), equal(unix.RLIMIT_CORE, 0, 1), set, allow())
 	rules = append(rules, on(unix.SYS_SETRLIMIT, load(argument(0)), equal(unix.RLIMIT_CORE, 0, 1), set, allow())...)
-	for _, call := range []uint32{unix.SYS_SCHED_SETPARAM, unix.SYS_SCHED_SETSCHEDULER, unix.SYS_SCHED_SETATTR, unix.SYS_SCHED_SETAFFINITY} {
+	for _, call := range []uint32{
+		unix.SYS_SCHED_SETPARAM, unix.SYS_SCHED_SETSCHEDULER, unix.SYS_SCHED_SETATTR,
+		unix.SYS_SCHED_SETAFFINITY,
+	} {
 		rules = append(rules, on(call, zero(0)...)...)
 	}
 	own := zero(1) // the last of it refuses

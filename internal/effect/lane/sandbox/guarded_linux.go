@@ -46,7 +46,9 @@ func (p *Plan) openJudged() error {
 	}
 	for _, s := range p.Mounts {
 		own := slices.Contains(judged, s.Path)
-		if s.guarded || s.Access != ReadWrite || !own && !slices.ContainsFunc(judged, func(dir string) bool { return IsIn(dir, []string{s.Path}) }) {
+		if s.guarded || s.Access != ReadWrite || !own && !slices.ContainsFunc(judged, func(dir string) bool {
+			return IsIn(dir, []string{s.Path})
+		}) {
 			continue
 		}
 		fd, err := unix.Open(s.Path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)

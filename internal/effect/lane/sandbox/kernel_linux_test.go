@@ -51,7 +51,10 @@ func linkedTree(t *testing.T) string {
 	if err := os.WriteFile(dir+"/f", []byte("text\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"old": base + "/secret", "chain": "old", "up": "../secret", "tree/deep/l": base + "/secret"} {
+	for name, text := range map[string]string{
+		"old": base + "/secret", "chain": "old", "up": "../secret",
+		"tree/deep/l": base + "/secret",
+	} {
 		if err := os.Symlink(text, dir+"/"+name); err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +66,10 @@ func linkedTree(t *testing.T) string {
 // judges links, and tries.
 func landlocked(dir string) string {
 	runtime.LockOSThread()
-	p := &Plan{Links: true, Mounts: []Mount{{Path: dir, Kind: bind, Access: ReadWrite}}, guards: []guardedDir{{path: dir, dir: -1, judged: true}}}
+	p := &Plan{
+		Links: true, Mounts: []Mount{{Path: dir, Kind: bind, Access: ReadWrite}},
+		guards: []guardedDir{{path: dir, dir: -1, judged: true}},
+	}
 	err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 	if err == nil {
 		err = landlockFiles(p)

@@ -110,7 +110,10 @@ func (c *MountSource) clone(s *stage) error {
 
 // Look opens what is at the mount's own path and says what it is.
 func (c *MountSource) Look() (int, error) {
-	fd, err := unix.Openat2(unix.AT_FDCWD, c.Path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW, Resolve: unix.RESOLVE_NO_MAGICLINKS | c.strict()})
+	fd, err := unix.Openat2(unix.AT_FDCWD, c.Path, &unix.OpenHow{
+		Flags:   unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW,
+		Resolve: unix.RESOLVE_NO_MAGICLINKS | c.strict(),
+	})
 	if err != nil {
 		return -1, err
 	}
@@ -354,7 +357,8 @@ func (s *stage) devices(dev int) error {
 		tree, err := unix.OpenTree(fd, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH)
 		_ = unix.Close(fd)
 		if err == nil {
-			err = unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC | unix.MOUNT_ATTR_RDONLY})
+			err = unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH,
+				&unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC | unix.MOUNT_ATTR_RDONLY})
 		}
 		if err != nil {
 			return fmt.Errorf("/dev/%s: %w", name, err)
@@ -382,7 +386,10 @@ func DeviceNames() []string { return []string{"null", "zero", "full", "random", 
 
 // DeviceLinks are the links among devices that programs get.
 func DeviceLinks() map[string]string {
-	return map[string]string{"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2", "shm": "/tmp"}
+	return map[string]string{
+		"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1",
+		"stderr": "/proc/self/fd/2", "shm": "/tmp",
+	}
 }
 
 // words are the files in which programs look up names. Where the operator's own
@@ -422,7 +429,8 @@ func etcFiles(work string) map[string]string {
 		work = "/"
 	}
 	return map[string]string{
-		"passwd":        fmt.Sprintf("root:x:0:0::/:/usr/sbin/nologin\nagent:x:%d:%d::%s:/bin/sh\n", InsideID, InsideID, work),
+		"passwd": fmt.Sprintf("root:x:0:0::/:/usr/sbin/nologin\nagent:x:%d:%d::%s:/bin/sh\n", InsideID, InsideID,
+			work),
 		"group":         fmt.Sprintf("root:x:0:\nagent:x:%d:\n", InsideID),
 		"hosts":         "127.0.0.1 localhost\n::1 localhost\n",
 		"nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",

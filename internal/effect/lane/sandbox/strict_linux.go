@@ -18,7 +18,8 @@ func filterStrictly() error {
 		return errors.New("no filter was written for " + runtime.GOARCH)
 	}
 	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
-	_, _, errno := unix.Syscall(unix.SYS_PRCTL, unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&program)))
+	_, _, errno := unix.Syscall(unix.SYS_PRCTL, unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER,
+		uintptr(unsafe.Pointer(&program)))
 	if errno != 0 {
 		return errno
 	}
@@ -30,11 +31,13 @@ func strictFilter(arch string) []unix.SockFilter {
 	if loose == nil {
 		return nil
 	}
-	return slices.Concat(loose[:len(loose)-1], kernelRules(), namespaceRules(), oddRules(), setIDRules(), loose[len(loose)-1:])
+	return slices.Concat(loose[:len(loose)-1], kernelRules(), namespaceRules(), oddRules(), setIDRules(),
+		loose[len(loose)-1:])
 }
 
 // NewNamespaces are the flags that make namespaces.
-const NewNamespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS |
+const NewNamespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET |
+	unix.CLONE_NEWIPC | unix.CLONE_NEWUTS |
 	unix.CLONE_NEWCGROUP | unix.CLONE_NEWTIME
 
 // namespaceRules keep programs from namespaces of their own, in which they would
@@ -46,17 +49,21 @@ func namespaceRules() []unix.SockFilter {
 		{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: NewNamespaces, Jf: 1},
 		refuse(unix.EPERM), allow(),
 	}
-	return slices.Concat(on(unix.SYS_CLONE3, refuse(unix.ENOSYS)), on(unix.SYS_CLONE, none...), on(unix.SYS_UNSHARE, none...))
+	return slices.Concat(on(unix.SYS_CLONE3, refuse(unix.ENOSYS)), on(unix.SYS_CLONE, none...),
+		on(unix.SYS_UNSHARE, none...))
 }
 
 // kernelRules refuse what no program has business with that transforms data.
 func kernelRules() (rules []unix.SockFilter) {
 	for _, call := range append([]uint32{
-		unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_OPEN_TREE, unix.SYS_MOVE_MOUNT, unix.SYS_FSOPEN,
+		unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_OPEN_TREE, unix.SYS_MOVE_MOUNT,
+		unix.SYS_FSOPEN,
 		unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR, unix.SYS_SETNS,
-		unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PIDFD_GETFD, unix.SYS_PERF_EVENT_OPEN,
+		unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PIDFD_GETFD,
+		unix.SYS_PERF_EVENT_OPEN,
 		unix.SYS_BPF, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL, unix.SYS_USERFAULTFD, unix.SYS_FANOTIFY_INIT,
-		unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_KEXEC_LOAD, unix.SYS_REBOOT, unix.SYS_SYSLOG,
+		unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_KEXEC_LOAD, unix.SYS_REBOOT,
+		unix.SYS_SYSLOG,
 		unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_QUOTACTL, unix.SYS_QUOTACTL_FD, unix.SYS_ACCT, unix.SYS_VHANGUP,
 		unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME,
 		unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_NAME_TO_HANDLE_AT, unix.SYS_LOOKUP_DCOOKIE,

@@ -81,7 +81,10 @@ func TestAProgramSeesNoMoreThanItsAgent(t *testing.T) {
 				continue
 			case access > max(agent, systemAccess(p)):
 				t.Fatalf("%s: programs may %d, the agent %d: %+v\n%+v", p, access, agent, folders, mounts)
-			case access < agent && !slices.ContainsFunc(mounts.Mounts, func(s Mount) bool { return s.Kind == Private && IsIn(p, []string{s.Path}) }):
+			case access < agent && !slices.ContainsFunc(mounts.Mounts, func(s Mount) bool {
+				return s.Kind == Private &&
+					IsIn(p, []string{s.Path})
+			}):
 				t.Fatalf("%s: programs may %d, the agent %d: %+v\n%+v", p, access, agent, folders, mounts)
 			}
 		}
@@ -112,7 +115,8 @@ func noMasks(t *testing.T, folders []Folder, v View) {
 				below = o.Access
 			}
 		}
-		if s.Access < below && !slices.ContainsFunc(v.Kept, func(k Mount) bool { return k.Path == s.Path }) && s.Kind != Devices && s.Kind != Procs && s.Kind != Private {
+		if s.Access < below && !slices.ContainsFunc(v.Kept, func(k Mount) bool { return k.Path == s.Path }) &&
+			s.Kind != Devices && s.Kind != Procs && s.Kind != Private {
 			t.Fatalf("%s is a mask: %+v\n%+v", s.Path, folders, v)
 		}
 	}
@@ -120,12 +124,18 @@ func noMasks(t *testing.T, folders []Folder, v View) {
 
 // Where something is mounted below a grant, programs see nothing, as the agent.
 func TestMountsBelowAGrantAreEmpty(t *testing.T) {
-	s := ViewSpec{Folders: []Folder{{Path: "/srv", Access: ReadWrite}, {Path: "/srv/b/given", Access: ReadOnly}}, Mounts: []string{"/srv/a", "/srv/b"}}
+	s := ViewSpec{
+		Folders: []Folder{{Path: "/srv", Access: ReadWrite}, {Path: "/srv/b/given", Access: ReadOnly}},
+		Mounts:  []string{"/srv/a", "/srv/b"},
+	}
 	v, err := s.View()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for p, want := range map[string]Access{"/srv/x": ReadWrite, "/srv/a/x": Hidden, "/srv/b/x": Hidden, "/srv/b/given/x": ReadOnly} {
+	for p, want := range map[string]Access{
+		"/srv/x": ReadWrite, "/srv/a/x": Hidden, "/srv/b/x": Hidden,
+		"/srv/b/given/x": ReadOnly,
+	} {
 		if got, _ := shown(v, p); got != want {
 			t.Errorf("%s: %d, want %d", p, got, want)
 		}
@@ -135,7 +145,16 @@ func TestMountsBelowAGrantAreEmpty(t *testing.T) {
 // What is kept is a name, whether something is there or not.
 func TestWhatIsKeptIsAName(t *testing.T) {
 	s := ViewSpec{
-		Folders: []Folder{{Path: "/srv", Access: ReadWrite}, {Path: "/srv/a/later", Access: Hidden}, {Path: "/srv/a/later/own", Access: ReadWrite}, {Path: "/srv/there", Access: ReadOnly}, {Path: "/srv/there/not", Access: Hidden}},
+		Folders: []Folder{
+			{Path: "/srv", Access: ReadWrite},
+			{Path: "/srv/a/later", Access: Hidden},
+			{Path: "/srv/a/later/own", Access: ReadWrite},
+			{Path: "/srv/there", Access: ReadOnly},
+			{
+				Path:   "/srv/there/not",
+				Access: Hidden,
+			},
+		},
 		Entries: func(string) []string { return nil },
 	}
 	v, err := s.View()
@@ -143,16 +162,23 @@ func TestWhatIsKeptIsAName(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []Mount{{Path: "/srv/a/later"}, {Path: "/srv/there", Access: ReadOnly}, {Path: "/srv/there/not"}}
-	if !slices.Equal(v.Kept, want) || !slices.ContainsFunc(v.Mounts, func(s Mount) bool { return s.Path == "/srv" && s.guarded }) {
+	if !slices.Equal(v.Kept, want) || !slices.ContainsFunc(v.Mounts, func(s Mount) bool {
+		return s.Path == "/srv" &&
+			s.guarded
+	}) {
 		t.Errorf("%+v", v)
 	}
 }
 
 func FuzzPlan(f *testing.F) {
 	p := Plan{
-		Inside: true, Mounts: []Mount{{Path: "/usr", Kind: System, Access: ReadOnly}, {Path: "/srv", Access: ReadWrite, guarded: true, mountedOver: true}},
+		Inside: true, Mounts: []Mount{{Path: "/usr", Kind: System, Access: ReadOnly}, {
+			Path: "/srv", Access: ReadWrite,
+			guarded: true, mountedOver: true,
+		}},
 		Kept: []Mount{{Path: "/srv/a"}},
-		Work: "/w", File: "/bin/true", Dev: 1 << 40, Ino: 2, Script: true, Dir: ".", Argv: []string{"true", ""}, Env: []string{"A=b"}, Memory: 3, Pids: 4, Scratch: 5,
+		Work: "/w", File: "/bin/true", Dev: 1 << 40, Ino: 2, Script: true, Dir: ".", Argv: []string{"true", ""},
+		Env: []string{"A=b"}, Memory: 3, Pids: 4, Scratch: 5,
 	}
 	f.Add(p.Encode())
 	f.Add([]byte{4, 1, 1})
@@ -162,7 +188,8 @@ func FuzzPlan(f *testing.F) {
 			return
 		}
 		q, err := decodePlan(p.Encode())
-		if err != nil || len(q.Mounts) != len(p.Mounts) || !slices.Equal(q.Argv, p.Argv) || !slices.Equal(q.Mounts, p.Mounts) || !slices.Equal(q.Kept, p.Kept) || q.File != p.File {
+		if err != nil || len(q.Mounts) != len(p.Mounts) || !slices.Equal(q.Argv, p.Argv) ||
+			!slices.Equal(q.Mounts, p.Mounts) || !slices.Equal(q.Kept, p.Kept) || q.File != p.File {
 			t.Errorf("%+v became %+v, %v", p, q, err)
 		}
 	})

@@ -26,7 +26,8 @@ func Answers() map[string]string {
 		"other id":  strings.ReplaceAll(hello, "$ID", "999") + "\n",
 		"odd types": `{"jsonrpc":"2.0","id":$ID,"result":{"protocolVersion":7,"capabilities":[],"serverInfo":0}}` + "\n",
 		"binary":    "\x00\x01\xff\xfe\n",
-		"deep":      `{"jsonrpc":"2.0","id":$ID,"result":` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + "}\n",
+		"deep": `{"jsonrpc":"2.0","id":$ID,"result":` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) +
+			"}\n",
 		"a request": `{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":{"messages":[]}}` + "\n",
 	}
 }

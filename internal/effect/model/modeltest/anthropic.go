@@ -161,7 +161,10 @@ func answerAnthropic(s *Server, w http.ResponseWriter, r *http.Request, c *call)
 	if c.model == "tools" && len(c.tools) > 0 {
 		reason = "tool_use"
 		begin = object{"type": "tool_use", "id": "toolu_a", "name": c.tools[0], "input": object{}}
-		deltas = []object{{"type": "input_json_delta", "partial_json": `{"at"`}, {"type": "input_json_delta", "partial_json": `:1}`}}
+		deltas = []object{{"type": "input_json_delta", "partial_json": `{"at"`}, {
+			"type":         "input_json_delta",
+			"partial_json": `:1}`,
+		}}
 	}
 	out.send("content_block_start", object{"type": "content_block_start", "index": 0, "content_block": begin})
 	for i, d := range deltas {

@@ -56,7 +56,10 @@ type chat struct {
 }
 
 func openai() protocol {
-	return protocol{path: "/v1/chat/completions", check: checkOpenAI, answer: answerOpenAI, embed: embedOpenAI, fail: failOpenAI}
+	return protocol{
+		path: "/v1/chat/completions", check: checkOpenAI, answer: answerOpenAI, embed: embedOpenAI,
+		fail: failOpenAI,
+	}
 }
 
 func strict(body []byte, v any) error {
@@ -151,7 +154,10 @@ func answerOpenAI(s *Server, w http.ResponseWriter, r *http.Request, c *call) {
 	}
 	if c.model == "tools" && len(c.tools) > 0 {
 		reason, pieces = "tool_calls", nil
-		begin := object{"index": 0, "id": "call_a", "type": "function", "function": object{"name": c.tools[0], "arguments": ""}}
+		begin := object{"index": 0, "id": "call_a", "type": "function", "function": object{
+			"name":      c.tools[0],
+			"arguments": "",
+		}}
 		out.send("", chunk(object{"tool_calls": []object{begin}}, nil))
 		for _, part := range []string{`{"at"`, `:1}`} {
 			out.send("", chunk(object{"tool_calls": []object{{"index": 0, "function": object{"arguments": part}}}}, nil))
@@ -204,7 +210,10 @@ func embedOpenAI(s *Server, w http.ResponseWriter, body []byte) error {
 	if e.Model == "broken" {
 		data = data[1:]
 	}
-	answer := object{"object": "list", "model": e.Model, "data": data, "usage": object{"prompt_tokens": 5, "total_tokens": 5}}
+	answer := object{"object": "list", "model": e.Model, "data": data, "usage": object{
+		"prompt_tokens": 5,
+		"total_tokens":  5,
+	}}
 	if e.Model == "nousage" {
 		delete(answer, "usage")
 	}

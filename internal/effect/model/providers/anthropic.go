@@ -100,7 +100,9 @@ func (u *anthropicUsage) in() int64 {
 
 var errWithin = errors.New("an error in the middle of an answer")
 
-func (p *Providers) anthropicStream(t model.Target, r *model.CompleteRequest) (func(context.Context, *progress) error, error) {
+func (p *Providers) anthropicStream(t model.Target, r *model.CompleteRequest) (func(context.Context, *progress) error,
+	error,
+) {
 	body, err := anthropicBody(t, r)
 	if err != nil {
 		return nil, err
@@ -144,7 +146,8 @@ func anthropicBody(t model.Target, r *model.CompleteRequest) (*anthropicRequest,
 	for i, m := range r.Messages {
 		for j, c := range m.ToolCalls {
 			if text := c.Function.Arguments; text != "" && !isObject(text) {
-				return nil, unsupported("messages[%d].tool_calls[%d].function.arguments must be a JSON object for a provider of kind anthropic", i, j)
+				return nil, unsupported("messages[%d].tool_calls[%d].function.arguments must be a JSON object for a provider of "+
+					"kind anthropic", i, j)
 			}
 		}
 	}

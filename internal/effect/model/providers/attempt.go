@@ -21,7 +21,9 @@ const maxBackoff = 8 * time.Second
 
 // attempts asks until an answer comes or it makes no sense to ask again: at
 // once where the deadline would be over before the wait is.
-func (p *Providers) attempts(ctx context.Context, t model.Target, ask func(context.Context, *progress) error) (*progress, error) {
+func (p *Providers) attempts(ctx context.Context, t model.Target, ask func(context.Context,
+	*progress) error,
+) (*progress, error) {
 	for n := 1; ; n++ {
 		got := newProgress()
 		trying, seen := withAttempt(ctx)

@@ -33,7 +33,10 @@ const benchText = "what is the capital of France?"
 // reads, one by this package, and one by a process between the two.
 func BenchmarkComplete(b *testing.B) {
 	s := modeltest.Start(b, "openai")
-	target := model.Target{Kind: "openai", BaseURL: s.URL, Model: "m", Key: model.NewKey(modeltest.Key), Timeout: time.Minute}
+	target := model.Target{
+		Kind: "openai", BaseURL: s.URL, Model: "m", Key: model.NewKey(modeltest.Key),
+		Timeout: time.Minute,
+	}
 	b.Run("floor=http", func(b *testing.B) {
 		q, err := openaiQuestion(target, "/chat/completions", openaiBody(target, ask(benchText)))
 		if err != nil {

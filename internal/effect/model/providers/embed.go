@@ -47,7 +47,8 @@ func (p *Providers) openaiEmbed(ctx context.Context, q *question, inputs int) (m
 	}
 	floats := 0
 	for _, e := range list {
-		if e.Index < 0 || e.Index >= inputs || v.Vectors[e.Index] != nil || len(e.Embedding) == 0 || len(e.Embedding) != len(list[0].Embedding) {
+		if e.Index < 0 || e.Index >= inputs || v.Vectors[e.Index] != nil || len(e.Embedding) == 0 ||
+			len(e.Embedding) != len(list[0].Embedding) {
 			return v, brokenVectors(v)
 		}
 		if floats += len(e.Embedding); floats > model.MaxFloats {
@@ -59,5 +60,8 @@ func (p *Providers) openaiEmbed(ctx context.Context, q *question, inputs int) (m
 }
 
 func brokenVectors(v model.Vectors) error {
-	return &model.Failure{Kind: model.Broken, Charge: model.ChargeMeasured, Metered: v.Metered, Detail: "vectors that do not go with the inputs"}
+	return &model.Failure{
+		Kind: model.Broken, Charge: model.ChargeMeasured, Metered: v.Metered,
+		Detail: "vectors that do not go with the inputs",
+	}
 }

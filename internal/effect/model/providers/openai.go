@@ -97,7 +97,9 @@ func openaiQuestion(t model.Target, place string, body any) (*question, error) {
 	return q, err
 }
 
-func (p *Providers) openaiStream(t model.Target, r *model.CompleteRequest) (func(context.Context, *progress) error, error) {
+func (p *Providers) openaiStream(t model.Target, r *model.CompleteRequest) (func(context.Context, *progress) error,
+	error,
+) {
 	q, err := openaiQuestion(t, "/chat/completions", openaiBody(t, r))
 	if err != nil {
 		return nil, err

@@ -46,7 +46,10 @@ func delta(t testing.TB, d any, reason string) string {
 type piece map[string]any
 
 func call(index int, id, name, arguments string) piece {
-	return piece{"tool_calls": []piece{{"index": index, "id": id, "type": "function", "function": piece{"name": name, "arguments": arguments}}}}
+	return piece{"tool_calls": []piece{{"index": index, "id": id, "type": "function", "function": piece{
+		"name":      name,
+		"arguments": arguments,
+	}}}}
 }
 
 // What servers that speak the protocol in their own way answer.
@@ -68,8 +71,11 @@ func TestOddStreams(t *testing.T) {
 			"tool_calls", "",
 		},
 		"no end but its reason": {[]string{delta(t, piece{"content": "hi"}, "stop")}, nil, "stop", "hi"},
-		"a refusal":             {[]string{delta(t, piece{"refusal": "I will not"}, ""), delta(t, piece{}, "stop"), "[DONE]"}, nil, "content_filter", "I will not"},
-		"an old reason":         {[]string{delta(t, piece{"content": "hi"}, "eos"), "[DONE]"}, nil, "stop", "hi"},
+		"a refusal": {
+			[]string{delta(t, piece{"refusal": "I will not"}, ""), delta(t, piece{}, "stop"), "[DONE]"},
+			nil, "content_filter", "I will not",
+		},
+		"an old reason": {[]string{delta(t, piece{"content": "hi"}, "eos"), "[DONE]"}, nil, "stop", "hi"},
 	} {
 		got, err := New(Options{}).Complete(within(t), says(t, "text/event-stream", c.lines...), ask("x"))
 		if err != nil {
@@ -102,16 +108,49 @@ func TestStreamsThatMakeNoSense(t *testing.T) {
 		kind        model.Kind
 		charge      model.Charge
 	}{
-		"nothing":           {"text/event-stream", nil, model.Broken, model.ChargeReserved},
-		"no reason":         {"text/event-stream", []string{delta(t, piece{"content": "hi"}, ""), "[DONE]"}, model.Broken, model.ChargeMeasured},
-		"no JSON":           {"text/event-stream", []string{"{"}, model.Broken, model.ChargeReserved},
-		"an error":          {"text/event-stream", []string{`{"error":{"message":"overloaded"}}`}, model.Broken, model.ChargeReserved},
-		"another choice":    {"text/event-stream", []string{`{"choices":[{"index":1,"delta":{"content":"x"}}]}`}, model.Broken, model.ChargeMeasured},
-		"call -1":           {"text/event-stream", []string{delta(t, call(-1, "a", "f", ""), "stop")}, model.Broken, model.ChargeMeasured},
-		"call 2 before 1":   {"text/event-stream", []string{delta(t, call(1, "a", "f", ""), "stop")}, model.Broken, model.ChargeMeasured},
-		"an answer at once": {"application/json", []string{`{"choices":[{"message":{"content":"hi"}}]}`}, model.Broken, model.ChargeMeasured},
-		"text without end":  {"text/event-stream", endless, model.TooLarge, model.ChargeMeasured},
-		"negative usage":    {"text/event-stream", []string{`{"choices":[],"usage":{"prompt_tokens":-5,"completion_tokens":-9}}`}, model.Broken, model.ChargeMeasured},
+		"nothing": {"text/event-stream", nil, model.Broken, model.ChargeReserved},
+		"no reason": {
+			"text/event-stream",
+			[]string{delta(t, piece{"content": "hi"}, ""), "[DONE]"},
+			model.Broken,
+			model.ChargeMeasured,
+		},
+		"no JSON": {"text/event-stream", []string{"{"}, model.Broken, model.ChargeReserved},
+		"an error": {
+			"text/event-stream",
+			[]string{`{"error":{"message":"overloaded"}}`},
+			model.Broken,
+			model.ChargeReserved,
+		},
+		"another choice": {
+			"text/event-stream",
+			[]string{`{"choices":[{"index":1,"delta":{"content":"x"}}]}`},
+			model.Broken, model.ChargeMeasured,
+		},
+		"call -1": {
+			"text/event-stream",
+			[]string{delta(t, call(-1, "a", "f", ""), "stop")},
+			model.Broken,
+			model.ChargeMeasured,
+		},
+		"call 2 before 1": {
+			"text/event-stream",
+			[]string{delta(t, call(1, "a", "f", ""), "stop")},
+			model.Broken,
+			model.ChargeMeasured,
+		},
+		"an answer at once": {
+			"application/json",
+			[]string{`{"choices":[{"message":{"content":"hi"}}]}`},
+			model.Broken,
+			model.ChargeMeasured,
+		},
+		"text without end": {"text/event-stream", endless, model.TooLarge, model.ChargeMeasured},
+		"negative usage": {
+			"text/event-stream",
+			[]string{`{"choices":[],"usage":{"prompt_tokens":-5,"completion_tokens":-9}}`},
+			model.Broken, model.ChargeMeasured,
+		},
 	} {
 		_, err := New(Options{Backoff: time.Millisecond}).Complete(within(t), says(t, c.contentType, c.lines...), ask("x"))
 		f := failed(t, err)
@@ -136,11 +175,15 @@ func FuzzStream(f *testing.F) {
 			kind = "openai"
 		}
 		answer := roundTrip(func(*http.Request) (*http.Response, error) {
-			body := "event: content_block_delta\ndata: " + line + "\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
+			body := "event: content_block_delta\ndata: " + line +
+				"\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
 			header := http.Header{"Content-Type": {"text/event-stream"}}
 			return &http.Response{StatusCode: 200, Header: header, Body: io.NopCloser(strings.NewReader(body))}, nil
 		})
-		got, err := New(Options{Transport: answer}).Complete(t.Context(), model.Target{Kind: kind, BaseURL: "http://127.0.0.1", Model: "m"}, ask("x"))
+		got, err := New(Options{Transport: answer}).Complete(t.Context(), model.Target{
+			Kind:    kind,
+			BaseURL: "http://127.0.0.1", Model: "m",
+		}, ask("x"))
 		var failure *model.Failure
 		if err == nil && got.FinishReason == "" || err != nil && !errors.As(err, &failure) {
 			t.Errorf("%q: %+v, %v", line, got, err)

@@ -25,7 +25,10 @@ func setup(t testing.TB, kind, name string) (*modeltest.Server, *Providers, mode
 	s := modeltest.Start(t, kind)
 	p := New(Options{Backoff: time.Millisecond})
 	t.Cleanup(p.client.CloseIdleConnections)
-	return s, p, model.Target{Kind: kind, BaseURL: s.URL, Model: name, Key: model.NewKey(modeltest.Key), Timeout: time.Minute}
+	return s, p, model.Target{
+		Kind: kind, BaseURL: s.URL, Model: name, Key: model.NewKey(modeltest.Key),
+		Timeout: time.Minute,
+	}
 }
 
 func ask(text string) *model.CompleteRequest {
@@ -67,7 +70,10 @@ func TestConversation(t *testing.T) {
 			{Role: "tool", ToolCallID: "c2", Content: "two birds"},
 			{Role: "user", Content: "and now say it"},
 		},
-		Tools: []model.Tool{{Name: "look", Description: "looks", Parameters: json.RawMessage(`{"type":"object","properties":{"at":{"type":"integer","maximum":9007199254740993}}}`)}},
+		Tools: []model.Tool{{
+			Name: "look", Description: "looks",
+			Parameters: json.RawMessage(`{"type":"object","properties":{"at":{"type":"integer","maximum":9007199254740993}}}`),
+		}},
 	}
 	for _, kind := range kinds {
 		s, p, target := setup(t, kind, "some")
@@ -206,7 +212,8 @@ func TestBrokenStream(t *testing.T) {
 		s, p, target := setup(t, kind, "broken")
 		_, err := p.Complete(within(t), target, ask("one two three"))
 		f := failed(t, err)
-		if f.Kind != model.Broken || f.Charge != model.ChargeMeasured || f.Received != int64(len("one two")) || s.Calls("broken") != 1 {
+		if f.Kind != model.Broken || f.Charge != model.ChargeMeasured || f.Received != int64(len("one two")) ||
+			s.Calls("broken") != 1 {
 			t.Errorf("%s: %+v after %d calls", kind, f, s.Calls("broken"))
 		}
 		if kind == "anthropic" && f.Metered.In != 11 {
@@ -290,7 +297,8 @@ func TestDeadline(t *testing.T) {
 	for _, kind := range kinds {
 		s, p, target := setup(t, kind, "silent")
 		tries := 0
-		for wait := 50 * time.Millisecond; s.Calls("silent") == 0 && wait < 10*time.Second; wait *= 8 { // a slow machine does not ask in so short a time
+		// a slow machine does not ask in so short a time
+		for wait := 50 * time.Millisecond; s.Calls("silent") == 0 && wait < 10*time.Second; wait *= 8 {
 			tries++
 			ctx, cancel := context.WithTimeout(context.Background(), wait)
 			_, err := p.Complete(ctx, target, ask("one"))
@@ -310,7 +318,11 @@ func TestDeadline(t *testing.T) {
 func TestRedirectElsewhere(t *testing.T) {
 	for _, kind := range kinds {
 		visits := make(chan string, 8)
-		elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { visits <- r.URL.Path }))
+		elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter,
+			r *http.Request,
+		) {
+			visits <- r.URL.Path
+		}))
 		defer elsewhere.Close()
 		s, p, target := setup(t, kind, "elsewhere")
 		s.Elsewhere = elsewhere.URL + "/trap"
@@ -392,7 +404,10 @@ func TestSchemas(t *testing.T) {
 	for _, kind := range kinds {
 		s, p, target := setup(t, kind, "some")
 		r := ask("x")
-		r.ResponseFormat = &model.ResponseFormat{Type: "json_schema", Name: "thing", Schema: json.RawMessage(`{"type":"object","n":12345678901234567890}`)}
+		r.ResponseFormat = &model.ResponseFormat{
+			Type: "json_schema", Name: "thing",
+			Schema: json.RawMessage(`{"type":"object","n":12345678901234567890}`),
+		}
 		if _, err := p.Complete(within(t), target, r); err != nil {
 			t.Errorf("%s: %v", kind, err)
 		}
@@ -405,7 +420,8 @@ func TestSchemas(t *testing.T) {
 func TestEmbed(t *testing.T) {
 	_, p, target := setup(t, "openai", "some")
 	v, err := p.Embed(within(t), target, &model.EmbedRequest{Input: []string{"a", "bcd"}, Dimensions: 2})
-	if err != nil || len(v.Vectors) != 2 || !slices.Equal(v.Vectors[0], []float32{1, 0.5}) || !slices.Equal(v.Vectors[1], []float32{3, 0.5}) || v.Metered.In != 5 {
+	if err != nil || len(v.Vectors) != 2 || !slices.Equal(v.Vectors[0], []float32{1, 0.5}) || !slices.Equal(v.Vectors[1],
+		[]float32{3, 0.5}) || v.Metered.In != 5 {
 		t.Errorf("%+v, %v", v, err)
 	}
 	target.Model = "nousage"
@@ -421,12 +437,19 @@ func TestEmbed(t *testing.T) {
 
 // Nothing that stands in the environment changes whom is asked, and with what.
 func TestEnvironmentIsNotAsked(t *testing.T) {
-	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a proxy or another base was asked") }))
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter,
+		*http.Request,
+	) {
+		t.Error("a proxy or another base was asked")
+	}))
 	defer elsewhere.Close()
 	for _, name := range []string{"OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"} {
 		t.Setenv(name, elsewhere.URL)
 	}
-	for _, name := range []string{"OPENAI_API_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_ORG_ID", "OPENAI_CUSTOM_HEADERS"} {
+	for _, name := range []string{
+		"OPENAI_API_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_ORG_ID",
+		"OPENAI_CUSTOM_HEADERS",
+	} {
 		t.Setenv(name, "X-Wrong: wrong")
 	}
 	for _, kind := range kinds {
@@ -436,14 +459,16 @@ func TestEnvironmentIsNotAsked(t *testing.T) {
 		}
 	}
 	// No proxy is asked for an address of loopback anyway: the transport has none.
-	if transport, ok := NewTransport().(*http.Transport); !ok || transport.Proxy != nil || transport.TLSClientConfig.InsecureSkipVerify {
+	if transport, ok := NewTransport().(*http.Transport); !ok || transport.Proxy != nil ||
+		transport.TLSClientConfig.InsecureSkipVerify {
 		t.Errorf("%+v", transport)
 	}
 }
 
 func TestRetryAfter(t *testing.T) {
 	for text, want := range map[string]time.Duration{
-		"": 0, "3": 3 * time.Second, "0.5": 500 * time.Millisecond, "-1": 0, "NaN": 0, "+Inf": 24 * time.Hour, "1e300": 24 * time.Hour, "soon": 0,
+		"": 0, "3": 3 * time.Second, "0.5": 500 * time.Millisecond, "-1": 0, "NaN": 0, "+Inf": 24 * time.Hour,
+		"1e300": 24 * time.Hour, "soon": 0,
 		"Mon, 02 Jan 2006 15:04:05 GMT": 0,
 	} {
 		if got := retryAfter(http.Header{"Retry-After": {text}}); got != want {

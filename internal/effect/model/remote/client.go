@@ -75,7 +75,10 @@ func (c *Client) Close() error {
 // gone is a child that ended, or answers what nobody asked: it had the call,
 // and what the call cost nobody can know.
 func gone() *model.Failure {
-	return &model.Failure{Kind: model.Unavailable, Charge: model.ChargeReserved, Detail: "the process that asks providers ended"}
+	return &model.Failure{
+		Kind: model.Unavailable, Charge: model.ChargeReserved,
+		Detail: "the process that asks providers ended",
+	}
 }
 
 // never is a call that no child got.

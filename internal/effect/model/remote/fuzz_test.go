@@ -12,8 +12,14 @@ import (
 
 func seeds(f *testing.F) {
 	for _, v := range []any{
-		ask{ID: 1, Op: opComplete, Target: &target{Kind: "openai", Model: "last", Key: "sk", TimeoutMS: 1}, Complete: &model.CompleteRequest{Messages: []model.Message{{Role: "user", Content: "x"}}}},
-		ask{ID: 2, Op: opEmbed, Target: &target{Kind: "openai", Model: "few", TimeoutMS: 1}, Embed: &model.EmbedRequest{Input: []string{"a", "b"}}},
+		ask{
+			ID: 1, Op: opComplete, Target: &target{Kind: "openai", Model: "last", Key: "sk", TimeoutMS: 1},
+			Complete: &model.CompleteRequest{Messages: []model.Message{{Role: "user", Content: "x"}}},
+		},
+		ask{
+			ID: 2, Op: opEmbed, Target: &target{Kind: "openai", Model: "few", TimeoutMS: 1},
+			Embed: &model.EmbedRequest{Input: []string{"a", "b"}},
+		},
 		ask{ID: 1, Op: opCancel},
 		reply{ID: 1, Completion: &model.Completion{Text: "x"}},
 		reply{ID: 1, Vectors: &packed{Size: 1, Data: []byte{0, 0, 0, 0}}},

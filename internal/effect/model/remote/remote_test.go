@@ -86,7 +86,10 @@ func (odd) Complete(ctx context.Context, t model.Target, r *model.CompleteReques
 		}
 		<-time.After(time.Hour)
 	case "fail":
-		return c, &model.Failure{Kind: model.RateLimited, Status: 429, Detail: "slowly", RetryAfter: time.Second, Charge: model.ChargeNothing}
+		return c, &model.Failure{
+			Kind: model.RateLimited, Status: 429, Detail: "slowly", RetryAfter: time.Second,
+			Charge: model.ChargeNothing,
+		}
 	case "odd":
 		return c, errors.New("no failure of ours")
 	}
@@ -123,7 +126,10 @@ func client(t testing.TB) *Client {
 func complete(c *Client, name, text string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	got, err := c.Complete(ctx, model.Target{Kind: "openai", BaseURL: "http://x", Model: name, Key: model.NewKey("sk"), Timeout: time.Minute},
+	got, err := c.Complete(ctx, model.Target{
+		Kind: "openai", BaseURL: "http://x", Model: name, Key: model.NewKey("sk"),
+		Timeout: time.Minute,
+	},
 		&model.CompleteRequest{Messages: []model.Message{{Role: "user", Content: text}}})
 	return got.Text, err
 }
@@ -180,7 +186,8 @@ func TestNothingStartsBeforeTheFirstCall(t *testing.T) {
 		t.Errorf("after the end: %v", err)
 	}
 	c = New(func() (Command, error) { return Command{Path: "/nonexistent/program"}, nil })
-	if _, err := complete(c, "last", "x"); failed(t, err).Kind != model.Unavailable || failed(t, err).Charge != model.ChargeNothing {
+	if _, err := complete(c, "last", "x"); failed(t, err).Kind != model.Unavailable ||
+		failed(t, err).Charge != model.ChargeNothing {
 		t.Errorf("%v", err)
 	}
 }
@@ -211,7 +218,10 @@ func TestChildThatDies(t *testing.T) {
 func TestFailuresArrive(t *testing.T) {
 	c := client(t)
 	_, err := complete(c, "fail", "")
-	if f := failed(t, err); *f != (model.Failure{Kind: model.RateLimited, Status: 429, Detail: "slowly", RetryAfter: time.Second, Charge: model.ChargeNothing}) {
+	if f := failed(t, err); *f != (model.Failure{
+		Kind: model.RateLimited, Status: 429, Detail: "slowly",
+		RetryAfter: time.Second, Charge: model.ChargeNothing,
+	}) {
 		t.Errorf("%+v", f)
 	}
 	_, err = complete(c, "odd", "")
@@ -233,7 +243,8 @@ func TestCancellation(t *testing.T) {
 	} {
 		start := time.Now()
 		var f *model.Failure
-		for wait := 20 * time.Millisecond; wait < 10*time.Second; wait *= 8 { // a slow machine sends nothing, or hears nothing, in so short a time
+		// a slow machine sends nothing, or hears nothing, in so short a time
+		for wait := 20 * time.Millisecond; wait < 10*time.Second; wait *= 8 {
 			ctx, cancel := context.WithCancel(context.Background())
 			timer := time.AfterFunc(wait, cancel)
 			_, err := c.Complete(ctx, model.Target{Model: name, Timeout: time.Hour}, &model.CompleteRequest{})
@@ -278,10 +289,14 @@ func TestVectors(t *testing.T) {
 	ctx := context.Background()
 	r := &model.EmbedRequest{Input: []string{"a", "b"}}
 	v, err := c.Embed(ctx, model.Target{Model: "some", Timeout: time.Minute}, r)
-	if err != nil || len(v.Vectors) != 2 || !slices.Equal(v.Vectors[1], []float32{1, 0.1, -2}) || v.Metered != (model.Metered{In: 3, Out: -1}) {
+	if err != nil || len(v.Vectors) != 2 || !slices.Equal(v.Vectors[1], []float32{1, 0.1, -2}) ||
+		v.Metered != (model.Metered{In: 3, Out: -1}) {
 		t.Errorf("%+v, %v", v, err)
 	}
-	for name, want := range map[string]model.Kind{"few": model.Unavailable, "uneven": model.Broken, "huge": model.TooLarge} {
+	for name, want := range map[string]model.Kind{
+		"few": model.Unavailable, "uneven": model.Broken,
+		"huge": model.TooLarge,
+	} {
 		_, err := c.Embed(ctx, model.Target{Model: name, Timeout: time.Minute}, r)
 		if f := failed(t, err); f.Kind != want {
 			t.Errorf("%s: %+v", name, f)
@@ -340,7 +355,10 @@ func TestServeEndsWithItsInput(t *testing.T) {
 	var out bytes.Buffer
 	done := make(chan error, 1)
 	go func() { done <- Serve(context.Background(), in, &out, odd{}) }()
-	frame, err := encode(ask{ID: 1, Op: opComplete, Target: &target{Model: "hang", TimeoutMS: 60000}, Complete: &model.CompleteRequest{}})
+	frame, err := encode(ask{
+		ID: 1, Op: opComplete, Target: &target{Model: "hang", TimeoutMS: 60000},
+		Complete: &model.CompleteRequest{},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -360,10 +378,13 @@ func TestServeEndsWithItsInput(t *testing.T) {
 // What is no ask ends the child.
 func TestServeRefuses(t *testing.T) {
 	for name, a := range map[string]any{
-		"no op":       ask{ID: 1, Target: &target{}},
-		"no target":   ask{ID: 1, Op: opComplete, Complete: &model.CompleteRequest{}},
-		"no request":  ask{ID: 1, Op: opComplete, Target: &target{}},
-		"both":        ask{ID: 1, Op: opEmbed, Target: &target{}, Complete: &model.CompleteRequest{}, Embed: &model.EmbedRequest{}},
+		"no op":      ask{ID: 1, Target: &target{}},
+		"no target":  ask{ID: 1, Op: opComplete, Complete: &model.CompleteRequest{}},
+		"no request": ask{ID: 1, Op: opComplete, Target: &target{}},
+		"both": ask{
+			ID: 1, Op: opEmbed, Target: &target{}, Complete: &model.CompleteRequest{},
+			Embed: &model.EmbedRequest{},
+		},
 		"other field": map[string]any{"id": 1, "op": opCancel, "extra": 1},
 	} {
 		frame, err := encode(a)

@@ -266,7 +266,10 @@ func (f *FS) setTimes(n *node, t wasi.Times) wasi.Errno {
 }
 
 func (n *node) stat() wasi.Stat {
-	st := wasi.Stat{Dev: 1, Ino: n.ino, Nlink: n.nlink, Type: n.kind, Size: uint64(len(n.data)), Atim: n.at, Mtim: n.mt, Ctim: n.mt}
+	st := wasi.Stat{
+		Dev: 1, Ino: n.ino, Nlink: n.nlink, Type: n.kind, Size: uint64(len(n.data)), Atim: n.at, Mtim: n.mt,
+		Ctim: n.mt,
+	}
 	if n.kind == wasi.TypeSymlink {
 		st.Size = uint64(len(n.target))
 	}

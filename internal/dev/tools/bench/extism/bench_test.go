@@ -97,7 +97,9 @@ func BenchmarkIdle(b *testing.B) {
 func TestCalls(t *testing.T) {
 	for _, replies := range []bool{false, true} {
 		calls := 0
-		p, err := plugin(t.Context(), callsInMemory(3, replies), func(ctx context.Context, p *sdk.CurrentPlugin, stack []uint64) {
+		p, err := plugin(t.Context(), callsInMemory(3, replies), func(ctx context.Context, p *sdk.CurrentPlugin,
+			stack []uint64,
+		) {
 			answer(ctx, p, stack)
 			calls++
 		})

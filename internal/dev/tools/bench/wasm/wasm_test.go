@@ -34,7 +34,10 @@ func TestTimes(t *testing.T) {
 	}
 	for _, n := range []int{1, 3, 200} {
 		calls = 0
-		m := wasm.Module{Imports: []wasm.Func{{Module: "m", Name: "f"}}, Locals: []wasm.Type{wasm.I32}, Code: wasm.Times(0, n, wasm.Call(0)), Pages: 1}
+		m := wasm.Module{
+			Imports: []wasm.Func{{Module: "m", Name: "f"}}, Locals: []wasm.Type{wasm.I32},
+			Code: wasm.Times(0, n, wasm.Call(0)), Pages: 1,
+		}
 		mod, err := rt.InstantiateWithConfig(t.Context(), m.Bytes(), wazero.NewModuleConfig())
 		if err != nil || calls != n {
 			t.Fatalf("%d calls, %v", calls, err)

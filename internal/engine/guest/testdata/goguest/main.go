@@ -79,7 +79,8 @@ func files([]string) error {
 	}
 	_, denied := os.ReadFile("/secret/key")
 	_, missing := os.Stat("/work/none")
-	fmt.Printf("%s %s %d %t %t\n", two, target, info.Size(), errors.Is(denied, fs.ErrPermission), errors.Is(missing, fs.ErrNotExist))
+	fmt.Printf("%s %s %d %t %t\n", two, target, info.Size(), errors.Is(denied, fs.ErrPermission),
+		errors.Is(missing, fs.ErrNotExist))
 	return os.RemoveAll("/work/a")
 }
 

@@ -85,7 +85,10 @@ type item struct {
 func encode() uint64 {
 	total := uint64(0)
 	for i := range 1500 {
-		raw, err := json.Marshal(item{Name: fmt.Sprint("item ", i), Value: float64(i) / 3, Tags: []string{"a", "b", "c"}, More: map[string]uint64{"i": uint64(i)}})
+		raw, err := json.Marshal(item{
+			Name: fmt.Sprint("item ", i), Value: float64(i) / 3, Tags: []string{"a", "b", "c"},
+			More: map[string]uint64{"i": uint64(i)},
+		})
 		if err != nil {
 			panic(err)
 		}
