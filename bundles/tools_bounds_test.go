@@ -40,7 +40,8 @@ func TestListsOfAToolHaveAnEnd(t *testing.T) {
 		}
 	}
 	// Schemas have bounds of their own.
-	if _, err := ParseTools("tools.json", []byte(one(`,"input_schema":{"enum":`+list(MaxToolWords+1, "x")+`}`))); err != nil {
+	if _, err := ParseTools("tools.json", []byte(one(`,"input_schema":{"enum":`+list(MaxToolWords+1, "x")+
+		`}`))); err != nil {
 		t.Error(err)
 	}
 }

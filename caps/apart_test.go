@@ -220,7 +220,8 @@ func TestDigestsStayAsTheyAre(t *testing.T) {
 		}
 	}
 	// Which tools are left of nothing makes no difference.
-	if less := narrow(t, caps.Set{}, &caps.Layer{Deny: []caps.Entry{toolEntry("web:*")}}); less.Digest() != (caps.Set{}).Digest() {
+	if less := narrow(t, caps.Set{},
+		&caps.Layer{Deny: []caps.Entry{toolEntry("web:*")}}); less.Digest() != (caps.Set{}).Digest() {
 		t.Error("nothing without a tool is something else than nothing")
 	}
 }

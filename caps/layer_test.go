@@ -320,7 +320,8 @@ func TestTooManyScopes(t *testing.T) {
 	if s, err := caps.Base(list, caps.Limits{}); !errors.Is(err, caps.ErrTooManyScopes) || !s.IsEmpty() {
 		t.Errorf("a base of one more: %v", err)
 	}
-	if s, _, err := full.Narrow(&caps.Layer{Name: "l", Deny: list[caps.MaxScopes:]}); !errors.Is(err, caps.ErrTooManyScopes) || !s.IsEmpty() {
+	if s, _, err := full.Narrow(&caps.Layer{Name: "l", Deny: list[caps.MaxScopes:]}); !errors.Is(err,
+		caps.ErrTooManyScopes) || !s.IsEmpty() {
 		t.Errorf("a layer with one more: %v", err)
 	}
 	outside, err := caps.Base(list[1:caps.MaxScopes], caps.Limits{})

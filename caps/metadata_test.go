@@ -137,7 +137,10 @@ func TestToolAxis(t *testing.T) {
 	if none := narrow(t, base, &caps.Layer{Name: "none", Bounds: bound}); ask(none, "web:net_http").Allow {
 		t.Error("an empty list leaves a tool")
 	}
-	if again := narrow(t, both, &caps.Layer{Name: "more", Bounds: bound, Allow: []caps.Entry{toolEntry("*")}}); again.Digest() != both.Digest() {
+	if again := narrow(t, both, &caps.Layer{
+		Name: "more", Bounds: bound,
+		Allow: []caps.Entry{toolEntry("*")},
+	}); again.Digest() != both.Digest() {
 		t.Error("a wider list changed what was left")
 	}
 	if got := narrow(t, base, both.Layer("parent")); got.Digest() != both.Digest() {

@@ -32,7 +32,10 @@ func TestRepeatedCallsAreCallsLikeOthers(t *testing.T) {
 			domain := domains[rng.IntN(2+int(seed%2))]
 			switch rng.IntN(12) {
 			case 0:
-				if err := r.gate.Hold(&caps.Layer{Name: "taint", Deny: []caps.Entry{{Grant: grantOf(t, "kb:read:"+domain)}}}); err != nil {
+				if err := r.gate.Hold(&caps.Layer{
+					Name: "taint",
+					Deny: []caps.Entry{{Grant: grantOf(t, "kb:read:"+domain)}},
+				}); err != nil {
 					t.Fatal(err)
 				}
 				granted[domain] = false

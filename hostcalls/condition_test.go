@@ -90,11 +90,14 @@ func TestRedirectCondition(t *testing.T) {
 	if _, a := netRig(t, w, conditioned).get("https://api.example.com/"); a.Status != 200 {
 		t.Errorf("control: %+v", a)
 	}
-	if _, a := netRig(t, w, conditioned).under(caps.NetAllowRedirects, 1).get("https://api.example.com/"); a.Status != 200 {
+	if _, a := netRig(t, w, conditioned).under(caps.NetAllowRedirects,
+		1).get("https://api.example.com/"); a.Status != 200 {
 		t.Errorf("control: allowed by a layer: %+v", a)
 	}
 	before := len(w.requests())
-	if _, a := netRig(t, w, conditioned).under(caps.NetAllowRedirects, 0).get("https://api.example.com/"); a.Status != 302 || a.Headers["Location"] != "/next" || len(w.requests()) != before+1 {
+	if _, a := netRig(t, w, conditioned).under(caps.NetAllowRedirects,
+		0).get("https://api.example.com/"); a.Status != 302 || a.Headers["Location"] != "/next" ||
+		len(w.requests()) != before+1 {
 		t.Errorf("%+v, asked for %v", a, w.requests()[before:])
 	}
 }
@@ -130,11 +133,13 @@ func TestConditionsOfOtherFamilies(t *testing.T) {
 	hinted(t, d.Hint, "kb.max_value_bytes")
 
 	exec, f := execRig(t, "process:exec:/usr/bin/grep")
-	if _, _ = exec.under(caps.ExecTimeoutMS, 50).call(execRunName, `{"argv":["/bin/grep"],"timeout_ms":9000}`, ""); len(f.ran) != 1 || f.ran[0].Timeout.Milliseconds() != 50 {
+	if _, _ = exec.under(caps.ExecTimeoutMS, 50).call(execRunName, `{"argv":["/bin/grep"],"timeout_ms":9000}`,
+		""); len(f.ran) != 1 || f.ran[0].Timeout.Milliseconds() != 50 {
 		t.Errorf("%+v", f.ran)
 	}
 	long, ran := execRig(t, "process:exec:/usr/bin/grep")
-	if _, _ = long.under(caps.ExecTimeoutMS, 60_000).call(execRunName, `{"argv":["/bin/grep"],"timeout_ms":9000}`, ""); len(ran.ran) != 1 || ran.ran[0].Timeout.Milliseconds() != 9000 {
+	if _, _ = long.under(caps.ExecTimeoutMS, 60_000).call(execRunName, `{"argv":["/bin/grep"],"timeout_ms":9000}`,
+		""); len(ran.ran) != 1 || ran.ran[0].Timeout.Milliseconds() != 9000 {
 		t.Errorf("a condition gives more than is asked for: %+v", ran.ran)
 	}
 	n, d = exec.under(caps.ExecTimeoutMS, 0).denial(execRunName, `{"argv":["/bin/grep"]}`, "")

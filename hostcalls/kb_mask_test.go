@@ -303,7 +303,8 @@ func TestMasksDoNotReplaceData(t *testing.T) {
 //
 //rlp:holds R26
 func TestSearchMasksKeys(t *testing.T) {
-	if _, got := maskRig(t, masking...).whole("kb_search", "contacts", `{"text":"x"}`); !strings.Contains(got, `"<bbb>"`) || strings.Contains(got, "bob") {
+	if _, got := maskRig(t, masking...).whole("kb_search", "contacts", `{"text":"x"}`); !strings.Contains(got,
+		`"<bbb>"`) || strings.Contains(got, "bob") {
 		t.Errorf("masked: %s", got)
 	}
 	if _, got := maskRig(t, seeing...).whole("kb_search", "contacts", `{"text":"x"}`); !strings.Contains(got, `"bob@x"`) {

@@ -113,7 +113,10 @@ func TestANameThatIsTakenAwayNamesNothing(t *testing.T) {
 	if !r.host.named(mode, "127.0.0.1:443") {
 		t.Error("control: a host that is granted is not named")
 	}
-	if err := r.gate.Hold(&caps.Layer{Name: "late", Deny: []caps.Entry{{Grant: grantOf(t, "network:https:127.0.0.1")}}}); err != nil {
+	if err := r.gate.Hold(&caps.Layer{
+		Name: "late",
+		Deny: []caps.Entry{{Grant: grantOf(t, "network:https:127.0.0.1")}},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if r.host.named(mode, "127.0.0.1:443") {

@@ -140,7 +140,8 @@ func TestAMethodIsNotOverridden(t *testing.T) {
 		w := apiWorld(t)
 		did := overriding(w)
 		r := netRig(t, w, readPolicy)
-		if hint := r.refused(req, c.body, -2, "method_not_permitted"); !strings.Contains(hint, "by the method that is meant") {
+		if hint := r.refused(req, c.body, -2, "method_not_permitted"); !strings.Contains(hint,
+			"by the method that is meant") {
 			t.Errorf("%s: hint %q", c.name, hint)
 		}
 		if last := r.log.Decisions[len(r.log.Decisions)-1]; len(*did) != 0 || !last.Deny ||

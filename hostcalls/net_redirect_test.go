@@ -262,7 +262,8 @@ func TestHTTP2(t *testing.T) {
 	r := secretRig(t, w)
 	body := strings.Repeat("x", 30_000)
 	for range 3 {
-		if n, a := r.http(map[string]any{"method": "POST", "url": "https://api.example.com/", "headers": guestHeaders}, body); n < 0 || a.Body != "HTTP/2.0 30000" {
+		if n, a := r.http(map[string]any{"method": "POST", "url": "https://api.example.com/", "headers": guestHeaders},
+			body); n < 0 || a.Body != "HTTP/2.0 30000" {
 			t.Errorf("%d %+v", n, a)
 		}
 	}

@@ -149,7 +149,8 @@ func TestSSRFCases(t *testing.T) {
 		t.Run(c.ID, func(t *testing.T) {
 			w := c.on(t)
 			if c.EntryInvalid {
-				if _, findings := policy.ParseBase("policy.caps", []byte(c.policy()), policy.Options{}); !policy.HasErrors(findings) {
+				if _, findings := policy.ParseBase("policy.caps", []byte(c.policy()),
+					policy.Options{}); !policy.HasErrors(findings) {
 					t.Errorf("the policy is taken: %s", c.policy())
 				}
 				c.Allow = []string{"other.example"} // what is left of such a policy

@@ -132,7 +132,10 @@ func TestCleanedWordsFindNothing(t *testing.T) {
 			partOf(hits[0].Snippet+hits[1].Snippet) != "" {
 			t.Errorf("%s: a word beside the value finds %+v", where, hits)
 		}
-		if _, err := v.Search(t.Context(), kb.Query{Domain: "notes", Text: "x", K: kb.MaxHits + 1, Clean: clean}); err == nil {
+		if _, err := v.Search(t.Context(), kb.Query{
+			Domain: "notes", Text: "x", K: kb.MaxHits + 1,
+			Clean: clean,
+		}); err == nil {
 			t.Errorf("%s: more answers than there may be", where)
 		}
 	}

@@ -39,7 +39,8 @@ func BenchmarkGuestGet(b *testing.B) {
 	b.Cleanup(func() { s.Close() })
 	v := s.View(Origin{Agent: "bench"})
 	for i := range 1000 {
-		if _, err := v.Put(ctx, "notes", fmt.Sprintf("key%05d", i), []byte(strings.Repeat("of the plan, it is ", 54)[:1024])); err != nil {
+		if _, err := v.Put(ctx, "notes", fmt.Sprintf("key%05d", i),
+			[]byte(strings.Repeat("of the plan, it is ", 54)[:1024])); err != nil {
 			b.Fatal(err)
 		}
 	}

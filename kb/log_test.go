@@ -466,7 +466,10 @@ func TestLinesAreTheRecords(t *testing.T) {
 	s := openStore(t, home)
 	j := newJournal(t, journalDir(t, home, ""), audit.Head{RunID: "0194", Tenant: kb.DefaultTenant, Agent: "a<b>"})
 	for range 300 {
-		if err := j.Event(&audit.Event{Kind: audit.KindCallDone, Verb: "kb_get", Status: "ok", DurationMS: 0.25}); err != nil {
+		if err := j.Event(&audit.Event{
+			Kind: audit.KindCallDone, Verb: "kb_get", Status: "ok",
+			DurationMS: 0.25,
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}

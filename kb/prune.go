@@ -318,7 +318,8 @@ func (e *engine) removeSome(txn *badger.Txn) (n int, last uint64, err error) {
 	var x indexWalk
 	var g audit.Glance
 	it := txn.NewIterator(badger.IteratorOptions{Prefix: []byte{spaceRecord}})
-	for it.Seek(keyRecord(e.removed + 1)); it.Valid() && n < intakeItems && tailNumber(it.Item().Key()) <= pruned; it.Next() {
+	for it.Seek(keyRecord(e.removed + 1)); it.Valid() && n < intakeItems &&
+		tailNumber(it.Item().Key()) <= pruned; it.Next() {
 		keys = append(keys, it.Item().KeyCopy(nil))
 		n, last = n+1, tailNumber(it.Item().Key())
 		if err = it.Item().Value(g.Read); err != nil {

@@ -387,7 +387,8 @@ func TestPruningPassesOverNothingTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.close()
-	if m, _, err := e.markMore(t.Context(), time.Now().Add(time.Hour).UnixMilli(), time.Now().Add(time.Hour)); err != nil || m.Pruned != 3*(intakeItems+1) {
+	if m, _, err := e.markMore(t.Context(), time.Now().Add(time.Hour).UnixMilli(),
+		time.Now().Add(time.Hour)); err != nil || m.Pruned != 3*(intakeItems+1) {
 		t.Fatalf("%+v, %v", m, err)
 	}
 	past := time.Now().Add(-time.Hour) // one batch, and no more

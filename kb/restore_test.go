@@ -77,7 +77,10 @@ func TestBackupSessions(t *testing.T) {
 func FuzzBackup(f *testing.F) {
 	from := testEngine(f)
 	for _, key := range []string{"a", "b"} {
-		if _, err := answer(f.Context(), from, &changeRequest{Domain: "notes", Key: key, Value: []byte("text of " + key)}); err != nil {
+		if _, err := answer(f.Context(), from, &changeRequest{
+			Domain: "notes", Key: key,
+			Value: []byte("text of " + key),
+		}); err != nil {
 			f.Fatal(err)
 		}
 	}
@@ -107,7 +110,9 @@ func FuzzBackup(f *testing.F) {
 	f.Add([]byte(backupMagic), []byte{1, 0, 0, 0, 0xa0})
 	e := testEngine(f)
 	f.Fuzz(func(t *testing.T, k, v []byte) {
-		if _, err := readBackup(bytes.NewReader(append(bytes.Clone(k), v...)), func([]pair) error { return nil }); err != nil && !errors.Is(err, ErrBackup) {
+		if _, err := readBackup(bytes.NewReader(append(bytes.Clone(k), v...)), func([]pair) error {
+			return nil
+		}); err != nil && !errors.Is(err, ErrBackup) {
 			t.Fatal(err)
 		}
 		if _, err := parsePair(e.codec, pair{k, v}); err != nil {

@@ -114,7 +114,9 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 	t.Run("make", func(t *testing.T) {
 		e := testEngineOf(t, o)
 		mustDo(t, e, &changeRequest{Domain: "notes", Key: "a", Value: []byte("v")})
-		if err := e.db.Update(func(txn *badger.Txn) error { return txn.Set(keySchema(), number(nil, schema+1)) }); err != nil {
+		if err := e.db.Update(func(txn *badger.Txn) error {
+			return txn.Set(keySchema(), number(nil, schema+1))
+		}); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -177,7 +179,8 @@ func TestNoMasksNoIndex(t *testing.T) {
 		e := testEngineOf(t, o)
 		mustDo(t, e, &changeRequest{Domain: "notes", Key: "a", Value: []byte("call 5551234")})
 		working = false
-		if _, err := answer(t.Context(), e, &changeRequest{Domain: "notes", Key: "a", Value: []byte("x")}); !errors.Is(err, ErrUnavailable) {
+		if _, err := answer(t.Context(), e, &changeRequest{Domain: "notes", Key: "a", Value: []byte("x")}); !errors.Is(err,
+			ErrUnavailable) {
 			t.Errorf("a value that cannot be masked: %v", err)
 		}
 		if _, err := answer(t.Context(), e, &searchRequest{Domain: "notes", Text: "call"}); !errors.Is(err, ErrUnavailable) {

@@ -267,7 +267,10 @@ func TestLargestChange(t *testing.T) {
 		mustDo(t, e, &changeRequest{Domain: strings.Repeat("d", 64), Key: "1", Value: value('a' + byte(i%2)), Origin: big})
 	}
 	word := fmt.Sprintf("%c%046dx", 'a', 0)
-	if r := mustDo(t, e, &searchRequest{Domain: strings.Repeat("d", 64), Text: word, Raw: true, Limit: MaxHits}); len(r.Hits) != chunkDocs/2 {
+	if r := mustDo(t, e, &searchRequest{
+		Domain: strings.Repeat("d", 64), Text: word, Raw: true,
+		Limit: MaxHits,
+	}); len(r.Hits) != chunkDocs/2 {
 		t.Errorf("%d values have the word", len(r.Hits))
 	}
 }

@@ -68,7 +68,8 @@ func TestKeyringAndItsList(t *testing.T) {
 	others := filepath.Join(t.TempDir(), "open")
 	mkdir(t, others)
 	chmod(t, others, 0o755)
-	if err := open(t, Config{Provider: "keyring", Dir: others}).Put(ctx, id, []byte("correct-horse")); !errors.Is(err, errors.ErrUnsupported) {
+	if err := open(t, Config{Provider: "keyring", Dir: others}).Put(ctx, id, []byte("correct-horse")); !errors.Is(err,
+		errors.ErrUnsupported) {
 		t.Errorf("a folder of others: %v", err)
 	}
 	if left, err := os.ReadDir(others); err != nil || len(left) > 0 {

@@ -261,7 +261,8 @@ func TestVaultFilesThatCannotBeUsed(t *testing.T) {
 		if after, _ := os.ReadFile(file(dir)); string(after) != string(before) {
 			t.Errorf("%s: the file was changed", name)
 		}
-		if err := p.Put(t.Context(), idOf(t, "runloop/a/new"), []byte("a-new-value")); strings.HasPrefix(name, "an open scope") {
+		if err := p.Put(t.Context(), idOf(t, "runloop/a/new"), []byte("a-new-value")); strings.HasPrefix(name,
+			"an open scope") {
 			if _, left := os.Stat(filepath.Join(dir, "vault/a/new.age")); err == nil || left == nil {
 				t.Errorf("%s: stored all the same: %v, %v", name, err, left)
 			}

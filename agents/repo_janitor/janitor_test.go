@@ -152,7 +152,8 @@ func TestProblems(t *testing.T) {
 		t.Errorf("no checkout: %s; ran %q", got, *ran)
 	}
 	_, _ = machine(t, nil)
-	if text := string(run(repo, "/nonexistent", defaults)); !strings.Contains(text, "- write `/nonexistent/repo_janitor.md`: does not exist") {
+	if text := string(run(repo, "/nonexistent", defaults)); !strings.Contains(text,
+		"- write `/nonexistent/repo_janitor.md`: does not exist") {
 		t.Errorf("%s", text)
 	}
 }
@@ -214,7 +215,8 @@ func TestModuleImports(t *testing.T) {
 	}
 	names := sdktest.Names(imports)
 	slices.Sort(names)
-	if want := []string{"runloop_v1.exec_run", "runloop_v1.response_read", "runloop_v1.result"}; !slices.Equal(names, want) {
+	if want := []string{"runloop_v1.exec_run", "runloop_v1.response_read", "runloop_v1.result"}; !slices.Equal(names,
+		want) {
 		t.Errorf("imports %v, want %v", names, want)
 	}
 }

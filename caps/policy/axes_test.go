@@ -245,7 +245,8 @@ func TestAServerIsNoTool(t *testing.T) {
 		}
 	}
 	for _, floor := range []string{policy.Untrusted, policy.Delegate} {
-		if _, findings := policy.ParseProfile(floor, floor+".toml", []byte(policy.FloorText(floor)), options); len(findings) != 0 {
+		if _, findings := policy.ParseProfile(floor, floor+".toml", []byte(policy.FloorText(floor)),
+			options); len(findings) != 0 {
 			t.Errorf("the built-in %s: %v", floor, findings)
 		}
 	}

@@ -26,7 +26,8 @@ func TestListsAreSortedAndNameOnce(t *testing.T) {
 	if got := strings.Join(constraintTables(), " "); got != "net fs kb exec model secrets env mcp agents" {
 		t.Errorf("tables of [constraints]: %s", got)
 	}
-	if got := strings.Join(constrainable(), " "); got != "agent agents cache db env exec fs http kb llm mcp memory model net secrets sqlite" {
+	if got := strings.Join(constrainable(),
+		" "); got != "agent agents cache db env exec fs http kb llm mcp memory model net secrets sqlite" {
 		t.Errorf("what can be constrained: %s", got)
 	}
 }
@@ -221,7 +222,8 @@ func TestFloorsAreProfiles(t *testing.T) {
 				t.Errorf("%s of %q: %+v, layer %s because %v", name, text, p, p.Layer.Name, p.Layer.Because)
 			}
 			refused := text == "" || text == "deny = 1\n"
-			if told := len(findings) == 1 && findings[0].Code == CodeFloorKept && strings.Contains(findings[0].Message, file); told != refused || len(findings) > 1 {
+			if told := len(findings) == 1 && findings[0].Code == CodeFloorKept && strings.Contains(findings[0].Message,
+				file); told != refused || len(findings) > 1 {
 				t.Errorf("%s of %q: %v", name, text, findings)
 			}
 		}

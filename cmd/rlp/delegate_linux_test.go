@@ -140,7 +140,8 @@ func TestInstallIsOneStep(t *testing.T) {
 		t.Errorf("the installed agent is another now: %s", after)
 	}
 	h.agentOf("child", emptyModule, "kb_read = [\"events\"]\n")
-	if text := h.mustAs("agent", "install", filepath.Join(h.out, "child")); !strings.Contains(text, "takes the place of child 1.0.0") {
+	if text := h.mustAs("agent", "install", filepath.Join(h.out, "child")); !strings.Contains(text,
+		"takes the place of child 1.0.0") {
 		t.Errorf("%s", text)
 	}
 	if after := mustRead(t, filepath.Join(at, "policy.caps")); !strings.Contains(after, "events") {
@@ -150,7 +151,8 @@ func TestInstallIsOneStep(t *testing.T) {
 	if err := os.Symlink(h.out, link); err != nil {
 		t.Fatal(err)
 	}
-	if status, text := h.in("default", "", "agent", "install", h.agentOf("other", emptyModule, "time = true\n")); status != 65 || !strings.Contains(text, "in the way") {
+	if status, text := h.in("default", "", "agent", "install", h.agentOf("other", emptyModule,
+		"time = true\n")); status != 65 || !strings.Contains(text, "in the way") {
 		t.Errorf("through a link: %d %s", status, text)
 	}
 	if entries, err := os.ReadDir(filepath.Join(h.dir, "agents")); err != nil || len(entries) != 2 {
@@ -211,7 +213,8 @@ func BenchmarkDelegation(b *testing.B) {
 	h := &house{t: &testing.T{}, dir: filepath.Join(b.TempDir(), "home"), out: b.TempDir()}
 	h.write(filepath.Join(h.dir, "caps", "profiles", "_untrusted.toml"),
 		"schema_version = \"1.0\"\nname = \"_untrusted\"\n[deny]\ncapabilities = []\n")
-	if status, text := h.bench(b, "agent", "install", h.agentOf("child", emptyModule, "kb_read = [\"notes\"]\n")); status != 0 {
+	if status, text := h.bench(b, "agent", "install", h.agentOf("child", emptyModule,
+		"kb_read = [\"notes\"]\n")); status != 0 {
 		b.Fatal(text)
 	}
 	for _, n := range []int{1, 101} {

@@ -92,7 +92,8 @@ func TestImage(t *testing.T) {
 	run := append([]string{"run", "--detach", "--name", "rlp", "--volume", "home:/var/lib/rlp:noexec"}, confined...)
 	e.do(t, append(run, "rlp")...)
 	t.Cleanup(func() { e.do(t, "rm", "--force", "--volumes", "--time", "0", "rlp") })
-	if user := strings.TrimSpace(e.do(t, "image", "inspect", "--format", "{{.User}} {{.HealthCheck.Test}}", "rlp")); user != "65532:65532 [CMD /bin/rlp serve --check]" {
+	if user := strings.TrimSpace(e.do(t, "image", "inspect", "--format", "{{.User}} {{.HealthCheck.Test}}",
+		"rlp")); user != "65532:65532 [CMD /bin/rlp serve --check]" {
 		t.Errorf("user and health check: %s", user)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -110,7 +111,8 @@ func TestImage(t *testing.T) {
 			t.Fatalf("it never was ready: %v %s\n%s", err, out, e.do(t, "logs", "rlp"))
 		}
 	}
-	if out, err := e.command("exec", "rlp", "/bin/rlp", "serve", "--check", "--home", "/tmp/none").CombinedOutput(); err == nil {
+	if out, err := e.command("exec", "rlp", "/bin/rlp", "serve", "--check", "--home",
+		"/tmp/none").CombinedOutput(); err == nil {
 		t.Errorf("control: what nobody serves is ready: %s", out)
 	}
 	e.do(t, "exec", "rlp", "/bin/rlp", "audit", "verify")

@@ -96,7 +96,10 @@ func TestToolsOverStdio(t *testing.T) {
 		}
 		names = append(names, tool.Name)
 	}
-	if want := []string{"plain", "probe", "rlp_audit", "rlp_explain", "rlp_kb_search", "rlp_run", "rlp_runs"}; !slices.Equal(names, want) {
+	if want := []string{
+		"plain", "probe", "rlp_audit", "rlp_explain", "rlp_kb_search", "rlp_run",
+		"rlp_runs",
+	}; !slices.Equal(names, want) {
 		t.Errorf("%v", names)
 	}
 	if text, failed := told(t, cs, "plain", input("stdin")); failed || !strings.Contains(text, "runloop.dev/run_id") {

@@ -150,7 +150,8 @@ func TestConfineProgram(t *testing.T) {
 	if os.Geteuid() != 0 {
 		return
 	}
-	if err := errors.Join(os.Remove(confine), os.Rename(confine+".away", confine), os.Chown(confine, 65534, -1)); err != nil {
+	if err := errors.Join(os.Remove(confine), os.Rename(confine+".away", confine), os.Chown(confine, 65534,
+		-1)); err != nil {
 		t.Fatal(err)
 	}
 	if compose.OwnConfine(self) {

@@ -61,7 +61,8 @@ func TestLaunchRemote(t *testing.T) {
 	if r := start(t, h.env, "rlp", "launch", "--token-file", bad, h.agent); r.code != launcher.StatusUsage {
 		t.Errorf("--token-file alone: %+v", r)
 	}
-	if r := start(t, h.env, "rlp", "launch", "--remote", "--limit", "nonsense=5", h.agent); r.code != launcher.StatusInput || !strings.Contains(r.stderr, "nonsense") {
+	if r := start(t, h.env, "rlp", "launch", "--remote", "--limit", "nonsense=5",
+		h.agent); r.code != launcher.StatusInput || !strings.Contains(r.stderr, "nonsense") {
 		t.Errorf("a limit that is none: %+v", r)
 	}
 }

@@ -119,7 +119,8 @@ func (h *testHost) install(t testing.TB, name, capabilities string, wasm []byte)
 			return
 		}
 		data, readErr := io.ReadAll(r)
-		if err := errors.Join(err, readErr, os.MkdirAll(dir, 0o700), os.WriteFile(filepath.Join(dir, f.Name), data, 0o600)); err != nil {
+		if err := errors.Join(err, readErr, os.MkdirAll(dir, 0o700), os.WriteFile(filepath.Join(dir, f.Name), data,
+			0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -349,7 +350,8 @@ func TestNoServiceWithoutItsGrant(t *testing.T) {
 			}
 			path := filepath.Join(h.home, "caps", "profiles", file+".toml")
 			if c.file != "" {
-				if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(c.file), 0o600)); err != nil {
+				if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(c.file),
+					0o600)); err != nil {
 					t.Fatal(err)
 				}
 			}

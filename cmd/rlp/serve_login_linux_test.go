@@ -187,7 +187,8 @@ func TestLoginInABrowser(t *testing.T) {
 		"one of old":     func(h http.Header) { h.Del("Sec-Fetch-Site"); h.Set("Origin", "http://evil.example") },
 	} {
 		for _, path := range []string{"/logout", "/login"} {
-			if got := v.visit(http.MethodPost, path, url.Values{"token": {token}}, change); got.StatusCode != http.StatusForbidden || len(got.Cookies()) != 0 {
+			if got := v.visit(http.MethodPost, path, url.Values{"token": {token}},
+				change); got.StatusCode != http.StatusForbidden || len(got.Cookies()) != 0 {
 				t.Errorf("%s: %s: %d %v", name, path, got.StatusCode, got.Header)
 			}
 		}

@@ -104,7 +104,8 @@ func TestReadersAreToldNoPlace(t *testing.T) {
 	}
 	helper, secret, link, sink := filepath.Join(dir, "helper"), filepath.Join(dir, "secret"), filepath.Join(dir, "link"),
 		filepath.Join(dir, "sink")
-	if err := errors.Join(os.WriteFile(helper, nil, 0o700), os.Mkdir(secret, 0o700), os.Symlink(secret, link)); err != nil {
+	if err := errors.Join(os.WriteFile(helper, nil, 0o700), os.Mkdir(secret, 0o700),
+		os.Symlink(secret, link)); err != nil {
 		t.Fatal(err)
 	}
 	h := testingHost(t, fmt.Sprintf("[security]\nrun_grant = \"operator_full\"\npath_profile = "+
@@ -219,7 +220,8 @@ func TestWhoseTextIsBroken(t *testing.T) {
 	}
 	h.put(t, "caps/overrides/plain.toml", "[limits]\n[capabilties]\n")
 	var away *service.UnavailableError
-	if _, err := h.TryOverride(t.Context(), h.who, "plain", ask.Trial{Text: []byte("[limits]\n")}); !errors.As(err, &away) || !strings.Contains(err.Error(), "plain.toml:2:") {
+	if _, err := h.TryOverride(t.Context(), h.who, "plain", ask.Trial{Text: []byte("[limits]\n")}); !errors.As(err,
+		&away) || !strings.Contains(err.Error(), "plain.toml:2:") {
 		t.Errorf("who operates is told %v", err)
 	}
 	reader := &service.Caller{Tenant: "default", May: service.Read}

@@ -200,10 +200,12 @@ func TestMaxCallsIsExact(t *testing.T) {
 func TestRefuseTellsThePolicyFirst(t *testing.T) {
 	g, log := open(t, baseOf(t, "kb:read:notes"), keepAll)
 	op := opOf(t, g, "kb_search")
-	if got := g.Refuse(op, caps.Request{Family: caps.KBRead, Name: "notes"}, "notes", caps.Unavailable); got.Code != caps.Unavailable {
+	if got := g.Refuse(op, caps.Request{Family: caps.KBRead, Name: "notes"}, "notes",
+		caps.Unavailable); got.Code != caps.Unavailable {
 		t.Errorf("granted: %+v", got)
 	}
-	if got := g.Refuse(op, caps.Request{Family: caps.KBRead, Name: "contacts"}, "contacts", caps.Unavailable); got.Code != caps.DomainNotPermitted {
+	if got := g.Refuse(op, caps.Request{Family: caps.KBRead, Name: "contacts"}, "contacts",
+		caps.Unavailable); got.Code != caps.DomainNotPermitted {
 		t.Errorf("not granted: %+v", got)
 	}
 	for _, d := range log.Decisions {

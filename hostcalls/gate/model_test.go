@@ -167,7 +167,8 @@ func drawNarrowing(t *rapid.T, name string) *caps.Layer {
 		}
 		l.Deny = append(l.Deny, caps.Entry{Grant: g})
 	}
-	if tool := rapid.SampledFrom([]string{"", "", "memory:kb_put", "file:path_open", "memory:*"}).Draw(t, "tool"); tool != "" {
+	if tool := rapid.SampledFrom([]string{"", "", "memory:kb_put", "file:path_open", "memory:*"}).Draw(t,
+		"tool"); tool != "" {
 		l.Deny = append(l.Deny, caps.Entry{Grant: caps.Grant{Family: caps.Tool, Modes: 1, Scope: tool}})
 	}
 	return l

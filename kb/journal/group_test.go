@@ -200,7 +200,8 @@ func TestGroupAmongGoroutines(t *testing.T) {
 	for i, j := range f.runs {
 		wg.Go(func() {
 			for n := range 50 {
-				if _, err := j.Decide(&audit.Decision{Keep: true, Deny: n%5 == 0, Target: fmt.Sprintf("/srv/%d", n/2)}); err != nil {
+				if _, err := j.Decide(&audit.Decision{Keep: true, Deny: n%5 == 0, Target: fmt.Sprintf("/srv/%d",
+					n/2)}); err != nil {
 					t.Error(err)
 				}
 				if err := j.Sync(); err != nil {

@@ -127,7 +127,8 @@ func TestFolderLeavesOut(t *testing.T) {
 	if more, _ := read(t, dir, source.Options{Hidden: true}); len(more) != len(docs)+2 {
 		t.Errorf("with what is hidden %d, without %d", len(more), len(docs))
 	}
-	if _, err := source.Read(t.Context(), filepath.Join(dir, "pipe"), source.Options{}, nil); !errors.Is(err, source.ErrInput) {
+	if _, err := source.Read(t.Context(), filepath.Join(dir, "pipe"), source.Options{}, nil); !errors.Is(err,
+		source.ErrInput) {
 		t.Errorf("a pipe: %v", err)
 	}
 }

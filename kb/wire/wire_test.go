@@ -55,7 +55,8 @@ func TestClaimedLength(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for range 50 {
-		if err := conn(t, bytes.NewBuffer(append([]byte(nil), claim...))).Receive(new(message)); !errors.Is(err, io.ErrUnexpectedEOF) {
+		if err := conn(t, bytes.NewBuffer(append([]byte(nil), claim...))).Receive(new(message)); !errors.Is(err,
+			io.ErrUnexpectedEOF) {
 			t.Fatal(err)
 		}
 	}

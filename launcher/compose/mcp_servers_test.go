@@ -37,7 +37,8 @@ func TestAServersNameLeadsNowherePrivate(t *testing.T) {
 	}})
 	defer client.Close()
 	var refused *egress.AddressError
-	if _, err := mcpclient.Connect(t.Context(), mcpclient.HTTP("http://mcp.example.com"+port, "", client)); !errors.As(err, &refused) {
+	if _, err := mcpclient.Connect(t.Context(), mcpclient.HTTP("http://mcp.example.com"+port, "", client)); !errors.As(err,
+		&refused) {
 		t.Errorf("a name that leads to loopback: %v", err)
 	}
 	s, err := mcpclient.Connect(t.Context(), mcpclient.HTTP(srv.URL, "", client)) // control

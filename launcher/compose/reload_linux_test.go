@@ -19,7 +19,8 @@ func TestWhatIsAsItWasIsNotRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unix.Close(opened)
-	if _, err := unix.InotifyAddWatch(opened, filepath.Join(dir, "caps/overrides/bomb.toml"), unix.IN_OPEN|unix.IN_CLOSE); err != nil {
+	if _, err := unix.InotifyAddWatch(opened, filepath.Join(dir, "caps/overrides/bomb.toml"), unix.IN_OPEN|
+		unix.IN_CLOSE); err != nil {
 		t.Fatal(err)
 	}
 	for i, c := range []struct {

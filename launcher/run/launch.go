@@ -445,7 +445,8 @@ func (r *run) finish() {
 	if kind != audit.KindRunComplete {
 		e.Severity, e.Reason = audit.Error, string(r.report.Outcome)
 	}
-	if err := errors.Join(r.gate.Err(), r.recordLate(), r.journal.Event(e), r.journal.Sync(), r.journal.Close()); err != nil && r.report.Outcome != AuditFailed {
+	if err := errors.Join(r.gate.Err(), r.recordLate(), r.journal.Event(e), r.journal.Sync(),
+		r.journal.Close()); err != nil && r.report.Outcome != AuditFailed {
 		r.report.refuse(AuditFailed, StatusAudit, err.Error())
 	}
 	r.logEnd()

@@ -46,7 +46,10 @@ func TestAPathThatGoesAwayRefuses(t *testing.T) {
 		s := specOf(t, audit.NewMemory(), "fs:read:"+granted)
 		s.Relaxed = c.relaxed
 		remove("before")
-		if s.Policy, s.Paths, err = Canonical(s.Policy, Resolvers{Files: jail.Canonical, Programs: jail.Canonical}); err != nil {
+		if s.Policy, s.Paths, err = Canonical(s.Policy, Resolvers{
+			Files:    jail.Canonical,
+			Programs: jail.Canonical,
+		}); err != nil {
 			t.Fatal(err)
 		}
 		remove("after")

@@ -100,7 +100,9 @@ func TestARunIsToldOnlyWhatConcernsIt(t *testing.T) {
 		if len(r.Warnings) > 0 || r.Outcome == Unsupported {
 			t.Errorf("%+v: %s, warned %q", c, r.Outcome, r.Warnings)
 		}
-		if got := slices.ContainsFunc(log.Decisions, func(d audit.Kept) bool { return d.Cap == "caps.empty" }); got != (c.record != "") {
+		if got := slices.ContainsFunc(log.Decisions, func(d audit.Kept) bool {
+			return d.Cap == "caps.empty"
+		}); got != (c.record != "") {
 			t.Errorf("%+v: recorded %+v", c, log.Decisions)
 		}
 		last := log.Events[len(log.Events)-1]
@@ -315,7 +317,8 @@ func TestGrantedPathsThatAreNotThere(t *testing.T) {
 	}
 	plan, err := NewPlan(s.Policy)
 	must(t, err)
-	if got := unresolved(s, plan); !strings.HasPrefix(got, "granted and not there: /b, /z; make it, take it out (--deny fs:*:/b)") {
+	if got := unresolved(s, plan); !strings.HasPrefix(got,
+		"granted and not there: /b, /z; make it, take it out (--deny fs:*:/b)") {
 		t.Errorf("each path once, in order: %q", got)
 	}
 	if got := describe("/a", ""); got != "/a" {

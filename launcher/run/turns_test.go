@@ -52,7 +52,10 @@ func talkOf(t *testing.T, grants ...string) *talk {
 	}
 	r := &run{spec: spec, plan: plan, report: newReport(spec, plan), journal: k.log}
 	r.out, r.err = capture{max: DefaultStdioBytes}, capture{max: DefaultStdioBytes}
-	if r.gate, err = gate.New(plan.Effective, k.log, gate.Options{KeepAllowed: true, KeepDenied: true, MaxCalls: -1}); err != nil {
+	if r.gate, err = gate.New(plan.Effective, k.log, gate.Options{
+		KeepAllowed: true, KeepDenied: true,
+		MaxCalls: -1,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	r.host = hostcalls.New(hostcalls.Config{Gate: r.gate, Limits: plan.Limits})

@@ -231,7 +231,8 @@ func TestLongList(t *testing.T) {
 			}
 		}
 	}
-	if out := New(testKey).Mask("notes", bytes.Repeat([]byte("0170 1234567 "), 1<<16)); bytes.ContainsAny(out, "0123456789") {
+	if out := New(testKey).Mask("notes", bytes.Repeat([]byte("0170 1234567 "), 1<<16)); bytes.ContainsAny(out,
+		"0123456789") {
 		t.Error("digits are left of a long list")
 	}
 }

@@ -249,7 +249,8 @@ func (d *demo) tidy() error {
 		return err
 	}
 	d.say("repo_janitor looks through a checkout with git and grep, started without a shell")
-	if err := d.rlp("", "launch", "agents/repo_janitor", "--param", "repo="+repo, "--param", "report="+d.dir+"/report"); err != nil {
+	if err := d.rlp("", "launch", "agents/repo_janitor", "--param", "repo="+repo, "--param", "report="+d.dir+
+		"/report"); err != nil {
 		return err
 	}
 	return nil

@@ -79,7 +79,8 @@ func TestUnitsAreUnderstood(t *testing.T) {
 			t.Errorf("%s: %s", name, out)
 		}
 	}
-	if out := verify(strings.Replace(found["system"], "ProtectSystem=", "ProtectSytem=", 1)); !strings.Contains(out, "ProtectSytem") {
+	if out := verify(strings.Replace(found["system"], "ProtectSystem=", "ProtectSytem=", 1)); !strings.Contains(out,
+		"ProtectSytem") {
 		t.Errorf("control: a misspelt line is not found: %s", out)
 	}
 	const tenths = "15"

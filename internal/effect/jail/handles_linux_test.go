@@ -83,7 +83,8 @@ func TestNoHandleIsLeft(t *testing.T) {
 			must(t, j.Close())
 		})
 		keepsNone(t, "a jail that cannot be", func() {
-			if j, err := Open(Config{Gate: &walker{}, Roots: append(roots, p.grant+"/out"), walk: walk}); !errors.Is(err, ErrMoved) {
+			if j, err := Open(Config{Gate: &walker{}, Roots: append(roots, p.grant+"/out"), walk: walk}); !errors.Is(err,
+				ErrMoved) {
 				t.Errorf("%v, %v", j, err)
 			}
 		})

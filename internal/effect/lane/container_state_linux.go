@@ -113,7 +113,8 @@ func (s *state) remove() error {
 		err = fmt.Errorf("the state of a container is left: %s is mounted", left[0])
 	} else {
 		err = os.RemoveAll(s.dir)
-		for until := time.Now().Add(killTime); errors.Is(err, unix.ENOTEMPTY) && time.Now().Before(until); err = os.RemoveAll(s.dir) {
+		for until := time.Now().Add(killTime); errors.Is(err, unix.ENOTEMPTY) &&
+			time.Now().Before(until); err = os.RemoveAll(s.dir) {
 			pause() // an engine that was asked to end something is at it yet
 		}
 	}

@@ -158,7 +158,8 @@ func removeLeft(parent string) {
 // endGroup ends all that lives in a group of either version, and takes it away.
 func endGroup(path string) error {
 	err := removeGroup(path, 0)
-	for until := time.Now().Add(killTime); errors.Is(err, unix.EBUSY) && time.Now().Before(until); err = removeGroup(path, 0) {
+	for until := time.Now().Add(killTime); errors.Is(err, unix.EBUSY) && time.Now().Before(until); err = removeGroup(path,
+		0) {
 		if writeNumber(filepath.Join(path, "cgroup.kill"), 1) != nil {
 			killListed(path)
 		}

@@ -131,7 +131,8 @@ func (r *groupsV1) close() error {
 			continue
 		}
 		err := removeGroup(path, 0)
-		for until := time.Now().Add(killTime); errors.Is(err, unix.EBUSY) && time.Now().Before(until); err = removeGroup(path, 0) {
+		for until := time.Now().Add(killTime); errors.Is(err, unix.EBUSY) && time.Now().Before(until); err = removeGroup(path,
+			0) {
 			pause()
 		}
 		errs = append(errs, err)

@@ -203,7 +203,8 @@ func plants(dir string) string {
 	}
 	// what is harmless works all the same
 	if fd := open(".", unix.O_TMPFILE|unix.O_WRONLY); fd >= 0 {
-		if err := unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), here, "t", unix.AT_SYMLINK_FOLLOW); err != nil {
+		if err := unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), here, "t",
+			unix.AT_SYMLINK_FOLLOW); err != nil {
 			through = append(through, "a file without a name has none: "+err.Error())
 		}
 	}

@@ -81,7 +81,8 @@ func TestAFolderTooLargeToLookAtIsNotMoved(t *testing.T) {
 	for range MostDeep - 1 {
 		deep = filepath.Join(deep, "d")
 	}
-	if err := errors.Join(os.MkdirAll(deep, 0o700), os.Mkdir(dir+"/many", 0o700), os.Symlink("/outside", dir+"/many/l")); err != nil {
+	if err := errors.Join(os.MkdirAll(deep, 0o700), os.Mkdir(dir+"/many", 0o700),
+		os.Symlink("/outside", dir+"/many/l")); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 10 {

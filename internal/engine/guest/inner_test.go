@@ -55,7 +55,10 @@ func TestCountsThatNothingBacksAreRefused(t *testing.T) {
 		if _, err := guest.Imports(slices.Concat(header, c.sound)); err != nil {
 			t.Errorf("control: %s: %v", c.what, err)
 		}
-		if err := guest.Check(guest.Config{Module: slices.Concat(header, c.attack), Name: "attack", Compiler: os.Executable}); !errors.Is(err, guest.ErrModule) {
+		if err := guest.Check(guest.Config{
+			Module: slices.Concat(header, c.attack), Name: "attack",
+			Compiler: os.Executable,
+		}); !errors.Is(err, guest.ErrModule) {
 			t.Errorf("%s: %v", c.what, err)
 		}
 	}

@@ -118,7 +118,8 @@ func TestParametersAndResultsTravel(t *testing.T) {
 }
 
 func TestEntry(t *testing.T) {
-	if _, err := guest.Compile(t.Context(), guest.Config{Module: module{entry: "main"}.bytes()}); !errors.Is(err, guest.ErrNoStart) {
+	if _, err := guest.Compile(t.Context(), guest.Config{Module: module{entry: "main"}.bytes()}); !errors.Is(err,
+		guest.ErrNoStart) {
 		t.Errorf("without: %v", err)
 	}
 }
@@ -161,11 +162,13 @@ func TestTablesAreBounded(t *testing.T) {
 func TestWhatIsNoModule(t *testing.T) {
 	good := module{imports: []imported{importOf(exit())}, pages: 1}.bytes()
 	for n := range len(good) {
-		if _, err := guest.Compile(t.Context(), guest.Config{Module: good[:n], Funcs: []abi.Func{exit()}}); !errors.Is(err, guest.ErrModule) {
+		if _, err := guest.Compile(t.Context(), guest.Config{Module: good[:n], Funcs: []abi.Func{exit()}}); !errors.Is(err,
+			guest.ErrModule) {
 			t.Errorf("cut to %d bytes: %v", n, err)
 		}
 	}
-	if _, err := guest.Compile(t.Context(), guest.Config{Module: []byte("\x00asm\x0d\x00\x01\x00")}); !errors.Is(err, guest.ErrComponent) ||
+	if _, err := guest.Compile(t.Context(), guest.Config{Module: []byte("\x00asm\x0d\x00\x01\x00")}); !errors.Is(err,
+		guest.ErrComponent) ||
 		!strings.Contains(err.Error(), "wasm32-wasip1") {
 		t.Errorf("component: %v", err)
 	}

@@ -328,7 +328,10 @@ func TestRename(t *testing.T) {
 		t.Error(got)
 	}
 	var alone analysis.Reader
-	if a, _ := alone.Ask(&analysis.Decision{Cap: "fs.write", Op: "path_rename", Target: "/c", Deny: true}); a.Doubt != analysis.Removal {
+	if a, _ := alone.Ask(&analysis.Decision{
+		Cap: "fs.write", Op: "path_rename", Target: "/c",
+		Deny: true,
+	}); a.Doubt != analysis.Removal {
 		t.Errorf("%+v", a)
 	}
 }

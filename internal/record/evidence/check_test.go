@@ -254,7 +254,8 @@ func TestMarks(t *testing.T) {
 	if got, lines, err := key.OpenNote(f.checkpoint(3)); err != nil || got != c || len(lines) != 0 {
 		t.Errorf("a checkpoint: %+v, %q, %v", got, lines, err)
 	}
-	if _, _, err := key.OpenNote(bytes.Replace(mark, []byte("pruned 2"), []byte("pruned 3"), 1)); !errors.Is(err, ErrMismatch) {
+	if _, _, err := key.OpenNote(bytes.Replace(mark, []byte("pruned 2"), []byte("pruned 3"), 1)); !errors.Is(err,
+		ErrMismatch) {
 		t.Errorf("a mark that was changed: %v", err)
 	}
 	for _, lines := range [][]string{nil, {""}, {"a\nb"}} {

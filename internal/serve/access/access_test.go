@@ -57,7 +57,8 @@ func TestABadTokenIsNobodyWhoeverConnects(t *testing.T) {
 	}
 	for _, second := range []string{"Bearer " + text, "Bearer x", "Basic x", ""} {
 		for _, pair := range [][]string{{"Bearer " + text, second}, {second, "Bearer " + text}} {
-			if got := k.status(t, operator(request(t, "Authorization", pair[0], "Authorization", pair[1]))); got != http.StatusBadRequest {
+			if got := k.status(t, operator(request(t, "Authorization", pair[0], "Authorization",
+				pair[1]))); got != http.StatusBadRequest {
 				t.Errorf("%q: %d", pair, got)
 			}
 		}
@@ -163,7 +164,8 @@ func TestTheOperatorsToken(t *testing.T) {
 	if got := kitOf(t, nil).status(t, bearer(t, "")); got != http.StatusUnauthorized {
 		t.Errorf("no token is the operator's where there is none: %d", got)
 	}
-	if _, err := New(Options{Tenant: "default", Now: time.Now, OperatorToken: secret[:minOperatorToken-2] + "~!"}); err != nil {
+	if _, err := New(Options{Tenant: "default", Now: time.Now, OperatorToken: secret[:minOperatorToken-2] +
+		"~!"}); err != nil {
 		t.Errorf("control: the shortest: %v", err)
 	}
 	for _, weak := range []string{"hunter2", strings.Repeat("a", 23), secret + " x", secret + "\n", secret + "é", secret +

@@ -90,7 +90,10 @@ func TestOneRecordOfACertificate(t *testing.T) {
 			t.Fatalf("%+v, %v", found, err)
 		}
 	}
-	if _, _, err := k.store.New(Token{Name: "two", Tenant: "acme", May: service.Read, CertHash: hashOf(cert)}); err == nil || !strings.Contains(err.Error(), one.ID) {
+	if _, _, err := k.store.New(Token{
+		Name: "two", Tenant: "acme", May: service.Read,
+		CertHash: hashOf(cert),
+	}); err == nil || !strings.Contains(err.Error(), one.ID) {
 		t.Errorf("two records of one hash: %v", err)
 	}
 	other := strings.Repeat("ab", 32)
@@ -120,7 +123,8 @@ func TestGuessesAreOfTheirToken(t *testing.T) {
 	_, text := k.token(t, nil)
 	_, other := k.token(t, func(o *Token) { o.Name = "other" })
 	for i := range freeTries {
-		if got := k.status(t, withPeer(bearer(t, wrongOf(text)), fmt.Sprintf("192.0.2.%d", i+1))); got != http.StatusUnauthorized {
+		if got := k.status(t, withPeer(bearer(t, wrongOf(text)), fmt.Sprintf("192.0.2.%d",
+			i+1))); got != http.StatusUnauthorized {
 			t.Fatalf("guess %d: %d", i, got)
 		}
 	}

@@ -304,7 +304,8 @@ func TestTablesOfProc(t *testing.T) {
 		}
 	}
 	gone := func(string) (*os.File, error) { return nil, os.ErrPermission }
-	if _, err := procSocket(gone, netip.MustParseAddrPort("127.0.0.1:1"), netip.MustParseAddrPort("127.0.0.1:2")); err == nil {
+	if _, err := procSocket(gone, netip.MustParseAddrPort("127.0.0.1:1"),
+		netip.MustParseAddrPort("127.0.0.1:2")); err == nil {
 		t.Error("a table that cannot be read has a socket")
 	}
 }

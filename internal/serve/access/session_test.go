@@ -200,11 +200,14 @@ func TestGuessesInTheForm(t *testing.T) {
 		t.Errorf("a token in the address: %d", w.Code)
 	}
 	for range freeTries {
-		if w := visit(t, h, browser(t, "POST", LoginPath, "198.51.100.1", url.Values{"token": {"x<script>"}})); w.Code != http.StatusUnauthorized || strings.Contains(w.Body.String(), "<script>") {
+		if w := visit(t, h, browser(t, "POST", LoginPath, "198.51.100.1",
+			url.Values{"token": {"x<script>"}})); w.Code != http.StatusUnauthorized || strings.Contains(w.Body.String(),
+			"<script>") {
 			t.Errorf("%d %s", w.Code, w.Body)
 		}
 	}
-	if w := visit(t, h, browser(t, "POST", LoginPath, "198.51.100.1", url.Values{"token": {text}})); w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") == "" {
+	if w := visit(t, h, browser(t, "POST", LoginPath, "198.51.100.1",
+		url.Values{"token": {text}})); w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") == "" {
 		t.Errorf("%d", w.Code)
 	}
 }

@@ -251,7 +251,8 @@ func (a *answers) guarded(rt route) {
 		if rt.open {
 			return
 		}
-		if w := a.of(behind, ask{method: rt.method, path: filled(rt.path), head: []string{good[:len(good)-3] + "222"}}); w.Code == http.StatusTooManyRequests {
+		if w := a.of(behind, ask{method: rt.method, path: filled(rt.path), head: []string{good[:len(good)-3] +
+			"222"}}); w.Code == http.StatusTooManyRequests {
 			return
 		}
 	}

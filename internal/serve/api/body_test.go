@@ -85,7 +85,8 @@ func TestBodiesAreBounded(t *testing.T) {
 	launching, _ := handlerOf(&host{}, Options{Largest: most}, service.Options{})
 	body := `{"agent":"a"}`
 	for _, length := range []int64{-1, most} {
-		if w, _ := sent(launching, "/run", strings.NewReader(body+strings.Repeat(" ", most-len(body))), length); w.Code != http.StatusOK {
+		if w, _ := sent(launching, "/run", strings.NewReader(body+strings.Repeat(" ", most-len(body))),
+			length); w.Code != http.StatusOK {
 			t.Errorf("control: what has the bound is taken: %d %s", w.Code, w.Body)
 		}
 	}

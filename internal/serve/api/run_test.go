@@ -49,7 +49,8 @@ func TestRunTakesAll(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
-	if status, _ := k.run(`{"bundle":"` + base64.StdEncoding.EncodeToString([]byte("archive")) + `","policy":"[deny]\n"}`); status != http.StatusOK || string(got.Bundle) != "archive" || got.Override != "[deny]\n" {
+	if status, _ := k.run(`{"bundle":"` + base64.StdEncoding.EncodeToString([]byte("archive")) +
+		`","policy":"[deny]\n"}`); status != http.StatusOK || string(got.Bundle) != "archive" || got.Override != "[deny]\n" {
 		t.Errorf("%d %+v", status, got)
 	}
 }
@@ -448,11 +449,18 @@ func TestARefusalQuotesWhatABundleWrote(t *testing.T) {
 // first violation that has one.
 func TestARefusalExplainsCapabilitiesAlone(t *testing.T) {
 	without := launcher.Violation{Code: caps.Unavailable, Message: "leads through a link", Layer: "base"}
-	if f := violations(&service.ViolationError{RunID: "r", Violations: []launcher.Violation{without}}); strings.Contains(f.Text, "caps explain") || strings.Contains(f.Text, "that took") {
+	if f := violations(&service.ViolationError{
+		RunID:      "r",
+		Violations: []launcher.Violation{without},
+	}); strings.Contains(f.Text, "caps explain") || strings.Contains(f.Text,
+		"that took") {
 		t.Error(f.Text)
 	}
 	with := launcher.Violation{Capability: "fs:read:/b", Layer: "base"}
-	if f := violations(&service.ViolationError{RunID: "r", Violations: []launcher.Violation{without, with}}); !strings.Contains(f.Text, "BUNDLE 'fs:read:/b' --run r") {
+	if f := violations(&service.ViolationError{RunID: "r", Violations: []launcher.Violation{
+		without,
+		with,
+	}}); !strings.Contains(f.Text, "BUNDLE 'fs:read:/b' --run r") {
 		t.Error(f.Text)
 	}
 }

@@ -137,11 +137,13 @@ func TestBodiesThatDoNotCome(t *testing.T) {
 			t.Errorf("one more: %s %s", resp.Status, said)
 		}
 		body := `{"agent":"a"}`
-		if resp, said, _ := p.dial(t, head(""), body+strings.Repeat(" ", smallBody-len(body))).answer(t); resp.StatusCode != http.StatusOK {
+		if resp, said, _ := p.dial(t, head(""), body+strings.Repeat(" ",
+			smallBody-len(body))).answer(t); resp.StatusCode != http.StatusOK {
 			t.Errorf("another caller: %s %s", resp.Status, said)
 		}
 		time.Sleep(2 * time.Minute) // none of the four came
-		if resp, said, _ := p.dial(t, head("launcher"), body+strings.Repeat(" ", smallBody-len(body))).answer(t); resp.StatusCode != http.StatusOK {
+		if resp, said, _ := p.dial(t, head("launcher"), body+strings.Repeat(" ",
+			smallBody-len(body))).answer(t); resp.StatusCode != http.StatusOK {
 			t.Errorf("when they were given up: %s %s", resp.Status, said)
 		}
 		time.Sleep(time.Second) // the server closes what it refused

@@ -27,7 +27,8 @@ func (c *console) agentsPage(r *http.Request, caller *service.Caller) (*view, er
 		return nil, &badRequest{"after is the name of an agent, such as notes_digest"}
 	}
 	var err error
-	if l.Agents, err = c.Host.SomeAgents(r.Context(), caller, service.AgentQuery{After: l.After, Limit: agentRows + 1}); err != nil {
+	if l.Agents, err = c.Host.SomeAgents(r.Context(), caller, service.AgentQuery{After: l.After, Limit: agentRows +
+		1}); err != nil {
 		return nil, err
 	}
 	if len(l.Agents) > agentRows {

@@ -155,10 +155,16 @@ func TestPolicyIsTriedBeforeItIsSaved(t *testing.T) {
 	if tried := host.trials[1]; !tried.Save || tried.Narrow || tried.Was != "none" || string(tried.Text) != "x" {
 		t.Errorf("saved was %+v", tried)
 	}
-	if resp, _ := get(t, h, path, url.Values{"text": {"", "net = []"}, "do": {"save"}, "was": {"none"}}); resp.StatusCode != http.StatusBadRequest {
+	if resp, _ := get(t, h, path, url.Values{
+		"text": {"", "net = []"}, "do": {"save"},
+		"was": {"none"},
+	}); resp.StatusCode != http.StatusBadRequest {
 		t.Errorf("a form with two texts is %d", resp.StatusCode)
 	}
-	if resp, _ := get(t, h, path, url.Values{"text": {"x"}, "do": {"save"}, "was": {"--x y"}}); resp.StatusCode != http.StatusBadRequest {
+	if resp, _ := get(t, h, path, url.Values{
+		"text": {"x"}, "do": {"save"},
+		"was": {"--x y"},
+	}); resp.StatusCode != http.StatusBadRequest {
 		t.Errorf("a digest that is none: %d", resp.StatusCode)
 	}
 	host.errs["try notes_digest"] = &ask.TextError{Line: 2, Column: 1, Why: `unknown key "fs_wr" (did you mean "fs_rw"?)`}

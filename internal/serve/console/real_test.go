@@ -87,10 +87,12 @@ func served(t *testing.T) *realService {
 		}
 	}
 	note := "# A note\n\nSee ../private/<img src=x onerror=window.pwned=1>.md\n"
-	if err := os.WriteFile(filepath.Join(s.notes, "<img src=x onerror=window.pwned=1>\u202e.md"), []byte(note), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(s.notes, "<img src=x onerror=window.pwned=1>\u202e.md"), []byte(note),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", s.rlp, "runloop.dev/rlp/cmd/rlp").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", s.rlp,
+		"runloop.dev/rlp/cmd/rlp").CombinedOutput(); err != nil {
 		t.Fatalf("building rlp: %v\n%s", err, out)
 	}
 	bundle := filepath.Join(dir, "notes_digest")
@@ -162,7 +164,8 @@ func TestTheRealService(t *testing.T) {
 		"li').length > 0")
 	b.do(chromedp.Click(chromedp.CSS(".panel .button")))
 	b.until("document.getElementById('text') !== null && document.querySelector('.hint') !== null")
-	if used := evaluate[string](b, "document.querySelector('main table').innerText"); !strings.Contains(used, "kb:write:artifacts") || !strings.Contains(used, s.notes) {
+	if used := evaluate[string](b, "document.querySelector('main table').innerText"); !strings.Contains(used,
+		"kb:write:artifacts") || !strings.Contains(used, s.notes) {
 		t.Errorf("granted and used are %q", used)
 	}
 	text := "[capabilities]\nkb_write = [\"contacts\"]\n"

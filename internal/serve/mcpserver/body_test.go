@@ -103,7 +103,8 @@ func TestListsOfMessages(t *testing.T) {
 	if status, said := (&spoken{b: b, t: t}).post(listOf(2, "tools/list")); status != http.StatusBadRequest {
 		t.Errorf("without a session: %d %.200s", status, said)
 	}
-	if status, said := (&spoken{b: b, t: t, header: modern}).post(listOf(2, "tools/list")); status != http.StatusBadRequest {
+	if status, said := (&spoken{b: b, t: t, header: modern}).post(listOf(2,
+		"tools/list")); status != http.StatusBadRequest {
 		t.Errorf("in the version without sessions: %d %.200s", status, said)
 	}
 	other := speak(t, b, "2025-03-26")

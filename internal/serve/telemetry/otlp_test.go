@@ -23,6 +23,11 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
+const (
+	cumulative = metricsv1.AggregationTemporality_AGGREGATION_TEMPORALITY_CUMULATIVE
+	delta      = metricsv1.AggregationTemporality_AGGREGATION_TEMPORALITY_DELTA
+)
+
 // every is one attribute of each kind, empty values among them, and the same as
 // collectors have it.
 func every() ([]attribute.KeyValue, []*common.KeyValue) {
@@ -69,7 +74,9 @@ func every() ([]attribute.KeyValue, []*common.KeyValue) {
 		{Key: "numbers", Value: list(whole(0), whole(-1))},
 		{Key: "fractions", Value: list(fraction(0), fraction(2))},
 		{Key: "bytes", Value: &common.AnyValue{Value: &common.AnyValue_BytesValue{BytesValue: []byte{0xff, 0}}}},
-		{Key: "map", Value: &common.AnyValue{Value: &common.AnyValue_KvlistValue{KvlistValue: &common.KeyValueList{Values: pairs}}}},
+		{Key: "map", Value: &common.AnyValue{Value: &common.AnyValue_KvlistValue{
+			KvlistValue: &common.KeyValueList{Values: pairs},
+		}}},
 		{Key: "mixed", Value: list(text("v"), whole(1))},
 		{Key: "none", Value: &common.AnyValue{}},
 	}
@@ -256,36 +263,58 @@ func TestMetricsAreOTLP(t *testing.T) {
 						{TimeUnixNano: nano, Value: &metricsv1.NumberDataPoint_AsInt{AsInt: -2}},
 						{TimeUnixNano: nano, Value: &metricsv1.NumberDataPoint_AsInt{}},
 					}}}},
-					{Name: "sum", Data: &metricsv1.Metric_Sum{Sum: &metricsv1.Sum{AggregationTemporality: metricsv1.AggregationTemporality_AGGREGATION_TEMPORALITY_CUMULATIVE, IsMonotonic: true, DataPoints: []*metricsv1.NumberDataPoint{
-						{
-							Attributes: sorted, TimeUnixNano: nano, Value: &metricsv1.NumberDataPoint_AsInt{AsInt: 7},
-							Exemplars: []*metricsv1.Exemplar{{TimeUnixNano: nano, Value: &metricsv1.Exemplar_AsInt{AsInt: 7}}},
+					{Name: "sum", Data: &metricsv1.Metric_Sum{Sum: &metricsv1.Sum{
+						AggregationTemporality: cumulative, IsMonotonic: true,
+						DataPoints: []*metricsv1.NumberDataPoint{
+							{
+								Attributes: sorted, TimeUnixNano: nano, Value: &metricsv1.NumberDataPoint_AsInt{AsInt: 7},
+								Exemplars: []*metricsv1.Exemplar{{TimeUnixNano: nano, Value: &metricsv1.Exemplar_AsInt{AsInt: 7}}},
+							},
 						},
-					}}}},
-					{Name: "sums", Data: &metricsv1.Metric_Sum{Sum: &metricsv1.Sum{AggregationTemporality: metricsv1.AggregationTemporality_AGGREGATION_TEMPORALITY_DELTA, DataPoints: []*metricsv1.NumberDataPoint{
-						{TimeUnixNano: nano, Value: &metricsv1.NumberDataPoint_AsDouble{AsDouble: -1.5}},
-					}}}},
-					{Name: "histogram", Data: &metricsv1.Metric_Histogram{Histogram: &metricsv1.Histogram{AggregationTemporality: metricsv1.AggregationTemporality_AGGREGATION_TEMPORALITY_CUMULATIVE, DataPoints: []*metricsv1.HistogramDataPoint{
-						{
-							Attributes: sorted, StartTimeUnixNano: nano, TimeUnixNano: nano, Count: 3, Sum: double(901),
-							BucketCounts: []uint64{1, 0, 2}, ExplicitBounds: []float64{.5, 300}, Min: double(0), Max: double(900),
-							Exemplars: examples,
+					}}},
+					{Name: "sums", Data: &metricsv1.Metric_Sum{Sum: &metricsv1.Sum{
+						AggregationTemporality: delta,
+						DataPoints: []*metricsv1.NumberDataPoint{
+							{TimeUnixNano: nano, Value: &metricsv1.NumberDataPoint_AsDouble{AsDouble: -1.5}},
 						},
-						{TimeUnixNano: nano, Sum: double(0)},
-					}}}},
-					{Name: "histograms", Data: &metricsv1.Metric_Histogram{Histogram: &metricsv1.Histogram{AggregationTemporality: metricsv1.AggregationTemporality_AGGREGATION_TEMPORALITY_DELTA, DataPoints: []*metricsv1.HistogramDataPoint{
-						{TimeUnixNano: nano, Count: 1, Sum: double(-3), BucketCounts: []uint64{1}},
-					}}}},
-					{Name: "exponential", Data: &metricsv1.Metric_ExponentialHistogram{ExponentialHistogram: &metricsv1.ExponentialHistogram{AggregationTemporality: metricsv1.AggregationTemporality_AGGREGATION_TEMPORALITY_CUMULATIVE, DataPoints: []*metricsv1.ExponentialHistogramDataPoint{{
-						Attributes: sorted, StartTimeUnixNano: nano, TimeUnixNano: nano, Count: 5, Sum: double(-1), Scale: -3,
-						ZeroCount: 2, ZeroThreshold: .25, Min: double(-4), Max: double(1e9), Exemplars: examples,
-						Positive: &metricsv1.ExponentialHistogramDataPoint_Buckets{Offset: -7, BucketCounts: []uint64{1, 0, 300}},
-						Negative: &metricsv1.ExponentialHistogramDataPoint_Buckets{Offset: 7, BucketCounts: []uint64{1}},
-					}}}}},
-					{Name: "exponentials", Data: &metricsv1.Metric_ExponentialHistogram{ExponentialHistogram: &metricsv1.ExponentialHistogram{AggregationTemporality: metricsv1.AggregationTemporality_AGGREGATION_TEMPORALITY_DELTA, DataPoints: []*metricsv1.ExponentialHistogramDataPoint{{
-						TimeUnixNano: nano, Sum: double(9), Scale: 20, Positive: &metricsv1.ExponentialHistogramDataPoint_Buckets{},
-						Negative: &metricsv1.ExponentialHistogramDataPoint_Buckets{},
-					}}}}},
+					}}},
+					{Name: "histogram", Data: &metricsv1.Metric_Histogram{Histogram: &metricsv1.Histogram{
+						AggregationTemporality: cumulative,
+						DataPoints: []*metricsv1.HistogramDataPoint{
+							{
+								Attributes: sorted, StartTimeUnixNano: nano, TimeUnixNano: nano, Count: 3, Sum: double(901),
+								BucketCounts: []uint64{1, 0, 2}, ExplicitBounds: []float64{.5, 300}, Min: double(0), Max: double(900),
+								Exemplars: examples,
+							},
+							{TimeUnixNano: nano, Sum: double(0)},
+						},
+					}}},
+					{Name: "histograms", Data: &metricsv1.Metric_Histogram{Histogram: &metricsv1.Histogram{
+						AggregationTemporality: delta,
+						DataPoints: []*metricsv1.HistogramDataPoint{
+							{TimeUnixNano: nano, Count: 1, Sum: double(-3), BucketCounts: []uint64{1}},
+						},
+					}}},
+					{Name: "exponential", Data: &metricsv1.Metric_ExponentialHistogram{
+						ExponentialHistogram: &metricsv1.ExponentialHistogram{
+							AggregationTemporality: cumulative,
+							DataPoints: []*metricsv1.ExponentialHistogramDataPoint{{
+								Attributes: sorted, StartTimeUnixNano: nano, TimeUnixNano: nano, Count: 5, Sum: double(-1), Scale: -3,
+								ZeroCount: 2, ZeroThreshold: .25, Min: double(-4), Max: double(1e9), Exemplars: examples,
+								Positive: &metricsv1.ExponentialHistogramDataPoint_Buckets{Offset: -7, BucketCounts: []uint64{1, 0, 300}},
+								Negative: &metricsv1.ExponentialHistogramDataPoint_Buckets{Offset: 7, BucketCounts: []uint64{1}},
+							}},
+						},
+					}},
+					{Name: "exponentials", Data: &metricsv1.Metric_ExponentialHistogram{
+						ExponentialHistogram: &metricsv1.ExponentialHistogram{
+							AggregationTemporality: delta,
+							DataPoints: []*metricsv1.ExponentialHistogramDataPoint{{
+								TimeUnixNano: nano, Sum: double(9), Scale: 20, Positive: &metricsv1.ExponentialHistogramDataPoint_Buckets{},
+								Negative: &metricsv1.ExponentialHistogramDataPoint_Buckets{},
+							}},
+						},
+					}},
 				},
 			}},
 		}}})

@@ -18,7 +18,8 @@ func (p *Plan) guard(tree int, path string) error {
 		return fmt.Errorf("%w: open_tree: %w", ErrNotKept, err)
 	}
 	defer unix.Close(cover)
-	if err := unix.MountSetattr(cover, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
+	if err := unix.MountSetattr(cover, "", unix.AT_EMPTY_PATH,
+		&unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
 		return fmt.Errorf("%w: mount_setattr: %w", ErrNotKept, err)
 	}
 	if err := unix.MoveMount(cover, "", tree, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH); err != nil {

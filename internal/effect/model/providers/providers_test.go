@@ -391,7 +391,8 @@ func TestUnknownControlsAreRefused(t *testing.T) {
 		}
 	}
 	_, p, target := setup(t, "anthropic", "some")
-	if _, err := p.Embed(within(t), target, &model.EmbedRequest{Input: []string{"x"}}); failed(t, err).Kind != model.Invalid {
+	if _, err := p.Embed(within(t), target, &model.EmbedRequest{Input: []string{"x"}}); failed(t,
+		err).Kind != model.Invalid {
 		t.Error("vectors of a provider that makes none")
 	}
 	target.Kind = "local"

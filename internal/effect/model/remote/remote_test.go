@@ -395,7 +395,8 @@ func TestServeRefuses(t *testing.T) {
 			t.Errorf("%s is taken", name)
 		}
 	}
-	if err := Serve(context.Background(), strings.NewReader("\xff\xff\xff\xff"), io.Discard, odd{}); !errors.Is(err, errFrame) {
+	if err := Serve(context.Background(), strings.NewReader("\xff\xff\xff\xff"), io.Discard, odd{}); !errors.Is(err,
+		errFrame) {
 		t.Errorf("4 GiB are waited for: %v", err)
 	}
 }

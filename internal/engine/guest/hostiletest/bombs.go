@@ -57,11 +57,15 @@ func nestingBombs() []Attack {
 		}),
 		bomb("switch_values", "a br_table of 60,000 targets that carry 900 values each", true, func() []byte {
 			values := rep(900, op(opLocalGet, 0))
-			code := cat(op(opBlock), s(1), values, op(opLocalGet, 0, opBrTable), u(60_000), rep(60_000, op(0)), op(0, opEnd), rep(900, op(opDrop)))
+			code := cat(op(opBlock), s(1), values, op(opLocalGet, 0, opBrTable), u(60_000), rep(60_000, op(0)), op(0, opEnd),
+				rep(900, op(opDrop)))
 			return program{ntypes: 1, types: of(i32, 0, 900), locals: localsOf(1, i32), code: code}.bytes()
 		}),
 		bomb("results", "1,000 nested blocks of 1,000 results", true, func() []byte {
-			return program{ntypes: 1, types: of(i32, 0, 1000), code: cat(nested(1000, cat(op(opBlock), s(1)), rep(1000, constant(1))), rep(1000, op(opDrop)))}.bytes()
+			return program{
+				ntypes: 1, types: of(i32, 0, 1000),
+				code: cat(nested(1000, cat(op(opBlock), s(1)), rep(1000, constant(1))), rep(1000, op(opDrop))),
+			}.bytes()
 		}),
 		bomb("loop_params", "loops of 1,000 parameters in a row, each a phi", true, func() []byte {
 			one := cat(op(opLoop), s(1), op(opLocalGet, 0, opBrIf, 0, opEnd))
@@ -78,13 +82,16 @@ func nestingBombs() []Attack {
 			for i := range 10_000 {
 				set = append(set, cat(op(opLocalGet), u(i), constant(1), op(opI32Add, opLocalSet), u(i))...)
 			}
-			return program{locals: localsOf(10_000, i32), code: nested(1000, op(opLoop, void), cat(set, op(opLocalGet, 0, opBrIf), u(500)))}.bytes()
+			return program{locals: localsOf(10_000, i32), code: nested(1000, op(opLoop, void),
+				cat(set, op(opLocalGet, 0, opBrIf), u(500)))}.bytes()
 		}),
 	}
 	for _, kind := range []string{"blocks", "loops", "ifs", "loops_left"} {
 		for _, n := range []int{9_000, 60_000} {
 			size := map[int]string{9_000: "9k", 60_000: "60k"}[n]
-			list = append(list, bomb("nested_"+kind+"_"+size, size+" "+kind+" within each other", true, func() []byte { return Nested(kind, n) }))
+			list = append(list, bomb("nested_"+kind+"_"+size, size+" "+kind+" within each other", true, func() []byte {
+				return Nested(kind, n)
+			}))
 		}
 	}
 	return list

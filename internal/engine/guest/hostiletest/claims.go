@@ -7,7 +7,9 @@ const huge = 0xffffffff
 // room for them before reading them has none left.
 func Claims() []Attack {
 	claim := func(name, what string, module ...[]byte) Attack {
-		return Attack{Name: "claim_" + name, What: what, Ends: Refused, Slow: true, Bytes: func() []byte { return binary(module...) }}
+		return Attack{Name: "claim_" + name, What: what, Ends: Refused, Slow: true, Bytes: func() []byte {
+			return binary(module...)
+		}}
 	}
 	// vain is one that the engine sees through by itself.
 	vain := func(name, what string, module ...[]byte) Attack {
@@ -38,7 +40,8 @@ func Claims() []Attack {
 		vain("memories", "2^32-1 memories", section(secMemory, u(huge))),
 		vain("memory_pages", "a memory of 2^32-1 pages", section(secMemory, u(1), op(0), u(huge))),
 		claim("globals", "2^32-1 globals", section(secGlobal, u(huge))),
-		vain("global_expression", "a global whose expression never ends", section(secGlobal, u(1), op(i32, 0, opI32Const, 0x80, 0x80))),
+		vain("global_expression", "a global whose expression never ends", section(secGlobal, u(1),
+			op(i32, 0, opI32Const, 0x80, 0x80))),
 		claim("exports", "2^32-1 exports", section(secExport, u(huge))),
 		claim("export_name", "an export whose name has 2^32-1 bytes", section(secExport, u(1), u(huge))),
 		claim("elements", "2^32-1 element segments", section(secElement, u(huge))),
@@ -49,11 +52,14 @@ func Claims() []Attack {
 		vain("body", "a body of 2^32-1 bytes", head, section(secCode, u(1), u(huge))),
 		vain("local_groups", "2^32-1 groups of locals", head, code(cat(u(huge), op(opEnd)))),
 		claim("locals", "2^32-1 locals", head, code(cat(u(1), u(huge), op(i32, opEnd)))),
-		vain("locals_summed", "locals whose number wraps at 32 bits", head, code(cat(u(2), u(huge), op(i32), u(5), op(i32, opEnd)))),
-		vain("br_table", "a br_table of 2^32-1 targets", head, code(cat(u(0), op(opI32Const, 0, opBrTable), u(huge), op(opEnd)))),
+		vain("locals_summed", "locals whose number wraps at 32 bits", head,
+			code(cat(u(2), u(huge), op(i32), u(5), op(i32, opEnd)))),
+		vain("br_table", "a br_table of 2^32-1 targets", head, code(cat(u(0), op(opI32Const, 0, opBrTable), u(huge),
+			op(opEnd)))),
 		vain("select", "a select of 2^32-1 types", head, code(cat(u(0), op(opUnreachable, 0x1c), u(huge), op(opEnd)))),
 		claim("data", "2^32-1 data segments", section(secMemory, u(1), op(0, 1)), section(secData, u(huge))),
-		claim("data_bytes", "a data segment of 2^32-1 bytes", section(secMemory, u(1), op(0, 1)), section(secData, u(1), op(0, opI32Const, 0, opEnd), u(huge))),
+		claim("data_bytes", "a data segment of 2^32-1 bytes", section(secMemory, u(1), op(0, 1)),
+			section(secData, u(1), op(0, opI32Const, 0, opEnd), u(huge))),
 		vain("data_count", "a data count of 2^32-1", types, section(secDataCount, u(huge))),
 		vain("section", "a section of 2^32-1 bytes", op(secType), u(huge)),
 		claim("custom", "a custom section whose name has 2^32-1 bytes", section(0, u(huge))),

@@ -17,8 +17,12 @@ func countBombs() []Attack {
 	in := func(id byte, entries func() []byte) []byte { return section(id, entries()) }
 	global := cat(op(i32, 1, opI32Const, 0, opEnd))
 	return []Attack{
-		bomb("types", "a million types", false, with(func(p *program) { p.ntypes, p.types = 1_000_000, rep(1_000_000, op(0x60, 0, 0)) })),
-		bomb("type_params", "10,000 types of 1,000 parameters and results", true, with(func(p *program) { p.ntypes, p.types = 10_000, rep(10_000, of(i64, 1000, 1000)) })),
+		bomb("types", "a million types", false, with(func(p *program) {
+			p.ntypes, p.types = 1_000_000,
+				rep(1_000_000, op(0x60, 0, 0))
+		})),
+		bomb("type_params", "10,000 types of 1,000 parameters and results", true,
+			with(func(p *program) { p.ntypes, p.types = 10_000, rep(10_000, of(i64, 1000, 1000)) })),
 		bomb("imports", "100,000 imports of one function", false, with(func(p *program) {
 			p.imports = in(secImport, many(100_000, text("wasi_snapshot_preview1"), text("sched_yield"), op(0, 0)))
 		})),
@@ -38,11 +42,14 @@ func countBombs() []Attack {
 			}
 			p.code = append(p.code, opI32Const, 0, opBrIf, 0, opEnd)
 		})),
-		bomb("globals", "a million globals", true, with(func(p *program) { p.globals = in(secGlobal, many(1_000_000, global)) })),
+		bomb("globals", "a million globals", true,
+			with(func(p *program) { p.globals = in(secGlobal, many(1_000_000, global)) })),
 		bomb("exports", "300,000 exports", false, with(func(p *program) { p.exports = 300_000 })),
-		bomb("tables", "100,000 tables", false, with(func(p *program) { p.tables = in(secTable, many(100_000, op(funcref, 0, 0))) })),
+		bomb("tables", "100,000 tables", false,
+			with(func(p *program) { p.tables = in(secTable, many(100_000, op(funcref, 0, 0))) })),
 		bomb("elements", "500,000 element segments", true, with(func(p *program) {
-			p.tables, p.elems = section(secTable, u(1), op(funcref, 0, 1)), in(secElement, many(500_000, op(0, opI32Const, 0, opEnd, 1, 0)))
+			p.tables, p.elems = section(secTable, u(1), op(funcref, 0, 1)),
+				in(secElement, many(500_000, op(0, opI32Const, 0, opEnd, 1, 0)))
 		})),
 		bomb("element_items", "a passive element segment of 20 million functions", true, with(func(p *program) {
 			p.elems = section(secElement, u(1), op(1, 0), u(20_000_000), make([]byte, 20_000_000))
@@ -58,8 +65,10 @@ func countBombs() []Attack {
 			part := many(1_000_000, op(0, 1, 0, 0))()
 			p.last = section(0, text("name"), op(2), u(len(part)), part)
 		})),
-		bomb("custom", "200,000 custom sections", false, with(func(p *program) { p.last = rep(200_000, section(0, text("x"))) })),
-		bomb("size", "a custom section of 80 MiB", false, with(func(p *program) { p.last = section(0, text("x"), make([]byte, 80<<20)) })),
+		bomb("custom", "200,000 custom sections", false,
+			with(func(p *program) { p.last = rep(200_000, section(0, text("x"))) })),
+		bomb("size", "a custom section of 80 MiB", false,
+			with(func(p *program) { p.last = section(0, text("x"), make([]byte, 80<<20)) })),
 	}
 }
 
@@ -75,20 +84,33 @@ func fullBombs() []Attack {
 	sections := func(id byte, n int, entry ...[]byte) []byte { return vector(id, n, entry...) }
 	return []Attack{
 		full("types", "99,999 types", func(p *program) { p.ntypes, p.types = 99_999, rep(99_999, op(0x60, 0, 0)) }),
-		full("type_params", "49 types of 1,000 parameters and results", func(p *program) { p.ntypes, p.types = 49, rep(49, of(i64, 1000, 1000)) }),
+		full("type_params", "49 types of 1,000 parameters and results", func(p *program) {
+			p.ntypes, p.types = 49,
+				rep(49, of(i64, 1000, 1000))
+		}),
 		full("imports", "10,000 imports", func(p *program) {
 			p.imports = sections(secImport, 10_000, text("wasi_snapshot_preview1"), text("sched_yield"), op(0, 0))
 		}),
-		full("functions", "299,999 empty functions", func(p *program) { p.more = slices.Repeat([][]byte{op(2, 0, opEnd)}, 299_998) }),
-		full("globals", "100,000 globals", func(p *program) { p.globals = sections(secGlobal, 100_000, op(i32, 1, opI32Const, 0, opEnd)) }),
+		full("functions", "299,999 empty functions", func(p *program) {
+			p.more = slices.Repeat([][]byte{op(2, 0, opEnd)},
+				299_998)
+		}),
+		full("globals", "100,000 globals", func(p *program) {
+			p.globals = sections(secGlobal, 100_000,
+				op(i32, 1, opI32Const, 0, opEnd))
+		}),
 		full("exports", "100,000 exports", func(p *program) { p.exports = 99_999 }),
 		full("elements", "100,000 element segments", func(p *program) {
-			p.tables, p.elems = section(secTable, u(1), op(funcref, 0, 1)), sections(secElement, 100_000, op(0, opI32Const, 0, opEnd, 1, 0))
+			p.tables, p.elems = section(secTable, u(1), op(funcref, 0, 1)), sections(secElement, 100_000,
+				op(0, opI32Const, 0, opEnd, 1, 0))
 		}),
 		full("element_items", "a million elements", func(p *program) {
 			p.elems = section(secElement, u(1), op(1, 0), u(1_000_000), make([]byte, 1_000_000))
 		}),
-		full("data", "100,000 data segments", func(p *program) { p.data = sections(secData, 100_000, op(0, opI32Const, 0, opEnd, 0)) }),
+		full("data", "100,000 data segments", func(p *program) {
+			p.data = sections(secData, 100_000,
+				op(0, opI32Const, 0, opEnd, 0))
+		}),
 		full("names", "a million names", func(p *program) {
 			part := cat(u(1_000_000), rep(1_000_000, op(0, 0)))
 			p.last = section(0, text("name"), op(1), u(len(part)), part)
@@ -109,14 +131,20 @@ func lineBombs() []Attack {
 		return program{locals: localsOf(2, i32), code: rep(n, code...)}.bytes
 	}
 	return []Attack{
-		bomb("adds", "one function of a million additions", true, line(1_000_000, op(opLocalGet, 0, opLocalGet, 1, opI32Add, opLocalSet, 0))),
+		bomb("adds", "one function of a million additions", true, line(1_000_000, op(opLocalGet, 0, opLocalGet, 1, opI32Add,
+			opLocalSet, 0))),
 		bomb("calls", "one function of 300,000 calls", true, line(300_000, op(opCall, 0))),
-		bomb("stack", "an expression with a million operands", true, line(1, rep(1_000_000, op(opLocalGet, 0)), rep(999_999, op(opI32Add)), op(opDrop))),
-		bomb("stores", "one function of 500,000 stores", true, line(500_000, op(opLocalGet, 0, opLocalGet, 0, opStore, 2, 0))),
-		bomb("selects", "one function of 500,000 selects", true, line(500_000, op(opLocalGet, 0, opLocalGet, 1, opLocalGet, 0, opSelect, opLocalSet, 0))),
-		bomb("diamonds", "100,000 ifs in a row", true, line(100_000, op(opLocalGet, 0, opIf, void, opLocalGet, 1, opLocalSet, 0, opEnd))),
+		bomb("stack", "an expression with a million operands", true, line(1, rep(1_000_000, op(opLocalGet, 0)),
+			rep(999_999, op(opI32Add)), op(opDrop))),
+		bomb("stores", "one function of 500,000 stores", true, line(500_000, op(opLocalGet, 0, opLocalGet, 0, opStore, 2,
+			0))),
+		bomb("selects", "one function of 500,000 selects", true, line(500_000, op(opLocalGet, 0, opLocalGet, 1, opLocalGet, 0,
+			opSelect, opLocalSet, 0))),
+		bomb("diamonds", "100,000 ifs in a row", true, line(100_000, op(opLocalGet, 0, opIf, void, opLocalGet, 1, opLocalSet,
+			0, opEnd))),
 		bomb("loops", "100,000 loops in a row", true, line(100_000, op(opLoop, void, opLocalGet, 0, opBrIf, 0, opEnd))),
-		bomb("vectors", "100,000 constants of 128 bits", true, line(100_000, cat(op(opSIMD, 12), make([]byte, 16), op(opDrop)))),
+		bomb("vectors", "100,000 constants of 128 bits", true, line(100_000, cat(op(opSIMD, 12), make([]byte, 16),
+			op(opDrop)))),
 		bomb("returns", "a function of 200,000 returns", true, line(200_000, op(opLocalGet, 0, opIf, void, opReturn, opEnd))),
 		bomb("wide_calls", "20,000 calls with 1,000 parameters and results", true, func() []byte {
 			t := of(i32, 1000, 1000)
