@@ -13,8 +13,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/base/config"
-	"runloop.dev/rlp/internal/base/home"
 	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher"
@@ -238,19 +236,6 @@ func wholeRun(ctx context.Context, s *kb.Store, id string) (string, error) {
 		}
 	}
 	return found, nil
-}
-
-// settings opens the home and reads config.toml.
-func (a *app) settings() (home.Home, config.Config, error) {
-	h, err := a.home()
-	if err != nil {
-		return home.Home{}, config.Config{}, err
-	}
-	cfg, err := config.Load(h.Config(), a.env)
-	if err != nil {
-		return home.Home{}, config.Config{}, inputErr(err)
-	}
-	return h, cfg, nil
 }
 
 // printFound prints the records that filter asks for: with --json the very lines

@@ -52,7 +52,7 @@ func (a *app) capsDiffCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "diff BUNDLE", Short: "Print what each layer took away, or asked for in vain", Args: exactly("a BUNDLE"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			c, plan, err := a.plan(args[0], f)
+			c, plan, err := a.reader().Plan(args[0], f)
 			if err != nil {
 				return err
 			}
@@ -131,19 +131,6 @@ func (a *app) capsSchemaCommand() *cobra.Command {
 			return err
 		},
 	}
-}
-
-// plan composes and plans: what these commands print is what launch enforces.
-func (a *app) plan(path string, f compose.Flags) (*compose.Composition, launcher.Plan, error) {
-	c, err := a.compose(path, f)
-	if err != nil {
-		return nil, launcher.Plan{}, err
-	}
-	plan, err := launcher.NewPlan(c.Policy)
-	if err != nil {
-		return nil, launcher.Plan{}, inputErr(err)
-	}
-	return c, plan, nil
 }
 
 // unsetNote says on stderr which placeholders are left out of what is printed.

@@ -13,7 +13,7 @@ import (
 // smallest edit that would change it. A denial is an answer, not a failure: the
 // exit status is 0.
 func (a *app) explain(ctx context.Context, path string, f compose.Flags, q ask.Query) error {
-	c, _, err := a.plan(path, f)
+	c, _, err := a.reader().Plan(path, f)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"runloop.dev/rlp/internal/base/config"
 	"runloop.dev/rlp/internal/base/home"
 	"runloop.dev/rlp/launcher/compose"
 )
@@ -26,6 +27,9 @@ func (a *app) runner() *compose.Runner {
 
 // home opens the home of this invocation.
 func (a *app) home() (home.Home, error) { return a.reader().Home() }
+
+// settings opens the home and reads config.toml.
+func (a *app) settings() (home.Home, config.Config, error) { return a.reader().Settings() }
 
 // compose is [reader.compose] of this invocation's.
 func (a *app) compose(path string, f compose.Flags) (*compose.Composition, error) {

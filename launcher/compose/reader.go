@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"runloop.dev/rlp/internal/base/config"
 	"runloop.dev/rlp/internal/base/home"
 	"runloop.dev/rlp/internal/base/ident"
 	"runloop.dev/rlp/internal/effect/jail"
@@ -82,6 +83,32 @@ func (a *Reader) Home() (home.Home, error) {
 		return home.Home{}, inputErr(err)
 	}
 	return h, nil
+}
+
+// Settings opens the home and reads config.toml.
+func (a *Reader) Settings() (home.Home, config.Config, error) {
+	h, err := a.Home()
+	if err != nil {
+		return home.Home{}, config.Config{}, err
+	}
+	cfg, err := config.Load(h.Config(), a.Env)
+	if err != nil {
+		return home.Home{}, config.Config{}, inputErr(err)
+	}
+	return h, cfg, nil
+}
+
+// Plan composes, and plans as a launch does.
+func (a *Reader) Plan(path string, f Flags) (*Composition, run.Plan, error) {
+	c, err := a.Compose(path, f)
+	if err != nil {
+		return nil, run.Plan{}, err
+	}
+	plan, err := run.NewPlan(c.Policy)
+	if err != nil {
+		return nil, run.Plan{}, inputErr(err)
+	}
+	return c, plan, nil
 }
 
 // from is path with the folder before it where it begins.

@@ -44,7 +44,7 @@ var packages = map[string]drawing{
 		"launcher/run":                 "makes its specification, and has it run",
 		"secrets":                      "picks the provider",
 	}},
-	"cmd/rlp": {11, doors{
+	"cmd/rlp": {12, doors{
 		"internal/base/strictjson":        "what services, servers and helpers say, and input",
 		"internal/base/printable":         "what agents say does not steer the terminal",
 		"internal/serve/access":           "proves who asks of the service, and keeps their tokens",
@@ -83,6 +83,7 @@ var packages = map[string]drawing{
 		"launcher":                        "prints reports",
 		"launcher/ask":                    "answers questions, and prints the answers",
 		"launcher/compose":                "plans and launches",
+		"launcher/lint":                   "prints what it finds",
 		"launcher/run":                    "prints plans",
 		"secrets":                         "picks the provider",
 	}},
@@ -91,6 +92,21 @@ var packages = map[string]drawing{
 		"internal/base/config":    "how much is kept",
 		"internal/base/home":      "where the logs lie",
 		"internal/base/printable": "what went wrong is shown",
+	}},
+	"launcher/lint": {8, doors{
+		"bundles":                  "reads what it looks at",
+		"caps":                     "what layers take away, what grants meet",
+		"caps/policy":              "finds what is wrong in documents",
+		"hostcalls":                "names the calls that modules import",
+		"internal/base/config":     "looks at the settings",
+		"internal/base/home":       "finds the operator's files",
+		"internal/base/ident":      "files that no agent's name leads to",
+		"internal/base/tomlfile":   "prints the place of what is wrong in a file",
+		"internal/effect/jail":     "paths lead where those of grants do",
+		"internal/engine/guest":    "lists the imports of a module",
+		"internal/record/analysis": "what is dangerous together",
+		"launcher/compose":         "plans bundles as launches do",
+		"launcher/run":             "its plans",
 	}},
 	"launcher/ask": {6, doors{
 		"bundles":                  "looks into bundles",
@@ -107,7 +123,7 @@ var packages = map[string]drawing{
 		"kb":                       "the log is a store's",
 		"launcher/run":             "answers what a launch would do",
 	}},
-	"internal/serve/service": {9, doors{
+	"internal/serve/service": {10, doors{
 		"caps":                  "what narrows a caller is layers",
 		"internal/record/audit": "records are what callers follow",
 		"internal/base/guard":   "a run that breaks harms no other",
@@ -115,14 +131,14 @@ var packages = map[string]drawing{
 		"kb":                    "the log is a store's",
 		"launcher":              "what came of a run is its report",
 	}},
-	"internal/serve/access": {10, doors{
+	"internal/serve/access": {11, doors{
 		"caps":                   "a token's grant is a layer",
 		"internal/base/home":     "a token's record is a private file",
 		"internal/base/ident":    "a token belongs to a tenant",
 		"internal/serve/service": "makes its callers",
 		"internal/base/tomlfile": "reads a token's record",
 	}},
-	"internal/serve/api": {10, doors{
+	"internal/serve/api": {11, doors{
 		"internal/base/strictjson": "bodies are held to one strictness",
 		"caps":                     "what records call families",
 		"internal/record/audit":    "prints records as they are exported",
@@ -131,7 +147,7 @@ var packages = map[string]drawing{
 		"kb":                       "filters of the log",
 		"launcher":                 "prints reports",
 	}},
-	"internal/serve/console": {10, doors{
+	"internal/serve/console": {11, doors{
 		"launcher/ask":            "shows answers",
 		"internal/base/printable": "shows what is hidden",
 		"caps":                    "names of families",
@@ -140,7 +156,7 @@ var packages = map[string]drawing{
 		"kb":                      "filters of the log",
 		"launcher":                "shows reports",
 	}},
-	"internal/serve/mcpserver": {10, doors{
+	"internal/serve/mcpserver": {11, doors{
 		"internal/base/strictjson": "messages and arguments are held to one strictness",
 		"launcher/ask":             "passes answers on",
 		"internal/base/printable":  "models are told what can be seen",
@@ -152,7 +168,7 @@ var packages = map[string]drawing{
 		"kb":                       "filters of the log",
 		"launcher":                 "answers with reports",
 	}},
-	"internal/serve/telemetry": {10, doors{
+	"internal/serve/telemetry": {11, doors{
 		"internal/record/audit":  "counts decisions",
 		"internal/record/otlp":   "says it to collectors",
 		"internal/serve/service": "watches it",
@@ -177,7 +193,7 @@ var packages = map[string]drawing{
 		"internal/effect/jail":    "the guest's files",
 		"internal/effect/wasi":    "the guest's system interface",
 	}},
-	"launcher": {8, doors{
+	"launcher": {9, doors{
 		"internal/record/audit":           "programs that embed it are told of records",
 		"internal/engine/guest":           "a child that compiles",
 		"internal/effect/lane":            "a child that confines a program",
@@ -703,6 +719,7 @@ var guarded = map[string][]owner{
 		{"kb/kbtest", false, "folders of its own for each test"},
 		{"launcher", false, "the program that children are"},
 		{"launcher/compose", false, "overrides, profiles and what they name"},
+		{"launcher/lint", false, "looks at files and their modes"},
 		{"launcher/run", false, "the working folder and the streams of a run"},
 		{"secrets", false, "the files of the vault"},
 	},
