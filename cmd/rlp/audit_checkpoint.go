@@ -2,17 +2,13 @@ package main
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
-	"runloop.dev/rlp/internal/record/evidence"
-	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher"
-	"runloop.dev/rlp/launcher/compose"
+	"runloop.dev/rlp/launcher/auditlog"
 )
 
 func (a *app) auditCheckpointCommand() *cobra.Command {
@@ -29,109 +25,51 @@ told of it, and of what they could not be told before.`,
 			if err := a.reader().OwnPaths(out); err != nil {
 				return err
 			}
-			return a.withLog(c.Context(), func(ctx context.Context, l *openedLog) error { return a.checkpoint(ctx, l, out) })
+			return auditlog.Open(c.Context(), a.reader(), func(ctx context.Context, l *auditlog.Log) error {
+				p, err := l.Publish(ctx, out)
+				if err != nil {
+					return err
+				}
+				return a.printCheckpoint(p)
+			})
 		},
 	}
 	c.Flags().StringVar(&out, "out", "", "append it to `FILE` instead, as [audit] publish does")
 	return c
 }
 
-// A checkpointMade is what rlp audit checkpoint prints.
-type checkpointMade struct {
-	Origin    string          `json:"origin"`
-	Size      uint64          `json:"size"`
-	Root      string          `json:"root"`
-	Note      string          `json:"note"`
-	Out       string          `json:"out,omitempty"`
-	Published []evidence.Told `json:"published,omitempty"`
-	Untold    string          `json:"untold,omitempty"` // which sinks were not told, and why
-}
-
-func (a *app) checkpoint(ctx context.Context, l *openedLog, out string) error {
-	if l.intake != nil {
-		return l.intake
+func (a *app) printCheckpoint(p *auditlog.Published) error {
+	var err error
+	switch {
+	case a.json:
+		err = a.printJSON(p)
+	case p.Out == "":
+		_, err = fmt.Fprint(a.stdout, p.Note)
+	case !a.quiet:
+		fmt.Fprintf(a.stdout, "a checkpoint of %s: %s\n", counted(int(p.Size), "record"), printable(p.Out))
 	}
-	made, err := l.Checkpoint(ctx)
-	if err != nil {
-		return err
-	}
-	key, err := publicKey(l.home)
-	if err != nil {
-		return err
-	}
-	told, err := compose.Publish(ctx, l.home, l.config, l.Store)
-	if err != nil {
-		return err
-	}
-	var untold error
-	for _, t := range told {
-		untold = errors.Join(untold, t.Err)
-	}
-	m := checkpointMade{
-		Origin: key.Origin(), Size: made.Head.Size, Root: base64.StdEncoding.EncodeToString(made.Head.Root[:]),
-		Note: string(made.Note), Out: out, Published: told,
-	}
-	if untold != nil {
-		m.Untold = untold.Error()
-	}
-	if err := a.giveCheckpoint(m, made); err != nil || untold == nil {
+	if err != nil || p.Untold == "" {
 		return err
 	}
 	if a.json { // the one document has said it
-		fmt.Fprintf(a.stderr, "rlp: %s\n", printableLines(m.Untold))
+		fmt.Fprintf(a.stderr, "rlp: %s\n", printableLines(p.Untold))
 		return exitWith(launcher.StatusUnavailable)
 	}
-	return &statusError{Status: launcher.StatusUnavailable, Err: untold}
-}
-
-func (a *app) giveCheckpoint(m checkpointMade, made kb.Checkpoint) error {
-	if m.Out != "" {
-		path, err := filepath.Abs(m.Out)
-		if err != nil {
-			return inputErr(err)
-		}
-		if err := evidence.AppendNotes(path, [][]byte{made.Note}); err != nil {
-			return inputErr(fmt.Errorf("writing the checkpoint: %w", err))
-		}
-	}
-	if a.json {
-		return a.printJSON(m)
-	}
-	if m.Out == "" {
-		_, err := fmt.Fprint(a.stdout, m.Note)
-		return err
-	}
-	if !a.quiet {
-		fmt.Fprintf(a.stdout, "a checkpoint of %s: %s\n", counted(int(m.Size), "record"), printable(m.Out))
-	}
-	return nil
+	return &statusError{Status: launcher.StatusUnavailable, Err: errors.New(p.Untold)}
 }
 
 func (a *app) auditKeyCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "key", Short: "Print the public key that the log's checkpoints and proofs are believed by", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			h, err := a.home()
-			if err == nil && !compose.SignedBefore(h) { // a key beside no log says that the log was removed
-				err = a.withLog(c.Context(), func(context.Context, *openedLog) error { return nil })
-			}
-			if err != nil {
-				return err
-			}
-			key, err := evidence.MakeKey(h.Root(), h.Tenant())
-			if err == nil {
-				err = key.CheckPublic(h.Root())
-			}
+			key, file, err := auditlog.Key(c.Context(), a.reader())
 			if err != nil {
 				return err
 			}
 			if a.json {
-				return a.printJSON(map[string]string{
-					"origin": key.Public().Origin(), "key": key.Public().String(), "file": filepath.Join(h.Root(),
-						evidence.PublicFile),
-				})
+				return a.printJSON(map[string]string{"origin": key.Origin(), "key": key.String(), "file": file})
 			}
-			_, err = fmt.Fprintln(a.stdout, key.Public())
+			_, err = fmt.Fprintln(a.stdout, key)
 			return err
 		},
 	}

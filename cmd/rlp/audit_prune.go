@@ -7,9 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"runloop.dev/rlp/internal/record/audit"
-	"runloop.dev/rlp/internal/record/evidence"
-	"runloop.dev/rlp/kb"
+	"runloop.dev/rlp/launcher/auditlog"
 )
 
 type pruneFlags struct {
@@ -33,8 +31,12 @@ hold, and the log verifies. Export first what must be kept.`,
 			if err != nil {
 				return err
 			}
-			return a.withLog(c.Context(), func(ctx context.Context, l *openedLog) error {
-				return a.prune(ctx, l, before, f.dryRun)
+			return auditlog.Open(c.Context(), a.reader(), func(ctx context.Context, l *auditlog.Log) error {
+				p, err := l.PruneBefore(ctx, before, f.dryRun)
+				if err != nil {
+					return err
+				}
+				return a.printPruning(p)
 			})
 		},
 	}
@@ -61,103 +63,22 @@ func (f *pruneFlags) time(now time.Time) (time.Time, error) {
 	if _, err := time.Parse(time.RFC3339, f.keep); err == nil {
 		return time.Time{}, usagef("--keep %s: an age such as 90d or 24h; a time is --before", f.keep)
 	}
-	ms, err := parseSince(f.keep, now)
+	ms, err := auditlog.Since(f.keep, now)
 	if err != nil {
 		return time.Time{}, usagef("--keep %s: an age such as 90d or 24h", f.keep)
 	}
 	return time.UnixMilli(ms), nil
 }
 
-// A pruning is what rlp audit prune prints.
-type pruning struct {
-	Before  time.Time `json:"before"`
-	DryRun  bool      `json:"dry_run"`
-	Removed int       `json:"removed"` // records, now or, in a dry run, if it were done
-	UpTo    uint64    `json:"up_to"`   // records up to this one are gone
-	Left    uint64    `json:"left"`    // records that are there
-	Size    uint64    `json:"size"`    // leaves of the tree, which stay
-}
-
-func (a *app) prune(ctx context.Context, l *openedLog, before time.Time, dryRun bool) error {
-	if l.intake != nil {
-		return l.intake
-	}
-	if err := l.keyed(ctx); err != nil {
-		return err
-	}
-	head, err := l.Head(ctx)
-	if err != nil {
-		return err
-	}
-	p := pruning{Before: before.UTC(), DryRun: dryRun, Size: head.Size}
-	if dryRun {
-		p.Removed, p.UpTo, err = l.wouldPrune(ctx, before)
-	} else {
-		var mark kb.Mark
-		mark, p.Removed, err = l.Prune(ctx, before)
-		p.UpTo = mark.Pruned
-	}
-	if err != nil {
-		return err
-	}
-	p.Left = head.Size - p.UpTo
+func (a *app) printPruning(p *auditlog.Pruning) error {
 	if a.json {
 		return a.printJSON(p)
 	}
 	word := "removed"
-	if dryRun {
+	if p.DryRun {
 		word = "would be removed"
 	}
-	fmt.Fprintf(a.stdout, "%s %s; %d left, %d leaves in the tree\n", counted(p.Removed, "record"), word, p.Left, p.Size)
-	return nil
-}
-
-// keyed refuses a log whose newest checkpoint another key signed: what is
-// removed would be vouched for by nobody who vouched for it before.
-func (l *openedLog) keyed(ctx context.Context) error {
-	var newest *kb.Checkpoint
-	for c, err := range l.Checkpoints(ctx, 0) {
-		if err != nil {
-			return err
-		}
-		newest = &c
-	}
-	if newest == nil {
-		return nil
-	}
-	if err := signs(l.home, *newest); err != nil {
-		return inputErr(fmt.Errorf("nothing is removed, as the key that signed the log is not here: bring %s from where "+
-			"the log was made: %w", evidence.KeyFile, err))
-	}
-	return nil
-}
-
-// wouldPrune counts what [kb.Store.Prune] would remove, and finds the last of it.
-func (l *openedLog) wouldPrune(ctx context.Context, before time.Time) (n int, upTo uint64, err error) {
-	ended := map[string]bool{}
-	for g, err := range l.Glances(ctx, kb.Filter{}) {
-		if err != nil {
-			return 0, 0, err
-		}
-		if run := string(g.Run); !g.Decided && audit.Ends(string(g.Kind)) || !ended[run] {
-			ended[run] = !g.Decided && audit.Ends(string(g.Kind))
-		}
-	}
-	marks, err := l.Marks(ctx)
-	if err != nil {
-		return 0, 0, err
-	}
-	if len(marks) > 0 {
-		upTo = marks[len(marks)-1].Pruned
-	}
-	for g, err := range l.Glances(ctx, kb.Filter{}) {
-		if err != nil {
-			return 0, 0, err
-		}
-		if g.UnixMS >= before.UnixMilli() || !ended[string(g.Run)] {
-			break
-		}
-		n, upTo = n+1, g.Seq
-	}
-	return n, upTo, nil
+	_, err := fmt.Fprintf(a.stdout, "%s %s; %d left, %d leaves in the tree\n", counted(p.Removed, "record"), word, p.Left,
+		p.Size)
+	return err
 }

@@ -20,6 +20,7 @@ import (
 	"runloop.dev/rlp/internal/serve/access"
 	"runloop.dev/rlp/internal/serve/service"
 	"runloop.dev/rlp/kb"
+	"runloop.dev/rlp/launcher/auditlog"
 	"runloop.dev/rlp/launcher/compose"
 )
 
@@ -155,7 +156,7 @@ func runWords(ctx context.Context, a *app) []string {
 		return nil
 	}
 	var runs []string
-	_ = a.withStore(ctx, auditFlags{}, func(ctx context.Context, s *kb.Store, _ kb.Filter) error {
+	_ = a.withStore(ctx, auditlog.Filter{}, func(ctx context.Context, s *kb.Store, _ kb.Filter) error {
 		for r, err := range s.Runs(ctx, kb.RunQuery{Limit: mostRuns}) {
 			if err != nil {
 				return err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"runloop.dev/rlp/internal/base/home"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/kb/source"
 	"runloop.dev/rlp/launcher"
@@ -33,6 +34,7 @@ Personal data is shown masked unless you say --raw. A backup holds it as it is.`
 // A kbSession is the store as one command uses it.
 type kbSession struct {
 	*app
+	home  home.Home
 	store *kb.Store
 	view  *kb.View
 	masks *compose.Masks
@@ -49,7 +51,7 @@ func (a *app) withKB(ctx context.Context, o kb.Origin, do func(s *kbSession) err
 		return &statusError{Status: launcher.StatusUnavailable, Err: err}
 	}
 	defer func() { err = errors.Join(err, opened.Close()) }()
-	return kbStatus(do(&kbSession{a, opened, opened.View(o), compose.NewMasks(h)}))
+	return kbStatus(do(&kbSession{a, h, opened, opened.View(o), compose.NewMasks(h)}))
 }
 
 // kbStatus gives what the store answers the exit status that it has.

@@ -9,9 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"runloop.dev/rlp/internal/record/evidence"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/kb/source"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/auditlog"
 )
 
 func (a *app) kbVerifyCommand() *cobra.Command {
@@ -114,7 +116,7 @@ backup: copy it from the home that was backed up before the first launch.`,
 				if err != nil {
 					return err
 				}
-				key, err := s.missingKey(c.Context(), info)
+				key, err := auditlog.MissingKey(c.Context(), s.home, s.store, info)
 				if err != nil {
 					return err
 				}
@@ -148,4 +150,11 @@ func (a *app) printBackup(path, what string, info kb.BackupInfo, missingKey stri
 		fmt.Fprintln(a.stdout, bringKey(missingKey))
 	}
 	return nil
+}
+
+// bringKey is what whoever restored a log without its key is told.
+func bringKey(path string) string {
+	return fmt.Sprintf("its key is in no backup: before the first launch copy %s and %s from the home that was backed "+
+		"up into %s, or the log will not verify",
+		evidence.KeyFile, evidence.PublicFile, printable(filepath.Dir(path)))
 }

@@ -14,6 +14,7 @@ import (
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/ask"
+	"runloop.dev/rlp/launcher/auditlog"
 	"runloop.dev/rlp/launcher/compose"
 )
 
@@ -168,7 +169,7 @@ func (h questions) WhatIf(
 	ctx context.Context, who *service.Caller, agent string, text []byte,
 ) (*ask.Forecast, error) {
 	return answer(ctx, h.host, who, service.Read|service.Operate, func(a *app) (f *ask.Forecast, err error) {
-		err = a.withStore(ctx, auditFlags{agent: agent}, func(ctx context.Context, s *kb.Store, filter kb.Filter) error {
+		err = a.withStore(ctx, auditlog.Filter{Agent: agent}, func(ctx context.Context, s *kb.Store, filter kb.Filter) error {
 			f, err = a.forecast(ctx, s, filter, compose.Flags{Overrides: []string{"-"}}, text)
 			return err
 		})
@@ -187,7 +188,7 @@ func (h questions) Suggest(ctx context.Context, who *service.Caller, agent strin
 		if err != nil {
 			return nil, err
 		}
-		err = a.withStore(ctx, auditFlags{}, func(ctx context.Context, s *kb.Store, _ kb.Filter) error {
+		err = a.withStore(ctx, auditlog.Filter{}, func(ctx context.Context, s *kb.Store, _ kb.Filter) error {
 			w := ask.Wanted{Override: true, Others: !who.Can(service.Operate)}
 			made, err = a.suggested(ctx, s, []ask.Used{{Bundle: b, Name: agent}}, path, w)
 			return err
@@ -221,12 +222,9 @@ func (h questions) Inspect(ctx context.Context, who *service.Caller, agent strin
 // Verify implements [console.Host].
 func (h questions) Verify(ctx context.Context, who *service.Caller) (*ask.Verification, error) {
 	return answer(ctx, h.host, who, service.Read, func(a *app) (*ask.Verification, error) {
-		v, err := a.verify(ctx, verifyFlags{})
-		if err != nil {
-			return nil, err
-		}
-		if who.Can(service.Operate) {
-			return &v.Verification, nil
+		v, err := auditlog.Verify(ctx, a.reader(), auditlog.Check{})
+		if err != nil || who.Can(service.Operate) {
+			return v, err
 		}
 		return v.Without(), nil
 	})

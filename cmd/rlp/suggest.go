@@ -15,6 +15,7 @@ import (
 	"runloop.dev/rlp/internal/record/analysis"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher/ask"
+	"runloop.dev/rlp/launcher/auditlog"
 	"runloop.dev/rlp/launcher/compose"
 )
 
@@ -49,7 +50,7 @@ and denied.`,
 			if f.folders < 0 {
 				return usagef("--folders %d: so many files make a folder, from 1 on; 0 makes none", f.folders)
 			}
-			return a.withStore(c.Context(), auditFlags{}, func(ctx context.Context, s *kb.Store, _ kb.Filter) error {
+			return a.withStore(c.Context(), auditlog.Filter{}, func(ctx context.Context, s *kb.Store, _ kb.Filter) error {
 				return a.suggest(ctx, s, args, f)
 			})
 		},
@@ -70,7 +71,7 @@ func (a *app) suggest(ctx context.Context, s *kb.Store, args []string, f suggest
 		if _, there := os.Lstat(arg); there == nil {
 			bundle = arg
 			u.Bundle, err = a.openBundle(arg)
-		} else if u.Run, err = wholeRun(ctx, s, arg); err != nil {
+		} else if u.Run, err = auditlog.WholeRun(ctx, s, arg); err != nil {
 			err = fmt.Errorf("%s is no bundle: %w", arg, err)
 		}
 		if err != nil {

@@ -16,6 +16,7 @@ import (
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/ask"
+	"runloop.dev/rlp/launcher/auditlog"
 	"runloop.dev/rlp/launcher/compose"
 )
 
@@ -46,7 +47,7 @@ blocked, or may be.`,
   rlp caps whatif --deny 'kb:write:*' --run 0198d2c4-7f1e --json`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			audit := auditFlags{run: f.run, agent: f.agent, since: f.since}
+			audit := auditlog.Filter{Run: f.run, Agent: f.agent, Since: f.since}
 			return a.withStore(c.Context(), audit, func(ctx context.Context, s *kb.Store, filter kb.Filter) error {
 				return a.whatif(ctx, s, filter, f)
 			})

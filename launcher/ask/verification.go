@@ -1,8 +1,10 @@
 package ask
 
 import (
+	"fmt"
 	"time"
 
+	"runloop.dev/rlp/internal/base/printable"
 	"runloop.dev/rlp/internal/record/evidence"
 	"runloop.dev/rlp/kb"
 )
@@ -54,6 +56,18 @@ type Outside struct {
 	Newest      uint64   `json:"newest"`      // the size of the largest
 	Others      int      `json:"others"`      // of other logs
 	Torn        []string `json:"torn,omitempty"`
+}
+
+// Rest says what else is in such a file.
+func (o *Outside) Rest() string {
+	s := ""
+	if o.Others > 0 {
+		s += fmt.Sprintf("; %d of other logs", o.Others)
+	}
+	if len(o.Torn) > 0 {
+		s += fmt.Sprintf("; %d interrupted (%s)", len(o.Torn), printable.Line(o.Torn[0]))
+	}
+	return s
 }
 
 // Without is v for somebody who is told no place of the host: neither of its files

@@ -1,4 +1,4 @@
-package main
+package auditlog
 
 import (
 	"errors"
@@ -10,14 +10,13 @@ import (
 
 	"runloop.dev/rlp/internal/record/evidence"
 	"runloop.dev/rlp/kb"
-	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/ask"
 	"runloop.dev/rlp/launcher/compose"
 )
 
 // sinks are the checkpoints in the files of [audit] publish, as far as they can
 // be read from here: what was told is held against the log without being asked for.
-func (v *verification) sinks(l *openedLog, key *evidence.PublicKey, named bool) ([]kb.Head, error) {
+func (v *verification) sinks(l *Log, key *evidence.PublicKey, named bool) ([]kb.Head, error) {
 	var heads []kb.Head
 	for _, sink := range l.config.Audit.Publish {
 		path, ok := strings.CutPrefix(sink, "file:")
@@ -51,7 +50,7 @@ func (v *verification) read(path string) *ask.Outside {
 // told adds how far each sink was told of the log. A log that is shorter than
 // what it said of itself was cut, and so was a file that does not have what it
 // was told: nothing else might show that the log was written anew.
-func (v *verification) told(l *openedLog, whole bool) error {
+func (v *verification) told(l *Log, whole bool) error {
 	if len(l.config.Audit.Publish) == 0 || v.Origin == "" {
 		return nil
 	}
@@ -61,7 +60,7 @@ func (v *verification) told(l *openedLog, whole bool) error {
 	}
 	list, err := p.Told()
 	if err != nil {
-		return &statusError{Status: launcher.StatusInput, Err: err}
+		return inputErr(err)
 	}
 	v.Published = list
 	for _, t := range list {

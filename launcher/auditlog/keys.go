@@ -1,4 +1,4 @@
-package main
+package auditlog
 
 import (
 	"errors"
@@ -30,12 +30,12 @@ func publicKey(h home.Home) (*evidence.PublicKey, error) {
 	case err == nil && !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%s is no regular file", path)
 	}
-	return namedKey(path)
+	return NamedKey(path)
 }
 
-// namedKey is the public key that an operator names: its line, or a file that
+// NamedKey is the public key that an operator names: its line, or a file that
 // has it.
-func namedKey(name string) (*evidence.PublicKey, error) {
+func NamedKey(name string) (*evidence.PublicKey, error) {
 	key, err := evidence.ParsePublic(name)
 	if err == nil {
 		return key, nil

@@ -1,4 +1,4 @@
-package main
+package auditlog
 
 import (
 	"bufio"
@@ -14,7 +14,7 @@ import (
 
 	"runloop.dev/rlp/internal/base/strictjson"
 	"runloop.dev/rlp/internal/record/runlog"
-	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/run"
 )
 
 // A toldRun is a run as the lines of log/ tell of it, which are written when its
@@ -48,7 +48,7 @@ func toldRuns(dir string) ([]toldRun, error) {
 	for _, f := range files {
 		err = errors.Join(err, readTold(dir, f, runs))
 	}
-	maps.DeleteFunc(runs, func(_ string, r toldRun) bool { return r.outcome == string(launcher.AuditFailed) })
+	maps.DeleteFunc(runs, func(_ string, r toldRun) bool { return r.outcome == string(run.AuditFailed) })
 	list := slices.SortedFunc(maps.Values(runs), func(a, b toldRun) int { return cmp.Compare(a.id, b.id) })
 	return list, err
 }

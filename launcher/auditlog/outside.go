@@ -1,4 +1,4 @@
-package main
+package auditlog
 
 import (
 	"cmp"
@@ -18,18 +18,6 @@ import (
 type outsideFile struct {
 	ask.Outside
 	heads []kb.Head
-}
-
-// outsideRest says what else is in such a file.
-func outsideRest(o *ask.Outside) string {
-	s := ""
-	if o.Others > 0 {
-		s += fmt.Sprintf("; %d of other logs", o.Others)
-	}
-	if len(o.Torn) > 0 {
-		s += fmt.Sprintf("; %d interrupted (%s)", len(o.Torn), printable(o.Torn[0]))
-	}
-	return s
 }
 
 // maxOutside bounds a file that is read whole.
@@ -118,7 +106,7 @@ func (v *verification) held(o *outsideFile) {
 func (v *verification) wanting(o *outsideFile) error {
 	if o.Others == 0 {
 		return inputErr(fmt.Errorf("%s has no checkpoint%s; rlp audit checkpoint prints one", o.File,
-			outsideRest(&o.Outside)))
+			o.Rest()))
 	}
 	v.fault(evidenceFault, 0, fmt.Sprintf("%s has checkpoints of other logs alone", o.File))
 	return nil

@@ -1,4 +1,4 @@
-package main
+package auditlog
 
 import (
 	"context"
@@ -21,14 +21,14 @@ const faultMissing kb.Fault = "missing"
 // missing compares the log, which is in itself as it was recorded or not, with
 // what else is known of it. Of one run, and of what came since, the log's own
 // records alone are looked at.
-func (v *verification) missing(ctx context.Context, l *openedLog, f verifyFlags) error {
+func (v *verification) missing(ctx context.Context, l *Log, f Check) error {
 	for _, found := range v.Findings {
 		v.lacks("record %d, of run %s: %s", found.Seq, found.Run, found.Message)
 	}
 	if more := v.found - len(v.Findings); more > 0 {
 		v.lacks("%d records more say that something is missing", more)
 	}
-	if f.run == "" && f.since == "" {
+	if f.Run == "" && f.Since == "" {
 		v.unreadJournals(l)
 		v.keyIsGone(l, f)
 		if err := v.lostRuns(ctx, l); err != nil {
@@ -46,7 +46,7 @@ func (v *verification) lacks(format string, args ...any) {
 }
 
 // unreadJournals are what waits and could not be taken in, and what was put aside.
-func (v *verification) unreadJournals(l *openedLog) {
+func (v *verification) unreadJournals(l *Log) {
 	said := func(text string) bool {
 		return slices.ContainsFunc(v.Findings, func(f kb.Finding) bool { return strings.Contains(text, f.Message) })
 	}
@@ -67,8 +67,8 @@ func (v *verification) unreadJournals(l *openedLog) {
 }
 
 // keyIsGone tells of a public key that lies there without its other half.
-func (v *verification) keyIsGone(l *openedLog, f verifyFlags) {
-	if f.key != "" || v.Origin == "" {
+func (v *verification) keyIsGone(l *Log, f Check) {
+	if f.Key != "" || v.Origin == "" {
 		return
 	}
 	path := filepath.Join(l.home.Root(), evidence.KeyFile)
@@ -82,7 +82,7 @@ func (v *verification) keyIsGone(l *openedLog, f verifyFlags) {
 const maxLost = 100
 
 // lostRuns are the runs that log/ tells of and the log does not, or otherwise.
-func (v *verification) lostRuns(ctx context.Context, l *openedLog) error {
+func (v *verification) lostRuns(ctx context.Context, l *Log) error {
 	told, err := toldRuns(l.home.Log())
 	if err != nil {
 		v.lacks("%v", err)
@@ -117,7 +117,7 @@ func (v *verification) lostRuns(ctx context.Context, l *openedLog) error {
 }
 
 // unlike are those of runs that are not in the log as they are told of.
-func (l *openedLog) unlike(ctx context.Context, runs []toldRun) ([]toldRun, error) {
+func (l *Log) unlike(ctx context.Context, runs []toldRun) ([]toldRun, error) {
 	names := make([]string, len(runs))
 	for i, r := range runs {
 		names[i] = r.id
@@ -137,8 +137,8 @@ func (l *openedLog) unlike(ctx context.Context, runs []toldRun) ([]toldRun, erro
 
 // remember records what was found, so that it stays told when it can be seen no
 // more. What may be mended, such as a key that is not here, is not recorded.
-func (v *verification) remember(ctx context.Context, l *openedLog, f verifyFlags) error {
-	if f.key != "" || l.copied {
+func (v *verification) remember(ctx context.Context, l *Log, f Check) error {
+	if f.Key != "" || l.copied {
 		return nil
 	}
 	var errs []error

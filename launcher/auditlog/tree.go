@@ -1,22 +1,24 @@
-package main
+package auditlog
 
 import (
 	"context"
+	"iter"
 
 	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/kb"
 )
 
-// printTree prints what a filter finds of its run and of all runs below it.
-func (a *app) printTree(ctx context.Context, s *kb.Store, filter kb.Filter) error {
-	runs, err := runsBelow(ctx, s, filter.Run)
-	if err != nil {
-		return err
-	}
-	limit := filter.Limit
-	filter.Run, filter.Limit = "", 0
-	var found []audit.Record // the last ones, where a limit is given
-	err = a.printRecords(func(yield func(audit.Record, error) bool) {
+// Tree is what a filter finds of its run and of all runs below it.
+func Tree(ctx context.Context, s *kb.Store, filter kb.Filter) iter.Seq2[audit.Record, error] {
+	return func(yield func(audit.Record, error) bool) {
+		runs, err := runsBelow(ctx, s, filter.Run)
+		if err != nil {
+			yield(audit.Record{}, err)
+			return
+		}
+		limit := filter.Limit
+		filter.Run, filter.Limit = "", 0
+		var found []audit.Record // the last ones, where a limit is given
 		for r, err := range s.Audit(ctx, filter) {
 			switch {
 			case err == nil && !runs[r.Head.RunID]:
@@ -33,8 +35,7 @@ func (a *app) printTree(ctx context.Context, s *kb.Store, filter kb.Filter) erro
 				return
 			}
 		}
-	})
-	return err
+	}
 }
 
 // runsBelow are a run and all that it launched. The journal of a run may enter

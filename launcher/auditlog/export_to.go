@@ -1,4 +1,4 @@
-package main
+package auditlog
 
 import (
 	"context"
@@ -16,36 +16,36 @@ import (
 )
 
 // settle decides what is exported where, before anything is opened.
-func (x *exporting) settle() error {
-	f := x.flags
-	format, err := export.ParseFormat(f.format)
+func (x *Exporting) settle() error {
+	f := &x.q
+	format, err := export.ParseFormat(f.Format)
 	if err != nil {
 		return usagef("%w", err)
 	}
-	x.format, x.to = format, f.output
-	if x.to == "" && format == export.OTLP {
-		x.to, err = x.app.collector()
+	x.Format, x.To = format, f.Output
+	if x.To == "" && format == export.OTLP {
+		x.To, err = f.collector()
 	}
-	if x.to == "" && err == nil {
-		x.to = "-"
+	if x.To == "" && err == nil {
+		x.To = "-"
 	}
 	switch {
 	case err != nil:
 		return err
-	case isURL(x.to) && format != export.OTLP:
+	case isURL(x.To) && format != export.OTLP:
 		return usagef("--output %s: only spans (--format otlp) are sent to a URL; write to stdout and give that to what "+
-			"carries logs", x.to)
-	case f.cursor != "" && f.limit > 0:
+			"carries logs", x.To)
+	case f.Cursor != "" && f.Limit > 0:
 		return usagef("--limit leaves out what a --cursor would never come back to; give one of them")
-	case isURL(x.to):
-		if x.to, err = export.TracesURL(x.to); err != nil {
+	case isURL(x.To):
+		if x.To, err = export.TracesURL(x.To); err != nil {
 			return usagef("%w", err)
 		}
-	case x.to != "-":
-		err = x.app.reader().OwnPaths(x.to)
+	case x.To != "-":
+		err = x.reader.OwnPaths(x.To)
 	}
-	if err == nil && f.cursor != "" {
-		err = x.app.reader().OwnPaths(f.cursor)
+	if err == nil && f.Cursor != "" {
+		err = x.reader.OwnPaths(f.Cursor)
 	}
 	return err
 }
@@ -53,11 +53,11 @@ func (x *exporting) settle() error {
 func isURL(s string) bool { return strings.Contains(s, "://") }
 
 // collector is where OpenTelemetry's own settings send spans; "": nowhere.
-func (a *app) collector() (string, error) {
-	if s := a.getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"); s != "" {
+func (q *ExportQuery) collector() (string, error) {
+	if s := q.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"); s != "" {
 		return s, nil
 	}
-	s := a.getenv("OTEL_EXPORTER_OTLP_ENDPOINT")
+	s := q.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT")
 	if s == "" {
 		return "", nil
 	}
@@ -69,27 +69,22 @@ func (a *app) collector() (string, error) {
 }
 
 // encode opens the encoder.
-func (x *exporting) encode() (err error) {
-	o := export.Options{Tenant: x.tenant, Version: version, Binary: isURL(x.to), Past: x.past}
+func (x *Exporting) encode() (err error) {
+	o := export.Options{Tenant: x.reader.Tenant, Version: x.q.Version, Binary: isURL(x.To), Past: x.past}
 	if f := (kb.Filter{Cap: x.filter.Cap, Decision: x.filter.Decision}); f != (kb.Filter{}) {
 		o.Only = f.Match
 	}
-	x.Encoder, err = export.New(x.format, o)
+	x.Encoder, err = export.New(x.Format, o)
 	return err
 }
 
-func (x *exporting) openCursor() error {
-	h, err := x.app.home()
-	if err != nil {
-		return err
-	}
-	x.tenant = h.Tenant()
-	if x.flags.cursor == "" {
+func (x *Exporting) openCursor() error {
+	if x.q.Cursor == "" {
 		return nil
 	}
 	q := x.filter
-	c, err := export.OpenCursor(x.flags.cursor, export.Cursor{Format: x.format, Tenant: x.tenant, Filter: export.Filter{
-		Run: q.Run, Agent: q.Agent, Cap: q.Cap, Decision: q.Decision, Since: x.flags.since, SinceMS: q.SinceMS,
+	c, err := export.OpenCursor(x.q.Cursor, export.Cursor{Format: x.Format, Tenant: x.reader.Tenant, Filter: export.Filter{
+		Run: q.Run, Agent: q.Agent, Cap: q.Cap, Decision: q.Decision, Since: x.q.Since, SinceMS: q.SinceMS,
 	}})
 	if err != nil {
 		return err
@@ -99,27 +94,27 @@ func (x *exporting) openCursor() error {
 	return nil
 }
 
-func (x *exporting) closeCursor() error {
+func (x *Exporting) closeCursor() error {
 	if x.Cursor == nil {
 		return nil
 	}
 	return x.Cursor.Close()
 }
 
-func (x *exporting) openOutput() (err error) {
+func (x *Exporting) openOutput() (err error) {
 	resumed := x.Cursor != nil && !x.Cursor.Fresh
 	switch {
-	case x.to == "-":
-		x.Output = export.NewStream(x.app.stdout, resumed)
-	case isURL(x.to):
+	case x.To == "-":
+		x.Output = export.NewStream(x.q.Stdout, resumed)
+	case isURL(x.To):
 		x.Output, err = x.openCollector()
 		x.Every = 1
 	case x.Cursor != nil:
-		x.Output, err = export.ResumeFile(x.to, x.Cursor.Output)
-	case x.flags.follow:
-		x.Output, err = export.ResumeFile(x.to, nil)
+		x.Output, err = export.ResumeFile(x.To, x.Cursor.Output)
+	case x.q.Follow:
+		x.Output, err = export.ResumeFile(x.To, nil)
 	default:
-		x.Output, err = export.NewFile(x.to)
+		x.Output, err = export.NewFile(x.To)
 	}
 	return err
 }
@@ -134,26 +129,26 @@ func unopened(flag, name string, err error) error {
 	return err
 }
 
-func (x *exporting) openCollector() (export.Output, error) {
+func (x *Exporting) openCollector() (export.Output, error) {
 	name := "OTEL_EXPORTER_OTLP_TRACES_HEADERS"
-	text := x.app.getenv(name)
+	text := x.q.Getenv(name)
 	if text == "" {
 		name = "OTEL_EXPORTER_OTLP_HEADERS"
-		text = x.app.getenv(name)
+		text = x.q.Getenv(name)
 	}
 	header, err := otlp.ParseHeaders(text)
 	if err != nil {
 		return nil, usagef("%s: %w", name, err)
 	}
-	c := export.NewCollector(x.to, header)
-	c.Told = func(s string) { fmt.Fprintf(x.app.stderr, "rlp: %s\n", printable(s)) }
-	if x.flags.follow {
+	c := export.NewCollector(x.To, header)
+	c.Told = x.reader.Say
+	if x.q.Follow {
 		c.Tries = 0
 	}
 	return c, nil
 }
 
 // past are the records of a run.
-func (x *exporting) past(run string) iter.Seq2[*audit.Glance, error] {
+func (x *Exporting) past(run string) iter.Seq2[*audit.Glance, error] {
 	return x.store.Glances(context.Background(), kb.Filter{Run: run})
 }
