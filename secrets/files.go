@@ -45,14 +45,8 @@ func locked(dir string, do func() error) error {
 	if err := home.PrivateFile(path, info); err != nil {
 		return err
 	}
-	for {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX)
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, unix.EINTR) {
-			return fmt.Errorf("locking %s: %w", path, err)
-		}
+	if err := home.Lock(f, unix.LOCK_EX); err != nil {
+		return fmt.Errorf("locking %s: %w", path, err)
 	}
 	return do() // closing the file ends the lock
 }

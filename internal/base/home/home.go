@@ -100,7 +100,7 @@ func private(path string) error {
 	if info.Mode().Perm()&0o022 != 0 {
 		return fmt.Errorf("%s is writable by others; run chmod go-w on it", path)
 	}
-	return owned(path, info)
+	return Owned(path, info)
 }
 
 // Dir is the home itself, with links resolved.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // A ModeError is a file or folder that somebody else could read or change, or
@@ -25,7 +26,7 @@ func (e *ModeError) Error() string { return e.Path + " " + e.Why }
 // right for anybody else, at most limit bytes. It waits for nobody, and what is
 // checked is what is read. What it refuses is a [*ModeError].
 func ReadPrivate(path string, limit int64) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|oNoFollow|oNonBlock, 0)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if isLink(err) {
 		return nil, &ModeError{path, "is a symbolic link; put the file itself there"}
 	}
@@ -76,7 +77,15 @@ func PrivateDir(path string, info fs.FileInfo) error {
 
 // WritePrivate puts a file whole in the place of an earlier one: after a crash
 // there is the one or the other. Nobody else can read it.
-func WritePrivate(path string, data []byte) error {
+func WritePrivate(path string, data []byte) error { return write(path, data, 0o600, os.Rename) }
+
+// WriteNew is [WritePrivate] for a file that takes nobody's place: the error is
+// [fs.ErrExist] where there is one, and of several writers all see the first one's.
+func WriteNew(path string, data []byte, mode fs.FileMode) error {
+	return write(path, data, mode, os.Link)
+}
+
+func write(path string, data []byte, mode fs.FileMode, place func(from, to string) error) error {
 	dir := filepath.Dir(path)
 	f, err := os.CreateTemp(dir, ".new-*") // mode 0600
 	if err != nil {
@@ -84,10 +93,10 @@ func WritePrivate(path string, data []byte) error {
 	}
 	defer os.Remove(f.Name())
 	_, err = f.Write(data)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	if err := os.Rename(f.Name(), path); err != nil {
+	if err := place(f.Name(), path); err != nil {
 		return err
 	}
 	return SyncDir(dir)

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"golang.org/x/mod/sumdb/note"
 
@@ -134,7 +135,11 @@ func newKey(dir, tenant string) error {
 	if err != nil {
 		return err
 	}
-	return create(dir, KeyFile, []byte(line+"\n"), 0o600)
+	err = home.WriteNew(filepath.Join(dir, KeyFile), []byte(line+"\n"), 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
 }
 
 // writePublic puts the public half beside the key, if it is not there. One that
@@ -143,7 +148,8 @@ func (k *Key) writePublic(dir string) error {
 	if _, err := os.Lstat(filepath.Join(dir, PublicFile)); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := create(dir, PublicFile, []byte(k.public.line+"\n"), 0o644); err != nil {
+	err := home.WriteNew(filepath.Join(dir, PublicFile), []byte(k.public.line+"\n"), 0o644)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("writing the public key of the audit log: %w", err)
 	}
 	return nil
@@ -152,7 +158,7 @@ func (k *Key) writePublic(dir string) error {
 // CheckPublic refuses a public half in dir that is not this key's.
 func (k *Key) CheckPublic(dir string) error {
 	path := filepath.Join(dir, PublicFile)
-	f, err := os.OpenFile(path, os.O_RDONLY|oNoFollow|oNonBlock, 0)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -175,37 +181,4 @@ func (k *Key) CheckPublic(dir string) error {
 		return fmt.Errorf("%s is not the public half of %s: one of the two was replaced", path, KeyFile)
 	}
 	return nil
-}
-
-// create makes a file whole or not at all; one that is there already stays.
-func create(dir, name string, text []byte, mode fs.FileMode) error {
-	f, err := os.CreateTemp(dir, "."+name+"-*") // 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	defer f.Close()
-	if _, err := f.Write(text); err != nil {
-		return err
-	}
-	if err := f.Chmod(mode); err != nil {
-		return err
-	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	if err := os.Link(f.Name(), filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return syncDir(dir)
-}
-
-// syncDir makes the names in dir survive the loss of power.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
 }

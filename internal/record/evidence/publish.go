@@ -10,8 +10,10 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
+	"runloop.dev/rlp/internal/base/home"
 	"runloop.dev/rlp/internal/base/strictjson"
 )
 
@@ -129,7 +131,7 @@ const maxState = 1 << 20
 // read is what is known of the sinks: nothing, when it is of another log.
 func (p *Publisher) read() (published, error) {
 	none := published{Origin: p.Origin}
-	f, err := os.OpenFile(filepath.Join(p.Dir, PublishedFile), os.O_RDONLY|oNoFollow|oNonBlock, 0)
+	f, err := os.OpenFile(filepath.Join(p.Dir, PublishedFile), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return none, nil
 	}
@@ -152,19 +154,7 @@ func (p *Publisher) write(state published) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(p.Dir, "."+PublishedFile+"-*") // 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	defer f.Close()
-	if _, err := f.Write(append(text, '\n')); err != nil {
-		return err
-	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), filepath.Join(p.Dir, PublishedFile))
+	return home.WritePrivate(filepath.Join(p.Dir, PublishedFile), append(text, '\n'))
 }
 
 // lockAgain is how long a publication waits before it asks again whether the
@@ -173,18 +163,18 @@ const lockAgain = 10 * time.Millisecond
 
 // lock lets one publication of a log go on at a time.
 func (p *Publisher) lock(ctx context.Context) (unlock func(), err error) {
-	f, err := os.OpenFile(filepath.Join(p.Dir, PublishedFile+".lock"), os.O_RDWR|os.O_CREATE|oNoFollow, 0o600)
+	f, err := os.OpenFile(filepath.Join(p.Dir, PublishedFile+".lock"), os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	tick := time.NewTicker(lockAgain)
 	defer tick.Stop()
 	for {
-		ok, err := tryLock(f)
-		if ok {
+		err := home.Lock(f, syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
 			return func() { f.Close() }, nil
 		}
-		if err != nil {
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
 			f.Close()
 			return nil, err
 		}

@@ -8,6 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
+
+	"runloop.dev/rlp/internal/base/home"
 )
 
 // A Sink is a place outside the host where checkpoints are told: what is there
@@ -66,7 +69,7 @@ func (s fileSink) put(_ context.Context, _ string, notes [][]byte) error {
 // AppendNotes appends checkpoints to a file, and returns when they are on disk.
 func AppendNotes(path string, notes [][]byte) error {
 	_, missing := os.Lstat(path)
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|oNoFollow|oNonBlock, 0o600)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
 		return err
 	}
@@ -89,7 +92,7 @@ func AppendNotes(path string, notes [][]byte) error {
 		return err
 	}
 	if errors.Is(missing, fs.ErrNotExist) {
-		return syncDir(filepath.Dir(path))
+		return home.SyncDir(filepath.Dir(path))
 	}
 	return nil
 }
@@ -100,7 +103,7 @@ func ending(path string, size int64) (string, error) {
 	if size == 0 {
 		return "", nil
 	}
-	f, err := os.OpenFile(path, os.O_RDONLY|oNoFollow|oNonBlock, 0)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrPermission) {
 		return "\n\n", nil // it may be written and not read
 	}

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"runloop.dev/rlp/internal/base/home"
 )
 
 // A gitSink is a repository in which each publication is a commit without files
@@ -93,7 +95,7 @@ func openGit(repository string) (*git, error) {
 		if info.Mode().Perm()&0o002 != 0 {
 			return nil, fmt.Errorf("%s can be written by everybody: what is told there can be taken back", path)
 		}
-		if err := owned(path, info); err != nil {
+		if err := home.Owned(path, info); err != nil {
 			return nil, err
 		}
 	}

@@ -8,9 +8,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"syscall"
 
+	"runloop.dev/rlp/internal/base/home"
 	"runloop.dev/rlp/internal/base/strictjson"
 )
 
@@ -64,8 +64,6 @@ type CursorFile struct {
 	lock *os.File
 	Cursor
 	Fresh bool // there was none
-
-	unsynced bool // a test of other things does not wait for the disk
 }
 
 // OpenCursor reads the cursor at path, or begins one as want says.
@@ -75,7 +73,7 @@ func OpenCursor(path string, want Cursor) (*CursorFile, error) {
 		return nil, err
 	}
 	c := &CursorFile{path: path, lock: lock}
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if err := home.Lock(lock, syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		lock.Close()
 		return nil, fmt.Errorf("%s: another export is going on from it", path)
 	}
@@ -153,38 +151,8 @@ func (c *CursorFile) save() error {
 	if err != nil {
 		return err
 	}
-	return replace(c.path, append(p, '\n'), !c.unsynced)
+	return home.WritePrivate(c.path, append(p, '\n'))
 }
 
 // Close lets others use the cursor.
 func (c *CursorFile) Close() error { return c.lock.Close() }
-
-// replace puts p at path so that there is either what was there or all of p,
-// whenever the power fails, if it is synced.
-func replace(path string, p []byte, sync bool) error {
-	tmp := path + ".new"
-	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(p)
-	if err == nil && sync {
-		err = f.Sync()
-	}
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(tmp, path)
-	}
-	if err == nil && sync {
-		err = syncDir(filepath.Dir(path))
-	}
-	return err
-}
-
-func syncDir(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}

@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"runloop.dev/rlp/internal/base/home"
 )
 
 // An Output takes what was encoded.
@@ -70,8 +72,6 @@ type File struct {
 	f    *os.File
 	size int64
 	name string // it gets when it is complete; "": it has it
-
-	unsynced bool // a test of other things does not wait for the disk
 }
 
 // NewFile makes a file that appears at path when it is complete, in the place of
@@ -156,9 +156,6 @@ func (o *File) Put(_ context.Context, p []byte) error {
 
 // Mark brings the file to the disk.
 func (o *File) Mark() (*Place, error) {
-	if o.unsynced {
-		return o.place()
-	}
 	if err := o.f.Sync(); err != nil {
 		return nil, err
 	}
@@ -181,7 +178,7 @@ func (o *File) Close(done bool) error {
 		err = os.Rename(o.f.Name(), o.name)
 	}
 	if err == nil {
-		err = syncDir(filepath.Dir(o.name))
+		err = home.SyncDir(filepath.Dir(o.name))
 	}
 	return err
 }

@@ -57,7 +57,6 @@ func session(dir string, f Format, list []*audit.Glance, heads []int, steps int)
 		return err
 	}
 	defer file.Close(false)
-	cursor.unsynced, file.unsynced = true, true
 	enc, err := New(f, Options{Past: pastOf(list)})
 	if err != nil {
 		return err

@@ -108,7 +108,7 @@ func (f *lineFile) open() error {
 		if err != nil {
 			return err
 		}
-		_ = lock(file, syscall.LOCK_SH) // where there are no locks, nothing is removed either
+		_ = home.Lock(file, syscall.LOCK_SH) // where there are no locks, nothing is removed either
 		info, err := file.Stat()
 		if err != nil {
 			return errors.Join(err, file.Close())
@@ -124,14 +124,6 @@ func (f *lineFile) open() error {
 		return nil
 	}
 	return fmt.Errorf("writing to %s: each file of it is removed at once", f.dir)
-}
-
-func lock(file *os.File, how int) error {
-	for {
-		if err := syscall.Flock(int(file.Fd()), how); !errors.Is(err, syscall.EINTR) {
-			return err
-		}
-	}
 }
 
 // hasName reports whether a file that is open was not removed.
@@ -234,5 +226,5 @@ func removed(path string) bool {
 		return false
 	}
 	defer file.Close()
-	return lock(file, syscall.LOCK_EX|syscall.LOCK_NB) == nil && os.Remove(path) == nil
+	return home.Lock(file, syscall.LOCK_EX|syscall.LOCK_NB) == nil && os.Remove(path) == nil
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"syscall"
 
+	"runloop.dev/rlp/internal/base/home"
 	"runloop.dev/rlp/internal/base/printable"
 )
 
@@ -77,12 +78,12 @@ func (l *Rotated) size() (size int64, there bool) {
 // at a time. On an error the old one is still written to.
 func (l *Rotated) turn() error {
 	old := l.file
-	if err := lock(old, syscall.LOCK_EX); err != nil {
+	if err := home.Lock(old, syscall.LOCK_EX); err != nil {
 		return err
 	}
 	defer func() {
 		if l.file == old {
-			_ = lock(old, syscall.LOCK_UN) // or it is released with the process
+			_ = home.Lock(old, syscall.LOCK_UN) // or it is released with the process
 		}
 	}()
 	mine, err := old.Stat()

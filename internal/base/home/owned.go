@@ -1,5 +1,3 @@
-//go:build unix
-
 package home
 
 import (
@@ -10,20 +8,13 @@ import (
 	"syscall"
 )
 
-const (
-	oNoFollow = syscall.O_NOFOLLOW
-	oNonBlock = syscall.O_NONBLOCK
-)
-
 // isLink reports whether a file was not opened because it is a link.
 func isLink(err error) bool { return errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.EMLINK) }
 
-func owned(path string, info fs.FileInfo) error {
+// Owned refuses what belongs to somebody else than this user and root.
+func Owned(path string, info fs.FileInfo) error {
 	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return nil
-	}
-	if uid := os.Geteuid(); int(st.Uid) != uid && st.Uid != 0 {
+	if uid := os.Geteuid(); ok && int(st.Uid) != uid && st.Uid != 0 {
 		return fmt.Errorf("%s belongs to user %d, not to %d or root", path, st.Uid, uid)
 	}
 	return nil
@@ -48,14 +39,18 @@ func HoldDir(dir string) (free func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	for {
-		if err = syscall.Flock(int(d.Fd()), syscall.LOCK_EX); !errors.Is(err, syscall.EINTR) {
-			break
-		}
-	}
-	if err != nil {
+	if err := Lock(d, syscall.LOCK_EX); err != nil {
 		_ = d.Close()
 		return nil, fmt.Errorf("holding %s: %w", dir, err)
 	}
 	return func() { _ = d.Close() }, nil
+}
+
+// Lock asks for a lock of an open file, as flock(2) does; closing the file ends it.
+func Lock(f *os.File, how int) error {
+	for {
+		if err := syscall.Flock(int(f.Fd()), how); !errors.Is(err, syscall.EINTR) {
+			return os.NewSyscallError("flock", err)
+		}
+	}
 }
