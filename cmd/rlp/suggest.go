@@ -122,7 +122,7 @@ func (a *app) suggested(
 		if err != nil {
 			return analysis.Carried{}, err
 		}
-		return analysis.Carry(h.Override(agent), data)
+		return analysis.Carry(h.Override(agent), data, ask.WithoutLinks)
 	}
 	return ask.Suggest(ctx, s, used, w)
 }

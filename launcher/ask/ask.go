@@ -151,24 +151,33 @@ func (s *Subject) scope(scope string) string {
 	if s.home == nil {
 		return scope
 	}
-	for _, a := range s.Paths.Aliases {
-		if rest, is := below(scope, a.Canonical); is {
-			scope = a.Written + rest
-			break
-		}
+	if r, rest, is := s.redirect(scope, func(r run.Redirect) string { return r.Path }); is {
+		scope = r.Written + rest
 	}
 	return s.home.Name(s.unfilled(scope))
 }
 
 // unfilled is a path with a placeholder in the place of its value, which is the
-// operator's.
+// operator's: that of the longest value, for one may lie beneath another.
 func (s *Subject) unfilled(path string) string {
+	told, most := path, -1
 	for _, name := range slices.Sorted(maps.Keys(s.Params)) {
-		if rest, is := below(path, s.Params[name]); is {
-			return "{" + name + "}" + rest
+		if rest, is := below(path, s.Params[name]); is && len(s.Params[name]) > most {
+			told, most = "{"+name+"}"+rest, len(s.Params[name])
 		}
 	}
-	return path
+	return told
+}
+
+// redirect is what led a path of the policy elsewhere, and what comes behind it in
+// path: of several the one whose side that counts is the longest.
+func (s *Subject) redirect(path string, side func(run.Redirect) string) (of run.Redirect, rest string, found bool) {
+	for _, r := range s.Paths.Redirects {
+		if tail, is := below(path, side(r)); is && (!found || len(tail) < len(rest)) {
+			of, rest, found = r, tail, true
+		}
+	}
+	return of, rest, found
 }
 
 // below is what comes behind dir in a path that is dir or lies below it.
@@ -240,11 +249,8 @@ func (s *Subject) canonical(r caps.Request) (caps.Request, error) {
 		return r, nil
 	}
 	if s.home != nil {
-		for _, a := range s.Paths.Aliases {
-			if rest, is := below(r.Name, a.Written); is {
-				r.Name = a.Canonical + rest
-				break
-			}
+		if to, rest, is := s.redirect(r.Name, func(r run.Redirect) string { return r.Written }); is {
+			r.Name = to.Path + rest
 		}
 		return r, nil
 	}

@@ -24,17 +24,22 @@ type Query struct {
 
 // Explain says how a launch of s that were made now would decide q, and why.
 func Explain(s *Subject, q Query) (*Explanation, error) {
-	requests, err := q.requests()
+	requests, err := s.requests(q)
 	if err != nil {
 		return nil, err
 	}
 	e, err := s.explain(s.Policy, requests, q)
-	if err != nil || s.home != nil {
-		return e, err
+	if err != nil {
+		return nil, err
 	}
-	e.Redirected = redirects(s.Paths, requests[0].Family)
+	if s.home == nil {
+		e.Redirected = redirects(s.Paths, requests[0].Family)
+	}
 	if list := s.Paths.Redirected(); len(list) > 0 && !s.Relaxed {
 		e.Refused = list[0].String()
+		if s.home != nil {
+			e.Refused = "a path that is granted leads through a link; who operates is told which"
+		}
 	}
 	return e, nil
 }
@@ -60,9 +65,10 @@ func (s *Subject) explain(p run.Policy, requests []caps.Request, q Query) (*Expl
 		if err := policy.KnownDomain(caps.Grant{Family: r.Family, Scope: r.Name}, s.Domains); err != nil {
 			return nil, usagef("%s: %w", q.Text, err)
 		}
-		shown := asked // whoever is not told where it leads is told what they named
-		if s.home == nil {
-			shown = r
+		shown := r
+		if s.home != nil { // whoever is not told where it leads is told what they named
+			shown, asked.Name = asked, s.scope(asked.Name)
+			shown.Name = asked.Name
 		}
 		d := decision{s, told.Effective, s.told(p), r, shown, togetherModes(requests, r)}.explain(q)
 		if host := whole.Effective.Check(r); d.Allow && !host.Allow {

@@ -197,7 +197,8 @@ func widerParams(now, then *Subject) (list []string) {
 		list = append(list, fmt.Sprintf("[params] %s, which has a value in one of the two alone", name))
 	}
 	for _, name := range slices.Sorted(maps.Keys(then.Params)) {
-		if before, ok := now.Params[name]; ok && before != then.Params[name] {
+		before, ok := now.Params[name]
+		if value := then.Params[name]; ok && value != before && value != WithoutLinks(before) {
 			list = append(list, fmt.Sprintf("[params] %s = %q, now %q", name, then.Params[name], before))
 		}
 	}

@@ -51,7 +51,7 @@ type pastRun struct {
 // ExplainRun says how a run that is over, or under way, was to decide q, from the
 // records of its log.
 func ExplainRun(ctx context.Context, log Log, s *Subject, q Query) (*Explanation, error) {
-	requests, err := q.requests()
+	requests, err := s.requests(q)
 	if err != nil {
 		return nil, err
 	}

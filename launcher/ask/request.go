@@ -46,6 +46,50 @@ func (q Query) requests() ([]caps.Request, error) {
 	return list, nil
 }
 
+// requests are what q asks about of s: a path may begin with a placeholder. A path
+// is told to who does not operate as the policy writes it; what a placeholder stands
+// for, and where a link leads, is not, nor is whether a path is that.
+func (s *Subject) requests(q Query) ([]caps.Request, error) {
+	before, tail, _ := strings.Cut(q.Text, "{")
+	name, rest, _ := strings.Cut(tail, "}")
+	value, filled := s.Params[name]
+	if filled = filled && (before == "" || strings.HasSuffix(before, ":") || strings.HasSuffix(before, " ")); filled {
+		q.Text = before + value + rest
+	}
+	list, err := q.requests()
+	if err != nil || filled || s.home == nil || q.Run != "" { // records of a run tell its paths
+		return list, err
+	}
+	if last := list[len(list)-1]; last.Family == caps.FS {
+		err = s.nameable(q.Text, last.Name)
+	}
+	return list, err
+}
+
+// nameable refuses a path that lies below none of those that whoever does not
+// operate is told, where any is told by another name than its own.
+func (s *Subject) nameable(text, path string) error {
+	var told []string
+	hidden := false
+	for _, e := range s.Policy.Base {
+		if e.Grant.Family != caps.FS {
+			continue
+		}
+		scope := s.scope(e.Grant.Scope)
+		if _, is := below(path, scope); is || scope == "/" {
+			return nil
+		}
+		hidden = hidden || scope != e.Grant.Scope
+		told = append(told, scope)
+	}
+	if !hidden {
+		return nil
+	}
+	return usagef("%s: only who operates may ask about any path of this agent; ask about one at or below %s, or about "+
+		"a recorded run", text,
+		strings.Join(slices.Compact(told), ", "))
+}
+
 func (q Query) path(text string) ([]caps.Request, error) {
 	path, _, err := caps.CleanPath(text)
 	if err != nil && !caps.IsName(caps.FS, text) {

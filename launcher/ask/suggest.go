@@ -13,6 +13,7 @@ import (
 	"runloop.dev/rlp/internal/record/analysis"
 	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/kb"
+	"runloop.dev/rlp/launcher/run"
 )
 
 // A Suggestion is the least policy that allows what recorded runs did.
@@ -278,10 +279,14 @@ func written(s *Subject) func(caps.Family, string) []string {
 			programs[r.Path] = append(programs[r.Path], name)
 		}
 	}
+	// A path through a link is refused by a launch, and so is an override that has one.
+	aliases := slices.DeleteFunc(slices.Clone(s.Paths.Aliases), func(a jail.Alias) bool {
+		return slices.ContainsFunc(s.Paths.Redirected(), func(r run.Redirect) bool { return r.Written == a.Written })
+	})
 	return func(f caps.Family, name string) []string {
 		switch {
 		case f == caps.FS:
-			return []string{writtenPath(s.Paths.Aliases, name)}
+			return []string{writtenPath(aliases, name)}
 		case f == caps.Exec && programs[name] != nil:
 			return programs[name]
 		}
@@ -296,4 +301,13 @@ func writtenPath(aliases []jail.Alias, name string) string {
 		}
 	}
 	return name
+}
+
+// WithoutLinks is where a path leads that leads through a link, for which a launch
+// would be refused; any other text as it is.
+func WithoutLinks(path string) string {
+	if to, err := jail.Canonical(path); err == nil && to.Redirect() != "" {
+		return to.Path
+	}
+	return path
 }

@@ -2,6 +2,7 @@ package ask
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -39,7 +40,8 @@ func drawSubject(t *rapid.T) *Subject {
 	}
 }
 
-func textOf(t *rapid.T, v any, err error) string {
+func textOf(t rapid.TB, v any, err error) string {
+	t.Helper()
 	p, jsonErr := json.Marshal(v)
 	if err != nil || jsonErr != nil {
 		t.Fatal(err, jsonErr)
@@ -85,43 +87,70 @@ func TestAnswersForOthersSayTheSameAndNameNoPlace(t *testing.T) {
 	}
 }
 
-// Where a link of the policy leads is not told, whatever it is asked by; nor is a
-// path looked up that others ask about.
+// Where a link of the policy leads and what a placeholder stands for is not told,
+// nor whether a path that is guessed is that; what a launch does is.
 func TestAnswersForOthersFollowNoLink(t *testing.T) {
 	fs := func(path string) caps.Entry {
 		return caps.Entry{Grant: caps.Grant{Family: caps.FS, Modes: caps.Modes(caps.Read), Scope: path}}
 	}
 	s := &Subject{
 		Bundle: &bundles.Bundle{Manifest: &bundles.Manifest{}}, Programs: jail.Canonical,
-		Policy: run.Policy{Base: []caps.Entry{fs("/mnt/secret")}},
-		Paths:  run.Paths{Aliases: []jail.Alias{{Written: "/srv/link", Canonical: "/mnt/secret"}}},
+		Policy: run.Policy{Base: []caps.Entry{fs("/mnt/secret"), fs("/opt/own")}},
+		Paths: run.Paths{Redirects: []run.Redirect{{
+			Family: caps.FS, Written: "/srv/link", Path: "/mnt/secret", Link: "/srv/link",
+		}}},
 	}
-	others := s.Without(HomeAt(homeOfTests))
-	for path, allowed := range map[string]bool{"/srv/link/x": true, "/srv/linked": false, "/etc/passwd/x": false} {
-		e, err := Explain(others, Query{Text: path})
-		if err != nil || e.Allow != allowed {
-			t.Fatalf("%s: %+v %v", path, e, err)
+	told := func(name string) {
+		t.Helper()
+		others := s.Without(HomeAt(homeOfTests))
+		e, err := Explain(others, Query{Text: name + "/x"})
+		text := textOf(t, e, err)
+		if !e.Allow || e.Scope != name || (e.Refused == "") != s.Relaxed {
+			t.Errorf("%s: %s", name, text)
 		}
-		if p, err := json.Marshal(e); err != nil || strings.Contains(string(p), "/mnt") {
-			t.Errorf("%s: told is %s %v", path, p, err)
+		if e, err := Explain(others, Query{Text: "/opt/own/x"}); err != nil || !e.Allow {
+			t.Errorf("a path that is told as it is: %+v %v", e, err)
+		}
+		held, err := Show(others)
+		text += textOf(t, held, err)
+		for _, hidden := range append(s.values(), "/mnt") {
+			if strings.Contains(text, hidden) {
+				t.Errorf("%s: told is %s", name, text)
+			}
+		}
+		var refusals []string
+		for _, guess := range append(s.values(), "/mnt/secret", "/etc/passwd", "/srv/linked") {
+			_, err := Explain(others, Query{Text: guess + "/x"})
+			if err == nil {
+				t.Fatalf("%s is answered", guess)
+			}
+			refusals = append(refusals, strings.ReplaceAll(err.Error(), guess, "GUESS"))
+		}
+		if len(slices.Compact(refusals)) != 1 {
+			t.Errorf("guesses are told apart: %q", refusals)
 		}
 	}
-	held, err := Show(others)
-	if err != nil || !slices.Equal(held.Effective, []string{"fs:read:/srv/link"}) {
-		t.Errorf("%+v %v", held, err)
-	}
-	s.Params = map[string]string{"data": "/srv/link"} // what the operator put there is not told either
-	others = s.Without(HomeAt(homeOfTests))
-	if held, err = Show(others); err != nil || !slices.Equal(held.Effective, []string{"fs:read:{data}"}) {
-		t.Errorf("%+v %v", held, err)
-	}
-	if e, err := Explain(others, Query{Text: "/mnt/secret/x"}); err != nil || e.Scope != "{data}" {
-		t.Errorf("the value of a placeholder: %+v %v", e, err)
-	}
-	if held, err := Show(s); err != nil || !slices.Equal(held.Effective, []string{"fs:read:/mnt/secret"}) {
+	told("/srv/link")
+	s.Relaxed = true
+	told("/srv/link")
+	s.Params = map[string]string{"data": "/srv/link", "all": "/srv"} // the longest value counts
+	told("{data}")
+	s.Paths, s.Params["data"] = run.Paths{}, "/mnt/secret"
+	told("{data}")
+	whole := []string{"fs:read:/mnt/secret", "fs:read:/opt/own"}
+	if held, err := Show(s); err != nil || !slices.Equal(held.Effective, whole) {
 		t.Errorf("control: %+v %v", held, err)
 	}
 	if _, err := Explain(s, Query{Text: "/etc/passwd/x"}); err == nil {
 		t.Error("control: who operates is not told that the path leads through a file")
 	}
+	s.Params = nil
+	for path, allowed := range map[string]bool{"/mnt/secret/x": true, "/mnt/secrets": false} {
+		if e, err := Explain(s.Without(HomeAt(homeOfTests)), Query{Text: path}); err != nil || e.Allow != allowed {
+			t.Errorf("control: where every path is told, %s: %+v %v", path, e, err)
+		}
+	}
 }
+
+// values are those of placeholders.
+func (s *Subject) values() []string { return slices.Sorted(maps.Values(s.Params)) }

@@ -1,6 +1,8 @@
 package analysis
 
 import (
+	"strings"
+
 	"runloop.dev/rlp/internal/base/tomlfile"
 )
 
@@ -14,8 +16,9 @@ type Carried struct {
 	Tables string   // the other tables, as TOML
 }
 
-// Carry is what to carry over from the override data.
-func Carry(file string, data []byte) (Carried, error) {
+// Carry is what to carry over from the override data, each path by the name that
+// named gives it.
+func Carry(file string, data []byte, named func(path string) string) (Carried, error) {
 	var c Carried
 	root, err := tomlfile.Parse(file, data)
 	if err != nil {
@@ -28,6 +31,9 @@ func Carry(file string, data []byte) (Carried, error) {
 		}
 		c.Names = append(c.Names, "["+e.Key+"]")
 		if e.Key != "deny" {
+			if e.Key == "params" || e.Key == "leases" {
+				rename(e.Value.Table, named)
+			}
 			tables.Put(e)
 			continue
 		}
@@ -46,4 +52,17 @@ func Carry(file string, data []byte) (Carried, error) {
 	}
 	c.Tables, err = tables.TOML()
 	return c, err
+}
+
+// rename gives the values of placeholders, and what is leased, other paths.
+func rename(t *tomlfile.Table, named func(path string) string) {
+	for i := range t.Entries {
+		e := &t.Entries[i]
+		if e.Value.Kind == tomlfile.String {
+			e.Value.Str = named(e.Value.Str)
+		}
+		if at := strings.IndexByte(e.Key, '/'); at >= 0 {
+			e.Key = e.Key[:at] + named(e.Key[at:])
+		}
+	}
 }
