@@ -87,6 +87,7 @@ func runScripts(t *testing.T, dir string, files []string, more func(*testscript.
 			"webserver":   webServer,
 			"pages":       servePages,
 			"status":      status,
+			"warm":        warmHome(t, probe),
 			"witness":     witnessServer,
 			"modelserver": modelServer,
 			"mcpserver":   mcpServerCommand,
@@ -201,8 +202,8 @@ func private(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// await waits until a file is there, and holds a text if one is given: what a
-// background command is known by.
+// await waits until a file holds something, or the text that is given: what a
+// background command is known by. A file that a shell has only opened is empty.
 func await(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 || len(args) > 2 {
 		ts.Fatalf("usage: await FILE [TEXT]")
@@ -211,7 +212,7 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 	defer tick.Stop()
 	for until := time.Now().Add(time.Minute); time.Now().Before(until); <-tick.C {
 		text, err := os.ReadFile(ts.MkAbs(args[0]))
-		if err == nil && (len(args) == 1 || bytes.Contains(text, []byte(args[1]))) {
+		if err == nil && len(text) > 0 && (len(args) == 1 || bytes.Contains(text, []byte(args[1]))) {
 			return
 		}
 	}

@@ -14,7 +14,8 @@ import (
 var forAll struct {
 	dir string // until the last test has ended
 
-	probe, compiled, programs once
+	probe, programs once
+	compiled        sync.Map // of each tenant, a *once
 }
 
 // A once is a file or a folder that is made when it is first asked for.
@@ -76,14 +77,24 @@ func buildProbe(t *testing.T) string {
 // and nobody's home.
 func compiledProbe(t *testing.T, probe string) string {
 	t.Helper()
-	return forAll.compiled.get(t, func(home string) (string, error) {
+	return compiledFor(t, probe, "default")
+}
+
+// compiledFor is such a cache of a tenant's: nobody takes what another compiled.
+func compiledFor(t *testing.T, probe, tenant string) string {
+	t.Helper()
+	made, _ := forAll.compiled.LoadOrStore(tenant, new(once))
+	return made.(*once).get(t, func(home string) (string, error) {
 		wasm, err := os.ReadFile(probe)
 		if err != nil {
 			return "", err
 		}
-		if out, err := self(t, home, "launch", bundleOf(t, wasm)).CombinedOutput(); err != nil {
+		if out, err := self(t, home, "launch", bundleOf(t, wasm), "--tenant", tenant).CombinedOutput(); err != nil {
 			return "", fmt.Errorf("%w\n%s", err, out)
 		}
-		return filepath.Join(home, ".runloop", "cache"), nil
+		if tenant == "default" {
+			return filepath.Join(home, ".runloop", "cache"), nil
+		}
+		return filepath.Join(home, ".runloop", "tenants", tenant, "cache"), nil
 	})
 }
