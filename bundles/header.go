@@ -170,7 +170,6 @@ func parseGNUName(data []byte) (name, wrong string) {
 	return s, ""
 }
 
-// refusedType says what an entry is that no bundle may have.
 func refusedType(kind byte) string {
 	switch kind {
 	case '1':

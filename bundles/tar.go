@@ -101,7 +101,6 @@ func (t *tarReader) longName(h header) (string, error) {
 	return name, nil
 }
 
-// take judges an entry and reads its data.
 func (t *tarReader) take(h header) error {
 	if t.entries++; t.entries > MaxEntries {
 		return t.refuse("archive_limit", fmt.Sprintf("the archive has more than %d entries", MaxEntries), "")

@@ -27,7 +27,6 @@ func ParseTools(file string, data []byte) ([]Tool, error) {
 	return p.tools, nil
 }
 
-// toolErrors restates the errors of the document as refusals, in the words of JSON.
 func toolErrors(err error) error {
 	return restated(err, "tools", func(message string) string {
 		return strings.ReplaceAll(message, "a table",
@@ -265,7 +264,6 @@ func (p *toolsParser) budget(t *tomlfile.Table) ToolBudget {
 	return b
 }
 
-// timeout reads how long one call may take.
 func (p *toolsParser) timeout(t *tomlfile.Table) time.Duration {
 	ms, ok := p.Int(t, "timeout_ms")
 	if ok && (ms <= 0 || ms > 600_000) {

@@ -78,7 +78,6 @@ func (p *toolsParser) request(t *tomlfile.Table, tool *Tool) {
 	tool.HTTP = r
 }
 
-// place reads where a request goes.
 func (p *toolsParser) place(r *ToolRequest) {
 	const hint = `such as "https://api.example.com/send"`
 	u, err := url.Parse(r.URL)

@@ -230,7 +230,6 @@ func numeric(s string) bool {
 	return true
 }
 
-// isIPv4 reports whether s is four decimal parts without leading zeros.
 func isIPv4(s string) bool {
 	for part := 1; ; part++ {
 		n, i := 0, 0

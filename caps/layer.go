@@ -98,8 +98,6 @@ func (s Set) Narrow(l *Layer) (Set, []Change, error) {
 	return Set{&next}, sorted(slices.Concat(revoked, ignored)), nil
 }
 
-// sorted is all of lists in order, each change once. Pointers are sorted, for a
-// Change is large.
 func sorted(lists [][]Change) []Change {
 	var order []*Change
 	for _, list := range lists {

@@ -273,7 +273,6 @@ func toolScopes(name string) string {
 	return ""
 }
 
-// isTool reports whether s is "category:name".
 func isTool(s string) bool {
 	category, name, _ := strings.Cut(s, ":")
 	return isDomain(category) && isWord(name, 200, func(c byte) bool {

@@ -78,7 +78,6 @@ func (st *state) place(l *Layer, ids []int32) [numUniverses]*placement {
 	return all
 }
 
-// put lays one entry out.
 func (p *placement) put(e placed, r role) {
 	if e.id == outside {
 		if r == allows {

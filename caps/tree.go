@@ -171,8 +171,6 @@ func (t *tree) rootOf(name string) int32 {
 	return 0
 }
 
-// locatePath walks and checks in one scan: it is -1 for a path that is not
-// clean, as [isCleanPath] says.
 func (t *tree) locatePath(path string) int32 {
 	if path == "/" {
 		return 0

@@ -30,7 +30,6 @@ func privateDir(path string, create bool) error {
 	return home.PrivateDir(path, info)
 }
 
-// locked runs do while no other process changes what lies in dir.
 func locked(dir string, do func() error) error {
 	path := filepath.Join(dir, "lock")
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)

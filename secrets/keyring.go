@@ -74,7 +74,6 @@ func (k *keychain) List(context.Context) ([]ID, error) { return k.ids() }
 
 func (k *keychain) idsPath() string { return filepath.Join(k.dir, "keyring-ids") }
 
-// ids are those that were stored from here.
 func (k *keychain) ids() ([]ID, error) {
 	err := privateDir(k.dir, false)
 	var data []byte

@@ -116,7 +116,6 @@ func (r *Run) Hear(ctx context.Context, host string, ids []string) error {
 	return errors.Join(errs...)
 }
 
-// look fetches the secret id, if it has not been tried.
 func (r *Run) look(ctx context.Context, id string, hidden bool) error {
 	if r.looked[id] || r.closed {
 		return nil
@@ -219,7 +218,6 @@ func (r *Run) fetch(ctx context.Context, text string, hidden bool) (*kept, error
 	return k, nil
 }
 
-// learn makes the matcher of all values.
 func (r *Run) learn() {
 	r.matcher.Store(newMatcher(r.values()))
 }

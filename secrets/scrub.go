@@ -31,7 +31,6 @@ func newScanner(m *matcher) *scanner {
 	return s
 }
 
-// restart forgets what was read.
 func (s *scanner) restart(at int64) {
 	s.text.reset()
 	for _, d := range s.decoders {
@@ -40,7 +39,6 @@ func (s *scanner) restart(at int64) {
 	s.awake, s.at, s.spans = 0, at, s.spans[:0]
 }
 
-// scan reads the next piece.
 func (s *scanner) scan(p []byte) {
 	for i := 0; i < len(p); i++ {
 		if n := s.skip(p[i:]); n > 0 {
@@ -120,7 +118,6 @@ func row(p []byte, class, gap uint8, enough int) (n int, short bool) {
 	return 0, false
 }
 
-// finish reads what was held as the beginning of an escape: the text is over.
 func (s *scanner) finish() {
 	for _, d := range s.decoders {
 		if d.awake {
@@ -143,7 +140,6 @@ func (s *scanner) found(from, to int64, owner int32) {
 	s.spans = append(s.spans, span{from, to, owner})
 }
 
-// settled is the position before which nothing can become part of a value.
 func (s *scanner) settled() int64 {
 	end := s.since(&s.text, s.at)
 	for _, d := range s.decoders {
@@ -161,8 +157,6 @@ func (s *scanner) settled() int64 {
 	return end
 }
 
-// scrub returns p with marks in the place of values, p itself when there are
-// none.
 func (s *scanner) scrub(p []byte) []byte {
 	s.restart(0)
 	s.scan(p)
@@ -240,7 +234,6 @@ func (t *stream) pass(out []byte, to int64) []byte {
 	return out
 }
 
-// drop forgets what is held before position to.
 func (t *stream) drop(to int64) {
 	if to > t.base {
 		t.held = t.held[:copy(t.held, t.held[to-t.base:])]

@@ -76,7 +76,6 @@ func (v *vault) newIdentity() error {
 	return home.WritePrivate(v.identityPath(), []byte(text))
 }
 
-// identity reads the key; fs.ErrNotExist when the vault was never made.
 func (v *vault) identity() (*age.X25519Identity, error) {
 	if err := privateDir(v.dir, false); err != nil {
 		return nil, err
@@ -163,7 +162,6 @@ func decrypt(key age.Identity, data []byte) ([]byte, error) {
 	return plain, nil
 }
 
-// folders checks the folders above the file of id.
 func (v *vault) folders(id ID, create bool) error {
 	for _, dir := range []string{filepath.Join(v.dir, "vault"), filepath.Dir(v.path(id))} {
 		if err := privateDir(dir, create); err != nil && !errors.Is(err, fs.ErrNotExist) { // nor is the file there then

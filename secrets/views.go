@@ -39,7 +39,6 @@ func (r *reading) views() [7]*view {
 	return [7]*view{&r.plain, &r.hex[0], &r.hex[1], &r.base64[0], &r.base64[1], &r.base64[2], &r.base64[3]}
 }
 
-// copyFrom makes r what o is.
 func (r *reading) copyFrom(o *reading) {
 	mine, others := r.views(), o.views()
 	var rings [7][]int64
@@ -156,7 +155,6 @@ var classes = [256]uint8{
 	'W': isBase64, 'X': isBase64, 'Y': isBase64, 'Z': isBase64,
 }
 
-// unhex is the value of a hex digit.
 func unhex(b byte) byte {
 	if b <= '9' {
 		return b - '0'
@@ -164,7 +162,6 @@ func unhex(b byte) byte {
 	return b | 0x20 - 'a' + 10
 }
 
-// sextet is the value of a base64 character of either alphabet.
 func sextet(b byte) byte {
 	switch {
 	case b >= 'a':
@@ -202,7 +199,6 @@ const (
 	escaped                    // \n, \", A, \x41
 )
 
-// opens reports whether b begins an escape.
 func (d *decoder) opens(b byte) bool {
 	switch d.kind {
 	case escaped:
@@ -227,7 +223,6 @@ func (d *decoder) wakes(p []byte) bool {
 	return classes[p[1]]&classes[p[2]]&isHex != 0
 }
 
-// isEscaped reports whether b stands behind a backslash for one byte.
 func isEscaped(b byte) bool {
 	switch b {
 	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't', '\'', '0', 'a', 'v', 'e':
@@ -236,7 +231,6 @@ func isEscaped(b byte) bool {
 	return false
 }
 
-// read takes the byte at position at.
 func (s *scanner) read(d *decoder, b byte, at int64) {
 	if !d.awake {
 		d.copyFrom(&s.text) // which has not read b yet
@@ -317,7 +311,6 @@ func (d *decoder) unit(n int) unitState {
 	return unitOpen
 }
 
-// unit decodes a whole escape, which ends before to.
 func (s *scanner) unit(d *decoder, text []byte, to int64) {
 	switch {
 	case d.kind != escaped, text[1] == 'x':

@@ -40,7 +40,6 @@ func adapterOf(name string) (adapter, bool) {
 	return a, ok
 }
 
-// adapterNames are all names of adapters, sorted.
 func adapterNames() []string {
 	list := []string{}
 	for f := range caps.NumFamilies {

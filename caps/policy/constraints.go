@@ -15,7 +15,6 @@ type listField struct {
 	read         func(r *reader, v *tomlfile.Value)
 }
 
-// listFields are the lists of [constraints]. Those of net are read together.
 func listFields() []listField {
 	names := func(k string) func(*reader, *tomlfile.Value) {
 		return func(r *reader, v *tomlfile.Value) { r.constrainKey(k, v) }
@@ -34,7 +33,6 @@ func listFields() []listField {
 	}
 }
 
-// constraintTables are the names of the tables below [constraints], in order.
 func constraintTables() []string {
 	var list []string
 	for _, f := range listFields() {

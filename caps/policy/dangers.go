@@ -55,7 +55,6 @@ func (d Danger) Entries() []caps.Entry {
 	return list
 }
 
-// scopes are the scopes of the class's tools, sorted.
 func (d Danger) scopes() []string {
 	list := slices.Clone(d.Tools)
 	for _, t := range caps.Tools() {

@@ -117,7 +117,6 @@ func readLayer(file string, data []byte, kind Kind, opt Options) (r *reader, ok 
 	return r, !HasErrors(r.findings)
 }
 
-// narrowing is the layer that was read.
 func (r *reader) narrowing(name string) *caps.Layer {
 	return &caps.Layer{
 		Name: name, Bounds: r.bounds, Allow: r.allow, Deny: r.deny,

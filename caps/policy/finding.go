@@ -108,7 +108,6 @@ func (r *report) add(pos tomlfile.Pos, code Code, hint, format string, args ...a
 	})
 }
 
-// syntax records the error of a document that is no TOML.
 func (r *report) syntax(err error) {
 	if e, ok := err.(*tomlfile.Error); ok {
 		r.add(e.Pos, CodeSyntax, e.Hint, "%s", e.Msg)
@@ -149,7 +148,6 @@ func (r *report) table(t *tomlfile.Table, key string) *tomlfile.Table {
 	return e.Value.Table
 }
 
-// known records every key of t that is not among keys.
 func (r *report) known(t *tomlfile.Table, where string, keys []string) {
 	for _, e := range t.Entries {
 		if !slices.Contains(keys, e.Key) {

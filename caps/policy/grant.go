@@ -93,7 +93,6 @@ func (r *reader) grantDocument(root *tomlfile.Table) {
 	}
 }
 
-// fieldsOf notes the path of every key and value below t by its place.
 func fieldsOf(prefix string, t *tomlfile.Table, fields map[tomlfile.Pos]string) {
 	for i := range t.Entries {
 		e := &t.Entries[i]

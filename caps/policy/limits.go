@@ -9,7 +9,6 @@ import (
 	"runloop.dev/rlp/internal/base/tomlfile"
 )
 
-// limitKeys are the keys of [limits], aliases last.
 func limitKeys() []string {
 	var keys []string
 	for l := range caps.NumLimits {

@@ -14,7 +14,6 @@ type About struct {
 	Expectations []string
 }
 
-// metaKeys are the keys of [About], in the order of printing.
 func metaKeys() []string {
 	return []string{"schema_version", "name", "description", "intended_use", "orchestrator_expectations"}
 }
@@ -49,7 +48,6 @@ func (r *reader) meta(e *tomlfile.Entry) {
 	}
 }
 
-// stemOf is the name of a file without its folder and its ending.
 func stemOf(file string) string {
 	base := filepath.Base(filepath.ToSlash(file))
 	return strings.TrimSuffix(base, filepath.Ext(base))

@@ -27,7 +27,6 @@ func KnownDomain(g caps.Grant, domains []string) error {
 
 const rawSuffix = "_raw"
 
-// domains are all known domains, sorted, without the raw bits.
 func (r *reader) domains() []string {
 	all := append(BuiltinDomains(), r.opt.Domains...)
 	slices.Sort(all)

@@ -130,7 +130,6 @@ func (r *reader) host(item *tomlfile.Value) (secure, plain string, ok bool) {
 	return secure, plain, true
 }
 
-// methods reads methods = [...] as the modes of both schemes.
 func (r *reader) methods(v *tomlfile.Value) (caps.ModeSet, bool) {
 	if !r.is(v, "methods", tomlfile.Array) || !r.needs02(v.Pos, "methods") {
 		return 0, false

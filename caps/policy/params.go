@@ -115,7 +115,6 @@ func (r *report) text(t *tomlfile.Table, key string) string {
 	return e.Value.Str
 }
 
-// paramValues reads the [params] of an override: name = "path".
 func (r *reader) paramValues(t *tomlfile.Table) {
 	r.values = map[string]Value{}
 	for i := range t.Entries {

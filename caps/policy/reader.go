@@ -109,7 +109,6 @@ func says(t *tomlfile.Table) bool {
 	})
 }
 
-// boundedKeys are the keys of [capabilities].
 func boundedKeys(root *tomlfile.Table) map[string]bool {
 	e, ok := root.Get("capabilities")
 	if !ok || e.Value.Table == nil {

@@ -96,7 +96,6 @@ func capabilitiesSchema(layer bool) object {
 	return closed(props)
 }
 
-// constraints01 is the same of [constraints.net].
 func constraints01() object {
 	return object{
 		"not":        object{"type": "object", "required": []string{"methods"}},
@@ -158,7 +157,6 @@ const (
 	secretPattern = `^runloop/[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+$`
 )
 
-// item is the schema of one element of the key's array.
 func (k key) item(layer bool) object {
 	switch k.family {
 	case caps.FS:

@@ -4,7 +4,6 @@ import (
 	"runloop.dev/rlp/caps"
 )
 
-// layerSchemas are the tables that only what narrows has.
 func layerSchemas() object {
 	s := object{
 		"tools": closed(object{"allow": object{

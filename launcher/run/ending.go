@@ -15,7 +15,6 @@ func (e *Ending) Error() string { return e.Why }
 // Is makes it a cancellation.
 func (e *Ending) Is(target error) bool { return target == context.Canceled }
 
-// endingOf is why err says that the run was ended; otherwise, if it does not.
 func endingOf(err error, otherwise string) string {
 	var e *Ending
 	if errors.As(err, &e) {

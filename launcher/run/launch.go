@@ -108,7 +108,6 @@ func CheckModule(name string, module []byte, compiler func() (path string, err e
 	return guest.Check(guest.Config{Module: module, Name: name, Funcs: funcs, Compiler: compiler})
 }
 
-// signatures are all that a guest may import, without anything behind it.
 func signatures() ([]abi.Func, error) {
 	sys, err := wasi.New(wasi.Config{})
 	if err != nil {
@@ -224,7 +223,6 @@ func (r *run) start() bool {
 	return r.report.settled(r.spec, r.plan)
 }
 
-// execute links and runs the guest.
 func (r *run) execute(ctx context.Context, compiling <-chan compiled) {
 	funcs, stop, err := r.link()
 	c := <-compiling
@@ -348,7 +346,6 @@ func (r *run) failStart(err error) {
 	}
 }
 
-// ended writes down how the guest ended.
 func (r *run) ended(end guest.End) {
 	rep := r.report
 	rep.Outcome = outcomeOf(end)

@@ -99,7 +99,6 @@ func colour(p []byte) int {
 	return 0
 }
 
-// put takes one character, one byte that is none, or one sequence that colours.
 func (g *guestLines) put(p []byte) {
 	r, n := utf8.DecodeRune(p)
 	switch {
@@ -141,12 +140,10 @@ func drawnAsNothing(r rune) bool {
 	return unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
 }
 
-// begin is at the beginning of a line.
 func (g *guestLines) begin() {
 	g.text, g.moved, g.turned, g.blank, g.seen = false, false, false, false, 0
 }
 
-// unseen passes on what is not seen, or is a blank.
 func (g *guestLines) unseen(r rune, p []byte) {
 	switch {
 	case isBlank(r):
@@ -176,7 +173,6 @@ func (g *guestLines) move(p []byte) {
 	g.out, g.moved, g.text = append(g.out, p...), g.seen != 0, false
 }
 
-// letter takes a character that is seen.
 func (g *guestLines) letter(r rune, p []byte) {
 	at := looksLike(r)
 	if at >= 0 && g.moved && g.seen|1<<at == allSeen {
@@ -235,7 +231,6 @@ func (g *guestLines) release(behind string) {
 	g.held, g.letters, g.text = g.held[:0], 0, true
 }
 
-// flush passes on what is decided.
 func (g *guestLines) flush() error {
 	if len(g.out) == 0 {
 		return nil

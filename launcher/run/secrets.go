@@ -66,7 +66,6 @@ func (r *run) recordLate() (err error) {
 	return err
 }
 
-// scrubText takes values out of a text of the report.
 func (r *run) scrubText(s, from string) string {
 	if r.spec.Components.Secrets == nil || s == "" || !r.spec.Components.Secrets.Knows() {
 		return s

@@ -48,7 +48,6 @@ func (t *Taint) Possible(base []caps.Entry) bool {
 	return false
 }
 
-// sources are what the calls ask.
 func (t *Taint) sources() (hostcalls.Sources, error) {
 	var s hostcalls.Sources
 	var untrusted, trusted []caps.Entry
@@ -134,7 +133,6 @@ func (p *pathGate) staysUntrusted(op jail.Op, from, to string) bool {
 	return false
 }
 
-// within reports whether path is folder or lies below it; both are clean.
 func within(path, folder string) bool {
 	return strings.HasPrefix(path, folder) && (len(path) == len(folder) || folder == "/" || path[len(folder)] == '/')
 }

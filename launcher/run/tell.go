@@ -137,7 +137,6 @@ func (r *run) uncounted() {
 	}
 }
 
-// logEnd logs how the run ended.
 func (r *run) logEnd() {
 	rep := r.report
 	r.spec.Log.LogAttrs(context.Background(), slog.LevelInfo, "run_end", append(
@@ -173,7 +172,6 @@ func (r *run) who() []slog.Attr {
 	}
 }
 
-// usage fills in what the run used.
 func (r *run) usage() {
 	u := &r.report.Usage
 	u.StdoutBytes, u.StdoutTruncated = r.out.total, r.out.truncated
@@ -199,7 +197,6 @@ func (r *run) usage() {
 	}
 }
 
-// summary is usage as the end record holds it.
 func (u Usage) summary() map[string]int64 {
 	m := map[string]int64{
 		"wall_ms": u.WallMS, "fuel": u.Fuel, "memory_bytes": u.MemoryBytes, "hostcalls": u.Hostcalls, "allowed": u.Allowed,

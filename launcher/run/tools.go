@@ -66,7 +66,6 @@ func attachment(t *hostcalls.Tool) Attachment {
 	return a
 }
 
-// logTools logs why a tool of the bundle is not attached.
 func (r *run) logTools() {
 	for _, t := range r.report.Tools {
 		if t.Attached {

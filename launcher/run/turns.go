@@ -200,7 +200,6 @@ func (r *run) bound(ctx context.Context) {
 	}
 }
 
-// note logs what happened in this run.
 func (r *run) note(level slog.Level, message string, attrs ...slog.Attr) {
 	r.spec.Log.LogAttrs(context.Background(), level, message, append(r.who(), attrs...)...)
 }

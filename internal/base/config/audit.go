@@ -15,7 +15,6 @@ type Audit struct {
 
 func defaultAudit() Audit { return Audit{CheckpointEvery: 10_000} }
 
-// auditSettings are the rows of [audit] in the table of settings.
 func auditSettings() []setting {
 	return []setting{
 		count("audit.checkpoint_every", func(c *Config) *int64 { return &c.Audit.CheckpointEvery }, 1, 1<<30),

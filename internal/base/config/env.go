@@ -53,7 +53,6 @@ func isSettable(name string) bool {
 	})
 }
 
-// variables are the names of all settings as the environment spells them.
 func variables() []string {
 	var list []string
 	for _, s := range settings() {

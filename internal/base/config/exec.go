@@ -58,7 +58,6 @@ func defaultExec() Exec {
 	}
 }
 
-// execSettings are the rows of [exec] in the table of settings.
 func execSettings() []setting {
 	const mib = 1 << 20
 	return []setting{

@@ -42,7 +42,6 @@ func userAndGroup(s string) string {
 	return ""
 }
 
-// tmpfsMount is a folder, and what it may be.
 func tmpfsMount(s string) string {
 	dir, options, more := strings.Cut(s, ":")
 	if !filepath.IsAbs(dir) || filepath.Clean(dir) != dir || strings.ContainsAny(dir, ", \t\n\\\"'") {
@@ -84,7 +83,6 @@ func appArmorProfile(s string) string {
 	return ""
 }
 
-// decimal is a number without sign and leading zeros.
 func decimal(s string, most int64) (int64, bool) {
 	n, err := strconv.ParseInt(s, 10, 64)
 	return n, err == nil && n >= 0 && n <= most && strconv.FormatInt(n, 10) == s

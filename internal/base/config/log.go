@@ -7,7 +7,6 @@ type Log struct {
 	Bytes int64 // of all files together
 }
 
-// logSettings are the rows of [log] in the table of settings.
 func logSettings() []setting {
 	return []setting{
 		count("log.days", func(c *Config) *int64 { return &c.Log.Days }, 1, 3650),

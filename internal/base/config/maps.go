@@ -69,7 +69,6 @@ func checkLocal(w *tomlfile.Walk, t *tomlfile.Table, p Provider) {
 	}
 }
 
-// checked returns the string at a key if it is there, is one and passes.
 func checked(w *tomlfile.Walk, t *tomlfile.Table, key string, ok check) string {
 	v, there := w.Get(t, key, tomlfile.String)
 	if !there {

@@ -51,7 +51,6 @@ func (s Serve) TurnIdleTime() time.Duration {
 	return d
 }
 
-// serveSettings are the rows of [serve] in the table of settings.
 func serveSettings() []setting {
 	return []setting{
 		text("serve.listen", func(c *Config) *string { return &c.Serve.Listen }, hostPort),

@@ -59,7 +59,6 @@ func settings() []setting {
 	}, execSettings(), auditSettings(), serveSettings(), logSettings())
 }
 
-// placed is s, which says where it was said too: what it names is looked for later.
 func placed(s setting, at func(*Config) *string) setting {
 	set := s.set
 	s.set = func(w *tomlfile.Walk, name string, v *tomlfile.Value, c *Config) {

@@ -157,7 +157,6 @@ func lastLabel(b []byte) int {
 	return 0
 }
 
-// isTop reports whether b can be a top level: two letters or more, no number.
 func isTop(b []byte) bool {
 	letters := 0
 	for _, c := range b {

@@ -31,7 +31,6 @@ func (r *run) joinsCard(g, h int) bool {
 	return (r.before(h) == ' ' || r.before(h) == '-') && r.size(g) >= 4 && r.size(h) >= 3
 }
 
-// isCard reports whether d is a card number.
 func isCard(d []byte) bool {
 	switch n := len(d); {
 	case n == 16 && (d[0] == '4' || d[0] == '5' || d[0] == '6' || d[0] == '2' && d[1] >= '2' && d[1] <= '7' ||

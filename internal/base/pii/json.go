@@ -78,7 +78,6 @@ func (p *parser) space() {
 	}
 }
 
-// take moves past c if it is next.
 func (p *parser) take(c byte) bool {
 	p.space()
 	if p.i < len(p.b) && p.b[p.i] == c {
@@ -139,7 +138,6 @@ func inherited(f field, isObject bool) field {
 	return f
 }
 
-// close takes the innermost frame away and settles the names held in it.
 func (p *parser) close(stack []frame) []frame {
 	top := stack[len(stack)-1]
 	if top.field.isPlain && len(stack) > 1 {
@@ -261,7 +259,6 @@ func isDigits(b []byte) bool {
 	return true
 }
 
-// number moves past a number of JSON's grammar.
 func (p *parser) number() bool {
 	if p.i < len(p.b) && p.b[p.i] == '-' {
 		p.i++
@@ -341,7 +338,6 @@ func isJSONEscape(b []byte, i int) bool {
 	return false
 }
 
-// body looks at a text of the document.
 func (p *parser) body(start, end int, flags uint8) {
 	if flags&^cWord == 0 && end-start < minToken || end-start < 6 {
 		return

@@ -59,10 +59,8 @@ func isSeparator(c byte) bool {
 	return c == ' ' || c == '-' || c == '.' || c == '/' || c == '(' || c == ')' || c == '+'
 }
 
-// size is the number of digits of group g.
 func (r *run) size(g int) int { return int(r.groups[g].end - r.groups[g].start) }
 
-// digits are those of group g.
 func (r *run) digits(g int) []byte { return r.b[r.groups[g].start:r.groups[g].end] }
 
 // before is the byte before group g, 0 at the beginning of the text.
@@ -73,10 +71,8 @@ func (r *run) before(g int) byte {
 	return 0
 }
 
-// gap is what stands before group g, which is not the first.
 func (r *run) gap(g int) []byte { return r.b[r.groups[g-1].end:r.groups[g].start] }
 
-// all are the digits of the groups from g to before h.
 func (r *run) all(g, h int) []byte {
 	d := make([]byte, 0, 24)
 	for ; g < h; g++ {

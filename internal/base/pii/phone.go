@@ -178,7 +178,6 @@ func (w *work) phones(text []byte) string {
 	return with
 }
 
-// count is the number of digits in b.
 func count(b []byte) int {
 	n := 0
 	for _, c := range b {
@@ -189,7 +188,6 @@ func count(b []byte) int {
 	return n
 }
 
-// normalPhone puts the plus where it belongs.
 func normalPhone(d []byte, isAbroad bool) []byte {
 	switch {
 	case isAbroad:

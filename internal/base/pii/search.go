@@ -93,7 +93,6 @@ func (s *search) document(b []byte, depth int) {
 	}
 }
 
-// text looks at a text that may be JSON.
 func (s *search) text(v view, depth int) {
 	if depth > maxDepth {
 		s.gaveUp = true
@@ -176,7 +175,6 @@ func (s *search) find(v view, flags uint8, depth int) {
 	}
 }
 
-// add puts a mask in the place of v.b[start:end].
 func (s *search) add(v *view, start, end, depth int, with string) {
 	s.edge = end
 	sp := span{v.place(start), v.place(end), depth, v.widen(with)}
@@ -189,7 +187,6 @@ func (s *search) add(v *view, start, end, depth int, with string) {
 // inOrder is the order of spans in the source, the longer first.
 func inOrder(x, y span) int { return cmp.Or(cmp.Compare(x.start, y.start), cmp.Compare(y.end, x.end)) }
 
-// splice puts the masks in.
 func (s *search) splice(b []byte) []byte {
 	slices.SortFunc(s.spans, inOrder)
 	out := make([]byte, 0, len(b)+len(s.spans)*maxMark)

@@ -78,7 +78,6 @@ func (r *run) eachDatum(found func(datum)) {
 	}
 }
 
-// plan finds the best step from each group on, the last first.
 func (r *run) plan(steps []step) {
 	steps[len(r.groups)] = step{}
 	var sure, likely choices
@@ -103,7 +102,6 @@ func (r *run) plan(steps []step) {
 	}
 }
 
-// best is the best of the choices and of what is already known.
 func (r *run) best(c *choices, known choice, steps []step) choice {
 	spread, digits := int32(0), 0
 	for n := 1; n <= c.most; n++ {
@@ -204,7 +202,6 @@ func (r *run) isAlike(g, n int) bool {
 	return true
 }
 
-// datum is the groups from g to before h as a datum.
 func (r *run) datum(g, h int, k Kind) datum {
 	d := datum{start: int(r.groups[g].start), end: int(r.groups[h-1].end), kind: k}
 	if k == Phone {

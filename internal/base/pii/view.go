@@ -17,7 +17,6 @@ type view struct {
 	isDeeper bool
 }
 
-// place is where b[i] begins in the source.
 func (v *view) place(i int) int {
 	if v.at == nil {
 		return v.base + i
@@ -25,7 +24,6 @@ func (v *view) place(i int) int {
 	return int(v.at[i])
 }
 
-// part is b[i:j] as a view.
 func (v *view) part(i, j int) view {
 	if v.at == nil {
 		return view{b: v.b[i:j], base: v.base + i, wide: v.wide, isDeeper: v.isDeeper}
@@ -33,7 +31,6 @@ func (v *view) part(i, j int) view {
 	return view{b: v.b[i:j], at: v.at[i : j+1], wide: v.wide, isDeeper: v.isDeeper}
 }
 
-// isChanged reports whether b[i:j] was decoded from something else.
 func (v *view) isChanged(i, j int) bool { return v.place(j)-v.place(i) != j-i }
 
 // A unit decodes what begins at b[i]: how many bytes it takes, and the rune
@@ -55,7 +52,6 @@ func (v *view) decode() (view, bool) {
 	return v.decodeBy(anyEscape)
 }
 
-// decodeJSON undoes the escapes of a JSON text and nothing else.
 func (v *view) decodeJSON() (view, bool) { return v.decodeBy(jsonEscape) }
 
 func (v *view) decodeBy(next func(b []byte, i int) unit) (view, bool) {
@@ -146,7 +142,6 @@ func quotedPrintable(b []byte, i int) unit {
 	return unit{}
 }
 
-// jsonEscape is the escape that JSON has at b[i].
 func jsonEscape(b []byte, i int) unit {
 	if b[i] != '\\' {
 		return unit{}
@@ -189,7 +184,6 @@ func backslash(b []byte, i int) unit {
 	return octal(b, i)
 }
 
-// octal is C's escape of a byte by up to three digits.
 func octal(b []byte, i int) unit {
 	r, n := rune(0), 1
 	for n < 4 && i+n < len(b) && b[i+n] >= '0' && b[i+n] <= '7' && r < 0o40 {
@@ -230,7 +224,6 @@ func unicodeEscape(b []byte, i int) unit {
 	return unit{6, r, false}
 }
 
-// hexRune reads one to six hexadecimal digits.
 func hexRune(b []byte) (rune, bool) {
 	if len(b) == 0 || len(b) > 6 {
 		return 0, false

@@ -85,7 +85,6 @@ func normal(k Kind, text []byte) []byte {
 	return words(text)
 }
 
-// words is text in lower case with one blank between its words.
 func words(text []byte) []byte {
 	out := make([]byte, 0, len(text)+8)
 	isGap := false
@@ -134,7 +133,6 @@ func normalDigits(text []byte) []byte {
 	return normalPhone(d, isAbroad && d[0] != '0')
 }
 
-// compact is text in upper case without separators.
 func compact(text []byte) []byte {
 	out := make([]byte, 0, len(text))
 	for _, c := range text {

@@ -82,7 +82,6 @@ func wrong(path, format string, args ...any) error {
 	return &Error{path, fmt.Sprintf(format, args...)}
 }
 
-// key is the path of a member.
 func key(path, name string) string {
 	if name == "" || !plain(name) {
 		return path + "[" + strconv.QuoteToASCII(name) + "]"
@@ -102,10 +101,8 @@ func plain(s string) bool {
 	return len(s) <= 64
 }
 
-// index is the path of an item.
 func index(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
 
-// typeOf is what JSON Schema calls a value.
 func typeOf(v any) string {
 	switch v := v.(type) {
 	case nil:

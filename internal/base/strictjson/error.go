@@ -51,7 +51,6 @@ func (r *Reader) wanted(what string) error {
 	return r.wrong(what)
 }
 
-// syntax is an error where a document is no JSON.
 func (r *Reader) syntax(wanted string) error { return r.wanted("not JSON: " + wanted) }
 
 func (r *Reader) tooDeep() error {
@@ -61,7 +60,6 @@ func (r *Reader) tooDeep() error {
 
 func (r *Reader) tooMany() error { return r.wrong("more values than a document may have") }
 
-// under is Under of an error in a value that begins at from.
 func (r *Reader) under(step string, from int, err error) error {
 	if _, ok := err.(*Error); !ok { //nolint:errorlint // one that another error wraps is of another document
 		e := &Error{Offset: from, Problem: err.Error(), Err: err}
@@ -87,7 +85,6 @@ func Under(step string, err error) error {
 	return e
 }
 
-// place is the line and the column of an offset.
 func place(text string, offset int) (line, column int) {
 	before := text[:offset]
 	start := strings.LastIndexByte(before, '\n') + 1

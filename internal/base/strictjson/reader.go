@@ -196,7 +196,6 @@ func (r *Reader) Items(item func(r *Reader, i int) error) error {
 	}
 }
 
-// key reads a key and the colon behind it.
 func (r *Reader) key() (string, error) {
 	r.space()
 	r.keyAt = r.at
@@ -232,7 +231,6 @@ func (r *Reader) twice(object int, key string) error {
 	return Under(Shown(key), r.wrongAt(r.keyAt, "given twice, first at "+where+"; keep one"))
 }
 
-// open passes over what a list or an object begins with.
 func (r *Reader) open(c byte, what string) error {
 	if !r.eat(c) {
 		return r.wanted(what)
@@ -243,7 +241,6 @@ func (r *Reader) open(c byte, what string) error {
 	return nil
 }
 
-// close passes over the end of an empty list or object.
 func (r *Reader) close(c byte) bool {
 	if !r.eat(c) {
 		return false
@@ -263,7 +260,6 @@ func (r *Reader) more(end byte) (bool, error) {
 	return false, r.syntax("a comma or " + string(end) + " is wanted")
 }
 
-// count counts a value.
 func (r *Reader) count() error {
 	if r.values--; r.values < 0 {
 		return r.tooMany()

@@ -14,7 +14,6 @@ func (r *Reader) space() {
 	}
 }
 
-// eat passes over c, if it comes next.
 func (r *Reader) eat(c byte) bool {
 	r.space()
 	if r.at == len(r.text) || r.text[r.at] != c {
@@ -135,7 +134,6 @@ func escape(s string) (char rune, n int, problem string) {
 	return char, 12, ""
 }
 
-// unit is the number of the \u escape that s begins with, or -1.
 func unit(s string) rune {
 	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
 		return -1

@@ -166,7 +166,6 @@ func (h *holder) number(r *Reader, t reflect.Type) error {
 	return r.wrongAt(from, "a whole number of "+strconv.Itoa(t.Bits())+" bits is wanted")
 }
 
-// fieldsOf are the types of the keys that encoding/json has for a struct.
 func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	fields := map[string]reflect.Type{}
 	for _, f := range reflect.VisibleFields(t) {

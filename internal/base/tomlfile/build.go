@@ -43,7 +43,6 @@ func (d *document) build() (*Table, error) {
 	return b.root, nil
 }
 
-// header enters the table that [a.b] or [[a.b]] names, making what is missing.
 func (b *builder) header(n *unstable.Node) error {
 	t, depth := b.root, 0
 	for it := n.Key(); it.Next(); depth++ {
@@ -78,7 +77,6 @@ func (b *builder) header(n *unstable.Node) error {
 	return nil
 }
 
-// descend returns the table below t at a key, making it if it is missing.
 func (b *builder) descend(t *Table, k Entry) (*Table, error) {
 	e, ok := t.Get(k.Key)
 	if !ok {
@@ -202,7 +200,6 @@ func float(text string) float64 {
 	return f
 }
 
-// skipSpace moves the cursor over what may stand between values.
 func (b *builder) skipSpace() {
 	for b.cursor < len(b.data) {
 		switch b.data[b.cursor] {

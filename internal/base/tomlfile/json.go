@@ -26,7 +26,6 @@ func ParseJSON(file string, data []byte, max int) (*Table, error) {
 	return root, nil
 }
 
-// jsonError gives what is wrong its place in the file.
 func (d *document) jsonError(err error) error {
 	var at *strictjson.Error
 	if !errors.As(err, &at) {

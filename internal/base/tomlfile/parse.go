@@ -112,7 +112,6 @@ func (d *document) pos(off int) Pos {
 	return Pos{d.file, lo + 1, at.column}
 }
 
-// runes is how many characters begin between two offsets.
 func (d *document) runes(from, to int) int {
 	d.walked += to - from
 	return utf8.RuneCount(d.data[from:to])

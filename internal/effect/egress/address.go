@@ -70,7 +70,6 @@ var blocks6 = [...]block{
 // addresses: what counts is the address inside.
 var translated = block{[16]byte{0x00, 0x64, 0xff, 0x9b}, 96, never, "an IPv4 address in disguise"}
 
-// judge is the class of a, and its name.
 func judge(a netip.Addr) (class, string) {
 	a = a.WithZone("").Unmap()
 	if a.Is4() {

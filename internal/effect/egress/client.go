@@ -162,7 +162,6 @@ func target(u *url.URL) (string, error) {
 	return host, nil
 }
 
-// pool is the connections that a request may go over.
 func (c *Client) pool(req *http.Request) (*http.Transport, error) {
 	switch {
 	case req.TLS == nil || req.TLS.Version <= tls.VersionTLS12:
@@ -228,8 +227,6 @@ func (c *Client) lookup(ctx context.Context, host string) ([]netip.Addr, error) 
 	return addrs, nil
 }
 
-// connect tries the addresses in their order. They have been judged; they are
-// not looked up again.
 func (c *Client) connect(ctx context.Context, network string, addrs []netip.Addr, port string) (net.Conn, error) {
 	var first error
 	addrs = addrs[:min(len(addrs), maxTries)]
@@ -275,7 +272,6 @@ func literal(host string) (addrs [2]netip.Addr, n int) {
 	return addrs, 1
 }
 
-// split takes a canonical host:port apart.
 func split(hostPort string) (host, port string, err error) {
 	if !caps.IsHostPort(hostPort) {
 		return "", "", errTarget
@@ -283,7 +279,6 @@ func split(hostPort string) (host, port string, err error) {
 	return bare(hostPort), hostPort[strings.LastIndexByte(hostPort, ':')+1:], nil
 }
 
-// bare is the host of a canonical host:port.
 func bare(hostPort string) string {
 	return strings.Trim(hostPort[:strings.LastIndexByte(hostPort, ':')], "[]")
 }

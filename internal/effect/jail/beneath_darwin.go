@@ -21,7 +21,6 @@ func (j *Jail) openAt(at int, dev uint64, rel string, flags int, perm uint32) (i
 	return walk(at, dev, rel, flags, perm)
 }
 
-// pinPath opens the absolute path p as a handle, without following a link.
 func (j *Jail) pinPath(p string) (int, error) { return walkFromTop(p) }
 
 // lstat is what rel beneath r is, a link at the end not followed.

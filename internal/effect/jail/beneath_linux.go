@@ -46,7 +46,6 @@ func (j *Jail) openAt(at int, dev uint64, rel string, flags int, perm uint32) (i
 	}
 }
 
-// pinPath opens the absolute path p as a handle, without following a link.
 func (j *Jail) pinPath(p string) (int, error) {
 	if !j.walk {
 		return openat2(unix.AT_FDCWD, p, unix.O_PATH, 0, unix.RESOLVE_NO_SYMLINKS)

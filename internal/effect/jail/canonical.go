@@ -74,7 +74,6 @@ func Canonical(written string) (Resolved, error) {
 	}
 }
 
-// linkText returns the text of the symbolic link at p, or "" if p is no link.
 func linkText(p string) (string, error) {
 	info, err := os.Lstat(p)
 	if err != nil || info.Mode()&fs.ModeSymlink == 0 {
@@ -83,7 +82,6 @@ func linkText(p string) (string, error) {
 	return os.Readlink(p)
 }
 
-// cutFirst splits the first component off p; "" when there is none.
 func cutFirst(p string) (name, rest string) {
 	p = strings.TrimLeft(p, "/")
 	name, rest, _ = strings.Cut(p, "/")

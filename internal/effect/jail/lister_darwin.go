@@ -23,7 +23,6 @@ func (l *lister) read(fd int, cookie uint64, n int) ([]wasi.Dirent, error) {
 	return rest[:min(n, len(rest))], nil
 }
 
-// fill reads the directory anew.
 func (l *lister) fill(fd int) error {
 	again, err := unix.Openat(fd, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {

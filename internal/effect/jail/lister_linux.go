@@ -59,7 +59,6 @@ func (l *lister) back(fd int, cookie uint64) error {
 	return err
 }
 
-// fill reads on from the kernel.
 func (l *lister) fill(fd int) error {
 	var space [8 << 10]byte
 	n, err := retry(func() (int, error) { return unix.Getdents(fd, space[:]) })

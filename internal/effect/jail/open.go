@@ -31,7 +31,6 @@ func (j *Jail) Open(p string, mustDir bool, o wasi.OpenFlags) (wasi.File, wasi.E
 	return nil, e
 }
 
-// openModes is what the gate must allow for o.
 func openModes(o wasi.OpenFlags) caps.ModeSet {
 	var m caps.ModeSet
 	if o.Read || !o.Write {

@@ -105,7 +105,6 @@ func (j *Jail) lstatWalk(p gate.Permit, r *root, rel string, st *wasi.Stat) erro
 	return nil
 }
 
-// statOf is what the open fd is.
 func statOf(fd int, st *wasi.Stat) error {
 	var raw unix.Stat_t
 	if err := unix.Fstat(fd, &raw); err != nil {
@@ -137,7 +136,6 @@ func typeOf(mode uint32) wasi.FileType {
 	return wasi.TypeUnknown
 }
 
-// timespecs is t as utimensat has it.
 func timespecs(t wasi.Times) [2]unix.Timespec {
 	return [2]unix.Timespec{
 		timespec(t.Atim, t.NowAtim, t.OmitAtim),

@@ -18,7 +18,6 @@ const (
 // allocate makes sure that the n bytes from off are there and have room.
 func allocate(fd int, off, n int64) error { return unix.Fallocate(fd, 0, off, n) }
 
-// syncData is fdatasync.
 func syncData(fd int) error { return unix.Fdatasync(fd) }
 
 // setTimesOf sets the times of the open fd: futimens, which is utimensat

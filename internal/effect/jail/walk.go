@@ -98,14 +98,12 @@ func sameDevice(fd int, dev uint64) error {
 	return err
 }
 
-// kindOf returns the S_IFMT bits of what fd is.
 func kindOf(fd int) (uint32, error) {
 	var st unix.Stat_t
 	err := unix.Fstat(fd, &st)
 	return uint32(st.Mode) & unix.S_IFMT, err
 }
 
-// retry calls f until it is not interrupted.
 func retry(f func() (int, error)) (int, error) {
 	for {
 		n, err := f()

@@ -194,7 +194,6 @@ func (j *Jail) parentOf(p gate.Permit, r *root, rel string) (dir int, name strin
 	return dir, rel[i+1:], err
 }
 
-// release closes a handle that parentOf gave.
 func (r *root) release(dir int) {
 	if dir != r.fd {
 		_ = unix.Close(dir)

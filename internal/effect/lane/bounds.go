@@ -2,7 +2,6 @@ package lane
 
 import "fmt"
 
-// orDefault is b with what nobody asked for.
 func (b Bounds) orDefault() Bounds {
 	if b.Memory == 0 {
 		b.Memory = MaxData

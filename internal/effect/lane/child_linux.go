@@ -48,7 +48,6 @@ func (e *ends) close() {
 	}
 }
 
-// start starts the program.
 func (n *native) start(p *pinned, dir int, c *Command) (*child, error) {
 	ch := &child{lane: n, pidfd: -1, said: -1, in: -1, pending: c.Stdin}
 	ch.out, ch.err = stream{fd: -1, max: c.MaxOutput}, stream{fd: -1, max: c.MaxOutput}
@@ -263,7 +262,6 @@ func (ch *child) feed() {
 	}
 }
 
-// read takes what is there, once; it reports whether there may be more.
 func (s *stream) read(buf []byte) bool {
 	n, err := unix.Read(s.fd, buf)
 	if n > 0 {
@@ -301,7 +299,6 @@ func (ch *child) kill() {
 	}
 }
 
-// reap ends who is left of the child's group, and takes its status.
 func (ch *child) reap() (status unix.WaitStatus, err error) {
 	ch.kill()
 	for {
@@ -317,7 +314,6 @@ func (ch *child) reap() (status unix.WaitStatus, err error) {
 	}
 }
 
-// close ends a child that has not ended, and gives up our ends of its streams.
 func (ch *child) close() error {
 	if ch.pid > 0 && !ch.ended {
 		ch.kill()

@@ -31,7 +31,6 @@ type start struct {
 	args     []string
 }
 
-// line is the command line, without the engine itself.
 func (s *start) line() []string {
 	cfg := s.cfg
 	line := append(s.engine.global(s.state), "run", "--rm", "--name", s.name, "--label", s.label,
@@ -71,7 +70,6 @@ func (s *start) core() string {
 	return pair([2]int64{most, most})
 }
 
-// root is where the program is, and the program.
 func (s *start) root() []string {
 	switch {
 	case s.cfg.Image != "":
@@ -82,7 +80,6 @@ func (s *start) root() []string {
 	return append([]string{"--rootfs", s.state.path("root"), s.program}, s.args...)
 }
 
-// global are the arguments before the command.
 func (e *engine) global(s *state) []string {
 	if e.docker {
 		return []string{"--config", s.path("client"), "--context", "default"}
@@ -104,7 +101,6 @@ func (e *engine) global(s *state) []string {
 	return line
 }
 
-// only are arguments that one engine has alone.
 func (e *engine) only(s *start) []string {
 	if e.docker {
 		return nil

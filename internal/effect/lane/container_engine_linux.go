@@ -60,7 +60,6 @@ func findEngine(cfg *ContainerConfig) (*engine, error) {
 	}
 }
 
-// lookIn is the path of a program, "" when there is none.
 func lookIn(path, name string) string {
 	dirs := filepath.SplitList(path)
 	if filepath.IsAbs(name) {

@@ -70,7 +70,6 @@ func (k *container) Controls() Controls {
 	return c
 }
 
-// prepare makes the state, once.
 func (k *container) prepare() error {
 	if k.state != nil {
 		return nil
@@ -99,7 +98,6 @@ func (k *container) prepare() error {
 
 func containerName(id string) string { return "rlp-" + id }
 
-// open makes what every program of the run needs, once.
 func (k *container) open() error {
 	if k.host != nil {
 		return nil

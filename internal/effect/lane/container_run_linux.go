@@ -62,7 +62,6 @@ func (k *container) look(c *Command) error {
 	return nil
 }
 
-// begin is the start of a program.
 func (k *container) begin(name string, c *Command) (*start, error) {
 	s := &start{
 		engine: k.engine, cfg: &k.own, bounds: k.cfg.Bounds.orDefault(), name: name, label: "dev.runloop.rlp=" + k.cfg.ID,

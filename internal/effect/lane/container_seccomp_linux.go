@@ -13,7 +13,6 @@ import (
 	"runloop.dev/rlp/internal/effect/lane/sandbox"
 )
 
-// enginePolicies are where the profiles of engines lie.
 func enginePolicies() []string {
 	return []string{"/etc/containers/seccomp.json", "/usr/share/containers/seccomp.json", "/etc/docker/seccomp.json"}
 }

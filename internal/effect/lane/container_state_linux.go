@@ -33,7 +33,6 @@ func statePrefix() string { return "rlp-" + strconv.Itoa(os.Getuid()) + "-" }
 // nameFile is in a state that has a container: the engine and the container's name.
 const nameFile = "container"
 
-// makeState makes the state of a run.
 func makeState(base, id string, files map[string][]byte) (*state, error) {
 	tail := id[max(0, len(id)-12):]
 	fresh := filepath.Join(base, "."+statePrefix()+tail) // until it is locked, or it looked left behind

@@ -45,7 +45,6 @@ type Label struct {
 // Controls are the labels of a lane. The zero Controls promise nothing.
 type Controls [NumControls]Label
 
-// all are controls that are kept equally well.
 func all(level Level, why, remedy string) (c Controls) {
 	for i := range c {
 		c[i] = Label{Level: level, Why: why, Remedy: remedy}

@@ -85,7 +85,6 @@ func unbounded(group string) bool {
 	return true
 }
 
-// ownGroup is the path of the second version's group in /proc/self/cgroup.
 func ownGroup(text string) string {
 	for line := range strings.Lines(text) {
 		if path, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "0::"); ok {
@@ -193,7 +192,6 @@ func (g *group) limit(b Bounds) {
 // bounds reports whether the group bounds both.
 func (g *group) bounds() bool { return g != nil && g.memory && g.pids }
 
-// oomKills counts what the kernel has ended for want of memory.
 func (g *group) oomKills() int64 {
 	if g == nil || !g.memory {
 		return 0

@@ -79,8 +79,6 @@ func (r *groupsV1) group(parent, id string, limits []limit) string {
 	return path
 }
 
-// enter puts the calling thread into the groups. A group that takes nobody is
-// given up: it bounds nothing.
 func (r *groupsV1) enter() {
 	for _, path := range []*string{&r.memory, &r.pids} {
 		if *path != "" && writeNumber(filepath.Join(*path, "tasks"), int64(unix.Gettid())) != nil {
@@ -90,7 +88,6 @@ func (r *groupsV1) enter() {
 	}
 }
 
-// oomKills counts what the kernel has ended for want of memory.
 func (r *groupsV1) oomKills() int64 {
 	if r.memory == "" {
 		return 0
@@ -123,7 +120,6 @@ func (n *native) keeps() error {
 // memory.
 func (n *native) oomKills() int64 { return n.group.oomKills() + n.groupsV1.oomKills() }
 
-// close takes the groups away. The thread that was in them is ending.
 func (r *groupsV1) close() error {
 	var errs []error
 	for _, path := range []string{r.memory, r.pids} {
@@ -172,7 +168,6 @@ func oldGroup(mounts, own, controller string) string {
 	return ""
 }
 
-// hasWord reports whether word is in a list separated by commas.
 func hasWord(list, word string) bool {
 	for w := range strings.SplitSeq(list, ",") {
 		if w == word {

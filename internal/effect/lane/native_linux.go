@@ -211,7 +211,6 @@ func keepListed() error {
 	return err
 }
 
-// makeWork makes the working folder of the run, and a handle of it.
 func makeWork(path string) (*os.File, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("making the working folder: %w", err)
@@ -243,7 +242,6 @@ func (n *native) dir(dir string) (int, error) {
 	return fd, nil
 }
 
-// within is dir relative to the working folder.
 func (n *native) within(dir string) (string, error) {
 	if filepath.IsAbs(dir) {
 		var err error

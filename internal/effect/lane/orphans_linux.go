@@ -68,7 +68,6 @@ func (n *native) turn(ctx context.Context) (before map[int]bool, over func(), er
 	return before, over, nil
 }
 
-// others are the children of this process that there are now.
 func others() (map[int]bool, error) {
 	known := map[int]bool{}
 	if !hasChildren() {
@@ -139,7 +138,6 @@ func endLed(leader int) error {
 	}
 }
 
-// launch starts what o says.
 func (n *native) launch(o *order) (int, error) {
 	if n.outer == nil {
 		return n.spawner.do(o)

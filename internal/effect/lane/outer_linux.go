@@ -69,7 +69,6 @@ func guardable(s *sandbox.ViewSpec) (sandbox.View, error) {
 	return v, nil
 }
 
-// closedMemory is why a broker may not read the memory of programs; "": it may.
 func closedMemory() string {
 	scope, err := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope")
 	if text := strings.TrimSpace(string(scope)); err == nil && (text == "2" || text == "3") {

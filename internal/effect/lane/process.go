@@ -92,8 +92,6 @@ func (p *pipes) keep(stderr Output) {
 	}
 }
 
-// close is called when the program has them, or will never have them; the
-// second time it does nothing.
 func (p *pipes) close() {
 	if p != nil {
 		_, _ = p.stdin.Close(), p.stdout.Close()

@@ -73,7 +73,6 @@ func (p *pinned) head() ([]byte, error) {
 	return buf[:n], nil
 }
 
-// path is a name of the file that no one can move to another file.
 func (p *pinned) path() string { return "/proc/self/fd/" + strconv.Itoa(p.fd) }
 
 func (p *pinned) close() { _ = unix.Close(p.fd) }

@@ -148,7 +148,6 @@ func walk(dir, p string, via, closed []string) (Found, error) {
 // follows no more.
 const maxInterpreters = 5
 
-// closedFolders are the kernel's.
 func closedFolders() []string { return []string{"/proc", "/sys", "/dev"} }
 
 // Find is [Resolve] for a program: of a script it follows the interpreters too.

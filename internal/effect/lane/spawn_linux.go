@@ -68,7 +68,6 @@ func (s *spawner) serve() {
 	}
 }
 
-// do starts a program and returns its process id.
 func (s *spawner) do(o *order) (int, error) {
 	o.ready = make(chan struct{})
 	s.orders <- o

@@ -27,8 +27,6 @@ func (n *native) sweep(before map[int]bool) error {
 	return errors.Join(err, n.endOrphans(before))
 }
 
-// newGroup makes the control group of the programs to come, where one is to be
-// had.
 func (n *native) newGroup() {
 	n.groups++
 	n.group = makeGroup(n.cfg.ID+"-"+strconv.Itoa(n.groups), n.cfg.Bounds.orDefault())
@@ -69,7 +67,6 @@ func endOrphans(end func(pid int) bool) error {
 // pause gives what was killed a moment to end.
 func pause() { _, _ = unix.Poll(nil, 1) }
 
-// children lists the children of every thread of this process.
 func children() ([]int, error) {
 	tasks, err := filepath.Glob("/proc/self/task/*/children")
 	if err != nil || len(tasks) == 0 { // a kernel that does not list them
@@ -90,7 +87,6 @@ func children() ([]int, error) {
 	return list, nil
 }
 
-// childrenOf finds the children of parent among all processes.
 func childrenOf(parent int) ([]int, error) {
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil || len(stats) == 0 {

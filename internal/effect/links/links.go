@@ -166,7 +166,6 @@ func Climbs(text string) bool {
 	return false
 }
 
-// retry calls f until it is not interrupted.
 func retry(f func() (int, error)) (int, error) {
 	for {
 		n, err := f()

@@ -102,7 +102,6 @@ func Digest(list []Tool) string {
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
 
-// marshal is v as JSON with the keys of objects sorted.
 func marshal(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

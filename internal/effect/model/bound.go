@@ -79,7 +79,6 @@ func length(texts ...string) int64 {
 	return int64(n)
 }
 
-// bytes is how long what a model wrote is.
 func (c *Completion) bytes() int64 {
 	n := length(c.Text)
 	for _, t := range c.ToolCalls {

@@ -151,8 +151,6 @@ func (b *Broker) ask(ctx context.Context, rt route, r Request, do asking) (Usage
 	return Usage{TokensIn: m.In, TokensOut: m.Out, USD: usd(w.price.cost(m.In, m.Out))}, nil
 }
 
-// metered is what c cost, its output at most out: where nobody said, a token
-// has a byte at least.
 func (c *Completion) metered(out int64) Metered {
 	m := c.Metered
 	if m.Out < 0 {

@@ -122,7 +122,6 @@ func countWords(s string) int64 {
 	return n
 }
 
-// firstWords is the part of s that ends with its nth word.
 func firstWords(s string, n int64) string {
 	end := 0
 	for word := range strings.FieldsSeq(s) {

@@ -54,7 +54,6 @@ type hold struct {
 	at             int64 // second
 }
 
-// bound lowers the limits to l where l is lower.
 func (l *ledger) bound(to Limits) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -87,7 +86,6 @@ func (l *ledger) fits(now time.Time, w wish) *Refusal {
 	return refusal
 }
 
-// settle puts what a call did cost in the place of what was reserved for it.
 func (l *ledger) settle(h hold, tokens, nanos int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -102,7 +100,6 @@ func (l *ledger) spend(h hold, tokens, nanos int64) {
 	}
 }
 
-// unlimited reports whether nothing bounds l, nor what is above it.
 func (l *ledger) unlimited() bool {
 	for ; l != nil; l = l.up {
 		if l.limits != Unlimited() {
@@ -112,7 +109,6 @@ func (l *ledger) unlimited() bool {
 	return true
 }
 
-// plus adds without passing the end.
 func plus(a, b int64) int64 {
 	if b > 0 && a > math.MaxInt64-b {
 		return math.MaxInt64

@@ -111,7 +111,6 @@ func (o *object) content() (string, bool) {
 	return b.String(), true
 }
 
-// isArray reports whether raw is one.
 func isArray(raw json.RawMessage) bool { return raw[0] == '[' }
 
 func (o *object) toolCall() ToolCall {
@@ -203,7 +202,6 @@ func (o *object) tools() []Tool {
 	return list
 }
 
-// toolChoice is auto, none, required, or the function that must be called.
 func (o *object) toolChoice(tools []Tool) *ToolChoice {
 	raw := o.take("tool_choice")
 	if raw == nil {

@@ -12,7 +12,6 @@ type Price struct{ In, Out float64 }
 // in dollars a million tokens is a thousand of them a token.
 const nanoPerPrice = 1000
 
-// cost is what tokens cost in billionths of a dollar, rounded up.
 func (p Price) cost(in, out int64) int64 {
 	return nanos(float64(in)*p.In*nanoPerPrice + float64(out)*p.Out*nanoPerPrice)
 }
@@ -56,8 +55,6 @@ func priceOf(prices map[string]Price, full, bare string) (Price, bool) {
 	return prices[best], found
 }
 
-// matches reports whether a pattern, a name or the beginning of one before "*",
-// holds name.
 func matches(pattern, name string) bool {
 	begin, wild := strings.CutSuffix(pattern, "*")
 	if wild {

@@ -35,7 +35,6 @@ type object struct {
 	err    error
 }
 
-// parseObject reads text, the whole request.
 func parseObject(text string) *object {
 	raw := []byte(text)
 	if err := strictjson.Check(raw); err != nil {
@@ -56,7 +55,6 @@ func broken(path string, err error) error {
 	return wrong(path, "is no JSON that every reader takes: %s", e.Why())
 }
 
-// newObject splits an object into its fields.
 func newObject(path string, raw json.RawMessage) *object {
 	o := &object{path: path, fields: map[string]json.RawMessage{}}
 	members, err := strictjson.Members(raw)
@@ -79,7 +77,6 @@ func (o *object) at(name string) string {
 	return o.path + "." + name
 }
 
-// take is the field called name, nil when it is not there or null.
 func (o *object) take(name string) json.RawMessage {
 	raw, ok := o.fields[name]
 	delete(o.fields, name)
@@ -95,7 +92,6 @@ func (o *object) fail(path, format string, args ...any) {
 	}
 }
 
-// done complains about a field that nobody took.
 func (o *object) done() error {
 	if o.err == nil && len(o.fields) > 0 {
 		o.fail(o.at(slices.Min(slices.Collect(maps.Keys(o.fields)))), "is not a field that this call knows")
@@ -119,7 +115,6 @@ func asText(o *object, name string, raw json.RawMessage) (s string) {
 	return s
 }
 
-// into reads a value, if it is there, and reports whether it was.
 func (o *object) into(name string, raw json.RawMessage, v any, problem string) bool {
 	if raw == nil {
 		return false
@@ -165,7 +160,6 @@ func (o *object) integer(name string) *int64 {
 	return &n
 }
 
-// number is a number within [low, high].
 func (o *object) number(name string, low, high float64) *float64 {
 	var n float64
 	within := fmt.Sprintf("must be a number from %g to %g", low, high)
@@ -178,7 +172,6 @@ func (o *object) number(name string, low, high float64) *float64 {
 	return &n
 }
 
-// list is an array of at most most items.
 func (o *object) list(name string, raw json.RawMessage, most int) [][]byte {
 	if raw == nil {
 		return nil
@@ -195,7 +188,6 @@ func (o *object) list(name string, raw json.RawMessage, most int) [][]byte {
 	return nil
 }
 
-// each takes an array of objects, one after the other.
 func (o *object) each(name string, raw json.RawMessage, most int, one func(i int, item *object)) {
 	for i, item := range o.list(name, raw, most) {
 		if o.err != nil {
@@ -209,7 +201,6 @@ func (o *object) each(name string, raw json.RawMessage, most int, one func(i int
 	}
 }
 
-// child takes an object.
 func (o *object) child(name string, one func(c *object)) {
 	raw := o.take(name)
 	if raw == nil {
@@ -222,7 +213,6 @@ func (o *object) child(name string, one func(c *object)) {
 	o.err = c.done()
 }
 
-// schema takes a JSON Schema as it stands.
 func (o *object) schema(name string) json.RawMessage {
 	raw := o.take(name)
 	if raw == nil {

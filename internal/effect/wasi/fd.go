@@ -57,7 +57,6 @@ func (t *table) use(fd uint64, need rights) (*descriptor, Errno) {
 	return nil, ENOTCAPABLE
 }
 
-// free is the lowest number that is not open, or false when all are taken.
 func (t *table) free() (int, bool) {
 	for i := range t.list {
 		if !t.list[i].open {
@@ -78,7 +77,6 @@ func (t *table) slot(n int) *descriptor {
 	return d
 }
 
-// close shuts d and frees its number.
 func (t *table) close(d *descriptor) Errno {
 	file := d.file
 	*d = descriptor{path: d.path[:0]}
@@ -107,7 +105,6 @@ func (t *table) renumber(from, to uint64) Errno {
 	return Success
 }
 
-// closeAll shuts every descriptor.
 func (t *table) closeAll() {
 	for i := range t.list {
 		_ = t.close(&t.list[i])

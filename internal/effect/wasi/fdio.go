@@ -154,7 +154,6 @@ func (d *descriptor) write(p []byte) (int, Errno) {
 	return n, Success
 }
 
-// transfer checks all that a read or write points at before anything moves.
 func transfer(m memory, ptr, n, out uint64) (vectors, []byte, Errno) {
 	v, errno := m.vectors(uint32(ptr), uint32(n))
 	if errno != Success {

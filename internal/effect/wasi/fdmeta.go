@@ -188,7 +188,6 @@ func (s *System) fdFilestatSetTimes(_ context.Context, _ memory, a []uint64) Err
 // filestatSize is the size of WASI's filestat.
 const filestatSize = 64
 
-// put writes a filestat; out has its size.
 func (st *Stat) put(out []byte) {
 	putU64(out, st.Dev)
 	putU64(out[8:], st.Ino)
@@ -200,7 +199,6 @@ func (st *Stat) put(out []byte) {
 	putU64(out[56:], uint64(st.Ctim))
 }
 
-// timesOf reads the two times and WASI's fstflags.
 func timesOf(atim, mtim, flags uint64) (Times, Errno) {
 	const (
 		setAtim = 1 << iota

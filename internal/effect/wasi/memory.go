@@ -36,7 +36,6 @@ type vectors struct {
 	raw []byte
 }
 
-// vectors checks the array and every buffer that it names.
 func (m memory) vectors(ptr, n uint32) (vectors, Errno) {
 	if n > maxVectors {
 		return vectors{}, EINVAL

@@ -5,7 +5,6 @@ import "context"
 // lookupFollow is WASI's lookupflags: follow a final symlink.
 const lookupFollow = 1
 
-// follow reads lookupflags.
 func follow(flags uint64) (bool, Errno) {
 	if uint32(flags)&^lookupFollow != 0 {
 		return false, EINVAL

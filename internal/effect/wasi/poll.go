@@ -124,7 +124,6 @@ func (s *System) subscribeFD(e *event, fd uint32) {
 	}
 }
 
-// settle looks whether the stream has something now.
 func (e *event) settle() {
 	n, ended := e.in.poll()
 	e.ready, e.nbytes = n > 0 || ended, uint64(n)
@@ -133,7 +132,6 @@ func (e *event) settle() {
 	}
 }
 
-// remaining is what a file holds after its position.
 func (d *descriptor) remaining() uint64 {
 	st, errno := d.file.Stat()
 	if errno != Success {
@@ -205,7 +203,6 @@ func (s *System) waitFor(ctx context.Context, in *input, d time.Duration, timed 
 	}
 }
 
-// put writes a WASI event.
 func (e *event) put(out []byte) {
 	putU64(out, e.userdata)
 	putU64(out[8:], uint64(e.errno)|uint64(e.kind)<<16)

@@ -34,7 +34,6 @@ func newStringTable(what string, list []string) (stringTable, error) {
 	return t, nil
 }
 
-// get writes the pointers and the text.
 func (t *stringTable) get(m memory, a []uint64) (moved int, errno Errno) {
 	ptrs, ok1 := m.span(uint32(a[0]), 4*uint64(len(t.starts)))
 	text, ok2 := m.span(uint32(a[1]), uint64(len(t.text)))
@@ -48,7 +47,6 @@ func (t *stringTable) get(m memory, a []uint64) (moved int, errno Errno) {
 	return len(text) + len(ptrs), Success
 }
 
-// sizes writes how many strings there are and how many bytes.
 func (t *stringTable) sizes(m memory, a []uint64) Errno {
 	count, ok1 := m.at(uint32(a[0]), 4)
 	size, ok2 := m.at(uint32(a[1]), 4)

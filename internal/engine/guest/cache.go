@@ -101,7 +101,6 @@ func ownFolder(dir string) error {
 	return nil
 }
 
-// exists reports whether there is something that may be the module's.
 func (c *cache) exists() bool {
 	if c.base == "" {
 		return false
@@ -122,7 +121,6 @@ func (c *cache) discard() {
 	}
 }
 
-// giveUp goes on without a cache.
 func (c *cache) giveUp(err error) {
 	c.base = ""
 	c.err = fmt.Errorf("%w: %w", ErrCache, err)

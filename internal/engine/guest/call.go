@@ -20,7 +20,6 @@ type linked struct {
 	moved *int64
 }
 
-// linked is f for the runs of m.
 func (m *Module) linked(f abi.Func) linked { return linked{f.Call, f.Cost, m.tally(f.Moved)} }
 
 // trampoline is the import with index i of any run, as the engine calls it. It

@@ -38,7 +38,6 @@ func (c *ceiling) bound(most int64) {
 	c.most = max(most, 0)
 }
 
-// cut is how much a run may have that asks for n: no more than there is at all.
 func (c *ceiling) cut(n int64) int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -32,7 +32,6 @@ func (w *stopwatch) start() {
 	w.timer = time.AfterFunc(w.wall-w.gone, w.ring)
 }
 
-// end forgets the deadline; what was counted stays.
 func (w *stopwatch) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -57,7 +56,6 @@ func (w *stopwatch) ring() {
 // left is what is left; mu is held.
 func (w *stopwatch) left() time.Duration { return w.wall - w.counted() }
 
-// counted is what was counted; mu is held.
 func (w *stopwatch) counted() time.Duration {
 	now := w.stopped
 	if now.IsZero() {

@@ -216,7 +216,6 @@ func (c *code) export(ctx context.Context, funcs []abi.Func) error {
 	return nil
 }
 
-// is reports whether f is what is imported.
 func (i *Import) is(f abi.Func) bool {
 	return i.Name == f.Name && i.Module == f.Module && slices.Equal(i.Params, f.Params) &&
 		slices.Equal(i.Results, f.Results)

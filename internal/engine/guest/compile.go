@@ -118,7 +118,6 @@ func (cfg *Config) prepare(ctx context.Context) (*Module, error) {
 	return cfg.module(c, c.cache.used, c.close), nil
 }
 
-// module is one that runs c.
 func (cfg *Config) module(c *code, cached bool, free func() error) *Module {
 	m := &Module{name: cfg.Name, memoryBytes: cfg.MemoryBytes, code: c, cached: cached, free: free, stacks: new(stacks)}
 	if cfg.Library != nil {

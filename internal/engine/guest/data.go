@@ -87,7 +87,6 @@ func fixedSegments(section []byte, memory uint64) []segment {
 	return list
 }
 
-// appendI32 writes signed LEB128.
 func appendI32(b []byte, v int32) []byte {
 	for ; v < -64 || v > 63; v >>= 7 {
 		b = append(b, byte(v)|0x80)

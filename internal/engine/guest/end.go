@@ -55,7 +55,6 @@ type Unable string
 
 func (u Unable) Error() string { return string(u) }
 
-// oneLine is the first line of text, printable and not long.
 func oneLine(text string) string {
 	const most = 200
 	text, _, _ = strings.Cut(text, "\n")

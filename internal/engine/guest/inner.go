@@ -54,7 +54,6 @@ func (s *shape) element(r *reader) {
 	}
 }
 
-// data skips one data segment.
 func (r *reader) data() {
 	switch flags := r.U32(); flags {
 	case 0:
@@ -69,7 +68,6 @@ func (r *reader) data() {
 	r.Take(r.U32())
 }
 
-// constant skips a constant expression.
 func (r *reader) constant() {
 	for r.Err == nil {
 		switch op := r.Byte(); op {
@@ -95,7 +93,6 @@ func (r *reader) constant() {
 	}
 }
 
-// body skips one function body, and bounds what it declares.
 func (s *shape) body(r *reader) {
 	b := newReader(r.Take(r.U32()))
 	if r.Err != nil {
@@ -143,7 +140,6 @@ func (s *shape) readCustom(r *reader) {
 	}
 }
 
-// readNames skips a vector of indices and names.
 func (s *shape) readNames(r *reader) {
 	n := r.Count("names")
 	r.add(&s.names, uint64(n), "names", maxNames)

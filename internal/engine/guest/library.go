@@ -147,8 +147,6 @@ func (l *Library) release(s *shelved) error {
 	return l.evict()
 }
 
-// evict frees what was longest not used until the rest is within the bound; mu
-// is held.
 func (l *Library) evict() error {
 	var err error
 	for l.held > l.most || l.closed {

@@ -12,12 +12,10 @@ type reader struct{ wasm.Reader }
 
 func newReader(b []byte) *reader { return &reader{wasm.New(b, nil)} }
 
-// rest is what was not read yet.
 func (r *reader) rest() []byte { return r.B[r.P:] }
 
 func (r *reader) name() string { return string(r.Name()) }
 
-// valueTypes reads a vector of value types.
 func (r *reader) valueTypes() []abi.Type {
 	raw := r.Take(r.U32())
 	out := make([]abi.Type, len(raw))

@@ -73,7 +73,6 @@ func (r *run) finish(e End) {
 	r.cancel()
 }
 
-// hostEnd records the error of a host function.
 func (r *run) hostEnd(err error) {
 	r.look() // first
 	var exit *abi.Exit
@@ -87,7 +86,6 @@ func (r *run) hostEnd(err error) {
 	}
 }
 
-// fault is the end of a run whose host failed.
 func (r *run) fault(err error) End {
 	e := End{Kind: HostError, Err: err}
 	if r.inHost > 0 {
@@ -179,7 +177,6 @@ func (r *run) watch(ctx context.Context) (stop func()) {
 	}
 }
 
-// within reports whether done happens in time.
 func within(done <-chan struct{}, grace time.Duration) bool {
 	if grace <= 0 {
 		grace = DefaultGrace
@@ -233,8 +230,6 @@ func isFault(err error) bool {
 	return errors.As(err, &fault) || errors.As(err, &unable)
 }
 
-// start instantiates the module, which runs its start section, and calls its
-// entry.
 func (m *Module) start(ctx context.Context, r *run) error {
 	r.Context = experimental.WithMemoryAllocator(ctx, &r.mem)
 	// The engine's own source of random numbers, which no guest can reach, takes
@@ -252,7 +247,6 @@ func (m *Module) start(ctx context.Context, r *run) error {
 	return r.call(instance.ExportedFunction(entry))
 }
 
-// call calls a function of the guest's on the run's own stack; nil is none.
 func (r *run) call(fn api.Function) error {
 	if fn == nil {
 		return nil
@@ -265,7 +259,6 @@ func (r *run) call(fn api.Function) error {
 	return err
 }
 
-// innermost is the error that all the others wrap.
 func innermost(err error) error {
 	for {
 		next := errors.Unwrap(err)

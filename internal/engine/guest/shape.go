@@ -240,7 +240,6 @@ func (s *shape) metered(wasm []byte) ([]byte, error) {
 	return out, nil
 }
 
-// bounded is the module with its tables bounded.
 func (s *shape) bounded(wasm []byte) []byte {
 	if s.tables == nil {
 		return wasm

@@ -88,7 +88,6 @@ func findFields(t reflect.Type) (*engineFields, error) {
 	return &engineFields{slice, top, ctx.Offset + bottom, ctx.Offset + at}, nil
 }
 
-// field is where t has a field of type T.
 func field[T any](t reflect.Type, name string) (uintptr, bool) {
 	f, ok := t.FieldByName(name)
 	return f.Offset, ok && f.Type == reflect.TypeFor[T]()
@@ -133,7 +132,6 @@ const (
 	stackGrain = 4 << 10
 )
 
-// begin is where in the region the stack begins that may be used.
 func (s *stack) begin() int { return len(s.region) - max(int(s.room)&^(stackGrain-1), stackGrain) }
 
 // bound lets no more than room be used from now on, which is no less than what is

@@ -7,7 +7,6 @@ import "runloop.dev/rlp/internal/engine/wasm"
 // nothing of it calls a function of the old type, which is added: the host by
 // an export, and a function of the host's by a reference.
 
-// counted is type t with the counter in it.
 func (m *rewriter) counted(t uint32) uint32 {
 	if m.countedTypes[t] == 0 {
 		m.countedTypes[t] = m.addType(counted(m.types[t].params), counted(m.types[t].results))
@@ -17,7 +16,6 @@ func (m *rewriter) counted(t uint32) uint32 {
 
 func counted(types []byte) []byte { return append(types[:len(types):len(types)], typeI64) }
 
-// addFunc puts a function behind all others.
 func (m *rewriter) addFunc(t uint32, body []byte) uint32 {
 	m.addedFuncs = wasm.AppendU32(m.addedFuncs, t)
 	m.addedCode = append(wasm.AppendU32(m.addedCode, uint32(len(body)+2)), 0)

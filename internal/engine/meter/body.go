@@ -134,14 +134,12 @@ func (f *function) hole(h hole) int32 {
 	return int32(len(f.holes) - 1)
 }
 
-// begin makes a hole and a node behind it.
 func (f *function) begin(h hole) int32 {
 	h.to = f.surplus.node()
 	f.surplusAt = h.to
 	return f.hole(h)
 }
 
-// fresh begins a metered block here.
 func (f *function) fresh() {
 	f.at = f.begin(hole{from: f.surplusAt, weight: f.weight(weighCost)})
 	f.simple = false

@@ -6,7 +6,6 @@ import (
 	"runloop.dev/rlp/internal/engine/wasm"
 )
 
-// blockType reads what a block takes and gives. Its bytes are kept as they are.
 func (f *function) blockType() []byte {
 	start := f.P
 	switch t := f.S33(); {
@@ -197,13 +196,11 @@ func (f *function) label(i int) {
 	}
 }
 
-// target reads where a branch goes.
 func (f *function) target() int {
 	depth := f.index("label", uint32(len(f.frames)))
 	return len(f.frames) - 1 - int(depth)
 }
 
-// leave ends the function here.
 func (f *function) leave() {
 	if f.at != dead {
 		f.atMost(tailCost)

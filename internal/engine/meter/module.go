@@ -319,7 +319,6 @@ func (m *rewriter) readCode() error {
 	return r.Err
 }
 
-// resultType is the block type of no parameters and these results.
 func (m *rewriter) resultType(results []byte) []byte {
 	switch len(results) {
 	case 0:
@@ -335,7 +334,6 @@ func (m *rewriter) resultType(results []byte) []byte {
 	return wasm.AppendS64(nil, int64(i))
 }
 
-// addType puts a type behind the module's own.
 func (m *rewriter) addType(params, results []byte) uint32 {
 	m.added = append(append(wasm.AppendU32(append(m.added, typeFunc), uint32(len(params))), params...),
 		wasm.AppendU32(nil, uint32(len(results)))...)
@@ -344,7 +342,6 @@ func (m *rewriter) addType(params, results []byte) uint32 {
 	return m.counts[secType] - 1
 }
 
-// bytes writes the module, with what is added to it.
 func (m *rewriter) bytes() []byte {
 	m.declare()
 	if m.starts {
@@ -375,10 +372,8 @@ func (m *rewriter) bytes() []byte {
 	return m.names.write(out, m)
 }
 
-// append puts one more entry behind those of a vector.
 func (m *rewriter) append(id byte, entry []byte) { m.appendAll(id, entry, 1) }
 
-// appendAll puts n entries there.
 func (m *rewriter) appendAll(id byte, entries []byte, n uint32) {
 	if n > 0 {
 		m.content[id] = append(slices.Clip(m.content[id]), entries...)

@@ -57,7 +57,6 @@ func (m *rewriter) piecewise(code []byte) (block, helper uint32) {
 
 func get(i byte) []byte { return []byte{opLocalGet, i} }
 
-// moveLocal moves a local by a piece, and leaves it on the stack.
 func moveLocal(i, op byte) []byte {
 	return append(append(wasm.AppendS64(append(get(i), opI32Const), pieceSize), op), opLocalTee, i)
 }
@@ -75,12 +74,10 @@ func whole(code []byte) []byte {
 	return slices.Concat(get(pieceTo), get(pieceFrom), get(pieceLen), code)
 }
 
-// piece is the instruction on one piece.
 func piece(code []byte) []byte {
 	return slices.Concat(get(pieceTo), get(pieceFrom), wasm.AppendS64([]byte{opI32Const}, pieceSize), code)
 }
 
-// turn lets the host have its turn.
 func turn(refill uint32) []byte {
 	return append(wasm.AppendU32(append(get(pieceCounter), opCall), refill), opLocalSet, pieceCounter)
 }

@@ -11,7 +11,6 @@ type reader struct{ wasm.Reader }
 
 func newReader(b []byte) *reader { return &reader{wasm.New(b, ErrMalformed)} }
 
-// index reads an index into a space of n.
 func (r *reader) index(what string, n uint32) uint32 {
 	i := r.U32()
 	if i < n {
@@ -21,7 +20,6 @@ func (r *reader) index(what string, n uint32) uint32 {
 	return 0
 }
 
-// flag reads a byte that is 0 or 1.
 func (r *reader) flag(what string) {
 	if c := r.Byte(); c > 1 {
 		r.Malformed("%s %#x", what, c)

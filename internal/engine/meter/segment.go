@@ -54,7 +54,6 @@ func (m *rewriter) readElements(r *reader, n uint32) {
 	m.content[secElement] = out
 }
 
-// element copies one segment of any of the eight kinds.
 func (m *rewriter) element(r *reader, out []byte) []byte {
 	kind := r.U32()
 	if kind > elemLast {

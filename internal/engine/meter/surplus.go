@@ -105,7 +105,6 @@ func (f *function) settle() {
 	}
 }
 
-// due is what is left to be charged at a hole.
 func (f *function) due(h *hole) int64 {
 	return int64(h.cost) + f.surplus.at(h.to) - f.surplus.at(h.from)
 }

@@ -26,7 +26,6 @@ type unseen struct {
 	place  int32 // which hole that is, or dead
 }
 
-// see notes that something more is executed.
 func (f *function) see(cost uint64) {
 	if f.unseen.before != noCall {
 		f.unseen.since += int64(cost)
@@ -43,7 +42,6 @@ func (f *function) atMost(most int64) {
 	}
 }
 
-// total is what is unseen here.
 func (u *unseen) total() int64 {
 	if u.before == noCall {
 		return noCall
@@ -78,7 +76,6 @@ func (f *function) fold() {
 	}
 }
 
-// seen notes that there was a check.
 func (f *function) seen() {
 	if f.at != dead && f.unseen.before != noCall {
 		f.meet(0)

@@ -118,7 +118,6 @@ func (f *function) write(declared, t, out []byte) []byte {
 	return out
 }
 
-// declare writes the locals of the guest's, and those that are added.
 func (f *function) declare(declared []byte) {
 	r := newReader(declared)
 	groups := r.U32()

@@ -81,7 +81,6 @@ func Kept(a *Agent, by []string, classes []Class) []Finding {
 	return list
 }
 
-// leftOf is what a set has of a class.
 func leftOf(s caps.Set, c Class, attached bool) []caps.Grant {
 	var list []caps.Grant
 	for _, have := range within(s, attached) {
@@ -132,7 +131,6 @@ type Agent struct {
 	Attached bool         // it brings tools of its own
 }
 
-// place is where the agent's policy grants g.
 func (a *Agent) place(g caps.Grant) string {
 	for _, e := range a.Entries {
 		if e.Grant.Family == g.Family && e.Grant.Modes&g.Modes != 0 && (e.Grant.Scope == g.Scope || e.Grant.Scope == "*" ||

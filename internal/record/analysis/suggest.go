@@ -96,7 +96,6 @@ func (b *builder) wider(g caps.Grant, why string) {
 	b.s.Wider = append(b.s.Wider, Wider{g, why})
 }
 
-// take takes a region away again, in a document that can.
 func (b *builder) take(g caps.Grant, why string) {
 	if !b.opt.Override {
 		b.wider(g, why)
@@ -128,14 +127,12 @@ func (b *builder) about(list ...*tally) string {
 	return fmt.Sprintf("%s; first: run %s record %d", strings.Join(words, ", "), first.run, first.runSeq)
 }
 
-// never says of a family that nothing of it was used.
 func (b *builder) never(key, value string) {
 	if b.opt.Override {
 		fmt.Fprintf(&b.keys, "%s = %s # never used\n", key, value)
 	}
 }
 
-// list writes an array; an empty one is written where it takes away.
 func (b *builder) list(key string, lines []line) {
 	if len(lines) == 0 {
 		b.never(key, "[]")
@@ -194,7 +191,6 @@ func (b *builder) time() {
 	fmt.Fprintf(&b.keys, "time = true # %s\n", comment(b.about(b.uses[caps.Time]...)))
 }
 
-// document puts the parts together.
 func (b *builder) document() string {
 	var out strings.Builder
 	say := func(format string, args ...any) { out.WriteString("# " + comment(fmt.Sprintf(format, args...)) + "\n") }

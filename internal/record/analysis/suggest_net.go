@@ -118,7 +118,6 @@ func methodNames(methods caps.ModeSet) (names []string, all bool) {
 	return names, methods&^known != 0
 }
 
-// methodWords says what is known of the methods.
 func methodWords(uses []*tally) string {
 	methods, _ := methodsOf(uses)
 	names, _ := methodNames(methods)

@@ -275,7 +275,6 @@ func refusal(e caps.Explanation, v Verdict, d Doubt) Block {
 	return b
 }
 
-// toolOf is the scope of the tool that asked, "" when it is none.
 func toolOf(d *Decision) string {
 	name := d.Tool
 	if name == "" {

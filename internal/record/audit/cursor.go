@@ -15,7 +15,6 @@ func (c *cursor) expect(key uint64) {
 	}
 }
 
-// ordered calls do with each key of a map, and wants them to rise.
 func (c *cursor) ordered(do func(key uint64)) {
 	last := int64(-1)
 	c.members(func(key uint64) {
@@ -28,7 +27,6 @@ func (c *cursor) ordered(do func(key uint64)) {
 	})
 }
 
-// raw is the next item as it stands.
 func (c *cursor) raw() []byte {
 	begin := c.p
 	c.skip(0)
@@ -53,7 +51,6 @@ func (c *cursor) octets() []byte {
 	return c.take(n)
 }
 
-// integer is a whole number of either sign.
 func (c *cursor) integer() int64 {
 	major, n := c.head()
 	if major > 1 || n > math.MaxInt64 {
@@ -66,7 +63,6 @@ func (c *cursor) integer() int64 {
 	return int64(n)
 }
 
-// float is a number of any of the three widths.
 func (c *cursor) float() float64 {
 	if c.bad || len(c.p) == 0 {
 		c.bad = true

@@ -110,7 +110,6 @@ func (c *cursor) head() (major byte, n uint64) {
 	return major, n
 }
 
-// members calls do with each key of a map, to read the value.
 func (c *cursor) members(do func(key uint64)) {
 	major, n := c.head()
 	if major != 5 {

@@ -110,7 +110,6 @@ func (r *Record) AppendJSON(dst []byte) ([]byte, error) {
 	return append(dst, bytes.TrimSuffix(buf.Bytes(), []byte("\n"))...), nil
 }
 
-// shape picks the exported form of the record's kind.
 func (r *Record) shape() (any, error) {
 	head := headShape{
 		V: 1, Kind: r.Kind(), Seq: r.Seq, TS: r.Time.UTC().Format(timeLayout), RunSeq: r.RunSeq,

@@ -100,7 +100,6 @@ func (p *PublicKey) verify(c Checkpoint, text []byte) error {
 	return nil
 }
 
-// parseCheckpoint reads a checkpoint whoever signed it.
 func parseCheckpoint(text []byte) (Checkpoint, error) {
 	c, lines, err := parseNote(text)
 	if err == nil && len(lines) > 0 {
@@ -157,7 +156,6 @@ func wholeSignatures(lines, origin string) error {
 	return nil
 }
 
-// parseNumber reads a decimal without leading zeroes.
 func parseNumber(s string) (uint64, bool) {
 	n, err := strconv.ParseUint(s, 10, 63)
 	return n, err == nil && n <= maxSize && strconv.FormatUint(n, 10) == s
@@ -175,7 +173,6 @@ func parseHash(s string) (h tlog.Hash, ok bool) {
 	return tlog.Hash(raw), true
 }
 
-// emptyRoot is the root of the tree without leaves.
 func emptyRoot() tlog.Hash {
 	h, err := tlog.TreeHash(0, nil)
 	if err != nil {

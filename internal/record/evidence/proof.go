@@ -54,7 +54,6 @@ func (p *Consistency) AppendText(dst []byte) []byte {
 	return append(append(append(dst, p.Old...), '\n'), p.New...)
 }
 
-// appendHashes appends a line for each, and an empty one.
 func appendHashes(dst []byte, hashes []tlog.Hash) []byte {
 	for _, h := range hashes {
 		dst = append(dst, h.String()...)

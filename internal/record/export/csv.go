@@ -51,7 +51,6 @@ func (t *table) Append(dst []byte, g *audit.Glance) ([]byte, error) {
 	return append(dst, '\r', '\n'), nil
 }
 
-// fill puts a record into the row.
 func (t *table) fill(r *audit.Record) error {
 	h := &r.Head
 	c := &t.cells
@@ -139,7 +138,6 @@ func validText(s string) string {
 	return b.String()
 }
 
-// appendCell quotes what has to be.
 func appendCell(dst []byte, s string) []byte {
 	if !strings.ContainsAny(s, "\",\r\n") && strings.TrimSpace(s) == s {
 		return append(dst, s...)

@@ -167,7 +167,6 @@ func (e *ocsfEvent) done(d *audit.Event) {
 	e.outcome(finding{2, 1, 27, [3]string{"Failure", "Allowed", "Error"}})
 }
 
-// run is a start, an end, or a change of what a run holds.
 func (o *ocsf) run(e *ocsfEvent, r *audit.Record) {
 	h, ev := &r.Head, r.Event
 	e.ClassUID, e.ClassName = lifecycle, "Application Lifecycle"

@@ -95,7 +95,6 @@ func newRun(r *audit.Record) *tracedRun {
 	return run
 }
 
-// take adds a record to its run and emits the spans that it makes over.
 func (t *tracer) take(run *tracedRun, r *audit.Record, emit func(span)) {
 	if r.Decision != nil {
 		t.decided(run, r, emit)
@@ -250,7 +249,6 @@ func sortedNames(m map[string]int64) []string {
 	return names
 }
 
-// emit keeps a span for the next request, if it was asked for.
 func (t *tracer) emit(s span) {
 	if !s.skip {
 		t.spans = append(t.spans, s)

@@ -56,7 +56,6 @@ type (
 	}
 )
 
-// appendRequestJSON appends an ExportTraceServiceRequest as JSON.
 func appendRequestJSON(dst []byte, resource []attr, spans []span) []byte {
 	list := make([]jsonSpan, len(spans))
 	for i := range spans {

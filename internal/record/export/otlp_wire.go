@@ -29,7 +29,6 @@ func (t *tracer) resource() []attr {
 	return attrs("service.name", "rlp", "service.version", t.opt.Version, "service.namespace", t.opt.Tenant)
 }
 
-// appendRequest appends an ExportTraceServiceRequest.
 func appendRequest(dst []byte, resource []attr, spans []span) []byte {
 	w := otlp.Wire(dst)
 	w.Message(1, func(w *otlp.Wire) { // ResourceSpans

@@ -136,7 +136,6 @@ func (o *File) resume(path string, at *Place) error {
 	return err
 }
 
-// place is where the file ends.
 func (o *File) place() (*Place, error) {
 	n := min(o.size, tailBytes)
 	p := make([]byte, n)

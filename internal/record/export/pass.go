@@ -119,7 +119,6 @@ func (e *Export) each(ctx context.Context, head Head, records iter.Seq2[*audit.G
 	return nil
 }
 
-// put hands over what was encoded.
 func (e *Export) put(ctx context.Context, flush bool) error {
 	if flush {
 		e.buf = e.Encoder.Flush(e.buf)

@@ -93,7 +93,6 @@ func (f *lineFile) append() error {
 // go, whatever one day brings.
 func (f *lineFile) full() int64 { return f.bound.Bytes / 8 }
 
-// open opens the file that is to be written to.
 func (f *lineFile) open() error {
 	if err := home.Make(f.dir); err != nil {
 		return err

@@ -52,7 +52,6 @@ func Main(args []string, out io.Writer) int {
 	return 0
 }
 
-// tryAll makes each attempt and says what came of it, a line each.
 func (t *targets) tryAll(out io.Writer) {
 	t.await()
 	tries := map[string]func() error{
@@ -137,7 +136,6 @@ func (t *targets) await() {
 
 const tendTime = 10 * time.Second
 
-// changes writes what is there already.
 func (t *targets) changes(path string) func() error {
 	return func() error {
 		f, err := os.OpenFile(path, os.O_WRONLY, 0)

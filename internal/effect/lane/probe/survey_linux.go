@@ -48,7 +48,6 @@ func Of(ctx context.Context, name string, cfg lane.Config, b *Bait, program stri
 	return s, s.ends(ctx, l, program)
 }
 
-// lower says that a control is not kept, as was seen.
 func (s *Survey) lower(c lane.Control, why string) {
 	switch label := &s.Controls[c]; label.Level {
 	case lane.Enforced:

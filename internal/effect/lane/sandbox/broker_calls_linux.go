@@ -25,7 +25,6 @@ type brokeredCall struct {
 
 const sysUtimensat = unix.SYS_UTIMENSAT
 
-// calls are those that a broker is asked about.
 func (a asking) calls() []brokeredCall {
 	list := append(movingCalls(), movingCallsOfArchitecture()...)
 	for i := range list {
@@ -106,7 +105,6 @@ type end struct {
 	fd int // of the folder
 }
 
-// last is the name as the program wrote its end.
 func (e end) last() string {
 	if e.slash {
 		return e.name() + "/"
@@ -198,7 +196,6 @@ func alters(at, arg int, follows func(*notice) bool, do func(b *broker, n *notic
 	}
 }
 
-// parent opens the folder of a place, where it can be written.
 func (g *guardedDir) parent(p place) (int, error) {
 	return g.inside(p.dir(), unix.O_PATH|unix.O_DIRECTORY)
 }
@@ -209,7 +206,6 @@ func (g *guardedDir) inside(p string, flags uint64) (int, error) {
 	})
 }
 
-// open opens what is at a place, which is no link.
 func (g *guardedDir) open(p place, flags uint64) (int, error) {
 	if p.path == g.path {
 		return g.inside(p.path, flags)
@@ -222,7 +218,6 @@ func (g *guardedDir) open(p place, flags uint64) (int, error) {
 	return unix.Openat(dir, p.name(), int(flags)|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 }
 
-// masked is a mode without what the program's umask takes.
 func masked(n *notice, mode uint64) uint32 {
 	fd, err := unix.Open("/proc/"+strconv.Itoa(int(n.pid))+"/status", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {

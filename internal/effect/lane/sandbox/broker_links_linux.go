@@ -34,7 +34,6 @@ func (j *judge) Leads(to string) error {
 	return unix.EACCES
 }
 
-// holding is what the agent may do at a path.
 func (j *judge) holding(p string) Access {
 	for ; ; p = path.Dir(p) {
 		if a, ok := j.held[p]; ok {
@@ -89,7 +88,6 @@ func (j *judge) stays(e end) bool {
 	return unix.Fstatat(e.fd, e.name(), &st, unix.AT_SYMLINK_NOFOLLOW) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR
 }
 
-// makeLink makes a symbolic link; its text is the first argument.
 func makeLink(b *broker, n *notice, at end) error {
 	text, err := b.text(n, n.args[0])
 	if err != nil {
@@ -104,8 +102,6 @@ func makeLink(b *broker, n *notice, at end) error {
 	return unix.Symlinkat(text, at.fd, at.last())
 }
 
-// hardLink gives a file another name. A link has the text that it has, wherever
-// it lies.
 func hardLink(b *broker, _ *notice, from, to end) error {
 	if to.in.judged {
 		p := links.Placing{Holder: b.judge}
@@ -136,7 +132,6 @@ func (b *broker) rename(from, to end, flags uint) error {
 	return unix.Renameat2(from.fd, from.last(), to.fd, to.last(), flags)
 }
 
-// remove takes an entry away.
 func (b *broker) remove(at end, flags int) error {
 	if flags&unix.AT_REMOVEDIR != 0 && b.stays(at) {
 		return unix.EBUSY

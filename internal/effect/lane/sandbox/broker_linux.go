@@ -120,7 +120,6 @@ type asking struct {
 	hides  bool // all that opens, for something is hidden
 }
 
-// missing is what cannot be done without a broker.
 func (a asking) missing() error {
 	if a.covers {
 		return ErrNotKept
@@ -138,10 +137,8 @@ type answer struct {
 
 func failed(errno unix.Errno) answer { return answer{errno: errno, fd: -1} }
 
-// goesOn leaves a call to the kernel.
 func goesOn() answer { return answer{fd: -1, goOn: true} }
 
-// answered is an error of a system call that was made for a program.
 func answered(err error) answer {
 	var errno unix.Errno
 	if err != nil && !errors.As(err, &errno) {
@@ -204,7 +201,6 @@ func (b *broker) send(n *notice, a answer) {
 	_ = b.control(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&response)) // ENOENT: it has ended
 }
 
-// answer does what one call asks for.
 func (b *broker) answer(n *notice) answer {
 	c, ok := b.calls[uint32(n.call)]
 	if !ok {
@@ -218,7 +214,6 @@ func (b *broker) answer(n *notice) answer {
 	}
 }
 
-// text reads a string of the program's.
 func (b *broker) text(n *notice, at uint64) (string, error) {
 	const page = 4096
 	for have := 0; have < len(b.buf); {
@@ -235,7 +230,6 @@ func (b *broker) text(n *notice, at uint64) (string, error) {
 	return "", unix.ENAMETOOLONG
 }
 
-// peek reads memory of the program's.
 func peek(n *notice, at uint64, to []byte) (int, error) {
 	if len(to) == 0 {
 		return 0, nil
@@ -373,7 +367,6 @@ func whole(at int, text string) (place, error) {
 	return place{path: is, unnamed: true}, err
 }
 
-// pathOf is where a file is, as the kernel says it.
 func pathOf(fd int) (string, error) {
 	is, err := os.Readlink(own(fd))
 	if err != nil || !path.IsAbs(is) {

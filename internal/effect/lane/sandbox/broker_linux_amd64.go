@@ -55,7 +55,6 @@ func changingCallsOfArchitecture() []brokeredCall {
 	}
 }
 
-// setTime sets times in seconds.
 func setTime(n *notice, file string) error {
 	var raw [2]int64
 	if n.args[1] == 0 {

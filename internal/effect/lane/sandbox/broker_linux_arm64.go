@@ -12,5 +12,4 @@ func movingCallsOfArchitecture() []brokeredCall {
 	return []brokeredCall{{call: unix.SYS_RENAMEAT, do: moves([4]int{0, 1, 2, 3}, nofollow, renames)}}
 }
 
-// changingCallsOfArchitecture are none.
 func changingCallsOfArchitecture() []brokeredCall { return nil }

@@ -9,8 +9,6 @@ const (
 	sysFutimesat = -1
 )
 
-// movingCallsOfArchitecture is empty where there is no filter.
 func movingCallsOfArchitecture() []brokeredCall { return nil }
 
-// changingCallsOfArchitecture is empty where there is no filter.
 func changingCallsOfArchitecture() []brokeredCall { return nil }

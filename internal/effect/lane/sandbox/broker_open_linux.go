@@ -23,7 +23,6 @@ func opens(at, arg int, how func(n *notice) (flags, mode uint64)) func(*broker, 
 	}
 }
 
-// open opens what is at a place as a program asked.
 func (b *broker) open(n *notice, p place, flags, mode uint64) (int, error) {
 	writes := flags&unix.O_ACCMODE != unix.O_RDONLY || flags&unix.O_TRUNC != 0
 	makes := flags&unix.O_CREAT != 0
@@ -74,7 +73,6 @@ func (p place) make(n *notice, flags, mode uint64) (int, error) {
 	return granted(fd, flags, unix.S_IFREG)
 }
 
-// read opens what is at a place to read it, where programs see it.
 func (p place) read(flags uint64) (int, error) {
 	how := &unix.OpenHow{Flags: flags&^uint64(unix.O_CREAT|unix.O_EXCL) | regular, Resolve: keepLinks}
 	fd, err := unix.Openat2(unix.AT_FDCWD, p.path, how)

@@ -58,7 +58,6 @@ func Confined() int {
 	return p.act()
 }
 
-// act starts the program in what was built.
 func (p *Plan) act() int {
 	program, dir, err := p.find()
 	var b *broker
@@ -278,7 +277,6 @@ func readPlan() (*Plan, error) {
 // maxPlan bounds a plan: more than arguments, environment and grants can be.
 const maxPlan = 64 << 20
 
-// begun reports that everything is as it should be.
 func begun() { _, _ = unix.Write(ReportFile, []byte(Beginning)) }
 
 // Beginning is the line that says that the program begins.

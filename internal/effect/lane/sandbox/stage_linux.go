@@ -34,7 +34,6 @@ type MountSource struct {
 	Link   string // a link of the system's, to be made again
 }
 
-// build makes the root folder and moves this process into it.
 func (p *Plan) build() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("parting from the mounts of others: %w", err)
@@ -66,7 +65,6 @@ func (p *Plan) build() error {
 	return s.enter()
 }
 
-// open opens what a mount shows, where it is now.
 func (s *stage) open(mount Mount) (MountSource, error) {
 	c := MountSource{Mount: mount, Tree: -1, Folder: true}
 	var err error
@@ -86,7 +84,6 @@ func (s *stage) open(mount Mount) (MountSource, error) {
 	return c, nil // what is not there is not shown
 }
 
-// clone makes a mount of what is at the mount's own path.
 func (c *MountSource) clone(s *stage) error {
 	fd, err := c.Look()
 	if err != nil {
@@ -155,7 +152,6 @@ func (c *MountSource) strict() uint64 {
 	return unix.RESOLVE_NO_SYMLINKS
 }
 
-// cloned is a mount of what fd is, and of what is mounted below it.
 func cloned(fd int, attr unix.MountAttr) (int, error) {
 	tree, err := unix.OpenTree(fd, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH|unix.AT_RECURSIVE)
 	if err != nil {
@@ -262,7 +258,6 @@ func (s *stage) begin(sources []MountSource) error {
 	return nil
 }
 
-// set puts one source into its place.
 func (s *stage) set(c *MountSource) error {
 	if c.Path == "/" || c.Tree < 0 && c.Link == "" {
 		return nil
@@ -311,7 +306,6 @@ func (s *stage) unset(c *MountSource, err error) error {
 	return fmt.Errorf("%w: %w", ErrNotKept, err)
 }
 
-// folder opens a folder of the stage, and makes what is missing on the way.
 func (s *stage) folder(p string) (int, error) {
 	at, err := unix.Openat(s.root, ".", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	for name := range strings.SplitSeq(strings.Trim(p, "/"), "/") {
@@ -326,7 +320,6 @@ func (s *stage) folder(p string) (int, error) {
 	return at, err
 }
 
-// place opens what is in a folder by a name, or makes it.
 func (s *stage) place(dir int, name string, folder bool) (int, error) {
 	how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW, Resolve: keepLinks}
 	if folder {

@@ -2,7 +2,6 @@ package sandbox
 
 import "golang.org/x/sys/unix"
 
-// ofArchitecture are the calls that this architecture alone has.
 func ofArchitecture() []uint32 {
 	return []uint32{
 		unix.SYS_IOPL, unix.SYS_IOPERM, unix.SYS_MODIFY_LDT, unix.SYS_USELIB, unix.SYS__SYSCTL,
@@ -10,7 +9,6 @@ func ofArchitecture() []uint32 {
 	}
 }
 
-// modeCallsOfArchitecture are those that it alone has.
 func modeCallsOfArchitecture() []modeCall {
 	return []modeCall{
 		{"chmod", unix.SYS_CHMOD, 1, -1},

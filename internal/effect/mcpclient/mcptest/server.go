@@ -118,7 +118,6 @@ func text(s string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: s}}}
 }
 
-// given is what this process was started with, as JSON.
 func given() string {
 	dir, err := os.Getwd()
 	if err != nil {

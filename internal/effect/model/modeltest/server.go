@@ -142,7 +142,6 @@ func (s *Server) serve(p protocol, w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// count counts a call, the first being 1.
 func (s *Server) count(model string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,7 +179,6 @@ func (s *Server) complete(p protocol, w http.ResponseWriter, r *http.Request, c 
 	}
 }
 
-// wait holds a caller until it goes.
 func (s *Server) wait(r *http.Request, model string) {
 	s.Began <- model
 	<-r.Context().Done()
@@ -195,7 +193,6 @@ func newStream(w http.ResponseWriter) stream {
 	return stream{w}
 }
 
-// send writes one event; name "" has none.
 func (s stream) send(name string, data any) {
 	if name != "" {
 		fmt.Fprintf(s.w, "event: %s\n", name)
@@ -214,8 +211,6 @@ func (s stream) send(name string, data any) {
 	}
 }
 
-// words are the pieces in which an answer comes: its words, each with the blank
-// before it, cut at max.
 func words(text string, max int64) (pieces []string, cut bool) {
 	for i, w := range strings.Fields(text) {
 		if int64(i) == max {

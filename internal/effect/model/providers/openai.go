@@ -142,7 +142,6 @@ func openaiBody(t model.Target, r *model.CompleteRequest) *openaiRequest {
 	return b
 }
 
-// openaiChunk takes one piece of a stream.
 func (g *progress) openaiChunk(text []byte) error {
 	var chunk openaiChunk
 	if err := strictjson.Unmarshal(text, &chunk, ofProvider); err != nil {

@@ -41,7 +41,6 @@ func (g *progress) wrote(pieces ...string) error {
 	return nil
 }
 
-// completion is the answer, once it has ended.
 func (g *progress) completion() model.Completion {
 	c := model.Completion{Text: g.text.String(), FinishReason: g.reason, Metered: g.metered}
 	for i, call := range g.calls {

@@ -67,7 +67,6 @@ func (a *attempt) note(change func(a *attempt)) {
 	change(a)
 }
 
-// look is what is known so far.
 func (a *attempt) look() (sent bool, status int, header http.Header) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -30,7 +30,6 @@ type question struct {
 	body   []byte
 }
 
-// newQuestion is body as JSON for the place below base.
 func newQuestion(base, place string, body any) (*question, error) {
 	text, err := json.Marshal(body)
 	if err != nil { // a schema or arguments that are no JSON
@@ -48,8 +47,6 @@ type refusal struct {
 
 func (r *refusal) Error() string { return fmt.Sprintf("status %d", r.status) }
 
-// ask is the answer to q, whose body the caller closes. An error of the provider's
-// is a [*refusal].
 func (p *Providers) ask(ctx context.Context, q *question) (io.ReadCloser, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, q.url, bytes.NewReader(q.body))
 	if err != nil {

@@ -98,8 +98,6 @@ func (s *server) do(ctx context.Context, a ask) reply {
 	return r
 }
 
-// answer writes a reply. A parent that does not read any more is gone, and
-// reading from it will say so.
 func (s *server) answer(r reply) {
 	frame, err := encode(r)
 	if err != nil {

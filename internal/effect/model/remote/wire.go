@@ -102,7 +102,6 @@ func (p *packed) unpack() (model.Vectors, error) {
 
 var errFrame = errors.New("a frame longer than frames are")
 
-// encode is the frame of v.
 func encode(v any) ([]byte, error) {
 	body, err := json.Marshal(v)
 	if err != nil {

@@ -29,7 +29,6 @@ type suite struct {
 	root string
 }
 
-// at is the path of a name below the root, without a trailing slash.
 func (s suite) at(name string) string {
 	if name == "" {
 		return s.root

@@ -123,7 +123,6 @@ type found struct {
 	node *node
 }
 
-// walk follows links on the way, and the last one too when follow says so.
 func (f *FS) walk(p string, follow bool) (found, wasi.Errno) {
 	rest := strings.Split(strings.Trim(p, "/"), "/")
 	if f.denied(rest) {
@@ -276,7 +275,6 @@ func (n *node) stat() wasi.Stat {
 	return st
 }
 
-// names is a directory's entries in order.
 func (n *node) names() []string {
 	out := make([]string, 0, len(n.children))
 	for name := range n.children {

@@ -30,7 +30,6 @@ func u(v int) []byte {
 	}
 }
 
-// s is a signed number, as constants and block types are written.
 func s(v int) []byte {
 	b := []byte{}
 	for {
@@ -58,7 +57,6 @@ func section(id byte, parts ...[]byte) []byte {
 	return cat(op(id), u(len(body)), body)
 }
 
-// vector is a section of n times an entry.
 func vector(id byte, n int, entry ...[]byte) []byte { return section(id, u(n), rep(n, entry...)) }
 
 func binary(sections ...[]byte) []byte { return cat([]byte(header), cat(sections...)) }
@@ -82,7 +80,6 @@ type program struct {
 	last    []byte
 }
 
-// bytes is the binary: more are bodies of further functions of type () -> ().
 func (p program) bytes() []byte {
 	limits := p.memory
 	if limits == nil {
@@ -109,12 +106,10 @@ func (p program) bytes() []byte {
 	return cat(out, p.elems, section(secCode, u(1+len(p.more)), code), p.data, p.last)
 }
 
-// body is a function's.
 func body(locals, code []byte) []byte {
 	return cat(u(len(locals)+len(code)+1), locals, code, op(opEnd))
 }
 
-// of is the type with n parameters and m results of one kind.
 func of(kind byte, n, m int) []byte {
 	return cat(op(0x60), u(n), rep(n, op(kind)), u(m), rep(m, op(kind)))
 }

@@ -10,7 +10,6 @@ func bomb(name, what string, slow bool, bytes func() []byte) Attack {
 	return Attack{Name: "bomb_" + name, What: what, Ends: Bounded, Slow: slow, Bytes: bytes}
 }
 
-// nested is n openings around code and as many ends.
 func nested(n int, opening, code []byte) []byte { return cat(rep(n, opening), code, rep(n, op(opEnd))) }
 
 // Nested is what a compiler is slow at: n blocks, loops or ifs within each

@@ -2,7 +2,6 @@ package hostiletest
 
 import "slices"
 
-// countBombs are modules with a great deal of one thing.
 func countBombs() []Attack {
 	many := func(n int, entry ...[]byte) func() []byte {
 		return func() []byte { return cat(u(n), rep(n, entry...)) }
@@ -72,7 +71,6 @@ func countBombs() []Attack {
 	}
 }
 
-// fullBombs are modules that have as much of one thing as is let in.
 func fullBombs() []Attack {
 	full := func(name, what string, set func(p *program)) Attack {
 		return bomb("full_"+name, what, false, func() []byte {
@@ -125,7 +123,6 @@ func fullBombs() []Attack {
 	}
 }
 
-// lineBombs are modules with one function that goes on and on.
 func lineBombs() []Attack {
 	line := func(n int, code ...[]byte) func() []byte {
 		return program{locals: localsOf(2, i32), code: rep(n, code...)}.bytes
