@@ -49,7 +49,7 @@ func leftOf(layers []*caps.Layer, used map[caps.Grant]int64) []*caps.Layer {
 // Layer is what p holds, under the name by which reports and records know it.
 func (p Parent) Layer() *caps.Layer {
 	l := *p.Within
-	l.Name, l.Sum = caps.SumPrefix+p.Agent(), true
+	l.Name, l.Sum = caps.SumPrefix+p.Identity.Agent, true
 	l.Bounds = append([]caps.Bound(nil), l.Bounds...)
 	for i := range l.Bounds {
 		if l.Bounds[i].Pos == (caps.Pos{}) {
@@ -58,9 +58,6 @@ func (p Parent) Layer() *caps.Layer {
 	}
 	return &l
 }
-
-// Agent is the agent that launches, not the one that is launched.
-func (p Parent) Agent() string { return p.Identity.Agent }
 
 // Spent is what a run used of what the run that launched it has: it is paid for
 // there, and no part of a report.

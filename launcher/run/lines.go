@@ -174,7 +174,7 @@ func (g *guestLines) move(p []byte) {
 }
 
 func (g *guestLines) letter(r rune, p []byte) {
-	at := looksLike(r)
+	at := strings.IndexRune(forged, printable.Drawn(r))
 	if at >= 0 && g.moved && g.seen|1<<at == allSeen {
 		g.release("")
 		g.out = append(g.out, '\n')
@@ -217,10 +217,6 @@ func toTheLeft(r rune) bool {
 	}
 	return false
 }
-
-// looksLike is the index of the letter of the word that r is, or is drawn like;
-// -1: none.
-func looksLike(r rune) int { return strings.IndexRune(forged, printable.Drawn(r)) }
 
 // release gives up what was held, behind a prefix if it was the marker's.
 func (g *guestLines) release(behind string) {

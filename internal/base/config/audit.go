@@ -1,7 +1,6 @@
 package config
 
 import (
-	"net/netip"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -12,8 +11,6 @@ type Audit struct {
 	CheckpointEvery int64    // records at most between two checkpoints
 	Publish         []string `path:"audit.publish"` // where checkpoints are told, "file:", "git:" or a URL each
 }
-
-func defaultAudit() Audit { return Audit{CheckpointEvery: 10_000} }
 
 func auditSettings() []setting {
 	return []setting{
@@ -36,15 +33,10 @@ func sink(s string) string {
 		if msg := webAddress(s); msg != "" {
 			return msg
 		}
-		if u, err := url.Parse(s); err != nil || scheme == "http" && !loopback(u.Hostname()) {
+		if u, err := url.Parse(s); err != nil || scheme == "http" && !isLoopback(u.Hostname()) {
 			return form
 		}
 		return ""
 	}
 	return form
-}
-
-func loopback(host string) bool {
-	a, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && a.IsLoopback()
 }

@@ -136,7 +136,7 @@ func Default() Config {
 		},
 		Delegation: Delegation{CapabilityDefault: "inherit"},
 		KB:         KB{Durability: "effect", OnDamage: "warn"},
-		Audit:      defaultAudit(),
+		Audit:      Audit{CheckpointEvery: 10_000},
 		Model:      Model{Default: "local:echo"},
 		Exec:       defaultExec(),
 		Serve:      defaultServe(),

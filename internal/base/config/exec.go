@@ -3,10 +3,12 @@ package config
 import (
 	"errors"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -196,7 +198,7 @@ func setSeccomp(w *tomlfile.Walk, name string, v *tomlfile.Value, c *Config) {
 func combine(w *tomlfile.Walk, c *Config) {
 	x := &c.Exec
 	if x.Lane != "auto" && x.Lane != "container" {
-		for _, key := range sortedKeys(x.Asked) {
+		for _, key := range slices.Sorted(maps.Keys(x.Asked)) {
 			w.Errorf(x.Asked[key], `write lane = "container", or remove the setting`,
 				"exec.%s is kept by the lane container alone, and exec.lane is %q", key, x.Lane)
 		}

@@ -1,13 +1,10 @@
 package config
 
 import (
-	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-
-	"runloop.dev/rlp/internal/base/tomlfile"
 )
 
 // The forms of words in [exec]. They go to the command line of an engine, so
@@ -100,5 +97,3 @@ func only(s, more string) bool {
 	}
 	return true
 }
-
-func sortedKeys(m map[string]tomlfile.Pos) []string { return slices.Sorted(maps.Keys(m)) }

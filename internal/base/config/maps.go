@@ -5,24 +5,31 @@ import (
 )
 
 func setBindings(w *tomlfile.Walk, name string, v *tomlfile.Value, c *Config) {
-	if !w.Is(v, "["+name+"]", tomlfile.TableKind) {
-		return
-	}
 	c.Delegation.Bindings = map[string]string{}
-	for i := range v.Table.Entries {
-		e := &v.Table.Entries[i]
-		if msg := agentName(e.Key); msg != "" {
-			w.Errorf(e.Pos, "", "%q in [%s] %s", e.Key, name, msg)
-			continue
-		}
+	eachEntry(w, name, v, agentName, func(e *tomlfile.Entry) {
 		if !w.Is(&e.Value, e.Key, tomlfile.String) {
-			continue
+			return
 		}
 		if msg := profileName(e.Value.Str); msg != "" || e.Value.Str == "" {
 			w.Errorf(e.Value.Pos, "", "%s must name a profile, not %q", e.Key, e.Value.Str)
-			continue
+			return
 		}
 		c.Delegation.Bindings[e.Key] = e.Value.Str
+	})
+}
+
+// eachEntry calls do for each entry of the table v whose key passes ok.
+func eachEntry(w *tomlfile.Walk, name string, v *tomlfile.Value, ok check, do func(e *tomlfile.Entry)) {
+	if !w.Is(v, "["+name+"]", tomlfile.TableKind) {
+		return
+	}
+	for i := range v.Table.Entries {
+		e := &v.Table.Entries[i]
+		if msg := ok(e.Key); msg != "" {
+			w.Errorf(e.Pos, "", "%q in [%s] %s", e.Key, name, msg)
+			continue
+		}
+		do(e)
 	}
 }
 
@@ -82,24 +89,15 @@ func checked(w *tomlfile.Walk, t *tomlfile.Table, key string, ok check) string {
 }
 
 func setPrices(w *tomlfile.Walk, name string, v *tomlfile.Value, c *Config) {
-	if !w.Is(v, "["+name+"]", tomlfile.TableKind) {
-		return
-	}
 	c.Model.Prices = map[string]Price{}
-	for i := range v.Table.Entries {
-		e := &v.Table.Entries[i]
-		if msg := modelPattern(e.Key); msg != "" {
-			w.Errorf(e.Pos, "", "%q in [%s] %s", e.Key, name, msg)
-			continue
+	eachEntry(w, name, v, modelPattern, func(e *tomlfile.Entry) {
+		if w.Is(&e.Value, "["+name+"."+e.Key+"]", tomlfile.TableKind) {
+			t := e.Value.Table
+			w.Known(t, "in", "out")
+			w.Need(t, "in", "out")
+			c.Model.Prices[e.Key] = Price{In: price(w, t, "in"), Out: price(w, t, "out")}
 		}
-		if !w.Is(&e.Value, "["+name+"."+e.Key+"]", tomlfile.TableKind) {
-			continue
-		}
-		t := e.Value.Table
-		w.Known(t, "in", "out")
-		w.Need(t, "in", "out")
-		c.Model.Prices[e.Key] = Price{In: price(w, t, "in"), Out: price(w, t, "out")}
-	}
+	})
 }
 
 // price refuses what would make a budget meaningless: a negative price, an

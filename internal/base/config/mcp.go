@@ -11,20 +11,12 @@ import (
 )
 
 func setServers(w *tomlfile.Walk, name string, v *tomlfile.Value, c *Config) {
-	if !w.Is(v, "["+name+"]", tomlfile.TableKind) {
-		return
-	}
 	c.MCP = map[string]MCPServer{}
-	for i := range v.Table.Entries {
-		e := &v.Table.Entries[i]
-		if msg := mcpName(e.Key); msg != "" {
-			w.Errorf(e.Pos, "", "%q in [%s] %s", e.Key, name, msg)
-			continue
-		}
+	eachEntry(w, name, v, mcpName, func(e *tomlfile.Entry) {
 		if w.Is(&e.Value, "["+name+"."+e.Key+"]", tomlfile.TableKind) {
 			c.MCP[e.Key] = server(w, e.Value.Table)
 		}
-	}
+	})
 }
 
 // mcpName is the check of a server's name: it is also the name of a file.

@@ -1,6 +1,7 @@
 package pii
 
 import (
+	"bytes"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -122,7 +123,7 @@ func (a *address) readDomain(b []byte, start int) bool {
 	}
 	if label > end { // a dot that ends a sentence
 		labels--
-		label = lastLabel(b[start:end]) + start
+		label = start + bytes.LastIndexByte(b[start:end], '.') + 1
 	}
 	for end > label && (b[end-1] == '-' || b[end-1] == '_') {
 		end--
@@ -146,15 +147,6 @@ func domainRune(b []byte, i, label int) (n int, more bool) {
 		return 0, false
 	}
 	return n, true
-}
-
-func lastLabel(b []byte) int {
-	for i := len(b) - 1; i >= 0; i-- {
-		if b[i] == '.' {
-			return i + 1
-		}
-	}
-	return 0
 }
 
 func isTop(b []byte) bool {

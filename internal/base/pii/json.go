@@ -348,7 +348,7 @@ func (p *parser) body(start, end int, flags uint8) {
 	c := firstByte(v.b)
 	switch {
 	case flags&cStop != 0: // a backslash
-		d, _ := v.decodeJSON()
+		d, _ := v.decodeBy(jsonEscape)
 		if p.spend(len(d.b)) {
 			p.text(d, p.depth+1)
 		}

@@ -52,8 +52,6 @@ func (v *view) decode() (view, bool) {
 	return v.decodeBy(anyEscape)
 }
 
-func (v *view) decodeJSON() (view, bool) { return v.decodeBy(jsonEscape) }
-
 func (v *view) decodeBy(next func(b []byte, i int) unit) (view, bool) {
 	i := 0
 	for i < len(v.b) && (class[v.b[i]]&cEscape == 0 || next(v.b, i).n == 0) {

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
 	"runloop.dev/rlp/internal/effect/lane/sandbox"
 )
 
@@ -21,11 +22,6 @@ type bwrap struct {
 	path string
 }
 
-// bwrapPlaces are where bubblewrap is looked for: not where an environment says.
-func bwrapPlaces() []string {
-	return []string{"/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap"}
-}
-
 func newBwrap(cfg Config) (Lane, error) {
 	if len(cfg.Self) == 0 {
 		return nil, &UnsupportedError{Lane: "bwrap", Why: "rlp does not know where its own program is"}
@@ -33,7 +29,7 @@ func newBwrap(cfg Config) (Lane, error) {
 	n := &native{cfg: cfg, wake: -1}
 	l := &bwrap{native: n}
 	n.outer = l
-	for _, p := range bwrapPlaces() {
+	for _, p := range []string{"/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap"} {
 		if isTool(p) {
 			l.path = p
 			return l, nil

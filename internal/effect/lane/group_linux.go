@@ -23,9 +23,6 @@ type group struct {
 	memory, pids bool // it bounds them
 }
 
-// unified are the usual places of the second version's hierarchy.
-func unified() []string { return []string{"/sys/fs/cgroup", "/sys/fs/cgroup/unified"} }
-
 // makeGroup makes a group below our own, or nil where we may not, or where a
 // group cannot be ended as one (before Linux 5.14).
 func makeGroup(id string, b Bounds) *group {
@@ -33,7 +30,7 @@ func makeGroup(id string, b Bounds) *group {
 	if err != nil {
 		return nil
 	}
-	for _, mount := range unified() {
+	for _, mount := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/unified"} {
 		var fs unix.Statfs_t
 		if unix.Statfs(mount, &fs) != nil || fs.Type != unix.CGROUP2_SUPER_MAGIC {
 			continue

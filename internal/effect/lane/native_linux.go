@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
 	"runloop.dev/rlp/internal/effect/lane/sandbox"
 )
 
@@ -272,7 +273,7 @@ func (n *native) Close() error {
 func (n *native) release() error {
 	errs := []error{n.settle()}
 	if n.spawner != nil {
-		n.spawner.close()
+		close(n.spawner.orders)
 	}
 	if n.group != nil {
 		errs = append(errs, n.group.close())

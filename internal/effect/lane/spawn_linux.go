@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
 	"runloop.dev/rlp/internal/effect/lane/sandbox"
 )
 
@@ -81,8 +82,6 @@ func (s *spawner) kill(pid int) error {
 	_, err := s.do(&order{end: pid})
 	return err
 }
-
-func (s *spawner) close() { close(s.orders) }
 
 // harden takes from this thread, and so from every program that it starts:
 // files that others may read or write, privileges to be gained by executing a

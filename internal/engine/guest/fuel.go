@@ -77,8 +77,6 @@ func (f *fuel) left() int64 {
 	return f.supply.Left(int64(f.counter.Get()))
 }
 
-func (f *fuel) passed() bool { return f.left() < 0 }
-
 // used is how many instructions were charged, with what the tallies still
 // hold. A charge that passed the budget ended the run and is not counted
 // beyond it. A trap loses what the guest had counted since its last turn.

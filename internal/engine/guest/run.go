@@ -209,7 +209,7 @@ func (m *Module) enter(ctx context.Context, r *run) {
 	err := m.start(ctx, r)
 	r.look() // first: the guest may have been faster than the watch
 	switch {
-	case r.fuel.passed(): // after the last place that looks
+	case r.fuel.left() < 0: // after the last place that looks
 		r.finish(End{Kind: Fuel, Err: errFuel})
 	case err == nil:
 		r.finish(End{Kind: OK})

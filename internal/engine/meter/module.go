@@ -299,7 +299,7 @@ func (m *rewriter) readExports(r *reader, n uint32) {
 func (m *rewriter) readCode() error {
 	own := m.funcs[m.imports:]
 	if int(m.counts[secCode]) != len(own) {
-		return malformed("%d functions, %d bodies", len(own), m.counts[secCode])
+		return fmt.Errorf("%w: %d functions, %d bodies", ErrMalformed, len(own), m.counts[secCode])
 	}
 	r := newReader(m.code)
 	out := make([]byte, 0, len(m.code)+len(m.code)/3+64)

@@ -1,8 +1,6 @@
 package meter
 
 import (
-	"fmt"
-
 	"runloop.dev/rlp/internal/engine/wasm"
 )
 
@@ -44,8 +42,4 @@ func (r *reader) refType() byte {
 
 func appendName(b []byte, name string) []byte {
 	return append(wasm.AppendU32(b, uint32(len(name))), name...)
-}
-
-func malformed(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", ErrMalformed, fmt.Sprintf(format, args...))
 }

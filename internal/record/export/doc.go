@@ -86,7 +86,7 @@ func New(f Format, o Options) (Encoder, error) {
 	case OCSF:
 		return &ocsf{codec: codec, lines: lines, version: o.Version}, nil
 	case OTLP:
-		return newTracer(codec, o), nil
+		return &tracer{codec: codec, opt: o, runs: map[string]*tracedRun{}}, nil
 	}
 	return nil, fmt.Errorf("no format %q", f)
 }

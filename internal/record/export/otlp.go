@@ -1,6 +1,7 @@
 package export
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -27,10 +28,6 @@ type tracer struct {
 type tracedRun struct {
 	span    span
 	pending []span // calls whose end has not come
-}
-
-func newTracer(codec *audit.Codec, o Options) *tracer {
-	return &tracer{codec: codec, opt: o, runs: map[string]*tracedRun{}}
 }
 
 func (t *tracer) Head() []byte { return nil }
@@ -223,7 +220,7 @@ func (run *tracedRun) end(r *audit.Record, emit func(span)) {
 	s.add("rlp.outcome", e.Outcome)
 	s.add("rlp.exit_code", int64(e.ExitCode))
 	s.add("rlp.reason", e.Reason)
-	for _, name := range sortedNames(e.Usage) {
+	for _, name := range slices.Sorted(maps.Keys(e.Usage)) {
 		s.add("rlp.usage."+name, e.Usage[name])
 	}
 	if len(e.Violations) > 0 {
@@ -238,15 +235,6 @@ func (run *tracedRun) end(r *audit.Record, emit func(span)) {
 		s.fail(e.Outcome, e.Message)
 	}
 	emit(*s)
-}
-
-func sortedNames(m map[string]int64) []string {
-	names := make([]string, 0, len(m))
-	for n := range m {
-		names = append(names, n)
-	}
-	slices.Sort(names)
-	return names
 }
 
 func (t *tracer) emit(s span) {

@@ -25,7 +25,7 @@ func (p *Providers) attempts(ctx context.Context, t model.Target, ask func(conte
 	*progress) error,
 ) (*progress, error) {
 	for n := 1; ; n++ {
-		got := newProgress()
+		got := &progress{metered: model.Unmetered()}
 		trying, seen := withAttempt(ctx)
 		err := ask(trying, got)
 		if err == nil && got.ended {

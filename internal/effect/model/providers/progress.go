@@ -28,8 +28,6 @@ type calling struct {
 	arguments strings.Builder
 }
 
-func newProgress() *progress { return &progress{metered: model.Unmetered()} }
-
 // wrote counts what the model wrote, and refuses what has no end.
 func (g *progress) wrote(pieces ...string) error {
 	for _, p := range pieces {
