@@ -84,7 +84,7 @@ func (st *state) baseVote(r Request, id int32) Vote {
 			if e.Grant.Family != r.Family {
 				continue
 			}
-			for _, p := range t.spots(e.Grant, t.exact(e.Grant.Scope)) {
+			for _, p := range t.grantNodes(e.Grant, t.exact(e.Grant.Scope)) {
 				if p.modes.Has(r.Mode) && p.id == up {
 					v.Pos = e.Pos
 					return v

@@ -7,24 +7,24 @@ import (
 	"github.com/bits-and-blooms/bitset"
 )
 
-// A spot is where in a tree a grant lies.
-type spot struct {
+// A nodeModes is a node of a tree that a grant names, in these modes.
+type nodeModes struct {
 	id    int32
 	modes ModeSet
 }
 
-// spots is where g lies in t, whose node id is its scope; the second one is
+// grantNodes is where g lies in t, whose node id is its scope; the second one is
 // empty but for secrets. Asking for a handle knows no host, so that giving
-// "id@host" gives Get of the id as well; taking it takes the first spot alone.
-func (t *tree) spots(g Grant, id int32) [2]spot {
+// "id@host" gives Get of the id as well; taking it takes the first node alone.
+func (t *tree) grantNodes(g Grant, id int32) [2]nodeModes {
 	if g.Family != Secrets || strings.IndexByte(g.Scope, '@') < 0 {
-		return [2]spot{{id, g.Modes}}
+		return [2]nodeModes{{id, g.Modes}}
 	}
-	list := [2]spot{{id, g.Modes &^ (1 << Get)}}
+	list := [2]nodeModes{{id, g.Modes &^ (1 << Get)}}
 	for t.nodes[id].parent != 0 {
 		id = t.nodes[id].parent
 	}
-	list[1] = spot{id, g.Modes & (1 << Get)}
+	list[1] = nodeModes{id, g.Modes & (1 << Get)}
 	return list
 }
 
@@ -85,15 +85,15 @@ func (p *placement) put(e placed, r role) {
 		}
 		return
 	}
-	spots := p.tree.spots(e.Grant, e.id)
+	grantNodes := p.tree.grantNodes(e.Grant, e.id)
 	if r == allows {
 		p.allow = append(p.allow, e)
-		for _, s := range spots {
+		for _, s := range grantNodes {
 			p.own[s.id].allow |= s.modes
 		}
 		return
 	}
-	modes := spots[0].modes
+	modes := grantNodes[0].modes
 	own := []*said{&p.own[e.id]}
 	if e.id == 0 && families[p.tree.family].raw {
 		own = append(own, &p.own[rawRoot]) // the widest scope is the whole family
@@ -189,13 +189,13 @@ func (p *placement) revoked(before, after []*bitset.BitSet) []Change {
 		return nil
 	}
 	held := gather(lost, len(p.tree.nodes))
-	tops := make([]spot, 0, 64)
+	tops := make([]nodeModes, 0, 64)
 	for id, top := range held {
 		if up := p.tree.nodes[id].parent; up >= 0 {
 			top &^= held[up]
 		}
 		if top != 0 {
-			tops = append(tops, spot{int32(id), top})
+			tops = append(tops, nodeModes{int32(id), top})
 		}
 	}
 	out := make([]Change, 0, len(tops))
@@ -240,7 +240,7 @@ func (p *placement) ignored(base []*bitset.BitSet) []Change {
 		if e.id == outside {
 			continue
 		}
-		for _, s := range p.tree.spots(e.Grant, e.id) {
+		for _, s := range p.tree.grantNodes(e.Grant, e.id) {
 			met[i] = met[i] || inside[s.id]&s.modes != 0
 		}
 	}

@@ -93,7 +93,7 @@ func (st *state) fill(entries []Entry) error {
 		t := st.trees[e.Grant.Family]
 		id := t.intern(e.Grant.Scope)
 		st.name(t, id)
-		for _, p := range t.spots(e.Grant, id) {
+		for _, p := range t.grantNodes(e.Grant, id) {
 			t.nodes[p.id].base |= p.modes
 		}
 		if st.full() {

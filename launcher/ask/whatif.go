@@ -136,7 +136,7 @@ func untried(candidates caps.Set) []string {
 }
 
 // decideAgain puts the records that filter asks for to sight.
-func decideAgain(ctx context.Context, log Log, filter kb.Filter, sight *analysis.Foresight) error {
+func decideAgain(ctx context.Context, log Log, filter kb.Filter, sight *analysis.Replay) error {
 	decided := func(_ *audit.Glance, r *analysis.Record) error {
 		sight.Decide(r)
 		return nil

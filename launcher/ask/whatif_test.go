@@ -75,7 +75,7 @@ func admit(t testing.TB, g *gate.Gate, n int) {
 	}
 }
 
-func candidate(t testing.TB) *analysis.Foresight {
+func candidate(t testing.TB) *analysis.Replay {
 	o, findings := policy.ParseLayer("override:o.toml", "o.toml",
 		[]byte("[deny]\ncapabilities = [\"fs:write:/home/user/notes/folder7\", \"kb:write:drafts\"]\n"), policy.Options{})
 	if err := policy.AsError(findings); err != nil {

@@ -20,21 +20,21 @@ type Library struct {
 	stacks stacks  // of those that have ended
 
 	mu      sync.Mutex
-	entries map[volume]*shelved
+	entries map[libraryKey]*libraryEntry
 	held    int64  // by all entries that are made
 	uses    uint64 // counted
 	closed  bool
 }
 
-// volume is what a module is known by.
-type volume struct {
+// libraryKey is what a module is known by.
+type libraryKey struct {
 	scope, cacheDir, format string
 	digest                  string
 }
 
-// shelved is one module of a library; mu of the library guards it.
-type shelved struct {
-	is    volume
+// libraryEntry is one module of a library; mu of the library guards it.
+type libraryEntry struct {
+	is    libraryKey
 	made  chan struct{} // closed when code or err is there
 	code  *code         // nil: it is being made, or could not be
 	err   error
@@ -49,7 +49,7 @@ func NewLibrary(most int64) *Library {
 	if most <= 0 {
 		most = DefaultLibrary
 	}
-	return &Library{most: most, entries: map[volume]*shelved{}, stacks: stacks{most: mostIdle}}
+	return &Library{most: most, entries: map[libraryKey]*libraryEntry{}, stacks: stacks{most: mostIdle}}
 }
 
 // DefaultLibrary is room for two dozen guests written in Go, or some thousand in C.
@@ -59,7 +59,7 @@ var errLibraryClosed = errors.New("the library of compiled modules is closed")
 
 // prepare is a module of the library's, made if it is not there.
 func (l *Library) prepare(ctx context.Context, cfg *Config) (*Module, error) {
-	is := volume{scope: cfg.Scope, cacheDir: cfg.CacheDir, format: cacheFormat(), digest: cfg.digest()}
+	is := libraryKey{scope: cfg.Scope, cacheDir: cfg.CacheDir, format: cacheFormat(), digest: cfg.digest()}
 	for {
 		s, mine, err := l.borrow(is)
 		if err != nil {
@@ -89,7 +89,7 @@ func (l *Library) prepare(ctx context.Context, cfg *Config) (*Module, error) {
 }
 
 // known is a module that is there, as far as what it imports is in cfg.Funcs.
-func (l *Library) known(s *shelved, cfg *Config) (*Module, error) {
+func (l *Library) known(s *libraryEntry, cfg *Config) (*Module, error) {
 	m := cfg.module(s.code, true, l.back(s))
 	if err := m.link(cfg.Funcs); err != nil {
 		return nil, errors.Join(err, m.Close())
@@ -99,7 +99,7 @@ func (l *Library) known(s *shelved, cfg *Config) (*Module, error) {
 
 // borrow finds a module and counts one more user of it. It is mine to make if
 // nobody has or does.
-func (l *Library) borrow(is volume) (s *shelved, mine bool, err error) {
+func (l *Library) borrow(is libraryKey) (s *libraryEntry, mine bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -107,7 +107,7 @@ func (l *Library) borrow(is volume) (s *shelved, mine bool, err error) {
 	}
 	s, there := l.entries[is]
 	if !there {
-		s = &shelved{is: is, made: make(chan struct{})}
+		s = &libraryEntry{is: is, made: make(chan struct{})}
 		l.entries[is] = s
 	}
 	s.users++
@@ -115,7 +115,7 @@ func (l *Library) borrow(is volume) (s *shelved, mine bool, err error) {
 }
 
 // make makes what s is to be. One that cannot be made is forgotten.
-func (l *Library) make(ctx context.Context, s *shelved, cfg *Config) {
+func (l *Library) make(ctx context.Context, s *libraryEntry, cfg *Config) {
 	err := fmt.Errorf("%w: compiling it did not end", ErrCompiler) // should newCode panic
 	var c *code
 	defer func() {
@@ -134,11 +134,11 @@ func (l *Library) make(ctx context.Context, s *shelved, cfg *Config) {
 }
 
 // back gives s back.
-func (l *Library) back(s *shelved) func() error { return func() error { return l.release(s) } }
+func (l *Library) back(s *libraryEntry) func() error { return func() error { return l.release(s) } }
 
 // release counts one user less. What nobody uses is freed when there is no room,
 // or the library is closed.
-func (l *Library) release(s *shelved) error {
+func (l *Library) release(s *libraryEntry) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s.users--
@@ -162,8 +162,8 @@ func (l *Library) evict() error {
 }
 
 // oldest is what was longest not used, of what is not in use; nil: there is none.
-func (l *Library) oldest() *shelved {
-	var oldest *shelved
+func (l *Library) oldest() *libraryEntry {
+	var oldest *libraryEntry
 	for _, s := range l.entries {
 		if s.users == 0 && s.code != nil && (oldest == nil || s.last < oldest.last) {
 			oldest = s

@@ -298,7 +298,7 @@ func (f *function) call(op byte) {
 	if f.returned >= 0 {
 		f.meet(f.returned)
 	}
-	f.spot()
+	f.checkSite()
 }
 
 func (f *function) callDirect() {

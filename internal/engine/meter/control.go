@@ -146,7 +146,7 @@ func (f *function) end() {
 		f.fresh()
 	default:
 		f.at = fr.at
-		f.spot()
+		f.checkSite()
 	}
 }
 
@@ -175,7 +175,7 @@ func (f *function) last(fr *frame) {
 		f.at = 0
 		f.out = append(f.out, opEnd)
 		f.meet(fr.unseen)
-		f.spot()
+		f.checkSite()
 	}
 	if f.at != dead {
 		f.atMost(tailCost)

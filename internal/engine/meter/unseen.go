@@ -57,9 +57,9 @@ func (f *function) stop(hole int32) {
 // meet notes that code goes on here of which that much was unseen.
 func (f *function) meet(total int64) { f.unseen = unseen{before: total, place: dead} }
 
-// spot makes a hole where a check can be, should one be needed. If not, what
+// checkSite makes a hole where a check can be, should one be needed. If not, what
 // was before pays for what comes next, as if there were none.
-func (f *function) spot() {
+func (f *function) checkSite() {
 	if f.unseen.before != noCall {
 		f.at = f.begin(hole{from: f.surplusAt, into: f.at + 1, weight: f.weight(weighCost)})
 		f.stop(f.at)
@@ -79,7 +79,7 @@ func (f *function) fold() {
 func (f *function) seen() {
 	if f.at != dead && f.unseen.before != noCall {
 		f.meet(0)
-		f.spot()
+		f.checkSite()
 	}
 }
 

@@ -28,11 +28,11 @@ const (
 	NoAsk                  // no request: what the runtime noted of its own
 )
 
-// A Foresight decides recorded decisions again under layers that narrow.
+// A Replay decides recorded decisions again under layers that narrow.
 //
 // What a run was allowed was allowed by all that narrowed it then; under one
 // layer more it is what that layer allows as well, and nothing else.
-type Foresight struct {
+type Replay struct {
 	layer  caps.Set // all there is, narrowed by the candidates
 	runs   map[string]*running
 	last   *running
@@ -95,21 +95,21 @@ func Everything(raw []string) []caps.Entry {
 	return list
 }
 
-// New makes a Foresight of candidates: [Everything], narrowed by them.
-func New(candidates caps.Set) *Foresight {
-	return &Foresight{
+// New makes a Replay of candidates: [Everything], narrowed by them.
+func New(candidates caps.Set) *Replay {
+	return &Replay{
 		layer: candidates, runs: map[string]*running{}, memo: map[string]answer{},
 		blocks: map[string]*Block{},
 	}
 }
 
 // Begin says what a run held, by which methods that no record names are told.
-func (f *Foresight) Begin(r Run) {
+func (f *Replay) Begin(r Run) {
 	run := f.of(r.ID)
 	run.held, run.begun = r.Held, true
 }
 
-func (f *Foresight) of(run string) *running {
+func (f *Replay) of(run string) *running {
 	if f.last != nil && f.last.id == run {
 		return f.last
 	}
@@ -123,7 +123,7 @@ func (f *Foresight) of(run string) *running {
 }
 
 // Decide decides one record again. Its words may be views.
-func (f *Foresight) Decide(r *Record) Verdict {
+func (f *Replay) Decide(r *Record) Verdict {
 	run := f.of(r.Run)
 	a := f.answer(run, r)
 	f.counts[a.verdict]++
@@ -158,7 +158,7 @@ func (b *Block) in(run string) {
 }
 
 // End says what a run used, by the words of its last record.
-func (f *Foresight) End(run string, usage map[string]int64) {
+func (f *Replay) End(run string, usage map[string]int64) {
 	if r := f.of(run); r.begun {
 		r.missing = max(0, usage["allowed"]-r.allowed)
 	}
@@ -179,7 +179,7 @@ func (f *Foresight) End(run string, usage map[string]int64) {
 
 // answer knows by heart what was asked before. What a rename asks for is told
 // by the order of records, and what is told by what a run held is its own.
-func (f *Foresight) answer(run *running, r *Record) answer {
+func (f *Replay) answer(run *running, r *Record) answer {
 	if r.Op == "path_rename" {
 		return f.decide(run, r)
 	}
@@ -211,7 +211,7 @@ const (
 	maxBlocks = 10_000
 )
 
-func (f *Foresight) decide(run *running, r *Record) answer {
+func (f *Replay) decide(run *running, r *Record) answer {
 	a, ok := run.reader.Ask(&r.Decision)
 	switch {
 	case !ok:
@@ -230,7 +230,7 @@ func (f *Foresight) decide(run *running, r *Record) answer {
 }
 
 // modes asks in every mode that the request may have had.
-func (f *Foresight) modes(run *running, r *Record, a Ask) answer {
+func (f *Replay) modes(run *running, r *Record, a Ask) answer {
 	left := narrowed(run.held, a)
 	var refused *caps.Explanation
 	some := false
@@ -288,7 +288,7 @@ func toolOf(d *Decision) string {
 }
 
 // block is the one Block of what a record asked for.
-func (f *Foresight) block(r *Record, b Block) *Block {
+func (f *Replay) block(r *Record, b Block) *Block {
 	b.Cap, b.Op, b.Target, b.Tool = strings.Clone(r.Cap), strings.Clone(r.Op), strings.Clone(r.Target),
 		strings.Clone(r.Tool)
 	key := strings.Join([]string{b.Cap, b.Op, b.Tool, b.Target, b.Pos.String(), string(rune('0' + b.Verdict))}, "\x00")
@@ -324,7 +324,7 @@ type Passed struct {
 }
 
 // Forecast sums up.
-func (f *Foresight) Forecast() Forecast {
+func (f *Replay) Forecast() Forecast {
 	out := Forecast{
 		Runs: len(f.runs), Stays: f.counts[Stays], Blocked: f.counts[Blocked], Depends: f.counts[Depends],
 		Denied: f.counts[Denied], NoAsk: f.counts[NoAsk], More: f.more, Passed: f.passed,
