@@ -13,6 +13,8 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"runloop.dev/rlp/internal/record/audit"
+	"runloop.dev/rlp/kb/db"
+	"runloop.dev/rlp/kb/wire"
 )
 
 // An adversary is root: they stop whoever owns the store, open its database with
@@ -31,7 +33,7 @@ func attack(t *testing.T, o Options, do func(a *adversary)) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db, err := badger.Open(databaseOptions(o.layout().kb))
+	db, err := badger.Open(db.DatabaseOptions(o.layout().kb))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +67,7 @@ func (a *adversary) drop(k []byte) {
 func (a *adversary) get(k []byte) (v []byte) {
 	a.Helper()
 	err := a.db.View(func(txn *badger.Txn) (err error) {
-		v, err = get(txn, k)
+		v, err = db.Get(txn, k)
 		return err
 	})
 	if err != nil || v == nil {
@@ -166,8 +168,9 @@ func (a *adversary) reindex(recs []*audit.Record) {
 	a.update(func(txn *badger.Txn) error {
 		for i, r := range recs {
 			seq := uint64(i + 1)
-			if err := errors.Join(txn.Set(keyRun(r.Head.RunID, r.RunSeq), number(nil, seq)), txn.Set(keyAgent(r.Head.Agent, seq),
-				nil)); err != nil {
+			if err := errors.Join(txn.Set(keyRun(r.Head.RunID, r.RunSeq), db.Number(nil, seq)),
+				txn.Set(keyAgent(r.Head.Agent, seq),
+					nil)); err != nil {
 				return err
 			}
 			if !r.Allowed() {
@@ -176,7 +179,7 @@ func (a *adversary) reindex(recs []*audit.Record) {
 				}
 			}
 		}
-		return txn.Set(keySeq(), number(nil, uint64(len(recs))))
+		return txn.Set(keySeq(), db.Number(nil, uint64(len(recs))))
 	})
 }
 
@@ -224,7 +227,7 @@ func (a *adversary) resign(how int) {
 		}
 		a.update(func(txn *badger.Txn) error {
 			head, err := storedHead(txn)
-			size := tailNumber(p.Key)
+			size := db.TailNumber(p.Key)
 			if err != nil || size > head.Size {
 				return err
 			}
@@ -415,17 +418,17 @@ func TestAdversary(t *testing.T) {
 		"a leaf":                      {func(a *adversary) { a.flip(keyTile(0, 0), 49*32) }, FaultTree, 50, false},
 		"the root":                    {func(a *adversary) { a.flip(keyHead(), 20) }, FaultTree, 1, false},
 		"a tile more":                 {func(a *adversary) { a.set(keyTile(0, 7), make([]byte, 32)) }, FaultTree, 0, false},
-		"the counter":                 {func(a *adversary) { a.set(keySeq(), number(nil, 92)) }, FaultTree, 93, false},
+		"the counter":                 {func(a *adversary) { a.set(keySeq(), db.Number(nil, 92)) }, FaultTree, 93, false},
 		"a record will be gone":       {func(a *adversary) { a.expire(keyRecord(50)) }, FaultChanged, 50, false},
 		"a run's entry":               {func(a *adversary) { a.drop(keyRun("run22", 3)) }, FaultIndex, 44, false},
 		"an agent's entry":            {func(a *adversary) { a.drop(keyAgent("writer", 44)) }, FaultIndex, 44, false},
 		"a denial's entry":            {func(a *adversary) { a.drop(keyOther(44)) }, FaultIndex, 44, false},
 		"a run's entry leads away": {
-			func(a *adversary) { a.set(keyRun("run22", 3), number(nil, 45)) }, FaultIndex, 44,
+			func(a *adversary) { a.set(keyRun("run22", 3), db.Number(nil, 45)) }, FaultIndex, 44,
 			false,
 		},
 		"a stray entry of a run": {
-			func(a *adversary) { a.set(keyRun("run22", 99), number(nil, 45)) }, FaultIndex, 45,
+			func(a *adversary) { a.set(keyRun("run22", 99), db.Number(nil, 45)) }, FaultIndex, 45,
 			false,
 		},
 		"a stray entry of an agent": {func(a *adversary) { a.set(keyAgent("saint", 44), nil) }, FaultIndex, 44, false},
@@ -438,7 +441,7 @@ func TestAdversary(t *testing.T) {
 			FaultCheckpoint, 0, false,
 		},
 		"pruned, says the counter": {
-			func(a *adversary) { a.dropUpTo(41); a.set(keyPruned(), number(nil, 41)) },
+			func(a *adversary) { a.dropUpTo(41); a.set(keyPruned(), db.Number(nil, 41)) },
 			FaultRemoved, 1, false,
 		},
 		"pruned, says a mark of theirs": {func(a *adversary) { a.dropUpTo(41); a.ownMark(41) }, FaultRemoved, 1, false},
@@ -464,7 +467,7 @@ func TestAdversary(t *testing.T) {
 			if c.fault == "" && err == nil {
 				return
 			}
-			if !is || fault.Fault != c.fault || fault.Seq != c.seq || !errors.Is(err, ErrDamaged) {
+			if !is || fault.Fault != c.fault || fault.Seq != c.seq || !errors.Is(err, wire.ErrDamaged) {
 				t.Errorf("it says: %v; it is: %s of record %d", err, c.fault, c.seq)
 			}
 		})
@@ -522,5 +525,5 @@ func (a *adversary) ownMark(seq uint64) {
 		a.Fatal(err)
 	}
 	a.set(keyMark(seq), p)
-	a.set(keyPruned(), number(nil, seq))
+	a.set(keyPruned(), db.Number(nil, seq))
 }

@@ -7,6 +7,8 @@ import (
 	"github.com/dgraph-io/badger/v4"
 
 	"runloop.dev/rlp/internal/record/audit"
+	"runloop.dev/rlp/kb/db"
+	"runloop.dev/rlp/kb/wire"
 )
 
 // A growth is what is known of the log between two intakes.
@@ -21,7 +23,7 @@ type growth struct {
 // to them, their leaves and, when one is due, a checkpoint into the database, all
 // within txn. The tree that it returns is the log's once txn is committed.
 func (b *intake) appendRecords(txn *badger.Txn) (*tree, error) {
-	seq, err := getNumber(txn, keySeq())
+	seq, err := db.GetNumber(txn, keySeq())
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +32,7 @@ func (b *intake) appendRecords(txn *badger.Txn) (*tree, error) {
 		return nil, err
 	}
 	if t.size != seq {
-		return nil, damagedf("the log has %d records and its tree %d leaves", seq, t.size)
+		return nil, wire.Damagedf("the log has %d records and its tree %d leaves", seq, t.size)
 	}
 	due := b.owed
 	for _, rec := range b.batch {
@@ -51,7 +53,7 @@ func (b *intake) appendRecords(txn *badger.Txn) (*tree, error) {
 	}
 	every := uint64(b.opt.CheckpointEvery)
 	due = due || t.size/every != seq/every
-	if err := errors.Join(txn.Set(keySeq(), number(nil, t.size)), t.save(txn)); err != nil || !due {
+	if err := errors.Join(txn.Set(keySeq(), db.Number(nil, t.size)), t.save(txn)); err != nil || !due {
 		return t, err
 	}
 	return t, b.sealBatch(txn, t.head())

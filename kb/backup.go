@@ -94,7 +94,7 @@ func (s *Store) backupTo(ctx context.Context, w io.Writer, info *BackupInfo) err
 	}
 	q := &backupRequest{}
 	for {
-		r, err := ask(ctx, s, q)
+		r, err := wire.Ask(ctx, s.whole(), q)
 		if err != nil {
 			return err
 		}
@@ -191,7 +191,7 @@ func (s *Store) restoreFrom(ctx context.Context, r io.ReadSeeker, replace bool) 
 	}
 	info, err := readBackup(r, func(pairs []pair) error {
 		for _, p := range pairs {
-			if _, err := parsePair(codec, p); err != nil {
+			if err := checkPair(codec, p); err != nil {
 				return unusable(err)
 			}
 		}
@@ -206,13 +206,13 @@ func (s *Store) restoreFrom(ctx context.Context, r io.ReadSeeker, replace bool) 
 	if _, err := r.Seek(0, io.SeekStart); err != nil {
 		return info, err
 	}
-	begun, err := ask(ctx, s, &restoreRequest{Stage: restoreBegin, Replace: replace})
+	begun, err := wire.Ask(ctx, s.whole(), &restoreRequest{Stage: restoreBegin, Replace: replace})
 	if err != nil {
 		return info, err
 	}
 	info, err = readBackup(r, func(pairs []pair) error {
-		_, err := ask(ctx, s, &restoreRequest{Stage: restorePage, Pairs: pairs})
-		if errors.Is(err, ErrInvalid) {
+		_, err := wire.Ask(ctx, s.whole(), &restoreRequest{Stage: restorePage, Pairs: pairs})
+		if errors.Is(err, wire.ErrInvalid) {
 			return unusable(err)
 		}
 		return err
@@ -221,7 +221,7 @@ func (s *Store) restoreFrom(ctx context.Context, r io.ReadSeeker, replace bool) 
 		return info, err
 	}
 	info.LogKept = begun.LogKept
-	if _, err = ask(ctx, s, &restoreRequest{Stage: restoreEnd}); err == nil {
+	if _, err = wire.Ask(ctx, s.whole(), &restoreRequest{Stage: restoreEnd}); err == nil {
 		err = s.layout.place.Found()
 	}
 	return info, err

@@ -11,6 +11,8 @@ import (
 	"github.com/dgraph-io/badger/v4"
 
 	"runloop.dev/rlp/internal/record/audit"
+	"runloop.dev/rlp/kb/db"
+	"runloop.dev/rlp/kb/wire"
 )
 
 // maxSteps is how many changes of a key are remembered: the first and the last
@@ -38,7 +40,7 @@ func (v *View) Why(ctx context.Context, domain, key string) (Chain, error) {
 	if err := v.checkDomain(domain); err != nil {
 		return Chain{}, err
 	}
-	c, err := ask(ctx, v.store, &whyRequest{domain, key})
+	c, err := wire.Ask(ctx, v.asker, &whyRequest{domain, key})
 	if err != nil {
 		return Chain{}, err
 	}
@@ -51,26 +53,26 @@ type whyRequest struct {
 	Key    string `cbor:"2,keyasint"`
 }
 
-func (*whyRequest) op() opcode { return opWhy }
+func (*whyRequest) Op() wire.Opcode { return wire.OpWhy }
 
-func (q *whyRequest) check() error { return errors.Join(checkDomain(q.Domain), checkKey(q.Key)) }
+func (q *whyRequest) Check() error { return errors.Join(checkDomain(q.Domain), checkKey(q.Key)) }
 
-func (q *whyRequest) do(_ context.Context, e *engine) (*Chain, error) {
-	txn := e.db.NewTransaction(false)
+func (q *whyRequest) Do(_ context.Context, v *Values) (*Chain, error) {
+	txn := v.db.NewTransaction(false)
 	defer txn.Discard()
-	c, err := e.chain(txn, q.Domain, q.Key)
+	c, err := v.chain(txn, q.Domain, q.Key)
 	if err == nil && len(c.Steps) == 0 {
 		err = fmt.Errorf("%s/%s: %w", q.Domain, q.Key, fs.ErrNotExist)
 	}
 	return &c, err
 }
 
-func (e *engine) chain(txn *badger.Txn, domain, key string) (Chain, error) {
-	p, err := get(txn, keyChain(domain, key))
+func (v *Values) chain(txn *badger.Txn, domain, key string) (Chain, error) {
+	p, err := db.Get(txn, keyChain(domain, key))
 	if err != nil || p == nil {
 		return Chain{}, err
 	}
-	return decodeChain(e.codec, p)
+	return decodeChain(v.codec, p)
 }
 
 // decodeChain reads what encodeChain wrote, and addStep made longer.
@@ -80,12 +82,12 @@ func decodeChain(codec *audit.Codec, p []byte) (Chain, error) {
 	for len(r.p) > 0 && len(c.Steps) <= maxSteps {
 		var s Step
 		if err := codec.Unmarshal(r.bytes(), &s); err != nil {
-			return c, fmt.Errorf("%w: a chain makes no sense: %w", ErrDamaged, err)
+			return c, fmt.Errorf("%w: a chain makes no sense: %w", wire.ErrDamaged, err)
 		}
 		c.Steps = append(c.Steps, s)
 	}
 	if r.bad || len(c.Steps) == 0 || len(c.Steps) > maxSteps {
-		return c, fmt.Errorf("%w: a chain makes no sense", ErrDamaged)
+		return c, fmt.Errorf("%w: a chain makes no sense", wire.ErrDamaged)
 	}
 	return c, nil
 }
@@ -105,12 +107,12 @@ func encodeChain(codec *audit.Codec, c Chain) ([]byte, error) {
 }
 
 // addStep remembers a change.
-func (e *engine) addStep(txn *badger.Txn, domain, key string, s Step) error {
-	text, err := e.codec.Marshal(s)
+func (v *Values) addStep(txn *badger.Txn, domain, key string, s Step) error {
+	text, err := v.codec.Marshal(s)
 	if err != nil {
 		return err
 	}
-	p, err := get(txn, keyChain(domain, key))
+	p, err := db.Get(txn, keyChain(domain, key))
 	if err != nil {
 		return err
 	}
@@ -140,7 +142,7 @@ func dropSecond(p []byte) ([]byte, error) {
 		}
 	}
 	if r.bad {
-		return nil, fmt.Errorf("%w: a chain makes no sense", ErrDamaged)
+		return nil, fmt.Errorf("%w: a chain makes no sense", wire.ErrDamaged)
 	}
 	if steps < maxSteps {
 		return p, nil

@@ -9,6 +9,8 @@ import (
 	"github.com/dgraph-io/badger/v4"
 
 	"runloop.dev/rlp/internal/record/audit"
+	"runloop.dev/rlp/kb/db"
+	"runloop.dev/rlp/kb/wire"
 )
 
 // defaultEvery is how many records there are at most between two checkpoints.
@@ -27,25 +29,21 @@ type Checkpoint struct {
 var ErrNoSeal = errors.New("the log's checkpoints are signed by nobody")
 
 // Head returns the size of the log and the root of its tree.
-func (s *Store) Head(ctx context.Context) (Head, error) {
-	head, err := ask(ctx, s, &headRequest{})
+func (s *logClient) Head(ctx context.Context) (Head, error) {
+	head, err := wire.Ask(ctx, s.asker, &headRequest{})
 	if err != nil {
 		return Head{}, fmt.Errorf("reading the head of the log: %w", err)
 	}
 	return *head, nil
 }
 
-// Room says why the store would write nothing now, whatever is asked of it: its disk
-// is nearly full.
-func (s *Store) Room() error { return roomLeft(s.layout.kb) }
-
 // Checkpoint takes in journals and returns a checkpoint of the whole log, made
 // now unless there is one of that size.
-func (s *Store) Checkpoint(ctx context.Context) (Checkpoint, error) {
+func (s *logClient) Checkpoint(ctx context.Context) (Checkpoint, error) {
 	_, err := s.Ingest(ctx)
 	var c *Checkpoint
 	if err == nil {
-		c, err = ask(ctx, s, &sealRequest{})
+		c, err = wire.Ask(ctx, s.asker, &sealRequest{})
 	}
 	if err != nil {
 		return Checkpoint{}, fmt.Errorf("making a checkpoint of the log: %w", err)
@@ -55,11 +53,11 @@ func (s *Store) Checkpoint(ctx context.Context) (Checkpoint, error) {
 
 // Checkpoints returns the checkpoints of the log that are larger than after, by
 // size. It ends after the first error.
-func (s *Store) Checkpoints(ctx context.Context, after uint64) iter.Seq2[Checkpoint, error] {
+func (s *logClient) Checkpoints(ctx context.Context, after uint64) iter.Seq2[Checkpoint, error] {
 	return func(yield func(Checkpoint, error) bool) {
 		q := &checkpointsRequest{After: after}
 		for {
-			r, err := ask(ctx, s, q)
+			r, err := wire.Ask(ctx, s.asker, q)
 			if err != nil {
 				yield(Checkpoint{}, fmt.Errorf("reading the checkpoints of the log: %w", err))
 				return
@@ -80,11 +78,11 @@ func (s *Store) Checkpoints(ctx context.Context, after uint64) iter.Seq2[Checkpo
 // A headRequest asks for the head of the log.
 type headRequest struct{}
 
-func (*headRequest) op() opcode { return opHead }
+func (*headRequest) Op() wire.Opcode { return wire.OpHead }
 
-func (*headRequest) do(_ context.Context, e *engine) (head *Head, err error) {
+func (*headRequest) Do(_ context.Context, l *Log) (head *Head, err error) {
 	head = new(Head)
-	err = e.db.View(func(txn *badger.Txn) (err error) {
+	err = l.db.View(func(txn *badger.Txn) (err error) {
 		*head, err = storedHead(txn)
 		return err
 	})
@@ -102,16 +100,16 @@ type checkpointsAnswer struct {
 	More        bool         `cbor:"2,keyasint,omitempty"`
 }
 
-func (*checkpointsRequest) op() opcode { return opCheckpoints }
+func (*checkpointsRequest) Op() wire.Opcode { return wire.OpCheckpoints }
 
-func (q *checkpointsRequest) do(_ context.Context, e *engine) (*checkpointsAnswer, error) {
-	txn := e.db.NewTransaction(false)
+func (q *checkpointsRequest) Do(_ context.Context, l *Log) (*checkpointsAnswer, error) {
+	txn := l.db.NewTransaction(false)
 	defer txn.Discard()
-	return e.checkpointsOf(txn, q.After)
+	return l.checkpointsOf(txn, q.After)
 }
 
 // checkpointsOf returns those larger than after, as many as fit.
-func (e *engine) checkpointsOf(txn *badger.Txn, after uint64) (*checkpointsAnswer, error) {
+func (l *Log) checkpointsOf(txn *badger.Txn, after uint64) (*checkpointsAnswer, error) {
 	r, size := &checkpointsAnswer{}, 0
 	it := txn.NewIterator(badger.IteratorOptions{Prefix: []byte{spaceCheckpoint}})
 	defer it.Close()
@@ -119,7 +117,7 @@ func (e *engine) checkpointsOf(txn *badger.Txn, after uint64) (*checkpointsAnswe
 		if r.More = len(r.Checkpoints) >= pageItems || size > pageBytes; r.More {
 			return r, nil
 		}
-		c, err := e.checkpoint(it.Item())
+		c, err := l.checkpoint(it.Item())
 		if err != nil {
 			return r, err
 		}
@@ -129,17 +127,17 @@ func (e *engine) checkpointsOf(txn *badger.Txn, after uint64) (*checkpointsAnswe
 	return r, nil
 }
 
-func (e *engine) checkpoint(item *badger.Item) (c Checkpoint, err error) {
-	at := tailNumber(item.Key())
+func (l *Log) checkpoint(item *badger.Item) (c Checkpoint, err error) {
+	at := db.TailNumber(item.Key())
 	if len(item.Key()) != 9 || item.ExpiresAt() != 0 {
-		return c, damagedf("there is a checkpoint at no size (%q)", item.Key())
+		return c, wire.Damagedf("there is a checkpoint at no size (%q)", item.Key())
 	}
 	err = item.Value(func(p []byte) (err error) {
-		c, err = decodeCheckpoint(e.codec, at, p)
+		c, err = decodeCheckpoint(l.codec, at, p)
 		return err
 	})
-	if err != nil && !errors.Is(err, ErrDamaged) {
-		err = fmt.Errorf("%w: %w", ErrDamaged, err)
+	if err != nil && !errors.Is(err, wire.ErrDamaged) {
+		err = fmt.Errorf("%w: %w", wire.ErrDamaged, err)
 	}
 	return c, err
 }
@@ -147,7 +145,7 @@ func (e *engine) checkpoint(item *badger.Item) (c Checkpoint, err error) {
 // decodeCheckpoint reads the checkpoint that is stored for a size.
 func decodeCheckpoint(codec *audit.Codec, at uint64, p []byte) (c Checkpoint, err error) {
 	if err := codec.Unmarshal(p, &c); err != nil || c.Head.Size != at || len(c.Note) == 0 || len(c.Note) > maxNote {
-		return c, damagedf("the checkpoint of %d records makes no sense", at)
+		return c, wire.Damagedf("the checkpoint of %d records makes no sense", at)
 	}
 	return c, nil
 }
@@ -155,27 +153,27 @@ func decodeCheckpoint(codec *audit.Codec, at uint64, p []byte) (c Checkpoint, er
 // A sealRequest asks for a checkpoint of the whole log.
 type sealRequest struct{}
 
-func (*sealRequest) op() opcode { return opSeal }
+func (*sealRequest) Op() wire.Opcode { return wire.OpSeal }
 
-func (*sealRequest) do(ctx context.Context, e *engine) (*Checkpoint, error) {
+func (*sealRequest) Do(ctx context.Context, l *Log) (*Checkpoint, error) {
 	select {
-	case e.ingesting <- struct{}{}:
-		defer func() { <-e.ingesting }()
+	case l.ingesting <- struct{}{}:
+		defer func() { <-l.ingesting }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
-	case <-e.quit:
-		return nil, ErrClosed
+	case <-l.quit:
+		return nil, wire.ErrClosed
 	}
-	if err := e.inspect(ctx); err != nil { // or what is signed now takes the place of what is gone
+	if err := l.inspect(ctx); err != nil { // or what is signed now takes the place of what is gone
 		return nil, err
 	}
 	var c Checkpoint
-	err := e.update(func(txn *badger.Txn) error {
+	err := l.db.Update(func(txn *badger.Txn) error {
 		head, err := storedHead(txn)
 		if err != nil {
 			return err
 		}
-		c, err = e.sealAt(txn, head)
+		c, err = l.sealAt(txn, head)
 		return err
 	})
 	return &c, err
@@ -184,21 +182,21 @@ func (*sealRequest) do(ctx context.Context, e *engine) (*Checkpoint, error) {
 // sealAt puts a checkpoint of head, which txn leaves behind, into the database.
 // What is signed goes on from what was signed last: whoever has changed the tree
 // behind the store's back gets no signature for it.
-func (e *engine) sealAt(txn *badger.Txn, head Head) (Checkpoint, error) {
-	if e.opt.Seal == nil {
-		return Checkpoint{}, fmt.Errorf("%w: %w", ErrUnavailable, ErrNoSeal)
+func (l *Log) sealAt(txn *badger.Txn, head Head) (Checkpoint, error) {
+	if l.opt.Seal == nil {
+		return Checkpoint{}, fmt.Errorf("%w: %w", wire.ErrUnavailable, ErrNoSeal)
 	}
-	if there, err := get(txn, keyCheckpoint(head.Size)); err != nil || there != nil {
-		c, bad := decodeCheckpoint(e.codec, head.Size, there)
+	if there, err := db.Get(txn, keyCheckpoint(head.Size)); err != nil || there != nil {
+		c, bad := decodeCheckpoint(l.codec, head.Size, there)
 		if bad == nil && c.Head != head {
-			bad = damagedf("the log is not the one that its checkpoint of %d records was made of", head.Size)
+			bad = wire.Damagedf("the log is not the one that its checkpoint of %d records was made of", head.Size)
 		}
 		return c, errors.Join(err, bad)
 	}
-	if err := e.extended(txn, head); err != nil {
+	if err := l.extended(txn, head); err != nil {
 		return Checkpoint{}, err
 	}
-	note, err := e.opt.Seal(head.Size, head.Root)
+	note, err := l.opt.Seal(head.Size, head.Root)
 	if err == nil && (len(note) == 0 || len(note) > maxNote) {
 		err = fmt.Errorf("a note of %d bytes", len(note))
 	}
@@ -206,11 +204,11 @@ func (e *engine) sealAt(txn *badger.Txn, head Head) (Checkpoint, error) {
 		return Checkpoint{}, fmt.Errorf("signing a checkpoint: %w", err)
 	}
 	c := Checkpoint{head, note}
-	p, err := e.codec.Marshal(c)
+	p, err := l.codec.Marshal(c)
 	if err != nil {
 		return c, err
 	}
-	owed, err := get(txn, keyOwed())
+	owed, err := db.Get(txn, keyOwed())
 	if err == nil && owed != nil {
 		err = txn.Delete(keyOwed())
 	}
@@ -220,16 +218,16 @@ func (e *engine) sealAt(txn *badger.Txn, head Head) (Checkpoint, error) {
 // unsealedEnd is the first record behind the last checkpoint that ends a run, though
 // none was due and could not be made: a checkpoint entered the log with it, and was
 // removed. 0: there is no such record.
-func unsealedEnd(e *engine, txn *badger.Txn) (uint64, error) {
-	owed, err := get(txn, keyOwed())
-	if err != nil || owed != nil || e.opt.Seal == nil {
+func unsealedEnd(l *Log, txn *badger.Txn) (uint64, error) {
+	owed, err := db.Get(txn, keyOwed())
+	if err != nil || owed != nil || l.opt.Seal == nil {
 		return 0, err
 	}
-	last, err := e.lastCheckpoint(txn)
+	last, err := l.lastCheckpoint(txn)
 	if err != nil {
 		return 0, nil //nolint:nilerr // one that makes no sense is not gone, and is told by who verifies
 	}
-	pruned, err := getNumber(txn, keyPruned())
+	pruned, err := db.GetNumber(txn, keyPruned())
 	if err != nil {
 		return 0, err
 	}
@@ -248,32 +246,32 @@ func unsealedEnd(e *engine, txn *badger.Txn) (uint64, error) {
 }
 
 // extended checks that the log of head goes on from its last checkpoint. It does
-// if that one was made here, of what e.edge has grown from since.
-func (e *engine) extended(txn *badger.Txn, head Head) error {
-	if e.edge != nil && e.lastSealed.Size > 0 {
+// if that one was made here, of what l.edge has grown from since.
+func (l *Log) extended(txn *badger.Txn, head Head) error {
+	if l.edge != nil && l.lastSealed.Size > 0 {
 		return nil
 	}
-	last, err := e.lastCheckpoint(txn)
+	last, err := l.lastCheckpoint(txn)
 	if err != nil || last.Note == nil {
 		return err
 	}
 	if last.Head.Size > head.Size {
-		return damagedf("there is a checkpoint of %d records, and the log has %d", last.Head.Size, head.Size)
+		return wire.Damagedf("there is a checkpoint of %d records, and the log has %d", last.Head.Size, head.Size)
 	}
 	root, err := rootAt(txn, last.Head.Size)
 	if err == nil && root != last.Head.Root {
-		err = damagedf("the log is not the one that its checkpoint of %d records was made of", last.Head.Size)
+		err = wire.Damagedf("the log is not the one that its checkpoint of %d records was made of", last.Head.Size)
 	}
 	return err
 }
 
 // lastCheckpoint is the largest; its note is nil when there is none.
-func (e *engine) lastCheckpoint(txn *badger.Txn) (c Checkpoint, err error) {
+func (l *Log) lastCheckpoint(txn *badger.Txn) (c Checkpoint, err error) {
 	it := txn.NewIterator(badger.IteratorOptions{Prefix: []byte{spaceCheckpoint}, Reverse: true})
 	defer it.Close()
 	it.Seek(append(keyCheckpoint(^uint64(0)), 0xff))
 	if !it.Valid() {
 		return c, nil
 	}
-	return e.checkpoint(it.Item())
+	return l.checkpoint(it.Item())
 }

@@ -80,7 +80,7 @@ func (v *View) cleanSnippet(q *Query, value []byte, plain bool, wanted map[strin
 		if q.Raw {
 			return p, nil
 		}
-		return v.store.opt.masked(q.Domain, p)
+		return v.opt.masked(q.Domain, p)
 	}
 	shown, err := value, error(nil)
 	if !plain {

@@ -98,7 +98,7 @@ func (c *client) close() error {
 
 // ask sends the owner a request and reads its answer. An error that is errLost leaves
 // open whether the request was done.
-func (c *client) ask(ctx context.Context, op opcode, q, a any) error {
+func (c *client) ask(ctx context.Context, op wire.Opcode, q, a any) error {
 	body, err := c.codec.Marshal(q)
 	if err != nil {
 		return err
@@ -107,8 +107,8 @@ func (c *client) ask(ctx context.Context, op opcode, q, a any) error {
 	switch {
 	case err != nil:
 		return err
-	case r.Failure != failNone:
-		return &remoteError{r.Failure, r.Text}
+	case r.Failure != wire.FailNone:
+		return &wire.RemoteError{Kind: r.Failure, Text: r.Text}
 	}
 	if err := c.codec.Unmarshal(r.Body, a); err != nil {
 		return fmt.Errorf("%w: %w", errLost, err)
@@ -122,7 +122,7 @@ func (c *client) exchange(ctx context.Context, m *message) (*reply, error) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if errors.Is(err, ErrVersion) {
+		if errors.Is(err, wire.ErrVersion) {
 			return nil, err
 		}
 		return nil, fmt.Errorf("%w: %w", errLost, err)

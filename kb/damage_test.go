@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"runloop.dev/rlp/kb/wire"
 )
 
 // A table that is cut or whose end is another is found before it is used: the
@@ -49,8 +51,9 @@ func TestDamagedTable(t *testing.T) {
 		changed["four bytes from "+strconv.Itoa(at)] = p
 	}
 	for name, p := range changed {
-		if err := try(p); !errors.Is(err, ErrDamaged) || !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(),
-			path) {
+		if err := try(p); !errors.Is(err, wire.ErrDamaged) || !errors.Is(err, wire.ErrUnavailable) ||
+			!strings.Contains(err.Error(),
+				path) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -84,7 +87,7 @@ func TestTableHalfWritten(t *testing.T) {
 	if err := os.Remove(tables[0]); err != nil { // the control: one that is named
 		t.Fatal(err)
 	}
-	if _, err := Open(t.Context(), Options{Home: home}); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(),
+	if _, err := Open(t.Context(), Options{Home: home}); !errors.Is(err, wire.ErrDamaged) || !strings.Contains(err.Error(),
 		tables[0]) {
 		t.Error(err)
 	}
@@ -98,7 +101,7 @@ func TestManifestIsGone(t *testing.T) {
 	if err := os.Rename(manifest, manifest+".aside"); err != nil {
 		t.Fatal(err)
 	}
-	if s, err := Open(t.Context(), Options{Home: home}); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(),
+	if s, err := Open(t.Context(), Options{Home: home}); !errors.Is(err, wire.ErrDamaged) || !strings.Contains(err.Error(),
 		manifest) {
 		t.Errorf("%v, %v", s, err)
 	}
@@ -154,7 +157,7 @@ func TestADatabaseOfOtherThanFilesIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := Open(t.Context(), Options{Home: home})
-		if !errors.Is(err, ErrUnavailable) || !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), path) {
+		if !errors.Is(err, wire.ErrUnavailable) || !errors.Is(err, wire.ErrDamaged) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

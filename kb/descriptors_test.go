@@ -11,7 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"runloop.dev/rlp/internal/record/audit"
+	"runloop.dev/rlp/kb/db"
 	"runloop.dev/rlp/kb/journal"
+	"runloop.dev/rlp/kb/wire"
 )
 
 // withDescriptors lets the process open so many files more until the test ends, or
@@ -84,15 +86,15 @@ func TestAStoreWithoutDescriptorsAnswers(t *testing.T) {
 	if err := errors.Join(j.Event(&audit.Event{Kind: audit.KindRunComplete}), j.Close()); err != nil {
 		t.Fatal(err)
 	}
-	for _, n := range []int{0, 3, minDescriptors - 1} {
+	for _, n := range []int{0, 3, db.MinDescriptors - 1} {
 		restore := withDescriptors(t, n)
 		_, put := v.Put(t.Context(), "notes", "during", []byte("2"))
 		_, ingest := s.Ingest(t.Context())
-		_, sealed := ask(t.Context(), s, &sealRequest{})
+		_, sealed := wire.Ask(t.Context(), s.logClient.asker, &sealRequest{})
 		got, read := v.Get(t.Context(), "notes", "before")
 		restore()
 		for i, err := range []error{put, ingest, sealed} {
-			if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "descriptors") {
+			if !errors.Is(err, wire.ErrUnavailable) || !strings.Contains(err.Error(), "descriptors") {
 				t.Errorf("%d descriptors, %d: %v", n, i, err)
 			}
 		}
@@ -100,7 +102,7 @@ func TestAStoreWithoutDescriptorsAnswers(t *testing.T) {
 			t.Errorf("%d descriptors: read %q, %v", n, got.Bytes, read)
 		}
 	}
-	defer withDescriptors(t, minDescriptors+8)()
+	defer withDescriptors(t, db.MinDescriptors+8)()
 	if _, err := v.Put(t.Context(), "notes", "after", []byte("3")); err != nil {
 		t.Error("control:", err)
 	}
@@ -115,7 +117,7 @@ func TestOpeningWantsDescriptors(t *testing.T) {
 	restore := withDescriptors(t, 12)
 	s, err := Open(context.Background(), Options{Home: home})
 	restore()
-	if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "ulimit -n") {
+	if !errors.Is(err, wire.ErrUnavailable) || !strings.Contains(err.Error(), "ulimit -n") {
 		t.Fatalf("%v, %v", s, err)
 	}
 	if s, err = Open(t.Context(), Options{Home: home}); err != nil {
@@ -130,15 +132,15 @@ func TestOpeningWantsDescriptors(t *testing.T) {
 // one that it cannot make, and take away those that it is made of.
 func TestMergesWaitForDescriptors(t *testing.T) {
 	asked := 0
-	l := &listener{failed: make(chan error, 1), free: func() error {
+	l := &db.Listener{Failed: make(chan error, 1), Free: func() error {
 		if asked++; asked < 3 {
-			return &shortError{}
+			return &db.ShortError{}
 		}
 		return nil
 	}}
 	l.Debugf("[%d] LOG Compact. Added %d keys. Skipped %d keys. Iteration took: %v", 1, 2, 3, 4)
-	if asked != 3 || len(l.failed) != 1 {
-		t.Errorf("asked %d times, told %d", asked, len(l.failed))
+	if asked != 3 || len(l.Failed) != 1 {
+		t.Errorf("asked %d times, told %d", asked, len(l.Failed))
 	}
 	l.Debugf("Discard stats: %v", 1)
 	if asked != 3 {

@@ -12,5 +12,6 @@
 // socket that only its own user can reach; when it goes, one of the others
 // takes its place and repeats what was under way, which is applied once. Runs
 // themselves need no store: they append to journals (package journal), and the
-// owner takes the journals in. Package kb is the only one that knows badger.
+// owner takes the journals in. Package kb, with kb/db beneath it, is the only one that
+// knows badger.
 package kb

@@ -15,6 +15,7 @@ import (
 	"github.com/dgraph-io/badger/v4"
 
 	"runloop.dev/rlp/internal/record/audit"
+	"runloop.dev/rlp/kb/db"
 	"runloop.dev/rlp/kb/journal"
 	"runloop.dev/rlp/kb/wire"
 )
@@ -43,7 +44,7 @@ func testEngineOf(t testing.TB, o Options) *engine {
 }
 
 // sent is a request of whatever kind.
-type sent interface{ op() opcode }
+type sent interface{ Op() wire.Opcode }
 
 // send has q answered as that of another process is.
 func send(ctx context.Context, e *engine, q sent) (any, error) {
@@ -51,24 +52,46 @@ func send(ctx context.Context, e *engine, q sent) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.serve(ctx, &message{q.op(), body})
+	return e.serve(ctx, &message{q.Op(), body})
+}
+
+// asked has q answered by the part of e that it is for.
+func asked[P, A any](ctx context.Context, e *engine, q wire.Request[P, A]) (*A, error) {
+	if err := e.serves(q.Op()); err != nil {
+		return nil, err
+	}
+	for _, part := range []any{e, e.log, e.values} {
+		if p, ok := part.(P); ok {
+			return wire.Answer(ctx, p, q)
+		}
+	}
+	return nil, errors.New("no part of the store answers it")
 }
 
 // Each kind of request has a number of its own, and somebody who answers it.
 func TestEveryRequestIsHandled(t *testing.T) {
-	seen := map[opcode]bool{}
-	for _, h := range handlers {
-		if seen[h.op] {
-			t.Errorf("two kinds of requests have the number %d", h.op)
+	seen := map[wire.Opcode]bool{}
+	handled := func(op wire.Opcode) {
+		if seen[op] {
+			t.Errorf("two kinds of requests have the number %d", op)
 		}
-		seen[h.op] = true
+		seen[op] = true
 	}
-	for op := opGet; op <= opOutcomes; op++ {
+	for _, h := range handlers {
+		handled(h.Op)
+	}
+	for _, h := range logHandlers {
+		handled(h.Op)
+	}
+	for _, h := range valueHandlers {
+		handled(h.Op)
+	}
+	for op := wire.OpGet; op <= wire.OpOutcomes; op++ {
 		if !seen[op] {
 			t.Errorf("nobody answers requests of the number %d", op)
 		}
 	}
-	if _, err := testEngine(t).serve(t.Context(), &message{Op: opOutcomes + 1}); !errors.Is(err, ErrInvalid) {
+	if _, err := testEngine(t).serve(t.Context(), &message{Op: wire.OpOutcomes + 1}); !errors.Is(err, wire.ErrInvalid) {
 		t.Errorf("a number that is nobody's: %v", err)
 	}
 }
@@ -79,7 +102,7 @@ func TestChangeIsAppliedOnce(t *testing.T) {
 	e := testEngine(t)
 	ask := func(q *changeRequest) (*changeAnswer, error) {
 		q.Domain, q.Key = "notes", "a"
-		return answer(t.Context(), e, q)
+		return asked(t.Context(), e, q)
 	}
 	id := func(b byte) []byte { return slices.Repeat([]byte{b}, 16) }
 	put := &changeRequest{ID: id(1), Value: []byte("1")}
@@ -95,7 +118,7 @@ func TestChangeIsAppliedOnce(t *testing.T) {
 	if err != nil || again.Revision != first.Revision {
 		t.Errorf("asked again: %+v %v", again, err)
 	}
-	if got, err := answer(t.Context(), e, &getRequest{Domain: "notes", Key: "a"}); err != nil || string(got.Value) != "2" {
+	if got, err := asked(t.Context(), e, &getRequest{Domain: "notes", Key: "a"}); err != nil || string(got.Value) != "2" {
 		t.Errorf("the change was made again: %+v %v", got, err)
 	}
 	del := &changeRequest{ID: id(3), Delete: true}
@@ -105,11 +128,11 @@ func TestChangeIsAppliedOnce(t *testing.T) {
 		}
 	}
 	many := &putAllRequest{ID: id(5), Domain: "notes", Items: []Item{{Key: "m", Value: []byte("1")}, {Key: "n"}}}
-	one, err := answer(t.Context(), e, many)
+	one, err := asked(t.Context(), e, many)
 	if err != nil || len(one.Revisions) != 2 {
 		t.Fatal(one, err)
 	}
-	if two, err := answer(t.Context(), e, many); err != nil || !slices.Equal(two.Revisions, one.Revisions) {
+	if two, err := asked(t.Context(), e, many); err != nil || !slices.Equal(two.Revisions, one.Revisions) {
 		t.Errorf("many asked for again: %+v %v", two, err)
 	}
 	swap := &changeRequest{ID: id(4), Compare: true, Value: []byte("3")}
@@ -135,8 +158,8 @@ func TestADiskThatFillsUp(t *testing.T) {
 	}
 	own := s.backend.(*owned)
 	var full atomic.Bool
-	noRoom := &notFitError{o.layout().kb, "the disk has 0 MiB left"}
-	own.room = func() error {
+	noRoom := &db.NotFitError{What: o.layout().kb, Why: "the disk has 0 MiB left"}
+	own.db.Room = func() error {
 		if full.Load() {
 			return noRoom
 		}
@@ -149,7 +172,7 @@ func TestADiskThatFillsUp(t *testing.T) {
 	if err := put("1"); err != nil {
 		t.Fatal("control:", err)
 	}
-	j, err := journal.Create(journal.Options{Dir: own.journal, Head: audit.Head{
+	j, err := journal.Create(journal.Options{Dir: own.log.opt.Journal, Head: audit.Head{
 		RunID: "run1", Tenant: DefaultTenant,
 		Agent: "a",
 	}})
@@ -161,10 +184,10 @@ func TestADiskThatFillsUp(t *testing.T) {
 	if _, err := j.Decide(&audit.Decision{Keep: true, Deny: true}); err != nil {
 		t.Fatal(err)
 	}
-	if err := put("2"); !errors.Is(err, ErrUnavailable) {
+	if err := put("2"); !errors.Is(err, wire.ErrUnavailable) {
 		t.Errorf("a value on a full disk: %v", err)
 	}
-	if got, err := s.Ingest(t.Context()); !errors.As(err, new(*notFitError)) || got.Records != 0 {
+	if got, err := s.Ingest(t.Context()); !errors.As(err, new(*db.NotFitError)) || got.Records != 0 {
 		t.Errorf("records on a full disk: %+v, %v", got, err)
 	}
 	if v, err := s.View(Origin{}).Get(t.Context(), "notes", "a"); err != nil || string(v.Bytes) != "1" {
@@ -175,7 +198,7 @@ func TestADiskThatFillsUp(t *testing.T) {
 		t.Errorf("with room again: %+v, %v", got, err)
 	}
 	full.Store(true)
-	if err := s.Close(); err == nil || !errors.As(err, new(*notFitError)) {
+	if err := s.Close(); err == nil || !errors.As(err, new(*db.NotFitError)) {
 		t.Errorf("closed on a full disk: %v", err)
 	}
 	full.Store(false)
@@ -195,7 +218,7 @@ func TestADiskThatFillsUp(t *testing.T) {
 func TestMissingRecord(t *testing.T) {
 	for _, gone := range []uint64{1, 5, 10} {
 		e := testEngine(t)
-		j, err := journal.Create(journal.Options{Dir: e.journal, Head: audit.Head{
+		j, err := journal.Create(journal.Options{Dir: e.log.opt.Journal, Head: audit.Head{
 			RunID: "run1", Tenant: DefaultTenant,
 			Agent: "a",
 		}})
@@ -208,7 +231,7 @@ func TestMissingRecord(t *testing.T) {
 			}
 		}
 		defer j.Close()
-		if _, err := answer(t.Context(), e, &ingestRequest{}); err != nil {
+		if _, err := asked(t.Context(), e, &ingestRequest{}); err != nil {
 			t.Fatal(err)
 		}
 		queries := []sent{
@@ -226,7 +249,7 @@ func TestMissingRecord(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, q := range queries {
-			if _, err := send(t.Context(), e, q); !errors.Is(err, ErrDamaged) {
+			if _, err := send(t.Context(), e, q); !errors.Is(err, wire.ErrDamaged) {
 				t.Errorf("record %d is gone, %+v: %v", gone, q, err)
 			}
 		}
@@ -236,7 +259,7 @@ func TestMissingRecord(t *testing.T) {
 // A journal that carries on after a gap in its numbers is refused.
 func TestGapIsRefused(t *testing.T) {
 	e := testEngine(t)
-	j, err := journal.Create(journal.Options{Dir: e.journal, Head: audit.Head{
+	j, err := journal.Create(journal.Options{Dir: e.log.opt.Journal, Head: audit.Head{
 		RunID: "run1", Tenant: DefaultTenant,
 		Agent: "a",
 	}})
@@ -248,15 +271,15 @@ func TestGapIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := answer(t.Context(), e, &ingestRequest{}); err != nil {
+	if _, err := asked(t.Context(), e, &ingestRequest{}); err != nil {
 		t.Fatal(err)
 	}
-	s, err := e.journalState("run1")
+	s, err := e.log.journalState("run1")
 	if err != nil || s.State.RunSeq != 4 {
 		t.Fatal(s, err)
 	}
 	s.State.RunSeq = 2 // as if two records had been lost on the way in
-	b := &intake{engine: e, ctx: t.Context(), run: "run1"}
+	b := &intake{Log: e.log, ctx: t.Context(), run: "run1"}
 	if err := b.flush(s); err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +289,7 @@ func TestGapIsRefused(t *testing.T) {
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	r, err := answer(t.Context(), e, &ingestRequest{})
+	r, err := asked(t.Context(), e, &ingestRequest{})
 	if err != nil || len(r.Damaged) != 1 || !strings.Contains(r.Damaged[0], "record 5 is where record 3 belongs") {
 		t.Fatalf("%+v %v", r, err)
 	}
@@ -342,7 +365,7 @@ func TestOwnerOfAnotherVersion(t *testing.T) {
 		w.Send(hello{magic, protocolVersion + 1, 4711})
 		w.Receive(new(hello))
 	}()
-	if _, err := Open(t.Context(), o); !errors.Is(err, ErrVersion) || !strings.Contains(err.Error(), "4711") {
+	if _, err := Open(t.Context(), o); !errors.Is(err, wire.ErrVersion) || !strings.Contains(err.Error(), "4711") {
 		t.Errorf("opening: %v", err)
 	}
 }
@@ -364,8 +387,8 @@ func TestASocketOfAnotherTenantIsRefused(t *testing.T) {
 	for tenant, refused := range map[string]bool{"acme": false, "acme_co": true, "Acme": true} {
 		other := o
 		other.Tenant = tenant
-		c, err := dial(t.Context(), o.layout().socket, other.agreement())
-		if errors.Is(err, ErrUnavailable) != refused {
+		c, err := dial(t.Context(), o.layout().socket, agreementOf(other.values()))
+		if errors.Is(err, wire.ErrUnavailable) != refused {
 			t.Errorf("%s at the socket of acme: %v", tenant, err)
 		}
 		if c != nil {
@@ -403,11 +426,11 @@ func FuzzRequest(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(uint8(q.op()), p)
+		f.Add(uint8(q.Op()), p)
 	}
 	s := &server{engine: e}
 	f.Fuzz(func(t *testing.T, op uint8, p []byte) {
-		q := &message{opcode(op), p}
+		q := &message{wire.Opcode(op), p}
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		r, err := e.serve(ctx, q)

@@ -13,7 +13,9 @@ import (
 
 	"runloop.dev/rlp/internal/base/ident"
 	"runloop.dev/rlp/internal/record/audit"
+	"runloop.dev/rlp/kb/db"
 	"runloop.dev/rlp/kb/journal"
+	"runloop.dev/rlp/kb/wire"
 )
 
 // reasonFault is the reason of a record that says what was found wrong with the
@@ -34,11 +36,11 @@ type Finding struct {
 const maxFindings = 100
 
 // finding is what the record whose stored form is p says is wrong; nil: nothing.
-func (e *engine) finding(g *audit.Glance, p []byte) (*Finding, error) {
+func (l *Log) finding(g *audit.Glance, p []byte) (*Finding, error) {
 	if g.Decided || string(g.Kind) != audit.KindRunFailed {
 		return nil, nil
 	}
-	rec, err := e.codec.Decode(p)
+	rec, err := l.codec.Decode(p)
 	if err != nil {
 		return nil, err
 	}
@@ -64,8 +66,8 @@ func (w *logWalk) found(p []byte) error {
 
 // Record puts what was found wrong with the log into the log, once, so that it
 // stays told when it can be seen no more.
-func (s *Store) Record(ctx context.Context, finding string) error {
-	if _, err := ask(ctx, s, &recordRequest{finding}); err != nil {
+func (s *logClient) Record(ctx context.Context, finding string) error {
+	if _, err := wire.Ask(ctx, s.asker, &recordRequest{finding}); err != nil {
 		return fmt.Errorf("recording what was found: %w", err)
 	}
 	return nil
@@ -76,25 +78,25 @@ type recordRequest struct {
 	Finding string `cbor:"1,keyasint"`
 }
 
-func (*recordRequest) op() opcode { return opRecord }
+func (*recordRequest) Op() wire.Opcode { return wire.OpRecord }
 
-func (q *recordRequest) do(ctx context.Context, e *engine) (*nothing, error) {
-	if err := e.takeIngesting(ctx); err != nil {
+func (q *recordRequest) Do(ctx context.Context, l *Log) (*nothing, error) {
+	if err := l.takeIngesting(ctx); err != nil {
 		return nil, err
 	}
-	defer func() { <-e.ingesting }()
-	return &nothing{}, e.recordFinding(ctx, q.Finding, nil)
+	defer func() { <-l.ingesting }()
+	return &nothing{}, l.recordFinding(ctx, q.Finding, nil)
 }
 
 // takeIngesting waits for the token of whoever writes the log.
-func (e *engine) takeIngesting(ctx context.Context) error {
+func (l *Log) takeIngesting(ctx context.Context) error {
 	select {
-	case e.ingesting <- struct{}{}:
+	case l.ingesting <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-e.quit:
-		return ErrClosed
+	case <-l.quit:
+		return wire.ErrClosed
 	}
 }
 
@@ -103,12 +105,12 @@ const maxFinding = 2 << 10
 
 // recordFinding puts a finding into the log unless it is there, and removes the
 // keys in drop with it. The caller holds ingesting.
-func (e *engine) recordFinding(ctx context.Context, text string, drop [][]byte) error {
+func (l *Log) recordFinding(ctx context.Context, text string, drop [][]byte) error {
 	text = strings.ToValidUTF8(text[:min(len(text), maxFinding)], "")
 	sum := sha256.Sum256([]byte(text))
 	known := false
-	err := e.db.View(func(txn *badger.Txn) error {
-		p, err := get(txn, keyFinding(sum[:]))
+	err := l.db.View(func(txn *badger.Txn) error {
+		p, err := db.Get(txn, keyFinding(sum[:]))
 		known = p != nil
 		return err
 	})
@@ -119,9 +121,9 @@ func (e *engine) recordFinding(ctx context.Context, text string, drop [][]byte) 
 	if err != nil {
 		return err
 	}
-	b := &intake{engine: e, ctx: ctx, run: run.String(), drop: drop, mark: keyFinding(sum[:])}
-	head := audit.Head{RunID: b.run, Tenant: e.opt.Tenant}
-	b.add(&audit.Record{Time: e.opt.Now().UTC(), Head: head, Kept: true, RunSeq: 1, Event: &audit.Event{
+	b := &intake{Log: l, ctx: ctx, run: run.String(), drop: drop, mark: keyFinding(sum[:])}
+	head := audit.Head{RunID: b.run, Tenant: l.opt.Tenant}
+	b.add(&audit.Record{Time: l.opt.Now().UTC(), Head: head, Kept: true, RunSeq: 1, Event: &audit.Event{
 		Kind: audit.KindRunFailed, Severity: audit.Error, Outcome: reasonFault, ExitCode: 1, Reason: reasonFault,
 		Message: text,
 	}})
@@ -131,38 +133,38 @@ func (e *engine) recordFinding(ctx context.Context, text string, drop [][]byte) 
 // damaged reports what is wrong with the journal of a run. That it lost something
 // is recorded where the end of the run does not say it; what cannot be read now
 // may be read later, and what is another tenant's is no loss of this one.
-func (e *engine) damaged(ctx context.Context, run string, why error, done *Ingested) error {
+func (l *Log) damaged(ctx context.Context, run string, why error, done *Ingested) error {
 	done.Damaged = append(done.Damaged, why.Error())
 	if !errors.Is(why, journal.ErrDamaged) {
 		return nil
 	}
 	var end *audit.Record
-	err := e.db.View(func(txn *badger.Txn) (err error) {
-		end, err = e.lastRecord(txn, run)
+	err := l.db.View(func(txn *badger.Txn) (err error) {
+		end, err = l.lastRecord(txn, run)
 		return err
 	})
 	if err != nil || end != nil && end.Event != nil && end.Event.Reason == reasonDamaged {
 		return err
 	}
-	return e.recordFinding(ctx, why.Error(), nil)
+	return l.recordFinding(ctx, why.Error(), nil)
 }
 
 // inspect looks, before the log is made longer or signed the first time after it was
 // opened, for what would not be seen any more then: records behind its end, which
 // would be overwritten, and that the checkpoint of the end of a run is gone, which the
 // next one covers. The caller holds ingesting.
-func (e *engine) inspect(ctx context.Context) error {
-	if e.inspected {
+func (l *Log) inspect(ctx context.Context) error {
+	if l.inspected {
 		return nil
 	}
 	var size, end uint64
 	var stray strays
-	err := e.db.View(func(txn *badger.Txn) error {
+	err := l.db.View(func(txn *badger.Txn) error {
 		head, err := storedHead(txn)
 		if err != nil {
 			return err
 		}
-		if end, err = unsealedEnd(e, txn); err != nil {
+		if end, err = unsealedEnd(l, txn); err != nil {
 			return err
 		}
 		size = head.Size
@@ -171,25 +173,25 @@ func (e *engine) inspect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.inspected = true // for the records of it
+	l.inspected = true // for the records of it
 	if stray.n > 0 {
-		err = e.recordFinding(ctx, stray.text(size), stray.keys)
+		err = l.recordFinding(ctx, stray.text(size), stray.keys)
 	}
 	if err == nil && end > 0 && end <= size {
-		err = e.recordFinding(ctx, fmt.Sprintf("record %d ended a run, and the checkpoint that was made then is gone: it "+
+		err = l.recordFinding(ctx, fmt.Sprintf("record %d ended a run, and the checkpoint that was made then is gone: it "+
 			"was removed before another one was signed", end), nil)
 	}
-	e.inspected = err == nil && stray.n < intakeItems
+	l.inspected = err == nil && stray.n < intakeItems
 	return err
 }
 
 // begun remembers that the log was begun, which is before its key is made. One
 // that begins although there is a key is not the first one. The caller holds
 // ingesting.
-func (e *engine) begun(ctx context.Context) error {
+func (l *Log) begun(ctx context.Context) error {
 	known, size := false, uint64(0)
-	err := e.db.View(func(txn *badger.Txn) error {
-		p, err := get(txn, keyBegun())
+	err := l.db.View(func(txn *badger.Txn) error {
+		p, err := db.Get(txn, keyBegun())
 		if err != nil {
 			return err
 		}
@@ -201,28 +203,28 @@ func (e *engine) begun(ctx context.Context) error {
 	if err != nil || known {
 		return err
 	}
-	if size == 0 && e.opt.Signed != nil && e.opt.Signed() {
+	if size == 0 && l.opt.Signed != nil && l.opt.Signed() {
 		const text = "there is a key that signed a log, and no log: it was removed, and this one was begun in its place"
-		if err := e.recordFinding(ctx, text, nil); err != nil {
+		if err := l.recordFinding(ctx, text, nil); err != nil {
 			return err
 		}
 	}
-	return e.update(func(txn *badger.Txn) error { return txn.Set(keyBegun(), []byte{}) })
+	return l.db.Update(func(txn *badger.Txn) error { return txn.Set(keyBegun(), []byte{}) })
 }
 
 // journalKey reports whether journals can be read by the key that the log knows
 // them by. One that is not there is told until it is back; that it was exchanged,
 // or made anew by a launch, is recorded. The caller holds ingesting.
-func (e *engine) journalKey(ctx context.Context, done *Ingested) (bool, error) {
+func (l *Log) journalKey(ctx context.Context, done *Ingested) (bool, error) {
 	var known []byte
-	err := e.db.View(func(txn *badger.Txn) (err error) {
-		known, err = get(txn, keyJournal())
+	err := l.db.View(func(txn *badger.Txn) (err error) {
+		known, err = db.Get(txn, keyJournal())
 		return err
 	})
 	if err != nil {
 		return false, err
 	}
-	id, err := journal.KeyID(e.journal)
+	id, err := journal.KeyID(l.opt.Journal)
 	switch {
 	case err == nil && bytes.Equal(id, known), errors.Is(err, fs.ErrNotExist) && known == nil:
 		return true, nil
@@ -235,11 +237,11 @@ func (e *engine) journalKey(ctx context.Context, done *Ingested) (bool, error) {
 			"exchanged, and what waited in journals can no longer be read",
 			known[:4], id[:4])
 		done.Damaged = append(done.Damaged, text)
-		if err := e.recordFinding(ctx, text, nil); err != nil {
+		if err := l.recordFinding(ctx, text, nil); err != nil {
 			return false, err
 		}
 	}
-	return true, e.update(func(txn *badger.Txn) error { return txn.Set(keyJournal(), id) })
+	return true, l.db.Update(func(txn *badger.Txn) error { return txn.Set(keyJournal(), id) })
 }
 
 // strays are records behind the end of the log: rlp has made none of them.
@@ -260,15 +262,15 @@ func (s *strays) look(txn *badger.Txn, size uint64) error {
 		s.keys = append(s.keys, it.Item().KeyCopy(nil))
 		err := it.Item().Value(func(p []byte) error {
 			if s.n++; s.n == 1 {
-				s.first, s.sum = tailNumber(it.Item().Key()), sha256.Sum256(p)
+				s.first, s.sum = db.TailNumber(it.Item().Key()), sha256.Sum256(p)
 			}
-			if g.Read(p) == nil && g.Seq == tailNumber(it.Item().Key()) {
+			if g.Read(p) == nil && g.Seq == db.TailNumber(it.Item().Key()) {
 				x.entries(&g, func(_ int, entry []byte, key int) { s.keys = append(s.keys, append([]byte(nil), entry[:key]...)) })
 			}
 			return nil
 		})
 		if err != nil {
-			return fmt.Errorf("%w: %w", ErrDamaged, err)
+			return fmt.Errorf("%w: %w", wire.ErrDamaged, err)
 		}
 	}
 	return nil

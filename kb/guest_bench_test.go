@@ -195,7 +195,7 @@ func BenchmarkSearch(b *testing.B) {
 	done := make(chan error, 64)
 	for i := range values {
 		go func(key, value string) {
-			_, err := answer(context.Background(), e, &changeRequest{Domain: "notes", Key: key, Value: []byte(value)})
+			_, err := asked(context.Background(), e, &changeRequest{Domain: "notes", Key: key, Value: []byte(value)})
 			done <- err
 		}(fmt.Sprintf("key%06d", i), text(30))
 		if i >= 64 {
@@ -215,7 +215,7 @@ func BenchmarkSearch(b *testing.B) {
 			for b.Loop() {
 				q := &searchRequest{Domain: "notes", Text: text(1 + rnd.IntN(3)), Raw: raw}
 				begun := time.Now()
-				if _, err := answer(b.Context(), e, q); err != nil {
+				if _, err := asked(b.Context(), e, q); err != nil {
 					b.Fatal(err)
 				}
 				took = append(took, time.Since(begun))
@@ -227,7 +227,7 @@ func BenchmarkSearch(b *testing.B) {
 	}
 	b.Run("commonest", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := answer(b.Context(), e, &searchRequest{Domain: "notes", Text: "word0 word1 word2"}); err != nil {
+			if _, err := asked(b.Context(), e, &searchRequest{Domain: "notes", Text: "word0 word1 word2"}); err != nil {
 				b.Fatal(err)
 			}
 		}

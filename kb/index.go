@@ -11,6 +11,8 @@ import (
 	"github.com/dgraph-io/badger/v4"
 	"github.com/zeebo/blake3"
 
+	"runloop.dev/rlp/kb/db"
+	"runloop.dev/rlp/kb/wire"
 	"runloop.dev/rlp/kb/words"
 )
 
@@ -31,7 +33,7 @@ const indexRules = "1"
 const probe = "Ada Lovelace <ada.lovelace@example.org>, +1 212 555 0123"
 
 // indexVersion names the rules by which an index is made, the masks' included.
-func (o *Options) indexVersion() string {
+func (o *valueOptions) indexVersion() string {
 	version := indexRules + "/" + o.MaskVersion
 	if o.Mask == nil {
 		return version
@@ -39,9 +41,6 @@ func (o *Options) indexVersion() string {
 	sum := blake3.Sum256(o.Mask("contacts", []byte(probe)))
 	return version + "/" + hex.EncodeToString(sum[:8])
 }
-
-// agreement is what both ends of the socket must have alike.
-func (o *Options) agreement() agreement { return agreement{o.indexVersion(), o.Tenant} }
 
 // A document is a value made ready for the index.
 type document struct {
@@ -51,12 +50,12 @@ type document struct {
 }
 
 // document finds the words of a value.
-func (e *engine) document(domain string, value []byte) (*document, error) {
-	masked, err := e.opt.masked(domain, value)
+func (v *Values) document(domain string, value []byte) (*document, error) {
+	masked, err := v.opt.masked(domain, value)
 	if err != nil {
 		return nil, err
 	}
-	d := &document{masked: words.Of(masked), plain: e.opt.Mask != nil && string(masked) == string(value)}
+	d := &document{masked: words.Of(masked), plain: v.opt.Mask != nil && string(masked) == string(value)}
 	if string(masked) != string(value) {
 		raw := words.Of(value)
 		d.raw = &raw
@@ -65,13 +64,13 @@ func (e *engine) document(domain string, value []byte) (*document, error) {
 }
 
 // masked is a value as it is shown to who may not see it raw.
-func (o *Options) masked(domain string, value []byte) ([]byte, error) {
+func (o *valueOptions) masked(domain string, value []byte) ([]byte, error) {
 	if o.Mask == nil || len(value) == 0 {
 		return value, nil
 	}
 	masked := o.Mask(domain, slices.Clone(value))
 	if masked == nil {
-		return nil, fmt.Errorf("%w: its values cannot be masked, for the key of masks cannot be read", ErrUnavailable)
+		return nil, fmt.Errorf("%w: its values cannot be masked, for the key of masks cannot be read", wire.ErrUnavailable)
 	}
 	return masked, nil
 }
@@ -105,7 +104,7 @@ func (t *tally) encode() []byte {
 
 func readTally(txn *badger.Txn, domain string) (tally, error) {
 	var t tally
-	p, err := get(txn, keyTally(domain))
+	p, err := db.Get(txn, keyTally(domain))
 	if err != nil || p == nil {
 		return t, err
 	}
@@ -119,7 +118,7 @@ func decodeTally(p []byte) (tally, error) {
 		*n = r.number()
 	}
 	if r.bad || len(r.p) > 0 {
-		return t, fmt.Errorf("%w: the tally of a domain makes no sense", ErrDamaged)
+		return t, fmt.Errorf("%w: the tally of a domain makes no sense", wire.ErrDamaged)
 	}
 	return t, nil
 }
@@ -140,8 +139,8 @@ func (t *tally) count(masked, raw int, sign uint64) {
 }
 
 // Tallies says what each domain of the store holds, in the order of their names.
-func (s *Store) Tallies(ctx context.Context) ([]Tally, error) {
-	r, err := ask(ctx, s, &tallyRequest{})
+func (s *valueClient) Tallies(ctx context.Context) ([]Tally, error) {
+	r, err := wire.Ask(ctx, s.asker, &tallyRequest{})
 	if err != nil {
 		return nil, err
 	}
@@ -164,16 +163,16 @@ type tallyAnswer struct {
 	Tallies []Tally `cbor:"1,keyasint,omitempty"`
 }
 
-func (*tallyRequest) op() opcode { return opTally }
+func (*tallyRequest) Op() wire.Opcode { return wire.OpTally }
 
-func (*tallyRequest) do(_ context.Context, e *engine) (*tallyAnswer, error) {
-	txn := e.db.NewTransaction(false)
+func (*tallyRequest) Do(_ context.Context, v *Values) (*tallyAnswer, error) {
+	txn := v.db.NewTransaction(false)
 	defer txn.Discard()
 	it := txn.NewIterator(badger.IteratorOptions{Prefix: []byte{spaceTally}})
 	defer it.Close()
 	r := &tallyAnswer{}
 	for it.Rewind(); it.Valid(); it.Next() {
-		domain, _, _ := splitNamed(it.Item().Key())
+		domain, _, _ := db.SplitNamed(it.Item().Key())
 		t, err := readTally(txn, domain)
 		if err != nil {
 			return nil, err
@@ -195,7 +194,7 @@ func (t *tally) add(d *document, size int) {
 }
 
 // addDoc enters a value's words into the index as document doc.
-func (e *engine) addDoc(txn *badger.Txn, domain, key string, doc uint64, d *document) error {
+func (v *Values) addDoc(txn *badger.Txn, domain, key string, doc uint64, d *document) error {
 	if d.empty() {
 		return nil
 	}
@@ -221,8 +220,8 @@ func (e *engine) addDoc(txn *badger.Txn, domain, key string, doc uint64, d *docu
 
 // removeDoc takes a document out of the index and returns the lengths that it
 // was counted with.
-func (e *engine) removeDoc(txn *badger.Txn, domain string, doc uint64) (masked, raw int, err error) {
-	p, err := get(txn, keyDoc(domain, doc))
+func (v *Values) removeDoc(txn *badger.Txn, domain string, doc uint64) (masked, raw int, err error) {
+	p, err := db.Get(txn, keyDoc(domain, doc))
 	if err != nil || p == nil {
 		return 0, -1, err
 	}
@@ -245,7 +244,7 @@ func (e *engine) removeDoc(txn *badger.Txn, domain string, doc uint64) (masked, 
 
 // changeChunk puts a posting into a chunk, or takes it out.
 func changeChunk(txn *badger.Txn, key []byte, p posting, add bool) error {
-	before, err := get(txn, key)
+	before, err := db.Get(txn, key)
 	if err != nil {
 		return err
 	}

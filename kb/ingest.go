@@ -9,7 +9,9 @@ import (
 	"path/filepath"
 	"time"
 
+	"runloop.dev/rlp/kb/db"
 	"runloop.dev/rlp/kb/journal"
+	"runloop.dev/rlp/kb/wire"
 )
 
 // keepJournal is how long a journal stays after its last change, though all of
@@ -31,42 +33,42 @@ type journalState = journal.Taken
 
 // ingest takes what the journals hold into the log. What is wrong with one
 // journal is reported and does not keep the others out.
-func (e *engine) ingest(ctx context.Context) (Ingested, error) {
+func (l *Log) ingest(ctx context.Context) (Ingested, error) {
 	var done Ingested
 	select {
-	case e.ingesting <- struct{}{}:
-		defer func() { <-e.ingesting }()
+	case l.ingesting <- struct{}{}:
+		defer func() { <-l.ingesting }()
 	case <-ctx.Done():
 		done.Left = 1 // at least: somebody else is still at it
 		return done, nil
-	case <-e.quit:
-		return done, ErrClosed
+	case <-l.quit:
+		return done, wire.ErrClosed
 	}
-	if err := e.room(); err != nil { // or a journal that cannot be opened would be told as damaged
+	if err := l.db.Room(); err != nil { // or a journal that cannot be opened would be told as damaged
 		return done, err
 	}
-	if err := e.begun(ctx); err != nil {
+	if err := l.begun(ctx); err != nil {
 		return done, fmt.Errorf("%w: %w", errStoreWrite, err)
 	}
-	if ok, err := e.journalKey(ctx, &done); err != nil {
+	if ok, err := l.journalKey(ctx, &done); err != nil {
 		return done, fmt.Errorf("%w: %w", errStoreWrite, err)
 	} else if !ok {
 		return done, nil
 	}
-	if err := e.complete(ctx, &done); err != nil {
+	if err := l.complete(ctx, &done); err != nil {
 		return done, err
 	}
-	files, err := journal.List(e.journal)
+	files, err := journal.List(l.opt.Journal)
 	if err != nil {
 		return done, err
 	}
-	b := &intake{engine: e, ctx: ctx}
+	b := &intake{Log: l, ctx: ctx}
 	for i, f := range files {
 		if i > 0 && ctx.Err() != nil {
 			done.Left = len(files) - i
 			return done, b.settle(&done)
 		}
-		if err := e.ingestFile(b, f, &done); err != nil {
+		if err := l.ingestFile(b, f, &done); err != nil {
 			if errors.Is(err, errInterrupted) {
 				done.Left = len(files) - i
 				return done, b.settle(&done)
@@ -77,7 +79,7 @@ func (e *engine) ingest(ctx context.Context) (Ingested, error) {
 			if err := b.settle(&done); err != nil {
 				return done, err
 			}
-			if err := e.damaged(ctx, f.Run, err, &done); err != nil {
+			if err := l.damaged(ctx, f.Run, err, &done); err != nil {
 				return done, err
 			}
 		}
@@ -86,9 +88,9 @@ func (e *engine) ingest(ctx context.Context) (Ingested, error) {
 		return done, err
 	}
 	if len(files) > 0 {
-		err = journal.Sweep(e.journal, e.opt.Now())
+		err = journal.Sweep(l.opt.Journal, l.opt.Now())
 	}
-	return done, errors.Join(err, e.orphans(ctx, &done))
+	return done, errors.Join(err, l.orphans(ctx, &done))
 }
 
 var (
@@ -103,17 +105,17 @@ var (
 
 // ingestFile reads one journal into b, which is committed when there is enough in
 // it. An error is about that journal alone, unless it is errStoreWrite.
-func (e *engine) ingestFile(b *intake, f journal.File, done *Ingested) error {
-	was, err := e.journalState(f.Run)
+func (l *Log) ingestFile(b *intake, f journal.File, done *Ingested) error {
+	was, err := l.journalState(f.Run)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errStoreWrite, err)
 	}
-	if was.Done && e.young(f) {
+	if was.Done && l.young(f) {
 		return nil // its end is judged when it is put away, and not at each run's end until then
 	}
-	r, err := journal.OpenReader(e.journal, f.Run, was.State)
+	r, err := journal.OpenReader(l.opt.Journal, f.Run, was.State)
 	if errors.Is(err, fs.ErrNotExist) {
-		if _, missing := os.Lstat(filepath.Join(e.journal, f.Run)); errors.Is(missing, fs.ErrNotExist) {
+		if _, missing := os.Lstat(filepath.Join(l.opt.Journal, f.Run)); errors.Is(missing, fs.ErrNotExist) {
 			return nil // someone has put it away since it was listed
 		}
 	}
@@ -127,7 +129,7 @@ func (e *engine) ingestFile(b *intake, f journal.File, done *Ingested) error {
 		return fmt.Errorf("asking for the writer of %s: %w", f.Run, err)
 	}
 	if was.Done {
-		return e.afterDone(f, r, gone)
+		return l.afterDone(f, r, gone)
 	}
 	if b.halfFull() {
 		if err := b.settle(done); err != nil {
@@ -139,7 +141,7 @@ func (e *engine) ingestFile(b *intake, f journal.File, done *Ingested) error {
 	if damage != nil && !errors.Is(damage, journal.ErrDamaged) {
 		b.undo() // what was read comes again
 		if errors.Is(damage, errForeign) && gone {
-			_, err := journal.Quarantine(e.journal, f.Run)
+			_, err := journal.Quarantine(l.opt.Journal, f.Run)
 			return errors.Join(damage, err)
 		}
 		return damage
@@ -158,43 +160,43 @@ func (e *engine) ingestFile(b *intake, f journal.File, done *Ingested) error {
 }
 
 // afterDone treats a journal that was finished with before.
-func (e *engine) afterDone(f journal.File, r *journal.Reader, gone bool) error {
+func (l *Log) afterDone(f journal.File, r *journal.Reader, gone bool) error {
 	if !gone {
 		return fmt.Errorf("journal of run %s: someone writes to it after its end", f.Run)
 	}
 	if f.Bytes < r.State().Offset {
-		return e.putAway(f, nil) // the power was lost before it was synced, and the log has all of it
+		return l.putAway(f, nil) // the power was lost before it was synced, and the log has all of it
 	}
 	_, err := r.Tail()
-	return e.putAway(f, err)
+	return l.putAway(f, err)
 }
 
 // putAway deletes a journal whose records are durable in the log, or puts it
 // aside when there is something wrong with it.
-func (e *engine) putAway(f journal.File, damage error) error {
+func (l *Log) putAway(f journal.File, damage error) error {
 	if damage != nil {
-		_, err := journal.Quarantine(e.journal, f.Run)
+		_, err := journal.Quarantine(l.opt.Journal, f.Run)
 		return errors.Join(damage, err)
 	}
-	if e.young(f) {
+	if l.young(f) {
 		return nil
 	}
-	return journal.Remove(e.journal, f.Run)
+	return journal.Remove(l.opt.Journal, f.Run)
 }
 
 // young reports whether a journal stays for whoever follows it.
-func (e *engine) young(f journal.File) bool { return e.opt.Now().Sub(f.Time) < keepJournal }
+func (l *Log) young(f journal.File) bool { return l.opt.Now().Sub(f.Time) < keepJournal }
 
-func (e *engine) journalState(run string) (journalState, error) {
-	txn := e.db.NewTransaction(false)
+func (l *Log) journalState(run string) (journalState, error) {
+	txn := l.db.NewTransaction(false)
 	defer txn.Discard()
 	var s journalState
-	p, err := get(txn, keyState(run))
+	p, err := db.Get(txn, keyState(run))
 	if err != nil || p == nil {
 		return s, err
 	}
-	if err := e.codec.Unmarshal(p, &s); err != nil {
-		return s, fmt.Errorf("%w: %w", ErrDamaged, err)
+	if err := l.codec.Unmarshal(p, &s); err != nil {
+		return s, fmt.Errorf("%w: %w", wire.ErrDamaged, err)
 	}
 	return s, nil
 }

@@ -9,13 +9,14 @@ import (
 	"github.com/dgraph-io/badger/v4"
 
 	"runloop.dev/rlp/internal/record/audit"
+	"runloop.dev/rlp/kb/db"
 	"runloop.dev/rlp/kb/journal"
 )
 
 // An intake carries the records of journals into the log, a transaction at a
 // time: as many journals as fit into it, each with its state after them.
 type intake struct {
-	*engine
+	*Log
 	ctx    context.Context
 	run    string // whose journal is being read
 	batch  []*audit.Record
@@ -26,7 +27,7 @@ type intake struct {
 	before struct{ items, size int } // of the batch, without the journal that is being read
 	drop   [][]byte                  // keys that go with the batch
 	mark   []byte                    // a key that comes with it
-	heap   heapWatch
+	heap   db.HeapWatch
 
 	unsealed error // why the last batch has no checkpoint, though one was due
 	fresh    Head  // its checkpoint
@@ -44,6 +45,12 @@ type finished struct {
 	file   journal.File
 	damage error
 }
+
+// What one transaction carries, of what badger takes at once.
+const (
+	intakeBytes = 400 << 10 // of records, and one more record
+	intakeItems = 1000
+)
 
 // mostStates bounds the journals that one transaction finishes with.
 const mostStates = 256
@@ -183,7 +190,7 @@ func (b *intake) flush(s journalState) error {
 
 // store commits the batch and the states together.
 func (b *intake) store() error {
-	if err := b.room(); err != nil { // they are safe where they are
+	if err := b.db.Room(); err != nil { // they are safe where they are
 		return fmt.Errorf("%w: %w", errStoreWrite, err)
 	}
 	if len(b.batch) > 0 {
@@ -204,7 +211,7 @@ func (b *intake) store() error {
 		b.grown(t)
 	}
 	b.taken += len(b.batch)
-	b.heap.tidy(b.db)
+	b.heap.Tidy(b.db.DB)
 	clear(b.batch)
 	b.batch, b.states, b.size = b.batch[:0], b.states[:0], 0
 	b.before.items, b.before.size = 0, 0
@@ -250,7 +257,7 @@ func setState(txn *badger.Txn, run string, p []byte, done bool) error {
 func setRecord(txn *badger.Txn, rec *audit.Record, p []byte) error {
 	errs := []error{
 		txn.Set(keyRecord(rec.Seq), p),
-		txn.Set(keyRun(rec.Head.RunID, rec.RunSeq), number(nil, rec.Seq)),
+		txn.Set(keyRun(rec.Head.RunID, rec.RunSeq), db.Number(nil, rec.Seq)),
 		txn.Set(keyAgent(rec.Head.Agent, rec.Seq), nil),
 	}
 	if !rec.Allowed() {

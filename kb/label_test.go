@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	"github.com/dgraph-io/badger/v4"
+
+	"runloop.dev/rlp/kb/db"
+	"runloop.dev/rlp/kb/wire"
 )
 
 // trusts wants every way of reading a value to say the same of its label, by
@@ -97,7 +100,7 @@ func TestLabelsOfEarlierVersions(t *testing.T) {
 	set := func(key string, change func(p []byte)) {
 		t.Helper()
 		err := e.db.Update(func(txn *badger.Txn) error {
-			p, err := get(txn, keyData("notes", key))
+			p, err := db.Get(txn, keyData("notes", key))
 			if err == nil {
 				change(p)
 				err = txn.Set(keyData("notes", key), p)
@@ -107,11 +110,11 @@ func TestLabelsOfEarlierVersions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e.reads.changed()
+		e.values.reads.changed()
 	}
 	is := func(key string, want bool) {
 		t.Helper()
-		if c, err := e.content("notes", key); err != nil || c.Trusted != want || string(c.Bytes) != key {
+		if c, err := e.values.content("notes", key); err != nil || c.Trusted != want || string(c.Bytes) != key {
 			t.Errorf("%s: %+v, %v", key, c, err)
 		}
 	}
@@ -127,7 +130,7 @@ func TestLabelsOfEarlierVersions(t *testing.T) {
 		t.Error(err)
 	}
 	set("bad", func(p []byte) { p[8] |= trustedBit })
-	if _, err := verifyAll(t, e); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "notes/bad") {
+	if _, err := verifyAll(t, e); !errors.Is(err, wire.ErrDamaged) || !strings.Contains(err.Error(), "notes/bad") {
 		t.Errorf("a forged label: %v", err)
 	}
 }

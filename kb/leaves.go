@@ -5,6 +5,9 @@ import (
 
 	"github.com/dgraph-io/badger/v4"
 	"golang.org/x/mod/sumdb/tlog"
+
+	"runloop.dev/rlp/kb/db"
+	"runloop.dev/rlp/kb/wire"
 )
 
 // leavesStep is how many records of an older store get their leaves within one
@@ -16,27 +19,27 @@ const leavesStep = 4096
 // it came. A record that is missing or cannot be read gets the leaf of the empty
 // line, so that whoever verifies the log finds it, and what else is in the
 // store can be used.
-func (e *engine) addLeaves() error {
+func (l *Log) addLeaves() error {
 	for {
 		more := false
 		var t *tree
-		err := e.update(func(txn *badger.Txn) error {
-			last, err := getNumber(txn, keySeq())
+		err := l.db.Update(func(txn *badger.Txn) error {
+			last, err := db.GetNumber(txn, keySeq())
 			if err != nil {
 				return err
 			}
-			if t, err = e.currentTree(txn); err != nil {
+			if t, err = l.currentTree(txn); err != nil {
 				return err
 			}
 			for range leavesStep {
 				if t.size >= last {
 					return errors.Join(t.save(txn), txn.Set(keyOwed(), []byte{}))
 				}
-				p, err := get(txn, keyRecord(t.size+1))
+				p, err := db.Get(txn, keyRecord(t.size+1))
 				if err != nil {
 					return err
 				}
-				leaf, _, err := e.leafer.leaf(p)
+				leaf, _, err := l.leafer.leaf(p)
 				if err != nil {
 					leaf = tlog.RecordHash(nil)
 				}
@@ -48,25 +51,25 @@ func (e *engine) addLeaves() error {
 		if err != nil {
 			return err
 		}
-		e.edge = t
+		l.edge = t
 		if !more {
-			return e.sealLeaves(t.head())
+			return l.sealLeaves(t.head())
 		}
 	}
 }
 
 // sealLeaves makes the first checkpoint of an older store. One that cannot be
 // made is tried again with the next records.
-func (e *engine) sealLeaves(head Head) error {
-	if e.opt.Seal == nil || head.Size == 0 {
+func (l *Log) sealLeaves(head Head) error {
+	if l.opt.Seal == nil || head.Size == 0 {
 		return nil
 	}
-	err := e.update(func(txn *badger.Txn) error {
-		_, err := e.sealAt(txn, head)
+	err := l.db.Update(func(txn *badger.Txn) error {
+		_, err := l.sealAt(txn, head)
 		return err
 	})
-	e.owed = err != nil
-	if errors.Is(err, ErrDamaged) {
+	l.owed = err != nil
+	if errors.Is(err, wire.ErrDamaged) {
 		return err
 	}
 	return nil

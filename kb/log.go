@@ -8,14 +8,15 @@ import (
 
 	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/kb/journal"
+	"runloop.dev/rlp/kb/wire"
 )
 
 // Ingest takes what the journals hold into the log, those of running agents up
 // to where they are. What is wrong with a journal is in Damaged.
-func (s *Store) Ingest(ctx context.Context) (Ingested, error) {
+func (s *logClient) Ingest(ctx context.Context) (Ingested, error) {
 	var all Ingested
 	for {
-		done, err := ask(ctx, s, &ingestRequest{})
+		done, err := wire.Ask(ctx, s.asker, &ingestRequest{})
 		if err != nil {
 			return all, fmt.Errorf("taking in journals: %w", err)
 		}
@@ -32,19 +33,19 @@ func (s *Store) Ingest(ctx context.Context) (Ingested, error) {
 // An ingestRequest asks for a step of what [Store.Ingest] does.
 type ingestRequest struct{}
 
-func (*ingestRequest) op() opcode { return opIngest }
+func (*ingestRequest) Op() wire.Opcode { return wire.OpIngest }
 
-func (*ingestRequest) do(ctx context.Context, e *engine) (*Ingested, error) {
+func (*ingestRequest) Do(ctx context.Context, l *Log) (*Ingested, error) {
 	ctx, cancel := context.WithTimeout(ctx, ingestStep)
 	defer cancel()
-	done, err := e.ingest(ctx)
+	done, err := l.ingest(ctx)
 	return &done, err
 }
 
 // Audit returns the records that f asks for, oldest first, after taking in
 // what the journals hold, so that every record whose call has returned is
 // there. It ends after the first error.
-func (s *Store) Audit(ctx context.Context, f Filter) iter.Seq2[audit.Record, error] {
+func (s *logClient) Audit(ctx context.Context, f Filter) iter.Seq2[audit.Record, error] {
 	return func(yield func(audit.Record, error) bool) {
 		codec, err := audit.NewCodec()
 		if err == nil {
@@ -62,7 +63,7 @@ func (s *Store) Audit(ctx context.Context, f Filter) iter.Seq2[audit.Record, err
 // Lines is Audit in the exported form: each record's line, without a line end,
 // which is what its leaf in the log's tree is made of. A line is valid until
 // the next.
-func (s *Store) Lines(ctx context.Context, f Filter) iter.Seq2[[]byte, error] {
+func (s *logClient) Lines(ctx context.Context, f Filter) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		transcoder, err := audit.NewTranscoder()
 		var line []byte
@@ -80,7 +81,7 @@ func (s *Store) Lines(ctx context.Context, f Filter) iter.Seq2[[]byte, error] {
 
 // Glances is Audit for who asks the same of very many records: what it yields
 // is valid until the next, and was not decoded whole.
-func (s *Store) Glances(ctx context.Context, f Filter) iter.Seq2[*audit.Glance, error] {
+func (s *logClient) Glances(ctx context.Context, f Filter) iter.Seq2[*audit.Glance, error] {
 	return func(yield func(*audit.Glance, error) bool) {
 		var g audit.Glance
 		err := s.stored(ctx, f, true, func(p []byte) (bool, error) {
@@ -95,7 +96,7 @@ func (s *Store) Glances(ctx context.Context, f Filter) iter.Seq2[*audit.Glance, 
 
 // stored calls visit with the stored form of the records that f asks for, until
 // it says no.
-func (s *Store) stored(ctx context.Context, f Filter, glance bool, visit func(p []byte) (bool, error)) error {
+func (s *logClient) stored(ctx context.Context, f Filter, glance bool, visit func(p []byte) (bool, error)) error {
 	if err := f.check(); err != nil {
 		return err
 	}
@@ -108,14 +109,14 @@ func (s *Store) stored(ctx context.Context, f Filter, glance bool, visit func(p 
 	}
 	q.Bare = glance
 	for {
-		r, err := ask(ctx, s, q)
+		r, err := wire.Ask(ctx, s.asker, q)
 		if err != nil {
 			return err
 		}
 		for _, p := range r.Records {
 			more, err := visit(p)
 			if err != nil {
-				return fmt.Errorf("%w: %w", ErrDamaged, err)
+				return fmt.Errorf("%w: %w", wire.ErrDamaged, err)
 			}
 			if !more {
 				return nil
@@ -132,11 +133,11 @@ func (s *Store) stored(ctx context.Context, f Filter, glance bool, visit func(p 
 }
 
 // begin finds the first page of an answer; nil: there is nothing to answer.
-func (s *Store) begin(ctx context.Context, f Filter) (*pageRequest, error) {
+func (s *logClient) begin(ctx context.Context, f Filter) (*pageRequest, error) {
 	q := &seekRequest{Filter: f}
 	found := uint64(0)
 	for {
-		r, err := ask(ctx, s, q)
+		r, err := wire.Ask(ctx, s.asker, q)
 		if err != nil {
 			return nil, err
 		}

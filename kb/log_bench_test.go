@@ -12,6 +12,7 @@ import (
 	"github.com/dgraph-io/badger/v4"
 
 	"runloop.dev/rlp/internal/record/audit"
+	"runloop.dev/rlp/kb/db"
 	"runloop.dev/rlp/kb/journal"
 )
 
@@ -43,7 +44,7 @@ var largeLog = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	for run := range logSize() / 1000 {
-		if err := e.madeUp(fmt.Sprintf("0197b3e2-7c1d-7e4a-9d00-%012d", run), 1000, true); err != nil {
+		if err := e.log.madeUp(fmt.Sprintf("0197b3e2-7c1d-7e4a-9d00-%012d", run), 1000, true); err != nil {
 			return "", err
 		}
 	}
@@ -54,13 +55,13 @@ var largeLog = sync.OnceValues(func() (string, error) {
 })
 
 // madeUp puts a run of n records into the log.
-func (e *engine) madeUp(run string, n int, ends bool) error {
+func (e *Log) madeUp(run string, n int, ends bool) error {
 	digest := "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 	head := audit.Head{
 		RunID: run, TraceID: "4bf92f3577b34da6a3ce929d0e0e4736", Tenant: "default", Agent: "writer",
 		BundleDigest: digest, EffectiveDigest: digest,
 	}
-	b := &intake{engine: e, run: run}
+	b := &intake{Log: e, run: run}
 	for i := range n {
 		rec := &audit.Record{
 			Time: time.UnixMilli(1_767_225_600_000 + int64(i)), Head: head, Kept: true,
@@ -127,11 +128,11 @@ func BenchmarkScanRun(b *testing.B) {
 	e := openLarge(b)
 	f := Filter{Run: fmt.Sprintf("0197b3e2-7c1d-7e4a-9d00-%012d", logSize()/2000)}
 	for b.Loop() {
-		at, err := answer(b.Context(), e, &seekRequest{Filter: f})
+		at, err := asked(b.Context(), e, &seekRequest{Filter: f})
 		n := 0
 		for more := true; more && err == nil; {
 			var r *pageAnswer
-			if r, err = answer(b.Context(), e, &pageRequest{Filter: f, From: at.From, UpTo: at.UpTo}); err == nil {
+			if r, err = asked(b.Context(), e, &pageRequest{Filter: f, From: at.From, UpTo: at.UpTo}); err == nil {
 				n += len(r.Records)
 				at.From, more = r.Next, r.More
 			}
@@ -148,7 +149,7 @@ func BenchmarkInclusion(b *testing.B) {
 	at := uint64(1)
 	for b.Loop() {
 		at = at*48271%uint64(logSize()) + 1
-		if _, err := answer(b.Context(), e, &inclusionRequest{Seq: at}); err != nil {
+		if _, err := asked(b.Context(), e, &inclusionRequest{Seq: at}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -177,7 +178,7 @@ func BenchmarkDurableIngest(b *testing.B) {
 				b.Fatal(err)
 			}
 			defer e.close()
-			db, err := openDatabase(b.TempDir(), &listener{})
+			db, err := db.OpenDatabase(b.TempDir(), &db.Listener{})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -188,12 +189,12 @@ func BenchmarkDurableIngest(b *testing.B) {
 				i++
 				run := fmt.Sprintf("0197b3e2-7c1d-7e4a-9d00-%012d", i)
 				begin := time.Now()
-				if err := e.madeUp(run, size, ends); err != nil {
+				if err := e.log.madeUp(run, size, ends); err != nil {
 					b.Fatal(err)
 				}
 				with += time.Since(begin)
 				begin = time.Now()
-				if err := bare(e, db, run, size, &seq); err != nil {
+				if err := bare(e, db.DB, run, size, &seq); err != nil {
 					b.Fatal(err)
 				}
 				alone += time.Since(begin)
@@ -206,13 +207,13 @@ func BenchmarkDurableIngest(b *testing.B) {
 
 // bare is what the log was before it was a tree: records, what leads to them, and
 // how far their journal was read.
-func bare(e *engine, db *badger.DB, run string, n int, seq *uint64) error {
+func bare(e *engine, to *badger.DB, run string, n int, seq *uint64) error {
 	digest := "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 	head := audit.Head{
 		RunID: run, TraceID: "4bf92f3577b34da6a3ce929d0e0e4736", Tenant: "default", Agent: "writer",
 		BundleDigest: digest, EffectiveDigest: digest,
 	}
-	return db.Update(func(txn *badger.Txn) error {
+	return to.Update(func(txn *badger.Txn) error {
 		for i := range n {
 			*seq++
 			rec := &audit.Record{
@@ -232,6 +233,6 @@ func bare(e *engine, db *badger.DB, run string, n int, seq *uint64) error {
 			}
 		}
 		p, err := e.codec.Marshal(journalState{State: journal.State{RunSeq: uint64(n)}})
-		return errors.Join(err, txn.Set(keySeq(), number(nil, *seq)), txn.Set(keyState(run), p))
+		return errors.Join(err, txn.Set(keySeq(), db.Number(nil, *seq)), txn.Set(keyState(run), p))
 	})
 }

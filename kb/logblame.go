@@ -6,24 +6,35 @@ import (
 	"strings"
 
 	"golang.org/x/mod/sumdb/tlog"
+
+	"runloop.dev/rlp/kb/db"
+	"runloop.dev/rlp/kb/wire"
 )
 
 // blameReach is how far away the place of a record is looked for.
 const blameReach = 64
+
+// A suspect is the record at seq, whose stored form is p, which does not make its leaf.
+type suspect struct {
+	*logWalk
+	seq uint64
+	p   []byte
+}
 
 // blame says what is wrong with record seq, whose stored form p makes leaf, where
 // the tree has want: whether it is the tree that was changed, by the signed heads
 // that are known; and if the record was, whether it is one of another place that
 // was given another number.
 func (w *logWalk) blame(seq uint64, p []byte, leaf, want tlog.Hash) error {
+	s := &suspect{w, seq, p}
 	if leaf == want {
 		return &LogError{FaultChanged, seq, 0, "it was given a time at which it will be gone"}
 	}
-	if w.inTree(seq, leaf) {
+	if s.inTree(leaf) {
 		return &LogError{FaultTree, seq, 0, "its leaf is another one; the record is the one that was signed"}
 	}
-	stands := w.placeOf(seq, p) // where the record that is here belongs
-	lies := w.recordOf(seq)     // where the record that belongs here is
+	stands := s.placeOf() // where the record that is here belongs
+	lies := s.recordOf()  // where the record that belongs here is
 	switch {
 	case stands != 0 && lies != 0:
 		return &LogError{
@@ -40,37 +51,37 @@ func (w *logWalk) blame(seq uint64, p []byte, leaf, want tlog.Hash) error {
 }
 
 // inTree reports whether a leaf is at its place in a log that was signed.
-func (w *logWalk) inTree(seq uint64, leaf tlog.Hash) bool {
-	r, err := w.checkpointsOf(w.txn, seq-1)
-	if err != nil || len(r.Checkpoints) == 0 || r.Checkpoints[0].Head.Size > w.head.Size {
+func (s *suspect) inTree(leaf tlog.Hash) bool {
+	r, err := s.checkpointsOf(s.txn, s.seq-1)
+	if err != nil || len(r.Checkpoints) == 0 || r.Checkpoints[0].Head.Size > s.head.Size {
 		return false
 	}
 	head := r.Checkpoints[0].Head
-	proof, err := tlog.ProveRecord(int64(head.Size), int64(seq-1), hashes{w.txn})
-	return err == nil && tlog.CheckRecord(proof, int64(head.Size), head.Root, int64(seq-1), leaf) == nil
+	proof, err := tlog.ProveRecord(int64(head.Size), int64(s.seq-1), hashes{s.txn})
+	return err == nil && tlog.CheckRecord(proof, int64(head.Size), head.Root, int64(s.seq-1), leaf) == nil
 }
 
-// placeOf finds a place near seq that p belongs to: the leaf there is that of p
+// placeOf finds a place near by that the record belongs to: the leaf there is its own
 // with the number of the place.
-func (w *logWalk) placeOf(seq uint64, p []byte) uint64 {
-	return w.near(seq, func(at uint64) bool { return w.leafAs(p, at) == w.leafAt(at) })
+func (s *suspect) placeOf() uint64 {
+	return s.near(func(at uint64) bool { return s.leafAs(s.p, at) == s.leafAt(at) })
 }
 
-// recordOf finds a record near seq that belongs to seq.
-func (w *logWalk) recordOf(seq uint64) uint64 {
-	want := w.leafAt(seq)
-	return w.near(seq, func(at uint64) bool {
-		p, err := get(w.txn, keyRecord(at))
-		return err == nil && p != nil && w.leafAs(p, seq) == want
+// recordOf finds a record near by that belongs in its place.
+func (s *suspect) recordOf() uint64 {
+	want := s.leafAt(s.seq)
+	return s.near(func(at uint64) bool {
+		p, err := db.Get(s.txn, keyRecord(at))
+		return err == nil && p != nil && s.leafAs(p, s.seq) == want
 	})
 }
 
-func (w *logWalk) near(seq uint64, is func(at uint64) bool) uint64 {
+func (s *suspect) near(is func(at uint64) bool) uint64 {
 	for d := uint64(1); d <= blameReach; d++ {
-		if at := seq + d; at <= w.head.Size && is(at) {
+		if at := s.seq + d; at <= s.head.Size && is(at) {
 			return at
 		}
-		if at := seq - d; d < seq && at > w.report.Pruned && is(at) {
+		if at := s.seq - d; d < s.seq && at > s.report.Pruned && is(at) {
 			return at
 		}
 	}
@@ -78,8 +89,8 @@ func (w *logWalk) near(seq uint64, is func(at uint64) bool) uint64 {
 }
 
 // leafAt is the leaf of a place as it is stored; that of none is no leaf.
-func (w *logWalk) leafAt(seq uint64) tlog.Hash {
-	h, err := hashes{w.txn}.ReadHashes([]int64{tlog.StoredHashIndex(0, int64(seq-1))})
+func (s *suspect) leafAt(seq uint64) tlog.Hash {
+	h, err := hashes{s.txn}.ReadHashes([]int64{tlog.StoredHashIndex(0, int64(seq-1))})
 	if err != nil {
 		return tlog.Hash{}
 	}
@@ -87,8 +98,8 @@ func (w *logWalk) leafAt(seq uint64) tlog.Hash {
 }
 
 // leafAs is the leaf that a record would have with another number.
-func (w *logWalk) leafAs(p []byte, seq uint64) tlog.Hash {
-	rec, err := w.codec.Decode(p)
+func (s *suspect) leafAs(p []byte, seq uint64) tlog.Hash {
+	rec, err := s.codec.Decode(p)
 	if err != nil {
 		return tlog.Hash{1}
 	}
@@ -100,7 +111,7 @@ func (w *logWalk) leafAs(p []byte, seq uint64) tlog.Hash {
 	return tlog.RecordHash(line)
 }
 
-func isDamage(err error) bool { return errors.Is(err, ErrDamaged) }
+func isDamage(err error) bool { return errors.Is(err, wire.ErrDamaged) }
 
 // asLogError is the fault that an error is.
 func asLogError(err error) (fault *LogError, is bool) {
@@ -116,4 +127,6 @@ func asFault(seq uint64, err error) error {
 }
 
 // plain is the text of an error without the words that every fault has.
-func plain(err error) string { return strings.ReplaceAll(err.Error(), ErrDamaged.Error()+": ", "") }
+func plain(err error) string {
+	return strings.ReplaceAll(err.Error(), wire.ErrDamaged.Error()+": ", "")
+}

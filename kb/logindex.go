@@ -12,6 +12,7 @@ import (
 	"github.com/dgraph-io/badger/v4"
 
 	"runloop.dev/rlp/internal/record/audit"
+	"runloop.dev/rlp/kb/db"
 	"runloop.dev/rlp/kb/journal"
 )
 
@@ -40,15 +41,15 @@ type indexWalk struct {
 // entries calls visit with what must lead to a record: key, then value.
 func (x *indexWalk) entries(g *audit.Glance, visit func(i int, entry []byte, key int)) {
 	x.key = append(append(x.key[:0], spaceRun, byte(len(g.Run)>>8), byte(len(g.Run))), g.Run...)
-	x.key = number(x.key, g.RunSeq)
+	x.key = db.Number(x.key, g.RunSeq)
 	n := len(x.key)
-	x.key = number(x.key, g.Seq)
+	x.key = db.Number(x.key, g.Seq)
 	visit(0, x.key, n)
 	x.key = append(append(x.key[:0], spaceAgent, byte(len(g.Agent)>>8), byte(len(g.Agent))), g.Agent...)
-	x.key = number(x.key, g.Seq)
+	x.key = db.Number(x.key, g.Seq)
 	visit(1, x.key, len(x.key))
 	if !g.Decided || g.Deny {
-		x.key = number(append(x.key[:0], spaceOther), g.Seq)
+		x.key = db.Number(append(x.key[:0], spaceOther), g.Seq)
 		visit(2, x.key, len(x.key))
 	}
 }
@@ -129,7 +130,7 @@ func (w *logWalk) eachEntry(ctx context.Context, until time.Time, visit func(ite
 // before reports whether an entry leads to a record that this verification does
 // not look at. Entries end in the number of the record.
 func (w *logWalk) before(entry []byte) bool {
-	seq := tailNumber(entry)
+	seq := db.TailNumber(entry)
 	return len(entry) >= 9 && seq != 0 && (seq <= w.ask.Since.Size || w.report.Unfinished && seq <= w.report.Pruned)
 }
 
@@ -139,7 +140,7 @@ func (w *logWalk) countSpace(ctx context.Context, until time.Time) (bool, error)
 	have := &x.have[x.at]
 	return w.eachEntry(ctx, until, func(item *badger.Item, entry []byte, key int) error {
 		if item.ExpiresAt() != 0 {
-			return indexFault(x.at, tailNumber(entry), "an entry was given a time at which it will be gone")
+			return indexFault(x.at, db.TailNumber(entry), "an entry was given a time at which it will be gone")
 		}
 		have.add(x.seed, entry, key)
 		return nil
@@ -169,7 +170,7 @@ func (w *logWalk) missingEntries(ctx context.Context, until time.Time) (bool, er
 			err = w.entriesOf(&w.glance)
 		}
 		if err != nil {
-			return false, asFault(tailNumber(it.Item().Key()), err)
+			return false, asFault(db.TailNumber(it.Item().Key()), err)
 		}
 	}
 	x.from = nil
@@ -180,7 +181,7 @@ func (w *logWalk) missingEntries(ctx context.Context, until time.Time) (bool, er
 // entriesOf checks that everything leads to a record that must.
 func (w *logWalk) entriesOf(g *audit.Glance) (err error) {
 	w.index.entries(g, func(i int, entry []byte, key int) {
-		p, failed := get(w.txn, entry[:key])
+		p, failed := db.Get(w.txn, entry[:key])
 		switch {
 		case err != nil:
 		case failed != nil:
@@ -188,7 +189,7 @@ func (w *logWalk) entriesOf(g *audit.Glance) (err error) {
 		case p == nil:
 			err = indexFault(i, g.Seq, "nothing leads to it")
 		case !bytes.Equal(p, entry[key:]):
-			err = indexFault(i, g.Seq, fmt.Sprintf("its entry leads to record %d", tailNumber(p)))
+			err = indexFault(i, g.Seq, fmt.Sprintf("its entry leads to record %d", db.TailNumber(p)))
 		}
 	})
 	return err
@@ -198,9 +199,9 @@ func (w *logWalk) entriesOf(g *audit.Glance) (err error) {
 func (w *logWalk) strayEntries(ctx context.Context, until time.Time) (bool, error) {
 	done, err := w.eachEntry(ctx, until, func(_ *badger.Item, entry []byte, key int) error {
 		entry = bytes.Clone(entry)
-		seq := tailNumber(entry)
+		seq := db.TailNumber(entry)
 		found := false
-		if p, err := get(w.txn, keyRecord(seq)); err != nil {
+		if p, err := db.Get(w.txn, keyRecord(seq)); err != nil {
 			return asFault(seq, err)
 		} else if p != nil && seq > w.report.Pruned && w.glance.Read(p) == nil {
 			w.index.entries(&w.glance, func(i int, want []byte, k int) {

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"runloop.dev/rlp/internal/record/audit"
+	"runloop.dev/rlp/kb/db"
 )
 
 // records looks at the records from where the last step ended: each must be the
@@ -86,7 +87,7 @@ func (w *logWalk) record1(item *badger.Item) error {
 	if err := w.passed(); err != nil {
 		return err
 	}
-	at := tailNumber(item.Key())
+	at := db.TailNumber(item.Key())
 	switch {
 	case len(item.Key()) != 9 || at > w.head.Size && seq > w.head.Size:
 		return &LogError{FaultInserted, at, 0, fmt.Sprintf("there is a record behind the end of the log, which has %d",
@@ -139,7 +140,7 @@ func (w *logWalk) grow(leaf tlog.Hash) error {
 
 // sameTile compares a tile with the one that is stored.
 func (w *logWalk) sameTile(level int, n uint64, p []byte) error {
-	stored, err := get(w.txn, keyTile(level, n))
+	stored, err := db.Get(w.txn, keyTile(level, n))
 	if err == nil && bytes.Equal(stored, p) {
 		return nil
 	}
@@ -197,15 +198,15 @@ func (w *logWalk) firstOf(run string, runSeq uint64) (*runWalk, error) {
 		return r, nil
 	}
 	// Those before it are not looked at: the one that it follows must be among them.
-	p, err := get(w.txn, keyRun(run, runSeq-1))
+	p, err := db.Get(w.txn, keyRun(run, runSeq-1))
 	if err != nil {
 		return nil, err
 	}
-	before := tailNumber(p)
+	before := db.TailNumber(p)
 	if p == nil || before == 0 || before > w.ask.Since.Size {
 		return r, nil // and it will be found not to follow
 	}
-	if p, err = get(w.txn, keyRecord(before)); err != nil {
+	if p, err = db.Get(w.txn, keyRecord(before)); err != nil {
 		return nil, err
 	}
 	var g audit.Glance
@@ -264,11 +265,11 @@ func (w *logWalk) leftOver() error {
 	it := w.txn.NewIterator(badger.IteratorOptions{Prefix: []byte{spaceRecord}})
 	defer it.Close()
 	it.Rewind()
-	if !it.Valid() || tailNumber(it.Item().Key()) > w.report.Pruned || w.report.Unfinished {
+	if !it.Valid() || db.TailNumber(it.Item().Key()) > w.report.Pruned || w.report.Unfinished {
 		return nil
 	}
 	return &LogError{
-		FaultInserted, tailNumber(it.Item().Key()), 0,
+		FaultInserted, db.TailNumber(it.Item().Key()), 0,
 		fmt.Sprintf("there is one, and all up to %d were pruned", w.report.Pruned),
 	}
 }

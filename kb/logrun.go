@@ -10,13 +10,15 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"runloop.dev/rlp/internal/record/audit"
+	"runloop.dev/rlp/kb/db"
 	"runloop.dev/rlp/kb/journal"
+	"runloop.dev/rlp/kb/wire"
 )
 
 // oneRun looks at the records of one run: each must be proved by the tree, and by
 // the first checkpoint that has them all, and follow the one before.
 func (w *logWalk) oneRun(ctx context.Context, until time.Time) (bool, error) {
-	prefix := named(spaceRun, w.ask.Run)
+	prefix := db.Named(spaceRun, w.ask.Run)
 	if w.current == nil {
 		w.current = &runWalk{run: w.ask.Run}
 		w.report.Runs, w.report.Open = 1, 1
@@ -30,7 +32,7 @@ func (w *logWalk) oneRun(ctx context.Context, until time.Time) (bool, error) {
 	it := w.txn.NewIterator(badger.IteratorOptions{Prefix: prefix})
 	defer it.Close()
 	n := 0
-	for it.Seek(number(prefix[:len(prefix):len(prefix)], w.current.runSeq+1)); it.Valid(); it.Next() {
+	for it.Seek(db.Number(prefix[:len(prefix):len(prefix)], w.current.runSeq+1)); it.Valid(); it.Next() {
 		if n++; n%64 == 0 && (ctx.Err() != nil || time.Now().After(until)) {
 			return false, ctx.Err()
 		}
@@ -80,12 +82,12 @@ func (w *logWalk) proofHead(prefix []byte) error {
 func (w *logWalk) lastEntry(prefix []byte) (seq uint64, err error) {
 	it := w.txn.NewIterator(badger.IteratorOptions{Prefix: prefix, Reverse: true})
 	defer it.Close()
-	it.Seek(number(prefix[:len(prefix):len(prefix)], ^uint64(0)))
+	it.Seek(db.Number(prefix[:len(prefix):len(prefix)], ^uint64(0)))
 	if !it.Valid() {
 		return 0, nil
 	}
 	err = it.Item().Value(func(p []byte) error {
-		seq = tailNumber(p)
+		seq = db.TailNumber(p)
 		return nil
 	})
 	if err == nil && (seq == 0 || seq > w.head.Size) {
@@ -98,7 +100,7 @@ func (w *logWalk) lastEntry(prefix []byte) (seq uint64, err error) {
 func (w *logWalk) runEntry(item *badger.Item) error {
 	var seq uint64
 	err := item.Value(func(p []byte) error {
-		seq = tailNumber(p)
+		seq = db.TailNumber(p)
 		return nil
 	})
 	if err != nil {
@@ -108,10 +110,10 @@ func (w *logWalk) runEntry(item *badger.Item) error {
 		if !w.report.Unfinished {
 			return indexFault(0, seq, "an entry leads to it, and it was pruned")
 		}
-		w.current.runSeq = tailNumber(item.Key())
+		w.current.runSeq = db.TailNumber(item.Key())
 		return nil
 	}
-	p, err := get(w.txn, keyRecord(seq))
+	p, err := db.Get(w.txn, keyRecord(seq))
 	if err == nil && p == nil {
 		err = &LogError{FaultRemoved, seq, 0, "it is one of run " + w.ask.Run}
 	}
@@ -125,7 +127,7 @@ func (w *logWalk) runEntry(item *badger.Item) error {
 	switch {
 	case g.Seq != seq:
 		return &LogError{FaultReordered, seq, 0, fmt.Sprintf("record %d stands in its place", g.Seq)}
-	case string(g.Run) != w.ask.Run || tailNumber(item.Key()) != g.RunSeq || len(item.Key()) != 3+len(g.Run)+8:
+	case string(g.Run) != w.ask.Run || db.TailNumber(item.Key()) != g.RunSeq || len(item.Key()) != 3+len(g.Run)+8:
 		return indexFault(0, seq, fmt.Sprintf("run %s leads to it, and it is number %d of run %s", w.ask.Run, g.RunSeq,
 			g.Run))
 	}
@@ -197,7 +199,7 @@ func (w *logWalk) hidden(ctx context.Context, until time.Time) (bool, error) {
 			return false, err
 		}
 	}
-	p, err := get(w.txn, keyState(w.ask.Run))
+	p, err := db.Get(w.txn, keyState(w.ask.Run))
 	if err != nil {
 		return false, asFault(0, err)
 	}
@@ -236,11 +238,11 @@ func (w *logWalk) scanRun(ctx context.Context, until time.Time) (bool, error) {
 		if err == nil && string(w.glance.Run) == w.ask.Run {
 			err = w.entriesOf(&w.glance)
 		}
-		if err != nil && !errors.Is(err, ErrDamaged) {
+		if err != nil && !errors.Is(err, wire.ErrDamaged) {
 			continue // a record of which nothing is known; the whole log is another question
 		}
 		if err != nil {
-			return false, asFault(tailNumber(it.Item().Key()), err)
+			return false, asFault(db.TailNumber(it.Item().Key()), err)
 		}
 	}
 	return true, nil

@@ -12,6 +12,8 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"runloop.dev/rlp/internal/record/audit"
+	"runloop.dev/rlp/kb/db"
+	"runloop.dev/rlp/kb/wire"
 )
 
 const (
@@ -55,7 +57,7 @@ type walkPoint struct {
 
 // A logWalk is one verification.
 type logWalk struct {
-	*engine
+	*Log
 	txn  *badger.Txn
 	ask  walkAsk
 	page uint64
@@ -103,10 +105,10 @@ type verifyLogAnswer struct {
 	Step walkStep `cbor:"2,keyasint"`
 }
 
-func (*verifyLogRequest) op() opcode { return opVerifyLog }
+func (*verifyLogRequest) Op() wire.Opcode { return wire.OpVerifyLog }
 
-func (q *verifyLogRequest) do(ctx context.Context, e *engine) (*verifyLogAnswer, error) {
-	w, id, err := e.takeWalk(q)
+func (q *verifyLogRequest) Do(ctx context.Context, l *Log) (*verifyLogAnswer, error) {
+	w, id, err := l.takeWalk(q)
 	if err != nil || w == nil {
 		return &verifyLogAnswer{Step: walkStep{Gone: true}}, err
 	}
@@ -119,40 +121,40 @@ func (q *verifyLogRequest) do(ctx context.Context, e *engine) (*verifyLogAnswer,
 	if err != nil || w.step.Finished {
 		w.txn.Discard()
 	} else {
-		e.walks.put(id, w)
+		l.walks.put(id, w)
 	}
 	return &verifyLogAnswer{id, *w.step}, err
 }
 
 // takeWalk finds a verification, or begins one. Nobody else has it then.
-func (e *engine) takeWalk(q *verifyLogRequest) (*logWalk, uint64, error) {
-	e.walks.mu.Lock()
-	defer e.walks.mu.Unlock()
+func (l *Log) takeWalk(q *verifyLogRequest) (*logWalk, uint64, error) {
+	l.walks.mu.Lock()
+	defer l.walks.mu.Unlock()
 	now := time.Now()
-	for id, w := range e.walks.open {
+	for id, w := range l.walks.open {
 		if now.Sub(w.used) > keepWalk {
-			e.walks.end(id)
+			l.walks.end(id)
 		}
 	}
 	if q.Walk != 0 {
-		w := e.walks.open[q.Walk]
+		w := l.walks.open[q.Walk]
 		if w == nil || w.page != q.Step {
 			return nil, 0, nil
 		}
-		delete(e.walks.open, q.Walk)
+		delete(l.walks.open, q.Walk)
 		return w, q.Walk, nil
 	}
-	if len(e.walks.open) >= maxWalks {
-		return nil, 0, fmt.Errorf("%w: %d verifications of the log are under way", ErrUnavailable, len(e.walks.open))
+	if len(l.walks.open) >= maxWalks {
+		return nil, 0, fmt.Errorf("%w: %d verifications of the log are under way", wire.ErrUnavailable, len(l.walks.open))
 	}
-	e.walks.last++
-	l, err := newLeafer()
+	l.walks.last++
+	leafer, err := newLeafer()
 	if err != nil {
 		return nil, 0, err
 	}
-	w := &logWalk{engine: e, ask: q.Ask, txn: e.db.NewTransaction(false), leafer: l, runs: map[string]*runWalk{}}
+	w := &logWalk{Log: l, ask: q.Ask, txn: l.db.NewTransaction(false), leafer: leafer, runs: map[string]*runWalk{}}
 	w.stage = w.begin
-	return w, e.walks.last, nil
+	return w, l.walks.last, nil
 }
 
 // put keeps a verification for its next step.
@@ -201,7 +203,7 @@ func (w *logWalk) begin(context.Context, time.Time) (bool, error) {
 		return false, treeFault(0, 0, err)
 	}
 	w.report.Head = w.head
-	seq, err := getNumber(w.txn, keySeq())
+	seq, err := db.GetNumber(w.txn, keySeq())
 	if err != nil {
 		return false, treeFault(0, 0, err)
 	}
@@ -283,7 +285,7 @@ func (w *logWalk) readMark() (err error) {
 	if w.mark, err = w.lastMark(w.txn); err != nil {
 		return &LogError{Fault: FaultCheckpoint, Why: plain(err)}
 	}
-	at, err := getNumber(w.txn, keyPruned())
+	at, err := db.GetNumber(w.txn, keyPruned())
 	if err != nil {
 		return &LogError{Fault: FaultCheckpoint, Why: plain(err)}
 	}
@@ -299,7 +301,7 @@ func (w *logWalk) readMark() (err error) {
 			fmt.Sprintf("the log says that it was pruned up to record %d, and its mark up to %d", at, marked),
 		}
 	}
-	under, err := get(w.txn, keyPruning())
+	under, err := db.Get(w.txn, keyPruning())
 	w.report.Pruned, w.report.Unfinished = marked, under != nil
 	return err
 }

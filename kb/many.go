@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+
+	"runloop.dev/rlp/kb/wire"
 )
 
 // Bounds of one [View.PutAll].
@@ -33,13 +35,13 @@ func (v *View) PutAll(ctx context.Context, domain string, items []Item) ([]uint6
 	if len(items) == 0 {
 		return nil, nil
 	}
-	r, err := ask(ctx, v.store, &putAllRequest{Domain: domain, Items: items})
+	r, err := wire.Ask(ctx, v.asker, &putAllRequest{Domain: domain, Items: items})
 	if err != nil {
 		return nil, err
 	}
-	if r.Stopped != failNone {
+	if r.Stopped != wire.FailNone {
 		return r.Revisions, fmt.Errorf("storing %s/%s: %w", domain, items[min(len(r.Revisions), len(items)-1)].Key,
-			&remoteError{r.Stopped, r.Text})
+			&wire.RemoteError{Kind: r.Stopped, Text: r.Text})
 	}
 	return r.Revisions, nil
 }
@@ -53,29 +55,29 @@ type putAllRequest struct {
 
 // A putAllAnswer has the revisions of the items, as far as it came.
 type putAllAnswer struct {
-	Revisions []uint64 `cbor:"1,keyasint,omitempty"`
-	Stopped   failure  `cbor:"2,keyasint,omitempty"` // of the next item
-	Text      string   `cbor:"3,keyasint,omitempty"` // what its error says
+	Revisions []uint64     `cbor:"1,keyasint,omitempty"`
+	Stopped   wire.Failure `cbor:"2,keyasint,omitempty"` // of the next item
+	Text      string       `cbor:"3,keyasint,omitempty"` // what its error says
 }
 
-func (*putAllRequest) op() opcode { return opPutAll }
+func (*putAllRequest) Op() wire.Opcode { return wire.OpPutAll }
 
-func (q *putAllRequest) identify() {
+func (q *putAllRequest) Identify() {
 	if q.ID == nil {
-		q.ID = newID()
+		q.ID = wire.NewID()
 	}
 }
 
-func (q *putAllRequest) check() error { return checkDomain(q.Domain) }
+func (q *putAllRequest) Check() error { return checkDomain(q.Domain) }
 
-// do hands all items to the committer in their order, then waits.
-func (q *putAllRequest) do(ctx context.Context, e *engine) (*putAllAnswer, error) {
+// Do hands all items to the committer in their order, then waits.
+func (q *putAllRequest) Do(ctx context.Context, v *Values) (*putAllAnswer, error) {
 	total := 0
 	for _, it := range q.Items {
 		total += len(it.Value)
 	}
 	if len(q.Items) > MaxItems || total > MaxItemBytes {
-		return nil, invalidf("%d items of %d bytes are too many at once", len(q.Items), total)
+		return nil, wire.Invalidf("%d items of %d bytes are too many at once", len(q.Items), total)
 	}
 	changes := make([]*change, len(q.Items))
 	for i, it := range q.Items {
@@ -86,30 +88,30 @@ func (q *putAllRequest) do(ctx context.Context, e *engine) (*putAllAnswer, error
 		if q.ID != nil { // of its own, and the same when it is asked for again
 			one.ID = binary.BigEndian.AppendUint16(append([]byte(nil), q.ID...), uint16(i))
 		}
-		c, err := e.prepare(one)
+		c, err := v.prepare(one)
 		if err != nil {
 			return nil, err // nothing is under way yet
 		}
 		changes[i] = c
 	}
 	for i, c := range changes {
-		if err := e.queue(ctx, c); err != nil {
+		if err := v.queue(ctx, c); err != nil {
 			changes = changes[:i]
 			break
 		}
 	}
 	r := &putAllAnswer{}
 	for _, c := range changes {
-		revision, err := e.await(c)
-		if err != nil && r.Stopped == failNone {
-			r.Stopped, r.Text = failureOf(err), err.Error()
+		revision, err := v.await(c)
+		if err != nil && r.Stopped == wire.FailNone {
+			r.Stopped, r.Text = wire.FailureOf(err), err.Error()
 		}
-		if r.Stopped == failNone {
+		if r.Stopped == wire.FailNone {
 			r.Revisions = append(r.Revisions, revision)
 		}
 	}
-	if r.Stopped == failNone && len(r.Revisions) < len(q.Items) {
-		return nil, cmp.Or(ctx.Err(), ErrClosed)
+	if r.Stopped == wire.FailNone && len(r.Revisions) < len(q.Items) {
+		return nil, cmp.Or(ctx.Err(), wire.ErrClosed)
 	}
 	return r, nil
 }

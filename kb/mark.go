@@ -10,6 +10,8 @@ import (
 	"github.com/dgraph-io/badger/v4"
 
 	"runloop.dev/rlp/internal/record/audit"
+	"runloop.dev/rlp/kb/db"
+	"runloop.dev/rlp/kb/wire"
 )
 
 // A Mark says that records were pruned, and is signed.
@@ -35,27 +37,27 @@ func (m *Mark) lines() []string {
 func sameLines(a, b []string) bool { return slices.Equal(a, b) }
 
 // lastMark is what was pruned last; nil: nothing.
-func (e *engine) lastMark(txn *badger.Txn) (*Mark, error) {
+func (l *Log) lastMark(txn *badger.Txn) (*Mark, error) {
 	it := txn.NewIterator(badger.IteratorOptions{Prefix: []byte{spaceMark}, Reverse: true})
 	defer it.Close()
 	it.Seek(append(keyMark(^uint64(0)), 0xff))
 	if !it.Valid() {
 		return nil, nil
 	}
-	return e.markOf(it.Item())
+	return l.markOf(it.Item())
 }
 
-func (e *engine) markOf(item *badger.Item) (m *Mark, err error) {
-	at := tailNumber(item.Key())
+func (l *Log) markOf(item *badger.Item) (m *Mark, err error) {
+	at := db.TailNumber(item.Key())
 	if len(item.Key()) != 9 || item.ExpiresAt() != 0 {
-		return nil, damagedf("there is a mark at no record (%q)", item.Key())
+		return nil, wire.Damagedf("there is a mark at no record (%q)", item.Key())
 	}
 	err = item.Value(func(p []byte) error {
-		m, err = decodeMark(e.codec, at, p)
+		m, err = decodeMark(l.codec, at, p)
 		return err
 	})
-	if err != nil && !errors.Is(err, ErrDamaged) {
-		err = fmt.Errorf("%w: %w", ErrDamaged, err)
+	if err != nil && !errors.Is(err, wire.ErrDamaged) {
+		err = fmt.Errorf("%w: %w", wire.ErrDamaged, err)
 	}
 	return m, err
 }
@@ -65,17 +67,17 @@ func decodeMark(codec *audit.Codec, at uint64, p []byte) (*Mark, error) {
 	m := new(Mark)
 	if err := codec.Unmarshal(p, m); err != nil || m.Pruned != at || m.Pruned > m.Head.Size || len(m.Note) == 0 ||
 		len(m.Note) > maxNote {
-		return nil, damagedf("the mark that records up to %d were pruned makes no sense", at)
+		return nil, wire.Damagedf("the mark that records up to %d were pruned makes no sense", at)
 	}
 	return m, nil
 }
 
 // Marks returns what is on record about pruning, oldest first.
-func (s *Store) Marks(ctx context.Context) ([]Mark, error) {
+func (s *logClient) Marks(ctx context.Context) ([]Mark, error) {
 	var all []Mark
 	q := &marksRequest{}
 	for {
-		r, err := ask(ctx, s, q)
+		r, err := wire.Ask(ctx, s.asker, q)
 		if err != nil {
 			return nil, fmt.Errorf("reading what was pruned of the log: %w", err)
 		}
@@ -98,10 +100,10 @@ type marksAnswer struct {
 	More  bool   `cbor:"2,keyasint,omitempty"`
 }
 
-func (*marksRequest) op() opcode { return opMarks }
+func (*marksRequest) Op() wire.Opcode { return wire.OpMarks }
 
-func (q *marksRequest) do(_ context.Context, e *engine) (*marksAnswer, error) {
-	txn := e.db.NewTransaction(false)
+func (q *marksRequest) Do(_ context.Context, l *Log) (*marksAnswer, error) {
+	txn := l.db.NewTransaction(false)
 	defer txn.Discard()
 	r, size := &marksAnswer{}, 0
 	it := txn.NewIterator(badger.IteratorOptions{Prefix: []byte{spaceMark}})
@@ -110,7 +112,7 @@ func (q *marksRequest) do(_ context.Context, e *engine) (*marksAnswer, error) {
 		if r.More = size > pageBytes; r.More {
 			return r, nil
 		}
-		m, err := e.markOf(it.Item())
+		m, err := l.markOf(it.Item())
 		if err != nil {
 			return r, err
 		}

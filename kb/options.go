@@ -1,12 +1,12 @@
 package kb
 
 import (
-	"fmt"
 	"path/filepath"
 	"slices"
 	"time"
 
 	"runloop.dev/rlp/kb/state"
+	"runloop.dev/rlp/kb/wire"
 )
 
 // DefaultTenant is the tenant whose files lie in the home itself.
@@ -73,15 +73,15 @@ func (o Options) withDefaults() (Options, error) {
 		o.Now = time.Now
 	}
 	if !filepath.IsAbs(o.Home) {
-		return o, invalidf("the home %q is not an absolute path", o.Home)
+		return o, wire.Invalidf("the home %q is not an absolute path", o.Home)
 	}
 	if !validTenant(o.Tenant) {
-		return o, invalidf("the tenant %q is not 1 to 64 letters, digits, _ or -", o.Tenant)
+		return o, wire.Invalidf("the tenant %q is not 1 to 64 letters, digits, _ or -", o.Tenant)
 	}
 	domains := BuiltinDomains()
 	for _, d := range o.Domains {
 		if !validDomain(d) {
-			return o, invalidf("the domain %q is not a lower-case name of at most 64 letters, digits, _ or -, or it ends in _raw", d)
+			return o, wire.Invalidf("the domain %q is not a lower-case name of at most 64 letters, digits, _ or -, or it ends in _raw", d)
 		}
 		domains = append(domains, d)
 	}
@@ -97,6 +97,19 @@ func JournalDir(home, tenant string) (string, error) {
 		return "", err
 	}
 	return o.layout().journal, nil
+}
+
+// log are the options of the store's log.
+func (o *Options) log(journal string) logOptions {
+	return logOptions{
+		Tenant: o.Tenant, Journal: journal, Seal: o.Seal, SealMark: o.SealMark, Signed: o.Signed,
+		CheckpointEvery: o.CheckpointEvery, Now: o.Now,
+	}
+}
+
+// values are the options of its values.
+func (o *Options) values() *valueOptions {
+	return &valueOptions{Tenant: o.Tenant, Domains: o.Domains, Mask: o.Mask, MaskVersion: o.MaskVersion, Now: o.Now}
 }
 
 func (o Options) layout() layout {
@@ -137,9 +150,3 @@ func only(s string, ok func(byte) bool) bool {
 	}
 	return true
 }
-
-// A notFitError says which rule of the home's place is broken.
-type notFitError struct{ what, why string }
-
-func (e *notFitError) Error() string { return fmt.Sprintf("%s: %s", e.what, e.why) }
-func (e *notFitError) Unwrap() error { return ErrUnavailable }

@@ -1,6 +1,10 @@
 package kb
 
-import "unicode/utf8"
+import (
+	"unicode/utf8"
+
+	"runloop.dev/rlp/kb/wire"
+)
 
 // What an [Origin] says about whether a value may be believed.
 const (
@@ -43,17 +47,17 @@ func (o *Origin) check() error {
 		most       int
 	}{{"agent", o.Agent, 256}, {"run", o.Run, 256}, {"source", o.Source, 4096}, {"etag", o.ETag, 256}} {
 		if len(f.text) > f.most || !utf8.ValidString(f.text) {
-			return invalidf("the %s of a value is at most %d bytes of UTF-8", f.what, f.most)
+			return wire.Invalidf("the %s of a value is at most %d bytes of UTF-8", f.what, f.most)
 		}
 	}
 	if o.Label != "" && o.Label != Trusted && o.Label != Untrusted {
-		return invalidf("a label is %s or %s, not %q", Trusted, Untrusted, o.Label)
+		return wire.Invalidf("a label is %s or %s, not %q", Trusted, Untrusted, o.Label)
 	}
 	return nil
 }
 
 // stamped is o as the store keeps it.
-func (o *Options) stamped(from Origin) Origin {
+func (o *valueOptions) stamped(from Origin) Origin {
 	from.Tenant, from.UnixMS = o.Tenant, o.Now().UnixMilli()
 	if from.Label == "" {
 		from.Label = Untrusted

@@ -16,9 +16,9 @@ import (
 // orphans gives an end to each run of which the log has the beginning and whose
 // journal is gone: a journal whose name was not on the disk yet when the power
 // was lost, or one that somebody removed. Nobody else ever would.
-func (e *engine) orphans(ctx context.Context, done *Ingested) error {
+func (l *Log) orphans(ctx context.Context, done *Ingested) error {
 	var runs []string
-	err := e.db.View(func(txn *badger.Txn) error {
+	err := l.db.View(func(txn *badger.Txn) error {
 		it := txn.NewIterator(badger.IteratorOptions{Prefix: []byte{spaceOpen}})
 		defer it.Close()
 		for it.Rewind(); it.Valid(); it.Next() {
@@ -30,10 +30,10 @@ func (e *engine) orphans(ctx context.Context, done *Ingested) error {
 		return fmt.Errorf("%w: %w", errStoreWrite, err)
 	}
 	for _, run := range runs {
-		if e.hasJournal(run) {
+		if l.hasJournal(run) {
 			continue
 		}
-		if err := e.endOrphan(ctx, run, done); err != nil {
+		if err := l.endOrphan(ctx, run, done); err != nil {
 			return err
 		}
 	}
@@ -41,24 +41,24 @@ func (e *engine) orphans(ctx context.Context, done *Ingested) error {
 }
 
 // hasJournal reports whether the journal of run may still be taken in.
-func (e *engine) hasJournal(run string) bool {
-	_, err := os.Lstat(filepath.Join(e.journal, run))
+func (l *Log) hasJournal(run string) bool {
+	_, err := os.Lstat(filepath.Join(l.opt.Journal, run))
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-func (e *engine) endOrphan(ctx context.Context, run string, done *Ingested) error {
-	was, err := e.journalState(run)
+func (l *Log) endOrphan(ctx context.Context, run string, done *Ingested) error {
+	was, err := l.journalState(run)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errStoreWrite, err)
 	}
-	b := &intake{engine: e, ctx: ctx, run: run}
+	b := &intake{Log: l, ctx: ctx, run: run}
 	defer func() { b.sealed(done) }()
 	if !was.Done && !was.State.Ended {
 		why := fmt.Sprintf("its journal is gone; what the run did after record %d of it is not in the log", was.State.RunSeq)
 		head := was.State.Head
 		head.RunID = run
 		b.add(&audit.Record{
-			Time: e.opt.Now().UTC(), Head: head, Kept: true, RunSeq: was.State.RunSeq + 1,
+			Time: l.opt.Now().UTC(), Head: head, Kept: true, RunSeq: was.State.RunSeq + 1,
 			Event: &audit.Event{
 				Kind: audit.KindRunFailed, Severity: audit.Error, Outcome: reasonDamaged, ExitCode: 1, Reason: reasonDamaged,
 				Message: why,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"runloop.dev/rlp/kb/wire"
 	"runloop.dev/rlp/kb/words"
 )
 
@@ -48,11 +49,11 @@ func readChunk(dst []posting, chunk uint64, p []byte) ([]posting, error) {
 		at := int(p[0] &^ differsBit)
 		n, a := binary.Uvarint(p[1:])
 		if a <= 0 || at <= last || at >= chunkDocs {
-			return dst, fmt.Errorf("%w: a chunk of the index makes no sense", ErrDamaged)
+			return dst, fmt.Errorf("%w: a chunk of the index makes no sense", wire.ErrDamaged)
 		}
 		length, b := binary.Uvarint(p[1+a:])
 		if b <= 0 {
-			return dst, fmt.Errorf("%w: a chunk of the index is cut", ErrDamaged)
+			return dst, fmt.Errorf("%w: a chunk of the index is cut", wire.ErrDamaged)
 		}
 		dst = append(dst, posting{chunk<<chunkBits | uint64(at), n, length, p[0]&differsBit != 0})
 		p, last = p[1+a+b:], at
@@ -119,7 +120,7 @@ func decodeDoc(p []byte) (docRecord, error) {
 		d.raw = &raw
 	}
 	if r.bad || len(r.p) > 0 || flag > 1 {
-		return d, fmt.Errorf("%w: a document of the index makes no sense", ErrDamaged)
+		return d, fmt.Errorf("%w: a document of the index makes no sense", wire.ErrDamaged)
 	}
 	return d, nil
 }
@@ -130,7 +131,7 @@ func docKey(p []byte) (string, error) {
 	r.byte()
 	key := r.text()
 	if r.bad {
-		return "", fmt.Errorf("%w: a document of the index makes no sense", ErrDamaged)
+		return "", fmt.Errorf("%w: a document of the index makes no sense", wire.ErrDamaged)
 	}
 	return key, nil
 }
@@ -154,7 +155,7 @@ func hasWord(p []byte, index byte, word string) error {
 		found = scan()
 	}
 	if r.bad || !found {
-		return damagedf("a word leads to %s, which does not have it", key)
+		return wire.Damagedf("a word leads to %s, which does not have it", key)
 	}
 	return nil
 }

@@ -6,6 +6,9 @@ import (
 
 	"github.com/dgraph-io/badger/v4"
 	"golang.org/x/mod/sumdb/tlog"
+
+	"runloop.dev/rlp/kb/db"
+	"runloop.dev/rlp/kb/wire"
 )
 
 // An Inclusion proves that a record is in the log of a certain head.
@@ -19,14 +22,14 @@ type Inclusion struct {
 
 // Inclusion proves that record seq is among the first size of the log; size 0
 // means all.
-func (s *Store) Inclusion(ctx context.Context, seq, size uint64) (Inclusion, error) {
-	r, err := ask(ctx, s, &inclusionRequest{seq, size})
+func (s *logClient) Inclusion(ctx context.Context, seq, size uint64) (Inclusion, error) {
+	r, err := wire.Ask(ctx, s.asker, &inclusionRequest{seq, size})
 	if err != nil {
 		return Inclusion{}, fmt.Errorf("proving record %d: %w", seq, err)
 	}
 	in := Inclusion{Seq: seq, Head: r.Head, Proof: ofHashes(r.Hashes), Line: r.Line}
 	if len(in.Proof) == 0 {
-		return in, fmt.Errorf("proving record %d: %w", seq, ErrDamaged)
+		return in, fmt.Errorf("proving record %d: %w", seq, wire.ErrDamaged)
 	}
 	in.Leaf, in.Proof = in.Proof[0], in.Proof[1:]
 	return in, nil
@@ -34,10 +37,10 @@ func (s *Store) Inclusion(ctx context.Context, seq, size uint64) (Inclusion, err
 
 // Consistency proves that the first oldSize records of the log of newSize are
 // those of the log of oldSize; newSize 0 means all.
-func (s *Store) Consistency(ctx context.Context, oldSize, newSize uint64) (older, newer Head, proof tlog.TreeProof,
+func (s *logClient) Consistency(ctx context.Context, oldSize, newSize uint64) (older, newer Head, proof tlog.TreeProof,
 	err error,
 ) {
-	r, err := ask(ctx, s, &consistencyRequest{oldSize, newSize})
+	r, err := wire.Ask(ctx, s.asker, &consistencyRequest{oldSize, newSize})
 	if err != nil {
 		return older, newer, nil, fmt.Errorf("proving that the log of %d records goes on: %w", oldSize, err)
 	}
@@ -67,7 +70,7 @@ func sized(txn *badger.Txn, size uint64) (Head, error) {
 		return head, err
 	}
 	if size > head.Size {
-		return head, invalidf("the log has %d records, not %d", head.Size, size)
+		return head, wire.Invalidf("the log has %d records, not %d", head.Size, size)
 	}
 	root, err := rootAt(txn, size)
 	return Head{size, root}, err
@@ -86,36 +89,36 @@ type inclusionAnswer struct {
 	Hashes [][32]byte `cbor:"3,keyasint"`           // its leaf, and the proof
 }
 
-func (*inclusionRequest) op() opcode { return opInclusion }
+func (*inclusionRequest) Op() wire.Opcode { return wire.OpInclusion }
 
-func (q *inclusionRequest) do(_ context.Context, e *engine) (*inclusionAnswer, error) {
-	txn := e.db.NewTransaction(false)
+func (q *inclusionRequest) Do(_ context.Context, l *Log) (*inclusionAnswer, error) {
+	txn := l.db.NewTransaction(false)
 	defer txn.Discard()
 	head, err := sized(txn, q.Size)
 	if err != nil {
 		return nil, err
 	}
 	if q.Seq == 0 || q.Seq > head.Size {
-		return nil, invalidf("there is no record %d among %d", q.Seq, head.Size)
+		return nil, wire.Invalidf("there is no record %d among %d", q.Seq, head.Size)
 	}
 	n := int64(q.Seq - 1)
 	proof, err := tlog.ProveRecord(int64(head.Size), n, hashes{txn})
 	if err != nil {
 		return nil, err
 	}
-	leaf, line, err := e.leafOf(txn, q.Seq)
+	leaf, line, err := l.leafOf(txn, q.Seq)
 	if err != nil {
 		return nil, err
 	}
 	if tlog.CheckRecord(proof, int64(head.Size), head.Root, n, leaf) != nil {
-		return nil, damagedf("record %d is not the one that entered the log", q.Seq)
+		return nil, wire.Damagedf("record %d is not the one that entered the log", q.Seq)
 	}
 	return &inclusionAnswer{Head: head, Line: line, Hashes: toHashes(append([]tlog.Hash{leaf}, proof...))}, nil
 }
 
 // leafOf is the leaf of a record and its line, nil if it was pruned.
-func (e *engine) leafOf(txn *badger.Txn, seq uint64) (leaf tlog.Hash, line []byte, err error) {
-	pruned, err := getNumber(txn, keyPruned())
+func (l *Log) leafOf(txn *badger.Txn, seq uint64) (leaf tlog.Hash, line []byte, err error) {
+	pruned, err := db.GetNumber(txn, keyPruned())
 	if err != nil {
 		return leaf, nil, err
 	}
@@ -126,20 +129,20 @@ func (e *engine) leafOf(txn *badger.Txn, seq uint64) (leaf tlog.Hash, line []byt
 		}
 		return hs[0], nil, nil
 	}
-	p, err := get(txn, keyRecord(seq))
+	p, err := db.Get(txn, keyRecord(seq))
 	if err == nil && p == nil {
-		err = damagedf("record %d is missing from the log", seq)
+		err = wire.Damagedf("record %d is missing from the log", seq)
 	}
 	if err != nil {
 		return leaf, nil, err
 	}
-	l, err := newLeafer()
+	leafer, err := newLeafer()
 	if err != nil {
 		return leaf, nil, err
 	}
-	leaf, line, err = l.leaf(p)
+	leaf, line, err = leafer.leaf(p)
 	if err != nil {
-		err = fmt.Errorf("%w: record %d: %w", ErrDamaged, seq, err)
+		err = fmt.Errorf("%w: record %d: %w", wire.ErrDamaged, seq, err)
 	}
 	return leaf, line, err
 }
@@ -157,17 +160,17 @@ type consistencyAnswer struct {
 	Hashes [][32]byte `cbor:"3,keyasint,omitempty"`
 }
 
-func (*consistencyRequest) op() opcode { return opConsistency }
+func (*consistencyRequest) Op() wire.Opcode { return wire.OpConsistency }
 
-func (q *consistencyRequest) do(_ context.Context, e *engine) (*consistencyAnswer, error) {
-	txn := e.db.NewTransaction(false)
+func (q *consistencyRequest) Do(_ context.Context, l *Log) (*consistencyAnswer, error) {
+	txn := l.db.NewTransaction(false)
 	defer txn.Discard()
 	newer, err := sized(txn, q.New)
 	if err != nil {
 		return nil, err
 	}
 	if q.Old == 0 || q.Old > newer.Size {
-		return nil, invalidf("a log of %d records does not become one of %d", q.Old, newer.Size)
+		return nil, wire.Invalidf("a log of %d records does not become one of %d", q.Old, newer.Size)
 	}
 	older, err := sized(txn, q.Old)
 	if err != nil {
@@ -178,7 +181,7 @@ func (q *consistencyRequest) do(_ context.Context, e *engine) (*consistencyAnswe
 		return nil, err
 	}
 	if tlog.CheckTree(proof, int64(newer.Size), newer.Root, int64(older.Size), older.Root) != nil {
-		return nil, damagedf("the log of %d records does not go on from that of %d", newer.Size, older.Size)
+		return nil, wire.Damagedf("the log of %d records does not go on from that of %d", newer.Size, older.Size)
 	}
 	return &consistencyAnswer{Newer: newer, Older: older, Hashes: toHashes(proof)}, nil
 }

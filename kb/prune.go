@@ -10,6 +10,8 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"runloop.dev/rlp/internal/record/audit"
+	"runloop.dev/rlp/kb/db"
+	"runloop.dev/rlp/kb/wire"
 )
 
 // Prune removes the records from the beginning of the log that are older than
@@ -19,12 +21,12 @@ import (
 // is not removed, nor what comes after it. Prune returns the last mark, if there
 // is one, and how many records are gone that were there before; what an earlier
 // one was interrupted in is done first.
-func (s *Store) Prune(ctx context.Context, before time.Time) (Mark, int, error) {
+func (s *logClient) Prune(ctx context.Context, before time.Time) (Mark, int, error) {
 	q := &pruneRequest{BeforeMS: before.UnixMilli()}
 	var last Mark
 	n := 0
 	for {
-		r, err := ask(ctx, s, q)
+		r, err := wire.Ask(ctx, s.asker, q)
 		if err != nil {
 			return last, n, fmt.Errorf("pruning the audit log: %w", err)
 		}
@@ -50,55 +52,63 @@ type pruneAnswer struct {
 	More    bool  `cbor:"3,keyasint,omitempty"`
 }
 
-func (*pruneRequest) op() opcode { return opPrune }
+func (*pruneRequest) Op() wire.Opcode { return wire.OpPrune }
 
-// do goes on removing what is marked, or marks more.
-func (q *pruneRequest) do(ctx context.Context, e *engine) (*pruneAnswer, error) {
-	if e.opt.SealMark == nil {
-		return nil, fmt.Errorf("%w: %w, and who removes records must sign for it", ErrUnavailable, ErrNoSeal)
+// Do goes on removing what is marked, or marks more.
+func (q *pruneRequest) Do(ctx context.Context, l *Log) (*pruneAnswer, error) {
+	if l.opt.SealMark == nil {
+		return nil, fmt.Errorf("%w: %w, and who removes records must sign for it", wire.ErrUnavailable, ErrNoSeal)
 	}
 	select {
-	case e.ingesting <- struct{}{}:
-		defer func() { <-e.ingesting }()
+	case l.ingesting <- struct{}{}:
+		defer func() { <-l.ingesting }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
-	case <-e.quit:
-		return nil, ErrClosed
+	case <-l.quit:
+		return nil, wire.ErrClosed
 	}
 	until := time.Now().Add(verifyStep)
 	r := &pruneAnswer{}
-	under, err := e.pruning(func(txn *badger.Txn) (err error) {
-		r.Mark, err = e.lastMark(txn)
+	under, err := l.pruning(func(txn *badger.Txn) (err error) {
+		r.Mark, err = l.lastMark(txn)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	if !under {
-		m, all, err := e.markMore(ctx, q.BeforeMS, until)
+		m, all, err := l.pruner.markMore(ctx, q.BeforeMS, until)
 		if err != nil || m == nil {
 			return r, err
 		}
 		r.Mark, r.More = m, !all
 	}
-	n, done, err := e.removePruned(ctx, until)
+	n, done, err := l.pruner.removePruned(ctx, until)
 	r.Removed, r.More = n, r.More || under || !done
 	return r, err
 }
 
 // pruning reports whether what is marked is not gone altogether.
-func (e *engine) pruning(also func(txn *badger.Txn) error) (under bool, err error) {
-	err = e.db.View(func(txn *badger.Txn) error {
-		p, err := get(txn, keyPruning())
+func (l *Log) pruning(also func(txn *badger.Txn) error) (under bool, err error) {
+	err = l.db.View(func(txn *badger.Txn) error {
+		p, err := db.Get(txn, keyPruning())
 		under = p != nil
 		return errors.Join(err, also(txn))
 	})
 	return under, err
 }
 
+// A pruner removes records, for who has the token. What it knows of what it removed
+// may be forgotten.
+type pruner struct {
+	*Log
+	removed uint64 // up to which record it has removed them
+	unfreed int    // how many of them still take room
+}
+
 // A cutter finds how much of the beginning of the log may go.
 type cutter struct {
-	*engine
+	*Log
 	txn    *badger.Txn
 	before int64
 	leafer *leafer
@@ -109,51 +119,54 @@ type cutter struct {
 
 // markMore puts a mark into the database that says what is pruned from now on;
 // all: there is nothing behind it that might go too. nil: there is nothing.
-func (e *engine) markMore(ctx context.Context, before int64, until time.Time) (m *Mark, all bool, err error) {
-	err = e.update(func(txn *badger.Txn) error {
-		l, err := newLeafer()
+func (p *pruner) markMore(ctx context.Context, before int64, until time.Time) (m *Mark, all bool, err error) {
+	err = p.db.Update(func(txn *badger.Txn) error {
+		leafer, err := newLeafer()
 		if err != nil {
 			return err
 		}
-		was, err := e.lastMark(txn)
+		was, err := p.lastMark(txn)
 		if err != nil {
 			return err
 		}
 		if was == nil {
 			was = &Mark{}
 		}
-		c := &cutter{engine: e, txn: txn, before: before, leafer: l, seen: map[string]uint64{}, ends: map[string]uint64{}}
+		c := &cutter{
+			Log: p.Log, txn: txn, before: before, leafer: leafer,
+			seen: map[string]uint64{}, ends: map[string]uint64{},
+		}
 		var upTo uint64
 		if upTo, all, err = c.cut(ctx, was.Pruned, until); err != nil || upTo == was.Pruned {
 			return err
 		}
-		m = &Mark{Pruned: upTo, UnixMS: e.opt.Now().UnixMilli(), Cut: c.cuts(was)}
+		m = &Mark{Pruned: upTo, UnixMS: p.opt.Now().UnixMilli(), Cut: c.cuts(was)}
 		if m.Head, err = storedHead(txn); err != nil {
 			return err
 		}
-		if err := e.extended(txn, m.Head); err != nil {
+		if err := p.extended(txn, m.Head); err != nil {
 			return err
 		}
-		e.removed = was.Pruned
-		return e.putMark(txn, m)
+		p.removed = was.Pruned
+		return p.putMark(txn, m)
 	})
 	return m, all, err
 }
 
 // putMark signs and stores a mark, from when on nobody is shown what it is about.
-func (e *engine) putMark(txn *badger.Txn, m *Mark) (err error) {
-	m.Note, err = e.opt.SealMark(m.Head.Size, m.Head.Root, m.lines())
+func (p *pruner) putMark(txn *badger.Txn, m *Mark) (err error) {
+	m.Note, err = p.opt.SealMark(m.Head.Size, m.Head.Root, m.lines())
 	if err == nil && (len(m.Note) == 0 || len(m.Note) > maxNote) {
 		err = fmt.Errorf("a note of %d bytes", len(m.Note))
 	}
 	if err != nil {
 		return fmt.Errorf("signing what is pruned: %w", err)
 	}
-	p, err := e.codec.Marshal(m)
+	text, err := p.codec.Marshal(m)
 	if err != nil {
 		return err
 	}
-	return errors.Join(txn.Set(keyMark(m.Pruned), p), txn.Set(keyPruned(), number(nil, m.Pruned)),
+	return errors.Join(txn.Set(keyMark(m.Pruned), text), txn.Set(keyPruned(), db.Number(nil, m.Pruned)),
 		txn.Set(keyPruning(), nil))
 }
 
@@ -170,14 +183,14 @@ func (c *cutter) cut(ctx context.Context, gone uint64, until time.Time) (upTo ui
 			return upTo, false, ctx.Err()
 		}
 		if leaves == nil || upTo%tileWidth == 0 {
-			if leaves, err = get(c.txn, keyTile(0, upTo/tileWidth)); err != nil {
+			if leaves, err = db.Get(c.txn, keyTile(0, upTo/tileWidth)); err != nil {
 				return upTo, false, err
 			}
 		}
 		at := int(upTo%tileWidth) * tlog.HashSize
 		var may bool
 		err := it.Item().Value(func(p []byte) (err error) {
-			may, err = c.may(tailNumber(it.Item().Key()), seq, p, leaves[min(at, len(leaves)):])
+			may, err = c.may(db.TailNumber(it.Item().Key()), seq, p, leaves[min(at, len(leaves)):])
 			return err
 		})
 		if err != nil || !may {
@@ -191,17 +204,17 @@ func (c *cutter) cut(ctx context.Context, gone uint64, until time.Time) (upTo ui
 // may reports whether a record may go.
 func (c *cutter) may(at, seq uint64, p, leaves []byte) (bool, error) {
 	if at != seq {
-		return false, damagedf("record %d is missing from the log", seq)
+		return false, wire.Damagedf("record %d is missing from the log", seq)
 	}
 	leaf, _, err := c.leafer.leaf(p)
 	if err == nil {
 		err = c.glance.Read(p)
 	}
 	if err != nil {
-		return false, fmt.Errorf("%w: record %d: %w", ErrDamaged, seq, err)
+		return false, fmt.Errorf("%w: record %d: %w", wire.ErrDamaged, seq, err)
 	}
 	if len(leaves) < tlog.HashSize || tlog.Hash(leaves) != leaf || c.glance.Seq != seq {
-		return false, damagedf("record %d is not the one that entered the log; it stays, and rlp audit verify says more", seq)
+		return false, wire.Damagedf("record %d is not the one that entered the log; it stays, and rlp audit verify says more", seq)
 	}
 	if c.glance.UnixMS >= c.before {
 		return false, nil
@@ -218,23 +231,23 @@ func (c *cutter) may(at, seq uint64, p, leaves []byte) (bool, error) {
 
 // endOf is the number of the record that ends a run, in the run; 0: it goes on.
 func (c *cutter) endOf(run string) (uint64, error) {
-	prefix := named(spaceRun, run)
+	prefix := db.Named(spaceRun, run)
 	it := c.txn.NewIterator(badger.IteratorOptions{Prefix: prefix, Reverse: true})
 	defer it.Close()
-	it.Seek(number(prefix[:len(prefix):len(prefix)], ^uint64(0)))
+	it.Seek(db.Number(prefix[:len(prefix):len(prefix)], ^uint64(0)))
 	if !it.Valid() {
-		return 0, damagedf("nothing leads to run %s", run)
+		return 0, wire.Damagedf("nothing leads to run %s", run)
 	}
 	p, err := it.Item().ValueCopy(nil)
 	if err == nil {
-		p, err = get(c.txn, keyRecord(tailNumber(p)))
+		p, err = db.Get(c.txn, keyRecord(db.TailNumber(p)))
 	}
 	var g audit.Glance
 	if err == nil {
 		err = g.Read(p)
 	}
 	if err != nil {
-		return 0, fmt.Errorf("%w: the last record of run %s: %w", ErrDamaged, run, err)
+		return 0, fmt.Errorf("%w: the last record of run %s: %w", wire.ErrDamaged, run, err)
 	}
 	if g.Decided || !audit.Ends(string(g.Kind)) || string(g.Run) != run {
 		return 0, nil
@@ -259,12 +272,12 @@ func (c *cutter) cuts(was *Mark) map[string]uint64 {
 }
 
 // removePruned removes what is marked, until time is up.
-func (e *engine) removePruned(ctx context.Context, until time.Time) (n int, done bool, err error) {
+func (p *pruner) removePruned(ctx context.Context, until time.Time) (n int, done bool, err error) {
 	for !done && err == nil && ctx.Err() == nil && (n == 0 || time.Now().Before(until)) {
 		var some int
 		var last uint64
-		err = e.update(func(txn *badger.Txn) (err error) {
-			some, last, err = e.removeSome(txn)
+		err = p.db.Update(func(txn *badger.Txn) (err error) {
+			some, last, err = p.removeSome(txn)
 			done = some < intakeItems
 			if err == nil && done {
 				err = txn.Delete(keyPruning())
@@ -272,8 +285,8 @@ func (e *engine) removePruned(ctx context.Context, until time.Time) (n int, done
 			return err
 		})
 		if err == nil {
-			n, e.removed, e.unfreed = n+some, last, e.unfreed+some
-			err = e.giveBack(done)
+			n, p.removed, p.unfreed = n+some, last, p.unfreed+some
+			err = p.giveBack(done)
 		}
 	}
 	return n, done, errors.Join(err, ctx.Err())
@@ -288,40 +301,40 @@ const (
 // fifth of the database, or the last are gone. To remove is to write: badger frees
 // nothing before it has merged what says so with what it is said of, table by table,
 // which it would do by itself when as much new has come.
-func (e *engine) giveBack(done bool) error {
+func (p *pruner) giveBack(done bool) error {
 	var size uint64
 	written := false // of what says so
-	for _, t := range e.db.Tables() {
+	for _, t := range p.db.Tables() {
 		size += uint64(t.OnDiskSize)
 		written = written || t.Level == 0
 	}
-	if !written || e.unfreed < fewRemoved || !done && uint64(e.unfreed)*recordBytes < size/5 {
+	if !written || p.unfreed < fewRemoved || !done && uint64(p.unfreed)*recordBytes < size/5 {
 		return nil
 	}
-	e.unfreed = 0
-	if err := e.room(); err != nil {
+	p.unfreed = 0
+	if err := p.db.Room(); err != nil {
 		return err
 	}
-	return e.db.Flatten(1)
+	return p.db.Flatten(1)
 }
 
 // removeSome removes the first records that are marked, with what leads to them. It
 // begins behind those that it removed last: what is removed is passed over one by
 // one until the database has cleared it away, which would cost more with each step.
-func (e *engine) removeSome(txn *badger.Txn) (n int, last uint64, err error) {
-	pruned, err := getNumber(txn, keyPruned())
+func (p *pruner) removeSome(txn *badger.Txn) (n int, last uint64, err error) {
+	pruned, err := db.GetNumber(txn, keyPruned())
 	if err != nil {
 		return 0, 0, err
 	}
-	last = e.removed
+	last = p.removed
 	var keys [][]byte
 	var x indexWalk
 	var g audit.Glance
 	it := txn.NewIterator(badger.IteratorOptions{Prefix: []byte{spaceRecord}})
-	for it.Seek(keyRecord(e.removed + 1)); it.Valid() && n < intakeItems &&
-		tailNumber(it.Item().Key()) <= pruned; it.Next() {
+	for it.Seek(keyRecord(p.removed + 1)); it.Valid() && n < intakeItems &&
+		db.TailNumber(it.Item().Key()) <= pruned; it.Next() {
 		keys = append(keys, it.Item().KeyCopy(nil))
-		n, last = n+1, tailNumber(it.Item().Key())
+		n, last = n+1, db.TailNumber(it.Item().Key())
 		if err = it.Item().Value(g.Read); err != nil {
 			break
 		}

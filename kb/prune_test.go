@@ -13,6 +13,8 @@ import (
 
 	"github.com/dgraph-io/badger/v4"
 	"golang.org/x/mod/sumdb/tlog"
+
+	"runloop.dev/rlp/kb/wire"
 )
 
 // prunable is a store with a clock of its own: a run that ended long ago, one that
@@ -176,7 +178,7 @@ func TestPruneCutsRuns(t *testing.T) {
 	// recorded all in one millisecond, and then nothing is.
 	r := mustDo(t, e, &pruneRequest{BeforeMS: last})
 	if r.Mark == nil {
-		e.cutAt(t, 10)
+		cutAt(t, e, 10)
 	}
 	report, err := walkAll(t, e, LogCheck{Open: newTestKey("ours").open})
 	if err != nil || report.Pruned == 0 || report.Records != 17-int(report.Pruned) {
@@ -210,14 +212,14 @@ func TestPruneCutsRuns(t *testing.T) {
 }
 
 // cutAt prunes up to a record, whatever its time.
-func (e *engine) cutAt(t *testing.T, upTo uint64) {
+func cutAt(t *testing.T, e *engine, upTo uint64) {
 	t.Helper()
 	err := e.db.Update(func(txn *badger.Txn) error {
 		head, err := storedHead(txn)
 		if err != nil {
 			return err
 		}
-		return e.putMark(txn, &Mark{Head: head, Pruned: upTo, UnixMS: 1, Cut: map[string]uint64{"run1": upTo}})
+		return e.log.pruner.putMark(txn, &Mark{Head: head, Pruned: upTo, UnixMS: 1, Cut: map[string]uint64{"run1": upTo}})
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -227,7 +229,7 @@ func (e *engine) cutAt(t *testing.T, upTo uint64) {
 
 func lastMarkOf(e *engine) (m *Mark, err error) {
 	err = e.db.View(func(txn *badger.Txn) error {
-		m, err = e.lastMark(txn)
+		m, err = e.log.lastMark(txn)
 		return err
 	})
 	return m, err
@@ -239,7 +241,7 @@ func walkAll(t testing.TB, e *engine, c LogCheck) (LogReport, error) {
 	j := newJudge(&c)
 	q := &verifyLogRequest{Ask: j.ask()}
 	for {
-		r, err := answer(t.Context(), e, q)
+		r, err := asked(t.Context(), e, q)
 		if err != nil {
 			return j.report, err
 		}
@@ -266,11 +268,12 @@ func TestPruneIsCareful(t *testing.T) {
 	bare := o
 	bare.Seal, bare.SealMark = nil, nil
 	e := testEngineOf(t, bare)
-	if _, err := answer(t.Context(), e, &pruneRequest{}); !errors.Is(err, ErrNoSeal) {
+	if _, err := asked(t.Context(), e, &pruneRequest{}); !errors.Is(err, ErrNoSeal) {
 		t.Error("without a key:", err)
 	}
-	e.opt = sealedDefaults(t, o)
-	m, all, err := e.markMore(t.Context(), time.Now().Add(time.Hour).UnixMilli(), time.Now().Add(time.Hour))
+	o = sealedDefaults(t, o)
+	e.log.opt = o.log(e.log.opt.Journal)
+	m, all, err := e.log.pruner.markMore(t.Context(), time.Now().Add(time.Hour).UnixMilli(), time.Now().Add(time.Hour))
 	if err != nil || !all || m.Pruned != 343 {
 		t.Fatal(m, err)
 	}
@@ -324,7 +327,7 @@ func TestPruneKeepsEvidence(t *testing.T) {
 		a.put(50, recs[49])
 	})
 	s := openSealed(t, o)
-	if _, n, err := s.Prune(t.Context(), time.Now().Add(time.Hour)); !errors.Is(err, ErrDamaged) || n != 0 {
+	if _, n, err := s.Prune(t.Context(), time.Now().Add(time.Hour)); !errors.Is(err, wire.ErrDamaged) || n != 0 {
 		t.Error(n, err)
 	}
 }
@@ -387,18 +390,18 @@ func TestPruningPassesOverNothingTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.close()
-	if m, _, err := e.markMore(t.Context(), time.Now().Add(time.Hour).UnixMilli(),
+	if m, _, err := e.log.pruner.markMore(t.Context(), time.Now().Add(time.Hour).UnixMilli(),
 		time.Now().Add(time.Hour)); err != nil || m.Pruned != 3*(intakeItems+1) {
 		t.Fatalf("%+v, %v", m, err)
 	}
 	past := time.Now().Add(-time.Hour) // one batch, and no more
 	for want := uint64(intakeItems); want <= 3*intakeItems; want += intakeItems {
-		n, done, err := e.removePruned(t.Context(), past)
-		if err != nil || done || n != intakeItems || e.removed != want {
-			t.Fatalf("%d, %v, %v; removed up to %d, want %d", n, done, err, e.removed, want)
+		n, done, err := e.log.pruner.removePruned(t.Context(), past)
+		if err != nil || done || n != intakeItems || e.log.pruner.removed != want {
+			t.Fatalf("%d, %v, %v; removed up to %d, want %d", n, done, err, e.log.pruner.removed, want)
 		}
 	}
-	if n, done, err := e.removePruned(t.Context(), past); err != nil || !done || n != 3 {
+	if n, done, err := e.log.pruner.removePruned(t.Context(), past); err != nil || !done || n != 3 {
 		t.Errorf("%d, %v, %v", n, done, err)
 	}
 }
@@ -413,17 +416,17 @@ func TestPruneGivesRoomBack(t *testing.T) {
 		s := openSealed(t, o)
 		e := s.backend.(*owned).engine
 		for i := range runs {
-			if err := e.madeUp(fmt.Sprintf("0197b3e2-7c1d-7e4a-9d00-%012d", i), each, true); err != nil {
+			if err := e.log.madeUp(fmt.Sprintf("0197b3e2-7c1d-7e4a-9d00-%012d", i), each, true); err != nil {
 				t.Fatal(err)
 			}
 		}
 		// Makes badger write and merge what it has, as it does with more of it.
-		if err := errors.Join(e.update(func(txn *badger.Txn) error { return txn.Set(keyOp([]byte("x")), nil) }),
+		if err := errors.Join(e.db.Update(func(txn *badger.Txn) error { return txn.Set(keyOp([]byte("x")), nil) }),
 			e.db.DropPrefix([]byte{spaceOp})); err != nil {
 			t.Fatal(err)
 		}
 		if !gives {
-			e.unfreed = -2 * runs * each
+			e.log.pruner.unfreed = -2 * runs * each
 		}
 		if _, n, err := s.Prune(t.Context(), time.Now().Add(time.Hour)); err != nil || n != runs*each {
 			t.Fatal(n, err)

@@ -9,6 +9,8 @@ import (
 	"github.com/dgraph-io/badger/v4"
 
 	"runloop.dev/rlp/internal/record/audit"
+	"runloop.dev/rlp/kb/db"
+	"runloop.dev/rlp/kb/wire"
 )
 
 // An index is a stretch of keys that end in a number and lead to records in
@@ -23,12 +25,12 @@ type index struct {
 func indexFor(f *Filter) index {
 	switch {
 	case f.Run != "":
-		return index{named(spaceRun, f.Run), func(it *badger.Item) (uint64, error) {
+		return index{db.Named(spaceRun, f.Run), func(it *badger.Item) (uint64, error) {
 			v, err := it.ValueCopy(nil)
-			return tailNumber(v), err
+			return db.TailNumber(v), err
 		}}
 	case f.Agent != "":
-		return index{prefix: named(spaceAgent, f.Agent)}
+		return index{prefix: db.Named(spaceAgent, f.Agent)}
 	case f.Decision == "deny":
 		return index{prefix: []byte{spaceOther}}
 	}
@@ -57,20 +59,20 @@ type seekAnswer struct {
 	More bool   `cbor:"5,keyasint,omitempty"`
 }
 
-func (*seekRequest) op() opcode { return opSeek }
+func (*seekRequest) Op() wire.Opcode { return wire.OpSeek }
 
-func (q *seekRequest) check() error { return q.Filter.check() }
+func (q *seekRequest) Check() error { return q.Filter.check() }
 
-func (q *seekRequest) do(ctx context.Context, e *engine) (*seekAnswer, error) {
-	txn := e.db.NewTransaction(false)
+func (q *seekRequest) Do(ctx context.Context, l *Log) (*seekAnswer, error) {
+	txn := l.db.NewTransaction(false)
 	defer txn.Discard()
-	last, err := getNumber(txn, keySeq())
+	last, err := db.GetNumber(txn, keySeq())
 	if err != nil {
 		return nil, err
 	}
 	r := &seekAnswer{From: 1, UpTo: last}
 	if q.Filter.Limit == 0 {
-		switch r.From, err = e.first(txn, &q.Filter); {
+		switch r.From, err = l.first(txn, &q.Filter); {
 		case err != nil:
 		case q.Filter.Run != "": // the entries of a run are numbered by the run
 			r.From = max(r.From, 1+q.Filter.AfterOfRun)
@@ -87,7 +89,7 @@ func (q *seekRequest) do(ctx context.Context, e *engine) (*seekAnswer, error) {
 	}
 	r.From = 0
 	left := q.Filter.Limit
-	r.Next, r.More, err = e.walk(ctx, txn, &q.Filter, s, func(at uint64, _ []byte) bool {
+	r.Next, r.More, err = l.walk(ctx, txn, &q.Filter, s, func(at uint64, _ []byte) bool {
 		r.From = at
 		left--
 		return left > 0
@@ -101,8 +103,8 @@ func (q *seekRequest) do(ctx context.Context, e *engine) (*seekAnswer, error) {
 
 // first is the number of the first entry of an answer that was not pruned, where
 // entries follow each other without gaps.
-func (e *engine) first(txn *badger.Txn, f *Filter) (uint64, error) {
-	m, err := e.lastMark(txn)
+func (l *Log) first(txn *badger.Txn, f *Filter) (uint64, error) {
+	m, err := l.lastMark(txn)
 	if err != nil || m == nil {
 		return 1, err
 	}
@@ -131,16 +133,16 @@ type pageAnswer struct {
 	More    bool     `cbor:"3,keyasint,omitempty"`
 }
 
-func (*pageRequest) op() opcode { return opPage }
+func (*pageRequest) Op() wire.Opcode { return wire.OpPage }
 
-func (q *pageRequest) check() error { return q.Filter.check() }
+func (q *pageRequest) Check() error { return q.Filter.check() }
 
-func (q *pageRequest) do(ctx context.Context, e *engine) (*pageAnswer, error) {
-	txn := e.db.NewTransaction(false)
+func (q *pageRequest) Do(ctx context.Context, l *Log) (*pageAnswer, error) {
+	txn := l.db.NewTransaction(false)
 	defer txn.Discard()
 	r, size := &pageAnswer{}, 0
 	var err error
-	r.Next, r.More, err = e.walk(ctx, txn, &q.Filter, span{from: q.From, upTo: q.UpTo, glance: q.Bare},
+	r.Next, r.More, err = l.walk(ctx, txn, &q.Filter, span{from: q.From, upTo: q.UpTo, glance: q.Bare},
 		func(_ uint64, p []byte) bool {
 			r.Records = append(r.Records, p)
 			size += len(p)
@@ -160,11 +162,11 @@ type span struct {
 // walk visits the matching records of a span until visit says no or it has
 // looked at stepItems; more says that there may be others, from next on. A
 // number that leads to no record, or one left out, is damage.
-func (e *engine) walk(ctx context.Context, txn *badger.Txn, f *Filter, s span,
+func (l *Log) walk(ctx context.Context, txn *badger.Txn, f *Filter, s span,
 	visit func(at uint64, p []byte) bool,
 ) (next uint64, more bool, err error) {
 	ix := indexFor(f)
-	pruned, err := getNumber(txn, keyPruned())
+	pruned, err := db.GetNumber(txn, keyPruned())
 	if err != nil {
 		return 0, false, err
 	}
@@ -179,8 +181,8 @@ func (e *engine) walk(ctx context.Context, txn *badger.Txn, f *Filter, s span,
 	})
 	defer it.Close()
 	steps := 0
-	for it.Seek(number(ix.prefix[:len(ix.prefix):len(ix.prefix)], s.from)); it.Valid(); it.Next() {
-		at := tailNumber(it.Item().Key())
+	for it.Seek(db.Number(ix.prefix[:len(ix.prefix):len(ix.prefix)], s.from)); it.Valid(); it.Next() {
+		at := db.TailNumber(it.Item().Key())
 		if more {
 			return at, true, nil
 		}
@@ -205,7 +207,7 @@ func (e *engine) walk(ctx context.Context, txn *badger.Txn, f *Filter, s span,
 			more = steps >= stepItems
 			continue
 		}
-		p, match, err := e.record(txn, it.Item(), seq, f, s.glance)
+		p, match, err := l.record(txn, it.Item(), seq, f, s.glance)
 		if err != nil {
 			return 0, false, err
 		}
@@ -213,7 +215,7 @@ func (e *engine) walk(ctx context.Context, txn *badger.Txn, f *Filter, s span,
 		more = match && !visit(at, p) || steps >= stepItems
 	}
 	if whole && !s.back && gaps.want != 0 && gaps.want <= s.upTo {
-		return 0, false, fmt.Errorf("%w: record %d is missing from the log", ErrDamaged, gaps.want)
+		return 0, false, fmt.Errorf("%w: record %d is missing from the log", wire.ErrDamaged, gaps.want)
 	}
 	return 0, false, nil
 }
@@ -225,7 +227,7 @@ func (ix *index) number(item *badger.Item, at uint64) (uint64, error) {
 	}
 	seq, err := ix.seq(item)
 	if err != nil {
-		return 0, fmt.Errorf("%w: %w", ErrDamaged, err)
+		return 0, fmt.Errorf("%w: %w", wire.ErrDamaged, err)
 	}
 	return seq, nil
 }
@@ -241,7 +243,7 @@ func (g *gapless) check(at uint64) error {
 		return nil
 	}
 	if g.want != 0 && at != g.want {
-		return fmt.Errorf("%w: record %d is missing from the log", ErrDamaged, g.want)
+		return fmt.Errorf("%w: record %d is missing from the log", wire.ErrDamaged, g.want)
 	}
 	g.want = at + 1
 	if g.back {
@@ -251,13 +253,13 @@ func (g *gapless) check(at uint64) error {
 }
 
 // record reads one record in its stored form and says whether f asks for it.
-func (e *engine) record(txn *badger.Txn, item *badger.Item, seq uint64, f *Filter, glance bool) ([]byte, bool, error) {
+func (l *Log) record(txn *badger.Txn, item *badger.Item, seq uint64, f *Filter, glance bool) ([]byte, bool, error) {
 	var p []byte
 	var err error
 	if item.Key()[0] == spaceRecord {
 		p, err = item.ValueCopy(nil)
 	} else {
-		p, err = get(txn, keyRecord(seq))
+		p, err = db.Get(txn, keyRecord(seq))
 	}
 	if err == nil && p == nil {
 		err = fmt.Errorf("record %d is missing from the log", seq)
@@ -271,14 +273,14 @@ func (e *engine) record(txn *badger.Txn, item *badger.Item, seq uint64, f *Filte
 		is, match = g.Seq, f.glance(&g)
 	default:
 		var rec audit.Record
-		rec, err = e.codec.Decode(p)
+		rec, err = l.codec.Decode(p)
 		is, match = rec.Seq, f.Match(&rec)
 	}
 	if err == nil && is != seq {
 		err = fmt.Errorf("record %d stands where record %d belongs", is, seq)
 	}
 	if err != nil {
-		return nil, false, fmt.Errorf("%w: %w", ErrDamaged, err)
+		return nil, false, fmt.Errorf("%w: %w", wire.ErrDamaged, err)
 	}
 	return p, match, nil
 }

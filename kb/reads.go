@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 
 	"github.com/dgraph-io/badger/v4"
+
+	"runloop.dev/rlp/kb/wire"
 )
 
 // reads keeps one view of the database for the next who reads a value: to make
@@ -22,20 +24,20 @@ type reader struct {
 }
 
 // reader returns a view that nobody else uses.
-func (e *engine) reader() *reader {
-	at := e.reads.commits.Load() // before the view is made: it may be newer, never older
-	if r := e.reads.idle.Swap(nil); r != nil {
+func (v *Values) reader() *reader {
+	at := v.reads.commits.Load() // before the view is made: it may be newer, never older
+	if r := v.reads.idle.Swap(nil); r != nil {
 		if r.at == at {
 			return r
 		}
 		r.txn.Discard()
 	}
-	return &reader{e.db.NewTransaction(false), at}
+	return &reader{v.db.NewTransaction(false), at}
 }
 
 // release keeps a view for the next, if it is still good.
-func (e *engine) release(r *reader) {
-	if r.at != e.reads.commits.Load() || !e.reads.idle.CompareAndSwap(nil, r) {
+func (v *Values) release(r *reader) {
+	if r.at != v.reads.commits.Load() || !v.reads.idle.CompareAndSwap(nil, r) {
 		r.txn.Discard()
 	}
 }
@@ -49,44 +51,32 @@ func (r *reads) changed() {
 }
 
 // content reads a value and what decides how it may be shown, nothing else.
-func (e *engine) content(domain, key string) (c Content, err error) {
-	if err := e.mayServe(); err != nil {
+func (v *Values) content(domain, key string) (c Content, err error) {
+	if err := v.serves(); err != nil {
 		return c, err
 	}
 	if err := checkKey(key); err != nil {
 		return c, err
 	}
-	r := e.reader()
-	defer e.release(r)
+	r := v.reader()
+	defer v.release(r)
 	item, err := r.txn.Get(keyData(domain, key))
 	if errors.Is(err, badger.ErrKeyNotFound) {
 		return c, absent(domain, key)
 	}
 	if err == nil {
 		err = item.Value(func(p []byte) error {
-			_, head, v, err := splitData(p)
+			_, head, value, err := splitData(p)
 			if err != nil {
 				return err
 			}
-			c.Bytes, c.Plain = append(make([]byte, 0, len(v)), v...), isPlain(p)
-			c.Trusted, err = e.isTrusted(p, head)
+			c.Bytes, c.Plain = append(make([]byte, 0, len(value)), value...), isPlain(p)
+			c.Trusted, err = v.isTrusted(p, head)
 			return err
 		})
 	}
 	if err != nil {
-		return Content{}, fmt.Errorf("%w: reading %s/%s: %w", ErrDamaged, domain, key, err)
+		return Content{}, fmt.Errorf("%w: reading %s/%s: %w", wire.ErrDamaged, domain, key, err)
 	}
 	return c, nil
-}
-
-// local is the engine, counted in using, if this process owns the store; else nil.
-func (s *Store) local() *engine {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	o, ok := s.backend.(*owned)
-	if !ok || s.closed {
-		return nil
-	}
-	s.using.Add(1)
-	return o.engine
 }

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"runloop.dev/rlp/kb/wire"
 )
 
 // A restore that ends in the middle leaves a store that answers nothing, to the
@@ -26,9 +28,9 @@ func TestInterruptedRestore(t *testing.T) {
 		&getRequest{Domain: "notes", Key: "a"}, &changeRequest{Domain: "notes", Key: "z"}, &ingestRequest{}, &verifyRequest{},
 		&backupRequest{},
 	} {
-		if _, err := send(t.Context(), e, q); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(),
+		if _, err := send(t.Context(), e, q); !errors.Is(err, wire.ErrUnavailable) || !strings.Contains(err.Error(),
 			"rlp kb restore") {
-			t.Errorf("operation %d in the middle of a restore: %v", q.op(), err)
+			t.Errorf("operation %d in the middle of a restore: %v", q.Op(), err)
 		}
 	}
 	mustDo(t, e, &restoreRequest{Stage: restoreBegin})
@@ -39,7 +41,8 @@ func TestInterruptedRestore(t *testing.T) {
 	if v, err := verifyAll(t, e); err != nil || v.Values != 3 {
 		t.Error(v, err)
 	}
-	if _, err := answer(t.Context(), e, &restoreRequest{Stage: restorePage, Pairs: pairs}); !errors.Is(err, ErrInvalid) {
+	_, err := asked(t.Context(), e, &restoreRequest{Stage: restorePage, Pairs: pairs})
+	if !errors.Is(err, wire.ErrInvalid) {
 		t.Errorf("a page out of the blue: %v", err)
 	}
 }
@@ -59,7 +62,7 @@ func TestBackupSessions(t *testing.T) {
 		{Snapshot: first.Snapshot, Page: 5},
 		{Snapshot: 99, Page: 1},
 	} {
-		if _, err := answer(t.Context(), e, &q); !errors.Is(err, ErrUnavailable) {
+		if _, err := asked(t.Context(), e, &q); !errors.Is(err, wire.ErrUnavailable) {
 			t.Errorf("page %d of %d: %v", q.Page, q.Snapshot, err)
 		}
 	}
@@ -67,7 +70,7 @@ func TestBackupSessions(t *testing.T) {
 	for range maxSnapshots - 1 {
 		mustDo(t, e, &backupRequest{})
 	}
-	if _, err := answer(t.Context(), e, &backupRequest{}); !errors.Is(err, ErrUnavailable) {
+	if _, err := asked(t.Context(), e, &backupRequest{}); !errors.Is(err, wire.ErrUnavailable) {
 		t.Errorf("one more at a time: %v", err)
 	}
 }
@@ -77,14 +80,14 @@ func TestBackupSessions(t *testing.T) {
 func FuzzBackup(f *testing.F) {
 	from := testEngine(f)
 	for _, key := range []string{"a", "b"} {
-		if _, err := answer(f.Context(), from, &changeRequest{
+		if _, err := asked(f.Context(), from, &changeRequest{
 			Domain: "notes", Key: key,
 			Value: []byte("text of " + key),
 		}); err != nil {
 			f.Fatal(err)
 		}
 	}
-	r, err := answer(f.Context(), from, &backupRequest{})
+	r, err := asked(f.Context(), from, &backupRequest{})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -115,12 +118,12 @@ func FuzzBackup(f *testing.F) {
 		}); err != nil && !errors.Is(err, ErrBackup) {
 			t.Fatal(err)
 		}
-		if _, err := parsePair(e.codec, pair{k, v}); err != nil {
+		if err := checkPair(e.codec, pair{k, v}); err != nil {
 			return
 		}
 		mustDo(t, e, &restoreRequest{Stage: restoreBegin, Replace: true})
 		q := &restoreRequest{Stage: restorePage, Pairs: []pair{{k, v}}}
-		_, err := answer(t.Context(), e, q)
+		_, err := asked(t.Context(), e, q)
 		mustDo(t, e, &restoreRequest{Stage: restoreEnd})
 		if r := mustDo(t, e, &seekRequest{}); r.From > r.UpTo+1 {
 			t.Fatalf("%x %x hides what is recorded from now on", k, v)

@@ -1,6 +1,7 @@
 package kb
 
 import (
+	"bytes"
 	"errors"
 	"slices"
 
@@ -8,43 +9,24 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"runloop.dev/rlp/internal/record/audit"
+	"runloop.dev/rlp/kb/db"
+	"runloop.dev/rlp/kb/journal"
+	"runloop.dev/rlp/kb/wire"
 )
 
 // prunedLeaves is what a backup holds of a tile: leaves of records that were
 // pruned, which nothing else says; nil: there are none.
-func prunedLeaves(p pair, pruned uint64) []byte {
-	first := tailNumber(p.Key) * tileWidth
-	if len(p.Key) != 10 || p.Key[1] != 0 || first >= pruned {
+func prunedLeaves(key, stored []byte, pruned uint64) []byte {
+	first := db.TailNumber(key) * tileWidth
+	if len(key) != 10 || key[1] != 0 || first >= pruned {
 		return nil
 	}
-	return p.Value[:min(int(min(pruned-first, tileWidth))*tlog.HashSize, len(p.Value))]
-}
-
-// parseLog checks a pair of the log's tree. It trusts nothing; whether the log is
-// the one that was signed is for who verifies it.
-func (r *restorable) parseLog(codec *audit.Codec, key []byte) error {
-	at := tailNumber(key)
-	switch r.space {
-	case spaceTile:
-		if len(key) != 10 || key[1] != 0 || at > maxRevision/tileWidth || len(r.stored) == 0 || len(r.stored) > tileBytes ||
-			len(r.stored)%tlog.HashSize != 0 {
-			return invalidf("leaves of the log make no sense")
-		}
-	case spaceCheckpoint:
-		if _, err := decodeCheckpoint(codec, at, r.stored); err != nil || len(key) != 9 {
-			return invalidf("the checkpoint of %d records makes no sense", at)
-		}
-	case spaceMark:
-		if _, err := decodeMark(codec, at, r.stored); err != nil || len(key) != 9 || at == 0 {
-			return invalidf("the mark that records up to %d were pruned makes no sense", at)
-		}
-	}
-	return nil
+	return stored[:min(int(min(pruned-first, tileWidth))*tlog.HashSize, len(stored))]
 }
 
 // A regrowth is the log as far as it was restored within one transaction.
 type regrowth struct {
-	*engine
+	*Log
 	txn    *badger.Txn
 	tree   *tree
 	leafer *leafer
@@ -67,7 +49,7 @@ func (g *regrowth) end() error {
 	if g.tree == nil {
 		return nil
 	}
-	return errors.Join(g.txn.Set(keySeq(), number(nil, g.tree.size)), g.tree.save(g.txn))
+	return errors.Join(g.txn.Set(keySeq(), db.Number(nil, g.tree.size)), g.tree.save(g.txn))
 }
 
 // leaves restores those of records that were pruned; they come in their order.
@@ -75,16 +57,16 @@ func (g *regrowth) leaves(key, p []byte) error {
 	if err := g.begin(); err != nil {
 		return err
 	}
-	pruned, err := getNumber(g.txn, keyPruned())
+	pruned, err := db.GetNumber(g.txn, keyPruned())
 	if err != nil {
 		return err
 	}
-	first := tailNumber(key) * tileWidth
+	first := db.TailNumber(key) * tileWidth
 	if g.tree.size > first {
 		return nil // the page is asked for again
 	}
 	if g.tree.size < first || first+uint64(len(p)/tlog.HashSize) > pruned {
-		return invalidf("leaf %d of the log follows leaf %d, and up to %d they are of records that were pruned", first,
+		return wire.Invalidf("leaf %d of the log follows leaf %d, and up to %d they are of records that were pruned", first,
 			g.tree.size, pruned)
 	}
 	for ; len(p) > 0; p = p[tlog.HashSize:] {
@@ -94,7 +76,7 @@ func (g *regrowth) leaves(key, p []byte) error {
 }
 
 // record puts a record of the log in its place; they come in their order.
-func (g *regrowth) record(r *restorable) error {
+func (g *regrowth) record(r *logPair) error {
 	if err := g.begin(); err != nil {
 		return err
 	}
@@ -103,12 +85,12 @@ func (g *regrowth) record(r *restorable) error {
 		return nil // the page is asked for again
 	}
 	if seq != g.tree.size+1 {
-		return invalidf("record %d of the log follows record %d", seq, g.tree.size)
+		return wire.Invalidf("record %d of the log follows record %d", seq, g.tree.size)
 	}
 	p := slices.Clone(r.stored)
 	leaf, _, err := g.leafer.leaf(p)
 	if err != nil {
-		return invalidf("a record of the log: %v", err)
+		return wire.Invalidf("a record of the log: %v", err)
 	}
 	g.tree.add(leaf)
 	return setRecord(g.txn, &r.record, p)
@@ -121,7 +103,7 @@ func boundMarks(txn *badger.Txn) error {
 	if err != nil {
 		return err
 	}
-	pruned, err := getNumber(txn, keyPruned())
+	pruned, err := db.GetNumber(txn, keyPruned())
 	if err != nil || pruned <= head.Size {
 		return err
 	}
@@ -144,12 +126,120 @@ func (g *regrowth) mark(at uint64, p []byte) error {
 	if err := g.begin(); err != nil {
 		return err
 	}
-	if there, err := get(g.txn, keyMark(at)); err != nil || there != nil {
+	if there, err := db.Get(g.txn, keyMark(at)); err != nil || there != nil {
 		return err // the page is asked for again
 	}
 	if g.tree.size > 0 {
-		return invalidf("the mark that records up to %d were pruned comes too late", at)
+		return wire.Invalidf("the mark that records up to %d were pruned comes too late", at)
 	}
-	was, err := getNumber(g.txn, keyPruned())
-	return errors.Join(err, g.txn.Set(keyMark(at), slices.Clone(p)), g.txn.Set(keyPruned(), number(nil, max(was, at))))
+	was, err := db.GetNumber(g.txn, keyPruned())
+	return errors.Join(err, g.txn.Set(keyMark(at), slices.Clone(p)), g.txn.Set(keyPruned(), db.Number(nil, max(was, at))))
+}
+
+// A logPair is a pair of a backup that is of the log.
+type logPair struct {
+	record audit.Record
+	stored []byte
+	done   bool // of the state of a journal: nothing more will come from it
+}
+
+// parseLogPair checks a pair of a backup that is of the log; nil: it is of something
+// else. It trusts nothing.
+func parseLogPair(codec *audit.Codec, key, stored []byte) (*logPair, error) {
+	r := &logPair{stored: stored}
+	if len(key) == 0 {
+		return nil, nil
+	}
+	switch key[0] {
+	case spaceRecord:
+		return r, r.parseRecord(codec, key)
+	case spaceTile, spaceCheckpoint, spaceMark:
+		return r, r.parseTree(codec, key)
+	case spaceState:
+		s, err := journal.CheckTaken(codec, string(key[1:]), stored)
+		if err != nil || len(key) == 1 {
+			return nil, wire.Invalidf("the state of a journal makes no sense")
+		}
+		r.done = s.Done
+		return r, nil
+	}
+	return nil, nil
+}
+
+// isLogPair reports whether a pair of a backup is the log's, and an error if it is
+// not as it should be.
+func isLogPair(codec *audit.Codec, key, stored []byte) (bool, error) {
+	r, err := parseLogPair(codec, key, stored)
+	return r != nil || err != nil, err
+}
+
+// pair restores a pair of the log.
+func (g *regrowth) pair(key, stored []byte) error {
+	r, err := parseLogPair(g.codec, key, stored)
+	if err == nil && r == nil {
+		err = wire.Invalidf("a pair of another kind")
+	}
+	if err != nil {
+		return err
+	}
+	switch key[0] {
+	case spaceState:
+		return setState(g.txn, string(key[1:]), slices.Clone(stored), r.done)
+	case spaceRecord:
+		return g.record(r)
+	case spaceTile:
+		return g.leaves(key, stored)
+	case spaceMark:
+		return g.mark(db.TailNumber(key), stored)
+	}
+	return g.txn.Set(slices.Clone(key), slices.Clone(stored))
+}
+
+// regrow restores a log within a transaction, pair after pair in their order.
+func (l *Log) regrow(txn *badger.Txn) *regrowth { return &regrowth{Log: l, txn: txn} }
+
+// logSpaces are the spaces of a log.
+var logSpaces = []byte{
+	spaceRecord, spaceRun, spaceAgent, spaceOther, spaceState, spaceOpen, spaceTile,
+	spaceCheckpoint, spaceMark,
+}
+
+// parseTree checks a pair of the log's tree. It trusts nothing; whether the log is
+// the one that was signed is for who verifies it.
+func (r *logPair) parseTree(codec *audit.Codec, key []byte) error {
+	at := db.TailNumber(key)
+	switch key[0] {
+	case spaceTile:
+		if len(key) != 10 || key[1] != 0 || at > maxRevision/tileWidth || len(r.stored) == 0 || len(r.stored) > tileBytes ||
+			len(r.stored)%tlog.HashSize != 0 {
+			return wire.Invalidf("leaves of the log make no sense")
+		}
+	case spaceCheckpoint:
+		if _, err := decodeCheckpoint(codec, at, r.stored); err != nil || len(key) != 9 {
+			return wire.Invalidf("the checkpoint of %d records makes no sense", at)
+		}
+	case spaceMark:
+		if _, err := decodeMark(codec, at, r.stored); err != nil || len(key) != 9 || at == 0 {
+			return wire.Invalidf("the mark that records up to %d were pruned makes no sense", at)
+		}
+	}
+	return nil
+}
+
+func (r *logPair) parseRecord(codec *audit.Codec, key []byte) error {
+	rec, err := codec.Decode(r.stored)
+	if err != nil {
+		return wire.Invalidf("a record of the log: %v", err)
+	}
+	if !bytes.Equal(key, keyRecord(rec.Seq)) || rec.Seq == 0 || len(rec.Head.RunID) > 1024 || len(rec.Head.Agent) > 1024 {
+		return wire.Invalidf("record %d of the log is in no place", rec.Seq)
+	}
+	r.record = rec
+	return nil
+}
+
+// forgetLog takes away what is known of a log that is dropped.
+func forgetLog(txn *badger.Txn) error {
+	return errors.Join(txn.Delete(keySeq()), txn.Delete(keyHead()), txn.Delete(keyPruned()), txn.Delete(keyPruning()),
+		txn.Set(keyOwed(), []byte{}))
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/dgraph-io/badger/v4"
 
 	"runloop.dev/rlp/internal/record/audit"
+	"runloop.dev/rlp/kb/db"
+	"runloop.dev/rlp/kb/wire"
 )
 
 // A RunQuery asks for runs, the newest first.
@@ -47,11 +49,11 @@ const (
 // Runs returns the runs in the log that q asks for. Their ids are in the order
 // in which they began, so the newest is found without looking at the others; a
 // run that began before records were pruned begins with the first that is left.
-func (s *Store) Runs(ctx context.Context, q RunQuery) iter.Seq2[RunSummary, error] {
+func (s *logClient) Runs(ctx context.Context, q RunQuery) iter.Seq2[RunSummary, error] {
 	return func(yield func(RunSummary, error) bool) {
 		left, limited := q.Limit, q.Limit > 0
 		for {
-			r, err := ask(ctx, s, &runsRequest{Before: q.Before, Agent: q.Agent, Limit: left})
+			r, err := wire.Ask(ctx, s.asker, &runsRequest{Before: q.Before, Agent: q.Agent, Limit: left})
 			if err != nil {
 				yield(RunSummary{}, fmt.Errorf("reading the runs of the log: %w", err))
 				return
@@ -81,19 +83,19 @@ type runsAnswer struct {
 	More bool         `cbor:"3,keyasint,omitempty"`
 }
 
-func (*runsRequest) op() opcode { return opRuns }
+func (*runsRequest) Op() wire.Opcode { return wire.OpRuns }
 
-func (q *runsRequest) do(ctx context.Context, e *engine) (*runsAnswer, error) {
+func (q *runsRequest) Do(ctx context.Context, l *Log) (*runsAnswer, error) {
 	if q.Limit < 0 {
-		return nil, invalidf("a limit of %d", q.Limit)
+		return nil, wire.Invalidf("a limit of %d", q.Limit)
 	}
 	most := pageRuns
 	if q.Limit > 0 {
 		most = min(most, q.Limit)
 	}
-	txn := e.db.NewTransaction(false)
+	txn := l.db.NewTransaction(false)
 	defer txn.Discard()
-	pruned, err := getNumber(txn, keyPruned())
+	pruned, err := db.GetNumber(txn, keyPruned())
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +104,7 @@ func (q *runsRequest) do(ctx context.Context, e *engine) (*runsAnswer, error) {
 	at := bytes.Repeat([]byte{0xff}, 64) // behind every id
 	at[0] = spaceRun
 	if q.Before != "" {
-		at = named(spaceRun, q.Before)
+		at = db.Named(spaceRun, q.Before)
 	}
 	r, size := &runsAnswer{}, 0
 	for steps := 0; ; steps++ {
@@ -110,17 +112,17 @@ func (q *runsRequest) do(ctx context.Context, e *engine) (*runsAnswer, error) {
 		if !it.Valid() {
 			return r, nil
 		}
-		run, _, ok := splitNamed(it.Item().Key())
+		run, _, ok := db.SplitNamed(it.Item().Key())
 		if !ok {
-			return nil, fmt.Errorf("%w: an entry of the runs of the log has no name", ErrDamaged)
+			return nil, fmt.Errorf("%w: an entry of the runs of the log has no name", wire.ErrDamaged)
 		}
 		if steps >= stepRuns || len(r.Runs) >= most || size >= pageBytes {
 			r.More = true
 			return r, ctx.Err()
 		}
-		at = named(spaceRun, run) // before all of its entries
+		at = db.Named(spaceRun, run) // before all of its entries
 		r.Next = run
-		s, found, err := e.summary(txn, it.Item(), run, q.Agent, pruned)
+		s, found, err := l.summary(txn, it.Item(), run, q.Agent, pruned)
 		if err != nil {
 			return nil, errors.Join(ctx.Err(), err)
 		}
@@ -132,27 +134,27 @@ func (q *runsRequest) do(ctx context.Context, e *engine) (*runsAnswer, error) {
 }
 
 // summary is the run whose last entry is given, if it is one of the agent.
-func (e *engine) summary(txn *badger.Txn, last *badger.Item, run, agent string, pruned uint64) (s RunSummary,
+func (l *Log) summary(txn *badger.Txn, last *badger.Item, run, agent string, pruned uint64) (s RunSummary,
 	found bool, err error,
 ) {
-	s = RunSummary{RunID: run, Records: tailNumber(last.Key())}
+	s = RunSummary{RunID: run, Records: db.TailNumber(last.Key())}
 	p, seq, err := recordAt(txn, last)
 	switch {
 	case err != nil, p == nil && seq <= pruned: // which is about to be gone
 		return s, false, err
 	case p == nil:
-		return s, false, fmt.Errorf("%w: record %d is missing from the log", ErrDamaged, seq)
+		return s, false, fmt.Errorf("%w: record %d is missing from the log", wire.ErrDamaged, seq)
 	}
 	var g audit.Glance
 	if err := g.Read(p); err != nil {
-		return s, false, fmt.Errorf("%w: record %d: %w", ErrDamaged, seq, err)
+		return s, false, fmt.Errorf("%w: record %d: %w", wire.ErrDamaged, seq, err)
 	}
 	if agent != "" && string(g.Agent) != agent {
 		return s, false, nil
 	}
-	end, err := e.codec.Decode(p)
+	end, err := l.codec.Decode(p)
 	if err != nil {
-		return s, false, fmt.Errorf("%w: record %d: %w", ErrDamaged, seq, err)
+		return s, false, fmt.Errorf("%w: record %d: %w", wire.ErrDamaged, seq, err)
 	}
 	h := end.Head
 	s.Agent, s.TraceID, s.ParentRun, s.BundleDigest = h.Agent, h.TraceID, h.ParentRun, h.BundleDigest
@@ -162,14 +164,14 @@ func (e *engine) summary(txn *badger.Txn, last *badger.Item, run, agent string, 
 		s.Allowed, s.Denied = ev.Usage["allowed"], ev.Usage["denied"]
 	}
 	s.First, s.BeganMS = seq, end.Time.UnixMilli()
-	return s, true, e.began(txn, &s)
+	return s, true, l.began(txn, &s)
 }
 
 // began completes a summary by the first record of the run that is left.
-func (e *engine) began(txn *badger.Txn, s *RunSummary) error {
+func (l *Log) began(txn *badger.Txn, s *RunSummary) error {
 	item, err := txn.Get(keyRun(s.RunID, 1))
 	if errors.Is(err, badger.ErrKeyNotFound) { // pruned: a later one is the first
-		prefix := named(spaceRun, s.RunID)
+		prefix := db.Named(spaceRun, s.RunID)
 		it := txn.NewIterator(badger.IteratorOptions{Prefix: prefix})
 		defer it.Close()
 		if it.Seek(prefix); !it.Valid() {
@@ -178,7 +180,7 @@ func (e *engine) began(txn *badger.Txn, s *RunSummary) error {
 		item, err = it.Item(), nil
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrDamaged, err)
+		return fmt.Errorf("%w: %w", wire.ErrDamaged, err)
 	}
 	p, seq, err := recordAt(txn, item)
 	if err != nil || p == nil {
@@ -186,7 +188,7 @@ func (e *engine) began(txn *badger.Txn, s *RunSummary) error {
 	}
 	var g audit.Glance
 	if err := g.Read(p); err != nil {
-		return fmt.Errorf("%w: record %d: %w", ErrDamaged, seq, err)
+		return fmt.Errorf("%w: record %d: %w", wire.ErrDamaged, seq, err)
 	}
 	s.First, s.BeganMS = seq, g.UnixMS
 	return nil
@@ -197,11 +199,11 @@ func (e *engine) began(txn *badger.Txn, s *RunSummary) error {
 func recordAt(txn *badger.Txn, item *badger.Item) (p []byte, seq uint64, err error) {
 	v, err := item.ValueCopy(nil)
 	if err != nil {
-		return nil, 0, fmt.Errorf("%w: %w", ErrDamaged, err)
+		return nil, 0, fmt.Errorf("%w: %w", wire.ErrDamaged, err)
 	}
-	seq = tailNumber(v)
-	if p, err = get(txn, keyRecord(seq)); err != nil {
-		return nil, seq, fmt.Errorf("%w: %w", ErrDamaged, err)
+	seq = db.TailNumber(v)
+	if p, err = db.Get(txn, keyRecord(seq)); err != nil {
+		return nil, seq, fmt.Errorf("%w: %w", wire.ErrDamaged, err)
 	}
 	return p, seq, nil
 }

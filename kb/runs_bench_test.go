@@ -18,12 +18,12 @@ func BenchmarkRuns(b *testing.B) {
 	b.Cleanup(func() { e.close() })
 	const n = 100_000
 	for run := range n {
-		if err := e.madeUp(fmt.Sprintf("0197b3e2-7c1d-7e4a-9d00-%012d", run), 2, true); err != nil {
+		if err := e.log.madeUp(fmt.Sprintf("0197b3e2-7c1d-7e4a-9d00-%012d", run), 2, true); err != nil {
 			b.Fatal(err)
 		}
 	}
 	for b.Loop() {
-		r, err := answer(b.Context(), e, &runsRequest{Limit: 50})
+		r, err := asked(b.Context(), e, &runsRequest{Limit: 50})
 		if err != nil || len(r.Runs) != 50 {
 			b.Fatal(len(r.Runs), err)
 		}

@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	"github.com/dgraph-io/badger/v4"
+
+	"runloop.dev/rlp/kb/db"
+	"runloop.dev/rlp/kb/wire"
 )
 
 // oldStore makes a database as schema 1 has it: meta and value apart, and
@@ -24,13 +27,14 @@ func oldStore(t *testing.T, o Options, values map[string]string) {
 				UnixMS: 7, Source: "agent",
 			}})
 			if err == nil {
-				err = errors.Join(txn.Set(keyMeta("notes", key), m), txn.Set(append(named(spaceData1, "notes"), key...), []byte(v)))
+				err = errors.Join(txn.Set(keyMeta("notes", key), m),
+					txn.Set(append(db.Named(spaceData1, "notes"), key...), []byte(v)))
 			}
 			if err != nil {
 				return err
 			}
 		}
-		return errors.Join(txn.Set(keyRev(), number(nil, rev)), txn.Delete(keySchema()), txn.Delete(keyIndex()))
+		return errors.Join(txn.Set(keyRev(), db.Number(nil, rev)), txn.Delete(keySchema()), txn.Delete(keyIndex()))
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -52,13 +56,13 @@ func TestMigration(t *testing.T) {
 			t.Run("half", func(t *testing.T) {
 				e := testEngineRaw(t, o)
 				n := 0
-				err := e.eachKey(spaceMeta, migrateStep, func(txn *badger.Txn, keys [][]byte) error {
+				err := e.db.EachKey(spaceMeta, migrateStep, func(txn *badger.Txn, keys [][]byte) error {
 					for _, k := range keys {
-						_, key, _ := splitNamed(k)
+						_, key, _ := db.SplitNamed(k)
 						if n++; n > migrateStep+3 {
 							return errors.New("ended")
 						}
-						if err := e.joinSchema1(txn, "notes", string(key)); err != nil {
+						if err := e.values.joinSchema1(txn, "notes", string(key)); err != nil {
 							return err
 						}
 					}
@@ -115,7 +119,7 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 		e := testEngineOf(t, o)
 		mustDo(t, e, &changeRequest{Domain: "notes", Key: "a", Value: []byte("v")})
 		if err := e.db.Update(func(txn *badger.Txn) error {
-			return txn.Set(keySchema(), number(nil, schema+1))
+			return txn.Set(keySchema(), db.Number(nil, schema+1))
 		}); err != nil {
 			t.Fatal(err)
 		}
@@ -154,7 +158,7 @@ func TestMasksChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if _, err := Open(t.Context(), o); !errors.Is(err, ErrVersion) || !strings.Contains(err.Error(),
+	if _, err := Open(t.Context(), o); !errors.Is(err, wire.ErrVersion) || !strings.Contains(err.Error(),
 		"masks values by other rules") {
 		t.Errorf("a process without masks beside one with them: %v", err)
 	}
@@ -179,16 +183,18 @@ func TestNoMasksNoIndex(t *testing.T) {
 		e := testEngineOf(t, o)
 		mustDo(t, e, &changeRequest{Domain: "notes", Key: "a", Value: []byte("call 5551234")})
 		working = false
-		if _, err := answer(t.Context(), e, &changeRequest{Domain: "notes", Key: "a", Value: []byte("x")}); !errors.Is(err,
-			ErrUnavailable) {
+		if _, err := asked(t.Context(), e, &changeRequest{Domain: "notes", Key: "a", Value: []byte("x")}); !errors.Is(err,
+			wire.ErrUnavailable) {
 			t.Errorf("a value that cannot be masked: %v", err)
 		}
-		if _, err := answer(t.Context(), e, &searchRequest{Domain: "notes", Text: "call"}); !errors.Is(err, ErrUnavailable) {
+		_, err := asked(t.Context(), e, &searchRequest{Domain: "notes", Text: "call"})
+		if !errors.Is(err, wire.ErrUnavailable) {
 			t.Errorf("a snippet that cannot be masked: %v", err)
 		}
 		mustDo(t, e, &searchRequest{Domain: "notes", Text: "call", Raw: true}) // the control
 	})
-	if _, err := Open(t.Context(), o); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "key of masks") {
+	if _, err := Open(t.Context(), o); !errors.Is(err, wire.ErrUnavailable) ||
+		!strings.Contains(err.Error(), "key of masks") {
 		t.Errorf("opening: %v", err)
 	}
 	working, salt = true, "b"

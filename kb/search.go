@@ -10,6 +10,8 @@ import (
 
 	"github.com/dgraph-io/badger/v4"
 
+	"runloop.dev/rlp/kb/db"
+	"runloop.dev/rlp/kb/wire"
 	"runloop.dev/rlp/kb/words"
 )
 
@@ -49,7 +51,7 @@ func (v *View) Search(ctx context.Context, q Query) ([]Hit, error) {
 
 // find is what the store answers.
 func (v *View) find(ctx context.Context, q *Query, limit int) ([]Hit, error) {
-	r, err := ask(ctx, v.store, &searchRequest{Domain: q.Domain, Text: q.Text, Limit: limit, Raw: q.Raw})
+	r, err := wire.Ask(ctx, v.asker, &searchRequest{Domain: q.Domain, Text: q.Text, Limit: limit, Raw: q.Raw})
 	if err != nil {
 		return nil, err
 	}
@@ -68,22 +70,22 @@ type searchAnswer struct {
 	Hits []Hit `cbor:"1,keyasint,omitempty"`
 }
 
-func (*searchRequest) op() opcode { return opSearch }
+func (*searchRequest) Op() wire.Opcode { return wire.OpSearch }
 
-func (q *searchRequest) check() error { return checkDomain(q.Domain) }
+func (q *searchRequest) Check() error { return checkDomain(q.Domain) }
 
-func (q *searchRequest) do(ctx context.Context, e *engine) (*searchAnswer, error) {
+func (q *searchRequest) Do(ctx context.Context, v *Values) (*searchAnswer, error) {
 	switch {
 	case len(q.Text) > MaxQuery || !utf8.ValidString(q.Text):
-		return nil, invalidf("a text to search for is at most %d bytes of UTF-8", MaxQuery)
+		return nil, wire.Invalidf("a text to search for is at most %d bytes of UTF-8", MaxQuery)
 	case q.Limit < 0 || q.Limit > MaxHits:
-		return nil, invalidf("a search has 1 to %d answers, not %d", MaxHits, q.Limit)
+		return nil, wire.Invalidf("a search has 1 to %d answers, not %d", MaxHits, q.Limit)
 	case q.Limit == 0:
 		q.Limit = DefaultHits
 	}
-	txn := e.db.NewTransaction(false)
+	txn := v.db.NewTransaction(false)
 	defer txn.Discard()
-	s := &searcher{engine: e, txn: txn, domain: q.Domain, raw: q.Raw, work: snippetWork}
+	s := &searcher{Values: v, txn: txn, domain: q.Domain, raw: q.Raw, work: snippetWork}
 	best, err := s.rank(ctx, words.Distinct(q.Text, maxWords), q.Limit)
 	if err != nil {
 		return nil, err
@@ -108,7 +110,7 @@ func (q *searchRequest) do(ctx context.Context, e *engine) (*searchAnswer, error
 
 // A searcher answers one search of one index.
 type searcher struct {
-	*engine
+	*Values
 	txn    *badger.Txn
 	domain string
 	raw    bool
@@ -172,11 +174,11 @@ func (s *searcher) chunks(ctx context.Context, index byte, word string) ([]posti
 			return nil, ctx.Err()
 		}
 		err := it.Item().Value(func(p []byte) (err error) {
-			list, err = readChunk(list, tailNumber(it.Item().Key()), p)
+			list, err = readChunk(list, db.TailNumber(it.Item().Key()), p)
 			return err
 		})
 		if err != nil {
-			return nil, fmt.Errorf("%w: reading the index of %s: %w", ErrDamaged, s.domain, err)
+			return nil, fmt.Errorf("%w: reading the index of %s: %w", wire.ErrDamaged, s.domain, err)
 		}
 	}
 	return list, nil
@@ -194,14 +196,14 @@ func (s *searcher) hit(b scored, wanted map[string]bool) (Hit, error) {
 	}
 	var stored []byte
 	if err == nil {
-		stored, err = get(s.txn, keyData(s.domain, key))
+		stored, err = db.Get(s.txn, keyData(s.domain, key))
 	}
 	if err != nil {
-		return Hit{}, fmt.Errorf("%w: document %d of %s: %w", ErrDamaged, b.doc, s.domain, err)
+		return Hit{}, fmt.Errorf("%w: document %d of %s: %w", wire.ErrDamaged, b.doc, s.domain, err)
 	}
 	revision, head, value, err := splitData(stored)
 	if err == nil && revision != b.doc {
-		err = fmt.Errorf("%w: the index of %s leads to another revision of %s", ErrDamaged, s.domain, key)
+		err = fmt.Errorf("%w: the index of %s leads to another revision of %s", wire.ErrDamaged, s.domain, key)
 	}
 	if err != nil {
 		return Hit{}, err

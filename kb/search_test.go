@@ -15,6 +15,7 @@ import (
 	"github.com/dgraph-io/badger/v4"
 
 	"runloop.dev/rlp/internal/record/audit"
+	"runloop.dev/rlp/kb/wire"
 )
 
 // hide masks what looks like a number of three digits or more.
@@ -86,9 +87,9 @@ func (s *slow) search(query string, k int) []Hit {
 	return hits[:min(k, len(hits))]
 }
 
-func mustDo[A any](t testing.TB, e *engine, q request[A]) *A {
+func mustDo[P, A any](t testing.TB, e *engine, q wire.Request[P, A]) *A {
 	t.Helper()
-	r, err := answer(t.Context(), e, q)
+	r, err := asked(t.Context(), e, q)
 	if err != nil {
 		t.Fatalf("%+v: %v", q, err)
 	}
@@ -195,12 +196,12 @@ func TestIndexIsWhatARebuildGives(t *testing.T) {
 			if rnd.IntN(3) == 0 {
 				q = &changeRequest{Domain: domain, Key: key, Delete: true}
 			}
-			if _, err := answer(t.Context(), e, q); err != nil && failureOf(err) != failNotExist {
+			if _, err := asked(t.Context(), e, q); err != nil && wire.FailureOf(err) != wire.FailNotExist {
 				t.Fatal(err)
 			}
 		}
 		before := dump(t, e, spaceDoc, spaceIndex, spaceTally)
-		if err := e.reindex(); err != nil {
+		if err := e.values.reindex(); err != nil {
 			t.Fatal(err)
 		}
 		after := dump(t, e, spaceDoc, spaceIndex, spaceTally)

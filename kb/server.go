@@ -116,7 +116,7 @@ func (s *server) converse(c *net.UnixConn) {
 		c.Close()
 	}()
 	w := wire.NewConn(c, s.engine.codec)
-	if err := greet(c, w, s.engine.opt.agreement()); err != nil {
+	if err := greet(c, w, s.engine.agreement()); err != nil {
 		return
 	}
 	for !s.isClosed() {
@@ -125,7 +125,7 @@ func (s *server) converse(c *net.UnixConn) {
 			return
 		}
 		a, err := s.engine.serve(s.ctx, m)
-		if errors.Is(err, ErrClosed) || errors.Is(err, context.Canceled) {
+		if errors.Is(err, wire.ErrClosed) || errors.Is(err, context.Canceled) {
 			return // the client asks the next owner
 		}
 		c.SetWriteDeadline(time.Now().Add(answerWithin)) //nolint:errcheck // a closed connection fails at the write
@@ -142,7 +142,7 @@ func (s *server) reply(a any, err error) *reply {
 		r.Body, err = s.engine.codec.Marshal(a)
 	}
 	if err != nil {
-		return &reply{Failure: failureOf(err), Text: err.Error()}
+		return &reply{Failure: wire.FailureOf(err), Text: err.Error()}
 	}
 	return r
 }
@@ -164,7 +164,7 @@ func greet(c *net.UnixConn, w *wire.Conn, us agreement) error {
 		return fmt.Errorf("asking who is at the store's socket: %w", err)
 	}
 	if uid != os.Geteuid() {
-		return fmt.Errorf("%w: user %d is at the other end of its socket", ErrUnavailable, uid)
+		return fmt.Errorf("%w: user %d is at the other end of its socket", wire.ErrUnavailable, uid)
 	}
 	c.SetDeadline(time.Now().Add(greetWithin)) //nolint:errcheck // a closed connection fails at the write
 	if err := w.Send(hello{magic, protocolVersion, os.Getpid()}); err != nil {
@@ -175,7 +175,7 @@ func greet(c *net.UnixConn, w *wire.Conn, us agreement) error {
 		return err
 	}
 	if h.Magic != magic || h.Version != protocolVersion {
-		return fmt.Errorf("%w: process %d speaks version %d, this one %d", ErrVersion, h.PID, h.Version, protocolVersion)
+		return fmt.Errorf("%w: process %d speaks version %d, this one %d", wire.ErrVersion, h.PID, h.Version, protocolVersion)
 	}
 	if err := w.Send(us); err != nil {
 		return err
@@ -185,10 +185,10 @@ func greet(c *net.UnixConn, w *wire.Conn, us agreement) error {
 		return err
 	}
 	if a.Tenant != us.Tenant {
-		return fmt.Errorf("%w: process %d has the store of another tenant", ErrUnavailable, h.PID)
+		return fmt.Errorf("%w: process %d has the store of another tenant", wire.ErrUnavailable, h.PID)
 	}
 	if a.Index != us.Index {
-		return fmt.Errorf("%w: process %d masks values by other rules", ErrVersion, h.PID)
+		return fmt.Errorf("%w: process %d masks values by other rules", wire.ErrVersion, h.PID)
 	}
 	return c.SetDeadline(time.Time{})
 }

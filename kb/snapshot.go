@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/dgraph-io/badger/v4"
+
+	"runloop.dev/rlp/kb/db"
+	"runloop.dev/rlp/kb/wire"
 )
 
 const (
@@ -47,9 +50,9 @@ type backupAnswer struct {
 	More     bool   `cbor:"3,keyasint,omitempty"`
 }
 
-func (*backupRequest) op() opcode { return opBackup }
+func (*backupRequest) Op() wire.Opcode { return wire.OpBackup }
 
-func (q *backupRequest) do(ctx context.Context, e *engine) (*backupAnswer, error) {
+func (q *backupRequest) Do(ctx context.Context, e *engine) (*backupAnswer, error) {
 	s := &e.snapshots
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,7 +64,7 @@ func (q *backupRequest) do(ctx context.Context, e *engine) (*backupAnswer, error
 	}
 	if q.Snapshot == 0 {
 		if len(s.open) >= maxSnapshots {
-			return nil, fmt.Errorf("%w: %d backups are under way", ErrUnavailable, len(s.open))
+			return nil, fmt.Errorf("%w: %d backups are under way", wire.ErrUnavailable, len(s.open))
 		}
 		if s.open == nil {
 			s.open = map[uint64]*snapshot{}
@@ -72,7 +75,7 @@ func (q *backupRequest) do(ctx context.Context, e *engine) (*backupAnswer, error
 	}
 	snap := s.open[q.Snapshot]
 	if snap == nil || snap.page != q.Page {
-		return nil, fmt.Errorf("%w: what was backed up is out of reach; begin again", ErrUnavailable)
+		return nil, fmt.Errorf("%w: what was backed up is out of reach; begin again", wire.ErrUnavailable)
 	}
 	snap.used = now
 	snap.page++
@@ -120,7 +123,7 @@ func (s *snapshot) readSpace(ctx context.Context, r *backupAnswer, size *int) (f
 	space := backedUp[s.space]
 	it := s.txn.NewIterator(badger.IteratorOptions{Prefix: []byte{space}, PrefetchValues: true, PrefetchSize: 100})
 	defer it.Close()
-	pruned, err := getNumber(s.txn, keyPruned())
+	pruned, err := db.GetNumber(s.txn, keyPruned())
 	if err != nil {
 		return false, err
 	}
@@ -140,10 +143,10 @@ func (s *snapshot) readSpace(ctx context.Context, r *backupAnswer, size *int) (f
 			return true, nil
 		}
 		if p.Value, err = it.Item().ValueCopy(nil); err != nil {
-			return false, fmt.Errorf("%w: %w", ErrDamaged, err)
+			return false, fmt.Errorf("%w: %w", wire.ErrDamaged, err)
 		}
 		if space == spaceTile {
-			if p.Value = prunedLeaves(p, pruned); p.Value == nil {
+			if p.Value = prunedLeaves(p.Key, p.Value, pruned); p.Value == nil {
 				return false, nil
 			}
 		}

@@ -11,6 +11,10 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"runloop.dev/rlp/kb/db"
+	"runloop.dev/rlp/kb/state"
+	"runloop.dev/rlp/kb/wire"
 )
 
 // A backend answers requests: the engine of this process ([owned]), or that of the
@@ -22,6 +26,8 @@ type backend interface{ close() error }
 // do, and may change from one call to the next. It is safe for use by several
 // goroutines.
 type Store struct {
+	logClient
+	valueClient
 	opt    Options
 	layout layout
 
@@ -45,10 +51,10 @@ type owned struct {
 // ahead of it, and the claim lasts as long as the engine does.
 func (o *owned) close() error {
 	served := o.server.close()
-	closed, failed := make(chan error, 1), o.engine.flushes.failed
+	closed, failed := make(chan error, 1), o.engine.flushes.Failed
 	go func() {
-		for err := o.room(); err != nil; err = o.room() {
-			o.engine.flushes.tell(err)
+		for err := o.db.Room(); err != nil; err = o.db.Room() {
+			o.engine.flushes.Tell(err)
 			time.Sleep(time.Second)
 		}
 		err := o.engine.close()
@@ -58,7 +64,7 @@ func (o *owned) close() error {
 		closed <- errors.Join(err, o.lock.Truncate(0), o.lock.Close())
 	}()
 	var why error
-	for range mostFlushes {
+	for range db.MostFlushes {
 		select {
 		case err := <-closed:
 			return errors.Join(served, err)
@@ -76,7 +82,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the store: %w", err)
 	}
-	s := &Store{opt: o, layout: o.layout()}
+	s := newStore(o)
 	if err := s.prepare(); err != nil {
 		return nil, fmt.Errorf("opening the store: %w", err)
 	}
@@ -87,6 +93,17 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
+// newStore is a store that was not opened yet.
+func newStore(o Options) *Store {
+	s := &Store{opt: o, layout: o.layout()}
+	s.logClient = logClient{part[*Log]{s, func(e *engine) *Log { return e.log }}}
+	s.valueClient = valueClient{part[*Values]{s, func(e *engine) *Values { return e.values }}, o.values()}
+	return s
+}
+
+// whole is the store as those see it who ask for no part of it.
+func (s *Store) whole() part[*engine] { return part[*engine]{s, func(e *engine) *engine { return e }} }
+
 // prepare makes the directories and refuses places where the store cannot be safe.
 func (s *Store) prepare() error {
 	// The home is often made by hand, and then others may look into it; what is
@@ -95,7 +112,7 @@ func (s *Store) prepare() error {
 		path      string
 		forbidden fs.FileMode
 	}{{s.opt.Home, 0o022}, {s.layout.root, 0o022}, {s.layout.run, 0o077}} {
-		if err := makeDir(dir.path, dir.forbidden); err != nil {
+		if err := db.MakeDir(dir.path, dir.forbidden); err != nil {
 			return err
 		}
 	}
@@ -104,7 +121,7 @@ func (s *Store) prepare() error {
 		return err
 	}
 	if name != "" {
-		return &notFitError{s.layout.root, "it lies on " + name +
+		return &db.NotFitError{What: s.layout.root, Why: "it lies on " + name +
 			", where locks and shared memory cannot be relied on; choose a home on a local disk"}
 	}
 	return nil
@@ -120,6 +137,10 @@ func (s *Store) Owner() bool {
 	_, ok := s.backend.(*owned)
 	return ok
 }
+
+// Room says why the store would write nothing now, whatever is asked of it: its disk
+// is nearly full.
+func (s *Store) Room() error { return db.RoomLeft(s.layout.kb) }
 
 // Close gives the store up. An owner first answers what is under way; its
 // clients then settle who comes next.
@@ -140,47 +161,67 @@ func (s *Store) Close() error {
 	return b.close()
 }
 
-// ask has q answered, from owner to owner until one answers.
-func ask[A any](ctx context.Context, s *Store, q request[A]) (*A, error) {
-	deadline := time.Now().Add(s.opt.Wait)
+// A part is one part of a store, as those who ask for it see it.
+type part[P any] struct {
+	*Store
+	of func(e *engine) P
+}
+
+// Ask has q answered, from owner to owner until one answers.
+func (p part[P]) Ask(ctx context.Context, q *wire.Question[P]) error {
+	deadline := time.Now().Add(p.opt.Wait)
 	var lost backend
 	for {
-		b, err := s.find(ctx, lost)
+		b, err := p.find(ctx, lost)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		a, err := askBackend(ctx, b, q)
-		s.using.Done()
+		err = p.askBackend(ctx, b, q)
+		p.using.Done()
 		if !errors.Is(err, errLost) {
-			return a, err
+			return err
 		}
 		if time.Now().After(deadline) {
-			return nil, fmt.Errorf("%w: %s", ErrUnavailable, s.silence(err))
+			return fmt.Errorf("%w: %s", wire.ErrUnavailable, p.silence(err))
 		}
 		lost = b
 	}
 }
 
-func askBackend[A any](ctx context.Context, b backend, q request[A]) (*A, error) {
+func (p part[P]) askBackend(ctx context.Context, b backend, q *wire.Question[P]) error {
 	if o, ok := b.(*owned); ok {
-		return answer(ctx, o.engine, q)
+		if err := o.serves(q.Request.Op()); err != nil {
+			return err
+		}
+		return q.Local(ctx, p.of(o.engine))
 	}
-	if r, ok := q.(repeatable); ok {
-		r.identify() // from now on it may be asked for twice
+	if r, ok := q.Request.(wire.Repeatable); ok {
+		r.Identify() // from now on it may be asked for twice
 	}
-	a := new(A)
-	if err := b.(*client).ask(ctx, q.op(), q, a); err != nil {
-		return nil, err
-	}
-	return a, nil
+	return b.(*client).ask(ctx, q.Request.Op(), q.Request, q.Answer())
 }
+
+// Hold is the part in this process until [part.Release].
+func (p part[P]) Hold() (held P, here bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	o, ok := p.backend.(*owned)
+	if !ok || p.closed {
+		return held, false
+	}
+	p.using.Add(1)
+	return p.of(o.engine), true
+}
+
+// Release ends what [part.Hold] began.
+func (p part[P]) Release() { p.using.Done() }
 
 // find returns a backend other than lost, counted in using.
 func (s *Store) find(ctx context.Context, lost backend) (backend, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return nil, ErrClosed
+		return nil, wire.ErrClosed
 	}
 	if s.backend != nil && s.backend != lost {
 		s.using.Add(1)
@@ -208,14 +249,14 @@ func (s *Store) settle(ctx context.Context) (backend, error) {
 		if b != nil || err != nil {
 			return b, err
 		}
-		c, err := dial(ctx, s.layout.socket, s.opt.agreement())
+		c, err := dial(ctx, s.layout.socket, agreementOf(s.opt.values()))
 		switch {
 		case err == nil:
 			return c, nil
-		case errors.Is(err, ErrVersion), errors.Is(err, ErrUnavailable), ctx.Err() != nil:
+		case errors.Is(err, wire.ErrVersion), errors.Is(err, wire.ErrUnavailable), ctx.Err() != nil:
 			return nil, errors.Join(ctx.Err(), err)
 		case time.Now().After(deadline):
-			return nil, fmt.Errorf("%w: %s", ErrUnavailable, s.silence(err))
+			return nil, fmt.Errorf("%w: %s", wire.ErrUnavailable, s.silence(err))
 		}
 		select {
 		case <-ctx.Done():
@@ -291,7 +332,7 @@ func (s *Store) openOnce() (*engine, error) {
 		}
 	}
 	e, err := openEngine(s.opt, s.layout)
-	if errors.Is(err, ErrDamaged) {
+	if errors.Is(err, wire.ErrDamaged) {
 		return nil, errors.Join(err, s.layout.place.Note(err.Error(), s.opt.Now()))
 	}
 	return e, err
@@ -300,3 +341,14 @@ func (s *Store) openOnce() (*engine, error) {
 // noteClosed notes that the store was closed in order. Without the note it is
 // opened by whoever wants to know.
 func (s *Store) noteClosed() { _ = s.layout.place.Note("", s.opt.Now()) }
+
+// A knownError says why the store could not be opened a moment ago. Nobody has
+// changed it since, and it is not tried again yet.
+type knownError struct{ state.Known }
+
+func (e *knownError) Error() string {
+	return fmt.Sprintf("%s (found at %s; it is tried again %s later, or when a file of it changes)", e.Failed,
+		e.At.UTC().Format(time.RFC3339), pause)
+}
+
+func (e *knownError) Unwrap() []error { return []error{wire.ErrUnavailable, wire.ErrDamaged} }

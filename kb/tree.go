@@ -9,6 +9,8 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"runloop.dev/rlp/internal/record/audit"
+	"runloop.dev/rlp/kb/db"
+	"runloop.dev/rlp/kb/wire"
 )
 
 // A tile holds the hashes of up to 256 subtrees side by side: 256 leaves on
@@ -157,12 +159,12 @@ func subtree(p []byte) tlog.Hash {
 
 // readTile reads the first width hashes of a tile.
 func readTile(txn *badger.Txn, level int, n uint64, width int) ([]byte, error) {
-	p, err := get(txn, keyTile(level, n))
+	p, err := db.Get(txn, keyTile(level, n))
 	if err != nil {
 		return nil, err
 	}
 	if len(p) < width*tlog.HashSize {
-		return nil, damagedf("tile %d of level %d of the log's tree has %d bytes, and %d hashes belong there", n, level,
+		return nil, wire.Damagedf("tile %d of level %d of the log's tree has %d bytes, and %d hashes belong there", n, level,
 			len(p), width)
 	}
 	return p[:width*tlog.HashSize], nil
@@ -170,7 +172,7 @@ func readTile(txn *badger.Txn, level int, n uint64, width int) ([]byte, error) {
 
 // storedHead is the head that the database says the log has.
 func storedHead(txn *badger.Txn) (Head, error) {
-	p, err := get(txn, keyHead())
+	p, err := db.Get(txn, keyHead())
 	if err != nil {
 		return Head{}, err
 	}
@@ -178,26 +180,26 @@ func storedHead(txn *badger.Txn) (Head, error) {
 		return (&tree{}).head(), nil
 	}
 	if len(p) != 8+tlog.HashSize {
-		return Head{}, damagedf("the head of the log's tree has %d bytes", len(p))
+		return Head{}, wire.Damagedf("the head of the log's tree has %d bytes", len(p))
 	}
-	return Head{tailNumber(p[:8]), [32]byte(p[8:])}, nil
+	return Head{db.TailNumber(p[:8]), [32]byte(p[8:])}, nil
 }
 
-func (h Head) encode() []byte { return append(number(nil, h.Size), h.Root[:]...) }
+func (h Head) encode() []byte { return append(db.Number(nil, h.Size), h.Root[:]...) }
 
 // currentTree is the tree of the log, with room for more. It checks that what is
 // stored of it makes the root that is stored.
-func (e *engine) currentTree(txn *badger.Txn) (*tree, error) {
+func (l *Log) currentTree(txn *badger.Txn) (*tree, error) {
 	head, err := storedHead(txn)
 	if err != nil {
 		return nil, err
 	}
-	if t := e.edge; t != nil && t.size == head.Size && t.root() == tlog.Hash(head.Root) {
+	if t := l.edge; t != nil && t.size == head.Size && t.root() == tlog.Hash(head.Root) {
 		return t.clone(), nil
 	}
 	t, err := loadTree(txn, head.Size)
 	if err == nil && t.head() != head {
-		err = damagedf("the tiles of the log's tree do not make its root")
+		err = wire.Damagedf("the tiles of the log's tree do not make its root")
 	}
 	return t, err
 }
@@ -215,7 +217,7 @@ func (r hashes) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 			return nil, err
 		}
 		if found[i], err = tlog.HashFromTile(t, p, index); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+			return nil, fmt.Errorf("%w: %w", wire.ErrDamaged, err)
 		}
 	}
 	return found, nil

@@ -9,6 +9,9 @@ import (
 	"github.com/dgraph-io/badger/v4"
 	"golang.org/x/mod/sumdb/tlog"
 	"pgregory.net/rapid"
+
+	"runloop.dev/rlp/kb/db"
+	"runloop.dev/rlp/kb/wire"
 )
 
 // However a tree was made longer, in steps that were stored and read again, its
@@ -20,7 +23,7 @@ func TestTreeIsTheLogsTree(t *testing.T) {
 		if err := e.db.DropPrefix([]byte{spaceTile}, keyHead()); err != nil {
 			t.Fatal(err)
 		}
-		e.edge = nil
+		e.log.edge = nil
 		var stored []tlog.Hash // as the tlog package has them
 		reader := tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) {
 			hs := make([]tlog.Hash, len(indexes))
@@ -35,9 +38,9 @@ func TestTreeIsTheLogsTree(t *testing.T) {
 			forget := rapid.Bool().Draw(t, "read again")
 			err := e.db.Update(func(txn *badger.Txn) error {
 				if forget {
-					e.edge = nil
+					e.log.edge = nil
 				}
-				tr, err := e.currentTree(txn)
+				tr, err := e.log.currentTree(txn)
 				if err != nil {
 					return err
 				}
@@ -51,7 +54,7 @@ func TestTreeIsTheLogsTree(t *testing.T) {
 					stored = append(stored, hs...)
 					size++
 				}
-				e.edge = tr
+				e.log.edge = tr
 				return tr.save(txn)
 			})
 			if err != nil {
@@ -80,7 +83,7 @@ func TestTreeIsTheLogsTree(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got, err := get(txn, keyTile(tile.L, uint64(tile.N))); err != nil || string(got) != string(want) {
+				if got, err := db.Get(txn, keyTile(tile.L, uint64(tile.N))); err != nil || string(got) != string(want) {
 					t.Fatalf("%s: %d bytes, want %d, %v", tile.Path(), len(got), len(want), err)
 				}
 			}
@@ -95,7 +98,7 @@ func TestTreeOfThreeLevels(t *testing.T) {
 	const size = tileWidth*tileWidth + 300
 	grown, roots := &tree{}, map[uint64]tlog.Hash{}
 	for i := range uint64(size) {
-		grown.add(tlog.RecordHash(number(nil, i)))
+		grown.add(tlog.RecordHash(db.Number(nil, i)))
 		if i%9973 == 0 || i > size-3 {
 			roots[grown.size] = grown.root()
 		}
@@ -114,7 +117,7 @@ func TestTreeOfThreeLevels(t *testing.T) {
 			t.Error(err)
 		}
 		proof, err := tlog.ProveRecord(size, 65535, hashes{txn})
-		if err != nil || tlog.CheckRecord(proof, size, grown.root(), 65535, tlog.RecordHash(number(nil, 65535))) != nil {
+		if err != nil || tlog.CheckRecord(proof, size, grown.root(), 65535, tlog.RecordHash(db.Number(nil, 65535))) != nil {
 			t.Error(err)
 		}
 		return nil
@@ -157,10 +160,10 @@ func TestLeafIsTheExportedLine(t *testing.T) {
 	if head, err := s.Head(t.Context()); err != nil || head != last || n != 301 {
 		t.Errorf("%v %v %d", head, err, n)
 	}
-	if _, err := s.Inclusion(t.Context(), 302, 0); !errors.Is(err, ErrInvalid) {
+	if _, err := s.Inclusion(t.Context(), 302, 0); !errors.Is(err, wire.ErrInvalid) {
 		t.Errorf("a record that is not there: %v", err)
 	}
-	if _, err := s.Inclusion(t.Context(), 1, 302); !errors.Is(err, ErrInvalid) {
+	if _, err := s.Inclusion(t.Context(), 1, 302); !errors.Is(err, wire.ErrInvalid) {
 		t.Errorf("a log that is not there: %v", err)
 	}
 	older, newer, proof, err := s.Consistency(t.Context(), 17, 0)

@@ -11,9 +11,15 @@ import (
 
 	"github.com/dgraph-io/badger/v4"
 	"github.com/zeebo/blake3"
+
+	"runloop.dev/rlp/kb/db"
+	"runloop.dev/rlp/kb/wire"
 )
 
 const (
+	maxValue = 1 << 20
+	maxKey   = 1 << 10
+
 	pageBytes = 512 << 10
 	pageItems = 1000
 )
@@ -22,7 +28,7 @@ const (
 // the settings of who asks.
 func checkDomain(domain string) error {
 	if !validDomain(domain) {
-		return fmt.Errorf("%w: %q", ErrDomain, domain)
+		return fmt.Errorf("%w: %q", wire.ErrDomain, domain)
 	}
 	return nil
 }
@@ -31,13 +37,13 @@ func checkDomain(domain string) error {
 func checkKey(key string) error {
 	switch {
 	case key == "":
-		return invalidf("the key is empty")
+		return wire.Invalidf("the key is empty")
 	case len(key) > maxKey:
-		return invalidf("a key of %d bytes is more than 1 KiB", len(key))
+		return wire.Invalidf("a key of %d bytes is more than 1 KiB", len(key))
 	case !utf8.ValidString(key):
-		return invalidf("the key is not UTF-8")
+		return wire.Invalidf("the key is not UTF-8")
 	case strings.IndexByte(key, 0) >= 0:
-		return invalidf("the key holds a NUL")
+		return wire.Invalidf("the key holds a NUL")
 	}
 	return nil
 }
@@ -61,29 +67,29 @@ func (m *meta) entry(key string) Entry {
 // sumOf is a digest of a value at its place and revision.
 func sumOf(domain, key string, revision uint64, value []byte) []byte {
 	h := blake3.New()
-	h.Write(number(keyData(domain, key), revision)) //nolint:errcheck // a hash takes everything
-	h.Write(value)                                  //nolint:errcheck // the same
+	h.Write(db.Number(keyData(domain, key), revision)) //nolint:errcheck // a hash takes everything
+	h.Write(value)                                     //nolint:errcheck // the same
 	return h.Sum(nil)[:16]
 }
 
 // meta reads the meta of a value; absent is fs.ErrNotExist.
-func (e *engine) meta(txn *badger.Txn, domain, key string) (meta, error) {
-	p, err := get(txn, keyMeta(domain, key))
+func (v *Values) meta(txn *badger.Txn, domain, key string) (meta, error) {
+	p, err := db.Get(txn, keyMeta(domain, key))
 	if err != nil {
 		return meta{}, err
 	}
 	if p == nil {
 		return meta{}, absent(domain, key)
 	}
-	return e.decodeMeta(p)
+	return v.decodeMeta(p)
 }
 
 func absent(domain, key string) error { return fmt.Errorf("%s/%s: %w", domain, key, fs.ErrNotExist) }
 
-func (e *engine) decodeMeta(p []byte) (meta, error) {
+func (v *Values) decodeMeta(p []byte) (meta, error) {
 	var m meta
-	if err := e.codec.Unmarshal(p, &m); err != nil {
-		return m, fmt.Errorf("%w: %w", ErrDamaged, err)
+	if err := v.codec.Unmarshal(p, &m); err != nil {
+		return m, fmt.Errorf("%w: %w", wire.ErrDamaged, err)
 	}
 	return m, nil
 }
@@ -103,7 +109,7 @@ const (
 // joinData is the stored form of a value.
 func joinData(revision uint64, meta, value []byte, plain, trusted bool) []byte {
 	p := make([]byte, 0, dataHead+len(meta)+len(value))
-	p = number(p, revision)
+	p = db.Number(p, revision)
 	p = binary.BigEndian.AppendUint16(p, uint16(len(meta)))
 	if plain {
 		p[8] |= plainBit
@@ -120,22 +126,22 @@ func isPlain(p []byte) bool { return len(p) >= dataHead && p[8]&plainBit != 0 }
 
 // isTrusted reports whether the label of a value is [Trusted]; p is its stored
 // form and head the meta in it. Values of earlier versions have no bit for it.
-func (e *engine) isTrusted(p, head []byte) (bool, error) {
+func (v *Values) isTrusted(p, head []byte) (bool, error) {
 	if len(p) >= dataHead && p[8]&trustedBit != 0 {
 		return true, nil
 	}
-	m, err := e.decodeMeta(head)
+	m, err := v.decodeMeta(head)
 	return m.Origin.Label == Trusted, err
 }
 
 // splitData takes the stored form of a value apart.
 func splitData(p []byte) (revision uint64, meta, value []byte, err error) {
 	if len(p) < dataHead {
-		return 0, nil, nil, fmt.Errorf("%w: a value without a head", ErrDamaged)
+		return 0, nil, nil, fmt.Errorf("%w: a value without a head", wire.ErrDamaged)
 	}
 	n := dataHead + int(binary.BigEndian.Uint16(p[8:])&^headBits)
 	if len(p) < n {
-		return 0, nil, nil, fmt.Errorf("%w: a value that is cut", ErrDamaged)
+		return 0, nil, nil, fmt.Errorf("%w: a value that is cut", wire.ErrDamaged)
 	}
 	return binary.BigEndian.Uint64(p), p[dataHead:n:n], p[n:], nil
 }
@@ -156,13 +162,13 @@ type valueAnswer struct {
 	Trusted  bool   `cbor:"5,keyasint,omitempty"` // the label of Value, where Origin is not asked for
 }
 
-func (*getRequest) op() opcode { return opGet }
+func (*getRequest) Op() wire.Opcode { return wire.OpGet }
 
-func (q *getRequest) check() error { return errors.Join(checkDomain(q.Domain), checkKey(q.Key)) }
+func (q *getRequest) Check() error { return errors.Join(checkDomain(q.Domain), checkKey(q.Key)) }
 
-// do reads one key of the database; with q.Bare nothing is decoded.
-func (q *getRequest) do(_ context.Context, e *engine) (*valueAnswer, error) {
-	txn := e.db.NewTransaction(false)
+// Do reads one key of the database; with q.Bare nothing is decoded.
+func (q *getRequest) Do(_ context.Context, v *Values) (*valueAnswer, error) {
+	txn := v.db.NewTransaction(false)
 	defer txn.Discard()
 	item, err := txn.Get(keyData(q.Domain, q.Key))
 	if errors.Is(err, badger.ErrKeyNotFound) {
@@ -170,15 +176,15 @@ func (q *getRequest) do(_ context.Context, e *engine) (*valueAnswer, error) {
 	}
 	r := &valueAnswer{}
 	if err == nil {
-		err = item.Value(func(p []byte) error { return e.answerValue(q, r, p) })
+		err = item.Value(func(p []byte) error { return v.answerValue(q, r, p) })
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: reading %s/%s: %w", ErrDamaged, q.Domain, q.Key, err)
+		return nil, fmt.Errorf("%w: reading %s/%s: %w", wire.ErrDamaged, q.Domain, q.Key, err)
 	}
 	return r, nil
 }
 
-func (e *engine) answerValue(q *getRequest, r *valueAnswer, p []byte) error {
+func (v *Values) answerValue(q *getRequest, r *valueAnswer, p []byte) error {
 	revision, head, value, err := splitData(p)
 	if err != nil {
 		return err
@@ -186,12 +192,12 @@ func (e *engine) answerValue(q *getRequest, r *valueAnswer, p []byte) error {
 	r.Plain = isPlain(p)
 	r.Revision, r.Value = revision, append(make([]byte, 0, len(value)), value...)
 	if q.Bare {
-		r.Trusted, err = e.isTrusted(p, head)
+		r.Trusted, err = v.isTrusted(p, head)
 		return err
 	}
-	m, err := e.decodeMeta(head)
+	m, err := v.decodeMeta(head)
 	if err == nil && (m.Size != len(value) || m.Revision != revision) {
-		err = fmt.Errorf("%w: it is not the one that was stored", ErrDamaged)
+		err = fmt.Errorf("%w: it is not the one that was stored", wire.ErrDamaged)
 	}
 	r.Origin = m.entry("").Origin
 	return err
@@ -210,12 +216,12 @@ type listAnswer struct {
 	More    bool    `cbor:"2,keyasint,omitempty"`
 }
 
-func (*listRequest) op() opcode { return opList }
+func (*listRequest) Op() wire.Opcode { return wire.OpList }
 
-func (q *listRequest) check() error { return checkDomain(q.Domain) }
+func (q *listRequest) Check() error { return checkDomain(q.Domain) }
 
-func (q *listRequest) do(_ context.Context, e *engine) (*listAnswer, error) {
-	txn := e.db.NewTransaction(false)
+func (q *listRequest) Do(_ context.Context, v *Values) (*listAnswer, error) {
+	txn := v.db.NewTransaction(false)
 	defer txn.Discard()
 	prefix := keyMeta(q.Domain, q.Prefix)
 	it := txn.NewIterator(badger.IteratorOptions{Prefix: prefix, PrefetchValues: true, PrefetchSize: 100})
@@ -233,9 +239,9 @@ func (q *listRequest) do(_ context.Context, e *engine) (*listAnswer, error) {
 		key := string(it.Item().Key()[skip:])
 		p, err := it.Item().ValueCopy(nil)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+			return nil, fmt.Errorf("%w: %w", wire.ErrDamaged, err)
 		}
-		m, err := e.decodeMeta(p)
+		m, err := v.decodeMeta(p)
 		if err != nil {
 			return nil, err
 		}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/dgraph-io/badger/v4"
 
+	"runloop.dev/rlp/kb/db"
+	"runloop.dev/rlp/kb/wire"
 	"runloop.dev/rlp/kb/words"
 )
 
@@ -24,11 +26,11 @@ type Verified struct {
 // indexes against the values and the values against both indexes, while the
 // store is in use. The error is [ErrDamaged] and names the first key, or place
 // of an index, that is not as it should be.
-func (s *Store) Verify(ctx context.Context) (Verified, error) {
+func (s *valueClient) Verify(ctx context.Context) (Verified, error) {
 	var all Verified
 	q := &verifyRequest{}
 	for {
-		r, err := ask(ctx, s, q)
+		r, err := wire.Ask(ctx, s.asker, q)
 		if err != nil {
 			return all, fmt.Errorf("verifying the store: %w", err)
 		}
@@ -49,13 +51,10 @@ const verifyStep = time.Second
 // A verifier checks a stretch of the database within one transaction: each
 // check compares things that change together.
 type verifier struct {
-	*engine
+	*Values
 	txn  *badger.Txn
 	done Verified
 }
-
-// verifySpaces are the spaces that are walked through, in their order.
-var verifySpaces = [...]byte{spaceMeta, spaceData, spaceChain, spaceDoc, spaceIndex, spaceTally}
 
 // A verifyRequest asks for a step of what [Store.Verify] does, which takes verifyStep.
 type verifyRequest struct {
@@ -67,27 +66,27 @@ type verifyAnswer struct {
 	Next     []byte   `cbor:"2,keyasint,omitempty"` // where to go on; empty: it was the last step
 }
 
-func (*verifyRequest) op() opcode { return opVerify }
+func (*verifyRequest) Op() wire.Opcode { return wire.OpVerify }
 
-func (q *verifyRequest) do(ctx context.Context, e *engine) (*verifyAnswer, error) {
-	v := &verifier{engine: e, txn: e.db.NewTransaction(false)}
-	defer v.txn.Discard()
+func (q *verifyRequest) Do(ctx context.Context, v *Values) (*verifyAnswer, error) {
+	w := &verifier{Values: v, txn: v.db.NewTransaction(false)}
+	defer w.txn.Discard()
 	until := time.Now().Add(verifyStep)
 	from := q.From
-	for _, space := range verifySpaces {
+	for _, space := range valueSpaces {
 		if len(from) > 0 && from[0] != space {
 			continue
 		}
-		next, err := v.walk(ctx, space, from, until)
+		next, err := w.walk(ctx, space, from, until)
 		if err != nil {
 			return nil, err
 		}
 		if next != nil {
-			return &verifyAnswer{v.done, next}, nil
+			return &verifyAnswer{w.done, next}, nil
 		}
 		from = nil
 	}
-	return &verifyAnswer{Verified: v.done}, nil
+	return &verifyAnswer{Verified: w.done}, nil
 }
 
 // walk checks a space from a key on and returns where time ended it, or nil.
@@ -106,8 +105,8 @@ func (v *verifier) walk(ctx context.Context, space byte, from []byte, until time
 		if err == nil {
 			err = v.check(key, p)
 		}
-		if err != nil && !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrUnavailable) {
-			err = fmt.Errorf("%w: %w", ErrDamaged, err)
+		if err != nil && !errors.Is(err, wire.ErrDamaged) && !errors.Is(err, wire.ErrUnavailable) {
+			err = fmt.Errorf("%w: %w", wire.ErrDamaged, err)
 		}
 		if err != nil {
 			return nil, err
@@ -117,9 +116,9 @@ func (v *verifier) walk(ctx context.Context, space byte, from []byte, until time
 }
 
 func (v *verifier) check(k, p []byte) error {
-	domain, rest, ok := splitNamed(k)
+	domain, rest, ok := db.SplitNamed(k)
 	if !ok {
-		return fmt.Errorf("%w: a key without a domain: %x", ErrDamaged, k)
+		return fmt.Errorf("%w: a key without a domain: %x", wire.ErrDamaged, k)
 	}
 	at := domain + "/" + string(rest)
 	var err error
@@ -131,8 +130,8 @@ func (v *verifier) check(k, p []byte) error {
 	case spaceChain:
 		err = v.checkChain(domain, string(rest), p)
 	case spaceDoc:
-		at = fmt.Sprintf("document %d of %s", tailNumber(k), domain)
-		err = v.checkDoc(domain, tailNumber(k), p)
+		at = fmt.Sprintf("document %d of %s", db.TailNumber(k), domain)
+		err = v.checkDoc(domain, db.TailNumber(k), p)
 	case spaceIndex:
 		at = fmt.Sprintf("the index of %s", domain)
 		err = v.checkChunk(domain, rest, p)
@@ -146,30 +145,26 @@ func (v *verifier) check(k, p []byte) error {
 	return nil
 }
 
-func damagedf(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, args...))
-}
-
 // checkMeta: the meta beside a value is the one within it.
 func (v *verifier) checkMeta(domain, key string, p []byte) error {
-	stored, err := get(v.txn, keyData(domain, key))
+	stored, err := db.Get(v.txn, keyData(domain, key))
 	if err != nil {
 		return err
 	}
 	if stored == nil {
-		return damagedf("its value is missing")
+		return wire.Damagedf("its value is missing")
 	}
 	for what, k := range map[string][]byte{
 		"its chain":               keyChain(domain, key),
 		"the tally of its domain": keyTally(domain),
 	} {
-		if p, err := get(v.txn, k); err != nil || p == nil {
-			return errors.Join(err, damagedf("%s is missing", what))
+		if p, err := db.Get(v.txn, k); err != nil || p == nil {
+			return errors.Join(err, wire.Damagedf("%s is missing", what))
 		}
 	}
 	_, m, _, err := splitData(stored)
 	if err == nil && !bytes.Equal(m, p) {
-		err = damagedf("what is known of it differs from place to place")
+		err = wire.Damagedf("what is known of it differs from place to place")
 	}
 	return err
 }
@@ -185,10 +180,10 @@ func (v *verifier) checkData(domain, key string, p []byte) error {
 		return err
 	}
 	if m.Revision != revision || m.Size != len(value) || !bytes.Equal(m.Sum, sumOf(domain, key, revision, value)) {
-		return damagedf("the value is not the one that was stored")
+		return wire.Damagedf("the value is not the one that was stored")
 	}
-	if there, err := get(v.txn, keyMeta(domain, key)); err != nil || there == nil {
-		return errors.Join(err, damagedf("what is known of it is missing"))
+	if there, err := db.Get(v.txn, keyMeta(domain, key)); err != nil || there == nil {
+		return errors.Join(err, wire.Damagedf("what is known of it is missing"))
 	}
 	v.done.Values++
 	v.done.Bytes += len(value)
@@ -197,22 +192,22 @@ func (v *verifier) checkData(domain, key string, p []byte) error {
 		return err
 	}
 	if isPlain(p) != d.plain {
-		return damagedf("what is said of its masks is not so")
+		return wire.Damagedf("what is said of its masks is not so")
 	}
 	if trusted, err := v.isTrusted(p, head); err != nil || trusted && m.Origin.Label != Trusted {
-		return errors.Join(err, damagedf("it is called trusted and its label is %s", m.entry("").Origin.Label))
+		return errors.Join(err, wire.Damagedf("it is called trusted and its label is %s", m.entry("").Origin.Label))
 	}
 	return v.checkWords(domain, key, revision, d)
 }
 
 func (v *verifier) checkWords(domain, key string, doc uint64, d *document) error {
-	stored, err := get(v.txn, keyDoc(domain, doc))
+	stored, err := db.Get(v.txn, keyDoc(domain, doc))
 	if err != nil {
 		return err
 	}
 	if d.empty() {
 		if stored != nil {
-			return damagedf("it has no words, and the index has some")
+			return wire.Damagedf("it has no words, and the index has some")
 		}
 		return nil
 	}
@@ -222,7 +217,7 @@ func (v *verifier) checkWords(domain, key string, doc uint64, d *document) error
 		want.raw = &raw
 	}
 	if !bytes.Equal(stored, want.encode()) {
-		return damagedf("the index has other words of it")
+		return wire.Damagedf("the index has other words of it")
 	}
 	err = v.checkPostings(domain, indexMasked, doc, d.masked, d.raw != nil)
 	if err == nil && d.raw != nil {
@@ -234,7 +229,7 @@ func (v *verifier) checkWords(domain, key string, doc uint64, d *document) error
 // checkPostings: each word of a document leads to it.
 func (v *verifier) checkPostings(domain string, index byte, doc uint64, t words.Terms, differs bool) error {
 	for _, w := range t.List {
-		p, err := get(v.txn, keyChunk(domain, index, w.Text, doc))
+		p, err := db.Get(v.txn, keyChunk(domain, index, w.Text, doc))
 		if err != nil {
 			return err
 		}
@@ -243,7 +238,7 @@ func (v *verifier) checkPostings(domain string, index byte, doc uint64, t words.
 			return err
 		}
 		if !slices.Contains(list, posting{doc, uint64(w.N), uint64(t.Length), differs}) {
-			return damagedf("the index does not lead to it by one of its words")
+			return wire.Damagedf("the index does not lead to it by one of its words")
 		}
 	}
 	return nil
@@ -258,10 +253,10 @@ func (v *verifier) checkChain(domain, key string, p []byte) error {
 	last := c.Steps[len(c.Steps)-1]
 	m, err := v.meta(v.txn, domain, key)
 	switch {
-	case err != nil && failureOf(err) != failNotExist:
+	case err != nil && wire.FailureOf(err) != wire.FailNotExist:
 		return err
 	case (err != nil) != last.Deleted, err == nil && m.Revision != last.Revision:
-		return damagedf("its chain ends in another revision")
+		return wire.Damagedf("its chain ends in another revision")
 	}
 	return nil
 }
@@ -274,7 +269,7 @@ func (v *verifier) checkDoc(domain string, doc uint64, p []byte) error {
 	}
 	m, err := v.meta(v.txn, domain, d.key)
 	if err != nil || m.Revision != doc {
-		return damagedf("it is not the value at %s", d.key)
+		return wire.Damagedf("it is not the value at %s", d.key)
 	}
 	return nil
 }
@@ -282,17 +277,17 @@ func (v *verifier) checkDoc(domain string, doc uint64, p []byte) error {
 // checkChunk: each document that a word leads to has that word.
 func (v *verifier) checkChunk(domain string, rest, p []byte) error {
 	if len(rest) < 2+8 || len(rest) != 2+int(rest[1])+8 || rest[0] != indexMasked && rest[0] != indexRaw {
-		return damagedf("a key makes no sense")
+		return wire.Damagedf("a key makes no sense")
 	}
 	word := string(rest[2 : 2+rest[1]])
-	list, err := readChunk(nil, tailNumber(rest), p)
+	list, err := readChunk(nil, db.TailNumber(rest), p)
 	if err != nil {
 		return err
 	}
 	for _, q := range list {
 		item, err := v.txn.Get(keyDoc(domain, q.doc))
 		if errors.Is(err, badger.ErrKeyNotFound) {
-			return damagedf("a word leads to document %d, which is not there", q.doc)
+			return wire.Damagedf("a word leads to document %d, which is not there", q.doc)
 		}
 		if err == nil {
 			err = item.Value(func(p []byte) error { return hasWord(p, rest[0], word) })
@@ -312,7 +307,7 @@ func (v *verifier) checkTally(domain string, p []byte) error {
 		return err
 	}
 	var want tally
-	it := v.txn.NewIterator(badger.IteratorOptions{Prefix: named(spaceMeta, domain)})
+	it := v.txn.NewIterator(badger.IteratorOptions{Prefix: db.Named(spaceMeta, domain)})
 	defer it.Close()
 	for it.Rewind(); it.Valid(); it.Next() {
 		var m meta
@@ -330,14 +325,14 @@ func (v *verifier) checkTally(domain string, p []byte) error {
 		return err
 	}
 	if have != want {
-		return damagedf("it counts %d values and %d words, there are %d and %d", have.values, have.words, want.values,
+		return wire.Damagedf("it counts %d values and %d words, there are %d and %d", have.values, have.words, want.values,
 			want.words)
 	}
 	return nil
 }
 
 func (v *verifier) countDocs(domain string, t *tally) error {
-	it := v.txn.NewIterator(badger.IteratorOptions{Prefix: named(spaceDoc, domain)})
+	it := v.txn.NewIterator(badger.IteratorOptions{Prefix: db.Named(spaceDoc, domain)})
 	defer it.Close()
 	for it.Rewind(); it.Valid(); it.Next() {
 		err := it.Item().Value(func(p []byte) error {

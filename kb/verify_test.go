@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/dgraph-io/badger/v4"
+
+	"runloop.dev/rlp/kb/wire"
 )
 
 func verifyAll(t testing.TB, e *engine) (Verified, error) {
@@ -14,7 +16,7 @@ func verifyAll(t testing.TB, e *engine) (Verified, error) {
 	var all Verified
 	q := &verifyRequest{}
 	for {
-		r, err := answer(t.Context(), e, q)
+		r, err := asked(t.Context(), e, q)
 		if err != nil {
 			return all, err
 		}
@@ -88,7 +90,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 		}
 		was := whole[string(c.key)]
 		set(c.change(append([]byte(nil), was...)))
-		if _, err := verifyAll(t, e); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), c.says) {
+		if _, err := verifyAll(t, e); !errors.Is(err, wire.ErrDamaged) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
 		}
 		set(was)

@@ -3,6 +3,8 @@ package kb
 import (
 	"context"
 	"fmt"
+
+	"runloop.dev/rlp/kb/wire"
 )
 
 // A LogCheck says what [Store.VerifyLog] looks at, and what it is compared with.
@@ -81,7 +83,7 @@ func (e *LogError) Error() string {
 	return fmt.Sprintf("%s: record %d: %s", e.Fault, e.Seq, e.Why)
 }
 
-func (e *LogError) Unwrap() error { return ErrDamaged }
+func (e *LogError) Unwrap() error { return wire.ErrDamaged }
 
 // VerifyLog checks that the log is the one that entered the store, while the
 // store is in use: each record against its leaf, the leaves against the tree,
@@ -89,7 +91,7 @@ func (e *LogError) Unwrap() error { return ErrDamaged }
 // and everything that leads to records against the records. It looks at what is
 // in the log; [Store.Ingest] takes in what is in journals. What is wrong is a
 // [LogError], about the first record that is.
-func (s *Store) VerifyLog(ctx context.Context, c LogCheck) (LogReport, error) {
+func (s *logClient) VerifyLog(ctx context.Context, c LogCheck) (LogReport, error) {
 	for range 3 {
 		j := newJudge(&c)
 		again, err := s.walkLog(ctx, j)
@@ -100,15 +102,15 @@ func (s *Store) VerifyLog(ctx context.Context, c LogCheck) (LogReport, error) {
 			return j.report, err
 		}
 	}
-	return LogReport{}, fmt.Errorf("verifying the audit log: %w: its owner has changed again and again", ErrUnavailable)
+	return LogReport{}, fmt.Errorf("verifying the audit log: %w: its owner has changed again and again", wire.ErrUnavailable)
 }
 
 // walkLog asks for step after step, and judges each; again: its owner has
 // changed, and another one begins from the beginning.
-func (s *Store) walkLog(ctx context.Context, j *judge) (again bool, err error) {
+func (s *logClient) walkLog(ctx context.Context, j *judge) (again bool, err error) {
 	q := &verifyLogRequest{Ask: j.ask()}
 	for {
-		r, err := ask(ctx, s, q)
+		r, err := wire.Ask(ctx, s.asker, q)
 		if err != nil || r.Step.Gone {
 			return r != nil && r.Step.Gone, err
 		}

@@ -13,6 +13,9 @@ import (
 	"github.com/dgraph-io/badger/v4"
 	"golang.org/x/mod/sumdb/tlog"
 	"pgregory.net/rapid"
+
+	"runloop.dev/rlp/kb/db"
+	"runloop.dev/rlp/kb/wire"
 )
 
 // A checkpoint is made when a run ends, every so many records, and when it is
@@ -62,7 +65,7 @@ func TestCheckpoints(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer bare.Close()
-	if _, err := bare.Checkpoint(t.Context()); !errors.Is(err, ErrUnavailable) {
+	if _, err := bare.Checkpoint(t.Context()); !errors.Is(err, wire.ErrUnavailable) {
 		t.Error("without a key:", err)
 	}
 }
@@ -122,7 +125,7 @@ func TestNothingElseIsSigned(t *testing.T) {
 		a.replace(recs, withIndex|withNumber|withTree)
 	})
 	s := openSealed(t, o)
-	if _, err := s.Checkpoint(t.Context()); !errors.Is(err, ErrDamaged) {
+	if _, err := s.Checkpoint(t.Context()); !errors.Is(err, wire.ErrDamaged) {
 		t.Error(err)
 	}
 	record(t, o.Home, "run4444", 5)
@@ -248,7 +251,7 @@ func TestVerifyWhileInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := first.backend.(*owned).engine
-	e.walks.step = 1
+	e.log.walks.step = 1
 	check := LogCheck{Open: newTestKey("ours").open}
 	j := newJudge(&check)
 	q := &verifyLogRequest{Ask: j.ask()}
@@ -258,7 +261,7 @@ func TestVerifyWhileInUse(t *testing.T) {
 		if _, err := client.Ingest(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		r, err := ask(t.Context(), client, q)
+		r, err := wire.Ask(t.Context(), client.logClient.asker, q)
 		if err != nil || r.Step.Gone {
 			t.Fatal(r, err)
 		}
@@ -271,18 +274,18 @@ func TestVerifyWhileInUse(t *testing.T) {
 		t.Errorf("in %d steps: %+v", steps, j.report)
 	}
 	for range maxWalks {
-		if _, err := ask(t.Context(), client, &verifyLogRequest{}); err != nil {
+		if _, err := wire.Ask(t.Context(), client.logClient.asker, &verifyLogRequest{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := client.VerifyLog(t.Context(), check); !errors.Is(err, ErrUnavailable) {
+	if _, err := client.VerifyLog(t.Context(), check); !errors.Is(err, wire.ErrUnavailable) {
 		t.Error("one more at a time:", err)
 	}
 	q = &verifyLogRequest{Walk: 3, Step: 1}
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := ask(t.Context(), client, q); err != nil || !r.Step.Gone {
+	if r, err := wire.Ask(t.Context(), client.logClient.asker, q); err != nil || !r.Step.Gone {
 		t.Error("another owner goes on with what it has not begun:", r, err)
 	}
 	if r, err := client.VerifyLog(t.Context(), check); err != nil || r.Sealed < 1207 {
@@ -334,7 +337,7 @@ func TestEveryByteCounts(t *testing.T) {
 		undo := func() { set(k, was) }
 		switch {
 		case rapid.IntRange(0, 9).Draw(rt, "gone") == 0:
-			if k[0] == spaceCheckpoint && tailNumber([]byte(k)) < 93 {
+			if k[0] == spaceCheckpoint && db.TailNumber([]byte(k)) < 93 {
 				return // one of before is not missed: a later one says the same
 			}
 			set(k, nil)
@@ -428,8 +431,8 @@ func TestFilesFailClosed(t *testing.T) {
 				s.Close()
 			}
 			// A byte that nothing is read from changes nothing.
-			if err == nil && (r.Records != 93 || r.Sealed != 93) || err != nil && !errors.Is(err, ErrDamaged) &&
-				!errors.Is(err, ErrUnavailable) {
+			if err == nil && (r.Records != 93 || r.Sealed != 93) || err != nil && !errors.Is(err, wire.ErrDamaged) &&
+				!errors.Is(err, wire.ErrUnavailable) {
 				t.Errorf("byte %d of %d of %s: %+v, %v", at, len(q), filepath.Base(f), r, err)
 			}
 			tried++
@@ -450,7 +453,7 @@ func TestLeavesOfOlderStores(t *testing.T) {
 			if err := a.db.DropPrefix([]byte{spaceTile}, []byte{spaceCheckpoint}, keyHead()); err != nil {
 				a.Fatal(err)
 			}
-			a.set(keySchema(), number(nil, 3))
+			a.set(keySchema(), db.Number(nil, 3))
 			if !interrupted {
 				return
 			}
@@ -475,7 +478,7 @@ func TestLeavesOfOlderStores(t *testing.T) {
 			a.Fatal(err)
 		}
 		a.set(keyRecord(50), []byte("no record"))
-		a.set(keySchema(), number(nil, 3))
+		a.set(keySchema(), db.Number(nil, 3))
 	})
 	s := openSealed(t, o)
 	var fault *LogError

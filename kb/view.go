@@ -6,17 +6,19 @@ import (
 	"iter"
 	"slices"
 	"strings"
+
+	"runloop.dev/rlp/kb/wire"
 )
 
 // A View is the knowledge base as one run, or one operator, uses it: what it
 // writes carries its [Origin].
 type View struct {
-	store  *Store
+	*valueClient
 	origin Origin
 }
 
 // View returns the store's values as o reads and writes them.
-func (s *Store) View(o Origin) *View { return &View{s, o} }
+func (s *valueClient) View(o Origin) *View { return &View{s, o} }
 
 // Get returns the value at key. It is [fs.ErrNotExist] when there is none and
 // [ErrDomain] when there is no such domain.
@@ -24,7 +26,7 @@ func (v *View) Get(ctx context.Context, domain, key string) (Value, error) {
 	if err := v.checkDomain(domain); err != nil {
 		return Value{}, err
 	}
-	r, err := ask(ctx, v.store, &getRequest{Domain: domain, Key: key})
+	r, err := wire.Ask(ctx, v.asker, &getRequest{Domain: domain, Key: key})
 	if err != nil {
 		return Value{}, err
 	}
@@ -46,11 +48,11 @@ func (v *View) Content(ctx context.Context, domain, key string) (Content, error)
 	if err := v.checkDomain(domain); err != nil {
 		return Content{}, err
 	}
-	if e := v.store.local(); e != nil {
-		defer v.store.using.Done()
-		return e.content(domain, key)
+	if here, ok := v.asker.Hold(); ok {
+		defer v.asker.Release()
+		return here.content(domain, key)
 	}
-	r, err := ask(ctx, v.store, &getRequest{Domain: domain, Key: key, Bare: true})
+	r, err := wire.Ask(ctx, v.asker, &getRequest{Domain: domain, Key: key, Bare: true})
 	if err != nil {
 		return Content{}, err
 	}
@@ -81,8 +83,8 @@ func (v *View) Delete(ctx context.Context, domain, key string) error {
 
 // checkDomain refuses a domain that the settings do not name.
 func (v *View) checkDomain(domain string) error {
-	if !slices.Contains(v.store.opt.Domains, domain) {
-		return fmt.Errorf("%w: %q is none of %s", ErrDomain, domain, strings.Join(v.store.opt.Domains, ", "))
+	if !slices.Contains(v.opt.Domains, domain) {
+		return fmt.Errorf("%w: %q is none of %s", wire.ErrDomain, domain, strings.Join(v.opt.Domains, ", "))
 	}
 	return nil
 }
@@ -95,10 +97,10 @@ func (v *View) change(ctx context.Context, q *changeRequest) (uint64, error) {
 		return 0, err
 	}
 	if len(q.Value) > maxValue {
-		return 0, invalidf("a value of %d bytes is more than 1 MiB", len(q.Value))
+		return 0, wire.Invalidf("a value of %d bytes is more than 1 MiB", len(q.Value))
 	}
 	q.Origin = v.origin
-	r, err := ask(ctx, v.store, q)
+	r, err := wire.Ask(ctx, v.asker, q)
 	if err != nil {
 		return 0, err
 	}
@@ -115,7 +117,7 @@ func (v *View) List(ctx context.Context, domain, prefix string) iter.Seq2[Entry,
 		}
 		q := &listRequest{Domain: domain, Prefix: prefix}
 		for {
-			r, err := ask(ctx, v.store, q)
+			r, err := wire.Ask(ctx, v.asker, q)
 			if err != nil {
 				yield(Entry{}, err)
 				return

@@ -1,5 +1,6 @@
 // Package wire carries messages between the process that owns a store and
-// those that use it: a length, then that many bytes of deterministic CBOR.
+// those that use it: a length, then that many bytes of deterministic CBOR. What is
+// asked for is a [Request], which the same process or another answers.
 //
 // The other side is a process of the same user, and is still not believed: a
 // length is checked before anything is allocated for it, and unknown keys,

@@ -258,10 +258,11 @@ var packages = map[string]drawing{
 		"internal/base/ident":    "an agent's name is checked where it is read",
 		"internal/base/tomlfile": "reads manifest.toml",
 	}},
-	"kb/kbtest": {4, doors{
+	"kb/kbtest": {5, doors{
 		"kb": "opens a store of its own for each test",
 	}},
-	"kb": {3, doors{
+	"kb": {4, doors{
+		"kb/db":                 "keeps everything in it",
 		"internal/record/audit": "keeps records",
 		"internal/base/ident":   "a view is bound to a tenant",
 		"kb/journal":            "takes in what runs appended",
@@ -277,6 +278,10 @@ var packages = map[string]drawing{
 	"kb/state": {1, doors{
 		"internal/base/strictjson": "a note that something else may have written over",
 		"internal/base/home":       "the store of the tenant whose things lie in the home itself",
+	}},
+	"kb/db": {3, doors{
+		"kb/journal": "a folder that it makes has its name on the disk",
+		"kb/wire":    "errors that the owner of the store has, others have",
 	}},
 	"kb/words": {0, nil},
 	"kb/wire": {2, doors{
@@ -495,10 +500,11 @@ var outside = map[string][]owner{
 		{"internal/effect/wasi", true, "the engine's own WASI is what ours is measured against"},
 	},
 	"github.com/dgraph-io/badger/v4": {
-		{"kb", false, "the only package that knows the database"},
+		{"kb", false, "what is stored is read and written within its transactions"},
+		{"kb/db", false, "the only package that opens the database"},
 		{"cmd/rlp", true, "who has root changes the log by a program of their own"},
 	},
-	"github.com/dgraph-io/ristretto/v2": {{"kb", false, "what badger keeps for tables to come is given up"}},
+	"github.com/dgraph-io/ristretto/v2": {{"kb/db", false, "what badger keeps for tables to come is given up"}},
 	"github.com/pelletier/go-toml/v2": {{
 		"internal/base/tomlfile", false,
 		"one strict reader, or keys match without case somewhere",
@@ -572,6 +578,7 @@ var outside = map[string][]owner{
 		{"internal/effect/lane/probe", false, "attempts at what lies outside of a lane"},
 		{"internal/base/tomlfile", false, "opens without following or waiting"},
 		{"kb", false, "locks, the peer of a socket"},
+		{"kb/db", false, "how much the disk and the process can take"},
 		{"kb/journal", false, "the mapped journal and its lock"},
 		{"kb/source", false, "opens without waiting"},
 		{"kb/state", false, "times of files, the store's lock"},
@@ -731,6 +738,7 @@ var guarded = map[string][]owner{
 		{"internal/effect/lane/probe", false, "files outside of a lane"},
 		{"internal/base/tomlfile", false, "opens and checks a file"},
 		{"kb", false, "the folders of the store"},
+		{"kb/db", false, "the files of the database"},
 		{"kb/journal", false, "journals are files"},
 		{"kb/source", false, "reads what is imported"},
 		{"kb/state", false, "looks at the files of the store"},

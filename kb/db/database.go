@@ -1,4 +1,4 @@
-package kb
+package db
 
 import (
 	"errors"
@@ -12,27 +12,16 @@ import (
 	"golang.org/x/sys/unix"
 
 	"runloop.dev/rlp/kb/journal"
+	"runloop.dev/rlp/kb/wire"
 )
 
-const (
-	maxValue = 1 << 20
-	maxKey   = 1 << 10
+// memTable is badger's table in memory: one transaction carries 15 % of it, 4.8 MiB.
+const memTable = 32 << 20
 
-	// What one transaction carries: badger takes 15 % of a table at once, 4.8 MiB.
-	// The largest value changes with its index in one: 1 MiB, and for each of
-	// words.MaxTerms words in two indexes a chunk of at most 361 bytes that it leaves
-	// and one that it enters.
-	memTable    = 32 << 20
-	batchBytes  = 256 << 10 // of values, and one more value
-	batchItems  = 128
-	intakeBytes = 400 << 10 // of records, and one more record
-	intakeItems = 1000
-)
-
-// databaseOptions is badger made small and strict. Every commit is synced, and
+// DatabaseOptions is badger made small and strict. Every commit is synced, and
 // a table whose bytes have changed keeps the database from opening: with the
 // defaults one flipped bit gives other values or loses keys, without a word.
-func databaseOptions(dir string) badger.Options {
+func DatabaseOptions(dir string) badger.Options {
 	return badger.DefaultOptions(dir).
 		WithLogger(nil).
 		WithMetricsEnabled(false).
@@ -49,11 +38,11 @@ func databaseOptions(dir string) badger.Options {
 		WithValueLogFileSize(8 << 20)
 }
 
-// mostFlushes is how many failures of one table are waited for at the end.
-const mostFlushes = 4
+// MostFlushes is how many failures of one table are waited for at the end.
+const MostFlushes = 4
 
-// openDatabase opens the database in dir. The caller holds the store's lock.
-func openDatabase(dir string, l *listener) (*badger.DB, error) {
+// OpenDatabase opens the database in dir. The caller holds the store's lock.
+func OpenDatabase(dir string, l *Listener) (*Database, error) {
 	// A process that died between making a file and giving it a length leaves an
 	// empty one, on which badger's first opening fails, and clears it away.
 	retry := leftEmpty(dir)
@@ -62,16 +51,16 @@ func openDatabase(dir string, l *listener) (*badger.DB, error) {
 	}
 	tables, err := checkTables(dir)
 	if err == nil {
-		err = descriptorsLeft(tables + minDescriptors)
+		err = DescriptorsLeft(tables + MinDescriptors)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("opening the database: %w", err)
 	}
-	db, err := badger.Open(databaseOptions(dir).WithLogger(l))
+	db, err := badger.Open(DatabaseOptions(dir).WithLogger(l))
 	if err != nil && retry {
 		var again error
-		if db, again = badger.Open(databaseOptions(dir).WithLogger(l)); again == nil {
-			return db, nil
+		if db, again = badger.Open(DatabaseOptions(dir).WithLogger(l)); again == nil {
+			return newDatabase(db, dir), nil
 		}
 		err = errors.Join(err, again)
 	}
@@ -79,9 +68,9 @@ func openDatabase(dir string, l *listener) (*badger.DB, error) {
 		if damaged := damagedFile(dir, err); damaged != nil {
 			return nil, fmt.Errorf("opening the database: %w", damaged)
 		}
-		return nil, fmt.Errorf("opening the database %s: %w: %w", dir, ErrUnavailable, err)
+		return nil, fmt.Errorf("opening the database %s: %w: %w", dir, wire.ErrUnavailable, err)
 	}
-	return db, nil
+	return newDatabase(db, dir), nil
 }
 
 // onlyFiles refuses what badger would wait for, as a FIFO, or be led away by.
@@ -119,8 +108,9 @@ func leftEmpty(dir string) bool {
 // are not allocated, and a process that touches one on a full disk dies.
 const minRoom = 48 << 20
 
-func roomLeft(dir string) error {
-	if err := descriptorsLeft(minDescriptors); err != nil {
+// RoomLeft is why nothing may be written to dir now.
+func RoomLeft(dir string) error {
+	if err := DescriptorsLeft(MinDescriptors); err != nil {
 		return err
 	}
 	var s unix.Statfs_t
@@ -128,14 +118,14 @@ func roomLeft(dir string) error {
 		return &os.PathError{Op: "statfs", Path: dir, Err: err}
 	}
 	if free := uint64(s.Bavail) * uint64(s.Bsize); free < minRoom { //nolint:unconvert // their types differ by system
-		return &notFitError{dir, fmt.Sprintf("the disk has %d MiB left; the store needs %d", free>>20, minRoom>>20)}
+		return &NotFitError{dir, fmt.Sprintf("the disk has %d MiB left; the store needs %d", free>>20, minRoom>>20)}
 	}
 	return nil
 }
 
-// makeDir makes a directory for its owner alone; one that is there must give
+// MakeDir makes a directory for its owner alone; one that is there must give
 // others none of the forbidden permissions.
-func makeDir(dir string, forbidden fs.FileMode) error {
+func MakeDir(dir string, forbidden fs.FileMode) error {
 	_, missing := os.Lstat(dir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("making %s: %w", dir, err)
@@ -150,25 +140,43 @@ func makeDir(dir string, forbidden fs.FileMode) error {
 	case err != nil:
 		return fmt.Errorf("making %s: %w", dir, err)
 	case !info.IsDir():
-		return &notFitError{dir, "it is not a directory"}
+		return &NotFitError{dir, "it is not a directory"}
 	case info.Mode().Perm()&forbidden != 0:
-		return &notFitError{dir, fmt.Sprintf("it is open to others (mode %#o); run chmod 700 on it", info.Mode().Perm())}
+		return &NotFitError{dir, fmt.Sprintf("it is open to others (mode %#o); run chmod 700 on it", info.Mode().Perm())}
 	}
 	return nil
 }
 
-// get reads one key; absent is nil, nil.
-func get(txn *badger.Txn, key []byte) ([]byte, error) {
+// A Database is badger's, and why nothing may be written to it now.
+type Database struct {
+	*badger.DB
+	Room func() error
+}
+
+func newDatabase(db *badger.DB, dir string) *Database {
+	return &Database{db, func() error { return RoomLeft(dir) }}
+}
+
+// Update is a change of the database, if it can be made now.
+func (d *Database) Update(do func(txn *badger.Txn) error) error {
+	if err := d.Room(); err != nil {
+		return err
+	}
+	return d.DB.Update(do)
+}
+
+// Get reads one key; absent is nil, nil.
+func Get(txn *badger.Txn, key []byte) ([]byte, error) {
 	item, err := txn.Get(key)
 	if errors.Is(err, badger.ErrKeyNotFound) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+		return nil, fmt.Errorf("%w: %w", wire.ErrDamaged, err)
 	}
 	v, err := item.ValueCopy(nil)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+		return nil, fmt.Errorf("%w: %w", wire.ErrDamaged, err)
 	}
 	if v == nil {
 		v = []byte{}
@@ -176,14 +184,20 @@ func get(txn *badger.Txn, key []byte) ([]byte, error) {
 	return v, nil
 }
 
-// getNumber reads a counter; absent is 0.
-func getNumber(txn *badger.Txn, key []byte) (uint64, error) {
-	v, err := get(txn, key)
+// GetNumber reads a counter; absent is 0.
+func GetNumber(txn *badger.Txn, key []byte) (uint64, error) {
+	v, err := Get(txn, key)
 	if err != nil || v == nil {
 		return 0, err
 	}
 	if len(v) != 8 {
-		return 0, fmt.Errorf("%w: a counter of %d bytes", ErrDamaged, len(v))
+		return 0, fmt.Errorf("%w: a counter of %d bytes", wire.ErrDamaged, len(v))
 	}
-	return tailNumber(v), nil
+	return TailNumber(v), nil
 }
+
+// A NotFitError says which rule of the home's place is broken.
+type NotFitError struct{ What, Why string }
+
+func (e *NotFitError) Error() string { return fmt.Sprintf("%s: %s", e.What, e.Why) }
+func (e *NotFitError) Unwrap() error { return wire.ErrUnavailable }

@@ -1,4 +1,4 @@
-package kb
+package db
 
 import (
 	"errors"
@@ -7,25 +7,26 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dgraph-io/badger/v4"
 	"golang.org/x/sys/unix"
+
+	"runloop.dev/rlp/kb/wire"
 )
 
-// minDescriptors is how many files the process must be able to open before the
+// MinDescriptors is how many files the process must be able to open before the
 // store writes. One batch may begin a memtable and a value log; behind it, tables
 // are written and merged, several at a time. Badger does without none of them: a
 // memtable that cannot be opened ends the process, and a table that cannot be made
 // while others are merged is left out, with all records in it.
-const minDescriptors = 24
+const MinDescriptors = 24
 
-// A shortError says that too few files can be opened.
-type shortError struct {
+// A ShortError says that too few files can be opened.
+type ShortError struct {
 	need  int
 	limit uint64
 	why   error // nil: the limit of the process
 }
 
-func (e *shortError) Error() string {
+func (e *ShortError) Error() string {
 	text := fmt.Sprintf("the store needs %d free file descriptors, and this process has fewer (its limit is %d)", e.need,
 		e.limit)
 	if e.why != nil {
@@ -34,15 +35,15 @@ func (e *shortError) Error() string {
 	return text + "; raise it (ulimit -n, LimitNOFILE=)"
 }
 
-func (e *shortError) Unwrap() []error { return []error{ErrUnavailable, e.why} }
+func (e *ShortError) Unwrap() []error { return []error{wire.ErrUnavailable, e.why} }
 
-// descriptorsLeft is an error unless so many files can be opened now.
-func descriptorsLeft(need int) error {
+// DescriptorsLeft is an error unless so many files can be opened now.
+func DescriptorsLeft(need int) error {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
 		return os.NewSyscallError("getrlimit", err)
 	}
-	short := &shortError{need: need, limit: limit.Cur}
+	short := &ShortError{need: need, limit: limit.Cur}
 	f, err := os.Open(os.DevNull) // the whole system may be short of them, too
 	if err != nil {
 		if errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) {
@@ -87,27 +88,27 @@ func countFree(of, most int) (free int) {
 	return free
 }
 
-// A listener hears of badger's own words what nothing else tells.
-type listener struct {
-	failed chan error   // a table could not be written; it tries again each second
-	free   func() error // why no table can be made now
+// A Listener hears of badger's own words what nothing else tells.
+type Listener struct {
+	Failed chan error   // a table could not be written; it tries again each second
+	Free   func() error // why no table can be made now
 }
 
 // Errorf implements [badger.Logger], as do the others.
-func (l *listener) Errorf(format string, args ...any) {
+func (l *Listener) Errorf(format string, args ...any) {
 	if !strings.HasPrefix(format, "error flushing memtable") || len(args) == 0 {
 		return
 	}
 	if err, ok := args[0].(error); ok {
-		l.tell(err)
+		l.Tell(err)
 	}
 }
 
 // Warningf hears nothing.
-func (l *listener) Warningf(string, ...any) {}
+func (l *Listener) Warningf(string, ...any) {}
 
 // Infof hears nothing.
-func (l *listener) Infof(string, ...any) {}
+func (l *Listener) Infof(string, ...any) {}
 
 // mergePause is how long a merge waits before it looks for descriptors again.
 const mergePause = 50 * time.Millisecond
@@ -115,28 +116,20 @@ const mergePause = 50 * time.Millisecond
 // Debugf is told of each table that a merge is about to write, on the goroutine
 // that writes it, which waits here until that can be done: what the table holds
 // would be gone with those it is made of.
-func (l *listener) Debugf(format string, _ ...any) {
+func (l *Listener) Debugf(format string, _ ...any) {
 	if !strings.Contains(format, "LOG Compact. Added") {
 		return
 	}
-	for err := l.free(); err != nil; err = l.free() {
-		l.tell(err)
+	for err := l.Free(); err != nil; err = l.Free() {
+		l.Tell(err)
 		time.Sleep(mergePause)
 	}
 }
 
-// tell keeps one failure for who waits for the end, if anybody does.
-func (l *listener) tell(err error) {
+// Tell keeps one failure for who waits for the end, if anybody does.
+func (l *Listener) Tell(err error) {
 	select {
-	case l.failed <- err:
+	case l.Failed <- err:
 	default:
 	}
-}
-
-// update is a change of the database, if it can be made now.
-func (e *engine) update(do func(txn *badger.Txn) error) error {
-	if err := e.room(); err != nil {
-		return err
-	}
-	return e.db.Update(do)
 }

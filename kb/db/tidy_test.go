@@ -1,4 +1,4 @@
-package kb
+package db
 
 import (
 	"testing"
@@ -9,7 +9,7 @@ import (
 
 // TestWhatTablesWereMadeInIsGivenUp holds where this version of badger keeps it, too.
 func TestWhatTablesWereMadeInIsGivenUp(t *testing.T) {
-	db, err := badger.Open(databaseOptions(t.TempDir()))
+	db, err := badger.Open(DatabaseOptions(t.TempDir()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package kb
+package db
 
 import (
 	"reflect"
@@ -15,12 +15,12 @@ import (
 // is in use. Short intakes never come so far.
 const garbage = 16 << 20
 
-// A heapWatch is how large the heap was when it was last collected.
-type heapWatch struct{ since uint64 }
+// A HeapWatch is how large the heap was when it was last collected.
+type HeapWatch struct{ since uint64 }
 
-// tidy gives up what db keeps for tables to come, and collects what has come
+// Tidy gives up what db keeps for tables to come, and collects what has come
 // together since it was first called.
-func (w *heapWatch) tidy(db *badger.DB) {
+func (w *HeapWatch) Tidy(db *badger.DB) {
 	emptyPool(tablePool(db))
 	now := heapSize()
 	if w.since != 0 && now <= w.since+garbage {

@@ -1,4 +1,4 @@
-package kb
+package db
 
 import (
 	"encoding/binary"
@@ -14,6 +14,8 @@ import (
 	"github.com/dgraph-io/badger/v4/options"
 	"github.com/dgraph-io/badger/v4/table"
 	"github.com/dgraph-io/ristretto/v2/z"
+
+	"runloop.dev/rlp/kb/wire"
 )
 
 // A damagedFileError says which file of the database is not as it was written.
@@ -21,10 +23,10 @@ import (
 type damagedFileError struct{ path, how string }
 
 func (e *damagedFileError) Error() string {
-	return fmt.Sprintf("%v: %s is not as it was written (%s)", ErrDamaged, e.path, e.how)
+	return fmt.Sprintf("%v: %s is not as it was written (%s)", wire.ErrDamaged, e.path, e.how)
 }
 
-func (e *damagedFileError) Unwrap() []error { return []error{ErrUnavailable, ErrDamaged} }
+func (e *damagedFileError) Unwrap() []error { return []error{wire.ErrUnavailable, wire.ErrDamaged} }
 
 // damagedFile finds in what badger says the file that it could not use, or nil.
 // Badger wraps nothing: its text is all there is.
@@ -55,7 +57,7 @@ func checkTables(dir string) (tables int, err error) {
 		return 0, err
 	}
 	defer manifest.Close()
-	opt := databaseOptions(dir)
+	opt := DatabaseOptions(dir)
 	named, _, err := badger.ReplayManifestFile(manifest, opt.ExternalMagicVersion, opt)
 	if err != nil {
 		return 0, &damagedFileError{manifest.Name(), err.Error()}
