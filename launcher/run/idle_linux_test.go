@@ -32,8 +32,8 @@ const waiting = "\x00asm\x01\x00\x00\x00" +
 	// loop { if turn_next(64, 512) >= 0 continue }
 	"\x0a\x14\x01\x12\x00\x03\x40\x41\xc0\x00\x41\x80\x04\x10\x00\x42\x00\x59\x0d\x00\x0b\x0b"
 
-// A crowd is agents of one process that wait for their next turn.
-type crowd struct {
+// idleAgents are agents of one process that wait for their next turn.
+type idleAgents struct {
 	t       testing.TB
 	dir     string
 	clock   *journal.Clock
@@ -47,8 +47,8 @@ type crowd struct {
 	all    sync.WaitGroup
 }
 
-func newCrowd(t testing.TB, module []byte) *crowd {
-	c := &crowd{
+func newIdleAgents(t testing.TB, module []byte) *idleAgents {
+	c := &idleAgents{
 		t: t, dir: t.TempDir(), clock: journal.NewClock(nil), library: guest.NewLibrary(0), module: module,
 		parked: make(chan struct{}), leave: make(chan struct{}), ended: make(chan *Report),
 	}
@@ -62,7 +62,7 @@ func newCrowd(t testing.TB, module []byte) *crowd {
 }
 
 // Next is the operator, who says nothing until all leave.
-func (c *crowd) Next(ctx context.Context) ([]byte, error) {
+func (c *idleAgents) Next(ctx context.Context) ([]byte, error) {
 	c.parked <- struct{}{}
 	select {
 	case <-c.leave:
@@ -72,7 +72,7 @@ func (c *crowd) Next(ctx context.Context) ([]byte, error) {
 	}
 }
 
-func (c *crowd) spec(i int) *Spec {
+func (c *idleAgents) spec(i int) *Spec {
 	s := specOf(c.t, nil, "kb:read:notes", "fs:read:"+c.dir)
 	s.RunID, s.Module, s.Inputs, s.Library = fmt.Sprintf("0190b1d2-7c4e-7a55-8f00-%012d", i), c.module, c, c.library
 	s.CacheDir, s.Compiler = filepath.Join(c.dir, "cache"), os.Executable
@@ -86,7 +86,7 @@ func (c *crowd) spec(i int) *Spec {
 }
 
 // enter launches agents, and returns when each of them waits.
-func (c *crowd) enter(from, to int) {
+func (c *idleAgents) enter(from, to int) {
 	for i := from; i < to; i++ {
 		s := c.spec(i)
 		c.all.Go(func() { c.ended <- Launch(c.t.Context(), s) })
@@ -99,7 +99,7 @@ func (c *crowd) enter(from, to int) {
 }
 
 // end lets all go, and complains unless each ended well.
-func (c *crowd) end() {
+func (c *idleAgents) end() {
 	close(c.leave)
 	go func() {
 		c.all.Wait()
@@ -174,7 +174,7 @@ func BenchmarkIdle(b *testing.B) {
 		{"go", 100, goGuest},
 	} {
 		b.Run(fmt.Sprintf("%s=%d", g.name, g.n), func(b *testing.B) {
-			c := newCrowd(b, g.wasm(b))
+			c := newIdleAgents(b, g.wasm(b))
 			c.enter(0, 8) // what the first ones make is there for all
 			before := measure(b)
 			began := time.Now()
@@ -282,7 +282,7 @@ func BenchmarkLaunches(b *testing.B) {
 		wasm := g.wasm(b)
 		for _, shared := range []bool{false, true} {
 			b.Run(fmt.Sprintf("%s/library=%v", g.name, shared), func(b *testing.B) {
-				c, n := newCrowd(b, wasm), 0
+				c, n := newIdleAgents(b, wasm), 0
 				c.change = func(s *Spec) {
 					s.Inputs = nil
 					s.OpenJournal = func(audit.Head) (Journal, error) { return audit.NewMemory(), nil }

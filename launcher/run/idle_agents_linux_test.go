@@ -15,7 +15,7 @@ import (
 //
 //rlp:holds K27 K73
 func TestIdleAgents(t *testing.T) {
-	c, n := newCrowd(t, []byte(waiting)), 150
+	c, n := newIdleAgents(t, []byte(waiting)), 150
 	if testing.Short() {
 		n = 10
 	}
@@ -33,8 +33,8 @@ func TestIdleAgents(t *testing.T) {
 	c.end()
 }
 
-// attack launches attacks alone and beside the crowd.
-func (c *crowd) attack(id int) {
+// attack launches attacks alone and beside the idle agents.
+func (c *idleAgents) attack(id int) {
 	bounded := caps.Limits{}.With(caps.CPUFuel, 100_000).With(caps.MemoryBytes, 64<<20)
 	list := hostiletest.Runs()
 	if testing.Short() {
