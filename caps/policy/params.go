@@ -29,10 +29,6 @@ type Param struct {
 	Pos         caps.Pos
 }
 
-// EnvName returns the variable in which the guest finds the value of a
-// placeholder.
-func EnvName(param string) string { return "RLP_PARAM_" + strings.ToUpper(param) }
-
 // A Value is what somebody gave for a placeholder; Pos is where. A path that is
 // not absolute is taken from the folder that [Given] names.
 type Value struct {

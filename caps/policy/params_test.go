@@ -63,9 +63,6 @@ func TestResolve(t *testing.T) {
 	if !reflect.DeepEqual(r.Params, map[string]string{"notes": "/work/n", "out": "/home/op/o"}) {
 		t.Errorf("params %v", r.Params)
 	}
-	if policy.EnvName("notes") != "RLP_PARAM_NOTES" {
-		t.Error(policy.EnvName("notes"))
-	}
 }
 
 // Everything that is missing is said at once, with what it is for.

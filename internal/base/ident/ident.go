@@ -120,12 +120,6 @@ func (r Run) String() string {
 // IsZero reports whether r names no run.
 func (r Run) IsZero() bool { return r.u == uuid.Nil }
 
-// Bytes returns the 16 bytes of the id; they sort as the ids do.
-func (r Run) Bytes() [16]byte { return r.u }
-
-// RunFromBytes is the inverse of [Run.Bytes].
-func RunFromBytes(b [16]byte) (Run, error) { return ParseRun(uuid.UUID(b).String()) }
-
 func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
 
 func isAgentByte(c byte) bool {

@@ -6,7 +6,6 @@ import "strconv"
 // them.
 const (
 	Success      Errno = 0
-	E2BIG        Errno = 1
 	EACCES       Errno = 2
 	EAGAIN       Errno = 6
 	EBADF        Errno = 8
@@ -25,7 +24,6 @@ const (
 	EMLINK       Errno = 34
 	ENAMETOOLONG Errno = 37
 	ENFILE       Errno = 41
-	ENODEV       Errno = 43
 	ENOENT       Errno = 44
 	ENOMEM       Errno = 48
 	ENOSPC       Errno = 51
@@ -34,13 +32,10 @@ const (
 	ENOTEMPTY    Errno = 55
 	ENOTSOCK     Errno = 57
 	ENOTSUP      Errno = 58
-	ENXIO        Errno = 60
 	EOVERFLOW    Errno = 61
 	EPERM        Errno = 63
-	EPIPE        Errno = 64
 	EROFS        Errno = 69
 	ESPIPE       Errno = 70
-	ETIMEDOUT    Errno = 73
 	ETXTBSY      Errno = 74
 	EXDEV        Errno = 75
 	ENOTCAPABLE  Errno = 76
