@@ -1,18 +1,12 @@
 package main
 
 import (
-	"context"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"runloop.dev/rlp/bundles"
-	"runloop.dev/rlp/launcher"
-	"runloop.dev/rlp/launcher/run"
+	"runloop.dev/rlp/launcher/agents"
 )
 
 func (a *app) agentCommand() *cobra.Command {
@@ -34,71 +28,20 @@ manifest.toml, and writes DIR/agent.bundle.`,
 		Args:    atLeastOne("DIR"),
 		RunE: func(c *cobra.Command, dirs []string) error {
 			for _, dir := range dirs {
-				if err := a.buildAgent(c.Context(), dir); err != nil {
+				b, err := agents.Build(c.Context(), a.reader(), dir, selfPath)
+				if err == nil && a.json {
+					err = a.printJSON(b)
+				}
+				if err != nil {
 					return err
+				}
+				if !a.json && !a.quiet {
+					fmt.Fprintf(a.stdout, "%s %s: %s (%.1f MB)\n", b.Agent, printable(b.Version), b.Bundle, float64(b.WasmBytes)/1e6)
 				}
 			}
 			return nil
 		},
 	}
-}
-
-func (a *app) buildAgent(ctx context.Context, dir string) error {
-	if err := a.reader().OwnPaths(dir); err != nil {
-		return err
-	}
-	wasm, err := a.compileAgent(ctx, dir)
-	if err != nil {
-		return err
-	}
-	if err := run.CheckModule(dir, wasm, selfPath); err != nil {
-		return inputErr(err)
-	}
-	out, err := bundles.Build(dir, wasm)
-	if err != nil {
-		return inputErr(err)
-	}
-	b, err := bundles.Open(out)
-	if err != nil {
-		return inputErr(fmt.Errorf("opening what was built: %w", err))
-	}
-	if a.json {
-		return a.printJSON(map[string]any{
-			"agent": b.Manifest.Agent.String(), "bundle": out, "bundle_digest": b.Digest,
-			"wasm_bytes": len(wasm),
-		})
-	}
-	if !a.quiet {
-		fmt.Fprintf(a.stdout, "%s %s: %s (%.1f MB)\n", b.Manifest.Agent.String(), printable(b.Manifest.Version), out,
-			float64(len(wasm))/1e6)
-	}
-	return nil
-}
-
-// compileAgent runs the Go toolchain on the source folder.
-func (a *app) compileAgent(ctx context.Context, dir string) ([]byte, error) {
-	if _, err := os.Stat(filepath.Join(dir, "manifest.toml")); err != nil {
-		return nil, inputErr(fmt.Errorf("building %s: no manifest.toml there: %w", dir, err))
-	}
-	tmp, err := os.MkdirTemp("", "rlp-build-")
-	if err != nil {
-		return nil, fmt.Errorf("building %s: %w", dir, err)
-	}
-	defer os.RemoveAll(tmp)
-	out := filepath.Join(tmp, "agent.wasm")
-	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-trimpath", "-ldflags=-s -w", "-o", out, ".")
-	cmd.Dir = dir
-	cmd.Env = append(append([]string{}, a.env...), "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0")
-	if text, err := cmd.CombinedOutput(); err != nil {
-		if _, missing := err.(*exec.Error); missing {
-			return nil, &statusError{
-				Status: launcher.StatusUnavailable,
-				Err:    fmt.Errorf("building %s: the go command is needed and not there: %w", dir, err),
-			}
-		}
-		return nil, inputErr(fmt.Errorf("building %s: go build: %w\n%s", dir, err, strings.TrimSpace(string(text))))
-	}
-	return os.ReadFile(out)
 }
 
 // atLeastOne is the argument rule of commands that take one thing or more.

@@ -2,32 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
-	"runloop.dev/rlp/bundles"
-	"runloop.dev/rlp/internal/base/home"
-	"runloop.dev/rlp/internal/base/ident"
-	"runloop.dev/rlp/launcher/compose"
-	"runloop.dev/rlp/launcher/run"
+	"runloop.dev/rlp/launcher/agents"
 )
-
-// An installedDocument is one agent in the home.
-type installedDocument struct {
-	Agent        string `json:"agent"`
-	Version      string `json:"version"`
-	BundleDigest string `json:"bundle_digest"`
-	Path         string `json:"path"`
-	// Replaced is the version that was there before; Error is why the agent
-	// cannot be launched. Both are absent mostly.
-	Replaced *string `json:"replaced,omitempty"`
-	Error    string  `json:"error,omitempty"`
-}
 
 func (a *app) agentInstallCommand() *cobra.Command {
 	return &cobra.Command{
@@ -44,50 +24,21 @@ policies; rlp launch takes the path that is printed.`,
 }
 
 func (a *app) install(ctx context.Context, path string) error {
-	c, err := a.compose(path, compose.Flags{})
-	if err != nil {
+	d, old, err := agents.Installer{
+		Reader: a.reader(), Self: selfPath, Compiler: a.self,
+		Slow: func(name string) func() func() { return progress(a.stderr, "compiling "+name+" ...") },
+	}.Install(ctx, path)
+	switch {
+	case err != nil:
 		return err
-	}
-	b, m := c.Bundle, c.Bundle.Manifest
-	if err := run.CheckModule(m.Agent.String(), b.Wasm, selfPath); err != nil {
-		return inputErr(err)
-	}
-	if err := a.compileFor(ctx, c); err != nil {
-		return err
-	}
-	d := installedDocument{Agent: m.Agent.String(), Version: m.Version, BundleDigest: b.Digest}
-	old := describeAgent(c.Home, d.Agent)
-	if d.Path, err = b.Install(c.Home.Agents()); err != nil {
-		return inputErr(err)
-	}
-	if old != nil {
-		d.Replaced = &old.Version
-	}
-	if a.json {
+	case a.json:
 		return a.printJSON(d)
-	}
-	if a.quiet {
+	case a.quiet:
 		return nil
 	}
 	fmt.Fprintf(a.stdout, "%s %s is installed: %s\n", d.Agent, printable(d.Version), printable(d.Path))
 	if old != nil && old.BundleDigest != d.BundleDigest {
 		fmt.Fprintf(a.stdout, "it takes the place of %s %s\n", d.Agent, printable(old.Version))
-	}
-	return nil
-}
-
-// compileFor leaves the native code of an agent where its launches look for it.
-func (a *app) compileFor(ctx context.Context, c *compose.Composition) error {
-	name := c.Bundle.Manifest.Agent.String()
-	uncached, err := run.Compile(ctx, run.Compilation{
-		Agent: name, Module: c.Bundle.Wasm, SHA256: c.Bundle.WasmSHA256, Tenant: c.Home.Tenant(), CacheDir: c.Home.Cache(),
-		Compiler: a.self, Slow: progress(a.stderr, "compiling "+name+" ..."),
-	})
-	if err != nil {
-		return &statusError{Status: run.CompileStatus(err), Err: err}
-	}
-	if uncached != nil {
-		fmt.Fprintf(a.stderr, "rlp: each launch of %s will compile it anew: %s\n", name, printable(uncached.Error()))
 	}
 	return nil
 }
@@ -100,7 +51,7 @@ func (a *app) agentListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list, err := installedAgents(h)
+			list, err := agents.List(h)
 			if err != nil {
 				return inputErr(err)
 			}
@@ -119,39 +70,6 @@ func (a *app) agentListCommand() *cobra.Command {
 	}
 }
 
-// installedAgents are all of the tenant's, verified.
-func installedAgents(h home.Home) ([]installedDocument, error) {
-	names, err := bundles.Installed(h.Agents())
-	if err != nil {
-		return nil, err
-	}
-	list := []installedDocument{}
-	for _, name := range names {
-		if d := describeAgent(h, name); d != nil {
-			list = append(list, *d)
-		}
-	}
-	return list, nil
-}
-
-// describeAgent is what is installed under a name; nil if nothing is.
-func describeAgent(h home.Home, name string) *installedDocument {
-	d := &installedDocument{Agent: name, Path: filepath.Join(h.Agents(), name)}
-	if _, err := os.Lstat(d.Path); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	b, err := bundles.Open(d.Path)
-	switch {
-	case err != nil:
-		d.Error = err.Error()
-		return d
-	case b.Manifest.Agent.String() != name:
-		d.Error = fmt.Sprintf("it calls itself %s; install it again", b.Manifest.Agent)
-	}
-	d.Version, d.BundleDigest = b.Manifest.Version, b.Digest
-	return d
-}
-
 func (a *app) agentRemoveCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "remove AGENT...", Short: "Remove installed agents", Args: atLeastOne("AGENT"),
@@ -160,33 +78,16 @@ func (a *app) agentRemoveCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.removeAgents(h, names)
+			removed, err := agents.Remove(h, names)
+			if !a.json && !a.quiet {
+				for _, name := range removed {
+					fmt.Fprintf(a.stdout, "%s is removed\n", name)
+				}
+			}
+			if err != nil || !a.json {
+				return err
+			}
+			return a.printJSON(map[string]any{"removed": removed})
 		},
 	}
-}
-
-func (a *app) removeAgents(h home.Home, names []string) error {
-	for _, name := range names {
-		if _, err := ident.ParseAgent(name); err != nil {
-			return usagef("rlp agent remove: %w", err)
-		}
-	}
-	removed := []string{}
-	for _, name := range names {
-		err := bundles.Remove(h.Agents(), name)
-		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("no agent %s is installed; rlp agent list shows all", name)
-		}
-		if err != nil {
-			return inputErr(err)
-		}
-		removed = append(removed, name)
-		if !a.json && !a.quiet {
-			fmt.Fprintf(a.stdout, "%s is removed\n", name)
-		}
-	}
-	if a.json {
-		return a.printJSON(map[string]any{"removed": removed})
-	}
-	return nil
 }

@@ -22,6 +22,7 @@ import (
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher/auditlog"
 	"runloop.dev/rlp/launcher/compose"
+	"runloop.dev/rlp/launcher/lanes"
 )
 
 // A wordSource says what a shell may offer for one word of the command line. What
@@ -46,7 +47,7 @@ var argumentWords = map[string]wordSource{
 	"rlp token revoke":  tokenWords,
 	"rlp replay":        runWords,
 	"rlp caps profiles": func(context.Context, *app) []string { return policy.BuiltinProfiles() },
-	"rlp lanes":         func(context.Context, *app) []string { return laneNames() },
+	"rlp lanes":         func(context.Context, *app) []string { return lanes.Names() },
 }
 
 // complete teaches a command, and those below it, what to offer to a shell.

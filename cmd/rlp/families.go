@@ -7,14 +7,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/launcher/ask"
 )
 
 func (a *app) capsFamiliesCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "families", Short: "Print what is known of every family: tier, effects, and what it can do", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			list := familyDocuments()
+			list := ask.Families()
 			if a.json {
 				return a.printJSON(list)
 			}
@@ -34,42 +34,4 @@ func yesNo(b bool) string {
 		return "yes"
 	}
 	return "no"
-}
-
-// A familyDocument is a row of the table of families.
-type familyDocument struct {
-	Family        string   `json:"family"`
-	Category      string   `json:"category"`
-	Tier          string   `json:"privilege_tier"`
-	Effects       []string `json:"effects"`
-	Destructive   bool     `json:"destructive"`
-	NetworkFacing bool     `json:"network_facing"`
-	SandboxSafe   bool     `json:"sandbox_safe"`
-	Tools         []string `json:"tools"` // the calls that use it
-}
-
-// familyDocuments is what is known of every family beside its scopes.
-func familyDocuments() []familyDocument {
-	list := make([]familyDocument, 0, caps.NumFamilies)
-	for f := range caps.NumFamilies {
-		m := caps.MetadataOf(f)
-		d := familyDocument{
-			Family: f.String(), Category: m.Category, Tier: m.Tier.String(), Destructive: m.Destructive,
-			NetworkFacing: m.NetworkFacing, SandboxSafe: m.SandboxSafe, Tools: []string{},
-		}
-		var effects caps.EffectSet
-		for mode := range caps.Mode(32) {
-			if caps.AllModes(f).Has(mode) {
-				effects |= caps.EffectOf(f, mode)
-			}
-		}
-		d.Effects = effects.Words()
-		for _, t := range caps.Tools() {
-			if t.Family == f {
-				d.Tools = append(d.Tools, t.Name)
-			}
-		}
-		list = append(list, d)
-	}
-	return list
 }

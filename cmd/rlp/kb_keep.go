@@ -1,10 +1,8 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -13,7 +11,7 @@ import (
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/kb/source"
 	"runloop.dev/rlp/launcher"
-	"runloop.dev/rlp/launcher/auditlog"
+	"runloop.dev/rlp/launcher/knowledge"
 )
 
 func (a *app) kbVerifyCommand() *cobra.Command {
@@ -23,8 +21,8 @@ func (a *app) kbVerifyCommand() *cobra.Command {
 indexes with the values. It names the first key, or file of the store, that is
 not as it should be, and exits 1.`,
 		RunE: func(c *cobra.Command, _ []string) error {
-			err := a.withKB(c.Context(), kb.Origin{}, func(s *kbSession) error {
-				v, err := s.store.Verify(c.Context())
+			err := a.withKB(c.Context(), kb.Origin{}, func(s *knowledge.Session) error {
+				v, err := s.Verify(c.Context())
 				if err != nil {
 					return err
 				}
@@ -55,40 +53,15 @@ the file is readable by you alone. Running agents are not disturbed.`,
 			if err := a.reader().OwnPaths(args[0]); err != nil {
 				return err
 			}
-			return a.withKB(c.Context(), kb.Origin{}, func(s *kbSession) error {
-				info, err := writeBackup(c.Context(), s.store, args[0])
+			return a.withKB(c.Context(), kb.Origin{}, func(s *knowledge.Session) error {
+				b, err := s.WriteBackup(c.Context(), args[0])
 				if err != nil {
 					return err
 				}
-				return a.printBackup(args[0], "backed up", info, "")
+				return a.printBackup(b, "backed up")
 			})
 		},
 	}
-}
-
-// writeBackup writes a backup beside its place and puts it there when it is
-// whole, so that a file of that name is never half of one.
-func writeBackup(ctx context.Context, s *kb.Store, path string) (info kb.BackupInfo, err error) {
-	if _, err := os.Lstat(path); err == nil {
-		return info, usagef("%s is there already; choose another name", path)
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".rlp-backup-*") // for its owner alone
-	if err != nil {
-		return info, inputErr(err)
-	}
-	defer os.Remove(f.Name())
-	info, err = s.Backup(ctx, f)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return info, err
-	}
-	if err := os.Link(f.Name(), path); err != nil { // never over another file
-		return info, inputErr(err)
-	}
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return info, err
-	}
-	return info, errors.Join(dir.Sync(), dir.Close())
 }
 
 func (a *app) kbRestoreCommand() *cobra.Command {
@@ -108,19 +81,12 @@ backup: copy it from the home that was backed up before the first launch.`,
 				return inputErr(err)
 			}
 			defer f.Close()
-			return a.withKB(c.Context(), kb.Origin{}, func(s *kbSession) error {
-				info, err := s.store.Restore(c.Context(), f, replace)
-				if errors.Is(err, kb.ErrNotEmpty) {
-					return usagef("%w; --replace puts the backup in their place", err)
-				}
+			return a.withKB(c.Context(), kb.Origin{}, func(s *knowledge.Session) error {
+				b, err := s.RestoreFrom(c.Context(), f, replace)
 				if err != nil {
 					return err
 				}
-				key, err := auditlog.MissingKey(c.Context(), s.home, s.store, info)
-				if err != nil {
-					return err
-				}
-				return a.printBackup(args[0], "restored", info, key)
+				return a.printBackup(b, "restored")
 			})
 		},
 	}
@@ -128,26 +94,19 @@ backup: copy it from the home that was backed up before the first launch.`,
 	return c
 }
 
-func (a *app) printBackup(path, what string, info kb.BackupInfo, missingKey string) error {
+func (a *app) printBackup(b *knowledge.Backup, what string) error {
 	if a.json {
-		document := map[string]any{
-			"file": path, "tenant_id": info.Tenant, "time": stamp(info.UnixMS), "values": info.Values, "records": info.Records,
-			"log_kept": info.LogKept,
-		}
-		if missingKey != "" {
-			document["missing_key"] = missingKey
-		}
-		return a.printJSON(document)
+		return a.printJSON(b)
 	}
 	if a.quiet {
 		return nil
 	}
-	fmt.Fprintf(a.stdout, "%s: %d values and %d records %s\n", path, info.Values, info.Records, what)
-	if info.LogKept {
+	fmt.Fprintf(a.stdout, "%s: %d values and %d records %s\n", b.File, b.Values, b.Records, what)
+	if b.LogKept {
 		fmt.Fprintln(a.stdout, "the audit log of this store was kept; the backup's records were left out")
 	}
-	if missingKey != "" {
-		fmt.Fprintln(a.stdout, bringKey(missingKey))
+	if b.MissingKey != "" {
+		fmt.Fprintln(a.stdout, bringKey(b.MissingKey))
 	}
 	return nil
 }

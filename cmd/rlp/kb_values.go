@@ -1,18 +1,13 @@
 package main
 
 import (
-	"context"
-	"encoding/base64"
 	"fmt"
-	"slices"
 	"strconv"
-	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"runloop.dev/rlp/kb"
-	"runloop.dev/rlp/launcher/ask"
+	"runloop.dev/rlp/launcher/knowledge"
 )
 
 func (a *app) kbDomainsCommand() *cobra.Command {
@@ -20,20 +15,10 @@ func (a *app) kbDomainsCommand() *cobra.Command {
 		Use: "domains", Short: "List the domains and what they hold", Args: cobra.NoArgs,
 		Long: "Domains are a closed list: the built-in ones, and those of [kb] domains in config.toml.",
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withKB(c.Context(), kb.Origin{}, func(s *kbSession) error {
-				tallies, err := s.store.Tallies(c.Context())
+			return a.withKB(c.Context(), kb.Origin{}, func(s *knowledge.Session) error {
+				list, err := s.Domains(c.Context())
 				if err != nil {
 					return err
-				}
-				type domain struct {
-					Name    string `json:"name"`
-					Builtin bool   `json:"builtin"`
-					Values  uint64 `json:"values"`
-					Bytes   uint64 `json:"bytes"`
-				}
-				list := []domain{}
-				for _, t := range tallies {
-					list = append(list, domain{t.Domain, slices.Contains(kb.BuiltinDomains(), t.Domain), t.Values, t.Bytes})
 				}
 				if a.json {
 					return a.printJSON(list)
@@ -47,84 +32,23 @@ func (a *app) kbDomainsCommand() *cobra.Command {
 	}
 }
 
-// An originJSON is where a value comes from, as it is printed.
-type originJSON struct {
-	Agent  string `json:"agent,omitempty"`
-	Run    string `json:"run_id,omitempty"`
-	Tenant string `json:"tenant_id"`
-	Source string `json:"source,omitempty"`
-	Label  string `json:"label"`
-	ETag   string `json:"etag,omitempty"`
-	Time   string `json:"time"`
-}
-
-func originOf(o kb.Origin) originJSON {
-	return originJSON{o.Agent, o.Run, o.Tenant, o.Source, o.Label, o.ETag, stamp(o.UnixMS)}
-}
-
-func stamp(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
-
-// who is an origin in one line.
-func (o originJSON) who() string {
-	text := o.Label
-	for _, w := range []struct{ word, of string }{{"agent", o.Agent}, {"run", o.Run}, {"source", o.Source}} {
-		if w.of != "" && !(w.word == "source" && w.of == "agent") {
-			text += "  " + w.word + " " + w.of
-		}
-	}
-	return printable(text)
-}
-
 func (a *app) kbGetCommand() *cobra.Command {
 	var raw bool
 	c := &cobra.Command{
 		Use: "get DOMAIN KEY", Short: "Print a value", Args: onePlace,
 		RunE: func(c *cobra.Command, args []string) error {
 			domain, key := place(args)
-			return a.withKB(c.Context(), kb.Origin{}, func(s *kbSession) error {
-				v, err := s.view.Get(c.Context(), domain, key)
+			return a.withKB(c.Context(), kb.Origin{}, func(s *knowledge.Session) error {
+				v, err := s.Get(c.Context(), domain, key, raw)
 				if err != nil {
-					return absentIn(err, domain, key)
+					return err
 				}
-				if !raw {
-					if v.Bytes, err = s.masks.Mask(domain, v.Bytes); err != nil {
-						return err
-					}
-				}
-				return a.printValue(domain, key, v, !raw)
+				return a.printValue(v)
 			})
 		},
 	}
 	c.Flags().BoolVar(&raw, "raw", false, "as it is stored, personal data and all")
 	return c
-}
-
-func (a *app) printValue(domain, key string, v kb.Value, masked bool) error {
-	if !a.json {
-		text := string(v.Bytes)
-		if isTerminal(a.stdout) { // what an agent wrote must not steer it
-			text = printableLines(text) + "\n"
-		}
-		_, err := fmt.Fprint(a.stdout, text)
-		return err
-	}
-	d := struct {
-		Domain   string     `json:"domain"`
-		Key      string     `json:"key"`
-		Revision uint64     `json:"revision"`
-		Size     int        `json:"size"`
-		Masked   bool       `json:"masked"`
-		Value    *string    `json:"value,omitempty"`
-		Base64   string     `json:"value_base64,omitempty"`
-		Origin   originJSON `json:"origin"`
-	}{Domain: domain, Key: key, Revision: v.Revision, Size: len(v.Bytes), Masked: masked, Origin: originOf(v.Origin)}
-	if utf8.Valid(v.Bytes) {
-		text := string(v.Bytes)
-		d.Value = &text
-	} else {
-		d.Base64 = base64.StdEncoding.EncodeToString(v.Bytes)
-	}
-	return a.printJSON(d)
 }
 
 func (a *app) kbPutCommand() *cobra.Command {
@@ -139,18 +63,16 @@ func (a *app) kbPutCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var expected uint64
+			var expected *uint64
 			if revision != "" {
-				if expected, err = strconv.ParseUint(revision, 10, 64); err != nil {
+				n, err := strconv.ParseUint(revision, 10, 64)
+				if err != nil {
 					return usagef("--revision %s: a whole number; 0 means that nothing is there yet", revision)
 				}
+				expected = &n
 			}
-			return a.withKB(c.Context(), byOperator(from), func(s *kbSession) error {
-				put := func() (uint64, error) { return s.view.Put(c.Context(), args[0], args[1], value) }
-				if revision != "" {
-					put = func() (uint64, error) { return s.view.CAS(c.Context(), args[0], args[1], value, expected) }
-				}
-				rev, err := put()
+			return a.withKB(c.Context(), byOperator(from), func(s *knowledge.Session) error {
+				rev, err := s.Put(c.Context(), args[0], args[1], value, expected)
 				if err != nil {
 					return err
 				}
@@ -174,9 +96,9 @@ func (a *app) kbDeleteCommand() *cobra.Command {
 		Use: "delete DOMAIN KEY", Short: "Delete a value; who wrote it stays known", Args: onePlace,
 		RunE: func(c *cobra.Command, args []string) error {
 			domain, key := place(args)
-			return a.withKB(c.Context(), byOperator(""), func(s *kbSession) error {
-				if err := s.view.Delete(c.Context(), domain, key); err != nil {
-					return absentIn(err, domain, key)
+			return a.withKB(c.Context(), byOperator(""), func(s *knowledge.Session) error {
+				if err := s.Delete(c.Context(), domain, key); err != nil {
+					return err
 				}
 				if a.json {
 					return a.printJSON(map[string]any{"domain": domain, "key": key, "deleted": true})
@@ -196,29 +118,17 @@ func (a *app) kbListCommand() *cobra.Command {
 			if len(args) == 2 {
 				prefix = args[1]
 			}
-			return a.withKB(c.Context(), kb.Origin{}, func(s *kbSession) error {
-				type entry struct {
-					Key      string     `json:"key"`
-					Revision uint64     `json:"revision"`
-					Size     int        `json:"size"`
-					Origin   originJSON `json:"origin"`
-				}
-				list := []entry{}
-				for e, err := range s.view.List(c.Context(), args[0], prefix) {
-					if err == nil && !raw {
-						e.Key, err = s.masks.MaskKey(args[0], e.Key)
-					}
-					if err != nil {
-						return err
-					}
-					list = append(list, entry{e.Key, e.Revision, e.Size, originOf(e.Origin)})
+			return a.withKB(c.Context(), kb.Origin{}, func(s *knowledge.Session) error {
+				list, err := s.List(c.Context(), args[0], prefix, raw)
+				if err != nil {
+					return err
 				}
 				if a.json {
 					return a.printJSON(list)
 				}
 				for _, e := range list {
 					fmt.Fprintf(a.stdout, "%-32s rev %-6d %8d bytes  %s\n", printable(e.Key), e.Revision, e.Size,
-						printable(e.Origin.who()))
+						printable(e.Origin.Who()))
 				}
 				return nil
 			})
@@ -247,7 +157,7 @@ func (a *app) kbSearchCommand() *cobra.Command {
 			if k < 1 || k > kb.MaxHits {
 				return usagef("-k %d: a whole number from 1 to %d", k, kb.MaxHits)
 			}
-			list, err := a.search(c.Context(), kb.Query{Domain: args[0], Text: args[1], K: k, Raw: raw})
+			list, err := knowledge.Search(c.Context(), a.reader(), kb.Query{Domain: args[0], Text: args[1], K: k, Raw: raw})
 			if err != nil {
 				return err
 			}
@@ -265,25 +175,14 @@ func (a *app) kbSearchCommand() *cobra.Command {
 	return c
 }
 
-// search is what suits a text best.
-func (a *app) search(ctx context.Context, q kb.Query) ([]ask.Hit, error) {
-	list := []ask.Hit{}
-	err := a.withKB(ctx, kb.Origin{}, func(s *kbSession) error {
-		hits, err := s.view.Search(ctx, q)
-		for _, h := range hits {
-			if err != nil {
-				break
-			}
-			if !q.Raw {
-				h.Key, err = s.masks.MaskKey(q.Domain, h.Key)
-			}
-			label := kb.Untrusted
-			if h.Trusted {
-				label = kb.Trusted
-			}
-			list = append(list, ask.Hit{Key: h.Key, Score: h.Score, Snippet: h.Snippet, Label: label})
-		}
-		return err
-	})
-	return list, err
+func (a *app) printValue(v *knowledge.Value) error {
+	if a.json {
+		return a.printJSON(v)
+	}
+	text := string(v.Bytes)
+	if isTerminal(a.stdout) { // what an agent wrote must not steer it
+		text = printableLines(text) + "\n"
+	}
+	_, err := fmt.Fprint(a.stdout, text)
+	return err
 }

@@ -6,15 +6,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"runloop.dev/rlp/kb"
+	"runloop.dev/rlp/launcher/knowledge"
 )
-
-// A stepJSON is one change of a key, as it is printed.
-type stepJSON struct {
-	Revision uint64 `json:"revision"`
-	Action   string `json:"action"` // put or delete
-	Size     int    `json:"size"`
-	originJSON
-}
 
 func (a *app) kbWhyCommand() *cobra.Command {
 	return &cobra.Command{
@@ -23,37 +16,30 @@ func (a *app) kbWhyCommand() *cobra.Command {
 Earlier values are not kept.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			domain, key := place(args)
-			return a.withKB(c.Context(), kb.Origin{}, func(s *kbSession) error {
-				chain, err := s.view.Why(c.Context(), domain, key)
+			return a.withKB(c.Context(), kb.Origin{}, func(s *knowledge.Session) error {
+				chain, err := s.Why(c.Context(), domain, key)
 				if err != nil {
-					return absentIn(err, domain, key)
+					return err
 				}
-				return a.printChain(domain, key, chain)
+				return a.printChain(chain)
 			})
 		},
 	}
 }
 
-func (a *app) printChain(domain, key string, chain kb.Chain) error {
-	steps := make([]stepJSON, len(chain.Steps))
-	for i, s := range chain.Steps {
-		steps[i] = stepJSON{s.Revision, "put", s.Size, originOf(s.Origin)}
-		if s.Deleted {
-			steps[i].Action = "delete"
-		}
-	}
+func (a *app) printChain(chain *knowledge.Chain) error {
 	if a.json {
-		return a.printJSON(map[string]any{"domain": domain, "key": key, "steps": steps, "not_kept": chain.Left})
+		return a.printJSON(chain)
 	}
-	fmt.Fprintf(a.stdout, "%s/%s\n", domain, printable(key))
-	for i, s := range steps {
+	fmt.Fprintf(a.stdout, "%s/%s\n", chain.Domain, printable(chain.Key))
+	for i, s := range chain.Steps {
 		what := fmt.Sprintf("put %d bytes", s.Size)
 		if s.Action == "delete" {
 			what = "deleted"
 		}
-		fmt.Fprintf(a.stdout, "  rev %-6d %s  %-18s %s\n", s.Revision, s.Time, what, printable(s.who()))
-		if i == 0 && chain.Left > 0 {
-			fmt.Fprintf(a.stdout, "  ... %d changes are not remembered\n", chain.Left)
+		fmt.Fprintf(a.stdout, "  rev %-6d %s  %-18s %s\n", s.Revision, s.Time, what, printable(s.Who()))
+		if i == 0 && chain.NotKept > 0 {
+			fmt.Fprintf(a.stdout, "  ... %d changes are not remembered\n", chain.NotKept)
 		}
 	}
 	return nil

@@ -4,17 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
-	"runloop.dev/rlp/internal/base/home"
 	"runloop.dev/rlp/internal/base/tomlfile"
-	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/ask"
-	"runloop.dev/rlp/launcher/compose"
-	"runloop.dev/rlp/launcher/run"
+	"runloop.dev/rlp/launcher/draft"
 )
 
 func (a *app) capsOverrideCommand() *cobra.Command {
@@ -60,89 +55,11 @@ func (a *app) override(args []string, t ask.Trial) (err error) {
 			return err
 		}
 	}
-	d, err := a.overrideAt(args[0], t)
+	d, err := draft.Override(a.reader(), args[0], t)
 	if err != nil {
 		return ofFile(err)
 	}
 	return a.printOverride(d)
-}
-
-// overrideAt is the override of the bundle at a path, and what another in its place
-// would change, or does.
-func (a *app) overrideAt(bundle string, t ask.Trial) (*ask.Override, error) {
-	now, err := a.compose(bundle, compose.Flags{})
-	if err != nil {
-		return nil, err
-	}
-	d := &ask.Override{Agent: now.Bundle.Manifest.Agent.String()}
-	d.Path = now.Home.Override(d.Agent)
-	if t.Save {
-		free, err := home.HoldDir(filepath.Dir(d.Path))
-		if err != nil {
-			return nil, inputErr(fmt.Errorf("saving the override: %w", err))
-		}
-		defer free()
-	}
-	data, err := compose.ReadNarrowing(d.Path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, inputErr(err)
-	}
-	d.Text, d.Digest = string(data), ask.Digest(data)
-	if t.Save { // what is composed is what was read, whoever saved in between
-		if now, err = a.composeUnder(bundle, d.Path, data); err != nil {
-			return nil, err
-		}
-	}
-	if t.Text == nil {
-		return d, nil
-	}
-	if d.Change, err = a.tryOverride(now, d.Path, t.Text); err != nil || !t.Save {
-		return d, err
-	}
-	if err := t.MayReplace(d); err != nil {
-		return nil, err
-	}
-	if d.Change.Previous, err = home.Replace(d.Path, data, t.Text); err != nil {
-		return nil, inputErr(fmt.Errorf("saving the override: %w", err))
-	}
-	d.Change.Saved = true
-	return d, nil
-}
-
-// tryOverride says what text in the place of the override at path would change.
-func (a *app) tryOverride(now *compose.Composition, path string, text []byte) (*ask.Draft, error) {
-	if err := notTooLong(text); err != nil {
-		return nil, err
-	}
-	then, err := a.composeUnder(now.Path, path, text)
-	if err != nil {
-		return nil, ofDraft(path, err)
-	}
-	return ask.Compare(now.Subject(), then.Subject(), text)
-}
-
-// ofDraft is err as what is wrong in a text that is tried as the file at path, if
-// it is about that.
-func ofDraft(path string, err error) error {
-	var unresolved *run.PathError
-	var placed *compose.PlaceError
-	p := compose.ProblemOf(err)
-	switch {
-	case errors.As(err, &unresolved):
-		p = compose.Problem{
-			Path: unresolved.Pos.File, Line: unresolved.Pos.Line, Column: unresolved.Pos.Column,
-			Message: "there is no resolving the path " + unresolved.Path,
-		}
-	case errors.As(err, &placed):
-		p = compose.Problem{
-			Path: placed.Pos.File, Line: placed.Pos.Line, Column: placed.Pos.Column,
-			Message: placed.Err.Error(),
-		}
-	}
-	if p.Path != path {
-		return err
-	}
-	return &ask.TextError{Line: p.Line, Column: p.Column, Why: hinted(p.Message, p.Hint), Err: err}
 }
 
 // ofFile is err as what is wrong in the file that a text would be.
@@ -170,26 +87,7 @@ func (a *app) draft(path string) ([]byte, error) {
 	if err != nil {
 		return nil, inputErr(fmt.Errorf("reading an override from stdin: %w", err))
 	}
-	return append([]byte{}, data...), notTooLong(data)
-}
-
-func notTooLong(text []byte) error {
-	if len(text) > tomlfile.DefaultMax {
-		return &ask.Error{
-			Status: launcher.StatusInput, Err: fmt.Errorf("the override has more than %d bytes", tomlfile.DefaultMax),
-		}
-	}
-	return nil
-}
-
-// composeUnder composes a bundle as if text were the override at path; nil: what
-// is there.
-func (a *app) composeUnder(bundle, path string, text []byte) (*compose.Composition, error) {
-	with := *a
-	if text != nil {
-		with.drafts = map[string][]byte{path: text}
-	}
-	return with.compose(bundle, compose.Flags{})
+	return append([]byte{}, data...), draft.NotTooLong(data)
 }
 
 func (a *app) printOverride(d *ask.Override) error {

@@ -8,7 +8,6 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
-	"runloop.dev/rlp/internal/base/config"
 	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/ask"
 	"runloop.dev/rlp/launcher/compose"
@@ -46,35 +45,18 @@ func (a *app) printProfile(name string) error {
 	return err
 }
 
-// A profileRow is one profile as it is listed. A bad one has findings and
-// nothing else beyond name and source.
-type profileRow struct {
-	Name         string           `json:"name"`
-	Source       string           `json:"source"`
-	Description  string           `json:"description"`
-	IntendedUse  string           `json:"intended_use"`
-	Expectations []string         `json:"orchestrator_expectations"`
-	Narrows      []string         `json:"narrows"`
-	Limits       map[string]int64 `json:"limits"`
-	Findings     []policy.Finding `json:"findings"`
-}
-
 func (a *app) listProfiles() error {
-	h, err := a.home()
+	h, cfg, err := a.settings()
 	if err != nil {
 		return err
-	}
-	cfg, err := config.Load(h.Config(), a.env)
-	if err != nil {
-		return inputErr(err)
 	}
 	names, err := compose.ProfileNames(h)
 	if err != nil {
 		return inputErr(err)
 	}
-	rows, bad := []profileRow{}, false
+	rows, bad := []ask.Profile{}, false
 	for _, name := range names {
-		row := rowOf(name, h.Profile(name), a.reader().Options(h, cfg))
+		row := ask.ProfileAt(name, h.Profile(name), a.reader().Options(h, cfg))
 		bad = bad || policy.HasErrors(row.Findings)
 		rows = append(rows, row)
 	}
@@ -90,65 +72,7 @@ func (a *app) listProfiles() error {
 	return ending(code, err)
 }
 
-func rowOf(name, file string, opt policy.Options) profileRow {
-	row := profileRow{
-		Name: name, Source: file, Expectations: []string{}, Narrows: []string{}, Limits: map[string]int64{},
-		Findings: []policy.Finding{},
-	}
-	p, findings, err := policy.LoadProfile(name, file, opt)
-	if err != nil {
-		findings = []policy.Finding{policy.FileFinding(file, err)}
-	}
-	row.Findings = append(row.Findings, findings...)
-	if p == nil {
-		return row
-	}
-	row.Source, row.Description, row.IntendedUse = p.Source, p.Description, p.IntendedUse
-	row.Expectations = append(row.Expectations, p.Expectations...)
-	row.Narrows, row.Limits = narrows(p.Layer), p.Layer.Limits.Map()
-	return row
-}
-
-// narrows says what a layer takes, without a base: each bound with what it
-// leaves, each denial, each condition.
-func narrows(l *caps.Layer) []string {
-	list := []string{}
-	said := map[string]bool{}
-	say := func(s string) {
-		if !said[s] {
-			said[s] = true
-			list = append(list, s)
-		}
-	}
-	for _, b := range l.Bounds {
-		left := []string{}
-		for _, e := range l.Allow {
-			if e.Grant.Family == b.Family {
-				left = append(left, e.Grant.Scope)
-			}
-		}
-		if len(left) == 0 {
-			say("no " + b.Family.String())
-		} else {
-			say(b.Family.String() + " only " + strings.Join(left, ", "))
-		}
-	}
-	for _, e := range l.Deny {
-		if e.Grant.Family == caps.Tool {
-			say("not the tool " + e.Grant.Scope)
-			continue
-		}
-		for _, s := range e.Grant.Strings() {
-			say("not " + s)
-		}
-	}
-	for _, lease := range l.Leases {
-		say("leased: " + ask.LeaseText(lease))
-	}
-	return append(list, ask.Conditions(l.Constraints)...)
-}
-
-func (a *app) printProfiles(rows []profileRow) {
+func (a *app) printProfiles(rows []ask.Profile) {
 	say := func(format string, args ...any) { fmt.Fprintln(a.stdout, printable(fmt.Sprintf(format, args...))) }
 	for _, r := range rows {
 		say("%s  (%s)", r.Name, r.Source)

@@ -52,9 +52,8 @@ type app struct {
 	homeSet              bool
 	launching            bool // what is printed as JSON is a report
 	guestOut             *witness
-	warned               []string          // what the operator is told behind the end of a run, each once
-	drafts               map[string][]byte // overrides that are tried in the place of what lies at their paths
-	homeThere            func() error      // why the home is not to be used now; nil: whoever invoked this named it
+	warned               []string     // what the operator is told behind the end of a run, each once
+	homeThere            func() error // why the home is not to be used now; nil: whoever invoked this named it
 }
 
 // invoke does one invocation and returns its exit status.

@@ -16,6 +16,9 @@ import (
 	"runloop.dev/rlp/launcher/ask"
 	"runloop.dev/rlp/launcher/auditlog"
 	"runloop.dev/rlp/launcher/compose"
+	"runloop.dev/rlp/launcher/draft"
+	"runloop.dev/rlp/launcher/knowledge"
+	"runloop.dev/rlp/launcher/lanes"
 )
 
 // questions are what the service is asked beside launches. Who operates is told
@@ -142,7 +145,7 @@ func (h questions) Override(ctx context.Context, who *service.Caller, agent stri
 		if err != nil {
 			return nil, err
 		}
-		o, err := a.overrideAt(path, ask.Trial{})
+		o, err := draft.Override(a.reader(), path, ask.Trial{})
 		if err != nil || who.Can(service.Operate) {
 			return o, err
 		}
@@ -160,7 +163,7 @@ func (h questions) TryOverride(
 		if err != nil {
 			return nil, err
 		}
-		return a.overrideAt(path, t)
+		return draft.Override(a.reader(), path, t)
 	})
 }
 
@@ -170,7 +173,8 @@ func (h questions) WhatIf(
 ) (*ask.Forecast, error) {
 	return answer(ctx, h.host, who, service.Read|service.Operate, func(a *app) (f *ask.Forecast, err error) {
 		err = a.withStore(ctx, auditlog.Filter{Agent: agent}, func(ctx context.Context, s *kb.Store, filter kb.Filter) error {
-			f, err = a.forecast(ctx, s, filter, compose.Flags{Overrides: []string{"-"}}, text)
+			tried := compose.Flags{Overrides: []string{"-"}}
+			f, err = draft.Recorded{Reader: a.reader(), Store: s}.WhatIf(ctx, filter, tried, text)
 			return err
 		})
 		return f, err
@@ -190,7 +194,7 @@ func (h questions) Suggest(ctx context.Context, who *service.Caller, agent strin
 		}
 		err = a.withStore(ctx, auditlog.Filter{}, func(ctx context.Context, s *kb.Store, _ kb.Filter) error {
 			w := ask.Wanted{Override: true, Others: !who.Can(service.Operate)}
-			made, err = a.suggested(ctx, s, []ask.Used{{Bundle: b, Name: agent}}, path, w)
+			made, err = draft.Recorded{Reader: a.reader(), Store: s}.Suggest(ctx, []ask.Used{{Bundle: b, Name: agent}}, path, w)
 			return err
 		})
 		if err == nil && !who.Can(service.Operate) && h.places().Holds(made.Policy) {
@@ -233,7 +237,7 @@ func (h questions) Verify(ctx context.Context, who *service.Caller) (*ask.Verifi
 // Lanes implements [console.Host]: it starts programs.
 func (h questions) Lanes(ctx context.Context, who *service.Caller) (*ask.LaneSurvey, error) {
 	return answer(ctx, h.host, who, service.Read|service.Operate, func(a *app) (*ask.LaneSurvey, error) {
-		doc, err := a.lanes(ctx, laneNames())
+		doc, err := lanes.Survey(ctx, a.runner(), lanes.Names())
 		return &doc, err
 	})
 }
@@ -241,7 +245,7 @@ func (h questions) Lanes(ctx context.Context, who *service.Caller) (*ask.LaneSur
 // Search implements [mcpserver.Host].
 func (h questions) Search(ctx context.Context, who *service.Caller, q kb.Query) ([]ask.Hit, error) {
 	return answer(ctx, h.host, who, service.Read, func(a *app) ([]ask.Hit, error) {
-		hits, err := a.search(ctx, q)
+		hits, err := knowledge.Search(ctx, a.reader(), q)
 		if errors.Is(err, kb.ErrDomain) || errors.Is(err, kb.ErrInvalid) {
 			err = &ask.Error{Status: launcher.StatusUsage, Err: err}
 		}

@@ -7,16 +7,14 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"runloop.dev/rlp/bundles"
-	"runloop.dev/rlp/internal/record/analysis"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher/ask"
 	"runloop.dev/rlp/launcher/auditlog"
-	"runloop.dev/rlp/launcher/compose"
+	"runloop.dev/rlp/launcher/draft"
 )
 
 type suggestFlags struct {
@@ -79,7 +77,7 @@ func (a *app) suggest(ctx context.Context, s *kb.Store, args []string, f suggest
 		}
 		used = append(used, u)
 	}
-	made, err := a.suggested(ctx, s, used, bundle, ask.Wanted{
+	made, err := draft.Recorded{Reader: a.reader(), Store: s}.Suggest(ctx, used, bundle, ask.Wanted{
 		Override: f.override, Folders: f.folders,
 		Missing: isMissing,
 	})
@@ -92,39 +90,6 @@ func (a *app) suggest(ctx context.Context, s *kb.Store, args []string, f suggest
 	}
 	_, err = fmt.Fprint(a.stdout, made.Policy)
 	return err
-}
-
-// suggested makes a suggestion in which paths are written as in the bundle at a
-// path, or else as the installed agent writes them.
-func (a *app) suggested(
-	ctx context.Context, s *kb.Store, used []ask.Used, path string, w ask.Wanted,
-) (*ask.Suggestion, error) {
-	h, cfg, err := a.settings()
-	if err != nil {
-		return nil, err
-	}
-	w.IsFolder, w.Options = isFolder, a.reader().Options(h, cfg)
-	w.Written = func(agent string) *ask.Subject {
-		if path == "" {
-			path = filepath.Join(h.Agents(), agent)
-		}
-		c, err := a.compose(path, compose.Flags{})
-		if err != nil {
-			return nil // it cannot be launched as it is; the canonical spelling is right as well
-		}
-		return c.Subject()
-	}
-	w.Carried = func(agent string) (analysis.Carried, error) {
-		data, err := compose.ReadNarrowing(h.Override(agent))
-		if errors.Is(err, fs.ErrNotExist) {
-			return analysis.Carried{}, nil
-		}
-		if err != nil {
-			return analysis.Carried{}, err
-		}
-		return analysis.Carry(h.Override(agent), data, ask.WithoutLinks)
-	}
-	return ask.Suggest(ctx, s, used, w)
 }
 
 // noteSuggestion says on stderr what a reader of the document must know.
@@ -146,11 +111,6 @@ func noteSuggestion(w io.Writer, made *ask.Suggestion) {
 	if made.OtherBuilds > 0 {
 		warn("left out: %d runs of other builds of %s", made.OtherBuilds, made.Agent)
 	}
-}
-
-func isFolder(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
 }
 
 func isMissing(path string) bool {

@@ -9,15 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/caps/policy"
-	"runloop.dev/rlp/internal/base/config"
-	"runloop.dev/rlp/internal/base/home"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/ask"
 	"runloop.dev/rlp/launcher/auditlog"
 	"runloop.dev/rlp/launcher/compose"
+	"runloop.dev/rlp/launcher/draft"
 )
 
 type whatifFlags struct {
@@ -75,7 +72,7 @@ func (a *app) whatif(ctx context.Context, s *kb.Store, filter kb.Filter, f whati
 			return err
 		}
 	}
-	forecast, err := a.forecast(ctx, s, filter, f.Flags, text)
+	forecast, err := draft.Recorded{Reader: a.reader(), Store: s}.WhatIf(ctx, filter, f.Flags, text)
 	if err != nil {
 		return ofFile(err)
 	}
@@ -93,68 +90,6 @@ func (a *app) whatif(ctx context.Context, s *kb.Store, filter kb.Filter, f whati
 		status = launcher.StatusFinding
 	}
 	return ending(status, err)
-}
-
-// forecast decides runs again under what the flags say; text is the override of
-// the name -.
-func (a *app) forecast(ctx context.Context, s *kb.Store, filter kb.Filter, f compose.Flags, text []byte) (*ask.Forecast,
-	error,
-) {
-	h, cfg, err := a.settings()
-	if err != nil {
-		return nil, err
-	}
-	with := *a
-	with.drafts = map[string][]byte{"-": text}
-	if err := notTooLong(text); err != nil {
-		return nil, err
-	}
-	layers, err := with.candidates(h, cfg, f)
-	if err != nil {
-		return nil, ofDraft("-", err)
-	}
-	found, err := ask.WhatIf(ctx, s, filter, ask.Candidates{
-		Layers: layers, Domains: append(policy.BuiltinDomains(), cfg.KB.Domains...),
-		Programs: (&compose.Composition{Home: h, Config: cfg}).CanonicalProgram,
-	})
-	if err != nil {
-		return nil, ofDraft("-", err)
-	}
-	return found, nil
-}
-
-// candidates are the layers that are tried.
-func (a *app) candidates(h home.Home, cfg config.Config, f compose.Flags) ([]*caps.Layer, error) {
-	c := &compose.Composition{Home: h, Config: cfg}
-	if err := compose.Own(h, f.Overrides...); err != nil {
-		return nil, err
-	}
-	var layers []*caps.Layer
-	for _, path := range f.Overrides {
-		l, err := a.reader().OverrideLayer(c, path, false, &policy.Given{Values: map[string]policy.Value{}})
-		if err != nil {
-			return nil, err
-		}
-		layers = append(layers, l)
-	}
-	for _, name := range f.Profiles {
-		p, err := a.reader().Profile(c, name)
-		if err != nil {
-			return nil, err
-		}
-		layers = append(layers, p.Layer)
-	}
-	if len(f.Allow)+len(f.Deny)+len(f.Limits) > 0 {
-		l, err := compose.CallerLayer(f, append(policy.BuiltinDomains(), cfg.KB.Domains...))
-		if err != nil {
-			return nil, err
-		}
-		layers = append(layers, l)
-	}
-	if len(layers) == 0 {
-		return nil, usagef("whatif needs a policy to try: --override FILE, --profile NAME, --allow, --deny or --limit")
-	}
-	return layers, nil
 }
 
 func printForecast(w io.Writer, f *ask.Forecast, most int) {

@@ -50,6 +50,14 @@ func (p Problem) Text() string {
 	return fmt.Sprintf("%s:%d:%d: %s", p.Path, p.Line, p.Column, p.Message)
 }
 
+// Hinted is the message with what to do.
+func (p Problem) Hinted() string {
+	if p.Hint == "" {
+		return p.Message
+	}
+	return p.Message + " (" + p.Hint + ")"
+}
+
 // ProblemOf finds the place in an error, where it has one.
 func ProblemOf(err error) Problem {
 	var pe *policy.Error

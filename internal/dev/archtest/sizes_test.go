@@ -21,12 +21,12 @@ const (
 // becomes smaller: the tests fail when the part grows, and when its entry could
 // be lower by a tenth.
 var shrinking = map[string]int{
-	"lines of cmd/rlp":   10110,
+	"lines of cmd/rlp":   9150,
 	"lines of hostcalls": 6600,
 	"lines of kb":        9754,
 
 	"methods of caps/policy.reader":             66,
-	"methods of cmd/rlp.app":                    194,
+	"methods of cmd/rlp.app":                    182,
 	"methods of hostcalls.Host":                 113,
 	"methods of hostcalls/gate.Gate":            57,
 	"methods of internal/serve/api.server":      47,

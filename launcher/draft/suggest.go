@@ -1,0 +1,62 @@
+// Package draft tries policies that are not in force: [Override] in the place of an
+// agent's override, [WhatIf] on recorded runs; [Suggest] makes one of what runs used.
+//
+// It prints nothing, and changes nothing but the override that is saved.
+package draft
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"runloop.dev/rlp/internal/record/analysis"
+	"runloop.dev/rlp/kb"
+	"runloop.dev/rlp/launcher/ask"
+	"runloop.dev/rlp/launcher/compose"
+)
+
+// A Recorded is a home with what was recorded there.
+type Recorded struct {
+	Reader *compose.Reader
+	Store  *kb.Store
+}
+
+// Suggest makes a suggestion in which paths are written as in the bundle at a
+// path, or else as the installed agent writes them.
+func (d Recorded) Suggest(
+	ctx context.Context, used []ask.Used, path string, w ask.Wanted,
+) (*ask.Suggestion, error) {
+	h, cfg, err := d.Reader.Settings()
+	if err != nil {
+		return nil, err
+	}
+	w.IsFolder, w.Options = isFolder, d.Reader.Options(h, cfg)
+	w.Written = func(agent string) *ask.Subject {
+		if path == "" {
+			path = filepath.Join(h.Agents(), agent)
+		}
+		c, err := d.Reader.Compose(path, compose.Flags{})
+		if err != nil {
+			return nil // it cannot be launched as it is; the canonical spelling is right as well
+		}
+		return c.Subject()
+	}
+	w.Carried = func(agent string) (analysis.Carried, error) {
+		data, err := compose.ReadNarrowing(h.Override(agent))
+		if errors.Is(err, fs.ErrNotExist) {
+			return analysis.Carried{}, nil
+		}
+		if err != nil {
+			return analysis.Carried{}, err
+		}
+		return analysis.Carry(h.Override(agent), data, ask.WithoutLinks)
+	}
+	return ask.Suggest(ctx, d.Store, used, w)
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
