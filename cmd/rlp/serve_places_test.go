@@ -137,6 +137,10 @@ func TestReadersAreToldNoPlace(t *testing.T) {
 		answer := func(c *service.Caller) string {
 			v, err := q.ask(t.Context(), c)
 			text, jsonErr := json.Marshal(v)
+			var refused *ask.Error
+			if errors.As(err, &refused) && !c.Can(service.Operate) && strings.Contains(err.Error(), "only who operates") {
+				return err.Error() // of no path that the policy writes
+			}
 			if err := errors.Join(err, jsonErr); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}

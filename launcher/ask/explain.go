@@ -67,14 +67,13 @@ func (s *Subject) explain(p run.Policy, requests []caps.Request, q Query) (*Expl
 		}
 		shown := r
 		if s.home != nil { // whoever is not told where it leads is told what they named
-			shown, asked.Name = asked, s.scope(asked.Name)
-			shown.Name = asked.Name
+			shown, shown.Name = asked, s.unfilled(asked.Name)
 		}
 		d := decision{s, told.Effective, s.told(p), r, shown, togetherModes(requests, r)}.explain(q)
 		if host := whole.Effective.Check(r); d.Allow && !host.Allow {
 			d.byHost(host)
 		}
-		if shown.Name != asked.Name {
+		if s.home == nil && shown.Name != asked.Name {
 			d.Written, d.Resolved = asked.Name, shown.Name
 		}
 		parts = append(parts, d)
