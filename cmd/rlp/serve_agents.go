@@ -34,16 +34,16 @@ func (h *host) Agents(ctx context.Context, who *service.Caller) ([]service.Agent
 // is opened.
 func (h *host) SomeAgents(ctx context.Context, who *service.Caller, q service.AgentQuery) ([]service.Agent, error) {
 	if err := h.held.there(); err != nil {
-		return nil, h.unavailable(who, err)
+		return nil, h.unavailable(ctx, who, err)
 	}
 	a := h.as(who.Tenant, io.Discard)
 	at, err := a.home()
 	if err != nil {
-		return nil, h.unavailable(who, err)
+		return nil, h.unavailable(ctx, who, err)
 	}
 	names, err := bundles.Installed(at.Agents())
 	if err != nil {
-		return nil, h.unavailable(who, err)
+		return nil, h.unavailable(ctx, who, err)
 	}
 	names = slices.DeleteFunc(names, func(name string) bool { return q.Name != "" && name != q.Name || name <= q.After })
 	slices.Sort(names)

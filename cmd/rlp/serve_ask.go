@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
@@ -37,13 +38,11 @@ func answer[A any](
 		return none, service.ErrForbidden
 	}
 	if err := h.held.there(); err != nil {
-		return none, h.unavailable(who, err)
+		return none, h.unavailable(ctx, who, err)
 	}
 	var said bytes.Buffer
 	a, err := find(h.as(who.Tenant, &said))
-	if said.Len() > 0 {
-		h.log.Warn("question", "tenant", who.Tenant, "caller", who.Name, "message", printable(said.String()))
-	}
+	h.warn(ctx, who, slog.LevelWarn, "question", said.String())
 	var fault *ask.Error
 	var text *ask.TextError
 	switch {
@@ -56,7 +55,7 @@ func answer[A any](
 	case errors.As(err, &fault) && !fault.OfHost, errors.Is(err, service.ErrNotFound):
 		return none, err
 	}
-	return none, h.unavailable(who, err)
+	return none, h.unavailable(ctx, who, err)
 }
 
 // installed is where an installed agent of the tenant of a lies.

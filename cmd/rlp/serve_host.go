@@ -65,9 +65,9 @@ func (h *host) as(tenant string, said io.Writer) *app {
 }
 
 // Check implements [service.Host].
-func (h *host) Check(_ context.Context, who *service.Caller, q *service.Request) error {
+func (h *host) Check(ctx context.Context, who *service.Caller, q *service.Request) error {
 	if err := h.held.there(); err != nil {
-		return h.unavailable(who, err)
+		return h.unavailable(ctx, who, err)
 	}
 	if len(q.Params) > 0 && !who.Can(service.Operate) { // before any of them is looked up
 		return fmt.Errorf("params name paths of the host that serves: %w", service.ErrForbidden)
@@ -75,7 +75,7 @@ func (h *host) Check(_ context.Context, who *service.Caller, q *service.Request)
 	a := h.as(who.Tenant, io.Discard)
 	c := &compose.Composition{}
 	if err := a.reader().Settle(c); err != nil {
-		return h.unavailable(who, err)
+		return h.unavailable(ctx, who, err)
 	}
 	r := &requestReader{app: a, in: c, who: who}
 	r.form(q)
@@ -85,7 +85,7 @@ func (h *host) Check(_ context.Context, who *service.Caller, q *service.Request)
 		return err
 	}
 	if r.away != nil {
-		return h.unavailable(who, r.away)
+		return h.unavailable(ctx, who, r.away)
 	}
 	if q.Agent == "" {
 		return nil
@@ -95,22 +95,22 @@ func (h *host) Check(_ context.Context, who *service.Caller, q *service.Request)
 		return fmt.Errorf("%w: no agent %s is installed; rlp agent install BUNDLE installs one, and GET /agents lists them",
 			service.ErrNotFound, q.Agent)
 	} else if err != nil {
-		return h.unavailable(who, err)
+		return h.unavailable(ctx, who, err)
 	}
 	return nil
 }
 
 // compose reads all that decides what a request may do.
-func (h *host) compose(a *app, who *service.Caller, q *service.Request, begin service.Begin) (*compose.Composition,
-	error,
-) {
+func (h *host) compose(
+	ctx context.Context, a *app, who *service.Caller, q *service.Request, begin service.Begin,
+) (*compose.Composition, error) {
 	c := &compose.Composition{Origin: compose.Origin{
 		Surface: doorSurface(q.Door), RunID: begin.RunID, TraceID: q.TraceID,
 		Record: begin.Record, Warn: a.say,
 	}}
 	asks := &c.Origin
 	if err := a.reader().Settle(c); err != nil {
-		return nil, h.unavailable(who, err)
+		return nil, h.unavailable(ctx, who, err)
 	}
 	if q.Bundle != nil {
 		b, err := h.unpack(q.Bundle)
@@ -146,17 +146,17 @@ func (h *host) compose(a *app, who *service.Caller, q *service.Request, begin se
 		return nil, refused
 	}
 	if err != nil {
-		return nil, h.whose(who, q, err)
+		return nil, h.whose(ctx, who, q, err)
 	}
 	if q.Bundle == nil && c.Bundle.Manifest.Agent.String() != q.Agent {
-		return nil, h.unavailable(who, fmt.Errorf("what is installed as %s calls itself %s; run rlp agent install again",
-			q.Agent, c.Bundle.Manifest.Agent))
+		return nil, h.unavailable(ctx, who, fmt.Errorf(
+			"what is installed as %s calls itself %s; run rlp agent install again", q.Agent, c.Bundle.Manifest.Agent))
 	}
 	if err := h.held.there(); err != nil { // all that was read is of one home
-		return nil, h.unavailable(who, err)
+		return nil, h.unavailable(ctx, who, err)
 	}
 	if err := cmp.Or(c.Strict(), ownLinks(c)); err != nil {
-		return nil, h.whose(who, q, err)
+		return nil, h.whose(ctx, who, q, err)
 	}
 	return c, mustBeAsked(c)
 }
@@ -222,16 +222,12 @@ func (h *host) Launch(ctx context.Context, who *service.Caller, q *service.Reque
 ) (*launcher.Report, error) {
 	var said bytes.Buffer
 	a := h.as(who.Tenant, &said)
-	defer func() {
-		if said.Len() > 0 {
-			h.log.Warn("launch", "run_id", begin.RunID, "tenant", who.Tenant, "message", printable(said.String()))
-		}
-	}()
-	c, err := h.compose(a, who, q, begin)
+	defer func() { h.warn(ctx, who, slog.LevelWarn, "launch", said.String()) }()
+	c, err := h.compose(ctx, a, who, q, begin)
 	if err != nil {
 		return nil, err
 	}
-	h.logPaths(who, c)
+	h.logPaths(ctx, who, c)
 	calls, err := h.callsOf(c.Bundle)
 	if err != nil {
 		return nil, service.FieldErrors{{Field: "bundle", Why: err.Error()}}
@@ -255,9 +251,9 @@ func (h *host) Launch(ctx context.Context, who *service.Caller, q *service.Reque
 	report, err := a.runner().Launch(ctx, c, j)
 	switch {
 	case err != nil:
-		return nil, h.unavailable(who, err)
+		return nil, h.unavailable(ctx, who, err)
 	case report.Outcome == launcher.AuditFailed && !begun.Load():
-		return nil, h.unrecorded(who, begin.RunID, report.Message)
+		return nil, h.unrecorded(ctx, who, report.Message)
 	case report.Outcome == launcher.Refused && report.ExitCode == launcher.StatusPolicy && len(report.Violations) > 0:
 		return nil, h.tell(who, c).refused(&service.ViolationError{
 			RunID: report.RunID, TraceID: report.TraceID, Violations: report.Violations, ByDoor: byDoor(c, report.Violations),

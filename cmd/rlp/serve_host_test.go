@@ -529,7 +529,7 @@ func TestOneMerge(t *testing.T) {
 				Door: door, Agent: "asks", Grant: json.RawMessage(grant), Profiles: profiles,
 				Allow: []string{allow}, Deny: []string{deny},
 			}
-			c, err := h.compose(a, h.who, q, begin(t))
+			c, err := h.compose(t.Context(), a, h.who, q, begin(t))
 			if err != nil {
 				t.Fatal(err)
 			}

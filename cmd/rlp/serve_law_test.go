@@ -18,7 +18,7 @@ import (
 // planOf is what a request of the caller would be left.
 func (h *testHost) planOf(t testing.TB, q *service.Request) launcher.Plan {
 	t.Helper()
-	c, err := h.compose(h.as("default", t.Output()), h.who, q, begin(t))
+	c, err := h.compose(t.Context(), h.as("default", t.Output()), h.who, q, begin(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -133,6 +133,52 @@ func (m *made) servable(t *testing.T) *helped {
 	return h
 }
 
+// The lines of the log about a launch that fails name the request that asked for it.
+func TestAFailedLaunchIsLoggedByItsRequest(t *testing.T) {
+	m := &made{probe: buildProbe(t)}
+	m.cache = compiledProbe(t, m.probe)
+	h := m.servable(t)
+	s := h.serving(t)
+	override := filepath.Join(h.home, "caps", "overrides", "probe.toml")
+	if err := os.WriteFile(override, []byte("[broken\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if status, r := s.run(t, 0, map[string]any{"agent": "probe"}); status != http.StatusServiceUnavailable {
+		t.Fatalf("%d %v", status, r)
+	}
+	if err := s.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	s.ended()
+	files, err := filepath.Glob(filepath.Join(h.home, "log", "*.jsonl"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	log, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]int{}
+	for line := range strings.Lines(string(log)) {
+		var l struct {
+			Msg     string `json:"msg"`
+			Request string `json:"request_id"`
+			Run     string `json:"run_id"`
+		}
+		if json.Unmarshal([]byte(line), &l) == nil && (l.Msg == "unavailable" || l.Msg == "run failed") {
+			names[l.Request+" "+l.Run]++
+		}
+	}
+	for both, n := range names {
+		if request, run, _ := strings.Cut(both, " "); request == "" || run == "" || n != 2 {
+			t.Errorf("%q in %d lines", both, n)
+		}
+	}
+	if len(names) != 1 {
+		t.Errorf("the failed launch is of %d names: %s", len(names), log)
+	}
+}
+
 // The service, from its start to its end, by socket and by address.
 //
 //rlp:holds A30 A33 A39 A40 A47 A48 A53 A54

@@ -22,11 +22,11 @@ func (h *host) Surface(ctx context.Context, who *service.Caller, d service.Door)
 	a := h.as(who.Tenant, io.Discard)
 	c, err := a.outline(who, d)
 	if err != nil {
-		return nil, h.unavailable(who, err)
+		return nil, h.unavailable(ctx, who, err)
 	}
 	plan, err := launcher.NewPlan(c.Policy)
 	if err != nil {
-		return nil, h.unavailable(who, err)
+		return nil, h.unavailable(ctx, who, err)
 	}
 	s := &service.Surface{
 		SchemaVersion: surfaceVersion, Grant: doorGrant(c, d), Limits: plan.Limits.Map(),
@@ -42,7 +42,7 @@ func (h *host) Surface(ctx context.Context, who *service.Caller, d service.Door)
 	if exec := &s.Families[caps.Exec]; exec.Available {
 		has, err := h.lane.tried(ctx, a, c)
 		if err != nil {
-			return nil, h.unavailable(who, err)
+			return nil, h.unavailable(ctx, who, err)
 		}
 		if !has { // a run that holds it ends with 78
 			exec.Available, exec.TakenBy, exec.Verbs, exec.Constraints = false, "lane", []string{}, nil

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -75,11 +77,11 @@ func field(q *service.Request, file string, err error) error {
 }
 
 // whose is err as the caller's or as the operator's.
-func (h *host) whose(who *service.Caller, q *service.Request, err error) error {
+func (h *host) whose(ctx context.Context, who *service.Caller, q *service.Request, err error) error {
 	if wrong := mistake(q, err); wrong != nil {
 		return wrong
 	}
-	return h.unavailable(who, err)
+	return h.unavailable(ctx, who, err)
 }
 
 // ownLinks is what refuses the launch in the operator's own files, where no request
@@ -98,7 +100,7 @@ func ownLinks(c *compose.Composition) error {
 
 // logPaths tells the operator of what is in the way of the paths of a bundle that
 // came from who does not operate: the caller is told of none of it.
-func (h *host) logPaths(who *service.Caller, c *compose.Composition) {
+func (h *host) logPaths(ctx context.Context, who *service.Caller, c *compose.Composition) {
 	if !c.Origin.Sent {
 		return
 	}
@@ -119,23 +121,30 @@ func (h *host) logPaths(who *service.Caller, c *compose.Composition) {
 			continue
 		}
 		left--
-		h.log.Warn("path of a sent bundle", "tenant", who.Tenant, "caller", who.Name, "message",
-			printable(fmt.Sprintf("%s: %s: %s", e.Pos, e.Grant.Scope, why)))
+		h.warn(ctx, who, slog.LevelWarn, "path of a sent bundle", fmt.Sprintf("%s: %s: %s", e.Pos, e.Grant.Scope, why))
 	}
 }
 
 // unavailable is an error that is not the caller's: of the operator's files, or
 // of this host. Who does not operate is told no path of it.
-func (h *host) unavailable(who *service.Caller, err error) error {
-	h.log.Error("unavailable", "tenant", who.Tenant, "caller", who.Name, "message",
-		printable(compose.ProblemOf(err).Text()))
+func (h *host) unavailable(ctx context.Context, who *service.Caller, err error) error {
+	h.warn(ctx, who, slog.LevelError, "unavailable", compose.ProblemOf(err).Text())
 	return &service.UnavailableError{Why: errors.New(reason(who, err))}
+}
+
+// warn logs what the operator is to know of a request or run, and its caller is not.
+func (h *host) warn(ctx context.Context, who *service.Caller, l slog.Level, what, message string) {
+	if message == "" {
+		return
+	}
+	h.log.LogAttrs(ctx, l, what, append(service.NamesOf(ctx), slog.String("tenant", who.Tenant),
+		slog.String("caller", who.Name), slog.String("message", printable(message)))...)
 }
 
 // unrecorded is that the record of a run could not begin, which is no fault of the
 // operator's files.
-func (h *host) unrecorded(who *service.Caller, run, message string) error {
-	h.log.Error("unavailable", "run_id", run, "tenant", who.Tenant, "caller", who.Name, "message", printable(message))
+func (h *host) unrecorded(ctx context.Context, who *service.Caller, message string) error {
+	h.warn(ctx, who, slog.LevelError, "unavailable", message)
 	why := "the service cannot record the run; the log of the service says why"
 	if who.Can(service.Operate) {
 		why = message

@@ -103,6 +103,7 @@ func (s *server) watch(next http.Handler) http.Handler {
 		n := &note{id: newID()}
 		a := &answer{ResponseWriter: w, note: n, shares: s.answers, body: r.Body != nil && r.Body != http.NoBody}
 		r = r.WithContext(service.WithCut(context.WithValue(r.Context(), noteKey{}, n), a.cutOff))
+		r = r.WithContext(service.WithNames(r.Context(), slog.String("request_id", n.id)))
 		n.trace, _ = traceOf(r)
 		defaults(a.Header(), n.id)
 		c := http.NewResponseController(w)

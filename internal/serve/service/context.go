@@ -1,6 +1,10 @@
 package service
 
-import "context"
+import (
+	"context"
+	"log/slog"
+	"slices"
+)
 
 type callerKey struct{}
 
@@ -27,4 +31,18 @@ func WithCut(ctx context.Context, cut func()) context.Context {
 func CutOf(ctx context.Context) func() {
 	cut, _ := ctx.Value(cutKey{}).(func())
 	return cut
+}
+
+type namesKey struct{}
+
+// WithNames returns ctx with what lines of the log about it have beside those names
+// that it has already, such as its request_id.
+func WithNames(ctx context.Context, names ...slog.Attr) context.Context {
+	return context.WithValue(ctx, namesKey{}, append(NamesOf(ctx), names...))
+}
+
+// NamesOf are the names that lines of the log about ctx have.
+func NamesOf(ctx context.Context) []slog.Attr {
+	names, _ := ctx.Value(namesKey{}).([]slog.Attr)
+	return slices.Clip(names)
 }

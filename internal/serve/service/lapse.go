@@ -59,7 +59,7 @@ func (s *Service) look() {
 // lapsed is why a run is ended, or does not begin, whose caller is nobody any more.
 func (s *Service) lapsed(r *Run, why error) error {
 	st := r.State()
-	s.warn(&st, "the caller of a run is nobody any more", slog.String("caller", st.Caller),
+	s.warn(r, &st, "the caller of a run is nobody any more", slog.String("caller", st.Caller),
 		slog.String("why", why.Error()))
 	return &launcher.Ending{Why: "who asked for the run may not any more: " + why.Error()}
 }

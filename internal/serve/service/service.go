@@ -137,10 +137,9 @@ func (s *Service) broke(what string, err error) {
 	}
 }
 
-// who logs about a run.
-func (s *Service) warn(st *State, message string, attrs ...slog.Attr) {
-	s.opt.Log.LogAttrs(context.Background(), slog.LevelError, message, append([]slog.Attr{
-		slog.String("run_id", st.RunID), slog.String("trace_id", st.TraceID), slog.String("tenant", st.Tenant),
-		slog.String("agent", st.Agent),
-	}, attrs...)...)
+// warn logs about a run.
+func (s *Service) warn(r *Run, st *State, message string, attrs ...slog.Attr) {
+	names := append(NamesOf(r.ctx), slog.String("trace_id", st.TraceID), slog.String("tenant", st.Tenant),
+		slog.String("agent", st.Agent))
+	s.opt.Log.LogAttrs(context.Background(), slog.LevelError, message, append(names, attrs...)...)
 }

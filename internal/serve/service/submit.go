@@ -40,7 +40,7 @@ func (s *Service) Submit(ctx context.Context, c *Caller, q *Request, idempotency
 	if err := s.opt.Host.Check(ctx, c, q); err != nil {
 		return nil, err
 	}
-	r, err := s.made(c, q)
+	r, err := s.made(ctx, c, q)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func (s *Service) Submit(ctx context.Context, c *Caller, q *Request, idempotency
 }
 
 // made is a run of a request that nobody has yet.
-func (s *Service) made(c *Caller, q *Request) (*Run, error) {
+func (s *Service) made(ctx context.Context, c *Caller, q *Request) (*Run, error) {
 	id, err := ident.NewRun()
 	if err != nil {
 		return nil, &UnavailableError{Why: err}
@@ -61,7 +61,8 @@ func (s *Service) made(c *Caller, q *Request) (*Run, error) {
 		id: id.String(), tenant: c.Tenant, caller: c, size: sizeOf(q), request: &own, done: make(chan struct{}),
 		trail: newTrail(), unread: s.unread,
 	}
-	r.ctx, r.cancel = context.WithCancelCause(context.Background())
+	named := WithNames(context.Background(), append(NamesOf(ctx), slog.String("run_id", r.id))...)
+	r.ctx, r.cancel = context.WithCancelCause(named)
 	if q.Turns {
 		r.inputs = newInputs(s.opt.TurnIdle, func() { r.cancel(idled(s.opt.TurnIdle)) })
 	}

@@ -80,7 +80,8 @@ func (s *Service) launch(r *Run, q *Request) (report *launcher.Report, err error
 		if err = ended; errors.As(ended, &broken) {
 			report, err = nil, &brokenError{r.id}
 			st := r.State()
-			s.warn(&st, "a run broke the service", slog.String("what", broken.What), slog.String("where", string(broken.Stack)))
+			s.warn(r, &st, "a run broke the service", slog.String("what", broken.What),
+				slog.String("where", string(broken.Stack)))
 		}
 	})
 	<-done
@@ -105,7 +106,7 @@ func (s *Service) finish(r *Run, report *launcher.Report, err error) {
 	st := r.state
 	r.mu.Unlock()
 	if st.State == Failed && err != nil {
-		s.warn(&st, "run failed", slog.String("kind", fmt.Sprintf("%T", err)))
+		s.warn(r, &st, "run failed", slog.String("kind", fmt.Sprintf("%T", err)))
 	}
 	r.cancel(nil)
 	if r.inputs != nil {
