@@ -16,12 +16,14 @@ import (
 // A def is one import: its name, how many (ptr, len) pairs it takes before the
 // response's, and how it is bound to a run.
 type def struct {
-	name   string
+	module string // "": [ImportModule]; else name begins with it and a dot
+	name   string // in records
 	args   int
 	gated  bool
 	framed bool
 	family caps.Family
-	most   int // what it may pass, in bytes, when that is more than MaxArguments
+	most   int  // what it may pass, in bytes, when that is more than MaxArguments
+	empty  bool // what it does was left out
 	bind   func(h *Host, op *gate.Op) body
 }
 
@@ -227,10 +229,15 @@ func (d def) params() []abi.Type {
 // place for the response.
 func (d def) link(h *Host, op *gate.Op) abi.Func {
 	l := &linked{h: h, gate: h.cfg.Gate, op: op, def: d, body: d.bind(h, op)}
-	return abi.Func{
-		Module: ImportModule, Name: d.name, Params: d.params(), Results: []abi.Type{abi.I64}, Call: l.respondTo,
-		Cost: d.cost(), Moved: &h.moved,
-	}
+	f := d.signature()
+	f.Call, f.Cost, f.Moved = l.respondTo, d.cost(), &h.moved
+	return f
+}
+
+// signature is the function without anything behind it.
+func (d def) signature() abi.Func {
+	module, name := d.imported()
+	return abi.Func{Module: module, Name: name, Params: d.params(), Results: []abi.Type{abi.I64}}
 }
 
 const (

@@ -10,6 +10,7 @@ package hostcalls
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls/gate"
@@ -75,6 +76,8 @@ type Components struct {
 	MCP     MCP
 	// Tools are those that the bundle attaches.
 	Tools []Tool
+	// Added are the host functions of the embedding program.
+	Added []Added
 	// Confirm asks before what a person has to say yes to; nil: nobody can be asked.
 	Confirm Confirm
 	// ConfirmExternal has it asked before everything that changes something outside:
@@ -164,8 +167,8 @@ func (h *Host) Result() []byte {
 func (h *Host) Funcs() ([]abi.Func, error) {
 	funcs := []abi.Func{h.responseRead()}
 	h.exec.atLaunch = h.cfg.Gate.Set()
-	for _, d := range all {
-		op, err := h.cfg.Gate.Op(d.name)
+	for _, d := range table(h.cfg.Added) {
+		op, err := d.op(h.cfg.Gate)
 		if err != nil {
 			return nil, fmt.Errorf("linking %s: %w", d.name, err)
 		}
@@ -176,12 +179,21 @@ func (h *Host) Funcs() ([]abi.Func, error) {
 
 // Signatures is the table without anything behind it, for checking what a
 // module imports.
-func Signatures() []abi.Func {
+func Signatures(added ...Added) []abi.Func {
 	funcs := []abi.Func{(&Host{}).responseRead()}
-	for _, d := range all {
-		funcs = append(funcs, abi.Func{Module: ImportModule, Name: d.name, Params: d.params(), Results: []abi.Type{abi.I64}})
+	for _, d := range table(added) {
+		funcs = append(funcs, d.signature())
 	}
 	return funcs
+}
+
+// table is [all] with the functions of the embedding program.
+func table(added []Added) []def {
+	list := slices.Clone(all)
+	for _, a := range added {
+		list = append(list, a.def)
+	}
+	return list
 }
 
 // all is the table, in the order of the contract.
@@ -192,7 +204,7 @@ var all = []def{
 
 // An Import is one line of the table, for lint, inspect and the docs.
 type Import struct {
-	Name string
+	Module, Name string
 	// Gated says that it needs a capability. Every layer can hide one that does
 	// not, but for log, result and response_read.
 	Gated bool
@@ -200,11 +212,13 @@ type Import struct {
 	Family caps.Family
 }
 
-// Imports lists what a guest may import from runloop_v1.
-func Imports() []Import {
-	list := []Import{{Name: "response_read"}}
-	for _, d := range all {
-		list = append(list, Import{Name: d.name, Gated: d.gated, Family: d.family})
+// Imports lists what a guest may import from runloop_v1, and from the embedding
+// program.
+func Imports(added ...Added) []Import {
+	list := []Import{{Module: ImportModule, Name: "response_read"}}
+	for _, d := range table(added) {
+		module, name := d.imported()
+		list = append(list, Import{Module: module, Name: name, Gated: d.gated, Family: d.family})
 	}
 	return list
 }

@@ -88,6 +88,9 @@ func (h *Host) errno(err error) Errno {
 	var f *Fail
 	switch {
 	case errors.As(err, &f):
+		if errnoWords[f.Errno] == "" { // an added function's own
+			return IO
+		}
 		return f.Errno
 	case errors.Is(err, errDenied):
 		return Acces

@@ -46,10 +46,13 @@ func main() {
 }
 `
 
+// str is a string, and section a section, of a module.
+func str(s string) string { return string(binary.AppendUvarint(nil, uint64(len(s)))) + s }
+
+func section(id byte, body string) string { return string([]byte{id}) + str(body) }
+
 // putting is a module that puts one value into the knowledge base.
 func putting() string {
-	str := func(s string) string { return string(binary.AppendUvarint(nil, uint64(len(s)))) + s }
-	section := func(id byte, body string) string { return string([]byte{id}) + str(body) }
 	data := "noteskv"
 	code := "\x00\x41\x08\x41\x05\x41\x0d\x41\x01\x41\x0e\x41\x01\x41\x80\x01\x41\x20\x10\x00\x1a\x0b"
 	return "\x00asm\x01\x00\x00\x00" +
@@ -126,13 +129,18 @@ func puts(t *testing.T, dir string) (bundle string) {
 
 // putsIn makes the bundle of an agent that puts one value into the knowledge base.
 func putsIn(dir string) (bundle string, err error) {
-	bundle = filepath.Join(dir, "puts")
+	return agentIn(dir, "puts", putting(), "kb_write = [\"notes\"]")
+}
+
+// agentIn makes the bundle of an agent.
+func agentIn(dir, name, module, asks string) (bundle string, err error) {
+	bundle = filepath.Join(dir, name)
 	err = os.MkdirAll(bundle, 0o700)
 	for name, text := range map[string]string{
-		"manifest.toml": "[agent]\nname = \"puts\"\nversion = \"1.0.0\"\nkind = \"wasm32-wasip1\"\n" +
+		"manifest.toml": "[agent]\nname = \"" + name + "\"\nversion = \"1.0.0\"\nkind = \"wasm32-wasip1\"\n" +
 			"entry_wasm = { path = \"a.wasm\" }\n[caps]\nfile = \"policy.caps\"\n",
-		"a.wasm":      putting(),
-		"policy.caps": "[capabilities]\nkb_write = [\"notes\"]\n",
+		"a.wasm":      module,
+		"policy.caps": "[capabilities]\n" + asks + "\n",
 	} {
 		err = errors.Join(err, os.WriteFile(filepath.Join(bundle, name), []byte(text), 0o600))
 	}

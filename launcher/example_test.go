@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/launcher"
 )
 
@@ -40,4 +41,46 @@ func Example() {
 	// Output:
 	// ok denied: 1
 	// deny by the caller
+}
+
+type ticket string
+
+// Touches is the scope of kb_write that closing a ticket needs.
+func (t ticket) Touches() (caps.Mode, string) { return 0, "events" }
+
+// A host call of the program's own: agents import ticket_close of the module acme,
+// and only those whose policy grants writing to events can call it.
+func ExampleDefine() {
+	dir, err := os.MkdirTemp("", "launcher-example")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	// an agent that closes ticket 7 and prints the answer
+	bundle, err := agentIn(dir, "closes", calling("acme", "ticket_close", "7"), `kb_write = ["events"]`)
+	if err != nil {
+		panic(err)
+	}
+
+	parse := func(request []byte) (ticket, error) { return ticket(request), nil }
+	do := func(_ context.Context, _ launcher.Permit, t ticket) ([]byte, error) {
+		return []byte("closed " + t), nil
+	}
+	l, err := launcher.Open(launcher.Options{
+		Home:      filepath.Join(dir, "home"),
+		HostFuncs: []launcher.HostFunc{launcher.Define("acme", "ticket_close", caps.KBWrite, parse, do)},
+	})
+	if err != nil {
+		panic(err)
+	}
+	for _, deny := range [][]string{nil, {"kb:write:*"}} {
+		report, err := l.Launch(context.Background(), launcher.Request{Bundle: bundle, Deny: deny})
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println("answer:", report.Stdout, "denied:", report.Usage.Denied)
+	}
+	// Output:
+	// answer: closed 7 denied: 0
+	// answer:  denied: 1
 }

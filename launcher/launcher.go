@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"runloop.dev/rlp/hostcalls"
 	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/launcher/ask"
 	"runloop.dev/rlp/launcher/compose"
@@ -27,6 +28,8 @@ type Options struct {
 	Env []string
 	// Helper is the path of rlp, for programs that do not call [Main].
 	Helper string
+	// HostFuncs are host calls of the program's own, which agents may import.
+	HostFuncs []HostFunc
 	// Warn is told what the operator should know; nil: nobody is. The report has it
 	// too, where there is one.
 	Warn func(text string)
@@ -85,6 +88,9 @@ func Open(o Options) (*Launcher, error) {
 	} else if info.IsDir() || info.Mode()&0o111 == 0 {
 		return nil, fmt.Errorf("Options.Helper: %s is not a program", o.Helper)
 	}
+	if err := hostcalls.CheckAdded(o.HostFuncs); err != nil {
+		return nil, fmt.Errorf("Options.HostFuncs: %w", err)
+	}
 	if o.Warn == nil {
 		o.Warn = func(string) {}
 	}
@@ -101,7 +107,7 @@ func Open(o Options) (*Launcher, error) {
 		Reader: &compose.Reader{
 			Env: o.Env, HomeDir: o.Home, HomeSet: o.Home != "", Tenant: o.Tenant, WorkingDir: compose.WorkingDir,
 			Files:    compose.Canonical,
-			Programs: func() []string { return programs(self) }, Say: o.Warn,
+			Programs: func() []string { return programs(self) }, Say: o.Warn, Added: o.HostFuncs,
 			Origin: compose.Origin{Surface: compose.FromProgram, Warn: o.Warn},
 		},
 		Helper: o.Helper, Self: self,

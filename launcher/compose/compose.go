@@ -20,6 +20,7 @@ import (
 	"runloop.dev/rlp/bundles"
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
+	"runloop.dev/rlp/hostcalls"
 	"runloop.dev/rlp/internal/base/config"
 	"runloop.dev/rlp/internal/base/home"
 	"runloop.dev/rlp/internal/base/tomlfile"
@@ -90,7 +91,7 @@ func (a *Reader) Complete(c *Composition, f Flags) (*Composition, error) {
 		return nil, err
 	}
 	c.Policy.Asked = c.Origin.Foreign
-	c.Policy.Tools = c.toolScopes()
+	c.Policy.Tools = c.toolScopes(a.Added)
 	a.bind(c)
 	if err := c.resolve(base, given); err != nil {
 		return nil, err
@@ -123,8 +124,11 @@ func (a *Reader) Settle(c *Composition, paths ...string) (err error) {
 }
 
 // toolScopes are the tools that calls can name beside the host calls.
-func (c *Composition) toolScopes() []string {
+func (c *Composition) toolScopes(added []hostcalls.Added) []string {
 	list := []string{}
+	for _, f := range added {
+		list = append(list, f.Scope())
+	}
 	for i := range c.Bundle.Tools {
 		list = append(list, "tools:"+c.Bundle.Tools[i].ID)
 	}

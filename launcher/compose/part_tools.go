@@ -19,7 +19,7 @@ func (a *Runner) attach(c *Composition, spec *run.Spec) error {
 	if err != nil {
 		return inputErr(err)
 	}
-	spec.Components.Tools = tools
+	spec.Components.Tools, spec.Components.Added = tools, a.Added
 	spec.Components.Confirm = a.confirm(c, spec.Agent)
 	spec.Components.ConfirmExternal = c.Config.Security.ConfirmExternalActions
 	return nil

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"runloop.dev/rlp/hostcalls"
 	"runloop.dev/rlp/internal/base/config"
 	"runloop.dev/rlp/internal/base/home"
 	"runloop.dev/rlp/internal/base/ident"
@@ -26,6 +27,7 @@ type Reader struct {
 	Programs   func() []string        // the files that this program is
 	Drafts     map[string][]byte      // overrides that are tried in the place of what lies at their paths
 	Say        func(text string)      // is told at once that a floor is not used
+	Added      []hostcalls.Added      // the host functions of the program that embeds
 	Origin     Origin                 // of a launch of which nobody says more
 }
 

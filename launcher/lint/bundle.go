@@ -36,7 +36,7 @@ func (l *linter) bundle(path string, overrides []string) {
 	l.Findings = append(l.Findings, policy.Extras(plan.Changes)...)
 	l.Findings = append(l.Findings, metBySettings(c.Policy.Base, l.named)...)
 	l.Findings = append(l.Findings, uselessDenies(c, plan)...)
-	l.Findings = append(l.Findings, unaskedImports(c, plan, l.query.Self)...)
+	l.Findings = append(l.Findings, unaskedImports(c, plan, l.reader.Added, l.query.Self)...)
 	l.Findings = append(l.Findings, lintTools(c, plan)...)
 	for _, low := range c.Policy.LowerLimits(plan.Limits) {
 		l.Findings = append(l.Findings, policy.Finding{
@@ -87,11 +87,13 @@ func uselessDenies(c *compose.Composition, plan run.Plan) []policy.Finding {
 
 // unaskedImports warns of functions that the module imports and whose family
 // the bundle does not ask for: they would be denied at every call.
-func unaskedImports(c *compose.Composition, plan run.Plan, self func() (string, error)) []policy.Finding {
+func unaskedImports(c *compose.Composition, plan run.Plan, added []hostcalls.Added,
+	self func() (string, error),
+) []policy.Finding {
 	bad := func(err error) []policy.Finding {
 		return []policy.Finding{{Path: c.Bundle.Path, Severity: policy.SeverityError, Code: "module", Message: err.Error()}}
 	}
-	if err := run.CheckModule(c.Bundle.Manifest.Agent.String(), c.Bundle.Wasm, self); err != nil {
+	if err := run.CheckModule(c.Bundle.Manifest.Agent.String(), c.Bundle.Wasm, self, added...); err != nil {
 		return bad(err)
 	}
 	imports, err := guest.Imports(c.Bundle.Wasm)
@@ -99,7 +101,7 @@ func unaskedImports(c *compose.Composition, plan run.Plan, self func() (string, 
 		return bad(err)
 	}
 	var findings []policy.Finding
-	for _, known := range hostcalls.Imports() {
+	for _, known := range hostcalls.Imports(added...) {
 		if known.Family == caps.MCP && len(c.Bundle.Tools) > 0 {
 			continue // its own tools are called by it
 		}
@@ -107,7 +109,7 @@ func unaskedImports(c *compose.Composition, plan run.Plan, self func() (string, 
 			continue
 		}
 		for _, im := range imports {
-			if im.Module == hostcalls.ImportModule && im.Name == known.Name {
+			if im.Module == known.Module && im.Name == known.Name {
 				findings = append(findings, policy.Finding{
 					Path: c.Bundle.PolicyPath, Severity: policy.SeverityWarning, Code: "import_not_asked",
 					Message: fmt.Sprintf("the module imports %s, and the policy asks for no %s", im.Name, known.Family),

@@ -95,7 +95,7 @@ func (r *run) compileNow(ctx context.Context) compiled {
 	if r.spec.Slow != nil {
 		defer r.spec.Slow()()
 	}
-	funcs, err := signatures()
+	funcs, err := signatures(r.spec.Components.Added...)
 	if err != nil {
 		return compiled{err: err}
 	}

@@ -87,7 +87,7 @@ func DryRun(spec *Spec) (*Report, error) {
 	}
 	r := newReport(spec, plan)
 	r.DryRun, r.Outcome, r.Notices = true, OK, spec.notices()
-	if err := CheckModule(spec.Agent, spec.Module, spec.Compiler); err != nil {
+	if err := CheckModule(spec.Agent, spec.Module, spec.Compiler, spec.Components.Added...); err != nil {
 		r.refuse(Refused, StatusInput, err.Error())
 		return r, nil
 	}
@@ -100,21 +100,23 @@ func DryRun(spec *Spec) (*Report, error) {
 
 // CheckModule refuses a module that could not be linked, or has too much of
 // something.
-func CheckModule(name string, module []byte, compiler func() (path string, err error)) error {
-	funcs, err := signatures()
+func CheckModule(name string, module []byte, compiler func() (path string, err error),
+	added ...hostcalls.Added,
+) error {
+	funcs, err := signatures(added...)
 	if err != nil {
 		return err
 	}
 	return guest.Check(guest.Config{Module: module, Name: name, Funcs: funcs, Compiler: compiler})
 }
 
-func signatures() ([]abi.Func, error) {
+func signatures(added ...hostcalls.Added) ([]abi.Func, error) {
 	sys, err := wasi.New(wasi.Config{})
 	if err != nil {
 		return nil, err
 	}
 	defer sys.Close()
-	return append(sys.Funcs(), hostcalls.Signatures()...), nil
+	return append(sys.Funcs(), hostcalls.Signatures(added...)...), nil
 }
 
 // settled refuses what the plan itself refuses. It reports whether the guest

@@ -256,6 +256,8 @@ var packages = map[string]drawing{
 		"internal/effect/model/providers": "a child that asks providers",
 		"internal/effect/model/remote":    "a child that asks providers",
 		"caps":                            "requests and changes are its words",
+		"hostcalls":                       "a program's own host calls are made there",
+		"hostcalls/gate":                  "they take its permits",
 		"launcher/ask":                    "explains what a launch would decide",
 		"launcher/compose":                "makes and has run what is asked for",
 		"launcher/run":                    "its words",
