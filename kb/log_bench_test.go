@@ -55,13 +55,13 @@ var largeLog = sync.OnceValues(func() (string, error) {
 })
 
 // madeUp puts a run of n records into the log.
-func (e *Log) madeUp(run string, n int, ends bool) error {
+func (l *Log) madeUp(run string, n int, ends bool) error {
 	digest := "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 	head := audit.Head{
 		RunID: run, TraceID: "4bf92f3577b34da6a3ce929d0e0e4736", Tenant: "default", Agent: "writer",
 		BundleDigest: digest, EffectiveDigest: digest,
 	}
-	b := &intake{Log: e, run: run}
+	b := &intake{Log: l, run: run}
 	for i := range n {
 		rec := &audit.Record{
 			Time: time.UnixMilli(1_767_225_600_000 + int64(i)), Head: head, Kept: true,

@@ -303,12 +303,12 @@ const (
 // which it would do by itself when as much new has come.
 func (p *pruner) giveBack(done bool) error {
 	var size uint64
-	written := false // of what says so
+	written := false // of what says so; at the end badger may have merged it
 	for _, t := range p.db.Tables() {
 		size += uint64(t.OnDiskSize)
 		written = written || t.Level == 0
 	}
-	if !written || p.unfreed < fewRemoved || !done && uint64(p.unfreed)*recordBytes < size/5 {
+	if p.unfreed < fewRemoved || !done && (!written || uint64(p.unfreed)*recordBytes < size/5) {
 		return nil
 	}
 	p.unfreed = 0
