@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"runloop.dev/rlp/launcher/ask"
+	"runloop.dev/rlp/launcher/auditlog"
 	"runloop.dev/rlp/launcher/compose"
 )
 
@@ -21,7 +22,7 @@ func (a *app) explain(ctx context.Context, path string, f compose.Flags, q ask.Q
 		a.unsetNote(c)
 	}
 	q.Now = time.Now()
-	e, err := a.explanation(ctx, c.Subject(), q)
+	e, err := auditlog.Explain(ctx, a.reader(), c.Subject(), q)
 	if err != nil {
 		return err
 	}

@@ -239,7 +239,7 @@ func (a *app) input(h home.Home, flag string) ([]byte, func(ctx context.Context)
 	case flag == "":
 		return nil, nil, nil
 	case flag == "-":
-		read = func() ([]byte, error) { return io.ReadAll(io.LimitReader(a.stdin, maxInput+1)) }
+		read = func() ([]byte, error) { return io.ReadAll(io.LimitReader(a.stdin, compose.MaxInput+1)) }
 	case strings.HasPrefix(flag, "@"):
 		var foreign error
 		if moved := a.here(func() { foreign = compose.Own(h, flag[1:]) }); moved != nil || foreign != nil {
@@ -263,8 +263,8 @@ func (a *app) input(h home.Home, flag string) ([]byte, func(ctx context.Context)
 
 // checkInput refuses what is not one JSON document.
 func checkInput(data []byte) error {
-	if len(data) > maxInput {
-		return inputErr(fmt.Errorf("reading --input: more than %d MiB", maxInput>>20))
+	if len(data) > compose.MaxInput {
+		return inputErr(fmt.Errorf("reading --input: more than %d MiB", compose.MaxInput>>20))
 	}
 	if err := strictjson.Check(data); err != nil {
 		return inputErr(fmt.Errorf("--input: %w; give one JSON document, or @FILE for that of a file, and quote strings as "+
@@ -291,16 +291,13 @@ func unlessOver(ctx context.Context, read func() ([]byte, error)) ([]byte, error
 	}
 }
 
-// maxInput bounds what an agent is given to read.
-const maxInput = 64 << 20
-
 func readAtMost(path string) ([]byte, error) {
 	f, err := os.Open(filepath.Clean(path))
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxInput+1))
+	return io.ReadAll(io.LimitReader(f, compose.MaxInput+1))
 }
 
 func parseSeed(text string) (*uint64, error) {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	"runloop.dev/rlp/internal/serve/host"
 	"runloop.dev/rlp/internal/serve/mcpserver"
 	"runloop.dev/rlp/internal/serve/service"
 	"runloop.dev/rlp/launcher/compose"
@@ -35,10 +36,10 @@ func (a *app) mcpServe(ctx context.Context) (err error) {
 	}
 	defer logFile.Close()
 	a.kept = compose.NewKept(ctx, memoryForRuns(), a.stderr)
-	s.host = newHost(a, s.at.Dir(), s.log)
+	s.host = host.New(a.runner(), s.at.Dir(), s.log, time.Now)
 	s.boundMemory()
 	defer func() { err = errors.Join(err, s.giveUp()) }()
-	if err := s.host.decided(); err != nil {
+	if err := s.host.Decided(); err != nil {
 		return err
 	}
 	runs := service.New(service.Options{
@@ -48,7 +49,7 @@ func (a *app) mcpServe(ctx context.Context) (err error) {
 	who := &service.Caller{
 		ID: user, Name: user, Tenant: s.at.Tenant(), May: service.Launch | service.Read | service.Operate,
 	}
-	tools := agentTools(runs, questions{s.host}, s.log)
+	tools := agentTools(runs, questions{s.host, a}, s.log)
 	defer tools.Close()
 	s.log.Info("serving", "addresses", []string{"stdio"}, "tenant", who.Tenant, "version", version)
 	served := tools.Serve(ctx, who, io.NopCloser(a.stdin), unclosed{a.stdout})

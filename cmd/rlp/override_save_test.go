@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"runloop.dev/rlp/internal/serve/host/hosttest"
 	"runloop.dev/rlp/launcher/ask"
 )
 
@@ -15,7 +16,7 @@ import (
 // otherwise give back what the first took away, and be told that it narrows.
 func TestOneOfSeveralSavesAnOverride(t *testing.T) {
 	h := testingHost(t, "")
-	h.install(t, "narrowed", `kb_write = ["notes", "drafts"]`+"\n", importing(t))
+	hosttest.Install(t, h.home, "narrowed", `kb_write = ["notes", "drafts"]`+"\n", hosttest.Importing(t))
 	try := func(trial ask.Trial) (*ask.Override, error) {
 		return h.TryOverride(t.Context(), h.who, "narrowed", trial)
 	}

@@ -16,11 +16,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-
 	"runloop.dev/rlp/internal/base/config"
 	"runloop.dev/rlp/internal/base/home"
 	"runloop.dev/rlp/internal/record/runlog"
 	"runloop.dev/rlp/internal/serve/api"
+	"runloop.dev/rlp/internal/serve/host"
+	"runloop.dev/rlp/internal/serve/service"
 	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/compose"
 )
@@ -76,7 +77,7 @@ type server struct {
 	config config.Config
 	flags  serveFlags
 	log    *slog.Logger
-	host   *host
+	host   *host.Host
 
 	listeners []served
 	wired     wiring
@@ -99,10 +100,10 @@ func (a *app) serve(ctx context.Context, f serveFlags) (err error) {
 	}
 	defer logFile.Close()
 	a.kept = compose.NewKept(ctx, memoryForRuns(), a.stderr)
-	s.host = newHost(a, s.at.Dir(), s.log)
+	s.host = host.New(a.runner(), s.at.Dir(), s.log, time.Now)
 	s.boundMemory()
 	defer func() { err = errors.Join(err, s.giveUp()) }()
-	if err := s.host.decided(); err != nil {
+	if err := s.host.Decided(); err != nil {
 		return err
 	}
 	lock, err := s.claim()
@@ -113,7 +114,7 @@ func (a *app) serve(ctx context.Context, f serveFlags) (err error) {
 	if err := s.keys(ctx); err != nil {
 		return err
 	}
-	if _, err := s.host.store(ctx, home.DefaultTenant); err != nil { // what an earlier one left in journals is taken in
+	if _, err := s.host.Store(ctx, home.DefaultTenant); err != nil { // what an earlier one left in journals is taken in
 		return &statusError{Status: launcher.StatusUnavailable, Err: err}
 	}
 	if err := s.listen(ctx); err != nil {
@@ -198,7 +199,7 @@ func (s *server) until(ctx context.Context) error {
 	for _, l := range s.listeners {
 		go func() { failed <- h.Serve(l.Listener) }()
 	}
-	go s.host.takeInForeign(base)
+	go s.host.TakeInForeign(base)
 	s.ready()
 	var err error
 	select {
@@ -239,14 +240,14 @@ func (s *server) ready() {
 	for _, l := range s.listeners {
 		addresses = append(addresses, l.url)
 	}
-	grant := cmp.Or(s.config.Security.RunGrant, httpGrant+" (HTTP), "+mcpGrant+" (MCP)")
+	http, mcp := host.DoorGrant(s.config, service.HTTP), host.DoorGrant(s.config, service.MCP)
+	grant := cmp.Or(s.config.Security.RunGrant, http+" (HTTP), "+mcp+" (MCP)")
 	who := s.whoMayAsk()
 	s.log.Info("serving", "addresses", addresses, "grant", grant, "who", who, "workers", s.workers(), "version", version)
 	switch {
 	case s.app.json:
 		_ = s.app.printJSON(map[string]any{
-			"serving": true, "addresses": addresses, "grant": map[string]string{"http": cmp.Or(s.config.Security.RunGrant,
-				httpGrant), "mcp": cmp.Or(s.config.Security.RunGrant, mcpGrant)},
+			"serving": true, "addresses": addresses, "grant": map[string]string{"http": http, "mcp": mcp},
 			"who": who, "workers": s.workers(), "queue": s.config.Serve.Queue, "home": s.at.Dir(),
 		}) // it serves, whoever reads
 	case !s.app.quiet:

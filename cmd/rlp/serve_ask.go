@@ -4,13 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io/fs"
-	"log/slog"
-	"os"
-	"path/filepath"
-	"time"
+	"io"
 
-	"runloop.dev/rlp/internal/base/ident"
+	"runloop.dev/rlp/internal/serve/host"
 	"runloop.dev/rlp/internal/serve/service"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher"
@@ -22,125 +18,34 @@ import (
 	"runloop.dev/rlp/launcher/lanes"
 )
 
-// questions are what the service is asked beside launches. Who operates is told
-// all; others are told nothing of where the home is, or of what the host keeps for
-// itself.
-type questions struct{ *host }
-
-// answer has a question of who answered, who needs the rights of may: they are asked
-// before anything is looked at. What stands in its way that is not the question's
-// fault is the operator's to know.
-func answer[A any](
-	ctx context.Context, h *host, who *service.Caller, may service.Rights, find func(*app) (A, error),
-) (A, error) {
-	var none A
-	if !who.Can(may) {
-		return none, service.ErrForbidden
-	}
-	if err := h.held.there(); err != nil {
-		return none, h.unavailable(ctx, who, err)
-	}
-	var said bytes.Buffer
-	a, err := find(h.as(who.Tenant, &said))
-	h.warn(ctx, who, slog.LevelWarn, "question", said.String())
-	var fault *ask.Error
-	var text *ask.TextError
-	switch {
-	case err == nil && ctx.Err() == nil:
-		return a, nil
-	case ctx.Err() != nil:
-		return none, ctx.Err()
-	case errors.As(err, &text):
-		return none, text
-	case errors.As(err, &fault) && !fault.OfHost, errors.Is(err, service.ErrNotFound):
-		return none, err
-	}
-	return none, h.unavailable(ctx, who, err)
+// questions are those that commands answer, too.
+type questions struct {
+	*host.Host
+	app *app
 }
 
-// installed is where an installed agent of the tenant of a lies.
-func installed(a *app, name string) (string, error) {
-	at, err := a.home()
-	if err != nil {
-		return "", err
+// of is an invocation that reads what r does.
+func (h questions) of(r *compose.Runner) *app {
+	env := environment{env: r.Env, stdin: bytes.NewReader(nil), stdout: io.Discard, stderr: saying(r.Say), kept: r.Kept}
+	return &app{
+		environment: env, json: true, quiet: true, homeFlag: r.HomeDir, homeSet: true, tenant: r.Tenant,
+		homeThere: r.HomeThere,
 	}
-	if _, err := ident.ParseAgent(name); err != nil {
-		return "", service.ErrNotFound
-	}
-	path := filepath.Join(at.Agents(), name)
-	switch info, err := os.Lstat(path); {
-	case errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir():
-		return "", service.ErrNotFound
-	case err != nil:
-		return "", err
-	}
-	return path, nil
 }
 
-// composed is an installed agent as flags would have it launched.
-func (h questions) composed(a *app, name string, f compose.Flags) (*compose.Composition, error) {
-	path, err := installed(a, name)
-	if err != nil {
-		return nil, err
-	}
-	return a.compose(path, f)
-}
+// saying passes on what is printed.
+type saying func(text string)
 
-// subject is the subject of questions about c, as who may be told of it.
-func (h questions) subject(who *service.Caller, c *compose.Composition) (*ask.Subject, error) {
-	s, err := c.Equipped()
-	if err != nil || who.Can(service.Operate) {
-		return s, err
-	}
-	return s.Without(h.places()), nil
-}
-
-// Explain implements [console.Host] and [mcpserver.Host]. Without a run it is of a
-// call of the agent as a tool.
-func (h questions) Explain(
-	ctx context.Context, who *service.Caller, agent string, q ask.Query,
-) (*ask.Explanation, error) {
-	return answer(ctx, h.host, who, service.Read, func(a *app) (*ask.Explanation, error) {
-		var f compose.Flags
-		if q.Run == "" {
-			_, cfg, err := a.settings()
-			if err != nil {
-				return nil, err
-			}
-			f.Profiles = []string{doorGrant(&compose.Composition{Config: cfg}, service.MCP)}
-		}
-		c, err := h.composed(a, agent, f)
-		if err != nil {
-			return nil, err
-		}
-		s, err := h.subject(who, c)
-		if err != nil {
-			return nil, err
-		}
-		q.Now = time.Now()
-		return a.explanation(ctx, s, q)
-	})
-}
-
-// Holding implements [console.Host].
-func (h questions) Holding(ctx context.Context, who *service.Caller, agent string) (*ask.Holding, error) {
-	return answer(ctx, h.host, who, service.Read, func(a *app) (*ask.Holding, error) {
-		c, err := h.composed(a, agent, compose.Flags{})
-		if err != nil {
-			return nil, err
-		}
-		s, err := h.subject(who, c)
-		if err != nil {
-			return nil, err
-		}
-		return ask.Show(s)
-	})
+func (s saying) Write(text []byte) (int, error) {
+	s(string(text))
+	return len(text), nil
 }
 
 // Override implements [console.Host].
 func (h questions) Override(ctx context.Context, who *service.Caller, agent string) (*ask.Override, error) {
-	return answer(ctx, h.host, who, service.Read, func(a *app) (*ask.Override, error) {
-		path, err := installed(a, agent)
+	return host.Answer(ctx, h.Host, who, service.Read, func(r *compose.Runner) (*ask.Override, error) {
+		a := h.of(r)
+		path, err := host.Installed(r, agent)
 		if err != nil {
 			return nil, err
 		}
@@ -148,7 +53,7 @@ func (h questions) Override(ctx context.Context, who *service.Caller, agent stri
 		if err != nil || who.Can(service.Operate) {
 			return o, err
 		}
-		return o.Without(h.places()), nil
+		return o.Without(h.Places()), nil
 	})
 }
 
@@ -157,8 +62,9 @@ func (h questions) Override(ctx context.Context, who *service.Caller, agent stri
 func (h questions) TryOverride(
 	ctx context.Context, who *service.Caller, agent string, t ask.Trial,
 ) (*ask.Override, error) {
-	return answer(ctx, h.host, who, service.Read|service.Operate, func(a *app) (*ask.Override, error) {
-		path, err := installed(a, agent)
+	return host.Answer(ctx, h.Host, who, service.Read|service.Operate, func(r *compose.Runner) (*ask.Override, error) {
+		a := h.of(r)
+		path, err := host.Installed(r, agent)
 		if err != nil {
 			return nil, err
 		}
@@ -170,7 +76,9 @@ func (h questions) TryOverride(
 func (h questions) WhatIf(
 	ctx context.Context, who *service.Caller, agent string, text []byte,
 ) (*ask.Forecast, error) {
-	return answer(ctx, h.host, who, service.Read|service.Operate, func(a *app) (f *ask.Forecast, err error) {
+	const may = service.Read | service.Operate
+	return host.Answer(ctx, h.Host, who, may, func(r *compose.Runner) (f *ask.Forecast, err error) {
+		a := h.of(r)
 		err = a.withStore(ctx, auditlog.Filter{Agent: agent}, func(ctx context.Context, s *kb.Store, filter kb.Filter) error {
 			tried := compose.Flags{Overrides: []string{"-"}}
 			f, err = draft.Recorded{Reader: a.reader(), Store: s}.WhatIf(ctx, filter, tried, text)
@@ -182,8 +90,9 @@ func (h questions) WhatIf(
 
 // Suggest implements [console.Host]: the override of what the agent used.
 func (h questions) Suggest(ctx context.Context, who *service.Caller, agent string) (*ask.Suggestion, error) {
-	return answer(ctx, h.host, who, service.Read, func(a *app) (made *ask.Suggestion, err error) {
-		path, err := installed(a, agent)
+	return host.Answer(ctx, h.Host, who, service.Read, func(r *compose.Runner) (made *ask.Suggestion, err error) {
+		a := h.of(r)
+		path, err := host.Installed(r, agent)
 		if err != nil {
 			return nil, err
 		}
@@ -196,55 +105,25 @@ func (h questions) Suggest(ctx context.Context, who *service.Caller, agent strin
 			made, err = draft.Recorded{Reader: a.reader(), Store: s}.Suggest(ctx, []ask.Used{{Bundle: b, Name: agent}}, path, w)
 			return err
 		})
-		if err == nil && !who.Can(service.Operate) && h.places().Holds(made.Policy) {
+		if err == nil && !who.Can(service.Operate) && h.Places().Holds(made.Policy) {
 			return nil, errors.New("what it used lies in the home, which only those who operate this host are told")
 		}
 		return made, err
 	})
 }
 
-// Inspect implements [console.Host].
-func (h questions) Inspect(ctx context.Context, who *service.Caller, agent string) (*ask.Inspection, error) {
-	return answer(ctx, h.host, who, service.Read, func(a *app) (*ask.Inspection, error) {
-		path, err := installed(a, agent)
-		if err != nil {
-			return nil, err
-		}
-		b, err := a.openBundle(path)
-		if err != nil {
-			return nil, err
-		}
-		d, err := ask.Inspect(b, selfPath)
-		if err != nil || who.Can(service.Operate) {
-			return d, err
-		}
-		return d.Without(h.places()), nil
-	})
-}
-
-// Verify implements [console.Host].
-func (h questions) Verify(ctx context.Context, who *service.Caller) (*ask.Verification, error) {
-	return answer(ctx, h.host, who, service.Read, func(a *app) (*ask.Verification, error) {
-		v, err := auditlog.Verify(ctx, a.reader(), auditlog.Check{})
-		if err != nil || who.Can(service.Operate) {
-			return v, err
-		}
-		return v.Without(), nil
-	})
-}
-
 // Lanes implements [console.Host]: it starts programs.
 func (h questions) Lanes(ctx context.Context, who *service.Caller) (*ask.LaneSurvey, error) {
-	return answer(ctx, h.host, who, service.Read|service.Operate, func(a *app) (*ask.LaneSurvey, error) {
-		doc, err := lanes.Survey(ctx, a.runner(), lanes.Names())
+	return host.Answer(ctx, h.Host, who, service.Read|service.Operate, func(r *compose.Runner) (*ask.LaneSurvey, error) {
+		doc, err := lanes.Survey(ctx, r, lanes.Names())
 		return &doc, err
 	})
 }
 
 // Search implements [mcpserver.Host].
 func (h questions) Search(ctx context.Context, who *service.Caller, q kb.Query) ([]ask.Hit, error) {
-	return answer(ctx, h.host, who, service.Read, func(a *app) ([]ask.Hit, error) {
-		hits, err := knowledge.Search(ctx, a.reader(), q)
+	return host.Answer(ctx, h.Host, who, service.Read, func(r *compose.Runner) ([]ask.Hit, error) {
+		hits, err := knowledge.Search(ctx, r.Reader, q)
 		if errors.Is(err, kb.ErrDomain) || errors.Is(err, kb.ErrInvalid) {
 			err = &ask.Error{Status: launcher.StatusUsage, Err: err}
 		}

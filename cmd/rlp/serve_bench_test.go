@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"runloop.dev/rlp/internal/serve/host"
 	"runloop.dev/rlp/internal/serve/service"
 	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/compose"
@@ -44,7 +45,7 @@ func BenchmarkHosted(b *testing.B) {
 		b.Fatal(err)
 	}
 	a.kept = compose.NewKept(b.Context(), memoryForRuns(), a.stderr)
-	h := newHost(a, home, slog.New(slog.DiscardHandler))
+	h := host.New(a.runner(), home, slog.New(slog.DiscardHandler), time.Now)
 	b.Cleanup(func() {
 		if err := (&server{app: a, host: h}).giveUp(); err != nil {
 			b.Error(err)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	shown "runloop.dev/rlp/internal/base/printable"
 )
 
 // fewLines is where what serves HTTP tells of connections that came to nothing.
@@ -39,6 +41,6 @@ func (f *fewLines) Write(line []byte) (int, error) {
 		return len(line), nil
 	}
 	f.n++
-	f.log.Warn(printable(strings.TrimSuffix(string(line), "\n")))
+	f.log.Warn(shown.Line(strings.TrimSuffix(string(line), "\n")))
 	return len(line), nil
 }

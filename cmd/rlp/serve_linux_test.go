@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"runloop.dev/rlp/internal/base/config"
+	"runloop.dev/rlp/internal/serve/host/hosttest"
 )
 
 // A testService is a service that a test started, as a program of its own.
@@ -203,7 +204,7 @@ func TestServe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sent := base64.StdEncoding.EncodeToString(archived(t, "probe", "fs_rw = [\""+h.work+"\"]\n", wasm))
+	sent := base64.StdEncoding.EncodeToString(hosttest.Archived(t, "probe", "fs_rw = [\""+h.work+"\"]\n", wasm))
 	for at := range s.said.Addresses {
 		name := s.said.Addresses[at][:4]
 		t.Run(name, func(t *testing.T) {

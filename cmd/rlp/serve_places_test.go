@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"runloop.dev/rlp/internal/serve/host/hosttest"
 	"runloop.dev/rlp/internal/serve/service"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher/ask"
@@ -59,7 +60,7 @@ func (h *testHost) all(agent string) map[string]question {
 // nothing of what was asked for once they left.
 func TestQuestionsTakeRights(t *testing.T) {
 	h := testingHost(t, "")
-	h.install(t, "plain", "", importing(t))
+	hosttest.Install(t, h.home, "plain", "", hosttest.Importing(t))
 	away := h.home + ".away"
 	if err := os.Rename(h.home, away); err != nil {
 		t.Fatal(err)
@@ -111,7 +112,7 @@ func TestReadersAreToldNoPlace(t *testing.T) {
 	h := testingHost(t, fmt.Sprintf("[security]\nrun_grant = \"operator_full\"\npath_profile = "+
 		"\"relaxed\"\n[security.secrets]\nprovider = \"exec\"\n"+
 		"command = [%q, \"{id}\"]\n[audit]\npublish = [%q]\n", helper, "file:"+sink))
-	h.install(t, "placed", fmt.Sprintf("kb_write = [\"notes\", \"drafts\"]\nfs = [%q]\n", link), importing(t))
+	hosttest.Install(t, h.home, "placed", fmt.Sprintf("kb_write = [\"notes\", \"drafts\"]\nfs = [%q]\n", link), hosttest.Importing(t))
 	h.put(t, "caps/overrides/placed.toml", "[capabilities]\nkb_write = [\"notes\"]\nfs = [\""+link+"\"]\n")
 	r, err := h.do(t, &service.Request{Door: service.HTTP, Agent: "placed"})
 	if err != nil {
@@ -175,7 +176,7 @@ func TestReadersAreToldNoPlace(t *testing.T) {
 // whether it is one that the host keeps for itself or not.
 func TestReadersCannotAskWhatIsProtected(t *testing.T) {
 	h := testingHost(t, "")
-	h.install(t, "plain", "", importing(t))
+	hosttest.Install(t, h.home, "plain", "", hosttest.Importing(t))
 	of := func(path string) string {
 		e, err := h.Explain(t.Context(), &service.Caller{Tenant: "default", May: service.Read}, "plain",
 			ask.Query{Text: path})
@@ -197,7 +198,7 @@ func TestReadersCannotAskWhatIsProtected(t *testing.T) {
 // of the operator's that cannot be read is not the caller's.
 func TestWhoseTextIsBroken(t *testing.T) {
 	h := testingHost(t, "")
-	h.install(t, "plain", "fs = [\"/\"]\n", importing(t))
+	hosttest.Install(t, h.home, "plain", "fs = [\"/\"]\n", hosttest.Importing(t))
 	for name, text := range map[string]string{
 		"a key":       "[limits]\n[capabilties]\nnet = []\n",
 		"a path":      "[capabilities]\nfs = [\"/etc/passwd/x\"]\n",
@@ -235,29 +236,30 @@ func TestWhoseTextIsBroken(t *testing.T) {
 	}
 }
 
-// Of many agents those are opened that are asked for.
-func TestSomeAgents(t *testing.T) {
+// A text of the caller's own is a policy, whose paths are looked up on the host:
+// who may not operate is refused before that, wherever the paths lead, and who may
+// not read is told nothing.
+func TestTextsOfCallersTakeTheRightToOperate(t *testing.T) {
 	h := testingHost(t, "")
-	for _, name := range []string{"a", "b", "c", "d"} {
-		h.install(t, name, "", importing(t))
-	}
-	for _, c := range []struct {
-		q    service.AgentQuery
-		want string
-	}{
-		{service.AgentQuery{}, "a b c d"},
-		{service.AgentQuery{Name: "c"}, "c"},
-		{service.AgentQuery{Name: "../agents/c"}, ""},
-		{service.AgentQuery{After: "a", Limit: 2}, "b c"},
-		{service.AgentQuery{After: "d", Limit: 2}, ""},
+	hosttest.Install(t, h.home, "plain", "", hosttest.Importing(t))
+	there, gone := t.TempDir(), filepath.Join(t.TempDir(), "gone")
+	text := func(path string) []byte { return fmt.Appendf(nil, "[params]\nnotes = %q\n", path) }
+	for name, try := range map[string]func([]byte) error{
+		"override": func(text []byte) error {
+			_, err := h.TryOverride(t.Context(), h.who, "plain", ask.Trial{Text: text})
+			return err
+		},
+		"whatif": func(text []byte) error { _, err := h.WhatIf(t.Context(), h.who, "plain", text); return err },
 	} {
-		list, err := h.SomeAgents(t.Context(), h.who, c.q)
-		var names []string
-		for _, a := range list {
-			names = append(names, a.Name)
+		h.who.May = service.Launch | service.Read
+		for _, path := range []string{there, gone, "/etc/passwd/x", h.home} {
+			if err := try(text(path)); !errors.Is(err, service.ErrForbidden) {
+				t.Errorf("%s of %s: %v", name, path, err)
+			}
 		}
-		if got := strings.Join(names, " "); err != nil || got != c.want {
-			t.Errorf("%+v: %q, %v", c.q, got, err)
+		h.who.May |= service.Operate
+		if err := try([]byte("[capabilities]\n")); err != nil {
+			t.Errorf("control: %s: %v", name, err)
 		}
 	}
 }

@@ -12,8 +12,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/internal/base/home"
 	"runloop.dev/rlp/internal/serve/access"
 	"runloop.dev/rlp/internal/serve/api"
@@ -22,7 +20,6 @@ import (
 	"runloop.dev/rlp/internal/serve/service"
 	"runloop.dev/rlp/internal/serve/telemetry"
 	"runloop.dev/rlp/launcher"
-	"runloop.dev/rlp/launcher/compose"
 	"runloop.dev/rlp/secrets"
 )
 
@@ -84,8 +81,8 @@ func (s *server) assemble() (err error) {
 	w.watch, err = telemetry.New(telemetry.Options{
 		Collector: s.config.Serve.OTLP, Env: s.app.getenv, Version: version, Now: time.Now, Log: s.log,
 		Tenant: home.DefaultTenant,
-		Load:   func() service.Load { return w.service.Load() }, LogSize: s.host.logSize, LogUnsealed: s.host.logUnsealed,
-		Backlog: s.host.backlog,
+		Load:   func() service.Load { return w.service.Load() }, LogSize: s.host.LogSize, LogUnsealed: s.host.LogUnsealed,
+		Backlog: s.host.Backlog,
 	})
 	if err != nil {
 		return inputErr(err)
@@ -96,7 +93,7 @@ func (s *server) assemble() (err error) {
 		TurnIdle: s.config.Serve.TurnIdleTime(), Now: time.Now, Log: s.log, Watch: w.watch,
 	})
 	w.access, err = access.New(access.Options{
-		Tokens: w.tokens, UID: os.Getuid(), Tenant: home.DefaultTenant, OperatorToken: w.token, Layers: s.host.tokenLayers,
+		Tokens: w.tokens, UID: os.Getuid(), Tenant: home.DefaultTenant, OperatorToken: w.token, Layers: s.host.TokenLayers,
 		ClientCAs: w.clients,
 		Hosts:     s.config.Serve.Hosts, Port: w.port, BehindProxy: s.config.Serve.BehindProxy, Now: time.Now, Log: s.log,
 	})
@@ -104,13 +101,13 @@ func (s *server) assemble() (err error) {
 		return inputErr(err)
 	}
 	w.mcp = mcpserver.New(mcpserver.Options{
-		Service: w.service, Host: questions{s.host}, Version: version, Now: time.Now,
+		Service: w.service, Host: questions{s.host, s.app}, Version: version, Now: time.Now,
 		Log: s.log, Still: func(c *service.Caller) error { return c.Over(time.Now()) },
 	})
 	w.handler = w.watch.Requests(api.Handler(api.Options{
-		Service: w.service, Host: s.host, Access: w.access, MCP: w.mcp, Metrics: w.watch.Metrics(), Ready: s.host.ready,
+		Service: w.service, Host: s.host, Access: w.access, MCP: w.mcp, Metrics: w.watch.Metrics(), Ready: s.host.Ready,
 		Waiting: s.app.kept.Stores.Backlog, Log: s.log, Now: time.Now,
-		Console: console.New(console.Options{Runs: w.service, Host: questions{s.host}, Now: time.Now, Log: s.log}),
+		Console: console.New(console.Options{Runs: w.service, Host: questions{s.host, s.app}, Now: time.Now, Log: s.log}),
 	}))
 	return nil
 }
@@ -128,36 +125,6 @@ func (s *server) whoMayAsk() string {
 		who += fmt.Sprintf(", and the holders of %d tokens", n)
 	}
 	return who
-}
-
-// tokenLayers reads what a token narrows.
-func (h *host) tokenLayers(_ context.Context, t *access.Token) ([]*caps.Layer, error) {
-	a := h.as(t.Tenant, h.app.stderr)
-	c := &compose.Composition{}
-	if err := a.reader().Settle(c); err != nil {
-		return nil, err
-	}
-	var layers []*caps.Layer
-	for _, name := range t.Profiles {
-		p, err := a.reader().Profile(c, name)
-		if err != nil {
-			return nil, err
-		}
-		layer := *p.Layer
-		layer.Name = t.Caller()
-		layers = append(layers, &layer)
-	}
-	if t.Grant == "" {
-		return layers, nil
-	}
-	o, findings := policy.ParseLayer(t.Caller(), t.Caller(), []byte(t.Grant), a.reader().Options(c.Home, c.Config))
-	if err := policy.AsError(findings); err != nil {
-		return nil, inputErr(err)
-	}
-	if len(o.Params) > 0 {
-		return nil, inputErr(errors.New("[params] in the grant of a token fill in nothing; take them out"))
-	}
-	return append(layers, o.Layer), nil
 }
 
 // tls is the configuration of the TCP listener; nil: it speaks plainly.

@@ -51,11 +51,14 @@ func (p Problem) Text() string {
 }
 
 // Hinted is the message with what to do.
-func (p Problem) Hinted() string {
-	if p.Hint == "" {
-		return p.Message
+func (p Problem) Hinted() string { return Hinted(p.Message, p.Hint) }
+
+// Hinted is a message with the hint behind it, if there is one.
+func Hinted(message, hint string) string {
+	if hint == "" {
+		return message
 	}
-	return p.Message + " (" + p.Hint + ")"
+	return message + " (" + hint + ")"
 }
 
 // ProblemOf finds the place in an error, where it has one.

@@ -17,6 +17,9 @@ import (
 	"runloop.dev/rlp/launcher/run"
 )
 
+// MaxInput bounds what an agent is given to read.
+const MaxInput = 64 << 20
+
 // A Job is what a run is given beside what decides what it may do.
 type Job struct {
 	Args  []string

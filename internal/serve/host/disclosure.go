@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"slices"
@@ -20,7 +20,7 @@ type disclosure struct {
 }
 
 // tell is how who is told of c; nil: they operate, and are told all.
-func (h *host) tell(who *service.Caller, c *compose.Composition) *disclosure {
+func (h *Host) tell(who *service.Caller, c *compose.Composition) *disclosure {
 	if who.Can(service.Operate) {
 		return nil
 	}

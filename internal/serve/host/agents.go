@@ -1,12 +1,10 @@
-package main
+package host
 
 import (
 	"context"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"runloop.dev/rlp/bundles"
 	"runloop.dev/rlp/caps"
@@ -26,18 +24,18 @@ type knownAgent struct {
 }
 
 // Agents implements [service.Host].
-func (h *host) Agents(ctx context.Context, who *service.Caller) ([]service.Agent, error) {
+func (h *Host) Agents(ctx context.Context, who *service.Caller) ([]service.Agent, error) {
 	return h.SomeAgents(ctx, who, service.AgentQuery{})
 }
 
 // SomeAgents implements [console.Host]: of those that are not asked for nothing
 // is opened.
-func (h *host) SomeAgents(ctx context.Context, who *service.Caller, q service.AgentQuery) ([]service.Agent, error) {
-	if err := h.held.there(); err != nil {
+func (h *Host) SomeAgents(ctx context.Context, who *service.Caller, q service.AgentQuery) ([]service.Agent, error) {
+	if err := h.there(); err != nil {
 		return nil, h.unavailable(ctx, who, err)
 	}
-	a := h.as(who.Tenant, io.Discard)
-	at, err := a.home()
+	a := h.as(who.Tenant, unsaid)
+	at, err := a.Home()
 	if err != nil {
 		return nil, h.unavailable(ctx, who, err)
 	}
@@ -61,7 +59,7 @@ func (h *host) SomeAgents(ctx context.Context, who *service.Caller, q service.Ag
 }
 
 // agent describes an installed agent as it would be launched for a caller.
-func (h *host) agent(a *app, at home.Home, who *service.Caller, name string) service.Agent {
+func (h *Host) agent(a *compose.Runner, at home.Home, who *service.Caller, name string) service.Agent {
 	path := filepath.Join(at.Agents(), name)
 	k := h.know(path)
 	d := service.Agent{Name: name, Families: []string{}}
@@ -115,13 +113,13 @@ func effectsLeft(s caps.Set, f caps.Family) (all caps.EffectSet) {
 }
 
 // planFor is what a call of an agent as a tool would be left.
-func (h *host) planFor(a *app, who *service.Caller, path string, b *bundles.Bundle) (launcher.Plan, error) {
+func (h *Host) planFor(a *compose.Runner, who *service.Caller, path string, b *bundles.Bundle) (launcher.Plan, error) {
 	asks := compose.Origin{Surface: compose.FromMCP, Bundle: b, Layers: func(c *compose.Composition,
 		_ *policy.Given,
 	) ([]*caps.Layer, error) {
-		return a.doorLayers(c, who, service.MCP)
+		return doorLayers(a.Reader, c, who, service.MCP)
 	}}
-	c, err := a.reader().Complete(&compose.Composition{Path: path, Origin: asks}, compose.Flags{})
+	c, err := a.Complete(&compose.Composition{Path: path, Origin: asks}, compose.Flags{})
 	if err != nil {
 		return launcher.Plan{}, err
 	}
@@ -130,7 +128,7 @@ func (h *host) planFor(a *app, who *service.Caller, path string, b *bundles.Bund
 
 // know opens an installed agent, unless nothing of it has changed since it was
 // opened before.
-func (h *host) know(path string) knownAgent {
+func (h *Host) know(path string) knownAgent {
 	now := knownAgent{folder: compose.StateOf(path), manifest: compose.StateOf(filepath.Join(path, bundles.ManifestName))}
 	h.mu.Lock()
 	k, known := h.known[path]
@@ -146,7 +144,7 @@ func (h *host) know(path string) knownAgent {
 		light.Wasm, light.Files = nil, nil
 		now.bundle = &light
 	}
-	if at := time.Now(); now.folder.Sure(at) && now.manifest.Sure(at) {
+	if at := h.now(); now.folder.Sure(at) && now.manifest.Sure(at) {
 		h.mu.Lock()
 		h.known[path] = now
 		h.mu.Unlock()

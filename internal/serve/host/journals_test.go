@@ -1,7 +1,6 @@
-package main
+package host
 
 import (
-	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,7 +12,7 @@ import (
 // the metric tells of it, nor is anything taken in for it.
 func TestOnlyJournalsWait(t *testing.T) {
 	h := testingHost(t, "")
-	at, err := h.as(home.DefaultTenant, io.Discard).home()
+	at, err := h.as(home.DefaultTenant, unsaid).Home()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,14 +27,14 @@ func TestOnlyJournalsWait(t *testing.T) {
 	}
 	lies(".args_key")
 	lies(".group-3760445079")
-	if n, ok := h.backlog(); n != 0 || !ok {
+	if n, ok := h.Backlog(); n != 0 || !ok {
 		t.Errorf("%d journals wait, where there is none (%v)", n, ok)
 	}
 	if none, err := noJournals(at); !none || err != nil {
 		t.Errorf("there is something to take in (%v)", err)
 	}
 	lies("01a2065c-0310-70e7-bfdf-dc0619441695") // control
-	if n, ok := h.backlog(); n != 1 || !ok {
+	if n, ok := h.Backlog(); n != 1 || !ok {
 		t.Errorf("%d journals wait, where there is one (%v)", n, ok)
 	}
 	if none, err := noJournals(at); none || err != nil {

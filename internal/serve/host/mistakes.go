@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"runloop.dev/rlp/internal/base/printable"
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
@@ -35,7 +37,7 @@ func mistake(q *service.Request, err error) error {
 		var wrong service.FieldErrors
 		for _, f := range params.Findings {
 			if f.Severity == policy.SeverityError && strings.HasPrefix(f.Path, "params.") {
-				wrong = append(wrong, service.FieldError{Field: f.Path, Why: hinted(f.Message, f.Hint)})
+				wrong = append(wrong, service.FieldError{Field: f.Path, Why: compose.Hinted(f.Message, f.Hint)})
 			}
 		}
 		if wrong != nil {
@@ -53,7 +55,7 @@ func mistake(q *service.Request, err error) error {
 		return field(q, own.Findings[0].Path, own)
 	}
 	p := compose.ProblemOf(err)
-	return field(q, p.Path, errors.New(hinted(p.Text(), p.Hint)))
+	return field(q, p.Path, errors.New(compose.Hinted(p.Text(), p.Hint)))
 }
 
 // field is err as one of the field of a request that a position is in; nil: it is
@@ -77,7 +79,7 @@ func field(q *service.Request, file string, err error) error {
 }
 
 // whose is err as the caller's or as the operator's.
-func (h *host) whose(ctx context.Context, who *service.Caller, q *service.Request, err error) error {
+func (h *Host) whose(ctx context.Context, who *service.Caller, q *service.Request, err error) error {
 	if wrong := mistake(q, err); wrong != nil {
 		return wrong
 	}
@@ -100,7 +102,7 @@ func ownLinks(c *compose.Composition) error {
 
 // logPaths tells the operator of what is in the way of the paths of a bundle that
 // came from who does not operate: the caller is told of none of it.
-func (h *host) logPaths(ctx context.Context, who *service.Caller, c *compose.Composition) {
+func (h *Host) logPaths(ctx context.Context, who *service.Caller, c *compose.Composition) {
 	if !c.Origin.Sent {
 		return
 	}
@@ -127,23 +129,20 @@ func (h *host) logPaths(ctx context.Context, who *service.Caller, c *compose.Com
 
 // unavailable is an error that is not the caller's: of the operator's files, or
 // of this host. Who does not operate is told no path of it.
-func (h *host) unavailable(ctx context.Context, who *service.Caller, err error) error {
+func (h *Host) unavailable(ctx context.Context, who *service.Caller, err error) error {
 	h.warn(ctx, who, slog.LevelError, "unavailable", compose.ProblemOf(err).Text())
 	return &service.UnavailableError{Why: errors.New(reason(who, err))}
 }
 
 // warn logs what the operator is to know of a request or run, and its caller is not.
-func (h *host) warn(ctx context.Context, who *service.Caller, l slog.Level, what, message string) {
-	if message == "" {
-		return
-	}
+func (h *Host) warn(ctx context.Context, who *service.Caller, l slog.Level, what, message string) {
 	h.log.LogAttrs(ctx, l, what, append(service.NamesOf(ctx), slog.String("tenant", who.Tenant),
-		slog.String("caller", who.Name), slog.String("message", printable(message)))...)
+		slog.String("caller", who.Name), slog.String("message", printable.Line(message)))...)
 }
 
 // unrecorded is that the record of a run could not begin, which is no fault of the
 // operator's files.
-func (h *host) unrecorded(ctx context.Context, who *service.Caller, message string) error {
+func (h *Host) unrecorded(ctx context.Context, who *service.Caller, message string) error {
 	h.warn(ctx, who, slog.LevelError, "unavailable", message)
 	why := "the service cannot record the run; the log of the service says why"
 	if who.Can(service.Operate) {
@@ -165,8 +164,8 @@ const mostTold = 1024
 
 // problem is what a caller is told of an agent that cannot be launched. Agents are
 // listed again and again: the log has a line when the reason is another.
-func (h *host) problem(who *service.Caller, agent string, err error) string {
-	key, text := who.Tenant+"\x00"+who.Name+"\x00"+agent, printable(compose.ProblemOf(err).Text())
+func (h *Host) problem(who *service.Caller, agent string, err error) string {
+	key, text := who.Tenant+"\x00"+who.Name+"\x00"+agent, printable.Line(compose.ProblemOf(err).Text())
 	h.mu.Lock()
 	old := h.told[key]
 	if len(h.told) >= mostTold {
@@ -182,18 +181,18 @@ func (h *host) problem(who *service.Caller, agent string, err error) string {
 
 // homeless is a text without the place of the home, for who does not operate:
 // what is told of its files is where they are in it.
-func (h *host) homeless(who *service.Caller, text string) string {
+func (h *Host) homeless(who *service.Caller, text string) string {
 	if who.Can(service.Operate) {
 		return text
 	}
-	for _, dir := range h.places() {
+	for _, dir := range h.Places() {
 		text = strings.ReplaceAll(text, dir+"/", "")
 	}
 	return text
 }
 
 // places are the paths of the home: as it was named, and without links.
-func (h *host) places() ask.Home {
+func (h *Host) Places() ask.Home {
 	list := ask.Home{h.home}
 	if real, err := filepath.EvalSymlinks(h.home); err == nil && real != h.home {
 		list = append(list, real)

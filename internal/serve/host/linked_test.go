@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"runloop.dev/rlp/internal/serve/host/hosttest"
 	"runloop.dev/rlp/internal/serve/service"
 )
 
@@ -35,8 +36,8 @@ func TestALinkInAFileOfTheOperatorsIsNoFaultOfTheRequest(t *testing.T) {
 	} {
 		h := testingHost(t, "[security]\nrun_grant = \"operator_full\"\n")
 		var log bytes.Buffer
-		h.host.log = slog.New(slog.NewTextHandler(&log, nil))
-		h.install(t, "plain", "", importing(t))
+		h.Host.log = slog.New(slog.NewTextHandler(&log, nil))
+		hosttest.Install(t, h.home, "plain", "", importing(t))
 		h.put(t, "agents/plain/policy.caps", c.policy)
 		if c.policy == placeholder {
 			manifest := filepath.Join(h.home, "agents", "plain", "manifest.toml")

@@ -1,9 +1,10 @@
-package main
+package host
 
 import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
+	"runloop.dev/rlp/internal/base/config"
 	"runloop.dev/rlp/internal/base/ident"
 	"runloop.dev/rlp/internal/base/strictjson"
 	"runloop.dev/rlp/internal/serve/service"
@@ -25,10 +27,10 @@ const (
 )
 
 // doorGrant is the name of the profile that requests of a door start from.
-func doorGrant(c *compose.Composition, d service.Door) string {
+func DoorGrant(cfg config.Config, d service.Door) string {
 	switch {
-	case c.Config.Security.RunGrant != "":
-		return c.Config.Security.RunGrant
+	case cfg.Security.RunGrant != "":
+		return cfg.Security.RunGrant
 	case d == service.MCP:
 		return mcpGrant
 	}
@@ -37,15 +39,15 @@ func doorGrant(c *compose.Composition, d service.Door) string {
 
 // doorLayers are what every request of a caller is narrowed by, whatever it
 // says: the grant of its door, and what the caller itself may have.
-func (a *app) doorLayers(c *compose.Composition, who *service.Caller, d service.Door) ([]*caps.Layer, error) {
-	p, err := a.reader().Profile(c, doorGrant(c, d))
+func doorLayers(r *compose.Reader, c *compose.Composition, who *service.Caller, d service.Door) ([]*caps.Layer, error) {
+	p, err := r.Profile(c, DoorGrant(c.Config, d))
 	if err != nil {
 		return nil, fmt.Errorf("the grant that requests start from: %w", err)
 	}
 	if p.Data != nil {
-		c.NarrowedBy(a.reader().ProfileAgain(c, p))
+		c.NarrowedBy(r.ProfileAgain(c, p))
 	}
-	if doorGrant(c, d) != c.Config.Security.Profile { // which is before it, and takes what it would
+	if DoorGrant(c.Config, d) != c.Config.Security.Profile { // which is before it, and takes what it would
 		c.Origin.Grant = p.Layer.Name
 	}
 	return append([]*caps.Layer{p.Layer}, who.Layers...), nil
@@ -62,7 +64,7 @@ func byDoor(c *compose.Composition, list []launcher.Violation) bool {
 // A reading is what a request says, as far as it is understood; the rest is in
 // its errors.
 type requestReader struct {
-	app    *app
+	reader *compose.Reader
 	in     *compose.Composition // for the settings and the places of things
 	who    *service.Caller
 	errors service.FieldErrors
@@ -97,7 +99,7 @@ func (r *requestReader) layers(q *service.Request) []*caps.Layer {
 			r.wrong(field, "the name of a profile is lower-case letters, digits, - and _")
 			continue
 		}
-		p, err := r.app.reader().Profile(r.in, name)
+		p, err := r.reader.Profile(r.in, name)
 		var unknown *compose.UnknownProfileError
 		switch {
 		case errors.As(err, &unknown):
@@ -108,7 +110,7 @@ func (r *requestReader) layers(q *service.Request) []*caps.Layer {
 			layers = append(layers, p.Layer)
 		}
 	}
-	opt := r.app.reader().Options(r.in.Home, r.in.Config)
+	opt := r.reader.Options(r.in.Home, r.in.Config)
 	if !r.who.Can(service.Operate) { // what lies on this host is not theirs to learn
 		opt.Stat = nil
 	}
@@ -121,9 +123,9 @@ func (r *requestReader) layers(q *service.Request) []*caps.Layer {
 		l, findings := policy.ParseGrant(requestGrant, requestGrant, q.Grant, opt)
 		for _, f := range findings {
 			if f.Severity == policy.SeverityError {
-				r.wrong(f.Field, "%s", hinted(strings.TrimPrefix(f.Message, f.Field+": "), f.Hint))
+				r.wrong(f.Field, "%s", compose.Hinted(strings.TrimPrefix(f.Message, f.Field+": "), f.Hint))
 			} else {
-				r.note(hinted(f.Message, f.Hint))
+				r.note(compose.Hinted(f.Message, f.Hint))
 			}
 		}
 		if l != nil {
@@ -139,9 +141,9 @@ func (r *requestReader) override(q *service.Request, opt policy.Options) *caps.L
 	o, findings := policy.ParseLayer("override:request", requestOverride, []byte(q.Override), opt)
 	for _, f := range findings {
 		if f.Severity == policy.SeverityError {
-			r.wrong("policy", "line %d, column %d: %s", f.Line, f.Column, hinted(f.Message, f.Hint))
+			r.wrong("policy", "line %d, column %d: %s", f.Line, f.Column, compose.Hinted(f.Message, f.Hint))
 		} else {
-			r.note(fmt.Sprintf("policy: line %d, column %d: %s", f.Line, f.Column, hinted(f.Message, f.Hint)))
+			r.note(fmt.Sprintf("policy: line %d, column %d: %s", f.Line, f.Column, compose.Hinted(f.Message, f.Hint)))
 		}
 	}
 	if o == nil {
@@ -151,13 +153,6 @@ func (r *requestReader) override(q *service.Request, opt policy.Options) *caps.L
 		r.wrong("policy", "[params] %s: an override in a request narrows and fills in nothing; write it as params", name)
 	}
 	return o.Layer
-}
-
-func hinted(message, hint string) string {
-	if hint == "" {
-		return message
-	}
-	return message + " (" + hint + ")"
 }
 
 // capabilities checks the lists that [callerLayer] reads, each place by itself.
@@ -178,7 +173,7 @@ func (r *requestReader) capabilities(q *service.Request) {
 // params checks the paths that fill placeholders, and puts them where the paths
 // of --param go.
 func (r *requestReader) params(q *service.Request, given *policy.Given) {
-	for _, name := range sortedKeys(q.Params) {
+	for _, name := range slices.Sorted(maps.Keys(q.Params)) {
 		path, field := q.Params[name], "params."+name
 		switch {
 		case !filepath.IsAbs(path) || strings.ContainsRune(path, 0):
@@ -238,8 +233,8 @@ func (r *requestReader) form(q *service.Request) {
 	if q.Input != nil && strictjson.Check(q.Input) != nil {
 		r.wrong("input", "is not one JSON document")
 	}
-	if len(q.Input) > maxInput {
-		r.wrong("input", "is more than %d MiB", maxInput>>20)
+	if len(q.Input) > compose.MaxInput {
+		r.wrong("input", "is more than %d MiB", compose.MaxInput>>20)
 	}
 	if len(q.Args) > mostArgs {
 		r.wrong("args", "are more than %d", mostArgs)

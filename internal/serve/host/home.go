@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"fmt"
@@ -35,3 +35,6 @@ func (h heldHome) there() error {
 	return fmt.Errorf("the home that this was started with is not at %s any more; put it back, or stop the service and "+
 		"start it again", h.path)
 }
+
+// there reports why nothing may be decided now.
+func (h *Host) there() error { return h.held.there() }

@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"encoding/json"
@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/internal/serve/host/hosttest"
 	"runloop.dev/rlp/internal/serve/service"
 	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/run"
@@ -18,7 +19,7 @@ import (
 // planOf is what a request of the caller would be left.
 func (h *testHost) planOf(t testing.TB, q *service.Request) launcher.Plan {
 	t.Helper()
-	c, err := h.compose(t.Context(), h.as("default", t.Output()), h.who, q, begin(t))
+	c, err := h.compose(t.Context(), h.as("default", unsaid), h.who, q, begin(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +39,7 @@ func TestARequestOnlyTakesAway(t *testing.T) {
 		"\"b.example\"]\nenv = [\"FOO\"]\ntime = true\n"
 	rng := rand.New(rand.NewPCG(7, 56))
 	h := testingHost(t, "[security]\nrun_grant = \"operator_full\"\n")
-	h.install(t, "asks", asks, importing(t))
+	hosttest.Install(t, h.home, "asks", asks, importing(t))
 	widening := []string{
 		`{"adapter_constraints":{"fs":{"paths":["/"]},"http":{"allow_hosts":["a.example","b.example","evil.example"],"timeout_ms":999999}}}`,
 		`{"allowed_adapters":null,"forbidden_adapters":[],"forbidden_privilege_tiers":null,"limits":{"max_time_ms":99999999}}`,
@@ -98,7 +99,7 @@ func TestARequestOnlyTakesAway(t *testing.T) {
 // comes.
 func TestFilesAreReadForEachRequest(t *testing.T) {
 	h := testingHost(t, "[security]\nrun_grant = \"operator_full\"\n")
-	h.install(t, "asks", "kb_read = true\n", importing(t, "kb_get"))
+	hosttest.Install(t, h.home, "asks", "kb_read = true\n", importing(t, "kb_get"))
 	q := &service.Request{Door: service.HTTP, Agent: "asks"}
 	if r, err := h.do(t, q); err != nil || r.Outcome != launcher.OK {
 		t.Fatalf("%+v %v", r, err)

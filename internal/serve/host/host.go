@@ -1,4 +1,6 @@
-package main
+// Package host does what the service offers its callers, each request as a launch
+// of its own of the caller's tenant. What somebody asks only takes away.
+package host
 
 import (
 	"bytes"
@@ -6,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"runloop.dev/rlp/bundles"
 	"runloop.dev/rlp/caps"
@@ -27,11 +29,12 @@ import (
 
 // A host does what the service offers, as every invocation does it: each request
 // is one more of them in this process, of the tenant of its caller.
-type host struct {
-	app  *app
-	home string
-	held heldHome
-	log  *slog.Logger
+type Host struct {
+	runner compose.Runner // of the process
+	home   string
+	held   heldHome
+	log    *slog.Logger
+	now    func() time.Time
 
 	mu     sync.Mutex
 	calls  map[string][]string           // imports of a module, by its digest
@@ -44,40 +47,47 @@ type host struct {
 	unpacking chan struct{}
 }
 
-var _ service.Host = (*host)(nil)
+var _ service.Host = (*Host)(nil)
 
-func newHost(a *app, dir string, log *slog.Logger) *host {
-	return &host{
-		app: a, home: dir, held: holdHome(dir), log: log, calls: map[string][]string{},
+// newHost is a host that launches as r does, but in the home dir.
+func New(r *compose.Runner, dir string, log *slog.Logger, now func() time.Time) *Host {
+	return &Host{
+		runner: *r, home: dir, held: holdHome(dir), log: log, now: now, calls: map[string][]string{},
 		known: map[string]knownAgent{}, opened: map[string]*compose.KeptStore{}, told: map[string]string{},
 		room: (*kb.Store).Room, unpacking: make(chan struct{}, unpackedAtime),
 	}
 }
 
-// as is an invocation for a tenant. Nobody sits at a terminal for it, and what it
-// would tell on stderr goes to said.
-func (h *host) as(tenant string, said io.Writer) *app {
-	env := environment{env: h.app.env, stdin: bytes.NewReader(nil), stdout: io.Discard, stderr: said, kept: h.app.kept}
-	return &app{
-		environment: env, json: true, quiet: true, homeFlag: h.home, homeSet: true, tenant: tenant,
-		homeThere: h.held.there,
+// as launches for a tenant. What somebody at a terminal would be told say is told;
+// nil: the process is.
+func (h *Host) as(tenant string, say func(text string)) *compose.Runner {
+	r, reader := h.runner, *h.runner.Reader
+	reader.Tenant, reader.HomeDir, reader.HomeSet, reader.HomeThere = tenant, h.home, true, h.there
+	reader.Origin = compose.Origin{}
+	if say != nil {
+		reader.Say = say
 	}
+	r.Reader, r.Verbose = &reader, nil
+	return &r
 }
 
+// unsaid is what those are told who ask how things are.
+func unsaid(string) {}
+
 // Check implements [service.Host].
-func (h *host) Check(ctx context.Context, who *service.Caller, q *service.Request) error {
-	if err := h.held.there(); err != nil {
+func (h *Host) Check(ctx context.Context, who *service.Caller, q *service.Request) error {
+	if err := h.there(); err != nil {
 		return h.unavailable(ctx, who, err)
 	}
 	if len(q.Params) > 0 && !who.Can(service.Operate) { // before any of them is looked up
 		return fmt.Errorf("params name paths of the host that serves: %w", service.ErrForbidden)
 	}
-	a := h.as(who.Tenant, io.Discard)
+	a := h.as(who.Tenant, unsaid)
 	c := &compose.Composition{}
-	if err := a.reader().Settle(c); err != nil {
+	if err := a.Settle(c); err != nil {
 		return h.unavailable(ctx, who, err)
 	}
-	r := &requestReader{app: a, in: c, who: who}
+	r := &requestReader{reader: a.Reader, in: c, who: who}
 	r.form(q)
 	r.layers(q)
 	r.params(q, nil)
@@ -101,22 +111,22 @@ func (h *host) Check(ctx context.Context, who *service.Caller, q *service.Reques
 }
 
 // compose reads all that decides what a request may do.
-func (h *host) compose(
-	ctx context.Context, a *app, who *service.Caller, q *service.Request, begin service.Begin,
+func (h *Host) compose(
+	ctx context.Context, a *compose.Runner, who *service.Caller, q *service.Request, begin service.Begin,
 ) (*compose.Composition, error) {
 	c := &compose.Composition{Origin: compose.Origin{
 		Surface: doorSurface(q.Door), RunID: begin.RunID, TraceID: q.TraceID,
-		Record: begin.Record, Warn: a.say,
+		Record: begin.Record, Warn: a.Say,
 	}}
 	asks := &c.Origin
-	if err := a.reader().Settle(c); err != nil {
+	if err := a.Settle(c); err != nil {
 		return nil, h.unavailable(ctx, who, err)
 	}
 	if q.Bundle != nil {
 		b, err := h.unpack(q.Bundle)
 		if err != nil {
 			p := compose.ProblemOf(err)
-			return nil, service.FieldErrors{{Field: "bundle", Why: hinted(p.Text(), p.Hint)}}
+			return nil, service.FieldErrors{{Field: "bundle", Why: compose.Hinted(p.Text(), p.Hint)}}
 		}
 		asks.Bundle, asks.Sent = b, !who.Can(service.Operate)
 	} else {
@@ -124,11 +134,11 @@ func (h *host) compose(
 	}
 	var refused error
 	asks.Layers = func(c *compose.Composition, given *policy.Given) ([]*caps.Layer, error) {
-		layers, err := a.doorLayers(c, who, q.Door)
+		layers, err := doorLayers(a.Reader, c, who, q.Door)
 		if err != nil {
 			return nil, err
 		}
-		r := &requestReader{app: a, in: c, who: who}
+		r := &requestReader{reader: a.Reader, in: c, who: who}
 		own := r.layers(q)
 		layers = append(layers, own...)
 		if !who.Can(service.Operate) {
@@ -141,7 +151,7 @@ func (h *host) compose(
 		}
 		return layers, r.away
 	}
-	c, err := a.reader().Complete(c, compose.Flags{Allow: q.Allow, Deny: q.Deny})
+	c, err := a.Complete(c, compose.Flags{Allow: q.Allow, Deny: q.Deny})
 	if refused != nil {
 		return nil, refused
 	}
@@ -152,7 +162,7 @@ func (h *host) compose(
 		return nil, h.unavailable(ctx, who, fmt.Errorf(
 			"what is installed as %s calls itself %s; run rlp agent install again", q.Agent, c.Bundle.Manifest.Agent))
 	}
-	if err := h.held.there(); err != nil { // all that was read is of one home
+	if err := h.there(); err != nil { // all that was read is of one home
 		return nil, h.unavailable(ctx, who, err)
 	}
 	if err := cmp.Or(c.Strict(), ownLinks(c)); err != nil {
@@ -191,7 +201,7 @@ const (
 )
 
 // unpack verifies an archive, and keeps of it no more than a launch needs.
-func (h *host) unpack(archive []byte) (*bundles.Bundle, error) {
+func (h *Host) unpack(archive []byte) (*bundles.Bundle, error) {
 	h.unpacking <- struct{}{}
 	defer func() { <-h.unpacking }()
 	b, err := bundles.Read(sentBundle, archive)
@@ -217,12 +227,12 @@ func (h *host) unpack(archive []byte) (*bundles.Bundle, error) {
 }
 
 // Launch implements [service.Host].
-func (h *host) Launch(ctx context.Context, who *service.Caller, q *service.Request,
+func (h *Host) Launch(ctx context.Context, who *service.Caller, q *service.Request,
 	begin service.Begin,
 ) (*launcher.Report, error) {
-	var said bytes.Buffer
-	a := h.as(who.Tenant, &said)
-	defer func() { h.warn(ctx, who, slog.LevelWarn, "launch", said.String()) }()
+	a := h.as(who.Tenant, func(text string) {
+		h.warn(ctx, who, slog.LevelWarn, "launch", text)
+	})
 	c, err := h.compose(ctx, a, who, q, begin)
 	if err != nil {
 		return nil, err
@@ -248,7 +258,7 @@ func (h *host) Launch(ctx context.Context, who *service.Caller, q *service.Reque
 	if begin.Stderr != nil {
 		j.Stderr = listener(begin.Stderr)
 	}
-	report, err := a.runner().Launch(ctx, c, j)
+	report, err := a.Launch(ctx, c, j)
 	switch {
 	case err != nil:
 		return nil, h.unavailable(ctx, who, err)
@@ -277,7 +287,7 @@ func (l listener) Write(p []byte) (int, error) {
 const mostModules = 1024
 
 // callsOf are the host calls that a bundle's module imports.
-func (h *host) callsOf(b *bundles.Bundle) ([]string, error) {
+func (h *Host) callsOf(b *bundles.Bundle) ([]string, error) {
 	h.mu.Lock()
 	list, known := h.calls[b.WasmSHA256]
 	h.mu.Unlock()

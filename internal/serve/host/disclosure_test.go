@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"runloop.dev/rlp/internal/serve/host/hosttest"
 	"runloop.dev/rlp/internal/serve/service"
 	"runloop.dev/rlp/kb"
 )
@@ -62,7 +63,7 @@ func TestWhatIsProtectedIsTold(t *testing.T) {
 	for _, door := range []string{"runner_default", "operator_full"} {
 		h := testingHost(t, "[security]\nrun_grant = \""+door+"\"\n[security.secrets]\nprovider = \"exec\"\ncommand = [\""+
 			helper+"\", \"{id}\"]\n")
-		h.install(t, "plain", "fs = [\"/\"]\n", importing(t))
+		hosttest.Install(t, h.home, "plain", "fs = [\"/\"]\n", importing(t))
 		all := func(may service.Rights) string {
 			h.who.May = may
 			said := h.answer(t, &service.Request{Door: service.HTTP, Bundle: asksFor(t, "fs_rw = [\"/\"]\n")})

@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"errors"
@@ -10,10 +10,10 @@ import (
 
 	"runloop.dev/rlp/internal/base/home"
 	"runloop.dev/rlp/internal/record/audit"
+	"runloop.dev/rlp/internal/serve/host/hosttest"
 	"runloop.dev/rlp/internal/serve/service"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/kb/journal"
-	"runloop.dev/rlp/launcher/ask"
 )
 
 // What is told as unsealed is what no checkpoint covers: all of a log that nobody
@@ -84,50 +84,22 @@ func TestUnsealedRecordsAreThoseBehindTheNewestCheckpoint(t *testing.T) {
 // The service knows it of its own log, which each run that ends signs.
 func TestTheServiceKnowsWhatIsUnsealed(t *testing.T) {
 	h := testingHost(t, "")
-	h.install(t, "plain", "", importing(t))
+	hosttest.Install(t, h.home, "plain", "", importing(t))
 	if _, err := h.do(t, &service.Request{Door: service.HTTP, Agent: "plain"}); err != nil {
 		t.Fatal(err)
 	}
-	log, err := h.store(t.Context(), home.DefaultTenant)
+	log, err := h.Store(t.Context(), home.DefaultTenant)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := log.Ingest(t.Context()); err != nil { // it is behind the run otherwise
 		t.Fatal(err)
 	}
-	if n, ok := h.logSize(); !ok || n == 0 {
+	if n, ok := h.LogSize(); !ok || n == 0 {
 		t.Fatalf("control: %d records: %v", n, ok)
 	}
-	if n, ok := h.logUnsealed(); !ok || n != 0 {
+	if n, ok := h.LogUnsealed(); !ok || n != 0 {
 		t.Errorf("%d records are unsealed: %v", n, ok)
-	}
-}
-
-// A text of the caller's own is a policy, whose paths are looked up on the host:
-// who may not operate is refused before that, wherever the paths lead, and who may
-// not read is told nothing.
-func TestTextsOfCallersTakeTheRightToOperate(t *testing.T) {
-	h := testingHost(t, "")
-	h.install(t, "plain", "", importing(t))
-	there, gone := t.TempDir(), filepath.Join(t.TempDir(), "gone")
-	text := func(path string) []byte { return fmt.Appendf(nil, "[params]\nnotes = %q\n", path) }
-	for name, try := range map[string]func([]byte) error{
-		"override": func(text []byte) error {
-			_, err := h.TryOverride(t.Context(), h.who, "plain", ask.Trial{Text: text})
-			return err
-		},
-		"whatif": func(text []byte) error { _, err := h.WhatIf(t.Context(), h.who, "plain", text); return err },
-	} {
-		h.who.May = service.Launch | service.Read
-		for _, path := range []string{there, gone, "/etc/passwd/x", h.home} {
-			if err := try(text(path)); !errors.Is(err, service.ErrForbidden) {
-				t.Errorf("%s of %s: %v", name, path, err)
-			}
-		}
-		h.who.May |= service.Operate
-		if err := try([]byte("[capabilities]\n")); err != nil {
-			t.Errorf("control: %s: %v", name, err)
-		}
 	}
 }
 
@@ -135,7 +107,7 @@ func TestTextsOfCallersTakeTheRightToOperate(t *testing.T) {
 // another tenant's is not told from what is nobody's.
 func TestParamsAreRefusedBeforeTheyAreLookedUp(t *testing.T) {
 	h := testingHost(t, "[security]\nrun_grant = \"operator_full\"\n")
-	h.install(t, "plain", "", importing(t))
+	hosttest.Install(t, h.home, "plain", "", importing(t))
 	tenants := filepath.Join(h.home, "tenants", "acme")
 	if err := os.MkdirAll(tenants, 0o700); err != nil {
 		t.Fatal(err)
@@ -160,11 +132,11 @@ func TestParamsAreRefusedBeforeTheyAreLookedUp(t *testing.T) {
 // A service that can begin no run's record is not ready, and is again once it can.
 func TestNoJournalIsNotReady(t *testing.T) {
 	h := testingHost(t, "")
-	h.install(t, "plain", "", importing(t))
+	hosttest.Install(t, h.home, "plain", "", importing(t))
 	if _, err := h.do(t, &service.Request{Door: service.HTTP, Agent: "plain"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.ready(t.Context()); err != nil {
+	if err := h.Ready(t.Context()); err != nil {
 		t.Fatalf("control: %v", err)
 	}
 	journals := filepath.Join(h.home, "journal")
@@ -175,7 +147,7 @@ func TestNoJournalIsNotReady(t *testing.T) {
 	if err := os.Chmod(key, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.ready(t.Context()); err == nil || !strings.Contains(err.Error(), "no journal can be made") {
+	if err := h.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "no journal can be made") {
 		t.Errorf("it can record no run, and is ready: %v", err)
 	}
 	h.who.May = service.Launch
@@ -188,7 +160,7 @@ func TestNoJournalIsNotReady(t *testing.T) {
 	if err := os.Chmod(key, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.ready(t.Context()); err != nil {
+	if err := h.Ready(t.Context()); err != nil {
 		t.Errorf("it is not ready again: %v", err)
 	}
 }
@@ -196,11 +168,11 @@ func TestNoJournalIsNotReady(t *testing.T) {
 // A service whose log has no room takes no runs, and says so.
 func TestNoRoomForTheLogIsNotReady(t *testing.T) {
 	h := testingHost(t, "")
-	if err := h.ready(t.Context()); err != nil {
+	if err := h.Ready(t.Context()); err != nil {
 		t.Fatalf("control: %v", err)
 	}
 	h.room = func(*kb.Store) error { return errors.New("the disk has 0 MiB left") }
-	if err := h.ready(t.Context()); err == nil || !strings.Contains(err.Error(),
+	if err := h.Ready(t.Context()); err == nil || !strings.Contains(err.Error(),
 		"the audit log: the disk has 0 MiB left") {
 		t.Errorf("without room it is ready: %v", err)
 	}

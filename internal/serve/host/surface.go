@@ -1,9 +1,8 @@
-package main
+package host
 
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -18,9 +17,9 @@ const surfaceVersion = "1"
 
 // Surface implements [service.Host]: what a bundle that asks for everything
 // would be left by all that narrows every request of the caller.
-func (h *host) Surface(ctx context.Context, who *service.Caller, d service.Door) (*service.Surface, error) {
-	a := h.as(who.Tenant, io.Discard)
-	c, err := a.outline(who, d)
+func (h *Host) Surface(ctx context.Context, who *service.Caller, d service.Door) (*service.Surface, error) {
+	a := h.as(who.Tenant, unsaid)
+	c, err := outline(a.Reader, who, d)
 	if err != nil {
 		return nil, h.unavailable(ctx, who, err)
 	}
@@ -29,7 +28,7 @@ func (h *host) Surface(ctx context.Context, who *service.Caller, d service.Door)
 		return nil, h.unavailable(ctx, who, err)
 	}
 	s := &service.Surface{
-		SchemaVersion: surfaceVersion, Grant: doorGrant(c, d), Limits: plan.Limits.Map(),
+		SchemaVersion: surfaceVersion, Grant: DoorGrant(c.Config, d), Limits: plan.Limits.Map(),
 		Layers: []string{},
 	}
 	for _, l := range c.Policy.Layers {
@@ -40,7 +39,7 @@ func (h *host) Surface(ctx context.Context, who *service.Caller, d service.Door)
 		s.Families = append(s.Families, surfaceOf(plan, f, terms))
 	}
 	if exec := &s.Families[caps.Exec]; exec.Available {
-		has, err := h.lane.tried(ctx, a, c)
+		has, err := h.lane.tried(ctx, a, c, h.now)
 		if err != nil {
 			return nil, h.unavailable(ctx, who, err)
 		}
@@ -54,9 +53,9 @@ func (h *host) Surface(ctx context.Context, who *service.Caller, d service.Door)
 
 // outline is the composition of a bundle that asks for everything, under what
 // narrows every request: what an agent's own override takes is not in it.
-func (a *app) outline(who *service.Caller, d service.Door) (*compose.Composition, error) {
+func outline(a *compose.Reader, who *service.Caller, d service.Door) (*compose.Composition, error) {
 	c := &compose.Composition{}
-	if err := a.reader().Settle(c); err != nil {
+	if err := a.Settle(c); err != nil {
 		return nil, err
 	}
 	for f := range caps.NumFamilies {
@@ -66,23 +65,23 @@ func (a *app) outline(who *service.Caller, d service.Door) (*compose.Composition
 		}
 		c.Policy.Base = append(c.Policy.Base, caps.Entry{Grant: caps.Grant{Family: f, Modes: caps.AllModes(f), Scope: scope}})
 	}
-	protected, err := a.reader().Protected(c, nil)
+	protected, err := a.Protected(c, nil)
 	if err != nil {
 		return nil, err
 	}
 	c.Policy.Layers = []*caps.Layer{protected, {Name: "config", Limits: c.Config.Limits}}
-	every, err := a.reader().OverrideLayer(c, c.Home.Override("_default"), true, nil)
+	every, err := a.OverrideLayer(c, c.Home.Override("_default"), true, nil)
 	if err != nil {
 		return nil, err
 	}
 	if every != nil {
 		c.Policy.Layers = append(c.Policy.Layers, every)
 	}
-	profiles, err := a.reader().ProfileLayers(c, nil)
+	profiles, err := a.ProfileLayers(c, nil)
 	if err != nil {
 		return nil, err
 	}
-	door, err := a.doorLayers(c, who, d)
+	door, err := doorLayers(a, c, who, d)
 	c.Policy.Layers = slices.Concat(c.Policy.Layers, profiles, door)
 	return c, err
 }
@@ -164,10 +163,10 @@ func orNoWords(list []string) []string {
 
 // decided refuses to begin where a request could not: what its grant starts from
 // is judged before the first one comes.
-func (h *host) decided() error {
+func (h *Host) Decided() error {
 	for _, d := range []service.Door{service.HTTP, service.MCP} {
-		who := &service.Caller{Tenant: h.app.tenant}
-		c, err := h.as(who.Tenant, h.app.stderr).outline(who, d)
+		who := &service.Caller{Tenant: h.runner.Tenant}
+		c, err := outline(h.as(who.Tenant, nil).Reader, who, d)
 		if err == nil {
 			_, err = launcher.NewPlan(c.Policy)
 		}

@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"context"
@@ -27,14 +27,16 @@ type laneTrial struct {
 
 // tried tries the lane that requests would run programs in, unless that was done a
 // moment ago.
-func (t *laneTrial) tried(ctx context.Context, a *app, c *compose.Composition) (bool, error) {
+func (t *laneTrial) tried(
+	ctx context.Context, a *compose.Runner, c *compose.Composition, now func() time.Time,
+) (bool, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	name := c.Config.Exec.Lane
 	if name == "auto" && len(c.Config.Exec.Asked) > 0 {
 		name = "container"
 	}
-	if name == t.name && time.Since(t.at) < laneTriedFor {
+	if name == t.name && now().Sub(t.at) < laneTriedFor {
 		return t.has, nil
 	}
 	dir, err := os.MkdirTemp("", "rlp-lane")
@@ -43,14 +45,14 @@ func (t *laneTrial) tried(ctx context.Context, a *app, c *compose.Composition) (
 	}
 	id := uuid.NewString()
 	l, err := lane.Open(ctx, name, lane.Config{
-		Work: filepath.Join(dir, id, "run"), ID: id, Self: a.runner().ConfineCommand(), Bounds: compose.Bounds(c.Config.Exec),
-		Container: a.runner().ContainerConfig(c.Config.Exec),
+		Work: filepath.Join(dir, id, "run"), ID: id, Self: a.ConfineCommand(), Bounds: compose.Bounds(c.Config.Exec),
+		Container: a.ContainerConfig(c.Config.Exec),
 	})
 	if err == nil {
 		err = l.Close()
 	}
 	var missing *lane.UnsupportedError
-	t.name, t.at, t.has = name, time.Now(), !errors.As(err, &missing)
+	t.name, t.at, t.has = name, now(), !errors.As(err, &missing)
 	if missing != nil {
 		err = nil
 	}

@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"archive/tar"
@@ -17,6 +17,7 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
+	"runloop.dev/rlp/internal/serve/host/hosttest"
 	"runloop.dev/rlp/internal/serve/service"
 )
 
@@ -119,8 +120,8 @@ func TestABrokenFileOfTheOperatorsIsNoFaultOfTheRequest(t *testing.T) {
 			t.Run(name+", "+string(door), func(t *testing.T) {
 				h := testingHost(t, "[security]\nrun_grant = \"operator_full\"\n")
 				var log bytes.Buffer
-				h.host.log = slog.New(slog.NewTextHandler(&log, nil))
-				h.install(t, "plain", "", importing(t))
+				h.Host.log = slog.New(slog.NewTextHandler(&log, nil))
+				hosttest.Install(t, h.home, "plain", "", importing(t))
 				q := c.q
 				q.Door = door
 				if q.Agent == "" {
@@ -216,7 +217,7 @@ func TestABrokenBundleIsTheCallers(t *testing.T) {
 func TestALogThatIsAwayTellsNoPath(t *testing.T) {
 	h := testingHost(t, "")
 	var log bytes.Buffer
-	h.host.log = slog.New(slog.NewTextHandler(&log, nil))
+	h.Host.log = slog.New(slog.NewTextHandler(&log, nil))
 	h.put(t, "config.toml", "[kb]\ndomains = 7\n")
 	_, err := h.Log(context.Background(), &service.Caller{Tenant: "default"})
 	var away *service.UnavailableError
@@ -229,7 +230,7 @@ func TestALogThatIsAwayTellsNoPath(t *testing.T) {
 // home is.
 func TestReportsTellNoHome(t *testing.T) {
 	h := testingHost(t, "[security]\nrun_grant = \"operator_full\"\n")
-	h.install(t, "plain", "time = true\nenv = [\"FOO\"]\n", importing(t))
+	hosttest.Install(t, h.home, "plain", "time = true\nenv = [\"FOO\"]\n", importing(t))
 	h.put(t, "caps/overrides/plain.toml", "[deny]\ncapabilities = [\"env:*:*\"]\n")
 	for _, may := range []service.Rights{service.Launch | service.Read, service.Launch | service.Operate} {
 		h.who.May = may
@@ -243,7 +244,7 @@ func TestReportsTellNoHome(t *testing.T) {
 			t.Errorf("%v %s", err, text)
 		}
 	}
-	h.install(t, "calls", "env = [\"FOO\"]\n", importing(t, "environ_get"))
+	hosttest.Install(t, h.home, "calls", "env = [\"FOO\"]\n", importing(t, "environ_get"))
 	h.put(t, "caps/overrides/calls.toml", "[deny]\ncapabilities = [\"env:*:*\"]\n")
 	for _, may := range []service.Rights{service.Launch | service.Read, service.Launch | service.Operate} {
 		h.who.May = may
@@ -339,7 +340,7 @@ func TestRequestsLearnNothingOfPaths(t *testing.T) {
 			os.Symlink(secret, filepath.Join(dir, "link")), os.Symlink("loop", filepath.Join(dir, "loop"))); err != nil {
 			t.Fatal(err)
 		}
-		h.install(t, "plain", "fs = [\""+base+"\"]\n", importing(t))
+		hosttest.Install(t, h.home, "plain", "fs = [\""+base+"\"]\n", importing(t))
 		ask := func(may service.Rights, path string, kind int) string {
 			q := &service.Request{Door: service.HTTP, Agent: "plain"}
 			switch kind {
@@ -397,7 +398,7 @@ func TestRequestsLearnNothingOfPathsOfTheirBundle(t *testing.T) {
 		for _, door := range []string{"operator_full", "little"} {
 			h := testingHost(t, "[security]\nrun_grant = \""+door+"\"\npath_profile = \""+profile+"\"\n")
 			var log bytes.Buffer
-			h.host.log = slog.New(slog.NewTextHandler(&log, nil))
+			h.Host.log = slog.New(slog.NewTextHandler(&log, nil))
 			h.put(t, "caps/profiles/little.toml",
 				"schema = \"0.2\"\n[capabilities]\ntime = true\nexec = [\"/usr/bin/env\"]\nfs = [\""+t.TempDir()+"\"]\n")
 			for kind, asks := range []string{

@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"errors"
@@ -23,7 +23,7 @@ func TestNothingIsDecidedWithoutTheHome(t *testing.T) {
 	all := func() []error {
 		_, launched := h.Launch(t.Context(), h.who, sent, begin(t))
 		_, listed := h.Agents(t.Context(), h.who)
-		return []error{h.Check(t.Context(), h.who, sent), launched, lists(), listed, h.ready(t.Context())}
+		return []error{h.Check(t.Context(), h.who, sent), launched, lists(), listed, h.Ready(t.Context())}
 	}
 	for i, err := range all() { // control
 		if err != nil {
@@ -76,16 +76,16 @@ func TestAHomeThatIsGoneIsNotMadeAnew(t *testing.T) {
 	if err := surface(); !errors.As(err, &unavailable) {
 		t.Errorf("what is left under no settings is told: %v", err)
 	}
-	if _, err := h.tokenLayers(t.Context(), &access.Token{Name: "ci", Tenant: "acme", Grant: "{}"}); err == nil {
+	if _, err := h.TokenLayers(t.Context(), &access.Token{Name: "ci", Tenant: "acme", Grant: "{}"}); err == nil {
 		t.Error("a token is narrowed by what is not there")
 	}
 	if _, err := h.Log(t.Context(), &service.Caller{Tenant: "acme", May: service.Operate}); err == nil {
 		t.Error("a log is opened")
 	}
-	if _, ok := h.backlog(); ok || len(h.tenants()) != 0 {
+	if _, ok := h.Backlog(); ok || len(h.tenants()) != 0 {
 		t.Error("journals are looked for")
 	}
-	if err := h.ready(t.Context()); err == nil {
+	if err := h.Ready(t.Context()); err == nil {
 		t.Error("it is ready")
 	}
 	if _, err := os.Stat(h.home); !errors.Is(err, fs.ErrNotExist) {

@@ -1,12 +1,13 @@
-package main
+package host
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"time"
+
+	"runloop.dev/rlp/internal/base/printable"
 
 	"runloop.dev/rlp/internal/base/config"
 	"runloop.dev/rlp/internal/base/home"
@@ -18,28 +19,28 @@ import (
 
 // Log implements [service.Host]. A store that was opened stays open, so that each
 // question finds it ready.
-func (h *host) Log(ctx context.Context, who *service.Caller) (service.Log, error) {
-	log, err := h.store(ctx, who.Tenant)
+func (h *Host) Log(ctx context.Context, who *service.Caller) (service.Log, error) {
+	log, err := h.Store(ctx, who.Tenant)
 	if err != nil {
-		h.log.Error("unavailable", "tenant", who.Tenant, "message", printable(compose.ProblemOf(err).Text()))
+		h.log.Error("unavailable", "tenant", who.Tenant, "message", printable.Line(compose.ProblemOf(err).Text()))
 		return nil, &service.UnavailableError{Why: errors.New("the log cannot be opened now; the log of the service says why")}
 	}
 	return service.TellLog(who, log), nil
 }
 
 // store is the store of a tenant, open.
-func (h *host) store(ctx context.Context, tenant string) (*kb.Store, error) {
+func (h *Host) Store(ctx context.Context, tenant string) (*kb.Store, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if k := h.opened[tenant]; k != nil {
 		return k.KB, nil
 	}
-	a := h.as(tenant, h.app.stderr)
-	at, cfg, err := a.settings()
+	a := h.as(tenant, nil)
+	at, cfg, err := a.Settings()
 	if err != nil {
 		return nil, &service.UnavailableError{Why: err}
 	}
-	k, err := h.app.kept.Stores.Take(at, cfg)
+	k, err := h.runner.Kept.Stores.Take(at, cfg)
 	if err == nil && k == nil {
 		err = errors.New("the store is about to be opened under other settings; ask again")
 	}
@@ -47,17 +48,17 @@ func (h *host) store(ctx context.Context, tenant string) (*kb.Store, error) {
 		return nil, &service.UnavailableError{Why: fmt.Errorf("opening the log: %w", err)}
 	}
 	if runs, err := journal.Names(at.Journal()); err == nil && len(runs) > 0 { // what an earlier process left
-		h.app.kept.Stores.TakeIn(at, cfg, len(runs))
+		h.runner.Kept.Stores.TakeIn(at, cfg, len(runs))
 	}
 	h.opened[tenant] = k
 	return k.KB, nil
 }
 
 // logSize is how many records the log of the default tenant has.
-func (h *host) logSize() (records uint64, ok bool) {
+func (h *Host) LogSize() (records uint64, ok bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	log, err := h.store(ctx, home.DefaultTenant)
+	log, err := h.Store(ctx, home.DefaultTenant)
 	if err != nil {
 		return 0, false
 	}
@@ -66,10 +67,10 @@ func (h *host) logSize() (records uint64, ok bool) {
 }
 
 // logUnsealed is how many of them no signed checkpoint covers.
-func (h *host) logUnsealed() (records uint64, ok bool) {
+func (h *Host) LogUnsealed() (records uint64, ok bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	log, err := h.store(ctx, home.DefaultTenant)
+	log, err := h.Store(ctx, home.DefaultTenant)
 	if err != nil {
 		return 0, false
 	}
@@ -101,8 +102,8 @@ func unsealed(ctx context.Context, log *kb.Store) (uint64, error) {
 }
 
 // backlog is how many journals of that tenant are not taken in.
-func (h *host) backlog() (journals int64, ok bool) {
-	at, err := h.as(home.DefaultTenant, io.Discard).home()
+func (h *Host) Backlog() (journals int64, ok bool) {
+	at, err := h.as(home.DefaultTenant, unsaid).Home()
 	if err != nil {
 		return 0, false
 	}
@@ -111,11 +112,11 @@ func (h *host) backlog() (journals int64, ok bool) {
 }
 
 // ready says why no run could be recorded now.
-func (h *host) ready(ctx context.Context) error {
-	if err := h.held.there(); err != nil {
+func (h *Host) Ready(ctx context.Context) error {
+	if err := h.there(); err != nil {
 		return err
 	}
-	log, err := h.store(ctx, home.DefaultTenant)
+	log, err := h.Store(ctx, home.DefaultTenant)
 	if err != nil {
 		return err
 	}
@@ -125,7 +126,7 @@ func (h *host) ready(ctx context.Context) error {
 	if err := h.room(log); err != nil {
 		return fmt.Errorf("the audit log: %w", err)
 	}
-	at, err := h.as(home.DefaultTenant, io.Discard).home()
+	at, err := h.as(home.DefaultTenant, unsaid).Home()
 	if err == nil {
 		err = home.Make(at.Log())
 	}
@@ -148,7 +149,7 @@ const lookEach = time.Second
 
 // takeInForeign takes in, until ctx ends, what launches outside this process
 // leave in the journals of the tenants whose logs are open.
-func (h *host) takeInForeign(ctx context.Context) {
+func (h *Host) TakeInForeign(ctx context.Context) {
 	tick := time.NewTicker(lookEach)
 	defer tick.Stop()
 	for {
@@ -159,7 +160,7 @@ func (h *host) takeInForeign(ctx context.Context) {
 		}
 		for _, t := range h.tenants() {
 			if none, err := noJournals(t.home); err == nil && !none {
-				h.app.kept.Stores.TakeIn(t.home, t.config, 0)
+				h.runner.Kept.Stores.TakeIn(t.home, t.config, 0)
 			}
 		}
 	}
@@ -177,11 +178,11 @@ type openTenant struct {
 	config config.Config
 }
 
-func (h *host) tenants() (list []openTenant) {
+func (h *Host) tenants() (list []openTenant) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for tenant, k := range h.opened {
-		if at, err := h.as(tenant, h.app.stderr).home(); err == nil {
+		if at, err := h.as(tenant, nil).Home(); err == nil {
 			list = append(list, openTenant{at, k.Config})
 		}
 	}
