@@ -24,7 +24,7 @@ type pending struct {
 
 // askDaemon asks the daemon for a launch, where there is one: that is one
 // system call that fails where there is none. The arguments are looked at as far as
-// it takes to find the socket, and handed on as they are; the helper reads them as
+// it takes to find the socket, and handed on as they are; the daemon reads them as
 // anybody does, and declines what is not for it.
 func askDaemon(env environment) pending {
 	p := pending{env: env}
@@ -43,6 +43,7 @@ func askDaemon(env environment) pending {
 	if err != nil {
 		return p
 	}
+	env.listening() // a signal from here on ends the run, and is no end of this process
 	if err := c.Send(daemon.Request{Kind: daemon.Launch, Args: env.args, Env: env.env}, 0, 1, 2); err != nil {
 		c.Close()
 		return p
@@ -51,7 +52,7 @@ func askDaemon(env environment) pending {
 	return p
 }
 
-// daemonFlags are the home that the arguments name, and whether no helper is to be
+// daemonFlags are the home that the arguments name, and whether no daemon is to be
 // used.
 func daemonFlags(args []string) (dir string, no bool) {
 	for i, arg := range args {
@@ -69,7 +70,7 @@ func daemonFlags(args []string) (dir string, no bool) {
 	return dir, no
 }
 
-// errDaemonGone is what is left to say of a run whose helper is gone. Nobody
+// errDaemonGone is what is left to say of a run whose daemon is gone. Nobody
 // launches again what may have begun.
 var errDaemonGone = errors.New("the daemon ended before the run did, and the run with it; rlp audit list shows what " +
 	"was recorded (it is not launched again)")

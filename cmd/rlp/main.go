@@ -20,7 +20,6 @@ func Main() int {
 		args: os.Args[1:], env: os.Environ(),
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
 	}
-	helper := askDaemon(env)
 	if len(os.Args) > 1 && os.Args[1] != "launch" {
 		handleWriteSignals()
 		if status, done := guest.BeCompiler(os.Args, os.Stdin, os.Stdout); done {
@@ -29,7 +28,7 @@ func Main() int {
 	}
 	ctx, listening := listen()
 	env.listening = listening
-	if status, done := helper.wait(ctx); done {
+	if status, done := askDaemon(env).wait(ctx); done {
 		return status
 	}
 	return invoke(ctx, env)
