@@ -14,6 +14,7 @@ import (
 
 	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/kb/db"
+	"runloop.dev/rlp/kb/logtest"
 	"runloop.dev/rlp/kb/wire"
 )
 
@@ -27,13 +28,9 @@ type adversary struct {
 }
 
 // attack lets an adversary at a store that nobody has open.
-func attack(t *testing.T, o Options, do func(a *adversary)) {
+func attack(t *testing.T, o place, do func(a *adversary)) {
 	t.Helper()
-	o, err := o.withDefaults()
-	if err != nil {
-		t.Fatal(err)
-	}
-	db, err := badger.Open(db.DatabaseOptions(o.layout().kb))
+	db, err := badger.Open(db.DatabaseOptions(o.dir()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,31 +74,16 @@ func (a *adversary) get(k []byte) (v []byte) {
 }
 
 // all is everything in a space.
-func (a *adversary) all(space byte) (pairs []pair) {
+func (a *adversary) all(space byte) []stored {
 	a.Helper()
-	err := a.db.View(func(txn *badger.Txn) error {
-		it := txn.NewIterator(badger.IteratorOptions{Prefix: []byte{space}})
-		defer it.Close()
-		for it.Rewind(); it.Valid(); it.Next() {
-			v, err := it.Item().ValueCopy(nil)
-			if err != nil {
-				return err
-			}
-			pairs = append(pairs, pair{it.Item().KeyCopy(nil), v})
-		}
-		return nil
-	})
-	if err != nil {
-		a.Fatal(err)
-	}
-	return pairs
+	return pairsIn(a, a.db, space)
 }
 
 // records is the log.
 func (a *adversary) records() (recs []*audit.Record) {
 	a.Helper()
 	for _, p := range a.all(spaceRecord) {
-		rec, err := a.codec.Decode(p.Value)
+		rec, err := a.codec.Decode(p.value)
 		if err != nil {
 			a.Fatal(err)
 		}
@@ -202,32 +184,32 @@ func (a *adversary) replant(recs []*audit.Record) {
 func (a *adversary) restate(last map[string]uint64) {
 	for _, p := range a.all(spaceState) {
 		var s journalState
-		if err := a.codec.Unmarshal(p.Value, &s); err != nil {
+		if err := a.codec.Unmarshal(p.value, &s); err != nil {
 			a.Fatal(err)
 		}
-		n := last[string(p.Key[1:])]
+		n := last[string(p.key[1:])]
 		if n == 0 {
-			a.drop(p.Key)
+			a.drop(p.key)
 			continue
 		}
 		s.State.RunSeq = n
-		v, err := s.Encode(a.codec, string(p.Key[1:]))
+		v, err := s.Encode(a.codec, string(p.key[1:]))
 		if err != nil {
 			a.Fatal(err)
 		}
-		a.set(p.Key, v)
+		a.set(p.key, v)
 	}
 }
 
 func (a *adversary) resign(how int) {
 	for _, p := range a.all(spaceCheckpoint) {
-		a.drop(p.Key)
+		a.drop(p.key)
 		if how&withNone != 0 {
 			continue
 		}
 		a.update(func(txn *badger.Txn) error {
 			head, err := storedHead(txn)
-			size := db.TailNumber(p.Key)
+			size := db.TailNumber(p.key)
 			if err != nil || size > head.Size {
 				return err
 			}
@@ -235,7 +217,7 @@ func (a *adversary) resign(how int) {
 			if err != nil {
 				return err
 			}
-			note, err := a.keys.seal(size, root)
+			note, err := a.keys.Seal(size, root)
 			if err != nil {
 				return err
 			}
@@ -243,22 +225,22 @@ func (a *adversary) resign(how int) {
 			if err != nil {
 				return err
 			}
-			return txn.Set(p.Key, v)
+			return txn.Set(p.key, v)
 		})
 	}
 }
 
 // threeRuns is a closed store of three runs that have ended, 41, 31 and 21
 // records long, and the head of each checkpoint.
-func threeRuns(t testing.TB) (Options, []Head) {
+func threeRuns(t testing.TB) (place, []Head) {
 	t.Helper()
-	o := sealed(Options{Home: filepath.Join(t.TempDir(), "home")})
-	s, err := Open(t.Context(), o)
+	o := newPlace(t)
+	s, err := open(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, run := range []string{"run1", "run22", "run333"} {
-		record(t, o.Home, run, 40-10*i)
+		logtest.Record(t, o.home, run, 40-10*i)
 		if _, err := s.Ingest(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -277,7 +259,7 @@ func threeRuns(t testing.TB) (Options, []Head) {
 		t.Fatal(heads)
 	}
 	for _, run := range []string{"run1", "run22", "run333"} { // as they will be soon
-		if err := os.Remove(filepath.Join(o.Home, "journal", run)); err != nil {
+		if err := os.Remove(filepath.Join(o.home, "journal", run)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -285,14 +267,14 @@ func threeRuns(t testing.TB) (Options, []Head) {
 }
 
 // copied is another store that holds the same.
-func copied(t testing.TB, o Options) Options {
+func copied(t testing.TB, o place) place {
 	t.Helper()
-	from := o.Home
-	o.Home = filepath.Join(t.TempDir(), "home")
-	if err := os.CopyFS(o.Home, os.DirFS(from)); err != nil {
+	from := o.home
+	o.home = filepath.Join(t.TempDir(), "home")
+	if err := os.CopyFS(o.home, os.DirFS(from)); err != nil {
 		t.Fatal(err)
 	}
-	err := filepath.WalkDir(o.Home, func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(o.home, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return errors.Join(err, os.Chmod(path, 0o700))
 		}
@@ -305,9 +287,9 @@ func copied(t testing.TB, o Options) Options {
 }
 
 // verified opens a store and verifies its log.
-func verified(t testing.TB, o Options, c LogCheck) (LogReport, error) {
+func verified(t testing.TB, o place, c LogCheck) (LogReport, error) {
 	t.Helper()
-	s, err := Open(t.Context(), o)
+	s, err := open(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -475,9 +457,9 @@ func TestAdversary(t *testing.T) {
 }
 
 // readAll reads a log as rlp audit list does.
-func readAll(t *testing.T, o Options) error {
+func readAll(t *testing.T, o place) error {
 	t.Helper()
-	s, err := Open(t.Context(), o)
+	s, err := open(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -519,7 +501,7 @@ func (a *adversary) ownMark(seq uint64) {
 		return err
 	})
 	m := Mark{Head: head, Pruned: seq, UnixMS: 1}
-	m.Note, _ = a.keys.mark(head.Size, head.Root, m.lines())
+	m.Note, _ = a.keys.Mark(head.Size, head.Root, m.lines())
 	p, err := a.codec.Marshal(m)
 	if err != nil {
 		a.Fatal(err)

@@ -114,7 +114,7 @@ func (l *Log) checkpointsOf(txn *badger.Txn, after uint64) (*checkpointsAnswer, 
 	it := txn.NewIterator(badger.IteratorOptions{Prefix: []byte{spaceCheckpoint}})
 	defer it.Close()
 	for it.Seek(keyCheckpoint(after + 1)); it.Valid() && after+1 != 0; it.Next() {
-		if r.More = len(r.Checkpoints) >= pageItems || size > pageBytes; r.More {
+		if r.More = len(r.Checkpoints) >= db.PageItems || size > db.PageBytes; r.More {
 			return r, nil
 		}
 		c, err := l.checkpoint(it.Item())

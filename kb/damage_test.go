@@ -145,7 +145,10 @@ func withTable(t *testing.T) (home, dir string, tables []string) {
 func TestADatabaseOfOtherThanFilesIsRefused(t *testing.T) {
 	for _, name := range []string{"MANIFEST", "KEYREGISTRY", "000099.sst", "00099.mem", "000099.vlog"} {
 		home := filepath.Join(t.TempDir(), "home")
-		s := openSealed(t, Options{Home: home})
+		s, err := Open(t.Context(), Options{Home: home})
+		if err != nil {
+			t.Fatal(err)
+		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -156,7 +159,7 @@ func TestADatabaseOfOtherThanFilesIsRefused(t *testing.T) {
 		if err := unix.Mkfifo(path, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := Open(t.Context(), Options{Home: home})
+		_, err = Open(t.Context(), Options{Home: home})
 		if !errors.Is(err, wire.ErrUnavailable) || !errors.Is(err, wire.ErrDamaged) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v", name, err)
 		}

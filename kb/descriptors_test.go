@@ -90,7 +90,7 @@ func TestAStoreWithoutDescriptorsAnswers(t *testing.T) {
 		restore := withDescriptors(t, n)
 		_, put := v.Put(t.Context(), "notes", "during", []byte("2"))
 		_, ingest := s.Ingest(t.Context())
-		_, sealed := wire.Ask(t.Context(), s.logClient.asker, &sealRequest{})
+		_, sealed := send(t.Context(), s.backend.(*owned).engine, wire.OpSeal, fields{})
 		got, read := v.Get(t.Context(), "notes", "before")
 		restore()
 		for i, err := range []error{put, ingest, sealed} {

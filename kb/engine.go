@@ -19,6 +19,7 @@ type engine struct {
 	shut      atomic.Bool  // a restore is under way, or was interrupted
 	flushes   *db.Listener // of those that failed
 	snapshots snapshots
+	agreement agreement // with those who ask from other processes
 }
 
 // openEngine opens a store and brings it to the layout of this program.
@@ -30,7 +31,7 @@ func openEngine(o Options, l layout) (*engine, error) {
 	if err := e.begin(); err != nil {
 		return nil, errors.Join(err, e.db.Close())
 	}
-	go e.values.commitLoop()
+	e.values.start()
 	return e, nil
 }
 
@@ -51,7 +52,7 @@ func newEngine(o Options, l layout) (*engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &engine{db: db, codec: codec, flushes: f}
+	e := &engine{db: db, codec: codec, flushes: f, agreement: agreementOf(o.values())}
 	e.values = newValues(db, codec, *o.values(), e.mayServe)
 	if e.log, err = newLog(db, codec, o.log(l.journal)); err != nil {
 		return nil, errors.Join(err, db.Close())
@@ -74,8 +75,8 @@ func (e *engine) begin() error {
 
 // close commits what is waiting and closes the database.
 func (e *engine) close() error {
-	e.values.closeValues()
-	e.log.closeLog()
+	e.values.close()
+	e.log.close()
 	e.snapshots.endAll()
 	if err := e.db.Close(); err != nil {
 		return fmt.Errorf("closing the store: %w", err)

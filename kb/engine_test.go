@@ -6,13 +6,10 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/dgraph-io/badger/v4"
 
 	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/kb/db"
@@ -43,29 +40,52 @@ func testEngineOf(t testing.TB, o Options) *engine {
 	return e
 }
 
-// sent is a request of whatever kind.
-type sent interface{ Op() wire.Opcode }
+// fields are those of a message, by their numbers.
+type fields map[int]any
 
-// send has q answered as that of another process is.
-func send(ctx context.Context, e *engine, q sent) (any, error) {
+// send has a request answered as that of another process is.
+func send(ctx context.Context, e *engine, op wire.Opcode, q fields) (any, error) {
 	body, err := e.codec.Marshal(q)
 	if err != nil {
 		return nil, err
 	}
-	return e.serve(ctx, &message{q.Op(), body})
+	return e.serve(ctx, &message{op, body})
 }
 
-// asked has q answered by the part of e that it is for.
-func asked[P, A any](ctx context.Context, e *engine, q wire.Request[P, A]) (*A, error) {
+// asked has q answered.
+func asked[A any](ctx context.Context, e *engine, q wire.Request[*engine, A]) (*A, error) {
 	if err := e.serves(q.Op()); err != nil {
 		return nil, err
 	}
-	for _, part := range []any{e, e.log, e.values} {
-		if p, ok := part.(P); ok {
-			return wire.Answer(ctx, p, q)
-		}
+	return wire.Answer(ctx, e, q)
+}
+
+func mustDo[A any](t testing.TB, e *engine, q wire.Request[*engine, A]) *A {
+	t.Helper()
+	r, err := asked(t.Context(), e, q)
+	if err != nil {
+		t.Fatalf("%+v: %v", q, err)
 	}
-	return nil, errors.New("no part of the store answers it")
+	return r
+}
+
+// storeOf is the store that an engine is of.
+func storeOf(t testing.TB, e *engine) *Store {
+	t.Helper()
+	o, err := Options{Home: t.TempDir()}.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newStore(o)
+	s.backend = &owned{engine: e}
+	return s
+}
+
+func put(t testing.TB, e *engine, key, value string) {
+	t.Helper()
+	if _, err := storeOf(t, e).View(Origin{}).Put(t.Context(), "notes", key, []byte(value)); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // Each kind of request has a number of its own, and somebody who answers it.
@@ -93,53 +113,6 @@ func TestEveryRequestIsHandled(t *testing.T) {
 	}
 	if _, err := testEngine(t).serve(t.Context(), &message{Op: wire.OpOutcomes + 1}); !errors.Is(err, wire.ErrInvalid) {
 		t.Errorf("a number that is nobody's: %v", err)
-	}
-}
-
-// A change that is asked for again under its ID is answered as before and not
-// made again, whatever has happened in between.
-func TestChangeIsAppliedOnce(t *testing.T) {
-	e := testEngine(t)
-	ask := func(q *changeRequest) (*changeAnswer, error) {
-		q.Domain, q.Key = "notes", "a"
-		return asked(t.Context(), e, q)
-	}
-	id := func(b byte) []byte { return slices.Repeat([]byte{b}, 16) }
-	put := &changeRequest{ID: id(1), Value: []byte("1")}
-	first, err := ask(put)
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, err := ask(&changeRequest{ID: id(2), Value: []byte("2")})
-	if err != nil || other.Revision == first.Revision {
-		t.Fatal(other, err)
-	}
-	again, err := ask(put)
-	if err != nil || again.Revision != first.Revision {
-		t.Errorf("asked again: %+v %v", again, err)
-	}
-	if got, err := asked(t.Context(), e, &getRequest{Domain: "notes", Key: "a"}); err != nil || string(got.Value) != "2" {
-		t.Errorf("the change was made again: %+v %v", got, err)
-	}
-	del := &changeRequest{ID: id(3), Delete: true}
-	for range 2 {
-		if _, err := ask(del); err != nil {
-			t.Errorf("delete: %v", err)
-		}
-	}
-	many := &putAllRequest{ID: id(5), Domain: "notes", Items: []Item{{Key: "m", Value: []byte("1")}, {Key: "n"}}}
-	one, err := asked(t.Context(), e, many)
-	if err != nil || len(one.Revisions) != 2 {
-		t.Fatal(one, err)
-	}
-	if two, err := asked(t.Context(), e, many); err != nil || !slices.Equal(two.Revisions, one.Revisions) {
-		t.Errorf("many asked for again: %+v %v", two, err)
-	}
-	swap := &changeRequest{ID: id(4), Compare: true, Value: []byte("3")}
-	for range 2 {
-		if _, err := ask(swap); err != nil {
-			t.Errorf("swap: %v", err)
-		}
 	}
 }
 
@@ -172,7 +145,7 @@ func TestADiskThatFillsUp(t *testing.T) {
 	if err := put("1"); err != nil {
 		t.Fatal("control:", err)
 	}
-	j, err := journal.Create(journal.Options{Dir: own.log.opt.Journal, Head: audit.Head{
+	j, err := journal.Create(journal.Options{Dir: o.layout().journal, Head: audit.Head{
 		RunID: "run1", Tenant: DefaultTenant,
 		Agent: "a",
 	}})
@@ -211,123 +184,6 @@ func TestADiskThatFillsUp(t *testing.T) {
 	}
 	if err := again.Close(); err != nil {
 		t.Error(err)
-	}
-}
-
-// A record that is gone from the log, at whatever place, is an error that says which.
-func TestMissingRecord(t *testing.T) {
-	for _, gone := range []uint64{1, 5, 10} {
-		e := testEngine(t)
-		j, err := journal.Create(journal.Options{Dir: e.log.opt.Journal, Head: audit.Head{
-			RunID: "run1", Tenant: DefaultTenant,
-			Agent: "a",
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for range 10 {
-			if _, err := j.Decide(&audit.Decision{Keep: true, Deny: true}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		defer j.Close()
-		if _, err := asked(t.Context(), e, &ingestRequest{}); err != nil {
-			t.Fatal(err)
-		}
-		queries := []sent{
-			&pageRequest{From: 1, UpTo: 10},
-			&pageRequest{From: 1, UpTo: 10, Filter: Filter{Run: "run1"}},
-			&pageRequest{From: 1, UpTo: 10, Filter: Filter{Agent: "a"}},
-			&seekRequest{Filter: Filter{Limit: 10, Decision: "deny"}},
-		}
-		for _, q := range queries {
-			if _, err := send(t.Context(), e, q); err != nil { // the control
-				t.Fatal(err)
-			}
-		}
-		if err := e.db.Update(func(txn *badger.Txn) error { return txn.Delete(keyRecord(gone)) }); err != nil {
-			t.Fatal(err)
-		}
-		for _, q := range queries {
-			if _, err := send(t.Context(), e, q); !errors.Is(err, wire.ErrDamaged) {
-				t.Errorf("record %d is gone, %+v: %v", gone, q, err)
-			}
-		}
-	}
-}
-
-// A journal that carries on after a gap in its numbers is refused.
-func TestGapIsRefused(t *testing.T) {
-	e := testEngine(t)
-	j, err := journal.Create(journal.Options{Dir: e.log.opt.Journal, Head: audit.Head{
-		RunID: "run1", Tenant: DefaultTenant,
-		Agent: "a",
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 4 {
-		if _, err := j.Decide(&audit.Decision{Keep: true}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := asked(t.Context(), e, &ingestRequest{}); err != nil {
-		t.Fatal(err)
-	}
-	s, err := e.log.journalState("run1")
-	if err != nil || s.State.RunSeq != 4 {
-		t.Fatal(s, err)
-	}
-	s.State.RunSeq = 2 // as if two records had been lost on the way in
-	b := &intake{Log: e.log, ctx: t.Context(), run: "run1"}
-	if err := b.flush(s); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := j.Decide(&audit.Decision{Keep: true, Target: "after"}); err != nil {
-		t.Fatal(err)
-	}
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
-	r, err := asked(t.Context(), e, &ingestRequest{})
-	if err != nil || len(r.Damaged) != 1 || !strings.Contains(r.Damaged[0], "record 5 is where record 3 belongs") {
-		t.Fatalf("%+v %v", r, err)
-	}
-}
-
-// No two keys of the database are one, whatever names hold.
-func TestKeysAreDistinct(t *testing.T) {
-	seen := map[string]string{}
-	names := []string{"", "a", "aa", "a\x00", "\x00a", "\x00\x01a", "run", "r\x00\x00\x00\x00\x00\x00\x00\x01"}
-	add := func(k []byte, what string) {
-		if before, ok := seen[string(k)]; ok {
-			t.Errorf("%s and %s have one key", before, what)
-		}
-		seen[string(k)] = what
-	}
-	for _, k := range [][]byte{keyRev(), keySeq(), keySchema(), keyIndex(), keyRestore()} {
-		add(k, string(k))
-	}
-	for n := range uint64(3) {
-		add(keyRecord(n), "record")
-		add(keyOther(n), "other")
-		for _, a := range names {
-			add(keyRun(a, n), "run "+a)
-			add(keyAgent(a, n), "agent "+a)
-		}
-	}
-	for _, a := range names {
-		add(keyTally(a), "tally "+a)
-		add(keyDoc(a, 1), "document of "+a)
-		for _, b := range names {
-			add(keyMeta(a, b), "meta "+a+"|"+b)
-			add(keyData(a, b), "data "+a+"|"+b)
-			add(keyChain(a, b), "chain "+a+"|"+b)
-			for _, index := range []byte{indexMasked, indexRaw} {
-				add(keyChunk(a, index, b, 0), string(index)+" chunk "+a+"|"+b)
-				add(keyChunk(a, index, b, chunkDocs), string(index)+" next chunk "+a+"|"+b)
-			}
-		}
 	}
 }
 
@@ -409,24 +265,27 @@ func FuzzRequest(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { e.close() })
-	for _, q := range []sent{
-		&getRequest{Domain: "notes", Key: "a"},
-		&changeRequest{ID: []byte("0123456789abcdef"), Domain: "notes", Key: "a", Value: []byte("v")},
-		&listRequest{Domain: "notes"},
-		&seekRequest{Filter: Filter{Limit: 3}},
-		&pageRequest{From: 1, UpTo: 9},
-		&ingestRequest{},
-		&searchRequest{Domain: "notes", Text: "a text", Limit: 3},
-		&putAllRequest{Domain: "notes", Items: []Item{{Key: "b", Value: []byte("text")}}},
-		&whyRequest{Domain: "notes", Key: "a"},
-		&verifyRequest{From: []byte("k")},
-		&backupRequest{},
+	for op, q := range map[wire.Opcode]fields{
+		wire.OpGet:    {1: "notes", 2: "a"},
+		wire.OpChange: {1: []byte("0123456789abcdef"), 2: "notes", 3: "a", 5: []byte("v"), 8: fields{}},
+		wire.OpList:   {1: "notes"},
+		wire.OpSeek:   {1: fields{6: 3}},
+		wire.OpPage:   {1: fields{}, 2: 1, 3: 9},
+		wire.OpIngest: {},
+		wire.OpSearch: {1: "notes", 2: "a text", 3: 3},
+		wire.OpPutAll: {2: "notes", 3: []fields{{1: "b", 2: []byte("text"), 3: fields{}}}},
+		wire.OpWhy:    {1: "notes", 2: "a"},
+		wire.OpVerify: {1: []byte("k")},
+		wire.OpBackup: {},
 	} {
+		if _, err := send(f.Context(), e, op, q); errors.Is(err, wire.ErrInvalid) {
+			f.Fatal(op, err) // it says nothing to whom it is for
+		}
 		p, err := e.codec.Marshal(q)
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(uint8(q.Op()), p)
+		f.Add(uint8(op), p)
 	}
 	s := &server{engine: e}
 	f.Fuzz(func(t *testing.T, op uint8, p []byte) {

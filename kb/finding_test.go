@@ -10,14 +10,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/dgraph-io/badger/v4"
+	"runloop.dev/rlp/kb/logtest"
 )
 
 // findings are what the log says is missing of it, or was wrong with it, the
 // first of which must say each of words.
-func findings(t *testing.T, s *Store, n int, words ...string) {
+func findings(t *testing.T, s *testLog, n int, words ...string) {
 	t.Helper()
 	ours := LogCheck{Open: newTestKey("ours").open}
 	for range 2 { // it stays told
@@ -40,14 +40,11 @@ func findings(t *testing.T, s *Store, n int, words ...string) {
 // not cover up, and which is told of the run alone, too.
 func TestADamagedJournalStaysTold(t *testing.T) {
 	home := t.TempDir()
-	s := openSealed(t, Options{Home: home})
-	record(t, home, "whole", 9)
+	s := openLog(t, at(home))
+	logtest.Record(t, home, "whole", 9)
 	findings(t, s, 0) // control
-	record(t, home, "damaged", 9)
-	dir, err := JournalDir(home, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	logtest.Record(t, home, "damaged", 9)
+	dir := logtest.Dir(home)
 	p, err := os.ReadFile(filepath.Join(dir, "damaged"))
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +54,7 @@ func TestADamagedJournalStaysTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	findings(t, s, 1, "frame")
-	record(t, home, "later", 9)
+	logtest.Record(t, home, "later", 9)
 	findings(t, s, 1, "frame")
 	for run, n := range map[string]int{"damaged": 1, "later": 0} {
 		if r, err := s.VerifyLog(t.Context(), LogCheck{Run: run}); err != nil || r.Found != n {
@@ -69,12 +66,9 @@ func TestADamagedJournalStaysTold(t *testing.T) {
 // What is wrong and no end of a run says is a record of its own, once.
 func TestADamageThatNoEndSaysIsRecorded(t *testing.T) {
 	home := t.TempDir()
-	s := openSealed(t, Options{Home: home})
-	dir, err := JournalDir(home, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	record(t, home, "whole", 2)
+	s := openLog(t, at(home))
+	dir := logtest.Dir(home)
+	logtest.Record(t, home, "whole", 2)
 	for _, name := range []string{".group-one", ".group-two"} {
 		path := filepath.Join(dir, name)
 		if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Truncate(path, 1<<40)); err != nil {
@@ -93,11 +87,9 @@ func TestADamageThatNoEndSaysIsRecorded(t *testing.T) {
 // A record that somebody puts behind the end of the log is found by whoever makes
 // the log longer, and not merely overwritten.
 func TestARecordBehindTheEndIsFound(t *testing.T) {
-	o := sealed(Options{Home: t.TempDir()})
-	record(t, o.Home, "first", 5)
-	if _, err := IngestBacklog(t.Context(), o, time.Minute); err != nil {
-		t.Fatal(err)
-	}
+	o := at(t.TempDir())
+	logtest.Record(t, o.home, "first", 5)
+	ingestAll(t, o)
 	attack(t, o, func(a *adversary) {
 		recs := a.records()
 		for _, at := range []uint64{7, 8} {
@@ -113,8 +105,8 @@ func TestARecordBehindTheEndIsFound(t *testing.T) {
 	if _, err := verified(t, copied(t, o), LogCheck{}); err == nil { // control
 		t.Error("before an intake the log verifies")
 	}
-	record(t, o.Home, "second", 5)
-	s := openSealed(t, o)
+	logtest.Record(t, o.home, "second", 5)
+	s := openLog(t, o)
 	findings(t, s, 1, "record 7", "behind the end", "first of 2", "had 6")
 	for r, err := range s.Audit(t.Context(), Filter{}) {
 		if err != nil || r.Head.RunID == "forged" {
@@ -127,22 +119,19 @@ func TestARecordBehindTheEndIsFound(t *testing.T) {
 // key is made after it began does not.
 func TestALogThatWasRemovedIsToldByItsKey(t *testing.T) {
 	key := false
-	o := sealed(Options{Home: t.TempDir(), Signed: func() bool { return key }})
+	o := at(t.TempDir())
+	o.Signed = func() bool { return key }
 	take := func(run string) {
-		record(t, o.Home, run, 3)
-		if _, err := IngestBacklog(t.Context(), o, time.Minute); err != nil {
-			t.Fatal(err)
-		}
+		logtest.Record(t, o.home, run, 3)
+		ingestAll(t, o)
 	}
-	if _, err := IngestBacklog(t.Context(), o, time.Minute); err != nil {
-		t.Fatal(err)
-	}
+	ingestAll(t, o)
 	key = true // made by rlp audit key, which begins the log
 	take("first")
 	if r, err := verified(t, o, LogCheck{}); err != nil || r.Found != 0 {
 		t.Fatalf("control: %+v, %v", r, err)
 	}
-	if err := os.RemoveAll(filepath.Join(o.Home, "kb")); err != nil {
+	if err := os.RemoveAll(filepath.Join(o.home, "kb")); err != nil {
 		t.Fatal(err)
 	}
 	take("second")
@@ -157,11 +146,11 @@ func TestALogThatWasRemovedIsToldByItsKey(t *testing.T) {
 // so, and is counted.
 func TestAnEndWithoutABeginning(t *testing.T) {
 	home := t.TempDir()
-	s := openSealed(t, Options{Home: home})
-	if err := begun(t, home, "bare", 0).Close(); err != nil {
+	s := openLog(t, at(home))
+	if err := logtest.Begin(t, home, "bare", 0).Close(); err != nil {
 		t.Fatal(err)
 	}
-	record(t, home, "whole", 2)
+	logtest.Record(t, home, "whole", 2)
 	if _, err := s.Ingest(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -177,10 +166,10 @@ func TestAnEndWithoutABeginning(t *testing.T) {
 // Outcomes says of each run how it ended, in the order in which it is asked.
 func TestOutcomes(t *testing.T) {
 	home := t.TempDir()
-	s := openSealed(t, Options{Home: home})
-	record(t, home, "ended", 2)
-	begun(t, home, "open", 2)
-	if err := begun(t, home, "killed", 2).Close(); err != nil {
+	s := openLog(t, at(home))
+	logtest.Record(t, home, "ended", 2)
+	logtest.Begin(t, home, "open", 2)
+	if err := logtest.Begin(t, home, "killed", 2).Close(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Ingest(t.Context()); err != nil {
@@ -200,12 +189,9 @@ func TestOutcomes(t *testing.T) {
 // journal has its head before it has its name.
 func TestAJournalWithoutItsHeadIsDamaged(t *testing.T) {
 	home := t.TempDir()
-	s := openSealed(t, Options{Home: home})
-	record(t, home, "first", 2)
-	dir, err := JournalDir(home, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := openLog(t, at(home))
+	logtest.Record(t, home, "first", 2)
+	dir := logtest.Dir(home)
 	// as a launch makes one where there is none
 	if err := os.WriteFile(filepath.Join(dir, ".args_key"), bytes.Repeat([]byte{7}, 32), 0o600); err != nil {
 		t.Fatal(err)
@@ -217,13 +203,10 @@ func TestAJournalWithoutItsHeadIsDamaged(t *testing.T) {
 // is told for good, though nothing waited that it could not read.
 func TestTheKeyOfTheJournals(t *testing.T) {
 	home := t.TempDir()
-	s := openSealed(t, Options{Home: home})
-	record(t, home, "first", 2)
+	s := openLog(t, at(home))
+	logtest.Record(t, home, "first", 2)
 	findings(t, s, 0) // control
-	dir, err := JournalDir(home, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := logtest.Dir(home)
 	path := filepath.Join(dir, ".args_key")
 	if err := os.Rename(path, path+".away"); err != nil {
 		t.Fatal(err)
@@ -245,7 +228,7 @@ func TestTheKeyOfTheJournals(t *testing.T) {
 		if err := os.Remove(path); err != nil {
 			t.Fatal(err)
 		}
-		record(t, home, fmt.Sprint("later", n), 2) // which makes one
+		logtest.Record(t, home, fmt.Sprint("later", n), 2) // which makes one
 		findings(t, s, n, "the key of the journals is not the one that was there")
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"runloop.dev/rlp/internal/base/pii"
 	"runloop.dev/rlp/internal/engine/guest"
 	"runloop.dev/rlp/internal/record/audit"
+	"runloop.dev/rlp/kb/db"
 	"runloop.dev/rlp/kb/journal"
 )
 
@@ -44,11 +44,11 @@ func BenchmarkGuestGet(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	db := s.backend.(*owned).db
+	store := s.backend.(*owned).db
 	b.Run("floor=badger", func(b *testing.B) {
-		key := keyData("notes", "key00500")
+		key := append(db.Named('v', "notes"), "key00500"...)
 		for b.Loop() {
-			err := db.View(func(txn *badger.Txn) error {
+			err := store.View(func(txn *badger.Txn) error {
 				item, err := txn.Get(key)
 				if err != nil {
 					return err
@@ -173,63 +173,4 @@ func getting(domain, key string) []byte {
 	m = append(m, section(7, slices.Concat([]byte{2}, str("_start"), []byte{0, 1}, str("memory"), []byte{2, 0}))...)
 	m = append(m, section(10, append([]byte{1, byte(len(code))}, code...))...)
 	return append(m, section(11, append([]byte{1, 0, 0x41, 0, 0x0b}, str(domain+key)...))...)
-}
-
-// BenchmarkSearch asks a domain of 100,000 values for one to three words, which
-// are as common and as rare as words are.
-func BenchmarkSearch(b *testing.B) {
-	const values = 100_000
-	e := testEngineOf(b, Options{
-		Home: filepath.Join(b.TempDir(), "home"), MaskVersion: "bench",
-		Mask: func(_ string, v []byte) []byte { return v },
-	})
-	rnd := rand.New(rand.NewPCG(1, 1))
-	zipf := rand.NewZipf(rnd, 1.1, 4, 50_000)
-	text := func(n int) string {
-		var t strings.Builder
-		for range n {
-			fmt.Fprintf(&t, "word%d ", zipf.Uint64())
-		}
-		return t.String()
-	}
-	done := make(chan error, 64)
-	for i := range values {
-		go func(key, value string) {
-			_, err := asked(context.Background(), e, &changeRequest{Domain: "notes", Key: key, Value: []byte(value)})
-			done <- err
-		}(fmt.Sprintf("key%06d", i), text(30))
-		if i >= 64 {
-			if err := <-done; err != nil {
-				b.Fatal(err)
-			}
-		}
-	}
-	for range 64 {
-		if err := <-done; err != nil {
-			b.Fatal(err)
-		}
-	}
-	for name, raw := range map[string]bool{"masked": false, "raw": true} {
-		b.Run(name, func(b *testing.B) {
-			var took []time.Duration
-			for b.Loop() {
-				q := &searchRequest{Domain: "notes", Text: text(1 + rnd.IntN(3)), Raw: raw}
-				begun := time.Now()
-				if _, err := asked(b.Context(), e, q); err != nil {
-					b.Fatal(err)
-				}
-				took = append(took, time.Since(begun))
-			}
-			slices.Sort(took)
-			b.ReportMetric(float64(took[len(took)/2])/1e6, "p50-ms/op")
-			b.ReportMetric(float64(took[len(took)*99/100])/1e6, "p99-ms/op")
-		})
-	}
-	b.Run("commonest", func(b *testing.B) {
-		for b.Loop() {
-			if _, err := asked(b.Context(), e, &searchRequest{Domain: "notes", Text: "word0 word1 word2"}); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
 }

@@ -2,37 +2,28 @@ package kb
 
 import (
 	"fmt"
-	"path/filepath"
 	"testing"
 
 	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/kb/journal"
+	"runloop.dev/rlp/kb/logtest"
 )
 
 // Many journals are one commit with one checkpoint; each run is whole, numbers have
 // no gap, and to take them in again changes nothing.
 func TestManyJournalsAreOneCommit(t *testing.T) {
-	home := filepath.Join(t.TempDir(), "home")
-	seals := 0
-	s, err := Open(t.Context(), Options{Home: home, Seal: func(uint64, [32]byte) ([]byte,
-		error,
-	) {
+	o, seals := newPlace(t), 0
+	o.Seal = func(uint64, [32]byte) ([]byte, error) {
 		seals++
 		return []byte("x"), nil
-	}})
-	if err != nil {
-		t.Fatal(err)
 	}
-	defer s.Close()
-	dir, err := JournalDir(home, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := openLog(t, o)
+	dir := logtest.Dir(o.home)
 	const runs, each = 300, 3
 	for i := range runs {
 		j, err := journal.Create(journal.Options{Dir: dir, Head: audit.Head{
 			RunID:  fmt.Sprintf("run%03d", i),
-			Tenant: DefaultTenant, Agent: "a",
+			Tenant: "default", Agent: "a",
 		}})
 		if err != nil {
 			t.Fatal(err)

@@ -2,15 +2,8 @@ package kb
 
 import (
 	"bytes"
-	"errors"
 	"path/filepath"
-	"strings"
 	"testing"
-
-	"github.com/dgraph-io/badger/v4"
-
-	"runloop.dev/rlp/kb/db"
-	"runloop.dev/rlp/kb/wire"
 )
 
 // trusts wants every way of reading a value to say the same of its label, by
@@ -85,52 +78,4 @@ func TestLabelsSurvive(t *testing.T) {
 		t.Fatal(err)
 	}
 	all(true, false)
-}
-
-// A value of an earlier version has no bit that says that it is trusted: its
-// label counts. A bit that its label does not bear out is damage.
-//
-//rlp:holds Y28
-func TestLabelsOfEarlierVersions(t *testing.T) {
-	o := Options{Home: filepath.Join(t.TempDir(), "home")}
-	e := testEngineOf(t, o)
-	for key, label := range map[string]string{"good": Trusted, "bad": Untrusted} {
-		mustDo(t, e, &changeRequest{Domain: "notes", Key: key, Value: []byte(key), Origin: Origin{Label: label}})
-	}
-	set := func(key string, change func(p []byte)) {
-		t.Helper()
-		err := e.db.Update(func(txn *badger.Txn) error {
-			p, err := db.Get(txn, keyData("notes", key))
-			if err == nil {
-				change(p)
-				err = txn.Set(keyData("notes", key), p)
-			}
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		e.values.reads.changed()
-	}
-	is := func(key string, want bool) {
-		t.Helper()
-		if c, err := e.values.content("notes", key); err != nil || c.Trusted != want || string(c.Bytes) != key {
-			t.Errorf("%s: %+v, %v", key, c, err)
-		}
-	}
-	set("good", func(p []byte) {
-		if p[8]&trustedBit == 0 {
-			t.Error("a trusted value has no bit that says so")
-		}
-		p[8] &^= trustedBit
-	})
-	is("good", true)
-	is("bad", false)
-	if _, err := verifyAll(t, e); err != nil {
-		t.Error(err)
-	}
-	set("bad", func(p []byte) { p[8] |= trustedBit })
-	if _, err := verifyAll(t, e); !errors.Is(err, wire.ErrDamaged) || !strings.Contains(err.Error(), "notes/bad") {
-		t.Errorf("a forged label: %v", err)
-	}
 }

@@ -14,6 +14,7 @@ import (
 	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/kb/db"
 	"runloop.dev/rlp/kb/journal"
+	"runloop.dev/rlp/kb/wire"
 )
 
 // logSize is how many records the benchmarks' log has: RLP_SOAK=1 makes it the
@@ -32,14 +33,7 @@ var largeLog = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	o, err := sealed(Options{Home: filepath.Join(home, "home"), CheckpointEvery: 10_000}).withDefaults()
-	if err != nil {
-		return "", err
-	}
-	if err := os.MkdirAll(o.layout().root, 0o700); err != nil {
-		return "", err
-	}
-	e, err := openEngine(o, o.layout())
+	e, err := open(at(filepath.Join(home, "home")))
 	if err != nil {
 		return "", err
 	}
@@ -51,7 +45,7 @@ var largeLog = sync.OnceValues(func() (string, error) {
 	if err := e.db.Flatten(2); err != nil { // a store at rest: nothing is moved while it is read
 		return "", err
 	}
-	return o.Home, e.close()
+	return e.place.home, e.Close()
 })
 
 // madeUp puts a run of n records into the log.
@@ -80,22 +74,13 @@ func (l *Log) madeUp(run string, n int, ends bool) error {
 	return b.flush(journalState{State: journal.State{RunSeq: uint64(n), Ended: ends}, Done: ends})
 }
 
-func openLarge(b *testing.B) *engine {
+func openLarge(b *testing.B) *testLog {
 	b.Helper()
 	home, err := largeLog()
 	if err != nil {
 		b.Fatal(err)
 	}
-	o, err := sealed(Options{Home: home}).withDefaults()
-	if err != nil {
-		b.Fatal(err)
-	}
-	e, err := openEngine(o, o.layout())
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { e.close() })
-	return e
+	return openLog(b, at(home))
 }
 
 // BenchmarkVerifyLog is the whole log: records, tree, checkpoints with their
@@ -128,11 +113,11 @@ func BenchmarkScanRun(b *testing.B) {
 	e := openLarge(b)
 	f := Filter{Run: fmt.Sprintf("0197b3e2-7c1d-7e4a-9d00-%012d", logSize()/2000)}
 	for b.Loop() {
-		at, err := asked(b.Context(), e, &seekRequest{Filter: f})
+		at, err := wire.Ask(b.Context(), e, &seekRequest{Filter: f})
 		n := 0
 		for more := true; more && err == nil; {
 			var r *pageAnswer
-			if r, err = asked(b.Context(), e, &pageRequest{Filter: f, From: at.From, UpTo: at.UpTo}); err == nil {
+			if r, err = wire.Ask(b.Context(), e, &pageRequest{Filter: f, From: at.From, UpTo: at.UpTo}); err == nil {
 				n += len(r.Records)
 				at.From, more = r.Next, r.More
 			}
@@ -149,7 +134,7 @@ func BenchmarkInclusion(b *testing.B) {
 	at := uint64(1)
 	for b.Loop() {
 		at = at*48271%uint64(logSize()) + 1
-		if _, err := asked(b.Context(), e, &inclusionRequest{Seq: at}); err != nil {
+		if _, err := wire.Ask(b.Context(), e, &inclusionRequest{Seq: at}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -166,18 +151,7 @@ func BenchmarkDurableIngest(b *testing.B) {
 	}{{1, false}, {64, false}, {64, true}, {1000, true}} {
 		size, ends := c.size, c.ends
 		b.Run(fmt.Sprintf("batch=%d,ends=%v", size, ends), func(b *testing.B) {
-			o, err := sealed(Options{Home: filepath.Join(b.TempDir(), "home")}).withDefaults()
-			if err != nil {
-				b.Fatal(err)
-			}
-			if err := os.MkdirAll(o.layout().root, 0o700); err != nil {
-				b.Fatal(err)
-			}
-			e, err := openEngine(o, o.layout())
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer e.close()
+			e := openLog(b, newPlace(b))
 			db, err := db.OpenDatabase(b.TempDir(), &db.Listener{})
 			if err != nil {
 				b.Fatal(err)
@@ -207,7 +181,7 @@ func BenchmarkDurableIngest(b *testing.B) {
 
 // bare is what the log was before it was a tree: records, what leads to them, and
 // how far their journal was read.
-func bare(e *engine, to *badger.DB, run string, n int, seq *uint64) error {
+func bare(e *testLog, to *badger.DB, run string, n int, seq *uint64) error {
 	digest := "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 	head := audit.Head{
 		RunID: run, TraceID: "4bf92f3577b34da6a3ce929d0e0e4736", Tenant: "default", Agent: "writer",

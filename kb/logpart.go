@@ -42,6 +42,9 @@ func newLog(db *db.Database, codec *audit.Codec, o logOptions) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.CheckpointEvery <= 0 {
+		o.CheckpointEvery = defaultEvery
+	}
 	l := &Log{
 		growth: growth{leafer: leafer}, db: db, codec: codec, opt: o,
 		quit: make(chan struct{}), ingesting: make(chan struct{}, 1),
@@ -50,8 +53,8 @@ func newLog(db *db.Database, codec *audit.Codec, o logOptions) (*Log, error) {
 	return l, nil
 }
 
-// closeLog waits for who writes the log, for the last time.
-func (l *Log) closeLog() {
+// close waits for who writes the log, for the last time.
+func (l *Log) close() {
 	close(l.quit)
 	l.ingesting <- struct{}{}
 	l.walks.endAll()
@@ -59,6 +62,8 @@ func (l *Log) closeLog() {
 
 // A logClient asks for what a log has, whichever process has it open.
 type logClient struct{ asker wire.Asker[*Log] }
+
+func newLogClient(asker wire.Asker[*Log]) logClient { return logClient{asker} }
 
 // logHandlers are those of requests to the log.
 var logHandlers = [...]wire.Handler[*Log]{
@@ -79,12 +84,13 @@ var logHandlers = [...]wire.Handler[*Log]{
 }
 
 // Rewrite takes the log over from whoever writes it until release is called, for
-// somebody who writes to the database past it.
+// somebody who writes to the database past it. Verifications under way are given up.
 func (l *Log) Rewrite(ctx context.Context) (release func(), err error) {
 	if err := l.takeIngesting(ctx); err != nil {
 		return nil, err
 	}
 	l.edge, l.lastSealed, l.inspected = nil, Head{}, false
 	l.pruner.removed = 0
+	l.walks.endAll()
 	return func() { <-l.ingesting }, nil
 }

@@ -27,7 +27,7 @@ type walks struct {
 	mu   sync.Mutex
 	last uint64
 	open map[uint64]*logWalk
-	step time.Duration // that one request takes; 0: verifyStep
+	step time.Duration // that one request takes; 0: db.VerifyStep
 }
 
 // A walkAsk is what a verification is asked for.
@@ -185,7 +185,7 @@ func (s *walks) endAll() {
 
 // advance goes from stage to stage until time is up or there is none.
 func (w *logWalk) advance(ctx context.Context) error {
-	until := time.Now().Add(cmp.Or(w.walks.step, verifyStep))
+	until := time.Now().Add(cmp.Or(w.walks.step, db.VerifyStep))
 	for w.stage != nil {
 		done, err := w.stage(ctx, until)
 		if err != nil || !done {

@@ -109,7 +109,7 @@ func (q *marksRequest) Do(_ context.Context, l *Log) (*marksAnswer, error) {
 	it := txn.NewIterator(badger.IteratorOptions{Prefix: []byte{spaceMark}})
 	defer it.Close()
 	for it.Seek(keyMark(q.After + 1)); it.Valid() && q.After+1 != 0; it.Next() {
-		if r.More = size > pageBytes; r.More {
+		if r.More = size > db.PageBytes; r.More {
 			return r, nil
 		}
 		m, err := l.markOf(it.Item())

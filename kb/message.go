@@ -28,8 +28,6 @@ type agreement struct {
 
 func agreementOf(o *valueOptions) agreement { return agreement{o.indexVersion(), o.Tenant} }
 
-func (e *engine) agreement() agreement { return agreementOf(&e.values.opt) }
-
 // A message is a request on its way to the process that owns the store.
 type message struct {
 	Op   wire.Opcode `cbor:"1,keyasint"`

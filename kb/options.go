@@ -3,6 +3,7 @@ package kb
 import (
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"runloop.dev/rlp/kb/state"
@@ -66,9 +67,6 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Wait == 0 {
 		o.Wait = 10 * time.Second
 	}
-	if o.CheckpointEvery <= 0 {
-		o.CheckpointEvery = defaultEvery
-	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -125,28 +123,6 @@ func (o Options) layout() layout {
 }
 
 func validTenant(s string) bool {
-	return len(s) >= 1 && len(s) <= 64 && only(s, func(c byte) bool {
-		return isLower(c) || c >= 'A' && c <= 'Z' || isDigit(c) || c == '_' || c == '-'
-	})
-}
-
-func validDomain(s string) bool {
-	if len(s) > 4 && s[len(s)-4:] == "_raw" {
-		return false // X_raw is a bit beside X, no domain
-	}
-	return len(s) >= 1 && len(s) <= 64 && isLower(s[0]) && only(s, func(c byte) bool {
-		return isLower(c) || isDigit(c) || c == '_' || c == '-'
-	})
-}
-
-func isLower(c byte) bool { return c >= 'a' && c <= 'z' }
-func isDigit(c byte) bool { return c >= '0' && c <= '9' }
-
-func only(s string, ok func(byte) bool) bool {
-	for i := range len(s) {
-		if !ok(s[i]) {
-			return false
-		}
-	}
-	return true
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
+	return s != "" && len(s) <= 64 && strings.Trim(s, letters) == ""
 }

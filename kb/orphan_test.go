@@ -11,10 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"runloop.dev/rlp/internal/record/audit"
+	"runloop.dev/rlp/kb/logtest"
 )
 
 // ends are the end records that the log has of a run.
-func ends(t *testing.T, s *Store, run string) []audit.Record {
+func ends(t *testing.T, s *testLog, run string) []audit.Record {
 	t.Helper()
 	var all []audit.Record
 	for r, err := range s.Audit(t.Context(), Filter{Run: run}) {
@@ -30,10 +31,7 @@ func ends(t *testing.T, s *Store, run string) []audit.Record {
 
 func removeJournal(t *testing.T, home, run string) {
 	t.Helper()
-	dir, err := JournalDir(home, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := logtest.Dir(home)
 	if err := os.Remove(filepath.Join(dir, run)); err != nil {
 		t.Fatal(err)
 	}
@@ -43,9 +41,9 @@ func removeJournal(t *testing.T, home, run string) {
 // so, once; one whose journal is there goes on.
 func TestAJournalThatIsGoneEndsItsRun(t *testing.T) {
 	home := t.TempDir()
-	s := openSealed(t, Options{Home: home})
-	begun(t, home, "gone", 5)
-	there := begun(t, home, "there", 5)
+	s := openLog(t, at(home))
+	logtest.Begin(t, home, "gone", 5)
+	there := logtest.Begin(t, home, "there", 5)
 	if _, err := s.Ingest(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -78,8 +76,8 @@ func TestAJournalThatIsGoneEndsItsRun(t *testing.T) {
 // Whoever removes a journal and what the store remembers it by is found out.
 func TestARunWithoutEndAndJournalIsAFault(t *testing.T) {
 	home := t.TempDir()
-	s := openSealed(t, Options{Home: home})
-	begun(t, home, "gone", 5)
+	s := openLog(t, at(home))
+	logtest.Begin(t, home, "gone", 5)
 	if _, err := s.Ingest(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -87,8 +85,7 @@ func TestARunWithoutEndAndJournalIsAFault(t *testing.T) {
 		t.Fatal(err)
 	}
 	removeJournal(t, home, "gone")
-	e := s.backend.(*owned).engine
-	if err := e.db.Update(func(txn *badger.Txn) error { return txn.Delete(keyOpen("gone")) }); err != nil {
+	if err := s.db.Update(func(txn *badger.Txn) error { return txn.Delete(keyOpen("gone")) }); err != nil {
 		t.Fatal(err)
 	}
 	for _, check := range []LogCheck{{}, {Run: "gone"}} {
@@ -124,12 +121,9 @@ func TestWhatIsNoJournalKeepsNothingOut(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { os.RemoveAll(home) })
-			s := openSealed(t, Options{Home: home})
-			record(t, home, "run", 5)
-			dir, err := JournalDir(home, "")
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := openLog(t, at(home))
+			logtest.Record(t, home, "run", 5)
+			dir := logtest.Dir(home)
 			if err := put(filepath.Join(dir, name)); err != nil {
 				t.Fatal(what, err)
 			}

@@ -67,7 +67,7 @@ func (q *pruneRequest) Do(ctx context.Context, l *Log) (*pruneAnswer, error) {
 	case <-l.quit:
 		return nil, wire.ErrClosed
 	}
-	until := time.Now().Add(verifyStep)
+	until := time.Now().Add(db.VerifyStep)
 	r := &pruneAnswer{}
 	under, err := l.pruning(func(txn *badger.Txn) (err error) {
 		r.Mark, err = l.lastMark(txn)

@@ -1,48 +1,45 @@
 package kb
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"path/filepath"
-	"reflect"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/dgraph-io/badger/v4"
 	"golang.org/x/mod/sumdb/tlog"
 
+	"runloop.dev/rlp/kb/logtest"
 	"runloop.dev/rlp/kb/wire"
 )
 
 // prunable is a store with a clock of its own: a run that ended long ago, one that
 // ended long ago and has records behind one that goes on, the one that goes on,
 // and one of today.
-func prunable(t *testing.T) (*Store, Options) {
+func prunable(t *testing.T) (*testLog, place) {
 	t.Helper()
-	o := sealed(Options{Home: filepath.Join(t.TempDir(), "home")})
-	s := openSealed(t, o)
+	o := newPlace(t)
+	s := openLog(t, o)
 	ingest := func(want int) {
 		t.Helper()
 		if got, err := s.Ingest(t.Context()); err != nil || got.Records != want {
 			t.Fatal(got, err)
 		}
 	}
-	record(t, o.Home, "run1", 300)
+	logtest.Record(t, o.home, "run1", 300)
 	ingest(301)
-	j := begun(t, o.Home, "run22", 10)
+	j := logtest.Begin(t, o.home, "run22", 10)
 	ingest(10)
-	record(t, o.Home, "run333", 20)
+	logtest.Record(t, o.home, "run333", 20)
 	ingest(21)
-	decide(t, j, 10)
+	logtest.Decide(t, j, 10)
 	ingest(10)
-	endRun(t, j)
+	logtest.End(t, j)
 	ingest(1)
-	begun(t, o.Home, "run4444", 5)
+	logtest.Begin(t, o.home, "run4444", 5)
 	ingest(5)
-	record(t, o.Home, "run55555", 20)
+	logtest.Record(t, o.home, "run55555", 20)
 	ingest(21)
 	return s, o
 }
@@ -65,11 +62,7 @@ func TestPrune(t *testing.T) {
 	if err != nil || n != 0 || mark.Note != nil {
 		t.Fatal("nothing is old:", mark, n, err)
 	}
-	client, err := Open(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
+	client := openLog(t, o)
 	// Up to the run that goes on, though everything is older.
 	if mark, n, err = client.Prune(t.Context(), time.Now().Add(time.Hour)); err != nil || n != 343 || mark.Pruned != 343 ||
 		len(mark.Cut) != 0 {
@@ -134,7 +127,7 @@ func TestPrune(t *testing.T) {
 		t.Error(marks, err)
 	}
 	// What comes later is pruned with another mark.
-	record(t, o.Home, "run666666", 5)
+	logtest.Record(t, o.home, "run666666", 5)
 	if _, err := s.Checkpoint(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +136,7 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-func mustRoot(t *testing.T, s *Store, size uint64) [32]byte {
+func mustRoot(t *testing.T, s *testLog, size uint64) [32]byte {
 	t.Helper()
 	older, _, _, err := s.Consistency(t.Context(), size, 0)
 	if err != nil {
@@ -155,17 +148,17 @@ func mustRoot(t *testing.T, s *Store, size uint64) [32]byte {
 // A run that has records on both sides is on record too: it goes on with the
 // number that follows.
 func TestPruneCutsRuns(t *testing.T) {
-	o := sealed(Options{Home: filepath.Join(t.TempDir(), "home")})
-	e := testEngineOf(t, o)
-	j := begun(t, o.Home, "run1", 10)
-	mustDo(t, e, &ingestRequest{})
-	record(t, o.Home, "run22", 5)
-	mustDo(t, e, &ingestRequest{})
-	endRun(t, j)
-	mustDo(t, e, &ingestRequest{})
+	o := newPlace(t)
+	e := openLog(t, o)
+	j := logtest.Begin(t, o.home, "run1", 10)
+	mustAsk(t, e, &ingestRequest{})
+	logtest.Record(t, o.home, "run22", 5)
+	mustAsk(t, e, &ingestRequest{})
+	logtest.End(t, j)
+	mustAsk(t, e, &ingestRequest{})
 	// The first ten records are old: as they would be if the run had slept.
 	var last int64
-	for _, p := range dump(t, e, spaceRecord) {
+	for _, p := range dumpLog(t, e, spaceRecord) {
 		rec, err := e.codec.Decode(p)
 		if err != nil {
 			t.Fatal(err)
@@ -176,7 +169,7 @@ func TestPruneCutsRuns(t *testing.T) {
 	}
 	// Only what was recorded before that is pruned; a busy machine may have
 	// recorded all in one millisecond, and then nothing is.
-	r := mustDo(t, e, &pruneRequest{BeforeMS: last})
+	r := mustAsk(t, e, &pruneRequest{BeforeMS: last})
 	if r.Mark == nil {
 		cutAt(t, e, 10)
 	}
@@ -188,17 +181,17 @@ func TestPruneCutsRuns(t *testing.T) {
 	if err != nil || m.Cut["run1"] != m.Pruned {
 		t.Fatal(m, err)
 	}
-	page := mustDo(t, e, &seekRequest{Filter: Filter{Run: "run1"}})
+	page := mustAsk(t, e, &seekRequest{Filter: Filter{Run: "run1"}})
 	if page.From != m.Pruned+1 {
 		t.Errorf("a reading of what is left begins at %d", page.From)
 	}
-	got := mustDo(t, e, &pageRequest{Filter: Filter{Run: "run1"}, From: page.From, UpTo: page.UpTo})
+	got := mustAsk(t, e, &pageRequest{Filter: Filter{Run: "run1"}, From: page.From, UpTo: page.UpTo})
 	if len(got.Records) != 11-int(m.Pruned) {
 		t.Errorf("%d records", len(got.Records))
 	}
 	// Without what says where the run was cut, it has a gap.
 	m.Cut = nil
-	m.Note, _ = newTestKey("ours").mark(m.Head.Size, m.Head.Root, m.lines())
+	m.Note, _ = newTestKey("ours").Mark(m.Head.Size, m.Head.Root, m.lines())
 	p, err := e.codec.Marshal(m)
 	if err != nil {
 		t.Fatal(err)
@@ -212,7 +205,7 @@ func TestPruneCutsRuns(t *testing.T) {
 }
 
 // cutAt prunes up to a record, whatever its time.
-func cutAt(t *testing.T, e *engine, upTo uint64) {
+func cutAt(t *testing.T, e *testLog, upTo uint64) {
 	t.Helper()
 	err := e.db.Update(func(txn *badger.Txn) error {
 		head, err := storedHead(txn)
@@ -224,10 +217,10 @@ func cutAt(t *testing.T, e *engine, upTo uint64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mustDo(t, e, &pruneRequest{})
+	mustAsk(t, e, &pruneRequest{})
 }
 
-func lastMarkOf(e *engine) (m *Mark, err error) {
+func lastMarkOf(e *testLog) (m *Mark, err error) {
 	err = e.db.View(func(txn *badger.Txn) error {
 		m, err = e.log.lastMark(txn)
 		return err
@@ -235,13 +228,13 @@ func lastMarkOf(e *engine) (m *Mark, err error) {
 	return m, err
 }
 
-// walkAll is VerifyLog on an engine.
-func walkAll(t testing.TB, e *engine, c LogCheck) (LogReport, error) {
+// walkAll is VerifyLog, in steps that are asked for here.
+func walkAll(t testing.TB, e *testLog, c LogCheck) (LogReport, error) {
 	t.Helper()
 	j := newJudge(&c)
 	q := &verifyLogRequest{Ask: j.ask()}
 	for {
-		r, err := asked(t.Context(), e, q)
+		r, err := wire.Ask(t.Context(), e, q)
 		if err != nil {
 			return j.report, err
 		}
@@ -267,12 +260,11 @@ func TestPruneIsCareful(t *testing.T) {
 	ours := newTestKey("ours").open
 	bare := o
 	bare.Seal, bare.SealMark = nil, nil
-	e := testEngineOf(t, bare)
-	if _, err := asked(t.Context(), e, &pruneRequest{}); !errors.Is(err, ErrNoSeal) {
+	e := openLog(t, bare)
+	if _, err := wire.Ask(t.Context(), e, &pruneRequest{}); !errors.Is(err, ErrNoSeal) {
 		t.Error("without a key:", err)
 	}
-	o = sealedDefaults(t, o)
-	e.log.opt = o.log(e.log.opt.Journal)
+	e.log.opt = o.logOptions
 	m, all, err := e.log.pruner.markMore(t.Context(), time.Now().Add(time.Hour).UnixMilli(), time.Now().Add(time.Hour))
 	if err != nil || !all || m.Pruned != 343 {
 		t.Fatal(m, err)
@@ -281,22 +273,22 @@ func TestPruneIsCareful(t *testing.T) {
 		t.Errorf("interrupted: %+v, %v", r, err)
 	}
 	for _, f := range []Filter{{Run: "run1"}, {Run: "run1", Limit: 5}, {Limit: 400}, {Decision: "deny", Limit: 400}, {}} {
-		at := mustDo(t, e, &seekRequest{Filter: f})
+		at := mustAsk(t, e, &seekRequest{Filter: f})
 		if f.Limit = 0; at.From == 0 {
 			continue
 		}
-		if r := mustDo(t, e, &pageRequest{Filter: f, From: at.From, UpTo: at.UpTo}); len(r.Records) > 26 {
+		if r := mustAsk(t, e, &pageRequest{Filter: f, From: at.From, UpTo: at.UpTo}); len(r.Records) > 26 {
 			t.Errorf("interrupted, %+v shows %d records", f, len(r.Records))
 		}
 	}
-	if r := mustDo(t, e, &pruneRequest{BeforeMS: 1}); r.Removed != 343 || !r.More {
+	if r := mustAsk(t, e, &pruneRequest{BeforeMS: 1}); r.Removed != 343 || !r.More {
 		t.Error("gone on:", r.Removed, r.More)
 	}
-	if r, err := walkAll(t, e, LogCheck{Open: ours}); err != nil || r.Unfinished || len(dump(t, e, spaceRecord)) != 26 {
+	if r, err := walkAll(t, e, LogCheck{Open: ours}); err != nil || r.Unfinished || len(dumpLog(t, e, spaceRecord)) != 26 {
 		t.Error(r, err)
 	}
 	for _, space := range []byte{spaceRun, spaceAgent} {
-		if n := len(dump(t, e, space)); n != 26 {
+		if n := len(dumpLog(t, e, space)); n != 26 {
 			t.Errorf("%d entries are left in %c", n, space)
 		}
 	}
@@ -309,15 +301,6 @@ func TestPruneIsCareful(t *testing.T) {
 	}
 }
 
-func sealedDefaults(t *testing.T, o Options) Options {
-	t.Helper()
-	o, err := sealed(o).withDefaults()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return o
-}
-
 // What an adversary has changed is not pruned away.
 func TestPruneKeepsEvidence(t *testing.T) {
 	o, _ := threeRuns(t)
@@ -326,70 +309,21 @@ func TestPruneKeepsEvidence(t *testing.T) {
 		recs[49].Decision.Target = "/etc/shadow"
 		a.put(50, recs[49])
 	})
-	s := openSealed(t, o)
+	s := openLog(t, o)
 	if _, n, err := s.Prune(t.Context(), time.Now().Add(time.Hour)); !errors.Is(err, wire.ErrDamaged) || n != 0 {
 		t.Error(n, err)
-	}
-}
-
-// A backup carries the tree of what was pruned, the checkpoints and the marks:
-// the restored log verifies against heads of before, and goes on.
-func TestRestoredLogVerifies(t *testing.T) {
-	s, _ := prunable(t)
-	ours := LogCheck{Open: newTestKey("ours").open}
-	for _, pruned := range []bool{false, true} {
-		if pruned {
-			if _, n, err := s.Prune(t.Context(), time.Now().Add(time.Hour)); err != nil || n != 343 {
-				t.Fatal(n, err)
-			}
-		}
-		want, err := s.VerifyLog(t.Context(), ours)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var file bytes.Buffer
-		if _, err := s.Backup(t.Context(), &file); err != nil {
-			t.Fatal(err)
-		}
-		home := filepath.Join(t.TempDir(), "home")
-		to := openSealed(t, Options{Home: home})
-		if _, err := to.Restore(t.Context(), bytes.NewReader(file.Bytes()), false); err != nil {
-			t.Fatal(err)
-		}
-		got, err := to.VerifyLog(t.Context(), LogCheck{Open: ours.Open, Against: []Head{want.Head}})
-		if err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("restored: %+v, %v; before: %+v", got, err, want)
-		}
-		record(t, home, "run7777777", 5)
-		// The run that was under way goes on where it was, and not here: it gets an end.
-		if got, err := to.Ingest(t.Context()); err != nil || len(got.Damaged) != 1 || !strings.Contains(got.Damaged[0],
-			"run4444") {
-			t.Error(got, err)
-		}
-		if got, err := to.VerifyLog(t.Context(), ours); err != nil || got.Sealed != want.Head.Size+7 {
-			t.Error(got, err)
-		}
 	}
 }
 
 // Each step of pruning begins behind the records that the one before it removed,
 // and not at the first one again.
 func TestPruningPassesOverNothingTwice(t *testing.T) {
-	o, err := sealed(Options{Home: t.TempDir()}).withDefaults()
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := newPlace(t)
 	for _, run := range []string{"one", "two", "three"} {
-		record(t, o.Home, run, intakeItems)
+		logtest.Record(t, o.home, run, intakeItems)
 	}
-	if _, err := IngestBacklog(t.Context(), o, time.Minute); err != nil {
-		t.Fatal(err)
-	}
-	e, err := openEngine(o, o.layout())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.close()
+	ingestAll(t, o)
+	e := openLog(t, o)
 	if m, _, err := e.log.pruner.markMore(t.Context(), time.Now().Add(time.Hour).UnixMilli(),
 		time.Now().Add(time.Hour)); err != nil || m.Pruned != 3*(intakeItems+1) {
 		t.Fatalf("%+v, %v", m, err)
@@ -412,17 +346,17 @@ func TestPruneGivesRoomBack(t *testing.T) {
 	const runs, each = 220, 1000
 	sizes := map[bool]uint64{}
 	for _, gives := range []bool{false, true} {
-		o := sealed(Options{Home: filepath.Join(t.TempDir(), "home")})
-		s := openSealed(t, o)
-		e := s.backend.(*owned).engine
+		o := newPlace(t)
+		s := openLog(t, o)
+		e := s
 		for i := range runs {
 			if err := e.log.madeUp(fmt.Sprintf("0197b3e2-7c1d-7e4a-9d00-%012d", i), each, true); err != nil {
 				t.Fatal(err)
 			}
 		}
 		// Makes badger write and merge what it has, as it does with more of it.
-		if err := errors.Join(e.db.Update(func(txn *badger.Txn) error { return txn.Set(keyOp([]byte("x")), nil) }),
-			e.db.DropPrefix([]byte{spaceOp})); err != nil {
+		if err := errors.Join(e.db.Update(func(txn *badger.Txn) error { return txn.Set([]byte("other"), nil) }),
+			e.db.DropPrefix([]byte("other"))); err != nil {
 			t.Fatal(err)
 		}
 		if !gives {

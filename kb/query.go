@@ -146,7 +146,7 @@ func (q *pageRequest) Do(ctx context.Context, l *Log) (*pageAnswer, error) {
 		func(_ uint64, p []byte) bool {
 			r.Records = append(r.Records, p)
 			size += len(p)
-			return len(r.Records) < pageItems && size < pageBytes
+			return len(r.Records) < db.PageItems && size < db.PageBytes
 		})
 	return r, err
 }

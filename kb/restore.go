@@ -86,8 +86,7 @@ func (q *restoreRequest) Do(ctx context.Context, e *engine) (*restoreAnswer, err
 		return &restoreAnswer{}, err
 	case q.Stage == restoreEnd:
 		err := e.db.Update(func(txn *badger.Txn) error {
-			return errors.Join(txn.Delete(keyRestore()),
-				txn.Set(keyIndex(), []byte(e.values.opt.indexVersion())), boundMarks(txn))
+			return errors.Join(txn.Delete(keyRestore()), e.values.setIndexed(txn), boundMarks(txn))
 		})
 		if err == nil {
 			err = e.migrate() // an older store's own log may be there still
@@ -119,12 +118,12 @@ func (e *engine) beginRestore(s restoring, again, replace bool) (*restoreAnswer,
 	if !again {
 		var values bool
 		err := e.db.View(func(txn *badger.Txn) (err error) {
-			if s.Shift, err = db.GetNumber(txn, keyRev()); err != nil {
+			if s.Shift, err = lastRevision(txn); err != nil {
 				return err
 			}
-			seq, err := db.GetNumber(txn, keySeq())
-			s.LogKept = seq > 0
-			values = !db.IsEmpty(txn, spaceMeta)
+			last, err := lastRecord(txn)
+			s.LogKept = last > 0
+			values = anyValues(txn)
 			return err
 		})
 		if err != nil {
@@ -143,7 +142,6 @@ func (e *engine) beginRestore(s restoring, again, replace bool) (*restoreAnswer,
 	}
 	e.shut.Store(true)
 	e.snapshots.endAll()
-	e.log.walks.endAll()
 	spaces := slices.Clone(valueSpaces)
 	if !s.LogKept {
 		spaces = append(spaces, logSpaces...)

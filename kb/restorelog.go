@@ -14,6 +14,34 @@ import (
 	"runloop.dev/rlp/kb/wire"
 )
 
+// lastRecord is the number of the last record that entered the log.
+func lastRecord(txn *badger.Txn) (uint64, error) { return db.GetNumber(txn, keySeq()) }
+
+// A logBackup is what a backup holds of a log, of the moment of a transaction.
+type logBackup struct{ pruned uint64 }
+
+// backupOf is the log's part of a backup.
+func backupOf(txn *badger.Txn) (logBackup, error) {
+	pruned, err := db.GetNumber(txn, keyPruned())
+	return logBackup{pruned}, err
+}
+
+// from is the first key of a space that it holds.
+func (b logBackup) from(space byte) []byte {
+	if space == spaceRecord {
+		return keyRecord(b.pruned + 1)
+	}
+	return []byte{space}
+}
+
+// value is what it holds at a key; nil: nothing there or behind it in the space.
+func (b logBackup) value(key, stored []byte) []byte {
+	if key[0] == spaceTile {
+		return prunedLeaves(key, stored, b.pruned)
+	}
+	return stored
+}
+
 // prunedLeaves is what a backup holds of a tile: leaves of records that were
 // pruned, which nothing else says; nil: there are none.
 func prunedLeaves(key, stored []byte, pruned uint64) []byte {
@@ -210,7 +238,7 @@ func (r *logPair) parseTree(codec *audit.Codec, key []byte) error {
 	at := db.TailNumber(key)
 	switch key[0] {
 	case spaceTile:
-		if len(key) != 10 || key[1] != 0 || at > maxRevision/tileWidth || len(r.stored) == 0 || len(r.stored) > tileBytes ||
+		if len(key) != 10 || key[1] != 0 || at > db.MaxNumber/tileWidth || len(r.stored) == 0 || len(r.stored) > tileBytes ||
 			len(r.stored)%tlog.HashSize != 0 {
 			return wire.Invalidf("leaves of the log make no sense")
 		}

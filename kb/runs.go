@@ -116,7 +116,7 @@ func (q *runsRequest) Do(ctx context.Context, l *Log) (*runsAnswer, error) {
 		if !ok {
 			return nil, fmt.Errorf("%w: an entry of the runs of the log has no name", wire.ErrDamaged)
 		}
-		if steps >= stepRuns || len(r.Runs) >= most || size >= pageBytes {
+		if steps >= stepRuns || len(r.Runs) >= most || size >= db.PageBytes {
 			r.More = true
 			return r, ctx.Err()
 		}

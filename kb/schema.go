@@ -24,12 +24,12 @@ var ErrSchema = errors.New("store was written by a newer version of rlp")
 // to the rules of who opens it. It may be ended at any point and begun again.
 func (e *engine) migrate() error {
 	var at uint64
-	var index []byte
+	var indexed bool
 	err := e.db.View(func(txn *badger.Txn) (err error) {
 		if at, err = schemaOf(txn); err != nil {
 			return err
 		}
-		index, err = db.Get(txn, keyIndex())
+		indexed, err = e.values.isIndexed(txn)
 		return err
 	})
 	if err != nil {
@@ -56,7 +56,7 @@ func (e *engine) migrate() error {
 			return fmt.Errorf("migrating the store: %w", err)
 		}
 	}
-	if string(index) == e.values.opt.indexVersion() {
+	if indexed {
 		return nil
 	}
 	if err := e.values.reindex(); err != nil {

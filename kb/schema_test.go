@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -27,14 +28,15 @@ func oldStore(t *testing.T, o Options, values map[string]string) {
 				UnixMS: 7, Source: "agent",
 			}})
 			if err == nil {
-				err = errors.Join(txn.Set(keyMeta("notes", key), m),
-					txn.Set(append(db.Named(spaceData1, "notes"), key...), []byte(v)))
+				err = errors.Join(txn.Set(append(db.Named('k', "notes"), key...), m),
+					txn.Set(append(db.Named('d', "notes"), key...), []byte(v)))
 			}
 			if err != nil {
 				return err
 			}
 		}
-		return errors.Join(txn.Set(keyRev(), db.Number(nil, rev)), txn.Delete(keySchema()), txn.Delete(keyIndex()))
+		return errors.Join(txn.Set([]byte("mrev"), db.Number(nil, rev)), txn.Delete(keySchema()),
+			txn.Delete([]byte("mindex")))
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -42,74 +44,29 @@ func oldStore(t *testing.T, o Options, values map[string]string) {
 }
 
 // A store of the first layout is one of this layout when it was opened: the same
-// values, who wrote them, and all of them to be found. Being ended in the middle
-// changes nothing about it.
+// values, who wrote them, and all of them to be found.
 func TestMigration(t *testing.T) {
-	for _, interrupted := range []bool{false, true} {
-		o := Options{Home: filepath.Join(t.TempDir(), "home")}
-		values := map[string]string{"empty": "", "binary": "\xff"}
-		for i := range 3 * migrateStep {
-			values[fmt.Sprint("k", i)] = fmt.Sprintf("text number%d", i)
-		}
-		t.Run(fmt.Sprint("interrupted ", interrupted), func(t *testing.T) { oldStore(t, o, values) })
-		if interrupted {
-			t.Run("half", func(t *testing.T) {
-				e := testEngineRaw(t, o)
-				n := 0
-				err := e.db.EachKey(spaceMeta, migrateStep, func(txn *badger.Txn, keys [][]byte) error {
-					for _, k := range keys {
-						_, key, _ := db.SplitNamed(k)
-						if n++; n > migrateStep+3 {
-							return errors.New("ended")
-						}
-						if err := e.values.joinSchema1(txn, "notes", string(key)); err != nil {
-							return err
-						}
-					}
-					return nil
-				})
-				if err == nil {
-					t.Fatal("it was not ended")
-				}
-			})
-		}
-		e := testEngineOf(t, o)
-		for key, want := range values {
-			r := mustDo(t, e, &getRequest{Domain: "notes", Key: key})
-			if string(r.Value) != want || r.Revision == 0 || r.Origin.Agent != "old" || r.Origin.Label != Untrusted ||
-				r.Origin.UnixMS != 7 {
-				t.Fatalf("%s: %+v", key, r)
-			}
-			if c := mustDo(t, e, &whyRequest{Domain: "notes", Key: key}); len(c.Steps) != 1 ||
-				c.Steps[0].Revision != r.Revision {
-				t.Fatalf("%s: %+v", key, c)
-			}
-		}
-		if r := mustDo(t, e, &searchRequest{Domain: "notes", Text: "number17"}); len(r.Hits) != 1 || r.Hits[0].Key != "k17" {
-			t.Errorf("found: %+v", r.Hits)
-		}
-		if v, err := verifyAll(t, e); err != nil || v.Values != len(values) {
-			t.Error(v, err)
-		}
-		if left := dump(t, e, spaceData1); len(left) > 0 {
-			t.Errorf("%d values are left in the old layout", len(left))
-		}
-	}
-}
-
-// testEngineRaw is an engine that nothing was done to when it was opened.
-func testEngineRaw(t *testing.T, o Options) *engine {
-	t.Helper()
-	o, err := o.withDefaults()
+	o := Options{Home: filepath.Join(t.TempDir(), "home")}
+	values := map[string]string{"empty": "", "binary": "\xff", "text": "number17"}
+	t.Run("old", func(t *testing.T) { oldStore(t, o, values) })
+	s, err := Open(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := newEngine(o, o.layout())
-	if err != nil {
-		t.Fatal(err)
+	defer s.Close()
+	v := s.View(Origin{})
+	for key, want := range values {
+		if r, err := v.Get(t.Context(), "notes", key); err != nil || string(r.Bytes) != want || r.Origin.Agent != "old" ||
+			r.Origin.Label != Untrusted || r.Origin.UnixMS != 7 {
+			t.Errorf("%s: %+v, %v", key, r, err)
+		}
 	}
-	t.Cleanup(func() { e.db.Close() })
-	return e
+	if hits, err := v.Search(t.Context(), Query{Domain: "notes", Text: "number17"}); err != nil || len(hits) != 1 {
+		t.Errorf("found: %+v, %v", hits, err)
+	}
+	if r, err := s.Verify(t.Context()); err != nil || r.Values != len(values) {
+		t.Error(r, err)
+	}
 }
 
 // A store of a newer layout is refused in words, and left as it is.
@@ -117,7 +74,7 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 	o := Options{Home: filepath.Join(t.TempDir(), "home")}
 	t.Run("make", func(t *testing.T) {
 		e := testEngineOf(t, o)
-		mustDo(t, e, &changeRequest{Domain: "notes", Key: "a", Value: []byte("v")})
+		put(t, e, "a", "v")
 		if err := e.db.Update(func(txn *badger.Txn) error {
 			return txn.Set(keySchema(), db.Number(nil, schema+1))
 		}); err != nil {
@@ -138,20 +95,21 @@ func TestMasksChange(t *testing.T) {
 	o := Options{Home: filepath.Join(t.TempDir(), "home")}
 	find := func(t *testing.T, o Options, want int) {
 		e := testEngineOf(t, o)
-		if r := mustDo(t, e, &searchRequest{Domain: "notes", Text: "5551234"}); len(r.Hits) != want {
-			t.Errorf("masked by %q %d values are found, want %d", o.MaskVersion, len(r.Hits), want)
+		hits, err := storeOf(t, e).View(Origin{}).Search(t.Context(), Query{Domain: "notes", Text: "5551234"})
+		if err != nil || len(hits) != want {
+			t.Errorf("masked by %q %d values are found, want %d: %v", o.MaskVersion, len(hits), want, err)
 		}
-		if _, err := verifyAll(t, e); err != nil {
+		if _, err := storeOf(t, e).Verify(t.Context()); err != nil {
 			t.Error(err)
 		}
 	}
 	t.Run("none", func(t *testing.T) {
 		e := testEngineOf(t, o)
-		mustDo(t, e, &changeRequest{Domain: "notes", Key: "a", Value: []byte("call 5551234")})
+		put(t, e, "a", "call 5551234")
 	})
 	t.Run("control", func(t *testing.T) { find(t, o, 1) })
 	masked := o
-	masked.Mask, masked.MaskVersion = testMask, "test"
+	masked.Mask, masked.MaskVersion = maskNumbers, "test"
 	t.Run("masked", func(t *testing.T) { find(t, masked, 0) })
 	s, err := Open(t.Context(), masked)
 	if err != nil {
@@ -181,17 +139,19 @@ func TestNoMasksNoIndex(t *testing.T) {
 	}}
 	t.Run("stored", func(t *testing.T) {
 		e := testEngineOf(t, o)
-		mustDo(t, e, &changeRequest{Domain: "notes", Key: "a", Value: []byte("call 5551234")})
+		put(t, e, "a", "call 5551234")
 		working = false
-		if _, err := asked(t.Context(), e, &changeRequest{Domain: "notes", Key: "a", Value: []byte("x")}); !errors.Is(err,
-			wire.ErrUnavailable) {
+		v := storeOf(t, e).View(Origin{})
+		if _, err := v.Put(t.Context(), "notes", "a", []byte("x")); !errors.Is(err, wire.ErrUnavailable) {
 			t.Errorf("a value that cannot be masked: %v", err)
 		}
-		_, err := asked(t.Context(), e, &searchRequest{Domain: "notes", Text: "call"})
+		_, err := v.Search(t.Context(), Query{Domain: "notes", Text: "call"})
 		if !errors.Is(err, wire.ErrUnavailable) {
 			t.Errorf("a snippet that cannot be masked: %v", err)
 		}
-		mustDo(t, e, &searchRequest{Domain: "notes", Text: "call", Raw: true}) // the control
+		if _, err := v.Search(t.Context(), Query{Domain: "notes", Text: "call", Raw: true}); err != nil {
+			t.Error("control:", err)
+		}
 	})
 	if _, err := Open(t.Context(), o); !errors.Is(err, wire.ErrUnavailable) ||
 		!strings.Contains(err.Error(), "key of masks") {
@@ -199,7 +159,15 @@ func TestNoMasksNoIndex(t *testing.T) {
 	}
 	working, salt = true, "b"
 	e := testEngineOf(t, o)
-	if r := mustDo(t, e, &searchRequest{Domain: "notes", Text: "maskedb"}); len(r.Hits) != 1 {
-		t.Errorf("under another key of masks %d values are found by the new mask", len(r.Hits))
+	hits, err := storeOf(t, e).View(Origin{}).Search(t.Context(), Query{Domain: "notes", Text: "maskedb"})
+	if err != nil || len(hits) != 1 {
+		t.Errorf("under another key of masks %d values are found by the new mask: %v", len(hits), err)
 	}
+}
+
+var numbers = regexp.MustCompile(`[0-9]{3,}`)
+
+// maskNumbers masks what looks like a number of three digits or more.
+func maskNumbers(_ string, value []byte) []byte {
+	return numbers.ReplaceAll(value, []byte("masked number"))
 }

@@ -6,13 +6,10 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/dgraph-io/badger/v4"
 
 	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/kb/wire"
@@ -87,15 +84,6 @@ func (s *slow) search(query string, k int) []Hit {
 	return hits[:min(k, len(hits))]
 }
 
-func mustDo[P, A any](t testing.TB, e *engine, q wire.Request[P, A]) *A {
-	t.Helper()
-	r, err := asked(t.Context(), e, q)
-	if err != nil {
-		t.Fatalf("%+v: %v", q, err)
-	}
-	return r
-}
-
 var vocabulary = strings.Fields("the the the the a a a of of and ada grace alan turing lovelace hopper note mail 555 " +
 	"5551234 7 Äpfel maß é x1")
 
@@ -111,7 +99,7 @@ func randomText(r *rand.Rand) string {
 // Whatever was put, replaced and deleted, a search finds what the slow search
 // finds, in that order and with those scores, masked and raw.
 func TestSearchIsTheSlowSearch(t *testing.T) {
-	e := testEngineOf(t, Options{Home: filepath.Join(t.TempDir(), "home"), Mask: testMask, MaskVersion: "test"})
+	e := openValues(t, valueOptions{Mask: testMask, MaskVersion: "test"})
 	seed := uint64(20260102)
 	rnd := rand.New(rand.NewPCG(seed, seed))
 	docs := map[string]slowDoc{}
@@ -120,19 +108,19 @@ func TestSearchIsTheSlowSearch(t *testing.T) {
 	for i := range 400 {
 		key := fmt.Sprint("k", rnd.IntN(60))
 		if _, there := docs[key]; there && rnd.IntN(4) == 0 {
-			mustDo(t, e, &changeRequest{Domain: "notes", Key: key, Delete: true})
+			answer(t, e, &changeRequest{Domain: "notes", Key: key, Delete: true})
 			delete(docs, key)
 		} else {
 			text := randomText(rnd)
-			r := mustDo(t, e, &changeRequest{Domain: "notes", Key: key, Value: []byte(text)})
+			r := answer(t, e, &changeRequest{Domain: "notes", Key: key, Value: []byte(text)})
 			docs[key] = slowDoc{text, r.Revision}
 		}
 		if i%4 != 0 {
 			continue
 		}
 		query, k := randomText(rnd), 1+rnd.IntN(20)
-		a := mustDo(t, e, &searchRequest{Domain: "notes", Text: query, Limit: k})
-		b := mustDo(t, e, &searchRequest{Domain: "notes", Text: query, Limit: k, Raw: true})
+		a := answer(t, e, &searchRequest{Domain: "notes", Text: query, Limit: k})
+		b := answer(t, e, &searchRequest{Domain: "notes", Text: query, Limit: k, Raw: true})
 		same(t, query, a.Hits, masked.search(query, k))
 		same(t, query, b.Hits, raw.search(query, k))
 		if len(a.Hits) != len(b.Hits) {
@@ -168,14 +156,14 @@ func same(t *testing.T, query string, got, want []Hit) {
 func TestMaskedSearchIsNoOracle(t *testing.T) {
 	answers := make([][]Hit, 2)
 	for i, secrets := range [][2]string{{"5551234", "777"}, {"99999", "99999"}} {
-		e := testEngineOf(t, Options{Home: filepath.Join(t.TempDir(), "home"), Mask: testMask, MaskVersion: "test"})
-		mustDo(t, e, &changeRequest{Domain: "contacts", Key: "ada", Value: []byte("call ada at " + secrets[0])})
-		mustDo(t, e, &changeRequest{Domain: "contacts", Key: "alan", Value: []byte("call alan at " + secrets[1])})
+		e := openValues(t, valueOptions{Mask: testMask, MaskVersion: "test"})
+		answer(t, e, &changeRequest{Domain: "contacts", Key: "ada", Value: []byte("call ada at " + secrets[0])})
+		answer(t, e, &changeRequest{Domain: "contacts", Key: "alan", Value: []byte("call alan at " + secrets[1])})
 		for _, query := range []string{"5551234", "99999", "777 99999", "call", "ada 5551234", "ada 99999", "masked number"} {
-			answers[i] = append(answers[i], mustDo(t, e, &searchRequest{Domain: "contacts", Text: query}).Hits...)
+			answers[i] = append(answers[i], answer(t, e, &searchRequest{Domain: "contacts", Text: query}).Hits...)
 		}
 		// the control
-		if raw := mustDo(t, e, &searchRequest{Domain: "contacts", Text: secrets[0], Raw: true}); len(raw.Hits) != i+1 {
+		if raw := answer(t, e, &searchRequest{Domain: "contacts", Text: secrets[0], Raw: true}); len(raw.Hits) != i+1 {
 			t.Errorf("with raw %d are found", len(raw.Hits))
 		}
 	}
@@ -187,7 +175,7 @@ func TestMaskedSearchIsNoOracle(t *testing.T) {
 // After any changes the database is, byte for byte, what an index made anew
 // from the values gives.
 func TestIndexIsWhatARebuildGives(t *testing.T) {
-	e := testEngineOf(t, Options{Home: filepath.Join(t.TempDir(), "home"), Mask: testMask, MaskVersion: "test"})
+	e := openValues(t, valueOptions{Mask: testMask, MaskVersion: "test"})
 	rnd := rand.New(rand.NewPCG(7, 7))
 	for range 5 {
 		for range 100 {
@@ -196,15 +184,15 @@ func TestIndexIsWhatARebuildGives(t *testing.T) {
 			if rnd.IntN(3) == 0 {
 				q = &changeRequest{Domain: domain, Key: key, Delete: true}
 			}
-			if _, err := asked(t.Context(), e, q); err != nil && wire.FailureOf(err) != wire.FailNotExist {
+			if _, err := wire.Ask(t.Context(), e, q); err != nil && wire.FailureOf(err) != wire.FailNotExist {
 				t.Fatal(err)
 			}
 		}
-		before := dump(t, e, spaceDoc, spaceIndex, spaceTally)
+		before := dumpValues(t, e, spaceDoc, spaceIndex, spaceTally)
 		if err := e.values.reindex(); err != nil {
 			t.Fatal(err)
 		}
-		after := dump(t, e, spaceDoc, spaceIndex, spaceTally)
+		after := dumpValues(t, e, spaceDoc, spaceIndex, spaceTally)
 		for k, v := range before {
 			if !bytes.Equal(v, after[k]) && k[0] != spaceTally {
 				t.Fatalf("%q is %x, and %x made anew", k, v, after[k])
@@ -214,40 +202,17 @@ func TestIndexIsWhatARebuildGives(t *testing.T) {
 		if len(after) > 0 || len(before) == 0 {
 			t.Fatalf("made anew it has %d keys more", len(after))
 		}
-		if _, err := verifyAll(t, e); err != nil {
+		if _, err := e.Verify(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-func dump(t testing.TB, e *engine, spaces ...byte) map[string][]byte {
-	t.Helper()
-	all := map[string][]byte{}
-	err := e.db.View(func(txn *badger.Txn) error {
-		it := txn.NewIterator(badger.DefaultIteratorOptions)
-		defer it.Close()
-		for it.Rewind(); it.Valid(); it.Next() {
-			v, err := it.Item().ValueCopy(nil)
-			if err != nil {
-				return err
-			}
-			if k := it.Item().KeyCopy(nil); slices.Contains(spaces, k[0]) {
-				all[string(k)] = v
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
-}
-
 // The largest value, with as many long words as count, in both indexes, among
 // others with the same words, is one transaction, whatever it replaces.
 func TestLargestChange(t *testing.T) {
-	e := testEngineOf(t, Options{
-		Home: filepath.Join(t.TempDir(), "home"), Domains: []string{strings.Repeat("d", 64)}, MaskVersion: "test",
+	e := openValues(t, valueOptions{
+		Domains: []string{strings.Repeat("d", 64)}, MaskVersion: "test",
 		Mask: func(_ string, v []byte) []byte { return bytes.ReplaceAll(v, []byte("x"), []byte("y")) },
 	})
 	value := func(prefix byte) []byte {
@@ -258,17 +223,17 @@ func TestLargestChange(t *testing.T) {
 		return b.Bytes()
 	}
 	for i := range chunkDocs - 2 {
-		mustDo(t, e, &changeRequest{Domain: strings.Repeat("d", 64), Key: fmt.Sprint(i), Value: value('a' + byte(i%2))})
+		answer(t, e, &changeRequest{Domain: strings.Repeat("d", 64), Key: fmt.Sprint(i), Value: value('a' + byte(i%2))})
 	}
 	big := Origin{
 		Agent: strings.Repeat("a", 256), Run: strings.Repeat("r", 256), Source: strings.Repeat("s", 4096),
 		ETag: strings.Repeat("e", 256),
 	}
 	for i := range 3 { // in this chunk and in the next
-		mustDo(t, e, &changeRequest{Domain: strings.Repeat("d", 64), Key: "1", Value: value('a' + byte(i%2)), Origin: big})
+		answer(t, e, &changeRequest{Domain: strings.Repeat("d", 64), Key: "1", Value: value('a' + byte(i%2)), Origin: big})
 	}
 	word := fmt.Sprintf("%c%046dx", 'a', 0)
-	if r := mustDo(t, e, &searchRequest{
+	if r := answer(t, e, &searchRequest{
 		Domain: strings.Repeat("d", 64), Text: word, Raw: true,
 		Limit: MaxHits,
 	}); len(r.Hits) != chunkDocs/2 {
@@ -279,13 +244,13 @@ func TestLargestChange(t *testing.T) {
 // One search reads a bounded part of large values for its snippets, and finds
 // the others all the same.
 func TestSnippetsAreBounded(t *testing.T) {
-	e := testEngine(t)
+	e := openValues(t, valueOptions{})
 	const values = snippetWork>>20 + 2
 	for i := range values {
-		mustDo(t, e, &changeRequest{Domain: "notes", Key: fmt.Sprint(i), Value: bytes.Repeat([]byte("word "), maxValue/5)})
+		answer(t, e, &changeRequest{Domain: "notes", Key: fmt.Sprint(i), Value: bytes.Repeat([]byte("word "), maxValue/5)})
 	}
 	with := 0
-	r := mustDo(t, e, &searchRequest{Domain: "notes", Text: "word", Limit: MaxHits})
+	r := answer(t, e, &searchRequest{Domain: "notes", Text: "word", Limit: MaxHits})
 	for _, h := range r.Hits {
 		if h.Snippet != "" {
 			with++
@@ -294,62 +259,6 @@ func TestSnippetsAreBounded(t *testing.T) {
 	if len(r.Hits) != values || with != values-2 {
 		t.Errorf("%d found, %d with a snippet", len(r.Hits), with)
 	}
-}
-
-// A value is plain only while there are masks and they change nothing of it: as
-// it is put, when masks change, when it is restored, and for a client.
-//
-//rlp:holds R26
-func TestPlainValues(t *testing.T) {
-	home := filepath.Join(t.TempDir(), "home")
-	plain := func(t *testing.T, s *Store, key string, want bool) {
-		t.Helper()
-		if got, err := s.View(Origin{}).Content(t.Context(), "notes", key); err != nil || got.Plain != want {
-			t.Errorf("%s is plain: %v, %v", key, got.Plain, err)
-		}
-	}
-	with := func(mask func(string, []byte) []byte, version string, f func(s, client *Store)) {
-		t.Helper()
-		s, err := Open(t.Context(), Options{Home: home, Mask: mask, MaskVersion: version})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer s.Close()
-		client, err := Open(t.Context(), s.opt)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer client.Close()
-		f(s, client)
-	}
-	with(testMask, "1", func(s, client *Store) {
-		for key, text := range map[string]string{"clear": "nobody", "number": "call 5551234", "empty": ""} {
-			if _, err := client.View(Origin{}).Put(t.Context(), "notes", key, []byte(text)); err != nil {
-				t.Fatal(err)
-			}
-			plain(t, s, key, key != "number")
-			plain(t, client, key, key != "number")
-		}
-	})
-	with(nil, "", func(s, client *Store) {
-		plain(t, s, "clear", false)
-		plain(t, client, "number", false)
-	})
-	everything := func(_ string, v []byte) []byte { return append([]byte("x"), v...) }
-	with(everything, "2", func(s, client *Store) { plain(t, client, "clear", false) })
-	with(testMask, "1", func(s, client *Store) {
-		plain(t, s, "clear", true)
-		plain(t, s, "number", false)
-		var file bytes.Buffer
-		if _, err := s.Backup(t.Context(), &file); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := client.Restore(t.Context(), bytes.NewReader(file.Bytes()), true); err != nil {
-			t.Fatal(err)
-		}
-		plain(t, s, "clear", true)
-		plain(t, s, "number", false)
-	})
 }
 
 // FuzzStored: no stored bytes make reading the index panic.

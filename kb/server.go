@@ -116,7 +116,7 @@ func (s *server) converse(c *net.UnixConn) {
 		c.Close()
 	}()
 	w := wire.NewConn(c, s.engine.codec)
-	if err := greet(c, w, s.engine.agreement()); err != nil {
+	if err := greet(c, w, s.engine.agreement); err != nil {
 		return
 	}
 	for !s.isClosed() {

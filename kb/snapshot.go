@@ -123,32 +123,28 @@ func (s *snapshot) readSpace(ctx context.Context, r *backupAnswer, size *int) (f
 	space := backedUp[s.space]
 	it := s.txn.NewIterator(badger.IteratorOptions{Prefix: []byte{space}, PrefetchValues: true, PrefetchSize: 100})
 	defer it.Close()
-	pruned, err := db.GetNumber(s.txn, keyPruned())
+	of, err := backupOf(s.txn)
 	if err != nil {
 		return false, err
 	}
 	if s.from == nil {
-		s.from = []byte{space}
-		if space == spaceRecord {
-			s.from = keyRecord(pruned + 1)
-		}
+		s.from = of.from(space)
 	}
 	for it.Seek(s.from); it.Valid(); it.Next() {
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
 		p := pair{Key: it.Item().KeyCopy(nil)}
-		if len(r.Pairs) >= pageItems || *size > pageBytes {
+		if len(r.Pairs) >= db.PageItems || *size > db.PageBytes {
 			s.from = p.Key
 			return true, nil
 		}
-		if p.Value, err = it.Item().ValueCopy(nil); err != nil {
+		stored, err := it.Item().ValueCopy([]byte{})
+		if err != nil {
 			return false, fmt.Errorf("%w: %w", wire.ErrDamaged, err)
 		}
-		if space == spaceTile {
-			if p.Value = prunedLeaves(p.Key, p.Value, pruned); p.Value == nil {
-				return false, nil
-			}
+		if p.Value = of.value(p.Key, stored); p.Value == nil {
+			return false, nil
 		}
 		r.Pairs = append(r.Pairs, p)
 		*size += len(p.Key) + len(p.Value)

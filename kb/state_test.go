@@ -2,7 +2,6 @@ package kb
 
 import (
 	"errors"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -10,25 +9,14 @@ import (
 	"github.com/dgraph-io/badger/v4"
 
 	"runloop.dev/rlp/kb/journal"
+	"runloop.dev/rlp/kb/logtest"
 )
 
 // states are the stored states of journals, by run.
 func (a *adversary) states() map[string][]byte {
 	all := map[string][]byte{}
-	err := a.db.View(func(txn *badger.Txn) error {
-		it := txn.NewIterator(badger.IteratorOptions{Prefix: []byte{spaceState}})
-		defer it.Close()
-		for it.Rewind(); it.Valid(); it.Next() {
-			p, err := it.Item().ValueCopy(nil)
-			if err != nil {
-				return err
-			}
-			all[string(it.Item().Key()[1:])] = p
-		}
-		return nil
-	})
-	if err != nil {
-		a.Fatal(err)
+	for _, p := range a.all(spaceState) {
+		all[string(p.key[1:])] = p.value
 	}
 	return all
 }
@@ -38,9 +26,9 @@ func (a *adversary) states() map[string][]byte {
 // of another run, and none. Control: what was stored.
 func TestStatesOfJournalsAreChecked(t *testing.T) {
 	o, _ := threeRuns(t)
-	j := begun(t, o.Home, "open", 3) // one that goes on
+	j := logtest.Begin(t, o.home, "open", 3) // one that goes on
 	defer j.Close()
-	s := openSealed(t, o)
+	s := openLog(t, o)
 	if _, err := s.Ingest(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +80,7 @@ func TestChangedStatesAreTold(t *testing.T) {
 					t.Fatal(err)
 				}
 			})
-			s := openSealed(t, o)
+			s := openLog(t, o)
 			for _, run := range []string{"", "run22"} {
 				_, err := s.VerifyLog(t.Context(), LogCheck{Run: run})
 				var fault *LogError
@@ -107,9 +95,9 @@ func TestChangedStatesAreTold(t *testing.T) {
 
 // A state that has no sum, as stores of before have them, is right by its form.
 func TestStatesWithoutASum(t *testing.T) {
-	o := sealed(Options{Home: filepath.Join(t.TempDir(), "home")})
-	record(t, o.Home, "run1", 3)
-	s := openSealed(t, o)
+	o := newPlace(t)
+	logtest.Record(t, o.home, "run1", 3)
+	s := openLog(t, o)
 	if _, err := s.Ingest(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +118,7 @@ func TestStatesWithoutASum(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	if _, err := openSealed(t, o).VerifyLog(t.Context(), LogCheck{}); err != nil {
+	if _, err := openLog(t, o).VerifyLog(t.Context(), LogCheck{}); err != nil {
 		t.Error(err)
 	}
 }
@@ -140,7 +128,7 @@ func TestStatesWithoutASum(t *testing.T) {
 func TestARemovedCheckpointStaysTold(t *testing.T) {
 	for name, c := range map[string]struct {
 		removed []string
-		next    func(t *testing.T, o Options, s *Store)
+		next    func(t *testing.T, o place, s *testLog)
 		found   bool
 	}{
 		"control":      {nil, taken, false},
@@ -160,7 +148,7 @@ func TestARemovedCheckpointStaysTold(t *testing.T) {
 					a.drop([]byte(k))
 				}
 			})
-			s := openSealed(t, o)
+			s := openLog(t, o)
 			var fault *LogError
 			if _, err := s.VerifyLog(t.Context(), LogCheck{Open: newTestKey("ours").open}); c.found != (errors.As(err, &fault) &&
 				fault.Fault == FaultUnsealed) {
@@ -176,21 +164,21 @@ func TestARemovedCheckpointStaysTold(t *testing.T) {
 				if err := s.Close(); err != nil {
 					t.Fatal(err)
 				}
-				s = openSealed(t, o)
+				s = openLog(t, o)
 			}
 		})
 	}
 }
 
-func taken(t *testing.T, o Options, s *Store) {
+func taken(t *testing.T, o place, s *testLog) {
 	t.Helper()
-	record(t, o.Home, "run4444", 3)
+	logtest.Record(t, o.home, "run4444", 3)
 	if _, err := s.Ingest(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func askedFor(t *testing.T, _ Options, s *Store) {
+func askedFor(t *testing.T, _ place, s *testLog) {
 	t.Helper()
 	if _, err := s.Checkpoint(t.Context()); err != nil {
 		t.Fatal(err)

@@ -96,8 +96,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 // newStore is a store that was not opened yet.
 func newStore(o Options) *Store {
 	s := &Store{opt: o, layout: o.layout()}
-	s.logClient = logClient{part[*Log]{s, func(e *engine) *Log { return e.log }}}
-	s.valueClient = valueClient{part[*Values]{s, func(e *engine) *Values { return e.values }}, o.values()}
+	s.logClient = newLogClient(part[*Log]{s, func(e *engine) *Log { return e.log }})
+	s.valueClient = newValueClient(part[*Values]{s, func(e *engine) *Values { return e.values }}, o.values())
 	return s
 }
 

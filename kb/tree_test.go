@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"runloop.dev/rlp/kb/db"
+	"runloop.dev/rlp/kb/logtest"
 	"runloop.dev/rlp/kb/wire"
 )
 
@@ -18,7 +19,7 @@ import (
 // root is the one that the tlog package makes of the same leaves, and each tile
 // that is stored has the bytes that the format says.
 func TestTreeIsTheLogsTree(t *testing.T) {
-	e := testEngine(t)
+	e := openLog(t, newPlace(t))
 	rapid.Check(t, func(t *rapid.T) {
 		if err := e.db.DropPrefix([]byte{spaceTile}, keyHead()); err != nil {
 			t.Fatal(err)
@@ -94,7 +95,7 @@ func TestTreeIsTheLogsTree(t *testing.T) {
 
 // The tree has as many levels as its size asks for, in one step or in many.
 func TestTreeOfThreeLevels(t *testing.T) {
-	e := testEngine(t)
+	e := openLog(t, newPlace(t))
 	const size = tileWidth*tileWidth + 300
 	grown, roots := &tree{}, map[uint64]tlog.Hash{}
 	for i := range uint64(size) {
@@ -130,8 +131,8 @@ func TestTreeOfThreeLevels(t *testing.T) {
 // A leaf is the RFC 6962 hash of the line that is exported.
 func TestLeafIsTheExportedLine(t *testing.T) {
 	home := filepath.Join(t.TempDir(), "home")
-	s := openSealed(t, Options{Home: home})
-	record(t, home, "run1", 300)
+	s := openLog(t, at(home))
+	logtest.Record(t, home, "run1", 300)
 	if _, err := s.Ingest(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -41,8 +41,11 @@ func newValues(db *db.Database, codec *audit.Codec, o valueOptions, serves func(
 	}
 }
 
-// closeValues commits what is waiting.
-func (v *Values) closeValues() {
+// start lets changes be made.
+func (v *Values) start() { go v.commitLoop() }
+
+// close commits what is waiting.
+func (v *Values) close() {
 	close(v.quit)
 	<-v.stopped
 	v.reads.changed()
@@ -52,6 +55,11 @@ func (v *Values) closeValues() {
 type valueClient struct {
 	asker wire.Asker[*Values]
 	opt   *valueOptions
+}
+
+// newValueClient asks for values of a store with these options.
+func newValueClient(asker wire.Asker[*Values], o *valueOptions) valueClient {
+	return valueClient{asker, o}
 }
 
 // valueHandlers are those of requests to values.

@@ -11,6 +11,12 @@ import (
 	"runloop.dev/rlp/kb/wire"
 )
 
+// lastRevision is the last one that was given out.
+func lastRevision(txn *badger.Txn) (uint64, error) { return db.GetNumber(txn, keyRev()) }
+
+// anyValues reports whether there are values.
+func anyValues(txn *badger.Txn) bool { return !db.IsEmpty(txn, spaceMeta) }
+
 // A valuePair is a value of a backup, or a chain, taken apart.
 type valuePair struct {
 	domain, key string
@@ -69,7 +75,7 @@ func (r *valuePair) parseValue(codec *audit.Codec) error {
 		return wire.Invalidf("what is known of %s/%s makes no sense", r.domain, r.key)
 	}
 	m := &r.meta
-	if m.Revision != revision || revision == 0 || revision > maxRevision || m.Size != len(value) ||
+	if m.Revision != revision || revision == 0 || revision > db.MaxNumber || m.Size != len(value) ||
 		len(value) > maxValue ||
 		!bytes.Equal(m.Sum, sumOf(r.domain, r.key, revision, value)) {
 		return wire.Invalidf("the value of %s/%s is not the one that was stored", r.domain, r.key)
@@ -78,16 +84,13 @@ func (r *valuePair) parseValue(codec *audit.Codec) error {
 	return m.Origin.check()
 }
 
-// maxRevision bounds what a backup may claim, so that there are always more.
-const maxRevision = 1 << 62
-
 func (r *valuePair) parseChain(codec *audit.Codec) error {
 	var err error
 	if r.chain, err = decodeChain(codec, r.stored); err != nil {
 		return wire.Invalidf("the chain of %s/%s makes no sense", r.domain, r.key)
 	}
 	for _, s := range r.chain.Steps {
-		if s.Revision > maxRevision {
+		if s.Revision > db.MaxNumber {
 			return wire.Invalidf("the chain of %s/%s makes no sense", r.domain, r.key)
 		}
 		if err := s.Origin.check(); err != nil {

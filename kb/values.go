@@ -19,10 +19,14 @@ import (
 const (
 	maxValue = 1 << 20
 	maxKey   = 1 << 10
-
-	pageBytes = 512 << 10
-	pageItems = 1000
 )
+
+// validDomain reports whether a domain may have a name.
+func validDomain(s string) bool {
+	const lower = "abcdefghijklmnopqrstuvwxyz"
+	return s != "" && len(s) <= 64 && strings.Trim(s[:1], lower) == "" && strings.Trim(s, lower+"0123456789_-") == "" &&
+		!strings.HasSuffix(s, "_raw") // X_raw is a bit beside X
+}
 
 // checkDomain refuses what cannot be a domain. Which domains there are is said by
 // the settings of who asks.
@@ -232,7 +236,7 @@ func (q *listRequest) Do(_ context.Context, v *Values) (*listAnswer, error) {
 	}
 	r, size, skip := &listAnswer{}, 0, len(keyMeta(q.Domain, ""))
 	for it.Seek(from); it.Valid(); it.Next() {
-		if len(r.Entries) >= pageItems || size > pageBytes {
+		if len(r.Entries) >= db.PageItems || size > db.PageBytes {
 			r.More = true
 			break
 		}

@@ -79,7 +79,18 @@ func (v *Values) reindex() error {
 	if err != nil {
 		return err
 	}
-	return v.db.Update(func(txn *badger.Txn) error { return txn.Set(keyIndex(), []byte(v.opt.indexVersion())) })
+	return v.db.Update(v.setIndexed)
+}
+
+// isIndexed reports whether the indexes are made by the rules of who opens the store.
+func (v *Values) isIndexed(txn *badger.Txn) (bool, error) {
+	by, err := db.Get(txn, keyIndex())
+	return string(by) == v.opt.indexVersion(), err
+}
+
+// setIndexed notes that they are.
+func (v *Values) setIndexed(txn *badger.Txn) error {
+	return txn.Set(keyIndex(), []byte(v.opt.indexVersion()))
 }
 
 func (v *Values) reindexKey(txn *badger.Txn, k []byte) error {

@@ -44,10 +44,6 @@ func (s *valueClient) Verify(ctx context.Context) (Verified, error) {
 	}
 }
 
-// verifyStep is how long one request verifies, so that it is answered soon; the
-// asker goes on from there.
-const verifyStep = time.Second
-
 // A verifier checks a stretch of the database within one transaction: each
 // check compares things that change together.
 type verifier struct {
@@ -56,7 +52,7 @@ type verifier struct {
 	done Verified
 }
 
-// A verifyRequest asks for a step of what [Store.Verify] does, which takes verifyStep.
+// A verifyRequest asks for a step of what [Store.Verify] does, which takes db.VerifyStep.
 type verifyRequest struct {
 	From []byte `cbor:"1,keyasint,omitempty"` // the key where it begins; empty: the first
 }
@@ -71,7 +67,7 @@ func (*verifyRequest) Op() wire.Opcode { return wire.OpVerify }
 func (q *verifyRequest) Do(ctx context.Context, v *Values) (*verifyAnswer, error) {
 	w := &verifier{Values: v, txn: v.db.NewTransaction(false)}
 	defer w.txn.Discard()
-	until := time.Now().Add(verifyStep)
+	until := time.Now().Add(db.VerifyStep)
 	from := q.From
 	for _, space := range valueSpaces {
 		if len(from) > 0 && from[0] != space {

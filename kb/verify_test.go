@@ -2,7 +2,6 @@ package kb
 
 import (
 	"errors"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,37 +10,18 @@ import (
 	"runloop.dev/rlp/kb/wire"
 )
 
-func verifyAll(t testing.TB, e *engine) (Verified, error) {
-	t.Helper()
-	var all Verified
-	q := &verifyRequest{}
-	for {
-		r, err := asked(t.Context(), e, q)
-		if err != nil {
-			return all, err
-		}
-		all.Values += r.Verified.Values
-		all.Postings += r.Verified.Postings
-		if len(r.Next) == 0 {
-			return all, nil
-		}
-		q.From = r.Next
-	}
-}
-
 // Whatever is changed behind the store's back is found, and the key is named.
 func TestVerifyFindsDamage(t *testing.T) {
-	o := Options{Home: filepath.Join(t.TempDir(), "home"), Mask: testMask, MaskVersion: "test"}
-	e := testEngineOf(t, o)
+	e := openValues(t, valueOptions{Mask: testMask, MaskVersion: "test"})
 	for _, key := range []string{"a", "b", "c"} {
-		mustDo(t, e, &changeRequest{Domain: "notes", Key: key, Value: []byte(key + " word 5551234")})
+		answer(t, e, &changeRequest{Domain: "notes", Key: key, Value: []byte(key + " word 5551234")})
 	}
-	mustDo(t, e, &changeRequest{Domain: "notes", Key: "gone", Value: []byte("x")})
-	mustDo(t, e, &changeRequest{Domain: "notes", Key: "gone", Delete: true})
-	if v, err := verifyAll(t, e); err != nil || v.Values != 3 || v.Postings == 0 { // the control
+	answer(t, e, &changeRequest{Domain: "notes", Key: "gone", Value: []byte("x")})
+	answer(t, e, &changeRequest{Domain: "notes", Key: "gone", Delete: true})
+	if v, err := e.Verify(t.Context()); err != nil || v.Values != 3 || v.Postings == 0 { // the control
 		t.Fatal(v, err)
 	}
-	whole := dump(t, e, []byte("kvhxitm")...)
+	whole := dumpValues(t, e, []byte("kvhxitm")...)
 	flip := func(at int) func([]byte) []byte {
 		return func(p []byte) []byte { p[(at+len(p))%len(p)] ^= 1; return p }
 	}
@@ -90,12 +70,12 @@ func TestVerifyFindsDamage(t *testing.T) {
 		}
 		was := whole[string(c.key)]
 		set(c.change(append([]byte(nil), was...)))
-		if _, err := verifyAll(t, e); !errors.Is(err, wire.ErrDamaged) || !strings.Contains(err.Error(), c.says) {
+		if _, err := e.Verify(t.Context()); !errors.Is(err, wire.ErrDamaged) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
 		}
 		set(was)
 	}
-	if _, err := verifyAll(t, e); err != nil {
+	if _, err := e.Verify(t.Context()); err != nil {
 		t.Error(err)
 	}
 }

@@ -15,15 +15,17 @@ import (
 	"pgregory.net/rapid"
 
 	"runloop.dev/rlp/kb/db"
+	"runloop.dev/rlp/kb/logtest"
 	"runloop.dev/rlp/kb/wire"
 )
 
 // A checkpoint is made when a run ends, every so many records, and when it is
 // asked for; each is a head that the log went through, and is made once.
 func TestCheckpoints(t *testing.T) {
-	o := sealed(Options{Home: filepath.Join(t.TempDir(), "home"), CheckpointEvery: 100})
-	s := openSealed(t, o)
-	client := openSealed(t, o)
+	o := newPlace(t)
+	o.CheckpointEvery = 100
+	s := openLog(t, o)
+	client := openLog(t, o)
 	sizes := func(after uint64) (got []uint64) {
 		for c, err := range client.Checkpoints(t.Context(), after) {
 			if err != nil {
@@ -37,35 +39,32 @@ func TestCheckpoints(t *testing.T) {
 		}
 		return got
 	}
-	j := begun(t, o.Home, "run1", 90)
+	j := logtest.Begin(t, o.home, "run1", 90)
 	if _, err := s.Ingest(t.Context()); err != nil || len(sizes(0)) != 0 {
 		t.Fatal(sizes(0), err)
 	}
-	decide(t, j, 20)
+	logtest.Decide(t, j, 20)
 	if _, err := s.Ingest(t.Context()); err != nil || !slices.Equal(sizes(0), []uint64{110}) {
 		t.Fatal(sizes(0), err)
 	}
-	decide(t, j, 5)
+	logtest.Decide(t, j, 5)
 	for range 2 {
 		c, err := client.Checkpoint(t.Context())
 		if err != nil || c.Head.Size != 115 {
 			t.Fatal(c, err)
 		}
 	}
-	endRun(t, j)
+	logtest.End(t, j)
 	if _, err := s.Ingest(t.Context()); err != nil || !slices.Equal(sizes(0), []uint64{110, 115, 116}) ||
 		!slices.Equal(sizes(110), []uint64{115, 116}) {
 		t.Fatal(sizes(0), err)
 	}
-	if _, err := openSealed(t, Options{Home: filepath.Join(t.TempDir(), "home")}).Checkpoint(t.Context()); err != nil {
+	if _, err := openLog(t, newPlace(t)).Checkpoint(t.Context()); err != nil {
 		t.Error("of an empty log:", err)
 	}
-	bare, err := Open(t.Context(), Options{Home: filepath.Join(t.TempDir(), "home")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer bare.Close()
-	if _, err := bare.Checkpoint(t.Context()); !errors.Is(err, wire.ErrUnavailable) {
+	bare := newPlace(t)
+	bare.Seal, bare.SealMark = nil, nil
+	if _, err := openLog(t, bare).Checkpoint(t.Context()); !errors.Is(err, wire.ErrUnavailable) {
 		t.Error("without a key:", err)
 	}
 }
@@ -75,7 +74,7 @@ func TestCheckpoints(t *testing.T) {
 // records are signed with those before them.
 func TestNoCheckpointNow(t *testing.T) {
 	working := true
-	o := sealed(Options{Home: filepath.Join(t.TempDir(), "home")})
+	o := newPlace(t)
 	seal := o.Seal
 	o.Seal = func(size uint64, root [32]byte) ([]byte, error) {
 		if !working {
@@ -83,17 +82,17 @@ func TestNoCheckpointNow(t *testing.T) {
 		}
 		return seal(size, root)
 	}
-	s, err := Open(t.Context(), o)
+	s, err := open(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	record(t, o.Home, "run1", 5)
+	logtest.Record(t, o.home, "run1", 5)
 	if _, err := s.Ingest(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	working = false
-	record(t, o.Home, "run22", 5)
+	logtest.Record(t, o.home, "run22", 5)
 	got, err := s.Ingest(t.Context())
 	if err != nil || got.Records != 6 || len(got.Damaged) != 1 || !strings.Contains(got.Damaged[0], "the key is gone") {
 		t.Fatal(got, err)
@@ -105,7 +104,7 @@ func TestNoCheckpointNow(t *testing.T) {
 		t.Error(err)
 	}
 	working = true
-	j := begun(t, o.Home, "run333", 1)
+	j := logtest.Begin(t, o.home, "run333", 1)
 	defer j.Close()
 	if got, err := s.Ingest(t.Context()); err != nil || len(got.Damaged) > 0 {
 		t.Error(got, err)
@@ -124,11 +123,11 @@ func TestNothingElseIsSigned(t *testing.T) {
 		recs[49].Decision.Target = "/srv/alibi"
 		a.replace(recs, withIndex|withNumber|withTree)
 	})
-	s := openSealed(t, o)
+	s := openLog(t, o)
 	if _, err := s.Checkpoint(t.Context()); !errors.Is(err, wire.ErrDamaged) {
 		t.Error(err)
 	}
-	record(t, o.Home, "run4444", 5)
+	logtest.Record(t, o.home, "run4444", 5)
 	if got, err := s.Ingest(t.Context()); err != nil || got.Records != 6 || len(got.Damaged) != 1 {
 		t.Error(got, err)
 	}
@@ -141,7 +140,7 @@ func TestVerifyPart(t *testing.T) {
 	ours := newTestKey("ours").open
 	run := LogCheck{Open: ours, Run: "run22"}
 	since := LogCheck{Open: ours, Since: heads[1]}
-	within := openSealed(t, copied(t, whole))
+	within := openLog(t, copied(t, whole))
 	for size := range uint64(94) { // in the middle of runs, and at their ends
 		r, err := within.VerifyLog(t.Context(), LogCheck{Open: ours, Since: rootOf(t, within, size)})
 		if err != nil || r.Records != int(93-size) {
@@ -169,7 +168,7 @@ func TestVerifyPart(t *testing.T) {
 	} {
 		o := copied(t, whole)
 		attack(t, o, c.do)
-		s := openSealed(t, o)
+		s := openLog(t, o)
 		for _, part := range []struct {
 			check LogCheck
 			want  Fault
@@ -185,7 +184,7 @@ func TestVerifyPart(t *testing.T) {
 	}
 }
 
-func rootOf(t *testing.T, s *Store, size uint64) Head {
+func rootOf(t *testing.T, s *testLog, size uint64) Head {
 	t.Helper()
 	if size == 0 {
 		return Head{}
@@ -196,9 +195,9 @@ func rootOf(t *testing.T, s *Store, size uint64) Head {
 // An older copy of the whole store is whole: only a head that was held elsewhere
 // shows that something is missing.
 func TestRollback(t *testing.T) {
-	o := sealed(Options{Home: filepath.Join(t.TempDir(), "home")})
-	s := openSealed(t, o)
-	record(t, o.Home, "run1", 5)
+	o := newPlace(t)
+	s := openLog(t, o)
+	logtest.Record(t, o.home, "run1", 5)
 	if _, err := s.Ingest(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -206,8 +205,8 @@ func TestRollback(t *testing.T) {
 		t.Fatal(err)
 	}
 	older := copied(t, o)
-	s = openSealed(t, o)
-	record(t, o.Home, "run22", 5)
+	s = openLog(t, o)
+	logtest.Record(t, o.home, "run22", 5)
 	outside, err := s.Checkpoint(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -227,8 +226,8 @@ func TestRollback(t *testing.T) {
 		t.Error(err)
 	}
 	// It goes on in another way, and is longer than what is known: another log.
-	record(t, older.Home, "run333", 9)
-	fork := openSealed(t, older)
+	logtest.Record(t, older.home, "run333", 9)
+	fork := openLog(t, older)
 	if _, err := fork.Ingest(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -241,27 +240,26 @@ func TestRollback(t *testing.T) {
 // owner has changed is verified from the beginning, and not more than a few at a
 // time.
 func TestVerifyWhileInUse(t *testing.T) {
-	o := sealed(Options{Home: filepath.Join(t.TempDir(), "home")})
-	first := openSealed(t, o)
-	client := openSealed(t, o)
+	o := newPlace(t)
+	first := openLog(t, o)
+	client := openLog(t, o)
 	for i := range 3 {
-		record(t, o.Home, fmt.Sprint("run", i), 400)
+		logtest.Record(t, o.home, fmt.Sprint("run", i), 400)
 	}
 	if _, err := client.Ingest(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	e := first.backend.(*owned).engine
-	e.log.walks.step = 1
+	first.log.walks.step = 1
 	check := LogCheck{Open: newTestKey("ours").open}
 	j := newJudge(&check)
 	q := &verifyLogRequest{Ask: j.ask()}
 	steps := 0
 	for done := false; !done; steps++ {
-		record(t, o.Home, fmt.Sprint("more", steps), 3)
+		logtest.Record(t, o.home, fmt.Sprint("more", steps), 3)
 		if _, err := client.Ingest(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		r, err := wire.Ask(t.Context(), client.logClient.asker, q)
+		r, err := wire.Ask(t.Context(), client, q)
 		if err != nil || r.Step.Gone {
 			t.Fatal(r, err)
 		}
@@ -274,7 +272,7 @@ func TestVerifyWhileInUse(t *testing.T) {
 		t.Errorf("in %d steps: %+v", steps, j.report)
 	}
 	for range maxWalks {
-		if _, err := wire.Ask(t.Context(), client.logClient.asker, &verifyLogRequest{}); err != nil {
+		if _, err := wire.Ask(t.Context(), client, &verifyLogRequest{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -285,7 +283,7 @@ func TestVerifyWhileInUse(t *testing.T) {
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := wire.Ask(t.Context(), client.logClient.asker, q); err != nil || !r.Step.Gone {
+	if r, err := wire.Ask(t.Context(), client, q); err != nil || !r.Step.Gone {
 		t.Error("another owner goes on with what it has not begun:", r, err)
 	}
 	if r, err := client.VerifyLog(t.Context(), check); err != nil || r.Sealed < 1207 {
@@ -297,21 +295,13 @@ func TestVerifyWhileInUse(t *testing.T) {
 // another, or is gone, is found.
 func TestEveryByteCounts(t *testing.T) {
 	o, _ := threeRuns(t)
-	o, err := o.withDefaults()
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := newEngine(o, o.layout())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.db.Close()
+	e := openLog(t, o)
 	check := LogCheck{Open: newTestKey("ours").open}
 	if _, err := walkAll(t, e, check); err != nil {
 		t.Fatal("the control:", err)
 	}
-	all := dump(t, e, spaceRecord, spaceRun, spaceAgent, spaceOther, spaceTile, spaceCheckpoint)
-	all[string(keyHead())] = append([]byte(nil), dump(t, e, 'm')[string(keyHead())]...)
+	all := dumpLog(t, e, spaceRecord, spaceRun, spaceAgent, spaceOther, spaceTile, spaceCheckpoint)
+	all[string(keyHead())] = append([]byte(nil), dumpLog(t, e, 'm')[string(keyHead())]...)
 	keys := make([]string, 0, len(all))
 	for k := range all {
 		keys = append(keys, k)
@@ -389,7 +379,7 @@ func TestEveryByteCounts(t *testing.T) {
 
 // sameRecord reports whether two stored forms are the same record, as an empty
 // text is where there is none: its line is the same, and so is its leaf.
-func sameRecord(e *engine, k string, p, q []byte) bool {
+func sameRecord(e *testLog, k string, p, q []byte) bool {
 	a, err := e.codec.Decode(p)
 	b, berr := e.codec.Decode(q)
 	return k[0] == spaceRecord && err == nil && berr == nil && reflect.DeepEqual(a, b)
@@ -400,7 +390,7 @@ func sameRecord(e *engine, k string, p, q []byte) bool {
 func TestFilesFailClosed(t *testing.T) {
 	whole, _ := threeRuns(t)
 	check := LogCheck{Open: newTestKey("ours").open}
-	files, err := filepath.Glob(filepath.Join(whole.Home, "kb", "*.*"))
+	files, err := filepath.Glob(filepath.Join(whole.home, "kb", "*.*"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -421,10 +411,10 @@ func TestFilesFailClosed(t *testing.T) {
 			q := slices.Clone(p)
 			at := i * (len(q) - 1) / 11
 			q[at] ^= 0x10
-			if err := os.WriteFile(filepath.Join(o.Home, "kb", filepath.Base(f)), q, 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(o.home, "kb", filepath.Base(f)), q, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			s, err := Open(t.Context(), o)
+			s, err := open(o)
 			var r LogReport
 			if err == nil {
 				r, err = s.VerifyLog(t.Context(), check)
@@ -443,7 +433,7 @@ func TestFilesFailClosed(t *testing.T) {
 	}
 }
 
-// A store of before the log was a tree gets one when it is opened, in steps that
+// A log of before it was a tree gets one, in steps that
 // may be interrupted; a record that cannot be read is named by who verifies it,
 // and keeps nobody from the rest of the store.
 func TestLeavesOfOlderStores(t *testing.T) {
@@ -453,7 +443,6 @@ func TestLeavesOfOlderStores(t *testing.T) {
 			if err := a.db.DropPrefix([]byte{spaceTile}, []byte{spaceCheckpoint}, keyHead()); err != nil {
 				a.Fatal(err)
 			}
-			a.set(keySchema(), db.Number(nil, 3))
 			if !interrupted {
 				return
 			}
@@ -467,7 +456,12 @@ func TestLeavesOfOlderStores(t *testing.T) {
 			}
 			a.update(t.save)
 		})
-		if r, err := verified(t, o, LogCheck{Open: newTestKey("ours").open, Against: heads}); err != nil || r.Records != 93 ||
+		s := openLog(t, o)
+		if err := s.log.addLeaves(); err != nil {
+			t.Fatal(err)
+		}
+		if r, err := s.VerifyLog(t.Context(), LogCheck{Open: newTestKey("ours").open, Against: heads}); err != nil ||
+			r.Records != 93 ||
 			r.Sealed != 93 || r.Checkpoints != 1 {
 			t.Errorf("interrupted %v: %+v, %v", interrupted, r, err)
 		}
@@ -478,14 +472,13 @@ func TestLeavesOfOlderStores(t *testing.T) {
 			a.Fatal(err)
 		}
 		a.set(keyRecord(50), []byte("no record"))
-		a.set(keySchema(), db.Number(nil, 3))
 	})
-	s := openSealed(t, o)
+	s := openLog(t, o)
+	if err := s.log.addLeaves(); err != nil {
+		t.Fatal(err)
+	}
 	var fault *LogError
 	if _, err := s.VerifyLog(t.Context(), LogCheck{}); !errors.As(err, &fault) || fault.Seq != 50 {
-		t.Error(err)
-	}
-	if _, err := s.View(Origin{}).Put(t.Context(), "notes", "a", []byte("v")); err != nil {
 		t.Error(err)
 	}
 }

@@ -141,7 +141,7 @@ func TestControlPicture(t *testing.T) {
 	}
 	got := picture(repo(t, map[string]string{"ARCHITECTURE.md": text + "\n| `after` |\n"}))
 	wantComplaints(t, got, "picture nowhere", "picture kb", "picture kb/journal", "picture kb/wire", "picture kb/kbtest",
-		"picture kb/source", "picture kb/state", "picture kb/words", "picture kb/db")
+		"picture kb/source", "picture kb/state", "picture kb/words", "picture kb/db", "picture kb/logtest")
 }
 
 func TestControlTopLevel(t *testing.T) {

@@ -344,6 +344,10 @@ var packages = map[string]drawing{
 		"internal/base/home":    "its key is a private file",
 		"internal/record/audit": "is a Sink",
 	}},
+	"kb/logtest": {3, doors{
+		"internal/record/audit": "what a run records",
+		"kb/journal":            "runs are recorded as launches do",
+	}},
 	"kb/source": {1, doors{"internal/base/strictjson": "lines that are imported"}},
 	"kb/state": {1, doors{
 		"internal/base/strictjson": "a note that something else may have written over",
@@ -508,6 +512,7 @@ var testDoors = map[string]doors{
 	"kb/journal":             {"kb/kbtest": "a disk that loses power"},
 	"kb": {
 		"kb/kbtest":             "every store passes one suite",
+		"kb/logtest":            "runs, and checkpoints with a signature",
 		"caps":                  "a get is measured from inside a guest",
 		"hostcalls":             "the same",
 		"hostcalls/gate":        "the same",
@@ -705,6 +710,7 @@ var guarded = map[string][]owner{
 		{"agents/sdk/sdktest", false, "is for tests of agents"},
 		{"internal/effect/wasi/wasitest", false, "is a suite"},
 		{"kb/kbtest", false, "is a suite"},
+		{"kb/logtest", false, "fails the test that asks it"},
 	},
 	"os/exec": {
 		{"internal/effect/mcpclient/mcptest", false, "starts what would outlive it"},
