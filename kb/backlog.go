@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"runloop.dev/rlp/kb/journal"
+	"runloop.dev/rlp/kb/log"
 )
 
 // A Backlog is what journals hold that is not yet known to be in the log.
@@ -38,7 +39,7 @@ func BacklogOf(home, tenant string) (Backlog, error) {
 
 // IngestBacklog opens the store, takes in journals for as long as budget, and
 // closes it again.
-func IngestBacklog(ctx context.Context, o Options, budget time.Duration) (done Ingested, err error) {
+func IngestBacklog(ctx context.Context, o Options, budget time.Duration) (done log.Ingested, err error) {
 	ctx, cancel := context.WithTimeout(ctx, budget)
 	defer cancel()
 	s, err := Open(ctx, o)

@@ -8,8 +8,9 @@ import (
 	"io"
 
 	"github.com/zeebo/blake3"
-
 	"runloop.dev/rlp/internal/record/audit"
+	"runloop.dev/rlp/kb/log"
+	"runloop.dev/rlp/kb/values"
 	"runloop.dev/rlp/kb/wire"
 )
 
@@ -53,9 +54,9 @@ func (i *BackupInfo) count(pairs []pair) {
 			continue
 		}
 		switch p.Key[0] {
-		case spaceData:
+		case values.SpaceData:
 			i.Values++
-		case spaceRecord:
+		case log.SpaceRecord:
 			i.Records++
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
-
 	"runloop.dev/rlp/kb/wire"
 )
 

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
-
 	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/kb/db"
 	"runloop.dev/rlp/kb/journal"

@@ -7,6 +7,8 @@ import (
 
 	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/kb/db"
+	"runloop.dev/rlp/kb/log"
+	"runloop.dev/rlp/kb/values"
 	"runloop.dev/rlp/kb/wire"
 )
 
@@ -14,8 +16,8 @@ import (
 type engine struct {
 	db        *db.Database
 	codec     *audit.Codec
-	log       *Log
-	values    *Values
+	log       *log.Log
+	values    *values.Values
 	shut      atomic.Bool  // a restore is under way, or was interrupted
 	flushes   *db.Listener // of those that failed
 	snapshots snapshots
@@ -31,7 +33,7 @@ func openEngine(o Options, l layout) (*engine, error) {
 	if err := e.begin(); err != nil {
 		return nil, errors.Join(err, e.db.Close())
 	}
-	e.values.start()
+	e.values.Start()
 	return e, nil
 }
 
@@ -53,8 +55,8 @@ func newEngine(o Options, l layout) (*engine, error) {
 		return nil, err
 	}
 	e := &engine{db: db, codec: codec, flushes: f, agreement: agreementOf(o.values())}
-	e.values = newValues(db, codec, *o.values(), e.mayServe)
-	if e.log, err = newLog(db, codec, o.log(l.journal)); err != nil {
+	e.values = values.New(db, codec, *o.values(), e.mayServe)
+	if e.log, err = log.New(db, codec, o.log(l.journal)); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return e, nil
@@ -75,8 +77,8 @@ func (e *engine) begin() error {
 
 // close commits what is waiting and closes the database.
 func (e *engine) close() error {
-	e.values.close()
-	e.log.close()
+	e.values.Close()
+	e.log.Close()
 	e.snapshots.endAll()
 	if err := e.db.Close(); err != nil {
 		return fmt.Errorf("closing the store: %w", err)
@@ -95,7 +97,8 @@ func (e *engine) serves(op wire.Opcode) error {
 // mayServe is an error while a restore is under way.
 func (e *engine) mayServe() error {
 	if e.shut.Load() {
-		return fmt.Errorf("%w: a restore is under way or was interrupted; rlp kb restore begins it again", wire.ErrUnavailable)
+		return fmt.Errorf("%w: a restore is under way or was interrupted; rlp kb restore begins it again",
+			wire.ErrUnavailable)
 	}
 	return nil
 }

@@ -14,6 +14,8 @@ import (
 	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/kb/db"
 	"runloop.dev/rlp/kb/journal"
+	"runloop.dev/rlp/kb/log"
+	"runloop.dev/rlp/kb/values"
 	"runloop.dev/rlp/kb/wire"
 )
 
@@ -100,10 +102,10 @@ func TestEveryRequestIsHandled(t *testing.T) {
 	for _, h := range handlers {
 		handled(h.Op)
 	}
-	for _, h := range logHandlers {
+	for _, h := range log.Handlers {
 		handled(h.Op)
 	}
-	for _, h := range valueHandlers {
+	for _, h := range values.Handlers {
 		handled(h.Op)
 	}
 	for op := wire.OpGet; op <= wire.OpOutcomes; op++ {

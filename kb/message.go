@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"runloop.dev/rlp/internal/record/audit"
+	"runloop.dev/rlp/kb/log"
+	"runloop.dev/rlp/kb/values"
 	"runloop.dev/rlp/kb/wire"
 )
 
@@ -26,7 +28,7 @@ type agreement struct {
 	Tenant string `cbor:"2,keyasint"` // whose store it is: the name of the socket is a short digest of it
 }
 
-func agreementOf(o *valueOptions) agreement { return agreement{o.indexVersion(), o.Tenant} }
+func agreementOf(o *values.Options) agreement { return agreement{o.IndexVersion(), o.Tenant} }
 
 // A message is a request on its way to the process that owns the store.
 type message struct {
@@ -55,10 +57,10 @@ func (e *engine) serve(ctx context.Context, m *message) (any, error) {
 	if a, known, err := handle(ctx, handlers[:], e, e.codec, m); known {
 		return a, err
 	}
-	if a, known, err := handle(ctx, logHandlers[:], e.log, e.codec, m); known {
+	if a, known, err := handle(ctx, log.Handlers[:], e.log, e.codec, m); known {
 		return a, err
 	}
-	if a, known, err := handle(ctx, valueHandlers[:], e.values, e.codec, m); known {
+	if a, known, err := handle(ctx, values.Handlers[:], e.values, e.codec, m); known {
 		return a, err
 	}
 	return nil, wire.Invalidf("operation %d is not known", m.Op)

@@ -6,7 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"runloop.dev/rlp/kb/log"
 	"runloop.dev/rlp/kb/state"
+	"runloop.dev/rlp/kb/values"
 	"runloop.dev/rlp/kb/wire"
 )
 
@@ -78,8 +80,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	domains := BuiltinDomains()
 	for _, d := range o.Domains {
-		if !validDomain(d) {
-			return o, wire.Invalidf("the domain %q is not a lower-case name of at most 64 letters, digits, _ or -, or it ends in _raw", d)
+		if !values.ValidDomain(d) {
+			return o, wire.Invalidf("the domain %q is not a lower-case name of at most 64 letters, digits, _ or -, or it ends "+
+				"in _raw", d)
 		}
 		domains = append(domains, d)
 	}
@@ -98,16 +101,16 @@ func JournalDir(home, tenant string) (string, error) {
 }
 
 // log are the options of the store's log.
-func (o *Options) log(journal string) logOptions {
-	return logOptions{
+func (o *Options) log(journal string) log.Options {
+	return log.Options{
 		Tenant: o.Tenant, Journal: journal, Seal: o.Seal, SealMark: o.SealMark, Signed: o.Signed,
 		CheckpointEvery: o.CheckpointEvery, Now: o.Now,
 	}
 }
 
 // values are the options of its values.
-func (o *Options) values() *valueOptions {
-	return &valueOptions{Tenant: o.Tenant, Domains: o.Domains, Mask: o.Mask, MaskVersion: o.MaskVersion, Now: o.Now}
+func (o *Options) values() *values.Options {
+	return &values.Options{Tenant: o.Tenant, Domains: o.Domains, Mask: o.Mask, MaskVersion: o.MaskVersion, Now: o.Now}
 }
 
 func (o Options) layout() layout {

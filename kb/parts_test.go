@@ -12,7 +12,9 @@ import (
 
 	"github.com/dgraph-io/badger/v4"
 	"runloop.dev/rlp/kb/db"
+	"runloop.dev/rlp/kb/log"
 	"runloop.dev/rlp/kb/logtest"
+	"runloop.dev/rlp/kb/values"
 	"runloop.dev/rlp/kb/wire"
 )
 
@@ -136,8 +138,8 @@ func TestTreeOfOlderStores(t *testing.T) {
 // The parts of a store share a database, and no key of it.
 func TestPartsShareNoKeys(t *testing.T) {
 	e := testEngineOf(t, sealed(filepath.Join(t.TempDir(), "home")))
-	for _, space := range valueSpaces {
-		if slices.Contains(logSpaces, space) || space == 'm' {
+	for _, space := range values.Spaces {
+		if slices.Contains(log.Spaces, space) || space == 'm' {
 			t.Errorf("%c is of the values and of the log", space)
 		}
 	}
@@ -148,7 +150,7 @@ func TestPartsShareNoKeys(t *testing.T) {
 		defer it.Close()
 		for it.Rewind(); it.Valid(); it.Next() {
 			k := string(it.Item().Key())
-			if !owned[k] && !slices.Contains(valueSpaces, k[0]) && k[0] != 'o' {
+			if !owned[k] && !slices.Contains(values.Spaces, k[0]) && k[0] != 'o' {
 				t.Errorf("%q is nobody's", k)
 			}
 		}

@@ -8,9 +8,10 @@ import (
 	"strings"
 
 	"github.com/dgraph-io/badger/v4"
-
 	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/kb/db"
+	"runloop.dev/rlp/kb/log"
+	"runloop.dev/rlp/kb/values"
 	"runloop.dev/rlp/kb/wire"
 )
 
@@ -31,10 +32,10 @@ type restoring struct {
 
 // checkPair checks a pair of a backup. It trusts nothing.
 func checkPair(codec *audit.Codec, p pair) error {
-	if is, err := isValuePair(codec, p.Key, p.Value); is {
+	if is, err := values.IsPair(codec, p.Key, p.Value); is {
 		return err
 	}
-	if is, err := isLogPair(codec, p.Key, p.Value); is {
+	if is, err := log.IsPair(codec, p.Key, p.Value); is {
 		return err
 	}
 	return wire.Invalidf("a pair of another kind")
@@ -86,7 +87,7 @@ func (q *restoreRequest) Do(ctx context.Context, e *engine) (*restoreAnswer, err
 		return &restoreAnswer{}, err
 	case q.Stage == restoreEnd:
 		err := e.db.Update(func(txn *badger.Txn) error {
-			return errors.Join(txn.Delete(keyRestore()), e.values.setIndexed(txn), boundMarks(txn))
+			return errors.Join(txn.Delete(keyRestore()), e.values.SetIndexed(txn), log.BoundMarks(txn))
 		})
 		if err == nil {
 			err = e.migrate() // an older store's own log may be there still
@@ -116,20 +117,20 @@ func (e *engine) restoring() (s restoring, under bool, err error) {
 // was interrupted begins again from nothing.
 func (e *engine) beginRestore(s restoring, again, replace bool) (*restoreAnswer, error) {
 	if !again {
-		var values bool
+		var any bool
 		err := e.db.View(func(txn *badger.Txn) (err error) {
-			if s.Shift, err = lastRevision(txn); err != nil {
+			if s.Shift, err = values.LastRevision(txn); err != nil {
 				return err
 			}
-			last, err := lastRecord(txn)
+			last, err := log.LastRecord(txn)
 			s.LogKept = last > 0
-			values = anyValues(txn)
+			any = values.Any(txn)
 			return err
 		})
 		if err != nil {
 			return nil, err
 		}
-		if values && !replace {
+		if any && !replace {
 			return nil, fmt.Errorf("%w: it has values", wire.ErrNotEmpty)
 		}
 	}
@@ -142,10 +143,10 @@ func (e *engine) beginRestore(s restoring, again, replace bool) (*restoreAnswer,
 	}
 	e.shut.Store(true)
 	e.snapshots.endAll()
-	spaces := slices.Clone(valueSpaces)
+	spaces := slices.Clone(values.Spaces)
 	if !s.LogKept {
-		spaces = append(spaces, logSpaces...)
-		if err := e.db.Update(forgetLog); err != nil {
+		spaces = append(spaces, log.Spaces...)
+		if err := e.db.Update(log.Forget); err != nil {
 			return nil, err
 		}
 	}
@@ -154,19 +155,19 @@ func (e *engine) beginRestore(s restoring, again, replace bool) (*restoreAnswer,
 
 // restorePairs restores pairs within one transaction.
 func (e *engine) restorePairs(txn *badger.Txn, s restoring, pairs []pair) error {
-	g := e.log.regrow(txn)
+	g := e.log.Regrow(txn)
 	for _, p := range pairs {
-		is, err := e.values.restorePair(txn, s.Shift, p.Key, p.Value)
+		is, err := e.values.RestorePair(txn, s.Shift, p.Key, p.Value)
 		switch {
 		case err != nil || is:
 		case s.LogKept:
 			err = checkPair(e.codec, p)
 		default:
-			err = g.pair(p.Key, p.Value)
+			err = g.Pair(p.Key, p.Value)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return g.end()
+	return g.End()
 }

@@ -94,7 +94,7 @@ func FuzzBackup(f *testing.F) {
 		f.Fatal(err)
 	}
 	for k, v := range map[string]any{
-		"C\x00\x00\x00\x00\x00\x00\x00\x01": Checkpoint{Head{Size: 1}, note},
+		"C\x00\x00\x00\x00\x00\x00\x00\x01": Checkpoint{Head: Head{Size: 1}, Note: note},
 		"P\x00\x00\x00\x00\x00\x00\x00\x07": Mark{Head: Head{Size: 9}, Pruned: 7, Note: note},
 	} {
 		p, err := from.codec.Marshal(v)

@@ -29,7 +29,7 @@ func (e *engine) migrate() error {
 		if at, err = schemaOf(txn); err != nil {
 			return err
 		}
-		indexed, err = e.values.isIndexed(txn)
+		indexed, err = e.values.IsIndexed(txn)
 		return err
 	})
 	if err != nil {
@@ -40,12 +40,12 @@ func (e *engine) migrate() error {
 			ErrSchema, at, schema)
 	}
 	if at == 1 {
-		if err := e.values.fromSchema1(); err != nil {
+		if err := e.values.FromSchema1(); err != nil {
 			return fmt.Errorf("migrating the store from schema 1: %w", err)
 		}
 	}
 	if at != 0 && at < 4 {
-		if err := e.log.addLeaves(); err != nil {
+		if err := e.log.AddLeaves(); err != nil {
 			return fmt.Errorf("making the tree of the audit log: %w", err)
 		}
 	}
@@ -59,7 +59,7 @@ func (e *engine) migrate() error {
 	if indexed {
 		return nil
 	}
-	if err := e.values.reindex(); err != nil {
+	if err := e.values.Reindex(); err != nil {
 		return fmt.Errorf("making the index of the store: %w", err)
 	}
 	return nil

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/dgraph-io/badger/v4"
-
 	"runloop.dev/rlp/kb/db"
 	"runloop.dev/rlp/kb/wire"
 )

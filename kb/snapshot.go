@@ -7,8 +7,9 @@ import (
 	"time"
 
 	"github.com/dgraph-io/badger/v4"
-
 	"runloop.dev/rlp/kb/db"
+	"runloop.dev/rlp/kb/log"
+	"runloop.dev/rlp/kb/values"
 	"runloop.dev/rlp/kb/wire"
 )
 
@@ -35,7 +36,10 @@ type snapshot struct {
 
 // backedUp are the spaces that a backup holds; all others follow from them.
 // Of the log's tree there are the leaves of what was pruned.
-var backedUp = [...]byte{spaceData, spaceChain, spaceMark, spaceTile, spaceRecord, spaceCheckpoint, spaceState}
+var backedUp = [...]byte{
+	values.SpaceData, values.SpaceChain, log.SpaceMark, log.SpaceTile, log.SpaceRecord, log.SpaceCheckpoint,
+	log.SpaceState,
+}
 
 // A backupRequest asks for a page of a snapshot.
 type backupRequest struct {
@@ -123,12 +127,12 @@ func (s *snapshot) readSpace(ctx context.Context, r *backupAnswer, size *int) (f
 	space := backedUp[s.space]
 	it := s.txn.NewIterator(badger.IteratorOptions{Prefix: []byte{space}, PrefetchValues: true, PrefetchSize: 100})
 	defer it.Close()
-	of, err := backupOf(s.txn)
+	of, err := log.BackupOf(s.txn)
 	if err != nil {
 		return false, err
 	}
 	if s.from == nil {
-		s.from = of.from(space)
+		s.from = of.From(space)
 	}
 	for it.Seek(s.from); it.Valid(); it.Next() {
 		if err := ctx.Err(); err != nil {
@@ -143,7 +147,7 @@ func (s *snapshot) readSpace(ctx context.Context, r *backupAnswer, size *int) (f
 		if err != nil {
 			return false, fmt.Errorf("%w: %w", wire.ErrDamaged, err)
 		}
-		if p.Value = of.value(p.Key, stored); p.Value == nil {
+		if p.Value = of.Value(p.Key, stored); p.Value == nil {
 			return false, nil
 		}
 		r.Pairs = append(r.Pairs, p)

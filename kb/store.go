@@ -11,15 +11,22 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
 	"runloop.dev/rlp/kb/db"
+	"runloop.dev/rlp/kb/log"
 	"runloop.dev/rlp/kb/state"
+	"runloop.dev/rlp/kb/values"
 	"runloop.dev/rlp/kb/wire"
 )
 
 // A backend answers requests: the engine of this process ([owned]), or that of the
 // owner ([client]).
 type backend interface{ close() error }
+
+// Who asks for a part of a store, whichever process has it open.
+type (
+	logClient   = log.Client
+	valueClient = values.Client
+)
 
 // A Store is one tenant's knowledge base and audit log. Whether this process
 // owns it or asks the process that does makes no difference to what its methods
@@ -96,8 +103,9 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 // newStore is a store that was not opened yet.
 func newStore(o Options) *Store {
 	s := &Store{opt: o, layout: o.layout()}
-	s.logClient = newLogClient(part[*Log]{s, func(e *engine) *Log { return e.log }})
-	s.valueClient = newValueClient(part[*Values]{s, func(e *engine) *Values { return e.values }}, o.values())
+	s.logClient = log.NewClient(part[*log.Log]{s, func(e *engine) *log.Log { return e.log }})
+	ofValues := part[*values.Values]{s, func(e *engine) *values.Values { return e.values }}
+	s.valueClient = values.NewClient(ofValues, o.values())
 	return s
 }
 

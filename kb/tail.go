@@ -12,6 +12,7 @@ import (
 
 	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/kb/journal"
+	"runloop.dev/rlp/kb/log"
 )
 
 // tailEvery is how often journals are looked at by who follows them.
@@ -22,7 +23,7 @@ const tailEvery = 40 * time.Millisecond
 // writer. It begins now, or, when f names a run or a time, with what the
 // journals still hold of it. The Seq of its records is 0: they get their
 // number when they enter the log. Limit is not used.
-func Tail(ctx context.Context, o Options, f Filter) iter.Seq2[audit.Record, error] {
+func Tail(ctx context.Context, o Options, f log.Filter) iter.Seq2[audit.Record, error] {
 	return func(yield func(audit.Record, error) bool) {
 		if err := tail(ctx, o, f, yield); err != nil {
 			yield(audit.Record{}, fmt.Errorf("following the audit log: %w", err))
@@ -31,24 +32,24 @@ func Tail(ctx context.Context, o Options, f Filter) iter.Seq2[audit.Record, erro
 }
 
 // Tail is the package's Tail on this store's journals.
-func (s *Store) Tail(ctx context.Context, f Filter) iter.Seq2[audit.Record, error] {
+func (s *Store) Tail(ctx context.Context, f log.Filter) iter.Seq2[audit.Record, error] {
 	return Tail(ctx, s.opt, f)
 }
 
 // A follower is where Tail is in each journal.
 type follower struct {
 	dir     string
-	filter  Filter
+	filter  log.Filter
 	readers map[string]*journal.Reader // nil: not followed any more
 	found   []*audit.Record            // and not yet returned
 }
 
-func tail(ctx context.Context, o Options, f Filter, yield func(audit.Record, error) bool) error {
+func tail(ctx context.Context, o Options, f log.Filter, yield func(audit.Record, error) bool) error {
 	o, err := o.withDefaults()
 	if err != nil {
 		return err
 	}
-	if err := f.check(); err != nil {
+	if err := f.Check(); err != nil {
 		return err
 	}
 	fo := &follower{dir: o.layout().journal, filter: f, readers: map[string]*journal.Reader{}}

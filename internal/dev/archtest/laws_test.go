@@ -141,7 +141,8 @@ func TestControlPicture(t *testing.T) {
 	}
 	got := picture(repo(t, map[string]string{"ARCHITECTURE.md": text + "\n| `after` |\n"}))
 	wantComplaints(t, got, "picture nowhere", "picture kb", "picture kb/journal", "picture kb/wire", "picture kb/kbtest",
-		"picture kb/source", "picture kb/state", "picture kb/words", "picture kb/db", "picture kb/logtest")
+		"picture kb/source", "picture kb/state", "picture kb/words", "picture kb/db", "picture kb/logtest",
+		"picture kb/log", "picture kb/values")
 }
 
 func TestControlTopLevel(t *testing.T) {

@@ -328,16 +328,29 @@ var packages = map[string]drawing{
 		"internal/base/ident":    "an agent's name is checked where it is read",
 		"internal/base/tomlfile": "reads manifest.toml",
 	}},
-	"kb/kbtest": {5, doors{
+	"kb/kbtest": {6, doors{
 		"kb": "opens a store of its own for each test",
 	}},
-	"kb": {4, doors{
+	"kb": {5, doors{
+		"kb/log":                "is what each tenant's runs did",
+		"kb/values":             "is what its agents know",
 		"kb/db":                 "keeps everything in it",
 		"internal/record/audit": "keeps records",
-		"internal/base/ident":   "a view is bound to a tenant",
-		"kb/journal":            "takes in what runs appended",
+		"kb/journal":            "follows what runs append",
 		"kb/state":              "notes how it left the store",
 		"kb/wire":               "serves other processes, or asks the one that serves",
+	}},
+	"kb/log": {4, doors{
+		"kb/db":                 "keeps everything in it",
+		"internal/record/audit": "keeps records",
+		"internal/base/ident":   "ids of runs that nobody has are found by it",
+		"kb/journal":            "takes in what runs appended",
+		"kb/wire":               "answers processes that do not own the store",
+	}},
+	"kb/values": {4, doors{
+		"kb/db":                 "keeps everything in it",
+		"internal/record/audit": "the form in which it is stored",
+		"kb/wire":               "answers processes that do not own the store",
 		"kb/words":              "what of a value is searched",
 	}},
 	"kb/journal": {2, doors{
@@ -510,6 +523,7 @@ var testDoors = map[string]doors{
 	"agents/*":               {"agents/sdk/sdktest": "an agent is tested against a host that is not there"},
 	"agents/sdk":             {"agents/sdk/sdktest": "the calls are tested against a host that is not there"},
 	"kb/journal":             {"kb/kbtest": "a disk that loses power"},
+	"kb/log":                 {"kb/logtest": "runs, and checkpoints with a signature"},
 	"kb": {
 		"kb/kbtest":             "every store passes one suite",
 		"kb/logtest":            "runs, and checkpoints with a signature",
@@ -580,7 +594,9 @@ var outside = map[string][]owner{
 		{"internal/effect/wasi", true, "the engine's own WASI is what ours is measured against"},
 	},
 	"github.com/dgraph-io/badger/v4": {
-		{"kb", false, "what is stored is read and written within its transactions"},
+		{"kb", false, "the store as a whole: its layout, backups"},
+		{"kb/log", false, "records are read and written within its transactions"},
+		{"kb/values", false, "values are, too"},
 		{"kb/db", false, "the only package that opens the database"},
 		{"cmd/rlp", true, "who has root changes the log by a program of their own"},
 	},
@@ -613,7 +629,8 @@ var outside = map[string][]owner{
 		{"bundles", false, "digests that a manifest names"},
 		{"caps", false, "the digest of a set"},
 		{"kb/journal", false, "sums of frames, the keyed digest of arguments"},
-		{"kb", false, "digests of what is stored"},
+		{"kb", false, "digests of backups"},
+		{"kb/values", false, "digests of what is stored"},
 		{"kb/source", false, "digests of documents"},
 	},
 	"github.com/google/uuid": {
@@ -624,7 +641,7 @@ var outside = map[string][]owner{
 		{"cmd/rlp", false, "lanes of a service have ids of their own"},
 	},
 	"golang.org/x/mod/sumdb/tlog": {
-		{"kb", false, "the tree of the audit log"},
+		{"kb/log", false, "the tree of the audit log"},
 		{"internal/record/evidence", false, "proofs of the tree"},
 	},
 	"golang.org/x/mod/sumdb/note": {{
@@ -660,6 +677,7 @@ var outside = map[string][]owner{
 		{"internal/effect/lane/probe", false, "attempts at what lies outside of a lane"},
 		{"internal/base/tomlfile", false, "opens without following or waiting"},
 		{"kb", false, "locks, the peer of a socket"},
+		{"kb/log", true, "what lies among journals and is none"},
 		{"kb/db", false, "how much the disk and the process can take"},
 		{"kb/journal", false, "the mapped journal and its lock"},
 		{"kb/source", false, "opens without waiting"},
@@ -825,6 +843,7 @@ var guarded = map[string][]owner{
 		{"internal/effect/lane/probe", false, "files outside of a lane"},
 		{"internal/base/tomlfile", false, "opens and checks a file"},
 		{"kb", false, "the folders of the store"},
+		{"kb/log", false, "journals that are gone"},
 		{"kb/db", false, "the files of the database"},
 		{"kb/journal", false, "journals are files"},
 		{"kb/source", false, "reads what is imported"},
@@ -909,5 +928,7 @@ var clockOwners = []owner{
 	{"internal/effect/lane/probe", false, "waits for what it started"},
 	{"internal/effect/wasi", false, "the clock of a guest that was granted time"},
 	{"kb", false, "deadlines of locks and of a stuck owner"},
+	{"kb/log", false, "how long one answer takes"},
+	{"kb/values", false, "how long one answer takes"},
 	{"kb/journal", false, "the coarse clock that records are stamped by"},
 }

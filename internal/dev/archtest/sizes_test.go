@@ -23,7 +23,6 @@ const (
 var shrinking = map[string]int{
 	"lines of cmd/rlp":   7430,
 	"lines of hostcalls": 6600,
-	"lines of kb":        9785,
 
 	"methods of caps/policy.reader":             66,
 	"methods of cmd/rlp.app":                    182,

@@ -72,14 +72,14 @@ func (b *bench) sources() []source {
 			},
 		},
 		{
-			module: b.root, pkg: "./kb", match: `^BenchmarkDurableIngest$`, benchtime: b.turns(20), ours: true,
+			module: b.root, pkg: "./kb/log", match: `^BenchmarkDurableIngest$`, benchtime: b.turns(20), ours: true,
 			picks: map[string]string{
 				"DurableIngest/batch=1,ends=false of-badger": "ingest/1", "DurableIngest/batch=64,ends=true of-badger": "ingest/64",
 				"DurableIngest/batch=1000,ends=true of-badger": "ingest/1000",
 			},
 		},
 		{
-			module: b.root, pkg: "./kb", match: `^Benchmark(VerifyLog|ScanRun)$`, benchtime: b.turns(2),
+			module: b.root, pkg: "./kb/log", match: `^Benchmark(VerifyLog|ScanRun)$`, benchtime: b.turns(2),
 			args: []string{"-test.cpu", "1"}, env: long, rounds: 1, ours: true, picks: map[string]string{
 				"VerifyLog records/s": "log/verified", "ScanRun ns/op": "log/scan",
 			},

@@ -1,0 +1,82 @@
+package values
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/dgraph-io/badger/v4"
+
+	"runloop.dev/rlp/kb/wire"
+)
+
+// reads keeps one view of the database for the next who reads a value: to make
+// one costs as much as to read. It is that of the newest commit or is not used,
+// so that whoever was told of a change sees it.
+type reads struct {
+	commits atomic.Uint64
+	idle    atomic.Pointer[reader]
+}
+
+type reader struct {
+	txn *badger.Txn
+	at  uint64 // commits when it was made
+}
+
+// reader returns a view that nobody else uses.
+func (v *Values) reader() *reader {
+	at := v.reads.commits.Load() // before the view is made: it may be newer, never older
+	if r := v.reads.idle.Swap(nil); r != nil {
+		if r.at == at {
+			return r
+		}
+		r.txn.Discard()
+	}
+	return &reader{v.db.NewTransaction(false), at}
+}
+
+// release keeps a view for the next, if it is still good.
+func (v *Values) release(r *reader) {
+	if r.at != v.reads.commits.Load() || !v.reads.idle.CompareAndSwap(nil, r) {
+		r.txn.Discard()
+	}
+}
+
+// changed says that values have changed; who is told of it is told later.
+func (r *reads) changed() {
+	r.commits.Add(1)
+	if old := r.idle.Swap(nil); old != nil {
+		old.txn.Discard()
+	}
+}
+
+// content reads a value and what decides how it may be shown, nothing else.
+func (v *Values) content(domain, key string) (c Content, err error) {
+	if err := v.serves(); err != nil {
+		return c, err
+	}
+	if err := checkKey(key); err != nil {
+		return c, err
+	}
+	r := v.reader()
+	defer v.release(r)
+	item, err := r.txn.Get(keyData(domain, key))
+	if errors.Is(err, badger.ErrKeyNotFound) {
+		return c, absent(domain, key)
+	}
+	if err == nil {
+		err = item.Value(func(p []byte) error {
+			_, head, value, err := splitData(p)
+			if err != nil {
+				return err
+			}
+			c.Bytes, c.Plain = append(make([]byte, 0, len(value)), value...), isPlain(p)
+			c.Trusted, err = v.isTrusted(p, head)
+			return err
+		})
+	}
+	if err != nil {
+		return Content{}, fmt.Errorf("%w: reading %s/%s: %w", wire.ErrDamaged, domain, key, err)
+	}
+	return c, nil
+}
