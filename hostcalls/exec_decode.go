@@ -11,6 +11,7 @@ import (
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls/gate"
 	"runloop.dev/rlp/internal/base/strictjson"
+	"runloop.dev/rlp/internal/effect/environ"
 )
 
 // An execReq is one program to start as the gate judges it.
@@ -91,7 +92,7 @@ func (r *execReq) variables(d *strictjson.Reader) error {
 		if !caps.IsName(caps.Env, name) {
 			return errors.New("no name of a variable")
 		}
-		if isSteering(name) {
+		if environ.Steers(name) {
 			return errors.New("decides what code a program runs, and is never taken from a request")
 		}
 		value, err := readWord(d)

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"runloop.dev/rlp/internal/effect/environ"
 )
 
 // start asks for grep with one variable.
@@ -48,7 +50,7 @@ func TestSteeringVariablesInAnyCase(t *testing.T) {
 		"HTTP_PROXY TEXT QTY FOO lang COLUMNS MANAGER DATA_PATH")
 	for i, name := range ordinary {
 		value := "1"
-		if formOf(name) == nil {
+		if environ.FormOf(name) == nil {
 			value = "/usr/share/x"
 		}
 		if n, d := r.start(name, value); n < 0 || len(f.ran) != i+1 {
@@ -217,19 +219,6 @@ func TestVariablesOfWhichFormsAreKnown(t *testing.T) {
 	r, _ := execRig(t, "process:exec:*", "env:read:*")
 	if _, d := r.start("PORT", "sh"); d.Hint != "env.PORT: takes a number, a secret's handle alone, or one absolute path" {
 		t.Errorf("%+v", d)
-	}
-}
-
-// No name stands in two forms, and each is written as it is looked for.
-func TestFormsNameEachVariableOnce(t *testing.T) {
-	seen := map[string]bool{}
-	for i := range forms {
-		for _, name := range forms[i].names {
-			if seen[name] || name != strings.ToUpper(name) || formOf(strings.ToLower(name)) != &forms[i] || isSteering(name) {
-				t.Errorf("%s", name)
-			}
-			seen[name] = true
-		}
 	}
 }
 

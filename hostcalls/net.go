@@ -8,6 +8,7 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls/gate"
+	"runloop.dev/rlp/internal/effect/web"
 )
 
 // Bounds of a request and its answer.
@@ -23,7 +24,7 @@ const (
 
 // An httpReq is one request as the gate judges it and the component sends it.
 type httpReq struct {
-	place
+	web.Place
 	method  string
 	mode    caps.Mode
 	header  []httpField
@@ -51,20 +52,20 @@ var httpCall = gated[httpReq]{
 	decode:  decodeHTTP,
 	resolve: resolveHTTP,
 	touches: func(r httpReq) (caps.Request, string) {
-		return caps.Request{Family: caps.Net, Mode: r.mode, Name: r.host}, r.shown
+		return caps.Request{Family: caps.Net, Mode: r.mode, Name: r.Host}, r.Shown
 	},
 	payload: func(r httpReq) [][]byte { return [][]byte{bytesOf(r.text), bytesOf(r.body)} },
 	budget: func(h *Host, r httpReq) (caps.Code, bool) {
-		if code, unmet := h.unmet(r.scheme, r.body); unmet {
+		if code, unmet := h.unmet(r.Scheme, r.body); unmet {
 			return code, true
 		}
-		return h.net.over(h, r.mode, r.host, r.size())
+		return h.net.over(h, r.mode, r.Host, r.size())
 	},
 	confirm: func(h *Host, r httpReq) (Question, bool) {
 		if !h.cfg.ConfirmExternal || !writes(r.mode) {
 			return Question{}, false
 		}
-		return Question{Tool: netHTTPName, Target: r.method + " " + r.url.String(), Arguments: r.body}, true
+		return Question{Tool: netHTTPName, Target: r.method + " " + r.URL.String(), Arguments: r.body}, true
 	},
 	done: true, framed: true,
 	do: func(ctx context.Context, h *Host, p gate.Permit, r httpReq) ([]byte, error) {
@@ -75,7 +76,7 @@ var httpCall = gated[httpReq]{
 
 // size is what the request counts for net_bytes: all that the guest chose.
 func (r *httpReq) size() int64 {
-	n := len(r.method) + r.place.size() + len(r.body)
+	n := len(r.method) + r.Place.Size() + len(r.body)
 	for _, f := range r.header {
 		for _, v := range f.values {
 			n += len(f.name) + len(v)

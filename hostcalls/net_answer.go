@@ -155,7 +155,7 @@ func (n *netState) grow(out []byte, most int) []byte {
 // Each answer on the way of a redirect counts, since it chose the next one.
 func (x *exchange) takeInAnswer() error {
 	if x.h.cfg.Sources.marks(x.request()) {
-		return x.h.takeIn(caps.Net, x.shown)
+		return x.h.takeIn(caps.Net, x.Shown)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/internal/effect/web"
 )
 
 // carry refuses a redirect that would take a value of this run along, in its
@@ -11,22 +12,22 @@ import (
 // host is folded and mapped in its canonical spelling; next is what came of it,
 // the zero place if nothing did. To the very server that redirects the value may
 // go if it may be put into a request to it; each such use passes the gate.
-func (x *exchange) carry(location string, next place) error {
+func (x *exchange) carry(location string, next web.Place) error {
 	ids := x.h.valuesIn(location)
-	if next.url != nil {
-		ids = append(ids, x.h.valuesIn(next.url.String())...)
+	if next.URL != nil {
+		ids = append(ids, x.h.valuesIn(next.URL.String())...)
 	}
 	if len(ids) == 0 {
 		return nil
 	}
-	if next.scheme != x.scheme || next.host != x.host {
+	if next.Scheme != x.Scheme || next.Host != x.Host {
 		// Recorded of the server that redirects: the other's name may be the value.
-		return x.h.refuse(x.op, x.request(), x.h.scrubText(x.shown), caps.SecretNotPermitted,
+		return x.h.refuse(x.op, x.request(), x.h.scrubText(x.Shown), caps.SecretNotPermitted,
 			"the server redirected to another host with a secret in the URL, which does not go there")
 	}
 	slices.Sort(ids)
 	for _, id := range slices.Compact(ids) {
-		use := Destination{Host: x.host}.request(id)
+		use := Destination{Host: x.Host}.request(id)
 		if _, err := x.h.permit(x.op, use, x.h.shownSecret(use), nil); err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/internal/base/strictjson"
+	"runloop.dev/rlp/internal/effect/web"
 )
 
 // maxHeaders bounds the headers of a request; their size is bounded by the
@@ -31,10 +32,10 @@ func decodeHTTP(in []string) (httpReq, error) {
 	if err := readObject(in[0], r.field); err != nil {
 		return r, err
 	}
-	if r.url == nil {
+	if r.URL == nil {
 		return r, errors.New("url: missing")
 	}
-	mode, ok := caps.NetMode(r.scheme, r.method)
+	mode, ok := caps.NetMode(r.Scheme, r.method)
 	if !ok || strings.EqualFold(r.method, "CONNECT") || strings.EqualFold(r.method, "TRACE") {
 		return r, errors.New("method: not one that can be sent; GET, HEAD, POST, PUT, PATCH, DELETE and OPTIONS are")
 	}
@@ -50,7 +51,7 @@ func (r *httpReq) field(d *strictjson.Reader, key string) (err error) {
 	case "url":
 		var raw string
 		if raw, err = d.Text(); err == nil {
-			r.place, err = parsePlace(raw)
+			r.Place, err = web.Parse(raw)
 		}
 	case "headers":
 		err = r.headers(d)
@@ -75,49 +76,12 @@ func (r *httpReq) headers(d *strictjson.Reader) error {
 		if len(r.header) == maxHeaders {
 			return fmt.Errorf("one more than the %d headers that are taken", maxHeaders)
 		}
-		if err := checkHeader(name, values); err != nil {
+		if err := web.CheckHeader(name, values); err != nil {
 			return err
 		}
-		if dashed(name) != acceptEncoding { // the host's own
+		if web.Dashed(name) != acceptEncoding { // the host's own
 			r.header = append(r.header, httpField{name, values})
 		}
 		return nil
 	})
-}
-
-// checkHeader refuses what would end one header and begin another, and the
-// headers by which a message is framed and routed: they are the host's.
-func checkHeader(name string, values []string) error {
-	if name == "" || strings.ContainsFunc(name, func(c rune) bool { return !isTokenChar(c) }) {
-		return errors.New("a header's name is letters, digits and -")
-	}
-	switch name = dashed(name); name {
-	case "Host", "Connection", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
-		"Content-Length", "Expect", "Http2-Settings", "Via", "Alt-Svc":
-		return errors.New("set by the host alone")
-	}
-	if name == "Proxy" || strings.HasPrefix(name, "Proxy-") {
-		return errors.New("for a proxy, and there is none")
-	}
-	for _, v := range values {
-		if !isHeaderValue(v) {
-			return errors.New("a header's value has no line breaks and no control characters")
-		}
-	}
-	return nil
-}
-
-// dashed is a header's name as servers read it for which _ is - (CGI and its
-// heirs): Content_Length is Content-Length to them.
-func dashed(name string) string {
-	return textproto.CanonicalMIMEHeaderKey(strings.ReplaceAll(name, "_", "-"))
-}
-
-func isTokenChar(c rune) bool {
-	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~",
-		c)
-}
-
-func isHeaderValue(v string) bool {
-	return strings.IndexFunc(v, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }) < 0
 }

@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+
+	"runloop.dev/rlp/internal/effect/web"
 )
 
 // userAgent is what a request calls itself when the guest gives it no name.
@@ -22,7 +24,7 @@ func (x *exchange) fill(r *httpReq) error {
 		x.header = x.h.net.plain
 		return nil
 	}
-	dst := Destination{Host: x.host}
+	dst := Destination{Host: x.Host}
 	x.header = make(http.Header, len(r.header)+2)
 	for _, f := range r.header {
 		values := make([]string, len(f.values))
@@ -31,7 +33,7 @@ func (x *exchange) fill(r *httpReq) error {
 			switch {
 			case err != nil:
 				return err
-			case !isHeaderValue(full):
+			case !web.IsHeaderValue(full):
 				return &Fail{Errno: Inval, Hint: "the secret for the header " + f.name +
 					" has a line break or a control character in it"}
 			case full != v:

@@ -13,6 +13,7 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls/gate"
+	"runloop.dev/rlp/internal/effect/web"
 )
 
 // An exchange is one net_http: a request, and those that redirects make of it.
@@ -22,7 +23,7 @@ type exchange struct {
 	op   *gate.Op
 	loan loan // of the body
 
-	place
+	web.Place
 	method string
 	mode   caps.Mode
 	header http.Header
@@ -46,7 +47,7 @@ func (h *Host) exchange(ctx context.Context, r *httpReq) (*exchange, error) {
 		h.net.op = op
 	}
 	x := &exchange{
-		ctx: ctx, h: h, op: cmp.Or(r.op, h.net.op), fixed: r.op != nil, place: r.place, method: r.method, mode: r.mode,
+		ctx: ctx, h: h, op: cmp.Or(r.op, h.net.op), fixed: r.op != nil, Place: r.Place, method: r.method, mode: r.mode,
 		body: r.body,
 	}
 	if err := x.fill(r); err != nil {
@@ -91,7 +92,7 @@ func (x *exchange) send(p gate.Permit) (*http.Response, error) {
 		return nil, errDenied
 	}
 	req := (&http.Request{
-		Method: x.method, URL: x.url, Host: x.url.Host, Header: x.header,
+		Method: x.method, URL: x.URL, Host: x.URL.Host, Header: x.header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, TLS: x.h.minTLS(),
 	}).WithContext(x.ctx)
 	if x.body != "" {
@@ -99,14 +100,14 @@ func (x *exchange) send(p gate.Permit) (*http.Response, error) {
 		req.GetBody = func() (io.ReadCloser, error) { return &lent{loan: &x.loan}, nil }
 		req.Body = &lent{loan: &x.loan}
 		// A server that does not read such a body takes it for the next request.
-		req.Close = bodiless(x.method)
+		req.Close = web.Bodiless(x.method)
 	}
 	x.h.sending(x.size())
 	resp, err := x.h.cfg.HTTP.Send(req, x.h.net.named)
 	if err != nil {
 		return nil, x.failed(err)
 	}
-	x.h.hear(x.ctx, x.host)
+	x.h.hear(x.ctx, x.Host)
 	x.to, resp.Header = redirect(resp), x.h.headWithout(resp.Header)
 	if err := x.takeInAnswer(); err != nil {
 		_ = resp.Body.Close()
@@ -123,8 +124,8 @@ func (x *exchange) send(p gate.Permit) (*http.Response, error) {
 // size is what the request counts for net_bytes: the values of secrets count as
 // what stands for them, or the limit would tell how long they are.
 func (x *exchange) size() int64 {
-	query := len(x.h.scrubText(x.url.RawQuery))
-	return int64(len(x.method)+len(x.shown)+query+len(x.body)-x.longer-x.extra) + headerSize(x.header)
+	query := len(x.h.scrubText(x.URL.RawQuery))
+	return int64(len(x.method)+len(x.Shown)+query+len(x.body)-x.longer-x.extra) + headerSize(x.header)
 }
 
 func headerSize(h http.Header) int64 {
@@ -139,12 +140,12 @@ func headerSize(h http.Header) int64 {
 
 // request is what the gate is asked.
 func (x *exchange) request() caps.Request {
-	return caps.Request{Family: caps.Net, Mode: x.mode, Name: x.host}
+	return caps.Request{Family: caps.Net, Mode: x.mode, Name: x.Host}
 }
 
 // refuse records that the request is refused after all, and why.
 func (x *exchange) refuse(code caps.Code) error {
-	return x.h.refuse(x.op, x.request(), x.shown, code, "")
+	return x.h.refuse(x.op, x.request(), x.Shown, code, "")
 }
 
 // failed is what the guest is told of an error of the component's. Which
@@ -197,34 +198,34 @@ func (x *exchange) turn(status int, location string) error {
 			x.header.Del(name)
 		}
 	}
-	from := x.place
-	x.place = next
-	x.shown = x.h.scrubText(x.shown) // a server can put into a path what it was sent
-	x.mode, _ = caps.NetMode(x.scheme, x.method)
-	if from.scheme == x.scheme && from.host == x.host {
+	from := x.Place
+	x.Place = next
+	x.Shown = x.h.scrubText(x.Shown) // a server can put into a path what it was sent
+	x.mode, _ = caps.NetMode(x.Scheme, x.method)
+	if from.Scheme == x.Scheme && from.Host == x.Host {
 		return nil
 	}
 	if x.fixed {
-		return x.h.refuse(x.op, x.request(), x.shown, caps.HostNotPermitted,
+		return x.h.refuse(x.op, x.request(), x.Shown, caps.HostNotPermitted,
 			"the server redirected to another host, where this tool does not go")
 	}
 	if x.secret {
-		return x.h.refuse(x.op, x.request(), x.shown, caps.SecretNotPermitted,
+		return x.h.refuse(x.op, x.request(), x.Shown, caps.SecretNotPermitted,
 			"the server redirected to another host, where a body with a secret in it does not go")
 	}
 	x.forget()
 	return nil
 }
 
-func (x *exchange) resolve(location string) (place, error) {
-	if err := checkURL(location); err != nil {
-		return place{}, err
+func (x *exchange) resolve(location string) (web.Place, error) {
+	if err := web.CheckURL(location); err != nil {
+		return web.Place{}, err
 	}
 	ref, err := url.Parse(location)
 	if err != nil {
-		return place{}, errURL
+		return web.Place{}, web.ErrURL
 	}
-	return canonicalPlace(x.url.ResolveReference(ref))
+	return web.Canonical(x.URL.ResolveReference(ref))
 }
 
 // forget drops the headers that another host has no business with: all but
@@ -256,29 +257,29 @@ func harmless(name string) bool {
 // admit asks for a request that a redirect made: limits, then the gate, as
 // define does for the first.
 func (x *exchange) admit() (gate.Permit, error) {
-	code, over := x.h.unmet(x.scheme, x.body)
+	code, over := x.h.unmet(x.Scheme, x.body)
 	if !over {
-		code, over = x.h.net.over(x.h, x.mode, x.host, x.size())
+		code, over = x.h.net.over(x.h, x.mode, x.Host, x.size())
 	}
 	if over {
 		return gate.Permit{}, x.refuse(code)
 	}
-	claim := methodClaim{
-		place: x.place, method: x.method, headers: slices.Collect(maps.Keys(x.header)), body: x.body, tool: x.fixed,
+	claim := web.Claim{
+		Place: x.Place, Method: x.method, Headers: slices.Collect(maps.Keys(x.header)), Body: x.body, Tool: x.fixed,
 	}
 	if why := x.h.disguised(&claim); why != "" && x.h.cfg.Gate.Would(x.op, x.request()) {
-		return gate.Permit{}, x.h.refuse(x.op, x.request(), x.shown, caps.MethodNotPermitted, "the server redirected, and "+
+		return gate.Permit{}, x.h.refuse(x.op, x.request(), x.Shown, caps.MethodNotPermitted, "the server redirected, and "+
 			why)
 	}
 	if x.h.cfg.ConfirmExternal && !x.fixed && writes(x.mode) && x.h.cfg.Gate.Would(x.op, x.request()) {
 		q := Question{
-			Tool: netHTTPName, Target: x.method + " " + x.url.String() + ", to which the server redirected",
+			Tool: netHTTPName, Target: x.method + " " + x.URL.String() + ", to which the server redirected",
 			Arguments: x.body,
 		}
 		if why := x.h.unconfirmed(x.ctx, q); why != "" {
-			return gate.Permit{}, x.h.refuse(x.op, x.request(), x.shown, caps.NotConfirmed, why)
+			return gate.Permit{}, x.h.refuse(x.op, x.request(), x.Shown, caps.NotConfirmed, why)
 		}
 	}
-	args := x.h.cfg.Gate.ArgsHash(x.op, []byte(x.method), []byte(x.url.String()), bytesOf(x.body))
-	return x.h.permit(x.op, x.request(), x.shown, &args)
+	args := x.h.cfg.Gate.ArgsHash(x.op, []byte(x.method), []byte(x.URL.String()), bytesOf(x.body))
+	return x.h.permit(x.op, x.request(), x.Shown, &args)
 }

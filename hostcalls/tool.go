@@ -12,6 +12,8 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls/gate"
+	"runloop.dev/rlp/internal/effect/environ"
+	"runloop.dev/rlp/internal/effect/web"
 )
 
 // ToolServer is the server by whose name a guest calls the tools that its bundle
@@ -84,7 +86,7 @@ type ToolPart struct{ Text, Secret string }
 func (t *Tool) Check() error {
 	if t.Program != nil {
 		for _, f := range t.Program.Env {
-			if isSteering(f.Name) {
+			if environ.Steers(f.Name) {
 				return fmt.Errorf("env.%s: decides what code a program runs, and is never taken from a tool", f.Name)
 			}
 		}
@@ -94,7 +96,7 @@ func (t *Tool) Check() error {
 	if err != nil {
 		return err
 	}
-	if by := r.claim().other(); by != "" {
+	if by := r.claim().Other(); by != "" {
 		return fmt.Errorf("%s; write it as method", by)
 	}
 	return nil
@@ -109,7 +111,7 @@ func (t *Tool) Own() caps.Request {
 	if err != nil {
 		return caps.Request{Family: caps.Net}
 	}
-	return caps.Request{Family: caps.Net, Mode: r.mode, Name: r.host}
+	return caps.Request{Family: caps.Net, Mode: r.mode, Name: r.Host}
 }
 
 // All is everything that a call of the tool asks for.
@@ -133,16 +135,16 @@ func (t *Tool) request(query string) (httpReq, error) {
 		r.timeout = defaultTimeout
 	}
 	var err error
-	if r.place, err = parsePlace(raw); err != nil {
+	if r.Place, err = web.Parse(raw); err != nil {
 		return r, fmt.Errorf("url: %w", err)
 	}
 	var ok bool
-	if r.mode, ok = caps.NetMode(r.scheme, r.method); !ok {
+	if r.mode, ok = caps.NetMode(r.Scheme, r.method); !ok {
 		return r, fmt.Errorf("method: %q cannot be sent", r.method)
 	}
 	for _, f := range t.Request.Headers {
 		name := textproto.CanonicalMIMEHeaderKey(f.Name)
-		if err := checkHeader(name, texts(f)); err != nil {
+		if err := web.CheckHeader(name, texts(f)); err != nil {
 			return r, fmt.Errorf("headers.%s: %w", f.Name, err)
 		}
 		r.header = append(r.header, httpField{name: name})

@@ -120,7 +120,7 @@ func (h *Host) sendTool(ctx context.Context, t *attachedTool, input []byte) ([]b
 		return nil, invalid(err)
 	}
 	r.body, r.text, r.op = body, t.ID+"\n"+query, t.op
-	permit, err := judgeTool(ctx, h, toolCall{t, r.method + " " + r.shown, input}, httpCall, &r)
+	permit, err := judgeTool(ctx, h, toolCall{t, r.method + " " + r.Shown, input}, httpCall, &r)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/internal/effect/web"
 )
 
 // A tool that no policy can grant is refused, with what is wrong with it; of one
@@ -47,11 +48,11 @@ func TestToolsThatCanNeverBeCalled(t *testing.T) {
 		t.Errorf("a variable that steers nothing: %v", err)
 	}
 	web := Tool{Request: &ToolRequest{Method: "GET", URL: "https://a.example/", Timeout: time.Second}}
-	if r, err := web.request("a=b"); err != nil || r.url.String() != "https://a.example/?a=b" || r.timeout != time.Second {
+	if r, err := web.request("a=b"); err != nil || r.URL.String() != "https://a.example/?a=b" || r.timeout != time.Second {
 		t.Errorf("%+v, %v", r, err)
 	}
 	web.Request.URL, web.Request.Timeout = "https://a.example/?x=y", 0
-	if r, err := web.request("a=b"); err != nil || r.url.String() != "https://a.example/?x=y&a=b" ||
+	if r, err := web.request("a=b"); err != nil || r.URL.String() != "https://a.example/?x=y&a=b" ||
 		r.timeout != defaultTimeout {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -189,7 +190,10 @@ func TestToolRequestsAreWhole(t *testing.T) {
 		"a head":             {"HEAD", nil, `{"a":"b"}`, "/send?v=1&a=b", "", "", ""},
 		"no query":           {"GET", nil, `{"a":{"b":1}}`, "", "", "", "arguments.a: goes into a query"},
 		"a query in a query": {"GET", nil, `{"a":[[1]]}`, "", "", "", "arguments.a[0]: goes into a query"},
-		"a long query":       {"GET", nil, `{"a":"` + strings.Repeat("x", maxURL) + `"}`, "", "", "", "at most 8192 bytes"},
+		"a long query": {
+			"GET", nil, `{"a":"` + strings.Repeat("x", web.MaxURL) + `"}`, "", "", "",
+			"at most 8192 bytes",
+		},
 	} {
 		tool := webTool()
 		own := *tool.Request

@@ -12,6 +12,7 @@ import (
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls/gate"
 	"runloop.dev/rlp/internal/effect/model"
+	"runloop.dev/rlp/internal/effect/web"
 	"runloop.dev/rlp/internal/engine/abi"
 )
 
@@ -126,7 +127,7 @@ func TestWhatCannotBeMarkedComesFromNowhere(t *testing.T) {
 	ended := make(chan struct{})
 	close(ended)
 	r.gate.Close(ended)
-	x := &exchange{h: r.host, mode: 0, place: place{host: "api.example.com:443"}}
+	x := &exchange{h: r.host, mode: 0, Place: web.Place{Host: "api.example.com:443"}}
 	e := &execReq{program: Program{File: "/bin/x", Via: []string{"/bin/x"}}}
 	m := &mcpReq{server: "github", on: f, tool: "search"}
 	for name, in := range map[string]func() error{

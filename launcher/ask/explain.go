@@ -7,7 +7,7 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
-	"runloop.dev/rlp/hostcalls"
+	"runloop.dev/rlp/internal/effect/environ"
 	"runloop.dev/rlp/launcher/run"
 )
 
@@ -102,7 +102,7 @@ func (x decision) explain(q Query) Explanation {
 	d.Edits, d.Verified = x.edits()
 	d.leased(x.of, x.held, q)
 	if x.request.Family == caps.Env {
-		d.Variable = hostcalls.VariableRule(x.request.Name)
+		d.Variable = environ.Rule(x.request.Name)
 	}
 	d.Request = x.shown
 	return d

@@ -206,6 +206,7 @@ var packages = map[string]drawing{
 		"internal/base/tomlfile":   "says an edit in the words of a file",
 		"kb":                       "the log is a store's",
 		"launcher/run":             "answers what a launch would do",
+		"internal/effect/environ":  "what a program may be given of a variable",
 	}},
 	"internal/serve/service": {10, doors{
 		"caps":                  "what narrows a caller is layers",
@@ -311,6 +312,8 @@ var packages = map[string]drawing{
 		"hostcalls/gate":           "the one door",
 		"internal/engine/abi":      "is a table of functions",
 		"internal/record/audit":    "records what came of a call",
+		"internal/effect/web":      "what is judged of a request is what is sent",
+		"internal/effect/environ":  "what a program is given of a variable",
 	}},
 	"internal/effect/wasi/wasitest": {4, doors{
 		"internal/effect/wasi": "is an FS in memory",
@@ -396,6 +399,8 @@ var packages = map[string]drawing{
 		"internal/base/printable": "agents chose what drafts quote",
 		"caps":                    "asks again what records say, and writes grants of it",
 	}},
+	"internal/effect/web":     {1, doors{"caps": "hosts are written as the gate knows them"}},
+	"internal/effect/environ": {0, nil},
 	"internal/effect/egress": {2, doors{
 		"caps": "hosts and ports are canonical on both sides",
 	}},

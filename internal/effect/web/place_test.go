@@ -1,7 +1,9 @@
-package hostcalls
+package web
 
 import (
 	"errors"
+	"net/netip"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -22,27 +24,27 @@ func TestPlacesHaveOneSpelling(t *testing.T) {
 		"https://a/" + strings.Repeat("p", 8181):  "https://a/" + strings.Repeat("p", 8181) + " a:443",
 		"https://a/?" + strings.Repeat("<", 2727): "https://a/?" + strings.Repeat("%3C", 2727) + " a:443",
 	} {
-		p, err := parsePlace(raw)
-		if err != nil || p.url.String()+" "+p.host != want {
-			t.Errorf("%.60s: %.90s %s, %v", raw, p.url, p.host, err)
+		p, err := Parse(raw)
+		if err != nil || p.URL.String()+" "+p.Host != want {
+			t.Errorf("%.60s: %.90s %s, %v", raw, p.URL, p.Host, err)
 		}
 	}
 	for raw, want := range map[string]error{
-		"https://[::1/":                          errURL,
-		"https:a.example":                        errURL,
-		"https:///a":                             errURL,
-		"https://a/\xff":                         errURL,
+		"https://[::1/":                          ErrURL,
+		"https:a.example":                        ErrURL,
+		"https:///a":                             ErrURL,
+		"https://a/\xff":                         ErrURL,
 		"https://a/\x7f":                         errChars,
 		"https://a/\x1f":                         errChars,
 		"https://a/" + strings.Repeat("p", 8182): errLong,
 		"https://a/?" + strings.Repeat("<", 2727) + "x": errLong,
 		"https://１.2.3.4/":                              errDisguise,
 	} {
-		if p, err := parsePlace(raw); !errors.Is(err, want) {
+		if p, err := Parse(raw); !errors.Is(err, want) {
 			t.Errorf("%.60s: %+v, %v, want %v", raw, p, err, want)
 		}
 	}
-	if p, err := parsePlace("https://xn--a-ecp.ru--/"); err == nil {
+	if p, err := Parse("https://xn--a-ecp.ru--/"); err == nil {
 		t.Errorf("a name that is none: %+v", p)
 	}
 	for in, want := range map[string]string{
@@ -69,17 +71,39 @@ func TestEscapes(t *testing.T) {
 	}
 }
 
-// A refusal says what a policy would have to say over http too.
-func TestMethodLines(t *testing.T) {
-	for _, c := range []struct{ scheme, method, host, want string }{
-		{"https", "POST", "a.example:443", `net = { hosts = ["a.example"], methods = ["POST"] }`},
-		{"http", "PUT", "a.example:80", `net = { hosts = ["a.example"], allow_http = true, methods = ["PUT"] }`},
-		{"http", "GET", "a.example:8080", `net = { hosts = ["a.example:8080"], allow_http = true, methods = ["GET"] }`},
-		{"https", "PURGE", "a.example:443", `net = ["a.example"]`},
+// Whatever spelling a URL has, what is judged is what is sent: the place reads
+// the same once more, its host is canonical, and nothing of the query is shown.
+func FuzzPlace(f *testing.F) {
+	for _, s := range []string{
+		"https://api.example.com/", "http://[::ffff:127.0.0.1]:8080/a?b=c#d", "https://EXAMPLE.com.:443",
+		"https://ä.example/%2f/ü?%zz=<>",
+		"https://127.0.0.1:80/", "https://h/?secret", "http://0177.1/", "https://h:0443/", "https://h//evil/..//\xff",
+		"https://ａ.example/",
 	} {
-		mode, ok := caps.NetMode(c.scheme, c.method)
-		if got := methodLine(caps.Request{Family: caps.Net, Mode: mode, Name: c.host}); !ok || got != c.want {
-			t.Errorf("%+v: %s", c, got)
-		}
+		f.Add(s)
 	}
+	f.Fuzz(func(t *testing.T, raw string) {
+		p, err := Parse(raw)
+		if err != nil {
+			return
+		}
+		again, err := Parse(p.URL.String())
+		if err != nil || again.Host != p.Host || again.Shown != p.Shown || again.URL.String() != p.URL.String() {
+			t.Fatalf("%q is %+v, which is %+v, %v", raw, p, again, err)
+		}
+		if host, err := caps.HostPort(p.Scheme, p.URL.Host); err != nil || host != p.Host {
+			t.Fatalf("%q: sent to %q, judged as %q (%v)", raw, host, p.Host, err)
+		}
+		if p.URL.User != nil || p.URL.Opaque != "" || strings.ContainsAny(p.Shown, "?# \r\n\\") {
+			t.Fatalf("%q: %q", raw, p.Shown)
+		}
+		if u, err := url.Parse(p.URL.String()); err != nil || u.RequestURI() != p.URL.RequestURI() ||
+			strings.ContainsFunc(u.RequestURI(), func(c rune) bool { return c <= ' ' || c > '~' }) {
+			t.Fatalf("%q: %q, %v", raw, p.URL.RequestURI(), err)
+		}
+		name := strings.Trim(p.Host[:strings.LastIndexByte(p.Host, ':')], "[]")
+		if a, err := netip.ParseAddr(name); err == nil && a.Is4In6() {
+			t.Fatalf("%q: %s in disguise", raw, a)
+		}
+	})
 }

@@ -1,4 +1,6 @@
-package hostcalls
+// Package web reads what an HTTP request says: the one spelling of its URL, its
+// headers, and whether it asks the server to take it for another method than its own.
+package web
 
 import (
 	"errors"
@@ -10,48 +12,50 @@ import (
 	"runloop.dev/rlp/caps"
 )
 
-// maxURL bounds a URL, in bytes, as it comes and as it is sent.
-const maxURL = 8 << 10
+// MaxURL bounds a URL, in bytes, as it comes and as it is sent.
+const MaxURL = 8 << 10
 
-// A place is a URL in its one spelling: what the gate judges is what is
+// A Place is a URL in its one spelling: what the gate judges is what is
 // connected to.
-type place struct {
-	url    *url.URL // scheme, host, path and query, nothing else
-	scheme string   // "https" or "http"
-	host   string   // host:port, as the gate knows it
-	shown  string   // for records: no query
+type Place struct {
+	URL    *url.URL // scheme, host, path and query, nothing else
+	Scheme string   // "https" or "http"
+	Host   string   // host:port, as the gate knows it
+	Shown  string   // for records: no query
 }
 
-// size is how long the URL is, in bytes.
-func (p *place) size() int { return len(p.shown) + len(p.url.RawQuery) }
+// Size is how long the URL is, in bytes.
+func (p *Place) Size() int { return len(p.Shown) + len(p.URL.RawQuery) }
 
 var (
-	errURL      = errors.New("not an absolute URL of https or http")
+	// ErrURL says that a text is no URL that is asked for anything.
+	ErrURL      = errors.New("not an absolute URL of https or http")
 	errLong     = errors.New("not an absolute URL of at most 8192 bytes, counted as it is sent")
 	errUserInfo = errors.New("user information does not belong in a URL; use a header")
 	errChars    = errors.New("a URL has no blanks, control characters or backslashes")
 	errDisguise = errors.New("an address is written as four decimal parts, or in brackets")
 )
 
-// parsePlace reads an absolute URL. It refuses what programs read differently
+// Parse reads an absolute URL. It refuses what programs read differently
 // from each other: user info, opaque forms, backslashes, numbers in disguise.
-func parsePlace(raw string) (place, error) {
-	if err := checkURL(raw); err != nil {
-		return place{}, err
+func Parse(raw string) (Place, error) {
+	if err := CheckURL(raw); err != nil {
+		return Place{}, err
 	}
 	u, err := url.Parse(raw)
 	if err != nil {
-		return place{}, errURL
+		return Place{}, ErrURL
 	}
-	return canonicalPlace(u)
+	return Canonical(u)
 }
 
-func checkURL(raw string) error {
+// CheckURL refuses what is too long for a URL, or has characters that none has.
+func CheckURL(raw string) error {
 	switch {
-	case len(raw) > maxURL:
+	case len(raw) > MaxURL:
 		return errLong
 	case !utf8.ValidString(raw):
-		return errURL
+		return ErrURL
 	}
 	if strings.ContainsFunc(raw, func(c rune) bool { return c <= ' ' || c == 0x7f || c == '\\' }) {
 		return errChars
@@ -59,17 +63,17 @@ func checkURL(raw string) error {
 	return nil
 }
 
-// canonicalPlace makes u canonical; it is the caller's no more.
-func canonicalPlace(u *url.URL) (place, error) {
+// Canonical makes u canonical; it is the caller's no more.
+func Canonical(u *url.URL) (Place, error) {
 	switch {
 	case u.User != nil:
-		return place{}, errUserInfo
+		return Place{}, errUserInfo
 	case u.Scheme != "https" && u.Scheme != "http", u.Host == "":
-		return place{}, errURL
+		return Place{}, ErrURL
 	}
 	host, err := hostPort(u)
 	if err != nil {
-		return place{}, err
+		return Place{}, err
 	}
 	authority := strings.TrimSuffix(host, standardPort(u.Scheme))
 	u.Host, u.RawPath, u.RawQuery = authority, escape(u.RawPath), escape(u.RawQuery)
@@ -78,10 +82,10 @@ func canonicalPlace(u *url.URL) (place, error) {
 		u.Path = "/"
 	}
 	shown := u.Scheme + "://" + authority + u.EscapedPath()
-	if len(shown)+len("?")+len(u.RawQuery) > maxURL {
-		return place{}, errLong
+	if len(shown)+len("?")+len(u.RawQuery) > MaxURL {
+		return Place{}, errLong
 	}
-	return place{u, u.Scheme, host, shown}, nil
+	return Place{u, u.Scheme, host, shown}, nil
 }
 
 func standardPort(scheme string) string {

@@ -1,20 +1,21 @@
-package hostcalls
+package environ
 
 import (
+	"path"
 	"slices"
 	"strings"
 )
 
-// A form is what programs take a variable for, of which it is known that they look
+// A Form is what programs take a variable for, of which it is known that they look
 // for no file and no command by such a value.
-type form struct {
-	says  string // what is taken, for who wrote something else
-	takes func(value string) bool
+type Form struct {
+	Says  string // what is taken, for who wrote something else
+	Takes func(value string) bool
 	names []string // in capitals; variables pass in any case
 }
 
-// formOf is the form of a variable, nil where nothing is known of it.
-func formOf(name string) *form {
+// FormOf is the form of a variable, nil where nothing is known of it.
+func FormOf(name string) *Form {
 	name = strings.ToUpper(name)
 	for i := range forms {
 		if slices.Contains(forms[i].names, name) {
@@ -24,10 +25,30 @@ func formOf(name string) *form {
 	return nil
 }
 
+// Rule says what a program may be given of a variable by a request that
+// holds its name.
+func Rule(name string) string {
+	const path = "a secret's handle alone, or one absolute path of data that the agent may not write"
+	switch f := FormOf(name); {
+	case Steers(name):
+		return "no request gives it to a program, whatever grants it: it makes programs load, run or trust something else; " +
+			"give such things as arguments"
+	case f != nil:
+		return "a request gives it to a program with " + f.Says + ", " + path
+	}
+	return "a request gives it to a program with " + path
+}
+
+// IsPath reports whether value is an absolute path, and nothing else to any
+// program: it has no character that parts words, options or elements of lists.
+func IsPath(value string) bool {
+	return strings.HasPrefix(value, "/") && path.Clean(value) == value && madeOf(value, "/_.+-")
+}
+
 // forms are all variables that are known. Who adds one must know that no program
 // runs, loads or evaluates what the form takes: a shell evaluates what it takes for
 // a number, for example, so that numbers have a form of their own.
-var forms = [...]form{
+var forms = [...]Form{
 	{"any text", func(string) bool { return true }, []string{
 		"ACCESS_TOKEN", "ANTHROPIC_API_KEY", "API_KEY", "API_TOKEN", "AUTH_TOKEN", "AWS_ACCESS_KEY_ID",
 		"AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",
