@@ -56,16 +56,16 @@ func (f *pruneFlags) time(now time.Time) (time.Time, error) {
 	if f.before != "" {
 		t, err := time.Parse(time.RFC3339, f.before)
 		if err != nil {
-			return t, usagef("--before %s: a time such as 2026-01-02T15:04:05Z", f.before)
+			return t, usagef("--before takes a time such as 2026-01-02T15:04:05Z, not %q", f.before)
 		}
 		return t, nil
 	}
 	if _, err := time.Parse(time.RFC3339, f.keep); err == nil {
-		return time.Time{}, usagef("--keep %s: an age such as 90d or 24h; a time is --before", f.keep)
+		return time.Time{}, usagef("--keep takes an age such as 90d or 24h, not %q; --before takes a time", f.keep)
 	}
 	ms, err := auditlog.Since(f.keep, now)
 	if err != nil {
-		return time.Time{}, usagef("--keep %s: an age such as 90d or 24h", f.keep)
+		return time.Time{}, usagef("--keep takes an age such as 90d or 24h, not %q", f.keep)
 	}
 	return time.UnixMilli(ms), nil
 }

@@ -86,11 +86,3 @@ func verificationSummary(v *ask.Verification) string {
 	}
 	return s
 }
-
-// counted is a number and what is counted.
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}

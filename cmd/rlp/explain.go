@@ -48,7 +48,7 @@ func (a *app) printExplanation(d *ask.Explanation) error {
 		say("  a launch is refused: %s", d.Refused)
 	}
 	if d.Kind != "" {
-		say("  it is %s", d.Kind)
+		say("  %s", d.Kind)
 	}
 	if d.Variable != "" {
 		say("  the agent's programs: %s", d.Variable)

@@ -101,7 +101,7 @@ func (a *app) printBackup(b *knowledge.Backup, what string) error {
 	if a.quiet {
 		return nil
 	}
-	fmt.Fprintf(a.stdout, "%s: %d values and %d records %s\n", b.File, b.Values, b.Records, what)
+	fmt.Fprintf(a.stdout, "%s: %s and %s %s\n", b.File, counted(b.Values, "value"), counted(b.Records, "record"), what)
 	if b.LogKept {
 		fmt.Fprintln(a.stdout, "the audit log of this store was kept; the backup's records were left out")
 	}

@@ -84,7 +84,8 @@ func (a *app) mcpList() error {
 		}
 		fmt.Fprintf(a.stdout, "%-16s %-14s %s\n", l.Name, l.State, printable(way))
 		if l.Since != nil && !a.quiet {
-			fmt.Fprintf(a.stdout, "%-16s %d tools since %s, %s\n", "", l.Tools, l.Since.Format(time.RFC3339), l.Digest)
+			fmt.Fprintf(a.stdout, "%-16s %s since %s, %s\n", "", counted(l.Tools, "tool"), l.Since.Format(time.RFC3339),
+				l.Digest)
 		}
 		if l.State == "changed" {
 			fmt.Fprintf(a.stdout, "%-16s says something else now and is refused: rlp mcp accept %s\n", "", l.Name)

@@ -8,3 +8,6 @@ func printable(s string) string { return shown.Line(s) }
 
 // printableLines is printable line by line.
 func printableLines(s string) string { return shown.Lines(s) }
+
+// counted is a number and what it counts.
+func counted[N int | int64 | uint64](n N, one string) string { return shown.Count(n, one) }

@@ -1,13 +1,17 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
+	"runloop.dev/rlp/internal/base/tomlfile"
 	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/ask"
 	"runloop.dev/rlp/launcher/compose"
@@ -16,10 +20,10 @@ import (
 func (a *app) capsProfilesCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "profiles [NAME]",
-		Short: "List the profiles and what each narrows, or print the text of a built-in one",
-		Long: `A profile is a named file that narrows, caps/profiles/<name>.toml in the home. One
-of these names that is not there is built in; NAME prints its text, to copy and to
-edit. A profile applies to every launch (security.profile) or to one (--profile).`,
+		Short: "List the profiles and what each narrows, or print the text of one",
+		Long: `A profile is a named file that narrows, caps/profiles/<name>.toml in the home; some
+are built in, and a file of the same name takes the place of a built-in one. NAME
+prints the text of a profile, to copy and to edit. A profile applies to every launch (security.profile) or to one (--profile).`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usagef("rlp caps profiles takes one NAME at most")
@@ -36,12 +40,26 @@ edit. A profile applies to every launch (security.profile) or to one (--profile)
 }
 
 func (a *app) printProfile(name string) error {
-	text, ok := policy.ProfileText(name)
-	if !ok {
-		return inputErr(fmt.Errorf("no profile %q is built in; these are: %s", name, strings.Join(policy.BuiltinProfiles(),
-			", ")))
+	h, _, err := a.settings()
+	if err != nil {
+		return err
 	}
-	_, err := fmt.Fprint(a.stdout, text)
+	names, err := compose.ProfileNames(h)
+	if err != nil {
+		return inputErr(err)
+	}
+	if !slices.Contains(names, name) {
+		return inputErr(fmt.Errorf("there is no profile %q; these are: %s", name, strings.Join(names, ", ")))
+	}
+	text, err := tomlfile.ReadFile(h.Profile(name), 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		builtin, _ := policy.ProfileText(name)
+		text, err = []byte(builtin), nil
+	}
+	if err != nil {
+		return inputErr(err)
+	}
+	_, err = a.stdout.Write(text)
 	return err
 }
 

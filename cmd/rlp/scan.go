@@ -60,7 +60,7 @@ func (a *app) printScan(found []analysis.Finding) error {
 		fmt.Fprintln(a.stdout, "rlp audit scan: no findings")
 		return nil
 	}
-	_, err := fmt.Fprintf(a.stdout, "rlp audit scan: %d findings: %d HIGH, %d MED, %d INFO\n", len(found),
+	_, err := fmt.Fprintf(a.stdout, "rlp audit scan: %s: %d HIGH, %d MED, %d INFO\n", counted(len(found), "finding"),
 		count[analysis.High], count[analysis.Med], count[analysis.Info])
 	return err
 }

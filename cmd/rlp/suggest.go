@@ -104,12 +104,12 @@ func noteSuggestion(w io.Writer, made *ask.Suggestion) {
 		warn("used, and not granted, for no policy can name it: %s", u)
 	}
 	if n := len(made.Missing); n > 0 {
-		warn("%d paths in it are not there now, such as %s; a launch refuses what is granted and not there, unless "+
+		warn("paths in it that do not exist now: %d, such as %s; a launch refuses a granted path that does not exist, unless "+
 			"security.path_profile is \"relaxed\" (--folders 1 grants the folders of files in their place)",
 			n, made.Missing[0])
 	}
 	if made.OtherBuilds > 0 {
-		warn("left out: %d runs of other builds of %s", made.OtherBuilds, made.Agent)
+		warn("left out: %s of other builds of %s", counted(made.OtherBuilds, "run"), made.Agent)
 	}
 }
 

@@ -37,7 +37,7 @@ func unknownArgument(c *cobra.Command, arg string) error {
 	if near := c.SuggestionsFor(arg); len(near) > 0 {
 		mean = fmt.Sprintf("; did you mean %s %s?", c.CommandPath(), strings.Join(near, ", or "))
 	}
-	return usagef("%s has no command %q%s; see %s --help", c.CommandPath(), arg, mean, c.CommandPath())
+	return usagef("%s has no command %q%s (%s --help lists all)", c.CommandPath(), arg, mean, c.CommandPath())
 }
 
 // foreignFlag is what to write instead of a flag of another system, by whose

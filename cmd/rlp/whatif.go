@@ -93,10 +93,10 @@ func (a *app) whatif(ctx context.Context, s *kb.Store, filter kb.Filter, f whati
 }
 
 func printForecast(w io.Writer, f *ask.Forecast, most int) {
-	fmt.Fprintf(w, "under %s, of %d runs:\n", printable(strings.Join(f.Candidates, ", ")), f.Runs)
-	fmt.Fprintf(w, "  %d allowed calls stay allowed, %d would be blocked (in %d runs), %d might be blocked; %d were "+
-		"denied, and stay so\n",
-		f.Decisions.Stay, f.Decisions.Blocked, f.Blocking, f.Decisions.Depend, f.Decisions.Denied)
+	fmt.Fprintf(w, "under %s, of %s:\n", printable(strings.Join(f.Candidates, ", ")), counted(f.Runs, "run"))
+	fmt.Fprintf(w, "  allowed calls: %d stay allowed, %d would be blocked (in %s), %d might be blocked\n"+
+		"  denied calls:  %d stay denied\n",
+		f.Decisions.Stay, f.Decisions.Blocked, counted(f.Blocking, "run"), f.Decisions.Depend, f.Decisions.Denied)
 	for i, b := range slices.Concat(f.Blocked, f.Depends) {
 		if most > 0 && i == most {
 			fmt.Fprintf(w, "  ... %d more; --show 0 prints all\n", len(f.Blocked)+len(f.Depends)-i)
@@ -109,11 +109,11 @@ func printForecast(w io.Writer, f *ask.Forecast, most int) {
 		printBlock(w, word, &b)
 	}
 	if f.Incomplete > 0 {
-		fmt.Fprintf(w, "incomplete: %d runs were recorded without all that they were allowed (audit_on_allow = false)\n",
-			f.Incomplete)
+		fmt.Fprintf(w, "incomplete: %s recorded without all allowed calls (audit_on_allow = false)\n",
+			counted(f.Incomplete, "run"))
 	}
 	if f.NotListed > 0 {
-		fmt.Fprintf(w, "  ... and %d calls with still others\n", f.NotListed)
+		fmt.Fprintf(w, "  ... and %s with still others\n", counted(f.NotListed, "call"))
 	}
 	for _, p := range f.Passed {
 		fmt.Fprintf(w, "limit   run %s used %s %d, more than %d\n", p.Run, p.Limit, p.Used, p.Most)
@@ -128,8 +128,8 @@ func printBlock(w io.Writer, word string, b *ask.Block) {
 	if b.Tool != "" {
 		op += " " + b.Tool
 	}
-	fmt.Fprintf(w, "%s  %s %s %s  %dx in %d runs; first: run %s record %d\n",
-		word, b.Cap, printable(op), printable(b.Target), b.Count, b.Runs, b.First.Run, b.First.RunSeq)
+	fmt.Fprintf(w, "%s  %s %s %s  %dx in %s; first: run %s record %d\n",
+		word, b.Cap, printable(op), printable(b.Target), b.Count, counted(b.Runs, "run"), b.First.Run, b.First.RunSeq)
 	if b.Layer != "" {
 		fmt.Fprintf(w, "          by %s  %s: %s\n", printable(b.Layer), printable(b.Source.String()), b.Reason)
 	}

@@ -77,11 +77,13 @@ func (p *pastRun) read(ctx context.Context, log Log, requests []caps.Request) er
 	var layers, since []*caps.Layer
 	var floor *caps.Layer
 	tainted := false
+	newest := uint64(0)
 	reader := analysis.Reader{}
 	for r, err := range log.Audit(ctx, kb.Filter{Run: p.Run}) {
 		if err != nil {
 			return err
 		}
+		newest = r.RunSeq
 		if p.At > 0 && r.RunSeq > p.At {
 			break
 		}
@@ -112,6 +114,9 @@ func (p *pastRun) read(ctx context.Context, log Log, requests []caps.Request) er
 	}
 	if start == nil {
 		return inputf("the audit log has no beginning of run %s; rlp audit list shows all", p.Run)
+	}
+	if newest < p.At {
+		return usagef("run %s has %d records, and --at %d is none of them; rlp audit show %[1]s prints them", p.Run, newest, p.At)
 	}
 	return p.rebuild(start, append(layers, since...), floor, tainted)
 }

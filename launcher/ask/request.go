@@ -219,8 +219,8 @@ func about(r caps.Request) string {
 		f, known = caps.MCP, true
 	}
 	if !known {
-		return fmt.Sprintf("%s, tier %s, effects not known", category, caps.OperatorSensitive)
+		return fmt.Sprintf("category %s, tier %s, effects not known", category, caps.OperatorSensitive)
 	}
 	d := caps.MetadataOf(f)
-	return fmt.Sprintf("%s, tier %s, effects %s", d.Category, d.Tier, strings.Join(caps.EffectOf(f, r.Mode).Words(), " "))
+	return fmt.Sprintf("category %s, tier %s, effects %s", d.Category, d.Tier, strings.Join(caps.EffectOf(f, r.Mode).Words(), " "))
 }

@@ -45,7 +45,7 @@ func capOf(family string) (string, error) {
 	}
 	name, known, ok := caps.AuditWord(family)
 	if !ok {
-		return "", usagef("--family %s: a family such as fs or kb_read, or one of %s", family, strings.Join(known, ", "))
+		return "", usagef("--family takes a family such as fs or kb_read, or one of %[2]s, not %[1]q", family, strings.Join(known, ", "))
 	}
 	return name, nil
 }
@@ -65,7 +65,7 @@ func Since(text string, now time.Time) (int64, error) {
 	}
 	d, err := time.ParseDuration(unit)
 	if err != nil || d < 0 {
-		return 0, usagef("--since %s: a time such as 2026-01-02T15:04:05Z, or an age such as 90m, 24h, 7d", text)
+		return 0, usagef("--since takes a time such as 2026-01-02T15:04:05Z or an age such as 90m, 24h or 7d, not %q", text)
 	}
 	if days > 0 {
 		d *= days

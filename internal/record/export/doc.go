@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 
 	"runloop.dev/rlp/internal/record/audit"
 )
@@ -35,10 +34,7 @@ func Formats() []Format { return []Format{JSONL, OCSF, OTLP, CSV} }
 // ParseFormat reads the name of a format.
 func ParseFormat(s string) (Format, error) {
 	if !slices.Contains(Formats(), Format(s)) {
-		return "", fmt.Errorf("--format %q: one of %s", s, strings.Join([]string{
-			string(JSONL), string(OCSF), string(OTLP),
-			string(CSV),
-		}, ", "))
+		return "", fmt.Errorf("--format takes %s, %s, %s or %s, not %q", JSONL, OCSF, OTLP, CSV, s)
 	}
 	return Format(s), nil
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/internal/base/printable"
 	"runloop.dev/rlp/internal/record/audit"
 )
 
@@ -62,7 +63,7 @@ func (t *timeline) add(r *audit.Record) {
 		}
 		k.Word, k.Op, k.Done, k.Took, k.Bytes, k.Failed = "came to an end", e.Verb, true, e.DurationMS, e.Bytes, failure(e)
 	case e.Kind == audit.KindRunStart:
-		k.Word, k.Target = "began", counted(len(e.Effective), "grant")
+		k.Word, k.Target = "began", printable.Count(len(e.Effective), "grant")
 	case e.Kind == audit.KindCapsSwap:
 		k.Word, k.Op, k.Target = "narrowed", e.Source, e.Label
 	default:
@@ -129,13 +130,6 @@ func (t *timeline) place(k *call) {
 	x := min(99, 100*float64(k.At)/float64(t.span))
 	w := max(1, min(100-x, 100*k.Took/float64(t.span)))
 	k.X, k.W = strconv.FormatFloat(x, 'f', 1, 64), strconv.FormatFloat(w, 'f', 1, 64)
-}
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return strconv.Itoa(n) + " " + what + "s"
 }
 
 // readGrants parses what the record of a run's beginning says that it held.
