@@ -14,9 +14,6 @@ import (
 	"runloop.dev/rlp/kb/wire"
 )
 
-// ErrBackup says that what should be restored is no backup, or not a whole one.
-var ErrBackup = errors.New("not a usable backup")
-
 // backupMagic begins a backup; messages follow: a head, pages of pairs, and an
 // end with the digest of all bytes before it.
 const backupMagic = "rlp-kb-backup\n"

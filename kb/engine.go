@@ -1,7 +1,6 @@
 package kb
 
 import (
-	"errors"
 	"fmt"
 	"sync/atomic"
 
@@ -20,66 +19,15 @@ type engine struct {
 	values    *values.Values
 	shut      atomic.Bool  // a restore is under way, or was interrupted
 	flushes   *db.Listener // of those that failed
-	snapshots snapshots
+	snapshots db.Sessions
 	agreement agreement // with those who ask from other processes
-}
-
-// openEngine opens a store and brings it to the layout of this program.
-func openEngine(o Options, l layout) (*engine, error) {
-	e, err := newEngine(o, l)
-	if err != nil {
-		return nil, err
-	}
-	if err := e.begin(); err != nil {
-		return nil, errors.Join(err, e.db.Close())
-	}
-	e.values.Start()
-	return e, nil
-}
-
-// newEngine opens a store as it is.
-func newEngine(o Options, l layout) (*engine, error) {
-	codec, err := audit.NewCodec()
-	if err != nil {
-		return nil, err
-	}
-	if err := db.MakeDir(l.kb, 0o077); err != nil {
-		return nil, err
-	}
-	if err := db.RoomLeft(l.kb); err != nil {
-		return nil, err
-	}
-	f := &db.Listener{Failed: make(chan error, 1), Free: func() error { return db.DescriptorsLeft(db.MinDescriptors) }}
-	db, err := db.OpenDatabase(l.kb, f)
-	if err != nil {
-		return nil, err
-	}
-	e := &engine{db: db, codec: codec, flushes: f, agreement: agreementOf(o.values())}
-	e.values = values.New(db, codec, *o.values(), e.mayServe)
-	if e.log, err = log.New(db, codec, o.log(l.journal)); err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	return e, nil
-}
-
-// begin sees to it that the database is as this program wants it.
-func (e *engine) begin() error {
-	_, under, err := e.restoring()
-	if err != nil {
-		return err
-	}
-	e.shut.Store(under)
-	if under {
-		return nil
-	}
-	return e.migrate()
 }
 
 // close commits what is waiting and closes the database.
 func (e *engine) close() error {
 	e.values.Close()
 	e.log.Close()
-	e.snapshots.endAll()
+	e.snapshots.EndAll()
 	if err := e.db.Close(); err != nil {
 		return fmt.Errorf("closing the store: %w", err)
 	}

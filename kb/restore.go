@@ -142,7 +142,7 @@ func (e *engine) beginRestore(s restoring, again, replace bool) (*restoreAnswer,
 		return nil, err
 	}
 	e.shut.Store(true)
-	e.snapshots.endAll()
+	e.snapshots.EndAll()
 	spaces := slices.Clone(values.Spaces)
 	if !s.LogKept {
 		spaces = append(spaces, log.Spaces...)
@@ -171,3 +171,6 @@ func (e *engine) restorePairs(txn *badger.Txn, s restoring, pairs []pair) error 
 	}
 	return g.End()
 }
+
+// ErrBackup says that what should be restored is no backup, or not a whole one.
+var ErrBackup = errors.New("not a usable backup")

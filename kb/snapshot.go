@@ -3,8 +3,6 @@ package kb
 import (
 	"context"
 	"fmt"
-	"sync"
-	"time"
 
 	"github.com/dgraph-io/badger/v4"
 	"runloop.dev/rlp/kb/db"
@@ -13,26 +11,15 @@ import (
 	"runloop.dev/rlp/kb/wire"
 )
 
-const (
-	maxSnapshots = 4
-	keepSnapshot = time.Minute // that nobody reads from
-)
-
-// snapshots are the views of one moment that backups read from.
-type snapshots struct {
-	mu   sync.Mutex
-	last uint64
-	open map[uint64]*snapshot
-}
-
-// A snapshot is one of them, and where its reader is.
+// A snapshot is the store of one moment that a backup reads from, and where it is.
 type snapshot struct {
 	txn   *badger.Txn
 	space int    // index into backedUp
 	from  []byte // the next key there; nil: the first
-	page  uint64
-	used  time.Time
 }
+
+// Discard gives it up.
+func (s *snapshot) Discard() { s.txn.Discard() }
 
 // backedUp are the spaces that a backup holds; all others follow from them.
 // Of the log's tree there are the leaves of what was pruned.
@@ -57,53 +44,32 @@ type backupAnswer struct {
 func (*backupRequest) Op() wire.Opcode { return wire.OpBackup }
 
 func (q *backupRequest) Do(ctx context.Context, e *engine) (*backupAnswer, error) {
-	s := &e.snapshots
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := time.Now()
-	for id, snap := range s.open {
-		if now.Sub(snap.used) > keepSnapshot {
-			s.end(id)
-		}
+	snap, err := e.snapshot(q)
+	if err != nil {
+		return nil, err
 	}
-	if q.Snapshot == 0 {
-		if len(s.open) >= maxSnapshots {
-			return nil, fmt.Errorf("%w: %d backups are under way", wire.ErrUnavailable, len(s.open))
-		}
-		if s.open == nil {
-			s.open = map[uint64]*snapshot{}
-		}
-		s.last++
-		q.Snapshot = s.last
-		s.open[q.Snapshot] = &snapshot{txn: e.db.NewTransaction(false)}
-	}
-	snap := s.open[q.Snapshot]
-	if snap == nil || snap.page != q.Page {
-		return nil, fmt.Errorf("%w: what was backed up is out of reach; begin again", wire.ErrUnavailable)
-	}
-	snap.used = now
-	snap.page++
 	r := &backupAnswer{Snapshot: q.Snapshot}
-	err := snap.read(ctx, r)
-	if err != nil || !r.More {
-		s.end(q.Snapshot)
+	if err = snap.read(ctx, r); err != nil || !r.More {
+		snap.Discard()
+	} else {
+		e.snapshots.Put(q.Snapshot, q.Page, snap)
 	}
 	return r, err
 }
 
-// end gives a snapshot up; the caller holds s.mu.
-func (s *snapshots) end(id uint64) {
-	s.open[id].txn.Discard()
-	delete(s.open, id)
-}
-
-// endAll gives all snapshots up.
-func (s *snapshots) endAll() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for id := range s.open {
-		s.end(id)
+// snapshot is the one that q asks for, or a new one. Nobody else has it then.
+func (e *engine) snapshot(q *backupRequest) (snap *snapshot, err error) {
+	if q.Snapshot == 0 {
+		if q.Snapshot, err = e.snapshots.Begin("backups"); err != nil {
+			return nil, err
+		}
+		return &snapshot{txn: e.db.NewTransaction(false)}, nil
 	}
+	v, there := e.snapshots.Take(q.Snapshot, q.Page)
+	if !there {
+		return nil, fmt.Errorf("%w: what was backed up is out of reach; begin again", wire.ErrUnavailable)
+	}
+	return v.(*snapshot), nil
 }
 
 // read puts the next page into r.

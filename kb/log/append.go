@@ -5,19 +5,12 @@ import (
 	"fmt"
 
 	"github.com/dgraph-io/badger/v4"
+	"golang.org/x/mod/sumdb/tlog"
 
 	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/kb/db"
 	"runloop.dev/rlp/kb/wire"
 )
-
-// A growth is what is known of the log between two intakes.
-type growth struct {
-	leafer     *leafer
-	edge       *tree // of the log as it was committed last
-	lastSealed Head  // of which edge was made longer
-	owed       bool  // a checkpoint was due and could not be made
-}
 
 // appendRecords gives records the numbers that follow and puts them, what leads
 // to them, their leaves and, when one is due, a checkpoint into the database, all
@@ -92,4 +85,21 @@ func (b *intake) sealed(done *Ingested) {
 			b.unsealed))
 	}
 	b.unsealed = nil
+}
+
+// currentTree is the tree of the log, with room for more. It checks that what is
+// stored of it makes the root that is stored.
+func (l *Log) currentTree(txn *badger.Txn) (*tree, error) {
+	head, err := storedHead(txn)
+	if err != nil {
+		return nil, err
+	}
+	if t := l.edge; t != nil && t.size == head.Size && t.root() == tlog.Hash(head.Root) {
+		return t.clone(), nil
+	}
+	t, err := loadTree(txn, head.Size)
+	if err == nil && t.head() != head {
+		err = wire.Damagedf("the tiles of the log's tree do not make its root")
+	}
+	return t, err
 }

@@ -13,9 +13,6 @@ import (
 	"runloop.dev/rlp/kb/wire"
 )
 
-// defaultEvery is how many records there are at most between two checkpoints.
-const defaultEvery = 10_000
-
 // maxNote bounds the note of a checkpoint, in bytes.
 const maxNote = 1 << 20
 
@@ -35,20 +32,6 @@ func (s *Client) Head(ctx context.Context) (Head, error) {
 		return Head{}, fmt.Errorf("reading the head of the log: %w", err)
 	}
 	return *head, nil
-}
-
-// Checkpoint takes in journals and returns a checkpoint of the whole log, made
-// now unless there is one of that size.
-func (s *Client) Checkpoint(ctx context.Context) (Checkpoint, error) {
-	_, err := s.Ingest(ctx)
-	var c *Checkpoint
-	if err == nil {
-		c, err = wire.Ask(ctx, s.asker, &sealRequest{})
-	}
-	if err != nil {
-		return Checkpoint{}, fmt.Errorf("making a checkpoint of the log: %w", err)
-	}
-	return *c, nil
 }
 
 // Checkpoints returns the checkpoints of the log that are larger than after, by
@@ -148,35 +131,6 @@ func decodeCheckpoint(codec *audit.Codec, at uint64, p []byte) (c Checkpoint, er
 		return c, wire.Damagedf("the checkpoint of %d records makes no sense", at)
 	}
 	return c, nil
-}
-
-// A sealRequest asks for a checkpoint of the whole log.
-type sealRequest struct{}
-
-func (*sealRequest) Op() wire.Opcode { return wire.OpSeal }
-
-func (*sealRequest) Do(ctx context.Context, l *Log) (*Checkpoint, error) {
-	select {
-	case l.ingesting <- struct{}{}:
-		defer func() { <-l.ingesting }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-l.quit:
-		return nil, wire.ErrClosed
-	}
-	if err := l.inspect(ctx); err != nil { // or what is signed now takes the place of what is gone
-		return nil, err
-	}
-	var c Checkpoint
-	err := l.db.Update(func(txn *badger.Txn) error {
-		head, err := storedHead(txn)
-		if err != nil {
-			return err
-		}
-		c, err = l.sealAt(txn, head)
-		return err
-	})
-	return &c, err
 }
 
 // sealAt puts a checkpoint of head, which txn leaves behind, into the database.

@@ -18,52 +18,6 @@ import (
 	"runloop.dev/rlp/kb/wire"
 )
 
-// reasonFault is the reason of a record that says what was found wrong with the
-// log itself, or with what should have entered it. Such a record is a run of its
-// own, which it ends.
-const reasonFault = "log_damaged"
-
-// A Finding is a record by which the log says that it lacks something, or that
-// something was in it that does not belong there.
-type Finding struct {
-	Seq     uint64 `cbor:"1,keyasint" json:"seq"`
-	Run     string `cbor:"2,keyasint" json:"run_id"`
-	Reason  string `cbor:"3,keyasint" json:"reason"`
-	Message string `cbor:"4,keyasint" json:"message"`
-}
-
-// maxFindings is how many findings a report has; the others are counted.
-const maxFindings = 100
-
-// finding is what the record whose stored form is p says is wrong; nil: nothing.
-func (l *Log) finding(g *audit.Glance, p []byte) (*Finding, error) {
-	if g.Decided || string(g.Kind) != audit.KindRunFailed {
-		return nil, nil
-	}
-	rec, err := l.codec.Decode(p)
-	if err != nil {
-		return nil, err
-	}
-	if r := rec.Event.Reason; r != reasonDamaged && r != reasonFault {
-		return nil, nil
-	}
-	return &Finding{g.Seq, string(g.Run), rec.Event.Reason, rec.Event.Message}, nil
-}
-
-// found adds what a record says to the report.
-func (w *walk) found(p []byte) error {
-	f, err := w.finding(&w.glance, p)
-	w.isFinding = f != nil
-	if err != nil || f == nil {
-		return err
-	}
-	w.report.Found++
-	if len(w.report.Findings) < maxFindings {
-		w.report.Findings = append(w.report.Findings, *f)
-	}
-	return nil
-}
-
 // Record puts what was found wrong with the log into the log, once, so that it
 // stays told when it can be seen no more.
 func (s *Client) Record(ctx context.Context, finding string) error {
@@ -86,18 +40,6 @@ func (q *recordRequest) Do(ctx context.Context, l *Log) (*nothing, error) {
 	}
 	defer func() { <-l.ingesting }()
 	return &nothing{}, l.recordFinding(ctx, q.Finding, nil)
-}
-
-// takeIngesting waits for the token of whoever writes the log.
-func (l *Log) takeIngesting(ctx context.Context) error {
-	select {
-	case l.ingesting <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-l.quit:
-		return wire.ErrClosed
-	}
 }
 
 // maxFinding bounds the text of a finding, in bytes.

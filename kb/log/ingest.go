@@ -9,27 +9,13 @@ import (
 	"path/filepath"
 	"time"
 
-	"runloop.dev/rlp/kb/db"
 	"runloop.dev/rlp/kb/journal"
 	"runloop.dev/rlp/kb/wire"
 )
 
-// keepJournal is how long a journal stays after its last change, though all of
-// it is in the log, so that whoever follows journals has time to see it.
-const keepJournal = 2 * time.Second
-
 // ingestStep is how long one request takes in journals, so that it is answered
 // soon; the asker asks again while something is left.
 const ingestStep = 2 * time.Second
-
-// Reasons of the end record that the store gives a run which has none.
-const (
-	reasonKilled  = "killed"
-	reasonDamaged = "journal_damaged"
-)
-
-// A journalState is how far the log is with one journal.
-type journalState = journal.Taken
 
 // ingest takes what the journals hold into the log. What is wrong with one
 // journal is reported and does not keep the others out.
@@ -93,16 +79,6 @@ func (l *Log) ingest(ctx context.Context) (Ingested, error) {
 	return done, errors.Join(err, l.orphans(ctx, &done))
 }
 
-var (
-	// errStoreWrite says that the log, not the journal, is the trouble.
-	errStoreWrite = errors.New("writing to the log")
-	// errInterrupted says that time did not suffice for a journal.
-	errInterrupted = errors.New("taking in a journal was interrupted")
-	// errForeign says that a journal lies among those of another tenant: what it
-	// holds is not for this log.
-	errForeign = errors.New("journal of another tenant")
-)
-
 // ingestFile reads one journal into b, which is committed when there is enough in
 // it. An error is about that journal alone, unless it is errStoreWrite.
 func (l *Log) ingestFile(b *intake, f journal.File, done *Ingested) error {
@@ -157,46 +133,4 @@ func (l *Log) ingestFile(b *intake, f journal.File, done *Ingested) error {
 	state.Names, state.Last = nil, nil // nobody will go on from here
 	b.over = append(b.over, finished{f, damage})
 	return b.queue(journalState{State: state, Done: true})
-}
-
-// afterDone treats a journal that was finished with before.
-func (l *Log) afterDone(f journal.File, r *journal.Reader, gone bool) error {
-	if !gone {
-		return fmt.Errorf("journal of run %s: someone writes to it after its end", f.Run)
-	}
-	if f.Bytes < r.State().Offset {
-		return l.putAway(f, nil) // the power was lost before it was synced, and the log has all of it
-	}
-	_, err := r.Tail()
-	return l.putAway(f, err)
-}
-
-// putAway deletes a journal whose records are durable in the log, or puts it
-// aside when there is something wrong with it.
-func (l *Log) putAway(f journal.File, damage error) error {
-	if damage != nil {
-		_, err := journal.Quarantine(l.opt.Journal, f.Run)
-		return errors.Join(damage, err)
-	}
-	if l.young(f) {
-		return nil
-	}
-	return journal.Remove(l.opt.Journal, f.Run)
-}
-
-// young reports whether a journal stays for whoever follows it.
-func (l *Log) young(f journal.File) bool { return l.opt.Now().Sub(f.Time) < keepJournal }
-
-func (l *Log) journalState(run string) (journalState, error) {
-	txn := l.db.NewTransaction(false)
-	defer txn.Discard()
-	var s journalState
-	p, err := db.Get(txn, keyState(run))
-	if err != nil || p == nil {
-		return s, err
-	}
-	if err := l.codec.Unmarshal(p, &s); err != nil {
-		return s, fmt.Errorf("%w: %w", wire.ErrDamaged, err)
-	}
-	return s, nil
 }

@@ -243,25 +243,3 @@ func (b *intake) write(txn *badger.Txn) (t *tree, err error) {
 	}
 	return t, nil
 }
-
-// setState puts the state of a journal, whose stored form is p, in place.
-func setState(txn *badger.Txn, run string, p []byte, done bool) error {
-	open := txn.Delete(keyOpen(run))
-	if !done {
-		open = txn.Set(keyOpen(run), nil)
-	}
-	return errors.Join(open, txn.Set(keyState(run), p))
-}
-
-// setRecord puts a record, whose stored form is p, in place with what leads to it.
-func setRecord(txn *badger.Txn, rec *audit.Record, p []byte) error {
-	errs := []error{
-		txn.Set(keyRecord(rec.Seq), p),
-		txn.Set(keyRun(rec.Head.RunID, rec.RunSeq), db.Number(nil, rec.Seq)),
-		txn.Set(keyAgent(rec.Head.Agent, rec.Seq), nil),
-	}
-	if !rec.Allowed() {
-		errs = append(errs, txn.Set(keyOther(rec.Seq), nil))
-	}
-	return errors.Join(errs...)
-}

@@ -33,12 +33,13 @@ type Log struct {
 	codec *audit.Codec
 	opt   Options
 
-	quit      chan struct{}
-	ingesting chan struct{} // holds one token while somebody takes in journals
-	inspected bool          // the log was looked at before it grew, by who has the token
-	growth                  // for who has the token
-	pruner    pruner        // for who has the token
-	walks     walks
+	quit       chan struct{}
+	ingesting  chan struct{} // holds one token while somebody takes in journals
+	inspected  bool          // the log was looked at before it grew, by who has the token
+	growth                   // for who has the token
+	pruner     pruner        // for who has the token
+	walks      db.Sessions
+	verifyStep time.Duration // 0: db.VerifyStep
 }
 
 // New is the log in a database.
@@ -62,7 +63,7 @@ func New(db *db.Database, codec *audit.Codec, o Options) (*Log, error) {
 func (l *Log) Close() {
 	close(l.quit)
 	l.ingesting <- struct{}{}
-	l.walks.endAll()
+	l.walks.EndAll()
 }
 
 // A Client asks for what a log has, whichever process has it open.
@@ -70,24 +71,6 @@ type Client struct{ asker wire.Asker[*Log] }
 
 // NewClient asks the log that asker leads to.
 func NewClient(asker wire.Asker[*Log]) Client { return Client{asker} }
-
-// Handlers are those of requests to the log.
-var Handlers = [...]wire.Handler[*Log]{
-	wire.Handles[*Log, ingestRequest, Ingested](),
-	wire.Handles[*Log, seekRequest, seekAnswer](),
-	wire.Handles[*Log, pageRequest, pageAnswer](),
-	wire.Handles[*Log, runsRequest, runsAnswer](),
-	wire.Handles[*Log, headRequest, Head](),
-	wire.Handles[*Log, sealRequest, Checkpoint](),
-	wire.Handles[*Log, checkpointsRequest, checkpointsAnswer](),
-	wire.Handles[*Log, inclusionRequest, inclusionAnswer](),
-	wire.Handles[*Log, consistencyRequest, consistencyAnswer](),
-	wire.Handles[*Log, verifyLogRequest, verifyLogAnswer](),
-	wire.Handles[*Log, pruneRequest, pruneAnswer](),
-	wire.Handles[*Log, marksRequest, marksAnswer](),
-	wire.Handles[*Log, recordRequest, nothing](),
-	wire.Handles[*Log, outcomesRequest, outcomesAnswer](),
-}
 
 // Rewrite takes the log over from whoever writes it until release is called, for
 // somebody who writes to the database past it. Verifications under way are given up.
@@ -97,6 +80,37 @@ func (l *Log) Rewrite(ctx context.Context) (release func(), err error) {
 	}
 	l.edge, l.lastSealed, l.inspected = nil, Head{}, false
 	l.pruner.removed = 0
-	l.walks.endAll()
+	l.walks.EndAll()
 	return func() { <-l.ingesting }, nil
 }
+
+// A growth is what is known of the log between two intakes.
+type growth struct {
+	leafer     *leafer
+	edge       *tree // of the log as it was committed last
+	lastSealed Head  // of which edge was made longer
+	owed       bool  // a checkpoint was due and could not be made
+}
+
+// A pruner removes records, for who has the token. What it knows of what it removed
+// may be forgotten.
+type pruner struct {
+	*Log
+	removed uint64 // up to which record it has removed them
+	unfreed int    // how many of them still take room
+}
+
+// takeIngesting waits for the token of whoever writes the log.
+func (l *Log) takeIngesting(ctx context.Context) error {
+	select {
+	case l.ingesting <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-l.quit:
+		return wire.ErrClosed
+	}
+}
+
+// defaultEvery is how many records there are at most between two checkpoints.
+const defaultEvery = 10_000

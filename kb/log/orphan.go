@@ -2,11 +2,7 @@ package log
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 
 	"github.com/dgraph-io/badger/v4"
 
@@ -38,12 +34,6 @@ func (l *Log) orphans(ctx context.Context, done *Ingested) error {
 		}
 	}
 	return nil
-}
-
-// hasJournal reports whether the journal of run may still be taken in.
-func (l *Log) hasJournal(run string) bool {
-	_, err := os.Lstat(filepath.Join(l.opt.Journal, run))
-	return !errors.Is(err, fs.ErrNotExist)
 }
 
 func (l *Log) endOrphan(ctx context.Context, run string, done *Ingested) error {

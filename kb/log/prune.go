@@ -98,14 +98,6 @@ func (l *Log) pruning(also func(txn *badger.Txn) error) (under bool, err error) 
 	return under, err
 }
 
-// A pruner removes records, for who has the token. What it knows of what it removed
-// may be forgotten.
-type pruner struct {
-	*Log
-	removed uint64 // up to which record it has removed them
-	unfreed int    // how many of them still take room
-}
-
 // A cutter finds how much of the beginning of the log may go.
 type cutter struct {
 	*Log

@@ -187,23 +187,6 @@ func storedHead(txn *badger.Txn) (Head, error) {
 
 func (h Head) encode() []byte { return append(db.Number(nil, h.Size), h.Root[:]...) }
 
-// currentTree is the tree of the log, with room for more. It checks that what is
-// stored of it makes the root that is stored.
-func (l *Log) currentTree(txn *badger.Txn) (*tree, error) {
-	head, err := storedHead(txn)
-	if err != nil {
-		return nil, err
-	}
-	if t := l.edge; t != nil && t.size == head.Size && t.root() == tlog.Hash(head.Root) {
-		return t.clone(), nil
-	}
-	t, err := loadTree(txn, head.Size)
-	if err == nil && t.head() != head {
-		err = wire.Damagedf("the tiles of the log's tree do not make its root")
-	}
-	return t, err
-}
-
 // hashes reads nodes of the stored tree, for proofs.
 type hashes struct{ txn *badger.Txn }
 

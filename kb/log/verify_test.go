@@ -249,7 +249,7 @@ func TestVerifyWhileInUse(t *testing.T) {
 	if _, err := client.Ingest(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	first.log.walks.step = 1
+	first.log.verifyStep = 1
 	check := Check{Open: newTestKey("ours").open}
 	j := newJudge(&check)
 	q := &verifyLogRequest{Ask: j.ask()}
@@ -271,7 +271,7 @@ func TestVerifyWhileInUse(t *testing.T) {
 	if j.report.Records != 1207 || j.report.Sealed != 1207 || steps < 5 {
 		t.Errorf("in %d steps: %+v", steps, j.report)
 	}
-	for range maxWalks {
+	for range 4 {
 		if _, err := wire.Ask(t.Context(), client, &verifyLogRequest{}); err != nil {
 			t.Fatal(err)
 		}

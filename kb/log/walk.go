@@ -1,34 +1,15 @@
 package log
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
-	"sync"
+	"hash/maphash"
 	"time"
 
 	"github.com/dgraph-io/badger/v4"
-	"golang.org/x/mod/sumdb/tlog"
 
 	"runloop.dev/rlp/internal/record/audit"
-	"runloop.dev/rlp/kb/db"
-	"runloop.dev/rlp/kb/wire"
 )
-
-const (
-	maxWalks = 4
-	keepWalk = time.Minute // that nobody asks to go on
-)
-
-// walks are the verifications of the log that are under way. Each sees the log
-// of one moment and goes on where its last step ended.
-type walks struct {
-	mu   sync.Mutex
-	last uint64
-	open map[uint64]*walk
-	step time.Duration // that one request takes; 0: db.VerifyStep
-}
 
 // A walkAsk is what a verification is asked for.
 type walkAsk struct {
@@ -58,10 +39,8 @@ type walkPoint struct {
 // A walk is one verification.
 type walk struct {
 	*Log
-	txn  *badger.Txn
-	ask  walkAsk
-	page uint64
-	used time.Time
+	txn *badger.Txn
+	ask walkAsk
 
 	stage  func(ctx context.Context, until time.Time) (done bool, err error)
 	head   Head
@@ -93,153 +72,8 @@ type runWalk struct {
 	known  bool // how far its journal was taken in
 }
 
-// A verifyLogRequest asks for a step of a verification of the log.
-type verifyLogRequest struct {
-	Walk uint64  `cbor:"1,keyasint,omitempty"` // which verification; 0: a new one
-	Step uint64  `cbor:"2,keyasint,omitempty"`
-	Ask  walkAsk `cbor:"3,keyasint"` // of a new one
-}
-
-type verifyLogAnswer struct {
-	Walk uint64   `cbor:"1,keyasint,omitempty"`
-	Step walkStep `cbor:"2,keyasint"`
-}
-
-func (*verifyLogRequest) Op() wire.Opcode { return wire.OpVerifyLog }
-
-func (q *verifyLogRequest) Do(ctx context.Context, l *Log) (*verifyLogAnswer, error) {
-	w, id, err := l.takeWalk(q)
-	if err != nil || w == nil {
-		return &verifyLogAnswer{Step: walkStep{Gone: true}}, err
-	}
-	w.step = &walkStep{}
-	err = w.advance(ctx)
-	w.step.Report = w.report
-	if fault, is := asError(err); is {
-		w.step.Fault, w.step.Finished, err = fault, true, nil
-	}
-	if err != nil || w.step.Finished {
-		w.txn.Discard()
-	} else {
-		l.walks.put(id, w)
-	}
-	return &verifyLogAnswer{id, *w.step}, err
-}
-
-// takeWalk finds a verification, or begins one. Nobody else has it then.
-func (l *Log) takeWalk(q *verifyLogRequest) (*walk, uint64, error) {
-	l.walks.mu.Lock()
-	defer l.walks.mu.Unlock()
-	now := time.Now()
-	for id, w := range l.walks.open {
-		if now.Sub(w.used) > keepWalk {
-			l.walks.end(id)
-		}
-	}
-	if q.Walk != 0 {
-		w := l.walks.open[q.Walk]
-		if w == nil || w.page != q.Step {
-			return nil, 0, nil
-		}
-		delete(l.walks.open, q.Walk)
-		return w, q.Walk, nil
-	}
-	if len(l.walks.open) >= maxWalks {
-		return nil, 0, fmt.Errorf("%w: %d verifications of the log are under way", wire.ErrUnavailable, len(l.walks.open))
-	}
-	l.walks.last++
-	leafer, err := newLeafer()
-	if err != nil {
-		return nil, 0, err
-	}
-	w := &walk{Log: l, ask: q.Ask, txn: l.db.NewTransaction(false), leafer: leafer, runs: map[string]*runWalk{}}
-	w.stage = w.begin
-	return w, l.walks.last, nil
-}
-
-// put keeps a verification for its next step.
-func (s *walks) put(id uint64, w *walk) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	w.used = time.Now()
-	w.page++
-	if s.open == nil {
-		s.open = map[uint64]*walk{}
-	}
-	s.open[id] = w
-}
-
-// end gives a verification up; the caller holds s.mu.
-func (s *walks) end(id uint64) {
-	s.open[id].txn.Discard()
-	delete(s.open, id)
-}
-
-func (s *walks) endAll() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for id := range s.open {
-		s.end(id)
-	}
-}
-
-// advance goes from stage to stage until time is up or there is none.
-func (w *walk) advance(ctx context.Context) error {
-	until := time.Now().Add(cmp.Or(w.walks.step, db.VerifyStep))
-	for w.stage != nil {
-		done, err := w.stage(ctx, until)
-		if err != nil || !done {
-			return err
-		}
-	}
-	w.step.Finished = true
-	return nil
-}
-
-// begin looks at what the log says of itself.
-func (w *walk) begin(context.Context, time.Time) (bool, error) {
-	var err error
-	if w.head, err = storedHead(w.txn); err != nil {
-		return false, treeFault(0, 0, err)
-	}
-	w.report.Head = w.head
-	seq, err := db.GetNumber(w.txn, keySeq())
-	if err != nil {
-		return false, treeFault(0, 0, err)
-	}
-	if seq != w.head.Size {
-		return false, &Error{
-			FaultTree, min(seq, w.head.Size) + 1, max(seq, w.head.Size),
-			fmt.Sprintf("the log counts %d records, and its tree has %d leaves", seq, w.head.Size),
-		}
-	}
-	if err := w.readMark(); err != nil {
-		return false, err
-	}
-	if w.ask.Since.Size > w.head.Size {
-		return false, shortFault(w.head.Size, w.ask.Since.Size)
-	}
-	if err := w.want(); err != nil {
-		return false, err
-	}
-	if w.ask.Run != "" {
-		w.stage = w.oneRun
-		return true, nil
-	}
-	if w.tree, err = loadTree(w.txn, w.ask.Since.Size); err != nil {
-		return false, treeFault(1, w.ask.Since.Size, err)
-	}
-	if since := w.ask.Since; since.Size > 0 && w.tree.root() != tlog.Hash(since.Root) {
-		return false, &Error{
-			FaultRewritten, 1, since.Size,
-			fmt.Sprintf("the log did not have this root when it had %d records", since.Size),
-		}
-	}
-	w.pointsAt = w.ask.Since.Size
-	w.report.From = max(w.ask.Since.Size, w.report.Pruned) + 1
-	w.stage = w.records
-	return true, nil
-}
+// Discard gives a verification up.
+func (w *walk) Discard() { w.txn.Discard() }
 
 // shortFault: the log had known records and has fewer.
 func shortFault(size, known uint64) error {
@@ -257,51 +91,50 @@ func treeFault(seq, upTo uint64, err error) error {
 	return &Error{FaultTree, seq, upTo, plain(err)}
 }
 
-// want sorts the sizes whose roots are asked for. Those of before are read from
-// the tree.
-func (w *walk) want() error {
-	w.wanted = append(w.wanted, w.ask.Against...)
-	if w.mark != nil {
-		w.wanted = append(w.wanted, w.mark.Head.Size)
+// found adds what a record says to the report.
+func (w *walk) found(p []byte) error {
+	f, err := w.finding(&w.glance, p)
+	w.isFinding = f != nil
+	if err != nil || f == nil {
+		return err
 	}
-	slices.Sort(w.wanted)
-	w.wanted = slices.Compact(w.wanted)
-	if n := len(w.wanted); n > 0 && w.wanted[n-1] > w.head.Size {
-		return shortFault(w.head.Size, w.wanted[n-1])
-	}
-	for len(w.wanted) > 0 && (w.wanted[0] <= w.ask.Since.Size || w.ask.Run != "") {
-		root, err := rootAt(w.txn, w.wanted[0])
-		if err != nil {
-			return treeFault(1, w.wanted[0], err)
-		}
-		w.step.Roots = append(w.step.Roots, Head{w.wanted[0], root})
-		w.wanted = w.wanted[1:]
+	w.report.Found++
+	if len(w.report.Findings) < maxFindings {
+		w.report.Findings = append(w.report.Findings, *f)
 	}
 	return nil
 }
 
-// readMark finds what was pruned.
-func (w *walk) readMark() (err error) {
-	if w.mark, err = w.lastMark(w.txn); err != nil {
-		return &Error{Fault: FaultCheckpoint, Why: plain(err)}
+// finding is what the record whose stored form is p says is wrong; nil: nothing.
+func (l *Log) finding(g *audit.Glance, p []byte) (*Finding, error) {
+	if g.Decided || string(g.Kind) != audit.KindRunFailed {
+		return nil, nil
 	}
-	at, err := db.GetNumber(w.txn, keyPruned())
+	rec, err := l.codec.Decode(p)
 	if err != nil {
-		return &Error{Fault: FaultCheckpoint, Why: plain(err)}
+		return nil, err
 	}
-	marked := uint64(0)
-	if w.mark != nil {
-		marked = w.mark.Pruned
-		w.report.PrunedMS = w.mark.UnixMS
-		w.step.Mark = w.mark
+	if r := rec.Event.Reason; r != reasonDamaged && r != reasonFault {
+		return nil, nil
 	}
-	if at != marked || marked > w.head.Size {
-		return &Error{
-			FaultRemoved, min(marked, at) + 1, max(marked, at),
-			fmt.Sprintf("the log says that it was pruned up to record %d, and its mark up to %d", at, marked),
-		}
-	}
-	under, err := db.Get(w.txn, keyPruning())
-	w.report.Pruned, w.report.Unfinished = marked, under != nil
-	return err
+	return &Finding{g.Seq, string(g.Run), rec.Event.Reason, rec.Event.Message}, nil
+}
+
+// maxFindings is how many findings a report has; the others are counted.
+const maxFindings = 100
+
+// reasonFault is the reason of a record that says what was found wrong with the
+// log itself, or with what should have entered it. Such a record is a run of its
+// own, which it ends.
+const reasonFault = "log_damaged"
+
+// An indexWalk compares what leads to records with what the records say.
+type indexWalk struct {
+	seed maphash.Seed
+	made bool
+	want [len(indexSpaces)]multiset // of the records
+	have [len(indexSpaces)]multiset // of what is stored
+	at   int                        // the space that is looked at
+	from []byte                     // the key to go on at; nil: the first
+	key  []byte
 }

@@ -27,17 +27,6 @@ var indexSpaces = [...]struct {
 // know it.
 type multiset struct{ n, sum uint64 }
 
-// An indexWalk compares what leads to records with what the records say.
-type indexWalk struct {
-	seed maphash.Seed
-	made bool
-	want [len(indexSpaces)]multiset // of the records
-	have [len(indexSpaces)]multiset // of what is stored
-	at   int                        // the space that is looked at
-	from []byte                     // the key to go on at; nil: the first
-	key  []byte
-}
-
 // entries calls visit with what must lead to a record: key, then value.
 func (x *indexWalk) entries(g *audit.Glance, visit func(i int, entry []byte, key int)) {
 	x.key = append(append(x.key[:0], spaceRun, byte(len(g.Run)>>8), byte(len(g.Run))), g.Run...)

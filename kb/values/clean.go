@@ -9,18 +9,6 @@ import (
 	"runloop.dev/rlp/kb/words"
 )
 
-// A Query asks for the values of a domain that suit a text best.
-type Query struct {
-	Domain, Text string
-	K            int  // answers, 1 to [MaxHits]; 0: [DefaultHits]
-	Raw          bool // look at what is stored, not at its masked form
-
-	// Clean gives a text without what must not be shown of it, the text itself
-	// when there is nothing; it never leaves this process. Answers that are found
-	// by nothing else are left out, as far as values are read for snippets.
-	Clean func(text []byte) []byte
-}
-
 // searchClean is a search of which nothing shows what q.Clean takes out. A
 // snippet that was cut by the owner may hold a part of it, which nobody would
 // know any more: so it is cut here, after the whole was cleaned.

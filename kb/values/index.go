@@ -16,15 +16,6 @@ import (
 	"runloop.dev/rlp/kb/words"
 )
 
-// There are two indexes. Who may not see what is masked searches the words
-// that are left when values are masked, and nothing else: not even how often a
-// masked word occurs has an influence on the answer. The index of raw words
-// holds only the values whose masked form is another; the others count in both.
-const (
-	indexMasked = 'm'
-	indexRaw    = 'r'
-)
-
 // indexRules is the version of how words are found; it changes whenever a
 // stored index would not be the one that is made now.
 const indexRules = "1"

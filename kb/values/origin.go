@@ -64,3 +64,10 @@ func (o *Options) stamped(from Origin) Origin {
 	}
 	return from
 }
+
+// Content is a value and what decides how it may be shown, and to whom.
+type Content struct {
+	Bytes   []byte
+	Plain   bool // masks change nothing of it
+	Trusted bool // its label is [Trusted]
+}

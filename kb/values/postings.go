@@ -221,3 +221,12 @@ func (r *docReader) terms() docTerms {
 	r.bad = r.bad || !slices.IsSorted(t.words)
 	return t
 }
+
+// There are two indexes. Who may not see what is masked searches the words
+// that are left when values are masked, and nothing else: not even how often a
+// masked word occurs has an influence on the answer. The index of raw words
+// holds only the values whose masked form is another; the others count in both.
+const (
+	indexMasked = 'm'
+	indexRaw    = 'r'
+)

@@ -3,25 +3,11 @@ package values
 import (
 	"errors"
 	"fmt"
-	"sync/atomic"
 
 	"github.com/dgraph-io/badger/v4"
 
 	"runloop.dev/rlp/kb/wire"
 )
-
-// reads keeps one view of the database for the next who reads a value: to make
-// one costs as much as to read. It is that of the newest commit or is not used,
-// so that whoever was told of a change sees it.
-type reads struct {
-	commits atomic.Uint64
-	idle    atomic.Pointer[reader]
-}
-
-type reader struct {
-	txn *badger.Txn
-	at  uint64 // commits when it was made
-}
 
 // reader returns a view that nobody else uses.
 func (v *Values) reader() *reader {
@@ -39,14 +25,6 @@ func (v *Values) reader() *reader {
 func (v *Values) release(r *reader) {
 	if r.at != v.reads.commits.Load() || !v.reads.idle.CompareAndSwap(nil, r) {
 		r.txn.Discard()
-	}
-}
-
-// changed says that values have changed; who is told of it is told later.
-func (r *reads) changed() {
-	r.commits.Add(1)
-	if old := r.idle.Swap(nil); old != nil {
-		old.txn.Discard()
 	}
 }
 

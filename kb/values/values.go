@@ -6,21 +6,13 @@ package values
 
 import (
 	"sync"
-	"time"
+	"sync/atomic"
 
+	"github.com/dgraph-io/badger/v4"
 	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/kb/db"
 	"runloop.dev/rlp/kb/wire"
 )
-
-// Options are those of a store's values.
-type Options struct {
-	Tenant      string
-	Domains     []string
-	Mask        func(domain string, value []byte) []byte
-	MaskVersion string
-	Now         func() time.Time
-}
 
 // Values are those of a store, with their indexes, in the process that owns it.
 // Changes go through one goroutine, which commits what is waiting together.
@@ -45,16 +37,6 @@ func New(db *db.Database, codec *audit.Codec, o Options, serves func() error) *V
 	}
 }
 
-// Start lets changes be made.
-func (v *Values) Start() { go v.commitLoop() }
-
-// Close commits what is waiting.
-func (v *Values) Close() {
-	close(v.quit)
-	<-v.stopped
-	v.reads.changed()
-}
-
 // A Client asks for values, whichever process has them.
 type Client struct {
 	asker wire.Asker[*Values]
@@ -64,18 +46,6 @@ type Client struct {
 // NewClient asks for values of a store with these options.
 func NewClient(asker wire.Asker[*Values], o *Options) Client {
 	return Client{asker, o}
-}
-
-// Handlers are those of requests to values.
-var Handlers = [...]wire.Handler[*Values]{
-	wire.Handles[*Values, getRequest, valueAnswer](),
-	wire.Handles[*Values, changeRequest, changeAnswer](),
-	wire.Handles[*Values, putAllRequest, putAllAnswer](),
-	wire.Handles[*Values, listRequest, listAnswer](),
-	wire.Handles[*Values, searchRequest, searchAnswer](),
-	wire.Handles[*Values, whyRequest, Chain](),
-	wire.Handles[*Values, tallyRequest, tallyAnswer](),
-	wire.Handles[*Values, verifyRequest, verifyAnswer](),
 }
 
 // Rewrite keeps changes out until release is called, for somebody who writes to the
@@ -90,3 +60,24 @@ func (v *Values) Rewrite() (release func()) {
 
 // Spaces are the spaces of values, in the order in which they are verified.
 var Spaces = []byte{spaceMeta, SpaceData, SpaceChain, spaceDoc, spaceIndex, spaceTally}
+
+// reads keeps one view of the database for the next who reads a value: to make
+// one costs as much as to read. It is that of the newest commit or is not used,
+// so that whoever was told of a change sees it.
+type reads struct {
+	commits atomic.Uint64
+	idle    atomic.Pointer[reader]
+}
+
+type reader struct {
+	txn *badger.Txn
+	at  uint64 // commits when it was made
+}
+
+// changed says that values have changed; who is told of it is told later.
+func (r *reads) changed() {
+	r.commits.Add(1)
+	if old := r.idle.Swap(nil); old != nil {
+		old.txn.Discard()
+	}
+}

@@ -36,13 +36,6 @@ func (v *View) Get(ctx context.Context, domain, key string) (Value, error) {
 	return Value{r.Value, r.Revision, r.Origin}, nil
 }
 
-// Content is a value and what decides how it may be shown, and to whom.
-type Content struct {
-	Bytes   []byte
-	Plain   bool // masks change nothing of it
-	Trusted bool // its label is [Trusted]
-}
-
 // Content is [View.Get] without the rest of the provenance, and quicker.
 func (v *View) Content(ctx context.Context, domain, key string) (Content, error) {
 	if err := v.checkDomain(domain); err != nil {

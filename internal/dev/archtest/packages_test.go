@@ -933,6 +933,7 @@ var clockOwners = []owner{
 	{"internal/effect/lane/probe", false, "waits for what it started"},
 	{"internal/effect/wasi", false, "the clock of a guest that was granted time"},
 	{"kb", false, "deadlines of locks and of a stuck owner"},
+	{"kb/db", false, "what nobody asks for any more is given up"},
 	{"kb/log", false, "how long one answer takes"},
 	{"kb/values", false, "how long one answer takes"},
 	{"kb/journal", false, "the coarse clock that records are stamped by"},
