@@ -1,6 +1,7 @@
 package launcher_test
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"os"
@@ -10,41 +11,25 @@ import (
 	"testing"
 )
 
-// program is a module of its own: it launches a bundle with an extra deny, and
-// prints what was denied and why.
-const program = `package main
-
-import (
-	"context"
-	"fmt"
-	"os"
-
-	"runloop.dev/rlp/launcher"
-)
-
-func main() {
-	launcher.Main()
-	l, err := launcher.Open(launcher.Options{Home: os.Args[1], Env: os.Environ()})
+// page is the program of docs/embedding.md, which launches a bundle with an extra
+// deny and prints what was denied and why.
+func page(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../docs/embedding.md")
 	if err != nil {
-		panic(err)
+		t.Fatal(err)
 	}
-	q := launcher.Request{Bundle: os.Args[2], Deny: os.Args[3:], Record: func(r *launcher.Record) {
-		if d := r.Decision; d != nil {
-			fmt.Println(d.Op, d.Target, d.Reason, d.Layer)
-		}
-	}}
-	report, err := l.Launch(context.Background(), q)
-	if err != nil {
-		panic(err)
+	_, text, found := bytes.Cut(text, []byte("    package main\n"))
+	program, _, ends := bytes.Cut(text, []byte("\n    }\n\n"))
+	if !found || !ends {
+		t.Fatal("docs/embedding.md has no program")
 	}
-	fmt.Println(report.Outcome, report.ExitCode, report.Usage.Denied)
-	why, err := l.Explain(context.Background(), q, launcher.Query{Text: "kb:write:notes"})
-	if err != nil {
-		panic(err)
+	program = bytes.ReplaceAll(program, []byte("\n    "), []byte("\n"))
+	if n := bytes.Count(program, []byte("\n")) + 3; n > 35 {
+		t.Errorf("the program has %d lines", n)
 	}
-	fmt.Println(why.Decision, why.Layer)
+	return "package main\n" + string(program) + "\n}\n"
 }
-`
 
 // str is a string, and section a section, of a module.
 func str(s string) string { return string(binary.AppendUvarint(nil, uint64(len(s)))) + s }
@@ -100,19 +85,19 @@ func outside(t *testing.T, source string) (path string, said []byte, err error) 
 //
 //rlp:holds D1
 func TestAProgramOutsideLaunches(t *testing.T) {
-	path, said, err := outside(t, program)
-	if err != nil {
-		t.Fatalf("%v: %s", err, said)
-	}
-	work := t.TempDir()
-	bundle := puts(t, work)
-	for _, c := range []struct{ deny, want string }{
-		{"kb:write:*", "kb_put notes/k cap_missing caller\nok 0 1\ndeny caller\n"},
-		{"kb:read:*", "ok 0 0\nallow \n"}, // control: nothing of it is taken
+	denies := page(t)
+	for _, c := range []struct{ program, want string }{
+		{denies, "ok denied: 1\ndenied: _start  caps_empty \ndenied: kb_put notes/k cap_missing caller\n"},
+		{strings.ReplaceAll(denies, "kb:write:*", "kb:read:*"), "ok denied: 0\n"}, // control: nothing of it is taken
 	} {
-		out, err := exec.Command(path, filepath.Join(work, "home"), bundle, c.deny).CombinedOutput()
-		if text := string(out); err != nil || !strings.HasSuffix(text, c.want) {
-			t.Errorf("%s: %v: %s", c.deny, err, text)
+		path, said, err := outside(t, c.program)
+		if err != nil {
+			t.Fatalf("%v: %s", err, said)
+		}
+		work := t.TempDir()
+		out, err := exec.Command(path, filepath.Join(work, "home"), puts(t, work)).CombinedOutput()
+		if text := string(out); err != nil || text != c.want {
+			t.Errorf("%v: %s", err, text)
 		}
 	}
 }

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"runloop.dev/rlp/hostcalls"
 	"runloop.dev/rlp/internal/record/audit"
@@ -145,14 +143,7 @@ func (l *Launcher) Explain(_ context.Context, q Request, about Query) (*Explanat
 
 // compose reads all that decides what a launch of q may do.
 func (l *Launcher) compose(q Request) (*compose.Composition, error) {
-	f := compose.Flags{Overrides: q.Overrides, Profiles: q.Profiles, Allow: q.Allow, Deny: q.Deny}
-	for _, key := range slices.Sorted(maps.Keys(q.Limits)) {
-		f.Limits = append(f.Limits, fmt.Sprintf("%s=%d", key, q.Limits[key]))
-	}
-	for _, name := range slices.Sorted(maps.Keys(q.Params)) {
-		f.Params = append(f.Params, name+"="+q.Params[name])
-	}
 	c := &compose.Composition{Path: q.Bundle, Origin: l.runner.Origin}
 	c.Origin.Record = q.Record
-	return l.runner.Complete(c, f)
+	return l.runner.Complete(c, q.flags())
 }

@@ -18,7 +18,7 @@ func (a *app) agentInspectCommand() *cobra.Command {
 }
 
 func (a *app) inspect(path string) error {
-	b, err := a.openBundle(path)
+	b, err := a.reader().OwnBundle(path)
 	if err != nil {
 		return err
 	}

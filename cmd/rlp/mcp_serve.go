@@ -49,7 +49,7 @@ func (a *app) mcpServe(ctx context.Context) (err error) {
 	who := &service.Caller{
 		ID: user, Name: user, Tenant: s.at.Tenant(), May: service.Launch | service.Read | service.Operate,
 	}
-	tools := agentTools(runs, questions{s.host, a}, s.log)
+	tools := agentTools(runs, host.Questions{Host: s.host}, s.log)
 	defer tools.Close()
 	s.log.Info("serving", "addresses", []string{"stdio"}, "tenant", who.Tenant, "version", version)
 	served := tools.Serve(ctx, who, io.NopCloser(a.stdin), unclosed{a.stdout})

@@ -16,6 +16,7 @@ import (
 	"runloop.dev/rlp/internal/serve/access"
 	"runloop.dev/rlp/internal/serve/api"
 	"runloop.dev/rlp/internal/serve/console"
+	"runloop.dev/rlp/internal/serve/host"
 	"runloop.dev/rlp/internal/serve/mcpserver"
 	"runloop.dev/rlp/internal/serve/service"
 	"runloop.dev/rlp/internal/serve/telemetry"
@@ -100,14 +101,15 @@ func (s *server) assemble() (err error) {
 	if err != nil {
 		return inputErr(err)
 	}
+	questions := host.Questions{Host: s.host}
 	w.mcp = mcpserver.New(mcpserver.Options{
-		Service: w.service, Host: questions{s.host, s.app}, Version: version, Now: time.Now,
+		Service: w.service, Host: questions, Version: version, Now: time.Now,
 		Log: s.log, Still: func(c *service.Caller) error { return c.Over(time.Now()) },
 	})
 	w.handler = w.watch.Requests(api.Handler(api.Options{
-		Service: w.service, Host: s.host, Access: w.access, MCP: w.mcp, Metrics: w.watch.Metrics(), Ready: s.host.Ready,
+		Service: w.service, Host: questions, Access: w.access, MCP: w.mcp, Metrics: w.watch.Metrics(), Ready: s.host.Ready,
 		Waiting: s.app.kept.Stores.Backlog, Log: s.log, Now: time.Now,
-		Console: console.New(console.Options{Runs: w.service, Host: questions{s.host, s.app}, Now: time.Now, Log: s.log}),
+		Console: console.New(console.Options{Runs: w.service, Host: questions, Now: time.Now, Log: s.log}),
 	}))
 	return nil
 }

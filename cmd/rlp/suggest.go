@@ -2,15 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 
 	"github.com/spf13/cobra"
 
-	"runloop.dev/rlp/bundles"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher/ask"
 	"runloop.dev/rlp/launcher/auditlog"
@@ -61,25 +57,8 @@ and denied.`,
 }
 
 func (a *app) suggest(ctx context.Context, s *kb.Store, args []string, f suggestFlags) error {
-	var used []ask.Used
-	bundle := ""
-	for _, arg := range args {
-		u := ask.Used{Name: arg}
-		var err error
-		if _, there := os.Lstat(arg); there == nil {
-			bundle = arg
-			u.Bundle, err = a.openBundle(arg)
-		} else if u.Run, err = auditlog.WholeRun(ctx, s, arg); err != nil {
-			err = fmt.Errorf("%s is no bundle: %w", arg, err)
-		}
-		if err != nil {
-			return err
-		}
-		used = append(used, u)
-	}
-	made, err := draft.Recorded{Reader: a.reader(), Store: s}.Suggest(ctx, used, bundle, ask.Wanted{
+	made, err := draft.Recorded{Reader: a.reader(), Store: s}.SuggestOf(ctx, args, ask.Wanted{
 		Override: f.override, Folders: f.folders,
-		Missing: isMissing,
 	})
 	if err != nil {
 		return err
@@ -111,21 +90,4 @@ func noteSuggestion(w io.Writer, made *ask.Suggestion) {
 	if made.OtherBuilds > 0 {
 		warn("left out: %s of other builds of %s", counted(made.OtherBuilds, "run"), made.Agent)
 	}
-}
-
-func isMissing(path string) bool {
-	_, err := os.Lstat(path)
-	return errors.Is(err, fs.ErrNotExist)
-}
-
-// openBundle opens the bundle of an operator's own tenant.
-func (a *app) openBundle(path string) (*bundles.Bundle, error) {
-	if err := a.reader().OwnPaths(path); err != nil {
-		return nil, err
-	}
-	b, err := bundles.Open(path)
-	if err != nil {
-		return nil, inputErr(err)
-	}
-	return b, nil
 }

@@ -13,6 +13,7 @@ import (
 	"runloop.dev/rlp/internal/base/config"
 	"runloop.dev/rlp/internal/base/home"
 	"runloop.dev/rlp/kb"
+	"runloop.dev/rlp/launcher/ask"
 	"runloop.dev/rlp/launcher/compose"
 	"runloop.dev/rlp/launcher/run"
 )
@@ -33,7 +34,7 @@ type Log struct {
 
 // runOf is the run that the beginning of an id means; it must be in the log.
 func (l *Log) runOf(ctx context.Context, id string) (string, error) {
-	id, err := WholeRun(ctx, l.Store, id)
+	id, err := ask.WholeRun(ctx, l.Store, id)
 	if err == nil {
 		err = Known(ctx, l.Store, id)
 	}

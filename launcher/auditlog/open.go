@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"runloop.dev/rlp/internal/base/printable"
@@ -24,7 +23,7 @@ func Known(ctx context.Context, s *kb.Store, id string) error {
 
 // With opens the store for one question.
 func With(
-	ctx context.Context, r *compose.Reader, f Filter, now time.Time, ask func(context.Context, *kb.Store, kb.Filter) error,
+	ctx context.Context, r *compose.Reader, f Filter, now time.Time, do func(context.Context, *kb.Store, kb.Filter) error,
 ) (err error) {
 	filter, err := f.At(now)
 	if err != nil {
@@ -44,10 +43,10 @@ func With(
 		return err
 	}
 	damagedJournals(r, taken.Damaged)
-	if filter.Run, err = WholeRun(ctx, s, filter.Run); err != nil {
+	if filter.Run, err = ask.WholeRun(ctx, s, filter.Run); err != nil {
 		return err
 	}
-	return ask(ctx, s, filter)
+	return do(ctx, s, filter)
 }
 
 // damagedJournals says at once what is wrong with journals.
@@ -55,33 +54,4 @@ func damagedJournals(r *compose.Reader, damaged []string) {
 	for _, d := range damaged {
 		r.Say("taking in journals: " + printable.Line(d))
 	}
-}
-
-// WholeRun finds the run that the beginning of an id means.
-func WholeRun(ctx context.Context, s *kb.Store, id string) (string, error) {
-	const whole = 36
-	if id == "" || len(id) >= whole {
-		return id, nil
-	}
-	found := ""
-	for r, err := range s.Glances(ctx, kb.Filter{}) {
-		if err != nil {
-			return "", err
-		}
-		if string(r.Run) != found && strings.HasPrefix(string(r.Run), id) {
-			other := string(r.Run)
-			if found != "" {
-				return "", &ask.Error{Status: run.StatusUsage, Err: fmt.Errorf("more than one run begins with %s: %s, %s", id,
-					found, other)}
-			}
-			found = other
-		}
-	}
-	if found == "" {
-		return "", &ask.Error{
-			Status: run.StatusInput,
-			Err:    fmt.Errorf("no run in the audit log begins with %s; rlp audit list shows all", id),
-		}
-	}
-	return found, nil
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"runloop.dev/rlp/bundles"
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/internal/base/home"
 	"runloop.dev/rlp/internal/effect/jail"
@@ -202,6 +203,18 @@ func (a *Reader) OwnPaths(paths ...string) error {
 		return err
 	}
 	return Own(h, paths...)
+}
+
+// OwnBundle opens the bundle at a path of the operator's own.
+func (a *Reader) OwnBundle(path string) (*bundles.Bundle, error) {
+	if err := a.OwnPaths(path); err != nil {
+		return nil, err
+	}
+	b, err := bundles.Open(path)
+	if err != nil {
+		return nil, &Error{Status: run.StatusInput, Err: err}
+	}
+	return b, nil
 }
 
 // Own refuses a path that lies among what is another tenant's.

@@ -7,6 +7,7 @@ package draft
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -54,6 +55,34 @@ func (d Recorded) Suggest(
 		return analysis.Carry(h.Override(agent), data, ask.WithoutLinks)
 	}
 	return ask.Suggest(ctx, d.Store, used, w)
+}
+
+// SuggestOf makes a suggestion of what args name: the recorded runs of the bundle at
+// a path, or one run by its id or the beginning of it.
+func (d Recorded) SuggestOf(ctx context.Context, args []string, w ask.Wanted) (*ask.Suggestion, error) {
+	var used []ask.Used
+	path := ""
+	for _, arg := range args {
+		u := ask.Used{Name: arg}
+		var err error
+		if _, there := os.Lstat(arg); there == nil {
+			path = arg
+			u.Bundle, err = d.Reader.OwnBundle(arg)
+		} else if u.Run, err = ask.WholeRun(ctx, d.Store, arg); err != nil {
+			err = fmt.Errorf("%s is no bundle: %w", arg, err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		used = append(used, u)
+	}
+	w.Missing = isMissing
+	return d.Suggest(ctx, used, path, w)
+}
+
+func isMissing(path string) bool {
+	_, err := os.Lstat(path)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 func isFolder(path string) bool {

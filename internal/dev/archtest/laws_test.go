@@ -50,19 +50,19 @@ func TestControlGhosts(t *testing.T) {
 
 func TestControlDoors(t *testing.T) {
 	got := wrongDoors(repo(t, map[string]string{
-		"caps/a.go":             `package caps; import _ "example.org/m/internal/engine/guest"`,
-		"caps/a_test.go":        `package caps_test; import _ "example.org/m/caps"`,
-		"hostcalls/a.go":        `package hostcalls; import _ "example.org/m/internal/engine/guest"`,
-		"hostcalls/a_test.go":   `package hostcalls; import _ "example.org/m/internal/engine/guest"`,
-		"hostcalls/b.go":        `package hostcalls; import _ "example.org/m/caps"`,
-		"kb/a.go":               `package kb; import _ "example.org/m/nowhere"`,
-		"agents/one/a.go":       `package main; import _ "example.org/m/agents/sdk"`,
-		"agents/one/b.go":       `package main; import _ "example.org/m/agents/two"`,
-		"launcher/a_windows.go": `package launcher; import _ "example.org/m/kb"`,
+		"caps/a.go":            `package caps; import _ "example.org/m/internal/engine/guest"`,
+		"caps/a_test.go":       `package caps_test; import _ "example.org/m/caps"`,
+		"hostcalls/a.go":       `package hostcalls; import _ "example.org/m/internal/engine/guest"`,
+		"hostcalls/a_test.go":  `package hostcalls; import _ "example.org/m/internal/engine/guest"`,
+		"hostcalls/b.go":       `package hostcalls; import _ "example.org/m/caps"`,
+		"kb/a.go":              `package kb; import _ "example.org/m/nowhere"`,
+		"agents/one/a.go":      `package main; import _ "example.org/m/agents/sdk"`,
+		"agents/one/b.go":      `package main; import _ "example.org/m/agents/two"`,
+		"secrets/a_windows.go": `package secrets; import _ "example.org/m/kb"`,
 	}))
 	wantComplaints(t, got,
 		"door caps internal/engine/guest", "door hostcalls internal/engine/guest", "door kb nowhere",
-		"door agents/* agents/*", "door launcher kb")
+		"door agents/* agents/*", "door secrets kb")
 }
 
 func TestControlUnusedDoors(t *testing.T) {
@@ -108,16 +108,16 @@ func TestControlOwners(t *testing.T) {
 
 func TestControlEdge(t *testing.T) {
 	got := edgeCalls(repo(t, map[string]string{
-		"launcher/a.go": `package launcher
+		"caps/a.go": `package caps
 			import ("os"; clock "time"; "fmt")
 			func f(w io.Writer) { os.Getenv("x"); clock.Now(); fmt.Fprintln(w); time.Now() }`,
-		"launcher/a_test.go": `package launcher; import "os"; func f() { os.Getenv("x") }`,
-		"cmd/rlp/a.go":       `package main; import "os"; func main() { os.Exit(len(os.Args)) }`,
-		"kb/a.go":            `package kb; func f(g gate) { g.inner.Admit("x"); other.Base() }`,
-		"hostcalls/a.go":     `package hostcalls; func f(g gate) { g.Admit("x") }`,
-		"cmd/rlp/b.go":       `package main; import "example.org/m/caps"; var b = caps.Base()`,
+		"caps/a_test.go": `package caps; import "os"; func f() { os.Getenv("x") }`,
+		"cmd/rlp/a.go":   `package main; import "os"; func main() { os.Exit(len(os.Args)) }`,
+		"kb/a.go":        `package kb; func f(g gate) { g.inner.Admit("x"); other.Base() }`,
+		"hostcalls/a.go": `package hostcalls; func f(g gate) { g.Admit("x") }`,
+		"cmd/rlp/b.go":   `package main; import "example.org/m/caps"; var b = caps.Base()`,
 	}))
-	wantComplaints(t, got, "edge launcher os.Getenv", "edge launcher time.Now", "edge kb .Admit", "edge cmd/rlp caps.Base")
+	wantComplaints(t, got, "edge caps os.Getenv", "edge caps time.Now", "edge kb .Admit", "edge cmd/rlp caps.Base")
 }
 
 func TestControlReaders(t *testing.T) {

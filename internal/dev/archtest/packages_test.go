@@ -45,6 +45,9 @@ var packages = map[string]drawing{
 		"secrets":                      "picks the provider",
 	}},
 	"internal/serve/host": {12, doors{
+		"launcher/draft":           "tries overrides",
+		"launcher/knowledge":       "searches",
+		"launcher/lanes":           "tries lanes",
 		"bundles":                  "opens installed agents and archives of requests",
 		"caps":                     "layers of callers, families of a surface",
 		"caps/policy":              "reads what requests narrow by",
@@ -279,6 +282,12 @@ var packages = map[string]drawing{
 		"internal/effect/wasi":    "the guest's system interface",
 	}},
 	"launcher": {9, doors{
+		"caps/policy":                     "tells findings",
+		"internal/record/analysis":        "tells what is dangerous",
+		"kb":                              "asks the log of a store",
+		"launcher/auditlog":               "reads the log",
+		"launcher/draft":                  "tries drafts",
+		"launcher/lint":                   "finds mistakes",
 		"internal/record/audit":           "programs that embed it are told of records",
 		"internal/engine/guest":           "a child that compiles",
 		"internal/effect/lane":            "a child that confines a program",
@@ -922,6 +931,7 @@ var gateOwners = []owner{
 }
 
 var clockOwners = []owner{
+	{"launcher", false, "ages that an embedder asks by count from now"},
 	{"launcher/compose", false, "gives each run its clock"},
 	{"internal/effect/model/providers", false, "no wait that ends after the deadline"},
 	{"internal/effect/model/remote", false, "tells the child what is left of the deadline"},

@@ -26,7 +26,7 @@ import (
 
 // A testHost is the host of a service, in a home of its own.
 type testHost struct {
-	*Host
+	Questions
 	who *service.Caller
 }
 
@@ -39,10 +39,13 @@ func TestMain(m *testing.M) {
 func testingHost(t testing.TB, config string) *testHost {
 	t.Helper()
 	r := hosttest.Runner(t, config)
-	return &testHost{New(r, r.HomeDir, slog.New(slog.NewTextHandler(t.Output(), nil)), time.Now), &service.Caller{
-		Name: "user:1", Tenant: "default",
-		May: service.Launch | service.Read | service.Operate,
-	}}
+	return &testHost{
+		Questions{New(r, r.HomeDir, slog.New(slog.NewTextHandler(t.Output(), nil)), time.Now)},
+		&service.Caller{
+			Name: "user:1", Tenant: "default",
+			May: service.Launch | service.Read | service.Operate,
+		},
+	}
 }
 
 // begin is what the service gives to a run.
@@ -444,7 +447,8 @@ func left(t testing.TB, c *compose.Composition) string {
 //rlp:holds A39 A40 A47 A52 K72
 func TestViolations(t *testing.T) {
 	h := testingHost(t, "")
-	hosttest.Install(t, h.home, "reaches", "net = [\"a.example\", \"b.example\"]\nkb_read = [\"notes\"]\nenv = [\"FOO\"]\n",
+	hosttest.Install(t, h.home, "reaches",
+		"net = [\"a.example\", \"b.example\"]\nkb_read = [\"notes\"]\nenv = [\"FOO\"]\n",
 		importing(t, "net_http", "kb_get"))
 	events := []string{}
 	b := begin(t)

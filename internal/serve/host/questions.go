@@ -16,10 +16,13 @@ import (
 	"runloop.dev/rlp/launcher/compose"
 )
 
-// Answer has a question of who answered, who needs the rights of may: they are asked
+// Questions are those about agents and records that the console and MCP ask.
+type Questions struct{ *Host }
+
+// answer has a question of who answered, who needs the rights of may: they are asked
 // before anything is looked at. What stands in its way that is not the question's
 // fault is the operator's to know.
-func Answer[A any](
+func answer[A any](
 	ctx context.Context, h *Host, who *service.Caller, may service.Rights, find func(*compose.Runner) (A, error),
 ) (A, error) {
 	var none A
@@ -47,8 +50,8 @@ func Answer[A any](
 	return none, h.unavailable(ctx, who, err)
 }
 
-// Installed is where an installed agent of the tenant of a lies.
-func Installed(a *compose.Runner, name string) (string, error) {
+// installed is where an installed agent of the tenant of a lies.
+func installed(a *compose.Runner, name string) (string, error) {
 	at, err := a.Home()
 	if err != nil {
 		return "", err
@@ -68,7 +71,7 @@ func Installed(a *compose.Runner, name string) (string, error) {
 
 // composed is an installed agent as flags would have it launched.
 func composed(a *compose.Runner, name string, f compose.Flags) (*compose.Composition, error) {
-	path, err := Installed(a, name)
+	path, err := installed(a, name)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +79,7 @@ func composed(a *compose.Runner, name string, f compose.Flags) (*compose.Composi
 }
 
 // subject is the subject of questions about c, as who may be told of it.
-func (h *Host) subject(who *service.Caller, c *compose.Composition) (*ask.Subject, error) {
+func (h Questions) subject(who *service.Caller, c *compose.Composition) (*ask.Subject, error) {
 	s, err := c.Equipped()
 	if err != nil || who.Can(service.Operate) {
 		return s, err
@@ -86,10 +89,10 @@ func (h *Host) subject(who *service.Caller, c *compose.Composition) (*ask.Subjec
 
 // Explain implements [console.Host] and [mcpserver.Host]. Without a run it is of a
 // call of the agent as a tool.
-func (h *Host) Explain(
+func (h Questions) Explain(
 	ctx context.Context, who *service.Caller, agent string, q ask.Query,
 ) (*ask.Explanation, error) {
-	return Answer(ctx, h, who, service.Read, func(a *compose.Runner) (*ask.Explanation, error) {
+	return answer(ctx, h.Host, who, service.Read, func(a *compose.Runner) (*ask.Explanation, error) {
 		var f compose.Flags
 		if q.Run == "" {
 			_, cfg, err := a.Settings()
@@ -112,8 +115,8 @@ func (h *Host) Explain(
 }
 
 // Holding implements [console.Host].
-func (h *Host) Holding(ctx context.Context, who *service.Caller, agent string) (*ask.Holding, error) {
-	return Answer(ctx, h, who, service.Read, func(a *compose.Runner) (*ask.Holding, error) {
+func (h Questions) Holding(ctx context.Context, who *service.Caller, agent string) (*ask.Holding, error) {
+	return answer(ctx, h.Host, who, service.Read, func(a *compose.Runner) (*ask.Holding, error) {
 		c, err := composed(a, agent, compose.Flags{})
 		if err != nil {
 			return nil, err
@@ -127,9 +130,9 @@ func (h *Host) Holding(ctx context.Context, who *service.Caller, agent string) (
 }
 
 // Inspect implements [console.Host].
-func (h *Host) Inspect(ctx context.Context, who *service.Caller, agent string) (*ask.Inspection, error) {
-	return Answer(ctx, h, who, service.Read, func(a *compose.Runner) (*ask.Inspection, error) {
-		path, err := Installed(a, agent)
+func (h Questions) Inspect(ctx context.Context, who *service.Caller, agent string) (*ask.Inspection, error) {
+	return answer(ctx, h.Host, who, service.Read, func(a *compose.Runner) (*ask.Inspection, error) {
+		path, err := installed(a, agent)
 		if err != nil {
 			return nil, err
 		}
@@ -146,8 +149,8 @@ func (h *Host) Inspect(ctx context.Context, who *service.Caller, agent string) (
 }
 
 // Verify implements [console.Host].
-func (h *Host) Verify(ctx context.Context, who *service.Caller) (*ask.Verification, error) {
-	return Answer(ctx, h, who, service.Read, func(a *compose.Runner) (*ask.Verification, error) {
+func (h Questions) Verify(ctx context.Context, who *service.Caller) (*ask.Verification, error) {
+	return answer(ctx, h.Host, who, service.Read, func(a *compose.Runner) (*ask.Verification, error) {
 		v, err := auditlog.Verify(ctx, a.Reader, auditlog.Check{})
 		if err != nil || who.Can(service.Operate) {
 			return v, err
