@@ -2,11 +2,13 @@ package guest_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,21 +17,30 @@ import (
 	"runloop.dev/rlp/internal/engine/guest"
 )
 
-// goGuest builds testdata/goguest.
+// goGuest is testdata/goguest, built once.
 func goGuest(t testing.TB) []byte {
 	t.Helper()
-	out := filepath.Join(t.TempDir(), "guest.wasm")
-	cmd := exec.Command("go", "build", "-o", out, "./testdata/goguest")
-	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0")
-	if text, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("building a Go guest: %v\n%s", err, text)
-	}
-	wasm, err := os.ReadFile(out)
+	wasm, err := builtGuest()
 	if err != nil {
-		t.Fatal(err)
+		t.Fatal("building a Go guest: ", err)
 	}
 	return wasm
 }
+
+var builtGuest = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	out := filepath.Join(dir, "guest.wasm")
+	cmd := exec.Command("go", "build", "-o", out, "./testdata/goguest")
+	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0")
+	if text, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("%w\n%s", err, text)
+	}
+	return os.ReadFile(out)
+})
 
 // program is a compiled guest that is run many times, each with a system of
 // its own.

@@ -68,7 +68,7 @@ func bothEngines(t testing.TB) map[string]*bench {
 // The law of fuel, on random programs.
 func TestRandomPrograms(t *testing.T) {
 	benches := bothEngines(t)
-	ended, n := 0, uint64(size(250, 30, 20_000))
+	ended, n := 0, uint64(size(120, 30, 20_000))
 	for seed := range n {
 		slice := []int64{1, 2, 5, 17, 100, 999, 1_000_000}[seed%7]
 		if lawful(t, benches, seed, slice) {

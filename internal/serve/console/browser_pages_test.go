@@ -64,8 +64,8 @@ func (b *browser) edited() {
 
 const violations = `axe.run(document, {resultTypes: ["violations"]}).then(r => r.violations.flatMap(v => v.nodes.map(n => v.id + ": " + n.html.slice(0, 160) + " " + n.failureSummary)))`
 
-// Every page keeps axe-core's rules, light and dark, wide and on a phone, and
-// none is wider than what it is seen on.
+// Every page keeps axe-core's rules, light and wide, and dark on a phone: its
+// colours do not depend on the width. None is wider than what it is seen on.
 func TestPagesAreForEverybody(t *testing.T) {
 	s, id := ofHostile(t, hostile)
 	b := open(t, s.handler)
@@ -91,7 +91,7 @@ func TestPagesAreForEverybody(t *testing.T) {
 				if wide := evaluate[int](b, "document.documentElement.scrollWidth"); wide > int(width) {
 					t.Errorf("%s is %d wide on %d", name, wide, width)
 				}
-				if rules == "" {
+				if rules == "" || dark != (width == 390) && os.Getenv("RLP_SOAK") == "" {
 					return
 				}
 				b.do(chromedp.Evaluate[chromedp.Void](rules))
