@@ -68,9 +68,14 @@ func outside(t *testing.T, source string) (path string, said []byte, err error) 
 	if err != nil {
 		t.Fatal(err)
 	}
+	mod, err := os.ReadFile(filepath.Join(tree, "go.mod")) // what go mod tidy would find by the network
+	if err != nil {
+		t.Fatal(err)
+	}
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "go.mod"),
-		"module example.com/embeds\n\ngo 1.26\n\nrequire runloop.dev/rlp v0.0.0\n\nreplace runloop.dev/rlp => "+tree+"\n")
+	_, requires, _ := strings.Cut(string(mod), "\n")
+	write(t, filepath.Join(dir, "go.mod"), "module example.com/embeds\n"+requires+
+		"\nrequire runloop.dev/rlp v0.0.0\n\nreplace runloop.dev/rlp => "+tree+"\n")
 	write(t, filepath.Join(dir, "go.sum"), string(sums))
 	write(t, filepath.Join(dir, "main.go"), source)
 	path = filepath.Join(dir, "embeds")
