@@ -11,21 +11,25 @@ import (
 	"strconv"
 )
 
+// moduleMagic begins every WebAssembly module.
+const moduleMagic = "\x00asm"
+
 // packings are what the first bytes of a file say it is. The name of the file
 // says nothing.
 var packings = [...]struct{ magic, what, hint string }{
 	{"PK\x03\x04", "a zip file", hintTar},
 	{"PK\x05\x06", "a zip file", hintTar},
 	{"PK\x07\x08", "a zip file", hintTar},
-	{"\x00asm", "a WebAssembly module without a bundle around it", "make one with `rlp agent build`"},
+	{moduleMagic, "a WebAssembly module without a bundle around it", hintModule},
 	{"BZh", "a bzip2 file", hintTar},
 	{"\xfd7zXZ\x00", "an xz file", hintTar},
 	{"\x28\xb5\x2f\xfd", "a zstd file", hintTar},
 }
 
 const (
-	hintTar  = "a bundle is a directory, a .tar or a .tar.gz"
-	hintName = "pack the files by their names: tar -C DIR -cf bundle.tar $(ls DIR)"
+	hintTar    = "a bundle is a directory, a .tar or a .tar.gz"
+	hintModule = "rlp launch of this machine takes it as it is; elsewhere put it into a folder with a manifest.toml and a policy.caps"
+	hintName   = "pack the files by their names: tar -C DIR -cf bundle.tar $(ls DIR)"
 )
 
 // readArchive reads a .tar or .tar.gz of size bytes. Errors about what it holds

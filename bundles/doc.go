@@ -22,7 +22,8 @@ const (
 	MaxEntries  = 4096
 	MaxTotal    = 512 << 20 // of an archive once unpacked, of a directory
 	MaxManifest = 1 << 20
-	MaxRatio    = 200 // unpacked over packed
+	MaxModule   = 64 << 20 // of a module without a bundle
+	MaxRatio    = 200      // unpacked over packed
 	MaxName     = 255
 	MaxDepth    = 64
 )

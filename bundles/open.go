@@ -3,10 +3,13 @@ package bundles
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"runloop.dev/rlp/internal/base/ident"
 )
 
 // BuiltName is the bundle that a build leaves in a source folder.
@@ -15,7 +18,7 @@ const BuiltName = "agent.bundle"
 // A Bundle is an agent as it was read and verified. It is shared and not to be
 // changed; nothing in it refers to the disk but the paths, which are for people.
 type Bundle struct {
-	Path   string // the directory or archive that was read
+	Path   string // the directory, archive or module that was read
 	Source string // the source folder whose agent.bundle Path is, or ""
 
 	Manifest *Manifest
@@ -37,6 +40,9 @@ type Bundle struct {
 	// Signed says that there is a signature of the right form. It is not
 	// verified, so it vouches for nothing; see Findings.
 	Signed bool
+	// Bare says that this is a module without a bundle: the file names the agent,
+	// there is no policy, and whoever launches it says what it asks for.
+	Bare bool
 
 	Files    map[string][]byte // every regular file, by its slash-separated name
 	Findings []Finding
@@ -46,7 +52,14 @@ type Bundle struct {
 // folder that holds an agent.bundle. The whole of it is read here, once. A
 // refusal wraps one or more [*Error]; a path that is not there, or cannot be
 // read, wraps the system's error too.
-func Open(path string) (*Bundle, error) {
+func Open(path string) (*Bundle, error) { return open(path, false) }
+
+// OpenOrModule is [Open] for whoever may launch a module without a bundle, too: a
+// regular file of the operator's that begins as a module does. It is not reached by
+// a link as its last component, for its name is the agent's.
+func OpenOrModule(path string) (*Bundle, error) { return open(path, true) }
+
+func open(path string, orModule bool) (*Bundle, error) {
 	if strings.HasPrefix(path, "oci://") {
 		return nil, &Error{
 			File: path, Code: "unsupported", Message: "bundles in a registry are not supported by this version",
@@ -67,37 +80,94 @@ func Open(path string) (*Bundle, error) {
 	case !info.Mode().IsRegular(): // opening a device may do something
 		return nil, noArchive(path, info)
 	}
-	files, err := openArchive(path)
+	files, b, err := openFile(path, orModule)
 	if err != nil {
 		return nil, locate(err, within(path))
 	}
-	b, err := verify(files, within(path))
-	if err != nil {
-		return nil, err
+	if b == nil {
+		if b, err = verify(files, within(path)); err != nil {
+			return nil, err
+		}
 	}
 	b.Path = path
 	return b, nil
 }
 
-// openArchive reads a file that is an archive. The file may be reached by a
-// link: the path is the operator's.
-func openArchive(path string) (map[string][]byte, error) {
+// openFile reads a file: the files of an archive, or the agent that a module is. An
+// archive may be reached by a link: the path is the operator's.
+func openFile(path string, orModule bool) (files map[string][]byte, module *Bundle, err error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, noArchive("", info)
+		return nil, nil, noArchive("", info)
 	}
 	if err := checkOwner("", info); err != nil {
+		return nil, nil, err
+	}
+	if orModule && isModule(f) {
+		module, err = readModule(f, path, info)
+		return nil, module, err
+	}
+	files, err = readArchive(f, info.Size())
+	return files, nil, err
+}
+
+func isModule(r io.ReaderAt) bool {
+	head := make([]byte, len(moduleMagic))
+	_, err := r.ReadAt(head, 0)
+	return err == nil && string(head) == moduleMagic
+}
+
+// readModule reads the module that info is about as an agent without a policy.
+func readModule(f io.Reader, path string, info fs.FileInfo) (*Bundle, error) {
+	named, err := os.Lstat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case named.Mode()&fs.ModeSymlink != 0:
+		return nil, linkedModule(path)
+	case !os.SameFile(named, info):
+		return nil, changed("")
+	case info.Size() > MaxModule:
+		return nil, &Error{
+			Code: "size", Message: fmt.Sprintf("the module has %d bytes; at most %d are read", info.Size(), MaxModule),
+		}
+	}
+	agent, err := ident.AgentOf(filepath.Base(path))
+	if err != nil {
+		return nil, &Error{Code: "agent_name", Message: err.Error(), Hint: "rename the file"}
+	}
+	wasm, err := readSized(f, info.Size(), info.Size())
+	var grown *Error
+	switch {
+	case errors.As(err, &grown):
+		return nil, changed("")
+	case err != nil:
 		return nil, err
 	}
-	return readArchive(f, info.Size())
+	sum := sha256Hex(wasm)
+	return &Bundle{
+		Manifest: &Manifest{Agent: agent, Entry: File{Path: filepath.Base(path), SHA256: sum}},
+		Wasm:     wasm, WasmSHA256: sum, Digest: sum, Bare: true,
+	}, nil
+}
+
+// linkedModule says where the file itself is.
+func linkedModule(path string) error {
+	e := &Error{
+		Code: "entry_type", Message: "this is a symbolic link, and an agent without a bundle is named after its own file",
+	}
+	if to, err := filepath.EvalSymlinks(path); err == nil {
+		e.Hint = "name " + to
+	}
+	return e
 }
 
 func noArchive(path string, info fs.FileInfo) error {

@@ -97,7 +97,10 @@ func (l *Launcher) Suggest(ctx context.Context, override bool, of ...string) (ma
 
 // flags are what q says, as flags of a command say it.
 func (q *Request) flags() compose.Flags {
-	f := compose.Flags{Overrides: q.Overrides, Profiles: q.Profiles, Allow: q.Allow, Deny: q.Deny}
+	f := compose.Flags{
+		Overrides: q.Overrides, Profiles: q.Profiles, Allow: q.Allow, Deny: q.Deny,
+		Bare: compose.BaseOfModule, Base: q.Base,
+	}
 	for _, key := range slices.Sorted(maps.Keys(q.Limits)) {
 		f.Limits = append(f.Limits, fmt.Sprintf("%s=%d", key, q.Limits[key]))
 	}

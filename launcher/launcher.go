@@ -38,9 +38,14 @@ type Launcher struct{ runner compose.Runner }
 
 // A Request is one launch. Nothing in it widens what the bundle asks for.
 type Request struct {
-	Bundle string // path of a folder or an archive
-	Args   []string
-	Input  []byte // the agent's stdin
+	Bundle string // path of a folder, an archive, or a module without a bundle
+	// Base are the capabilities that a module without a bundle asks for; without them
+	// it holds nothing. A bundle's own policy says what it asks for, and Base is
+	// refused. Nobody else than this program should decide it: what a user or a model
+	// says belongs into Allow and Deny.
+	Base  []string
+	Args  []string
+	Input []byte // the agent's stdin
 	// Overrides are paths of further override files, Profiles names of profiles.
 	Overrides, Profiles []string
 	// Allow bounds the family of each capability to it; Deny takes capabilities away.

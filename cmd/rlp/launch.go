@@ -34,9 +34,10 @@ type launchFlags struct {
 
 // registerPolicy defines the flags by which an invocation narrows.
 func registerPolicy(fs *pflag.FlagSet, f *compose.Flags) {
+	f.Bare = compose.AllowOfModule
 	fs.Var((*textsFlag)(&f.Overrides), "override", "a further override `FILE`; narrows only")
 	fs.Var((*textsFlag)(&f.Profiles), "profile", "apply the profile `NAME`; rlp caps profiles lists them")
-	fs.Var((*textsFlag)(&f.Allow), "allow", "bound the family of `CAP` to it, such as fs:read:/tmp; may be given again")
+	fs.Var((*textsFlag)(&f.Allow), "allow", "bound the family of `CAP` to it, such as fs:read:/tmp; a module without a bundle asks for just that")
 	fs.Var((*textsFlag)(&f.Deny), "deny", "take `CAP` away, such as kb:write:*; may be given again")
 	fs.Var((*textsFlag)(&f.Limits), "limit",
 		"set a limit by `KEY=N`, such as wall_time_ms=1000: lowers what others say, lifts a default")

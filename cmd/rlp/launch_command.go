@@ -10,6 +10,7 @@ func (a *app) launchCommand() *cobra.Command {
 		Short: "Launch an agent with the capabilities that are left of its policy",
 		Example: `  rlp launch agents/notes_digest --param notes=testdata/notes --param out=/tmp/out
   rlp launch agent.tar.gz --deny kb:write:* --limit wall_time_ms=5000 -- --verbose
+  rlp launch wordcount.wasm --allow fs:read:/home/user/notes
   rlp launch --remote notes_digest --input '{"day":1}'`,
 		Args: func(c *cobra.Command, args []string) error {
 			if err := r.joined(args); err != nil {

@@ -116,6 +116,12 @@ func quoted(words []string) string {
 func (ed *editor) grant() {
 	ed.policy.Base = append(ed.policy.Base, caps.Entry{Grant: ed.asked()})
 	what := policyLine(ed.shown)
+	if ed.of.Bundle != nil && ed.of.Bundle.Bare {
+		what = "--allow " + strings.Join(ed.words(), " --allow ")
+		ed.made = append(ed.made, Edit{Layer: "base", Do: "add", What: what, Text: "launch it with " + what +
+			": a module without a bundle asks for nothing else" + ed.mustExist()})
+		return
+	}
 	ed.made = append(ed.made, Edit{Layer: "base", Do: "add", What: what, Text: "add " + what +
 		" to policy.caps: only the bundle's author can, for nothing else widens" + ed.mustExist()})
 }

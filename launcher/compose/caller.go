@@ -13,17 +13,12 @@ import (
 // --allow names is bounded as a whole: what is not allowed in it is gone.
 func CallerLayer(f Flags, domains []string) (*caps.Layer, error) {
 	l := &caps.Layer{Name: run.CallerLayer}
-	for _, text := range f.Allow {
-		g, err := caps.ParseGrant(text)
-		if err != nil {
-			return nil, usagef("--allow %s: %w", text, err)
-		}
-		if err := policy.KnownDomain(g, domains); err != nil {
-			return nil, usagef("--allow %s: %w", text, err)
-		}
-		pos := caps.Pos{File: "--allow " + text}
-		l.Allow = append(l.Allow, caps.Entry{Grant: g, Pos: pos})
-		l.Bounds = append(l.Bounds, caps.Bound{Family: g.Family, Modes: caps.AllModes(g.Family), Pos: pos})
+	var err error
+	if l.Allow, err = granted("--allow", f.Allow, domains); err != nil {
+		return nil, err
+	}
+	for _, e := range l.Allow {
+		l.Bounds = append(l.Bounds, caps.Bound{Family: e.Grant.Family, Modes: caps.AllModes(e.Grant.Family), Pos: e.Pos})
 	}
 	for _, text := range f.Deny {
 		grants, err := caps.ParseDeny(text)
@@ -43,6 +38,21 @@ func CallerLayer(f Flags, domains []string) (*caps.Layer, error) {
 		}
 	}
 	return l, nil
+}
+
+// granted are the capabilities of a list that is called flag.
+func granted(flag string, list, domains []string) (entries []caps.Entry, err error) {
+	for _, text := range list {
+		g, err := caps.ParseGrant(text)
+		if err == nil {
+			err = policy.KnownDomain(g, domains)
+		}
+		if err != nil {
+			return nil, usagef("%s %s: %w", flag, text, err)
+		}
+		entries = append(entries, caps.Entry{Grant: g, Pos: caps.Pos{File: flag + " " + text}})
+	}
+	return entries, nil
 }
 
 func addLimit(l *caps.Layer, text string) error {

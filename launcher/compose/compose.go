@@ -27,12 +27,6 @@ import (
 	"runloop.dev/rlp/launcher/run"
 )
 
-// Flags are the flags by which one invocation narrows, and fills in the
-// placeholders.
-type Flags struct {
-	Overrides, Profiles, Allow, Deny, Limits, Params []string
-}
-
 // A Composition is a bundle and everything that narrows it, read and parsed:
 // what a plan is made of.
 type Composition struct {
@@ -75,10 +69,10 @@ func (a *Reader) Complete(c *Composition, f Flags) (*Composition, error) {
 	var err error
 	if c.Origin.Bundle != nil {
 		c.Bundle = c.Origin.Bundle
-	} else if c.Bundle, err = bundles.Open(c.Path); err != nil {
+	} else if c.Bundle, err = f.open(c.Path); err != nil {
 		return nil, inputErr(err)
 	}
-	base, err := a.base(c)
+	base, err := a.base(c, &f)
 	if err != nil {
 		return nil, err
 	}
@@ -146,8 +140,17 @@ func (a *Reader) Options(h home.Home, cfg config.Config) policy.Options {
 	}
 }
 
-// base is policy.caps joined with the manifest's [requires].
-func (a *Reader) base(c *Composition) (*policy.Base, error) {
+// base is policy.caps joined with the manifest's [requires], or what f says that a
+// module without a bundle asks for.
+func (a *Reader) base(c *Composition, f *Flags) (*policy.Base, error) {
+	if c.Bundle.Bare {
+		entries, findings, err := f.ofModule(c.domains())
+		c.Findings = append(c.Findings, findings...)
+		return &policy.Base{Entries: entries}, err
+	}
+	if len(f.Base) > 0 {
+		return nil, usagef("%s is a bundle, and its policy.caps says what it asks for; leave Base out", c.Path)
+	}
 	opt := a.Options(c.Home, c.Config)
 	var away error // a template that is there, and cannot be read
 	opt.Template = func(name string) ([]byte, error) {
@@ -231,7 +234,7 @@ func (a *Reader) layers(c *Composition, f Flags, given *policy.Given) ([]*caps.L
 		return nil, err
 	}
 	layers = append(layers, asked...)
-	caller, err := CallerLayer(f, append(policy.BuiltinDomains(), c.Config.KB.Domains...))
+	caller, err := CallerLayer(f, c.domains())
 	if err != nil {
 		return nil, err
 	}
@@ -329,6 +332,11 @@ func (c *Composition) MustBeSet(command string) error {
 	fmt.Fprintf(&b, "\nfor example: rlp %s %s%s\nor write them under [params] in %s", command, c.Path, example,
 		c.Home.Override(c.Bundle.Manifest.Agent.String()))
 	return usagef("%s", b.String())
+}
+
+// domains are those of the knowledge base.
+func (c *Composition) domains() []string {
+	return append(policy.BuiltinDomains(), c.Config.KB.Domains...)
 }
 
 // unlike are the findings of another code.

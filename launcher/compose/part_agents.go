@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/hostcalls"
 	"runloop.dev/rlp/launcher/run"
 )
@@ -55,7 +54,7 @@ func (d *delegates) Launch(ctx context.Context, asked *hostcalls.Delegation) (*h
 		Warn: func(text string) { warnings = append(warnings, text) },
 	}
 	flags := requested(&by.parent)
-	if _, err := CallerLayer(flags, append(policy.BuiltinDomains(), d.from.Config.KB.Domains...)); err != nil {
+	if _, err := CallerLayer(flags, d.from.domains()); err != nil {
 		return nil, &hostcalls.Fail{Errno: hostcalls.Inval, Hint: err.Error()}
 	}
 	report, err := d.by.delegate(ctx, by, path, flags, &Job{

@@ -205,12 +205,13 @@ func (a *Reader) OwnPaths(paths ...string) error {
 	return Own(h, paths...)
 }
 
-// OwnBundle opens the bundle at a path of the operator's own.
+// OwnBundle opens the bundle, or the module without one, at a path of the
+// operator's own.
 func (a *Reader) OwnBundle(path string) (*bundles.Bundle, error) {
 	if err := a.OwnPaths(path); err != nil {
 		return nil, err
 	}
-	b, err := bundles.Open(path)
+	b, err := bundles.OpenOrModule(path)
 	if err != nil {
 		return nil, &Error{Status: run.StatusInput, Err: err}
 	}

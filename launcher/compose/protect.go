@@ -12,6 +12,8 @@ import (
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/internal/base/home"
+	"runloop.dev/rlp/internal/base/tomlfile"
+	"runloop.dev/rlp/launcher/run"
 )
 
 // Protected is the layer that no file can lift: the home, /proc, /sys and /dev;
@@ -162,15 +164,25 @@ func protect(path string, modes caps.ModeSet) caps.Entry {
 }
 
 // unsupported refuses a home that holds a restriction which this version does
-// not enforce: it must not be read past.
+// not enforce: it must not be read past. It verifies no signature, so that what a
+// trust policy says of all that is unsigned holds for all that is launched.
 func unsupported(h home.Home) error {
 	path := filepath.Join(h.Dir(), "trust-policy.toml")
-	_, err := os.Lstat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil
-	case err != nil:
-		return inputErr(fmt.Errorf("looking for a trust policy: %w", err))
+	}
+	data, err := tomlfile.ReadFile(path, 0)
+	if err != nil {
+		return inputErr(fmt.Errorf("reading the trust policy: %w", err))
+	}
+	t, err := tomlfile.Parse(path, data)
+	if err != nil {
+		return inputErr(err)
+	}
+	if e, ok := t.Get("default"); ok && e.Value.Str == "refuse" {
+		return &Error{Status: run.StatusPolicy, Err: &tomlfile.Error{
+			Pos: e.Pos, Msg: `default = "refuse", and to this version, which verifies no signatures, every agent is unsigned`,
+		}}
 	}
 	return inputErr(fmt.Errorf("%s: this version verifies no signatures and cannot enforce it; take the file away", path))
 }

@@ -1,7 +1,6 @@
 package compose
 
 import (
-	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/launcher/ask"
 )
 
@@ -10,7 +9,7 @@ func (c *Composition) Subject() *ask.Subject {
 	s := &ask.Subject{
 		Bundle: c.Bundle, Policy: c.Policy, Paths: c.Paths, Params: c.params, Unset: c.Unset, Findings: c.Findings,
 		Override: c.Home.Override(c.Bundle.Manifest.Agent.String()), Relaxed: c.Relaxed(), Programs: c.CanonicalProgram,
-		Domains: append(policy.BuiltinDomains(), c.Config.KB.Domains...),
+		Domains: c.domains(),
 	}
 	if len(c.programs) > 0 {
 		s.Execs = c.programs[0]

@@ -17,8 +17,10 @@ import (
 // bundle lints a bundle with everything that applies to it. A source folder
 // that was not built yet is linted by its files.
 func (l *linter) bundle(path string, overrides []string) {
-	c, plan, err := l.reader.Plan(path, compose.Flags{Overrides: overrides, Profiles: l.query.Profiles})
-	if _, unread := bundles.Open(path); err != nil && unread != nil && !isBuilt(path) && l.source(path) {
+	c, plan, err := l.reader.Plan(path, compose.Flags{
+		Overrides: overrides, Profiles: l.query.Profiles, Bare: compose.AllowOfModule,
+	})
+	if _, unread := bundles.OpenOrModule(path); err != nil && unread != nil && !isBuilt(path) && l.source(path) {
 		return // what is wrong with its files is told by their names
 	}
 	if err != nil {
@@ -110,15 +112,25 @@ func unaskedImports(c *compose.Composition, plan run.Plan, added []hostcalls.Add
 		}
 		for _, im := range imports {
 			if im.Module == known.Module && im.Name == known.Name {
-				findings = append(findings, policy.Finding{
-					Path: c.Bundle.PolicyPath, Severity: policy.SeverityWarning, Code: "import_not_asked",
-					Message: fmt.Sprintf("the module imports %s, and the policy asks for no %s", im.Name, known.Family),
-					Hint:    fmt.Sprintf("add %s to [capabilities], or build without the call", known.Family),
-				})
+				findings = append(findings, unasked(c.Bundle, im.Name, known.Family))
 			}
 		}
 	}
 	return findings
+}
+
+func unasked(b *bundles.Bundle, name string, f caps.Family) policy.Finding {
+	found := policy.Finding{
+		Path: b.PolicyPath, Severity: policy.SeverityWarning, Code: "import_not_asked",
+		Message: fmt.Sprintf("the module imports %s, and the policy asks for no %s", name, f),
+		Hint:    fmt.Sprintf("add %s to [capabilities], or build without the call", f),
+	}
+	if b.Bare {
+		found.Path, found.Severity = b.Path, policy.SeverityInfo
+		found.Message = fmt.Sprintf("the module imports %s, and asks for no %s by itself", name, f)
+		found.Hint = fmt.Sprintf("launch it with an --allow of %s, or the call is denied", f)
+	}
+	return found
 }
 
 // lintTools finds tools that nobody could ever attach: what they need is not in

@@ -120,7 +120,7 @@ func installedAgent(h home.Home, agent string) (string, error) {
 
 func (l *linter) path(path, installed string) {
 	info, gone := os.Stat(path)
-	if gone == nil && (info.IsDir() || isArchive(path)) {
+	if gone == nil && (info.IsDir() || isPacked(path)) {
 		l.bundle(path, nil)
 		return
 	}
@@ -202,8 +202,9 @@ func lintMax(path string) int64 {
 	return 0
 }
 
-func isArchive(path string) bool {
-	for _, end := range []string{".tar", ".tar.gz", ".tgz", ".zip"} {
+// isPacked reports whether a file is one that agents are shipped in.
+func isPacked(path string) bool {
+	for _, end := range []string{".tar", ".tar.gz", ".tgz", ".zip", ".wasm"} {
 		if strings.HasSuffix(path, end) {
 			return true
 		}

@@ -63,6 +63,30 @@ func ParseAgent(s string) (Agent, error) {
 	return Agent{s}, nil
 }
 
+// AgentOf is the id of an agent that is a file without a bundle: the name of the
+// file without .wasm, in lower case, other characters as _, and m_ before what does
+// not begin with a letter.
+func AgentOf(file string) (Agent, error) {
+	const end = ".wasm"
+	if n := len(file) - len(end); n >= 0 && strings.EqualFold(file[n:], end) {
+		file = file[:n]
+	}
+	id := strings.Map(func(r rune) rune {
+		if r = unicode.ToLower(r); r < utf8.RuneSelf && isAgentByte(byte(r)) {
+			return r
+		}
+		return '_'
+	}, file)
+	if id == "" || !isLower(id[0]) {
+		id = "m_" + id
+	}
+	if len(id) > MaxLen {
+		return Agent{}, fmt.Errorf("%w: the agent's id would be %s, which has %d characters of at most %d", ErrInvalid,
+			shorten(id), len(id), MaxLen)
+	}
+	return ParseAgent(id)
+}
+
 // String returns the id as it was parsed.
 func (a Agent) String() string { return a.s }
 

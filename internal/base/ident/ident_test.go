@@ -156,3 +156,22 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// A file without a bundle is named by rule, and never as nothing.
+func TestAgentOfAFile(t *testing.T) {
+	for file, want := range map[string]string{
+		"notes.wasm": "notes", "Notes.WASM": "notes", "Data Reader.wasm": "data_reader", "2048": "m_2048",
+		"_default.wasm": "m__default",
+		"-x.wasm":       "m_-x", ".wasm": "m_", "a.b.wasm": "a_b", "Ü\xff.wasm": "m___", "../x": "m____x", "a:b\n": "a_b_",
+		"K":                               "k",
+		strings.Repeat("a", 64) + ".wasm": strings.Repeat("a", 64),
+	} {
+		a, err := AgentOf(file)
+		if err != nil || a.String() != want {
+			t.Errorf("%q is %q, %v; want %s", file, a, err, want)
+		}
+	}
+	if a, err := AgentOf(strings.Repeat("a", 65)); !errors.Is(err, ErrInvalid) || !a.IsZero() {
+		t.Errorf("%q, %v", a, err)
+	}
+}
