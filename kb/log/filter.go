@@ -46,6 +46,9 @@ type Filter struct {
 	After    uint64 `cbor:"7,keyasint,omitempty"` // only records with a higher Seq
 	// AfterOfRun leaves out the first so many records of Run.
 	AfterOfRun uint64 `cbor:"8,keyasint,omitempty"`
+	// Page is about how many bytes of records are read at a time, and held until they
+	// are used: little for who may use them slowly; 0: half a MiB.
+	Page int `cbor:"9,keyasint,omitempty"`
 	// Search bounds how long is looked for records; nil: the answer is whole.
 	Search *Search `cbor:"-"`
 }

@@ -140,13 +140,16 @@ func (q *pageRequest) Check() error { return q.Filter.Check() }
 func (q *pageRequest) Do(ctx context.Context, l *Log) (*pageAnswer, error) {
 	txn := l.db.NewTransaction(false)
 	defer txn.Discard()
-	r, size := &pageAnswer{}, 0
+	r, size, most := &pageAnswer{}, 0, db.PageBytes
+	if q.Filter.Page > 0 {
+		most = min(most, q.Filter.Page)
+	}
 	var err error
 	r.Next, r.More, err = l.walk(ctx, txn, &q.Filter, span{from: q.From, upTo: q.UpTo, glance: q.Bare},
 		func(_ uint64, p []byte) bool {
 			r.Records = append(r.Records, p)
 			size += len(p)
-			return len(r.Records) < db.PageItems && size < db.PageBytes
+			return len(r.Records) < db.PageItems && size < most
 		})
 	return r, err
 }

@@ -16,6 +16,10 @@ const (
 	heardInASecond = 64
 )
 
+// mostUnsent is how much of its answers the system holds for one connection until
+// they are taken. By itself it would take some MiB for each.
+const mostUnsent = 128 << 10
+
 // Parts of the places: what nobody who was proved takes, what one caller has, and
 // what the operator has.
 const (
@@ -66,6 +70,9 @@ func (b *bounded) Accept() (net.Conn, error) {
 	if err != nil {
 		<-b.places
 		return nil, err
+	}
+	if sends, can := c.(interface{ SetWriteBuffer(bytes int) error }); can {
+		_ = sends.SetWriteBuffer(mostUnsent) // it has the system's bound otherwise
 	}
 	p := &placed{Conn: c, of: b, began: b.now()}
 	b.mu.Lock()

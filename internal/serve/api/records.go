@@ -106,6 +106,12 @@ func (s *server) getAudit(w http.ResponseWriter, r *http.Request, c *service.Cal
 		return err
 	}
 	if wantsLines(r) {
+		f.Page = service.PageOfReader
+		leave, err := s.openStream(c)
+		if err != nil {
+			return err
+		}
+		defer leave()
 		return s.lines(w, r, log, f, limit)
 	}
 	page := records{Records: []json.RawMessage{}}

@@ -34,6 +34,10 @@ const (
 	mostMissing = 50
 )
 
+// PageOfReader is how many bytes of stored records are in memory for one who reads
+// them as slowly as they like.
+const PageOfReader = 32 << 10
+
 var errMissing = errors.New("the log lacks records which the run has made")
 
 // Records follows a run that c may see, of this process or of another, from behind
@@ -163,7 +167,7 @@ func (f *follower) give(r Record, err error) bool {
 
 // stored yields what the log has behind the last record.
 func (f *follower) stored() error {
-	for rec, err := range f.log.Audit(f.ctx, kb.Filter{Run: f.run, AfterOfRun: f.at}) {
+	for rec, err := range f.log.Audit(f.ctx, kb.Filter{Run: f.run, AfterOfRun: f.at, Page: PageOfReader}) {
 		if err != nil {
 			return err
 		}

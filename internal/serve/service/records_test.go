@@ -23,6 +23,7 @@ type memory struct {
 	mu    sync.Mutex
 	list  []audit.Record
 	asked int
+	whole int // of the questions, those for more at a time than a reader is to hold
 }
 
 func (m *memory) add(r audit.Record) {
@@ -36,6 +37,9 @@ func (m *memory) Audit(_ context.Context, f kb.Filter) iter.Seq2[audit.Record, e
 	return func(yield func(audit.Record, error) bool) {
 		m.mu.Lock()
 		m.asked++
+		if f.Page != service.PageOfReader {
+			m.whole++
+		}
 		list := append([]audit.Record(nil), m.list...)
 		m.mu.Unlock()
 		for _, r := range list {
@@ -151,6 +155,9 @@ func TestFollowersMissNothing(t *testing.T) {
 	all.Wait()
 	if last := gapless(t, s, c, r.ID(), records, nil); last.RunSeq != records+2 {
 		t.Errorf("afterwards: %d", last.RunSeq)
+	}
+	if n := log.questions(); n == 0 || log.whole > 0 {
+		t.Errorf("of %d questions to the log %d were for more at a time than one who reads slowly may hold", n, log.whole)
 	}
 }
 
