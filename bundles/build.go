@@ -44,6 +44,33 @@ func Build(dir string, wasm []byte) (string, error) {
 	return built, nil
 }
 
+// SourceManifest reads the manifest of a source folder.
+func SourceManifest(dir string) (*Manifest, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, buildError(dir, err)
+	}
+	defer root.Close()
+	in := within(dir)
+	_, m, err := manifestIn(root, in)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &Error{
+			File: in(ManifestName), Code: "file_missing", Message: "there is no such file",
+			Hint: "`rlp agent new NAME` makes a folder with one",
+		}
+	}
+	return m, err
+}
+
+func manifestIn(root *os.Root, in func(string) string) ([]byte, *Manifest, error) {
+	text, err := readIn(root, ManifestName, in)
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := ParseManifest(in(ManifestName), text)
+	return text, m, err
+}
+
 func buildError(dir string, err error) error {
 	return fmt.Errorf("building the bundle of %s: %w", dir, err)
 }
@@ -56,11 +83,7 @@ func sourceTree(dir string, wasm []byte) (map[string][]byte, error) {
 	}
 	defer root.Close()
 	in := within(dir)
-	text, err := readIn(root, ManifestName, in)
-	if err != nil {
-		return nil, err
-	}
-	m, err := ParseManifest(in(ManifestName), text)
+	text, m, err := manifestIn(root, in)
 	if err != nil {
 		return nil, err
 	}

@@ -28,6 +28,7 @@ type Manifest struct {
 	Entry     File
 	Policy    *File // nil without a [caps] table
 	Artifacts map[string]Artifact
+	Build     *BuildStep // nil without a [build] table
 
 	Requires *tomlfile.Table // [requires], the keys of [capabilities]; nil if absent
 	Limits   *tomlfile.Table // [limits]; nil if absent
@@ -37,6 +38,14 @@ type Manifest struct {
 	In, Out []string                   // [ports]
 
 	native *tomlfile.Pos // of an entry_native, which is not run
+}
+
+// A BuildStep is how `rlp agent build` gets the module of a source folder. A launch
+// does nothing with it.
+type BuildStep struct {
+	Command []string // a program and its arguments, run in the folder; nil: Output is made by other means
+	Output  string   // the module that there is then, beneath the folder
+	Pos     tomlfile.Pos
 }
 
 // A File is a file of the bundle that the manifest names, with the digests that

@@ -95,7 +95,14 @@ path = "b.bin"
 [artifacts.a]
 path = "a.bin"
 version = 2
+[build]
+command = ["make", "a b"]
+output = "out/a.wasm"
 `)
+	if want := (&BuildStep{[]string{"make", "a b"}, "out/a.wasm", m.Build.Pos}); !reflect.DeepEqual(m.Build, want) ||
+		m.Build.Pos.Line != 25 {
+		t.Errorf("build %+v", m.Build)
+	}
 	if m.Variant != "small" || m.Description != "Writes.\nThen stops." || m.Entry.SHA256 != strings.Repeat("ab", 32) {
 		t.Errorf("%+v", m)
 	}
@@ -118,7 +125,8 @@ version = 2
 		t.Errorf("files %v", names)
 	}
 	empty := parse(t, agentHead+entryLine)
-	if empty.Requires != nil || empty.Limits != nil || empty.Policy != nil || empty.Params != nil || empty.Schemas != nil {
+	if empty.Requires != nil || empty.Limits != nil || empty.Policy != nil || empty.Params != nil ||
+		empty.Schemas != nil || empty.Build != nil {
 		t.Errorf("%+v", empty)
 	}
 }
@@ -187,6 +195,14 @@ func TestRefusedManifests(t *testing.T) {
 		{good + "[schemas.with]\nminimum = nan\n", `6:10: the schema "with" cannot be written as JSON`},
 		{good + "[ports]\nin = \"x\"\n", "7:6: in must be an array, not a string"},
 		{good + "[ports]\nin = [1]\n", "in[0] must be a string, not an integer"},
+		{good + "[build]\n", `6:2: the key "output" is missing (write output = "agent.wasm"`},
+		{good + "[build]\noutput = \"/tmp/a.wasm\"\n", `7:10: "/tmp/a.wasm": the name is an absolute path`},
+		{good + "[build]\noutput = \"a\"\ncommand = \"make\"\n", "8:11: command must be an array, not a string"},
+		{
+			good + "[build]\noutput = \"a\"\ncommand = []\n",
+			`8:11: [build] command names no program (write command = ["make"]`,
+		},
+		{good + "[build]\noutput = \"a\"\nshell = true\n", `8:1: unknown key "shell"`},
 		{"\xef\xbb\xbf" + good, "byte order mark"},
 		{good + "x", "6:"},
 		{strings.Repeat("#", MaxManifest+1), "at most 1048576 are read"},

@@ -62,8 +62,8 @@ type manifestParser struct {
 }
 
 func (p *manifestParser) all(root *tomlfile.Table) {
-	p.Known(root, "agent", "entry_wasm", "entry_native", "caps", "requires", "limits", "params", "artifacts", "schemas",
-		"ports")
+	p.Known(root, "agent", "entry_wasm", "entry_native", "build", "caps", "requires", "limits", "params", "artifacts",
+		"schemas", "ports")
 	agent, ok := p.Table(root, "agent")
 	if _, there := root.Get("agent"); !there {
 		p.Errorf(root.Pos, "begin with [agent], name, version and kind", "the table [agent] is missing")
@@ -74,6 +74,9 @@ func (p *manifestParser) all(root *tomlfile.Table) {
 	p.entry(root, agent)
 	if t, ok := p.Table(root, "caps"); ok {
 		p.caps(t)
+	}
+	if t, ok := p.Table(root, "build"); ok {
+		p.m.Build = p.build(t)
 	}
 	p.m.Requires, _ = p.Table(root, "requires")
 	p.m.Limits, _ = p.Table(root, "limits")
@@ -182,6 +185,21 @@ func (p *manifestParser) entry(root, agent *tomlfile.Table) {
 	}
 	p.Known(t, "path", "sha256", "blake3")
 	p.m.Entry = p.file(t, "path", example)
+}
+
+// build reads how the module of a source folder is made.
+func (p *manifestParser) build(t *tomlfile.Table) *BuildStep {
+	p.Known(t, "command", "output")
+	b := &BuildStep{Pos: t.Pos}
+	if e, ok := t.Get("command"); ok {
+		b.Pos = e.Value.Pos
+		if b.Command, ok = p.Strings(t, "command"); ok && (len(b.Command) == 0 || b.Command[0] == "") {
+			p.Errorf(b.Pos, `write command = ["make"], or leave it out where something else makes the module`,
+				"[build] command names no program")
+		}
+	}
+	b.Output = p.file(t, "output", `write output = "agent.wasm", the module that there is after the command`).Path
+	return b
 }
 
 func (p *manifestParser) caps(t *tomlfile.Table) {

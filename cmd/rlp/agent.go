@@ -11,37 +11,97 @@ import (
 
 func (a *app) agentCommand() *cobra.Command {
 	c := &cobra.Command{Use: "agent", Short: "Build, install and inspect agents", Args: cobra.NoArgs, RunE: showHelp}
-	c.AddCommand(a.agentBuildCommand(), a.agentInstallCommand(), a.agentListCommand(), a.agentInspectCommand(),
-		a.agentRemoveCommand())
+	c.AddCommand(agentNewCommand(a), agentBuildCommand(a), a.agentInstallCommand(), a.agentListCommand(),
+		a.agentInspectCommand(), a.agentRemoveCommand())
 	return c
 }
 
 func showHelp(c *cobra.Command, _ []string) error { return c.Help() }
 
-func (a *app) agentBuildCommand() *cobra.Command {
+func agentNewCommand(a *app) *cobra.Command {
+	var lang, dir string
+	c := &cobra.Command{
+		Use:   "new NAME",
+		Short: "Make a folder with an agent in it that builds, tests and launches at once",
+		Long: `New writes a first agent, its manifest, its policy, its test and the SDK of its
+language into the folder NAME, or DIR. Nothing is fetched: the folder builds
+without a network. What is there already is not overwritten.
+
+go    needs Go
+c     needs clang, lld, wasi-libc and libclang-rt-14-dev-wasm32 (Debian's names)
+rust  needs rustc and cargo, with the target wasm32-wasip1 or, as in Debian's
+      libstd-rust-dev-wasm32, wasm32-wasi`,
+		Example: "  rlp agent new greeter && rlp agent build greeter && rlp launch greeter -- Ada\n" +
+			"  rlp agent new greeter --lang c --dir agents/greeter",
+		Args: exactly("a NAME"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			m, err := agents.New(a.reader(), args[0], lang, dir)
+			switch {
+			case err != nil:
+				return err
+			case a.json:
+				return a.printJSON(m)
+			case !a.quiet:
+				test := "go test ."
+				if lang != "go" {
+					test = "sh test.sh"
+				}
+				fmt.Fprintf(a.stdout, "%s is made. Begin with\n  cd %s\n  rlp agent build\n  rlp launch . -- Ada\n  %s\n", m.Agent,
+					printable(m.Dir), test)
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVar(&lang, "lang", "go", "the language: "+strings.Join(agents.Langs(), ", "))
+	c.Flags().StringVar(&dir, "dir", "", "the folder, new or empty (default: NAME)")
+	return c
+}
+
+func agentBuildCommand(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:   "build DIR...",
+		Use:   "build [DIR...]",
 		Short: "Build agent sources into DIR/agent.bundle",
-		Long: `Build compiles the Go program in each DIR for wasip1, fills the digests into its
-manifest.toml, and writes DIR/agent.bundle.`,
-		Example: "  rlp agent build agents/notes_digest",
-		Args:    atLeastOne("DIR"),
+		Long: `Build makes the module of each DIR (default: this folder), fills the digests into
+its manifest.toml, and writes DIR/agent.bundle.
+
+Where manifest.toml has [build], its command is run in DIR, without a shell, with
+your rights, and makes output; without a command, output is there already:
+
+    [build]
+    command = ["clang", "--target=wasm32-wasi", "-O2", "-o", "agent.wasm", "main.c"]
+    output = "agent.wasm"
+
+Without [build] the Go program in DIR is compiled for wasip1. Build what you
+trust; of others launch the bundle.`,
+		Example: "  rlp agent build\n  rlp agent build agents/notes_digest agents/critic",
 		RunE: func(c *cobra.Command, dirs []string) error {
+			if len(dirs) == 0 {
+				dirs = []string{"."}
+			}
 			for _, dir := range dirs {
 				b, err := agents.Build(c.Context(), a.reader(), dir, selfPath)
-				if err == nil && a.json {
-					err = a.printJSON(b)
+				if err == nil {
+					err = printBuilt(a, b)
 				}
 				if err != nil {
 					return err
-				}
-				if !a.json && !a.quiet {
-					fmt.Fprintf(a.stdout, "%s %s: %s (%.1f MB)\n", b.Agent, printable(b.Version), b.Bundle, float64(b.WasmBytes)/1e6)
 				}
 			}
 			return nil
 		},
 	}
+}
+
+func printBuilt(a *app, b *agents.Built) error {
+	switch {
+	case a.json:
+		return a.printJSON(b)
+	case a.quiet:
+		return nil
+	}
+	_, err := fmt.Fprintf(a.stdout, "%s %s: %s (%.1f MB)\n", b.Agent, printable(b.Version), b.Bundle,
+		float64(b.WasmBytes)/1e6)
+	return err
 }
 
 // atLeastOne is the argument rule of commands that take one thing or more.

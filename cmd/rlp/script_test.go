@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -57,6 +58,10 @@ func TestScripts(t *testing.T) {
 func runScripts(t *testing.T, dir string, files []string, more func(*testscript.Env) error) {
 	probe := buildProbe(t)
 	cache := compiledProbe(t, probe)
+	goCache, err := exec.Command("go", "env", "GOCACHE").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir: dir, Files: files, UpdateScripts: *update, RequireExplicitExec: true,
 		Setup: func(env *testscript.Env) error {
@@ -70,6 +75,7 @@ func runScripts(t *testing.T, dir string, files []string, more func(*testscript.
 			env.Setenv("OVERRIDES", filepath.Join(home, ".runloop", "caps", "overrides"))
 			env.Setenv("PROBE", probe)
 			env.Setenv("REPO", repository(t))
+			env.Setenv("GOCACHE", strings.TrimSpace(string(goCache)))
 			env.Setenv("GORACE", os.Getenv("GORACE")) // under the race detector each program waits a second before it ends
 			if err := warm(env.WorkDir, home, cache); err != nil {
 				return err

@@ -116,7 +116,7 @@ func Describe(h home.Home, name string) *Installed {
 func Remove(h home.Home, names []string) (removed []string, err error) {
 	for _, name := range names {
 		if _, err := ident.ParseAgent(name); err != nil {
-			return nil, &compose.Error{Status: run.StatusUsage, Err: fmt.Errorf("rlp agent remove: %w", err)}
+			return nil, usageErr(fmt.Errorf("rlp agent remove: %w", err))
 		}
 	}
 	for _, name := range names {

@@ -144,6 +144,7 @@ var packages = map[string]drawing{
 		"launcher/run":             "outcomes and exit statuses",
 	}},
 	"launcher/agents": {8, doors{
+		"agents":                  "writes the SDKs and first agents into new folders, as text",
 		"bundles":                 "builds, installs and removes them",
 		"internal/base/home":      "where they are installed",
 		"internal/base/ident":     "their names",
@@ -471,7 +472,9 @@ var packages = map[string]drawing{
 	"internal/base/ident":    {0, nil},
 	"internal/base/tomlfile": {0, doors{"internal/base/strictjson": "policies in JSON"}},
 
-	// The guest's half. The host never imports it, nor it the host.
+	// The guest's half. The host never imports it, nor it the host, but for its text.
+	"agents":              {0, nil},
+	"agents/sdk/first/go": {2, doors{"agents/sdk": "the guest half of the interface"}},
 	"agents/*": {3, doors{
 		"agents/sdk":          "the guest half of the interface",
 		"agents/sdk/jsonlite": "small JSON, where encoding/json is most of a module",
@@ -535,6 +538,7 @@ var testDoors = map[string]doors{
 	},
 	"internal/serve/console": {"kb/journal": "a log of very many runs, as launches leave it"},
 	"agents/*":               {"agents/sdk/sdktest": "an agent is tested against a host that is not there"},
+	"agents/sdk/first/go":    {"agents/sdk/sdktest": "an agent is tested against a host that is not there"},
 	"agents/sdk":             {"agents/sdk/sdktest": "the calls are tested against a host that is not there"},
 	"kb/journal":             {"kb/kbtest": "a disk that loses power"},
 	"kb/log":                 {"kb/logtest": "runs, and checkpoints with a signature"},
@@ -836,6 +840,7 @@ var guarded = map[string][]owner{
 		{"internal/effect/mcpclient/mcptest", false, "shows what a server is given, and exits"},
 		{"internal/effect/model/remote", false, "the pipe that a child answers on"},
 		{"agents/*", false, "a guest's files, arguments and exit"},
+		{"agents/sdk/first/go", false, "the same"},
 		{"agents/sdk", false, "a guest's files, arguments and exit"},
 		{"agents/sdk/sdktest", false, "compiles an agent as a guest"},
 		{"bundles", false, "reads a bundle once"},
@@ -914,6 +919,7 @@ var childOwners = append([]owner{{"launcher", false, "is the children of the pro
 var edgeOwners = []owner{
 	{"cmd/rlp", false, "the composition root"},
 	{"agents/*", false, "a program of its own"},
+	{"agents/sdk/first/go", false, "a program of its own"},
 	{"agents/sdk", false, "the guest's side of the system interface"},
 	{"agents/sdk/sdktest", false, "compiles an agent as a guest"},
 	{"internal/effect/lane/confined", false, "a program of its own"},
