@@ -1,10 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
+	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"runloop.dev/rlp/launcher/ask"
 	"runloop.dev/rlp/launcher/auditlog"
 )
 
@@ -50,4 +55,82 @@ It ends with 1 when something is not as it was recorded.`,
 	fs.StringVar(&proof, "proof", "", "check the proofs in `FILE` instead, with --key and without any log")
 	fs.StringVar(&f.Key, "key", "", "believe the public key `K`, a line or a file, instead of the one beside the log")
 	return c
+}
+
+func (a *app) printVerification(v *ask.Verification) error {
+	if a.json {
+		return a.printJSON(v)
+	}
+	return atOnce(a.stdout, func(w io.Writer) { writeVerification(w, v, a.quiet) })
+}
+
+// atOnce writes a text whole, or says that it could not: what was found and
+// printed to nobody is not what a script takes for an answer.
+func atOnce(to io.Writer, write func(io.Writer)) error {
+	var text bytes.Buffer
+	write(&text)
+	_, err := to.Write(text.Bytes())
+	return err
+}
+
+func writeVerification(w io.Writer, v *ask.Verification, quiet bool) {
+	checked := v.Root != "" // the log was looked at
+	if v.Fault != nil {
+		fmt.Fprintf(w, "not as recorded: %s\n", printable(v.Fault.String()))
+	} else {
+		fmt.Fprintf(w, "ok: %s\n", verificationSummary(v))
+	}
+	if quiet {
+		return
+	}
+	if checked {
+		fmt.Fprintf(w, "tree       %d leaves, root %s\n", v.Size, v.Root)
+	}
+	if v.Pruned > 0 {
+		fmt.Fprintf(w, "pruned     records 1 to %d, at %s; their leaves are in the tree\n", v.Pruned,
+			v.PrunedAt.Format(time.RFC3339))
+	}
+	if checked && v.Run == "" {
+		fmt.Fprintf(w, "signed     %s, the newest of %d records\n", counted(v.Checkpoints, "checkpoint"), v.Sealed)
+	}
+	if v.Origin != "" {
+		fmt.Fprintf(w, "log        %s\n", printable(v.Origin))
+	}
+	for _, m := range v.Missing {
+		fmt.Fprintf(w, "missing    %s\n", printable(m))
+	}
+	if v.BareRuns > 0 {
+		fmt.Fprintf(w, "bare       %s ended before the beginning was recorded: the process died, and nothing was decided\n",
+			counted(v.BareRuns, "run"))
+	}
+	for _, o := range v.Outside {
+		fmt.Fprintf(w, "outside    %s: %s, the newest of %d records%s\n", printable(o.File),
+			counted(o.Checkpoints, "checkpoint"), o.Newest, o.Rest())
+	}
+	for _, t := range v.Published {
+		of := ""
+		if checked {
+			of = fmt.Sprintf(" of %d", v.Size)
+		}
+		fmt.Fprintf(w, "published  %s: %d%s records\n", printable(t.Sink), t.Size, of)
+	}
+}
+
+// verificationSummary says what was looked at.
+func verificationSummary(v *ask.Verification) string {
+	s := fmt.Sprintf("%s of %s", counted(v.Records, "record"), counted(v.Runs, "run"))
+	if v.Run != "" {
+		s = fmt.Sprintf("%s of run %s", counted(v.Records, "record"), v.Run)
+	}
+	if v.Records == 0 && v.Size == 0 {
+		return "the log of tenant " + v.Tenant + " has no records"
+	}
+	s += ", as they were recorded"
+	if v.Run == "" && v.From > 1 {
+		s += fmt.Sprintf(", from number %d on", v.From)
+	}
+	if v.OpenRuns > 0 {
+		s += fmt.Sprintf("; %s not ended", counted(v.OpenRuns, "run"))
+	}
+	return s
 }
