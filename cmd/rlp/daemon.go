@@ -30,7 +30,7 @@ launch is asked for: the same run, record, output and exit status, sooner. It
 serves this user alone, through a socket in the home, and ends by itself. What it
 cannot do just as well, rlp launch does without it.
 
-It stays in the foreground. [daemon] start = "auto" in config.toml has the first
+It stays in the foreground; rlp daemon start leaves it in the background. [daemon] start = "auto" in config.toml has the first
 launch start one.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -40,14 +40,21 @@ launch start one.`,
 			return a.daemon(c.Context(), idle)
 		},
 	}
-	c.Flags().DurationVar(&idle, "idle", 0, "end after so long without a launch (default [daemon] idle, 10m)")
+	start := &cobra.Command{
+		Use: "start", Short: "Start a daemon in the background, and return when it serves", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return startByHand(a, idle) },
+	}
+	for _, c := range []*cobra.Command{c, start} {
+		c.Flags().DurationVar(&idle, "idle", 0, "end after so long without a launch (default [daemon] idle, 10m)")
+	}
 	c.AddCommand(
+		start,
 		&cobra.Command{
-			Use: "status", Short: "Say whether a helper serves, and what it did", Args: cobra.NoArgs,
+			Use: "status", Short: "Say whether a daemon serves, and what it did", Args: cobra.NoArgs,
 			RunE: func(*cobra.Command, []string) error { return a.askTheDaemon(daemon.Status) },
 		},
 		&cobra.Command{
-			Use: "stop", Short: "Have the helper end when its launches have ended", Args: cobra.NoArgs,
+			Use: "stop", Short: "End the daemon when its launches have ended", Args: cobra.NoArgs,
 			RunE: func(c *cobra.Command, _ []string) error { return a.stopDaemon(c.Context()) },
 		},
 	)
@@ -99,7 +106,7 @@ func daemonErr(err error) error {
 	case errors.Is(err, daemon.ErrUnsupported):
 		return &statusError{Status: launcher.StatusUnsupported, Err: err}
 	case errors.Is(err, daemon.ErrNobody):
-		err = fmt.Errorf("%w; rlp daemon starts one", err)
+		err = fmt.Errorf("%w; rlp daemon start starts one", err)
 	case errors.Is(err, daemon.ErrServed):
 		err = fmt.Errorf("%w; rlp daemon status shows it, rlp daemon stop ends it", err)
 	}

@@ -1,11 +1,16 @@
 package main
 
 import (
+	"bufio"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
+	"runloop.dev/rlp/internal/base/home"
+	"runloop.dev/rlp/internal/base/strictjson"
 	"runloop.dev/rlp/internal/serve/daemon"
 	"runloop.dev/rlp/launcher/compose"
 )
@@ -75,13 +80,26 @@ func (a *app) startDaemon(c *compose.Composition, f launchFlags) {
 	if !errors.Is(err, daemon.ErrNobody) {
 		return
 	}
-	self, err := selfPath()
-	if err != nil {
-		return
-	}
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return
+	}
+	defer null.Close()
+	if p, err := a.daemonProcess(c.Home, null, "--quiet"); err == nil {
+		_ = p.Release() // it outlives this process
+	}
+}
+
+// daemonProcess starts a daemon of the home, which prints on out. It has nothing of
+// this invocation but the home and what the process itself reads.
+func (a *app) daemonProcess(h home.Home, out *os.File, flags ...string) (*os.Process, error) {
+	self, err := selfPath()
+	if err != nil {
+		return nil, err
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
 	}
 	defer null.Close()
 	var env []string
@@ -90,11 +108,60 @@ func (a *app) startDaemon(c *compose.Composition, f launchFlags) {
 			env = append(env, name+"="+v)
 		}
 	}
-	p, err := os.StartProcess(self, []string{"rlp", "daemon", "--quiet", "--home", c.Home.Dir()}, &os.ProcAttr{
-		Dir: "/", Env: env, Files: []*os.File{null, null, null}, Sys: ownSession(),
+	args := append([]string{"rlp", "daemon", "--home", h.Dir()}, flags...)
+	return os.StartProcess(self, args, &os.ProcAttr{
+		Dir: "/", Env: env, Files: []*os.File{null, out, null}, Sys: ownSession(),
 	})
+}
+
+// startByHand starts a daemon that stays in the background, and returns when it
+// serves, or with why it does not.
+func startByHand(a *app, idle time.Duration) error {
+	h, err := a.home()
+	if err != nil {
+		return err
+	}
+	client, err := daemon.Dial(filepath.Join(runDir(h), daemon.SocketName))
 	if err == nil {
-		_ = p.Release() // it outlives this process
+		client.Close()
+		return a.askTheDaemon(daemon.Status) // it serves already
+	}
+	flags := []string{"--json"}
+	if idle != 0 {
+		flags = append(flags, "--idle", idle.String())
+	}
+	says, out, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer says.Close()
+	p, err := a.daemonProcess(h, out, flags...)
+	if err = errors.Join(err, out.Close()); err != nil {
+		return daemonErr(err)
+	}
+	_ = p.Release()
+	var said struct {
+		Error *compose.Problem `json:"error"`
+	}
+	if err := strictjson.Unmarshal(firstDocument(says), &said, strictjson.UnknownFields); err != nil {
+		return daemonErr(errors.New("the daemon ended before it served"))
+	}
+	if p := said.Error; p != nil {
+		return &statusError{Status: p.ExitCode, Err: errors.New(compose.Hinted(p.Text(), p.Hint))}
+	}
+	return a.askTheDaemon(daemon.Status)
+}
+
+// firstDocument is what a process that prints JSON prints first: a document ends
+// with the line that has its brace alone. The process goes on.
+func firstDocument(r io.Reader) []byte {
+	var text []byte
+	for lines := bufio.NewReader(r); ; {
+		line, err := lines.ReadBytes('\n')
+		text = append(text, line...)
+		if err != nil || string(line) == "}\n" {
+			return text
+		}
 	}
 }
 

@@ -58,7 +58,13 @@ A bundle says what it needs (policy.caps); you may only take away
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
-		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	showVersion := root.Flags().Bool("version", false, "print the version of rlp")
+	root.RunE = func(c *cobra.Command, _ []string) error {
+		if *showVersion {
+			return printVersion(a)
+		}
+		return c.Help()
 	}
 	a.register(root.PersistentFlags())
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {

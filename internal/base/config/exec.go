@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"math"
@@ -75,15 +76,13 @@ func execSettings() []setting {
 		contained(text("exec.rootfs", func(c *Config) *string { return &c.Exec.Rootfs }, rootFolder)),
 		contained(text("exec.user", func(c *Config) *string { return &c.Exec.User }, userAndGroup)),
 		contained(list("exec.tmpfs", func(c *Config) *[]string { return &c.Exec.Tmpfs }, tmpfsMount)),
-		contained(setting{name: "exec.seccomp", text: true, set: setSeccomp}),
+		contained(setting{
+			name: "exec.seccomp", text: true, set: setSeccomp, show: func(c *Config) any { return c.Exec.Seccomp },
+		}),
 		contained(text("exec.apparmor", func(c *Config) *string { return &c.Exec.AppArmor }, appArmorProfile)),
-		contained(setting{name: "exec.ulimit_nofile", text: true, set: setUlimit(func(c *Config) *Ulimit {
-			return &c.Exec.UlimitNofile
-		}, 1<<20)}),
-		contained(setting{name: "exec.ulimit_nproc", text: true, set: setUlimit(func(c *Config) *Ulimit {
-			return &c.Exec.UlimitNproc
-		}, 1<<22)}),
-		contained(setting{name: "exec.cpus", set: setCPUs}),
+		contained(ulimit("exec.ulimit_nofile", func(c *Config) *Ulimit { return &c.Exec.UlimitNofile }, 1<<20)),
+		contained(ulimit("exec.ulimit_nproc", func(c *Config) *Ulimit { return &c.Exec.UlimitNproc }, 1<<22)),
+		contained(setting{name: "exec.cpus", set: setCPUs, show: func(c *Config) any { return c.Exec.CPUs }}),
 	}
 }
 
@@ -103,7 +102,8 @@ func contained(s setting) setting {
 
 // count is a whole number between two bounds.
 func count(name string, field func(*Config) *int64, low, high int64) setting {
-	return setting{name: name, set: func(w *tomlfile.Walk, name string, v *tomlfile.Value, c *Config) {
+	show := func(c *Config) any { return *field(c) }
+	return setting{name: name, show: show, set: func(w *tomlfile.Walk, name string, v *tomlfile.Value, c *Config) {
 		if !w.Is(v, name, tomlfile.Integer) {
 			return
 		}
@@ -113,6 +113,12 @@ func count(name string, field func(*Config) *int64, low, high int64) setting {
 			return
 		}
 		*field(c) = v.Int
+	}}
+}
+
+func ulimit(name string, field func(*Config) *Ulimit, high int64) setting {
+	return setting{name: name, text: true, set: setUlimit(field, high), show: func(c *Config) any {
+		return fmt.Sprintf("%d:%d", field(c).Soft, field(c).Hard)
 	}}
 }
 

@@ -31,6 +31,11 @@ func Parse(file string, data []byte, env []string) (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
+	return decode(root, env)
+}
+
+// decode lays env over a document, and reads that.
+func decode(root *tomlfile.Table, env []string) (Config, error) {
 	c, w := Default(), &tomlfile.Walk{}
 	fromEnv(w, root, env)
 	read(w, root, "", &c)

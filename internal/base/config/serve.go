@@ -61,7 +61,7 @@ func serveSettings() []setting {
 		text("serve.client_ca", func(c *Config) *string { return &c.Serve.ClientCA }, absolutePath),
 		flag("serve.behind_proxy", func(c *Config) *bool { return &c.Serve.BehindProxy }),
 		count("serve.workers", func(c *Config) *int64 { return &c.Serve.Workers }, 0, 4096),
-		{name: "serve.memory", set: setServeMemory},
+		{name: "serve.memory", set: setServeMemory, show: func(c *Config) any { return c.Serve.Memory }},
 		count("serve.queue", func(c *Config) *int64 { return &c.Serve.Queue }, 0, 1<<20),
 		text("serve.grace", func(c *Config) *string { return &c.Serve.Grace }, graceTime),
 		text("serve.turn_idle", func(c *Config) *string { return &c.Serve.TurnIdle }, turnIdle),

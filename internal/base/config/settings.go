@@ -19,6 +19,8 @@ import (
 type setting struct {
 	name string
 	text bool // wants a string
+	// show is what holds where nobody says anything; nil: an empty table
+	show func(c *Config) any
 	set  func(w *tomlfile.Walk, name string, v *tomlfile.Value, c *Config)
 }
 
@@ -51,7 +53,7 @@ func settings() []setting {
 		{name: "limits", set: setLimits},
 		text("model.default", func(c *Config) *string { return &c.Model.Default }, modelName),
 		flag("model.cache", func(c *Config) *bool { return &c.Model.Cache }),
-		{name: "model.providers", set: setProviders},
+		{name: "model.providers", set: setProviders, show: func(*Config) any { return []string{} }},
 		{name: "model.prices", set: setPrices},
 		text("daemon.start", func(c *Config) *string { return &c.Daemon.Start }, oneOf("never", "auto")),
 		text("daemon.idle", func(c *Config) *string { return &c.Daemon.Idle }, idleTime),
@@ -173,7 +175,8 @@ func absolute(s string) string {
 }
 
 func text(name string, field func(*Config) *string, ok check) setting {
-	return setting{name: name, text: true, set: func(w *tomlfile.Walk, name string, v *tomlfile.Value, c *Config) {
+	show := func(c *Config) any { return *field(c) }
+	set := func(w *tomlfile.Walk, name string, v *tomlfile.Value, c *Config) {
 		if !w.Is(v, name, tomlfile.String) {
 			return
 		}
@@ -182,11 +185,13 @@ func text(name string, field func(*Config) *string, ok check) setting {
 			return
 		}
 		*field(c) = v.Str
-	}}
+	}
+	return setting{name: name, text: true, show: show, set: set}
 }
 
 func flag(name string, field func(*Config) *bool) setting {
-	return setting{name: name, set: func(w *tomlfile.Walk, name string, v *tomlfile.Value, c *Config) {
+	show := func(c *Config) any { return *field(c) }
+	return setting{name: name, show: show, set: func(w *tomlfile.Walk, name string, v *tomlfile.Value, c *Config) {
 		if w.Is(v, name, tomlfile.Bool) {
 			*field(c) = v.Bool
 		}
@@ -194,7 +199,8 @@ func flag(name string, field func(*Config) *bool) setting {
 }
 
 func list(name string, field func(*Config) *[]string, ok check) setting {
-	return setting{name: name, set: func(w *tomlfile.Walk, name string, v *tomlfile.Value, c *Config) {
+	show := func(c *Config) any { return append([]string{}, *field(c)...) }
+	return setting{name: name, show: show, set: func(w *tomlfile.Walk, name string, v *tomlfile.Value, c *Config) {
 		*field(c) = stringList(w, name, v, ok)
 	}}
 }

@@ -131,10 +131,11 @@ func (b *builder) key(n *unstable.Node, depth int) (Entry, error) {
 	return Entry{Key: k, Pos: b.pos(off)}, b.checkControl(off, k, true)
 }
 
-func (b *builder) value(n *unstable.Node, depth int) (Value, error) {
+func (b *builder) value(n *unstable.Node, depth int) (v Value, err error) {
 	b.skipSpace()
 	start := b.cursor
-	v := Value{Pos: b.pos(start)}
+	v = Value{Pos: b.pos(start), start: start}
+	defer func() { v.end = b.cursor }()
 	if depth > maxDepth {
 		return v, b.errorf(start, "tables and arrays are nested more than %d deep", maxDepth)
 	}

@@ -75,6 +75,8 @@ type Value struct {
 	Time  time.Time
 	Items []Value
 	Table *Table
+
+	start, end int // where it stands in the text, in bytes; no end: in none
 }
 
 // A Table is a table: its entries in the order of the file. Pos is that of its

@@ -189,7 +189,9 @@ func TestAccepted(t *testing.T) {
 		t.Run(name, func(t *testing.T) { mustParse(t, text) })
 	}
 	crlf, lf := mustParse(t, "a=1\r\n[b]\r\nc=\"x\"\r\n"), mustParse(t, "a=1\n[b]\nc=\"x\"\n")
-	if !reflect.DeepEqual(crlf, lf) {
+	one, _ := crlf.Get("b")
+	other, _ := lf.Get("b")
+	if !reflect.DeepEqual(crlf.Plain(), lf.Plain()) || one.Value.Table.Entries[0].Pos != other.Value.Table.Entries[0].Pos {
 		t.Error("CRLF changes what is read")
 	}
 }
