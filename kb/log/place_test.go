@@ -28,12 +28,13 @@ func (k testKey) open(note []byte) (o Opened, err error) {
 type place struct {
 	home string
 	Options
+	memTable int64 // of the database; 0: as a store has it
 }
 
 // at is the place of a log in a home, with checkpoints that are signed.
 func at(home string) place {
 	k := newTestKey("ours")
-	return place{home, Options{
+	return place{home: home, Options: Options{
 		Tenant: "default", Now: time.Now, Seal: k.Seal, SealMark: k.Mark,
 	}}
 }
@@ -83,14 +84,24 @@ func (s *testLog) find() (err error) {
 	if err := db.MakeDir(s.place.dir(), 0o077); err != nil {
 		return err
 	}
-	l := &db.Listener{Failed: make(chan error, 1), Free: func() error { return nil }}
-	if o.db, err = db.OpenDatabase(s.place.dir(), l); err != nil {
+	if o.db, err = s.place.database(); err != nil {
 		return err
 	}
 	s.place.Journal = logtest.Dir(s.place.home)
 	o.log, err = New(o.db, o.codec, s.place.Options)
 	s.opened, owners.of[s.place.dir()] = o, o
 	return err
+}
+
+// database opens the database of a place.
+func (p place) database() (*db.Database, error) {
+	l := &db.Listener{Failed: make(chan error, 1), Free: func() error { return nil }}
+	if p.memTable == 0 {
+		return db.OpenDatabase(p.dir(), l)
+	}
+	b, err := badger.Open(db.DatabaseOptions(p.dir()).WithLogger(l).WithMemTableSize(p.memTable).
+		WithValueThreshold(p.memTable / 8)) // it must fit into a transaction
+	return &db.Database{DB: b, Room: func() error { return nil }}, err
 }
 
 // Close closes the log if it is this one's. Others go on with another.

@@ -78,13 +78,19 @@ func (q *pruneRequest) Do(ctx context.Context, l *Log) (*pruneAnswer, error) {
 	}
 	if !under {
 		m, all, err := l.pruner.markMore(ctx, q.BeforeMS, until)
-		if err != nil || m == nil {
+		if err != nil {
 			return r, err
+		}
+		if m == nil {
+			return r, l.pruner.giveBack(true)
 		}
 		r.Mark, r.More = m, !all
 	}
 	n, done, err := l.pruner.removePruned(ctx, until)
 	r.Removed, r.More = n, r.More || under || !done
+	if err == nil && !r.More {
+		err = l.pruner.giveBack(true)
+	}
 	return r, err
 }
 
@@ -279,7 +285,7 @@ func (p *pruner) removePruned(ctx context.Context, until time.Time) (n int, done
 		})
 		if err == nil {
 			n, p.removed, p.unfreed = n+some, last, p.unfreed+some
-			err = p.giveBack(done)
+			err = p.giveBack(false)
 		}
 	}
 	return n, done, errors.Join(err, ctx.Err())
@@ -293,21 +299,27 @@ const (
 // giveBack gives the room of removed records back to the system once they may be a
 // fifth of the database, or the last are gone. To remove is to write: badger frees
 // nothing before it has merged what says so with what it is said of, table by table,
-// which it would do by itself when as much new has come.
-func (p *pruner) giveBack(done bool) error {
-	var size uint64
-	written := false // of what says so; at the end badger may have merged it
-	for _, t := range p.db.Tables() {
-		size += uint64(t.OnDiskSize)
-		written = written || t.Level == 0
-	}
-	if p.unfreed < fewRemoved || !done && (!written || uint64(p.unfreed)*recordBytes < size/5) {
+// which it would do by itself when as much new has come. Where one level has all
+// tables there is nothing to merge: what says so is in memory still, and the records
+// count until it is written.
+func (p *pruner) giveBack(last bool) error {
+	if p.unfreed < fewRemoved {
 		return nil
 	}
-	p.unfreed = 0
+	var size uint64
+	written, levels := false, map[int]bool{}
+	for _, t := range p.db.Tables() {
+		size += uint64(t.OnDiskSize)
+		written, levels[t.Level] = written || t.Level == 0, true
+	}
+	// At the end badger may have merged some of it, into a level between.
+	if len(levels) < 2 || !last && (!written || uint64(p.unfreed)*recordBytes < size/5) {
+		return nil
+	}
 	if err := p.db.Room(); err != nil {
 		return err
 	}
+	p.unfreed = 0
 	return p.db.Flatten(1)
 }
 

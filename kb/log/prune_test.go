@@ -343,38 +343,70 @@ func TestPruningPassesOverNothingTwice(t *testing.T) {
 // Who prunes gets the room back, while it goes on and not when badger comes to it;
 // without that the database is larger than before.
 func TestPruneGivesRoomBack(t *testing.T) {
-	const runs, each = 220, 1000
+	const runs, each = 60, 1000
 	sizes := map[bool]uint64{}
 	for _, gives := range []bool{false, true} {
-		o := newPlace(t)
-		s := openLog(t, o)
-		e := s
-		for i := range runs {
-			if err := e.log.madeUp(fmt.Sprintf("0197b3e2-7c1d-7e4a-9d00-%012d", i), each, true); err != nil {
-				t.Fatal(err)
-			}
-		}
-		// Makes badger write and merge what it has, as it does with more of it.
-		if err := errors.Join(e.db.Update(func(txn *badger.Txn) error { return txn.Set([]byte("other"), nil) }),
-			e.db.DropPrefix([]byte("other"))); err != nil {
-			t.Fatal(err)
-		}
+		e := filled(t, runs, each)
 		if !gives {
 			e.log.pruner.unfreed = -2 * runs * each
 		}
-		if _, n, err := s.Prune(t.Context(), time.Now().Add(time.Hour)); err != nil || n != runs*each {
+		if _, n, err := e.Prune(t.Context(), time.Now().Add(time.Hour)); err != nil || n != runs*each {
 			t.Fatal(n, err)
 		}
 		for _, table := range e.db.Tables() {
 			sizes[gives] += uint64(table.OnDiskSize)
 		}
-		if r, err := s.VerifyLog(t.Context(), Check{Open: newTestKey("ours").open}); err != nil || r.Pruned != runs*each ||
+		if r, err := e.VerifyLog(t.Context(), Check{Open: newTestKey("ours").open}); err != nil || r.Pruned != runs*each ||
 			r.Records != 0 {
 			t.Errorf("%+v, %v", r, err)
 		}
 	}
 	t.Log("bytes in tables:", sizes)
-	if sizes[true] > sizes[false]/2 {
+	if sizes[true] > sizes[false]/4*3 { // the tables that badger is still writing when it is asked are not among them
 		t.Errorf("the tables have %d bytes after pruning, and %d without giving room back", sizes[true], sizes[false])
+	}
+}
+
+// filled is a log of runs that has been written into tables, all in one level. What
+// is written next is in tables of its own soon.
+func filled(t *testing.T, runs, each int) *testLog {
+	t.Helper()
+	o := newPlace(t)
+	o.memTable = 4 << 20
+	e := openLog(t, o)
+	for i := range runs {
+		if err := e.log.madeUp(fmt.Sprintf("0197b3e2-7c1d-7e4a-9d00-%012d", i), each, true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Makes badger write and merge what it has, as it does with more of it.
+	if err := errors.Join(e.db.Update(func(txn *badger.Txn) error { return txn.Set([]byte("other"), nil) }),
+		e.db.DropPrefix([]byte("other")), e.db.Flatten(1)); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// Records whose removal no table tells of yet take room, however often a prune that
+// goes on in many parts asks: they count until there is something to merge.
+func TestWhatIsNotFreedYetCounts(t *testing.T) {
+	e := filled(t, 2, 1000)
+	p := &e.log.pruner
+	for _, last := range []bool{false, true} {
+		p.unfreed = fewRemoved
+		if err := p.giveBack(last); err != nil || p.unfreed != fewRemoved {
+			t.Errorf("the last: %v: %d left, %v", last, p.unfreed, err)
+		}
+	}
+	// The control: with a table that is above the others there is.
+	if err := errors.Join(e.db.Update(func(txn *badger.Txn) error { return txn.Set([]byte("other"), nil) }),
+		e.Close()); err != nil {
+		t.Fatal(err)
+	}
+	e = openLog(t, e.place)
+	p = &e.log.pruner
+	p.unfreed = fewRemoved
+	if err := p.giveBack(true); err != nil || p.unfreed != 0 {
+		t.Errorf("%d left, %v; levels %+v", p.unfreed, err, e.db.Levels())
 	}
 }
