@@ -195,11 +195,11 @@ func TestOwnerOfAnotherVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Store{opt: o, layout: o.layout()}
+	s := newStore(o)
 	if err := s.prepare(); err != nil {
 		t.Fatal(err)
 	}
-	claim, err := s.own() // so that nobody else owns it
+	claim, err := s.own(t.Context()) // so that nobody else owns it
 	if err != nil || claim == nil {
 		t.Fatal(claim, err)
 	}

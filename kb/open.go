@@ -15,6 +15,11 @@ func openEngine(o Options, l layout) (*engine, error) {
 	if err != nil {
 		return nil, err
 	}
+	return e.started()
+}
+
+// started brings a store that was opened as it is to the layout of this program.
+func (e *engine) started() (*engine, error) {
 	if err := e.begin(); err != nil {
 		return nil, errors.Join(err, e.db.Close())
 	}

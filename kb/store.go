@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 	"runloop.dev/rlp/kb/db"
 	"runloop.dev/rlp/kb/log"
-	"runloop.dev/rlp/kb/state"
 	"runloop.dev/rlp/kb/values"
 	"runloop.dev/rlp/kb/wire"
 )
@@ -37,6 +36,7 @@ type Store struct {
 	valueClient
 	opt    Options
 	layout layout
+	open   func(Options, layout) (*engine, error) // newEngine
 
 	mu      sync.Mutex // held while a backend is found
 	backend backend    // nil: to be found
@@ -102,7 +102,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 
 // newStore is a store that was not opened yet.
 func newStore(o Options) *Store {
-	s := &Store{opt: o, layout: o.layout()}
+	s := &Store{opt: o, layout: o.layout(), open: newEngine}
 	s.logClient = log.NewClient(part[*log.Log]{s, func(e *engine) *log.Log { return e.log }})
 	ofValues := part[*values.Values]{s, func(e *engine) *values.Values { return e.values }}
 	s.valueClient = values.NewClient(ofValues, o.values())
@@ -253,7 +253,7 @@ func (s *Store) settle(ctx context.Context) (backend, error) {
 	deadline := time.Now().Add(s.opt.Wait)
 	pause := time.Millisecond
 	for {
-		b, err := s.own()
+		b, err := s.own(ctx)
 		if b != nil || err != nil {
 			return b, err
 		}
@@ -285,7 +285,7 @@ func (s *Store) silence(err error) string {
 }
 
 // own takes the store's lock and opens it, or returns nil, nil when somebody has it.
-func (s *Store) own() (backend, error) {
+func (s *Store) own(ctx context.Context) (backend, error) {
 	f, err := os.OpenFile(s.layout.lock, os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, err
@@ -297,22 +297,25 @@ func (s *Store) own() (backend, error) {
 	if err != nil {
 		return nil, errors.Join(os.NewSyscallError("flock", err), f.Close())
 	}
-	b, err := s.start(f)
-	if err != nil {
+	b, err := s.start(ctx, f)
+	switch {
+	case errors.Is(err, errHangs):
+		return nil, err // whoever is at it has the lock
+	case err != nil:
 		return nil, errors.Join(err, f.Close())
 	}
 	return b, nil
 }
 
 // start opens the engine and serves it, with the lock in hand.
-func (s *Store) start(lock *os.File) (*owned, error) {
+func (s *Store) start(ctx context.Context, lock *os.File) (*owned, error) {
 	if err := lock.Truncate(0); err != nil {
 		return nil, err
 	}
 	if _, err := lock.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0); err != nil {
 		return nil, err
 	}
-	e, err := s.openOnce()
+	e, err := s.openOnce(ctx, lock)
 	if err != nil {
 		return nil, err
 	}
@@ -322,41 +325,3 @@ func (s *Store) start(lock *os.File) (*owned, error) {
 	}
 	return &owned{e, srv, lock, s.noteClosed}, nil
 }
-
-// pause is how long a damage is remembered while no file of the store changes:
-// who asks again meanwhile gets the same answer and waits for nothing.
-const pause = time.Minute
-
-// openOnce opens the engine, unless somebody has just found that it cannot be. The
-// caller holds the lock.
-func (s *Store) openOnce() (*engine, error) {
-	known, err := s.layout.place.Look()
-	if since := s.opt.Now().Sub(known.At); err == nil && known.Failed != "" && since >= 0 && since < pause {
-		return nil, &knownError{known}
-	}
-	if err == nil && (known.Gone || known.None && s.opt.Signed != nil && s.opt.Signed()) {
-		if err := s.layout.place.Lose(s.opt.Now()); err != nil {
-			return nil, err
-		}
-	}
-	e, err := openEngine(s.opt, s.layout)
-	if errors.Is(err, wire.ErrDamaged) {
-		return nil, errors.Join(err, s.layout.place.Note(err.Error(), s.opt.Now()))
-	}
-	return e, err
-}
-
-// noteClosed notes that the store was closed in order. Without the note it is
-// opened by whoever wants to know.
-func (s *Store) noteClosed() { _ = s.layout.place.Note("", s.opt.Now()) }
-
-// A knownError says why the store could not be opened a moment ago. Nobody has
-// changed it since, and it is not tried again yet.
-type knownError struct{ state.Known }
-
-func (e *knownError) Error() string {
-	return fmt.Sprintf("%s (found at %s; it is tried again %s later, or when a file of it changes)", e.Failed,
-		e.At.UTC().Format(time.RFC3339), pause)
-}
-
-func (e *knownError) Unwrap() []error { return []error{wire.ErrUnavailable, wire.ErrDamaged} }

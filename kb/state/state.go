@@ -54,6 +54,8 @@ type Known struct {
 	Changed bool
 	// None: there are no files. Gone: there were some when it was noted last.
 	None, Gone bool
+	// Bytes is how large they are together.
+	Bytes int64
 	// Failed is why it could not be opened; "": it could. At is when.
 	Failed string
 	At     time.Time
@@ -95,19 +97,21 @@ const maxNote = 16 << 10
 
 // Look says what is known of the store. Where there is none, nothing is wrong.
 func (p Place) Look() (Known, error) {
-	files, err := p.files()
+	files, size, err := p.files()
 	if err != nil {
 		return Known{}, err
 	}
+	k := Known{None: files == "", Bytes: size}
 	n, err := p.read()
-	if errors.Is(err, fs.ErrNotExist) {
-		return Known{Changed: files != "", None: files == ""}, nil
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		k.Changed = !k.None
+	case err != nil || n.Files != files: // a note that cannot be read says nothing but that there was a store
+		k.Changed, k.Gone = true, k.None
+	default:
+		k.Failed, k.At = n.Failed, n.At
 	}
-	if err != nil || n.Files != files {
-		//nolint:nilerr // a note that cannot be read says nothing but that there was a store
-		return Known{Changed: true, None: files == "", Gone: files == ""}, nil
-	}
-	return Known{Failed: n.Failed, At: n.At, None: files == ""}, nil
+	return k, nil
 }
 
 func (p Place) read() (n note, err error) {
@@ -122,7 +126,7 @@ func (p Place) read() (n note, err error) {
 // Note notes the files as they are now, and why the store could not be opened; ""
 // says that it was closed in order. The caller holds the lock.
 func (p Place) Note(failed string, at time.Time) error {
-	files, err := p.files()
+	files, _, err := p.files()
 	if err != nil {
 		return err
 	}
@@ -145,14 +149,14 @@ func (p Place) Note(failed string, at time.Time) error {
 }
 
 // files is the digest of what the files of the database look like from outside;
-// "" where there are none.
-func (p Place) files() (string, error) {
+// "" where there are none; and how large they are together.
+func (p Place) files() (digest string, size int64, err error) {
 	entries, err := os.ReadDir(p.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
+		return "", 0, nil
 	}
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
 	var list bytes.Buffer
 	for _, e := range entries {
@@ -164,15 +168,16 @@ func (p Place) files() (string, error) {
 		}
 		var st unix.Stat_t
 		if err := unix.Lstat(filepath.Join(p.Dir, name), &st); err != nil {
-			return "", &os.PathError{Op: "lstat", Path: filepath.Join(p.Dir, name), Err: err}
+			return "", 0, &os.PathError{Op: "lstat", Path: filepath.Join(p.Dir, name), Err: err}
 		}
+		size += st.Size
 		fmt.Fprintf(&list, "%s %d %d %v %v\n", strings.ToValidUTF8(name, "?"), st.Size, st.Ino, st.Mtim, st.Ctim)
 	}
 	if list.Len() == 0 {
-		return "", nil
+		return "", 0, nil
 	}
 	sum := sha256.Sum256(list.Bytes())
-	return hex.EncodeToString(sum[:]), nil
+	return hex.EncodeToString(sum[:]), size, nil
 }
 
 // Owned reports whether somebody has the store open.
