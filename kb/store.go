@@ -60,7 +60,7 @@ func (o *owned) close() error {
 	served := o.server.close()
 	closed, failed := make(chan error, 1), o.engine.flushes.Failed
 	go func() {
-		for err := o.db.Room(); err != nil; err = o.db.Room() {
+		for err := o.db.Room(); err != nil && !errors.Is(err, db.ErrRemoved); err = o.db.Room() {
 			o.engine.flushes.Tell(err)
 			time.Sleep(time.Second)
 		}
@@ -147,8 +147,14 @@ func (s *Store) Owner() bool {
 }
 
 // Room says why the store would write nothing now, whatever is asked of it: its disk
-// is nearly full.
-func (s *Store) Room() error { return db.RoomLeft(s.layout.kb) }
+// is nearly full, or its files were removed.
+func (s *Store) Room() error {
+	if held, here := s.whole().Hold(); here {
+		defer s.whole().Release()
+		return held.db.Room()
+	}
+	return db.RoomLeft(s.layout.kb)
+}
 
 // Close gives the store up. An owner first answers what is under way; its
 // clients then settle who comes next.

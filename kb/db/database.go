@@ -154,7 +154,21 @@ type Database struct {
 }
 
 func newDatabase(db *badger.DB, dir string) *Database {
-	return &Database{db, func() error { return RoomLeft(dir) }}
+	return &Database{db, func() error { return errors.Join(RoomLeft(dir), stillThere(dir)) }}
+}
+
+// ErrRemoved says that the files of a database that is open were removed: what is
+// written into it is gone when the process ends.
+var ErrRemoved = fmt.Errorf("%w: its files were removed while it is open", wire.ErrUnavailable)
+
+// stillThere reports whether the manifest, which a database has from its beginning,
+// still has its name.
+func stillThere(dir string) error {
+	path := filepath.Join(dir, badger.ManifestFilename)
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w (%s is gone)", ErrRemoved, path)
+	}
+	return nil
 }
 
 // Update is a change of the database, if it can be made now.

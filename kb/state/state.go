@@ -95,6 +95,9 @@ type note struct {
 // maxNote bounds a note, in bytes.
 const maxNote = 16 << 10
 
+// manifest is the file that a database has from its beginning.
+const manifest = "MANIFEST"
+
 // Look says what is known of the store. Where there is none, nothing is wrong.
 func (p Place) Look() (Known, error) {
 	files, size, err := p.files()
@@ -102,6 +105,10 @@ func (p Place) Look() (Known, error) {
 		return Known{}, err
 	}
 	k := Known{None: files == "", Bytes: size}
+	if _, err := os.Lstat(filepath.Join(p.Dir, manifest)); !k.None && errors.Is(err, fs.ErrNotExist) {
+		k.Changed, k.Failed = true, filepath.Join(p.Dir, manifest)+" is gone, and other files of the database are there"
+		return k, nil
+	}
 	n, err := p.read()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -162,7 +169,7 @@ func (p Place) files() (digest string, size int64, err error) {
 	for _, e := range entries {
 		name := e.Name()
 		switch ext := filepath.Ext(name); {
-		case ext == ".sst", ext == ".vlog", ext == ".mem", name == "MANIFEST", name == "KEYREGISTRY", name == "DISCARD":
+		case ext == ".sst", ext == ".vlog", ext == ".mem", name == manifest, name == "KEYREGISTRY", name == "DISCARD":
 		default:
 			continue // the database's lock, and what is no part of it
 		}

@@ -97,6 +97,20 @@ func flipInTime(path string) error {
 	return os.Chtimes(path, info.ModTime(), info.ModTime())
 }
 
+// A database without its manifest cannot be opened, whoever has it open now.
+func TestADatabaseWithoutItsManifest(t *testing.T) {
+	p := placeOfTest(t)
+	if k := look(t, p); k.Failed != "" {
+		t.Errorf("control: %+v", k)
+	}
+	if err := os.Remove(filepath.Join(p.Dir, "MANIFEST")); err != nil {
+		t.Fatal(err)
+	}
+	if k := look(t, p); !k.Changed || !strings.Contains(k.Failed, "MANIFEST is gone") {
+		t.Errorf("%+v", k)
+	}
+}
+
 // Where there is no store and no note nothing is wrong: it was not made yet.
 func TestNoStoreIsNoDamage(t *testing.T) {
 	dir := t.TempDir()
