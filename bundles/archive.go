@@ -28,7 +28,7 @@ var packings = [...]struct{ magic, what, hint string }{
 
 const (
 	hintTar    = "a bundle is a directory, a .tar or a .tar.gz"
-	hintModule = "rlp launch of this machine takes it as it is; elsewhere put it into a folder with a manifest.toml and a policy.caps"
+	hintModule = "rlp launch of this machine takes it as it is; elsewhere launch what `rlp agent pack` makes of it"
 	hintName   = "pack the files by their names: tar -C DIR -cf bundle.tar $(ls DIR)"
 )
 

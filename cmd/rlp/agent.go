@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,8 +12,8 @@ import (
 
 func (a *app) agentCommand() *cobra.Command {
 	c := &cobra.Command{Use: "agent", Short: "Build, install and inspect agents", Args: cobra.NoArgs, RunE: showHelp}
-	c.AddCommand(agentNewCommand(a), agentBuildCommand(a), a.agentInstallCommand(), a.agentListCommand(),
-		a.agentInspectCommand(), a.agentRemoveCommand())
+	c.AddCommand(agentNewCommand(a), agentBuildCommand(a), agentPackCommand(a), a.agentInstallCommand(),
+		a.agentListCommand(), a.agentInspectCommand(), a.agentRemoveCommand())
 	return c
 }
 
@@ -90,6 +91,40 @@ trust; of others launch the bundle.`,
 			return nil
 		},
 	}
+}
+
+func agentPackCommand(a *app) *cobra.Command {
+	var name, dir string
+	c := &cobra.Command{
+		Use:   "pack MODULE",
+		Short: "Make a folder and a bundle around a module, with a policy drafted from its imports",
+		Long: `Pack writes a manifest, a policy and a copy of the module into a new folder, and a
+bundle of them. The policy grants nothing: what the module imports stands there as
+comments, with the import that is the reason of each. Take the # from what the
+module needs, write what you grant, and run rlp agent build.`,
+		Example: "  rlp agent pack indexer.wasm\n  rlp agent pack build/out.wasm --name indexer --dir agents/indexer",
+		Args:    exactly("a MODULE"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			p, err := agents.Pack(a.reader(), args[0], name, dir, selfPath)
+			switch {
+			case err != nil:
+				return err
+			case a.json:
+				return a.printJSON(p)
+			case a.quiet:
+				return nil
+			}
+			fmt.Fprintf(a.stdout, "%s is packed: %s\n", p.Agent, printable(p.Bundle))
+			if len(p.Drafted) > 0 {
+				fmt.Fprintf(a.stdout, "It is granted nothing. Its imports could use: %s. Edit\n  %s\n  rlp agent build %s\n",
+					strings.Join(p.Drafted, ", "), printable(filepath.Join(p.Dir, "policy.caps")), printable(p.Dir))
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVar(&name, "name", "", "the agent's id (default: made of the file's name)")
+	c.Flags().StringVar(&dir, "dir", "", "the folder, new or empty (default: the agent's id)")
+	return c
 }
 
 func printBuilt(a *app, b *agents.Built) error {

@@ -217,7 +217,12 @@ func (h *house) crossings() map[string][]crossing {
 		"audit checkpoint": {cross(0, "audit", "checkpoint"), cross(77, "audit", "checkpoint", "--out",
 			filepath.Join(art, "x"))},
 		"audit key": {cross(0, "audit", "key")}, "audit prune": {cross(0, "audit", "prune", "--keep", "0h")},
-		"agent build":   {cross(77, "agent", "build", agent)},
+		"agent new":   {cross(77, "agent", "new", "x", "--dir", filepath.Join(art, "x"))},
+		"agent build": {cross(77, "agent", "build", agent)},
+		"agent pack": {
+			cross(77, "agent", "pack", filepath.Join(agent, "probe.wasm")),
+			cross(77, "agent", "pack", filepath.Join(own, "probe.wasm"), "--dir", filepath.Join(art, "x")),
+		},
 		"agent install": {cross(77, "agent", "install", agent), cross(0, "agent", "install", own)},
 		"agent list":    {cross(0, "agent", "list").showing()},
 		"agent remove": {cross(1, "agent", "remove", victimAgent), cross(2, "agent", "remove", "../tenants/acme/agents/"+

@@ -144,6 +144,9 @@ var packages = map[string]drawing{
 		"launcher/run":             "outcomes and exit statuses",
 	}},
 	"launcher/agents": {8, doors{
+		"caps":                    "which calls are of which family",
+		"hostcalls":               "the name of its imports",
+		"internal/engine/guest":   "lists the imports of a module",
 		"agents":                  "writes the SDKs and first agents into new folders, as text",
 		"bundles":                 "builds, installs and removes them",
 		"internal/base/home":      "where they are installed",
@@ -512,6 +515,7 @@ var testDoors = map[string]doors{
 		"internal/engine/meter": "the same",
 	},
 	"internal/base/strictjson": {"internal/base/strictjson/jsontest": "what no reader takes"},
+	"launcher/agents":          {"caps/policy": "what it drafts is read as policies are"},
 	"launcher/ask":             {"kb/journal": "runs are recorded as launches do"},
 	"internal/serve/host": {
 		"internal/record/audit":        "records as runs leave them",
