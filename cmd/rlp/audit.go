@@ -14,6 +14,7 @@ import (
 	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher/auditlog"
+	"runloop.dev/rlp/launcher/runs"
 )
 
 // filterFlags are the flags by which records are asked for.
@@ -69,8 +70,8 @@ func (a *app) auditShowCommand() *cobra.Command {
 	var f auditlog.Filter
 	c := &cobra.Command{
 		Use: "show RUN", Short: "Print everything of one run", Args: exactly("a RUN"),
-		Example: `  rlp audit show 0198d2c4-7f1e
-  rlp audit show 0198d2c4-7f1e --decision deny --family fs`,
+		Example: `  rlp audit show 6d0c3f0a
+  rlp audit show 6d0c3f0a --decision deny --family fs`,
 		RunE: func(c *cobra.Command, args []string) error {
 			f.Run = args[0]
 			return a.withStore(c.Context(), f, func(ctx context.Context, s *kb.Store, filter kb.Filter) error {
@@ -97,6 +98,15 @@ func (a *app) auditTailCommand() *cobra.Command {
 			h, err := a.home()
 			if err != nil {
 				return err
+			}
+			if f.Run != "" { // as all others take it
+				err = withRun(c.Context(), a, f.Run, func(_ context.Context, _ *kb.Store, id string) error {
+					filter.Run = id
+					return nil
+				})
+				if err != nil {
+					return err
+				}
 			}
 			err = a.printRecords(kb.Tail(c.Context(), kb.Options{Home: h.Dir(), Tenant: h.Tenant()}, filter))
 			if errors.Is(err, context.Canceled) {
@@ -162,7 +172,7 @@ func (a *app) recordLine(r *audit.Record) (string, error) {
 		line, err := r.AppendJSON(nil)
 		return string(line), err
 	}
-	head := fmt.Sprintf("%6d %s %s %-12s", r.Seq, r.Time.Local().Format("15:04:05.000"), shortRun(printable(r.Head.RunID)),
+	head := fmt.Sprintf("%6d %s %s %-12s", r.Seq, r.Time.Local().Format("15:04:05.000"), runs.Short(printable(r.Head.RunID)),
 		printable(r.Head.Agent))
 	if d := r.Decision; d != nil {
 		return head + " " + a.decisionLine(d), nil
@@ -170,17 +180,11 @@ func (a *app) recordLine(r *audit.Record) (string, error) {
 	return head + " " + printable(eventLine(r.Event)), nil
 }
 
-// shortRun is enough of a run id to tell runs of one day apart: UUIDv7 begins
-// with the time.
-func shortRun(id string) string {
-	if len(id) < 13 {
-		return id
-	}
-	return id[:13]
-}
-
 func (a *app) decisionLine(d *audit.DecisionRecord) string {
 	word := "allow"
+	if d.AtStart() {
+		return printable(fmt.Sprintf("start %-10s %-22s", d.Cap, d.Op)) + "  a virtual clock, for its language's start"
+	}
 	if d.Deny {
 		word = "deny "
 		if a.color(a.stdout) {

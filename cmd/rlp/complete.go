@@ -44,6 +44,10 @@ var flagWords = map[string]wordSource{
 var argumentWords = map[string]wordSource{
 	"rlp agent remove":  agentWords,
 	"rlp audit show":    runWords,
+	"rlp runs show":     runWords,
+	"rlp runs wait":     runWords,
+	"rlp runs cancel":   runWords,
+	"rlp runs diff":     runWords,
 	"rlp token revoke":  tokenWords,
 	"rlp replay":        runWords,
 	"rlp caps profiles": func(context.Context, *app) []string { return policy.BuiltinProfiles() },

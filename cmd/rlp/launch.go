@@ -104,7 +104,7 @@ func (a *app) launch(ctx context.Context, path string, args []string, f launchFl
 	if f.dryRun {
 		err = a.dryRun(ctx, c, j)
 	} else {
-		err = a.run(ctx, c, j, f)
+		err = a.run(ctx, c, j, f, path)
 	}
 	a.startDaemon(c, f)
 	return err
@@ -135,7 +135,7 @@ func (a *app) dryRun(ctx context.Context, c *compose.Composition, j *compose.Job
 }
 
 // run launches for the operator, and tells how the run ended.
-func (a *app) run(ctx context.Context, c *compose.Composition, j *compose.Job, f launchFlags) error {
+func (a *app) run(ctx context.Context, c *compose.Composition, j *compose.Job, f launchFlags, path string) error {
 	if f.events {
 		j.Event = a.printEvent
 	}
@@ -150,7 +150,11 @@ func (a *app) run(ctx context.Context, c *compose.Composition, j *compose.Job, f
 	if err != nil {
 		return err
 	}
-	return a.tell(report, j.Stderr != nil)
+	err = a.tell(report, j.Stderr != nil)
+	if !a.json && !a.quiet && (a.verbose || isTerminal(a.stderr)) {
+		summarize(ctx, a, report, path)
+	}
+	return err
 }
 
 // streams decides where the guest's output goes as it comes, and returns what

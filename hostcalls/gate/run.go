@@ -102,6 +102,8 @@ type Note struct {
 	// Always keeps the record in the knowledge base whatever the options say:
 	// caps.empty and caps.extra are not silenced by audit_on_deny.
 	Always bool
+	// AtStart says that a language's own start asked: no severity, and counted nowhere.
+	AtStart bool
 }
 
 // Note records n; no decision is made.
@@ -122,6 +124,9 @@ func (g *Gate) note(n Note) error {
 	rec := audit.Decision{Target: n.Target, Reason: g.names.reasons[n.Code], Keep: g.opt.KeepAllowed}
 	if !n.Allow {
 		rec.Deny, rec.Severity, rec.Keep = true, audit.Warn, g.opt.KeepDenied
+	}
+	if n.AtStart {
+		rec.Severity = audit.Info
 	}
 	rec.Keep = rec.Keep || n.Always
 	err := g.internNote(&rec, n)

@@ -44,6 +44,7 @@ func eachRecord(ctx context.Context, log Log, filter kb.Filter, decided func(*au
 			return err
 		}
 		switch kind := string(g.Kind); {
+		case g.AtStart(): // counted nowhere
 		case g.Decided:
 			err = decided(g, &analysis.Record{Run: word(g.Run), Seq: g.Seq, RunSeq: g.RunSeq, Decision: analysis.Decision{
 				Cap: word(g.Cap), Op: word(g.Op), Target: string(g.Target), Tool: word(g.Tool),

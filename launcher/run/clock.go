@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/hostcalls/gate"
 	"runloop.dev/rlp/internal/effect/wasi"
 )
 
@@ -17,14 +18,32 @@ var (
 const clockOp = "clock_time_get"
 
 // clock is the real one with time, a virtual one without; either way the first
-// use is recorded, once a run.
-func (r *run) clock() (wasi.Clock, func(string) error) {
-	d := r.plan.Effective.Check(timeRequest)
-	if !d.Allow || !r.plan.Effective.Check(clockRequest).Allow {
-		return wasi.NewVirtualClock(), r.clockUsed
+// use is recorded, once a run. What a language's own start is denied is noted beside.
+func (r *run) clock() (wasi.Clock, func(op string, atStart bool) error) {
+	d, scope := r.plan.Effective.Check(timeRequest), int32(0)
+	if scope = d.Scope; d.Allow {
+		d = r.plan.Effective.Check(clockRequest)
 	}
-	c := &heldClock{run: r, real: wasi.NewRealClock(), scope: d.Scope}
-	return c, c.used
+	if !d.Allow {
+		return wasi.NewVirtualClock(), func(op string, atStart bool) error {
+			if !atStart {
+				return r.clockUsed(op)
+			}
+			n := gate.Note{Cap: caps.AuditName(caps.Time, 0), Op: op, Code: d.Code, AtStart: true}
+			if d.Layer > 0 {
+				n.Layer = r.plan.Effective.LayerName(d.Layer)
+			}
+			return r.gate.Note(n)
+		}
+	}
+	c, started := &heldClock{run: r, real: wasi.NewRealClock(), scope: scope}, false
+	return c, func(op string, atStart bool) error {
+		if started { // and the first use was recorded
+			return nil
+		}
+		started = atStart
+		return c.used(op)
+	}
 }
 
 // clockUsed records the decision on a clock for the host call of that name.

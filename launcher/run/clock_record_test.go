@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -43,7 +44,7 @@ func TestARefusedClockIsAskedForAgain(t *testing.T) {
 			reload(used)
 		}
 		clock, use := k.run.clock()
-		must(t, use("clock_time_get"))
+		must(t, use("clock_time_get", false))
 		if realTime(t, clock) {
 			t.Errorf("%s: refused, and the clock tells the time", name)
 		}
@@ -68,7 +69,7 @@ func TestARefusedClockIsAskedForAgain(t *testing.T) {
 func TestEachLossOfTimeIsRecorded(t *testing.T) {
 	k := talkOf(t, "time:read:*")
 	clock, use := k.run.clock()
-	must(t, use("clock_time_get"))
+	must(t, use("clock_time_get", false))
 	var last uint64
 	for round := range 3 {
 		for _, layers := range [][]*caps.Layer{{denying(t, "time:read:*")}, nil} {
@@ -97,9 +98,9 @@ func TestAClockIsNotReadUnrecorded(t *testing.T) {
 	for _, grants := range [][]string{{"time:read:*"}, {"kb:read:notes"}} {
 		k := talkOf(t, grants...)
 		_, use := k.run.clock()
-		must(t, use("clock_res_get")) // control
+		must(t, use("clock_res_get", false)) // control
 		k.log.Room = 0
-		if err := use("clock_time_get"); !errors.Is(err, audit.ErrFull) {
+		if err := use("clock_time_get", false); !errors.Is(err, audit.ErrFull) {
 			t.Errorf("%v: full: %v", grants, err)
 		}
 		s := specOf(t, audit.NewMemory(), grants...)
@@ -116,7 +117,7 @@ func TestClocksOfARunKnowTheirNumbersAndEnd(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		k := talkOf(t, "time:read:*")
 		clock, use := k.run.clock()
-		must(t, use("clock_time_get"))
+		must(t, use("clock_time_get", false))
 		if lost {
 			_, err := k.run.gate.Reload("turn", []*caps.Layer{denying(t, "time:read:*")})
 			must(t, err)
@@ -132,6 +133,46 @@ func TestClocksOfARunKnowTheirNumbersAndEnd(t *testing.T) {
 		end(over)
 		if err := clock.Sleep(ended, time.Hour); !errors.Is(err, over) {
 			t.Errorf("lost %v: slept with %v", lost, err)
+		}
+	}
+}
+
+// What the start of a language asks of the clock is recorded and counted nowhere; what
+// the agent asks for is a denial, once a run.
+//
+//rlp:holds D12
+func TestTheStartOfALanguageIsNoDenial(t *testing.T) {
+	clock, begin := do("clock_time_get", 0, 0, 64), do("fd_filestat_get", 1, 64)
+	starting := []step{do("args_sizes_get", 64, 68), do("random_get", 64, 8), clock, do("sched_yield"), clock}
+	for name, c := range map[string]struct {
+		steps   []step
+		grants  []string
+		denied  int64
+		allowed int64
+		records int
+	}{
+		"at the start":        {starting, nil, 0, 0, 1},
+		"after it":            {append(slices.Clone(starting), begin, clock, clock), nil, 1, 0, 2},
+		"without a start":     {[]step{begin, clock, clock}, nil, 1, 0, 1},
+		"granted, after it":   {append(slices.Clone(starting), begin, clock), []string{"time:read:*"}, 0, 1, 1},
+		"control: no clock":   {[]step{begin}, nil, 0, 0, 0},
+		"granted, at no time": {[]step{begin}, []string{"time:read:*"}, 0, 0, 0},
+	} {
+		log := audit.NewMemory()
+		s := specOf(t, log, append(c.grants, "kb:read:notes")...)
+		s.Module = stepping(t, "x", c.steps...)
+		r := Launch(t.Context(), s)
+		clocks := 0
+		for i, d := range log.Decisions {
+			if d.Cap != "time.now" {
+				continue
+			}
+			if clocks++; d.Deny && (d.Severity == audit.Info) != (clocks == 1 && c.steps[0].name != begin.name) {
+				t.Errorf("%s: record %d has severity %s", name, i, d.Severity)
+			}
+		}
+		if r.Outcome != OK || r.Usage.Denied != c.denied || r.Usage.Allowed != c.allowed || clocks != c.records {
+			t.Errorf("%s: %s, %d denied, %d allowed, %d records of clocks", name, r.Outcome, r.Usage.Denied, r.Usage.Allowed, clocks)
 		}
 	}
 }

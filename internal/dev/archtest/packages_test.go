@@ -119,6 +119,7 @@ var packages = map[string]drawing{
 		"launcher/lanes":                  "prints what lanes keep programs from",
 		"launcher/lint":                   "prints what it finds",
 		"launcher/run":                    "prints plans",
+		"launcher/runs":                   "prints which runs there were",
 		"secrets":                         "picks the provider",
 	}},
 	"internal/record/runlog": {3, doors{
@@ -142,6 +143,13 @@ var packages = map[string]drawing{
 		"launcher/ask":             "answers with its verification",
 		"launcher/compose":         "opens stores as launches do",
 		"launcher/run":             "outcomes and exit statuses",
+	}},
+	"launcher/runs": {7, doors{
+		"internal/base/printable": "what agents name is one line",
+		"internal/record/audit":   "records are what it counts",
+		"kb":                      "the log is a store's",
+		"launcher/ask":            "one resolver of ids, one way to ask about a record",
+		"launcher/run":            "exit statuses",
 	}},
 	"launcher/agents": {8, doors{
 		"caps":                    "which calls are of which family",

@@ -3,6 +3,7 @@ package wasi_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"testing"
 	"time"
@@ -134,8 +135,8 @@ func TestClockFunctions(t *testing.T) {
 
 func TestUseOfTheClockIsToldOnce(t *testing.T) {
 	var told []string
-	cfg := wasi.Config{OnClock: func(op string) error {
-		told = append(told, op)
+	cfg := wasi.Config{OnClock: func(op string, atStart bool) error {
+		told = append(told, fmt.Sprint(op, atStart))
 		return nil
 	}}
 	g := newBareGuest(t, cfg)
@@ -147,8 +148,15 @@ func TestUseOfTheClockIsToldOnce(t *testing.T) {
 	g.ok("clock_time_get", 0, 0, atOut)
 	g.ok("clock_time_get", 0, 0, atOut)
 	g.ok("clock_res_get", 0, atOut)
-	if len(told) != 1 || told[0] != "clock_time_get" {
+	if len(told) != 1 || told[0] != "clock_time_gettrue" {
 		t.Errorf("told %v", told)
+	}
+	for range 2 { // the program begins, which is not told
+		g.ok("fd_filestat_get", 0, atOut)
+		g.ok("clock_res_get", 0, atOut)
+	}
+	if len(told) != 2 || told[1] != "clock_res_getfalse" {
+		t.Errorf("begun: told %v", told)
 	}
 }
 
@@ -157,7 +165,7 @@ func TestAUseThatCannotBeToldEndsTheRun(t *testing.T) {
 	for name, args := range map[string][]uint64{
 		"clock_time_get": {0, 0, atOut}, "clock_res_get": {0, atOut}, "poll_oneoff": {atPath, atData, 1, atOut},
 	} {
-		g := newBareGuest(t, wasi.Config{OnClock: func(string) error { return full }})
+		g := newBareGuest(t, wasi.Config{OnClock: func(string, bool) error { return full }})
 		g.unchanged(func() {
 			if _, err := g.try(name, args...); !errors.Is(err, full) {
 				t.Errorf("%s: %v", name, err)

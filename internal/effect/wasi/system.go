@@ -27,9 +27,13 @@ type Config struct {
 	Clock  Clock     // nil: a virtual clock
 	Random io.Reader // nil: the system's generator
 
-	// OnClock is called once, before the first answer that depends on Clock,
-	// with the function's name. An error ends the run.
-	OnClock func(op string) error
+	// OnClock is called before the first answer that depends on Clock, with the
+	// function's name, and once more before the first one that is no part of a
+	// language's own start, if the first was. An error ends the run.
+	OnClock func(op string, atStart bool) error
+	// Begun is set by the first call that is no part of a language's own start;
+	// whoever has calls beside these sets it, too. Nil: only these.
+	Begun *bool
 
 	// OnReject is called for each call that is refused because of a path that can
 	// be none: nothing, with a NUL, too long, not UTF-8 or above the root. The FS
@@ -53,8 +57,10 @@ type System struct {
 
 	args, env stringTable
 
-	onClock   func(op string) error
-	clockUsed bool
+	onClock    func(op string, atStart bool) error
+	begun      *bool
+	clockUsed  bool // since the run has begun
+	startsUsed bool // before
 
 	onReject func(op string, text []byte)
 	isNone   bool   // the call under way named a path that can be none
@@ -74,6 +80,9 @@ func New(cfg Config) (*System, error) {
 	s := &System{
 		fs: cfg.FS, clock: cfg.Clock, random: cfg.Random, onClock: cfg.OnClock, onReject: cfg.OnReject,
 		fds: table{max: cfg.MaxFiles},
+	}
+	if s.begun = cfg.Begun; s.begun == nil {
+		s.begun = new(bool)
 	}
 	if s.clock == nil {
 		s.clock = NewVirtualClock()
@@ -146,7 +155,11 @@ func (s *System) Funcs() []abi.Func {
 // bind turns a method into what an engine calls: the errno is the result,
 // unless the run ends here.
 func (s *System) bind(name string, call method) func(context.Context, []byte, []uint64) error {
+	starting := isStart(name)
 	return func(ctx context.Context, mem []byte, stack []uint64) error {
+		if !starting {
+			*s.begun = true
+		}
 		errno := call(s, ctx, mem, stack)
 		if s.isNone {
 			s.tellRejected(name)
@@ -157,6 +170,17 @@ func (s *System) bind(name string, call method) func(context.Context, []byte, []
 		stack[0] = uint64(errno)
 		return nil
 	}
+}
+
+// isStart reports whether the runtimes of languages make a call before the program
+// that they run begins.
+func isStart(name string) bool {
+	for _, p := range []string{"args_", "environ_", "random_", "fd_fdstat_", "fd_prestat_", "sched_yield", "clock_"} {
+		if strings.HasPrefix(name, p) {
+			return true
+		}
+	}
+	return false
 }
 
 // reject notes that the call under way named a path that can be none.
@@ -180,11 +204,12 @@ func (s *System) stop(err error) Errno {
 
 // useClock lets the caller record that the guest asked for the time.
 func (s *System) useClock(op string) bool {
-	if s.clockUsed || s.onClock == nil {
+	begun := *s.begun
+	if s.onClock == nil || s.clockUsed || s.startsUsed && !begun {
 		return true
 	}
-	s.clockUsed = true
-	if err := s.onClock(op); err != nil {
+	s.clockUsed, s.startsUsed = begun, true
+	if err := s.onClock(op, !begun); err != nil {
 		s.stop(fmt.Errorf("recording %s: %w", op, err))
 		return false
 	}

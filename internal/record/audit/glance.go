@@ -15,10 +15,14 @@ type Glance struct {
 
 	Decided                              bool // it is a decision, and what follows is set
 	Deny                                 bool
+	Severity                             Severity
 	Cap, Op, Target, Tool, Layer, Reason []byte
 
 	Kind []byte // of what is no decision
 }
+
+// AtStart is [DecisionRecord.AtStart].
+func (g *Glance) AtStart() bool { return atStart(g.Deny, g.Severity, g.Cap) }
 
 var errGlance = errors.New("reading an audit record: it is not in the form that records are stored in")
 
@@ -69,6 +73,8 @@ func (g *Glance) decision(c *cursor) func(key uint64) {
 			g.Target = c.text()
 		case 7:
 			g.Deny = c.truth()
+		case 8:
+			g.Severity = Severity(c.number())
 		case 9:
 			g.Reason = c.text()
 		case 10:

@@ -114,8 +114,16 @@ func (r *Record) Kind() string {
 	return ""
 }
 
-// Denied reports whether the record is a decision that denied.
-func (r *Record) Denied() bool { return r.Decision != nil && r.Decision.Deny }
+// AtStart reports whether a language's own start was denied the time: that is no
+// act of the agent's, and counts nowhere.
+func (d *DecisionRecord) AtStart() bool { return atStart(d.Deny, d.Severity, d.Cap) }
+
+func atStart[S string | []byte](deny bool, severity Severity, capability S) bool {
+	return deny && severity == Info && string(capability) == "time.now"
+}
+
+// Denied reports whether the record is a decision that denied what the agent asked for.
+func (r *Record) Denied() bool { return r.Decision != nil && r.Decision.Deny && !r.Decision.AtStart() }
 
 // Allowed reports whether the record is a decision that allowed.
 func (r *Record) Allowed() bool { return r.Decision != nil && !r.Decision.Deny }

@@ -46,7 +46,9 @@ func (t *timeline) add(r *audit.Record) {
 	switch d, e := r.Decision, r.Event; {
 	case d != nil:
 		k.Cap, k.Op, k.Tool, k.Target, k.Reason = d.Cap, d.Op, d.Tool, d.Target, d.Reason
-		if k.Word = "allowed"; d.Deny {
+		if k.Word = "allowed"; d.AtStart() {
+			k.Word = "at the language's start"
+		} else if d.Deny {
 			k.Word, k.By = "denied", voter(d)
 			k.Why = whyLink(t.run, r.Seq)
 		} else {

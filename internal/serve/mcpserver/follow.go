@@ -91,6 +91,9 @@ func (f *follower) follow(ctx context.Context) {
 // progress is a record in one line.
 func progress(run string, r *audit.Record) string {
 	if d := r.Decision; d != nil {
+		if d.AtStart() {
+			return "the start of its language was given a clock of its own"
+		}
 		if d.Deny {
 			return short(oneLine(fmt.Sprintf("denied %s %s: %s by %s", d.Cap, d.Target, d.Reason, d.Layer)), mostLine)
 		}

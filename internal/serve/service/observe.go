@@ -13,15 +13,14 @@ func (s *Service) record(root *Run, rec *audit.Record) {
 	if rec.Head.RunID != root.id {
 		r = s.delegate(root, rec)
 	}
-	if rec.Decision != nil {
-		r.mu.Lock()
-		if rec.Decision.Deny {
-			r.state.Denied++
-		} else {
-			r.state.Allowed++
-		}
-		r.mu.Unlock()
+	r.mu.Lock()
+	switch {
+	case rec.Denied():
+		r.state.Denied++
+	case rec.Allowed():
+		r.state.Allowed++
 	}
+	r.mu.Unlock()
 	r.trail.add(rec)
 	if s.opt.Watch != nil {
 		s.opt.Watch.Record(rec)

@@ -65,6 +65,9 @@ func (t *Telemetry) Record(r *audit.Record) {
 	switch {
 	case r.Decision != nil:
 		d, word := r.Decision, "allow"
+		if d.AtStart() { // counted nowhere
+			return
+		}
 		if d.Deny {
 			word = "deny"
 			t.metrics.denied.Add(ctx, 1, labels("reason", d.Reason))

@@ -1,0 +1,272 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"runloop.dev/rlp/kb"
+	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/ask"
+	"runloop.dev/rlp/launcher/auditlog"
+	"runloop.dev/rlp/launcher/runs"
+)
+
+// pageWidth is how wide what is printed for people is.
+const pageWidth = 100
+
+func runsCommand(a *app) *cobra.Command {
+	list := runsListCommand(a)
+	c := &cobra.Command{
+		Use: "runs", Short: "List runs, show one, wait for it, cancel it, compare two", Args: cobra.NoArgs, RunE: list.RunE,
+		Long: `Runs prints one line a run, the newest last: its id, its agent, how it ended, how
+many calls were allowed and denied, how long it took and when it began.
+
+A RUN is the id of a run, or the beginning or the end of one: every command takes
+what any of them prints.`,
+		Example: "  rlp runs\n  rlp runs show 6d0c3f0a\n  rlp runs diff 6d0c3f0a 51b2e9d4",
+	}
+	c.Flags().AddFlagSet(list.Flags())
+	c.AddCommand(list,
+		&cobra.Command{
+			Use: "show RUN", Short: "Print a run, what it was denied, and the command that explains it", Args: exactly("a RUN"),
+			RunE: func(c *cobra.Command, args []string) error {
+				return withRun(c.Context(), a, args[0], func(ctx context.Context, s *kb.Store, id string) error {
+					return showRun(ctx, a, s, id)
+				})
+			},
+		},
+		&cobra.Command{
+			Use: "wait RUN", Short: "Wait until a run has ended, and exit as it did", Args: exactly("a RUN"),
+			RunE: func(c *cobra.Command, args []string) error { return waitRun(c.Context(), a, args[0]) },
+		},
+		&cobra.Command{
+			Use: "cancel RUN", Short: "Cancel a run of rlp serve", Args: exactly("a RUN"),
+			RunE: func(c *cobra.Command, args []string) error { return cancelRun(c.Context(), a, args[0]) },
+		},
+		&cobra.Command{
+			Use: "diff RUN RUN", Short: "Compare two runs: how they ended and what each was answered",
+			Args: exactly("a RUN", "another RUN"),
+			RunE: func(c *cobra.Command, args []string) error { return diffRuns(c.Context(), a, args[0], args[1]) },
+		},
+	)
+	return c
+}
+
+func runsListCommand(a *app) *cobra.Command {
+	const usual = 20
+	var agent string
+	limit := usual
+	c := &cobra.Command{
+		Use: "list", Short: "Print one line a run, the newest last", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if limit < 0 {
+				return usagef("--limit %d: a whole number from 0 on", limit)
+			}
+			return a.withStore(c.Context(), auditlog.Filter{}, func(ctx context.Context, s *kb.Store, _ kb.Filter) error {
+				list, err := runs.List(ctx, s, agent, limit, time.Now())
+				if err != nil || a.json {
+					return orJSON(a, err, map[string]any{"runs": list})
+				}
+				fmt.Fprintf(a.stdout, runRow, "RUN", "AGENT", "OUTCOME", "ALLOWED", "DENIED", "TOOK", "BEGAN")
+				for i := range list {
+					printRun(a, &list[i])
+				}
+				return nil
+			})
+		},
+	}
+	c.Flags().StringVar(&agent, "agent", "", "only runs of the agent `NAME`")
+	c.Flags().IntVar(&limit, "limit", usual, "only the last `N`; 0: all")
+	return c
+}
+
+const runRow = "%-8s  %-24s  %-12s  %8s  %7s  %9s  %s\n"
+
+func printRun(a *app, l *runs.Line) {
+	allowed, denied := fmt.Sprint(l.Allowed), fmt.Sprint(l.Denied)
+	if !l.Ended() {
+		allowed, denied = "-", "-"
+	}
+	fmt.Fprintf(a.stdout, runRow, runs.Short(l.RunID), runs.End(printable(l.Agent), 24), printable(l.Outcome), allowed,
+		denied, took(l), l.Began.Local().Format("2006-01-02 15:04:05"))
+}
+
+// took is how long a run took, or takes already.
+func took(l *runs.Line) string {
+	d := time.Duration(l.WallMS) * time.Millisecond
+	if d >= time.Minute {
+		d = d.Round(time.Second)
+	}
+	return d.String()
+}
+
+// withRun opens the store and finds the run that text names.
+func withRun(ctx context.Context, a *app, text string, do func(context.Context, *kb.Store, string) error) error {
+	return a.withStore(ctx, auditlog.Filter{Run: text}, func(ctx context.Context, s *kb.Store, f kb.Filter) error {
+		return do(ctx, s, f.Run)
+	})
+}
+
+func showRun(ctx context.Context, a *app, s *kb.Store, id string) error {
+	line, err := runs.One(ctx, s, id, time.Now())
+	if err != nil {
+		return err
+	}
+	denials, err := runs.Denials(ctx, s, id)
+	if err != nil || a.json {
+		return orJSON(a, err, struct {
+			runs.Line
+			Denials []runs.Denial `json:"denials"`
+		}{line, denials})
+	}
+	fmt.Fprintf(a.stdout, "run      %s\nagent    %s\noutcome  %s (exit %d)\nbegan    %s, took %s\n", printable(id),
+		printable(line.Agent), printable(line.Outcome), line.ExitCode, line.Began.Local().Format(time.RFC3339), took(&line))
+	if line.Message != "" {
+		fmt.Fprintf(a.stdout, "message  %s\n", printable(line.Message))
+	}
+	if line.Ended() {
+		fmt.Fprintf(a.stdout, "calls    %d allowed, %d denied\n", line.Allowed, line.Denied)
+	}
+	for i := range denials {
+		fmt.Fprintf(a.stdout, "denied   %s\n", denials[i].Text(pageWidth-9))
+	}
+	if len(denials) > 0 {
+		fmt.Fprintf(a.stdout, "why      %s\n", runs.Explain(printable(line.Agent), id, &denials[0]))
+	}
+	return nil
+}
+
+// waitAgain is how often the log is asked, too, whether a run has ended: its
+// journal may have gone into it.
+const waitAgain = 2 * time.Second
+
+func waitRun(ctx context.Context, a *app, text string) error {
+	var line runs.Line
+	look := func(ctx context.Context, s *kb.Store, id string) (err error) {
+		line, err = runs.One(ctx, s, id, time.Now())
+		return err
+	}
+	h, err := a.home()
+	if err != nil {
+		return err
+	}
+	for {
+		if err := withRun(ctx, a, text, look); err != nil {
+			return err
+		}
+		if line.Ended() {
+			break
+		}
+		text = line.RunID
+		soon, cancel := context.WithTimeout(ctx, waitAgain)
+		_, err := runs.Ends(soon, kb.Options{Home: h.Dir(), Tenant: h.Tenant()}, text)
+		cancel()
+		if err = errors.Join(err, ctx.Err()); err != nil {
+			return err
+		}
+	}
+	if a.json {
+		return ending(line.ExitCode, a.printJSON(line))
+	}
+	printRun(a, &line)
+	return ending(line.ExitCode, nil)
+}
+
+func cancelRun(ctx context.Context, a *app, text string) error {
+	return withRun(ctx, a, text, func(ctx context.Context, s *kb.Store, id string) error {
+		line, err := runs.One(ctx, s, id, time.Now())
+		switch {
+		case err != nil:
+			return err
+		case line.Ended():
+			return inputErr(fmt.Errorf("run %s has ended: %s", id, line.Outcome))
+		}
+		c, err := a.service(remoteFlags{})
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		if err := c.Cancel(ctx, id); err != nil {
+			return remoteErr(ctx, fmt.Errorf("run %s is under way, and rlp serve does not have it; interrupt the rlp launch "+
+				"that began it (Ctrl-C): %w", id, err))
+		}
+		if a.json {
+			return a.printJSON(map[string]string{"run_id": id, "state": "cancelling"})
+		}
+		_, err = fmt.Fprintf(a.stdout, "cancelling %s\n", printable(id))
+		return err
+	})
+}
+
+func diffRuns(ctx context.Context, a *app, one, other string) error {
+	return withRun(ctx, a, one, func(ctx context.Context, s *kb.Store, one string) error {
+		other, err := ask.WholeRun(ctx, s, other)
+		if err != nil {
+			return err
+		}
+		d, err := runs.Compare(ctx, s, one, other, time.Now())
+		if err != nil {
+			return err
+		}
+		status := 0
+		if !d.Same() {
+			status = launcher.StatusFinding
+		}
+		if a.json {
+			return ending(status, a.printJSON(d))
+		}
+		fmt.Fprintf(a.stdout, runRow, "RUN", "AGENT", "OUTCOME", "ALLOWED", "DENIED", "TOOK", "BEGAN")
+		printRun(a, &d.A)
+		printRun(a, &d.B)
+		for i := range d.Calls {
+			fmt.Fprintln(a.stdout, d.Calls[i].Text(pageWidth))
+		}
+		return ending(status, nil)
+	})
+}
+
+// summarize says to a person how a run of the agent at path ended, what it returned
+// where nothing was printed, and what it was denied, with the command that explains
+// it.
+func summarize(ctx context.Context, a *app, r *launcher.Report, path string) {
+	say := func(format string, args ...any) {
+		fmt.Fprintf(a.stderr, "rlp: %s\n", printable(fmt.Sprintf(format, args...)))
+	}
+	line := runs.Line{WallMS: r.Usage.WallMS}
+	say("%s in %s, %d allowed, %d denied (run %s)", r.Outcome, took(&line), r.Usage.Allowed, r.Usage.Denied,
+		runs.Short(r.RunID))
+	if len(r.Result) > 0 && r.Usage.StdoutBytes == 0 {
+		say("result: %s", runs.End(string(r.Result), mostResult))
+	}
+	if r.Usage.Denied == 0 {
+		return
+	}
+	var denials []runs.Denial
+	reader := a.reader()
+	reader.Say = func(string) {}                                              // what is wrong with the log is not about this run
+	_ = auditlog.With(ctx, reader, auditlog.Filter{Run: r.RunID}, time.Now(), // and is no failure of it
+		func(ctx context.Context, s *kb.Store, f kb.Filter) (err error) {
+			denials, err = runs.Denials(ctx, s, f.Run)
+			return err
+		})
+	for i := range denials[:min(len(denials), mostDenials)] {
+		say("denied %s", denials[i].Text(pageWidth-12))
+	}
+	if more := len(denials) - mostDenials; more > 0 {
+		say("and %d more: rlp runs show %s", more, runs.Short(r.RunID))
+	}
+	if len(denials) > 0 {
+		say("why: %s", runs.Explain(path, r.RunID, &denials[0]))
+	}
+}
+
+// Bounds of a summary: a page of a result, and five lines of denials, the last of
+// which says that there are more.
+const (
+	mostResult  = 4 << 10
+	mostDenials = 4
+)
