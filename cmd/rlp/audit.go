@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -108,7 +109,7 @@ func (a *app) auditTailCommand() *cobra.Command {
 					return err
 				}
 			}
-			err = a.printRecords(kb.Tail(c.Context(), kb.Options{Home: h.Dir(), Tenant: h.Tenant()}, filter))
+			err = a.printEach(kb.Tail(c.Context(), kb.Options{Home: h.Dir(), Tenant: h.Tenant()}, filter))
 			if errors.Is(err, context.Canceled) {
 				return nil
 			}
@@ -151,7 +152,15 @@ func (a *app) printFound(ctx context.Context, s *kb.Store, filter kb.Filter) err
 	return nil
 }
 
+// printRecords prints records: on a terminal through a pager, in lines of a page.
 func (a *app) printRecords(records iter.Seq2[audit.Record, error]) error {
+	if a.json || !isTerminal(a.stdout) {
+		return a.printEach(records)
+	}
+	return paged(a, func() error { return a.printEach(records) })
+}
+
+func (a *app) printEach(records iter.Seq2[audit.Record, error]) error {
 	for r, err := range records {
 		if err != nil {
 			return err
@@ -174,8 +183,14 @@ func (a *app) recordLine(r *audit.Record) (string, error) {
 	}
 	head := fmt.Sprintf("%6d %s %s %-12s", r.Seq, r.Time.Local().Format("15:04:05.000"), runs.Short(printable(r.Head.RunID)),
 		printable(r.Head.Agent))
-	if d := r.Decision; d != nil {
+	d, narrow := r.Decision, isTerminal(a.stdout)
+	switch {
+	case d != nil && narrow:
+		return head + " " + a.shortDecision(d, pageWidth-utf8.RuneCountInString(head)-1), nil
+	case d != nil:
 		return head + " " + a.decisionLine(d), nil
+	case narrow:
+		return runs.End(head+" "+printable(eventLine(r.Event)), pageWidth), nil
 	}
 	return head + " " + printable(eventLine(r.Event)), nil
 }
@@ -202,6 +217,27 @@ func (a *app) decisionLine(d *audit.DecisionRecord) string {
 		}
 	}
 	return line
+}
+
+// shortDecision is a decision in so many characters: what was asked for, and why not.
+func (a *app) shortDecision(d *audit.DecisionRecord, width int) string {
+	word, tail := "allow", ""
+	switch {
+	case d.AtStart():
+		word = "start"
+	case d.Deny:
+		word, tail = "deny ", "  "+printable(d.Reason)
+	}
+	line := fmt.Sprintf("%-10s ", printable(d.Cap))
+	about := printable(d.Target)
+	if about == "" {
+		about = printable(d.Op)
+	}
+	line = runs.End(line+runs.Middle(about, max(8, width-len(word)-1-len(line)-len(tail)))+tail, width-len(word)-1)
+	if d.Deny && !d.AtStart() && a.color(a.stdout) {
+		word = "\x1b[31m" + word + "\x1b[0m"
+	}
+	return word + " " + line
 }
 
 func eventLine(e *audit.Event) string {

@@ -22,7 +22,9 @@ func (a *app) explain(ctx context.Context, path string, f compose.Flags, q ask.Q
 		a.unsetNote(c)
 	}
 	q.Now = time.Now()
-	e, err := auditlog.Explain(ctx, a.reader(), c.Subject(), q)
+	subject := c.Subject()
+	subject.Floor = a.reader().UntrustedFloor(c)
+	e, err := auditlog.Explain(ctx, a.reader(), subject, q)
 	if err != nil {
 		return err
 	}
@@ -35,6 +37,10 @@ func (a *app) printExplanation(d *ask.Explanation) error {
 	}
 	say := func(format string, args ...any) { fmt.Fprintln(a.stdout, printable(fmt.Sprintf(format, args...))) }
 	say("%s %s: %s", d.Decision, d.Asked, d.Code)
+	if d.Untrusted != "" {
+		say("  but deny once the run has taken in untrusted content: untrusted_context (%s)", d.Untrusted)
+		say("    security.caps.trusted_hosts names hosts whose answers are trusted; docs/untrusted-content.md")
+	}
 	if p := d.Past; p != nil {
 		printPast(say, p)
 	}
@@ -107,6 +113,9 @@ func printEdits(say func(string, ...any), d *ask.Explanation) {
 	other := "deny"
 	if !d.Allow {
 		other = "allow"
+		if d.OutsideGrants() {
+			say("  nothing to do unless you expected it: no grant of the bundle holds this, and an input may have named it")
+		}
 	}
 	switch {
 	case len(d.Edits) == 0:

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"os/exec"
+	"slices"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -41,4 +45,41 @@ func slowLine(w io.Writer, what string, after time.Duration) (ended func()) {
 			fmt.Fprint(w, "\r\x1b[2K")
 		}
 	}
+}
+
+// A throughPager is a terminal that is written to through a pager.
+type throughPager struct {
+	io.Writer
+	terminal io.Writer
+}
+
+// paged has what do prints shown page by page, by $PAGER or less, where there is one.
+// Whoever leaves it has seen enough.
+func paged(a *app, do func() error) error {
+	pager, set := a.lookup("PAGER")
+	if !set {
+		pager, _ = exec.LookPath("less") // "": there is none
+	}
+	terminal := a.stdout
+	if pager == "" || pager == "cat" || a.invoker != nil {
+		return do()
+	}
+	c := exec.Command("sh", "-c", pager) //nolint:gosec // the operator's own variable
+	c.Env = append(slices.Clone(a.env), "LESS=FRX")
+	c.Stdout, c.Stderr = terminal, a.stderr
+	in, err := c.StdinPipe()
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		return do()
+	}
+	a.stdout = throughPager{in, terminal}
+	err = do()
+	a.stdout = terminal
+	_ = in.Close()
+	if ended := c.Wait(); ended != nil && err == nil || errors.Is(err, syscall.EPIPE) {
+		return nil
+	}
+	return err
 }

@@ -103,6 +103,9 @@ func (a *app) color(w io.Writer) bool {
 }
 
 func isTerminal(w any) bool {
+	if p, ok := w.(throughPager); ok {
+		w = p.terminal
+	}
 	if s, ok := w.(*daemon.Stream); ok {
 		w = s.File()
 	}

@@ -76,6 +76,7 @@ A bundle says what it needs (policy.caps); you may only take away
 	root.PersistentPreRun = func(c *cobra.Command, _ []string) { a.homeSet = c.Flags().Changed("home") }
 	root.AddCommand(a.commands()...)
 	nearWords(root)
+	fitHelp(root)
 	if len(a.args) > 0 && (a.args[0] == cobra.ShellCompRequestCmd || a.args[0] == cobra.ShellCompNoDescRequestCmd) {
 		a.complete(root)
 	}

@@ -15,9 +15,6 @@ import (
 	"runloop.dev/rlp/launcher/runs"
 )
 
-// pageWidth is how wide what is printed for people is.
-const pageWidth = 100
-
 func runsCommand(a *app) *cobra.Command {
 	list := runsListCommand(a)
 	c := &cobra.Command{

@@ -37,7 +37,8 @@ because of hosts, and no domain beside those that were used. What it cannot but
 grant beside what was used is said in a comment, and so is what was asked for
 and denied.`,
 		Example: `  rlp caps suggest agents/notes_digest > policy.caps
-  rlp caps suggest --override agents/notes_digest | rlp caps override agents/notes_digest - --save --narrow
+  rlp caps suggest --override agents/notes_digest |
+    rlp caps override agents/notes_digest - --save --narrow
   rlp caps suggest 0198d2c4-7f1e --folders 5`,
 		Args: atLeastOne("BUNDLE or a RUN"),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -67,4 +68,36 @@ func refuseEmpty(c *cobra.Command) {
 		}
 		return rule(c, args)
 	}
+}
+
+// pageWidth is how wide what is printed for people is, in characters.
+const pageWidth = 100
+
+// fitHelp has the help of a command, and of every one below it, fit a page.
+func fitHelp(c *cobra.Command) {
+	if !c.HasParent() {
+		c.SetUsageTemplate(strings.ReplaceAll(c.UsageTemplate(), "Flags.FlagUsages ",
+			fmt.Sprintf("Flags.FlagUsagesWrapped %d ", pageWidth)))
+	}
+	c.Long = folded(c.Long)
+	for _, sub := range c.Commands() {
+		fitHelp(sub)
+	}
+}
+
+// folded is a text whose lines are broken between words where they are wider than a
+// page.
+func folded(text string) string {
+	var out []string
+	for _, line := range strings.Split(text, "\n") {
+		for utf8.RuneCountInString(line) > pageWidth {
+			at := strings.LastIndexByte(line[:pageWidth+1], ' ')
+			if at <= 0 {
+				break
+			}
+			out, line = append(out, line[:at]), line[at+1:]
+		}
+		out = append(out, line)
+	}
+	return strings.Join(out, "\n")
 }

@@ -40,6 +40,7 @@ type Subject struct {
 	Relaxed  bool              // a link on the way to a path refuses no launch
 	Programs run.Resolver      // what a program's path leads to
 	Execs    []string          // programs as the bundle's policy wrote them
+	Floor    *caps.Layer       // what narrows a run after untrusted content; nil: nothing does
 	// home is not told, nor is where links lead; nil: both are ([Subject.Without]).
 	home Home
 }

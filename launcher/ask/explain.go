@@ -101,6 +101,11 @@ func (x decision) explain(q Query) Explanation {
 	}
 	d.Edits, d.Verified = x.edits()
 	d.leased(x.of, x.held, q)
+	if floor := x.of.Floor; d.Allow && q.Run == "" && floor != nil {
+		if marked, _, err := x.held.Narrow(floor); err == nil && !marked.Check(x.request).Allow {
+			d.Untrusted = floor.Name
+		}
+	}
 	if x.request.Family == caps.Env {
 		d.Variable = environ.Rule(x.request.Name)
 	}
@@ -305,6 +310,9 @@ type Explanation struct {
 	// Verified says that a plan with all of them was made, and decides otherwise.
 	Edits    []Edit `json:"edits"`
 	Verified bool   `json:"verified"`
+	// Untrusted is the floor that denies the request once the run has taken in
+	// untrusted content, where nothing else does.
+	Untrusted string `json:"after_untrusted,omitempty"`
 	// Variable is what programs may be given of a variable, beside its grant.
 	Variable string `json:"variable,omitempty"`
 	// Written is the path that was asked about, and Resolved where it leads, when
@@ -318,6 +326,17 @@ type Explanation struct {
 	Past *Past `json:"run,omitempty"`
 	// Parts are the single requests, where they are answered differently.
 	Parts []Explanation `json:"parts,omitempty"`
+}
+
+// OutsideGrants reports whether the bundle itself has no grant for the request, and
+// no layer took one: it holds others of the kind, so that an input may have named
+// what was asked for.
+func (d *Explanation) OutsideGrants() bool {
+	switch d.Code {
+	case caps.PathNotPermitted, caps.HostNotPermitted:
+		return !d.Allow && d.Layer == "base"
+	}
+	return false
 }
 
 func verdict(allow bool) string {

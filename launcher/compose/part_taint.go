@@ -46,6 +46,16 @@ func (a *Reader) taint(c *Composition) (run.Taint, error) {
 	return t, nil
 }
 
+// UntrustedFloor is what narrows a run of c once it has taken in untrusted content;
+// nil: nothing marks it.
+func (a *Reader) UntrustedFloor(c *Composition) *caps.Layer {
+	t, err := a.taint(c)
+	if err != nil {
+		return nil // which a launch says
+	}
+	return t.Floor
+}
+
 // SourcesOf reads the two settings, which were checked where they were read.
 // Files and programs are known by their canonical paths, and as they are
 // written: what becomes a link later leads to neither unseen.
