@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"iter"
 	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -181,85 +180,9 @@ func (a *app) recordLine(r *audit.Record) (string, error) {
 		line, err := r.AppendJSON(nil)
 		return string(line), err
 	}
-	head := fmt.Sprintf("%6d %s %s %-12s", r.Seq, r.Time.Local().Format("15:04:05.000"), runs.Short(printable(r.Head.RunID)),
-		printable(r.Head.Agent))
-	d, narrow := r.Decision, isTerminal(a.stdout)
-	switch {
-	case d != nil && narrow:
-		return head + " " + a.shortDecision(d, pageWidth-utf8.RuneCountInString(head)-1), nil
-	case d != nil:
-		return head + " " + a.decisionLine(d), nil
-	case narrow:
-		return runs.End(head+" "+printable(eventLine(r.Event)), pageWidth), nil
+	width := 0
+	if isTerminal(a.stdout) {
+		width = pageWidth
 	}
-	return head + " " + printable(eventLine(r.Event)), nil
-}
-
-func (a *app) decisionLine(d *audit.DecisionRecord) string {
-	word := "allow"
-	if d.AtStart() {
-		return printable(fmt.Sprintf("start %-10s %-22s", d.Cap, d.Op)) + "  a virtual clock, for its language's start"
-	}
-	if d.Deny {
-		word = "deny "
-		if a.color(a.stdout) {
-			word = "\x1b[31m" + word + "\x1b[0m"
-		}
-	}
-	line := fmt.Sprintf("%s %s", word, printable(fmt.Sprintf("%-10s %-22s %s", d.Cap, d.Op, d.Target)))
-	if d.Deny {
-		line += "  " + printable(d.Reason)
-		if d.Layer != "" {
-			line += " (" + printable(d.Layer) + ")"
-		}
-		if d.Label != "" {
-			line += "  because of " + printable(d.Label)
-		}
-	}
-	return line
-}
-
-// shortDecision is a decision in so many characters: what was asked for, and why not.
-func (a *app) shortDecision(d *audit.DecisionRecord, width int) string {
-	word, tail := "allow", ""
-	switch {
-	case d.AtStart():
-		word = "start"
-	case d.Deny:
-		word, tail = "deny ", "  "+printable(d.Reason)
-	}
-	line := fmt.Sprintf("%-10s ", printable(d.Cap))
-	about := printable(d.Target)
-	if about == "" {
-		about = printable(d.Op)
-	}
-	line = runs.End(line+runs.Middle(about, max(8, width-len(word)-1-len(line)-len(tail)))+tail, width-len(word)-1)
-	if d.Deny && !d.AtStart() && a.color(a.stdout) {
-		word = "\x1b[31m" + word + "\x1b[0m"
-	}
-	return word + " " + line
-}
-
-func eventLine(e *audit.Event) string {
-	switch e.Kind {
-	case audit.KindRunStart:
-		return fmt.Sprintf("start base=%d effective=%d layers=%d", len(e.Base), len(e.Effective), len(e.Layers))
-	case audit.KindCallDone:
-		line := fmt.Sprintf("done  %s %s", e.Verb, e.Status)
-		if e.ErrorSummary != "" {
-			line += " " + e.ErrorSummary
-		}
-		return line
-	case audit.KindCapsSwap:
-		line := "swap  " + e.Source
-		if e.Label != "" {
-			line += "  because of " + e.Label
-		}
-		return line
-	}
-	line := fmt.Sprintf("end   %s exit=%d", e.Outcome, e.ExitCode)
-	if e.Message != "" {
-		line += " " + e.Message
-	}
-	return line
+	return runs.RecordLine(r, width, a.color(a.stdout)), nil
 }

@@ -89,16 +89,7 @@ func printRun(a *app, l *runs.Line) {
 		allowed, denied = "-", "-"
 	}
 	fmt.Fprintf(a.stdout, runRow, runs.Short(l.RunID), runs.End(printable(l.Agent), 24), printable(l.Outcome), allowed,
-		denied, took(l), l.Began.Local().Format("2006-01-02 15:04:05"))
-}
-
-// took is how long a run took, or takes already.
-func took(l *runs.Line) string {
-	d := time.Duration(l.WallMS) * time.Millisecond
-	if d >= time.Minute {
-		d = d.Round(time.Second)
-	}
-	return d.String()
+		denied, runs.Took(l.WallMS), l.Began.Local().Format("2006-01-02 15:04:05"))
 }
 
 // withRun opens the store and finds the run that text names.
@@ -121,7 +112,8 @@ func showRun(ctx context.Context, a *app, s *kb.Store, id string) error {
 		}{line, denials})
 	}
 	fmt.Fprintf(a.stdout, "run      %s\nagent    %s\noutcome  %s (exit %d)\nbegan    %s, took %s\n", printable(id),
-		printable(line.Agent), printable(line.Outcome), line.ExitCode, line.Began.Local().Format(time.RFC3339), took(&line))
+		printable(line.Agent), printable(line.Outcome), line.ExitCode, line.Began.Local().Format(time.RFC3339),
+		runs.Took(line.WallMS))
 	if line.Message != "" {
 		fmt.Fprintf(a.stdout, "message  %s\n", printable(line.Message))
 	}
@@ -226,44 +218,20 @@ func diffRuns(ctx context.Context, a *app, one, other string) error {
 	})
 }
 
-// summarize says to a person how a run of the agent at path ended, what it returned
-// where nothing was printed, and what it was denied, with the command that explains
-// it.
+// summarize says to a person how a run of the agent at path ended and what it was
+// denied.
 func summarize(ctx context.Context, a *app, r *launcher.Report, path string) {
-	say := func(format string, args ...any) {
-		fmt.Fprintf(a.stderr, "rlp: %s\n", printable(fmt.Sprintf(format, args...)))
-	}
-	line := runs.Line{WallMS: r.Usage.WallMS}
-	say("%s in %s, %d allowed, %d denied (run %s)", r.Outcome, took(&line), r.Usage.Allowed, r.Usage.Denied,
-		runs.Short(r.RunID))
-	if len(r.Result) > 0 && r.Usage.StdoutBytes == 0 {
-		say("result: %s", runs.End(string(r.Result), mostResult))
-	}
-	if r.Usage.Denied == 0 {
-		return
-	}
 	var denials []runs.Denial
-	reader := a.reader()
-	reader.Say = func(string) {}                                              // what is wrong with the log is not about this run
-	_ = auditlog.With(ctx, reader, auditlog.Filter{Run: r.RunID}, time.Now(), // and is no failure of it
-		func(ctx context.Context, s *kb.Store, f kb.Filter) (err error) {
-			denials, err = runs.Denials(ctx, s, f.Run)
-			return err
-		})
-	for i := range denials[:min(len(denials), mostDenials)] {
-		say("denied %s", denials[i].Text(pageWidth-12))
+	if r.Usage.Denied > 0 {
+		reader := a.reader()
+		reader.Say = func(string) {} // what is wrong with the log is not about this run, and is no failure of it
+		_ = auditlog.With(ctx, reader, auditlog.Filter{Run: r.RunID}, time.Now(),
+			func(ctx context.Context, s *kb.Store, f kb.Filter) (err error) {
+				denials, err = runs.Denials(ctx, s, f.Run)
+				return err
+			})
 	}
-	if more := len(denials) - mostDenials; more > 0 {
-		say("and %d more: rlp runs show %s", more, runs.Short(r.RunID))
-	}
-	if len(denials) > 0 {
-		say("why: %s", runs.Explain(path, r.RunID, &denials[0]))
+	for _, line := range runs.Summary(r, denials, path, pageWidth-len("rlp: ")) {
+		a.say(line)
 	}
 }
-
-// Bounds of a summary: a page of a result, and five lines of denials, the last of
-// which says that there are more.
-const (
-	mostResult  = 4 << 10
-	mostDenials = 4
-)

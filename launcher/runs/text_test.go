@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"strings"
 	"testing"
 	"unicode/utf8"
 )
@@ -9,7 +10,8 @@ import (
 //
 //rlp:holds D6
 func TestADenialFitsItsLine(t *testing.T) {
-	d := Denial{Cap: "fs.write", Target: "/work/" + string(make([]rune, 300)) + "/end", Reason: "path_not_permitted", Count: 12}
+	long := "/work/" + strings.Repeat("folder/", 40) + "end"
+	d := Denial{Cap: "fs.write", Target: long, Reason: "path_not_permitted", Count: 12}
 	for _, width := range []int{60, 100} {
 		text := d.Text(width)
 		if n := utf8.RuneCountInString(text); n > width {
