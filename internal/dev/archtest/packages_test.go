@@ -523,8 +523,11 @@ var testDoors = map[string]doors{
 		"internal/engine/meter": "the same",
 	},
 	"internal/base/strictjson": {"internal/base/strictjson/jsontest": "what no reader takes"},
-	"launcher/agents":          {"caps/policy": "what it drafts is read as policies are"},
-	"launcher/ask":             {"kb/journal": "runs are recorded as launches do"},
+	"launcher/agents": {
+		"caps/policy":         "what it drafts is read as policies are",
+		"internal/engine/abi": "the types of what modules import",
+	},
+	"launcher/ask": {"kb/journal": "runs are recorded as launches do"},
 	"internal/serve/host": {
 		"internal/record/audit":        "records as runs leave them",
 		"internal/serve/host/hosttest": "agents, and a home to launch them in",
