@@ -35,14 +35,26 @@ func Explain(s *Subject, q Query) (*Explanation, error) {
 	if s.home == nil {
 		e.Redirected = redirects(s.Paths, requests[0].Family)
 	}
-	if list := s.Paths.Redirected(); len(list) > 0 && !s.Relaxed {
-		e.Refused = list[0].String()
-		if s.home != nil {
-			e.Refused = "a path that is granted leads through a link; who operates is told which"
-		}
+	if s.Relaxed {
+		return e, nil
+	}
+	left, err := plan(s.Policy)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case s.home == nil:
+		e.Refused = s.Paths.Refusal(left)
+	case left.Effective.Any(caps.FS):
+		e.Untold = untoldPaths
 	}
 	return e, nil
 }
+
+// untoldPaths is said to who does not operate, whatever there is: another answer for
+// another path would tell of the host.
+const untoldPaths = "a granted path that is not there, or that leads through a link, refuses every launch; " +
+	"whether one does is told to who operates"
 
 // explain is the decision of p on each request, every layer's vote, and the
 // smallest edit that would change it.
@@ -320,8 +332,10 @@ type Explanation struct {
 	Written    string     `json:"written,omitempty"`
 	Resolved   string     `json:"resolved,omitempty"`
 	Redirected []Redirect `json:"redirected,omitempty"`
-	// Refused says why a launch is refused whatever is asked for, because of a link.
+	// Refused says why a launch is refused whatever is asked for: for a granted path
+	// that is not there or leads through a link. Untold says that it is not told.
 	Refused string `json:"refused,omitempty"`
+	Untold  string `json:"untold,omitempty"`
 	// Past is what the records of a run say, where one was asked about.
 	Past *Past `json:"run,omitempty"`
 	// Parts are the single requests, where they are answered differently.

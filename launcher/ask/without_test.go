@@ -105,7 +105,7 @@ func TestAnswersForOthersFollowNoLink(t *testing.T) {
 		others := s.Without(HomeAt(homeOfTests))
 		e, err := Explain(others, Query{Text: name + "/x"})
 		text := textOf(t, e, err)
-		if !e.Allow || e.Scope != name || (e.Refused == "") != s.Relaxed {
+		if !e.Allow || e.Scope != name || e.Refused != "" || (e.Untold == "") != s.Relaxed {
 			t.Errorf("%s: %s", name, text)
 		}
 		if e, err := Explain(others, Query{Text: "/opt/own/x"}); err != nil || !e.Allow {

@@ -36,6 +36,7 @@ type Composition struct {
 	Bundle     *bundles.Bundle
 	Policy     run.Policy
 	Paths      run.Paths
+	written    run.Policy // before links were followed
 	params     map[string]string
 	filled     []filling      // the placeholders of the base, and what was given for each
 	leases     []caps.Lease   // of the bundle's own policy

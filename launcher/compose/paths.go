@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"runloop.dev/rlp/bundles"
+	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/internal/base/home"
 	"runloop.dev/rlp/internal/effect/jail"
@@ -47,9 +48,11 @@ func (a *Reader) canonical(c *Composition) (err error) {
 	if c.Origin.Sent {
 		by.Base, by.BasePrograms = c.filesOf(), c.programsOf()
 	}
-	protected := c.Policy.Layers[0]
+	c.written = c.Policy
+	protected := *c.Policy.Layers[0]
 	asNamed := protected.Deny
 	protected.Deny = nil
+	c.Policy.Layers = append([]*caps.Layer{&protected}, c.Policy.Layers[1:]...)
 	if c.Policy, c.Paths, err = run.Canonical(c.Policy, by); err != nil {
 		return err
 	}

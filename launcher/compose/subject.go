@@ -2,6 +2,7 @@ package compose
 
 import (
 	"runloop.dev/rlp/launcher/ask"
+	"runloop.dev/rlp/launcher/run"
 )
 
 // Subject is what questions about the agent of c are asked of.
@@ -24,4 +25,19 @@ func (c *Composition) Equipped() (s *ask.Subject, err error) {
 		return nil, inputErr(err)
 	}
 	return s, nil
+}
+
+// Told is the subject for somebody who does not operate, to whom places in home are
+// named relative to it. Its paths of files are as they are written: whatever was
+// said of where they lead, a guess could confirm.
+func (c *Composition) Told(home ask.Home) (*ask.Subject, error) {
+	s, err := c.Equipped()
+	if err != nil {
+		return nil, err
+	}
+	s.Policy, s.Paths, err = run.Canonical(c.written, run.Resolvers{Files: byText, Programs: c.CanonicalProgram})
+	if err != nil {
+		return nil, inputErr(err)
+	}
+	return s.Without(home), nil
 }

@@ -135,11 +135,10 @@ func refusal(spec *Spec, plan Plan) (Outcome, int, string) {
 	if plan.Effective.IsEmpty() && spec.FailOnEmpty {
 		return Refused, StatusPolicy, emptyMessage
 	}
-	if why := redirected(spec); why != "" {
-		return Refused, StatusPolicy, why
-	}
-	if why := unresolved(spec, plan); why != "" {
-		return Refused, StatusPolicy, why
+	if !spec.Relaxed {
+		if why := spec.Paths.Refusal(plan); why != "" {
+			return Refused, StatusPolicy, why
+		}
 	}
 	if list := starved(spec, plan); len(list) > 0 {
 		return Refused, StatusPolicy, fmt.Sprintf("what the agent was made for was taken away (reason 1 of %d): %s",

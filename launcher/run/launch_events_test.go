@@ -295,7 +295,7 @@ func TestGrantedPathsThatAreNotThere(t *testing.T) {
 		c.change(s)
 		plan, err := NewPlan(s.Policy)
 		must(t, err)
-		if got := unresolved(s, plan); (got == "") != (c.want == "") || !strings.HasPrefix(got, c.want) {
+		if _, _, got := refusal(s, plan); (got == "") != (c.want == "") || !strings.HasPrefix(got, c.want) {
 			t.Errorf("%s: %q", name, got)
 		}
 		r := &run{spec: s, plan: plan, report: newReport(s, plan)}
@@ -317,7 +317,7 @@ func TestGrantedPathsThatAreNotThere(t *testing.T) {
 	}
 	plan, err := NewPlan(s.Policy)
 	must(t, err)
-	if got := unresolved(s, plan); !strings.HasPrefix(got,
+	if got := s.Paths.Refusal(plan); !strings.HasPrefix(got,
 		"granted and not there: /b, /z; make it, take it out (--deny fs:*:/b)") {
 		t.Errorf("each path once, in order: %q", got)
 	}

@@ -9,31 +9,34 @@ import (
 	"runloop.dev/rlp/caps"
 )
 
+// Refusal says why the paths of a policy refuse every launch that is strict with
+// paths and keeps to plan, and what to write instead; "" if they do not.
+func (p *Paths) Refusal(plan Plan) string {
+	if why := p.redirected(); why != "" {
+		return why
+	}
+	return p.unresolved(plan)
+}
+
 // unresolved says why paths that are left in the plan and do not exist refuse
 // the launch, each with the place that named it; "" if nothing does. What a
 // layer took away altogether need not exist.
-func unresolved(spec *Spec, plan Plan) string {
-	if spec.Relaxed || len(spec.Paths.Missing) == 0 {
-		return ""
-	}
+func (p *Paths) unresolved(plan Plan) string {
 	var parts []string
 	for _, scope := range left(plan, caps.FS) {
-		if pos, missing := spec.Paths.Missing[scope]; missing {
+		if pos, missing := p.Missing[scope]; missing {
 			parts = append(parts, describe(scope, pos.String()))
 		}
 	}
-	return spec.Paths.strictly(parts)
+	return p.strictly(parts)
 }
 
 // redirected says why the paths of files in the policy that links lead elsewhere
 // refuse the launch; "" if nothing does. An agent that may write a folder can put
 // a link there, which looks like the operator's own.
-func redirected(spec *Spec) string {
-	if spec.Relaxed {
-		return ""
-	}
+func (p *Paths) redirected() string {
 	var parts []string
-	for _, r := range spec.Paths.Redirected() {
+	for _, r := range p.Redirected() {
 		parts = append(parts, r.String())
 	}
 	if len(parts) == 0 {

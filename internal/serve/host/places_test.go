@@ -194,6 +194,80 @@ func TestReadersCannotAskWhatIsProtected(t *testing.T) {
 	}
 }
 
+// Where a link of the policy leads, beneath a base of all, is confirmed by no guess:
+// what a reader is told is the same whatever the link leads to, and whether anything
+// is there.
+func TestReadersConfirmNoGuessOfWhereALinkLeads(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	link, denied := dir+"/link", dir+"/denied"
+	if err := errors.Join(os.Mkdir(dir+"/secret", 0o700), os.Mkdir(dir+"/other", 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	for _, paths := range []string{"strict", "relaxed"} {
+		h := testingHost(t, "[security]\npath_profile = \""+paths+"\"\n")
+		h.put(t, "caps/profiles/mcp_default.toml", "name = \"mcp_default\"\n[limits]\nmax_depth = 3\n")
+		hosttest.Install(t, h.home, "all", "fs = [\"/\"]\nfs_rw = [\"/\"]\n", hosttest.Importing(t))
+		h.put(t, "caps/overrides/all.toml", fmt.Sprintf("[capabilities]\nfs = [%q, %q]\n[deny]\ncapabilities = [%q]\n",
+			link, dir+"/open", "fs:*:"+denied))
+		said := func(may service.Rights) string {
+			var all strings.Builder
+			who := &service.Caller{Name: "token:reader", Tenant: "default", May: may}
+			for _, q := range []ask.Query{
+				{Text: dir + "/secret/x"},
+				{Text: dir + "/other/x"},
+				{Text: link + "/x"},
+				{Text: link, Write: true},
+				{Text: dir + "/open/secret"},
+				{Text: dir + "/none"},
+			} {
+				e, err := h.Explain(t.Context(), who, "all", q)
+				text, jsonErr := json.Marshal(e)
+				if err := errors.Join(err, jsonErr); err != nil {
+					t.Fatalf("%s: %v", q.Text, err)
+				}
+				all.Write(append(text, '\n'))
+			}
+			held, err := h.Holding(t.Context(), who, "all")
+			text, jsonErr := json.Marshal(held)
+			if err := errors.Join(err, jsonErr); err != nil {
+				t.Fatal(err)
+			}
+			return all.String() + string(text)
+		}
+		var readers, operators []string
+		for _, c := range []struct{ link, denied string }{
+			{"", ""}, {dir + "/secret", ""}, {dir + "/other", ""}, {dir + "/secret", dir + "/open/secret"}, {"none", ""},
+		} {
+			_, _ = os.Remove(link), os.Remove(denied)
+			if err := errors.Join(linkTo(c.link, link), linkTo(c.denied, denied)); err != nil {
+				t.Fatal(err)
+			}
+			readers = append(readers, said(service.Read))
+			operators = append(operators, said(service.Read|service.Operate))
+		}
+		_, _ = os.Remove(link), os.Remove(denied)
+		if list := slices.Compact(readers); len(list) != 1 {
+			t.Errorf("%s: readers are told apart what is there:\n%s", paths, strings.Join(list, "\n\n"))
+		}
+		if list := slices.Compact(operators); len(list) != 5 {
+			t.Errorf("control: %s: of 5 cases who operates is told %d", paths, len(list))
+		}
+		if !strings.Contains(readers[0], `"decision":"allow"`) || !strings.Contains(readers[0], `"decision":"deny"`) {
+			t.Errorf("control: %s: %s", paths, readers[0])
+		}
+	}
+}
+
+func linkTo(text, name string) error {
+	if text == "" {
+		return nil
+	}
+	return os.Symlink(text, name)
+}
+
 // A text of the caller's own that cannot be an override is told by its line; a file
 // of the operator's that cannot be read is not the caller's.
 func TestWhoseTextIsBroken(t *testing.T) {

@@ -80,11 +80,10 @@ func composed(a *compose.Runner, name string, f compose.Flags) (*compose.Composi
 
 // subject is the subject of questions about c, as who may be told of it.
 func (h Questions) subject(who *service.Caller, c *compose.Composition) (*ask.Subject, error) {
-	s, err := c.Equipped()
-	if err != nil || who.Can(service.Operate) {
-		return s, err
+	if who.Can(service.Operate) {
+		return c.Equipped()
 	}
-	return s.Without(h.Places()), nil
+	return c.Told(h.Places())
 }
 
 // Explain implements [console.Host] and [mcpserver.Host]. Without a run it is of a
