@@ -4,13 +4,12 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"slices"
-	"strings"
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls"
 	"runloop.dev/rlp/hostcalls/gate"
 	"runloop.dev/rlp/internal/effect/jail"
+	"runloop.dev/rlp/internal/effect/links"
 )
 
 // A Taint says which inputs mark a run as holding untrusted content, and what
@@ -109,7 +108,7 @@ func (p *pathGate) takeIn(permit gate.Permit, op jail.Op, mode caps.Mode, path s
 		return permit
 	}
 	for _, folder := range p.untrusted {
-		if within(path, folder) || tree && within(folder, path) {
+		if links.Within(path, folder) || tree && links.Within(folder, path) {
 			if p.gate.Taint(hostcalls.Cause(caps.SourceWord(caps.FS), path)) != nil {
 				return gate.Permit{}
 			}
@@ -122,19 +121,11 @@ func (p *pathGate) takeIn(permit gate.Permit, op jail.Op, mode caps.Mode, path s
 // staysUntrusted refuses to move or link what lies in an untrusted folder to where
 // the next run would read it without being marked.
 func (p *pathGate) staysUntrusted(op jail.Op, from, to string) bool {
-	leaves := func(folder string) bool { return within(from, folder) || within(folder, from) }
-	enters := func(folder string) bool { return within(to, folder) }
-	left, entered := slices.ContainsFunc(p.untrusted, leaves), slices.ContainsFunc(p.untrusted, enters)
-	// one file has both names: what is put in it there is here, too
-	if entered && (left || op != jail.PathLink) || !left && !entered {
+	if !links.Crosses(p.untrusted, from, to, op == jail.PathLink) {
 		return true
 	}
 	p.gate.Refuse(p.ops[op], caps.Request{Family: caps.FS, Mode: caps.Write, Name: to}, to, caps.UntrustedContext)
 	return false
-}
-
-func within(path, folder string) bool {
-	return strings.HasPrefix(path, folder) && (len(path) == len(folder) || folder == "/" || path[len(folder)] == '/')
 }
 
 // An Untrusted says what marked a run as holding untrusted content.

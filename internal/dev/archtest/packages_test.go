@@ -281,6 +281,7 @@ var packages = map[string]drawing{
 		"internal/base/printable":  "what agents say does not steer the terminal",
 	}},
 	"launcher/run": {5, doors{
+		"internal/effect/links":   "what untrusted folders keep, for guests and programs alike",
 		"internal/base/printable": "the marker is one line, and no guest writes one like it",
 		"caps":                    "base, layers, effective and limits",
 		"hostcalls":               "links the table of calls",

@@ -49,7 +49,7 @@ func (n *native) plan(p *pinned, c *Command) (*sandbox.Plan, error) {
 	pl := &sandbox.Plan{
 		Mounts: v.Mounts, Kept: v.Kept, Work: n.cfg.Work, File: c.Program, Dev: st.Dev, Ino: st.Ino, Script: p.script,
 		Dir:  dir,
-		Argv: c.Argv, Env: c.Env, Scratch: scratchBytes,
+		Argv: c.Argv, Env: c.Env, Scratch: scratchBytes, Untrusted: n.cfg.Untrusted,
 	}
 	n.judging(pl, &s)
 	n.bound(pl)

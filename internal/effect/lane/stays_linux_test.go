@@ -84,7 +84,7 @@ try mv -T a/dl a/old; try ln -s ../b a/dl; try rmdir a/dl; try mv -T b a/dl; try
 			}
 			put(t, dir+"/b/f", "text\n")
 			c := shell(t, "cd "+dir+tries+
-				"mkdir a/later above/deep; echo x >a/dl/new; mv a/dl/new b; echo y >a/f; mv -T a/f a/g; cat b/new")
+				"mkdir a/later above/deep; echo x >a/dl/new; cp a/dl/new b; echo y >a/f; mv -T a/f a/g; cat b/new")
 			c.Folders = []Folder{{Path: dir, Access: ReadWrite}}
 			l := newLane(t, name, func(c *Config) {
 				if named {
@@ -96,6 +96,56 @@ try mv -T a/dl a/old; try ln -s ../b a/dl; try rmdir a/dl; try mv -T b a/dl; try
 			if named && (got || !strings.HasSuffix(string(r.Stdout.Data), "x\n")) || !named &&
 				strings.Count(string(r.Stdout.Data), "THROUGH") < 5 {
 				t.Errorf("%v: %s%s", named, r.Stdout.Data, r.Stderr.Data)
+			}
+		}
+	})
+}
+
+// What lies in an untrusted folder gets no name outside of it, where the next run
+// would read it unmarked, nor does what lies outside get one in it; within such
+// folders files move as anywhere, and into them.
+func TestProgramsTakeNothingOutOfAnUntrustedFolder(t *testing.T) {
+	const takes = trying + `
+try ln dl/f out; try ln dl/f later/out; try mv dl/f out; try mv dl/sub out; try mv dl/sub/g out; try ln own dl/own; cd dl; try ln f ../out; try mv f ../out; exec 3<f; try ln -L /proc/self/fd/3 ../out; try ln -L /dev/fd/3 ../out; cd ..
+`
+	const may = `
+set -e
+ln dl/f dl/sub/f; mv dl/sub/f dl/f2; mv own dl/own; mv dl/own dl2/own; ln dl2/own dl/own; mkdir dl/new; mv dl/new dl2; ln own2 own3; mv own3 own4; cp dl/f own5; rm dl/f; cat own5
+`
+	eachSandbox(t, func(t *testing.T, name string) {
+		for _, more := range [][]Folder{nil, {{Path: "config", Access: ReadOnly}}} {
+			try := func(untrusted bool, script string) *Result {
+				dir := shared(t)
+				for _, d := range []string{"/dl/sub", "/dl2", "/later"} {
+					if err := os.MkdirAll(dir+d, 0o700); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for _, f := range []string{"/dl/f", "/dl/sub/g", "/own", "/own2", "/config"} {
+					put(t, dir+f, "text\n")
+				}
+				c := shell(t, "cd "+dir+script)
+				c.Folders = []Folder{{Path: dir, Access: ReadWrite}}
+				for _, f := range more {
+					c.Folders = append(c.Folders, Folder{Path: dir + "/" + f.Path, Access: f.Access})
+				}
+				return run(t, newLane(t, name, func(c *Config) {
+					if untrusted {
+						c.Untrusted = []string{dir + "/dl", dir + "/dl2"}
+					}
+				}), c)
+			}
+			if r := try(true, takes); strings.Contains(string(r.Stdout.Data), "THROUGH") {
+				t.Errorf("%v: %s\n%s", more, r.Stdout.Data, r.Stderr.Data)
+			}
+			if r := try(true, may); r.ExitCode != 0 || string(r.Stdout.Data) != "text\n" {
+				t.Errorf("%v: %+v\n%s", more, r, r.Stderr.Data)
+			}
+			r := try(false, takes)
+			for _, want := range []string{"ln dl/f out", "ln dl/f later/out", "mv dl/sub/g out", "ln own dl/own"} {
+				if !strings.Contains(string(r.Stdout.Data), "THROUGH: "+want+"\n") {
+					t.Errorf("control: %v: %s is refused to anybody\n%s%s", more, want, r.Stdout.Data, r.Stderr.Data)
+				}
 			}
 		}
 	})

@@ -73,6 +73,36 @@ func TestExpand(t *testing.T) {
 	}
 }
 
+// What comes of an untrusted folder stays in such folders, and no file has names on
+// both sides.
+func TestWhatCrosses(t *testing.T) {
+	folders := []string{"/d/in", "/also"}
+	for _, c := range []struct {
+		from, to      string
+		moved, linked bool
+	}{
+		{"/d/a", "/d/b", false, false},
+		{"/d/in/a", "/d/b", true, true},
+		{"/d/in/a", "/d/inn/b", true, true},
+		{"/d/in", "/d/b", true, true},
+		{"/d", "/e", true, true},
+		{"/d/in/a", "/d/in/x/b", false, false},
+		{"/d/in/a", "/also/b", false, false},
+		{"/d/a", "/d/in/b", false, true},
+		{"/d/inn/a", "/d/in/b", false, true},
+	} {
+		if got := Crosses(folders, c.from, c.to, false); got != c.moved {
+			t.Errorf("%+v: moved: %v", c, got)
+		}
+		if got := Crosses(folders, c.from, c.to, true); got != c.linked {
+			t.Errorf("%+v: linked: %v", c, got)
+		}
+	}
+	if Crosses([]string{"/"}, "/a", "/b", true) || !Within("/", "/") {
+		t.Error("all is below the root folder")
+	}
+}
+
 // A folder of more entries, or deeper, than a move looks at is copied, as across
 // devices.
 func TestAFolderTooLargeToLookAtIsNotMoved(t *testing.T) {

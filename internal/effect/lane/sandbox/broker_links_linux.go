@@ -103,6 +103,9 @@ func makeLink(b *broker, n *notice, at end) error {
 }
 
 func hardLink(b *broker, _ *notice, from, to end) error {
+	if links.Crosses(b.untrusted, from.path, to.path, true) {
+		return unix.EACCES
+	}
 	if to.in.judged {
 		p := links.Placing{Holder: b.judge}
 		if err := p.Named(from.fd, from.name(), to.path); err != nil {
@@ -122,6 +125,8 @@ func (b *broker) rename(from, to end, flags uint) error {
 		return unix.EINVAL
 	case b.stays(from), b.stays(to):
 		return unix.EBUSY
+	case links.Crosses(b.untrusted, from.path, to.path, false):
+		return unix.EACCES
 	}
 	if to.in.judged {
 		p := links.Placing{Holder: b.judge, From: from.path, To: to.path}

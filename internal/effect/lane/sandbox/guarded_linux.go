@@ -124,18 +124,22 @@ func (g *guardedDir) within(p string) string {
 
 // A judge says by names alone what programs may do.
 type judge struct {
-	dirs   []guardedDir
-	mounts map[string]*guardedDir // nil where another mount begins
-	kept   map[string]Access
-	way    map[string]bool // the folders above what is kept
-	above  map[string]bool // those above what is hidden
-	leased []string        // what stays where it is
-	held   map[string]Access
-	holds  map[string]bool // the folders above what is held
+	dirs      []guardedDir
+	mounts    map[string]*guardedDir // nil where another mount begins
+	kept      map[string]Access
+	way       map[string]bool // the folders above what is kept
+	above     map[string]bool // those above what is hidden
+	leased    []string        // what stays where it is
+	untrusted []string        // folders out of which nothing is moved or linked
+	held      map[string]Access
+	holds     map[string]bool // the folders above what is held
 }
 
 func newJudge(p *Plan) *judge {
-	j := &judge{dirs: p.guards, mounts: map[string]*guardedDir{}, kept: map[string]Access{}, above: ways(p.hidden())}
+	j := &judge{
+		dirs: p.guards, mounts: map[string]*guardedDir{}, kept: map[string]Access{}, above: ways(p.hidden()),
+		untrusted: p.Untrusted,
+	}
 	kept := make([]string, 0, len(p.Kept))
 	for _, k := range p.Kept {
 		if k.Access == ReadWrite {

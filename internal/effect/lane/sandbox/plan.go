@@ -7,23 +7,24 @@ import (
 
 // A Plan is what [Confined] does, as rlp tells it: everything is decided in it.
 type Plan struct {
-	Inside  bool // what is to be seen is there already
-	Proof   bool // end when all is done, and start nothing
-	Mounts  []Mount
-	Kept    []Mount
-	Links   bool    // a broker judges links
-	Held    []Mount // what the agent holds, and what it does not below that, by path
-	Work    string
-	File    string // the program, "" with proof
-	Dev     uint64 // which file that must be
-	Ino     uint64
-	Script  bool
-	Dir     string // where it starts, within work
-	Argv    []string
-	Env     []string
-	Memory  int64 // of each process; 0: bounded elsewhere
-	Pids    int64
-	Scratch int64 // bytes of each private folder
+	Inside    bool // what is to be seen is there already
+	Proof     bool // end when all is done, and start nothing
+	Mounts    []Mount
+	Kept      []Mount
+	Links     bool     // a broker judges links
+	Held      []Mount  // what the agent holds, and what it does not below that, by path
+	Untrusted []string // folders out of which nothing is moved or linked
+	Work      string
+	File      string // the program, "" with proof
+	Dev       uint64 // which file that must be
+	Ino       uint64
+	Script    bool
+	Dir       string // where it starts, within work
+	Argv      []string
+	Env       []string
+	Memory    int64 // of each process; 0: bounded elsewhere
+	Pids      int64
+	Scratch   int64 // bytes of each private folder
 
 	guards []guardedDir // made from the mounts where programs will be
 }
@@ -42,7 +43,7 @@ type guardedDir struct {
 
 // planVersion is the first thing in a plan: one program may be an older file
 // than the other.
-const planVersion = 3
+const planVersion = 4
 
 // errPlan says that a plan is not one.
 var errPlan = errors.New("this is no plan of this version of rlp")
@@ -78,6 +79,7 @@ func (p *Plan) each(c *codec) {
 	list(c, &p.Mounts, (*codec).mount)
 	list(c, &p.Kept, (*codec).mount)
 	list(c, &p.Held, (*codec).mount)
+	list(c, &p.Untrusted, (*codec).text)
 }
 
 func (c *codec) mount(s *Mount) {
