@@ -66,6 +66,10 @@ func reach(what, at string) string {
 		return raced(at)
 	case "plants":
 		return plants(at)
+	case "deep":
+		return deep(at)
+	case "signalled":
+		return signalled(at)
 	case "signal":
 		pid, _ := strconv.Atoi(at)
 		err = unix.Kill(pid, 0)

@@ -201,7 +201,7 @@ func (g *guardedDir) parent(p place) (int, error) {
 }
 
 func (g *guardedDir) inside(p string, flags uint64) (int, error) {
-	return unix.Openat2(g.dir, g.within(p), &unix.OpenHow{
+	return openBelow(g.dir, g.within(p), &unix.OpenHow{
 		Flags: flags | unix.O_CLOEXEC | unix.O_NOFOLLOW, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_XDEV | keepLinks,
 	})
 }

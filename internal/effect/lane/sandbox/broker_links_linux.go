@@ -22,6 +22,8 @@ func (j *judge) Leads(to string) error {
 		switch {
 		case err == unix.ENOENT, err == unix.ENOTDIR:
 			return nil
+		case err == unix.ENAMETOOLONG:
+			return err
 		case err != nil, links.Climbs(text):
 			return unix.EACCES
 		case text == "":

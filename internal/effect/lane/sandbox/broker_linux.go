@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"os"
 	"path"
 	"runtime"
 	"runtime/debug"
@@ -260,10 +259,6 @@ func base(n *notice, at int) (int, error) {
 	return unix.Open("/proc/"+strconv.Itoa(int(n.pid))+"/"+from, unix.O_PATH|unix.O_CLOEXEC, 0)
 }
 
-// errElsewhere says that a path does not lead into a guarded folder, or that the
-// broker cannot tell.
-var errElsewhere = errors.New("not in a guarded folder")
-
 // find is where a path of the program's leads: the argument path, in the folder
 // that is the argument at. An empty one, or none (path is negative), is what at
 // itself is. Another error is the kernel's: there is no such path.
@@ -366,17 +361,6 @@ func whole(at int, text string) (place, error) {
 	is, err := pathOf(fd)
 	return place{path: is, unnamed: true}, err
 }
-
-func pathOf(fd int) (string, error) {
-	is, err := os.Readlink(own(fd))
-	if err != nil || !path.IsAbs(is) {
-		return "", errElsewhere
-	}
-	return is, nil
-}
-
-// own is a path by which this process has what a descriptor is.
-func own(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
 
 func closeIf(fd int) {
 	if fd >= 0 {

@@ -75,7 +75,7 @@ func (p place) make(n *notice, flags, mode uint64) (int, error) {
 
 func (p place) read(flags uint64) (int, error) {
 	how := &unix.OpenHow{Flags: flags&^uint64(unix.O_CREAT|unix.O_EXCL) | regular, Resolve: keepLinks}
-	fd, err := unix.Openat2(unix.AT_FDCWD, p.path, how)
+	fd, err := openBelow(unix.AT_FDCWD, p.path, how)
 	if err != nil {
 		return -1, err
 	}
