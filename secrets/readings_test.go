@@ -58,6 +58,14 @@ func TestReadings(t *testing.T) {
 			`\ud83d\qabcd`: mark0, `x%4xbcde%2Ff.`: "x" + mark1 + ".", `%41x%4xbcde%2Ff.`: "%41x" + mark1 + ".",
 			`%4%4xbcde%2ff`: "%4" + mark1,
 		}},
+		"entities": {[]string{"a&b<c>d\"e'", "correct-horse", "😀secret-x"}, map[string]string{
+			"x a&amp;b&lt;c&gt;d&quot;e&apos; y": "x " + mark0 + " y", "a&#38;b<c&#x3E;d&#34;e&#39;": mark0,
+			"&&#99;orrect&#45;horse;": "&" + mark1 + ";", "&am&#x63;orrect-horse": "&am" + mark1,
+			"&#0000000000099;orrect-horse": mark1, "&#00000000000099;orrect-horse": "&#00000000000099;orrect-horse",
+			"&#99orrect-horse": "&#99orrect-horse", "&#;correct-horse": "&#;" + mark1, "&#x;correct-horse": "&#x;" + mark1,
+			"&#x1F600;secret-x": "[secret runloop/test/s2]", "&#x110000;secret-x": "&#x110000;secret-x",
+			"&copy;correct-horse": "&copy;" + mark1, "a=1&correct-horse=2": "a=1&" + mark1 + "=2", "&#": "&#", "&": "&",
+		}},
 		"what is no escape": {[]string{"abqcdef"}, map[string]string{
 			`ab\qcdef`: `ab\qcdef`, `abq\cdef`: `abq\cdef`,
 			`\abqcdef`: `\` + mark0,

@@ -21,7 +21,7 @@ type span struct {
 
 func newScanner(m *matcher) *scanner {
 	s := &scanner{m: m, text: *newReading(m), hit: make([]bool, len(m.ids))}
-	kinds := []decoderKind{percent, escaped}
+	kinds := []decoderKind{percent, escaped, entity}
 	if m.space {
 		kinds = append(kinds, form)
 	}
@@ -112,7 +112,7 @@ func row(p []byte, class, gap uint8, enough int) (n int, short bool) {
 				return 0, false
 			}
 		case classes[b]&gap == 0:
-			return i, b != '%' && b != '\\'
+			return i, classes[b]&isOpener == 0 || b == '+'
 		}
 	}
 	return 0, false

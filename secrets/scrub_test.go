@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"html"
 	"net/url"
 	"regexp"
 	"strings"
@@ -72,6 +73,9 @@ func encodings(v string) map[string]string {
 		all["json"] = string(text[1 : len(text)-1])
 		all["json slashes"] = strings.ReplaceAll(all["json"], "/", `\/`)
 		all["json units"] = units(v)
+		all["html"] = html.EscapeString(v)
+		all["html decimal"], all["html hex"] = numbered(v, "&#%d;"), numbered(v, "&#x%x;")
+		all["html filled"], all["HTML HEX"] = numbered(v, "&#%07d;"), numbered(v, "&#X%X;")
 	}
 	return all
 }
@@ -84,6 +88,15 @@ func lowerEscapes(s string) string {
 		}
 	}
 	return string(out)
+}
+
+// numbered writes each character by its number.
+func numbered(s, format string) string {
+	var b strings.Builder
+	for _, r := range s {
+		fmt.Fprintf(&b, format, r)
+	}
+	return b.String()
 }
 
 func units(s string) string {
@@ -246,7 +259,7 @@ func TestStreamsAreCutAnywhere(t *testing.T) {
 			words = append(words, text, text[:len(text)/2])
 		}
 	}
-	words = append(words, " ", "\n", "text", "abab", "%", "\\", "\\u00", "deadbeef", "+")
+	words = append(words, " ", "\n", "text", "abab", "%", "\\", "\\u00", "&", "&#", "&#x6", "deadbeef", "+")
 	rapid.Check(t, func(t *rapid.T) {
 		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(words), 0, 12).Draw(t, "words"), "")
 		write := r.Stream(ignore)

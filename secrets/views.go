@@ -141,7 +141,7 @@ const (
 
 var classes = [256]uint8{
 	'\n': isLineEnd | isHexGap, '\r': isLineEnd | isHexGap, ' ': isHexGap, ':': isHexGap, '-': isBase64 | isHexGap,
-	'+': isBase64 | isOpener, '%': isOpener, '\\': isOpener, '/': isBase64, '_': isBase64,
+	'+': isBase64 | isOpener, '%': isOpener, '\\': isOpener, '&': isOpener, '/': isBase64, '_': isBase64,
 	'0': isHex | isBase64, '1': isHex | isBase64, '2': isHex | isBase64, '3': isHex | isBase64, '4': isHex | isBase64,
 	'5': isHex | isBase64, '6': isHex | isBase64, '7': isHex | isBase64, '8': isHex | isBase64, '9': isHex | isBase64,
 	'a': isHex | isBase64, 'b': isHex | isBase64, 'c': isHex | isBase64, 'd': isHex | isBase64, 'e': isHex | isBase64,
@@ -182,8 +182,8 @@ type decoder struct {
 	*reading
 	kind    decoderKind
 	awake   bool
-	quiet   int     // bytes since the last escape
-	held    [8]byte // of an escape that is not over, the text of its unit
+	quiet   int                 // bytes since the last escape
+	held    [longestEscape]byte // of an escape that is not over, the text of its unit
 	n       int
 	heldAt  int64
 	high    rune // a surrogate that waits for its other half
@@ -197,6 +197,7 @@ const (
 	percent decoderKind = iota // %41
 	form                       // %41, and + for a space
 	escaped                    // \n, \", A, \x41
+	entity                     // &#65;, &#x41;, &amp;
 )
 
 func (d *decoder) opens(b byte) bool {
@@ -205,6 +206,8 @@ func (d *decoder) opens(b byte) bool {
 		return b == '\\'
 	case form:
 		return b == '%' || b == '+'
+	case entity:
+		return b == '&'
 	}
 	return b == '%'
 }
@@ -217,18 +220,13 @@ func (d *decoder) wakes(p []byte) bool {
 	if p[0] == '+' || len(p) < 3 {
 		return true
 	}
-	if d.kind == escaped {
+	switch d.kind {
+	case escaped:
 		return isEscaped(p[1]) || p[1] == 'u' || p[1] == 'x'
+	case entity:
+		return unitOfEntity(p[:2]) != unitNone
 	}
 	return classes[p[1]]&classes[p[2]]&isHex != 0
-}
-
-func isEscaped(b byte) bool {
-	switch b {
-	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't', '\'', '0', 'a', 'v', 'e':
-		return true
-	}
-	return false
 }
 
 func (s *scanner) read(d *decoder, b byte, at int64) {
@@ -239,7 +237,7 @@ func (s *scanner) read(d *decoder, b byte, at int64) {
 	}
 	for !s.take(d, b, at) {
 	}
-	if d.quiet++; d.quiet > 2*s.m.ring+8 { // longer than any escape
+	if d.quiet++; d.quiet > 2*s.m.ring+longestEscape { // longer than any escape
 		s.awake--
 		d.awake = false // it has read what the text itself has, for long enough
 	}
@@ -287,6 +285,9 @@ const (
 // or neither.
 func (d *decoder) unit(n int) unitState {
 	last, want := d.held[n-1], 3
+	if d.kind == entity {
+		return unitOfEntity(d.held[:n])
+	}
 	if d.kind == escaped {
 		if n == 2 {
 			switch {
@@ -313,6 +314,8 @@ func (d *decoder) unit(n int) unitState {
 
 func (s *scanner) unit(d *decoder, text []byte, to int64) {
 	switch {
+	case d.kind == entity:
+		s.rune(d, runeOfEntity(text), to)
 	case d.kind != escaped, text[1] == 'x':
 		s.surrogate(d)
 		s.feed(d.reading, unhex(text[len(text)-2])<<4|unhex(text[len(text)-1]), d.heldAt, to)
@@ -322,30 +325,6 @@ func (s *scanner) unit(d *decoder, text []byte, to int64) {
 		s.surrogate(d)
 		s.feed(d.reading, unescape(text[1]), d.heldAt, to)
 	}
-}
-
-func unescape(b byte) byte {
-	switch b {
-	case 'b':
-		return '\b'
-	case 'f':
-		return '\f'
-	case 'n':
-		return '\n'
-	case 'r':
-		return '\r'
-	case 't':
-		return '\t'
-	case '0':
-		return 0
-	case 'a':
-		return '\a'
-	case 'v':
-		return '\v'
-	case 'e':
-		return 0x1b
-	}
-	return b
 }
 
 // rune reads \uXXXX, which may be half of a character.
