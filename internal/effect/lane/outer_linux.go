@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -36,7 +37,7 @@ func (n *native) plan(p *pinned, c *Command) (*sandbox.Plan, error) {
 		return nil, err
 	}
 	s := sandbox.ViewSpec{
-		Folders: c.Folders, Leased: c.Leased, Work: n.cfg.Work, Program: c.Program,
+		Folders: c.Folders, Leased: n.staying(c.Leased), Work: n.cfg.Work, Program: c.Program,
 		Entries: sandbox.Entries,
 	}
 	if s.Mounts, err = mountsWithin(c.Folders); err != nil {
@@ -54,6 +55,19 @@ func (n *native) plan(p *pinned, c *Command) (*sandbox.Plan, error) {
 	n.judging(pl, &s)
 	n.bound(pl)
 	return pl, nil
+}
+
+// staying are leased paths, and files that are called untrusted: what Landlock leaves
+// to programs without asking a broker is to name a file anew within its folder.
+func (n *native) staying(leased []string) []string {
+	list := slices.Clone(leased)
+	for _, p := range n.cfg.Untrusted {
+		var st unix.Stat_t
+		if unix.Lstat(p, &st) == nil && st.Mode&unix.S_IFMT != unix.S_IFDIR {
+			list = append(list, p)
+		}
+	}
+	return list
 }
 
 // guardable is the spec's view, where a broker can keep what is to be kept: it
@@ -198,7 +212,7 @@ func (n *native) try(ctx context.Context, order func(p *sandbox.Plan) (*order, [
 	defer cancel()
 	ch := &child{lane: n, pidfd: -1, said: -1, in: -1, out: stream{fd: -1}, err: stream{fd: -1, max: 4096}}
 	defer ch.close()
-	s := sandbox.ViewSpec{Folders: n.cfg.Folders, Leased: n.cfg.Leased, Entries: sandbox.Entries}
+	s := sandbox.ViewSpec{Folders: n.cfg.Folders, Leased: n.staying(n.cfg.Leased), Entries: sandbox.Entries}
 	var err error
 	if s.Mounts, err = mountsWithin(s.Folders); err != nil {
 		return err

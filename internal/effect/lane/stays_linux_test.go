@@ -106,11 +106,12 @@ try mv -T a/dl a/old; try ln -s ../b a/dl; try rmdir a/dl; try mv -T b a/dl; try
 // folders files move as anywhere, and into them.
 func TestProgramsTakeNothingOutOfAnUntrustedFolder(t *testing.T) {
 	const takes = trying + `
-try ln dl/f out; try ln dl/f later/out; try mv dl/f out; try mv dl/sub out; try mv dl/sub/g out; try ln own dl/own; cd dl; try ln f ../out; try mv f ../out; exec 3<f; try ln -L /proc/self/fd/3 ../out; try ln -L /dev/fd/3 ../out; cd ..
+exec 3<dl/f 4<file; try ln dl/f out; try ln dl/f later/out; try ln -L /proc/self/fd/3 out2; try mv dl/f out; try mv dl/sub out; try mv dl/sub/g out; try ln own dl/own; cd dl; try ln f ../out; try mv f ../out; try ln -L /dev/fd/3 ../out3; cd ..
+try ln file k; try ln /proc/self/cwd/file k; try ln file /proc/self/cwd/k; try ln -L /proc/self/fd/4 k; try mv file k; try mv /proc/self/cwd/file k
 `
 	const may = `
 set -e
-ln dl/f dl/sub/f; mv dl/sub/f dl/f2; mv own dl/own; mv dl/own dl2/own; ln dl2/own dl/own; mkdir dl/new; mv dl/new dl2; ln own2 own3; mv own3 own4; cp dl/f own5; rm dl/f; cat own5
+ln dl/f dl/sub/f; mv dl/sub/f dl/f2; mv own dl/own; mv dl/own dl2/own; ln dl2/own dl/own; mkdir dl/new; mv dl/new dl2; ln own2 own3; mv own3 own4; cp dl/f own5; rm dl/f; cat own5; echo x >>file; cp file own6
 `
 	eachSandbox(t, func(t *testing.T, name string) {
 		for _, more := range [][]Folder{nil, {{Path: "config", Access: ReadOnly}}} {
@@ -121,7 +122,7 @@ ln dl/f dl/sub/f; mv dl/sub/f dl/f2; mv own dl/own; mv dl/own dl2/own; ln dl2/ow
 						t.Fatal(err)
 					}
 				}
-				for _, f := range []string{"/dl/f", "/dl/sub/g", "/own", "/own2", "/config"} {
+				for _, f := range []string{"/dl/f", "/dl/sub/g", "/own", "/own2", "/config", "/file"} {
 					put(t, dir+f, "text\n")
 				}
 				c := shell(t, "cd "+dir+script)
@@ -131,7 +132,7 @@ ln dl/f dl/sub/f; mv dl/sub/f dl/f2; mv own dl/own; mv dl/own dl2/own; ln dl2/ow
 				}
 				return run(t, newLane(t, name, func(c *Config) {
 					if untrusted {
-						c.Untrusted = []string{dir + "/dl", dir + "/dl2"}
+						c.Untrusted = []string{dir + "/dl", dir + "/dl2", dir + "/file"}
 					}
 				}), c)
 			}
@@ -142,7 +143,7 @@ ln dl/f dl/sub/f; mv dl/sub/f dl/f2; mv own dl/own; mv dl/own dl2/own; ln dl2/ow
 				t.Errorf("%v: %+v\n%s", more, r, r.Stderr.Data)
 			}
 			r := try(false, takes)
-			for _, want := range []string{"ln dl/f out", "ln dl/f later/out", "mv dl/sub/g out", "ln own dl/own"} {
+			for _, want := range []string{"ln dl/f out", "ln dl/f later/out", "mv dl/sub/g out", "ln own dl/own", "ln file k"} {
 				if !strings.Contains(string(r.Stdout.Data), "THROUGH: "+want+"\n") {
 					t.Errorf("control: %v: %s is refused to anybody\n%s%s", more, want, r.Stdout.Data, r.Stderr.Data)
 				}
