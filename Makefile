@@ -108,10 +108,11 @@ demo: agents ## run every agent with a mail server and a model server on loopbac
 setup: ## install what tests use beside Go and make (as root; otherwise it says what is missing)
 	.ci/setup
 
+# Test programs are linked without what a debugger reads: there are eighty.
 .PHONY: test
 test: setup ## vet and every test
 	$(GO) vet ./...
-	$(GO) test -vet=off -timeout $(TIMEOUT) ./...
+	$(GO) test -vet=off -ldflags=-w -timeout $(TIMEOUT) ./...
 
 .PHONY: check
 check: fmt-check vet lint dead laws ## format, vet, linters, dead code, the laws of the architecture
@@ -160,7 +161,7 @@ screenshots: ## take the pictures of docs/console.md again (needs chromium)
 # The engine's compiler is one goroutine's work and twenty times slower under the
 # detector: it is left out. What calls a guest and what a guest calls is not, nor
 # wazevoapi: generic code of sync that is compiled there serves the whole program.
-RACE := GORACE=atexit_sleep_ms=0 CGO_ENABLED=1 $(GO) test -race \
+RACE := GORACE=atexit_sleep_ms=0 CGO_ENABLED=1 $(GO) test -race -ldflags=-w \
 	-gcflags=github.com/tetratelabs/wazero/internal/engine/wazevo/ssa=-race=false \
 	-gcflags=github.com/tetratelabs/wazero/internal/engine/wazevo/frontend=-race=false \
 	-gcflags=github.com/tetratelabs/wazero/internal/engine/wazevo/backend/...=-race=false

@@ -18,6 +18,7 @@ import (
 
 // What a helper does for its clients, and what it does not.
 func TestDaemon(t *testing.T) {
+	t.Parallel()
 	m := &made{probe: buildProbe(t)}
 	m.cache = compiledProbe(t, m.probe)
 	for name, test := range map[string]func(*testing.T, *made){

@@ -38,6 +38,7 @@ func throughDaemon() []string {
 // The same command lines come to the same ends, word for word, when a resident
 // helper does them.
 func TestScriptsThroughDaemon(t *testing.T) {
+	t.Parallel()
 	runScripts(t, "", throughDaemon(), func(env *testscript.Env) error {
 		d, err := startDaemon(env.Vars, filepath.Join(env.WorkDir, "home", ".runloop"))
 		if err != nil {

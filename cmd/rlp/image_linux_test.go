@@ -85,6 +85,7 @@ func image(t *testing.T) (engine, bool) {
 // The image serves as nobody, from a file system that cannot be written to, with a
 // home that may hold no programs, and ends when it is asked to.
 func TestImage(t *testing.T) {
+	t.Parallel()
 	e, ok := image(t)
 	if !ok {
 		return

@@ -13,6 +13,7 @@ import (
 // git and grep, in the lane that auto takes. Its bundle is repo_janitor in each script's
 // folder.
 func TestRepoJanitor(t *testing.T) {
+	t.Parallel()
 	// under the race detector its guest compiles for a minute; the script exec_run races the same code
 	if testing.Short() {
 		return

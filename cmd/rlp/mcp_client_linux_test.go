@@ -22,6 +22,7 @@ import (
 //
 //rlp:holds K57
 func TestProgressAndCancelOverStdio(t *testing.T) {
+	t.Parallel()
 	m := &made{probe: buildProbe(t)}
 	m.cache = compiledProbe(t, m.probe)
 	h := m.tooled(t)
@@ -89,6 +90,7 @@ func TestProgressAndCancelOverStdio(t *testing.T) {
 // The end of its input ends rlp mcp, whatever its client still takes: all runs
 // that it began have ended, and are recorded, when it is gone.
 func TestEndOfInputEndsAllRuns(t *testing.T) {
+	t.Parallel()
 	m := &made{probe: buildProbe(t)}
 	m.cache = compiledProbe(t, m.probe)
 	for name, takes := range map[string]bool{"who takes its answers": true, "who takes nothing": false} {

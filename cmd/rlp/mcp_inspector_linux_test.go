@@ -40,6 +40,7 @@ func (h *helped) inspected(t *testing.T, rlp string, args ...string) (map[string
 // The public inspector lists the agents, calls one, and is told why another is
 // refused.
 func TestTheInspector(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("npx"); err != nil || testing.Short() {
 		t.Log("not asked: the public inspector, which takes npm (.ci/setup) and time; the SDK's client asks the same in " +
 			"TestToolsOverStdio")

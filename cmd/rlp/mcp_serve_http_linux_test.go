@@ -24,6 +24,7 @@ func (b bearing) RoundTrip(r *http.Request) (*http.Response, error) {
 //
 //rlp:holds K71
 func TestToolsOverHTTP(t *testing.T) {
+	t.Parallel()
 	m := &made{probe: buildProbe(t)}
 	m.cache = compiledProbe(t, m.probe)
 	h := m.tooled(t)

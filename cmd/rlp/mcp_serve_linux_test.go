@@ -85,6 +85,7 @@ func input(words ...string) map[string]any { return map[string]any{"input": word
 //
 //rlp:holds A32
 func TestToolsOverStdio(t *testing.T) {
+	t.Parallel()
 	m := &made{probe: buildProbe(t)}
 	m.cache = compiledProbe(t, m.probe)
 	h := m.tooled(t)
@@ -156,6 +157,7 @@ func TestToolsOverStdio(t *testing.T) {
 
 // What a client began ends with its end, and the log says so.
 func TestEndOfAnAssistantIsRecorded(t *testing.T) {
+	t.Parallel()
 	m := &made{probe: buildProbe(t)}
 	m.cache = compiledProbe(t, m.probe)
 	h := m.tooled(t)

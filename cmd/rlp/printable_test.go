@@ -13,6 +13,7 @@ import (
 // Names that an agent or a bundle chose are seen as what they are, whichever
 // command prints them.
 func TestNamesAreSeenAsTheyAre(t *testing.T) {
+	t.Parallel()
 	const name = "a\u200bb\u200e\u061c\U000e0041\u00ad\u202e\x1b[2J\u3164z"
 	wasm, err := os.ReadFile(buildProbe(t))
 	if err != nil {

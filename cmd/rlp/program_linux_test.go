@@ -75,6 +75,7 @@ func smallBundle(t *testing.T, dir, policy string) {
 // Without a home nothing is made; and no agent writes to the program's file, or to
 // the one beside it, which is started to confine others, or puts one there.
 func TestProgramKeepsToItself(t *testing.T) {
+	t.Parallel()
 	dir, work := t.TempDir(), t.TempDir()
 	rlp, confine := filepath.Join(dir, "rlp"), filepath.Join(dir, compose.ConfineFile)
 	data, err := os.ReadFile(program(t))

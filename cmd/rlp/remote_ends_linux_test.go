@@ -17,6 +17,7 @@ import (
 //
 //rlp:holds A40 K74
 func TestLaunchRemoteEnds(t *testing.T) {
+	t.Parallel()
 	m := &made{probe: buildProbe(t)}
 	m.cache = compiledProbe(t, m.probe)
 	h := m.servable(t)

@@ -14,6 +14,7 @@ import (
 //
 //rlp:holds A40 A60
 func TestLaunchRemote(t *testing.T) {
+	t.Parallel()
 	m := &made{probe: buildProbe(t)}
 	m.cache = compiledProbe(t, m.probe)
 	h := m.servable(t)

@@ -81,6 +81,7 @@ func arguments(t *testing.T) string {
 //
 //rlp:holds K57 K71
 func TestTokenOfTheEnvironment(t *testing.T) {
+	t.Parallel()
 	m := &made{probe: buildProbe(t)}
 	m.cache = compiledProbe(t, m.probe)
 	h := m.servable(t)

@@ -47,6 +47,7 @@ func TestMain(m *testing.M) {
 // home and a bundle "probe": an agent that does what its arguments say, under
 // the policy.caps that the script writes.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	dir, files := "testdata/script", []string(nil)
 	if testing.Short() {
 		dir, files = "", several()

@@ -98,6 +98,7 @@ func (s *testService) follow(t *testing.T) <-chan string {
 //
 //rlp:holds A51 K57
 func TestNobodyWhoWatchesSeesPayloadsOrSecrets(t *testing.T) {
+	t.Parallel()
 	m := &made{probe: buildProbe(t)}
 	m.cache = compiledProbe(t, m.probe)
 	h := m.at(t)

@@ -87,6 +87,7 @@ func (s *testService) bossed(t *testing.T, token string, wait bool, critic ...st
 //
 //rlp:holds A60 K57
 func TestDelegatesOfATokensRuns(t *testing.T) {
+	t.Parallel()
 	m := &made{probe: buildProbe(t)}
 	m.cache = compiledProbe(t, m.probe)
 	h := m.delegating(t, "--tenant", "acme")

@@ -136,6 +136,7 @@ func (m *made) servable(t *testing.T) *helped {
 
 // The lines of the log about a launch that fails name the request that asked for it.
 func TestAFailedLaunchIsLoggedByItsRequest(t *testing.T) {
+	t.Parallel()
 	m := &made{probe: buildProbe(t)}
 	m.cache = compiledProbe(t, m.probe)
 	h := m.servable(t)
@@ -184,6 +185,7 @@ func TestAFailedLaunchIsLoggedByItsRequest(t *testing.T) {
 //
 //rlp:holds A30 A33 A39 A40 A47 A48 A53 A54
 func TestServe(t *testing.T) {
+	t.Parallel()
 	m := &made{probe: buildProbe(t)}
 	m.cache = compiledProbe(t, m.probe)
 	h := m.servable(t)
@@ -268,6 +270,7 @@ func TestServe(t *testing.T) {
 // A run that is under way when the service ends has the grace time, is then
 // cancelled, and has its end in the log before the process is gone.
 func TestServeDrains(t *testing.T) {
+	t.Parallel()
 	m := &made{probe: buildProbe(t)}
 	m.cache = compiledProbe(t, m.probe)
 	h := m.servable(t)
@@ -308,6 +311,7 @@ func (h *helped) begun(t *testing.T) {
 //
 //rlp:holds A33 A48
 func TestServeRefusesToStart(t *testing.T) {
+	t.Parallel()
 	if l := config.Default().Serve.Listen; l != "127.0.0.1:8770" {
 		t.Errorf("it would serve at %s", l)
 	}

@@ -132,6 +132,7 @@ func (v *visitor) shown(what string) {
 //
 //rlp:holds K71
 func TestLoginInABrowser(t *testing.T) {
+	t.Parallel()
 	m := &made{probe: buildProbe(t)}
 	m.cache = compiledProbe(t, m.probe)
 	s, ours, _ := m.overTLS(t)
@@ -237,6 +238,7 @@ func TestLoginInABrowser(t *testing.T) {
 
 // A session ends when its token does, and its cookie says so.
 func TestASessionEndsWithItsToken(t *testing.T) {
+	t.Parallel()
 	m := &made{probe: buildProbe(t)}
 	m.cache = compiledProbe(t, m.probe)
 	h := m.servable(t)

@@ -35,6 +35,7 @@ func (s *testService) isOver(t *testing.T, id string) (text string) {
 // what it has waiting never begins. The operator's run behind both is the control,
 // and so is a token of the same name, which has none of its runs.
 func TestARevokedTokensRunsEnd(t *testing.T) {
+	t.Parallel()
 	m := &made{probe: buildProbe(t)}
 	m.cache = compiledProbe(t, m.probe)
 	h := m.servable(t)
@@ -72,6 +73,7 @@ func TestARevokedTokensRunsEnd(t *testing.T) {
 // A run that waits for an input that does not come is ended, recorded as that,
 // and its worker is the next run's.
 func TestARunThatWaitsForNothingEnds(t *testing.T) {
+	t.Parallel()
 	m := &made{probe: buildProbe(t)}
 	m.cache = compiledProbe(t, m.probe)
 	h := m.servable(t)

@@ -71,6 +71,7 @@ func isServed(t *testing.T, address, path, token string) {
 // that it gets, as streams and idle: it has its share, and the token of another
 // tenant, /healthz and the operator are answered, however many descriptors there are.
 func TestOneTokenKeepsNobodyOut(t *testing.T) {
+	t.Parallel()
 	m := &made{probe: buildProbe(t)}
 	m.cache = compiledProbe(t, m.probe)
 	h := m.servable(t)

@@ -188,6 +188,7 @@ func (m *made) overTLS(t *testing.T) (s *testService, ours, others *signer) {
 //
 //rlp:holds K53 K71
 func TestServeOverTLS(t *testing.T) {
+	t.Parallel()
 	m := &made{probe: buildProbe(t)}
 	m.cache = compiledProbe(t, m.probe)
 	s, ours, others := m.overTLS(t)
@@ -266,6 +267,7 @@ func TestServeOverTLS(t *testing.T) {
 // A certificate of the service that was renewed is shown from the next connection
 // on; one that cannot be taken is told, and leaves the one that was there.
 func TestServeRenewsItsCertificate(t *testing.T) {
+	t.Parallel()
 	m := &made{probe: buildProbe(t)}
 	m.cache = compiledProbe(t, m.probe)
 	s, ours, _ := m.overTLS(t)

@@ -58,6 +58,7 @@ func raw(t *testing.T, text string) []byte {
 //
 //rlp:holds A52
 func TestTheTraceOfWhoAsks(t *testing.T) {
+	t.Parallel()
 	m := &made{probe: buildProbe(t)}
 	m.cache = compiledProbe(t, m.probe)
 	h := m.delegating(t)

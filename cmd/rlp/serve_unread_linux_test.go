@@ -40,6 +40,7 @@ func peak(t *testing.T, pid int) int {
 // Sixty runs are asked for whose reports are 12 MiB each in JSON, and nobody reads
 // one: the service holds what it may of them, and others are answered.
 func TestReportsThatNobodyReadsHoldLittle(t *testing.T) {
+	t.Parallel()
 	wasm, err := hex.DecodeString(printsMuch)
 	if err != nil {
 		t.Fatal(err)

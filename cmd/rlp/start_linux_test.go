@@ -19,6 +19,7 @@ const (
 )
 
 func TestProgramStartsWithLittle(t *testing.T) {
+	t.Parallel()
 	order, allocs, bytes := initTrace(t, t.TempDir(), program(t))
 	if allocs > mostInitAllocs || bytes > mostInitBytes {
 		t.Errorf("before main it makes %d allocations of %d bytes; at most %d and %d", allocs, bytes, mostInitAllocs,
