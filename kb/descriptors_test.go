@@ -127,6 +127,39 @@ func TestOpeningWantsDescriptors(t *testing.T) {
 	}
 }
 
+// A store that opens can be written and closed: it does not open with so few files
+// left that it could do neither.
+func TestAStoreThatOpensCanBeWritten(t *testing.T) {
+	home, opened := filepath.Join(t.TempDir(), "home"), 0
+	s, err := Open(t.Context(), Options{Home: home}) // later ones need not write to open
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for n := db.MinDescriptors; n < db.MinDescriptors+40; n += 2 {
+		restore := withDescriptors(t, n)
+		s, err := Open(t.Context(), Options{Home: home})
+		if err != nil {
+			restore()
+			if !errors.Is(err, wire.ErrUnavailable) || opened > 0 {
+				t.Errorf("%d: %v", n, err)
+			}
+			continue
+		}
+		opened++
+		_, err = s.View(Origin{}).Put(t.Context(), "notes", "a", []byte("1"))
+		if err = errors.Join(err, s.Close()); err != nil {
+			t.Errorf("%d: %v", n, err)
+		}
+		restore()
+	}
+	if opened == 0 {
+		t.Error("control: it never opens")
+	}
+}
+
 // A merge does not write a table before that can be done: badger would leave out
 // one that it cannot make, and take away those that it is made of.
 func TestMergesWaitForDescriptors(t *testing.T) {

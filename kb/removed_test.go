@@ -33,7 +33,7 @@ func TestRemovedWhileItIsOpen(t *testing.T) {
 	}
 	_, taken := s.Ingest(t.Context())
 	for what, err := range map[string]error{"a value": write("after"), "a journal": taken, "the room": s.Room()} {
-		if !errors.Is(err, db.ErrRemoved) || !errors.Is(err, wire.ErrUnavailable) {
+		if !errors.Is(err, db.ErrRemoved) || !errors.Is(err, wire.ErrDamaged) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

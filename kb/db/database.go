@@ -51,7 +51,7 @@ func OpenDatabase(dir string, l *Listener) (*Database, error) {
 	}
 	tables, err := checkTables(dir)
 	if err == nil {
-		err = DescriptorsLeft(tables + MinDescriptors)
+		err = DescriptorsLeft(tables + heldDescriptors + MinDescriptors)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("opening the database: %w", err)
@@ -159,7 +159,7 @@ func newDatabase(db *badger.DB, dir string) *Database {
 
 // ErrRemoved says that the files of a database that is open were removed: what is
 // written into it is gone when the process ends.
-var ErrRemoved = fmt.Errorf("%w: its files were removed while it is open", wire.ErrUnavailable)
+var ErrRemoved = fmt.Errorf("%w: its files were removed while it is open", wire.ErrDamaged)
 
 // stillThere reports whether the manifest, which a database has from its beginning,
 // still has its name.

@@ -19,6 +19,10 @@ import (
 // while others are merged is left out, with all records in it.
 const MinDescriptors = 24
 
+// heldDescriptors is how many files a store holds while it is open, beside its tables:
+// the manifest, value logs, memtables, locks, its socket and who asks there first.
+const heldDescriptors = 12
+
 // A ShortError says that too few files can be opened.
 type ShortError struct {
 	need  int

@@ -90,7 +90,7 @@ func judging(
 	l.Store = s
 	taken, err := s.Ingest(ctx)
 	if err != nil && !errors.Is(err, kb.ErrDamaged) {
-		return err
+		return unavailable(err)
 	}
 	l.intake, l.damaged = err, taken.Damaged
 	damagedJournals(r, taken.Damaged)
@@ -100,4 +100,12 @@ func judging(
 	}
 	l.aside = backlog.Quarantined
 	return ask(ctx, l)
+}
+
+// unavailable says of a store that it could not do now what it was asked for.
+func unavailable(err error) error {
+	if errors.Is(err, kb.ErrUnavailable) {
+		return &compose.Error{Status: run.StatusUnavailable, Err: err}
+	}
+	return err
 }

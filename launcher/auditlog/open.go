@@ -40,7 +40,7 @@ func With(
 	defer func() { err = errors.Join(err, s.Close()) }()
 	taken, err := s.Ingest(ctx)
 	if err != nil {
-		return err
+		return unavailable(err)
 	}
 	damagedJournals(r, taken.Damaged)
 	if filter.Run, err = ask.WholeRun(ctx, s, filter.Run); err != nil {
