@@ -171,6 +171,7 @@ static inline int rl_json_string(const char *json, size_t size, char *out, size_
           r = 0x10000 + ((r & 0x3ff) << 10) + (rl__hex(p + 2) & 0x3ff);
           p += 6;
         }
+        if (r >> 11 == 0x1b) r = 0xfffd; /* half a character */
         width = r < 0x80 ? 1 : r < 0x800 ? 2 : r < 0x10000 ? 3 : 4;
         for (size_t i = width; i-- > 1; r >>= 6) utf8[i] = (char)(0x80 | (r & 0x3f));
         utf8[0] = (char)(width == 1 ? r : (0xf00u >> width & 0xf0u) | r);
