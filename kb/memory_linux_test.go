@@ -90,9 +90,9 @@ func childIntake(home string) error {
 
 // ownMemory is what this process has in memory that is of no file, in KiB.
 func ownMemory() (int, error) {
-	text, err := os.ReadFile("/proc/self/smaps_rollup")
+	text, err := os.ReadFile("/proc/self/status")
 	for line := range strings.Lines(string(text)) {
-		if v, is := strings.CutPrefix(line, "Anonymous:"); is {
+		if v, is := strings.CutPrefix(line, "RssAnon:"); is {
 			return strconv.Atoi(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(v), "kB")))
 		}
 	}
