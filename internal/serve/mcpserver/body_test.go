@@ -225,6 +225,9 @@ func TestMessagesOfAStreamAreReadStrictly(t *testing.T) {
 			}
 			go func() { _, _ = io.WriteString(inW, c.message+"\n") }() // it may not be read to its end
 			err := answers.Decode(&second)
+			for err == nil && strings.Contains(string(second), "list_changed") {
+				err = answers.Decode(&second)
+			}
 			if taken := err == nil && strings.Contains(string(second), "rlp_runs"); taken != c.taken {
 				t.Errorf("taken is %t: %.300s %v", taken, second, err)
 			}
@@ -268,6 +271,54 @@ func TestMessagesOfOtherKinds(t *testing.T) {
 	if status, said := s.post(`[{"jsonrpc":"2.0","id":"a","method":"tools/list"}]`); status != http.StatusOK ||
 		!strings.Contains(said, `"rlp_runs"`) {
 		t.Errorf("control: %d %.200s", status, said)
+	}
+}
+
+// What is wrong with parameters is told over stdio in the same words, and the session
+// goes on.
+func TestParametersOfAStream(t *testing.T) {
+	b := newBench(t, mcpserver.Options{})
+	for message, why := range map[string]string{
+		`"method":"tools/call","params":[1]`:                           "params: an object is wanted",
+		`"method":"tools/call","params":{"name":7}`:                    "params.name: a text is wanted",
+		`"method":"tools/call","params":{"name":"slow","_meta":7}`:     "params._meta: an object is wanted",
+		`"method":"tools/call","params":{"name":"nope"}`:               "params.name: there is no tool nope; tools/list",
+		`"method":"tools/call","params":{}`:                            "params.name: there is no tool",
+		`"method":"tools/list","params":{"cursor":7}`:                  "params.cursor: a text is wanted",
+		`"method":"logging/setLevel","params":{"level":7}`:             "params.level: a text is wanted",
+		`"method":"tools/list","params":{"cursor":"7"}`:                "params.cursor: must be nextCursor",
+		`"method":"prompts/get","params":{"_meta":"x","name":"a"}`:     "params._meta: an object is wanted",
+		`"method":"completion/complete","params":"x"`:                  "params: an object is wanted",
+		`"method":"subscriptions/listen","params":{"_meta":[true]}`:    "params._meta: an object is wanted",
+		`"method":"tools/list","params":{"_meta":{"progressToken":1}}`: "rlp_runs",
+	} {
+		inR, inW := io.Pipe()
+		outR, outW := io.Pipe()
+		over := make(chan error, 1)
+		go func() {
+			over <- b.server.Serve(t.Context(), caller("acme", all), inR, outW)
+		}()
+		answers := json.NewDecoder(outR)
+		_, _ = io.WriteString(inW, strings.ReplaceAll(hello, legacy, "2025-06-18")+"\n")
+		_, _ = io.WriteString(inW, `{"jsonrpc":"2.0","method":"notifications/initialized","params":{"_meta":7}}`+"\n")
+		for id, sent := range []string{message, `"method":"ping"`} {
+			_, _ = fmt.Fprintf(inW, `{"jsonrpc":"2.0","id":%d,%s}`+"\n", 100+id, sent)
+			var said json.RawMessage
+			for !strings.Contains(string(said), fmt.Sprint(`"id":`, 100+id)) {
+				if err := answers.Decode(&said); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if id == 0 && !strings.Contains(string(said), why) || strings.Contains(string(said), "Go ") ||
+				strings.Contains(string(said), "mcp.") {
+				t.Errorf("%s: %.300s", message, said)
+			}
+		}
+		inW.Close()
+		go func() { _, _ = io.Copy(io.Discard, outR) }() // what it says last
+		if err := <-over; err != nil {
+			t.Errorf("%s: serving ended with %v", message, err)
+		}
 	}
 }
 

@@ -113,7 +113,7 @@ func TestHostileCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "../echo"}); err == nil ||
-		!strings.Contains(err.Error(), "unknown tool") {
+		!strings.Contains(err.Error(), "there is no tool") {
 		t.Errorf("a tool that there is not: %v", err)
 	}
 	for _, arguments := range []any{7, "text", []any{1}} {

@@ -1,10 +1,12 @@
 package mcpserver
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"strings"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"runloop.dev/rlp/internal/base/strictjson"
@@ -48,8 +50,13 @@ func params(raw []byte) error {
 	if strictjson.Unmarshal(raw, &m, ofProtocol) != nil || m.Params == nil {
 		return nil
 	}
+	return paramsOf(m.Method, m.Params)
+}
+
+// paramsOf holds parameters to what a method takes.
+func paramsOf(method string, params json.RawMessage) error {
 	var into any
-	switch m.Method {
+	switch method {
 	case "initialize":
 		into = new(mcp.InitializeParams)
 	case "tools/call":
@@ -62,8 +69,51 @@ func params(raw []byte) error {
 			Level string   `json:"level"` // of logging/setLevel
 		})
 	}
-	if err := strictjson.Unmarshal(m.Params, into, ofProtocol); err != nil {
-		return strictjson.Under("params", err)
+	err := strictjson.Unmarshal(params, into, ofProtocol)
+	if err == nil {
+		return nil
 	}
-	return nil
+	var at *strictjson.Error
+	if errors.As(err, &at) && at.Err == nil { // its line and column are those within the parameters
+		err = &strictjson.Error{Path: at.Path, Err: errors.New(at.Problem)}
+	}
+	return strictjson.Under("params", err)
+}
+
+// A strict transport answers requests whose parameters are not what their methods
+// take, in the words of [paramsOf]: the SDK would quote what it reads them into.
+type strict struct{ mcp.Transport }
+
+// Connect implements [mcp.Transport].
+func (s strict) Connect(ctx context.Context) (mcp.Connection, error) {
+	c, err := s.Transport.Connect(ctx)
+	return strictConn{c}, err
+}
+
+type strictConn struct{ mcp.Connection }
+
+// Read implements [mcp.Connection].
+func (c strictConn) Read(ctx context.Context) (jsonrpc.Message, error) {
+	for {
+		m, err := c.Connection.Read(ctx)
+		r, is := m.(*jsonrpc.Request)
+		if err != nil || !is || r.Params == nil {
+			return m, err
+		}
+		wrong := paramsOf(r.Method, r.Params)
+		switch {
+		case wrong == nil:
+			return m, nil
+		case !r.IsCall(): // nobody waits for an answer
+			continue
+		}
+		if err := c.Connection.Write(ctx, &jsonrpc.Response{ID: r.ID, Error: wrongParams(wrong.Error())}); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// wrongParams is the answer to a request whose parameters are not taken.
+func wrongParams(why string) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: short(why, mostLine)}
 }

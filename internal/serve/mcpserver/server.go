@@ -118,7 +118,7 @@ func (s *Server) Serve(ctx context.Context, c *service.Caller, in io.ReadCloser,
 	ss := s.session(ctx, c)
 	defer ss.end()
 	heard := linesOf(in, ss)
-	way := &mcp.IOTransport{Reader: heard, Writer: out, MaxLineLength: mostMessage}
+	way := strict{&mcp.IOTransport{Reader: heard, Writer: out, MaxLineLength: mostMessage}}
 	conn, err := ss.sdk.Connect(ss.ctx, way, nil)
 	if err != nil {
 		return fmt.Errorf("serving MCP: %w", err)

@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"runloop.dev/rlp/internal/base/guard"
+	"runloop.dev/rlp/internal/base/strictjson"
 	"runloop.dev/rlp/internal/serve/service"
 )
 
@@ -120,6 +121,10 @@ func (ss *session) current(next mcp.MethodHandler) mcp.MethodHandler {
 			if !ss.offers(p.Name) {
 				err = ss.refresh(ctx, c)
 			}
+			if err == nil && !ss.offers(p.Name) {
+				return nil, wrongParams(fmt.Sprintf("params.name: there is no tool %s; tools/list has those that there are",
+					strictjson.Shown(p.Name)))
+			}
 		case *mcp.SubscriptionsListenParams:
 			if err = ss.refresh(ctx, c); err == nil {
 				ss.watching(ctx)
@@ -131,6 +136,9 @@ func (ss *session) current(next mcp.MethodHandler) mcp.MethodHandler {
 		result, err := next(ctx, method, req)
 		if agreed, ok := result.(*mcp.InitializeResult); ok && err == nil {
 			ss.speaks.Store(agreed.ProtocolVersion)
+		}
+		if p, is := req.GetParams().(*mcp.ListToolsParams); is && err != nil && p.Cursor != "" { // all that can be wrong
+			err = wrongParams("params.cursor: must be nextCursor of an earlier answer, or left out")
 		}
 		return result, err
 	}
