@@ -50,7 +50,7 @@ func (a *app) checkService(ctx context.Context, socket string) error {
 		return &statusError{Status: launcher.StatusUnavailable, Err: nobody(socket, err)}
 	}
 	defer answer.Body.Close()
-	said, err := io.ReadAll(io.LimitReader(answer.Body, 4<<10))
+	said, err := io.ReadAll(io.LimitReader(answer.Body, 256<<10))
 	if err != nil {
 		return &statusError{Status: launcher.StatusUnavailable, Err: fmt.Errorf("reading what the service says: %w", err)}
 	}

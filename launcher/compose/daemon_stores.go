@@ -171,6 +171,13 @@ func (s *stores) Backlog() (journals int) {
 	return journals
 }
 
+// WaitingOf is how many journals of one tenant wait.
+func (s *stores) WaitingOf(tenant string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.waiting[tenant]
+}
+
 // took says that so many journals of a tenant wait no more. The caller holds mu.
 func (s *stores) took(tenant string, journals int) {
 	s.waiting[tenant] = max(0, s.waiting[tenant]-journals)

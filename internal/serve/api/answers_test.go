@@ -115,10 +115,10 @@ func TestEveryAnswer(t *testing.T) {
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
 		fmt.Fprintln(w, "up 1")
 	})
-	var notReady error
-	handler, _ := handlerOf(h, Options{Metrics: metrics, Streams: partOfStreams, Ready: func(context.Context) error {
-		return notReady
-	}}, service.Options{Workers: 1})
+	var notReady []service.TenantState
+	ready := func(context.Context) []service.TenantState { return notReady }
+	o := Options{Metrics: metrics, Streams: partOfStreams, Ready: ready}
+	handler, _ := handlerOf(h, o, service.Options{Workers: 1})
 	a := &answers{t, describe(t, document(routes())), map[string]bool{}}
 	for _, rt := range routes() {
 		path := filled(rt.path)
@@ -130,7 +130,7 @@ func TestEveryAnswer(t *testing.T) {
 		}
 	}
 	a.reads(handler, h)
-	notReady = errors.New("no disk")
+	notReady = []service.TenantState{{Tenant: "default", Reason: "no disk"}}
 	a.of(handler, ask{method: "GET", path: "/readyz"})
 	without, _ := handlerOf(h, Options{}, service.Options{})
 	a.of(without, ask{method: "GET", path: "/metrics"})

@@ -37,9 +37,9 @@ type Options struct {
 	Metrics http.Handler // of GET /metrics; nil: there are none
 	MCP     http.Handler // of /mcp; nil: it is not offered
 	Console http.Handler // of every other path; nil: there is none
-	// Ready says why no run can be taken now, such as a log that cannot be
-	// written; nil: nothing is asked.
-	Ready func(context.Context) error
+	// Ready says of each tenant why no run of it can be taken now, such as a log that
+	// cannot be written; nil: nothing is asked.
+	Ready func(context.Context) []service.TenantState
 	// Waiting is how many journals wait for the log; nil: nobody knows.
 	Waiting func() int
 	Log     *slog.Logger     // a line for each request; nil: nobody reads it

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
@@ -397,12 +396,16 @@ func TestDraining(t *testing.T) {
 
 // Why a service is not ready speaks of its host, and is the operator's alone.
 func TestWhyNotReadyIsTheOperators(t *testing.T) {
-	ready := func(context.Context) error { return errors.New("the audit log: /home/o has 3 MiB left") }
+	ready := func(context.Context) []service.TenantState {
+		return []service.TenantState{{Tenant: "default"}, {Tenant: "acme", Reason: "the audit log: /home/o has 3 MiB left", Waiting: 7}}
+	}
 	k := serve(t, &host{}, Options{Ready: ready}, service.Options{})
-	for who, told := range map[string]bool{"": true, "nobody": false, "reader": false, "launcher": false} {
+	for who, told := range map[string]bool{"": true, "nobody": false, "reader": false, "launcher": false, "other": false} {
 		resp, body := k.do(ask{path: "/readyz", head: []string{"X-Who: " + who}})
 		if resp.StatusCode != http.StatusServiceUnavailable || !strings.Contains(body, `"unavailable"`) ||
-			strings.Contains(body, "3 MiB") != told {
+			strings.Contains(body, `"reason":"tenant acme: the audit log: /home/o has 3 MiB left"`) != told ||
+			strings.Contains(body, `{"tenant":"acme","reason":"the audit log: /home/o has 3 MiB left","waiting":7}`) != told ||
+			strings.Contains(body, "acme") != told {
 			t.Errorf("%q: %s %s", who, resp.Status, body)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"strings"
 
 	"runloop.dev/rlp/internal/serve/service"
 )
@@ -70,6 +71,8 @@ type health struct {
 	Status  string `json:"status"`
 	Reason  string `json:"reason,omitempty"`  // why not, for the operator alone: it speaks of the host
 	Waiting *int   `json:"waiting,omitempty"` // journals of runs that are over and not in the log yet
+	// Tenants are those that were asked for, for the operator alone.
+	Tenants []service.TenantState `json:"tenants,omitempty"`
 }
 
 func (s *server) getHealth(w http.ResponseWriter, r *http.Request, _ *service.Caller) error {
@@ -86,12 +89,13 @@ func (s *server) getReady(w http.ResponseWriter, r *http.Request, c *service.Cal
 	case s.Ready != nil:
 		ctx, cancel := context.WithTimeout(r.Context(), s.Patience)
 		defer cancel()
-		if err := s.Ready(ctx); err != nil {
-			status, h.Status, h.Reason = http.StatusServiceUnavailable, "unavailable", err.Error()
+		h.Tenants = s.Ready(ctx)
+		if h.Reason = whyNot(h.Tenants); h.Reason != "" {
+			status, h.Status = http.StatusServiceUnavailable, "unavailable"
 		}
 	}
-	if c == nil || c.May&service.Operate == 0 {
-		h.Reason = "" // anybody may ask
+	if !c.Can(service.Operate) || !c.EveryTenant { // anybody may ask
+		h.Reason, h.Tenants = "", nil
 	}
 	if s.Waiting != nil {
 		n := s.Waiting()
@@ -99,6 +103,17 @@ func (s *server) getReady(w http.ResponseWriter, r *http.Request, c *service.Cal
 	}
 	s.json(w, r, status, h)
 	return nil
+}
+
+// whyNot is why runs cannot be taken, those of one tenant at least; "": they can.
+func whyNot(tenants []service.TenantState) string {
+	var all []string
+	for _, t := range tenants {
+		if t.Reason != "" {
+			all = append(all, "tenant "+t.Tenant+": "+t.Reason)
+		}
+	}
+	return strings.Join(all, "; ")
 }
 
 func (s *server) getMetrics(w http.ResponseWriter, r *http.Request, _ *service.Caller) error {

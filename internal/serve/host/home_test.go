@@ -23,7 +23,7 @@ func TestNothingIsDecidedWithoutTheHome(t *testing.T) {
 	all := func() []error {
 		_, launched := h.Launch(t.Context(), h.who, sent, begin(t))
 		_, listed := h.Agents(t.Context(), h.who)
-		return []error{h.Check(t.Context(), h.who, sent), launched, lists(), listed, h.Ready(t.Context())}
+		return []error{h.Check(t.Context(), h.who, sent), launched, lists(), listed, h.unready(t)}
 	}
 	for i, err := range all() { // control
 		if err != nil {
@@ -85,7 +85,7 @@ func TestAHomeThatIsGoneIsNotMadeAnew(t *testing.T) {
 	if _, ok := h.Backlog(); ok || len(h.tenants()) != 0 {
 		t.Error("journals are looked for")
 	}
-	if err := h.Ready(t.Context()); err == nil {
+	if err := h.unready(t); err == nil {
 		t.Error("it is ready")
 	}
 	if _, err := os.Stat(h.home); !errors.Is(err, fs.ErrNotExist) {

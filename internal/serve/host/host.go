@@ -39,10 +39,11 @@ type Host struct {
 	mu     sync.Mutex
 	calls  map[string][]string           // imports of a module, by its digest
 	known  map[string]knownAgent         // by path
-	opened map[string]*compose.KeptStore // by tenant, for as long as this host is
+	opened map[string]*compose.KeptStore // by tenant, for as long as this host is; nil: it could not be opened
 	told   map[string]string             // problems of agents that the log has
 
 	room      func(*kb.Store) error // why nothing can be recorded
+	ready     readiness
 	lane      laneTrial
 	unpacking chan struct{}
 }
@@ -55,6 +56,7 @@ func New(r *compose.Runner, dir string, log *slog.Logger, now func() time.Time) 
 		runner: *r, home: dir, held: holdHome(dir), log: log, now: now, calls: map[string][]string{},
 		known: map[string]knownAgent{}, opened: map[string]*compose.KeptStore{}, told: map[string]string{},
 		room: (*kb.Store).Room, unpacking: make(chan struct{}, unpackedAtime),
+		ready: readiness{turn: make(chan struct{}, 1), tried: map[string]trialOfTenant{}},
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"runloop.dev/rlp/internal/base/printable"
@@ -35,6 +34,7 @@ func (h *Host) Store(ctx context.Context, tenant string) (*kb.Store, error) {
 	if k := h.opened[tenant]; k != nil {
 		return k.KB, nil
 	}
+	h.opened[tenant] = nil // it was asked for, and counts for [Host.Ready]
 	a := h.as(tenant, nil)
 	at, cfg, err := a.Settings()
 	if err != nil {
@@ -111,39 +111,6 @@ func (h *Host) Backlog() (journals int64, ok bool) {
 	return int64(len(runs)), err == nil
 }
 
-// ready says why no run could be recorded now.
-func (h *Host) Ready(ctx context.Context) error {
-	if err := h.there(); err != nil {
-		return err
-	}
-	log, err := h.Store(ctx, home.DefaultTenant)
-	if err != nil {
-		return err
-	}
-	if _, err := log.Head(ctx); err != nil {
-		return fmt.Errorf("the audit log: %w", err)
-	}
-	if err := h.room(log); err != nil {
-		return fmt.Errorf("the audit log: %w", err)
-	}
-	at, err := h.as(home.DefaultTenant, unsaid).Home()
-	if err == nil {
-		err = home.Make(at.Log())
-	}
-	if err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(at.Log(), ".ready-*")
-	if err != nil {
-		return fmt.Errorf("nothing can be written into the home: %w", err)
-	}
-	_, err = f.WriteString("x")
-	if err := errors.Join(err, f.Close(), os.Remove(f.Name())); err != nil {
-		return err
-	}
-	return journal.Try(at.Journal())
-}
-
 // lookEach is how often journals are looked for that other processes left.
 const lookEach = time.Second
 
@@ -182,6 +149,9 @@ func (h *Host) tenants() (list []openTenant) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for tenant, k := range h.opened {
+		if k == nil {
+			continue
+		}
 		if at, err := h.as(tenant, nil).Home(); err == nil {
 			list = append(list, openTenant{at, k.Config})
 		}

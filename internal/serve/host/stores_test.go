@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"runloop.dev/rlp/internal/base/home"
@@ -136,7 +138,7 @@ func TestNoJournalIsNotReady(t *testing.T) {
 	if _, err := h.do(t, &service.Request{Door: service.HTTP, Agent: "plain"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Ready(t.Context()); err != nil {
+	if err := h.unready(t); err != nil {
 		t.Fatalf("control: %v", err)
 	}
 	journals := filepath.Join(h.home, "journal")
@@ -147,7 +149,7 @@ func TestNoJournalIsNotReady(t *testing.T) {
 	if err := os.Chmod(key, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "no journal can be made") {
+	if err := h.unready(t); err == nil || !strings.Contains(err.Error(), "no journal can be made") {
 		t.Errorf("it can record no run, and is ready: %v", err)
 	}
 	h.who.May = service.Launch
@@ -160,7 +162,7 @@ func TestNoJournalIsNotReady(t *testing.T) {
 	if err := os.Chmod(key, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Ready(t.Context()); err != nil {
+	if err := h.unready(t); err != nil {
 		t.Errorf("it is not ready again: %v", err)
 	}
 }
@@ -168,12 +170,123 @@ func TestNoJournalIsNotReady(t *testing.T) {
 // A service whose log has no room takes no runs, and says so.
 func TestNoRoomForTheLogIsNotReady(t *testing.T) {
 	h := testingHost(t, "")
-	if err := h.Ready(t.Context()); err != nil {
+	if err := h.unready(t); err != nil {
 		t.Fatalf("control: %v", err)
 	}
 	h.room = func(*kb.Store) error { return errors.New("the disk has 0 MiB left") }
-	if err := h.Ready(t.Context()); err == nil || !strings.Contains(err.Error(),
+	if err := h.unready(t); err == nil || !strings.Contains(err.Error(),
 		"the audit log: the disk has 0 MiB left") {
 		t.Errorf("without room it is ready: %v", err)
+	}
+}
+
+// unready is why runs of a tenant cannot be recorded.
+func (h *testHost) unready(t *testing.T) error {
+	t.Helper()
+	for _, s := range h.Ready(t.Context()) {
+		if s.Reason != "" {
+			return fmt.Errorf("%s: %s", s.Tenant, s.Reason)
+		}
+	}
+	return nil
+}
+
+// Each tenant that was asked for counts: one whose log cannot be opened, or has no
+// journals, is told beside those that can record, with what waits of it; and is
+// ready again once it can.
+func TestEachTenantIsTried(t *testing.T) {
+	h := testingHost(t, "")
+	damaged := filepath.Join(h.home, "tenants", "beta", "kb")
+	if err := os.MkdirAll(damaged, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(damaged, "MANIFEST"), []byte("none"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.unready(t); err != nil {
+		t.Fatalf("control: a tenant that nobody asked for: %v", err)
+	}
+	for tenant, opens := range map[string]bool{"acme": true, "beta": false} {
+		if _, err := h.Log(t.Context(), &service.Caller{Tenant: tenant, May: service.Read}); (err == nil) != opens {
+			t.Fatalf("%s: %v", tenant, err)
+		}
+	}
+	key := filepath.Join(h.home, "tenants", "acme", "journal", ".args_key")
+	states := func() (told string) {
+		for _, s := range h.Ready(t.Context()) {
+			told += fmt.Sprintf("%s %t %d\n", s.Tenant, s.Reason == "", s.Waiting)
+		}
+		return told
+	}
+	if told := states(); told != "default true 0\nacme true 0\nbeta false 0\n" {
+		t.Errorf("%s", told)
+	}
+	if err := os.Chmod(key, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if told := states(); told != "default true 0\nacme false 0\nbeta false 0\n" {
+		t.Errorf("%s", told)
+	}
+	if err := os.Chmod(key, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if told := states(); told != "default true 0\nacme true 0\nbeta false 0\n" {
+		t.Errorf("%s", told)
+	}
+}
+
+// However many tenants there are, an answer tries a few, and all of them in turn.
+func TestFewTenantsAreTriedAtATime(t *testing.T) {
+	h := testingHost(t, "")
+	all := map[string]bool{}
+	for i := range 2 * mostTried {
+		tenant := fmt.Sprint("t", i)
+		h.opened[tenant], all[tenant] = nil, true
+	}
+	tried := 0
+	h.room = func(*kb.Store) error { tried++; return nil }
+	for range 3 {
+		before := tried
+		h.Ready(t.Context())
+		if n := tried - before; n != mostTried {
+			t.Errorf("%d were tried", n)
+		}
+	}
+	for tenant := range all {
+		if h.ready.tried[tenant].number == 0 {
+			t.Errorf("%s was not tried", tenant)
+		}
+	}
+}
+
+// Who asks at once shares what was found after they came.
+func TestWhoAsksAtOnceSharesATrial(t *testing.T) {
+	h := testingHost(t, "")
+	const many = 20
+	tries, began, goOn := atomic.Int64{}, make(chan struct{}), make(chan struct{})
+	h.room = func(*kb.Store) error {
+		if tries.Add(1) == 1 {
+			close(began)
+			<-goOn
+		}
+		return nil
+	}
+	var asking sync.WaitGroup
+	asking.Go(func() { h.Ready(t.Context()) })
+	<-began
+	waits := make(chan struct{}, many)
+	for range many {
+		asking.Go(func() {
+			waits <- struct{}{}
+			h.Ready(t.Context())
+		})
+	}
+	for range many {
+		<-waits
+	}
+	close(goOn)
+	asking.Wait()
+	if n := tries.Load(); n > many/2 {
+		t.Errorf("%d asked at once, and it was tried %d times", many, n)
 	}
 }

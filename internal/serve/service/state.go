@@ -68,3 +68,10 @@ type State struct {
 func (st *State) Ended() bool {
 	return st.State == Done || st.State == Refused || st.State == Failed
 }
+
+// A TenantState is whether runs of a tenant can be recorded now.
+type TenantState struct {
+	Tenant  string `json:"tenant"`
+	Reason  string `json:"reason,omitempty"` // why not; "": they can
+	Waiting int    `json:"waiting"`          // its journals that are not in the log yet
+}
