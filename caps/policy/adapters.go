@@ -1,9 +1,12 @@
 package policy
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
 	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/internal/base/tomlfile"
 )
 
 // An adapter is what a grant calls a thing that an agent may be given: the key
@@ -50,6 +53,12 @@ func adapterNames() []string {
 	}
 	slices.Sort(list)
 	return list
+}
+
+// nearestAdapter is the hint for a name that no adapter has.
+func nearestAdapter(name string) string {
+	names := adapterNames()
+	return cmp.Or(tomlfile.Nearest(name, names), "there are "+strings.Join(names, ", "))
 }
 
 // constrainable are the names of adapters that [constraints] bounds.

@@ -155,7 +155,7 @@ func (r *reader) allowedAdapters(v *tomlfile.Value) {
 	r.strings("allowed_adapters", v, func(item *tomlfile.Value) {
 		a, ok := adapterOf(item.Str)
 		if !ok {
-			r.add(item.Pos, CodeUnknownAdapter, tomlfile.Nearest(item.Str, adapterNames()),
+			r.add(item.Pos, CodeUnknownAdapter, nearestAdapter(item.Str),
 				"there is no adapter %q; allowing it does nothing", item.Str)
 		}
 		families, tools = append(families, a.families...), tools || a.tools
@@ -198,7 +198,7 @@ func (r *reader) forbidAdapter(item *tomlfile.Value) {
 		return
 	}
 	if !known {
-		r.add(item.Pos, CodeUnknownAdapter, tomlfile.Nearest(item.Str, adapterNames()),
+		r.add(item.Pos, CodeUnknownAdapter, nearestAdapter(item.Str),
 			"there is no adapter %q; it matches nothing, so forbidding it takes nothing away", item.Str)
 	}
 	deny(toolGrant(scope))

@@ -79,6 +79,7 @@ func failureOf(err error) *failure {
 	var large *http.MaxBytesError
 	var busy *service.BusyError
 	var away *service.UnavailableError
+	var noRun *service.NoRunError
 	switch {
 	case errors.As(err, &own):
 		return own
@@ -102,7 +103,12 @@ func failureOf(err error) *failure {
 		}
 	case errors.Is(err, service.ErrForbidden):
 		return &failure{Status: http.StatusForbidden, Code: "forbidden", Text: err.Error() +
-			"; ask the operator for a token that may (rlp token new --may run,read,operate)"}
+			"; ask the operator for a token that may (rlp token new --may, with those of run, read, operate that it takes)"}
+	case errors.As(err, &noRun):
+		return &failure{
+			Status: http.StatusNotFound, Code: "not_found",
+			Text: noRun.Error() + "; GET /runs lists those that there are",
+		}
 	case errors.Is(err, service.ErrNotFound):
 		return &failure{Status: http.StatusNotFound, Code: "not_found", Text: err.Error()}
 	case errors.Is(err, service.ErrConflict):

@@ -36,6 +36,9 @@ func TestRightsAreAskedFirst(t *testing.T) {
 					strings.NewReader("{"))
 				s.route(one).ServeHTTP(w, r)
 				want := rt.open || c != nil && c.Tenant != "" && c.May&rt.may != 0
+				if w.Code == http.StatusForbidden && !strings.Contains(w.Body.String(), "takes the right to "+rt.may.String()+":") {
+					t.Errorf("%s %s by %+v: %s", rt.method, rt.path, c, w.Body)
+				}
 				if reached != want || !want && w.Code != http.StatusForbidden && w.Code != http.StatusUnauthorized {
 					t.Errorf("%s %s by %+v: reached %t, %d", rt.method, rt.path, c, reached, w.Code)
 				}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 
@@ -39,7 +40,7 @@ func (rt *route) permits(c *service.Caller) error {
 	case c == nil || c.Tenant == "":
 		return errNobody
 	case c.May&rt.may == 0:
-		return service.ErrForbidden
+		return fmt.Errorf("this takes the right to %s: %w", rt.may, service.ErrForbidden)
 	}
 	return nil
 }

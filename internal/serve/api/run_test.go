@@ -397,7 +397,8 @@ func TestDraining(t *testing.T) {
 // Why a service is not ready speaks of its host, and is the operator's alone.
 func TestWhyNotReadyIsTheOperators(t *testing.T) {
 	ready := func(context.Context) []service.TenantState {
-		return []service.TenantState{{Tenant: "default"}, {Tenant: "acme", Reason: "the audit log: /home/o has 3 MiB left", Waiting: 7}}
+		const why = "the audit log: /home/o has 3 MiB left"
+		return []service.TenantState{{Tenant: "default"}, {Tenant: "acme", Reason: why, Waiting: 7}}
 	}
 	k := serve(t, &host{}, Options{Ready: ready}, service.Options{})
 	for who, told := range map[string]bool{"": true, "nobody": false, "reader": false, "launcher": false, "other": false} {
@@ -408,6 +409,28 @@ func TestWhyNotReadyIsTheOperators(t *testing.T) {
 			strings.Contains(body, "acme") != told {
 			t.Errorf("%q: %s %s", who, resp.Status, body)
 		}
+	}
+}
+
+// Who asks of a run that there is not is told where the others are, and so is who
+// names none; nothing tells another tenant's run from one that there is not.
+func TestARunThatThereIsNot(t *testing.T) {
+	h := &host{log: &log{}}
+	h.log.add(oldRun, 1)
+	k := serve(t, h, Options{}, service.Options{})
+	for path, why := range map[string]string{
+		"/runs/" + oldRun:             "there is no run " + oldRun,
+		"/runs/" + oldRun + "/events": "there is no run " + oldRun,
+		"/runs/x":                     "no id of a run; one looks like 0",
+	} {
+		resp, body := k.do(ask{path: path, head: []string{"X-Who: other"}})
+		if resp.StatusCode != http.StatusNotFound || !strings.Contains(body, why) ||
+			!strings.Contains(body, "GET /runs lists") {
+			t.Errorf("%s: %s %s", path, resp.Status, body)
+		}
+	}
+	if resp, body := k.do(ask{path: "/runs/" + oldRun}); resp.StatusCode != http.StatusOK {
+		t.Errorf("control: %s %s", resp.Status, body)
 	}
 }
 

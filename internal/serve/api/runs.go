@@ -26,8 +26,10 @@ const (
 func runID(r *http.Request) (string, error) {
 	id := r.PathValue("id")
 	if !isRunID(id) {
-		return "", fmt.Errorf("there is no run of this id; one looks like 019ab0de-79ea-74f8-9d3e-6d0c3f0a1b2c: %w",
-			service.ErrNotFound)
+		return "", &failure{
+			Status: http.StatusNotFound, Code: "not_found",
+			Text: "this is no id of a run; one looks like 019ab0de-79ea-74f8-9d3e-6d0c3f0a1b2c, and GET /runs lists them",
+		}
 	}
 	noteOf(r).run = id
 	return id, nil
@@ -247,7 +249,7 @@ func (s *server) getRun(w http.ResponseWriter, r *http.Request, c *service.Calle
 
 // summary is a run of the log.
 func (s *server) summary(ctx context.Context, c *service.Caller, id string) (*kb.RunSummary, error) {
-	none := fmt.Errorf("run %s: %w", id, service.ErrNotFound)
+	none := &service.NoRunError{RunID: id}
 	if !c.Can(service.Read) && !c.Can(service.Operate) {
 		return nil, none
 	}

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -132,6 +133,20 @@ func TestWhyAsksForARecord(t *testing.T) {
 	host.agents = []service.Agent{}
 	_, body = get(t, h, "/ui/runs/"+runID(0)+"/why/"+seq, nil)
 	want(t, body, "is not installed here")
+}
+
+// What the bundle asks more of than it gets stands where the operator would give it.
+func TestPolicySaysWhichLimitsAreLower(t *testing.T) {
+	host, h := pages(t)
+	path := "/ui/agents/notes_digest/policy"
+	_, body := get(t, h, path, nil)
+	want(t, body, "!the bundle asks for memory_bytes")
+	const lower = `{"limits_lower":[{"limit":"memory_bytes","asked":2048,"given":1024,"by":[]}]}`
+	if err := json.Unmarshal([]byte(lower), &host.answers.Show); err != nil {
+		t.Fatal(err)
+	}
+	_, body = get(t, h, path, nil)
+	want(t, body, "the bundle asks for memory_bytes = 2048, and gets 1024, the default; to give it, write")
 }
 
 func TestPolicyIsTriedBeforeItIsSaved(t *testing.T) {

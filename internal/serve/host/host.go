@@ -127,8 +127,7 @@ func (h *Host) compose(
 	if q.Bundle != nil {
 		b, err := h.unpack(q.Bundle)
 		if err != nil {
-			p := compose.ProblemOf(err)
-			return nil, service.FieldErrors{{Field: "bundle", Why: compose.Hinted(p.Text(), p.Hint)}}
+			return nil, ofBundle(err)
 		}
 		asks.Bundle, asks.Sent = b, !who.Can(service.Operate)
 	} else {
@@ -226,6 +225,15 @@ func (h *Host) unpack(archive []byte) (*bundles.Bundle, error) {
 	}
 	b.Files = files
 	return b, nil
+}
+
+// ofBundle is what is wrong with an archive, as one of the field that brought it.
+func ofBundle(err error) error {
+	p := compose.ProblemOf(err)
+	if p.Path == sentBundle { // as the field says
+		p.Path = ""
+	}
+	return service.FieldErrors{{Field: "bundle", Why: compose.Hinted(p.Text(), p.Hint)}}
 }
 
 // Launch implements [service.Host].

@@ -143,6 +143,8 @@ func TestArchivesOfRequests(t *testing.T) {
 		var fields service.FieldErrors
 		if !errors.As(err, &fields) || fields[0].Field != "bundle" || !strings.Contains(fields[0].Why, c.says) {
 			t.Errorf("%s: %v", name, err)
+		} else if strings.HasPrefix(fields[0].Why, "bundle:") {
+			t.Errorf("%s says twice which field it is: %v", name, err)
 		}
 	}
 	if r, err := h.do(t, &service.Request{Door: service.HTTP, Bundle: archived(t, "a", "", importing(t))}); err != nil ||

@@ -10,6 +10,7 @@ package service
 
 import (
 	"errors"
+	"strings"
 	"time"
 
 	"runloop.dev/rlp/caps"
@@ -28,6 +29,17 @@ const (
 	// overrides, which narrow, name paths for placeholders, cancel any run.
 	Operate
 )
+
+// String is them as tokens have them, where any of them will do.
+func (r Rights) String() string {
+	var all []string
+	for i, word := range []string{"run", "read", "operate"} {
+		if r&(1<<i) != 0 {
+			all = append(all, word)
+		}
+	}
+	return strings.Join(all, " or ")
+}
 
 // A Caller is who asks. The zero Caller may nothing.
 type Caller struct {

@@ -58,7 +58,7 @@ func (s *Service) acted(c *Caller, id string) (*Run, error) {
 	r := s.find(id)
 	switch {
 	case r == nil || !r.seen(c):
-		return nil, fmt.Errorf("run %s: %w", id, ErrNotFound)
+		return nil, &NoRunError{id}
 	case c.Can(Operate), c.Can(Launch) && r.owns(c):
 		return r, nil
 	}

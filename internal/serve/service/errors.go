@@ -21,6 +21,17 @@ var (
 	ErrConflict = errors.New("the idempotency key was used for another request")
 )
 
+// A NoRunError says that there is no run of an id that the caller may know of. It is
+// [ErrNotFound].
+type NoRunError struct{ RunID string }
+
+func (e *NoRunError) Error() string {
+	return "there is no run " + e.RunID + ", or none that this caller may see"
+}
+
+// Is implements what [errors.Is] asks.
+func (*NoRunError) Is(target error) bool { return target == ErrNotFound } //nolint:errorlint // as the package errors does
+
 // A BusyError says that the queue is full, or what else there is too much of.
 type BusyError struct {
 	RetryAfter time.Duration

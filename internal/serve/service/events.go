@@ -148,7 +148,7 @@ func (s *Service) eventsAfter(tenant string, after uint64) (batch []Event, wake 
 func (s *Service) Run(_ context.Context, c *Caller, id string) (*Run, error) {
 	r := s.find(id)
 	if r == nil || !r.seen(c) {
-		return nil, fmt.Errorf("run %s: %w", id, ErrNotFound)
+		return nil, &NoRunError{id}
 	}
 	return r, nil
 }

@@ -3,7 +3,6 @@ package service
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"time"
 
@@ -70,7 +69,7 @@ type follower struct {
 // all yields what there is, and then what comes.
 func (f *follower) all() error {
 	s, c := f.service, f.caller
-	notFound := fmt.Errorf("run %s: %w", f.run, ErrNotFound)
+	notFound := &NoRunError{f.run}
 	if _, err := ident.ParseRun(f.run); err != nil {
 		return notFound
 	}
