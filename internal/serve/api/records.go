@@ -114,7 +114,12 @@ func (s *server) getAudit(w http.ResponseWriter, r *http.Request, c *service.Cal
 		defer leave()
 		return s.lines(w, r, log, f, limit)
 	}
-	page := records{Records: []json.RawMessage{}}
+	leave, err := openPage(s, r, c)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	page, size := records{Records: []json.RawMessage{}}, 0
 	until := s.Now().Add(searchTime)
 	f.Search = &kb.Search{Looked: func(seq uint64) bool {
 		if s.Now().Before(until) {
@@ -127,11 +132,12 @@ func (s *server) getAudit(w http.ResponseWriter, r *http.Request, c *service.Cal
 		if err != nil {
 			return asAway(err)
 		}
-		if uint64(len(page.Records)) == limit {
+		if uint64(len(page.Records)) == limit || size >= mostPage {
 			page.Next = strconv.FormatUint(f.After, 10)
 			break
 		}
 		page.Records = append(page.Records, rec.line)
+		size += len(rec.line)
 		f.After = rec.seq
 	}
 	s.json(w, r, http.StatusOK, page)

@@ -104,7 +104,12 @@ func (s *server) getRuns(w http.ResponseWriter, r *http.Request, c *service.Call
 	if err != nil {
 		return err
 	}
-	p := page{Runs: []service.State{}}
+	leave, err := openPage(s, r, c)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	p, size := page{Runs: []service.State{}}, 0
 	memory := s.Service.Runs(r.Context(), c)
 	known := make(map[string]bool, len(memory))
 	for i := range memory {
@@ -115,10 +120,11 @@ func (s *server) getRuns(w http.ResponseWriter, r *http.Request, c *service.Call
 		if !q.wants(st) {
 			return true
 		}
-		if full = len(p.Runs) == q.limit; full {
+		if full = len(p.Runs) == q.limit || size >= mostPage; full {
 			return false
 		}
 		p.Runs = append(p.Runs, *st)
+		size += sizeOfState + 6*len(st.Message) // as it may be escaped
 		return true
 	}
 	at := 0

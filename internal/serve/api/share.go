@@ -21,7 +21,27 @@ const (
 	// freePiece is how long a piece of an answer is at most that is in nobody's
 	// share: as long as the buffer of its connection.
 	freePiece = 4 << 10
+	// mostPage is about how many bytes of records or runs a page has, and what is
+	// beyond them is on the next one; heldByPage is what it takes until it is sent.
+	mostPage   = 1 << 20
+	heldByPage = 2 * mostPage
+	// sizeOfState is about how long the state of a run is, without its message.
+	sizeOfState = 1 << 10
 )
+
+// openPage takes what a page of records or runs holds while it is made and sent,
+// until leave is called.
+func openPage(s *server, r *http.Request, c *service.Caller) (leave func(), err error) {
+	if leave, err = s.answers.Take(callerKey(c), heldByPage); err != nil {
+		return nil, &failure{
+			Status: http.StatusTooManyRequests, Code: "busy", after: time.Second,
+			Text: "answers of this caller that are being made or not read hold as much as they may; read them, or close their " +
+				"connections, and ask again",
+		}
+	}
+	noteOf(r).held = heldByPage
+	return leave, nil
+}
 
 // openStream takes a place among the streams for c, until leave is called.
 func (s *server) openStream(c *service.Caller) (leave func(), err error) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"runloop.dev/rlp/internal/record/audit"
@@ -126,5 +127,70 @@ func TestListsOfRecordsAreStreams(t *testing.T) {
 	k.follow(ask{path: "/events"}).next()
 	if resp, body := k.do(lines); resp.StatusCode != http.StatusTooManyRequests || resp.Header.Get("Retry-After") == "" {
 		t.Errorf("one more: %s %s", resp.Status, body)
+	}
+}
+
+// A page of records has a MiB of them, however many are asked for; those behind it
+// are on the next ones, each once.
+func TestPagesOfRecordsAreBounded(t *testing.T) {
+	const n = 4000
+	h := &host{log: &log{}}
+	h.log.addLong(oldRun, n)
+	k := serve(t, h, Options{}, service.Options{})
+	seen, cursor := 0, ""
+	for pages := 0; ; pages++ {
+		resp, body := k.do(ask{path: "/audit?limit=1000" + cursor})
+		var page struct {
+			Records []struct{ Seq int }
+			Next    string
+		}
+		if err := json.Unmarshal([]byte(body), &page); err != nil || resp.StatusCode != http.StatusOK {
+			t.Fatal(resp.Status, err)
+		}
+		if len(body) > mostPage+64<<10 {
+			t.Errorf("a page has %d bytes", len(body))
+		}
+		for _, r := range page.Records {
+			if seen++; r.Seq != seen {
+				t.Fatalf("record %d where %d belongs", r.Seq, seen)
+			}
+		}
+		if page.Next == "" {
+			if seen != n+1 || pages == 0 {
+				t.Errorf("%d records on %d pages", seen, pages+1)
+			}
+			return
+		}
+		cursor = "&cursor=" + page.Next
+	}
+}
+
+// Pages that are being made, or that nobody reads, are in the share of their caller:
+// one more is busy, and others get theirs.
+func TestPagesAreShared(t *testing.T) {
+	h := &host{log: &log{}}
+	h.log.addLong(oldRun, 100)
+	for _, path := range []string{"/audit", "/runs"} {
+		within(t, h, Options{Held: partOfHeld * heldByPage}, func(t *testing.T, p *pipes) {
+			page := func(who, path string) *piped {
+				return p.dial(t, "GET "+path+" HTTP/1.1\r\nHost: x\r\nX-Who: "+who+"\r\n\r\n")
+			}
+			ask := func(who string) *piped { return page(who, path) }
+			unread := page("reader", "/audit")
+			synctest.Wait()
+			if resp, said, _ := ask("reader").answer(t); resp.StatusCode != http.StatusTooManyRequests ||
+				resp.Header.Get("Retry-After") == "" {
+				t.Errorf("%s: one more: %s %.100s", path, resp.Status, said)
+			}
+			if resp, said, _ := ask("").answer(t); resp.StatusCode != http.StatusOK {
+				t.Errorf("%s: another caller: %s %.100s", path, resp.Status, said)
+			}
+			if resp, said, _ := unread.answer(t); resp.StatusCode != http.StatusOK {
+				t.Errorf("%s: the first: %s %.100s", path, resp.Status, said)
+			}
+			if resp, said, _ := ask("reader").answer(t); resp.StatusCode != http.StatusOK {
+				t.Errorf("%s: when it was read: %s %.100s", path, resp.Status, said)
+			}
+		})
 	}
 }

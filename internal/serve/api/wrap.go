@@ -21,6 +21,7 @@ import (
 type note struct {
 	id, route, run, trace string
 	caller                *service.Caller
+	held                  int64 // bytes that are in the caller's share for a piece of the answer already
 }
 
 type noteKey struct{}
@@ -70,7 +71,7 @@ func (a *answer) Write(p []byte) (int, error) {
 		a.lost = true
 		return 0, errNotTaken
 	}
-	if c := a.note.caller; c != nil && len(p) > freePiece { // what anybody may read is short
+	if c := a.note.caller; c != nil && int64(len(p)) > max(freePiece, a.note.held) { // what anybody may read is short
 		leave, err := a.shares.Take(c.Key(), int64(len(p)))
 		if err != nil {
 			a.lost = true
