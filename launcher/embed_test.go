@@ -25,7 +25,7 @@ func page(t *testing.T) string {
 		t.Fatal("docs/embedding.md has no program")
 	}
 	program = bytes.ReplaceAll(program, []byte("\n    "), []byte("\n"))
-	if n := bytes.Count(program, []byte("\n")) + 3; n > 35 {
+	if n := bytes.Count(program, []byte("\n")) + 3; n > 30 {
 		t.Errorf("the program has %d lines", n)
 	}
 	return "package main\n" + string(program) + "\n}\n"

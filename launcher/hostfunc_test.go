@@ -59,20 +59,36 @@ func main() {
 }
 `
 
-// calling is a module that calls one function with a request and prints the
-// response; it exits with the number of an error.
-func calling(module, name, request string) string {
-	code := "\x01\x01\x7e\x41\x20\x41" + string(byte(len(request))) + "\x41\x80\x08\x41\x80\x04\x10\x00\x21\x00" +
+// number is an i32.const.
+func number(n int) string {
+	code := []byte{0x41}
+	for ; n > 0x3f; n >>= 7 {
+		code = append(code, byte(n&0x7f|0x80))
+	}
+	return string(append(code, byte(n)))
+}
+
+// calling is a module that calls one function with the texts that it takes and prints
+// the response; it exits with the number of an error.
+func calling(module, name string, requests ...string) string {
+	const at, answer, room = 32, 1024, 512
+	args, data := "", ""
+	for _, request := range requests {
+		args += number(at+len(data)) + number(len(request))
+		data += request
+	}
+	code := "\x01\x01\x7e" + args + number(answer) + number(room) + "\x10\x00\x21\x00" +
 		"\x20\x00\x42\x00\x53\x04\x40\x42\x00\x20\x00\x7d\xa7\x10\x01\x0b" + // error: proc_exit
 		"\x41\x04\x20\x00\xa7\x36\x02\x00\x41\x01\x41\x00\x41\x01\x41\x0c\x10\x02\x1a\x0b"
 	const system = "wasi_snapshot_preview1"
+	takes := "\x60" + str(strings.Repeat("\x7f", 2*len(requests)+2)) + "\x01\x7e"
 	return "\x00asm\x01\x00\x00\x00" +
-		section(1, "\x04\x60\x04\x7f\x7f\x7f\x7f\x01\x7e\x60\x00\x00\x60\x01\x7f\x00\x60\x04\x7f\x7f\x7f\x7f\x01\x7f") +
+		section(1, "\x04"+takes+"\x60\x00\x00\x60\x01\x7f\x00\x60\x04\x7f\x7f\x7f\x7f\x01\x7f") +
 		section(2, "\x03"+str(module)+str(name)+"\x00\x00"+str(system)+str("proc_exit")+"\x00\x02"+
 			str(system)+str("fd_write")+"\x00\x03") +
 		section(3, "\x01\x01") + section(5, "\x01\x00\x01") +
 		section(7, "\x02"+str("_start")+"\x00\x03"+str("memory")+"\x02\x00") + section(10, "\x01"+str(code)) +
-		section(11, "\x02\x00\x41\x00\x0b"+str("\x00\x04\x00\x00")+"\x00\x41\x20\x0b"+str(request))
+		section(11, "\x02\x00\x41\x00\x0b"+str("\x00\x04\x00\x00")+"\x00"+number(at)+"\x0b"+str(data))
 }
 
 // A program outside of the repository adds a host call. Without the grant it is

@@ -524,6 +524,7 @@ var testDoors = map[string]doors{
 		"internal/engine/meter": "the same",
 	},
 	"internal/base/strictjson": {"internal/base/strictjson/jsontest": "what no reader takes"},
+	"launcher":                 {"internal/effect/model/modeltest": "children ask a provider on loopback"},
 	"launcher/agents": {
 		"caps/policy":         "what it drafts is read as policies are",
 		"internal/engine/abi": "the types of what modules import",
