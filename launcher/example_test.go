@@ -43,6 +43,34 @@ func Example() {
 	// deny by the caller
 }
 
+// A module without a bundle asks for what the program says, and for nothing else.
+func ExampleRequest_module() {
+	dir, err := os.MkdirTemp("", "launcher-example")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	module := filepath.Join(dir, "puts.wasm") // it puts one value into the knowledge base
+	if err := os.WriteFile(module, []byte(putting()), 0o600); err != nil {
+		panic(err)
+	}
+
+	l, err := launcher.Open(launcher.Options{Home: filepath.Join(dir, "home")})
+	if err != nil {
+		panic(err)
+	}
+	for _, base := range [][]string{nil, {"kb:write:notes"}} {
+		report, err := l.Launch(context.Background(), launcher.Request{Bundle: module, Base: base})
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(report.Agent, "holds", report.Effective, "denied:", report.Usage.Denied > 0)
+	}
+	// Output:
+	// puts holds [] denied: true
+	// puts holds [kb:write:notes] denied: false
+}
+
 type ticket string
 
 // Touches is the scope of kb_write that closing a ticket needs.
