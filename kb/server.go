@@ -188,7 +188,8 @@ func greet(c *net.UnixConn, w *wire.Conn, us agreement) error {
 		return fmt.Errorf("%w: process %d has the store of another tenant", wire.ErrUnavailable, h.PID)
 	}
 	if a.Index != us.Index {
-		return fmt.Errorf("%w: process %d masks values by other rules", wire.ErrVersion, h.PID)
+		return fmt.Errorf("%w: process %d masks values by other rules, or began with another kb/mask.key; end it first",
+			wire.ErrVersion, h.PID)
 	}
 	return c.SetDeadline(time.Time{})
 }
