@@ -2,16 +2,13 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"runloop.dev/rlp/internal/base/config"
 	"runloop.dev/rlp/internal/base/home"
-	"runloop.dev/rlp/internal/base/tomlfile"
 )
 
 func configCommand(a *app) *cobra.Command {
@@ -34,23 +31,7 @@ func configCommand(a *app) *cobra.Command {
 		&cobra.Command{
 			Use: "get NAME", Short: "Print the value of a setting", Args: exactly("the NAME of a setting"),
 			Example: "  rlp config get security.confirm",
-			RunE: func(_ *cobra.Command, args []string) error {
-				list, err := settingsInForce(a, args...)
-				switch {
-				case err != nil:
-					return err
-				case len(list) > 1 || list[0].Name != args[0]:
-					return usagef("%s is a section; rlp config list %s prints it", args[0], args[0])
-				case a.json:
-					return a.printJSON(list[0])
-				}
-				value, is := list[0].Value.(string)
-				if !is {
-					value = settingText(list[0].Value)
-				}
-				_, err = fmt.Fprintln(a.stdout, printable(value))
-				return err
-			},
+			RunE:    func(_ *cobra.Command, args []string) error { return getSetting(a, args[0]) },
 		},
 		&cobra.Command{
 			Use: "set NAME VALUE", Short: "Write a setting into config.toml", Args: exactly("the NAME of a setting", "a VALUE"),
@@ -63,11 +44,15 @@ too, as it is. VALUE is text, or TOML where the setting is not a text: true, 5,
 		&cobra.Command{
 			Use: "path", Short: "Print where config.toml is", Args: cobra.NoArgs,
 			RunE: func(*cobra.Command, []string) error {
-				h, err := a.home()
-				if err != nil || a.json {
-					return orJSON(a, err, map[string]string{"path": h.Config()})
+				dir, err := wantedHome(a)
+				if err != nil {
+					return inputErr(err)
 				}
-				_, err = fmt.Fprintln(a.stdout, printable(h.Config()))
+				path := home.At(dir, a.tenant).Config()
+				if a.json {
+					return a.printJSON(map[string]string{"path": path})
+				}
+				_, err = fmt.Fprintln(a.stdout, printable(path))
 				return err
 			},
 		},
@@ -94,39 +79,41 @@ func settingText(v any) string {
 
 // settingsInForce are the settings, or those that args name.
 func settingsInForce(a *app, args ...string) ([]config.Shown, error) {
-	_, data, err := configText(a)
+	h, err := a.home()
 	if err != nil {
 		return nil, err
 	}
-	list, err := config.List("config.toml", data, a.env)
-	if err == nil && len(args) > 0 {
-		list, err = config.Select(list, args[0])
-	}
+	list, err := config.ListFile(h.Config(), a.env, args...)
 	if err != nil {
 		return nil, inputErr(err)
 	}
 	return list, nil
 }
 
-// configText reads config.toml; no file is an empty one.
-func configText(a *app) (home.Home, []byte, error) {
-	h, err := a.home()
-	if err != nil {
-		return h, nil, err
+func getSetting(a *app, name string) error {
+	list, err := settingsInForce(a, name)
+	switch {
+	case err != nil:
+		return err
+	case len(list) > 1 || list[0].Name != name:
+		return usagef("%s is a section; rlp config list %s prints it", name, name)
+	case a.json:
+		return a.printJSON(list[0])
 	}
-	data, err := tomlfile.ReadFile(h.Config(), 0)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return h, nil, inputErr(err)
+	value, is := list[0].Value.(string)
+	if !is {
+		value = settingText(list[0].Value)
 	}
-	return h, data, nil
+	_, err = fmt.Fprintln(a.stdout, printable(value))
+	return err
 }
 
 func setSetting(a *app, name, value string) error {
-	h, data, err := configText(a)
+	h, err := a.home()
 	if err != nil {
 		return err
 	}
-	text, err := config.Edit(h.Config(), data, name, value)
+	text, err := config.EditFile(h.Config(), name, value)
 	if err != nil {
 		return inputErr(err)
 	}

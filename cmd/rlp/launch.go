@@ -87,6 +87,11 @@ func (a *app) launch(ctx context.Context, path string, args []string, f launchFl
 	if j.Seed, err = parseSeed(f.seed); err != nil {
 		return err
 	}
+	if f.dryRun && a.invoker == nil {
+		if err := emptyHome(a); err != nil {
+			return err
+		}
+	}
 	c, err := a.composeHere(path, f)
 	if err != nil {
 		return err

@@ -50,7 +50,8 @@ type app struct {
 	json, quiet, verbose bool
 	homeFlag, tenant     string
 	homeSet              bool
-	launching            bool // what is printed as JSON is a report
+	homeAsked            string // the home that is not there, and an empty one is looked into instead; "": none
+	launching            bool   // what is printed as JSON is a report
 	guestOut             *witness
 	warned               []string     // what the operator is told behind the end of a run, each once
 	homeThere            func() error // why the home is not to be used now; nil: whoever invoked this named it

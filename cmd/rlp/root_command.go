@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -12,6 +13,11 @@ import (
 
 // execute does what the arguments say.
 func (a *app) execute(ctx context.Context) error {
+	defer func() {
+		if a.homeAsked != "" {
+			_ = os.RemoveAll(a.homeFlag) // nothing of it is anybody's
+		}
+	}()
 	if len(a.args) > 0 && a.args[0] == "launch" { // without the commands beside it; cobra says what is wrong with one
 		if f, fs, err := a.parseLaunch(); err == nil && oneBundle(fs.Args(), fs.ArgsLenAtDash()) == nil {
 			return a.launch(ctx, fs.Arg(0), fs.Args()[1:], f)
@@ -73,7 +79,13 @@ A bundle says what it needs (policy.caps); you may only take away
 		}
 		return usagef("%w; see %s --help", plainly(err), c.CommandPath())
 	})
-	root.PersistentPreRun = func(c *cobra.Command, _ []string) { a.homeSet = c.Flags().Changed("home") }
+	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
+		a.homeSet = c.Flags().Changed("home")
+		if onlyReads(c) {
+			return emptyHome(a)
+		}
+		return nil
+	}
 	root.AddCommand(a.commands()...)
 	nearWords(root)
 	fitHelp(root)

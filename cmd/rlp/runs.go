@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -111,54 +110,18 @@ func showRun(ctx context.Context, a *app, s *kb.Store, id string) error {
 			Denials []runs.Denial `json:"denials"`
 		}{line, denials})
 	}
-	fmt.Fprintf(a.stdout, "run      %s\nagent    %s\noutcome  %s (exit %d)\nbegan    %s, took %s\n", printable(id),
-		printable(line.Agent), printable(line.Outcome), line.ExitCode, line.Began.Local().Format(time.RFC3339),
-		runs.Took(line.WallMS))
-	if line.Message != "" {
-		fmt.Fprintf(a.stdout, "message  %s\n", printable(line.Message))
-	}
-	if line.Ended() {
-		fmt.Fprintf(a.stdout, "calls    %d allowed, %d denied\n", line.Allowed, line.Denied)
-	}
-	for i := range denials {
-		fmt.Fprintf(a.stdout, "denied   %s\n", denials[i].Text(pageWidth-9))
-	}
-	if len(denials) > 0 {
-		fmt.Fprintf(a.stdout, "why      %s\n", runs.Explain(printable(line.Agent), id, &denials[0]))
+	for _, text := range runs.Show(&line, denials, pageWidth) {
+		fmt.Fprintln(a.stdout, text)
 	}
 	return nil
 }
 
-// waitAgain is how often the log is asked, too, whether a run has ended: its
-// journal may have gone into it.
-const waitAgain = 2 * time.Second
-
 func waitRun(ctx context.Context, a *app, text string) error {
-	var line runs.Line
-	look := func(ctx context.Context, s *kb.Store, id string) (err error) {
-		line, err = runs.One(ctx, s, id, time.Now())
+	line, err := runs.Wait(ctx, a.reader(), text, time.Now)
+	switch {
+	case err != nil:
 		return err
-	}
-	h, err := a.home()
-	if err != nil {
-		return err
-	}
-	for {
-		if err := withRun(ctx, a, text, look); err != nil {
-			return err
-		}
-		if line.Ended() {
-			break
-		}
-		text = line.RunID
-		soon, cancel := context.WithTimeout(ctx, waitAgain)
-		_, err := runs.Ends(soon, kb.Options{Home: h.Dir(), Tenant: h.Tenant()}, text)
-		cancel()
-		if err = errors.Join(err, ctx.Err()); err != nil {
-			return err
-		}
-	}
-	if a.json {
+	case a.json:
 		return ending(line.ExitCode, a.printJSON(line))
 	}
 	printRun(a, &line)

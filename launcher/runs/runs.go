@@ -10,7 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher/ask"
 	"runloop.dev/rlp/launcher/run"
@@ -83,19 +82,6 @@ func One(ctx context.Context, s *kb.Store, id string, now time.Time) (Line, erro
 
 func noRun(id string) error {
 	return &ask.Error{Status: run.StatusInput, Err: fmt.Errorf("no run %s in the audit log; rlp runs shows all", id)}
-}
-
-// Ends reads records until one of them ends its run; false: ctx was over before.
-func Ends(ctx context.Context, o kb.Options, id string) (bool, error) {
-	for r, err := range kb.Tail(ctx, o, kb.Filter{Run: id}) {
-		if err != nil {
-			return false, err
-		}
-		if r.Event != nil && audit.Ends(r.Event.Kind) {
-			return true, nil
-		}
-	}
-	return false, nil
 }
 
 // Short is the end of a run's id, which tells it from others: the beginning is the

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"runloop.dev/rlp/internal/base/printable"
 	"runloop.dev/rlp/launcher/run"
 )
 
@@ -42,4 +43,27 @@ func Took(ms int64) string {
 		d = d.Round(time.Second)
 	}
 	return d.String()
+}
+
+// Show is a run and what it was denied, a line each, with the command that explains
+// the first of it.
+func Show(l *Line, denials []Denial, width int) []string {
+	lines := []string{
+		"run      " + printable.Line(l.RunID), "agent    " + printable.Line(l.Agent),
+		fmt.Sprintf("outcome  %s (exit %d)", printable.Line(l.Outcome), l.ExitCode),
+		fmt.Sprintf("began    %s, took %s", l.Began.Local().Format(time.RFC3339), Took(l.WallMS)),
+	}
+	if l.Message != "" {
+		lines = append(lines, "message  "+printable.Line(l.Message))
+	}
+	if l.Ended() {
+		lines = append(lines, fmt.Sprintf("calls    %d allowed, %d denied", l.Allowed, l.Denied))
+	}
+	for i := range denials {
+		lines = append(lines, "denied   "+denials[i].Text(width-len("denied   ")))
+	}
+	if len(denials) > 0 {
+		lines = append(lines, "why      "+Explain(printable.Line(l.Agent), l.RunID, &denials[0]))
+	}
+	return lines
 }

@@ -6,6 +6,15 @@ import (
 	"runloop.dev/rlp/internal/base/tomlfile"
 )
 
+// EditFile is [Edit] of a file, which is there or not; it writes nothing.
+func EditFile(path, name, value string) ([]byte, error) {
+	data, err := readIfThere(path)
+	if err != nil {
+		return nil, err
+	}
+	return Edit(path, data, name, value)
+}
+
 // Edit returns the text of a file in which the setting name has a value: as it
 // stands where a string is wanted, as TOML elsewhere. All else of the text stays
 // as it is, comments too. What [Parse] would refuse is refused.

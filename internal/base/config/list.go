@@ -1,6 +1,10 @@
 package config
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -35,6 +39,28 @@ func List(file string, data []byte, env []string) ([]Shown, error) {
 	}
 	slices.SortFunc(list, func(a, b Shown) int { return strings.Compare(a.Name, b.Name) })
 	return list, nil
+}
+
+// ListFile is [List] of a file, which is there or not, or what of it name is.
+func ListFile(path string, env []string, name ...string) ([]Shown, error) {
+	data, err := readIfThere(path)
+	if err != nil {
+		return nil, err
+	}
+	list, err := List(filepath.Base(path), data, env)
+	if err != nil || len(name) == 0 {
+		return list, err
+	}
+	return Select(list, name[0])
+}
+
+// readIfThere reads a file of settings; no file is an empty one.
+func readIfThere(path string) ([]byte, error) {
+	data, err := tomlfile.ReadFile(path, 0)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("loading the settings: %w", err)
+	}
+	return data, nil
 }
 
 // Select returns what of a list name is: a setting, or all of a section.

@@ -1,9 +1,7 @@
 package config
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 
 	"runloop.dev/rlp/internal/base/tomlfile"
@@ -14,9 +12,9 @@ import (
 // that cannot be read, or that others may write, is an error. The error wraps
 // every [*tomlfile.Error] found.
 func Load(path string, env []string) (Config, error) {
-	data, err := tomlfile.ReadFile(path, 0)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return Config{}, fmt.Errorf("loading the settings: %w", err)
+	data, err := readIfThere(path)
+	if err != nil {
+		return Config{}, err
 	}
 	c, err := Parse(path, data, env)
 	if err != nil {

@@ -56,12 +56,26 @@ func Open(dir, tenant string) (Home, error) {
 	if err := os.MkdirAll(overrides, 0o700); err != nil {
 		return Home{}, fmt.Errorf("opening the home: %w", err)
 	}
-	for _, dir := range append(h.parts(), real, filepath.Dir(overrides), overrides) {
+	for _, dir := range h.Guarded() {
 		if err := private(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return Home{}, fmt.Errorf("opening the home: %w", err)
 		}
 	}
 	return h, nil
+}
+
+// At is the home at dir, which is there or not: it is for asking where things lie.
+func At(dir, tenant string) Home {
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	return Home{dir: dir, tenant: tenant}
+}
+
+// Guarded are the folders that nobody else may write to, where they are there.
+func (h Home) Guarded() []string {
+	overrides := filepath.Dir(h.Override(""))
+	return append(h.parts(), h.dir, filepath.Dir(overrides), overrides)
 }
 
 // parts are the folders of the home that hold what decides, records or runs.

@@ -119,6 +119,7 @@ var packages = map[string]drawing{
 		"launcher/lanes":                  "prints what lanes keep programs from",
 		"launcher/lint":                   "prints what it finds",
 		"launcher/run":                    "prints plans",
+		"launcher/doctor":                 "prints what is wrong",
 		"launcher/runs":                   "prints which runs there were",
 		"secrets":                         "picks the provider",
 	}},
@@ -144,7 +145,17 @@ var packages = map[string]drawing{
 		"launcher/compose":         "opens stores as launches do",
 		"launcher/run":             "outcomes and exit statuses",
 	}},
-	"launcher/runs": {7, doors{
+	"launcher/doctor": {9, doors{
+		"internal/base/config":   "the settings, and what they name",
+		"internal/base/home":     "where things lie",
+		"internal/base/tomlfile": "the place of what is wrong in a file",
+		"launcher/ask":           "what a lane enforces",
+		"launcher/compose":       "finds secrets as launches do",
+		"launcher/lanes":         "tries lanes",
+	}},
+	"launcher/runs": {9, doors{
+		"launcher/auditlog":       "opens the log",
+		"launcher/compose":        "where the home is",
 		"internal/base/printable": "what agents name is one line",
 		"internal/record/audit":   "records are what it counts",
 		"kb":                      "the log is a store's",
@@ -766,6 +777,7 @@ var guarded = map[string][]owner{
 		{"kb/logtest", false, "fails the test that asks it"},
 	},
 	"os/exec": {
+		{"launcher/doctor", false, "whether a program that settings name is there"},
 		{"internal/effect/mcpclient/mcptest", false, "starts what would outlive it"},
 		{"internal/record/evidence", false, "git, as a place outside the host"},
 		{"internal/engine/guest", false, "starts the process that compiles"},
@@ -780,6 +792,7 @@ var guarded = map[string][]owner{
 		{"secrets", false, "the helper program that the operator named"},
 	},
 	"net": {
+		{"launcher/doctor", false, "whether a socket of the home is answered"},
 		{"internal/serve/access", false, "who is at the other end of a connection"},
 		{"internal/serve/api", false, "bounds connections"},
 		{"internal/serve/client", false, "the socket of the service"},
@@ -812,6 +825,7 @@ var guarded = map[string][]owner{
 		{"internal/record/otlp", false, "the same, and metrics"},
 	},
 	"syscall": {
+		{"launcher/doctor", false, "who owns files, how much room there is"},
 		{"launcher/compose", false, "whose file is it"},
 		{"internal/record/runlog", false, "locks of files that are appended to"},
 		{"internal/serve/top", false, "the signal of a terminal that has another size"},
@@ -847,6 +861,7 @@ var guarded = map[string][]owner{
 		{"kb/journal", false, "the mapped journal"},
 	},
 	"os": {
+		{"launcher/doctor", false, "looks at the home"},
 		{"internal/serve/host", false, "is the home still there, what is installed, paths of requests"},
 		{"internal/serve/host/hosttest", false, "makes homes"},
 		{"internal/record/runlog", false, "the logs are files"},

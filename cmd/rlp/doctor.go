@@ -1,0 +1,45 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/doctor"
+)
+
+func doctorCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "doctor", Short: "Look for what is wrong with the home and this machine, and say what mends it", Args: cobra.NoArgs,
+		Long: `Doctor looks at the home, its permissions and locks, the settings and what they
+name, the disk, the clock and the lanes. Of each problem it prints the command that
+mends it. It changes nothing and exits 0 when all is well, 1 otherwise.`,
+		RunE: func(c *cobra.Command, _ []string) error { return examine(c.Context(), a) },
+	}
+}
+
+func examine(ctx context.Context, a *app) error {
+	dir, err := wantedHome(a)
+	if err != nil {
+		return inputErr(err)
+	}
+	list := doctor.Examine(ctx, doctor.Here(a.runner(), dir, time.Now()))
+	status := launcher.StatusOK
+	if !doctor.Well(list) {
+		status = launcher.StatusFinding
+	}
+	if a.json {
+		return ending(status, a.printJSON(map[string]any{"ok": status == launcher.StatusOK, "checks": list}))
+	}
+	for _, f := range list {
+		if f.OK {
+			fmt.Fprintf(a.stdout, "ok       %s\n", f.Check)
+			continue
+		}
+		fmt.Fprintf(a.stdout, "problem  %s: %s\n         mend: %s\n", f.Check, printable(f.Problem), printable(f.Mend))
+	}
+	return ending(status, nil)
+}

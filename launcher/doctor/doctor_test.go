@@ -1,0 +1,135 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"runloop.dev/rlp/internal/base/home"
+	"runloop.dev/rlp/launcher/ask"
+)
+
+const secretID = "runloop/model/openai"
+
+// healthy is a home that nothing is wrong with, on a machine that has all it needs.
+func healthy(t *testing.T) Patient {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "home")
+	if _, err := home.Open(dir, home.DefaultTenant); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "run"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, `[[model.providers]]
+id = "openai"
+kind = "openai"
+base_url = "https://api.openai.com/v1"
+secret_id = "`+secretID+`"
+[mcp.servers.files]
+command = ["/usr/bin/files"]
+`)
+	return Patient{
+		Home: dir, Tenant: home.DefaultTenant, Now: time.Now(), UID: os.Geteuid(),
+		Free: func(string) (uint64, error) { return 1 << 40, nil },
+		Lanes: func(_ context.Context, names []string) (ask.LaneSurvey, error) {
+			doc := ask.LaneSurvey{Auto: "ns"}
+			for _, name := range names {
+				doc.Lanes = append(doc.Lanes, ask.Lane{Name: name, Available: true})
+			}
+			return doc, nil
+		},
+		Secrets: func(context.Context, home.Home) ([]string, error) { return []string{secretID}, nil },
+		Program: func(string) error { return nil },
+	}
+}
+
+func write(t *testing.T, dir, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, "config.toml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Each thing that is wrong is found, by the check of its name alone, with what mends it.
+//
+//rlp:holds D10
+func TestWhatIsWrongIsFound(t *testing.T) {
+	for name, c := range map[string]struct {
+		spoil         func(t *testing.T, p *Patient)
+		check, mended string // "": nothing is wrong
+	}{
+		"control": {func(*testing.T, *Patient) {}, "", ""},
+		"no home yet": {func(t *testing.T, p *Patient) {
+			p.Home = filepath.Join(p.Home, "none")
+		}, "", ""},
+		"home of another owner": {func(t *testing.T, p *Patient) {
+			if p.UID == 0 { // what belongs to root is everybody's to use
+				if err := os.Chown(p.Home, 4711, -1); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			p.UID++
+		}, "home", "chown"},
+		"permissions": {func(t *testing.T, p *Patient) {
+			if err := os.Chmod(filepath.Join(p.Home, "caps", "overrides"), 0o777); err != nil {
+				t.Fatal(err)
+			}
+		}, "permissions", "chmod go-w"},
+		"full disk": {func(_ *testing.T, p *Patient) {
+			p.Free = func(string) (uint64, error) { return 1 << 20, nil }
+		}, "disk", "rlp audit prune"},
+		"clock":    {func(_ *testing.T, p *Patient) { p.Now = p.Now.Add(-time.Hour) }, "clock", "timedatectl"},
+		"settings": {func(t *testing.T, p *Patient) { write(t, p.Home, "[sekurity]\n") }, "settings", "security"},
+		"provider key": {func(_ *testing.T, p *Patient) {
+			p.Secrets = func(context.Context, home.Home) ([]string, error) { return nil, nil }
+		}, "providers", "rlp secrets put " + secretID},
+		"runtime": {func(_ *testing.T, p *Patient) {
+			p.Program = func(string) error { return errors.New("no such file") }
+		}, "runtimes", "install it"},
+		"no lane": {func(_ *testing.T, p *Patient) {
+			p.Lanes = func(context.Context, []string) (ask.LaneSurvey, error) { return ask.LaneSurvey{Reason: "none"}, nil }
+		}, "lanes", "apt install bubblewrap"},
+		"a lane that lacks something": {func(_ *testing.T, p *Patient) {
+			p.Lanes = func(context.Context, []string) (ask.LaneSurvey, error) {
+				return ask.LaneSurvey{Auto: "native", Lanes: []ask.Lane{{Name: "native", Available: true, Controls: []ask.Control{
+					{Control: "filesystem", Level: "unsupported", Remedy: "sysctl x=1"}, {Control: "network", Level: "enforced"},
+				}}}}, nil
+			}
+		}, "lanes", "sysctl x=1"},
+		"stale lock": {func(t *testing.T, p *Patient) {
+			l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(p.Home, "run", "serve.sock"), Net: "unix"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			l.SetUnlinkOnClose(false)
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}, "locks", "rm "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := healthy(t)
+			c.spoil(t, &p)
+			list := Examine(t.Context(), p)
+			wrong := slices.DeleteFunc(slices.Clone(list), func(f Finding) bool { return f.OK })
+			switch {
+			case c.check == "" && (len(wrong) > 0 || !Well(list)):
+				t.Errorf("found %+v", wrong)
+			case c.check == "":
+			case len(wrong) != 1 || wrong[0].Check != c.check || !strings.Contains(wrong[0].Mend, c.mended) || Well(list):
+				t.Errorf("found %+v; want one of %s that is mended by %q", wrong, c.check, c.mended)
+			}
+			if _, err := os.Stat(filepath.Join(p.Home, "none")); err == nil {
+				t.Error("something was made")
+			}
+		})
+	}
+}
