@@ -95,6 +95,9 @@ func (a *app) auditTailCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if a.homeAsked != "" { // another one is looked into, where nothing will ever run
+				return inputErr(fmt.Errorf("nothing has run in %s yet", a.homeAsked))
+			}
 			h, err := a.home()
 			if err != nil {
 				return err
