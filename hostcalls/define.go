@@ -3,9 +3,7 @@ package hostcalls
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
-	"unsafe"
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls/gate"
@@ -228,10 +226,13 @@ func (d def) params() []abi.Type {
 // link makes the host function: every argument is an i32 pair, and so is the
 // place for the response.
 func (d def) link(h *Host, op *gate.Op) abi.Func {
-	l := &linked{h: h, gate: h.cfg.Gate, op: op, def: d, body: d.bind(h, op)}
 	f := d.signature()
-	f.Call, f.Cost, f.Moved = l.respondTo, d.cost(), &h.moved
+	f.Call, f.Cost, f.Moved = d.linked(h, op).answer(), d.cost(), &h.moved
 	return f
+}
+
+func (d def) linked(h *Host, op *gate.Op) *linked {
+	return &linked{h: h, gate: h.cfg.Gate, op: op, def: d, body: d.bind(h, op)}
 }
 
 // signature is the function without anything behind it.
@@ -239,238 +240,6 @@ func (d def) signature() abi.Func {
 	module, name := d.imported()
 	return abi.Func{Module: module, Name: name, Params: d.params(), Results: []abi.Type{abi.I64}}
 }
-
-const (
-	// places is how many calls of one import are kept: the present one at place 0,
-	// or at one of the others when it is small and may be asked again.
-	places = 5
-	// smallCall is how many bytes of arguments are kept at those.
-	smallCall = 256
-)
-
-// A linked import keeps its newest calls, so that a guest that asks the same
-// things in a loop has them decoded once; each is judged and recorded like any
-// other call.
-type linked struct {
-	body
-	def    def
-	h      *Host
-	gate   *gate.Gate
-	op     *gate.Op
-	calls  [places]call
-	newest int      // the place that was taken last
-	passed abi.Held // the arguments at place 0
-}
-
-// A call is one with its own copy of the arguments.
-type call struct {
-	in     []string
-	own    []byte // what in views
-	total  int64  // bytes of in, as the guest passed them
-	since  uint64 // h.others when it was made
-	answer gate.Answer
-	denial error // how the guest was told that it is denied
-	errno  uint64
-}
-
-func (l *linked) respondTo(ctx context.Context, mem []byte, stack []uint64) error {
-	h := l.h
-	if h.cfg.Secrets != nil {
-		h.calling = l.def.name
-	}
-	if h.unread {
-		h.pending, h.failed, h.unread = nil, nil, false
-	}
-	if err := h.answered.Set(ctx, cap(h.out)); err != nil {
-		return err
-	}
-	n := 2 * l.def.args
-	if l.redo != nil && inside(mem, stack[n], stack[n+1]) {
-		for i := 1; i < places; i++ {
-			c := &l.calls[i]
-			if c.since != h.others || !c.same(mem, stack) || !l.gate.Again(&c.answer) {
-				continue
-			}
-			h.moved += c.total
-			if c.denial != nil {
-				h.failed, h.unread = c.denial, true
-				stack[0] = c.errno
-				return l.gate.Err()
-			}
-			resp, err := l.redo(ctx, c.answer.Permit, i)
-			return l.respond(ctx, mem, stack, resp, err)
-		}
-	}
-	place, errno, err := l.copyIn(ctx, mem, stack)
-	if err != nil {
-		return err
-	}
-	if !inside(mem, stack[n], stack[n+1]) {
-		errno = Fault
-	}
-	resp, err := l.first(ctx, place, errno)
-	if err := l.giveUp(ctx); err != nil {
-		return err
-	}
-	return l.respond(ctx, mem, stack, resp, err)
-}
-
-// first does the call at a place, unless its arguments have an error.
-func (l *linked) first(ctx context.Context, place int, errno Errno) ([]byte, error) {
-	h, c := l.h, &l.calls[place]
-	if l.redo == nil {
-		h.others++ // which may have made known what others are to be asked anew for
-	}
-	if errno != 0 {
-		return nil, l.refuse(errno)
-	}
-	if !l.def.gated {
-		if den, hidden := l.gate.Hidden(l.op); hidden {
-			return nil, denied(den, "")
-		}
-		if !l.gate.Spend() {
-			return nil, &Fail{Errno: Dquot, Reason: caps.BudgetExhausted, Hint: "limits.hostcalls_max is used up"}
-		}
-	}
-	if h.cfg.Secrets != nil && l.def.gated {
-		for i := range c.in { // a guest hands on handles, never values
-			c.in[i] = h.scrubText(c.in[i])
-		}
-	}
-	resp, a, err := l.call(ctx, c.in, place)
-	c.since, c.answer, c.denial = h.others, a, nil
-	if !a.OK() && err != nil {
-		c.denial, c.errno = err, answer(h.errno(err))
-	}
-	return resp, err
-}
-
-// giveUp lets go of arguments that are too large to be kept for the next call.
-func (l *linked) giveUp(ctx context.Context) error {
-	if len(l.calls[0].own) <= MaxArguments {
-		return nil
-	}
-	l.calls[0].own = nil
-	clear(l.calls[0].in)
-	return l.passed.Set(ctx, 0)
-}
-
-// refuse records a call whose arguments are not even copied.
-func (l *linked) refuse(errno Errno) error {
-	if l.def.gated {
-		l.gate.Refuse(l.op, caps.Request{Family: l.def.family}, "", caps.InvalidRequest)
-	}
-	if errno == TooBig {
-		return &Fail{Errno: errno, Hint: fmt.Sprintf("the arguments of %s are at most %d bytes together", l.def.name,
-			max(MaxArguments, l.def.most))}
-	}
-	return &Fail{Errno: errno, Hint: "a pointer and its length reach beyond the memory"}
-}
-
-// respond gives the guest the response of a call, or says why there is none.
-func (l *linked) respond(ctx context.Context, mem []byte, stack []uint64, resp []byte, err error) error {
-	if err == nil && len(resp) == 0 {
-		stack[0] = 0
-		return l.gate.Err()
-	}
-	if err := l.h.answered.Set(ctx, max(len(resp), cap(l.h.out))); err != nil {
-		return err
-	}
-	if l.h.cfg.Secrets != nil && !l.def.framed {
-		resp = l.h.scrub(resp)
-	}
-	l.h.moved += int64(len(resp))
-	n := 2 * l.def.args
-	dst, _ := view(mem, stack[n], stack[n+1])
-	stack[0] = l.h.respond(dst, resp, err)
-	return l.gate.Err()
-}
-
-// same reports whether the arguments are those of the call.
-func (c *call) same(mem []byte, stack []uint64) bool {
-	for i, known := range c.in {
-		v, ok := view(mem, stack[2*i], stack[2*i+1])
-		if !ok || string(v) != known {
-			return false
-		}
-	}
-	return true
-}
-
-// MaxArguments bounds what one call may pass, in bytes: a largest value and
-// whatever names it. More is not even copied. A call whose def says so takes
-// more, and gives up the copy when it is over.
-const MaxArguments = MaxValue + 64<<10
-
-// copyIn copies the arguments out of guest memory once, to a place; what is
-// judged is what is used, whatever the guest writes there later.
-func (l *linked) copyIn(ctx context.Context, mem []byte, stack []uint64) (place int, errno Errno, err error) {
-	total := 0
-	for i := range l.def.args {
-		v, ok := view(mem, stack[2*i], stack[2*i+1])
-		if !ok {
-			return 0, Fault, nil
-		}
-		if total += len(v); total > max(MaxArguments, l.def.most) {
-			return 0, TooBig, nil
-		}
-	}
-	if l.redo != nil && total <= smallCall {
-		l.newest = l.newest%(places-1) + 1
-		place = l.newest
-	}
-	c := &l.calls[place]
-	c.since, c.total = 0, int64(total)
-	l.h.moved += c.total
-	if err := l.grow(ctx, place, total); err != nil {
-		return 0, 0, err
-	}
-	rest := c.own[:total]
-	for i := range c.in {
-		v, _ := view(mem, stack[2*i], stack[2*i+1])
-		n := copy(rest, v)
-		c.in[i] = unsafe.String(unsafe.SliceData(rest), n)
-		rest = rest[n:]
-	}
-	return place, 0, nil
-}
-
-// grow makes room for so many bytes of arguments at a place.
-func (l *linked) grow(ctx context.Context, place, total int) error {
-	c := &l.calls[place]
-	if c.in == nil {
-		c.in = make([]string, l.def.args)
-	}
-	if place > 0 {
-		total = smallCall
-	}
-	if cap(c.own) >= total {
-		return nil
-	}
-	if place == 0 {
-		if err := l.passed.Set(ctx, total); err != nil {
-			return err
-		}
-	}
-	c.own = make([]byte, total)
-	return nil
-}
-
-// inside reports whether mem[ptr:ptr+n] is all there.
-func inside(mem []byte, ptr, n uint64) bool {
-	return uint64(uint32(ptr))+uint64(uint32(n)) <= uint64(len(mem))
-}
-
-// view is mem[ptr:ptr+n], or false when that is not all inside.
-func view(mem []byte, ptr, n uint64) ([]byte, bool) {
-	p, l := uint64(uint32(ptr)), uint64(uint32(n))
-	if p+l > uint64(len(mem)) {
-		return nil, false
-	}
-	return mem[p : p+l : p+l], true
-}
-
-func answer(e Errno) uint64 { return uint64(-int64(e)) }
 
 func invalid(err error) error {
 	var f *Fail

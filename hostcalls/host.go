@@ -141,7 +141,7 @@ type Host struct {
 	out     []byte              // this call's response
 	pending []byte              // what response_read has still to give
 	failed  error               // why the last call failed, for response_read
-	unread  bool                // one of the two is there
+	unread  bool                // one of the two is there, or the last answer counts still
 	bound   map[string][]string // the secrets that the base binds to a host, by host
 	moved   int64               // bytes, of the calls that were not charged for yet
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/hostcalls/gate"
 	"runloop.dev/rlp/internal/engine/abi"
 	"runloop.dev/rlp/internal/record/audit"
 )
@@ -52,6 +53,58 @@ func TestARefusedRequestGetsNoAnswerOfAnother(t *testing.T) {
 		if err := r.funcs["kb_get"].Call(t.Context(), r.mem, stack); err != nil ||
 			(int64(stack[0]) == -int64(Fault)) != (where != outAt) {
 			t.Errorf("an answer to %d: %d, %v", where, int64(stack[0]), err)
+		}
+	}
+}
+
+// Calls that differ in any byte, in how their arguments are cut or where these lie are
+// told apart: each gets the answer of its own, up to the last byte of the memory.
+func TestKnownCallsAreToldApart(t *testing.T) {
+	r := newRig(t, "kb:read:notes", "kb:read:note")
+	keys := []string{"k", "sk", "01234567", "012345678", "0123456x", "01234567890123456", "01234567x90123456", "0123456789012345x"}
+	for _, domain := range []string{"notes", "note"} {
+		for _, key := range keys {
+			r.kb[domain+"/"+key] = domain + " " + key
+		}
+	}
+	for round := range 3 {
+		for i, key := range keys {
+			for _, other := range []string{key, keys[(i+1)%len(keys)], key, key} {
+				for _, domain := range []string{"notes", "note"} {
+					if n, text := r.call("kb_get", domain, other); text != domain+" "+other {
+						t.Fatalf("round %d: %s/%s: %d %q", round, domain, other, n, text)
+					}
+				}
+			}
+			at := uint64(copy(r.mem[len(r.mem)-5-len(key):], "notes"+key))
+			at = uint64(len(r.mem)) - at
+			if n, err := r.at(t.Context(), "kb_get", at, 5, at+5, uint64(len(key))); n != int64(6+len(key)) || err != nil {
+				t.Fatalf("round %d: %s at the end: %d, %v", round, key, n, err)
+			}
+		}
+	}
+}
+
+// An unrepeating journal has every record written whole.
+type unrepeating struct{ *audit.Memory }
+
+func (unrepeating) Again(audit.Mark) bool { return false }
+
+// A call whose record is written whole again, as after half a second, stays at its
+// place: others that are known are not forgotten for it.
+func TestACallHasOnePlace(t *testing.T) {
+	r := newRig(t, "kb:read:notes")
+	g, err := gate.New(r.gate.Set(), unrepeating{r.log}, gate.Options{KeepAllowed: true, MaxCalls: -1})
+	must(t, err)
+	op, err := g.Op(idle.name)
+	must(t, err)
+	l := idle.linked(New(Config{Gate: g}), op)
+	answer := l.answer()
+	for i := range 10 {
+		copy(r.mem, "notes")
+		must(t, answer(t.Context(), r.mem, []uint64{0, 5, outAt, outRoom}))
+		if l.newest != 1 || len(r.log.Decisions) != i+1 {
+			t.Fatalf("call %d is at place %d; %d records", i, l.newest, len(r.log.Decisions))
 		}
 	}
 }

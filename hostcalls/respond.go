@@ -81,7 +81,7 @@ func (h *Host) respond(dst, resp []byte, err error) uint64 {
 		return uint64(len(resp))
 	}
 	h.failed, h.unread = err, true
-	return answer(h.errno(err))
+	return number(h.errno(err))
 }
 
 func (h *Host) errno(err error) Errno {
@@ -248,7 +248,7 @@ func (h *Host) responseRead() abi.Func {
 		Call: func(_ context.Context, mem []byte, stack []uint64) error {
 			dst, ok := view(mem, stack[0], stack[1])
 			if !ok {
-				stack[0] = uint64(uint32(answer(Fault)))
+				stack[0] = uint64(uint32(number(Fault)))
 				return nil
 			}
 			if h.failed != nil { // spelled out only for who asks

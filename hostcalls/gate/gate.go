@@ -66,11 +66,11 @@ type Denial struct {
 // Denial. The zero Answer permits nothing.
 type Answer struct {
 	Permit Permit
-	Denial Denial
-
 	held   *holding // what decided it; nil when it cannot serve again
 	mark   audit.Mark
-	family caps.Family
+	count  *int64 // where it is counted
+
+	Denial Denial
 }
 
 // OK reports whether the request was allowed.
@@ -84,20 +84,23 @@ type Count struct{ Allowed, Denied int64 }
 // as [caps.AuditUnavailable], and nothing is recorded or counted: what it counted
 // may be read by whoever closed it.
 type Gate struct {
+	// What Again touches comes first.
 	latch latch
 	now   atomic.Pointer[holding]
-	slots slots
+	err   error
+	calls int64
+	most  int64 // calls
 	sink  audit.Sink
+
+	slots slots
 	opt   Options
 	names names
 	disk  barriers
 
 	rec    audit.Decision // the record being made; here, so that making one allocates nothing
 	memo   memo
-	calls  int64
 	swaps  int64
 	counts [caps.Tool + 1]Count
-	err    error
 }
 
 // holding is what the gate holds at one moment: the set, and the interned
@@ -134,6 +137,7 @@ type names struct {
 // New makes the gate of a run that holds set and records on sink.
 func New(set caps.Set, sink audit.Sink, opt Options) (*Gate, error) {
 	g := &Gate{latch: newLatch(), sink: sink, opt: opt, disk: barriersOf(opt.Durability)}
+	g.Bound(opt.MaxCalls)
 	if err := g.internWords(); err != nil {
 		return nil, fmt.Errorf("opening the gate: %w", err)
 	}
@@ -274,22 +278,24 @@ func (g *Gate) Again(a *Answer) bool {
 		return false
 	}
 	again := a.held == g.now.Load() && // which is never nil
-		g.err == nil && (g.opt.MaxCalls < 0 || g.calls < g.opt.MaxCalls) && g.sink.Again(a.mark)
+		g.err == nil && g.calls < g.most && g.sink.Again(a.mark)
 	if again {
-		g.count(a.family, a.Permit.ok)
+		g.calls++
+		*a.count++
 	}
 	g.latch.leave() // not deferred, as in Admit
 	return again
 }
 
-// count counts a call.
-func (g *Gate) count(f caps.Family, allowed bool) {
-	g.calls++
+// count counts a call, and returns where.
+func (g *Gate) count(f caps.Family, allowed bool) *int64 {
+	at := &g.counts[f].Denied
 	if allowed {
-		g.counts[f].Allowed++
-	} else {
-		g.counts[f].Denied++
+		at = &g.counts[f].Allowed
 	}
+	g.calls++
+	*at++
+	return at
 }
 
 func (g *Gate) admit(op *Op, r *caps.Request, d caps.Decision, target string, args *[32]byte) (a Answer) {
@@ -298,13 +304,13 @@ func (g *Gate) admit(op *Op, r *caps.Request, d caps.Decision, target string, ar
 		d = g.judge(h, op, r, d)
 	}
 	once := args != nil || h.leases != nil || g.disk[r.Family].Has(r.Mode) // a repetition is not the same
-	if g.opt.MaxCalls >= 0 && g.calls >= g.opt.MaxCalls {
+	if g.calls >= g.most {
 		d, once = caps.Decision{Code: caps.BudgetExhausted}, true
 	}
 	if d, a.mark = g.recorded(op, r, d, target, args); !once && g.err == nil {
-		a.held, a.family = h, r.Family
+		a.held = h
 	}
-	g.count(r.Family, d.Allow)
+	a.count = g.count(r.Family, d.Allow)
 	if !d.Allow {
 		a.Denial = g.denial(h, r, &d)
 		return a

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"fmt"
+	"math"
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/internal/record/audit"
@@ -24,11 +25,11 @@ func (g *Gate) Spend() bool {
 		return false
 	}
 	defer g.latch.leave()
-	if g.opt.MaxCalls >= 0 && g.calls >= g.opt.MaxCalls {
-		return false
+	left := g.calls < g.most
+	if left {
+		g.calls++
 	}
-	g.calls++
-	return true
+	return left
 }
 
 // Give decides on something that the host gives of its own, such as a variable
@@ -77,13 +78,15 @@ func (g *Gate) Charge(n int64) {
 }
 
 // Spent reports whether limits.hostcalls_max is used up.
-func (g *Gate) Spent() bool { return g.opt.MaxCalls >= 0 && g.calls > g.opt.MaxCalls }
+func (g *Gate) Spent() bool { return g.calls > g.most }
 
 // Bound makes limits.hostcalls_max of this run most; negative means no limit.
 func (g *Gate) Bound(most int64) {
 	if g.latch.enter() {
 		defer g.latch.leave()
-		g.opt.MaxCalls = most
+		if g.most = most; most < 0 {
+			g.most = math.MaxInt64
+		}
 	}
 }
 

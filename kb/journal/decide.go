@@ -69,7 +69,7 @@ func (j *Journal) put(d *audit.Decision, size int) (err error) {
 	l := &j.recent[j.whole%repeatable]
 	if since := uint64(now - l.ms); since < repeatMax && l.head == head && l.capOp == capOp && l.rest == rest &&
 		d.Args == nil && string(l.target) == d.Target {
-		j.again(at, 1, since)
+		j.put1(repeatWord(j.seed, j.index+1, 1, since))
 		return nil
 	}
 	p := j.win[at : at+int64(size)]
@@ -102,7 +102,7 @@ func (j *Journal) Again(m audit.Mark) bool {
 		j.index >= j.most || j.off+repeatLen > j.soft || j.broken.Load() != nil {
 		return false
 	}
-	j.again(j.off-j.base, back+1, since)
+	j.put1(repeatWord(j.seed, j.index+1, back+1, since))
 	if l.head&(flagKeep<<40) != 0 {
 		j.runSeq++
 	}
@@ -112,10 +112,9 @@ func (j *Journal) Again(m audit.Mark) bool {
 	return true
 }
 
-// again stores the one word that repeats a decision, made since milliseconds
-// ago, at byte at of the window.
-func (j *Journal) again(at int64, which, since uint64) {
-	storeWord(j.win[at:at+repeatLen], repeatWord(j.seed, j.index+1, which, since))
+// put1 writes a frame of one word, for which there is room.
+func (j *Journal) put1(word uint64) {
+	storeWord(&j.win[j.off-j.base], word)
 	j.index++
 	j.off += repeatLen
 }
@@ -133,7 +132,7 @@ type written struct {
 func (j *Journal) commit(p []byte, head uint64) {
 	word := uint64(len(p)) | uint64(j.index+1)<<32
 	binary.LittleEndian.PutUint64(p[8:], head|uint64(sum(j.seed, word, head, p[headerLen:])))
-	storeWord(p, word)
+	storeWord(&p[0], word)
 	j.index++
 	j.off += int64(len(p))
 }

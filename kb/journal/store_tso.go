@@ -4,8 +4,8 @@ package journal
 
 import "unsafe"
 
-// storeWord makes x be there at the start of p, which is aligned, after all
+// storeWord makes x be there from p on, which is aligned, after all
 // that was stored before. This processor stores in order and an aligned word
 // whole, so that it takes no more than a store: a process that dies, or reads
 // along, sees all of it or nothing.
-func storeWord(p []byte, x uint64) { *(*uint64)(unsafe.Pointer(&p[0])) = x }
+func storeWord(p *byte, x uint64) { *(*uint64)(unsafe.Pointer(p)) = x }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/tetratelabs/wazero/api"
-
 	"runloop.dev/rlp/internal/engine/abi"
 )
 
@@ -22,30 +20,29 @@ type linked struct {
 
 func (m *Module) linked(f abi.Func) linked { return linked{f.Call, f.Cost, m.tally(f.Moved)} }
 
-// trampoline is the import with index i of any run, as the engine calls it. It
+// trampoline is the import with an index, of any run, as the engine calls it. It
 // hands over its stack, so no value is copied; the memory is the run's own, so
 // none is asked for.
+type trampoline struct{ i int }
+
+// Call does what the run has at the index.
 //
 // Under a budget a call is paid for before it is made, and what it moved
 // after: a guest whose fuel is used up does nothing more. Without one the
 // charges stay where they are counted until the run has ended.
-//
-//go:noinline
-func trampoline(i int) api.GoFunc {
-	return func(ctx context.Context, stack []uint64) {
-		r := ctx.(*run)
-		f := &r.links[i]
-		*f.moved += f.cost
-		if r.looks.Load() {
-			r.before(f)
-		}
-		r.inHost = i + 1
-		err := f.call(ctx, r.mem.view, stack)
-		if err != nil || r.looks.Load() {
-			r.after(f, err)
-		}
-		r.inHost = 0
+func (t *trampoline) Call(ctx context.Context, stack []uint64) {
+	r := ctx.(*run)
+	f := &r.links[t.i]
+	*f.moved += f.cost
+	if r.looks.Load() {
+		r.before(f)
 	}
+	r.inHost = t.i + 1
+	err := f.call(r, r.mem.view, stack)
+	if err != nil || r.looks.Load() {
+		r.after(f, err)
+	}
+	r.inHost = 0
 }
 
 // before unwinds a guest whose run is over, or which cannot pay for f.

@@ -204,7 +204,7 @@ func (c *code) export(ctx context.Context, funcs []abi.Func) error {
 			builders[f.Module] = b
 		}
 		b.NewFunctionBuilder().
-			WithGoFunction(trampoline(i), valueTypes(f.Params), valueTypes(f.Results)).
+			WithGoFunction(&trampoline{i}, valueTypes(f.Params), valueTypes(f.Results)).
 			Export(f.Name)
 		c.wants = append(c.wants, Import{Module: f.Module, Name: f.Name, Params: f.Params, Results: f.Results})
 	}

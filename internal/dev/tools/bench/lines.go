@@ -65,13 +65,16 @@ func lines() []line {
 		},
 		{
 			what: "host call, allowed and recorded", unit: "ns", ours: "call/allowed", against: "call/empty",
-			floor: "empty call", goal: atMost(1.5), peers: calls,
+			floor: "empty call", goal: atMost(1.4), peers: calls,
 		},
 		{
 			what: "  denied and recorded", unit: "ns", ours: "call/denied", against: "call/empty", floor: "empty call",
-			goal: atMost(1.5),
+			goal: atMost(1.4),
 		},
-		{what: "  two arguments in turn", unit: "ns", ours: "call/changing", against: "call/empty", floor: "empty call"},
+		{
+			what: "  two arguments in turn", unit: "ns", ours: "call/changing", against: "call/empty", floor: "empty call",
+			goal: atMost(2.5),
+		},
 		{
 			what: "  allowed, against Extism", unit: "ns", ours: "call/allowed", against: "call/extism", floor: "extism",
 			goal: atMost(0.01),
