@@ -16,9 +16,6 @@ type Touching interface {
 	Touches() (caps.Mode, string)
 }
 
-// An Added is a host function of the embedding program. The zero Added is none.
-type Added struct{ def }
-
 // NewAdded makes a host function of one argument. parse makes the request of a copy
 // of the guest's bytes. The request is judged by what it says that it touches,
 // recorded, and only then handed to do with the gate's permit.
@@ -125,14 +122,6 @@ func (d *def) op(g *gate.Gate) (*gate.Op, error) {
 		op, err = g.ToolOp(op, addedScope(d.name), d.name)
 	}
 	return op, err
-}
-
-// imported is the module and the name by which guests import d.
-func (d *def) imported() (module, name string) {
-	if d.module == "" {
-		return ImportModule, d.name
-	}
-	return d.module, strings.TrimPrefix(d.name, d.module+".")
 }
 
 // CheckAdded refuses functions that no guest could import, or that could be taken

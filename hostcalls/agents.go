@@ -7,62 +7,11 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"time"
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls/gate"
 	"runloop.dev/rlp/internal/base/strictjson"
 )
-
-// Agents launch other agents on behalf of a run, one at a time.
-type Agents interface {
-	// Launch runs an installed agent to its end. What went wrong with it is in
-	// what it returns; an error says that there is no such agent, or that it was
-	// asked in a way that makes no sense (a [*Fail]), or is ctx's.
-	Launch(ctx context.Context, d *Delegation) (*Delegated, error)
-}
-
-// A Delegation is one run that another one asks for, and what the asking run
-// has to give.
-type Delegation struct {
-	Agent       string
-	Input       []byte // JSON; nil: none
-	Allow, Deny []string
-	Limits      map[string]int64
-
-	// Within bounds the launched run: what the asking run holds at this moment,
-	// and what is left of its limits.
-	Within *caps.Layer
-	// Above is the budget of the asking run.
-	Above *Budget
-	// Tainted is the input that marked the asking run; "" if none has.
-	Tainted string
-}
-
-// Delegated is what came of a delegation.
-type Delegated struct {
-	// Report is the JSON document that the guest gets, without secrets of the
-	// launched run; Less is the same without anything that the agent said.
-	Report, Less   []byte
-	RunID, Outcome string
-	// Why says why the run was refused, for the record; Warnings are what the
-	// operator must know of how it was bound. Either may be empty.
-	Why      string
-	Warnings []string
-	// Ran says that the agent executed at least one instruction.
-	Ran bool
-	// Calls and Instructions are what it used of hostcalls_max and of cpu_fuel,
-	// LeaseUses of its leases.
-	Calls, Instructions int64
-	LeaseUses           map[caps.Grant]int64
-}
-
-// A Child is one line of a report about the runs that a run launched.
-type Child struct {
-	RunID   string `json:"run_id"`
-	Agent   string `json:"agent"`
-	Outcome string `json:"outcome"`
-}
 
 // DefaultDepth is max_depth where nothing says anything: how many runs may stand
 // below one another under one that nobody launched.
@@ -277,7 +226,3 @@ func (h *Host) discreet(got *Delegated) []byte {
 	}
 	return nil
 }
-
-// Left is what is left to a run of its wall-clock time, and of its fuel in units
-// of cpu_fuel, where that is bounded.
-type Left = func() (wall time.Duration, fuel int64, bounded bool)

@@ -93,3 +93,16 @@ func (h *Host) boundAnswer(r model.Request) (caps.Code, string) {
 	}
 	return 0, ""
 }
+
+// given is what of the run's files the program gets.
+func (h *Host) given(r *execReq) (caps.Set, error) {
+	holds := h.cfg.Gate.Set()
+	if r.within == nil {
+		return holds, nil
+	}
+	holds, _, err := holds.Narrow(r.within)
+	if err != nil {
+		return holds, fmt.Errorf("narrowing by %s: %w", r.within.Name, err)
+	}
+	return holds, nil
+}

@@ -2,25 +2,11 @@ package hostcalls
 
 import (
 	"context"
-	"strconv"
 	"strings"
-	"unicode"
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/internal/engine/abi"
 )
-
-// A Question is what a person is asked before something is done for an agent.
-type Question struct {
-	Tool        string // what the agent uses
-	Description string // in the bundle's words
-	Target      string // what it reaches
-	Arguments   string
-}
-
-// Confirm asks a person, or answers for them as they said beforehand. how says
-// which it was, for records: "by the operator at the terminal".
-type Confirm func(ctx context.Context, q Question) (yes bool, how string)
 
 // maxNoes is how often a person says no to one tool before it asks no more, and
 // maxAllNoes to all of a run and of those that it launches.
@@ -54,30 +40,6 @@ func (h *Host) unconfirmed(ctx context.Context, q Question) string {
 	}
 	h.budget.saidNo(same, q.Tool, "")
 	return "the call was not confirmed: " + how
-}
-
-// commandLine is what a person is shown of a program: each word is told from the
-// next one, and what it is given beside them stands before it.
-func (r *execReq) commandLine() string {
-	words := make([]string, 0, len(r.env)+len(r.argv))
-	for _, v := range r.env {
-		words = append(words, v.name+"="+word(v.value))
-	}
-	for _, w := range r.argv {
-		words = append(words, word(w))
-	}
-	return strings.Join(words, " ")
-}
-
-// word is w, in quotes where it could be taken for several or for none.
-func word(w string) string {
-	if w != "" && !strings.ContainsFunc(w, func(r rune) bool {
-		return unicode.IsSpace(r) || strings.ContainsRune(`"'\=`,
-			r)
-	}) {
-		return w
-	}
-	return strconv.Quote(w)
 }
 
 // noesTo is how often a person of the tree said no to a call or a tool, or, to "",

@@ -11,31 +11,6 @@ import (
 	"runloop.dev/rlp/internal/record/audit"
 )
 
-// A def is one import: its name, how many (ptr, len) pairs it takes before the
-// response's, and how it is bound to a run.
-type def struct {
-	module string // "": [ImportModule]; else name begins with it and a dot
-	name   string // in records
-	args   int
-	gated  bool
-	framed bool
-	family caps.Family
-	most   int  // what it may pass, in bytes, when that is more than MaxArguments
-	empty  bool // what it does was left out
-	bind   func(h *Host, op *gate.Op) body
-}
-
-// A body is an import bound to a run: arguments in, response (a part of h.out
-// or memory of its own) out.
-type body struct {
-	// call does what is asked, and says what the gate answered, when it judged
-	// that. A place other than 0 is where redo finds the request again.
-	call func(ctx context.Context, in []string, place int) ([]byte, gate.Answer, error)
-	// redo does what call did at a place once more, with the gate's permit; nil
-	// when the same arguments may get another answer.
-	redo func(ctx context.Context, p gate.Permit, place int) ([]byte, error)
-}
-
 // gated is an import that touches something: decode makes the one value that
 // the gate judges and do uses; touches says what it would touch; do runs only
 // with the gate's permit.
@@ -247,4 +222,12 @@ func invalid(err error) error {
 		return f
 	}
 	return &Fail{Errno: Inval, Hint: err.Error()}
+}
+
+// imported is the module and the name by which guests import d.
+func (d *def) imported() (module, name string) {
+	if d.module == "" {
+		return ImportModule, d.name
+	}
+	return d.module, strings.TrimPrefix(d.name, d.module+".")
 }

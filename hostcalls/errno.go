@@ -1,6 +1,10 @@
 package hostcalls
 
-import "runloop.dev/rlp/caps"
+import (
+	"errors"
+
+	"runloop.dev/rlp/caps"
+)
 
 // An Errno is an error number of the guest interface: WASI's own, so that libc
 // and Go know them. A guest receives minus its value.
@@ -40,3 +44,10 @@ type Fail struct {
 }
 
 func (f *Fail) Error() string { return f.Errno.String() + ": " + f.Hint }
+
+// ErrNoPrograms is what [Exec.Find] says of a path into a folder in which no
+// file is a program, whatever grants it.
+var ErrNoPrograms = errors.New("no folder for programs")
+
+// ErrNotData is what [Exec.Leads] says of what a program can run or talk to.
+var ErrNotData = errors.New("not data")

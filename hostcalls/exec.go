@@ -14,87 +14,6 @@ import (
 	"runloop.dev/rlp/hostcalls/gate"
 )
 
-// Exec starts programs, one at a time, in the working folder of the run.
-type Exec interface {
-	// Find says what is started when a guest names path, absolute and clean.
-	// Errors are a [*Fail], path is judged all the same; or [ErrNoPrograms].
-	Find(path string) (Program, error)
-	// Leads are the paths on the way that a program takes by path, absolute and
-	// clean, to data and all that lies in it, each link by its real name:
-	// [ErrNotData] where there is anything else, fs.ErrNotExist where there is
-	// nothing; or [ErrNoPrograms].
-	Leads(path string) ([]string, error)
-	// Shows reports whether programs find at path what lies there on the machine,
-	// whatever the run holds.
-	Shows(path string) bool
-	// Run runs the program to its end. Errors that a guest should see are a
-	// [*Fail]; the end of ctx is ctx's.
-	Run(ctx context.Context, c *Command) (*Ended, error)
-	// SeesAll reports whether programs see all of the operator's files, whatever
-	// the run holds.
-	SeesAll() bool
-}
-
-// ErrNoPrograms is what [Exec.Find] says of a path into a folder in which no
-// file is a program, whatever grants it.
-var ErrNoPrograms = errors.New("no folder for programs")
-
-// ErrNotData is what [Exec.Leads] says of what a program can run or talk to.
-var ErrNotData = errors.New("not data")
-
-// A Program is what a path leads to.
-type Program struct {
-	// File is the canonical path of the file that is executed: what is judged.
-	File string
-	// Name is what the program is told that it is called: File, or the link by
-	// which the policy grants it. "" is a link that no policy names, to a file
-	// that is granted by another: some programs do what their name says.
-	Name string
-	// Via are the paths whose replacement would replace the program, File too.
-	Via []string
-}
-
-// A Command is one program to start; nothing in it is a handle any more.
-type Command struct {
-	File    string // a [Program.File]
-	Argv    []string
-	Env     []string // NAME=value, beside what the lane says of the run
-	Dir     string   // in the working folder; "" is that folder
-	Stdin   []byte
-	Timeout time.Duration
-	// MaxOutput is what is kept of each stream, in bytes.
-	MaxOutput int
-	// Holds is what the run holds now: programs get no more of its files.
-	Holds caps.Set
-}
-
-// Ended is how a program ended.
-type Ended struct {
-	ExitCode       int // 128 and the signal, where one ended it
-	TimedOut       bool
-	OutOfMemory    bool // it, or something that it started, was ended for want of memory
-	Stdout, Stderr []byte
-	// StdoutCut and StderrCut say that there was more than MaxOutput.
-	StdoutCut, StderrCut bool
-	// StdoutMax and StderrMax are what the guest gets; 0 is [MaxExecOutput].
-	StdoutMax, StderrMax int
-}
-
-// Bounds of a request and of what comes back.
-const (
-	MaxExecRequest = 1 << 20 // bytes of JSON
-	MaxExecArgs    = 4096
-	// MaxExecOutput is what the guest gets of each stream, in bytes.
-	MaxExecOutput = 1 << 20
-	// maxSecret is more than the longest value of a secret, encoded.
-	maxSecret = 64 << 10
-)
-
-// An execState is what a run has done with programs.
-type execState struct {
-	atLaunch caps.Set // what the run held before its first instruction
-}
-
 const execRunName = "exec_run"
 
 var execRun = define(execRunName, 2, caps.Exec, execCall)
@@ -201,19 +120,6 @@ func (h *Host) runProgram(ctx context.Context, p gate.Permit, r *execReq) (*Ende
 		err = h.takeInOutput(r)
 	}
 	return e, err
-}
-
-// given is what of the run's files the program gets.
-func (h *Host) given(r *execReq) (caps.Set, error) {
-	holds := h.cfg.Gate.Set()
-	if r.within == nil {
-		return holds, nil
-	}
-	holds, _, err := holds.Narrow(r.within)
-	if err != nil {
-		return holds, fmt.Errorf("narrowing by %s: %w", r.within.Name, err)
-	}
-	return holds, nil
 }
 
 // whileLeased is d, or what is left of it until a lease of files ends: a program

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls/gate"
@@ -110,4 +112,28 @@ func readWord(d *strictjson.Reader) (string, error) {
 		err = errors.New("has a NUL in it")
 	}
 	return s, err
+}
+
+// commandLine is what a person is shown of a program: each word is told from the
+// next one, and what it is given beside them stands before it.
+func (r *execReq) commandLine() string {
+	words := make([]string, 0, len(r.env)+len(r.argv))
+	for _, v := range r.env {
+		words = append(words, v.name+"="+word(v.value))
+	}
+	for _, w := range r.argv {
+		words = append(words, word(w))
+	}
+	return strings.Join(words, " ")
+}
+
+// word is w, in quotes where it could be taken for several or for none.
+func word(w string) string {
+	if w != "" && !strings.ContainsFunc(w, func(r rune) bool {
+		return unicode.IsSpace(r) || strings.ContainsRune(`"'\=`,
+			r)
+	}) {
+		return w
+	}
+	return strconv.Quote(w)
 }

@@ -4,13 +4,13 @@
 // has permitted it. A call that skips the gate cannot be written into the table.
 //
 // The package knows neither the engine nor the store: it works on a view of
-// guest memory and on the interfaces below.
+// guest memory and on [Components].
 package hostcalls
 
 import (
 	"context"
-	"fmt"
-	"slices"
+	"time"
+	"weak"
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls/gate"
@@ -20,48 +20,6 @@ import (
 
 // ImportModule is the name under which guests import these functions.
 const ImportModule = "runloop_v1"
-
-// A KBEntry is one key of a domain, as kb_list shows it.
-type KBEntry struct {
-	Key      string `json:"key"`
-	Revision uint64 `json:"revision"`
-	Size     int    `json:"size"`
-	Trusted  bool   `json:"-"` // as of a [KBValue]
-}
-
-// A KBValue is a stored value and what its store knows of it.
-type KBValue struct {
-	Bytes []byte
-	// Plain says that the value is its own masked form. In doubt it is not.
-	Plain bool
-	// Trusted says that the operator wrote it, or a run that had taken in nothing
-	// untrusted. In doubt it does not.
-	Trusted bool
-}
-
-// A KBChange is what becomes of the value at a key.
-type KBChange struct {
-	Domain, Key string
-	Value       []byte
-	// Because is the untrusted input that the run had taken in before, "" for
-	// none. The store keeps it with the value, and says to whoever reads that
-	// whether it is to be trusted.
-	Because string
-}
-
-// KB is what the kb calls need of a knowledge base. Implementations are bound
-// to one tenant: no method takes a tenant, so none can name another's. Errors
-// that a guest should see are a [*Fail]; any other is answered as io.
-type KB interface {
-	Get(ctx context.Context, domain, key string) (KBValue, error)
-	Put(ctx context.Context, c KBChange) (revision uint64, err error)
-	// CAS writes only if the stored revision is this one (0: absent).
-	CAS(ctx context.Context, c KBChange, revision uint64) (uint64, error)
-	Delete(ctx context.Context, c KBChange) error
-	List(ctx context.Context, domain, prefix string) ([]KBEntry, error)
-	// Search returns the values that suit a text best.
-	Search(ctx context.Context, q KBQuery) ([]KBHit, error)
-}
 
 // Components do the work of the families once the gate has permitted it. A
 // family whose component is nil is checked and recorded, and answers notsup.
@@ -152,73 +110,93 @@ type Host struct {
 	remembered abi.Held // realKeys
 }
 
-// New makes the imports of a run.
-func New(cfg Config) *Host {
-	return &Host{cfg: cfg, budget: NewBudget(cfg.Limits, cfg.Above), others: 1}
+// An execState is what a run has done with programs.
+type execState struct {
+	atLaunch caps.Set // what the run held before its first instruction
 }
 
-// Result is the JSON that the guest gave to result, nil if it gave none.
-func (h *Host) Result() []byte {
-	h.calling = "result"
-	return h.scrubResult(h.result)
+// A netState is what a run has used of the network.
+type netState struct {
+	op    *gate.Op
+	named bool     // the host that was asked for last is named by the base
+	names []string // of the headers of the last answer
+	spare spare
+	plain map[string][]string // of a request that names none
+
+	deadline deadline // of this call
 }
 
-// Funcs is the table of imports, ready to be linked.
-func (h *Host) Funcs() ([]abi.Func, error) {
-	funcs := []abi.Func{h.responseRead()}
-	h.exec.atLaunch = h.cfg.Gate.Set()
-	for _, d := range table(h.cfg.Added) {
-		op, err := d.op(h.cfg.Gate)
-		if err != nil {
-			return nil, fmt.Errorf("linking %s: %w", d.name, err)
-		}
-		funcs = append(funcs, d.link(h, op))
-	}
-	return funcs, nil
+// A window counts events of the last minute, by the second: one of 60 whole
+// seconds ago still counts, so no minute has more than what count allowed.
+type window struct {
+	seconds [61]int64
+	last    int64 // the second that is being counted
+	total   int64
 }
 
-// Signatures is the table without anything behind it, for checking what a
-// module imports.
-func Signatures(added ...Added) []abi.Func {
-	funcs := []abi.Func{(&Host{}).responseRead()}
-	for _, d := range table(added) {
-		funcs = append(funcs, d.signature())
-	}
-	return funcs
+// A spare is memory of an earlier answer, which nobody needs by the time of the
+// next one. It is there as long as no collection has taken it.
+type spare struct {
+	first weak.Pointer[byte]
+	room  int
 }
 
-// table is [all] with the functions of the embedding program.
-func table(added []Added) []def {
-	list := slices.Clone(all)
-	for _, a := range added {
-		list = append(list, a.def)
-	}
-	return list
+// A deadline ends a call that takes too long. What did not have to end serves
+// the next call of the run: a context and a timer for each cost as much as
+// sending the request.
+type deadline struct {
+	run    context.Context
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	timer  *time.Timer
 }
 
-// all is the table, in the order of the contract.
-var all = []def{
-	netHTTP, kbGet, kbPut, kbCAS, kbDelete, kbList, kbSearch, secretHandle, modelComplete, modelEmbed,
-	execRun, mcpCall, agentLaunch, turnNext, timeNow, logMessage, setResult,
+// A rawDomain is a domain as the bit that lifts its masking.
+type rawDomain struct {
+	domain, name string
+	isRecorded   bool
 }
 
-// An Import is one line of the table, for lint, inspect and the docs.
-type Import struct {
-	Module, Name string
-	// Gated says that it needs a capability. Every layer can hide one that does
-	// not, but for log, result and response_read.
-	Gated bool
-	// Family is what the import needs; meaningless unless Gated.
-	Family caps.Family
+// An attachedTool is a tool in a run.
+type attachedTool struct {
+	*Tool
+	op       *gate.Op
+	tokens   int64 // that its calls took
+	microUSD int64
 }
 
-// Imports lists what a guest may import from runloop_v1, and from the embedding
-// program.
-func Imports(added ...Added) []Import {
-	list := []Import{{Module: ImportModule, Name: "response_read"}}
-	for _, d := range table(added) {
-		module, name := d.imported()
-		list = append(list, Import{Module: module, Name: name, Gated: d.gated, Family: d.family})
-	}
-	return list
+// A def is one import: its name, how many (ptr, len) pairs it takes before the
+// response's, and how it is bound to a run.
+type def struct {
+	module string // "": [ImportModule]; else name begins with it and a dot
+	name   string // in records
+	args   int
+	gated  bool
+	framed bool
+	family caps.Family
+	most   int  // what it may pass, in bytes, when that is more than MaxArguments
+	empty  bool // what it does was left out
+	bind   func(h *Host, op *gate.Op) body
+}
+
+// A body is an import bound to a run: arguments in, response (a part of h.out
+// or memory of its own) out.
+type body struct {
+	// call does what is asked, and says what the gate answered, when it judged
+	// that. A place other than 0 is where redo finds the request again.
+	call func(ctx context.Context, in []string, place int) ([]byte, gate.Answer, error)
+	// redo does what call did at a place once more, with the gate's permit; nil
+	// when the same arguments may get another answer.
+	redo func(ctx context.Context, p gate.Permit, place int) ([]byte, error)
+}
+
+func (w *window) add(now int64) {
+	w.advance(now)
+	w.seconds[slot(w.last)]++
+	w.total++
+}
+
+func (w *window) count(now int64) int64 {
+	w.advance(now)
+	return w.total
 }

@@ -13,25 +13,6 @@ import (
 	"runloop.dev/rlp/caps"
 )
 
-// Masks put masks in the place of personal data in what a run may not see raw.
-// A mask says what kind of datum it stands for and is the same for the same
-// datum, wherever in the tenant's domains that occurs.
-type Masks interface {
-	// Mask is value masked as one of the domain; value itself when there is
-	// nothing to mask.
-	Mask(domain string, value []byte) ([]byte, error)
-	// MaskKey is key masked; Marks finds a mask in it if it is not key itself.
-	MaskKey(domain, key string) (string, error)
-	// Marks are the masks in text.
-	Marks(text []byte) []string
-}
-
-// A rawDomain is a domain as the bit that lifts its masking.
-type rawDomain struct {
-	domain, name string
-	isRecorded   bool
-}
-
 // rawOf is the bit that lifts the masking of a domain.
 func (h *Host) rawOf(domain string) *rawDomain {
 	for i := range h.raws {

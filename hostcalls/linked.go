@@ -235,11 +235,6 @@ func (l *linked) respond(ctx context.Context, mem []byte, stack []uint64, resp [
 	return l.gate.Err()
 }
 
-// MaxArguments bounds what one call may pass, in bytes: a largest value and
-// whatever names it. More is not even copied. A call whose def says so takes
-// more, and gives up the copy when it is over.
-const MaxArguments = MaxValue + 64<<10
-
 // copyIn copies the arguments out of guest memory once, to the place of the same
 // call or of the oldest; what is judged is what is used, whatever the guest writes
 // there later.
@@ -298,19 +293,3 @@ func (l *linked) grow(ctx context.Context, c *call, total int) error {
 	c.own = make([]byte, total)
 	return nil
 }
-
-// inside reports whether mem[ptr:ptr+n] is all there.
-func inside(mem []byte, ptr, n uint64) bool {
-	return uint64(uint32(ptr))+uint64(uint32(n)) <= uint64(len(mem))
-}
-
-// view is mem[ptr:ptr+n], or false when that is not all inside.
-func view(mem []byte, ptr, n uint64) ([]byte, bool) {
-	p, l := uint64(uint32(ptr)), uint64(uint32(n))
-	if p+l > uint64(len(mem)) {
-		return nil, false
-	}
-	return mem[p : p+l : p+l], true
-}
-
-func number(e Errno) uint64 { return uint64(-int64(e)) }

@@ -10,40 +10,7 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls/gate"
-	"runloop.dev/rlp/internal/base/strictjson"
 )
-
-// MCP is the operator's servers of tools.
-type MCP interface {
-	// Server is the one of that name; nil where none is configured.
-	Server(name string) MCPServer
-}
-
-// An MCPServer is one server, for one run. Errors that a guest should see are a
-// [*Fail]; what the server itself says is an [*MCPError].
-type MCPServer interface {
-	// Tools are what the server offers, which may have to be started and asked
-	// for it; [ErrServerChanged] when that is not what the operator knows of it,
-	// from then on to the end of the run.
-	Tools(ctx context.Context) (MCPTools, error)
-	// Call calls a tool with a JSON object and returns one.
-	Call(ctx context.Context, tool string, arguments json.RawMessage) (json.RawMessage, error)
-}
-
-// MCPTools are the tools of a server, by name.
-type MCPTools struct {
-	List []MCPTool
-	// Pinned is the digest by which the server is known from here on, when it was
-	// not known before.
-	Pinned string
-}
-
-// An MCPTool is what a server says of a tool.
-type MCPTool struct {
-	Name        string          `json:"name"`
-	Description string          `json:"description"`
-	InputSchema json.RawMessage `json:"inputSchema"`
-}
 
 // ErrServerChanged is a server whose tools are not those that it was pinned with.
 var ErrServerChanged = errors.New("the server's tools are not those that it is known by")
@@ -54,24 +21,6 @@ type MCPError struct{ Text string }
 func (e *MCPError) Error() string { return "the server answers with an error: " + e.Text }
 
 const mcpCallName = "mcp_call"
-
-// An mcpReq asks a server for a tool, or, without one, for what it has.
-type mcpReq struct {
-	server, tool string
-	arguments    json.RawMessage
-	op           *gate.Op  // as which the call is judged
-	on           MCPServer // which that is
-}
-
-func (r mcpReq) request() caps.Request { return caps.Request{Family: caps.MCP, Name: r.server} }
-
-// target is what records show: the server, or the server and its tool.
-func (r mcpReq) target() string {
-	if r.tool == "" {
-		return r.server
-	}
-	return r.server + "/" + r.tool
-}
 
 var mcpCall = attachedFirst(define(mcpCallName, 1, caps.MCP, gated[mcpReq]{
 	decode:  decodeMCP,
@@ -95,46 +44,6 @@ var mcpCall = attachedFirst(define(mcpCallName, 1, caps.MCP, gated[mcpReq]{
 		return h.callTool(ctx, &r)
 	},
 }))
-
-func decodeMCP(in []string) (mcpReq, error) {
-	r := mcpReq{arguments: json.RawMessage("{}")}
-	if err := readObject(in[0], r.field); err != nil {
-		return r, err
-	}
-	if r.server == "" {
-		return r, errors.New("server: no name given")
-	}
-	if _, known := caps.ToolScope(mcpScope(&r)); r.tool != "" && !known {
-		return r, errors.New("tool: no name of a tool: letters, digits, - _ . and /")
-	}
-	return r, checkText(r.server)
-}
-
-// field reads the value of one key of the request.
-func (r *mcpReq) field(d *strictjson.Reader, key string) (err error) {
-	switch key {
-	case "server":
-		r.server, err = d.Text()
-	case "tool":
-		r.tool, err = d.Text()
-	case "arguments":
-		if d.Null() {
-			return nil
-		}
-		if d.Kind() != '{' {
-			return errors.New("an object is wanted")
-		}
-		var raw string
-		raw, err = d.Raw()
-		r.arguments = json.RawMessage(raw)
-	default:
-		err = unknownKey("server, tool and arguments")
-	}
-	return err
-}
-
-// mcpScope is the scope of a server's tool on the axis of tools.
-func mcpScope(r *mcpReq) string { return "mcp:" + r.server + "/" + r.tool }
 
 // prepareMCP finds the server, and the operation that the call is judged as: that
 // of the tool. A layer that takes the host call itself takes every tool.

@@ -12,18 +12,6 @@ import (
 	"runloop.dev/rlp/internal/effect/model"
 )
 
-// Model answers model_complete and model_embed for one run.
-type Model interface {
-	// Bound lowers what all calls of the run may cost together.
-	Bound(l model.Limits)
-	// Prepare puts the name that is really used into r, and says why r would not
-	// be asked for now; nil if it would be. Nothing is asked or reserved by it.
-	Prepare(r model.Request) *model.Refusal
-	// Complete and Embed ask. Errors are a [*model.Refusal] or a [*model.Failure].
-	Complete(ctx context.Context, r *model.CompleteRequest) (*model.Answer, error)
-	Embed(ctx context.Context, r *model.EmbedRequest) (*model.Embeddings, error)
-}
-
 var (
 	modelComplete = defineModel("model_complete", model.ParseComplete, (*Host).complete)
 	modelEmbed    = defineModel("model_embed", model.ParseEmbed, (*Host).embed)

@@ -5,16 +5,6 @@ import (
 	"time"
 )
 
-// A deadline ends a call that takes too long. What did not have to end serves
-// the next call of the run: a context and a timer for each cost as much as
-// sending the request.
-type deadline struct {
-	run    context.Context
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	timer  *time.Timer
-}
-
 // start is the context of a call within run that may last so long. Its cause is
 // context.DeadlineExceeded once that is over.
 func (d *deadline) start(run context.Context, within time.Duration) context.Context {

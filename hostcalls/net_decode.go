@@ -6,8 +6,10 @@ import (
 	"net/textproto"
 	"slices"
 	"strings"
+	"time"
 
 	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/hostcalls/gate"
 	"runloop.dev/rlp/internal/base/strictjson"
 	"runloop.dev/rlp/internal/effect/web"
 )
@@ -85,3 +87,53 @@ func (r *httpReq) headers(d *strictjson.Reader) error {
 		return nil
 	})
 }
+
+// An httpReq is one request as the gate judges it and the component sends it.
+type httpReq struct {
+	web.Place
+	method  string
+	mode    caps.Mode
+	header  []httpField
+	timeout time.Duration
+	body    string // a view, valid for the call
+	text    string // the request as it came: a view as well
+
+	op *gate.Op // of the attached tool that asks; nil: net_http
+}
+
+// An httpField is one header of a request, by its canonical name.
+type httpField struct {
+	name   string
+	values []string
+}
+
+// size is what the request counts for net_bytes: all that the guest chose.
+func (r *httpReq) size() int64 {
+	n := len(r.method) + r.Place.Size() + len(r.body)
+	for _, f := range r.header {
+		for _, v := range f.values {
+			n += len(f.name) + len(v)
+		}
+	}
+	return int64(n)
+}
+
+// isForm reports whether the body is a form, whose values may be handles.
+func (r *httpReq) isForm() bool {
+	for _, f := range r.header {
+		if f.name == contentType {
+			return len(f.values) == 1 && isForm(f.values)
+		}
+	}
+	return false
+}
+
+// isForm reports whether a Content-Type among these is a form's.
+func isForm(contentTypes []string) bool {
+	return slices.ContainsFunc(contentTypes, func(v string) bool {
+		kind, _, _ := strings.Cut(v, ";")
+		return strings.EqualFold(strings.TrimSpace(kind), "application/x-www-form-urlencoded")
+	})
+}
+
+const contentType = "Content-Type"

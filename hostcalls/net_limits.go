@@ -2,19 +2,7 @@ package hostcalls
 
 import (
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/hostcalls/gate"
 )
-
-// A netState is what a run has used of the network.
-type netState struct {
-	op    *gate.Op
-	named bool     // the host that was asked for last is named by the base
-	names []string // of the headers of the last answer
-	spare spare
-	plain map[string][]string // of a request that names none
-
-	deadline deadline // of this call
-}
 
 // over refuses a request that a limit, or the address that is written in it,
 // does not allow. It takes nothing, and is asked before each request.
@@ -68,14 +56,6 @@ func (h *Host) named(mode caps.Mode, host string) bool {
 
 const nsPerSecond = 1_000_000_000
 
-// A window counts events of the last minute, by the second: one of 60 whole
-// seconds ago still counts, so no minute has more than what count allowed.
-type window struct {
-	seconds [61]int64
-	last    int64 // the second that is being counted
-	total   int64
-}
-
 // advance makes now, in nanoseconds, the present. When the clock was put back,
 // what was counted stays for another minute.
 func (w *window) advance(now int64) {
@@ -97,14 +77,3 @@ func (w *window) advance(now int64) {
 }
 
 func slot(second int64) int64 { return ((second % 61) + 61) % 61 }
-
-func (w *window) count(now int64) int64 {
-	w.advance(now)
-	return w.total
-}
-
-func (w *window) add(now int64) {
-	w.advance(now)
-	w.seconds[slot(w.last)]++
-	w.total++
-}

@@ -296,3 +296,19 @@ func hexSum(sum [32]byte) string {
 	hex.Encode(text[:], sum[:])
 	return string(text[:])
 }
+
+func number(e Errno) uint64 { return uint64(-int64(e)) }
+
+// inside reports whether mem[ptr:ptr+n] is all there.
+func inside(mem []byte, ptr, n uint64) bool {
+	return uint64(uint32(ptr))+uint64(uint32(n)) <= uint64(len(mem))
+}
+
+// view is mem[ptr:ptr+n], or false when that is not all inside.
+func view(mem []byte, ptr, n uint64) ([]byte, bool) {
+	p, l := uint64(uint32(ptr)), uint64(uint32(n))
+	if p+l > uint64(len(mem)) {
+		return nil, false
+	}
+	return mem[p : p+l : p+l], true
+}

@@ -18,28 +18,6 @@ const (
 	DefaultHits = 10
 )
 
-// A KBHit is one answer of kb_search, best first.
-type KBHit struct {
-	Key     string  `json:"key"`
-	Score   float64 `json:"score"`
-	Snippet string  `json:"snippet"`
-	Trusted bool    `json:"-"` // as of a [KBValue]
-}
-
-// A KBQuery is what a run searches for.
-type KBQuery struct {
-	Domain, Text string
-	K            int // answers at most
-	// Raw looks at what is stored; without it masked values alone are looked at,
-	// and shown.
-	Raw bool
-	// Clean takes the values of the run's secrets out of a text. A snippet is cut
-	// from what it leaves, since the half of a value is not found any more, and
-	// what is found by the words of a value alone is no answer. nil: the run has
-	// no secrets.
-	Clean func(text []byte) []byte
-}
-
 type searchReq struct {
 	domain, query, text string
 	k                   int

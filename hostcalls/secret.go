@@ -1,46 +1,12 @@
 package hostcalls
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/hostcalls/gate"
 )
-
-// Secrets are the secrets of one run. The guest only ever holds handles.
-type Secrets interface {
-	// Handle is the opaque name, rlsec_..., of the secret id in this run:
-	// fs.ErrNotExist when there is no such secret, errors.ErrUnsupported when
-	// what keeps them is not available.
-	Handle(ctx context.Context, id string) (string, error)
-	// Named are the words of text that begin like handles, each once.
-	Named(text string) []string
-	// Fill puts values in the place of the handles in text, each after admit has
-	// permitted its id: fs.ErrNotExist when what begins like a handle is none of
-	// this run's.
-	Fill(text string, admit func(id string) error) (string, error)
-	// Sending notes that the value of the secret id is about to be sent to host, a
-	// canonical host:port: what is not noted must not be sent.
-	Sending(id, host string) error
-	// Hear is told of a host that has answered, before anybody looks at what it
-	// says: the values of ids and of what was sent there before are looked for from
-	// then on. What it cannot look for it says once.
-	Hear(ctx context.Context, host string, ids []string) error
-	// Knows reports whether there is any value to look for.
-	Knows() bool
-	// Scrub puts a mark in the place of every value of this run in p, however
-	// it is encoded, and tells replaced whose it was; it is p itself when there
-	// is none.
-	Scrub(p []byte, replaced func(id string)) []byte
-	// Stream is Scrub for a text that comes in pieces: the function gives what
-	// can be passed on, and the rest when end is set.
-	Stream(replaced func(id string)) func(p []byte, end bool) []byte
-}
 
 // A Destination is where a value is about to go: one of the two.
 type Destination struct {
@@ -56,35 +22,6 @@ func (d Destination) request(id string) caps.Request {
 		r.Name += "@" + d.Host
 	}
 	return r
-}
-
-// fill puts the values of this run's secrets in the place of their handles in
-// text. Each secret passes the gate again: what was taken from the run since it
-// got the handle is not put in. What begins like a handle and is none of this
-// run's is refused.
-func (h *Host) fill(_ context.Context, op *gate.Op, text string, dst Destination) (string, error) {
-	if h.cfg.Secrets == nil {
-		return text, nil
-	}
-	out, err := h.cfg.Secrets.Fill(text, func(id string) error {
-		req := dst.request(id)
-		if _, err := h.permit(op, req, h.shownSecret(req), nil); err != nil {
-			return err
-		}
-		if dst.Host == "" {
-			return nil
-		}
-		if err := h.cfg.Secrets.Sending(id, dst.Host); err != nil {
-			h.warn(err)
-			return h.refuse(op, req, h.shownSecret(req), caps.Unavailable, "")
-		}
-		return nil
-	})
-	if errors.Is(err, fs.ErrNotExist) {
-		any := caps.Request{Family: caps.Secrets, Mode: caps.Use, Name: "*"}
-		return "", h.refuse(op, any, hiddenSecret, caps.SecretUnknown, "")
-	}
-	return out, err
 }
 
 // hiddenSecret stands in records for a secret that was denied: what an agent
@@ -149,31 +86,6 @@ func (h *Host) scrubResult(result []byte) []byte {
 	return text
 }
 
-var secretHandle = define("secret_handle", 1, caps.Secrets, gated[secretReq]{
-	decode:  decodeSecret,
-	touches: func(r secretReq) (caps.Request, string) { return r.request(), hiddenSecret },
-	target:  func(h *Host, r secretReq) string { return h.shownSecret(r.request()) },
-	payload: func(r secretReq) [][]byte { return [][]byte{[]byte(r.id)} },
-	budget: func(h *Host, _ secretReq) (caps.Code, bool) {
-		return caps.Unavailable, h.cfg.Secrets == nil
-	},
-	done: true,
-	do: func(ctx context.Context, h *Host, _ gate.Permit, r secretReq) ([]byte, error) {
-		handle, err := h.cfg.Secrets.Handle(ctx, r.id)
-		switch {
-		case err == nil:
-			return append(h.out[:0], handle...), nil
-		case errors.Is(err, fs.ErrNotExist):
-			return nil, h.noSecret(r, caps.SecretUnknown)
-		case errors.Is(err, errors.ErrUnsupported):
-			h.warn(err)
-			return nil, h.noSecret(r, caps.Unavailable)
-		}
-		h.warn(err)
-		return nil, err
-	},
-})
-
 func (h *Host) warn(err error) {
 	if h.cfg.Warn != nil {
 		h.cfg.Warn(err.Error())
@@ -196,27 +108,9 @@ func secretLine(name string) string {
 	return fmt.Sprintf("secrets = [%q], without hosts, since a program is none", name)
 }
 
-// noSecret records that what was permitted is not there.
-func (h *Host) noSecret(r secretReq, code caps.Code) error {
-	op, err := h.cfg.Gate.Op("secret_handle")
-	if err != nil {
-		return err
-	}
-	why := ""
-	if code == caps.Unavailable {
-		why = "the secrets of this host cannot be read now; the report of the run says why"
-	}
-	return h.refuse(op, r.request(), hiddenSecret, code, why)
-}
-
 // A secretReq asks for the handle of one secret.
 type secretReq struct{ id string }
 
 func (r secretReq) request() caps.Request {
 	return caps.Request{Family: caps.Secrets, Mode: caps.Get, Name: r.id}
-}
-
-func decodeSecret(in []string) (secretReq, error) {
-	id, err := caps.SecretID(in[0])
-	return secretReq{strings.Clone(id)}, err
 }

@@ -11,22 +11,6 @@ import (
 	shown "runloop.dev/rlp/internal/base/printable"
 )
 
-// Sources say which inputs are untrusted, beside those that always are: what
-// MCP servers and other agents answer, and stored values that are labelled so.
-// The zero Sources trust no host, and every file, program and launch input.
-//
-// The first thing of an untrusted source marks the run, before the guest sees a
-// byte of it; from then on the run holds no more than its floor leaves, to its
-// end: what a guest has read, it knows.
-type Sources struct {
-	// Untrusted holds the files, programs and domains that mark a run.
-	Untrusted caps.Set
-	// Trusted holds the hosts whose answers do not.
-	Trusted caps.Set
-	// Input says that what the agent is given to do marks it as well.
-	Input bool
-}
-
 // marks reports whether what comes of r is untrusted.
 func (s *Sources) marks(r caps.Request) bool {
 	if r.Family == caps.Net {

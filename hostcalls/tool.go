@@ -2,13 +2,11 @@ package hostcalls
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/textproto"
 	"slices"
 	"strings"
-	"time"
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls/gate"
@@ -24,63 +22,6 @@ const ToolServer = "tools"
 // MaxToolResult bounds what a tool may answer, in bytes: all of it is read before
 // any is passed on.
 const MaxToolResult = 4 << 20
-
-// A Tool is one that the bundle attaches. It has no way of its own: a program is
-// started as exec_run starts it, a request is sent as net_http sends it, after
-// everything else that the tool needs was admitted.
-type Tool struct {
-	ID          string
-	Description string
-	InputSchema json.RawMessage // for the guest
-
-	// Needs are admitted before each call, in this order and each with all that
-	// is within it; the program or the request itself comes last, and is not
-	// among them.
-	Needs []caps.Request
-	// Later are asked for by the very start or sending: variables, and the secrets
-	// that are put in. A tool that lacks one of them is not attached either.
-	Later   []caps.Request
-	Program *ToolProgram // one of the two
-	Request *ToolRequest
-
-	// Input and Result say what is wrong with the arguments of a call and with
-	// what came of it, and give it back in one spelling.
-	Input, Result func(text []byte) ([]byte, error)
-	// Tokens and MicroUSD bound all calls of a run together; negative: no bound.
-	Tokens, MicroUSD int64
-	// Confirm has a person asked before each call.
-	Confirm bool
-	Tags    []string // for reports
-	// Files is what the program gets of the run's files; nil: all that it has.
-	Files *caps.Layer
-}
-
-// A ToolProgram is a program with fixed arguments: the arguments of a call are
-// its stdin, as JSON.
-type ToolProgram struct {
-	Command string // absolute
-	File    string // what the command leads to, as policies know it; "": the command
-	Args    []string
-	Env     []ToolField
-	Timeout time.Duration // 0: the usual
-}
-
-// A ToolRequest is a request to a fixed place: the arguments of a call are its
-// body, or its query where the method has no body.
-type ToolRequest struct {
-	Method, URL string
-	Headers     []ToolField
-	Timeout     time.Duration
-}
-
-// A ToolField is a header or variable, made of parts.
-type ToolField struct {
-	Name  string
-	Parts []ToolPart
-}
-
-// A ToolPart is a text, or a secret by its id.
-type ToolPart struct{ Text, Secret string }
 
 // Check refuses a tool that could never be called, for what no policy can grant.
 func (t *Tool) Check() error {
@@ -158,58 +99,6 @@ func texts(f ToolField) []string {
 		list = append(list, p.Text)
 	}
 	return list
-}
-
-// An attachedTool is a tool in a run.
-type attachedTool struct {
-	*Tool
-	op       *gate.Op
-	tokens   int64 // that its calls took
-	microUSD int64
-}
-
-// attachedFirst is mcp_call as it is: what is asked of the server "tools" goes to
-// the tools that the bundle attaches, and the rest to d.
-func attachedFirst(d def) def {
-	bind := d.bind
-	d.bind = func(h *Host, op *gate.Op) body {
-		b := bind(h, op)
-		others := b.call
-		b.call = func(ctx context.Context, in []string, place int) ([]byte, gate.Answer, error) {
-			r, err := decodeMCP(in)
-			if err != nil || r.server != ToolServer {
-				return others(ctx, in, place)
-			}
-			out, err := h.attached(ctx, op, &r)
-			return out, gate.Answer{}, err
-		}
-		return b
-	}
-	return d
-}
-
-// attached answers what is asked of the attached tools: a call, or, without the
-// name of a tool, which there are.
-func (h *Host) attached(ctx context.Context, op *gate.Op, r *mcpReq) ([]byte, error) {
-	if err := h.nameTools(op); err != nil {
-		return nil, err
-	}
-	if r.tool == "" {
-		return h.listAttached()
-	}
-	i := slices.IndexFunc(h.tools, func(t *attachedTool) bool { return t.ID == r.tool })
-	if i < 0 {
-		h.cfg.Gate.Refuse(op, caps.Request{Family: caps.MCP, Name: ToolServer}, r.target(), caps.InvalidRequest)
-		return nil, &Fail{
-			Errno: Noent,
-			Hint:  "the bundle attaches no such tool; a call without a tool lists those that there are",
-		}
-	}
-	out, err := h.callAttached(ctx, h.tools[i], r.arguments)
-	if err != nil {
-		return nil, ofTool(h.tools[i], err)
-	}
-	return out, nil
 }
 
 // nameTools gives each tool its place in the records.

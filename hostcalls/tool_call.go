@@ -241,17 +241,46 @@ func queryValue(d *strictjson.Reader, values url.Values, name string) (err error
 	return err
 }
 
-// A toolFailure is a tool that did not do what it was called for: the guest may
-// read what it said, records show that it failed.
-type toolFailure struct{ what, said string }
-
-func (f *toolFailure) Error() string { return f.what }
-
-func (f *toolFailure) Unwrap() error {
-	const most = 400
-	said := strings.ToValidUTF8(f.said[:min(len(f.said), most)], "\ufffd")
-	if said = strings.TrimSpace(said); said != "" {
-		said = ": " + said
+// attachedFirst is mcp_call as it is: what is asked of the server "tools" goes to
+// the tools that the bundle attaches, and the rest to d.
+func attachedFirst(d def) def {
+	bind := d.bind
+	d.bind = func(h *Host, op *gate.Op) body {
+		b := bind(h, op)
+		others := b.call
+		b.call = func(ctx context.Context, in []string, place int) ([]byte, gate.Answer, error) {
+			r, err := decodeMCP(in)
+			if err != nil || r.server != ToolServer {
+				return others(ctx, in, place)
+			}
+			out, err := h.attached(ctx, op, &r)
+			return out, gate.Answer{}, err
+		}
+		return b
 	}
-	return &Fail{Errno: IO, Hint: f.what + said}
+	return d
+}
+
+// attached answers what is asked of the attached tools: a call, or, without the
+// name of a tool, which there are.
+func (h *Host) attached(ctx context.Context, op *gate.Op, r *mcpReq) ([]byte, error) {
+	if err := h.nameTools(op); err != nil {
+		return nil, err
+	}
+	if r.tool == "" {
+		return h.listAttached()
+	}
+	i := slices.IndexFunc(h.tools, func(t *attachedTool) bool { return t.ID == r.tool })
+	if i < 0 {
+		h.cfg.Gate.Refuse(op, caps.Request{Family: caps.MCP, Name: ToolServer}, r.target(), caps.InvalidRequest)
+		return nil, &Fail{
+			Errno: Noent,
+			Hint:  "the bundle attaches no such tool; a call without a tool lists those that there are",
+		}
+	}
+	out, err := h.callAttached(ctx, h.tools[i], r.arguments)
+	if err != nil {
+		return nil, ofTool(h.tools[i], err)
+	}
+	return out, nil
 }

@@ -3,6 +3,7 @@ package hostcalls
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"runloop.dev/rlp/internal/base/strictjson"
 )
@@ -61,4 +62,19 @@ func whole(n float64) int64 {
 		return 0
 	}
 	return int64(math.Ceil(min(n, 1<<53)))
+}
+
+// A toolFailure is a tool that did not do what it was called for: the guest may
+// read what it said, records show that it failed.
+type toolFailure struct{ what, said string }
+
+func (f *toolFailure) Error() string { return f.what }
+
+func (f *toolFailure) Unwrap() error {
+	const most = 400
+	said := strings.ToValidUTF8(f.said[:min(len(f.said), most)], "\ufffd")
+	if said = strings.TrimSpace(said); said != "" {
+		said = ": " + said
+	}
+	return &Fail{Errno: IO, Hint: f.what + said}
 }

@@ -11,15 +11,6 @@ import (
 // MaxInput bounds what a guest is given for one turn, in bytes.
 const MaxInput = 1 << 20
 
-// Turns ends a guest's turn and begins its next one. What narrows the run may
-// change there and nowhere else.
-type Turns interface {
-	// Next returns the next input, at most [MaxInput] bytes. An error that wraps
-	// [io.EOF] says that there is none; a [*Fail] is for the guest; any other is
-	// answered as io.
-	Next(ctx context.Context) ([]byte, error)
-}
-
 // turnNext touches nothing beyond the run, so nothing is asked for; a layer can
 // hide it, and then it ends no turn.
 var turnNext = ungated("turn_next", 0, func(ctx context.Context, h *Host, _ []string) ([]byte, error) {
