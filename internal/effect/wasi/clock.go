@@ -113,37 +113,3 @@ func (c *realClock) Sleep(ctx context.Context, d time.Duration) error {
 		return context.Cause(ctx)
 	}
 }
-
-// clock_res_get(id, resolution)
-func (s *System) clockResGet(_ context.Context, m memory, a []uint64) Errno {
-	out, ok := m.at(uint32(a[1]), 8)
-	if !ok {
-		return EFAULT
-	}
-	if !s.useClock("clock_res_get") {
-		return EIO
-	}
-	ns, errno := s.clock.Res(ClockID(uint32(a[0])))
-	if errno != Success {
-		return errno
-	}
-	putU64(out, ns)
-	return Success
-}
-
-// clock_time_get(id, precision, time)
-func (s *System) clockTimeGet(_ context.Context, m memory, a []uint64) Errno {
-	out, ok := m.at(uint32(a[2]), 8)
-	if !ok {
-		return EFAULT
-	}
-	if !s.useClock("clock_time_get") {
-		return EIO
-	}
-	ns, errno := s.clock.Now(ClockID(uint32(a[0])))
-	if errno != Success {
-		return errno
-	}
-	putU64(out, ns)
-	return Success
-}

@@ -19,6 +19,3 @@ func costOf(name string) int64 {
 	}
 	return costCall
 }
-
-// move counts bytes that a call took from the guest or gave it.
-func (s *System) move(n int) { s.moved += int64(n) }

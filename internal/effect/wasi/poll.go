@@ -21,18 +21,6 @@ const (
 	hangup        = 1 // eventrwflags
 )
 
-// event is one answer of poll_oneoff, or what it is to become.
-type event struct {
-	userdata uint64
-	kind     byte
-	ready    bool
-	errno    Errno
-	nbytes   uint64
-	flags    uint16
-	after    time.Duration // a clock's, when not ready
-	in       *input        // a stream's, when not ready
-}
-
 // poll_oneoff(in, out, nsubscriptions, nevents)
 func (s *System) pollOneoff(ctx context.Context, m memory, a []uint64) Errno {
 	n := uint32(a[2])

@@ -1,14 +1,11 @@
 package wasi
 
 import (
-	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
-
-	"runloop.dev/rlp/internal/engine/abi"
+	"time"
 )
 
 // Module is the import module of every function here.
@@ -42,10 +39,6 @@ type Config struct {
 
 	MaxFiles int // open descriptors; 0 is DefaultMaxFiles
 }
-
-// ErrConfig is what New answers to arguments or environment that a guest could
-// not be given as they are.
-var ErrConfig = errors.New("invalid wasi configuration")
 
 // A System is WASI as one run sees it. It belongs to one guest, and the guest
 // is one thread: nothing here is for concurrent use.
@@ -138,51 +131,6 @@ func orDiscard(w io.Writer) io.Writer {
 // Close shuts what the guest left open. The guest must have ended.
 func (s *System) Close() { s.fds.closeAll() }
 
-// Funcs is every function of WASI preview 1, bound to s.
-func (s *System) Funcs() []abi.Func {
-	list := functions()
-	out := make([]abi.Func, len(list))
-	for i, f := range list {
-		out[i] = abi.Func{
-			Module: Module, Name: f.name,
-			Params: f.params(), Results: f.results(),
-			Call: s.bind(f.name, f.call), Cost: costOf(f.name), Moved: &s.moved,
-		}
-	}
-	return out
-}
-
-// bind turns a method into what an engine calls: the errno is the result,
-// unless the run ends here.
-func (s *System) bind(name string, call method) func(context.Context, []byte, []uint64) error {
-	starting := isStart(name)
-	return func(ctx context.Context, mem []byte, stack []uint64) error {
-		if !starting {
-			*s.begun = true
-		}
-		errno := call(s, ctx, mem, stack)
-		if s.isNone {
-			s.tellRejected(name)
-		}
-		if s.end != nil {
-			return s.end
-		}
-		stack[0] = uint64(errno)
-		return nil
-	}
-}
-
-// isStart reports whether the runtimes of languages make a call before the program
-// that they run begins.
-func isStart(name string) bool {
-	for _, p := range []string{"args_", "environ_", "random_", "fd_fdstat_", "fd_prestat_", "sched_yield", "clock_"} {
-		if strings.HasPrefix(name, p) {
-			return true
-		}
-	}
-	return false
-}
-
 // reject notes that the call under way named a path that can be none.
 func (s *System) reject(text []byte, errno Errno) Errno {
 	s.isNone, s.none = true, text
@@ -214,4 +162,19 @@ func (s *System) useClock(op string) bool {
 		return false
 	}
 	return true
+}
+
+// move counts bytes that a call took from the guest or gave it.
+func (s *System) move(n int) { s.moved += int64(n) }
+
+// event is one answer of poll_oneoff, or what it is to become.
+type event struct {
+	userdata uint64
+	kind     byte
+	ready    bool
+	errno    Errno
+	nbytes   uint64
+	flags    uint16
+	after    time.Duration // a clock's, when not ready
+	in       *input        // a stream's, when not ready
 }

@@ -2,6 +2,7 @@ package wasi
 
 import (
 	"context"
+	"strings"
 
 	"runloop.dev/rlp/internal/engine/abi"
 )
@@ -85,4 +86,49 @@ func functions() []function {
 		{"sock_send", "iiiii", (*System).sockAny},
 		{"sock_shutdown", "ii", (*System).sockAny},
 	}
+}
+
+// Funcs is every function of WASI preview 1, bound to s.
+func (s *System) Funcs() []abi.Func {
+	list := functions()
+	out := make([]abi.Func, len(list))
+	for i, f := range list {
+		out[i] = abi.Func{
+			Module: Module, Name: f.name,
+			Params: f.params(), Results: f.results(),
+			Call: s.bind(f.name, f.call), Cost: costOf(f.name), Moved: &s.moved,
+		}
+	}
+	return out
+}
+
+// bind turns a method into what an engine calls: the errno is the result,
+// unless the run ends here.
+func (s *System) bind(name string, call method) func(context.Context, []byte, []uint64) error {
+	starting := isStart(name)
+	return func(ctx context.Context, mem []byte, stack []uint64) error {
+		if !starting {
+			*s.begun = true
+		}
+		errno := call(s, ctx, mem, stack)
+		if s.isNone {
+			s.tellRejected(name)
+		}
+		if s.end != nil {
+			return s.end
+		}
+		stack[0] = uint64(errno)
+		return nil
+	}
+}
+
+// isStart reports whether the runtimes of languages make a call before the program
+// that they run begins.
+func isStart(name string) bool {
+	for _, p := range []string{"args_", "environ_", "random_", "fd_fdstat_", "fd_prestat_", "sched_yield", "clock_"} {
+		if strings.HasPrefix(name, p) {
+			return true
+		}
+	}
+	return false
 }
