@@ -7,7 +7,7 @@ import (
 )
 
 // fd_read(fd, iovs, iovs_len, nread)
-func (s *System) fdRead(ctx context.Context, m memory, a []uint64) Errno {
+func fdRead(s *System, ctx context.Context, m memory, a []uint64) Errno {
 	d, errno := s.fds.use(a[0], rightFDRead)
 	if errno != Success {
 		return errno
@@ -86,7 +86,7 @@ func (s *System) readInput(ctx context.Context, d *descriptor, v vectors, nread 
 }
 
 // fd_pread(fd, iovs, iovs_len, offset, nread)
-func (s *System) fdPread(ctx context.Context, m memory, a []uint64) Errno {
+func fdPread(s *System, ctx context.Context, m memory, a []uint64) Errno {
 	d, errno := s.positioned(a[0], rightFDRead)
 	if errno != Success {
 		return errno
@@ -99,7 +99,7 @@ func (s *System) fdPread(ctx context.Context, m memory, a []uint64) Errno {
 }
 
 // fd_pwrite(fd, iovs, iovs_len, offset, nwritten)
-func (s *System) fdPwrite(ctx context.Context, m memory, a []uint64) Errno {
+func fdPwrite(s *System, ctx context.Context, m memory, a []uint64) Errno {
 	d, errno := s.positioned(a[0], rightFDWrite)
 	if errno != Success {
 		return errno
@@ -127,7 +127,7 @@ func (s *System) atOffset(ctx context.Context, v vectors, offset uint64, out []b
 }
 
 // fd_write(fd, iovs, iovs_len, nwritten)
-func (s *System) fdWrite(ctx context.Context, m memory, a []uint64) Errno {
+func fdWrite(s *System, ctx context.Context, m memory, a []uint64) Errno {
 	d, errno := s.fds.use(a[0], rightFDWrite)
 	if errno != Success {
 		return errno
@@ -187,7 +187,7 @@ func (s *System) positioned(fd uint64, need rights) (*descriptor, Errno) {
 }
 
 // fd_seek(fd, offset, whence, newoffset)
-func (s *System) fdSeek(_ context.Context, m memory, a []uint64) Errno {
+func fdSeek(s *System, _ context.Context, m memory, a []uint64) Errno {
 	need := rightFDSeek
 	if int64(a[1]) == 0 && uint32(a[2]) == uint32(io.SeekCurrent) {
 		need = rightFDTell // the specification: seek implies tell, and this is one
@@ -206,7 +206,7 @@ func (s *System) fdSeek(_ context.Context, m memory, a []uint64) Errno {
 }
 
 // fd_tell(fd, offset)
-func (s *System) fdTell(_ context.Context, m memory, a []uint64) Errno {
+func fdTell(s *System, _ context.Context, m memory, a []uint64) Errno {
 	d, errno := s.positioned(a[0], 0)
 	if errno != Success {
 		return errno

@@ -6,7 +6,7 @@ import (
 )
 
 // fd_close(fd)
-func (s *System) fdClose(_ context.Context, _ memory, a []uint64) Errno {
+func fdClose(s *System, _ context.Context, _ memory, a []uint64) Errno {
 	d, errno := s.fds.get(a[0])
 	if errno != Success {
 		return errno
@@ -15,12 +15,12 @@ func (s *System) fdClose(_ context.Context, _ memory, a []uint64) Errno {
 }
 
 // fd_renumber(fd, to)
-func (s *System) fdRenumber(_ context.Context, _ memory, a []uint64) Errno {
+func fdRenumber(s *System, _ context.Context, _ memory, a []uint64) Errno {
 	return s.fds.renumber(a[0], a[1])
 }
 
 // fd_advise(fd, offset, len, advice): checked, and nothing to do.
-func (s *System) fdAdvise(_ context.Context, _ memory, a []uint64) Errno {
+func fdAdvise(s *System, _ context.Context, _ memory, a []uint64) Errno {
 	const lastAdvice = 5
 	d, errno := s.fds.get(a[0])
 	switch {
@@ -36,7 +36,7 @@ func (s *System) fdAdvise(_ context.Context, _ memory, a []uint64) Errno {
 }
 
 // fd_allocate(fd, offset, len)
-func (s *System) fdAllocate(_ context.Context, _ memory, a []uint64) Errno {
+func fdAllocate(s *System, _ context.Context, _ memory, a []uint64) Errno {
 	d, errno := s.positioned(a[0], rightFDAllocate)
 	if errno != Success {
 		return errno
@@ -52,12 +52,12 @@ func (s *System) fdAllocate(_ context.Context, _ memory, a []uint64) Errno {
 }
 
 // fd_sync(fd)
-func (s *System) fdSync(_ context.Context, _ memory, a []uint64) Errno {
+func fdSync(s *System, _ context.Context, _ memory, a []uint64) Errno {
 	return s.sync(a[0], rightFDSync, false)
 }
 
 // fd_datasync(fd)
-func (s *System) fdDatasync(_ context.Context, _ memory, a []uint64) Errno {
+func fdDatasync(s *System, _ context.Context, _ memory, a []uint64) Errno {
 	return s.sync(a[0], rightFDDatasync, true)
 }
 
@@ -77,7 +77,7 @@ func (s *System) sync(fd uint64, need rights, dataOnly bool) Errno {
 }
 
 // fd_fdstat_get(fd, stat)
-func (s *System) fdFdstatGet(_ context.Context, m memory, a []uint64) Errno {
+func fdFdstatGet(s *System, _ context.Context, m memory, a []uint64) Errno {
 	d, errno := s.fds.get(a[0])
 	if errno != Success {
 		return errno
@@ -98,7 +98,7 @@ func (s *System) fdFdstatGet(_ context.Context, m memory, a []uint64) Errno {
 
 // fd_fdstat_set_flags(fd, flags): append and nonblock can be changed, as by
 // fcntl; the rest is fixed at open.
-func (s *System) fdFdstatSetFlags(_ context.Context, _ memory, a []uint64) Errno {
+func fdFdstatSetFlags(s *System, _ context.Context, _ memory, a []uint64) Errno {
 	d, errno := s.fds.get(a[0])
 	if errno != Success {
 		return errno
@@ -121,7 +121,7 @@ func (s *System) fdFdstatSetFlags(_ context.Context, _ memory, a []uint64) Errno
 }
 
 // fd_fdstat_set_rights(fd, base, inheriting): rights only narrow.
-func (s *System) fdFdstatSetRights(_ context.Context, _ memory, a []uint64) Errno {
+func fdFdstatSetRights(s *System, _ context.Context, _ memory, a []uint64) Errno {
 	d, errno := s.fds.get(a[0])
 	if errno != Success {
 		return errno
@@ -138,7 +138,7 @@ func (s *System) fdFdstatSetRights(_ context.Context, _ memory, a []uint64) Errn
 }
 
 // fd_filestat_get(fd, stat)
-func (s *System) fdFilestatGet(_ context.Context, m memory, a []uint64) Errno {
+func fdFilestatGet(s *System, _ context.Context, m memory, a []uint64) Errno {
 	d, errno := s.fds.use(a[0], rightFDFilestatGet)
 	if errno != Success {
 		return errno
@@ -158,7 +158,7 @@ func (s *System) fdFilestatGet(_ context.Context, m memory, a []uint64) Errno {
 }
 
 // fd_filestat_set_size(fd, size)
-func (s *System) fdFilestatSetSize(_ context.Context, _ memory, a []uint64) Errno {
+func fdFilestatSetSize(s *System, _ context.Context, _ memory, a []uint64) Errno {
 	d, errno := s.positioned(a[0], rightFDFilestatSetSize)
 	if errno != Success {
 		return errno
@@ -170,7 +170,7 @@ func (s *System) fdFilestatSetSize(_ context.Context, _ memory, a []uint64) Errn
 }
 
 // fd_filestat_set_times(fd, atim, mtim, flags)
-func (s *System) fdFilestatSetTimes(_ context.Context, _ memory, a []uint64) Errno {
+func fdFilestatSetTimes(s *System, _ context.Context, _ memory, a []uint64) Errno {
 	d, errno := s.fds.use(a[0], rightFDFilestatSetTimes)
 	if errno != Success {
 		return errno
@@ -230,7 +230,7 @@ func timesOf(atim, mtim, flags uint64) (Times, Errno) {
 
 // fd_prestat_get(fd, prestat): EBADF for all but the preopen, which is what
 // libcs take for the end of the list.
-func (s *System) fdPrestatGet(_ context.Context, m memory, a []uint64) Errno {
+func fdPrestatGet(s *System, _ context.Context, m memory, a []uint64) Errno {
 	d, errno := s.fds.get(a[0])
 	if errno != Success || !d.preopen {
 		return EBADF
@@ -244,7 +244,7 @@ func (s *System) fdPrestatGet(_ context.Context, m memory, a []uint64) Errno {
 }
 
 // fd_prestat_dir_name(fd, path, path_len)
-func (s *System) fdPrestatDirName(_ context.Context, m memory, a []uint64) Errno {
+func fdPrestatDirName(s *System, _ context.Context, m memory, a []uint64) Errno {
 	d, errno := s.fds.get(a[0])
 	if errno != Success || !d.preopen {
 		return EBADF

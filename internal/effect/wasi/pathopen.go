@@ -12,7 +12,7 @@ const (
 )
 
 // path_open(fd, dirflags, path, path_len, oflags, rights, inheriting, fdflags, opened_fd)
-func (s *System) pathOpen(_ context.Context, m memory, a []uint64) Errno {
+func pathOpen(s *System, _ context.Context, m memory, a []uint64) Errno {
 	out, ok := m.at(uint32(a[8]), 4)
 	if !ok {
 		return EFAULT

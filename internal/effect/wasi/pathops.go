@@ -13,7 +13,7 @@ func follow(flags uint64) (bool, Errno) {
 }
 
 // path_create_directory(fd, path, path_len)
-func (s *System) pathCreateDirectory(_ context.Context, m memory, a []uint64) Errno {
+func pathCreateDirectory(s *System, _ context.Context, m memory, a []uint64) Errno {
 	p, errno := s.pathAt(m, a[0], rightPathCreateDirectory, a[1], a[2])
 	if errno != Success {
 		return errno
@@ -22,7 +22,7 @@ func (s *System) pathCreateDirectory(_ context.Context, m memory, a []uint64) Er
 }
 
 // path_filestat_get(fd, flags, path, path_len, stat)
-func (s *System) pathFilestatGet(_ context.Context, m memory, a []uint64) Errno {
+func pathFilestatGet(s *System, _ context.Context, m memory, a []uint64) Errno {
 	p, errno := s.pathAt(m, a[0], rightPathFilestatGet, a[2], a[3])
 	if errno != Success {
 		return errno
@@ -44,7 +44,7 @@ func (s *System) pathFilestatGet(_ context.Context, m memory, a []uint64) Errno 
 }
 
 // path_filestat_set_times(fd, flags, path, path_len, atim, mtim, fst_flags)
-func (s *System) pathFilestatSetTimes(_ context.Context, m memory, a []uint64) Errno {
+func pathFilestatSetTimes(s *System, _ context.Context, m memory, a []uint64) Errno {
 	p, errno := s.pathAt(m, a[0], rightPathFilestatSetTimes, a[2], a[3])
 	if errno != Success {
 		return errno
@@ -61,7 +61,7 @@ func (s *System) pathFilestatSetTimes(_ context.Context, m memory, a []uint64) E
 }
 
 // path_link(old_fd, old_flags, old_path, old_path_len, new_fd, new_path, new_path_len)
-func (s *System) pathLink(_ context.Context, m memory, a []uint64) Errno {
+func pathLink(s *System, _ context.Context, m memory, a []uint64) Errno {
 	fol, errno := follow(a[1])
 	if errno != Success {
 		return errno
@@ -106,7 +106,7 @@ func (s *System) notNew(p place) Errno {
 }
 
 // path_readlink(fd, path, path_len, buf, buf_len, bufused)
-func (s *System) pathReadlink(_ context.Context, m memory, a []uint64) Errno {
+func pathReadlink(s *System, _ context.Context, m memory, a []uint64) Errno {
 	p, errno := s.pathAt(m, a[0], rightPathReadlink, a[1], a[2])
 	if errno != Success {
 		return errno
@@ -132,7 +132,7 @@ func (s *System) pathReadlink(_ context.Context, m memory, a []uint64) Errno {
 }
 
 // path_remove_directory(fd, path, path_len)
-func (s *System) pathRemoveDirectory(_ context.Context, m memory, a []uint64) Errno {
+func pathRemoveDirectory(s *System, _ context.Context, m memory, a []uint64) Errno {
 	p, errno := s.pathAt(m, a[0], rightPathRemoveDirectory, a[1], a[2])
 	if errno != Success {
 		return errno
@@ -141,7 +141,7 @@ func (s *System) pathRemoveDirectory(_ context.Context, m memory, a []uint64) Er
 }
 
 // path_rename(fd, old_path, old_path_len, new_fd, new_path, new_path_len)
-func (s *System) pathRename(_ context.Context, m memory, a []uint64) Errno {
+func pathRename(s *System, _ context.Context, m memory, a []uint64) Errno {
 	from, errno := s.pathAt(m, a[0], rightPathRenameSource, a[1], a[2])
 	if errno != Success {
 		return errno
@@ -154,7 +154,7 @@ func (s *System) pathRename(_ context.Context, m memory, a []uint64) Errno {
 }
 
 // path_symlink(old_path, old_path_len, fd, new_path, new_path_len)
-func (s *System) pathSymlink(_ context.Context, m memory, a []uint64) Errno {
+func pathSymlink(s *System, _ context.Context, m memory, a []uint64) Errno {
 	target, ok := m.at(uint32(a[0]), uint32(a[1]))
 	if !ok {
 		return EFAULT
@@ -173,7 +173,7 @@ func (s *System) pathSymlink(_ context.Context, m memory, a []uint64) Errno {
 }
 
 // path_unlink_file(fd, path, path_len)
-func (s *System) pathUnlinkFile(_ context.Context, m memory, a []uint64) Errno {
+func pathUnlinkFile(s *System, _ context.Context, m memory, a []uint64) Errno {
 	p, errno := s.pathAt(m, a[0], rightPathUnlinkFile, a[1], a[2])
 	if errno != Success {
 		return errno

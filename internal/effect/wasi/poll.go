@@ -22,7 +22,7 @@ const (
 )
 
 // poll_oneoff(in, out, nsubscriptions, nevents)
-func (s *System) pollOneoff(ctx context.Context, m memory, a []uint64) Errno {
+func pollOneoff(s *System, ctx context.Context, m memory, a []uint64) Errno {
 	n := uint32(a[2])
 	if n == 0 || n > maxSubscriptions {
 		return EINVAL

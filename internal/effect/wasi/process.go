@@ -8,45 +8,45 @@ import (
 )
 
 // args_get(argv, argv_buf)
-func (s *System) argsGet(_ context.Context, m memory, a []uint64) Errno {
+func argsGet(s *System, _ context.Context, m memory, a []uint64) Errno {
 	n, errno := s.args.get(m, a)
 	s.move(n)
 	return errno
 }
 
 // args_sizes_get(argc, argv_buf_size)
-func (s *System) argsSizesGet(_ context.Context, m memory, a []uint64) Errno {
+func argsSizesGet(s *System, _ context.Context, m memory, a []uint64) Errno {
 	return s.args.sizes(m, a)
 }
 
 // environ_get(environ, environ_buf)
-func (s *System) environGet(_ context.Context, m memory, a []uint64) Errno {
+func environGet(s *System, _ context.Context, m memory, a []uint64) Errno {
 	n, errno := s.env.get(m, a)
 	s.move(n)
 	return errno
 }
 
 // environ_sizes_get(count, buf_size)
-func (s *System) environSizesGet(_ context.Context, m memory, a []uint64) Errno {
+func environSizesGet(s *System, _ context.Context, m memory, a []uint64) Errno {
 	return s.env.sizes(m, a)
 }
 
 // proc_exit(code)
-func (s *System) procExit(_ context.Context, _ memory, a []uint64) Errno {
+func procExit(s *System, _ context.Context, _ memory, a []uint64) Errno {
 	return s.stop(&abi.Exit{Code: uint32(a[0])})
 }
 
 // proc_raise(signal): a guest has no signals.
-func (s *System) procRaise(context.Context, memory, []uint64) Errno { return ENOSYS }
+func procRaise(*System, context.Context, memory, []uint64) Errno { return ENOSYS }
 
 // sched_yield: there is no other thread.
-func (s *System) schedYield(context.Context, memory, []uint64) Errno { return Success }
+func schedYield(*System, context.Context, memory, []uint64) Errno { return Success }
 
 // randomChunk is how much randomness is made between two looks at the deadline.
 const randomChunk = 64 << 10
 
 // random_get(buf, len)
-func (s *System) randomGet(ctx context.Context, m memory, a []uint64) Errno {
+func randomGet(s *System, ctx context.Context, m memory, a []uint64) Errno {
 	buf, ok := m.at(uint32(a[0]), uint32(a[1]))
 	if !ok {
 		return EFAULT
@@ -66,7 +66,7 @@ func (s *System) randomGet(ctx context.Context, m memory, a []uint64) Errno {
 }
 
 // sock_*: no descriptor is a socket.
-func (s *System) sockAny(_ context.Context, _ memory, a []uint64) Errno {
+func sockAny(s *System, _ context.Context, _ memory, a []uint64) Errno {
 	if _, errno := s.fds.get(a[0]); errno != Success {
 		return errno
 	}
@@ -74,7 +74,7 @@ func (s *System) sockAny(_ context.Context, _ memory, a []uint64) Errno {
 }
 
 // clock_res_get(id, resolution)
-func (s *System) clockResGet(_ context.Context, m memory, a []uint64) Errno {
+func clockResGet(s *System, _ context.Context, m memory, a []uint64) Errno {
 	out, ok := m.at(uint32(a[1]), 8)
 	if !ok {
 		return EFAULT
@@ -91,7 +91,7 @@ func (s *System) clockResGet(_ context.Context, m memory, a []uint64) Errno {
 }
 
 // clock_time_get(id, precision, time)
-func (s *System) clockTimeGet(_ context.Context, m memory, a []uint64) Errno {
+func clockTimeGet(s *System, _ context.Context, m memory, a []uint64) Errno {
 	out, ok := m.at(uint32(a[2]), 8)
 	if !ok {
 		return EFAULT

@@ -10,7 +10,7 @@ const (
 
 // fd_readdir(fd, buf, buf_len, cookie, bufused): entries from the cookie on, as
 // many as fit, the last one cut. A buffer that is not filled says the end.
-func (s *System) fdReaddir(ctx context.Context, m memory, a []uint64) Errno {
+func fdReaddir(s *System, ctx context.Context, m memory, a []uint64) Errno {
 	d, errno := s.fds.get(a[0])
 	if errno != Success {
 		return errno
