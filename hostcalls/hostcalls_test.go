@@ -184,7 +184,7 @@ var whereAsked = map[string]string{
 	"respond.go: permit":         "the five that follow and take a refusal as an error",
 	"kb_mask.go: seesRaw":        "that a domain is seen unmasked, beside that it is read",
 	"exec.go: childEnv":          "each variable of a program",
-	"secret.go: fill":            "the value behind a handle, at each use",
+	"secret_handle.go: fill":     "the value behind a handle, at each use",
 	"net_carry.go: carry":        "the secret that a redirect would carry on",
 	"net_send.go: admit":         "each request of a call, which redirects make several",
 	"tool_call.go: callAttached": "each need of an attached tool",

@@ -61,7 +61,9 @@ func TestARefusedRequestGetsNoAnswerOfAnother(t *testing.T) {
 // told apart: each gets the answer of its own, up to the last byte of the memory.
 func TestKnownCallsAreToldApart(t *testing.T) {
 	r := newRig(t, "kb:read:notes", "kb:read:note")
-	keys := []string{"k", "sk", "01234567", "012345678", "0123456x", "01234567890123456", "01234567x90123456", "0123456789012345x"}
+	keys := []string{
+		"k", "sk", "01234567", "012345678", "0123456x", "01234567890123456", "01234567x90123456", "0123456789012345x",
+	}
 	for _, domain := range []string{"notes", "note"} {
 		for _, key := range keys {
 			r.kb[domain+"/"+key] = domain + " " + key

@@ -10,6 +10,7 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls/gate"
+	"runloop.dev/rlp/hostcalls/hints"
 	"runloop.dev/rlp/internal/engine/abi"
 )
 
@@ -153,59 +154,7 @@ func (h *Host) hint(r *refused) string {
 	if r.Label != "" {
 		return taintHint(r.Denial)
 	}
-	return hint(r.Request, r.Code, r.Layer)
-}
-
-// hint says what would have to change for the call to be allowed.
-func hint(r caps.Request, code caps.Code, layer string) string {
-	switch code {
-	case caps.Unavailable:
-		return "this version of rlp has no " + r.Family.String() + " component"
-	case caps.BudgetExhausted, caps.RateLimited:
-		return limitHint(r.Family, code)
-	case caps.AddressNotPermitted:
-		return addressHint(r)
-	case caps.SecretUnknown:
-		return unknownSecretHint(r)
-	}
-	if code == caps.ToolHidden {
-		return hiddenHint(layer)
-	}
-	line := policyLine(r)
-	if code == caps.MethodNotPermitted {
-		line = methodLine(r)
-	}
-	if layer == "" {
-		return fmt.Sprintf("policy.caps does not ask for it; it would need %s", line)
-	}
-	return fmt.Sprintf("%s takes it away; it would have to leave %s", layer, line)
-}
-
-// hiddenHint says who hides a tool.
-func hiddenHint(layer string) string {
-	if layer == "" {
-		return "there is no such tool for this run"
-	}
-	return layer + " hides the tool; its [tools] allow, [visible] categories and [deny] tools would have to leave it"
-}
-
-// limitHint names the limit of family f that is used up.
-func limitHint(f caps.Family, code caps.Code) string {
-	limit := "a limit"
-	switch f {
-	case caps.Net:
-		return netLimitHint(code)
-	case caps.Exec:
-		limit = "limits.exec_spawns"
-	case caps.KBWrite:
-		limit = "limits.kb_write_bytes"
-	case caps.Agents:
-		if code == caps.RateLimited {
-			return "agents that this run launched did not stop when their runs were over; no more are launched beside them"
-		}
-		limit = "limits.max_depth"
-	}
-	return limit + " of this run is used up; the operator raises it under [limits]"
+	return hints.Of(r.Request, r.Code, r.Layer)
 }
 
 // noName says what is wrong with a request whose name is none of its family.
@@ -221,22 +170,6 @@ func noName(r caps.Request) string {
 			printable(r.Name))
 	}
 	return fmt.Sprintf("%q cannot be asked for in %s", printable(r.Name), r.Family)
-}
-
-// policyLine is the line of a policy that would grant r.
-func policyLine(r caps.Request) string {
-	key := r.Family.String()
-	switch {
-	case r.Family == caps.Time:
-		return "time = true"
-	case r.Family == caps.Net:
-		return netLine(r)
-	case r.Family == caps.Secrets && r.Mode == caps.Use:
-		return secretLine(r.Name)
-	case r.Family == caps.FS && r.Mode != caps.Read:
-		key = "fs_rw"
-	}
-	return fmt.Sprintf("%s = [%q]", key, r.Name)
 }
 
 // responseRead gives the guest what did not fit.

@@ -2,8 +2,6 @@ package hostcalls
 
 import (
 	"encoding/json"
-	"fmt"
-	"strings"
 
 	"runloop.dev/rlp/caps"
 )
@@ -90,22 +88,6 @@ func (h *Host) warn(err error) {
 	if h.cfg.Warn != nil {
 		h.cfg.Warn(err.Error())
 	}
-}
-
-// unknownSecretHint says what a request for what is not there should have been.
-func unknownSecretHint(r caps.Request) string {
-	if r.Name == "*" {
-		return "what begins with rlsec_ and is no handle of this run is sent nowhere; ask secret_handle for one"
-	}
-	return "there is no such secret; the operator stores it with rlp secrets put " + r.Name
-}
-
-// secretLine is the line of a policy that lets a secret be put in.
-func secretLine(name string) string {
-	if id, host, bound := strings.Cut(name, "@"); bound {
-		return fmt.Sprintf("secrets = [{ id = %q, hosts = [%q] }]", id, host)
-	}
-	return fmt.Sprintf("secrets = [%q], without hosts, since a program is none", name)
 }
 
 // A secretReq asks for the handle of one secret.

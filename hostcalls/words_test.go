@@ -16,48 +16,6 @@ import (
 	"runloop.dev/rlp/internal/engine/abi"
 )
 
-// What a policy would have to say, in the key and the form of each family.
-func TestPolicyLines(t *testing.T) {
-	for _, c := range []struct {
-		r    caps.Request
-		want string
-	}{
-		{caps.Request{Family: caps.Time, Name: "*"}, `time = true`},
-		{caps.Request{Family: caps.FS, Mode: caps.Read, Name: "/data"}, `fs = ["/data"]`},
-		{caps.Request{Family: caps.FS, Mode: caps.Write, Name: "/data"}, `fs_rw = ["/data"]`},
-		{caps.Request{Family: caps.FS, Mode: caps.Delete, Name: "/data"}, `fs_rw = ["/data"]`},
-		{caps.Request{Family: caps.Secrets, Mode: caps.Get, Name: "runloop/t/x"}, `secrets = ["runloop/t/x"]`},
-		{
-			caps.Request{Family: caps.Secrets, Mode: caps.Use, Name: "runloop/t/x@a.example"},
-			`secrets = [{ id = "runloop/t/x", hosts = ["a.example"] }]`,
-		},
-		{caps.Request{Family: caps.Env, Mode: caps.Use, Name: "LANG"}, `env = ["LANG"]`},
-		{caps.Request{Family: caps.KBWrite, Name: "drafts"}, `kb_write = ["drafts"]`},
-	} {
-		if got := policyLine(c.r); got != c.want {
-			t.Errorf("%v: %s, want %s", c.r, got, c.want)
-		}
-	}
-	for code, want := range map[caps.Code]string{
-		caps.CapMissing: "layer takes it away; it would have to leave env", caps.ToolHidden: "layer hides the tool",
-	} {
-		if got := hint(caps.Request{Family: caps.Env, Name: "A"}, code, "layer"); !strings.HasPrefix(got, want) {
-			t.Errorf("%v: %s", code, got)
-		}
-	}
-	if got := hint(caps.Request{Family: caps.Tool}, caps.ToolHidden, ""); got != "there is no such tool for this run" {
-		t.Error(got)
-	}
-	for f, want := range map[caps.Family]string{
-		caps.Exec: "exec_spawns", caps.KBWrite: "kb_write_bytes",
-		caps.Agents: "max_depth", caps.Time: "a limit of",
-	} {
-		if got := limitHint(f, caps.BudgetExhausted); !strings.Contains(got, want) {
-			t.Errorf("%v: %s", f, got)
-		}
-	}
-}
-
 // What went wrong has its number and its words, for the guest and for the record;
 // what the host itself could not do is spelled out in neither.
 func TestWordsOfFailures(t *testing.T) {

@@ -343,6 +343,7 @@ var packages = map[string]drawing{
 		"internal/effect/model":    "the words of a request to a model, read once and judged",
 		"caps":                     "turns arguments into requests",
 		"hostcalls/gate":           "the one door",
+		"hostcalls/hints":          "what the guest is told to ask for",
 		"internal/engine/abi":      "is a table of functions",
 		"internal/record/audit":    "records what came of a call",
 		"internal/effect/web":      "what is judged of a request is what is sent",
@@ -354,6 +355,7 @@ var packages = map[string]drawing{
 	"internal/effect/wasi": {3, doors{
 		"internal/engine/abi": "is a table of functions",
 	}},
+	"hostcalls/hints": {1, doors{"caps": "requests, as a policy would grant them"}},
 	"hostcalls/gate": {2, doors{
 		"caps":                  "decides by the set that holds now",
 		"internal/record/audit": "records before it answers",
