@@ -62,8 +62,8 @@ func TestPipesDoNotBlock(t *testing.T) {
 		dir := goodTree().without(name).dir(t)
 		pipe := filepath.Join(dir, name)
 		must(t, syscall.Mkfifo(pipe, 0o644))
-		within10s(t, func() { wantRefused(t, dir, "entry_type") })
-		within10s(t, func() { wantRefused(t, pipe, "entry_type") })
+		returns(t, func() { wantRefused(t, dir, "entry_type") })
+		returns(t, func() { wantRefused(t, pipe, "entry_type") })
 	}
 	// Control: opening the pipe as files are opened waits.
 	pipe := filepath.Join(t.TempDir(), "pipe")
@@ -87,13 +87,13 @@ func TestPipesDoNotBlock(t *testing.T) {
 	wantRefused(t, "/dev/null", "entry_type")
 }
 
-func within10s(t *testing.T, f func()) {
+func returns(t *testing.T, f func()) {
 	t.Helper()
 	done := make(chan struct{})
 	go func() { defer close(done); f() }()
 	select {
 	case <-done:
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("it waits")
 	}
 }
@@ -264,7 +264,7 @@ func TestReplacedBetweenLookAndOpen(t *testing.T) {
 	for _, name := range []string{"a", "b", "pipe", "link"} {
 		d := &dirReader{files: map[string][]byte{}, left: MaxTotal}
 		var err error
-		within10s(t, func() { err = d.file(root, "x", name, info) })
+		returns(t, func() { err = d.file(root, "x", name, info) })
 		if want := name == "a"; (err == nil) != want || (d.files["x"] != nil) != want {
 			t.Errorf("%s in the place of a: %q, %v", name, d.files["x"], err)
 		}

@@ -87,7 +87,7 @@ func freeze(t *testing.T, children []*child) {
 		if err := c.cmd.Process.Signal(unix.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}
-		for deadline := time.Now().Add(10 * time.Second); ; {
+		for deadline := time.Now().Add(time.Minute); ; {
 			p, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", c.cmd.Process.Pid))
 			if _, state, _ := strings.Cut(string(p), ") "); err == nil && strings.HasPrefix(state, "T") {
 				break

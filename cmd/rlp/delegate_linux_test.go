@@ -70,7 +70,7 @@ func held(t *testing.T, most int) (fds, goroutines, children int) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for until := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > most && time.Now().Before(until); {
+	for until := time.Now().Add(time.Minute); runtime.NumGoroutine() > most && time.Now().Before(until); {
 		<-tick.C
 	}
 	links, err := os.ReadDir("/proc/self/fd")

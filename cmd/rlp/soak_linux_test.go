@@ -101,7 +101,7 @@ func (h *house) measure(tmp string) state {
 func (h *house) settle(tmp string, before state) state {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	for until := time.Now().Add(20 * time.Second); ; <-tick.C {
+	for until := time.Now().Add(time.Minute); ; <-tick.C {
 		s := h.measure(tmp)
 		if s.goroutines <= before.goroutines && s.files <= before.files && s.children <= before.children ||
 			time.Now().After(until) {

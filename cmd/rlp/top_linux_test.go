@@ -43,7 +43,7 @@ func (s *shownText) read(f *os.File) {
 // until waits until text was written.
 func (s *shownText) until(t *testing.T, text string) {
 	t.Helper()
-	late := time.After(20 * time.Second)
+	late := time.After(time.Minute)
 	for {
 		s.mu.Lock()
 		found := strings.Contains(s.text.String(), text)

@@ -69,7 +69,7 @@ func TestWhatWasLeftBehindIsClosedLater(t *testing.T) {
 	close(out.let)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for until := time.Now().Add(20 * time.Second); held(t, dir) > 0 || !lib.Room(memory); <-tick.C {
+	for until := time.Now().Add(time.Minute); held(t, dir) > 0 || !lib.Room(memory); <-tick.C {
 		if time.Now().After(until) {
 			t.Fatal("the handle of the grant is never closed, or the memory never given back")
 		}

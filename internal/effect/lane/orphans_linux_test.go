@@ -40,7 +40,7 @@ func reside(t *testing.T, l Lane, work string) *resident {
 		}
 		r.ended <- result
 	}()
-	for until := time.Now().Add(20 * time.Second); !exists(filepath.Join(work, "begun")); pause() {
+	for until := time.Now().Add(time.Minute); !exists(filepath.Join(work, "begun")); pause() {
 		if time.Now().After(until) {
 			t.Fatal("it does not begin")
 		}

@@ -144,7 +144,7 @@ func exit() abi.Func {
 }
 
 const (
-	wide  = 10 * time.Second // for what ends by itself
+	wide  = time.Minute // for what ends by itself, however busy the machine is
 	quick = 50 * time.Millisecond
 )
 

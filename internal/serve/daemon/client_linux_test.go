@@ -117,7 +117,7 @@ func serve(t *testing.T, dir string, handle func(ctx context.Context, call *Call
 		case err := <-s.done:
 			s.done <- err
 			return err
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatal("it serves on")
 			return nil
 		}

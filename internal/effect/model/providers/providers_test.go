@@ -286,7 +286,7 @@ func TestCancellationIsPrompt(t *testing.T) {
 			}
 			select {
 			case <-s.Gone:
-			case <-time.After(10 * time.Second):
+			case <-time.After(time.Minute):
 				t.Errorf("%s %s: the provider goes on", kind, name)
 			}
 		}
