@@ -8,6 +8,7 @@ import (
 	"runloop.dev/rlp/internal/serve/service"
 	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/compose"
+	"runloop.dev/rlp/launcher/run"
 )
 
 // A disclosure is what who does not operate is told of a launch: nothing of the layer
@@ -35,26 +36,34 @@ func (h *Host) tell(who *service.Caller, c *compose.Composition) *disclosure {
 
 // text is a text as it may be told.
 func (t *disclosure) text(s string) string {
-	if t.c.Origin.Sent {
-		for _, r := range t.c.Paths.Redirects {
-			if r.Layer == "base" {
-				s = strings.ReplaceAll(s, r.Path, r.Written)
-			}
-		}
+	for _, r := range t.untold() {
+		s = strings.ReplaceAll(s, r.Path, r.Written)
 	}
 	return t.home(s)
 }
 
-// written are capabilities of the bundle as it wrote them.
+// untold are the paths of which it is not told where links lead: those of files that
+// layers name, where the bundle does not name the same, and all that a bundle names
+// which was sent.
+func (t *disclosure) untold() []run.Redirect {
+	return slices.DeleteFunc(slices.Clone(t.c.Paths.Redirects), func(r run.Redirect) bool {
+		if r.Layer == "base" {
+			return !t.c.Origin.Sent
+		}
+		return r.Family != caps.FS || r.Link == "" || slices.ContainsFunc(t.c.Policy.Base, func(e caps.Entry) bool {
+			return e.Grant.Family == caps.FS && e.Grant.Scope == r.Path
+		})
+	})
+}
+
+// written are capabilities as they were written.
 func (t *disclosure) written(list []string) []string {
-	if !t.c.Origin.Sent {
-		return list
-	}
-	list = slices.Clone(list)
+	list, links := slices.Clone(list), t.untold()
 	for i, capability := range list {
-		for _, r := range t.c.Paths.Redirects {
-			if verb, is := strings.CutSuffix(capability, ":"+r.Path); is && r.Layer == "base" {
-				list[i] = verb + ":" + r.Written
+		for _, r := range links {
+			verb, below, is := strings.Cut(capability, ":"+r.Path)
+			if is && (below == "" || below[0] == '/') {
+				list[i] = verb + ":" + r.Written + below
 				break
 			}
 		}
@@ -93,9 +102,12 @@ func (t *disclosure) report(r *launcher.Report) {
 		}
 	}
 	r.Changes, r.Violations = changes, t.violations(r.Violations)
-	var warnings []string
+	var warnings, links []string
+	for _, l := range t.untold() {
+		links = append(links, l.String())
+	}
 	for _, w := range r.Warnings {
-		if !t.c.Origin.Sent || !slices.Contains(r.Beside, w) {
+		if (!t.c.Origin.Sent || !slices.Contains(r.Beside, w)) && !slices.Contains(links, w) {
 			warnings = append(warnings, t.text(w))
 		}
 	}

@@ -444,6 +444,40 @@ func TestRequestsLearnNothingOfPathsOfTheirBundle(t *testing.T) {
 	}
 }
 
+// Where a link leads by which a file of the operator's names a path is not told to
+// who sent a bundle that asks for all, whatever it leads to; who operates is.
+func TestRequestsLearnNothingOfTheOperatorsLinks(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(dir, "link")
+	err = errors.Join(os.Mkdir(filepath.Join(dir, "secret"), 0o700), os.Mkdir(filepath.Join(dir, "other"), 0o700))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := testingHost(t, "[security]\nrun_grant = \"linked\"\npath_profile = \"relaxed\"\n")
+	h.put(t, "caps/profiles/linked.toml", "[capabilities]\nfs = [\""+link+"\"]\n")
+	ask := func(may service.Rights) string {
+		h.who.May = may
+		return h.answer(t, &service.Request{Door: service.HTTP, Bundle: archived(t, "sent", "fs = [\"/\"]\n", importing(t))})
+	}
+	var told []string
+	for _, leads := range []string{"secret", "other"} {
+		_ = os.Remove(link)
+		if err := os.Symlink(filepath.Join(dir, leads), link); err != nil {
+			t.Fatal(err)
+		}
+		told = append(told, ask(service.Launch|service.Read))
+		if said := ask(service.Launch | service.Read | service.Operate); !strings.Contains(said, filepath.Join(dir, leads)) {
+			t.Errorf("control: who operates is told %s", said)
+		}
+	}
+	if told[0] != told[1] || !strings.Contains(told[0], "fs:read:"+link) {
+		t.Errorf("told is\n%s\nand\n%s", told[0], told[1])
+	}
+}
+
 // answer is all that a caller is told of a run.
 func (h *testHost) answer(t *testing.T, q *service.Request) string {
 	t.Helper()
