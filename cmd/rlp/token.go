@@ -52,7 +52,14 @@ narrows anyway. The grant is copied: a later edit of its file changes nothing.`,
   rlp token new --name watcher --may read --expires 2027-01-01
   rlp token new --name runner-7 --cert runner-7.example`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return a.tokenNew(f) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			for _, flag := range []string{"grant", "cert"} { // what narrows is not left out by a variable that is not set
+				if c.Flags().Changed(flag) && c.Flag(flag).Value.String() == "" {
+					return usagef("--%s is empty; give a value, or leave it out", flag)
+				}
+			}
+			return a.tokenNew(f)
+		},
 	}
 	c.Flags().StringVar(&f.name, "name", "", "the `NAME` that logs call its holder by")
 	c.Flags().StringVar(&f.grant, "grant", "", "the `FILE` of a grant or override that narrows what is asked with it")
