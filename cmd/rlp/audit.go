@@ -102,7 +102,8 @@ func (a *app) auditTailCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if f.Run != "" { // as all others take it
+			const whole = 36
+			if f.Run != "" && len(f.Run) < whole { // as all others take it
 				err = withRun(c.Context(), a, f.Run, func(_ context.Context, _ *kb.Store, id string) error {
 					filter.Run = id
 					return nil
