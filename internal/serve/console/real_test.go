@@ -86,7 +86,7 @@ func served(t *testing.T) *realService {
 			t.Fatal(err)
 		}
 	}
-	note := "# A note\n\nSee ../private/<img src=x onerror=window.pwned=1>.md\n"
+	note := "# A note\n\nSee ../private/<img src=x onerror=window.pwned=1>.md\n\ninclude: ../private/salary.md\n"
 	if err := os.WriteFile(filepath.Join(s.notes, "<img src=x onerror=window.pwned=1>\u202e.md"), []byte(note),
 		0o600); err != nil {
 		t.Fatal(err)
