@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"os"
 	"strconv"
-	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
-
 	"runloop.dev/rlp/internal/effect/lane/sandbox"
 )
 
@@ -173,11 +171,3 @@ func (l *bwrap) Check(ctx context.Context) error {
 
 // Controls implements [Lane].
 func (l *bwrap) Controls() Controls { return l.rooted() }
-
-// bwrapRemedy is what an operator can do about what bubblewrap says.
-func bwrapRemedy(says string) string {
-	if strings.Contains(says, "Unknown option") {
-		return "bubblewrap 0.8 or newer"
-	}
-	return nsRemedy(unix.EPERM)
-}

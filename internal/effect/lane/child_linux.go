@@ -12,30 +12,6 @@ import (
 	"runloop.dev/rlp/internal/effect/lane/sandbox"
 )
 
-// A child is one program that was started, and our ends of its streams.
-type child struct {
-	lane  *native
-	pid   int
-	pidfd int
-	ended bool // and reaped
-	said  int  // what stands between rlp and the program reports here; -1: nothing does
-	words []byte
-	mute  bool // it has said all
-	code  int
-	over  bool // nothing of the program is left: what stood before it ends by itself
-
-	in       int // -1: closed
-	pending  []byte
-	out, err stream
-}
-
-// A stream is what a child writes: what is kept is bounded, all of it is read.
-type stream struct {
-	fd  int // -1: at its end
-	max int
-	Output
-}
-
 // ends are the child's ends of its streams, which are closed once it has them.
 type ends [3]int
 
@@ -169,9 +145,6 @@ func (n *native) limitData(pid int) {
 	most := uint64(n.cfg.Bounds.orDefault().Memory)
 	_ = unix.Prlimit(pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: most, Max: most}, nil)
 }
-
-// killTime is how long what was killed may take to be gone.
-const killTime = 5 * time.Second
 
 // watch serves the child's streams until it has ended, or must; then nothing of
 // its group is left, and what it wrote has been read.

@@ -80,27 +80,6 @@ func (s *start) root() []string {
 	return append([]string{"--rootfs", s.state.path("root"), s.program}, s.args...)
 }
 
-func (e *engine) global(s *state) []string {
-	if e.docker {
-		return []string{"--config", s.path("client"), "--context", "default"}
-	}
-	line := []string{
-		"--remote=false", "--log-level", "error", "--events-backend", "none", "--hooks-dir", s.path("hooks"),
-		"--default-mounts-file", s.path("mounts.conf"),
-	}
-	if e.cgroupfs {
-		line = append(line, "--cgroup-manager", "cgroupfs")
-	}
-	if e.runtime != "" {
-		line = append(line, "--runtime", e.runtime)
-	}
-	if e.private { // nothing of the operator's podman is touched
-		line = append(line, "--root", s.path("s"), "--runroot", s.path("r"), "--tmpdir", s.path("t"), "--storage-driver",
-			"vfs")
-	}
-	return line
-}
-
 func (e *engine) only(s *start) []string {
 	if e.docker {
 		return nil

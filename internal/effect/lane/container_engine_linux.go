@@ -3,8 +3,6 @@ package lane
 import (
 	"bytes"
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,17 +11,6 @@ import (
 
 	"golang.org/x/sys/unix"
 )
-
-// An engine is the command line that starts containers.
-type engine struct {
-	path     string
-	docker   bool
-	rootless bool   // podman without root: users are mapped
-	private  bool   // it keeps all in the state of the run
-	runtime  string // "" is its own choice
-	cgroupfs bool   // no systemd to ask for control groups
-	env0     []string
-}
 
 // enginePath is where engines and what they need are looked for.
 const enginePath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -159,40 +146,3 @@ func lastLine(text []byte) string {
 // trialProgram is none: what an engine cannot find in a container that it made
 // shows that it can make one.
 const trialProgram = "/rlp/no/such/program"
-
-// trial makes a container with every control, and has nothing run in it.
-func (k *container) trial(ctx context.Context) error {
-	s, err := k.begin(containerName(k.cfg.ID), &Command{
-		Program: trialProgram, Timeout: engineTime, Folders: k.cfg.Folders,
-		Leased: k.cfg.Leased,
-	})
-	if errors.Is(err, ErrView) {
-		return &UnsupportedError{Lane: "container", Why: err.Error()}
-	}
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, engineTime)
-	defer cancel()
-	cmd := k.engine.command(ctx, k.state, s.line()...)
-	env, err := envFile(nil)
-	if err != nil {
-		return err
-	}
-	defer env.Close()
-	var said bytes.Buffer
-	cmd.Stderr, cmd.ExtraFiles = &said, []*os.File{env}
-	err = cmd.Run()
-	k.collect()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() == 127 {
-		return nil
-	}
-	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("trying a container: %w", err)
-	}
-	return &UnsupportedError{
-		Lane: "container", Why: filepath.Base(k.engine.path) + " makes no container here: " + lastLine(said.Bytes()),
-		Remedy: "what it wants is in its own words; docs/exec.md says how to try it by hand",
-	}
-}

@@ -1,14 +1,15 @@
 package lane
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 
 	"golang.org/x/sys/unix"
 	"runloop.dev/rlp/internal/effect/lane/sandbox"
@@ -17,20 +18,6 @@ import (
 // ErrView is wrapped by an error about what a program is to see and cannot be
 // shown, or kept from it.
 var ErrView = errors.New("no view of the agent's files can be made")
-
-// container runs each program in a container of its own, by the command line of
-// podman or docker.
-type container struct {
-	cfg Config
-	own ContainerConfig
-
-	mu      sync.Mutex // one program at a time
-	engine  *engine
-	state   *state
-	host    *native // its working folder; nothing is run in it
-	watcher *watcher
-	conmons []int // processes of podman that are to be waited for
-}
 
 // Container is the lane "container" of one run. It starts nothing.
 func Container(cfg Config) (Lane, error) {
@@ -225,4 +212,41 @@ func (k *container) Close() error {
 	}
 	k.watcher, k.state, k.host = nil, nil, nil
 	return errors.Join(errs...)
+}
+
+// trial makes a container with every control, and has nothing run in it.
+func (k *container) trial(ctx context.Context) error {
+	s, err := k.begin(containerName(k.cfg.ID), &Command{
+		Program: trialProgram, Timeout: engineTime, Folders: k.cfg.Folders,
+		Leased: k.cfg.Leased,
+	})
+	if errors.Is(err, ErrView) {
+		return &UnsupportedError{Lane: "container", Why: err.Error()}
+	}
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, engineTime)
+	defer cancel()
+	cmd := k.engine.command(ctx, k.state, s.line()...)
+	env, err := envFile(nil)
+	if err != nil {
+		return err
+	}
+	defer env.Close()
+	var said bytes.Buffer
+	cmd.Stderr, cmd.ExtraFiles = &said, []*os.File{env}
+	err = cmd.Run()
+	k.collect()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == 127 {
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("trying a container: %w", err)
+	}
+	return &UnsupportedError{
+		Lane: "container", Why: filepath.Base(k.engine.path) + " makes no container here: " + lastLine(said.Bytes()),
+		Remedy: "what it wants is in its own words; docs/exec.md says how to try it by hand",
+	}
 }

@@ -16,16 +16,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A state is a folder for the time of a run: what the engine is told by files,
-// and all that podman keeps. It is where no grant leads. It is locked while its
-// maker lives.
-type state struct {
-	dir  string
-	lock *os.File
-}
-
-func (s *state) path(name string) string { return filepath.Join(s.dir, name) }
-
 // statePrefix begins the names of states; the rest is short, for an engine makes
 // sockets below.
 func statePrefix() string { return "rlp-" + strconv.Itoa(os.Getuid()) + "-" }
@@ -180,13 +170,6 @@ func (e *engine) ending(s *state, name string) []string {
 		line = append(line, "--time", "0")
 	}
 	return append(line, name)
-}
-
-// A watcher is a process that outlives an rlp that is killed, and ends its
-// container then: it waits for a word that only a living rlp says.
-type watcher struct {
-	cmd  *exec.Cmd
-	word *os.File
 }
 
 // watch starts the watcher of a container.

@@ -75,3 +75,24 @@ type Bounds struct {
 	Memory int64 // bytes
 	Pids   int64
 }
+
+// A Level is how well a lane keeps a control.
+type Level uint8
+
+// The levels, as `rlp lanes` names them.
+const (
+	Unsupported Level = iota
+	BestEffort
+	Enforced
+)
+
+// String is the level's word.
+func (l Level) String() string {
+	switch l {
+	case BestEffort:
+		return "best_effort"
+	case Enforced:
+		return "enforced"
+	}
+	return "unsupported"
+}

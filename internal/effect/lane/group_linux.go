@@ -13,16 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A group is a control group of its own for the programs of a run: what is
-// started in it stays in it, whatever sessions it makes, and ends with it.
-type group struct {
-	path   string
-	dir    int // a handle of it, locked as long as its maker lives
-	events int // cgroup.events
-
-	memory, pids bool // it bounds them
-}
-
 // makeGroup makes a group below our own, or nil where we may not, or where a
 // group cannot be ended as one (before Linux 5.14).
 func makeGroup(id string, b Bounds) *group {

@@ -11,16 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A groupsV1 is what bounds memory and processes of programs where the first
-// version of control groups has the controllers: a group in each hierarchy,
-// below our own. Threads are put into it one by one, and what a thread starts is
-// in the thread's group from its first instruction, so that nothing is started
-// outside and moved later.
-type groupsV1 struct {
-	memory, pids string // the groups; "" where none is to be had
-	locks        []int
-}
-
 // spawnerThreads is the spawner: a thread in the group that is no program's.
 const spawnerThreads = 1
 
@@ -103,17 +93,6 @@ func (n *native) boundsMemory() bool {
 // boundsPids is the same of how many they are.
 func (n *native) boundsPids() bool {
 	return n.group != nil && n.group.pids || n.groupsV1.pids != ""
-}
-
-// keeps refuses to start a program whose bounds were asked for, in a lane that
-// promises to keep them, where no group does: one that could be made when the
-// lane was tried may not be there now.
-func (n *native) keeps() error {
-	asked := n.cfg.Bounds
-	if n.outer == nil || (asked.Memory == 0 || n.boundsMemory()) && (asked.Pids == 0 || n.boundsPids() || countsOwn()) {
-		return nil
-	}
-	return &UnsupportedError{Lane: n.Name(), Why: "no control group that bounds memory and processes can be made any more"}
 }
 
 // oomKills counts, until something else is started, what was ended for want of

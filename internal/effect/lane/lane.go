@@ -8,32 +8,9 @@ package lane
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"strings"
+	"os"
 	"time"
 )
-
-// A Level is how well a lane keeps a control.
-type Level uint8
-
-// The levels, as `rlp lanes` names them.
-const (
-	Unsupported Level = iota
-	BestEffort
-	Enforced
-)
-
-// String is the level's word.
-func (l Level) String() string {
-	switch l {
-	case BestEffort:
-		return "best_effort"
-	case Enforced:
-		return "enforced"
-	}
-	return "unsupported"
-}
 
 // A Lane runs the programs of one run of an agent, one at a time.
 type Lane interface {
@@ -127,111 +104,20 @@ type Config struct {
 	noLinks bool // for tests: as where no broker judges links
 }
 
-// Open is the lane that config.toml names, for one run, checked: what it is
-// asked for is enforced, or there is none. "auto" is the first of the ranking that
-// is. The lane "native" is taken at the operator's word, whatever it promises.
-func Open(ctx context.Context, name string, cfg Config) (Lane, error) {
-	if name == "auto" {
-		return automatic(ctx, cfg)
-	}
-	l, err := open(name, cfg)
-	if err != nil {
-		return nil, err
-	}
-	if err := checked(ctx, l, cfg.Bounds); err != nil {
-		return nil, errors.Join(err, l.Close())
-	}
-	return l, nil
+// pipes are a program's own ends of its standard input and output.
+type pipes struct {
+	stdin, stdout *os.File
+	stderr        Output // what it wrote there, however it ended
 }
 
-// open is a lane by its name, unchecked.
-func open(name string, cfg Config) (Lane, error) {
-	switch name {
-	case "native":
-		return Native(cfg)
-	case "ns":
-		return newNS(cfg)
-	case "bwrap":
-		return newBwrap(cfg)
-	case "container":
-		return Container(cfg)
+func (p *pipes) keep(stderr Output) {
+	if p != nil {
+		p.stderr = stderr
 	}
-	return nil, &UnsupportedError{Lane: name, Why: "this version does not have it"}
 }
 
-// ranking is how "auto" looks for a lane, the strongest first, by what the probes
-// of docs/lanes.md found. The lane "native" is none that it takes.
-var ranking = [...]string{"ns", "bwrap", "container"}
-
-func automatic(ctx context.Context, cfg Config) (Lane, error) {
-	var why []string
-	for _, name := range ranking {
-		l, err := Open(ctx, name, cfg)
-		if err == nil {
-			return l, nil
-		}
-		if ctx.Err() != nil {
-			return nil, err
-		}
-		var u *UnsupportedError
-		if !errors.As(err, &u) {
-			return nil, err
-		}
-		why = append(why, u.Lane+": "+u.Text())
+func (p *pipes) close() {
+	if p != nil {
+		_, _ = p.stdin.Close(), p.stdout.Close()
 	}
-	return nil, &UnsupportedError{Lane: "auto", Why: "no lane here enforces all that is asked for (" + strings.Join(why,
-		"; ") + ")"}
-}
-
-// checked tries l, and looks whether it enforces what it must.
-func checked(ctx context.Context, l Lane, bounds Bounds) error {
-	if err := bounds.roomFor(l.Name()); err != nil {
-		return err
-	}
-	if err := l.Check(ctx); err != nil {
-		return err
-	}
-	controls := l.Controls()
-	for _, c := range asked(bounds) {
-		label := controls[c]
-		if label.Level == Enforced || l.Name() == "native" && (label.Level == BestEffort || c != Memory && c != Pids) {
-			continue
-		}
-		return &UnsupportedError{
-			Lane: l.Name(), Why: fmt.Sprintf("%s is %s: %s", c, label.Level, label.Why),
-			Remedy: label.Remedy,
-		}
-	}
-	return nil
-}
-
-// What a program can be refused for.
-var (
-	ErrNotExist   = errors.New("no such program")
-	ErrNotProgram = errors.New("not an executable regular file")
-	ErrClosed     = errors.New("no folder for programs")
-	ErrNotData    = errors.New("it can be run, or is no file")
-	ErrDir        = errors.New("not a folder within the working folder")
-	ErrTooBig     = errors.New("more arguments and environment than the system takes")
-	ErrStray      = errors.New("processes that do not end")
-)
-
-// An UnsupportedError says that a lane is not to be had here, and what the
-// operator can do about it, where there is anything.
-type UnsupportedError struct {
-	Lane, Why, Remedy string
-
-	links bool // it is to be had where links are not judged
-}
-
-func (e *UnsupportedError) Error() string {
-	return fmt.Sprintf("the lane %s is not available: %s", e.Lane, e.Text())
-}
-
-// Text is the error without the lane's name.
-func (e *UnsupportedError) Text() string {
-	if e.Remedy == "" {
-		return e.Why
-	}
-	return e.Why + " (" + e.Remedy + ")"
 }

@@ -7,48 +7,15 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
-
 	"runloop.dev/rlp/internal/effect/lane/sandbox"
 )
-
-// native runs programs as the operator's own processes. It takes from them what
-// can be taken without privileges and without a start of their own: see harden.
-// They still see the operator's files. The lanes with sandboxes are built on it.
-type native struct {
-	cfg   Config
-	outer outer // nil: programs are started by rlp itself
-
-	mu       sync.Mutex // one program at a time
-	opened   bool
-	spawner  *spawner
-	work     *os.File
-	group    *group // nil where there is none to be had
-	groups   int    // made so far
-	groupsV1 *groupsV1
-	leader   int    // what was started for a sandbox, until it is swept
-	leaving  *child // what stood before the last program, and ends by itself
-	wake     int    // an eventfd: ctx has ended
-	null     *os.File
-	buf      []byte
-
-	unjudged string // why no broker judges links; "": one does
-}
 
 // Native is the native lane of one run. It opens nothing before the first Run.
 func Native(cfg Config) (Lane, error) {
 	return &native{cfg: cfg, wake: -1}, nil
-}
-
-// Name implements [Lane].
-func (n *native) Name() string {
-	if n.outer != nil {
-		return n.outer.name()
-	}
-	return "native"
 }
 
 // Check implements [Lane]: what is missing shows when a program is started.
@@ -243,22 +210,6 @@ func (n *native) dir(dir string) (int, error) {
 	return fd, nil
 }
 
-func (n *native) within(dir string) (string, error) {
-	if filepath.IsAbs(dir) {
-		var err error
-		if dir, err = filepath.Rel(n.cfg.Work, dir); err != nil {
-			return "", ErrDir
-		}
-	}
-	if dir == "" {
-		dir = "."
-	}
-	if !filepath.IsLocal(dir) {
-		return "", ErrDir
-	}
-	return dir, nil
-}
-
 // Close implements [Lane].
 func (n *native) Close() error {
 	n.mu.Lock()
@@ -307,4 +258,15 @@ func (n *native) tidy() error {
 		}
 	}
 	return nil
+}
+
+// keeps refuses to start a program whose bounds were asked for, in a lane that
+// promises to keep them, where no group does: one that could be made when the
+// lane was tried may not be there now.
+func (n *native) keeps() error {
+	asked := n.cfg.Bounds
+	if n.outer == nil || (asked.Memory == 0 || n.boundsMemory()) && (asked.Pids == 0 || n.boundsPids() || countsOwn()) {
+		return nil
+	}
+	return &UnsupportedError{Lane: n.Name(), Why: "no control group that bounds memory and processes can be made any more"}
 }

@@ -133,3 +133,11 @@ func countsOwn() bool {
 	n, err2 := strconv.Atoi(minor)
 	return err1 == nil && err2 == nil && (m > 5 || m == 5 && n >= 14)
 }
+
+// bwrapRemedy is what an operator can do about what bubblewrap says.
+func bwrapRemedy(says string) string {
+	if strings.Contains(says, "Unknown option") {
+		return "bubblewrap 0.8 or newer"
+	}
+	return nsRemedy(unix.EPERM)
+}

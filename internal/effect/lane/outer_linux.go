@@ -15,17 +15,6 @@ import (
 	"runloop.dev/rlp/internal/effect/lane/sandbox"
 )
 
-// An outer is what stands between rlp and its programs, in the lanes that have
-// something: it is started instead of a program, and given a [plan].
-type outer interface {
-	name() string
-	// order is how c is started: these files are the program's streams. What it
-	// returns beside is to be closed when the order was carried out.
-	order(ch *child, p *pinned, c *Command, files []uintptr) (*order, []*os.File, error)
-	// started is what an error of the order's means.
-	started(err error) error
-}
-
 // plan is what a confined rlp shall do for c, p being its program.
 func (n *native) plan(p *pinned, c *Command) (*sandbox.Plan, error) {
 	var st unix.Stat_t

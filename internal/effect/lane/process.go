@@ -79,21 +79,3 @@ func (p *Process) End() (*Result, error) {
 
 // Stderr is what the program wrote there, after its end.
 func (p *Process) Stderr() Output { return p.pipes.stderr }
-
-// pipes are a program's own ends of its standard input and output.
-type pipes struct {
-	stdin, stdout *os.File
-	stderr        Output // what it wrote there, however it ended
-}
-
-func (p *pipes) keep(stderr Output) {
-	if p != nil {
-		p.stderr = stderr
-	}
-}
-
-func (p *pipes) close() {
-	if p != nil {
-		_, _ = p.stdin.Close(), p.stdout.Close()
-	}
-}

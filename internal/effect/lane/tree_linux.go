@@ -64,9 +64,6 @@ func endOrphans(end func(pid int) bool) error {
 	return nil
 }
 
-// pause gives what was killed a moment to end.
-func pause() { _, _ = unix.Poll(nil, 1) }
-
 func children() ([]int, error) {
 	tasks, err := filepath.Glob("/proc/self/task/*/children")
 	if err != nil || len(tasks) == 0 { // a kernel that does not list them
