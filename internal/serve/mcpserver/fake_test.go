@@ -126,7 +126,7 @@ func (f *fakeHost) Launch(ctx context.Context, c *service.Caller, q *service.Req
 		r.Result = json.RawMessage(`{"got":"little"}`)
 	case "clock":
 		f.record(c, b, q.Agent, 2, &audit.DecisionRecord{
-			Cap: "time.now", Op: "clock_time_get", Deny: true,
+			Cap: "time.now", Op: "clock_time_get", Deny: true, Severity: audit.Warn,
 			Reason: "cap_missing",
 		}, nil)
 		n, r.Usage.Denied = 2, 1
