@@ -50,12 +50,12 @@ func (r *run) link() ([]abi.Func, func(), error) {
 		return nil, nil, errors.Join(err, j.Close())
 	}
 	clock, onClock := r.clock()
-	begun := false
-	begins(own, &begun)
+	before := r.gate.Calls()
 	sys, err := wasi.New(wasi.Config{
 		Args: append([]string{r.spec.Agent}, r.spec.Args...), Env: env,
 		Stdin: bytes.NewReader(r.input), Stdout: &r.out, Stderr: &r.err,
-		FS: j, OnReject: fsGate.Reject, Clock: clock, OnClock: onClock, Begun: &begun, Random: r.random(), MaxFiles: maxFiles,
+		FS: j, OnReject: fsGate.Reject, Clock: clock, OnClock: onClock, Random: r.random(), MaxFiles: maxFiles,
+		Begun: func() bool { return r.gate.Calls() > before },
 	})
 	if err != nil {
 		return nil, nil, errors.Join(err, j.Close())
@@ -66,17 +66,6 @@ func (r *run) link() ([]abi.Func, func(), error) {
 		funcs[i].Call = stopUnrecorded(r.gate, funcs[i].Call)
 	}
 	return r.floored(append(funcs, own...)), stop, nil
-}
-
-// begins has a host call say that the agent itself is at work, and no longer the
-// start of its language.
-func begins(own []abi.Func, begun *bool) {
-	for i, do := range own {
-		own[i].Call = func(ctx context.Context, mem []byte, stack []uint64) error {
-			*begun = true
-			return do.Call(ctx, mem, stack)
-		}
-	}
 }
 
 // floored makes the limits of the floor hold from the call on that marks the

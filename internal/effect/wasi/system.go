@@ -28,9 +28,9 @@ type Config struct {
 	// function's name, and once more before the first one that is no part of a
 	// language's own start, if the first was. An error ends the run.
 	OnClock func(op string, atStart bool) error
-	// Begun is set by the first call that is no part of a language's own start;
-	// whoever has calls beside these sets it, too. Nil: only these.
-	Begun *bool
+	// Begun reports whether the guest has made a call beside these, which is no part
+	// of a language's own start. It is asked when the time is. Nil: there are none.
+	Begun func() bool
 
 	// OnReject is called for each call that is refused because of a path that can
 	// be none: nothing, with a NUL, too long, not UTF-8 or above the root. The FS
@@ -51,9 +51,10 @@ type System struct {
 	args, env stringTable
 
 	onClock    func(op string, atStart bool) error
-	begun      *bool
-	clockUsed  bool // since the run has begun
-	startsUsed bool // before
+	elsewhere  func() bool // Begun
+	begun      bool        // by a call of these
+	clockUsed  bool        // since the run has begun
+	startsUsed bool        // before
 
 	onReject func(op string, text []byte)
 	isNone   bool   // the call under way named a path that can be none
@@ -74,8 +75,8 @@ func New(cfg Config) (*System, error) {
 		fs: cfg.FS, clock: cfg.Clock, random: cfg.Random, onClock: cfg.OnClock, onReject: cfg.OnReject,
 		fds: table{max: cfg.MaxFiles},
 	}
-	if s.begun = cfg.Begun; s.begun == nil {
-		s.begun = new(bool)
+	if s.elsewhere = cfg.Begun; s.elsewhere == nil {
+		s.elsewhere = func() bool { return false }
 	}
 	if s.clock == nil {
 		s.clock = NewVirtualClock()
@@ -152,8 +153,11 @@ func (s *System) stop(err error) Errno {
 
 // useClock lets the caller record that the guest asked for the time.
 func (s *System) useClock(op string) bool {
-	begun := *s.begun
-	if s.onClock == nil || s.clockUsed || s.startsUsed && !begun {
+	if s.onClock == nil || s.clockUsed {
+		return true
+	}
+	begun := s.begun || s.elsewhere()
+	if s.startsUsed && !begun {
 		return true
 	}
 	s.clockUsed, s.startsUsed = begun, true

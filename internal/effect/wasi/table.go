@@ -108,7 +108,7 @@ func (s *System) bind(name string, call method) func(context.Context, []byte, []
 	starting := isStart(name)
 	return func(ctx context.Context, mem []byte, stack []uint64) error {
 		if !starting {
-			*s.begun = true
+			s.begun = true
 		}
 		errno := call(s, ctx, mem, stack)
 		if s.isNone {
