@@ -17,14 +17,14 @@ func (a *app) auditVerifyCommand() *cobra.Command {
 	var f auditlog.Check
 	var proof string
 	c := &cobra.Command{
-		Use: "verify", Short: "Prove that the log is what was recorded, or name the first record that is not",
+		Use: "verify", Short: "Verify the log: report the first record that was changed, removed or inserted",
 		Args: cobra.NoArgs,
 		Long: `Checks every record against the log's tree, the tree against its signed checkpoints,
 and what leads to records against the records. Who holds the log's key can write all of
 that anew: a checkpoint that is kept outside of this host (--checkpoint, [audit] publish)
 shows that, and a log that was cut, too. Files of [audit] publish are read by themselves.
 
-It ends with 1 when something is not as it was recorded.`,
+It ends with 1 when it finds tampering or damage.`,
 		Example: `  rlp audit verify
   rlp audit verify --checkpoint /mnt/worm/rlp.checkpoints
   rlp audit verify --since last.checkpoint

@@ -50,7 +50,7 @@ func (a *app) capsShowCommand() *cobra.Command {
 func (a *app) capsDiffCommand() *cobra.Command {
 	var f compose.Flags
 	c := &cobra.Command{
-		Use: "diff BUNDLE", Short: "Print what each layer took away, or asked for in vain", Args: exactly("a BUNDLE"),
+		Use: "diff BUNDLE", Short: "Print what each layer took away, and unused override entries", Args: exactly("a BUNDLE"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			c, plan, err := a.reader().Plan(args[0], f)
 			if err != nil {

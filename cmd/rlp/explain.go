@@ -60,7 +60,7 @@ func (a *app) printExplanation(d *ask.Explanation) error {
 		say("  the agent's programs: %s", d.Variable)
 	}
 	if d.Scope != "" {
-		say("  the deepest scope that holds it: %s", d.Scope)
+		say("  the most specific matching rule: %s", d.Scope)
 	}
 	for _, v := range d.Votes {
 		line := fmt.Sprintf("  %-5s %s", verdict(v.Allow), v.Layer)

@@ -10,8 +10,6 @@ import (
 )
 
 // The help of every command fits 100 columns.
-//
-//rlp:holds D17
 func TestHelpFitsAPage(t *testing.T) {
 	a := &app{}
 	root := a.rootCommand()

@@ -17,7 +17,7 @@ import (
 func (a *app) lanesCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "lanes [LANE...]",
-		Short: "Say what this machine can keep programs from, by trying",
+		Short: "Test which sandbox controls work on this machine",
 		Long: `Each lane is opened and a program in it tries to reach what it was not given.
 A control is enforced, best_effort, or unsupported; where it is not enforced, why
 not and what to do about it follow. The last line is the lane that exec takes

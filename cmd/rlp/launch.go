@@ -53,7 +53,7 @@ func (f *launchFlags) register(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.auditAllow, "audit-allow", false, "store allowed calls in the audit log whatever config.toml says")
 	fs.BoolVar(&f.turns, "turns", false, "give the agent each line of this stdin as the input of a turn")
 	fs.BoolVar(&f.events, "events", false, "print the life of the run as NDJSON on stderr")
-	fs.BoolVar(&f.noDaemon, "no-daemon", false, "launch by itself, whoever else could (rlp daemon)")
+	fs.BoolVar(&f.noDaemon, "no-daemon", false, "do not use the daemon (rlp daemon)")
 }
 
 // parseLaunch reads the arguments of a launch by the flags that its command has,

@@ -156,7 +156,7 @@ func (a *app) mcpAcceptCommand() *cobra.Command {
 	var yes bool
 	c := &cobra.Command{
 		Use:   "accept NAME",
-		Short: "See what a server says that is not what it is known by, and accept it",
+		Short: "Review changed tool definitions of an MCP server, and accept them",
 		Long: `Accept shows how the names, descriptions and schemas of a server's tools differ from
 those that it is known by, as the run saw them that was refused, and takes the new ones in
 their place. It asks at a terminal; elsewhere --yes is needed. Nothing is accepted but what

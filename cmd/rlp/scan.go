@@ -13,7 +13,7 @@ import (
 func (a *app) auditScanCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "scan [PATH...|installed|home]",
-		Short: "Look for what gives back what should stay denied, and for what leaks together",
+		Short: "Scan for policy bypasses and risky combinations",
 		Long: `Scan looks at the home and at the installed agents, at one of the two, or at
 bundles and profiles by their paths:
 

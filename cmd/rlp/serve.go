@@ -39,9 +39,9 @@ func (a *app) serveCommand() *cobra.Command {
 		Use:   "serve",
 		Short: "Serve launches over HTTP, agents as tools (MCP), and a console, on one address",
 		Long: `Serve takes requests to launch agents, and does each as rlp launch would: the same
-merge, the same gate, the same record. What a request may have at most is the
-grant of its door (security.run_grant; without it, computing alone), met with
-what its caller may have; a request can only take away.
+merge, the same gate, the same record. A request starts from the default policy of
+the HTTP or MCP endpoint (security.run_grant; without it, computing alone) and from
+what its caller may have, and can only take away.
 
 It answers at <home>/run/serve.sock, and at the loopback address of [serve]
 listen, to the user who started it and to whoever has a token (rlp token new).

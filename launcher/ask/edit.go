@@ -123,7 +123,7 @@ func (ed *editor) grant() {
 		return
 	}
 	ed.made = append(ed.made, Edit{Layer: "base", Do: "add", What: what, Text: "add " + what +
-		" to policy.caps: only the bundle's author can, for nothing else widens" + ed.mustExist()})
+		" to policy.caps: operators can only restrict; ask the bundle's author" + ed.mustExist()})
 }
 
 // mustExist is what is said of a path that is to be granted. Nobody looks whether

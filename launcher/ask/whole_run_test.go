@@ -6,8 +6,6 @@ import (
 )
 
 // The beginning or the end of an id is enough, and one that means several names them.
-//
-//rlp:holds D8
 func TestOneIDOfMany(t *testing.T) {
 	ids := []string{"0198d2c4-aa", "0198d2c4-bb", "0198d2c5-ab", "0198d2c5-ab"}
 	for given, want := range map[string]string{

@@ -141,7 +141,8 @@ func refusal(spec *Spec, plan Plan) (Outcome, int, string) {
 		}
 	}
 	if list := starved(spec, plan); len(list) > 0 {
-		return Refused, StatusPolicy, fmt.Sprintf("what the agent was made for was taken away (reason 1 of %d): %s",
+		return Refused, StatusPolicy, fmt.Sprintf(
+			"blocked: policy removed a capability that the agent requires (reason 1 of %d): %s",
 			len(list), list[0].Message)
 	}
 	if spec.ExecRefused != "" && holds(plan.Effective, caps.Exec) {

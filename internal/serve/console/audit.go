@@ -178,7 +178,7 @@ func eventText(e *audit.Event) (what, about string) {
 	case audit.KindRunStart:
 		return "run began", strings.Join(e.Effective, " ")
 	case audit.KindCallDone:
-		return e.Verb + " came to an end: " + e.Status, e.ErrorSummary
+		return e.Verb + " ended: " + e.Status, e.ErrorSummary
 	case audit.KindCapsSwap:
 		return "narrowed by " + e.Source, e.Label
 	}

@@ -63,7 +63,7 @@ func (t *timeline) add(r *audit.Record) {
 		if t.done(e) {
 			return
 		}
-		k.Word, k.Op, k.Done, k.Took, k.Bytes, k.Failed = "came to an end", e.Verb, true, e.DurationMS, e.Bytes, failure(e)
+		k.Word, k.Op, k.Done, k.Took, k.Bytes, k.Failed = "ended", e.Verb, true, e.DurationMS, e.Bytes, failure(e)
 	case e.Kind == audit.KindRunStart:
 		k.Word, k.Target = "began", printable.Count(len(e.Effective), "grant")
 	case e.Kind == audit.KindCapsSwap:
