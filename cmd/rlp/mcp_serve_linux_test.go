@@ -120,7 +120,7 @@ func TestToolsOverStdio(t *testing.T) {
 		t.Errorf("under another grant: %s", text)
 	}
 	text, failed = told(t, wide, "probe", input("read", "/etc/hostname"))
-	if !failed || !strings.Contains(text, "fs.read /etc/hostname") || !strings.Contains(text, "cap_missing") {
+	if !failed || !strings.Contains(text, "fs.read /etc/hostname") || !strings.Contains(text, "path_not_permitted") {
 		t.Errorf("what the bundle did not ask for: %s", text)
 	}
 	var denied struct {
