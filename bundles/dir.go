@@ -42,14 +42,19 @@ func readDir(path string, info fs.FileInfo) (map[string][]byte, error) {
 }
 
 func (d *dirReader) folder(root *os.Root, name string) error {
-	info, err := root.Stat(".")
+	f, err := root.Open(".")
 	if err != nil {
 		return err
 	}
-	if err := checkOwner(name, info); err != nil {
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
 		return err
 	}
-	list, err := d.list(root, name)
+	if err := checkOwner(name, f, info); err != nil {
+		return err
+	}
+	list, err := d.list(f, name)
 	if err != nil {
 		return err
 	}
@@ -62,12 +67,7 @@ func (d *dirReader) folder(root *os.Root, name string) error {
 }
 
 // list returns the names in a folder, sorted.
-func (d *dirReader) list(root *os.Root, name string) ([]string, error) {
-	f, err := root.Open(".")
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
+func (d *dirReader) list(f *os.File, name string) ([]string, error) {
 	var list []string
 	for {
 		some, err := f.Readdirnames(256)
@@ -141,7 +141,7 @@ func (d *dirReader) file(root *os.Root, name, base string, info fs.FileInfo) err
 		return changed(name)
 	}
 	if !d.anyOwner {
-		if err := checkOwner(name, now); err != nil {
+		if err := checkOwner(name, f, now); err != nil {
 			return err
 		}
 	}

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"runloop.dev/rlp/internal/base/owner/ownertest"
 )
 
 // A directory bundle may not lead anywhere else. Each control reads what the
@@ -107,7 +109,11 @@ func TestWritableByOthers(t *testing.T) {
 			path := filepath.Join(dir, name)
 			info, err := os.Stat(path)
 			must(t, err)
-			must(t, os.Chmod(path, info.Mode()|mode))
+			if mode == 0o020 {
+				must(t, ownertest.Share(path, info.Mode()|mode))
+			} else {
+				must(t, os.Chmod(path, info.Mode()|mode))
+			}
 			e := wantRefused(t, dir, "owner")
 			if e.File != path || !strings.Contains(e.Hint, "chmod") {
 				t.Errorf("%s: %v", name, e)
@@ -137,12 +143,12 @@ func mustOpenOwned(t *testing.T) {
 	t.Helper()
 	info, err := os.Stat("/")
 	must(t, err)
-	if err := checkOwner("x", info); err != nil {
+	if err := checkOwner("x", nil, info); err != nil {
 		t.Errorf("what is root's is refused: %v", err)
 	}
 	stat := *info.Sys().(*syscall.Stat_t)
 	stat.Uid = uint32(os.Geteuid()) + 1
-	if err := checkOwner("x", fakeInfo{info, &stat}); err == nil {
+	if err := checkOwner("x", nil, fakeInfo{info, &stat}); err == nil {
 		t.Error("what is another user's is accepted")
 	}
 }

@@ -108,7 +108,7 @@ func openFile(path string, orModule bool) (files map[string][]byte, module *Bund
 	if !info.Mode().IsRegular() {
 		return nil, nil, noArchive("", info)
 	}
-	if err := checkOwner("", info); err != nil {
+	if err := checkOwner("", f, info); err != nil {
 		return nil, nil, err
 	}
 	if orModule && isModule(f) {

@@ -46,7 +46,7 @@ func newEngine(o Options, l layout) (*engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := db.MakeDir(l.kb, 0o077); err != nil {
+	if err := db.MakeDir(l.kb, false); err != nil {
 		return nil, err
 	}
 	if err := db.RoomLeft(l.kb); err != nil {

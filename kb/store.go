@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"strconv"
 	"sync"
@@ -117,10 +116,10 @@ func (s *Store) prepare() error {
 	// The home is often made by hand, and then others may look into it; what is
 	// private lies below.
 	for _, dir := range []struct {
-		path      string
-		forbidden fs.FileMode
-	}{{s.opt.Home, 0o022}, {s.layout.root, 0o022}, {s.layout.run, 0o077}} {
-		if err := db.MakeDir(dir.path, dir.forbidden); err != nil {
+		path       string
+		lookedInto bool
+	}{{s.opt.Home, true}, {s.layout.root, true}, {s.layout.run, false}} {
+		if err := db.MakeDir(dir.path, dir.lookedInto); err != nil {
 			return err
 		}
 	}

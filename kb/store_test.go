@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"runloop.dev/rlp/internal/base/owner/ownertest"
 	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/kb/journal"
@@ -133,7 +134,7 @@ func TestModes(t *testing.T) {
 	}
 	for mode, ok := range map[os.FileMode]bool{0o700: true, 0o755: true, 0o770: false, 0o702: false} {
 		hand := t.TempDir() // made by hand: others may look into it, and may not write
-		if err := os.Chmod(hand, mode); err != nil {
+		if err := ownertest.Share(hand, mode); err != nil {
 			t.Fatal(err)
 		}
 		s, err := kb.Open(t.Context(), kb.Options{Home: hand})

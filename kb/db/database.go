@@ -11,6 +11,7 @@ import (
 	"github.com/dgraph-io/badger/v4/options"
 	"golang.org/x/sys/unix"
 
+	"runloop.dev/rlp/internal/base/owner"
 	"runloop.dev/rlp/kb/journal"
 	"runloop.dev/rlp/kb/wire"
 )
@@ -123,9 +124,9 @@ func RoomLeft(dir string) error {
 	return nil
 }
 
-// MakeDir makes a directory for its owner alone; one that is there must give
-// others none of the forbidden permissions.
-func MakeDir(dir string, forbidden fs.FileMode) error {
+// MakeDir makes a directory for its owner alone; in one that is there others
+// must have no permission, or none to write where it is looked into.
+func MakeDir(dir string, lookedInto bool) error {
 	_, missing := os.Lstat(dir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("making %s: %w", dir, err)
@@ -141,8 +142,12 @@ func MakeDir(dir string, forbidden fs.FileMode) error {
 		return fmt.Errorf("making %s: %w", dir, err)
 	case !info.IsDir():
 		return &NotFitError{dir, "it is not a directory"}
-	case info.Mode().Perm()&forbidden != 0:
+	case !lookedInto && info.Mode().Perm()&0o077 != 0:
 		return &NotFitError{dir, fmt.Sprintf("it is open to others (mode %#o); run chmod 700 on it", info.Mode().Perm())}
+	case lookedInto:
+		if who, _ := owner.WritersAt(dir, info); who != "" {
+			return &NotFitError{dir, fmt.Sprintf("it is open to %s (mode %#o); run chmod 700 on it", who, info.Mode().Perm())}
+		}
 	}
 	return nil
 }

@@ -81,7 +81,7 @@ func (s *testLog) find() (err error) {
 	if o.codec, err = audit.NewCodec(); err != nil {
 		return err
 	}
-	if err := db.MakeDir(s.place.dir(), 0o077); err != nil {
+	if err := db.MakeDir(s.place.dir(), false); err != nil {
 		return err
 	}
 	if o.db, err = s.place.database(); err != nil {

@@ -99,7 +99,7 @@ func readMaskKey(path string) ([]byte, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("reading the key of masks: %w", err)
 	}
-	text, err := tomlfile.ReadFile(path, 256)
+	text, err := tomlfile.ReadOfNoGroup(path, 256)
 	if err != nil {
 		return nil, fmt.Errorf("reading the key of masks: %w", err)
 	}

@@ -2,6 +2,7 @@ package compose
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -40,6 +41,8 @@ func TestMaskKeyIsMadeOnce(t *testing.T) {
 
 // A key that is not whole, not a file, or that others may write is never
 // replaced and never used: nothing is masked by it, and so nothing is shown.
+//
+//rlp:holds D9
 func TestDamagedMaskKeyIsRefused(t *testing.T) {
 	good := strings.Repeat("0f", 32) + "\n"
 	for name, spoil := range map[string]func(path string) error{
@@ -54,6 +57,9 @@ func TestDamagedMaskKeyIsRefused(t *testing.T) {
 				return err
 			}
 			return os.Chmod(p, 0o666)
+		},
+		"writable by a group": func(p string) error {
+			return errors.Join(os.WriteFile(p, []byte(good), 0o600), os.Chmod(p, 0o660))
 		},
 	} {
 		path := filepath.Join(t.TempDir(), "mask.key")

@@ -171,7 +171,7 @@ func unsupported(h home.Home) error {
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	data, err := tomlfile.ReadFile(path, 0)
+	data, err := tomlfile.ReadOfNoGroup(path, 0)
 	if err != nil {
 		return inputErr(fmt.Errorf("reading the trust policy: %w", err))
 	}

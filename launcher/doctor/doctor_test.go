@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"runloop.dev/rlp/internal/base/home"
+	"runloop.dev/rlp/internal/base/owner/ownertest"
 	"runloop.dev/rlp/launcher/ask"
 )
 
@@ -59,7 +60,7 @@ func write(t *testing.T, dir, text string) {
 
 // Each thing that is wrong is found, by the check of its name alone, with what mends it.
 //
-//rlp:holds D10
+//rlp:holds D10 D9
 func TestWhatIsWrongIsFound(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil         func(t *testing.T, p *Patient)
@@ -83,6 +84,17 @@ func TestWhatIsWrongIsFound(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, "permissions", "chmod go-w"},
+		"a group with others in it": {func(t *testing.T, p *Patient) {
+			if err := ownertest.Share(filepath.Join(p.Home, "caps", "overrides"), 0o770); err != nil {
+				t.Fatal(err)
+			}
+		}, "permissions", "chmod g-w"},
+		"a vault that a group can write": {func(t *testing.T, p *Patient) {
+			dir := home.At(p.Home, p.Tenant).Secrets()
+			if err := errors.Join(os.MkdirAll(dir, 0o700), os.Chmod(dir, 0o770)); err != nil {
+				t.Fatal(err)
+			}
+		}, "permissions", "chmod g-w"},
 		"full disk": {func(_ *testing.T, p *Patient) {
 			p.Free = func(string) (uint64, error) { return 1 << 20, nil }
 		}, "disk", "rlp audit prune"},

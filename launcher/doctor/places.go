@@ -38,7 +38,8 @@ func (c *checkup) home() (there, ours bool) {
 // permissions looks for folders and files that somebody else could change.
 func (c *checkup) permissions() {
 	const check = "permissions"
-	guarded := home.At(c.Home, c.Tenant).Guarded()
+	h := home.At(c.Home, c.Tenant)
+	guarded := h.Guarded()
 	slices.Sort(guarded)
 	for _, path := range slices.Compact(guarded) {
 		info, err := os.Lstat(path)
@@ -52,8 +53,11 @@ func (c *checkup) permissions() {
 				fmt.Sprintf("sudo chown -R %d %s", c.UID, shell(path)))
 		case mode&fs.ModeSymlink != 0:
 			c.found(check, path+" is a symbolic link", "replace it by what it leads to")
-		case mode.Perm()&0o022 != 0:
-			c.found(check, fmt.Sprintf("%s can be written by others (mode %04o)", path, mode.Perm()), "chmod go-w "+shell(path))
+		default:
+			if who, mend := h.Writers(path, info); who != "" {
+				c.found(check, fmt.Sprintf("%s can be written by %s (mode %04o)", path, who, mode.Perm()),
+					"chmod "+mend+" "+shell(path))
+			}
 		}
 	}
 	c.fine(check)

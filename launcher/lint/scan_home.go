@@ -11,6 +11,7 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
+	"runloop.dev/rlp/internal/base/owner"
 	"runloop.dev/rlp/internal/record/analysis"
 )
 
@@ -90,13 +91,13 @@ func (s *scanner) servers() {
 func (s *scanner) modes() error {
 	policies := filepath.Dir(filepath.Dir(s.home.Override("x")))
 	for _, look := range []struct {
-		path string
-		bits fs.FileMode
-		what string
+		path    string
+		private bool
+		what    string
 	}{
-		{s.home.Secrets(), 0o077, "other users may read or write what holds secrets"},
-		{policies, 0o022, "other users may write what narrows agents"},
-		{s.home.Config(), 0o022, "other users may write the settings"},
+		{s.home.Secrets(), true, "other users may read or write what holds secrets"},
+		{policies, false, "other users may write what narrows agents"},
+		{s.home.Config(), false, "other users may write the settings"},
 	} {
 		err := filepath.WalkDir(look.path, func(path string, e fs.DirEntry, err error) error {
 			if errors.Is(err, fs.ErrNotExist) {
@@ -106,10 +107,14 @@ func (s *scanner) modes() error {
 				return err
 			}
 			info, err := e.Info()
-			if err == nil && info.Mode()&fs.ModeSymlink == 0 && info.Mode().Perm()&look.bits != 0 {
+			if err != nil || info.Mode()&fs.ModeSymlink != 0 {
+				return err
+			}
+			who, _ := owner.WritersAt(path, info)
+			if who != "" || look.private && info.Mode().Perm()&0o077 != 0 {
 				s.add(analysis.High, path, "perm", "%s (mode %#o); chmod go= it", look.what, info.Mode().Perm())
 			}
-			return err
+			return nil
 		})
 		if err != nil {
 			return inputErr(err)

@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"runloop.dev/rlp/internal/base/owner"
 )
 
 // tokens is the folder of the service's tokens.
@@ -57,7 +59,7 @@ func Open(dir, tenant string) (Home, error) {
 		return Home{}, fmt.Errorf("opening the home: %w", err)
 	}
 	for _, dir := range h.Guarded() {
-		if err := private(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := h.private(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return Home{}, fmt.Errorf("opening the home: %w", err)
 		}
 	}
@@ -100,7 +102,7 @@ const logFiles = "audit."
 // private refuses what is no folder, or one that another user could change. A
 // link is no folder: what lies behind it is outside the home, where an agent
 // may have been given the right to write.
-func private(path string) error {
+func (h Home) private(path string) error {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return err
@@ -111,10 +113,20 @@ func private(path string) error {
 	if !info.IsDir() {
 		return fmt.Errorf("%s is not a directory", path)
 	}
-	if info.Mode().Perm()&0o022 != 0 {
-		return fmt.Errorf("%s is writable by others; run chmod go-w on it", path)
+	if who, mend := h.Writers(path, info); who != "" {
+		return fmt.Errorf("%s is writable by %s; run chmod %s on it", path, who, mend)
 	}
 	return Owned(path, info)
+}
+
+// Writers says who besides its owner may write to a folder of the home, and the
+// mode that chmod takes to end it; "" is nobody. No group may write to what holds
+// secrets or tokens, the owner's private one included.
+func (h Home) Writers(path string, info fs.FileInfo) (who, mend string) {
+	if path == h.Secrets() || path == filepath.Join(h.dir, tokens) {
+		return owner.Strangers(info)
+	}
+	return owner.WritersAt(path, info)
 }
 
 // Dir is the home itself, with links resolved.

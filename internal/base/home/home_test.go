@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"runloop.dev/rlp/internal/base/owner/ownertest"
 )
 
 func TestLocatePrefersTheNearestSaying(t *testing.T) {
@@ -48,6 +50,32 @@ func TestOpenRefusesAHomeThatOthersCanWrite(t *testing.T) {
 	}
 	if _, err := Open(dir, DefaultTenant); err == nil || !strings.Contains(err.Error(), "chmod") {
 		t.Errorf("Open = %v, want a refusal that says what to do", err)
+	}
+}
+
+// A group with others in it may write to no folder of the home, and no group at
+// all to what holds secrets and tokens.
+//
+//rlp:holds D9
+func TestOpenRefusesWhatAGroupCanWrite(t *testing.T) {
+	for name, spoil := range map[string]func(string, os.FileMode) error{
+		"": ownertest.Share, "caps": ownertest.Share, "caps/overrides": ownertest.Share, "log": ownertest.Share,
+		"secrets": os.Chmod, "tokens": os.Chmod,
+	} {
+		dir := t.TempDir()
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(path, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(dir, DefaultTenant); err != nil {
+			t.Errorf("control: %q: %v", name, err)
+		}
+		if err := spoil(path, 0o770); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(dir, DefaultTenant); err == nil || !strings.Contains(err.Error(), "run chmod g-w on it") {
+			t.Errorf("a group may write to %q: %v", name, err)
+		}
 	}
 }
 

@@ -13,7 +13,9 @@ import (
 )
 
 // What somebody else could read or put there is not read, and nobody is waited
-// for.
+// for; no group may write it, the owner's private one included.
+//
+//rlp:holds D9
 func TestReadPrivate(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "f")

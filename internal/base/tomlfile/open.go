@@ -8,6 +8,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"runloop.dev/rlp/internal/base/owner"
 )
 
 // openStrict opens the folder first and the name in it second, so that ENOENT
@@ -60,18 +62,21 @@ func checkFolder(dir string, d *os.File) error {
 	if err != nil {
 		return withoutNotExist(err)
 	}
-	if info.Mode().Perm()&0o022 != 0 && info.Mode()&os.ModeSticky == 0 {
+	if info.Mode()&os.ModeSticky != 0 {
+		return nil
+	}
+	if who, mend := owner.Writers(d, info); who != "" {
 		return &FileError{
-			Path: dir, Msg: fmt.Sprintf("is a folder that others may write to (mode %04o)", info.Mode().Perm()),
-			Hint: "chmod go-w " + dir,
+			Path: dir, Msg: fmt.Sprintf("is a folder that %s may write to (mode %04o)", who, info.Mode().Perm()),
+			Hint: "chmod " + mend + " " + dir,
 		}
 	}
 	return nil
 }
 
 // checkOwner refuses a file that somebody else than the operator and root
-// wrote, or may write.
-func checkOwner(path string, info os.FileInfo) error {
+// wrote, or may write; one of no group, what any group may write.
+func checkOwner(path string, f *os.File, info os.FileInfo, noGroup bool) error {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
 		return &FileError{Path: path, Msg: "has an owner that cannot be told"}
@@ -79,10 +84,14 @@ func checkOwner(path string, info os.FileInfo) error {
 	if uid := os.Geteuid(); st.Uid != 0 && int64(st.Uid) != int64(uid) {
 		return &FileError{Path: path, Msg: fmt.Sprintf("belongs to user %d, not to you (%d) or root", st.Uid, uid)}
 	}
-	if info.Mode().Perm()&0o022 != 0 {
+	who, mend := owner.Strangers(info)
+	if who != "" && !noGroup {
+		who, mend = owner.Writers(f, info)
+	}
+	if who != "" {
 		return &FileError{
-			Path: path, Msg: fmt.Sprintf("may be written by others (mode %04o)", info.Mode().Perm()),
-			Hint: "chmod go-w " + path,
+			Path: path, Msg: fmt.Sprintf("may be written by %s (mode %04o)", who, info.Mode().Perm()),
+			Hint: "chmod " + mend + " " + path,
 		}
 	}
 	return nil

@@ -43,15 +43,21 @@ func Names(dir string) ([]string, error) {
 
 // ReadFile reads a file whose word restricts agents: regular, not a symbolic
 // link, at most max bytes ([DefaultMax] if max is 0), owned by the operator or
-// root and writable by nobody else, in a folder in which nobody else can put
-// another in its place. It is opened once, judged and read through that one
+// root and writable by nobody else ([owner.Writers]), in a folder in which nobody
+// else can put another in its place. It is opened once, judged and read through that one
 // descriptor.
 //
 // The error wraps [io/fs.ErrNotExist] only if the folder is there and has no
 // file of that name. A folder that is missing, a link that leads nowhere, a
 // file that may not be read are errors of other kinds, so that a caller which
 // takes "not there" for "no restriction" never takes trouble for it.
-func ReadFile(path string, max int64) ([]byte, error) {
+func ReadFile(path string, max int64) ([]byte, error) { return readFile(path, max, false) }
+
+// ReadOfNoGroup is [ReadFile] for keys and what says who is trusted: not even the
+// owner's private group may write the file.
+func ReadOfNoGroup(path string, max int64) ([]byte, error) { return readFile(path, max, true) }
+
+func readFile(path string, max int64, noGroup bool) ([]byte, error) {
 	if max <= 0 {
 		max = DefaultMax
 	}
@@ -60,7 +66,7 @@ func ReadFile(path string, max int64) ([]byte, error) {
 		return nil, once(path, err)
 	}
 	defer f.Close()
-	if err := checkFile(path, f, max); err != nil {
+	if err := checkFile(path, f, max, noGroup); err != nil {
 		return nil, err
 	}
 	data, err := io.ReadAll(io.LimitReader(f, max+1))
@@ -85,7 +91,7 @@ func once(path string, err error) error {
 	return fmt.Errorf("reading %s: %w", path, err)
 }
 
-func checkFile(path string, f *os.File, max int64) error {
+func checkFile(path string, f *os.File, max int64, noGroup bool) error {
 	info, err := f.Stat()
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", path, withoutNotExist(err))
@@ -93,7 +99,7 @@ func checkFile(path string, f *os.File, max int64) error {
 	if !info.Mode().IsRegular() {
 		return &FileError{Path: path, Msg: "is " + kindOf(info.Mode()) + ", not a regular file"}
 	}
-	if err := checkOwner(path, info); err != nil {
+	if err := checkOwner(path, f, info, noGroup); err != nil {
 		return err
 	}
 	if info.Size() > max {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"runloop.dev/rlp/internal/base/owner/ownertest"
 )
 
 func write(t *testing.T, path, text string, mode os.FileMode) string {
@@ -54,9 +56,10 @@ func TestReadFileRefuses(t *testing.T) {
 	for name, mode := range map[string]os.FileMode{"shared": 0o775, "lent": 0o757} {
 		must(os.Mkdir(join(name), 0o755))
 		write(t, join(name+"/x"), "a = 1\n", 0o644)
-		must(os.Chmod(join(name), mode))
+		must(ownertest.Share(join(name), mode))
 	}
-	write(t, join("group"), "a = 1\n", 0o664)
+	write(t, join("group"), "a = 1\n", 0o644)
+	must(ownertest.Share(join("group"), 0o664))
 	write(t, join("world"), "a = 1\n", 0o646)
 	write(t, join("large"), strings.Repeat("#", DefaultMax+1), 0o600)
 
@@ -72,10 +75,11 @@ func TestReadFileRefuses(t *testing.T) {
 		{"fifo", "a pipe"},
 		{"open/x", "others may write"},
 		{"open/absent", "others may write"},
-		{"shared/x", "others may write to (mode 0775)"}, // the group alone
-		{"shared/absent", "others may write to (mode 0775)"},
+		{"shared/x", "the group "}, // the group alone
+		{"shared/absent", "may write to (mode 0775) (chmod g-w "},
 		{"lent/x", "others may write to (mode 0757)"},
-		{"group", "written by others"},
+		{"group", "written by the group "},
+		{"group", "(mode 0664) (chmod g-w "},
 		{"world", "written by others"},
 		{"large", "larger than"},
 	} {
@@ -102,6 +106,20 @@ func TestReadFileRefuses(t *testing.T) {
 		if _, err := os.ReadFile(join(name)); err != nil {
 			t.Errorf("control: %v", err)
 		}
+	}
+}
+
+// What is a key, or says who is trusted, no group may write, whoever is in it.
+//
+//rlp:holds D9
+func TestReadOfNoGroup(t *testing.T) {
+	path := write(t, filepath.Join(folder(t), "key"), "a = 1\n", 0o644)
+	if _, err := ReadOfNoGroup(path, 0); err != nil {
+		t.Errorf("control: %v", err)
+	}
+	write(t, path, "a = 1\n", 0o664)
+	if _, err := ReadOfNoGroup(path, 0); !errors.Is(err, ErrFile) || !strings.Contains(err.Error(), "chmod g-w "+path) {
+		t.Errorf("a group may write it: %v", err)
 	}
 }
 
