@@ -16,6 +16,13 @@ const DefaultPolicyName = "policy.caps"
 // Kind is the one kind of agent there is.
 const Kind = "wasm32-wasip1"
 
+// What [input] type says an agent is given to read. JSON is the default.
+const (
+	InputJSON  = "json"  // one document
+	InputText  = "text"  // UTF-8
+	InputBytes = "bytes" // anything
+)
+
 // A Manifest is manifest.toml: what the agent is called, which files it is made
 // of, and what it asks for. It names no tenant, no place outside the bundle and
 // nothing about who may run it.
@@ -36,6 +43,7 @@ type Manifest struct {
 	Params  map[string]Param
 	Schemas map[string]json.RawMessage // [schemas.x] as JSON; "with" is that of the input
 	In, Out []string                   // [ports]
+	Input   string                     // [input] type: [InputJSON], [InputText] or [InputBytes]
 
 	native *tomlfile.Pos // of an entry_native, which is not run
 }

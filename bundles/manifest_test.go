@@ -124,6 +124,9 @@ output = "out/a.wasm"
 	if strings.Join(names, " ") != "bin/a.wasm caps/mine.caps a.bin b.bin" {
 		t.Errorf("files %v", names)
 	}
+	if m.Input != InputJSON || parse(t, agentHead+entryLine+"[input]\ntype = \"bytes\"\n").Input != InputBytes {
+		t.Errorf("input %q", m.Input)
+	}
 	empty := parse(t, agentHead+entryLine)
 	if empty.Requires != nil || empty.Limits != nil || empty.Policy != nil || empty.Params != nil ||
 		empty.Schemas != nil || empty.Build != nil {
@@ -133,7 +136,7 @@ output = "out/a.wasm"
 
 // Everything that is wrong, where it stands, and what to write.
 //
-//rlp:holds R4 R11
+//rlp:holds R4 R11 D7
 func TestRefusedManifests(t *testing.T) {
 	good := agentHead + entryLine
 	agent := func(line string) string { return strings.Replace(good, `name = "writer"`, line, 1) }
@@ -193,6 +196,14 @@ func TestRefusedManifests(t *testing.T) {
 		{good + "[artifacts.tools]\npath = \"t\"\nversion = \"1\"\n", "8:11: version must be an integer, not a string"},
 		{good + "[schemas]\nwith = 1\n", "7:8: schemas.with must be a table, not an integer"},
 		{good + "[schemas.with]\nminimum = nan\n", `6:10: the schema "with" cannot be written as JSON`},
+		{good + "[input]\n", `6:2: the key "type" is missing`},
+		{good + "[input]\ntype = 1\n", "7:8: type must be a string, not an integer"},
+		{good + "[input]\ntype = \"xml\"\n", `7:8: input.type: there is no type of input "xml" (write "json", "text" or "bytes")`},
+		{good + "[input]\ntype = \"text\"\nmax = 1\n", `8:1: unknown key "max"`},
+		{
+			good + "[input]\ntype = \"text\"\n[schemas.with]\ntype = \"object\"\n",
+			`7:8: input.type is "text", and the schema [schemas.with] is one of JSON (write type = "json", or leave`,
+		},
 		{good + "[ports]\nin = \"x\"\n", "7:6: in must be an array, not a string"},
 		{good + "[ports]\nin = [1]\n", "in[0] must be a string, not an integer"},
 		{good + "[build]\n", `6:2: the key "output" is missing (write output = "agent.wasm"`},

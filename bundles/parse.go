@@ -63,7 +63,7 @@ type manifestParser struct {
 
 func (p *manifestParser) all(root *tomlfile.Table) {
 	p.Known(root, "agent", "entry_wasm", "entry_native", "build", "caps", "requires", "limits", "params", "artifacts",
-		"schemas", "ports")
+		"schemas", "ports", "input")
 	agent, ok := p.Table(root, "agent")
 	if _, there := root.Get("agent"); !there {
 		p.Errorf(root.Pos, "begin with [agent], name, version and kind", "the table [agent] is missing")
@@ -83,6 +83,7 @@ func (p *manifestParser) all(root *tomlfile.Table) {
 	p.each(root, "params", p.param)
 	p.each(root, "artifacts", p.artifact)
 	p.each(root, "schemas", p.schema)
+	p.input(root)
 	if t, ok := p.Table(root, "ports"); ok {
 		p.Known(t, "in", "out")
 		p.m.In, _ = p.Strings(t, "in")
@@ -288,6 +289,32 @@ func (p *manifestParser) schema(name string, pos tomlfile.Pos, t *tomlfile.Table
 		return
 	}
 	put(&p.m.Schemas, name, json.RawMessage(text))
+}
+
+// input reads what the agent's input is. With a schema it is JSON: there is nothing
+// else that a schema is held against.
+func (p *manifestParser) input(root *tomlfile.Table) {
+	p.m.Input = InputJSON
+	t, ok := p.Table(root, "input")
+	if !ok {
+		return
+	}
+	p.Known(t, "type")
+	p.Need(t, "type")
+	kind, ok := p.String(t, "type")
+	if !ok {
+		return
+	}
+	e, _ := t.Get("type")
+	_, schema := p.m.Schemas["with"]
+	switch {
+	case kind != InputJSON && kind != InputText && kind != InputBytes:
+		p.Errorf(e.Value.Pos, `write "json", "text" or "bytes"`, "input.type: there is no type of input %s", quote(kind))
+	case kind != InputJSON && schema:
+		p.Errorf(e.Value.Pos, `write type = "json", or leave [schemas.with] out`,
+			"input.type is %q, and the schema [schemas.with] is one of JSON", kind)
+	}
+	p.m.Input = kind
 }
 
 func put[V any](m *map[string]V, key string, v V) {

@@ -268,6 +268,11 @@ func manifestSchema() object {
 			"artifacts": object{"type": "object", "additionalProperties": artifact},
 			"schemas":   object{"type": "object", "additionalProperties": object{"type": "object"}},
 			"ports":     closed(object{"in": words, "out": words}),
+			"input": object{
+				"type": "object", "required": []string{"type"}, "additionalProperties": false,
+				"properties":  object{"type": object{"enum": []string{"json", "text", "bytes"}}},
+				"description": "What the agent reads: one JSON document, which is the default, a text in UTF-8, or any bytes.",
+			},
 			"params": object{
 				"type": "object", "propertyNames": object{"pattern": "^" + paramPattern + "$"},
 				"additionalProperties": object{

@@ -18,7 +18,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"runloop.dev/rlp/internal/base/home"
-	"runloop.dev/rlp/internal/base/strictjson"
 	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/compose"
 	"runloop.dev/rlp/launcher/run"
@@ -46,7 +45,7 @@ func registerPolicy(fs *pflag.FlagSet, f *compose.Flags) {
 
 func (f *launchFlags) register(fs *pflag.FlagSet) {
 	registerPolicy(fs, &f.Flags)
-	fs.StringVar(&f.input, "input", "", "the agent's stdin: `JSON`, @FILE, or - for this stdin")
+	fs.StringVar(&f.input, "input", "", "the agent's stdin: `JSON` (or what its manifest takes), @FILE, or - for this stdin")
 	fs.BoolVar(&f.stream, "stream", false, "pass the agent's output on as it comes")
 	fs.BoolVar(&f.dryRun, "dry-run", false, "say what would be enforced, and launch nothing")
 	fs.StringVar(&f.seed, "seed", "", "make random numbers repeatable, from the seed `N`")
@@ -260,27 +259,9 @@ func (a *app) input(h home.Home, flag string) ([]byte, func(ctx context.Context)
 			return data, errors.Join(moved, err)
 		}
 	default:
-		return []byte(flag), nil, checkInput([]byte(flag))
+		return []byte(flag), nil, nil
 	}
-	return nil, func(ctx context.Context) ([]byte, error) {
-		data, err := unlessOver(ctx, read)
-		if err != nil {
-			return nil, fmt.Errorf("reading --input: %w", err)
-		}
-		return data, checkInput(data)
-	}, nil
-}
-
-// checkInput refuses what is not one JSON document.
-func checkInput(data []byte) error {
-	if len(data) > compose.MaxInput {
-		return inputErr(fmt.Errorf("reading --input: more than %d MiB", compose.MaxInput>>20))
-	}
-	if err := strictjson.Check(data); err != nil {
-		return inputErr(fmt.Errorf("--input: %w; give one JSON document, or @FILE for that of a file, and quote strings as "+
-			"JSON does", err))
-	}
-	return nil
+	return nil, func(ctx context.Context) ([]byte, error) { return unlessOver(ctx, read) }, nil
 }
 
 // unlessOver reads, and waits no longer when ctx is over: a terminal or a FIFO

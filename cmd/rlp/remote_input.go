@@ -13,6 +13,7 @@ import (
 	"runloop.dev/rlp/internal/base/home"
 	"runloop.dev/rlp/internal/serve/client"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/compose"
 	"runloop.dev/rlp/launcher/run"
 )
 
@@ -38,7 +39,7 @@ func (e *inputLate) report() *launcher.Report {
 func (a *app) sendInput(ctx context.Context, h home.Home, flag string, q *client.Request) error {
 	data, read, err := a.input(h, flag)
 	if err != nil || read == nil {
-		q.Input = data
+		q.InputBase64 = data
 		return err
 	}
 	wall, asked := time.Duration(run.DefaultWallMS)*time.Millisecond, ""
@@ -52,15 +53,17 @@ func (a *app) sendInput(ctx context.Context, h home.Home, flag string, q *client
 	defer cancel()
 	data, err = read(waiting)
 	switch {
+	case err == nil && len(data) > compose.MaxInput:
+		return inputErr(fmt.Errorf("--input: more than %d MiB", compose.MaxInput>>20))
 	case err == nil:
 	case ctx.Err() != nil:
 		return &statusError{Status: launcher.StatusCancelled, Err: errors.New("interrupted before the guest began")}
 	case waiting.Err() != nil:
 		return &inputLate{wall}
 	default:
-		return inputErr(err)
+		return inputErr(fmt.Errorf("reading --input: %w", err))
 	}
-	if q.Input = data; asked != "" {
+	if q.InputBase64 = data; asked != "" {
 		q.Limits[asked] = max((wall - time.Since(began)).Milliseconds(), 0)
 	}
 	return nil

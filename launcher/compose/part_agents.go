@@ -99,6 +99,9 @@ func (a *Runner) delegate(ctx context.Context, by Origin, path string, f Flags, 
 	if agent := c.Bundle.Manifest.Agent.String(); agent != by.parent.Delegation.Agent {
 		return nil, inputErr(fmt.Errorf("what is installed at %s calls itself %s; run rlp agent install again", path, agent))
 	}
+	if j.Input, err = InputOf(c.Bundle.Manifest, j.Input); err != nil {
+		return nil, inputErr(fmt.Errorf("input: %w", err))
+	}
 	c.Origin.Warn = nil // the report has all that follows
 	return a.Launch(ctx, c, j)
 }

@@ -17,9 +17,6 @@ import (
 	"runloop.dev/rlp/launcher/run"
 )
 
-// MaxInput bounds what an agent is given to read.
-const MaxInput = 64 << 20
-
 // A Job is what a run is given beside what decides what it may do.
 type Job struct {
 	Args  []string
@@ -72,11 +69,15 @@ func (a *Runner) Ready(ctx context.Context, c *Composition, j *Job) (*run.Spec, 
 	}
 	spec.Args, spec.Input, spec.ReadInput, spec.Seed = j.Args, j.Input, j.ReadInput, j.Seed
 	spec.Calls, spec.Event, spec.Slow, spec.Stdout, spec.Stderr = j.Calls, j.Event, j.Slow, j.Stdout, j.Stderr
+	if err := judged(c, spec); err != nil {
+		return nil, nil, err
+	}
 	if j.Inputs != nil {
 		if spec.Taint.Floor != nil {
 			c.NarrowedBy(a.floorAgain(c))
 		}
-		spec.Inputs, spec.InputsCount, spec.Look = j.Inputs, j.InputsCount, newWatcher(c).look
+		spec.Inputs = typedInputs{j.Inputs, lineOf(c.Bundle.Manifest)}
+		spec.InputsCount, spec.Look = j.InputsCount, newWatcher(c).look
 	}
 	if c.Origin.from != nil {
 		c.Origin.parent.Bind(spec)

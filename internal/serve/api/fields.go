@@ -47,9 +47,12 @@ func runFields() map[string]field {
 		return func(b *runBody, path string, raw []byte) { *to(&b.request) = b.list(path, raw) }
 	}
 	all := map[string]field{
-		"agent":    text(func(q *service.Request) *string { return &q.Agent }),
-		"bundle":   (*runBody).bundle,
-		"input":    func(b *runBody, _ string, raw []byte) { b.request.Input = bytes.Clone(raw) },
+		"agent":  text(func(q *service.Request) *string { return &q.Agent }),
+		"bundle": (*runBody).bundle,
+		"input":  func(b *runBody, _ string, raw []byte) { b.request.Input = bytes.Clone(raw) },
+		"input_base64": func(b *runBody, path string, raw []byte) {
+			b.request.InputBytes = b.base64(path, raw, "is not base64, as base64 -w0 prints it")
+		},
 		"args":     list(func(q *service.Request) *[]string { return &q.Args }),
 		"profiles": list(func(q *service.Request) *[]string { return &q.Profiles }),
 		"allow":    list(func(q *service.Request) *[]string { return &q.Allow }),
@@ -164,13 +167,22 @@ func (b *runBody) bundle(path string, raw []byte) {
 	case strings.HasPrefix(s, "oci://"):
 		b.request.Reference = s
 	default:
-		p, err := base64.StdEncoding.Strict().DecodeString(s)
-		if err != nil {
-			b.wrong(path, "is neither the base64 of a .tar or .tar.gz archive, as base64 -w0 prints it, nor oci://HOST/NAME:TAG")
-			return
-		}
-		b.request.Bundle = p
+		b.request.Bundle = b.base64(path, raw,
+			"is neither the base64 of a .tar or .tar.gz archive, as base64 -w0 prints it, nor oci://HOST/NAME:TAG")
 	}
+}
+
+// base64 reads a string of base64; what is none is wrong as why says.
+func (b *runBody) base64(path string, raw []byte, why string) []byte {
+	s, ok := b.text(path, raw)
+	if !ok {
+		return nil
+	}
+	p, err := base64.StdEncoding.Strict().DecodeString(s)
+	if err != nil {
+		b.wrong(path, "%s", why)
+	}
+	return p
 }
 
 func (b *runBody) params(path string, raw []byte) {

@@ -13,18 +13,19 @@ import (
 
 // A Request is the body of POST /run. Fields that are left out narrow nothing.
 type Request struct {
-	Agent    string            `json:"agent,omitempty"`  // the name of an installed one; or
-	Bundle   string            `json:"bundle,omitempty"` // the base64 of an archive, or oci://HOST/NAME:TAG
-	Input    json.RawMessage   `json:"input,omitempty"`
-	Args     []string          `json:"args,omitempty"`
-	Limits   map[string]int64  `json:"limits,omitempty"`
-	Profiles []string          `json:"profiles,omitempty"`
-	Policy   string            `json:"policy,omitempty"` // the text of an override
-	Allow    []string          `json:"allow,omitempty"`
-	Deny     []string          `json:"deny,omitempty"`
-	Params   map[string]string `json:"params,omitempty"`
-	Seed     *uint64           `json:"seed,omitempty"`
-	Wait     bool              `json:"wait"`
+	Agent       string            `json:"agent,omitempty"`  // the name of an installed one; or
+	Bundle      string            `json:"bundle,omitempty"` // the base64 of an archive, or oci://HOST/NAME:TAG
+	Input       json.RawMessage   `json:"input,omitempty"`
+	InputBase64 []byte            `json:"input_base64,omitzero"` // in the place of Input: the bytes, whatever the agent takes
+	Args        []string          `json:"args,omitempty"`
+	Limits      map[string]int64  `json:"limits,omitempty"`
+	Profiles    []string          `json:"profiles,omitempty"`
+	Policy      string            `json:"policy,omitempty"` // the text of an override
+	Allow       []string          `json:"allow,omitempty"`
+	Deny        []string          `json:"deny,omitempty"`
+	Params      map[string]string `json:"params,omitempty"`
+	Seed        *uint64           `json:"seed,omitempty"`
+	Wait        bool              `json:"wait"`
 }
 
 // A Run is what the service tells of one.

@@ -68,7 +68,8 @@ func (h *Host) agent(a *compose.Runner, at home.Home, who *service.Caller, name 
 		return d
 	}
 	m := k.bundle.Manifest
-	d.Version, d.Description, d.Digest, d.InputSchema = m.Version, m.Description, k.bundle.Digest, m.Schemas["with"]
+	d.Version, d.Description, d.Digest, d.InputSchema = m.Version, m.Description, k.bundle.Digest,
+		compose.InputSchema(m)
 	d.Signature = "unsigned"
 	if k.bundle.Signed {
 		d.Signature = "unsigned: there is a signature, and this version verifies none"

@@ -252,9 +252,13 @@ func (h *Host) Launch(ctx context.Context, who *service.Caller, q *service.Reque
 	if err != nil {
 		return nil, service.FieldErrors{{Field: "bundle", Why: err.Error()}}
 	}
+	input, err := stdinOf(c.Bundle.Manifest, q)
+	if err != nil {
+		return nil, err
+	}
 	var begun atomic.Bool // a run that this one launched tells by it too, and may be left behind
 	j := &compose.Job{
-		Args: q.Args, Input: q.Input, Seed: q.Seed, Calls: calls, Inputs: begin.Inputs,
+		Args: q.Args, Input: input, Seed: q.Seed, Calls: calls, Inputs: compose.InputsOf(c.Bundle.Manifest, begin.Inputs),
 		Event: func(name string, fields map[string]any) {
 			begun.Store(true)
 			if begin.Event != nil {
@@ -283,6 +287,21 @@ func (h *Host) Launch(ctx context.Context, who *service.Caller, q *service.Reque
 	report.Warnings = append(slices.Clone(c.Origin.Notes), report.Warnings...)
 	h.tell(who, c).report(report)
 	return report, nil
+}
+
+// stdinOf is what the request gives the agent to read, by what its manifest takes.
+func stdinOf(m *bundles.Manifest, q *service.Request) ([]byte, error) {
+	field, input := "input", q.InputBytes
+	var err error
+	if input != nil {
+		field, err = "input_base64", compose.CheckInput(m, input)
+	} else {
+		input, err = compose.InputOf(m, q.Input)
+	}
+	if err != nil {
+		return nil, service.FieldErrors{{Field: field, Why: err.Error()}}
+	}
+	return input, nil
 }
 
 // A listener is told what a guest prints.

@@ -70,7 +70,7 @@ func (h *testHost) do(t testing.TB, q *service.Request) (*launcher.Report, error
 // Everything that is wrong with a request is said of its field, as the JSON has
 // it, and nothing is begun.
 //
-//rlp:holds A54
+//rlp:holds A54 D7
 func TestRequestsAreRefusedByField(t *testing.T) {
 	h := testingHost(t, "[security]\nrun_grant = \"operator_full\"\n")
 	hosttest.Install(t, h.home, "plain", "", importing(t))
@@ -86,7 +86,11 @@ func TestRequestsAreRefusedByField(t *testing.T) {
 		"no archive":  {service.Request{Bundle: []byte("x")}, []string{"bundle"}},
 		"no bundle":   {service.Request{Bundle: []byte{}}, []string{"bundle"}},
 		"input":       {service.Request{Agent: "plain", Input: json.RawMessage("{")}, []string{"input"}},
-		"args":        {service.Request{Agent: "plain", Args: []string{"a", "b\x00"}}, []string{"args[1]"}},
+		"input twice": {
+			service.Request{Agent: "plain", Input: json.RawMessage("1"), InputBytes: []byte("1")}, []string{"input_base64"},
+		},
+		"input as bytes": {service.Request{Agent: "plain", InputBytes: []byte("{")}, []string{"input_base64"}},
+		"args":           {service.Request{Agent: "plain", Args: []string{"a", "b\x00"}}, []string{"args[1]"}},
 		"null in a list": {
 			service.Request{Agent: "plain", Grant: json.RawMessage(`{"allowed_adapters":["core",null]}`)},
 			[]string{"allowed_adapters[1]"},

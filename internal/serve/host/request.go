@@ -233,7 +233,10 @@ func (r *requestReader) form(q *service.Request) {
 	if q.Input != nil && strictjson.Check(q.Input) != nil {
 		r.wrong("input", "is not one JSON document")
 	}
-	if len(q.Input) > compose.MaxInput {
+	if q.Input != nil && q.InputBytes != nil {
+		r.wrong("input_base64", "stands beside input: give one of them")
+	}
+	if max(len(q.Input), len(q.InputBytes)) > compose.MaxInput {
 		r.wrong("input", "is more than %d MiB", compose.MaxInput>>20)
 	}
 	if len(q.Args) > mostArgs {

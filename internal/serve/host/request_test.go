@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"runloop.dev/rlp/bundles"
 	"runloop.dev/rlp/internal/serve/service"
 )
 
@@ -51,6 +52,37 @@ func TestNamesThatNothingHasAreTold(t *testing.T) {
 			if !strings.HasPrefix(told[i], begins) {
 				t.Errorf("%q, want %s", told[i], begins)
 			}
+		}
+	}
+}
+
+// What a request gives the agent to read follows from what its manifest takes, and
+// what it does not take is refused by the field.
+//
+//rlp:holds D7
+func TestInputByWhatTheAgentTakes(t *testing.T) {
+	for _, c := range []struct {
+		kind        string
+		q           service.Request
+		want, field string
+	}{
+		{"json", service.Request{Input: json.RawMessage(`"hi"`)}, `"hi"`, ""},
+		{"json", service.Request{InputBytes: []byte(`"hi"`)}, `"hi"`, ""},
+		{"json", service.Request{InputBytes: []byte(`hi`)}, "", "input_base64"},
+		{"text", service.Request{Input: json.RawMessage(`"hi"`)}, "hi", ""},
+		{"text", service.Request{InputBytes: []byte(`"hi"`)}, `"hi"`, ""},
+		{"text", service.Request{Input: json.RawMessage(`["hi"]`)}, "", "input"},
+		{"text", service.Request{InputBytes: []byte("\xff")}, "", "input_base64"},
+		{"bytes", service.Request{Input: json.RawMessage(`"AP8="`)}, "\x00\xff", ""},
+		{"bytes", service.Request{InputBytes: []byte("\x00\xff")}, "\x00\xff", ""},
+		{"bytes", service.Request{Input: json.RawMessage(`"hi!"`)}, "", "input"},
+		{"bytes", service.Request{}, "", ""},
+	} {
+		got, err := stdinOf(&bundles.Manifest{Input: c.kind}, &c.q)
+		var fields service.FieldErrors
+		errors.As(err, &fields)
+		if string(got) != c.want || (err == nil) != (c.field == "") || err != nil && fields[0].Field != c.field {
+			t.Errorf("%s %s %q: %q, %v", c.kind, c.q.Input, c.q.InputBytes, got, err)
 		}
 	}
 }

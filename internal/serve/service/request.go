@@ -22,8 +22,12 @@ type Request struct {
 	Bundle    []byte // an archive
 	Reference string // oci://host/repo:tag
 
-	Input json.RawMessage // the agent's stdin, one JSON document; nil: none
-	Args  []string
+	// Input is the agent's stdin as a JSON value: a string where the agent takes text,
+	// one of base64 where it takes bytes; nil: none. InputBytes are the bytes
+	// themselves, whatever it takes. At most one of the two is set.
+	Input      json.RawMessage
+	InputBytes []byte
+	Args       []string
 
 	// Grant is what narrows in the form of [policy.ParseGrant], an object with
 	// allowed_adapters, the forbidden_ lists, limits and adapter_constraints.

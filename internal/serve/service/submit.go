@@ -83,7 +83,7 @@ func newTrace() string {
 
 // sizeOf is about how much memory a request takes.
 func sizeOf(q *Request) int64 {
-	n := 1024 + len(q.Bundle) + len(q.Input) + len(q.Grant) + len(q.Override)
+	n := 1024 + len(q.Bundle) + len(q.Input) + len(q.InputBytes) + len(q.Grant) + len(q.Override)
 	for _, list := range [][]string{q.Args, q.Profiles, q.Allow, q.Deny} {
 		for _, v := range list {
 			n += len(v)
