@@ -56,6 +56,31 @@ func (a *Reader) UntrustedFloor(c *Composition) *caps.Layer {
 	return t.Floor
 }
 
+// sourceLinks are the links on the way to what is untrusted. Who removes one takes
+// the mark from all that is read behind it, in later runs too.
+func sourceLinks(untrusted []string) (links []string, err error) {
+	for _, text := range untrusted {
+		s, err := caps.ParseSource(text)
+		if err != nil {
+			return nil, inputErr(fmt.Errorf("security.caps.untrusted: %w", err))
+		}
+		if !ofFiles(s) {
+			continue
+		}
+		w, err := Walk(s.Grant.Scope)
+		if err != nil {
+			return nil, inputErr(fmt.Errorf("security.caps.untrusted: %s: %w", text, err))
+		}
+		links = append(links, w.Links...)
+	}
+	return links, nil
+}
+
+// ofFiles reports whether a source is known by a path.
+func ofFiles(s caps.Source) bool {
+	return s.Word != caps.SourceInput && s.Grant.Family != caps.KBRead && s.Grant.Scope != "*"
+}
+
 // SourcesOf reads the two settings, which were checked where they were read.
 // Files and programs are known by their canonical paths, and as they are
 // written: what becomes a link later leads to neither unseen.
@@ -66,7 +91,7 @@ func SourcesOf(untrusted, trusted []string) (t run.Taint, err error) {
 			return t, inputErr(fmt.Errorf("security.caps.untrusted: %w", err))
 		}
 		t.Untrusted = append(t.Untrusted, s)
-		if s.Word == caps.SourceInput || s.Grant.Family == caps.KBRead || s.Grant.Scope == "*" {
+		if !ofFiles(s) {
 			continue
 		}
 		r, err := jail.Canonical(s.Grant.Scope)

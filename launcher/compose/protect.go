@@ -49,6 +49,11 @@ func (a *Reader) Protected(c *Composition, overrides []string) (*caps.Layer, err
 			}
 		}
 	}
+	links, err := sourceLinks(c.Config.Security.Caps.Untrusted)
+	if err != nil {
+		return nil, err
+	}
+	l.Deny = append(l.Deny, guarded(links)...)
 	named, err := a.Named(c.Config)
 	l.Deny = append(l.Deny, named...)
 	return l, err
