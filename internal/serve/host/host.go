@@ -39,7 +39,7 @@ type Host struct {
 	mu     sync.Mutex
 	calls  map[string][]string           // imports of a module, by its digest
 	known  map[string]knownAgent         // by path
-	opened map[string]*compose.KeptStore // by tenant, for as long as this host is; nil: it could not be opened
+	opened map[string]*compose.KeptStore // by tenant that was asked for, for as long as this host is; nil: not open
 	told   map[string]string             // problems of agents that the log has
 
 	room      func(*kb.Store) error // why nothing can be recorded
@@ -81,6 +81,7 @@ func (h *Host) Check(ctx context.Context, who *service.Caller, q *service.Reques
 	if err := h.there(); err != nil {
 		return h.unavailable(ctx, who, err)
 	}
+	h.count(who.Tenant)
 	if len(q.Params) > 0 && !who.Can(service.Operate) { // before any of them is looked up
 		return fmt.Errorf("params name paths of the host that serves: %w", service.ErrForbidden)
 	}

@@ -36,7 +36,8 @@ type trialOfTenant struct {
 	err    error
 }
 
-// Ready says of each tenant that was asked for why no run of it could be recorded
+// Ready says of each tenant that was asked for, by readers of its log or by requests
+// to launch, why no run of it could be recorded
 // now. Any number of those who ask at once take two trials at most: who comes while
 // one is under way shares the next.
 func (h *Host) Ready(ctx context.Context) []service.TenantState {
@@ -71,7 +72,16 @@ func (h *Host) Ready(ctx context.Context) []service.TenantState {
 	return slices.Clone(r.found)
 }
 
-// asked are the tenants whose logs were asked for: the default one in front, then
+// count makes a tenant one of those that [Host.Ready] tries.
+func (h *Host) count(tenant string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if _, counts := h.opened[tenant]; !counts {
+		h.opened[tenant] = nil
+	}
+}
+
+// asked are the tenants that were asked for: the default one in front, then
 // those that were tried longest ago.
 func (h *Host) asked() []string {
 	h.mu.Lock()

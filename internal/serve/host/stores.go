@@ -34,7 +34,7 @@ func (h *Host) Store(ctx context.Context, tenant string) (*kb.Store, error) {
 	if k := h.opened[tenant]; k != nil {
 		return k.KB, nil
 	}
-	h.opened[tenant] = nil // it was asked for, and counts for [Host.Ready]
+	h.opened[tenant] = nil // counts for [Host.Ready] even if opening fails
 	a := h.as(tenant, nil)
 	at, cfg, err := a.Settings()
 	if err != nil {

@@ -191,10 +191,30 @@ func (h *testHost) unready(t *testing.T) error {
 	return nil
 }
 
-// Each tenant that was asked for counts: one whose log cannot be opened, or has no
+// Each tenant that was asked for counts, by a reader of its log or by a request to
+// launch alone: one whose log cannot be opened, or has no
 // journals, is told beside those that can record, with what waits of it; and is
 // ready again once it can.
 func TestEachTenantIsTried(t *testing.T) {
+	for name, ask := range map[string]func(t *testing.T, h *testHost, tenant string, opens bool){
+		"read": func(t *testing.T, h *testHost, tenant string, opens bool) {
+			if _, err := h.Log(t.Context(), &service.Caller{Tenant: tenant, May: service.Read}); (err == nil) != opens {
+				t.Fatalf("%s: %v", tenant, err)
+			}
+		},
+		"launch": func(t *testing.T, h *testHost, tenant string, _ bool) {
+			hosttest.Install(t, filepath.Join(h.home, "tenants", tenant), "plain", "", importing(t))
+			who := &service.Caller{Tenant: tenant, May: service.Launch}
+			if err := h.Check(t.Context(), who, &service.Request{Door: service.HTTP, Agent: "plain"}); err != nil {
+				t.Fatalf("%s: %v", tenant, err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) { eachTenantIsTried(t, ask) })
+	}
+}
+
+func eachTenantIsTried(t *testing.T, ask func(t *testing.T, h *testHost, tenant string, opens bool)) {
 	h := testingHost(t, "")
 	damaged := filepath.Join(h.home, "tenants", "beta", "kb")
 	if err := os.MkdirAll(damaged, 0o700); err != nil {
@@ -207,9 +227,7 @@ func TestEachTenantIsTried(t *testing.T) {
 		t.Fatalf("control: a tenant that nobody asked for: %v", err)
 	}
 	for tenant, opens := range map[string]bool{"acme": true, "beta": false} {
-		if _, err := h.Log(t.Context(), &service.Caller{Tenant: tenant, May: service.Read}); (err == nil) != opens {
-			t.Fatalf("%s: %v", tenant, err)
-		}
+		ask(t, h, tenant, opens)
 	}
 	key := filepath.Join(h.home, "tenants", "acme", "journal", ".args_key")
 	states := func() (told string) {
