@@ -134,7 +134,7 @@ func (a *app) withStore(
 // that the log's tree is made of.
 func (a *app) printFound(ctx context.Context, s *kb.Store, filter kb.Filter) error {
 	if !a.json {
-		return a.printRecords(s.Audit(ctx, filter))
+		return a.printRecords(runs.Records(ctx, s, filter))
 	}
 	out := bufio.NewWriterSize(a.stdout, 64<<10)
 	for line, err := range s.Lines(ctx, filter) {

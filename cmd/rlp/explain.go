@@ -59,8 +59,8 @@ func (a *app) printExplanation(d *ask.Explanation) error {
 	if d.Variable != "" {
 		say("  the agent's programs: %s", d.Variable)
 	}
-	if d.Scope != "" {
-		say("  the most specific matching rule: %s", d.Scope)
+	if rule := d.Rule(); rule != "" {
+		say("  the most specific matching rule: %s", rule)
 	}
 	for _, v := range d.Votes {
 		line := fmt.Sprintf("  %-5s %s", verdict(v.Allow), v.Layer)

@@ -156,7 +156,7 @@ func (a *app) run(ctx context.Context, c *compose.Composition, j *compose.Job, f
 	}
 	err = a.tell(report, j.Stderr != nil)
 	if !a.json && !a.quiet && (a.verbose || isTerminal(a.stderr)) {
-		summarize(ctx, a, report, path)
+		summarize(ctx, a, report, path, c.Bundle.Bare)
 	}
 	return err
 }

@@ -9,6 +9,7 @@ import (
 
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/agents"
 	"runloop.dev/rlp/launcher/ask"
 	"runloop.dev/rlp/launcher/auditlog"
 	"runloop.dev/rlp/launcher/runs"
@@ -103,14 +104,20 @@ func showRun(ctx context.Context, a *app, s *kb.Store, id string) error {
 	if err != nil {
 		return err
 	}
-	denials, err := runs.Denials(ctx, s, id)
+	denials, empty, err := runs.Denials(ctx, s, id)
 	if err != nil || a.json {
 		return orJSON(a, err, struct {
 			runs.Line
 			Denials []runs.Denial `json:"denials"`
 		}{line, denials})
 	}
-	for _, text := range runs.Show(&line, denials, pageWidth) {
+	path := printable(line.Agent)
+	if h, err := a.home(); err == nil {
+		if d := agents.Describe(h, line.Agent); d != nil && d.BundleDigest == line.BundleDigest {
+			path = d.Path
+		}
+	}
+	for _, text := range runs.Show(&line, denials, empty, path, pageWidth) {
 		fmt.Fprintln(a.stdout, text)
 	}
 	return nil
@@ -183,18 +190,23 @@ func diffRuns(ctx context.Context, a *app, one, other string) error {
 
 // summarize says to a person how a run of the agent at path ended and what it was
 // denied.
-func summarize(ctx context.Context, a *app, r *launcher.Report, path string) {
+func summarize(ctx context.Context, a *app, r *launcher.Report, path string, bare bool) {
 	var denials []runs.Denial
+	var empty bool
 	if r.Usage.Denied > 0 {
 		reader := a.reader()
 		reader.Say = func(string) {} // what is wrong with the log is not about this run, and is no failure of it
 		_ = auditlog.With(ctx, reader, auditlog.Filter{Run: r.RunID}, time.Now(),
 			func(ctx context.Context, s *kb.Store, f kb.Filter) (err error) {
-				denials, err = runs.Denials(ctx, s, f.Run)
+				denials, empty, err = runs.Denials(ctx, s, f.Run)
 				return err
 			})
 	}
-	for _, line := range runs.Summary(r, denials, path, pageWidth-len("rlp: ")) {
+	nothing := ""
+	if empty {
+		nothing = runs.NothingHeld(path, bare && len(r.Base) == 0)
+	}
+	for _, line := range runs.Summary(r, denials, nothing, path, pageWidth-len("rlp: ")) {
 		a.say(line)
 	}
 }

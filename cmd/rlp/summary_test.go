@@ -18,7 +18,7 @@ func TestASummaryShowsAResultThatNobodySaw(t *testing.T) {
 		a := &app{environment: environment{stderr: &stderr}}
 		r := &launcher.Report{RunID: "0198d2c4-7f1e-7000-8000-6d0c3f0a1b2c", Outcome: "ok", Result: json.RawMessage(`{"a":1}`)}
 		r.Usage.StdoutBytes = printed
-		summarize(t.Context(), a, r, "x")
+		summarize(t.Context(), a, r, "x", false)
 		said := stderr.String()
 		if strings.Contains(said, `rlp: result: {"a":1}`+"\n") != want ||
 			!strings.HasPrefix(said, "rlp: ok in 0s, 0 allowed, 0 denied (run 3f0a1b2c)\n") {

@@ -342,6 +342,15 @@ type Explanation struct {
 	Parts []Explanation `json:"parts,omitempty"`
 }
 
+// Rule is the most specific rule that matches the request; "" where no grant of the
+// agent's own policy holds it, for then what matches decided nothing.
+func (d *Explanation) Rule() string {
+	if slices.ContainsFunc(d.Votes, func(v caps.Vote) bool { return v.Layer == "base" && !v.Allow }) {
+		return ""
+	}
+	return d.Scope
+}
+
 // OutsideGrants reports whether the bundle itself has no grant for the request, and
 // no layer took one: it holds others of the kind, so that an input may have named
 // what was asked for.

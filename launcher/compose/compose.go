@@ -71,7 +71,7 @@ func (a *Reader) Complete(c *Composition, f Flags) (*Composition, error) {
 	if c.Origin.Bundle != nil {
 		c.Bundle = c.Origin.Bundle
 	} else if c.Bundle, err = f.open(c.Path); err != nil {
-		return nil, inputErr(err)
+		return nil, inputErr(unopened(c.Home, c.Path, err))
 	}
 	base, err := a.base(c, &f)
 	if err != nil {

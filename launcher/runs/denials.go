@@ -25,17 +25,20 @@ type Denial struct {
 }
 
 // Denials are what a run was denied, the most frequent first. What a language's
-// own start asked for is none of it.
-func Denials(ctx context.Context, s *kb.Store, id string) ([]Denial, error) {
-	list, at := []Denial{}, map[Denial]int{}
+// own start asked for is none of it, and neither is what the launch recorded; empty
+// says that it recorded that the run holds nothing.
+func Denials(ctx context.Context, s *kb.Store, id string) (list []Denial, empty bool, err error) {
+	list = []Denial{}
+	at := map[Denial]int{}
 	for r, err := range s.Audit(ctx, kb.Filter{Run: id, Decision: "deny"}) {
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
-		d := r.Decision
-		if d == nil || d.AtStart() {
+		if !r.Denied() {
+			empty = empty || r.Decision.Reason == "caps_empty"
 			continue
 		}
+		d := r.Decision
 		n := Denial{Cap: d.Cap, Target: d.Target, Reason: d.Reason, Layer: d.Layer, Label: d.Label, Request: ask.About(d)}
 		i, known := at[n]
 		if !known {
@@ -47,7 +50,7 @@ func Denials(ctx context.Context, s *kb.Store, id string) ([]Denial, error) {
 		list[i].Count++
 	}
 	slices.SortStableFunc(list, func(a, b Denial) int { return cmp.Compare(b.Count, a.Count) })
-	return list, nil
+	return list, empty, nil
 }
 
 // Text is the denial in one line of at most width characters.

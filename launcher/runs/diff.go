@@ -54,7 +54,7 @@ func Compare(ctx context.Context, s *kb.Store, a, b string, now time.Time) (*Dif
 			switch {
 			case err != nil:
 				return nil, err
-			case r.Decision == nil || r.Decision.AtStart():
+			case r.Decision == nil || !r.Decision.Asked():
 				continue
 			}
 			k := asked{r.Decision.Cap, r.Decision.Target}

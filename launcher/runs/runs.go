@@ -30,6 +30,8 @@ type Line struct {
 	Began    time.Time `json:"began"`
 	Parent   string    `json:"parent_run,omitempty"`
 	Message  string    `json:"message,omitempty"`
+
+	BundleDigest string `json:"-"` // of the agent that ran
 }
 
 // Ended reports whether the run has.
@@ -39,6 +41,7 @@ func lineOf(s *kb.RunSummary, now time.Time) Line {
 	l := Line{
 		RunID: s.RunID, Agent: s.Agent, Outcome: Running, ExitCode: s.ExitCode, Allowed: s.Allowed, Denied: s.Denied,
 		Began: time.UnixMilli(s.BeganMS).UTC(), Parent: s.ParentRun, Message: s.Message,
+		BundleDigest: s.BundleDigest,
 	}
 	if s.EndedMS == 0 {
 		l.WallMS = max(0, now.UnixMilli()-s.BeganMS)

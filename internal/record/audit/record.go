@@ -1,6 +1,9 @@
 package audit
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // The kinds of record.
 const (
@@ -122,8 +125,16 @@ func atStart[S string | []byte](deny bool, severity Severity, capability S) bool
 	return deny && severity == Info && string(capability) == "time.now"
 }
 
+// OfLaunch reports whether the launch itself recorded it: caps.empty, which says that
+// nothing was left to the agent, or caps.extra, which a layer allows and the agent's
+// policy does not ask for. The agent asked for neither, and they count nowhere.
+func (d *DecisionRecord) OfLaunch() bool { return strings.HasPrefix(d.Cap, "caps.") }
+
+// Asked reports whether the agent asked, and was answered.
+func (d *DecisionRecord) Asked() bool { return !d.AtStart() && !d.OfLaunch() }
+
 // Denied reports whether the record is a decision that denied what the agent asked for.
-func (r *Record) Denied() bool { return r.Decision != nil && r.Decision.Deny && !r.Decision.AtStart() }
+func (r *Record) Denied() bool { return r.Decision != nil && r.Decision.Deny && r.Decision.Asked() }
 
 // Allowed reports whether the record is a decision that allowed.
 func (r *Record) Allowed() bool { return r.Decision != nil && !r.Decision.Deny }
