@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -97,7 +98,11 @@ func ParseTemplate(file string, data []byte, opt Options) (*Base, []Finding) {
 
 // FileFinding is the finding for a file that could not be read.
 func FileFinding(path string, err error) Finding {
-	return Finding{Path: path, Severity: CodeFile.Severity(), Code: CodeFile, Message: err.Error()}
+	f := Finding{Path: path, Severity: CodeFile.Severity(), Code: CodeFile, Message: err.Error()}
+	if file, ok := errors.AsType[*tomlfile.FileError](err); ok {
+		f.Message, f.Hint = file.Path+": "+file.Msg, file.Hint
+	}
+	return f
 }
 
 // Extras turns what a layer could not do into warnings, one for each thing that

@@ -9,6 +9,7 @@ import (
 
 	"runloop.dev/rlp/internal/base/config"
 	"runloop.dev/rlp/internal/base/home"
+	"runloop.dev/rlp/launcher/lint"
 )
 
 func configCommand(a *app) *cobra.Command {
@@ -116,6 +117,9 @@ func setSetting(a *app, name, value string) error {
 	text, err := config.EditFile(h.Config(), name, value)
 	if err != nil {
 		return inputErr(err)
+	}
+	if err := lint.Setting(a.reader(), h, text, name); err != nil {
+		return err
 	}
 	if err := home.WritePrivate(h.Config(), text); err != nil {
 		return inputErr(fmt.Errorf("writing %s: %w", h.Config(), err))

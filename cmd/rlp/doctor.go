@@ -14,9 +14,10 @@ import (
 func doctorCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "doctor", Short: "Look for what is wrong with the home and this machine, and say what mends it", Args: cobra.NoArgs,
-		Long: `Doctor looks at the home, its permissions and locks, the settings and what they
-name, the disk, the clock and the lanes. Of each problem it prints the command that
-mends it. It changes nothing and exits 0 when all is well, 1 otherwise.`,
+		Long: `Doctor looks at the home, its permissions, keys and locks, the settings and what
+they name, overrides, profiles and templates, the disk, the clock and the lanes. Of
+each problem it prints the command that mends it. It changes nothing and exits 0
+when all is well, 1 otherwise.`,
 		RunE: func(c *cobra.Command, _ []string) error { return examine(c.Context(), a) },
 	}
 }
@@ -35,8 +36,12 @@ func examine(ctx context.Context, a *app) error {
 		return ending(status, a.printJSON(map[string]any{"ok": status == launcher.StatusOK, "checks": list}))
 	}
 	for _, f := range list {
-		if f.OK {
+		switch {
+		case f.OK:
 			fmt.Fprintf(a.stdout, "ok       %s\n", f.Check)
+			continue
+		case f.Skipped != "":
+			fmt.Fprintf(a.stdout, "skipped  %s: %s\n", f.Check, f.Skipped)
 			continue
 		}
 		fmt.Fprintf(a.stdout, "problem  %s: %s\n         mend: %s\n", f.Check, printable(f.Problem), printable(f.Mend))

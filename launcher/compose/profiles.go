@@ -12,6 +12,7 @@ import (
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/internal/base/home"
+	"runloop.dev/rlp/internal/base/tomlfile"
 )
 
 // ProfileLayers are the layers of the profiles that apply: the settings' own,
@@ -97,8 +98,15 @@ type UnknownProfileError struct {
 }
 
 func (e *UnknownProfileError) Error() string {
-	return fmt.Sprintf("there is no profile %q; the profiles are %s", e.name, strings.Join(e.known, ", "))
+	text := fmt.Sprintf("there is no profile %q; the profiles are %s", e.name, strings.Join(e.known, ", "))
+	if near := e.Nearest(); near != "" {
+		text += fmt.Sprintf("; did you mean %q?", near)
+	}
+	return text
 }
+
+// Nearest is the profile that was most likely meant; "": none is near.
+func (e *UnknownProfileError) Nearest() string { return tomlfile.Near(e.name, e.known) }
 
 // tellFloor says that a floor's file is not used, whatever is asked
 // of this program: its author believes that it is.

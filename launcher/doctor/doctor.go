@@ -9,6 +9,7 @@ import (
 	"context"
 	"time"
 
+	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/internal/base/config"
 	"runloop.dev/rlp/internal/base/home"
 	"runloop.dev/rlp/launcher/ask"
@@ -19,7 +20,8 @@ type Finding struct {
 	Check   string `json:"check"`
 	OK      bool   `json:"ok"`
 	Problem string `json:"problem,omitempty"`
-	Mend    string `json:"mend,omitempty"` // a command, or what to write
+	Mend    string `json:"mend,omitempty"`    // a command, or what to write
+	Skipped string `json:"skipped,omitempty"` // why nothing was looked at: another problem, which is told
 }
 
 // A Patient is what is looked at.
@@ -35,6 +37,8 @@ type Patient struct {
 	Lanes   func(ctx context.Context, names []string) (ask.LaneSurvey, error)
 	Secrets func(context.Context, home.Home) ([]string, error) // the ids that there are
 	Program func(name string) error                            // why a program cannot be started; nil: it can
+	// Policies lints what launches read of the home: overrides, profiles, templates.
+	Policies func(home.Home, config.Config) []policy.Finding
 }
 
 // A checkup collects what is found.
@@ -49,23 +53,43 @@ func Examine(ctx context.Context, p Patient) []Finding {
 	there, ours := c.home()
 	c.disk()
 	c.clock()
+	h := home.At(p.Home, p.Tenant)
 	if ours {
 		c.permissions()
+		c.keys(h)
 		c.locks()
 	}
-	h := home.At(p.Home, p.Tenant)
 	read := config.Load
 	if !there {
 		read = func(path string, env []string) (config.Config, error) { return config.Parse(path, nil, env) }
 	}
 	cfg, err := read(h.Config(), p.Env)
-	if !c.settings(err, h) {
-		cfg = config.Default()
+	c.settings(err, h)
+	if why := c.unopened(); why != "" {
+		for _, check := range []string{"policies", "providers", "runtimes", "lanes"} {
+			c.list = append(c.list, Finding{Check: check, Skipped: "not looked at, because " + why})
+		}
+		return c.list
 	}
+	c.policies(h, cfg)
 	c.providers(ctx, h, &cfg)
 	c.runtimes(&cfg)
 	c.lanes(ctx, &cfg)
 	return c.list
+}
+
+// unopened says why a launch would not come to what settings name; "": it would.
+func (c *checkup) unopened() string {
+	why := map[string]string{
+		"home": "the home cannot be used", "permissions": "the home cannot be used",
+		"settings": "the settings cannot be read",
+	}
+	for _, f := range c.list {
+		if f.Problem != "" && why[f.Check] != "" {
+			return why[f.Check]
+		}
+	}
+	return ""
 }
 
 // found notes what a check found; a problem of "" is none, which is noted once.
@@ -86,7 +110,7 @@ func (c *checkup) fine(check string) {
 // Well reports whether nothing was found.
 func Well(list []Finding) bool {
 	for _, f := range list {
-		if !f.OK {
+		if f.Problem != "" {
 			return false
 		}
 	}

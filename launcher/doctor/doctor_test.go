@@ -11,9 +11,14 @@ import (
 	"testing"
 	"time"
 
+	"runloop.dev/rlp/caps/policy"
+	"runloop.dev/rlp/internal/base/config"
 	"runloop.dev/rlp/internal/base/home"
 	"runloop.dev/rlp/internal/base/owner/ownertest"
+	"runloop.dev/rlp/internal/record/evidence"
 	"runloop.dev/rlp/launcher/ask"
+	"runloop.dev/rlp/launcher/compose"
+	"runloop.dev/rlp/launcher/lint"
 )
 
 const secretID = "runloop/model/openai"
@@ -48,6 +53,19 @@ command = ["/usr/bin/files"]
 		},
 		Secrets: func(context.Context, home.Home) ([]string, error) { return []string{secretID}, nil },
 		Program: func(string) error { return nil },
+		Policies: func(h home.Home, cfg config.Config) []policy.Finding {
+			return lint.Home(&compose.Reader{HomeDir: dir, Tenant: home.DefaultTenant, Say: func(string) {}}, h, cfg)
+		},
+	}
+}
+
+// put writes a file of the home with a mode.
+func put(t *testing.T, p *Patient, name, text string, mode os.FileMode) {
+	t.Helper()
+	path := filepath.Join(p.Home, name)
+	err := os.MkdirAll(filepath.Dir(path), 0o700)
+	if err = errors.Join(err, os.WriteFile(path, []byte(text), 0o600), os.Chmod(path, mode)); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -100,6 +118,55 @@ func TestWhatIsWrongIsFound(t *testing.T) {
 		}, "disk", "rlp audit prune"},
 		"clock":    {func(_ *testing.T, p *Patient) { p.Now = p.Now.Add(-time.Hour) }, "clock", "timedatectl"},
 		"settings": {func(t *testing.T, p *Patient) { write(t, p.Home, "[sekurity]\n") }, "settings", "security"},
+		"settings of a wrong mode": {func(t *testing.T, p *Patient) {
+			put(t, p, "config.toml", "", 0o666)
+		}, "settings", "chmod go-w "},
+		"override of a wrong mode": {func(t *testing.T, p *Patient) {
+			put(t, p, "caps/overrides/u2.toml", "[deny]\ncapabilities = []\n", 0o666)
+		}, "policies", "chmod go-w "},
+		"override that is no TOML": {func(t *testing.T, p *Patient) {
+			put(t, p, "caps/overrides/u2.toml", "[deny\n", 0o600)
+		}, "policies", "edit "},
+		"profile that is refused": {func(t *testing.T, p *Patient) {
+			put(t, p, "caps/profiles/mine.toml", "[capabilities]\nkb_raed = []\n", 0o600)
+		}, "policies", "kb_read"},
+		"template of a wrong mode": {func(t *testing.T, p *Patient) {
+			put(t, p, "caps/templates/mine.toml", "", 0o662)
+		}, "policies", "chmod go-w "},
+		"no such profile": {func(t *testing.T, p *Patient) {
+			write(t, p.Home, "[security]\nprofile = \"strict\"\n")
+		}, "policies", "rlp config set security.profile NAME"},
+		"no such grant": {func(t *testing.T, p *Patient) {
+			write(t, p.Home, "[security]\nrun_grant = \"sandbox_compute_and_stor\"\n")
+		}, "policies", "rlp config set security.run_grant sandbox_compute_and_store"},
+		"override of an agent that is called otherwise": {func(t *testing.T, p *Patient) {
+			put(t, p, "agents/wordcount/manifest.toml", "", 0o600)
+			put(t, p, "caps/overrides/wordcounts.toml", "[deny]\ncapabilities = []\n", 0o600)
+		}, "policies", "did you mean wordcount.toml?"},
+		"override of an agent that ran": {func(t *testing.T, p *Patient) {
+			put(t, p, "log/2026-01-02.jsonl", `{"msg":"run_start","agent":"wordcount"}`+"\n", 0o600)
+			put(t, p, "caps/overrides/wordcount.toml", "[deny]\ncapabilities = []\n", 0o600)
+		}, "", ""},
+		"key of the log": {func(t *testing.T, p *Patient) {
+			if _, err := evidence.MakeKey(p.Home, p.Tenant); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chmod(filepath.Join(p.Home, evidence.KeyFile), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}, "keys", "chmod 600 "},
+		"settings that cannot be read, and no lane": {func(t *testing.T, p *Patient) {
+			write(t, p.Home, "[security\n")
+			p.Lanes = func(context.Context, []string) (ask.LaneSurvey, error) {
+				return ask.LaneSurvey{}, errors.New("settings")
+			}
+		}, "settings", "edit "},
+		"permissions, and no lane": {func(t *testing.T, p *Patient) {
+			if err := os.Chmod(filepath.Join(p.Home, "caps", "overrides"), 0o777); err != nil {
+				t.Fatal(err)
+			}
+			p.Lanes = func(context.Context, []string) (ask.LaneSurvey, error) { return ask.LaneSurvey{}, errors.New("home") }
+		}, "permissions", "chmod go-w "},
 		"provider key": {func(_ *testing.T, p *Patient) {
 			p.Secrets = func(context.Context, home.Home) ([]string, error) { return nil, nil }
 		}, "providers", "rlp secrets put " + secretID},
@@ -131,7 +198,7 @@ func TestWhatIsWrongIsFound(t *testing.T) {
 			p := healthy(t)
 			c.spoil(t, &p)
 			list := Examine(t.Context(), p)
-			wrong := slices.DeleteFunc(slices.Clone(list), func(f Finding) bool { return f.OK })
+			wrong := slices.DeleteFunc(slices.Clone(list), func(f Finding) bool { return f.Problem == "" })
 			switch {
 			case c.check == "" && (len(wrong) > 0 || !Well(list)):
 				t.Errorf("found %+v", wrong)

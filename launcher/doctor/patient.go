@@ -6,11 +6,13 @@ import (
 	"os/exec"
 	"time"
 
+	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/internal/base/config"
 	"runloop.dev/rlp/internal/base/home"
 	"runloop.dev/rlp/launcher/ask"
 	"runloop.dev/rlp/launcher/compose"
 	"runloop.dev/rlp/launcher/lanes"
+	"runloop.dev/rlp/launcher/lint"
 )
 
 // Here is the home dir on this machine, as r launches from it.
@@ -33,6 +35,7 @@ func Here(r *compose.Runner, dir string, now time.Time) Patient {
 			}
 			return ids, err
 		},
+		Policies: func(h home.Home, cfg config.Config) []policy.Finding { return lint.Home(r.Reader, h, cfg) },
 		Program: func(name string) error {
 			_, err := exec.LookPath(name)
 			return err

@@ -3,29 +3,21 @@ package doctor
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"runloop.dev/rlp/internal/base/config"
 	"runloop.dev/rlp/internal/base/home"
-	"runloop.dev/rlp/internal/base/tomlfile"
 )
 
-// settings tells what is wrong with config.toml; false: it cannot be used.
-func (c *checkup) settings(err error, h home.Home) bool {
-	var at *tomlfile.Error
-	switch {
-	case err == nil:
+// settings tells what is wrong with config.toml.
+func (c *checkup) settings(err error, h home.Home) {
+	if err == nil {
 		c.found("settings", "", "")
-		return true
-	case errors.As(err, &at):
-		c.found("settings", at.Error(), cmp.Or(at.Hint, "edit "+h.Config()))
-	default:
-		c.found("settings", err.Error(), "edit "+h.Config())
+		return
 	}
-	return false
+	c.found("settings", problem(err), c.mend(err, "edit "+h.Config()))
 }
 
 // providers looks for the secrets that the settings name: keys of models and of

@@ -120,6 +120,10 @@ func installedAgent(h home.Home, agent string) (string, error) {
 
 func (l *linter) path(path, installed string) {
 	info, gone := os.Stat(path)
+	if l.isFolder(path) {
+		l.folder(path)
+		return
+	}
 	if gone == nil && (info.IsDir() || isPacked(path)) {
 		l.bundle(path, nil)
 		return

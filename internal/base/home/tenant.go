@@ -44,6 +44,18 @@ func (h Home) own() error {
 	return exactly(entries, h.tenant)
 }
 
+// Tenants are the home as each tenant sees it that has a folder there, the default one first.
+func (h Home) Tenants() []Home {
+	list := []Home{{h.dir, DefaultTenant}}
+	entries, _ := os.ReadDir(filepath.Join(h.dir, tenants)) // none is nothing
+	for _, e := range entries {
+		if e.IsDir() {
+			list = append(list, Home{h.dir, e.Name()})
+		}
+	}
+	return list
+}
+
 // exactly refuses a tenant whose folder has another name than it has.
 func exactly(entries []fs.DirEntry, tenant string) error {
 	for _, e := range entries {

@@ -163,22 +163,31 @@ func (w *Walk) Tables(t *Table, key string) ([]*Table, bool) {
 // Nearest returns the hint for a word that is not among valid: the same word in
 // another case, the nearest one by spelling, or the list of them if it is short.
 func Nearest(word string, valid []string) string {
-	best, distance := "", len(word)/3+1
-	for _, v := range valid {
-		if strings.EqualFold(v, word) {
-			return fmt.Sprintf("keys are matched to the letter: write %q", v)
-		}
-		if d := editDistance(word, v); d <= distance && (best == "" || d < distance) {
-			best, distance = v, d
-		}
-	}
-	if best != "" {
+	best := Near(word, valid)
+	switch {
+	case best != "" && strings.EqualFold(best, word):
+		return fmt.Sprintf("keys are matched to the letter: write %q", best)
+	case best != "":
 		return fmt.Sprintf("did you mean %q?", best)
 	}
 	if len(valid) > 0 && len(valid) <= 16 {
 		return "one of " + strings.Join(valid, ", ")
 	}
 	return ""
+}
+
+// Near is the word of valid that word was most likely meant to be; "": none is near.
+func Near(word string, valid []string) string {
+	best, distance := "", len(word)/3+1
+	for _, v := range valid {
+		if strings.EqualFold(v, word) {
+			return v
+		}
+		if d := editDistance(word, v); d <= distance && (best == "" || d < distance) {
+			best, distance = v, d
+		}
+	}
+	return best
 }
 
 // editDistance counts the insertions, deletions, replacements and swaps of
