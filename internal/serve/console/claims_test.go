@@ -119,6 +119,35 @@ func TestNoLayerIsNotTheBase(t *testing.T) {
 	want(t, body, "own policy does not hold it")
 }
 
+// What the launch itself recorded is not explained as a request: the page of a refused
+// run says for what it was refused, and which setting changes it.
+func TestARefusedRunSaysWhy(t *testing.T) {
+	host, h := pages(t)
+	refused := func(violations ...string) (string, string) {
+		host.log.retell(runID(0), []audit.DecisionRecord{
+			{Cap: "caps.empty", Op: "_start", Deny: true, Reason: "caps_empty"},
+			{Cap: "caps.extra", Op: "_start", Target: "kb:write:drafts", Deny: true, Reason: "not_in_base", Layer: "override:o"},
+		})
+		end := &host.log.records[len(host.log.records)-1]
+		end.Event = &audit.Event{
+			Kind: audit.KindPolicyRejected, Outcome: "refused", Message: "nothing is left", Violations: violations,
+		}
+		asked := len(host.about)
+		_, empty := get(t, h, fmt.Sprintf("/ui/runs/%s/why/%d", runID(0), host.log.seqOf(runID(0), "caps.empty")), nil)
+		_, extra := get(t, h, fmt.Sprintf("/ui/runs/%s/why/%d", runID(0), host.log.seqOf(runID(0), "caps.extra")), nil)
+		if len(host.about) != asked {
+			t.Errorf("it asked %+v", host.about[asked:])
+		}
+		return empty, extra
+	}
+	body, extra := refused("kb:write:notes was taken away by profile:runner_default, and nothing is left")
+	want(t, body, "!own policy does not hold it", "the launch recorded it", "Why the run was refused",
+		"kb:write:notes was taken away by profile:runner_default", "[security] run_grant")
+	want(t, extra, "<code>override:o</code> allows it, and it is ignored", "!refused it")
+	body, _ = refused() // control: where no profile took it, the setting changes nothing
+	want(t, body, "nothing is left", "![security] run_grant")
+}
+
 // A filter that finds nothing among the runs that one page looks at leads on to
 // those that are older.
 func TestAFilterLeadsOn(t *testing.T) {

@@ -1,8 +1,11 @@
 package console
 
 import (
+	"context"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 
 	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/internal/serve/service"
@@ -19,6 +22,10 @@ type shownWhy struct {
 	E       *ask.Explanation // nil: it could not be explained
 	Problem string
 	Policy  string // the page on which the edit can be made; "" where it cannot
+
+	OfLaunch bool     // the launch itself recorded it: the agent asked for nothing
+	Reasons  []string // for which the run was refused
+	Grant    bool     // a profile took some of it, as that which requests start from may have
 }
 
 func (c *console) whyPage(r *http.Request, caller *service.Caller) (*view, error) {
@@ -51,6 +58,9 @@ func (c *console) why(r *http.Request, caller *service.Caller, id string, seq ui
 		auditRow: rowOf(rec), RunLink: runLink(id),
 		ByBase: audit.ByBase(rec.Decision.Layer, rec.Decision.Reason), Request: ask.About(rec.Decision),
 	}
+	if rec.Decision.OfLaunch() {
+		return d, d.refused(r.Context(), log)
+	}
 	b, err := c.bundle(r.Context(), caller, rec.Head.Agent)
 	if err != nil {
 		d.Problem = rec.Head.Agent + " is not installed here, and only what is installed can be explained on a page: rlp " +
@@ -66,4 +76,18 @@ func (c *console) why(r *http.Request, caller *service.Caller, id string, seq ui
 	}
 	d.Problem, err = unanswered(err)
 	return d, err
+}
+
+// refused reads why the run was refused, if it was.
+func (d *shownWhy) refused(ctx context.Context, log service.Log) error {
+	d.OfLaunch, d.ByBase = true, false
+	last, err := one(ctx, log, kb.Filter{Run: d.Run, Limit: 1})
+	if err != nil || last == nil || last.Event == nil || last.Event.Kind != audit.KindPolicyRejected {
+		return err
+	}
+	if d.Reasons = last.Event.Violations; len(d.Reasons) == 0 {
+		d.Reasons = []string{last.Event.Message}
+	}
+	d.Grant = slices.ContainsFunc(d.Reasons, func(why string) bool { return strings.Contains(why, "profile:") })
+	return nil
 }
