@@ -52,7 +52,23 @@ func readArchive(r io.ReaderAt, size int64) (map[string][]byte, error) {
 	if err != nil && endsAsZip(r, size) {
 		return nil, entryError("", "archive_format", "this is a zip file with something else before it", hintTar)
 	}
+	var no *Error
+	if errors.As(err, &no) && !beginsAsTar(r) {
+		return nil, entryError("", no.Code, noBundle, "")
+	}
 	return files, err
+}
+
+// noBundle is said of a file that is nothing of what is launched.
+const noBundle = "this is neither a WebAssembly module nor a bundle (a folder with manifest.toml, or a .tar or " +
+	".tar.gz of one)"
+
+// beginsAsTar reports whether a file begins with the header of an entry, or as an
+// archive of none.
+func beginsAsTar(r io.ReaderAt) bool {
+	var b [blockSize]byte
+	_, err := r.ReadAt(b[:], 0)
+	return (err == nil || errors.Is(err, io.EOF)) && (checksumHolds(&b) || err == nil && isZero(b[:]))
 }
 
 // readGzip reads one gzip member that holds an archive. A second member would

@@ -17,6 +17,17 @@ func TestWhatIsNoBundleIsToldWhatToName(t *testing.T) {
 		"name the folder or the archive of a bundle (rlp agent list shows what is installed)") {
 		t.Errorf("nothing there: %v", err)
 	}
+	for name, text := range map[string]string{
+		"t.wasm": "text", "a.txt": strings.Repeat("text\n", 500), "manifest.toml": "[agent]\n", "empty.tar": "",
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := OpenOrModule(path); err == nil || err.Error() != path+": "+noBundle {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 	if err := os.Chmod(dir, 0o777|fs.ModeSticky); err != nil {
 		t.Fatal(err)
 	}
