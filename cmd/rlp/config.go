@@ -114,6 +114,11 @@ func setSetting(a *app, name, value string) error {
 	if err != nil {
 		return err
 	}
+	free, err := home.HoldDir(runDir(h)) // who else sets one waits, and reads what this one wrote
+	if err != nil {
+		return inputErr(err)
+	}
+	defer free()
 	text, err := config.EditFile(h.Config(), name, value)
 	if err != nil {
 		return inputErr(err)
