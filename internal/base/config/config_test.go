@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -360,4 +361,36 @@ func served(s config.Serve) config.Serve {
 	d := config.Default().Serve
 	s.Workers, s.Queue, s.Grace, s.TurnIdle = d.Workers, d.Queue, d.Grace, d.TurnIdle
 	return s
+}
+
+// An address that is refused may hold a password or a key: errors quote its scheme,
+// host and path alone, and nothing where these cannot be told.
+func TestErrorsQuoteNoPasswordOfAnAddress(t *testing.T) {
+	for _, c := range []struct{ address, quoted string }{
+		{"https://u:pw123@h/v1?key=K123#f", `, not "https://h/v1"`},
+		{"ftp://h/v1?key=K123", `, not "ftp://h/v1"`},
+		{"ftp://h/v1", `, not "ftp://h/v1"`},
+		{"here", `, not "here"`},
+		{"https://u:pw123@h:x/", ""},
+		{"https://u:pw123@h/%zz", ""},
+		{"ftp://u:12/pw123@h/", ""},
+		{"https:u:pw123@h", ""},
+		{"u:pw123@h/v1?key=K123", ""},
+	} {
+		for _, form := range []string{
+			"[[model.providers]]\nid = \"a\"\nkind = \"openai\"\nbase_url = %q\n", "[serve]\notlp = %q\n",
+			"[audit]\npublish = [%q]\n", "[mcp.servers.a]\nurl = %q\n",
+		} {
+			text := fmt.Sprintf(form, c.address)
+			_, err := load(t, text)
+			switch {
+			case err == nil:
+				t.Errorf("%s is taken", text)
+			case strings.Contains(err.Error(), "pw123") || strings.Contains(err.Error(), "K123"):
+				t.Errorf("%s: %v", text, err)
+			case !strings.Contains(err.Error(), c.quoted) || c.quoted == "" && strings.Contains(err.Error(), ", not "):
+				t.Errorf("%s: %v does not say %q", text, err, c.quoted)
+			}
+		}
+	}
 }

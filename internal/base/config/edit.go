@@ -24,7 +24,7 @@ func Edit(file string, data []byte, name, value string) ([]byte, error) {
 	}
 	v, err := envValue(tomlfile.Pos{}, name, value)
 	if err != nil {
-		return nil, &tomlfile.Error{Msg: name + ": " + value + " is no TOML value", Hint: `such as true, 5 or '["a", "b"]'`}
+		return nil, &tomlfile.Error{Msg: name + " must be a TOML value" + rejected(value), Hint: `such as true, 5 or '["a", "b"]'`}
 	}
 	literal := strings.TrimSpace(value)
 	if v.Kind == tomlfile.String {

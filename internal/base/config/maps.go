@@ -82,7 +82,7 @@ func checked(w *tomlfile.Walk, t *tomlfile.Table, key string, ok check) string {
 		return ""
 	}
 	if msg := ok(v.Str); msg != "" {
-		w.Errorf(v.Pos, "", "%s %s, not %q", key, msg, v.Str)
+		w.Errorf(v.Pos, "", "%s %s%s", key, msg, rejected(v.Str))
 		return ""
 	}
 	return v.Str

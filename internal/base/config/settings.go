@@ -167,6 +167,19 @@ func webAddress(s string) string {
 	return ""
 }
 
+// rejected is the end of a message about a text: the text itself, and of an address no
+// more than scheme, host and path, for the rest may hold a password or a key.
+func rejected(s string) string {
+	if strings.Contains(s, "://") || strings.ContainsAny(s, "@?#") {
+		u, err := url.Parse(s)
+		if err != nil || u.Host == "" || strings.Contains(u.Path, "@") { // a password may have a slash
+			return ""
+		}
+		s = (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+	}
+	return ", not " + strconv.Quote(s)
+}
+
 func absolute(s string) string {
 	if !filepath.IsAbs(s) {
 		return "must begin with the absolute path of a program"
@@ -181,7 +194,7 @@ func text(name string, field func(*Config) *string, ok check) setting {
 			return
 		}
 		if msg := ok(v.Str); msg != "" {
-			w.Errorf(v.Pos, "", "%s %s, not %q", name, msg, v.Str)
+			w.Errorf(v.Pos, "", "%s %s%s", name, msg, rejected(v.Str))
 			return
 		}
 		*field(c) = v.Str
@@ -216,7 +229,7 @@ func stringList(w *tomlfile.Walk, name string, v *tomlfile.Value, ok check) []st
 			continue
 		}
 		if msg := ok(item.Str); msg != "" {
-			w.Errorf(item.Pos, "", "%s[%d] %s, not %q", name, i, msg, item.Str)
+			w.Errorf(item.Pos, "", "%s[%d] %s%s", name, i, msg, rejected(item.Str))
 			continue
 		}
 		out = append(out, item.Str)
