@@ -2,6 +2,7 @@ package bundles
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -44,7 +45,8 @@ func Build(dir string, wasm []byte) (string, error) {
 	return built, nil
 }
 
-// SourceManifest reads the manifest of a source folder.
+// SourceManifest reads the manifest of a source folder. One with a command to run is
+// refused where somebody else than the operator and root could have written it.
 func SourceManifest(dir string) (*Manifest, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -59,7 +61,29 @@ func SourceManifest(dir string) (*Manifest, error) {
 			Hint: "`rlp agent new NAME` makes a folder with one",
 		}
 	}
-	return m, err
+	if err != nil || m.Build == nil || len(m.Build.Command) == 0 {
+		return m, err
+	}
+	for _, name := range []string{"", ManifestName} {
+		if err := ownIn(root, name); err != nil {
+			return nil, locate(err, in)
+		}
+	}
+	return m, nil
+}
+
+// ownIn is [checkOwner] of a file in a folder, or of the folder.
+func ownIn(root *os.Root, name string) error {
+	f, err := root.OpenFile(cmp.Or(name, "."), os.O_RDONLY|openFlags, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	return checkOwner(name, f, info)
 }
 
 func manifestIn(root *os.Root, in func(string) string) ([]byte, *Manifest, error) {

@@ -41,6 +41,41 @@ func source(t *testing.T) (string, tree) {
 	return dir, tr
 }
 
+// No command is taken of a manifest that somebody else wrote, or may write.
+func TestSourceManifestOfOthers(t *testing.T) {
+	dir, _ := source(t)
+	manifest := filepath.Join(dir, ManifestName)
+	must(t, os.WriteFile(manifest, []byte(sourceManifest+"[build]\ncommand = [\"make\"]\noutput = \"agent.wasm\"\n"), 0o600))
+	asked := func(what, file string) {
+		t.Helper()
+		_, err := SourceManifest(dir)
+		var e *Error
+		if file == "" && err != nil {
+			t.Errorf("control, %s: %v", what, err)
+		}
+		if file != "" && (!errors.As(err, &e) || e.Code != "owner" || e.File != file) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	asked("the operator's own", "")
+	for path, mode := range map[string]fs.FileMode{manifest: 0o666, dir: 0o777} {
+		info, err := os.Stat(path)
+		must(t, err)
+		must(t, os.Chmod(path, mode))
+		asked("others may write", path)
+		must(t, os.Chmod(path, info.Mode().Perm()))
+		if os.Geteuid() == 0 {
+			must(t, os.Chown(path, 1, -1))
+			asked("another user's", path)
+			must(t, os.Chown(path, 0, -1))
+		}
+	}
+	asked("the operator's own again", "")
+	must(t, os.WriteFile(manifest, []byte(sourceManifest), 0o600))
+	must(t, os.Chmod(manifest, 0o666))
+	asked("without a command", "")
+}
+
 // A source folder is launched from what was built in it, and the policy that
 // holds is the folder's.
 //
