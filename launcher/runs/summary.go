@@ -2,6 +2,7 @@ package runs
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"runloop.dev/rlp/internal/base/printable"
@@ -22,7 +23,8 @@ func Summary(r *run.Report, denials []Denial, nothing, path string, width int) [
 	lines := []string{fmt.Sprintf("%s in %s, %d allowed, %d denied (run %s)", r.Outcome, Took(r.Usage.WallMS),
 		r.Usage.Allowed, r.Usage.Denied, Short(r.RunID))}
 	if len(r.Result) > 0 && r.Usage.StdoutBytes == 0 {
-		lines = append(lines, "result: "+End(string(r.Result), mostResult))
+		// A line end of JSON is between its words; on a terminal it would move the outcome away.
+		lines = append(lines, "result: "+End(strings.ReplaceAll(string(r.Result), "\n", " "), mostResult))
 	}
 	for i := range denials[:min(len(denials), mostDenials)] {
 		lines = append(lines, "denied "+denials[i].Text(width-len("denied ")))
