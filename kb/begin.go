@@ -33,8 +33,9 @@ func (s *Store) openOnce(ctx context.Context, lock *os.File) (*engine, error) {
 	if since := s.opt.Now().Sub(known.At); err == nil && known.Failed != "" && since >= 0 && since < pause {
 		return nil, &knownError{known}
 	}
+	looked := err == nil // err is written while begin may still be at work
 	begin := func() (*engine, error) {
-		if err == nil && (known.Gone || known.None && s.opt.Signed != nil && s.opt.Signed()) {
+		if looked && (known.Gone || known.None && s.opt.Signed != nil && s.opt.Signed()) {
 			if err := s.layout.place.Lose(s.opt.Now()); err != nil {
 				return nil, err
 			}
