@@ -10,7 +10,7 @@ import (
 //
 //rlp:holds D6
 func TestADenialFitsItsLine(t *testing.T) {
-	long := "/work/" + strings.Repeat("folder/", 40) + "end"
+	long := "/data/" + strings.Repeat("folder/", 40) + "end"
 	d := Denial{Cap: "fs.write", Target: long, Reason: "path_not_permitted", Count: 12}
 	for _, width := range []int{60, 100} {
 		text := d.Text(width)
