@@ -84,18 +84,16 @@ func (a *app) daemon(ctx context.Context, idle time.Duration) error {
 		return inputErr(err)
 	}
 	a.kept = compose.NewKept(ctx, memoryForRuns(), a.stderr)
+	var closed error
 	err = daemon.Serve(ctx, daemon.Options{
 		Dir: runDir(h), Since: time.Now(), Idle: idle, Most: mostLaunches,
 		Handle: func(ctx context.Context, call *daemon.Call) daemon.Outcome {
 			return a.launchFor(ctx, call, invoker{home: h.Dir(), own: a.environment})
 		},
 		Ready: func() { a.serving(h, idle) },
-		Over:  a.kept.Stores.Close,
+		Over:  func() { closed = a.closeKept() },
 	})
-	if closeErr := errors.Join(a.kept.Modules.Close(), a.kept.Journals.Close()); err == nil {
-		err = closeErr
-	}
-	return daemonErr(err)
+	return errors.Join(daemonErr(err), closed)
 }
 
 func daemonErr(err error) error {

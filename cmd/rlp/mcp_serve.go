@@ -38,7 +38,7 @@ func (a *app) mcpServe(ctx context.Context) (err error) {
 	a.kept = compose.NewKept(ctx, memoryForRuns(), a.stderr)
 	s.host = host.New(a.runner(), s.at.Dir(), s.log, time.Now)
 	s.boundMemory()
-	defer func() { err = errors.Join(err, s.giveUp()) }()
+	defer func() { err = errors.Join(err, a.closeKept()) }()
 	if err := s.host.Decided(); err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -102,7 +103,7 @@ func (a *app) serve(ctx context.Context, f serveFlags) (err error) {
 	a.kept = compose.NewKept(ctx, memoryForRuns(), a.stderr)
 	s.host = host.New(a.runner(), s.at.Dir(), s.log, time.Now)
 	s.boundMemory()
-	defer func() { err = errors.Join(err, s.giveUp()) }()
+	defer func() { err = errors.Join(err, a.closeKept()) }()
 	if err := s.host.Decided(); err != nil {
 		return err
 	}
@@ -138,11 +139,13 @@ func (s *server) openLog() (*runlog.Rotated, error) {
 	return f, nil
 }
 
-// giveUp gives up all that is kept for launches.
-func (s *server) giveUp() error {
-	k := s.app.kept
-	k.Stores.Close()
-	return errors.Join(k.Modules.Close(), k.Journals.Close())
+// closeKept gives up all that is kept for launches. A log that could not be closed
+// is 74.
+func (a *app) closeKept() error {
+	if err := a.kept.Close(); err != nil {
+		return &statusError{Status: launcher.StatusAudit, Err: err}
+	}
+	return nil
 }
 
 // boundMemory holds the runs, and what is left of them, to the memory that there is
@@ -199,7 +202,8 @@ func (s *server) until(ctx context.Context) error {
 	for _, l := range s.listeners {
 		go func() { failed <- h.Serve(l.Listener) }()
 	}
-	go s.host.TakeInForeign(base)
+	var taking sync.WaitGroup
+	taking.Go(func() { s.host.TakeInForeign(base) })
 	s.ready()
 	var err error
 	select {
@@ -221,6 +225,7 @@ func (s *server) until(ctx context.Context) error {
 	if closeErr := s.wired.watch.Close(telling); closeErr != nil { // a collector that is gone is no failure of ours
 		s.log.Warn("telling the collector", "message", printable(closeErr.Error()))
 	}
+	taking.Wait()
 	s.log.Info("ended")
 	return errors.Join(err, drainErr, s.close())
 }

@@ -47,7 +47,7 @@ func BenchmarkHosted(b *testing.B) {
 	a.kept = compose.NewKept(b.Context(), memoryForRuns(), a.stderr)
 	h := host.New(a.runner(), home, slog.New(slog.DiscardHandler), time.Now)
 	b.Cleanup(func() {
-		if err := (&server{app: a, host: h}).giveUp(); err != nil {
+		if err := a.closeKept(); err != nil {
 			b.Error(err)
 		}
 	})

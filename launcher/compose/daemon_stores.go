@@ -2,6 +2,7 @@ package compose
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -46,7 +47,8 @@ type stores struct {
 	failed   map[string]failedStore // those that could not be opened lately
 	waiting  map[string]int         // by tenant, journals that are not known to be in the log
 	less     chan struct{}          // closed, and made anew, when they are fewer
-	behind   sync.WaitGroup
+	behind   sync.WaitGroup         // grows only with mu held and before over
+	over     bool
 	closing  chan struct{}
 }
 
@@ -193,11 +195,15 @@ func (s *stores) forget(tenant string) {
 }
 
 // TakeIn takes in what the journals of a tenant hold, behind the launch that
-// wrote the last of them: so many are new.
+// wrote the last of them: so many are new. After [stores.Close] it does nothing:
+// what opens the log next takes them in.
 func (s *stores) TakeIn(h home.Home, cfg config.Config, journals int) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over {
+		return
+	}
 	s.waiting[h.Tenant()] += journals
-	s.mu.Unlock()
 	s.behind.Go(func() {
 		select {
 		case <-time.After(takeInAfter):
@@ -245,17 +251,23 @@ func (s *stores) ingest(k *KeptStore, tenant string) error {
 	}
 }
 
-// Close waits for what is done behind the launches, and gives the stores up.
-func (s *stores) Close() {
+// Close waits for what is done behind the launches, and gives the stores up. It
+// returns those that could not be closed.
+func (s *stores) Close() error {
+	s.mu.Lock()
+	s.over = true
 	close(s.closing)
+	s.mu.Unlock()
 	s.behind.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, k := range s.byTenant {
+	var failed []error
+	for tenant, k := range s.byTenant {
 		if err := k.KB.Close(); err != nil {
-			fmt.Fprintf(s.problems, "rlp: closing the store: %s\n", printable.Line(err.Error()))
+			failed = append(failed, fmt.Errorf("closing the store of tenant %s: %w", tenant, err))
 		}
 	}
+	return errors.Join(failed...)
 }
 
 // BoundHeap has garbage collected before the heap of this process is two thirds of

@@ -1,6 +1,8 @@
 package compose
 
 import (
+	"errors"
+
 	"runloop.dev/rlp/internal/engine/guest"
 	"runloop.dev/rlp/kb/journal"
 )
@@ -12,4 +14,10 @@ type Kept struct {
 	Modules  *guest.Library
 	Journals *journal.Group
 	shelf
+}
+
+// Close waits for what is done behind the launches and gives everything up. An
+// error says which store, journal or module could not be closed.
+func (k *Kept) Close() error {
+	return errors.Join(k.Stores.Close(), k.Modules.Close(), k.Journals.Close())
 }

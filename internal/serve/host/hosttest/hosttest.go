@@ -126,8 +126,7 @@ func Runner(t testing.TB, config string) *compose.Runner {
 	}
 	kept := compose.NewKept(t.Context(), 0, t.Output())
 	t.Cleanup(func() {
-		kept.Stores.Close()
-		if err := errors.Join(kept.Modules.Close(), kept.Journals.Close()); err != nil {
+		if err := kept.Close(); err != nil {
 			t.Error(err)
 		}
 	})
