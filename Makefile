@@ -167,8 +167,8 @@ RACE := GORACE=atexit_sleep_ms=0 CGO_ENABLED=1 $(GO) test -race -ldflags=-w \
 	-gcflags=github.com/tetratelabs/wazero/internal/engine/wazevo/backend/...=-race=false
 
 .PHONY: race
-race: ## every test under the race detector, of scripts those with something to race (needs a C compiler; all of them: make soak)
-	$(RACE) -short -timeout $(TIMEOUT) ./...
+race: ## the tests of what is concurrent under the race detector, of scripts those with something to race (needs a C compiler; all of them: make soak)
+	$(RACE) -short -timeout $(TIMEOUT) $$(.ci/concurrent)
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME=5s (FUZZMODE=blind: without compiling all for coverage)
@@ -186,9 +186,9 @@ mutants: ## change the source of the guards in thousands of small ways, one at a
 	$(MUTANTS) -target 80 -also ./hostcalls/gate $(ENFORCES)
 
 .PHONY: soak
-soak: ## the long forms: a million requests, a thousand kills, ten thousand launches (RLP_SOAK=1), every script under the race detector
+soak: ## the long forms: a million requests, a thousand kills, ten thousand launches (RLP_SOAK=1), every test under the race detector
 	RLP_SOAK=1 $(GO) test -count=1 -timeout 3h ./...
-	$(RACE) -count=1 -timeout 3h ./cmd/rlp
+	$(RACE) -count=1 -timeout 3h ./...
 
 # Peers are compared with where they are installed; PEERS=1 (or PEERS=deno,node)
 # fetches those that come from the npm registry.
