@@ -26,6 +26,7 @@ var tables = []struct{ letter, title string }{
 	{"C", "Capability strings"},
 	{"P", "Laws, by property tests and fuzzing"},
 	{"D", "Embedding, and the first steps of who is new"},
+	{"N", "Programs and MCP servers under a policy"},
 }
 
 // render writes the document.

@@ -13,7 +13,7 @@ import (
 type row struct{ id, statement string }
 
 // rowID is the shape of a row's name: its table's letter and its number there.
-var rowID = regexp.MustCompile(`^[RAYKCPD][1-9][0-9]*$`)
+var rowID = regexp.MustCompile(`^[RAYKCPDN][1-9][0-9]*$`)
 
 // readRows reads a file of "id TAB statement" lines.
 func readRows(path string) ([]row, error) {
