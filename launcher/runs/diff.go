@@ -39,7 +39,7 @@ func (d *Diff) Same() bool {
 }
 
 // Compare compares the runs a and b.
-func Compare(ctx context.Context, s *kb.Store, a, b string, now time.Time) (*Diff, error) {
+func Compare(ctx context.Context, s Log, a, b string, now time.Time) (*Diff, error) {
 	type asked struct{ cap, target string }
 	answers, d := map[asked]*[2]Answers{}, &Diff{Calls: []Difference{}}
 	for i, id := range []string{a, b} {

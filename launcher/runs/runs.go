@@ -53,7 +53,7 @@ func lineOf(s *kb.RunSummary, now time.Time) Line {
 
 // List are the newest runs, at most limit (0: all), of one agent if it is named:
 // the newest last.
-func List(ctx context.Context, s *kb.Store, agent string, limit int, now time.Time) ([]Line, error) {
+func List(ctx context.Context, s Log, agent string, limit int, now time.Time) ([]Line, error) {
 	list := []Line{}
 	for sum, err := range s.Runs(ctx, kb.RunQuery{Agent: agent, Limit: limit}) {
 		if err != nil {
@@ -66,7 +66,7 @@ func List(ctx context.Context, s *kb.Store, agent string, limit int, now time.Ti
 }
 
 // One is the run id.
-func One(ctx context.Context, s *kb.Store, id string, now time.Time) (Line, error) {
+func One(ctx context.Context, s Log, id string, now time.Time) (Line, error) {
 	last := len(id) - 1
 	if last < 0 {
 		return Line{}, noRun(id)

@@ -158,6 +158,7 @@ var packages = map[string]drawing{
 		"launcher/lanes":           "tries lanes",
 	}},
 	"launcher/runs": {9, doors{
+		"caps":                    "which grant covers a call",
 		"launcher/auditlog":       "opens the log",
 		"launcher/compose":        "where the home is",
 		"internal/base/printable": "what agents name is one line",
@@ -265,13 +266,15 @@ var packages = map[string]drawing{
 		"launcher":                 "prints reports",
 	}},
 	"internal/serve/console": {11, doors{
-		"launcher/ask":            "shows answers",
-		"internal/base/printable": "shows what is hidden",
-		"caps":                    "names of families",
-		"internal/record/audit":   "shows records",
-		"internal/serve/service":  "shows what it holds",
-		"kb":                      "filters of the log",
-		"launcher":                "shows reports",
+		"internal/base/strictjson": "schemas of agents are a stranger's, and what forms bring",
+		"launcher/runs":            "shows what runs came to",
+		"launcher/ask":             "shows answers",
+		"internal/base/printable":  "shows what is hidden",
+		"caps":                     "names of families",
+		"internal/record/audit":    "shows records",
+		"internal/serve/service":   "shows what it holds",
+		"kb":                       "filters of the log",
+		"launcher":                 "shows reports",
 	}},
 	"internal/serve/mcpserver": {11, doors{
 		"internal/base/strictjson": "messages and arguments are held to one strictness",
@@ -568,6 +571,7 @@ var testDoors = map[string]doors{
 	"launcher/ask": {"kb/journal": "runs are recorded as launches do"},
 	"internal/serve/host": {
 		"internal/record/audit":        "records as runs leave them",
+		"internal/effect/mcpclient":    "tools of a server that changed them",
 		"internal/serve/host/hosttest": "agents, and a home to launch them in",
 	},
 	"internal/serve/api": {

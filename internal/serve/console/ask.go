@@ -17,6 +17,8 @@ type Host interface {
 	SomeAgents(ctx context.Context, c *service.Caller, q service.AgentQuery) ([]service.Agent, error)
 	Agent
 	Policies
+	// ChangedServers are the MCP servers whose tools somebody has to accept.
+	ChangedServers(ctx context.Context, c *service.Caller) ([]ask.ChangedServer, error)
 	// Verify is whether the log of the tenant of c is what was recorded.
 	Verify(ctx context.Context, c *service.Caller) (*ask.Verification, error)
 	// Lanes tries what the host can keep programs from. It takes the right to

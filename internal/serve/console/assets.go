@@ -6,10 +6,12 @@ import (
 	"encoding/hex"
 	"html/template"
 	"io/fs"
+	"maps"
 	"mime"
 	"net/http"
 	"path"
 	"strings"
+	"time"
 )
 
 //go:embed assets templates
@@ -66,8 +68,9 @@ func (a assets) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 // parsePages makes a template of each page, in the layout that all have.
-func parsePages(a assets) map[string]*template.Template {
+func parsePages(a assets, now func() time.Time) map[string]*template.Template {
 	words := words()
+	maps.Copy(words, timeWords(now))
 	words["asset"] = func(name string) string { return a[name].path }
 	layout := template.Must(template.New("").Funcs(words).ParseFS(files, "templates/layout.html", "templates/parts.html"))
 	pages := map[string]*template.Template{}

@@ -75,7 +75,7 @@ func TestPagesAreForEverybody(t *testing.T) {
 	}
 	rules := axe(t)
 	if rules != "" { // the control: the rules are at work
-		b.visit("/")
+		b.visit("/ui/runs")
 		b.do(chromedp.Evaluate[chromedp.Void](rules),
 			chromedp.Evaluate[chromedp.Void]("document.documentElement.removeAttribute('lang')"))
 		if found := evaluate[[]string](b, violations); len(found) != 1 || !strings.HasPrefix(found[0], "html-has-lang") {
@@ -86,8 +86,8 @@ func TestPagesAreForEverybody(t *testing.T) {
 	get(t, s.handler, "/ui/log/verify", map[string][]string{})
 	for _, dark := range []bool{false, true} {
 		b.dark(dark)
-		for _, width := range []int64{1280, 390} {
-			if dark != (width == 390) && os.Getenv("RLP_SOAK") == "" {
+		for _, width := range []int64{1280, 360} {
+			if dark != (width == 360) && os.Getenv("RLP_SOAK") == "" {
 				continue
 			}
 			b.size(width, 860)
@@ -123,7 +123,7 @@ func TestDarkIsDark(t *testing.T) {
 	if b == nil {
 		return
 	}
-	b.visit("/")
+	b.visit("/ui/runs")
 	lightness := func(dark bool) int {
 		b.dark(dark)
 		return evaluate[int](b, "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number).reduce((a, b) "+
@@ -183,7 +183,7 @@ func TestWithoutScripts(t *testing.T) {
 		}
 		want(t, body, texts...)
 	}
-	b.visit("/")
+	b.visit("/ui/runs")
 	read("notes_digest", "Load the page again", "!Press ?")
 	b.do(chromedp.Click(chromedp.CSS("tbody tr a")), chromedp.WaitVisible(chromedp.CSS(".facts")))
 	read("Outcome", "Calls")
@@ -215,7 +215,7 @@ func TestNamesStandOnOneLine(t *testing.T) {
 	}
 	for _, width := range []int64{1180, 900} {
 		b.size(width, 760)
-		b.visit("/")
+		b.visit("/ui/runs")
 		const lines = "[...document.querySelectorAll('[data-open]')].map(a => a.getClientRects().length)"
 		if n := evaluate[[]int](b, lines); len(n) == 0 || slices.Max(n) > 1 {
 			t.Errorf("%d wide: the names have %d lines", width, n)

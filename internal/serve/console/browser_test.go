@@ -194,7 +194,7 @@ func TestFromADenialToAnOverride(t *testing.T) {
 	if b == nil {
 		return
 	}
-	b.visit("/?agent=notes_digest")
+	b.visit("/ui/runs?agent=notes_digest")
 	b.keys("j")
 	b.keys("j")
 	b.keys("k")
@@ -230,7 +230,7 @@ func TestRunsAreLive(t *testing.T) {
 	if b == nil {
 		return
 	}
-	b.visit("/")
+	b.visit("/ui/runs")
 	b.until("document.querySelector('[data-status]').textContent === 'Live'")
 	id := s.submit(t, "tree_audit")
 	row := fmt.Sprintf("document.querySelector('a[href=\"/ui/runs/%s\"]')", id)
@@ -250,7 +250,7 @@ func TestKeys(t *testing.T) {
 	if b == nil {
 		return
 	}
-	b.visit("/")
+	b.visit("/ui/runs")
 	b.keys(kb.Tab)
 	b.until("document.activeElement.className === 'skip' && document.activeElement.getBoundingClientRect().width > 50")
 	b.keys(kb.Enter)
@@ -275,7 +275,7 @@ func TestKeys(t *testing.T) {
 	}
 	for key, path := range map[string]string{
 		"a": "/ui/agents", "s": "/ui/audit", "l": "/ui/log", "n": "/ui/lanes",
-		"r": "/",
+		"r": "/ui/runs", "h": "/",
 	} {
 		b.keys("g" + key)
 		b.until(fmt.Sprintf("location.pathname === %q && document.readyState === 'complete'", path))

@@ -163,10 +163,10 @@ func TestAFilterLeadsOn(t *testing.T) {
 		}
 		host.log.runs = append(host.log.runs, s)
 	}
-	_, body := get(t, h, "/?state=denied", nil)
+	_, body := get(t, h, "/ui/runs?state=denied", nil)
 	want(t, body, "None of the", "Older runs", "!No run is like that")
-	_, rest, _ := strings.Cut(body, `<a href="/?before=`)
+	_, rest, _ := strings.Cut(body, `<a href="/ui/runs?before=`)
 	link, _, _ := strings.Cut(rest, `"`)
-	_, body = get(t, h, "/?before="+strings.ReplaceAll(link, "&amp;", "&"), nil)
+	_, body = get(t, h, "/ui/runs?before="+strings.ReplaceAll(link, "&amp;", "&"), nil)
 	want(t, body, `data-row`, "!Older runs")
 }

@@ -31,6 +31,8 @@ type Runs interface {
 	Runs(ctx context.Context, c *service.Caller) []service.State
 	// Run returns one of them, else [service.ErrNotFound].
 	Run(ctx context.Context, c *service.Caller, id string) (*service.Run, error)
+	// Submit takes a request of c, as HTTP's does; the same key is the same run.
+	Submit(ctx context.Context, c *service.Caller, q *service.Request, key string) (*service.Run, error)
 	// Cancel ends a run that c may end.
 	Cancel(ctx context.Context, c *service.Caller, id string) error
 }
@@ -57,20 +59,11 @@ type console struct {
 	verified map[string]verifiedAt // by tenant
 }
 
-// New makes the handler of / and /ui/. Who asks is in the context of a request
-// ([service.CallerOf]); that it came from one of these pages, where it changes
-// anything, was judged before.
-func New(o Options) http.Handler {
-	c := &console{Options: o, assets: loadAssets(), mux: http.NewServeMux(), verified: map[string]verifiedAt{}}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
-	c.pages = parsePages(c.assets)
-	for _, rt := range c.routes() {
-		c.mux.Handle(rt.pattern, c.serve(rt))
-	}
-	c.mux.HandleFunc("GET /ui/assets/{hash}/{name}", c.assets.serve) // of the program, the same for everybody
-	return c
+// A verifiedAt is how the log was found when it was verified last.
+type verifiedAt struct {
+	*ask.Verification
+	At   time.Time
+	Took time.Duration
 }
 
 // A route is a page, and the rights that a caller needs for it: all of them. One
@@ -79,27 +72,6 @@ type route struct {
 	pattern string
 	may     service.Rights
 	page    page
-}
-
-// routes are all pages. Rights are asked before anything of a request is read.
-func (c *console) routes() []route {
-	const read, operate = service.Read, service.Read | service.Operate
-	return []route{
-		{"GET /{$}", read, c.runsPage},
-		{"GET /ui/runs/{id}", read, c.runPage},
-		{"GET /ui/runs/{id}/why/{seq}", read, c.whyPage},
-		{"POST /ui/runs/{id}/cancel", read, c.cancelRun}, // whose run it is, the service knows
-		{"GET /ui/agents", read, c.agentsPage},
-		{"GET /ui/agents/{name}", read, c.agentPage},
-		{"GET /ui/agents/{name}/policy", read, c.policyPage},
-		{"POST /ui/agents/{name}/policy", operate, c.editPolicy}, // its text names paths of this host
-		{"GET /ui/audit", read, c.auditPage},
-		{"GET /ui/log", read, c.logPage},
-		{"POST /ui/log/verify", read, c.verifyLog},
-		{"GET /ui/lanes", read, c.lanesPage},
-		{"POST /ui/lanes", operate, c.tryLanes}, // it starts programs
-		{"/", read, func(*http.Request, *service.Caller) (*view, error) { return nil, service.ErrNotFound }},
-	}
 }
 
 // policyOfPages lets a page load its own style and script, talk to this service,
@@ -135,6 +107,7 @@ type view struct {
 	Who      string
 	ByToken  bool // it is nobody of this host
 	Operates bool
+	Launches bool
 	Now      time.Time
 	Problem  *problem
 }
@@ -169,7 +142,7 @@ func (c *console) serve(rt route) http.Handler {
 		if caller != nil {
 			v.Tenant, v.Who, v.ByToken = caller.Tenant, caller.Name, !ofHost(caller)
 		}
-		v.Operates, v.Now = caller.Can(service.Operate), c.Now().UTC()
+		v.Operates, v.Launches, v.Now = caller.Can(service.Operate), caller.Can(service.Launch), c.Now().UTC()
 		c.write(w, r, v)
 	})
 }

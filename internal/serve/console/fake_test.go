@@ -220,6 +220,7 @@ type fakeHost struct {
 	trials  []ask.Trial
 	launch  func(context.Context, *service.Request, service.Begin) (*launcher.Report, error)
 	agents  []service.Agent // nil: a few
+	changed []ask.ChangedServer
 }
 
 // answers are what a host says; each page gets copies.
@@ -339,6 +340,10 @@ func (h *fakeHost) Suggest(_ context.Context, _ *service.Caller, agent string) (
 	return said(h, "suggest "+agent, &h.answers.Suggest)
 }
 
+func (h *fakeHost) ChangedServers(context.Context, *service.Caller) ([]ask.ChangedServer, error) {
+	return h.changed, nil
+}
+
 func (h *fakeHost) Verify(context.Context, *service.Caller) (*ask.Verification, error) {
 	return said(h, "verify", &h.answers.Verify)
 }
@@ -415,6 +420,10 @@ type noRuns struct{}
 func (noRuns) Runs(context.Context, *service.Caller) []service.State { return nil }
 func (noRuns) Run(context.Context, *service.Caller, string) (*service.Run, error) {
 	return nil, service.ErrNotFound
+}
+
+func (noRuns) Submit(context.Context, *service.Caller, *service.Request, string) (*service.Run, error) {
+	return nil, service.ErrForbidden
 }
 func (noRuns) Cancel(context.Context, *service.Caller, string) error { return service.ErrNotFound }
 

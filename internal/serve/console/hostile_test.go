@@ -13,7 +13,9 @@ import (
 	"golang.org/x/net/html"
 
 	"runloop.dev/rlp/internal/record/audit"
+	"runloop.dev/rlp/internal/serve/service"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/ask"
 )
 
 // hostile is what an agent may write where it can.
@@ -27,6 +29,15 @@ func ofHostile(t testing.TB, text string) (*stage, string) {
 	s := newStage(t)
 	e, d := &s.answers.Explanation, &s.answers.Inspect
 	e.Edits[0].Text, e.Kind, d.Description = text, text, text
+	s.agents = fewAgents()
+	s.agents[0].InputSchema = result(map[string]any{
+		"type": "object", "required": []string{text}, "properties": map[string]any{
+			text: map[string]any{"enum": []string{text}, "description": text},
+			"a":  map[string]any{"type": "string", "title": text, "default": text},
+		},
+	})
+	s.agents[0].Params = []service.Param{{Name: "out", Kind: "dir", Description: text}}
+	s.changed = []ask.ChangedServer{{Server: "github", Tools: []string{text}}}
 	for i := range d.Imports {
 		d.Imports[i].Name = text
 	}
@@ -49,7 +60,7 @@ func ofHostile(t testing.TB, text string) (*stage, string) {
 // everyPage is each page that shows what agents write.
 func everyPage(s *stage, id string) []string {
 	list := []string{
-		"/", "/ui/runs/" + id, "/ui/runs/" + runID(80), "/ui/runs/" + runID(2), "/ui/agents",
+		"/", "/ui/runs", "/ui/agents/mail_writer/launch", "/ui/agents/notes_digest/launch?again=" + id, "/ui/runs/" + id, "/ui/runs/" + runID(80), "/ui/runs/" + runID(2), "/ui/agents",
 		"/ui/agents/notes_digest", "/ui/agents/notes_digest/policy", "/ui/agents/notes_digest/policy?from=used", "/ui/audit",
 		"/ui/audit?run=" + runID(80), "/ui/log", "/ui/lanes", "/nothing",
 	}

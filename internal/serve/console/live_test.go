@@ -132,9 +132,9 @@ func (s *stage) records(w http.ResponseWriter, r *http.Request) {
 func TestARunUnderWayAndItsEnd(t *testing.T) {
 	s := newStage(t)
 	id := s.submit(t, "notes_digest")
-	_, body := get(t, s.handler, "/", nil)
+	_, body := get(t, s.handler, "/ui/runs", nil)
 	want(t, body, "<strong>1</strong> running", id, "running</span>")
-	_, body = get(t, s.handler, "/?state=active", nil)
+	_, body = get(t, s.handler, "/ui/runs?state=active", nil)
 	want(t, body, id, "!"+runID(59))
 	_, body = get(t, s.handler, "/ui/runs/"+id, nil)
 	want(t, body, "End this run", `data-events="/runs/`+id+`/events?after=`, "when the run has ended")
@@ -177,7 +177,7 @@ func TestRunsOfOthersAreNotThere(t *testing.T) {
 	if resp, _ := get(t, h, "/ui/runs/"+id, nil); resp.StatusCode != http.StatusNotFound {
 		t.Errorf("the run of another tenant: %d", resp.StatusCode)
 	}
-	_, body := get(t, h, "/", nil)
+	_, body := get(t, h, "/ui/runs", nil)
 	want(t, body, "!"+id)
 	if strings.Contains(body, "<strong>1</strong> running") {
 		t.Error("it is counted")

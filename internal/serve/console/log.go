@@ -4,21 +4,13 @@ import (
 	"encoding/base64"
 	"errors"
 	"net/http"
-	"time"
 
 	"runloop.dev/rlp/internal/serve/service"
-	"runloop.dev/rlp/launcher/ask"
 )
 
 // errBusy says that what takes long is being done for somebody else.
 var errBusy = &service.UnavailableError{Why: errors.New("this is being done for somebody else at the moment; try " +
 	"again in a few seconds")}
-
-type verifiedAt struct {
-	*ask.Verification
-	At   time.Time
-	Took time.Duration
-}
 
 type shownLog struct {
 	Size     uint64

@@ -52,17 +52,17 @@ func want(t *testing.T, body string, texts ...string) {
 
 func TestPagesOfRuns(t *testing.T) {
 	_, h := pages(t)
-	_, body := get(t, h, "/", nil)
+	_, body := get(t, h, "/ui/runs", nil)
 	want(t, body, "notes_digest", "timeout", "refused", `href="/ui/runs/`+runID(59)+`"`, "Older runs", "!<script>",
 		"!style=")
-	_, body = get(t, h, "/?before="+runID(10), nil)
-	want(t, body, runID(9), "!"+runID(11), "!Older runs", `href="/?"`)
-	_, body = get(t, h, "/?agent=tree_audit", nil)
+	_, body = get(t, h, "/ui/runs?before="+runID(10), nil)
+	want(t, body, runID(9), "!"+runID(11), "!Older runs", `href="/ui/runs?"`)
+	_, body = get(t, h, "/ui/runs?agent=tree_audit", nil)
 	want(t, body, "tree_audit", "!mail_writer")
-	_, body = get(t, h, "/?state=bad", nil)
+	_, body = get(t, h, "/ui/runs?state=bad", nil)
 	want(t, body, "timeout", "!"+runID(0))
 	for _, path := range []string{
-		"/?agent=%3Cb%3E", "/?state=good", "/?before=x", "/ui/audit?run=x",
+		"/ui/runs?agent=%3Cb%3E", "/ui/runs?state=good", "/ui/runs?before=x", "/ui/audit?run=x",
 		"/ui/audit?decision=perhaps", "/ui/audit?family=kbread", "/ui/audit?since=soon", "/ui/audit?before=x", "/ui/runs/" +
 			runID(0) + "?after=x", "/ui/runs/" + runID(0) + "?show=x",
 	} {
@@ -319,7 +319,7 @@ func TestPagesOfAgents(t *testing.T) {
 
 func TestHeadersKeepPagesAlone(t *testing.T) {
 	_, h := pages(t)
-	for _, path := range []string{"/", "/ui/agents", "/nothing", "/?agent=%3C"} {
+	for _, path := range []string{"/", "/ui/agents", "/nothing", "/ui/runs?agent=%3C"} {
 		resp, _ := get(t, h, path, nil)
 		csp := resp.Header.Get("Content-Security-Policy")
 		for _, part := range []string{

@@ -68,7 +68,7 @@ func BenchmarkPages(b *testing.B) {
 	host := withStored(b, storedRuns())
 	h := as(New(Options{Runs: noRuns{}, Host: host, Now: time.Now}), operator())
 	for name, path := range map[string]string{
-		"newest": "/", "older": "/?before=0190b1d2-7c4e-7a55-8f00-000000005000",
+		"newest": "/", "older": "/ui/runs?before=0190b1d2-7c4e-7a55-8f00-000000005000",
 		"audit": "/ui/audit",
 	} {
 		b.Run(name, func(b *testing.B) {
@@ -89,7 +89,7 @@ func BenchmarkPages(b *testing.B) {
 		paint := 0.0
 		tab.visit("/ui/log") // what is loaded once is loaded
 		for b.Loop() {
-			tab.visit("/")
+			tab.visit("/ui/runs")
 			tab.until("performance.getEntriesByName('first-contentful-paint').length > 0")
 			paint += evaluate[float64](tab, "performance.getEntriesByName('first-contentful-paint')[0].startTime")
 		}

@@ -188,7 +188,7 @@ func TestTheRealService(t *testing.T) {
 	second := s.launch()
 	b.visit("/ui/runs/" + second + "?show=denied")
 	b.until("document.body.innerText.includes('by override:notes_digest.toml')")
-	b.visit("/")
+	b.visit("/ui/runs")
 	if n := evaluate[int](b, "document.querySelectorAll('tbody tr').length"); n != 2 {
 		t.Errorf("%d runs", n)
 	}

@@ -13,6 +13,7 @@ import (
 	"runloop.dev/rlp/internal/serve/service"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/runs"
 )
 
 // recordsAPage is how many records of a run one page reads: what came of a call
@@ -36,6 +37,7 @@ type shownRun struct {
 	Lane      string
 	CanCancel bool
 	Records   string // the search for all of them
+	Again     string // the form that launches it again
 	Installed bool
 }
 
@@ -72,6 +74,9 @@ func (c *console) runPage(r *http.Request, caller *service.Caller) (*view, error
 	d.CanCancel = d.Under() && live != nil && caller.Can(service.Launch)
 	if _, err := c.bundle(r.Context(), caller, d.Agent); err == nil {
 		d.Installed = true
+		if !d.Under() && caller.Can(service.Launch) {
+			d.Again = launchLink(d.Agent) + "?again=" + id
+		}
 	}
 	return &view{Page: "run", Title: d.Agent + " " + shortID(id), Nav: "runs", Data: d}, nil
 }
@@ -103,7 +108,7 @@ func (d *shownRun) read(ctx context.Context, log service.Log, after uint64) (boo
 	if d.Only == "denied" {
 		f.Decision = "deny"
 	}
-	t := timeline{from: d.Began, span: max(d.Took, 1), grants: readGrants(d.Effective), run: d.ID}
+	t := timeline{from: d.Began, span: max(d.Took, 1), grants: runs.Grants(d.Effective), run: d.ID}
 	n := 0
 	for rec, err := range log.Audit(ctx, f) {
 		if err != nil {
@@ -158,7 +163,7 @@ func (d *shownRun) ended(r *audit.Record) {
 	if e == nil || !audit.Ends(e.Kind) {
 		return
 	}
-	d.State, d.Outcome, d.ExitCode, d.Message = stateOf(e.Kind, e.Outcome), e.Outcome, e.ExitCode, e.Message
+	d.State, d.Outcome, d.ExitCode, d.Message = runs.EndState(e.Kind, e.Outcome), e.Outcome, e.ExitCode, e.Message
 	d.Allowed, d.Denied = e.Usage["allowed"], e.Usage["denied"]
 	if w := e.Usage["wall_ms"]; w > d.Took {
 		d.Took = w

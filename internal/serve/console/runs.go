@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/internal/serve/service"
 	"runloop.dev/rlp/kb"
+	"runloop.dev/rlp/launcher/runs"
 )
 
 const (
@@ -85,7 +85,7 @@ func (c *console) runsPage(r *http.Request, caller *service.Caller) (*view, erro
 		return nil, err
 	}
 	q.Del("before")
-	l.Live, l.Newest = before == "", "/?"+q.Encode()
+	l.Live, l.Newest = before == "", "/ui/runs?"+q.Encode()
 	switch n := len(l.Rows); {
 	case n == runRows:
 		q.Set("before", l.Rows[n-1].ID)
@@ -93,7 +93,7 @@ func (c *console) runsPage(r *http.Request, caller *service.Caller) (*view, erro
 		q.Set("before", l.oldest)
 	}
 	if q.Has("before") {
-		l.Older = "/?" + q.Encode()
+		l.Older = "/ui/runs?" + q.Encode()
 	}
 	return &view{Page: "runs", Title: "Runs", Nav: "runs", Data: l}, nil
 }
@@ -175,23 +175,12 @@ func (l *runList) wants(r *runRow) bool {
 func rowOfSummary(s *kb.RunSummary) runRow {
 	row := runRow{
 		ID: s.RunID, Agent: s.Agent, Parent: s.ParentRun, Outcome: s.Outcome, Message: s.Message, ExitCode: s.ExitCode,
-		Began: time.UnixMilli(s.BeganMS).UTC(), Allowed: s.Allowed, Denied: s.Denied, State: "running",
+		Began: time.UnixMilli(s.BeganMS).UTC(), Allowed: s.Allowed, Denied: s.Denied, State: runs.StateOf(s),
 	}
 	if s.EndedMS > 0 {
-		row.Took, row.State = s.EndedMS-s.BeganMS, stateOf(s.End, s.Outcome)
+		row.Took = s.EndedMS - s.BeganMS
 	}
 	return row
-}
-
-// stateOf is how a run ended, by the kind of its last record and its outcome.
-func stateOf(kind, outcome string) string {
-	switch {
-	case kind == audit.KindPolicyRejected:
-		return "refused"
-	case outcome == "ok":
-		return "ok"
-	}
-	return "failed"
 }
 
 func rowOfState(s *service.State) runRow {
@@ -201,7 +190,7 @@ func rowOfState(s *service.State) runRow {
 		Began: s.QueuedAt.Time.UTC(), Took: s.WallMS, Allowed: s.Allowed, Denied: s.Denied,
 	}
 	if s.State == service.Done {
-		row.State = stateOf("", row.Outcome)
+		row.State = runs.EndState("", row.Outcome)
 	}
 	if !s.StartedAt.IsZero() {
 		row.Began = s.StartedAt.Time.UTC()

@@ -53,7 +53,7 @@ func TestScreenshots(t *testing.T) {
 	}
 	page := func(path string) func() { return func() { b.visit(path) } }
 	take("console", 1180, 720, false, func() {
-		b.visit("/")
+		b.visit("/ui/runs")
 		b.until("document.querySelector('[data-status]').textContent === 'Live'")
 	})
 	s.finish(t, under, &launcher.Report{})

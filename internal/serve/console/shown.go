@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"html/template"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"runloop.dev/rlp/internal/base/printable"
@@ -92,12 +91,9 @@ func words() template.FuncMap {
 		"line":    func(s any) string { return shown(fmt.Sprint(s), lineRoom) },
 		"text":    func(s string) string { return shownBlock(s, smallRoom) },
 		"printed": func(s string) string { return shownBlock(s, printRoom) },
-		"millis":  millis,
 		"bytes":   bytesText,
 		"number":  number,
 		"short":   shortID,
-		"clock":   clock,
-		"iso":     func(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") },
 		"plural":  plural,
 		"reason":  reasonText,
 	}
@@ -126,29 +122,6 @@ func number(v any) string {
 	return b.String()
 }
 
-func millis(v any) string {
-	var ms float64
-	switch v := v.(type) {
-	case int64:
-		ms = float64(v)
-	case float64:
-		ms = v
-	}
-	switch {
-	case ms <= 0:
-		return "0 ms"
-	case ms < 1:
-		return fmt.Sprintf("%.2f ms", ms)
-	case ms < 10:
-		return fmt.Sprintf("%.1f ms", ms)
-	case ms < 1000:
-		return fmt.Sprintf("%.0f ms", ms)
-	case ms < 60_000:
-		return fmt.Sprintf("%.1f s", ms/1000)
-	}
-	return (time.Duration(ms/1000) * time.Second).String()
-}
-
 // shortID is the end of a run id, which is what tells two apart.
 func shortID(id string) string {
 	if len(id) < 9 {
@@ -156,8 +129,6 @@ func shortID(id string) string {
 	}
 	return "…" + id[len(id)-8:]
 }
-
-func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") }
 
 // reasonText says a reason of the log in words.
 func reasonText(code string) string {

@@ -2,12 +2,12 @@ package console
 
 import (
 	"strconv"
-	"strings"
 	"time"
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/internal/base/printable"
 	"runloop.dev/rlp/internal/record/audit"
+	"runloop.dev/rlp/launcher/runs"
 )
 
 // A call is one line of a run's timeline: a decision, with what came of it, or
@@ -52,7 +52,7 @@ func (t *timeline) add(r *audit.Record) {
 			k.Word, k.By = "denied", voter(d)
 			k.Why = whyLink(t.run, r.Seq)
 		} else {
-			k.By = holder(t.grants, d.Cap, d.Target)
+			k.By = runs.Holder(t.grants, d.Cap, d.Target)
 		}
 		if t.same(&k) {
 			return
@@ -105,11 +105,13 @@ func (t *timeline) done(e *audit.Event) bool {
 
 // voter is the layer that a denial is by; "": no layer's vote, but a rate or
 // what is not there.
-func voter(d *audit.DecisionRecord) string {
-	if audit.ByBase(d.Layer, d.Reason) {
+func voter(d *audit.DecisionRecord) string { return voterOf(d.Layer, d.Reason) }
+
+func voterOf(layer, reason string) string {
+	if audit.ByBase(layer, reason) {
 		return "base"
 	}
-	return d.Layer
+	return layer
 }
 
 func failure(e *audit.Event) string {
@@ -132,58 +134,4 @@ func (t *timeline) place(k *call) {
 	x := min(99, 100*float64(k.At)/float64(t.span))
 	w := max(1, min(100-x, 100*k.Took/float64(t.span)))
 	k.X, k.W = strconv.FormatFloat(x, 'f', 1, 64), strconv.FormatFloat(w, 'f', 1, 64)
-}
-
-// readGrants parses what the record of a run's beginning says that it held.
-func readGrants(words []string) []caps.Grant {
-	var list []caps.Grant
-	for _, w := range words {
-		if g, err := caps.ParseGrant(w); err == nil {
-			list = append(list, g)
-		}
-	}
-	return list
-}
-
-// holder is the deepest of the grants that holds what a record says was done;
-// "" where the record does not say enough.
-func holder(grants []caps.Grant, capability, target string) string {
-	best, name := -1, ""
-	for _, g := range grants {
-		m, ok := modeOf(g.Family, capability)
-		if !ok || !g.Modes.Has(m) || !holds(g, target) {
-			continue
-		}
-		if len(g.Scope) > best {
-			g.Modes = caps.Modes(m)
-			best, name = len(g.Scope), g.String()
-		}
-	}
-	return name
-}
-
-// modeOf finds how a capability of the log asks for a family.
-func modeOf(f caps.Family, capability string) (caps.Mode, bool) {
-	for m := range caps.Mode(64) {
-		if caps.AllModes(f).Has(m) && caps.AuditName(f, m) == capability {
-			return m, true
-		}
-	}
-	return 0, false
-}
-
-func holds(g caps.Grant, target string) bool {
-	switch {
-	case g.Scope == "*" || g.Scope == "/" || g.Scope == target:
-		return true
-	case g.Family == caps.FS:
-		return strings.HasPrefix(target, g.Scope+"/")
-	case g.Family == caps.Net:
-		_, rest, _ := strings.Cut(target, "://")
-		host, _, _ := strings.Cut(rest, "/")
-		scope := strings.TrimSuffix(strings.TrimSuffix(g.Scope, ":443"), ":80")
-		return host == g.Scope || host == scope || strings.HasPrefix(scope, "*.") && strings.HasSuffix(host, scope[1:])
-	}
-	name, _, _ := strings.Cut(target, "/")
-	return name == g.Scope
 }

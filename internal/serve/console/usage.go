@@ -9,6 +9,7 @@ import (
 	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/internal/serve/service"
 	"runloop.dev/rlp/kb"
+	"runloop.dev/rlp/launcher/runs"
 )
 
 // usageRecords is how many of an agent's last records are looked at.
@@ -48,17 +49,17 @@ func used(ctx context.Context, log service.Log, agent string, now []string) (usa
 		grants[g] = &usedGrant{Grant: g, Now: true}
 	}
 	denied := map[string]*deniedOften{}
-	runs, seen := map[string]*timeline{}, map[string]bool{}
+	of, seen := map[string]*timeline{}, map[string]bool{}
 	for r, err := range log.Audit(ctx, kb.Filter{Agent: agent, Limit: usageRecords}) {
 		if err != nil {
 			return u, err
 		}
 		u.Records++
 		id := r.Head.RunID
-		t := runs[id]
+		t := of[id]
 		if t == nil {
 			t = &timeline{}
-			runs[id] = t
+			of[id] = t
 			first := &r
 			if r.RunSeq > 1 { // it began before the records that are looked at
 				if first, err = one(ctx, log, kb.Filter{Run: id}); err != nil {
@@ -79,7 +80,7 @@ func used(ctx context.Context, log service.Log, agent string, now []string) (usa
 			often.Run, often.Seq = id, r.Seq
 			often.Why = whyLink(id, r.Seq)
 		case r.Allowed():
-			by := holder(t.grants, r.Decision.Cap, r.Decision.Target)
+			by := runs.Holder(t.grants, r.Decision.Cap, r.Decision.Target)
 			g := grants[by]
 			if g == nil {
 				continue
@@ -91,7 +92,7 @@ func used(ctx context.Context, log service.Log, agent string, now []string) (usa
 			}
 		}
 	}
-	u.Runs = len(runs)
+	u.Runs = len(of)
 	u.list(grants, denied)
 	return u, nil
 }
@@ -101,7 +102,7 @@ func (t *timeline) began(r *audit.Record, grants map[string]*usedGrant) {
 	if r == nil || r.Event == nil || r.Event.Kind != audit.KindRunStart {
 		return
 	}
-	t.grants = readGrants(r.Event.Effective)
+	t.grants = runs.Grants(r.Event.Effective)
 	for _, g := range r.Event.Effective {
 		if grants[g] == nil {
 			grants[g] = &usedGrant{Grant: g}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"runloop.dev/rlp/bundles"
 	"runloop.dev/rlp/caps"
@@ -70,6 +71,10 @@ func (h *Host) agent(a *compose.Runner, at home.Home, who *service.Caller, name 
 	m := k.bundle.Manifest
 	d.Version, d.Description, d.Digest, d.InputSchema = m.Version, m.Description, k.bundle.Digest,
 		compose.InputSchema(m)
+	for name, p := range m.Params {
+		d.Params = append(d.Params, service.Param{Name: name, Kind: p.Kind, Description: p.Description})
+	}
+	slices.SortFunc(d.Params, func(a, b service.Param) int { return strings.Compare(a.Name, b.Name) })
 	d.Signature = "unsigned"
 	if k.bundle.Signed {
 		d.Signature = "unsigned: there is a signature, and this version verifies none"

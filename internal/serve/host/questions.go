@@ -157,3 +157,14 @@ func (h Questions) Verify(ctx context.Context, who *service.Caller) (*ask.Verifi
 		return v.Without(), nil
 	})
 }
+
+// ChangedServers implements [console.Host].
+func (h Questions) ChangedServers(ctx context.Context, who *service.Caller) ([]ask.ChangedServer, error) {
+	return answer(ctx, h.Host, who, service.Read, func(a *compose.Runner) ([]ask.ChangedServer, error) {
+		at, err := a.Home()
+		if err != nil {
+			return nil, err
+		}
+		return compose.ChangedServers(at)
+	})
+}

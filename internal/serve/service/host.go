@@ -69,10 +69,14 @@ type Agent struct {
 	Name, Version, Description, Digest string
 	Signature                          string // "valid", "unsigned" or "invalid", and why behind it
 	InputSchema                        []byte // JSON Schema of its input; nil: any JSON
+	Params                             []Param
 	Families                           []string
 	Destructive, ReadOnly, OpenWorld   bool   // by the family table, of what is left to it
 	Problem                            string // why it cannot be launched; "" if it can
 }
+
+// A Param is a placeholder of an agent's policy, which stands for a path of the host.
+type Param struct{ Name, Kind, Description string }
 
 // A Surface is what the service leaves to requests: each family, with what of it
 // a request could still be given.

@@ -2,8 +2,8 @@ package service
 
 import "time"
 
-// mostKept bounds what is kept of runs that have ended: reports, and reasons why
-// there is none.
+// mostKept bounds what is kept of runs that have ended: reports, reasons why there is
+// none, and short requests.
 const mostKept = 64 << 20
 
 // kept is what is remembered of runs that have ended.
@@ -23,7 +23,7 @@ type told struct {
 func (s *Service) keep(r *Run) {
 	k := &s.kept
 	k.ended = append(k.ended, r.id)
-	if n := r.told(); n > 0 {
+	if n := r.told() + r.keeps(); n > 0 {
 		k.told = append(k.told, told{r.id, n})
 		k.bytes += n
 	}

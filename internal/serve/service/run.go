@@ -24,7 +24,7 @@ type Run struct {
 	held       holding
 
 	mu      sync.Mutex
-	request *Request // nil when it has ended
+	request *Request // what it may be asked for again by, when it has ended; nil: nothing
 	state   State
 	kids    map[string]*Run // delegates, theirs too
 	report  *launcher.Report
@@ -76,4 +76,38 @@ func (r *Run) forgotten() *Run {
 		unread: r.unread,
 		state:  r.state, err: fmt.Errorf("the report of run %s is no longer kept: %w", r.id, ErrNotFound),
 	}
+}
+
+// mostAgain bounds the requests that are kept of runs that have ended, in bytes.
+const mostAgain = 32 << 10
+
+// repeatable is what is kept of a request when its run has ended; nil: it is too long,
+// brought its own bundle, or its input came in turns.
+func repeatable(q *Request, size int64) *Request {
+	if q == nil || q.Agent == "" || q.Turns || size > mostAgain {
+		return nil
+	}
+	return q
+}
+
+// Again is the request of a run that has ended, for who asked for it or may operate;
+// nil: it is not kept, as that of a run that the service was not asked for.
+func (r *Run) Again(c *Caller) *Request {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.request == nil || !r.state.Ended() || r.root != nil || !r.seen(c) || !r.owns(c) && !c.Can(Operate) {
+		return nil
+	}
+	q := *r.request
+	return &q
+}
+
+// keeps is about how much memory the request of a run that has ended takes.
+func (r *Run) keeps() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.request == nil {
+		return 0
+	}
+	return r.size
 }

@@ -100,7 +100,7 @@ func (s *Service) finish(r *Run, report *launcher.Report, err error) {
 		s.endDelegate(r, kid, nil)
 	}
 	r.mu.Lock()
-	r.request, r.report, r.err = nil, report, err
+	r.request, r.report, r.err = repeatable(r.request, r.size), report, err
 	r.state.EndedAt = s.now()
 	r.state.concluded(report, err)
 	st := r.state

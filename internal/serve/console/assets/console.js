@@ -67,6 +67,40 @@ document.addEventListener("focusin", (e) => {
   at = rows().indexOf(row);
 });
 
+// Times: how long ago, and when in the zone of the reader.
+
+function ago(ms) {
+  const s = Math.floor(ms / 1000);
+  if (s < 5) return "just now";
+  if (s < 60) return `${s} s ago`;
+  if (s < 3600) return `${Math.floor(s / 60)} min ago`;
+  if (s < 48 * 3600) return `${Math.floor(s / 3600)} h ago`;
+  return `${Math.floor(s / 86400)} days ago`;
+}
+
+const clock = { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false };
+
+// skew is how far the clock of the service is ahead of the reader's.
+const skew = new Date(document.body.dataset.now) - Date.now();
+
+function times(of) {
+  const now = new Date(Date.now() + skew);
+  for (const t of of.querySelectorAll("time[datetime]")) {
+    const at = new Date(t.dateTime);
+    if (isNaN(at)) continue;
+    const relative = t.querySelector("[data-ago]");
+    const local = t.querySelector("[data-at]");
+    if (relative) relative.textContent = ago(now - at);
+    if (local) {
+      const same = at.toDateString() === now.toDateString();
+      local.textContent = at.toLocaleString(undefined, same ? clock : { month: "short", day: "numeric", ...clock });
+    }
+  }
+}
+
+times(document);
+setInterval(() => times(document), 15000);
+
 // What takes long says so.
 
 document.addEventListener("submit", (e) => {
@@ -119,6 +153,7 @@ function swap(page) {
   const focused = old.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
   for (const r of fresh.querySelectorAll("[data-row]")) if (!known.has(keyOf(r))) r.classList.add("fresh");
   old.replaceWith(document.adoptNode(fresh));
+  times(fresh);
   if (focused) {
     const same = fresh.querySelector(`a[href="${CSS.escape(focused)}"]`);
     if (same) same.focus({ preventScroll: true });

@@ -1,0 +1,61 @@
+package runs
+
+import (
+	"strings"
+
+	"runloop.dev/rlp/caps"
+)
+
+// Grants parses what the record of a run's beginning says that the run held.
+func Grants(words []string) []caps.Grant {
+	var list []caps.Grant
+	for _, w := range words {
+		if g, err := caps.ParseGrant(w); err == nil {
+			list = append(list, g)
+		}
+	}
+	return list
+}
+
+// Holder is the most specific of the grants that covers what a record says was done;
+// "" where the record does not say enough.
+func Holder(grants []caps.Grant, capability, target string) string {
+	best, name := -1, ""
+	for _, g := range grants {
+		m, ok := modeOf(g.Family, capability)
+		if !ok || !g.Modes.Has(m) || !covers(g, target) {
+			continue
+		}
+		if len(g.Scope) > best {
+			g.Modes = caps.Modes(m)
+			best, name = len(g.Scope), g.String()
+		}
+	}
+	return name
+}
+
+// modeOf finds how a capability of the log asks for a family.
+func modeOf(f caps.Family, capability string) (caps.Mode, bool) {
+	for m := range caps.Mode(64) {
+		if caps.AllModes(f).Has(m) && caps.AuditName(f, m) == capability {
+			return m, true
+		}
+	}
+	return 0, false
+}
+
+func covers(g caps.Grant, target string) bool {
+	switch {
+	case g.Scope == "*" || g.Scope == "/" || g.Scope == target:
+		return true
+	case g.Family == caps.FS:
+		return strings.HasPrefix(target, g.Scope+"/")
+	case g.Family == caps.Net:
+		_, rest, _ := strings.Cut(target, "://")
+		host, _, _ := strings.Cut(rest, "/")
+		scope := strings.TrimSuffix(strings.TrimSuffix(g.Scope, ":443"), ":80")
+		return host == g.Scope || host == scope || strings.HasPrefix(scope, "*.") && strings.HasSuffix(host, scope[1:])
+	}
+	name, _, _ := strings.Cut(target, "/")
+	return name == g.Scope
+}
