@@ -76,6 +76,10 @@ func (r *reader) capabilities(t *tomlfile.Table, where string) {
 			}
 		case isLimit:
 			r.add(e.Pos, CodeMisplacedKey, "write [limits] on a line before it", "%s stands in %s", e.Key, where)
+		case e.Key == injectKey && r.requires:
+			r.routes = routes(&r.report, e, r.needs02(e.Pos, "[[requires.inject]]"))
+		case e.Key == injectKey:
+			r.add(e.Pos, CodeMisplacedKey, "write [[inject]] on a line of its own", "%s stands in %s", e.Key, where)
 		default:
 			r.add(e.Pos, CodeUnknownKey, tomlfile.Nearest(e.Key, keyNames()), "unknown key %q in %s", e.Key, where)
 		}

@@ -50,6 +50,9 @@ const (
 	CodeBadConstraint Code = "bad_constraint"
 	CodeBadLease      Code = "bad_lease"
 	CodeUnknownTool   Code = "unknown_tool"
+	CodeRouteClosed   Code = "route_closed"
+	CodeRouteUnbound  Code = "route_unbound"
+	CodeRouteTwice    Code = "route_twice"
 
 	CodeNoRestriction   Code = "no_restriction"
 	CodeFloorKept       Code = "floor_kept"
@@ -112,6 +115,9 @@ func Codes() []CodeInfo {
 		{CodeBadLease, SeverityError, "not an end in a time zone, or not a number of uses"},
 		{CodeNoRestriction, SeverityError, "a profile that restricts nothing at all: something is missing in it"},
 		{CodeFloorKept, SeverityWarning, "a file that was to replace a built-in floor cannot be used; the built-in one holds"},
+		{CodeRouteClosed, SeverityWarning, "a route that the policy itself keeps closed, for want of net or secrets"},
+		{CodeRouteUnbound, SeverityWarning, "a route whose secret may be sent to other hosts or given to programs"},
+		{CodeRouteTwice, SeverityError, "a second route of a host, path and method"},
 		{CodeUnknownTool, SeverityWarning, "a tool that there is not: denying it takes nothing away, and allowing it does nothing"},
 		{CodeUnknownCategory, SeverityWarning, "a category of tools that there is not; it shows nothing"},
 		{CodeUnknownAdapter, SeverityWarning, "an adapter that there is not: forbidding it takes nothing away, and allowing it does nothing"},

@@ -39,6 +39,7 @@ type Base struct {
 	Entries      []caps.Entry
 	Limits       caps.Limits
 	Leases       []caps.Lease // bound what is granted; a launch applies them as a layer
+	Routes       []caps.Route // where a program's requests are given secrets
 	Placeholders []Placeholder
 }
 
@@ -51,6 +52,7 @@ func Join(a, b *Base) *Base {
 		Entries:      append(append([]caps.Entry(nil), a.Entries...), b.Entries...),
 		Limits:       a.Limits.Min(b.Limits),
 		Leases:       append(append([]caps.Lease(nil), a.Leases...), b.Leases...),
+		Routes:       append(append([]caps.Route(nil), a.Routes...), b.Routes...),
 		Placeholders: append(append([]Placeholder(nil), a.Placeholders...), b.Placeholders...),
 	}
 }
@@ -139,6 +141,8 @@ func (r *reader) result() (*Base, []Finding) {
 	if r.v02 {
 		schema = schema02
 	}
-	return &Base{Schema: schema, Entries: r.allow, Limits: r.limits, Leases: r.leases, Placeholders: r.placeholders},
-		r.findings
+	return &Base{
+		Schema: schema, Entries: r.allow, Limits: r.limits, Leases: r.leases, Routes: r.routes,
+		Placeholders: r.placeholders,
+	}, r.findings
 }

@@ -151,9 +151,3 @@ func (r *reader) methods(v *tomlfile.Value) (caps.ModeSet, bool) {
 	})
 	return set, good
 }
-
-// methodNames are the methods with a mode of their own. All others share one, so
-// that naming one of them would grant the rest along with it.
-func methodNames() []string {
-	return []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
-}

@@ -33,6 +33,7 @@ type reader struct {
 	limits       caps.Limits
 	conditions   caps.Constraints
 	leases       []caps.Lease
+	routes       []caps.Route
 	placeholders []Placeholder
 	values       map[string]Value
 
@@ -78,7 +79,7 @@ func rootKeys(kind Kind) []string {
 	case KindTemplate:
 		return []string{"schema", "capabilities", "limits"}
 	default:
-		return []string{"schema", "templates", "capabilities", "leases", "limits"}
+		return []string{"schema", "templates", "capabilities", "inject", "leases", "limits"}
 	}
 }
 
@@ -95,6 +96,8 @@ func (r *reader) root(t *tomlfile.Table, kind Kind) {
 			r.meta(e)
 		case e.Key == "templates":
 			r.templates(&e.Value)
+		case e.Key == injectKey:
+			r.routes = routes(&r.report, e, r.needs02(e.Pos, "[[inject]]"))
 		case r.is(&e.Value, "["+e.Key+"]", tomlfile.TableKind):
 			r.restricts = r.restricts || says(e.Value.Table)
 			r.section(e.Key, e.Value.Table)
@@ -160,6 +163,9 @@ func (r *reader) misplaced(e *tomlfile.Entry, kind Kind) {
 	case e.Key == "params":
 		r.add(e.Pos, CodeMisplacedKey, "placeholders are declared in manifest.toml and given values in an override",
 			"[params] has no meaning in a %s", kind)
+	case e.Key == injectKey:
+		r.add(e.Pos, CodeMisplacedKey, "a layer closes a route by what it takes of net and secrets",
+			"[[inject]] has no place in this %s: a bundle's policy.caps has it", kind)
 	case e.Key == "templates":
 		r.add(e.Pos, CodeMisplacedKey, "name them in policy.caps", "templates has no meaning here")
 	case e.Key == "requires":

@@ -36,10 +36,21 @@ type refusal struct {
 
 func capabilities(line string) string { return "[capabilities]\n" + line + "\n" }
 
+// route is a policy with a route that lacks what line says.
+func route(line string) string {
+	return "schema = \"0.2\"\n[[inject]]\nmethods = [\"GET\"]\npath = \"/\"\nheader = \"X-Key\"\n" + line +
+		"\nsecret = \"runloop/a/key\"\n"
+}
+
 func refusals() []refusal {
 	c := capabilities
 	return []refusal{
 		{"unknown key", c(`kbread = false`), "bl", policy.CodeUnknownKey, "2:1", `"kb_read"`},
+		{"a route in 0.1", "[[inject]]\nhost = \"a.example\"\n", "b", policy.CodeNeedsSchema02, "1:3", "0.2"},
+		{"a route in a layer", "schema = \"0.2\"\n[[inject]]\nhost = \"a.example\"\n", "l", policy.CodeMisplacedKey, "2:3", "net"},
+		{"half a route", "schema = \"0.2\"\n[[inject]]\nhost = \"a.example\"\n", "b", policy.CodeMissing, "2:3", "secret"},
+		{"a route to a port", route(`host = "a.example:443"`), "b", policy.CodeBadHost, "6:8", ""},
+		{"a route to one label", route(`host = "localhost"`), "b", policy.CodeBadHost, "6:8", ""},
 		{"other case", c(`FS = ["/a"]`), "bl", policy.CodeUnknownKey, "2:1", `write "fs"`},
 		{"other case beside", c("fs = []\nFS = [\"/a\"]"), "bl", policy.CodeUnknownKey, "3:1", `write "fs"`},
 		{"unknown table", "[capability]\nfs = []\n", "bl", policy.CodeUnknownKey, "1:2", `"capabilities"`},

@@ -135,6 +135,9 @@ func said(t *testing.T, name string, data []byte) string {
 		fmt.Fprintf(&b, "schema %s\n", read.Schema)
 		writeEntries(&b, "grant", read.Entries)
 		writeLeases(&b, read.Leases)
+		for _, r := range read.Routes {
+			fmt.Fprintf(&b, "route %s %s\n", r.Pos, &r)
+		}
 		for _, p := range read.Placeholders {
 			fmt.Fprintf(&b, "placeholder %+v\n", p)
 		}

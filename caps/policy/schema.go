@@ -43,6 +43,7 @@ func documentSchema(kind Kind) object {
 		},
 		"capabilities": capabilitiesSchema(layer),
 		"deny":         denySchema(),
+		"inject":       injectSchema(),
 		"limits":       limitsSchema(),
 		"params": object{
 			"type": "object", "propertyNames": object{"pattern": "^" + paramPattern + "$"},
@@ -67,11 +68,15 @@ func documentSchema(kind Kind) object {
 		"properties": object{"schema": object{"const": schema02}},
 		"required":   []string{"schema"},
 	}}
-	s["then"] = object{"properties": object{
+	without := object{
 		"capabilities": object{"properties": capabilities01(layer)}, "templates": object{"maxItems": 0},
 		"leases":      object{"not": object{}},
 		"constraints": object{"properties": object{"net": constraints01()}},
-	}}
+	}
+	if kind == KindPolicy {
+		without[injectKey] = object{"not": object{}}
+	}
+	s["then"] = object{"properties": without}
 	return s
 }
 
@@ -79,6 +84,31 @@ const versionPattern = `^[0-9A-Za-z][0-9A-Za-z.+_-]{0,63}$`
 
 // namePattern is what agents, templates and bundles are called.
 const namePattern = `^[a-z][a-z0-9_-]{0,63}$`
+
+// requiresSchema is that of [capabilities], with the routes beside it.
+func requiresSchema() object {
+	s := capabilitiesSchema(false)
+	s["properties"].(object)[injectKey] = injectSchema()
+	return s
+}
+
+// injectSchema is what a JSON Schema says of the routes of a document.
+func injectSchema() object {
+	return object{
+		"type": "array",
+		"items": object{
+			"type": "object", "required": injectKeys(), "additionalProperties": false,
+			"properties": object{
+				"host":    text(`^[^\s/@\\*:\[\]]+\.[^\s/@\\*:\[\]]+$`),
+				"methods": object{"type": "array", "minItems": 1, "items": object{"enum": methodNames()}},
+				"path":    text(`^/([^*?#%\\]|%[0-9A-F]{2})*(/?\*)?$`),
+				"header":  text(`^[A-Za-z0-9-]+(:.*\{secret\}.*)?$`),
+				"secret":  text(secretPattern),
+			},
+		},
+		"description": "Routes on which a program's requests are given a secret that it does not see (schema 0.2).",
+	}
+}
 
 func closed(props object) object {
 	return object{"type": "object", "properties": props, "additionalProperties": false}
@@ -263,7 +293,7 @@ func manifestSchema() object {
 			},
 			"entry_wasm": file, "entry_native": object{"type": "object"},
 			"caps":      closed(object{"file": path, "sha256": digest, "blake3": digest}),
-			"requires":  capabilitiesSchema(false),
+			"requires":  requiresSchema(),
 			"limits":    limitsSchema(),
 			"artifacts": object{"type": "object", "additionalProperties": artifact},
 			"schemas":   object{"type": "object", "additionalProperties": object{"type": "object"}},

@@ -186,7 +186,12 @@ func (a *app) printHolding(h *ask.Holding, paths launcher.Paths) {
 	for _, section := range []struct {
 		name  string
 		lines []string
-	}{{"hidden tools", h.Hidden}, {"constraints", ask.Conditions(h.Plan.Effective.Constraints())}, {"leases", h.Leases}} {
+	}{
+		{"hidden tools", h.Hidden},
+		{"constraints", ask.Conditions(h.Plan.Effective.Constraints())},
+		{"leases", h.Leases},
+		{"routes", ask.RouteLines(h.Routes)},
+	} {
 		if len(section.lines) > 0 {
 			fmt.Fprintln(a.stdout, section.name)
 			a.list(section.lines)

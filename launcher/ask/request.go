@@ -52,6 +52,9 @@ func (q Query) requests() ([]caps.Request, error) {
 func (s *Subject) requests(q Query) ([]caps.Request, error) {
 	before, tail, _ := strings.Cut(q.Text, "{")
 	name, rest, _ := strings.Cut(tail, "}")
+	if list, is, err := s.onRoute(q); is {
+		return list, err
+	}
 	value, filled := s.Params[name]
 	if filled = filled && (before == "" || strings.HasSuffix(before, ":") || strings.HasSuffix(before, " ")); filled {
 		q.Text = before + value + rest

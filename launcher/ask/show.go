@@ -25,6 +25,7 @@ type Holding struct {
 	Lower       []run.LowerLimit `json:"limits_lower"` // what the bundle asks more of than it gets
 	Unset       []string         `json:"params_unset"`
 	Redirected  []Redirect       `json:"redirected,omitzero"` // nil: it is not told
+	Routes      []Route          `json:"routes"`
 	Tools       []run.Attachment `json:"tools"`
 	Version     string           `json:"version"`
 	Plan        run.Plan         `json:"-"`
@@ -63,7 +64,7 @@ func Hold(p run.Policy) (*Holding, error) {
 		Except: run.GrantStrings(left.Except()),
 		Limits: plan.Limits.Map(), Lower: p.LowerLimits(plan.Limits), Hidden: hiddenTools(left),
 		Constraints: left.Constraints().Map(), Leases: leasesIn(left, nil),
-		Layers: []Narrowing{},
+		Routes: routesIn(left, p.Routes), Layers: []Narrowing{},
 	}
 	changes := run.Flatten(plan.Changes)
 	for _, l := range p.Layers {

@@ -187,7 +187,7 @@ func (a *Reader) base(c *Composition, f *Flags) (*policy.Base, error) {
 	if err := policy.AsError(c.Findings); err != nil {
 		return nil, inputErr(err)
 	}
-	c.Policy.BaseLimits, c.leases = base.Limits, base.Leases
+	c.Policy.BaseLimits, c.leases, c.Policy.Routes = base.Limits, base.Leases, base.Routes
 	return base, nil
 }
 

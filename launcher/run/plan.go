@@ -34,6 +34,9 @@ type Policy struct {
 	// Base is what the bundle asks for: policy.caps and [requires] together.
 	Base       []caps.Entry
 	BaseLimits caps.Limits
+	// Routes are those of the base. What is left of base and layers says which are
+	// open: [caps.Set.Route].
+	Routes []caps.Route
 	// Layers narrow, in the order in which they are named in explanations.
 	Layers []*caps.Layer
 	// Asked is how many of the last Layers are the words of somebody who is not

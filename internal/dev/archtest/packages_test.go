@@ -123,7 +123,7 @@ var packages = map[string]drawing{
 		"launcher/runs":                   "prints which runs there were",
 		"secrets":                         "picks the provider",
 	}},
-	"internal/record/runlog": {3, doors{
+	"internal/record/runlog": {4, doors{
 		"internal/record/audit":   "decisions are its lines",
 		"internal/base/config":    "how much is kept",
 		"internal/base/home":      "where the logs lie",
@@ -428,11 +428,12 @@ var packages = map[string]drawing{
 		"internal/record/audit": "carries records",
 	}},
 	"caps": {0, nil},
-	"caps/policy": {1, doors{
+	"caps/policy": {2, doors{
 		"caps":                   "makes entries and layers",
+		"internal/effect/web":    "headers of routes are those that may be sent",
 		"internal/base/tomlfile": "reads with exact keys and places",
 	}},
-	"internal/base/config": {2, doors{
+	"internal/base/config": {3, doors{
 		"internal/base/strictjson": "a seccomp profile is somebody else's file",
 		"caps":                     "the ceiling is limits",
 		"caps/policy":              "limits are spelled alike everywhere",
