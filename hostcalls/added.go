@@ -36,7 +36,7 @@ func NewAdded[R Touching](module, name string, f caps.Family, parse func(request
 			takeAdded(h, f, int64(len(r.text)))
 			out, err := do(ctx, p, r.own)
 			if f == caps.Net {
-				h.budget.take(caps.NetBytes, int64(len(out)))
+				h.budget.Take(caps.NetBytes, int64(len(out)))
 			}
 			if marked := markedBy(h, r.touched); marked != nil {
 				return nil, marked
@@ -74,14 +74,14 @@ func addedOver(h *Host, f caps.Family, size int64) (caps.Code, bool) {
 	over := false
 	switch f {
 	case caps.Net:
-		if h.budget.busy(h.cfg.Now()) {
+		if h.budget.Busy(h.cfg.Now()) {
 			return caps.RateLimited, true
 		}
-		over = h.over(caps.NetMaxRequestBytes, size) || !h.budget.allows(caps.NetBytes, size)
+		over = h.over(caps.NetMaxRequestBytes, size) || !h.budget.Allows(caps.NetBytes, size)
 	case caps.KBWrite:
-		over = h.over(caps.KBMaxValueBytes, size) || !h.budget.allows(caps.KBWriteBytes, size)
+		over = h.over(caps.KBMaxValueBytes, size) || !h.budget.Allows(caps.KBWriteBytes, size)
 	case caps.Exec:
-		over = !h.budget.allows(caps.ExecSpawns, 1)
+		over = !h.budget.Allows(caps.ExecSpawns, 1)
 	}
 	return caps.BudgetExhausted, over
 }
@@ -92,9 +92,9 @@ func takeAdded(h *Host, f caps.Family, size int64) {
 	case caps.Net:
 		h.sending(size)
 	case caps.KBWrite:
-		h.budget.take(caps.KBWriteBytes, size)
+		h.budget.Take(caps.KBWriteBytes, size)
 	case caps.Exec:
-		h.budget.take(caps.ExecSpawns, 1)
+		h.budget.Take(caps.ExecSpawns, 1)
 	}
 }
 

@@ -45,7 +45,7 @@ var agentLaunch = define(agentLaunchName, 1, caps.Agents, gated[delegateReq]{
 			return caps.Unavailable, true
 		case h.depth() == 0:
 			return caps.BudgetExhausted, true
-		case h.budget.crowded():
+		case h.budget.Crowded():
 			return caps.RateLimited, true
 		}
 		return 0, false
@@ -154,7 +154,7 @@ func (h *Host) delegate(ctx context.Context, d *Delegation) ([]byte, error) {
 	}
 	h.cfg.Gate.Charge(got.Calls)
 	h.cfg.Gate.SpendLeases(got.LeaseUses)
-	h.budget.useLeases(d.Agent, got.LeaseUses)
+	h.budget.UseLeases(d.Agent, got.LeaseUses)
 	h.moved += got.Instructions
 	h.launched(Child{RunID: got.RunID, Agent: d.Agent, Outcome: got.Outcome})
 	h.remark = strings.TrimSpace(got.Outcome + " " + got.RunID)
@@ -211,7 +211,7 @@ func (h *Host) launched(c Child) {
 }
 
 // LeftBehind says that the run did not stop when it was over.
-func (h *Host) LeftBehind() { h.budget.leftBehind() }
+func (h *Host) LeftBehind() { h.budget.LeftBehind() }
 
 // Children are the runs that the run launched, the first [MaxChildren] of them.
 func (h *Host) Children() []Child { return h.children }

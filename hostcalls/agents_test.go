@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/hostcalls/budget"
 	"runloop.dev/rlp/internal/effect/model"
 )
 
@@ -190,9 +191,9 @@ func TestChildrenAndDepthAreCounted(t *testing.T) {
 	if n := len(r.host.Children()); n != MaxChildren {
 		t.Errorf("%d children are listed", n)
 	}
-	var none *Budget
-	root := NewBudget(caps.Limits{}, nil)
-	if none.Depth() != 0 || root.Depth() != 1 || NewBudget(caps.Limits{}, root).Depth() != 2 {
+	var none *budget.Budget
+	root := budget.New(caps.Limits{}, nil)
+	if none.Depth() != 0 || root.Depth() != 1 || budget.New(caps.Limits{}, root).Depth() != 2 {
 		t.Errorf("%d, %d", none.Depth(), root.Depth())
 	}
 }
@@ -236,8 +237,8 @@ func TestTheRestIsGivenOnAndPaidFor(t *testing.T) {
 	f.answer.Outcome = "trap"
 	r.host.cfg.Limits = caps.Limits{}.With(caps.HostcallsMax, 10).With(caps.NetBytes, 100).With(caps.MemoryBytes,
 		1<<20).With(caps.StdoutMaxBytes, 1<<40)
-	r.host.budget.bound(r.host.cfg.Limits)
-	r.host.budget.take(caps.NetBytes, 30)
+	r.host.budget.Bound(r.host.cfg.Limits)
+	r.host.budget.Take(caps.NetBytes, 30)
 	r.host.cfg.Left = func() (time.Duration, int64, bool) { return 1500 * time.Millisecond, 7, true }
 	r.host.moved = 0
 	if n, _ := r.call("agent_launch", `{"agent":"critic"}`); n < 0 {
@@ -307,15 +308,15 @@ func TestReportsAreWithoutThisRunsSecrets(t *testing.T) {
 // A run that cannot be ended keeps its memory: a few of them end delegation.
 func TestRunsThatAreLeftBehindEndDelegation(t *testing.T) {
 	r, f := agentRig(t, "agents:launch:critic")
-	below := New(Config{Above: NewBudget(caps.Limits{}, r.host.budget)})
-	for i := range maxStray {
+	below := New(Config{Above: budget.New(caps.Limits{}, r.host.budget)})
+	for i := range budget.MaxStray {
 		if n, _ := r.call("agent_launch", `{"agent":"critic"}`); n < 0 {
 			t.Fatalf("with %d left behind: %d", i, n)
 		}
 		below.LeftBehind()
 	}
 	if n, a := r.denial("agent_launch", `{"agent":"critic"}`); n != -19 || a.Reason != "rate_limited" ||
-		!strings.Contains(a.Hint, "did not stop") || len(f.asked) != maxStray {
+		!strings.Contains(a.Hint, "did not stop") || len(f.asked) != budget.MaxStray {
 		t.Errorf("%d %+v", n, a)
 	}
 }
@@ -363,14 +364,14 @@ func TestLeasesOfADelegateAreOneAccount(t *testing.T) {
 			t.Fatal(n)
 		}
 		above := f.asked[i].Above
-		below := NewBudget(caps.Limits{}, above) // of a run that it launched
+		below := budget.New(caps.Limits{}, above) // of a run that it launched
 		for name, want := range map[string]int64{"critic": min(int64(i+1), 2) * 3, "other": int64(i/2) * 3, "boss": 0} {
 			if got, deep := above.LeaseUses(name)[drafts], below.LeaseUses(name)[drafts]; got != want || deep != want {
 				t.Errorf("after launch %d: %s used %d and %d, want %d", i+1, name, got, deep, want)
 			}
 		}
 	}
-	if (*Budget)(nil).LeaseUses("critic") != nil || NewBudget(caps.Limits{}, nil).LeaseUses("critic") != nil {
+	if (*budget.Budget)(nil).LeaseUses("critic") != nil || budget.New(caps.Limits{}, nil).LeaseUses("critic") != nil {
 		t.Error("a run of another root has used something")
 	}
 }

@@ -3,6 +3,8 @@ package hostcalls
 import (
 	"fmt"
 	"testing"
+
+	"runloop.dev/rlp/hostcalls/budget"
 )
 
 // A person who said no to a run said it to those that it launches, and to those
@@ -14,7 +16,7 @@ func TestANoHoldsForTheWholeTree(t *testing.T) {
 	above, _ := toolRig(t, tool, grepGrants...)
 	below, f := toolRig(t, tool, grepGrants...)
 	above.host.cfg.Confirm, below.host.cfg.Confirm = ask.confirm, ask.confirm
-	below.host.budget = NewBudget(below.host.cfg.Limits, above.host.budget)
+	below.host.budget = budget.New(below.host.cfg.Limits, above.host.budget)
 	for i := range 2 * maxNoes {
 		below.use("count", fmt.Sprintf(`{"a":%d}`, i))
 		above.use("count", fmt.Sprintf(`{"a":%d}`, i))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/hostcalls/budget"
 	"runloop.dev/rlp/internal/effect/model"
 )
 
@@ -323,7 +324,7 @@ type Delegation struct {
 	// and what is left of its limits.
 	Within *caps.Layer
 	// Above is the budget of the asking run.
-	Above *Budget
+	Above *budget.Budget
 	// Tainted is the input that marked the asking run; "" if none has.
 	Tainted string
 }

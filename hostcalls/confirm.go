@@ -2,7 +2,6 @@ package hostcalls
 
 import (
 	"context"
-	"strings"
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/internal/engine/abi"
@@ -25,9 +24,9 @@ func (h *Host) unconfirmed(ctx context.Context, q Question) string {
 	switch {
 	case h.cfg.Confirm == nil:
 		return notAsked + "nobody can be asked here"
-	case h.budget.noesTo(same) > 0:
+	case h.budget.Noes(same) > 0:
 		return notAsked + "the operator said no to this very call before"
-	case h.budget.noesTo(q.Tool) >= maxNoes || h.budget.noesTo("") >= maxAllNoes:
+	case h.budget.Noes(q.Tool) >= maxNoes || h.budget.Noes("") >= maxAllNoes:
 		return notAsked + "the operator said no too often to be asked again"
 	}
 	q.Description, q.Target, q.Arguments = h.scrubText(q.Description), h.scrubText(q.Target), h.scrubText(q.Arguments)
@@ -38,27 +37,8 @@ func (h *Host) unconfirmed(ctx context.Context, q Question) string {
 		h.consent = "confirmed " + how
 		return ""
 	}
-	h.budget.saidNo(same, q.Tool, "")
+	h.budget.SaidNo(same, q.Tool, "")
 	return "the call was not confirmed: " + how
-}
-
-// noesTo is how often a person of the tree said no to a call or a tool, or, to "",
-// at all.
-func (t *tree) noesTo(what string) int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.noes[what]
-}
-
-func (t *tree) saidNo(to ...string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.noes == nil {
-		t.noes = map[string]int{}
-	}
-	for _, what := range to {
-		t.noes[strings.Clone(what)]++
-	}
 }
 
 const notAsked = "the call needs a yes of the operator: "

@@ -32,7 +32,7 @@ var execCall = gated[execReq]{
 		switch {
 		case h.cfg.Exec == nil:
 			return caps.Unavailable, true
-		case !h.budget.allows(caps.ExecSpawns, 1) || h.none(caps.ExecTimeoutMS):
+		case !h.budget.Allows(caps.ExecSpawns, 1) || h.none(caps.ExecTimeoutMS):
 			return caps.BudgetExhausted, true
 		}
 		return 0, false
@@ -110,7 +110,7 @@ func (h *Host) runProgram(ctx context.Context, p gate.Permit, r *execReq) (*Ende
 	}
 	argv := slices.Clone(r.argv)
 	argv[0] = r.program.Name
-	h.budget.take(caps.ExecSpawns, 1)
+	h.budget.Take(caps.ExecSpawns, 1)
 	e, err := h.cfg.Exec.Run(ctx, &Command{
 		File: r.program.File, Argv: argv, Env: env, Dir: r.dir, Stdin: bytesOf(r.stdin), Timeout: h.whileLeased(holds,
 			h.timeLeft(caps.ExecTimeoutMS, r.timeout)),

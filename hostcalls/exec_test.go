@@ -330,7 +330,7 @@ func TestVariablesThatSteer(t *testing.T) {
 
 func TestExecSpawns(t *testing.T) {
 	r, f := execRig(t, "process:exec:/usr/bin/grep")
-	r.host.budget.bound(caps.Limits{}.With(caps.ExecSpawns, 2))
+	r.host.budget.Bound(caps.Limits{}.With(caps.ExecSpawns, 2))
 	_, _ = r.denial(execRunName, `{"argv":["/bin/sh"]}`, "") // what is not started does not count
 	for range 2 {
 		_, _ = r.call(execRunName, `{"argv":["/bin/grep"]}`, "")

@@ -13,6 +13,7 @@ import (
 	"weak"
 
 	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/hostcalls/budget"
 	"runloop.dev/rlp/hostcalls/gate"
 	"runloop.dev/rlp/internal/engine/abi"
 	"runloop.dev/rlp/internal/record/audit"
@@ -71,7 +72,7 @@ type Config struct {
 	// nothing that is known.
 	Left Left
 	// Above is the budget of the run that launched this one; nil: nobody did.
-	Above *Budget
+	Above *budget.Budget
 }
 
 // A Host answers the imports of one run. It is used by the goroutine that runs
@@ -79,7 +80,7 @@ type Config struct {
 type Host struct {
 	cfg      Config
 	result   []byte
-	budget   *Budget
+	budget   *budget.Budget
 	children []Child
 	net      netState
 	remark   string      // what the record of this call's end should say beside "ok"
@@ -124,14 +125,6 @@ type netState struct {
 	plain map[string][]string // of a request that names none
 
 	deadline deadline // of this call
-}
-
-// A window counts events of the last minute, by the second: one of 60 whole
-// seconds ago still counts, so no minute has more than what count allowed.
-type window struct {
-	seconds [61]int64
-	last    int64 // the second that is being counted
-	total   int64
 }
 
 // A spare is memory of an earlier answer, which nobody needs by the time of the
@@ -188,15 +181,4 @@ type body struct {
 	// redo does what call did at a place once more, with the gate's permit; nil
 	// when the same arguments may get another answer.
 	redo func(ctx context.Context, p gate.Permit, place int) ([]byte, error)
-}
-
-func (w *window) add(now int64) {
-	w.advance(now)
-	w.seconds[slot(w.last)]++
-	w.total++
-}
-
-func (w *window) count(now int64) int64 {
-	w.advance(now)
-	return w.total
 }

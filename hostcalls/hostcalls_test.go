@@ -522,7 +522,7 @@ func TestKeysAndBudgets(t *testing.T) {
 	if n, _ := r.call("kb_cas", "drafts", "k", "v", "7"); n != -6 {
 		t.Errorf("lost compare-and-swap: %d", n)
 	}
-	r.host.budget.bound(caps.Limits{}.With(caps.KBWriteBytes, 3))
+	r.host.budget.Bound(caps.Limits{}.With(caps.KBWriteBytes, 3))
 	if n, _ := r.call("kb_put", "drafts", "k", "abc"); n < 0 {
 		t.Errorf("within the budget: %d", n)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/hostcalls/budget"
 	"runloop.dev/rlp/internal/engine/abi"
 )
 
@@ -76,5 +77,5 @@ func (h *Host) Result() []byte {
 
 // New makes the imports of a run.
 func New(cfg Config) *Host {
-	return &Host{cfg: cfg, budget: NewBudget(cfg.Limits, cfg.Above), others: 1}
+	return &Host{cfg: cfg, budget: budget.New(cfg.Limits, cfg.Above), others: 1}
 }

@@ -11,7 +11,7 @@ import (
 // kbBudget refuses a write that would pass limits.kb_write_bytes, or a value
 // that is longer than a condition leaves.
 func kbBudget(h *Host, r kbReq) (caps.Code, bool) {
-	return caps.BudgetExhausted, h.over(caps.KBMaxValueBytes, int64(len(r.value))) || !h.budget.allows(caps.KBWriteBytes,
+	return caps.BudgetExhausted, h.over(caps.KBMaxValueBytes, int64(len(r.value))) || !h.budget.Allows(caps.KBWriteBytes,
 		int64(len(r.value)))
 }
 
@@ -120,7 +120,7 @@ func (h *Host) wrote(r kbReq, revision uint64, err error) ([]byte, error) {
 	if err != nil {
 		return nil, kbError(err)
 	}
-	h.budget.take(caps.KBWriteBytes, int64(len(r.value)))
+	h.budget.Take(caps.KBWriteBytes, int64(len(r.value)))
 	h.out = strconv.AppendUint(h.out[:0], revision, 10)
 	return h.out, nil
 }

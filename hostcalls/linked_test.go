@@ -210,7 +210,7 @@ func TestAHintIsOfItsOwnRefusal(t *testing.T) {
 		t.Errorf("not granted: %d %+v", n, d)
 	}
 	r.limit(caps.KBWriteBytes, 2)
-	r.host.budget.bound(r.host.cfg.Limits)
+	r.host.budget.Bound(r.host.cfg.Limits)
 	if n, d := r.denial("kb_put", "drafts", "k", "four"); n != -int64(Dquot) || strings.Contains(d.Hint, "constraints") {
 		t.Errorf("over the limit: %d %+v", n, d)
 	}

@@ -50,7 +50,7 @@ func (x *exchange) answer(resp *http.Response) ([]byte, error) {
 	if body := x.h.scrub(out[skip:]); len(body) != len(out)-skip || len(body) > 0 && &body[0] != &out[skip] {
 		out = append(out[:skip:skip], body...)
 	}
-	x.h.budget.take(caps.NetBytes, int64(len(out)-skip))
+	x.h.budget.Take(caps.NetBytes, int64(len(out)-skip))
 	switch {
 	case errors.Is(err, errTooLarge), int64(len(out)-skip) > room:
 		return nil, x.tooLarge(limited)
@@ -67,7 +67,7 @@ const echoed = 1 << 20
 // tooLarge refuses a body: by net_bytes, or because no guest is given so much.
 func (x *exchange) tooLarge(limited bool) error {
 	if limited {
-		if _, bounded := x.h.budget.room(); !bounded {
+		if _, bounded := budgetRoom(x.h.budget); !bounded {
 			x.h.over(caps.NetMaxResponseBytes, MaxResponseBody)
 		}
 		return x.refuse(caps.BudgetExhausted)

@@ -156,7 +156,7 @@ func TestAnAnswerThatSaysItIsTooLongIsNotRead(t *testing.T) {
 // A limit of the run that leaves less than a condition is the one that is named.
 func TestALimitIsNamedBeforeACondition(t *testing.T) {
 	r := answeredRig(t, &answering{status: 200, length: 5000}).under(caps.NetMaxResponseBytes, 4000)
-	r.host.budget.bound(caps.Limits{}.With(caps.NetBytes, 1000))
+	r.host.budget.Bound(caps.Limits{}.With(caps.NetBytes, 1000))
 	if hint := r.refused(map[string]any{"url": "https://api.example.com/"}, "", -19,
 		"budget_exhausted"); strings.Contains(hint, "constraints.") || !strings.Contains(hint, "limits.net_bytes") {
 		t.Errorf("hint %q", hint)

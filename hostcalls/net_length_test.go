@@ -43,7 +43,7 @@ func told(t *testing.T, value string, most int64) []string {
 			value}})
 	})
 	handle := r.handle(mailKey)
-	r.host.budget.bound(caps.Limits{}.With(caps.NetBytes, most))
+	r.host.budget.Bound(caps.Limits{}.With(caps.NetBytes, most))
 	var all []string
 	for _, path := range []string{"/x", "/away"} {
 		for _, method := range []string{"GET", "HEAD", "POST"} {

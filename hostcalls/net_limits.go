@@ -2,6 +2,7 @@ package hostcalls
 
 import (
 	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/hostcalls/budget"
 )
 
 // over refuses a request that a limit, or the address that is written in it,
@@ -10,10 +11,10 @@ func (n *netState) over(h *Host, mode caps.Mode, host string, size int64) (caps.
 	if h.cfg.HTTP == nil {
 		return caps.Unavailable, true
 	}
-	if h.budget.busy(h.cfg.Now()) {
+	if h.budget.Busy(h.cfg.Now()) {
 		return caps.RateLimited, true
 	}
-	if !h.budget.allows(caps.NetBytes, size) {
+	if !h.budget.Allows(caps.NetBytes, size) {
 		return caps.BudgetExhausted, true
 	}
 	n.named = h.named(mode, host)
@@ -25,12 +26,12 @@ func (n *netState) over(h *Host, mode caps.Mode, host string, size int64) (caps.
 
 // sending counts a request that is about to be sent.
 func (h *Host) sending(size int64) {
-	h.budget.request(h.cfg.Now())
-	h.budget.take(caps.NetBytes, size)
+	h.budget.Request(h.cfg.Now())
+	h.budget.Take(caps.NetBytes, size)
 }
 
-// room is how many more bytes may be received, and whether a limit says so.
-func (b *Budget) room() (int64, bool) {
+// budgetRoom is how many more bytes may be received, and whether a limit says so.
+func budgetRoom(b *budget.Budget) (int64, bool) {
 	if left, bounded := b.Left(caps.NetBytes); bounded && left < MaxResponseBody {
 		return max(left, 0), true
 	}
@@ -39,7 +40,7 @@ func (b *Budget) room() (int64, bool) {
 
 // room is what the budget and the conditions of the run leave of an answer.
 func (h *Host) room() (int64, bool) {
-	room, limited := h.budget.room()
+	room, limited := budgetRoom(h.budget)
 	if most, set := h.condition(caps.NetMaxResponseBytes); set && most < room {
 		return most, true
 	}
@@ -53,27 +54,3 @@ func (h *Host) named(mode caps.Mode, host string) bool {
 	d := set.Check(caps.Request{Family: caps.Net, Mode: mode, Name: host})
 	return d.Allow && set.Scope(caps.Net, d.Scope) == host && set.BaseModes(caps.Net, d.Scope).Has(mode)
 }
-
-const nsPerSecond = 1_000_000_000
-
-// advance makes now, in nanoseconds, the present. When the clock was put back,
-// what was counted stays for another minute.
-func (w *window) advance(now int64) {
-	s := now / nsPerSecond
-	switch gone := s - w.last; {
-	case gone < 0 || gone >= int64(len(w.seconds)):
-		keep := w.total
-		w.seconds, w.total = [61]int64{}, 0
-		if gone < 0 {
-			w.seconds[slot(s)], w.total = keep, keep
-		}
-	default:
-		for i := w.last + 1; i <= s; i++ {
-			w.total -= w.seconds[slot(i)]
-			w.seconds[slot(i)] = 0
-		}
-	}
-	w.last = s
-}
-
-func slot(second int64) int64 { return ((second % 61) + 61) % 61 }

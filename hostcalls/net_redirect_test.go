@@ -157,7 +157,7 @@ func TestAValueCountsAsItsHandle(t *testing.T) {
 		if n < 0 {
 			t.Errorf("%s: %d", key, n)
 		}
-		used = append(used, r.host.budget.used[caps.NetBytes])
+		used = append(used, r.host.budget.Used(caps.NetBytes))
 	}
 	if used[0] != used[1] || used[0] == 0 {
 		t.Errorf("with a value %d, without %d", used[0], used[1])

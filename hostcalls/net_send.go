@@ -93,8 +93,8 @@ func (x *exchange) send(p gate.Permit) (*http.Response, error) {
 		_ = resp.Body.Close()
 		return nil, err
 	}
-	x.h.budget.take(caps.NetBytes, headerSize(resp.Header))
-	if !x.h.budget.allows(caps.NetBytes, 0) {
+	x.h.budget.Take(caps.NetBytes, headerSize(resp.Header))
+	if !x.h.budget.Allows(caps.NetBytes, 0) {
 		_ = resp.Body.Close()
 		return nil, x.refuse(caps.BudgetExhausted)
 	}

@@ -305,7 +305,7 @@ func TestToolBudget(t *testing.T) {
 		}
 	}
 	r, f := toolRig(t, grepTool(), grepGrants...) // the run's own limits hold as for exec_run
-	r.host.budget.bound(caps.Limits{}.With(caps.ExecSpawns, 1))
+	r.host.budget.Bound(caps.Limits{}.With(caps.ExecSpawns, 1))
 	r.use("count", `{}`)
 	if n, d := r.useDenied("count", `{}`); n != -19 || !strings.Contains(d.Hint, "limits.exec_spawns") || len(f.ran) != 1 {
 		t.Errorf("%d %+v", n, d)

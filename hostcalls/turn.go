@@ -33,12 +33,5 @@ func errNoInput() error { return &Fail{Errno: Noent, Hint: "there is no further 
 // family asks for when it is called.
 func (h *Host) Bound(l caps.Limits) {
 	h.cfg.Limits = l
-	h.budget.bound(l)
-}
-
-// bound holds b to l.
-func (b *Budget) bound(l caps.Limits) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.limits = l
+	h.budget.Bound(l)
 }

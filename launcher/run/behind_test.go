@@ -11,6 +11,7 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls"
+	"runloop.dev/rlp/hostcalls/budget"
 	"runloop.dev/rlp/internal/engine/guest"
 	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/kb/journal"
@@ -94,7 +95,7 @@ func leaveBehind(t *testing.T, dir string, lib *guest.Library, clock *journal.Cl
 		Deny: []caps.Entry{entryOf(t, "kb:read:contacts")},
 	}
 	for range 9 { // so that it is given up soon
-		s.Above = hostcalls.NewBudget(caps.Limits{}, s.Above)
+		s.Above = budget.New(caps.Limits{}, s.Above)
 	}
 	s.OpenJournal = func(h audit.Head) (Journal, error) {
 		j, err := journal.Create(journal.Options{Dir: dir, Head: h, Clock: clock})

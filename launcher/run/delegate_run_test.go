@@ -7,6 +7,7 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls"
+	"runloop.dev/rlp/hostcalls/budget"
 	"runloop.dev/rlp/internal/engine/guest"
 	"runloop.dev/rlp/internal/record/audit"
 )
@@ -150,7 +151,7 @@ func TestTooManyThatWereLeftBehind(t *testing.T) {
 		left, asked int
 		abandoned   bool
 	}{{3, 1, true}, {4, 0, true}, {4, 1, false}} {
-		root := hostcalls.NewBudget(caps.Limits{}, nil)
+		root := budget.New(caps.Limits{}, nil)
 		for range c.left {
 			k := talkOf(t)
 			k.run.host = hostcalls.New(hostcalls.Config{Gate: k.run.gate, Above: root})

@@ -11,6 +11,7 @@ import (
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/hostcalls"
+	"runloop.dev/rlp/hostcalls/budget"
 	"runloop.dev/rlp/hostcalls/gate"
 	"runloop.dev/rlp/internal/effect/jail"
 	"runloop.dev/rlp/internal/engine/guest"
@@ -275,13 +276,13 @@ func TestEveryDelegateIsPaidFor(t *testing.T) {
 
 // Who waits for a run gives it longer to stop than it gives those below it.
 func TestWhoWaitsLongerStandsAbove(t *testing.T) {
-	var above *hostcalls.Budget
+	var above *budget.Budget
 	last := (&Spec{}).grace()
 	if last != guest.DefaultGrace {
 		t.Errorf("a run that nobody launched: %v", last)
 	}
 	for depth := range hostcalls.DefaultDepth {
-		above = hostcalls.NewBudget(caps.Limits{}, above)
+		above = budget.New(caps.Limits{}, above)
 		next := (&Spec{Above: above}).grace()
 		if next >= last || next <= 0 {
 			t.Errorf("depth %d: %v, and %v above", depth+1, next, last)

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/hostcalls"
+	"runloop.dev/rlp/hostcalls/budget"
 	"runloop.dev/rlp/internal/engine/guest"
 	"runloop.dev/rlp/internal/record/audit"
 )
@@ -59,7 +59,7 @@ func TestARunThatThereIsNoMemoryForIsRefused(t *testing.T) {
 	sized := func() *Spec {
 		s := specOf(t, audit.NewMemory(), "kb:read:notes")
 		s.Library, s.Module, s.Components.Masks = lib, []byte(gets), spyMasks{}
-		s.Above = hostcalls.NewBudget(caps.Limits{}, nil) // who is launched by another run does not wait
+		s.Above = budget.New(caps.Limits{}, nil) // who is launched by another run does not wait
 		s.Policy.BaseLimits = caps.Limits{}.With(caps.MemoryBytes, 60*mib)
 		s.Components.KB = &faultyKB{get: func() {}}
 		return s

@@ -7,6 +7,7 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls"
+	"runloop.dev/rlp/hostcalls/budget"
 	"runloop.dev/rlp/internal/engine/guest"
 	"runloop.dev/rlp/internal/record/audit"
 )
@@ -23,7 +24,7 @@ func TestARefusedLaunchLeavesNothingOpen(t *testing.T) {
 	refused := map[string]*Spec{"no module": granted(), "no memory": granted()}
 	refused["no module"].Module = []byte("no module")
 	small := refused["no memory"]
-	small.Library, small.Above = lib, hostcalls.NewBudget(caps.Limits{}, nil)
+	small.Library, small.Above = lib, budget.New(caps.Limits{}, nil)
 	small.Policy.BaseLimits = caps.Limits{}.With(caps.MemoryBytes, 60*mib)
 
 	outer := specOf(t, audit.NewMemory(), "kb:read:notes")

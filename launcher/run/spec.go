@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"runloop.dev/rlp/hostcalls"
+	"runloop.dev/rlp/hostcalls/budget"
 	"runloop.dev/rlp/internal/engine/guest"
 	"runloop.dev/rlp/internal/record/audit"
 )
@@ -80,7 +81,7 @@ type Spec struct {
 	// OpenJournal opens the run's journal; a run whose journal cannot be opened does not start.
 	OpenJournal func(audit.Head) (Journal, error)
 	// Above is the budget of the run that launches this one; nil: nobody does.
-	Above *hostcalls.Budget
+	Above *budget.Budget
 	// Components do the families' work; each opens what it needs at its first use.
 	Components hostcalls.Components
 	// ExecRefused says why programs cannot be kept from what they must be kept

@@ -305,6 +305,7 @@ var packages = map[string]drawing{
 		"internal/base/printable": "the marker is one line, and no guest writes one like it",
 		"caps":                    "base, layers, effective and limits",
 		"hostcalls":               "links the table of calls",
+		"hostcalls/budget":        "runs that it launches spend of its own",
 		"hostcalls/gate":          "one gate a run",
 		"internal/engine/abi":     "hands functions to the engine",
 		"internal/record/audit":   "records start and end through a sink that it is given",
@@ -355,6 +356,7 @@ var packages = map[string]drawing{
 		"internal/base/printable":  "causes are one line",
 		"internal/effect/model":    "the words of a request to a model, read once and judged",
 		"caps":                     "turns arguments into requests",
+		"hostcalls/budget":         "limits that runs share are counted in one place",
 		"hostcalls/gate":           "the one door",
 		"hostcalls/hints":          "what the guest is told to ask for",
 		"internal/engine/abi":      "is a table of functions",
@@ -368,7 +370,8 @@ var packages = map[string]drawing{
 	"internal/effect/wasi": {3, doors{
 		"internal/engine/abi": "is a table of functions",
 	}},
-	"hostcalls/hints": {1, doors{"caps": "requests, as a policy would grant them"}},
+	"hostcalls/budget": {1, doors{"caps": "limits are its words"}},
+	"hostcalls/hints":  {1, doors{"caps": "requests, as a policy would grant them"}},
 	"hostcalls/gate": {2, doors{
 		"caps":                  "decides by the set that holds now",
 		"internal/record/audit": "records before it answers",

@@ -1,7 +1,10 @@
-package hostcalls
+// Package budget counts what a run, and all that are launched below it, use of the
+// limits that they share: no tree of runs spends more than what its root was given.
+package budget
 
 import (
 	"maps"
+	"strings"
 	"sync"
 
 	"runloop.dev/rlp/caps"
@@ -29,13 +32,13 @@ type tree struct {
 	uses  map[string]map[caps.Grant]int64
 }
 
-// maxStray is how many runs of a tree may be left behind before no more are
+// MaxStray is how many runs of a tree may be left behind before no more are
 // launched: what they have cannot be taken from them.
-const maxStray = 4
+const MaxStray = 4
 
-// NewBudget is the budget of a run under limits; up is that of the run that
+// New is the budget of a run under limits; up is that of the run that
 // launched it, nil for one that nobody did.
-func NewBudget(limits caps.Limits, up *Budget) *Budget {
+func New(limits caps.Limits, up *Budget) *Budget {
 	b := &Budget{up: up, limits: limits}
 	if up != nil {
 		b.tree = up.tree
@@ -68,14 +71,21 @@ func (b *Budget) Left(l caps.Limit) (left int64, bounded bool) {
 	return left, bounded
 }
 
-// allows reports whether n more of l are left.
-func (b *Budget) allows(l caps.Limit, n int64) bool {
+// Allows reports whether n more of l are left.
+func (b *Budget) Allows(l caps.Limit, n int64) bool {
 	left, bounded := b.Left(l)
 	return !bounded || n <= left
 }
 
-// take counts n of l, here and above.
-func (b *Budget) take(l caps.Limit, n int64) {
+// Used is how much of l was taken here and below.
+func (b *Budget) Used(l caps.Limit) int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.used[l]
+}
+
+// Take counts n of l, here and above.
+func (b *Budget) Take(l caps.Limit, n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for ; b != nil; b = b.up {
@@ -83,9 +93,9 @@ func (b *Budget) take(l caps.Limit, n int64) {
 	}
 }
 
-// busy reports whether a request at now, in nanoseconds, is one too many of its
+// Busy reports whether a request at now, in nanoseconds, is one too many of its
 // minute, here or above.
-func (b *Budget) busy(now int64) bool {
+func (b *Budget) Busy(now int64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for ; b != nil; b = b.up {
@@ -96,8 +106,8 @@ func (b *Budget) busy(now int64) bool {
 	return false
 }
 
-// request counts a request at now, wherever its minute is looked at.
-func (b *Budget) request(now int64) {
+// Request counts a request at now, wherever its minute is looked at.
+func (b *Budget) Request(now int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for ; b != nil; b = b.up {
@@ -118,8 +128,8 @@ func (b *Budget) LeaseUses(agent string) map[caps.Grant]int64 {
 	return maps.Clone(b.uses[agent])
 }
 
-// useLeases counts what a run of an agent used of its leases.
-func (t *tree) useLeases(agent string, used map[caps.Grant]int64) {
+// UseLeases counts what a run of an agent used of its leases.
+func (t *tree) UseLeases(agent string, used map[caps.Grant]int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.uses == nil {
@@ -133,16 +143,43 @@ func (t *tree) useLeases(agent string, used map[caps.Grant]int64) {
 	}
 }
 
-// leftBehind counts a run that did not stop when it was over.
-func (t *tree) leftBehind() {
+// LeftBehind counts a run that did not stop when it was over.
+func (t *tree) LeftBehind() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.stray++
 }
 
-// crowded reports whether too many runs were left behind.
-func (t *tree) crowded() bool {
+// Crowded reports whether too many runs were left behind.
+func (t *tree) Crowded() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.stray >= maxStray
+	return t.stray >= MaxStray
+}
+
+// Noes is how often a person of the tree said no to a call or a tool, or, to "",
+// at all.
+func (t *tree) Noes(what string) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.noes[what]
+}
+
+// SaidNo counts a no to each of these.
+func (t *tree) SaidNo(to ...string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.noes == nil {
+		t.noes = map[string]int{}
+	}
+	for _, what := range to {
+		t.noes[strings.Clone(what)]++
+	}
+}
+
+// Bound holds b to l.
+func (b *Budget) Bound(l caps.Limits) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.limits = l
 }
