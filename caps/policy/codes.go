@@ -54,6 +54,8 @@ const (
 	CodeRouteUnbound  Code = "route_unbound"
 	CodeRouteTwice    Code = "route_twice"
 
+	CodeTrustedElsewhere Code = "trusted_elsewhere"
+
 	CodeNoRestriction   Code = "no_restriction"
 	CodeFloorKept       Code = "floor_kept"
 	CodeUnknownCategory Code = "unknown_category"
@@ -118,6 +120,7 @@ func Codes() []CodeInfo {
 		{CodeRouteClosed, SeverityWarning, "a route that the policy itself keeps closed, for want of net or secrets"},
 		{CodeRouteUnbound, SeverityWarning, "a route whose secret may be sent to other hosts or given to programs"},
 		{CodeRouteTwice, SeverityError, "a second route of a host, path and method"},
+		{CodeTrustedElsewhere, SeverityWarning, "security.caps.trusted_hosts names a host by a scheme or port that no grant reaches it by"},
 		{CodeUnknownTool, SeverityWarning, "a tool that there is not: denying it takes nothing away, and allowing it does nothing"},
 		{CodeUnknownCategory, SeverityWarning, "a category of tools that there is not; it shows nothing"},
 		{CodeUnknownAdapter, SeverityWarning, "an adapter that there is not: forbidding it takes nothing away, and allowing it does nothing"},

@@ -47,11 +47,12 @@ type Result struct {
 // A linter gathers what is found.
 type linter struct {
 	Result
-	query  Query
-	reader *compose.Reader
-	home   home.Home
-	opt    policy.Options
-	named  []caps.Entry // what no agent may do to the files that the settings name
+	query   Query
+	reader  *compose.Reader
+	home    home.Home
+	opt     policy.Options
+	trusted []string     // hosts whose answers mark no run
+	named   []caps.Entry // what no agent may do to the files that the settings name
 }
 
 // Files looks at files and bundles.
@@ -60,7 +61,7 @@ func Files(r *compose.Reader, q Query) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &linter{query: q, reader: r, home: h, opt: r.Options(h, cfg)}
+	l := &linter{query: q, reader: r, home: h, opt: r.Options(h, cfg), trusted: cfg.Security.Caps.TrustedHosts}
 	if l.named, err = r.Named(cfg); err != nil {
 		return nil, err
 	}
@@ -155,6 +156,7 @@ func (l *linter) path(path, installed string) {
 	if kind == policy.KindPolicy {
 		if base, _ := policy.ParseBase(path, data, l.opt); base != nil {
 			l.Findings = append(l.Findings, metBySettings(base.Entries, l.named)...)
+			l.Findings = append(l.Findings, trustedElsewhere(base.Entries, l.trusted)...)
 		}
 	}
 	if kind == policy.KindManifest {
