@@ -188,7 +188,7 @@ func TestWithoutScripts(t *testing.T) {
 	b.do(chromedp.Click(chromedp.CSS("tbody tr a")), chromedp.WaitVisible(chromedp.CSS(".facts")))
 	read("Outcome", "Calls")
 	b.visit("/ui/runs/" + runID(0))
-	b.do(chromedp.Click(chromedp.CSS("[data-denied]:nth-child(5) a")), chromedp.WaitVisible(chromedp.CSS(".edits")))
+	b.do(chromedp.Click(chromedp.CSS("[data-denied]:nth-child(4) a")), chromedp.WaitVisible(chromedp.CSS(".edits")))
 	read("add to line 2 of")
 	b.visit("/ui/agents/notes_digest/policy")
 	b.do(chromedp.Click(chromedp.CSS("button[value=preview]")), chromedp.WaitVisible(chromedp.CSS("#change")))

@@ -147,7 +147,7 @@ func (l *fakeLog) add(run, agent string, began time.Time, decisions []audit.Deci
 func heldByNotes() []string {
 	return []string{
 		"fs:read:/home/mara/notes", "fs:read:/home/mara/out", "fs:write:/home/mara/out", "kb:write:artifacts",
-		"kb:write:contacts", "model:call:local",
+		"kb:write:contacts", "model:use:local",
 	}
 }
 

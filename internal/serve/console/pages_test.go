@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -75,8 +77,11 @@ func TestPagesOfRuns(t *testing.T) {
 func TestPageOfARun(t *testing.T) {
 	_, h := pages(t)
 	_, body := get(t, h, "/ui/runs/"+runID(2), nil)
-	want(t, body, "6 allowed", "4 denied", "by grant <code>kb:write:contacts</code>", "9.2 ms",
+	want(t, body, "6 allowed", "4 denied", "by grant kb:write:contacts", "9.2 ms",
 		"by override:notes_digest.toml", "by base", "/why/", "never in the log", `href="/ui/audit?run=`)
+	if n := strings.Count(body, "kb.write</code>"); n != 3 { // what came of a call is in its row
+		t.Errorf("3 calls are %d rows", n)
+	}
 	_, body = get(t, h, "/ui/runs/"+runID(2)+"?show=denied", nil)
 	want(t, body, "/etc/hostname", "!kb_put")
 	if resp, _ := get(t, h, "/ui/runs/"+runID(999), nil); resp.StatusCode != http.StatusNotFound {
@@ -87,14 +92,23 @@ func TestPageOfARun(t *testing.T) {
 func TestALongRunHasSeveralPages(t *testing.T) {
 	host, h := pages(t)
 	var many []audit.DecisionRecord
-	for i := range 700 {
+	for i := range 1400 { // each has a record of its end
 		many = append(many, allowed("kb.write", "kb_put", "contacts/"+strings.Repeat("x", i%7+1)))
 	}
 	host.log.add(runID(70), "notes_digest", now, many, audit.Event{Kind: audit.KindRunComplete, Outcome: "ok"})
 	path, seen := "/ui/runs/"+runID(70), 0
 	for n := 0; path != ""; n++ {
 		_, body := get(t, h, path, nil)
-		seen += strings.Count(body, `class="cap"`)
+		for _, times := range regexp.MustCompile(`class="times">×([0-9]+)`).FindAllStringSubmatch(body, -1) {
+			n, err := strconv.Atoi(times[1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen += n
+		}
+		if rows := strings.Count(body, `class="cap"`); rows > 7 {
+			t.Errorf("7 different calls are %d rows", rows)
+		}
 		_, rest, more := strings.Cut(body, `aria-label="More calls"><a href="`)
 		path, _, _ = strings.Cut(rest, `"`)
 		path = strings.ReplaceAll(path, "&amp;", "&")
@@ -105,7 +119,7 @@ func TestALongRunHasSeveralPages(t *testing.T) {
 			t.Fatal("the pages do not end")
 		}
 	}
-	if seen != 700 {
+	if seen != 1400 {
 		t.Errorf("%d calls on all pages", seen)
 	}
 }

@@ -154,7 +154,7 @@ func TestTheRealService(t *testing.T) {
 	b := open(t, nil)
 	b.base = s.url
 	b.visit("/ui/runs/" + first)
-	b.until("document.body.innerText.includes('by grant')")
+	b.until("document.body.innerText.includes('by fs:read:')")
 	if evaluate[bool](b, "'pwned' in window || document.querySelector('main img') !== null") ||
 		!evaluate[bool](b, "document.body.innerText.includes('⟨U+202E⟩')") {
 		t.Error("a file's name is not text on the page")

@@ -2,10 +2,12 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -13,32 +15,39 @@ import (
 	"runloop.dev/rlp/internal/serve/service"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/ask"
 	"runloop.dev/rlp/launcher/runs"
 )
 
-// recordsAPage is how many records of a run one page reads: what came of a call
-// is a record of its own.
-const recordsAPage = 80
+// recordsAPage is how many records of a run one page reads at most: many of them are
+// one row.
+const recordsAPage = 1000
 
 // shownRun is the page of a run.
 type shownRun struct {
 	runRow
-	TraceID   string
-	Digest    string
-	Effective []string
-	More      int // grants that are not listed
-	Calls     []call
-	Only      string // "denied", or all
-	Next      string
-	First     string
-	LastSeq   uint64 // run_seq, from which a live page goes on
-	Printed   *launcher.Report
-	Result    string
-	Lane      string
-	CanCancel bool
-	Records   string // the search for all of them
-	Again     string // the form that launches it again
-	Installed bool
+	TraceID    string
+	Digest     string
+	Effective  []string
+	More       int // grants that are not listed
+	Rows       []row
+	Calls      int   // of the rows
+	Denials    []row // the most frequent first
+	MoreDenied int
+	Noise      int // calls of the language's own start, which are no rows
+	Axis       []int64
+	Marks      []mark
+	Only       string // "denied", or all
+	Next       string
+	First      string
+	LastSeq    uint64 // run_seq, from which a live page goes on
+	Printed    *launcher.Report
+	Result     string
+	Lane       string
+	CanCancel  bool
+	Records    string // the search for all of them
+	Again      string // the form that launches it again
+	Installed  bool
 }
 
 func (c *console) runPage(r *http.Request, caller *service.Caller) (*view, error) {
@@ -108,25 +117,84 @@ func (d *shownRun) read(ctx context.Context, log service.Log, after uint64) (boo
 	if d.Only == "denied" {
 		f.Decision = "deny"
 	}
-	t := timeline{from: d.Began, span: max(d.Took, 1), grants: runs.Grants(d.Effective), run: d.ID}
+	t := timeline{
+		from: d.Began, span: max(d.Took, 1), grants: runs.Grants(d.Effective), run: d.ID, index: map[string]int{},
+	}
 	n := 0
 	for rec, err := range log.Audit(ctx, f) {
 		if err != nil {
 			return false, err
 		}
-		if n++; n > recordsAPage {
+		if n++; n > recordsAPage || t.full() {
 			d.Next = d.First + "?after=" + strconv.FormatUint(t.last, 10)
 			if d.Only != "" {
 				d.Next += "&show=" + d.Only
 			}
 			break
 		}
+		d.marked(first, &rec)
 		t.add(&rec)
 	}
-	d.Calls = t.calls
+	d.fall(&t)
 	d.Effective, d.More = clip(d.Effective, mostGrants)
 	return true, nil
 }
+
+// mostDenials bounds how many denials stand above the calls.
+const mostDenials = 5
+
+// fall takes in the rows, and what of them was denied.
+func (d *shownRun) fall(t *timeline) {
+	d.Rows, d.Noise = t.waterfall(), t.noise
+	for q := range int64(5) {
+		d.Axis = append(d.Axis, t.span*q/4)
+	}
+	for _, k := range d.Rows {
+		d.Calls += k.Times
+		if k.Word == "denied" && d.Only == "" {
+			d.Denials = append(d.Denials, k)
+		}
+	}
+	slices.SortStableFunc(d.Denials, func(a, b row) int { return cmp.Compare(b.Times, a.Times) })
+	d.Denials, d.MoreDenied = clip(d.Denials, mostDenials)
+	for i := range d.Marks {
+		for _, k := range d.Rows {
+			if k.Word == "denied" && k.Reason == untrusted {
+				d.Marks[i].Denied += k.Times
+			}
+		}
+	}
+}
+
+// untrusted is the reason of what is denied once a run has taken in untrusted content.
+const untrusted = "untrusted_context"
+
+// A mark is untrusted content that came in, and narrowed the run.
+type mark struct {
+	*ask.Mark
+	At     int64 // ms since the run began
+	Time   time.Time
+	Denied int  // calls since, of this page
+	More   int  // of what it took that is not listed
+	Unread bool // what it took cannot be read from the records
+}
+
+// marked notes that a record says so.
+func (d *shownRun) marked(first, r *audit.Record) {
+	if first.Event == nil || r.Event == nil {
+		return
+	}
+	m, err := ask.Marked(first.Event, r.Event)
+	if m == nil {
+		return
+	}
+	at := mark{Mark: m, At: since(d.Began, r.Time), Time: r.Time, Unread: err != nil}
+	at.Taken, at.More = clip(m.Taken, mostTaken)
+	d.Marks = append(d.Marks, at)
+}
+
+// mostTaken bounds how much of what untrusted content took a page lists.
+const mostTaken = 12
 
 // mostGrants bounds how many grants a page lists.
 const mostGrants = 40

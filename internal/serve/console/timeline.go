@@ -1,7 +1,11 @@
 package console
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"runloop.dev/rlp/caps"
@@ -10,24 +14,40 @@ import (
 	"runloop.dev/rlp/launcher/runs"
 )
 
-// A call is one line of a run's timeline: a decision, with what came of it, or
-// what else happened to the run.
-type call struct {
-	Seq, RunSeq    uint64
-	At             int64 // ms since the run began
+// A row is one line of a run's waterfall: what was asked, and answered alike, however
+// often; or what else happened to the run.
+type row struct {
+	Seq, RunSeq    uint64 // of the first
+	At             int64  // ms since the run began
 	Kind           string
 	Word           string // allowed, denied, began, narrowed, ended
-	Cap, Op, Tool  string
+	Cap            string
+	Head, Tail     string // what it was about: the end tells it from others
 	Target, Reason string
 	By             string // the grant that holds it, or the layer that refused it
-	Done           bool   // its end is recorded
+	Times          int
+	Ops            string // by which calls it was asked
+	Done           bool   // an end of it is recorded
 	Took           float64
 	Failed         string
+	Fails          int
 	Bytes          int64
-	X, W           string // where on the way of the run, in hundredths
+	Bars           []bit
 	Why            string // the page that explains it
-	Again          int    // so many more of the same came right behind it
+
+	asked []asked
 }
+
+// asked is one call of a row.
+type asked struct {
+	op, tool string
+	at       int64
+	took     float64
+	done     bool
+}
+
+// A bit is where on the way of the run something was, in hundredths.
+type bit struct{ X, W string }
 
 // A timeline puts records of a run together.
 type timeline struct {
@@ -35,27 +55,48 @@ type timeline struct {
 	span   int64
 	run    string
 	grants []caps.Grant
-	calls  []call
+	rows   []row
+	index  map[string]int // of rows, by what they say
+	calls  []called
+	weight int // of the rows as HTML, about
+	noise  int // calls of the language's own start
 	last   uint64
+}
+
+// called is a call by its row and its place there.
+type called struct{ row, call int }
+
+// Bounds of one page of a run: of rows, and of the bars in one row and in all.
+const (
+	mostRows = 80
+	rowsRoom = 48 << 10
+	rowBars  = 24
+	allBars  = 400
+)
+
+// full reports whether a page has as many rows as it may.
+func (t *timeline) full() bool { return len(t.rows) >= mostRows || t.weight > rowsRoom }
+
+// room is about how much HTML a row is, without its bars.
+func (k *row) room() int {
+	target, by := min(weight(k.Target), cellRoom), min(weight(k.By), cellRoom)
+	return 640 + 2*target + 3*by + min(weight(k.Failed), cellRoom)
 }
 
 func (t *timeline) add(r *audit.Record) {
 	t.last = r.Seq
-	at := since(t.from, r.Time)
-	k := call{Seq: r.Seq, RunSeq: r.RunSeq, At: at, Kind: r.Kind()}
+	k := row{Seq: r.Seq, RunSeq: r.RunSeq, At: since(t.from, r.Time), Kind: r.Kind(), Times: 1}
+	call := asked{at: k.At}
 	switch d, e := r.Decision, r.Event; {
+	case d != nil && d.AtStart():
+		t.noise++
+		return
 	case d != nil:
-		k.Cap, k.Op, k.Tool, k.Target, k.Reason = d.Cap, d.Op, d.Tool, d.Target, d.Reason
-		if k.Word = "allowed"; d.AtStart() {
-			k.Word = "at the language's start"
-		} else if d.Deny {
-			k.Word, k.By = "denied", voter(d)
-			k.Why = whyLink(t.run, r.Seq)
+		k.Cap, k.Target, k.Reason, call.op, call.tool = d.Cap, d.Target, d.Reason, d.Op, d.Tool
+		if k.Word = "allowed"; d.Deny {
+			k.Word, k.By, k.Why = "denied", voter(d), whyLink(t.run, r.Seq)
 		} else {
 			k.By = runs.Holder(t.grants, d.Cap, d.Target)
-		}
-		if t.same(&k) {
-			return
 		}
 	case e == nil:
 		return
@@ -63,44 +104,108 @@ func (t *timeline) add(r *audit.Record) {
 		if t.done(e) {
 			return
 		}
-		k.Word, k.Op, k.Done, k.Took, k.Bytes, k.Failed = "ended", e.Verb, true, e.DurationMS, e.Bytes, failure(e)
+		k.Word, k.Done, k.Took, k.Bytes, k.Failed = "ended", true, e.DurationMS, e.Bytes, failure(e)
+		call = asked{op: e.Verb, at: k.At, took: e.DurationMS, done: true}
 	case e.Kind == audit.KindRunStart:
-		k.Word, k.Target = "began", printable.Count(len(e.Effective), "grant")
+		k.Word, k.Target = "began", "with "+printable.Count(len(e.Effective), "grant")
 	case e.Kind == audit.KindCapsSwap:
-		k.Word, k.Op, k.Target = "narrowed", e.Source, e.Label
+		k.Word, k.By, k.Target = "narrowed", e.Source, e.Label
 	default:
-		k.Word, k.Op, k.Target = "ended", e.Outcome, e.Message
+		k.Word, k.Target = "ended", strings.TrimSuffix(e.Outcome+": "+e.Message, ": ")
 	}
-	t.place(&k)
-	t.calls = append(t.calls, k)
+	t.put(&k, call)
 }
 
-// same joins a decision with the one before when nobody could tell them apart.
-func (t *timeline) same(k *call) bool {
-	if len(t.calls) == 0 {
-		return false
+// put adds a row, or a call to the row that says the same.
+func (t *timeline) put(k *row, call asked) {
+	key := ""
+	if k.Kind == audit.KindDecision {
+		key = strings.Join([]string{k.Word, k.Cap, k.Target, k.Reason, k.By}, "\x00")
 	}
-	p := &t.calls[len(t.calls)-1]
-	if p.Done || p.Word != k.Word || p.Cap != k.Cap || p.Op != k.Op || p.Target != k.Target || p.Reason != k.Reason ||
-		p.By != k.By {
-		return false
+	i, known := t.index[key]
+	if !known || key == "" {
+		i = len(t.rows)
+		k.Head, k.Tail = parted(k.Target)
+		t.rows = append(t.rows, *k)
+		t.weight += k.room()
+		if key != "" {
+			t.index[key] = i
+		}
+	} else {
+		t.rows[i].Times++
 	}
-	p.Again++
-	return true
+	t.rows[i].asked = append(t.rows[i].asked, call)
+	t.calls = append(t.calls, called{i, len(t.rows[i].asked) - 1})
+}
+
+// parted is a path in two, the second of which is its last name.
+func parted(target string) (head, tail string) {
+	const most = 48
+	i := strings.LastIndexByte(strings.TrimSuffix(target, "/"), '/')
+	if i <= 0 || len(target)-i > most {
+		return target, ""
+	}
+	return target[:i], target[i:]
 }
 
 // done is the end of the last call of the same name that has none.
 func (t *timeline) done(e *audit.Event) bool {
-	for i := len(t.calls) - 1; i >= 0; i-- {
-		k := &t.calls[i]
-		if k.Kind != audit.KindDecision || k.Done || k.Word != "allowed" || k.Op != e.Verb && k.Tool != e.Verb {
+	for _, c := range slices.Backward(t.calls) {
+		k := &t.rows[c.row]
+		call := &k.asked[c.call]
+		if k.Kind != audit.KindDecision || call.done || k.Word != "allowed" || call.op != e.Verb && call.tool != e.Verb {
 			continue
 		}
-		k.Done, k.Took, k.Bytes, k.Failed = true, e.DurationMS, e.Bytes, failure(e)
-		t.place(k)
+		call.done, call.took = true, e.DurationMS
+		k.Done, k.Took, k.Bytes = true, k.Took+e.DurationMS, k.Bytes+e.Bytes
+		if why := failure(e); why != "" {
+			k.Failed = why
+			k.Fails++
+		}
 		return true
 	}
 	return false
+}
+
+// waterfall is the rows with their places on the way of the run.
+func (t *timeline) waterfall() []row {
+	left := allBars
+	for i := range t.rows {
+		k := &t.rows[i]
+		k.Ops = opsOf(k.asked)
+		for _, c := range k.asked[:min(len(k.asked), rowBars)] {
+			if left--; left < 0 {
+				break
+			}
+			k.Bars = append(k.Bars, t.place(c))
+		}
+	}
+	return t.rows
+}
+
+// place says where a call lies in the run's time.
+func (t *timeline) place(c asked) bit {
+	x := min(99, 100*float64(c.at)/float64(t.span))
+	w := max(0.8, min(100-x, 100*c.took/float64(t.span)))
+	return bit{strconv.FormatFloat(x, 'f', 1, 64), strconv.FormatFloat(w, 'f', 1, 64)}
+}
+
+// opsOf names the calls of a row, those first that were made the most often.
+func opsOf(list []asked) string {
+	counts := map[string]int{}
+	var names []string
+	for _, c := range list {
+		if counts[c.op]++; counts[c.op] == 1 && c.op != "" {
+			names = append(names, c.op)
+		}
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(counts[b], counts[a]) })
+	for i, name := range names {
+		if n := counts[name]; n > 1 {
+			names[i] = fmt.Sprintf("%s ×%d", name, n)
+		}
+	}
+	return few(names)
 }
 
 // voter is the layer that a denial is by; "": no layer's vote, but a rate or
@@ -127,11 +232,4 @@ func failure(e *audit.Event) string {
 // whyLink is the page that explains a record of a run.
 func whyLink(run string, seq uint64) string {
 	return runLink(run) + "/why/" + strconv.FormatUint(seq, 10)
-}
-
-// place says where a call lies in the run's time.
-func (t *timeline) place(k *call) {
-	x := min(99, 100*float64(k.At)/float64(t.span))
-	w := max(1, min(100-x, 100*k.Took/float64(t.span)))
-	k.X, k.W = strconv.FormatFloat(x, 'f', 1, 64), strconv.FormatFloat(w, 'f', 1, 64)
 }
