@@ -11,6 +11,7 @@ import (
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls/gate"
 	"runloop.dev/rlp/hostcalls/hints"
+	"runloop.dev/rlp/internal/base/strictjson"
 	"runloop.dev/rlp/internal/engine/abi"
 )
 
@@ -105,16 +106,32 @@ func (h *Host) errno(err error) Errno {
 	return IO
 }
 
+// An Answer is what a guest reads after a call that was refused or failed.
+type Answer struct {
+	Errno      string `json:"error"`
+	Capability string `json:"capability"`
+	Reason     string `json:"reason"`
+	Hint       string `json:"hint"`
+	Tool       string `json:"tool,omitempty"`
+}
+
+func (a *Answer) Error() string {
+	if a.Hint == "" {
+		return a.Reason
+	}
+	return a.Reason + ": " + a.Hint
+}
+
+// ParseAnswer reads one as guests do.
+func ParseAnswer(text []byte) (*Answer, error) {
+	a := &Answer{}
+	return a, strictjson.Unmarshal(text, a)
+}
+
 // explain is the JSON object that response_read gives after an error. An error
 // of the host's own is not spelled out: the guest gets its number alone.
 func (h *Host) explain(errno Errno, err error) []byte {
-	d := struct {
-		Error      string `json:"error"`
-		Capability string `json:"capability"`
-		Reason     string `json:"reason"`
-		Hint       string `json:"hint"`
-		Tool       string `json:"tool,omitempty"`
-	}{Error: errno.String(), Reason: errno.String()}
+	d := Answer{Errno: errno.String(), Reason: errno.String()}
 	var f *Fail
 	var r *refused
 	switch {

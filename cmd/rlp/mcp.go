@@ -6,19 +6,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"runloop.dev/rlp/internal/base/config"
-	"runloop.dev/rlp/internal/base/home"
 	"runloop.dev/rlp/internal/effect/mcpclient"
 	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/compose"
+	"runloop.dev/rlp/launcher/servers"
 )
 
 func (a *app) mcpCommand() *cobra.Command {
@@ -39,7 +35,7 @@ difference and accepted it.`,
 		Args:    cobra.NoArgs,
 		RunE:    func(c *cobra.Command, _ []string) error { return a.mcpServe(c.Context()) },
 	}
-	c.AddCommand(a.mcpListCommand(), a.mcpAcceptCommand())
+	c.AddCommand(a.mcpListCommand(), a.mcpAcceptCommand(), a.mcpWrapCommand())
 	return c
 }
 
@@ -50,27 +46,12 @@ func (a *app) mcpListCommand() *cobra.Command {
 	}
 }
 
-// A serverLine is one server as it is listed.
-type serverLine struct {
-	Name    string     `json:"name"`
-	Command []string   `json:"command,omitempty"`
-	URL     string     `json:"url,omitempty"`
-	State   string     `json:"state"` // "unused", "known", "changed", "damaged" or "not_configured"
-	Digest  string     `json:"digest,omitempty"`
-	Tools   int        `json:"tools"`
-	Since   *time.Time `json:"since,omitempty"`
-	Problem string     `json:"problem,omitempty"`
-}
-
 func (a *app) mcpList() error {
-	h, cfg, err := a.servers()
+	h, cfg, err := a.settings()
 	if err != nil {
 		return err
 	}
-	lines := []serverLine{}
-	for _, name := range serverNames(h, cfg) {
-		lines = append(lines, lineOf(h, cfg, name))
-	}
+	lines := servers.List(h, cfg)
 	if a.json {
 		return a.printJSON(lines)
 	}
@@ -78,10 +59,7 @@ func (a *app) mcpList() error {
 		fmt.Fprintf(a.stdout, "no servers: write [mcp.servers.<name>] in %s\n", h.Config())
 	}
 	for _, l := range lines {
-		way := l.URL
-		if way == "" {
-			way = strings.Join(l.Command, " ")
-		}
+		way := l.URL + strings.Join(l.Command, " ") // it has one of the two, or is wrapped
 		fmt.Fprintf(a.stdout, "%-16s %-14s %s\n", l.Name, l.State, printable(way))
 		if l.Since != nil && !a.quiet {
 			fmt.Fprintf(a.stdout, "%-16s %s since %s, %s\n", "", counted(l.Tools, "tool"), l.Since.Format(time.RFC3339),
@@ -95,61 +73,6 @@ func (a *app) mcpList() error {
 		}
 	}
 	return nil
-}
-
-// servers are the home of this invocation and its settings.
-func (a *app) servers() (home.Home, config.Config, error) {
-	h, err := a.home()
-	if err != nil {
-		return h, config.Config{}, err
-	}
-	cfg, err := config.Load(h.Config(), a.env)
-	if err != nil {
-		return h, cfg, inputErr(err)
-	}
-	return h, cfg, nil
-}
-
-// serverNames are those that are configured, and those that are known and are
-// not any more.
-func serverNames(h home.Home, cfg config.Config) []string {
-	names := map[string]bool{}
-	for name := range cfg.MCP {
-		names[name] = true
-	}
-	entries, _ := os.ReadDir(h.Pins()) // none: nothing is known yet
-	for _, e := range entries {
-		name, pinned := strings.CutSuffix(e.Name(), ".json")
-		if pinned && !strings.HasPrefix(name, ".") && !strings.HasSuffix(e.Name(), compose.SeenSuffix) {
-			names[name] = true
-		}
-	}
-	list := make([]string, 0, len(names))
-	for name := range names {
-		list = append(list, name)
-	}
-	slices.Sort(list)
-	return list
-}
-
-func lineOf(h home.Home, cfg config.Config, name string) serverLine {
-	server, configured := cfg.MCP[name]
-	l := serverLine{Name: name, Command: server.Command, URL: server.URL, State: "unused"}
-	known, err := compose.ReadPin(compose.PinPath(h, name), name)
-	if known != nil {
-		l.State, l.Digest, l.Tools, l.Since = "known", known.Digest, len(known.Tools), &known.At
-		var seen *compose.Pin
-		if seen, err = compose.ReadPin(compose.SeenPath(h, name), name); seen != nil && seen.Digest != known.Digest {
-			l.State = "changed"
-		}
-	}
-	if err != nil {
-		l.State, l.Problem = "damaged", err.Error()
-	}
-	if !configured {
-		l.State = "not_configured"
-	}
-	return l
 }
 
 func (a *app) mcpAcceptCommand() *cobra.Command {
@@ -174,25 +97,18 @@ is shown: a server that has changed once more is refused once more.`,
 }
 
 func (a *app) mcpAccept(ctx context.Context, name string, yes bool) error {
-	h, cfg, err := a.servers()
+	h, cfg, err := a.settings()
 	if err != nil {
 		return err
 	}
-	if !slices.Contains(serverNames(h, cfg), name) {
-		return usagef("there is no server %q; rlp mcp list shows those that there are", name)
-	}
-	known, err := compose.ReadPin(compose.PinPath(h, name), name)
+	c, err := servers.Changed(h, cfg, name)
 	if err != nil {
-		return inputErr(err)
+		return err
 	}
-	seen, err := compose.ReadPin(compose.SeenPath(h, name), name)
-	if err != nil {
-		return inputErr(err)
-	}
-	if known == nil || seen == nil || seen.Digest == known.Digest {
+	if c == nil {
 		return a.nothingToAccept(name)
 	}
-	changes := mcpclient.Diff(known.Tools, seen.Tools)
+	known, seen, changes := c.Known, c.Seen, c.Changes
 	if !a.json {
 		a.printChanges(name, known, seen, changes)
 	}
@@ -201,11 +117,8 @@ func (a *app) mcpAccept(ctx context.Context, name string, yes bool) error {
 			return err
 		}
 	}
-	if err := seen.Write(compose.PinPath(h, name), false); err != nil {
-		return inputErr(fmt.Errorf("keeping what the server %s says: %w", name, err))
-	}
-	if err := os.Remove(compose.SeenPath(h, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return inputErr(err)
+	if err := c.Accept(); err != nil {
+		return err
 	}
 	if a.json {
 		return a.printJSON(map[string]any{

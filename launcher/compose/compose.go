@@ -47,6 +47,7 @@ type Composition struct {
 	Narrowings []Narrowing // the files that narrow, to be read again between turns
 
 	Origin Origin
+	Wrap   *Wrap // the session in front of a server that this is; nil: it launches what Bundle has
 	common common
 
 	secrets runSecrets // of this run, which those that it launches must not see either; nil: there are none
@@ -84,6 +85,11 @@ func (a *Reader) Complete(c *Composition, f Flags) (*Composition, error) {
 	given.Dir = withoutLinks(given.Dir)
 	if c.Policy.Layers, err = a.layers(c, f, &given); err != nil {
 		return nil, err
+	}
+	if c.Wrap != nil { // behind what protects the files that settings name: these are the session's own
+		if err := c.Wrap.admits(&c.Config, c.Home.Config()); err != nil {
+			return nil, err
+		}
 	}
 	c.Policy.Asked = c.Origin.Foreign
 	c.Policy.Tools = c.toolScopes(a.Added)
@@ -147,7 +153,10 @@ func (a *Reader) base(c *Composition, f *Flags) (*policy.Base, error) {
 	if c.Bundle.Bare {
 		entries, findings, err := f.ofModule(c.domains())
 		c.Findings = append(c.Findings, findings...)
-		return &policy.Base{Entries: entries}, err
+		if err != nil || !c.Bundle.PolicyPresent {
+			return &policy.Base{Entries: entries}, err
+		}
+		return a.given(c, entries)
 	}
 	if len(f.Base) > 0 {
 		return nil, usagef("%s is a bundle, and its policy.caps says what it asks for; leave Base out", c.Path)
@@ -188,6 +197,19 @@ func (a *Reader) base(c *Composition, f *Flags) (*policy.Base, error) {
 		return nil, inputErr(err)
 	}
 	c.Policy.BaseLimits, c.leases, c.Policy.Routes = base.Limits, base.Leases, base.Routes
+	return base, nil
+}
+
+// given is a policy that whoever launches gives what has none of its own, joined
+// with what they say beside it.
+func (a *Reader) given(c *Composition, entries []caps.Entry) (*policy.Base, error) {
+	base, findings := policy.ParseBase(c.Bundle.PolicyPath, c.Bundle.Policy, a.Options(c.Home, c.Config))
+	c.Findings = append(c.Findings, findings...)
+	if err := policy.AsError(findings); err != nil {
+		return nil, inputErr(err)
+	}
+	base = policy.Join(base, &policy.Base{Entries: entries})
+	c.Policy.BaseLimits, c.leases, c.Policy.Present = base.Limits, base.Leases, true
 	return base, nil
 }
 

@@ -34,6 +34,9 @@ func (a *Runner) confirm(c *Composition, agent string) hostcalls.Confirm {
 	case "allow":
 		return func(context.Context, hostcalls.Question) (bool, string) { return true, `by security.confirm = "allow"` }
 	case "ask":
+		if c.Wrap != nil && c.Wrap.Ask != nil { // stdin and stdout are the client's
+			return c.Wrap.Ask
+		}
 		if c.Origin.unattended() {
 			return func(context.Context, hostcalls.Question) (bool, string) {
 				return false, `nobody can be asked behind a service; the operator may write confirm = "allow" under [security]`

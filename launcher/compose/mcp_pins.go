@@ -24,6 +24,7 @@ type Pin struct {
 	Server  string           `json:"server"`
 	Digest  string           `json:"digest"`
 	At      time.Time        `json:"at"`
+	Wrapped bool             `json:"wrapped,omitempty"` // by rlp mcp wrap; no setting names it
 	Tools   []mcpclient.Tool `json:"tools"`
 }
 
@@ -34,7 +35,8 @@ const (
 
 // NewPin is what a server says of its tools at a moment.
 func NewPin(server string, tools []mcpclient.Tool, at time.Time) *Pin {
-	return &Pin{pinVersion, server, mcpclient.Digest(tools), at.UTC().Truncate(time.Second), tools}
+	at = at.UTC().Truncate(time.Second)
+	return &Pin{Version: pinVersion, Server: server, Digest: mcpclient.Digest(tools), At: at, Tools: tools}
 }
 
 // seenSuffix is that of no pin: no server's name has a "+" in it.

@@ -11,7 +11,11 @@ import (
 	"strings"
 	"time"
 
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/hostcalls"
 	"runloop.dev/rlp/internal/effect/lane"
+	"runloop.dev/rlp/internal/effect/mcpclient"
+	"runloop.dev/rlp/launcher/run"
 )
 
 // An mcpProgram is a server that rlp has started, in a lane of its own.
@@ -42,11 +46,21 @@ func (m *mcpServer) start(ctx context.Context, secrets []string) (*mcpProgram, e
 	if name == "auto" && len(c.Config.Exec.Asked) > 0 {
 		name = "container"
 	}
+	if m.wrapped() {
+		w := m.all.c.Wrap
+		cfg.Folders, cfg.Leased, cfg.Untrusted = folders(w.folders), leased(w.folders), spec.Taint.Folders()
+	}
 	l, err := lane.Open(ctx, name, cfg)
+	if m.wrapped() {
+		err = m.all.c.Wrap.confined(l, err)
+	}
 	if err != nil {
 		return nil, &mcpTrouble{"no lane here confines it", err}
 	}
-	p, err := m.startIn(l, work, secrets)
+	if m.wrapped() {
+		spec.Lane = laneReport(l.Name(), l.Controls())
+	}
+	p, err := m.startIn(l, cfg, secrets)
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
@@ -68,8 +82,8 @@ func (p *mcpProgram) over() bool {
 	}
 }
 
-func (m *mcpServer) startIn(l lane.Lane, work string, secrets []string) (*lane.Process, error) {
-	spec := m.all.spec
+func (m *mcpServer) startIn(l lane.Lane, cfg lane.Config, secrets []string) (*lane.Process, error) {
+	spec, work := m.all.spec, cfg.Work
 	found, folders, err := m.seen(l)
 	if err != nil {
 		return nil, err
@@ -81,11 +95,15 @@ func (m *mcpServer) startIn(l lane.Lane, work string, secrets []string) (*lane.P
 			env = withVariable(env, name, value)
 		}
 	}
+	if m.wrapped() {
+		env = m.variables(env)
+	}
 	for i, s := range m.cfg.Secrets {
 		env = withVariable(env, s.Variable, secrets[i])
 	}
 	p, err := lane.Start(context.Background(), l, &lane.Command{
-		Program: found.File, Argv: m.cfg.Command, Env: env, Folders: folders, Timeout: mcpLifetime, MaxOutput: mcpStderr,
+		Program: found.File, Argv: m.cfg.Command, Env: env, Folders: folders, Leased: cfg.Leased, Timeout: mcpLifetime,
+		MaxOutput: mcpStderr,
 	})
 	if err != nil {
 		return nil, &mcpTrouble{"its program cannot be started", err}
@@ -106,6 +124,9 @@ func (m *mcpServer) seen(l lane.Lane) (lane.Found, []lane.Folder, error) {
 	found, err := programs.find(m.cfg.Command[0])
 	if err != nil {
 		return found, nil, &mcpTrouble{"its program is not there, or is none", err}
+	}
+	if m.wrapped() {
+		return found, folders(m.all.c.Wrap.folders), nil
 	}
 	var folders []lane.Folder
 	for _, arg := range m.cfg.Command[1:] {
@@ -154,4 +175,52 @@ func (p *mcpProgram) end(s *mcpServers, name string) error {
 			said.Cut)
 	}
 	return errors.Join(err, p.lane.Close())
+}
+
+// body is the run: what the server is given is judged, and then its client served.
+func (a *Runner) body(c *Composition, spec *run.Spec) run.Body {
+	return func(ctx context.Context, calls *run.Calls) error {
+		w := c.Wrap
+		plan, err := run.NewPlan(c.Policy)
+		if err != nil {
+			return err
+		}
+		w.env, w.folders = calls.Env, plan.Effective
+		for _, s := range w.Secrets {
+			var no *hostcalls.Answer
+			switch _, err := calls.Call(ctx, "secret_handle", s.ID); {
+			case err == nil:
+				w.given = append(w.given, s)
+			case !errors.As(err, &no):
+				return err
+			case no.Errno == hostcalls.Acces.String() && no.Reason != caps.SecretUnknown.String():
+				c.Origin.warnf("%s is not given to %s: %s", s.ID, w.Name, no)
+			default:
+				return &run.Stopped{Outcome: run.Refused, Status: run.StatusUnavailable, Message: fmt.Sprintf(
+					"the secret %s cannot be given to %s: %s; rlp secrets put %s keeps one", s.ID, w.Name, no, s.ID)}
+			}
+		}
+		own := c.Config.MCP[w.Name]
+		own.Secrets = w.given
+		c.Config.MCP[w.Name] = own
+		servers, ok := spec.Components.MCP.(*mcpServers)
+		if !ok {
+			return errors.New("the session has no server")
+		}
+		offers := func() []mcpclient.Tool { return servers.offersOf(w.Name) }
+		err = w.Serve(ctx, &Wrapped{name: w.Name, calls: calls, offers: offers})
+		if err != nil && w.unfit != nil {
+			return w.unfit
+		}
+		return err
+	}
+}
+
+// variables are those of the program that is wrapped.
+func (m *mcpServer) variables(env []string) []string {
+	for _, kv := range m.all.c.Wrap.env {
+		name, value, _ := strings.Cut(kv, "=")
+		env = withVariable(env, name, value)
+	}
+	return env
 }

@@ -85,8 +85,9 @@ type mcpServer struct {
 	session *mcpclient.Session // nil: nobody is spoken with
 	program *mcpProgram        // nil: it is at a URL
 	tools   []hostcalls.MCPTool
-	digest  string    // of tools; "" before they were heard
-	heard   time.Time // when that was
+	offers  []mcpclient.Tool // of a wrapped server: all that it said of itself
+	digest  string           // of tools; "" before they were heard
+	heard   time.Time        // when that was
 	changed bool
 	started int
 }
@@ -128,11 +129,12 @@ func (m *mcpServer) hear(ctx context.Context) (pinned string, err error) {
 			return "", err
 		}
 	}
-	list, err := m.session.Tools(ctx)
+	list, err := m.offered(ctx)
 	if err != nil {
 		return "", err
 	}
 	said := NewPin(m.name, list, m.all.spec.Now())
+	said.Wrapped = m.wrapped()
 	if m.digest == "" || m.digest != said.Digest { // it may say something else in the same run
 		first, err := know(m.all.c.Home, said)
 		if errors.Is(err, errChanged) {
@@ -146,11 +148,38 @@ func (m *mcpServer) hear(ctx context.Context) (pinned string, err error) {
 			pinned = said.Digest
 		}
 	}
-	m.digest, m.heard, m.tools = said.Digest, m.all.spec.Now(), make([]hostcalls.MCPTool, len(list))
-	for i, t := range list {
-		m.tools[i] = hostcalls.MCPTool{Name: t.Name, Description: t.Description, InputSchema: t.Schema}
-	}
+	m.digest, m.heard, m.offers, m.tools = said.Digest, m.all.spec.Now(), list, m.callable(list)
 	return pinned, nil
+}
+
+// offered is what the server says of itself: of its tools or, where it is wrapped,
+// of all.
+func (m *mcpServer) offered(ctx context.Context) ([]mcpclient.Tool, error) {
+	if m.wrapped() {
+		return m.session.Offers(ctx)
+	}
+	return m.session.Tools(ctx)
+}
+
+// wrapped reports whether the run is a session in front of this server.
+func (m *mcpServer) wrapped() bool { return m.all.c.Wrap != nil && m.all.c.Wrap.Name == m.name }
+
+// callable is what calls can name of what a server offers. The methods by which a
+// wrapped one is asked for content are called like tools, and take the place of
+// those that are named so.
+func (m *mcpServer) callable(list []mcpclient.Tool) []hostcalls.MCPTool {
+	tools := make([]hostcalls.MCPTool, 0, len(list))
+	for _, t := range list {
+		if !m.wrapped() || !slices.Contains(methods[:], t.Name) {
+			tools = append(tools, hostcalls.MCPTool{Name: t.Name, Description: t.Description, InputSchema: t.Schema})
+		}
+	}
+	if m.wrapped() {
+		for _, name := range mcpclient.Methods(list) {
+			tools = append(tools, hostcalls.MCPTool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)})
+		}
+	}
+	return tools
 }
 
 // Call implements [hostcalls.MCPServer].
@@ -162,7 +191,11 @@ func (m *mcpServer) Call(ctx context.Context, tool string, arguments json.RawMes
 	}
 	within, cancel := context.WithTimeout(ctx, mcpCallTime)
 	defer cancel()
-	result, err := m.session.Call(within, tool, arguments)
+	ask := m.session.Call
+	if m.wrapped() && slices.Contains(methods[:], tool) {
+		ask = m.session.Get
+	}
+	result, err := ask(within, tool, arguments)
 	if err != nil {
 		return nil, m.said(ctx, err)
 	}
@@ -279,4 +312,14 @@ func (m *mcpServer) log(err error) {
 		return
 	}
 	m.all.spec.Log.Warn("mcp server", "server", m.name, "error", fmt.Sprint(err))
+}
+
+// offersOf is all that a server said of itself when it was last asked.
+func (s *mcpServers) offersOf(name string) []mcpclient.Tool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if m := s.byName[name]; m != nil {
+		return m.offers
+	}
+	return nil
 }

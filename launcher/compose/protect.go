@@ -28,6 +28,9 @@ func (a *Reader) Protected(c *Composition, overrides []string) (*caps.Layer, err
 	if c.Path != "" { // or it came with a request, and lies nowhere
 		decisive = append(decisive, c.Path, c.Bundle.Path)
 	}
+	if c.Wrap != nil {
+		decisive = append(decisive, c.Wrap.decisive()...)
+	}
 	for _, dir := range a.homes() {
 		decisive = append(decisive, dir)
 		if real, err := filepath.EvalSymlinks(dir); err == nil {

@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"runloop.dev/rlp/internal/base/config"
 	"runloop.dev/rlp/internal/base/home"
 	"runloop.dev/rlp/internal/base/ident"
+	"runloop.dev/rlp/internal/base/tomlfile"
 	"runloop.dev/rlp/internal/effect/jail"
 	"runloop.dev/rlp/launcher/run"
 )
@@ -120,4 +122,41 @@ func (a *Reader) from(path string) (string, error) {
 	}
 	dir, err := a.WorkingDir()
 	return dir + "/" + path, err
+}
+
+// Wrapped composes a session in front of a server.
+func (a *Reader) Wrapped(w *Wrap, f Flags) (*Composition, error) {
+	b, err := w.bundle()
+	if err != nil {
+		return nil, err
+	}
+	if w.Policy != "" {
+		h, err := a.Home()
+		if err != nil {
+			return nil, err
+		}
+		path, err := a.from(w.Policy)
+		if err != nil {
+			return nil, inputErr(err)
+		}
+		if err := Own(h, path); err != nil {
+			return nil, err
+		}
+		if b.Policy, err = tomlfile.ReadFile(path, 0); err != nil {
+			return nil, inputErr(fmt.Errorf("reading --policy: %w", err))
+		}
+		b.PolicyPresent, b.PolicyPath = true, path
+	}
+	own, err := w.asks()
+	if err != nil {
+		return nil, err
+	}
+	f.Bare, f.Allow = AllowOfModule, append(own, forPrograms(f.Allow)...)
+	c := &Composition{Origin: a.Origin, Wrap: w}
+	c.Origin.Bundle = b
+	if c, err = a.Complete(c, f); err != nil {
+		return nil, err
+	}
+	c.Policy.Endless = true
+	return c, nil
 }

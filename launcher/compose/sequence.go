@@ -110,6 +110,9 @@ func (a *Runner) spec(c *Composition) (*run.Spec, error) {
 		CacheDir: c.Home.Cache(), Compiler: a.Self, Now: time.Now,
 	}
 	spec.Paths.Aliases = a.aliases(c)
+	if c.Wrap != nil {
+		spec.Body = a.body(c, spec)
+	}
 	return spec, a.attach(c, spec)
 }
 

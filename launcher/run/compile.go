@@ -7,9 +7,33 @@ import (
 	"time"
 
 	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/hostcalls"
 	"runloop.dev/rlp/internal/base/guard"
+	"runloop.dev/rlp/internal/effect/wasi"
+	"runloop.dev/rlp/internal/engine/abi"
 	"runloop.dev/rlp/internal/engine/guest"
 )
+
+// CheckModule refuses a module that could not be linked, or has too much of
+// something.
+func CheckModule(name string, module []byte, compiler func() (path string, err error),
+	added ...hostcalls.Added,
+) error {
+	funcs, err := signatures(added...)
+	if err != nil {
+		return err
+	}
+	return guest.Check(guest.Config{Module: module, Name: name, Funcs: funcs, Compiler: compiler})
+}
+
+func signatures(added ...hostcalls.Added) ([]abi.Func, error) {
+	sys, err := wasi.New(wasi.Config{})
+	if err != nil {
+		return nil, err
+	}
+	defer sys.Close()
+	return append(sys.Funcs(), hostcalls.Signatures(added...)...), nil
+}
 
 // A Compilation is a module that is compiled before anybody launches it.
 type Compilation struct {
@@ -74,7 +98,7 @@ func (c compiled) close() {
 // for the run meanwhile. Nothing is compiled for a run that the plan refuses.
 func (r *run) compile(ctx context.Context) <-chan compiled {
 	done := make(chan compiled, 1)
-	if _, _, why := refusal(r.spec, r.plan); why != "" {
+	if _, _, why := refusal(r.spec, r.plan); why != "" || r.spec.Body != nil {
 		done <- compiled{}
 		return done
 	}

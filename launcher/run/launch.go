@@ -14,8 +14,6 @@ import (
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls"
 	"runloop.dev/rlp/hostcalls/gate"
-	"runloop.dev/rlp/internal/effect/wasi"
-	"runloop.dev/rlp/internal/engine/abi"
 	"runloop.dev/rlp/internal/engine/guest"
 	"runloop.dev/rlp/internal/record/audit"
 )
@@ -69,9 +67,12 @@ func Launch(ctx context.Context, spec *Spec) *Report {
 		return r.report
 	}
 	r.event("run.started", map[string]any{"agent": spec.Agent, "version": spec.Version})
-	if r.start() && r.readInput(ctx) {
+	switch begun := r.start() && r.readInput(ctx); {
+	case begun && spec.Body != nil:
+		serve(ctx, r)
+	case begun:
 		r.execute(ctx, compiling)
-	} else {
+	default:
 		(<-compiling).close()
 	}
 	r.finish()
@@ -87,6 +88,10 @@ func DryRun(spec *Spec) (*Report, error) {
 	}
 	r := newReport(spec, plan)
 	r.DryRun, r.Outcome, r.Notices = true, OK, spec.notices()
+	if spec.Body != nil {
+		r.settled(spec, plan)
+		return r, nil
+	}
 	if err := CheckModule(spec.Agent, spec.Module, spec.Compiler, spec.Components.Added...); err != nil {
 		r.refuse(Refused, StatusInput, err.Error())
 		return r, nil
@@ -96,27 +101,6 @@ func DryRun(spec *Spec) (*Report, error) {
 		r.Warnings = append(r.Warnings, low.String())
 	}
 	return r, nil
-}
-
-// CheckModule refuses a module that could not be linked, or has too much of
-// something.
-func CheckModule(name string, module []byte, compiler func() (path string, err error),
-	added ...hostcalls.Added,
-) error {
-	funcs, err := signatures(added...)
-	if err != nil {
-		return err
-	}
-	return guest.Check(guest.Config{Module: module, Name: name, Funcs: funcs, Compiler: compiler})
-}
-
-func signatures(added ...hostcalls.Added) ([]abi.Func, error) {
-	sys, err := wasi.New(wasi.Config{})
-	if err != nil {
-		return nil, err
-	}
-	defer sys.Close()
-	return append(sys.Funcs(), hostcalls.Signatures(added...)...), nil
 }
 
 // settled refuses what the plan itself refuses. It reports whether the guest

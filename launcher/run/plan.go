@@ -50,6 +50,8 @@ type Policy struct {
 	// "tools:ID" for those of the bundle, "mcp:NAME/" for each server. Nil: they
 	// are not known, and whatever such a scope names is taken to be there.
 	Tools []string
+	// Endless is a run that has no wall time unless somebody gives it one.
+	Endless bool
 	// Present says that the bundle holds a policy.caps.
 	Present bool
 }
@@ -84,7 +86,7 @@ func NewPlan(p Policy) (Plan, error) {
 		return c.Grant.Family == caps.Tool && c.Kind == caps.Revoked && !p.isTool(c.Grant.Scope)
 	})
 	plan.NoTools = p.noTools()
-	plan.Limits = withDefaults(plan.Effective.Limits(), p.Operators())
+	plan.Limits = withDefaults(plan.Effective.Limits(), p.Operators(), p.Endless)
 	if p.Within == nil && !setByLayer(p.Operators(), caps.MaxDepth) { // no bundle has more runs below it than the default
 		if most, set := plan.Limits.Get(caps.MaxDepth); set {
 			plan.Limits = plan.Limits.With(caps.MaxDepth, min(most, hostcalls.DefaultDepth))
@@ -150,7 +152,7 @@ func (p Plan) Ignored() []caps.Change {
 
 // withDefaults holds the defaults. A bundle may stay below one; only a layer,
 // which is the operator's, may go above it.
-func withDefaults(l caps.Limits, layers []*caps.Layer) caps.Limits {
+func withDefaults(l caps.Limits, layers []*caps.Layer, endless bool) caps.Limits {
 	for _, d := range []struct {
 		limit caps.Limit
 		value int64
@@ -160,7 +162,7 @@ func withDefaults(l caps.Limits, layers []*caps.Layer) caps.Limits {
 		{caps.StdoutMaxBytes, DefaultStdioBytes},
 		{caps.StderrMaxBytes, DefaultStdioBytes},
 	} {
-		if !setByLayer(layers, d.limit) {
+		if !setByLayer(layers, d.limit) && !(endless && d.limit == caps.WallTimeMS) {
 			l = l.Min(caps.Limits{}.With(d.limit, d.value))
 		}
 	}

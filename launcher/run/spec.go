@@ -33,6 +33,7 @@ type Spec struct {
 	Identity
 	Module       []byte // the verified bytes; what is compiled is what was hashed
 	ModuleSHA256 string // hex, of those bytes; "" where it is not known
+	Body         Body   // what runs where there is no module; nil: the module does
 
 	Policy Policy
 	// Paths is what [Canonical] learnt of the policy's paths.

@@ -25,6 +25,13 @@ type Config struct {
 	Daemon     Daemon
 	Log        Log
 	MCP        map[string]MCPServer // by name
+	Approvals  Approvals
+}
+
+// Approvals is [approvals]: whose yes counts where the operator wants to be asked.
+type Approvals struct {
+	// Approvers are clients of rlp mcp wrap, by the names that they give themselves.
+	Approvers []string `path:"-"`
 }
 
 // Security is [security], [security.caps] and [security.secrets].

@@ -46,7 +46,7 @@ func server(w *tomlfile.Walk, t *tomlfile.Table) MCPServer {
 			w.Errorf(command.Value.Pos, `["/usr/bin/server", "--flag"]`, "command %s", absolute(""))
 		}
 	}
-	s.URL = checked(w, t, "url", serverAddress)
+	s.URL = checked(w, t, "url", ServerAddress)
 	if e, ok := t.Get("env"); ok {
 		if hasURL {
 			w.Errorf(e.Pos, "", "a server at a url has no env; its bearer token is secrets = [\"runloop/<scope>/<name>\"]")
@@ -65,9 +65,9 @@ func server(w *tomlfile.Walk, t *tomlfile.Table) MCPServer {
 	return s
 }
 
-// serverAddress is the check of a server's URL: nothing but what stays on this
+// ServerAddress is the check of a server's URL: nothing but what stays on this
 // machine goes over it in clear.
-func serverAddress(s string) string {
+func ServerAddress(s string) string {
 	if msg := webAddress(s); msg != "" {
 		return msg
 	}

@@ -58,6 +58,7 @@ func settings() []setting {
 		text("daemon.start", func(c *Config) *string { return &c.Daemon.Start }, oneOf("never", "auto")),
 		text("daemon.idle", func(c *Config) *string { return &c.Daemon.Idle }, idleTime),
 		{name: "mcp.servers", set: setServers},
+		list("approvals.approvers", func(c *Config) *[]string { return &c.Approvals.Approvers }, notEmpty),
 	}, execSettings(), auditSettings(), serveSettings(), logSettings())
 }
 

@@ -11,6 +11,12 @@ import (
 	"runloop.dev/rlp/internal/base/strictjson"
 )
 
+// Bounds of what a client sends at a time.
+const (
+	mostMessage  = 8 << 20 // bytes of one message
+	mostElements = 16      // of a list of messages
+)
+
 // withLists is the one version of the protocol whose messages may come as a list.
 const withLists = "2025-03-26"
 
@@ -49,14 +55,14 @@ func messages(text []byte, version string) ([][]byte, error) {
 type lines struct {
 	io.Closer
 	in      *bufio.Reader
-	of      *session
-	message []byte // what is left of it
+	spoken  func() string // the version that was agreed on
+	message []byte        // what is left of it
 	once    sync.Once
 	ended   chan struct{}
 }
 
-func linesOf(in io.ReadCloser, ss *session) *lines {
-	return &lines{Closer: in, in: bufio.NewReader(in), of: ss, ended: make(chan struct{})}
+func linesOf(in io.ReadCloser, spoken func() string) *lines {
+	return &lines{Closer: in, in: bufio.NewReader(in), spoken: spoken, ended: make(chan struct{})}
 }
 
 // Read implements [io.Reader].
@@ -83,7 +89,7 @@ func (l *lines) next() ([]byte, error) {
 		if len(bytes.TrimSpace(line)) == 0 {
 			continue
 		}
-		if _, err := messages(line, l.of.spoken()); err != nil {
+		if _, err := messages(line, l.spoken()); err != nil {
 			return nil, err
 		}
 		return line, nil

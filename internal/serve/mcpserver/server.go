@@ -2,15 +2,11 @@ package mcpserver
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"sync"
 	"time"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"runloop.dev/rlp/internal/serve/service"
 	"runloop.dev/rlp/kb"
@@ -50,11 +46,9 @@ type Options struct {
 
 // Bounds of what one client sends.
 const (
-	mostMessage   = 8 << 20 // bytes of one message
-	mostElements  = 16      // of a list of messages
-	mostCalls     = 32      // of one session under way at a time
-	partOfCallers = 8       // one caller has at most one in so many sessions
-	partOfAsked   = 4       // and of requests
+	mostCalls     = 32 // of one session under way at a time
+	partOfCallers = 8  // one caller has at most one in so many sessions
+	partOfAsked   = 4  // and of requests
 )
 
 const (
@@ -117,44 +111,11 @@ func New(o Options) *Server {
 func (s *Server) Serve(ctx context.Context, c *service.Caller, in io.ReadCloser, out io.WriteCloser) error {
 	ss := s.session(ctx, c)
 	defer ss.end()
-	heard := linesOf(in, ss)
-	way := strict{&mcp.IOTransport{Reader: heard, Writer: out, MaxLineLength: mostMessage}}
-	conn, err := ss.sdk.Connect(ss.ctx, way, nil)
-	if err != nil {
-		return fmt.Errorf("serving MCP: %w", err)
-	}
-	ss.watching(ss.ctx)
-	over := make(chan error, 1)
-	go func() { over <- conn.Wait() }()
-	select {
-	case err = <-over:
-	case <-heard.ended:
-		err = s.lastWords(over, nil)
-	case <-ctx.Done():
-		ss.end() // which closes the connection, once what was under way is
-		err = s.lastWords(over, ctx.Err())
-	}
+	talk := conversation{sdk: ss.sdk, ctx: ss.ctx, spoken: ss.spoken, end: ss.end, leave: s.opt.Leave}
+	err := talk.speak(ctx, in, out, func() { ss.watching(ss.ctx) })
 	ss.cancel()
 	ss.calls.Wait()
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe) {
-		return nil
-	}
 	return err
-}
-
-// lastWords waits for the end of a connection, for a moment. why is why it ends; nil:
-// it says so itself.
-func (s *Server) lastWords(over <-chan error, why error) error {
-	late := time.NewTimer(s.opt.Leave)
-	defer late.Stop()
-	select {
-	case err := <-over:
-		if why == nil {
-			return err
-		}
-	case <-late.C:
-	}
-	return why
 }
 
 // Close ends every session over HTTP, and takes no other.

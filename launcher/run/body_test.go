@@ -1,0 +1,99 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/hostcalls"
+	"runloop.dev/rlp/internal/record/audit"
+)
+
+// wordy is a server of one tool, which says much.
+type wordy struct{}
+
+func (wordy) Server(string) hostcalls.MCPServer { return wordy{} }
+
+func (wordy) Tools(context.Context) (hostcalls.MCPTools, error) {
+	return hostcalls.MCPTools{List: []hostcalls.MCPTool{{Name: "a", InputSchema: json.RawMessage(`{}`)}}}, nil
+}
+
+func (wordy) Call(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+	return json.RawMessage(`"` + strings.Repeat("x", 3*room) + `"`), nil
+}
+
+// A run without a module makes the calls of guests: judged by the same gate,
+// recorded alike, and its report is one like any other.
+func TestABodyCallsAsAGuestDoes(t *testing.T) {
+	log := audit.NewMemory()
+	s := specOf(t, log, "time:read:*", "mcp:call:big")
+	s.Components.MCP = wordy{}
+	s.Policy.Layers = []*caps.Layer{{Name: "override", Deny: []caps.Entry{entryOf(t, "time:read:*")}}}
+	s.Policy.Endless = true
+	s.Body = func(ctx context.Context, c *Calls) error {
+		var no *hostcalls.Answer
+		if _, err := c.Call(ctx, "time_now"); !errors.As(err, &no) || no.Reason != "cap_missing" ||
+			no.Capability != "time:read:*" {
+			t.Errorf("what a layer took: %v", err)
+		}
+		if out, err := c.Call(ctx, "mcp_call", `{"server":"big","tool":"a"}`); err != nil || len(out) != 3*room+2 {
+			t.Errorf("%d bytes, %v", len(out), err)
+		}
+		if _, err := c.Call(ctx, "mcp_call", "a", "b"); err == nil || errors.As(err, &no) && no.Reason == "" {
+			t.Errorf("a call with too many arguments: %v", err)
+		}
+		if out, err := c.Call(ctx, "result", `{"n":1}`); err != nil || len(out) != 0 {
+			t.Errorf("%s %v", out, err)
+		}
+		return nil
+	}
+	r := Launch(t.Context(), s)
+	if r.Outcome != OK || string(r.Result) != `{"n":1}` || r.Usage.Denied != 1 || r.Lane.Name != "none" ||
+		r.Untrusted == nil {
+		t.Errorf("%+v", r)
+	}
+	if _, timed := r.Limits["wall_time_ms"]; timed {
+		t.Errorf("limits %v", r.Limits)
+	}
+	if n := len(log.Decisions); n != 2 || !log.Decisions[0].Deny || log.Decisions[1].Deny {
+		t.Errorf("%+v", log.Decisions)
+	}
+}
+
+// A body ends as it says, with its time, with who launched it, or with a fault.
+func TestHowABodyEnds(t *testing.T) {
+	for name, c := range map[string]struct {
+		body   Body
+		ms     int64
+		status int
+		want   Outcome
+	}{
+		"well": {func(context.Context, *Calls) error { return nil }, 0, StatusOK, OK},
+		"itself": {
+			func(context.Context, *Calls) error { return &Stopped{Unsupported, StatusUnsupported, "no lane"} }, 0,
+			StatusUnsupported, Unsupported,
+		},
+		"error":  {func(context.Context, *Calls) error { return errors.New("no server") }, 0, StatusUnavailable, Refused},
+		"late":   {func(ctx context.Context, _ *Calls) error { <-ctx.Done(); return ctx.Err() }, 1, StatusTimeout, Timeout},
+		"broken": {func(context.Context, *Calls) error { panic("x") }, 0, StatusUnavailable, Fault},
+	} {
+		s := specOf(t, audit.NewMemory(), "time:read:*")
+		s.Policy.Endless, s.Body = true, c.body
+		if c.ms > 0 {
+			s.Policy.Layers = []*caps.Layer{{Name: "config", Limits: caps.Limits{}.With(caps.WallTimeMS, c.ms)}}
+		}
+		if r := Launch(t.Context(), s); r.Outcome != c.want || r.ExitCode != c.status {
+			t.Errorf("%s: %s %d %s", name, r.Outcome, r.ExitCode, r.Message)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	s := specOf(t, audit.NewMemory())
+	s.Policy.Endless = true
+	s.Body = func(ctx context.Context, _ *Calls) error { cancel(); <-ctx.Done(); return ctx.Err() }
+	if r := Launch(ctx, s); r.Outcome != Cancelled || r.ExitCode != StatusCancelled {
+		t.Errorf("cancelled: %s %d", r.Outcome, r.ExitCode)
+	}
+}
