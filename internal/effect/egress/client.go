@@ -77,6 +77,19 @@ func (c *Client) Vet(host string, named bool) error {
 	return vetLiteral(bare(host), named)
 }
 
+// Connect connects to hostPort, by an address of its that was judged; named is as
+// in [Client.Vet]. Errors are as those of [Client.Send].
+func (c *Client) Connect(ctx context.Context, hostPort string, named bool) (net.Conn, error) {
+	if err := c.Vet(hostPort, named); err != nil {
+		return nil, err
+	}
+	conn, err := c.dial(ctx, "tcp", hostPort)
+	if err != nil {
+		return nil, plain(err)
+	}
+	return conn, nil
+}
+
 // vetLiteral judges the addresses that are written in host.
 func vetLiteral(host string, named bool) error {
 	addrs, n := literal(host)

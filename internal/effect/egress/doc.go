@@ -1,4 +1,4 @@
-// Package egress is HTTP out of the machine. A name is resolved once, every
+// Package egress is HTTP, and connections of programs, out of the machine. A name is resolved once, every
 // address that it has is judged, and one of the judged addresses is what is
 // connected to: nothing is looked up a second time between check and use.
 //

@@ -1,0 +1,86 @@
+package proxy
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"time"
+)
+
+// Ways is a set of the ways in which a place may be spoken to.
+type Ways uint8
+
+// The ways. A place that may be spoken to by bytes is not looked into.
+const (
+	TLS   Ways = 1 << iota // https, whose server name is the place's
+	HTTP                   // plain HTTP/1, judged request by request
+	Bytes                  // any protocol over TCP
+)
+
+// A Target is what a program asks for: a connection, or a request of plain HTTP.
+type Target struct {
+	Way     Ways   // one of them
+	Host    string // a canonical host:port
+	Request *http.Request
+}
+
+// String is the target as records show it, such as "https://api.example.com:443".
+func (t Target) String() string {
+	switch t.Way {
+	case TLS:
+		return "https://" + t.Host
+	case HTTP:
+		return "http://" + t.Host
+	}
+	return "tcp://" + t.Host
+}
+
+// A Refusal is why something is refused that the policy would have let pass.
+type Refusal uint8
+
+// The refusals.
+const (
+	ServerName Refusal = iota // TLS or a request for another name than the one judged, or for none
+	Address                   // the name leads to an address that is not reached
+	Protocol                  // a switch of protocols, CONNECT, HTTP/2 without TLS
+)
+
+// A Grant is what [Policy.Decide] allowed.
+type Grant struct {
+	// Named says that a grant names exactly this place, as addresses need that are not public.
+	Named bool
+	// Context ends when what was allowed is allowed no more.
+	Context context.Context
+	// Spend takes n bytes that are about to be carried, or says that there are none left; nil: it is not counted.
+	Spend func(n int64) error
+}
+
+// A Policy decides. Its methods are called by many goroutines at once.
+type Policy interface {
+	// Knows reports whether a connection to name could be allowed, on any port. It records nothing.
+	Knows(name string) bool
+	// Unknown is told of each name, once, that was asked for and is not known.
+	Unknown(name string)
+	// Ways is how hostPort may be spoken to now. It records nothing.
+	Ways(hostPort string) Ways
+	// Decide decides on t and records the decision; nothing was sent or looked up before.
+	Decide(ctx context.Context, t Target) (Grant, error)
+	// Refuse records that t is refused after all.
+	Refuse(t Target, why Refusal, detail string)
+	// Done records what came of what Decide allowed.
+	Done(t Target, e End)
+}
+
+// An End is what came of a connection, or of a request of plain HTTP.
+type End struct {
+	Sent, Received int64 // bytes, as the program sees it
+	Took           time.Duration
+	Err            error // nil: both sides ended it
+}
+
+// An Outside is the way out of the machine, such as [egress.Client]: both judge
+// every address that a name has before they connect to one of them.
+type Outside interface {
+	Connect(ctx context.Context, hostPort string, named bool) (net.Conn, error)
+	Send(req *http.Request, named bool) (*http.Response, error)
+}
