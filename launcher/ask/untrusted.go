@@ -27,7 +27,7 @@ func Marked(start, swap *audit.Event) (*Mark, error) {
 		return nil, nil
 	}
 	n := &Mark{Cause: swap.Label}
-	n.Trust, n.How = trust(swap.Label)
+	n.Trust, n.How = Trust(swap.Label)
 	floor, err := readFloor(start.Floor)
 	if err != nil || floor == nil {
 		return n, err
@@ -48,8 +48,9 @@ func Marked(start, swap *audit.Event) (*Mark, error) {
 	return n, nil
 }
 
-// trust is the setting under [security.caps] that would trust a cause.
-func trust(cause string) (setting, how string) {
+// Trust is the setting under [security.caps] that would trust a cause, "" where none
+// does, and the same in words.
+func Trust(cause string) (setting, how string) {
 	word, name, _ := strings.Cut(cause, ":")
 	switch word {
 	case "http":

@@ -45,7 +45,7 @@ func TestWhichSettingTrusts(t *testing.T) {
 		"http:https://ex\u202eample.com]\"/\n/": "", "http:": "", "kb:drafts/x": "", "mcp:github/list": "", "input": "",
 		"fs:/home/me/downloads/a": "", "agents:critic": "",
 	} {
-		setting, how := trust(cause)
+		setting, how := Trust(cause)
 		if setting != want || how == "" {
 			t.Errorf("%s: %q, %q", cause, setting, how)
 		}

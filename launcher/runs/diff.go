@@ -31,6 +31,7 @@ type Diff struct {
 	A     Line         `json:"a"`
 	B     Line         `json:"b"`
 	Calls []Difference `json:"calls"`
+	Cut   bool         `json:"-"` // no more than the first records of each were compared
 }
 
 // Same reports whether the runs ended alike and were answered alike.
@@ -40,21 +41,38 @@ func (d *Diff) Same() bool {
 
 // Compare compares the runs a and b.
 func Compare(ctx context.Context, s Log, a, b string, now time.Time) (*Diff, error) {
+	return Comparison{Log: s, Now: now}.Of(ctx, a, b)
+}
+
+// A Comparison compares runs of a log.
+type Comparison struct {
+	Log  Log
+	Now  time.Time
+	Most int // records of each run that are compared; 0: all
+}
+
+// Of compares the runs a and b.
+func (c Comparison) Of(ctx context.Context, a, b string) (*Diff, error) {
 	type asked struct{ cap, target string }
 	answers, d := map[asked]*[2]Answers{}, &Diff{Calls: []Difference{}}
 	for i, id := range []string{a, b} {
-		line, err := One(ctx, s, id, now)
+		line, err := One(ctx, c.Log, id, c.Now)
 		if err != nil {
 			return nil, err
 		}
 		if d.B = line; i == 0 {
 			d.A = line
 		}
-		for r, err := range s.Audit(ctx, kb.Filter{Run: id}) {
-			switch {
-			case err != nil:
+		n := 0
+		for r, err := range c.Log.Audit(ctx, kb.Filter{Run: id}) {
+			if err != nil {
 				return nil, err
-			case r.Decision == nil || !r.Decision.Asked():
+			}
+			if n++; c.Most > 0 && n > c.Most {
+				d.Cut = true
+				break
+			}
+			if r.Decision == nil || !r.Decision.Asked() {
 				continue
 			}
 			k := asked{r.Decision.Cap, r.Decision.Target}

@@ -37,7 +37,8 @@ type Line struct {
 // Ended reports whether the run has.
 func (l *Line) Ended() bool { return l.Outcome != Running }
 
-func lineOf(s *kb.RunSummary, now time.Time) Line {
+// LineOf is the run of a summary.
+func LineOf(s *kb.RunSummary, now time.Time) Line {
 	l := Line{
 		RunID: s.RunID, Agent: s.Agent, Outcome: Running, ExitCode: s.ExitCode, Allowed: s.Allowed, Denied: s.Denied,
 		Began: time.UnixMilli(s.BeganMS).UTC(), Parent: s.ParentRun, Message: s.Message,
@@ -59,7 +60,7 @@ func List(ctx context.Context, s Log, agent string, limit int, now time.Time) ([
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, lineOf(&sum, now))
+		list = append(list, LineOf(&sum, now))
 	}
 	slices.Reverse(list)
 	return list, nil
@@ -77,7 +78,7 @@ func One(ctx context.Context, s Log, id string, now time.Time) (Line, error) {
 			return Line{}, err
 		}
 		if sum.RunID == id {
-			return lineOf(&sum, now), nil
+			return LineOf(&sum, now), nil
 		}
 	}
 	return Line{}, noRun(id)

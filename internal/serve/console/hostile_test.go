@@ -60,7 +60,8 @@ func ofHostile(t testing.TB, text string) (*stage, string) {
 // everyPage is each page that shows what agents write.
 func everyPage(s *stage, id string) []string {
 	list := []string{
-		"/", "/ui/runs", "/ui/agents/mail_writer/launch", "/ui/agents/notes_digest/launch?again=" + id, "/ui/runs/" + id, "/ui/runs/" + runID(80), "/ui/runs/" + runID(2), "/ui/agents",
+		"/", "/ui/runs", "/ui/agents/mail_writer/launch", "/ui/agents/notes_digest/launch?again=" + id, "/ui/compare?of=" + id + "&with=" + runID(80), "/ui/runs/" + id,
+		"/ui/runs/" + runID(80), "/ui/runs/" + runID(2), "/ui/agents",
 		"/ui/agents/notes_digest", "/ui/agents/notes_digest/policy", "/ui/agents/notes_digest/policy?from=used", "/ui/audit",
 		"/ui/audit?run=" + runID(80), "/ui/log", "/ui/lanes", "/nothing",
 	}

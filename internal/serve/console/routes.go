@@ -29,6 +29,7 @@ func (c *console) routes() []route {
 	return []route{
 		{"GET /{$}", read, c.homePage},
 		{"GET /ui/runs", read, c.runsPage},
+		{"GET /ui/compare", read, c.comparePage},
 		{"GET /ui/runs/{id}", read, c.runPage},
 		{"GET /ui/runs/{id}/why/{seq}", read, c.whyPage},
 		{"POST /ui/runs/{id}/cancel", read, c.cancelRun}, // whose run it is, the service knows

@@ -23,9 +23,40 @@ type shownWhy struct {
 	Problem string
 	Policy  string // the page on which the edit can be made; "" where it cannot
 
+	Advice     *advice // whether there is anything to do; nil: it was allowed
+	Cause      string  // the untrusted content that it follows from
+	Trust, How string  // what would trust that
+
 	OfLaunch bool     // the launch itself recorded it: the agent asked for nothing
 	Reasons  []string // for which the run was refused
 	Grant    bool     // a profile took some of it, as that which requests start from may have
+}
+
+// An advice is what a page says of an [ask.Advice].
+type advice struct{ Class, Short, Text string }
+
+// adviceOn is the advice on a denial.
+func adviceOn(d *audit.DecisionRecord, named bool) *advice {
+	a := ask.Advise(d, named)
+	switch a.Act {
+	case ask.Decide:
+		return &advice{"maybe", "Only if it should be allowed.", a.Text}
+	case ask.Mend:
+		return &advice{"mend", "Yes.", a.Text}
+	}
+	return &advice{"nothing", "Nothing, unless you expected it to be allowed.", a.Text}
+}
+
+// named reports whether what a run was given names what it was denied, as far as that
+// is kept and the caller may know it.
+func (c *console) named(ctx context.Context, caller *service.Caller, id, target string) bool {
+	run, err := c.Runs.Run(ctx, caller, id)
+	if err != nil || len(target) < 2 {
+		return false
+	}
+	q := run.Again(caller)
+	return q != nil && (strings.Contains(string(q.Input), target) || strings.Contains(string(q.InputBytes), target) ||
+		slices.ContainsFunc(q.Args, func(a string) bool { return strings.Contains(a, target) }))
 }
 
 func (c *console) whyPage(r *http.Request, caller *service.Caller) (*view, error) {
@@ -57,6 +88,14 @@ func (c *console) why(r *http.Request, caller *service.Caller, id string, seq ui
 	d := &shownWhy{
 		auditRow: rowOf(rec), RunLink: runLink(id),
 		ByBase: audit.ByBase(rec.Decision.Layer, rec.Decision.Reason), Request: ask.About(rec.Decision),
+	}
+	if rec.Denied() {
+		d.Advice = adviceOn(rec.Decision, c.named(r.Context(), caller, id, rec.Decision.Target))
+		if d.Cause = rec.Decision.Label; d.Cause != "" && rec.Decision.Reason == untrusted {
+			d.Trust, d.How = ask.Trust(d.Cause)
+		} else {
+			d.Cause = ""
+		}
 	}
 	if rec.Decision.OfLaunch() {
 		return d, d.refused(r.Context(), log)
