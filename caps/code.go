@@ -23,6 +23,7 @@ const (
 	NotConfirmed
 	LeaseExpired
 	ServerChanged
+	RouteNotPermitted
 	InvalidRequest
 	Unavailable
 	AuditUnavailable
@@ -54,6 +55,7 @@ var codes = [NumCodes]string{
 	NotConfirmed:        "not_confirmed",
 	LeaseExpired:        "lease_expired",
 	ServerChanged:       "server_changed",
+	RouteNotPermitted:   "route_not_permitted",
 	InvalidRequest:      "invalid_request",
 	Unavailable:         "unavailable",
 	AuditUnavailable:    "audit_unavailable",

@@ -11,6 +11,7 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls/budget"
+	"runloop.dev/rlp/hostcalls/gate"
 	"runloop.dev/rlp/internal/effect/model"
 )
 
@@ -278,7 +279,7 @@ func TestAnAnswerMarksTheRun(t *testing.T) {
 		if n, _ := r.call("agent_launch", `{"agent":"critic"}`); n < 0 {
 			t.Fatal(n)
 		}
-		if cause, tainted := r.gate.Tainted(); tainted != ran || ran && cause != Cause(caps.SourceWord(caps.Agents),
+		if cause, tainted := r.gate.Tainted(); tainted != ran || ran && cause != gate.Cause(caps.SourceWord(caps.Agents),
 			"critic") {
 			t.Errorf("ran %v: %q %v", ran, cause, tainted)
 		}

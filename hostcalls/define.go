@@ -160,16 +160,24 @@ func (h *Host) recorded(op *gate.Op, do func() ([]byte, error)) ([]byte, error) 
 	h.remark, h.consent = h.consent, ""
 	out, err := do()
 	e := &h.done
-	*e = audit.Event{Verb: op.String(), Status: "ok", DurationMS: float64(h.cfg.Now()-start) / 1e6, Bytes: int64(len(out))}
-	if err != nil {
-		e.Status, e.Severity, e.ErrorSummary, e.Bytes = "error", audit.Warn, summary(h.scrubText(h.failure(op, err))), 0
-	} else {
-		e.ResultHash, e.ErrorSummary = hexSum(h.cfg.Gate.ResultHash(out)), h.remark
+	*e = audit.Event{Bytes: int64(len(out))}
+	if err == nil {
+		e.ResultHash = hexSum(h.cfg.Gate.ResultHash(out))
 	}
-	if err := h.cfg.Gate.Done(e); err != nil {
+	if err := h.concluded(op, start, e, err); err != nil {
 		return nil, err
 	}
 	return out, err
+}
+
+// concluded records what came of a call that began at start: e, or err.
+func (h *Host) concluded(op *gate.Op, start int64, e *audit.Event, err error) error {
+	e.Verb, e.Status, e.ErrorSummary = op.String(), "ok", h.remark
+	e.DurationMS = float64(h.cfg.Now()-start) / 1e6
+	if err != nil {
+		e.Status, e.Severity, e.ErrorSummary, e.Bytes = "error", audit.Warn, summary(h.scrubText(h.failure(op, err))), 0
+	}
+	return h.cfg.Gate.Done(e)
 }
 
 // taking is d with room for so many bytes of arguments.

@@ -10,11 +10,11 @@ package hostcalls
 import (
 	"context"
 	"time"
-	"weak"
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls/budget"
 	"runloop.dev/rlp/hostcalls/gate"
+	"runloop.dev/rlp/hostcalls/lend"
 	"runloop.dev/rlp/internal/engine/abi"
 	"runloop.dev/rlp/internal/record/audit"
 )
@@ -121,17 +121,10 @@ type netState struct {
 	op    *gate.Op
 	named bool     // the host that was asked for last is named by the base
 	names []string // of the headers of the last answer
-	spare spare
+	spare lend.Spare
 	plain map[string][]string // of a request that names none
 
 	deadline deadline // of this call
-}
-
-// A spare is memory of an earlier answer, which nobody needs by the time of the
-// next one. It is there as long as no collection has taken it.
-type spare struct {
-	first weak.Pointer[byte]
-	room  int
 }
 
 // A deadline ends a call that takes too long. What did not have to end serves

@@ -12,9 +12,16 @@ import (
 	"runloop.dev/rlp/internal/effect/model"
 )
 
+const (
+	completeName = "model_complete"
+	embedName    = "model_embed"
+)
+
 var (
-	modelComplete = defineModel("model_complete", model.ParseComplete, (*Host).complete)
-	modelEmbed    = defineModel("model_embed", model.ParseEmbed, (*Host).embed)
+	completeCall  = modelCall(model.ParseComplete, (*Host).complete)
+	embedCall     = modelCall(model.ParseEmbed, (*Host).embed)
+	modelComplete = define(completeName, 1, caps.Model, completeCall)
+	modelEmbed    = define(embedName, 1, caps.Model, embedCall)
 )
 
 // A modelReq is a request, and the text that it was read from.
@@ -23,12 +30,11 @@ type modelReq[R model.Request] struct {
 	text string
 }
 
-// defineModel makes one of the two calls: they differ in what is read, asked
-// and answered, and in nothing that is decided.
-func defineModel[R model.Request](name string, parse func(string) (R, error), ask func(*Host, context.Context, R) (any,
-	error),
-) def {
-	return define(name, 1, caps.Model, gated[modelReq[R]]{
+// modelCall makes one of the two calls: they differ in what is read, asked and
+// answered, and in nothing that is decided.
+func modelCall[R model.Request](parse func(string) (R, error), ask func(*Host, context.Context, R) (any, error),
+) gated[modelReq[R]] {
+	return gated[modelReq[R]]{
 		decode: func(in []string) (modelReq[R], error) {
 			r, err := parse(in[0])
 			if err == nil && r.Name() != "" && !caps.IsName(caps.Model, r.Name()) {
@@ -50,7 +56,7 @@ func defineModel[R model.Request](name string, parse func(string) (R, error), as
 			}
 			return json.Marshal(answer)
 		},
-	})
+	}
 }
 
 // prepare gives r the name that is judged: the operator's default where the
@@ -107,6 +113,11 @@ func (h *Host) complete(ctx context.Context, r *model.CompleteRequest) (any, err
 	if err != nil {
 		return nil, err
 	}
+	return without(h, got), nil
+}
+
+// without is an answer without the values of secrets of h.
+func without(h *Host, got *model.Answer) *model.Answer {
 	a := *got // what is remembered for the next call is not changed
 	a.Text = h.scrubText(a.Text)
 	a.ToolCalls = make([]model.ToolCall, len(got.ToolCalls))
@@ -115,7 +126,7 @@ func (h *Host) complete(ctx context.Context, r *model.CompleteRequest) (any, err
 			h.scrubText(c.Function.Arguments)
 		a.ToolCalls[i] = c
 	}
-	return a, nil
+	return &a
 }
 
 func (h *Host) embed(ctx context.Context, r *model.EmbedRequest) (any, error) {

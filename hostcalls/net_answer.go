@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/hostcalls/lend"
+	"runloop.dev/rlp/internal/base/strictjson"
 )
 
 // smallAnswer is how far an answer's memory grows by doubling, in bytes. Beyond,
@@ -94,14 +96,14 @@ func (x *exchange) appendHead(out []byte, resp *http.Response) []byte {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = append(appendJSON(out, name), ':')
+		out = append(strictjson.AppendText(out, name), ':')
 		values := resp.Header[name]
 		if len(values) == 1 {
-			out = appendJSON(out, values[0])
+			out = strictjson.AppendText(out, values[0])
 			continue
 		}
 		for i, v := range values {
-			out = appendJSON(append(out, "[,"[min(i, 1)]), v)
+			out = strictjson.AppendText(append(out, "[,"[min(i, 1)]), v)
 		}
 		out = append(out, ']')
 	}
@@ -142,10 +144,10 @@ func (n *netState) grow(out []byte, most int) []byte {
 	if len(out) < smallAnswer {
 		return slices.Grow(out, len(out))
 	}
-	large := n.spare.slice(most)
+	large := n.spare.Slice(most)
 	if large == nil {
 		large = make([]byte, 0, most)
-		n.spare = spareOf(large)
+		n.spare = lend.SpareOf(large)
 	}
 	return append(large, out...)
 }

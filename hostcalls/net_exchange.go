@@ -8,6 +8,7 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls/gate"
+	"runloop.dev/rlp/hostcalls/lend"
 	"runloop.dev/rlp/internal/effect/web"
 )
 
@@ -16,7 +17,7 @@ type exchange struct {
 	ctx  context.Context
 	h    *Host
 	op   *gate.Op
-	loan loan // of the body
+	loan *lend.Loan // of the body
 
 	web.Place
 	method string

@@ -1,12 +1,9 @@
 package hostcalls
 
 import (
-	"errors"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 
 	"runloop.dev/rlp/internal/effect/web"
 )
@@ -80,43 +77,3 @@ func (x *exchange) fillForm(dst Destination) error {
 	x.body, x.extra = body, len(body)-len(x.body)
 	return nil
 }
-
-// A loan is a text that others may read until it ends: a connection can go on
-// reading a body after the call that sent it is over.
-type loan struct {
-	mu   sync.Mutex
-	text string
-	over bool
-}
-
-func (l *loan) end() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.text, l.over = "", true
-}
-
-var errLoanOver = errors.New("reading a body: the call is over")
-
-// lent reads a loan from its beginning.
-type lent struct {
-	loan *loan
-	at   int
-}
-
-// Read copies: nobody holds a view once it has returned.
-func (r *lent) Read(p []byte) (int, error) {
-	r.loan.mu.Lock()
-	defer r.loan.mu.Unlock()
-	if r.loan.over {
-		return 0, errLoanOver
-	}
-	if r.at == len(r.loan.text) {
-		return 0, io.EOF
-	}
-	n := copy(p, r.loan.text[r.at:])
-	r.at += n
-	return n, nil
-}
-
-// Close does nothing: the loan ends with the call.
-func (r *lent) Close() error { return nil }

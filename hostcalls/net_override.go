@@ -28,7 +28,7 @@ func (h *Host) disguised(c *web.Claim) string {
 	but := ""
 	switch {
 	case c.Tool:
-		but = ", and the method of an attached tool is the one that its bundle says"
+		but = ", and the method of an attached tool, or of a route, is the one that its bundle says"
 	case h.cfg.ConfirmExternal:
 		but = ", which whoever confirms the request is not asked about; send it by the method that is meant"
 	case h.methodsMatter(c.Scheme, c.Host):

@@ -13,6 +13,7 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls/gate"
+	"runloop.dev/rlp/hostcalls/lend"
 	"runloop.dev/rlp/internal/effect/web"
 )
 
@@ -33,13 +34,13 @@ func (h *Host) exchange(ctx context.Context, r *httpReq) (*exchange, error) {
 	if err := x.fill(r); err != nil {
 		return nil, err
 	}
-	x.loan.text = x.body
+	x.loan = lend.Of(x.body)
 	return x, nil
 }
 
 // end takes the body back: the arguments of this call are the guest's again,
 // whatever a connection may still want to read of them.
-func (x *exchange) end() { x.loan.end() }
+func (x *exchange) end() { x.loan.End() }
 
 // follow sends the request and what redirects make of it, each admitted by the
 // gate like the first, and returns the last answer.
@@ -68,6 +69,16 @@ func (x *exchange) follow(p gate.Permit) (*http.Response, error) {
 
 // send sends one request, which p permits.
 func (x *exchange) send(p gate.Permit) (*http.Response, error) {
+	req, err := x.begin(p)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := x.h.cfg.HTTP.Send(req, x.h.net.named)
+	return x.take(resp, err)
+}
+
+// begin makes the request that p permits, and counts it as sent.
+func (x *exchange) begin(p gate.Permit) (*http.Request, error) {
 	if !p.OK() {
 		return nil, errDenied
 	}
@@ -77,13 +88,18 @@ func (x *exchange) send(p gate.Permit) (*http.Response, error) {
 	}).WithContext(x.ctx)
 	if x.body != "" {
 		req.ContentLength = int64(len(x.body))
-		req.GetBody = func() (io.ReadCloser, error) { return &lent{loan: &x.loan}, nil }
-		req.Body = &lent{loan: &x.loan}
+		req.GetBody = func() (io.ReadCloser, error) { return x.loan.Reader(), nil }
+		req.Body = x.loan.Reader()
 		// A server that does not read such a body takes it for the next request.
 		req.Close = web.Bodiless(x.method)
 	}
 	x.h.sending(x.size())
-	resp, err := x.h.cfg.HTTP.Send(req, x.h.net.named)
+	return req, nil
+}
+
+// take looks at what came of a request before anybody has it: which secrets it may
+// hold, whether it marks the run, what it counts.
+func (x *exchange) take(resp *http.Response, err error) (*http.Response, error) {
 	if err != nil {
 		return nil, x.failed(err)
 	}

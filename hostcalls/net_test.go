@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/hostcalls/lend"
 )
 
 // apiWorld has one public host, api.example.com, and other.example beside it.
@@ -345,8 +346,8 @@ func TestADeadlineIsItsCallsOwn(t *testing.T) {
 // A connection that goes on reading the body when the call is over reads
 // nothing: the memory is the next call's by then.
 func TestTheBodyIsLentForTheCall(t *testing.T) {
-	x := exchange{loan: loan{text: "body"}}
-	reader := &lent{loan: &x.loan}
+	x := exchange{loan: lend.Of("body")}
+	reader := x.loan.Reader()
 	p := make([]byte, 2)
 	if n, err := reader.Read(p); n != 2 || err != nil || string(p) != "bo" {
 		t.Fatalf("control: %d %v %q", n, err, p)

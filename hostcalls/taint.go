@@ -3,12 +3,9 @@ package hostcalls
 import (
 	"fmt"
 	"slices"
-	"strings"
-	"unicode/utf8"
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls/gate"
-	shown "runloop.dev/rlp/internal/base/printable"
 )
 
 // marks reports whether what comes of r is untrusted.
@@ -26,7 +23,7 @@ func (h *Host) takeIn(f caps.Family, source string) error {
 	if h.taintedBy() != "" {
 		return nil
 	}
-	return h.cfg.Gate.Taint(Cause(caps.SourceWord(f), h.scrubText(source)))
+	return h.cfg.Gate.Taint(gate.Cause(caps.SourceWord(f), h.scrubText(source)))
 }
 
 // takeInKeys marks the run when one of the keys that it is about to be shown was
@@ -158,30 +155,4 @@ func taintHint(d gate.Denial) string {
 		"the next launch begins without. If the source can be trusted the operator says so under [security.caps], or "+
 		"leaves %s in caps/profiles/%s.toml",
 		d.Label, d.Layer, d.Request.Family, d.Request, d.Layer)
-}
-
-// MaxCause bounds the name of an input that marked a run, in bytes.
-const MaxCause = 1024
-
-// Cause is how records and labels name an input: "http:https://host/path",
-// "kb:drafts/x", "fs:/downloads/a.txt", or the word alone where a source has no
-// name. It is one line of UTF-8.
-func Cause(word, name string) string {
-	if name == "" {
-		return word
-	}
-	text := word + ":" + strings.Map(func(r rune) rune {
-		if shown.Hidden(r) {
-			return utf8.RuneError
-		}
-		return r
-	}, strings.ToValidUTF8(name, "\ufffd"))
-	if len(text) <= MaxCause {
-		return text
-	}
-	cut := MaxCause - len("...")
-	for !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut] + "..."
 }

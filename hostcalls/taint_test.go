@@ -468,8 +468,8 @@ func FuzzCause(f *testing.F) {
 	f.Add("https://evil.example/\n\x00\u2028\xff")
 	f.Add(strings.Repeat("é", 2000))
 	f.Fuzz(func(t *testing.T, name string) {
-		c := Cause("kb", name)
-		if len(c) > MaxCause || !utf8.ValidString(c) || !strings.HasPrefix(c, "kb") ||
+		c := gate.Cause("kb", name)
+		if len(c) > gate.MaxCause || !utf8.ValidString(c) || !strings.HasPrefix(c, "kb") ||
 			strings.ContainsAny(c, "\n\r\x00\u2028\u2029\x1b") {
 			t.Fatalf("%q", c)
 		}

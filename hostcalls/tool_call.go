@@ -73,7 +73,7 @@ func (h *Host) startTool(ctx context.Context, t *attachedTool, input []byte) ([]
 	}
 	return h.recorded(t.op, func() ([]byte, error) {
 		for _, f := range p.Env {
-			value, err := h.placed(ctx, t, f)
+			value, err := h.placed(ctx, t.op, f)
 			if err != nil {
 				return nil, err
 			}
@@ -126,7 +126,7 @@ func (h *Host) sendTool(ctx context.Context, t *attachedTool, input []byte) ([]b
 	}
 	return h.recorded(t.op, func() ([]byte, error) {
 		for i, f := range t.Request.Headers {
-			value, err := h.placed(ctx, t, f)
+			value, err := h.placed(ctx, t.op, f)
 			if err != nil {
 				return nil, err
 			}
@@ -186,9 +186,9 @@ func judgeTool[R any](ctx context.Context, h *Host, t toolCall, g gated[R], r *R
 	return a.Permit, err
 }
 
-// placed is a header or variable of t, with handles where secrets belong. The
+// placed is a header or variable, with handles where secrets belong. The
 // values are put in by what sends or starts, each after the gate has let it.
-func (h *Host) placed(ctx context.Context, t *attachedTool, f ToolField) (string, error) {
+func (h *Host) placed(ctx context.Context, op *gate.Op, f ToolField) (string, error) {
 	var b strings.Builder
 	for _, p := range f.Parts {
 		if p.Secret == "" {
@@ -197,15 +197,15 @@ func (h *Host) placed(ctx context.Context, t *attachedTool, f ToolField) (string
 		}
 		r := secretReq{p.Secret}
 		if h.cfg.Secrets == nil {
-			return "", h.refuse(t.op, r.request(), hiddenSecret, caps.Unavailable, "")
+			return "", h.refuse(op, r.request(), hiddenSecret, caps.Unavailable, "")
 		}
 		handle, err := h.cfg.Secrets.Handle(ctx, p.Secret)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return "", h.refuse(t.op, r.request(), hiddenSecret, caps.SecretUnknown, "")
+			return "", h.refuse(op, r.request(), hiddenSecret, caps.SecretUnknown, "")
 		case err != nil:
 			h.warn(err)
-			return "", h.refuse(t.op, r.request(), hiddenSecret, caps.Unavailable, "")
+			return "", h.refuse(op, r.request(), hiddenSecret, caps.Unavailable, "")
 		}
 		b.WriteString(handle)
 	}

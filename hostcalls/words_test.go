@@ -11,6 +11,7 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls/gate"
+	"runloop.dev/rlp/internal/base/strictjson"
 	"runloop.dev/rlp/internal/effect/model"
 	"runloop.dev/rlp/internal/effect/web"
 	"runloop.dev/rlp/internal/engine/abi"
@@ -109,12 +110,12 @@ func TestWhatCannotBeMarkedComesFromNowhere(t *testing.T) {
 func TestCausesAreCut(t *testing.T) {
 	for name, want := range map[string]string{
 		"": "kb", "a": "kb:a",
-		strings.Repeat("x", MaxCause-3): "kb:" + strings.Repeat("x", MaxCause-3),
-		strings.Repeat("x", MaxCause-2): "kb:" + strings.Repeat("x", MaxCause-6) + "...",
-		strings.Repeat("é", MaxCause):   "kb:" + strings.Repeat("é", (MaxCause-6)/2) + "...",
-		"x" + strings.Repeat("é", 1024): "kb:x" + strings.Repeat("é", (MaxCause-7)/2) + "...",
+		strings.Repeat("x", gate.MaxCause-3): "kb:" + strings.Repeat("x", gate.MaxCause-3),
+		strings.Repeat("x", gate.MaxCause-2): "kb:" + strings.Repeat("x", gate.MaxCause-6) + "...",
+		strings.Repeat("é", gate.MaxCause):   "kb:" + strings.Repeat("é", (gate.MaxCause-6)/2) + "...",
+		"x" + strings.Repeat("é", 1024):      "kb:x" + strings.Repeat("é", (gate.MaxCause-7)/2) + "...",
 	} {
-		if got := Cause("kb", name); got != want {
+		if got := gate.Cause("kb", name); got != want {
 			t.Errorf("%.20s: %d bytes, want %d", name, len(got), len(want))
 		}
 	}
@@ -195,7 +196,7 @@ func TestJSONIsWritten(t *testing.T) {
 	for s, want := range map[string]string{
 		"a\"\\\x1f \x7fé\ufffd\xffb": `"a\"\\\u001f ` + "\x7fé\ufffd\ufffdb" + `"`, "": `""`, "\x80": "\"\ufffd\"",
 	} {
-		if got := string(appendJSON(nil, s)); got != want || !json.Valid([]byte(got)) {
+		if got := string(strictjson.AppendText(nil, s)); got != want || !json.Valid([]byte(got)) {
 			t.Errorf("%q: %q, want %q", s, got, want)
 		}
 	}

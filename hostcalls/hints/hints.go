@@ -17,6 +17,8 @@ func Of(r caps.Request, code caps.Code, layer string) string {
 		return "this version of rlp has no " + r.Family.String() + " component"
 	case caps.BudgetExhausted, caps.RateLimited:
 		return limitHint(r.Family, code)
+	case caps.RouteNotPermitted:
+		return "no [[inject]] of the bundle's policy.caps takes this request: method, host and path have to be those of one"
 	case caps.AddressNotPermitted:
 		return addressHint(r)
 	case caps.SecretUnknown:

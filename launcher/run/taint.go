@@ -109,7 +109,7 @@ func (p *pathGate) takeIn(permit gate.Permit, op jail.Op, mode caps.Mode, path s
 	}
 	for _, folder := range p.untrusted {
 		if links.Within(path, folder) || tree && links.Within(folder, path) {
-			if p.gate.Taint(hostcalls.Cause(caps.SourceWord(caps.FS), path)) != nil {
+			if p.gate.Taint(gate.Cause(caps.SourceWord(caps.FS), path)) != nil {
 				return gate.Permit{}
 			}
 			break

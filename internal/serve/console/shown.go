@@ -150,6 +150,7 @@ func reasonText(code string) string {
 		"not_confirmed":         "nobody said yes",
 		"lease_expired":         "the lease is over",
 		"server_changed":        "the server is not the one that was accepted",
+		"route_not_permitted":   "no route of the policy takes the request",
 		"unavailable":           "what it needs is not there",
 		"audit_unavailable":     "it could not be recorded",
 		"rate_limited":          "too often in too short a time",
