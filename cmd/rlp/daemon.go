@@ -83,7 +83,7 @@ func (a *app) daemon(ctx context.Context, idle time.Duration) error {
 	if err := home.Make(runDir(h)); err != nil {
 		return inputErr(err)
 	}
-	a.kept = compose.NewKept(ctx, memoryForRuns(), a.stderr)
+	a.kept = compose.NewKept(ctx, compose.MemoryForRuns(), a.stderr)
 	var closed error
 	err = daemon.Serve(ctx, daemon.Options{
 		Dir: runDir(h), Since: time.Now(), Idle: idle, Most: mostLaunches,

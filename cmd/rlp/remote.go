@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -57,7 +56,7 @@ func (a *app) service(f remoteFlags) (*client.Client, error) {
 		if err != nil {
 			return nil, inputErr(err)
 		}
-		o.Socket = filepath.Join(dir, "run", serveSocket)
+		o.Socket = home.ServeSocket(dir)
 	} else {
 		o.URL = f.remote
 	}

@@ -14,6 +14,7 @@ import (
 	"runloop.dev/rlp/internal/base/config"
 	"runloop.dev/rlp/internal/base/home"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/compose"
 	"runloop.dev/rlp/secrets"
 )
 
@@ -121,7 +122,7 @@ func (a *app) secretsPut(ctx context.Context, text string) error {
 	}
 	defer clear(value)
 	if err := p.Put(ctx, id, value); err != nil {
-		return secretsErr(err)
+		return compose.SecretsErr(err)
 	}
 	if a.json {
 		return a.printJSON(map[string]any{"id": id.String(), "provider": cfg.Security.SecretsProvider, "stored": true})
@@ -172,7 +173,7 @@ func (a *app) secretsList(ctx context.Context) error {
 	}
 	ids, err := p.List(ctx)
 	if err != nil {
-		return secretsErr(err)
+		return compose.SecretsErr(err)
 	}
 	texts := make([]string, 0, len(ids))
 	for _, id := range ids {
@@ -208,7 +209,7 @@ func (a *app) secretsDelete(ctx context.Context, text string) error {
 			err = fmt.Errorf("no secret %s is stored; rlp secrets list shows those that are", id)
 			return &statusError{Status: launcher.StatusFinding, Err: err}
 		}
-		return secretsErr(err)
+		return compose.SecretsErr(err)
 	}
 	if a.json {
 		return a.printJSON(map[string]any{"id": id.String(), "deleted": true})
@@ -217,18 +218,4 @@ func (a *app) secretsDelete(ctx context.Context, text string) error {
 		fmt.Fprintf(a.stdout, "deleted %s\n", id)
 	}
 	return nil
-}
-
-// secretsErr gives an error of a provider its exit status.
-func secretsErr(err error) error {
-	var mode *secrets.ModeError
-	switch {
-	case errors.As(err, &mode):
-		return inputErr(err)
-	case errors.Is(err, errors.ErrUnsupported):
-		return &statusError{Status: launcher.StatusUnavailable, Err: err}
-	case errors.Is(err, fs.ErrNotExist):
-		return &statusError{Status: launcher.StatusFinding, Err: err}
-	}
-	return inputErr(err)
 }

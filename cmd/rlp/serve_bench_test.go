@@ -44,7 +44,7 @@ func BenchmarkHosted(b *testing.B) {
 	if err := a.install(b.Context(), cmp.Or(os.Getenv("RLP_BENCH_AGENT"), dir)); err != nil {
 		b.Fatal(err)
 	}
-	a.kept = compose.NewKept(b.Context(), memoryForRuns(), a.stderr)
+	a.kept = compose.NewKept(b.Context(), compose.MemoryForRuns(), a.stderr)
 	h := host.New(a.runner(), home, slog.New(slog.DiscardHandler), time.Now)
 	b.Cleanup(func() {
 		if err := a.closeKept(); err != nil {

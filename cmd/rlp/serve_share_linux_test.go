@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"runloop.dev/rlp/internal/serve/api"
 )
 
 // A holding caller keeps open whatever connections it gets.
@@ -85,8 +87,8 @@ func TestOneTokenKeepsNobodyOut(t *testing.T) {
 	attacker := tokenOf("token", "new", "--name", "attacker", "--may", "run")
 	victim := tokenOf("--tenant", "acme", "token", "new", "--name", "victim", "--may", "run,read")
 	for _, files := range []uint64{256, 1024, 20000} {
-		files = min(files, descriptors()/2)
-		_, address := places(files)
+		files = min(files, api.Descriptors()/2)
+		_, address := api.Places(files)
 		for path, most := range map[string]int{"/events": min(address/8, 128), "/runs": address + address/8} {
 			t.Run(fmt.Sprint(files, path), func(t *testing.T) {
 				s := h.servingBy(t, exec.Command("sh", "-c", `ulimit -n "$0" && exec rlp serve --json --listen 127.0.0.1:0`,

@@ -3,11 +3,13 @@ package compose
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"runloop.dev/rlp/bundles"
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/internal/base/tomlfile"
 	"runloop.dev/rlp/launcher/run"
+	"runloop.dev/rlp/secrets"
 )
 
 // A Error is why nothing was launched, with the exit status that the
@@ -96,4 +98,18 @@ func ofFindings(pe *policy.Error) Problem {
 		p.Message += fmt.Sprintf(" (and %d more; rlp caps lint shows all)", more)
 	}
 	return p
+}
+
+// SecretsErr gives an error of a provider its exit status.
+func SecretsErr(err error) error {
+	var mode *secrets.ModeError
+	switch {
+	case errors.As(err, &mode):
+		return inputErr(err)
+	case errors.Is(err, errors.ErrUnsupported):
+		return &Error{Status: run.StatusUnavailable, Err: err}
+	case errors.Is(err, fs.ErrNotExist):
+		return &Error{Status: run.StatusFinding, Err: err}
+	}
+	return inputErr(err)
 }

@@ -189,3 +189,6 @@ func Make(dir string) error {
 	}
 	return nil
 }
+
+// ServeSocket is where rlp serve listens in the home at dir, unless it is told otherwise.
+func ServeSocket(dir string) string { return filepath.Join(dir, "run", "serve.sock") }

@@ -22,7 +22,7 @@ const (
 // becomes smaller: the tests fail when the part grows, and when its entry could
 // be lower by a tenth.
 var shrinking = map[string]int{
-	"lines of cmd/rlp": 8000,
+	"lines of cmd/rlp": 7900,
 
 	"files in a circle of bundles":                      14,
 	"files in a circle of caps":                         14,

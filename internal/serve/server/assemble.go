@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"time"
 
 	"runloop.dev/rlp/internal/base/home"
 	"runloop.dev/rlp/internal/serve/access"
@@ -20,7 +19,8 @@ import (
 	"runloop.dev/rlp/internal/serve/mcpserver"
 	"runloop.dev/rlp/internal/serve/service"
 	"runloop.dev/rlp/internal/serve/telemetry"
-	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/compose"
+	"runloop.dev/rlp/launcher/run"
 	"runloop.dev/rlp/secrets"
 )
 
@@ -42,15 +42,15 @@ type wiring struct {
 func tokensDir(h home.Home) string { return filepath.Join(h.Dir(), "tokens") }
 
 // keys finds what callers can prove themselves by.
-func (s *server) keys(ctx context.Context) error {
+func (s *Server) keys(ctx context.Context) error {
 	w := &s.wired
-	w.tokens = access.OpenStore(tokensDir(s.at), time.Now)
-	good, err := w.tokens.Good(s.config.Serve.ClientCA != "")
+	w.tokens = access.OpenStore(tokensDir(s.Home), s.Now)
+	good, err := w.tokens.Good(s.Config.Serve.ClientCA != "")
 	if err != nil {
 		return inputErr(err)
 	}
 	w.proofs = good
-	if text := s.config.Serve.TokenSecret; text != "" {
+	if text := s.Config.Serve.TokenSecret; text != "" {
 		if w.token, err = s.secret(ctx, text); err != nil {
 			return fmt.Errorf("serve.token_secret: %w", err)
 		}
@@ -60,27 +60,27 @@ func (s *server) keys(ctx context.Context) error {
 }
 
 // secret is the value of a secret of the default tenant.
-func (s *server) secret(ctx context.Context, text string) (string, error) {
+func (s *Server) secret(ctx context.Context, text string) (string, error) {
 	id, err := secrets.ParseID(text)
 	if err != nil {
 		return "", inputErr(err)
 	}
-	p, err := s.app.runner().SecretProvider(s.at, s.config)
+	p, err := s.Runner.SecretProvider(s.Home, s.Config)
 	if err != nil {
 		return "", err
 	}
 	value, err := p.Get(ctx, id)
 	if err != nil {
-		return "", secretsErr(err)
+		return "", compose.SecretsErr(err)
 	}
 	return string(value), nil
 }
 
 // assemble puts the rooms together.
-func (s *server) assemble() (err error) {
+func (s *Server) assemble() (err error) {
 	w := &s.wired
 	w.watch, err = telemetry.New(telemetry.Options{
-		Collector: s.config.Serve.OTLP, Env: s.app.getenv, Version: version, Now: time.Now, Log: s.log,
+		Collector: s.Config.Serve.OTLP, Env: s.Env, Version: s.Version, Now: s.Now, Log: s.Log,
 		Tenant: home.DefaultTenant,
 		Load:   func() service.Load { return w.service.Load() }, LogSize: s.host.LogSize, LogUnsealed: s.host.LogUnsealed,
 		Backlog: s.host.Backlog,
@@ -90,34 +90,34 @@ func (s *server) assemble() (err error) {
 	}
 	w.service = service.New(service.Options{
 		Kept: s.reports, Unread: s.unread,
-		Host: s.host, Workers: s.workers(), Queue: int(s.config.Serve.Queue), Grace: s.config.Serve.GraceTime(),
-		TurnIdle: s.config.Serve.TurnIdleTime(), Now: time.Now, Log: s.log, Watch: w.watch,
+		Host: s.host, Workers: s.workers(), Queue: int(s.Config.Serve.Queue), Grace: s.Config.Serve.GraceTime(),
+		TurnIdle: s.Config.Serve.TurnIdleTime(), Now: s.Now, Log: s.Log, Watch: w.watch,
 	})
 	w.access, err = access.New(access.Options{
 		Tokens: w.tokens, UID: os.Getuid(), Tenant: home.DefaultTenant, OperatorToken: w.token, Layers: s.host.TokenLayers,
 		ClientCAs: w.clients,
-		Hosts:     s.config.Serve.Hosts, Port: w.port, BehindProxy: s.config.Serve.BehindProxy, Now: time.Now, Log: s.log,
+		Hosts:     s.Config.Serve.Hosts, Port: w.port, BehindProxy: s.Config.Serve.BehindProxy, Now: s.Now, Log: s.Log,
 	})
 	if err != nil {
 		return inputErr(err)
 	}
 	questions := host.Questions{Host: s.host}
 	w.mcp = mcpserver.New(mcpserver.Options{
-		Service: w.service, Host: questions, Version: version, Now: time.Now,
-		Log: s.log, Still: func(c *service.Caller) error { return c.Over(time.Now()) },
+		Service: w.service, Host: questions, Version: s.Version, Now: s.Now,
+		Log: s.Log, Still: func(c *service.Caller) error { return c.Over(s.Now()) },
 	})
 	w.handler = w.watch.Requests(api.Handler(api.Options{
 		Service: w.service, Host: questions, Access: w.access, MCP: w.mcp, Metrics: w.watch.Metrics(), Ready: s.host.Ready,
-		Waiting: s.app.kept.Stores.Backlog, Log: s.log, Now: time.Now,
-		Console: console.New(console.Options{Runs: w.service, Host: questions, Now: time.Now, Log: s.log}),
+		Waiting: s.Runner.Kept.Stores.Backlog, Log: s.Log, Now: s.Now,
+		Console: console.New(console.Options{Runs: w.service, Host: questions, Now: s.Now, Log: s.Log}),
 	}))
 	return nil
 }
 
 // whoMayAsk says it in words.
-func (s *server) whoMayAsk() string {
+func (s *Server) whoMayAsk() string {
 	who := "user " + fmt.Sprint(os.Getuid()) + " of this machine"
-	if s.config.Serve.BehindProxy { // what comes over TCP is the proxy's
+	if s.Config.Serve.BehindProxy { // what comes over TCP is the proxy's
 		who += " by the socket"
 	}
 	switch n := s.wired.proofs; {
@@ -130,8 +130,8 @@ func (s *server) whoMayAsk() string {
 }
 
 // tls is the configuration of the TCP listener; nil: it speaks plainly.
-func (s *server) tls() (*tls.Config, error) {
-	v := s.config.Serve
+func (s *Server) tls() (*tls.Config, error) {
+	v := s.Config.Serve
 	if v.TLSCert == "" && v.TLSKey == "" {
 		if v.ClientCA != "" {
 			return nil, inputErr(errors.New("serve.client_ca takes effect with serve.tls_cert and serve.tls_key alone; set " +
@@ -139,7 +139,7 @@ func (s *server) tls() (*tls.Config, error) {
 		}
 		return nil, nil
 	}
-	cfg, err := access.TLSConfig(v.TLSCert, v.TLSKey, v.ClientCA, s.log)
+	cfg, err := access.TLSConfig(v.TLSCert, v.TLSKey, v.ClientCA, s.Log)
 	if err != nil {
 		return nil, inputErr(err)
 	}
@@ -148,19 +148,19 @@ func (s *server) tls() (*tls.Config, error) {
 }
 
 // mayListen refuses an address where strangers could ask.
-func (s *server) mayListen(address string) error {
+func (s *Server) mayListen(address string) error {
 	port, err := access.Listener{
-		Addr: address, TLS: s.config.Serve.TLSCert != "", BehindProxy: s.config.Serve.BehindProxy,
+		Addr: address, TLS: s.Config.Serve.TLSCert != "", BehindProxy: s.Config.Serve.BehindProxy,
 		Proofs: s.wired.proofs,
 	}.Check()
 	if err != nil {
-		return &statusError{Status: launcher.StatusPolicy, Err: err}
+		return &compose.Error{Status: run.StatusPolicy, Err: err}
 	}
 	s.wired.port = port
 	return nil
 }
 
 // connection makes what is known of whoever connects known to their requests.
-func (s *server) connection(ctx context.Context, c net.Conn) context.Context {
+func (s *Server) connection(ctx context.Context, c net.Conn) context.Context {
 	return s.wired.access.ConnContext(ctx, c)
 }

@@ -1,4 +1,4 @@
-package main
+package compose
 
 import (
 	"math"
@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"testing"
-
-	"runloop.dev/rlp/launcher/compose"
 )
 
 // The least that any control group above the process allows counts.
@@ -32,7 +30,7 @@ func TestTheLeastMemoryThatGroupsAllow(t *testing.T) {
 			t.Errorf("%q: %d, want %d", groups, got, want)
 		}
 	}
-	if memoryForRuns() <= 0 {
+	if MemoryForRuns() <= 0 {
 		t.Error("this machine has no memory")
 	}
 }
@@ -42,7 +40,7 @@ func TestTheHeapOfAServiceIsBounded(t *testing.T) {
 	was := debug.SetMemoryLimit(math.MaxInt64)
 	defer debug.SetMemoryLimit(was)
 	for _, c := range []struct{ forRuns, want int64 }{{0, math.MaxInt64}, {192 << 20, 128 << 20}, {96 << 20, 128 << 20}} {
-		if compose.BoundHeap(c.forRuns); debug.SetMemoryLimit(-1) != c.want {
+		if BoundHeap(c.forRuns); debug.SetMemoryLimit(-1) != c.want {
 			t.Errorf("%d: %d, want %d", c.forRuns, debug.SetMemoryLimit(-1), c.want)
 		}
 	}

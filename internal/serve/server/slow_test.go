@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"bufio"
@@ -62,7 +62,7 @@ func TestSlowHeads(t *testing.T) {
 				_ *http.Request,
 			) {
 				w.WriteHeader(http.StatusNoContent)
-			}), slog.New(slog.DiscardHandler))
+			}), slog.New(slog.DiscardHandler), time.Now)
 			over := make(chan error)
 			go func() { over <- server.Serve(p) }()
 			t.Cleanup(func() {

@@ -1,8 +1,7 @@
-package main
+package client
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,27 +10,20 @@ import (
 	"net"
 	"net/http"
 	neturl "net/url"
-	"path/filepath"
 	"syscall"
 	"time"
 
-	"runloop.dev/rlp/internal/base/home"
+	"runloop.dev/rlp/internal/base/printable"
 	"runloop.dev/rlp/internal/base/strictjson"
-	"runloop.dev/rlp/launcher"
 )
 
 // checkTime is how long a service may take to say that it is ready.
 const checkTime = 4 * time.Second
 
-// checkService asks the service of the home, by its socket, whether it takes runs:
-// for what watches over it, where there is no other program to ask with. It makes
-// nothing, and proves nothing of addresses.
-func (a *app) checkService(ctx context.Context, socket string) error {
-	dir, err := home.Locate(a.homeFlag, a.getenv("RUNLOOP_HOME"), a.getenv("HOME"))
-	if err != nil {
-		return inputErr(err)
-	}
-	socket = cmp.Or(socket, filepath.Join(dir, "run", serveSocket))
+// Ready asks the service at a socket whether it takes runs, for what watches over it,
+// and returns what it says. An error says why there is none, or why it takes none. It
+// proves nothing of addresses.
+func Ready(ctx context.Context, socket string) (said []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
 	client := http.Client{Transport: &http.Transport{
@@ -43,33 +35,28 @@ func (a *app) checkService(ctx context.Context, socket string) error {
 	}}
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/readyz", nil)
 	if err != nil {
-		return fmt.Errorf("asking the service: %w", err)
+		return nil, fmt.Errorf("asking the service: %w", err)
 	}
 	answer, err := client.Do(r)
 	if err != nil {
-		return &statusError{Status: launcher.StatusUnavailable, Err: nobody(socket, err)}
+		return nil, nobody(socket, err)
 	}
 	defer answer.Body.Close()
-	said, err := io.ReadAll(io.LimitReader(answer.Body, 256<<10))
-	if err != nil {
-		return &statusError{Status: launcher.StatusUnavailable, Err: fmt.Errorf("reading what the service says: %w", err)}
+	if said, err = io.ReadAll(io.LimitReader(answer.Body, 256<<10)); err != nil {
+		return nil, fmt.Errorf("reading what the service says: %w", err)
 	}
 	said = bytes.TrimSpace(said)
-	if answer.StatusCode != http.StatusOK {
-		var why struct {
-			Status string `json:"status"`
-			Reason string `json:"reason"`
-		}
-		if strictjson.Unmarshal(said, &why, strictjson.UnknownFields) == nil && why.Reason != "" {
-			said = []byte(why.Status + ": " + printable(why.Reason))
-		}
-		return &statusError{Status: launcher.StatusUnavailable, Err: fmt.Errorf("rlp serve at %s is not ready (%s): %s",
-			socket, answer.Status, said)}
+	if answer.StatusCode == http.StatusOK {
+		return said, nil
 	}
-	if !a.quiet {
-		_, err = fmt.Fprintf(a.stdout, "%s\n", said)
+	var why struct {
+		Status string `json:"status"`
+		Reason string `json:"reason"`
 	}
-	return err
+	if strictjson.Unmarshal(said, &why, strictjson.UnknownFields) == nil && why.Reason != "" {
+		said = []byte(why.Status + ": " + printable.Line(why.Reason))
+	}
+	return nil, fmt.Errorf("rlp serve at %s is not ready (%s): %s", socket, answer.Status, said)
 }
 
 // nobody says why a service was not reached, and what to do.

@@ -1,4 +1,4 @@
-package main
+package compose
 
 import (
 	"bytes"
@@ -9,10 +9,10 @@ import (
 	"syscall"
 )
 
-// memoryForRuns is how much memory the runs of this process may have together: three
+// MemoryForRuns is how much memory the runs of this process may have together: three
 // quarters of the least that a control group above it allows, or of what the
 // machine has; 0: that cannot be told.
-func memoryForRuns() int64 {
+func MemoryForRuns() int64 {
 	var info syscall.Sysinfo_t
 	if syscall.Sysinfo(&info) != nil {
 		return 0

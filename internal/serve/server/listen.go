@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"context"
@@ -12,52 +12,24 @@ import (
 	"path/filepath"
 	"strconv"
 	"syscall"
-	"time"
 
 	"runloop.dev/rlp/internal/base/home"
 	"runloop.dev/rlp/internal/serve/access"
 	"runloop.dev/rlp/internal/serve/api"
-	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/compose"
+	"runloop.dev/rlp/launcher/run"
 )
 
-// none is what says that one of the two ways in is not wanted.
-const none = "none"
-
-// Bounds of connections: of each listener, of all together in descriptors of this
-// process, and what is left beside them at least for the store, journals and runs.
-const (
-	mostConnections  = 4096
-	fewestPlaces     = 8
-	partOfFiles      = 2 // one in so many descriptors
-	otherDescriptors = 64
-	partOfSocket     = 4 // of all places, that of the socket
-)
-
-// places are how many connections there may be at a time, at the socket and at
-// the address. The descriptors of the process are what there is of; the runtime
-// has raised their soft limit to the hard one.
-func places(descriptors uint64) (socket, address int) {
-	all := min(descriptors/partOfFiles, descriptors-min(otherDescriptors, descriptors), partOfSocket*mostConnections)
-	all = max(all, fewestPlaces)
-	return int(all / partOfSocket), min(int(all-all/partOfSocket), mostConnections)
-}
-
-// descriptors are how many this process may have open.
-func descriptors() uint64 {
-	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		return 0
-	}
-	return uint64(limit.Cur) //nolint:unconvert // signed on some systems
-}
+// None is what says that one of the two ways in is not wanted.
+const None = "none"
 
 // bounded is a listener with its share of the places.
-func bounded(l net.Listener) net.Listener {
-	most, address := places(descriptors())
+func (s *Server) bounded(l net.Listener) net.Listener {
+	most, address := api.Places(api.Descriptors())
 	if l.Addr().Network() != "unix" {
 		most = address
 	}
-	return api.Bounded(l, most, time.Now, access.SourceOf)
+	return api.Bounded(l, most, s.Now, access.SourceOf)
 }
 
 // A served listener, and how it is reached.
@@ -67,19 +39,19 @@ type served struct {
 }
 
 // claim makes this process the one that serves the home.
-func (s *server) claim() (*os.File, error) {
-	if err := home.Make(runDir(s.at)); err != nil {
+func (s *Server) claim() (*os.File, error) {
+	if err := home.Make(s.runDir()); err != nil {
 		return nil, inputErr(err)
 	}
-	f, err := os.OpenFile(filepath.Join(runDir(s.at), "serve.lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	f, err := os.OpenFile(filepath.Join(s.runDir(), "serve.lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, inputErr(err)
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		f.Close()
-		return nil, &statusError{
-			Status: launcher.StatusUnavailable,
-			Err:    fmt.Errorf("another rlp serve serves %s; stop it first, or give --home", s.at.Dir()),
+		return nil, &compose.Error{
+			Status: run.StatusUnavailable,
+			Err:    fmt.Errorf("another rlp serve serves %s; stop it first, or give --home", s.Home.Dir()),
 		}
 	}
 	return f, nil
@@ -87,7 +59,7 @@ func (s *server) claim() (*os.File, error) {
 
 // listen opens the socket and the address, or takes those that the service
 // manager has opened.
-func (s *server) listen(ctx context.Context) error {
+func (s *Server) listen(ctx context.Context) error {
 	passed, err := s.passed()
 	if err != nil {
 		return err
@@ -96,18 +68,18 @@ func (s *server) listen(ctx context.Context) error {
 		return nil
 	}
 	var lc net.ListenConfig
-	if path := s.socketPath(); path != none {
+	if path := s.socketPath(); path != None {
 		l, err := listenAt(ctx, path)
 		if err != nil {
-			return &statusError{Status: launcher.StatusUnavailable, Err: fmt.Errorf("serving at %s: %w", path, err)}
+			return &compose.Error{Status: run.StatusUnavailable, Err: fmt.Errorf("serving at %s: %w", path, err)}
 		}
-		s.listeners = append(s.listeners, served{bounded(l), "unix:" + path})
+		s.listeners = append(s.listeners, served{s.bounded(l), "unix:" + path})
 	}
-	address := s.flags.listen
+	address := s.Listen
 	if address == "" {
-		address = s.config.Serve.Listen
+		address = s.Config.Serve.Listen
 	}
-	if address == none {
+	if address == None {
 		if len(s.listeners) == 0 {
 			return usagef("--listen none and --socket none leave nothing to serve at")
 		}
@@ -125,7 +97,7 @@ func (s *server) listen(ctx context.Context) error {
 		if errors.Is(err, syscall.EADDRINUSE) {
 			err = fmt.Errorf("%w; stop what listens there, or give another address as --listen (none is the socket alone)", err)
 		}
-		return errors.Join(&statusError{Status: launcher.StatusUnavailable, Err: err}, s.close())
+		return errors.Join(&compose.Error{Status: run.StatusUnavailable, Err: err}, s.close())
 	}
 	return s.addTCP(l)
 }
@@ -140,7 +112,7 @@ func tcpOf(address string) string {
 }
 
 // addTCP adds a listener, behind TLS where the operator has a certificate.
-func (s *server) addTCP(l net.Listener) error {
+func (s *Server) addTCP(l net.Listener) error {
 	scheme := "http"
 	cfg, err := s.tls()
 	if err != nil {
@@ -150,7 +122,7 @@ func (s *server) addTCP(l net.Listener) error {
 	if tcp, is := l.Addr().(*net.TCPAddr); is {
 		s.wired.port = uint16(tcp.Port) // the one that was given where any would do
 	}
-	l = bounded(l) // beneath TLS, by which the server knows its connections
+	l = s.bounded(l) // beneath TLS, by which the server knows its connections
 	if cfg != nil {
 		scheme, l = "https", tls.NewListener(l, cfg)
 	}
@@ -159,15 +131,12 @@ func (s *server) addTCP(l net.Listener) error {
 }
 
 // socketPath is where the socket lies.
-func (s *server) socketPath() string {
-	if s.flags.socket != "" {
-		return s.flags.socket
+func (s *Server) socketPath() string {
+	if s.Socket != "" {
+		return s.Socket
 	}
-	return filepath.Join(runDir(s.at), serveSocket)
+	return home.ServeSocket(s.Home.Dir())
 }
-
-// serveSocket is the name of the socket in the home's folder of sockets.
-const serveSocket = "serve.sock"
 
 // listenAt listens at a path where nobody does. What a service that was killed
 // left there is taken away; nothing else is.
@@ -204,9 +173,9 @@ func listenAt(ctx context.Context, path string) (net.Listener, error) {
 const firstPassed = 3
 
 // passed takes the listeners that the service manager opened, if it did.
-func (s *server) passed() (bool, error) {
-	n, err := strconv.Atoi(s.app.getenv("LISTEN_FDS"))
-	if err != nil || n <= 0 || s.app.getenv("LISTEN_PID") != strconv.Itoa(os.Getpid()) {
+func (s *Server) passed() (bool, error) {
+	n, err := strconv.Atoi(s.Env("LISTEN_FDS"))
+	if err != nil || n <= 0 || s.Env("LISTEN_PID") != strconv.Itoa(os.Getpid()) {
 		return false, nil
 	}
 	for fd := firstPassed; fd < firstPassed+n; fd++ {
@@ -215,13 +184,13 @@ func (s *server) passed() (bool, error) {
 		l, err := net.FileListener(f)
 		f.Close()
 		if err != nil {
-			return false, errors.Join(&statusError{
-				Status: launcher.StatusUnavailable,
+			return false, errors.Join(&compose.Error{
+				Status: run.StatusUnavailable,
 				Err:    fmt.Errorf("taking descriptor %d from the service manager: %w", fd, err),
 			}, s.close())
 		}
 		if l.Addr().Network() == "unix" {
-			s.listeners = append(s.listeners, served{bounded(l), "unix:" + l.Addr().String()})
+			s.listeners = append(s.listeners, served{s.bounded(l), "unix:" + l.Addr().String()})
 			continue
 		}
 		if err := s.mayListen(l.Addr().String()); err != nil {
@@ -235,7 +204,7 @@ func (s *server) passed() (bool, error) {
 }
 
 // close closes the listeners.
-func (s *server) close() error {
+func (s *Server) close() error {
 	var errs []error
 	for _, l := range s.listeners {
 		if err := l.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
