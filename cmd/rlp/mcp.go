@@ -15,6 +15,7 @@ import (
 	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/compose"
 	"runloop.dev/rlp/launcher/servers"
+	"runloop.dev/rlp/launcher/terminal"
 )
 
 func (a *app) mcpCommand() *cobra.Command {
@@ -149,7 +150,7 @@ func (a *app) agreed(ctx context.Context, name string) (bool, error) {
 	}
 	fmt.Fprint(a.stderr, "accept? [y/N] ")
 	word, err := unlessOver(ctx, func() ([]byte, error) {
-		line, err := compose.ReadLine(a.stdin)
+		line, err := terminal.ReadLine(a.stdin)
 		return []byte(strings.ToLower(strings.TrimSpace(line))), err
 	})
 	if ctx.Err() != nil {

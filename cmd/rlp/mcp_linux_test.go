@@ -36,7 +36,7 @@ func TestAcceptingAsks(t *testing.T) {
 			t.Fatal(err)
 		}
 		h.pins()
-		keyboard, tty := terminal(t)
+		keyboard, tty := ownTerminal(t)
 		if _, err := keyboard.WriteString(answer); err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +61,7 @@ func TestAcceptingAsks(t *testing.T) {
 func TestAcceptingIsInterrupted(t *testing.T) {
 	h := emptyHouse(t)
 	h.pins()
-	_, tty := terminal(t)
+	_, tty := ownTerminal(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out bytes.Buffer

@@ -13,7 +13,7 @@ import (
 
 // On a terminal records are shown by a pager, in lines of a page.
 func TestRecordsOnATerminalFitAPage(t *testing.T) {
-	_, tty := terminal(t)
+	_, tty := ownTerminal(t)
 	shown := filepath.Join(t.TempDir(), "shown")
 	a := &app{environment: environment{
 		env: []string{"PAGER=cat >" + shown, "PATH=" + os.Getenv("PATH")}, stdout: tty, stderr: os.Stderr,

@@ -86,7 +86,7 @@ func TestTop(t *testing.T) {
 	}
 	c := exec.Command("rlp", "top")
 	c.Env = append(h.env, "TERM=xterm-256color", "NO_COLOR=1")
-	f, tty := terminal(t)
+	f, tty := ownTerminal(t)
 	if err := unix.IoctlSetWinsize(int(tty.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80}); err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 
 // terminal is a terminal of the test's own: what is typed at the keyboard, and
 // what a program reads.
-func terminal(t *testing.T) (keyboard, tty *os.File) {
+func ownTerminal(t *testing.T) (keyboard, tty *os.File) {
 	t.Helper()
 	keyboard, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
@@ -65,7 +65,7 @@ func onScreen(t *testing.T, keyboard, tty *os.File) string {
 }
 
 func TestTypingIsHidden(t *testing.T) {
-	keyboard, tty := terminal(t)
+	keyboard, tty := ownTerminal(t)
 	if !isTTY(tty) || !echoes(t, tty) {
 		t.Fatal("control: a terminal shows what is typed")
 	}
@@ -105,7 +105,7 @@ func TestTypingIsHidden(t *testing.T) {
 }
 
 func TestHiddenTypingEndsWithTheCommand(t *testing.T) {
-	_, tty := terminal(t)
+	_, tty := ownTerminal(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { _, err := readHidden(ctx, tty); done <- err }()

@@ -13,7 +13,12 @@ type doors map[string]string
 // packages is the drawing. A package that is not in it does not belong to the
 // project; "agents/*" stands for each folder in agents.
 var packages = map[string]drawing{
+	"launcher/terminal": {6, doors{
+		"hostcalls":               "what a question is",
+		"internal/base/printable": "words of agents steer no terminal",
+	}},
 	"launcher/compose": {7, doors{
+		"launcher/terminal":            "asks the operator",
 		"bundles":                      "opens what it is told to launch",
 		"caps":                         "prints grants and changes, explains requests",
 		"caps/policy":                  "reads overrides, flags and what lint looks at",
@@ -33,7 +38,7 @@ var packages = map[string]drawing{
 		"internal/effect/model":        "gives the calls their models",
 		"internal/effect/model/remote": "starts that process, or is it",
 		"internal/base/pii":            "masks what leaves the store",
-		"internal/base/printable":      "a question at the terminal is shown as it is",
+		"internal/base/printable":      "what went wrong is one line",
 		"internal/record/runlog":       "opens the logs",
 		"internal/base/schema":         "checks what goes to attached tools and comes back",
 		"internal/base/tomlfile":       "prints the place of what is wrong in a file",
@@ -132,6 +137,7 @@ var packages = map[string]drawing{
 		"launcher/lint":                   "prints what it finds",
 		"launcher/run":                    "prints plans",
 		"launcher/doctor":                 "prints what is wrong",
+		"launcher/terminal":               "reads a line of an answer",
 		"launcher/servers":                "prints which servers there are, and what changed",
 		"launcher/runs":                   "prints which runs there were",
 		"secrets":                         "picks the provider",
@@ -797,7 +803,8 @@ var outside = map[string][]owner{
 	},
 	"golang.org/x/sys/unix": {
 		{"launcher/auditlog", false, "may the home be written, links in what is copied"},
-		{"launcher/compose", false, "has a file changed, is anything typed at the terminal"},
+		{"launcher/compose", false, "has a file changed"},
+		{"launcher/terminal", false, "is anything typed at the terminal"},
 		{"internal/serve/access", false, "who is at the other end of a connection"},
 		{"internal/engine/meter", true, "what a guest costs is measured in its thread's processor time"},
 		{"internal/effect/model/remote", false, "a child inherits no descriptor"},
@@ -972,6 +979,7 @@ var guarded = map[string][]owner{
 		{"kb/journal", false, "the mapped journal"},
 	},
 	"os": {
+		{"launcher/terminal", false, "the terminal"},
 		{"internal/serve/server", false, "the socket and its lock"},
 		{"launcher/doctor", false, "looks at the home"},
 		{"internal/serve/host", false, "is the home still there, what is installed, paths of requests"},
@@ -1092,6 +1100,7 @@ var clockOwners = []owner{
 	{"internal/effect/model/providers", false, "no wait that ends after the deadline"},
 	{"internal/effect/model/remote", false, "tells the child what is left of the deadline"},
 	{"cmd/rlp", false, "the clock is chosen here"},
+	{"launcher/terminal", false, "until when a person may answer"},
 	{"agents/*", false, "asks the clock that it was granted"},
 	{"internal/engine/guest", false, "the deadline is the host's, measured in host time"},
 	{"internal/effect/jail", false, "a time of now, where the system has no word for it"},

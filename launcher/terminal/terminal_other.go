@@ -1,6 +1,6 @@
 //go:build !linux
 
-package compose
+package terminal
 
 import "errors"
 
