@@ -156,7 +156,8 @@ sizes: ## write how large each package is into ARCHITECTURE.md
 
 .PHONY: screenshots
 screenshots: ## take the pictures of docs/console.md again (needs chromium)
-	RLP_SCREENSHOTS=$(CURDIR)/docs $(GO) test -count=1 -run '^TestScreenshots$$' ./internal/serve/console
+	mkdir -p docs/console
+	RLP_SCREENSHOTS=$(CURDIR)/docs/console $(GO) test -count=1 -run '^TestScreenshots$$' ./internal/serve/console
 
 # The engine's compiler is one goroutine's work and twenty times slower under the
 # detector: it is left out. What calls a guest and what a guest calls is not, nor

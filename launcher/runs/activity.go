@@ -74,7 +74,7 @@ type Health struct {
 }
 
 // mostRecent bounds how many endings are told of an agent.
-const mostRecent = 12
+const mostRecent = 10
 
 // An Ending is how one run ended.
 type Ending struct {

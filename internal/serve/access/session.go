@@ -229,28 +229,46 @@ func localPath(next string) string {
 
 // loginPage is the form. It needs nothing from elsewhere and runs nothing.
 func (a *Access) loginPage(w http.ResponseWriter, status int, next, message string) {
+	sum := sha256.Sum256([]byte(loginStyle))
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Cache-Control", "no-store")
-	h.Set("Content-Security-Policy",
-		"default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'")
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+
+		"'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "same-origin")
 	w.WriteHeader(status)
 	if message != "" {
-		message = `<p role="alert">` + html.EscapeString(message) + `</p>`
+		message = `<p class="bad" role="alert">` + html.EscapeString(message) + `</p>`
 	}
-	fmt.Fprintf(w, loginHTML, message, html.EscapeString(localPath(next)))
+	fmt.Fprintf(w, loginHTML, loginStyle, message, html.EscapeString(localPath(next)))
 }
 
+// loginStyle is that of the console's pages, as far as one form needs it.
+const loginStyle = `:root{color-scheme:light dark;--paper:#fbfaf7;--raised:#fff;--line:#e0dcd2;--ink:#1f1e1b;--soft:#625d54;
+--bad:#a32a22;--bad-paper:#fbe9e6;--accent:#20513f;--on:#fff}
+@media (prefers-color-scheme:dark){:root{--paper:#161715;--raised:#1d1f1c;--line:#363934;--ink:#ebe8e0;--soft:#a9a598;
+--bad:#f2a097;--bad-paper:#3a201d;--accent:#93d1b4;--on:#10201a}}
+*{box-sizing:border-box}
+body{font:1rem/1.55 system-ui,sans-serif;margin:0;padding:1rem;background:var(--paper);color:var(--ink)}
+main{max-width:27rem;margin:10vh auto 0;background:var(--raised);border:1px solid var(--line);border-radius:12px;
+padding:.5rem 1.5rem 1rem}
+h1{font-size:1.5rem;margin:1rem 0}
+label{font-weight:600}
+input,button{font:inherit;width:100%;padding:.55rem .7rem;margin:.3rem 0 1rem;border:1px solid var(--soft);
+border-radius:7px;background:var(--paper);color:var(--ink)}
+button{background:var(--accent);border-color:var(--accent);color:var(--on);font-weight:600;cursor:pointer}
+:focus-visible{outline:3px solid var(--accent);outline-offset:2px}
+p{color:var(--soft)}
+.bad{color:var(--bad);background:var(--bad-paper);border-radius:7px;padding:.5rem .8rem}`
+
 const loginHTML = `<!doctype html>
-<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>rlp: log in</title>
-<style>:root{color-scheme:light dark}body{font:1rem/1.5 system-ui,sans-serif;max-width:28rem;margin:4rem auto;padding:0 1rem}
-input,button{font:inherit;width:100%%;box-sizing:border-box;padding:.5rem;margin:.25rem 0 1rem}</style>
-<main><h1>rlp</h1>%s
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
+<title>Log in · rlp</title>
+<style>%s</style>
+<main><h1>Log in to rlp</h1>%s
 <form method="post" action="/login"><label for="token">Token</label>
 <input id="token" name="token" type="password" autocomplete="current-password" spellcheck="false" required>
 <input type="hidden" name="next" value="%s"><button>Log in</button></form>
-<p>The operator makes a token with <code>rlp token new</code>. On the machine itself nobody needs one who is the user that runs the service.</p></main></html>
+<p>The operator makes a token with <code>rlp token new</code>. On the machine itself, the user that runs the service needs none.</p></main></html>
 `

@@ -1,8 +1,10 @@
 package access
 
 import (
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/base64"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -238,6 +240,13 @@ func TestTheForm(t *testing.T) {
 	if w.Code != 200 || strings.Contains(w.Body.String(), "<script>") ||
 		!strings.Contains(w.Header().Get("Content-Security-Policy"), "default-src 'none'") {
 		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	_, style, _ := strings.Cut(w.Body.String(), "<style>")
+	style, _, _ = strings.Cut(style, "</style>")
+	sum := sha256.Sum256([]byte(style)) // a browser takes that style, and no other
+	if csp := w.Header().Get("Content-Security-Policy"); strings.Contains(csp, "unsafe") ||
+		!strings.Contains(csp, "style-src 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'") {
+		t.Errorf("the policy of the form is %s", csp)
 	}
 	if w := visit(t, h, request(t)); w.Code != http.StatusUnauthorized {
 		t.Errorf("%d", w.Code)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 
 	"runloop.dev/rlp/internal/serve/service"
 	"runloop.dev/rlp/kb"
@@ -92,6 +93,9 @@ func (c *console) compare(ctx context.Context, log service.Log, d *shownCompare)
 	d.Diff, err = runs.Comparison{Log: log, Now: c.Now(), Most: compareRecords}.Of(ctx, d.With, d.Of)
 	if err != nil {
 		return err
+	}
+	if !slices.ContainsFunc(d.Others, func(o otherRun) bool { return o.Chosen }) { // of another agent, or later
+		d.Others = slices.Insert(d.Others, 0, otherRun{d.A, true})
 	}
 	d.Calls, d.More = clip(d.Calls, mostDiffs)
 	d.Sides = []comparedAt{{d.A, "Before"}, {d.B, "This run"}}

@@ -108,7 +108,7 @@ func TestCompare(t *testing.T) {
 	_, body = get(t, h, "/ui/compare?of="+runID(202)+"&with="+runID(202), nil)
 	want(t, body, "answered alike")
 	_, body = get(t, h, "/ui/compare?of="+runID(201)+"&with="+runID(202), nil)
-	want(t, body, "3 differences")
+	want(t, body, "3 differences", `value="`+runID(202)+`" selected`)
 	host.log.runs = host.log.runs[:1]
 	_, body = get(t, h, "/ui/compare?of="+runID(202), nil)
 	want(t, body, "None of the runs shortly before it")
