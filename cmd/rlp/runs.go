@@ -88,7 +88,7 @@ func printRun(a *app, l *runs.Line) {
 	if !l.Ended() {
 		allowed, denied = "-", "-"
 	}
-	fmt.Fprintf(a.stdout, runRow, runs.Short(l.RunID), runs.End(printable(l.Agent), 24), printable(l.Outcome), allowed,
+	fmt.Fprintf(a.stdout, runRow, runs.Short(l.RunID), printable(l.Agent), printable(l.Outcome), allowed,
 		denied, runs.Took(l.WallMS), l.Began.Local().Format("2006-01-02 15:04:05"))
 }
 

@@ -19,6 +19,7 @@ type RunQuery struct {
 	Before string `cbor:"1,keyasint,omitempty"` // only runs that began before the run of this id; "": from the newest
 	Agent  string `cbor:"2,keyasint,omitempty"`
 	Limit  int    `cbor:"3,keyasint,omitempty"` // 0: all
+	Names  bool   `cbor:"4,keyasint,omitempty"` // only RunID of each, of every agent: no record is read
 }
 
 // A RunSummary is a run as its first and its last record tell it.
@@ -53,7 +54,7 @@ func (s *Client) Runs(ctx context.Context, q RunQuery) iter.Seq2[RunSummary, err
 	return func(yield func(RunSummary, error) bool) {
 		left, limited := q.Limit, q.Limit > 0
 		for {
-			r, err := wire.Ask(ctx, s.asker, &runsRequest{Before: q.Before, Agent: q.Agent, Limit: left})
+			r, err := wire.Ask(ctx, s.asker, &runsRequest{Before: q.Before, Agent: q.Agent, Limit: left, Names: q.Names})
 			if err != nil {
 				yield(RunSummary{}, fmt.Errorf("reading the runs of the log: %w", err))
 				return
@@ -90,6 +91,9 @@ func (q *runsRequest) Do(ctx context.Context, l *Log) (*runsAnswer, error) {
 		return nil, wire.Invalidf("a limit of %d", q.Limit)
 	}
 	most := pageRuns
+	if q.Names {
+		most = stepRuns
+	}
 	if q.Limit > 0 {
 		most = min(most, q.Limit)
 	}
@@ -122,6 +126,10 @@ func (q *runsRequest) Do(ctx context.Context, l *Log) (*runsAnswer, error) {
 		}
 		at = db.Named(spaceRun, run) // before all of its entries
 		r.Next = run
+		if q.Names {
+			r.Runs = append(r.Runs, RunSummary{RunID: run})
+			continue
+		}
 		s, found, err := l.summary(txn, it.Item(), run, q.Agent, pruned)
 		if err != nil {
 			return nil, errors.Join(ctx.Err(), err)

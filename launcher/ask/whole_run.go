@@ -3,6 +3,7 @@ package ask
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -10,25 +11,49 @@ import (
 	"runloop.dev/rlp/launcher/run"
 )
 
-// wholeID is the length of a run's id.
-const wholeID = 36
+// WholeID is the length of a run's id.
+const WholeID = 36
+
+// Runs is a log that runs are looked for in: see [kb.Store].
+type Runs interface {
+	Runs(ctx context.Context, q kb.RunQuery) iter.Seq2[kb.RunSummary, error]
+}
 
 // WholeRun finds the run that the beginning or the end of an id means, as any page,
-// list or message prints it.
-func WholeRun(ctx context.Context, s *kb.Store, id string) (string, error) {
-	if id == "" || len(id) >= wholeID {
+// list or message prints it, among those of the log and others. An id that is whole
+// is not looked for.
+func WholeRun(ctx context.Context, log Runs, id string, others ...string) (string, error) {
+	if id == "" || len(id) >= WholeID {
 		return id, nil
 	}
-	var ids []string
-	for r, err := range s.Glances(ctx, kb.Filter{}) { // a damaged log says so, and completes nothing
-		if err != nil {
-			return "", err
-		}
-		if len(ids) == 0 || string(r.Run) != ids[len(ids)-1] {
-			ids = append(ids, string(r.Run))
-		}
+	began, err := runIDs(ctx, log, id, slices.Clone(others)) // ids are in order: these are found at once
+	if err != nil || slices.ContainsFunc(began, func(s string) bool { return strings.HasPrefix(s, id) }) {
+		return oneRun(id, began, err)
+	}
+	all, err := runIDs(ctx, log, "", slices.Clone(others))
+	return oneRun(id, all, err)
+}
+
+func oneRun(id string, ids []string, err error) (string, error) {
+	if err != nil { // a damaged log says so, and completes nothing
+		return "", err
 	}
 	return OneID("run", id, "rlp runs", ids)
+}
+
+// runIDs adds the ids of the runs of the log that begin with a text.
+func runIDs(ctx context.Context, log Runs, begin string, ids []string) ([]string, error) {
+	behind := begin + strings.Repeat("~", WholeID-len(begin)) // sorts behind all that begin so
+	for r, err := range log.Runs(ctx, kb.RunQuery{Before: behind, Names: true}) {
+		if err != nil {
+			return nil, err
+		}
+		if !strings.HasPrefix(r.RunID, begin) {
+			break
+		}
+		ids = append(ids, r.RunID)
+	}
+	return ids, nil
 }
 
 // OneID is the one of ids, each a thing of a kind, that given means: the whole of

@@ -267,6 +267,7 @@ var packages = map[string]drawing{
 		"internal/effect/environ":  "what a program may be given of a variable",
 	}},
 	"internal/serve/service": {10, doors{
+		"launcher/ask":          "finds the run that a part of an id means",
 		"caps":                  "what narrows a caller is layers",
 		"internal/record/audit": "records are what callers follow",
 		"internal/base/guard":   "a run that breaks harms no other",

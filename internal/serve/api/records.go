@@ -25,7 +25,7 @@ const (
 )
 
 // filterOf reads the parameters of GET /audit.
-func (s *server) filterOf(r *http.Request) (f kb.Filter, limit uint64, err error) {
+func (s *server) filterOf(r *http.Request, c *service.Caller) (f kb.Filter, limit uint64, err error) {
 	v := r.URL.Query()
 	var problems service.FieldErrors
 	wrong := func(field, why string) {
@@ -39,8 +39,8 @@ func (s *server) filterOf(r *http.Request) (f kb.Filter, limit uint64, err error
 		}
 		f.Cap = name
 	}
-	if f.Run != "" && !isRunID(f.Run) {
-		wrong("run", "must be the id of a run")
+	if f.Run != "" && !isPartOfID(f.Run) {
+		wrong("run", "must be the id of a run, or the beginning or the end of one")
 	}
 	if f.Decision != "" && f.Decision != "allow" && f.Decision != "deny" {
 		wrong("decision", "must be allow or deny")
@@ -67,7 +67,10 @@ func (s *server) filterOf(r *http.Request) (f kb.Filter, limit uint64, err error
 	if len(problems) > 0 {
 		return f, 0, problems
 	}
-	return f, limit, nil
+	if f.Run != "" {
+		f.Run, err = service.WholeRun(r.Context(), s.Service, s.Host, c, f.Run)
+	}
+	return f, limit, err
 }
 
 // since is a time, or one so long ago.
@@ -97,7 +100,7 @@ const searchTime = time.Second
 
 // getAudit answers with records of the log in order, as rlp audit export has them.
 func (s *server) getAudit(w http.ResponseWriter, r *http.Request, c *service.Caller) error {
-	f, limit, err := s.filterOf(r)
+	f, limit, err := s.filterOf(r, c)
 	if err != nil {
 		return err
 	}

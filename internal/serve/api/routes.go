@@ -143,7 +143,7 @@ func logRoutes() []route {
 		{
 			method: "GET", path: "/audit", summary: "Records of the log, in order", may: see, serve: (*server).getAudit,
 			query: []parameter{
-				{"run", "of this run"},
+				{"run", "of this run: its id, or the beginning or the end of one"},
 				{"agent", "of this agent"},
 				{"family", "decisions on this family, such as fs or fs.read"},
 				{"decision", "allow or deny"},

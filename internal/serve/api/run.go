@@ -127,7 +127,7 @@ func (s *server) accepted(w http.ResponseWriter, r *http.Request, st service.Sta
 
 // postCancel ends a run that the caller may end.
 func (s *server) postCancel(w http.ResponseWriter, r *http.Request, c *service.Caller) error {
-	id, err := runID(r)
+	id, err := runID(s, r, c)
 	if err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ const mostInput = 8 << 20
 
 // postInput gives a run the input of its next turn.
 func (s *server) postInput(w http.ResponseWriter, r *http.Request, c *service.Caller) error {
-	id, err := runID(r)
+	id, err := runID(s, r, c)
 	if err != nil {
 		return err
 	}

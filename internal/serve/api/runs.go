@@ -22,23 +22,31 @@ const (
 	reachRuns = 5000
 )
 
-// runID is the run that a path names.
-func runID(r *http.Request) (string, error) {
+// runID is the run that a path names, by its id or the beginning or the end of it.
+func runID(s *server, r *http.Request, c *service.Caller) (string, error) {
 	id := r.PathValue("id")
-	if !isRunID(id) {
+	if !isPartOfID(id) {
 		return "", &failure{
 			Status: http.StatusNotFound, Code: "not_found",
 			Text: "this is no id of a run; one looks like 019ab0de-79ea-74f8-9d3e-6d0c3f0a1b2c, and GET /runs lists them",
 		}
 	}
+	id, err := service.WholeRun(r.Context(), s.Service, s.Host, c, id)
 	noteOf(r).run = id
-	return id, nil
+	return id, err
 }
 
 // isRunID reports whether s has the form of a run's id.
 func isRunID(s string) bool {
 	return len(s) == 36 && s[8] == '-' && s[13] == '-' && s[18] == '-' && s[23] == '-' &&
 		isHex(strings.ReplaceAll(s, "-", ""), 32)
+}
+
+// isPartOfID reports whether s may be the beginning or the end of a run's id.
+func isPartOfID(s string) bool {
+	part := strings.TrimPrefix(s, "…") // as pages print an end
+	digits := strings.ReplaceAll(part, "-", "")
+	return isRunID(part) || len(part) < 36 && digits != "" && isHex(digits, len(digits))
 }
 
 // number reads a parameter that counts something.
@@ -220,7 +228,7 @@ type one struct {
 
 // getRun tells what is known of a run, and its report while that is kept.
 func (s *server) getRun(w http.ResponseWriter, r *http.Request, c *service.Caller) error {
-	id, err := runID(r)
+	id, err := runID(s, r, c)
 	if err != nil {
 		return err
 	}

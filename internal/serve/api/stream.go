@@ -166,7 +166,7 @@ func resumed(r *http.Request) (uint64, error) {
 
 // getRunEvents follows the records of a run.
 func (s *server) getRunEvents(w http.ResponseWriter, r *http.Request, c *service.Caller) error {
-	id, err := runID(r)
+	id, err := runID(s, r, c)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -53,6 +54,14 @@ func (c *console) auditPage(r *http.Request, caller *service.Caller) (*view, err
 	f, err := c.filter(&s)
 	if err != nil {
 		return nil, err
+	}
+	if s.Run != "" {
+		if f.Run, err = c.runOf(r, caller, s.Run); errors.Is(err, service.ErrNotFound) {
+			err = &badRequest{"there is no such run: run is the id of one, or the beginning or the end of it"}
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	log, err := c.Host.Log(r.Context(), caller)
 	if err != nil {
@@ -125,8 +134,6 @@ func (c *console) filter(s *auditSearch) (kb.Filter, error) {
 		f.Cap, _, known = caps.AuditWord(s.Cap)
 	}
 	switch {
-	case s.Run != "" && !(whole(s.Run, lowerHex) && len(s.Run) == 36):
-		return f, &badRequest{"run is a whole run id, such as 0198d2c4-7f1e-7abc-8def-0123456789ab"}
 	case s.Agent != "" && !whole(s.Agent, nameLetter):
 		return f, &badRequest{"agent is the name of an agent, such as notes_digest"}
 	case !known:

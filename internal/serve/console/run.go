@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"runloop.dev/rlp/internal/record/audit"
@@ -51,9 +52,9 @@ type shownRun struct {
 }
 
 func (c *console) runPage(r *http.Request, caller *service.Caller) (*view, error) {
-	id := r.PathValue("id")
-	if !whole(id, lowerHex) || len(id) != 36 {
-		return nil, service.ErrNotFound
+	id, err := c.runOf(r, caller, r.PathValue("id"))
+	if err != nil {
+		return nil, err
 	}
 	d := &shownRun{runRow: runRow{ID: id}, Only: r.URL.Query().Get("show"), Records: auditLink(id), First: runLink(id)}
 	if d.Only != "" && d.Only != "denied" {
@@ -88,6 +89,20 @@ func (c *console) runPage(r *http.Request, caller *service.Caller) (*view, error
 		}
 	}
 	return &view{Page: "run", Title: d.Agent + " " + shortID(id), Nav: "runs", Data: d}, nil
+}
+
+// runOf is the run that text means: its id, or the beginning or the end of one.
+func (c *console) runOf(r *http.Request, caller *service.Caller, text string) (string, error) {
+	text = strings.TrimPrefix(text, "…") // as pages print an end
+	if text == "" || !whole(text, lowerHex) || len(text) > ask.WholeID {
+		return "", service.ErrNotFound
+	}
+	id, err := service.WholeRun(r.Context(), c.Runs, c.Host, caller, text)
+	var several service.FieldErrors
+	if errors.As(err, &several) {
+		return "", &badRequest{several[0].Why}
+	}
+	return id, err
 }
 
 func cursor(text string) (uint64, error) {
@@ -280,7 +295,10 @@ func indented(doc json.RawMessage) json.RawMessage {
 }
 
 func (c *console) cancelRun(r *http.Request, caller *service.Caller) (*view, error) {
-	id := r.PathValue("id")
+	id, err := c.runOf(r, caller, r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
 	if err := c.Runs.Cancel(r.Context(), caller, id); err != nil {
 		return nil, err
 	}

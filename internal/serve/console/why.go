@@ -60,10 +60,13 @@ func (c *console) named(ctx context.Context, caller *service.Caller, id, target 
 }
 
 func (c *console) whyPage(r *http.Request, caller *service.Caller) (*view, error) {
-	id := r.PathValue("id")
 	seq, err := cursor(r.PathValue("seq"))
-	if err != nil || seq == 0 || !whole(id, lowerHex) || len(id) != 36 {
+	if err != nil || seq == 0 {
 		return nil, service.ErrNotFound
+	}
+	id, err := c.runOf(r, caller, r.PathValue("id"))
+	if err != nil {
+		return nil, err
 	}
 	d, err := c.why(r, caller, id, seq)
 	if err != nil {

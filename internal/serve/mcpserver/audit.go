@@ -87,6 +87,12 @@ func (ss *session) readAudit(ctx context.Context, c *service.Caller, p []byte) (
 	if a.Limit < 1 || a.Limit > mostRecords {
 		return nil, wrongf("limit: from 1 to %d", mostRecords)
 	}
+	if len(a.RunID) > mostID {
+		return nil, wrongf("run_id is too long")
+	}
+	if a.RunID, err = service.WholeRun(ctx, ss.of.opt.Service, ss.of.opt.Host, c, a.RunID); err != nil {
+		return nil, wrongRun(err)
+	}
 	log, err := ss.of.opt.Host.Log(ctx, c)
 	if err != nil {
 		return nil, err

@@ -33,6 +33,9 @@ func (ss *session) readExplain(ctx context.Context, c *service.Caller, p []byte)
 		return nil, wrongf("run_id, agent or capability is too long")
 	}
 	if a.RunID != "" {
+		if a.RunID, err = service.WholeRun(ctx, ss.of.opt.Service, ss.of.opt.Host, c, a.RunID); err != nil {
+			return nil, wrongRun(err)
+		}
 		if err := ss.asked(ctx, c, &a); err != nil {
 			return nil, err
 		}

@@ -25,7 +25,7 @@ type reader struct {
 }
 
 const (
-	runField   = `"run_id":{"type":"string","description":"the id of a run"}`
+	runField   = `"run_id":{"type":"string","description":"the id of a run, or the beginning or the end of one"}`
 	agentField = `"agent":{"type":"string","description":"the name of an agent"}`
 )
 

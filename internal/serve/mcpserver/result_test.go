@@ -40,6 +40,14 @@ func TestOddResultsEndNoSession(t *testing.T) {
 	}
 	r := call(t, cs, "says", nil)
 	shown := structure(t, call(t, cs, "rlp_run", map[string]any{"run_id": r.Meta["runloop.dev/run_id"]}))
+	id, _ := r.Meta["runloop.dev/run_id"].(string)
+	for _, part := range []string{id[len(id)-8:], "…" + id[len(id)-8:], id[:35]} { // as other pages print it
+		if got := structure(t, call(t, cs, "rlp_run", map[string]any{"run_id": part})); got != shown {
+			t.Errorf("%s: %s", part, got)
+		}
+	}
+	none := call(t, cs, "rlp_run", map[string]any{"run_id": "ffff0000"})
+	has(t, textOf(none), "there is no such run")
 	for _, printed := range []string{textOf(r), shown} {
 		if !strings.Contains(printed, "[2J") || strings.Contains(printed, "\x1b") || strings.Contains(printed, `\u001b`) ||
 			strings.Contains(printed, "\u202e") {

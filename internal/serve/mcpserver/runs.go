@@ -146,6 +146,9 @@ func (ss *session) readRun(ctx context.Context, c *service.Caller, p []byte) (an
 	if a.RunID == "" || len(a.RunID) > mostID {
 		return nil, wrongf("run_id: the id of a run; rlp_runs lists them")
 	}
+	if a.RunID, err = service.WholeRun(ctx, ss.of.opt.Service, ss.of.opt.Host, c, a.RunID); err != nil {
+		return nil, wrongRun(err)
+	}
 	d := &runDocument{Denials: []*denial{}}
 	switch r, err := ss.of.opt.Service.Run(ctx, c, a.RunID); {
 	case err == nil:
@@ -176,6 +179,18 @@ func (ss *session) readRun(ctx context.Context, c *service.Caller, p []byte) (an
 
 // mostID bounds what may be an id.
 const mostID = 64
+
+// wrongRun is why a text names no run, or more than one.
+func wrongRun(err error) error {
+	var several service.FieldErrors
+	switch {
+	case errors.As(err, &several):
+		return wrongf("%s", several)
+	case errors.Is(err, service.ErrNotFound):
+		return wrongf("run_id: there is no such run; rlp_runs lists them")
+	}
+	return err
+}
 
 // reported adds what the report of a run says, if it is still kept.
 func (d *runDocument) reported(r *service.Run) {
