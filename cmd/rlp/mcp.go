@@ -36,7 +36,7 @@ difference and accepted it.`,
 		Args:    cobra.NoArgs,
 		RunE:    func(c *cobra.Command, _ []string) error { return a.mcpServe(c.Context()) },
 	}
-	c.AddCommand(a.mcpListCommand(), a.mcpAcceptCommand(), a.mcpWrapCommand())
+	c.AddCommand(a.mcpListCommand(), a.mcpAcceptCommand(), a.mcpWrapCommand(), a.mcpAdoptCommand())
 	return c
 }
 

@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -60,15 +62,21 @@ func (w *wrapped) file(name, text string) {
 // server itself.
 func (w *wrapped) client(kind string, args ...string) *mcp.ClientSession {
 	w.t.Helper()
+	c := exec.Command(w.tool, kind)
+	if len(args) > 0 {
+		c = exec.Command("rlp", slices.Concat([]string{"mcp", "wrap", "hub"}, args[1:], []string{"--", w.tool, kind})...)
+	}
+	return w.started(c)
+}
+
+// started is the client of the server that a command starts.
+func (w *wrapped) started(c *exec.Cmd) *mcp.ClientSession {
+	w.t.Helper()
 	opt := w.opt
 	opt.LoggingMessageHandler = func(_ context.Context, r *mcp.LoggingMessageRequest) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.notices = append(w.notices, fmt.Sprint(r.Params.Data))
-	}
-	c := exec.Command(w.tool, kind)
-	if len(args) > 0 {
-		c = exec.Command("rlp", slices.Concat([]string{"mcp", "wrap", "hub"}, args[1:], []string{"--", w.tool, kind})...)
 	}
 	c.Env, c.Stderr, c.Dir = w.env, &w.said, "/"
 	client := mcp.NewClient(&mcp.Implementation{Name: w.name, Version: "1"}, &opt)
@@ -388,4 +396,67 @@ func TestWhatAWrappedServerIsGiven(t *testing.T) {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}
+}
+
+// A client whose settings were adopted starts its server through rlp, which gives it
+// the token that is in the file no more; undone, the settings are what they were.
+func TestAnAdoptedClientStartsItsServer(t *testing.T) {
+	t.Parallel()
+	w := wrappedHome(t)
+	path := filepath.Join(w.work, ".cursor", "mcp.json")
+	const token = "tok-4eC39HqLyjWDarjtT1zdp7dc"
+	text := `{"mcpServers": {"My Hub": {"command": "` + w.tool + `", "args": ["rich"], "env": {"HUB_TOKEN": "` + token +
+		`", "GREETING": "hello"}}}}`
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	adopt := func(status int, args ...string) string {
+		t.Helper()
+		r := start(t, w.env, "rlp", append([]string{"mcp", "adopt", path}, args...)...)
+		if r.code != status || strings.Contains(r.stdout+r.stderr, token) {
+			t.Errorf("%v: %+v", args, r)
+		}
+		return r.stdout
+	}
+	if shown := adopt(0); !strings.Contains(shown, "nothing is changed yet") || !strings.Contains(shown, `+ `) {
+		t.Errorf("%s", shown)
+	}
+	adopt(65, "--write") // there is no vault
+	if now, err := os.ReadFile(path); err != nil || string(now) != text {
+		t.Errorf("%s, %v", now, err)
+	}
+	if r := start(t, w.env, "rlp", "secrets", "init"); r.code != 0 {
+		t.Fatalf("%+v", r)
+	}
+	adopt(0, "--write")
+	var now struct {
+		Servers map[string]struct {
+			Command string            `json:"command"`
+			Args    []string          `json:"args"`
+			Env     map[string]string `json:"env"`
+		} `json:"mcpServers"`
+	}
+	data, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(data, &now)
+	}
+	hub := now.Servers["My Hub"]
+	if err != nil || strings.Contains(string(data), token) || hub.Env["GREETING"] != "hello" {
+		t.Fatalf("%v: %s", err, data)
+	}
+	w.env = append(w.env, "GREETING="+hub.Env["GREETING"])
+	cs := w.started(exec.Command(hub.Command, hub.Args...))
+	given, _ := w.says(cs, "given", "")
+	if !strings.Contains(given, `"HUB_TOKEN=`) || strings.Contains(given, token) ||
+		!strings.Contains(given, `"GREETING=hello"`) {
+		t.Errorf("%s", given)
+	}
+	if shown := adopt(0, "--write"); !strings.Contains(shown, "already") {
+		t.Errorf("%s", shown)
+	}
+	adopt(0, "--undo")
+	if now, err := os.ReadFile(path); err != nil || string(now) != text {
+		t.Errorf("%s, %v", now, err)
+	}
+	adopt(2, "--undo")
 }

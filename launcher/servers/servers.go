@@ -123,4 +123,10 @@ func (c *Change) Accept() error {
 	return nil
 }
 
-func input(err error) error { return &compose.Error{Status: 65, Err: err} }
+// input is err with the status of what is wrong in a file; nil if it is none.
+func input(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &compose.Error{Status: 65, Err: err}
+}

@@ -128,7 +128,7 @@ func (b *builder) key(n *unstable.Node, depth int) (Entry, error) {
 		return Entry{}, b.errorf(off, "tables and arrays are nested more than %d deep", maxDepth)
 	}
 	k := string(n.Data)
-	return Entry{Key: k, Pos: b.pos(off)}, b.checkControl(off, k, true)
+	return Entry{Key: k, Pos: b.pos(off), start: off}, b.checkControl(off, k, true)
 }
 
 func (b *builder) value(n *unstable.Node, depth int) (v Value, err error) {

@@ -95,7 +95,17 @@ type Entry struct {
 	Key   string
 	Pos   Pos
 	Value Value
+
+	start int // of the key, in bytes
 }
+
+// Start is where the key stands in the text, in bytes: its last part, where it is
+// dotted.
+func (e *Entry) Start() int { return e.start }
+
+// Span is where the value stands in the text, in bytes; 0 and 0 where it stands in
+// several places, as a table under headers does.
+func (v *Value) Span() (start, end int) { return v.start, v.end }
 
 // Get returns the entry of a key, matched to the byte.
 func (t *Table) Get(key string) (*Entry, bool) {

@@ -1,6 +1,7 @@
 package tomlfile
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"strconv"
@@ -24,6 +25,80 @@ func ParseJSON(file string, data []byte, max int) (*Table, error) {
 		return nil, d.jsonError(err)
 	}
 	return root, nil
+}
+
+// ParseJSONC is [ParseJSON] of a document with comments, and commas behind the last
+// of a list, as editors have in their settings.
+func ParseJSONC(file string, data []byte, max int) (*Table, error) {
+	return ParseJSON(file, Plain(data), max)
+}
+
+// Plain is JSON with comments, and commas behind the last, as JSON without: each byte
+// of them is a blank, so that all else stands where it stood.
+func Plain(data []byte) []byte {
+	out := Uncommented(data)
+	comma := -1     // the last one, if nothing but blanks stand behind it
+	last := byte(0) // of what is no blank
+	for i := 0; i < len(out); i++ {
+		c := out[i]
+		switch {
+		case c == ' ' || c == '\t' || c == '\r' || c == '\n':
+			continue
+		case c == '"':
+			i = quoteEnd(out, i)
+			comma = -1
+		case c == ',' && !bytes.ContainsRune([]byte("{[:,\x00"), rune(last)):
+			comma = i
+		case (c == '}' || c == ']') && comma >= 0:
+			out[comma], comma = ' ', -1
+		default:
+			comma = -1
+		}
+		last = c
+	}
+	return out
+}
+
+// Uncommented is JSON with comments as JSON without: each byte of them is a blank.
+func Uncommented(data []byte) []byte {
+	out := bytes.Clone(data)
+	for i := 0; i < len(out); i++ {
+		end := i
+		switch {
+		case out[i] == '"':
+			i = quoteEnd(out, i)
+			continue
+		case bytes.HasPrefix(out[i:], []byte("//")):
+			if end = bytes.IndexByte(out[i:], '\n'); end < 0 {
+				end = len(out) - i
+			}
+		case bytes.HasPrefix(out[i:], []byte("/*")):
+			if end = bytes.Index(out[i+2:], []byte("*/")); end < 0 {
+				return out // which the reader refuses there
+			}
+			end += 4
+		default:
+			continue
+		}
+		for end += i; i < end; i++ {
+			if out[i] != '\n' && out[i] != '\r' {
+				out[i] = ' '
+			}
+		}
+		i--
+	}
+	return out
+}
+
+// quoteEnd is where the string ends that begins at a quotation mark; one that does
+// not ends with its line.
+func quoteEnd(text []byte, i int) int {
+	for i++; i < len(text) && text[i] != '"' && text[i] != '\n'; i++ {
+		if text[i] == '\\' {
+			i++
+		}
+	}
+	return i
 }
 
 func (d *document) jsonError(err error) error {
@@ -52,7 +127,7 @@ func (d *document) object(r *strictjson.Reader, t *Table) error {
 		if err := d.checkControl(at, key, true); err != nil {
 			return err
 		}
-		e := Entry{Key: key, Pos: d.pos(at)}
+		e := Entry{Key: key, Pos: d.pos(at), start: at}
 		var err error
 		e.Value, err = d.jsonValue(r)
 		t.add(e)
@@ -62,7 +137,8 @@ func (d *document) object(r *strictjson.Reader, t *Table) error {
 
 func (d *document) jsonValue(r *strictjson.Reader) (v Value, err error) {
 	at := r.Offset()
-	v.Pos = d.pos(at)
+	v.Pos, v.start = d.pos(at), at
+	defer func() { v.end = at + len(bytes.TrimRight(d.data[at:max(at, min(r.Offset(), len(d.data)))], " \t\r\n")) }()
 	switch r.Kind() {
 	case '{':
 		v.Kind, v.Table = TableKind, &Table{}

@@ -211,7 +211,12 @@ var packages = map[string]drawing{
 		"launcher/run":             "exit statuses",
 	}},
 	"launcher/servers": {8, doors{
+		"caps":                      "which names variables may have",
 		"internal/base/config":      "which servers the settings name",
+		"internal/base/ident":       "a server is known by the id of an agent",
+		"internal/base/strictjson":  "copies of settings are its own files",
+		"internal/base/tomlfile":    "settings of clients, and where in them each value stands",
+		"secrets":                   "tokens of clients go into the vault",
 		"internal/base/home":        "where pins lie",
 		"internal/effect/mcpclient": "what differs in what a server says",
 		"launcher/compose":          "pins as runs keep them",
@@ -618,7 +623,8 @@ var testDoors = map[string]doors{
 		"caps/policy":         "what it drafts is read as policies are",
 		"internal/engine/abi": "the types of what modules import",
 	},
-	"launcher/ask": {"kb/journal": "runs are recorded as launches do"},
+	"launcher/servers": {"caps/policy": "what it writes is read as policies are"},
+	"launcher/ask":     {"kb/journal": "runs are recorded as launches do"},
 	"internal/serve/host": {
 		"internal/record/audit":        "records as runs leave them",
 		"internal/effect/mcpclient":    "tools of a server that changed them",
