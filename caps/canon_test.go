@@ -222,7 +222,7 @@ func TestUncleanRequests(t *testing.T) {
 		{Family: caps.Net, Name: "[::ffff:1.2.3.4]:443"},
 		{Family: caps.Net, Name: "[::0]:443"},
 		{Family: caps.Net, Name: "::1:443"},
-		{Family: caps.Net, Mode: 16, Name: "a:1"},
+		{Family: caps.Net, Mode: 17, Name: "a:1"},
 		{Family: caps.KBRead, Name: ""},
 		{Family: caps.KBRead, Name: "Contacts"},
 		{Family: caps.KBWrite, Name: "a b"},

@@ -174,6 +174,9 @@ func (st *state) reason(r Request) Code {
 // netReason tells a method that is not granted from a scheme and from a host
 // that are not.
 func (st *state) netReason(r Request) Code {
+	if r.Mode == Bytes {
+		return HostNotPermitted
+	}
 	scheme := r.Mode / numMethods
 	if st.anyMethod(scheme, r.Name) {
 		return MethodNotPermitted

@@ -138,7 +138,8 @@ func EffectOf(f Family, m Mode) EffectSet {
 
 func netEffects() []EffectSet {
 	list := make([]EffectSet, numNetModes)
-	for m := range list {
+	list[Bytes] = IORead | IOWrite
+	for m := range Bytes {
 		switch methodWords[m%numMethods] {
 		case "get", "head", "options":
 			list[m] = IORead

@@ -85,6 +85,9 @@ func parse(s string, k kind) ([]Grant, error) {
 		if err != nil {
 			return wrong(err)
 		}
+		if k == deny {
+			list = withBytes(list)
+		}
 		return list, nil
 	}
 	if len(parts) < 3 || parts[0] == "" || parts[1] == "" || parts[2] == "" {
@@ -102,7 +105,7 @@ func parse(s string, k kind) ([]Grant, error) {
 
 func isNetAction(s string) bool {
 	switch s {
-	case "https", "http", "read", "write", "*":
+	case "https", "http", "tcp", "read", "write", "*":
 		return true
 	}
 	return false

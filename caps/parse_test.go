@@ -38,6 +38,9 @@ func TestParseGrant(t *testing.T) {
 		{"network:https:api.example.com:443", caps.Net, caps.HTTPS, "api.example.com:443", "network:https:api.example.com"},
 		{"network:https:api.example.com:8443", caps.Net, caps.HTTPS, "api.example.com:8443", ""},
 		{"network:https:API.example.com.", caps.Net, caps.HTTPS, "api.example.com:443", "network:https:api.example.com"},
+		{"network:tcp:DB.example.com.:5432", caps.Net, caps.TCP, "db.example.com:5432", "network:tcp:db.example.com:5432"},
+		{"network:tcp:db.example.com:443", caps.Net, caps.TCP, "db.example.com:443", ""},
+		{"network:tcp:[::1]:22", caps.Net, caps.TCP, "[::1]:22", ""},
 		{"network:http:api.example.com", caps.Net, caps.HTTP, "api.example.com:80", ""},
 		{"network:http:api.example.com:443", caps.Net, caps.HTTP, "api.example.com:443", ""},
 		{"network:https:*", caps.Net, caps.HTTPS, "*", ""},
@@ -199,13 +202,13 @@ func TestParseDeny(t *testing.T) {
 		{"network:*:*", []caps.Grant{all(caps.Net, "*")}},
 		{"net:*:*", []caps.Grant{all(caps.Net, "*")}},
 		{"net:x.org", []caps.Grant{
-			{Family: caps.Net, Modes: caps.HTTPS, Scope: "x.org:443"},
-			{Family: caps.Net, Modes: caps.HTTP, Scope: "x.org:80"},
+			{Family: caps.Net, Modes: caps.HTTPS | caps.TCP, Scope: "x.org:443"},
+			{Family: caps.Net, Modes: caps.HTTP | caps.TCP, Scope: "x.org:80"},
 		}},
 		{"net:x.org:81", []caps.Grant{all(caps.Net, "x.org:81")}},
 		{"network:write:x.org", []caps.Grant{
-			{Family: caps.Net, Modes: httpsWrite, Scope: "x.org:443"},
-			{Family: caps.Net, Modes: httpsWrite << 8, Scope: "x.org:80"},
+			{Family: caps.Net, Modes: httpsWrite | caps.TCP, Scope: "x.org:443"},
+			{Family: caps.Net, Modes: httpsWrite<<8 | caps.TCP, Scope: "x.org:80"},
 		}},
 		{"network:http:*", []caps.Grant{{Family: caps.Net, Modes: caps.HTTP, Scope: "*"}}},
 	} {

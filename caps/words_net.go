@@ -7,12 +7,15 @@ import (
 )
 
 // The modes of Net are scheme and method together, or (https, GET) and
-// (http, POST) would add up to (http, GET): mode = 8*scheme + method class.
+// (http, POST) would add up to (http, GET): mode = 8*scheme + method class. Behind
+// them is one more, for bytes of any protocol over TCP.
 const (
 	HTTPS       ModeSet = 0x00ff // every method over https
 	HTTP        ModeSet = 0xff00 // every method over http
+	TCP         ModeSet = 1 << Bytes
+	Bytes       Mode    = 2 * numMethods
 	numMethods          = 8
-	numNetModes         = 2 * numMethods
+	numNetModes         = 2*numMethods + 1
 
 	readMethods ModeSet = 0x03 // GET, HEAD
 )
@@ -62,7 +65,7 @@ func NetModes(scheme string, methods ...string) (ModeSet, error) {
 	return 0, fmt.Errorf("the scheme %q is neither https nor http", scheme)
 }
 
-// netWords prints a grant of Net: a string for each scheme.
+// netWords prints a grant of Net: a string for each scheme, and one for bytes.
 func netWords(g Grant) []string {
 	var out []string
 	for i, scheme := range schemes {
@@ -70,6 +73,9 @@ func netWords(g Grant) []string {
 		if methods != 0 {
 			out = append(out, "network:"+scheme+":"+netScope(scheme, methods, g.Scope))
 		}
+	}
+	if g.Modes.Has(Bytes) {
+		out = append(out, "network:tcp:"+g.Scope)
 	}
 	return out
 }
@@ -102,6 +108,12 @@ func parseNet(action, scope string, k kind) ([]Grant, error) {
 			return nil, err
 		}
 		return netGrants([]string{action}, methods, host)
+	case "tcp":
+		g, err := bytesTo(scope)
+		if err != nil {
+			return nil, err
+		}
+		return []Grant{g}, nil
 	case "read", "write":
 		methods := readMethods
 		if action == "write" {
@@ -114,10 +126,41 @@ func parseNet(action, scope string, k kind) ([]Grant, error) {
 			if err != nil {
 				return nil, err
 			}
-			return netGrants(schemes[:], methods, host)
+			list, err := netGrants(schemes[:], methods, host)
+			if methods == 0xff {
+				list = withBytes(list)
+			}
+			return list, err
 		}
 	}
-	return nil, fmt.Errorf("network has no action %q: write https, http, read or write", action)
+	return nil, fmt.Errorf("network has no action %q: write https, http, tcp, read or write", action)
+}
+
+// bytesTo is the grant of bytes to a place, which has a port. A policy names one
+// place; in a layer's set it may be a wildcard's.
+func bytesTo(place string) (Grant, error) {
+	g := Grant{Family: Net, Modes: TCP, Scope: "*"}
+	if place == "*" {
+		return g, nil
+	}
+	_, port, err := ParseHost(strings.TrimPrefix(place, "*."))
+	if err == nil && port == 0 {
+		err = fmt.Errorf("%q has no port: write it behind the host, as in db.example.com:5432", place)
+	}
+	if err != nil {
+		return g, err
+	}
+	g.Scope, err = WildcardPort("https", place)
+	return g, err
+}
+
+// withBytes is list as a deny list means it that takes a host as a whole: bytes go
+// as well, for they can be anything.
+func withBytes(list []Grant) []Grant {
+	for i := range list {
+		list[i].Modes |= TCP
+	}
+	return list
 }
 
 // cutMethods splits "get,head@host", "get" and "host".
@@ -160,7 +203,11 @@ func parseReadWrite(methods ModeSet, scope string, k kind) ([]Grant, error) {
 		}
 		over, scope = []string{scheme}, host
 	}
-	return netGrants(over, methods, scope)
+	list, err := netGrants(over, methods, scope)
+	if k == deny && !isURL {
+		list = withBytes(list)
+	}
+	return list, err
 }
 
 // netGrants makes the grants of methods on host over each scheme; they differ

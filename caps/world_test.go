@@ -122,7 +122,7 @@ func (p pick) modes(f caps.Family) caps.ModeSet {
 	if p(2) == 0 {
 		return caps.AllModes(f)
 	}
-	m := caps.ModeSet(p(1<<16)) & caps.AllModes(f)
+	m := caps.ModeSet(p(1<<17)) & caps.AllModes(f)
 	if m == 0 {
 		return 1
 	}
@@ -197,7 +197,7 @@ func (p pick) request() caps.Request {
 	if p(12) == 0 {
 		f = caps.Tool
 	}
-	modes := []caps.Mode{caps.FS: 3, caps.Net: 16, caps.Secrets: 2, caps.Tool: 0}[f]
+	modes := []caps.Mode{caps.FS: 3, caps.Net: 17, caps.Secrets: 2, caps.Tool: 0}[f]
 	m := caps.Mode(0)
 	if modes > 0 {
 		m = caps.Mode(p(int(modes)))

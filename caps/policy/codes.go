@@ -36,6 +36,7 @@ const (
 	CodeHiddenChars   Code = "hidden_characters"
 	CodeWildcardScope Code = "wildcard_scope"
 	CodeAllowHTTP     Code = "allow_http"
+	CodeTCP           Code = "tcp"
 	CodeNoHosts       Code = "no_hosts"
 	CodeKBWriteAll    Code = "kb_write_all"
 	CodeRawAlone      Code = "raw_without_domain"
@@ -103,6 +104,7 @@ func Codes() []CodeInfo {
 		{CodeHiddenChars, SeverityWarning, "characters that are invisible or turn the direction of text"},
 		{CodeWildcardScope, SeverityWarning, "a scope that covers everything"},
 		{CodeAllowHTTP, SeverityWarning, "connections that are not encrypted"},
+		{CodeTCP, SeverityWarning, "bytes that nobody looks into"},
 		{CodeNoHosts, SeverityWarning, "net without hosts grants nothing"},
 		{CodeKBWriteAll, SeverityWarning, "kb_write = true is discouraged outside trusted agents"},
 		{CodeRawAlone, SeverityWarning, "X_raw without X gives nothing"},

@@ -149,7 +149,7 @@ func (r *reader) constrainNet(v *tomlfile.Value) {
 	if !saysHosts && !saysMethods || r.bounded["net"] || saysHosts && hosts.Value.Kind != tomlfile.Array {
 		return
 	}
-	https, http := caps.HTTPS, caps.HTTP
+	modes := netModes{caps.HTTPS, caps.HTTP, caps.TCP}
 	if saysMethods {
 		if methods.Value.Kind != tomlfile.Array {
 			return
@@ -158,9 +158,9 @@ func (r *reader) constrainNet(v *tomlfile.Value) {
 		if !ok {
 			return
 		}
-		https, http = https&set, http&set
+		modes = netModes{https: modes.https & set, http: modes.http & set}
 	}
-	r.boundNet(v, hosts, https, http)
+	r.boundNet(v, hosts, modes)
 }
 
 func constrainPaths(r *reader, v *tomlfile.Value) {

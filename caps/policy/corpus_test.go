@@ -123,6 +123,10 @@ func asked(t *testing.T, r caps.Request) ask {
 	case caps.Secrets:
 		a.verb = []string{"get", "use"}[r.Mode]
 	case caps.Net:
+		if r.Mode == caps.Bytes {
+			a.scheme = "tcp"
+			return a
+		}
 		for _, s := range []string{"https", "http"} {
 			for _, m := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"} {
 				if mode, _ := caps.NetMode(s, m); mode == r.Mode {

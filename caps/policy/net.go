@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -8,9 +9,10 @@ import (
 	"runloop.dev/rlp/internal/base/tomlfile"
 )
 
-// readNet reads net: hosts, or a table of hosts, allow_http and methods. A base
-// is https alone without allow_http; a layer narrows hosts over both schemes,
-// methods where it names some, and takes http away where it says so.
+// readNet reads net: hosts, or a table of hosts, allow_http, methods and tcp. A
+// base is https alone without allow_http; a layer narrows hosts over both schemes
+// and bytes over TCP, methods where it names some, and takes http away where it
+// says so. What methods bound cannot be said of bytes, which they take away.
 func readNet(r *reader, k key, v *tomlfile.Value) {
 	switch v.Kind {
 	case tomlfile.TableKind:
@@ -19,25 +21,30 @@ func readNet(r *reader, k key, v *tomlfile.Value) {
 		all := caps.AllModes(caps.Net)
 		r.bound(caps.Net, all, v)
 		if r.layer {
-			r.hosts(k.name, v, caps.HTTPS, caps.HTTP)
+			r.hosts(k.name, v, netModes{caps.HTTPS, caps.HTTP, caps.TCP})
 		} else {
-			r.hosts(k.name, v, caps.HTTPS, 0)
+			r.hosts(k.name, v, netModes{https: caps.HTTPS})
 		}
 	}
 }
 
+// netModes are the modes of Net by what is spoken.
+type netModes struct{ https, http, tcp caps.ModeSet }
+
+func (m netModes) all() caps.ModeSet { return m.https | m.http | m.tcp }
+
 func readNetTable(r *reader, v *tomlfile.Value) {
 	t := v.Table
-	r.known(t, "net", []string{"hosts", "allow_http", "methods"})
-	https, http := caps.HTTPS, caps.HTTP
+	r.known(t, "net", []string{"hosts", "allow_http", "methods", "tcp"})
+	modes := netModes{caps.HTTPS, caps.HTTP, caps.TCP}
 	if !r.layer {
-		http = 0
+		modes = netModes{https: caps.HTTPS}
 	}
 	httpEntry, saysHTTP := t.Get("allow_http")
 	if saysHTTP && r.is(&httpEntry.Value, "allow_http", tomlfile.Bool) {
-		http = 0
+		modes.http = 0
 		if httpEntry.Value.Bool {
-			http = caps.HTTP
+			modes.http = caps.HTTP
 		}
 		if httpEntry.Value.Bool && !r.layer {
 			r.add(httpEntry.Value.Pos, CodeAllowHTTP, "", "allow_http lets what the agent sends be read on the way")
@@ -49,55 +56,81 @@ func readNetTable(r *reader, v *tomlfile.Value) {
 		if !ok {
 			return
 		}
-		https, http = https&set, http&set
+		modes = netModes{https: modes.https & set, http: modes.http & set}
 	}
 	hosts, saysHosts := t.Get("hosts")
 	if saysHosts && !r.is(&hosts.Value, "hosts", tomlfile.Array) {
 		return
 	}
-	if !r.layer {
-		if !saysHosts || len(hosts.Value.Items) == 0 {
-			r.add(v.Pos, CodeNoHosts, `hosts = ["api.example.com"]`, "net without hosts grants nothing")
-			return
-		}
-		r.hosts("hosts", &hosts.Value, https, http)
+	tcp, saysTCP := t.Get("tcp")
+	if saysTCP && (!r.is(&tcp.Value, "tcp", tomlfile.Array) || !r.needs02(tcp.Value.Pos, "tcp")) {
 		return
 	}
-	r.boundNet(v, hosts, https, http)
+	if saysTCP {
+		modes.tcp = 0 // the list says where to
+	}
+	switch {
+	case r.layer && saysTCP && !saysHosts && !saysMethods && !saysHTTP:
+		r.bound(caps.Net, caps.TCP, v)
+	case r.layer:
+		r.boundNet(v, hosts, modes)
+	case (!saysHosts || len(hosts.Value.Items) == 0) && (!saysTCP || len(tcp.Value.Items) == 0):
+		r.add(v.Pos, CodeNoHosts, `hosts = ["api.example.com"]`, "net without hosts grants nothing")
+	case saysHosts:
+		r.hosts("hosts", &hosts.Value, modes)
+	}
+	if saysTCP {
+		readPlaces(r, &tcp.Value)
+	}
+}
+
+// readPlaces adds an entry of bytes for every place of an array.
+func readPlaces(r *reader, v *tomlfile.Value) {
+	if !r.layer && len(v.Items) > 0 {
+		r.add(v.Pos, CodeTCP, "", "tcp lets programs send and hear anything there: nobody looks into it")
+	}
+	r.strings("tcp", v, func(item *tomlfile.Value) {
+		r.hidden(item)
+		g, err := caps.ParseGrant("network:tcp:" + item.Str)
+		switch {
+		case err != nil:
+			r.add(item.Pos, CodeBadHost, "", "%v", errors.Unwrap(err))
+		case g.Scope[0] == '*':
+			r.add(item.Pos, CodeBadHost, "name the places", "%q: bytes are granted to one host and port each", item.Str)
+		default:
+			r.grant(item, item.Str, g)
+		}
+	})
 }
 
 // boundNet makes the bounds of a layer's table: every mode where hosts are
-// named, else only the modes that allow_http and methods take away.
-func (r *reader) boundNet(v *tomlfile.Value, hosts *tomlfile.Entry, https, http caps.ModeSet) {
+// named, else only the modes that the other keys take away.
+func (r *reader) boundNet(v *tomlfile.Value, hosts *tomlfile.Entry, modes netModes) {
 	if hosts != nil {
 		r.bound(caps.Net, caps.AllModes(caps.Net), v)
-		r.hosts("hosts", &hosts.Value, https, http)
+		r.hosts("hosts", &hosts.Value, modes)
 		return
 	}
-	if taken := caps.AllModes(caps.Net) &^ (https | http); taken != 0 {
+	if taken := caps.AllModes(caps.Net) &^ modes.all(); taken != 0 {
 		r.bound(caps.Net, taken, v)
 	}
 }
 
-// hosts adds an entry for every host of an array, over https and http in the
-// modes given. Both have one place: they are one thing that was written.
-func (r *reader) hosts(name string, v *tomlfile.Value, https, http caps.ModeSet) {
+// hosts adds an entry for every host of an array, in the modes given. What is of
+// https and what is of http has one place: it is one thing that was written.
+func (r *reader) hosts(name string, v *tomlfile.Value, modes netModes) {
 	r.strings(name, v, func(item *tomlfile.Value) {
 		secure, plain, ok := r.host(item)
 		if !ok {
 			return
 		}
-		var gs []caps.Grant
-		switch {
-		case secure == plain:
-			gs = append(gs, caps.Grant{Family: caps.Net, Modes: https | http, Scope: secure})
-		default:
-			gs = append(
-				gs,
-				caps.Grant{Family: caps.Net, Modes: https, Scope: secure},
-				caps.Grant{Family: caps.Net, Modes: http, Scope: plain},
-			)
+		gs := []caps.Grant{{Family: caps.Net, Modes: modes.https | modes.http, Scope: secure}}
+		if secure != plain {
+			gs[0].Modes = modes.https
+			gs = append(gs, caps.Grant{Family: caps.Net, Modes: modes.http, Scope: plain},
+				caps.Grant{Family: caps.Net, Modes: modes.tcp, Scope: plain})
 		}
+		gs = append(gs, caps.Grant{Family: caps.Net, Modes: modes.tcp, Scope: secure})
 		gs = slices.DeleteFunc(gs, func(g caps.Grant) bool { return g.Modes == 0 })
 		r.grant(item, item.Str, gs...)
 	})

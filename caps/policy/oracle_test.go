@@ -27,6 +27,8 @@ type ask struct {
 func (a ask) request() caps.Request {
 	r := caps.Request{Family: a.family, Name: a.name}
 	switch {
+	case a.scheme == "tcp":
+		r.Mode = caps.Bytes
 	case a.family == caps.Net:
 		r.Mode, _ = caps.NetMode(a.scheme, a.method)
 	case a.verb == "write":
@@ -66,6 +68,9 @@ func oracleBase(d doc, a ask) bool {
 		if !isTable {
 			t = doc{"hosts": c["net"]}
 		}
+		if a.scheme == "tcp" {
+			return hostIn(strs(t["tcp"]), a)
+		}
 		if a.scheme == "http" && t["allow_http"] != true {
 			return false
 		}
@@ -98,6 +103,13 @@ func oracleLayer(d doc, a ask) bool {
 		}
 		if !isTable {
 			return hostIn(strs(v), a)
+		}
+		places, says := t["tcp"]
+		if says && (a.scheme == "tcp" || len(t) == 1) {
+			return a.scheme != "tcp" || hostIn(strs(places), a)
+		}
+		if a.scheme == "tcp" && t["methods"] != nil {
+			return false
 		}
 		if a.scheme == "http" && t["allow_http"] == false {
 			return false
@@ -159,6 +171,9 @@ func underAny(list []string, p string) bool {
 func hostIn(list []string, a ask) bool {
 	return slices.ContainsFunc(list, func(s string) bool {
 		host, port, has := strings.Cut(strings.ToLower(s), ":")
+		if !has && a.scheme == "tcp" { // a host without a port is that of both schemes
+			return hostIn([]string{s + ":443", s + ":80"}, a)
+		}
 		if !has {
 			port = map[string]string{"https": "443", "http": "80"}[a.scheme]
 		}
@@ -241,6 +256,9 @@ func oracleDeniesNet(action, scope string, a ask) bool {
 		host = scope
 	}
 	reading := a.method == "GET" || a.method == "HEAD"
+	if a.scheme == "tcp" {
+		return (action == "tcp" || action == "read" || action == "write" || action == "*") && hostIn([]string{host}, a)
+	}
 	switch action {
 	case "read":
 		return reading && hostIn([]string{host}, a)

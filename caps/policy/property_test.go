@@ -48,6 +48,7 @@ func asks() []ask {
 				out = append(out, ask{family: caps.Net, name: h, scheme: scheme, method: m})
 			}
 		}
+		out = append(out, ask{family: caps.Net, name: h, scheme: "tcp"})
 	}
 	out = append(out, ask{family: caps.Time, name: "*"})
 	for _, d := range append(slices.Clone(poolDomains), "runs", "edges") {
@@ -100,6 +101,9 @@ func (g gen) value(key string) string {
 		}
 		if g.IntN(2) == 0 {
 			parts = append(parts, "methods = "+g.list(poolMethods))
+		}
+		if g.IntN(3) == 0 {
+			parts = append(parts, "tcp = "+g.list([]string{"x.example:443", "y.example:8443", "10.0.0.1:443"}))
 		}
 		return g.pick(g.list(poolHosts), "{ "+strings.Join(parts[g.IntN(2)*g.IntN(len(parts)):], ", ")+" }", "false")
 	case "time":

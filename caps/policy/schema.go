@@ -147,6 +147,7 @@ func capabilities01(layer bool) object {
 			props[k.name] = object{"not": object{"anyOf": []any{
 				wild,
 				object{"type": "object", "required": []string{"methods"}},
+				object{"type": "object", "required": []string{"tcp"}},
 				object{"type": "object", "required": []string{"hosts"}, "properties": object{"hosts": wild}},
 			}}}
 		case k.forms&formSecret != 0:
@@ -174,6 +175,10 @@ func (k key) schema(layer bool) object {
 				"type": "array", "items": object{"enum": methodNames()},
 				"description": "These methods alone (schema 0.2).",
 			},
+			"tcp": object{
+				"type": "array", "items": text(placePattern),
+				"description": "Bytes over TCP to these hosts and ports, for programs (schema 0.2).",
+			},
 		}))
 	}
 	if len(forms) == 1 {
@@ -183,6 +188,7 @@ func (k key) schema(layer bool) object {
 }
 
 const (
+	placePattern  = `^[^\s/@\\*:\[\]]+:[1-9][0-9]{0,4}$|^\[[0-9a-fA-F:.]+\]:[1-9][0-9]{0,4}$`
 	hostPattern   = `^(\*\.)?[^\s/@\\*:\[\]]+(:[1-9][0-9]{0,4})?$|^\[[0-9a-fA-F:.]+\](:[1-9][0-9]{0,4})?$`
 	secretPattern = `^runloop/[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+$`
 )

@@ -40,6 +40,9 @@ func Of(r caps.Request, code caps.Code, layer string) string {
 // netLine is the line of a policy that would grant r, a request of Net, and
 // every other method beside its own.
 func netLine(r caps.Request) string {
+	if caps.TCP.Has(r.Mode) {
+		return fmt.Sprintf("net = { tcp = [%q] }", r.Name)
+	}
 	if host, ok := overHTTPS(r); ok {
 		return fmt.Sprintf("net = [%q]", host)
 	}

@@ -37,6 +37,7 @@ func TestPolicyLines(t *testing.T) {
 			caps.Request{Family: caps.Secrets, Mode: caps.Use, Name: "runloop/t/x@a.example"},
 			`secrets = [{ id = "runloop/t/x", hosts = ["a.example"] }]`,
 		},
+		{caps.Request{Family: caps.Net, Mode: caps.Bytes, Name: "db.example:5432"}, `net = { tcp = ["db.example:5432"] }`},
 		{caps.Request{Family: caps.Env, Mode: caps.Use, Name: "LANG"}, `env = ["LANG"]`},
 		{caps.Request{Family: caps.KBWrite, Name: "drafts"}, `kb_write = ["drafts"]`},
 	} {

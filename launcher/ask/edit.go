@@ -151,6 +151,9 @@ func policyLine(r caps.Request) string {
 			scheme, host = "http", strings.TrimSuffix(r.Name, ":80")
 		}
 		value = fmt.Sprintf("[%q]", host)
+		if caps.TCP.Has(r.Mode) {
+			value = fmt.Sprintf("{ tcp = [%q] }", r.Name)
+		}
 		if scheme == "http" {
 			value = fmt.Sprintf("{ hosts = [%q], allow_http = true }", host)
 		}

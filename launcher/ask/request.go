@@ -1,6 +1,7 @@
 package ask
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,7 +29,7 @@ func (q Query) requests() ([]caps.Request, error) {
 		return q.path(text)
 	case q.Write || q.Remove:
 		return nil, usagef("--write and --delete are of a path, and %s is none", text)
-	case strings.HasPrefix(text, "https://") || strings.HasPrefix(text, "http://"):
+	case strings.HasPrefix(text, "https://") || strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "tcp://"):
 		return q.url(text)
 	case q.Method != "":
 		return nil, usagef("--method is of a URL, and %s is none", text)
@@ -114,6 +115,16 @@ func (q Query) url(text string) ([]caps.Request, error) {
 	scheme, rest, _ := strings.Cut(text, "://")
 	authority, _, _ := strings.Cut(rest, "/")
 	authority, _, _ = strings.Cut(authority, "?")
+	if scheme == "tcp" {
+		list, err := caps.ParseRequest("network:tcp:" + authority)
+		if err == nil && q.Method != "" {
+			err = errors.New("--method: bytes over TCP have none")
+		}
+		if err != nil {
+			return nil, usagef("%w", err)
+		}
+		return list, nil
+	}
 	host, err := caps.HostPort(scheme, authority)
 	if err != nil {
 		return nil, usagef("%w", err)

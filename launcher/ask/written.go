@@ -82,6 +82,8 @@ func (ed *editor) reword(pos caps.Pos, do, what string) (string, string) {
 		return "add", listed(s.key, strings.Split(ed.request.Name, ":")[:1])
 	case s.value.Kind == tomlfile.Array && s.key == "allowed_adapters":
 		return "add", listed(s.key, []string{ed.adapter()})
+	case do == "add" && s.value.Kind == tomlfile.Array && ed.request.Family == caps.Net && caps.TCP.Has(ed.request.Mode):
+		return do, listed(s.key, []string{ed.request.Name}) // hosts of a layer bound bytes as well
 	case do == "add" && s.value.Kind == tomlfile.Array && !s.item && !strings.HasPrefix(what, s.key+" = "):
 		return do, ed.inList(s, what)
 	case do == "add" && s.value.Kind == tomlfile.Bool:
@@ -126,6 +128,9 @@ func (ed *editor) inList(s place, what string) string {
 
 // bareHost is a host as policies write it: the port of its scheme is left out.
 func bareHost(r caps.Request) string {
+	if caps.TCP.Has(r.Mode) {
+		return r.Name
+	}
 	if caps.HTTP.Has(r.Mode) {
 		return strings.TrimSuffix(r.Name, ":80")
 	}
@@ -145,6 +150,10 @@ func (ed *editor) inNet(s place, what string) string {
 			return slices.ContainsFunc(e.Value.Items, func(v tomlfile.Value) bool { return v.Str == word })
 		}
 		switch e.Key {
+		case "tcp":
+			if caps.TCP.Has(ed.request.Mode) && !has(ed.request.Name) {
+				return listed(e.Key, []string{ed.request.Name})
+			}
 		case "hosts", "allow_hosts":
 			if host := bareHost(ed.request); !has(host) && !has(ed.request.Name) {
 				lines = append(lines, listed(e.Key, []string{host}))

@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 
@@ -46,6 +47,9 @@ func granted(flag string, list, domains []string) (entries []caps.Entry, err err
 		g, err := caps.ParseGrant(text)
 		if err == nil {
 			err = policy.KnownDomain(g, domains)
+		}
+		if err == nil && g.Family == caps.Net && g.Modes.Has(caps.Bytes) && strings.HasPrefix(g.Scope, "*") {
+			err = errors.New("bytes are granted to one host and port each")
 		}
 		if err != nil {
 			return nil, usagef("%s %s: %w", flag, text, err)

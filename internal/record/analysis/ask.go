@@ -144,6 +144,10 @@ func (r *Reader) path(a *Ask, d *Decision) {
 func (a *Ask) url(target string) bool {
 	scheme, rest, ok := strings.Cut(target, "://")
 	authority, _, _ := strings.Cut(rest, "/")
+	if scheme == "tcp" {
+		a.Modes, a.Name = caps.TCP, authority
+		return ok && caps.IsHostPort(authority)
+	}
 	modes, err := caps.NetModes(scheme)
 	if !ok || err != nil {
 		return false

@@ -16,13 +16,51 @@ type host struct {
 }
 
 // net writes the table of net: hosts with the ports that were used, http only
-// where it was used, and methods as far as they are known.
+// where it was used, methods as far as they are known, and places that bytes went to.
 func (b *builder) net() {
-	uses := b.uses[caps.Net]
-	if len(uses) == 0 {
+	var web, places []*tally
+	for _, t := range b.uses[caps.Net] {
+		if caps.TCP.Has(t.mode) {
+			places = append(places, t)
+		} else {
+			web = append(web, t)
+		}
+	}
+	switch {
+	case len(web) > 0:
+		b.web(web)
+	case len(places) == 0:
 		b.never("net", "[]")
 		return
+	case b.opt.Override:
+		b.table.WriteString("hosts = []\n")
 	}
+	lines := make([]line, len(places))
+	for i, t := range places {
+		lines[i] = line{quote(t.name), b.about(t)}
+	}
+	switch {
+	case len(lines) > 0:
+		writeList(&b.table, "tcp", lines)
+	case b.opt.Override && b.learner.holdsBytes():
+		b.table.WriteString("tcp = []\n")
+	}
+}
+
+// holdsBytes reports whether any run held a place for bytes over TCP.
+func (l *Learner) holdsBytes() bool {
+	for _, r := range l.runs {
+		for _, g := range r.held.Grants() {
+			if g.Family == caps.Net && g.Modes&caps.TCP != 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// web writes what is said of requests.
+func (b *builder) web(uses []*tally) {
 	methods, http := methodsOf(uses)
 	hosts := hostsOf(uses)
 	lines := make([]line, len(hosts))

@@ -67,6 +67,9 @@ func op(r caps.Request) (name, target string) {
 		if caps.HTTP.Has(r.Mode) {
 			scheme = "http"
 		}
+		if caps.TCP.Has(r.Mode) {
+			return "connect", "tcp://" + r.Name
+		}
 		return "net_http", scheme + "://" + r.Name + "/send"
 	case caps.Time:
 		return "clock_time_get", ""
