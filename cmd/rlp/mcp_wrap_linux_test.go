@@ -6,12 +6,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -133,7 +136,7 @@ func TestAServerBehindAPolicy(t *testing.T) {
 	t.Parallel()
 	w := wrappedHome(t)
 	open := w.client("rich", behind)
-	if all := w.tools(open); !slices.Contains(all, "echo") || !slices.Contains(all, "poison") || len(all) != 11 {
+	if all := w.tools(open); !slices.Contains(all, "echo") || !slices.Contains(all, "poison") || len(all) != 12 {
 		t.Errorf("control: without a layer it offers %q", all)
 	}
 	if said, failed := w.says(open, "poison", ""); failed || said != mcptest.Injection {
@@ -159,7 +162,7 @@ func TestAServerBehindAPolicy(t *testing.T) {
 
 	w.file("caps/overrides/hub.toml", "[deny]\ntools = [\"mcp:hub/poison\", \"mcp:hub/resources/read\"]\n")
 	narrow := w.client("rich", behind)
-	if all := w.tools(narrow); slices.Contains(all, "poison") || len(all) != 10 {
+	if all := w.tools(narrow); slices.Contains(all, "poison") || len(all) != 11 {
 		t.Errorf("it offers %q", all)
 	}
 	if narrow.InitializeResult().Capabilities.Resources != nil {
@@ -229,6 +232,8 @@ func TestAWrappedServerThatChanged(t *testing.T) {
 
 // What a server asks of the client never reaches it, and neither does progress that
 // it makes up: behind rlp nobody answers it, nor sees a question of its.
+//
+//rlp:holds N18
 func TestNothingThatAServerAsksReachesTheClient(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -267,11 +272,27 @@ func TestNothingThatAServerAsksReachesTheClient(t *testing.T) {
 
 // A hostile server harms neither its client nor rlp: each session goes on or ends
 // with a status and a record, and the files of the client are as they were.
+//
+//rlp:holds N18
 func TestAHostileServerBehindRlp(t *testing.T) {
 	t.Parallel()
 	w := wrappedHome(t)
 	config := filepath.Join(w.work, "mcp.json")
 	cs := w.client("rich", behind)
+	list, err := cs.ListTools(t.Context(), nil)
+	if err != nil || len(list.Tools) != 12 { // one is called like a path, which a name may be
+		t.Errorf("%v: it offers %q", err, w.tools(cs))
+	}
+	for _, tool := range list.Tools {
+		if strings.ContainsAny(tool.Name+tool.Description, "\x1b\x07\u202e") || strings.Contains(tool.Name, " ") {
+			t.Errorf("%q: %q", tool.Name, tool.Description)
+		}
+	}
+	for _, name := range []string{"a b", "\x1b[2Jowned", "prompts/get"} {
+		if said, failed := w.says(cs, name, ""); !failed || strings.Contains(said, "called") {
+			t.Errorf("%q: %s", name, said)
+		}
+	}
 	if said, _ := w.says(cs, "write", config); exists(config) {
 		t.Errorf("it writes the client's settings: %s", said)
 	}
@@ -451,6 +472,14 @@ func TestAnAdoptedClientStartsItsServer(t *testing.T) {
 		!strings.Contains(given, `"GREETING=hello"`) {
 		t.Errorf("%s", given)
 	}
+	// who may write where the settings are may not write them
+	note := filepath.Join(w.work, ".cursor", "note")
+	cs = w.client("rich", behind, "--allow", "fs:write:"+filepath.Dir(path))
+	w.says(cs, "write", note)
+	w.says(cs, "write", path)
+	if now, err := os.ReadFile(path); err != nil || !exists(note) || string(now) != string(data) {
+		t.Errorf("a server writes %s, %v", now, err)
+	}
 	if shown := adopt(0, "--write"); !strings.Contains(shown, "already") {
 		t.Errorf("%s", shown)
 	}
@@ -459,4 +488,47 @@ func TestAnAdoptedClientStartsItsServer(t *testing.T) {
 		t.Errorf("%s, %v", now, err)
 	}
 	adopt(2, "--undo")
+	cs = w.client("rich", behind, "--allow", "fs:write:"+filepath.Dir(path)) // control
+	if said, _ := w.says(cs, "write", path); said != "written" {
+		t.Errorf("%s", said)
+	}
+}
+
+// A server at a URL is reached by the guards of rlp's own requests, with its token,
+// which its client does not have.
+func TestAWrappedServerAtAURL(t *testing.T) {
+	t.Parallel()
+	w := wrappedHome(t)
+	w.file("config.toml", "security.secrets.provider = \"env\"\n")
+	w.env = append(w.env, "RLP_SECRET_default_0hub_0token=hub-token-8888")
+	handler := mcptest.Handler("rich")
+	var bearer atomic.Value
+	srv := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		bearer.Store(r.Header.Get("Authorization"))
+		handler.ServeHTTP(rw, r)
+	}))
+	defer srv.Close()
+	url := []string{"mcp", "wrap", "hub", "--url", srv.URL, "--secret", "runloop/hub/token"}
+	cs := w.started(exec.Command("rlp", append(url, "--deny", "tool:call:mcp:hub/poison")...))
+	if all := w.tools(cs); !slices.Contains(all, "echo") || slices.Contains(all, "poison") {
+		t.Errorf("%q", all)
+	}
+	if said, failed := w.says(cs, "echo", "x"); failed || bearer.Load() != "Bearer hub-token-8888" {
+		t.Errorf("%s, asked with %v", said, bearer.Load())
+	}
+	if err := cs.Close(); err != nil {
+		t.Errorf("it ended with %v: %s", err, &w.said)
+	}
+	for name, c := range map[string]struct {
+		args   []string
+		status int
+		says   string
+	}{
+		"the secret taken": {append(url, "--deny", "secrets:read:*"), 0, "is not given to hub"},
+		"nobody there":     {[]string{"mcp", "wrap", "hub", "--url", "http://127.0.0.1:1/"}, 69, "cannot be reached"},
+	} {
+		if r := start(t, w.env, "rlp", c.args...); !strings.Contains(r.stderr, c.says) || c.status > 0 && r.code != c.status {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
 }

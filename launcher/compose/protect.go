@@ -40,7 +40,11 @@ func (a *Reader) Protected(c *Composition, overrides []string) (*caps.Layer, err
 			l.Deny = append(l.Deny, protect(dir, caps.AllModes(caps.FS)))
 		}
 	}
-	decisive = append(decisive, a.Programs()...)
+	adopted, err := Adopted(c.Home)
+	if err != nil {
+		return nil, err
+	}
+	decisive = slices.Concat(decisive, a.Programs(), adopted)
 	for _, path := range decisive {
 		deny, err := a.guard(path, false)
 		if err != nil {
@@ -60,6 +64,16 @@ func (a *Reader) Protected(c *Composition, overrides []string) (*caps.Layer, err
 	named, err := a.Named(c.Config)
 	l.Deny = append(l.Deny, named...)
 	return l, err
+}
+
+// Adopted are the settings of clients that start their servers through rlp: who writes
+// them starts servers without.
+func Adopted(h home.Home) ([]string, error) {
+	text, err := os.ReadFile(h.Adopted())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, inputErr(fmt.Errorf("reading which clients start their servers through rlp: %w", err))
+	}
+	return strings.FieldsFunc(string(text), func(r rune) bool { return r == '\n' }), nil
 }
 
 // guard is what keeps a path as it is: nobody writes or removes where it ends,

@@ -95,6 +95,8 @@ var theClients = map[string]struct {
 // The settings of each client become what stands in testdata: nothing changes before
 // it is asked for, tokens go into the vault, comments stay, a second time changes
 // nothing, and undone they are what they were to the byte.
+//
+//rlp:holds N19
 func TestAdoptingClients(t *testing.T) {
 	for name, c := range theClients {
 		t.Run(name, func(t *testing.T) {
@@ -274,6 +276,8 @@ func TestWhatAdoptingKeeps(t *testing.T) {
 }
 
 // What is wrong in settings is said with its line and key, and nothing changes.
+//
+//rlp:holds N19
 func TestSettingsThatAreWrong(t *testing.T) {
 	for text, want := range map[string]string{
 		"{\n\"mcpServers\": {\n\"a\": 7}}":                                "3:1: mcpServers.a is",

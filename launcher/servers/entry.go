@@ -154,7 +154,7 @@ func (p *planning) fill(a *Adopted, at place, s *settings) (err error) {
 			"name its program in the place of %s", filepath.Base(a.command), filepath.Base(a.command))
 	}
 	p.environment(a, s)
-	a.Policy = filepath.Join(p.Home.Root(), "caps", "servers", a.Name+".toml")
+	a.Policy = filepath.Join(p.Home.Servers(), a.Name+".toml")
 	for _, v := range a.values {
 		a.Secrets = append(a.Secrets, v.id.String())
 	}

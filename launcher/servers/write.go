@@ -17,6 +17,7 @@ import (
 	"runloop.dev/rlp/internal/base/home"
 	"runloop.dev/rlp/internal/base/strictjson"
 	"runloop.dev/rlp/internal/base/tomlfile"
+	"runloop.dev/rlp/launcher/compose"
 	"runloop.dev/rlp/secrets"
 )
 
@@ -62,6 +63,9 @@ func (a *Adoption) Write(ctx context.Context, vault secrets.Provider) error {
 	if err := a.backup(); err != nil {
 		return input(fmt.Errorf("keeping a copy of %s: %w", a.Path, err))
 	}
+	if err := adopted(a.home, a.real, true); err != nil {
+		return err
+	}
 	if err := replace(a.real, a.old, a.new, a.mode); err != nil {
 		return err
 	}
@@ -104,7 +108,7 @@ func keep(ctx context.Context, vault secrets.Provider, v value) error {
 }
 
 // backups is the folder of what settings were.
-func backups(h home.Home) string { return filepath.Join(h.Root(), "caps", "servers", "before") }
+func backups(h home.Home) string { return filepath.Join(h.Servers(), "before") }
 
 // copies are the backups of a file, the oldest first.
 func copies(h home.Home, path string) []string {
@@ -195,7 +199,32 @@ func Undo(ctx context.Context, h home.Home, path string, vault secrets.Provider)
 	if err := replace(real, now, old, info.Mode().Perm()); err != nil {
 		return err
 	}
-	return input(os.Remove(last))
+	return input(errors.Join(os.Remove(last), adopted(h, real, len(list) > 1)))
+}
+
+// adopted notes whether a file is settings by which a client starts its servers
+// through rlp, which no agent writes.
+func adopted(h home.Home, path string, is bool) error {
+	list, err := compose.Adopted(h)
+	if err != nil || slices.Contains(list, path) == is {
+		return err
+	}
+	if strings.ContainsRune(path, '\n') {
+		return usage("%q: the path has a line break in it", path)
+	}
+	if list = slices.DeleteFunc(list, func(p string) bool { return p == path }); is {
+		list = append(list, path)
+	}
+	f, err := os.CreateTemp(h.Servers(), ".new-*") // mode 0600
+	if err != nil {
+		return input(err)
+	}
+	defer os.Remove(f.Name())
+	_, err = f.WriteString(strings.Join(append(list, ""), "\n"))
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return input(err)
+	}
+	return input(os.Rename(f.Name(), h.Adopted()))
 }
 
 // whole is the file as it was.

@@ -26,6 +26,9 @@ func rich(s *mcp.Server, add func(name, about string, do tool)) {
 	}
 	s.AddResource(&mcp.Resource{Name: "page", URI: "test://page"}, read)
 	s.AddResourceTemplate(&mcp.ResourceTemplate{Name: "pages", URITemplate: "test://pages/{n}"}, read)
+	for _, name := range []string{"../../etc/passwd", "a b", "\x1b[2Jowned", "prompts/get"} { // none that can be called
+		add(name, "Is called so. "+Injection, func(context.Context, string) *mcp.CallToolResult { return text("called") })
+	}
 	add("write", "Writes a file.", func(_ context.Context, path string) *mcp.CallToolResult {
 		if err := os.WriteFile(path, []byte("written"), 0o600); err != nil {
 			return text("refused: " + err.Error())
