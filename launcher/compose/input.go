@@ -10,6 +10,7 @@ import (
 
 	"runloop.dev/rlp/bundles"
 	"runloop.dev/rlp/hostcalls"
+	"runloop.dev/rlp/internal/base/schema"
 	"runloop.dev/rlp/internal/base/strictjson"
 	"runloop.dev/rlp/launcher/run"
 )
@@ -17,7 +18,8 @@ import (
 // MaxInput bounds what an agent is given to read.
 const MaxInput = 64 << 20
 
-// CheckInput refuses bytes that are not what the manifest says the agent takes.
+// CheckInput refuses bytes that are not what the manifest says the agent takes. Where
+// they break its schema the error is a [*schema.Error], which says where in them.
 func CheckInput(m *bundles.Manifest, data []byte) error {
 	if len(data) > MaxInput {
 		return fmt.Errorf("more than %d MiB", MaxInput>>20)
@@ -36,7 +38,24 @@ func CheckInput(m *bundles.Manifest, data []byte) error {
 		return fmt.Errorf("%w; give one JSON document, or @FILE for that of a file: a text in quotes, as in --input '\"hi\"', "+
 			`or as it is to an agent with [input] type = "text" in its manifest`, err)
 	}
-	return nil
+	return fits(m.Schemas["with"], data)
+}
+
+// fits holds a JSON document against the schema of a manifest; nil takes any. A schema
+// that is not understood takes none: what it would refuse is not known.
+func fits(text, data []byte) error {
+	if text == nil {
+		return nil
+	}
+	with, err := schema.Compile(text, nil)
+	if err != nil {
+		return fmt.Errorf("the schema of the input, [schemas.with] in the agent's manifest, is not understood: %w", err)
+	}
+	v, err := schema.Decode(data)
+	if err != nil {
+		return err
+	}
+	return with.Check(v)
 }
 
 // InputOf is what the agent reads where it is given a JSON value, as by requests

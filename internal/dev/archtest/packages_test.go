@@ -66,6 +66,7 @@ var packages = map[string]drawing{
 		"internal/engine/guest":    "lists the imports of a module",
 		"internal/serve/access":    "layers of a token",
 		"internal/serve/service":   "is its host",
+		"internal/base/schema":     "says which part of an input breaks its schema",
 		"kb":                       "the log is a store's",
 		"kb/journal":               "what other processes left to be taken in",
 		"launcher":                 "makes plans and reports",

@@ -119,7 +119,7 @@ func TestEveryAnswer(t *testing.T) {
 	ready := func(context.Context) []service.TenantState { return notReady }
 	o := Options{Metrics: metrics, Streams: partOfStreams, Ready: ready}
 	handler, _ := handlerOf(h, o, service.Options{Workers: 1})
-	a := &answers{t, describe(t, document(routes())), map[string]bool{}}
+	a := &answers{t, describe(t, document(routes(), nil)), map[string]bool{}}
 	for _, rt := range routes() {
 		path := filled(rt.path)
 		a.of(handler, ask{method: rt.method, path: path + "?nope=1"})

@@ -102,7 +102,7 @@ func Handler(o Options) http.Handler {
 		answers: service.NewByteShares(o.Held, partOfHeld),
 	}
 	s.zips.New = func() any { return gzip.NewWriter(nil) }
-	s.openapi = document(routes())
+	s.openapi = document(routes(), nil)
 	return s.watch(s.Access.Wrap(s.mux()))
 }
 

@@ -105,7 +105,7 @@ func (d *description) holds(t testing.TB, a ask, resp *http.Response, body strin
 // The document has every route and nothing else, refers to schemas that are there,
 // and gives each path its parameters.
 func TestDocument(t *testing.T) {
-	d := describe(t, document(routes()))
+	d := describe(t, document(routes(), nil))
 	if d.OpenAPI != "3.1.0" {
 		t.Error(d.OpenAPI)
 	}
@@ -153,7 +153,7 @@ func TestDocument(t *testing.T) {
 
 // The schemas have the fields that the types have, and those alone.
 func TestSchemasAreTheTypes(t *testing.T) {
-	d := describe(t, document(routes()))
+	d := describe(t, document(routes(), nil))
 	for name, v := range map[string]any{
 		"Report": launcher.Report{}, "Violation": launcher.Violation{}, "State": service.State{}, "Run": one{},
 		"Runs": page{}, "Records": records{}, "Head": treeHead{},

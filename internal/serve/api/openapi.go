@@ -1,12 +1,16 @@
 package api
 
 import (
+	"bytes"
 	_ "embed"
 	"encoding/json"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"runloop.dev/rlp/internal/base/strictjson"
+	"runloop.dev/rlp/internal/serve/service"
 )
 
 // schemas are those of bodies, which a test holds against what is answered.
@@ -14,8 +18,12 @@ import (
 //go:embed schemas.json
 var schemas string
 
-// document describes the routes, as OpenAPI 3.1.
-func document(table []route) []byte {
+// mostInputs bounds the schemas of inputs in one description, in bytes.
+const mostInputs = 1 << 20
+
+// document describes the routes, as OpenAPI 3.1, with the schemas of the inputs of
+// agents: POST /run holds its input against them.
+func document(table []route, agents []service.Agent) []byte {
 	paths := map[string]map[string]any{}
 	for i := range table {
 		rt := &table[i]
@@ -23,6 +31,15 @@ func document(table []route) []byte {
 			paths[rt.path] = map[string]any{}
 		}
 		paths[rt.path][strings.ToLower(rt.method)] = operation(rt)
+	}
+	var named map[string]json.RawMessage
+	_ = strictjson.Unmarshal([]byte(schemas), &named) // a test reads it
+	if each := inputs(agents, named); len(each) > 0 {
+		run := operation(&table[slices.IndexFunc(table, func(rt route) bool { return rt.path == "/run" })])
+		body := content("", "RunRequest")
+		schemaOf(body)["allOf"] = each
+		run["requestBody"] = map[string]any{"required": true, "content": body}
+		paths["/run"] = map[string]any{"post": run}
 	}
 	doc := map[string]any{
 		"openapi": "3.1.0",
@@ -35,7 +52,7 @@ func document(table []route) []byte {
 		"security": []any{map[string]any{"token": []any{}}, map[string]any{}},
 		"paths":    paths,
 		"components": map[string]any{
-			"schemas": json.RawMessage(schemas),
+			"schemas": named,
 			"securitySchemes": map[string]any{
 				"token": map[string]any{
 					"type": "http", "scheme": "bearer",
@@ -48,6 +65,51 @@ func document(table []route) []byte {
 	return append(p, '\n')
 }
 
+// inputs adds the schemas of the inputs of agents to those that have a name, and
+// returns the conditions under which a request is held against them.
+func inputs(agents []service.Agent, named map[string]json.RawMessage) []any {
+	var each []any
+	size := 0
+	for i := range agents {
+		schema := ofItsOwn(&agents[i])
+		if size += len(schema); schema == nil || size > mostInputs {
+			continue
+		}
+		name := "Input." + agents[i].Name
+		named[name] = schema
+		each = append(each, map[string]any{
+			"if": map[string]any{
+				"properties": map[string]any{"agent": map[string]any{"const": agents[i].Name}}, "required": []any{"agent"},
+			},
+			"then": map[string]any{"properties": map[string]any{"input": map[string]any{
+				"$ref": "#/components/schemas/" + name,
+			}}},
+		})
+	}
+	return each
+}
+
+// ofItsOwn is the schema of an agent's input as a document of its own, within which its
+// references lead; nil: there is none.
+func ofItsOwn(a *service.Agent) json.RawMessage {
+	var schema map[string]json.RawMessage
+	if strictjson.Unmarshal(a.InputSchema, &schema) != nil || schema == nil {
+		return nil
+	}
+	if bytes.Contains(a.InputSchema, []byte(`"$ref"`)) {
+		schema["$id"] = json.RawMessage(`"urn:rlp:input:` + a.Name + `"`)
+	}
+	p, _ := json.Marshal(schema) // all of it was JSON
+	return p
+}
+
+// schemaOf is the schema of a body in JSON.
+func schemaOf(content map[string]any) map[string]any {
+	body, _ := content["application/json"].(map[string]any)
+	schema, _ := body["schema"].(map[string]any)
+	return schema
+}
+
 func operation(rt *route) map[string]any {
 	op := map[string]any{"summary": rt.summary, "operationId": operationID(rt), "responses": responses(rt)}
 	var params []any
@@ -57,8 +119,8 @@ func operation(rt *route) map[string]any {
 			"schema": map[string]any{"type": "string"},
 		})
 	}
-	for where, list := range map[string][]parameter{"query": rt.query, "header": rt.header} {
-		for _, p := range list {
+	for _, where := range []string{"query", "header"} {
+		for _, p := range map[string][]parameter{"query": rt.query, "header": rt.header}[where] {
 			if p.name == "Accept" { // of which the answers tell
 				continue
 			}

@@ -124,8 +124,15 @@ func (s *server) getMetrics(w http.ResponseWriter, r *http.Request, _ *service.C
 	return nil
 }
 
-func (s *server) getOpenAPI(w http.ResponseWriter, r *http.Request, _ *service.Caller) error {
+// getOpenAPI describes the routes; to those who may list agents, with their inputs.
+func (s *server) getOpenAPI(w http.ResponseWriter, r *http.Request, c *service.Caller) error {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	s.write(w, r, http.StatusOK, s.openapi)
+	doc := s.openapi
+	if c != nil && c.Tenant != "" && c.May&anyRight != 0 {
+		if agents, err := s.Host.Agents(r.Context(), c); err == nil { // else GET /agents says why
+			doc = document(routes(), agents)
+		}
+	}
+	s.write(w, r, http.StatusOK, doc)
 	return nil
 }

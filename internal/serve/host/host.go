@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"runloop.dev/rlp/bundles"
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
+	"runloop.dev/rlp/internal/base/schema"
 	"runloop.dev/rlp/internal/engine/guest"
 	"runloop.dev/rlp/internal/serve/service"
 	"runloop.dev/rlp/kb"
@@ -292,17 +294,26 @@ func (h *Host) Launch(ctx context.Context, who *service.Caller, q *service.Reque
 
 // stdinOf is what the request gives the agent to read, by what its manifest takes.
 func stdinOf(m *bundles.Manifest, q *service.Request) ([]byte, error) {
-	field, input := "input", q.InputBytes
+	field, input := "input_base64", q.InputBytes
 	var err error
-	if input != nil {
-		field, err = "input_base64", compose.CheckInput(m, input)
-	} else {
+	if input == nil {
+		field = "input"
 		input, err = compose.InputOf(m, q.Input)
 	}
-	if err != nil {
-		return nil, service.FieldErrors{{Field: field, Why: err.Error()}}
+	if err == nil && input != nil {
+		err = compose.CheckInput(m, input)
 	}
-	return input, nil
+	if err == nil {
+		return input, nil
+	}
+	var part *schema.Error
+	if errors.As(err, &part) && field == "input" && part.Path != "" { // it is JSON in JSON: the path goes on
+		if field += "." + part.Path; strings.HasPrefix(part.Path, "[") {
+			field = "input" + part.Path
+		}
+		err = errors.New(part.Problem)
+	}
+	return nil, service.FieldErrors{{Field: field, Why: err.Error()}}
 }
 
 // A listener is told what a guest prints.

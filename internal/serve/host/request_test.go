@@ -87,6 +87,22 @@ func TestInputByWhatTheAgentTakes(t *testing.T) {
 	}
 }
 
+// The field of an input that breaks its schema is the path in it.
+func TestAnInputThatBreaksItsSchemaIsRefusedByPath(t *testing.T) {
+	m := &bundles.Manifest{Input: bundles.InputJSON, Schemas: map[string]json.RawMessage{
+		"with": json.RawMessage(`{"properties":{"to":{"items":{"type":"string"}}},"type":["object","array"],"items":false}`),
+	}}
+	for input, field := range map[string]string{
+		`{"to":["a"]}`: "", `{"to":["a",1]}`: "input.to[1]", `[1]`: "input[0]", `7`: "input",
+	} {
+		_, err := stdinOf(m, &service.Request{Input: json.RawMessage(input)})
+		var fields service.FieldErrors
+		if errors.As(err, &fields); (err == nil) != (field == "") || err != nil && fields[0].Field != field {
+			t.Errorf("%s: %v", input, err)
+		}
+	}
+}
+
 // What no limit can be is refused by the path of the limit, also where it is no
 // number that can be read.
 //
