@@ -16,6 +16,7 @@ const (
 	KBMaxValueBytes
 	ExecTimeoutMS
 	ModelMaxTokens
+	MCPMaxRequestBytes // of the arguments of one call
 	NumConstraints
 )
 
@@ -47,6 +48,7 @@ var constraints = [NumConstraints]constraint{
 	KBMaxValueBytes:     {"kb", "max_value_bytes", AtMost},
 	ExecTimeoutMS:       {"exec", "timeout_ms", AtMost},
 	ModelMaxTokens:      {"model", "max_tokens", AtMost},
+	MCPMaxRequestBytes:  {"mcp", "max_request_bytes", AtMost},
 }
 
 // Key is where c is written: the table under [constraints], and the key in it.

@@ -27,7 +27,12 @@ var mcpCall = attachedFirst(define(mcpCallName, 1, caps.MCP, gated[mcpReq]{
 	prepare: prepareMCP,
 	touches: func(r mcpReq) (caps.Request, string) { return r.request(), r.target() },
 	payload: func(r mcpReq) [][]byte { return [][]byte{r.arguments} },
-	budget:  func(h *Host, _ mcpReq) (caps.Code, bool) { return caps.Unavailable, h.cfg.MCP == nil },
+	budget: func(h *Host, r mcpReq) (caps.Code, bool) {
+		if r.tool != "" && h.over(caps.MCPMaxRequestBytes, int64(len(r.arguments))) {
+			return caps.BudgetExhausted, true
+		}
+		return caps.Unavailable, h.cfg.MCP == nil
+	},
 	confirm: func(h *Host, r mcpReq) (Question, bool) {
 		return Question{Tool: mcpScope(&r), Target: r.target(), Arguments: string(r.arguments)}, h.cfg.ConfirmExternal &&
 			r.tool != ""

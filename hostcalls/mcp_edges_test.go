@@ -188,3 +188,22 @@ func (u *unnamed) Intern(s string) (audit.Name, error) {
 	}
 	return u.Memory.Intern(s)
 }
+
+// What layers say of the arguments of a call holds for each, whatever tool it names.
+func TestArgumentsOfToolsAreBound(t *testing.T) {
+	const bound = "[constraints.mcp]\nmax_request_bytes = 11\n"
+	r, f := mcpRig(t, github, bound)
+	if n, text := r.call(mcpCallName, `{"server":"github","tool":"search","arguments":{"q":"four"}}`); n >= 0 ||
+		!strings.Contains(text, "constraints.mcp.max_request_bytes = 11") || len(f.calls) > 0 {
+		t.Errorf("%d %s, called %q", n, text, f.calls)
+	}
+	if n, text := r.call(mcpCallName, `{"server":"github","tool":"search","arguments":{"q":"thr"}}`); n < 0 {
+		t.Errorf("control: %d %s", n, text)
+	}
+	if n, text := r.call(mcpCallName, `{"server":"github"}`); n < 0 {
+		t.Errorf("a list: %d %s", n, text)
+	}
+	if d := r.log.Decisions[0]; d.Tool != "mcp:github/search" || d.Reason != "budget_exhausted" || !d.Deny {
+		t.Errorf("recorded %+v", d)
+	}
+}
