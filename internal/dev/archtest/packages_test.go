@@ -525,11 +525,13 @@ var packages = map[string]drawing{
 	"internal/effect/model/modeltest":   {0, nil},
 	"internal/engine/guest/hostiletest": {0, nil},
 	"internal/effect/lane": {2, doors{
+		"internal/effect/netns":        "passes the sockets of a program's network on",
 		"internal/base/strictjson":     "the seccomp profile of an engine",
 		"internal/base/guard":          "a lane that breaks ends its program",
 		"internal/effect/lane/sandbox": "tells it what is to be seen, and starts it",
 	}},
 	"internal/effect/lane/sandbox": {1, doors{
+		"internal/effect/netns": "makes the network of programs that get one",
 		"internal/effect/links": "one judgement of links for guests and programs",
 	}},
 	"internal/effect/lane/confined": {3, doors{
@@ -647,7 +649,11 @@ var testDoors = map[string]doors{
 		"internal/effect/mcpclient/mcptest": "scripts ask servers of tools, hostile ones too",
 	},
 	"internal/effect/mcpclient": {"internal/effect/mcpclient/mcptest": "servers of tools, hostile ones too"},
-	"internal/effect/netns":     {"internal/effect/netns/netnstest": "programs in such a network"},
+	"internal/effect/lane": {
+		"internal/effect/egress": "the network of a program is served as launches do",
+		"internal/effect/proxy":  "the same",
+	},
+	"internal/effect/netns": {"internal/effect/netns/netnstest": "programs in such a network"},
 	"internal/effect/proxy": {
 		"internal/effect/netns/netnstest": "programs in such a network",
 		"internal/effect/egress":          "addresses are judged as they are for guests",

@@ -1,6 +1,7 @@
 package lane
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 	"runloop.dev/rlp/internal/effect/lane/sandbox"
+	"runloop.dev/rlp/internal/effect/netns"
 )
 
 // ends are the child's ends of its streams, which are closed once it has them.
@@ -25,7 +27,7 @@ func (e *ends) close() {
 }
 
 func (n *native) start(p *pinned, dir int, c *Command) (*child, error) {
-	ch := &child{lane: n, pidfd: -1, said: -1, in: -1, pending: c.Stdin}
+	ch := &child{lane: n, pidfd: -1, said: -1, net: -1, in: -1, pending: c.Stdin}
 	ch.out, ch.err = stream{fd: -1, max: c.MaxOutput}, stream{fd: -1, max: c.MaxOutput}
 	theirs := ends{-1, -1, -1}
 	defer theirs.close()
@@ -150,6 +152,8 @@ func (n *native) limitData(pid int) {
 // its group is left, and what it wrote has been read.
 func (ch *child) watch(ctx context.Context, c *Command) (*Result, error) {
 	defer ch.lane.wakeAt(ctx)()
+	end, unserved := ch.network(c)
+	defer end()
 	killed, err := ch.serve(ctx, time.Now().Add(c.Timeout))
 	if err == nil && killed {
 		ch.kill()
@@ -170,7 +174,7 @@ func (ch *child) watch(ctx context.Context, c *Command) (*Result, error) {
 	}
 	ch.out.drain(ch.lane.buf)
 	ch.err.drain(ch.lane.buf)
-	if err := ch.refused(status); err != nil {
+	if err := cmp.Or(ch.refused(status), unserved); err != nil {
 		return nil, err
 	}
 	r := &Result{ExitCode: status.ExitStatus(), Stdout: ch.out.Output, Stderr: ch.err.Output}
@@ -295,12 +299,12 @@ func (ch *child) close() error {
 			ch.ended = status.Exited() || status.Signaled()
 		}
 	}
-	for _, fd := range []int{ch.pidfd, ch.said, ch.in, ch.out.fd, ch.err.fd} {
+	for _, fd := range []int{ch.pidfd, ch.said, ch.net, ch.in, ch.out.fd, ch.err.fd} {
 		if fd >= 0 {
 			_ = unix.Close(fd)
 		}
 	}
-	ch.pidfd, ch.said, ch.in, ch.out.fd, ch.err.fd = -1, -1, -1, -1, -1
+	ch.pidfd, ch.said, ch.net, ch.in, ch.out.fd, ch.err.fd = -1, -1, -1, -1, -1, -1
 	return nil
 }
 
@@ -323,4 +327,33 @@ func (n *native) wakeAt(ctx context.Context) func() {
 func (n *native) calm() {
 	var count [8]byte
 	_, _ = unix.Read(n.wake, count[:])
+}
+
+// handOver is how long a confined rlp may take to make a network, in seconds.
+const handOver = 30
+
+// network takes the child's network, where it makes one, and has it served. What
+// it returns ends that. Where that fails the child is ended.
+func (ch *child) network(c *Command) (end func(), err error) {
+	if ch.net < 0 {
+		return func() {}, nil
+	}
+	defer func() {
+		_ = unix.Close(ch.net)
+		if ch.net = -1; err != nil {
+			ch.kill()
+			end = func() {}
+		}
+	}()
+	if err := unix.SetsockoptTimeval(ch.net, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: handOver}); err != nil {
+		return nil, err
+	}
+	s, err := netns.Receive(ch.net)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errUnserved, err)
+	}
+	if end, err = c.Network.Serve(s); err != nil {
+		return nil, errors.Join(errUnserved, err)
+	}
+	return end, nil
 }

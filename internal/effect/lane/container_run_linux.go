@@ -2,6 +2,7 @@ package lane
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +24,7 @@ import (
 func (k *container) Run(ctx context.Context, c *Command) (*Result, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if err := ctx.Err(); err != nil {
+	if err := cmp.Or(ctx.Err(), noNetwork(k.Name(), c)); err != nil {
 		return nil, err
 	}
 	if err := k.open(); err != nil {

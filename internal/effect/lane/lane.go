@@ -53,6 +53,9 @@ type Command struct {
 	// MaxOutput is what is kept of each stream, in bytes; what comes after it is
 	// read and thrown away.
 	MaxOutput int
+	// Network is what the program gets instead of none; nil: none. A lane that has
+	// none to give refuses the program with an [UnsupportedError].
+	Network *OwnNetwork
 
 	pipes *pipes // what [Start] gives the program for stdin and stdout
 }

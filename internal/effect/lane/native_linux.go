@@ -46,6 +46,11 @@ func (n *native) Run(ctx context.Context, c *Command) (*Result, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	if n.outer == nil {
+		if err := noNetwork(n.Name(), c); err != nil {
+			return nil, err
+		}
+	}
 	if err := n.open(); err != nil {
 		return nil, err
 	}

@@ -38,6 +38,9 @@ func TestMain(m *testing.M) {
 // reach tries to get at something outside and says what came of it.
 func reach(what, at string) string {
 	var err error
+	if own, is := strings.CutPrefix(what, "reach-own-"); is {
+		return innermost(reachOwn(own, at))
+	}
 	switch kind, _ := strings.CutPrefix(what, "reach-"); kind {
 	case "tcp", "udp", "unix":
 		var c net.Conn
@@ -62,6 +65,8 @@ func reach(what, at string) string {
 		return within(at)
 	case "sandbox":
 		return inRoom(at)
+	case "network":
+		return inNetwork(at)
 	case "kept":
 		return raced(at)
 	case "plants":

@@ -36,6 +36,7 @@ type child struct {
 	pidfd int
 	ended bool // and reaped
 	said  int  // what stands between rlp and the program reports here; -1: nothing does
+	net   int  // its network is handed over here; -1: it has none
 	words []byte
 	mute  bool // it has said all
 	code  int

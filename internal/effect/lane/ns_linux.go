@@ -44,19 +44,24 @@ func (o *namespaces) order(ch *child, p *pinned, c *Command, files []uintptr) (*
 	self := o.lane.cfg.Self
 	return &order{path: self[0], argv: self[1:], attr: &syscall.ProcAttr{
 		Env: confinedEnv(), Files: files,
-		Sys: ownNamespaces(),
+		Sys: ownNamespaces(plan),
 	}}, theirs, nil
 }
 
-// ownNamespaces are all there are but the one of clocks. What builds the root
-// keeps the power to mount over its start, in them alone.
-func ownNamespaces() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{
+// ownNamespaces are all there are but the one of clocks. What builds the root, and
+// the network where one is asked for, keeps the power to do so over its start, in
+// them alone.
+func ownNamespaces(p *sandbox.Plan) *syscall.SysProcAttr {
+	attr := &syscall.SysProcAttr{
 		Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWNET |
 			unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP,
 		UidMappings: mapped(os.Geteuid()), GidMappings: mapped(os.Getegid()),
 		AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP},
 	}
+	if p.Network {
+		attr.AmbientCaps = append(attr.AmbientCaps, sandbox.NetworkCapabilities()...)
+	}
+	return attr
 }
 
 func (o *namespaces) started(err error) error {
@@ -95,8 +100,8 @@ func nsRemedy(err error) string {
 // Check implements [Lane]: it does all that is done for a program but start one.
 func (l *ns) Check(ctx context.Context) error {
 	self := l.cfg.Self
-	return l.prove(ctx, func(*sandbox.Plan) (*order, []*os.File, error) {
-		return &order{path: self[0], argv: self[1:], attr: &syscall.ProcAttr{Sys: ownNamespaces()}}, nil, nil
+	return l.prove(ctx, func(p *sandbox.Plan) (*order, []*os.File, error) {
+		return &order{path: self[0], argv: self[1:], attr: &syscall.ProcAttr{Sys: ownNamespaces(p)}}, nil, nil
 	})
 }
 

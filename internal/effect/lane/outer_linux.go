@@ -41,6 +41,9 @@ func (n *native) plan(p *pinned, c *Command) (*sandbox.Plan, error) {
 		Dir:  dir,
 		Argv: c.Argv, Env: c.Env, Scratch: scratchBytes, Untrusted: n.cfg.Untrusted,
 	}
+	if c.Network != nil {
+		pl.Network, pl.Ports = true, c.Network.Ports
+	}
 	n.judging(pl, &s)
 	n.bound(pl)
 	return pl, nil
@@ -152,7 +155,18 @@ func (ch *child) wired(p *sandbox.Plan, files []uintptr) ([]uintptr, []*os.File,
 	}
 	ch.said = pipe[0]
 	report := os.NewFile(uintptr(pipe[1]), "report")
-	return append(files, plan.Fd(), report.Fd()), []*os.File{plan, report}, nil
+	files, theirs := append(files, plan.Fd(), report.Fd()), []*os.File{plan, report}
+	if !p.Network || p.Proof {
+		return files, theirs, nil
+	}
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		closeAll(theirs)
+		return nil, nil, fmt.Errorf("making a socket: %w", err)
+	}
+	ch.net = pair[0]
+	socket := os.NewFile(uintptr(pair[1]), "network")
+	return append(files, socket.Fd()), append(theirs, socket), nil
 }
 
 // refused is why a confined rlp started nothing, nil when it did. Whoever was
@@ -199,7 +213,7 @@ func (n *native) prove(ctx context.Context, order func(p *sandbox.Plan) (*order,
 func (n *native) try(ctx context.Context, order func(p *sandbox.Plan) (*order, []*os.File, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
-	ch := &child{lane: n, pidfd: -1, said: -1, in: -1, out: stream{fd: -1}, err: stream{fd: -1, max: 4096}}
+	ch := &child{lane: n, pidfd: -1, said: -1, net: -1, in: -1, out: stream{fd: -1}, err: stream{fd: -1, max: 4096}}
 	defer ch.close()
 	s := sandbox.ViewSpec{Folders: n.cfg.Folders, Leased: n.staying(n.cfg.Leased), Entries: sandbox.Entries}
 	var err error

@@ -12,7 +12,7 @@ import (
 // OwnEtc are the files in /etc that are neither the operator's nor in a folder of
 // his: in memory, and read-only with the root.
 func (p *Plan) OwnEtc() map[string]string {
-	files := etcFiles(p.Work)
+	files := p.etcFiles()
 	for _, s := range p.Mounts {
 		if s.Path == "/" || s.Path == "/etc" {
 			return nil

@@ -46,6 +46,9 @@ func Confined() int {
 	if err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return report(fmt.Errorf("closing descriptors: %w", err))
 	}
+	if err := p.network(); err != nil {
+		return report(err)
+	}
 	unix.Umask(0)
 	view := p.build
 	if p.Inside {
@@ -242,7 +245,7 @@ func (p *Plan) give() error {
 	if err := DropCapabilities(); err != nil {
 		return fmt.Errorf("taking capabilities from programs: %w", err)
 	}
-	if err := filterStrictly(); err != nil {
+	if err := filterStrictly(p.Network); err != nil {
 		return fmt.Errorf("taking system calls from programs: %w", err)
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 // FilterCalls refuses system calls to this thread and to all that it starts:
 // those that make sockets, and those that change how another process runs.
 func FilterCalls() error {
-	filter := callFilter(runtime.GOARCH)
+	filter := callFilter(runtime.GOARCH, socketRules())
 	if filter == nil {
 		return nil
 	}
@@ -47,9 +47,9 @@ const (
 )
 
 // callFilter is the filter for an architecture, nil for one that it was not
-// written for. System calls of another interface end the program: their
+// written for; sockets are its rules about these. System calls of another interface end the program: their
 // numbers mean something else.
-func callFilter(arch string) []unix.SockFilter {
+func callFilter(arch string, sockets []unix.SockFilter) []unix.SockFilter {
 	var id uint32
 	switch arch {
 	case "amd64":
@@ -66,7 +66,7 @@ func callFilter(arch string) []unix.SockFilter {
 			{Code: unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, K: x32, Jf: 1},
 			kill,
 		},
-		socketRules(),
+		sockets,
 		processRules(),
 		[]unix.SockFilter{allow()},
 	)

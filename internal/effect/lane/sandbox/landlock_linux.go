@@ -67,7 +67,7 @@ func landlockFiles(p *Plan) error {
 		return nil
 	}
 	files := filesOf(version)
-	set, err := ruleset(version, files)
+	set, err := ruleset(version, files, !p.Network)
 	if err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func LandlockProcess() error {
 	if version < landlockNet {
 		return nil
 	}
-	set, err := ruleset(version, 0)
+	set, err := ruleset(version, 0, true)
 	if err != nil {
 		return err
 	}
@@ -160,13 +160,16 @@ func LandlockProcess() error {
 	return restrict(set)
 }
 
-// ruleset takes the network, and what a version has beside it, and these files.
-func ruleset(version int, files uint64) (int, error) {
+// ruleset takes these files, the network where it says so, and what a version has
+// beside it.
+func ruleset(version int, files uint64, network bool) (int, error) {
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: files}
 	size := unsafe.Sizeof(attr.Handled_access_fs)
 	if version >= landlockNet {
-		attr.Handled_access_net = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
 		size = unsafe.Offsetof(attr.Scoped)
+	}
+	if version >= landlockNet && network {
+		attr.Handled_access_net = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
 	}
 	if version >= LandlockScope {
 		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL

@@ -25,6 +25,8 @@ type Plan struct {
 	Memory    int64 // of each process; 0: bounded elsewhere
 	Pids      int64
 	Scratch   int64 // bytes of each private folder
+	Network   bool  // one is made, and handed over by [NetworkFile]
+	Ports     []uint16
 
 	guards []guardedDir // made from the mounts where programs will be
 }
@@ -43,7 +45,7 @@ type guardedDir struct {
 
 // planVersion is the first thing in a plan: one program may be an older file
 // than the other.
-const planVersion = 4
+const planVersion = 5
 
 // errPlan says that a plan is not one.
 var errPlan = errors.New("this is no plan of this version of rlp")
@@ -66,6 +68,7 @@ func (p *Plan) each(c *codec) {
 	c.flag(&p.Proof)
 	c.flag(&p.Script)
 	c.flag(&p.Links)
+	c.flag(&p.Network)
 	for _, s := range []*string{&p.Work, &p.File, &p.Dir} {
 		c.text(s)
 	}
@@ -80,6 +83,14 @@ func (p *Plan) each(c *codec) {
 	list(c, &p.Kept, (*codec).mount)
 	list(c, &p.Held, (*codec).mount)
 	list(c, &p.Untrusted, (*codec).text)
+	list(c, &p.Ports, (*codec).port)
+}
+
+func (c *codec) port(p *uint16) {
+	n := int64(*p)
+	c.number(&n)
+	c.bad = c.bad || n != int64(uint16(n))
+	*p = uint16(n)
 }
 
 func (c *codec) mount(s *Mount) {

@@ -54,7 +54,7 @@ func answerOf(t *testing.T, filter []unix.SockFilter, arch, call uint32, args ..
 func TestTheFilterAnswersEveryCall(t *testing.T) {
 	ids := map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}
 	id := ids[runtime.GOARCH]
-	filter := callFilter(runtime.GOARCH)
+	filter := callFilter(runtime.GOARCH, socketRules())
 	if filter == nil {
 		if id != 0 {
 			t.Fatal("no filter")
@@ -120,10 +120,10 @@ func TestTheFilterAnswersEveryCall(t *testing.T) {
 }
 
 func TestOtherArchitecturesHaveNoFilter(t *testing.T) {
-	if callFilter("riscv64") != nil {
+	if callFilter("riscv64", socketRules()) != nil {
 		t.Error("a filter for an architecture that it was not written for")
 	}
-	if len(callFilter("arm64")) != len(callFilter("amd64")) {
+	if len(callFilter("arm64", socketRules())) != len(callFilter("amd64", socketRules())) {
 		t.Error("arm64 has another filter")
 	}
 }
@@ -135,8 +135,8 @@ func TestTheStricterFilter(t *testing.T) {
 	if runtime.GOARCH == "arm64" {
 		arch = unix.AUDIT_ARCH_AARCH64
 	}
-	filter := strictFilter(runtime.GOARCH)
-	if len(filter) == 0 || len(filter) > 4096 || strictFilter("riscv64") != nil {
+	filter := strictFilter(runtime.GOARCH, false)
+	if len(filter) == 0 || len(filter) > 4096 || strictFilter("riscv64", false) != nil {
 		t.Fatalf("%d instructions", len(filter))
 	}
 	for _, c := range []struct {
@@ -189,5 +189,72 @@ func TestTheStricterFilter(t *testing.T) {
 		if got := answerOf(t, filter, arch, c.call, c.args...); got != want {
 			t.Errorf("call %d %#x: %#x, want %#x", c.call, c.args, got, want)
 		}
+	}
+}
+
+// With a network of their own programs make sockets of TCP and UDP, ask for routes,
+// and make no others.
+func TestTheFilterOfANetwork(t *testing.T) {
+	ids := map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}
+	id := ids[runtime.GOARCH]
+	if id == 0 {
+		return
+	}
+	filter, without := strictFilter(runtime.GOARCH, true), strictFilter(runtime.GOARCH, false)
+	const inet, inet6, stream, dgram, raw = unix.AF_INET, unix.AF_INET6, unix.SOCK_STREAM, unix.SOCK_DGRAM, unix.SOCK_RAW
+	const cloexec = unix.SOCK_CLOEXEC | unix.SOCK_NONBLOCK
+	acces := refuse(unix.EACCES).K
+	for _, c := range []struct {
+		args [3]uint64
+		ok   bool
+	}{
+		{[3]uint64{inet, stream | cloexec, 0}, true},
+		{[3]uint64{inet6, stream, unix.IPPROTO_TCP}, true},
+		{[3]uint64{1<<32 | inet, stream, 0}, true}, // an int
+		{[3]uint64{inet, dgram | cloexec, unix.IPPROTO_UDP}, true},
+		{[3]uint64{inet6, dgram, 0}, true},
+		{[3]uint64{unix.AF_NETLINK, raw | cloexec, unix.NETLINK_ROUTE}, true},
+		{[3]uint64{unix.AF_NETLINK, dgram, unix.NETLINK_ROUTE}, true},
+		{[3]uint64{unix.AF_NETLINK, raw, unix.NETLINK_NETFILTER}, false},
+		{[3]uint64{unix.AF_NETLINK, raw, unix.NETLINK_SOCK_DIAG}, false},
+		{[3]uint64{inet, raw, unix.IPPROTO_TCP}, false},
+		{[3]uint64{inet, raw, 0}, false},
+		{[3]uint64{inet, unix.SOCK_SEQPACKET, unix.IPPROTO_SCTP}, false},
+		{[3]uint64{inet, stream, unix.IPPROTO_MPTCP}, false},
+		{[3]uint64{inet, stream, unix.IPPROTO_UDP}, false},
+		{[3]uint64{inet, dgram, unix.IPPROTO_ICMP}, false},
+		{[3]uint64{inet6, dgram, unix.IPPROTO_ICMPV6}, false},
+		{[3]uint64{inet, dgram, unix.IPPROTO_UDPLITE}, false},
+		{[3]uint64{unix.AF_UNIX, stream, 0}, false},
+		{[3]uint64{unix.AF_UNIX, dgram, 0}, false},
+		{[3]uint64{unix.AF_PACKET, raw, 0}, false},
+		{[3]uint64{unix.AF_VSOCK, stream, 0}, false},
+		{[3]uint64{unix.AF_ALG, unix.SOCK_SEQPACKET, 0}, false},
+		{[3]uint64{0, stream, 0}, false},
+	} {
+		want := acces
+		if c.ok {
+			want = unix.SECCOMP_RET_ALLOW
+		}
+		if got := answerOf(t, filter, id, unix.SYS_SOCKET, c.args[:]...); got != want {
+			t.Errorf("socket %v: %#x, want %#x", c.args, got, want)
+		}
+		if got := answerOf(t, without, id, unix.SYS_SOCKET, c.args[:]...); got != acces {
+			t.Errorf("without one, socket %v: %#x", c.args, got)
+		}
+	}
+	for call, want := range map[uint32]uint32{
+		unix.SYS_IO_URING_SETUP: refuse(unix.ENOSYS).K, unix.SYS_UNSHARE: unix.SECCOMP_RET_ALLOW,
+		unix.SYS_SETNS: refuse(unix.EPERM).K, unix.SYS_PIDFD_GETFD: refuse(unix.EPERM).K,
+	} {
+		if got := answerOf(t, filter, id, call); got != want {
+			t.Errorf("call %d: %#x, want %#x", call, got, want)
+		}
+	}
+	if got := answerOf(t, filter, id, unix.SYS_SOCKETPAIR, 1, stream); got != unix.SECCOMP_RET_ALLOW {
+		t.Errorf("a pair: %#x", got)
+	}
+	if got := answerOf(t, filter, id, unix.SYS_SOCKETPAIR, 1, dgram); got != acces {
+		t.Errorf("a pair of datagrams: %#x", got)
 	}
 }

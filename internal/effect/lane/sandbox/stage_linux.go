@@ -1,8 +1,10 @@
 package sandbox
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -59,7 +61,7 @@ func (p *Plan) build() error {
 			return fmt.Errorf("showing %s: %w", c.Path, err)
 		}
 	}
-	if err := s.words(p.Work); err != nil {
+	if err := s.words(p); err != nil {
 		return fmt.Errorf("writing /etc: %w", err)
 	}
 	return s.enter()
@@ -387,7 +389,7 @@ func DeviceLinks() map[string]string {
 
 // words are the files in which programs look up names. Where the operator's own
 // are shown they stay.
-func (s *stage) words(work string) error {
+func (s *stage) words(p *Plan) error {
 	etc, err := s.folder("/etc")
 	if IsOf(err, unix.ENOENT, unix.EACCES) {
 		return nil
@@ -399,7 +401,7 @@ func (s *stage) words(work string) error {
 	if !s.isOwn(etc) {
 		return nil
 	}
-	for name, text := range etcFiles(work) {
+	for name, text := range p.etcFiles() {
 		fd, err := unix.Openat(etc, name, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_CLOEXEC, 0o444)
 		if errors.Is(err, unix.EEXIST) {
 			continue
@@ -417,17 +419,19 @@ func (s *stage) words(work string) error {
 }
 
 // etcFiles are the files in /etc that a lane writes itself.
-func etcFiles(work string) map[string]string {
-	if work == "" {
-		work = "/"
-	}
-	return map[string]string{
+func (p *Plan) etcFiles() map[string]string {
+	work := cmp.Or(p.Work, "/")
+	files := map[string]string{
 		"passwd": fmt.Sprintf("root:x:0:0::/:/usr/sbin/nologin\nagent:x:%d:%d::%s:/bin/sh\n", InsideID, InsideID,
 			work),
 		"group":         fmt.Sprintf("root:x:0:\nagent:x:%d:\n", InsideID),
 		"hosts":         "127.0.0.1 localhost\n::1 localhost\n",
 		"nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
 	}
+	if p.Network {
+		maps.Copy(files, networkFiles())
+	}
+	return files
 }
 
 // enter makes the stage the root of this process, and the old one nobody's.

@@ -11,9 +11,9 @@ import (
 
 // filterStrictly is [filterCalls] for programs in a root of their own: what only
 // widens what of the kernel they can attack is refused as well. Without a filter
-// they are not started.
-func filterStrictly() error {
-	filter := strictFilter(runtime.GOARCH)
+// they are not started. With network they may use the one that was made for them.
+func filterStrictly(network bool) error {
+	filter := strictFilter(runtime.GOARCH, network)
 	if filter == nil {
 		return errors.New("no filter was written for " + runtime.GOARCH)
 	}
@@ -26,8 +26,12 @@ func filterStrictly() error {
 	return nil
 }
 
-func strictFilter(arch string) []unix.SockFilter {
-	loose := callFilter(arch)
+func strictFilter(arch string, network bool) []unix.SockFilter {
+	sockets := socketRules
+	if network {
+		sockets = networkRules
+	}
+	loose := callFilter(arch, sockets())
 	if loose == nil {
 		return nil
 	}

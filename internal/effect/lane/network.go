@@ -1,0 +1,15 @@
+package lane
+
+import "errors"
+
+// noNetwork refuses c in a lane that has no network to give.
+func noNetwork(lane string, c *Command) error {
+	if c.Network == nil {
+		return nil
+	}
+	return &UnsupportedError{
+		Lane: lane, Why: "it gives programs no network of their own", Remedy: "[exec] lane = \"ns\" or \"bwrap\"",
+	}
+}
+
+var errUnserved = errors.New("the network of a program was not handed over")

@@ -1,0 +1,14 @@
+package lane
+
+import "runloop.dev/rlp/internal/effect/netns"
+
+// An OwnNetwork is what a program gets that is to reach something: every connection
+// that it makes ends at sockets that Serve is given.
+type OwnNetwork struct {
+	// Ports are of the program's loopback addresses: what connects to these asks for
+	// the same port of the host.
+	Ports []uint16
+	// Serve is given the sockets, which it takes, before the program begins. What it
+	// returns is called when the program has ended.
+	Serve func(*netns.Sockets) (end func(), err error)
+}

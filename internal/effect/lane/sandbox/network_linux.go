@@ -1,0 +1,68 @@
+package sandbox
+
+import (
+	"fmt"
+	"slices"
+
+	"golang.org/x/sys/unix"
+	"runloop.dev/rlp/internal/effect/netns"
+)
+
+// NetworkFile is the Unix socket by which a confined rlp hands over the sockets of
+// the network that it made.
+const NetworkFile = 5
+
+// NetworkCapabilities are what it takes, until programs begin.
+func NetworkCapabilities() []uintptr {
+	return []uintptr{unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE}
+}
+
+// network makes the network that the plan asks for, in the namespace that this
+// process is in, and hands it over.
+func (p *Plan) network() error {
+	if !p.Network {
+		return nil
+	}
+	s, err := netns.Make(netns.Plan{Ports: p.Ports})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if p.Proof { // nobody takes it
+		return nil
+	}
+	if err := s.Send(NetworkFile); err != nil {
+		return err
+	}
+	return unix.Close(NetworkFile)
+}
+
+// networkFiles are the files in /etc by which names are asked of the network.
+func networkFiles() map[string]string {
+	return map[string]string{
+		"resolv.conf":   fmt.Sprintf("nameserver %s\noptions timeout:5 attempts:1\n", netns.Resolver4),
+		"nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
+	}
+}
+
+// networkRules let programs make sockets of TCP and UDP, which end at the network
+// that was made for them, and ask the kernel for addresses and routes. Sockets of
+// Unix stay pairs: a path could lead to a service of the machine. Other protocols
+// have code of their own in the kernel, and some of other families leave the
+// namespace.
+func networkRules() []unix.SockFilter {
+	refused := refuse(unix.EACCES)
+	rules := on(unix.SYS_SOCKET,
+		load(argument(0)),
+		equal(unix.AF_INET, 3, 0), equal(unix.AF_INET6, 2, 0), equal(unix.AF_NETLINK, 15, 0), refused,
+		load(argument(1)), // of AF_INET and AF_INET6
+		unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: SocketTypes},
+		equal(unix.SOCK_STREAM, 1, 0), equal(unix.SOCK_DGRAM, 4, 9),
+		load(argument(2)), equal(0, 6, 0), equal(unix.IPPROTO_TCP, 5, 0), refused,
+		load(argument(2)), equal(0, 2, 0), equal(unix.IPPROTO_UDP, 1, 0), refused,
+		allow(), refused,
+		load(argument(2)), equal(unix.NETLINK_ROUTE, 0, 1), allow(), refused,
+	)
+	without := on(unix.SYS_SOCKET, refused)
+	return slices.Concat(rules, socketRules()[len(without):])
+}
