@@ -39,7 +39,10 @@ func Advise(d *audit.DecisionRecord, named bool) Advice {
 		what = "this host"
 	}
 	text := "The agent's own policy does not ask for " + what + ". "
-	if named {
+	switch {
+	case d.Target == "":
+		return Advice{Nothing, text + "Its author would have to, if it is needed."}
+	case named:
 		return Advice{Nothing, text + "The input of the run names it: whoever launched the agent asked for something outside of " +
 			"its grants, and the denial is what they are for."}
 	}

@@ -27,9 +27,12 @@ func TestADenialSaysWhetherThereIsAnythingToDo(t *testing.T) {
 		{"net.http", "rate_limited", "", false, Decide, "limit"},
 		{"model.use", "unavailable", "", false, Mend, "rlp doctor"},
 		{"mcp.call", "server_changed", "", false, Mend, "rlp mcp list"},
+		{"time.now", "cap_missing", "", false, Nothing, "Its author would have to"},
 		{"fs.read", "a_reason_of_later", "", false, Nothing, "does not ask for this path"},
 	} {
-		a := Advise(&audit.DecisionRecord{Cap: c.capability, Reason: c.reason, Layer: c.layer, Deny: true}, c.named)
+		target := map[bool]string{false: "/x"}[c.capability == "time.now"]
+		d := &audit.DecisionRecord{Cap: c.capability, Target: target, Reason: c.reason, Layer: c.layer, Deny: true}
+		a := Advise(d, c.named)
 		if a.Act != c.act || !strings.Contains(a.Text, c.text) {
 			t.Errorf("%+v: %+v", c, a)
 		}

@@ -61,7 +61,7 @@ func (l *memoryLog) add(agent string, began time.Time, outcome string, decisions
 		l.records = append(l.records, r)
 	}
 	put(audit.Record{Event: &audit.Event{
-		Kind: audit.KindRunStart, Effective: []string{"fs:read:/in", "fs:write:/out", "kb:write:notes"},
+		Kind: audit.KindRunStart, Effective: []string{"fs:read:/in", "fs:write:/in", "fs:write:/out", "kb:write:notes"},
 	}})
 	for _, d := range decisions {
 		if put(audit.Record{Decision: &d}); d.Deny {

@@ -134,13 +134,23 @@ func (t *tally) ended(agent string, h *held) {
 	u.runs++
 	u.now = h.words
 	for g := range h.used {
-		u.used[g] = true
+		u.used[place(g)] = true
 	}
+}
+
+// place is a grant without what it allows to do there: one line of a policy grants
+// reading, writing and deleting.
+func place(grant string) string {
+	g, err := caps.ParseGrant(grant)
+	if err != nil {
+		return grant
+	}
+	return g.Family.String() + ":" + g.Scope
 }
 
 func (t *tally) unused() (list []Unused) {
 	for agent, u := range t.agents {
-		left := slices.DeleteFunc(slices.Clone(u.now), func(g string) bool { return u.used[g] })
+		left := slices.DeleteFunc(slices.Clone(u.now), func(g string) bool { return u.used[place(g)] })
 		if u.runs >= enoughRuns && len(left) > 0 {
 			list = append(list, Unused{agent, left, u.runs})
 		}

@@ -35,7 +35,6 @@ var shrinking = map[string]int{
 	"files in a circle of internal/engine/meter":        14,
 	"files in a circle of internal/serve/access":        10,
 	"files in a circle of internal/serve/api":           15,
-	"files in a circle of internal/serve/console":       12,
 	"files in a circle of internal/serve/mcpserver":     13,
 	"files in a circle of internal/serve/service":       16,
 	"files in a circle of kb/journal":                   11,

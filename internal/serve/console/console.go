@@ -200,6 +200,9 @@ func (c *console) write(w http.ResponseWriter, r *http.Request, v *view) {
 	_, _ = w.Write(page.Bytes()) // who went away does not read it
 }
 
+// ofHost reports whether a caller is a person on this host rather than a token.
+func ofHost(c *service.Caller) bool { return strings.HasPrefix(c.Name, "user:") }
+
 // whole reports whether s is made of letters that ids and names are made of.
 func whole(s, letters string) bool { return s != "" && len(s) <= 128 && strings.Trim(s, letters) == "" }
 

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"runloop.dev/rlp/internal/base/printable"
@@ -16,8 +15,8 @@ import (
 
 // What the home page looks at and shows at most.
 const (
-	homeRuns    = 2000
-	homeRecords = 6000
+	homeRuns    = 1000
+	homeRecords = 4000
 	homeAgents  = 50
 	homeTop     = 8
 	homeLatest  = 6
@@ -161,13 +160,6 @@ func (d *shownHome) charts() {
 	}
 }
 
-// idBefore is what sorts behind the ids of all runs that began before t: an id
-// begins with the time in milliseconds.
-func idBefore(t time.Time) string {
-	ms := uint64(t.UnixMilli())
-	return fmt.Sprintf("%08x-%04x-0000-0000-000000000000", ms>>16&0xffffffff, ms&0xffff)
-}
-
 // tables makes the rows of what was denied and of the agents.
 func (d *shownHome) tables() {
 	for _, f := range d.Top[:min(len(d.Top), homeTop)] {
@@ -233,13 +225,4 @@ func (d *shownHome) need(what, about, do, link, text string) {
 	if len(d.Needs) < mostNeeds {
 		d.Needs = append(d.Needs, need{what, about, do, link, text})
 	}
-}
-
-// few names a few words of a list.
-func few(words []string) string {
-	const most = 3
-	if n := len(words) - most; n > 0 {
-		return strings.Join(words[:most], ", ") + fmt.Sprintf(" and %d more", n)
-	}
-	return strings.Join(words, ", ")
 }

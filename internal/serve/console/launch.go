@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"runloop.dev/rlp/internal/serve/service"
@@ -41,8 +40,6 @@ func (c *console) chooseLaunch(r *http.Request, _ *service.Caller) (*view, error
 	}
 	return &view{Goto: launchLink(name)}, nil
 }
-
-func launchLink(agent string) string { return "/ui/agents/" + url.PathEscape(agent) + "/launch" }
 
 // launchPage shows the form: it launches nothing.
 func (c *console) launchPage(r *http.Request, caller *service.Caller) (*view, error) {

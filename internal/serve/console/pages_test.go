@@ -93,7 +93,7 @@ func TestALongRunHasSeveralPages(t *testing.T) {
 	host, h := pages(t)
 	var many []audit.DecisionRecord
 	for i := range 1400 { // each has a record of its end
-		many = append(many, allowed("kb.write", "kb_put", "contacts/"+strings.Repeat("x", i%7+1)))
+		many = append(many, allowed("kb.write", "kb_put", "contacts/"+strings.Repeat("x", i%3+1)))
 	}
 	host.log.add(runID(70), "notes_digest", now, many, audit.Event{Kind: audit.KindRunComplete, Outcome: "ok"})
 	path, seen := "/ui/runs/"+runID(70), 0
@@ -106,8 +106,8 @@ func TestALongRunHasSeveralPages(t *testing.T) {
 			}
 			seen += n
 		}
-		if rows := strings.Count(body, `class="cap"`); rows > 7 {
-			t.Errorf("7 different calls are %d rows", rows)
+		if rows := strings.Count(body, `class="cap"`); rows > 3 {
+			t.Errorf("3 different calls are %d rows", rows)
 		}
 		_, rest, more := strings.Cut(body, `aria-label="More calls"><a href="`)
 		path, _, _ = strings.Cut(rest, `"`)

@@ -68,7 +68,7 @@ func BenchmarkPages(b *testing.B) {
 	host := withStored(b, storedRuns())
 	h := as(New(Options{Runs: noRuns{}, Host: host, Now: time.Now}), operator())
 	for name, path := range map[string]string{
-		"newest": "/", "older": "/ui/runs?before=0190b1d2-7c4e-7a55-8f00-000000005000",
+		"home": "/", "newest": "/ui/runs", "older": "/ui/runs?before=0190b1d2-7c4e-7a55-8f00-000000005000",
 		"audit": "/ui/audit",
 	} {
 		b.Run(name, func(b *testing.B) {

@@ -2,7 +2,6 @@ package console
 
 import (
 	"net/http"
-	"net/url"
 	"strings"
 
 	"runloop.dev/rlp/internal/serve/service"
@@ -27,8 +26,6 @@ type shownPolicy struct {
 	MayTry         bool
 	MaySave        bool
 }
-
-func policyLink(agent string) string { return "/ui/agents/" + url.PathEscape(agent) + "/policy" }
 
 func (c *console) policyPage(r *http.Request, caller *service.Caller) (*view, error) {
 	p, b, err := c.policy(r, caller)
@@ -93,9 +90,6 @@ func (c *console) policy(r *http.Request, caller *service.Caller) (*shownPolicy,
 	p.Usage, err = used(r.Context(), log, b.Name, p.Held.Effective)
 	return p, b, err
 }
-
-// ofHost reports whether a caller is a person on this host rather than a token.
-func ofHost(c *service.Caller) bool { return strings.HasPrefix(c.Name, "user:") }
 
 // maySave reports whether a caller may save overrides at all. They hold for
 // every tenant: a token of one that is not the host's own may not write them.

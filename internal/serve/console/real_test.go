@@ -197,10 +197,67 @@ func TestTheRealService(t *testing.T) {
 	b.until("document.querySelectorAll('tbody tr').length === 3")
 	b.visit("/ui/runs/" + third)
 	b.until("document.querySelector('aside pre').textContent.includes('1 note')")
+	s.form(b)
+	s.untold()
 	b.visit("/ui/log")
 	b.do(chromedp.Click(chromedp.CSS("main button")))
 	b.until("document.querySelector('#verified') !== null && document.querySelector('#verified').innerText.includes('It " +
 		"is what was recorded')")
 	b.visit("/ui/agents/notes_digest")
 	b.until("document.body.innerText.includes('path_open')")
+}
+
+// form launches the agent from its page, and once more as it was.
+func (s *realService) form(b *browser) {
+	s.Helper()
+	b.visit("/ui/agents/notes_digest/launch")
+	b.do(chromedp.SetValue(chromedp.CSS("input[name='param.notes']"), s.notes),
+		chromedp.SetValue(chromedp.CSS("input[name='param.out']"), s.out),
+		chromedp.Click(chromedp.CSS("form.launch .primary")))
+	b.until("document.querySelector('aside pre') !== null && " +
+		"document.querySelector('aside pre').textContent.includes('1 note')")
+	b.do(chromedp.Click(chromedp.CSS(".actions .primary")))
+	b.until("location.search.startsWith('?again=')")
+	if notes := evaluate[string](b, "document.querySelector(\"input[name='param.notes']\").value"); notes != s.notes {
+		s.Errorf("it would be run again on %q", notes)
+	}
+}
+
+// untold reads the home page while an agent cannot be launched for a file in the home:
+// who operates is told where that is, and a token that only reads is not.
+func (s *realService) untold() {
+	s.Helper()
+	file := filepath.Join(s.home, "caps", "overrides", "notes_digest.toml")
+	was, err := os.ReadFile(file)
+	if err == nil {
+		err = os.WriteFile(file, []byte("fs_rw = oops\n"), 0o600)
+	}
+	if err != nil {
+		s.Fatal(err)
+	}
+	token := strings.TrimSpace(s.command("token", "new", "--name", "reader", "--may", "read"))
+	for _, bearer := range []string{"", token[strings.LastIndexAny(token, " \n")+1:]} {
+		r, err := http.NewRequestWithContext(s.Context(), http.MethodGet, s.url+"/", nil)
+		if err != nil {
+			s.Fatal(err)
+		}
+		if bearer != "" {
+			r.Header.Set("Authorization", "Bearer "+bearer)
+		}
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			s.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil || resp.StatusCode != http.StatusOK || !bytes.Contains(body, []byte("An agent cannot be launched")) {
+			s.Fatalf("the home page: %s, %v", resp.Status, err)
+		}
+		if told := bytes.Contains(body, []byte(s.home)); told != (bearer == "") {
+			s.Errorf("by a token %t: the page tells of the home: %t", bearer != "", told)
+		}
+	}
+	if err := os.WriteFile(file, was, 0o600); err != nil {
+		s.Fatal(err)
+	}
 }

@@ -132,10 +132,11 @@ func TestRightsAreAskedFirst(t *testing.T) {
 		if rt.may == 0 {
 			t.Errorf("%s asks for no right", rt.pattern)
 		}
-		reached := 0
+		reached, u := 0, &untouched{t: t}
+		pages := New(Options{Runs: u, Host: u, Now: clockOfTests})
 		for caller := range all() {
-			u := &untouched{t: t, allowed: caller.Can(rt.may)}
-			h := as(New(Options{Runs: u, Host: u, Now: clockOfTests}), caller)
+			u.allowed, u.asked = caller.Can(rt.may), 0
+			h := as(pages, caller)
 			r := httptest.NewRequestWithContext(t.Context(), method, fill.Replace(path), strings.NewReader("text=x"))
 			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 			w := httptest.NewRecorder()

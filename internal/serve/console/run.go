@@ -1,10 +1,8 @@
 package console
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"
@@ -32,7 +30,6 @@ type shownRun struct {
 	Effective  []string
 	More       int // grants that are not listed
 	Rows       []row
-	Calls      int   // of the rows
 	Denials    []row // the most frequent first
 	MoreDenied int
 	Noise      int // calls of the language's own start, which are no rows
@@ -165,7 +162,6 @@ func (d *shownRun) fall(t *timeline) {
 		d.Axis = append(d.Axis, t.span*q/4)
 	}
 	for _, k := range d.Rows {
-		d.Calls += k.Times
 		if k.Word == "denied" && d.Only == "" {
 			d.Denials = append(d.Denials, k)
 		}
@@ -213,13 +209,6 @@ const mostTaken = 12
 
 // mostGrants bounds how many grants a page lists.
 const mostGrants = 40
-
-func clip[T any](list []T, most int) ([]T, int) {
-	if len(list) <= most {
-		return list, 0
-	}
-	return list[:most], len(list) - most
-}
 
 func one(ctx context.Context, log service.Log, f kb.Filter) (*audit.Record, error) {
 	for rec, err := range log.Audit(ctx, f) {
@@ -283,17 +272,6 @@ func (d *shownRun) take(run *service.Run) {
 	}
 }
 
-func indented(doc json.RawMessage) json.RawMessage {
-	if len(doc) == 0 || string(doc) == "null" {
-		return nil
-	}
-	var b bytes.Buffer
-	if json.Indent(&b, doc, "", "  ") != nil {
-		return doc
-	}
-	return b.Bytes()
-}
-
 func (c *console) cancelRun(r *http.Request, caller *service.Caller) (*view, error) {
 	id, err := c.runOf(r, caller, r.PathValue("id"))
 	if err != nil {
@@ -304,6 +282,3 @@ func (c *console) cancelRun(r *http.Request, caller *service.Caller) (*view, err
 	}
 	return &view{Goto: runLink(id)}, nil
 }
-
-// since is how long after the beginning of a run something was.
-func since(from, at time.Time) int64 { return max(0, at.Sub(from).Milliseconds()) }

@@ -58,6 +58,45 @@ func TestAWaterfall(t *testing.T) {
 	}
 }
 
+// Many calls that one grant allowed are one row with the others in it; what was denied
+// is never in one, and a few calls are not folded.
+func TestCallsOfOneGrantAreFolded(t *testing.T) {
+	host, h := pages(t)
+	var calls []audit.DecisionRecord
+	for i := range 6 {
+		calls = append(calls, allowed("fs.read", "path_open", fmt.Sprintf("/home/mara/notes/%d/a.md", i)),
+			denied("fs.read", "path_open", fmt.Sprintf("/home/mara/notes%d", i), "path_not_permitted", ""))
+		if i < enoughToFold-1 {
+			calls = append(calls, allowed("kb.write", "kb_put", fmt.Sprintf("contacts/%d", i)))
+		}
+	}
+	host.log.retell(runID(0), calls)
+	_, body := get(t, h, "/ui/runs/"+runID(0), nil)
+	if n := strings.Count(body, "<summary data-open>"); n != 1 {
+		t.Fatalf("%d rows are folded", n)
+	}
+	_, fold, _ := strings.Cut(body, "<summary data-open>")
+	fold, _, _ = strings.Cut(fold, "</details>")
+	want(t, fold, "6 different", `<code class="target" title="/home/mara/notes">`, "by fs:read:/home/mara/notes",
+		`title="/home/mara/notes/5/a.md"`, "!denied", "!kb.write")
+	if n := strings.Count(body, `class="call bad"`); n != 6 {
+		t.Errorf("%d denied rows", n)
+	}
+	for _, c := range [][3]string{
+		{"/a/b", "/a/c", "/a"},
+		{"/a/b", "/a/b/c", "/a/b"},
+		{"/ab", "/ac", ""},
+		{"contacts/x", "contacts/y", "contacts"},
+		{"x", "y", ""},
+		{"/a", "/a", "/a"},
+		{"/a/bc", "/a/b", "/a"},
+	} {
+		if got := common(c[0], c[1]); got != c[2] {
+			t.Errorf("%s and %s have %q in common, not %q", c[0], c[1], got, c[2])
+		}
+	}
+}
+
 // A run that took in untrusted content says what came in and when, what that took, and
 // the setting that would trust it; another says nothing of it.
 func TestARunSaysWhatUntrustedContentTook(t *testing.T) {

@@ -3,7 +3,6 @@ package console
 import (
 	"context"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -197,5 +196,3 @@ func rowOfState(s *service.State) runRow {
 	}
 	return row
 }
-
-func runLink(id string) string { return "/ui/runs/" + url.PathEscape(id) }

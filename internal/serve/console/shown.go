@@ -1,6 +1,8 @@
 package console
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"html/template"
 	"strings"
@@ -164,4 +166,31 @@ func reasonText(code string) string {
 		return w
 	}
 	return shown(strings.ReplaceAll(code, "_", " "), wordRoom)
+}
+
+// few names a few words of a list.
+func few(words []string) string {
+	const most = 3
+	if n := len(words) - most; n > 0 {
+		return strings.Join(words[:most], ", ") + fmt.Sprintf(" and %d more", n)
+	}
+	return strings.Join(words, ", ")
+}
+
+func clip[T any](list []T, most int) ([]T, int) {
+	if len(list) <= most {
+		return list, 0
+	}
+	return list[:most], len(list) - most
+}
+
+func indented(doc json.RawMessage) json.RawMessage {
+	if len(doc) == 0 || string(doc) == "null" {
+		return nil
+	}
+	var b bytes.Buffer
+	if json.Indent(&b, doc, "", "  ") != nil {
+		return doc
+	}
+	return b.Bytes()
 }

@@ -34,6 +34,7 @@ type row struct {
 	Bytes          int64
 	Bars           []bit
 	Why            string // the page that explains it
+	Inner          []row  // of which this one is made
 
 	asked []asked
 }
@@ -180,7 +181,7 @@ func (t *timeline) waterfall() []row {
 			k.Bars = append(k.Bars, t.place(c))
 		}
 	}
-	return t.rows
+	return folded(t.rows)
 }
 
 // place says where a call lies in the run's time.
@@ -227,9 +228,4 @@ func failure(e *audit.Event) string {
 		return e.ErrorSummary
 	}
 	return e.Status
-}
-
-// whyLink is the page that explains a record of a run.
-func whyLink(run string, seq uint64) string {
-	return runLink(run) + "/why/" + strconv.FormatUint(seq, 10)
 }

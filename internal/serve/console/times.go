@@ -69,3 +69,6 @@ func millis(v any) string {
 	}
 	return (time.Duration(ms/1000) * time.Second).String()
 }
+
+// since is how long after the beginning of a run something was.
+func since(from, at time.Time) int64 { return max(0, at.Sub(from).Milliseconds()) }

@@ -131,7 +131,7 @@ let asking = false;
 let again = false;
 
 function soon() {
-  if (!waiting) waiting = setTimeout(() => { waiting = 0; refresh(); }, 250);
+  if (!waiting) waiting = setTimeout(() => { waiting = 0; refresh(); }, Number(status.dataset.pace) || 250);
 }
 
 function refresh() {
