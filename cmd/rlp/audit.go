@@ -95,8 +95,8 @@ func (a *app) auditTailCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.homeAsked != "" { // another one is looked into, where nothing will ever run
-				return inputErr(fmt.Errorf("nothing has run in %s yet", a.homeAsked))
+			if a.madeUp != "" { // another folder is looked into, where nothing will ever run
+				return inputErr(fmt.Errorf("nothing has run in %s yet; launch something first", a.unused))
 			}
 			h, err := a.home()
 			if err != nil {

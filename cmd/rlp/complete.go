@@ -157,7 +157,7 @@ const mostRuns = 50
 
 // runWords are the newest runs.
 func runWords(ctx context.Context, a *app) []string {
-	if _, ok := a.present(); !ok {
+	if _, ok := a.present(); !ok || emptyHome(a) != nil {
 		return nil
 	}
 	var runs []string

@@ -13,7 +13,7 @@ import (
 func (a *app) reader() *compose.Reader {
 	return &compose.Reader{
 		Env: a.env, HomeDir: a.homeFlag, HomeSet: a.homeSet, Tenant: a.tenant, HomeThere: a.homeThere,
-		WorkingDir: a.getwd, Files: a.canonicalFile, Programs: a.programs, Say: a.say, Origin: a.origin(),
+		WorkingDir: a.getwd, Files: a.canonicalFile, Programs: a.programs, Say: a.say, Origin: a.origin(), StoreIn: a.madeUp,
 	}
 }
 

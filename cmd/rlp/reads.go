@@ -25,22 +25,28 @@ func readers() []string {
 	}
 }
 
-// emptyHome has a command that only reads look into a home of its own where there
-// is none, or nothing in it.
+// emptyHome has a command that only reads look into a folder of its own: for the home
+// where there is none or nothing in it, else for the log and the knowledge base of a
+// tenant that has nothing yet.
 func emptyHome(a *app) error {
 	dir, err := home.Locate(a.homeFlag, a.getenv("RUNLOOP_HOME"), a.getenv("HOME"))
 	if err != nil || a.homeSet && a.homeFlag == "" {
 		return nil // which opening it says
 	}
-	entries, err := os.ReadDir(dir)
-	if len(entries) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
+	nothing := func(dir string) bool {
+		entries, err := os.ReadDir(dir)
+		return len(entries) == 0 && (err == nil || errors.Is(err, fs.ErrNotExist))
+	}
+	ofTenant := home.At(dir, a.tenant).Root()
+	if !nothing(dir) && !nothing(ofTenant) {
 		return nil
 	}
-	own, err := os.MkdirTemp("", "rlp-empty-home-")
-	if err != nil {
+	if a.madeUp, err = os.MkdirTemp("", "rlp-empty-home-"); err != nil {
 		return err
 	}
-	a.homeAsked, a.homeFlag = dir, own
+	if a.unused = ofTenant; nothing(dir) {
+		a.homeAsked, a.homeFlag, a.unused = dir, a.madeUp, dir
+	}
 	return nil
 }
 
@@ -52,5 +58,8 @@ func wantedHome(a *app) (string, error) {
 	return home.Locate(a.homeFlag, a.getenv("RUNLOOP_HOME"), a.getenv("HOME"))
 }
 
-// onlyReads reports whether c is a command that only reads.
-func onlyReads(c *cobra.Command) bool { return slices.Contains(readers(), c.CommandPath()) }
+// onlyReads reports whether c is a command that only reads. One that exports what
+// comes needs the folder that it will come to.
+func onlyReads(c *cobra.Command) bool {
+	return slices.Contains(readers(), c.CommandPath()) && !c.Flags().Changed("follow")
+}

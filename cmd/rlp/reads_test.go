@@ -9,15 +9,18 @@ import (
 	"testing"
 )
 
-// A command that only reads makes nothing where there is no home, or an empty one;
-// one that writes does.
+// A command that only reads makes nothing where there is no home, or an empty one, or
+// for a tenant that has nothing yet; one that writes does.
 //
 //rlp:holds D11
 func TestReadersMakeNoHome(t *testing.T) {
 	dir := t.TempDir()
 	missing, empty := filepath.Join(dir, "missing"), filepath.Join(dir, "empty")
-	if err := os.Mkdir(empty, 0o700); err != nil {
-		t.Fatal(err)
+	used := filepath.Join(dir, "used")
+	for _, d := range []string{empty, filepath.Join(used, "log")} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
 	}
 	takes := map[string][]string{
 		"rlp agent inspect": {"x"}, "rlp audit proof": {"1"}, "rlp audit show": {"x"}, "rlp caps diff": {"x"},
@@ -30,6 +33,9 @@ func TestReadersMakeNoHome(t *testing.T) {
 		t.Helper()
 		entries, err := os.ReadDir(empty)
 		_, there := os.Lstat(missing)
+		if _, err := os.Lstat(filepath.Join(used, "tenants")); err == nil {
+			return true
+		}
 		if err != nil || there == nil || len(entries) > 0 {
 			return true
 		}
@@ -49,9 +55,23 @@ func TestReadersMakeNoHome(t *testing.T) {
 				t.Fatalf("%s: %d, made: %v, said %s", path, status, made(path), &said)
 			}
 		}
+		if status := do(used, append(args, "--tenant", "new")...); status == 2 && !strings.Contains(said.String(), "x") ||
+			made(path) || strings.Contains(said.String(), "rlp-empty-home") {
+			t.Fatalf("%s of a new tenant: %d, made: %v, said %s", path, status, made(path), &said)
+		}
 	}
 	if status := do(missing, "launch", "x", "--dry-run"); made("launch --dry-run") {
 		t.Errorf("a dry run made a home: %d %s", status, &said)
+	}
+	unused := filepath.Join(used, "tenants", "new")
+	if status := do(used, "audit", "tail", "--tenant", "new"); status != 65 || !strings.Contains(said.String(), unused) {
+		t.Errorf("audit tail: %d %s", status, &said)
+	}
+	if status := do(used, "audit", "key", "--tenant", "new"); status != 0 || !made("audit key") {
+		t.Errorf("control: what makes a key made no tenant: %d %s", status, &said)
+	}
+	if err := os.RemoveAll(used); err != nil {
+		t.Fatal(err)
 	}
 	if status := do(missing, "audit", "key"); status != 0 || !made("audit key") {
 		t.Errorf("control: what makes a key made no home: %d %s", status, &said)

@@ -51,6 +51,7 @@ type app struct {
 	homeFlag, tenant     string
 	homeSet              bool
 	homeAsked            string // the home that is not there, and an empty one is looked into instead; "": none
+	madeUp, unused       string // an empty folder that is looked into, and the one it stands for; "": none
 	launching            bool   // what is printed as JSON is a report
 	guestOut             *witness
 	warned               []string     // what the operator is told behind the end of a run, each once

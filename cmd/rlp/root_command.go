@@ -14,8 +14,8 @@ import (
 // execute does what the arguments say.
 func (a *app) execute(ctx context.Context) error {
 	defer func() {
-		if a.homeAsked != "" {
-			_ = os.RemoveAll(a.homeFlag) // nothing of it is anybody's
+		if a.madeUp != "" {
+			_ = os.RemoveAll(a.madeUp) // nothing of it is anybody's
 		}
 	}()
 	if len(a.args) > 0 && a.args[0] == "launch" { // without the commands beside it; cobra says what is wrong with one

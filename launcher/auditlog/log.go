@@ -44,7 +44,7 @@ func (l *Log) runOf(ctx context.Context, id string) (string, error) {
 // Open opens the log for a command that judges it. What is damaged is no
 // reason not to look.
 func Open(ctx context.Context, r *compose.Reader, ask func(context.Context, *Log) error) error {
-	h, cfg, err := r.Settings()
+	h, cfg, err := r.StoreSettings()
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func Open(ctx context.Context, r *compose.Reader, ask func(context.Context, *Log
 func openToRead(
 	ctx context.Context, r *compose.Reader, ask func(context.Context, *Log) error,
 ) (err error) {
-	h, cfg, err := r.Settings()
+	h, cfg, err := r.StoreSettings()
 	if err != nil {
 		return err
 	}

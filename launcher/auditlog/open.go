@@ -29,7 +29,7 @@ func With(
 	if err != nil {
 		return err
 	}
-	h, cfg, err := r.Settings()
+	h, cfg, err := r.StoreSettings()
 	if err != nil {
 		return err
 	}

@@ -28,6 +28,7 @@ type Reader struct {
 	Files      run.Resolver           // what leads to the operator's files
 	Programs   func() []string        // the files that this program is
 	Drafts     map[string][]byte      // overrides that are tried in the place of what lies at their paths
+	StoreIn    string                 // a home without records that stands for a new tenant's; "": none
 	Say        func(text string)      // is told at once that a floor is not used
 	Added      []hostcalls.Added      // the host functions of the program that embeds
 	Origin     Origin                 // of a launch of which nobody says more
@@ -100,6 +101,15 @@ func (a *Reader) Settings() (home.Home, config.Config, error) {
 		return home.Home{}, config.Config{}, inputErr(err)
 	}
 	return h, cfg, nil
+}
+
+// StoreSettings are the settings and the home whose log and knowledge base are asked.
+func (a *Reader) StoreSettings() (home.Home, config.Config, error) {
+	h, cfg, err := a.Settings()
+	if err == nil && a.StoreIn != "" {
+		h = home.At(a.StoreIn, h.Tenant())
+	}
+	return h, cfg, err
 }
 
 // Plan composes, and plans as a launch does.

@@ -28,7 +28,7 @@ type Session struct {
 
 // With opens the store for one command of the operator's.
 func With(ctx context.Context, r *compose.Reader, o kb.Origin, do func(s *Session) error) (err error) {
-	h, cfg, err := r.Settings()
+	h, cfg, err := r.StoreSettings()
 	if err != nil {
 		return err
 	}
