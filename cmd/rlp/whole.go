@@ -14,7 +14,7 @@ func (a *app) commands() []*cobra.Command {
 	all := []*cobra.Command{
 		a.launchCommand(), a.capsCommand(), a.auditCommand(), a.agentCommand(), a.secretsCommand(),
 		a.kbCommand(), a.lanesCommand(), a.mcpCommand(), a.daemonCommand(), a.serveCommand(), a.topCommand(),
-		a.tokenCommand(), runsCommand(a), doctorCommand(a), configCommand(a), a.versionCommand(),
+		a.tokenCommand(), runsCommand(a), doctorCommand(a), presetsCommand(a), configCommand(a), a.versionCommand(),
 	}
 	return append(append(all, a.manCommand()), a.modelHostCommands()...)
 }

@@ -118,13 +118,21 @@ func (a *Reader) tellFloor(findings []policy.Finding) {
 	}
 }
 
-// ProfileNames are the names of all profiles, the home's and the built-in ones,
-// sorted.
+// ProfileNames are the names of all profiles, the home's and the built-in ones, sorted.
 func ProfileNames(h home.Home) ([]string, error) {
-	names := policy.BuiltinProfiles()
-	entries, err := os.ReadDir(filepath.Dir(h.Profile("x")))
+	return namesOf(h.Profile, policy.BuiltinProfiles(), "profiles")
+}
+
+// PresetNames are the names of all presets, the home's and the built-in ones, sorted.
+func PresetNames(h home.Home) ([]string, error) {
+	return namesOf(h.Preset, policy.BuiltinPresets(), "presets")
+}
+
+// namesOf are names, and those of the files beside which file puts one of a name.
+func namesOf(file func(name string) string, names []string, what string) ([]string, error) {
+	entries, err := os.ReadDir(filepath.Dir(file("x")))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("reading the profiles: %w", err)
+		return nil, fmt.Errorf("reading the %s: %w", what, err)
 	}
 	for _, e := range entries {
 		if name, ok := strings.CutSuffix(e.Name(), ".toml"); ok {

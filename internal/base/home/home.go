@@ -156,6 +156,11 @@ func (h Home) Profile(name string) string {
 	return filepath.Join(h.dir, "caps", "profiles", name+".toml")
 }
 
+// Preset is the file of a preset, which replaces a built-in one of that name.
+func (h Home) Preset(name string) string {
+	return filepath.Join(h.dir, "caps", "presets", name+".toml")
+}
+
 // Template is the file of a named capability template.
 func (h Home) Template(name string) string {
 	return filepath.Join(h.dir, "caps", "templates", name+".toml")
