@@ -204,7 +204,8 @@ func (c *console) needs(ctx context.Context, caller *service.Caller, d *shownHom
 		}
 	}
 	if l.Queued > 0 {
-		d.need(printable.Count(l.Queued, "run")+" wait for a worker", "", "", "/ui/runs?state=active", "Show them")
+		d.need("Runs wait for a worker", printable.Count(l.Queued, "run")+", and as many run as may", "",
+			"/ui/runs?state=active", "Show what is under way")
 	}
 	installed := func(name string) bool {
 		return slices.ContainsFunc(d.Launch, func(a service.Agent) bool { return a.Name == name })

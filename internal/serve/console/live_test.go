@@ -147,6 +147,26 @@ func TestARunUnderWayAndItsEnd(t *testing.T) {
 	want(t, body, "!data-events")
 }
 
+// Runs that wait for a worker need somebody, as long as they do.
+func TestHomeTellsOfRunsThatWait(t *testing.T) {
+	s := newStage(t)
+	for range 2 { // as many as there are workers
+		s.submit(t, "notes_digest")
+	}
+	_, body := get(t, s.handler, "/", nil)
+	want(t, body, "!Runs wait for a worker")
+	q := &service.Request{Door: service.HTTP, Agent: "tree_audit"}
+	if _, err := s.service.Submit(t.Context(), operator(), q, ""); err != nil {
+		t.Fatal(err)
+	}
+	_, body = get(t, s.handler, "/", nil)
+	want(t, body, "Runs wait for a worker", "1 run, and as many run as may", "/ui/runs?state=active")
+	s.goOn <- &launcher.Report{} // either of them ends
+	<-s.begun
+	_, body = get(t, s.handler, "/", nil)
+	want(t, body, "!Runs wait for a worker")
+}
+
 func TestARunIsEndedByItsButton(t *testing.T) {
 	s := newStage(t)
 	id := s.submit(t, "notes_digest")
