@@ -86,6 +86,21 @@ type CompleteRequest struct {
 	ToolChoice     *ToolChoice     `json:"tool_choice,omitempty"`
 	ResponseFormat *ResponseFormat `json:"response_format,omitempty"`
 	Timeout        time.Duration   `json:"-"`
+	// Emit receives the answer as it comes, if who answers has it so; nil: nobody
+	// waits for parts. The whole is what [Backend.Complete] returns.
+	Emit func(Piece) `json:"-"`
+}
+
+// A Piece is the next part of an answer: of its text, or of one of its tool calls.
+type Piece struct {
+	Text string `json:"text,omitempty"`
+	// Call says that the piece is of the tool call of that index, from 0. The first
+	// of each has id and name.
+	IsCall    bool   `json:"is_call,omitempty"`
+	Call      int    `json:"call,omitempty"`
+	ID        string `json:"id,omitempty"`
+	Name      string `json:"name,omitempty"`
+	Arguments string `json:"arguments,omitempty"`
 }
 
 // An EmbedRequest asks for one vector for each input.

@@ -2,6 +2,7 @@ package modeltest
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 )
@@ -139,7 +140,7 @@ func turnOf(blocks []block, got *call) (answered []string, err error) {
 }
 
 func answerAnthropic(s *Server, w http.ResponseWriter, r *http.Request, c *call) {
-	out := newStream(w)
+	out := newStream(w, c.model)
 	usage := object{"input_tokens": 9, "cache_read_input_tokens": 2, "output_tokens": 1}
 	if c.model == "nousage" {
 		usage = object{}
@@ -181,6 +182,19 @@ func answerAnthropic(s *Server, w http.ResponseWriter, r *http.Request, c *call)
 		}
 	}
 	out.send("content_block_stop", object{"type": "content_block_stop", "index": 0})
+	if c.model == "mixed" && len(c.tools) > 0 {
+		reason = "tool_use"
+		for i := range 2 {
+			at := 1 + i
+			use := object{"type": "tool_use", "id": fmt.Sprintf("toolu_%c", 'a'+i), "name": c.tools[0], "input": object{}}
+			out.send("content_block_start", object{"type": "content_block_start", "index": at, "content_block": use})
+			for _, part := range []string{"", `{"at"`, fmt.Sprintf(":%d}", i)} {
+				delta := object{"type": "input_json_delta", "partial_json": part}
+				out.send("content_block_delta", object{"type": "content_block_delta", "index": at, "delta": delta})
+			}
+			out.send("content_block_stop", object{"type": "content_block_stop", "index": at})
+		}
+	}
 	delta := object{"type": "message_delta", "delta": object{"stop_reason": reason, "stop_sequence": nil}}
 	if c.model != "nousage" {
 		delta["usage"] = object{"output_tokens": len(pieces) + 1}

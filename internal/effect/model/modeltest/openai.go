@@ -3,6 +3,7 @@ package modeltest
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 )
@@ -145,7 +146,7 @@ func chunk(delta object, reason any) object {
 }
 
 func answerOpenAI(s *Server, w http.ResponseWriter, r *http.Request, c *call) {
-	out := newStream(w)
+	out := newStream(w, c.model)
 	out.send("", chunk(object{"role": "assistant", "content": ""}, nil))
 	pieces, cut := words(c.last, c.max)
 	reason := "stop"
@@ -171,6 +172,18 @@ func answerOpenAI(s *Server, w http.ResponseWriter, r *http.Request, c *call) {
 		case c.model == "slow" && i == 1:
 			s.wait(r, c.model)
 			return
+		}
+	}
+	if c.model == "mixed" && len(c.tools) > 0 {
+		reason = "tool_calls"
+		for i := range 2 {
+			begin := object{"index": i, "id": fmt.Sprintf("call_%c", 'a'+i), "type": "function", "function": object{
+				"name": c.tools[0], "arguments": "",
+			}}
+			out.send("", chunk(object{"tool_calls": []object{begin}}, nil))
+			for _, part := range []string{`{"at"`, "", fmt.Sprintf(":%d}", i)} {
+				out.send("", chunk(object{"tool_calls": []object{{"index": i, "function": object{"arguments": part}}}}, nil))
+			}
 		}
 	}
 	out.send("", chunk(object{}, reason))

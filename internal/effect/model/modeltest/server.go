@@ -4,6 +4,9 @@
 //
 //	any other  streams the last user's words back, with usage
 //	tools      calls the first tool with {"at":1}
+//	mixed      says the words, then calls the first tool twice, in deltas that alternate with nothing
+//	odd        as any other, in pieces of three bytes
+//	busy       529 with retry-after-ms, always
 //	nousage    says nothing of usage
 //	limited    429 with retry-after-ms once, then answers
 //	later      429 with retry-after: 3600, always
@@ -160,6 +163,9 @@ func (s *Server) complete(p protocol, w http.ResponseWriter, r *http.Request, c 
 		p.fail(w, http.StatusTooManyRequests, "rate_limit_error", "come back in an hour")
 	case c.model == "flaky" && n <= 2, c.model == "down":
 		p.fail(w, http.StatusInternalServerError, "api_error", "on fire")
+	case c.model == "busy":
+		w.Header().Set("retry-after-ms", "5")
+		p.fail(w, 529, "overloaded_error", "too many ask")
 	case c.model == "page":
 		w.Header().Set("content-type", "text/html")
 		w.WriteHeader(http.StatusBadGateway)
@@ -186,16 +192,20 @@ func (s *Server) wait(r *http.Request, model string) {
 }
 
 // A stream writes events as they come.
-type stream struct{ w http.ResponseWriter }
+type stream struct {
+	w   http.ResponseWriter
+	odd bool // cut where no event ends
+}
 
-func newStream(w http.ResponseWriter) stream {
+func newStream(w http.ResponseWriter, model string) stream {
 	w.Header().Set("content-type", "text/event-stream")
-	return stream{w}
+	return stream{w, model == "odd"}
 }
 
 func (s stream) send(name string, data any) {
+	event := ""
 	if name != "" {
-		fmt.Fprintf(s.w, "event: %s\n", name)
+		event = "event: " + name + "\n"
 	}
 	text, isText := data.(string)
 	if !isText {
@@ -205,9 +215,16 @@ func (s stream) send(name string, data any) {
 		}
 		text = string(b)
 	}
-	fmt.Fprintf(s.w, "data: %s\n\n", text)
-	if f, ok := s.w.(http.Flusher); ok {
-		f.Flush()
+	event += "data: " + text + "\n\n"
+	for size := len(event); event != ""; event = event[size:] {
+		if s.odd {
+			size = 3
+		}
+		size = min(size, len(event))
+		_, _ = io.WriteString(s.w, event[:size])
+		if f, ok := s.w.(http.Flusher); ok {
+			f.Flush()
+		}
 	}
 }
 

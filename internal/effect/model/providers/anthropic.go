@@ -254,13 +254,13 @@ func (g *progress) anthropicEvent(text []byte) error {
 			g.calls = append(g.calls, &calling{id: b.ID, name: b.Name})
 			return g.wrote(b.Name)
 		}
-		g.text.WriteString(b.Text)
+		g.say(b.Text)
 		return g.wrote(b.Text)
 	case "content_block_delta":
 		d := event.Delta
-		g.text.WriteString(d.Text)
-		if n := len(g.calls); d.PartialJSON != "" && n > 0 {
-			g.calls[n-1].arguments.WriteString(d.PartialJSON)
+		g.say(d.Text)
+		if n := len(g.calls); n > 0 {
+			g.call(n-1, d.PartialJSON)
 		}
 		return g.wrote(d.Text, d.PartialJSON, d.Thinking)
 	case "message_delta":

@@ -162,8 +162,8 @@ func (g *progress) openaiChunk(text []byte) error {
 		if err := g.wrote(d.Content, d.Refusal); err != nil {
 			return err
 		}
-		g.text.WriteString(d.Content)
-		g.text.WriteString(d.Refusal)
+		g.say(d.Content)
+		g.say(d.Refusal)
 		for _, call := range d.ToolCalls {
 			if err := g.openaiToolCall(call); err != nil {
 				return err
@@ -204,8 +204,7 @@ func (g *progress) openaiToolCall(d openaiCall) error {
 	case at == len(g.calls):
 		g.calls = append(g.calls, &calling{id: d.ID})
 	}
-	call := g.calls[at]
-	call.name += d.Function.Name
-	call.arguments.WriteString(d.Function.Arguments)
+	g.calls[at].name += d.Function.Name
+	g.call(at, d.Function.Arguments)
 	return g.wrote(d.Function.Name, d.Function.Arguments)
 }

@@ -57,7 +57,10 @@ func (p *Providers) Complete(ctx context.Context, t model.Target, r *model.Compl
 	if err != nil {
 		return model.Completion{}, err
 	}
-	got, err := p.attempts(ctx, t, stream)
+	got, err := p.attempts(ctx, t, func(ctx context.Context, got *progress) error {
+		got.emit = r.Emit // an answer that began is not asked for again, so that parts come once
+		return stream(ctx, got)
+	})
 	if err != nil {
 		return model.Completion{}, err
 	}

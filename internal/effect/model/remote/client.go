@@ -33,7 +33,7 @@ func New(command func() (Command, error)) *Client { return &Client{command: comm
 
 // Complete asks the child to ask the provider. The error is a [*model.Failure].
 func (c *Client) Complete(ctx context.Context, t model.Target, r *model.CompleteRequest) (model.Completion, error) {
-	got, err := c.call(ctx, t, ask{Op: opComplete, Complete: r})
+	got, err := c.call(ctx, t, ask{Op: opComplete, Complete: r, Parts: r.Emit != nil})
 	switch {
 	case err != nil:
 		return model.Completion{}, err
@@ -139,11 +139,42 @@ type conn struct {
 
 	mu      sync.Mutex
 	last    uint64
-	waiting map[uint64]chan reply
+	waiting map[uint64]*waiter
+}
+
+// A waiter is a call that waits for its reply.
+type waiter struct {
+	reply chan reply // takes one
+	more  chan struct{}
+	emit  func(model.Piece)
+
+	mu     sync.Mutex
+	pieces []model.Piece // that nobody was given yet: who is slow to take them holds up no other call
+}
+
+func (w *waiter) add(p model.Piece) {
+	w.mu.Lock()
+	w.pieces = append(w.pieces, p)
+	w.mu.Unlock()
+	select {
+	case w.more <- struct{}{}:
+	default: // it was told, and has not looked yet
+	}
+}
+
+// pass gives on what has come.
+func (w *waiter) pass() {
+	w.mu.Lock()
+	pieces := w.pieces
+	w.pieces = nil
+	w.mu.Unlock()
+	for _, p := range pieces {
+		w.emit(p)
+	}
 }
 
 func newConn(in io.Writer, out io.Reader, end func() error) *conn {
-	c := &conn{in: in, end: end, dead: make(chan struct{}), waiting: map[uint64]chan reply{}}
+	c := &conn{in: in, end: end, dead: make(chan struct{}), waiting: map[uint64]*waiter{}}
 	go c.read(out)
 	return c
 }
@@ -168,10 +199,16 @@ func (c *conn) read(out io.Reader) {
 		}
 		c.mu.Lock()
 		w := c.waiting[r.ID]
-		delete(c.waiting, r.ID)
+		if r.Piece == nil {
+			delete(c.waiting, r.ID)
+		}
 		c.mu.Unlock()
-		if w != nil {
-			w <- r
+		switch {
+		case w == nil:
+		case r.Piece == nil:
+			w.reply <- r
+		case w.emit != nil:
+			w.add(*r.Piece)
 		}
 	}
 }
@@ -180,7 +217,10 @@ func (c *conn) read(out io.Reader) {
 const grace = 250 * time.Millisecond
 
 func (c *conn) call(ctx context.Context, a ask) (reply, error) {
-	w := make(chan reply, 1)
+	w := &waiter{reply: make(chan reply, 1), more: make(chan struct{}, 1)}
+	if a.Parts {
+		w.emit = a.Complete.Emit
+	}
 	c.mu.Lock()
 	c.last++
 	a.ID = c.last
@@ -197,14 +237,19 @@ func (c *conn) call(ctx context.Context, a ask) (reply, error) {
 		}
 		return reply{}, gone()
 	}
-	select {
-	case r := <-w:
-		return r.judged()
-	case <-c.dead:
-		return c.afterDeath(w)
-	case <-ctx.Done():
+	for {
+		select {
+		case <-w.more:
+			w.pass()
+		case r := <-w.reply:
+			w.pass()
+			return r.judged()
+		case <-c.dead:
+			return c.afterDeath(w.reply)
+		case <-ctx.Done():
+			return c.cancel(ctx, a.ID, w.reply)
+		}
 	}
-	return c.cancel(ctx, a.ID, w)
 }
 
 // judged is the reply, or the failure that it tells of.

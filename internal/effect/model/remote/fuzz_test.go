@@ -69,9 +69,10 @@ func FuzzReply(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, in []byte) {
 		c := newConn(io.Discard, bytes.NewReader(in), func() error { return nil })
-		w := make(chan reply, 1)
+		wait := &waiter{reply: make(chan reply, 1), more: make(chan struct{}, 1)}
+		w := wait.reply
 		c.mu.Lock()
-		c.waiting[1] = w
+		c.waiting[1] = wait
 		c.mu.Unlock()
 		<-c.dead
 		select {

@@ -53,6 +53,14 @@ func (odd) Complete(ctx context.Context, t model.Target, r *model.CompleteReques
 		c.Text = t.Kind + " " + t.BaseURL + " " + t.Key.Reveal()
 	case "last":
 		c.Text = r.Messages[len(r.Messages)-1].Content
+	case "parts":
+		for i := range 100 {
+			part := strconv.Itoa(i) + " "
+			c.Text += part
+			if r.Emit != nil {
+				r.Emit(model.Piece{Text: part})
+			}
+		}
 	case "pid":
 		c.Text = strconv.Itoa(os.Getpid())
 	case "env":
@@ -399,4 +407,34 @@ func TestServeRefuses(t *testing.T) {
 		errFrame) {
 		t.Errorf("4 GiB are waited for: %v", err)
 	}
+}
+
+// Parts of an answer come in their order, and before it; who takes them slowly holds up
+// no other call, and who asked for none gets none.
+func TestPartsComeBeforeTheirAnswer(t *testing.T) {
+	c := client(t)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	target := model.Target{Kind: "openai", Model: "parts", Timeout: time.Minute}
+	began, goOn := make(chan struct{}), make(chan struct{})
+	text := ""
+	var calls sync.WaitGroup
+	calls.Go(func() {
+		r := &model.CompleteRequest{Emit: func(p model.Piece) {
+			if text == "" {
+				close(began)
+				<-goOn
+			}
+			text += p.Text
+		}}
+		if got, err := c.Complete(ctx, target, r); err != nil || got.Text != text || !strings.HasSuffix(text, "98 99 ") {
+			t.Errorf("%q in parts, %q whole, %v", text, got.Text, err)
+		}
+	})
+	<-began
+	if got, err := complete(c, "parts", ""); err != nil || !strings.HasSuffix(got, "98 99 ") {
+		t.Errorf("beside it: %q %v", got, err)
+	}
+	close(goOn)
+	calls.Wait()
 }

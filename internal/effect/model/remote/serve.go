@@ -83,6 +83,9 @@ func (s *server) do(ctx context.Context, a ask) reply {
 	var err error
 	if a.Op == opComplete {
 		var c model.Completion
+		if a.Parts {
+			a.Complete.Emit = func(p model.Piece) { s.answer(reply{ID: a.ID, Piece: &p}) }
+		}
 		if c, err = s.backend.Complete(ctx, a.Target.open(), a.Complete); err == nil {
 			r.Completion = &c
 		}

@@ -31,6 +31,8 @@ type ask struct {
 	Target   *target                `json:"target,omitempty"`
 	Complete *model.CompleteRequest `json:"complete,omitempty"`
 	Embed    *model.EmbedRequest    `json:"embed,omitempty"`
+	// Parts asks for the answer as it comes, before the reply.
+	Parts bool `json:"parts,omitempty"`
 }
 
 // A target is a [model.Target] on the way: the one place where a key is text.
@@ -49,8 +51,10 @@ func (t *target) open() model.Target {
 	}
 }
 
-// A reply is the child's answer to the ask with its id: one of the three.
+// A reply is the child's answer to the ask with its id: one of the three. Replies
+// with a piece come before it, in their order.
 type reply struct {
+	Piece      *model.Piece      `json:"piece,omitempty"`
 	ID         uint64            `json:"id"`
 	Completion *model.Completion `json:"completion,omitempty"`
 	Vectors    *packed           `json:"vectors,omitempty"`
