@@ -146,9 +146,8 @@ type rawDomain struct {
 // An attachedTool is a tool in a run.
 type attachedTool struct {
 	*Tool
-	op       *gate.Op
-	tokens   int64 // that its calls took
-	microUSD int64
+	op    *gate.Op
+	spent budget.Tool
 }
 
 // A def is one import: its name, how many (ptr, len) pairs it takes before the

@@ -140,7 +140,7 @@ type modelFailure struct {
 	fail *Fail
 }
 
-func (f *modelFailure) Unwrap() error { return f.fail }
+func (f *modelFailure) Unwrap() []error { return []error{f.fail, f.error} }
 
 func (h *Host) modelError(name string, err error) error {
 	var refusal *model.Refusal

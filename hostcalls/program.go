@@ -248,11 +248,10 @@ func (s *sending) Close() error {
 	err := s.from.Close()
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
-	if s.err == nil || s.err == io.EOF {
-		_ = s.done(nil)
-	} else {
-		_ = s.done(s.err)
+	if s.err == io.EOF {
+		s.err = nil
 	}
+	_ = s.done(s.err) // a gate that cannot record it stays shut
 	return err
 }
 

@@ -91,7 +91,7 @@ func (h *Host) startTool(ctx context.Context, t *attachedTool, input []byte) ([]
 func (h *Host) printed(t *attachedTool, input []byte, e *Ended) ([]byte, error) {
 	stdout, cut := h.output(e.Stdout, e.StdoutCut, e.StdoutMax)
 	stderr, _ := h.output(e.Stderr, e.StderrCut, e.StderrMax)
-	t.charge(input, stdout)
+	t.spent.Charge(input, stdout)
 	switch {
 	case e.TimedOut:
 		return nil, &Fail{Errno: TimedOut, Hint: "the tool did not end in time"}
@@ -137,11 +137,11 @@ func (h *Host) sendTool(ctx context.Context, t *attachedTool, input []byte) ([]b
 		}
 		out, status, err := h.send(ctx, permit, &r)
 		if err != nil {
-			t.charge(input, nil) // it may have arrived
+			t.spent.Charge(input, nil) // it may have arrived
 			return nil, err
 		}
 		said := out[4+binary.LittleEndian.Uint32(out):]
-		t.charge(input, said)
+		t.spent.Charge(input, said)
 		if status < 200 || status > 299 {
 			return nil, &toolFailure{"the tool's server answers with status " + strconv.Itoa(status), string(said)}
 		}
@@ -169,7 +169,7 @@ func judgeTool[R any](ctx context.Context, h *Host, t toolCall, g gated[R], r *R
 		if code, over := within(h, r); over {
 			return code, over
 		}
-		if over := t.over(t.input); over != "" {
+		if over := t.spent.Over(t.input, t.Tokens, t.MicroUSD); over != "" {
 			why = over
 			return caps.BudgetExhausted, true
 		}
@@ -283,4 +283,28 @@ func (h *Host) attached(ctx context.Context, op *gate.Op, r *mcpReq) ([]byte, er
 		return nil, ofTool(h.tools[i], err)
 	}
 	return out, nil
+}
+
+// result is what a call gives the guest: JSON as it is, anything else as a text.
+func (t *attachedTool) result(output []byte) ([]byte, error) {
+	result, err := t.Result(output)
+	if err != nil {
+		return nil, &toolFailure{"the tool's result is not what its result_schema says", err.Error()}
+	}
+	return result, nil
+}
+
+// A toolFailure is a tool that did not do what it was called for: the guest may
+// read what it said, records show that it failed.
+type toolFailure struct{ what, said string }
+
+func (f *toolFailure) Error() string { return f.what }
+
+func (f *toolFailure) Unwrap() error {
+	const most = 400
+	said := strings.ToValidUTF8(f.said[:min(len(f.said), most)], "\ufffd")
+	if said = strings.TrimSpace(said); said != "" {
+		said = ": " + said
+	}
+	return &Fail{Errno: IO, Hint: f.what + said}
 }

@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"math"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -113,5 +114,17 @@ func TestWindow(t *testing.T) {
 	}
 	if got := w.count(1 << 62); got != 0 {
 		t.Errorf("in a long time: %d", got)
+	}
+}
+
+// What a tool says it took is rounded up, and is never negative.
+func TestWholeNumbers(t *testing.T) {
+	for n, want := range map[float64]int64{-1: 0, 0: 0, 0.1: 1, 1: 1, 1.5: 2, 1e300: 1 << 53} {
+		if got := whole(n); got != want {
+			t.Errorf("%g is %d, want %d", n, got, want)
+		}
+	}
+	if got := whole(math.NaN()); got != 0 {
+		t.Errorf("what is no number is %d", got)
 	}
 }

@@ -413,13 +413,22 @@ var packages = map[string]drawing{
 	"internal/effect/wasi": {3, doors{
 		"internal/engine/abi": "is a table of functions",
 	}},
+	"hostcalls/modelapi": {5, doors{
+		"hostcalls":                "asks models, as host calls do",
+		"hostcalls/routes":         "one table of statuses",
+		"internal/base/strictjson": "requests of programs",
+		"internal/effect/model":    "answers and their parts",
+	}},
 	"hostcalls/routes": {4, doors{
 		"caps":      "which route takes a request",
 		"hostcalls": "sends, as host calls do",
 	}},
-	"hostcalls/lend":   {0, nil},
-	"hostcalls/budget": {1, doors{"caps": "limits are its words"}},
-	"hostcalls/hints":  {1, doors{"caps": "requests, as a policy would grant them"}},
+	"hostcalls/lend": {0, nil},
+	"hostcalls/budget": {1, doors{
+		"caps":                     "limits are its words",
+		"internal/base/strictjson": "what a tool says it took",
+	}},
+	"hostcalls/hints": {1, doors{"caps": "requests, as a policy would grant them"}},
 	"hostcalls/gate": {2, doors{
 		"internal/base/printable": "causes are one line",
 		"caps":                    "decides by the set that holds now",
@@ -679,6 +688,16 @@ var testDoors = map[string]doors{
 		"hostcalls/gate":                "the same",
 		"internal/engine/guest":         "the same, on the engine",
 		"internal/base/pii":             "the same, masked",
+	},
+	"hostcalls/modelapi": {
+		"caps":                            "a base is made for each test",
+		"caps/policy":                     "policies are written as operators write them",
+		"hostcalls/gate":                  "each request is judged by a real gate",
+		"internal/base/ident":             "the secrets of a tenant",
+		"internal/effect/model/modeltest": "providers are servers on loopback",
+		"internal/effect/model/providers": "what they are asked is what is sent",
+		"internal/record/audit":           "what is recorded",
+		"secrets":                         "values are those that runs have",
 	},
 	"hostcalls/routes": {
 		"caps/policy":            "routes are written as operators write them",
@@ -942,6 +961,7 @@ var guarded = map[string][]owner{
 		{"internal/effect/model/providers", false, "asks providers"},
 		{"hostcalls", false, "requests and answers have its types; only egress sends"},
 		{"hostcalls/routes", false, "is a handler, for programs"},
+		{"hostcalls/modelapi", false, "is a handler, for programs"},
 		{"internal/dev/demo", false, "the servers that it shows agents with"},
 		{"internal/effect/egress", false, "the one transport of guests"},
 		{"internal/effect/proxy", false, "takes requests of programs apart; only egress sends"},

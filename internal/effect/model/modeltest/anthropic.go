@@ -184,16 +184,7 @@ func answerAnthropic(s *Server, w http.ResponseWriter, r *http.Request, c *call)
 	out.send("content_block_stop", object{"type": "content_block_stop", "index": 0})
 	if c.model == "mixed" && len(c.tools) > 0 {
 		reason = "tool_use"
-		for i := range 2 {
-			at := 1 + i
-			use := object{"type": "tool_use", "id": fmt.Sprintf("toolu_%c", 'a'+i), "name": c.tools[0], "input": object{}}
-			out.send("content_block_start", object{"type": "content_block_start", "index": at, "content_block": use})
-			for _, part := range []string{"", `{"at"`, fmt.Sprintf(":%d}", i)} {
-				delta := object{"type": "input_json_delta", "partial_json": part}
-				out.send("content_block_delta", object{"type": "content_block_delta", "index": at, "delta": delta})
-			}
-			out.send("content_block_stop", object{"type": "content_block_stop", "index": at})
-		}
+		callTwice(out, c.tools[0])
 	}
 	delta := object{"type": "message_delta", "delta": object{"stop_reason": reason, "stop_sequence": nil}}
 	if c.model != "nousage" {
@@ -201,6 +192,20 @@ func answerAnthropic(s *Server, w http.ResponseWriter, r *http.Request, c *call)
 	}
 	out.send("message_delta", delta)
 	out.send("message_stop", object{"type": "message_stop"})
+}
+
+// callTwice calls a tool by the two blocks behind the first.
+func callTwice(out stream, tool string) {
+	for i := range 2 {
+		at := 1 + i
+		use := object{"type": "tool_use", "id": fmt.Sprintf("toolu_%c", 'a'+i), "name": tool, "input": object{}}
+		out.send("content_block_start", object{"type": "content_block_start", "index": at, "content_block": use})
+		for _, part := range []string{"", `{"at"`, fmt.Sprintf(":%d}", i)} {
+			delta := object{"type": "input_json_delta", "partial_json": part}
+			out.send("content_block_delta", object{"type": "content_block_delta", "index": at, "delta": delta})
+		}
+		out.send("content_block_stop", object{"type": "content_block_stop", "index": at})
+	}
 }
 
 func failAnthropic(w http.ResponseWriter, status int, kind, message string) {
