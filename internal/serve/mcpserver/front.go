@@ -87,7 +87,7 @@ func unserved(no *hostcalls.Answer) error {
 
 // options are what the client is told of the server when they begin to speak.
 func (f *Front) options(o *compose.Offers, no *hostcalls.Answer) *mcp.ServerOptions {
-	c := &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}, Logging: &mcp.LoggingCapabilities{}}
+	c := noticing()
 	says := fmt.Sprintf("rlp stands in front of %s: calls that its policy does not allow are refused and say why; "+
 		"asking again changes nothing.", f.Name)
 	if no != nil {

@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 versions of the protocol that clients and servers speak today have it
+
 package mcpserver
 
 import (
@@ -32,6 +34,11 @@ func (k keeping) Connect(ctx context.Context) (mcp.Connection, error) {
 		k.f.conn.Store(&connection{c})
 	}
 	return c, err
+}
+
+// noticing are the capabilities of a server that tells of what it refused.
+func noticing() *mcp.ServerCapabilities {
+	return &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}, Logging: &mcp.LoggingCapabilities{}}
 }
 
 // notice tells the client that something was refused, and why. It is written as

@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 versions of the protocol that clients and servers speak today have it
+
 package mcptest
 
 import (
