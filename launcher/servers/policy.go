@@ -3,45 +3,36 @@ package servers
 import (
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"runloop.dev/rlp/internal/base/tomlfile"
 )
 
-// A preset is what servers that are started by a program need, each host with its
-// reason.
-type preset struct {
-	name     string
-	programs []string // that start such servers, by the names of their files
-	hosts    [][2]string
-	fetches  bool // each start fetches the server
+// presetOf is the preset for servers that a program fetches at each start, by the name
+// of its file; "" where it fetches none.
+func presetOf(program string) string {
+	switch filepath.Base(program) {
+	case "npx", "bunx", "pnpx":
+		return "mcp-npx"
+	case "uvx", "uv", "pipx":
+		return "mcp-uvx"
+	}
+	return ""
 }
 
-func presets() []preset {
-	return []preset{
-		{"mcp-npx", []string{"npx", "bunx", "pnpx"}, [][2]string{
-			{"registry.npmjs.org", "npm's registry, which packages come from"},
-		}, true},
-		{"mcp-uvx", []string{"uvx", "uv", "pipx"}, [][2]string{
-			{"pypi.org", "the index of Python's packages"},
-			{"files.pythonhosted.org", "where these packages lie"},
-		}, true},
+// hostsOf are the lines of a preset that name hosts, each with its reason; "" where
+// it has none in a list of their own.
+func hostsOf(preset []byte) string {
+	_, list, found := strings.Cut("\n"+string(preset), "\nnet = [\n")
+	lines, _, closed := strings.Cut(list, "\n]")
+	if !found || !closed {
+		return ""
 	}
-}
-
-// presetOf is the preset for a command; a zero one says that none is for it.
-func presetOf(command string) preset {
-	for _, p := range presets() {
-		if slices.Contains(p.programs, filepath.Base(command)) {
-			return p
-		}
-	}
-	return preset{}
+	return "net = [\n" + lines + "\n]\n"
 }
 
 // startingPolicy is the file of what a server may have, for its operator to edit.
-func startingPolicy(s *Adopted, from string) string {
+func startingPolicy(s *Adopted, from string, preset []byte) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# What the MCP server %s may have. rlp mcp adopt wrote it for %s; edit it as you like.\n", s.Name,
 		strings.ReplaceAll(from, "\n", " "))
@@ -58,12 +49,8 @@ func startingPolicy(s *Adopted, from string) string {
 	}
 	list("fs_ro", s.files, "its command names them; fs_rw lets it write")
 	list("env", s.variables, "its client sets them")
-	if p := presetOf(s.command); len(p.hosts) > 0 {
-		b.WriteString("net = [ # by the preset " + p.name + "\n")
-		for _, h := range p.hosts {
-			fmt.Fprintf(&b, "    %s, # %s\n", tomlfile.Literal(h[0]), h[1])
-		}
-		b.WriteString("]\n")
+	if hosts := hostsOf(preset); hosts != "" {
+		fmt.Fprintf(&b, "# of the preset %s: rlp presets show %s\n%s", presetOf(s.command), presetOf(s.command), hosts)
 	}
 	return b.String()
 }

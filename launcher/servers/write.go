@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/internal/base/home"
 	"runloop.dev/rlp/internal/base/strictjson"
 	"runloop.dev/rlp/internal/base/tomlfile"
@@ -78,6 +79,13 @@ func (a *Adoption) policy(s *Adopted) error {
 	if err := home.Make(filepath.Dir(s.Policy)); err != nil {
 		return input(err)
 	}
+	var preset []byte
+	if name := presetOf(s.command); name != "" {
+		var err error
+		if preset, _, err = policy.PresetText(name, a.home.Preset(name), policy.Options{Stat: os.Stat}); err != nil {
+			return input(err)
+		}
+	}
 	f, err := os.OpenFile(s.Policy, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return nil
@@ -85,7 +93,7 @@ func (a *Adoption) policy(s *Adopted) error {
 	if err != nil {
 		return input(err)
 	}
-	_, err = f.WriteString(startingPolicy(s, a.Path))
+	_, err = f.WriteString(startingPolicy(s, a.Path, preset))
 	return input(errors.Join(err, f.Sync(), f.Close()))
 }
 

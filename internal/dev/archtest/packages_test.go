@@ -212,6 +212,7 @@ var packages = map[string]drawing{
 		"launcher/run":             "exit statuses",
 	}},
 	"launcher/servers": {8, doors{
+		"caps/policy":               "presets",
 		"caps":                      "which names variables may have",
 		"internal/base/config":      "which servers the settings name",
 		"internal/base/ident":       "a server is known by the id of an agent",
@@ -635,8 +636,7 @@ var testDoors = map[string]doors{
 		"caps/policy":         "what it drafts is read as policies are",
 		"internal/engine/abi": "the types of what modules import",
 	},
-	"launcher/servers": {"caps/policy": "what it writes is read as policies are"},
-	"launcher/ask":     {"kb/journal": "runs are recorded as launches do"},
+	"launcher/ask": {"kb/journal": "runs are recorded as launches do"},
 	"internal/serve/host": {
 		"internal/record/audit":        "records as runs leave them",
 		"internal/effect/mcpclient":    "tools of a server that changed them",
