@@ -12,12 +12,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
 	"strconv"
 	"time"
 
 	"runloop.dev/rlp/hostcalls"
+	"runloop.dev/rlp/hostcalls/lend"
 	"runloop.dev/rlp/hostcalls/routes"
 	"runloop.dev/rlp/internal/base/strictjson"
 	"runloop.dev/rlp/internal/effect/model"
@@ -36,7 +36,12 @@ type Asker interface {
 type Handler struct {
 	Asker Asker
 	Now   func() time.Time
+
+	bodies lend.Room
 }
+
+// maxBodies is what the bodies of all requests of a run under way hold, in bytes.
+const maxBodies = 4 * MaxBody
 
 // A protocol is what the ways to ask for a completion differ in.
 type protocol struct {
@@ -84,10 +89,15 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		tell(w, http.StatusMethodNotAllowed, p.fail(http.StatusMethodNotAllowed, failure{"", "ask by POST"}))
 		return
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
+	text, free, err := h.bodies.Read(r.Body, MaxBody, maxBodies)
+	defer free()
+	body := []byte(text)
 	if err != nil {
-		const status = http.StatusRequestEntityTooLarge
-		tell(w, status, p.fail(status, failure{"", "a request is at most 16 MiB"}))
+		status := http.StatusRequestEntityTooLarge
+		if errors.Is(err, lend.ErrFull) {
+			status = http.StatusServiceUnavailable
+		}
+		tell(w, status, p.fail(status, failure{"", err.Error() + "; one is at most 16 MiB"}))
 		return
 	}
 	if p.read == nil {

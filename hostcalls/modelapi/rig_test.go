@@ -32,7 +32,7 @@ model = ["openai:some", "openai:odd", "openai:mixed", "openai:limited", "openai:
   "anthropic:busy", "anthropic:later", "anthropic:broken", "anthropic:locked", "anthropic:tools", "local:echo"]
 `
 
-func open(t *testing.T, text string, change ...func(*hostcalls.Config)) *rig {
+func open(t testing.TB, text string, change ...func(*hostcalls.Config)) *rig {
 	t.Helper()
 	r := &rig{log: audit.NewMemory(), behind: map[string]*modeltest.Server{}}
 	cfg := model.Config{

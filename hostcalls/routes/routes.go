@@ -19,6 +19,7 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls"
+	"runloop.dev/rlp/hostcalls/lend"
 )
 
 // Suffix ends the names that a [Handler] answers.
@@ -39,7 +40,12 @@ type Handler struct {
 	Routes []caps.Route
 	// Services answer names of one label, such as "model" for model.rlp.
 	Services map[string]http.Handler
+
+	bodies lend.Room
 }
+
+// maxBodies is what the bodies of all requests of a run under way hold, in bytes.
+const maxBodies = 2 * hostcalls.MaxRequestBody
 
 // ServeHTTP answers one request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -62,8 +68,12 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if q.URL = "https://" + host + path; asks {
 			q.URL += "?" + query
 		}
-		if q.Header, q.Body, err = taken(r); err != nil {
-			say(w, http.StatusRequestEntityTooLarge, "2big", err.Error())
+		var free func()
+		q.Header = taken(r.Header)
+		q.Body, free, err = h.bodies.Read(r.Body, hostcalls.MaxRequestBody, maxBodies)
+		defer free()
+		if err != nil {
+			unread(w, err)
 			return
 		}
 	}
@@ -102,11 +112,9 @@ func hopByHop() []string {
 	}
 }
 
-var errBody = errors.New("the body of a request is at most 64 MiB")
-
-// taken is what of a request is sent on.
-func taken(r *http.Request) (http.Header, string, error) {
-	head := r.Header.Clone()
+// taken is what of a request's head is sent on.
+func taken(all http.Header) http.Header {
+	head := all.Clone()
 	for _, named := range head["Connection"] {
 		for name := range strings.SplitSeq(named, ",") {
 			head.Del(strings.TrimSpace(name))
@@ -115,12 +123,19 @@ func taken(r *http.Request) (http.Header, string, error) {
 	for _, name := range append(hopByHop(), "Content-Length", "Expect", "Accept-Encoding") {
 		head.Del(name)
 	}
-	var b strings.Builder
-	n, err := io.Copy(&b, io.LimitReader(r.Body, hostcalls.MaxRequestBody+1))
-	if err == nil && n > hostcalls.MaxRequestBody {
-		err = errBody
+	return head
+}
+
+// unread says why a body was not read.
+func unread(w http.ResponseWriter, err error) {
+	switch {
+	case errors.Is(err, lend.ErrLong):
+		say(w, http.StatusRequestEntityTooLarge, "2big", "the body of a request is at most 64 MiB")
+	case errors.Is(err, lend.ErrFull):
+		say(w, http.StatusServiceUnavailable, "notsup", err.Error())
+	default:
+		say(w, http.StatusBadRequest, "inval", "the body broke off")
 	}
-	return head, b.String(), err
 }
 
 // outside are headers of an answer that are for rlp, or for a browser about the real

@@ -367,3 +367,36 @@ func TestServicesAnswerTheirNames(t *testing.T) {
 		}
 	}
 }
+
+// Bodies of requests under way have one bound, and what one held is the next one's: no
+// more is read than is sent on, of however many connections.
+func TestBodiesHaveOneBound(t *testing.T) {
+	r := open(t, grant, func(w http.ResponseWriter, q *http.Request) {
+		n, _ := io.Copy(io.Discard, q.Body)
+		fmt.Fprint(w, n)
+	})
+	h := r.front.Config.Handler.(*Handler)
+	hold := strings.NewReader(strings.Repeat("x", 1<<20))
+	_, free, err := h.bodies.Read(hold, maxBodies, maxBodies)
+	if err != nil {
+		t.Fatal(err)
+	}
+	filled := maxBodies - 1<<20
+	_, more, err := h.bodies.Read(io.LimitReader(zeros{}, int64(filled)), maxBodies, maxBodies)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const post = "Content-Length: 4\r\n\r\nbody"
+	if got := r.ask("POST", "/v1/x", post); got.status != 503 || len(r.asked()) != 0 {
+		t.Errorf("%+v", got)
+	}
+	more()
+	free()
+	if got := r.ask("POST", "/v1/x", post); got.body != "4" {
+		t.Errorf("control: %+v", got)
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { return len(p), nil }

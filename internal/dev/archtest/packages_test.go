@@ -416,13 +416,15 @@ var packages = map[string]drawing{
 	}},
 	"hostcalls/modelapi": {5, doors{
 		"hostcalls":                "asks models, as host calls do",
+		"hostcalls/lend":           "all bodies have one bound",
 		"hostcalls/routes":         "one table of statuses",
 		"internal/base/strictjson": "requests of programs",
 		"internal/effect/model":    "answers and their parts",
 	}},
 	"hostcalls/routes": {4, doors{
-		"caps":      "which route takes a request",
-		"hostcalls": "sends, as host calls do",
+		"caps":           "which route takes a request",
+		"hostcalls":      "sends, as host calls do",
+		"hostcalls/lend": "all bodies have one bound",
 	}},
 	"hostcalls/lend": {0, nil},
 	"hostcalls/budget": {1, doors{
