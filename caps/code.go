@@ -24,6 +24,7 @@ const (
 	LeaseExpired
 	ServerChanged
 	RouteNotPermitted
+	ServerNameMismatch
 	InvalidRequest
 	Unavailable
 	AuditUnavailable
@@ -56,6 +57,7 @@ var codes = [NumCodes]string{
 	LeaseExpired:        "lease_expired",
 	ServerChanged:       "server_changed",
 	RouteNotPermitted:   "route_not_permitted",
+	ServerNameMismatch:  "server_name_mismatch",
 	InvalidRequest:      "invalid_request",
 	Unavailable:         "unavailable",
 	AuditUnavailable:    "audit_unavailable",

@@ -99,6 +99,7 @@ type family struct {
 	actions []action
 	// audit is the name in records, by mode; the last one serves all further modes.
 	audit  []string
+	also   string // what records of programs call it
 	denied Code
 
 	category string // of its tools
@@ -130,7 +131,7 @@ var families = [numUniverses]family{
 	},
 	Net: {
 		key: "net", domain: "network", alias: "net", modes: numNetModes, shape: hostTree, valid: isHostPort,
-		audit: []string{"net.http"}, denied: HostNotPermitted,
+		audit: []string{"net.http"}, also: ConnectName, denied: HostNotPermitted,
 		category: "web", tier: Network, effects: netEffects(), flags: networkFacing, tools: []string{"net_http"},
 	},
 	Time: {
@@ -226,6 +227,19 @@ func AuditName(f Family, m Mode) string {
 	return names[min(int(m), len(names)-1)]
 }
 
+// ConnectName is what records call a connection of a program.
+const ConnectName = "net.connect"
+
+// AuditFamily is the family of what records call name.
+func AuditFamily(name string) (Family, bool) {
+	for f := range NumFamilies {
+		if name != "" && (slices.Contains(families[f].audit, name) || families[f].also == name) {
+			return f, true
+		}
+	}
+	return 0, false
+}
+
 // AuditWord is the audit name, or the beginning of some, that a word means: the key
 // of a family in policies, as "kb_read" is kb.read, or such a name itself. Where the
 // word means none, ok is false and known has what may be written.
@@ -239,6 +253,9 @@ func AuditWord(word string) (name string, known []string, ok bool) {
 	known = []string{"caps", "caps.empty", "caps.extra", "kb"}
 	for f := range NumFamilies {
 		known = append(known, families[f].audit...)
+		if also := families[f].also; also != "" {
+			known = append(known, also)
+		}
 	}
 	slices.Sort(known)
 	if slices.Contains(known, word) {

@@ -55,7 +55,7 @@ func TestCodes(t *testing.T) {
 		"method_not_permitted, address_not_permitted, " +
 		"domain_not_permitted, secret_not_permitted, secret_unknown, program_not_permitted, model_not_permitted, " +
 		"server_not_permitted, " +
-		"agent_not_permitted, not_in_base, not_confirmed, lease_expired, server_changed, route_not_permitted, invalid_request, unavailable, " +
+		"agent_not_permitted, not_in_base, not_confirmed, lease_expired, server_changed, route_not_permitted, server_name_mismatch, invalid_request, unavailable, " +
 		"audit_unavailable, rate_limited, " +
 		"budget_exhausted, untrusted_context, delegate_floor, caps_empty, tool_hidden"
 	words := strings.Split(contract, ", ")

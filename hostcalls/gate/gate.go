@@ -6,6 +6,7 @@
 package gate
 
 import (
+	"cmp"
 	"fmt"
 	"sync/atomic"
 
@@ -34,6 +35,7 @@ type Op struct {
 	text  string
 	tool  audit.Name // of an attached tool or an MCP server's; 0: the operation is the tool
 	scope string     // on the axis of tools; "" is on none
+	as    audit.Name // what is asked for, in records; 0: what the family is called
 }
 
 // String is the operation's name in records.
@@ -198,6 +200,19 @@ func (g *Gate) Op(name string) (*Op, error) {
 	return op, err
 }
 
+// OpAs is an operation that no module asks for: records call what it asks for as,
+// and layers know it as the tool of that scope.
+func (g *Gate) OpAs(name, as, scope string) (*Op, error) {
+	op, err := g.Op(name)
+	if err != nil || !g.latch.enter() {
+		return op, cmp.Or(err, ErrClosed)
+	}
+	defer g.latch.leave()
+	op.scope = scope
+	op.as, err = g.sink.Intern(as)
+	return op, err
+}
+
 // openScope is the call by which files are opened, and which all use of what it
 // opened is part of.
 const openScope = "file:path_open"
@@ -350,6 +365,9 @@ func (g *Gate) record(op *Op, r *caps.Request, d *caps.Decision, target string, 
 	rec.Cap, rec.Op, rec.Reason = g.names.caps[r.Family][min(r.Mode, maxMode)], op.name, g.names.reasons[d.Code]
 	rec.Layer, rec.Target, rec.Args, rec.Tool, rec.Label = 0, target, args, op.tool, 0
 	rec.Deny, rec.Severity, rec.Keep = false, audit.Info, g.opt.KeepAllowed
+	if op.as != 0 {
+		rec.Cap = op.as
+	}
 	if !d.Allow {
 		rec.Deny, rec.Severity, rec.Keep = true, audit.Warn, g.opt.KeepDenied
 		if h := g.now.Load(); d.Layer > 0 && int(d.Layer) < len(h.layers) {

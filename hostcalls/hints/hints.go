@@ -21,6 +21,8 @@ func Of(r caps.Request, code caps.Code, layer string) string {
 		return "no [[inject]] of the bundle's policy.caps takes this request: method, host and path have to be those of one"
 	case caps.AddressNotPermitted:
 		return addressHint(r)
+	case caps.ServerNameMismatch:
+		return "what is said on a connection must name the server that it was made to: " + r.Name
 	case caps.SecretUnknown:
 		return unknownSecretHint(r)
 	}

@@ -9,7 +9,7 @@ import (
 
 // About is what a record was about, as the text of a [Query].
 func About(d *audit.DecisionRecord) string {
-	if strings.HasPrefix(d.Target, "http://") || strings.HasPrefix(d.Target, "https://") {
+	if d.Cap == caps.ConnectName || strings.HasPrefix(d.Target, "http://") || strings.HasPrefix(d.Target, "https://") {
 		return d.Target
 	}
 	for f := range caps.NumFamilies {

@@ -57,6 +57,8 @@ func adviceOf() map[string]Advice {
 		"delegate_floor": {Nothing, "Another run launched this one, and such runs never may, whatever their policy asks for."},
 		"address_not_permitted": {Nothing, "The name leads to an address inside this machine or its network, which is reached by " +
 			"its number alone, if a grant has that."},
+		"server_name_mismatch": {Nothing, "A program connected to a name that it may, and asked on the connection for another one, or " +
+			"for none that can be seen."},
 		"not_confirmed":     {Nothing, "Somebody was asked, and did not say yes."},
 		"tool_hidden":       {Decide, "A rule of the operator's takes this call away."},
 		"lease_expired":     {Decide, "It was granted for a time or for a number of uses, and that is over."},

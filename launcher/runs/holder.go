@@ -22,7 +22,7 @@ func Grants(words []string) []caps.Grant {
 func Holder(grants []caps.Grant, capability, target string) string {
 	best, name := -1, ""
 	for _, g := range grants {
-		m, ok := modeOf(g.Family, capability)
+		m, ok := modeOf(g.Family, capability, target)
 		if !ok || !g.Modes.Has(m) || !covers(g, target) {
 			continue
 		}
@@ -35,13 +35,25 @@ func Holder(grants []caps.Grant, capability, target string) string {
 }
 
 // modeOf finds how a capability of the log asks for a family.
-func modeOf(f caps.Family, capability string) (caps.Mode, bool) {
+func modeOf(f caps.Family, capability, target string) (caps.Mode, bool) {
+	if capability == caps.ConnectName {
+		return connectMode(target), f == caps.Net
+	}
 	for m := range caps.Mode(64) {
 		if caps.AllModes(f).Has(m) && caps.AuditName(f, m) == capability {
 			return m, true
 		}
 	}
 	return 0, false
+}
+
+// connectMode is what a connection of a program asks for, by its scheme.
+func connectMode(target string) caps.Mode {
+	scheme, _, _ := strings.Cut(target, "://")
+	if m, ok := caps.NetMode(scheme, "GET"); ok {
+		return m
+	}
+	return caps.Bytes
 }
 
 func covers(g caps.Grant, target string) bool {

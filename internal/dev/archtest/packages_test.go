@@ -432,6 +432,15 @@ var packages = map[string]drawing{
 		"internal/base/strictjson": "what a tool says it took",
 	}},
 	"hostcalls/hints": {1, doors{"caps": "requests, as a policy would grant them"}},
+	"hostcalls/connect": {3, doors{
+		"caps":                  "what a connection asks for",
+		"hostcalls/budget":      "connections count for the limits of their run",
+		"hostcalls/gate":        "the one door",
+		"hostcalls/hints":       "what a program is told to ask for",
+		"internal/effect/proxy": "is its policy",
+		"internal/effect/web":   "whether a request asks for another method",
+		"internal/record/audit": "records what came of a connection",
+	}},
 	"hostcalls/gate": {2, doors{
 		"internal/base/printable": "causes are one line",
 		"caps":                    "decides by the set that holds now",
@@ -619,7 +628,8 @@ var testDoors = map[string]doors{
 		"hostcalls/gate":                    "calls and reloads go through a gate",
 		"internal/effect/mcpclient/mcptest": "servers of tools, hostile ones too",
 	},
-	"kb/source": {"internal/base/strictjson/jsontest": "what no reader takes"},
+	"hostcalls/connect": {"caps/policy": "policies are written as operators write them"},
+	"kb/source":         {"internal/base/strictjson/jsontest": "what no reader takes"},
 	"internal/base/tomlfile": {
 		"internal/base/strictjson/jsontest": "what no reader takes",
 		"internal/base/owner/ownertest":     "files that a group with others in it may write",
@@ -1126,6 +1136,7 @@ var edgeOwners = []owner{
 
 var gateOwners = []owner{
 	{"hostcalls", false, "each call, before it is done"},
+	{"hostcalls/connect", false, "each connection of a program, before it is made"},
 	{"internal/effect/jail", false, "each path, before it is touched"},
 	{"launcher/run", false, "joins the files of a run to its gate"},
 }

@@ -160,11 +160,13 @@ func (k *conn) hello() (string, error) {
 
 // carry asks for t, connects and carries bytes between both sides until they end.
 func (k *conn) carry(t Target) {
-	g, err := k.s.cfg.Policy.Decide(k.s.ctx, t)
+	ctx, over := context.WithCancel(k.s.ctx)
+	defer over()
+	g, err := k.s.cfg.Policy.Decide(ctx, t)
 	if err != nil {
 		return
 	}
-	ctx, stop := either(g.Context, k.s.ctx)
+	ctx, stop := either(g.Context, ctx)
 	defer stop()
 	up, err := k.s.cfg.Outside.Connect(ctx, k.host, g.Named)
 	if err != nil {

@@ -63,7 +63,8 @@ type Policy interface {
 	Unknown(name string)
 	// Ways is how hostPort may be spoken to now. It records nothing.
 	Ways(hostPort string) Ways
-	// Decide decides on t and records the decision; nothing was sent or looked up before.
+	// Decide decides on t and records the decision; nothing was sent or looked up before. ctx ends with what is
+	// decided on.
 	Decide(ctx context.Context, t Target) (Grant, error)
 	// Refuse records that t is refused after all.
 	Refuse(t Target, why Refusal, detail string)

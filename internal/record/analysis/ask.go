@@ -57,7 +57,7 @@ const hidden = "secret"
 // Ask is the request behind d; false when there is none, as for what was
 // malformed, and for what the runtime notes of its own.
 func (r *Reader) Ask(d *Decision) (Ask, bool) {
-	f, ok := familyOf(d.Cap)
+	f, ok := caps.AuditFamily(d.Cap)
 	if !ok || d.Deny && d.Reason == caps.InvalidRequest.String() {
 		return Ask{}, false
 	}
@@ -82,18 +82,6 @@ func (r *Reader) Ask(d *Decision) (Ask, bool) {
 		a.Doubt = Name
 	}
 	return a, a.Doubt == Name || a.Family == caps.Time || caps.IsName(a.Family, a.Name)
-}
-
-// familyOf finds the family that records call so.
-func familyOf(name string) (caps.Family, bool) {
-	for f := range caps.NumFamilies {
-		for m := range caps.Delete + 1 {
-			if n := caps.AuditName(f, m); n == name && n != "" {
-				return f, true
-			}
-		}
-	}
-	return 0, false
 }
 
 // cutMark ends a target that was too long to be kept whole; replaced stands for

@@ -190,7 +190,7 @@ func (f *Replay) answer(run *running, r *Record) answer {
 	if r.Deny {
 		k = append(k, 'd')
 	}
-	if r.Cap == caps.AuditName(caps.Net, 0) {
+	if r.Cap == caps.AuditName(caps.Net, 0) || r.Cap == caps.ConnectName {
 		k = append(k, run.id...)
 	}
 	f.key = k
