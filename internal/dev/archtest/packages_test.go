@@ -339,6 +339,14 @@ var packages = map[string]drawing{
 		"internal/serve/client":    "asks the service",
 		"internal/base/printable":  "what agents say does not steer the terminal",
 	}},
+	"launcher/program": {4, doors{
+		"caps":                  "which ports of the host are granted",
+		"hostcalls/connect":     "decides on its connections",
+		"internal/base/guard":   "a watch that breaks ends no run",
+		"internal/effect/lane":  "makes the network for a program",
+		"internal/effect/netns": "takes its sockets",
+		"internal/effect/proxy": "serves them",
+	}},
 	"launcher/run": {5, doors{
 		"internal/effect/links":   "what untrusted folders keep, for guests and programs alike",
 		"internal/base/printable": "the marker is one line, and no guest writes one like it",
@@ -629,7 +637,14 @@ var testDoors = map[string]doors{
 		"internal/effect/mcpclient/mcptest": "servers of tools, hostile ones too",
 	},
 	"hostcalls/connect": {"caps/policy": "policies are written as operators write them"},
-	"kb/source":         {"internal/base/strictjson/jsontest": "what no reader takes"},
+	"launcher/program": {
+		"caps/policy":            "policies are written as operators write them",
+		"hostcalls/budget":       "a run as launches make it",
+		"hostcalls/gate":         "the same",
+		"internal/effect/egress": "the same, with servers of the test outside",
+		"internal/record/audit":  "the same, with a log in memory",
+	},
+	"kb/source": {"internal/base/strictjson/jsontest": "what no reader takes"},
 	"internal/base/tomlfile": {
 		"internal/base/strictjson/jsontest": "what no reader takes",
 		"internal/base/owner/ownertest":     "files that a group with others in it may write",

@@ -1,0 +1,81 @@
+package program
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/hostcalls/connect"
+	"runloop.dev/rlp/internal/base/guard"
+	"runloop.dev/rlp/internal/effect/lane"
+	"runloop.dev/rlp/internal/effect/netns"
+	"runloop.dev/rlp/internal/effect/proxy"
+)
+
+const (
+	// often is how long what was taken away may go on at most.
+	often = 500 * time.Millisecond
+	// grace is how long connections have to say what the program had left to say.
+	grace = 2 * time.Second
+	// mostPorts of the host's loopback lead out of a network.
+	mostPorts = 64
+)
+
+// A Network is what one is made of.
+type Network struct {
+	Policy  *connect.Policy
+	Outside proxy.Outside
+	Now     func() time.Time
+	// Base is what the run held when it was launched: what is granted of the host's
+	// loopback are ports of the network.
+	Base caps.Set
+}
+
+// Own is the network, as a lane makes it for one program at a time.
+func (n Network) Own() *lane.OwnNetwork {
+	return &lane.OwnNetwork{Ports: loopback(n.Base), Serve: n.serve}
+}
+
+func (n Network) serve(s *netns.Sockets) (end func(), err error) {
+	p, err := proxy.Serve(s, proxy.Config{Policy: n.Policy, Outside: n.Outside, Now: n.Now})
+	if err != nil {
+		return nil, err
+	}
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	guard.Go(func() error { n.review(stop); return nil }, func(error) { close(stopped) })
+	return func() {
+		p.Close(grace)
+		close(stop)
+		<-stopped
+	}, nil
+}
+
+// review looks at what is open until stop.
+func (n Network) review(stop chan struct{}) {
+	t := time.NewTicker(often)
+	defer t.Stop()
+	for {
+		select {
+		case <-t.C:
+			n.Policy.Review()
+		case <-stop:
+			return
+		}
+	}
+}
+
+// loopback are the ports of the host's own addresses that base grants.
+func loopback(base caps.Set) (ports []uint16) {
+	for _, g := range base.BaseGrants() {
+		if g.Family != caps.Net {
+			continue
+		}
+		at, err := netip.ParseAddrPort(strings.Replace(g.Scope, "localhost:", "127.0.0.1:", 1))
+		if err == nil && at.Addr().IsLoopback() && !slices.Contains(ports, at.Port()) && len(ports) < mostPorts {
+			ports = append(ports, at.Port())
+		}
+	}
+	return ports
+}
