@@ -33,6 +33,7 @@ type wrapped struct {
 	tool       string // the program that is each kind of server
 	opt        mcp.ClientOptions
 	name       string // of the client
+	speaks     string // the version of the protocol; "": the newest
 
 	mu      sync.Mutex
 	notices []string
@@ -41,7 +42,7 @@ type wrapped struct {
 
 func wrappedHome(t *testing.T) *wrapped {
 	t.Helper()
-	w := &wrapped{t: t, work: t.TempDir(), name: "test"}
+	w := &wrapped{t: t, work: t.TempDir(), name: "test", speaks: "2025-11-25"}
 	w.home = filepath.Join(w.work, ".runloop")
 	w.env = append(os.Environ(), "HOME="+w.work, "RUNLOOP_HOME="+w.home)
 	var err error
@@ -87,7 +88,7 @@ func (w *wrapped) started(c *exec.Cmd) *mcp.ClientSession {
 	client := mcp.NewClient(&mcp.Implementation{Name: w.name, Version: "1"}, &opt)
 	client.AddRoots(&mcp.Root{URI: "file:///home/somebody"})
 	cs, err := client.Connect(w.t.Context(), &mcp.CommandTransport{Command: c, TerminateDuration: 20 * time.Second},
-		&mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+		&mcp.ClientSessionOptions{ProtocolVersion: w.speaks})
 	if err != nil {
 		w.t.Fatalf("%v: %s", err, &w.said)
 	}
@@ -531,6 +532,34 @@ func TestAWrappedServerAtAURL(t *testing.T) {
 	} {
 		if r := start(t, w.env, "rlp", c.args...); !strings.Contains(r.stderr, c.says) || c.status > 0 && r.code != c.status {
 			t.Errorf("%s: %+v", name, r)
+		}
+	}
+}
+
+// A client of any version of the protocol works with a server behind rlp, and is
+// told why a call is refused. One that nobody can be asked at has its call refused.
+func TestVersionsOfClientsBehindRlp(t *testing.T) {
+	t.Parallel()
+	for _, version := range []string{"", "2025-06-18", "2025-03-26", "2024-11-05"} {
+		w := wrappedHome(t)
+		w.speaks = version
+		cs := w.client("rich", behind, "--deny", "tool:call:mcp:hub/poison")
+		if all := w.tools(cs); !slices.Contains(all, "echo") || slices.Contains(all, "poison") {
+			t.Errorf("%s: it offers %q", version, all)
+		}
+		if said, failed := w.says(cs, "echo", "x"); failed || said != `{"text":"x"}` {
+			t.Errorf("%s: %s", version, said)
+		}
+		if said, failed := w.says(cs, "poison", ""); !failed || !strings.Contains(said, "tool_hidden") {
+			t.Errorf("%s: %s", version, said)
+		}
+		if _, err := cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "test://page"}); err != nil {
+			t.Errorf("%s: %v", version, err)
+		}
+		w.file("config.toml", "security.confirm_external_actions = true\napprovals.approvers = [\"test\"]\n")
+		cs = w.client("rich", behind)
+		if said, failed := w.says(cs, "echo", "x"); !failed || !strings.Contains(said, "not_confirmed") {
+			t.Errorf("%s: %s", version, said)
 		}
 	}
 }
