@@ -38,7 +38,7 @@ func (l *linter) bundle(path string, overrides []string) {
 	l.Findings = append(l.Findings, policy.Extras(plan.Changes)...)
 	l.Findings = append(l.Findings, metBySettings(c.Policy.Base, l.named)...)
 	l.Findings = append(l.Findings, trustedElsewhere(c.Policy.Base, l.trusted)...)
-	l.Findings = append(l.Findings, routes(c.Policy.Routes, plan.Base)...)
+	l.Findings = append(l.Findings, routes(c.Policy.Routes, plan.Base, l.trusted)...)
 	l.Findings = append(l.Findings, uselessDenies(c, plan)...)
 	l.Findings = append(l.Findings, unaskedImports(c, plan, l.reader.Added, l.query.Self)...)
 	l.Findings = append(l.Findings, lintTools(c, plan)...)
