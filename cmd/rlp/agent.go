@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"runloop.dev/rlp/launcher/agents"
+	"runloop.dev/rlp/launcher/lint"
 )
 
 func (a *app) agentCommand() *cobra.Command {
@@ -73,7 +74,10 @@ your rights, and makes output; without a command, output is there already:
     output = "agent.wasm"
 
 Without [build] the Go program in DIR is compiled for wasip1. Build what you
-trust; of others launch the bundle.`,
+trust; of others launch the bundle.
+
+What rlp caps lint finds in the bundle is said on stderr; its errors end the command
+with 1.`,
 		Example: "  rlp agent build\n  rlp agent build agents/notes_digest agents/critic",
 		RunE: func(c *cobra.Command, dirs []string) error {
 			if len(dirs) == 0 {
@@ -88,7 +92,14 @@ trust; of others launch the bundle.`,
 					return err
 				}
 			}
-			return nil
+			l, err := lint.Files(a.reader(), lint.Query{Paths: dirs, Self: selfPath})
+			if err != nil {
+				return err
+			}
+			for _, line := range l.Told(a.quiet) {
+				a.say(line)
+			}
+			return ending(l.Status(false), nil)
 		},
 	}
 }

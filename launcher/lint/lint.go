@@ -272,6 +272,16 @@ func (l *linter) refusal(path string, err error) {
 	})
 }
 
+// Told are the errors and, unless only those are told, the warnings, a line each.
+func (l *Result) Told(errorsOnly bool) (lines []string) {
+	for _, f := range l.Findings {
+		if f.Severity == policy.SeverityError || f.Severity == policy.SeverityWarning && !errorsOnly {
+			lines = append(lines, f.String())
+		}
+	}
+	return lines
+}
+
 // Status is the exit status of a command that found it.
 func (l *Result) Status(strict bool) int {
 	if l.Unread {
