@@ -58,6 +58,7 @@ func (a *app) agentListCommand() *cobra.Command {
 			if a.json {
 				return a.printJSON(list)
 			}
+			none(a, len(list), "no agents are installed; rlp agent install BUNDLE installs one")
 			for _, d := range list {
 				line := fmt.Sprintf("%-20s %-10s %s", printable(d.Agent), printable(d.Version), printable(d.Path))
 				if d.Error != "" {

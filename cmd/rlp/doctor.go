@@ -37,6 +37,9 @@ func examine(ctx context.Context, a *app) error {
 	}
 	for _, f := range list {
 		switch {
+		case f.Note != "":
+			fmt.Fprintf(a.stdout, "note     %s: %s\n", f.Check, printable(f.Note))
+			continue
 		case f.OK:
 			fmt.Fprintf(a.stdout, "ok       %s\n", f.Check)
 			continue

@@ -126,6 +126,7 @@ func (a *app) kbListCommand() *cobra.Command {
 				if a.json {
 					return a.printJSON(list)
 				}
+				none(a, len(list), "no keys in "+printable(args[0]+" "+prefix))
 				for _, e := range list {
 					fmt.Fprintf(a.stdout, "%-32s rev %-6d %8d bytes  %s\n", printable(e.Key), e.Revision, e.Size,
 						printable(e.Origin.Who()))

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"slices"
 	"strings"
 
@@ -51,13 +52,12 @@ func (a *app) printProfile(name string) error {
 	if !slices.Contains(names, name) {
 		return inputErr(fmt.Errorf("there is no profile %q; these are: %s", name, strings.Join(names, ", ")))
 	}
-	text, err := tomlfile.ReadFile(h.Profile(name), 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		builtin, _ := policy.ProfileText(name)
-		text, err = []byte(builtin), nil
-	}
-	if err != nil {
-		return inputErr(err)
+	builtin, _ := policy.ProfileText(name)
+	text := []byte(builtin)
+	if _, err := os.Lstat(h.Profile(name)); builtin == "" || !errors.Is(err, fs.ErrNotExist) {
+		if text, err = tomlfile.ReadFile(h.Profile(name), 0); err != nil {
+			return inputErr(err)
+		}
 	}
 	_, err = a.stdout.Write(text)
 	return err

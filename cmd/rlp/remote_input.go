@@ -71,23 +71,32 @@ func (a *app) sendInput(ctx context.Context, h home.Home, flag string, q *client
 
 // notSent says on stderr what narrows this agent's launches here and does not
 // reach the service, which reads its own files.
-func (a *app) notSent(h home.Home, agent string) error {
+//
+// That of the home's own socket reads these very files: what is said there is what
+// variables of this invocation change.
+func (a *app) notSent(h home.Home, agent string, own bool) error {
 	cfg, err := config.Load(h.Config(), a.env)
 	if err != nil {
 		return inputErr(err)
+	}
+	var applied config.Config
+	if own {
+		if applied, err = config.Load(h.Config(), nil); err != nil {
+			return inputErr(err)
+		}
 	}
 	tell := func(format string, args ...any) {
 		fmt.Fprintf(a.stderr, "rlp: not sent, for the service reads its own files (where they are these, it applies them): "+
 			"%s\n", printable(fmt.Sprintf(format, args...)))
 	}
-	if name := cfg.Security.Profile; name != "" {
+	if name := cfg.Security.Profile; name != applied.Security.Profile {
 		tell("security.profile = %q (RUNLOOP__SECURITY__PROFILE, or %s); --profile %s sends it", name, h.Config(), name)
 	}
-	if cfg.Limits != (caps.Limits{}) {
+	if cfg.Limits != applied.Limits {
 		tell("[limits] of the settings (RUNLOOP__LIMITS__*, or %s); --limit sends one", h.Config())
 	}
 	for _, id := range []string{"_default", agent} {
-		if id == "" {
+		if id == "" || own {
 			continue
 		}
 		switch _, err := os.Lstat(h.Override(id)); {

@@ -34,7 +34,7 @@ func (a *app) launchRemote(ctx context.Context, path string, args []string, f la
 		return errSilent
 	}
 	a.launching = true
-	q, err := a.remoteRequest(ctx, path, args, f)
+	q, err := a.remoteRequest(ctx, path, args, f, r.remote == atSocket)
 	var late *inputLate
 	if errors.As(err, &late) {
 		a.guestOut = &witness{w: a.stdout}
@@ -104,7 +104,9 @@ func refusal(e *client.Error) *launcher.Report {
 }
 
 // remoteRequest is what the flags of a launch are as a request.
-func (a *app) remoteRequest(ctx context.Context, path string, args []string, f launchFlags) (*client.Request, error) {
+func (a *app) remoteRequest(
+	ctx context.Context, path string, args []string, f launchFlags, own bool,
+) (*client.Request, error) {
 	for _, no := range []struct {
 		name string
 		set  bool
@@ -154,7 +156,7 @@ func (a *app) remoteRequest(ctx context.Context, path string, args []string, f l
 	if err != nil {
 		return nil, err
 	}
-	if err := a.notSent(at, agent); err != nil {
+	if err := a.notSent(at, agent, own); err != nil {
 		return nil, err
 	}
 	return q, a.sendInput(ctx, at, f.input, q)

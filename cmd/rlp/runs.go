@@ -68,6 +68,7 @@ func runsListCommand(a *app) *cobra.Command {
 				if err != nil || a.json {
 					return orJSON(a, err, map[string]any{"runs": list})
 				}
+				none(a, len(list), "no runs yet")
 				fmt.Fprintf(a.stdout, runRow, "RUN", "AGENT", "OUTCOME", "ALLOWED", "DENIED", "TOOK", "BEGAN")
 				for i := range list {
 					printRun(a, &list[i])

@@ -182,6 +182,7 @@ func (a *app) secretsList(ctx context.Context) error {
 	if a.json {
 		return a.printJSON(map[string]any{"provider": cfg.Security.SecretsProvider, "secrets": texts})
 	}
+	none(a, len(texts), "no secrets yet; rlp secrets put ID stores one")
 	for _, text := range texts {
 		fmt.Fprintln(a.stdout, text)
 	}

@@ -21,6 +21,7 @@ type Finding struct {
 	OK      bool   `json:"ok"`
 	Problem string `json:"problem,omitempty"`
 	Mend    string `json:"mend,omitempty"`    // a command, or what to write
+	Note    string `json:"note,omitempty"`    // what is no problem, and may not be what was meant
 	Skipped string `json:"skipped,omitempty"` // why nothing was looked at: another problem, which is told
 }
 

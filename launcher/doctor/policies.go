@@ -15,6 +15,7 @@ import (
 	"runloop.dev/rlp/internal/base/tomlfile"
 	"runloop.dev/rlp/internal/record/evidence"
 	"runloop.dev/rlp/kb/journal"
+	"runloop.dev/rlp/launcher/lint"
 )
 
 // policies tells which files that narrow agents would refuse a launch, or are read
@@ -29,6 +30,10 @@ func (c *checkup) policies(h home.Home, cfg config.Config) {
 		}
 		if f.Code == policy.CodeFile && f.Hint == "" {
 			mend = c.owner(f.Path)
+		}
+		if f.Severity != policy.SeverityError && f.Hint == lint.HintUnread { // it may well be that the agent has not run yet
+			c.list = append(c.list, Finding{Check: check, OK: true, Note: problem})
+			continue
 		}
 		c.found(check, problem, mend)
 	}

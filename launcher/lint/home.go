@@ -19,6 +19,11 @@ import (
 	"runloop.dev/rlp/launcher/compose"
 )
 
+// HintUnread is the hint about an override whose agent nobody has seen, where no other
+// agent is called nearly so: it may be written before the first launch.
+const HintUnread = "rename it to the id of its agent and .toml; an override that is written before the first launch " +
+	"is read by that"
+
 // codeUnread is a file that nothing reads because of its name.
 const codeUnread policy.Code = "override_unread"
 
@@ -103,7 +108,7 @@ func (l *linter) unknownAgent(path, stem string, known []string) {
 	if _, err := ident.ParseAgent(stem); err != nil || len(known) == 0 || slices.Contains(known, stem) {
 		return
 	}
-	hint := "rename it to the id of its agent and .toml; an override that is written before the first launch is read by that"
+	hint := HintUnread
 	if near := tomlfile.Near(stem, known); near != "" {
 		hint = fmt.Sprintf("did you mean %s.toml? mv %s %s", near, path, l.home.Override(near))
 	}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -155,7 +156,11 @@ func violations(v *service.ViolationError) *failure {
 	f.Text = "policy refuses the run and nothing of it was executed; each violation says why, with the capability and " +
 		"the layer where there is one, GET /capabilities shows what is left"
 	if i := slices.IndexFunc(v.Violations, func(v launcher.Violation) bool { return v.Capability != "" }); i >= 0 {
-		f.Text += ", and so does: rlp caps explain BUNDLE " + quoted(v.Violations[i].Capability) + " --run " + v.RunID
+		f.Text += ", and so does: rlp caps explain " + cmp.Or(v.Agent, "BUNDLE") + " " +
+			quoted(v.Violations[i].Capability) + " --run " + v.RunID
+		if v.Agent == "" {
+			f.Text += ", where BUNDLE is the one that was sent, as a folder or archive"
+		}
 	}
 	if v.ByDoor {
 		f.Text += "; what requests start from is the operator's to say: [security] run_grant in config.toml, and GET " +

@@ -26,4 +26,8 @@ func TestOnlyACapabilityIsExplained(t *testing.T) {
 			t.Errorf("%v: %s", c.list, text)
 		}
 	}
+	named := &service.ViolationError{RunID: "01a2", Agent: "mailer", Violations: []launcher.Violation{held}}
+	if text := violations(named).Text; !strings.Contains(text, "rlp caps explain mailer 'kb:read:notes' --run 01a2") {
+		t.Error(text)
+	}
 }

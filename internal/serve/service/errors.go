@@ -66,6 +66,7 @@ func (e FieldErrors) Error() string {
 // was executed.
 type ViolationError struct {
 	RunID, TraceID string
+	Agent          string // the installed one that was asked for; "": the request brought its bundle
 	Violations     []launcher.Violation
 	// ByDoor says that the grant which requests start from took some of it.
 	ByDoor bool
