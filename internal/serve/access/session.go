@@ -239,7 +239,7 @@ func (a *Access) loginPage(w http.ResponseWriter, status int, next, message stri
 	h.Set("Referrer-Policy", "same-origin")
 	w.WriteHeader(status)
 	if message != "" {
-		message = `<p class="bad" role="alert">` + html.EscapeString(message) + `</p>`
+		message = `<p role="alert">` + html.EscapeString(message) + `</p>`
 	}
 	fmt.Fprintf(w, loginHTML, loginStyle, message, html.EscapeString(localPath(next)))
 }
@@ -260,7 +260,7 @@ border-radius:7px;background:var(--paper);color:var(--ink)}
 button{background:var(--accent);border-color:var(--accent);color:var(--on);font-weight:600;cursor:pointer}
 :focus-visible{outline:3px solid var(--accent);outline-offset:2px}
 p{color:var(--soft)}
-.bad{color:var(--bad);background:var(--bad-paper);border-radius:7px;padding:.5rem .8rem}`
+[role=alert]{color:var(--bad);background:var(--bad-paper);border-radius:7px;padding:.5rem .8rem}`
 
 const loginHTML = `<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">

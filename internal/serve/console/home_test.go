@@ -65,6 +65,10 @@ func TestAFirstVisit(t *testing.T) {
 	host.agents = []service.Agent{}
 	_, body = get(t, h, "/", nil)
 	want(t, body, "rlp agent new greeter", "!</span> done</span>", "rlp agent install .")
+	host.agents = nil
+	reader := &service.Caller{Name: "token:x", Tenant: "default", May: service.Read}
+	_, told := get(t, as(New(Options{Runs: noRuns{}, Host: host, Now: clockOfTests}), reader), "/", nil)
+	want(t, told, "Your token may not launch agents", "!/ui/launch", "!Below on this page")
 	aDay(host.log) // control: it is no first visit
 	_, body = get(t, h, "/", nil)
 	want(t, body, "!Welcome", "Latest runs")
