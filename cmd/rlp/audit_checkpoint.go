@@ -52,7 +52,7 @@ func (a *app) printCheckpoint(p *auditlog.Published) error {
 		return err
 	}
 	if a.json { // the one document has said it
-		fmt.Fprintf(a.stderr, "rlp: %s\n", printableLines(p.Untold))
+		a.say(p.Untold)
 		return exitWith(launcher.StatusUnavailable)
 	}
 	return &statusError{Status: launcher.StatusUnavailable, Err: errors.New(p.Untold)}

@@ -136,8 +136,8 @@ func (a *app) capsSchemaCommand() *cobra.Command {
 // unsetNote says on stderr which placeholders are left out of what is printed.
 func (a *app) unsetNote(c *compose.Composition) {
 	for _, p := range c.Unset {
-		fmt.Fprintf(a.stderr, "rlp: {%s} has no value, so what it grants is left out (%s); give it with --param %s=PATH\n",
-			p.Name, printable(p.Description), p.Name)
+		a.say(fmt.Sprintf("{%s} has no value, so what it grants is left out (%s); give it with --param %s=PATH",
+			p.Name, printable(p.Description), p.Name))
 	}
 }
 

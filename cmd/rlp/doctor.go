@@ -38,7 +38,7 @@ func examine(ctx context.Context, a *app) error {
 	for _, f := range list {
 		switch {
 		case f.Note != "":
-			fmt.Fprintf(a.stdout, "note     %s: %s\n", f.Check, printable(f.Note))
+			fmt.Fprintln(a.stdout, fitted(a.stdout, "note     "+f.Check+": "+printable(f.Note)))
 			continue
 		case f.OK:
 			fmt.Fprintf(a.stdout, "ok       %s\n", f.Check)
@@ -47,7 +47,8 @@ func examine(ctx context.Context, a *app) error {
 			fmt.Fprintf(a.stdout, "skipped  %s: %s\n", f.Check, f.Skipped)
 			continue
 		}
-		fmt.Fprintf(a.stdout, "problem  %s: %s\n         mend: %s\n", f.Check, printable(f.Problem), printable(f.Mend))
+		fmt.Fprintln(a.stdout, fitted(a.stdout, "problem  "+f.Check+": "+printable(f.Problem)))
+		fmt.Fprintf(a.stdout, "         mend: %s\n", printable(f.Mend)) // a command, which is copied whole
 	}
 	return ending(status, nil)
 }

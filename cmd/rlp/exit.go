@@ -65,9 +65,9 @@ func (a *app) finish(err error) int {
 	}
 	p := compose.ProblemOf(err)
 	p.ExitCode = status
-	fmt.Fprintf(a.stderr, "rlp: %s\n", printableLines(p.Text()))
+	a.say(p.Text())
 	if p.Hint != "" {
-		fmt.Fprintf(a.stderr, "  hint: %s\n", printable(p.Hint))
+		fmt.Fprintln(a.stderr, fitted(a.stderr, "  hint: "+printable(p.Hint)))
 	}
 	if a.json {
 		document := map[string]any{"error": p}

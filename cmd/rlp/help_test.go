@@ -7,9 +7,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+
+	shown "runloop.dev/rlp/internal/base/printable"
 )
 
 // The help of every command fits 100 columns.
+//
+//rlp:holds D17
 func TestHelpFitsAPage(t *testing.T) {
 	a := &app{}
 	root := a.rootCommand()
@@ -39,7 +43,7 @@ func TestHelpFitsAPage(t *testing.T) {
 	if commands < 60 {
 		t.Errorf("control: only %d commands", commands)
 	}
-	if got := folded("  " + strings.Repeat("word ", 30)); !strings.Contains(got, "\n") {
+	if got := shown.Fold("  "+strings.Repeat("word ", 30), pageWidth, ""); !strings.Contains(got, "\n") {
 		t.Errorf("control: %q is one line", got)
 	}
 }

@@ -44,7 +44,7 @@ func (a *app) printImport(im *knowledge.Import) error {
 		return a.printJSON(im)
 	}
 	for _, s := range im.Skipped {
-		fmt.Fprintf(a.stderr, "rlp: left out: %s: %s\n", printable(s.Path), printable(s.Reason))
+		a.say("left out: " + printable(s.Path) + ": " + printable(s.Reason))
 	}
 	if !a.quiet {
 		fmt.Fprintf(a.stdout, "%s: %d added, %d changed, %d unchanged, %d left out\n", im.Domain, im.Added, im.Changed,

@@ -133,7 +133,7 @@ func (a *app) dryRun(ctx context.Context, c *compose.Composition, j *compose.Job
 		a.printTools(report.Tools)
 	}
 	if report.ExitCode != 0 {
-		fmt.Fprintf(a.stderr, "rlp: %s\n", printable(report.Message))
+		a.say(printable(report.Message))
 	}
 	return ending(report.ExitCode, err)
 }
@@ -191,7 +191,7 @@ func (a *app) tell(r *launcher.Report, live bool) error {
 		_ = lines.Close()
 	}
 	if r.Marker() == "" && r.Message != "" {
-		fmt.Fprintf(a.stderr, "rlp: %s\n", printable(r.Message))
+		a.say(printable(r.Message))
 	}
 	a.truncations(r)
 	if !a.json {
@@ -217,7 +217,7 @@ func (a *app) watching() io.Writer {
 }
 
 // say prints a warning at once.
-func (a *app) say(w string) { fmt.Fprintf(a.stderr, "rlp: %s\n", printableLines(w)) }
+func (a *app) say(w string) { fmt.Fprintln(a.stderr, fitted(a.stderr, "rlp: "+printableLines(w))) }
 
 func (a *app) truncations(r *launcher.Report) {
 	if a.quiet {

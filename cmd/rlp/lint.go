@@ -49,7 +49,7 @@ func (a *app) printLint(l *lint.Result) error {
 		return a.printJSON(l.Findings)
 	}
 	for _, f := range l.Findings {
-		fmt.Fprintln(a.stdout, printable(f.String()))
+		fmt.Fprintln(a.stdout, fitted(a.stdout, printable(f.String())))
 	}
 	for _, p := range l.Plans {
 		a.printDiff(ask.DiffOf("", p))

@@ -2,9 +2,11 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // The manual has the exit codes that docs/operators.md has, and no others.
@@ -49,5 +51,47 @@ func TestRoff(t *testing.T) {
 		if got := roff(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
+	}
+}
+
+// What the formatter does not fill, which are the examples of a page, fits 100 columns.
+//
+//rlp:holds D17
+func TestManualFitsAPage(t *testing.T) {
+	dir, verbatim := t.TempDir(), 0
+	root := (&app{}).rootCommand()
+	root.InitDefaultCompletionCmd()
+	if err := writeManual(root, dir); err != nil {
+		t.Fatal(err)
+	}
+	pages, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range pages {
+		text, err := os.ReadFile(filepath.Join(dir, p.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		inside := false
+		for line := range strings.Lines(string(text)) {
+			switch line = strings.TrimRight(line, "\n"); line {
+			case ".nf", ".EX":
+				inside = true
+			case ".fi", ".EE":
+				inside = false
+			default:
+				shown := strings.NewReplacer(`\&`, "", `\(aq`, "'", `\(ga`, "`", `\e`, `\`, `\-`, "-").Replace(line)
+				if inside && utf8.RuneCountInString(shown) > pageWidth {
+					t.Errorf("%s has a line of %d columns: %s", p.Name(), utf8.RuneCountInString(shown), shown)
+				}
+				if inside {
+					verbatim++
+				}
+			}
+		}
+	}
+	if verbatim < 50 {
+		t.Errorf("control: only %d lines are verbatim", verbatim)
 	}
 }

@@ -1,7 +1,8 @@
 package main
 
 import (
-	"fmt"
+	"io"
+	"os"
 
 	shown "runloop.dev/rlp/internal/base/printable"
 )
@@ -13,10 +14,25 @@ func printable(s string) string { return shown.Line(s) }
 // printableLines is printable line by line.
 func printableLines(s string) string { return shown.Lines(s) }
 
+// fitted is a message to a person on w: on a terminal, in lines of at most a page or of
+// the terminal, which break no path and no id.
+func fitted(w io.Writer, text string) string {
+	if !isTerminal(w) {
+		return text
+	}
+	columns := pageWidth
+	if f, ok := w.(*os.File); ok {
+		if n := columnsOf(f); n >= pageWidth/2 {
+			columns = min(columns, n)
+		}
+	}
+	return shown.Fold(text, columns, "     ")
+}
+
 // none says to a person that a list has nothing in it, which prints no line.
 func none(a *app, n int, text string) {
 	if n == 0 && !a.json && !a.quiet {
-		fmt.Fprintln(a.stderr, "rlp: "+text)
+		a.say(text)
 	}
 }
 

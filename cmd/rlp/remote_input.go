@@ -86,8 +86,8 @@ func (a *app) notSent(h home.Home, agent string, own bool) error {
 		}
 	}
 	tell := func(format string, args ...any) {
-		fmt.Fprintf(a.stderr, "rlp: not sent, for the service reads its own files (where they are these, it applies them): "+
-			"%s\n", printable(fmt.Sprintf(format, args...)))
+		a.say("not sent, for the service reads its own files (where they are these, it applies them): " +
+			printable(fmt.Sprintf(format, args...)))
 	}
 	if name := cfg.Security.Profile; name != applied.Security.Profile {
 		tell("security.profile = %q (RUNLOOP__SECURITY__PROFILE, or %s); --profile %s sends it", name, h.Config(), name)

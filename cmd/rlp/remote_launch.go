@@ -68,7 +68,7 @@ func (a *app) launchRemote(ctx context.Context, path string, args []string, f la
 	}
 	err = a.tell(report, false)
 	for _, v := range report.Violations {
-		fmt.Fprintf(a.stderr, "rlp: %s\n", printable(violationLine(v)))
+		a.say(printable(violationLine(v)))
 	}
 	return err
 }

@@ -208,6 +208,6 @@ func summarize(ctx context.Context, a *app, r *launcher.Report, path string, bar
 		nothing = runs.NothingHeld(path, bare && len(r.Base) == 0)
 	}
 	for _, line := range runs.Summary(r, denials, nothing, path, pageWidth-len("rlp: ")) {
-		a.say(line)
+		fmt.Fprintf(a.stderr, "rlp: %s\n", printableLines(line)) // they fit, but for the command, which is copied whole
 	}
 }

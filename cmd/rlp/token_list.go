@@ -88,7 +88,7 @@ func (a *app) tokenList() error {
 	}
 	if len(rows) == 0 {
 		if !a.quiet {
-			fmt.Fprintln(a.stderr, "rlp: there are no tokens; rlp token new makes one")
+			a.say("there are no tokens; rlp token new makes one")
 		}
 		return nil
 	}
@@ -108,7 +108,7 @@ func (a *app) tokenList() error {
 	}
 	for _, r := range rows {
 		if r.Problem != "" {
-			fmt.Fprintf(a.stderr, "rlp: %s lets nobody in: %s\n", r.ID, printable(r.Problem))
+			a.say(r.ID + " lets nobody in: " + printable(r.Problem))
 		}
 	}
 	return nil

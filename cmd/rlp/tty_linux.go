@@ -13,6 +13,15 @@ func isTTY(f *os.File) bool {
 	return err == nil
 }
 
+// columnsOf is how wide a terminal is; 0: it does not say.
+func columnsOf(f *os.File) int {
+	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
+	if err != nil {
+		return 0
+	}
+	return int(size.Col)
+}
+
 // readHidden reads one line from a terminal that does not show it, until ctx
 // ends. The terminal is left as it was.
 func readHidden(ctx context.Context, f *os.File) ([]byte, error) {

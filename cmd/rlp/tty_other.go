@@ -16,3 +16,6 @@ func isTTY(f *os.File) bool { return f.Name() != os.DevNull }
 func readHidden(context.Context, *os.File) ([]byte, error) {
 	return nil, errors.New("typing cannot be hidden on this system; give the value on stdin")
 }
+
+// columnsOf is how wide a terminal is; 0: it does not say.
+func columnsOf(*os.File) int { return 0 }

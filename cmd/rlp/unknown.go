@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"runloop.dev/rlp/internal/base/config"
+	shown "runloop.dev/rlp/internal/base/printable"
 )
 
 // nearWords has c, and every command below it, answer an argument that is none
@@ -79,25 +79,8 @@ func fitHelp(c *cobra.Command) {
 		c.SetUsageTemplate(strings.ReplaceAll(c.UsageTemplate(), "Flags.FlagUsages ",
 			fmt.Sprintf("Flags.FlagUsagesWrapped %d ", pageWidth)))
 	}
-	c.Long = folded(c.Long)
+	c.Long = shown.Fold(c.Long, pageWidth, "")
 	for _, sub := range c.Commands() {
 		fitHelp(sub)
 	}
-}
-
-// folded is a text whose lines are broken between words where they are wider than a
-// page.
-func folded(text string) string {
-	var out []string
-	for _, line := range strings.Split(text, "\n") {
-		for utf8.RuneCountInString(line) > pageWidth {
-			at := strings.LastIndexByte(line[:pageWidth+1], ' ')
-			if at <= 0 {
-				break
-			}
-			out, line = append(out, line[:at]), line[at+1:]
-		}
-		out = append(out, line)
-	}
-	return strings.Join(out, "\n")
 }
