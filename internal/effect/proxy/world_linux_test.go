@@ -143,7 +143,6 @@ type world struct {
 	t       *testing.T
 	policy  *rules
 	client  *egress.Client
-	dir     string
 	mu      sync.Mutex
 	lookups []string
 	dialled []string
