@@ -35,7 +35,9 @@ func (a *app) printExplanation(d *ask.Explanation) error {
 	if a.json {
 		return a.printJSON(d)
 	}
-	say := func(format string, args ...any) { fmt.Fprintln(a.stdout, printable(fmt.Sprintf(format, args...))) }
+	say := func(format string, args ...any) {
+		fmt.Fprintln(a.stdout, fitted(a.stdout, printable(fmt.Sprintf(format, args...))))
+	}
 	say("%s %s: %s", d.Decision, d.Asked, d.Code)
 	if d.Untrusted != "" {
 		say("  but deny once the run has taken in untrusted content: untrusted_context (%s)", d.Untrusted)

@@ -67,6 +67,7 @@ var packages = map[string]drawing{
 		"internal/serve/access":    "layers of a token",
 		"internal/serve/service":   "is its host",
 		"internal/base/schema":     "says which part of an input breaks its schema",
+		"internal/record/audit":    "the log of a tenant without a folder has no records",
 		"kb":                       "the log is a store's",
 		"kb/journal":               "what other processes left to be taken in",
 		"launcher":                 "makes plans and reports",
@@ -665,7 +666,6 @@ var testDoors = map[string]doors{
 	},
 	"launcher/ask": {"kb/journal": "runs are recorded as launches do"},
 	"internal/serve/host": {
-		"internal/record/audit":        "records as runs leave them",
 		"internal/effect/mcpclient":    "tools of a server that changed them",
 		"internal/serve/host/hosttest": "agents, and a home to launch them in",
 	},

@@ -32,9 +32,18 @@ func answer[A any](
 	if err := h.there(); err != nil {
 		return none, h.unavailable(ctx, who, err)
 	}
-	a, err := find(h.as(who.Tenant, func(text string) {
+	as := h.as(who.Tenant, func(text string) {
 		h.warn(ctx, who, slog.LevelWarn, "question", text)
-	}))
+	})
+	if unused(h, who.Tenant) {
+		dir, err := os.MkdirTemp("", "rlp-empty-home-")
+		if err != nil {
+			return none, h.unavailable(ctx, who, err)
+		}
+		defer os.RemoveAll(dir)
+		as.StoreIn = dir
+	}
+	a, err := find(as)
 	var fault *ask.Error
 	var text *ask.TextError
 	switch {

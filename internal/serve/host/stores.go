@@ -19,6 +19,9 @@ import (
 // Log implements [service.Host]. A store that was opened stays open, so that each
 // question finds it ready.
 func (h *Host) Log(ctx context.Context, who *service.Caller) (service.Log, error) {
+	if unused(h, who.Tenant) {
+		return service.TellLog(who, unusedLog{h, who.Tenant}), nil
+	}
 	log, err := h.Store(ctx, who.Tenant)
 	if err != nil {
 		h.log.Error("unavailable", "tenant", who.Tenant, "message", printable.Line(compose.ProblemOf(err).Text()))

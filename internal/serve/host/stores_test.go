@@ -198,6 +198,9 @@ func (h *testHost) unready(t *testing.T) error {
 func TestEachTenantIsTried(t *testing.T) {
 	for name, ask := range map[string]func(t *testing.T, h *testHost, tenant string, opens bool){
 		"read": func(t *testing.T, h *testHost, tenant string, opens bool) {
+			if err := os.MkdirAll(filepath.Join(h.home, "tenants", tenant), 0o700); err != nil { // reading makes none
+				t.Fatal(err)
+			}
 			if _, err := h.Log(t.Context(), &service.Caller{Tenant: tenant, May: service.Read}); (err == nil) != opens {
 				t.Fatalf("%s: %v", tenant, err)
 			}
