@@ -317,7 +317,12 @@ func (h *fakeHost) Holding(_ context.Context, _ *service.Caller, agent string) (
 
 func (h *fakeHost) Explain(_ context.Context, _ *service.Caller, agent string, q ask.Query) (*ask.Explanation, error) {
 	h.about = append(h.about, q)
-	return said(h, "explain "+agent, &h.answers.Explanation)
+	e, err := said(h, "explain "+agent, &h.answers.Explanation)
+	if err == nil && strings.Contains(q.Text, "/private/") { // which the agent's own policy does not ask for
+		e.Asked, e.Scope, e.Votes = q.Text, "", []caps.Vote{{Layer: "base"}}
+		e.Layer, e.Edits, e.Verified = "base", nil, false
+	}
+	return e, err
 }
 
 func (h *fakeHost) Override(_ context.Context, _ *service.Caller, agent string) (*ask.Override, error) {
