@@ -119,7 +119,7 @@ func (a *app) serving(h home.Home, idle time.Duration) {
 		// it serves, whoever reads
 		_ = a.printJSON(map[string]any{"serving": true, "socket": path, "idle_ms": idle.Milliseconds()})
 	case !a.quiet:
-		fmt.Fprintf(a.stderr, "rlp: serving %s; ends %s after the last launch\n", printable(path), idle)
+		a.say(fmt.Sprintf("serving %s; ends %s after the last launch", path, idle))
 	}
 }
 

@@ -3,6 +3,8 @@ package main
 import (
 	"bufio"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -39,5 +41,37 @@ func TestMessagesOnATerminalFitAPage(t *testing.T) {
 	a = &app{environment: environment{stderr: &plain, stdout: &plain}}
 	if a.finish(err); strings.Count(plain.String(), "\n") != 1 {
 		t.Errorf("control: elsewhere it is %q", plain.String())
+	}
+}
+
+// Whatever is said to a person goes through app.say, which fits it into a page. The
+// rest is no message, or fits already: questions that wait on their line, the hint
+// beneath an error, the marker and the events that programs read, and the summary.
+//
+//rlp:holds D17
+func TestMessagesAreSaid(t *testing.T) {
+	rest := map[string]int{"exit.go": 1, "launch.go": 3, "mcp.go": 1, "runs.go": 1, "secrets.go": 2}
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for line := range strings.Lines(string(text)) {
+			if strings.Contains(line, "fmt.Fprint") && strings.Contains(line, "(a.stderr,") ||
+				strings.Contains(line, "Fprintln(a.stderr)") {
+				n++
+			}
+		}
+		if n != rest[file] {
+			t.Errorf("%s writes on stderr %d times, want %d: use app.say", file, n, rest[file])
+		}
 	}
 }

@@ -228,7 +228,7 @@ func (a *app) truncations(r *launcher.Report) {
 		cut  bool
 	}{{"stdout", r.Usage.StdoutTruncated}, {"stderr", r.Usage.StderrTruncated}} {
 		if s.cut {
-			fmt.Fprintf(a.stderr, "rlp: the agent's %s was cut at limits.%s_max_bytes\n", s.name, s.name)
+			a.say(fmt.Sprintf("the agent's %s was cut at limits.%s_max_bytes", s.name, s.name))
 		}
 	}
 }

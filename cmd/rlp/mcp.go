@@ -162,7 +162,7 @@ func (a *app) agreed(ctx context.Context, name string) (bool, error) {
 	if yes := err == nil && (string(word) == "y" || string(word) == "yes"); yes {
 		return true, nil
 	}
-	fmt.Fprintln(a.stderr, "rlp: nothing is accepted")
+	a.say("nothing is accepted")
 	return false, nil
 }
 

@@ -14,7 +14,7 @@ import (
 // until stdin ends or ctx does. Whoever started this process is who asks.
 func (a *app) mcpServe(ctx context.Context) error {
 	if isTerminal(a.stdin) && !a.quiet {
-		fmt.Fprintln(a.stderr, "rlp: this speaks MCP, a message a line, with a program at the other end; see rlp mcp --help")
+		a.say("this speaks MCP, a message a line, with a program at the other end; see rlp mcp --help")
 	}
 	s, closeAll, err := a.server(ctx, serveFlags{})
 	if err != nil {

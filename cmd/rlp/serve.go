@@ -130,7 +130,7 @@ func (a *app) tellServing(v server.Serving) {
 			"who": v.Who, "workers": v.Workers, "queue": v.Queue, "home": v.Home,
 		}) // it serves, whoever reads
 	case !a.quiet:
-		fmt.Fprintf(a.stderr, "rlp: serving %s\n     requests start from %s; %s may ask\n",
-			printable(strings.Join(v.Addresses, " and ")), printable(v.Grant), printable(v.Who))
+		a.say(fmt.Sprintf("serving %s\n     requests start from %s; %s may ask", strings.Join(v.Addresses, " and "), v.Grant,
+			v.Who))
 	}
 }

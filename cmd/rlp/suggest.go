@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -64,7 +63,7 @@ func (a *app) suggest(ctx context.Context, s *kb.Store, args []string, f suggest
 	if err != nil {
 		return err
 	}
-	noteSuggestion(a.stderr, made)
+	noteSuggestion(a.say, made)
 	if a.json {
 		return a.printJSON(made)
 	}
@@ -73,9 +72,9 @@ func (a *app) suggest(ctx context.Context, s *kb.Store, args []string, f suggest
 }
 
 // noteSuggestion says on stderr what a reader of the document must know.
-func noteSuggestion(w io.Writer, made *ask.Suggestion) {
+func noteSuggestion(say func(string), made *ask.Suggestion) {
 	warn := func(format string, args ...any) {
-		fmt.Fprintf(w, "rlp: %s\n", printable(fmt.Sprintf(format, args...)))
+		say(printable(fmt.Sprintf(format, args...)))
 	}
 	for _, n := range made.Incomplete {
 		warn("incomplete: %s", n)

@@ -114,11 +114,12 @@ func (a *app) tokenNew(f tokenFlags) error {
 		fmt.Fprintln(a.stdout, text)
 	}
 	if !a.quiet {
-		fmt.Fprintf(a.stderr, "rlp: made %s for %s, tenant %s, may %s, %s\n", made.ID, made.Name, made.Tenant,
-			strings.Join(access.RightsOf(made.May), ", "), untilText(made.Expires))
+		once := ""
 		if text != "" {
-			fmt.Fprintln(a.stderr, "     it is printed once; send it as Authorization: Bearer TOKEN")
+			once = "\n     it is printed once; send it as Authorization: Bearer TOKEN"
 		}
+		a.say(fmt.Sprintf("made %s for %s, tenant %s, may %s, %s%s", made.ID, made.Name, made.Tenant,
+			strings.Join(access.RightsOf(made.May), ", "), untilText(made.Expires), once))
 	}
 	return nil
 }

@@ -77,8 +77,7 @@ func (a *app) whatif(ctx context.Context, s *kb.Store, filter kb.Filter, f whati
 		return ofFile(err)
 	}
 	if forecast.Runs == 0 {
-		fmt.Fprintln(a.stderr, "rlp: no recorded run is one of those that were asked for, so that nothing was decided "+
-			"again; rlp audit list shows all")
+		a.say("no recorded run is one of those that were asked for, so that nothing was decided again; rlp audit list shows all")
 	}
 	if a.json {
 		err = a.printJSON(forecast)
