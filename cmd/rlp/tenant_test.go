@@ -272,6 +272,8 @@ var harmless = map[string]string{
 	"caps schema":           "prints what is the same for all",
 	"caps families":         "prints what is the same for all",
 	"caps profiles":         "the operator's profiles are the same for all tenants",
+	"presets list":          "the same of presets",
+	"presets show":          "the same",
 	"version":               "prints what is the same for all",
 	"help":                  "prints what is the same for all",
 	"completion bash":       "prints what is the same for all",
