@@ -32,6 +32,8 @@ func (b *Bundle) checkFresh() error {
 			File: in(name), Code: "stale_build", Message: "this is not the policy that " + BuiltName + " was built with",
 			Hint: rebuild,
 		}
+	default: // the same bytes: what is wrong in them is mended there
+		b.PolicyPath = in(name)
 	}
 	if a, ok := b.Manifest.Artifacts[toolsArtifact]; ok {
 		text, err = readIn(root, a.Path, in)

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/agents"
 	"runloop.dev/rlp/launcher/lint"
 )
@@ -83,14 +85,13 @@ with 1.`,
 			if len(dirs) == 0 {
 				dirs = []string{"."}
 			}
+			var built []*agents.Built
 			for _, dir := range dirs {
 				b, err := agents.Build(c.Context(), a.reader(), dir, selfPath)
-				if err == nil {
-					err = printBuilt(a, b)
-				}
 				if err != nil {
 					return err
 				}
+				built = append(built, b)
 			}
 			l, err := lint.Files(a.reader(), lint.Query{Paths: dirs, Self: selfPath})
 			if err != nil {
@@ -99,7 +100,12 @@ with 1.`,
 			for _, line := range l.Told(a.quiet) {
 				a.say(line)
 			}
-			return ending(l.Status(false), nil)
+			for _, b := range built {
+				if status := l.Status(false); status == launcher.StatusOK || a.json {
+					err = errors.Join(err, printBuilt(a, b))
+				}
+			}
+			return ending(l.Status(false), err)
 		},
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -113,6 +114,9 @@ func showRun(ctx context.Context, a *app, s *kb.Store, id string) error {
 		}{line, denials})
 	}
 	path := printable(line.Agent)
+	if _, err := os.Stat(line.Agent); err != nil {
+		path = runs.Unknown
+	}
 	if h, err := a.home(); err == nil {
 		if d := agents.Describe(h, line.Agent); d != nil && d.BundleDigest == line.BundleDigest {
 			path = d.Path

@@ -123,7 +123,8 @@ func (ed *editor) grant() {
 		return
 	}
 	ed.made = append(ed.made, Edit{Layer: "base", Do: "add", What: what, Text: "add " + what +
-		" to policy.caps: operators can only restrict; ask the bundle's author" + ed.mustExist()})
+		" to policy.caps, or to the list of that key where there is one, and build again: operators can only restrict, so that " +
+		"the bundle's author has to" + ed.mustExist()})
 }
 
 // mustExist is what is said of a path that is to be granted. Nobody looks whether

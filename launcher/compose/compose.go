@@ -189,7 +189,7 @@ func (a *Reader) base(c *Composition, f *Flags) (*policy.Base, error) {
 	if requires != nil {
 		base = policy.Join(base, requires)
 	}
-	c.Findings = append(c.Findings, base.CheckPlaceholders(declared(m))...)
+	c.Findings = append(c.Findings, base.CheckPlaceholders(Declared(m))...)
 	if away != nil {
 		return nil, inputErr(away)
 	}
@@ -213,7 +213,8 @@ func (a *Reader) given(c *Composition, entries []caps.Entry) (*policy.Base, erro
 	return base, nil
 }
 
-func declared(m *bundles.Manifest) []policy.Param {
+// Declared are the placeholders that a manifest declares.
+func Declared(m *bundles.Manifest) []policy.Param {
 	var list []policy.Param
 	for name, p := range m.Params {
 		list = append(list, policy.Param{Name: name, Kind: p.Kind, Description: p.Description, Pos: caps.Pos(p.Pos)})
@@ -322,7 +323,7 @@ func paramFlags(params []string, given *policy.Given) error {
 
 // resolve puts values in the place of placeholders, as far as there are any.
 func (c *Composition) resolve(base *policy.Base, given policy.Given) error {
-	params := declared(c.Bundle.Manifest)
+	params := Declared(c.Bundle.Manifest)
 	resolved, err := base.Resolve(params, given)
 	var pe *policy.ParamError
 	if errors.As(err, &pe) && len(pe.Missing) > 0 && !policy.HasErrors(unlike(pe.Findings, policy.CodeParamUnset)) {

@@ -228,7 +228,22 @@ func (l *linter) source(dir string) bool {
 			l.path(path, "")
 		}
 	}
+	l.undeclared(dir)
 	return found
+}
+
+// undeclared names the placeholders of the policy in a source folder that its manifest
+// does not declare; what is wrong in one of the two is told already.
+func (l *linter) undeclared(dir string) {
+	file := filepath.Join(dir, bundles.DefaultPolicyName)
+	text, err := tomlfile.ReadFile(file, 0)
+	m, badManifest := bundles.SourceManifest(dir)
+	if err != nil || badManifest != nil {
+		return
+	}
+	if base, _ := policy.ParseBase(file, text, l.opt); base != nil {
+		l.Findings = append(l.Findings, base.CheckPlaceholders(compose.Declared(m))...)
+	}
 }
 
 // bundleErrors are the errors about a bundle that err joins.

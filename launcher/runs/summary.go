@@ -81,6 +81,12 @@ func Show(l *Line, denials []Denial, empty bool, path string, width int) []strin
 	}
 	if len(denials) > 0 {
 		lines = append(lines, "why      "+Explain(path, l.RunID, &denials[0]))
+		if path == Unknown {
+			lines = append(lines, "         BUNDLE is the folder or the file that was launched, which the log does not say")
+		}
 	}
 	return lines
 }
+
+// Unknown stands for what was launched where nobody knows where that lies.
+const Unknown = "BUNDLE"
