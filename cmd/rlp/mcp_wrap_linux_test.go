@@ -37,7 +37,25 @@ type wrapped struct {
 
 	mu      sync.Mutex
 	notices []string
-	said    bytes.Buffer // on stderr
+	said    heard // on stderr
+}
+
+// heard is what several processes say at once.
+type heard struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (h *heard) Write(b []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.text.Write(b)
+}
+
+func (h *heard) String() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.text.String()
 }
 
 func wrappedHome(t *testing.T) *wrapped {
