@@ -210,17 +210,18 @@ func digestOfNotes() []audit.DecisionRecord {
 // A fakeHost answers as rlp does, and notes what it was asked.
 type fakeHost struct {
 	service.Host
-	t       testing.TB
-	log     *fakeLog
-	mu      sync.Mutex
-	answers answers
-	errs    map[string]error // by the name of the question
-	asked   []string         // the names of questions
-	about   []ask.Query
-	trials  []ask.Trial
-	launch  func(context.Context, *service.Request, service.Begin) (*launcher.Report, error)
-	agents  []service.Agent // nil: a few
-	changed []ask.ChangedServer
+	t        testing.TB
+	log      *fakeLog
+	mu       sync.Mutex
+	answers  answers
+	errs     map[string]error // by the name of the question
+	asked    []string         // the names of questions
+	about    []ask.Query
+	trials   []ask.Trial
+	pictured bool // explanations fit what is asked about
+	launch   func(context.Context, *service.Request, service.Begin) (*launcher.Report, error)
+	agents   []service.Agent // nil: a few
+	changed  []ask.ChangedServer
 }
 
 // answers are what a host says; each page gets copies.
@@ -318,7 +319,7 @@ func (h *fakeHost) Holding(_ context.Context, _ *service.Caller, agent string) (
 func (h *fakeHost) Explain(_ context.Context, _ *service.Caller, agent string, q ask.Query) (*ask.Explanation, error) {
 	h.about = append(h.about, q)
 	e, err := said(h, "explain "+agent, &h.answers.Explanation)
-	if err == nil && strings.Contains(q.Text, "/private/") { // which the agent's own policy does not ask for
+	if err == nil && h.pictured && strings.Contains(q.Text, "/private/") { // which the agent's own policy does not ask for
 		e.Asked, e.Scope, e.Votes = q.Text, "", []caps.Vote{{Layer: "base"}}
 		e.Layer, e.Edits, e.Verified = "base", nil, false
 	}

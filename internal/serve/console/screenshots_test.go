@@ -62,7 +62,7 @@ func (b *browser) pictures(s *stage, done string) []picture {
 // it looks that some can be made, and are small.
 func TestScreenshots(t *testing.T) {
 	s := newStage(t)
-	s.agents = fewAgents()
+	s.agents, s.pictured = fewAgents(), true
 	s.agents[0].InputSchema = []byte(aSchema)
 	s.changed = []ask.ChangedServer{{Server: "tracker", Tools: []string{"create_issue"}}}
 	b := open(t, s.handler)

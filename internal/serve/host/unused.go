@@ -14,10 +14,11 @@ import (
 )
 
 // unused reports whether a tenant has no folder. Who only reads makes none: the name
-// may be mistyped, in the head of an operator's request.
+// may be mistyped, in the head of an operator's request. Of a home that is gone nothing
+// is known.
 func unused(h *Host, tenant string) bool {
 	_, err := os.Lstat(home.At(h.home, tenant).Root())
-	return tenant != home.DefaultTenant && errors.Is(err, fs.ErrNotExist)
+	return tenant != home.DefaultTenant && errors.Is(err, fs.ErrNotExist) && h.there() == nil
 }
 
 // An unusedLog is that of a tenant without a folder: empty, until there is one.
