@@ -143,7 +143,7 @@ func segments(path string) error {
 		case name == "" && (more || segment != ""):
 			return errors.New("a path has no empty segments")
 		case name == "." || name == "..":
-			return errors.New("a path has no segments . and ..")
+			return errors.New("a path has neither . nor .. as a segment")
 		}
 	}
 	return nil

@@ -110,7 +110,10 @@ func (l *linter) unknownAgent(path, stem string, known []string) {
 	}
 	hint := HintUnread
 	if near := tomlfile.Near(stem, known); near != "" {
-		hint = fmt.Sprintf("did you mean %s.toml? mv %s %s", near, path, l.home.Override(near))
+		hint = fmt.Sprintf("did you mean %s.toml? mv -n %s %s", near, path, l.home.Override(near))
+		if _, err := os.Lstat(l.home.Override(near)); err == nil {
+			hint = fmt.Sprintf("%s is there as well: keep in it what is to hold, and remove this file", l.home.Override(near))
+		}
 	}
 	l.Findings = append(l.Findings, policy.Finding{
 		Path: path, Severity: policy.SeverityWarning, Code: codeUnread,

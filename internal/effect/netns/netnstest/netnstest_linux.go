@@ -103,9 +103,6 @@ func (p *Program) Wait() (string, error) {
 	return p.out.String(), err
 }
 
-// Kill ends the program.
-func (p *Program) Kill() { _ = p.cmd.Process.Kill() }
-
 // self is a copy of the test's program that anybody may execute, and a file for
 // the place of resolv.conf, in dir and above it.
 func self(t testing.TB, dir string) string {
