@@ -313,3 +313,25 @@ func TestToolsThatOthersMayWriteAreNone(t *testing.T) {
 		}
 	}
 }
+
+// An engine that is still mounting what it is asked to take away is asked again,
+// and one that says anything else is not.
+func TestAnEngineThatIsBusyIsAskedAgain(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct {
+		says  string
+		asked int
+		fails bool
+	}{{"unlinkat shm: device or resource busy", 2, false}, {"no cgroups", 1, true}} {
+		asked := filepath.Join(dir, c.says[:2])
+		client := filepath.Join(dir, "podman")
+		put(t, client, "#!/bin/sh\necho >>"+asked+"\n[ $(wc -l <"+asked+") = 1 ] || exit 0\necho '"+c.says+"' >&2; exit 125\n")
+		if err := os.Chmod(client, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		err := (&engine{path: client}).end(t.Context(), &state{dir: dir}, "x")
+		if n := strings.Count(read(t, asked), "\n"); n != c.asked || (err != nil) != c.fails {
+			t.Errorf("%s: asked %d times, %v", c.says, n, err)
+		}
+	}
+}

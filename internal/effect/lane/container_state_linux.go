@@ -151,17 +151,23 @@ func (e *engine) endLeft(ctx context.Context, base string) {
 	}
 }
 
-// end takes a container away, whatever runs in it.
+// end takes a container away, whatever runs in it. An engine that has begun to make
+// it may still be mounting what it asks to be taken away: it is asked again.
 func (e *engine) end(ctx context.Context, s *state, name string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), engineTime)
 	defer cancel()
-	cmd := e.command(ctx, s, e.ending(s, name)...)
-	var said bytes.Buffer
-	cmd.Stderr = &said
-	if err := cmd.Run(); err != nil && !strings.Contains(strings.ToLower(said.String()), "no such container") {
-		return fmt.Errorf("removing the container %s: %w: %s", name, err, lastLine(said.Bytes()))
+	for until := time.Now().Add(killTime); ; pause() {
+		cmd := e.command(ctx, s, e.ending(s, name)...)
+		var said bytes.Buffer
+		cmd.Stderr = &said
+		err := cmd.Run()
+		if err == nil || strings.Contains(strings.ToLower(said.String()), "no such container") {
+			return nil
+		}
+		if !strings.Contains(said.String(), unix.EBUSY.Error()) || !time.Now().Before(until) {
+			return fmt.Errorf("removing the container %s: %w: %s", name, err, lastLine(said.Bytes()))
+		}
 	}
-	return nil
 }
 
 func (e *engine) ending(s *state, name string) []string {
