@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,6 +45,7 @@ type stores struct {
 
 	mu       sync.Mutex
 	byTenant map[string]*KeptStore
+	uses     uint64
 	failed   map[string]failedStore // those that could not be opened lately
 	waiting  map[string]int         // by tenant, journals that are not known to be in the log
 	less     chan struct{}          // closed, and made anew, when they are fewer
@@ -70,14 +72,24 @@ const againAfter = 5 * time.Second
 // is often not far behind, and several are taken in at the price of one.
 const takeInAfter = 25 * time.Millisecond
 
-// A KeptStore is one tenant's.
+// A KeptStore is one tenant's. It is open for as long as somebody uses it, and
+// after that until others need its place.
 type KeptStore struct {
 	KB     *kb.Store
 	Config config.Config
+
+	turn sync.Mutex // held while it is opened or closed
+
+	open   bool // what is below is guarded by stores.mu
 	users  int
-	taking bool // journals are being taken in
-	again  bool // and once more after that
+	last   uint64 // when it was taken, counted in uses of all
+	taking bool   // journals are being taken in
+	again  bool   // and once more after that
 }
+
+// mostOpen is how many stores stay open that nobody uses: each holds files and some
+// megabytes, and whoever may name tenants could open any number.
+const mostOpen = 32
 
 func newStores(ctx context.Context, problems io.Writer) *stores {
 	return &stores{
@@ -86,43 +98,120 @@ func newStores(ctx context.Context, problems io.Writer) *stores {
 	}
 }
 
-// Take is the store of a tenant, open, and what gives it back. It is nil where
-// another one is in use.
+// Take is the store of a tenant, open until it is given back. It is nil where it is
+// in use under other settings.
 func (s *stores) Take(h home.Home, cfg config.Config) (*KeptStore, error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	k := s.byTenant[h.Tenant()]
-	if k != nil && !sameStore(k.Config, cfg) {
-		if k.users > 0 {
-			return nil, nil
-		}
-		delete(s.byTenant, h.Tenant())
-		if err := k.KB.Close(); err != nil {
-			return nil, err
-		}
-		k = nil
-	}
 	if k == nil {
-		if f, known := s.failed[h.Tenant()]; known && time.Since(f.at) < againAfter {
-			return nil, f.err
-		}
-		opened, err := kb.Open(s.ctx, StoreOptions(h, cfg))
-		if err != nil {
-			s.failed[h.Tenant()] = failedStore{err, time.Now()}
-			return nil, err
-		}
-		delete(s.failed, h.Tenant())
-		k = &KeptStore{KB: opened, Config: cfg}
+		k = &KeptStore{}
 		s.byTenant[h.Tenant()] = k
 	}
 	k.users++
+	s.uses++
+	k.last = s.uses
+	spare := s.spare()
+	s.mu.Unlock()
+	for _, other := range spare {
+		if err := s.closeUnused(other); err != nil {
+			fmt.Fprintf(s.problems, "rlp: closing a store: %s\n", printable.Line(err.Error()))
+		}
+		s.GiveBack(other)
+	}
+	usable, err := s.ready(k, h, cfg)
+	if !usable {
+		s.GiveBack(k)
+		return nil, err
+	}
 	return k, nil
 }
 
-func (s *stores) giveBack(k *KeptStore) {
+// ready opens a store that its caller uses, unless it is. It is not usable where
+// others use it under other settings, or where it cannot be opened.
+func (s *stores) ready(k *KeptStore, h home.Home, cfg config.Config) (usable bool, err error) {
+	k.turn.Lock()
+	defer k.turn.Unlock()
+	s.mu.Lock()
+	open, alone := k.open, k.users == 1
+	f, known := s.failed[h.Tenant()]
+	s.mu.Unlock()
+	switch {
+	case open && sameStore(k.Config, cfg):
+		return true, nil
+	case open && !alone:
+		return false, nil
+	case open:
+		if err := s.shut(k); err != nil {
+			return false, err
+		}
+	case known && time.Since(f.at) < againAfter:
+		return false, f.err
+	}
+	opened, err := kb.Open(s.ctx, StoreOptions(h, cfg))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	k.users--
+	if err != nil {
+		s.failed[h.Tenant()] = failedStore{err, time.Now()}
+		return false, err
+	}
+	delete(s.failed, h.Tenant())
+	k.KB, k.Config, k.open = opened, cfg, true
+	return true, nil
+}
+
+// spare are the stores that are to be closed, those first that were used longest
+// ago. Each counts as used, so that nobody else closes it. The caller holds mu.
+func (s *stores) spare() (list []*KeptStore) {
+	open := 0
+	for _, k := range s.byTenant {
+		if k.open {
+			open++
+		}
+		if k.open && k.users == 0 {
+			list = append(list, k)
+		}
+	}
+	slices.SortFunc(list, func(a, b *KeptStore) int { return cmp.Compare(a.last, b.last) })
+	list = list[:min(len(list), max(0, open-mostOpen))]
+	for _, k := range list {
+		k.users++
+	}
+	return list
+}
+
+// closeUnused closes a store that nobody but its caller uses.
+func (s *stores) closeUnused(k *KeptStore) error {
+	k.turn.Lock()
+	defer k.turn.Unlock()
+	s.mu.Lock()
+	alone := k.users == 1 && k.open
+	s.mu.Unlock()
+	if !alone {
+		return nil
+	}
+	return s.shut(k)
+}
+
+// shut closes a store. The caller holds its turn; who takes it meanwhile waits.
+func (s *stores) shut(k *KeptStore) error {
+	s.mu.Lock()
+	k.open = false
+	s.mu.Unlock()
+	return k.KB.Close()
+}
+
+// GiveBack says that a store which was taken is used no more.
+func (s *stores) GiveBack(k *KeptStore) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if k.users--; k.users > 0 || k.open {
+		return
+	}
+	for tenant, known := range s.byTenant {
+		if known == k {
+			delete(s.byTenant, tenant)
+		}
+	}
 }
 
 // sameStore reports whether two settings open a store alike.
@@ -215,7 +304,7 @@ func (s *stores) TakeIn(h home.Home, cfg config.Config, journals int) {
 		}
 		if err == nil && k != nil {
 			err = s.ingest(k, h.Tenant())
-			s.giveBack(k)
+			s.GiveBack(k)
 		}
 		if err != nil && s.ctx.Err() == nil {
 			fmt.Fprintf(s.problems, "rlp: taking in journals: %s\n", printable.Line(err.Error()))
@@ -263,6 +352,9 @@ func (s *stores) Close() error {
 	defer s.mu.Unlock()
 	var failed []error
 	for tenant, k := range s.byTenant {
+		if !k.open {
+			continue
+		}
 		if err := k.KB.Close(); err != nil {
 			failed = append(failed, fmt.Errorf("closing the store of tenant %s: %w", tenant, err))
 		}

@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -40,7 +41,7 @@ func TestAStoreThatFailedIsTriedOnceWithAPause(t *testing.T) {
 	if err != nil {
 		t.Fatalf("after the pause: %v", err)
 	}
-	s.giveBack(k)
+	s.GiveBack(k)
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
@@ -96,7 +97,7 @@ func TestAStoreThatFailsToCloseIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.giveBack(k)
+	s.GiveBack(k)
 	if _, err := k.KB.Head(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -105,5 +106,71 @@ func TestAStoreThatFailsToCloseIsTold(t *testing.T) {
 	}
 	if err := s.Close(); err == nil {
 		t.Error("a database whose folder is gone was closed without an error")
+	}
+}
+
+// However many tenants are named, few stores stay open that nobody uses, those that
+// were used last; one that is used stays open, and each opens again.
+func TestFewStoresStayOpen(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "home")
+	s := newStores(t.Context(), t.Output())
+	at := func(i int) home.Home {
+		h, err := home.Open(dir, fmt.Sprint("t", i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
+	take := func(i int) *KeptStore {
+		k, err := s.Take(at(i), config.Default())
+		if err != nil || k == nil {
+			t.Fatal(i, k, err)
+		}
+		if head, err := k.KB.Head(t.Context()); err != nil || head.Size != 0 {
+			t.Fatal(head, err)
+		}
+		return k
+	}
+	open := func() (n int) {
+		for _, k := range s.byTenant {
+			if k.open {
+				n++
+			}
+		}
+		return n
+	}
+	used := take(0)
+	for i := 1; i < mostOpen+4; i++ {
+		s.GiveBack(take(i))
+	}
+	if n := open(); n != mostOpen+1 { // the last one was opened when as many were open as may
+		t.Errorf("%d stores are open", n)
+	}
+	for i, want := range []bool{true, false, false, false, true} {
+		if k := s.byTenant[fmt.Sprint("t", i)]; (k != nil && k.open) != want {
+			t.Errorf("%d: %+v", i, k)
+		}
+	}
+	if _, err := used.KB.Head(t.Context()); err != nil {
+		t.Errorf("one that is used was closed: %v", err)
+	}
+	s.GiveBack(used)
+	s.GiveBack(take(1))
+	var asking sync.WaitGroup // all at once, and each finds its own open
+	for i := range 3 * mostOpen {
+		asking.Go(func() {
+			k, err := s.Take(at(i%(mostOpen+8)), config.Default())
+			if err == nil {
+				_, err = k.KB.Head(t.Context())
+				s.GiveBack(k)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	asking.Wait()
+	if err := s.Close(); err != nil {
+		t.Error(err)
 	}
 }

@@ -85,7 +85,7 @@ func (s *store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.kept != nil {
-		s.keep.giveBack(s.kept)
+		s.keep.GiveBack(s.kept)
 		s.kept, s.kb = nil, nil
 		return nil
 	}

@@ -15,7 +15,7 @@ func (a *Runner) openToKnow(ctx context.Context, c *Composition) string {
 	if a.Kept != nil {
 		var k *KeptStore
 		if k, err = a.Kept.Stores.Take(c.Home, c.Config); k != nil {
-			a.Kept.Stores.giveBack(k)
+			a.Kept.Stores.GiveBack(k)
 		}
 	} else {
 		var s *kb.Store

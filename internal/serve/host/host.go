@@ -38,11 +38,11 @@ type Host struct {
 	log    *slog.Logger
 	now    func() time.Time
 
-	mu     sync.Mutex
-	calls  map[string][]string           // imports of a module, by its digest
-	known  map[string]knownAgent         // by path
-	opened map[string]*compose.KeptStore // by tenant that was asked for, for as long as this host is; nil: not open
-	told   map[string]string             // problems of agents that the log has
+	mu      sync.Mutex
+	calls   map[string][]string   // imports of a module, by its digest
+	known   map[string]knownAgent // by path
+	tenants map[string]bool       // those that were asked for; true: whose store was opened
+	told    map[string]string     // problems of agents that the log has
 
 	room      func(*kb.Store) error // why nothing can be recorded
 	ready     readiness
@@ -56,7 +56,7 @@ var _ service.Host = (*Host)(nil)
 func New(r *compose.Runner, dir string, log *slog.Logger, now func() time.Time) *Host {
 	return &Host{
 		runner: *r, home: dir, held: holdHome(dir), log: log, now: now, calls: map[string][]string{},
-		known: map[string]knownAgent{}, opened: map[string]*compose.KeptStore{}, told: map[string]string{},
+		known: map[string]knownAgent{}, tenants: map[string]bool{}, told: map[string]string{},
 		room: (*kb.Store).Room, unpacking: make(chan struct{}, unpackedAtime),
 		ready: readiness{turn: make(chan struct{}, 1), tried: map[string]trialOfTenant{}},
 	}

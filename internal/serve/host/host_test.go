@@ -16,6 +16,7 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
+	"runloop.dev/rlp/internal/base/home"
 	"runloop.dev/rlp/internal/base/ident"
 	"runloop.dev/rlp/internal/serve/host/hosttest"
 	"runloop.dev/rlp/internal/serve/service"
@@ -56,6 +57,18 @@ func begin(t testing.TB) service.Begin {
 		t.Fatal(err)
 	}
 	return service.Begin{RunID: id.String()}
+}
+
+// ingest takes in what is in journals, which is done behind the launches otherwise.
+func (h *testHost) ingest(t testing.TB) {
+	t.Helper()
+	err := h.use(t.Context(), home.DefaultTenant, func(log *kb.Store) error {
+		_, err := log.Ingest(t.Context())
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // do is a request as the service does it.
@@ -529,11 +542,9 @@ func TestHostAtOnce(t *testing.T) {
 	if wrong.Load() > 0 {
 		t.Errorf("%d of %d went wrong", wrong.Load(), n)
 	}
-	log, err := h.Store(t.Context(), "default")
+	h.ingest(t)
+	log, err := h.Log(t.Context(), h.who)
 	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := log.Ingest(t.Context()); err != nil { // which is done behind the launches
 		t.Fatal(err)
 	}
 	count := 0

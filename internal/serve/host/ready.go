@@ -12,6 +12,7 @@ import (
 
 	"runloop.dev/rlp/internal/base/home"
 	"runloop.dev/rlp/internal/serve/service"
+	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/kb/journal"
 	"runloop.dev/rlp/launcher/compose"
 )
@@ -76,8 +77,8 @@ func (h *Host) Ready(ctx context.Context) []service.TenantState {
 func (h *Host) count(tenant string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if _, counts := h.opened[tenant]; !counts {
-		h.opened[tenant] = nil
+	if _, known := h.tenants[tenant]; !known {
+		h.tenants[tenant] = false
 	}
 }
 
@@ -87,7 +88,7 @@ func (h *Host) asked() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	list := []string{}
-	for tenant := range h.opened {
+	for tenant := range h.tenants {
 		if tenant != home.DefaultTenant {
 			list = append(list, tenant)
 		}
@@ -101,15 +102,18 @@ func (h *Host) canRecord(ctx context.Context, tenant string) error {
 	if err := h.there(); err != nil {
 		return err
 	}
-	log, err := h.Store(ctx, tenant)
+	err := h.use(ctx, tenant, func(log *kb.Store) error {
+		_, err := log.Head(ctx)
+		if err == nil {
+			err = h.room(log)
+		}
+		if err != nil {
+			return fmt.Errorf("the audit log: %w", err)
+		}
+		return nil
+	})
 	if err != nil {
 		return err
-	}
-	if _, err := log.Head(ctx); err != nil {
-		return fmt.Errorf("the audit log: %w", err)
-	}
-	if err := h.room(log); err != nil {
-		return fmt.Errorf("the audit log: %w", err)
 	}
 	at, err := h.as(tenant, unsaid).Home()
 	if err == nil {

@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"runloop.dev/rlp/internal/base/printable"
 
-	"runloop.dev/rlp/internal/base/config"
 	"runloop.dev/rlp/internal/base/home"
 	"runloop.dev/rlp/internal/serve/service"
 	"runloop.dev/rlp/kb"
@@ -16,69 +17,78 @@ import (
 	"runloop.dev/rlp/launcher/compose"
 )
 
-// Log implements [service.Host]. A store that was opened stays open, so that each
-// question finds it ready.
+// Log implements [service.Host].
 func (h *Host) Log(ctx context.Context, who *service.Caller) (service.Log, error) {
+	log := service.TellLog(who, tenantLog{h, who.Tenant})
 	if unused(h, who.Tenant) {
-		return service.TellLog(who, unusedLog{h, who.Tenant}), nil
+		return log, nil
 	}
-	log, err := h.Store(ctx, who.Tenant)
-	if err != nil {
+	if err := h.use(ctx, who.Tenant, func(*kb.Store) error { return nil }); err != nil {
 		h.log.Error("unavailable", "tenant", who.Tenant, "message", printable.Line(compose.ProblemOf(err).Text()))
 		return nil, &service.UnavailableError{Why: errors.New("the log cannot be opened now; the log of the service says why")}
 	}
-	return service.TellLog(who, log), nil
+	return log, nil
 }
 
-// store is the store of a tenant, open.
-func (h *Host) Store(ctx context.Context, tenant string) (*kb.Store, error) {
+// Open opens the log of the default tenant, so that what an earlier process left in
+// journals is taken in.
+func (h *Host) Open(ctx context.Context) error {
+	return h.use(ctx, home.DefaultTenant, func(*kb.Store) error { return nil })
+}
+
+// first reports whether nobody asked it of that tenant.
+func (h *Host) first(tenant string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if k := h.opened[tenant]; k != nil {
-		return k.KB, nil
-	}
-	h.opened[tenant] = nil // counts for [Host.Ready] even if opening fails
-	a := h.as(tenant, nil)
-	at, cfg, err := a.Settings()
+	before := h.tenants[tenant]
+	h.tenants[tenant] = true
+	return !before
+}
+
+// use does something with the store of a tenant, which is open meanwhile.
+func (h *Host) use(ctx context.Context, tenant string, do func(*kb.Store) error) error {
+	h.count(tenant)
+	at, cfg, err := h.as(tenant, unsaid).Settings()
 	if err != nil {
-		return nil, &service.UnavailableError{Why: err}
+		return &service.UnavailableError{Why: err}
 	}
-	k, err := h.runner.Kept.Stores.Take(at, cfg)
+	stores := h.runner.Kept.Stores
+	k, err := stores.Take(at, cfg)
 	if err == nil && k == nil {
 		err = errors.New("the store is about to be opened under other settings; ask again")
 	}
 	if err != nil {
-		return nil, &service.UnavailableError{Why: fmt.Errorf("opening the log: %w", err)}
+		return &service.UnavailableError{Why: fmt.Errorf("opening the log: %w", err)}
 	}
-	if runs, err := journal.Names(at.Journal()); err == nil && len(runs) > 0 { // what an earlier process left
-		h.runner.Kept.Stores.TakeIn(at, cfg, len(runs))
+	defer stores.GiveBack(k)
+	if h.first(tenant) {
+		if runs, err := journal.Names(at.Journal()); err == nil && len(runs) > 0 { // what an earlier process left
+			stores.TakeIn(at, cfg, len(runs))
+		}
 	}
-	h.opened[tenant] = k
-	return k.KB, nil
+	return do(k.KB)
 }
 
-// logSize is how many records the log of the default tenant has.
+// LogSize is how many records the log of the default tenant has.
 func (h *Host) LogSize() (records uint64, ok bool) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	log, err := h.Store(ctx, home.DefaultTenant)
-	if err != nil {
-		return 0, false
-	}
-	head, err := log.Head(ctx)
-	return head.Size, err == nil
+	return h.number(func(ctx context.Context, log *kb.Store) (uint64, error) {
+		head, err := log.Head(ctx)
+		return head.Size, err
+	})
 }
 
-// logUnsealed is how many of them no signed checkpoint covers.
-func (h *Host) LogUnsealed() (records uint64, ok bool) {
+// LogUnsealed is how many of them no signed checkpoint covers.
+func (h *Host) LogUnsealed() (records uint64, ok bool) { return h.number(unsealed) }
+
+// number is what is measured of the log of the default tenant.
+func (h *Host) number(of func(context.Context, *kb.Store) (uint64, error)) (n uint64, ok bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	log, err := h.Store(ctx, home.DefaultTenant)
-	if err != nil {
-		return 0, false
-	}
-	records, err = unsealed(ctx, log)
-	return records, err == nil
+	err := h.use(ctx, home.DefaultTenant, func(log *kb.Store) (err error) {
+		n, err = of(ctx, log)
+		return err
+	})
+	return n, err == nil
 }
 
 // unsealed is how many records of a log are behind its newest checkpoint. That is
@@ -117,8 +127,8 @@ func (h *Host) Backlog() (journals int64, ok bool) {
 // lookEach is how often journals are looked for that other processes left.
 const lookEach = time.Second
 
-// takeInForeign takes in, until ctx ends, what launches outside this process
-// leave in the journals of the tenants whose logs are open.
+// TakeInForeign takes in, until ctx ends, what launches outside this process
+// leave in the journals of the tenants that were asked for.
 func (h *Host) TakeInForeign(ctx context.Context) {
 	tick := time.NewTicker(lookEach)
 	defer tick.Stop()
@@ -128,12 +138,28 @@ func (h *Host) TakeInForeign(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		for _, t := range h.tenants() {
-			if none, err := noJournals(t.home); err == nil && !none {
-				h.runner.Kept.Stores.TakeIn(t.home, t.config, 0)
+		for _, tenant := range h.journalled() {
+			if at, cfg, err := h.as(tenant, unsaid).Settings(); err == nil {
+				h.runner.Kept.Stores.TakeIn(at, cfg, 0)
 			}
 		}
 	}
+}
+
+// journalled are the tenants that were asked for and have journals.
+func (h *Host) journalled() (tenants []string) {
+	if h.there() != nil {
+		return nil
+	}
+	h.mu.Lock()
+	known := slices.Collect(maps.Keys(h.tenants))
+	h.mu.Unlock()
+	for _, tenant := range known {
+		if none, err := noJournals(home.At(h.home, tenant)); err == nil && !none {
+			tenants = append(tenants, tenant)
+		}
+	}
+	return tenants
 }
 
 // noJournals reports whether there is nothing to take in. The folder is never
@@ -141,23 +167,4 @@ func (h *Host) TakeInForeign(ctx context.Context) {
 func noJournals(at home.Home) (bool, error) {
 	runs, err := journal.Names(at.Journal())
 	return len(runs) == 0, err
-}
-
-type openTenant struct {
-	home   home.Home
-	config config.Config
-}
-
-func (h *Host) tenants() (list []openTenant) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for tenant, k := range h.opened {
-		if k == nil {
-			continue
-		}
-		if at, err := h.as(tenant, nil).Home(); err == nil {
-			list = append(list, openTenant{at, k.Config})
-		}
-	}
-	return list
 }

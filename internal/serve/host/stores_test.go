@@ -90,13 +90,7 @@ func TestTheServiceKnowsWhatIsUnsealed(t *testing.T) {
 	if _, err := h.do(t, &service.Request{Door: service.HTTP, Agent: "plain"}); err != nil {
 		t.Fatal(err)
 	}
-	log, err := h.Store(t.Context(), home.DefaultTenant)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := log.Ingest(t.Context()); err != nil { // it is behind the run otherwise
-		t.Fatal(err)
-	}
+	h.ingest(t)
 	if n, ok := h.LogSize(); !ok || n == 0 {
 		t.Fatalf("control: %d records: %v", n, ok)
 	}
@@ -262,7 +256,7 @@ func TestFewTenantsAreTriedAtATime(t *testing.T) {
 	all := map[string]bool{}
 	for i := range 2 * mostTried {
 		tenant := fmt.Sprint("t", i)
-		h.opened[tenant], all[tenant] = nil, true
+		h.tenants[tenant], all[tenant] = false, true
 	}
 	tried := 0
 	h.room = func(*kb.Store) error { tried++; return nil }

@@ -48,7 +48,7 @@ func TestReadingMakesNoTenant(t *testing.T) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if runs(); h.opened["acmee"] == nil {
+	if runs(); !h.tenants["acmee"] {
 		t.Error("control: the log of a tenant that is there was not opened")
 	}
 }

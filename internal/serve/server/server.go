@@ -106,7 +106,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	if err := s.keys(ctx); err != nil {
 		return err
 	}
-	if _, err := s.host.Store(ctx, home.DefaultTenant); err != nil { // what an earlier one left in journals is taken in
+	if err := s.host.Open(ctx); err != nil {
 		return &compose.Error{Status: run.StatusUnavailable, Err: err}
 	}
 	if err := s.listen(ctx); err != nil {
