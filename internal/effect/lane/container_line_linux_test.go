@@ -325,7 +325,8 @@ func TestAnEngineThatIsBusyIsAskedAgain(t *testing.T) {
 	}{{"unlinkat shm: device or resource busy", 2, false}, {"no cgroups", 1, true}} {
 		asked := filepath.Join(dir, c.says[:2])
 		client := filepath.Join(dir, "podman")
-		put(t, client, "#!/bin/sh\necho >>"+asked+"\n[ $(wc -l <"+asked+") = 1 ] || exit 0\necho '"+c.says+"' >&2; exit 125\n")
+		put(t, client, "#!/bin/sh\necho >>"+asked+"\n[ $(wc -l <"+asked+") = 1 ] || exit 0\n"+
+			"echo '"+c.says+"' >&2; exit 125\n")
 		if err := os.Chmod(client, 0o700); err != nil {
 			t.Fatal(err)
 		}
