@@ -14,7 +14,7 @@ import (
 
 // Lists that are printed are sorted and name everything once.
 func TestListsAreSortedAndNameOnce(t *testing.T) {
-	r := reader{opt: Options{Domains: []string{"zoo", "notes"}}}
+	r := newReader(Options{Domains: []string{"zoo", "notes"}}, false)
 	for name, list := range map[string][]string{
 		"adapters": adapterNames(), "profiles": BuiltinProfiles(), "domains": r.domains(),
 		"tools of a class": Danger{Tools: []string{"z:z", "a:a"}, Families: []caps.Family{caps.KBWrite}}.scopes(),

@@ -93,19 +93,19 @@ func (r *reader) capabilities(t *tomlfile.Table, where string) {
 
 // takes reports whether a key takes values of this kind in this schema, and
 // records if not.
-func (r *reader) takes(k key, v *tomlfile.Value) bool {
+func (w *words) takes(k key, v *tomlfile.Value) bool {
 	switch {
 	case v.Kind == tomlfile.Bool && (k.forms&formBool != 0 || !v.Bool):
 		return true
 	case v.Kind == tomlfile.Bool:
-		r.add(v.Pos, CodeWrongType, "write what is granted, or false to take all away",
+		w.add(v.Pos, CodeWrongType, "write what is granted, or false to take all away",
 			"%s must be an array: true would have no bounds", k.name)
 	case v.Kind == tomlfile.Array && k.forms&formList02 != 0 && len(v.Items) > 0:
-		return r.needs02(v.Pos, "an array for "+k.name)
+		return w.needs02(v.Pos, "an array for "+k.name)
 	case v.Kind == tomlfile.Array && k.forms&formList != 0, v.Kind == tomlfile.TableKind && k.forms&formTable != 0:
 		return true
 	default:
-		r.add(v.Pos, CodeWrongType, brackets(v, k.forms&formList != 0), "%s must be %s, not %s", k.name, k.forms, v.Kind)
+		w.add(v.Pos, CodeWrongType, brackets(v, k.forms&formList != 0), "%s must be %s, not %s", k.name, k.forms, v.Kind)
 	}
 	return false
 }
@@ -148,10 +148,10 @@ func (r *reader) bound(f caps.Family, modes caps.ModeSet, v *tomlfile.Value) {
 }
 
 // strings calls do for every string of an array, and records what is none.
-func (r *reader) strings(name string, v *tomlfile.Value, do func(item *tomlfile.Value)) {
+func (w *words) strings(name string, v *tomlfile.Value, do func(item *tomlfile.Value)) {
 	for i := range v.Items {
 		item := &v.Items[i]
-		if item.Kind == tomlfile.String || r.is(item, name+"["+strconv.Itoa(i)+"]", tomlfile.String) {
+		if item.Kind == tomlfile.String || w.is(item, name+"["+strconv.Itoa(i)+"]", tomlfile.String) {
 			do(item)
 		}
 	}
@@ -193,15 +193,15 @@ func readNames(r *reader, k key, v *tomlfile.Value) {
 }
 
 // name judges one name of model, exec, env, mcp or agents.
-func (r *reader) name(k key, item *tomlfile.Value) (string, bool) {
+func (w *words) name(k key, item *tomlfile.Value) (string, bool) {
 	s := item.Str
-	r.hidden(item)
+	w.hidden(item)
 	switch {
 	case k.family == caps.Exec:
-		return r.program(item)
+		return w.program(item)
 	case k.family == caps.Model && isModelPattern(s):
-		if s == "*" && !r.layer {
-			r.add(item.Pos, CodeWildcardScope, `name providers: "openai:*"`, "model %q is every model", s)
+		if s == "*" && !w.layer {
+			w.add(item.Pos, CodeWildcardScope, `name providers: "openai:*"`, "model %q is every model", s)
 		}
 		return s, true
 	case caps.IsName(k.family, s):
@@ -211,7 +211,7 @@ func (r *reader) name(k key, item *tomlfile.Value) (string, bool) {
 		caps.Model: `"provider:name", "provider:*"`, caps.Env: `such as "PATH"`,
 		caps.MCP: "the name of a server in config.toml", caps.Agents: "lower-case letters, digits, - and _",
 	}[k.family]
-	r.add(item.Pos, CodeBadName, hint, "%q is no name for %s", s, k.name)
+	w.add(item.Pos, CodeBadName, hint, "%q is no name for %s", s, k.name)
 	return "", false
 }
 
@@ -221,15 +221,15 @@ func isModelPattern(s string) bool {
 	return err == nil && g.Scope == s
 }
 
-func (r *reader) program(item *tomlfile.Value) (string, bool) {
+func (w *words) program(item *tomlfile.Value) (string, bool) {
 	path, dotdot, err := caps.CleanPath(item.Str)
 	switch {
 	case err != nil:
-		r.add(item.Pos, CodeBadProgram, `such as "/usr/bin/grep"`, "exec: %v", err)
+		w.add(item.Pos, CodeBadProgram, `such as "/usr/bin/grep"`, "exec: %v", err)
 	case path == "/":
-		r.add(item.Pos, CodeBadProgram, `such as "/usr/bin/grep"`, "exec: %q is no program", item.Str)
+		w.add(item.Pos, CodeBadProgram, `such as "/usr/bin/grep"`, "exec: %q is no program", item.Str)
 	case dotdot:
-		r.add(item.Pos, CodePathDotDot, "write "+path, "%q has .. in it and is read as %s", item.Str, path)
+		w.add(item.Pos, CodePathDotDot, "write "+path, "%q has .. in it and is read as %s", item.Str, path)
 		return path, true
 	default:
 		return path, true

@@ -112,30 +112,30 @@ func (r *reader) saidElsewhere(e *tomlfile.Entry, where string, f listField) boo
 }
 
 // condition reads a field that is no scope, by its declared type.
-func (r *reader) condition(c caps.Constraint, e *tomlfile.Entry) (int64, bool) {
+func (w *words) condition(c caps.Constraint, e *tomlfile.Entry) (int64, bool) {
 	v := &e.Value
 	switch {
 	case c == caps.NetMinTLS:
-		if !r.is(v, e.Key, tomlfile.String) {
+		if !w.is(v, e.Key, tomlfile.String) {
 			return 0, false
 		}
 		n, ok := map[string]int64{"1.2": 12, "1.3": 13}[v.Str]
 		if !ok {
-			r.add(v.Pos, CodeBadConstraint, `"1.2" or "1.3"`, "%s is %q", e.Key, v.Str)
+			w.add(v.Pos, CodeBadConstraint, `"1.2" or "1.3"`, "%s is %q", e.Key, v.Str)
 		}
 		return n, ok
 	case c.Polarity().IsSwitch():
-		if !r.is(v, e.Key, tomlfile.Bool) {
+		if !w.is(v, e.Key, tomlfile.Bool) {
 			return 0, false
 		}
 		if v.Bool {
 			return 1, true
 		}
 		return 0, true
-	case !r.is(v, e.Key, tomlfile.Integer):
+	case !w.is(v, e.Key, tomlfile.Integer):
 		return 0, false
 	case v.Int < 0:
-		r.add(v.Pos, CodeBadConstraint, "write 0 for none at all, or leave it out for no restriction", "%s is %d", e.Key,
+		w.add(v.Pos, CodeBadConstraint, "write 0 for none at all, or leave it out for no restriction", "%s is %d", e.Key,
 			v.Int)
 		return 0, false
 	}

@@ -72,9 +72,9 @@ func (r *reader) denyAll(item *tomlfile.Value, grants []caps.Grant) {
 
 // deniable refuses to deny a domain that does not exist: a misspelt name would
 // take nothing away.
-func (r *reader) deniable(item *tomlfile.Value, g caps.Grant) bool {
+func (w *words) deniable(item *tomlfile.Value, g caps.Grant) bool {
 	if (g.Family == caps.KBRead || g.Family == caps.KBWrite) && g.Scope != "*" {
-		return r.domain(g.Family, item.Str, item.Pos, g.Scope)
+		return w.domain(g.Family, item.Str, item.Pos, g.Scope)
 	}
 	return true
 }

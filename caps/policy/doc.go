@@ -112,7 +112,7 @@ func readLayer(file string, data []byte, kind Kind, opt Options) (r *reader, ok 
 		return r, false
 	}
 	if r.isGrant(root) {
-		r.grantDocument(root)
+		grantReader{r}.grantDocument(root)
 	} else {
 		r.root(root, kind)
 	}

@@ -32,7 +32,7 @@ func ParseGrant(name, file string, data []byte, opt Options) (*caps.Layer, []Fin
 	if !ok {
 		return nil, r.findings
 	}
-	r.grantDocument(root)
+	grantReader{r}.grantDocument(root)
 	if HasErrors(r.findings) {
 		return nil, r.findings
 	}
@@ -62,30 +62,33 @@ func (r *reader) isGrant(root *tomlfile.Table) bool {
 	})
 }
 
+// A grantReader reads what has the fields of a grant.
+type grantReader struct{ *reader }
+
 // grantDocument reads a grant and gives its findings the paths of their fields.
-func (r *reader) grantDocument(root *tomlfile.Table) {
-	r.v02 = true // a grant has no schema: it has every form
-	first := len(r.findings)
+func (g grantReader) grantDocument(root *tomlfile.Table) {
+	g.v02 = true // a grant has no schema: it has every form
+	first := len(g.findings)
 	for i := range root.Entries {
 		e := &root.Entries[i]
 		switch {
 		case e.Value.Kind == tomlfile.Null && slices.Contains(grantKeys(), e.Key):
 		case slices.Contains(grantKeys(), e.Key):
-			r.restricts = r.restricts || !unrestricted(e) && (e.Value.Kind != tomlfile.TableKind || says(e.Value.Table))
-			r.grantField(e.Key, &e.Value)
-		case !r.json && slices.Contains(metaKeys(), e.Key):
-			r.meta(e)
+			g.restricts = g.restricts || !unrestricted(e) && (e.Value.Kind != tomlfile.TableKind || says(e.Value.Table))
+			g.grantField(e.Key, &e.Value)
+		case !g.json && slices.Contains(metaKeys(), e.Key):
+			g.meta(e)
 		case slices.Contains(rootKeys(KindOverride), e.Key):
-			r.add(e.Pos, CodeMisplacedKey, "write it in a file of its own", "%s is no field of a grant, which has %s", e.Key,
+			g.add(e.Pos, CodeMisplacedKey, "write it in a file of its own", "%s is no field of a grant, which has %s", e.Key,
 				strings.Join(grantKeys(), ", "))
 		default:
-			r.add(e.Pos, CodeUnknownKey, tomlfile.Nearest(e.Key, grantKeys()), "unknown field %q of a grant", e.Key)
+			g.add(e.Pos, CodeUnknownKey, tomlfile.Nearest(e.Key, grantKeys()), "unknown field %q of a grant", e.Key)
 		}
 	}
 	fields := map[tomlfile.Pos]string{}
 	fieldsOf("", root, fields)
-	for i := first; i < len(r.findings); i++ {
-		f := &r.findings[i]
+	for i := first; i < len(g.findings); i++ {
+		f := &g.findings[i]
 		f.Field = fields[tomlfile.Pos{File: f.Path, Line: f.Line, Column: f.Column}]
 		if f.Field != "" && !strings.HasPrefix(f.Message, f.Field+" ") {
 			f.Message = f.Field + ": " + f.Message
@@ -120,7 +123,7 @@ func unrestricted(e *tomlfile.Entry) bool {
 	return e.Key == "allowed_adapters" && e.Value.Kind == tomlfile.String && e.Value.Str == "operator_defined"
 }
 
-func (r *reader) grantField(key string, v *tomlfile.Value) {
+func (g grantReader) grantField(key string, v *tomlfile.Value) {
 	want := tomlfile.Array
 	switch {
 	case unrestricted(&tomlfile.Entry{Key: key, Value: *v}):
@@ -128,34 +131,34 @@ func (r *reader) grantField(key string, v *tomlfile.Value) {
 	case key == "limits" || key == "adapter_constraints":
 		want = tomlfile.TableKind
 	}
-	if !r.is(v, key, want) {
+	if !g.is(v, key, want) {
 		return
 	}
 	switch key {
 	case "allowed_adapters":
-		r.allowedAdapters(v)
+		g.allowedAdapters(v)
 	case "forbidden_adapters":
-		r.strings(key, v, r.forbidAdapter)
+		g.strings(key, v, g.forbidAdapter)
 	case "forbidden_effects", "forbidden_effect_tiers":
-		r.denyEffects(key, v)
+		g.denyEffects(key, v)
 	case "forbidden_privilege_tiers":
-		r.denyTiers(key, v)
+		g.denyTiers(key, v)
 	case "limits":
-		r.limitTable(v.Table)
+		g.limitTable(v.Table)
 	case "adapter_constraints":
-		r.adapterConstraints(v.Table)
+		g.adapterConstraints(v.Table)
 	}
 }
 
 // allowedAdapters denies every family that no adapter of the list is. Denials
 // meet whatever else the grant says; an allow list of families would join it.
-func (r *reader) allowedAdapters(v *tomlfile.Value) {
+func (g grantReader) allowedAdapters(v *tomlfile.Value) {
 	var families []caps.Family
 	tools := false
-	r.strings("allowed_adapters", v, func(item *tomlfile.Value) {
+	g.strings("allowed_adapters", v, func(item *tomlfile.Value) {
 		a, ok := adapterOf(item.Str)
 		if !ok {
-			r.add(item.Pos, CodeUnknownAdapter, nearestAdapter(item.Str),
+			g.add(item.Pos, CodeUnknownAdapter, nearestAdapter(item.Str),
 				"there is no adapter %q; allowing it does nothing", item.Str)
 		}
 		families, tools = append(families, a.families...), tools || a.tools
@@ -163,25 +166,25 @@ func (r *reader) allowedAdapters(v *tomlfile.Value) {
 		// told as any other extra is, but for one of two families, of which the
 		// base may have either.
 		for _, f := range a.families {
-			r.allow = append(r.allow, caps.Entry{Grant: wholeFamily(f), Pos: place(item.Pos), Implied: len(a.families) > 1})
+			g.allow = append(g.allow, caps.Entry{Grant: wholeFamily(f), Pos: place(item.Pos), Implied: len(a.families) > 1})
 		}
 	})
 	for f := range caps.NumFamilies {
 		if !slices.Contains(families, f) {
-			r.deny = append(r.deny, caps.Entry{Grant: wholeFamily(f), Pos: place(v.Pos), Implied: true})
+			g.deny = append(g.deny, caps.Entry{Grant: wholeFamily(f), Pos: place(v.Pos), Implied: true})
 		}
 	}
 	if !tools {
-		r.deny = append(r.deny, caps.Entry{Grant: toolGrant("tools:*"), Pos: place(v.Pos), Implied: true})
+		g.deny = append(g.deny, caps.Entry{Grant: toolGrant("tools:*"), Pos: place(v.Pos), Implied: true})
 	}
 }
 
 // forbidAdapter denies what an adapter is. One that is not known is kept as the
 // tool of that name, which may be there tomorrow.
-func (r *reader) forbidAdapter(item *tomlfile.Value) {
+func (g grantReader) forbidAdapter(item *tomlfile.Value) {
 	a, ok := adapterOf(item.Str)
-	deny := func(g caps.Grant) {
-		r.deny = append(r.deny, caps.Entry{Grant: g, Pos: place(item.Pos), Implied: true})
+	deny := func(denied caps.Grant) {
+		g.deny = append(g.deny, caps.Entry{Grant: denied, Pos: place(item.Pos), Implied: true})
 	}
 	for _, f := range a.families {
 		deny(wholeFamily(f))
@@ -194,11 +197,11 @@ func (r *reader) forbidAdapter(item *tomlfile.Value) {
 	}
 	scope, known := caps.ToolScope(item.Str)
 	if scope == "" {
-		r.add(item.Pos, CodeBadName, tomlfile.Nearest(item.Str, adapterNames()), "%q can be no adapter's name", item.Str)
+		g.add(item.Pos, CodeBadName, tomlfile.Nearest(item.Str, adapterNames()), "%q can be no adapter's name", item.Str)
 		return
 	}
 	if !known {
-		r.add(item.Pos, CodeUnknownAdapter, nearestAdapter(item.Str),
+		g.add(item.Pos, CodeUnknownAdapter, nearestAdapter(item.Str),
 			"there is no adapter %q; it matches nothing, so forbidding it takes nothing away", item.Str)
 	}
 	deny(toolGrant(scope))
@@ -214,32 +217,32 @@ func wholeFamily(f caps.Family) caps.Grant {
 
 // adapterConstraints reads, for each adapter, what [constraints] has for its
 // families.
-func (r *reader) adapterConstraints(t *tomlfile.Table) {
+func (g grantReader) adapterConstraints(t *tomlfile.Table) {
 	given := map[string]string{}
 	for i := range t.Entries {
 		e := &t.Entries[i]
 		a, ok := adapterOf(e.Key)
 		switch {
 		case !ok || a.table == "":
-			r.add(e.Pos, CodeUnknownKey, tomlfile.Nearest(e.Key, constrainable()),
+			g.add(e.Pos, CodeUnknownKey, tomlfile.Nearest(e.Key, constrainable()),
 				"there is nothing to constrain of an adapter %q", e.Key)
 			continue
 		case given[a.table] != "":
-			r.add(e.Pos, CodeTwoSpellings, "keep one", "%s and %s are one adapter here", e.Key, given[a.table])
+			g.add(e.Pos, CodeTwoSpellings, "keep one", "%s and %s are one adapter here", e.Key, given[a.table])
 			continue
 		}
 		given[a.table] = e.Key
-		if e.Value.Kind != tomlfile.Null && r.is(&e.Value, e.Key, tomlfile.TableKind) {
+		if e.Value.Kind != tomlfile.Null && g.is(&e.Value, e.Key, tomlfile.TableKind) {
 			v := e.Value
-			v.Table = r.ourFields(a.table, v.Table)
-			r.constrain(a.table, e.Key, &v)
+			v.Table = g.ourFields(a.table, v.Table)
+			g.constrain(a.table, e.Key, &v)
 		}
 	}
 }
 
 // ourFields is t with "allow_hosts" and its like under the names that
 // [constraints] has for them.
-func (r *reader) ourFields(table string, t *tomlfile.Table) *tomlfile.Table {
+func (w *words) ourFields(table string, t *tomlfile.Table) *tomlfile.Table {
 	out := &tomlfile.Table{Pos: t.Pos}
 	lists, given := constraintFields(table), map[string]string{}
 	for _, e := range t.Entries {
@@ -248,7 +251,7 @@ func (r *reader) ourFields(table string, t *tomlfile.Table) *tomlfile.Table {
 			name = rest
 		}
 		if given[name] != "" {
-			r.add(e.Pos, CodeTwoSpellings, "keep one", "%s and %s are one field", e.Key, given[name])
+			w.add(e.Pos, CodeTwoSpellings, "keep one", "%s and %s are one field", e.Key, given[name])
 			continue
 		}
 		given[name] = e.Key

@@ -35,22 +35,22 @@ func (r *reader) leaseTable(t *tomlfile.Table) {
 }
 
 // lease reads { expires, max_uses }. 0 uses are none at all.
-func (r *reader) lease(t *tomlfile.Table) (caps.Lease, bool) {
+func (w *words) lease(t *tomlfile.Table) (caps.Lease, bool) {
 	l := caps.Lease{Expires: caps.Forever, MaxUses: caps.Unbounded}
-	r.known(t, "a lease", []string{"expires", "max_uses"})
+	w.known(t, "a lease", []string{"expires", "max_uses"})
 	expires, hasEnd := t.Get("expires")
 	uses, hasUses := t.Get("max_uses")
 	if !hasEnd && !hasUses {
-		r.add(t.Pos, CodeMissing, "{ expires = 2026-12-01T00:00:00Z, max_uses = 10 }",
+		w.add(t.Pos, CodeMissing, "{ expires = 2026-12-01T00:00:00Z, max_uses = 10 }",
 			"a lease has an end, or a number of uses")
 		return l, false
 	}
 	if hasEnd {
 		switch {
-		case !r.is(&expires.Value, "expires", tomlfile.DateTime):
+		case !w.is(&expires.Value, "expires", tomlfile.DateTime):
 			return l, false
 		case expires.Value.Time.IsZero():
-			r.add(expires.Value.Pos, CodeBadLease, "such as 2026-12-01T00:00:00Z", "expires = %s is in no time zone",
+			w.add(expires.Value.Pos, CodeBadLease, "such as 2026-12-01T00:00:00Z", "expires = %s is in no time zone",
 				expires.Value.Str)
 			return l, false
 		}
@@ -58,10 +58,10 @@ func (r *reader) lease(t *tomlfile.Table) (caps.Lease, bool) {
 	}
 	if hasUses {
 		switch {
-		case !r.is(&uses.Value, "max_uses", tomlfile.Integer):
+		case !w.is(&uses.Value, "max_uses", tomlfile.Integer):
 			return l, false
 		case uses.Value.Int < 0:
-			r.add(uses.Value.Pos, CodeBadLease, "write 0 for none at all, or leave it out for no restriction", "max_uses is %d",
+			w.add(uses.Value.Pos, CodeBadLease, "write 0 for none at all, or leave it out for no restriction", "max_uses is %d",
 				uses.Value.Int)
 			return l, false
 		}

@@ -57,36 +57,36 @@ func (r *reader) limitTable(t *tomlfile.Table) {
 	}
 }
 
-func (r *reader) limit(l caps.Limit, e *tomlfile.Entry) (int64, bool) {
+func (w *words) limit(l caps.Limit, e *tomlfile.Entry) (int64, bool) {
 	v := &e.Value
 	switch {
 	case v.Kind == tomlfile.Integer:
 		_, n, err := caps.ParseLimit(e.Key, v.Int)
 		if err != nil {
-			r.add(v.Pos, CodeBadLimit, "", "%v", err)
+			w.add(v.Pos, CodeBadLimit, "", "%v", err)
 		}
 		return n, err == nil
 	case v.Kind == tomlfile.Float && l == caps.ModelUSD:
-		return r.dollars(v)
+		return w.dollars(v)
 	case v.Kind == tomlfile.Float:
-		r.add(v.Pos, CodeWrongType, "write it without decimals", "limit %s must be an integer, not a decimal number", e.Key)
+		w.add(v.Pos, CodeWrongType, "write it without decimals", "limit %s must be an integer, not a decimal number", e.Key)
 	default:
-		r.add(v.Pos, CodeWrongType, "", "limit %s must be an integer, not %s", e.Key, v.Kind)
+		w.add(v.Pos, CodeWrongType, "", "limit %s must be an integer, not %s", e.Key, v.Kind)
 	}
 	return 0, false
 }
 
 // dollars reads a decimal amount as millionths of a dollar. The comparison is
 // written so that nan fails it.
-func (r *reader) dollars(v *tomlfile.Value) (int64, bool) {
+func (w *words) dollars(v *tomlfile.Value) (int64, bool) {
 	const most = 9e12
 	if !(v.Float <= most) || math.Signbit(v.Float) {
-		r.add(v.Pos, CodeBadLimit, "", "limit model_usd must be an amount from 0 to %.0f", float64(most))
+		w.add(v.Pos, CodeBadLimit, "", "limit model_usd must be an amount from 0 to %.0f", float64(most))
 		return 0, false
 	}
 	n := math.Round(v.Float * 1e6)
 	if v.Float > 0 && n == 0 {
-		r.add(v.Pos, CodeBadLimit, "write 0 for none at all", "limit model_usd is less than a millionth of a dollar")
+		w.add(v.Pos, CodeBadLimit, "write 0 for none at all", "limit model_usd is less than a millionth of a dollar")
 		return 0, false
 	}
 	return int64(n), true

@@ -27,8 +27,8 @@ func KnownDomain(g caps.Grant, domains []string) error {
 
 const rawSuffix = "_raw"
 
-func (r *reader) domains() []string {
-	all := append(BuiltinDomains(), r.opt.Domains...)
+func (w *words) domains() []string {
+	all := append(BuiltinDomains(), w.opt.Domains...)
 	slices.Sort(all)
 	return slices.Compact(all)
 }
@@ -76,12 +76,12 @@ func (r *reader) allDomains(k key, v *tomlfile.Value) {
 }
 
 // domain reports whether s is a domain that the family has.
-func (r *reader) domain(f caps.Family, what string, pos tomlfile.Pos, s string) bool {
+func (w *words) domain(f caps.Family, what string, pos tomlfile.Pos, s string) bool {
 	plain, raw := strings.CutSuffix(s, rawSuffix)
-	known := r.domains()
+	known := w.domains()
 	switch {
 	case raw && f != caps.KBRead && slices.Contains(known, plain):
-		r.add(pos, CodeBadDomain, "write "+plain, "%s: %q lifts masking when reading; there is nothing to write to it", what,
+		w.add(pos, CodeBadDomain, "write "+plain, "%s: %q lifts masking when reading; there is nothing to write to it", what,
 			s)
 		return false
 	case !slices.Contains(known, plain):
@@ -89,7 +89,7 @@ func (r *reader) domain(f caps.Family, what string, pos tomlfile.Pos, s string) 
 		if !strings.HasPrefix(hint, "one of") {
 			hint += "; domains are " + strings.Join(known, ", ")
 		}
-		r.add(pos, CodeBadDomain, hint, "%s: there is no domain %q", what, s)
+		w.add(pos, CodeBadDomain, hint, "%s: there is no domain %q", what, s)
 		return false
 	}
 	return true
@@ -138,10 +138,10 @@ func (r *reader) secretTable(v *tomlfile.Value) {
 	r.grant(v, "", gs...)
 }
 
-func (r *reader) secretID(item *tomlfile.Value) bool {
-	r.hidden(item)
+func (w *words) secretID(item *tomlfile.Value) bool {
+	w.hidden(item)
 	if _, err := caps.SecretID(item.Str); err != nil {
-		r.add(item.Pos, CodeBadSecretID, secretHint(item.Str), "%v", err)
+		w.add(item.Pos, CodeBadSecretID, secretHint(item.Str), "%v", err)
 		return false
 	}
 	return true

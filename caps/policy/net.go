@@ -137,19 +137,19 @@ func (r *reader) hosts(name string, v *tomlfile.Value, modes netModes) {
 }
 
 // host returns the scopes of an entry over https and over http.
-func (r *reader) host(item *tomlfile.Value) (secure, plain string, ok bool) {
+func (w *words) host(item *tomlfile.Value) (secure, plain string, ok bool) {
 	s := item.Str
-	r.hidden(item)
+	w.hidden(item)
 	switch {
 	case strings.Contains(s, "://"):
 		_, rest, _ := strings.Cut(s, "://")
 		rest, _, _ = strings.Cut(rest, "/")
-		r.add(item.Pos, CodeBadHost, "write "+rest, "%q is an address of a page, not a host", s)
+		w.add(item.Pos, CodeBadHost, "write "+rest, "%q is an address of a page, not a host", s)
 		return "", "", false
 	case s == "*":
-		r.add(item.Pos, CodeBadHost, "name the hosts", "%q: no policy grants every host", s)
+		w.add(item.Pos, CodeBadHost, "name the hosts", "%q: no policy grants every host", s)
 		return "", "", false
-	case strings.HasPrefix(s, "*.") && !r.needs02(item.Pos, "the wildcard "+s):
+	case strings.HasPrefix(s, "*.") && !w.needs02(item.Pos, "the wildcard "+s):
 		return "", "", false
 	}
 	secure, err := caps.WildcardPort("https", s)
@@ -157,28 +157,28 @@ func (r *reader) host(item *tomlfile.Value) (secure, plain string, ok bool) {
 		plain, err = caps.WildcardPort("http", s)
 	}
 	if err != nil {
-		r.add(item.Pos, CodeBadHost, "", "%v", err)
+		w.add(item.Pos, CodeBadHost, "", "%v", err)
 		return "", "", false
 	}
 	return secure, plain, true
 }
 
-func (r *reader) methods(v *tomlfile.Value) (caps.ModeSet, bool) {
-	if !r.is(v, "methods", tomlfile.Array) || !r.needs02(v.Pos, "methods") {
+func (w *words) methods(v *tomlfile.Value) (caps.ModeSet, bool) {
+	if !w.is(v, "methods", tomlfile.Array) || !w.needs02(v.Pos, "methods") {
 		return 0, false
 	}
 	var set caps.ModeSet
 	good := true
-	r.strings("methods", v, func(item *tomlfile.Value) {
+	w.strings("methods", v, func(item *tomlfile.Value) {
 		https, _ := caps.NetModes("https", item.Str)
 		http, _ := caps.NetModes("http", item.Str)
 		switch {
 		case !slices.Contains(methodNames(), item.Str):
-			r.add(item.Pos, CodeBadMethod, "one of "+strings.Join(methodNames(), ", "),
+			w.add(item.Pos, CodeBadMethod, "one of "+strings.Join(methodNames(), ", "),
 				"%q is not a method that can be granted by itself", item.Str)
 			good = false
 		case set&https != 0:
-			r.add(item.Pos, CodeDuplicate, "", "%q is there already", item.Str)
+			w.add(item.Pos, CodeDuplicate, "", "%q is there already", item.Str)
 		}
 		set |= https | http
 	})

@@ -37,10 +37,10 @@ func readPaths(r *reader, k key, v *tomlfile.Value) {
 
 // tellReadOnly says it to those who may expect otherwise: authors of a policy
 // in the first schema who grant no writing anywhere else.
-func (r *reader) tellReadOnly(t *tomlfile.Table) {
+func (w *words) tellReadOnly(t *tomlfile.Table) {
 	e, ok := t.Get("fs")
-	if _, writes := t.Get("fs_rw"); ok && !writes && !r.v02 && len(e.Value.Items) > 0 {
-		r.add(e.Value.Pos, CodeFSReadOnly, "fs_rw grants writing", "fs grants reading alone")
+	if _, writes := t.Get("fs_rw"); ok && !writes && !w.v02 && len(e.Value.Items) > 0 {
+		w.add(e.Value.Pos, CodeFSReadOnly, "fs_rw grants writing", "fs grants reading alone")
 	}
 }
 
@@ -78,66 +78,66 @@ func (r *reader) setPathModes(modes caps.ModeSet) {
 }
 
 // path makes an entry absolute and clean.
-func (r *reader) path(item *tomlfile.Value, s string) (string, bool) {
+func (w *words) path(item *tomlfile.Value, s string) (string, bool) {
 	if s == "~" || strings.HasPrefix(s, "~/") {
-		if r.opt.Home == "" {
-			r.add(item.Pos, CodeBadPath, "write the absolute path", "%q: no home folder is known", s)
+		if w.opt.Home == "" {
+			w.add(item.Pos, CodeBadPath, "write the absolute path", "%q: no home folder is known", s)
 			return "", false
 		}
-		s = r.opt.Home + s[1:]
+		s = w.opt.Home + s[1:]
 	} else if strings.HasPrefix(s, "~") {
-		r.add(item.Pos, CodeBadPath, `only "~/" stands for a home folder, the operator's own`, "%q is not an absolute path",
+		w.add(item.Pos, CodeBadPath, `only "~/" stands for a home folder, the operator's own`, "%q is not an absolute path",
 			s)
 		return "", false
 	}
 	clean, dotdot, err := caps.CleanPath(s)
 	if err != nil {
-		r.add(item.Pos, CodeBadPath, "", "%v", err)
+		w.add(item.Pos, CodeBadPath, "", "%v", err)
 		return "", false
 	}
 	if dotdot {
-		r.add(item.Pos, CodePathDotDot, "write "+clean, "%q has .. in it and is read as %s", item.Str, clean)
+		w.add(item.Pos, CodePathDotDot, "write "+clean, "%q has .. in it and is read as %s", item.Str, clean)
 	}
-	r.look(item, clean)
+	w.look(item, clean)
 	return clean, true
 }
 
 // look says what the machine knows of a path, if it may be asked.
-func (r *reader) look(item *tomlfile.Value, clean string) {
-	if clean == "/" && !r.layer {
-		r.add(item.Pos, CodePathRoot, "name the folders that are needed", "%q is the whole file system", item.Str)
+func (w *words) look(item *tomlfile.Value, clean string) {
+	if clean == "/" && !w.layer {
+		w.add(item.Pos, CodePathRoot, "name the folders that are needed", "%q is the whole file system", item.Str)
 		return
 	}
-	if r.opt.Stat == nil {
+	if w.opt.Stat == nil {
 		return
 	}
-	if r.opt.Resolve != nil {
-		if to, link := r.opt.Resolve(clean); link != "" {
-			r.add(item.Pos, CodePathLink, "write "+to, "%s leads through the link %s to %s", clean, link, to)
+	if w.opt.Resolve != nil {
+		if to, link := w.opt.Resolve(clean); link != "" {
+			w.add(item.Pos, CodePathLink, "write "+to, "%s leads through the link %s to %s", clean, link, to)
 		}
 	}
-	info, err := r.opt.Stat(clean)
+	info, err := w.opt.Stat(clean)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		r.add(item.Pos, CodePathMissing,
+		w.add(item.Pos, CodePathMissing,
 			`make it: a launch that is left it refuses, unless security.path_profile is "relaxed"`,
 			"%s does not exist on this machine", clean)
 	case err != nil:
-		r.add(item.Pos, CodePathMissing, "", "%s cannot be looked at: %v", clean, err)
+		w.add(item.Pos, CodePathMissing, "", "%s cannot be looked at: %v", clean, err)
 	case !info.IsDir():
-		r.add(item.Pos, CodePathIsFile, "its folder "+path.Dir(clean)+" is not granted", "%s is a file: it alone is granted",
+		w.add(item.Pos, CodePathIsFile, "its folder "+path.Dir(clean)+" is not granted", "%s is a file: it alone is granted",
 			clean)
 	}
 }
 
 // hidden says when a string does not look like what it is.
-func (r *reader) hidden(item *tomlfile.Value) {
+func (w *words) hidden(item *tomlfile.Value) {
 	for _, c := range item.Str {
 		if ' ' <= c && c < 0x7f {
 			continue
 		}
 		if unicode.Is(unicode.Cf, c) || c != ' ' && unicode.IsSpace(c) {
-			r.add(item.Pos, CodeHiddenChars, "", "%q contains the invisible character %U", item.Str, c)
+			w.add(item.Pos, CodeHiddenChars, "", "%q contains the invisible character %U", item.Str, c)
 			return
 		}
 	}

@@ -16,15 +16,21 @@ const (
 	schema02 = "0.2"
 )
 
-// A reader reads one document. What it makes are caps values; what it has to
-// say are findings.
-type reader struct {
+// Words reads single values: what a path, a name or a number of a document means,
+// and what there is to say of it.
+type words struct {
 	report
 	opt      Options
 	layer    bool // the reading: false is a base
 	floor    bool // a profile that takes the place of a built-in floor
 	requires bool // of a manifest, whose schema stands in another file
 	v02      bool
+}
+
+// A reader reads one document. What it makes are caps values; what it has to
+// say are findings.
+type reader struct {
+	words
 
 	allow        []caps.Entry
 	seen         map[caps.Grant]bool // what allow holds
@@ -43,12 +49,12 @@ type reader struct {
 	json      bool
 }
 
-func newReader(opt Options, layer bool) *reader { return &reader{opt: opt, layer: layer} }
+func newReader(opt Options, layer bool) *reader { return &reader{words: words{opt: opt, layer: layer}} }
 
-func (r *reader) parse(file string, data []byte) (*tomlfile.Table, bool) {
+func (w *words) parse(file string, data []byte) (*tomlfile.Table, bool) {
 	root, err := tomlfile.Parse(file, data)
 	if err != nil {
-		r.syntax(err)
+		w.syntax(err)
 		return nil, false
 	}
 	return root, true
@@ -146,59 +152,59 @@ func (r *reader) section(key string, t *tomlfile.Table) {
 }
 
 // misplaced tells a key that is known elsewhere from one that is not known.
-func (r *reader) misplaced(e *tomlfile.Entry, kind Kind) {
+func (w *words) misplaced(e *tomlfile.Entry, kind Kind) {
 	_, isLimit, _ := limitOf(e.Key)
 	switch {
 	case isCapability(e.Key):
-		r.add(e.Pos, CodeMisplacedKey, "write [capabilities] on a line before it", "%s stands outside [capabilities]", e.Key)
+		w.add(e.Pos, CodeMisplacedKey, "write [capabilities] on a line before it", "%s stands outside [capabilities]", e.Key)
 	case isLimit:
-		r.add(e.Pos, CodeMisplacedKey, "write [limits] on a line before it", "%s stands outside [limits]", e.Key)
+		w.add(e.Pos, CodeMisplacedKey, "write [limits] on a line before it", "%s stands outside [limits]", e.Key)
 	case foreignKeys()[e.Key] != "":
-		r.add(e.Pos, CodeMisplacedKey, "here it is written "+foreignKeys()[e.Key], "%s is another system's word", e.Key)
+		w.add(e.Pos, CodeMisplacedKey, "here it is written "+foreignKeys()[e.Key], "%s is another system's word", e.Key)
 	case slices.Contains([]string{"deny", "tools", "visible", "constraints", "leases"}, e.Key):
-		r.add(e.Pos, CodeMisplacedKey, "what is not granted is denied anyway",
+		w.add(e.Pos, CodeMisplacedKey, "what is not granted is denied anyway",
 			"[%s] has no meaning in a %s: only an operator's file takes away", e.Key, kind)
 	case slices.Contains(metaKeys(), e.Key):
-		r.add(e.Pos, CodeMisplacedKey, "a bundle says it in manifest.toml", "%s has no meaning in a %s", e.Key, kind)
+		w.add(e.Pos, CodeMisplacedKey, "a bundle says it in manifest.toml", "%s has no meaning in a %s", e.Key, kind)
 	case e.Key == "params":
-		r.add(e.Pos, CodeMisplacedKey, "placeholders are declared in manifest.toml and given values in an override",
+		w.add(e.Pos, CodeMisplacedKey, "placeholders are declared in manifest.toml and given values in an override",
 			"[params] has no meaning in a %s", kind)
 	case e.Key == injectKey:
-		r.add(e.Pos, CodeMisplacedKey, "a layer closes a route by what it takes of net and secrets",
+		w.add(e.Pos, CodeMisplacedKey, "a layer closes a route by what it takes of net and secrets",
 			"[[inject]] has no place in this %s: a bundle's policy.caps has it", kind)
 	case e.Key == "templates":
-		r.add(e.Pos, CodeMisplacedKey, "name them in policy.caps", "templates has no meaning here")
+		w.add(e.Pos, CodeMisplacedKey, "name them in policy.caps", "templates has no meaning here")
 	case e.Key == "requires":
-		r.add(e.Pos, CodeMisplacedKey, "write [capabilities]", "[requires] belongs into manifest.toml")
+		w.add(e.Pos, CodeMisplacedKey, "write [capabilities]", "[requires] belongs into manifest.toml")
 	default:
-		r.add(e.Pos, CodeUnknownKey, tomlfile.Nearest(e.Key, rootKeys(kind)), "unknown key %q", e.Key)
+		w.add(e.Pos, CodeUnknownKey, tomlfile.Nearest(e.Key, rootKeys(kind)), "unknown key %q", e.Key)
 	}
 }
 
-func (r *reader) schema(t *tomlfile.Table) {
+func (w *words) schema(t *tomlfile.Table) {
 	e, ok := t.Get("schema")
-	if !ok || !r.is(&e.Value, "schema", tomlfile.String) {
+	if !ok || !w.is(&e.Value, "schema", tomlfile.String) {
 		return
 	}
 	switch e.Value.Str {
 	case schema01:
 	case schema02:
-		r.v02 = true
+		w.v02 = true
 	default:
-		r.add(e.Value.Pos, CodeBadSchema, `write "0.1" or "0.2"`, "schema %q is not known", e.Value.Str)
+		w.add(e.Value.Pos, CodeBadSchema, `write "0.1" or "0.2"`, "schema %q is not known", e.Value.Str)
 	}
 }
 
 // needs02 reports whether the document's schema has a form, and records if not.
-func (r *reader) needs02(pos tomlfile.Pos, what string) bool {
-	if !r.v02 {
+func (w *words) needs02(pos tomlfile.Pos, what string) bool {
+	if !w.v02 {
 		where := "on the first line"
-		if r.requires {
+		if w.requires {
 			where = "on the first line of policy.caps"
 		}
-		r.add(pos, CodeNeedsSchema02, `write schema = "0.2" `+where, "%s: schema 0.2 has this, 0.1 does not", what)
+		w.add(pos, CodeNeedsSchema02, `write schema = "0.2" `+where, "%s: schema 0.2 has this, 0.1 does not", what)
 	}
-	return r.v02
+	return w.v02
 }
 
 // templates reads the named capability sets and joins each to the base.

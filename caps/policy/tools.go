@@ -80,23 +80,23 @@ func (r *reader) visibleTable(t *tomlfile.Table) {
 func toolGrant(scope string) caps.Grant { return caps.Grant{Family: caps.Tool, Modes: 1, Scope: scope} }
 
 // tool reads the name of one tool, in any of its spellings.
-func (r *reader) tool(item *tomlfile.Value) (scope string, known, ok bool) {
-	r.hidden(item)
+func (w *words) tool(item *tomlfile.Value) (scope string, known, ok bool) {
+	w.hidden(item)
 	if item.Str == "*" {
 		return "*", true, true
 	}
 	scope, known = caps.ToolScope(item.Str)
 	if scope == "" {
-		r.add(item.Pos, CodeBadName, `such as "net_http", "web__net_http", "web:*", "tools:weather", "mcp__github__search"`,
+		w.add(item.Pos, CodeBadName, `such as "net_http", "web__net_http", "web:*", "tools:weather", "mcp__github__search"`,
 			"%q can be no tool's name", item.Str)
 		return "", false, false
 	}
 	return scope, known, true
 }
 
-func (r *reader) unknownTool(item *tomlfile.Value, so string) {
+func (w *words) unknownTool(item *tomlfile.Value, so string) {
 	scope, _ := caps.ToolScope(item.Str)
-	if r.floor && slices.ContainsFunc(Dangers(), func(d Danger) bool { return slices.Contains(d.Tools, scope) }) {
+	if w.floor && slices.ContainsFunc(Dangers(), func(d Danger) bool { return slices.Contains(d.Tools, scope) }) {
 		return // which the built-in floors speak of, and so their copies
 	}
 	server, ofServer := strings.CutPrefix(scope, "mcp:")
@@ -115,11 +115,11 @@ func (r *reader) unknownTool(item *tomlfile.Value, so string) {
 		hint = `a tool that the bundle brings is "tools:NAME", one of an MCP server "mcp:SERVER/NAME"`
 	}
 	if strings.HasPrefix(scope, "tools:") {
-		r.add(item.Pos, CodeUnknownTool, hint,
+		w.add(item.Pos, CodeUnknownTool, hint,
 			"there is no tool %q among the host calls; unless a bundle brings one of that name, %s", item.Str, so)
 		return
 	}
-	r.add(item.Pos, CodeUnknownTool, hint, "there is no tool %q; %s", item.Str, so)
+	w.add(item.Pos, CodeUnknownTool, hint, "there is no tool %q; %s", item.Str, so)
 }
 
 // foreignTools are another system's names of tools, in their two spellings, and

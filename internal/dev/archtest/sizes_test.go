@@ -41,7 +41,6 @@ var shrinking = map[string]int{
 	"files in a circle of launcher/compose":             36,
 	"files in a circle of launcher/run":                 16,
 
-	"methods of caps/policy.reader":             66,
 	"methods of cmd/rlp.app":                    182,
 	"methods of hostcalls.Host":                 113,
 	"methods of hostcalls/gate.Gate":            57,
