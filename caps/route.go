@@ -62,6 +62,13 @@ func (r *Route) String() string {
 		r.Before, r.Secret, r.After)
 }
 
+// OwnSuffix ends the names by which programs reach routes and services of rlp's own.
+// They lead to nothing outside, and no resolver is asked for them.
+const OwnSuffix = ".rlp"
+
+// IsOwnName reports whether host, in its canonical form, is such a name.
+func IsOwnName(host string) bool { return strings.HasSuffix(host, OwnSuffix) }
+
 // RouteOf is the route of list that takes requests by mode for path at host, the
 // one of the longest path if there are several; nil if none does.
 func RouteOf(list []Route, host string, m Mode, path string) *Route {
@@ -189,7 +196,7 @@ func RouteHost(s string) (string, error) {
 		return "", err
 	case port != 0:
 		return "", errors.New("a route leads to port 443: leave the port out")
-	case !strings.Contains(host, ".") || noAddress == nil || strings.HasSuffix(host, ".rlp"):
+	case !strings.Contains(host, ".") || noAddress == nil || IsOwnName(host):
 		return "", errors.New(`the host of a route is a name of two labels or more, such as "api.example.com"`)
 	}
 	return host, nil

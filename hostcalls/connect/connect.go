@@ -92,8 +92,11 @@ func (p *Policy) Knows(name string) bool {
 func (p *Policy) Unknown(name string) {
 	p.cfg.Lock.Lock()
 	defer p.cfg.Lock.Unlock()
-	t := proxy.Target{Way: proxy.TLS, Host: name + ":443"}
-	p.cfg.Gate.Refuse(p.op, p.request(t), t.String(), caps.HostNotPermitted)
+	t, code := proxy.Target{Way: proxy.TLS, Host: name + ":443"}, caps.HostNotPermitted
+	if caps.IsOwnName(name) {
+		t, code = proxy.Target{Way: proxy.HTTP, Host: name + ":80"}, caps.RouteNotPermitted
+	}
+	p.cfg.Gate.Refuse(p.op, p.request(t), t.String(), code)
 }
 
 // Ways implements [proxy.Policy].
@@ -241,7 +244,7 @@ func denied(d gate.Denial) error { return errors.New(hints.Of(d.Request, d.Code,
 func (p *Policy) Refuse(t proxy.Target, why proxy.Refusal, detail string) {
 	code := map[proxy.Refusal]caps.Code{
 		proxy.ServerName: caps.ServerNameMismatch, proxy.Address: caps.AddressNotPermitted,
-		proxy.Protocol: caps.MethodNotPermitted,
+		proxy.Protocol: caps.MethodNotPermitted, proxy.Service: caps.RouteNotPermitted,
 	}[why]
 	p.cfg.Lock.Lock()
 	defer p.cfg.Lock.Unlock()

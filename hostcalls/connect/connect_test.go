@@ -225,6 +225,8 @@ func TestEnds(t *testing.T) {
 	r.Refuse(proxy.Target{Way: proxy.HTTP, Host: "other.example:80"}, proxy.Protocol, "CONNECT")
 	r.Unknown("github.example")
 	r.Unknown("api.example")
+	r.Unknown("other.rlp")
+	r.Refuse(proxy.Target{Way: proxy.TLS, Host: "model.rlp:443"}, proxy.Service, "plain HTTP")
 	var got []string
 	for _, d := range r.log.Decisions {
 		got = append(got, d.Target+" "+d.Reason)
@@ -232,7 +234,8 @@ func TestEnds(t *testing.T) {
 	if want := []string{
 		"https://api.example:443 server_name_mismatch", "https://api.example:443 address_not_permitted",
 		"http://other.example:80 host_not_permitted", "https://github.example:443 host_not_permitted",
-		"https://api.example:443 host_not_permitted",
+		"https://api.example:443 host_not_permitted", "http://other.rlp:80 route_not_permitted",
+		"https://model.rlp:443 route_not_permitted",
 	}; !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}

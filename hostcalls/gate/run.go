@@ -207,7 +207,8 @@ func (g *Gate) Would(op *Op, r caps.Request) bool {
 // Refuse records that r is not granted for a reason of the caller's (a budget,
 // a component that is not there, a request that makes no sense). When the
 // policy does not allow r either, that is the reason recorded: a guest learns
-// nothing about what it may not ask. What names nothing at all is told so.
+// nothing about what it may not ask. What names nothing at all, or has no route, is
+// told so.
 func (g *Gate) Refuse(op *Op, r caps.Request, target string, code caps.Code) Denial {
 	if !g.latch.enter() {
 		return over(&r).Denial
@@ -216,7 +217,8 @@ func (g *Gate) Refuse(op *Op, r caps.Request, target string, code caps.Code) Den
 	g.expire()
 	h := g.now.Load()
 	d := g.judge(h, op, &r, h.set.Check(r))
-	if d.Allow || code == caps.InvalidRequest || code == caps.SecretUnknown {
+	switch {
+	case d.Allow, code == caps.InvalidRequest, code == caps.SecretUnknown, code == caps.RouteNotPermitted:
 		d = caps.Decision{Code: code}
 	}
 	return g.admit(op, &r, d, target, nil).Denial

@@ -22,9 +22,6 @@ import (
 	"runloop.dev/rlp/hostcalls/lend"
 )
 
-// Suffix ends the names that a [Handler] answers.
-const Suffix = ".rlp"
-
 // A Sender sends what a route takes; [hostcalls.ProgramHost] does. A request without
 // a route it refuses and records.
 type Sender interface {
@@ -32,7 +29,7 @@ type Sender interface {
 }
 
 // A Handler answers the requests of one run, each of which came in plain HTTP over a
-// connection of the run's program to a name that ends in [Suffix]. Its server reads
+// connection of the run's program to a name that ends in [caps.OwnSuffix]. Its server reads
 // HTTP/1 alone, bounds heads and times, and leaves "OPTIONS *" to it
 // (DisableGeneralOptionsHandler).
 type Handler struct {
@@ -47,9 +44,16 @@ type Handler struct {
 // maxBodies is what the bodies of all requests of a run under way hold, in bytes.
 const maxBodies = 2 * hostcalls.MaxRequestBody
 
+// Has reports whether something answers to name: a service, or a route.
+func (h *Handler) Has(name string) bool {
+	host, own := strings.CutSuffix(name, caps.OwnSuffix)
+	return own && (h.Services[host] != nil ||
+		slices.ContainsFunc(h.Routes, func(r caps.Route) bool { return r.Host == host }))
+}
+
 // ServeHTTP answers one request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	host, exact := strings.CutSuffix(r.Host, Suffix)
+	host, exact := strings.CutSuffix(r.Host, caps.OwnSuffix)
 	if service := h.Services[host]; exact && service != nil && plain(r) {
 		service.ServeHTTP(w, r)
 		return
@@ -192,7 +196,7 @@ func located(to string, from *url.URL, host string) string {
 	}
 	u := from.ResolveReference(ref)
 	if u.Scheme == "https" && u.User == nil && (u.Host == host || u.Host == host+":443") {
-		u.Scheme, u.Host = "http", host+Suffix
+		u.Scheme, u.Host = "http", host+caps.OwnSuffix
 	}
 	return u.String()
 }

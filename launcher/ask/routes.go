@@ -68,14 +68,11 @@ func RouteLines(list []Route) []string {
 	return lines
 }
 
-// routeSuffix ends the names by which programs reach routes.
-const routeSuffix = ".rlp"
-
 // onRoute is what a URL of http://HOST.rlp asks for, by the route of the policy that
 // takes it; is says that q asks about one.
 func (s *Subject) onRoute(q Query) (list []caps.Request, is bool, err error) {
 	u, err := url.Parse(q.Text)
-	if err != nil || u.Scheme != "http" || !strings.HasSuffix(u.Host, routeSuffix) {
+	if err != nil || u.Scheme != "http" || !strings.HasSuffix(u.Host, caps.OwnSuffix) {
 		return nil, false, nil
 	}
 	path, err := caps.RoutePath(u.EscapedPath())
@@ -86,7 +83,7 @@ func (s *Subject) onRoute(q Query) (list []caps.Request, is bool, err error) {
 	if q.Method == "" {
 		methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 	}
-	host := strings.TrimSuffix(u.Host, routeSuffix)
+	host := strings.TrimSuffix(u.Host, caps.OwnSuffix)
 	for _, method := range methods {
 		m, ok := caps.NetMode("https", method)
 		if !ok {

@@ -27,6 +27,7 @@ const (
 type Network struct {
 	Policy  *connect.Policy
 	Outside proxy.Outside
+	Inside  proxy.Inside // as [Inside] makes it; nil: there are no names that end in ".rlp"
 	Now     func() time.Time
 	// Base is what the run held when it was launched: what is granted of the host's
 	// loopback are ports of the network.
@@ -39,7 +40,7 @@ func (n Network) Own() *lane.OwnNetwork {
 }
 
 func (n Network) serve(s *netns.Sockets) (end func(), err error) {
-	p, err := proxy.Serve(s, proxy.Config{Policy: n.Policy, Outside: n.Outside, Now: n.Now})
+	p, err := proxy.Serve(s, proxy.Config{Policy: n.Policy, Outside: n.Outside, Inside: n.Inside, Now: n.Now})
 	if err != nil {
 		return nil, err
 	}

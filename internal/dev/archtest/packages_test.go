@@ -340,8 +340,11 @@ var packages = map[string]drawing{
 		"internal/serve/client":    "asks the service",
 		"internal/base/printable":  "what agents say does not steer the terminal",
 	}},
-	"launcher/program": {4, doors{
+	"launcher/program": {6, doors{
 		"caps":                  "which ports of the host are granted",
+		"hostcalls":             "answers what its requests ask of the run",
+		"hostcalls/modelapi":    "is its model.rlp",
+		"hostcalls/routes":      "is its names that end in .rlp",
 		"hostcalls/connect":     "decides on its connections",
 		"internal/base/guard":   "a watch that breaks ends no run",
 		"internal/effect/lane":  "makes the network for a program",
@@ -989,6 +992,7 @@ var guarded = map[string][]owner{
 		{"hostcalls", false, "requests and answers have its types; only egress sends"},
 		{"hostcalls/routes", false, "is a handler, for programs"},
 		{"hostcalls/modelapi", false, "is a handler, for programs"},
+		{"launcher/program", false, "puts these handlers together"},
 		{"internal/dev/demo", false, "the servers that it shows agents with"},
 		{"internal/effect/egress", false, "the one transport of guests"},
 		{"internal/effect/proxy", false, "takes requests of programs apart; only egress sends"},

@@ -227,6 +227,9 @@ func (c *Client) dial(ctx context.Context, network, hostPort string) (net.Conn, 
 }
 
 func (c *Client) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
+	if caps.IsOwnName(host) {
+		return nil, errNoName
+	}
 	// The dot keeps the resolver from trying the machine's search domains.
 	addrs, err := c.cfg.Resolve(ctx, host+".")
 	switch {

@@ -220,3 +220,29 @@ func TestTheResolverTakesNoDisguises(t *testing.T) {
 		}
 	}
 }
+
+// Names of rlp's own are looked up nowhere, and lead to nothing; the control is a name
+// that only looks like one.
+func TestOwnNamesAreNotLookedUp(t *testing.T) {
+	s := hello(t)
+	dial, _ := through(s)
+	var asked []string
+	c := New(Config{Dial: dial, Resolve: func(_ context.Context, name string) ([]netip.Addr, error) {
+		asked = append(asked, name)
+		return []netip.Addr{somewhere}, nil
+	}})
+	t.Cleanup(c.Close)
+	for host, want := range map[string]error{
+		"model.rlp": errNoName, "api.example.com.rlp": errNoName, "model.rlp.example.com": nil,
+	} {
+		if _, err := c.Send(request(t, "http://"+host+"/"), true); !errors.Is(err, want) {
+			t.Errorf("%s: %v", host, err)
+		}
+		if _, err := c.Connect(t.Context(), host+":80", true); !errors.Is(err, want) {
+			t.Errorf("%s: %v", host, err)
+		}
+	}
+	if !slices.Equal(asked, []string{"model.rlp.example.com.", "model.rlp.example.com."}) {
+		t.Errorf("looked up %q", asked)
+	}
+}

@@ -41,6 +41,10 @@ func (s *Server) handle(c *net.TCPConn) {
 	if !k.find(to) {
 		return
 	}
+	if k.isOwn() {
+		k.inside(to.Port())
+		return
+	}
 	ways := s.cfg.Policy.Ways(k.host)
 	switch {
 	case ways == 0 && to.Port() == 53:

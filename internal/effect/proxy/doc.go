@@ -8,5 +8,7 @@
 // judged: the server name of TLS, the Host of each request of plain HTTP. What is
 // refused is reset; nothing of it leaves.
 //
+// Names that end in ".rlp" are answered here and lead nowhere.
+//
 // It decides nothing and records nothing by itself.
 package proxy

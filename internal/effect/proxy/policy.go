@@ -43,6 +43,7 @@ const (
 	ServerName Refusal = iota // TLS or a request for another name than the one judged, or for none
 	Address                   // the name leads to an address that is not reached
 	Protocol                  // a switch of protocols, CONNECT, HTTP/2 without TLS
+	Service                   // a name of rlp's own, otherwise than in plain HTTP at port 80
 )
 
 // A Grant is what [Policy.Decide] allowed.
@@ -77,6 +78,14 @@ type End struct {
 	Sent, Received int64 // bytes, as the program sees it
 	Took           time.Duration
 	Err            error // nil: both sides ended it
+}
+
+// An Inside answers requests to rlp's own names, which end in ".rlp": plain HTTP at
+// port 80. What connects to one goes nowhere else, whatever a policy grants.
+type Inside interface {
+	http.Handler
+	// Has reports whether there is such a name.
+	Has(name string) bool
 }
 
 // An Outside is the way out of the machine, such as [egress.Client]: both judge

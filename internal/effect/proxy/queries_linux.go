@@ -117,13 +117,21 @@ func (s *Server) known(asked string) (string, bool) {
 	if err != nil || port != 0 || isAddress(name) {
 		return "", false
 	}
-	if s.cfg.Policy.Knows(name) {
+	if s.has(name) {
 		return name, true
 	}
 	if s.names.isNew(name) {
 		s.cfg.Policy.Unknown(name)
 	}
 	return "", false
+}
+
+// has reports whether there is a name.
+func (s *Server) has(name string) bool {
+	if caps.IsOwnName(name) {
+		return s.cfg.Inside != nil && s.cfg.Inside.Has(name)
+	}
+	return s.cfg.Policy.Knows(name)
 }
 
 // impatient ends what is read of c after d. What it returns calls that off.

@@ -26,6 +26,7 @@ const (
 type Config struct {
 	Policy  Policy
 	Outside Outside
+	Inside  Inside // nil: there is no such name
 	Now     func() time.Time
 }
 

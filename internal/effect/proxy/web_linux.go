@@ -82,7 +82,9 @@ func (s *Server) newWeb() *http.Server {
 		ReadHeaderTimeout: helloTime,
 		IdleTimeout:       webIdle,
 		MaxHeaderBytes:    mostHead,
-		ErrorLog:          slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
+
+		DisableGeneralOptionsHandler: true, // "OPTIONS *" is judged as well
+		ErrorLog:                     slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			return context.WithValue(ctx, connKey{}, c.(*webConn).k)
 		},
@@ -93,6 +95,10 @@ func (s *Server) newWeb() *http.Server {
 func serveRequest(w http.ResponseWriter, r *http.Request) {
 	k := r.Context().Value(connKey{}).(*conn)
 	t := Target{Way: HTTP, Host: k.host, Request: r}
+	if k.isOwn() {
+		k.answer(w, r, t)
+		return
+	}
 	if status, why, detail := k.misplaced(r); status != 0 {
 		k.s.cfg.Policy.Refuse(t, why, detail)
 		w.Header().Set("Connection", "close")
@@ -120,13 +126,20 @@ func (k *conn) misplaced(r *http.Request) (status int, why Refusal, detail strin
 	case upgrade != "" && !strings.EqualFold(upgrade, "h2c"): // which servers may leave unanswered
 		return http.StatusNotImplemented, Protocol, "another protocol by Upgrade"
 	}
-	asked, err := caps.HostPort("http", r.Host)
-	port := k.host[strings.LastIndexByte(k.host, ':'):]
-	name, matches := strings.CutSuffix(asked, port)
-	if err != nil || !matches || !k.isNamed(strings.Trim(name, "[]")) {
-		return http.StatusMisdirectedRequest, ServerName, "the request is for another host than the connection"
+	if !k.isFor(r.Host) {
+		return http.StatusMisdirectedRequest, ServerName, elsewhere
 	}
 	return 0, 0, ""
+}
+
+const elsewhere = "the request is for another host than the connection"
+
+// isFor reports whether the Host of a request is what the connection was made to.
+func (k *conn) isFor(host string) bool {
+	asked, err := caps.HostPort("http", host)
+	port := k.host[strings.LastIndexByte(k.host, ':'):]
+	name, matches := strings.CutSuffix(asked, port)
+	return err == nil && matches && k.isNamed(strings.Trim(name, "[]"))
 }
 
 // forward sends r on to where the connection was judged to go.

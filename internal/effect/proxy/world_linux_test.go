@@ -142,6 +142,7 @@ var (
 type world struct {
 	t       *testing.T
 	policy  *rules
+	inside  proxy.Inside
 	client  *egress.Client
 	mu      sync.Mutex
 	lookups []string
@@ -182,7 +183,7 @@ func (w *world) dial(ctx context.Context, network, address string) (net.Conn, er
 
 // serve serves a program's network until the test ends.
 func (w *world) serve(p *netnstest.Program) *proxy.Server {
-	s, err := proxy.Serve(p.Sockets, proxy.Config{Policy: w.policy, Outside: w.client, Now: time.Now})
+	s, err := proxy.Serve(p.Sockets, proxy.Config{Policy: w.policy, Outside: w.client, Inside: w.inside, Now: time.Now})
 	if err != nil {
 		w.t.Fatal(err)
 	}
