@@ -46,7 +46,6 @@ var shrinking = map[string]int{
 	"methods of hostcalls/gate.Gate":            57,
 	"methods of internal/serve/api.server":      47,
 	"methods of internal/engine/meter.function": 64,
-	"methods of internal/serve/service.Service": 46,
 	"methods of launcher/run.run":               47,
 }
 

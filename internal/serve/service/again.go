@@ -26,6 +26,9 @@ type keyed struct {
 	at   time.Time
 }
 
+// repeats are the keys that requests came with, each by its name.
+type repeats map[key]keyed
+
 // name is k without what it must come with.
 func (k key) name() key {
 	k.body = [32]byte{}
@@ -33,7 +36,7 @@ func (k key) name() key {
 }
 
 // keyOf is the key of a request; nil: it has none.
-func (s *Service) keyOf(c *Caller, q *Request, text string) (*key, error) {
+func keyOf(c *Caller, q *Request, text string) (*key, error) {
 	if text == "" {
 		return nil, nil
 	}
@@ -63,8 +66,8 @@ func (s *Service) beforeLocked(k *key) (*Run, error) {
 	if k == nil {
 		return nil, nil
 	}
-	was := s.keyed[k.name()]
-	if was == nil {
+	was, known := s.keyed[k.name()]
+	if !known {
 		return nil, nil
 	}
 	r := s.runs[was.run]
@@ -79,20 +82,17 @@ func (s *Service) beforeLocked(k *key) (*Run, error) {
 }
 
 // remember has k stand for r.
-func (s *Service) remember(r *Run, k *key) {
+func (m repeats) remember(r *Run, k *key, now time.Time) {
 	if k == nil {
 		return
 	}
 	r.key = k
-	s.keyed[k.name()] = &keyed{k.body, r.id, s.opt.Now()}
+	m[k.name()] = keyed{k.body, r.id, now}
 }
 
-// unkeyed forgets the key of a run that is no longer kept.
-func (s *Service) unkeyed(r *Run) {
-	if r.key == nil {
-		return
-	}
-	if was := s.keyed[r.key.name()]; was != nil && was.run == r.id {
-		delete(s.keyed, r.key.name())
+// forget forgets the key of a run that is no longer kept.
+func (m repeats) forget(r *Run) {
+	if r.key != nil && m[r.key.name()].run == r.id {
+		delete(m, r.key.name())
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 )
 
 // An Event is a change in the life of a run.
@@ -36,19 +38,51 @@ func (f *feed) add(e Event) {
 	}
 }
 
-// tell notes what r came to. The caller holds the lock of the service.
-func (s *Service) tell(name string, r *Run) {
-	s.lastID++
-	e := Event{s.lastID, name, r.State()}
-	f := s.feeds[r.tenant]
-	if f == nil {
-		f = &feed{}
-		s.feeds[r.tenant] = f
+// Feeds are the last events of each tenant.
+type feeds struct {
+	watch Watcher // nil: nobody
+
+	mu   sync.Mutex
+	last uint64 // number of an event
+	of   map[string]*feed
+}
+
+// newFeeds has no event yet. Numbers go on above those that an earlier process gave out.
+func newFeeds(now time.Time, watch Watcher) *feeds {
+	return &feeds{watch: watch, last: uint64(max(now.UnixMilli(), 0)) << 12, of: map[string]*feed{}}
+}
+
+// tell notes what r came to. The caller holds the lock of the service, so that
+// events come in the order of what they tell.
+func (f *feeds) tell(name string, r *Run) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.last++
+	e := Event{f.last, name, r.State()}
+	f.tenant(r.tenant).add(e)
+	if f.watch != nil {
+		f.watch.Event(e)
 	}
-	f.add(e)
-	if s.opt.Watch != nil {
-		s.opt.Watch.Event(e)
+}
+
+func (f *feeds) tenant(name string) *feed {
+	if f.of[name] == nil {
+		f.of[name] = &feed{}
 	}
+	return f.of[name]
+}
+
+// begin is the number from behind which a follower is told who knows after.
+func (f *feeds) begin(after uint64) uint64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case after == 0:
+		return f.last
+	case after > f.last:
+		return 0
+	}
+	return after
 }
 
 // event takes in what the launcher tells of r.
@@ -65,7 +99,7 @@ func (s *Service) event(r *Run, name string, fields map[string]any) {
 	case "run.compiled", "run.running":
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.tell(name, r)
+		s.events.tell(name, r)
 	}
 }
 
@@ -75,14 +109,7 @@ func (s *Service) event(r *Run, name string, fields map[string]any) {
 // does behind a number that no event has yet: it is of a service before, by a clock
 // that went back since.
 func (s *Service) Events(ctx context.Context, c *Caller, after uint64) iter.Seq2[Event, error] {
-	s.mu.Lock()
-	switch {
-	case after == 0:
-		after = s.lastID
-	case after > s.lastID:
-		after = 0
-	}
-	s.mu.Unlock()
+	after = s.events.begin(after)
 	return func(yield func(Event, error) bool) {
 		if !c.Can(Read) && !c.Can(Launch) && !c.Can(Operate) {
 			yield(Event{}, fmt.Errorf("following runs: %w", ErrForbidden))
@@ -91,7 +118,7 @@ func (s *Service) Events(ctx context.Context, c *Caller, after uint64) iter.Seq2
 		all := c.Can(Read) || c.Can(Operate)
 		last := after
 		for {
-			batch, wake := s.eventsAfter(c.Tenant, last)
+			batch, wake := s.events.after(c.Tenant, last)
 			for _, e := range batch {
 				last = e.ID
 				if (all || e.State.who == c.who()) && !yield(e, nil) {
@@ -113,17 +140,16 @@ func (s *Service) Events(ctx context.Context, c *Caller, after uint64) iter.Seq2
 // batchOf is how many events are copied for a follower at a time.
 const batchOf = 64
 
-// eventsAfter are the next events of a tenant; if there are none yet, wake is
-// closed when there are.
-func (s *Service) eventsAfter(tenant string, after uint64) (batch []Event, wake <-chan struct{}) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	f := s.feeds[tenant]
-	if f == nil {
-		f = &feed{}
-		s.feeds[tenant] = f
-	}
-	at, _ := slices.BinarySearchFunc(f.events, after+1, func(e Event, id uint64) int {
+// after are the next events of a tenant; if there are none yet, wake is closed
+// when there are.
+func (f *feeds) after(tenant string, number uint64) (batch []Event, wake <-chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.tenant(tenant).after(number)
+}
+
+func (f *feed) after(number uint64) (batch []Event, wake <-chan struct{}) {
+	at, _ := slices.BinarySearchFunc(f.events, number+1, func(e Event, id uint64) int {
 		switch {
 		case e.ID < id:
 			return -1

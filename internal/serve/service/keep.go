@@ -31,7 +31,7 @@ func (s *Service) keep(r *Run) {
 		id := k.ended[0]
 		k.ended = k.ended[1:]
 		if old := s.runs[id]; old != nil {
-			s.unkeyed(old)
+			s.keyed.forget(old)
 			delete(s.runs, id)
 		}
 		if len(k.told) > 0 && k.told[0].run == id {

@@ -58,7 +58,7 @@ func (s *Service) delegate(root *Run, rec *audit.Record) *Run {
 	root.kids[r.id] = r
 	root.mu.Unlock()
 	s.runs[r.id] = r
-	s.tell("run.started", r)
+	s.events.tell("run.started", r)
 	return r
 }
 

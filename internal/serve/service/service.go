@@ -70,13 +70,12 @@ type Service struct {
 	ending   int             // runs that neither wait nor have a worker, and have no end yet
 	kept     kept
 	unread   *unread
-	keyed    map[key]*keyed
+	keyed    repeats
 	saidBusy time.Time // when the log was told so last
 	pace     pace
 	idle     chan struct{} // closed when nothing is under way; nil: nobody waits for it
-	feeds    map[string]*feed
+	events   *feeds
 	foreign  map[string]*foreign // runs of other processes that are followed, by tenant and id
-	lastID   uint64              // of an event
 }
 
 const (
@@ -108,11 +107,9 @@ func New(o Options) *Service {
 	}
 	s := &Service{
 		opt: o, load: Load{Workers: o.Workers, Queue: max(o.Queue, 0)}, waiting: newQueue(), runs: map[string]*Run{},
-		keyed: map[key]*keyed{}, feeds: map[string]*feed{}, foreign: map[string]*foreign{},
+		keyed: repeats{}, events: newFeeds(o.Now(), o.Watch), foreign: map[string]*foreign{},
 	}
 	s.unread = &unread{mu: &s.mu, most: o.Unread, shares: NewShares(o.Unread, partOfUnread), begin: func() { begin(s) }}
-	// Numbers of events go on above those that an earlier process gave out.
-	s.lastID = uint64(max(o.Now().UnixMilli(), 0)) << 12
 	return s
 }
 

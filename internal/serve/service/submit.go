@@ -30,7 +30,7 @@ func (s *Service) Submit(ctx context.Context, c *Caller, q *Request, idempotency
 	if !c.Can(Launch) || !c.Until.IsZero() && !s.opt.Now().Before(c.Until) {
 		return nil, fmt.Errorf("launching agents: %w", ErrForbidden)
 	}
-	k, err := s.keyOf(c, q, idempotency)
+	k, err := keyOf(c, q, idempotency)
 	if err != nil {
 		return nil, err
 	}
@@ -116,8 +116,8 @@ func (s *Service) admit(r *Run, k *key) (*Run, error) {
 	}
 	s.runs[r.id] = r
 	s.watchOver(r)
-	s.remember(r, k)
-	s.tell("run.queued", r)
+	s.keyed.remember(r, k, s.opt.Now())
+	s.events.tell("run.queued", r)
 	if now {
 		s.load.Running++
 		go s.work(r)

@@ -54,7 +54,7 @@ func (s *Service) perform(r *Run) {
 	r.state.State, r.state.StartedAt = Running, s.now()
 	r.state.QueueMS = max(0, r.state.StartedAt.Sub(r.state.QueuedAt.Time).Milliseconds())
 	r.mu.Unlock()
-	s.tell("run.started", r)
+	s.events.tell("run.started", r)
 	s.mu.Unlock()
 	report, err := s.launch(r, q)
 	s.finish(r, report, err)
@@ -117,7 +117,7 @@ func (s *Service) finish(r *Run, report *launcher.Report, err error) {
 	if !st.StartedAt.IsZero() {
 		s.pace.took(st.EndedAt.Sub(st.StartedAt.Time))
 	}
-	s.count(st.State)
+	s.load.count(st.State)
 	if s.opt.Watch != nil {
 		s.opt.Watch.Report(st, report)
 	}
@@ -128,19 +128,20 @@ func (s *Service) finish(r *Run, report *launcher.Report, err error) {
 
 // close says that r has ended, to whoever waits or follows.
 func (s *Service) close(r *Run) {
-	s.tell("run.ended", r)
+	s.events.tell("run.ended", r)
 	close(r.done)
 	r.trail.end()
 }
 
-func (s *Service) count(state string) {
+// count counts a run that ended.
+func (l *Load) count(state string) {
 	switch state {
 	case Done:
-		s.load.Done++
+		l.Done++
 	case Refused:
-		s.load.Refused++
+		l.Refused++
 	default:
-		s.load.Failed++
+		l.Failed++
 	}
 }
 
