@@ -24,6 +24,7 @@ import (
 	"runloop.dev/rlp/hostcalls/gate"
 	"runloop.dev/rlp/internal/effect/egress"
 	"runloop.dev/rlp/internal/effect/lane"
+	"runloop.dev/rlp/internal/engine/guest"
 	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/launcher/program"
 )
@@ -31,6 +32,9 @@ import (
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == lane.ConfineName {
 		os.Exit(lane.Confined())
+	}
+	if status, done := guest.BeCompiler(os.Args, os.Stdin, os.Stdout); done {
+		os.Exit(status)
 	}
 	os.Exit(m.Run())
 }

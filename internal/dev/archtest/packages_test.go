@@ -343,6 +343,7 @@ var packages = map[string]drawing{
 	"launcher/program": {6, doors{
 		"caps":                  "which ports of the host are granted",
 		"hostcalls":             "answers what its requests ask of the run",
+		"hostcalls/hostmcp":     "is its host.rlp",
 		"hostcalls/modelapi":    "is its model.rlp",
 		"hostcalls/routes":      "is its names that end in .rlp",
 		"hostcalls/connect":     "decides on its connections",
@@ -432,6 +433,13 @@ var packages = map[string]drawing{
 		"hostcalls/routes":         "one table of statuses",
 		"internal/base/strictjson": "requests of programs",
 		"internal/effect/model":    "answers and their parts",
+	}},
+	"hostcalls/hostmcp": {4, doors{
+		"caps":                     "its own refusals have the log's words",
+		"hostcalls":                "refusals are those of host calls",
+		"hostcalls/lend":           "all bodies have one bound",
+		"internal/base/guard":      "the protocol's library guards no goroutine",
+		"internal/base/strictjson": "requests of programs",
 	}},
 	"hostcalls/routes": {4, doors{
 		"caps":           "which route takes a request",
@@ -647,6 +655,8 @@ var testDoors = map[string]doors{
 		"hostcalls/gate":         "the same",
 		"internal/effect/egress": "the same, with servers of the test outside",
 		"internal/record/audit":  "the same, with a log in memory",
+		"internal/engine/guest":  "a guest asks what a program asks",
+		"launcher/run":           "both are runs",
 	},
 	"kb/source": {"internal/base/strictjson/jsontest": "what no reader takes"},
 	"internal/base/tomlfile": {
@@ -820,6 +830,8 @@ var outside = map[string][]owner{
 		{"internal/effect/mcpclient", false, "the only package that speaks with servers of tools"},
 		{"internal/effect/mcpclient/mcptest", false, "is such a server"},
 		{"internal/serve/mcpserver", false, "is a server of tools itself"},
+		{"hostcalls/hostmcp", false, "is one, for programs"},
+		{"launcher/program", true, "asks it as clients do"},
 		{"cmd/rlp", true, "asks rlp mcp as clients do"},
 	},
 	"github.com/spf13/cobra": {{"cmd/rlp", false, "the command line"}},
@@ -992,6 +1004,7 @@ var guarded = map[string][]owner{
 		{"hostcalls", false, "requests and answers have its types; only egress sends"},
 		{"hostcalls/routes", false, "is a handler, for programs"},
 		{"hostcalls/modelapi", false, "is a handler, for programs"},
+		{"hostcalls/hostmcp", false, "is a handler, for programs"},
 		{"launcher/program", false, "puts these handlers together"},
 		{"internal/dev/demo", false, "the servers that it shows agents with"},
 		{"internal/effect/egress", false, "the one transport of guests"},
